@@ -157,7 +157,7 @@ static void sweep(const struct journal *j, int folder, const char *file)
 
 /* All temporaries had a name: one that is gone stands in its place. Where old and final are one file,
    rename does nothing, and the sweep removes the old name. */
-static void take_back(const struct journal *j, int folder)
+static int take_back(const struct journal *j, int folder)
 {
 	for (int i = j->n - 1; i >= 0; i--) {
 		const struct entry *e = &j->entry[i];
@@ -168,6 +168,7 @@ static void take_back(const struct journal *j, int folder)
 			unlinkat(folder, e->final, 0);
 	}
 	sweep(j, folder, UNDO);
+	return ISO_OK;
 }
 
 /* Temporaries are renamed in the order of the list: while the last is there, all were. */
@@ -187,15 +188,6 @@ static int go_on(const struct journal *j, int folder, const char *name)
 	return ISO_OK;
 }
 
-static int unusable(int folder, const char *name, const char *file)
-{
-	if (!exists(folder, file)) return ISO_OK; /* its owner has just finished */
-	return iso_fail(ISO_EIO,
-	                "%s/%s: not a journal that this user wrote; whoever did can repair it by reading a "
-	                "file of this folder, else remove it",
-	                name, file);
-}
-
 static int journal_repair(int folder, const char *name)
 {
 	static const char *const files[] = { UNDO, JOURNAL };
@@ -211,12 +203,14 @@ static int journal_repair(int folder, const char *name)
 		n = read_own(text, folder, files[k]);
 		if (n >= 0 && (n < last || memcmp(text + n - last, LAST, sizeof LAST) != 0))
 			unlinkat(folder, files[k], 0); /* cut short, it was never obeyed */
-		else if (n < 0 || !from_text(&j, text, (size_t)n))
-			st = unusable(folder, name, files[k]);
-		else if (k == 0)
-			take_back(&j, folder);
-		else
-			st = go_on(&j, folder, name);
+		else if (n >= 0 && from_text(&j, text, (size_t)n))
+			st = k == 0 ? take_back(&j, folder) : go_on(&j, folder, name);
+		else if (exists(folder, files[k])) /* or its owner has just finished */
+			st = iso_fail(
+				ISO_EIO,
+				"%s/%s: not a journal that this user wrote; whoever did can repair it by "
+				"reading a file of this folder, else remove it",
+				name, files[k]);
 	}
 	return st;
 }
@@ -247,8 +241,7 @@ static void leave(struct place *p)
 	close(p->folder);
 }
 
-/* Where there is no lock, a journal may be a living process's: it gets time to go. One that stays is
-   a dead one's. */
+/* Without a lock, a journal may be a living process's: it gets time to go. One that stays is a dead one's. */
 static int repair_unlocked(int folder, const char *name, const char *path)
 {
 	int st;

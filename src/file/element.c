@@ -95,16 +95,6 @@ void iso_layout_c(struct iso_layout *l, const struct iso_array *a)
 	for (int i = a->n_dim - 1; i >= 0; stride *= a->dim[i--]) l->stride[i] = stride;
 }
 
-static bool in_c_order(const struct iso_layout *l, const struct iso_array *a)
-{
-	struct iso_layout c;
-
-	iso_layout_c(&c, a);
-	for (int i = 0; i < a->n_dim; i++)
-		if (a->dim[i] > 1 && l->stride[i] != c.stride[i]) return false;
-	return true;
-}
-
 /* Counts through the indices like an odometer, whose last wheel is the inner loop. */
 static void gather(struct iso_array *a, const iso_real *src, const struct iso_layout *l)
 {
@@ -124,10 +114,15 @@ static void gather(struct iso_array *a, const iso_real *src, const struct iso_la
 
 int iso_layout_read(struct iso_array *a, struct iso_in *in, const struct iso_layout *l)
 {
+	struct iso_layout c;
+	bool in_order = true;
 	iso_real *stored;
 	int st;
 
-	if (in_c_order(l, a)) return iso_elements_read(a->v, a->n, in, l->element);
+	iso_layout_c(&c, a);
+	for (int i = 0; i < a->n_dim; i++)
+		in_order = in_order && (a->dim[i] == 1 || l->stride[i] == c.stride[i]);
+	if (in_order) return iso_elements_read(a->v, a->n, in, l->element);
 	stored = size_alloc(a->n, sizeof *stored);
 	if (!stored) return iso_fail_memory(in->path, a->n * (int64_t)sizeof *stored);
 	st = iso_elements_read(stored, a->n, in, l->element);

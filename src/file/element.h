@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Numbers as files store them: integers and floats of any width and byte order, axes in any
-   order and direction. */
+/* Numbers as files store them: of any width and byte order, with axes in any order and direction. */
 #ifndef ISO_ELEMENT_H
 #define ISO_ELEMENT_H
 

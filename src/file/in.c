@@ -23,32 +23,27 @@ struct gunzip {
 	unsigned char packed[1 << 16];
 };
 
-static int check_regular(int fd, int64_t *size, const char *path)
-{
-	struct stat s;
-
-	if (fstat(fd, &s)) return iso_fail(ISO_EIO, "%s: %s", path, strerror(errno));
-	if (S_ISDIR(s.st_mode)) return iso_fail(ISO_EINPUT, "%s is a folder, a file was expected", path);
-	if (!S_ISREG(s.st_mode))
-		return iso_fail(ISO_EINPUT, "%s is a device, pipe or socket, a file was expected", path);
-	*size = s.st_size;
-	return ISO_OK;
-}
-
 int iso_regular_open(int *fd, int64_t *size, const char *path)
 {
-	int file, st;
+	struct stat s;
+	int file, st = ISO_OK;
 
 	iso_commit_repair(path); /* where it can't be, the file is still the old one or the new one */
 	/* O_NONBLOCK: or a pipe without a writer would hold us up */
 	file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (file < 0) return iso_refuse(path, "%s", strerror(errno));
-	st = check_regular(file, size, path);
-	if (st)
+	if (fstat(file, &s))
+		st = iso_fail(ISO_EIO, "%s: %s", path, strerror(errno));
+	else if (!S_ISREG(s.st_mode))
+		st = iso_fail(ISO_EINPUT, "%s is a %s, a file was expected", path,
+		              S_ISDIR(s.st_mode) ? "folder" : "device, pipe or socket");
+	if (st) {
 		close(file);
-	else
-		*fd = file;
-	return st;
+		return st;
+	}
+	*fd = file;
+	*size = s.st_size;
+	return ISO_OK;
 }
 
 int iso_regular_fopen(FILE **f, int64_t *size, const char *path)
@@ -101,28 +96,19 @@ int64_t iso_read_at(int fd, void *dst, int64_t bytes, int64_t at)
 	return done;
 }
 
-static int open_gzip(struct iso_in *in)
-{
-	struct gunzip *gz = calloc(1, sizeof *gz);
-
-	if (!gz || inflateInit2(&gz->z, 16 + MAX_WBITS) != Z_OK) { /* 16: gzip frames */
-		free(gz);
-		return iso_fail_memory(in->path, sizeof *gz);
-	}
-	in->gz = gz;
-	return ISO_OK;
-}
-
 int iso_in_open(struct iso_in *in, const char *path, bool gzip)
 {
 	struct iso_in n = { .path = path };
 	int st = iso_regular_open(&n.fd, &n.size, path);
 
 	if (st) return st;
-	if (n.size == 0)
+	if (n.size == 0) {
 		st = iso_fail(ISO_EINPUT, "%s is empty", path);
-	else if (gzip)
-		st = open_gzip(&n);
+	} else if (gzip && (!(n.gz = calloc(1, sizeof *n.gz)) ||
+	                    inflateInit2(&n.gz->z, 16 + MAX_WBITS) != Z_OK)) { /* 16: gzip frames */
+		free(n.gz);
+		st = iso_fail_memory(path, sizeof *n.gz);
+	}
 	if (st)
 		close(n.fd);
 	else

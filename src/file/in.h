@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Input files: regular ones only, never a wait for a pipe's writer; plain or gzip, every size checked
-   before memory is taken. */
+/* Input files, regular ones only, plain or gzip; every size is checked before memory is taken. */
 #ifndef ISO_IN_H
 #define ISO_IN_H
 
@@ -13,8 +12,7 @@
 int iso_regular_open(int *fd, int64_t *size, const char *path);
 int iso_regular_fopen(FILE **f, int64_t *size, const char *path);
 
-/* A whole text, with a NUL behind it, to be freed. ISO_EINPUT if it is longer than `most` MiB; `what`:
-   "description". */
+/* A whole text, with a NUL behind it, to be freed. ISO_EINPUT, with `what` it is, beyond `most` MiB. */
 int iso_text_read(char **text, size_t *size, const char *path, int most, const char *what);
 
 /* Bytes read from `at` on: fewer than asked for at the end of the file; -1 on failure, with errno. */

@@ -37,8 +37,7 @@ int iso_table_read(double **v, int64_t *rows, int columns, const char *path);
 /* Makes the preamble of floats of `size` bytes in C order; returns its length. */
 int iso_npy_lead(char head[ISO_NPY_LEAD], int size, int n_dim, const int64_t *dim);
 
-/* Around the writing of (n, columns) floats by rows: keeps the place of the preamble until n is known, and
-   fills it. */
+/* Before and after (n, columns) floats are written by rows: keep the place of the preamble, and fill it. */
 int iso_npy_begin_rows(struct iso_out *o);
 int iso_npy_end_rows(struct iso_out *o, int64_t n, int columns);
 

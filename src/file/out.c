@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Safe writing: a temporary file in the target's folder, every write checked, fsync; commit.c gives it
-   its name. */
+/* Safe writing: a temporary file in the target's folder, to which commit.c gives its name. */
 #define _GNU_SOURCE /* O_TMPFILE */
 #include "out.h"
 #include "suffix.h"

@@ -161,23 +161,10 @@ static int64_t take(int64_t *at, bool there, int64_t bytes)
 	return there ? here : NONE;
 }
 
-/* See the table above. */
-static void set_rates(struct layout *l, const struct header *h)
-{
-	double q = h->quantum_ps > 0 ? h->quantum_ps * ISO_MM_PER_PS : 1;
-
-	l->scatter_counts = l->randoms_counts = h->i->duration_s;
-	if (h->histogram)
-		l->randoms_counts /= (double)h->bins;
-	else if (h->i->has_dt) {
-		l->scatter_counts *= q;
-		l->randoms_counts *= q / (h->range_ps * ISO_MM_PER_PS);
-	}
-}
-
 static int64_t set_layout(struct layout *l, const struct header *h)
 {
 	const struct iso_events_info *i = h->i;
+	double q = h->quantum_ps > 0 ? h->quantum_ps * ISO_MM_PER_PS : 1;
 	bool list = !h->histogram;
 	int64_t at = 4; /* the time */
 
@@ -200,7 +187,13 @@ static int64_t set_layout(struct layout *l, const struct header *h)
 	l->max_lines = h->max_lines;
 	l->bins = h->bins;
 	l->bin_ps = h->bin_ps;
-	set_rates(l, h);
+	/* see the table above */
+	l->scatter_counts = l->randoms_counts = i->duration_s;
+	if (h->histogram) l->randoms_counts /= (double)h->bins;
+	if (list && i->has_dt) {
+		l->scatter_counts *= q;
+		l->randoms_counts *= q / (h->range_ps * ISO_MM_PER_PS);
+	}
 	return at + 8 * h->max_lines;
 }
 

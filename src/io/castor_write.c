@@ -71,19 +71,13 @@ void iso_castor_release(iso_event_writer *w)
 	if (l) iso_out_free(&l->header);
 }
 
-static bool has_times(const struct iso_events *e)
-{
-	for (int64_t i = 0; i < e->n; i++)
-		if (e->v[i].dt_ps != 0 && isfinite(e->v[i].dt_ps)) return true;
-	return e->tof_fwhm_ps > 0;
-}
-
 int iso_castor_begin(iso_event_writer *w, const struct iso_events *e)
 {
 	struct layout *l = w->layout;
 
 	l->first = *e;
-	l->tof = has_times(e);
+	l->tof = e->tof_fwhm_ps > 0;
+	for (int64_t i = 0; i < e->n && !l->tof; i++) l->tof = e->v[i].dt_ps != 0 && isfinite(e->v[i].dt_ps);
 	l->fwhm_ps = e->tof_fwhm_ps > 0 ? e->tof_fwhm_ps : w->scanner->tof_fwhm_ps;
 	if (e->isotope[strcspn(e->isotope, "#\r\n")])
 		return iso_fail(ISO_EARG, "%s: isotope '%s': a CASToR header can't hold it", l->header.path,

@@ -82,8 +82,7 @@ int iso_events_partner(char *out, int size, const char *path, const char *suffix
 /* All that `from` holds, to be freed with iso_events_free. */
 int iso_events_copy(struct iso_events *to, const struct iso_events *from);
 
-/* The files that a CASToR header brings: its records, and the .hscan of its scanner, "" if there is none
-   beside it. */
+/* What a CASToR header brings: its records, and the .hscan of its scanner, "" if there is none beside it. */
 int iso_castor_files(char data[PATH_MAX], char scanner[PATH_MAX], const char *path);
 
 /* The writer of CASToR files, see struct iso_event_format. */

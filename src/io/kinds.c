@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The one table of suffixes: a new format is a row here, and a file of its own that defines what the
-   row points to. */
+/* The one table of suffixes: a new format is a row here, and a file that defines what it points to. */
 #include "kinds.h"
 #include "core/status.h"
 

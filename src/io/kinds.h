@@ -36,8 +36,7 @@ struct iso_kind {
 const struct iso_kind *iso_kind_of(const char *path);
 bool iso_kind_is(const char *path, enum iso_content content);
 
-/* The row of a file that is to be read or written as an array, as events, strip events or a recording;
-   NULL: it can't be. */
+/* The row of a file to be read or written as an array, events, strip events or a recording; NULL: none. */
 const struct iso_kind *iso_kind_as(const char *path, enum iso_content as);
 
 /* The failure that follows: "x.foo: unknown suffix for events; one of .lmdT ..." */

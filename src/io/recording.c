@@ -206,19 +206,6 @@ int iso_recording_of(iso_recording **out, const struct iso_transducers *t, const
 
 /* ---- traces ---- */
 
-static int check_finite(const iso_real *y, const iso_recording *r, const struct iso_traces_part *p)
-{
-	int64_t samples = r->info.t.samples;
-
-	for (int64_t i = 0; i < p->n * samples; i++)
-		if (!isfinite(y[i]))
-			return iso_refuse(r->path ? r->path : "traces",
-			                  "sample %" PRId64 " of transducer %" PRId64
-			                  " is %g, must be finite",
-			                  r->lead + i % samples, p->first + i / samples, (double)y[i]);
-	return ISO_OK;
-}
-
 /* What is read, out of stored traces of n transducers. */
 static void cut(iso_real *y, const iso_real *stored, const iso_recording *r, int64_t n)
 {
@@ -265,7 +252,13 @@ int iso_recording_read_some(iso_real *y, const iso_recording *r, int64_t wavelen
 		cut(y, r->array->v + trace * iso_recording_stored(r), r, n);
 	else if ((st = read_file(y, r, &p)))
 		return st;
-	return check_finite(y, r, &p);
+	for (int64_t k = 0; k < n * i->t.samples; k++)
+		if (!isfinite(y[k]))
+			return iso_refuse(r->path ? r->path : "traces",
+			                  "sample %" PRId64 " of transducer %" PRId64
+			                  " is %g, must be finite",
+			                  r->lead + k % i->t.samples, first + k / i->t.samples, (double)y[k]);
+	return ISO_OK;
 }
 
 int iso_recording_read(iso_real *y, const iso_recording *r, int64_t wavelength, int64_t frame)

@@ -84,29 +84,20 @@ static int check_head(iso_series *s, uint64_t key)
 	return ISO_OK;
 }
 
-/* A link, device or pipe of that name is not ours. */
-static int open_file(iso_series *s, uint64_t key, bool resume)
-{
-	int64_t size;
-	int fd, st;
-
-	if (access(s->path, F_OK) == 0) {
-		if ((st = iso_regular_open(&fd, &size, s->path))) return st;
-		close(fd);
-	}
-	s->fd = open(s->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-	if (s->fd < 0) return iso_fail_errno(s->path, "create");
-	return resume ? check_head(s, key) : begin(s, key);
-}
-
 int iso_series_open(iso_series **series, const char *path, uint64_t key, int64_t n, bool resume)
 {
 	iso_series *s = size_alloc(1, sizeof *s);
-	int st;
+	int64_t size;
+	int fd, st = ISO_OK;
 
 	if (!s) return iso_fail_memory("series", sizeof *s);
 	*s = (iso_series){ .path = strdup(path), .fd = -1, .n = n, .at = sizeof(struct head) };
-	st = s->path ? open_file(s, key, resume) : iso_fail_memory("series", (int64_t)strlen(path));
+	if (!s->path) st = iso_fail_memory("series", (int64_t)strlen(path));
+	/* a link, device or pipe of that name is not ours */
+	if (!st && access(path, F_OK) == 0 && !(st = iso_regular_open(&fd, &size, path))) close(fd);
+	if (!st && (s->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666)) < 0)
+		st = iso_fail_errno(path, "create");
+	if (!st) st = resume ? check_head(s, key) : begin(s, key);
 	if (st)
 		iso_series_free(s);
 	else

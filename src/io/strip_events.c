@@ -174,25 +174,13 @@ void iso_strip_file_close(iso_strip_file *f)
 
 /* ---- bytes ---- */
 
-/* At the end of what there is; a file cut down while we read it would never grow past our place. */
-static int at_end(iso_strip_file *f, double nap_s)
-{
-	struct timespec nap = { 0, (long)(1e9 * nap_s) };
-	struct stat s;
-
-	f->ended = f->pipe || !f->grows;
-	if (f->ended) return ISO_OK;
-	if (fstat(f->fd, &s) || s.st_size < lseek(f->fd, 0, SEEK_CUR))
-		return iso_refuse(f->path, "became shorter while it was read");
-	if (nap_s > 0) nanosleep(&nap, NULL);
-	return ISO_OK;
-}
-
 /* Reads once, behind what the buffer still holds, after at most about wait_s seconds; *got = 0 at the end,
    and f->ended is set at an end for good. */
 static int fill(iso_strip_file *f, double wait_s, int64_t *got)
 {
+	struct timespec nap = { 0, (long)(1e9 * fmin(wait_s, NAP_S)) };
 	struct pollfd p = { f->fd, POLLIN, 0 };
+	struct stat s;
 	int ready = f->pipe ? poll(&p, 1, wait_s < 1e6 ? (int)ceil(wait_s * 1e3) : 1000000000) : 1;
 	ssize_t n;
 
@@ -207,7 +195,13 @@ static int fill(iso_strip_file *f, double wait_s, int64_t *got)
 	if (n < 0) return iso_fail_errno(f->path, "read");
 	f->have += n;
 	*got = n;
-	return n == 0 ? at_end(f, fmin(wait_s, NAP_S)) : ISO_OK;
+	f->ended = n == 0 && (f->pipe || !f->grows);
+	if (n > 0 || f->ended) return ISO_OK;
+	/* a file cut down while we read it would never grow past our place */
+	if (fstat(f->fd, &s) || s.st_size < lseek(f->fd, 0, SEEK_CUR))
+		return iso_refuse(f->path, "became shorter while it was read");
+	if (nap.tv_nsec > 0) nanosleep(&nap, NULL);
+	return ISO_OK;
 }
 
 /* ---- events ---- */
@@ -313,26 +307,12 @@ static int take_lines(struct iso_strip_events *block, iso_strip_file *f, int64_t
 	return st;
 }
 
-/* Bytes in another order, another unit, or another format; a single stray value is let through. */
-static int check_values(const iso_strip_file *f)
-{
-	int64_t good = f->n - f->n_bad;
-
-	if (good < (f->ended ? 1 : SURE)) return ISO_OK;
-	if (f->far > good / 2 || (f->most > 0 && f->most < NEAREST_MM))
-		return iso_refuse(f->path,
-		                  "does not look like strip events (z_up, z_down, dl in mm): values up to %g "
-		                  "mm; wrong byte order or unit?",
-		                  (double)f->most);
-	return ISO_OK;
-}
-
 int iso_strip_file_next(struct iso_strip_events *block, bool *end, iso_strip_file *f, int64_t most,
                         double wait_s)
 {
 	if (!block || !end || !f) return iso_fail_null(__func__);
 	double stop = iso_now_s() + wait_s;
-	int64_t got = 1;
+	int64_t got = 1, good;
 	int st = ISO_OK;
 
 	if (most < 1 || !(wait_s >= 0))
@@ -348,7 +328,16 @@ int iso_strip_file_next(struct iso_strip_events *block, bool *end, iso_strip_fil
 	f->n += block->n;
 	f->n_bad += block->n_bad;
 	*end = f->ended && block->n == 0;
-	return st ? st : check_values(f);
+	good = f->n - f->n_bad;
+	if (st || good < (f->ended ? 1 : SURE)) return st;
+	/* bytes in another order, another unit, or another format; a single stray value is let through */
+	if (f->far > good / 2 || (f->most > 0 && f->most < NEAREST_MM))
+		st = iso_refuse(
+			f->path,
+			"does not look like strip events (z_up, z_down, dl in mm): values up to %g mm; "
+			"wrong byte order or unit?",
+			(double)f->most);
+	return st;
 }
 
 /* ---- a whole file ---- */

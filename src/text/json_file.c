@@ -11,8 +11,7 @@
 
 static _Thread_local int64_t failures;
 
-/* What it gives can be freed by free, so that values from before and after the change mix, those of the
-   host program too. */
+/* Freed by free, so that values from before and after the change mix, the host program's too. */
 static void *counted(size_t bytes)
 {
 	void *p = malloc(bytes);

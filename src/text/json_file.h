@@ -8,8 +8,7 @@
 
 /* All of these have decimal points in any locale: jansson itself knows those of one byte. */
 
-/* A regular file of at most 32 MiB, whose values take at most 128 MiB; the message names the line of
-   an error. */
+/* A file of at most 32 MiB, whose values take at most 128 MiB; the message names the line of an error. */
 int iso_json_read(json_t **root, const char *path);
 
 /* A text of `size` bytes; `name` is the file that it comes from. */

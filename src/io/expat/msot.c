@@ -238,14 +238,6 @@ static void XMLCALL on_doctype(void *arg, const XML_Char *name, const XML_Char *
 
 /* ---- the text ---- */
 
-static int parser_failed(const struct scan *s)
-{
-	enum XML_Error why = XML_GetErrorCode(s->xml);
-
-	return why == XML_ERROR_NO_MEMORY ? iso_fail_memory(s->r->path, XML_MOST)
-	                                  : fail_at(s, XML_ErrorString(why));
-}
-
 static int parse_pieces(struct scan *s, struct iso_in *in)
 {
 	char piece[1 << 14];
@@ -256,7 +248,10 @@ static int parse_pieces(struct scan *s, struct iso_in *in)
 
 		if (!(st = iso_in_read(in, piece, n)) &&
 		    XML_Parse(s->xml, piece, (int)n, in->at == in->size) == XML_STATUS_ERROR)
-			st = s->st ? s->st : parser_failed(s);
+			st = s->st ? s->st
+			     : XML_GetErrorCode(s->xml) == XML_ERROR_NO_MEMORY
+			             ? iso_fail_memory(s->r->path, XML_MOST)
+			             : fail_at(s, XML_ErrorString(XML_GetErrorCode(s->xml)));
 	}
 	return st;
 }
@@ -285,19 +280,6 @@ static int parse(struct scan *s)
 }
 
 /* ---- what it says ---- */
-
-static int check(const struct scan *s)
-{
-	const char *path = s->r->path;
-
-	if (s->n < 1) return iso_refuse(path, "has no detectors (PROJECTION)");
-	if (s->records < 1) return iso_refuse(path, "has no records (DataModelScanFrame)");
-	if (!(s->hz >= 1e3 && s->hz <= 1e12))
-		return iso_refuse(path, "SAMPLING-FREQUENCY is %g Hz, must be 1e3 to 1e12", s->hz);
-	if (!(s->samples >= 2 && s->samples <= INT32_MAX) || s->samples != floor(s->samples))
-		return iso_refuse(path, "RECORDED-LENGTH is %g, must be whole and at least 2", s->samples);
-	return ISO_OK;
-}
 
 static int64_t record_bytes(const iso_recording *r)
 {
@@ -329,8 +311,7 @@ static int count_stored(struct scan *s)
 	return ISO_OK;
 }
 
-/* The wavelength of each record by its number; without wavelengths in the records they come in the
-   order of the list. */
+/* The wavelength of each record by its number; records without come in the order of the list. */
 static int find_waves(struct scan *s)
 {
 	bool named = true;
@@ -350,8 +331,7 @@ static int find_waves(struct scan *s)
 	return ISO_OK;
 }
 
-/* Records of each wavelength are its frames in turn; those that not every wavelength has are left
-   out. */
+/* Records of each wavelength are its frames in turn; what not every wavelength has is left out. */
 static int place_records(struct scan *s)
 {
 	struct iso_recording_info *i = &s->r->info;
@@ -394,30 +374,29 @@ static void set_speed(struct scan *s)
 	                   celsius, above, s->r->info.t.speed);
 }
 
-static int keep_waves(struct scan *s)
-{
-	size_t bytes = (size_t)s->waves * sizeof *s->nm;
-
-	if (!s->waves) return ISO_OK;
-	if (!(s->r->info.wavelength_nm = malloc(bytes))) return iso_fail_memory(s->r->path, (int64_t)bytes);
-	memcpy(s->r->info.wavelength_nm, s->nm, bytes);
-	return ISO_OK;
-}
-
 static int settle(struct scan *s)
 {
 	struct iso_transducers *t = &s->r->info.t;
-	int st = check(s);
+	size_t bytes = (size_t)s->waves * sizeof *s->nm;
+	const char *path = s->r->path;
+	int st;
 
-	if (st) return st;
+	if (s->n < 1) return iso_refuse(path, "has no detectors (PROJECTION)");
+	if (s->records < 1) return iso_refuse(path, "has no records (DataModelScanFrame)");
+	if (!(s->hz >= 1e3 && s->hz <= 1e12))
+		return iso_refuse(path, "SAMPLING-FREQUENCY is %g Hz, must be 1e3 to 1e12", s->hz);
+	if (!(s->samples >= 2 && s->samples <= INT32_MAX) || s->samples != floor(s->samples))
+		return iso_refuse(path, "RECORDED-LENGTH is %g, must be whole and at least 2", s->samples);
 	t->n = s->n;
 	t->samples = (int64_t)s->samples;
 	t->dt_us = 1e6 / s->hz;
 	t->pos = s->pos;
 	s->pos = NULL;
-	if ((st = count_stored(s)) || (st = find_waves(s)) || (st = place_records(s)) || (st = keep_waves(s)))
-		return st;
+	if ((st = count_stored(s)) || (st = find_waves(s)) || (st = place_records(s))) return st;
 	set_speed(s);
+	if (!s->waves) return ISO_OK;
+	if (!(s->r->info.wavelength_nm = malloc(bytes))) return iso_fail_memory(path, (int64_t)bytes);
+	memcpy(s->r->info.wavelength_nm, s->nm, bytes);
 	return ISO_OK;
 }
 

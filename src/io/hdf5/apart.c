@@ -36,8 +36,7 @@ bool iso_apart_pass(struct iso_pipe p, void *data, int64_t bytes)
 	return true;
 }
 
-/* It ends with us, and nothing of a crash is to be seen: neither words, nor a core, nor the program's
-   own handlers. */
+/* It ends with us, and nothing of a crash is seen: no words, no core, none of the program's handlers. */
 static void prepare_child(const struct iso_apart *a, int64_t bytes)
 {
 	static const int signals[] = { SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGXCPU };

@@ -356,29 +356,22 @@ static herr_t step(hid_t group, const char *name, const H5L_info_t *info, void *
 	return w->st ? 1 : 0;
 }
 
-static bool tracks_order(hid_t group)
-{
-	hid_t list = H5Gget_create_plist(group);
-	unsigned how = 0;
-	bool tracks = list >= 0 && H5Pget_link_creation_order(list, &how) >= 0 && how & H5P_CRT_ORDER_TRACKED;
-
-	if (list >= 0) H5Pclose(list);
-	return tracks;
-}
-
 int iso_h5_members(const struct iso_h5 *h, bool *made, const char *name,
                    int (*each)(void *arg, const char *name), void *arg)
 {
 	struct walk w = { each, arg, ISO_OK };
 	int st = exists(h, name);
-	hid_t group;
+	unsigned how = 0;
+	hid_t group, list;
 	herr_t done;
 
 	*made = false;
 	if (st <= 0) return st;
 	group = H5Gopen2(h->file, name, H5P_DEFAULT);
 	if (group < 0) return damaged(h, name);
-	*made = tracks_order(group);
+	list = H5Gget_create_plist(group);
+	*made = list >= 0 && H5Pget_link_creation_order(list, &how) >= 0 && how & H5P_CRT_ORDER_TRACKED;
+	if (list >= 0) H5Pclose(list);
 	done = H5Literate(group, *made ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME, H5_ITER_INC, NULL, step, &w);
 	H5Gclose(group);
 	return w.st ? w.st : done < 0 ? damaged(h, name) : ISO_OK;

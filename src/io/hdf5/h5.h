@@ -23,8 +23,7 @@ int iso_h5_close(struct iso_h5 *h); /* ISO_EIO if what was written can't be kept
 /* "PATH: ..." with the code given, or ISO_ENOMEM where the library ran out of memory. */
 int iso_h5_fail(const struct iso_h5 *h, int code, const char *fmt, ...) ISO_PRINTF(3, 4);
 
-/* Around a fork, so that no thread is in the library meanwhile; a child, which has one thread,
-   calls the last. */
+/* Around a fork, so that no thread is in the library meanwhile; the child calls the last. */
 void iso_h5_lock(void);
 void iso_h5_unlock(void);
 void iso_h5_alone(void);

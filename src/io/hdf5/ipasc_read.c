@@ -11,38 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
-enum {
-	ID_MOST = 100,       /* bytes in the name of a detector */
-	WAVES_MOST = 100000, /* wavelengths: fifty a nanometre of visible light */
-};
+/* Bytes in the name of a detector; wavelengths: fifty a nanometre of visible light. */
+enum { ID_MOST = 100, WAVES_MOST = 100000 };
 
 /* ---- sizes ---- */
-
-/* Axes of length 1 may be missing. A third one is that of wavelengths, unless the file has one
-   wavelength and the axis is longer: then that of wavelengths was squeezed out. */
-static int set_axes(iso_recording *r, const struct iso_h5_set *s, int64_t named)
-{
-	struct iso_recording_info *i = &r->info;
-	bool squeezed = s->rank == 3 && named == 1 && s->dim[2] > 1;
-
-	if (s->rank < 2)
-		return iso_refuse(
-			r->path,
-			"traces of %d axes, expected 2 to 4: detectors, samples, wavelengths, measurements",
-			s->rank);
-	r->axis[0] = s->rank > 2 && !squeezed ? 2 : -1;
-	r->axis[1] = squeezed ? 2 : s->rank > 3 ? 3 : -1;
-	i->t.n = s->dim[0];
-	i->t.samples = s->dim[1];
-	i->wavelengths = r->axis[0] > 0 ? s->dim[r->axis[0]] : 1;
-	i->frames = r->axis[1] > 0 ? s->dim[r->axis[1]] : 1;
-	if (i->t.n > TRANSDUCERS_MAX || i->t.samples < 2 || i->t.samples > INT32_MAX)
-		return iso_refuse(r->path,
-		                  "%" PRId64 " detectors of %" PRId64
-		                  " samples; must be 1 to %d, of at least 2",
-		                  i->t.n, i->t.samples, TRANSDUCERS_MAX);
-	return ISO_OK;
-}
 
 static int find_traces(struct iso_h5_set *s, const struct iso_h5 *h)
 {
@@ -65,12 +37,37 @@ static int check_chunks(const iso_recording *r, const struct iso_h5 *h, const st
 	return iso_h5_chunk(h, s, IPASC_DATA, 2 * frame_bytes(r));
 }
 
+/* Axes of length 1 may be missing. A third one is that of wavelengths, unless the file has one
+   wavelength and the axis is longer: then that of wavelengths was squeezed out. */
 static int read_sizes(iso_recording *r, const struct iso_h5 *h, int64_t named)
 {
+	struct iso_recording_info *i = &r->info;
 	struct iso_h5_set s;
 	int st = find_traces(&s, h);
+	bool squeezed = !st && s.rank == 3 && named == 1 && s.dim[2] > 1;
 
-	if (!st && !(st = set_axes(r, &s, named))) st = check_chunks(r, h, &s);
+	if (st) goto done;
+	if (s.rank < 2) {
+		st = iso_refuse(r->path,
+		                "traces of %d axes, expected 2 to 4: detectors, samples, wavelengths, "
+		                "measurements",
+		                s.rank);
+		goto done;
+	}
+	r->axis[0] = s.rank > 2 && !squeezed ? 2 : -1;
+	r->axis[1] = squeezed ? 2 : s.rank > 3 ? 3 : -1;
+	i->t.n = s.dim[0];
+	i->t.samples = s.dim[1];
+	i->wavelengths = r->axis[0] > 0 ? s.dim[r->axis[0]] : 1;
+	i->frames = r->axis[1] > 0 ? s.dim[r->axis[1]] : 1;
+	if (i->t.n > TRANSDUCERS_MAX || i->t.samples < 2 || i->t.samples > INT32_MAX)
+		st = iso_refuse(r->path,
+		                "%" PRId64 " detectors of %" PRId64
+		                " samples; must be 1 to %d, of at least 2",
+		                i->t.n, i->t.samples, TRANSDUCERS_MAX);
+	else
+		st = check_chunks(r, h, &s);
+done:
 	iso_h5_release(&s);
 	return st;
 }
@@ -103,11 +100,9 @@ static int read_sampling(iso_recording *r, const struct iso_h5 *h)
 	int st = iso_h5_some(&hz, &there, 1, h, IPASC_META "ad_sampling_rate");
 
 	if (st) return st;
-	if (!there || !(hz >= 1e3 && hz <= 1e12))
-		return iso_fail(ISO_EINPUT,
-		                there ? "%s: ad_sampling_rate is %g Hz, must be 1e3 to 1e12"
-		                      : "%s: has no ad_sampling_rate",
-		                r->path, there ? hz : 0);
+	if (!there) return iso_refuse(r->path, "has no ad_sampling_rate");
+	if (!(hz >= 1e3 && hz <= 1e12))
+		return iso_refuse(r->path, "ad_sampling_rate is %g Hz, must be 1e3 to 1e12", hz);
 	r->info.t.dt_us = 1e6 / hz;
 	return ISO_OK;
 }
@@ -139,7 +134,7 @@ static int warn_of_gain(iso_recording *r, const struct iso_h5 *h)
 	struct iso_h5_set s;
 	int st = iso_h5_find(&s, h, IPASC_META "time_gain_compensation");
 
-	if (!st && s.id >= 0)
+	if (s.id >= 0)
 		iso_recording_warn(r, "a gain that depends on time is in the traces, taken as they are");
 	iso_h5_release(&s);
 	return st;
@@ -174,16 +169,6 @@ struct ids {
 	struct id *v;
 };
 
-static void find_number(struct id *id)
-{
-	size_t n = strlen(id->name), first = n;
-
-	while (first > 0 && id->name[first - 1] >= '0' && id->name[first - 1] <= '9') first--;
-	id->digits = first;
-	id->number = first == n || n - first > 18 ? -1 : 0;
-	for (; id->number >= 0 && first < n; first++) id->number = 10 * id->number + id->name[first] - '0';
-}
-
 static int add_id(void *arg, const char *name)
 {
 	struct ids *l = arg;
@@ -194,8 +179,13 @@ static int add_id(void *arg, const char *name)
 	if (strlen(name) >= ID_MOST)
 		return iso_refuse(l->path, "a detector with a name of %zu bytes, at most %d", strlen(name),
 		                  ID_MOST - 1);
-	snprintf(l->v[l->n].name, ID_MOST, "%s", name);
-	find_number(&l->v[l->n++]);
+	struct id *id = &l->v[l->n++];
+	size_t n = strlen(name), first = n;
+
+	while (first > 0 && name[first - 1] >= '0' && name[first - 1] <= '9') first--;
+	*id = (struct id){ .digits = first, .number = first == n || n - first > 18 ? -1 : 0 };
+	snprintf(id->name, ID_MOST, "%s", name);
+	for (; id->number >= 0 && first < n; first++) id->number = 10 * id->number + name[first] - '0';
 	return ISO_OK;
 }
 
@@ -303,28 +293,28 @@ static int read_face(struct iso_transducers *t, int64_t q, const struct iso_h5 *
 static void settle(iso_recording *r, const struct tally *sum)
 {
 	struct iso_transducers *t = &r->info.t;
+	const struct {
+		int64_t n;
+		const char *what;
+	} odd[] = {
+		{ sum->other, "are no CUBOID, and are taken as points" },
+		{ sum->bare, "are CUBOID without extents, and are taken as points" },
+		{ sum->turned ? t->n - sum->turned : 0,
+		  "have no orientation; all are taken to face the centre" },
+	};
 
-	if (sum->other)
-		iso_recording_warn(
-			r, "%" PRId64 " of %" PRId64 " detectors are no CUBOID, and are taken as points",
-			sum->other, t->n);
-	if (sum->bare)
-		iso_recording_warn(r,
-		                   "%" PRId64 " of %" PRId64
-		                   " detectors are CUBOID without extents, and are taken as points",
-		                   sum->bare, t->n);
+	for (int k = 0; k < 3; k++)
+		if (odd[k].n)
+			iso_recording_warn(r, "%" PRId64 " of %" PRId64 " detectors %s", odd[k].n, t->n,
+			                   odd[k].what);
 	if (!sum->cuboid) {
 		free(t->aperture);
 		t->aperture = NULL;
 	}
-	if (sum->turned == t->n) return;
-	if (sum->turned)
-		iso_recording_warn(r,
-		                   "%" PRId64 " of %" PRId64
-		                   " detectors have no orientation; all are taken to face the centre",
-		                   t->n - sum->turned, t->n);
-	free(t->normal);
-	t->normal = NULL;
+	if (sum->turned < t->n) {
+		free(t->normal);
+		t->normal = NULL;
+	}
 }
 
 static int read_detectors(iso_recording *r, const struct iso_h5 *h)
@@ -358,12 +348,12 @@ static int read_all(iso_recording *r, const struct iso_h5 *h)
 	    (st = read_sampling(r, h)) || (st = read_speed(r, h)) || (st = warn_of_gain(r, h)) ||
 	    (st = read_field(r, h)))
 		return st;
-	if (named > 0 && named != i->wavelengths)
-		iso_recording_warn(r,
-		                   "%" PRId64 " wavelengths are named, the traces are of %" PRId64
-		                   "; the names are not used",
-		                   named, i->wavelengths);
 	if (named != i->wavelengths) {
+		if (named > 0)
+			iso_recording_warn(r,
+			                   "%" PRId64 " wavelengths are named, the traces are of %" PRId64
+			                   "; the names are not used",
+			                   named, i->wavelengths);
 		free(i->wavelength_nm);
 		i->wavelength_nm = NULL;
 	}
