@@ -66,7 +66,8 @@ int iso_text_read(char **text, size_t *size, const char *path, int most, const c
 
 	if (st) return st;
 	if (bytes > (int64_t)most << 20)
-		st = iso_refuse(path, "is larger than %d MiB, the most for a %s", most, what);
+		st = iso_refuse(path, "is larger than %d MiB, the most for a %s: %s", most, what,
+		                iso_bytes(bytes));
 	else if (!(t = size_alloc(bytes + 1, 1)))
 		st = iso_fail_memory(path, bytes);
 	else if (fread(t, 1, (size_t)bytes, f) != (size_t)bytes)

@@ -74,11 +74,11 @@ const struct iso_kind *iso_kind_as(const char *path, enum iso_content as)
 	return NULL;
 }
 
-static void add(char list[ISO_KIND_LIST], const char *text)
+static void add(char list[ISO_KIND_LIST], const char *between, const char *text)
 {
 	size_t n = strlen(list);
 
-	snprintf(list + n, ISO_KIND_LIST - n, "%s%s", n ? " " : "", text);
+	snprintf(list + n, ISO_KIND_LIST - n, "%s%s", n ? between : "", text);
 }
 
 void iso_kind_events(char list[ISO_KIND_LIST])
@@ -90,9 +90,8 @@ void iso_kind_events(char list[ISO_KIND_LIST])
 		const struct iso_event_format *f = kinds[i].events;
 
 		if (!f) continue;
-		if (last && f != last) strncat(list, ",", ISO_KIND_LIST - 1 - strlen(list));
-		if (f != last) add(list, f->name);
-		add(list, kinds[i].suffix);
+		if (f != last) add(list, ", ", f->name);
+		add(list, " ", kinds[i].suffix);
 		last = f;
 	}
 }
@@ -108,7 +107,7 @@ int iso_kind_unknown(int code, const char *path, enum iso_content as, bool to_wr
 	char list[ISO_KIND_LIST] = "";
 
 	for (int i = 0; i < N_KINDS; i++)
-		if (serves(&kinds[i], as, to_write)) add(list, kinds[i].suffix);
+		if (serves(&kinds[i], as, to_write)) add(list, " ", kinds[i].suffix);
 	return iso_fail(code, "%s: unknown suffix%s; one of %s", path, what[as], list);
 }
 
@@ -116,6 +115,6 @@ int iso_kind_none(const char *path)
 {
 	char list[ISO_KIND_LIST] = "";
 
-	for (int i = 0; i < N_KINDS; i++) add(list, kinds[i].suffix);
+	for (int i = 0; i < N_KINDS; i++) add(list, " ", kinds[i].suffix);
 	return iso_refuse(path, "unknown kind of file; known are %s", list);
 }

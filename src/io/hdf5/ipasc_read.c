@@ -11,8 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Bytes in the name of a detector; wavelengths: fifty a nanometre of visible light. */
-enum { ID_MOST = 100, WAVES_MOST = 100000 };
+enum { ID_MOST = 100, WAVES_MOST = 100000 }; /* bytes in the name of a detector; wavelengths */
 
 /* ---- sizes ---- */
 
