@@ -79,6 +79,9 @@ CORRECTIONS = {"Attenuation correction flag": 1, "Coincidence kind flag": 1,
                "Normalization correction flag": 1}
 
 
+GATE = b".dat\n"  # the suffix, as the target wants it before the file
+
+
 def gate(volumes=6, mask=None, event=5, compton=0):
     words = []
     for s in range(2):
@@ -257,17 +260,17 @@ def seeds():
     yield "castor", "histogram", castor(1, struct.pack("<If2I", 7, 3, 0, 1), "histogram")
     yield "castor", "bins", castor(1, bins, "histogram", **TOF, **CORRECTIONS, **{
         "Histo TOF number of bins": 3, "Histo TOF bin size (ps)": 100})
-    yield "gate", "full", gate() * 3 + gate(compton=1) + b"\n" + gate(event=6)
-    yield "gate", "ecat", gate(3)
+    yield "events", "gate-full", GATE + gate() * 3 + gate(compton=1) + b"\n" + gate(event=6)
+    yield "events", "gate-ecat", GATE + gate(3)
     mask = "110000101111101000" * 2
-    yield "gate", "masked", mask.encode() + b"\0" + gate(6, mask) + gate(6, mask, compton=1)
-    yield "gate", "bare", b"0 0 0 0 0 0 0 0 1 1 1 0 0 0 0 0 0 0 " * 2 + b"\0" + \
+    yield "events", "gate-masked", GATE + mask.encode() + b"\0" + gate(6, mask) + gate(6, mask, compton=1)
+    yield "events", "gate-bare", GATE + b"0 0 0 0 0 0 0 0 1 1 1 0 0 0 0 0 0 0 " * 2 + b"\0" + \
         gate(6, "000000001110000000" * 2)
     row = [100, 1, 2, -100, 4, 5, 60]
-    yield "events_npy", "seven", npy("<f4", "(2, 7)", struct.pack("<14f", *row, *row))
-    yield "events_npy", "six-big-endian", npy(">f8", "(1, 6)", struct.pack(">6d", *row[:6]))
-    yield "events_npy", "three", npy("<i8", "(2, 3)", struct.pack("<6q", 0, 9, 60, 15, 4, -7))
-    yield "events_npy", "two", npy("|u1", "(3, 2)", bytes([0, 4, 1, 5, 15, 11]))
+    yield "events", "npy-seven", b".npy\n" + npy("<f4", "(2, 7)", struct.pack("<14f", *row, *row))
+    yield "events", "npy-six-big-endian", b".npy\n" + npy(">f8", "(1, 6)", struct.pack(">6d", *row[:6]))
+    yield "events", "npy-three", b".npy\n" + npy("<i8", "(2, 3)", struct.pack("<6q", 0, 9, 60, 15, 4, -7))
+    yield "events", "npy-two", b".npy\n" + npy("|u1", "(3, 2)", bytes([0, 4, 1, 5, 15, 11]))
     triples = struct.pack("<6f", 30, -20, -50, 140.5, 20, -60)
     yield "strip", "floats", b"b" + triples
     yield "strip", "floats-with-bad-ones", b"b" + triples + struct.pack("<3f", *[float("nan")] * 3)
@@ -284,9 +287,9 @@ def seeds():
     yield "msot", "one-wavelength", msot(1, 2, (700,), 3)
     yield "msot", "last-frame-missing", msot(records=3)
     yield "msot", "truncated", msot(more=b"x")
-    yield "lmdt", "one", events(1)
-    yield "lmdt", "some", events(5)
-    yield "lmdt", "with-bad-ones", events(2) + struct.pack("<7f", *[float("nan")] * 7) + bytes(28)
+    yield "events", "lmdt-one", b".lmdT\n" + events(1)
+    yield "events", "lmdt-some", b".lmdT\n" + events(5)
+    yield "events", "lmdt-with-bad-ones", b".lmdT\n" + events(2) + struct.pack("<7f", *[float("nan")] * 7) + bytes(28)
     for reader, write in (("yaml", yaml), ("json", json.dumps)):
         yield reader, "cylinder", write(CYLINDER).encode()
         yield reader, "panels", write(PANELS).encode()
@@ -503,7 +506,7 @@ def slow():
     yield "msot", "attributes", b"<a " + numbered('b%x="1" ').encode() + b"/>"
     yield "msot", "text", b"<WAVELENGTHS><WAVELENGTH>" + fill(b"7")
     yield "msot", "entities", b"<!DOCTYPE a [" + numbered('<!ENTITY a%x "b">', MIB // 2).encode() + b"]>"
-    yield "lmdt", "many", fill(events(100))
+    yield "events", "lmdt-many", b".lmdT\n" + fill(events(100))
     yield "strip", "lines", b"t" + fill(b"1 2 3\n")
     yield "strip", "blanks", b"t" + fill(b" \n")
     yield "strip", "long-numbers", b"t" + fill(b"1." + b"0" * 50 + b"1 2 3\n")
@@ -513,11 +516,12 @@ def slow():
     yield "castor", "colons", fill(b":")
     yield "castor", "list", castor(1, bytes(12), hscan=HSCAN.replace("7,-1", fill("1,", MIB // 2)))
     yield "castor", "many", castor(80000, struct.pack("<3I", 7, 0, 1) * 80000)
-    yield "gate", "lines", fill(gate())
-    yield "gate", "blanks", fill(b" \n")
-    yield "gate", "columns", fill(b"1 ", 65000)
-    yield "gate", "long-numbers", gate().replace(b"1.250000000001", b"1." + b"0" * 50) * 1000
-    yield "events_npy", "many", npy("|u1", "(500000, 2)", bytes([0, 4]) * 500000)
+    yield "events", "gate-lines", GATE + fill(gate())
+    yield "events", "gate-blanks", GATE + fill(b" \n")
+    yield "events", "gate-columns", GATE + fill(b"1 ", 65000)
+    yield "events", "gate-long-numbers", GATE + \
+        gate().replace(b"1.250000000001", b"1." + b"0" * 50) * 1000
+    yield "events", "npy-many", b".npy\n" + npy("|u1", "(500000, 2)", bytes([0, 4]) * 500000)
     header = b'{"key": "' + fill(b"0", ROOM - 4096) + b'"}'
     yield "srm", "ranges", srm(ranges=24000)
     yield "srm", "text", srm(command=fill("x", ROOM - 4096))

@@ -5,9 +5,9 @@
 #include "core/ctx.h"
 #include "file/out.h"
 #include "image/colormap.h"
-#include "io/png.h"
+#include "io/format.h"
 #include "report/page.h"
-#include "text/json_memory.h"
+#include "text/json_file.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #include "checkpoint.h"
 #include "text/json_file.h"
 #include "file/out.h"
-#include "file/regular.h"
+#include "file/in.h"
 #include "core/size.h"
 #include "core/status.h"
 

@@ -3,7 +3,7 @@
 #include "cmd.h"
 
 #include "text/json_file.h"
-#include "file/stop.h"
+#include "file/out.h"
 #include "io/kinds.h"
 
 #include <errno.h>

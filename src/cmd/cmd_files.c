@@ -2,7 +2,7 @@
 /* The files of a run, from its options: which are the same, and the locks of those that it writes. */
 #include "cmd.h"
 
-#include "file/commit.h"
+#include "file/out.h"
 #include "io/format.h"
 
 #include <assert.h>

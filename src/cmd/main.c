@@ -2,7 +2,7 @@
 /* The program: picks the command, prints its message, turns its status into an exit code. */
 #include "cmd.h"
 
-#include "text/json_memory.h"
+#include "text/json_file.h"
 #include "text/nearest.h"
 
 #include <fcntl.h>

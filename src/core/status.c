@@ -4,10 +4,14 @@
 #include "base/number.h"
 #include "base/utf8.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #undef iso_fail /* as clang's analyzer sees it: status.h */
+#undef iso_refuse
+#undef iso_fail_errno
 #undef iso_fail_memory
 
 static _Thread_local char message[1024];
@@ -27,6 +31,22 @@ int iso_fail(int code, const char *fmt, ...)
 	va_end(ap);
 	snprintf(message, sizeof message, "%s", iso_utf8_clean(text)); /* one line, whatever a name holds */
 	return code;
+}
+
+int iso_refuse(const char *path, const char *fmt, ...)
+{
+	char why[sizeof message];
+	va_list ap;
+
+	va_start(ap, fmt);
+	iso_vsnprintf(why, sizeof why, fmt, ap);
+	va_end(ap);
+	return iso_fail(ISO_EINPUT, "%s: %s", path, why);
+}
+
+int iso_fail_errno(const char *path, const char *what)
+{
+	return iso_fail(ISO_EIO, "%s: can't %s: %s", path, what, strerror(errno));
 }
 
 const char *iso_bytes(int64_t bytes)

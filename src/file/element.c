@@ -6,6 +6,11 @@
 
 #include <string.h>
 
+/* DO(kind, bytes, type) for every type of number. */
+#define UNSIGNED(DO) DO('u', 1, uint8_t) DO('u', 2, uint16_t) DO('u', 4, uint32_t) DO('u', 8, uint64_t)
+#define SIGNED(DO) DO('i', 1, int8_t) DO('i', 2, int16_t) DO('i', 4, int32_t) DO('i', 8, int64_t)
+#define EACH_TYPE(DO) UNSIGNED(DO) SIGNED(DO) DO('f', 4, float) DO('f', 8, double)
+
 bool iso_element_known(struct iso_element e)
 {
 	bool wide = e.size == 4 || e.size == 8;
@@ -25,12 +30,12 @@ static void swap_bytes(unsigned char *p, int64_t n, int size)
 		}
 }
 
-#define GET(type)                        \
-	do {                             \
+#define GET(kind, bytes, type)           \
+	case (kind) << 8 | (bytes): {    \
 		type v;                  \
 		memcpy(&v, p, sizeof v); \
 		return (double)v;        \
-	} while (0)
+	}
 
 double iso_element_get(const unsigned char *src, struct iso_element e)
 {
@@ -43,67 +48,34 @@ double iso_element_get(const unsigned char *src, struct iso_element e)
 		p = copy;
 	}
 	switch (e.kind << 8 | e.size) {
-	case 'u' << 8 | 1:
-		GET(uint8_t);
-	case 'u' << 8 | 2:
-		GET(uint16_t);
-	case 'u' << 8 | 4:
-		GET(uint32_t);
-	case 'u' << 8 | 8:
-		GET(uint64_t);
-	case 'i' << 8 | 1:
-		GET(int8_t);
-	case 'i' << 8 | 2:
-		GET(int16_t);
-	case 'i' << 8 | 4:
-		GET(int32_t);
-	case 'i' << 8 | 8:
-		GET(int64_t);
-	case 'f' << 8 | 4:
-		GET(float);
+		EACH_TYPE(GET)
 	}
-	GET(double);
+	return 0;
 }
 
-#define CONVERT(type)                                              \
-	for (int64_t i = 0; i < n; i++) {                          \
-		type v;                                            \
-		memcpy(&v, src + i * (int64_t)sizeof v, sizeof v); \
-		dst[i] = (iso_real)v;                              \
-	}                                                          \
-	break
+#define CONVERT(kind, bytes, type)                                         \
+	case (kind) << 8 | (bytes):                                        \
+		for (int64_t i = 0; i < n; i++) {                          \
+			type v;                                            \
+			memcpy(&v, src + i * (int64_t)sizeof v, sizeof v); \
+			dst[i] = (iso_real)v;                              \
+		}                                                          \
+		break;
 
 static void convert(iso_real *dst, const unsigned char *src, int64_t n, struct iso_element e)
 {
 	switch (e.kind << 8 | e.size) {
-	case 'u' << 8 | 1:
-		CONVERT(uint8_t);
-	case 'u' << 8 | 2:
-		CONVERT(uint16_t);
-	case 'u' << 8 | 4:
-		CONVERT(uint32_t);
-	case 'u' << 8 | 8:
-		CONVERT(uint64_t);
-	case 'i' << 8 | 1:
-		CONVERT(int8_t);
-	case 'i' << 8 | 2:
-		CONVERT(int16_t);
-	case 'i' << 8 | 4:
-		CONVERT(int32_t);
-	case 'i' << 8 | 8:
-		CONVERT(int64_t);
-	case 'f' << 8 | 4:
-		CONVERT(float);
-	case 'f' << 8 | 8:
-		CONVERT(double);
+		EACH_TYPE(CONVERT)
 	}
 }
 
-static int read_converted(iso_real *dst, int64_t n, struct iso_in *in, struct iso_element e)
+int iso_elements_read(iso_real *dst, int64_t n, struct iso_in *in, struct iso_element e)
 {
 	unsigned char block[1 << 16];
 	int64_t most = (int64_t)sizeof block / e.size;
 
+	if (e.kind == 'f' && e.size == (int)sizeof *dst && !e.big_endian)
+		return iso_in_read(in, dst, n * e.size);
 	for (int64_t i = 0; i < n; i += most) {
 		int64_t m = n - i < most ? n - i : most;
 		int st = iso_in_read(in, block, m * e.size);
@@ -115,29 +87,12 @@ static int read_converted(iso_real *dst, int64_t n, struct iso_in *in, struct is
 	return ISO_OK;
 }
 
-static int read_elements(iso_real *dst, int64_t n, struct iso_in *in, struct iso_element e)
-{
-	if (e.kind == 'f' && e.size == (int)sizeof *dst && !e.big_endian)
-		return iso_in_read(in, dst, n * e.size);
-	return read_converted(dst, n, in, e);
-}
-
 void iso_layout_c(struct iso_layout *l, const struct iso_array *a)
 {
 	int64_t stride = 1;
 
 	l->first = 0;
 	for (int i = a->n_dim - 1; i >= 0; stride *= a->dim[i--]) l->stride[i] = stride;
-}
-
-static bool in_c_order(const struct iso_layout *l, const struct iso_array *a)
-{
-	struct iso_layout c;
-
-	iso_layout_c(&c, a);
-	for (int i = 0; i < a->n_dim; i++)
-		if (a->dim[i] > 1 && l->stride[i] != c.stride[i]) return false;
-	return true;
 }
 
 /* Counts through the indices like an odometer, whose last wheel is the inner loop. */
@@ -159,13 +114,18 @@ static void gather(struct iso_array *a, const iso_real *src, const struct iso_la
 
 int iso_layout_read(struct iso_array *a, struct iso_in *in, const struct iso_layout *l)
 {
+	struct iso_layout c;
+	bool in_order = true;
 	iso_real *stored;
 	int st;
 
-	if (in_c_order(l, a)) return read_elements(a->v, a->n, in, l->element);
+	iso_layout_c(&c, a);
+	for (int i = 0; i < a->n_dim; i++)
+		in_order = in_order && (a->dim[i] == 1 || l->stride[i] == c.stride[i]);
+	if (in_order) return iso_elements_read(a->v, a->n, in, l->element);
 	stored = size_alloc(a->n, sizeof *stored);
 	if (!stored) return iso_fail_memory(in->path, a->n * (int64_t)sizeof *stored);
-	st = read_elements(stored, a->n, in, l->element);
+	st = iso_elements_read(stored, a->n, in, l->element);
 	if (!st) gather(a, stored, l);
 	free(stored);
 	return st;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Numbers as files store them: integers and floats of any width and byte order, axes in any
-   order and direction. */
+/* Numbers as files store them: of any width and byte order, with axes in any order and direction. */
 #ifndef ISO_ELEMENT_H
 #define ISO_ELEMENT_H
 
@@ -26,6 +25,9 @@ struct iso_layout {
 
 /* C order: last axis fastest. */
 void iso_layout_c(struct iso_layout *l, const struct iso_array *a);
+
+/* Reads n elements in the order of the file. */
+int iso_elements_read(iso_real *dst, int64_t n, struct iso_in *in, struct iso_element e);
 
 /* Reads the a->n elements that come next into a->v. */
 int iso_layout_read(struct iso_array *a, struct iso_in *in, const struct iso_layout *l);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Input files, plain or gzip: regular ones only, every size checked before memory is taken. */
+/* Opening regular files, and reading them, plain or gzip. */
 #include "in.h"
-#include "regular.h"
+#include "out.h"
+#include "core/size.h"
 #include "core/status.h"
-#include "stop.h"
 
 #include <errno.h>
-#include <stdlib.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -22,16 +23,78 @@ struct gunzip {
 	unsigned char packed[1 << 16];
 };
 
-static int open_gzip(struct iso_in *in)
+int iso_regular_open(int *fd, int64_t *size, const char *path)
 {
-	struct gunzip *gz = calloc(1, sizeof *gz);
+	struct stat s;
+	int file, st = ISO_OK;
 
-	if (!gz || inflateInit2(&gz->z, 16 + MAX_WBITS) != Z_OK) { /* 16: gzip frames */
-		free(gz);
-		return iso_fail_memory(in->path, sizeof *gz);
+	iso_commit_repair(path); /* where it can't be, the file is still the old one or the new one */
+	/* O_NONBLOCK: or a pipe without a writer would hold us up */
+	file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (file < 0) return iso_refuse(path, "%s", strerror(errno));
+	if (fstat(file, &s))
+		st = iso_fail(ISO_EIO, "%s: %s", path, strerror(errno));
+	else if (!S_ISREG(s.st_mode))
+		st = iso_fail(ISO_EINPUT, "%s is a %s, a file was expected", path,
+		              S_ISDIR(s.st_mode) ? "folder" : "device, pipe or socket");
+	if (st) {
+		close(file);
+		return st;
 	}
-	in->gz = gz;
+	*fd = file;
+	*size = s.st_size;
 	return ISO_OK;
+}
+
+int iso_regular_fopen(FILE **f, int64_t *size, const char *path)
+{
+	int fd = -1, st = iso_regular_open(&fd, size, path);
+
+	if (st) return st;
+	*f = fdopen(fd, "rb");
+	if (*f) return ISO_OK;
+	close(fd);
+	return iso_fail_memory(path, BUFSIZ);
+}
+
+int iso_text_read(char **text, size_t *size, const char *path, int most, const char *what)
+{
+	int64_t bytes = 0;
+	char *t = NULL;
+	FILE *f = NULL;
+	int st = iso_regular_fopen(&f, &bytes, path);
+
+	if (st) return st;
+	if (bytes > (int64_t)most << 20)
+		st = iso_refuse(path, "is larger than %d MiB, the most for a %s: %s", most, what,
+		                iso_bytes(bytes));
+	else if (!(t = size_alloc(bytes + 1, 1)))
+		st = iso_fail_memory(path, bytes);
+	else if (fread(t, 1, (size_t)bytes, f) != (size_t)bytes)
+		st = iso_fail(ISO_EIO, "%s: can't be read, or was cut short meanwhile", path);
+	fclose(f);
+	if (st) {
+		free(t);
+		return st;
+	}
+	*text = t;
+	*size = (size_t)bytes;
+	return ISO_OK;
+}
+
+int64_t iso_read_at(int fd, void *dst, int64_t bytes, int64_t at)
+{
+	int64_t done = 0;
+
+	while (done < bytes) {
+		ssize_t n = pread(fd, (char *)dst + done, (size_t)(bytes - done), at + done);
+
+		if (n < 0 && errno == EINTR) continue;
+		if (n < 0) return -1;
+		if (n == 0) break;
+		done += n;
+	}
+	return done;
 }
 
 int iso_in_open(struct iso_in *in, const char *path, bool gzip)
@@ -40,35 +103,39 @@ int iso_in_open(struct iso_in *in, const char *path, bool gzip)
 	int st = iso_regular_open(&n.fd, &n.size, path);
 
 	if (st) return st;
-	if (n.size == 0)
+	if (n.size == 0) {
 		st = iso_fail(ISO_EINPUT, "%s is empty", path);
-	else if (gzip)
-		st = open_gzip(&n);
-	if (st) {
-		close(n.fd);
-		return st;
+	} else if (gzip && (!(n.gz = calloc(1, sizeof *n.gz)) ||
+	                    inflateInit2(&n.gz->z, 16 + MAX_WBITS) != Z_OK)) { /* 16: gzip frames */
+		free(n.gz);
+		st = iso_fail_memory(path, sizeof *n.gz);
 	}
-	*in = n;
-	return ISO_OK;
+	if (st)
+		close(n.fd);
+	else
+		*in = n;
+	return st;
 }
 
 void iso_in_close(struct iso_in *in)
 {
+	if (!in->path) return;
 	if (in->gz) inflateEnd(&in->gz->z);
 	free(in->gz);
 	close(in->fd);
+	*in = (struct iso_in){ 0 };
 }
 
 int iso_in_expect(const struct iso_in *in, int64_t bytes)
 {
 	if (in->gz && bytes / DEFLATE_RATIO > in->size)
-		return iso_fail(ISO_EINPUT,
-		                "%s: header asks for %" PRId64 " bytes, more than its "
-		                "%" PRId64 " packed ones can hold",
-		                in->path, bytes, in->size);
+		return iso_refuse(in->path,
+		                  "header asks for %" PRId64 " bytes, more than its %" PRId64
+		                  " packed ones can hold",
+		                  bytes, in->size);
 	if (!in->gz && bytes != in->size)
-		return iso_fail(ISO_EINPUT, "%s: %" PRId64 " bytes expected, the file has %" PRId64, in->path,
-		                bytes, in->size);
+		return iso_refuse(in->path, "%" PRId64 " bytes expected, the file has %" PRId64, bytes,
+		                  in->size);
 	return ISO_OK;
 }
 
@@ -79,7 +146,7 @@ static int read_some(struct iso_in *in, void *dst, int64_t bytes, int64_t *got)
 
 	do n = read(in->fd, dst, bytes < PIECE ? (size_t)bytes : PIECE);
 	while (n < 0 && errno == EINTR);
-	if (n < 0) return iso_fail(ISO_EIO, "%s: can't read: %s", in->path, strerror(errno));
+	if (n < 0) return iso_fail_errno(in->path, "read");
 	*got = n;
 	return ISO_OK;
 }
@@ -92,8 +159,7 @@ static int refill(struct iso_in *in)
 
 	if (st) return st;
 	if (n == 0 && !gz->ended)
-		return iso_fail(ISO_EINPUT, "%s: gzip data is cut short after %" PRId64 " bytes", in->path,
-		                in->at);
+		return iso_refuse(in->path, "gzip data is cut short after %" PRId64 " bytes", in->at);
 	gz->z.next_in = gz->packed;
 	gz->z.avail_in = (unsigned)n;
 	return ISO_OK;
@@ -113,8 +179,8 @@ static int inflate_piece(struct iso_in *in, void *dst, int64_t bytes, int64_t *g
 	*got = room - z->avail_out;
 	if (r == Z_MEM_ERROR) return iso_fail_memory(in->path, 1 << MAX_WBITS);
 	if (r != Z_OK && r != Z_STREAM_END && r != Z_BUF_ERROR)
-		return iso_fail(ISO_EINPUT, "%s: damaged gzip data after %" PRId64 " bytes: %s", in->path,
-		                in->at + *got, z->msg ? z->msg : "no reason known");
+		return iso_refuse(in->path, "damaged gzip data after %" PRId64 " bytes: %s", in->at + *got,
+		                  z->msg ? z->msg : "no reason known");
 	return ISO_OK;
 }
 
@@ -123,10 +189,10 @@ static int inflate_some(struct iso_in *in, void *dst, int64_t bytes, int64_t *go
 {
 	int st = ISO_OK;
 
-	for (*got = 0; *got == 0;) {
-		if (in->gz->z.avail_in == 0 && (st = refill(in))) return st;
-		if (in->gz->z.avail_in == 0) return ISO_OK;
-		if ((st = inflate_piece(in, dst, bytes, got))) return st;
+	for (*got = 0; *got == 0 && !st;) {
+		if (in->gz->z.avail_in == 0 && (st = refill(in))) break;
+		if (in->gz->z.avail_in == 0) break;
+		st = inflate_piece(in, dst, bytes, got);
 	}
 	return st;
 }
@@ -171,6 +237,12 @@ int iso_in_skip(struct iso_in *in, int64_t bytes)
 	return ISO_OK;
 }
 
+int iso_in_seek(struct iso_in *in, int64_t at)
+{
+	in->at = at;
+	return lseek(in->fd, at, SEEK_SET) < 0 ? iso_fail_errno(in->path, "read") : ISO_OK;
+}
+
 int iso_in_end(struct iso_in *in)
 {
 	int64_t want = in->at, n = 0;
@@ -178,7 +250,6 @@ int iso_in_end(struct iso_in *in)
 	int st = next_bytes(in, &more, 1, &n);
 
 	if (!st && n > 0)
-		st = iso_fail(ISO_EINPUT, "%s: data goes on after the %" PRId64 " bytes expected", in->path,
-		              want);
+		st = iso_refuse(in->path, "data goes on after the %" PRId64 " bytes expected", want);
 	return st;
 }

@@ -2,6 +2,7 @@
 /* Taking and leaving locks. */
 #include "lock.h"
 #include "out.h"
+#include "suffix.h"
 #include "core/status.h"
 
 #include <errno.h>
@@ -47,18 +48,18 @@ static enum iso_locked lock(int fd)
 
 enum iso_locked iso_lock_file(int *fd, int folder, const char *file)
 {
-	for (;;) {
-		enum iso_locked got = ISO_LOCK_NO_FILE;
+	enum iso_locked got;
 
+	do {
 		*fd = open_file(folder, file);
-		if (*fd < 0) return got;
+		if (*fd < 0) return ISO_LOCK_NO_FILE;
 		got = lock(*fd);
 		if (got == ISO_LOCK_MINE && still_there(*fd, folder, file)) return got;
 		if (got == ISO_LOCK_NONE) unlinkat(folder, file, 0);
 		close(*fd);
 		*fd = -1;
-		if (got != ISO_LOCK_MINE) return got;
-	}
+	} while (got == ISO_LOCK_MINE);
+	return got;
 }
 
 /* In this order: whoever locks it next sees that it is gone. */
@@ -71,24 +72,16 @@ void iso_lock_remove(int fd, int folder, const char *file)
 /* ---- of an output ---- */
 
 /* FOLDER/NAME -> FOLDER/.isotome-HASH.lock, of one length whatever the name's. */
-static int lock_path(char *out, size_t size, const char *path)
-{
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-	char folder[PATH_MAX];
-	int st = iso_out_folder(folder, sizeof folder, path);
-
-	if (!st && snprintf(out, size, "%s/.isotome-%016" PRIx64 ".lock", folder,
-	                    (uint64_t)XXH64(name, strlen(name), 0)) >= (int)size)
-		st = iso_fail(ISO_EARG, "%s: name is too long", path);
-	return st;
-}
-
 int iso_lock_take(struct iso_lock *l, const char *path, const char *shown)
 {
-	char file[PATH_MAX], *kept;
-	int fd = -1, st = lock_path(file, sizeof file, path);
+	const char *name = iso_base_name(path);
+	char folder[PATH_MAX], file[PATH_MAX], *kept;
+	int fd = -1, st = iso_out_folder(folder, sizeof folder, path);
 
 	if (st) return st;
+	if (snprintf(file, sizeof file, "%s/.isotome-%016" PRIx64 ".lock", folder,
+	             (uint64_t)XXH64(name, strlen(name), 0)) >= (int)sizeof file)
+		return iso_fail(ISO_EARG, "%s: name is too long", path);
 	if (!(kept = strdup(file))) /* before there is a file to leave behind */
 		return iso_fail_memory("file name", (int64_t)strlen(file));
 	if (iso_lock_file(&fd, AT_FDCWD, file) == ISO_LOCK_OTHERS)

@@ -2,6 +2,7 @@
 /* Which of a run's files are the same. */
 #include "names.h"
 #include "out.h"
+#include "suffix.h"
 #include "core/status.h"
 
 #include <limits.h>
@@ -19,14 +20,13 @@ struct iso_name {
 
 static bool identify(struct iso_name *a)
 {
-	const char *slash = strrchr(a->path, '/');
 	char folder[PATH_MAX];
 	struct stat s;
 
 	a->base = "";
 	if (stat(a->path, &s) != 0) {
 		if (iso_out_folder(folder, sizeof folder, a->path) || stat(folder, &s) != 0) return false;
-		a->base = slash ? slash + 1 : a->path;
+		a->base = iso_base_name(a->path);
 	}
 	a->device = s.st_dev;
 	a->inode = s.st_ino;
@@ -46,24 +46,13 @@ static void release(struct iso_name *a)
 	free(a->what);
 }
 
-static bool make_room(struct iso_names *s)
-{
-	int64_t room = s->room ? 2 * s->room : 16;
-	struct iso_name *v;
-
-	if (s->n < s->room) return true;
-	v = realloc(s->v, (size_t)room * sizeof *v);
-	if (!v) return false;
-	s->v = v;
-	s->room = room;
-	return true;
-}
-
 int iso_names_add(struct iso_names *s, bool output, const char *path, const char *what)
 {
 	struct iso_name a = { .path = strdup(path), .what = strdup(what), .output = output };
+	struct iso_name *v = realloc(s->v, (size_t)(s->n + 1) * sizeof *v);
 
-	if (!a.path || !a.what || !make_room(s)) {
+	if (v) s->v = v;
+	if (!a.path || !a.what || !v) {
 		release(&a);
 		return iso_fail_memory("names of files", (int64_t)strlen(path));
 	}

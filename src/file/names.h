@@ -7,7 +7,7 @@
 #include "isotome.h"
 
 struct iso_names {
-	int64_t n, room;
+	int64_t n;
 	struct iso_name *v;
 };
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* NumPy .npy: magic, version, length, a Python dict as text, then the elements; pieces of them. */
+/* NumPy .npy: magic, version, length, a Python dict as text, then the elements; pieces and tables. */
 #include "npy.h"
 #include "core/size.h"
 #include "core/status.h"
 
-#include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 static const char magic[6] = { '\x93', 'N', 'U', 'M', 'P', 'Y' };
 
@@ -16,19 +15,12 @@ enum { HEADER_MOST = 1 << 20 };
 /* The dict, read from left to right. */
 struct scan {
 	const char *path, *start, *at, *end;
-};
-
-struct header {
 	char descr[16];
-	bool fortran;
-	int n_dim;
-	int64_t dim[8];
 };
 
 static int fail_at(const struct scan *s, const char *wanted)
 {
-	return iso_fail(ISO_EINPUT, "%s: header, byte %d: expected %s", s->path, (int)(s->at - s->start),
-	                wanted);
+	return iso_refuse(s->path, "header, byte %d: expected %s", (int)(s->at - s->start), wanted);
 }
 
 static char peek(struct scan *s)
@@ -75,29 +67,27 @@ static bool take_size(struct scan *s, int64_t *size)
 	return s->at > digits;
 }
 
-static int scan_descr(struct scan *s, struct header *h)
+static int scan_descr(struct scan *s, struct iso_npy *h)
 {
-	if (peek(s) == '[')
-		return iso_fail(ISO_EINPUT, "%s: holds records, plain numbers were expected", s->path);
-	if (!take_string(s, h->descr, sizeof h->descr)) return fail_at(s, "a type such as '<f4'");
-	return ISO_OK;
+	(void)h;
+	if (peek(s) == '[') return iso_refuse(s->path, "holds records, plain numbers were expected");
+	return take_string(s, s->descr, sizeof s->descr) ? ISO_OK : fail_at(s, "a type such as '<f4'");
 }
 
-static int scan_order(struct scan *s, struct header *h)
+static int scan_order(struct scan *s, struct iso_npy *h)
 {
 	h->fortran = take_word(s, "True");
-	if (!h->fortran && !take_word(s, "False")) return fail_at(s, "True or False");
-	return ISO_OK;
+	return h->fortran || take_word(s, "False") ? ISO_OK : fail_at(s, "True or False");
 }
 
 /* (), (5,), (2, 3) or (2, 3,) */
-static int scan_shape(struct scan *s, struct header *h)
+static int scan_shape(struct scan *s, struct iso_npy *h)
 {
 	bool comma = true;
 
 	if (!take(s, '(')) return fail_at(s, "a shape in parentheses");
 	while (!take(s, ')')) {
-		if (h->n_dim == 8) return iso_fail(ISO_EINPUT, "%s: more than 8 axes", s->path);
+		if (h->n_dim == 8) return iso_refuse(s->path, "more than 8 axes");
 		if (!comma || !take_size(s, &h->dim[h->n_dim])) return fail_at(s, "a size that 64 bits hold");
 		h->n_dim++;
 		comma = take(s, ',');
@@ -105,11 +95,11 @@ static int scan_shape(struct scan *s, struct header *h)
 	return h->n_dim == 1 && !comma ? fail_at(s, "a comma in a shape of one axis") : ISO_OK;
 }
 
-static int scan_dict(struct scan *s, struct header *h)
+static int scan_dict(struct scan *s, struct iso_npy *h)
 {
 	static const struct {
 		const char *name;
-		int (*scan)(struct scan *s, struct header *h);
+		int (*scan)(struct scan *s, struct iso_npy *h);
 	} keys[3] = { { "descr", scan_descr }, { "fortran_order", scan_order }, { "shape", scan_shape } };
 	bool seen[3] = { false };
 	char name[16];
@@ -133,8 +123,43 @@ static int scan_dict(struct scan *s, struct header *h)
 	return s->at == s->end ? ISO_OK : fail_at(s, "nothing but spaces after the '}'");
 }
 
+/* '<c8' and '<c16' are pairs of floats: one axis more. */
+static bool take_complex(struct iso_npy *h, const char *d)
+{
+	h->complex = d[0] && strchr("<>=", d[0]) && (!strcmp(d + 1, "c8") || !strcmp(d + 1, "c16"));
+	if (!h->complex || h->n_dim > 7) return false;
+	h->element = (struct iso_element){ 'f', d[2] == '8' ? 4 : 8, d[0] == '>' };
+	h->dim[h->n_dim++] = 2;
+	return true;
+}
+
+/* '<f4', '|u1', '|b1' */
+static bool take_real(struct iso_npy *h, const char *d)
+{
+	if (!d[0] || !strchr("<>|=", d[0]) || strlen(d) != 3) return false;
+	h->element = (struct iso_element){ strcmp(d, "|b1") == 0 ? 'u' : d[1], d[2] - '0', d[0] == '>' };
+	return iso_element_known(h->element) && (d[0] != '|' || h->element.size == 1);
+}
+
+/* The dict, and what it says of elements and sizes. */
+static int take_header(struct iso_npy *h, struct scan s, bool pairs)
+{
+	int st = scan_dict(&s, h);
+
+	if (st) return st;
+	if (h->n_dim == 0) h->dim[h->n_dim++] = 1; /* a single number */
+	if (take_complex(h, s.descr) ? !pairs : !take_real(h, s.descr))
+		return iso_refuse(s.path,
+		                  "%selements of type '%s', expected integers or floats of 4 or 8 bytes",
+		                  h->complex ? "complex " : "", s.descr);
+	if (!size_product(&h->bytes, h->n_dim, h->dim) || !size_mul(&h->bytes, h->bytes, h->element.size) ||
+	    h->bytes > INT64_MAX / 16)
+		return iso_refuse(s.path, "its shape has more elements than 64 bits count");
+	return h->bytes > 0 ? ISO_OK : iso_refuse(s.path, "an axis of size 0, the array is empty");
+}
+
 /* Everything before the data. */
-static int read_header(struct header *h, struct iso_in *in)
+static int read_header(struct iso_npy *h, struct iso_in *in, bool pairs)
 {
 	unsigned char lead[8];
 	uint32_t size = 0; /* its upper half stays 0 in version 1 */
@@ -143,85 +168,41 @@ static int read_header(struct header *h, struct iso_in *in)
 
 	if (st) return st;
 	if (memcmp(lead, magic, sizeof magic) != 0)
-		return iso_fail(ISO_EINPUT, "%s: not a .npy file: its first bytes are others", in->path);
+		return iso_refuse(in->path, "not a .npy file: its first bytes are others");
 	if (lead[6] < 1 || lead[6] > 3 || lead[7] != 0)
-		return iso_fail(ISO_EINPUT, "%s: .npy version %d.%d, known are 1.0, 2.0 and 3.0", in->path,
-		                lead[6], lead[7]);
+		return iso_refuse(in->path, ".npy version %d.%d, known are 1.0, 2.0, 3.0", lead[6], lead[7]);
 	if ((st = iso_in_read(in, &size, lead[6] == 1 ? 2 : 4))) return st;
 	if (size > HEADER_MOST || size > in->size - in->at)
-		return iso_fail(ISO_EINPUT,
-		                "%s: header of %" PRIu32 " bytes in a file of %" PRId64 " (at most %d)",
-		                in->path, size, in->size, HEADER_MOST);
+		return iso_refuse(in->path,
+		                  "header of %" PRIu32 " bytes in a file of %" PRId64 " (at most %d)", size,
+		                  in->size, HEADER_MOST);
 	text = size_alloc(size, 1);
 	if (!text) return iso_fail_memory(in->path, size);
 	st = iso_in_read(in, text, size);
-	if (!st) st = scan_dict(&(struct scan){ in->path, text, text, text + size }, h);
+	if (!st) st = take_header(h, (struct scan){ in->path, text, text, text + size, "" }, pairs);
 	free(text);
 	return st;
 }
 
-static bool is_complex(const char *d)
+int iso_npy_open(struct iso_npy *npy, struct iso_in *in, const char *path, bool pairs)
 {
-	return d[0] != '\0' && strchr("<>=", d[0]) && (!strcmp(d + 1, "c8") || !strcmp(d + 1, "c16"));
+	struct iso_npy h = { 0 };
+	int st = iso_in_open(in, path, false);
+
+	if (st) return st;
+	if (!(st = read_header(&h, in, pairs))) st = iso_in_expect(in, in->at + h.bytes);
+	if (st)
+		iso_in_close(in);
+	else
+		*npy = h;
+	return st;
 }
 
-/* '<c8' and '<c16' are pairs of floats: one axis more. */
-static bool take_complex(struct iso_npy *r, struct header *h)
+int iso_npy_rows(const struct iso_npy *npy, const char *path)
 {
-	const char *d = h->descr;
-
-	if (!is_complex(d) || h->n_dim > 7) return false;
-	r->element = (struct iso_element){ 'f', d[2] == '8' ? 4 : 8, d[0] == '>' };
-	r->complex = true;
-	h->dim[h->n_dim++] = 2;
-	return true;
-}
-
-/* '<f4', '|u1', '|b1' */
-static int get_element(struct iso_element *e, const struct header *h, const char *path)
-{
-	const char *d = h->descr;
-	bool marked = d[0] != '\0' && strchr("<>|=", d[0]) && strlen(d) == 3;
-
-	if (marked) {
-		e->big_endian = d[0] == '>';
-		e->kind = strcmp(d, "|b1") == 0 ? 'u' : d[1];
-		e->size = d[2] - '0';
-	}
-	if (!marked || !iso_element_known(*e) || (d[0] == '|' && e->size > 1))
-		return iso_fail(ISO_EINPUT,
-		                "%s: %selements of type '%s', expected integers or floats of "
-		                "4 or 8 bytes",
-		                path, is_complex(d) ? "complex " : "", d);
-	return ISO_OK;
-}
-
-static int get_bytes(int64_t *bytes, const struct header *h, int size, const char *path)
-{
-	if (!size_product(bytes, h->n_dim, h->dim) || !size_mul(bytes, *bytes, size) ||
-	    *bytes > INT64_MAX / 16)
-		return iso_fail(ISO_EINPUT, "%s: its shape has more elements than 64 bits count", path);
-	if (*bytes == 0) return iso_fail(ISO_EINPUT, "%s: an axis of size 0, the array is empty", path);
-	return ISO_OK;
-}
-
-int iso_npy_head(struct iso_npy *npy, struct iso_in *in, bool pairs)
-{
-	struct header h = { 0 };
-	struct iso_npy r = { 0 };
-	int st;
-
-	if ((st = read_header(&h, in))) return st;
-	if (h.n_dim == 0) /* a single number */
-		h.dim[h.n_dim++] = 1;
-	if (!(pairs && take_complex(&r, &h)) && (st = get_element(&r.element, &h, in->path))) return st;
-	if ((st = get_bytes(&r.bytes, &h, r.element.size, in->path))) return st;
-	if ((st = iso_in_expect(in, in->at + r.bytes))) return st;
-	r.fortran = h.fortran;
-	r.n_dim = h.n_dim;
-	memcpy(r.dim, h.dim, sizeof r.dim);
-	*npy = r;
-	return ISO_OK;
+	if (!npy->fortran || npy->dim[0] == 1) return ISO_OK;
+	return iso_refuse(path, "stored column by column (Fortran order), events need rows: save "
+	                        "numpy.ascontiguousarray of it");
 }
 
 /* ---- a piece ---- */
@@ -230,45 +211,78 @@ int iso_npy_count(int64_t *n, const char *path)
 {
 	struct iso_npy h;
 	struct iso_in in;
-	int st = iso_in_open(&in, path, false);
+	int st = iso_npy_open(&h, &in, path, false);
 
 	if (st) return st;
-	st = iso_npy_head(&h, &in, false);
 	iso_in_close(&in);
-	if (!st) *n = h.fortran && h.n_dim > 1 ? 0 : h.bytes / h.element.size;
-	return st;
-}
-
-static int read_piece(iso_real *dst, struct iso_in *in, int64_t first, int64_t n)
-{
-	struct iso_array part = { .n_dim = 1, .dim = { n }, .n = n, .v = dst };
-	struct iso_layout l = { 0 };
-	struct iso_npy h;
-	int st = iso_npy_head(&h, in, false);
-
-	if (st) return st;
-	if (first < 0 || n < 0 || first > h.bytes / h.element.size - n)
-		return iso_fail(ISO_EINPUT,
-		                "%s: elements %" PRId64 " to %" PRId64 " asked for, it has %" PRId64,
-		                in->path, first, first + n - 1, h.bytes / h.element.size);
-	in->at += first * h.element.size;
-	if (lseek(in->fd, in->at, SEEK_SET) < 0)
-		return iso_fail(ISO_EIO, "%s: can't read: %s", in->path, strerror(errno));
-	l.element = h.element;
-	iso_layout_c(&l, &part);
-	return iso_layout_read(&part, in, &l);
+	*n = h.fortran && h.n_dim > 1 ? 0 : h.bytes / h.element.size;
+	return ISO_OK;
 }
 
 int iso_npy_piece(iso_real *dst, const char *path, int64_t first, int64_t n)
 {
+	struct iso_npy h;
 	struct iso_in in;
-	int st = iso_in_open(&in, path, false);
+	int st = iso_npy_open(&h, &in, path, false);
 
 	if (st) return st;
-	st = read_piece(dst, &in, first, n);
+	int64_t all = h.bytes / h.element.size;
+
+	if (first < 0 || n < 0 || first > all - n)
+		st = iso_refuse(path, "elements %" PRId64 " to %" PRId64 " asked for, it has %" PRId64, first,
+		                first + n - 1, all);
+	else if (!(st = iso_in_seek(&in, in.at + first * h.element.size)))
+		st = iso_elements_read(dst, n, &in, h.element);
 	iso_in_close(&in);
 	return st;
 }
+
+/* ---- a table ---- */
+
+/* Element (i, j), which Fortran order stores at j rows + i. */
+static int convert(double *v, const uint8_t *raw, const struct iso_npy *h, int columns, const char *path)
+{
+	int64_t rows = h->dim[0];
+
+	for (int64_t k = 0; k < rows * columns; k++) {
+		int64_t i = k / columns, j = k % columns, at = h->fortran ? j * rows + i : k;
+
+		v[k] = iso_element_get(raw + at * h->element.size, h->element);
+		if (!isfinite(v[k]))
+			return iso_refuse(path, "value %d of row %" PRId64 " is not finite", (int)j, i);
+	}
+	return ISO_OK;
+}
+
+int iso_table_read(double **v, int64_t *rows, int columns, const char *path)
+{
+	struct iso_npy h;
+	struct iso_in in;
+	uint8_t *raw = NULL;
+	double *table = NULL;
+	int st = iso_npy_open(&h, &in, path, false);
+
+	if (st) return st;
+	if (!(columns == 1 && h.n_dim == 1) && (h.n_dim != 2 || h.dim[1] != columns))
+		st = iso_refuse(path, "an array of %d axes, the last of %" PRId64 " values; must be (n, %d)",
+		                h.n_dim, h.dim[h.n_dim - 1], columns);
+	else if (!(raw = size_alloc(h.bytes, 1)) ||
+	         !(table = size_alloc(h.dim[0], columns * (int64_t)sizeof *table)))
+		st = iso_fail_memory(path, h.bytes);
+	else if (!(st = iso_in_read(&in, raw, h.bytes)))
+		st = convert(table, raw, &h, columns, path);
+	iso_in_close(&in);
+	free(raw);
+	if (st) {
+		free(table);
+		return st;
+	}
+	*v = table;
+	*rows = h.dim[0];
+	return ISO_OK;
+}
+
+/* ---- writing ---- */
 
 /* Version 1.0; spaces and a newline round the preamble up to a multiple of 64. */
 int iso_npy_lead(char head[ISO_NPY_LEAD], int size, int n_dim, const int64_t *dim)
@@ -287,4 +301,22 @@ int iso_npy_lead(char head[ISO_NPY_LEAD], int size, int n_dim, const int64_t *di
 	head[8] = (char)((whole - 10) & 255);
 	head[9] = (char)((whole - 10) >> 8);
 	return whole;
+}
+
+enum { ROWS_LEAD = 128 }; /* of any number of rows */
+
+int iso_npy_begin_rows(struct iso_out *o)
+{
+	static const char lead[ROWS_LEAD];
+
+	return iso_out_write(o, lead, ROWS_LEAD);
+}
+
+int iso_npy_end_rows(struct iso_out *o, int64_t n, int columns)
+{
+	char lead[ISO_NPY_LEAD];
+	int bytes = iso_npy_lead(lead, sizeof(float), 2, (const int64_t[]){ n, columns });
+
+	if (bytes != ROWS_LEAD) return iso_fail(ISO_EIO, "%s: preamble of %d bytes", o->path, bytes);
+	return iso_write_at(o->path, o->fd, lead, bytes, 0);
 }

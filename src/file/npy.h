@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The preamble of a .npy file, for arrays and for events. */
+/* The preamble of a .npy file, for arrays and for events; pieces and tables of such files. */
 #ifndef ISO_NPY_H
 #define ISO_NPY_H
 
 #include "element.h"
+#include "out.h"
 
 struct iso_npy {
 	struct iso_element element;
@@ -14,9 +15,12 @@ struct iso_npy {
 	int64_t bytes; /* of the elements, which follow and end the file */
 };
 
-/* Reads up to the first element; the file is as long as the preamble says. Complex numbers are
-   refused without `pairs`. */
-int iso_npy_head(struct iso_npy *npy, struct iso_in *in, bool pairs);
+/* Opens and reads up to the first element; the file is as long as the preamble says. Complex numbers
+   are refused without `pairs`. A failure leaves it closed. */
+int iso_npy_open(struct iso_npy *npy, struct iso_in *in, const char *path, bool pairs);
+
+/* The rows (n, columns) of such a file: ISO_EINPUT if they stand column by column. */
+int iso_npy_rows(const struct iso_npy *npy, const char *path);
 
 /* Elements of a file; 0 if they do not stand in C order. */
 int iso_npy_count(int64_t *n, const char *path);
@@ -24,9 +28,17 @@ int iso_npy_count(int64_t *n, const char *path);
 /* Elements first ... first + n - 1 of such a file, read alone. */
 int iso_npy_piece(iso_real *dst, const char *path, int64_t first, int64_t n);
 
+/* A table of a description, such as positions: (rows, columns) of finite values, in double whatever
+   iso_real is; one column may also be an array (rows). Free *v with free(). */
+int iso_table_read(double **v, int64_t *rows, int columns, const char *path);
+
 #define ISO_NPY_LEAD 512
 
 /* Makes the preamble of floats of `size` bytes in C order; returns its length. */
 int iso_npy_lead(char head[ISO_NPY_LEAD], int size, int n_dim, const int64_t *dim);
+
+/* Before and after (n, columns) floats are written by rows: keep the place of the preamble, and fill it. */
+int iso_npy_begin_rows(struct iso_out *o);
+int iso_npy_end_rows(struct iso_out *o, int64_t n, int columns);
 
 #endif

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Safe writing: a temporary file in the target's folder, every write checked, fsync; commit.c gives it
-   its name. */
+/* Safe writing: a temporary file in the target's folder, to which commit.c gives its name. */
 #define _GNU_SOURCE /* O_TMPFILE */
 #include "out.h"
-#include "commit.h"
+#include "suffix.h"
 #include "core/status.h"
-#include "stop.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -21,21 +20,21 @@
 /* One call moves at most this much, and then a signal is noticed; zlib counts in an unsigned int. */
 enum { PIECE = 1 << 26 };
 
-static int fail(const struct iso_out *o, const char *what)
+static const volatile sig_atomic_t *watched;
+
+void iso_stop_watch(const volatile sig_atomic_t *flag)
 {
-	return iso_fail(ISO_EIO, "%s: can't %s: %s", o->path, what, strerror(errno));
+	watched = flag;
 }
 
-static int name_length(const char *path)
+int iso_stop_check(const char *path)
 {
-	const char *slash = strrchr(path, '/');
-
-	return (int)strlen(slash ? slash + 1 : path);
+	return watched && *watched ? iso_fail(ISO_ECANCEL, "%s: interrupted", path) : ISO_OK;
 }
 
 int iso_out_folder(char *folder, size_t size, const char *path)
 {
-	size_t n = strlen(path) - (size_t)name_length(path);
+	size_t n = (size_t)(iso_base_name(path) - path);
 
 	if (n >= size || size < 2) return iso_fail(ISO_EARG, "%s: name is too long", path);
 	if (n == 0)
@@ -44,6 +43,16 @@ int iso_out_folder(char *folder, size_t size, const char *path)
 		n--; /* the slash, unless it is the root */
 	memcpy(folder, path, n);
 	folder[n] = '\0';
+	return ISO_OK;
+}
+
+int iso_temp_name(char name[ISO_TEMP_NAME])
+{
+	uint64_t v;
+
+	if (getrandom(&v, sizeof v, 0) != (ssize_t)sizeof v)
+		return iso_fail(ISO_EIO, "no random numbers for a temporary name: %s", strerror(errno));
+	snprintf(name, ISO_TEMP_NAME, ".isotome-%016" PRIx64 ".tmp", v);
 	return ISO_OK;
 }
 
@@ -77,34 +86,23 @@ static int open_named(struct iso_out *o, const char *folder)
 		snprintf(path, sizeof path, "%s/%s", folder, name);
 		o->fd = openat(AT_FDCWD, path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	} while (o->fd < 0 && errno == EEXIST);
-	if (o->fd < 0) return fail(o, "create");
+	if (o->fd < 0) return iso_fail_errno(o->path, "create");
 	o->temp = strdup(path);
 	if (o->temp) return ISO_OK;
 	unlink(path);
 	return iso_fail_memory("file name", TEMP_PATH);
 }
 
-static int open_temp(struct iso_out *o, bool named)
-{
-	char folder[PATH_MAX];
-	int st = iso_out_folder(folder, sizeof folder, o->path);
-
-	if (st) return st;
-	o->named = named || !open_anonymous(o, folder);
-	return o->named ? open_named(o, folder) : ISO_OK;
-}
-
 static int check_target(const char *path)
 {
 	struct stat s;
 
-	if (name_length(path) == 0) return iso_fail(ISO_EARG, "\"%s\" names no file to write", path);
-	if (stat(path, &s) == 0 && S_ISDIR(s.st_mode))
-		return iso_fail(ISO_EARG, "%s is a folder, not a file to write", path);
+	if (!*iso_base_name(path)) return iso_fail(ISO_EARG, "\"%s\" names no file to write", path);
 	if (stat(path, &s) == 0 && !S_ISREG(s.st_mode))
-		return iso_fail(ISO_EARG, "%s is a device, pipe or socket, not a file to write", path);
+		return iso_fail(ISO_EARG, "%s is a %s, not a file to write", path,
+		                S_ISDIR(s.st_mode) ? "folder" : "device, pipe or socket");
 	if (lstat(path, &s) != 0 && errno == ENAMETOOLONG) /* the temporary's name would do */
-		return iso_fail(ISO_EIO, "%s: can't create: %s", path, strerror(errno));
+		return iso_fail_errno(path, "create");
 	return ISO_OK;
 }
 
@@ -124,40 +122,31 @@ static int open_gzip(struct iso_out *o)
 {
 	int copy = dup(o->fd);
 
-	if (copy < 0) return fail(o, "open");
+	if (copy < 0) return iso_fail_errno(o->path, "open");
 	o->gz = gzdopen(copy, "wb1");
-	if (!o->gz) {
-		close(copy);
-		return iso_fail_memory(o->path, 1 << 18);
-	}
-	return ISO_OK;
+	if (o->gz) return ISO_OK;
+	close(copy);
+	return iso_fail_memory(o->path, 1 << 18);
 }
 
-static int open_out(struct iso_out *o, const char *path, int64_t size, bool gzip, bool named)
+int iso_out_open(struct iso_out *o, const char *path, int64_t size, enum iso_out_how how)
 {
 	struct iso_out n = { .fd = -1 };
+	char folder[PATH_MAX];
 	int st = check_target(path);
 
 	if (st) return st;
 	n.path = strdup(path);
 	if (!n.path) return iso_fail_memory("file name", (int64_t)strlen(path));
-	if ((st = open_temp(&n, named))) goto done;
-	if ((st = check_space(&n, size))) goto done;
-	if (gzip) st = open_gzip(&n);
-done:
+	if (!(st = iso_out_folder(folder, sizeof folder, path))) {
+		n.named = how == ISO_OUT_NAMED || !open_anonymous(&n, folder);
+		if (n.named) st = open_named(&n, folder);
+	}
+	if (!st) st = check_space(&n, size);
+	if (!st && how == ISO_OUT_GZIP) st = open_gzip(&n);
 	if (st) iso_out_free(&n);
 	*o = n;
 	return st;
-}
-
-int iso_out_open(struct iso_out *o, const char *path, int64_t size, bool gzip)
-{
-	return open_out(o, path, size, gzip, false);
-}
-
-int iso_out_open_named(struct iso_out *o, const char *path, int64_t size)
-{
-	return open_out(o, path, size, false, true);
 }
 
 static int64_t write_some(struct iso_out *o, const void *data, int64_t bytes)
@@ -196,26 +185,21 @@ int iso_out_write(struct iso_out *o, const void *data, int64_t bytes)
 	return ISO_OK;
 }
 
-int iso_out_write_at(struct iso_out *o, const void *data, int64_t bytes, int64_t at)
+int iso_write_at(const char *path, int fd, const void *data, int64_t bytes, int64_t at)
 {
-	const char *p = data;
-
-	for (int64_t left = bytes; left > 0;) {
-		ssize_t n = pwrite(o->fd, p, (size_t)left, at);
+	for (int64_t done = 0; done < bytes;) {
+		ssize_t n = pwrite(fd, (const char *)data + done, (size_t)(bytes - done), at + done);
 
 		if (n < 0 && errno == EINTR) continue;
-		if (n <= 0) return fail(o, "write");
-		p += n;
-		left -= n;
-		at += n;
+		if (n <= 0) return iso_fail_errno(path, "write");
+		done += n;
 	}
 	return ISO_OK;
 }
 
-/* Some file systems know no fsync: then there is nothing to wait for. */
-static int sync_file(int fd)
+bool iso_flushed(int fd)
 {
-	return fsync(fd) && errno != EINVAL && errno != ENOTSUP ? -1 : 0;
+	return fsync(fd) == 0 || errno == EINVAL || errno == ENOTSUP;
 }
 
 /* A file without a name stays open: closed, it would be gone. */
@@ -223,12 +207,12 @@ int iso_out_close(struct iso_out *o)
 {
 	int st = ISO_OK, fd = o->fd;
 
-	if (o->gz && gzclose(o->gz) != Z_OK) st = fail(o, "write the end of it");
+	if (o->gz && gzclose(o->gz) != Z_OK) st = iso_fail_errno(o->path, "write the end of it");
 	o->gz = NULL;
-	if (!st && sync_file(fd)) st = fail(o, "flush to disk");
+	if (!st && !iso_flushed(fd)) st = iso_fail_errno(o->path, "flush to disk");
 	if (st || !o->named) return st;
 	o->fd = -1;
-	return close(fd) ? fail(o, "close") : ISO_OK;
+	return close(fd) ? iso_fail_errno(o->path, "close") : ISO_OK;
 }
 
 int iso_out_commit(struct iso_out *o)
@@ -250,13 +234,10 @@ int iso_out_text(const char *path, const char *text)
 {
 	int64_t size = (int64_t)strlen(text);
 	struct iso_out o = { 0 };
-	int st = iso_out_open(&o, path, size, false);
+	int st = iso_out_open(&o, path, size, ISO_OUT_PLAIN);
 
-	if (st) goto done;
-	if ((st = iso_out_write(&o, text, size))) goto done;
-	if ((st = iso_out_close(&o))) goto done;
-	st = iso_out_commit(&o);
-done:
+	if (!st && !(st = iso_out_write(&o, text, size)) && !(st = iso_out_close(&o)))
+		st = iso_out_commit(&o);
 	iso_out_free(&o);
 	return st;
 }

@@ -1,10 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Safe writing: a temporary file in the target's folder, every write checked, fsync, and one commit
-   for all files of an output. */
+   for all files of an output. A signal ends it. */
 #ifndef ISO_OUT_H
 #define ISO_OUT_H
 
 #include "isotome.h"
+
+#include <signal.h>
+
+/* From now on files are read and written only while *flag is 0. It is the process's, as signals are;
+   NULL, as at the start: none. Work on a context is cancelled by the context. */
+void iso_stop_watch(const volatile sig_atomic_t *flag);
+
+/* ISO_ECANCEL if the flag is set; `path`: for the message. */
+int iso_stop_check(const char *path);
 
 /* All zero: nothing open. */
 struct iso_out {
@@ -15,16 +24,19 @@ struct iso_out {
 	void *gz;   /* gzFile, or NULL */
 };
 
-/* `size`: bytes to come, checked against the free space; 0 if not known. */
-int iso_out_open(struct iso_out *o, const char *path, int64_t size, bool gzip);
+/* ISO_OUT_NAMED: for a library that writes to `temp` by its name, and won't be led through /proc. */
+enum iso_out_how { ISO_OUT_PLAIN, ISO_OUT_GZIP, ISO_OUT_NAMED };
 
-/* The same for a library that writes to `temp` by its name, and won't be led through /proc. */
-int iso_out_open_named(struct iso_out *o, const char *path, int64_t size);
+/* `size`: bytes to come, checked against the free space; 0 if not known. */
+int iso_out_open(struct iso_out *o, const char *path, int64_t size, enum iso_out_how how);
 
 int iso_out_write(struct iso_out *o, const void *data, int64_t bytes);
 
-/* Over bytes already written, from `at` on; not of a gzip file. */
-int iso_out_write_at(struct iso_out *o, const void *data, int64_t bytes, int64_t at);
+/* All `bytes` at `at` of a file; `path`: for the message. */
+int iso_write_at(const char *path, int fd, const void *data, int64_t bytes, int64_t at);
+
+/* fsync; some file systems know none: then there is nothing to wait for. */
+bool iso_flushed(int fd);
 
 /* Flush to disk: what can fail, fails here. */
 int iso_out_close(struct iso_out *o);
@@ -32,10 +44,17 @@ int iso_out_close(struct iso_out *o);
 /* Puts a closed file in its place. */
 int iso_out_commit(struct iso_out *o);
 
+#define ISO_COMMIT_MOST 8 /* files of one output */
+
 /* Puts several closed files of one folder in their places, all or none: a failure leaves those that
    stood there as they were. If the process is killed meanwhile, the next one that opens a file of this
-   folder, to read or to write, finishes it (commit.h). */
+   folder, to read or to write, finishes it (commit.c). */
 int iso_out_commit_all(int n, struct iso_out *const *out);
+
+/* Finishes what a killed process left of a commit in the folder of `path`. ISO_OK where there is
+   nothing to do, a living process is at it, or this one may not write there; a failure says what stands
+   in the way of writing. */
+int iso_commit_repair(const char *path);
 
 /* Remove the temporary file, if any, and free; also right after a commit. */
 void iso_out_free(struct iso_out *o);
@@ -45,5 +64,10 @@ int iso_out_text(const char *path, const char *text);
 
 /* The folder of `path`, "." if it names none. */
 int iso_out_folder(char *folder, size_t size, const char *path);
+
+#define ISO_TEMP_NAME 32 /* chars of ".isotome-0123456789abcdef.tmp", and the end */
+
+/* A random name of that kind. */
+int iso_temp_name(char name[ISO_TEMP_NAME]);
 
 #endif

@@ -33,19 +33,20 @@ bool iso_has_suffix(const char *path, const char *suffix)
 	return n >= m && iso_same_word(path + n - m, suffix);
 }
 
-static size_t length_without(const char *path)
+const char *iso_base_name(const char *path)
 {
-	const char *dot = strrchr(path, '.');
+	const char *slash = strrchr(path, '/');
 
-	return dot && !strchr(dot, '/') ? (size_t)(dot - path) : strlen(path);
+	return slash ? slash + 1 : path;
 }
 
 int iso_suffix_partner(char *out, size_t size, const char *path, const char *suffix)
 {
-	size_t keep = length_without(path);
+	const char *dot = strrchr(iso_base_name(path), '.');
+	size_t keep = dot ? (size_t)(dot - path) : strlen(path);
 
 	if (snprintf(out, size, "%.*s%s", (int)keep, path, suffix) >= (int)size)
-		return iso_fail(ISO_EINPUT, "%s: name is too long", path);
+		return iso_refuse(path, "name is too long");
 	if (access(out, F_OK) == 0) return ISO_OK;
 	for (char *c = out + keep; *c; c++) *c = *c >= 'a' && *c <= 'z' ? (char)(*c - 'a' + 'A') : *c;
 	if (access(out, F_OK) != 0) strcpy(out + keep, suffix);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the end of a file's name says, in any case of letters. */
+/* What a file's name says: its end, in any case of letters, and what stands beside it. */
 #ifndef ISO_SUFFIX_H
 #define ISO_SUFFIX_H
 
@@ -11,6 +11,7 @@ bool iso_same_word(const char *a, const char *b);
 bool iso_same_letters(const char *a, const char *b, size_t n); /* both have n letters */
 
 bool iso_has_suffix(const char *path, const char *suffix);
+const char *iso_base_name(const char *path); /* what follows the last slash */
 
 /* The file to read beside `path`: the same name with another suffix (lower case), which is taken in
    upper case where there is only that, as Scan.BIN beside Scan.MSOT. ISO_EINPUT: too long. */

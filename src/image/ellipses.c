@@ -2,7 +2,7 @@
 /* Ellipses from a text file: lines `ellipse x y a b phi rho` (mm, degrees counter-clockwise), the
    topmost first; blank lines, and what follows a #, do not count. */
 #include "base/number.h"
-#include "file/regular.h"
+#include "file/in.h"
 #include "core/status.h"
 #include "shapes.h"
 

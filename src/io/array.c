@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-int iso_array_shape_for(struct iso_array *a, const char *who, int n_dim, const int64_t *dim)
+int iso_array_make(struct iso_array *a, const char *who, int n_dim, const int64_t *dim, bool values)
 {
 	struct iso_array r = { .n_dim = n_dim, .n = 1 };
 
@@ -22,18 +22,8 @@ int iso_array_shape_for(struct iso_array *a, const char *who, int n_dim, const i
 			return iso_fail(ISO_EARG, "%s: more elements than 64 bits count", who);
 		r.dim[i] = dim[i];
 	}
-	*a = r;
-	return ISO_OK;
-}
-
-int iso_array_create_for(struct iso_array *a, const char *who, int n_dim, const int64_t *dim)
-{
-	struct iso_array r;
-	int st = iso_array_shape_for(&r, who, n_dim, dim);
-
-	if (st) return st;
-	r.v = size_alloc(r.n, sizeof *r.v);
-	if (!r.v) return iso_fail_memory(who, r.n * (int64_t)sizeof *r.v);
+	if (values && !(r.v = size_alloc(r.n, sizeof *r.v)))
+		return iso_fail_memory(who, r.n * (int64_t)sizeof *r.v);
 	*a = r;
 	return ISO_OK;
 }
@@ -41,7 +31,7 @@ int iso_array_create_for(struct iso_array *a, const char *who, int n_dim, const 
 int iso_array_create(struct iso_array *a, int n_dim, const int64_t *dim)
 {
 	if (!a || !dim) return iso_fail_null(__func__);
-	return iso_array_create_for(a, "array", n_dim, dim);
+	return iso_array_make(a, "array", n_dim, dim, true);
 }
 
 int iso_array_on_grid(struct iso_array *a, const struct iso_grid *g)
@@ -50,7 +40,7 @@ int iso_array_on_grid(struct iso_array *a, const struct iso_grid *g)
 	int64_t dim[3] = { g->n[2], g->n[1], g->n[0] };
 	int st = iso_grid_check(g);
 
-	if (!st) st = iso_array_create_for(a, "image", 3, dim);
+	if (!st) st = iso_array_make(a, "image", 3, dim, true);
 	if (st) return st;
 	a->has_grid = true;
 	a->grid = *g;
@@ -72,11 +62,6 @@ static const struct iso_format *find_format(const char *path)
 
 /* ---- reading ---- */
 
-static bool refused(iso_real v, enum iso_values allowed)
-{
-	return !isfinite(v) || (allowed == ISO_NONNEGATIVE && v < 0);
-}
-
 static int fail_values(const struct iso_array *a, const char *path, enum iso_values allowed, int64_t count,
                        int64_t first)
 {
@@ -88,10 +73,8 @@ static int fail_values(const struct iso_array *a, const char *path, enum iso_val
 		         first / a->dim[2] / a->dim[1], first / a->dim[2] % a->dim[1], first % a->dim[2]);
 	else
 		snprintf(where, sizeof where, "element %" PRId64, first);
-	return iso_fail(ISO_EINPUT,
-	                "%s: %" PRId64 " of %" PRId64 " values %s; the first is %g at "
-	                "%s",
-	                path, count, a->n, what, (double)a->v[first], where);
+	return iso_refuse(path, "%" PRId64 " of %" PRId64 " values %s; the first is %g at %s", count, a->n,
+	                  what, (double)a->v[first], where);
 }
 
 int iso_values_check(const struct iso_array *a, const char *path, enum iso_values allowed)
@@ -101,28 +84,49 @@ int iso_values_check(const struct iso_array *a, const char *path, enum iso_value
 	allowed = (enum iso_values)(allowed & ~ISO_PAIRS);
 	if (allowed == ISO_ANY) return ISO_OK;
 	for (int64_t i = a->n - 1; i >= 0; i--)
-		if (refused(a->v[i], allowed)) {
+		if (!isfinite(a->v[i]) || (allowed == ISO_NONNEGATIVE && a->v[i] < 0)) {
 			count++;
 			first = i;
 		}
 	return count == 0 ? ISO_OK : fail_values(a, path, allowed, count, first);
 }
 
+static int read_stored(struct iso_array *a, struct iso_stored *s)
+{
+	int st;
+
+	if (!(a->v = size_alloc(a->n, sizeof *a->v)))
+		return iso_fail_memory(s->in.path, a->n * (int64_t)sizeof *a->v);
+	if ((st = iso_in_skip(&s->in, s->skip)) || (st = iso_layout_read(a, &s->in, &s->layout)) ||
+	    (st = iso_in_end(&s->in)))
+		return st;
+	for (int64_t i = 0; s->scaled && i < a->n; i++)
+		a->v[i] = (iso_real)(s->slope * (double)a->v[i] + s->inter);
+	return ISO_OK;
+}
+
+/* Without `values`, v stays NULL. */
 static int read_file(struct iso_array *a, const char *path, enum iso_values allowed, bool values)
 {
 	const struct iso_format *f = find_format(path);
+	struct iso_stored s = { 0 };
+	struct iso_array r = { 0 };
+	int st;
 
 	if (!f) return iso_kind_unknown(ISO_EINPUT, path, ISO_ARRAY_FILE, false);
-	return (allowed & ISO_PAIRS && f->read_pairs ? f->read_pairs : f->read)(a, path, values);
+	if (!(st = f->open(&r, &s, path, allowed & ISO_PAIRS)) && values && !(st = read_stored(&r, &s)))
+		st = iso_values_check(&r, path, allowed);
+	iso_in_close(&s.in);
+	if (st)
+		iso_array_free(&r);
+	else
+		*a = r;
+	return st;
 }
 
 int iso_peek_as(struct iso_array *a, const char *path, enum iso_values allowed)
 {
-	struct iso_array r = { 0 };
-	int st = read_file(&r, path, allowed, false);
-
-	if (!st) *a = r;
-	return st;
+	return read_file(a, path, allowed, false);
 }
 
 int iso_peek(struct iso_array *a, const char *path)
@@ -134,16 +138,7 @@ int iso_peek(struct iso_array *a, const char *path)
 int iso_read(struct iso_array *a, const char *path, enum iso_values allowed)
 {
 	if (!a || !path) return iso_fail_null(__func__);
-	struct iso_array r = { 0 };
-	int st = read_file(&r, path, allowed, true);
-
-	if (st) return st;
-	st = iso_values_check(&r, path, allowed);
-	if (st)
-		iso_array_free(&r);
-	else
-		*a = r;
-	return st;
+	return read_file(a, path, allowed, true);
 }
 
 int iso_read_within(struct iso_array *a, const iso_ctx *ctx, const char *path, enum iso_values allowed)
@@ -167,29 +162,22 @@ static int wrong_grid(const char *path, const struct iso_grid *got, const struct
 		             " voxels of %g x %g x %g mm centred on (%g, %g, %g)",
 		             g[i]->n[0], g[i]->n[1], g[i]->n[2], g[i]->voxel[0], g[i]->voxel[1],
 		             g[i]->voxel[2], g[i]->centre[0], g[i]->centre[1], g[i]->centre[2]);
-	return iso_fail(ISO_EINPUT, "%s: %s, expected %s", path, text[0], text[1]);
+	return iso_refuse(path, "%s, expected %s", text[0], text[1]);
 }
 
 int iso_image_fit(struct iso_array *a, const char *path, const struct iso_grid *want)
 {
 	if (a->n_dim == 2 && want && want->n[2] == 1) { /* one plane */
-		a->n_dim = 3;
-		a->dim[2] = a->dim[1];
-		a->dim[1] = a->dim[0];
+		memmove(a->dim + 1, a->dim, 2 * sizeof *a->dim);
 		a->dim[0] = 1;
+		a->n_dim = 3;
 	}
-	if (a->n_dim != 3)
-		return iso_fail(ISO_EINPUT, "%s: %d axes, an image (nz, ny, nx) was expected", path,
-		                a->n_dim);
-	if (!want)
-		return a->has_grid ? ISO_OK
-		                   : iso_fail(ISO_EINPUT, "%s: holds no voxel size, as .nii does", path);
-	if (!a->has_grid)
-		a->grid = (struct iso_grid){
-			.n = { a->dim[2], a->dim[1], a->dim[0] },
-			.voxel = { want->voxel[0], want->voxel[1], want->voxel[2] },
-			.centre = { want->centre[0], want->centre[1], want->centre[2] },
-		};
+	if (a->n_dim != 3) return iso_refuse(path, "%d axes, an image (nz, ny, nx) was expected", a->n_dim);
+	if (!want) return a->has_grid ? ISO_OK : iso_refuse(path, "holds no voxel size, as .nii does");
+	if (!a->has_grid) {
+		a->grid = *want;
+		for (int i = 0; i < 3; i++) a->grid.n[i] = a->dim[2 - i];
+	}
 	if (!iso_grid_same(&a->grid, want)) return wrong_grid(path, &a->grid, want);
 	a->has_grid = true;
 	a->grid = *want; /* to the bit, not just to the file's precision */
@@ -216,15 +204,9 @@ int iso_read_image(struct iso_array *a, const char *path, enum iso_values allowe
 
 /* ---- writing ---- */
 
-static bool on_grid(const struct iso_array *a)
-{
-	for (int i = 0; i < 3; i++)
-		if (a->n_dim < 3 || a->dim[a->n_dim - 1 - i] != a->grid.n[i]) return false;
-	return true;
-}
-
 static int check_array(const struct iso_array *a, const char *path)
 {
+	bool on_grid = true;
 	int64_t n;
 
 	if (a->n_dim < 1 || a->n_dim > 8)
@@ -233,8 +215,9 @@ static int check_array(const struct iso_array *a, const char *path)
 		return iso_fail(ISO_EARG,
 		                "%s: the array to write says %" PRId64 " elements, its sizes say otherwise",
 		                path, a->n);
-	if (a->has_grid && !on_grid(a))
-		return iso_fail(ISO_EARG, "%s: the array to write does not fit its grid", path);
+	for (int i = 0; i < 3 && a->has_grid; i++)
+		on_grid = on_grid && a->n_dim > 2 && a->dim[a->n_dim - 1 - i] == a->grid.n[i];
+	if (!on_grid) return iso_fail(ISO_EARG, "%s: the array to write does not fit its grid", path);
 	return a->has_grid ? iso_grid_check(&a->grid) : ISO_OK;
 }
 
@@ -247,28 +230,30 @@ int iso_write_check(const char *path, bool force)
 	return iso_target_check(path, force);
 }
 
+static int check_length(const char *path, int64_t n, bool images)
+{
+	const struct iso_format *f = find_format(path);
+
+	if (!f || !f->axis_most || n <= f->axis_most) return ISO_OK;
+	return iso_fail(ISO_EARG,
+	                images ? "%s: %" PRId64 " images, %s files hold at most %" PRId64 "; write .npy"
+	                       : "%s: an axis of %" PRId64 ", %s files hold at most %" PRId64 "; write .npy",
+	                path, n, iso_kind_of(path)->suffix, f->axis_most);
+}
+
 int iso_write_check_grid(const char *path, const struct iso_grid *g)
 {
 	if (!path || !g) return iso_fail_null(__func__);
-	const struct iso_format *f = find_format(path);
+	int st = ISO_OK;
 
-	for (int a = 0; f && f->axis_most && a < 3; a++)
-		if (g->n[a] > f->axis_most)
-			return iso_fail(ISO_EARG,
-			                "%s: an axis of %" PRId64 ", %s files hold at most %" PRId64
-			                "; write .npy",
-			                path, g->n[a], iso_kind_of(path)->suffix, f->axis_most);
-	return ISO_OK;
+	for (int a = 0; a < 3 && !st; a++) st = check_length(path, g->n[a], false);
+	return st;
 }
 
 int iso_write_check_series(const char *path, int64_t n)
 {
 	if (!path) return iso_fail_null(__func__);
-	const struct iso_format *f = find_format(path);
-
-	if (!f || !f->axis_most || n <= f->axis_most) return ISO_OK;
-	return iso_fail(ISO_EARG, "%s: %" PRId64 " images, %s files hold at most %" PRId64 "; write .npy",
-	                path, n, iso_kind_of(path)->suffix, f->axis_most);
+	return check_length(path, n, true);
 }
 
 void iso_range(iso_real range[2], int64_t n, const iso_real *v, bool more)
@@ -290,7 +275,8 @@ int iso_writer_open(struct iso_writer *w, const char *path, const struct iso_arr
 	if (!f || !f->lead) return iso_kind_unknown(ISO_EARG, path, ISO_ARRAY_FILE, true);
 	r.a.v = NULL;
 	if ((st = check_array(&r.a, path))) return st;
-	st = iso_out_open(&r.o, path, f->gzip ? 0 : r.a.n * (int64_t)sizeof *r.a.v, f->gzip);
+	st = iso_out_open(&r.o, path, f->gzip ? 0 : r.a.n * (int64_t)sizeof *r.a.v,
+	                  f->gzip ? ISO_OUT_GZIP : ISO_OUT_PLAIN);
 	if (!st) st = f->lead(&r.o, &r.a, range);
 	if (st) iso_writer_free(&r);
 	*w = r;
@@ -301,8 +287,7 @@ int iso_writer_put(struct iso_writer *w, int64_t n, const iso_real *v)
 {
 	if (n > w->left)
 		return iso_fail(ISO_EARG,
-		                "%s: %" PRId64 " elements to write, %" PRId64 " are left of the "
-		                "array",
+		                "%s: %" PRId64 " elements to write, %" PRId64 " are left of the array",
 		                w->o.path, n, w->left);
 	w->left -= n;
 	return iso_out_write(&w->o, v, n * (int64_t)sizeof *v);

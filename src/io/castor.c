@@ -19,9 +19,7 @@
 #include "core/size.h"
 #include "core/status.h"
 #include "file/suffix.h"
-#include "castor.h"
 #include "events.h"
-#include "format.h"
 
 #include <limits.h>
 #include <math.h>
@@ -31,21 +29,22 @@
 
 enum { NONE = -1, WORK_MOST = 1 << 20 }; /* lines times bins of a record */
 
-/* Bytes from the start of a record; NONE: the field is not there. */
+/* Bytes from the start of a record, which is its time; NONE: the field is not there. */
 struct layout {
-	int64_t time, attenuation, scatter, randoms, normalisation, tof, value, lines, crystals;
+	int64_t attenuation, scatter, randoms, normalisation, tof, value, lines, crystals;
 	int64_t max_lines, bins;
 	int64_t bin_step; /* histogram: bytes from bin to bin */
 	double bin_ps;    /* histogram */
-	double scatter_to_counts, randoms_to_counts;
+	double scatter_counts, randoms_counts;
 };
 
 struct header {
 	struct iso_keys keys;
+	struct iso_events_info *i;
 	int64_t records, max_lines, bins;
-	bool histogram, kind, attenuation, scatter, randoms, normalisation, tof, emission;
+	bool histogram, kind, emission;
 	int poi; /* axes with a position of interaction */
-	double start_s, duration_s, fwhm_ps, range_ps, quantum_ps, bin_ps;
+	double range_ps, quantum_ps, bin_ps;
 };
 
 /* ---- the header ---- */
@@ -58,13 +57,10 @@ static int get_mode(struct header *h)
 	if (st || (st = iso_keys_need(&type, &h->keys, "Data type"))) return st;
 	h->histogram = iso_same_word(mode, "histogram") || iso_same_word(mode, "histo");
 	if (!iso_same_word(type, "PET"))
-		return iso_fail(ISO_EINPUT, "%s: Data type is '%.60s', must be PET", h->keys.path, type);
+		return iso_refuse(h->keys.path, "Data type is '%.60s', must be PET", type);
 	if (!h->histogram && !iso_same_word(mode, "list-mode") && !iso_same_word(mode, "listmode") &&
 	    !iso_same_word(mode, "list"))
-		return iso_fail(ISO_EINPUT,
-		                "%s: Data mode is '%.60s', must be list-mode or "
-		                "histogram",
-		                h->keys.path, mode);
+		return iso_refuse(h->keys.path, "Data mode is '%.60s', must be list-mode or histogram", mode);
 	return ISO_OK;
 }
 
@@ -76,11 +72,11 @@ static int get_flags(struct header *h)
 		bool *flag;
 	} flags[] = {
 		{ "Coincidence kind flag", &h->kind },
-		{ "Attenuation correction flag", &h->attenuation },
-		{ "Scatter correction flag", &h->scatter },
-		{ "Random correction flag", &h->randoms },
-		{ "Normalization correction flag", &h->normalisation },
-		{ "TOF information flag", &h->tof },
+		{ "Attenuation correction flag", &h->i->attenuation },
+		{ "Scatter correction flag", &h->i->scatter },
+		{ "Random correction flag", &h->i->randoms },
+		{ "Normalization correction flag", &h->i->normalisation },
+		{ "TOF information flag", &h->i->has_dt },
 		{ "Emission point flag", &h->emission },
 	};
 	bool per_event = false;
@@ -88,8 +84,7 @@ static int get_flags(struct header *h)
 
 	for (size_t i = 0; i < sizeof flags / sizeof *flags && !st; i++)
 		st = iso_keys_flag(flags[i].flag, k, flags[i].key);
-	if (!st && per_event)
-		st = iso_fail(ISO_EINPUT, "%s: a TOF resolution per event is not supported", k->path);
+	if (!st && per_event) st = iso_refuse(k->path, "a TOF resolution per event is not supported");
 	return st;
 }
 
@@ -114,26 +109,21 @@ static int get_tof(struct header *h)
 	const struct iso_keys *k = &h->keys;
 	int st;
 
-	h->bins = 1;
-	if (!h->tof) return ISO_OK;
-	if ((st = iso_keys_real(&h->fwhm_ps, k, "TOF resolution (ps)", 1e-3, 1e6)) ||
+	if (!h->i->has_dt) return ISO_OK;
+	if ((st = iso_keys_real(&h->i->tof_fwhm_ps, k, "TOF resolution (ps)", 1e-3, 1e6)) ||
 	    (st = iso_keys_real(&h->range_ps, k, "List TOF measurement range (ps)", -1, 1e9)) ||
 	    (st = iso_keys_real(&h->quantum_ps, k, "List TOF quantization bin size (ps)", -1, 1e6)) ||
 	    (st = iso_keys_int(&h->bins, k, "Histo TOF number of bins", 1, 65535)) ||
 	    (st = iso_keys_real(&h->bin_ps, k, "Histo TOF bin size (ps)", 1e-3, 1e6)))
 		return st;
-	if (h->fwhm_ps == 0)
-		return iso_fail(ISO_EINPUT, "%s: times of flight without 'TOF resolution (ps)'", k->path);
+	if (h->i->tof_fwhm_ps == 0)
+		return iso_refuse(k->path, "times of flight without 'TOF resolution (ps)'");
 	if (h->histogram && (h->bins == 1 || h->bin_ps == 0))
-		return iso_fail(ISO_EINPUT,
-		                "%s: TOF bins need 'Histo TOF number of bins', at "
-		                "least 2, and 'Histo TOF bin size (ps)'",
-		                k->path);
-	if (!h->histogram && h->randoms && h->range_ps <= 0)
-		return iso_fail(ISO_EINPUT,
-		                "%s: random rates with times of flight need "
-		                "'List TOF measurement range (ps)'",
-		                k->path);
+		return iso_refuse(k->path, "TOF bins need 'Histo TOF number of bins', at least 2, and 'Histo "
+		                           "TOF bin size (ps)'");
+	if (!h->histogram && h->i->randoms && h->range_ps <= 0)
+		return iso_refuse(k->path,
+		                  "random rates with times of flight need 'List TOF measurement range (ps)'");
 	if (!h->histogram) h->bins = 1;
 	return ISO_OK;
 }
@@ -143,23 +133,20 @@ static int get_header(struct header *h)
 	const struct iso_keys *k = &h->keys;
 	int st;
 
-	h->max_lines = 1;
-	h->records = h->duration_s = -1;
+	h->i->duration_s = -1;
 	if ((st = get_mode(h)) || (st = get_flags(h)) || (st = get_poi(h)) || (st = get_tof(h)) ||
 	    (st = iso_keys_int(&h->records, k, "Number of events", 0, INT64_MAX / 2)) ||
-	    (st = iso_keys_real(&h->start_s, k, "Start time (s)", -1e12, 1e12)) ||
-	    (st = iso_keys_real(&h->duration_s, k, "Duration (s)", 0, 1e12)) ||
+	    (st = iso_keys_real(&h->i->start_s, k, "Start time (s)", -1e12, 1e12)) ||
+	    (st = iso_keys_real(&h->i->duration_s, k, "Duration (s)", 0, 1e12)) ||
 	    (st = iso_keys_int(&h->max_lines, k, "Maximum number of lines per event", 1, 65535)))
 		return st;
-	if (h->records < 1)
-		return iso_fail(ISO_EINPUT, "%s: key 'Number of events' is missing or 0", k->path);
+	if (h->records < 1) return iso_refuse(k->path, "key 'Number of events' is missing or 0");
 	if (h->max_lines * h->bins > WORK_MOST)
-		return iso_fail(ISO_EINPUT,
-		                "%s: %" PRId64 " lines per event in %" PRId64 " TOF bins, must "
-		                "be at most %d together",
-		                k->path, h->max_lines, h->bins, WORK_MOST);
-	if (h->duration_s <= 0)
-		return iso_fail(ISO_EINPUT, "%s: key 'Duration (s)' is missing or 0", k->path);
+		return iso_refuse(k->path,
+		                  "%" PRId64 " lines per event in %" PRId64
+		                  " TOF bins, must be at most %d together",
+		                  h->max_lines, h->bins, WORK_MOST);
+	if (h->i->duration_s <= 0) return iso_refuse(k->path, "key 'Duration (s)' is missing or 0");
 	return ISO_OK;
 }
 
@@ -174,84 +161,52 @@ static int64_t take(int64_t *at, bool there, int64_t bytes)
 	return there ? here : NONE;
 }
 
-static int64_t place_list(struct layout *l, const struct header *h)
-{
-	int64_t at = 0;
-
-	l->time = take(&at, true, 4);
-	l->attenuation = take(&at, h->attenuation, 4);
-	take(&at, h->kind, 1);
-	l->scatter = take(&at, h->scatter, 4);
-	l->randoms = take(&at, h->randoms, 4);
-	l->normalisation = take(&at, h->normalisation, 4);
-	l->tof = take(&at, h->tof, 4);
-	l->value = NONE;
-	take(&at, true, 8 * h->poi);
-	take(&at, h->emission, 24);
-	return at;
-}
-
-static int64_t place_histogram(struct layout *l, const struct header *h)
-{
-	int64_t at = 0;
-
-	l->time = take(&at, true, 4);
-	l->attenuation = take(&at, h->attenuation, 4);
-	l->randoms = take(&at, h->randoms, 4);
-	l->normalisation = take(&at, h->normalisation, 4);
-	l->tof = NONE;
-	l->value = at;
-	l->scatter = h->scatter ? at + 4 : NONE;
-	l->bin_step = h->scatter ? 8 : 4;
-	return at + l->bin_step * h->bins;
-}
-
-/* See the table above. */
-static void set_rates(struct layout *l, const struct header *h)
-{
-	double q = h->quantum_ps > 0 ? h->quantum_ps * ISO_MM_PER_PS : 1;
-
-	l->scatter_to_counts = l->randoms_to_counts = h->duration_s;
-	if (h->histogram)
-		l->randoms_to_counts /= (double)h->bins;
-	else if (h->tof) {
-		l->scatter_to_counts *= q;
-		l->randoms_to_counts *= q / (h->range_ps * ISO_MM_PER_PS);
-	}
-}
-
 static int64_t set_layout(struct layout *l, const struct header *h)
 {
-	int64_t at = (h->histogram ? place_histogram : place_list)(l, h);
+	const struct iso_events_info *i = h->i;
+	double q = h->quantum_ps > 0 ? h->quantum_ps * ISO_MM_PER_PS : 1;
+	bool list = !h->histogram;
+	int64_t at = 4; /* the time */
 
+	l->attenuation = take(&at, i->attenuation, 4);
+	take(&at, list && h->kind, 1);
+	l->scatter = take(&at, list && i->scatter, 4);
+	l->randoms = take(&at, i->randoms, 4);
+	l->normalisation = take(&at, i->normalisation, 4);
+	l->tof = take(&at, list && i->has_dt, 4);
+	l->value = list ? NONE : at;
+	if (list) {
+		at += 8 * h->poi + (h->emission ? 24 : 0);
+	} else { /* for each bin its value, and its scatter */
+		l->scatter = i->scatter ? at + 4 : NONE;
+		l->bin_step = i->scatter ? 8 : 4;
+		at += l->bin_step * h->bins;
+	}
 	l->lines = take(&at, h->max_lines > 1, 2);
-	l->crystals = take(&at, true, 8 * h->max_lines);
+	l->crystals = at;
 	l->max_lines = h->max_lines;
 	l->bins = h->bins;
 	l->bin_ps = h->bin_ps;
-	set_rates(l, h);
-	return at;
+	/* see the table above */
+	l->scatter_counts = l->randoms_counts = i->duration_s;
+	if (h->histogram) l->randoms_counts /= (double)h->bins;
+	if (list && i->has_dt) {
+		l->scatter_counts *= q;
+		l->randoms_counts *= q / (h->range_ps * ISO_MM_PER_PS);
+	}
+	return at + 8 * h->max_lines;
 }
 
-static void set_info(iso_event_file *f, const struct header *h)
+static void set_info(const struct header *h)
 {
-	struct iso_events_info *i = &f->info;
+	struct iso_events_info *i = h->i;
 	const char *isotope = iso_keys_find(&h->keys, "Isotope");
 
 	i->format = h->histogram ? "CASToR histogram" : "CASToR list mode";
-	i->n = h->records * h->bins;
-	i->has_dt = h->tof;
 	i->has_time = true;
 	i->has_count = h->histogram;
 	i->has_crystal = h->max_lines == 1;
-	i->attenuation = h->attenuation;
-	i->normalisation = h->normalisation;
-	i->scatter = h->scatter;
-	i->randoms = h->randoms;
-	i->tof_fwhm_ps = h->fwhm_ps;
 	i->tof_bin_ps = h->histogram ? h->bin_ps : fmax(h->quantum_ps, 0);
-	i->start_s = h->start_s;
-	i->duration_s = h->duration_s;
 	if (isotope && !iso_same_word(isotope, "unknown"))
 		snprintf(i->isotope, sizeof i->isotope, "%s", isotope);
 	if (!h->histogram)
@@ -271,18 +226,17 @@ static int data_file(char *out, int size, const struct iso_keys *k)
 static int open_records(iso_event_file *f, const struct header *h, const char *path)
 {
 	char data[PATH_MAX];
-	int64_t size, want, events;
+	int64_t size, want;
 	int st = data_file(data, sizeof data, &h->keys);
 
 	if (st || (st = iso_event_file_records(f, &size, data))) return st;
-	if (!size_mul(&want, h->records, f->record) || !size_mul(&events, h->records, h->bins))
-		return iso_fail(ISO_EINPUT, "%s: %" PRId64 " events are more than a file holds", path,
-		                h->records);
+	if (!size_mul(&want, h->records, f->record) || !size_mul(&f->info.n, h->records, h->bins))
+		return iso_refuse(path, "%" PRId64 " events are more than a file holds", h->records);
 	if (size != want)
-		return iso_fail(ISO_EINPUT,
-		                "%s: %" PRId64 " bytes, its header says %" PRId64 " events of %" PRId64
-		                " bytes, %" PRId64 "; a wrong flag?",
-		                data, size, h->records, f->record, want);
+		return iso_refuse(data,
+		                  "%" PRId64 " bytes, its header says %" PRId64 " events of %" PRId64
+		                  " bytes, %" PRId64 "; a wrong flag?",
+		                  size, h->records, f->record, want);
 	return ISO_OK;
 }
 
@@ -297,10 +251,7 @@ static int scanner_file(char *out, int size, const struct iso_keys *k, const cha
 
 	if (st) return st;
 	if (strlen(scanner) > 200 || strchr(scanner, '/'))
-		return iso_fail(ISO_EINPUT,
-		                "%s: Scanner name is '%.200s', a plain name was "
-		                "expected",
-		                k->path, scanner);
+		return iso_refuse(k->path, "Scanner name is '%.200s', a plain name was expected", scanner);
 	snprintf(name, sizeof name, "%s%s", scanner, suffix);
 	return iso_keys_beside(out, size, k, name);
 }
@@ -320,6 +271,7 @@ int iso_castor_files(char data[PATH_MAX], char scanner[PATH_MAX], const char *pa
 
 static int find_scanner(iso_event_file *f, const struct iso_keys *k)
 {
+	const char *name = iso_keys_find(k, "Scanner name");
 	char path[PATH_MAX];
 	int st = scanner_file(path, sizeof path, k, ".hscan");
 
@@ -331,46 +283,37 @@ static int find_scanner(iso_event_file *f, const struct iso_keys *k)
 	}
 	if ((st = scanner_file(path, sizeof path, k, ".geom"))) return st;
 	if (access(path, F_OK) == 0)
-		return iso_fail(ISO_EINPUT,
-		                "%s: .geom descriptions are not read; have CASToR write "
-		                "its table of crystals (.hscan and .lut), or give a scanner",
-		                path);
-	return iso_fail(ISO_EINPUT,
-	                "%s: where the crystals of scanner '%s' are is not known: "
-	                "give a scanner, or put %s.hscan and .lut beside it",
-	                k->path, iso_keys_find(k, "Scanner name"), iso_keys_find(k, "Scanner name"));
-}
-
-static int open_with(iso_event_file *f, struct header *h, const char *path,
-                     const struct iso_events_options *o)
-{
-	int st = get_header(h);
-
-	if (st) return st;
-	f->layout = calloc(1, sizeof(struct layout));
-	if (!f->layout) return iso_fail_memory(path, sizeof(struct layout));
-	f->record = set_layout(f->layout, h);
-	f->per_record = h->bins;
-	if ((st = open_records(f, h, path))) return st;
-	set_info(f, h);
-	f->scanner = o ? o->scanner : NULL;
-	return f->scanner ? ISO_OK : find_scanner(f, &h->keys);
+		return iso_refuse(path, ".geom descriptions are not read; have CASToR write its table of "
+		                        "crystals (.hscan and .lut), or give a scanner");
+	return iso_refuse(k->path,
+	                  "where the crystals of scanner '%s' are is not known: give a scanner, or put "
+	                  "%s.hscan and .lut beside it",
+	                  name, name);
 }
 
 static int open_castor(iso_event_file *f, const char *path, const struct iso_events_options *o)
 {
-	struct header h = { 0 };
-	int st = iso_keys_read(&h.keys, path);
+	struct header h = { .i = &f->info, .max_lines = 1, .bins = 1, .records = -1 };
+	int st;
 
-	if (st) return st;
-	st = open_with(f, &h, path, o);
+	f->layout = calloc(1, sizeof(struct layout));
+	if (!f->layout) return iso_fail_memory(path, sizeof(struct layout));
+	if ((st = iso_keys_read(&h.keys, path))) return st;
+	if (!(st = get_header(&h))) {
+		f->record = set_layout(f->layout, &h);
+		f->per_record = h.bins;
+		f->scanner = o->scanner;
+		set_info(&h);
+		st = open_records(f, &h, path);
+	}
+	if (!st && !f->scanner) st = find_scanner(f, &h.keys);
 	iso_keys_free(&h.keys);
 	return st;
 }
 
 /* ---- one event ---- */
 
-static uint32_t get_u32(const unsigned char *p)
+static uint32_t get_u32(const uint8_t *p)
 {
 	uint32_t v;
 
@@ -378,7 +321,7 @@ static uint32_t get_u32(const unsigned char *p)
 	return v;
 }
 
-static double get_real(const unsigned char *record, int64_t at, double absent)
+static double get_real(const uint8_t *record, int64_t at, double absent)
 {
 	float v;
 
@@ -387,17 +330,16 @@ static double get_real(const unsigned char *record, int64_t at, double absent)
 	return (double)v;
 }
 
-static int wrong_value(const iso_event_file *f, int64_t i, const char *what, double v)
+static int check_value(const iso_event_file *f, int64_t i, const char *what, double v)
 {
-	return iso_fail(ISO_EINPUT,
-	                "%s: event %" PRId64 ": %s is %g, must be finite and not "
-	                "negative; a wrong flag?",
-	                f->path, i / f->per_record, what, v);
+	if (v >= 0 && isfinite(v)) return ISO_OK;
+	return iso_refuse(f->path,
+	                  "event %" PRId64 ": %s is %g, must be finite and not negative; a wrong flag?",
+	                  i / f->per_record, what, v);
 }
 
 /* A factor of 0 says that the line is not used. */
-static int get_corrections(const iso_event_file *f, struct iso_events *e, int64_t k, const unsigned char *r,
-                           int64_t i)
+static int get_factors(const iso_event_file *f, struct iso_events *e, int64_t k, const uint8_t *r, int64_t i)
 {
 	const struct layout *l = f->layout;
 	int64_t bin = i % l->bins * l->bin_step;
@@ -405,58 +347,48 @@ static int get_corrections(const iso_event_file *f, struct iso_events *e, int64_
 	double scatter = get_real(r, l->scatter == NONE ? NONE : l->scatter + bin, 0);
 	double rate = get_real(r, l->randoms, 0);
 	double count = get_real(r, l->value == NONE ? NONE : l->value + bin, 1);
+	int st;
 
-	if (!(factor >= 0) || !isfinite(factor)) return wrong_value(f, i, "correction factor", factor);
-	if (!(scatter >= 0) || !isfinite(scatter)) return wrong_value(f, i, "scatter rate", scatter);
-	if (!(rate >= 0) || !isfinite(rate)) return wrong_value(f, i, "random rate", rate);
-	if (!(count >= 0) || !isfinite(count)) return wrong_value(f, i, "count", count);
+	if ((st = check_value(f, i, "correction factor", factor)) ||
+	    (st = check_value(f, i, "scatter rate", scatter)) ||
+	    (st = check_value(f, i, "random rate", rate)) || (st = check_value(f, i, "count", count)))
+		return st;
 	if (e->mult) e->mult[k] = factor > 0 ? (iso_real)fmin(1 / factor, 1e30) : 0;
-	if (e->add)
-		e->add[k] =
-			(iso_real)fmin(scatter * l->scatter_to_counts + rate * l->randoms_to_counts, 1e30);
+	if (e->add) e->add[k] = (iso_real)fmin(scatter * l->scatter_counts + rate * l->randoms_counts, 1e30);
 	if (e->count) e->count[k] = (iso_real)count;
 	return ISO_OK;
 }
 
 /* Several lines: the one between the means of their ends. */
-static int get_lines(const iso_event_file *f, struct iso_events *e, int64_t k, const unsigned char *r,
-                     int64_t i)
+static int get_lines(const iso_event_file *f, struct iso_events *e, int64_t k, const uint8_t *r, int64_t i)
 {
 	const struct layout *l = f->layout;
+	struct iso_event *v = &e->v[k];
 	uint16_t n = 1;
 	double sum[6] = { 0 };
 	int st = ISO_OK;
 
 	if (l->lines != NONE) memcpy(&n, r + l->lines, sizeof n);
 	if (n < 1 || n > l->max_lines)
-		return iso_fail(ISO_EINPUT,
-		                "%s: event %" PRId64 ": %d lines, its header says up to "
-		                "%" PRId64,
-		                f->path, i / f->per_record, n, l->max_lines);
+		return iso_refuse(f->path, "event %" PRId64 ": %d lines, its header says up to %" PRId64,
+		                  i / f->per_record, n, l->max_lines);
 	for (int j = 0; j < n && !st; j++) {
-		const unsigned char *p = r + l->crystals + 8 * j;
+		const uint8_t *p = r + l->crystals + 8 * j;
 
-		st = iso_event_from_crystals(f, e, k, i / f->per_record, get_u32(p), get_u32(p + 4));
-		for (int a = 0; a < 3; a++) {
-			sum[a] += (double)e->v[k].p1[a];
-			sum[3 + a] += (double)e->v[k].p2[a];
-		}
+		st = iso_event_place(f, e, k, i / f->per_record, get_u32(p), get_u32(p + 4));
+		for (int a = 0; a < 6; a++) sum[a] += (double)(a < 3 ? v->p1 : v->p2)[a % 3];
 	}
-	for (int a = 0; a < 3 && n > 1; a++) {
-		e->v[k].p1[a] = (float)(sum[a] / n);
-		e->v[k].p2[a] = (float)(sum[3 + a] / n);
-	}
+	for (int a = 0; a < 6 && n > 1; a++) (a < 3 ? v->p1 : v->p2)[a % 3] = (float)(sum[a] / n);
 	return st;
 }
 
-static int decode(const iso_event_file *f, struct iso_events *e, int64_t k, const unsigned char *record,
-                  int64_t i)
+static int decode(const iso_event_file *f, struct iso_events *e, int64_t k, const uint8_t *record, int64_t i)
 {
 	const struct layout *l = f->layout;
-	int st = get_corrections(f, e, k, record, i);
+	int st = get_factors(f, e, k, record, i);
 
 	if (st || (st = get_lines(f, e, k, record, i))) return st;
-	if (e->time_ms) e->time_ms[k] = get_u32(record + l->time);
+	if (e->time_ms) e->time_ms[k] = get_u32(record);
 	e->v[k].dt_ps = l->bins > 1 ? (float)(((double)(i % l->bins) - (double)(l->bins - 1) / 2) * l->bin_ps)
 	                            : (float)get_real(record, l->tof, 0);
 	return ISO_OK;
@@ -468,9 +400,10 @@ const struct iso_event_format iso_castor_format = {
 	.name = "CASToR",
 	.open = open_castor,
 	.decode = decode,
+	.record = 12,
+	.encode = iso_castor_encode,
 	.create = iso_castor_create,
 	.begin = iso_castor_begin,
-	.encode = iso_castor_encode,
 	.finish = iso_castor_finish,
 	.release = iso_castor_release,
 	.beside = beside,

@@ -5,9 +5,9 @@
    mult is written as its inverse, a normalisation factor, and add as a scatter rate: that one is
    per mm with TOF, as add is. z is mirrored: CASToR's axes are left-handed. */
 #include "base/number.h"
-#include "core/size.h"
 #include "core/status.h"
-#include "castor.h"
+#include "events.h"
+#include "file/suffix.h"
 #include "format.h"
 #include "scanner/scanner.h"
 
@@ -15,62 +15,53 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct layout {
 	struct iso_out header;
-	bool time, add, mult, tof;
-	double start_s, duration_s, fwhm_ps, bin_ps;
-	double to_rate; /* add to a scatter rate */
-	double most_ps; /* largest |t1 - t2| */
-	char isotope[16];
+	struct iso_events first; /* the block that came first: what it has, not its arrays */
+	bool tof;
+	double fwhm_ps, to_rate; /* to_rate: of add to a scatter rate */
+	double most_ps;          /* largest |t1 - t2| */
 	uint32_t last_ms;
 };
 
 /* The name that the header gives to its files: one line, without a comment. */
 static int check_name(const char *path)
 {
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-	size_t n = strlen(name);
+	const char *name = iso_base_name(path);
+	bool good = name[0] != ' ' && name[0] != '.' && !strstr(name, "..");
 
-	for (size_t i = 0; i < n; i++)
-		if ((unsigned char)name[i] < ' ' || name[i] == '#' || name[i] == 127)
-			return iso_fail(ISO_EARG,
-			                "%s: a CASToR header can't name files with '#' or "
-			                "control characters",
-			                path);
-	if (name[0] == ' ' || strstr(name, "..") || strcspn(name, ".") == 0)
-		return iso_fail(ISO_EARG,
-		                "%s: a CASToR header can't name files that begin with a "
-		                "blank or a dot, or hold '..'",
-		                path);
-	return ISO_OK;
+	for (const char *c = name; *c; c++) good = good && (unsigned char)*c >= ' ' && *c != '#' && *c != 127;
+	return good ? ISO_OK
+	            : iso_fail(
+			      ISO_EARG,
+			      "%s: a CASToR header can't name files with '#', '..' or control characters, or "
+			      "a blank or dot first",
+			      path);
 }
 
-int iso_castor_create(iso_event_writer *w, const char *path, int64_t n)
+int iso_castor_create(iso_event_writer *w, const char *path, int64_t bytes)
 {
 	char data[PATH_MAX];
 	struct layout *l;
-	int64_t bytes;
 	int st;
 
 	if (!w->scanner)
 		return iso_fail(ISO_EARG,
-		                "%s: CASToR files hold crystal numbers; a scanner must "
-		                "say where they are",
+		                "%s: CASToR files hold crystal numbers; a scanner must say where they are",
 		                path);
 	if (w->scanner->kind == ISO_PANELS) /* its tables know angles round an axis, no heads */
-		return iso_fail(ISO_EARG,
-		                "%s: a CASToR file can't say which crystals of the panels %s "
-		                "are in coincidence",
-		                path, w->scanner->name);
+		return iso_fail(
+			ISO_EARG,
+			"%s: a CASToR file can't say which crystals of the panels %s are in coincidence",
+			path, w->scanner->name);
 	if ((st = check_name(path)) || (st = iso_events_partner(data, sizeof data, path, ".Cdf"))) return st;
-	if (!size_mul(&bytes, n, 12))
-		return iso_fail(ISO_EARG, "%s: %" PRId64 " events are more than a file holds", path, n);
 	w->layout = l = calloc(1, sizeof *l);
 	if (!l) return iso_fail_memory(path, sizeof *l);
-	if ((st = iso_out_open(&l->header, path, 0, false))) return st;
-	return iso_out_open(&w->out, data, bytes, false);
+	if ((st = iso_out_open(&l->header, path, 0, ISO_OUT_PLAIN))) return st;
+	return iso_out_open(&w->out, data, bytes, ISO_OUT_PLAIN);
 }
 
 void iso_castor_release(iso_event_writer *w)
@@ -80,51 +71,37 @@ void iso_castor_release(iso_event_writer *w)
 	if (l) iso_out_free(&l->header);
 }
 
-static bool has_times(const struct iso_events *e)
-{
-	for (int64_t i = 0; i < e->n; i++)
-		if (e->v[i].dt_ps != 0 && isfinite(e->v[i].dt_ps)) return true;
-	return e->tof_fwhm_ps > 0;
-}
-
 int iso_castor_begin(iso_event_writer *w, const struct iso_events *e)
 {
 	struct layout *l = w->layout;
 
-	l->time = e->time_ms;
-	l->add = e->add;
-	l->mult = e->mult;
-	l->tof = has_times(e);
-	l->start_s = e->start_s;
-	l->duration_s = e->duration_s;
+	l->first = *e;
+	l->tof = e->tof_fwhm_ps > 0;
+	for (int64_t i = 0; i < e->n && !l->tof; i++) l->tof = e->v[i].dt_ps != 0 && isfinite(e->v[i].dt_ps);
 	l->fwhm_ps = e->tof_fwhm_ps > 0 ? e->tof_fwhm_ps : w->scanner->tof_fwhm_ps;
-	l->bin_ps = e->tof_bin_ps;
-	snprintf(l->isotope, sizeof l->isotope, "%s", e->isotope[0] ? e->isotope : "unknown");
-	if (l->isotope[strcspn(l->isotope, "#\r\n")])
+	if (e->isotope[strcspn(e->isotope, "#\r\n")])
 		return iso_fail(ISO_EARG, "%s: isotope '%s': a CASToR header can't hold it", l->header.path,
-		                l->isotope);
+		                e->isotope);
 	if (l->tof && !(l->fwhm_ps > 0))
 		return iso_fail(ISO_EARG,
-		                "%s: events with times of flight of unknown resolution; "
-		                "scanner %s must say it (tof: {fwhm_ps: ...})",
+		                "%s: events with times of flight of unknown resolution; scanner %s must say "
+		                "it (tof: {fwhm_ps: ...})",
 		                l->header.path, w->scanner->name);
-	l->to_rate = 1 / (l->duration_s > 0 ? l->duration_s : 1);
-	if (l->tof && l->bin_ps > 0) l->to_rate /= l->bin_ps * ISO_MM_PER_PS;
-	w->record = 12 + 4 * (l->add + l->mult + l->tof);
+	l->to_rate = 1 / (l->first.duration_s > 0 ? l->first.duration_s : 1);
+	if (l->tof && l->first.tof_bin_ps > 0) l->to_rate /= l->first.tof_bin_ps * ISO_MM_PER_PS;
+	w->record = 12 + 4 * (!!e->add + !!e->mult + l->tof);
 	return ISO_OK;
 }
 
-static void put(unsigned char **p, const void *value)
+static void put(uint8_t **p, const void *value)
 {
 	memcpy(*p, value, 4);
 	*p += 4;
 }
 
-static void put_real(unsigned char **p, double value)
+static void put_real(uint8_t **p, double value)
 {
-	float v = (float)value;
-
-	put(p, &v);
+	put(p, &(float){ (float)value });
 }
 
 /* A bad event has no crystals of its own: both ends on crystal 0 keep it bad. */
@@ -141,20 +118,18 @@ static int check(const iso_event_writer *w, const struct iso_events *e, int64_t 
 {
 	const struct layout *l = w->layout;
 
-	if (l->time != !!e->time_ms || l->add != !!e->add || l->mult != !!e->mult ||
+	if (!l->first.time_ms != !e->time_ms || !l->first.add != !e->add || !l->first.mult != !e->mult ||
 	    (!l->tof && e->v[i].dt_ps != 0 && isfinite(e->v[i].dt_ps)))
 		return iso_fail(ISO_EARG, "%s: a block with other values than the first one", w->out.path);
 	for (int end = 0; end < 2; end++)
 		if (c[end] >= w->scanner->n)
-			return iso_fail(ISO_EARG,
-			                "%s: event %" PRId64 ": crystal %u, scanner %s has "
-			                "%" PRId64,
-			                w->out.path, w->n + i, (unsigned)c[end], w->scanner->name,
-			                w->scanner->n);
+			return iso_fail(
+				ISO_EARG, "%s: event %" PRId64 ": crystal %u, scanner %s has %" PRId64,
+				w->out.path, w->n + i, (unsigned)c[end], w->scanner->name, w->scanner->n);
 	return ISO_OK;
 }
 
-int iso_castor_encode(iso_event_writer *w, unsigned char *record, const struct iso_events *e, int64_t i)
+int iso_castor_encode(iso_event_writer *w, uint8_t *record, const struct iso_events *e, int64_t i)
 {
 	struct layout *l = w->layout;
 	uint32_t time = e->time_ms ? e->time_ms[i] : 0;
@@ -164,8 +139,8 @@ int iso_castor_encode(iso_event_writer *w, unsigned char *record, const struct i
 
 	if (st) return st;
 	put(&record, &time);
-	if (l->add) put_real(&record, (double)e->add[i] * l->to_rate);
-	if (l->mult) put_real(&record, e->mult[i] > 0 ? 1 / (double)e->mult[i] : 0);
+	if (l->first.add) put_real(&record, (double)e->add[i] * l->to_rate);
+	if (l->first.mult) put_real(&record, e->mult[i] > 0 ? 1 / (double)e->mult[i] : 0);
 	if (l->tof) put_real(&record, dt);
 	put(&record, &c[0]);
 	put(&record, &c[1]);
@@ -176,9 +151,7 @@ int iso_castor_encode(iso_event_writer *w, unsigned char *record, const struct i
 
 /* ---- the files beside it ---- */
 
-static int print(struct iso_out *o, const char *fmt, ...) ISO_PRINTF(2, 3);
-
-static int print(struct iso_out *o, const char *fmt, ...)
+ISO_PRINTF(2, 3) static int print(struct iso_out *o, const char *fmt, ...)
 {
 	char text[1024];
 	va_list ap;
@@ -195,49 +168,37 @@ static int print(struct iso_out *o, const char *fmt, ...)
 /* The duration that rates were divided by; without it, the time of the last event. */
 static double duration(const struct layout *l)
 {
-	if (l->duration_s > 0) return l->duration_s;
-	return l->add || l->last_ms < 1000 ? 1 : ceil((double)l->last_ms / 1000);
+	if (l->first.duration_s > 0) return l->first.duration_s;
+	return l->first.add || l->last_ms < 1000 ? 1 : ceil((double)l->last_ms / 1000);
 }
 
 static int write_header(iso_event_writer *w, const char *base)
 {
 	struct layout *l = w->layout;
-	int st = print(&l->header,
+	struct iso_out *o = &l->header;
+	int st = print(o,
 	               "Scanner name: %s\nData filename: %s.Cdf\nNumber of events: %" PRId64
 	               "\nData mode: list-mode\nData type: PET\nStart time (s): %.17g\n"
 	               "Duration (s): %.17g\nIsotope: %s\nCalibration factor: 1\n",
-	               base, base, w->n, l->start_s, duration(l), l->isotope);
+	               base, base, w->n, l->first.start_s, duration(l),
+	               l->first.isotope[0] ? l->first.isotope : "unknown");
 
-	if (!st && l->add)
-		st = print(&l->header, "Scatter correction flag: 1 # scatter and randoms together\n");
-	if (!st && l->mult)
-		st = print(&l->header, "Normalization correction flag: 1 # with attenuation, where "
-		                       "that was known\n");
+	if (!st && l->first.add) st = print(o, "Scatter correction flag: 1 # scatter and randoms together\n");
+	if (!st && l->first.mult)
+		st = print(o, "Normalization correction flag: 1 # with attenuation, where that was known\n");
 	if (!st && l->tof)
-		st = print(&l->header,
+		st = print(o,
 		           "TOF information flag: 1\nTOF resolution (ps): %.17g\n"
 		           "List TOF measurement range (ps): %.17g\n",
 		           l->fwhm_ps, 2 * ceil(l->most_ps));
-	if (!st && l->tof && l->bin_ps > 0)
-		st = print(&l->header, "List TOF quantization bin size (ps): %.17g\n", l->bin_ps);
+	if (!st && l->tof && l->first.tof_bin_ps > 0)
+		st = print(o, "List TOF quantization bin size (ps): %.17g\n", l->first.tof_bin_ps);
 	return st;
 }
 
 enum { ROWS = 1024 };
 
 /* 6 float32 a crystal: place, and a unit vector away from the axis. */
-static void put_crystal(float row[6], const double p[3])
-{
-	double r = hypot(p[0], p[1]);
-
-	row[0] = (float)p[0];
-	row[1] = (float)p[1];
-	row[2] = (float)(0 - p[2]);
-	row[3] = r > 0 ? (float)(p[0] / r) : 1;
-	row[4] = r > 0 ? (float)(p[1] / r) : 0;
-	row[5] = 0;
-}
-
 static int write_lut(struct iso_out *o, const iso_scanner *s)
 {
 	float rows[ROWS][6];
@@ -246,7 +207,13 @@ static int write_lut(struct iso_out *o, const iso_scanner *s)
 	for (int64_t i = 0; i < s->n && !st; i += ROWS) {
 		int64_t n = s->n - i < ROWS ? s->n - i : ROWS;
 
-		for (int64_t k = 0; k < n; k++) put_crystal(rows[k], s->pos + 3 * (i + k));
+		for (int64_t k = 0; k < n; k++) {
+			const double *p = s->pos + 3 * (i + k), r = hypot(p[0], p[1]);
+			const float row[6] = { (float)p[0], (float)p[1], (float)(0 - p[2]),
+				               r > 0 ? (float)(p[0] / r) : 1, r > 0 ? (float)(p[1] / r) : 0 };
+
+			memcpy(rows[k], row, sizeof row);
+		}
 		st = iso_out_write(o, rows, n * (int64_t)sizeof rows[0]);
 	}
 	return st;
@@ -279,23 +246,21 @@ static int open_beside(struct iso_out *o, const char *path, const char *suffix)
 	char name[PATH_MAX];
 	int st = iso_events_partner(name, sizeof name, path, suffix);
 
-	return st ? st : iso_out_open(o, name, 0, false);
+	return st ? st : iso_out_open(o, name, 0, ISO_OUT_PLAIN);
 }
 
 int iso_castor_finish(iso_event_writer *w, const char *sidecar)
 {
 	struct layout *l = w->layout;
-	const char *path = l->header.path, *slash = strrchr(path, '/');
+	const char *path = l->header.path;
 	struct iso_out hscan = { 0 }, lut = { 0 };
 	char base[PATH_MAX];
-	int st = iso_events_partner(base, sizeof base, slash ? slash + 1 : path, "");
+	int st = iso_events_partner(base, sizeof base, iso_base_name(path), "");
 
-	if (st) goto done;
-	if ((st = write_header(w, base))) goto done;
-	if ((st = open_beside(&hscan, path, ".hscan"))) goto done;
-	if ((st = write_hscan(&hscan, w->scanner, base))) goto done;
-	if ((st = open_beside(&lut, path, ".lut"))) goto done;
-	if ((st = write_lut(&lut, w->scanner))) goto done;
+	if (st || (st = write_header(w, base)) || (st = open_beside(&hscan, path, ".hscan")) ||
+	    (st = write_hscan(&hscan, w->scanner, base)) || (st = open_beside(&lut, path, ".lut")) ||
+	    (st = write_lut(&lut, w->scanner)))
+		goto done;
 	struct iso_out *all[] = { &l->header, &w->out, &hscan, &lut };
 
 	st = iso_target_finish_all(4, all, sidecar);

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Files of events, read whole or piece by piece. */
-#include "file/regular.h"
+/* Files of events, read and written whole or block by block. */
+#include "file/in.h"
 #include "core/size.h"
 #include "core/status.h"
 #include "core/sized.h"
 #include "kinds.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
-	BUFFER = 1 << 18, /* bytes of records between two system calls */
-	SAMPLE = 4096,    /* events looked at when a file is opened */
+	BUFFER = 1 << 18,  /* bytes of records between two system calls, */
+	WRITTEN = 1 << 16, /* of those that are written */
+	SAMPLE = 4096,     /* events looked at when a file is opened */
 };
 
 const struct iso_event_format *iso_event_format_find(const char *path)
@@ -39,15 +40,64 @@ bool iso_event_bad(const struct iso_event *e)
 	return !finite || (e->p1[0] == e->p2[0] && e->p1[1] == e->p2[1] && e->p1[2] == e->p2[2]);
 }
 
+/* The arrays of events, and what an event has in each. */
+static const struct {
+	size_t at;
+	int64_t item;
+} arrays[] = {
+	{ offsetof(struct iso_events, v), sizeof(struct iso_event) },
+	{ offsetof(struct iso_events, time_ms), sizeof(uint32_t) },
+	{ offsetof(struct iso_events, count), sizeof(iso_real) },
+	{ offsetof(struct iso_events, mult), sizeof(iso_real) },
+	{ offsetof(struct iso_events, add), sizeof(iso_real) },
+	{ offsetof(struct iso_events, crystal), 2 * sizeof(uint32_t) },
+};
+enum { ARRAYS = sizeof arrays / sizeof *arrays };
+
+struct wanted {
+	bool array[ARRAYS];
+};
+
+static void *array(const struct iso_events *e, int k)
+{
+	void *p;
+
+	memcpy(&p, (const char *)e + arrays[k].at, sizeof p);
+	return p;
+}
+
+/* New ones for n events, NULL those that are not wanted. False: no memory, and none is there. */
+static bool make_arrays(struct iso_events *e, int64_t n, struct wanted w)
+{
+	bool good = true;
+
+	for (int k = 0; k < ARRAYS; k++) {
+		void *p = w.array[k] ? size_alloc(n, arrays[k].item) : NULL;
+
+		memcpy((char *)e + arrays[k].at, &p, sizeof p);
+		good = good && (p || !w.array[k]);
+	}
+	if (!good) iso_events_free(e);
+	return good;
+}
+
 void iso_events_free(struct iso_events *e)
 {
-	free(e->v);
-	free(e->time_ms);
-	free(e->count);
-	free(e->mult);
-	free(e->add);
-	free(e->crystal);
+	for (int k = 0; k < ARRAYS; k++) free(array(e, k));
 	*e = (struct iso_events){ 0 };
+}
+
+int iso_events_copy(struct iso_events *to, const struct iso_events *from)
+{
+	struct iso_events e = *from;
+	struct wanted w;
+
+	for (int k = 0; k < ARRAYS; k++) w.array[k] = array(from, k);
+	if (!make_arrays(&e, from->n, w)) return iso_fail_memory("events", from->n * (int64_t)sizeof *e.v);
+	for (int k = 0; k < ARRAYS; k++)
+		if (w.array[k]) memcpy(array(&e, k), array(from, k), (size_t)(from->n * arrays[k].item));
+	*to = e;
+	return ISO_OK;
 }
 
 /* ---- what formats share ---- */
@@ -63,24 +113,17 @@ int iso_event_file_records(iso_event_file *f, int64_t *size, const char *path)
 	return st;
 }
 
-int iso_events_need_scanner(const char *path, const struct iso_events_options *o)
-{
-	if (o && o->scanner) return ISO_OK;
-	return iso_fail(ISO_EINPUT, "%s: holds crystal numbers; a scanner must say where they are", path);
-}
-
-int iso_event_from_crystals(const iso_event_file *f, struct iso_events *e, int64_t k, int64_t i, double a,
-                            double b)
+int iso_event_place(const iso_event_file *f, struct iso_events *e, int64_t k, int64_t i, double a, double b)
 {
 	const double *pos = iso_scanner_positions(f->scanner);
 	double n = (double)iso_scanner_crystals(f->scanner), c[2] = { a, b };
 
 	for (int j = 0; j < 2; j++) {
 		if (!(c[j] >= 0 && c[j] < n && c[j] == floor(c[j])))
-			return iso_fail(ISO_EINPUT,
-			                "%s: event %" PRId64 ": crystal %.10g, scanner "
-			                "%s has crystals 0 to %.0f",
-			                f->path, i, c[j], iso_scanner_name(f->scanner), n - 1);
+			return iso_refuse(f->path,
+			                  "event %" PRId64
+			                  ": crystal %.10g, scanner %s has crystals 0 to %.0f",
+			                  i, c[j], iso_scanner_name(f->scanner), n - 1);
 		for (int x = 0; x < 3; x++)
 			(j ? e->v[k].p2 : e->v[k].p1)[x] = (float)pos[3 * (int64_t)c[j] + x];
 		if (e->crystal) e->crystal[2 * k + j] = (uint32_t)c[j];
@@ -90,18 +133,6 @@ int iso_event_from_crystals(const iso_event_file *f, struct iso_events *e, int64
 
 /* ---- opening ---- */
 
-/* Largest finite coordinate, mm. */
-static float reach(const struct iso_event *e)
-{
-	float most = 0;
-
-	for (int i = 0; i < 3; i++) {
-		most = isfinite(e->p1[i]) ? fmaxf(most, fabsf(e->p1[i])) : most;
-		most = isfinite(e->p2[i]) ? fmaxf(most, fabsf(e->p2[i])) : most;
-	}
-	return most;
-}
-
 /* No scanner is 100 m wide, none a nanometre: bytes in another order, or another format. */
 static int check_ends(const struct iso_events *e, const iso_event_file *f)
 {
@@ -109,26 +140,21 @@ static int check_ends(const struct iso_events *e, const iso_event_file *f)
 	float most = 0;
 
 	for (int64_t i = 0; i < e->n; i++) {
-		float r = reach(&e->v[i]);
+		float reach = 0; /* largest finite coordinate, mm */
 
-		far += r > 1e5f;
-		most = fmaxf(most, r);
+		for (int a = 0; a < 6; a++) {
+			float v = (a < 3 ? e->v[i].p1 : e->v[i].p2)[a % 3];
+
+			reach = isfinite(v) ? fmaxf(reach, fabsf(v)) : reach;
+		}
+		far += reach > 1e5f;
+		most = fmaxf(most, reach);
 	}
 	if (far > e->n / 2 || (most > 0 && most < 1e-6f))
-		return iso_fail(ISO_EINPUT,
-		                "%s: does not look like %s (little-endian float32, "
-		                "mm): coordinates up to %g mm; wrong byte order?",
-		                f->path, f->format->name, (double)most);
-	return ISO_OK;
-}
-
-static int check_usable(const struct iso_events *e, const char *path)
-{
-	if (e->n_bad == e->n)
-		return iso_fail(ISO_EINPUT,
-		                "%s: none of its %" PRId64 " events is usable: not "
-		                "finite, or both ends the same",
-		                path, e->n);
+		return iso_refuse(f->path,
+		                  "does not look like %s (little-endian float32, mm): coordinates up to %g "
+		                  "mm; wrong byte order?",
+		                  f->format->name, (double)most);
 	return ISO_OK;
 }
 
@@ -144,41 +170,38 @@ static int check_sample(const iso_event_file *f)
 	return st;
 }
 
-static int check_options(const struct iso_event_format *m, const char *path,
-                         const struct iso_events_options *o)
+/* The format of a file, and all options. */
+static int begin(const struct iso_event_format **m, struct iso_events_options *full, const char *path,
+                 const struct iso_events_options *o)
 {
-	if (o && !m->read_all && (o->trues_only || o->gate_mask))
-		return iso_fail(ISO_EARG,
-		                "%s: trues_only and gate_mask are for GATE text, "
-		                "not for %s",
-		                path, m->name);
-	return ISO_OK;
+	int st;
+
+	*full = (struct iso_events_options){ .size = sizeof *full };
+	if (o && (st = iso_sized_take(full, "iso_events_options", sizeof *full, o))) return st;
+	*m = iso_event_format_find(path);
+	return *m ? ISO_OK : iso_kind_unknown(ISO_EINPUT, path, ISO_EVENTS_FILE, false);
 }
 
 int iso_event_file_open(iso_event_file **f, const char *path, const struct iso_events_options *o)
 {
 	if (!f || !path) return iso_fail_null(__func__);
-	const struct iso_event_format *m = iso_event_format_find(path);
-	struct iso_events_options full = { .size = sizeof full };
+	const struct iso_event_format *m;
+	struct iso_events_options full;
 	iso_event_file *r;
-	int st = o ? iso_sized_take(&full, "iso_events_options", sizeof full, o) : ISO_OK;
+	int st = begin(&m, &full, path, o);
 
 	if (st) return st;
-	o = &full;
-	if (!m) return iso_kind_unknown(ISO_EINPUT, path, ISO_EVENTS_FILE, false);
-	if ((st = check_options(m, path, o))) return st;
+	if (!m->read_all && (full.trues_only || full.gate_mask))
+		return iso_fail(ISO_EARG, "%s: trues_only and gate_mask are for GATE text, not for %s", path,
+		                m->name);
 	if (!m->open)
-		return iso_fail(ISO_EINPUT,
-		                "%s: %s can't be read piece by piece; convert it first, to .lmdT or .Cdh",
-		                path, m->name);
+		return iso_refuse(path, "%s can't be read piece by piece; convert it first, to .lmdT or .Cdh",
+		                  m->name);
 	r = calloc(1, sizeof *r);
 	if (!r) return iso_fail_memory(path, sizeof *r);
-	r->format = m;
-	r->fd = -1;
-	r->per_record = 1;
+	*r = (iso_event_file){ .format = m, .fd = -1, .per_record = 1, .swap_dt = full.swap_dt };
 	r->info.format = m->name;
-	r->swap_dt = o && o->swap_dt;
-	st = m->open(r, path, o);
+	st = m->open(r, path, &full);
 	r->info.bytes = r->info.n / r->per_record * r->record;
 	if (!st && m->has_ends) st = check_sample(r);
 	if (st)
@@ -210,19 +233,19 @@ const iso_scanner *iso_event_file_scanner(const iso_event_file *f)
 
 /* ---- reading ---- */
 
-int64_t iso_event_bytes(const struct iso_events_info *i)
+static struct wanted wanted_of(const struct iso_events_info *i)
 {
-	return (int64_t)sizeof(struct iso_event) + i->has_time * (int64_t)sizeof(uint32_t) +
-	       i->has_crystal * 2 * (int64_t)sizeof(uint32_t) +
-	       (i->has_count + (i->attenuation || i->normalisation) + (i->scatter || i->randoms)) *
-	               (int64_t)sizeof(iso_real);
+	return (struct wanted){ { true, i->has_time, i->has_count, i->attenuation || i->normalisation,
+		                  i->scatter || i->randoms, i->has_crystal } };
 }
 
-static bool want(bool wanted, void *array, int64_t n, int64_t item)
+int64_t iso_event_bytes(const struct iso_events_info *i)
 {
-	void **p = array;
+	struct wanted w = wanted_of(i);
+	int64_t bytes = 0;
 
-	return !wanted || (*p = size_alloc(n, item));
+	for (int k = 0; k < ARRAYS; k++) bytes += w.array[k] * arrays[k].item;
+	return bytes;
 }
 
 int iso_event_file_block(struct iso_events *block, const iso_event_file *f, int64_t n)
@@ -235,40 +258,15 @@ int iso_event_file_block(struct iso_events *block, const iso_event_file *f, int6
 		                .duration_s = i->duration_s };
 
 	memcpy(e.isotope, i->isotope, sizeof e.isotope);
-	if (!want(true, &e.v, n, sizeof *e.v) || !want(i->has_time, &e.time_ms, n, sizeof *e.time_ms) ||
-	    !want(i->has_count, &e.count, n, sizeof *e.count) ||
-	    !want(i->attenuation || i->normalisation, &e.mult, n, sizeof *e.mult) ||
-	    !want(i->scatter || i->randoms, &e.add, n, sizeof *e.add) ||
-	    !want(i->has_crystal, &e.crystal, n, 2 * sizeof *e.crystal)) {
-		iso_events_free(&e);
+	if (!make_arrays(&e, n, wanted_of(i)))
 		return iso_fail(ISO_ENOMEM, "%s: no memory for %" PRId64 " events", f->path, n);
-	}
 	*block = e;
-	return ISO_OK;
-}
-
-static int read_at(const iso_event_file *f, unsigned char *dst, int64_t bytes, int64_t at)
-{
-	while (bytes > 0) {
-		ssize_t n = pread(f->fd, dst, (size_t)bytes, at);
-
-		if (n < 0 && errno == EINTR) continue;
-		if (n < 0) return iso_fail(ISO_EIO, "%s: can't read: %s", f->path, strerror(errno));
-		if (n == 0)
-			return iso_fail(ISO_EINPUT,
-			                "%s ends after %" PRId64 " bytes, it was "
-			                "longer when it was opened",
-			                f->path, at);
-		dst += n;
-		bytes -= n;
-		at += n;
-	}
 	return ISO_OK;
 }
 
 /* Events first ... end - 1, as far as they lie in the records r0 ... r1 - 1 of `buffer`. */
 static int decode(const iso_event_file *f, struct iso_events *e, int64_t first, int64_t end,
-                  const unsigned char *buffer, int64_t r0, int64_t r1)
+                  const uint8_t *buffer, int64_t r0, int64_t r1)
 {
 	int64_t low = r0 * f->per_record, high = r1 * f->per_record;
 	int st = ISO_OK;
@@ -287,13 +285,13 @@ int iso_event_file_read(struct iso_events *block, const iso_event_file *f, int64
 {
 	if (!block || !f) return iso_fail_null(__func__);
 	int64_t per = f->record < BUFFER ? BUFFER / f->record : 1;
-	unsigned char *buffer;
+	uint8_t *buffer;
 	int st = ISO_OK;
 
 	if (first < 0 || n < 0 || first > f->info.n - n)
 		return iso_fail(ISO_EARG,
-		                "%s: %" PRId64 " events from number %" PRId64 " on asked "
-		                "for, it has %" PRId64,
+		                "%s: %" PRId64 " events from number %" PRId64
+		                " on asked for, it has %" PRId64,
 		                f->path, n, first, f->info.n);
 	buffer = size_alloc(per, f->record);
 	if (!buffer) return iso_fail_memory(f->path, per * f->record);
@@ -305,8 +303,16 @@ int iso_event_file_read(struct iso_events *block, const iso_event_file *f, int64
 	for (; r < last && !st; r += per) {
 		int64_t m = last - r < per ? last - r : per;
 
-		st = read_at(f, buffer, m * f->record, f->first + r * f->record);
-		if (!st) st = decode(f, block, first, first + n, buffer, r, r + m);
+		int64_t at = f->first + r * f->record, got = iso_read_at(f->fd, buffer, m * f->record, at);
+
+		if (got < 0)
+			st = iso_fail_errno(f->path, "read");
+		else if (got < m * f->record)
+			st = iso_fail(ISO_EINPUT,
+			              "%s ends after %" PRId64 " bytes, it was longer when it was opened",
+			              f->path, at + got);
+		else
+			st = decode(f, block, first, first + n, buffer, r, r + m);
 	}
 	free(buffer);
 	return st;
@@ -314,21 +320,13 @@ int iso_event_file_read(struct iso_events *block, const iso_event_file *f, int64
 
 static int read_records(struct iso_events *e, const char *path, const struct iso_events_options *o)
 {
-	struct iso_events r = { 0 };
 	iso_event_file *f = NULL;
 	int st = iso_event_file_open(&f, path, o);
 
-	if (st) return st;
-	if (o && o->ctx && (st = iso_memory_check(o->ctx, path, f->info.n * iso_event_bytes(&f->info))))
-		goto done;
-	if ((st = iso_event_file_block(&r, f, f->info.n))) goto done;
-	if ((st = iso_event_file_read(&r, f, 0, f->info.n))) goto done;
-	if (f->format->has_ends && (st = check_ends(&r, f))) goto done;
-	if ((st = check_usable(&r, path))) goto done;
-	*e = r;
-	r = (struct iso_events){ 0 };
-done:
-	iso_events_free(&r);
+	if (!st && o->ctx) st = iso_memory_check(o->ctx, path, f->info.n * iso_event_bytes(&f->info));
+	if (!st && !(st = iso_event_file_block(e, f, f->info.n)) &&
+	    !(st = iso_event_file_read(e, f, 0, f->info.n)) && f->format->has_ends)
+		st = check_ends(e, f);
 	iso_event_file_close(f);
 	return st;
 }
@@ -336,17 +334,16 @@ done:
 int iso_events_read(struct iso_events *e, const char *path, const struct iso_events_options *o)
 {
 	if (!e || !path) return iso_fail_null(__func__);
-	const struct iso_event_format *m = iso_event_format_find(path);
-	struct iso_events_options full = { .size = sizeof full };
+	const struct iso_event_format *m;
+	struct iso_events_options full;
 	struct iso_events r = { 0 };
-	int st = o ? iso_sized_take(&full, "iso_events_options", sizeof full, o) : ISO_OK;
+	int st = begin(&m, &full, path, o);
 
-	if (st) return st;
-	o = &full;
-	if (!m) return iso_kind_unknown(ISO_EINPUT, path, ISO_EVENTS_FILE, false);
-	if (!m->read_all) return read_records(e, path, o);
-	st = m->read_all(&r, path, o);
-	if (!st) st = check_usable(&r, path);
+	if (!st) st = (m->read_all ? m->read_all : read_records)(&r, path, &full);
+	if (!st && r.n_bad == r.n)
+		st = iso_refuse(path,
+		                "none of its %" PRId64 " events is usable: not finite, or both ends the same",
+		                r.n);
 	if (st)
 		iso_events_free(&r);
 	else
@@ -374,35 +371,128 @@ int iso_events_crystals(struct iso_events *e, const iso_scanner *s, double *most
 	return ISO_OK;
 }
 
-/* A copy of n items of `size` bytes; NULL of NULL. */
-static bool copy_items(void *to, const void *from, int64_t n, size_t size)
-{
-	void *v = from ? size_alloc(n, (int64_t)size) : NULL;
+/* ---- writing ---- */
 
-	if (from && !v) return false;
-	if (v) memcpy(v, from, (size_t)n * size);
-	memcpy(to, &v, sizeof v);
-	return true;
+static int find(const struct iso_event_format **m, const char *path)
+{
+	*m = iso_event_format_find(path);
+	return *m && (*m)->encode ? ISO_OK : iso_kind_unknown(ISO_EARG, path, ISO_EVENTS_FILE, true);
 }
 
-int iso_events_copy(struct iso_events *to, const struct iso_events *from)
+int iso_event_writer_open(iso_event_writer **w, const char *path, const iso_scanner *s, int64_t n)
 {
-	struct iso_events e = *from;
-	int64_t n = from->n;
+	if (!w || !path) return iso_fail_null(__func__);
+	const struct iso_event_format *m;
+	iso_event_writer *r;
+	int64_t bytes;
+	int st = find(&m, path);
 
-	e.v = NULL;
-	e.time_ms = NULL;
-	e.count = e.mult = e.add = NULL;
-	e.crystal = NULL;
-	if (copy_items(&e.v, from->v, n, sizeof *e.v) &&
-	    copy_items(&e.time_ms, from->time_ms, n, sizeof *e.time_ms) &&
-	    copy_items(&e.count, from->count, n, sizeof *e.count) &&
-	    copy_items(&e.mult, from->mult, n, sizeof *e.mult) &&
-	    copy_items(&e.add, from->add, n, sizeof *e.add) &&
-	    copy_items(&e.crystal, from->crystal, n, 2 * sizeof *e.crystal)) {
-		*to = e;
-		return ISO_OK;
+	if (st) return st;
+	if (!size_mul(&bytes, n, m->record))
+		return iso_fail(ISO_EARG, "%s: %" PRId64 " events are more than a file holds", path, n);
+	r = calloc(1, sizeof *r);
+	if (!r) return iso_fail_memory(path, sizeof *r);
+	*r = (iso_event_writer){ .format = m, .scanner = s, .record = m->record };
+	st = m->create ? m->create(r, path, bytes) : iso_out_open(&r->out, path, bytes, ISO_OUT_PLAIN);
+	if (st)
+		iso_event_writer_free(r);
+	else
+		*w = r;
+	return st;
+}
+
+static int write_block(iso_event_writer *w, const struct iso_events *e)
+{
+	uint8_t buffer[WRITTEN];
+	int64_t per = WRITTEN / w->record;
+	int st = ISO_OK;
+
+	for (int64_t i = 0; i < e->n && !st; i += per) {
+		int64_t m = e->n - i < per ? e->n - i : per;
+
+		for (int64_t k = 0; k < m && !st; k++)
+			st = w->format->encode(w, buffer + k * w->record, e, i + k);
+		if (!st) st = iso_out_write(&w->out, buffer, m * w->record);
 	}
-	iso_events_free(&e);
-	return iso_fail_memory("events", n * (int64_t)sizeof *e.v);
+	return st;
+}
+
+int iso_event_writer_append(iso_event_writer *w, const struct iso_events *block)
+{
+	if (!w || !block) return iso_fail_null(__func__);
+	int st = ISO_OK;
+
+	if (block->count)
+		return iso_fail(ISO_EARG, "%s: a histogram, whose lines have counts, can't be written as %s",
+		                w->out.path, w->format->name);
+	if (!w->begun && w->format->begin) st = w->format->begin(w, block);
+	w->begun = true;
+	if (!st) st = write_block(w, block);
+	w->n += block->n;
+	return st;
+}
+
+int iso_event_writer_close(iso_event_writer *w, const char *sidecar)
+{
+	if (!w) return iso_fail_null(__func__);
+	int st;
+
+	if (w->n < 1)
+		st = iso_fail(ISO_EARG, "%s: 0 events to write, must be at least 1", w->out.path);
+	else
+		st = w->format->finish ? w->format->finish(w, sidecar) : iso_target_finish(&w->out, sidecar);
+	iso_event_writer_free(w);
+	return st;
+}
+
+void iso_event_writer_free(iso_event_writer *w)
+{
+	if (!w) return;
+	if (w->format->release) w->format->release(w);
+	iso_out_free(&w->out);
+	free(w->layout);
+	free(w);
+}
+
+int iso_events_write_with(const char *path, const struct iso_events *e, const iso_scanner *s,
+                          const char *sidecar)
+{
+	if (!path || !e) return iso_fail_null(__func__);
+	iso_event_writer *w = NULL;
+	int st = iso_event_writer_open(&w, path, s, e->n);
+
+	if (!st && (st = iso_event_writer_append(w, e))) iso_event_writer_free(w);
+	return st ? st : iso_event_writer_close(w, sidecar);
+}
+
+int iso_events_write(const char *path, const struct iso_events *e, const char *sidecar)
+{
+	if (!path || !e) return iso_fail_null(__func__);
+	return iso_events_write_with(path, e, NULL, sidecar);
+}
+
+int iso_events_partner(char *out, int size, const char *path, const char *suffix)
+{
+	const char *dot = strrchr(path, '.');
+
+	if (snprintf(out, (size_t)size, "%.*s%s", (int)(dot - path), path, suffix) >= size)
+		return iso_fail(ISO_EARG, "%s: name is too long", path);
+	return ISO_OK;
+}
+
+int iso_events_write_check(const char *path, bool force)
+{
+	if (!path) return iso_fail_null(__func__);
+	const struct iso_event_format *m;
+	char name[PATH_MAX];
+	struct stat s;
+	int st = find(&m, path);
+
+	if (!st) st = iso_target_check(path, force);
+	for (int i = 0; !st && m->beside && m->beside[i]; i++)
+		if (!(st = iso_events_partner(name, sizeof name, path, m->beside[i])) &&
+		    stat(name, &s) == 0 && !(force && S_ISREG(s.st_mode)))
+			st = iso_fail(ISO_EARG, "%s, which belongs to %s, exists%s", name, path,
+			              S_ISREG(s.st_mode) ? "; 'force' replaces it" : " and is not a file");
+	return st;
 }

@@ -6,6 +6,8 @@
 #include "base/constants.h"
 #include "file/out.h"
 
+#include <limits.h>
+
 #define ISO_MM_PER_PS (ISO_C_MM_PER_PS / 2) /* along the line, for a difference of times */
 
 struct iso_event_file {
@@ -37,24 +39,27 @@ struct iso_event_format {
 	   NULL: there are no records, `read_all` reads the whole. */
 	int (*open)(iso_event_file *f, const char *path, const struct iso_events_options *o);
 	/* Event i of the file, from its record, to place k of the block. */
-	int (*decode)(const iso_event_file *f, struct iso_events *e, int64_t k, const unsigned char *record,
-	              int64_t i);
+	int (*decode)(const iso_event_file *f, struct iso_events *e, int64_t k, const uint8_t *r, int64_t i);
 	int (*read_all)(struct iso_events *e, const char *path, const struct iso_events_options *o);
 	bool has_ends; /* records hold coordinates, which may be of another unit */
 
-	/* NULL: only read. Opens w->out. */
-	int (*create)(iso_event_writer *w, const char *path, int64_t n);
-	/* With the first block: what the records will hold; sets w->record. */
-	int (*begin)(iso_event_writer *w, const struct iso_events *e);
-	int (*encode)(iso_event_writer *w, unsigned char *record, const struct iso_events *e, int64_t i);
-	int (*finish)(iso_event_writer *w, const char *sidecar); /* closes and renames */
-	void (*release)(iso_event_writer *w);                    /* what create took besides; NULL: nothing */
+	int record; /* bytes of a record that is written, or the least if `begin` sets w->record */
+	/* Event i of e as a record; NULL: the format is only read. */
+	int (*encode)(iso_event_writer *w, uint8_t *record, const struct iso_events *e, int64_t i);
+	/* For more than records in one file; each may be NULL. */
+	int (*create)(iso_event_writer *w, const char *path, int64_t bytes); /* opens w->out */
+	int (*begin)(iso_event_writer *w, const struct iso_events *e);       /* with the first block */
+	int (*finish)(iso_event_writer *w, const char *sidecar);             /* closes and renames */
+	void (*release)(iso_event_writer *w);                                /* what create took besides */
 	const char *const *beside; /* suffixes of files that it writes besides; ends with NULL */
 };
 
 /* Whether the first 64 KiB of a text hold a line of GATE coincidences: so many columns, with
    numbers in those that are read. ISO_ENOMEM where that can't be told. */
 int iso_is_gate(bool *found, const char *path, const struct iso_events_options *o);
+
+/* The next word of a line that ends before `end`: *p to its start, and its length; 0: there is none. */
+size_t iso_next_word(const char **p, const char *end);
 
 /* By suffix, NULL if none has it. */
 const struct iso_event_format *iso_event_format_find(const char *path);
@@ -66,19 +71,25 @@ bool iso_events_only_whole(const char *path);
 int iso_event_file_records(iso_event_file *f, int64_t *size, const char *path);
 
 /* Ends of event k from crystal numbers a and b, checked against the scanner; i: for messages. */
-int iso_event_from_crystals(const iso_event_file *f, struct iso_events *e, int64_t k, int64_t i, double a,
-                            double b);
+int iso_event_place(const iso_event_file *f, struct iso_events *e, int64_t k, int64_t i, double a, double b);
 
 /* Bytes of an event of such a file in memory, with all that the file says of it. */
 int64_t iso_event_bytes(const struct iso_events_info *i);
-
-/* ISO_EINPUT unless options give a scanner. */
-int iso_events_need_scanner(const char *path, const struct iso_events_options *o);
 
 /* x.Cdh -> x.lut */
 int iso_events_partner(char *out, int size, const char *path, const char *suffix);
 
 /* All that `from` holds, to be freed with iso_events_free. */
 int iso_events_copy(struct iso_events *to, const struct iso_events *from);
+
+/* What a CASToR header brings: its records, and the .hscan of its scanner, "" if there is none beside it. */
+int iso_castor_files(char data[PATH_MAX], char scanner[PATH_MAX], const char *path);
+
+/* The writer of CASToR files, see struct iso_event_format. */
+int iso_castor_create(iso_event_writer *w, const char *path, int64_t bytes);
+int iso_castor_begin(iso_event_writer *w, const struct iso_events *e);
+int iso_castor_encode(iso_event_writer *w, uint8_t *record, const struct iso_events *e, int64_t i);
+int iso_castor_finish(iso_event_writer *w, const char *sidecar);
+void iso_castor_release(iso_event_writer *w);
 
 #endif

@@ -3,18 +3,30 @@
 #ifndef ISO_FORMAT_H
 #define ISO_FORMAT_H
 
+#include "file/element.h"
 #include "file/names.h"
 #include "file/out.h"
 #include "file/suffix.h"
+
+#include <limits.h>
+
+/* The file of an array: where its values are. */
+struct iso_stored {
+	char data[PATH_MAX]; /* its name, where it is another than the one given */
+	struct iso_in in;
+	struct iso_layout layout;
+	int64_t skip; /* bytes up to the first */
+	bool scaled;  /* value = slope * stored + inter */
+	double slope, inter;
+};
 
 struct iso_format {
 	bool gzip;         /* the output is packed */
 	bool ranged;       /* `lead` needs the range */
 	int64_t axis_most; /* longest axis it can hold; 0: any */
-	/* Without `values`, all but those: v stays NULL. */
-	int (*read)(struct iso_array *a, const char *path, bool values);
-	/* The same, which takes complex numbers as well; NULL: it knows none. */
-	int (*read_pairs)(struct iso_array *a, const char *path, bool values);
+	/* Opens s->in, which the caller closes, and makes an array with all but values. `pairs`: takes complex
+	   numbers too, if it knows any. */
+	int (*open)(struct iso_array *a, struct iso_stored *s, const char *path, bool pairs);
 	/* Writes what stands before the elements of an array of these sizes (it has none yet) whose
 	   least and greatest are range[0], range[1]; NULL: the format is only read */
 	int (*lead)(struct iso_out *o, const struct iso_array *a, const iso_real range[2]);
@@ -43,11 +55,8 @@ void iso_writer_free(struct iso_writer *w); /* what is not finished leaves no fi
 /* range[0], range[1] = the least and the greatest of n >= 1 values; `more`: and of what they were. */
 void iso_range(iso_real range[2], int64_t n, const iso_real *v, bool more);
 
-/* iso_array_create, with `who` in its messages. */
-int iso_array_create_for(struct iso_array *a, const char *who, int n_dim, const int64_t *dim);
-
-/* The same without memory for the values. */
-int iso_array_shape_for(struct iso_array *a, const char *who, int n_dim, const int64_t *dim);
+/* iso_array_create, with `who` in its messages; memory only with `values`. */
+int iso_array_make(struct iso_array *a, const char *who, int n_dim, const int64_t *dim, bool values);
 
 /* ISO_EINPUT, with the first, if a value is none that is allowed. */
 int iso_values_check(const struct iso_array *a, const char *path, enum iso_values allowed);
@@ -73,5 +82,8 @@ int iso_target_finish(struct iso_out *o, const char *sidecar);
 
 /* The same for several files of one output; the sidecar is that of the first. */
 int iso_target_finish_all(int n, struct iso_out *const *out, const char *sidecar);
+
+/* Pixels as a PNG file in memory; free(*bytes). */
+int iso_png_encode(void **bytes, size_t *n, const struct iso_pixels *p);
 
 #endif

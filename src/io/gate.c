@@ -15,33 +15,12 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { BLOCK = 1 << 20, LINE_MOST = 1 << 16, COLUMNS_MOST = 64 };
 
-/* Columns in the order of the mask. */
-enum field {
-	RUN,
-	EVENT,
-	SOURCE,
-	SOURCE_X,
-	SOURCE_Y,
-	SOURCE_Z,
-	TIME,
-	ENERGY,
-	X,
-	Y,
-	Z,
-	VOLUMES,
-	COMPTON,
-	COMPTON_DETECTOR,
-	RAYLEIGH,
-	RAYLEIGH_DETECTOR,
-	AXIAL,
-	ANGLE,
-	FIELDS
-};
+/* Those columns of a single that are looked at, by their place in the mask. */
+enum field { RUN, EVENT, TIME = 6, X = 8, Y, Z, VOLUMES, COMPTON, RAYLEIGH = 14, FIELDS = 18 };
 
 struct gate {
 	const char *path;
@@ -59,8 +38,15 @@ struct gate {
 
 /* ---- which column is what ---- */
 
-static int get_mask(struct gate *g, const char *text)
+static bool has(const struct gate *g, enum field f)
 {
+	return g->on[f] && g->on[FIELDS + f];
+}
+
+/* ISO_EARG also if a column is off that can't be done without. */
+static int get_mask(struct gate *g)
+{
+	const char *text = g->o->gate_mask;
 	int n = 0;
 
 	for (int i = 0; i < 2 * FIELDS; i++) g->on[i] = true;
@@ -72,25 +58,12 @@ static int get_mask(struct gate *g, const char *text)
 	}
 	if (text && (*text || n != 2 * FIELDS))
 		return iso_fail(ISO_EARG,
-		                "gate_mask must be %d switches 0 or 1, as in GATE's "
-		                "setCoincidenceMask",
-		                2 * FIELDS);
-	return ISO_OK;
-}
-
-static bool has(const struct gate *g, enum field f)
-{
-	return g->on[f] && g->on[FIELDS + f];
-}
-
-/* ISO_EARG if a column is off that can't be done without. */
-static int check_mask(const struct gate *g)
-{
+		                "gate_mask must be 36 switches 0 or 1, as in GATE's setCoincidenceMask");
 	if (!has(g, X) || !has(g, Y) || !has(g, Z))
 		return iso_fail(ISO_EARG, "gate_mask leaves out x, y or z of the detection");
-	if (g->o && g->o->trues_only && (!has(g, EVENT) || !has(g, COMPTON) || !has(g, RAYLEIGH)))
-		return iso_fail(ISO_EARG, "trues_only needs the event number, and Compton and "
-		                          "Rayleigh in the phantom; gate_mask leaves one out");
+	if (g->o->trues_only && (!has(g, EVENT) || !has(g, COMPTON) || !has(g, RAYLEIGH)))
+		return iso_fail(ISO_EARG, "trues_only needs the event number, and Compton and Rayleigh in "
+		                          "the phantom; gate_mask leaves one out");
 	return ISO_OK;
 }
 
@@ -143,22 +116,23 @@ static bool blank(char c)
 	return c == ' ' || c == '\t' || c == '\r';
 }
 
+size_t iso_next_word(const char **p, const char *end)
+{
+	const char *stop;
+
+	while (*p < end && blank(**p)) ++*p;
+	for (stop = *p; stop < end && !blank(*stop);) stop++;
+	return (size_t)(stop - *p);
+}
+
 static void split(struct words *w, const char *p, const char *end)
 {
 	w->n = 0;
-	for (;;) {
-		while (p < end && blank(*p)) p++;
-		if (p == end) return;
-
-		const char *first = p;
-
-		while (p < end && !blank(*p)) p++;
+	for (size_t length; (length = iso_next_word(&p, end)) > 0; p += length, w->n++)
 		if (w->n < COLUMNS_MOST) {
-			w->at[w->n] = first;
-			w->length[w->n] = (int)(p - first);
+			w->at[w->n] = p;
+			w->length[w->n] = (int)length;
 		}
-		w->n++;
-	}
 }
 
 static void bad_line(struct gate *g, const char *why)
@@ -218,8 +192,7 @@ static int make_room(struct gate *g)
 	int st;
 
 	if (g->e.n < g->room) return ISO_OK;
-	if (g->o && g->o->ctx && (st = iso_memory_check(g->o->ctx, g->path, (room - g->room) * one)))
-		return st;
+	if (g->o->ctx && (st = iso_memory_check(g->o->ctx, g->path, (room - g->room) * one))) return st;
 	if (!grow(&g->e.v, room, sizeof *g->e.v) ||
 	    (has(g, TIME) && !grow(&g->e.time_ms, room, sizeof *g->e.time_ms)))
 		return iso_fail_memory(g->path, room * (int64_t)sizeof *g->e.v);
@@ -242,7 +215,7 @@ static int add_event(struct gate *g, const double *v)
 		e.p1[a] = (float)field(g, v, 0, X + a);
 		e.p2[a] = (float)field(g, v, 1, X + a);
 	}
-	if (g->o && g->o->swap_dt) e.dt_ps = 0 - e.dt_ps;
+	if (g->o->swap_dt) e.dt_ps = 0 - e.dt_ps;
 	g->e.n_bad += iso_event_bad(&e);
 	if (g->e.time_ms) g->e.time_ms[g->e.n] = (uint32_t)(t1 * 1e3);
 	g->e.v[g->e.n++] = e;
@@ -267,7 +240,7 @@ static int add_line(struct gate *g, const char *p, const char *end)
 		return ISO_OK;
 	}
 	if (!get_numbers(g, v, &w)) return ISO_OK;
-	if (g->o && g->o->trues_only && !is_true(g, v)) {
+	if (g->o->trues_only && !is_true(g, v)) {
 		g->e.n_left_out++;
 		return ISO_OK;
 	}
@@ -289,110 +262,65 @@ static int add_lines(struct gate *g, const char *buffer, int64_t n, int64_t *res
 	*rest = end - p;
 	if (!st && *rest > LINE_MOST)
 		st = iso_fail(ISO_EINPUT,
-		              "%s:%" PRId64 ": a line longer than %d bytes, not GATE "
-		              "coincidences",
-		              g->path, g->line + 1, LINE_MOST);
+		              "%s:%" PRId64 ": a line longer than %d bytes, not GATE coincidences", g->path,
+		              g->line + 1, LINE_MOST);
 	return st;
 }
 
-static int read_lines(struct gate *g, struct iso_in *in)
+/* The lines of the first `most` bytes, without what may be the beginning of one. */
+static int read_lines(struct gate *g, int64_t most)
 {
-	char *buffer = malloc(LINE_MOST + BLOCK);
+	char *buffer;
+	struct iso_in in;
 	int64_t kept = 0;
-	int st = buffer ? ISO_OK : iso_fail_memory(g->path, LINE_MOST + BLOCK);
+	int st;
 
-	while (!st && in->at < in->size) {
-		int64_t left = in->size - in->at, n = left < BLOCK ? left : BLOCK;
+	if ((st = get_mask(g)) || (st = iso_in_open(&in, g->path, false))) return st;
+	most = most < in.size ? most : in.size;
+	buffer = malloc(LINE_MOST + BLOCK);
+	if (!buffer) st = iso_fail_memory(g->path, LINE_MOST + BLOCK);
+	while (!st && in.at < most) {
+		int64_t left = most - in.at, n = left < BLOCK ? left : BLOCK, whole = kept + n;
 
-		if ((st = iso_in_read(in, buffer + kept, n))) break;
-
-		int64_t whole = kept + n;
-
+		if ((st = iso_in_read(&in, buffer + kept, n))) break;
 		st = add_lines(g, buffer, whole, &kept);
 		memmove(buffer, buffer + whole - kept, (size_t)kept);
 	}
-	if (!st && kept > 0) /* a last line without its end */
+	if (!st && kept > 0 && in.at == in.size) /* a last line without its end */
 		st = add_line(g, buffer, buffer + kept);
 	free(buffer);
+	iso_in_close(&in);
 	return st;
 }
 
 /* A few lines may be damaged; if most are, the file is none of these. */
-static int check_lines(const struct gate *g)
-{
-	if (g->e.n_lines_bad > g->lines / 2)
-		return iso_fail(ISO_EINPUT,
-		                "%s:%" PRId64 ": %s; %" PRId64 " of %" PRId64 " lines "
-		                "can't be used",
-		                g->path, g->e.first_line_bad, g->why, g->e.n_lines_bad, g->lines);
-	if (g->e.n == 0)
-		return iso_fail(ISO_EINPUT, "%s: no coincidences%s", g->path,
-		                g->e.n_left_out ? " but those that trues_only leaves out" : "");
-	return ISO_OK;
-}
-
-static int read_file(struct gate *g)
-{
-	struct iso_in in;
-	int st = iso_in_open(&in, g->path, false);
-
-	if (st) return st;
-	st = read_lines(g, &in);
-	iso_in_close(&in);
-	return st ? st : check_lines(g);
-}
-
 static int read_gate(struct iso_events *e, const char *path, const struct iso_events_options *o)
 {
-	struct gate *g = calloc(1, sizeof *g);
-	int st;
+	struct gate g = { .path = path, .o = o };
+	int st = read_lines(&g, INT64_MAX);
 
-	if (!g) return iso_fail_memory(path, sizeof *g);
-	g->path = path;
-	g->o = o;
-	if (!(st = get_mask(g, o ? o->gate_mask : NULL)) && !(st = check_mask(g))) st = read_file(g);
+	if (!st && g.e.n_lines_bad > g.lines / 2)
+		st = iso_fail(ISO_EINPUT,
+		              "%s:%" PRId64 ": %s; %" PRId64 " of %" PRId64 " lines can't be used", path,
+		              g.e.first_line_bad, g.why, g.e.n_lines_bad, g.lines);
+	else if (!st && g.e.n == 0)
+		st = iso_refuse(path, "no coincidences%s",
+		                g.e.n_left_out ? " but those that trues_only leaves out" : "");
 	if (st)
-		iso_events_free(&g->e);
+		iso_events_free(&g.e);
 	else
-		*e = g->e;
-	free(g);
-	return st;
-}
-
-/* Lines of the first bytes of the file, without what may be the beginning of one. */
-static int read_first(struct gate *g, struct iso_in *in)
-{
-	char *buffer = malloc(LINE_MOST);
-	int64_t n = in->size < LINE_MOST ? in->size : LINE_MOST, rest = 0;
-	int st = buffer ? iso_in_read(in, buffer, n) : iso_fail_memory(g->path, LINE_MOST);
-
-	if (!st && !(st = add_lines(g, buffer, n, &rest)) && n == in->size && rest > 0)
-		st = add_line(g, buffer + n - rest, buffer + n);
-	free(buffer);
+		*e = g.e;
 	return st;
 }
 
 int iso_is_gate(bool *found, const char *path, const struct iso_events_options *o)
 {
-	struct gate *g = calloc(1, sizeof *g);
-	struct iso_in in;
-	int st;
+	struct gate g = { .path = path, .o = o };
+	int st = read_lines(&g, LINE_MOST);
 
-	*found = false;
-	if (!g) return iso_fail_memory(path, sizeof *g);
-	*g = (struct gate){ .path = path, .o = o };
-	if (!(st = get_mask(g, o ? o->gate_mask : NULL)) && !(st = check_mask(g)) &&
-	    !(st = iso_in_open(&in, path, false))) {
-		st = read_first(g, &in);
-		iso_in_close(&in);
-		*found = g->e.n + g->e.n_left_out > 0;
-	}
-	iso_events_free(&g->e);
-	free(g);
+	*found = g.e.n + g.e.n_left_out > 0;
+	iso_events_free(&g.e);
 	return st == ISO_ENOMEM ? st : ISO_OK;
 }
 
-const struct iso_event_format iso_gate_format = {
-	.name = "GATE text",
-	.read_all = read_gate,
-};
+const struct iso_event_format iso_gate_format = { .name = "GATE text", .read_all = read_gate };

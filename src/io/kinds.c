@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The one table of suffixes: a new format is a row here, and a file of its own that defines what the
-   row points to. */
+/* The one table of suffixes: a new format is a row here, and a file that defines what it points to. */
 #include "kinds.h"
 #include "core/status.h"
 
@@ -35,7 +34,7 @@ static const struct iso_kind kinds[] = {
 	{ ".hscan", .content = ISO_SCANNER_FILE },
 	{ ".ckpt", .content = ISO_CHECKPOINT_FILE },
 };
-enum { N_KINDS = sizeof kinds / sizeof kinds[0], LIST_MOST = 256 };
+enum { N_KINDS = sizeof kinds / sizeof kinds[0] };
 
 /* Whether files of a row can be read as that; to_write: be written too. */
 static bool serves(const struct iso_kind *k, enum iso_content as, bool to_write)
@@ -44,7 +43,7 @@ static bool serves(const struct iso_kind *k, enum iso_content as, bool to_write)
 	case ISO_ARRAY_FILE:
 		return k->array && (!to_write || k->array->lead);
 	case ISO_EVENTS_FILE:
-		return k->events && (!to_write || k->events->create);
+		return k->events && (!to_write || k->events->encode);
 	case ISO_STRIPS_FILE:
 		return k->strips != ISO_STRIP_UNKNOWN;
 	case ISO_RECORDING_FILE:
@@ -75,11 +74,26 @@ const struct iso_kind *iso_kind_as(const char *path, enum iso_content as)
 	return NULL;
 }
 
-static void add(char list[LIST_MOST], const char *suffix)
+static void add(char list[ISO_KIND_LIST], const char *between, const char *text)
 {
 	size_t n = strlen(list);
 
-	snprintf(list + n, LIST_MOST - n, " %s", suffix);
+	snprintf(list + n, ISO_KIND_LIST - n, "%s%s", n ? between : "", text);
+}
+
+void iso_kind_events(char list[ISO_KIND_LIST])
+{
+	const struct iso_event_format *last = NULL;
+
+	list[0] = '\0';
+	for (int i = 0; i < N_KINDS; i++) {
+		const struct iso_event_format *f = kinds[i].events;
+
+		if (!f) continue;
+		if (f != last) add(list, ", ", f->name);
+		add(list, " ", kinds[i].suffix);
+		last = f;
+	}
 }
 
 int iso_kind_unknown(int code, const char *path, enum iso_content as, bool to_write)
@@ -90,17 +104,17 @@ int iso_kind_unknown(int code, const char *path, enum iso_content as, bool to_wr
 		[ISO_STRIPS_FILE] = " for strip events",
 		[ISO_RECORDING_FILE] = " for a recording",
 	};
-	char list[LIST_MOST] = "";
+	char list[ISO_KIND_LIST] = "";
 
 	for (int i = 0; i < N_KINDS; i++)
-		if (serves(&kinds[i], as, to_write)) add(list, kinds[i].suffix);
-	return iso_fail(code, "%s: unknown suffix%s; one of%s", path, what[as], list);
+		if (serves(&kinds[i], as, to_write)) add(list, " ", kinds[i].suffix);
+	return iso_fail(code, "%s: unknown suffix%s; one of %s", path, what[as], list);
 }
 
 int iso_kind_none(const char *path)
 {
-	char list[LIST_MOST] = "";
+	char list[ISO_KIND_LIST] = "";
 
-	for (int i = 0; i < N_KINDS; i++) add(list, kinds[i].suffix);
-	return iso_fail(ISO_EINPUT, "%s: unknown kind of file; known are%s", path, list);
+	for (int i = 0; i < N_KINDS; i++) add(list, " ", kinds[i].suffix);
+	return iso_refuse(path, "unknown kind of file; known are %s", list);
 }

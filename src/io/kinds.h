@@ -6,7 +6,6 @@
 #include "events.h"
 #include "format.h"
 #include "recording.h"
-#include "strip_events.h"
 
 enum iso_content {
 	ISO_ARRAY_FILE,
@@ -19,6 +18,8 @@ enum iso_content {
 	ISO_SCANNER_FILE,
 	ISO_CHECKPOINT_FILE,
 };
+
+enum iso_strip_format { ISO_STRIP_UNKNOWN, ISO_STRIP_FLOATS, ISO_STRIP_TEXT, ISO_STRIP_NPY };
 
 /* How files of a suffix are read and written, as each of the contents that they may have; NULL (and
    ISO_STRIP_UNKNOWN): not as that. */
@@ -35,8 +36,7 @@ struct iso_kind {
 const struct iso_kind *iso_kind_of(const char *path);
 bool iso_kind_is(const char *path, enum iso_content content);
 
-/* The row of a file that is to be read or written as an array, as events, strip events or a recording;
-   NULL: it can't be. */
+/* The row of a file to be read or written as an array, events, strip events or a recording; NULL: none. */
 const struct iso_kind *iso_kind_as(const char *path, enum iso_content as);
 
 /* The failure that follows: "x.foo: unknown suffix for events; one of .lmdT ..." */
@@ -44,5 +44,15 @@ int iso_kind_unknown(int code, const char *path, enum iso_content as, bool to_wr
 
 /* The same of a file that is in no row at all, with all suffixes. */
 int iso_kind_none(const char *path);
+
+/* The formats of events that are read: "lmdT .lmdT, CASToR .Cdh, ..." */
+enum { ISO_KIND_LIST = 256 };
+void iso_kind_events(char list[ISO_KIND_LIST]);
+
+/* Of strip events, by suffix. */
+enum iso_strip_format iso_strip_format(const char *path);
+
+/* All that `from` holds, to be freed with iso_strip_events_free. */
+int iso_strip_events_copy(struct iso_strip_events *to, const struct iso_strip_events *from);
 
 #endif

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* lmdT list-mode files: no header; per event x1 y1 z1 x2 y2 z2 (mm) and t2 - t1 (ps), float32. */
-#include "core/size.h"
 #include "core/status.h"
 #include "events.h"
-#include "format.h"
 
 #include <string.h>
 
@@ -19,10 +17,9 @@ static int open_lmdt(iso_event_file *f, const char *path, const struct iso_event
 	(void)o;
 	if (st) return st;
 	if (size % RECORD != 0)
-		return iso_fail(ISO_EINPUT,
-		                "%s: %" PRId64 " bytes are not a whole number of "
-		                "%d-byte events: %d left over",
-		                path, size, RECORD, (int)(size % RECORD));
+		return iso_refuse(path,
+		                  "%" PRId64 " bytes are not a whole number of %d-byte events: %d left over",
+		                  size, RECORD, (int)(size % RECORD));
 	f->record = RECORD;
 	f->info.n = size / RECORD;
 	f->info.has_dt = true;
@@ -30,33 +27,15 @@ static int open_lmdt(iso_event_file *f, const char *path, const struct iso_event
 }
 
 /* The file's t2 - t1 to t1 - t2, or back; 0 stays +0. */
-static int decode(const iso_event_file *f, struct iso_events *e, int64_t k, const unsigned char *record,
-                  int64_t i)
+static int decode(const iso_event_file *f, struct iso_events *e, int64_t k, const uint8_t *record, int64_t i)
 {
-	(void)f;
-	(void)i;
+	(void)f, (void)i;
 	memcpy(&e->v[k], record, RECORD);
 	e->v[k].dt_ps = 0 - e->v[k].dt_ps;
 	return ISO_OK;
 }
 
-static int create(iso_event_writer *w, const char *path, int64_t n)
-{
-	int64_t bytes;
-
-	if (!size_mul(&bytes, n, RECORD))
-		return iso_fail(ISO_EARG, "%s: %" PRId64 " events are more than a file holds", path, n);
-	return iso_out_open(&w->out, path, bytes, false);
-}
-
-static int begin(iso_event_writer *w, const struct iso_events *e)
-{
-	(void)e;
-	w->record = RECORD;
-	return ISO_OK;
-}
-
-static int encode(iso_event_writer *w, unsigned char *record, const struct iso_events *e, int64_t i)
+static int encode(iso_event_writer *w, uint8_t *record, const struct iso_events *e, int64_t i)
 {
 	struct iso_event v = e->v[i];
 
@@ -66,18 +45,11 @@ static int encode(iso_event_writer *w, unsigned char *record, const struct iso_e
 	return ISO_OK;
 }
 
-static int finish(iso_event_writer *w, const char *sidecar)
-{
-	return iso_target_finish(&w->out, sidecar);
-}
-
 const struct iso_event_format iso_lmdt_format = {
 	.name = "lmdT",
 	.open = open_lmdt,
 	.decode = decode,
 	.has_ends = true,
-	.create = create,
-	.begin = begin,
+	.record = RECORD,
 	.encode = encode,
-	.finish = finish,
 };

@@ -13,27 +13,9 @@
 enum { HEADER = 348, DATA = 352, AXIS_MOST = 32767 }; /* sizes are int16 */
 
 /* Byte offsets of the fields. */
-enum {
-	SIZEOF_HDR = 0,
-	REGULAR = 38,
-	DIM = 40,
-	DATATYPE = 70,
-	BITPIX = 72,
-	PIXDIM = 76,
-	VOX_OFFSET = 108,
-	SCL_SLOPE = 112,
-	SCL_INTER = 116,
-	XYZT_UNITS = 123,
-	CAL_MAX = 124,
-	CAL_MIN = 128,
-	DESCRIP = 148,
-	QFORM_CODE = 252,
-	SFORM_CODE = 254,
-	QUATERN = 256,
-	QOFFSET = 268,
-	SROW = 280,
-	MAGIC = 344,
-};
+enum { SIZEOF_HDR = 0, REGULAR = 38, DIM = 40, DATATYPE = 70, BITPIX = 72, PIXDIM = 76, VOX_OFFSET = 108 };
+enum { SCL_SLOPE = 112, SCL_INTER = 116, XYZT_UNITS = 123, CAL_MAX = 124, CAL_MIN = 128, DESCRIP = 148 };
+enum { QFORM_CODE = 252, SFORM_CODE = 254, QUATERN = 256, QOFFSET = 268, SROW = 280, MAGIC = 344 };
 
 static const struct {
 	int code;
@@ -55,86 +37,62 @@ struct header {
 
 /* What the header says, checked. File axes are x, y, z, t. */
 struct volume {
-	int64_t dim[4];
-	struct iso_element element;
-	int64_t offset, bytes; /* of the data */
-	double slope, inter;   /* value = slope * stored + inter */
+	struct iso_stored *stored;
+	int64_t dim[4], bytes; /* bytes: of the data */
 	double affine[3][4];   /* file indices -> mm */
 	int axis[3], sign[3];  /* the file axis along world x, y, z, and which way */
 	struct iso_grid grid;
 };
 
-static void get(void *dst, const struct header *h, int at, int size)
+static int get_int(const struct header *h, int at, int size)
 {
-	unsigned char *d = dst;
-
-	for (int i = 0; i < size; i++) d[i] = h->byte[at + (h->swap ? size - 1 - i : i)];
+	return (int)iso_element_get(h->byte + at, (struct iso_element){ 'i', size, h->swap });
 }
 
-static int get_short(const struct header *h, int at)
+static double get_float(const struct header *h, int at)
 {
-	int16_t v;
-
-	get(&v, h, at, sizeof v);
-	return v;
-}
-
-static float get_float(const struct header *h, int at)
-{
-	float v;
-
-	get(&v, h, at, sizeof v);
-	return v;
+	return iso_element_get(h->byte + at, (struct iso_element){ 'f', 4, h->swap });
 }
 
 /* The double that reads like the float, 1.6 and not 1.60000002: grids keep their round values. */
 static double get_length(const struct header *h, int at)
 {
-	float v = get_float(h, at);
+	double v = get_float(h, at), d;
 	char text[32];
-	double d;
-	int n = iso_snprintf(text, sizeof text, "%.7g", (double)v);
+	int n = iso_snprintf(text, sizeof text, "%.7g", v);
 
-	return iso_number(&d, text, (size_t)n) ? d : (double)v; /* no number: NaN or infinite */
+	return iso_number(&d, text, (size_t)n) ? d : v; /* no number: NaN or infinite */
 }
 
 static int check_kind(struct header *h)
 {
-	int32_t size;
+	int size = get_int(h, SIZEOF_HDR, 4);
 
-	get(&size, h, SIZEOF_HDR, sizeof size);
-	if (size != HEADER) {
-		h->swap = true;
-		get(&size, h, SIZEOF_HDR, sizeof size);
-	}
+	h->swap = size != HEADER;
+	size = get_int(h, SIZEOF_HDR, 4);
 	if (size == 540 || size == 469893120) /* in either byte order */
-		return iso_fail(ISO_EINPUT, "%s: NIfTI-2, only NIfTI-1 is read", h->path);
+		return iso_refuse(h->path, "NIfTI-2, only NIfTI-1 is read");
 	if (size == HEADER && memcmp(h->byte + MAGIC, "ni1", 4) == 0)
-		return iso_fail(ISO_EINPUT,
-		                "%s: header of a pair of files, a single .nii was "
-		                "expected",
-		                h->path);
+		return iso_refuse(h->path, "header of a pair of files, a single .nii was expected");
 	if (size != HEADER || memcmp(h->byte + MAGIC, "n+1", 4) != 0)
-		return iso_fail(ISO_EINPUT, "%s: not a NIfTI-1 file: size field or magic is wrong", h->path);
+		return iso_refuse(h->path, "not a NIfTI-1 file: size field or magic is wrong");
 	return ISO_OK;
 }
 
 static int get_dims(struct volume *v, const struct header *h)
 {
-	int n = get_short(h, DIM);
+	int n = get_int(h, DIM, 2);
 
-	if (n < 1 || n > 7) return iso_fail(ISO_EINPUT, "%s: %d axes, must be 1 to 7", h->path, n);
+	if (n < 1 || n > 7) return iso_refuse(h->path, "%d axes, must be 1 to 7", n);
 	for (int i = 0; i < 7; i++) {
-		int size = i < n ? get_short(h, DIM + 2 + 2 * i) : 1;
+		int size = i < n ? get_int(h, DIM + 2 + 2 * i, 2) : 1;
 
 		if (size < 1)
-			return iso_fail(ISO_EINPUT, "%s: axis %d has size %d, must be at least 1", h->path,
-			                i + 1, size);
+			return iso_refuse(h->path, "axis %d has size %d, must be at least 1", i + 1, size);
 		if (i >= 4 && size > 1)
-			return iso_fail(ISO_EINPUT,
-			                "%s: axis %d has size %d; only x, y, z, t "
-			                "may be longer than 1",
-			                h->path, i + 1, size);
+			return iso_refuse(h->path,
+			                  "axis %d has size %d; only x, y, z, t may be longer than 1", i + 1,
+			                  size);
 		if (i < 4) v->dim[i] = size;
 	}
 	return ISO_OK;
@@ -142,46 +100,36 @@ static int get_dims(struct volume *v, const struct header *h)
 
 static int get_type(struct volume *v, const struct header *h)
 {
-	int code = get_short(h, DATATYPE), bits = get_short(h, BITPIX), i = 0;
+	int code = get_int(h, DATATYPE, 2), bits = get_int(h, BITPIX, 2), i = 0;
 
 	while (i < N_TYPES && types[i].code != code) i++;
 	if (i == N_TYPES)
-		return iso_fail(ISO_EINPUT,
-		                "%s: data type %d, expected integers or floats of 4 "
-		                "or 8 bytes",
-		                h->path, code);
+		return iso_refuse(h->path, "data type %d, expected integers or floats of 4 or 8 bytes", code);
 	if (bits != 8 * types[i].size)
-		return iso_fail(ISO_EINPUT, "%s: %d bits a voxel, data type %d has %d", h->path, bits, code,
-		                8 * types[i].size);
-	v->element = (struct iso_element){ types[i].kind, types[i].size, h->swap };
+		return iso_refuse(h->path, "%d bits a voxel, data type %d has %d", bits, code,
+		                  8 * types[i].size);
+	v->stored->layout.element = (struct iso_element){ types[i].kind, types[i].size, h->swap };
 	return ISO_OK;
 }
 
-static int get_extent(struct volume *v, const struct header *h)
+/* Where the voxels are, and what they are multiplied by. */
+static int get_data(struct volume *v, const struct header *h)
 {
-	float offset = get_float(h, VOX_OFFSET);
+	struct iso_stored *s = v->stored;
+	double offset = get_float(h, VOX_OFFSET);
+	int size = s->layout.element.size;
 
-	if (!(offset >= DATA && offset < 0x1p30f) || offset != floorf(offset))
-		return iso_fail(ISO_EINPUT, "%s: data at byte %g, must be a whole number from %d", h->path,
-		                (double)offset, DATA);
-	v->offset = (int64_t)offset;
-	if (!size_product(&v->bytes, 4, v->dim) || v->bytes > INT64_MAX / 16 / v->element.size)
-		return iso_fail(ISO_EINPUT, "%s: more voxels than 64 bits count", h->path);
-	v->bytes *= v->element.size;
-	return ISO_OK;
-}
-
-static int get_scale(struct volume *v, const struct header *h)
-{
-	v->slope = (double)get_float(h, SCL_SLOPE);
-	v->inter = (double)get_float(h, SCL_INTER);
-	if (!isfinite(v->slope) || !isfinite(v->inter))
-		return iso_fail(ISO_EINPUT, "%s: scale %g x + %g, must be finite", h->path, v->slope,
-		                v->inter);
-	if (v->slope == 0) { /* by definition: no scaling */
-		v->slope = 1;
-		v->inter = 0;
-	}
+	if (!(offset >= DATA && offset < 0x1p30) || offset != floor(offset))
+		return iso_refuse(h->path, "data at byte %g, must be a whole number from %d", offset, DATA);
+	s->skip = (int64_t)offset - HEADER;
+	if (!size_product(&v->bytes, 4, v->dim) || v->bytes > INT64_MAX / 16 / size)
+		return iso_refuse(h->path, "more voxels than 64 bits count");
+	v->bytes *= size;
+	s->slope = get_float(h, SCL_SLOPE);
+	s->inter = get_float(h, SCL_INTER);
+	if (!isfinite(s->slope) || !isfinite(s->inter))
+		return iso_refuse(h->path, "scale %g x + %g, must be finite", s->slope, s->inter);
+	s->scaled = s->slope != 0 && (s->slope != 1 || s->inter != 0); /* 0: by definition not */
 	return ISO_OK;
 }
 
@@ -197,10 +145,8 @@ static int get_pixdim(double d[3], const struct header *h)
 	for (int i = 0; i < 3; i++) {
 		d[i] = get_length(h, PIXDIM + 4 * (i + 1));
 		if (!(d[i] > 0))
-			return iso_fail(ISO_EINPUT,
-			                "%s: voxel size %g along axis %d, must be "
-			                "above 0",
-			                h->path, d[i], i + 1);
+			return iso_refuse(h->path, "voxel size %g along axis %d, must be above 0", d[i],
+			                  i + 1);
 	}
 	return ISO_OK;
 }
@@ -208,14 +154,13 @@ static int get_pixdim(double d[3], const struct header *h)
 /* Unit quaternion (a, b, c, d), a >= 0 from the other three; nifti1.h, "method 2". */
 static int affine_of_quaternion(struct volume *v, const struct header *h)
 {
-	double b = (double)get_float(h, QUATERN), c = (double)get_float(h, QUATERN + 4);
-	double d = (double)get_float(h, QUATERN + 8), norm = b * b + c * c + d * d;
+	double b = get_float(h, QUATERN), c = get_float(h, QUATERN + 4);
+	double d = get_float(h, QUATERN + 8), norm = b * b + c * c + d * d;
 	double a = 0, size[3], last = get_float(h, PIXDIM) < 0 ? -1 : 1;
 	int st = get_pixdim(size, h);
 
 	if (st) return st;
-	if (!(norm < 1.001))
-		return iso_fail(ISO_EINPUT, "%s: quaternion (%g, %g, %g) is no rotation", h->path, b, c, d);
+	if (!(norm < 1.001)) return iso_refuse(h->path, "quaternion (%g, %g, %g) is no rotation", b, c, d);
 	if (1 - norm < 1e-7) { /* half a turn, but for rounding */
 		b /= sqrt(norm);
 		c /= sqrt(norm);
@@ -253,26 +198,20 @@ static int get_affine(struct volume *v, const struct header *h)
 	int unit = h->byte[XYZT_UNITS] & 7, st;
 
 	if (unit > 3)
-		return iso_fail(ISO_EINPUT,
-		                "%s: unit of length %d, known are 1 (m), 2 (mm) and "
-		                "3 (um)",
-		                h->path, unit);
-	if (get_short(h, SFORM_CODE) > 0)
-		st = affine_of_rows(v, h);
-	else if (get_short(h, QFORM_CODE) > 0)
-		st = affine_of_quaternion(v, h);
-	else
-		st = affine_of_pixdim(v, h);
+		return iso_refuse(h->path, "unit of length %d, known are 1 (m), 2 (mm) and 3 (um)", unit);
+	st = (get_int(h, SFORM_CODE, 2) > 0   ? affine_of_rows
+	      : get_int(h, QFORM_CODE, 2) > 0 ? affine_of_quaternion
+	                                      : affine_of_pixdim)(v, h);
 	if (st) return st;
 	for (int i = 0; i < 12; i++) {
 		v->affine[i / 4][i % 4] *= mm[unit];
 		if (!isfinite(v->affine[i / 4][i % 4]))
-			return iso_fail(ISO_EINPUT, "%s: voxel size or position is not finite", h->path);
+			return iso_refuse(h->path, "voxel size or position is not finite");
 	}
 	return ISO_OK;
 }
 
-/* Each file axis must run along one world axis, to 1e-4 of its length. */
+/* The grid; each file axis must run along one world axis, to 1e-4 of its length. */
 static int get_axes(struct volume *v, const struct header *h)
 {
 	bool taken[3] = { false };
@@ -282,29 +221,22 @@ static int get_axes(struct volume *v, const struct header *h)
 		int r = fabs(at[1]) > fabs(at[0]);
 
 		if (fabs(at[2]) > fabs(at[r])) r = 2;
-		if (at[r] == 0) return iso_fail(ISO_EINPUT, "%s: voxel size 0 along axis %d", h->path, c + 1);
+		if (at[r] == 0) return iso_refuse(h->path, "voxel size 0 along axis %d", c + 1);
 		if (taken[r] || fabs(at[(r + 1) % 3]) > 1e-4 * fabs(at[r]) ||
 		    fabs(at[(r + 2) % 3]) > 1e-4 * fabs(at[r]))
-			return iso_fail(ISO_EINPUT,
-			                "%s: its axes are oblique; resample it to "
-			                "straight ones first",
-			                h->path);
+			return iso_refuse(h->path, "its axes are oblique; resample to straight ones first");
 		taken[r] = true;
 		v->axis[r] = c;
 		v->sign[r] = at[r] > 0 ? 1 : -1;
+		v->grid.n[r] = v->dim[c];
+		v->grid.voxel[r] = fabs(at[r]);
 	}
-	return ISO_OK;
-}
-
-static void get_grid(struct volume *v)
-{
 	for (int r = 0; r < 3; r++) {
-		v->grid.n[r] = v->dim[v->axis[r]];
-		v->grid.voxel[r] = fabs(v->affine[r][v->axis[r]]);
 		v->grid.centre[r] = v->affine[r][3];
 		for (int c = 0; c < 3; c++)
 			v->grid.centre[r] += v->affine[r][c] * .5 * (double)(v->dim[c] - 1);
 	}
+	return ISO_OK;
 }
 
 static int read_header(struct volume *v, struct iso_in *in)
@@ -312,24 +244,17 @@ static int read_header(struct volume *v, struct iso_in *in)
 	struct header h = { .path = in->path };
 	int st = iso_in_read(in, h.byte, HEADER);
 
-	if (st) return st;
-	if ((st = check_kind(&h))) return st;
-	if ((st = get_dims(v, &h))) return st;
-	if ((st = get_type(v, &h))) return st;
-	if ((st = get_extent(v, &h))) return st;
-	if ((st = get_scale(v, &h))) return st;
-	if ((st = get_affine(v, &h))) return st;
-	if ((st = get_axes(v, &h))) return st;
-	get_grid(v);
-	return ISO_OK;
+	if (st || (st = check_kind(&h)) || (st = get_dims(v, &h)) || (st = get_type(v, &h)) ||
+	    (st = get_data(v, &h)) || (st = get_affine(v, &h)))
+		return st;
+	return get_axes(v, &h);
 }
 
 /* Where (t, z, y, x) of the world's axes lies in the file. */
-static void get_layout(struct iso_layout *l, const struct volume *v, int n_dim)
+static void set_layout(struct iso_layout *l, const struct volume *v, int n_dim)
 {
 	const int64_t step[3] = { 1, v->dim[0], v->dim[0] * v->dim[1] };
 
-	*l = (struct iso_layout){ .element = v->element };
 	l->stride[0] = step[2] * v->dim[2]; /* of t; z takes its place if there is none */
 	for (int r = 0; r < 3; r++) {
 		int c = v->axis[r];
@@ -339,102 +264,54 @@ static void get_layout(struct iso_layout *l, const struct volume *v, int n_dim)
 	}
 }
 
-static void scale(struct iso_array *a, double slope, double inter)
+static int open_nifti(struct iso_array *a, struct iso_stored *s, const char *path, bool pairs)
 {
-	if (slope == 1 && inter == 0) return;
-	for (int64_t i = 0; i < a->n; i++) a->v[i] = (iso_real)(slope * (double)a->v[i] + inter);
-}
-
-/* The elements, which come next. */
-static int read_elements(struct iso_array *a, struct iso_in *in, const struct volume *v)
-{
-	struct iso_layout l;
+	struct volume v = { .stored = s };
 	int st;
 
-	if ((st = iso_in_skip(in, v->offset - HEADER))) return st;
-	get_layout(&l, v, a->n_dim);
-	if ((st = iso_layout_read(a, in, &l))) return st;
-	if ((st = iso_in_end(in))) return st;
-	scale(a, v->slope, v->inter);
-	return ISO_OK;
-}
-
-static int read_volume(struct iso_array *a, struct iso_in *in, bool values)
-{
-	struct volume v = { 0 };
-	struct iso_array r = { 0 };
-	int st = read_header(&v, in);
-
-	if (st) goto done;
-	if ((st = iso_in_expect(in, v.offset + v.bytes))) goto done;
-
+	(void)pairs;
+	if ((st = iso_in_open(&s->in, path, iso_has_suffix(path, ".gz"))) || (st = read_header(&v, &s->in)) ||
+	    (st = iso_in_expect(&s->in, HEADER + s->skip + v.bytes)))
+		return st;
 	int64_t dim[4] = { v.dim[3], v.grid.n[2], v.grid.n[1], v.grid.n[0] };
 	int skip = v.dim[3] == 1; /* a single frame is an image */
 
-	st = (values ? iso_array_create_for : iso_array_shape_for)(&r, in->path, 4 - skip, dim + skip);
-	if (st) goto done;
-	if (values && (st = read_elements(&r, in, &v))) goto done;
-	r.has_grid = true;
-	r.grid = v.grid;
-done:
-	if (st)
-		iso_array_free(&r);
-	else
-		*a = r;
-	return st;
-}
-
-static int read_file(struct iso_array *a, const char *path, bool gzip, bool values)
-{
-	struct iso_in in;
-	int st = iso_in_open(&in, path, gzip);
-
-	if (st) return st;
-	st = read_volume(a, &in, values);
-	iso_in_close(&in);
-	return st;
-}
-
-static int read_plain(struct iso_array *a, const char *path, bool values)
-{
-	return read_file(a, path, false, values);
-}
-
-static int read_packed(struct iso_array *a, const char *path, bool values)
-{
-	return read_file(a, path, true, values);
+	if ((st = iso_array_make(a, path, 4 - skip, dim + skip, false))) return st;
+	a->has_grid = true;
+	a->grid = v.grid;
+	set_layout(&s->layout, &v, a->n_dim);
+	return ISO_OK;
 }
 
 /* ---- writing ---- */
 
 static void put_short(unsigned char *h, int at, int value)
 {
-	int16_t v = (int16_t)value;
-
-	memcpy(h + at, &v, sizeof v);
+	memcpy(h + at, &(int16_t){ (int16_t)value }, sizeof(int16_t));
 }
 
 static void put_float(unsigned char *h, int at, double value)
 {
-	float v = (float)value;
-
-	memcpy(h + at, &v, sizeof v);
+	memcpy(h + at, &(float){ (float)value }, sizeof(float));
 }
 
-/* Sizes x, y, z, t of the array, absent axes 1. */
+/* Along x, y, z, t; absent axes have 1. */
+static int64_t length(const struct iso_array *a, int i)
+{
+	return i < a->n_dim ? a->dim[a->n_dim - 1 - i] : 1;
+}
+
 static int put_dims(unsigned char *h, const struct iso_array *a, const char *path)
 {
 	if (a->n_dim > 4)
-		return iso_fail(ISO_EARG, "%s: %d axes, NIfTI-1 images have at most 4; write .npy", path,
-		                a->n_dim);
+		return iso_fail(ISO_EARG, "%s: %d axes, NIfTI-1 has at most 4; write .npy", path, a->n_dim);
 	put_short(h, DIM, a->n_dim < 4 ? 3 : 4);
 	for (int i = 0; i < 7; i++) {
-		int64_t size = i < a->n_dim ? a->dim[a->n_dim - 1 - i] : 1;
+		int64_t size = length(a, i);
 
 		if (size > AXIS_MOST)
 			return iso_fail(ISO_EARG,
-			                "%s: an axis of %" PRId64 ", NIfTI-1 holds at "
-			                "most %d; write .npy",
+			                "%s: an axis of %" PRId64 ", NIfTI-1 holds at most %d; write .npy",
 			                path, size, AXIS_MOST);
 		put_short(h, DIM + 2 + 2 * i, (int)size);
 	}
@@ -448,16 +325,13 @@ static int put_grid(unsigned char *h, const struct iso_array *a, const char *pat
 	put_short(h, QFORM_CODE, 1);
 	put_short(h, SFORM_CODE, 1);
 	for (int i = 0; i < 3; i++) {
-		int64_t n = i < a->n_dim ? a->dim[a->n_dim - 1 - i] : 1;
 		double voxel = a->has_grid ? a->grid.voxel[i] : 1;
 		double centre = a->has_grid ? a->grid.centre[i] : 0;
-		double first = centre - .5 * (double)(n - 1) * voxel;
+		double first = centre - .5 * (double)(length(a, i) - 1) * voxel;
 
 		if (!isnormal((float)voxel) || !isfinite((float)first))
-			return iso_fail(ISO_EARG,
-			                "%s: voxels of %g mm from %g mm are beyond a "
-			                "float",
-			                path, voxel, first);
+			return iso_fail(ISO_EARG, "%s: voxels of %g mm from %g mm are beyond a float", path,
+			                voxel, first);
 		put_float(h, PIXDIM + 4 * (i + 1), voxel);
 		put_float(h, QOFFSET + 4 * i, first);
 		put_float(h, SROW + 16 * i + 4 * i, voxel);
@@ -483,22 +357,15 @@ static int begin(struct iso_out *o, const struct iso_array *a, const iso_real ra
 	snprintf((char *)h + DESCRIP, 80, "isotome %s", iso_version());
 	put_float(h, CAL_MAX, (double)range[1]);
 	put_float(h, CAL_MIN, (double)range[0]);
-	if ((st = put_dims(h, a, o->path))) return st;
-	if ((st = put_grid(h, a, o->path))) return st;
-	return iso_out_write(o, h, sizeof h);
+	st = put_dims(h, a, o->path);
+	if (!st) st = put_grid(h, a, o->path);
+	return st ? st : iso_out_write(o, h, sizeof h);
 }
 
 const struct iso_format iso_nii_format = {
-	.read = read_plain,
-	.lead = begin,
-	.ranged = true,
-	.axis_most = AXIS_MOST,
+	.open = open_nifti, .lead = begin, .ranged = true, .axis_most = AXIS_MOST
 };
 
 const struct iso_format iso_nii_gz_format = {
-	.read = read_packed,
-	.lead = begin,
-	.ranged = true,
-	.gzip = true,
-	.axis_most = AXIS_MOST,
+	.open = open_nifti, .lead = begin, .ranged = true, .axis_most = AXIS_MOST, .gzip = true
 };

@@ -12,43 +12,21 @@ static void fortran_order(struct iso_layout *l, const struct iso_array *a, bool 
 	if (complex) l->stride[a->n_dim - 1] = 1;
 }
 
-static int read_elements(struct iso_array *a, struct iso_in *in, const struct iso_npy *h)
-{
-	struct iso_layout l = { .element = h->element };
-	int st = iso_array_create_for(a, in->path, h->n_dim, h->dim);
-
-	if (st) return st;
-	if (h->fortran)
-		fortran_order(&l, a, h->complex);
-	else
-		iso_layout_c(&l, a);
-	st = iso_layout_read(a, in, &l);
-	if (st) iso_array_free(a);
-	return st;
-}
-
-static int read_array(struct iso_array *a, const char *path, bool values, bool pairs)
+static int open_array(struct iso_array *a, struct iso_stored *s, const char *path, bool pairs)
 {
 	struct iso_npy h;
-	struct iso_in in;
-	int st = iso_in_open(&in, path, false);
+	int st;
 
-	if (st) return st;
-	if (!(st = iso_npy_head(&h, &in, pairs)))
-		st = values ? read_elements(a, &in, &h) : iso_array_shape_for(a, path, h.n_dim, h.dim);
-	iso_in_close(&in);
-	if (!st) a->pairs = h.complex;
-	return st;
-}
-
-static int read_reals(struct iso_array *a, const char *path, bool values)
-{
-	return read_array(a, path, values, false);
-}
-
-static int read_pairs(struct iso_array *a, const char *path, bool values)
-{
-	return read_array(a, path, values, true);
+	if ((st = iso_npy_open(&h, &s->in, path, pairs)) ||
+	    (st = iso_array_make(a, path, h.n_dim, h.dim, false)))
+		return st;
+	a->pairs = h.complex;
+	s->layout.element = h.element;
+	if (h.fortran)
+		fortran_order(&s->layout, a, h.complex);
+	else
+		iso_layout_c(&s->layout, a);
+	return ISO_OK;
 }
 
 static int begin(struct iso_out *o, const struct iso_array *a, const iso_real range[2])
@@ -59,4 +37,4 @@ static int begin(struct iso_out *o, const struct iso_array *a, const iso_real ra
 	return iso_out_write(o, head, iso_npy_lead(head, sizeof *a->v, a->n_dim, a->dim));
 }
 
-const struct iso_format iso_npy_format = { .read = read_reals, .read_pairs = read_pairs, .lead = begin };
+const struct iso_format iso_npy_format = { .open = open_array, .lead = begin };

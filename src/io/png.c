@@ -1,37 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Pixels as PNG, in memory or as a file that is whole or not there. */
-#include "png.h"
-
 #include "core/size.h"
 #include "core/status.h"
 #include "format.h"
 
 #include <png.h>
-#include <stdlib.h>
 
-enum { MOST_BYTES = INT32_MAX }; /* libpng's simplified interface counts rows in 32 bits */
-
-static int check(const struct iso_pixels *p)
-{
-	int64_t n;
-
-	if (p->width < 1 || p->height < 1 || !p->rgb || !size_mul(&n, p->width, p->height) ||
-	    n > MOST_BYTES / 3)
-		return iso_fail(ISO_EARG,
-		                "PNG: %" PRId64 " x %" PRId64 " pixels, must be at "
-		                "least 1 x 1 and at most %d in all",
-		                p->width, p->height, MOST_BYTES / 3);
-	return ISO_OK;
-}
+enum { MOST_PIXELS = INT32_MAX / 3 }; /* libpng's simplified interface counts rows in 32 bits */
 
 int iso_png_encode(void **bytes, size_t *n, const struct iso_pixels *p)
 {
 	png_image image = { .version = PNG_IMAGE_VERSION, .format = PNG_FORMAT_RGB };
 	png_alloc_size_t size;
+	int64_t pixels;
 	void *data;
-	int st = check(p);
 
-	if (st) return st;
+	if (p->width < 1 || p->height < 1 || !p->rgb || !size_mul(&pixels, p->width, p->height) ||
+	    pixels > MOST_PIXELS)
+		return iso_fail(ISO_EARG,
+		                "PNG: %" PRId64 " x %" PRId64
+		                " pixels, must be at least 1 x 1 and at most %d in all",
+		                p->width, p->height, MOST_PIXELS);
 	image.width = (png_uint_32)p->width;
 	image.height = (png_uint_32)p->height;
 	size = PNG_IMAGE_PNG_SIZE_MAX(image);
@@ -48,9 +37,8 @@ int iso_png_encode(void **bytes, size_t *n, const struct iso_pixels *p)
 
 static int check_suffix(const char *path)
 {
-	if (!iso_has_suffix(path, ".png"))
-		return iso_fail(ISO_EARG, "%s: pictures are written as .png", path);
-	return ISO_OK;
+	return iso_has_suffix(path, ".png") ? ISO_OK
+	                                    : iso_fail(ISO_EARG, "%s: pictures are written as .png", path);
 }
 
 int iso_picture_write_check(const char *path, bool force)
@@ -66,15 +54,13 @@ int iso_picture_write(const char *path, const struct iso_pixels *pixels, const c
 	if (!path || !pixels) return iso_fail_null(__func__);
 	struct iso_out o = { 0 };
 	void *bytes = NULL;
-	size_t n;
+	size_t n = 0;
 	int st;
 
-	if ((st = check_suffix(path))) goto done;
-	if ((st = iso_png_encode(&bytes, &n, pixels))) goto done;
-	if ((st = iso_out_open(&o, path, (int64_t)n, false))) goto done;
-	if ((st = iso_out_write(&o, bytes, (int64_t)n))) goto done;
-	st = iso_target_finish(&o, sidecar);
-done:
+	if (!(st = check_suffix(path)) && !(st = iso_png_encode(&bytes, &n, pixels)) &&
+	    !(st = iso_out_open(&o, path, (int64_t)n, ISO_OUT_PLAIN)) &&
+	    !(st = iso_out_write(&o, bytes, (int64_t)n)))
+		st = iso_target_finish(&o, sidecar);
 	iso_out_free(&o);
 	free(bytes);
 	return st;

@@ -2,7 +2,6 @@
 /* Raw arrays: x.raw holds the elements and nothing else, x.raw.json says what they are. */
 #include "text/conf.h"
 #include "text/json_file.h"
-#include "text/json_memory.h"
 #include "core/size.h"
 #include "file/element.h"
 #include "format.h"
@@ -24,7 +23,7 @@ static const struct iso_element types[] = { { 'u', 1, 0 }, { 'i', 1, 0 }, { 'u',
 	                                    { 'f', 4, 0 }, { 'f', 8, 0 } };
 
 struct description {
-	char data[PATH_MAX]; /* the file of elements */
+	char *data; /* room for the name of the file of elements */
 	struct iso_element element;
 	int64_t offset; /* of the first one, bytes */
 	int n_dim;
@@ -34,54 +33,17 @@ struct description {
 	char unit[32];
 };
 
-static int get_shape_rank(struct description *d, const struct conf_node *map)
+static int get_description(struct description *d, const struct conf_node *map)
 {
+	static const char *const orders[] = { "little", "big", NULL };
+	const char *data = NULL, *unit = "";
 	const struct conf_node *shape = iso_conf_find(map, "shape");
+	int64_t version;
+	int type = -1, order = 0, st;
 
 	d->n_dim = shape ? shape->n_child : 1;
 	if (shape && (d->n_dim < 1 || d->n_dim > 8))
 		return iso_conf_fail(shape, "shape must be a list of 1 to 8 sizes, slowest first");
-	return ISO_OK;
-}
-
-static int get_element(struct description *d, const struct conf_node *map)
-{
-	static const char *const orders[] = { "little", "big", NULL };
-	int type = -1, order = 0, st;
-
-	if ((st = iso_conf_word(&type, map, "type", type_names))) return st;
-	if ((st = iso_conf_word(&order, map, "byte_order", orders))) return st;
-	d->element = types[type];
-	d->element.big_endian = order == 1;
-	return ISO_OK;
-}
-
-static int get_grid(struct description *d, const struct conf_node *map)
-{
-	d->has_grid = iso_conf_find(map, "voxel_mm");
-	if (!d->has_grid && iso_conf_find(map, "centre_mm"))
-		return iso_conf_fail(map, "centre_mm needs voxel_mm");
-	if (d->has_grid && d->n_dim < 3)
-		return iso_conf_fail(map, "voxel_mm needs a shape of at least 3 axes, got %d", d->n_dim);
-	for (int i = 0; i < 3 && d->has_grid; i++) d->grid.n[i] = d->dim[d->n_dim - 1 - i];
-	return ISO_OK;
-}
-
-static int get_unit(struct description *d, const struct conf_node *map, const char *unit)
-{
-	if (strlen(unit) >= sizeof d->unit)
-		return iso_conf_fail(map, "unit is longer than %d bytes", (int)sizeof d->unit - 1);
-	strcpy(d->unit, unit);
-	return ISO_OK;
-}
-
-static int get_description(struct description *d, const struct conf_node *map)
-{
-	const char *data = NULL, *unit = "";
-	int64_t version;
-	int st = get_shape_rank(d, map);
-
-	if (st) return st;
 	const struct conf_key keys[] = {
 		{ "version", CONF_INT, &version, .min = 1, .max = 1, .required = true },
 		{ "data_file", CONF_TEXT, &data, .required = true },
@@ -94,11 +56,21 @@ static int get_description(struct description *d, const struct conf_node *map)
 		{ "unit", CONF_TEXT, .dst = &unit },
 		{ .name = NULL },
 	};
-	if ((st = iso_conf_keys(map, keys))) return st;
-	if ((st = get_element(d, map))) return st;
-	if ((st = get_grid(d, map))) return st;
-	if ((st = get_unit(d, map, unit))) return st;
-	return iso_conf_file(d->data, sizeof d->data, map, data);
+	if ((st = iso_conf_keys(map, keys)) || (st = iso_conf_word(&type, map, "type", type_names)) ||
+	    (st = iso_conf_word(&order, map, "byte_order", orders)))
+		return st;
+	d->element = types[type];
+	d->element.big_endian = order == 1;
+	d->has_grid = iso_conf_find(map, "voxel_mm");
+	if (!d->has_grid && iso_conf_find(map, "centre_mm"))
+		return iso_conf_fail(map, "centre_mm needs voxel_mm");
+	if (d->has_grid && d->n_dim < 3)
+		return iso_conf_fail(map, "voxel_mm needs a shape of at least 3 axes, got %d", d->n_dim);
+	for (int i = 0; i < 3 && d->has_grid; i++) d->grid.n[i] = d->dim[d->n_dim - 1 - i];
+	if (strlen(unit) >= sizeof d->unit)
+		return iso_conf_fail(map, "unit is longer than %d bytes", (int)sizeof d->unit - 1);
+	strcpy(d->unit, unit);
+	return iso_conf_file(d->data, PATH_MAX, map, data);
 }
 
 /* The record of a long run is larger than a description may be: `array` of it alone. */
@@ -136,82 +108,66 @@ static int read_description(struct description *d, const char *path)
 
 /* ---- reading ---- */
 
-static int read_elements(struct iso_array *a, struct iso_in *in, const struct description *d, bool values)
+static int open_data(struct iso_array *a, struct iso_stored *s, const char *path, const struct description *d)
 {
-	struct iso_layout l = { .element = d->element };
 	int64_t bytes;
-	int st;
+	int st = iso_in_open(&s->in, path, false);
 
-	if (!size_product(&bytes, d->n_dim, d->dim) || !size_mul(&bytes, bytes, l.element.size) ||
+	if (st) return st;
+	if (!size_product(&bytes, d->n_dim, d->dim) || !size_mul(&bytes, bytes, d->element.size) ||
 	    !size_add(&bytes, bytes, d->offset) || bytes > INT64_MAX / 16)
-		return iso_fail(ISO_EINPUT, "%s: its shape has more elements than 64 bits count", in->path);
-	if ((st = iso_in_expect(in, bytes))) return st;
-	if (!values) return iso_array_shape_for(a, in->path, d->n_dim, d->dim);
-	if ((st = iso_in_skip(in, d->offset))) return st;
-	if ((st = iso_array_create_for(a, in->path, d->n_dim, d->dim))) return st;
-	iso_layout_c(&l, a);
-	st = iso_layout_read(a, in, &l);
-	if (st) iso_array_free(a);
-	return st;
-}
-
-static int read_data(struct iso_array *a, const char *path, const struct description *d, bool values)
-{
-	struct iso_in in;
-	int st = iso_in_open(&in, path, false);
-
-	if (st) return st;
-	st = read_elements(a, &in, d, values);
-	iso_in_close(&in);
-	if (st) return st;
+		return iso_refuse(path, "its shape has more elements than 64 bits count");
+	if ((st = iso_in_expect(&s->in, bytes)) || (st = iso_array_make(a, path, d->n_dim, d->dim, false)))
+		return st;
+	s->skip = d->offset;
+	s->layout.element = d->element;
+	iso_layout_c(&s->layout, a);
 	a->has_grid = d->has_grid;
 	a->grid = d->grid;
 	memcpy(a->unit, d->unit, sizeof a->unit);
 	return ISO_OK;
 }
 
-static int read_by_json(struct iso_array *a, const char *path, bool values)
+static int open_by_json(struct iso_array *a, struct iso_stored *s, const char *path, bool pairs)
 {
-	struct description d = { 0 };
+	struct description d = { .data = s->data };
 	int st = read_description(&d, path);
 
-	return st ? st : read_data(a, d.data, &d, values);
+	(void)pairs;
+	if (!st) st = open_data(a, s, d.data, &d);
+	return st;
 }
 
-static int read_raw(struct iso_array *a, const char *path, bool values)
+static int open_raw(struct iso_array *a, struct iso_stored *s, const char *path, bool pairs)
 {
-	struct description d = { 0 };
+	struct description d = { .data = s->data };
 	char json[PATH_MAX];
 	int st = iso_sidecar_path(json, sizeof json, path);
 
+	(void)pairs;
 	if (st) return st;
-	if (access(json, F_OK))
-		return iso_fail(ISO_EINPUT, "%s: its description %s: %s", path, json, strerror(errno));
+	if (access(json, F_OK)) return iso_refuse(path, "its description %s: %s", json, strerror(errno));
 	if ((st = read_description(&d, json))) return st;
-	if (strcmp(d.data, path) != 0)
-		return iso_fail(ISO_EINPUT, "%s: %s describes %s instead", path, json, d.data);
-	return read_data(a, path, &d, values);
+	if (strcmp(d.data, path) != 0) return iso_refuse(path, "%s describes %s instead", json, d.data);
+	return open_data(a, s, path, &d);
 }
 
 /* ---- writing ---- */
 
 static int begin(struct iso_out *o, const struct iso_array *a, const iso_real range[2])
 {
-	(void)o;
-	(void)a;
-	(void)range;
+	(void)o, (void)a, (void)range;
 	return ISO_OK;
 }
 
 static json_t *describe(const char *path, const struct iso_array *a)
 {
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 	const struct iso_grid *g = &a->grid;
 	json_t *shape = json_array(), *d;
 	int bad = 0;
 
 	for (int i = 0; i < a->n_dim; i++) bad |= json_array_append_new(shape, json_integer(a->dim[i]));
-	d = json_pack("{s:i, s:s, s:s, s:s, s:o}", "version", 1, "data_file", name, "type",
+	d = json_pack("{s:i, s:s, s:s, s:s, s:o}", "version", 1, "data_file", iso_base_name(path), "type",
 	              sizeof *a->v == 4 ? "float32" : "float64", "byte_order", "little", "shape", shape);
 	if (d && a->has_grid) {
 		bad |= json_object_set_new(d, "voxel_mm",
@@ -249,5 +205,5 @@ static int sidecar_of(char **text, const char *path, const struct iso_array *a, 
 	return st;
 }
 
-const struct iso_format iso_raw_format = { .read = read_raw, .lead = begin, .sidecar = sidecar_of };
-const struct iso_format iso_raw_json_format = { .read = read_by_json };
+const struct iso_format iso_raw_format = { .open = open_raw, .lead = begin, .sidecar = sidecar_of };
+const struct iso_format iso_raw_json_format = { .open = open_by_json };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Recordings: traces with their transducers in one file. */
 #include "kinds.h"
-#include "file/commit.h"
 #include "base/number.h"
 #include "core/size.h"
 #include "scanner/scanner.h"
@@ -32,22 +31,29 @@ bool iso_is_recording(const char *path)
 	return iso_kind_as(path, ISO_RECORDING_FILE);
 }
 
-/* ISO_OK if this build has the library of the format. */
-static int check_build(int code, const char *path, const struct iso_kind *k)
+/* The row of a file that this build has the library for. */
+static int find(const struct iso_kind **k, int code, const char *path)
 {
-	return k->recording->open ? ISO_OK
-	                          : iso_fail(code, "%s: this build has no %s, which %s files need", path,
-	                                     k->recording->library, k->suffix);
+	*k = iso_kind_as(path, ISO_RECORDING_FILE);
+	if (!*k) return iso_kind_unknown(code, path, ISO_RECORDING_FILE, code == ISO_EARG);
+	if ((*k)->recording->open) return ISO_OK;
+	return iso_fail(code, "%s: this build has no %s, which %s files need", path, (*k)->recording->library,
+	                (*k)->suffix);
 }
 
 void iso_recording_warn(iso_recording *r, const char *fmt, ...)
 {
 	struct iso_recording_info *i = &r->info;
+	const size_t size = sizeof *i->warning;
 	va_list args;
 
-	if (i->n_warnings == sizeof i->warning / sizeof *i->warning) return;
+	if (i->n_warnings == sizeof i->warning / size) return;
+	char *text = i->warning[i->n_warnings++];
+	int n = r->path ? snprintf(text, size, "%s: ", r->path) : 0;
+
+	if (n >= (int)size) return;
 	va_start(args, fmt);
-	iso_vsnprintf(i->warning[i->n_warnings++], sizeof *i->warning, fmt, args);
+	iso_vsnprintf(text + n, size - (size_t)n, fmt, args);
 	va_end(args);
 }
 
@@ -70,45 +76,27 @@ const struct iso_recording_info *iso_recording_info(const iso_recording *r)
 
 /* ---- opening ---- */
 
-static bool all_near(const double *pos, int64_t n, const double centre[3], double radius)
-{
-	for (int64_t q = 0; q < n; q++, pos += 3)
-		if (fabs(hypot(hypot(pos[0] - centre[0], pos[1] - centre[1]), pos[2] - centre[2]) - radius) >
-		    .01 * radius)
-			return false;
-	return true;
-}
-
 /* No file says where the sphere of the transducers has its centre: the origin, unless they do not
    lie round it and there is a field of view, whose middle is taken. */
 static void set_centre(struct iso_recording_info *i)
 {
-	const double *p = i->t.pos, origin[3] = { 0 };
+	double radius = hypot(hypot(i->t.pos[0], i->t.pos[1]), i->t.pos[2]);
+	bool round = true;
 
-	if (!i->has_field || all_near(p, i->t.n, origin, hypot(hypot(p[0], p[1]), p[2]))) return;
+	for (const double *p = i->t.pos; p < i->t.pos + 3 * i->t.n && round; p += 3)
+		round = fabs(hypot(hypot(p[0], p[1]), p[2]) - radius) <= .01 * radius;
+	if (!i->has_field || round) return;
 	for (int a = 0; a < 3; a++) i->t.centre[a] = (i->field[2 * a] + i->field[2 * a + 1]) / 2;
-}
-
-/* What the models need to be sane, apart from the speed, which may be missing. */
-static int check_transducers(iso_recording *r)
-{
-	int st;
-
-	set_centre(&r->info);
-	if ((st = iso_transducers_finish(&r->info.t, r->path))) return st;
-	return iso_transducers_check_file(&r->info.t) ? iso_fail(ISO_EINPUT, "%s: %s", r->path, iso_message())
-	                                              : ISO_OK;
 }
 
 int iso_recording_open(iso_recording **out, const char *path)
 {
 	if (!out || !path) return iso_fail_null(__func__);
-	const struct iso_kind *k = iso_kind_as(path, ISO_RECORDING_FILE);
+	const struct iso_kind *k;
 	iso_recording *r;
-	int st;
+	int st = find(&k, ISO_EINPUT, path);
 
-	if (!k) return iso_kind_unknown(ISO_EINPUT, path, ISO_RECORDING_FILE, false);
-	if ((st = check_build(ISO_EINPUT, path, k))) return st;
+	if (st) return st;
 	if (!(r = size_alloc(1, sizeof *r)) || !(r->path = strdup(path))) {
 		free(r);
 		return iso_fail_memory(path, sizeof *r);
@@ -116,7 +104,13 @@ int iso_recording_open(iso_recording **out, const char *path)
 	r->format = k->recording;
 	r->info.t.gamma = 1;
 	iso_commit_repair(path);
-	if ((st = r->format->open(r)) || (st = check_transducers(r)))
+	if (!(st = r->format->open(r))) {
+		set_centre(&r->info);
+		st = iso_transducers_finish(&r->info.t, path);
+	}
+	/* what the models need to be sane, apart from the speed, which may be missing */
+	if (!st && iso_transducers_check_file(&r->info.t)) st = iso_refuse(path, "%s", iso_message());
+	if (st)
 		iso_recording_free(r);
 	else
 		*out = r;
@@ -141,34 +135,30 @@ static bool take_samples(iso_recording *r, const struct iso_transducers *t, int6
 	if (stored != t->samples && (!iso_recording_lead(&lead, t) || stored - lead != t->samples))
 		return false;
 	r->lead = lead;
-	if (lead == 0) return true;
-	iso_recording_warn(r,
-	                   "%s%straces begin at the laser pulse; %" PRId64 " samples before "
-	                   "first_sample_us are left out",
-	                   r->path ? r->path : "", r->path ? ": " : "", lead);
+	if (lead > 0)
+		iso_recording_warn(r,
+		                   "traces begin at the laser pulse; %" PRId64
+		                   " samples before first_sample_us are left out",
+		                   lead);
 	return true;
-}
-
-static bool same_step(const struct iso_transducers *a, const struct iso_transducers *b)
-{
-	return fabs(a->dt_us / b->dt_us - 1) < 1e-6;
 }
 
 int iso_recording_fit(iso_recording *r, const struct iso_transducers *t)
 {
 	if (!r || !t) return iso_fail_null(__func__);
 	struct iso_transducers *own = &r->info.t;
-	bool same = same_step(own, t);
+	bool same = fabs(own->dt_us / t->dt_us - 1) < 1e-6;
 
 	if (own->n != t->n || (!same && own->samples != t->samples) ||
 	    !take_samples(r, t, iso_recording_stored(r)))
-		return iso_fail(ISO_EINPUT,
-		                "%s: %" PRId64 " traces of %" PRId64 " samples every %g us, where "
-		                "the scanner has %" PRId64 " of %" PRId64 " every %g us",
-		                r->path, own->n, own->samples, own->dt_us, t->n, t->samples, t->dt_us);
+		return iso_refuse(r->path,
+		                  "%" PRId64 " traces of %" PRId64
+		                  " samples every %g us, where the scanner has %" PRId64 " of %" PRId64
+		                  " every %g us",
+		                  own->n, own->samples, own->dt_us, t->n, t->samples, t->dt_us);
 	if (!same)
-		iso_recording_warn(r, "%s: sampled at %g MHz, but the scanner's %g MHz hold", r->path,
-		                   1 / own->dt_us, 1 / t->dt_us);
+		iso_recording_warn(r, "sampled at %g MHz, but the scanner's %g MHz hold", 1 / own->dt_us,
+		                   1 / t->dt_us);
 	own->samples = t->samples;
 	own->first_us = t->first_us;
 	own->dt_us = t->dt_us;
@@ -182,13 +172,14 @@ static int fit_array(iso_recording *r, const struct iso_array *y)
 	struct iso_array last = *y;
 
 	if (y->n_dim != 2 && y->n_dim != 4)
-		return iso_fail(ISO_EINPUT,
-		                "traces: an array of %d axes, must be (transducers, samples) "
-		                "or (frames, wavelengths, transducers, samples)",
-		                y->n_dim);
-	r->info.frames = y->n_dim == 4 ? y->dim[0] : 1;
-	r->info.wavelengths = y->n_dim == 4 ? y->dim[1] : 1;
+		return iso_refuse("traces",
+		                  "an array of %d axes, must be (transducers, samples) or (frames, "
+		                  "wavelengths, transducers, samples)",
+		                  y->n_dim);
+	r->info.frames = r->info.wavelengths = 1;
 	if (y->n_dim == 4) {
+		r->info.frames = y->dim[0];
+		r->info.wavelengths = y->dim[1];
 		last.n_dim = 2;
 		memcpy(last.dim, y->dim + 2, 2 * sizeof *last.dim);
 	}
@@ -215,20 +206,6 @@ int iso_recording_of(iso_recording **out, const struct iso_transducers *t, const
 
 /* ---- traces ---- */
 
-static int check_finite(const iso_real *y, const iso_recording *r, const struct iso_traces_part *p)
-{
-	int64_t samples = r->info.t.samples;
-
-	for (int64_t i = 0; i < p->n * samples; i++)
-		if (!isfinite(y[i]))
-			return iso_fail(ISO_EINPUT,
-			                "%s: sample %" PRId64 " of transducer %" PRId64 " is %g, must "
-			                "be finite",
-			                r->path ? r->path : "traces", r->lead + i % samples,
-			                p->first + i / samples, (double)y[i]);
-	return ISO_OK;
-}
-
 /* What is read, out of stored traces of n transducers. */
 static void cut(iso_real *y, const iso_real *stored, const iso_recording *r, int64_t n)
 {
@@ -252,14 +229,6 @@ static int read_file(iso_real *y, const iso_recording *r, const struct iso_trace
 	return st;
 }
 
-static int read_array(iso_real *y, const iso_recording *r, const struct iso_traces_part *p)
-{
-	int64_t image = p->frame * r->info.wavelengths + p->wavelength;
-
-	cut(y, r->array->v + (image * r->info.t.n + p->first) * iso_recording_stored(r), r, p->n);
-	return ISO_OK;
-}
-
 int iso_recording_read_some(iso_real *y, const iso_recording *r, int64_t wavelength, int64_t frame,
                             int64_t first, int64_t n)
 {
@@ -277,8 +246,19 @@ int iso_recording_read_some(iso_real *y, const iso_recording *r, int64_t wavelen
 		return iso_fail(ISO_EARG,
 		                "recording: %" PRId64 " transducers from number %" PRId64 " on of %" PRId64,
 		                n, first, i->t.n);
-	st = (r->array ? read_array : read_file)(y, r, &p);
-	return st ? st : check_finite(y, r, &p);
+	int64_t trace = (frame * i->wavelengths + wavelength) * i->t.n + first;
+
+	if (r->array)
+		cut(y, r->array->v + trace * iso_recording_stored(r), r, n);
+	else if ((st = read_file(y, r, &p)))
+		return st;
+	for (int64_t k = 0; k < n * i->t.samples; k++)
+		if (!isfinite(y[k]))
+			return iso_refuse(r->path ? r->path : "traces",
+			                  "sample %" PRId64 " of transducer %" PRId64
+			                  " is %g, must be finite",
+			                  r->lead + k % i->t.samples, first + k / i->t.samples, (double)y[k]);
+	return ISO_OK;
 }
 
 int iso_recording_read(iso_real *y, const iso_recording *r, int64_t wavelength, int64_t frame)
@@ -287,34 +267,26 @@ int iso_recording_read(iso_real *y, const iso_recording *r, int64_t wavelength, 
 	return iso_recording_read_some(y, r, wavelength, frame, 0, r->info.t.n);
 }
 
-static void widen(double range[2], const iso_real *y, int64_t n)
-{
-	for (int64_t i = 0; i < n; i++) {
-		if (y[i] < range[0]) range[0] = y[i];
-		if (y[i] > range[1]) range[1] = y[i];
-	}
-}
-
 int iso_recording_range(double range[2], const iso_recording *r)
 {
 	const struct iso_recording_info *i = &r->info;
-	int64_t most = i->t.samples < PIECE ? PIECE / i->t.samples : 1;
-	iso_real *y;
+	int64_t most = i->t.samples < PIECE ? PIECE / i->t.samples : 1, images = i->wavelengths * i->frames;
+	iso_real *y, of_all[2] = { INFINITY, -INFINITY };
 	int st = ISO_OK;
 
 	most = most < i->t.n ? most : i->t.n;
 	if (!(y = size_alloc(most * i->t.samples, sizeof *y)))
 		return iso_fail_memory("traces", most * i->t.samples * (int64_t)sizeof *y);
-	range[0] = INFINITY;
-	range[1] = -INFINITY;
-	for (int64_t k = 0; k < i->wavelengths * i->frames && !st; k++)
+	for (int64_t k = 0; k < images && !st; k++)
 		for (int64_t q = 0; q < i->t.n && !st; q += most) {
 			int64_t n = i->t.n - q < most ? i->t.n - q : most;
 
 			st = iso_recording_read_some(y, r, k % i->wavelengths, k / i->wavelengths, q, n);
-			if (!st) widen(range, y, n * i->t.samples);
+			if (!st) iso_range(of_all, n * i->t.samples, y, true);
 		}
 	free(y);
+	range[0] = of_all[0];
+	range[1] = of_all[1];
 	return st;
 }
 
@@ -323,11 +295,10 @@ int iso_recording_range(double range[2], const iso_recording *r)
 int iso_recording_write_check(const char *path, bool force)
 {
 	if (!path) return iso_fail_null(__func__);
-	const struct iso_kind *k = iso_kind_as(path, ISO_RECORDING_FILE);
-	int st;
+	const struct iso_kind *k;
+	int st = find(&k, ISO_EARG, path);
 
-	if (!k) return iso_kind_unknown(ISO_EARG, path, ISO_RECORDING_FILE, true);
-	if ((st = check_build(ISO_EARG, path, k))) return st;
+	if (st) return st;
 	if (!k->recording->writable)
 		return iso_fail(ISO_EARG, "%s: %s files are only read; write .hdf5", path, k->suffix);
 	return iso_target_check(path, force);
@@ -341,12 +312,11 @@ int iso_recording_write(const char *path, const iso_recording *r, const char *si
 	int st = iso_recording_write_check(path, true);
 
 	if (st) return st;
-	st = iso_out_open_named(&o, path,
-	                        i->t.n * i->t.samples * i->wavelengths * i->frames * (int64_t)sizeof(float));
-	if (st) goto done;
-	if ((st = iso_kind_as(path, ISO_RECORDING_FILE)->recording->write(o.temp, path, r))) goto done;
-	st = iso_target_finish(&o, sidecar);
-done:
+	st = iso_out_open(&o, path,
+	                  i->t.n * i->t.samples * i->wavelengths * i->frames * (int64_t)sizeof(float),
+	                  ISO_OUT_NAMED);
+	if (!st && !(st = iso_kind_as(path, ISO_RECORDING_FILE)->recording->write(o.temp, path, r)))
+		st = iso_target_finish(&o, sidecar);
 	iso_out_free(&o);
 	return st;
 }

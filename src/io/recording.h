@@ -40,7 +40,7 @@ struct iso_recording_format {
 int iso_ipasc_open(iso_recording *r);
 int iso_ipasc_read(iso_real *y, const iso_recording *r, const struct iso_traces_part *p);
 /* The same in this process, which a damaged file may take with it. */
-int iso_ipasc_open_here(iso_recording *r);
+int iso_ipasc_open_here(void *recording);
 int iso_ipasc_read_here(iso_real *y, const iso_recording *r, const struct iso_traces_part *p);
 int iso_ipasc_write(const char *temp, const char *path, const iso_recording *r);
 
@@ -50,7 +50,7 @@ int iso_msot_read(iso_real *y, const iso_recording *r, const struct iso_traces_p
 /* Whether the first sample is a whole number of steps after the laser pulse, and how many. */
 bool iso_recording_lead(int64_t *lead, const struct iso_transducers *t);
 
-/* One more line for the user; what does not fit is dropped. */
+/* "PATH: ..." (of an array without it), one more line for the user; what does not fit is dropped. */
 void iso_recording_warn(iso_recording *r, const char *fmt, ...) ISO_PRINTF(2, 3);
 
 #endif

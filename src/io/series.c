@@ -4,14 +4,12 @@
    behind it: they are made again. */
 #include "series.h"
 
-#include "file/regular.h"
+#include "file/in.h"
 #include "core/size.h"
 #include "core/status.h"
 #include "format.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -34,44 +32,9 @@ struct iso_series {
 	iso_real range[2];    /* of all of these */
 };
 
-static int fail(const iso_series *s, const char *what)
-{
-	return iso_fail(ISO_EIO, "%s: can't %s: %s", s->path, what, strerror(errno));
-}
-
 static int64_t image_bytes(const iso_series *s)
 {
 	return s->n * (int64_t)sizeof(iso_real);
-}
-
-/* Bytes read: fewer than asked for at the end of the file; -1 on failure. */
-static int64_t read_at(const iso_series *s, void *dst, int64_t bytes, int64_t at)
-{
-	int64_t done = 0;
-
-	while (done < bytes) {
-		ssize_t n = pread(s->fd, (char *)dst + done, (size_t)(bytes - done), at + done);
-
-		if (n < 0 && errno == EINTR) continue;
-		if (n < 0) return -1;
-		if (n == 0) break;
-		done += n;
-	}
-	return done;
-}
-
-static int write_at(const iso_series *s, const void *src, int64_t bytes, int64_t at)
-{
-	while (bytes > 0) {
-		ssize_t n = pwrite(s->fd, src, (size_t)bytes, at);
-
-		if (n < 0 && errno == EINTR) continue;
-		if (n < 0) return fail(s, "write");
-		src = (const char *)src + n;
-		bytes -= n;
-		at += n;
-	}
-	return ISO_OK;
 }
 
 static int hash_of(uint64_t *hash, uint64_t size, const iso_real *x, int64_t bytes, const char *text)
@@ -92,60 +55,49 @@ static int hash_of(uint64_t *hash, uint64_t size, const iso_real *x, int64_t byt
 
 static int begin(iso_series *s, uint64_t key)
 {
-	struct head h = { .version = VERSION, .real = sizeof(iso_real), .key = key, .n = s->n };
+	struct head h = { MAGIC, VERSION, sizeof(iso_real), key, s->n };
 
-	memcpy(h.magic, MAGIC, sizeof h.magic);
-	if (ftruncate(s->fd, 0)) return fail(s, "write");
-	return write_at(s, &h, sizeof h, 0);
+	if (ftruncate(s->fd, 0)) return iso_fail_errno(s->path, "write");
+	return iso_write_at(s->path, s->fd, &h, sizeof h, 0);
 }
 
 /* A file that ends within its head is one that was killed there: it begins anew. */
 static int check_head(iso_series *s, uint64_t key)
 {
 	struct head h;
-	int64_t got = read_at(s, &h, sizeof h, 0);
+	int64_t got = iso_read_at(s->fd, &h, sizeof h, 0);
 
-	if (got < 0) return fail(s, "read");
+	if (got < 0) return iso_fail_errno(s->path, "read");
 	if (got < (int64_t)sizeof h) return begin(s, key);
 	if (memcmp(h.magic, MAGIC, sizeof h.magic) || h.version != VERSION)
-		return iso_fail(ISO_EINPUT, "%s: not the finished images of a run (version %d)", s->path,
-		                VERSION);
+		return iso_refuse(s->path, "not the finished images of a run (version %d)", VERSION);
 	if (h.key != key)
-		return iso_fail(ISO_EINPUT,
-		                "%s: checkpoint of other inputs or options (its key is %016" PRIx64
-		                ", this run's %016" PRIx64 ")",
-		                s->path, h.key, key);
+		return iso_refuse(s->path,
+		                  "checkpoint of other inputs or options (its key is %016" PRIx64
+		                  ", this run's %016" PRIx64 ")",
+		                  h.key, key);
 	if (h.n != s->n || h.real != sizeof(iso_real))
-		return iso_fail(ISO_EINPUT,
-		                "%s: images of %" PRId64 " values of %" PRIu32 " bytes, must be %" PRId64
-		                " of %d",
-		                s->path, h.n, h.real, s->n, (int)sizeof(iso_real));
+		return iso_refuse(s->path,
+		                  "images of %" PRId64 " values of %" PRIu32 " bytes, must be %" PRId64
+		                  " of %d",
+		                  h.n, h.real, s->n, (int)sizeof(iso_real));
 	return ISO_OK;
-}
-
-/* A link, device or pipe of that name is not ours. */
-static int open_file(iso_series *s, uint64_t key, bool resume)
-{
-	int64_t size;
-	int fd, st;
-
-	if (access(s->path, F_OK) == 0) {
-		if ((st = iso_regular_open(&fd, &size, s->path))) return st;
-		close(fd);
-	}
-	s->fd = open(s->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-	if (s->fd < 0) return fail(s, "create");
-	return resume ? check_head(s, key) : begin(s, key);
 }
 
 int iso_series_open(iso_series **series, const char *path, uint64_t key, int64_t n, bool resume)
 {
 	iso_series *s = size_alloc(1, sizeof *s);
-	int st;
+	int64_t size;
+	int fd, st = ISO_OK;
 
 	if (!s) return iso_fail_memory("series", sizeof *s);
 	*s = (iso_series){ .path = strdup(path), .fd = -1, .n = n, .at = sizeof(struct head) };
-	st = s->path ? open_file(s, key, resume) : iso_fail_memory("series", (int64_t)strlen(path));
+	if (!s->path) st = iso_fail_memory("series", (int64_t)strlen(path));
+	/* a link, device or pipe of that name is not ours */
+	if (!st && access(path, F_OK) == 0 && !(st = iso_regular_open(&fd, &size, path))) close(fd);
+	if (!st && (s->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666)) < 0)
+		st = iso_fail_errno(path, "create");
+	if (!st) st = resume ? check_head(s, key) : begin(s, key);
 	if (st)
 		iso_series_free(s);
 	else
@@ -184,12 +136,12 @@ static int read_record(const iso_series *s, bool *whole, iso_real *x, char **tex
 	int st;
 
 	*whole = false;
-	if ((got = read_at(s, &size, 8, s->at)) < 8 || size > MOST_TEXT)
-		return got < 0 ? fail(s, "read") : ISO_OK;
+	if ((got = iso_read_at(s->fd, &size, 8, s->at)) < 8 || size > MOST_TEXT)
+		return got < 0 ? iso_fail_errno(s->path, "read") : ISO_OK;
 	if (!(t = size_alloc((int64_t)size + 1, 1))) return iso_fail_memory("series", (int64_t)size);
-	if (read_at(s, x, bytes, s->at + 8) < bytes ||
-	    read_at(s, t, (int64_t)size, s->at + 8 + bytes) < (int64_t)size ||
-	    read_at(s, &want, 8, s->at + 8 + bytes + (int64_t)size) < 8) {
+	if (iso_read_at(s->fd, x, bytes, s->at + 8) < bytes ||
+	    iso_read_at(s->fd, t, (int64_t)size, s->at + 8 + bytes) < (int64_t)size ||
+	    iso_read_at(s->fd, &want, 8, s->at + 8 + bytes + (int64_t)size) < 8) {
 		free(t);
 		return ISO_OK;
 	}
@@ -210,7 +162,7 @@ int iso_series_next(iso_series *s, bool *found, iso_real *x, char **text)
 	if (*found)
 		pass(s, x, (int64_t)strlen(*text));
 	else if (ftruncate(s->fd, s->at))
-		return fail(s, "write");
+		return iso_fail_errno(s->path, "write");
 	return ISO_OK;
 }
 
@@ -220,12 +172,13 @@ int iso_series_add(iso_series *s, const iso_real *x, const char *text)
 	uint64_t size = strlen(text), hash;
 	int st;
 
-	if ((st = hash_of(&hash, size, x, bytes, text))) return st;
-	if ((st = write_at(s, &size, 8, at))) return st;
-	if ((st = write_at(s, x, bytes, at + 8))) return st;
-	if ((st = write_at(s, text, (int64_t)size, at + 8 + bytes))) return st;
-	if ((st = write_at(s, &hash, 8, at + 8 + bytes + (int64_t)size))) return st;
-	if (fdatasync(s->fd)) return fail(s, "flush to disk");
+	if ((st = hash_of(&hash, size, x, bytes, text)) ||
+	    (st = iso_write_at(s->path, s->fd, &size, 8, at)) ||
+	    (st = iso_write_at(s->path, s->fd, x, bytes, at + 8)) ||
+	    (st = iso_write_at(s->path, s->fd, text, (int64_t)size, at + 8 + bytes)) ||
+	    (st = iso_write_at(s->path, s->fd, &hash, 8, at + 8 + bytes + (int64_t)size)))
+		return st;
+	if (fdatasync(s->fd)) return iso_fail_errno(s->path, "flush to disk");
 	pass(s, x, (int64_t)size);
 	return ISO_OK;
 }
@@ -239,7 +192,7 @@ static int copy_images(iso_series *s, struct iso_writer *w, iso_real *x)
 	int st = ISO_OK;
 
 	for (int64_t k = 0; k < s->count && !st; k++) {
-		if (read_at(s, &size, 8, at) < 8 || read_at(s, x, bytes, at + 8) < bytes)
+		if (iso_read_at(s->fd, &size, 8, at) < 8 || iso_read_at(s->fd, x, bytes, at + 8) < bytes)
 			return iso_fail(ISO_EIO, "%s: image %" PRId64 " can't be read again", s->path, k + 1);
 		at += 8 + bytes + (int64_t)size + 8;
 		st = iso_writer_put(w, s->n, x);

@@ -19,8 +19,7 @@ int iso_series_next(iso_series *s, bool *found, iso_real *x, char **text);
 /* One more image behind the last, safe on the disk when this returns. */
 int iso_series_add(iso_series *s, const iso_real *x, const char *text);
 
-/* All images as one array: sizes, grid and unit of `shape`, whose first axis counts the images. x:
-   room for one. */
+/* All images as one array like `shape`, whose first axis counts the images. x: room for one. */
 int iso_series_write(iso_series *s, const char *path, const struct iso_array *shape, iso_real *x,
                      const char *sidecar);
 

@@ -7,25 +7,21 @@
 
 enum { BLOCK = 1 << 16 }; /* events in memory at a time */
 
-static void count_value(struct iso_array_stats *s, double v)
+void iso_array_stats(struct iso_array_stats *s, const struct iso_array *a)
 {
-	if (isnan(v)) {
-		s->nan++;
-	} else if (isinf(v)) {
-		s->infinite++;
-	} else {
+	*s = (struct iso_array_stats){ .min = INFINITY, .max = -INFINITY };
+	for (int64_t i = 0; i < a->n; i++) {
+		double v = a->v[i];
+
+		s->nan += isnan(v) != 0;
+		s->infinite += isinf(v) != 0;
+		if (!isfinite(v)) continue;
 		s->min = fmin(s->min, v);
 		s->max = fmax(s->max, v);
 		s->sum += v;
 		s->negative += v < 0;
 		s->zero += v == 0;
 	}
-}
-
-void iso_array_stats(struct iso_array_stats *s, const struct iso_array *a)
-{
-	*s = (struct iso_array_stats){ .min = INFINITY, .max = -INFINITY };
-	for (int64_t i = 0; i < a->n; i++) count_value(s, a->v[i]);
 	s->mean = s->sum / (double)(a->n - s->nan - s->infinite);
 }
 

@@ -7,7 +7,6 @@
 
    All are read through one buffer, so a pipe and a file that still grows are read like any other:
    what is there by whole events, the rest of the buffer waits for its other half. */
-#include "file/commit.h"
 #include "base/constants.h"
 #include "base/number.h"
 #include "core/progress.h"
@@ -22,7 +21,6 @@
 #include <fcntl.h>
 #include <math.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -47,7 +45,8 @@ struct iso_strip_file {
 	struct iso_element element; /* of .npy */
 	int64_t record;             /* bytes, but text */
 	double mm, dl;              /* of the file's units of length, and of its third value */
-	unsigned char *buffer;
+	int64_t size;               /* when it was opened */
+	uint8_t *buffer;
 	int64_t at, have;            /* bytes used, and read into it */
 	int64_t line, n, n_bad, far; /* so far; far: beyond FARTHEST_MM */
 	float most;                  /* largest finite value, mm */
@@ -79,86 +78,54 @@ static int open_path(iso_strip_file *f)
 	if (!f->standard) iso_commit_repair(f->path);
 	/* O_NONBLOCK: or a pipe without a writer would hold us up */
 	f->fd = f->standard ? STDIN_FILENO : open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (f->fd < 0) return iso_fail(ISO_EINPUT, "%s: %s", f->path, strerror(errno));
+	if (f->fd < 0) return iso_refuse(f->path, "%s", strerror(errno));
 	if (fstat(f->fd, &s)) return iso_fail(ISO_EIO, "%s: %s", f->path, strerror(errno));
 	if (S_ISDIR(s.st_mode)) return iso_fail(ISO_EINPUT, "%s is a folder, a file was expected", f->path);
 	f->pipe = !S_ISREG(s.st_mode);
+	f->size = s.st_size;
 	f->format = iso_strip_format(f->path);
 	if (f->format == ISO_STRIP_UNKNOWN && (f->pipe || f->standard)) f->format = ISO_STRIP_FLOATS;
 	if (f->format == ISO_STRIP_UNKNOWN)
 		return iso_kind_unknown(ISO_EINPUT, f->path, ISO_STRIPS_FILE, false);
 	if (f->format == ISO_STRIP_NPY && (f->pipe || f->grows))
-		return iso_fail(ISO_EINPUT,
-		                "%s: the head of a .npy counts its rows: a pipe, or a "
-		                "file that grows, must be .f32 or .txt",
-		                f->path);
+		return iso_refuse(f->path, "the head of a .npy counts its rows: a pipe, or a file that "
+		                           "grows, must be .f32 or .txt");
 	return ISO_OK;
 }
 
 /* Whole events, as long as nobody adds to the file. */
-static int check_size(iso_strip_file *f)
-{
-	struct stat s;
-
-	if (f->pipe || f->grows) return ISO_OK;
-	if (fstat(f->fd, &s)) return iso_fail(ISO_EIO, "%s: %s", f->path, strerror(errno));
-	if (s.st_size == 0) return iso_fail(ISO_EINPUT, "%s is empty", f->path);
-	if (s.st_size % f->record != 0)
-		return iso_fail(ISO_EINPUT,
-		                "%s: %" PRId64 " bytes are not a whole number of %d-byte "
-		                "events: %d left over",
-		                f->path, (int64_t)s.st_size, (int)f->record, (int)(s.st_size % f->record));
-	f->total = s.st_size / f->record;
-	return ISO_OK;
-}
-
 static int open_floats(iso_strip_file *f)
 {
-	f->record = sizeof(struct iso_strip_event);
-	return check_size(f);
+	int record = f->record = sizeof(struct iso_strip_event);
+
+	if (f->pipe || f->grows) return ISO_OK;
+	if (f->size == 0) return iso_fail(ISO_EINPUT, "%s is empty", f->path);
+	if (f->size % record != 0)
+		return iso_refuse(f->path,
+		                  "%" PRId64 " bytes are not a whole number of %d-byte events: %d left over",
+		                  f->size, record, (int)(f->size % record));
+	f->total = f->size / record;
+	return ISO_OK;
 }
 
 /* Leaves the file at its first row. */
 static int open_npy(iso_strip_file *f)
 {
-	struct iso_npy h = { 0 };
+	struct iso_npy h;
 	struct iso_in in;
-	int st = iso_in_open(&in, f->path, false);
+	int st = iso_npy_open(&h, &in, f->path, false);
 
 	if (st) return st;
-	st = iso_npy_head(&h, &in, false);
-
 	int64_t first = in.at;
 
 	iso_in_close(&in);
-	if (st) return st;
 	if (h.n_dim != 2 || h.dim[1] != 3)
-		return iso_fail(ISO_EINPUT,
-		                "%s: strip events need an array (n, 3) of z_up, z_down, dl "
-		                "in mm",
-		                f->path);
-	if (h.fortran && h.dim[0] > 1)
-		return iso_fail(ISO_EINPUT,
-		                "%s: stored column by column (Fortran order), events "
-		                "need rows: save numpy.ascontiguousarray of it",
-		                f->path);
+		return iso_refuse(f->path, "strip events need an array (n, 3) of z_up, z_down, dl in mm");
+	if ((st = iso_npy_rows(&h, f->path))) return st;
 	if (lseek(f->fd, first, SEEK_SET) < 0) return iso_fail(ISO_EIO, "%s: %s", f->path, strerror(errno));
 	f->element = h.element;
 	f->record = 3 * h.element.size;
 	f->total = h.dim[0];
-	return ISO_OK;
-}
-
-static int set_units(iso_strip_file *f, const struct iso_strip_options *o)
-{
-	double mm = o && o->mm != 0 ? o->mm : 1;
-
-	if (!(mm >= 1e-9 && mm <= 1e9))
-		return iso_fail(ISO_EARG, "%s: the unit of length is %g mm, must be 1e-9 to 1e9", f->path,
-		                mm);
-	f->mm = mm;
-	f->ctx = o ? o->ctx : NULL;
-	f->dl = o && o->dl_is_time ? ISO_C_MM_PER_PS : mm;
 	return ISO_OK;
 }
 
@@ -170,16 +137,19 @@ int iso_strip_file_open(iso_strip_file **f, const char *path, const struct iso_s
 	int st = o ? iso_sized_take(&full, "iso_strip_options", sizeof full, o) : ISO_OK;
 
 	if (st) return st;
-	o = &full;
+	if (full.mm == 0) full.mm = 1;
+	if (!(full.mm >= 1e-9 && full.mm <= 1e9))
+		return iso_fail(ISO_EARG, "%s: the unit of length is %g mm, must be 1e-9 to 1e9", path,
+		                full.mm);
 	r = calloc(1, sizeof *r);
 	if (!r) return iso_fail_memory(path, sizeof *r);
-	r->fd = -1;
-	r->grows = grows;
-	r->path = strdup(path);
-	r->buffer = malloc(BUFFER);
+	*r = (iso_strip_file){ .fd = -1, .grows = grows, .path = strdup(path), .buffer = malloc(BUFFER) };
+	r->ctx = full.ctx;
+	r->mm = full.mm;
+	r->dl = full.dl_is_time ? ISO_C_MM_PER_PS : full.mm;
 	if (!r->path || !r->buffer)
 		st = iso_fail_memory(path, BUFFER);
-	else if (!(st = set_units(r, o)) && !(st = open_path(r)) && r->format != ISO_STRIP_TEXT)
+	else if (!(st = open_path(r)) && r->format != ISO_STRIP_TEXT)
 		st = (r->format == ISO_STRIP_NPY ? open_npy : open_floats)(r);
 	if (st)
 		iso_strip_file_close(r);
@@ -204,56 +174,34 @@ void iso_strip_file_close(iso_strip_file *f)
 
 /* ---- bytes ---- */
 
-/* Whether a pipe has bytes or its end; a regular file always has. */
-static int wait_pipe(bool *ready, const iso_strip_file *f, double wait_s)
+/* Reads once, behind what the buffer still holds, after at most about wait_s seconds; *got = 0 at the end,
+   and f->ended is set at an end for good. */
+static int fill(iso_strip_file *f, double wait_s, int64_t *got)
 {
+	struct timespec nap = { 0, (long)(1e9 * fmin(wait_s, NAP_S)) };
 	struct pollfd p = { f->fd, POLLIN, 0 };
-	int n = poll(&p, 1, wait_s < 1e6 ? (int)ceil(wait_s * 1e3) : 1000000000);
-
-	*ready = n > 0;
-	if (n < 0 && errno != EINTR) return iso_fail(ISO_EIO, "%s: can't wait: %s", f->path, strerror(errno));
-	return ISO_OK;
-}
-
-/* One read, behind what the buffer still holds; *got = 0 at the end. */
-static int read_more(iso_strip_file *f, int64_t *got)
-{
+	struct stat s;
+	int ready = f->pipe ? poll(&p, 1, wait_s < 1e6 ? (int)ceil(wait_s * 1e3) : 1000000000) : 1;
 	ssize_t n;
 
+	*got = 0;
+	if (ready < 0 && errno != EINTR) return iso_fail_errno(f->path, "wait");
+	if (ready <= 0) return ISO_OK;
 	memmove(f->buffer, f->buffer + f->at, (size_t)(f->have - f->at));
 	f->have -= f->at;
 	f->at = 0;
 	do n = read(f->fd, f->buffer + f->have, (size_t)(BUFFER - f->have));
 	while (n < 0 && errno == EINTR);
-	if (n < 0) return iso_fail(ISO_EIO, "%s: can't read: %s", f->path, strerror(errno));
+	if (n < 0) return iso_fail_errno(f->path, "read");
 	f->have += n;
 	*got = n;
-	return ISO_OK;
-}
-
-/* At the end of what there is; a file cut down while we read it would never grow past our place. */
-static int at_end(iso_strip_file *f, double nap_s)
-{
-	struct timespec nap = { 0, (long)(1e9 * nap_s) };
-	struct stat s;
-
-	f->ended = f->pipe || !f->grows;
-	if (f->ended) return ISO_OK;
+	f->ended = n == 0 && (f->pipe || !f->grows);
+	if (n > 0 || f->ended) return ISO_OK;
+	/* a file cut down while we read it would never grow past our place */
 	if (fstat(f->fd, &s) || s.st_size < lseek(f->fd, 0, SEEK_CUR))
-		return iso_fail(ISO_EINPUT, "%s: became shorter while it was read", f->path);
-	if (nap_s > 0) nanosleep(&nap, NULL);
+		return iso_refuse(f->path, "became shorter while it was read");
+	if (nap.tv_nsec > 0) nanosleep(&nap, NULL);
 	return ISO_OK;
-}
-
-/* Reads once, after at most about wait_s seconds; sets f->ended at an end for good. */
-static int fill(iso_strip_file *f, double wait_s, int64_t *got)
-{
-	bool ready = true;
-	int st = f->pipe ? wait_pipe(&ready, f, wait_s) : ISO_OK;
-
-	*got = 0;
-	if (st || !ready || (st = read_more(f, got))) return st;
-	return *got == 0 ? at_end(f, fmin(wait_s, NAP_S)) : ISO_OK;
 }
 
 /* ---- events ---- */
@@ -276,7 +224,7 @@ static void add_event(struct iso_strip_events *block, iso_strip_file *f, const d
 
 static void get_record(double v[3], const iso_strip_file *f)
 {
-	const unsigned char *p = f->buffer + f->at;
+	const uint8_t *p = f->buffer + f->at;
 	struct iso_strip_event e;
 
 	if (f->format == ISO_STRIP_FLOATS) {
@@ -298,10 +246,10 @@ static int take_records(struct iso_strip_events *block, iso_strip_file *f, int64
 		add_event(block, f, v);
 	}
 	if (f->ended && block->n == 0 && f->have > f->at)
-		return iso_fail(ISO_EINPUT,
-		                "%s: ends within event %" PRId64 ": %" PRId64 " of its %" PRId64
-		                " bytes are there",
-		                f->path, f->n + block->n, f->have - f->at, f->record);
+		return iso_refuse(f->path,
+		                  "ends within event %" PRId64 ": %" PRId64 " of its %" PRId64
+		                  " bytes are there",
+		                  f->n + block->n, f->have - f->at, f->record);
 	return ISO_OK;
 }
 
@@ -319,41 +267,21 @@ static bool get_number(double *v, const char *word, size_t length)
 	return iso_number(v, word, length);
 }
 
-static bool blank(char c)
-{
-	return c == ' ' || c == '\t' || c == '\r';
-}
-
-static size_t span_word(const char *p, const char *end)
-{
-	const char *from = p;
-
-	while (p < end && !blank(*p)) p++;
-	return (size_t)(p - from);
-}
-
 /* p up to end: without its end and comment. */
 static int take_line(struct iso_strip_events *block, iso_strip_file *f, const char *p, const char *end)
 {
 	double v[3];
 	int n = 0;
 
-	for (f->line++;; n++) {
-		while (p < end && blank(*p)) p++;
-		if (p == end) break;
-
-		size_t length = span_word(p, end);
-
+	f->line++;
+	for (size_t length; (length = iso_next_word(&p, end)) > 0; p += length, n++)
 		if (n < 3 && !get_number(&v[n], p, length))
 			return iso_fail(ISO_EINPUT, "%s:%" PRId64 ": '%.*s' is not a number", f->path,
 			                f->line, length < 30 ? (int)length : 30, p);
-		p += length;
-	}
-	if (n == 3)
-		add_event(block, f, v);
-	else if (n > 0)
+	if (n != 0 && n != 3)
 		return iso_fail(ISO_EINPUT, "%s:%" PRId64 ": %d numbers, expected 3: z_up z_down dl", f->path,
 		                f->line, n);
+	if (n == 3) add_event(block, f, v);
 	return ISO_OK;
 }
 
@@ -369,8 +297,7 @@ static int take_lines(struct iso_strip_events *block, iso_strip_file *f, int64_t
 
 		if (end - p > LINE_MOST)
 			return iso_fail(ISO_EINPUT,
-			                "%s:%" PRId64 ": a line longer than %d bytes, not "
-			                "strip events",
+			                "%s:%" PRId64 ": a line longer than %d bytes, not strip events",
 			                f->path, f->line + 1, LINE_MOST);
 		if (!stop && !f->ended) break;
 		f->at += end - p + (stop ? 1 : 0);
@@ -380,32 +307,17 @@ static int take_lines(struct iso_strip_events *block, iso_strip_file *f, int64_t
 	return st;
 }
 
-/* Bytes in another order, another unit, or another format; a single stray value is let through. */
-static int check_values(const iso_strip_file *f)
-{
-	int64_t good = f->n - f->n_bad;
-
-	if (good < (f->ended ? 1 : SURE)) return ISO_OK;
-	if (f->far > good / 2 || (f->most > 0 && f->most < NEAREST_MM))
-		return iso_fail(ISO_EINPUT,
-		                "%s: does not look like strip events (z_up, z_down, dl in "
-		                "mm): values up to %g mm; wrong byte order or unit?",
-		                f->path, (double)f->most);
-	return ISO_OK;
-}
-
 int iso_strip_file_next(struct iso_strip_events *block, bool *end, iso_strip_file *f, int64_t most,
                         double wait_s)
 {
 	if (!block || !end || !f) return iso_fail_null(__func__);
 	double stop = iso_now_s() + wait_s;
-	int64_t got = 1;
+	int64_t got = 1, good;
 	int st = ISO_OK;
 
 	if (most < 1 || !(wait_s >= 0))
 		return iso_fail(ISO_EARG,
-		                "%s: at most %" PRId64 " events within %g s, must be at least "
-		                "1 and 0",
+		                "%s: at most %" PRId64 " events within %g s, must be at least 1 and 0",
 		                f->path, most, wait_s);
 	block->n = block->n_bad = 0;
 	for (bool late = false; !st; late = iso_now_s() >= stop) {
@@ -416,7 +328,16 @@ int iso_strip_file_next(struct iso_strip_events *block, bool *end, iso_strip_fil
 	f->n += block->n;
 	f->n_bad += block->n_bad;
 	*end = f->ended && block->n == 0;
-	return st ? st : check_values(f);
+	good = f->n - f->n_bad;
+	if (st || good < (f->ended ? 1 : SURE)) return st;
+	/* bytes in another order, another unit, or another format; a single stray value is let through */
+	if (f->far > good / 2 || (f->most > 0 && f->most < NEAREST_MM))
+		st = iso_refuse(
+			f->path,
+			"does not look like strip events (z_up, z_down, dl in mm): values up to %g mm; "
+			"wrong byte order or unit?",
+			(double)f->most);
+	return st;
 }
 
 /* ---- a whole file ---- */
@@ -462,10 +383,9 @@ int iso_strip_events_read(struct iso_strip_events *e, const char *path, const st
 	int st = iso_strip_file_open(&f, path, o, false);
 
 	if (!st) st = read_all(&r, f);
-	if (!st && r.n == 0) st = iso_fail(ISO_EINPUT, "%s: no events", path);
+	if (!st && r.n == 0) st = iso_refuse(path, "no events");
 	if (!st && r.n_bad == r.n)
-		st = iso_fail(ISO_EINPUT, "%s: none of its %" PRId64 " events is usable: not finite", path,
-		              r.n);
+		st = iso_refuse(path, "none of its %" PRId64 " events is usable: not finite", r.n);
 	if (st)
 		iso_strip_events_free(&r);
 	else

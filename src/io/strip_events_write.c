@@ -7,10 +7,7 @@
 #include "file/npy.h"
 #include "kinds.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
-enum { NPY_LEAD = 128, LINES = 1024, LINE = 64 };
+enum { LINES = 1024, LINE = 64 };
 
 struct iso_strip_writer {
 	enum iso_strip_format format;
@@ -30,7 +27,6 @@ int iso_strip_writer_open(iso_strip_writer **w, const char *path, int64_t n)
 {
 	if (!w || !path) return iso_fail_null(__func__);
 	enum iso_strip_format format = iso_strip_format(path);
-	const char lead[NPY_LEAD] = { 0 }; /* its place, until the rows are counted */
 	iso_strip_writer *r;
 	int64_t bytes;
 	int st;
@@ -41,8 +37,8 @@ int iso_strip_writer_open(iso_strip_writer **w, const char *path, int64_t n)
 	r = calloc(1, sizeof *r);
 	if (!r) return iso_fail_memory(path, sizeof *r);
 	r->format = format;
-	st = iso_out_open(&r->out, path, bytes, false);
-	if (!st && format == ISO_STRIP_NPY) st = iso_out_write(&r->out, lead, NPY_LEAD);
+	st = iso_out_open(&r->out, path, bytes, ISO_OUT_PLAIN);
+	if (!st && format == ISO_STRIP_NPY) st = iso_npy_begin_rows(&r->out);
 	if (st)
 		iso_strip_writer_free(r);
 	else
@@ -51,23 +47,20 @@ int iso_strip_writer_open(iso_strip_writer **w, const char *path, int64_t n)
 }
 
 /* Nine digits tell any float from its neighbours. */
-static int write_lines(struct iso_out *o, const struct iso_strip_event *v, int64_t n)
-{
-	char text[LINES * LINE];
-	int used = 0;
-
-	for (int64_t i = 0; i < n; i++)
-		used += iso_snprintf(text + used, LINE, "%.9g %.9g %.9g\n", (double)v[i].z_up,
-		                     (double)v[i].z_down, (double)v[i].dl);
-	return iso_out_write(o, text, used);
-}
-
 static int write_text(struct iso_out *o, const struct iso_strip_events *e)
 {
+	char text[LINES * LINE];
 	int st = ISO_OK;
 
-	for (int64_t i = 0; i < e->n && !st; i += LINES)
-		st = write_lines(o, e->v + i, e->n - i < LINES ? e->n - i : LINES);
+	for (int64_t i = 0; i < e->n && !st;) {
+		int64_t end = e->n - i < LINES ? e->n : i + LINES;
+		int used = 0;
+
+		for (; i < end; i++)
+			used += iso_snprintf(text + used, LINE, "%.9g %.9g %.9g\n", (double)e->v[i].z_up,
+			                     (double)e->v[i].z_down, (double)e->v[i].dl);
+		st = iso_out_write(o, text, used);
+	}
 	return st;
 }
 
@@ -79,15 +72,6 @@ int iso_strip_writer_append(iso_strip_writer *w, const struct iso_strip_events *
 	return iso_out_write(&w->out, block->v, block->n * (int64_t)sizeof *block->v);
 }
 
-static int write_lead(iso_strip_writer *w)
-{
-	char lead[ISO_NPY_LEAD];
-	int n = iso_npy_lead(lead, sizeof(float), 2, (const int64_t[]){ w->n, 3 });
-
-	if (n != NPY_LEAD) return iso_fail(ISO_EIO, "%s: preamble of %d bytes", w->out.path, n);
-	return iso_out_write_at(&w->out, lead, n, 0);
-}
-
 int iso_strip_writer_close(iso_strip_writer *w, const char *sidecar)
 {
 	if (!w) return iso_fail_null(__func__);
@@ -96,7 +80,7 @@ int iso_strip_writer_close(iso_strip_writer *w, const char *sidecar)
 	if (w->n < 1)
 		st = iso_fail(ISO_EARG, "%s: 0 events to write, must be at least 1", w->out.path);
 	else if (w->format == ISO_STRIP_NPY)
-		st = write_lead(w);
+		st = iso_npy_end_rows(&w->out, w->n, 3);
 	if (!st) st = iso_target_finish(&w->out, sidecar);
 	iso_strip_writer_free(w);
 	return st;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Where output goes: a file that may be written there, and its sidecar. */
-#include "file/commit.h"
-#include "file/journal.h"
 #include "core/status.h"
 #include "events.h"
 #include "format.h"
@@ -14,23 +12,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MOST_FILES = ISO_JOURNAL_MOST };
-
-static int replace_suffix(char *out, size_t size, const char *path, const char *suffix)
-{
-	int keep = (int)(strlen(path) - strlen(suffix));
-
-	if (snprintf(out, size, "%.*s.json", keep, path) >= (int)size)
-		return iso_fail(ISO_EARG, "%s: name is too long", path);
-	return ISO_OK;
-}
-
 int iso_sidecar_path(char *out, size_t size, const char *path)
 {
 	if (!out || !path) return iso_fail_null(__func__);
-	if (iso_has_suffix(path, ".nii")) return replace_suffix(out, size, path, ".nii");
-	if (iso_has_suffix(path, ".nii.gz")) return replace_suffix(out, size, path, ".nii.gz");
-	return replace_suffix(out, size, path, "");
+	int dropped = iso_has_suffix(path, ".nii") ? 4 : iso_has_suffix(path, ".nii.gz") ? 7 : 0;
+
+	if (snprintf(out, size, "%.*s.json", (int)strlen(path) - dropped, path) >= (int)size)
+		return iso_fail(ISO_EARG, "%s: name is too long", path);
+	return ISO_OK;
 }
 
 static int check_folder(const char *path)
@@ -51,7 +40,7 @@ static int check_folder(const char *path)
 int iso_target_try(const char *path)
 {
 	struct iso_out o = { 0 };
-	int st = iso_out_open(&o, path, 0, false);
+	int st = iso_out_open(&o, path, 0, ISO_OUT_PLAIN);
 
 	iso_out_free(&o);
 	return st;
@@ -64,62 +53,45 @@ int iso_target_check(const char *path, bool force)
 	int st = iso_sidecar_path(sidecar, sizeof sidecar, path);
 
 	if (st || (st = iso_commit_repair(path))) return st;
-	if (stat(path, &s) == 0 && !S_ISREG(s.st_mode))
-		return iso_fail(ISO_EARG, "%s exists and is not a file", path);
-	if (stat(path, &s) == 0 && !force) return iso_fail(ISO_EARG, "%s exists; 'force' replaces it", path);
+	if (stat(path, &s) == 0 && !(force && S_ISREG(s.st_mode)))
+		return iso_fail(ISO_EARG, "%s exists%s", path,
+		                S_ISREG(s.st_mode) ? "; 'force' replaces it" : " and is not a file");
 	if (stat(sidecar, &s) == 0 && !S_ISREG(s.st_mode))
 		return iso_fail(ISO_EARG, "%s, beside %s, exists and is not a file", sidecar, path);
 	if ((st = check_folder(path)) || (st = iso_target_try(path))) return st;
 	return iso_target_try(sidecar);
 }
 
-static int add_partner(struct iso_names *s, const char *path, const char *suffix, const char *what)
-{
-	char name[PATH_MAX], text[256];
-	int st = iso_events_partner(name, sizeof name, path, suffix);
-
-	snprintf(text, sizeof text, "the %s file of %s", suffix, what);
-	return st ? st : iso_names_add(s, true, name, text);
-}
-
 int iso_target_names(struct iso_names *s, const char *path, const char *what)
 {
 	const struct iso_event_format *f = iso_event_format_find(path);
-	char sidecar[PATH_MAX], text[256];
+	char name[PATH_MAX], text[256];
 	int st = iso_names_add(s, true, path, what);
 
 	snprintf(text, sizeof text, "the record of %s", what);
-	if (!st && !(st = iso_sidecar_path(sidecar, sizeof sidecar, path)))
-		st = iso_names_add(s, true, sidecar, text);
-	for (int i = 0; !st && f && f->beside && f->beside[i]; i++)
-		st = add_partner(s, path, f->beside[i], what);
+	if (!st && !(st = iso_sidecar_path(name, sizeof name, path))) st = iso_names_add(s, true, name, text);
+	for (int i = 0; !st && f && f->beside && f->beside[i]; i++) {
+		snprintf(text, sizeof text, "the %s file of %s", f->beside[i], what);
+		if (!(st = iso_events_partner(name, sizeof name, path, f->beside[i])))
+			st = iso_names_add(s, true, name, text);
+	}
 	return st;
-}
-
-/* The sidecar of o, closed; with none asked for, `side` stays empty. */
-static int write_sidecar(struct iso_out *side, const struct iso_out *o, const char *text)
-{
-	char name[PATH_MAX];
-	int st;
-
-	if (!text) return ISO_OK;
-	if ((st = iso_sidecar_path(name, sizeof name, o->path))) return st;
-	if ((st = iso_out_open(side, name, (int64_t)strlen(text), false))) return st;
-	if ((st = iso_out_write(side, text, (int64_t)strlen(text)))) return st;
-	return iso_out_close(side);
 }
 
 int iso_target_finish_all(int n, struct iso_out *const *out, const char *sidecar)
 {
-	struct iso_out side = { 0 }, *all[MOST_FILES];
+	struct iso_out side = { 0 }, *all[ISO_COMMIT_MOST];
+	int64_t size = sidecar ? (int64_t)strlen(sidecar) : 0;
+	char name[PATH_MAX];
 	int st = ISO_OK;
 
-	assert(n < MOST_FILES);
+	assert(n < ISO_COMMIT_MOST);
 	for (int i = 0; i < n && !st; i++) st = iso_out_close(all[i] = out[i]);
-	if (!st && !(st = write_sidecar(&side, out[0], sidecar))) {
-		all[n] = &side;
-		st = iso_out_commit_all(sidecar ? n + 1 : n, all);
-	}
+	if (!st && sidecar && !(st = iso_sidecar_path(name, sizeof name, out[0]->path)) &&
+	    !(st = iso_out_open(&side, name, size, ISO_OUT_PLAIN)) &&
+	    !(st = iso_out_write(&side, sidecar, size)))
+		st = iso_out_close(all[n++] = &side);
+	if (!st) st = iso_out_commit_all(n, all);
 	iso_out_free(&side);
 	return st;
 }

@@ -8,7 +8,6 @@
 
 /* ---- events ---- */
 
-#define EVENTS_FILES ".lmdT, CASToR .Cdh, GATE .dat or .txt, .npy"
 
 /* Entries of a table of options; o is a struct iso_events_options of static or longer life. */
 #define EVENTS_OPTS(o)                                                                                     \

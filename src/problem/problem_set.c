@@ -3,7 +3,7 @@
 #include "problem.h"
 
 #include "io/events.h"
-#include "io/strip_events.h"
+#include "io/kinds.h"
 #include "text/json_file.h"
 
 #include <stddef.h>

@@ -4,7 +4,7 @@
 
 #include "base/number.h"
 #include "file/out.h"
-#include "file/regular.h"
+#include "file/in.h"
 #include "core/status.h"
 #include "io/format.h"
 

@@ -4,10 +4,9 @@
 
 #include "base/number.h"
 #include "text/json_file.h"
-#include "text/json_memory.h"
 #include "core/progress.h"
 #include "base/utf8.h"
-#include "io/castor.h"
+#include "io/events.h"
 #include "io/format.h"
 
 #include <errno.h>

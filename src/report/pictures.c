@@ -5,7 +5,7 @@
 
 #include "core/size.h"
 #include "image/colormap.h"
-#include "io/png.h"
+#include "io/format.h"
 #include "value.h"
 
 #include <math.h>

@@ -3,7 +3,6 @@
 #include "page.h"
 
 #include "text/json_file.h"
-#include "text/json_memory.h"
 #include "file/out.h"
 #include "value.h"
 

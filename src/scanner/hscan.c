@@ -5,7 +5,7 @@
    The ends of lines lie `mean depth of interaction` below the inner face, where that is not
    negative, else in the middle. CASToR's axes are left-handed: z is mirrored. */
 #include "text/keys.h"
-#include "file/regular.h"
+#include "file/in.h"
 #include "core/size.h"
 #include "file/suffix.h"
 #include "scanner.h"

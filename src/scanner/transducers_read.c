@@ -3,7 +3,7 @@
    files beside it. */
 #include "scanner.h"
 #include "core/size.h"
-#include "file/table.h"
+#include "file/npy.h"
 
 #include <limits.h>
 #include <string.h>

@@ -42,8 +42,7 @@ enum conf_kind { CONF_REAL, CONF_INT, CONF_TEXT, CONF_BOOL, CONF_REALS, CONF_INT
 
 /* One key of a map. `dst` is double *, int64_t *, const char **, bool *, double[count],
    int64_t[count], const struct conf_node **, or NULL for a key read by other means. Numbers must
-   lie in [min, max]; NaN and infinity never pass. A table ends with an entry whose name is
-   NULL. */
+   lie in [min, max]; NaN and infinity never pass. The name of the last entry is NULL. */
 struct conf_key {
 	const char *name;
 	enum conf_kind kind;

@@ -45,14 +45,13 @@ static int read_count(double *count, struct text *t)
 		*count = 1;
 		return ISO_OK;
 	}
-	for (size_t i = 0; i < digits; i++) {
-		if (t->at[i] == '.' && point) return wrong(t, "a number with two points");
-		if (t->at[i] == '.') {
-			point = true;
-			continue;
-		}
-		value = 10 * value + (t->at[i] - '0');
+	for (const char *c = t->at; c < t->at + digits; c++) {
+		if (*c == '.' && point) return wrong(t, "a number with two points");
 		unit *= point ? 10 : 1;
+		if (*c == '.')
+			point = true;
+		else
+			value = 10 * value + (*c - '0');
 	}
 	*count = value / unit;
 	if (!(*count > 0) || *count > 1e6) return wrong(t, "a count that is not above 0 and at most 1e6");
@@ -107,23 +106,18 @@ static int read_brackets(struct iso_formula *f, struct text *t)
 	return st;
 }
 
-static int read_part(struct iso_formula *f, struct text *t)
+/* Parts up to the end of the text or of the brackets; at least one. */
+static int read_row(struct iso_formula *f, struct text *t)
 {
 	double count;
 	int z, st;
 
-	if (*t->at == '(') return read_brackets(f, t);
-	if ((st = read_element(&z, t)) || (st = read_count(&count, t))) return st;
-	return add_atoms(f, z, count, t);
-}
-
-/* Parts up to the end of the text or of the brackets; at least one. */
-static int read_row(struct iso_formula *f, struct text *t)
-{
-	int st;
-
-	do st = read_part(f, t);
-	while (!st && *t->at && *t->at != ')');
+	do {
+		if (*t->at == '(')
+			st = read_brackets(f, t);
+		else if (!(st = read_element(&z, t)) && !(st = read_count(&count, t)))
+			st = add_atoms(f, z, count, t);
+	} while (!st && *t->at && *t->at != ')');
 	return st;
 }
 

@@ -4,11 +4,11 @@
 #define ISO_JSON_FILE_H
 
 #include <jansson.h>
+#include <stdint.h>
 
 /* All of these have decimal points in any locale: jansson itself knows those of one byte. */
 
-/* A regular file of at most 32 MiB, whose values take at most 128 MiB; the message names the line of
-   an error. */
+/* A file of at most 32 MiB, whose values take at most 128 MiB; the message names the line of an error. */
 int iso_json_read(json_t **root, const char *path);
 
 /* A text of `size` bytes; `name` is the file that it comes from. */
@@ -16,5 +16,11 @@ int iso_json_parse(json_t **root, const char *name, const char *text, size_t siz
 
 /* A text to be freed, NULL without memory: json_dumps would lose pieces of it and not tell. */
 char *iso_json_text(const json_t *root, size_t flags);
+
+/* How many of jansson's allocations have failed in this thread so far. Its parser does not always say: a
+   text that could not be kept whole is "invalid token", or even a shorter text; and of a hundred calls that
+   add a value to an object, each would need a check. They are counted if jansson takes its memory from
+   malloc, as it does unless the program has set something else. */
+int64_t iso_json_failures(void);
 
 #endif

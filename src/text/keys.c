@@ -2,16 +2,15 @@
 /* Text headers of lines "key: value". */
 #include "keys.h"
 #include "base/number.h"
-#include "file/regular.h"
+#include "file/in.h"
 #include "core/size.h"
 #include "core/status.h"
 #include "file/suffix.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { MAX_SIZE = 1 << 20, MAX_LINES = 4096 };
+enum { MAX_LINES = 4096 };
 
 static char *trim(char *s)
 {
@@ -34,48 +33,26 @@ static int add_line(struct iso_keys *k, char *text, int line)
 
 	if (iso_keys_find(k, key))
 		return iso_fail(ISO_EINPUT, "%s:%d: key '%.60s' comes a second time", k->path, line, key);
-	if (k->n == MAX_LINES) return iso_fail(ISO_EINPUT, "%s: more than %d keys", k->path, MAX_LINES);
+	if (k->n == MAX_LINES) return iso_refuse(k->path, "more than %d keys", MAX_LINES);
 	k->v[k->n++] = (struct iso_keys_line){ key, value, line };
 	return ISO_OK;
 }
 
-static int split(struct iso_keys *k, int64_t size)
-{
-	int line = 1, st = ISO_OK;
-	char *p = k->text;
-
-	if (memchr(k->text, '\0', (size_t)size))
-		return iso_fail(ISO_EINPUT, "%s: holds NUL bytes, a text header was expected", k->path);
-	for (char *end; p && !st; p = end, line++) {
-		end = strchr(p, '\n');
-		if (end) *end++ = '\0';
-		st = add_line(k, p, line);
-	}
-	return st;
-}
-
-static int read_text(struct iso_keys *k, FILE *f, int64_t size)
-{
-	if (size == 0) return iso_fail(ISO_EINPUT, "%s is empty", k->path);
-	if (size > MAX_SIZE) return iso_fail(ISO_EINPUT, "%s: a header larger than 1 MiB", k->path);
-	k->text = size_alloc(size + 1, 1);
-	k->v = size_alloc(MAX_LINES, sizeof *k->v);
-	if (!k->text || !k->v) return iso_fail_memory(k->path, size);
-	size = (int64_t)fread(k->text, 1, (size_t)size, f);
-	if (ferror(f)) return iso_fail(ISO_EIO, "%s: can't read", k->path);
-	return split(k, size);
-}
-
 int iso_keys_read(struct iso_keys *k, const char *path)
 {
-	struct iso_keys r = { .path = path };
-	int64_t size = 0;
-	FILE *f = NULL;
-	int st = iso_regular_fopen(&f, &size, path);
+	struct iso_keys r = { .path = path, .v = size_alloc(MAX_LINES, sizeof *r.v) };
+	size_t size = 0;
+	int line = 1, st = iso_text_read(&r.text, &size, path, 1, "header");
 
-	if (st) return st;
-	st = read_text(&r, f, size);
-	fclose(f);
+	if (!st && !r.v) st = iso_fail_memory(path, (int64_t)size);
+	if (!st && size == 0) st = iso_fail(ISO_EINPUT, "%s is empty", path);
+	if (!st && memchr(r.text, '\0', size))
+		st = iso_refuse(path, "holds NUL bytes, a text header was expected");
+	for (char *p = r.text, *end; p && !st; p = end, line++) {
+		end = strchr(p, '\n');
+		if (end) *end++ = '\0';
+		st = add_line(&r, p, line);
+	}
 	if (st)
 		iso_keys_free(&r);
 	else
@@ -107,7 +84,7 @@ const char *iso_keys_find(const struct iso_keys *k, const char *key)
 int iso_keys_need(const char **value, const struct iso_keys *k, const char *key)
 {
 	*value = iso_keys_find(k, key);
-	if (!*value || !**value) return iso_fail(ISO_EINPUT, "%s: key '%s' is missing", k->path, key);
+	if (!*value || !**value) return iso_refuse(k->path, "key '%s' is missing", key);
 	return ISO_OK;
 }
 
@@ -118,9 +95,7 @@ int iso_keys_real(double *v, const struct iso_keys *k, const char *key, double m
 
 	if (!l) return ISO_OK;
 	if (!iso_number(&r, l->value, strlen(l->value)) || r < min || r > max)
-		return iso_fail(ISO_EINPUT,
-		                "%s:%d: %s is '%.60s', must be a number in [%.10g, "
-		                "%.10g]",
+		return iso_fail(ISO_EINPUT, "%s:%d: %s is '%.60s', must be a number in [%.10g, %.10g]",
 		                k->path, l->line, key, l->value, min, max);
 	*v = r;
 	return ISO_OK;
@@ -157,10 +132,8 @@ int iso_keys_reals(double *v, int *n, int most, const struct iso_keys *k, const 
 		size_t skip = strspn(p, " \t"), length = strcspn(p += skip, ", \t");
 
 		if (*n == most || !iso_number(&v[*n], p, length))
-			return iso_fail(ISO_EINPUT,
-			                "%s:%d: %s is '%.60s', must be up to %d "
-			                "numbers",
-			                k->path, l->line, key, l->value, most);
+			return iso_fail(ISO_EINPUT, "%s:%d: %s is '%.60s', must be up to %d numbers", k->path,
+			                l->line, key, l->value, most);
 		(*n)++;
 		p += length;
 		p += strspn(p, " \t");
@@ -171,15 +144,13 @@ int iso_keys_reals(double *v, int *n, int most, const struct iso_keys *k, const 
 
 int iso_keys_beside(char *out, int size, const struct iso_keys *k, const char *name)
 {
-	const char *slash = strrchr(k->path, '/');
-	int folder = slash ? (int)(slash + 1 - k->path) : 0;
+	int folder = (int)(iso_base_name(k->path) - k->path);
 
 	if (name[0] == '/' || strstr(name, ".."))
-		return iso_fail(ISO_EINPUT,
-		                "%s: names '%.200s'; a file beside it was expected, "
-		                "without '/' in front and '..'",
-		                k->path, name);
+		return iso_refuse(
+			k->path,
+			"names '%.200s'; a file beside it was expected, without '/' in front and '..'", name);
 	if (snprintf(out, (size_t)size, "%.*s%s", folder, k->path, name) >= size)
-		return iso_fail(ISO_EINPUT, "%s: the name of its file is too long", k->path);
+		return iso_refuse(k->path, "the name of its file is too long");
 	return ISO_OK;
 }

@@ -4,9 +4,8 @@
    own, so that the test can stop a writer between two of them. */
 #define _GNU_SOURCE
 #include "files.h"
-#include "file/commit.h"
 #include "file/lock.h"
-#include "file/stop.h"
+#include "file/out.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,6 +6,7 @@
 
 #include "isotome.h"
 
+#include <dirent.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,13 +32,10 @@ static char fuzz_folder[FUZZ_PATH];
 
 static inline void fuzz_leave(void)
 {
-	static const char *const names[] = { "x.npy",  "x.nii",   "x.nii.gz", "x.raw",  "x.raw.json",
-		                             "x.lmdT", "x.yaml",  "x.json",   "x.ckpt", "x.Cdh",
-		                             "x.Cdf",  "s.hscan", "s.lut",    "x.dat",  "x.f32",
-		                             "x.txt",  "x.srm",   "x.hdf5",   "x.msot", "x.bin" };
+	DIR *folder = opendir(fuzz_folder);
 
-	if (chdir(fuzz_folder) != 0) return;
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++) unlink(names[i]);
+	for (struct dirent *e; folder && (e = readdir(folder));) unlinkat(dirfd(folder), e->d_name, 0);
+	if (folder) closedir(folder);
 	rmdir(fuzz_folder);
 }
 
@@ -52,7 +50,7 @@ static inline void fuzz_enter(void)
 	atexit(fuzz_leave);
 }
 
-/* Writes one of the names above; the path is valid until the next call. */
+/* Writes a file of that name; the path is valid until the next call. */
 static inline const char *fuzz_file(const char *name, const void *data, size_t size)
 {
 	static char path[FUZZ_PATH + 16];

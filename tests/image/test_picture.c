@@ -5,7 +5,7 @@
 
 #include "image/font.h"
 #include "image/picture.h"
-#include "io/png.h"
+#include "io/format.h"
 
 #include <float.h>
 #include <png.h>

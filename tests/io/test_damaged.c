@@ -101,7 +101,7 @@ static void vast(void **state)
 		"not a .npy file",
 		"not a NIfTI-1 file",
 		"damaged gzip data",
-		"at most 32.0 MiB are read",
+		"larger than 32 MiB",
 		NULL,
 		"larger than 1 MiB",
 		"larger than 1 MiB",

@@ -8,7 +8,6 @@
 #include "io/kinds.h"
 #include "text/conf.h"
 #include "text/json_file.h"
-#include "text/json_memory.h"
 #include "io/format.h"
 
 #include <errno.h>

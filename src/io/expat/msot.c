@@ -8,13 +8,10 @@
 #include "io/recording.h"
 #include "scanner/scanner.h"
 
-#include <errno.h>
 #include <expat.h>
 #include <limits.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 enum {
 	XML_MOST = 64 << 20, /* bytes: 100000 records */
@@ -29,6 +26,7 @@ enum place { PROJECTION = 1, WAVELENGTHS = 2, FRAME = 4 };
 
 struct record {
 	double nm, celsius;
+	int wave; /* its number in the list */
 };
 
 struct scan {
@@ -67,18 +65,18 @@ static void stop(struct scan *s, int st)
 	}
 }
 
-/* One more item in a growing list, zeroed. */
-static void *grow(void *v, int64_t n, int64_t *room, size_t size)
+/* Room for one more item in the list *v. */
+static bool grow(void *v, int64_t n, int64_t *room, size_t size)
 {
 	int64_t more = *room ? 2 * *room : 64;
-	char *grown;
+	void *list;
 
-	if (n < *room) return v;
-	grown = realloc(v, (size_t)more * size);
-	if (!grown) return NULL;
-	memset(grown + (size_t)*room * size, 0, (size_t)(more - *room) * size);
+	if (n < *room) return true;
+	memcpy(&list, v, sizeof list);
+	if (!(list = realloc(list, (size_t)more * size))) return false;
+	memcpy(v, &list, sizeof list);
 	*room = more;
-	return grown;
+	return true;
 }
 
 /* ---- elements ---- */
@@ -88,36 +86,38 @@ static double modifier(const char *name)
 	static const struct {
 		const char *name;
 		double scale;
-	} known[] = { { "none", 1 }, { "n", 1e-9 }, { "u", 1e-6 }, { "m", 1e-3 },
-		      { "c", 1e-2 }, { "k", 1e3 },  { "M", 1e6 },  { "G", 1e9 } };
+	} known[] = { { "n", 1e-9 }, { "u", 1e-6 }, { "m", 1e-3 }, { "c", 1e-2 },
+		      { "k", 1e3 },  { "M", 1e6 },  { "G", 1e9 } };
 
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
 		if (strcmp(name, known[i].name) == 0) return known[i].scale;
 	return 1;
 }
 
+static unsigned place_of(const char *name)
+{
+	return strcmp(name, "PROJECTION") == 0           ? PROJECTION
+	       : strcmp(name, "WAVELENGTHS") == 0        ? WAVELENGTHS
+	       : strcmp(name, "DataModelScanFrame") == 0 ? FRAME
+	                                                 : 0;
+}
+
 static int begin_detector(struct scan *s)
 {
-	double *more;
-
 	if (s->n == TRANSDUCERS_MAX) return fail_at(s, "more detectors than this program has room for");
-	more = grow(s->pos, s->n, &s->room, 3 * sizeof *s->pos);
-	if (!more) return iso_fail_memory(s->r->path, s->room * 6 * (int64_t)sizeof *s->pos);
-	s->pos = more;
-	s->n++;
+	if (!grow(&s->pos, s->n, &s->room, 3 * sizeof *s->pos))
+		return iso_fail_memory(s->r->path, s->room * 6 * (int64_t)sizeof *s->pos);
+	memset(s->pos + 3 * s->n++, 0, 3 * sizeof *s->pos);
 	s->values = 0;
 	return ISO_OK;
 }
 
 static int begin_record(struct scan *s)
 {
-	struct record *more;
-
 	if (s->records == RECORDS_MOST) return fail_at(s, "more records than this program has room for");
-	more = grow(s->record, s->records, &s->record_room, sizeof *s->record);
-	if (!more) return iso_fail_memory(s->r->path, s->record_room * 2 * (int64_t)sizeof *more);
-	s->record = more;
-	s->record[s->records++] = (struct record){ NAN, NAN };
+	if (!grow(&s->record, s->records, &s->record_room, sizeof *s->record))
+		return iso_fail_memory(s->r->path, s->record_room * 2 * (int64_t)sizeof *s->record);
+	s->record[s->records++] = (struct record){ NAN, NAN, 0 };
 	return ISO_OK;
 }
 
@@ -133,17 +133,13 @@ static void XMLCALL on_start(void *arg, const XML_Char *name, const XML_Char **a
 		if (strcmp(attribute[0], "axis-ref") == 0 && strlen(attribute[1]) == 1)
 			s->axis = attribute[1][0] - '0';
 	}
+	s->in |= place_of(name);
 	if (++s->depth > DEPTH_MOST)
 		stop(s, fail_at(s, "elements nested too deeply"));
-	else if (strcmp(name, "PROJECTION") == 0) {
-		s->in |= PROJECTION;
+	else if (place_of(name) == PROJECTION)
 		stop(s, begin_detector(s));
-	} else if (strcmp(name, "WAVELENGTHS") == 0) {
-		s->in |= WAVELENGTHS;
-	} else if (strcmp(name, "DataModelScanFrame") == 0) {
-		s->in |= FRAME;
+	else if (place_of(name) == FRAME)
 		stop(s, begin_record(s));
-	}
 }
 
 /* Longer texts are none of those we look for. */
@@ -161,8 +157,8 @@ static int number(double *v, struct scan *s)
 	const char *text = s->text;
 	size_t n = s->length;
 
-	while (n > 0 && strchr(" \t\r\n", text[n - 1])) n--;
-	while (n > 0 && strchr(" \t\r\n", *text)) text++, n--;
+	for (; n > 0 && strchr(" \t\r\n", text[n - 1]);) n--;
+	for (; n > 0 && strchr(" \t\r\n", *text); text++) n--;
 	return iso_number(v, text, n) ? ISO_OK : fail_at(s, "expected a number");
 }
 
@@ -186,9 +182,7 @@ static int end_wavelength(struct scan *s)
 
 	if (st) return st;
 	if (!(v > 0)) return fail_at(s, "a wavelength must be above 0");
-	if (s->scale == 1) /* without a modifier: nm */
-		s->scale = 1e-9;
-	v *= s->scale * 1e9;
+	v *= (s->scale == 1 ? 1e-9 : s->scale) * 1e9; /* without a modifier: nm */
 	if (s->in & FRAME)
 		s->record[s->records - 1].nm = v;
 	else if (s->waves == WAVES_MOST)
@@ -200,31 +194,26 @@ static int end_wavelength(struct scan *s)
 
 static int end_element(struct scan *s, const char *name)
 {
+	double *celsius = s->in & FRAME && s->records > 0 ? &s->record[s->records - 1].celsius : NULL;
+	const struct {
+		const char *name;
+		double *v;
+	} numbers[] = { { "SAMPLING-FREQUENCY", &s->hz },
+		        { "RECORDED-LENGTH", &s->samples },
+		        { "SPEED-OF-SOUND-BASE", &s->base },
+		        { "TrimSpeedOfSound", &s->trim },
+		        { "TEMPERATURE", celsius } };
+	unsigned place = place_of(name);
 	int st = ISO_OK;
 
-	if (strcmp(name, "SAMPLING-FREQUENCY") == 0) {
-		st = number(&s->hz, s);
-		s->hz *= s->scale;
-	} else if (strcmp(name, "RECORDED-LENGTH") == 0) {
-		st = number(&s->samples, s);
-	} else if (strcmp(name, "SPEED-OF-SOUND-BASE") == 0) {
-		st = number(&s->base, s);
-	} else if (strcmp(name, "TrimSpeedOfSound") == 0) {
-		st = number(&s->trim, s);
-	} else if (strcmp(name, "VALUE") == 0 && s->in & PROJECTION) {
-		st = end_value(s);
-	} else if (strcmp(name, "WAVELENGTH") == 0 && s->in & (WAVELENGTHS | FRAME)) {
-		st = end_wavelength(s);
-	} else if (strcmp(name, "TEMPERATURE") == 0 && s->in & FRAME) {
-		st = number(&s->record[s->records - 1].celsius, s);
-	} else if (strcmp(name, "PROJECTION") == 0) {
-		s->in &= ~(unsigned)PROJECTION;
-		if (s->values != 3) st = fail_at(s, "a detector has less than the three values x, y, z");
-	} else if (strcmp(name, "WAVELENGTHS") == 0) {
-		s->in &= ~(unsigned)WAVELENGTHS;
-	} else if (strcmp(name, "DataModelScanFrame") == 0) {
-		s->in &= ~(unsigned)FRAME;
-	}
+	s->in &= ~place;
+	for (int k = 0; k < 5; k++)
+		if (numbers[k].v && strcmp(name, numbers[k].name) == 0) st = number(numbers[k].v, s);
+	if (strcmp(name, "SAMPLING-FREQUENCY") == 0) s->hz *= s->scale;
+	if (strcmp(name, "VALUE") == 0 && s->in & PROJECTION) st = end_value(s);
+	if (strcmp(name, "WAVELENGTH") == 0 && s->in & (WAVELENGTHS | FRAME)) st = end_wavelength(s);
+	if (place == PROJECTION && s->values != 3)
+		st = fail_at(s, "a detector has less than the three values x, y, z");
 	return st;
 }
 
@@ -249,26 +238,20 @@ static void XMLCALL on_doctype(void *arg, const XML_Char *name, const XML_Char *
 
 /* ---- the text ---- */
 
-static int parser_failed(const struct scan *s)
-{
-	enum XML_Error why = XML_GetErrorCode(s->xml);
-
-	return why == XML_ERROR_NO_MEMORY ? iso_fail_memory(s->r->path, XML_MOST)
-	                                  : fail_at(s, XML_ErrorString(why));
-}
-
 static int parse_pieces(struct scan *s, struct iso_in *in)
 {
 	char piece[1 << 14];
 	int st = ISO_OK;
 
 	while (in->at < in->size && !st) {
-		int64_t left = in->size - in->at,
-			n = left < (int64_t)sizeof piece ? left : (int64_t)sizeof piece;
+		int64_t left = in->size - in->at, most = sizeof piece, n = left < most ? left : most;
 
-		if ((st = iso_in_read(in, piece, n))) break;
-		if (XML_Parse(s->xml, piece, (int)n, in->at == in->size) == XML_STATUS_ERROR)
-			st = s->st ? s->st : parser_failed(s);
+		if (!(st = iso_in_read(in, piece, n)) &&
+		    XML_Parse(s->xml, piece, (int)n, in->at == in->size) == XML_STATUS_ERROR)
+			st = s->st ? s->st
+			     : XML_GetErrorCode(s->xml) == XML_ERROR_NO_MEMORY
+			             ? iso_fail_memory(s->r->path, XML_MOST)
+			             : fail_at(s, XML_ErrorString(XML_GetErrorCode(s->xml)));
 	}
 	return st;
 }
@@ -281,8 +264,7 @@ static int parse(struct scan *s)
 	if (st) return st;
 	s->xml = XML_ParserCreate(NULL);
 	if (in.size > XML_MOST) {
-		st = iso_fail(ISO_EINPUT, "%s: %" PRId64 " bytes, at most %d are read", s->r->path, in.size,
-		              XML_MOST);
+		st = iso_refuse(s->r->path, "%" PRId64 " bytes, at most %d are read", in.size, XML_MOST);
 	} else if (!s->xml) {
 		st = iso_fail_memory(s->r->path, sizeof *s);
 	} else {
@@ -299,28 +281,13 @@ static int parse(struct scan *s)
 
 /* ---- what it says ---- */
 
-static int check(const struct scan *s)
-{
-	const char *path = s->r->path;
-
-	if (s->n < 1) return iso_fail(ISO_EINPUT, "%s: has no detectors (PROJECTION)", path);
-	if (s->records < 1) return iso_fail(ISO_EINPUT, "%s: has no records (DataModelScanFrame)", path);
-	if (!(s->hz >= 1e3 && s->hz <= 1e12))
-		return iso_fail(ISO_EINPUT, "%s: SAMPLING-FREQUENCY is %g Hz, must be 1e3 to 1e12", path,
-		                s->hz);
-	if (!(s->samples >= 2 && s->samples <= INT32_MAX) || s->samples != floor(s->samples))
-		return iso_fail(ISO_EINPUT, "%s: RECORDED-LENGTH is %g, must be a whole number of at least 2",
-		                path, s->samples);
-	return ISO_OK;
-}
-
 static int64_t record_bytes(const iso_recording *r)
 {
 	return r->info.t.n * iso_recording_stored(r) * 2;
 }
 
 /* The .bin decides how many records there are: a scan that was stopped has fewer. */
-static int count_records(struct scan *s)
+static int count_stored(struct scan *s)
 {
 	char path[PATH_MAX];
 	struct iso_in in;
@@ -328,80 +295,67 @@ static int count_records(struct scan *s)
 	int st = iso_suffix_partner(path, sizeof path, s->r->path, ".bin");
 
 	if (st || (st = iso_in_open(&in, path, false))) return st;
+	int64_t size = in.size;
+
 	iso_in_close(&in);
-	n = in.size / one;
-	if (in.size % one || n < 1)
-		return iso_fail(ISO_EINPUT,
-		                "%s: %" PRId64 " bytes, must be a multiple of %" PRId64 ": %" PRId64
-		                " detectors, %" PRId64 " samples of 2 bytes",
-		                path, in.size, one, s->r->info.t.n, s->r->info.t.samples);
+	n = size / one;
+	if (size % one || n < 1)
+		return iso_refuse(path,
+		                  "%" PRId64 " bytes, must be a multiple of %" PRId64 ": %" PRId64
+		                  " detectors, %" PRId64 " samples of 2 bytes",
+		                  size, one, s->r->info.t.n, s->r->info.t.samples);
 	if (n != s->records)
-		iso_recording_warn(s->r,
-		                   "%s: %" PRId64 " records, %s lists %" PRId64 "; the rest is left out",
-		                   path, n, s->r->path, s->records);
+		iso_recording_warn(s->r, "%" PRId64 " records, %s has %" PRId64 "; the rest is left out",
+		                   s->records, path, n);
 	s->records = n < s->records ? n : s->records;
 	return ISO_OK;
 }
 
-static int wave_of(const struct scan *s, int64_t record)
-{
-	for (int k = 0; k < s->waves; k++)
-		if (fabs(s->nm[k] - s->record[record].nm) < .05) return k;
-	return -1;
-}
-
-/* The wavelength of each record by its number; without wavelengths in the records they come in the
-   order of the list. */
-static int find_waves(struct scan *s, int *wave)
+/* The wavelength of each record by its number; records without come in the order of the list. */
+static int find_waves(struct scan *s)
 {
 	bool named = true;
 
 	for (int64_t k = 0; k < s->records; k++) named = named && !isnan(s->record[k].nm);
-	for (int64_t k = 0; k < s->records; k++) {
-		wave[k] = !s->waves ? 0 : named ? wave_of(s, k) : (int)(k % s->waves);
-		if (wave[k] < 0)
-			return iso_fail(ISO_EINPUT,
-			                "%s: record %" PRId64 " is of %g nm, which is not in the list of "
-			                "wavelengths",
-			                s->r->path, k + 1, s->record[k].nm);
+	for (int64_t k = 0; k < s->records && s->waves; k++) {
+		struct record *r = &s->record[k];
+
+		if (!named) r->wave = (int)(k % s->waves);
+		while (named && r->wave < s->waves && !(fabs(s->nm[r->wave] - r->nm) < .05)) r->wave++;
+		if (r->wave == s->waves)
+			return iso_refuse(s->r->path,
+			                  "record %" PRId64
+			                  " is of %g nm, which is not in the list of wavelengths",
+			                  k + 1, r->nm);
 	}
 	return ISO_OK;
 }
 
-/* Records of each wavelength are its frames in turn; those that not every wavelength has are left
-   out. */
-static int place_records(struct scan *s, const int *wave)
+/* Records of each wavelength are its frames in turn; what not every wavelength has is left out. */
+static int place_records(struct scan *s)
 {
 	struct iso_recording_info *i = &s->r->info;
 	int64_t found[WAVES_MOST] = { 0 }, used;
 
 	i->wavelengths = s->waves > 0 ? s->waves : 1;
-	for (int64_t k = 0; k < s->records; k++) found[wave[k]]++;
+	for (int64_t k = 0; k < s->records; k++) found[s->record[k].wave]++;
 	i->frames = found[0];
 	for (int w = 0; w < i->wavelengths; w++) i->frames = found[w] < i->frames ? found[w] : i->frames;
 	used = i->frames * i->wavelengths;
 	if (used < 1)
-		return iso_fail(ISO_EINPUT, "%s: not every one of its %" PRId64 " wavelengths was recorded",
-		                s->r->path, i->wavelengths);
+		return iso_refuse(s->r->path, "not every one of its %" PRId64 " wavelengths was recorded",
+		                  i->wavelengths);
 	s->r->at = size_alloc(used, sizeof *s->r->at);
 	if (!s->r->at) return iso_fail_memory(s->r->path, used * (int64_t)sizeof *s->r->at);
 	memset(found, 0, sizeof found);
-	for (int64_t k = 0; k < s->records; k++)
-		if (found[wave[k]] < i->frames) s->r->at[found[wave[k]]++ * i->wavelengths + wave[k]] = k;
+	for (int64_t k = 0; k < s->records; k++) {
+		int wave = s->record[k].wave;
+
+		if (found[wave] < i->frames) s->r->at[found[wave]++ * i->wavelengths + wave] = k;
+	}
 	if (used < s->records)
-		iso_recording_warn(s->r, "%s: the last frame is not of all wavelengths, and is left out",
-		                   s->r->path);
+		iso_recording_warn(s->r, "the last frame is not of all wavelengths, and is left out");
 	return ISO_OK;
-}
-
-static int order_records(struct scan *s)
-{
-	int *wave = size_alloc(s->records, sizeof *wave), st;
-
-	if (!wave) return iso_fail_memory(s->r->path, s->records * (int64_t)sizeof *wave);
-	if (!(st = find_waves(s, wave))) st = place_records(s, wave);
-	free(wave);
-	return st;
 }
 
 /* The file has the speed as the program that wrote it shows it: by how much it is above that of
@@ -415,36 +369,34 @@ static void set_speed(struct scan *s)
 		return;
 	s->r->info.t.speed = iso_water_speed(celsius) + above;
 	iso_recording_warn(s->r,
-	                   "%s: the speed of sound is that of water at %.3g C, and the %+.3g mm/us "
-	                   "of the file: %.4g mm/us",
-	                   s->r->path, celsius, above, s->r->info.t.speed);
-}
-
-static int keep_wavelengths(struct scan *s)
-{
-	struct iso_recording_info *i = &s->r->info;
-
-	if (!s->waves) return ISO_OK;
-	i->wavelength_nm = size_alloc(s->waves, sizeof *i->wavelength_nm);
-	if (!i->wavelength_nm)
-		return iso_fail_memory(s->r->path, s->waves * (int64_t)sizeof *i->wavelength_nm);
-	memcpy(i->wavelength_nm, s->nm, (size_t)s->waves * sizeof *s->nm);
-	return ISO_OK;
+	                   "the speed of sound is that of water at %.3g C, and the %+.3g mm/us of the "
+	                   "file: %.4g mm/us",
+	                   celsius, above, s->r->info.t.speed);
 }
 
 static int settle(struct scan *s)
 {
 	struct iso_transducers *t = &s->r->info.t;
+	size_t bytes = (size_t)s->waves * sizeof *s->nm;
+	const char *path = s->r->path;
 	int st;
 
-	if ((st = check(s))) return st;
+	if (s->n < 1) return iso_refuse(path, "has no detectors (PROJECTION)");
+	if (s->records < 1) return iso_refuse(path, "has no records (DataModelScanFrame)");
+	if (!(s->hz >= 1e3 && s->hz <= 1e12))
+		return iso_refuse(path, "SAMPLING-FREQUENCY is %g Hz, must be 1e3 to 1e12", s->hz);
+	if (!(s->samples >= 2 && s->samples <= INT32_MAX) || s->samples != floor(s->samples))
+		return iso_refuse(path, "RECORDED-LENGTH is %g, must be whole and at least 2", s->samples);
 	t->n = s->n;
 	t->samples = (int64_t)s->samples;
 	t->dt_us = 1e6 / s->hz;
 	t->pos = s->pos;
 	s->pos = NULL;
-	if ((st = count_records(s)) || (st = order_records(s)) || (st = keep_wavelengths(s))) return st;
+	if ((st = count_stored(s)) || (st = find_waves(s)) || (st = place_records(s))) return st;
 	set_speed(s);
+	if (!s->waves) return ISO_OK;
+	if (!(s->r->info.wavelength_nm = malloc(bytes))) return iso_fail_memory(path, (int64_t)bytes);
+	memcpy(s->r->info.wavelength_nm, s->nm, bytes);
 	return ISO_OK;
 }
 
@@ -479,15 +431,12 @@ int iso_msot_read(iso_real *y, const iso_recording *r, const struct iso_traces_p
 	int64_t record = r->at[p->frame * r->info.wavelengths + p->wavelength];
 	int64_t n = iso_recording_stored(r);
 	unsigned char *raw = size_alloc(n, 2);
-	char path[PATH_MAX];
+	char bin[PATH_MAX];
 	struct iso_in in;
-	int st = raw ? iso_suffix_partner(path, sizeof path, r->path, ".bin")
-	             : iso_fail_memory(r->path, 2 * n);
+	int st = raw ? iso_suffix_partner(bin, sizeof bin, r->path, ".bin") : iso_fail_memory(r->path, 2 * n);
 
-	if (!st && !(st = iso_in_open(&in, path, false))) {
-		in.at = record * record_bytes(r) + p->first * 2 * n;
-		if (lseek(in.fd, in.at, SEEK_SET) < 0)
-			st = iso_fail(ISO_EIO, "%s: can't read: %s", path, strerror(errno));
+	if (!st && !(st = iso_in_open(&in, bin, false))) {
+		st = iso_in_seek(&in, record * record_bytes(r) + p->first * 2 * n);
 		for (int64_t q = 0; q < p->n && !st; q++)
 			if (!(st = iso_in_read(&in, raw, 2 * n))) put_trace(y + q * n, raw, n);
 		iso_in_close(&in);

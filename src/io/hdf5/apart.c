@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A child process that reads a file and sends what it read through a pipe, or writes one. */
 #define _GNU_SOURCE /* pipe2 */
-#include "apart.h"
 #include "h5.h"
 #include "core/memory.h"
 
@@ -24,45 +23,20 @@ struct outcome {
 	char message[512];
 };
 
-bool iso_apart_send(int fd, const void *data, int64_t bytes)
+bool iso_apart_pass(struct iso_pipe p, void *data, int64_t bytes)
 {
-	const char *from = data;
+	for (char *at = data; bytes > 0;) {
+		ssize_t n = p.sends ? write(p.fd, at, (size_t)bytes) : read(p.fd, at, (size_t)bytes);
 
-	while (bytes > 0) {
-		ssize_t n = write(fd, from, (size_t)bytes);
-
-		if (n < 0 && errno != EINTR) return false;
-		from += n > 0 ? n : 0;
-		bytes -= n > 0 ? n : 0;
+		if (n < 0 && errno == EINTR) continue;
+		if (n <= 0) return false;
+		at += n;
+		bytes -= n;
 	}
 	return true;
 }
 
-bool iso_apart_take(int fd, void *data, int64_t bytes)
-{
-	char *to = data;
-
-	while (bytes > 0) {
-		ssize_t n = read(fd, to, (size_t)bytes);
-
-		if (n == 0 || (n < 0 && errno != EINTR)) return false;
-		to += n > 0 ? n : 0;
-		bytes -= n > 0 ? n : 0;
-	}
-	return true;
-}
-
-/* Beyond what was mapped before the fork. */
-static void limit_memory(int64_t more)
-{
-	int64_t mapped = iso_memory_mapped();
-	rlim_t most = (rlim_t)(mapped + MEMORY + more);
-
-	if (mapped > 0) setrlimit(RLIMIT_AS, &(struct rlimit){ most, most });
-}
-
-/* It ends with us, and nothing of a crash is to be seen: neither words, nor a core, nor the program's
-   own handlers. */
+/* It ends with us, and nothing of a crash is seen: no words, no core, none of the program's handlers. */
 static void prepare_child(const struct iso_apart *a, int64_t bytes)
 {
 	static const int signals[] = { SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGXCPU };
@@ -70,10 +44,14 @@ static void prepare_child(const struct iso_apart *a, int64_t bytes)
 	int nowhere = open("/dev/null", O_WRONLY);
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (a->take) /* what is written is no damaged file, and has no limits */
-		limit_memory(a->memory);
 	setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
-	if (a->take) setrlimit(RLIMIT_CPU, &(struct rlimit){ seconds, seconds });
+	if (a->pass) { /* what is written is no damaged file, and has no limits */
+		int64_t mapped = iso_memory_mapped(); /* before the fork */
+		rlim_t most = (rlim_t)(mapped + MEMORY + a->memory);
+
+		if (mapped > 0) setrlimit(RLIMIT_AS, &(struct rlimit){ most, most });
+		setrlimit(RLIMIT_CPU, &(struct rlimit){ seconds, seconds });
+	}
 	for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) signal(signals[i], SIG_DFL);
 	signal(SIGINT, SIG_IGN); /* meant for the parent, which ends in its own way */
 	signal(SIGTERM, SIG_IGN);
@@ -83,7 +61,7 @@ static void prepare_child(const struct iso_apart *a, int64_t bytes)
 	}
 }
 
-static void child(const struct iso_apart *a, int64_t bytes, int fd)
+static void child(const struct iso_apart *a, int64_t bytes, struct iso_pipe p)
 {
 	struct outcome o = { 0 };
 
@@ -91,29 +69,23 @@ static void child(const struct iso_apart *a, int64_t bytes, int fd)
 	iso_h5_alone();
 	o.st = a->work(a->arg);
 	snprintf(o.message, sizeof o.message, "%s", o.st ? iso_message() : "");
-	if (iso_apart_send(fd, &o, sizeof o) && !o.st && a->send) a->send(a->arg, fd);
+	if (iso_apart_pass(p, &o, sizeof o) && !o.st && a->pass) a->pass(a->arg, p);
 	_exit(0);
 }
 
-static int died(const char *path, const struct iso_apart *a)
-{
-	if (!a->take)
-		return iso_fail(ISO_ENOMEM, "%s: the HDF5 library failed to write it: it has no memory",
-		                path);
-	return iso_fail(ISO_EINPUT,
-	                "%s: a damaged file, on which the HDF5 library fails (or it has no "
-	                "memory)",
-	                path);
-}
-
-static int parent(const char *path, const struct iso_apart *a, int fd)
+static int parent(const char *path, const struct iso_apart *a, struct iso_pipe p)
 {
 	struct outcome o;
 
-	if (!iso_apart_take(fd, &o, sizeof o)) return died(path, a);
+	if (!iso_apart_pass(p, &o, sizeof o))
+		return a->pass ? iso_refuse(path,
+		                            "a damaged file, on which the HDF5 library fails (or it has no "
+		                            "memory)")
+		               : iso_fail(ISO_ENOMEM,
+		                          "%s: the HDF5 library failed to write it: it has no memory", path);
 	o.message[sizeof o.message - 1] = '\0';
 	if (o.st) return iso_fail(o.st, "%s", o.message);
-	return a->take ? a->take(a->arg, fd) : ISO_OK;
+	return a->pass ? a->pass(a->arg, p) : ISO_OK;
 }
 
 int iso_apart(const char *path, const struct iso_apart *a, int64_t bytes)
@@ -127,11 +99,11 @@ int iso_apart(const char *path, const struct iso_apart *a, int64_t bytes)
 	pid = fork();
 	if (pid == 0) {
 		close(fd[0]);
-		child(a, bytes, fd[1]);
+		child(a, bytes, (struct iso_pipe){ fd[1], true });
 	}
 	iso_h5_unlock();
 	close(fd[1]);
-	st = pid > 0 ? parent(path, a, fd[0])
+	st = pid > 0 ? parent(path, a, (struct iso_pipe){ fd[0], false })
 	             : iso_fail(ISO_EIO, "%s: no process for the HDF5 library: %s", path, strerror(errno));
 	close(fd[0]); /* a child that still sends ends by that */
 	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)

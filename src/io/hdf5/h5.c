@@ -2,7 +2,7 @@
 /* HDF5 files: opening, finding, reading, with the checks that hostile files call for. */
 #define _GNU_SOURCE /* recursive locks */
 #include "h5.h"
-#include "file/regular.h"
+#include "file/in.h"
 #include "core/size.h"
 
 #include <pthread.h>
@@ -45,8 +45,7 @@ void iso_h5_alone(void)
 
 static herr_t note_error(unsigned n, const H5E_error2_t *e, void *arg)
 {
-	(void)n;
-	(void)arg;
+	(void)n, (void)arg;
 	no_memory |= e->min_num == H5E_NOSPACE || e->min_num == H5E_CANTALLOC;
 	return 0;
 }
@@ -85,48 +84,38 @@ static void begin(void)
 	}
 }
 
-static void end(void)
-{
-	if (--depth == 0) H5Eset_auto2(H5E_DEFAULT, was_print, was_arg);
-	iso_h5_unlock();
-}
-
 /* No lock on the file: not every file system has them, and we neither share nor change it. */
-static hid_t access_list(void)
+static int open_file(struct iso_h5 *h, const char *name, bool anew)
 {
 	hid_t list = H5Pcreate(H5P_FILE_ACCESS);
 
 #if H5_VERSION_GE(1, 10, 7)
 	if (list >= 0) H5Pset_file_locking(list, 0, 1);
 #endif
-	return list;
+	h->file = anew ? H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, list)
+	               : H5Fopen(name, H5F_ACC_RDONLY, list);
+	if (list >= 0) H5Pclose(list);
+	if (h->file >= 0) return ISO_OK;
+	return anew ? iso_h5_fail(h, ISO_EIO, "can't be written")
+	            : iso_h5_fail(h, ISO_EINPUT, "not an HDF5 file, or a damaged one");
 }
 
 int iso_h5_open(struct iso_h5 *h, const char *path)
 {
-	hid_t list;
 	int fd, st;
 
 	*h = (struct iso_h5){ .path = path, .file = -1 };
 	begin();
 	if ((st = iso_regular_open(&fd, &h->bytes, path))) return st;
 	close(fd);
-	list = access_list();
-	h->file = H5Fopen(path, H5F_ACC_RDONLY, list);
-	if (list >= 0) H5Pclose(list);
-	return h->file >= 0 ? ISO_OK : iso_h5_fail(h, ISO_EINPUT, "not an HDF5 file, or a damaged one");
+	return open_file(h, path, false);
 }
 
 int iso_h5_create(struct iso_h5 *h, const char *temp, const char *path)
 {
-	hid_t list;
-
 	*h = (struct iso_h5){ .path = path, .file = -1 };
 	begin();
-	list = access_list();
-	h->file = H5Fcreate(temp, H5F_ACC_TRUNC, H5P_DEFAULT, list);
-	if (list >= 0) H5Pclose(list);
-	return h->file >= 0 ? ISO_OK : iso_h5_fail(h, ISO_EIO, "can't be written");
+	return open_file(h, temp, true);
 }
 
 int iso_h5_close(struct iso_h5 *h)
@@ -134,7 +123,8 @@ int iso_h5_close(struct iso_h5 *h)
 	int st = ISO_OK;
 
 	if (h->file >= 0 && H5Fclose(h->file) < 0) st = iso_h5_fail(h, ISO_EIO, "can't be closed");
-	end();
+	if (--depth == 0) H5Eset_auto2(H5E_DEFAULT, was_print, was_arg);
+	iso_h5_unlock();
 	return st;
 }
 
@@ -151,8 +141,7 @@ static int exists(const struct iso_h5 *h, const char *name)
 	char part[NAME_MOST];
 	size_t n = strlen(name);
 
-	if (n >= sizeof part)
-		return iso_fail(ISO_EINPUT, "%s: a name of %zu bytes, at most %d", h->path, n, NAME_MOST - 1);
+	if (n >= sizeof part) return iso_refuse(h->path, "a name of %zu bytes, at most %d", n, NAME_MOST - 1);
 	for (size_t i = 1; i <= n; i++) {
 		H5L_info_t link;
 		htri_t there;
@@ -164,8 +153,7 @@ static int exists(const struct iso_h5 *h, const char *name)
 		if (there == 0) return 0;
 		if (there < 0 || H5Lget_info(h->file, part, &link, H5P_DEFAULT) < 0) return damaged(h, part);
 		if (link.type != H5L_TYPE_HARD)
-			return iso_fail(ISO_EINPUT, "%s: %s is a link, the data itself was expected", h->path,
-			                part);
+			return iso_refuse(h->path, "%s is a link, the data itself was expected", part);
 	}
 	return 1;
 }
@@ -191,11 +179,10 @@ static int get_shape(struct iso_h5_set *s, const struct iso_h5 *h, const char *n
 	if (space >= 0) H5Sclose(space);
 	if (s->rank < 0) return damaged(h, name);
 	if (s->rank > ISO_H5_RANK)
-		return iso_fail(ISO_EINPUT, "%s: %s has %d axes, at most %d were expected", h->path, name,
-		                s->rank, ISO_H5_RANK);
+		return iso_refuse(h->path, "%s has %d axes, at most %d expected", name, s->rank, ISO_H5_RANK);
 	for (int i = 0; i < s->rank && !st; i++) {
 		if (dim[i] > INT64_MAX || !size_mul(&s->n, s->n, (int64_t)dim[i]))
-			st = iso_fail(ISO_EINPUT, "%s: %s has more values than 64 bits count", h->path, name);
+			st = iso_refuse(h->path, "%s has more values than 64 bits count", name);
 		s->dim[i] = (int64_t)dim[i];
 	}
 	return st;
@@ -210,69 +197,49 @@ static int get_type(struct iso_h5_set *s, const struct iso_h5 *h, const char *na
 	s->text = class == H5T_STRING;
 	if (class == H5T_NO_CLASS) return damaged(h, name);
 	if (s->text || class == H5T_INTEGER || class == H5T_FLOAT) return ISO_OK;
-	return iso_fail(ISO_EINPUT, "%s: %s is neither numbers nor a text", h->path, name);
+	return iso_refuse(h->path, "%s is neither numbers nor a text", name);
 }
 
 /* The text of a dataset that has one. */
 static int read_text(char *text, size_t size, const struct iso_h5 *h, const struct iso_h5_set *s,
                      const char *name)
 {
-	hid_t type, memory = -1;
 	char *one = NULL, fixed[TEXT_MOST + 1] = "";
-	bool good = false;
+	bool varies, good = false;
 	int st = iso_h5_chunk(h, s, name, 0);
 
 	text[0] = '\0';
 	if (st) return st;
-	type = H5Dget_type(s->id);
-	if (type >= 0 && H5Tis_variable_str(type) > 0) {
-		memory = H5Tcopy(type);
-		good = memory >= 0 && H5Dread(s->id, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, &one) >= 0;
-		snprintf(text, size, "%s", good && one ? one : "");
-		H5free_memory(one);
-	} else if (type >= 0 && H5Tget_size(type) > 0 && H5Tget_size(type) <= TEXT_MOST) {
-		memory = H5Tcopy(type);
-		good = memory >= 0 && H5Dread(s->id, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, fixed) >= 0;
-		snprintf(text, size, "%s", fixed);
-	}
+	hid_t type = H5Dget_type(s->id), memory = type < 0 ? -1 : H5Tcopy(type);
+	size_t bytes = memory < 0 ? 0 : H5Tget_size(memory);
+
+	varies = memory >= 0 && H5Tis_variable_str(memory) > 0;
+	if (varies || (bytes > 0 && bytes <= TEXT_MOST))
+		good = H5Dread(s->id, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, varies ? (void *)&one : fixed) >=
+		       0;
+	if (good) snprintf(text, size, "%s", !varies ? fixed : one ? one : "");
+	H5free_memory(one);
 	if (memory >= 0) H5Tclose(memory);
 	if (type >= 0) H5Tclose(type);
 	return good ? ISO_OK : damaged(h, name);
 }
 
-static int is_none(bool *none, const struct iso_h5 *h, const struct iso_h5_set *s, const char *name)
-{
-	char text[8];
-	int st = ISO_OK;
-
-	*none = s->n == 0;
-	if (s->text && s->n == 1 && !(st = read_text(text, sizeof text, h, s, name)))
-		*none = strcmp(text, "None") == 0;
-	return st;
-}
-
-static hid_t open_dataset(const struct iso_h5 *h, const char *name)
-{
-	H5O_info_t info;
-
-	if (H5Oget_info_by_name(h->file, name, &info, H5P_DEFAULT) < 0) return -1;
-	return info.type == H5O_TYPE_DATASET ? H5Dopen2(h->file, name, H5P_DEFAULT) : -1;
-}
-
 int iso_h5_find(struct iso_h5_set *s, const struct iso_h5 *h, const char *name)
 {
-	bool none = false;
+	char text[8] = "";
+	H5O_info_t info;
 	int st = exists(h, name);
 
 	*s = (struct iso_h5_set){ .id = -1 };
 	if (st <= 0) return st;
-	s->id = open_dataset(h, name);
+	if (H5Oget_info_by_name(h->file, name, &info, H5P_DEFAULT) >= 0 && info.type == H5O_TYPE_DATASET)
+		s->id = H5Dopen2(h->file, name, H5P_DEFAULT);
 	if (s->id < 0) return damaged(h, name);
 	if (is_elsewhere(s->id))
-		st = iso_fail(ISO_EINPUT, "%s: %s lies in another file", h->path, name);
-	else if (!(st = get_shape(s, h, name)) && !(st = get_type(s, h, name)))
-		st = is_none(&none, h, s, name);
-	if (st || none) iso_h5_release(s);
+		st = iso_refuse(h->path, "%s lies in another file", name);
+	else if (!(st = get_shape(s, h, name)) && !(st = get_type(s, h, name)) && s->text && s->n == 1)
+		st = read_text(text, sizeof text, h, s, name);
+	if (st || s->n == 0 || strcmp(text, "None") == 0) iso_h5_release(s);
 	return st;
 }
 
@@ -294,10 +261,10 @@ int iso_h5_expect(const struct iso_h5 *h, const struct iso_h5_set *s, const char
 	if (type >= 0) H5Tclose(type);
 	if (list >= 0) H5Pclose(list);
 	return fits ? ISO_OK
-	            : iso_fail(ISO_EINPUT,
-	                       "%s: %s has %" PRId64 " values, more than the %" PRId64
-	                       " bytes that are stored for it hold",
-	                       h->path, name, s->n, stored);
+	            : iso_refuse(h->path,
+	                         "%s has %" PRId64 " values, more than the %" PRId64
+	                         " bytes that are stored for it hold",
+	                         name, s->n, stored);
 }
 
 /* Bytes of a chunk as it lies in memory; 0: not in chunks, -1: damaged. */
@@ -305,15 +272,10 @@ static int64_t chunk_bytes(hid_t id)
 {
 	hsize_t dim[H5S_MAX_RANK] = { 0 };
 	hid_t list = H5Dget_create_plist(id), type = H5Dget_type(id);
-	int64_t bytes = type < 0 ? -1 : (int64_t)H5Tget_size(type);
-	int rank = 0;
+	bool chunks = list >= 0 && H5Pget_layout(list) == H5D_CHUNKED;
+	int rank = chunks ? H5Pget_chunk(list, H5S_MAX_RANK, dim) : 0;
+	int64_t bytes = type < 0 || list < 0 || rank < 0 ? -1 : chunks ? (int64_t)H5Tget_size(type) : 0;
 
-	if (list < 0 || bytes < 0)
-		bytes = -1;
-	else if (H5Pget_layout(list) != H5D_CHUNKED)
-		bytes = 0;
-	else if ((rank = H5Pget_chunk(list, H5S_MAX_RANK, dim)) < 0)
-		bytes = -1;
 	for (int i = 0; i < rank && bytes > 0; i++)
 		if (dim[i] > INT64_MAX || !size_mul(&bytes, bytes, (int64_t)dim[i])) bytes = INT64_MAX;
 	if (type >= 0) H5Tclose(type);
@@ -328,10 +290,8 @@ int iso_h5_chunk(const struct iso_h5 *h, const struct iso_h5_set *s, const char 
 	if (bytes < 0) return damaged(h, name);
 	most = most > CHUNK_MOST ? most : CHUNK_MOST;
 	return bytes <= most ? ISO_OK
-	                     : iso_fail(ISO_EINPUT,
-	                                "%s: %s is stored in chunks of %s, at most %s are "
-	                                "read",
-	                                h->path, name, iso_bytes(bytes), iso_bytes(most));
+	                     : iso_refuse(h->path, "%s is stored in chunks of %s, at most %s are read", name,
+	                                  iso_bytes(bytes), iso_bytes(most));
 }
 
 /* ---- values ---- */
@@ -344,10 +304,9 @@ int iso_h5_reals(double *v, int64_t *n, int64_t most, const struct iso_h5 *h, co
 	*n = 0;
 	if (st || s.id < 0) return st;
 	if (s.text)
-		st = iso_fail(ISO_EINPUT, "%s: %s is a text, numbers were expected", h->path, name);
+		st = iso_refuse(h->path, "%s is a text, numbers were expected", name);
 	else if (s.n > most)
-		st = iso_fail(ISO_EINPUT, "%s: %s has %" PRId64 " values, expected at most %" PRId64, h->path,
-		              name, s.n, most);
+		st = iso_refuse(h->path, "%s has %" PRId64 " values, at most %" PRId64, name, s.n, most);
 	else if (!(st = iso_h5_chunk(h, &s, name, 0)) &&
 	         H5Dread(s.id, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, v) < 0)
 		st = damaged(h, name);
@@ -363,8 +322,7 @@ int iso_h5_some(double *v, bool *there, int64_t n, const struct iso_h5 *h, const
 
 	*there = got > 0;
 	if (!st && got > 0 && got != n)
-		return iso_fail(ISO_EINPUT, "%s: %s has %" PRId64 " values, expected %" PRId64, h->path, name,
-		                got, n);
+		return iso_refuse(h->path, "%s has %" PRId64 " values, expected %" PRId64, name, got, n);
 	return st;
 }
 
@@ -376,7 +334,7 @@ int iso_h5_text(char *text, size_t size, const struct iso_h5 *h, const char *nam
 	text[0] = '\0';
 	if (st || s.id < 0) return st;
 	if (!s.text || s.n != 1)
-		st = iso_fail(ISO_EINPUT, "%s: %s is not a text", h->path, name);
+		st = iso_refuse(h->path, "%s is not a text", name);
 	else
 		st = read_text(text, size, h, &s, name);
 	iso_h5_release(&s);
@@ -393,21 +351,9 @@ static herr_t step(hid_t group, const char *name, const H5L_info_t *info, void *
 {
 	struct walk *w = arg;
 
-	(void)group;
-	(void)info;
+	(void)group, (void)info;
 	w->st = w->each(w->arg, name);
 	return w->st ? 1 : 0;
-}
-
-static bool tracks_order(hid_t group)
-{
-	hid_t list = H5Gget_create_plist(group);
-	unsigned flags = 0;
-	bool tracks =
-		list >= 0 && H5Pget_link_creation_order(list, &flags) >= 0 && flags & H5P_CRT_ORDER_TRACKED;
-
-	if (list >= 0) H5Pclose(list);
-	return tracks;
 }
 
 int iso_h5_members(const struct iso_h5 *h, bool *made, const char *name,
@@ -415,14 +361,17 @@ int iso_h5_members(const struct iso_h5 *h, bool *made, const char *name,
 {
 	struct walk w = { each, arg, ISO_OK };
 	int st = exists(h, name);
-	hid_t group;
+	unsigned how = 0;
+	hid_t group, list;
 	herr_t done;
 
 	*made = false;
 	if (st <= 0) return st;
 	group = H5Gopen2(h->file, name, H5P_DEFAULT);
 	if (group < 0) return damaged(h, name);
-	*made = tracks_order(group);
+	list = H5Gget_create_plist(group);
+	*made = list >= 0 && H5Pget_link_creation_order(list, &how) >= 0 && how & H5P_CRT_ORDER_TRACKED;
+	if (list >= 0) H5Pclose(list);
 	done = H5Literate(group, *made ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME, H5_ITER_INC, NULL, step, &w);
 	H5Gclose(group);
 	return w.st ? w.st : done < 0 ? damaged(h, name) : ISO_OK;
@@ -442,7 +391,6 @@ int iso_h5_group(const struct iso_h5 *h, const char *name)
 	return group >= 0 && H5Gclose(group) >= 0 ? ISO_OK : unwritten(h, name);
 }
 
-/* n < 0: a single value, without axes. */
 static int put(const struct iso_h5 *h, const char *name, int64_t n, hid_t type, hid_t memory, const void *v)
 {
 	hsize_t dim = (hsize_t)n;
@@ -463,19 +411,9 @@ int iso_h5_put_reals(const struct iso_h5 *h, const char *name, int64_t n, const 
 	return put(h, name, n, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, v);
 }
 
-int iso_h5_put_real(const struct iso_h5 *h, const char *name, double v)
-{
-	return put(h, name, -1, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, &v);
-}
-
 int iso_h5_put_integers(const struct iso_h5 *h, const char *name, int64_t n, const int64_t *v)
 {
 	return put(h, name, n, H5T_STD_I64LE, H5T_NATIVE_INT64, v);
-}
-
-int iso_h5_put_integer(const struct iso_h5 *h, const char *name, int64_t v)
-{
-	return put(h, name, -1, H5T_STD_I64LE, H5T_NATIVE_INT64, &v);
 }
 
 /* Variable length and UTF-8, as h5py writes a string. */

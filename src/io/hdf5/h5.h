@@ -23,8 +23,7 @@ int iso_h5_close(struct iso_h5 *h); /* ISO_EIO if what was written can't be kept
 /* "PATH: ..." with the code given, or ISO_ENOMEM where the library ran out of memory. */
 int iso_h5_fail(const struct iso_h5 *h, int code, const char *fmt, ...) ISO_PRINTF(3, 4);
 
-/* Around a fork, so that no thread is in the library meanwhile; a child, which has one thread,
-   calls the last. */
+/* Around a fork, so that no thread is in the library meanwhile; the child calls the last. */
 void iso_h5_lock(void);
 void iso_h5_unlock(void);
 void iso_h5_alone(void);
@@ -68,10 +67,42 @@ int iso_h5_expect(const struct iso_h5 *h, const struct iso_h5_set *s, const char
 /* ---- writing ---- */
 
 int iso_h5_group(const struct iso_h5 *h, const char *name);
+/* n < 0: a single value, without axes. */
 int iso_h5_put_reals(const struct iso_h5 *h, const char *name, int64_t n, const double *v);
-int iso_h5_put_real(const struct iso_h5 *h, const char *name, double v); /* without axes */
 int iso_h5_put_integers(const struct iso_h5 *h, const char *name, int64_t n, const int64_t *v);
-int iso_h5_put_integer(const struct iso_h5 *h, const char *name, int64_t v);
 int iso_h5_put_text(const struct iso_h5 *h, const char *name, const char *text);
+
+/* ---- the library in a process of its own: it falls on some damaged files, and where it has no memory; then
+   it is that process that dies or never ends, and the caller sees a file that can't be read or written ---- */
+
+/* From the child, which sends, to the caller, which takes. */
+struct iso_pipe {
+	int fd;
+	bool sends;
+};
+
+struct iso_apart {
+	int (*work)(void *arg); /* over there; then, where it succeeds, on both sides: */
+	/* ISO_EINPUT if less comes than was sent; NULL: nothing is sent, the file is written */
+	int (*pass)(void *arg, struct iso_pipe p);
+	void *arg;
+	int64_t memory; /* bytes that `work` may take to read a file, besides 256 MiB */
+};
+
+/* Sends or takes; false: it could not, or less came. */
+bool iso_apart_pass(struct iso_pipe p, void *data, int64_t bytes);
+
+/* The status and message of `work`; if it dies, ISO_EINPUT of a file that is read, ISO_ENOMEM of one that
+   is written. Reading may take ten seconds of a processor, and one more for each MiB of `bytes`. Whatever a
+   damaged file makes the HDF5 library ask for, more memory than said above is not given. */
+int iso_apart(const char *path, const struct iso_apart *a, int64_t bytes);
+
+/* ---- names of the IPASC format that its reader and its writer share; SI units ---- */
+
+#define IPASC_DATA "/binary_time_series_data" /* (detectors, samples, wavelengths, measurements) */
+#define IPASC_META "/meta_data/"
+#define IPASC_DEVICE "/meta_data_device/"
+#define IPASC_FIELD IPASC_DEVICE "general/field_of_view"
+#define IPASC_DETECTORS IPASC_DEVICE "detectors"
 
 #endif

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* IPASC time series, as PACFISH and others write them: traces, and where each was heard. */
-#include "apart.h"
 #include "h5.h"
-#include "ipasc.h"
-#include "file/regular.h"
+#include "file/in.h"
 #include "core/size.h"
 #include "io/recording.h"
 #include "scanner/scanner.h"
@@ -13,49 +11,18 @@
 #include <string.h>
 #include <unistd.h>
 
-enum {
-	ID_MOST = 100,       /* bytes in the name of a detector */
-	WAVES_MOST = 100000, /* wavelengths: fifty a nanometre of visible light */
-};
+enum { ID_MOST = 100, WAVES_MOST = 100000 }; /* bytes in the name of a detector; wavelengths */
 
 /* ---- sizes ---- */
-
-/* Axes of length 1 may be missing. A third one is that of wavelengths, unless the file has one
-   wavelength and the axis is longer: then that of wavelengths was squeezed out. */
-static int set_axes(iso_recording *r, const struct iso_h5_set *s, int64_t named)
-{
-	struct iso_recording_info *i = &r->info;
-	bool squeezed = s->rank == 3 && named == 1 && s->dim[2] > 1;
-
-	if (s->rank < 2)
-		return iso_fail(ISO_EINPUT,
-		                "%s: traces of %d axes, expected 2 to 4: detectors, samples, "
-		                "wavelengths, measurements",
-		                r->path, s->rank);
-	r->axis[0] = s->rank > 2 && !squeezed ? 2 : -1;
-	r->axis[1] = squeezed ? 2 : s->rank > 3 ? 3 : -1;
-	i->t.n = s->dim[0];
-	i->t.samples = s->dim[1];
-	i->wavelengths = r->axis[0] > 0 ? s->dim[r->axis[0]] : 1;
-	i->frames = r->axis[1] > 0 ? s->dim[r->axis[1]] : 1;
-	if (i->t.n > TRANSDUCERS_MAX || i->t.samples < 2 || i->t.samples > INT32_MAX)
-		return iso_fail(ISO_EINPUT,
-		                "%s: %" PRId64 " detectors of %" PRId64 " samples; must be 1 to %d, "
-		                "of at least 2",
-		                r->path, i->t.n, i->t.samples, TRANSDUCERS_MAX);
-	return ISO_OK;
-}
 
 static int find_traces(struct iso_h5_set *s, const struct iso_h5 *h)
 {
 	int st = iso_h5_find(s, h, IPASC_DATA);
 
-	if (!st && s->id < 0)
-		return iso_fail(ISO_EINPUT, "%s: has no " IPASC_DATA ": not an IPASC file", h->path);
-	if (!st && s->text)
-		st = iso_fail(ISO_EINPUT, "%s: " IPASC_DATA " is a text, traces were expected", h->path);
-	if (!st) st = iso_h5_expect(h, s, IPASC_DATA);
-	return st;
+	if (st) return st;
+	if (s->id < 0) return iso_refuse(h->path, "has no " IPASC_DATA ": not an IPASC file");
+	if (s->text) return iso_refuse(h->path, IPASC_DATA " is a text, traces were expected");
+	return iso_h5_expect(h, s, IPASC_DATA);
 }
 
 static int64_t frame_bytes(const iso_recording *r)
@@ -69,23 +36,42 @@ static int check_chunks(const iso_recording *r, const struct iso_h5 *h, const st
 	return iso_h5_chunk(h, s, IPASC_DATA, 2 * frame_bytes(r));
 }
 
+/* Axes of length 1 may be missing. A third one is that of wavelengths, unless the file has one
+   wavelength and the axis is longer: then that of wavelengths was squeezed out. */
 static int read_sizes(iso_recording *r, const struct iso_h5 *h, int64_t named)
 {
+	struct iso_recording_info *i = &r->info;
 	struct iso_h5_set s;
 	int st = find_traces(&s, h);
+	bool squeezed = !st && s.rank == 3 && named == 1 && s.dim[2] > 1;
 
-	if (!st && !(st = set_axes(r, &s, named))) st = check_chunks(r, h, &s);
+	if (st) goto done;
+	if (s.rank < 2) {
+		st = iso_refuse(r->path,
+		                "traces of %d axes, expected 2 to 4: detectors, samples, wavelengths, "
+		                "measurements",
+		                s.rank);
+		goto done;
+	}
+	r->axis[0] = s.rank > 2 && !squeezed ? 2 : -1;
+	r->axis[1] = squeezed ? 2 : s.rank > 3 ? 3 : -1;
+	i->t.n = s.dim[0];
+	i->t.samples = s.dim[1];
+	i->wavelengths = r->axis[0] > 0 ? s.dim[r->axis[0]] : 1;
+	i->frames = r->axis[1] > 0 ? s.dim[r->axis[1]] : 1;
+	if (i->t.n > TRANSDUCERS_MAX || i->t.samples < 2 || i->t.samples > INT32_MAX)
+		st = iso_refuse(r->path,
+		                "%" PRId64 " detectors of %" PRId64
+		                " samples; must be 1 to %d, of at least 2",
+		                i->t.n, i->t.samples, TRANSDUCERS_MAX);
+	else
+		st = check_chunks(r, h, &s);
+done:
 	iso_h5_release(&s);
 	return st;
 }
 
 /* ---- what was measured how ---- */
-
-/* The standard says m; some writers give nm, a billion times as much. */
-static double to_nm(double v)
-{
-	return v < 1e-3 ? 1e9 * v : v;
-}
 
 static int read_wavelengths(double **nm, int64_t *n, const struct iso_h5 *h)
 {
@@ -95,16 +81,15 @@ static int read_wavelengths(double **nm, int64_t *n, const struct iso_h5 *h)
 
 	for (int64_t i = 0; !st && i < *n; i++) {
 		if (!(v[i] > 0) || !isfinite(v[i]))
-			st = iso_fail(ISO_EINPUT, "%s: wavelength %" PRId64 " is %g m, must be above 0",
-			              h->path, i, v[i]);
-		v[i] = to_nm(v[i]);
+			st = iso_refuse(h->path, "wavelength %" PRId64 " is %g m, must be above 0", i, v[i]);
+		if (v[i] < 1e-3)
+			v[i] *= 1e9; /* the standard says m; some writers give nm, a billion times as much */
 	}
-	if (st) {
+	if (st)
 		free(v);
-		return st;
-	}
-	*nm = v;
-	return ISO_OK;
+	else
+		*nm = v;
+	return st;
 }
 
 static int read_sampling(iso_recording *r, const struct iso_h5 *h)
@@ -114,11 +99,9 @@ static int read_sampling(iso_recording *r, const struct iso_h5 *h)
 	int st = iso_h5_some(&hz, &there, 1, h, IPASC_META "ad_sampling_rate");
 
 	if (st) return st;
-	if (!there || !(hz >= 1e3 && hz <= 1e12))
-		return iso_fail(ISO_EINPUT,
-		                there ? "%s: ad_sampling_rate is %g Hz, must be 1e3 to 1e12"
-		                      : "%s: has no ad_sampling_rate",
-		                r->path, there ? hz : 0);
+	if (!there) return iso_refuse(r->path, "has no ad_sampling_rate");
+	if (!(hz >= 1e3 && hz <= 1e12))
+		return iso_refuse(r->path, "ad_sampling_rate is %g Hz, must be 1e3 to 1e12", hz);
 	r->info.t.dt_us = 1e6 / hz;
 	return ISO_OK;
 }
@@ -133,17 +116,14 @@ static int read_speed(iso_recording *r, const struct iso_h5 *h)
 	int64_t n = s.id < 0 ? 0 : s.n;
 
 	iso_h5_release(&s);
-	if (n > 1)
-		iso_recording_warn(r, "%s: a map of %" PRId64 " speeds of sound, which is not used", r->path,
-		                   n);
+	if (n > 1) iso_recording_warn(r, "a map of %" PRId64 " speeds of sound, which is not used", n);
 	if (st || n != 1) return st;
 	if ((st = iso_h5_some(&v, &there, 1, h, IPASC_META "speed_of_sound"))) return st;
 	if (v >= 10 && v <= 1e5)
 		r->info.t.speed = v / 1e3;
 	else
-		iso_recording_warn(r,
-		                   "%s: the speed of sound is %g m/s, not from 10 to 100000, and is not used",
-		                   r->path, v);
+		iso_recording_warn(r, "the speed of sound is %g m/s, not from 10 to 100000, and is not used",
+		                   v);
 	return ISO_OK;
 }
 
@@ -153,11 +133,8 @@ static int warn_of_gain(iso_recording *r, const struct iso_h5 *h)
 	struct iso_h5_set s;
 	int st = iso_h5_find(&s, h, IPASC_META "time_gain_compensation");
 
-	if (!st && s.id >= 0)
-		iso_recording_warn(r,
-		                   "%s: a gain that depends on time is in the traces; they are taken as they "
-		                   "are",
-		                   r->path);
+	if (s.id >= 0)
+		iso_recording_warn(r, "a gain that depends on time is in the traces, taken as they are");
 	iso_h5_release(&s);
 	return st;
 }
@@ -168,11 +145,10 @@ static int read_field(iso_recording *r, const struct iso_h5 *h)
 	int st = iso_h5_some(i->field, &i->has_field, 6, h, IPASC_FIELD);
 
 	for (int a = 0; a < 6; a++) i->field[a] *= 1e3;
-	for (int a = 0; a < 6 && !st && i->has_field; a += 2)
-		if (!(i->field[a] <= i->field[a + 1] && fabs(i->field[a]) < 1e6 &&
-		      fabs(i->field[a + 1]) < 1e6)) {
-			iso_recording_warn(r, "%s: the field of view goes from %g to %g mm, and is not used",
-			                   r->path, i->field[a], i->field[a + 1]);
+	for (double *f = i->field; f < i->field + 6 && !st && i->has_field; f += 2)
+		if (!(f[0] <= f[1] && fabs(f[0]) < 1e6 && fabs(f[1]) < 1e6)) {
+			iso_recording_warn(r, "the field of view goes from %g to %g mm, and is not used",
+			                   f[0], f[1]);
 			i->has_field = false;
 		}
 	return st;
@@ -192,28 +168,23 @@ struct ids {
 	struct id *v;
 };
 
-static void find_number(struct id *id)
-{
-	size_t n = strlen(id->name), first = n;
-
-	while (first > 0 && id->name[first - 1] >= '0' && id->name[first - 1] <= '9') first--;
-	id->digits = first;
-	id->number = first == n || n - first > 18 ? -1 : 0;
-	for (; id->number >= 0 && first < n; first++) id->number = 10 * id->number + id->name[first] - '0';
-}
-
 static int add_id(void *arg, const char *name)
 {
 	struct ids *l = arg;
 
 	if (l->n == l->room)
-		return iso_fail(ISO_EINPUT, "%s: more than %" PRId64 " detectors, the traces are of %" PRId64,
-		                l->path, l->room, l->room);
+		return iso_refuse(l->path, "more than %" PRId64 " detectors, the traces are of %" PRId64,
+		                  l->room, l->room);
 	if (strlen(name) >= ID_MOST)
-		return iso_fail(ISO_EINPUT, "%s: a detector with a name of %zu bytes, at most %d", l->path,
-		                strlen(name), ID_MOST - 1);
-	snprintf(l->v[l->n].name, ID_MOST, "%s", name);
-	find_number(&l->v[l->n++]);
+		return iso_refuse(l->path, "a detector with a name of %zu bytes, at most %d", strlen(name),
+		                  ID_MOST - 1);
+	struct id *id = &l->v[l->n++];
+	size_t n = strlen(name), first = n;
+
+	while (first > 0 && name[first - 1] >= '0' && name[first - 1] <= '9') first--;
+	*id = (struct id){ .digits = first, .number = first == n || n - first > 18 ? -1 : 0 };
+	snprintf(id->name, ID_MOST, "%s", name);
+	for (; id->number >= 0 && first < n; first++) id->number = 10 * id->number + name[first] - '0';
 	return ISO_OK;
 }
 
@@ -243,16 +214,14 @@ static int list_ids(struct ids *l, iso_recording *r, const struct iso_h5 *h, int
 	if (!l->v) return iso_fail_memory(h->path, rows * (int64_t)sizeof *l->v);
 	if ((st = iso_h5_members(h, &made, IPASC_DETECTORS, add_id, l))) return st;
 	if (l->n != rows)
-		return iso_fail(ISO_EINPUT, "%s: %" PRId64 " detectors, the traces are of %" PRId64, h->path,
-		                l->n, rows);
+		return iso_refuse(h->path, "%" PRId64 " detectors, the traces are of %" PRId64, l->n, rows);
 	for (int64_t q = 0; q < rows; q++) numbers = numbers && l->v[q].number >= 0;
 	if (numbers || !made) qsort(l->v, (size_t)rows, sizeof *l->v, numbers ? by_number : by_name);
 	if (!numbers && !made)
-		iso_recording_warn(
-			r,
-			"%s: not all detectors have a number; traces are taken to be in the order of "
-			"their names, %s first",
-			r->path, l->v[0].name);
+		iso_recording_warn(r,
+		                   "not all detectors have a number; traces are taken to be in the order "
+		                   "of their names, %s first",
+		                   l->v[0].name);
 	return ISO_OK;
 }
 
@@ -262,9 +231,10 @@ struct tally {
 	int64_t bare; /* cuboids without extents */
 };
 
-static void field_name(char *name, size_t size, const struct id *id, const char *field)
+static const char *field_name(char name[200], const struct id *id, const char *field)
 {
-	snprintf(name, size, IPASC_DETECTORS "/%s/%s", id->name, field);
+	snprintf(name, 200, IPASC_DETECTORS "/%s/%s", id->name, field);
+	return name;
 }
 
 static int read_place(struct iso_transducers *t, int64_t q, const struct iso_h5 *h, const struct id *id,
@@ -275,13 +245,11 @@ static int read_place(struct iso_transducers *t, int64_t q, const struct iso_h5 
 	bool there;
 	int st;
 
-	field_name(name, sizeof name, id, "detector_position");
-	if ((st = iso_h5_some(at, &there, 3, h, name))) return st;
+	if ((st = iso_h5_some(at, &there, 3, h, field_name(name, id, "detector_position")))) return st;
 	for (int a = 0; a < 3; a++) at[a] *= 1e3;
 	if (!there || !isfinite(at[0] + at[1] + at[2]))
-		return iso_fail(ISO_EINPUT, "%s: %s is %s", h->path, name, there ? "not finite" : "missing");
-	field_name(name, sizeof name, id, "detector_orientation");
-	if ((st = iso_h5_some(normal, &there, 3, h, name))) return st;
+		return iso_refuse(h->path, "%s is %s", name, there ? "not finite" : "missing");
+	if ((st = iso_h5_some(normal, &there, 3, h, field_name(name, id, "detector_orientation")))) return st;
 	sum->turned += there && normal[0] * normal[0] + normal[1] * normal[1] + normal[2] * normal[2] > 0;
 	return ISO_OK;
 }
@@ -306,14 +274,14 @@ static int read_face(struct iso_transducers *t, int64_t q, const struct iso_h5 *
 	bool there;
 	int st;
 
-	field_name(name, sizeof name, id, "detector_geometry_type");
-	if ((st = iso_h5_text(type, sizeof type, h, name)) || !type[0]) return st;
-	field_name(name, sizeof name, id, "detector_geometry");
+	if ((st = iso_h5_text(type, sizeof type, h, field_name(name, id, "detector_geometry_type"))) ||
+	    !type[0])
+		return st;
+	field_name(name, id, "detector_geometry");
 	if (strcmp(type, "CUBOID") != 0) return read_round(h, name, type, sum);
 	if ((st = iso_h5_some(size, &there, 3, h, name))) return st;
 	if (there && !(size[0] >= 0 && size[1] >= 0 && isfinite(size[0] + size[1])))
-		return iso_fail(ISO_EINPUT, "%s: %s is %g x %g m, must not be negative", h->path, name,
-		                size[0], size[1]);
+		return iso_refuse(h->path, "%s is %g x %g m, must not be negative", name, size[0], size[1]);
 	t->aperture[2 * q] = 1e3 * size[0];
 	t->aperture[2 * q + 1] = 1e3 * size[1];
 	sum->cuboid += there && size[0] > 0 && size[1] > 0;
@@ -324,30 +292,28 @@ static int read_face(struct iso_transducers *t, int64_t q, const struct iso_h5 *
 static void settle(iso_recording *r, const struct tally *sum)
 {
 	struct iso_transducers *t = &r->info.t;
+	const struct {
+		int64_t n;
+		const char *what;
+	} odd[] = {
+		{ sum->other, "are no CUBOID, and are taken as points" },
+		{ sum->bare, "are CUBOID without extents, and are taken as points" },
+		{ sum->turned ? t->n - sum->turned : 0,
+		  "have no orientation; all are taken to face the centre" },
+	};
 
-	if (sum->other)
-		iso_recording_warn(r,
-		                   "%s: %" PRId64 " of %" PRId64 " detectors are no CUBOID, and are taken as "
-		                   "points",
-		                   r->path, sum->other, t->n);
-	if (sum->bare)
-		iso_recording_warn(r,
-		                   "%s: %" PRId64 " of %" PRId64
-		                   " detectors are CUBOID without extents, and are "
-		                   "taken as points",
-		                   r->path, sum->bare, t->n);
+	for (int k = 0; k < 3; k++)
+		if (odd[k].n)
+			iso_recording_warn(r, "%" PRId64 " of %" PRId64 " detectors %s", odd[k].n, t->n,
+			                   odd[k].what);
 	if (!sum->cuboid) {
 		free(t->aperture);
 		t->aperture = NULL;
 	}
-	if (sum->turned == t->n) return;
-	if (sum->turned)
-		iso_recording_warn(r,
-		                   "%s: %" PRId64 " of %" PRId64 " detectors have no orientation; all are "
-		                   "taken to face the centre",
-		                   r->path, t->n - sum->turned, t->n);
-	free(t->normal);
-	t->normal = NULL;
+	if (sum->turned < t->n) {
+		free(t->normal);
+		t->normal = NULL;
+	}
 }
 
 static int read_detectors(iso_recording *r, const struct iso_h5 *h)
@@ -381,20 +347,21 @@ static int read_all(iso_recording *r, const struct iso_h5 *h)
 	    (st = read_sampling(r, h)) || (st = read_speed(r, h)) || (st = warn_of_gain(r, h)) ||
 	    (st = read_field(r, h)))
 		return st;
-	if (named > 0 && named != i->wavelengths)
-		iso_recording_warn(r,
-		                   "%s: %" PRId64 " wavelengths are named, the traces are of %" PRId64
-		                   "; the names are not used",
-		                   r->path, named, i->wavelengths);
 	if (named != i->wavelengths) {
+		if (named > 0)
+			iso_recording_warn(r,
+			                   "%" PRId64 " wavelengths are named, the traces are of %" PRId64
+			                   "; the names are not used",
+			                   named, i->wavelengths);
 		free(i->wavelength_nm);
 		i->wavelength_nm = NULL;
 	}
 	return read_detectors(r, h);
 }
 
-int iso_ipasc_open_here(iso_recording *r)
+int iso_ipasc_open_here(void *recording)
 {
+	iso_recording *r = recording;
 	struct iso_h5 h;
 	int st = iso_h5_open(&h, r->path);
 
@@ -403,66 +370,50 @@ int iso_ipasc_open_here(iso_recording *r)
 	return st;
 }
 
-static int open_there(void *arg)
-{
-	return iso_ipasc_open_here(arg);
-}
-
 /* The arrays that a recording may have, and their sizes. */
 enum { N_ARRAYS = 4 };
 
-static void list_arrays(double ***v, int64_t *n, struct iso_recording_info *i)
-{
-	double **const all[N_ARRAYS] = { &i->t.pos, &i->t.normal, &i->t.aperture, &i->wavelength_nm };
-	const int64_t size[N_ARRAYS] = { 3 * i->t.n, 3 * i->t.n, 2 * i->t.n, i->wavelengths };
-
-	memcpy(v, all, sizeof all);
-	memcpy(n, size, sizeof size);
-}
-
-static bool send_recording(const void *arg, int fd)
-{
-	iso_recording r = *(const iso_recording *)arg;
+struct arrays {
 	double **v[N_ARRAYS];
-	int64_t n[N_ARRAYS];
-	bool good = iso_apart_send(fd, &r, sizeof r);
+	int64_t bytes[N_ARRAYS];
+};
 
-	list_arrays(v, n, &r.info);
-	for (int k = 0; k < N_ARRAYS && good; k++)
-		if (*v[k]) good = iso_apart_send(fd, *v[k], n[k] * (int64_t)sizeof **v[k]);
-	return good;
+static struct arrays arrays_of(struct iso_recording_info *i)
+{
+	const int64_t one = sizeof(double);
+
+	return (struct arrays){ { &i->t.pos, &i->t.normal, &i->t.aperture, &i->wavelength_nm },
+		                { 3 * one * i->t.n, 3 * one * i->t.n, 2 * one * i->t.n,
+		                  one * i->wavelengths } };
 }
 
 /* Pointers from over there say which arrays follow, and nothing more. */
-static int take_recording(void *arg, int fd)
+static int pass_recording(void *arg, struct iso_pipe p)
 {
-	iso_recording *r = arg, sent;
-	double **v[N_ARRAYS];
-	int64_t n[N_ARRAYS];
+	iso_recording *r = arg, sent = *r;
+	bool follows[N_ARRAYS];
 
-	if (!iso_apart_take(fd, &sent, sizeof sent))
-		return iso_fail(ISO_EINPUT, "%s: a damaged file", r->path);
+	if (!iso_apart_pass(p, &sent, sizeof sent)) return iso_refuse(r->path, "a damaged file");
 	r->info = sent.info;
 	memcpy(r->axis, sent.axis, sizeof r->axis);
-	list_arrays(v, n, &sent.info);
-	r->info.t.pos = r->info.t.normal = r->info.t.aperture = r->info.wavelength_nm = NULL;
-	for (int k = 0; k < N_ARRAYS; k++) {
-		double **here[N_ARRAYS];
-		int64_t same[N_ARRAYS];
+	struct arrays a = arrays_of(&r->info);
 
-		list_arrays(here, same, &r->info);
-		if (!*v[k]) continue;
-		*here[k] = size_alloc(n[k], sizeof **here[k]);
-		if (!*here[k]) return iso_fail_memory(r->path, n[k] * (int64_t)sizeof **here[k]);
-		if (!iso_apart_take(fd, *here[k], n[k] * (int64_t)sizeof **here[k]))
-			return iso_fail(ISO_EINPUT, "%s: a damaged file", r->path);
+	for (int k = 0; k < N_ARRAYS; k++) {
+		follows[k] = *a.v[k];
+		if (!p.sends) *a.v[k] = NULL;
+	}
+	for (int k = 0; k < N_ARRAYS; k++) {
+		if (!follows[k]) continue;
+		if (!p.sends && !(*a.v[k] = size_alloc(a.bytes[k], 1)))
+			return iso_fail_memory(r->path, a.bytes[k]);
+		if (!iso_apart_pass(p, *a.v[k], a.bytes[k])) return iso_refuse(r->path, "a damaged file");
 	}
 	return ISO_OK;
 }
 
 int iso_ipasc_open(iso_recording *r)
 {
-	struct iso_apart a = { open_there, send_recording, take_recording, r, 0 };
+	struct iso_apart a = { iso_ipasc_open_here, pass_recording, r, 0 };
 	int64_t bytes;
 	int fd, st = iso_regular_open(&fd, &bytes, r->path);
 
@@ -487,12 +438,8 @@ static int read_traces(iso_real *y, const iso_recording *r, const struct iso_h5 
 	int st = find_traces(&s, h);
 
 	if (!st && (s.dim[0] != t->n || s.dim[1] != samples))
-		st = iso_fail(ISO_EINPUT, "%s: has changed since it was opened", r->path);
-	if (!st) st = check_chunks(r, h, &s);
-	if (st) {
-		iso_h5_release(&s);
-		return st;
-	}
+		st = iso_refuse(r->path, "has changed since it was opened");
+	if (st || (st = check_chunks(r, h, &s))) goto done;
 	first[0] = (hsize_t)p->first;
 	n[0] = (hsize_t)p->n;
 	n[1] = (hsize_t)samples;
@@ -505,6 +452,7 @@ static int read_traces(iso_real *y, const iso_recording *r, const struct iso_h5 
 		st = iso_h5_fail(h, ISO_EINPUT, "the traces can't be read: a damaged file");
 	if (space >= 0) H5Sclose(space);
 	if (memory >= 0) H5Sclose(memory);
+done:
 	iso_h5_release(&s);
 	return st;
 }
@@ -524,12 +472,8 @@ struct traces {
 	const iso_recording *r;
 	const struct iso_traces_part *p;
 	iso_real *y;
+	int64_t bytes;
 };
-
-static int64_t part_bytes(const struct traces *t)
-{
-	return t->p->n * iso_recording_stored(t->r) * (int64_t)sizeof *t->y;
-}
 
 static int read_there(void *arg)
 {
@@ -538,28 +482,19 @@ static int read_there(void *arg)
 	return iso_ipasc_read_here(t->y, t->r, t->p);
 }
 
-static bool send_traces(const void *arg, int fd)
+static int pass_traces(void *arg, struct iso_pipe p)
 {
 	const struct traces *t = arg;
 
-	return iso_apart_send(fd, t->y, part_bytes(t));
-}
-
-static int take_traces(void *arg, int fd)
-{
-	const struct traces *t = arg;
-
-	return iso_apart_take(fd, t->y, part_bytes(t))
-	               ? ISO_OK
-	               : iso_fail(ISO_EINPUT, "%s: a damaged file", t->r->path);
+	return iso_apart_pass(p, t->y, t->bytes) ? ISO_OK : iso_refuse(t->r->path, "a damaged file");
 }
 
 int iso_ipasc_read(iso_real *y, const iso_recording *r, const struct iso_traces_part *p)
 {
-	struct traces t = { r, p, y };
+	struct traces t = { r, p, y, p->n * iso_recording_stored(r) * (int64_t)sizeof *y };
 	int64_t bytes = frame_bytes(r);
 	/* a chunk of twice the frame, as it is unpacked, and as it was before */
-	struct iso_apart a = { read_there, send_traces, take_traces, &t, 6 * bytes };
+	struct iso_apart a = { read_there, pass_traces, &t, 6 * bytes };
 
 	return iso_apart(r->path, &a, bytes * r->info.wavelengths * r->info.frames);
 }

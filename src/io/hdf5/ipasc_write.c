@@ -1,25 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* IPASC time series: four axes, every field that the standard demands, detectors by ten digits. */
-#include "apart.h"
 #include "h5.h"
-#include "ipasc.h"
 #include "core/size.h"
 #include "io/recording.h"
 
 #include <stdio.h>
-#include <string.h>
 #include <xxhash.h>
-
-/* Traces begin at the laser pulse there: a later first sample has so many zeros before it. */
-static int lead_of(int64_t *lead, const struct iso_transducers *t, const char *path)
-{
-	return iso_recording_lead(lead, t)
-	               ? ISO_OK
-	               : iso_fail(ISO_EARG,
-	                          "%s: the first sample is %g steps after the laser pulse; IPASC files "
-	                          "begin at the pulse, so it must be a whole number of at least 0",
-	                          path, t->first_us / t->dt_us);
-}
 
 struct writer {
 	const struct iso_h5 *h;
@@ -123,6 +109,7 @@ static int write_meta(const struct writer *w)
 	const struct iso_recording_info *i = &w->r->info;
 	const struct iso_h5 *h = w->h;
 	int64_t sizes[4] = { i->t.n, w->samples, i->wavelengths, i->frames };
+	double rate = 1e6 / i->t.dt_us, speed = 1e3 * i->t.speed;
 	char uuid[40];
 	int st;
 
@@ -133,15 +120,16 @@ static int write_meta(const struct writer *w)
 	    (st = iso_h5_put_text(h, IPASC_META "data_type", "float")) ||
 	    (st = iso_h5_put_text(h, IPASC_META "dimensionality", "time")) ||
 	    (st = iso_h5_put_integers(h, IPASC_META "sizes", 4, sizes)) ||
-	    (st = iso_h5_put_real(h, IPASC_META "ad_sampling_rate", 1e6 / i->t.dt_us)) ||
+	    (st = iso_h5_put_reals(h, IPASC_META "ad_sampling_rate", -1, &rate)) ||
 	    (st = write_wavelengths(w)))
 		return st;
-	return i->t.speed > 0 ? iso_h5_put_real(h, IPASC_META "speed_of_sound", 1e3 * i->t.speed) : ISO_OK;
+	return speed > 0 ? iso_h5_put_reals(h, IPASC_META "speed_of_sound", -1, &speed) : ISO_OK;
 }
 
 static int write_general(const struct writer *w)
 {
 	const struct iso_h5 *h = w->h;
+	const int64_t none = 0;
 	double field[6];
 	int st;
 
@@ -151,51 +139,49 @@ static int write_general(const struct writer *w)
 	    (st = iso_h5_group(h, IPASC_DEVICE "illuminators")) || (st = iso_h5_group(h, IPASC_DETECTORS)) ||
 	    (st = iso_h5_put_text(h, IPASC_DEVICE "general/unique_identifier", "isotome")) ||
 	    (st = iso_h5_put_reals(h, IPASC_FIELD, 6, field)) ||
-	    (st = iso_h5_put_integer(h, IPASC_DEVICE "general/num_detectors", w->r->info.t.n)))
+	    (st = iso_h5_put_integers(h, IPASC_DEVICE "general/num_detectors", -1, &w->r->info.t.n)))
 		return st;
-	return iso_h5_put_integer(h, IPASC_DEVICE "general/num_illuminators", 0);
+	return iso_h5_put_integers(h, IPASC_DEVICE "general/num_illuminators", -1, &none);
+}
+
+static const char *field_name(char name[120], int64_t q, const char *field)
+{
+	snprintf(name, 120, IPASC_DETECTORS "/%010" PRId64 "%s", q, field);
+	return name;
 }
 
 /* A point is a sphere of no radius. */
 static int write_detector(const struct iso_h5 *h, const struct iso_transducers *t, int64_t q)
 {
-	const double *a = t->aperture ? t->aperture + 2 * q : NULL;
+	const double *a = t->aperture ? t->aperture + 2 * q : NULL, *p = t->pos + 3 * q;
 	bool face = a && a[0] > 0 && a[1] > 0;
-	double pos[3], size[3] = { face ? 1e-3 * a[0] : 0, face ? 1e-3 * a[1] : 0, 0 };
-	char group[80], name[120];
+	double pos[3] = { 1e-3 * p[0], 1e-3 * p[1], 1e-3 * p[2] };
+	double size[3] = { face ? 1e-3 * a[0] : 0, face ? 1e-3 * a[1] : 0, 0 };
+	char s[120];
 	int st;
 
-	for (int k = 0; k < 3; k++) pos[k] = 1e-3 * t->pos[3 * q + k];
-	snprintf(group, sizeof group, IPASC_DETECTORS "/%010" PRId64, q);
-	if ((st = iso_h5_group(h, group))) return st;
-	snprintf(name, sizeof name, "%s/detector_position", group);
-	if ((st = iso_h5_put_reals(h, name, 3, pos))) return st;
-	snprintf(name, sizeof name, "%s/detector_orientation", group);
-	if ((st = iso_h5_put_reals(h, name, 3, t->normal + 3 * q))) return st;
-	snprintf(name, sizeof name, "%s/detector_geometry_type", group);
-	if ((st = iso_h5_put_text(h, name, face ? "CUBOID" : "SPHERE"))) return st;
-	snprintf(name, sizeof name, "%s/detector_geometry", group);
-	return face ? iso_h5_put_reals(h, name, 3, size) : iso_h5_put_real(h, name, 0);
+	if ((st = iso_h5_group(h, field_name(s, q, ""))) ||
+	    (st = iso_h5_put_reals(h, field_name(s, q, "/detector_position"), 3, pos)) ||
+	    (st = iso_h5_put_reals(h, field_name(s, q, "/detector_orientation"), 3, t->normal + 3 * q)) ||
+	    (st = iso_h5_put_text(h, field_name(s, q, "/detector_geometry_type"),
+	                          face ? "CUBOID" : "SPHERE")))
+		return st;
+	return iso_h5_put_reals(h, field_name(s, q, "/detector_geometry"), face ? 3 : -1, size);
 }
 
 /* ---- the file ---- */
 
-static int write_all(struct writer *w)
-{
-	const struct iso_transducers *t = &w->r->info.t;
-	int st;
-
-	if ((st = write_traces(w)) || (st = write_meta(w)) || (st = write_general(w))) return st;
-	for (int64_t q = 0; q < t->n && !st; q++) st = write_detector(w->h, t, q);
-	return st;
-}
-
 static int make_room(struct writer *w, const char *path)
 {
 	const struct iso_transducers *t = &w->r->info.t;
-	int st = lead_of(&w->lead, t, path);
 
-	if (st) return st;
+	/* traces begin at the laser pulse there: a later first sample has so many zeros before it */
+	if (!iso_recording_lead(&w->lead, t))
+		return iso_fail(
+			ISO_EARG,
+			"%s: the first sample is %g steps after the laser pulse; IPASC files begin at the "
+			"pulse, so it must be a whole number of at least 0",
+			path, t->first_us / t->dt_us);
 	w->samples = w->lead + t->samples;
 	w->plane = size_alloc(t->n, w->samples * (int64_t)sizeof *w->plane);
 	w->y = size_alloc(t->n, t->samples * (int64_t)sizeof *w->y);
@@ -214,12 +200,15 @@ struct task {
 
 static int write_there(void *arg)
 {
-	struct task *t = arg;
+	const struct task *task = arg;
+	struct writer *w = task->w;
 	struct iso_h5 h;
 	int st, closed;
 
-	t->w->h = &h;
-	if (!(st = iso_h5_create(&h, t->temp, t->path))) st = write_all(t->w);
+	w->h = &h;
+	if (!(st = iso_h5_create(&h, task->temp, task->path)) && !(st = write_traces(w)) &&
+	    !(st = write_meta(w)) && !(st = write_general(w)))
+		for (int64_t q = 0; q < w->r->info.t.n && !st; q++) st = write_detector(&h, &w->r->info.t, q);
 	closed = iso_h5_close(&h);
 	return st ? st : closed;
 }
@@ -229,8 +218,7 @@ int iso_ipasc_write(const char *temp, const char *path, const iso_recording *r)
 	struct writer w = { .r = r };
 	int st = make_room(&w, path);
 	int64_t plane = st ? 0 : r->info.t.n * w.samples * (int64_t)sizeof *w.plane;
-	struct task task = { temp, path, &w };
-	struct iso_apart a = { .work = write_there, .arg = &task };
+	struct iso_apart a = { .work = write_there, .arg = &(struct task){ temp, path, &w } };
 
 	if (!st) st = iso_apart(path, &a, plane * r->info.wavelengths * r->info.frames);
 	free(w.plane);

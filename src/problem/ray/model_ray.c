@@ -4,7 +4,7 @@
 
 #include "text/conf.h"
 #include "problem/inputs.h"
-#include "io/format.h"
+#include "io/kinds.h"
 
 #include <limits.h>
 #include <math.h>
@@ -19,9 +19,10 @@ static const char *const projectors[] = { "slice", "joseph", NULL }; /* as enum 
 static void params(struct opt *table, void *self)
 {
 	struct ray *ray = self;
+	char files[ISO_KIND_LIST];
 	const struct opt own[] = {
 		{ 0, "events", .text = &ray->events, .file = OPT_READS, .value = "FILE",
-		  .help = "list-mode events, or a histogram of lines with counts (" EVENTS_FILES ")" },
+		  .help = ray->events_help },
 		{ 0, "data", .text = &ray->events, .file = OPT_READS, .value = "FILE", .transient = true,
 		  .help = "the same as 'events'" },
 		{ 0, "scanner", .text = &ray->scanner, .file = OPT_READS, .value = "FILE",
@@ -79,6 +80,9 @@ static void params(struct opt *table, void *self)
 		             .tof_truncate = 3,
 		             .sens_seed = 1,
 		             .read.size = sizeof ray->read };
+	iso_kind_events(files);
+	snprintf(ray->events_help, sizeof ray->events_help,
+	         "list-mode events, or a histogram of lines with counts (%s)", files);
 	memcpy(table, own, sizeof own);
 }
 

@@ -22,6 +22,7 @@ struct ray {
 	double tof_fwhm_ps, tof_bin_ps, tof_truncate, share, duration_s, coincidence_ns;
 	bool precorrected;
 	struct iso_events_options read; /* how to read events */
+	char events_help[400];          /* of the parameter, with the formats that there are */
 	/* what they name */
 	struct iso_grid grid;
 	struct iso_events e;                /* the file, or, where it is streamed or the run is dry, a

@@ -2,7 +2,7 @@
 /* Model strip as a problem: events of two strips (Bialas 2015), operator, sensitivity. */
 #include "model_strip.h"
 
-#include "io/strip_events.h"
+#include "io/kinds.h"
 
 #include <math.h>
 #include <stdio.h>
