@@ -3,12 +3,10 @@
    topmost first; blank lines, and what follows a #, do not count. */
 #include "base/number.h"
 #include "file/regular.h"
+#include "core/size.h"
 #include "core/status.h"
 #include "shapes.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { TEXT_MOST = 1 << 20, SHAPES_MOST = 4096, WORDS = 7 };
@@ -16,45 +14,37 @@ enum { TEXT_MOST = 1 << 20, SHAPES_MOST = 4096, WORDS = 7 };
 #define BLANKS " \t\r"
 
 /* Place, lengths and density within those of a file of shapes. */
-static int check_row(const double v[6], const char *path, int line)
-{
-	static const struct {
-		const char *name;
-		double min, max;
-	} column[6] = {
-		{ "x", -1e5, 1e5 }, { "y", -1e5, 1e5 },   { "a", 1e-6, 1e5 },
-		{ "b", 1e-6, 1e5 }, { "phi", -360, 360 }, { "rho", 0, 1e12 },
-	};
-
-	for (int i = 0; i < 6; i++)
-		if (!(v[i] >= column[i].min && v[i] <= column[i].max))
-			return iso_fail(ISO_EINPUT, "%s:%d: %s is %g, must be in [%g, %g]", path, line,
-			                column[i].name, v[i], column[i].min, column[i].max);
-	return ISO_OK;
-}
+static const struct {
+	const char *name;
+	double min, max;
+} column[WORDS - 1] = {
+	{ "x", -1e5, 1e5 }, { "y", -1e5, 1e5 },   { "a", 1e-6, 1e5 },
+	{ "b", 1e-6, 1e5 }, { "phi", -360, 360 }, { "rho", 0, 1e12 },
+};
 
 /* Seven words: "ellipse" and six numbers. */
-static int split_row(double v[6], char *text, const char *path, int line)
+static int split_row(double v[WORDS - 1], char *text, const char *path, int line)
 {
-	char *word[WORDS], *rest = text, *w;
+	char *word[WORDS + 1], *rest = text;
 	int n = 0;
 
-	while ((w = strtok_r(n ? NULL : text, BLANKS, &rest))) {
-		if (n < WORDS) word[n] = w;
-		n++;
-	}
+	for (char *w; n <= WORDS && (w = strtok_r(n ? NULL : text, BLANKS, &rest));) word[n++] = w;
 	if (n != WORDS || strcmp(word[0], "ellipse") != 0)
 		return iso_fail(ISO_EINPUT, "%s:%d: expected: ellipse x y a b phi rho", path, line);
-	for (int i = 0; i < 6; i++)
+	for (int i = 0; i < WORDS - 1; i++) {
 		if (!iso_number(&v[i], word[i + 1], strlen(word[i + 1])))
 			return iso_fail(ISO_EINPUT, "%s:%d: '%.30s' is not a number", path, line,
 			                word[i + 1]);
-	return check_row(v, path, line);
+		if (!(v[i] >= column[i].min && v[i] <= column[i].max))
+			return iso_fail(ISO_EINPUT, "%s:%d: %s is %g, must be in [%g, %g]", path, line,
+			                column[i].name, v[i], column[i].min, column[i].max);
+	}
+	return ISO_OK;
 }
 
 static int add_row(struct iso_phantom *p, char *text, const char *path, int line)
 {
-	double v[6];
+	double v[WORDS - 1];
 	int st;
 
 	text[strcspn(text, "#")] = '\0';
@@ -63,9 +53,10 @@ static int add_row(struct iso_phantom *p, char *text, const char *path, int line
 	if (p->n == SHAPES_MOST)
 		return iso_fail(ISO_EINPUT, "%s:%d: more than %d ellipses", path, line, SHAPES_MOST);
 
-	const struct iso_shape s = iso_shape_ellipse(v[0], v[1], v[2], v[3], v[4], v[5]);
+	const struct iso_shape s = iso_shape_ellipse(v);
 
-	return iso_shapes_add(p, &s);
+	iso_shapes_add(p, &s);
+	return p->status;
 }
 
 /* Later shapes of a phantom lie on top; here it is the earlier ones. */
@@ -83,16 +74,13 @@ static int add_rows(struct iso_phantom *p, char *text, const char *path)
 {
 	int line = 0, st = ISO_OK;
 
-	for (char *next = text; next && !st;) {
-		text = strsep(&next, "\n");
-		st = add_row(p, text, path, ++line);
-	}
+	while (text && !st) st = add_row(p, strsep(&text, "\n"), path, ++line);
 	if (!st && p->n == 0) st = iso_fail(ISO_EINPUT, "%s: no line: ellipse x y a b phi rho", path);
 	turn_over(p);
 	return st;
 }
 
-/* The whole file as one string; free it. */
+/* The whole file as one string; free it, in any case. */
 static int read_text(char **text, const char *path)
 {
 	int64_t size = 0;
@@ -100,19 +88,14 @@ static int read_text(char **text, const char *path)
 	int st = iso_regular_fopen(&f, &size, path);
 
 	if (st) return st;
-	*text = calloc(1, TEXT_MOST + 2);
-	if (!*text) {
-		st = iso_fail_memory(path, TEXT_MOST);
-	} else {
-		size_t n = fread(*text, 1, TEXT_MOST + 1, f);
-
-		if (ferror(f))
-			st = iso_fail(ISO_EIO, "%s: can't read", path);
-		else if (n > TEXT_MOST)
-			st = iso_fail(ISO_EINPUT, "%s: more than %d bytes", path, TEXT_MOST);
-		else if (memchr(*text, '\0', n))
-			st = iso_fail(ISO_EINPUT, "%s: not text: it has a byte 0", path);
-	}
+	if (size > TEXT_MOST)
+		st = iso_fail(ISO_EINPUT, "%s: more than %d bytes", path, TEXT_MOST);
+	else if (!(*text = size_alloc(size + 1, 1)))
+		st = iso_fail_memory(path, size);
+	else if (fread(*text, 1, (size_t)size, f) != (size_t)size)
+		st = iso_fail(ISO_EIO, "%s: can't be read, or was cut short meanwhile", path);
+	else if (memchr(*text, '\0', (size_t)size))
+		st = iso_fail(ISO_EINPUT, "%s: not text: it has a byte 0", path);
 	fclose(f);
 	return st;
 }
@@ -124,6 +107,6 @@ int iso_ellipses_read(struct iso_phantom *p, const char *path)
 
 	if (!st) st = add_rows(p, text, path);
 	free(text);
-	if (!st) iso_shapes_default_grid(p);
+	if (!st) iso_shapes_grid(p, 0);
 	return st;
 }

@@ -7,7 +7,7 @@
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 
-/* Of phantom.c, `spheres`. NEMA puts the 12 discs 15 mm from spheres and edge; in this ellipse
+/* Of the phantom `spheres`. NEMA puts the 12 discs 15 mm from spheres and edge; in this ellipse
    there is no room for that: here it is 11 mm, and no two of 37 mm overlap. */
 static void built_in(struct iso_nema *q)
 {
@@ -30,29 +30,21 @@ static void built_in(struct iso_nema *q)
 	for (int i = 0; i < COUNT(diameter); i++) {
 		double t = i * M_PI / 3;
 
-		q->sphere[i] = (struct iso_nema_sphere){
-			{ 57.2 * cos(t), 57.2 * sin(t), 0 },
-			diameter[i],
-			4,
-		};
+		q->sphere[i] =
+			(struct iso_nema_sphere){ { 57.2 * cos(t), 57.2 * sin(t), 0 }, diameter[i], 4 };
 	}
 }
 
-#define PLACE(dst, count)                                            \
-	{                                                            \
-		"centre_mm", CONF_REALS, dst, count, -1e5, 1e5, true \
-	}
-#define DIAMETER(dst)                                             \
-	{                                                         \
-		"diameter_mm", CONF_REAL, dst, 1, 1e-6, 1e5, true \
-	}
+/* The inside of a struct conf_key. */
+#define PLACE(dst, count) "centre_mm", CONF_REALS, dst, count, -1e5, 1e5, true
+#define DIAMETER(dst) "diameter_mm", CONF_REAL, dst, 1, 1e-6, 1e5, true
 
 static int read_sphere(struct iso_nema *q, const struct conf_node *n)
 {
 	struct iso_nema_sphere *s = &q->sphere[q->n_spheres++];
 	const struct conf_key keys[] = {
-		PLACE(s->centre, 3),
-		DIAMETER(&s->diameter),
+		{ PLACE(s->centre, 3) },
+		{ DIAMETER(&s->diameter) },
 		{ "ratio", CONF_REAL, &s->ratio, 1, 0, 1e6, true },
 		{ .name = NULL },
 	};
@@ -65,20 +57,16 @@ static int read_sphere(struct iso_nema *q, const struct conf_node *n)
 
 static int read_background(struct iso_nema *q, const struct conf_node *n)
 {
-	const struct conf_key keys[] = {
-		PLACE(q->background[q->n_background], 2),
-		{ .name = NULL },
-	};
+	double *centre = q->background[q->n_background++];
 
-	q->n_background++;
-	return iso_conf_keys(n, keys);
+	return iso_conf_keys(n, (const struct conf_key[]){ { PLACE(centre, 2) }, { .name = NULL } });
 }
 
 static int read_lung(struct iso_nema *q, const struct conf_node *n)
 {
 	const struct conf_key keys[] = {
-		PLACE(q->lung, 2),
-		DIAMETER(&q->lung_diameter),
+		{ PLACE(q->lung, 2) },
+		{ DIAMETER(&q->lung_diameter) },
 		{ .name = NULL },
 	};
 
@@ -102,37 +90,24 @@ static int read_list(struct iso_nema *q, const struct conf_node *list, const cha
 	return st;
 }
 
-static int read_slices(struct iso_nema *q, const struct conf_node *root, const struct conf_node *list)
-{
-	struct conf_key keys[] = {
-		{ "slices_mm", CONF_REALS, q->slice, 0, -1e5, 1e5, true },
-		{ "spheres", CONF_NODE, NULL, 1, 0, 0, false },
-		{ "background", CONF_NODE, NULL, 1, 0, 0, false },
-		{ "lung", CONF_NODE, NULL, 1, 0, 0, false },
-		{ .name = NULL },
-	};
-	int st = check_list(list, "slices_mm", COUNT(q->slice));
-
-	keys[0].count = q->n_slices = list->n_child;
-	return st ? st : iso_conf_keys(root, keys);
-}
-
 static int read_all(struct iso_nema *q, const struct conf_node *root)
 {
-	const struct conf_node *spheres = NULL, *background = NULL, *slices = NULL, *lung = NULL;
+	const struct conf_node *spheres = NULL, *background = NULL, *lung = NULL;
+	const struct conf_node *slices = iso_conf_find(root, "slices_mm");
+	int n_slices = slices ? slices->n_child : 0;
 	const struct conf_key keys[] = {
 		{ "spheres", CONF_NODE, &spheres, 1, 0, 0, true },
 		{ "background", CONF_NODE, &background, 1, 0, 0, true },
-		{ "slices_mm", CONF_NODE, &slices, 1, 0, 0, true },
+		{ "slices_mm", CONF_REALS, q->slice, n_slices, -1e5, 1e5, true },
 		{ "lung", CONF_NODE, &lung, 1, 0, 0, false },
 		{ .name = NULL },
 	};
-	int st;
+	int st = slices ? check_list(slices, "slices_mm", COUNT(q->slice)) : ISO_OK;
 
-	if ((st = iso_conf_keys(root, keys)) ||
+	q->n_slices = n_slices;
+	if (st || (st = iso_conf_keys(root, keys)) ||
 	    (st = read_list(q, spheres, "spheres", COUNT(q->sphere), read_sphere)) ||
-	    (st = read_list(q, background, "background", COUNT(q->background), read_background)) ||
-	    (st = read_slices(q, root, slices)))
+	    (st = read_list(q, background, "background", COUNT(q->background), read_background)))
 		return st;
 	return lung ? read_lung(q, lung) : ISO_OK;
 }
