@@ -22,19 +22,16 @@ static double value(const struct iso_array *x, const int64_t i[3])
 static int find_range(int64_t first[3], int64_t last[3], const struct iso_grid *g, const struct iso_fwhm *p,
                       double parts)
 {
-	char extent[200];
-
 	for (int a = 0; a < 3; a++) {
 		double window = p->window > 0 ? p->window : DEFAULT_WINDOW * g->voxel[a];
 		double half = fmax(window / parts, g->voxel[a] / 2);
 
 		iso_measure_range(&first[a], &last[a], g, a, p->at[a] - half, p->at[a] + half);
-		if (first[a] > last[a]) {
-			iso_measure_extent(extent, sizeof extent, g);
-			return iso_fail(ISO_EINPUT,
-			                "fwhm: no voxel lies within %g mm of %c = %g; the image reaches %s",
-			                half, "xyz"[a], p -> at[a], extent);
-		}
+		if (first[a] > last[a])
+			return iso_fail(
+				ISO_EINPUT,
+				"fwhm: no voxel lies within %g mm of %c = %g; the image reaches %s mm", half,
+				"xyz"[a], p -> at[a], iso_measure_extent(g).text);
 	}
 	return ISO_OK;
 }

@@ -32,27 +32,21 @@ static double cover(const struct iso_grid *g, const struct disc *d, int64_t ix, 
 static int fits(const struct iso_grid *g, const struct disc *d)
 {
 	double r = d->radius;
-	char extent[200];
 
 	if (iso_measure_inside(g, 0, d->x - r) && iso_measure_inside(g, 0, d->x + r) &&
 	    iso_measure_inside(g, 1, d->y - r) && iso_measure_inside(g, 1, d->y + r))
 		return ISO_OK;
-	iso_measure_extent(extent, sizeof extent, g);
 	return iso_fail(ISO_EINPUT,
-	                "nema: the disc of radius %g mm at (%g, %g) leaves the image, which reaches %s",
-	                d->radius, d->x, d->y, extent);
+	                "nema: the disc of radius %g mm at (%g, %g) leaves the image, which reaches %s mm", r,
+	                d->x, d->y, iso_measure_extent(g).text);
 }
 
 static int find_slice(int64_t *iz, const struct iso_grid *g, double z)
 {
-	char extent[200];
-
-	if (!iso_measure_inside(g, 2, z)) {
-		iso_measure_extent(extent, sizeof extent, g);
+	if (!iso_measure_inside(g, 2, z))
 		return iso_fail(ISO_EINPUT,
-		                "nema: the slice at z = %g mm is outside the image, which reaches %s", z,
-		                extent);
-	}
+		                "nema: the slice at z = %g mm is outside the image, which reaches %s mm", z,
+		                iso_measure_extent(g).text);
 	*iz = (int64_t)fmin(fmax(floor(iso_measure_index(g, 2, z) + .5), 0), (double)(g->n[2] - 1));
 	return ISO_OK;
 }
@@ -61,14 +55,14 @@ static int find_slice(int64_t *iz, const struct iso_grid *g, double z)
 static int disc_mean(double *mean, const struct iso_array *x, const struct disc *d, double z)
 {
 	const struct iso_grid *g = &x->grid;
-	const double margin[2] = { d->radius + g->voxel[0], d->radius + g->voxel[1] };
+	const double margin_x = d->radius + g->voxel[0], margin_y = d->radius + g->voxel[1];
 	int64_t ix0, ix1, iy0, iy1, iz = 0;
 	double sum = 0, weight = 0;
 	int st;
 
 	if ((st = fits(g, d)) || (st = find_slice(&iz, g, z))) return st;
-	iso_measure_range(&ix0, &ix1, g, 0, d->x - margin[0], d->x + margin[0]);
-	iso_measure_range(&iy0, &iy1, g, 1, d->y - margin[1], d->y + margin[1]);
+	iso_measure_range(&ix0, &ix1, g, 0, d->x - margin_x, d->x + margin_x);
+	iso_measure_range(&iy0, &iy1, g, 1, d->y - margin_y, d->y + margin_y);
 	for (int64_t iy = iy0; iy <= iy1; iy++)
 		for (int64_t ix = ix0; ix <= ix1; ix++) {
 			double w = cover(g, d, ix, iy);
@@ -136,8 +130,7 @@ static double largest_diameter(const struct iso_nema *q)
 {
 	double d = 0;
 
-	for (int i = 0; i < q->n_spheres; i++)
-		if (q->sphere[i].diameter > d) d = q->sphere[i].diameter;
+	for (int i = 0; i < q->n_spheres; i++) d = fmax(d, q->sphere[i].diameter);
 	return d;
 }
 

@@ -51,14 +51,14 @@ bool iso_measure_inside(const struct iso_grid *g, int axis, double place)
 	return i >= -.5 - MEASURE_TOLERANCE && i <= (double)g->n[axis] - .5 + MEASURE_TOLERANCE;
 }
 
-void iso_measure_extent(char *text, size_t size, const struct iso_grid *g)
+struct iso_extent iso_measure_extent(const struct iso_grid *g)
 {
-	double low[3], high[3];
+	const double *c = g->centre;
+	struct iso_extent e;
+	double half[3];
 
-	for (int a = 0; a < 3; a++) {
-		low[a] = g->centre[a] - (double)g->n[a] * g->voxel[a] / 2;
-		high[a] = g->centre[a] + (double)g->n[a] * g->voxel[a] / 2;
-	}
-	iso_snprintf(text, size, "x %g to %g, y %g to %g, z %g to %g mm", low[0], high[0], low[1], high[1],
-	             low[2], high[2]);
+	for (int a = 0; a < 3; a++) half[a] = (double)g->n[a] * g->voxel[a] / 2;
+	iso_snprintf(e.text, sizeof e.text, "x %g to %g, y %g to %g, z %g to %g", c[0] - half[0],
+	             c[0] + half[0], c[1] - half[1], c[1] + half[1], c[2] - half[2], c[2] + half[2]);
+	return e;
 }

@@ -10,7 +10,7 @@
 /* ISO_EARG, with `who`, unless x has three axes and a grid that fits them. */
 int iso_measure_check(const struct iso_array *x, const char *who);
 
-/* A place in voxels from the centre of the first: voxel i is [i - 1/2, i + 1/2]. */
+/* A place along an axis, in voxels from the centre of the first: voxel i is [i - 1/2, i + 1/2]. */
 double iso_measure_index(const struct iso_grid *g, int axis, double place);
 
 /* Centre of voxel i. */
@@ -20,10 +20,13 @@ double iso_measure_place(const struct iso_grid *g, int axis, int64_t i);
 void iso_measure_range(int64_t *first, int64_t *last, const struct iso_grid *g, int axis, double low,
                        double high);
 
-/* Whether the image reaches so far along an axis. */
+/* Whether a place along an axis lies in a voxel of the image. */
 bool iso_measure_inside(const struct iso_grid *g, int axis, double place);
 
-/* "x -50 to 50, y ..., z ... mm" */
-void iso_measure_extent(char *text, size_t size, const struct iso_grid *g);
+/* "x -50 to 50, y ..., z ..." */
+struct iso_extent {
+	char text[200];
+};
+struct iso_extent iso_measure_extent(const struct iso_grid *g);
 
 #endif

@@ -86,12 +86,9 @@ static double disc_mean(const struct iso_array *x, const double p[3], const doub
 
 static int check_end(const struct iso_grid *g, const double p[3], const char *name)
 {
-	char extent[200];
-
 	if (inside(g, p)) return ISO_OK;
-	iso_measure_extent(extent, sizeof extent, g);
-	return iso_fail(ISO_EINPUT, "profile: its %s (%g, %g, %g) is outside the image, which reaches %s",
-	                name, p[0], p[1], p[2], extent);
+	return iso_fail(ISO_EINPUT, "profile: its %s (%g, %g, %g) is outside the image, which reaches %s mm",
+	                name, p[0], p[1], p[2], iso_measure_extent(g).text);
 }
 
 static int check(const struct iso_grid *g, const struct iso_profile *p)

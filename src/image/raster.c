@@ -3,6 +3,7 @@
 #include "core/box.h"
 #include "core/ctx.h"
 #include "core/size.h"
+#include "places.h"
 #include "shapes.h"
 
 #include <math.h>
@@ -23,11 +24,6 @@ struct pile {
 	int n;
 	const struct iso_shape **shape;
 };
-
-static double voxel_mid(const struct iso_grid *g, int a, int64_t i)
-{
-	return g->centre[a] + ((double)i - (double)(g->n[a] - 1) / 2) * g->voxel[a];
-}
 
 /* Only the volumes of `all` that reach into `b`. */
 static void thin_out(struct pile *few, const struct pile *all, const struct shape_box *b)
@@ -90,15 +86,15 @@ static void raster_slice(iso_real *image, const struct raster *r, const struct p
 		wide.mid[a] = g->centre[a];
 		wide.half[a] = (double)g->n[a] * g->voxel[a] / 2;
 	}
-	b.mid[2] = wide.mid[2] = voxel_mid(g, 2, z);
+	b.mid[2] = wide.mid[2] = iso_measure_place(g, 2, z);
 	wide.half[2] = b.half[2];
 	thin_out(slice, all, &wide);
 	wide.half[1] = b.half[1];
 	for (int64_t y = 0; y < g->n[1]; y++) {
-		b.mid[1] = wide.mid[1] = voxel_mid(g, 1, y);
+		b.mid[1] = wide.mid[1] = iso_measure_place(g, 1, y);
 		thin_out(row, slice, &wide);
 		for (int64_t x = 0; x < g->n[0]; x++) {
-			b.mid[0] = voxel_mid(g, 0, x);
+			b.mid[0] = iso_measure_place(g, 0, x);
 			image[(z * g->n[1] + y) * g->n[0] + x] = (iso_real)voxel_value(r, row, &b);
 		}
 	}

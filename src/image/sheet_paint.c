@@ -6,12 +6,8 @@
 
 #include <math.h>
 
-enum {
-	BASE = 7,
-	CLEAR = 6,
-	TICK = 4
-}; /* pixels at scale 1: from a base line to what is below,
-					   from a voxel to the crosshair, length of a tick */
+/* Pixels at scale 1: from a base line to what is below, from a voxel to the crosshair, along a tick. */
+enum { BASE = 7, CLEAR = 6, TICK = 4 };
 
 /* Dark pages for maps that begin dark, light ones for the others. */
 struct inks {
@@ -147,8 +143,9 @@ static struct iso_box voxel_box(const struct iso_sheet *s, const struct iso_pane
 }
 
 /* Four arms that leave the voxel free. */
-static void paint_cross(const struct brush *brush, const struct iso_panel *panel, const int64_t voxel[3])
+static void paint_cross(const struct brush *brush, const struct iso_panel *panel)
 {
+	const int64_t *voxel = brush->s->info.voxel;
 	int h = iso_plane_axis(panel->axis, false), v = iso_plane_axis(panel->axis, true);
 	struct iso_box b = panel->box, o = voxel_box(brush->s, panel, voxel[h], voxel[v]);
 	int64_t k = brush->k, clear = k * CLEAR;
@@ -164,10 +161,9 @@ static void paint_cross(const struct brush *brush, const struct iso_panel *panel
 	for (int i = 0; i < 4; i++) iso_canvas_tint(brush->pixels, arm[i], brush->ink->cross, .7);
 }
 
-void iso_sheet_cross(struct iso_pixels *pixels, const struct iso_sheet *s, const struct iso_colormap *m,
-                     const int64_t voxel[3])
+void iso_sheet_cross(struct iso_pixels *pixels, const struct iso_sheet *s, const struct iso_colormap *m)
 {
 	const struct brush b = { pixels, s, inks_for(m), s->scale };
 
-	for (int64_t i = 0; i < s->n_panels; i++) paint_cross(&b, &s->panel[i], voxel);
+	for (int64_t i = 0; i < s->n_panels; i++) paint_cross(&b, &s->panel[i]);
 }

@@ -114,13 +114,6 @@ void iso_volume_voxel(int64_t voxel[3], const struct iso_volume *vol, const doub
 	}
 }
 
-double iso_volume_coordinate(const struct iso_volume *vol, int axis, int64_t index)
-{
-	const struct iso_grid *g = &vol->grid;
-
-	return g->centre[axis] + ((double)index - .5 * (double)(g->n[axis] - 1)) * g->voxel[axis];
-}
-
 /* ---- values ---- */
 
 struct iso_range iso_volume_range(const struct iso_volume *vol)

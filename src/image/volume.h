@@ -25,9 +25,6 @@ void iso_volume_max(iso_real *plane, const struct iso_volume *vol, int axis);
 /* The voxel whose half-open box holds a point; outside the grid its index is -1 or n. */
 void iso_volume_voxel(int64_t voxel[3], const struct iso_volume *vol, const double point[3]);
 
-/* Of the centre of a voxel. */
-double iso_volume_coordinate(const struct iso_volume *vol, int axis, int64_t index);
-
 struct iso_range {
 	double min, max; /* of the finite values; both 0 if there are none */
 	int64_t not_finite;

@@ -31,9 +31,9 @@ static struct iso_array frame(const struct iso_volume *vol)
 /* Along x through the middle of the slices shown, from the first voxel to the last. */
 static void default_line(struct iso_profile *p, const struct iso_report_image *m)
 {
-	for (int a = 0; a < 3; a++) p->from[a] = p->to[a] = iso_volume_coordinate(&m->volume, a, m->cut[a]);
-	p->from[0] = iso_volume_coordinate(&m->volume, 0, 0);
-	p->to[0] = iso_volume_coordinate(&m->volume, 0, m->volume.grid.n[0] - 1);
+	for (int a = 0; a < 3; a++) p->from[a] = p->to[a] = iso_measure_place(&m->volume.grid, a, m->cut[a]);
+	p->from[0] = iso_measure_place(&m->volume.grid, 0, 0);
+	p->to[0] = iso_measure_place(&m->volume.grid, 0, m->volume.grid.n[0] - 1);
 }
 
 static double distance(const double a[3], const double b[3])

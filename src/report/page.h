@@ -5,6 +5,7 @@
 #define ISO_PAGE_H
 
 #include "report_history.h"
+#include "image/places.h"
 #include "image/volume.h"
 #include "svg.h"
 #include "text.h"

@@ -4,7 +4,7 @@
 #include "test.h"
 
 #include "image/font.h"
-#include "image/picture.h"
+#include "image/sheet.h"
 #include "io/png.h"
 
 #include <float.h>
@@ -42,7 +42,7 @@ static struct shown show(const struct iso_array *a, const struct iso_picture *p)
 	struct shown s = { 0 };
 
 	OK(iso_picture_render(&s.pixels, &s.info, a, p));
-	OK(iso_picture_sheet(&s.sheet, NULL, a, p));
+	OK(iso_picture_sheet(&s.sheet, a, p));
 	assert_int_equal(s.pixels.width, s.sheet.width);
 	assert_int_equal(s.pixels.height, s.sheet.height);
 	assert_int_equal(s.info.panels, s.sheet.n_panels);

@@ -148,7 +148,7 @@ FAULTS = [
     # ---- image ----
     fault("fwhm_crossing", "src/image", "(here - height) / (here - there)", "(height - there) / (here - there)",
           "the crossing is interpolated from the wrong end", "test_measure"),
-    fault("roi_std", "src/image", "sqrt(t.squares / (double)t.n)", "sqrt(t.squares / (double)(t.n - 1))",
+    fault("roi_std", "src/image", "sqrt(squares / (double)s.voxels)", "sqrt(squares / (double)(s.voxels - 1))",
           "the deviation of a region is of the sample", "test_measure cmd_measure"),
     fault("nema_std", "src/image", "sqrt(all.squares / (all.n - 1))", "sqrt(all.squares / all.n)",
           "background variability is not of the sample", "test_measure cmd_measure"),
