@@ -2,7 +2,7 @@
 /* The dual-head experiments' tools: matrix, scans, reconstructions, times. */
 #include "dual.h"
 
-#include "core/poisson.h"
+#include "core/philox.h"
 #include "image/places.h"
 #include "physics/panel_scan.h"
 

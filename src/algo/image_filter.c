@@ -5,7 +5,7 @@
 #include "base/constants.h"
 #include "base/number.h"
 #include "core/size.h"
-#include "core/vec.h"
+#include "core/ctx.h"
 
 #include <math.h>
 #include <omp.h>

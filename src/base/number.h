@@ -9,10 +9,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #ifdef __GNUC__
 #	define ISO_PRINTF(f, a) __attribute__((format(printf, f, a)))
 #else
@@ -33,9 +29,5 @@ int iso_vsnprintf(char *text, size_t size, const char *fmt, va_list ap) ISO_PRIN
    iso_number_locale_back gets what iso_number_locale returned. */
 void *iso_number_locale(void);
 void iso_number_locale_back(void *was);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -3,10 +3,6 @@
 #ifndef ISO_UTF8_H
 #define ISO_UTF8_H
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Bytes of the UTF-8 sequence at s, 0 if it is none: no overlong forms, surrogates, or values past
    U+10FFFF (RFC 3629, section 4). */
 int iso_utf8_length(const char *s);
@@ -17,9 +13,5 @@ int iso_utf8_printable(const char *s);
 
 /* Each byte that is no part of a printable character becomes '?', in place; returns text. */
 char *iso_utf8_clean(char *text);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The context: which device, how many threads, whom to tell, whether to stop. */
 #include "ctx.h"
-#include "memory.h"
 #include "size.h"
-#include "vec.h"
 
 #include <omp.h>
 #include <stdio.h>

@@ -5,9 +5,7 @@
 
 #include "status.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+ISO_BEGIN_C
 
 /* What the core calls in libisotome_cuda.so: its symbol iso_cuda_fn. */
 struct iso_cuda_fn {
@@ -48,6 +46,19 @@ int64_t iso_ctx_host_memory(const iso_ctx *ctx);
 /* What is left of that now: the limit less what the process holds, or what is free. */
 int64_t iso_ctx_host_left(const iso_ctx *ctx);
 
+/* Bytes: that the machine has for new allocations; that the process holds in memory, 0: not known; what of
+   that maps no file, so that the process allocated it; its address space, which RLIMIT_AS counts, 0: not
+   known. */
+int64_t iso_memory_available(void);
+int64_t iso_memory_resident(void);
+int64_t iso_memory_own(void);
+int64_t iso_memory_mapped(void);
+
+extern const struct iso_vec iso_vec_cpu;
+
+/* n values of the storage type on the context's device, zeroed. */
+int iso_vec_alloc(iso_ctx *ctx, iso_real **x, int64_t n);
+
 /* One more owner: the last iso_ctx_free frees. */
 iso_ctx *iso_ctx_keep(iso_ctx *ctx);
 
@@ -60,7 +71,5 @@ static inline bool iso_stopped(const iso_ctx *ctx)
 /* ISO_ECANCEL, with its message, if the caller asked to stop. */
 int iso_ctx_poll(const iso_ctx *ctx);
 
-#ifdef __cplusplus
-}
-#endif
+ISO_END_C
 #endif

@@ -20,16 +20,9 @@
 #endif
 
 /* struct x v = ISO_ZERO; */
-#ifdef __cplusplus
-#	define ISO_ZERO \
-		{        \
-		}
-#else
-#	define ISO_ZERO  \
-		{         \
-			0 \
-		}
-#endif
+#define ISO_ZERO \
+	{        \
+	}
 
 /* Mathematics in the storage type. */
 #ifdef ISO_DOUBLE

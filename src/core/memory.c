@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory of the machine and of this process, from /proc. */
-#include "memory.h"
+#include "ctx.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
 

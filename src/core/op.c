@@ -184,22 +184,23 @@ static int leave(iso_op *op, int st)
 	return st;
 }
 
-int iso_forward(iso_op *op, int sub, iso_real *y, const iso_real *x)
+static int apply(iso_op *op, int sub, int (*fn)(const iso_op *, int, iso_real *, const iso_real *),
+                 iso_real *to, const iso_real *from)
 {
-	if (!op || !y || !x) return iso_fail_null(__func__);
 	int st = enter(op, sub);
 
-	if (!st && !op->fn->forward) return leave(op, iso_fail(ISO_EARG, "%s", op->fn->cannot));
-	return st ? st : leave(op, op->fn->forward(op, sub, y, x));
+	if (st) return st;
+	return leave(op, fn ? fn(op, sub, to, from) : iso_fail(ISO_EARG, "%s", op->fn->cannot));
+}
+
+int iso_forward(iso_op *op, int sub, iso_real *y, const iso_real *x)
+{
+	return op && y && x ? apply(op, sub, op->fn->forward, y, x) : iso_fail_null(__func__);
 }
 
 int iso_adjoint(iso_op *op, int sub, iso_real *x, const iso_real *y)
 {
-	if (!op || !x || !y) return iso_fail_null(__func__);
-	int st = enter(op, sub);
-
-	if (!st && !op->fn->adjoint) return leave(op, iso_fail(ISO_EARG, "%s", op->fn->cannot));
-	return st ? st : leave(op, op->fn->adjoint(op, sub, x, y));
+	return op && x && y ? apply(op, sub, op->fn->adjoint, x, y) : iso_fail_null(__func__);
 }
 
 int iso_em_step(iso_op *op, int sub, iso_real *acc, const iso_real *x, const struct iso_em_data *data,

@@ -5,9 +5,7 @@
 
 #include "room.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+ISO_BEGIN_C
 
 struct iso_op_fn {
 	/* NULL: see `cannot` */
@@ -71,7 +69,5 @@ int iso_op_wake(iso_op *op);
 int iso_em_step_plain(const iso_op *op, int sub, iso_real *acc, const iso_real *x,
                       const struct iso_em_data *d, struct iso_em_stat *s);
 
-#ifdef __cplusplus
-}
-#endif
+ISO_END_C
 #endif

@@ -7,9 +7,7 @@
 
 #include "ctx.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+ISO_BEGIN_C
 
 struct iso_room {
 	iso_ctx *ctx;     /* whose device has arrays of the room; NULL: none has */
@@ -39,9 +37,7 @@ void iso_room_drop(struct iso_room *r, void *array);
 /* All arrays; returns the status. */
 int iso_room_free(struct iso_room *r);
 
-#ifdef __cplusplus
-}
-#endif
+ISO_END_C
 
 /* p = n items: on the host; on the device; the device's copy of n items at `from`, NULL for NULL; the
    device's copy of the room's array p, which leaves the host. */

@@ -24,20 +24,22 @@ static void vec_free(iso_ctx *ctx, void *p)
 	cudaFree(p);
 }
 
+static int move(const char *what, iso_ctx *ctx, void *dst, const void *src, int64_t bytes,
+                cudaMemcpyKind kind)
+{
+	int st = iso_cuda_check(what, cudaMemcpyAsync(dst, src, (size_t)bytes, kind, iso_stream(ctx)));
+
+	return st ? st : iso_cuda_check(what, cudaStreamSynchronize(iso_stream(ctx)));
+}
+
 static int vec_upload(iso_ctx *ctx, void *dst, const void *host, int64_t bytes)
 {
-	int st = iso_cuda_check(
-		"upload", cudaMemcpyAsync(dst, host, (size_t)bytes, cudaMemcpyHostToDevice, iso_stream(ctx)));
-
-	return st ? st : iso_cuda_check("upload", cudaStreamSynchronize(iso_stream(ctx)));
+	return move("upload", ctx, dst, host, bytes, cudaMemcpyHostToDevice);
 }
 
 static int vec_download(iso_ctx *ctx, void *host, const void *src, int64_t bytes)
 {
-	int st = iso_cuda_check("download", cudaMemcpyAsync(host, src, (size_t)bytes, cudaMemcpyDeviceToHost,
-	                                                    iso_stream(ctx)));
-
-	return st ? st : iso_cuda_check("download", cudaStreamSynchronize(iso_stream(ctx)));
+	return move("download", ctx, host, src, bytes, cudaMemcpyDeviceToHost);
 }
 
 static int vec_copy(iso_ctx *ctx, int64_t n, iso_real *y, const iso_real *x)
@@ -125,7 +127,7 @@ static int vec_update(iso_ctx *ctx, int64_t n, iso_real *x, const iso_real *acc,
 	return launch("update", ctx, n, update, n, x, acc, sens, (iso_real)scale);
 }
 
-static int sum(iso_ctx *ctx, int64_t n, double *r, const iso_real *x, const iso_real *y)
+static int vec_dot(iso_ctx *ctx, int64_t n, double *r, const iso_real *x, const iso_real *y)
 {
 	int blocks = iso_blocks(n), st;
 	double host[2048], *part = NULL;
@@ -139,14 +141,9 @@ static int sum(iso_ctx *ctx, int64_t n, double *r, const iso_real *x, const iso_
 	return st;
 }
 
-static int vec_dot(iso_ctx *ctx, int64_t n, double *r, const iso_real *x, const iso_real *y)
-{
-	return sum(ctx, n, r, x, y);
-}
-
 static int vec_asum(iso_ctx *ctx, int64_t n, double *r, const iso_real *x)
 {
-	return sum(ctx, n, r, x, NULL);
+	return vec_dot(ctx, n, r, x, NULL);
 }
 
 static int vec_uniform(iso_ctx *ctx, int64_t n, iso_real *x, uint64_t seed)

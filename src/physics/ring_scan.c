@@ -8,7 +8,6 @@
 #include "ring_scan.h"
 #include "base/constants.h"
 #include "core/ctx.h"
-#include "core/poisson.h"
 #include "core/progress.h"
 #include "core/size.h"
 #include "core/sized.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What else a simulated scan gives: all its events in memory, and the singles of its crystals. */
 #include "ring_scan.h"
-#include "core/poisson.h"
 #include "core/size.h"
 #include "core/status.h"
 #include "core/sized.h"

@@ -3,8 +3,7 @@
 #include "problem.h"
 
 #include "core/size.h"
-#include "core/status.h"
-#include "core/vec.h"
+#include "core/ctx.h"
 #include "io/format.h"
 #include "text/json_file.h"
 

@@ -5,8 +5,7 @@
 #include "text/json_file.h"
 #include "core/progress.h"
 #include "core/size.h"
-#include "core/status.h"
-#include "core/vec.h"
+#include "core/ctx.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -102,7 +102,7 @@ int iso_custom_create(iso_op **op, iso_ctx *ctx, const struct iso_custom *given)
 	if (!op || !ctx || !given) return iso_fail_null(__func__);
 	struct iso_custom p;
 	struct custom *c;
-	int st = op && ctx ? iso_sized_take(&p, "iso_custom", sizeof p, given) : iso_fail_null(__func__);
+	int st = iso_sized_take(&p, "iso_custom", sizeof p, given);
 
 	if (st || (st = check(&p))) return st;
 	if (!(c = size_alloc(1, (int64_t)(sizeof *c + (size_t)p.n_sub * sizeof *c->rows))))

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The diagonal operator: y = d * x, its own adjoint. */
 #include "core/op.h"
-#include "core/vec.h"
 
 static int diag_apply(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 {

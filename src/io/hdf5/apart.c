@@ -3,7 +3,7 @@
 #define _GNU_SOURCE /* pipe2 */
 #include "apart.h"
 #include "h5.h"
-#include "core/memory.h"
+#include "core/ctx.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -9,7 +9,6 @@
 #include "core/fft/fft.h"
 #include "core/room.h"
 #include "core/size.h"
-#include "core/vec.h"
 
 #include <math.h>
 #include <string.h>
@@ -48,7 +47,7 @@ static int transform_response(double *h, iso_ctx *ctx, const double *padded, int
 	ISO_UPLOAD(&room, x, padded, nfft);
 	ISO_DEVICE(&room, spectrum, lines);
 	if (!(st = room.status) && !(st = iso_fft_create_double(&fft, ctx, nfft, 1)) &&
-	    !(st = iso_fft_forward_double(fft, spectrum, x)))
+	    !(st = iso_fft_forward(fft, spectrum, x)))
 		st = ctx->vec->download(ctx, h, spectrum, lines * (int64_t)sizeof *h);
 	iso_room_free(&room);
 	iso_fft_free(fft);

@@ -4,8 +4,7 @@
 #include "sound.h"
 
 #include "core/size.h"
-#include "core/status.h"
-#include "core/vec.h"
+#include "core/ctx.h"
 
 #include <stdio.h>
 #include <string.h>

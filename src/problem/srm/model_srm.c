@@ -4,8 +4,7 @@
 #include "lors.h"
 
 #include "core/size.h"
-#include "core/status.h"
-#include "core/vec.h"
+#include "core/ctx.h"
 
 #include <math.h>
 #include <stdio.h>

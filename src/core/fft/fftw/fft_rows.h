@@ -3,9 +3,11 @@
    this says which: REAL is the type, FFTW(name) the name in its library. */
 #include "core/fft/fft.h"
 #include "core/size.h"
-#include "planner.h"
 
 #include <fftw3.h>
+#include <pthread.h>
+
+extern pthread_mutex_t iso_fftw_planner; /* FFTW makes and frees plans in one thread at a time */
 
 /* Estimated plans are the same on every run. Rows need not be aligned. */
 static int make(struct iso_fft *f)
