@@ -3,7 +3,7 @@
 #ifndef ISO_EM_KERN_H
 #define ISO_EM_KERN_H
 
-#include "fixed_kern.h"
+#include "hd.h"
 
 /* Finite logarithms of doubles lie within this. */
 #define EM_LARGEST_LOG 746.

@@ -5,7 +5,7 @@
 #define ISO_FIXED_CUH
 
 #include "cuda.cuh"
-#include "fixed_kern.h"
+#include "hd.h"
 
 struct iso_fixed_cuda {
 	int64_t n;

@@ -6,7 +6,7 @@
 #define ISO_FIXED_H
 
 #include "ctx.h"
-#include "fixed_kern.h"
+#include "hd.h"
 
 struct iso_fixed {
 	int64_t n;

@@ -48,4 +48,10 @@
 #	endif
 #endif
 
+/* The scale of a fixed-point sum whose magnitude stays within `bound`: a power of two, one bit to spare. */
+ISO_HD double iso_fixed_scale(double bound)
+{
+	return bound > 0 ? ldexp(1., 61 - ilogb(bound)) : 1;
+}
+
 #endif

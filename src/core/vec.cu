@@ -24,22 +24,20 @@ static void vec_free(iso_ctx *ctx, void *p)
 	cudaFree(p);
 }
 
-static int move(const char *what, iso_ctx *ctx, void *dst, const void *src, int64_t bytes,
-                cudaMemcpyKind kind)
-{
-	int st = iso_cuda_check(what, cudaMemcpyAsync(dst, src, (size_t)bytes, kind, iso_stream(ctx)));
-
-	return st ? st : iso_cuda_check(what, cudaStreamSynchronize(iso_stream(ctx)));
-}
-
 static int vec_upload(iso_ctx *ctx, void *dst, const void *host, int64_t bytes)
 {
-	return move("upload", ctx, dst, host, bytes, cudaMemcpyHostToDevice);
+	int st = iso_cuda_check(
+		"upload", cudaMemcpyAsync(dst, host, (size_t)bytes, cudaMemcpyHostToDevice, iso_stream(ctx)));
+
+	return st ? st : iso_cuda_check("upload", cudaStreamSynchronize(iso_stream(ctx)));
 }
 
 static int vec_download(iso_ctx *ctx, void *host, const void *src, int64_t bytes)
 {
-	return move("download", ctx, host, src, bytes, cudaMemcpyDeviceToHost);
+	int st = iso_cuda_check("download", cudaMemcpyAsync(host, src, (size_t)bytes, cudaMemcpyDeviceToHost,
+	                                                    iso_stream(ctx)));
+
+	return st ? st : iso_cuda_check("download", cudaStreamSynchronize(iso_stream(ctx)));
 }
 
 static int vec_copy(iso_ctx *ctx, int64_t n, iso_real *y, const iso_real *x)

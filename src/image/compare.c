@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How far two arrays are apart. */
+/* Measures of whole arrays: how far two are apart, how sharp an image is. */
 #include "core/status.h"
 
 #include <math.h>
@@ -87,5 +87,24 @@ int iso_measure_rmse(struct iso_rmse *r, int64_t n, const iso_real *a, const iso
 		.rmse = sqrt(squared_error(n, a, k, ref, mask) / (double)s.n),
 	};
 	r->nrmse = ratio(r->rmse, fabs(s.ref / (double)s.n));
+	return ISO_OK;
+}
+
+/* n sum x^2 / (sum |x|)^2, from 1 where all values are alike to n where one voxel has it all. It does not
+   depend on the scale; what a wrong speed of sound smears over the background adds to the second sum more
+   than to the first. */
+int iso_measure_sharpness(double *sharpness, const struct iso_array *x)
+{
+	if (!sharpness || !x) return iso_fail_null(__func__);
+	double one = 0, two = 0;
+
+	for (int64_t i = 0; i < x->n; i++) {
+		one += fabs((double)x->v[i]);
+		two += (double)x->v[i] * (double)x->v[i];
+	}
+	if (!(one > 0) || !isfinite(one))
+		return iso_fail(ISO_EINPUT, "sharpness: the image is %s",
+		                one == 0 ? "0 everywhere" : "not finite");
+	*sharpness = two * (double)x->n / (one * one);
 	return ISO_OK;
 }
