@@ -4,7 +4,6 @@
 
 #include "core/size.h"
 #include "core/status.h"
-#include "font.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A small sans-serif font, drawn as strokes so that it is smooth at any size. */
-#include "font.h"
+#include "canvas.h"
 #include "base/utf8.h"
 
 #include <stdbool.h>

@@ -28,10 +28,9 @@ static int find_range(int64_t first[3], int64_t last[3], const struct iso_grid *
 
 		iso_measure_range(&first[a], &last[a], g, a, p->at[a] - half, p->at[a] + half);
 		if (first[a] > last[a])
-			return iso_fail(
-				ISO_EINPUT,
-				"fwhm: no voxel lies within %g mm of %c = %g; the image reaches %s mm", half,
-				"xyz"[a], p -> at[a], iso_measure_extent(g).text);
+			return iso_fail(ISO_EINPUT,
+			                "fwhm: no voxel within %g mm of %c = %g; the image reaches %s mm",
+			                half, "xyz"[a], p -> at[a], iso_measure_extent(g).text);
 	}
 	return ISO_OK;
 }

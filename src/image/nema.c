@@ -13,10 +13,15 @@ struct disc {
 	double x, y, radius;
 };
 
-/* Share of pixel (ix, iy) that a disc covers. */
-static double cover(const struct iso_grid *g, const struct disc *d, int64_t ix, int64_t iy)
+static struct disc disc(const double centre[2], double diameter)
 {
-	double x0 = iso_measure_place(g, 0, ix) - d->x, y0 = iso_measure_place(g, 1, iy) - d->y;
+	return (struct disc){ centre[0], centre[1], diameter / 2 };
+}
+
+/* Share of pixel (ix, iy) that a disc covers. */
+static double cover(const struct iso_grid *g, struct disc d, int64_t ix, int64_t iy)
+{
+	double x0 = iso_measure_place(g, 0, ix) - d.x, y0 = iso_measure_place(g, 1, iy) - d.y;
 	int n = 0;
 
 	for (int i = 0; i < SUB; i++)
@@ -24,45 +29,39 @@ static double cover(const struct iso_grid *g, const struct disc *d, int64_t ix, 
 			double x = x0 + g->voxel[0] * ((i + .5) / SUB - .5);
 			double y = y0 + g->voxel[1] * ((j + .5) / SUB - .5);
 
-			n += x * x + y * y <= d->radius * d->radius;
+			n += x * x + y * y <= d.radius * d.radius;
 		}
 	return (double)n / (SUB * SUB);
 }
 
-static int fits(const struct iso_grid *g, const struct disc *d)
+static int check_place(const struct iso_grid *g, struct disc d, double z)
 {
-	double r = d->radius;
-
-	if (iso_measure_inside(g, 0, d->x - r) && iso_measure_inside(g, 0, d->x + r) &&
-	    iso_measure_inside(g, 1, d->y - r) && iso_measure_inside(g, 1, d->y + r))
-		return ISO_OK;
-	return iso_fail(ISO_EINPUT,
-	                "nema: the disc of radius %g mm at (%g, %g) leaves the image, which reaches %s mm", r,
-	                d->x, d->y, iso_measure_extent(g).text);
-}
-
-static int find_slice(int64_t *iz, const struct iso_grid *g, double z)
-{
+	if (!iso_measure_inside(g, 0, d.x - d.radius) || !iso_measure_inside(g, 0, d.x + d.radius) ||
+	    !iso_measure_inside(g, 1, d.y - d.radius) || !iso_measure_inside(g, 1, d.y + d.radius))
+		return iso_fail(
+			ISO_EINPUT,
+			"nema: the disc of radius %g mm at (%g, %g) leaves the image, which reaches %s mm",
+			d.radius, d.x, d.y, iso_measure_extent(g).text);
 	if (!iso_measure_inside(g, 2, z))
 		return iso_fail(ISO_EINPUT,
 		                "nema: the slice at z = %g mm is outside the image, which reaches %s mm", z,
 		                iso_measure_extent(g).text);
-	*iz = (int64_t)fmin(fmax(floor(iso_measure_index(g, 2, z) + .5), 0), (double)(g->n[2] - 1));
 	return ISO_OK;
 }
 
 /* Mean over a disc in the slice nearest to z, with shares of pixels. */
-static int disc_mean(double *mean, const struct iso_array *x, const struct disc *d, double z)
+static int disc_mean(double *mean, const struct iso_array *x, struct disc d, double z)
 {
 	const struct iso_grid *g = &x->grid;
-	const double margin_x = d->radius + g->voxel[0], margin_y = d->radius + g->voxel[1];
-	int64_t ix0, ix1, iy0, iy1, iz = 0;
+	const double margin_x = d.radius + g->voxel[0], margin_y = d.radius + g->voxel[1];
+	int64_t ix0, ix1, iy0, iy1, iz;
 	double sum = 0, weight = 0;
-	int st;
+	int st = check_place(g, d, z);
 
-	if ((st = fits(g, d)) || (st = find_slice(&iz, g, z))) return st;
-	iso_measure_range(&ix0, &ix1, g, 0, d->x - margin_x, d->x + margin_x);
-	iso_measure_range(&iy0, &iy1, g, 1, d->y - margin_y, d->y + margin_y);
+	if (st) return st;
+	iz = (int64_t)fmin(fmax(floor(iso_measure_index(g, 2, z) + .5), 0), (double)(g->n[2] - 1));
+	iso_measure_range(&ix0, &ix1, g, 0, d.x - margin_x, d.x + margin_x);
+	iso_measure_range(&iy0, &iy1, g, 1, d.y - margin_y, d.y + margin_y);
 	for (int64_t iy = iy0; iy <= iy1; iy++)
 		for (int64_t ix = ix0; ix <= ix1; ix++) {
 			double w = cover(g, d, ix, iy);
@@ -71,10 +70,9 @@ static int disc_mean(double *mean, const struct iso_array *x, const struct disc 
 			weight += w;
 		}
 	if (weight == 0)
-		return iso_fail(
-			ISO_EINPUT,
-			"nema: the disc of radius %g mm at (%g, %g) is too small for voxels of %g x %g mm",
-			d->radius, d->x, d->y, g->voxel[0], g->voxel[1]);
+		return iso_fail(ISO_EINPUT,
+		                "nema: the disc of radius %g mm at (%g, %g) is too small for the voxels",
+		                d.radius, d.x, d.y);
 	*mean = sum / weight;
 	return ISO_OK;
 }
@@ -92,9 +90,8 @@ static int background_slice(double *mean, struct spread *all, const struct iso_a
 {
 	*mean = 0;
 	for (int k = 0; k < q->n_background; k++) {
-		struct disc d = { q->background[k][0], q->background[k][1], diameter / 2 };
 		double v = 0, e;
-		int st = disc_mean(&v, x, &d, z);
+		int st = disc_mean(&v, x, disc(q->background[k], diameter), z);
 
 		if (st) return st;
 		e = v - all->mean;
@@ -110,10 +107,9 @@ static int background_slice(double *mean, struct spread *all, const struct iso_a
 static int measure_sphere(struct iso_nema_figures *r, const struct iso_array *x, const struct iso_nema *q,
                           const struct iso_nema_sphere *s)
 {
-	struct disc d = { s->centre[0], s->centre[1], s->diameter / 2 };
 	struct spread all = { 0 };
 	double mean;
-	int st = disc_mean(&r->mean, x, &d, s->centre[2]);
+	int st = disc_mean(&r->mean, x, disc(s->centre, s->diameter), s->centre[2]);
 
 	for (int i = 0; i < q->n_slices && !st; i++)
 		st = background_slice(&mean, &all, x, q, s->diameter, q->slice[i]);
@@ -126,26 +122,18 @@ static int measure_sphere(struct iso_nema_figures *r, const struct iso_array *x,
 	return ISO_OK;
 }
 
-static double largest_diameter(const struct iso_nema *q)
-{
-	double d = 0;
-
-	for (int i = 0; i < q->n_spheres; i++) d = fmax(d, q->sphere[i].diameter);
-	return d;
-}
-
 /* Mean over the slices of C_lung / C_B, with background discs of the largest size. */
 static int measure_lung(double *lung, const struct iso_array *x, const struct iso_nema *q)
 {
-	struct disc d = { q->lung[0], q->lung[1], q->lung_diameter / 2 };
-	double size = largest_diameter(q), sum = 0;
+	double size = 0, sum = 0;
 
+	for (int i = 0; i < q->n_spheres; i++) size = fmax(size, q->sphere[i].diameter);
 	for (int i = 0; i < q->n_slices; i++) {
 		struct spread all = { 0 };
 		double background, v = 0;
 		int st;
 
-		if ((st = disc_mean(&v, x, &d, q->slice[i])) ||
+		if ((st = disc_mean(&v, x, disc(q->lung, q->lung_diameter), q->slice[i])) ||
 		    (st = background_slice(&background, &all, x, q, size, q->slice[i])))
 			return st;
 		sum += 100 * v / background;
@@ -167,8 +155,7 @@ static int check(const struct iso_nema *q)
 	for (int i = 0; i < q->n_spheres; i++)
 		if (!(q->sphere[i].diameter > 0) || !isfinite(q->sphere[i].ratio) || q->sphere[i].ratio == 1)
 			return iso_fail(ISO_EARG,
-			                "nema: sphere %d has diameter %g mm and ratio %g, must be above 0 "
-			                "and other than 1",
+			                "nema: sphere %d: diameter %g mm, ratio %g; must be above 0, not 1",
 			                i + 1, q->sphere[i].diameter, q->sphere[i].ratio);
 	if (q->has_lung && !(q->lung_diameter > 0))
 		return iso_fail(ISO_EARG, "nema: diameter of the lung is %g mm, must be above 0",

@@ -28,9 +28,7 @@ static int check(const struct iso_picture *p)
 	if (p->crosshair && p->kind == ISO_MONTAGE)
 		return iso_fail(ISO_EARG, "picture: a montage has no point to put a crosshair on");
 	if (is_set(w) && !(w[0] < w[1] && isfinite(w[0]) && isfinite(w[1])))
-		return iso_fail(ISO_EARG,
-		                "picture: window from %g to %g, must be from a value to a greater one", w[0],
-		                w[1]);
+		return iso_fail(ISO_EARG, "picture: window from %g to %g, must rise", w[0], w[1]);
 	if (is_set(c) && !(c[0] >= 0 && c[0] < c[1] && c[1] <= 100))
 		return iso_fail(ISO_EARG, "picture: window from %g to %g per cent, must rise within 0 to 100",
 		                c[0], c[1]);
@@ -38,21 +36,11 @@ static int check(const struct iso_picture *p)
 		return iso_fail(ISO_EARG, "picture: montage across '%c', must be x, y or z", p->axis);
 	if (p->every < 0 || p->columns < 0)
 		return iso_fail(ISO_EARG,
-		                "picture: every %" PRId64 " slices in %" PRId64
-		                " columns, must be at least 1",
+		                "picture: every %" PRId64 " slices, %" PRId64 " columns: must be positive",
 		                p->every, p->columns);
 	if (!(p->zoom >= 0) || isinf(p->zoom))
 		return iso_fail(ISO_EARG, "picture: zoom is %g, must be positive", p->zoom);
 	return ISO_OK;
-}
-
-/* About 0, where a map with a light middle has its middle. */
-static void make_symmetric(double window[2])
-{
-	double most = fmax(fabs(window[0]), fabs(window[1]));
-
-	window[0] = -most;
-	window[1] = most;
 }
 
 static int choose_window(double window[2], const struct iso_volume *vol, const struct iso_picture *p,
@@ -68,7 +56,10 @@ static int choose_window(double window[2], const struct iso_volume *vol, const s
 	window[0] = fmin(r->min, 0);
 	window[1] = r->max;
 	if (is_set(p->percent) && (st = iso_volume_percentiles(window, vol, p->percent))) return st;
-	if (diverging) make_symmetric(window);
+	if (diverging) { /* about 0, where a map with a light middle has its middle */
+		window[1] = fmax(fabs(window[0]), fabs(window[1]));
+		window[0] = -window[1];
+	}
 	if (!(window[0] < window[1])) /* one value everywhere */
 		window[1] = window[0] + fmax(fabs(window[0]), 1);
 	return ISO_OK;
@@ -225,7 +216,6 @@ int iso_picture_render(struct iso_pixels *pixels, struct iso_picture_info *info,
 	    (st = iso_canvas_create(&r, s.width, s.height, iso_sheet_page(&m))) ||
 	    (st = paint_panels(&r, &s, &m, full.linear)))
 		goto done;
-	if (full.crosshair) iso_sheet_cross(&r, &s, &m);
 	iso_sheet_paint(&r, &s, &m);
 	*pixels = r;
 	r = (struct iso_pixels){ 0 };

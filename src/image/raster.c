@@ -38,7 +38,6 @@ static double value_at(const struct raster *r, const struct pile *pile, const do
 {
 	for (int i = pile->n - 1; i >= 0; i--)
 		if (iso_shape_has(pile->shape[i], p)) return pile->shape[i]->value[r->q];
-
 	return 0;
 }
 

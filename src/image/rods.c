@@ -84,10 +84,9 @@ static int add_rod(struct work *w, const struct iso_shape *s, int i)
 		                i + 1);
 	for (int k = 0; k < 2; k++)
 		if (!iso_measure_inside(&w->x->grid, side[k], s->centre[side[k]]))
-			return iso_fail(
-				ISO_EINPUT,
-				"rods: cylinder %d of the phantom, at %c = %g mm, lies outside the image",
-				i + 1, "xyz"[side[k]], s -> centre[side[k]]);
+			return iso_fail(ISO_EINPUT,
+			                "rods: cylinder %d, at %c = %g mm, lies outside the image", i + 1,
+			                "xyz"[side[k]], s -> centre[side[k]]);
 	w->rod[w->n++] = (struct rod){ 2 * s->half[side[0]], { s->centre[side[0]], s->centre[side[1]] } };
 	return ISO_OK;
 }

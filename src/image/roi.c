@@ -25,7 +25,6 @@ static bool contains(const struct iso_roi *r, const double p[3], double toleranc
 	for (int a = 0; a < 3; a++)
 		if (r->kind == ISO_ROI_SPHERE || a != r->axis)
 			s += (p[a] - r->centre[a]) * (p[a] - r->centre[a]);
-
 	return sqrt(s) <= r->radius + tolerance;
 }
 
@@ -75,9 +74,8 @@ static int check_box(const struct iso_roi *r)
 {
 	for (int a = 0; a < 3; a++)
 		if (!isfinite(r->low[a]) || !isfinite(r->high[a]) || r->low[a] > r->high[a])
-			return iso_fail(ISO_EARG,
-			                "box: reaches from %g to %g mm along %c, the second must not be less",
-			                r->low[a], r->high[a], "xyz"[a]);
+			return iso_fail(ISO_EARG, "box: %c from %g to %g mm, must be finite and rise",
+			                "xyz"[a], r -> low[a], r -> high[a]);
 	return ISO_OK;
 }
 
@@ -118,10 +116,9 @@ static int no_voxels(const struct iso_roi *r, const struct iso_grid *g)
 	static const char *const who[] = { "sphere", "cylinder", "box" };
 
 	if (r->kind == ISO_ROI_MASK) return iso_fail(ISO_EINPUT, "mask: all voxels are 0, some must not be");
-	return iso_fail(
-		ISO_EINPUT,
-		"%s: holds the centre of no voxel; the image reaches %s mm, with voxels of %g x %g x %g",
-		who[r->kind], iso_measure_extent(g).text, g->voxel[0], g->voxel[1], g->voxel[2]);
+	return iso_fail(ISO_EINPUT,
+	                "%s: holds the centre of no voxel (%g x %g x %g); the image reaches %s mm",
+	                who[r->kind], g->voxel[0], g->voxel[1], g->voxel[2], iso_measure_extent(g).text);
 }
 
 int iso_measure_roi(struct iso_roi_stats *s, const struct iso_array *x, const struct iso_roi *r)

@@ -17,7 +17,6 @@ static bool inside(const struct iso_shape *s, const double u[3])
 	if (s->type == SHAPE_BOX) return u[0] <= 1 && u[1] <= 1 && u[2] <= 1;
 	for (int a = 0; a < 3; a++)
 		if (s->type == SHAPE_ELLIPSOID || a != s->axis) r2 += u[a] * u[a];
-
 	return r2 <= 1 && (s->type == SHAPE_ELLIPSOID || u[s->axis] <= 1);
 }
 
@@ -202,18 +201,16 @@ int iso_phantom_spheres(struct iso_sphere *v, double *fwhm, const iso_phantom *p
 		if (s->type != SHAPE_ELLIPSOID || s->half[0] != s->half[1] || s->half[0] != s->half[2] ||
 		    !s->sets[SHAPE_ACTIVITY])
 			return iso_fail(ISO_EARG,
-			                "phantom: shape %d of %d is no sphere with a value; what is heard "
-			                "must be of spheres alone",
+			                "phantom: shape %d of %d is no sphere with a value, as all that "
+			                "is heard must be",
 			                i + 1, p->n);
 		v[i] = (struct iso_sphere){ { s->centre[0], s->centre[1], s->centre[2] },
 			                    s->half[0],
 			                    s->value[SHAPE_ACTIVITY] };
 		for (int j = 0; j < i && !p->adds; j++)
 			if (!apart(&v[i], &v[j]))
-				return iso_fail(
-					ISO_EARG,
-					"phantom: spheres %d and %d overlap; what is heard must be apart",
-					j + 1, i + 1);
+				return iso_fail(ISO_EARG, "phantom: spheres %d and %d overlap, must be apart",
+				                j + 1, i + 1);
 	}
 	*fwhm = p->fwhm;
 	return ISO_OK;

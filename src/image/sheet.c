@@ -5,7 +5,6 @@
 #include "base/number.h"
 #include "core/size.h"
 #include "core/status.h"
-#include "font.h"
 #include "places.h"
 
 #include <math.h>
@@ -414,16 +413,16 @@ int iso_sheet_make(struct iso_sheet *s, const struct iso_array *a, const struct 
 
 	s->scale = 1;
 	s->turned = p->radiological;
+	s->crosshair = p->crosshair;
 	choose_blocks(&d);
 	choose_texts(&d);
 	choose_edge(&d);
 	choose_tiles(&d);
 	choose_sizes(&d);
 	if (d.width * d.height > MOST_PIXELS)
-		return iso_fail(
-			ISO_EARG,
-			"picture: would be %.0f x %.0f pixels, more than %.0f million; choose a smaller zoom",
-			d.width, d.height, MOST_PIXELS / 1e6);
+		return iso_fail(ISO_EARG,
+		                "picture: %.0f x %.0f pixels, more than %.0f million; choose a smaller zoom",
+		                d.width, d.height, MOST_PIXELS / 1e6);
 	panels = s->n_blocks * d.tiles;
 	s->panel = size_alloc(panels, sizeof *s->panel);
 	if (!s->panel) return iso_fail_memory("panels", panels * (int64_t)sizeof *s->panel);

@@ -40,7 +40,8 @@ struct iso_sheet {
 	int64_t width, height;
 	int scale; /* of texts, and of the space around them */
 	double pixels_per_mm;
-	bool turned; /* x runs to the left */
+	bool turned;    /* x runs to the left */
+	bool crosshair; /* around info.voxel */
 	int n_blocks;
 	struct iso_block block[3];
 	int64_t n_panels;
@@ -68,8 +69,5 @@ bool iso_sheet_turned(const struct iso_sheet *s, int axis);
 /* The colour of the page, then all but the insides of the panels. */
 struct iso_colour iso_sheet_page(const struct iso_colormap *m);
 void iso_sheet_paint(struct iso_pixels *pixels, const struct iso_sheet *s, const struct iso_colormap *m);
-
-/* Over the panels, a cross around the voxel of sheet->info. */
-void iso_sheet_cross(struct iso_pixels *pixels, const struct iso_sheet *s, const struct iso_colormap *m);
 
 #endif

@@ -2,8 +2,6 @@
 /* Paints what a sheet has around its panels: texts, colour bar, scale bar, crosshair. */
 #include "sheet.h"
 
-#include "font.h"
-
 #include <math.h>
 
 /* Pixels at scale 1: from a base line to what is below, from a voxel to the crosshair, along a tick. */
@@ -108,17 +106,6 @@ static void paint_bar(const struct brush *b, const struct iso_colormap *m)
 	write_text(b, bar.x, bar.y - 2 * b->k * BASE, ISO_LEFT, b->ink->faint, b->s->unit);
 }
 
-void iso_sheet_paint(struct iso_pixels *pixels, const struct iso_sheet *s, const struct iso_colormap *m)
-{
-	const struct brush b = { pixels, s, inks_for(m), s->scale };
-
-	for (int i = 0; i < s->n_blocks; i++) paint_block(&b, &s->block[i]);
-	for (int64_t i = 0; i < s->n_panels; i++) paint_panel(&b, &s->panel[i]);
-	paint_bar(&b, m);
-	paint_foot(&b);
-	write_text(&b, b.k * ISO_SHEET_MARGIN, s->title_y, ISO_LEFT, b.ink->text, s->title);
-}
-
 /* ---- crosshair ---- */
 
 /* Of `pixels` pixels along n voxels, the first whose centre lies in voxel number `voxel` or beyond. */
@@ -161,9 +148,18 @@ static void paint_cross(const struct brush *brush, const struct iso_panel *panel
 	for (int i = 0; i < 4; i++) iso_canvas_tint(brush->pixels, arm[i], brush->ink->cross, .7);
 }
 
-void iso_sheet_cross(struct iso_pixels *pixels, const struct iso_sheet *s, const struct iso_colormap *m)
+/* ---- all of it ---- */
+
+void iso_sheet_paint(struct iso_pixels *pixels, const struct iso_sheet *s, const struct iso_colormap *m)
 {
 	const struct brush b = { pixels, s, inks_for(m), s->scale };
 
-	for (int64_t i = 0; i < s->n_panels; i++) paint_cross(&b, &s->panel[i]);
+	for (int64_t i = 0; i < s->n_panels; i++) {
+		if (s->crosshair) paint_cross(&b, &s->panel[i]);
+		paint_panel(&b, &s->panel[i]);
+	}
+	for (int i = 0; i < s->n_blocks; i++) paint_block(&b, &s->block[i]);
+	paint_bar(&b, m);
+	paint_foot(&b);
+	write_text(&b, b.k * ISO_SHEET_MARGIN, s->title_y, ISO_LEFT, b.ink->text, s->title);
 }

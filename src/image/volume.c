@@ -15,32 +15,13 @@ static int check_array(const struct iso_array *a)
 	int64_t n;
 
 	if (a->n_dim < 2 || a->n_dim > 4)
-		return iso_fail(
-			ISO_EARG,
-			"picture: an array of %d axes; shown are (ny, nx), (nz, ny, nx) and (nt, nz, ny, nx)",
-			a->n_dim);
+		return iso_fail(ISO_EARG,
+		                "picture: %d axes, must be (ny, nx), (nz, ny, nx) or (nt, nz, ny, nx)",
+		                a->n_dim);
 	if (!size_product(&n, a->n_dim, a->dim) || n < 1 || n != a->n || !a->v)
 		return iso_fail(ISO_EARG,
 		                "picture: the array has no values, or not as many as its sizes say");
 	return ISO_OK;
-}
-
-/* Where index i lies at coordinate i. */
-static void index_grid(struct iso_grid *g)
-{
-	for (int i = 0; i < 3; i++) {
-		g->voxel[i] = 1;
-		g->centre[i] = .5 * (double)(g->n[i] - 1);
-	}
-}
-
-static int file_grid(struct iso_grid *g, const struct iso_grid *from)
-{
-	for (int i = 0; i < 3; i++)
-		if (from->n[i] != g->n[i])
-			return iso_fail(ISO_EARG, "picture: the array does not fit its grid");
-	*g = *from;
-	return iso_grid_check(g);
 }
 
 int iso_volume_of(struct iso_volume *vol, const struct iso_array *a, int64_t frame)
@@ -51,14 +32,19 @@ int iso_volume_of(struct iso_volume *vol, const struct iso_array *a, int64_t fra
 
 	if (st) return st;
 	if (frame < 0 || frame >= frames)
-		return iso_fail(ISO_EARG,
-		                "picture: frame %" PRId64 " of an array with %" PRId64 ", counted from 0",
-		                frame, frames);
-	for (int i = 0; i < 3; i++) r.grid.n[i] = i < a->n_dim ? a->dim[a->n_dim - 1 - i] : 1;
-	if (!a->has_grid)
-		index_grid(&r.grid);
-	else if ((st = file_grid(&r.grid, &a->grid)))
-		return st;
+		return iso_fail(ISO_EARG, "picture: frame %" PRId64 ", must be 0 to %" PRId64, frame,
+		                frames - 1);
+	for (int i = 0; i < 3; i++) {
+		int64_t n = i < a->n_dim ? a->dim[a->n_dim - 1 - i] : 1;
+
+		if (a->has_grid && a->grid.n[i] != n)
+			return iso_fail(ISO_EARG, "picture: the array does not fit its grid");
+		r.grid.n[i] = n;
+		r.grid.voxel[i] = 1; /* index i lies at coordinate i */
+		r.grid.centre[i] = .5 * (double)(n - 1);
+	}
+	if (a->has_grid) r.grid = a->grid;
+	if ((st = iso_grid_check(&r.grid))) return st;
 	r.v = a->v + frame * (a->n / frames);
 	*vol = r;
 	return ISO_OK;

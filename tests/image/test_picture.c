@@ -3,7 +3,6 @@
    found by their shape, bars by their length; also built in double. */
 #include "test.h"
 
-#include "image/font.h"
 #include "image/sheet.h"
 #include "io/png.h"
 
