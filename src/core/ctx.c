@@ -172,19 +172,12 @@ int64_t iso_ctx_host_left(const iso_ctx *ctx)
 /* Bytes of buffers, names and the like, which no plan counts. */
 #define SMALL ((int64_t)4 << 20)
 
-/* Of the limit, less what the process has come to hold. */
-static int64_t left_of_limit(const iso_ctx *ctx)
-{
-	int64_t held = iso_memory_own() - ctx->base - SMALL;
-
-	return ctx->memory_limit - (held > 0 ? held : 0);
-}
-
 int iso_memory_check(const iso_ctx *ctx, const char *what, int64_t bytes)
 {
 	if (!what) return iso_fail_null(__func__);
 	bool limited = ctx && ctx->memory_limit > 0;
-	int64_t left = limited ? left_of_limit(ctx) : iso_memory_available();
+	int64_t held = limited ? iso_memory_own() - ctx->base - SMALL : 0; /* since the context was made */
+	int64_t left = limited ? ctx->memory_limit - (held > 0 ? held : 0) : iso_memory_available();
 
 	if (bytes <= left) return ISO_OK;
 	if (!limited)

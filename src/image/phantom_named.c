@@ -114,17 +114,25 @@ static void add_ellipses(struct iso_phantom *p)
 /* In six sectors, of which sector i is around the angle (i + 1/2) 60 degrees, from the axis after `axis`
    towards the one after that: rods along `axis` of diameter[i], from centre to centre two diameters. Row m
    of a sector has m + 1 rods; those that reach beyond `reach` mm from the middle are left out. */
-static void add_rods(struct iso_phantom *p, int axis, const double diameter[6], double reach, double length)
+struct rods {
+	int axis;
+	double diameter[6], reach, length; /* mm */
+};
+
+static void add_rods(struct iso_phantom *p, const struct rods *rods)
 {
+	int axis = rods->axis;
+	double reach = rods->reach;
+
 	for (int i = 0; i < 6; i++) {
-		double d = diameter[i], angle = (i + .5) * M_PI / 3;
+		double d = rods->diameter[i], angle = (i + .5) * M_PI / 3;
 
 		for (int m = 0; 2 * d + m * sqrt(3) * d + d / 2 <= reach; m++)
 			for (int j = 0; j <= m; j++) {
 				double out = 2 * d + m * sqrt(3) * d, across = (2 * j - m) * d, r = d / 2;
 				struct iso_shape rod = ROW(SHAPE_CYLINDER, axis, 0, 0, 0, r, r, r, 1, WATER);
 
-				rod.half[axis] = length / 2;
+				rod.half[axis] = rods->length / 2;
 				rod.centre[(axis + 1) % 3] = out * cos(angle) - across * sin(angle);
 				rod.centre[(axis + 2) % 3] = out * sin(angle) + across * cos(angle);
 				if (hypot(out, across) + r <= reach) iso_shapes_add(p, &rod);
@@ -134,11 +142,7 @@ static void add_rods(struct iso_phantom *p, int axis, const double diameter[6], 
 
 /* For small animals, 45 mm wide. */
 static const struct iso_shape derenzo[] = { CYLINDER(0, 0, 0, 22.5, 22.5, 40, 0, WATER) };
-
-static void add_derenzo(struct iso_phantom *p)
-{
-	add_rods(p, 2, (const double[]){ 1.2, 1.6, 2.4, 3.2, 4.0, 4.8 }, 21.5, 30);
-}
+static const struct rods rods = { 2, { 1.2, 1.6, 2.4, 3.2, 4.0, 4.8 }, 21.5, 30 };
 
 /* ---- of the dual-head papers, Meng 2019 and Chou 2012: y is normal to the heads ---- */
 
@@ -146,19 +150,11 @@ static void add_derenzo(struct iso_phantom *p)
 static const struct iso_shape derenzo_meng[] = {
 	ROW(SHAPE_CYLINDER, 1, 0, 0, 0, 14.975, 5, 14.975, 0, WATER),
 };
-
-static void add_derenzo_meng(struct iso_phantom *p)
-{
-	add_rods(p, 1, (const double[]){ .7, 1.0, 1.2, 1.6, 2.0, 2.4 }, 14.975, 10);
-}
+static const struct rods rods_meng = { 1, { .7, 1.0, 1.2, 1.6, 2.0, 2.4 }, 14.975, 10 };
 
 /* The paper tells neither width nor length; its profiles lie up to 11.7 mm from the middle. */
 static const struct iso_shape derenzo_chou[] = { ROW(SHAPE_CYLINDER, 1, 0, 0, 0, 15, 10, 15, 0, WATER) };
-
-static void add_derenzo_chou(struct iso_phantom *p)
-{
-	add_rods(p, 1, (const double[]){ .75, 1.0, 1.35, 1.7, 2.0, 2.4 }, 15, 20);
-}
+static const struct rods rods_chou = { 1, { .75, 1.0, 1.35, 1.7, 2.0, 2.4 }, 15, 20 };
 
 /* Radii 10 and 15 mm, centres 20 mm apart, as the paper prints it: they overlap. */
 static const struct iso_shape two_spheres[] = {
@@ -220,22 +216,23 @@ static const struct iso_shape nine_spheres[] = {
 static const struct {
 	int n;
 	const struct iso_shape *shape;
-	void (*add)(struct iso_phantom *p); /* what lies on top of these, or NULL */
+	const struct rods *rods;            /* on top of these, or NULL */
+	void (*add)(struct iso_phantom *p); /* likewise */
 	double voxel, fwhm;                 /* mm */
 	int64_t least[3];                   /* voxels along x, y, z */
 } builtin[] = {
 	{ TABLE(cylinder), .voxel = 4 },
 	{ TABLE(lines), .add = add_lines, .voxel = 4 },
 	{ TABLE(spheres), .add = add_spheres, .voxel = 4 },
-	{ TABLE(derenzo), .add = add_derenzo, .voxel = .5 },
+	{ TABLE(derenzo), .rods = &rods, .voxel = .5 },
 	{ TABLE(body), .voxel = 4 },
 	{ TABLE(point), .voxel = 2, .least = { 51, 51, 51 } }, /* odd: the point is the middle of a voxel */
 	{ .add = add_ellipses, .voxel = 4, .least = { 75, 65 } }, /* the paper's: all between the strips */
 	{ TABLE(two_spheres), .voxel = .5 },
 	{ TABLE(two_spheres_apart), .voxel = .5 },
 	{ TABLE(sphere), .voxel = .5 },
-	{ TABLE(derenzo_meng), .add = add_derenzo_meng, .voxel = .25 },
-	{ TABLE(derenzo_chou), .add = add_derenzo_chou, .voxel = .25 },
+	{ TABLE(derenzo_meng), .rods = &rods_meng, .voxel = .25 },
+	{ TABLE(derenzo_chou), .rods = &rods_chou, .voxel = .25 },
 	{ TABLE(mouse), .voxel = .5 },
 	{ TABLE(rat), .voxel = .5 },
 	/* the cuboid of Wang 2013; an FWHM of 0.77 mm is 0.5 us */
@@ -273,6 +270,7 @@ static int make_builtin(struct iso_phantom *p, int which, const double *at)
 
 	p->fwhm = builtin[which].fwhm;
 	for (int i = 0; i < builtin[which].n; i++) iso_shapes_add(p, &builtin[which].shape[i]);
+	if (builtin[which].rods) add_rods(p, builtin[which].rods);
 	if (builtin[which].add) builtin[which].add(p);
 	if ((st = p->status) || (at && builtin[which].shape == point && (st = move_point(p, at)))) return st;
 	iso_shapes_grid(p, builtin[which].voxel);

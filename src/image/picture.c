@@ -112,28 +112,12 @@ int iso_picture_sheet(struct iso_sheet *s, const struct iso_array *a, const stru
 
 /* ---- panels ---- */
 
-struct plane {
-	const iso_real *v;
-	const int64_t *n; /* along the horizontal and the vertical axis */
-};
-
-/* (u, v) in voxels from the first one's outer edge. */
-static double flat(const struct plane *p, double u, double v)
+/* (u, v) in voxels from the first one's outer edge; n: voxels along u and along v. */
+static double flat(const iso_real *plane, const int64_t n[2], double u, double v)
 {
-	int64_t i = (int64_t)fmin(u, (double)(p->n[0] - 1));
-	int64_t j = (int64_t)fmin(v, (double)(p->n[1] - 1));
+	int64_t i = (int64_t)fmin(u, (double)(n[0] - 1)), j = (int64_t)fmin(v, (double)(n[1] - 1));
 
-	return p->v[j * p->n[0] + i];
-}
-
-/* The two voxels around u, and the share of the second; beyond the outer centres, one alone. */
-static double around(int64_t at[2], double u, int64_t n)
-{
-	double c = fmin(fmax(u - .5, 0), (double)(n - 1));
-
-	at[0] = (int64_t)c;
-	at[1] = at[0] + 1 < n ? at[0] + 1 : at[0];
-	return c - (double)at[0];
+	return plane[j * n[0] + i];
 }
 
 /* A voxel without weight says nothing, even if it is not a number. */
@@ -142,61 +126,48 @@ static double mix(double a, double b, double share)
 	return share == 0 ? a : (1 - share) * a + share * b;
 }
 
-static double between(const struct plane *p, double u, double v)
+static double between(const iso_real *plane, const int64_t n[2], double u, double v)
 {
 	int64_t i[2], j[2];
-	double f = around(i, u, p->n[0]), g = around(j, v, p->n[1]);
-	const iso_real *low = p->v + j[0] * p->n[0], *high = p->v + j[1] * p->n[0];
+	double f = iso_measure_between(i, u - .5, n[0]), g = iso_measure_between(j, v - .5, n[1]);
+	const iso_real *low = plane + j[0] * n[0], *high = plane + j[1] * n[0];
 
 	return mix(mix(low[i[0]], low[i[1]], f), mix(high[i[0]], high[i[1]], f), g);
 }
 
-static struct iso_colour colour(const struct iso_colormap *m, const double window[2], double v)
-{
-	if (!isfinite(v)) return iso_colour_not_finite;
-	return iso_colormap_at(m, (v - window[0]) / (window[1] - window[0]));
-}
-
 static void paint_plane(struct iso_pixels *pixels, const struct iso_sheet *s, const struct iso_panel *panel,
-                        const struct plane *plane, const struct iso_colormap *m, bool linear)
+                        const iso_real *plane, const struct iso_colormap *m, bool linear)
 {
 	struct iso_box b = panel->box;
-	double du = (double)plane->n[0] / (double)b.w, dv = (double)plane->n[1] / (double)b.h;
+	const double low = s->info.window[0], range = s->info.window[1] - low;
+	double du = (double)panel->n[0] / (double)b.w, dv = (double)panel->n[1] / (double)b.h;
 	bool turned = iso_sheet_turned(s, panel->axis);
 
 	for (int64_t y = 0; y < b.h; y++)
 		for (int64_t x = 0; x < b.w; x++) {
 			double u = ((double)(turned ? b.w - 1 - x : x) + .5) * du;
 			double v = ((double)(b.h - 1 - y) + .5) * dv;
-			double value = linear ? between(plane, u, v) : flat(plane, u, v);
+			double value = (linear ? between : flat)(plane, panel->n, u, v);
 
-			iso_canvas_put(pixels, b.x + x, b.y + y, colour(m, s->info.window, value));
+			iso_canvas_put(pixels, b.x + x, b.y + y,
+			               isfinite(value) ? iso_colormap_at(m, (value - low) / range)
+			                               : iso_colour_not_finite);
 		}
 }
 
-static int paint_panels(struct iso_pixels *pixels, const struct iso_sheet *s, const struct iso_colormap *m,
-                        bool linear)
+static int paint_panel(struct iso_pixels *pixels, const struct iso_sheet *s, const struct iso_panel *panel,
+                       const struct iso_colormap *m, bool linear)
 {
-	int64_t most = 0;
+	int64_t n = panel->n[0] * panel->n[1];
+	iso_real *plane = size_alloc(n, sizeof *plane);
 
-	for (int64_t i = 0; i < s->n_panels; i++) {
-		const int64_t *n = s->panel[i].n;
-
-		most = most > n[0] * n[1] ? most : n[0] * n[1];
-	}
-	iso_real *v = size_alloc(most, sizeof *v);
-
-	if (!v) return iso_fail_memory("plane of a picture", most * (int64_t)sizeof *v);
-	for (int64_t i = 0; i < s->n_panels; i++) {
-		const struct iso_panel *panel = &s->panel[i];
-
-		if (panel->index < 0)
-			iso_volume_max(v, &s->volume, panel->axis);
-		else
-			iso_volume_slice(v, &s->volume, panel->axis, panel->index);
-		paint_plane(pixels, s, panel, &(struct plane){ v, panel->n }, m, linear);
-	}
-	free(v);
+	if (!plane) return iso_fail_memory("plane of a picture", n * (int64_t)sizeof *plane);
+	if (panel->index < 0)
+		iso_volume_max(plane, &s->volume, panel->axis);
+	else
+		iso_volume_slice(plane, &s->volume, panel->axis, panel->index);
+	paint_plane(pixels, s, panel, plane, m, linear);
+	free(plane);
 	return ISO_OK;
 }
 
@@ -213,9 +184,10 @@ int iso_picture_render(struct iso_pixels *pixels, struct iso_picture_info *info,
 	int st = iso_sized_take(&full, "iso_picture", sizeof full, p);
 
 	if (st || (st = iso_picture_sheet(&s, a, &full)) || (st = iso_colormap_make(&m, s.info.map)) ||
-	    (st = iso_canvas_create(&r, s.width, s.height, iso_sheet_page(&m))) ||
-	    (st = paint_panels(&r, &s, &m, full.linear)))
+	    (st = iso_canvas_create(&r, s.width, s.height, iso_sheet_page(&m))))
 		goto done;
+	for (int64_t i = 0; i < s.n_panels; i++)
+		if ((st = paint_panel(&r, &s, &s.panel[i], &m, full.linear))) goto done;
 	iso_sheet_paint(&r, &s, &m);
 	*pixels = r;
 	r = (struct iso_pixels){ 0 };

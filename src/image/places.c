@@ -44,6 +44,15 @@ void iso_measure_range(int64_t *first, int64_t *last, const struct iso_grid *g, 
 	*last = (int64_t)fmax(fmin(to, n - 1), -1);
 }
 
+double iso_measure_between(int64_t i[2], double at, int64_t n)
+{
+	double c = fmin(fmax(at, 0), (double)(n - 1));
+
+	i[0] = (int64_t)c;
+	i[1] = i[0] + 1 < n ? i[0] + 1 : i[0];
+	return c - (double)i[0];
+}
+
 bool iso_measure_inside(const struct iso_grid *g, int axis, double place)
 {
 	double i = iso_measure_index(g, axis, place);

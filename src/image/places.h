@@ -20,6 +20,10 @@ double iso_measure_place(const struct iso_grid *g, int axis, int64_t i);
 void iso_measure_range(int64_t *first, int64_t *last, const struct iso_grid *g, int axis, double low,
                        double high);
 
+/* The two of n voxels around `at`, which is in voxels from the centre of the first, and the share of the
+   second; beyond the outer centres both are the outer one. */
+double iso_measure_between(int64_t i[2], double at, int64_t n);
+
 /* Whether a place along an axis lies in a voxel of the image. */
 bool iso_measure_inside(const struct iso_grid *g, int axis, double place);
 

@@ -16,23 +16,19 @@ static double value_at(const struct iso_array *x, const double p[3])
 	const struct iso_grid *g = &x->grid;
 	const int64_t step[3] = { 1, g->n[0], g->n[0] * g->n[1] };
 	double part[3], sum = 0;
-	int64_t at = 0;
+	int64_t at[3][2];
 
-	for (int a = 0; a < 3; a++) {
-		double u = fmin(fmax(iso_measure_index(g, a, p[a]), 0), (double)(g->n[a] - 1));
-
-		part[a] = u - floor(u);
-		at += (int64_t)floor(u) * step[a];
-	}
+	for (int a = 0; a < 3; a++)
+		part[a] = iso_measure_between(at[a], iso_measure_index(g, a, p[a]), g->n[a]);
 	for (int corner = 0; corner < 8; corner++) {
 		double w = 1;
-		int64_t i = at;
+		int64_t i = 0;
 
 		for (int a = 0; a < 3; a++) {
 			bool far = corner >> a & 1;
 
 			w *= far ? part[a] : 1 - part[a];
-			i += far ? step[a] : 0;
+			i += at[a][far] * step[a];
 		}
 		if (w > 0) sum += w * x->v[i];
 	}

@@ -122,7 +122,7 @@ static int raster_volumes(iso_real *image, iso_ctx *ctx, const struct raster *r)
 	return ctx ? iso_ctx_poll(ctx) : ISO_OK;
 }
 
-/* Adds at a point given in voxels from the grid's low corner; voxel i is [i, i + 1). */
+/* Adds at the point u, in voxels from the grid's low corner; voxel i is [i, i + 1). */
 static void add_at(iso_real *image, const struct iso_grid *g, const double u[3], double v)
 {
 	int64_t i[3];
@@ -132,12 +132,6 @@ static void add_at(iso_real *image, const struct iso_grid *g, const double u[3],
 		i[a] = (int64_t)u[a];
 	}
 	image[(i[2] * g->n[1] + i[1]) * g->n[0] + i[0]] += (iso_real)v;
-}
-
-/* A point in voxels from the grid's low corner. */
-static void to_voxels(double u[3], const struct iso_grid *g, const double p[3])
-{
-	for (int a = 0; a < 3; a++) u[a] = (p[a] - g->centre[a]) / g->voxel[a] + (double)g->n[a] / 2;
 }
 
 /* The part [t[0], t[1]] of u + t w, t in [0, 1], that lies in the grid. */
@@ -184,8 +178,10 @@ static void add_sources(iso_real *image, const struct iso_phantom *p, const stru
 		double u[3], w[3], v = s->value[SHAPE_ACTIVITY] / volume;
 		double length = hypot(hypot(s->half[0], s->half[1]), s->half[2]);
 
-		to_voxels(u, g, s->centre);
-		for (int a = 0; a < 3; a++) w[a] = s->half[a] / g->voxel[a];
+		for (int a = 0; a < 3; a++) {
+			u[a] = (s->centre[a] - g->centre[a]) / g->voxel[a] + (double)g->n[a] / 2;
+			w[a] = s->half[a] / g->voxel[a];
+		}
 		if (s->type == SHAPE_POINT) add_at(image, g, u, v);
 		if (s->type == SHAPE_LINE) add_line(image, g, u, w, v * length);
 	}

@@ -132,26 +132,16 @@ static int make_plane(struct work *w, double slab)
 	return ISO_OK;
 }
 
-/* The two voxels around a place, and the share of the second. */
-static double between(int64_t i[2], const struct iso_grid *g, int axis, double place)
-{
-	double at = fmin(fmax(iso_measure_index(g, axis, place), 0), (double)(g->n[axis] - 1));
-
-	i[0] = (int64_t)at;
-	i[1] = i[0] + 1 < g->n[axis] ? i[0] + 1 : i[0];
-	return at - (double)i[0];
-}
-
 static double value_at(const struct work *w, const double place[2])
 {
-	const int64_t nb = w->x->grid.n[w->side[0]];
+	const struct iso_grid *g = &w->x->grid;
+	const int64_t nb = g->n[w->side[0]], nc = g->n[w->side[1]];
 	int64_t b[2], c[2];
-	double s = between(b, &w->x->grid, w->side[0], place[0]);
-	double t = between(c, &w->x->grid, w->side[1], place[1]);
-	const double *p = w->plane;
+	double s = iso_measure_between(b, iso_measure_index(g, w->side[0], place[0]), nb);
+	double t = iso_measure_between(c, iso_measure_index(g, w->side[1], place[1]), nc);
+	const double *low = w->plane + c[0] * nb, *high = w->plane + c[1] * nb;
 
-	return (1 - t) * ((1 - s) * p[c[0] * nb + b[0]] + s * p[c[0] * nb + b[1]]) +
-	       t * ((1 - s) * p[c[1] * nb + b[0]] + s * p[c[1] * nb + b[1]]);
+	return (1 - t) * ((1 - s) * low[b[0]] + s * low[b[1]]) + t * ((1 - s) * high[b[0]] + s * high[b[1]]);
 }
 
 /* ---- widths ---- */

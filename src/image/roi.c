@@ -97,18 +97,13 @@ static int check_round(const struct iso_roi *r)
 	return ISO_OK;
 }
 
-static int check_mask(const struct iso_roi *r, const struct iso_array *x)
+static int check(const struct iso_roi *r, const struct iso_array *x)
 {
+	if (r->kind != ISO_ROI_MASK) return r->kind == ISO_ROI_BOX ? check_box(r) : check_round(r);
 	int st = iso_measure_check(r->mask, "mask");
 
 	if (st || iso_grid_same(&r->mask->grid, &x->grid)) return st;
 	return iso_fail(ISO_EARG, "mask: lies on another grid than the image");
-}
-
-static int check(const struct iso_roi *r, const struct iso_array *x)
-{
-	if (r->kind == ISO_ROI_MASK) return check_mask(r, x);
-	return r->kind == ISO_ROI_BOX ? check_box(r) : check_round(r);
 }
 
 static int no_voxels(const struct iso_roi *r, const struct iso_grid *g)

@@ -25,20 +25,17 @@ static int factors(double **f, int64_t n, const double *weight)
 	return ISO_OK;
 }
 
-static int check_runs(int64_t rows, int64_t n)
-{
-	if (n > 0 && rows % n == 0) return ISO_OK;
-	return iso_fail(ISO_EARG, "weights: %" PRId64 " for %" PRId64 " rows, which they do not divide", n,
-	                rows);
-}
-
 int iso_weigh_data(iso_real *y, int64_t rows, int64_t n, const double *weight)
 {
 	if (!y || !weight) return iso_fail_null(__func__);
 	double *f = NULL;
-	int st = check_runs(rows, n);
+	int st;
 
-	if (st || (st = factors(&f, n, weight))) return st;
+	if (n < 1 || rows % n != 0)
+		return iso_fail(ISO_EARG,
+		                "weights: %" PRId64 " for %" PRId64 " rows, which they do not divide", n,
+		                rows);
+	if ((st = factors(&f, n, weight))) return st;
 	for (int64_t i = 0; i < rows; i++) y[i] = (iso_real)((double)y[i] * f[i / (rows / n)]);
 	free(f);
 	return ISO_OK;
