@@ -18,7 +18,8 @@
 /* All of text[0..length-1] as a finite decimal number, rounded to nearest. */
 bool iso_number(double *v, const char *text, size_t length);
 
-/* Numbers with commas between, at most `most`; how many, 0 if there is anything else. */
+/* v[0..n-1] = the numbers of a text such as "1,2.5,3", n at most `most`. Returns n; 0 where the text is
+   anything else. */
 int iso_numbers(double *v, int most, const char *text);
 
 /* snprintf and vsnprintf. */

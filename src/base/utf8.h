@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Texts of files and their names: any bytes, of which only characters may reach people. */
+/* Texts of files, and their names, may hold any bytes; only printable characters may reach people. */
 #ifndef ISO_UTF8_H
 #define ISO_UTF8_H
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The context: which device, how many threads, whom to tell, whether to stop. */
 #include "ctx.h"
+#include "progress.h"
 #include "size.h"
 
 #include <omp.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 const char *iso_version(void)
@@ -24,19 +26,12 @@ static int use_cpu(iso_ctx *ctx)
 
 static int use_cuda(iso_ctx *ctx, int device)
 {
-	const struct iso_cuda_fn *fn;
-	void *symbol = NULL;
-	int n = 0, st = iso_cuda_symbol(&symbol, "iso_cuda_fn");
+	void *fn = NULL;
+	int st = iso_cuda_symbol(&fn, "iso_cuda_fn");
 
-	if (st) return st;
-	fn = symbol;
-	if ((st = fn->count(&n))) return st;
-	if (device >= n)
-		return iso_fail(ISO_EDEVICE, "device cuda:%d: this machine has %d CUDA device%s", device, n,
-		                n == 1 ? "" : "s");
-	if ((st = fn->open(ctx, device))) return st;
+	if (st || (st = ((const struct iso_cuda_fn *)fn)->open(ctx, device))) return st;
 	ctx->cuda = fn;
-	ctx->vec = fn->vec;
+	ctx->vec = ctx->cuda->vec;
 	snprintf(ctx->device, sizeof ctx->device, "cuda:%d", device);
 	return ISO_OK;
 }
@@ -169,7 +164,7 @@ int64_t iso_ctx_host_left(const iso_ctx *ctx)
 	return ctx->memory_limit > 0 ? ctx->memory_limit - iso_memory_resident() : iso_memory_available();
 }
 
-/* Bytes of buffers, names and the like, which no plan counts. */
+/* Bytes of the process's buffers, names and the like, which no plan counts. */
 #define SMALL ((int64_t)4 << 20)
 
 int iso_memory_check(const iso_ctx *ctx, const char *what, int64_t bytes)
@@ -185,4 +180,46 @@ int iso_memory_check(const iso_ctx *ctx, const char *what, int64_t bytes)
 		                iso_bytes(bytes), iso_bytes(left));
 	return iso_fail(ISO_ENOMEM, "%s: needs %s of host memory, %s are left of the limit of %s", what,
 	                iso_bytes(bytes), iso_bytes(left > 0 ? left : 0), iso_bytes(ctx->memory_limit));
+}
+
+/* ---- progress: the rate so far gives the time left ---- */
+
+double iso_now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+struct iso_clock iso_clock_start(const iso_ctx *ctx, const char *stage, int64_t first, int64_t total)
+{
+	struct iso_clock c = { ctx, stage, first, total, iso_now_s() };
+	struct iso_progress p = { .stage = stage, .done = first, .total = total, .left_s = -1 };
+
+	if (ctx->progress) ctx->progress(ctx->progress_arg, &p);
+	return c;
+}
+
+void iso_clock_step(const struct iso_clock *c, int64_t done, const char *note)
+{
+	if (!c->ctx->progress) return;
+	double elapsed = iso_now_s() - c->start_s;
+	int64_t steps = done - c->first;
+	struct iso_progress p = {
+		.stage = c->stage,
+		.done = done,
+		.total = c->total,
+		.elapsed_s = elapsed,
+		.left_s = steps > 0 ? elapsed / (double)steps * (double)(c->total - done) : -1,
+		.note = note,
+	};
+
+	c->ctx->progress(c->ctx->progress_arg, &p);
+}
+
+void iso_ctx_set_progress(iso_ctx *ctx, iso_progress_fn fn, void *arg)
+{
+	ctx->progress = fn;
+	ctx->progress_arg = arg;
 }

@@ -9,10 +9,9 @@ ISO_BEGIN_C
 
 /* What the core calls in libisotome_cuda.so: its symbol iso_cuda_fn. */
 struct iso_cuda_fn {
-	int (*count)(int *n);                  /* devices */
-	int (*open)(iso_ctx *ctx, int device); /* names it, makes a stream */
-	void (*close)(iso_ctx *ctx);           /* gives back the stream, if it is ours */
-	int (*use)(const iso_ctx *ctx);        /* for calls of this thread */
+	int (*open)(iso_ctx *ctx, int device); /* fills device_name, makes a stream */
+	void (*close)(iso_ctx *ctx);           /* waits for the stream; gives it back if it is ours */
+	int (*use)(const iso_ctx *ctx);        /* makes the device that of this thread's CUDA calls */
 	int (*free_memory)(const iso_ctx *ctx, int64_t *bytes);
 	const struct iso_vec *vec;
 };
@@ -27,7 +26,7 @@ struct iso_ctx {
 	int64_t memory_limit; /* bytes of host memory, 0: what is free */
 	int64_t base;         /* bytes that the process held when the context was made */
 	int cancel;           /* set by any thread or signal handler: read it by iso_stopped */
-	int refs;             /* the caller's, and one for each operator */
+	int refs;             /* owners: the caller, and each operator */
 	char device[24], device_name[256];
 	iso_progress_fn progress;
 	void *progress_arg;

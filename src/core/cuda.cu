@@ -6,24 +6,21 @@
 
 extern "C" const struct iso_vec iso_vec_cuda;
 
-static int device_count(int *n)
-{
-	cudaError_t e = cudaGetDeviceCount(n);
-
-	if (e != cudaSuccess || *n < 1) {
-		cudaGetLastError();
-		return iso_fail(ISO_EDEVICE, "CUDA: no device on this machine (%s)",
-		                e == cudaSuccess ? "none found" : cudaGetErrorString(e));
-	}
-	return ISO_OK;
-}
-
 static int device_open(iso_ctx *ctx, int device)
 {
 	cudaDeviceProp prop;
 	cudaStream_t stream;
-	int st;
+	int n = 0, st;
+	cudaError_t e = cudaGetDeviceCount(&n);
 
+	if (e != cudaSuccess || n < 1) {
+		cudaGetLastError();
+		return iso_fail(ISO_EDEVICE, "CUDA: no device on this machine (%s)",
+		                e == cudaSuccess ? "none found" : cudaGetErrorString(e));
+	}
+	if (device >= n)
+		return iso_fail(ISO_EDEVICE, "device cuda:%d: this machine has %d CUDA device%s", device, n,
+		                n == 1 ? "" : "s");
 	if ((st = iso_cuda_check("cudaSetDevice", cudaSetDevice(device))) ||
 	    (st = iso_cuda_check("device properties", cudaGetDeviceProperties(&prop, device))) ||
 	    (st = iso_cuda_check("stream", cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking))))
@@ -54,5 +51,5 @@ static int device_free_memory(const iso_ctx *ctx, int64_t *bytes)
 }
 
 extern "C" const struct iso_cuda_fn iso_cuda_fn = {
-	device_count, device_open, device_close, iso_cuda_use, device_free_memory, &iso_vec_cuda,
+	device_open, device_close, iso_cuda_use, device_free_memory, &iso_vec_cuda,
 };

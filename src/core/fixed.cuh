@@ -9,7 +9,7 @@
 
 struct iso_fixed_cuda {
 	int64_t n;
-	unsigned long long *v;
+	unsigned long long *v; /* n sums on the device, times the scale */
 	double scale;
 };
 

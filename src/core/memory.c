@@ -19,8 +19,7 @@ int64_t iso_memory_available(void)
 	return found ? found : (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
 }
 
-/* From /proc/self/statm: all that is mapped, what of it is in memory, and what of that is of files or
-   shared. */
+/* Pages of the process: mapped, of these in memory, and of these shared or of files. */
 struct pages {
 	int64_t mapped, resident, shared;
 };

@@ -49,7 +49,7 @@ ISO_HD int64_t order_undeal(const struct iso_order *o, int64_t row)
 
 #define ORDER_ROUNDS 6 /* of the Feistel network, three rounds of Philox in each */
 
-/* The number's two halves, in bits. Together the fewest that hold n - 1. */
+/* Bits of the low and the high half of a number: together the fewest that hold n - 1, and at least 2. */
 struct order_halves {
 	int low, high;
 };

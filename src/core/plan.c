@@ -82,7 +82,7 @@ void iso_plan_total(const struct iso_plan *plan, int64_t *host, int64_t *device)
 	}
 }
 
-/* The line that takes most names the culprit. */
+/* ISO_ENOMEM: need and have, in bytes, and the line that takes most. */
 static int too_large(const struct iso_plan *plan, const char *where, int64_t need, int64_t have, bool device)
 {
 	struct iso_plan_line top = iso_plan_line(plan, 0);

@@ -10,8 +10,8 @@ struct chain {
 
 struct chain_work {
 	iso_op *outer, *inner;
-	iso_real *mid, *acc; /* between the two */
-	iso_real *back;      /* on the image side, for em_step */
+	iso_real *mid, *acc; /* outer->n_in values each: between the two */
+	iso_real *back;      /* inner->n_in values, for em_step */
 };
 
 static int chain_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)

@@ -11,8 +11,8 @@ struct custom {
 	struct iso_rows rows[]; /* n_sub */
 };
 
-/* What one of the caller's functions returned. Where it failed without a message, this is one:
-   the message was emptied before the call. */
+/* The status that the caller's `function` returned, with a message where it failed and left none: `enter`
+   emptied the message before the call. */
 static int outcome(const char *function, int st)
 {
 	if (st < ISO_ECANCEL || st > ISO_OK)

@@ -1,13 +1,38 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rows that count by weights in least squares: the sum of w (y - A x)^2 is |sqrt(w) y - sqrt(w) A x|^2,
-   that of a diagonal operator behind A and of data multiplied alike. */
+/* The diagonal operator, y = d * x, its own adjoint; and what it serves for: rows that count by weights in
+   least squares. The sum of w (y - A x)^2 is |sqrt(w) y - sqrt(w) A x|^2, that of a diagonal operator
+   behind A and of data multiplied alike. */
 #include "core/op.h"
 #include "core/size.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* sqrt(w) over the mean weight, so that a penalty keeps its meaning. */
+static int diag_apply(const iso_op *op, int sub, iso_real *y, const iso_real *x)
+{
+	(void)sub; /* one subset only */
+	return op->ctx->vec->mul(op->ctx, op->n_in, y, x, op->data);
+}
+
+static const struct iso_op_fn diag_fn = {
+	.forward = diag_apply,
+	.adjoint = diag_apply,
+};
+
+int iso_diag_create(iso_op **op, iso_ctx *ctx, int64_t n, const iso_real *d)
+{
+	if (!op || !ctx || !d) return iso_fail_null(__func__);
+	if (n < 1) return iso_fail(ISO_EARG, "diagonal: n is %" PRId64 ", must be at least 1", n);
+	struct iso_room room = { .ctx = ctx, .what = "diagonal" };
+	iso_real *on_device;
+
+	ISO_UPLOAD(&room, on_device, d, n);
+	return iso_op_create_in(op, ctx, &diag_fn, n, n, 1, &room, on_device);
+}
+
+/* ---- weights ---- */
+
+/* f[i] = sqrt(weight[i] / mean weight): with a mean of 1 a penalty keeps its strength. Free *f. */
 static int factors(double **f, int64_t n, const double *weight)
 {
 	double sum = 0;
@@ -41,7 +66,7 @@ int iso_weigh_data(iso_real *y, int64_t rows, int64_t n, const double *weight)
 	return ISO_OK;
 }
 
-/* Whether its rows are in the order of the file. */
+/* Whether the rows of the operator are in the order of the file. */
 static bool in_order(const iso_op *op)
 {
 	int64_t (*row)(const iso_op *, int64_t) = op->fn->file_row;

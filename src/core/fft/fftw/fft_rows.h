@@ -34,7 +34,7 @@ static void release(struct iso_fft *f)
 	pthread_mutex_unlock(&iso_fftw_planner);
 }
 
-/* One row alone may be a thread's own, of many. */
+/* With one row there is no team of threads: the caller may be one of many. */
 static int forward(const struct iso_fft *f, void *spectrum, const void *x)
 {
 	int64_t lines = f->n / 2 + 1;
