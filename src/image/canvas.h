@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Drawing on pixels: boxes, lines of text. What lies outside is left out. */
+/* Drawing on pixels: boxes, lines of text, scales. What lies outside is left out. */
 #ifndef ISO_CANVAS_H
 #define ISO_CANVAS_H
 
@@ -56,5 +56,25 @@ const char *iso_font_next(struct iso_glyph *g, const char *text);
 
 /* Of a line of text, without the gap after the last glyph. */
 double iso_font_width(const char *text);
+
+/* ---- round numbers for scales: 1, 2 or 5 times a power of ten ---- */
+
+enum { ISO_TICKS = 16 };
+
+struct iso_ticks {
+	int n;
+	double value[ISO_TICKS];  /* rising; the first and the last are the ends */
+	char text[ISO_TICKS][24]; /* UTF-8 */
+	char factor[24];          /* that the texts lack: "" or "×10³" */
+};
+
+/* The greatest round number that is not above `most`, which is positive and finite. */
+double iso_round_below(double most);
+
+/* At low, high, and at most `between` round numbers, none of them near an end. */
+void iso_ticks_make(struct iso_ticks *t, double low, double high, int between);
+
+/* "%.4g" with a true minus sign. */
+void iso_tick_text(char *text, size_t size, double value);
 
 #endif

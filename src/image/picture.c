@@ -5,7 +5,6 @@
 #include "core/size.h"
 #include "core/status.h"
 #include "core/sized.h"
-#include "places.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the measures share: the image they need, and its places. */
+/* Places of an image, which measures, phantoms and pictures share, and the volume that a picture shows. */
 #ifndef ISO_MEASURE_H
 #define ISO_MEASURE_H
 
@@ -32,5 +32,40 @@ struct iso_extent {
 	char text[200];
 };
 struct iso_extent iso_measure_extent(const struct iso_grid *g);
+
+/* ---- the volume that a picture shows: one frame of an array, its planes, what its values are ---- */
+
+/* Without a grid of its own, an array lies on one whose coordinates are the indices. */
+struct iso_volume {
+	const iso_real *v; /* borrowed */
+	struct iso_grid grid;
+	bool in_mm; /* false: coordinates are indices */
+};
+
+/* An array (ny, nx), (nz, ny, nx) or (nt, nz, ny, nx) at frame t; ISO_EARG for any other. */
+int iso_volume_of(struct iso_volume *vol, const struct iso_array *a, int64_t frame);
+
+/* The axes of the plane across `axis`: (y, z) across x, (x, z) across y, (x, y) across z. */
+int iso_plane_axis(int axis, bool vertical);
+
+/* The slice `index` across `axis`, or the greatest finite value along it; horizontal fastest. */
+void iso_volume_slice(iso_real *plane, const struct iso_volume *vol, int axis, int64_t index);
+void iso_volume_max(iso_real *plane, const struct iso_volume *vol, int axis);
+
+/* The voxel whose half-open box holds a point; outside the grid its index is -1 or n. */
+void iso_volume_voxel(int64_t voxel[3], const struct iso_volume *vol, const double point[3]);
+
+struct iso_range {
+	double min, max; /* of the finite values; both 0 if there are none */
+	int64_t not_finite;
+};
+struct iso_range iso_volume_range(const struct iso_volume *vol);
+
+/* Where the image is greatest once smoothed by (1 2 1)/4 along each axis, which passes over the
+   lone voxels of noise; the first of equals. */
+void iso_volume_hottest(int64_t voxel[3], const struct iso_volume *vol);
+
+/* value[i]: percent[i] % of the finite values lie below it. */
+int iso_volume_percentiles(double value[2], const struct iso_volume *vol, const double percent[2]);
 
 #endif

@@ -5,7 +5,6 @@
 #include "base/number.h"
 #include "core/size.h"
 #include "core/status.h"
-#include "places.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -4,8 +4,7 @@
 #define ISO_SHEET_H
 
 #include "canvas.h"
-#include "ticks.h"
-#include "volume.h"
+#include "places.h"
 
 /* Pixels at scale 1: the room that sheet.c leaves for what sheet_paint.c draws. */
 enum {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Round numbers for scales. */
-#include "ticks.h"
+#include "canvas.h"
 #include "base/number.h"
 
 #include <math.h>

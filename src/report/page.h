@@ -6,7 +6,6 @@
 
 #include "report_history.h"
 #include "image/places.h"
-#include "image/volume.h"
 #include "svg.h"
 #include "text.h"
 
