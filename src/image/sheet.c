@@ -28,6 +28,11 @@ enum {
 /* Unless the caller says otherwise; more columns than these do not fit WIDEST. */
 enum { MOST_TILES = 24, MOST_COLUMNS = WIDEST / TILE_GAP };
 
+/* Of a block and its parts, in pixels. */
+struct sizes {
+	double panel_w, panel_h, tile_w, tile_h, w, h, cell;
+};
+
 /* A sheet in the making: sizes in pixels, not yet known to fit a picture. */
 struct draft {
 	struct iso_sheet *s;
@@ -38,6 +43,7 @@ struct draft {
 	int64_t tiles, columns, rows; /* panels of a block */
 	int64_t first, every;
 	double tile_caption;  /* width, in units of the font; 0: none */
+	struct sizes size[3]; /* by block */
 	double width, height; /* of the sheet */
 	double inner, bar;    /* heights of the room for blocks, and of the colour bar */
 };
@@ -98,18 +104,17 @@ static void put_letters(const struct draft *d, struct iso_block *b)
 	put_letter(d, b->letter[ISO_SIDE_TOP], v, true);
 }
 
-static void put_note(const struct draft *d)
-{
-	char frame[48] = "";
-
-	if (d->a->n_dim == 4 && d->a->dim[0] > 1)
-		snprintf(frame, sizeof frame, "frame %" PRId64 " of 0 to %" PRId64, d->p->frame,
-		         d->a->dim[0] - 1);
-	snprintf(d->s->note, sizeof d->s->note, "%s%s%s", frame, frame[0] && !d->s->volume.in_mm ? ", " : "",
-	         d->s->volume.in_mm ? "" : "no voxel size");
-}
-
 /* ---- what is shown ---- */
+
+static void add_block(struct draft *d, int axis)
+{
+	struct iso_block *b = &d->s->block[d->s->n_blocks++];
+
+	b->axis = axis;
+	block_caption(d, b);
+	put_letters(d, b);
+	for (int v = 0; v < 2; v++) d->edge = fmin(d->edge, d->g->voxel[iso_plane_axis(axis, v)]);
+}
 
 /* Of a volume one voxel thick only the flat side is worth a panel. */
 static void choose_blocks(struct draft *d)
@@ -117,38 +122,26 @@ static void choose_blocks(struct draft *d)
 	static const int order[] = { 1, 0, 2 };
 	const int64_t *n = d->g->n;
 	int flat = (n[0] == 1) + (n[1] == 1) + (n[2] == 1);
-	char axis = d->p->axis;
 
-	if (d->p->kind == ISO_MONTAGE) {
-		d->s->block[d->s->n_blocks++].axis = axis ? axis - 'x' : 2;
-		return;
-	}
-	for (int i = 0; i < 3; i++)
-		if (flat != 1 || n[order[i]] == 1) d->s->block[d->s->n_blocks++].axis = order[i];
+	if (d->p->kind == ISO_MONTAGE) add_block(d, d->p->axis ? d->p->axis - 'x' : 2);
+	for (int i = 0; i < 3 && d->p->kind != ISO_MONTAGE; i++)
+		if (flat != 1 || n[order[i]] == 1) add_block(d, order[i]);
 }
 
+/* The note, and what stands above the colour bar. */
 static void choose_texts(struct draft *d)
 {
-	for (int i = 0; i < d->s->n_blocks; i++) {
-		struct iso_block *b = &d->s->block[i];
+	bool mm = d->s->volume.in_mm;
+	char frame[48] = "";
 
-		block_caption(d, b);
-		put_letters(d, b);
-	}
-	put_note(d);
+	if (d->a->n_dim == 4 && d->a->dim[0] > 1)
+		snprintf(frame, sizeof frame, "frame %" PRId64 " of 0 to %" PRId64, d->p->frame,
+		         d->a->dim[0] - 1);
+	snprintf(d->s->note, sizeof d->s->note, "%s%s%s", frame, frame[0] && !mm ? ", " : "",
+	         mm ? "" : "no voxel size");
 	iso_ticks_make(&d->s->ticks, d->s->info.window[0], d->s->info.window[1], 0);
 	snprintf(d->s->unit, sizeof d->s->unit, "%.23s%s%.50s", d->s->ticks.factor,
 	         d->s->ticks.factor[0] && d->a->unit[0] ? " " : "", d->a->unit);
-}
-
-static void choose_edge(struct draft *d)
-{
-	const double *voxel = d->g->voxel;
-
-	d->edge = INFINITY;
-	for (int i = 0; i < d->s->n_blocks; i++)
-		for (int v = 0; v < 2; v++)
-			d->edge = fmin(d->edge, voxel[iso_plane_axis(d->s->block[i].axis, v)]);
 }
 
 /* The slices of a montage lie symmetric in the volume. */
@@ -176,39 +169,21 @@ static double pixels(const struct draft *d, int axis)
 	return fmax(1, round((double)d->g->n[axis] * d->g->voxel[axis] * d->s->pixels_per_mm));
 }
 
-struct size {
-	double w, h;
-};
-
-static struct size panel_size(const struct draft *d, int axis)
+/* A tile is a panel under its caption; a cell has letters around the block, and is no narrower than the
+   block's caption. */
+static void measure_block(struct draft *d, int i)
 {
-	return (struct size){ pixels(d, iso_plane_axis(axis, false)), pixels(d, iso_plane_axis(axis, true)) };
-}
-
-/* A panel under its caption. */
-static struct size tile_size(const struct draft *d, int axis)
-{
-	struct size p = panel_size(d, axis);
-	double line = d->tile_caption > 0 ? d->s->scale * ISO_SHEET_LINE : 0;
-
-	return (struct size){ fmax(p.w, d->s->scale * ceil(d->tile_caption)), p.h + line };
-}
-
-static struct size block_size(const struct draft *d, int axis)
-{
-	struct size t = tile_size(d, axis);
-
-	return (struct size){ (double)d->columns * (t.w + TILE_GAP) - TILE_GAP,
-		              (double)d->rows * (t.h + TILE_GAP) - TILE_GAP };
-}
-
-/* With its letters, and no narrower than its caption. */
-static double cell_width(const struct draft *d, const struct iso_block *b)
-{
+	const struct iso_block *b = &d->s->block[i];
+	struct sizes *z = &d->size[i];
 	double k = d->s->scale;
 
-	return fmax(block_size(d, b->axis).w + 2 * k * ISO_SHEET_LETTER,
-	            k * ceil(iso_font_width(b->caption)));
+	z->panel_w = pixels(d, iso_plane_axis(b->axis, false));
+	z->panel_h = pixels(d, iso_plane_axis(b->axis, true));
+	z->tile_w = fmax(z->panel_w, k * ceil(d->tile_caption));
+	z->tile_h = z->panel_h + (d->tile_caption > 0 ? k * ISO_SHEET_LINE : 0);
+	z->w = (double)d->columns * (z->tile_w + TILE_GAP) - TILE_GAP;
+	z->h = (double)d->rows * (z->tile_h + TILE_GAP) - TILE_GAP;
+	z->cell = fmax(z->w + 2 * k * ISO_SHEET_LETTER, k * ceil(iso_font_width(b->caption)));
 }
 
 /* Of the bar with its ticks. */
@@ -224,8 +199,7 @@ static double bar_width(const struct draft *d)
 /* From the left of the first cell: its scale bar stands under the panels. */
 static double foot_width(const struct draft *d)
 {
-	const struct iso_block *b = &d->s->block[0];
-	double indent = .5 * (cell_width(d, b) - block_size(d, b->axis).w);
+	double indent = .5 * (d->size[0].cell - d->size[0].w);
 	double text = iso_font_width(d->s->ruler_text) + iso_font_width(d->s->note);
 
 	return ceil(indent) + (double)d->s->ruler.w + d->s->scale * (ISO_SHEET_TEXT_GAP + GAP + ceil(text));
@@ -249,30 +223,26 @@ static void choose_ruler(struct draft *d)
 		iso_snprintf(s->ruler_text, sizeof s->ruler_text, "%g mm", length);
 }
 
-static void choose_scale(struct draft *d)
-{
-	double content = 0;
-
-	d->s->scale = 1;
-	for (int i = 0; i < d->s->n_blocks; i++) content += block_size(d, d->s->block[i].axis).w;
-	d->s->scale = (int)fmin(fmax(round(content / WIDEST), 1), 64);
-}
-
 /* Everything that follows from the zoom. */
 static void measure(struct draft *d, double zoom, int64_t columns)
 {
-	double k, blocks = 0;
+	double k, blocks = 0, content = 0;
 
 	d->s->pixels_per_mm = zoom / d->edge;
 	d->columns = columns;
 	d->rows = (d->tiles - 1) / columns + 1;
-	choose_scale(d);
+	d->s->scale = 1;
+	for (int i = 0; i < d->s->n_blocks; i++) {
+		measure_block(d, i);
+		content += d->size[i].w;
+	}
+	k = d->s->scale = (int)fmin(fmax(round(content / WIDEST), 1), 64);
 	choose_ruler(d);
-	k = d->s->scale;
 	d->inner = k * BAR_LEAST;
 	for (int i = 0; i < d->s->n_blocks; i++) {
-		blocks += cell_width(d, &d->s->block[i]) + k * GAP;
-		d->inner = fmax(d->inner, block_size(d, d->s->block[i].axis).h);
+		measure_block(d, i);
+		blocks += d->size[i].cell + k * GAP;
+		d->inner = fmax(d->inner, d->size[i].h);
 	}
 	d->bar = fmin(d->inner, k * BAR_MOST);
 	iso_ticks_make(&d->s->ticks, d->s->info.window[0], d->s->info.window[1],
@@ -316,25 +286,19 @@ static void choose_sizes(struct draft *d)
 
 /* ---- places ---- */
 
-static struct iso_box tile_box(const struct draft *d, const struct iso_block *b, int64_t i)
-{
-	struct size t = tile_size(d, b->axis), p = panel_size(d, b->axis);
-	double x = (double)(i % d->columns) * (t.w + TILE_GAP);
-	double y = (double)(i / d->columns) * (t.h + TILE_GAP);
-
-	return (struct iso_box){ b->box.x + (int64_t)(x + floor(.5 * (t.w - p.w))),
-		                 b->box.y + (int64_t)(y + t.h - p.h), (int64_t)p.w, (int64_t)p.h };
-}
-
-static void place_panels(struct draft *d, struct iso_block *b)
+static void place_panels(struct draft *d, const struct iso_block *b, const struct sizes *z)
 {
 	const struct iso_picture *p = d->p;
 
 	for (int64_t i = 0; i < d->tiles; i++) {
 		struct iso_panel *panel = &d->s->panel[d->s->n_panels++];
+		double x = (double)(i % d->columns) * (z->tile_w + TILE_GAP);
+		double y = (double)(i / d->columns) * (z->tile_h + TILE_GAP);
 
 		panel->axis = b->axis;
-		panel->box = tile_box(d, b, i);
+		panel->box = (struct iso_box){ b->box.x + (int64_t)(x + floor(.5 * (z->tile_w - z->panel_w))),
+			                       b->box.y + (int64_t)(y + z->tile_h - z->panel_h),
+			                       (int64_t)z->panel_w, (int64_t)z->panel_h };
 		for (int v = 0; v < 2; v++) panel->n[v] = d->g->n[iso_plane_axis(b->axis, v)];
 		panel->index = p->kind == ISO_MIP      ? -1
 		               : p->kind == ISO_SLICES ? d->s->info.voxel[b->axis]
@@ -351,15 +315,13 @@ static void place_blocks(struct draft *d, int64_t top)
 	double x = d->s->scale * ISO_SHEET_MARGIN;
 
 	for (int i = 0; i < d->s->n_blocks; i++) {
-		struct iso_block *b = &d->s->block[i];
-		struct size size = block_size(d, b->axis);
-		double cell = cell_width(d, b);
+		const struct sizes *z = &d->size[i];
 
-		b->box = (struct iso_box){ (int64_t)(x + floor(.5 * (cell - size.w))),
-			                   top + (int64_t)(.5 * (d->inner - size.h)), (int64_t)size.w,
-			                   (int64_t)size.h };
-		place_panels(d, b);
-		x += cell + d->s->scale * GAP;
+		d->s->block[i].box = (struct iso_box){ (int64_t)(x + floor(.5 * (z->cell - z->w))),
+			                               top + (int64_t)(.5 * (d->inner - z->h)), (int64_t)z->w,
+			                               (int64_t)z->h };
+		place_panels(d, &d->s->block[i], z);
+		x += z->cell + d->s->scale * GAP;
 	}
 	d->s->bar = (struct iso_box){ (int64_t)x, top + (int64_t)(.5 * (d->inner - d->bar)),
 		                      d->s->scale * BAR, (int64_t)d->bar };
@@ -407,7 +369,7 @@ static void place(struct draft *d)
 
 int iso_sheet_make(struct iso_sheet *s, const struct iso_array *a, const struct iso_picture *p)
 {
-	struct draft d = { .s = s, .a = a, .p = p, .g = &s->volume.grid };
+	struct draft d = { .s = s, .a = a, .p = p, .g = &s->volume.grid, .edge = INFINITY };
 	int64_t panels;
 
 	s->scale = 1;
@@ -415,7 +377,6 @@ int iso_sheet_make(struct iso_sheet *s, const struct iso_array *a, const struct 
 	s->crosshair = p->crosshair;
 	choose_blocks(&d);
 	choose_texts(&d);
-	choose_edge(&d);
 	choose_tiles(&d);
 	choose_sizes(&d);
 	if (d.width * d.height > MOST_PIXELS)
