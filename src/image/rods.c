@@ -53,7 +53,7 @@ struct work {
 	const struct iso_array *x;
 	int axis, side[2]; /* along the rods; across them */
 	int n;
-	struct rod *rod;
+	struct rod *rod;       /* by rising diameter */
 	double middle, length; /* of the first rod, along the axis: mm */
 	double *plane;         /* mean over the slab: side[0] fastest */
 	struct iso_array row;  /* a profile, as an image of one row */
@@ -70,6 +70,7 @@ static bool is_rod(const struct iso_shape *s)
 static int add_rod(struct work *w, const struct iso_shape *s, int i)
 {
 	const int *side = w->side;
+	int at = w->n;
 
 	if (w->n == 0) {
 		w->axis = s->axis;
@@ -87,7 +88,9 @@ static int add_rod(struct work *w, const struct iso_shape *s, int i)
 			return iso_fail(ISO_EINPUT,
 			                "rods: cylinder %d, at %c = %g mm, lies outside the image", i + 1,
 			                "xyz"[side[k]], s -> centre[side[k]]);
-	w->rod[w->n++] = (struct rod){ 2 * s->half[side[0]], { s->centre[side[0]], s->centre[side[1]] } };
+	for (; at > 0 && w->rod[at - 1].diameter > 2 * s->half[side[0]]; at--) w->rod[at] = w->rod[at - 1];
+	w->rod[at] = (struct rod){ 2 * s->half[side[0]], { s->centre[side[0]], s->centre[side[1]] } };
+	w->n++;
 	return ISO_OK;
 }
 
@@ -167,18 +170,17 @@ static int one_width(struct iso_width *out, struct work *w, const struct rod *ro
 	return st;
 }
 
-static int put_widths(struct iso_rods_size *s, struct work *w)
+/* Of the rods of one size, rod[0 ... s->rods - 1]. */
+static int put_widths(struct iso_rods_size *s, struct work *w, const struct rod *rod)
 {
 	int st = ISO_OK;
 
-	for (int i = 0; i < 2 * w->n && !st; i++) {
-		const struct rod *rod = &w->rod[i / 2];
+	for (; s->profiles < 2 * s->rods && !st; s->profiles++) {
 		struct iso_width width;
 
-		if (rod->diameter != s->diameter) continue;
-		st = one_width(&width, w, rod, i % 2);
+		st = one_width(&width, w, &rod[s->profiles / 2], s->profiles % 2);
 		w->fwhm[s->profiles] = width.fwhm;
-		w->fwtm[s->profiles++] = width.fwtm;
+		w->fwtm[s->profiles] = width.fwtm;
 	}
 	s->fwhm = iso_measure_quartiles(s->profiles, w->fwhm);
 	s->fwtm = iso_measure_quartiles(s->profiles, w->fwtm);
@@ -194,54 +196,23 @@ static double valley(const struct work *w, const struct rod *a, const struct rod
 	return 2 * value_at(w, middle) / (value_at(w, a->at) + value_at(w, b->at));
 }
 
-static bool neighbours(const struct rod *a, const struct rod *b)
-{
-	return b->diameter == a->diameter &&
-	       hypot(a->at[0] - b->at[0], a->at[1] - b->at[1]) <= NEIGHBOURS * a->diameter;
-}
-
-static void put_valleys(struct iso_rods_size *s, const struct work *w)
+static void put_valleys(struct iso_rods_size *s, const struct work *w, const struct rod *rod)
 {
 	double sum = 0;
 	int below = 0;
 
-	for (int i = 0; i < w->n; i++) {
-		if (w->rod[i].diameter != s->diameter) continue;
-		s->rods++;
-		for (int j = 0; j < i; j++)
-			if (neighbours(&w->rod[i], &w->rod[j])) {
-				double v = valley(w, &w->rod[i], &w->rod[j]);
+	for (int i = 0; i < s->rods; i++)
+		for (int j = 0; j < i; j++) {
+			double dx = rod[i].at[0] - rod[j].at[0], dy = rod[i].at[1] - rod[j].at[1], v;
 
-				s->pairs++;
-				sum += v;
-				below += v < ISO_RODS_VALLEY;
-			}
-	}
+			if (hypot(dx, dy) > NEIGHBOURS * s->diameter) continue;
+			v = valley(w, &rod[i], &rod[j]);
+			s->pairs++;
+			sum += v;
+			below += v < ISO_RODS_VALLEY;
+		}
 	s->valley = s->pairs ? sum / s->pairs : NAN;
 	s->resolved = s->pairs ? (double)below / s->pairs : NAN;
-}
-
-/* ---- sizes ---- */
-
-static int by_diameter(const void *a, const void *b)
-{
-	return by_value(&((const struct iso_rods_size *)a)->diameter,
-	                &((const struct iso_rods_size *)b)->diameter);
-}
-
-static int find_sizes(struct iso_rods *r, const struct work *w)
-{
-	const int most = (int)(sizeof r->size / sizeof *r->size);
-
-	for (int i = 0; i < w->n; i++) {
-		int k = 0;
-
-		while (k < r->n && r->size[k].diameter != w->rod[i].diameter) k++;
-		if (k == most) return iso_fail(ISO_EARG, "rods: more than %d diameters", most);
-		if (k == r->n) r->size[r->n++] = (struct iso_rods_size){ .diameter = w->rod[i].diameter };
-	}
-	qsort(r->size, (size_t)r->n, sizeof *r->size, by_diameter);
-	return ISO_OK;
 }
 
 static int make_rows(struct work *w)
@@ -255,6 +226,24 @@ static int make_rows(struct work *w)
 	return st ? st : w->room.status;
 }
 
+static int measure_sizes(struct iso_rods *r, struct work *w)
+{
+	const int most = (int)(sizeof r->size / sizeof *r->size);
+	int st = ISO_OK;
+
+	for (int first = 0; first < w->n && !st; r->n++) {
+		struct iso_rods_size *s = &r->size[r->n];
+
+		if (r->n == most) return iso_fail(ISO_EARG, "rods: more than %d diameters", most);
+		s->diameter = w->rod[first].diameter;
+		while (first + s->rods < w->n && w->rod[first + s->rods].diameter == s->diameter) s->rods++;
+		put_valleys(s, w, &w->rod[first]);
+		st = put_widths(s, w, &w->rod[first]);
+		first += s->rods;
+	}
+	return st;
+}
+
 int iso_measure_rods(struct iso_rods *r, const struct iso_array *x, const iso_phantom *p, double slab)
 {
 	if (!r || !x || !p) return iso_fail_null(__func__);
@@ -264,15 +253,9 @@ int iso_measure_rods(struct iso_rods *r, const struct iso_array *x, const iso_ph
 
 	if (!(slab >= 0) || !isfinite(slab))
 		return iso_fail(ISO_EARG, "rods: slab is %g mm, must be 0 or above", slab);
-	if (st || (st = find_rods(&w, p)) || (st = find_sizes(&made, &w)) || (st = make_plane(&w, slab)) ||
-	    (st = make_rows(&w)))
-		goto done;
-	for (int i = 0; i < made.n && !st; i++) {
-		put_valleys(&made.size[i], &w);
-		st = put_widths(&made.size[i], &w);
-	}
-	if (!st) *r = made;
-done:
+	if (!st && !(st = find_rods(&w, p)) && !(st = make_plane(&w, slab)) && !(st = make_rows(&w)) &&
+	    !(st = measure_sizes(&made, &w)))
+		*r = made;
 	iso_array_free(&w.row);
 	iso_room_free(&w.room);
 	return st;

@@ -58,14 +58,6 @@ static void paint_block(const struct brush *b, const struct iso_block *block)
 	write_text(b, x, top - b->k * ISO_SHEET_LETTER - base, ISO_MIDDLE, b->ink->faint, block->caption);
 }
 
-static void paint_panel(const struct brush *b, const struct iso_panel *panel)
-{
-	struct iso_box box = panel->box;
-
-	iso_canvas_frame(b->pixels, box, b->ink->line);
-	write_text(b, box.x + box.w / 2, box.y - b->k * BASE, ISO_MIDDLE, b->ink->faint, panel->caption);
-}
-
 static void paint_foot(const struct brush *b)
 {
 	const struct iso_sheet *s = b->s;
@@ -155,8 +147,12 @@ void iso_sheet_paint(struct iso_pixels *pixels, const struct iso_sheet *s, const
 	const struct brush b = { pixels, s, inks_for(m), s->scale };
 
 	for (int64_t i = 0; i < s->n_panels; i++) {
+		struct iso_box box = s->panel[i].box;
+
 		if (s->crosshair) paint_cross(&b, &s->panel[i]);
-		paint_panel(&b, &s->panel[i]);
+		iso_canvas_frame(pixels, box, b.ink->line);
+		write_text(&b, box.x + box.w / 2, box.y - b.k * BASE, ISO_MIDDLE, b.ink->faint,
+		           s->panel[i].caption);
 	}
 	for (int i = 0; i < s->n_blocks; i++) paint_block(&b, &s->block[i]);
 	paint_bar(&b, m);

@@ -66,15 +66,6 @@ static void add(struct iso_ticks *t, double value, int exponent)
 	t->n++;
 }
 
-static void add_between(struct iso_ticks *t, double low, double high, int between, int exponent)
-{
-	double step = round_above((high - low) / (between + 1)), clear = .5 * step;
-	double first = ceil((low + clear) / step);
-
-	for (int i = 0; i < between && (first + i) * step <= high - clear; i++)
-		add(t, (first + i) * step, exponent);
-}
-
 void iso_ticks_make(struct iso_ticks *t, double low, double high, int between)
 {
 	int exponent = common_exponent(low, high);
@@ -83,6 +74,12 @@ void iso_ticks_make(struct iso_ticks *t, double low, double high, int between)
 	*t = (struct iso_ticks){ 0 };
 	if (exponent) factor_text(t->factor, sizeof t->factor, exponent);
 	add(t, low, exponent);
-	if (between > 0) add_between(t, low, high, between, exponent);
+	if (between > 0) {
+		double step = round_above((high - low) / (between + 1)), clear = .5 * step;
+		double first = ceil((low + clear) / step);
+
+		for (int i = 0; i < between && (first + i) * step <= high - clear; i++)
+			add(t, (first + i) * step, exponent);
+	}
 	add(t, high, exponent);
 }
