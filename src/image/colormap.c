@@ -13,34 +13,33 @@ const struct iso_colour iso_colour_not_finite = { 255, 0, 255 };
 
 enum { KNOTS = 9 };
 
-/* L runs linearly from the first to the middle to the last value; (a, b) at equal steps along the map. */
+/* L runs linearly from the first to the middle to the last value; (a, b) at equal steps along the map.
+   light: 0 is shown lighter than what is far from it. */
 struct path {
 	double L[3];
 	double a[KNOTS], b[KNOTS];
+	bool light;
 };
 
-static const struct path grey = { { 0, .5, 1 }, { 0 }, { 0 } };
-static const struct path inverted_grey = { { 1, .5, 0 }, { 0 }, { 0 } };
-
-/* black, violet, red, orange, pale yellow */
-static const struct path ember = {
-	{ 0, .49, .98 },
-	{ 0, .016, .056, .134, .174, .151, .082, .005, -.013 },
-	{ 0, -.060, -.106, -.066, .036, .098, .131, .138, .048 },
-};
-
-/* black, blue, teal, green, pale yellow */
-static const struct path tide = {
-	{ 0, .49, .98 },
-	{ 0, .003, -.009, -.036, -.066, -.100, -.122, -.085, -.019 },
-	{ 0, -.052, -.092, -.078, -.040, .008, .072, .134, .057 },
-};
-
-/* blue, white, red */
-static const struct path blue_red = {
-	{ .36, .97, .36 },
-	{ -.015, -.034, -.041, -.026, 0, .050, .110, .137, .116 },
-	{ -.139, -.136, -.102, -.052, 0, .042, .086, .082, .059 },
+static const struct path paths[] = {
+	/* black, violet, red, orange, pale yellow */
+	{ { 0, .49, .98 },
+	  { 0, .016, .056, .134, .174, .151, .082, .005, -.013 },
+	  { 0, -.060, -.106, -.066, .036, .098, .131, .138, .048 },
+	  false },
+	/* black, blue, teal, green, pale yellow */
+	{ { 0, .49, .98 },
+	  { 0, .003, -.009, -.036, -.066, -.100, -.122, -.085, -.019 },
+	  { 0, -.052, -.092, -.078, -.040, .008, .072, .134, .057 },
+	  false },
+	{ { 0, .5, 1 }, { 0 }, { 0 }, false },
+	{ { 1, .5, 0 }, { 0 }, { 0 }, true },
+	{ { 0 }, { 0 }, { 0 }, false }, /* cubehelix is none */
+	/* blue, white, red */
+	{ { .36, .97, .36 },
+	  { -.015, -.034, -.041, -.026, 0, .050, .110, .137, .116 },
+	  { -.139, -.136, -.102, -.052, 0, .042, .086, .082, .059 },
+	  true },
 };
 
 static unsigned char byte(double encoded)
@@ -98,20 +97,10 @@ static struct iso_colour cubehelix(double t)
 		                    byte(t + 1.97294 * c) };
 }
 
-/* ---- the table ---- */
-
 static const char *const names[] = {
 	"ember", "tide", "grey", "inverted-grey", "cubehelix", "blue-red", NULL,
 };
-
-static const struct {
-	const struct path *path; /* NULL: cubehelix */
-	bool light;
-} maps[] = {
-	{ &ember, false },        { &tide, false }, { &grey, false },
-	{ &inverted_grey, true }, { NULL, false },  { &blue_red, true },
-};
-enum { N_MAPS = sizeof maps / sizeof *maps };
+enum { CUBEHELIX = 4, N_MAPS = sizeof paths / sizeof *paths };
 _Static_assert(sizeof names / sizeof *names == N_MAPS + 1, "one name for each map");
 
 const char *const *iso_picture_maps(void)
@@ -136,11 +125,11 @@ int iso_colormap_make(struct iso_colormap *m, const char *name)
 
 	while (k < N_MAPS && strcmp(names[k], name) != 0) k++;
 	if (k == N_MAPS) return unknown(name);
-	m->light = maps[k].light;
+	m->light = paths[k].light;
 	for (int i = 0; i < ISO_COLOURS; i++) {
 		double t = i / (ISO_COLOURS - 1.);
 
-		m->colour[i] = maps[k].path ? along(maps[k].path, t) : cubehelix(t);
+		m->colour[i] = k == CUBEHELIX ? cubehelix(t) : along(&paths[k], t);
 	}
 	return ISO_OK;
 }
