@@ -36,25 +36,16 @@ static int use_cuda(iso_ctx *ctx, int device)
 	return ISO_OK;
 }
 
-/* "cuda" or "cuda:N", N below 1000; -1 if it is neither. */
-static int cuda_number(const char *device)
+static int use_device(iso_ctx *ctx, const char *device)
 {
 	int n = 0, used = 0;
 
-	if (!strcmp(device, "cuda")) return 0;
-	if (sscanf(device, "cuda:%3d%n", &n, &used) == 1 && !device[used] && n >= 0) return n;
-	return -1;
-}
-
-static int use_device(iso_ctx *ctx, const char *device)
-{
 	if (!strcmp(device, "cpu")) return use_cpu(ctx);
 	if (!strcmp(device, "auto")) return use_cuda(ctx, 0) == ISO_OK ? ISO_OK : use_cpu(ctx);
-	int number = cuda_number(device);
-
-	if (number < 0)
+	if (strcmp(device, "cuda") != 0 &&
+	    (sscanf(device, "cuda:%3d%n", &n, &used) != 1 || device[used] || n < 0))
 		return iso_fail(ISO_EARG, "device '%s' is not one of auto, cpu, cuda, cuda:N", device);
-	return use_cuda(ctx, number);
+	return use_cuda(ctx, n);
 }
 
 int iso_ctx_create(iso_ctx **out, const char *device, int threads)

@@ -22,20 +22,20 @@ struct path {
 };
 
 static const struct path paths[] = {
-	/* black, violet, red, orange, pale yellow */
+	/* ember: black, violet, red, orange, pale yellow */
 	{ { 0, .49, .98 },
 	  { 0, .016, .056, .134, .174, .151, .082, .005, -.013 },
 	  { 0, -.060, -.106, -.066, .036, .098, .131, .138, .048 },
 	  false },
-	/* black, blue, teal, green, pale yellow */
+	/* tide: black, blue, teal, green, pale yellow */
 	{ { 0, .49, .98 },
 	  { 0, .003, -.009, -.036, -.066, -.100, -.122, -.085, -.019 },
 	  { 0, -.052, -.092, -.078, -.040, .008, .072, .134, .057 },
 	  false },
-	{ { 0, .5, 1 }, { 0 }, { 0 }, false },
+	{ { 0, .5, 1 }, { 0 }, { 0 }, false }, /* grey, and inverted */
 	{ { 1, .5, 0 }, { 0 }, { 0 }, true },
 	{ { 0 }, { 0 }, { 0 }, false }, /* cubehelix is none */
-	/* blue, white, red */
+	/* blue-red, with white in the middle */
 	{ { .36, .97, .36 },
 	  { -.015, -.034, -.041, -.026, 0, .050, .110, .137, .116 },
 	  { -.139, -.136, -.102, -.052, 0, .042, .086, .082, .059 },

@@ -103,8 +103,6 @@ int iso_picture_sheet(struct iso_sheet *s, const struct iso_array *a, const stru
 	info->not_finite = range.not_finite;
 	info->map = p->map ? p->map : info->window[0] == -info->window[1] ? "blue-red" : "ember";
 	for (int i = 0; i < 3; i++) info->point[i] = iso_measure_place(&r.volume.grid, i, info->voxel[i]);
-	info->pixels_per_mm = r.pixels_per_mm;
-	info->panels = r.n_panels;
 	*s = r;
 	return ISO_OK;
 }
@@ -185,7 +183,7 @@ int iso_picture_render(struct iso_pixels *pixels, struct iso_picture_info *info,
 	if (st || (st = iso_picture_sheet(&s, a, &full)) || (st = iso_colormap_make(&m, s.info.map)) ||
 	    (st = iso_canvas_create(&r, s.width, s.height, iso_sheet_page(&m))))
 		goto done;
-	for (int64_t i = 0; i < s.n_panels; i++)
+	for (int64_t i = 0; i < s.info.panels; i++)
 		if ((st = paint_panel(&r, &s, &s.panel[i], &m, full.linear))) goto done;
 	iso_sheet_paint(&r, &s, &m);
 	*pixels = r;

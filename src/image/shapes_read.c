@@ -140,16 +140,6 @@ static int read_grid(struct iso_phantom *p, const struct conf_node *grid)
 	return iso_grid_check(g) ? iso_conf_fail(grid, "%s", iso_message()) : ISO_OK;
 }
 
-static int read_shapes(struct iso_phantom *p, const struct conf_node *list)
-{
-	int st = ISO_OK;
-
-	if (list->type != CONF_LIST || list->n_child == 0)
-		return iso_conf_fail(list, "shapes must be a list of at least one shape");
-	for (const struct conf_node *n = list->child; n && !st; n = n->next) st = read_shape(p, n);
-	return st;
-}
-
 int iso_shapes_read(struct iso_phantom *p, const char *path)
 {
 	const struct conf_node *list = NULL, *grid = NULL;
@@ -162,10 +152,12 @@ int iso_shapes_read(struct iso_phantom *p, const char *path)
 	struct conf_node *root = NULL;
 	int st = iso_conf_read(&root, path);
 
-	if (st || (st = iso_conf_keys(root, keys)) || (st = read_shapes(p, list))) goto done;
-	iso_shapes_grid(p, 0);
-	if (grid) st = read_grid(p, grid);
-done:
+	if (!st && !(st = iso_conf_keys(root, keys)) && (list->type != CONF_LIST || list->n_child == 0))
+		st = iso_conf_fail(list, "shapes must be a list of at least one shape");
+	for (const struct conf_node *n = st ? NULL : list->child; n && !st; n = n->next)
+		st = read_shape(p, n);
+	if (!st) iso_shapes_grid(p, 0);
+	if (!st && grid) st = read_grid(p, grid);
 	iso_conf_free(root);
 	return st;
 }

@@ -166,7 +166,7 @@ static void choose_tiles(struct draft *d)
 
 static double pixels(const struct draft *d, int axis)
 {
-	return fmax(1, round((double)d->g->n[axis] * d->g->voxel[axis] * d->s->pixels_per_mm));
+	return fmax(1, round((double)d->g->n[axis] * d->g->voxel[axis] * d->s->info.pixels_per_mm));
 }
 
 /* A tile is a panel under its caption; a cell has letters around the block, and is no narrower than the
@@ -213,7 +213,7 @@ static void choose_ruler(struct draft *d)
 	double length = iso_round_below(.4 * (double)d->g->n[h] * d->g->voxel[h]);
 
 	if (!s->volume.in_mm) length = fmax(length, 1);
-	s->ruler.w = (int64_t)fmin(fmax(round(length * s->pixels_per_mm), 1), MOST_PIXELS);
+	s->ruler.w = (int64_t)fmin(fmax(round(length * s->info.pixels_per_mm), 1), MOST_PIXELS);
 	if (!s->volume.in_mm)
 		iso_snprintf(s->ruler_text, sizeof s->ruler_text, "%g voxel%s", length,
 		             length > 1 ? "s" : "");
@@ -228,7 +228,7 @@ static void measure(struct draft *d, double zoom, int64_t columns)
 {
 	double k, blocks = 0, content = 0;
 
-	d->s->pixels_per_mm = zoom / d->edge;
+	d->s->info.pixels_per_mm = zoom / d->edge;
 	d->columns = columns;
 	d->rows = (d->tiles - 1) / columns + 1;
 	d->s->scale = 1;
@@ -291,7 +291,7 @@ static void place_panels(struct draft *d, const struct iso_block *b, const struc
 	const struct iso_picture *p = d->p;
 
 	for (int64_t i = 0; i < d->tiles; i++) {
-		struct iso_panel *panel = &d->s->panel[d->s->n_panels++];
+		struct iso_panel *panel = &d->s->panel[d->s->info.panels++];
 		double x = (double)(i % d->columns) * (z->tile_w + TILE_GAP);
 		double y = (double)(i / d->columns) * (z->tile_h + TILE_GAP);
 

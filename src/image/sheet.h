@@ -37,15 +37,13 @@ struct iso_sheet {
 	struct iso_volume volume;
 	struct iso_picture_info info;
 	int64_t width, height;
-	int scale; /* of texts, and of the space around them */
-	double pixels_per_mm;
+	int scale;      /* of texts, and of the space around them */
 	bool turned;    /* x runs to the left */
 	bool crosshair; /* around info.voxel */
 	int n_blocks;
 	struct iso_block block[3];
-	int64_t n_panels;
-	struct iso_panel *panel;
-	struct iso_box bar; /* colour bar */
+	struct iso_panel *panel; /* info.panels of them */
+	struct iso_box bar;      /* colour bar */
 	struct iso_ticks ticks;
 	char unit[80];        /* above the bar, with the ticks' factor */
 	struct iso_box ruler; /* scale bar */

@@ -146,7 +146,7 @@ void iso_sheet_paint(struct iso_pixels *pixels, const struct iso_sheet *s, const
 {
 	const struct brush b = { pixels, s, inks_for(m), s->scale };
 
-	for (int64_t i = 0; i < s->n_panels; i++) {
+	for (int64_t i = 0; i < s->info.panels; i++) {
 		struct iso_box box = s->panel[i].box;
 
 		if (s->crosshair) paint_cross(&b, &s->panel[i]);
