@@ -64,25 +64,22 @@ static int choose_window(double window[2], const struct iso_volume *vol, const s
 	return ISO_OK;
 }
 
-static int fail_outside(const struct iso_volume *vol, const double *point)
-{
-	return iso_fail(ISO_EARG, "picture: (%g, %g, %g) lies outside the image: %s%s", point[0], point[1],
-	                point[2], iso_measure_extent(&vol->grid).text, vol->in_mm ? " mm" : ", as indices");
-}
-
+/* Slices go through the voxel whose half-open box holds the point. */
 static int choose_voxel(int64_t voxel[3], const struct iso_volume *vol, const struct iso_picture *p)
 {
-	const double *point = p->at == ISO_AT_POINT ? p->point : vol->grid.centre;
+	const struct iso_grid *g = &vol->grid;
+	const double *point = p->at == ISO_AT_POINT ? p->point : g->centre;
 
-	if (p->at == ISO_AT_MAX) {
-		iso_volume_hottest(voxel, vol);
-		return ISO_OK;
+	if (p->at == ISO_AT_MAX) iso_volume_hottest(voxel, vol);
+	for (int i = 0; i < 3 && p->at != ISO_AT_MAX; i++) {
+		double at = floor((point[i] - g->centre[i]) / g->voxel[i] + .5 * (double)g->n[i]);
+
+		if (!(at >= 0 && at < (double)g->n[i]))
+			return iso_fail(ISO_EARG, "picture: (%g, %g, %g) lies outside the image: %s%s",
+			                point[0], point[1], point[2], iso_measure_extent(g).text,
+			                vol->in_mm ? " mm" : ", as indices");
+		voxel[i] = (int64_t)at;
 	}
-	for (int i = 0; i < 3; i++)
-		if (!isfinite(point[i])) return fail_outside(vol, point);
-	iso_volume_voxel(voxel, vol, point);
-	for (int i = 0; i < 3; i++)
-		if (voxel[i] < 0 || voxel[i] >= vol->grid.n[i]) return fail_outside(vol, point);
 	return ISO_OK;
 }
 
@@ -138,11 +135,10 @@ static void paint_plane(struct iso_pixels *pixels, const struct iso_sheet *s, co
 	struct iso_box b = panel->box;
 	const double low = s->info.window[0], range = s->info.window[1] - low;
 	double du = (double)panel->n[0] / (double)b.w, dv = (double)panel->n[1] / (double)b.h;
-	bool turned = iso_sheet_turned(s, panel->axis);
 
 	for (int64_t y = 0; y < b.h; y++)
 		for (int64_t x = 0; x < b.w; x++) {
-			double u = ((double)(turned ? b.w - 1 - x : x) + .5) * du;
+			double u = ((double)(panel->turned ? b.w - 1 - x : x) + .5) * du;
 			double v = ((double)(b.h - 1 - y) + .5) * dv;
 			double value = (linear ? between : flat)(plane, panel->n, u, v);
 

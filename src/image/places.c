@@ -13,9 +13,8 @@ int iso_measure_check(const struct iso_array *x, const char *who)
 	int st;
 
 	if (x->n_dim != 3 || !x->has_grid)
-		return iso_fail(ISO_EARG,
-		                "%s: got an array of %d axes %s grid, must be an image of 3 axes with one",
-		                who, x->n_dim, x->has_grid ? "with a" : "without");
+		return iso_fail(ISO_EARG, "%s: %d axes %s grid, must be an image of 3 axes with one", who,
+		                x->n_dim, x->has_grid ? "with a" : "without");
 	if ((st = iso_grid_check(&x->grid))) return st;
 	for (int a = 0; a < 3; a++)
 		if (x->dim[2 - a] != x->grid.n[a])
@@ -151,19 +150,6 @@ void iso_volume_max(iso_real *plane, const struct iso_volume *vol, int axis)
 
 				if (isfinite(*value) && !(*value <= *most)) *most = *value;
 			}
-}
-
-/* ---- places ---- */
-
-void iso_volume_voxel(int64_t voxel[3], const struct iso_volume *vol, const double point[3])
-{
-	const struct iso_grid *g = &vol->grid;
-
-	for (int i = 0; i < 3; i++) {
-		double at = floor((point[i] - g->centre[i]) / g->voxel[i] + .5 * (double)g->n[i]);
-
-		voxel[i] = at < 0 ? -1 : at < (double)g->n[i] ? (int64_t)at : g->n[i];
-	}
 }
 
 /* ---- values ---- */

@@ -52,9 +52,6 @@ int iso_plane_axis(int axis, bool vertical);
 void iso_volume_slice(iso_real *plane, const struct iso_volume *vol, int axis, int64_t index);
 void iso_volume_max(iso_real *plane, const struct iso_volume *vol, int axis);
 
-/* The voxel whose half-open box holds a point; outside the grid its index is -1 or n. */
-void iso_volume_voxel(int64_t voxel[3], const struct iso_volume *vol, const double point[3]);
-
 struct iso_range {
 	double min, max; /* of the finite values; both 0 if there are none */
 	int64_t not_finite;

@@ -79,9 +79,10 @@ static void block_caption(const struct draft *d, struct iso_block *b)
 		snprintf(b->caption, sizeof b->caption, "%s%c = %s%s", prefix, name, at, mm ? " mm" : "");
 }
 
-bool iso_sheet_turned(const struct iso_sheet *s, int axis)
+/* Whether x runs to the left, in planes across `axis`. */
+static bool is_turned(const struct draft *d, int axis)
 {
-	return s->turned && iso_plane_axis(axis, false) == 0;
+	return d->p->radiological && iso_plane_axis(axis, false) == 0;
 }
 
 static void put_letter(const struct draft *d, char letter[4], int axis, bool positive)
@@ -96,7 +97,7 @@ static void put_letter(const struct draft *d, char letter[4], int axis, bool pos
 static void put_letters(const struct draft *d, struct iso_block *b)
 {
 	int h = iso_plane_axis(b->axis, false), v = iso_plane_axis(b->axis, true);
-	bool turned = iso_sheet_turned(d->s, b->axis);
+	bool turned = is_turned(d, b->axis);
 
 	put_letter(d, b->letter[ISO_SIDE_LEFT], h, turned);
 	put_letter(d, b->letter[ISO_SIDE_RIGHT], h, !turned);
@@ -296,6 +297,7 @@ static void place_panels(struct draft *d, const struct iso_block *b, const struc
 		double y = (double)(i / d->columns) * (z->tile_h + TILE_GAP);
 
 		panel->axis = b->axis;
+		panel->turned = is_turned(d, b->axis);
 		panel->box = (struct iso_box){ b->box.x + (int64_t)(x + floor(.5 * (z->tile_w - z->panel_w))),
 			                       b->box.y + (int64_t)(y + z->tile_h - z->panel_h),
 			                       (int64_t)z->panel_w, (int64_t)z->panel_h };
@@ -373,7 +375,6 @@ int iso_sheet_make(struct iso_sheet *s, const struct iso_array *a, const struct 
 	int64_t panels;
 
 	s->scale = 1;
-	s->turned = p->radiological;
 	s->crosshair = p->crosshair;
 	choose_blocks(&d);
 	choose_texts(&d);

@@ -21,6 +21,7 @@ struct iso_panel {
 	int axis;      /* across it */
 	int64_t index; /* of the slice; -1: greatest values */
 	int64_t n[2];  /* voxels along its horizontal and vertical axis */
+	bool turned;   /* the horizontal one, x, runs to the left */
 	struct iso_box box;
 	char caption[24]; /* above it, in a montage */
 };
@@ -38,7 +39,6 @@ struct iso_sheet {
 	struct iso_picture_info info;
 	int64_t width, height;
 	int scale;      /* of texts, and of the space around them */
-	bool turned;    /* x runs to the left */
 	bool crosshair; /* around info.voxel */
 	int n_blocks;
 	struct iso_block block[3];
@@ -59,9 +59,6 @@ void iso_sheet_free(struct iso_sheet *s);
 /* Puts everything in its place on a sheet whose volume, window and voxel are known. ISO_EARG for more
    pixels than a picture may have. */
 int iso_sheet_make(struct iso_sheet *s, const struct iso_array *a, const struct iso_picture *p);
-
-/* Whether the horizontal axis of a panel runs to the left. */
-bool iso_sheet_turned(const struct iso_sheet *s, int axis);
 
 /* The colour of the page, then all but the insides of the panels. */
 struct iso_colour iso_sheet_page(const struct iso_colormap *m);

@@ -107,8 +107,7 @@ static int64_t edge(int64_t pixels, int64_t n, int64_t voxel)
 }
 
 /* The pixels of a panel that show voxel (i, j) of its plane. */
-static struct iso_box voxel_box(const struct iso_sheet *s, const struct iso_panel *panel, int64_t i,
-                                int64_t j)
+static struct iso_box voxel_box(const struct iso_panel *panel, int64_t i, int64_t j)
 {
 	struct iso_box b = panel->box, r;
 
@@ -116,7 +115,7 @@ static struct iso_box voxel_box(const struct iso_sheet *s, const struct iso_pane
 	r.w = edge(b.w, panel->n[0], i + 1) - r.x;
 	r.y = edge(b.h, panel->n[1], j);
 	r.h = edge(b.h, panel->n[1], j + 1) - r.y;
-	r.x = b.x + (iso_sheet_turned(s, panel->axis) ? b.w - r.x - r.w : r.x);
+	r.x = b.x + (panel->turned ? b.w - r.x - r.w : r.x);
 	r.y = b.y + b.h - r.y - r.h;
 	return r;
 }
@@ -126,7 +125,7 @@ static void paint_cross(const struct brush *brush, const struct iso_panel *panel
 {
 	const int64_t *voxel = brush->s->info.voxel;
 	int h = iso_plane_axis(panel->axis, false), v = iso_plane_axis(panel->axis, true);
-	struct iso_box b = panel->box, o = voxel_box(brush->s, panel, voxel[h], voxel[v]);
+	struct iso_box b = panel->box, o = voxel_box(panel, voxel[h], voxel[v]);
 	int64_t k = brush->k, clear = k * CLEAR;
 	int64_t x = o.x + o.w / 2, left = o.x - clear, right = o.x + o.w + clear;
 	int64_t y = o.y + o.h / 2, top = o.y - clear, bottom = o.y + o.h + clear;
