@@ -207,22 +207,18 @@ static void raise(struct iso_glyph *g)
 	g->advance *= RAISED_SIZE;
 }
 
-static void draw_code(struct iso_glyph *g, uint32_t code)
+const char *iso_font_next(struct iso_glyph *g, const char *text)
 {
+	uint32_t code = next_code(&text);
 	const char *points = code >= ' ' && code <= '~' ? ascii[code - ' '] : box;
 	int k = 0;
 
+	g->n = 0;
 	for (int i = 0; i < N_OTHERS; i++)
 		if (others[i].code == code) points = others[i].points;
 	while (k < N_RAISED && raised[k] != code) k++;
 	draw(g, k < N_RAISED ? ascii[low[k] - ' '] : points);
 	if (k < N_RAISED) raise(g);
-}
-
-const char *iso_font_next(struct iso_glyph *g, const char *text)
-{
-	g->n = 0;
-	draw_code(g, next_code(&text));
 	return text;
 }
 

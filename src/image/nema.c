@@ -5,7 +5,6 @@
 #include "text/conf.h"
 
 #include <math.h>
-#include <string.h>
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 
@@ -183,31 +182,38 @@ int iso_measure_nema(struct iso_nema_result *r, const struct iso_array *x, const
 
 /* ---- where the spheres are ---- */
 
-/* Of the phantom `spheres`. NEMA puts the 12 discs 15 mm from spheres and edge; in this ellipse
-   there is no room for that: here it is 11 mm, and no two of 37 mm overlap. */
-static void built_in(struct iso_nema *q)
+/* Of the phantom `spheres`, whose spheres built_in_spheres adds. NEMA puts the 12 discs 15 mm from spheres
+   and edge; in this ellipse there is no room for that: here it is 11 mm, and no two of 37 mm overlap. */
+static const struct iso_nema built_in = {
+	.n_background = 12,
+	.background = { { 106, 36 },
+	                { 62, 36 },
+	                { 54, 76 },
+	                { 12, 82 },
+	                { -58, 74 },
+	                { -102, 44 },
+	                { -120, -6 },
+	                { -88, -32 },
+	                { -68, -70 },
+	                { 74, -66 },
+	                { 82, -24 },
+	                { 120, -6 } },
+	.n_slices = 5,
+	.slice = { -20, -10, 0, 10, 20 },
+	.has_lung = true,
+	.lung_diameter = 30,
+};
+
+static void built_in_spheres(struct iso_nema *q)
 {
 	static const double diameter[] = { 10, 13, 17, 22, 28, 37 };
-	static const double background[][2] = {
-		{ 106, 36 },  { 62, 36 },   { 54, 76 },   { 12, 82 },  { -58, 74 }, { -102, 44 },
-		{ -120, -6 }, { -88, -32 }, { -68, -70 }, { 74, -66 }, { 82, -24 }, { 120, -6 },
-	};
-	static const double slice[] = { -20, -10, 0, 10, 20 };
 
-	*q = (struct iso_nema){
-		.n_spheres = COUNT(diameter),
-		.n_background = COUNT(background),
-		.n_slices = COUNT(slice),
-		.has_lung = true,
-		.lung_diameter = 30,
-	};
-	memcpy(q->background, background, sizeof background);
-	memcpy(q->slice, slice, sizeof slice);
-	for (int i = 0; i < COUNT(diameter); i++) {
-		double t = i * M_PI / 3;
+	for (; q->n_spheres < COUNT(diameter); q->n_spheres++) {
+		double t = q->n_spheres * M_PI / 3;
 
-		q->sphere[i] =
-			(struct iso_nema_sphere){ { 57.2 * cos(t), 57.2 * sin(t), 0 }, diameter[i], 4 };
+		q->sphere[q->n_spheres] = (struct iso_nema_sphere){ { 57.2 * cos(t), 57.2 * sin(t), 0 },
+			                                            diameter[q->n_spheres],
+			                                            4 };
 	}
 }
 
@@ -296,7 +302,8 @@ int iso_nema_read(struct iso_nema *q, const char *path)
 	int st;
 
 	if (!path) {
-		built_in(q);
+		*q = built_in;
+		built_in_spheres(q);
 		return ISO_OK;
 	}
 	if (!(st = iso_conf_read(&root, path)) && !(st = read_all(&got, root))) *q = got;

@@ -75,27 +75,16 @@ struct iso_extent iso_measure_extent(const struct iso_grid *g)
 
 /* ---- the volume of a picture, from an array ---- */
 
-static int check_array(const struct iso_array *a)
-{
-	int64_t n;
-
-	if (a->n_dim < 2 || a->n_dim > 4)
-		return iso_fail(ISO_EARG,
-		                "picture: %d axes, must be (ny, nx), (nz, ny, nx) or (nt, nz, ny, nx)",
-		                a->n_dim);
-	if (!size_product(&n, a->n_dim, a->dim) || n < 1 || n != a->n || !a->v)
-		return iso_fail(ISO_EARG,
-		                "picture: the array has no values, or not as many as its sizes say");
-	return ISO_OK;
-}
-
 int iso_volume_of(struct iso_volume *vol, const struct iso_array *a, int64_t frame)
 {
 	struct iso_volume r = { .in_mm = a->has_grid };
-	int64_t frames = a->n_dim == 4 ? a->dim[0] : 1;
-	int st = check_array(a);
+	int64_t total, frames = a->n_dim == 4 ? a->dim[0] : 1;
+	int st;
 
-	if (st) return st;
+	if (a->n_dim < 2 || a->n_dim > 4)
+		return iso_fail(ISO_EARG, "picture: an array of %d axes, must be 2 to 4", a->n_dim);
+	if (!size_product(&total, a->n_dim, a->dim) || total < 1 || total != a->n || !a->v)
+		return iso_fail(ISO_EARG, "picture: the array has not as many values as its sizes say");
 	if (frame < 0 || frame >= frames)
 		return iso_fail(ISO_EARG, "picture: frame %" PRId64 ", must be 0 to %" PRId64, frame,
 		                frames - 1);

@@ -182,14 +182,6 @@ int iso_phantom_ellipse(struct iso_ellipse *e, const iso_phantom *p, int i)
 	return ISO_OK;
 }
 
-static bool apart(const struct iso_sphere *a, const struct iso_sphere *b)
-{
-	double d = hypot(hypot(a->centre[0] - b->centre[0], a->centre[1] - b->centre[1]),
-	                 a->centre[2] - b->centre[2]);
-
-	return d >= a->radius + b->radius;
-}
-
 /* Shapes cover each other, spheres add up: the same only where they do not overlap, unless the
    phantom means it so. */
 int iso_phantom_spheres(struct iso_sphere *v, double *fwhm, const iso_phantom *p)
@@ -207,10 +199,14 @@ int iso_phantom_spheres(struct iso_sphere *v, double *fwhm, const iso_phantom *p
 		v[i] = (struct iso_sphere){ { s->centre[0], s->centre[1], s->centre[2] },
 			                    s->half[0],
 			                    s->value[SHAPE_ACTIVITY] };
-		for (int j = 0; j < i && !p->adds; j++)
-			if (!apart(&v[i], &v[j]))
+		for (int j = 0; j < i && !p->adds; j++) {
+			const double *a = v[i].centre, *b = v[j].centre;
+
+			if (!(hypot(hypot(a[0] - b[0], a[1] - b[1]), a[2] - b[2]) >=
+			      v[i].radius + v[j].radius))
 				return iso_fail(ISO_EARG, "phantom: spheres %d and %d overlap, must be apart",
 				                j + 1, i + 1);
+		}
 	}
 	*fwhm = p->fwhm;
 	return ISO_OK;

@@ -40,14 +40,12 @@ static void factor_text(char *text, size_t size, int exponent)
 		"\u2075", "\u2076", "\u2077", "\u2078", "\u2079",
 	};
 	char digits[16];
-	size_t used;
 
 	snprintf(digits, sizeof digits, "%d", abs(exponent));
-	snprintf(text, size, "\u00d710%s", exponent < 0 ? "\u207b" : "");
-	for (const char *d = digits; *d; d++) {
-		used = strlen(text);
-		snprintf(text + used, size - used, "%s", raised[*d - '0']);
-	}
+	size_t used = (size_t)snprintf(text, size, "\u00d710%s", exponent < 0 ? "\u207b" : "");
+
+	for (const char *d = digits; *d && used < size; d++)
+		used += (size_t)snprintf(text + used, size - used, "%s", raised[*d - '0']);
 }
 
 /* The power of ten, a multiple of three, that leaves numbers easy to read. */
