@@ -9,11 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#ifdef __GNUC__
-#	define ISO_PRINTF(f, a) __attribute__((format(printf, f, a)))
-#else
-#	define ISO_PRINTF(f, a)
-#endif
+#define ISO_PRINTF(f, a) __attribute__((format(printf, f, a)))
 
 /* All of text[0..length-1] as a finite decimal number, rounded to nearest. */
 bool iso_number(double *v, const char *text, size_t length);

@@ -3,8 +3,6 @@
 #include "op.h"
 #include "size.h"
 
-typedef int (*move_fn)(iso_op *op);
-
 /* After `fn->open` failed the handle is as after `fn->close`. */
 static int open_work(iso_op *op)
 {
@@ -24,7 +22,7 @@ static int move_to_device(iso_op *op)
 
 	if (!iso_ctx_is_cuda(op->ctx) || !op->fn->to_cuda) return ISO_OK;
 	if ((st = iso_cuda_symbol(&move, op->fn->to_cuda))) return st;
-	return ((move_fn)move)(op);
+	return ((int (*)(iso_op *))move)(op);
 }
 
 int iso_op_create_in(iso_op **out, iso_ctx *ctx, const struct iso_op_fn *fn, int64_t n_in, int64_t n_out,
@@ -61,8 +59,7 @@ int iso_op_create_in(iso_op **out, iso_ctx *ctx, const struct iso_op_fn *fn, int
 int iso_op_create(iso_op **op, iso_ctx *ctx, const struct iso_op_fn *fn, int64_t n_in, int64_t n_out,
                   int n_sub, void *data)
 {
-	struct iso_room room = { .ctx = ctx, .what = "operator" };
-
+	struct iso_room room = iso_room_of(ctx, "operator");
 	bool taken = iso_room_take(&room, data);
 	int st = iso_op_create_in(op, ctx, fn, n_in, n_out, n_sub, &room, data);
 

@@ -22,7 +22,7 @@ void iso_canvas_tint(struct iso_pixels *p, struct iso_box b, struct iso_colour c
 /* One pixel wide, around the box. */
 void iso_canvas_frame(struct iso_pixels *p, struct iso_box b, struct iso_colour c);
 
-/* Where x lies in a line of text. */
+/* Where x lies in a line of text, in halves of its width. */
 enum iso_align { ISO_LEFT, ISO_MIDDLE, ISO_RIGHT };
 
 /* y: the row below the base line; `scale`: pixels a unit of the font. */

@@ -69,14 +69,10 @@ int iso_measure_rmse(struct iso_rmse *r, int64_t n, const iso_real *a, const iso
 {
 	if (!r || !a || !ref) return iso_fail_null(__func__);
 	struct sums s = add_up(n, a, ref, mask);
-	double k = 1;
+	double k = scale == ISO_SCALE_SUM ? s.ref / s.a : scale == ISO_SCALE_FIT ? s.a_ref / s.a_a : 1;
 
 	if (s.n == 0)
 		return iso_fail(ISO_EINPUT, "rmse: no value is compared; the mask must not be 0 everywhere");
-	if (scale == ISO_SCALE_SUM)
-		k = s.ref / s.a;
-	else if (scale == ISO_SCALE_FIT)
-		k = s.a_ref / s.a_a;
 	if (!isfinite(k))
 		return iso_fail(ISO_EINPUT, "rmse: the image can't be scaled, its %s is %g",
 		                scale == ISO_SCALE_SUM ? "sum" : "sum of squares",

@@ -208,12 +208,10 @@ static void built_in_spheres(struct iso_nema *q)
 {
 	static const double diameter[] = { 10, 13, 17, 22, 28, 37 };
 
-	for (; q->n_spheres < COUNT(diameter); q->n_spheres++) {
-		double t = q->n_spheres * M_PI / 3;
+	for (int i = 0; i < COUNT(diameter); i++) {
+		double t = i * M_PI / 3, x = 57.2 * cos(t), y = 57.2 * sin(t);
 
-		q->sphere[q->n_spheres] = (struct iso_nema_sphere){ { 57.2 * cos(t), 57.2 * sin(t), 0 },
-			                                            diameter[q->n_spheres],
-			                                            4 };
+		q->sphere[q->n_spheres++] = (struct iso_nema_sphere){ { x, y, 0 }, diameter[i], 4 };
 	}
 }
 

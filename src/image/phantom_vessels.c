@@ -35,13 +35,6 @@ struct vessel {
 	int level;
 };
 
-static void normalise(double v[3])
-{
-	double size = sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
-
-	for (int a = 0; a < 3; a++) v[a] /= size;
-}
-
 /* A unit vector across `along`, `angle` round it from wherever. */
 static void across(double v[3], const double along[3], double angle)
 {
@@ -103,7 +96,9 @@ static void grow(struct iso_phantom *p, uint64_t *vessels, struct vessel v)
 			v.at[a] += step * v.along[a];
 			v.along[a] += turn * side[a];
 		}
-		normalise(v.along);
+		const double *d = v.along, size = sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]);
+
+		for (int a = 0; a < 3; a++) v.along[a] /= size;
 	}
 }
 

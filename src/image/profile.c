@@ -87,9 +87,10 @@ static int check_end(const struct iso_grid *g, const double p[3], const char *na
 	                name, p[0], p[1], p[2], iso_measure_extent(g).text);
 }
 
-static int check(const struct iso_grid *g, const struct iso_profile *p)
+/* d: from the beginning to the end. */
+static int check(double d[3], const struct iso_grid *g, const struct iso_profile *p)
 {
-	double size[3], d[3];
+	double size[3];
 	int st;
 
 	if (p->samples < 2)
@@ -114,8 +115,7 @@ int iso_measure_profile(double *value, const struct iso_array *x, const struct i
 	double d[3], u[3], v[3], q[3];
 	int st;
 
-	if ((st = iso_measure_check(x, "profile")) || (st = check(&x->grid, p))) return st;
-	for (int a = 0; a < 3; a++) d[a] = p->to[a] - p->from[a];
+	if ((st = iso_measure_check(x, "profile")) || (st = check(d, &x->grid, p))) return st;
 	across(u, v, d);
 	for (int64_t i = 0; i < p->samples; i++) {
 		for (int a = 0; a < 3; a++) q[a] = p->from[a] + (double)i / (double)(p->samples - 1) * d[a];

@@ -134,31 +134,22 @@ static void add_at(iso_real *image, const struct iso_grid *g, const double u[3],
 	image[(i[2] * g->n[1] + i[1]) * g->n[0] + i[0]] += (iso_real)v;
 }
 
-/* The part [t[0], t[1]] of u + t w, t in [0, 1], that lies in the grid. */
-static bool clip(double t[2], const struct iso_grid *g, const double u[3], const double w[3])
-{
-	t[0] = 0;
-	t[1] = 1;
-	for (int a = 0; a < 3; a++)
-		if (!box_narrow(&t[0], &t[1], -u[a], (double)g->n[a] - u[a], w[a])) return false;
-	return t[0] < t[1];
-}
-
-/* From each crossing of a voxel face to the next; the piece between belongs to the voxel of its
-   middle. `v` is what the whole line carries. */
+/* The line u + t w, t in [0, 1], which carries v in all: from each crossing of a voxel face to the next;
+   the piece between belongs to the voxel of its middle. */
 static void add_line(iso_real *image, const struct iso_grid *g, const double u[3], const double w[3],
                      double v)
 {
-	double t[2], face[3], mid[3];
+	double begin = 0, end = 1, face[3], mid[3]; /* t where the line enters and leaves the grid */
 
-	if (!clip(t, g, u, w)) return;
+	for (int a = 0; a < 3; a++)
+		if (!box_narrow(&begin, &end, -u[a], (double)g->n[a] - u[a], w[a])) return;
 	for (int a = 0; a < 3; a++) {
-		double at = u[a] + t[0] * w[a];
+		double at = u[a] + begin * w[a];
 
 		face[a] = w[a] > 0 ? floor(at) + 1 : ceil(at) - 1; /* the next one ahead */
 	}
-	for (double from = t[0], to; from < t[1]; from = fmax(from, to)) {
-		to = t[1];
+	for (double from = begin, to; from < end; from = fmax(from, to)) {
+		to = end;
 		for (int a = 0; a < 3; a++)
 			if (w[a] != 0) to = fmin(to, (face[a] - u[a]) / w[a]);
 		for (int a = 0; a < 3; a++) {

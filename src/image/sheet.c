@@ -212,16 +212,13 @@ static void choose_ruler(struct draft *d)
 	struct iso_sheet *s = d->s;
 	int h = iso_plane_axis(s->block[0].axis, false);
 	double length = iso_round_below(.4 * (double)d->g->n[h] * d->g->voxel[h]);
+	bool small = s->volume.in_mm && length < .9999;
 
 	if (!s->volume.in_mm) length = fmax(length, 1);
 	s->ruler.w = (int64_t)fmin(fmax(round(length * s->info.pixels_per_mm), 1), MOST_PIXELS);
-	if (!s->volume.in_mm)
-		iso_snprintf(s->ruler_text, sizeof s->ruler_text, "%g voxel%s", length,
-		             length > 1 ? "s" : "");
-	else if (length < .9999)
-		iso_snprintf(s->ruler_text, sizeof s->ruler_text, "%g \u00b5m", 1e3 * length);
-	else
-		iso_snprintf(s->ruler_text, sizeof s->ruler_text, "%g mm", length);
+	const char *unit = small ? "\u00b5m" : s->volume.in_mm ? "mm" : length > 1 ? "voxels" : "voxel";
+
+	iso_snprintf(s->ruler_text, sizeof s->ruler_text, "%g %s", small ? 1e3 * length : length, unit);
 }
 
 /* Everything that follows from the zoom. */

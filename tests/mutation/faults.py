@@ -152,7 +152,7 @@ FAULTS = [
           "the deviation of a region is of the sample", "test_measure cmd_measure"),
     fault("nema_std", "src/image", "sqrt(all.squares / (all.n - 1))", "sqrt(all.squares / all.n)",
           "background variability is not of the sample", "test_measure cmd_measure"),
-    fault("rmse_fit", "src/image", "k = s.a_ref / s.a_a;", "k = s.ref / s.a;", "the fitted scale is that of the sums",
+    fault("rmse_fit", "src/image", "? s.a_ref / s.a_a : 1;", "? s.ref / s.a : 1;", "the fitted scale is that of the sums",
           "test_measure"),
     fault("profile_corner", "src/image", "w *= far ? part[a] : 1 - part[a];", "w *= far ? 1 - part[a] : part[a];",
           "linear interpolation is turned round", "test_measure"),

@@ -103,8 +103,7 @@ int iso_chain_create(iso_op **op, iso_op *outer, iso_op *inner)
 	if (!op || !outer || !inner) return iso_fail_null(__func__);
 	if (inner->n_out != outer->n_in)
 		return iso_fail(ISO_EARG,
-		                "chain: the inner operator gives %" PRId64
-		                " values, the outer one takes %" PRId64,
+		                "chain: the inner one gives %" PRId64 " values, the outer one takes %" PRId64,
 		                inner->n_out, outer->n_in);
 	if (inner->ctx != outer->ctx)
 		return iso_fail(ISO_EARG, "chain: the two operators have different contexts");

@@ -32,11 +32,16 @@ int iso_diag_create(iso_op **op, iso_ctx *ctx, int64_t n, const iso_real *d)
 
 /* ---- weights ---- */
 
-/* f[i] = sqrt(weight[i] / mean weight): with a mean of 1 a penalty keeps its strength. Free *f. */
-static int factors(double **f, int64_t n, const double *weight)
+/* Each run of rows / n rows times sqrt(weight / mean weight): with a mean of 1 a penalty keeps its strength. */
+int iso_weigh_data(iso_real *y, int64_t rows, int64_t n, const double *weight)
 {
+	if (!y || !weight) return iso_fail_null(__func__);
 	double sum = 0;
 
+	if (n < 1 || rows % n != 0)
+		return iso_fail(ISO_EARG,
+		                "weights: %" PRId64 " for %" PRId64 " rows, which they do not divide", n,
+		                rows);
 	for (int64_t i = 0; i < n; i++) {
 		if (!(weight[i] >= 0 && isfinite(weight[i])))
 			return iso_fail(ISO_EARG,
@@ -45,24 +50,11 @@ static int factors(double **f, int64_t n, const double *weight)
 		sum += weight[i];
 	}
 	if (!(sum > 0)) return iso_fail(ISO_EARG, "weights: all are 0");
-	if (!(*f = size_alloc(n, sizeof **f))) return iso_fail_memory("weights", n * (int64_t)sizeof **f);
-	for (int64_t i = 0; i < n; i++) (*f)[i] = sqrt(weight[i] * (double)n / sum);
-	return ISO_OK;
-}
+	for (int64_t i = 0; i < n; i++) {
+		double factor = sqrt(weight[i] * (double)n / sum);
 
-int iso_weigh_data(iso_real *y, int64_t rows, int64_t n, const double *weight)
-{
-	if (!y || !weight) return iso_fail_null(__func__);
-	double *f = NULL;
-	int st;
-
-	if (n < 1 || rows % n != 0)
-		return iso_fail(ISO_EARG,
-		                "weights: %" PRId64 " for %" PRId64 " rows, which they do not divide", n,
-		                rows);
-	if ((st = factors(&f, n, weight))) return st;
-	for (int64_t i = 0; i < rows; i++) y[i] = (iso_real)((double)y[i] * f[i / (rows / n)]);
-	free(f);
+		for (int64_t j = 0; j < rows / n; j++, y++) *y = (iso_real)((double)*y * factor);
+	}
 	return ISO_OK;
 }
 
