@@ -157,9 +157,10 @@ static int check(const struct iso_nema *q)
 		                q->n_background, q->n_slices);
 	for (int i = 0; i < q->n_spheres; i++)
 		if (!(q->sphere[i].diameter > 0) || !isfinite(q->sphere[i].ratio) || q->sphere[i].ratio == 1)
-			return iso_fail(ISO_EARG,
-			                "nema: sphere %d: diameter %g mm, ratio %g; must be above 0, not 1",
-			                i + 1, q->sphere[i].diameter, q->sphere[i].ratio);
+			return iso_fail(
+				ISO_EARG,
+				"nema: sphere %d has diameter %g mm, ratio %g; must be above 0, not 1", i + 1,
+				q->sphere[i].diameter, q->sphere[i].ratio);
 	if (q->has_lung && !(q->lung_diameter > 0))
 		return iso_fail(ISO_EARG, "nema: diameter of the lung is %g mm, must be above 0",
 		                q->lung_diameter);

@@ -84,10 +84,10 @@ int iso_volume_of(struct iso_volume *vol, const struct iso_array *a, int64_t fra
 	if (a->n_dim < 2 || a->n_dim > 4)
 		return iso_fail(ISO_EARG, "picture: an array of %d axes, must be 2 to 4", a->n_dim);
 	if (!size_product(&total, a->n_dim, a->dim) || total < 1 || total != a->n || !a->v)
-		return iso_fail(ISO_EARG, "picture: the array has not as many values as its sizes say");
+		return iso_fail(ISO_EARG, "picture: the array's values are not as many as its sizes say");
 	if (frame < 0 || frame >= frames)
-		return iso_fail(ISO_EARG, "picture: frame %" PRId64 ", must be 0 to %" PRId64, frame,
-		                frames - 1);
+		return iso_fail(ISO_EARG, "picture: frame %" PRId64 " of an array with %" PRId64 ", from 0",
+		                frame, frames);
 	for (int i = 0; i < 3; i++) {
 		int64_t n = i < a->n_dim ? a->dim[a->n_dim - 1 - i] : 1;
 

@@ -74,8 +74,8 @@ static int check_box(const struct iso_roi *r)
 {
 	for (int a = 0; a < 3; a++)
 		if (!isfinite(r->low[a]) || !isfinite(r->high[a]) || r->low[a] > r->high[a])
-			return iso_fail(ISO_EARG, "box: %c from %g to %g mm, must be finite and rise",
-			                "xyz"[a], r -> low[a], r -> high[a]);
+			return iso_fail(ISO_EARG, "box: from %g to %g mm along %c, must be finite and rise",
+			                r->low[a], r->high[a], "xyz"[a]);
 	return ISO_OK;
 }
 
