@@ -16,8 +16,7 @@ struct custom {
 static int outcome(const char *function, int st)
 {
 	if (st < ISO_ECANCEL || st > ISO_OK)
-		return iso_fail(ISO_EARG, "custom operator: %s returned %d, which is no code of iso_status",
-		                function, st);
+		return iso_fail(ISO_EARG, "custom operator: %s returned %d, which is no code", function, st);
 	if (st && !*iso_message()) iso_fail(st, "custom operator: %s returned %d", function, st);
 	return st;
 }

@@ -45,8 +45,8 @@ int iso_weigh_data(iso_real *y, int64_t rows, int64_t n, const double *weight)
 	for (int64_t i = 0; i < n; i++) {
 		if (!(weight[i] >= 0 && isfinite(weight[i])))
 			return iso_fail(ISO_EARG,
-			                "weights: number %" PRId64 " is %g, must be finite and not below 0",
-			                i, weight[i]);
+			                "weights: number %" PRId64 " is %g, must be finite, 0 or above", i,
+			                weight[i]);
 		sum += weight[i];
 	}
 	if (!(sum > 0)) return iso_fail(ISO_EARG, "weights: all are 0");
