@@ -169,8 +169,7 @@ static int transform(const iso_op *op, float *y, bool imaginary)
 	int st;
 
 	to_periods<<<blocks, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*m, w->z, w->parts, imaginary);
-	if ((st = iso_cuda_launched("svoxel periods")) ||
-	    (st = iso_fft_forward(w->fft, w->spectrum, w->z)))
+	if ((st = iso_cuda_launched("svoxel periods")) || (st = iso_fft_forward(w->fft, w->spectrum, w->z)))
 		return st;
 	to_lines<<<blocks, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*m, y, (double2 *)w->spectrum, imaginary);
 	return iso_cuda_launched("svoxel lines");
