@@ -11,11 +11,13 @@
 static inline iso_ctx *cpu_with_fft(int threads)
 {
 	iso_ctx *ctx = cpu(threads);
+	struct iso_fft *f = NULL;
 
-	if (iso_fft_check(ctx)) {
+	if (iso_fft_create(&f, ctx, 2, 1)) {
 		iso_ctx_free(ctx);
 		skip_without(iso_message());
 	}
+	iso_fft_free(f);
 	return ctx;
 }
 

@@ -5,7 +5,7 @@
 #include "papers/dual/dual.h"
 
 #include "cmd/measure/measure.h"
-#include "core/poisson.h"
+#include "core/philox.h"
 
 #include <stdlib.h>
 

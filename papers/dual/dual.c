@@ -3,6 +3,7 @@
 #include "dual.h"
 
 #include "file/out.h"
+#include "core/philox.h"
 #include "image/places.h"
 
 #include <stdlib.h>

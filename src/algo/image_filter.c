@@ -6,6 +6,7 @@
 #include "base/number.h"
 #include "core/op.h"
 #include "core/size.h"
+#include "core/ctx.h"
 
 #include <math.h>
 #include <omp.h>

@@ -6,7 +6,6 @@
 #include "core/progress.h"
 #include "core/size.h"
 #include "core/sized.h"
-#include "core/vec.h"
 #include "base/number.h"
 
 #include <math.h>

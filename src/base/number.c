@@ -24,6 +24,7 @@ struct decimal {
 	bool exact;      /* no digit was lost */
 };
 
+/* step: what the exponent changes by with each digit, 0 before the point and -1 behind it. */
 static const char *take_digits(struct decimal *d, const char *p, const char *end, int step)
 {
 	for (; p < end && *p >= '0' && *p <= '9'; p++, d->n++) {
@@ -57,7 +58,7 @@ static bool scan(struct decimal *d, const char *p, const char *end)
 	return p == end && d->n > 0;
 }
 
-/* What the short way can't round correctly. */
+/* By strtod: numbers that one multiplication or division would not round correctly. */
 static bool slow(double *v, const char *text, size_t length)
 {
 	char copy[TEXT_MOST + 1], *end;

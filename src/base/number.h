@@ -9,20 +9,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-#ifdef __GNUC__
-#	define ISO_PRINTF(f, a) __attribute__((format(printf, f, a)))
-#else
-#	define ISO_PRINTF(f, a)
-#endif
+#define ISO_PRINTF(f, a) __attribute__((format(printf, f, a)))
 
 /* All of text[0..length-1] as a finite decimal number, rounded to nearest. */
 bool iso_number(double *v, const char *text, size_t length);
 
-/* Numbers with commas between, at most `most`; how many, 0 if there is anything else. */
+/* v[0..n-1] = the numbers of a text such as "1,2.5,3", n at most `most`. Returns n; 0 where the text is
+   anything else. */
 int iso_numbers(double *v, int most, const char *text);
 
 /* snprintf and vsnprintf. */
@@ -33,9 +26,5 @@ int iso_vsnprintf(char *text, size_t size, const char *fmt, va_list ap) ISO_PRIN
    iso_number_locale_back gets what iso_number_locale returned. */
 void *iso_number_locale(void);
 void iso_number_locale_back(void *was);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

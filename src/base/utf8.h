@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Texts of files and their names: any bytes, of which only characters may reach people. */
+/* Texts of files, and their names, may hold any bytes; only printable characters may reach people. */
 #ifndef ISO_UTF8_H
 #define ISO_UTF8_H
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /* Bytes of the UTF-8 sequence at s, 0 if it is none: no overlong forms, surrogates, or values past
    U+10FFFF (RFC 3629, section 4). */
@@ -17,9 +13,5 @@ int iso_utf8_printable(const char *s);
 
 /* Each byte that is no part of a printable character becomes '?', in place; returns text. */
 char *iso_utf8_clean(char *text);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The context: which device, how many threads, whom to tell, whether to stop. */
 #include "ctx.h"
-#include "memory.h"
+#include "progress.h"
 #include "size.h"
-#include "vec.h"
 
 #include <omp.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 const char *iso_version(void)
@@ -26,42 +26,26 @@ static int use_cpu(iso_ctx *ctx)
 
 static int use_cuda(iso_ctx *ctx, int device)
 {
-	const struct iso_cuda_fn *fn;
-	void *symbol = NULL;
-	int n = 0, st = iso_cuda_symbol(&symbol, "iso_cuda_fn");
+	void *fn = NULL;
+	int st = iso_cuda_symbol(&fn, "iso_cuda_fn");
 
-	if (st) return st;
-	fn = symbol;
-	if ((st = fn->count(&n))) return st;
-	if (device >= n)
-		return iso_fail(ISO_EDEVICE, "device cuda:%d: this machine has %d CUDA device%s", device, n,
-		                n == 1 ? "" : "s");
-	if ((st = fn->open(ctx, device))) return st;
+	if (st || (st = ((const struct iso_cuda_fn *)fn)->open(ctx, device))) return st;
 	ctx->cuda = fn;
-	ctx->vec = fn->vec;
+	ctx->vec = ctx->cuda->vec;
 	snprintf(ctx->device, sizeof ctx->device, "cuda:%d", device);
 	return ISO_OK;
 }
 
-/* "cuda" or "cuda:N", N below 1000; -1 if it is neither. */
-static int cuda_number(const char *device)
+static int use_device(iso_ctx *ctx, const char *device)
 {
 	int n = 0, used = 0;
 
-	if (!strcmp(device, "cuda")) return 0;
-	if (sscanf(device, "cuda:%3d%n", &n, &used) == 1 && !device[used] && n >= 0) return n;
-	return -1;
-}
-
-static int use_device(iso_ctx *ctx, const char *device)
-{
 	if (!strcmp(device, "cpu")) return use_cpu(ctx);
 	if (!strcmp(device, "auto")) return use_cuda(ctx, 0) == ISO_OK ? ISO_OK : use_cpu(ctx);
-	int number = cuda_number(device);
-
-	if (number < 0)
+	if (strcmp(device, "cuda") != 0 &&
+	    (sscanf(device, "cuda:%3d%n", &n, &used) != 1 || device[used] || n < 0))
 		return iso_fail(ISO_EARG, "device '%s' is not one of auto, cpu, cuda, cuda:N", device);
-	return use_cuda(ctx, number);
+	return use_cuda(ctx, n);
 }
 
 int iso_ctx_create(iso_ctx **out, const char *device, int threads)
@@ -161,6 +145,55 @@ int iso_ctx_poll(const iso_ctx *ctx)
 	return iso_stopped(ctx) ? iso_fail(ISO_ECANCEL, "stopped on request") : ISO_OK;
 }
 
+/* ---- memory of the machine and of this process, from /proc ---- */
+
+/* MemAvailable counts the page cache that the system gives up, which the C library's own
+   figures do not. */
+int64_t iso_memory_available(void)
+{
+	FILE *f = fopen("/proc/meminfo", "r");
+	char line[256];
+	int64_t kib = 0, found = 0;
+
+	while (f && fgets(line, sizeof line, f))
+		if (sscanf(line, "MemAvailable: %" SCNd64, &kib) == 1) found = kib * 1024;
+	if (f) fclose(f);
+	return found ? found : (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+}
+
+/* Pages of the process: mapped, of these in memory, and of these shared or of files. */
+struct pages {
+	int64_t mapped, resident, shared;
+};
+
+static struct pages count_pages(void)
+{
+	FILE *f = fopen("/proc/self/statm", "r");
+	struct pages p = { 0 };
+
+	if (f && fscanf(f, "%" SCNd64 " %" SCNd64 " %" SCNd64, &p.mapped, &p.resident, &p.shared) != 3)
+		p = (struct pages){ 0 };
+	if (f) fclose(f);
+	return p;
+}
+
+int64_t iso_memory_resident(void)
+{
+	return count_pages().resident * sysconf(_SC_PAGESIZE);
+}
+
+int64_t iso_memory_own(void)
+{
+	struct pages p = count_pages();
+
+	return (p.resident - p.shared) * sysconf(_SC_PAGESIZE);
+}
+
+int64_t iso_memory_mapped(void)
+{
+	return count_pages().mapped * sysconf(_SC_PAGESIZE);
+}
+
 int64_t iso_ctx_host_memory(const iso_ctx *ctx)
 {
 	return ctx->memory_limit > 0 ? ctx->memory_limit : iso_memory_available();
@@ -171,22 +204,15 @@ int64_t iso_ctx_host_left(const iso_ctx *ctx)
 	return ctx->memory_limit > 0 ? ctx->memory_limit - iso_memory_resident() : iso_memory_available();
 }
 
-/* Bytes of buffers, names and the like, which no plan counts. */
+/* Bytes of the process's buffers, names and the like, which no plan counts. */
 #define SMALL ((int64_t)4 << 20)
-
-/* Of the limit, less what the process has come to hold. */
-static int64_t left_of_limit(const iso_ctx *ctx)
-{
-	int64_t held = iso_memory_own() - ctx->base - SMALL;
-
-	return ctx->memory_limit - (held > 0 ? held : 0);
-}
 
 int iso_memory_check(const iso_ctx *ctx, const char *what, int64_t bytes)
 {
 	if (!what) return iso_fail_null(__func__);
 	bool limited = ctx && ctx->memory_limit > 0;
-	int64_t left = limited ? left_of_limit(ctx) : iso_memory_available();
+	int64_t held = limited ? iso_memory_own() - ctx->base - SMALL : 0; /* since the context was made */
+	int64_t left = limited ? ctx->memory_limit - (held > 0 ? held : 0) : iso_memory_available();
 
 	if (bytes <= left) return ISO_OK;
 	if (!limited)
@@ -194,4 +220,46 @@ int iso_memory_check(const iso_ctx *ctx, const char *what, int64_t bytes)
 		                iso_bytes(bytes), iso_bytes(left));
 	return iso_fail(ISO_ENOMEM, "%s: needs %s of host memory, %s are left of the limit of %s", what,
 	                iso_bytes(bytes), iso_bytes(left > 0 ? left : 0), iso_bytes(ctx->memory_limit));
+}
+
+/* ---- progress: the rate so far gives the time left ---- */
+
+double iso_now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+struct iso_clock iso_clock_start(const iso_ctx *ctx, const char *stage, int64_t first, int64_t total)
+{
+	struct iso_clock c = { ctx, stage, first, total, iso_now_s() };
+	struct iso_progress p = { .stage = stage, .done = first, .total = total, .left_s = -1 };
+
+	if (ctx->progress) ctx->progress(ctx->progress_arg, &p);
+	return c;
+}
+
+void iso_clock_step(const struct iso_clock *c, int64_t done, const char *note)
+{
+	if (!c->ctx->progress) return;
+	double elapsed = iso_now_s() - c->start_s;
+	int64_t steps = done - c->first;
+	struct iso_progress p = {
+		.stage = c->stage,
+		.done = done,
+		.total = c->total,
+		.elapsed_s = elapsed,
+		.left_s = steps > 0 ? elapsed / (double)steps * (double)(c->total - done) : -1,
+		.note = note,
+	};
+
+	c->ctx->progress(c->ctx->progress_arg, &p);
+}
+
+void iso_ctx_set_progress(iso_ctx *ctx, iso_progress_fn fn, void *arg)
+{
+	ctx->progress = fn;
+	ctx->progress_arg = arg;
 }

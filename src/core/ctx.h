@@ -5,16 +5,13 @@
 
 #include "status.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+ISO_BEGIN_C
 
 /* What the core calls in libisotome_cuda.so: its symbol iso_cuda_fn. */
 struct iso_cuda_fn {
-	int (*count)(int *n);                  /* devices */
-	int (*open)(iso_ctx *ctx, int device); /* names it, makes a stream */
-	void (*close)(iso_ctx *ctx);           /* gives back the stream, if it is ours */
-	int (*use)(const iso_ctx *ctx);        /* for calls of this thread */
+	int (*open)(iso_ctx *ctx, int device); /* fills device_name, makes a stream */
+	void (*close)(iso_ctx *ctx);           /* waits for the stream; gives it back if it is ours */
+	int (*use)(const iso_ctx *ctx);        /* makes the device that of this thread's CUDA calls */
 	int (*free_memory)(const iso_ctx *ctx, int64_t *bytes);
 	const struct iso_vec *vec;
 };
@@ -29,7 +26,7 @@ struct iso_ctx {
 	int64_t memory_limit; /* bytes of host memory, 0: what is free */
 	int64_t base;         /* bytes that the process held when the context was made */
 	int cancel;           /* set by any thread or signal handler: read it by iso_stopped */
-	int refs;             /* the caller's, and one for each operator */
+	int refs;             /* owners: the caller, and each operator */
 	char device[24], device_name[256];
 	iso_progress_fn progress;
 	void *progress_arg;
@@ -48,6 +45,19 @@ int64_t iso_ctx_host_memory(const iso_ctx *ctx);
 /* What is left of that now: the limit less what the process holds, or what is free. */
 int64_t iso_ctx_host_left(const iso_ctx *ctx);
 
+/* Bytes: that the machine has for new allocations; that the process holds in memory, 0: not known; what of
+   that maps no file, so that the process allocated it; its address space, which RLIMIT_AS counts, 0: not
+   known. */
+int64_t iso_memory_available(void);
+int64_t iso_memory_resident(void);
+int64_t iso_memory_own(void);
+int64_t iso_memory_mapped(void);
+
+extern const struct iso_vec iso_vec_cpu;
+
+/* n values of the storage type on the context's device, zeroed. */
+int iso_vec_alloc(iso_ctx *ctx, iso_real **x, int64_t n);
+
 /* One more owner: the last iso_ctx_free frees. */
 iso_ctx *iso_ctx_keep(iso_ctx *ctx);
 
@@ -60,7 +70,5 @@ static inline bool iso_stopped(const iso_ctx *ctx)
 /* ISO_ECANCEL, with its message, if the caller asked to stop. */
 int iso_ctx_poll(const iso_ctx *ctx);
 
-#ifdef __cplusplus
-}
-#endif
+ISO_END_C
 #endif

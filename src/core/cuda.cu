@@ -1,29 +1,179 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* CUDA devices for the core: how many, opening one, its free memory. */
+/* CUDA devices for the core: opening one, its free memory, and vectors on it. Sums are over a launch shape
+   fixed by the length, so their bits repeat. */
 #include "cuda.cuh"
+#include "philox.h"
 
 #include <stdio.h>
 
-extern "C" const struct iso_vec iso_vec_cuda;
-
-static int device_count(int *n)
+static int vec_alloc(iso_ctx *ctx, void **p, int64_t bytes)
 {
-	cudaError_t e = cudaGetDeviceCount(n);
+	void *q = NULL;
+	int st = iso_cuda_use(ctx);
 
-	if (e != cudaSuccess || *n < 1) {
+	if (st) return st;
+	if (cudaMalloc(&q, bytes > 0 ? (size_t)bytes : 1) != cudaSuccess) {
 		cudaGetLastError();
-		return iso_fail(ISO_EDEVICE, "CUDA: no device on this machine (%s)",
-		                e == cudaSuccess ? "none found" : cudaGetErrorString(e));
+		return iso_fail(ISO_ENOMEM, "CUDA: no device memory for %s on %s", iso_bytes(bytes),
+		                ctx->device);
 	}
-	return ISO_OK;
+	*p = q;
+	return iso_cuda_check("clear", cudaMemsetAsync(q, 0, (size_t)bytes, iso_stream(ctx)));
 }
+
+static void vec_free(iso_ctx *ctx, void *p)
+{
+	(void)ctx;
+	cudaFree(p);
+}
+
+static int vec_upload(iso_ctx *ctx, void *dst, const void *host, int64_t bytes)
+{
+	int st = iso_cuda_check(
+		"upload", cudaMemcpyAsync(dst, host, (size_t)bytes, cudaMemcpyHostToDevice, iso_stream(ctx)));
+
+	return st ? st : iso_cuda_check("upload", cudaStreamSynchronize(iso_stream(ctx)));
+}
+
+static int vec_download(iso_ctx *ctx, void *host, const void *src, int64_t bytes)
+{
+	int st = iso_cuda_check("download", cudaMemcpyAsync(host, src, (size_t)bytes, cudaMemcpyDeviceToHost,
+	                                                    iso_stream(ctx)));
+
+	return st ? st : iso_cuda_check("download", cudaStreamSynchronize(iso_stream(ctx)));
+}
+
+static int vec_copy(iso_ctx *ctx, int64_t n, iso_real *y, const iso_real *x)
+{
+	return iso_cuda_check("copy", cudaMemcpyAsync(y, x, (size_t)n * sizeof *x, cudaMemcpyDeviceToDevice,
+	                                              iso_stream(ctx)));
+}
+
+static __global__ void fill(int64_t n, iso_real *x, iso_real value)
+{
+	ISO_GRID_LOOP (i, n) x[i] = value;
+}
+
+static __global__ void axpy(int64_t n, iso_real *y, iso_real a, const iso_real *x)
+{
+	ISO_GRID_LOOP (i, n) y[i] = iso_fma(a, x[i], y[i]);
+}
+
+static __global__ void mul(int64_t n, iso_real *z, const iso_real *x, const iso_real *y)
+{
+	ISO_GRID_LOOP (i, n) z[i] = x[i] * y[i];
+}
+
+static __global__ void divide(int64_t n, iso_real *z, const iso_real *x, const iso_real *y)
+{
+	ISO_GRID_LOOP (i, n) z[i] = y[i] > 0 ? x[i] / y[i] : 0;
+}
+
+static __global__ void update(int64_t n, iso_real *x, const iso_real *acc, const iso_real *sens,
+                              iso_real scale)
+{
+	ISO_GRID_LOOP (i, n)
+		if (sens[i] > 0) x[i] = acc[i] / (scale * sens[i]);
+}
+
+/* Sum of x y, or of |x| where y is NULL; one partial sum a block. */
+static __global__ void sums(int64_t n, double *part, const iso_real *x, const iso_real *y)
+{
+	double s = 0;
+
+	ISO_GRID_LOOP (i, n) s += y ? (double)x[i] * y[i] : fabs((double)x[i]);
+	s = iso_block_sum(s);
+	if (threadIdx.x == 0) part[blockIdx.x] = s;
+}
+
+static __global__ void uniform(int64_t n, iso_real *x, uint64_t seed)
+{
+	ISO_GRID_LOOP (i, n) x[i] = philox_unit(philox_draw(seed, (uint64_t)i, 0).w[0]);
+}
+
+/* One grid loop over n on the context's device and stream. */
+template <class... P, class... A>
+static int launch(const char *what, iso_ctx *ctx, int64_t n, void (*kernel)(P...), A... argument)
+{
+	int st = iso_cuda_use(ctx);
+
+	if (st) return st;
+	kernel<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>(argument...);
+	return iso_cuda_launched(what);
+}
+
+static int vec_fill(iso_ctx *ctx, int64_t n, iso_real *x, double value)
+{
+	return launch("fill", ctx, n, fill, n, x, (iso_real)value);
+}
+
+static int vec_axpy(iso_ctx *ctx, int64_t n, iso_real *y, double a, const iso_real *x)
+{
+	return launch("axpy", ctx, n, axpy, n, y, (iso_real)a, x);
+}
+
+static int vec_mul(iso_ctx *ctx, int64_t n, iso_real *z, const iso_real *x, const iso_real *y)
+{
+	return launch("mul", ctx, n, mul, n, z, x, y);
+}
+
+static int vec_div(iso_ctx *ctx, int64_t n, iso_real *z, const iso_real *x, const iso_real *y)
+{
+	return launch("div", ctx, n, divide, n, z, x, y);
+}
+
+static int vec_update(iso_ctx *ctx, int64_t n, iso_real *x, const iso_real *acc, const iso_real *sens,
+                      double scale)
+{
+	return launch("update", ctx, n, update, n, x, acc, sens, (iso_real)scale);
+}
+
+static int vec_dot(iso_ctx *ctx, int64_t n, double *r, const iso_real *x, const iso_real *y)
+{
+	int blocks = iso_blocks(n), st;
+	double host[2048], *part = NULL;
+
+	if ((st = vec_alloc(ctx, (void **)&part, blocks * (int64_t)sizeof *part))) return st;
+	if (!(st = launch("sum", ctx, n, sums, n, part, x, y)))
+		st = vec_download(ctx, host, part, blocks * (int64_t)sizeof *part);
+	cudaFree(part);
+	*r = 0;
+	for (int b = 0; !st && b < blocks; b++) *r += host[b];
+	return st;
+}
+
+static int vec_asum(iso_ctx *ctx, int64_t n, double *r, const iso_real *x)
+{
+	return vec_dot(ctx, n, r, x, NULL);
+}
+
+static int vec_uniform(iso_ctx *ctx, int64_t n, iso_real *x, uint64_t seed)
+{
+	return launch("uniform", ctx, n, uniform, n, x, seed);
+}
+
+static const struct iso_vec iso_vec_cuda = {
+	vec_alloc, vec_free, vec_upload, vec_download, vec_copy, vec_fill,    vec_axpy,
+	vec_mul,   vec_div,  vec_update, vec_dot,      vec_asum, vec_uniform,
+};
+
+/* ---- devices ---- */
 
 static int device_open(iso_ctx *ctx, int device)
 {
 	cudaDeviceProp prop;
 	cudaStream_t stream;
-	int st;
+	int n = 0, st;
+	cudaError_t e = cudaGetDeviceCount(&n);
 
+	if (e != cudaSuccess || n < 1) {
+		cudaGetLastError();
+		return iso_fail(ISO_EDEVICE, "CUDA: no device on this machine (%s)",
+		                e == cudaSuccess ? "none found" : cudaGetErrorString(e));
+	}
+	if (device >= n)
+		return iso_fail(ISO_EDEVICE, "device cuda:%d: this machine has %d CUDA device%s", device, n,
+		                n == 1 ? "" : "s");
 	if ((st = iso_cuda_check("cudaSetDevice", cudaSetDevice(device))) ||
 	    (st = iso_cuda_check("device properties", cudaGetDeviceProperties(&prop, device))) ||
 	    (st = iso_cuda_check("stream", cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking))))
@@ -54,5 +204,5 @@ static int device_free_memory(const iso_ctx *ctx, int64_t *bytes)
 }
 
 extern "C" const struct iso_cuda_fn iso_cuda_fn = {
-	device_count, device_open, device_close, iso_cuda_use, device_free_memory, &iso_vec_cuda,
+	device_open, device_close, iso_cuda_use, device_free_memory, &iso_vec_cuda,
 };

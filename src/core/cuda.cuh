@@ -22,7 +22,8 @@
 	             (rows).first + blockIdx.x * (int64_t)(ISO_THREADS / ISO_WARP) + threadIdx.x / ISO_WARP; \
 	     row < (rows).first + (rows).n; row += (int64_t)gridDim.x * (ISO_THREADS / ISO_WARP))
 
-/* Blocks for a grid loop over n: enough to fill any card, few enough to reduce over. */
+/* Blocks of ISO_THREADS for a grid loop over n: at most 2048, which fill any card, and whose partial sums
+   are few enough to be added up on the host. */
 static inline int iso_blocks(int64_t n)
 {
 	int64_t b = (n + ISO_THREADS - 1) / ISO_THREADS;
@@ -35,7 +36,7 @@ static inline cudaStream_t iso_stream(const iso_ctx *ctx)
 	return (cudaStream_t)ctx->stream;
 }
 
-/* After a launch or a call: its error, or a stale one, as a status. */
+/* After the call `what` that returned e: its error, or one left by an earlier launch, as a status. */
 static inline int iso_cuda_check(const char *what, cudaError_t e)
 {
 	cudaError_t last = cudaGetLastError();

@@ -5,17 +5,11 @@
 #include "ctx.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
-#define CUDA_LIBRARY "libisotome_cuda.so"
-
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static void *library;
-static char reason[512];
-
-/* Beside this library, else where the loader looks. NULL: dlerror() has the reason. */
+/* From beside this library, else where the loader looks. NULL: dlerror() has the reason. dlopen gives an
+   open library again: only the count of its users grows. */
 static void *open_beside(const char *name)
 {
 	Dl_info info;
@@ -28,16 +22,14 @@ static void *open_beside(const char *name)
 	return dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
-static void open_library(void)
+int iso_cuda_symbol_in(void **address, const char *file, const char *name)
 {
-	library = open_beside(CUDA_LIBRARY);
-	if (!library) snprintf(reason, sizeof reason, "%s", dlerror());
-}
+	if (sizeof(iso_real) != sizeof(float))
+		return iso_fail(ISO_EDEVICE, "CUDA: this build stores double, the CUDA half float");
+	void *opened = open_beside(file), *p = opened ? dlsym(opened, name) : NULL;
 
-static int find(void **address, void *opened, const char *file, const char *name)
-{
-	void *p = dlsym(opened, name);
-
+	if (!opened)
+		return iso_fail(ISO_EDEVICE, "CUDA: no usable CUDA half of Isotome here (%s)", dlerror());
 	if (!p) return iso_fail(ISO_EDEVICE, "CUDA: %s has no %s", file, name);
 	*address = p;
 	return ISO_OK;
@@ -45,18 +37,5 @@ static int find(void **address, void *opened, const char *file, const char *name
 
 int iso_cuda_symbol(void **address, const char *name)
 {
-	if (sizeof(iso_real) != sizeof(float))
-		return iso_fail(ISO_EDEVICE, "CUDA: this build stores double, the CUDA half float");
-	pthread_once(&once, open_library);
-	if (!library) return iso_fail(ISO_EDEVICE, "CUDA: no usable CUDA half of Isotome here (%s)", reason);
-	return find(address, library, CUDA_LIBRARY, name);
-}
-
-/* dlopen gives an open library again: only the count of its users grows. */
-int iso_cuda_symbol_in(void **address, const char *file, const char *name)
-{
-	void *opened = open_beside(file);
-
-	if (!opened) return iso_fail(ISO_EDEVICE, "CUDA: can't open %s (%s)", file, dlerror());
-	return find(address, opened, file, name);
+	return iso_cuda_symbol_in(address, "libisotome_cuda.so", name);
 }

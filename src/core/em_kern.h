@@ -3,13 +3,13 @@
 #ifndef ISO_EM_KERN_H
 #define ISO_EM_KERN_H
 
-#include "fixed_kern.h"
+#include "hd.h"
 
-/* Finite logarithms of doubles lie within this. */
+/* |log v| of every finite double v > 0 is below this. */
 #define EM_LARGEST_LOG 746.
 
-/* What a row sends back, y / (ax + a), or 0 if it is skipped or meets no activity, where its terms
-   x A are all 0; and its part of the sums. */
+/* y / (ax + a) of a row, which adds its part to *s. 0 where the row is skipped, or where ax is 0: it meets
+   no activity, and its terms x A are all 0. */
 ISO_HD double em_respond(struct iso_em_stat *s, const struct iso_em_data *d, int64_t row, double ax)
 {
 	double mult = d->mult ? d->mult[row] : 1, count = d->y ? d->y[row] : 1;
@@ -46,17 +46,17 @@ ISO_HD struct iso_em_stat em_stat_sum(int64_t n, const struct iso_em_stat *part)
 /* ---- the sums as integers, which are the same for every order of the rows ---- */
 
 struct em_tally {
-	int64_t loglik, counts, lost; /* in fixed point */
-	int64_t used, skipped;
-	int64_t infinite; /* rows whose part of the log-likelihood is not finite */
+	int64_t loglik, counts, lost; /* in fixed point, by em_scales */
+	int64_t used, skipped;        /* rows */
+	int64_t infinite;             /* rows whose part of the log-likelihood is not finite */
 };
 
-/* Scales of a tally. */
+/* What a tally's log-likelihood, and its counts and losses, are multiplied by. */
 struct em_scales {
 	double loglik, counts;
 };
 
-/* For rows whose counts add up to at most `bound`. */
+/* For rows whose counts y add up to at most `bound`. */
 ISO_HD struct em_scales em_scales(double bound)
 {
 	struct em_scales s = { iso_fixed_scale(EM_LARGEST_LOG * bound), iso_fixed_scale(bound) };
@@ -64,7 +64,7 @@ ISO_HD struct em_scales em_scales(double bound)
 	return s;
 }
 
-/* `row`: the sums over one row. */
+/* Adds `row`, the sums over one row. */
 ISO_HD void em_tally_row(struct em_tally *t, struct em_scales s, const struct iso_em_stat *row)
 {
 	bool finite = isfinite(row->loglik);

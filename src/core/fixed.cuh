@@ -5,11 +5,11 @@
 #define ISO_FIXED_CUH
 
 #include "cuda.cuh"
-#include "fixed_kern.h"
+#include "hd.h"
 
 struct iso_fixed_cuda {
 	int64_t n;
-	unsigned long long *v;
+	unsigned long long *v; /* n sums on the device, times the scale */
 	double scale;
 };
 

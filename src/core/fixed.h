@@ -6,26 +6,26 @@
 #define ISO_FIXED_H
 
 #include "ctx.h"
-#include "fixed_kern.h"
+#include "hd.h"
 
 struct iso_fixed {
 	int64_t n;
 	int copies;  /* one per thread, or one that all share */
-	bool atomic; /* shared by several threads */
-	int64_t *v;
+	bool atomic; /* one that several threads share */
+	int64_t *v;  /* copies * n sums, times the scale */
 	double scale;
 };
 
-/* One copy per thread if they fit a quarter of the context's memory and each sum has enough
-   additions, in all, to be worth clearing and adding up the copies; else one. */
+/* Copies of n sums for a step with that many additions: one per thread if these fit a quarter of the
+   context's host memory, and if the additions are worth clearing and adding up the copies; else one. */
 int iso_fixed_copies(const iso_ctx *ctx, int64_t n, double additions);
 int iso_fixed_create(struct iso_fixed *f, const iso_ctx *ctx, int64_t n, double additions);
 void iso_fixed_free(struct iso_fixed *f);
 
-/* Zero all copies and take the scale for `bound`. */
+/* Zeroes all copies, and takes the scale for sums of magnitude at most `bound`. */
 void iso_fixed_begin(struct iso_fixed *f, const iso_ctx *ctx, double bound);
 
-/* `value` is already times the scale. */
+/* Adds to sum i; `value` is already times the scale. */
 static inline void iso_fixed_add(const struct iso_fixed *f, int thread, int64_t i, double value)
 {
 	if (f->atomic)
@@ -34,13 +34,13 @@ static inline void iso_fixed_add(const struct iso_fixed *f, int thread, int64_t 
 		f->v[thread * f->n + i] += llrint(value);
 }
 
-/* What a thread adds to. */
+/* The n sums that a thread adds to, by atomics where f->atomic. */
 static inline int64_t *iso_fixed_of(const struct iso_fixed *f, int thread)
 {
 	return f->v + (f->atomic ? 0 : thread * f->n);
 }
 
-/* x = the sum of the copies. */
+/* x[0..n-1] = the sum of the copies over the scale. */
 void iso_fixed_end(iso_real *x, struct iso_fixed *f, const iso_ctx *ctx);
 
 #endif

@@ -20,39 +20,33 @@
 #endif
 
 /* struct x v = ISO_ZERO; */
-#ifdef __cplusplus
-#	define ISO_ZERO \
-		{        \
-		}
-#else
-#	define ISO_ZERO  \
-		{         \
-			0 \
-		}
-#endif
+#define ISO_ZERO \
+	{        \
+	}
 
 /* Mathematics in the storage type. */
 #ifdef ISO_DOUBLE
-#	define iso_floor floor
-#	define iso_ceil ceil
-#	define iso_sqrt sqrt
-#	define iso_erf erf
-#	define iso_fmin fmin
-#	define iso_fmax fmax
-#	define iso_fma fma
+#	define ISO_MATH(name) name
 #else
-#	define iso_floor floorf
-#	define iso_ceil ceilf
-#	define iso_sqrt sqrtf
-#	define iso_erf erff
-#	define iso_fmin fminf
-#	define iso_fmax fmaxf
-/* One rounding where the machine has the instruction; never a library call. */
-#	if defined(__CUDACC__) || defined(FP_FAST_FMAF)
-#		define iso_fma fmaf
-#	else
-#		define iso_fma(a, b, c) ((a) * (b) + (c))
-#	endif
+#	define ISO_MATH(name) name##f
 #endif
+#define iso_floor ISO_MATH(floor)
+#define iso_ceil ISO_MATH(ceil)
+#define iso_sqrt ISO_MATH(sqrt)
+#define iso_erf ISO_MATH(erf)
+#define iso_fmin ISO_MATH(fmin)
+#define iso_fmax ISO_MATH(fmax)
+/* Of floats, one rounding where the machine has the instruction; never a library call. */
+#if defined(ISO_DOUBLE) || defined(__CUDACC__) || defined(FP_FAST_FMAF)
+#	define iso_fma ISO_MATH(fma)
+#else
+#	define iso_fma(a, b, c) ((a) * (b) + (c))
+#endif
+
+/* The scale of a fixed-point sum whose magnitude stays within `bound`: a power of two, one bit to spare. */
+ISO_HD double iso_fixed_scale(double bound)
+{
+	return bound > 0 ? ldexp(1., 61 - ilogb(bound)) : 1;
+}
 
 #endif

@@ -3,8 +3,6 @@
 #include "op.h"
 #include "size.h"
 
-typedef int (*move_fn)(iso_op *op);
-
 /* After `fn->open` failed the handle is as after `fn->close`. */
 static int open_work(iso_op *op)
 {
@@ -24,7 +22,7 @@ static int move_to_device(iso_op *op)
 
 	if (!iso_ctx_is_cuda(op->ctx) || !op->fn->to_cuda) return ISO_OK;
 	if ((st = iso_cuda_symbol(&move, op->fn->to_cuda))) return st;
-	return ((move_fn)move)(op);
+	return ((int (*)(iso_op *))move)(op);
 }
 
 int iso_op_create_in(iso_op **out, iso_ctx *ctx, const struct iso_op_fn *fn, int64_t n_in, int64_t n_out,
@@ -61,8 +59,7 @@ int iso_op_create_in(iso_op **out, iso_ctx *ctx, const struct iso_op_fn *fn, int
 int iso_op_create(iso_op **op, iso_ctx *ctx, const struct iso_op_fn *fn, int64_t n_in, int64_t n_out,
                   int n_sub, void *data)
 {
-	struct iso_room room = { .ctx = ctx, .what = "operator" };
-
+	struct iso_room room = iso_room_of(ctx, "operator");
 	bool taken = iso_room_take(&room, data);
 	int st = iso_op_create_in(op, ctx, fn, n_in, n_out, n_sub, &room, data);
 
@@ -184,22 +181,23 @@ static int leave(iso_op *op, int st)
 	return st;
 }
 
-int iso_forward(iso_op *op, int sub, iso_real *y, const iso_real *x)
+static int apply(iso_op *op, int sub, int (*fn)(const iso_op *, int, iso_real *, const iso_real *),
+                 iso_real *to, const iso_real *from)
 {
-	if (!op || !y || !x) return iso_fail_null(__func__);
 	int st = enter(op, sub);
 
-	if (!st && !op->fn->forward) return leave(op, iso_fail(ISO_EARG, "%s", op->fn->cannot));
-	return st ? st : leave(op, op->fn->forward(op, sub, y, x));
+	if (st) return st;
+	return leave(op, fn ? fn(op, sub, to, from) : iso_fail(ISO_EARG, "%s", op->fn->cannot));
+}
+
+int iso_forward(iso_op *op, int sub, iso_real *y, const iso_real *x)
+{
+	return op && y && x ? apply(op, sub, op->fn->forward, y, x) : iso_fail_null(__func__);
 }
 
 int iso_adjoint(iso_op *op, int sub, iso_real *x, const iso_real *y)
 {
-	if (!op || !x || !y) return iso_fail_null(__func__);
-	int st = enter(op, sub);
-
-	if (!st && !op->fn->adjoint) return leave(op, iso_fail(ISO_EARG, "%s", op->fn->cannot));
-	return st ? st : leave(op, op->fn->adjoint(op, sub, x, y));
+	return op && x && y ? apply(op, sub, op->fn->adjoint, x, y) : iso_fail_null(__func__);
 }
 
 int iso_em_step(iso_op *op, int sub, iso_real *acc, const iso_real *x, const struct iso_em_data *data,

@@ -5,9 +5,7 @@
 
 #include "room.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+ISO_BEGIN_C
 
 struct iso_op_fn {
 	/* NULL: see `cannot` */
@@ -16,14 +14,14 @@ struct iso_op_fn {
 	/* NULL: the plain pair serves */
 	int (*em_step)(const iso_op *op, int sub, iso_real *acc, const iso_real *x,
 	               const struct iso_em_data *d, struct iso_em_stat *s);
-	/* rows of one subset; NULL: there is one subset */
+	/* rows of one subset, a range of 0 ... n_out - 1; NULL: there is one subset */
 	struct iso_rows (*rows)(const iso_op *op, int sub);
 	/* the file's row behind an operator's row; NULL: the same */
 	int64_t (*file_row)(const iso_op *op, int64_t row);
-	/* what this handle needs, from op->data: arrays of op->room, in op->work; NULL: nothing */
+	/* takes what a handle needs into op->work, as arrays of op->room; NULL: nothing */
 	int (*open)(iso_op *op);
-	/* gives back what op->work, or op->data with its last handle, has besides arrays of rooms; NULL:
-	   nothing */
+	/* give back what op->work has besides arrays of op->room, and, when the last handle goes, what
+	   op->data has besides arrays of op->shared->room; NULL: nothing */
 	void (*close)(iso_op *op);
 	void (*free)(iso_op *op);
 	/* function `int NAME(iso_op *op)` of libisotome_cuda.so that moves op->data to the device
@@ -49,7 +47,7 @@ struct iso_op {
 	void *work;           /* this handle's own */
 	struct iso_room room; /* has `work` and its arrays */
 	int refs;             /* owners of this handle */
-	int busy;
+	int busy;             /* 1 during a call */
 };
 
 /* Takes `data`, from malloc or size_alloc, in any case: a failure frees it. */
@@ -71,7 +69,5 @@ int iso_op_wake(iso_op *op);
 int iso_em_step_plain(const iso_op *op, int sub, iso_real *acc, const iso_real *x,
                       const struct iso_em_data *d, struct iso_em_stat *s);
 
-#ifdef __cplusplus
-}
-#endif
+ISO_END_C
 #endif

@@ -49,7 +49,7 @@ ISO_HD int64_t order_undeal(const struct iso_order *o, int64_t row)
 
 #define ORDER_ROUNDS 6 /* of the Feistel network, three rounds of Philox in each */
 
-/* The number's two halves, in bits. Together the fewest that hold n - 1. */
+/* Bits of the low and the high half of a number: together the fewest that hold n - 1, and at least 2. */
 struct order_halves {
 	int low, high;
 };
@@ -112,26 +112,14 @@ ISO_HD int64_t order_unshuffle(const struct iso_order *o, int64_t v)
 
 ISO_HD int64_t order_row(const struct iso_order *o, int64_t event)
 {
-	switch (o->rule) {
-	case ISO_INTERLEAVED:
-		return order_deal(o, event);
-	case ISO_RANDOM:
-		return order_shuffle(o, event);
-	default:
-		return event;
-	}
+	if (o->rule == ISO_INTERLEAVED) return order_deal(o, event);
+	return o->rule == ISO_RANDOM ? order_shuffle(o, event) : event;
 }
 
 ISO_HD int64_t order_event(const struct iso_order *o, int64_t row)
 {
-	switch (o->rule) {
-	case ISO_INTERLEAVED:
-		return order_undeal(o, row);
-	case ISO_RANDOM:
-		return order_unshuffle(o, row);
-	default:
-		return row;
-	}
+	if (o->rule == ISO_INTERLEAVED) return order_undeal(o, row);
+	return o->rule == ISO_RANDOM ? order_unshuffle(o, row) : row;
 }
 
 /* ---- chunks: rows that one thread takes between two looks at the cancel flag ---- */

@@ -62,4 +62,7 @@ ISO_HD double philox_gauss(uint32_t u, uint32_t v)
 	return sqrt(-2 * log((double)philox_unit(u))) * cos(2 * M_PI * (double)philox_unit(v));
 }
 
+/* One Poisson number of the given mean, 0 to 1e15; draws 0, 1, ... of `history` are used. */
+int64_t iso_poisson(double mean, uint64_t seed, uint64_t history);
+
 #endif

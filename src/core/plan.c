@@ -11,43 +11,30 @@ struct line {
 };
 
 struct iso_plan_lines {
-	int n, room;
+	int n;
 	struct line line[];
 };
 
 /* Stands for lines that no memory could be had for. */
 static struct iso_plan_lines lost;
 
-/* Room for one more line; false: it is lost. */
-static bool grow(struct iso_plan *plan)
-{
-	struct iso_plan_lines *old = plan->lines, *more;
-
-	if (old == &lost) return false;
-	if (old && old->n < old->room) return true;
-	int n = old ? old->n : 0, room = n ? 2 * n : 16;
-
-	if (!(more = realloc(old, sizeof *more + (size_t)room * sizeof more->line[0]))) {
-		free(old);
-		plan->lines = &lost;
-		return false;
-	}
-	more->n = n;
-	more->room = room;
-	plan->lines = more;
-	return true;
-}
-
 void iso_plan_add(struct iso_plan *plan, const char *what, int64_t count, int64_t item, bool on_device)
 {
+	struct iso_plan_lines *old = plan->lines, *more = NULL;
 	struct line line = { .host = 0 };
 	int64_t bytes;
+	int n = iso_plan_size(plan);
 
-	if (!grow(plan)) return;
 	if (!size_mul(&bytes, count, item)) bytes = INT64_MAX;
 	snprintf(line.what, sizeof line.what, "%s", what);
 	*(on_device ? &line.device : &line.host) = bytes;
-	plan->lines->line[plan->lines->n++] = line;
+	if (old != &lost && (more = realloc(old, sizeof *more + (size_t)(n + 1) * sizeof line))) {
+		more->n = n + 1;
+		more->line[n] = line;
+	} else {
+		iso_plan_free(plan);
+	}
+	plan->lines = more ? more : &lost;
 }
 
 int iso_plan_size(const struct iso_plan *plan)
@@ -82,7 +69,7 @@ void iso_plan_total(const struct iso_plan *plan, int64_t *host, int64_t *device)
 	}
 }
 
-/* The line that takes most names the culprit. */
+/* ISO_ENOMEM: need and have, in bytes, and the line that takes most. */
 static int too_large(const struct iso_plan *plan, const char *where, int64_t need, int64_t have, bool device)
 {
 	struct iso_plan_line top = iso_plan_line(plan, 0);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Poisson random numbers: multiplication for small means, transformed rejection (Hoermann 1993,
    algorithm PTRS) for large ones. */
-#include "poisson.h"
 #include "philox.h"
 
 static int64_t by_multiplication(double mean, uint64_t seed, uint64_t history)

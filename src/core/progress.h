@@ -5,9 +5,7 @@
 
 #include "isotome.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+ISO_BEGIN_C
 
 struct iso_clock {
 	const iso_ctx *ctx;
@@ -25,8 +23,5 @@ struct iso_clock iso_clock_start(const iso_ctx *ctx, const char *stage, int64_t 
 /* `done` steps of the total are behind us; `note` may be NULL. */
 void iso_clock_step(const struct iso_clock *c, int64_t done, const char *note);
 
-#ifdef __cplusplus
-}
-#endif
-
+ISO_END_C
 #endif

@@ -2,7 +2,6 @@
 /* Memory of one owner: a list of arrays, the last one first. */
 #include "room.h"
 #include "size.h"
-#include "vec.h"
 
 struct iso_room_array {
 	struct iso_room_array *next;

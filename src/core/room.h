@@ -7,9 +7,7 @@
 
 #include "ctx.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+ISO_BEGIN_C
 
 struct iso_room {
 	iso_ctx *ctx;     /* whose device has arrays of the room; NULL: none has */
@@ -39,12 +37,11 @@ void iso_room_drop(struct iso_room *r, void *array);
 /* All arrays; returns the status. */
 int iso_room_free(struct iso_room *r);
 
-#ifdef __cplusplus
-}
-#endif
+ISO_END_C
 
-/* p = n items: on the host; on the device; the device's copy of n items at `from`, NULL for NULL; the
-   device's copy of the room's array p, which leaves the host. */
+/* p = n items of the room: HOST, on the host; DEVICE, on the device; UPLOAD, the device's copy of
+   from[0..n-1], NULL where `from` is; MOVE, the device's copy of p, an array of the room on the host, which
+   is given back. */
 #define ISO_HOST(room, p, n) ((p) = (__typeof__(p))iso_room_host(room, n, sizeof *(p)))
 #define ISO_DEVICE(room, p, n) ((p) = (__typeof__(p))iso_room_device(room, n, sizeof *(p)))
 #define ISO_UPLOAD(room, p, from, n) ((p) = (__typeof__(p))iso_room_upload(room, from, n, sizeof *(from)))

@@ -25,7 +25,6 @@ static inline bool size_product(int64_t *r, int n, const int64_t *dim)
 	*r = 1;
 	for (int i = 0; i < n; i++)
 		if (!size_mul(r, *r, dim[i])) return false;
-
 	return true;
 }
 

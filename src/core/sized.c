@@ -5,14 +5,6 @@
 
 #include <string.h>
 
-static size_t size_of(const void *theirs)
-{
-	size_t size;
-
-	memcpy(&size, theirs, sizeof size);
-	return size;
-}
-
 static int not_set(const char *name, size_t given, size_t size)
 {
 	return iso_fail(ISO_EARG, "struct %s: size is %zu, must be sizeof(struct %s), %zu bytes", name, given,
@@ -21,7 +13,7 @@ static int not_set(const char *name, size_t given, size_t size)
 
 int iso_sized_take(void *ours, const char *name, size_t size, const void *theirs)
 {
-	size_t given = theirs ? size_of(theirs) : 0;
+	size_t given = theirs ? *(const size_t *)theirs : 0;
 
 	if (!theirs) return iso_fail(ISO_EARG, "struct %s: the pointer to it is NULL", name);
 	if (given < sizeof given) return not_set(name, given, size);
@@ -39,7 +31,7 @@ int iso_sized_take(void *ours, const char *name, size_t size, const void *theirs
 
 int iso_sized_clear(void *theirs, const char *name, size_t size)
 {
-	size_t given = theirs ? size_of(theirs) : sizeof given;
+	size_t given = theirs ? *(const size_t *)theirs : sizeof given;
 
 	if (given < sizeof given) return not_set(name, given, size);
 	if (theirs) memset((char *)theirs + sizeof given, 0, given - sizeof given);
@@ -48,7 +40,7 @@ int iso_sized_clear(void *theirs, const char *name, size_t size)
 
 void iso_sized_give(void *theirs, size_t size, const void *ours)
 {
-	size_t given = size_of(theirs), head = sizeof given;
+	size_t given = *(const size_t *)theirs, head = sizeof given;
 
 	if (given > size) given = size;
 	if (given > head) memcpy((char *)theirs + head, (const char *)ours + head, given - head);

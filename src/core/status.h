@@ -8,9 +8,7 @@
 
 #include <inttypes.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+ISO_BEGIN_C
 
 /* Stores the message for this thread and returns `code`. */
 int iso_fail(int code, const char *fmt, ...) ISO_PRINTF(2, 3);
@@ -37,7 +35,5 @@ int iso_fail_null(const char *who);
 /* "1.5 GiB" in a buffer of the calling thread; the last four results stay valid. */
 const char *iso_bytes(int64_t bytes);
 
-#ifdef __cplusplus
-}
-#endif
+ISO_END_C
 #endif

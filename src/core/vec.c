@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Vectors on the CPU. Sums run over blocks fixed by the length alone and are added in order, so
    their bits do not depend on the number of threads. */
-#include "vec.h"
 #include "ctx.h"
 #include "philox.h"
 #include "size.h"
@@ -96,7 +95,7 @@ static double block_sum(int64_t n, const iso_real *x, const iso_real *y)
 	return s;
 }
 
-static int sum(iso_ctx *ctx, int64_t n, double *r, const iso_real *x, const iso_real *y)
+static int vec_dot(iso_ctx *ctx, int64_t n, double *r, const iso_real *x, const iso_real *y)
 {
 	int64_t blocks = (n + BLOCK - 1) / BLOCK;
 	double *part = size_alloc(blocks, sizeof *part);
@@ -114,14 +113,9 @@ static int sum(iso_ctx *ctx, int64_t n, double *r, const iso_real *x, const iso_
 	return ISO_OK;
 }
 
-static int vec_dot(iso_ctx *ctx, int64_t n, double *r, const iso_real *x, const iso_real *y)
-{
-	return sum(ctx, n, r, x, y);
-}
-
 static int vec_asum(iso_ctx *ctx, int64_t n, double *r, const iso_real *x)
 {
-	return sum(ctx, n, r, x, NULL);
+	return vec_dot(ctx, n, r, x, NULL);
 }
 
 static int vec_uniform(iso_ctx *ctx, int64_t n, iso_real *x, uint64_t seed)

@@ -2,7 +2,6 @@
 /* Boxes and whiskers: quartiles of several samples side by side. */
 #include "canvas.h"
 #include "core/status.h"
-#include "ticks.h"
 
 #include <math.h>
 

@@ -4,7 +4,6 @@
 
 #include "core/size.h"
 #include "core/status.h"
-#include "font.h"
 
 #include <math.h>
 
@@ -113,10 +112,9 @@ void iso_canvas_text(struct iso_pixels *p, double x, int64_t y, int scale, enum 
                      struct iso_colour c, const char *text)
 {
 	struct iso_glyph g;
-	double shift = align == ISO_LEFT ? 0 : align == ISO_MIDDLE ? .5 : 1;
 
 	/* so that straight strokes lie on whole pixels */
-	x = floor(x - shift * scale * iso_font_width(text)) + .5;
+	x = floor(x - .5 * align * scale * iso_font_width(text)) + .5;
 	while (*text) {
 		text = iso_font_next(&g, text);
 		put_glyph(p, &g, x, y, scale, c);

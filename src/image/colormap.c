@@ -11,116 +11,79 @@
 
 const struct iso_colour iso_colour_not_finite = { 255, 0, 255 };
 
-struct lab {
-	double L, a, b;
-};
-
-struct rgb {
-	double r, g, b; /* linear light, 0 to 1 */
-};
-
 enum { KNOTS = 9 };
 
-/* L runs linearly from `first` to `middle` to `last`; (a, b) at equal steps along the map. */
+/* L runs linearly from the first to the middle to the last value; (a, b) at equal steps along the map.
+   light: 0 is shown lighter than what is far from it. */
 struct path {
-	double first, middle, last;
-	double ab[KNOTS][2];
+	double L[3];
+	double a[KNOTS], b[KNOTS];
+	bool light;
 };
 
-static const struct path grey = { 0, .5, 1, { { 0 } } };
-static const struct path inverted_grey = { 1, .5, 0, { { 0 } } };
-
-/* black, violet, red, orange, pale yellow */
-static const struct path ember = { 0,
-	                           .49,
-	                           .98,
-	                           {
-					   { 0, 0 },
-					   { .016, -.060 },
-					   { .056, -.106 },
-					   { .134, -.066 },
-					   { .174, .036 },
-					   { .151, .098 },
-					   { .082, .131 },
-					   { .005, .138 },
-					   { -.013, .048 },
-				   } };
-
-/* black, blue, teal, green, pale yellow */
-static const struct path tide = { 0,
-	                          .49,
-	                          .98,
-	                          {
-					  { 0, 0 },
-					  { .003, -.052 },
-					  { -.009, -.092 },
-					  { -.036, -.078 },
-					  { -.066, -.040 },
-					  { -.100, .008 },
-					  { -.122, .072 },
-					  { -.085, .134 },
-					  { -.019, .057 },
-				  } };
-
-/* blue, white, red */
-static const struct path blue_red = { .36,
-	                              .97,
-	                              .36,
-	                              {
-					      { -.015, -.139 },
-					      { -.034, -.136 },
-					      { -.041, -.102 },
-					      { -.026, -.052 },
-					      { 0, 0 },
-					      { .050, .042 },
-					      { .110, .086 },
-					      { .137, .082 },
-					      { .116, .059 },
-				      } };
-
-/* Ottosson, "A perceptual color space for image processing", 2020. */
-static struct rgb lab_to_rgb(struct lab c)
-{
-	double l = pow(c.L + .3963377774 * c.a + .2158037573 * c.b, 3);
-	double m = pow(c.L - .1055613458 * c.a - .0638541728 * c.b, 3);
-	double s = pow(c.L - .0894841775 * c.a - 1.2914855480 * c.b, 3);
-
-	return (struct rgb){
-		4.0767416621 * l - 3.3077115913 * m + .2309699292 * s,
-		-1.2684380046 * l + 2.6097574011 * m - .3413193965 * s,
-		-.0041960863 * l - .7034186147 * m + 1.7076147010 * s,
-	};
-}
+static const struct path paths[] = {
+	/* ember: black, violet, red, orange, pale yellow */
+	{ { 0, .49, .98 },
+	  { 0, .016, .056, .134, .174, .151, .082, .005, -.013 },
+	  { 0, -.060, -.106, -.066, .036, .098, .131, .138, .048 },
+	  false },
+	/* tide: black, blue, teal, green, pale yellow */
+	{ { 0, .49, .98 },
+	  { 0, .003, -.009, -.036, -.066, -.100, -.122, -.085, -.019 },
+	  { 0, -.052, -.092, -.078, -.040, .008, .072, .134, .057 },
+	  false },
+	{ { 0, .5, 1 }, { 0 }, { 0 }, false }, /* grey, and inverted */
+	{ { 1, .5, 0 }, { 0 }, { 0 }, true },
+	{ { 0 }, { 0 }, { 0 }, false }, /* cubehelix is none */
+	/* blue-red, with white in the middle */
+	{ { .36, .97, .36 },
+	  { -.015, -.034, -.041, -.026, 0, .050, .110, .137, .116 },
+	  { -.139, -.136, -.102, -.052, 0, .042, .086, .082, .059 },
+	  true },
+};
 
 static unsigned char byte(double encoded)
 {
 	return (unsigned char)lrint(255 * fmin(fmax(encoded, 0), 1));
 }
 
-/* IEC 61966-2-1. */
-static double srgb(double linear)
+/* IEC 61966-2-1, from linear light. */
+static unsigned char srgb(double linear)
 {
-	return linear <= .0031308 ? 12.92 * linear : 1.055 * pow(linear, 1 / 2.4) - .055;
+	return byte(linear <= .0031308 ? 12.92 * linear : 1.055 * pow(linear, 1 / 2.4) - .055);
+}
+
+/* Ottosson, "A perceptual color space for image processing", 2020. */
+static struct iso_colour from_lab(double L, double a, double b)
+{
+	double l = pow(L + .3963377774 * a + .2158037573 * b, 3);
+	double m = pow(L - .1055613458 * a - .0638541728 * b, 3);
+	double s = pow(L - .0894841775 * a - 1.2914855480 * b, 3);
+
+	return (struct iso_colour){
+		srgb(4.0767416621 * l - 3.3077115913 * m + .2309699292 * s),
+		srgb(-1.2684380046 * l + 2.6097574011 * m - .3413193965 * s),
+		srgb(-.0041960863 * l - .7034186147 * m + 1.7076147010 * s),
+	};
 }
 
 /* Catmull-Rom through the knots; at the ends the last knot stands for the one beyond it. */
-static double spline(const struct path *p, int i, double t)
+static double spline(const double knot[KNOTS], double t)
 {
 	double at = t * (KNOTS - 1);
 	int k = at < KNOTS - 2 ? (int)at : KNOTS - 2;
-	double f = at - k, b = p->ab[k][i], c = p->ab[k + 1][i];
-	double a = p->ab[k > 0 ? k - 1 : 0][i], d = p->ab[k < KNOTS - 2 ? k + 2 : KNOTS - 1][i];
+	double f = at - k, b = knot[k], c = knot[k + 1];
+	double a = knot[k > 0 ? k - 1 : 0], d = knot[k < KNOTS - 2 ? k + 2 : KNOTS - 1];
 
 	return b + .5 * f * (c - a + f * (2 * a - 5 * b + 4 * c - d + f * (3 * (b - c) + d - a)));
 }
 
 static struct iso_colour along(const struct path *p, double t)
 {
-	double L = t < .5 ? p->first + 2 * t * (p->middle - p->first)
-	                  : p->middle + (2 * t - 1) * (p->last - p->middle);
-	struct rgb c = lab_to_rgb((struct lab){ L, spline(p, 0, t), spline(p, 1, t) });
+	double L =
+		t < .5 ? p->L[0] + 2 * t * (p->L[1] - p->L[0]) : p->L[1] + (2 * t - 1) * (p->L[2] - p->L[1]);
 
-	return (struct iso_colour){ byte(srgb(c.r)), byte(srgb(c.g)), byte(srgb(c.b)) };
+	return from_lab(L, spline(p->a, t), spline(p->b, t));
 }
 
 /* Green, "A colour scheme for the display of astronomical intensity images", 2011: start 0.5,
@@ -134,20 +97,10 @@ static struct iso_colour cubehelix(double t)
 		                    byte(t + 1.97294 * c) };
 }
 
-/* ---- the table ---- */
-
 static const char *const names[] = {
 	"ember", "tide", "grey", "inverted-grey", "cubehelix", "blue-red", NULL,
 };
-
-static const struct {
-	const struct path *path; /* NULL: cubehelix */
-	bool light;
-} maps[] = {
-	{ &ember, false },        { &tide, false }, { &grey, false },
-	{ &inverted_grey, true }, { NULL, false },  { &blue_red, true },
-};
-enum { N_MAPS = sizeof maps / sizeof *maps };
+enum { CUBEHELIX = 4, N_MAPS = sizeof paths / sizeof *paths };
 _Static_assert(sizeof names / sizeof *names == N_MAPS + 1, "one name for each map");
 
 const char *const *iso_picture_maps(void)
@@ -162,10 +115,7 @@ static int unknown(const char *name)
 
 	if (near)
 		return iso_fail(ISO_EARG, "picture: unknown colour map '%s'; did you mean '%s'?", name, near);
-	for (int i = 0; i < N_MAPS; i++) {
-		strcat(all, i ? ", " : "");
-		strcat(all, names[i]);
-	}
+	for (int i = 0; i < N_MAPS; i++) strcat(strcat(all, i ? ", " : ""), names[i]);
 	return iso_fail(ISO_EARG, "picture: unknown colour map '%s'; one of %s", name, all);
 }
 
@@ -175,11 +125,11 @@ int iso_colormap_make(struct iso_colormap *m, const char *name)
 
 	while (k < N_MAPS && strcmp(names[k], name) != 0) k++;
 	if (k == N_MAPS) return unknown(name);
-	m->light = maps[k].light;
+	m->light = paths[k].light;
 	for (int i = 0; i < ISO_COLOURS; i++) {
 		double t = i / (ISO_COLOURS - 1.);
 
-		m->colour[i] = maps[k].path ? along(maps[k].path, t) : cubehelix(t);
+		m->colour[i] = k == CUBEHELIX ? cubehelix(t) : along(&paths[k], t);
 	}
 	return ISO_OK;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How far two arrays are apart. */
+/* Measures of whole arrays: how far two are apart, how sharp an image is. */
 #include "core/status.h"
 
 #include <math.h>
@@ -69,14 +69,10 @@ int iso_measure_rmse(struct iso_rmse *r, int64_t n, const iso_real *a, const iso
 {
 	if (!r || !a || !ref) return iso_fail_null(__func__);
 	struct sums s = add_up(n, a, ref, mask);
-	double k = 1;
+	double k = scale == ISO_SCALE_SUM ? s.ref / s.a : scale == ISO_SCALE_FIT ? s.a_ref / s.a_a : 1;
 
 	if (s.n == 0)
 		return iso_fail(ISO_EINPUT, "rmse: no value is compared; the mask must not be 0 everywhere");
-	if (scale == ISO_SCALE_SUM)
-		k = s.ref / s.a;
-	else if (scale == ISO_SCALE_FIT)
-		k = s.a_ref / s.a_a;
 	if (!isfinite(k))
 		return iso_fail(ISO_EINPUT, "rmse: the image can't be scaled, its %s is %g",
 		                scale == ISO_SCALE_SUM ? "sum" : "sum of squares",
@@ -87,5 +83,24 @@ int iso_measure_rmse(struct iso_rmse *r, int64_t n, const iso_real *a, const iso
 		.rmse = sqrt(squared_error(n, a, k, ref, mask) / (double)s.n),
 	};
 	r->nrmse = ratio(r->rmse, fabs(s.ref / (double)s.n));
+	return ISO_OK;
+}
+
+/* n sum x^2 / (sum |x|)^2, from 1 where all values are alike to n where one voxel has it all. It does not
+   depend on the scale; what a wrong speed of sound smears over the background adds to the second sum more
+   than to the first. */
+int iso_measure_sharpness(double *sharpness, const struct iso_array *x)
+{
+	if (!sharpness || !x) return iso_fail_null(__func__);
+	double one = 0, two = 0;
+
+	for (int64_t i = 0; i < x->n; i++) {
+		one += fabs((double)x->v[i]);
+		two += (double)x->v[i] * (double)x->v[i];
+	}
+	if (!(one > 0) || !isfinite(one))
+		return iso_fail(ISO_EINPUT, "sharpness: the image is %s",
+		                one == 0 ? "0 everywhere" : "not finite");
+	*sharpness = two * (double)x->n / (one * one);
 	return ISO_OK;
 }

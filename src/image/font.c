@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A small sans-serif font, drawn as strokes so that it is smooth at any size. */
-#include "font.h"
+#include "canvas.h"
+#include "base/utf8.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 /* One glyph: points, each a capital for x (A = 0) and a small letter for y (a = -4, e = 0 is the
    base line, m = 8 the top of small letters, q = 12 that of capitals). A point after '*' is
-   passed by: the control point of a parabola, as in TrueType. A comma lifts the pen. */
+   passed by: the control point of a parabola. A comma lifts the pen. */
 static const char *const ascii[] = {
 	"",                                                                      /* space */
 	"Ai Aq, Ae Af",                                                          /* ! */
@@ -109,33 +110,26 @@ _Static_assert(sizeof ascii / sizeof *ascii == '~' - ' ' + 1, "one glyph a chara
 
 static const char box[] = "Ae Aq Gq Ge Ae";
 
-/* Other characters: a glyph of their own, or a raised ASCII one. */
 static const struct {
 	uint32_t code;
-	char raised;
 	const char *points;
 } others[] = {
-	{ 0xb0, 0, "Cq *Aq Ao *Am Cm *Em Eo *Eq Cq" },  /* degree */
-	{ 0xb1, 0, "Ak Gk, Dh Dn, Ae Ge" },             /* plus or minus */
-	{ 0xb5, 0, "Am Aa, Ah *Ae De *Ge Gi, Gm Ge" },  /* micro */
-	{ 0x3bc, 0, "Am Aa, Ah *Ae De *Ge Gi, Gm Ge" }, /* mu */
-	{ 0xb7, 0, "Aj Ak" },                           /* middle dot */
-	{ 0x22c5, 0, "Aj Ak" },                         /* dot operator */
-	{ 0xd7, 0, "Ag Gm, Am Gg" },                    /* times */
-	{ 0x2212, 0, "Aj Gj" },                         /* minus */
-	{ 0x2070, '0', 0 },
-	{ 0xb9, '1', 0 },
-	{ 0xb2, '2', 0 },
-	{ 0xb3, '3', 0 },
-	{ 0x2074, '4', 0 },
-	{ 0x2075, '5', 0 },
-	{ 0x2076, '6', 0 },
-	{ 0x2077, '7', 0 },
-	{ 0x2078, '8', 0 },
-	{ 0x2079, '9', 0 },
-	{ 0x207b, '-', 0 },
+	{ 0xb0, "Cq *Aq Ao *Am Cm *Em Eo *Eq Cq" },  /* degree */
+	{ 0xb1, "Ak Gk, Dh Dn, Ae Ge" },             /* plus or minus */
+	{ 0xb5, "Am Aa, Ah *Ae De *Ge Gi, Gm Ge" },  /* micro */
+	{ 0x3bc, "Am Aa, Ah *Ae De *Ge Gi, Gm Ge" }, /* mu */
+	{ 0xb7, "Aj Ak" },                           /* middle dot */
+	{ 0x22c5, "Aj Ak" },                         /* dot operator */
+	{ 0xd7, "Ag Gm, Am Gg" },                    /* times */
+	{ 0x2212, "Aj Gj" },                         /* minus */
 };
-enum { N_OTHERS = sizeof others / sizeof *others };
+
+/* Characters that are raised ones of these. */
+static const char low[] = "0123456789-";
+static const uint32_t raised[] = { 0x2070, 0xb9,   0xb2,   0xb3,   0x2074, 0x2075,
+	                           0x2076, 0x2077, 0x2078, 0x2079, 0x207b };
+
+enum { N_OTHERS = sizeof others / sizeof *others, N_RAISED = sizeof raised / sizeof *raised };
 
 #define BEARING 3 /* free space after a glyph */
 #define SPACE 2   /* and the ink that a space has not */
@@ -143,110 +137,63 @@ enum { N_OTHERS = sizeof others / sizeof *others };
 #define RAISED_BY 5.5
 #define PIECES 6 /* straight ones in a parabola */
 
-/* ---- from text to characters ---- */
-
-/* The character of n bytes that follow the lead byte, or 0 where they do not. */
-static uint32_t tail(const char **text, uint32_t code, int n)
-{
-	const char *t = *text;
-
-	for (; n > 0; n--, t++) {
-		if (((unsigned char)*t & 0xc0) != 0x80) return 0;
-		code = code << 6 | ((unsigned char)*t & 0x3f);
-	}
-	*text = t;
-	return code;
-}
-
+/* The first character, and the text after it; 0, and the text after the first byte, where that is no UTF-8. */
 static uint32_t next_code(const char **text)
 {
-	unsigned char lead = (unsigned char)*(*text)++;
+	const unsigned char *s = (const unsigned char *)*text;
+	int n = iso_utf8_length(*text);
+	uint32_t code = n == 0 ? 0 : n == 1 ? s[0] : s[0] & (0x7fu >> n);
 
-	if (lead < 0x80) return lead;
-	if (lead >= 0xc0 && lead < 0xe0) return tail(text, lead & 0x1f, 1);
-	if (lead >= 0xe0 && lead < 0xf0) return tail(text, lead & 0xf, 2);
-	return lead >= 0xf0 ? tail(text, lead & 7, 3) : 0;
+	for (int i = 1; i < n; i++) code = code << 6 | (s[i] & 0x3f);
+	*text += n ? n : 1;
+	return code;
 }
-
-/* ---- from points to strokes ---- */
 
 struct point {
 	double x, y;
 };
 
-struct pen {
-	struct iso_glyph *glyph;
-	struct point at, by; /* by: control point passed since, if `bent` */
-	bool down, bent;
-	double width;
-};
-
-static struct point middle(struct point a, struct point b)
+/* The parabola between two points, with the control point `by`, as straight pieces. */
+static void add_curve(struct iso_glyph *g, struct point from, struct point by, struct point to, int pieces)
 {
-	return (struct point){ .5 * (a.x + b.x), .5 * (a.y + b.y) };
-}
+	struct point at = from;
 
-static void line_to(struct pen *p, struct point to)
-{
-	struct iso_glyph *g = p->glyph;
+	for (int i = 1; i <= pieces && g->n < (int)(sizeof g->stroke / sizeof *g->stroke); i++) {
+		double t = (double)i / pieces, a = (1 - t) * (1 - t), b = 2 * t * (1 - t);
+		struct point next = { a * from.x + b * by.x + t * t * to.x,
+			              a * from.y + b * by.y + t * t * to.y };
 
-	if (g->n < (int)(sizeof g->stroke / sizeof *g->stroke))
-		g->stroke[g->n++] = (struct iso_stroke){ p->at.x, p->at.y, to.x, to.y };
-	p->at = to;
-}
-
-static void curve_to(struct pen *p, struct point to)
-{
-	struct point from = p->at, by = p->by;
-
-	for (int i = 1; i <= PIECES; i++) {
-		double t = (double)i / PIECES, a = (1 - t) * (1 - t), b = 2 * t * (1 - t);
-
-		line_to(p, (struct point){ a * from.x + b * by.x + t * t * to.x,
-		                           a * from.y + b * by.y + t * t * to.y });
+		g->stroke[g->n++] = (struct iso_stroke){ at.x, at.y, next.x, next.y };
+		at = next;
 	}
-	p->bent = false;
-}
-
-static void pass_by(struct pen *p, struct point by)
-{
-	if (p->bent) curve_to(p, middle(p->by, by));
-	p->by = by;
-	p->bent = true;
-}
-
-static void go_to(struct pen *p, struct point to)
-{
-	if (!p->down)
-		p->at = to;
-	else if (p->bent)
-		curve_to(p, to);
-	else
-		line_to(p, to);
-	p->down = true;
 }
 
 static void draw(struct iso_glyph *g, const char *points)
 {
-	struct pen p = { .glyph = g };
-	bool control = false;
+	struct point at = { 0 }, by = { 0 };
+	bool down = false, control = false, bent = false; /* bent: `by` was passed since `at` */
+	double width = 0;
 
 	for (; *points; points++) {
-		if (*points == ',') p.down = false;
+		if (*points == ',') down = false;
 		control |= *points == '*';
 		if (*points < 'A' || *points > 'Z') continue;
 
 		struct point to = { points[0] - 'A', points[1] - 'e' };
 
 		points++;
-		p.width = to.x > p.width ? to.x : p.width;
-		if (control)
-			pass_by(&p, to);
-		else
-			go_to(&p, to);
+		width = to.x > width ? to.x : width;
+		if (control) {
+			by = to;
+		} else {
+			if (down) add_curve(g, at, by, to, bent ? PIECES : 1);
+			at = to;
+			down = true;
+		}
+		bent = control;
 		control = false;
 	}
-	g->advance = (g->n ? p.width : SPACE) + BEARING;
+	g->advance = (g->n ? width : SPACE) + BEARING;
 }
 
 static void raise(struct iso_glyph *g)
@@ -260,29 +207,18 @@ static void raise(struct iso_glyph *g)
 	g->advance *= RAISED_SIZE;
 }
 
-static void draw_code(struct iso_glyph *g, uint32_t code)
-{
-	int k = 0;
-
-	if (code >= ' ' && code <= '~') {
-		draw(g, ascii[code - ' ']);
-		return;
-	}
-	while (k < N_OTHERS && others[k].code != code) k++;
-	if (k == N_OTHERS) {
-		draw(g, box);
-	} else if (others[k].raised) {
-		draw(g, ascii[others[k].raised - ' ']);
-		raise(g);
-	} else {
-		draw(g, others[k].points);
-	}
-}
-
 const char *iso_font_next(struct iso_glyph *g, const char *text)
 {
+	uint32_t code = next_code(&text);
+	const char *points = code >= ' ' && code <= '~' ? ascii[code - ' '] : box;
+	int k = 0;
+
 	g->n = 0;
-	draw_code(g, next_code(&text));
+	for (int i = 0; i < N_OTHERS; i++)
+		if (others[i].code == code) points = others[i].points;
+	while (k < N_RAISED && raised[k] != code) k++;
+	draw(g, k < N_RAISED ? ascii[low[k] - ' '] : points);
+	if (k < N_RAISED) raise(g);
 	return text;
 }
 

@@ -8,105 +8,82 @@
 
 #define DEFAULT_WINDOW 20 /* voxels */
 
-/* Voxels of the window, and the highest of those in its middle half. */
-struct window {
-	int64_t first[3], last[3], top[3];
-};
-
-static double value(const struct iso_array *x, const int64_t i[3])
-{
-	return x->v[(i[2] * x->grid.n[1] + i[1]) * x->grid.n[0] + i[0]];
-}
-
 /* Voxels within window / `parts` of the place, and at least the one that it lies in. */
 static int find_range(int64_t first[3], int64_t last[3], const struct iso_grid *g, const struct iso_fwhm *p,
                       double parts)
 {
-	char extent[200];
-
 	for (int a = 0; a < 3; a++) {
 		double window = p->window > 0 ? p->window : DEFAULT_WINDOW * g->voxel[a];
 		double half = fmax(window / parts, g->voxel[a] / 2);
 
 		iso_measure_range(&first[a], &last[a], g, a, p->at[a] - half, p->at[a] + half);
-		if (first[a] > last[a]) {
-			iso_measure_extent(extent, sizeof extent, g);
+		if (first[a] > last[a])
 			return iso_fail(ISO_EINPUT,
-			                "fwhm: no voxel lies within %g mm of %c = %g; the image reaches %s",
-			                half, "xyz"[a], p -> at[a], extent);
-		}
+			                "fwhm: no voxel within %g mm of %c = %g; the image reaches %s mm",
+			                half, "xyz"[a], p -> at[a], iso_measure_extent(g).text);
 	}
 	return ISO_OK;
 }
 
-static int find_top(struct window *w, const struct iso_array *x, const struct iso_fwhm *p)
+/* The highest of the voxels first ... last. */
+static void find_top(int64_t top[3], const struct iso_array *x, const int64_t first[3], const int64_t last[3])
 {
-	double top = -INFINITY;
-	int64_t first[3], last[3], i[3];
-	int st = find_range(first, last, &x->grid, p, 4);
+	const int64_t *n = x->grid.n;
+	double most = -INFINITY;
 
-	if (st) return st;
-	memcpy(w->top, first, sizeof first);
-	for (i[2] = first[2]; i[2] <= last[2]; i[2]++)
-		for (i[1] = first[1]; i[1] <= last[1]; i[1]++)
-			for (i[0] = first[0]; i[0] <= last[0]; i[0]++)
-				if (value(x, i) > top) {
-					top = value(x, i);
-					memcpy(w->top, i, sizeof i);
-				}
-	return ISO_OK;
+	memcpy(top, first, 3 * sizeof *top);
+	for (int64_t k = first[2]; k <= last[2]; k++)
+		for (int64_t j = first[1]; j <= last[1]; j++)
+			for (int64_t i = first[0]; i <= last[0]; i++) {
+				double v = x->v[(k * n[1] + j) * n[0] + i];
+
+				if (v > most) memcpy(top, (int64_t[]){ i, j, k }, 3 * sizeof *top);
+				most = fmax(most, v);
+			}
 }
 
-/* A profile of the window through its highest voxel. */
+/* A profile through the highest voxel: v[i * stride], i = first ... last voxels from there. */
 struct line {
-	const struct iso_array *x;
-	const struct window *w;
-	int axis;
-	double background;
+	const iso_real *v;
+	int64_t stride, first, last;
+	double background, voxel; /* voxel: mm */
 };
 
 static double at(const struct line *l, int64_t i)
 {
-	int64_t index[3] = { l->w->top[0], l->w->top[1], l->w->top[2] };
-
-	index[l->axis] = i;
-	return value(l->x, index) - l->background;
+	return l->v[i * l->stride] - l->background;
 }
 
 /* Distance in voxels from the highest voxel to where the profile falls to `height`, in direction
    `step`; NaN if it does not. */
 static double crossing(const struct line *l, int step, double height)
 {
-	int64_t top = l->w->top[l->axis];
+	for (int64_t i = 0; i + step >= l->first && i + step <= l->last; i += step) {
+		double here = at(l, i), there = at(l, i + step);
 
-	for (int64_t i = top;; i += step) {
-		int64_t next = i + step;
-
-		if (next < l->w->first[l->axis] || next > l->w->last[l->axis]) return NAN;
-		double here = at(l, i), there = at(l, next);
-
-		if (there <= height) return (double)llabs(i - top) + (here - height) / (here - there);
+		if (there <= height) return (double)llabs(i) + (here - height) / (here - there);
 	}
+	return NAN;
 }
 
 static double width(const struct line *l, double height)
 {
-	return (crossing(l, -1, height) + crossing(l, 1, height)) * l->x->grid.voxel[l->axis];
+	return (crossing(l, -1, height) + crossing(l, 1, height)) * l->voxel;
 }
 
-static struct iso_width measure(const struct line *l)
+/* top: place of the highest voxel, mm. */
+static struct iso_width measure(const struct line *l, double top)
 {
-	int64_t top = l->w->top[l->axis];
 	struct iso_width r = { NAN, NAN, NAN, NAN };
 
-	if (top == l->w->first[l->axis] || top == l->w->last[l->axis]) return r;
+	if (l->first == 0 || l->last == 0) return r;
 	/* v(t) = v0 + b t + c t^2 through t = -1, 0, 1; the top is at -b / (2 c) */
-	double below = at(l, top - 1), v0 = at(l, top), above = at(l, top + 1);
+	double below = at(l, -1), v0 = at(l, 0), above = at(l, 1);
 	double b = (above - below) / 2, c = (above + below) / 2 - v0;
 	double t = c < 0 ? -b / (2 * c) : 0;
 
 	if (!(v0 >= below && v0 >= above)) return r; /* the slope of a higher peak, outside */
-	r.centre = iso_measure_place(&l->x->grid, l->axis, top) + t * l->x->grid.voxel[l->axis];
+	r.centre = top + t * l->voxel;
 	r.height = v0 + b * t / 2;
 	if (v0 > 0) {
 		r.fwhm = width(l, r.height / 2);
@@ -131,12 +108,22 @@ static int check(const struct iso_fwhm *p)
 int iso_measure_fwhm(struct iso_width w[3], const struct iso_array *x, const struct iso_fwhm *p)
 {
 	if (!w || !x || !p) return iso_fail_null(__func__);
-	struct window window;
+	const struct iso_grid *g = &x->grid;
+	const int64_t stride[3] = { 1, g->n[0], g->n[0] * g->n[1] };
+	int64_t first[3], last[3], low[3], high[3], top[3]; /* of the window; of its middle half */
+	const iso_real *v = x->v;
 	int st;
 
 	if ((st = iso_measure_check(x, "fwhm")) || (st = check(p)) ||
-	    (st = find_range(window.first, window.last, &x->grid, p, 2)) || (st = find_top(&window, x, p)))
+	    (st = find_range(first, last, g, p, 2)) || (st = find_range(low, high, g, p, 4)))
 		return st;
-	for (int a = 0; a < 3; a++) w[a] = measure(&(struct line){ x, &window, a, p->background });
+	find_top(top, x, low, high);
+	for (int a = 0; a < 3; a++) v += top[a] * stride[a];
+	for (int a = 0; a < 3; a++) {
+		struct line l = { v,          stride[a], first[a] - top[a], last[a] - top[a], p->background,
+			          g->voxel[a] };
+
+		w[a] = measure(&l, iso_measure_place(g, a, top[a]));
+	}
 	return ISO_OK;
 }

@@ -5,7 +5,7 @@
    2/SPACING of them, a whole number, so each has SPACING/2 of the vessel's value, which is 1. A sum of smoothed
    spheres has image and sound in closed form. */
 #include "core/philox.h"
-#include "phantom_rows.h"
+#include "shapes.h"
 
 #include <math.h>
 
@@ -28,24 +28,12 @@ static const struct {
 	{ .42, 7, 1e3, 0, 1.2 },
 };
 
-enum { LEVELS = COUNT(level) };
+enum { LEVELS = sizeof level / sizeof *level };
 
 struct vessel {
 	double at[3], along[3];
 	int level;
 };
-
-struct tree {
-	struct iso_phantom *p;
-	uint64_t vessels; /* so far: the number of the next one's random numbers */
-};
-
-static void normalise(double v[3])
-{
-	double size = sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
-
-	for (int a = 0; a < 3; a++) v[a] /= size;
-}
 
 /* A unit vector across `along`, `angle` round it from wherever. */
 static void across(double v[3], const double along[3], double angle)
@@ -63,26 +51,21 @@ static bool has_room(const double at[3], double radius)
 	return true;
 }
 
-static int add_sphere(struct iso_phantom *p, const double at[3], double radius)
+static void add_sphere(struct iso_phantom *p, const double at[3], double radius)
 {
-	const struct iso_shape s = {
-		.type = SHAPE_ELLIPSOID,
-		.axis = 2,
-		.centre = { at[0], at[1], at[2] },
-		.half = { radius, radius, radius },
-		.sets = { true, false },
-		.value = { SPACING / 2, 0 },
-		.turn = { 1, 0 },
-	};
-
-	return iso_shapes_add(p, &s);
+	iso_shapes_add(p, &(struct iso_shape){ .type = SHAPE_ELLIPSOID,
+	                                       .centre = { at[0], at[1], at[2] },
+	                                       .half = { radius, radius, radius },
+	                                       .sets = { true, false },
+	                                       .value = { SPACING / 2, 0 } });
 }
 
 static struct vessel branch(const struct vessel *v, double angle)
 {
-	struct vessel b = { .at = { v->at[0], v->at[1], v->at[2] }, .level = v->level + 1 };
+	struct vessel b = *v;
 	double out[3], lean = level[v->level].lean;
 
+	b.level++;
 	across(out, v->along, angle);
 	for (int a = 0; a < 3; a++) {
 		b.along[a] = cos(lean) * v->along[a] + sin(lean) * out[a];
@@ -91,21 +74,21 @@ static struct vessel branch(const struct vessel *v, double angle)
 	return b;
 }
 
-/* Along an arc; every `gap` a branch leaves. */
-static int grow(struct tree *t, struct vessel v)
+/* Along an arc; every `gap` a branch leaves. *vessels: how many there are so far, the number of the next
+   one's random numbers. */
+static void grow(struct iso_phantom *p, uint64_t *vessels, struct vessel v)
 {
-	struct philox w = philox_draw(SEED, t->vessels++, 0);
+	struct philox w = philox_draw(SEED, (*vessels)++, 0);
 	double radius = level[v.level].radius, length = level[v.level].length;
 	double step = SPACING * radius, angle = 2 * M_PI * philox_unit(w.w[0]);
 	double next = (.5 + .5 * philox_unit(w.w[1])) * level[v.level].gap;
 	double turn = philox_unit(w.w[2]) * level[v.level].bend / length * step, side[3];
-	int st = ISO_OK;
 
 	across(side, v.along, 2 * M_PI * philox_unit(w.w[3]));
-	for (double way = 0; way < length && has_room(v.at, radius) && !st; way += step) {
-		st = add_sphere(t->p, v.at, radius);
-		if (way >= next && v.level + 1 < LEVELS && !st) {
-			st = grow(t, branch(&v, angle));
+	for (double way = 0; way < length && has_room(v.at, radius); way += step) {
+		add_sphere(p, v.at, radius);
+		if (way >= next && v.level + 1 < LEVELS) {
+			grow(p, vessels, branch(&v, angle));
 			next += level[v.level].gap;
 			angle += GOLDEN;
 		}
@@ -113,17 +96,17 @@ static int grow(struct tree *t, struct vessel v)
 			v.at[a] += step * v.along[a];
 			v.along[a] += turn * side[a];
 		}
-		normalise(v.along);
+		const double *d = v.along, size = sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]);
+
+		for (int a = 0; a < 3; a++) v.along[a] /= size;
 	}
-	return st;
 }
 
-int iso_make_vessel_tree(struct iso_phantom *p)
+void iso_shapes_vessel_tree(struct iso_phantom *p)
 {
-	struct tree t = { .p = p };
-	const struct vessel artery = { .at = { 2, 0, -27.9 }, .along = { 0, 0, 1 } };
+	uint64_t vessels = 0;
 
 	p->fwhm = FWHM;
 	p->adds = true;
-	return grow(&t, artery);
+	grow(p, &vessels, (struct vessel){ .at = { 2, 0, -27.9 }, .along = { 0, 0, 1 } });
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Pictures of an image: what is shown is decided here, and painted. sheet.c says where. */
-#include "picture.h"
+#include "sheet.h"
 
 #include "core/size.h"
 #include "core/status.h"
@@ -27,22 +27,19 @@ static int check(const struct iso_picture *p)
 	if (p->crosshair && p->kind == ISO_MONTAGE)
 		return iso_fail(ISO_EARG, "picture: a montage has no point to put a crosshair on");
 	if (is_set(w) && !(w[0] < w[1] && isfinite(w[0]) && isfinite(w[1])))
-		return iso_fail(ISO_EARG,
-		                "picture: window from %g to %g, must be from a value to a greater one", w[0],
-		                w[1]);
+		return iso_fail(ISO_EARG, "picture: window from %g to %g, must rise", w[0], w[1]);
 	if (is_set(c) && !(c[0] >= 0 && c[0] < c[1] && c[1] <= 100))
 		return iso_fail(ISO_EARG, "picture: window from %g to %g per cent, must rise within 0 to 100",
 		                c[0], c[1]);
+	if (p->axis && (p->axis < 'x' || p->axis > 'z'))
+		return iso_fail(ISO_EARG, "picture: montage across '%c', must be x, y or z", p->axis);
+	if (p->every < 0 || p->columns < 0)
+		return iso_fail(ISO_EARG,
+		                "picture: every %" PRId64 " slices, %" PRId64 " columns: must be positive",
+		                p->every, p->columns);
+	if (!(p->zoom >= 0) || isinf(p->zoom))
+		return iso_fail(ISO_EARG, "picture: zoom is %g, must be positive", p->zoom);
 	return ISO_OK;
-}
-
-/* About 0, where a map with a light middle has its middle. */
-static void make_symmetric(double window[2])
-{
-	double most = fmax(fabs(window[0]), fabs(window[1]));
-
-	window[0] = -most;
-	window[1] = most;
 }
 
 static int choose_window(double window[2], const struct iso_volume *vol, const struct iso_picture *p,
@@ -58,118 +55,63 @@ static int choose_window(double window[2], const struct iso_volume *vol, const s
 	window[0] = fmin(r->min, 0);
 	window[1] = r->max;
 	if (is_set(p->percent) && (st = iso_volume_percentiles(window, vol, p->percent))) return st;
-	if (diverging) make_symmetric(window);
+	if (diverging) { /* about 0, where a map with a light middle has its middle */
+		window[1] = fmax(fabs(window[0]), fabs(window[1]));
+		window[0] = -window[1];
+	}
 	if (!(window[0] < window[1])) /* one value everywhere */
 		window[1] = window[0] + fmax(fabs(window[0]), 1);
 	return ISO_OK;
 }
 
-static int fail_outside(const struct iso_volume *vol, const double *point)
-{
-	const struct iso_grid *g = &vol->grid;
-	double half[3];
-
-	for (int i = 0; i < 3; i++) half[i] = .5 * (double)g->n[i] * g->voxel[i];
-	return iso_fail(ISO_EARG,
-	                "picture: (%g, %g, %g) lies outside the image: x %g to %g, y %g to %g, z %g to %g%s",
-	                point[0], point[1], point[2], g->centre[0] - half[0], g->centre[0] + half[0],
-	                g->centre[1] - half[1], g->centre[1] + half[1], g->centre[2] - half[2],
-	                g->centre[2] + half[2], vol->in_mm ? " mm" : ", as indices");
-}
-
+/* Slices go through the voxel whose half-open box holds the point. */
 static int choose_voxel(int64_t voxel[3], const struct iso_volume *vol, const struct iso_picture *p)
 {
-	const double *point = p->at == ISO_AT_POINT ? p->point : vol->grid.centre;
+	const struct iso_grid *g = &vol->grid;
+	const double *point = p->at == ISO_AT_POINT ? p->point : g->centre;
 
-	if (p->at == ISO_AT_MAX) {
-		iso_volume_hottest(voxel, vol);
-		return ISO_OK;
+	if (p->at == ISO_AT_MAX) iso_volume_hottest(voxel, vol);
+	for (int i = 0; i < 3 && p->at != ISO_AT_MAX; i++) {
+		double at = floor((point[i] - g->centre[i]) / g->voxel[i] + .5 * (double)g->n[i]);
+
+		if (!(at >= 0 && at < (double)g->n[i]))
+			return iso_fail(ISO_EARG, "picture: (%g, %g, %g) lies outside the image: %s%s",
+			                point[0], point[1], point[2], iso_measure_extent(g).text,
+			                vol->in_mm ? " mm" : ", as indices");
+		voxel[i] = (int64_t)at;
 	}
-	for (int i = 0; i < 3; i++)
-		if (!isfinite(point[i])) return fail_outside(vol, point);
-	iso_volume_voxel(voxel, vol, point);
-	for (int i = 0; i < 3; i++)
-		if (voxel[i] < 0 || voxel[i] >= vol->grid.n[i]) return fail_outside(vol, point);
 	return ISO_OK;
 }
 
-/* ---- the sheet and what is known of it ---- */
-
-struct job {
-	struct iso_volume vol;
-	struct iso_picture_info info;
-	struct iso_sheet sheet;
-};
-
-static int choose(struct job *job, const struct iso_array *a, const struct iso_picture *p)
+int iso_picture_sheet(struct iso_sheet *s, const struct iso_array *a, const struct iso_picture *p)
 {
-	struct iso_picture_info *info = &job->info;
-	struct iso_range r;
+	struct iso_sheet r = { 0 };
+	struct iso_picture_info *info = &r.info;
+	struct iso_range range;
 	int st;
 
-	if ((st = iso_volume_of(&job->vol, a, p->frame)) || (st = check(p))) return st;
-	r = iso_volume_range(&job->vol);
-	if ((st = choose_window(info->window, &job->vol, p, &r))) return st;
-	if ((st = choose_voxel(info->voxel, &job->vol, p))) return st;
-	info->min = r.min;
-	info->max = r.max;
-	info->not_finite = r.not_finite;
+	if ((st = iso_volume_of(&r.volume, a, p->frame)) || (st = check(p))) return st;
+	range = iso_volume_range(&r.volume);
+	if ((st = choose_window(info->window, &r.volume, p, &range)) ||
+	    (st = choose_voxel(info->voxel, &r.volume, p)) || (st = iso_sheet_make(&r, a, p)))
+		return st;
+	info->min = range.min;
+	info->max = range.max;
+	info->not_finite = range.not_finite;
 	info->map = p->map ? p->map : info->window[0] == -info->window[1] ? "blue-red" : "ember";
-	for (int i = 0; i < 3; i++) info->point[i] = iso_volume_coordinate(&job->vol, i, info->voxel[i]);
-	return ISO_OK;
-}
-
-static int make_sheet(struct job *job, const struct iso_array *a, const struct iso_picture *p)
-{
-	struct iso_sheet_content c = { .volume = &job->vol, .picture = p, .unit = a->unit };
-	int st = choose(job, a, p);
-
-	if (st) return st;
-	c.frames = a->n_dim == 4 ? a->dim[0] : 1;
-	memcpy(c.window, job->info.window, sizeof c.window);
-	memcpy(c.voxel, job->info.voxel, sizeof c.voxel);
-	if ((st = iso_sheet_create(&job->sheet, &c))) return st;
-	job->info.pixels_per_mm = job->sheet.pixels_per_mm;
-	job->info.panels = job->sheet.n_panels;
-	return ISO_OK;
-}
-
-int iso_picture_sheet(struct iso_sheet *s, struct iso_picture_info *info, const struct iso_array *a,
-                      const struct iso_picture *p)
-{
-	struct job job = { 0 };
-	int st = make_sheet(&job, a, p);
-
-	if (st) return st;
-	*s = job.sheet;
-	if (info) *info = job.info;
+	for (int i = 0; i < 3; i++) info->point[i] = iso_measure_place(&r.volume.grid, i, info->voxel[i]);
+	*s = r;
 	return ISO_OK;
 }
 
 /* ---- panels ---- */
 
-struct plane {
-	iso_real *v;
-	const int64_t *n; /* along the horizontal and the vertical axis */
-};
-
-/* (u, v) in voxels from the first one's outer edge. */
-static double flat(const struct plane *p, double u, double v)
+/* (u, v) in voxels from the first one's outer edge; n: voxels along u and along v. */
+static double flat(const iso_real *plane, const int64_t n[2], double u, double v)
 {
-	int64_t i = (int64_t)fmin(u, (double)(p->n[0] - 1));
-	int64_t j = (int64_t)fmin(v, (double)(p->n[1] - 1));
+	int64_t i = (int64_t)fmin(u, (double)(n[0] - 1)), j = (int64_t)fmin(v, (double)(n[1] - 1));
 
-	return p->v[j * p->n[0] + i];
-}
-
-/* The two voxels around u, and the share of the second; beyond the outer centres, one alone. */
-static double around(int64_t at[2], double u, int64_t n)
-{
-	double c = fmin(fmax(u - .5, 0), (double)(n - 1));
-
-	at[0] = (int64_t)c;
-	at[1] = at[0] + 1 < n ? at[0] + 1 : at[0];
-	return c - (double)at[0];
+	return plane[j * n[0] + i];
 }
 
 /* A voxel without weight says nothing, even if it is not a number. */
@@ -178,100 +120,73 @@ static double mix(double a, double b, double share)
 	return share == 0 ? a : (1 - share) * a + share * b;
 }
 
-static double between(const struct plane *p, double u, double v)
+static double between(const iso_real *plane, const int64_t n[2], double u, double v)
 {
 	int64_t i[2], j[2];
-	double f = around(i, u, p->n[0]), g = around(j, v, p->n[1]);
-	const iso_real *low = p->v + j[0] * p->n[0], *high = p->v + j[1] * p->n[0];
+	double f = iso_measure_between(i, u - .5, n[0]), g = iso_measure_between(j, v - .5, n[1]);
+	const iso_real *low = plane + j[0] * n[0], *high = plane + j[1] * n[0];
 
 	return mix(mix(low[i[0]], low[i[1]], f), mix(high[i[0]], high[i[1]], f), g);
 }
 
-static struct iso_colour colour(const struct iso_colormap *m, const double window[2], double v)
-{
-	if (!isfinite(v)) return iso_colour_not_finite;
-	return iso_colormap_at(m, (v - window[0]) / (window[1] - window[0]));
-}
-
-static void paint_plane(struct iso_pixels *pixels, const struct job *job, const struct iso_panel *panel,
-                        const struct plane *plane, const struct iso_colormap *m, bool linear)
+static void paint_plane(struct iso_pixels *pixels, const struct iso_sheet *s, const struct iso_panel *panel,
+                        const iso_real *plane, const struct iso_colormap *m, bool linear)
 {
 	struct iso_box b = panel->box;
-	double du = (double)plane->n[0] / (double)b.w, dv = (double)plane->n[1] / (double)b.h;
-	bool turned = iso_sheet_turned(&job->sheet, panel->axis);
+	const double low = s->info.window[0], range = s->info.window[1] - low;
+	double du = (double)panel->n[0] / (double)b.w, dv = (double)panel->n[1] / (double)b.h;
 
 	for (int64_t y = 0; y < b.h; y++)
 		for (int64_t x = 0; x < b.w; x++) {
-			double u = ((double)(turned ? b.w - 1 - x : x) + .5) * du;
+			double u = ((double)(panel->turned ? b.w - 1 - x : x) + .5) * du;
 			double v = ((double)(b.h - 1 - y) + .5) * dv;
-			double value = linear ? between(plane, u, v) : flat(plane, u, v);
+			double value = (linear ? between : flat)(plane, panel->n, u, v);
 
-			iso_canvas_put(pixels, b.x + x, b.y + y, colour(m, job->info.window, value));
+			iso_canvas_put(pixels, b.x + x, b.y + y,
+			               isfinite(value) ? iso_colormap_at(m, (value - low) / range)
+			                               : iso_colour_not_finite);
 		}
 }
 
-static void get_plane(struct plane *plane, const struct job *job, const struct iso_panel *panel)
+static int paint_panel(struct iso_pixels *pixels, const struct iso_sheet *s, const struct iso_panel *panel,
+                       const struct iso_colormap *m, bool linear)
 {
-	plane->n = panel->n;
+	int64_t n = panel->n[0] * panel->n[1];
+	iso_real *plane = size_alloc(n, sizeof *plane);
+
+	if (!plane) return iso_fail_memory("plane of a picture", n * (int64_t)sizeof *plane);
 	if (panel->index < 0)
-		iso_volume_max(plane->v, &job->vol, panel->axis);
+		iso_volume_max(plane, &s->volume, panel->axis);
 	else
-		iso_volume_slice(plane->v, &job->vol, panel->axis, panel->index);
-}
-
-static int paint_panels(struct iso_pixels *pixels, const struct job *job, const struct iso_colormap *m,
-                        bool linear)
-{
-	struct plane plane = { 0 };
-	int64_t most = 0;
-
-	for (int64_t i = 0; i < job->sheet.n_panels; i++) {
-		const int64_t *n = job->sheet.panel[i].n;
-
-		most = most > n[0] * n[1] ? most : n[0] * n[1];
-	}
-	plane.v = size_alloc(most, sizeof *plane.v);
-	if (!plane.v) return iso_fail_memory("plane of a picture", most * (int64_t)sizeof *plane.v);
-	for (int64_t i = 0; i < job->sheet.n_panels; i++) {
-		get_plane(&plane, job, &job->sheet.panel[i]);
-		paint_plane(pixels, job, &job->sheet.panel[i], &plane, m, linear);
-	}
-	free(plane.v);
+		iso_volume_slice(plane, &s->volume, panel->axis, panel->index);
+	paint_plane(pixels, s, panel, plane, m, linear);
+	free(plane);
 	return ISO_OK;
 }
 
 /* ---- all of it ---- */
-
-static int paint(struct iso_pixels *pixels, const struct job *job, const struct iso_picture *p)
-{
-	const struct iso_sheet *s = &job->sheet;
-	struct iso_colormap m;
-	int st = iso_colormap_make(&m, job->info.map);
-
-	if (st) return st;
-	if ((st = iso_canvas_create(pixels, s->width, s->height, iso_sheet_page(&m)))) return st;
-	if ((st = paint_panels(pixels, job, &m, p->linear))) return st;
-	if (p->crosshair) iso_sheet_cross(pixels, s, &m, job->info.voxel);
-	iso_sheet_paint(pixels, s, &m);
-	return ISO_OK;
-}
 
 int iso_picture_render(struct iso_pixels *pixels, struct iso_picture_info *info, const struct iso_array *a,
                        const struct iso_picture *p)
 {
 	if (!pixels || !a || !p) return iso_fail_null(__func__);
 	struct iso_pixels r = { 0 };
-	struct job job = { 0 };
+	struct iso_sheet s = { 0 };
+	struct iso_colormap m;
 	struct iso_picture full;
 	int st = iso_sized_take(&full, "iso_picture", sizeof full, p);
 
-	if (st || (st = make_sheet(&job, a, p = &full))) goto done;
-	if ((st = paint(&r, &job, p))) goto done;
+	if (st || (st = iso_picture_sheet(&s, a, &full)) || (st = iso_colormap_make(&m, s.info.map)) ||
+	    (st = iso_canvas_create(&r, s.width, s.height, iso_sheet_page(&m))))
+		goto done;
+	for (int64_t i = 0; i < s.info.panels; i++)
+		if ((st = paint_panel(&r, &s, &s.panel[i], &m, full.linear))) goto done;
+	iso_sheet_paint(&r, &s, &m);
 	*pixels = r;
 	r = (struct iso_pixels){ 0 };
-	if (info) *info = job.info;
+	if (info) *info = s.info;
 done:
 	iso_pixels_free(&r);
-	iso_sheet_free(&job.sheet);
+	iso_sheet_free(&s);
 	return st;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the measures share: the image they need, and its places. */
+/* Places of an image, which measures, phantoms and pictures share, and the volume that a picture shows. */
 #ifndef ISO_MEASURE_H
 #define ISO_MEASURE_H
 
@@ -10,7 +10,7 @@
 /* ISO_EARG, with `who`, unless x has three axes and a grid that fits them. */
 int iso_measure_check(const struct iso_array *x, const char *who);
 
-/* A place in voxels from the centre of the first: voxel i is [i - 1/2, i + 1/2]. */
+/* A place along an axis, in voxels from the centre of the first: voxel i is [i - 1/2, i + 1/2]. */
 double iso_measure_index(const struct iso_grid *g, int axis, double place);
 
 /* Centre of voxel i. */
@@ -20,10 +20,49 @@ double iso_measure_place(const struct iso_grid *g, int axis, int64_t i);
 void iso_measure_range(int64_t *first, int64_t *last, const struct iso_grid *g, int axis, double low,
                        double high);
 
-/* Whether the image reaches so far along an axis. */
+/* The two of n voxels around `at`, which is in voxels from the centre of the first, and the share of the
+   second; beyond the outer centres both are the outer one. */
+double iso_measure_between(int64_t i[2], double at, int64_t n);
+
+/* Whether a place along an axis lies in a voxel of the image. */
 bool iso_measure_inside(const struct iso_grid *g, int axis, double place);
 
-/* "x -50 to 50, y ..., z ... mm" */
-void iso_measure_extent(char *text, size_t size, const struct iso_grid *g);
+/* "x -50 to 50, y ..., z ..." */
+struct iso_extent {
+	char text[200];
+};
+struct iso_extent iso_measure_extent(const struct iso_grid *g);
+
+/* ---- the volume that a picture shows: one frame of an array, its planes, what its values are ---- */
+
+/* Without a grid of its own, an array lies on one whose coordinates are the indices. */
+struct iso_volume {
+	const iso_real *v; /* borrowed */
+	struct iso_grid grid;
+	bool in_mm; /* false: coordinates are indices */
+};
+
+/* An array (ny, nx), (nz, ny, nx) or (nt, nz, ny, nx) at frame t; ISO_EARG for any other. */
+int iso_volume_of(struct iso_volume *vol, const struct iso_array *a, int64_t frame);
+
+/* The axes of the plane across `axis`: (y, z) across x, (x, z) across y, (x, y) across z. */
+int iso_plane_axis(int axis, bool vertical);
+
+/* The slice `index` across `axis`, or the greatest finite value along it; horizontal fastest. */
+void iso_volume_slice(iso_real *plane, const struct iso_volume *vol, int axis, int64_t index);
+void iso_volume_max(iso_real *plane, const struct iso_volume *vol, int axis);
+
+struct iso_range {
+	double min, max; /* of the finite values; both 0 if there are none */
+	int64_t not_finite;
+};
+struct iso_range iso_volume_range(const struct iso_volume *vol);
+
+/* Where the image is greatest once smoothed by (1 2 1)/4 along each axis, which passes over the
+   lone voxels of noise; the first of equals. */
+void iso_volume_hottest(int64_t voxel[3], const struct iso_volume *vol);
+
+/* value[i]: percent[i] % of the finite values lie below it. */
+int iso_volume_percentiles(double value[2], const struct iso_volume *vol, const double percent[2]);
 
 #endif

@@ -16,23 +16,19 @@ static double value_at(const struct iso_array *x, const double p[3])
 	const struct iso_grid *g = &x->grid;
 	const int64_t step[3] = { 1, g->n[0], g->n[0] * g->n[1] };
 	double part[3], sum = 0;
-	int64_t at = 0;
+	int64_t at[3][2];
 
-	for (int a = 0; a < 3; a++) {
-		double u = fmin(fmax(iso_measure_index(g, a, p[a]), 0), (double)(g->n[a] - 1));
-
-		part[a] = u - floor(u);
-		at += (int64_t)floor(u) * step[a];
-	}
+	for (int a = 0; a < 3; a++)
+		part[a] = iso_measure_between(at[a], iso_measure_index(g, a, p[a]), g->n[a]);
 	for (int corner = 0; corner < 8; corner++) {
 		double w = 1;
-		int64_t i = at;
+		int64_t i = 0;
 
 		for (int a = 0; a < 3; a++) {
 			bool far = corner >> a & 1;
 
 			w *= far ? part[a] : 1 - part[a];
-			i += far ? step[a] : 0;
+			i += at[a][far] * step[a];
 		}
 		if (w > 0) sum += w * x->v[i];
 	}
@@ -86,17 +82,15 @@ static double disc_mean(const struct iso_array *x, const double p[3], const doub
 
 static int check_end(const struct iso_grid *g, const double p[3], const char *name)
 {
-	char extent[200];
-
 	if (inside(g, p)) return ISO_OK;
-	iso_measure_extent(extent, sizeof extent, g);
-	return iso_fail(ISO_EINPUT, "profile: its %s (%g, %g, %g) is outside the image, which reaches %s",
-	                name, p[0], p[1], p[2], extent);
+	return iso_fail(ISO_EINPUT, "profile: its %s (%g, %g, %g) is outside the image, which reaches %s mm",
+	                name, p[0], p[1], p[2], iso_measure_extent(g).text);
 }
 
-static int check(const struct iso_grid *g, const struct iso_profile *p)
+/* d: from the beginning to the end. */
+static int check(double d[3], const struct iso_grid *g, const struct iso_profile *p)
 {
-	double size[3], d[3];
+	double size[3];
 	int st;
 
 	if (p->samples < 2)
@@ -121,8 +115,7 @@ int iso_measure_profile(double *value, const struct iso_array *x, const struct i
 	double d[3], u[3], v[3], q[3];
 	int st;
 
-	if ((st = iso_measure_check(x, "profile")) || (st = check(&x->grid, p))) return st;
-	for (int a = 0; a < 3; a++) d[a] = p->to[a] - p->from[a];
+	if ((st = iso_measure_check(x, "profile")) || (st = check(d, &x->grid, p))) return st;
 	across(u, v, d);
 	for (int64_t i = 0; i < p->samples; i++) {
 		for (int a = 0; a < 3; a++) q[a] = p->from[a] + (double)i / (double)(p->samples - 1) * d[a];

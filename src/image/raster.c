@@ -3,6 +3,7 @@
 #include "core/box.h"
 #include "core/ctx.h"
 #include "core/size.h"
+#include "places.h"
 #include "shapes.h"
 
 #include <math.h>
@@ -24,11 +25,6 @@ struct pile {
 	const struct iso_shape **shape;
 };
 
-static double voxel_mid(const struct iso_grid *g, int a, int64_t i)
-{
-	return g->centre[a] + ((double)i - (double)(g->n[a] - 1) / 2) * g->voxel[a];
-}
-
 /* Only the volumes of `all` that reach into `b`. */
 static void thin_out(struct pile *few, const struct pile *all, const struct shape_box *b)
 {
@@ -42,7 +38,6 @@ static double value_at(const struct raster *r, const struct pile *pile, const do
 {
 	for (int i = pile->n - 1; i >= 0; i--)
 		if (iso_shape_has(pile->shape[i], p)) return pile->shape[i]->value[r->q];
-
 	return 0;
 }
 
@@ -90,15 +85,15 @@ static void raster_slice(iso_real *image, const struct raster *r, const struct p
 		wide.mid[a] = g->centre[a];
 		wide.half[a] = (double)g->n[a] * g->voxel[a] / 2;
 	}
-	b.mid[2] = wide.mid[2] = voxel_mid(g, 2, z);
+	b.mid[2] = wide.mid[2] = iso_measure_place(g, 2, z);
 	wide.half[2] = b.half[2];
 	thin_out(slice, all, &wide);
 	wide.half[1] = b.half[1];
 	for (int64_t y = 0; y < g->n[1]; y++) {
-		b.mid[1] = wide.mid[1] = voxel_mid(g, 1, y);
+		b.mid[1] = wide.mid[1] = iso_measure_place(g, 1, y);
 		thin_out(row, slice, &wide);
 		for (int64_t x = 0; x < g->n[0]; x++) {
-			b.mid[0] = voxel_mid(g, 0, x);
+			b.mid[0] = iso_measure_place(g, 0, x);
 			image[(z * g->n[1] + y) * g->n[0] + x] = (iso_real)voxel_value(r, row, &b);
 		}
 	}
@@ -127,7 +122,7 @@ static int raster_volumes(iso_real *image, iso_ctx *ctx, const struct raster *r)
 	return ctx ? iso_ctx_poll(ctx) : ISO_OK;
 }
 
-/* Adds at a point given in voxels from the grid's low corner; voxel i is [i, i + 1). */
+/* Adds at the point u, in voxels from the grid's low corner; voxel i is [i, i + 1). */
 static void add_at(iso_real *image, const struct iso_grid *g, const double u[3], double v)
 {
 	int64_t i[3];
@@ -139,37 +134,22 @@ static void add_at(iso_real *image, const struct iso_grid *g, const double u[3],
 	image[(i[2] * g->n[1] + i[1]) * g->n[0] + i[0]] += (iso_real)v;
 }
 
-/* A point in voxels from the grid's low corner. */
-static void to_voxels(double u[3], const struct iso_grid *g, const double p[3])
-{
-	for (int a = 0; a < 3; a++) u[a] = (p[a] - g->centre[a]) / g->voxel[a] + (double)g->n[a] / 2;
-}
-
-/* The part [t[0], t[1]] of u + t w, t in [0, 1], that lies in the grid. */
-static bool clip(double t[2], const struct iso_grid *g, const double u[3], const double w[3])
-{
-	t[0] = 0;
-	t[1] = 1;
-	for (int a = 0; a < 3; a++)
-		if (!box_narrow(&t[0], &t[1], -u[a], (double)g->n[a] - u[a], w[a])) return false;
-	return t[0] < t[1];
-}
-
-/* From each crossing of a voxel face to the next; the piece between belongs to the voxel of its
-   middle. `v` is what the whole line carries. */
+/* The line u + t w, t in [0, 1], which carries v in all: from each crossing of a voxel face to the next;
+   the piece between belongs to the voxel of its middle. */
 static void add_line(iso_real *image, const struct iso_grid *g, const double u[3], const double w[3],
                      double v)
 {
-	double t[2], face[3], mid[3];
+	double begin = 0, end = 1, face[3], mid[3]; /* t where the line enters and leaves the grid */
 
-	if (!clip(t, g, u, w)) return;
+	for (int a = 0; a < 3; a++)
+		if (!box_narrow(&begin, &end, -u[a], (double)g->n[a] - u[a], w[a])) return;
 	for (int a = 0; a < 3; a++) {
-		double at = u[a] + t[0] * w[a];
+		double at = u[a] + begin * w[a];
 
 		face[a] = w[a] > 0 ? floor(at) + 1 : ceil(at) - 1; /* the next one ahead */
 	}
-	for (double from = t[0], to; from < t[1]; from = fmax(from, to)) {
-		to = t[1];
+	for (double from = begin, to; from < end; from = fmax(from, to)) {
+		to = end;
 		for (int a = 0; a < 3; a++)
 			if (w[a] != 0) to = fmin(to, (face[a] - u[a]) / w[a]);
 		for (int a = 0; a < 3; a++) {
@@ -189,8 +169,10 @@ static void add_sources(iso_real *image, const struct iso_phantom *p, const stru
 		double u[3], w[3], v = s->value[SHAPE_ACTIVITY] / volume;
 		double length = hypot(hypot(s->half[0], s->half[1]), s->half[2]);
 
-		to_voxels(u, g, s->centre);
-		for (int a = 0; a < 3; a++) w[a] = s->half[a] / g->voxel[a];
+		for (int a = 0; a < 3; a++) {
+			u[a] = (s->centre[a] - g->centre[a]) / g->voxel[a] + (double)g->n[a] / 2;
+			w[a] = s->half[a] / g->voxel[a];
+		}
 		if (s->type == SHAPE_POINT) add_at(image, g, u, v);
 		if (s->type == SHAPE_LINE) add_line(image, g, u, w, v * length);
 	}

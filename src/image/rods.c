@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Widths of the rods of a Derenzo phantom, and how deep the valleys between them are. */
-#include "core/size.h"
+#include "core/room.h"
 #include "places.h"
 #include "shapes.h"
 
@@ -45,13 +45,20 @@ struct iso_quartiles iso_measure_quartiles(int n, double *value)
 
 /* ---- the plane across the rods ---- */
 
+struct rod {
+	double diameter, at[2]; /* mm; at: along side[0] and side[1] */
+};
+
 struct work {
 	const struct iso_array *x;
-	const iso_phantom *p;
-	int axis, side[2];    /* along the rods; across them */
-	double *plane;        /* mean over the slab: side[0] fastest */
-	struct iso_array row; /* a profile, as an image of one row */
-	double *width;        /* of one size, two a rod: FWHM, then FWTM */
+	int axis, side[2]; /* along the rods; across them */
+	int n;
+	struct rod *rod;       /* by rising diameter */
+	double middle, length; /* of the first rod, along the axis: mm */
+	double *plane;         /* mean over the slab: side[0] fastest */
+	struct iso_array row;  /* a profile, as an image of one row */
+	double *fwhm, *fwtm;   /* of one size, two a rod */
+	struct iso_room room;
 };
 
 static bool is_rod(const struct iso_shape *s)
@@ -59,42 +66,43 @@ static bool is_rod(const struct iso_shape *s)
 	return s->type == SHAPE_CYLINDER && s->sets[SHAPE_ACTIVITY] && s->value[SHAPE_ACTIVITY] > 0;
 }
 
-static const struct iso_shape *first_rod(const iso_phantom *p)
+/* Cylinder number i of the phantom, from 0. */
+static int add_rod(struct work *w, const struct iso_shape *s, int i)
 {
-	for (int i = 0; i < p->n; i++)
-		if (is_rod(&p->shape[i])) return &p->shape[i];
-	return NULL;
-}
+	const int *side = w->side;
+	int at = w->n;
 
-static double diameter_of(const struct work *w, const struct iso_shape *s)
-{
-	return 2 * s->half[w->side[0]];
-}
-
-static int check(struct work *w)
-{
-	const struct iso_shape *first = first_rod(w->p);
-
-	if (!first) return iso_fail(ISO_EARG, "rods: the phantom has no cylinder with activity");
-	w->axis = first->axis;
-	w->side[0] = (w->axis + 1) % 3;
-	w->side[1] = (w->axis + 2) % 3;
-	for (int i = 0; i < w->p->n; i++) {
-		const struct iso_shape *s = &w->p->shape[i];
-
-		if (is_rod(s) && (s->axis != w->axis || s->half[w->side[0]] != s->half[w->side[1]]))
-			return iso_fail(
-				ISO_EARG,
-				"rods: cylinder %d is not round or lies along another axis than the first",
-				i + 1);
-		for (int k = 0; is_rod(s) && k < 2; k++)
-			if (!iso_measure_inside(&w->x->grid, w->side[k], s->centre[w->side[k]]))
-				return iso_fail(ISO_EINPUT,
-				                "rods: cylinder %d of the phantom, at %c = %g mm, lies "
-				                "outside the image",
-				                i + 1, "xyz"[w->side[k]], s -> centre[w->side[k]]);
+	if (w->n == 0) {
+		w->axis = s->axis;
+		w->side[0] = (s->axis + 1) % 3;
+		w->side[1] = (s->axis + 2) % 3;
+		w->middle = s->centre[s->axis];
+		w->length = 2 * s->half[s->axis];
 	}
+	if (s->axis != w->axis || s->half[side[0]] != s->half[side[1]])
+		return iso_fail(ISO_EARG,
+		                "rods: cylinder %d is not round or lies along another axis than the first",
+		                i + 1);
+	for (int k = 0; k < 2; k++)
+		if (!iso_measure_inside(&w->x->grid, side[k], s->centre[side[k]]))
+			return iso_fail(ISO_EINPUT,
+			                "rods: cylinder %d, at %c = %g mm, lies outside the image", i + 1,
+			                "xyz"[side[k]], s -> centre[side[k]]);
+	for (; at > 0 && w->rod[at - 1].diameter > 2 * s->half[side[0]]; at--) w->rod[at] = w->rod[at - 1];
+	w->rod[at] = (struct rod){ 2 * s->half[side[0]], { s->centre[side[0]], s->centre[side[1]] } };
+	w->n++;
 	return ISO_OK;
+}
+
+static int find_rods(struct work *w, const iso_phantom *p)
+{
+	int st = ISO_OK;
+
+	if (!ISO_HOST(&w->room, w->rod, p->n)) return w->room.status;
+	for (int i = 0; i < p->n && !st; i++)
+		if (is_rod(&p->shape[i])) st = add_rod(w, &p->shape[i], i);
+	if (!st && w->n == 0) st = iso_fail(ISO_EARG, "rods: the phantom has no cylinder with activity");
+	return st;
 }
 
 static void add_slice(struct work *w, int64_t k)
@@ -113,64 +121,44 @@ static void add_slice(struct work *w, int64_t k)
 static int make_plane(struct work *w, double slab)
 {
 	const struct iso_grid *g = &w->x->grid;
-	const struct iso_shape *rod = first_rod(w->p);
 	const int64_t n = g->n[w->side[0]] * g->n[w->side[1]];
-	double middle = rod->centre[w->axis], half = slab > 0 ? slab / 2 : rod->half[w->axis] / 2;
+	double half = fmax(slab > 0 ? slab / 2 : w->length / 4, g->voxel[w->axis] / 2);
 	int64_t first, last;
 
-	half = fmax(half, g->voxel[w->axis] / 2);
-	iso_measure_range(&first, &last, g, w->axis, middle - half, middle + half);
+	iso_measure_range(&first, &last, g, w->axis, w->middle - half, w->middle + half);
 	if (first > last)
 		return iso_fail(ISO_EINPUT, "rods: no slice of the image lies within %g mm of %c = %g", half,
-		                "xyz"[w->axis], middle);
-	if (!(w->plane = size_alloc(n, sizeof *w->plane)))
-		return iso_fail_memory("rods", n * (int64_t)sizeof *w->plane);
-	for (int64_t i = 0; i < n; i++) w->plane[i] = 0;
+		                "xyz"[w->axis], w -> middle);
+	if (!ISO_HOST(&w->room, w->plane, n)) return w->room.status;
 	for (int64_t k = first; k <= last; k++) add_slice(w, k);
 	for (int64_t i = 0; i < n; i++) w->plane[i] /= (double)(last - first + 1);
 	return ISO_OK;
 }
 
-/* The two voxels around a place, and the share of the second. */
-static double between(int64_t i[2], const struct iso_grid *g, int axis, double place)
-{
-	double at = fmin(fmax(iso_measure_index(g, axis, place), 0), (double)(g->n[axis] - 1));
-
-	i[0] = (int64_t)at;
-	i[1] = i[0] + 1 < g->n[axis] ? i[0] + 1 : i[0];
-	return at - (double)i[0];
-}
-
 static double value_at(const struct work *w, const double place[2])
 {
-	const int64_t nb = w->x->grid.n[w->side[0]];
+	const struct iso_grid *g = &w->x->grid;
+	const int64_t nb = g->n[w->side[0]], nc = g->n[w->side[1]];
 	int64_t b[2], c[2];
-	double s = between(b, &w->x->grid, w->side[0], place[0]);
-	double t = between(c, &w->x->grid, w->side[1], place[1]);
-	const double *p = w->plane;
+	double s = iso_measure_between(b, iso_measure_index(g, w->side[0], place[0]), nb);
+	double t = iso_measure_between(c, iso_measure_index(g, w->side[1], place[1]), nc);
+	const double *low = w->plane + c[0] * nb, *high = w->plane + c[1] * nb;
 
-	return (1 - t) * ((1 - s) * p[c[0] * nb + b[0]] + s * p[c[0] * nb + b[1]]) +
-	       t * ((1 - s) * p[c[1] * nb + b[0]] + s * p[c[1] * nb + b[1]]);
-}
-
-static void place_of(double place[2], const struct work *w, const struct iso_shape *s)
-{
-	for (int k = 0; k < 2; k++) place[k] = s->centre[w->side[k]];
+	return (1 - t) * ((1 - s) * low[b[0]] + s * low[b[1]]) + t * ((1 - s) * high[b[0]] + s * high[b[1]]);
 }
 
 /* ---- widths ---- */
 
 /* The profile through a rod along side k: voxel centres along it, interpolated across. */
-static int one_width(struct iso_width *out, struct work *w, const struct iso_shape *rod, int k)
+static int one_width(struct iso_width *out, struct work *w, const struct rod *rod, int k)
 {
 	const struct iso_grid *g = &w->x->grid;
 	int a = w->side[k];
-	struct iso_fwhm p = { .at = { rod->centre[a] }, .window = WINDOW * diameter_of(w, rod) };
+	struct iso_fwhm p = { .at = { rod->at[k] }, .window = WINDOW * rod->diameter };
 	struct iso_width all[3];
-	double place[2];
+	double place[2] = { rod->at[0], rod->at[1] };
 	int st;
 
-	place_of(place, w, rod);
 	w->row.n = w->row.dim[2] = g->n[a];
 	w->row.grid = (struct iso_grid){ { g->n[a], 1, 1 }, { g->voxel[a], 1, 1 }, { g->centre[a], 0, 0 } };
 	for (int64_t i = 0; i < g->n[a]; i++) {
@@ -182,127 +170,93 @@ static int one_width(struct iso_width *out, struct work *w, const struct iso_sha
 	return st;
 }
 
-static int put_widths(struct iso_rods_size *s, struct work *w)
+/* Of the rods of one size, rod[0 ... s->rods - 1]. */
+static int put_widths(struct iso_rods_size *s, struct work *w, const struct rod *rod)
 {
-	double *fwtm = w->width + 2 * w->p->n;
 	int st = ISO_OK;
 
-	for (int i = 0; i < w->p->n && !st; i++) {
-		const struct iso_shape *rod = &w->p->shape[i];
+	for (; s->profiles < 2 * s->rods && !st; s->profiles++) {
 		struct iso_width width;
 
-		for (int k = 0; k < 2 && !st && is_rod(rod) && diameter_of(w, rod) == s->diameter; k++) {
-			st = one_width(&width, w, rod, k);
-			w->width[s->profiles] = width.fwhm;
-			fwtm[s->profiles++] = width.fwtm;
-		}
+		st = one_width(&width, w, &rod[s->profiles / 2], s->profiles % 2);
+		w->fwhm[s->profiles] = width.fwhm;
+		w->fwtm[s->profiles] = width.fwtm;
 	}
-	s->fwhm = iso_measure_quartiles(s->profiles, w->width);
-	s->fwtm = iso_measure_quartiles(s->profiles, fwtm);
+	s->fwhm = iso_measure_quartiles(s->profiles, w->fwhm);
+	s->fwtm = iso_measure_quartiles(s->profiles, w->fwtm);
 	return st;
 }
 
 /* ---- valleys ---- */
 
-static double valley(const struct work *w, const struct iso_shape *a, const struct iso_shape *b)
+static double valley(const struct work *w, const struct rod *a, const struct rod *b)
 {
-	double pa[2], pb[2], mid[2];
+	const double middle[2] = { (a->at[0] + b->at[0]) / 2, (a->at[1] + b->at[1]) / 2 };
 
-	place_of(pa, w, a);
-	place_of(pb, w, b);
-	for (int k = 0; k < 2; k++) mid[k] = (pa[k] + pb[k]) / 2;
-	return 2 * value_at(w, mid) / (value_at(w, pa) + value_at(w, pb));
+	return 2 * value_at(w, middle) / (value_at(w, a->at) + value_at(w, b->at));
 }
 
-static bool neighbours(const struct work *w, const struct iso_shape *a, const struct iso_shape *b)
-{
-	double pa[2], pb[2], d = diameter_of(w, a);
-
-	place_of(pa, w, a);
-	place_of(pb, w, b);
-	return is_rod(b) && diameter_of(w, b) == d && hypot(pa[0] - pb[0], pa[1] - pb[1]) <= NEIGHBOURS * d;
-}
-
-static void put_valleys(struct iso_rods_size *s, const struct work *w)
+static void put_valleys(struct iso_rods_size *s, const struct work *w, const struct rod *rod)
 {
 	double sum = 0;
 	int below = 0;
 
-	for (int i = 0; i < w->p->n; i++) {
-		const struct iso_shape *a = &w->p->shape[i];
+	for (int i = 0; i < s->rods; i++)
+		for (int j = 0; j < i; j++) {
+			double dx = rod[i].at[0] - rod[j].at[0], dy = rod[i].at[1] - rod[j].at[1], v;
 
-		if (!is_rod(a) || diameter_of(w, a) != s->diameter) continue;
-		s->rods++;
-		for (int j = 0; j < i; j++)
-			if (neighbours(w, a, &w->p->shape[j])) {
-				double v = valley(w, a, &w->p->shape[j]);
-
-				s->pairs++;
-				sum += v;
-				below += v < ISO_RODS_VALLEY;
-			}
-	}
+			if (hypot(dx, dy) > NEIGHBOURS * s->diameter) continue;
+			v = valley(w, &rod[i], &rod[j]);
+			s->pairs++;
+			sum += v;
+			below += v < ISO_RODS_VALLEY;
+		}
 	s->valley = s->pairs ? sum / s->pairs : NAN;
 	s->resolved = s->pairs ? (double)below / s->pairs : NAN;
 }
 
-/* ---- sizes ---- */
-
-static int by_diameter(const void *a, const void *b)
-{
-	return by_value(&((const struct iso_rods_size *)a)->diameter,
-	                &((const struct iso_rods_size *)b)->diameter);
-}
-
-static int find_sizes(struct iso_rods *r, const struct work *w)
-{
-	const int most = (int)(sizeof r->size / sizeof *r->size);
-
-	for (int i = 0; i < w->p->n; i++) {
-		double d = diameter_of(w, &w->p->shape[i]);
-		int k = 0;
-
-		if (!is_rod(&w->p->shape[i])) continue;
-		while (k < r->n && r->size[k].diameter != d) k++;
-		if (k == most) return iso_fail(ISO_EARG, "rods: more than %d diameters", most);
-		if (k == r->n) r->size[r->n++] = (struct iso_rods_size){ .diameter = d };
-	}
-	qsort(r->size, (size_t)r->n, sizeof *r->size, by_diameter);
-	return ISO_OK;
-}
-
 static int make_rows(struct work *w)
 {
-	const int64_t *n = w->x->grid.n;
-	const int64_t dim[3] = { 1, 1, n[w->side[0]] > n[w->side[1]] ? n[w->side[0]] : n[w->side[1]] };
-	int st = iso_array_create(&w->row, 3, dim);
+	const int64_t *n = w->x->grid.n, nb = n[w->side[0]], nc = n[w->side[1]];
+	int st = iso_array_create(&w->row, 3, (const int64_t[]){ 1, 1, nb > nc ? nb : nc });
 
 	w->row.has_grid = true;
-	if (st) return st;
-	w->width = size_alloc(4 * (int64_t)w->p->n, sizeof *w->width);
-	return w->width ? ISO_OK : iso_fail_memory("rods", 4 * (int64_t)w->p->n * 8);
+	ISO_HOST(&w->room, w->fwhm, 2 * w->n);
+	ISO_HOST(&w->room, w->fwtm, 2 * w->n);
+	return st ? st : w->room.status;
+}
+
+static int measure_sizes(struct iso_rods *r, struct work *w)
+{
+	const int most = (int)(sizeof r->size / sizeof *r->size);
+	int st = ISO_OK;
+
+	for (int first = 0; first < w->n && !st; r->n++) {
+		struct iso_rods_size *s = &r->size[r->n];
+
+		if (r->n == most) return iso_fail(ISO_EARG, "rods: more than %d diameters", most);
+		s->diameter = w->rod[first].diameter;
+		while (first + s->rods < w->n && w->rod[first + s->rods].diameter == s->diameter) s->rods++;
+		put_valleys(s, w, &w->rod[first]);
+		st = put_widths(s, w, &w->rod[first]);
+		first += s->rods;
+	}
+	return st;
 }
 
 int iso_measure_rods(struct iso_rods *r, const struct iso_array *x, const iso_phantom *p, double slab)
 {
 	if (!r || !x || !p) return iso_fail_null(__func__);
-	struct work w = { .x = x, .p = p };
+	struct work w = { .x = x, .room = iso_room_of(NULL, "rods") };
 	struct iso_rods made = { 0 };
-	int st;
+	int st = iso_measure_check(x, "rods");
 
 	if (!(slab >= 0) || !isfinite(slab))
 		return iso_fail(ISO_EARG, "rods: slab is %g mm, must be 0 or above", slab);
-	if ((st = iso_measure_check(x, "rods")) || (st = check(&w)) || (st = find_sizes(&made, &w)))
-		return st;
-	if ((st = make_plane(&w, slab)) || (st = make_rows(&w))) goto done;
-	for (int i = 0; i < made.n && !st; i++) {
-		put_valleys(&made.size[i], &w);
-		st = put_widths(&made.size[i], &w);
-	}
-	if (!st) *r = made;
-done:
+	if (!st && !(st = find_rods(&w, p)) && !(st = make_plane(&w, slab)) && !(st = make_rows(&w)) &&
+	    !(st = measure_sizes(&made, &w)))
+		*r = made;
 	iso_array_free(&w.row);
-	free(w.width);
-	free(w.plane);
+	iso_room_free(&w.room);
 	return st;
 }

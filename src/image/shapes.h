@@ -14,16 +14,16 @@ enum shape_quantity { SHAPE_ACTIVITY, SHAPE_MU };
    point gives its value there. Points (total activity) and lines (activity per mm) add to that. */
 struct iso_shape {
 	enum shape_type type;
-	int axis;         /* of a cylinder: 0, 1, 2; of an ellipse: 2 */
 	double centre[3]; /* mm; of a line: where it begins */
 	double half[3];   /* mm: semi-axes, half lengths; of a line: begin to end */
 	bool sets[2];     /* by enum shape_quantity; a quantity not set shines through */
 	double value[2];
 	double turn[2]; /* of an ellipse: cosine and sine of the angle from x to half[0] */
+	int axis;       /* of a cylinder: 0, 1, 2; of an ellipse: 2 */
 };
 
 struct iso_phantom {
-	int n, room;
+	int n, room, status;     /* status: ISO_OK, or the failure of iso_shapes_add */
 	struct iso_shape *shape; /* later ones lie on top */
 	struct iso_grid grid;
 	double fwhm; /* of a Gaussian that smooths it: spheres alone; 0: none */
@@ -46,20 +46,22 @@ enum shape_relation { SHAPE_OUTSIDE, SHAPE_CROSSES, SHAPE_CONTAINS };
 bool iso_shape_has(const struct iso_shape *s, const double p[3]);
 enum shape_relation iso_shape_relation(const struct iso_shape *s, const struct shape_box *b);
 
-/* The box around all shapes. */
-void iso_shapes_bounds(double lo[3], double hi[3], const struct iso_phantom *p);
+/* Puts a copy of the shape on top; without memory it sets p->status. */
+void iso_shapes_add(struct iso_phantom *p, const struct iso_shape *s);
 
-int iso_shapes_add(struct iso_phantom *p, const struct iso_shape *s);
+/* An ellipse of activity: x, y, a, b in mm, phi in degrees, rho. */
+struct iso_shape iso_shape_ellipse(const double row[6]);
 
-/* An ellipse of activity rho; phi in degrees. */
-struct iso_shape iso_shape_ellipse(double x, double y, double a, double b, double phi, double rho);
+/* A tree of vessels, of spheres that add up. */
+void iso_shapes_vessel_tree(struct iso_phantom *p);
 
-/* Sets n so that a grid of this voxel size and centre covers all shapes, with two voxels more at
+/* The grid round the middle of the shapes, of voxels `voxel` mm wide; 0: such that about a hundred lie
+   along the longest side. */
+void iso_shapes_grid(struct iso_phantom *p, double voxel);
+
+/* Sets the grid's n so that, by its voxel size and centre, it covers all shapes, with two voxels more at
    each end; one plane for ellipses alone. */
-void iso_shapes_cover(struct iso_grid *g, const struct iso_phantom *p);
-
-/* About a hundred voxels along the longest side, round the middle of the shapes. */
-void iso_shapes_default_grid(struct iso_phantom *p);
+void iso_shapes_cover(struct iso_phantom *p);
 
 /* Shapes and grid from a description file; ellipses from a text file. */
 int iso_shapes_read(struct iso_phantom *p, const char *path);

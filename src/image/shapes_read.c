@@ -1,180 +1,127 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Shapes from a description file: a list `shapes`, and the `grid` that suits them. */
+/* Shapes from a description file: a list `shapes`, and the `grid` that suits them; and from a text file of
+   ellipses. */
+#include "base/number.h"
+#include "core/size.h"
+#include "file/in.h"
 #include "text/conf.h"
 #include "shapes.h"
 
 #include <math.h>
+#include <string.h>
 
 #define SHORTEST 1e-6 /* mm */
-/* The inside of a struct conf_key. */
-#define PLACE(name, dst, required) name, CONF_REALS, dst, 3, -1e5, 1e5, required
-#define LENGTH(name, kind, dst, count, required) name, kind, dst, count, SHORTEST, 1e5, required
-#define TYPE .name = "type", .kind = CONF_NODE
-#define ACTIVITY(s, required) "activity", CONF_REAL, &(s)->value[SHAPE_ACTIVITY], 1, 0, 1e12, required
-#define MU(s) "mu_per_mm", CONF_REAL, &(s)->value[SHAPE_MU], 1, 0, 100, false
 
-/* A radius is one number, or one for each axis. */
-static enum conf_kind radius_kind(const struct conf_node *n)
+/* Sets of shapes, a bit for each enum shape_type. */
+#define OF(type) (1u << (type))
+#define VOLUMES (OF(SHAPE_ELLIPSOID) | OF(SHAPE_CYLINDER) | OF(SHAPE_BOX) | OF(SHAPE_ELLIPSE))
+#define ROUND (VOLUMES & ~OF(SHAPE_BOX))
+#define SOURCES (OF(SHAPE_POINT) | OF(SHAPE_LINE))
+
+/* What a map may hold besides what goes straight into the shape. */
+struct extra {
+	double radius[3], length, phi, to[3];
+	int radii; /* numbers that radius_mm may have; one alone stands for all */
+};
+
+/* The keys of a shape of this type. */
+static int read_keys(struct iso_shape *s, struct extra *e, const struct conf_node *map)
 {
-	const struct conf_node *radius = iso_conf_find(n, "radius_mm");
-
-	return radius && radius->type == CONF_LIST ? CONF_REALS : CONF_REAL;
-}
-
-static int read_ellipsoid(struct iso_shape *s, const struct conf_node *n)
-{
-	enum conf_kind kind = radius_kind(n);
-	const struct conf_key keys[] = {
-		{ TYPE },  { PLACE("centre_mm", s->centre, false) },        { ACTIVITY(s, false) },
-		{ MU(s) }, { LENGTH("radius_mm", kind, s->half, 3, true) }, { .name = NULL },
+	const struct conf_node *radius = iso_conf_find(map, "radius_mm");
+	enum conf_kind radius_kind = radius && radius->type == CONF_LIST ? CONF_REALS : CONF_REAL;
+	bool flat = s->type == SHAPE_ELLIPSE, source = OF(s->type) & SOURCES;
+	const struct {
+		unsigned of;
+		struct conf_key key;
+	} all[] = {
+		{ VOLUMES | SOURCES, { .name = "type", .kind = CONF_NODE } },
+		{ VOLUMES | OF(SHAPE_POINT),
+		  { "centre_mm", CONF_REALS, s->centre, flat ? 2 : 3, -1e5, 1e5, source } },
+		{ OF(SHAPE_LINE), { "from_mm", CONF_REALS, s->centre, 3, -1e5, 1e5, true } },
+		{ OF(SHAPE_LINE), { "to_mm", CONF_REALS, e->to, 3, -1e5, 1e5, true } },
+		{ VOLUMES | SOURCES,
+		  { "activity", CONF_REAL, &s->value[SHAPE_ACTIVITY], 1, 0, 1e12, source } },
+		{ VOLUMES, { "mu_per_mm", CONF_REAL, &s->value[SHAPE_MU], 1, 0, 100, false } },
+		{ ROUND, { "radius_mm", radius_kind, e->radius, e->radii, SHORTEST, 1e5, true } },
+		{ OF(SHAPE_CYLINDER), { "length_mm", CONF_REAL, &e->length, 1, SHORTEST, 1e5, true } },
+		{ OF(SHAPE_CYLINDER), { .name = "axis", .kind = CONF_NODE } },
+		{ OF(SHAPE_BOX), { "size_mm", CONF_REALS, s->half, 3, SHORTEST, 1e5, true } },
+		{ OF(SHAPE_ELLIPSE), { "angle_deg", CONF_REAL, &e->phi, 1, -360, 360, false } },
 	};
-	int st = iso_conf_keys(n, keys);
+	struct conf_key keys[sizeof all / sizeof *all + 1] = { 0 };
+	int st, n = 0;
 
-	if (kind == CONF_REAL) s->half[1] = s->half[2] = s->half[0];
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		if (all[i].of & OF(s->type)) keys[n++] = all[i].key;
+	st = iso_conf_keys(map, keys);
+	if (radius_kind == CONF_REAL) e->radius[1] = e->radius[2] = e->radius[0];
 	return st;
 }
 
-static int read_cylinder(struct iso_shape *s, const struct conf_node *n)
+static int finish_cylinder(struct iso_shape *s, const struct extra *e, const struct conf_node *map)
 {
 	static const char *const axes[] = { "x", "y", "z", NULL };
-	enum conf_kind kind = radius_kind(n);
-	double radius[2], length = 0;
-	const struct conf_key keys[] = {
-		{ TYPE },
-		{ PLACE("centre_mm", s->centre, false) },
-		{ ACTIVITY(s, false) },
-		{ MU(s) },
-		{ LENGTH("radius_mm", kind, radius, 2, true) },
-		{ LENGTH("length_mm", CONF_REAL, &length, 1, true) },
-		{ .name = "axis", .kind = CONF_NODE },
-		{ .name = NULL },
-	};
 	int st;
 
 	s->axis = 2;
-	if ((st = iso_conf_keys(n, keys)) || (st = iso_conf_word(&s->axis, n, "axis", axes))) return st;
-	if (kind == CONF_REAL) radius[1] = radius[0];
-	for (int a = 0, i = 0; a < 3; a++) s->half[a] = a == s->axis ? length / 2 : radius[i++];
+	if ((st = iso_conf_word(&s->axis, map, "axis", axes))) return st;
+	for (int a = 0, i = 0; a < 3; a++) s->half[a] = a == s->axis ? e->length / 2 : e->radius[i++];
 	return ISO_OK;
 }
 
-static int read_box(struct iso_shape *s, const struct conf_node *n)
+static int finish_line(struct iso_shape *s, const struct extra *e, const struct conf_node *map)
 {
-	const struct conf_key keys[] = {
-		{ TYPE },
-		{ PLACE("centre_mm", s->centre, false) },
-		{ ACTIVITY(s, false) },
-		{ MU(s) },
-		{ LENGTH("size_mm", CONF_REALS, s->half, 3, true) },
-		{ .name = NULL },
-	};
-	int st = iso_conf_keys(n, keys);
+	for (int a = 0; a < 3; a++) s->half[a] = e->to[a] - s->centre[a];
+	double length = hypot(hypot(s->half[0], s->half[1]), s->half[2]);
 
-	for (int a = 0; a < 3; a++) s->half[a] /= 2;
-	return st;
+	if (length >= SHORTEST) return ISO_OK;
+	return iso_conf_fail(map, "from_mm and to_mm of a line are %g mm apart, must be at least %g", length,
+	                     SHORTEST);
 }
 
-/* Of the plane x, y: alike at every z. */
-static int read_ellipse(struct iso_shape *s, const struct conf_node *n)
+/* From what the keys hold to centre and half sizes. */
+static int finish(struct iso_shape *s, const struct extra *e, const struct conf_node *map)
 {
-	enum conf_kind kind = radius_kind(n);
-	double centre[2] = { 0 }, radius[2] = { 0 }, phi = 0;
-	const struct conf_key keys[] = {
-		{ TYPE },
-		{ ACTIVITY(s, false) },
-		{ MU(s) },
-		{ "centre_mm", CONF_REALS, centre, 2, -1e5, 1e5, false },
-		{ LENGTH("radius_mm", kind, radius, 2, true) },
-		{ "angle_deg", CONF_REAL, &phi, 1, -360, 360, false },
-		{ .name = NULL },
-	};
-	int st = iso_conf_keys(n, keys);
 	double mu = s->value[SHAPE_MU];
 
-	if (kind == CONF_REAL) radius[1] = radius[0];
-	*s = iso_shape_ellipse(centre[0], centre[1], radius[0], radius[1], phi, s->value[SHAPE_ACTIVITY]);
-	s->value[SHAPE_MU] = mu;
-	return st;
+	switch (s->type) {
+	case SHAPE_CYLINDER:
+		return finish_cylinder(s, e, map);
+	case SHAPE_LINE:
+		return finish_line(s, e, map);
+	case SHAPE_ELLIPSE: /* of the plane x, y: alike at every z */
+		*s = iso_shape_ellipse((const double[]){ s->centre[0], s->centre[1], e->radius[0],
+		                                         e->radius[1], e->phi, s->value[SHAPE_ACTIVITY] });
+		s->value[SHAPE_MU] = mu;
+		return ISO_OK;
+	default:
+		for (int a = 0; a < 3; a++) s->half[a] = s->type == SHAPE_BOX ? s->half[a] / 2 : e->radius[a];
+		return ISO_OK;
+	}
 }
 
-static int read_point(struct iso_shape *s, const struct conf_node *n)
+static int read_shape(struct iso_phantom *p, const struct conf_node *map)
 {
-	const struct conf_key keys[] = {
-		{ TYPE },
-		{ PLACE("centre_mm", s->centre, true) },
-		{ ACTIVITY(s, true) },
-		{ .name = NULL },
-	};
-
-	return iso_conf_keys(n, keys);
-}
-
-static int read_line(struct iso_shape *s, const struct conf_node *n)
-{
-	double to[3] = { 0 }, length;
-	const struct conf_key keys[] = {
-		{ TYPE },
-		{ PLACE("from_mm", s->centre, true) },
-		{ PLACE("to_mm", to, true) },
-		{ ACTIVITY(s, true) },
-		{ .name = NULL },
-	};
-	int st = iso_conf_keys(n, keys);
-
-	if (st) return st;
-	for (int a = 0; a < 3; a++) s->half[a] = to[a] - s->centre[a];
-	length = hypot(hypot(s->half[0], s->half[1]), s->half[2]);
-	if (length < SHORTEST)
-		return iso_conf_fail(n, "from_mm and to_mm of a line are %g mm apart, must be at least %g",
-		                     length, SHORTEST);
-	return ISO_OK;
-}
-
-static int read_shape(struct iso_shape *s, const struct conf_node *n)
-{
-	static const struct {
-		enum shape_type type;
-		int (*read)(struct iso_shape *s, const struct conf_node *n);
-	} reader[] = {
-		{ SHAPE_ELLIPSOID, read_ellipsoid }, { SHAPE_ELLIPSOID, read_ellipsoid },
-		{ SHAPE_CYLINDER, read_cylinder },   { SHAPE_BOX, read_box },
-		{ SHAPE_POINT, read_point },         { SHAPE_LINE, read_line },
-		{ SHAPE_ELLIPSE, read_ellipse },
+	static const enum shape_type type[] = {
+		SHAPE_ELLIPSOID, SHAPE_ELLIPSOID, SHAPE_CYLINDER, SHAPE_BOX,
+		SHAPE_POINT,     SHAPE_LINE,      SHAPE_ELLIPSE,
 	};
 	static const char *const names[] = { "sphere", "ellipsoid", "cylinder", "box",
 		                             "point",  "line",      "ellipse",  NULL };
-	int which = -1;
-	int st = iso_conf_word(&which, n, "type", names);
+	struct iso_shape s = { 0 };
+	struct extra e = { 0 };
+	int which = -1, st;
 
-	if (st) return st;
-	s->type = reader[which].type;
-	if ((st = reader[which].read(s, n))) return st;
-	s->sets[SHAPE_ACTIVITY] = iso_conf_find(n, "activity");
-	s->sets[SHAPE_MU] = iso_conf_find(n, "mu_per_mm");
-	if (!s->sets[SHAPE_ACTIVITY] && !s->sets[SHAPE_MU])
-		return iso_conf_fail(n, "this %s has neither activity nor mu_per_mm", names[which]);
-	return ISO_OK;
-}
-
-/* Up to the next of 1, 2, 5, 10, 20, ... */
-static double round_up(double x)
-{
-	double power = pow(10, floor(log10(x))), digit = x / power;
-
-	return power * (digit <= 1 ? 1 : digit <= 2 ? 2 : digit <= 5 ? 5 : 10);
-}
-
-void iso_shapes_default_grid(struct iso_phantom *p)
-{
-	double lo[3], hi[3], longest = 0;
-
-	iso_shapes_bounds(lo, hi, p);
-	for (int a = 0; a < 3; a++) longest = fmax(longest, hi[a] - lo[a]);
-	for (int a = 0; a < 3; a++) {
-		p->grid.voxel[a] = longest > 0 ? round_up(longest / 100) : 1;
-		p->grid.centre[a] = (lo[a] + hi[a]) / 2;
-	}
-	iso_shapes_cover(&p->grid, p);
+	if ((st = iso_conf_word(&which, map, "type", names))) return st;
+	s.type = type[which];
+	e.radii = s.type == SHAPE_ELLIPSOID ? 3 : 2;
+	if ((st = read_keys(&s, &e, map)) || (st = finish(&s, &e, map))) return st;
+	s.sets[SHAPE_ACTIVITY] = iso_conf_find(map, "activity");
+	s.sets[SHAPE_MU] = iso_conf_find(map, "mu_per_mm");
+	if (!s.sets[SHAPE_ACTIVITY] && !s.sets[SHAPE_MU])
+		return iso_conf_fail(map, "this %s has neither activity nor mu_per_mm", names[which]);
+	iso_shapes_add(p, &s);
+	return p->status;
 }
 
 static int read_grid(struct iso_phantom *p, const struct conf_node *grid)
@@ -182,28 +129,15 @@ static int read_grid(struct iso_phantom *p, const struct conf_node *grid)
 	struct iso_grid *g = &p->grid;
 	const struct conf_key keys[] = {
 		{ "n", CONF_INTS, g->n, 3, 1, 1e6, false },
-		{ LENGTH("voxel_mm", CONF_REALS, g->voxel, 3, false) },
-		{ PLACE("centre_mm", g->centre, false) },
+		{ "voxel_mm", CONF_REALS, g->voxel, 3, SHORTEST, 1e5, false },
+		{ "centre_mm", CONF_REALS, g->centre, 3, -1e5, 1e5, false },
 		{ .name = NULL },
 	};
 	int st = iso_conf_keys(grid, keys);
 
 	if (st) return st;
-	if (!iso_conf_find(grid, "n")) iso_shapes_cover(g, p);
+	if (!iso_conf_find(grid, "n")) iso_shapes_cover(p);
 	return iso_grid_check(g) ? iso_conf_fail(grid, "%s", iso_message()) : ISO_OK;
-}
-
-static int read_shapes(struct iso_phantom *p, const struct conf_node *list)
-{
-	if (list->type != CONF_LIST || list->n_child == 0)
-		return iso_conf_fail(list, "shapes must be a list of at least one shape");
-	for (const struct conf_node *n = list->child; n; n = n->next) {
-		struct iso_shape s = { 0 };
-		int st;
-
-		if ((st = read_shape(&s, n)) || (st = iso_shapes_add(p, &s))) return st;
-	}
-	return ISO_OK;
 }
 
 int iso_shapes_read(struct iso_phantom *p, const char *path)
@@ -218,10 +152,117 @@ int iso_shapes_read(struct iso_phantom *p, const char *path)
 	struct conf_node *root = NULL;
 	int st = iso_conf_read(&root, path);
 
-	if (st || (st = iso_conf_keys(root, keys)) || (st = read_shapes(p, list))) goto done;
-	iso_shapes_default_grid(p);
-	if (grid) st = read_grid(p, grid);
-done:
+	if (!st && !(st = iso_conf_keys(root, keys)) && (list->type != CONF_LIST || list->n_child == 0))
+		st = iso_conf_fail(list, "shapes must be a list of at least one shape");
+	for (const struct conf_node *n = st ? NULL : list->child; n && !st; n = n->next)
+		st = read_shape(p, n);
+	if (!st) iso_shapes_grid(p, 0);
+	if (!st && grid) st = read_grid(p, grid);
 	iso_conf_free(root);
+	return st;
+}
+
+/* ---- ellipses: lines `ellipse x y a b phi rho` (mm, degrees counter-clockwise), the topmost first; blank
+   lines, and what follows a #, do not count ---- */
+
+enum { TEXT_MOST = 1 << 20, SHAPES_MOST = 4096, WORDS = 7 };
+
+#define BLANKS " \t\r"
+
+/* Place, lengths and density within those of a file of shapes. */
+static const struct {
+	const char *name;
+	double min, max;
+} column[WORDS - 1] = {
+	{ "x", -1e5, 1e5 }, { "y", -1e5, 1e5 },   { "a", 1e-6, 1e5 },
+	{ "b", 1e-6, 1e5 }, { "phi", -360, 360 }, { "rho", 0, 1e12 },
+};
+
+/* Seven words: "ellipse" and six numbers. */
+static int split_row(double v[WORDS - 1], char *text, const char *path, int line)
+{
+	char *word[WORDS + 1], *rest = text;
+	int n = 0;
+
+	for (char *w; n <= WORDS && (w = strtok_r(n ? NULL : text, BLANKS, &rest));) word[n++] = w;
+	if (n != WORDS || strcmp(word[0], "ellipse") != 0)
+		return iso_fail(ISO_EINPUT, "%s:%d: expected: ellipse x y a b phi rho", path, line);
+	for (int i = 0; i < WORDS - 1; i++) {
+		if (!iso_number(&v[i], word[i + 1], strlen(word[i + 1])))
+			return iso_fail(ISO_EINPUT, "%s:%d: '%.30s' is not a number", path, line,
+			                word[i + 1]);
+		if (!(v[i] >= column[i].min && v[i] <= column[i].max))
+			return iso_fail(ISO_EINPUT, "%s:%d: %s is %g, must be in [%g, %g]", path, line,
+			                column[i].name, v[i], column[i].min, column[i].max);
+	}
+	return ISO_OK;
+}
+
+static int add_row(struct iso_phantom *p, char *text, const char *path, int line)
+{
+	double v[WORDS - 1];
+	int st;
+
+	text[strcspn(text, "#")] = '\0';
+	if (text[strspn(text, BLANKS)] == '\0') return ISO_OK;
+	if ((st = split_row(v, text, path, line))) return st;
+	if (p->n == SHAPES_MOST)
+		return iso_fail(ISO_EINPUT, "%s:%d: more than %d ellipses", path, line, SHAPES_MOST);
+
+	const struct iso_shape s = iso_shape_ellipse(v);
+
+	iso_shapes_add(p, &s);
+	return p->status;
+}
+
+/* Later shapes of a phantom lie on top; here it is the earlier ones. */
+static void turn_over(struct iso_phantom *p)
+{
+	for (int i = 0; i < p->n / 2; i++) {
+		struct iso_shape s = p->shape[i];
+
+		p->shape[i] = p->shape[p->n - 1 - i];
+		p->shape[p->n - 1 - i] = s;
+	}
+}
+
+static int add_rows(struct iso_phantom *p, char *text, const char *path)
+{
+	int line = 0, st = ISO_OK;
+
+	while (text && !st) st = add_row(p, strsep(&text, "\n"), path, ++line);
+	if (!st && p->n == 0) st = iso_fail(ISO_EINPUT, "%s: no line: ellipse x y a b phi rho", path);
+	turn_over(p);
+	return st;
+}
+
+/* The whole file as one string; free it, in any case. */
+static int read_text(char **text, const char *path)
+{
+	int64_t size = 0;
+	FILE *f = NULL;
+	int st = iso_regular_fopen(&f, &size, path);
+
+	if (st) return st;
+	if (size > TEXT_MOST)
+		st = iso_fail(ISO_EINPUT, "%s: more than %d bytes", path, TEXT_MOST);
+	else if (!(*text = size_alloc(size + 1, 1)))
+		st = iso_fail_memory(path, size);
+	else if (fread(*text, 1, (size_t)size, f) != (size_t)size)
+		st = iso_fail(ISO_EIO, "%s: can't be read, or was cut short meanwhile", path);
+	else if (memchr(*text, '\0', (size_t)size))
+		st = iso_fail(ISO_EINPUT, "%s: not text: it has a byte 0", path);
+	fclose(f);
+	return st;
+}
+
+int iso_ellipses_read(struct iso_phantom *p, const char *path)
+{
+	char *text = NULL;
+	int st = read_text(&text, path);
+
+	if (!st) st = add_rows(p, text, path);
+	free(text);
+	if (!st) iso_shapes_grid(p, 0);
 	return st;
 }

@@ -5,7 +5,6 @@
 #include "base/number.h"
 #include "core/size.h"
 #include "core/status.h"
-#include "font.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -29,14 +28,22 @@ enum {
 /* Unless the caller says otherwise; more columns than these do not fit WIDEST. */
 enum { MOST_TILES = 24, MOST_COLUMNS = WIDEST / TILE_GAP };
 
+/* Of a block and its parts, in pixels. */
+struct sizes {
+	double panel_w, panel_h, tile_w, tile_h, w, h, cell;
+};
+
 /* A sheet in the making: sizes in pixels, not yet known to fit a picture. */
 struct draft {
-	const struct iso_sheet_content *c;
 	struct iso_sheet *s;
+	const struct iso_array *a;
+	const struct iso_picture *p;
+	const struct iso_grid *g;     /* of the volume */
 	double edge;                  /* shortest one of a voxel that is shown */
 	int64_t tiles, columns, rows; /* panels of a block */
 	int64_t first, every;
 	double tile_caption;  /* width, in units of the font; 0: none */
+	struct sizes size[3]; /* by block */
 	double width, height; /* of the sheet */
 	double inner, bar;    /* heights of the room for blocks, and of the colour bar */
 };
@@ -45,41 +52,42 @@ struct draft {
 
 static double coordinate(const struct draft *d, int axis, int64_t index)
 {
-	double at = iso_volume_coordinate(d->c->volume, axis, index);
+	double at = iso_measure_place(d->g, axis, index);
 
 	/* 0 may have come out as 1e-17 */
-	return fabs(at) < 1e-6 * d->c->volume->grid.voxel[axis] ? 0 : at;
+	return fabs(at) < 1e-6 * d->g->voxel[axis] ? 0 : at;
 }
 
 static bool anatomic(const struct draft *d)
 {
-	return d->c->volume->in_mm && d->c->picture->labels == ISO_LABEL_ANATOMY;
+	return d->s->volume.in_mm && d->p->labels == ISO_LABEL_ANATOMY;
 }
 
 static void block_caption(const struct draft *d, struct iso_block *b)
 {
 	static const char *const plane[] = { "sagittal, ", "coronal, ", "transverse, " };
-	bool mm = d->c->volume->in_mm;
+	bool mm = d->s->volume.in_mm;
 	char name = (char)('x' + b->axis), at[24];
 	const char *prefix = anatomic(d) ? plane[b->axis] : "";
 
-	iso_tick_text(at, sizeof at, coordinate(d, b->axis, d->c->voxel[b->axis]));
-	if (d->c->picture->kind == ISO_MIP)
+	iso_tick_text(at, sizeof at, coordinate(d, b->axis, d->s->info.voxel[b->axis]));
+	if (d->p->kind == ISO_MIP)
 		snprintf(b->caption, sizeof b->caption, "%smaximum along %c", prefix, name);
-	else if (d->c->picture->kind == ISO_MONTAGE)
+	else if (d->p->kind == ISO_MONTAGE)
 		snprintf(b->caption, sizeof b->caption, "%s%c%s", prefix, name, mm ? " in mm" : "");
-	else if (mm || d->c->volume->grid.n[b->axis] > 1) /* a flat array has no z */
+	else if (mm || d->g->n[b->axis] > 1) /* a flat array has no z */
 		snprintf(b->caption, sizeof b->caption, "%s%c = %s%s", prefix, name, at, mm ? " mm" : "");
 }
 
-bool iso_sheet_turned(const struct iso_sheet *s, int axis)
+/* Whether x runs to the left, in planes across `axis`. */
+static bool is_turned(const struct draft *d, int axis)
 {
-	return s->turned && iso_plane_axis(axis, false) == 0;
+	return d->p->radiological && iso_plane_axis(axis, false) == 0;
 }
 
 static void put_letter(const struct draft *d, char letter[4], int axis, bool positive)
 {
-	if (d->c->picture->labels == ISO_LABEL_NONE) return;
+	if (d->p->labels == ISO_LABEL_NONE) return;
 	if (anatomic(d))
 		snprintf(letter, 4, "%c", (positive ? "RAS" : "LPI")[axis]);
 	else if (positive)
@@ -89,7 +97,7 @@ static void put_letter(const struct draft *d, char letter[4], int axis, bool pos
 static void put_letters(const struct draft *d, struct iso_block *b)
 {
 	int h = iso_plane_axis(b->axis, false), v = iso_plane_axis(b->axis, true);
-	bool turned = iso_sheet_turned(d->s, b->axis);
+	bool turned = is_turned(d, b->axis);
 
 	put_letter(d, b->letter[ISO_SIDE_LEFT], h, turned);
 	put_letter(d, b->letter[ISO_SIDE_RIGHT], h, !turned);
@@ -97,68 +105,55 @@ static void put_letters(const struct draft *d, struct iso_block *b)
 	put_letter(d, b->letter[ISO_SIDE_TOP], v, true);
 }
 
-static void put_note(const struct draft *d)
-{
-	char frame[48] = "";
-
-	if (d->c->frames > 1)
-		snprintf(frame, sizeof frame, "frame %" PRId64 " of 0 to %" PRId64, d->c->picture->frame,
-		         d->c->frames - 1);
-	snprintf(d->s->note, sizeof d->s->note, "%s%s%s", frame, frame[0] && !d->c->volume->in_mm ? ", " : "",
-	         d->c->volume->in_mm ? "" : "no voxel size");
-}
-
 /* ---- what is shown ---- */
+
+static void add_block(struct draft *d, int axis)
+{
+	struct iso_block *b = &d->s->block[d->s->n_blocks++];
+
+	b->axis = axis;
+	block_caption(d, b);
+	put_letters(d, b);
+	for (int v = 0; v < 2; v++) d->edge = fmin(d->edge, d->g->voxel[iso_plane_axis(axis, v)]);
+}
 
 /* Of a volume one voxel thick only the flat side is worth a panel. */
 static void choose_blocks(struct draft *d)
 {
 	static const int order[] = { 1, 0, 2 };
-	const int64_t *n = d->c->volume->grid.n;
+	const int64_t *n = d->g->n;
 	int flat = (n[0] == 1) + (n[1] == 1) + (n[2] == 1);
-	char axis = d->c->picture->axis;
 
-	if (d->c->picture->kind == ISO_MONTAGE) {
-		d->s->block[d->s->n_blocks++].axis = axis ? axis - 'x' : 2;
-		return;
-	}
-	for (int i = 0; i < 3; i++)
-		if (flat != 1 || n[order[i]] == 1) d->s->block[d->s->n_blocks++].axis = order[i];
+	if (d->p->kind == ISO_MONTAGE) add_block(d, d->p->axis ? d->p->axis - 'x' : 2);
+	for (int i = 0; i < 3 && d->p->kind != ISO_MONTAGE; i++)
+		if (flat != 1 || n[order[i]] == 1) add_block(d, order[i]);
 }
 
+/* The note, and what stands above the colour bar. */
 static void choose_texts(struct draft *d)
 {
-	for (int i = 0; i < d->s->n_blocks; i++) {
-		struct iso_block *b = &d->s->block[i];
+	bool mm = d->s->volume.in_mm;
+	char frame[48] = "";
 
-		block_caption(d, b);
-		put_letters(d, b);
-	}
-	put_note(d);
-	iso_ticks_make(&d->s->ticks, d->c->window[0], d->c->window[1], 0);
+	if (d->a->n_dim == 4 && d->a->dim[0] > 1)
+		snprintf(frame, sizeof frame, "frame %" PRId64 " of 0 to %" PRId64, d->p->frame,
+		         d->a->dim[0] - 1);
+	snprintf(d->s->note, sizeof d->s->note, "%s%s%s", frame, frame[0] && !mm ? ", " : "",
+	         mm ? "" : "no voxel size");
+	iso_ticks_make(&d->s->ticks, d->s->info.window[0], d->s->info.window[1], 0);
 	snprintf(d->s->unit, sizeof d->s->unit, "%.23s%s%.50s", d->s->ticks.factor,
-	         d->s->ticks.factor[0] && d->c->unit[0] ? " " : "", d->c->unit);
-}
-
-static void choose_edge(struct draft *d)
-{
-	const double *voxel = d->c->volume->grid.voxel;
-
-	d->edge = INFINITY;
-	for (int i = 0; i < d->s->n_blocks; i++)
-		for (int v = 0; v < 2; v++)
-			d->edge = fmin(d->edge, voxel[iso_plane_axis(d->s->block[i].axis, v)]);
+	         d->s->ticks.factor[0] && d->a->unit[0] ? " " : "", d->a->unit);
 }
 
 /* The slices of a montage lie symmetric in the volume. */
 static void choose_tiles(struct draft *d)
 {
 	int axis = d->s->block[0].axis;
-	int64_t n = d->c->volume->grid.n[axis], every = d->c->picture->every;
+	int64_t n = d->g->n[axis], every = d->p->every;
 	char text[24];
 
 	d->tiles = d->columns = d->rows = d->every = 1;
-	if (d->c->picture->kind != ISO_MONTAGE) return;
+	if (d->p->kind != ISO_MONTAGE) return;
 	d->every = every ? every : (n - 1) / MOST_TILES + 1;
 	d->tiles = (n - 1) / d->every + 1;
 	d->first = (n - 1) % d->every / 2;
@@ -172,47 +167,24 @@ static void choose_tiles(struct draft *d)
 
 static double pixels(const struct draft *d, int axis)
 {
-	const struct iso_grid *g = &d->c->volume->grid;
-
-	return fmax(1, round((double)g->n[axis] * g->voxel[axis] * d->s->pixels_per_mm));
+	return fmax(1, round((double)d->g->n[axis] * d->g->voxel[axis] * d->s->info.pixels_per_mm));
 }
 
-static double panel_width(const struct draft *d, int axis)
+/* A tile is a panel under its caption; a cell has letters around the block, and is no narrower than the
+   block's caption. */
+static void measure_block(struct draft *d, int i)
 {
-	return pixels(d, iso_plane_axis(axis, false));
-}
-
-static double panel_height(const struct draft *d, int axis)
-{
-	return pixels(d, iso_plane_axis(axis, true));
-}
-
-static double tile_width(const struct draft *d, int axis)
-{
-	return fmax(panel_width(d, axis), d->s->scale * ceil(d->tile_caption));
-}
-
-static double tile_height(const struct draft *d, int axis)
-{
-	return panel_height(d, axis) + (d->tile_caption > 0 ? d->s->scale * ISO_SHEET_LINE : 0);
-}
-
-static double block_width(const struct draft *d, int axis)
-{
-	return (double)d->columns * (tile_width(d, axis) + TILE_GAP) - TILE_GAP;
-}
-
-static double block_height(const struct draft *d, int axis)
-{
-	return (double)d->rows * (tile_height(d, axis) + TILE_GAP) - TILE_GAP;
-}
-
-/* With its letters, and no narrower than its caption. */
-static double cell_width(const struct draft *d, const struct iso_block *b)
-{
+	const struct iso_block *b = &d->s->block[i];
+	struct sizes *z = &d->size[i];
 	double k = d->s->scale;
 
-	return fmax(block_width(d, b->axis) + 2 * k * ISO_SHEET_LETTER, k * ceil(iso_font_width(b->caption)));
+	z->panel_w = pixels(d, iso_plane_axis(b->axis, false));
+	z->panel_h = pixels(d, iso_plane_axis(b->axis, true));
+	z->tile_w = fmax(z->panel_w, k * ceil(d->tile_caption));
+	z->tile_h = z->panel_h + (d->tile_caption > 0 ? k * ISO_SHEET_LINE : 0);
+	z->w = (double)d->columns * (z->tile_w + TILE_GAP) - TILE_GAP;
+	z->h = (double)d->rows * (z->tile_h + TILE_GAP) - TILE_GAP;
+	z->cell = fmax(z->w + 2 * k * ISO_SHEET_LETTER, k * ceil(iso_font_width(b->caption)));
 }
 
 /* Of the bar with its ticks. */
@@ -228,8 +200,7 @@ static double bar_width(const struct draft *d)
 /* From the left of the first cell: its scale bar stands under the panels. */
 static double foot_width(const struct draft *d)
 {
-	const struct iso_block *b = &d->s->block[0];
-	double indent = .5 * (cell_width(d, b) - block_width(d, b->axis));
+	double indent = .5 * (d->size[0].cell - d->size[0].w);
 	double text = iso_font_width(d->s->ruler_text) + iso_font_width(d->s->note);
 
 	return ceil(indent) + (double)d->s->ruler.w + d->s->scale * (ISO_SHEET_TEXT_GAP + GAP + ceil(text));
@@ -238,74 +209,60 @@ static double foot_width(const struct draft *d)
 /* A round length of at most two fifths of the first panel. */
 static void choose_ruler(struct draft *d)
 {
-	const struct iso_volume *vol = d->c->volume;
-	int h = iso_plane_axis(d->s->block[0].axis, false);
-	double length = iso_round_below(.4 * (double)vol->grid.n[h] * vol->grid.voxel[h]);
 	struct iso_sheet *s = d->s;
+	int h = iso_plane_axis(s->block[0].axis, false);
+	double length = iso_round_below(.4 * (double)d->g->n[h] * d->g->voxel[h]);
+	bool small = s->volume.in_mm && length < .9999;
 
-	if (!vol->in_mm) length = fmax(length, 1);
-	s->ruler.w = (int64_t)fmin(fmax(round(length * s->pixels_per_mm), 1), MOST_PIXELS);
-	if (!vol->in_mm)
-		iso_snprintf(s->ruler_text, sizeof s->ruler_text, "%g voxel%s", length,
-		             length > 1 ? "s" : "");
-	else if (length < .9999)
-		iso_snprintf(s->ruler_text, sizeof s->ruler_text, "%g \u00b5m", 1e3 * length);
-	else
-		iso_snprintf(s->ruler_text, sizeof s->ruler_text, "%g mm", length);
-}
+	if (!s->volume.in_mm) length = fmax(length, 1);
+	s->ruler.w = (int64_t)fmin(fmax(round(length * s->info.pixels_per_mm), 1), MOST_PIXELS);
+	const char *unit = small ? "\u00b5m" : s->volume.in_mm ? "mm" : length > 1 ? "voxels" : "voxel";
 
-static void choose_scale(struct draft *d)
-{
-	double content = 0;
-
-	d->s->scale = 1;
-	for (int i = 0; i < d->s->n_blocks; i++) content += block_width(d, d->s->block[i].axis);
-	d->s->scale = (int)fmin(fmax(round(content / WIDEST), 1), 64);
+	iso_snprintf(s->ruler_text, sizeof s->ruler_text, "%g %s", small ? 1e3 * length : length, unit);
 }
 
 /* Everything that follows from the zoom. */
 static void measure(struct draft *d, double zoom, int64_t columns)
 {
-	double k, blocks = 0;
+	double k, blocks = 0, content = 0;
 
-	d->s->pixels_per_mm = zoom / d->edge;
+	d->s->info.pixels_per_mm = zoom / d->edge;
 	d->columns = columns;
 	d->rows = (d->tiles - 1) / columns + 1;
-	choose_scale(d);
+	d->s->scale = 1;
+	for (int i = 0; i < d->s->n_blocks; i++) {
+		measure_block(d, i);
+		content += d->size[i].w;
+	}
+	k = d->s->scale = (int)fmin(fmax(round(content / WIDEST), 1), 64);
 	choose_ruler(d);
-	k = d->s->scale;
 	d->inner = k * BAR_LEAST;
 	for (int i = 0; i < d->s->n_blocks; i++) {
-		blocks += cell_width(d, &d->s->block[i]) + k * GAP;
-		d->inner = fmax(d->inner, block_height(d, d->s->block[i].axis));
+		measure_block(d, i);
+		blocks += d->size[i].cell + k * GAP;
+		d->inner = fmax(d->inner, d->size[i].h);
 	}
 	d->bar = fmin(d->inner, k * BAR_MOST);
-	iso_ticks_make(&d->s->ticks, d->c->window[0], d->c->window[1], (int)(d->bar / (k * BAR_TICK)) - 1);
+	iso_ticks_make(&d->s->ticks, d->s->info.window[0], d->s->info.window[1],
+	               (int)(d->bar / (k * BAR_TICK)) - 1);
 	d->width = 2 * k * ISO_SHEET_MARGIN + fmax(blocks + bar_width(d), foot_width(d));
 	d->height = 2 * k * (ISO_SHEET_MARGIN + ISO_SHEET_LINE + ISO_SHEET_LETTER) + d->inner;
-	if (d->c->picture->title) d->height += k * ISO_SHEET_LINE;
-}
-
-static bool fits(const struct draft *d)
-{
-	return d->width <= WIDEST && d->height <= HIGHEST;
+	if (d->p->title) d->height += k * ISO_SHEET_LINE;
 }
 
 /* The largest whole zoom whose picture fits, 1 if none does. */
 static double widest_zoom(struct draft *d, int64_t columns)
 {
-	double zoom = 1;
-
-	for (;; zoom++) {
+	for (double zoom = 1;; zoom++) {
 		measure(d, zoom + 1, columns);
-		if (!fits(d)) return zoom;
+		if (d->width > WIDEST || d->height > HIGHEST) return zoom;
 	}
 }
 
 /* Columns that give the largest zoom, then the smallest picture. */
 static void choose_sizes(struct draft *d)
 {
-	const struct iso_picture *p = d->c->picture;
+	const struct iso_picture *p = d->p;
 	int64_t most = p->columns ? p->columns : MOST_COLUMNS;
 	int64_t last = most < d->tiles ? most : d->tiles, first = p->columns ? last : 1;
 	int64_t columns = first;
@@ -327,29 +284,23 @@ static void choose_sizes(struct draft *d)
 
 /* ---- places ---- */
 
-static struct iso_box tile_box(const struct draft *d, const struct iso_block *b, int64_t i)
+static void place_panels(struct draft *d, const struct iso_block *b, const struct sizes *z)
 {
-	double w = tile_width(d, b->axis), h = tile_height(d, b->axis);
-	double x = (double)(i % d->columns) * (w + TILE_GAP);
-	double y = (double)(i / d->columns) * (h + TILE_GAP);
-	double pw = panel_width(d, b->axis), ph = panel_height(d, b->axis);
-
-	return (struct iso_box){ b->box.x + (int64_t)(x + floor(.5 * (w - pw))),
-		                 b->box.y + (int64_t)(y + h - ph), (int64_t)pw, (int64_t)ph };
-}
-
-static void place_panels(struct draft *d, struct iso_block *b)
-{
-	const struct iso_picture *p = d->c->picture;
+	const struct iso_picture *p = d->p;
 
 	for (int64_t i = 0; i < d->tiles; i++) {
-		struct iso_panel *panel = &d->s->panel[d->s->n_panels++];
+		struct iso_panel *panel = &d->s->panel[d->s->info.panels++];
+		double x = (double)(i % d->columns) * (z->tile_w + TILE_GAP);
+		double y = (double)(i / d->columns) * (z->tile_h + TILE_GAP);
 
 		panel->axis = b->axis;
-		panel->box = tile_box(d, b, i);
-		for (int v = 0; v < 2; v++) panel->n[v] = d->c->volume->grid.n[iso_plane_axis(b->axis, v)];
+		panel->turned = is_turned(d, b->axis);
+		panel->box = (struct iso_box){ b->box.x + (int64_t)(x + floor(.5 * (z->tile_w - z->panel_w))),
+			                       b->box.y + (int64_t)(y + z->tile_h - z->panel_h),
+			                       (int64_t)z->panel_w, (int64_t)z->panel_h };
+		for (int v = 0; v < 2; v++) panel->n[v] = d->g->n[iso_plane_axis(b->axis, v)];
 		panel->index = p->kind == ISO_MIP      ? -1
-		               : p->kind == ISO_SLICES ? d->c->voxel[b->axis]
+		               : p->kind == ISO_SLICES ? d->s->info.voxel[b->axis]
 		                                       : d->first + i * d->every;
 		if (p->kind == ISO_MONTAGE)
 			iso_tick_text(panel->caption, sizeof panel->caption,
@@ -363,14 +314,13 @@ static void place_blocks(struct draft *d, int64_t top)
 	double x = d->s->scale * ISO_SHEET_MARGIN;
 
 	for (int i = 0; i < d->s->n_blocks; i++) {
-		struct iso_block *b = &d->s->block[i];
-		double cell = cell_width(d, b), w = block_width(d, b->axis);
-		double h = block_height(d, b->axis);
+		const struct sizes *z = &d->size[i];
 
-		b->box = (struct iso_box){ (int64_t)(x + floor(.5 * (cell - w))),
-			                   top + (int64_t)(.5 * (d->inner - h)), (int64_t)w, (int64_t)h };
-		place_panels(d, b);
-		x += cell + d->s->scale * GAP;
+		d->s->block[i].box = (struct iso_box){ (int64_t)(x + floor(.5 * (z->cell - z->w))),
+			                               top + (int64_t)(.5 * (d->inner - z->h)), (int64_t)z->w,
+			                               (int64_t)z->h };
+		place_panels(d, &d->s->block[i], z);
+		x += z->cell + d->s->scale * GAP;
 	}
 	d->s->bar = (struct iso_box){ (int64_t)x, top + (int64_t)(.5 * (d->inner - d->bar)),
 		                      d->s->scale * BAR, (int64_t)d->bar };
@@ -379,7 +329,7 @@ static void place_blocks(struct draft *d, int64_t top)
 /* As much of the title as there is room for, cut between characters. */
 static void place_title(struct draft *d)
 {
-	const char *title = d->c->picture->title;
+	const char *title = d->p->title;
 	struct iso_sheet *s = d->s;
 	double room = d->width / s->scale - 2 * ISO_SHEET_MARGIN;
 	size_t n = strlen(title), most = sizeof s->title - sizeof "...";
@@ -400,7 +350,7 @@ static void place(struct draft *d)
 
 	s->width = (int64_t)d->width;
 	s->height = (int64_t)d->height;
-	if (d->c->picture->title) {
+	if (d->p->title) {
 		place_title(d);
 		s->title_y = top + k * ISO_FONT_CAPITAL;
 		top += k * ISO_SHEET_LINE;
@@ -416,47 +366,25 @@ static void place(struct draft *d)
 
 /* ---- all of it ---- */
 
-static int check(const struct iso_picture *p)
+int iso_sheet_make(struct iso_sheet *s, const struct iso_array *a, const struct iso_picture *p)
 {
-	if (p->axis && (p->axis < 'x' || p->axis > 'z'))
-		return iso_fail(ISO_EARG, "picture: montage across '%c', must be x, y or z", p->axis);
-	if (p->every < 0 || p->columns < 0)
-		return iso_fail(ISO_EARG,
-		                "picture: every %" PRId64 " slices in %" PRId64
-		                " columns, must be at least 1",
-		                p->every, p->columns);
-	if (!(p->zoom >= 0) || isinf(p->zoom))
-		return iso_fail(ISO_EARG, "picture: zoom is %g, must be positive", p->zoom);
-	return ISO_OK;
-}
-
-static int check_size(const struct draft *d)
-{
-	if (d->width * d->height <= MOST_PIXELS) return ISO_OK;
-	return iso_fail(ISO_EARG,
-	                "picture: would be %.0f x %.0f pixels, more than %.0f million; choose a smaller zoom",
-	                d->width, d->height, MOST_PIXELS / 1e6);
-}
-
-int iso_sheet_create(struct iso_sheet *s, const struct iso_sheet_content *c)
-{
-	struct iso_sheet r = { .turned = c->picture->radiological, .scale = 1 };
-	struct draft d = { .c = c, .s = &r };
+	struct draft d = { .s = s, .a = a, .p = p, .g = &s->volume.grid, .edge = INFINITY };
 	int64_t panels;
-	int st = check(c->picture);
 
-	if (st) return st;
+	s->scale = 1;
+	s->crosshair = p->crosshair;
 	choose_blocks(&d);
 	choose_texts(&d);
-	choose_edge(&d);
 	choose_tiles(&d);
 	choose_sizes(&d);
-	if ((st = check_size(&d))) return st;
-	panels = r.n_blocks * d.tiles;
-	r.panel = size_alloc(panels, sizeof *r.panel);
-	if (!r.panel) return iso_fail_memory("panels", panels * (int64_t)sizeof *r.panel);
+	if (d.width * d.height > MOST_PIXELS)
+		return iso_fail(ISO_EARG,
+		                "picture: %.0f x %.0f pixels, more than %.0f million; choose a smaller zoom",
+		                d.width, d.height, MOST_PIXELS / 1e6);
+	panels = s->n_blocks * d.tiles;
+	s->panel = size_alloc(panels, sizeof *s->panel);
+	if (!s->panel) return iso_fail_memory("panels", panels * (int64_t)sizeof *s->panel);
 	place(&d);
-	*s = r;
 	return ISO_OK;
 }
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where everything goes on a picture, and what its texts say. */
+/* Inside a picture: the volume that it shows, where everything goes, and what its texts say. */
 #ifndef ISO_SHEET_H
 #define ISO_SHEET_H
 
 #include "canvas.h"
-#include "ticks.h"
-#include "volume.h"
+#include "places.h"
 
 /* Pixels at scale 1: the room that sheet.c leaves for what sheet_paint.c draws. */
 enum {
@@ -22,6 +21,7 @@ struct iso_panel {
 	int axis;      /* across it */
 	int64_t index; /* of the slice; -1: greatest values */
 	int64_t n[2];  /* voxels along its horizontal and vertical axis */
+	bool turned;   /* the horizontal one, x, runs to the left */
 	struct iso_box box;
 	char caption[24]; /* above it, in a montage */
 };
@@ -35,15 +35,15 @@ struct iso_block {
 };
 
 struct iso_sheet {
+	struct iso_volume volume;
+	struct iso_picture_info info;
 	int64_t width, height;
-	int scale; /* of texts, and of the space around them */
-	double pixels_per_mm;
-	bool turned; /* x runs to the left */
+	int scale;      /* of texts, and of the space around them */
+	bool crosshair; /* around info.voxel */
 	int n_blocks;
 	struct iso_block block[3];
-	int64_t n_panels;
-	struct iso_panel *panel;
-	struct iso_box bar; /* colour bar */
+	struct iso_panel *panel; /* info.panels of them */
+	struct iso_box bar;      /* colour bar */
 	struct iso_ticks ticks;
 	char unit[80];        /* above the bar, with the ticks' factor */
 	struct iso_box ruler; /* scale bar */
@@ -52,29 +52,16 @@ struct iso_sheet {
 	int64_t title_y, note_y; /* base lines */
 };
 
-/* What the sheet is made for. */
-struct iso_sheet_content {
-	const struct iso_volume *volume;
-	const struct iso_picture *picture;
-	const char *unit;
-	int64_t frames;
-	double window[2];
-	int64_t voxel[3]; /* where slices cross */
-};
-
-/* ISO_EARG for more pixels than a picture may have, or montage options out of range. */
-int iso_sheet_create(struct iso_sheet *s, const struct iso_sheet_content *c);
+/* The sheet that iso_picture_render paints; free with iso_sheet_free. */
+int iso_picture_sheet(struct iso_sheet *s, const struct iso_array *a, const struct iso_picture *p);
 void iso_sheet_free(struct iso_sheet *s);
 
-/* Whether the horizontal axis of a panel runs to the left. */
-bool iso_sheet_turned(const struct iso_sheet *s, int axis);
+/* Puts everything in its place on a sheet whose volume, window and voxel are known. ISO_EARG for more
+   pixels than a picture may have. */
+int iso_sheet_make(struct iso_sheet *s, const struct iso_array *a, const struct iso_picture *p);
 
 /* The colour of the page, then all but the insides of the panels. */
 struct iso_colour iso_sheet_page(const struct iso_colormap *m);
 void iso_sheet_paint(struct iso_pixels *pixels, const struct iso_sheet *s, const struct iso_colormap *m);
-
-/* Over the panels, a cross around the voxel. */
-void iso_sheet_cross(struct iso_pixels *pixels, const struct iso_sheet *s, const struct iso_colormap *m,
-                     const int64_t voxel[3]);
 
 #endif

@@ -2,16 +2,10 @@
 /* Paints what a sheet has around its panels: texts, colour bar, scale bar, crosshair. */
 #include "sheet.h"
 
-#include "font.h"
-
 #include <math.h>
 
-enum {
-	BASE = 7,
-	CLEAR = 6,
-	TICK = 4
-}; /* pixels at scale 1: from a base line to what is below,
-					   from a voxel to the crosshair, length of a tick */
+/* Pixels at scale 1: from a base line to what is below, from a voxel to the crosshair, along a tick. */
+enum { BASE = 7, CLEAR = 6, TICK = 4 };
 
 /* Dark pages for maps that begin dark, light ones for the others. */
 struct inks {
@@ -64,14 +58,6 @@ static void paint_block(const struct brush *b, const struct iso_block *block)
 	write_text(b, x, top - b->k * ISO_SHEET_LETTER - base, ISO_MIDDLE, b->ink->faint, block->caption);
 }
 
-static void paint_panel(const struct brush *b, const struct iso_panel *panel)
-{
-	struct iso_box box = panel->box;
-
-	iso_canvas_frame(b->pixels, box, b->ink->line);
-	write_text(b, box.x + box.w / 2, box.y - b->k * BASE, ISO_MIDDLE, b->ink->faint, panel->caption);
-}
-
 static void paint_foot(const struct brush *b)
 {
 	const struct iso_sheet *s = b->s;
@@ -112,17 +98,6 @@ static void paint_bar(const struct brush *b, const struct iso_colormap *m)
 	write_text(b, bar.x, bar.y - 2 * b->k * BASE, ISO_LEFT, b->ink->faint, b->s->unit);
 }
 
-void iso_sheet_paint(struct iso_pixels *pixels, const struct iso_sheet *s, const struct iso_colormap *m)
-{
-	const struct brush b = { pixels, s, inks_for(m), s->scale };
-
-	for (int i = 0; i < s->n_blocks; i++) paint_block(&b, &s->block[i]);
-	for (int64_t i = 0; i < s->n_panels; i++) paint_panel(&b, &s->panel[i]);
-	paint_bar(&b, m);
-	paint_foot(&b);
-	write_text(&b, b.k * ISO_SHEET_MARGIN, s->title_y, ISO_LEFT, b.ink->text, s->title);
-}
-
 /* ---- crosshair ---- */
 
 /* Of `pixels` pixels along n voxels, the first whose centre lies in voxel number `voxel` or beyond. */
@@ -132,8 +107,7 @@ static int64_t edge(int64_t pixels, int64_t n, int64_t voxel)
 }
 
 /* The pixels of a panel that show voxel (i, j) of its plane. */
-static struct iso_box voxel_box(const struct iso_sheet *s, const struct iso_panel *panel, int64_t i,
-                                int64_t j)
+static struct iso_box voxel_box(const struct iso_panel *panel, int64_t i, int64_t j)
 {
 	struct iso_box b = panel->box, r;
 
@@ -141,16 +115,17 @@ static struct iso_box voxel_box(const struct iso_sheet *s, const struct iso_pane
 	r.w = edge(b.w, panel->n[0], i + 1) - r.x;
 	r.y = edge(b.h, panel->n[1], j);
 	r.h = edge(b.h, panel->n[1], j + 1) - r.y;
-	r.x = b.x + (iso_sheet_turned(s, panel->axis) ? b.w - r.x - r.w : r.x);
+	r.x = b.x + (panel->turned ? b.w - r.x - r.w : r.x);
 	r.y = b.y + b.h - r.y - r.h;
 	return r;
 }
 
 /* Four arms that leave the voxel free. */
-static void paint_cross(const struct brush *brush, const struct iso_panel *panel, const int64_t voxel[3])
+static void paint_cross(const struct brush *brush, const struct iso_panel *panel)
 {
+	const int64_t *voxel = brush->s->info.voxel;
 	int h = iso_plane_axis(panel->axis, false), v = iso_plane_axis(panel->axis, true);
-	struct iso_box b = panel->box, o = voxel_box(brush->s, panel, voxel[h], voxel[v]);
+	struct iso_box b = panel->box, o = voxel_box(panel, voxel[h], voxel[v]);
 	int64_t k = brush->k, clear = k * CLEAR;
 	int64_t x = o.x + o.w / 2, left = o.x - clear, right = o.x + o.w + clear;
 	int64_t y = o.y + o.h / 2, top = o.y - clear, bottom = o.y + o.h + clear;
@@ -164,10 +139,22 @@ static void paint_cross(const struct brush *brush, const struct iso_panel *panel
 	for (int i = 0; i < 4; i++) iso_canvas_tint(brush->pixels, arm[i], brush->ink->cross, .7);
 }
 
-void iso_sheet_cross(struct iso_pixels *pixels, const struct iso_sheet *s, const struct iso_colormap *m,
-                     const int64_t voxel[3])
+/* ---- all of it ---- */
+
+void iso_sheet_paint(struct iso_pixels *pixels, const struct iso_sheet *s, const struct iso_colormap *m)
 {
 	const struct brush b = { pixels, s, inks_for(m), s->scale };
 
-	for (int64_t i = 0; i < s->n_panels; i++) paint_cross(&b, &s->panel[i], voxel);
+	for (int64_t i = 0; i < s->info.panels; i++) {
+		struct iso_box box = s->panel[i].box;
+
+		if (s->crosshair) paint_cross(&b, &s->panel[i]);
+		iso_canvas_frame(pixels, box, b.ink->line);
+		write_text(&b, box.x + box.w / 2, box.y - b.k * BASE, ISO_MIDDLE, b.ink->faint,
+		           s->panel[i].caption);
+	}
+	for (int i = 0; i < s->n_blocks; i++) paint_block(&b, &s->block[i]);
+	paint_bar(&b, m);
+	paint_foot(&b);
+	write_text(&b, b.k * ISO_SHEET_MARGIN, s->title_y, ISO_LEFT, b.ink->text, s->title);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Round numbers for scales. */
-#include "ticks.h"
+#include "canvas.h"
 #include "base/number.h"
 
 #include <math.h>
@@ -40,14 +40,12 @@ static void factor_text(char *text, size_t size, int exponent)
 		"\u2075", "\u2076", "\u2077", "\u2078", "\u2079",
 	};
 	char digits[16];
-	size_t used;
 
 	snprintf(digits, sizeof digits, "%d", abs(exponent));
-	snprintf(text, size, "\u00d710%s", exponent < 0 ? "\u207b" : "");
-	for (const char *d = digits; *d; d++) {
-		used = strlen(text);
-		snprintf(text + used, size - used, "%s", raised[*d - '0']);
-	}
+	size_t used = (size_t)snprintf(text, size, "\u00d710%s", exponent < 0 ? "\u207b" : "");
+
+	for (const char *d = digits; *d && used < size; d++)
+		used += (size_t)snprintf(text + used, size - used, "%s", raised[*d - '0']);
 }
 
 /* The power of ten, a multiple of three, that leaves numbers easy to read. */
@@ -66,15 +64,6 @@ static void add(struct iso_ticks *t, double value, int exponent)
 	t->n++;
 }
 
-static void add_between(struct iso_ticks *t, double low, double high, int between, int exponent)
-{
-	double step = round_above((high - low) / (between + 1)), clear = .5 * step;
-	double first = ceil((low + clear) / step);
-
-	for (int i = 0; i < between && (first + i) * step <= high - clear; i++)
-		add(t, (first + i) * step, exponent);
-}
-
 void iso_ticks_make(struct iso_ticks *t, double low, double high, int between)
 {
 	int exponent = common_exponent(low, high);
@@ -83,6 +72,12 @@ void iso_ticks_make(struct iso_ticks *t, double low, double high, int between)
 	*t = (struct iso_ticks){ 0 };
 	if (exponent) factor_text(t->factor, sizeof t->factor, exponent);
 	add(t, low, exponent);
-	if (between > 0) add_between(t, low, high, between, exponent);
+	if (between > 0) {
+		double step = round_above((high - low) / (between + 1)), clear = .5 * step;
+		double first = ceil((low + clear) / step);
+
+		for (int i = 0; i < between && (first + i) * step <= high - clear; i++)
+			add(t, (first + i) * step, exponent);
+	}
 	add(t, high, exponent);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A simulated scan of two panels: how many trues and randoms, in which order, into a histogram and
    to a list; and the share of decays at a point that it records. */
-#include "core/poisson.h"
+#include "core/philox.h"
 #include "core/progress.h"
 #include "core/sized.h"
 #include "core/status.h"

@@ -8,7 +8,6 @@
    change it, and memory is that of one round of blocks. */
 #include "base/constants.h"
 #include "core/ctx.h"
-#include "core/poisson.h"
 #include "core/progress.h"
 #include "core/size.h"
 #include "core/sized.h"

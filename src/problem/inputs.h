@@ -8,7 +8,6 @@
 
 /* ---- events ---- */
 
-
 /* Entries of a table of options; o is a struct iso_events_options of static or longer life. */
 #define EVENTS_OPTS(o)                                                                                     \
 	{ 0, "gate-mask", .text = &(o).gate_mask, .value = "SWITCHES",                                     \

@@ -3,6 +3,8 @@
 #include "problem.h"
 
 #include "core/room.h"
+#include "core/size.h"
+#include "core/ctx.h"
 #include "io/format.h"
 #include "text/json_file.h"
 

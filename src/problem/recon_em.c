@@ -4,6 +4,7 @@
 
 #include "text/json_file.h"
 #include "core/size.h"
+#include "core/ctx.h"
 
 #include <stdlib.h>
 #include <string.h>

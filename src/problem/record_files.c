@@ -2,7 +2,7 @@
 /* Arrays that a run reads: within its limit of memory, counted for its plan; and writes. */
 #include "record.h"
 
-#include "core/memory.h"
+#include "core/ctx.h"
 #include "core/size.h"
 #include "core/status.h"
 #include "io/format.h"

@@ -30,8 +30,8 @@ static struct iso_profile make_line(const struct iso_report *r, const struct iso
 	for (int a = 0; a < 3; a++) {
 		int64_t first = a ? m->cut[a] : 0, last = a ? m->cut[a] : m->volume.grid.n[0] - 1;
 
-		p.from[a] = r->has_line ? r->from[a] : iso_volume_coordinate(&m->volume, a, first);
-		p.to[a] = r->has_line ? r->to[a] : iso_volume_coordinate(&m->volume, a, last);
+		p.from[a] = r->has_line ? r->from[a] : iso_measure_place(&m->volume.grid, a, first);
+		p.to[a] = r->has_line ? r->to[a] : iso_measure_place(&m->volume.grid, a, last);
 	}
 	wanted = 2 * distance(p.from, p.to) / fmin(fmin(voxel[0], voxel[1]), voxel[2]) + 1;
 	p.samples = (int64_t)fmin(fmax(wanted, 2), MOST_SAMPLES);

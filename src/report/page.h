@@ -5,7 +5,7 @@
 #define ISO_PAGE_H
 
 #include "core/status.h"
-#include "image/volume.h"
+#include "image/places.h"
 #include "svg.h"
 #include "text.h"
 

@@ -163,7 +163,7 @@ static int put_source(struct iso_text *t, const struct plane *p, const struct lo
 
 static void put_place(struct iso_text *t, const struct iso_report_image *m, int axis)
 {
-	double at = iso_volume_coordinate(&m->volume, axis, m->cut[axis]);
+	double at = iso_measure_place(&m->volume.grid, axis, m->cut[axis]);
 
 	iso_text_add(t, "%c = %s%.4g%s", "xyz"[axis], at < 0 ? "\u2212" : "", fabs(at),
 	             m->volume.in_mm ? " mm" : "");

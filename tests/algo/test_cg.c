@@ -5,7 +5,6 @@
 #include "oat_vectors.h"
 
 #include "core/op.h"
-#include "core/vec.h"
 
 enum {
 	NX = 9,

@@ -7,7 +7,6 @@
 #include "text/nearest.h"
 #include "core/op.h"
 #include "core/philox.h"
-#include "core/poisson.h"
 #include "core/size.h"
 
 #include <omp.h>

@@ -3,8 +3,7 @@
    found by their shape, bars by their length; also built in double. */
 #include "test.h"
 
-#include "image/font.h"
-#include "image/picture.h"
+#include "image/sheet.h"
 #include "io/format.h"
 
 #include <float.h>
@@ -42,10 +41,10 @@ static struct shown show(const struct iso_array *a, const struct iso_picture *p)
 	struct shown s = { 0 };
 
 	OK(iso_picture_render(&s.pixels, &s.info, a, p));
-	OK(iso_picture_sheet(&s.sheet, NULL, a, p));
+	OK(iso_picture_sheet(&s.sheet, a, p));
 	assert_int_equal(s.pixels.width, s.sheet.width);
 	assert_int_equal(s.pixels.height, s.sheet.height);
-	assert_int_equal(s.info.panels, s.sheet.n_panels);
+	assert_int_equal(s.info.panels, s.sheet.info.panels);
 	return s;
 }
 
@@ -116,7 +115,7 @@ static void assert_panel(const struct shown *s, const struct iso_array *a, const
                          bool turned)
 {
 	struct iso_box b = panel->box;
-	double scale = s->sheet.pixels_per_mm;
+	double scale = s->sheet.info.pixels_per_mm;
 	int64_t tested = 0;
 
 	for (int64_t y = 0; y < b.h; y++)
@@ -138,7 +137,7 @@ static void assert_panels(const struct iso_array *a, struct iso_picture p, int p
 
 		p.radiological = turned;
 		s = show(a, &p);
-		assert_int_equal(s.sheet.n_panels, panels);
+		assert_int_equal(s.sheet.info.panels, panels);
 		for (int64_t i = 0; i < panels; i++) assert_panel(&s, a, &s.sheet.panel[i], turned);
 		hide(&s);
 	}
@@ -232,7 +231,7 @@ static void panels_lie_apart(void **state)
 		struct shown s = show(&a, &(struct iso_picture){ .size = sizeof(struct iso_picture),
 		                                                 .kind = (enum iso_picture_kind)kind });
 
-		for (int64_t i = 0; i < s.sheet.n_panels; i++) {
+		for (int64_t i = 0; i < s.sheet.info.panels; i++) {
 			struct iso_box b = s.sheet.panel[i].box;
 
 			assert_true(b.x > 0 && b.y > 0 && b.x + b.w < s.pixels.width &&
@@ -351,7 +350,7 @@ static void left_is_left(void **state)
 				                                        .axis = (char)('x' + axis) });
 				const int64_t at[3] = { 7, 6, 5 };
 
-				for (int64_t i = 0; i < s.sheet.n_panels; i++) {
+				for (int64_t i = 0; i < s.sheet.info.panels; i++) {
 					const struct iso_panel *p = &s.sheet.panel[i];
 
 					if (p->index < 0 || p->index == at[p->axis])
@@ -700,7 +699,7 @@ static void shapes(void **state)
 	OK(iso_array_create(&a, 2, (int64_t[]){ 3, 8 }));
 	a.v[2 * 8 + 7] = 1; /* upper right: rows run upwards */
 	s = show(&a, &(struct iso_picture){ .size = sizeof(struct iso_picture), .zoom = 10 });
-	assert_int_equal(s.sheet.n_panels, 1);
+	assert_int_equal(s.sheet.info.panels, 1);
 	assert_string_equal(s.sheet.block[0].caption, "");
 	assert_colour(&s.pixels, s.sheet.panel[0].box.x + 79, s.sheet.panel[0].box.y,
 	              expected("ember", s.info.window, 1));
@@ -721,7 +720,7 @@ static void shapes(void **state)
 
 	OK(iso_array_create(&a, 3, (int64_t[]){ 1, 1, 1 }));
 	s = show(&a, &(struct iso_picture){ .size = sizeof(struct iso_picture) });
-	assert_int_equal(s.sheet.n_panels, 3);
+	assert_int_equal(s.sheet.info.panels, 3);
 	hide(&s);
 	iso_array_free(&a);
 }
@@ -732,10 +731,10 @@ static void many_slices(void **state)
 	struct iso_array a = image(&g);
 	struct shown s =
 		show(&a, &(struct iso_picture){ .size = sizeof(struct iso_picture), .kind = ISO_MONTAGE });
-	int64_t last = s.sheet.n_panels - 1;
+	int64_t last = s.sheet.info.panels - 1;
 
 	(void)state;
-	assert_true(s.sheet.n_panels <= 24 && s.sheet.n_panels >= 12);
+	assert_true(s.sheet.info.panels <= 24 && s.sheet.info.panels >= 12);
 	NEAR((double)s.sheet.panel[0].index, 99. - (double)s.sheet.panel[last].index, 1);
 	assert_true(s.pixels.width <= 1200 && s.pixels.height <= 900);
 	hide(&s);
@@ -743,7 +742,7 @@ static void many_slices(void **state)
 	                                    .kind = ISO_MONTAGE,
 	                                    .every = 30,
 	                                    .columns = 1 });
-	assert_int_equal(s.sheet.n_panels, 4);
+	assert_int_equal(s.sheet.info.panels, 4);
 	for (int i = 0; i < 4; i++) {
 		assert_int_equal(s.sheet.panel[i].index, 4 + 30 * i);
 		assert_int_equal(s.sheet.panel[i].box.x, s.sheet.panel[0].box.x);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Numbers of scales: round, evenly spread up to both ends, and written without what they share. */
-#include "image/ticks.h"
+#include "image/canvas.h"
 #include "test.h"
 
 static void round_numbers(void **state)

@@ -148,11 +148,11 @@ FAULTS = [
     # ---- image ----
     fault("fwhm_crossing", "src/image", "(here - height) / (here - there)", "(height - there) / (here - there)",
           "the crossing is interpolated from the wrong end", "test_measure"),
-    fault("roi_std", "src/image", "sqrt(t.squares / (double)t.n)", "sqrt(t.squares / (double)(t.n - 1))",
+    fault("roi_std", "src/image", "sqrt(squares / (double)s.voxels)", "sqrt(squares / (double)(s.voxels - 1))",
           "the deviation of a region is of the sample", "test_measure cmd_measure"),
     fault("nema_std", "src/image", "sqrt(all.squares / (all.n - 1))", "sqrt(all.squares / all.n)",
           "background variability is not of the sample", "test_measure cmd_measure"),
-    fault("rmse_fit", "src/image", "k = s.a_ref / s.a_a;", "k = s.ref / s.a;", "the fitted scale is that of the sums",
+    fault("rmse_fit", "src/image", "? s.a_ref / s.a_a : 1;", "? s.ref / s.a : 1;", "the fitted scale is that of the sums",
           "test_measure"),
     fault("profile_corner", "src/image", "w *= far ? part[a] : 1 - part[a];", "w *= far ? 1 - part[a] : part[a];",
           "linear interpolation is turned round", "test_measure"),

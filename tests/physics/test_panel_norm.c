@@ -5,7 +5,6 @@
 #include "test.h"
 
 #include "core/philox.h"
-#include "core/poisson.h"
 
 static const struct iso_panels two_layers = { .crystals = { 4, 6 }, .layers = 2 };
 enum { FACE = 4 * 6, HEAD = 2 * FACE, LORS = HEAD * HEAD, DIRECTIONS = 2 * HEAD };

@@ -40,7 +40,7 @@ static char *end(struct term *t, FILE *kept)
 	return text;
 }
 
-/* Steps `from` + 1 to `to` of a stage of `total` steps, `step_s` seconds each, as core/progress.c
+/* Steps `from` + 1 to `to` of a stage of `total` steps, `step_s` seconds each, as core/ctx.c
    tells them. */
 static void steps(struct term *t, const char *stage, int from, int to, int total, double step_s,
                   const char *note)

@@ -3,37 +3,23 @@
 #include "fft.h"
 #include "core/size.h"
 
-static const struct iso_fft_fn *cpu_fn(bool wide)
-{
-#ifdef ISO_FFTW
-	return wide ? &iso_fft_fftw_double : &iso_fft_fftw;
-#else
-	(void)wide;
-	return NULL;
-#endif
-}
-
 static int pick(const struct iso_fft_fn **fn, iso_ctx *ctx, bool wide)
 {
 	void *cufft = NULL;
-	int st;
+	int st = ISO_OK;
 
-	if (!iso_ctx_is_cuda(ctx)) {
-		*fn = cpu_fn(wide);
-		return *fn ? ISO_OK
-		           : iso_fail(ISO_EDEVICE, "fft: this build has no FFTW, which "
-		                                   "transforms on the CPU need");
+	if (ctx->cuda) {
+		st = iso_cuda_symbol(&cufft, "iso_fft_cufft");
+		*fn = cufft;
+		return st;
 	}
-	if ((st = iso_cuda_symbol(&cufft, "iso_fft_cufft"))) return st;
-	*fn = cufft;
-	return ISO_OK;
-}
-
-int iso_fft_check(iso_ctx *ctx)
-{
-	const struct iso_fft_fn *fn;
-
-	return pick(&fn, ctx, false);
+#ifdef ISO_FFTW
+	*fn = wide ? &iso_fft_fftw_double : &iso_fft_fftw;
+#else
+	(void)wide;
+	st = iso_fail(ISO_EDEVICE, "fft: this build has no FFTW, which transforms on the CPU need");
+#endif
+	return st;
 }
 
 static int create(struct iso_fft **out, iso_ctx *ctx, int64_t n, int64_t rows, bool wide)
@@ -45,8 +31,7 @@ static int create(struct iso_fft **out, iso_ctx *ctx, int64_t n, int64_t rows, b
 	if (st) return st;
 	if (n < 2 || n > INT32_MAX / 2 || rows < 1 || rows > INT32_MAX)
 		return iso_fail(ISO_EARG,
-		                "fft: %" PRId64 " rows of %" PRId64 " values; must be at least 1 "
-		                "of 2 to %d",
+		                "fft: %" PRId64 " rows of %" PRId64 " values; must be at least 1 of 2 to %d",
 		                rows, n, INT32_MAX / 2);
 	f = size_alloc(1, sizeof *f);
 	if (!f) return iso_fail_memory("fft", sizeof *f);
@@ -75,22 +60,12 @@ void iso_fft_free(struct iso_fft *f)
 	free(f);
 }
 
-int iso_fft_forward(const struct iso_fft *f, iso_real *spectrum, const iso_real *x)
+int iso_fft_forward(const struct iso_fft *f, void *spectrum, const void *x)
 {
 	return f->fn->forward(f, spectrum, x);
 }
 
-int iso_fft_inverse(const struct iso_fft *f, iso_real *x, iso_real *spectrum)
-{
-	return f->fn->inverse(f, x, spectrum);
-}
-
-int iso_fft_forward_double(const struct iso_fft *f, double *spectrum, const double *x)
-{
-	return f->fn->forward(f, spectrum, x);
-}
-
-int iso_fft_inverse_double(const struct iso_fft *f, double *x, double *spectrum)
+int iso_fft_inverse(const struct iso_fft *f, void *x, void *spectrum)
 {
 	return f->fn->inverse(f, x, spectrum);
 }

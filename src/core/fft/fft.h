@@ -5,9 +5,7 @@
 
 #include "core/ctx.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+ISO_BEGIN_C
 
 /* Rows of n real values, or of n/2 + 1 complex lines as interleaved pairs. */
 struct iso_fft {
@@ -28,29 +26,22 @@ struct iso_fft_fn {
 
 extern const struct iso_fft_fn iso_fft_fftw, iso_fft_fftw_double; /* of builds with ISO_FFTW */
 
-/* Whether this build transforms on the device of the context; ISO_EDEVICE, with the reason. */
-int iso_fft_check(iso_ctx *ctx);
-
+/* Transforms of iso_real, or of double. ISO_EDEVICE where this build has none for the context's device. */
 int iso_fft_create(struct iso_fft **f, iso_ctx *ctx, int64_t n, int64_t rows);
+int iso_fft_create_double(struct iso_fft **f, iso_ctx *ctx, int64_t n, int64_t rows);
 void iso_fft_free(struct iso_fft *f);
 
-/* X_l = sum over k of x_k exp(-2 pi j k l / n), l = 0 ... n/2, of every row; memory of the
-   context's device. */
-int iso_fft_forward(const struct iso_fft *f, iso_real *spectrum, const iso_real *x);
+/* X_l = sum over k of x_k exp(-2 pi j k l / n), l = 0 ... n/2, of every row. All arrays are on the
+   context's device, of the type that f was created for. On the CPU any number of threads may call at
+   once where f->rows is 1. */
+int iso_fft_forward(const struct iso_fft *f, void *spectrum, const void *x);
 
 /* x_k = sum over l of X_l exp(+2 pi j k l / n), l = 0 ... n - 1 with X_(n-l) = conj X_l: n times
    the inverse. The spectrum is not kept. */
-int iso_fft_inverse(const struct iso_fft *f, iso_real *x, iso_real *spectrum);
+int iso_fft_inverse(const struct iso_fft *f, void *x, void *spectrum);
 
-/* Every row of the spectrum times one row of complex lines, line by line. */
+/* Every row of the spectrum times one row of complex lines, line by line; of iso_real alone. */
 int iso_fft_multiply(const struct iso_fft *f, iso_real *spectrum, const iso_real *lines);
 
-/* The same in double. Of one row on the CPU, any threads may call at once. */
-int iso_fft_create_double(struct iso_fft **f, iso_ctx *ctx, int64_t n, int64_t rows);
-int iso_fft_forward_double(const struct iso_fft *f, double *spectrum, const double *x);
-int iso_fft_inverse_double(const struct iso_fft *f, double *x, double *spectrum);
-
-#ifdef __cplusplus
-}
-#endif
+ISO_END_C
 #endif

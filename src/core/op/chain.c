@@ -3,7 +3,6 @@
    works on the image side. */
 #include "core/op.h"
 #include "core/size.h"
-#include "core/vec.h"
 
 struct chain {
 	iso_op *outer, *inner; /* the caller's handles; a chain applies its own clones */
@@ -11,8 +10,8 @@ struct chain {
 
 struct chain_work {
 	iso_op *outer, *inner;
-	iso_real *mid, *acc; /* between the two */
-	iso_real *back;      /* on the image side, for em_step */
+	iso_real *mid, *acc; /* outer->n_in values each: between the two */
+	iso_real *back;      /* inner->n_in values, for em_step */
 };
 
 static int chain_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
@@ -104,8 +103,7 @@ int iso_chain_create(iso_op **op, iso_op *outer, iso_op *inner)
 	if (!op || !outer || !inner) return iso_fail_null(__func__);
 	if (inner->n_out != outer->n_in)
 		return iso_fail(ISO_EARG,
-		                "chain: the inner operator gives %" PRId64 " values, the "
-		                "outer one takes %" PRId64,
+		                "chain: the inner one gives %" PRId64 " values, the outer one takes %" PRId64,
 		                inner->n_out, outer->n_in);
 	if (inner->ctx != outer->ctx)
 		return iso_fail(ISO_EARG, "chain: the two operators have different contexts");

@@ -11,13 +11,12 @@ struct custom {
 	struct iso_rows rows[]; /* n_sub */
 };
 
-/* What one of the caller's functions returned. Where it failed without a message, this is one:
-   the message was emptied before the call. */
+/* The status that the caller's `function` returned, with a message where it failed and left none: `enter`
+   emptied the message before the call. */
 static int outcome(const char *function, int st)
 {
 	if (st < ISO_ECANCEL || st > ISO_OK)
-		return iso_fail(ISO_EARG, "custom operator: %s returned %d, which is no code of iso_status",
-		                function, st);
+		return iso_fail(ISO_EARG, "custom operator: %s returned %d, which is no code", function, st);
 	if (st && !*iso_message()) iso_fail(st, "custom operator: %s returned %d", function, st);
 	return st;
 }
@@ -102,7 +101,7 @@ int iso_custom_create(iso_op **op, iso_ctx *ctx, const struct iso_custom *given)
 	if (!op || !ctx || !given) return iso_fail_null(__func__);
 	struct iso_custom p;
 	struct custom *c;
-	int st = op && ctx ? iso_sized_take(&p, "iso_custom", sizeof p, given) : iso_fail_null(__func__);
+	int st = iso_sized_take(&p, "iso_custom", sizeof p, given);
 
 	if (st || (st = check(&p))) return st;
 	if (!(c = size_alloc(1, (int64_t)(sizeof *c + (size_t)p.n_sub * sizeof *c->rows))))

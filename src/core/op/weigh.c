@@ -1,50 +1,64 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rows that count by weights in least squares: the sum of w (y - A x)^2 is |sqrt(w) y - sqrt(w) A x|^2,
-   that of a diagonal operator behind A and of data multiplied alike. */
+/* The diagonal operator, y = d * x, its own adjoint; and what it serves for: rows that count by weights in
+   least squares. The sum of w (y - A x)^2 is |sqrt(w) y - sqrt(w) A x|^2, that of a diagonal operator
+   behind A and of data multiplied alike. */
 #include "core/op.h"
 #include "core/size.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* sqrt(w) over the mean weight, so that a penalty keeps its meaning. */
-static int factors(double **f, int64_t n, const double *weight)
+static int diag_apply(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 {
-	double sum = 0;
-
-	for (int64_t i = 0; i < n; i++) {
-		if (!(weight[i] >= 0 && isfinite(weight[i])))
-			return iso_fail(ISO_EARG,
-			                "weights: number %" PRId64 " is %g, must be finite and not below 0",
-			                i, weight[i]);
-		sum += weight[i];
-	}
-	if (!(sum > 0)) return iso_fail(ISO_EARG, "weights: all are 0");
-	if (!(*f = size_alloc(n, sizeof **f))) return iso_fail_memory("weights", n * (int64_t)sizeof **f);
-	for (int64_t i = 0; i < n; i++) (*f)[i] = sqrt(weight[i] * (double)n / sum);
-	return ISO_OK;
+	(void)sub; /* one subset only */
+	return op->ctx->vec->mul(op->ctx, op->n_in, y, x, op->data);
 }
 
-static int check_runs(int64_t rows, int64_t n)
+static const struct iso_op_fn diag_fn = {
+	.forward = diag_apply,
+	.adjoint = diag_apply,
+};
+
+int iso_diag_create(iso_op **op, iso_ctx *ctx, int64_t n, const iso_real *d)
 {
-	if (n > 0 && rows % n == 0) return ISO_OK;
-	return iso_fail(ISO_EARG, "weights: %" PRId64 " for %" PRId64 " rows, which they do not divide", n,
-	                rows);
+	if (!op || !ctx || !d) return iso_fail_null(__func__);
+	if (n < 1) return iso_fail(ISO_EARG, "diagonal: n is %" PRId64 ", must be at least 1", n);
+	struct iso_room room = { .ctx = ctx, .what = "diagonal" };
+	iso_real *on_device;
+
+	ISO_UPLOAD(&room, on_device, d, n);
+	return iso_op_create_in(op, ctx, &diag_fn, n, n, 1, &room, on_device);
 }
 
+/* ---- weights ---- */
+
+/* Each run of rows / n rows times sqrt(weight / mean weight): with a mean of 1 a penalty keeps its strength. */
 int iso_weigh_data(iso_real *y, int64_t rows, int64_t n, const double *weight)
 {
 	if (!y || !weight) return iso_fail_null(__func__);
-	double *f = NULL;
-	int st = check_runs(rows, n);
+	double sum = 0;
 
-	if (st || (st = factors(&f, n, weight))) return st;
-	for (int64_t i = 0; i < rows; i++) y[i] = (iso_real)((double)y[i] * f[i / (rows / n)]);
-	free(f);
+	if (n < 1 || rows % n != 0)
+		return iso_fail(ISO_EARG,
+		                "weights: %" PRId64 " for %" PRId64 " rows, which they do not divide", n,
+		                rows);
+	for (int64_t i = 0; i < n; i++) {
+		if (!(weight[i] >= 0 && isfinite(weight[i])))
+			return iso_fail(ISO_EARG,
+			                "weights: number %" PRId64 " is %g, must be finite, 0 or above", i,
+			                weight[i]);
+		sum += weight[i];
+	}
+	if (!(sum > 0)) return iso_fail(ISO_EARG, "weights: all are 0");
+	for (int64_t i = 0; i < n; i++) {
+		double factor = sqrt(weight[i] * (double)n / sum);
+
+		for (int64_t j = 0; j < rows / n; j++, y++) *y = (iso_real)((double)*y * factor);
+	}
 	return ISO_OK;
 }
 
-/* Whether its rows are in the order of the file. */
+/* Whether the rows of the operator are in the order of the file. */
 static bool in_order(const iso_op *op)
 {
 	int64_t (*row)(const iso_op *, int64_t) = op->fn->file_row;

@@ -2,7 +2,7 @@
 /* A child process that reads a file and sends what it read through a pipe, or writes one. */
 #define _GNU_SOURCE /* pipe2 */
 #include "h5.h"
-#include "core/memory.h"
+#include "core/ctx.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,6 @@
 #include "ray_near.h"
 #include "core/fixed.h"
 #include "core/size.h"
-#include "core/vec.h"
 #include "core/sized.h"
 
 int iso_ray_grid(struct ray_grid *r, const struct iso_grid *g)

@@ -5,7 +5,6 @@
 #include "core/fixed.h"
 #include "core/progress.h"
 #include "core/size.h"
-#include "core/vec.h"
 #include "core/sized.h"
 #include "ray.h"
 #include "scanner/scanner.h"

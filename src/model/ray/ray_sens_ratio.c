@@ -9,7 +9,7 @@
    mu, back into columns of the image. A pixel between two nodes has its share of both. */
 #include "ray_sens.h"
 #include "core/room.h"
-#include "core/vec.h"
+#include "core/ctx.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -204,7 +204,7 @@ static int find_parts(struct part *part, const struct ratio *r, const struct sta
 /* The two crystals of line k in the plane, at z = 1/2 of the plane's one slice. */
 static void ends_of(const struct ray_sens *q, int64_t k, int64_t *a, int64_t *b, double p1[3], double p2[3])
 {
-	pairs_of_rings(&q->pairs, k, 0, 0, a, b);
+	pairs_rings(&q->pairs, k, a, b);
 	memcpy(p1, q->pos + 3 * *a, 2 * sizeof *p1);
 	memcpy(p2, q->pos + 3 * *b, 2 * sizeof *p2);
 	p1[2] = p2[2] = .5;
@@ -301,7 +301,7 @@ static void weigh(struct batch *b, const struct ratio *r, double l, int64_t firs
 		for (int k = 0; r->eff && k < n; k++) {
 			int64_t c1, c2;
 
-			pairs_of_rings(&r->q->pairs, first + k, 0, 0, &c1, &c2);
+			pairs_rings(&r->q->pairs, first + k, &c1, &c2);
 			b->sum[i * BATCH + k] *=
 				(float)(r->eff[p->i * per_ring + c1] * r->eff[p->k * per_ring + c2]);
 		}

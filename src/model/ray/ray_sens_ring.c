@@ -13,7 +13,7 @@
    between NODES of them. */
 #include "ray_sens.h"
 #include "core/size.h"
-#include "core/vec.h"
+#include "core/ctx.h"
 
 #include <string.h>
 
@@ -120,7 +120,7 @@ static double middle_distance(const struct rings *r, int64_t offset)
 	for (int64_t k = offset * p->per_ring; k < (offset + 1) * p->per_ring && k < p->same; k++) {
 		int64_t a, b;
 
-		pairs_of_rings(p, k, 0, 0, &a, &b);
+		pairs_rings(p, k, &a, &b);
 		double l = distance(r->q->pos + 3 * a, r->q->pos + 3 * b);
 
 		low = fmin(low, l);
@@ -230,7 +230,7 @@ static void do_task(float *sum, float *table, const struct rings *r, int z0, int
 		for (int64_t k = o * p->per_ring; k < (o + 1) * p->per_ring && k < p->same; k++) {
 			int64_t a, b;
 
-			pairs_of_rings(p, k, 0, 0, &a, &b);
+			pairs_rings(p, k, &a, &b);
 			trace_pair(sum, r, table, a, b);
 		}
 	}

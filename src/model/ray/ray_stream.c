@@ -5,7 +5,6 @@
 #include "ray_reader.h"
 #include "core/progress.h"
 #include "core/size.h"
-#include "core/vec.h"
 #include "core/sized.h"
 
 /* One block on the device. */

@@ -140,8 +140,7 @@ static int transform(const iso_op *op, float *y, bool imaginary)
 	int st;
 
 	to_periods<<<blocks, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*m, w->z, w->parts, imaginary);
-	if ((st = iso_cuda_launched("svoxel periods")) ||
-	    (st = iso_fft_forward_double(w->fft, w->spectrum, w->z)))
+	if ((st = iso_cuda_launched("svoxel periods")) || (st = iso_fft_forward(w->fft, w->spectrum, w->z)))
 		return st;
 	to_lines<<<blocks, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*m, y, (double2 *)w->spectrum, imaginary);
 	return iso_cuda_launched("svoxel lines");
@@ -172,7 +171,7 @@ static int transform_back(const iso_op *op, double *z, const float *y, bool imag
 	to_spectra<<<(unsigned)m->p.n_trans, ISO_THREADS, 0, iso_stream(op->ctx)>>>(
 		*m, (double2 *)w->spectrum, y, imaginary);
 	st = iso_cuda_launched("svoxel spectra");
-	return st ? st : iso_fft_inverse_double(w->fft, z, w->spectrum);
+	return st ? st : iso_fft_inverse(w->fft, z, w->spectrum);
 }
 
 static int adjoint(const iso_op *op, int, iso_real *x, const iso_real *y)

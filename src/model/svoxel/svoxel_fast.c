@@ -221,7 +221,7 @@ static void to_lines(iso_real *y, const struct svoxel *p, const struct svoxel_wo
 
 		for (int j = 0; j < BEHIND; j++) part[j] += part[p->bins + j];
 		/* a row on the CPU: it can't fail */
-		iso_fft_forward_double(w->fft, part + p->bins, part);
+		iso_fft_forward(w->fft, part + p->bins, part);
 	}
 	for (int64_t l = 0; l < p->lines; l++) {
 		const double *f = p->shaped + 2 * l, *a = z + p->bins + 2 * (p->first_line + l);
@@ -289,7 +289,7 @@ static void to_period(double *z, const struct svoxel *p, const struct svoxel_wor
 		a[0] = imaginary ? im : re;
 		a[1] = imaginary ? -re : im;
 	}
-	iso_fft_inverse_double(w->fft, z, spectrum);
+	iso_fft_inverse(w->fft, z, spectrum);
 	memcpy(z + p->bins, z, BEHIND * sizeof *z); /* no piece need be wrapped */
 }
 

@@ -8,7 +8,7 @@
    B rises from a/2 to 3a/2 and falls from 3b/4 to 5b/4. */
 #include "core/fft/fft.h"
 #include "core/room.h"
-#include "core/vec.h"
+#include "core/size.h"
 
 #include <math.h>
 #include <string.h>
@@ -40,7 +40,7 @@ static int response(double *h, iso_ctx *ctx, const struct iso_transducers *t, in
 	ISO_MOVE(&room, x, nfft);
 	ISO_DEVICE(&room, spectrum, 2 * lines);
 	if (!(st = room.status) && !(st = iso_fft_create_double(&fft, ctx, nfft, 1)) &&
-	    !(st = iso_fft_forward_double(fft, spectrum, x)))
+	    !(st = iso_fft_forward(fft, spectrum, x)))
 		st = ctx->vec->download(ctx, h, spectrum, 2 * lines * (int64_t)sizeof *h);
 	iso_room_free(&room);
 	iso_fft_free(fft);

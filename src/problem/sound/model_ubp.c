@@ -4,6 +4,8 @@
 #include "sound.h"
 
 #include "core/room.h"
+#include "core/size.h"
+#include "core/ctx.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,6 +3,8 @@
 #include "model_srm.h"
 
 #include "core/room.h"
+#include "core/size.h"
+#include "core/ctx.h"
 
 #include <math.h>
 #include <stdio.h>

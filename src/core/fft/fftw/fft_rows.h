@@ -3,9 +3,11 @@
    this says which: REAL is the type, FFTW(name) the name in its library. */
 #include "core/fft/fft.h"
 #include "core/size.h"
-#include "planner.h"
 
 #include <fftw3.h>
+#include <pthread.h>
+
+extern pthread_mutex_t iso_fftw_planner; /* FFTW makes and frees plans in one thread at a time */
 
 /* Estimated plans are the same on every run. Rows need not be aligned. */
 static int make(struct iso_fft *f)
@@ -32,7 +34,7 @@ static void release(struct iso_fft *f)
 	pthread_mutex_unlock(&iso_fftw_planner);
 }
 
-/* One row alone may be a thread's own, of many. */
+/* With one row there is no team of threads: the caller may be one of many. */
 static int forward(const struct iso_fft *f, void *spectrum, const void *x)
 {
 	int64_t lines = f->n / 2 + 1;
