@@ -11,12 +11,11 @@ cat >pretend.c <<'END'
 
 #include <string.h>
 
-static int count(int *n) { *n = 1; return ISO_OK; }
 static void nothing(iso_ctx *ctx) { (void)ctx; }
 static int use(const iso_ctx *ctx) { (void)ctx; return ISO_OK; }
 static int free_memory(const iso_ctx *ctx, int64_t *bytes) { (void)ctx; *bytes = (int64_t)1 << 40; return ISO_OK; }
 static int begin(iso_ctx *ctx, int device);
-struct iso_cuda_fn iso_cuda_fn = { .count = count, .open = begin, .close = nothing, .use = use, .free_memory = free_memory };
+struct iso_cuda_fn iso_cuda_fn = { .open = begin, .close = nothing, .use = use, .free_memory = free_memory };
 
 static int begin(iso_ctx *ctx, int device)
 {
@@ -32,7 +31,7 @@ static int begin(iso_ctx *ctx, int device)
 
 int iso_strip_to_cuda(iso_op *op) { (void)op; return ISO_OK; }
 int iso_sradon_to_cuda(iso_op *op) { (void)op; return ISO_OK; }
-int iso_sradon_derivative_to_cuda(iso_op *op) { (void)op; return ISO_OK; }
+int iso_sradon_time_to_cuda(iso_op *op) { (void)op; return ISO_OK; }
 END
 mkdir program
 cp -L "$ISOTOME" "$(dirname "$ISOTOME")"/libisotome.so* program

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define PAIRS_FEW 1e6
 #define PAIRS_CPU 2e7 /* crystal pairs for a sensitivity, unless the user says how many */
 #define PAIRS_CUDA 3e8
 
@@ -259,9 +260,9 @@ static int ray_sens(iso_problem *problem, struct iso_array *s)
 		.eff = ray_norm_per_crystal(ray) ? ray->factors.v : NULL,
 		.mu = ray->mu && !ray->precorrected ? &ray->mu_map : NULL,
 	};
-	/* a device traces all pairs sooner than the host finds them by rings */
-	bool rings = !iso_ctx_is_cuda(problem->ctx) && iso_scanner_kind(ray->s) == ISO_CYLINDER &&
-	             p.projector == ISO_SLICE && p.rays == 1;
+	/* few pairs, and all of them on a device, are traced sooner than found by rings */
+	bool rings = !iso_ctx_is_cuda(problem->ctx) && pairs > PAIRS_FEW &&
+	             iso_scanner_kind(ray->s) == ISO_CYLINDER && p.projector == ISO_SLICE && p.rays == 1;
 	int st;
 
 	if (ray_factors_per_event(ray))
