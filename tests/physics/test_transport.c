@@ -384,7 +384,7 @@ static void the_blur(void **state)
 	struct transport t = make(&p, NULL);
 
 	for (int i = 0; i < N; i++) {
-		struct transport_hit hit[2];
+		struct transport_hit hit[2] = { 0 };
 
 		assert_true(transport_combine(hit, &t, &a, &b, 0, 0, (uint64_t)i));
 		double d[2] = { (double)hit[0].kev - 300, (double)hit[1].kev - 511 };
