@@ -7,6 +7,7 @@
 #include "kinds.h"
 
 #include <math.h>
+#include <omp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -139,6 +140,7 @@ static int check_ends(const struct iso_events *e, const iso_event_file *f)
 	int64_t far = 0;
 	float most = 0;
 
+#pragma omp parallel for num_threads(f->threads) reduction(+ : far) reduction(max : most)
 	for (int64_t i = 0; i < e->n; i++) {
 		float reach = 0; /* largest finite coordinate, mm */
 
@@ -148,7 +150,7 @@ static int check_ends(const struct iso_events *e, const iso_event_file *f)
 			reach = isfinite(v) ? fmaxf(reach, fabsf(v)) : reach;
 		}
 		far += reach > 1e5f;
-		most = fmaxf(most, reach);
+		most = reach > most ? reach : most;
 	}
 	if (far > e->n / 2 || (most > 0 && most < 1e-6f))
 		return iso_refuse(f->path,
@@ -199,7 +201,11 @@ int iso_event_file_open(iso_event_file **f, const char *path, const struct iso_e
 		                  m->name);
 	r = calloc(1, sizeof *r);
 	if (!r) return iso_fail_memory(path, sizeof *r);
-	*r = (iso_event_file){ .format = m, .fd = -1, .per_record = 1, .swap_dt = full.swap_dt };
+	*r = (iso_event_file){ .format = m,
+		               .fd = -1,
+		               .per_record = 1,
+		               .swap_dt = full.swap_dt,
+		               .threads = full.ctx ? iso_ctx_threads(full.ctx) : 1 };
 	r->info.format = m->name;
 	st = m->open(r, path, &full);
 	r->info.bytes = r->info.n / r->per_record * r->record;
@@ -264,9 +270,10 @@ int iso_event_file_block(struct iso_events *block, const iso_event_file *f, int6
 	return ISO_OK;
 }
 
-/* Events first ... end - 1, as far as they lie in the records r0 ... r1 - 1 of `buffer`. */
+/* Events first ... end - 1, as far as they lie in the records r0 ... r1 - 1 of `buffer`; how many of them
+   are bad. */
 static int decode(const iso_event_file *f, struct iso_events *e, int64_t first, int64_t end,
-                  const uint8_t *buffer, int64_t r0, int64_t r1)
+                  const uint8_t *buffer, int64_t r0, int64_t r1, int64_t *bad)
 {
 	int64_t low = r0 * f->per_record, high = r1 * f->per_record;
 	int st = ISO_OK;
@@ -276,44 +283,57 @@ static int decode(const iso_event_file *f, struct iso_events *e, int64_t first, 
 
 		st = f->format->decode(f, e, k, buffer + (i / f->per_record - r0) * f->record, i);
 		if (f->swap_dt) e->v[k].dt_ps = 0 - e->v[k].dt_ps;
-		e->n_bad += iso_event_bad(&e->v[k]);
+		*bad += iso_event_bad(&e->v[k]);
 	}
 	return st;
 }
 
+/* The same from the file. */
+static int read_part(const iso_event_file *f, struct iso_events *e, int64_t first, int64_t end,
+                     uint8_t *buffer, int64_t r0, int64_t r1, int64_t *bad)
+{
+	int64_t at = f->first + r0 * f->record, bytes = (r1 - r0) * f->record;
+	int64_t got = iso_read_at(f->fd, buffer, bytes, at);
+
+	if (got < 0) return iso_fail_errno(f->path, "read");
+	if (got < bytes)
+		return iso_fail(ISO_EINPUT,
+		                "%s ends after %" PRId64 " bytes, it was longer when it was opened", f->path,
+		                at + got);
+	return decode(f, e, first, end, buffer, r0, r1, bad);
+}
+
+/* In parts, by several threads. The message of a failure is of the thread that it happens in: so the first
+   part that fails is read again by the caller's. */
 int iso_event_file_read(struct iso_events *block, const iso_event_file *f, int64_t first, int64_t n)
 {
 	if (!block || !f) return iso_fail_null(__func__);
-	int64_t per = f->record < BUFFER ? BUFFER / f->record : 1;
-	uint8_t *buffer;
-	int st = ISO_OK;
+	int64_t per = f->record < BUFFER ? BUFFER / f->record : 1, bad = 0;
 
 	if (first < 0 || n < 0 || first > f->info.n - n)
 		return iso_fail(ISO_EARG,
 		                "%s: %" PRId64 " events from number %" PRId64
 		                " on asked for, it has %" PRId64,
 		                f->path, n, first, f->info.n);
-	buffer = size_alloc(per, f->record);
-	if (!buffer) return iso_fail_memory(f->path, per * f->record);
-	block->n = n;
-	block->n_bad = 0;
+	int64_t begin = first / f->per_record, last = (first + n + f->per_record - 1) / f->per_record;
+	int64_t parts = (last - begin + per - 1) / per, failed = parts;
+	int threads = parts >= f->threads ? f->threads : parts > 1 ? (int)parts : 1;
+	uint8_t *buffer = size_alloc(per * threads, f->record);
 
-	int64_t r = first / f->per_record, last = (first + n + f->per_record - 1) / f->per_record;
+	if (!buffer) return iso_fail_memory(f->path, per * threads * f->record);
+#pragma omp parallel for num_threads(threads) schedule(dynamic) reduction(+ : bad) reduction(min : failed)
+	for (int64_t i = 0; i < parts; i++) {
+		int64_t r = begin + i * per, end = last - r < per ? last : r + per;
 
-	for (; r < last && !st; r += per) {
-		int64_t m = last - r < per ? last - r : per;
-
-		int64_t at = f->first + r * f->record, got = iso_read_at(f->fd, buffer, m * f->record, at);
-
-		if (got < 0)
-			st = iso_fail_errno(f->path, "read");
-		else if (got < m * f->record)
-			st = iso_fail(ISO_EINPUT,
-			              "%s ends after %" PRId64 " bytes, it was longer when it was opened",
-			              f->path, at + got);
-		else
-			st = decode(f, block, first, first + n, buffer, r, r + m);
+		if (i < failed && read_part(f, block, first, first + n,
+		                            buffer + omp_get_thread_num() * per * f->record, r, end, &bad))
+			failed = i;
 	}
+	block->n = n;
+	block->n_bad = bad;
+	int64_t r = begin + failed * per, end = last - r < per ? last : r + per;
+	int st = failed < parts ? read_part(f, block, first, first + n, buffer, r, end, &bad) : ISO_OK;
+
 	free(buffer);
 	return st;
 }

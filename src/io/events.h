@@ -18,6 +18,7 @@ struct iso_event_file {
 	int64_t per_record;    /* events of a record: the TOF bins of a histogram, or 1 */
 	struct iso_events_info info;
 	bool swap_dt;
+	int threads;                /* that read */
 	const iso_scanner *scanner; /* of crystal numbers: the caller's, or `own`; NULL: none */
 	iso_scanner *own;
 	void *layout; /* the format's own, one block of malloc */

@@ -32,9 +32,16 @@
 
 enum {
 	BUFFER = 1 << 20,
+	PART = 1 << 16, /* bytes that a thread reads at a time */
 	LINE_MOST = 4096,
 	BLOCK = 1 << 16, /* events that a whole file grows by */
 	SURE = 100,      /* events that tell whether values are absurd */
+};
+
+/* What is known of the values of some events. */
+struct tally {
+	int64_t bad, far; /* not finite; beyond FARTHEST_MM */
+	float most;       /* largest finite value, mm */
 };
 
 struct iso_strip_file {
@@ -47,11 +54,11 @@ struct iso_strip_file {
 	double mm, dl;              /* of the file's units of length, and of its third value */
 	int64_t size;               /* when it was opened */
 	uint8_t *buffer;
-	int64_t at, have;            /* bytes used, and read into it */
-	int64_t line, n, n_bad, far; /* so far; far: beyond FARTHEST_MM */
-	float most;                  /* largest finite value, mm */
-	int64_t total;               /* events of a whole file; 0: not known */
-	const iso_ctx *ctx;          /* whose memory limit holds for a whole file; NULL: none */
+	int64_t at, have; /* bytes used, and read into it */
+	int64_t line, n;  /* so far */
+	struct tally seen;
+	int64_t total;      /* events of a whole file; 0: not known */
+	const iso_ctx *ctx; /* whose memory limit holds for a whole file; NULL: none */
 };
 
 _Static_assert(sizeof(struct iso_strip_event) == 12, "a record is an event");
@@ -206,25 +213,28 @@ static int fill(iso_strip_file *f, double wait_s, int64_t *got)
 
 /* ---- events ---- */
 
-static void add_event(struct iso_strip_events *block, iso_strip_file *f, const double v[3])
+static struct iso_strip_event event_of(const iso_strip_file *f, const double v[3], struct tally *t)
 {
 	const struct iso_strip_event e = { (float)(f->mm * v[0]), (float)(f->mm * v[1]),
 		                           (float)(f->dl * v[2]) };
+	float most = fmaxf(fabsf(e.z_up), fmaxf(fabsf(e.z_down), fabsf(e.dl)));
 
 	if (iso_strip_event_bad(&e)) {
-		block->n_bad++;
-	} else {
-		float most = fmaxf(fabsf(e.z_up), fmaxf(fabsf(e.z_down), fabsf(e.dl)));
-
-		f->far += most > FARTHEST_MM;
-		f->most = fmaxf(f->most, most);
+		t->bad++;
+		return e;
 	}
-	block->v[block->n++] = e;
+	t->far += most > FARTHEST_MM;
+	t->most = most > t->most ? most : t->most;
+	return e;
 }
 
-static void get_record(double v[3], const iso_strip_file *f)
+static void add_event(struct iso_strip_events *block, iso_strip_file *f, const double v[3])
 {
-	const uint8_t *p = f->buffer + f->at;
+	block->v[block->n++] = event_of(f, v, &f->seen);
+}
+
+static void get_record(double v[3], const iso_strip_file *f, const uint8_t *p)
+{
 	struct iso_strip_event e;
 
 	if (f->format == ISO_STRIP_FLOATS) {
@@ -237,19 +247,23 @@ static void get_record(double v[3], const iso_strip_file *f)
 	}
 }
 
+static int ends_within(const iso_strip_file *f, int64_t event, int64_t bytes)
+{
+	return iso_refuse(f->path,
+	                  "ends within event %" PRId64 ": %" PRId64 " of its %" PRId64 " bytes are there",
+	                  event, bytes, f->record);
+}
+
 static int take_records(struct iso_strip_events *block, iso_strip_file *f, int64_t most)
 {
 	for (; block->n < most && f->have - f->at >= f->record; f->at += f->record) {
 		double v[3];
 
-		get_record(v, f);
+		get_record(v, f, f->buffer + f->at);
 		add_event(block, f, v);
 	}
 	if (f->ended && block->n == 0 && f->have > f->at)
-		return iso_refuse(f->path,
-		                  "ends within event %" PRId64 ": %" PRId64 " of its %" PRId64
-		                  " bytes are there",
-		                  f->n + block->n, f->have - f->at, f->record);
+		return ends_within(f, f->n + block->n, f->have - f->at);
 	return ISO_OK;
 }
 
@@ -307,12 +321,26 @@ static int take_lines(struct iso_strip_events *block, iso_strip_file *f, int64_t
 	return st;
 }
 
+/* Bytes in another order, another unit, or another format; a single stray value is let through. */
+static int check_values(const iso_strip_file *f)
+{
+	int64_t good = f->n - f->seen.bad;
+
+	if (good < (f->ended ? 1 : SURE)) return ISO_OK;
+	if (f->seen.far <= good / 2 && !(f->seen.most > 0 && f->seen.most < NEAREST_MM)) return ISO_OK;
+	return iso_refuse(
+		f->path,
+		"does not look like strip events (z_up, z_down, dl in mm): values up to %g mm; wrong "
+		"byte order or unit?",
+		(double)f->seen.most);
+}
+
 int iso_strip_file_next(struct iso_strip_events *block, bool *end, iso_strip_file *f, int64_t most,
                         double wait_s)
 {
 	if (!block || !end || !f) return iso_fail_null(__func__);
 	double stop = iso_now_s() + wait_s;
-	int64_t got = 1, good;
+	int64_t got = 1, bad = f->seen.bad;
 	int st = ISO_OK;
 
 	if (most < 1 || !(wait_s >= 0))
@@ -326,18 +354,9 @@ int iso_strip_file_next(struct iso_strip_events *block, bool *end, iso_strip_fil
 		st = fill(f, block->n > 0 ? 0 : fmax(0, stop - iso_now_s()), &got);
 	}
 	f->n += block->n;
-	f->n_bad += block->n_bad;
+	block->n_bad = f->seen.bad - bad;
 	*end = f->ended && block->n == 0;
-	good = f->n - f->n_bad;
-	if (st || good < (f->ended ? 1 : SURE)) return st;
-	/* bytes in another order, another unit, or another format; a single stray value is let through */
-	if (f->far > good / 2 || (f->most > 0 && f->most < NEAREST_MM))
-		st = iso_refuse(
-			f->path,
-			"does not look like strip events (z_up, z_down, dl in mm): values up to %g mm; "
-			"wrong byte order or unit?",
-			(double)f->most);
-	return st;
+	return st ? st : check_values(f);
 }
 
 /* ---- a whole file ---- */
@@ -375,6 +394,53 @@ static int read_all(struct iso_strip_events *e, iso_strip_file *f)
 	return st;
 }
 
+/* Records r0 ... r1 - 1; how many of them are there. */
+static int64_t read_part(struct iso_strip_events *e, const iso_strip_file *f, int64_t first, int64_t r0,
+                         int64_t r1, struct tally *t)
+{
+	uint8_t buffer[PART];
+	int64_t got = iso_read_at(f->fd, buffer, (r1 - r0) * f->record, first + r0 * f->record);
+
+	for (int64_t i = r0; i < r1 && (i + 1 - r0) * f->record <= got; i++) {
+		double v[3];
+
+		get_record(v, f, buffer + (i - r0) * f->record);
+		e->v[i] = event_of(f, v, t);
+	}
+	return got;
+}
+
+/* A file of as many records as it says, in parts, by several threads. */
+static int read_records(struct iso_strip_events *e, iso_strip_file *f)
+{
+	int64_t per = PART / f->record, parts = (f->total + per - 1) / per, room = 0, bad = 0, far = 0;
+	int64_t first = lseek(f->fd, 0, SEEK_CUR), last = f->total * f->record;
+	int threads = f->ctx ? iso_ctx_threads(f->ctx) : 1, st = grow(e, &room, f);
+	float most = 0;
+
+	if (st) return st;
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 8) reduction(+ : bad, far) reduction(max : most) \
+	reduction(min : last)
+	for (int64_t i = 0; i < parts; i++) {
+		int64_t r0 = i * per, r1 = f->total - r0 < per ? f->total : r0 + per;
+		struct tally t = { 0 };
+		int64_t got = read_part(e, f, first, r0, r1, &t), end = r0 * f->record + (got > 0 ? got : 0);
+
+		bad += t.bad;
+		far += t.far;
+		most = t.most > most ? t.most : most;
+		if (got < (r1 - r0) * f->record && end < last) last = end;
+	}
+	if (last < f->total * f->record && iso_read_at(f->fd, &(char){ 0 }, 1, first + last) < 0)
+		return iso_fail_errno(f->path, "read");
+	if (last < f->total * f->record) return ends_within(f, last / f->record, last % f->record);
+	e->n = f->n = f->total;
+	e->n_bad = bad;
+	f->seen = (struct tally){ bad, far, most };
+	f->ended = true;
+	return check_values(f);
+}
+
 int iso_strip_events_read(struct iso_strip_events *e, const char *path, const struct iso_strip_options *o)
 {
 	if (!e || !path) return iso_fail_null(__func__);
@@ -382,7 +448,7 @@ int iso_strip_events_read(struct iso_strip_events *e, const char *path, const st
 	iso_strip_file *f = NULL;
 	int st = iso_strip_file_open(&f, path, o, false);
 
-	if (!st) st = read_all(&r, f);
+	if (!st) st = (f->total > 0 && !f->pipe ? read_records : read_all)(&r, f);
 	if (!st && r.n == 0) st = iso_refuse(path, "no events");
 	if (!st && r.n_bad == r.n)
 		st = iso_refuse(path, "none of its %" PRId64 " events is usable: not finite", r.n);

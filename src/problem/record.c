@@ -9,8 +9,6 @@
 #include "io/events.h"
 #include "io/format.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <math.h>
 #include <stdarg.h>
@@ -18,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -73,6 +70,7 @@ void record_free(struct record *r)
 		iso_strip_events_free(&g->strips);
 		free(g);
 	}
+	record_hash_forget(r);
 	json_decref(r->root);
 	*r = (struct record){ 0 };
 }
@@ -88,55 +86,6 @@ int record_result(struct record *r, const char *key, json_t *value)
 }
 
 /* ---- inputs ---- */
-
-static int unreadable(const char *path)
-{
-	return iso_fail(ISO_EINPUT, "%s: %s", path, strerror(errno));
-}
-
-#define WHOLE ((int64_t)4 << 30)           /* bytes: a larger file is sampled */
-enum { SAMPLES = 1024, SAMPLE = 1 << 16 }; /* pieces, evenly over the file, and bytes of each */
-
-/* All of the file; or its size, then the pieces: 64 MiB in all. */
-static int hash_contents(uint64_t *hash, int64_t *bytes, int fd, int64_t size, const char *path)
-{
-	XXH64_state_t *state = XXH64_createState();
-	bool whole = size <= WHOLE;
-	unsigned char block[SAMPLE];
-	ssize_t got = 1;
-
-	if (!state) return no_memory();
-	XXH64_reset(state, whole ? 0 : (uint64_t)size);
-	*bytes = whole ? 0 : size;
-	for (int64_t i = 0; got > 0 && (whole || i < SAMPLES); i++) {
-		got = whole ? read(fd, block, sizeof block)
-		            : pread(fd, block, sizeof block, i * ((size - SAMPLE) / (SAMPLES - 1)));
-		if (got > 0) XXH64_update(state, block, (size_t)got);
-		if (got > 0 && whole) *bytes += got;
-	}
-	int st = got < 0 ? unreadable(path) : ISO_OK;
-
-	*hash = XXH64_digest(state);
-	XXH64_freeState(state);
-	return st;
-}
-
-/* O_NONBLOCK: a pipe without a writer must not hold the program before it is refused. */
-static int hash_file(uint64_t *hash, int64_t *bytes, const char *path)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), st;
-	struct stat info;
-
-	if (fd < 0) return unreadable(path);
-	if (fstat(fd, &info) != 0)
-		st = unreadable(path);
-	else if (!S_ISREG(info.st_mode))
-		st = iso_fail(ISO_EINPUT, "%s: not a regular file", path);
-	else
-		st = hash_contents(hash, bytes, fd, info.st_size, path);
-	close(fd);
-	return st;
-}
 
 int record_json(json_t **root, const char *path)
 {
@@ -177,36 +126,44 @@ int record_piped(struct record *r, const char *path, const void *v, int64_t byte
 
 static int add_input(struct record *r, const char *path)
 {
-	uint64_t hash;
-	int64_t bytes;
+	struct file_hash h;
 	int st = r->names ? iso_names_check_input(r->names, path) : ISO_OK;
 
-	if (!st) st = hash_file(&hash, &bytes, path);
-	return st ? st : append_input(r, path, bytes, bytes > WHOLE ? "xxh64_of_sample" : "xxh64", hash);
+	if (!st) st = record_hash(r, &h, path);
+	return st ? st : append_input(r, path, h.bytes, h.sampled ? "xxh64_of_sample" : "xxh64", h.value);
 }
 
 /* Files that count together: x.raw brings x.raw.json, and a description the file that it names; a
-   .Cdh its records and the scanner beside it, a .hscan its .lut. */
+   .Cdh its records and the scanner beside it, a .hscan its .lut. "": none. */
+static int find_partners(char partner[PATH_MAX], char scanner[PATH_MAX], const char *path)
+{
+	*partner = *scanner = '\0';
+	if (iso_has_suffix(path, ".Cdh")) return iso_castor_files(partner, scanner, path);
+	if (iso_has_suffix(path, ".hscan")) return iso_suffix_partner(partner, PATH_MAX, path, ".lut");
+	if (iso_has_suffix(path, ".msot")) return iso_suffix_partner(partner, PATH_MAX, path, ".bin");
+	if (iso_has_suffix(path, ".json")) return raw_partner(partner, path);
+	if (iso_has_suffix(path, ".raw")) snprintf(partner, PATH_MAX, "%s.json", path);
+	return ISO_OK;
+}
+
 int record_input(struct record *r, const char *path)
 {
 	const struct iso_array *given = &record_given(r, path)->array;
-	char partner[PATH_MAX] = "", scanner[PATH_MAX] = "";
+	char partner[PATH_MAX], scanner[PATH_MAX];
 	int st;
 
 	if (given->v) return record_piped(r, path, given->v, given->n * (int64_t)sizeof *given->v);
-	if ((st = add_input(r, path))) return st;
-	if (iso_has_suffix(path, ".Cdh"))
-		st = iso_castor_files(partner, scanner, path);
-	else if (iso_has_suffix(path, ".hscan"))
-		st = iso_suffix_partner(partner, sizeof partner, path, ".lut");
-	else if (iso_has_suffix(path, ".raw"))
-		snprintf(partner, sizeof partner, "%s.json", path);
-	else if (iso_has_suffix(path, ".msot"))
-		st = iso_suffix_partner(partner, sizeof partner, path, ".bin");
-	else if (iso_has_suffix(path, ".json"))
-		st = raw_partner(partner, path);
-	if (!st && *partner) st = add_input(r, partner);
+	if ((st = add_input(r, path)) || (st = find_partners(partner, scanner, path))) return st;
+	if (*partner) st = add_input(r, partner);
 	return !st && *scanner ? record_input(r, scanner) : st;
+}
+
+void record_input_ahead(struct record *r, const char *path)
+{
+	char partner[PATH_MAX], scanner[PATH_MAX];
+
+	record_hash_ahead(r, path);
+	if (!find_partners(partner, scanner, path) && *partner) record_hash_ahead(r, partner);
 }
 
 /* ---- stages and warnings ---- */

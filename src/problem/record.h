@@ -26,11 +26,12 @@ struct record {
 	double stage_began_s;
 	int64_t failures; /* allocations of JSON that had failed before, in this thread */
 	/* how the run reads: */
-	iso_ctx *ctx;        /* whose limit of memory holds; NULL: what is free */
-	bool dry_run;        /* heads of arrays alone */
-	bool lively;         /* whoever listens likes to hear of every update */
-	int64_t inputs;      /* bytes of the arrays that record_read gave, or would give */
-	struct given *given; /* what stands for files, the last first; record_free forgets it */
+	iso_ctx *ctx;             /* whose limit of memory holds; NULL: what is free */
+	bool dry_run;             /* heads of arrays alone */
+	bool lively;              /* whoever listens likes to hear of every update */
+	int64_t inputs;           /* bytes of the arrays that record_read gave, or would give */
+	struct given *given;      /* what stands for files, the last first; record_free forgets it */
+	struct hash_ahead *ahead; /* files that threads hash now */
 	/* whom to tell; NULL: nobody */
 	iso_message_fn message;
 	/* the work is part k of n, from 1; `kind` ("frame") stays */
@@ -49,6 +50,20 @@ void record_free(struct record *r);
    of a raw array, the records of a CASToR or MSOT header. Above 4 GiB the hash is of a sample of the
    file: reading all of it once more would take as long as an iteration. ISO_EARG if it is an output. */
 int record_input(struct record *r, const char *path);
+
+/* The same will be asked for soon: begins to hash the files now, beside the caller. */
+void record_input_ahead(struct record *r, const char *path);
+
+/* record_hash.c */
+struct file_hash {
+	uint64_t value;
+	int64_t bytes;
+	bool sampled;
+};
+
+int record_hash(struct record *r, struct file_hash *h, const char *path);
+void record_hash_ahead(struct record *r, const char *path);
+void record_hash_forget(struct record *r); /* waits for the threads */
 
 /* What came through a pipe can't be read again: size and hash of what was made of it. */
 int record_piped(struct record *r, const char *path, const void *v, int64_t bytes);

@@ -310,7 +310,8 @@ int iso_ray_attenuation(iso_real *alpha, iso_ctx *ctx, const struct iso_array *m
 	ISO_DEVICE(&room, y, e->n);
 	if (!(st = room.status) && !(st = iso_forward(op, ISO_ALL, y, x)))
 		st = ctx->vec->download(ctx, alpha, y, e->n * (int64_t)sizeof *y);
-	for (int64_t j = 0; j < e->n && !st; j++) alpha[j] = (iso_real)exp(-(double)alpha[j]);
+#pragma omp parallel for num_threads(ctx->threads)
+	for (int64_t j = 0; j < (st ? 0 : e->n); j++) alpha[j] = (iso_real)exp(-(double)alpha[j]);
 	iso_room_free(&room);
 	iso_op_free(op);
 	return st;

@@ -60,6 +60,7 @@ static int load_file(struct ray *ray, int need)
 	if (need & MODEL_MAY_STREAM && (st = ray_disk_open(ray))) return st;
 	if (ray->p->record->dry_run && !ray->disk && (st = ray_sample(ray))) return st;
 	if (!ray->disk && !ray->dry) {
+		record_input_ahead(ray->p->record, ray->events);
 		if ((st = iso_events_read(&ray->e, ray->events, &ray->read))) return st;
 		ray->n = ray->e.n;
 		events_warn(ray->p->record, ray->events, &ray->e);

@@ -323,6 +323,7 @@ static double factor(struct ray *ray, const struct ray_part *p, int64_t j)
 
 void ray_fill(struct ray *ray, const struct ray_part *p, iso_real *count, iso_real *mult, iso_real *add)
 {
+#pragma omp parallel for num_threads(iso_ctx_threads(ray->p->ctx))
 	for (int64_t j = 0; j < p->e->n; j++) {
 		if (count) count[j] = p->e->count ? p->e->count[j] : 1;
 		if (mult) mult[j] = (iso_real)(factor(ray, p, j) * ray->frame.factor);

@@ -125,12 +125,18 @@ void strip_count(struct strip *strip, struct strip_count *c, const struct iso_st
 
 	c->n += e->n;
 	c->bad += e->n_bad;
+	int64_t outside = 0;
+	double farthest = c->farthest;
+
+#pragma omp parallel for num_threads(iso_ctx_threads(strip->p->ctx)) reduction(+ : outside) reduction(max : farthest)
 	for (int64_t j = 0; j < e->n; j++) {
 		double over = fmax(fabs((double)e->v[j].z_up), fabs((double)e->v[j].z_down)) - half;
 
-		c->outside += over > 0;
-		if (over > c->farthest && isfinite(over)) c->farthest = over;
+		outside += over > 0;
+		if (over > farthest && isfinite(over)) farthest = over;
 	}
+	c->outside += outside;
+	c->farthest = farthest;
 }
 
 bool strip_is_regular(const char *path)
@@ -181,6 +187,8 @@ static int load_events(struct strip *strip)
 
 	strip->read.ctx = strip->p->ctx;
 	if (strip->p->record->dry_run && regular && ((st = count_events(strip)) || e->n > 0)) return st;
+	if (!given->v && regular && strcmp(strip->events, "-") != 0)
+		record_input_ahead(strip->p->record, strip->events);
 	st = given->v ? iso_strip_events_copy(e, given)
 	              : iso_strip_events_read(e, strip->events, &strip->read);
 	if (!st)
