@@ -15,6 +15,7 @@
 #define COUNTS 5e6
 #define MOST_WORDS 40
 #define LINE 92            /* columns of a printed command */
+#define FEW 1e6            /* events */
 #define PAIRS 1.2e8        /* of crystals, in the scanner */
 #define PAIRS_PER_EVENT 4. /* noise of the sensitivity stays well below that of the events */
 
@@ -233,14 +234,14 @@ ISO_PRINTF(2, 3) static void add_words(struct line *l, const char *fmt, ...)
 	}
 }
 
-/* The pairs that a sensitivity takes of itself are enough; for few events, fewer are. */
+/* For few events, few crystal pairs are enough. */
 static void make_line(struct line *l, const struct step *s, const struct cmd *c, double counts)
 {
 	*l = (struct line){ .verb = verbs };
 	snprintf(l->counts, sizeof l->counts, "%.15g", counts);
 	add_words(l, "%s", s->line);
 	while (strcmp(l->verb->name, l->argv[0]) != 0) l->verb++;
-	if (l->verb->run == main_sens && counts < COUNTS)
+	if (l->verb->run == main_sens && counts < FEW)
 		add_words(l, "--sens-share %.2g", PAIRS_PER_EVENT * counts / PAIRS);
 	if (l->verb->on_device && strcmp(c->device, "auto") != 0) {
 		add(l, "--device");

@@ -415,11 +415,11 @@ static int read_records(struct iso_strip_events *e, iso_strip_file *f)
 {
 	int64_t per = PART / f->record, parts = (f->total + per - 1) / per, room = 0, bad = 0, far = 0;
 	int64_t first = lseek(f->fd, 0, SEEK_CUR), last = f->total * f->record;
-	int threads = f->ctx ? iso_ctx_threads(f->ctx) : 1, st = grow(e, &room, f);
+	int st = grow(e, &room, f);
 	float most = 0;
 
 	if (st) return st;
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 8) reduction(+ : bad, far) reduction(max : most) \
+#pragma omp parallel for num_threads(f->ctx ? iso_ctx_threads(f->ctx) : 1) schedule(dynamic, 8) reduction(+ : bad, far) reduction(max : most) \
 	reduction(min : last)
 	for (int64_t i = 0; i < parts; i++) {
 		int64_t r0 = i * per, r1 = f->total - r0 < per ? f->total : r0 + per;

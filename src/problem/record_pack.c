@@ -32,7 +32,7 @@ json_t *record_reals(int n, const double *v)
    follow are still to be taken over. */
 struct packer {
 	const char *format;
-	va_list values;
+	va_list *values;
 };
 
 static char next(struct packer *p)
@@ -49,7 +49,7 @@ static json_t *pack_object(struct packer *p)
 	bool bad = !o;
 
 	for (char c = next(p); c == 's'; c = next(p)) {
-		const char *key = va_arg(p->values, const char *);
+		const char *key = va_arg(*p->values, const char *);
 
 		bad |= json_object_set_new(o, key, pack(p, next(p))) != 0;
 	}
@@ -74,17 +74,17 @@ static json_t *pack(struct packer *p, char kind)
 	case '[':
 		return pack_list(p);
 	case 's':
-		return json_string(va_arg(p->values, const char *));
+		return json_string(va_arg(*p->values, const char *));
 	case 'i':
-		return json_integer(va_arg(p->values, int));
+		return json_integer(va_arg(*p->values, int));
 	case 'I':
-		return json_integer(va_arg(p->values, json_int_t));
+		return json_integer(va_arg(*p->values, json_int_t));
 	case 'b':
-		return json_boolean(va_arg(p->values, int));
+		return json_boolean(va_arg(*p->values, int));
 	case 'f':
-		return record_real(va_arg(p->values, double));
+		return record_real(va_arg(*p->values, double));
 	case 'o':
-		return va_arg(p->values, json_t *);
+		return va_arg(*p->values, json_t *);
 	}
 	assert(!"a letter that record_pack does not know");
 	return NULL;
@@ -92,11 +92,12 @@ static json_t *pack(struct packer *p, char kind)
 
 json_t *record_pack(const char *format, ...)
 {
-	struct packer p = { .format = format };
+	va_list values;
+	struct packer p = { format, &values };
 	json_t *made;
 
-	va_start(p.values, format);
+	va_start(values, format);
 	made = pack(&p, next(&p));
-	va_end(p.values);
+	va_end(values);
 	return made;
 }

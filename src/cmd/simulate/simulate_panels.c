@@ -241,7 +241,7 @@ static int list_readings(struct iso_panel_reading r[ISO_PANEL_READINGS], const s
 	int n = 0, windows = 4;
 
 	for (int i = 0; i < 3; i++)
-		if (memcmp(window[i], window[3], sizeof *window) == 0) windows = 3;
+		if (window[i][0] == window[3][0] && window[i][1] == window[3][1]) windows = 3;
 	for (int m = 0; m < 3; m++)
 		for (int i = 0; i < windows && !(m == ISO_READ_BLOCK && p->block < 1); i++)
 			r[n++] = (struct iso_panel_reading){

@@ -159,14 +159,13 @@ int iso_ray_check(const struct iso_ray *p, int64_t n)
 
 /* ---- the operator ---- */
 
-static void take_events(struct ray_model *m, const iso_ctx *ctx, const struct iso_events *e)
+void iso_ray_take(struct iso_event *dst, const struct ray_model *m, const iso_ctx *ctx, int64_t first,
+                  int64_t n)
 {
 #pragma omp parallel for num_threads(ctx->threads)
-	for (int64_t i = 0; i < e->n; i++) {
-		const struct iso_event *v = e->v + order_event(&m->order, i);
-
-		m->e[i] = *v;
-		if (iso_event_bad(v)) m->e[i].p1[0] = NAN; /* no ray, wherever its lines are spread to */
+	for (int64_t i = 0; i < n; i++) {
+		dst[i] = m->from->v[order_event(&m->order, first + i)];
+		if (iso_event_bad(dst + i)) dst[i].p1[0] = NAN;
 	}
 }
 
@@ -201,11 +200,14 @@ int iso_ray_create_part(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, int 
 
 	if ((st = iso_ray_check(p, e->n)) || (st = iso_ray_model(&model, p, e->n))) return st;
 	model.subsets = subsets;
-	ISO_HOST(&room, model.e, e->n);
-	if (!iso_ctx_is_cuda(ctx)) ISO_HOST(&room, model.row, e->n);
+	model.from = e;
+	if (!iso_ctx_is_cuda(ctx)) {
+		ISO_HOST(&room, model.e, e->n);
+		ISO_HOST(&room, model.row, e->n);
+	}
 	if (ISO_HOST(&room, m, 1)) {
 		*m = model;
-		take_events(m, ctx, e);
+		if (m->e) iso_ray_take(m->e, m, ctx, 0, m->n);
 		if (m->row && (st = iso_ray_near(m, ctx))) {
 			iso_room_free(&room);
 			return st;

@@ -24,10 +24,11 @@ struct ray_model {
 	struct ray_spread spread;
 	struct iso_order order;
 	int64_t n;
-	struct iso_event *e; /* subset after subset */
-	int64_t *row;        /* row of each; NULL: they stand in the operator's order */
-	double ordering_s;   /* what ordering them took */
-	int subsets;         /* of the list of events that these are all of, or a part */
+	struct iso_event *e;           /* subset after subset */
+	const struct iso_events *from; /* the caller's, while the operator is made */
+	int64_t *row;                  /* row of each; NULL: they stand in the operator's order */
+	double ordering_s;             /* what ordering them took */
+	int subsets;                   /* of the list of events that these are all of, or a part */
 };
 
 /* Counts of all rows of an EM step, from which the scales of its sums follow. */
@@ -63,6 +64,11 @@ int iso_ray_model(struct ray_model *m, const struct iso_ray *p, int64_t n);
    numbers in whatever part of the list it is. */
 int iso_ray_create_part(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, int subsets,
                         const struct iso_events *e);
+
+/* dst[i] = event first + i of the model, from m->from, for i < n. A bad event has no ray, wherever its lines
+   are spread to: it begins nowhere. */
+void iso_ray_take(struct iso_event *dst, const struct ray_model *m, const iso_ctx *ctx, int64_t first,
+                  int64_t n);
 
 /* ISO_EARG unless there can be an operator with these parameters over n events. */
 int iso_ray_check(const struct iso_ray *p, int64_t n);

@@ -159,10 +159,9 @@ static int by_pairs(iso_real *s, double *error, iso_ctx *ctx, struct ray_sens *q
 {
 	int64_t voxels = ray_voxels(&q->grid);
 	bool all = q->drawn[q->n_strata] == q->pairs.n;
-	struct iso_clock clock = iso_clock_start(ctx, "sensitivity", 0, RAY_SENS_TICKS * (all ? 1 : 2));
 	int st;
 
-	q->clock = &clock;
+	q->clock = iso_clock_start(ctx, "sensitivity", 0, RAY_SENS_TICKS * (all ? 1 : 2));
 	*error = 0;
 	if ((st = fn(s, ctx, q, all ? RAY_SENS_WHOLE : 0)) || all) return st;
 	iso_real *half = size_alloc(voxels, sizeof *half);
@@ -180,13 +179,12 @@ static int by_pairs(iso_real *s, double *error, iso_ctx *ctx, struct ray_sens *q
 static int by_rings(iso_real *s, double *error, iso_ctx *ctx, struct ray_sens *q)
 {
 	bool plain = !q->eff && !q->mu;
-	struct iso_clock clock = iso_clock_start(ctx, "sensitivity", 0, RAY_SENS_TICKS * (plain ? 1 : 2));
 	int st;
 
 	if (!iso_ray_sens_by_rings(q))
 		return iso_fail(ISO_EARG, "sensitivity: share of pairs is 0, which needs a cylinder of equal "
 		                          "rings, exact chords and one line per pair");
-	q->clock = &clock;
+	q->clock = iso_clock_start(ctx, "sensitivity", 0, RAY_SENS_TICKS * (plain ? 1 : 2));
 	*error = 0;
 	if ((st = iso_ray_sens_rings(s, ctx, q)) || plain) return st;
 	q->pass = 1;

@@ -24,7 +24,7 @@ struct ray_sens {
 	uint64_t seed;
 	double bound; /* no voxel's sum exceeds it */
 	/* progress: passes over the lines, or as long, that were before this one, and its clock */
-	const struct iso_clock *clock;
+	struct iso_clock clock;
 	int pass;
 };
 
@@ -33,7 +33,7 @@ struct ray_sens {
 /* This share of the pass in hand is done. On the host. */
 static inline void ray_sens_step(const struct ray_sens *q, double share)
 {
-	iso_clock_step(q->clock, (int64_t)(RAY_SENS_TICKS * (q->pass + share)), NULL);
+	iso_clock_step(&q->clock, (int64_t)(RAY_SENS_TICKS * (q->pass + share)), NULL);
 }
 
 #define RAY_SENS_WHOLE (-1) /* neither half, but both */

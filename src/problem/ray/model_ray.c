@@ -233,6 +233,20 @@ static void ray_plan(iso_problem *problem, struct iso_plan *plan, const struct m
 	iso_ray_plan(plan, problem->ctx, &p, ray->n);
 }
 
+/* What the fast passes of CUDA do not serve. */
+static void tell_path(struct ray *ray, const iso_op *op)
+{
+	iso_real most = 0;
+
+	for (int64_t i = 0; ray->now.count && i < ray->now.n; i++)
+		most = ray->now.count[i] > most ? ray->now.count[i] : most;
+	if (iso_ray_ordering_s(op) == 0 || most > ISO_RAY_MOST_COUNT)
+		record_tell(ray->p->record, ISO_DETAIL,
+		            "events are traced one by one, not through bricks of voxels: %s",
+		            most > ISO_RAY_MOST_COUNT ? "a line has more than 256 counts"
+		                                      : "too many subsets, lines or TOF bins");
+}
+
 static int ray_op(iso_problem *problem, iso_op **op, const struct model_subsets *s)
 {
 	struct ray *ray = problem->self;
@@ -242,7 +256,10 @@ static int ray_op(iso_problem *problem, iso_op **op, const struct model_subsets 
 		return iso_fail(ISO_EARG, "'subsets' is %d, %s has %" PRId64 " events%s", s->n, ray->events,
 		                problem->found.rows, ray->frame.all ? "" : " in that time");
 	if (ray->disk) return ray_disk_op(ray, op, s);
-	return iso_ray_create(op, problem->ctx, &p, &ray->now);
+	int st = iso_ray_create(op, problem->ctx, &p, &ray->now);
+
+	if (!st && iso_ctx_is_cuda(problem->ctx)) tell_path(ray, *op);
+	return st;
 }
 
 static int ray_sens(iso_problem *problem, struct iso_array *s)

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #define BLOCKS 2048
-#define MOST_COUNT 256 /* of a row: its terms leave small ones enough bits */
+#define BLOCK_EVENTS (1 << 20) /* sent to the device at a time */
 
 /* Data of the operator. */
 struct ray_cuda {
@@ -219,7 +219,7 @@ static int sum_begin(void *arg, const struct ray_counts *c)
 	int st = iso_fixed_begin(&sum->acc, sum->ctx, c->sum); /* x w / q <= 1 for every count */
 
 	sum->scales = em_scales(c->sum);
-	sum->bricks = sum->may_brick && c->most <= MOST_COUNT;
+	sum->bricks = sum->may_brick && c->most <= ISO_RAY_MOST_COUNT;
 	if (sum->bricks) sum->acc.scale = ldexp(1, RAY_BRICK_BITS - (c->most > 1 ? ilogb(c->most) + 1 : 0));
 	return st ? st
 	          : iso_cuda_check("clear",
@@ -446,15 +446,45 @@ static int make_packs(iso_op *op, struct ray_cuda *c)
 	return st;
 }
 
-/* The events move to the device; the host's copy goes. */
+/* The events, in the order of the model, through two buffers that the device reads while the other is
+   filled. */
+static int send_events(struct ray_model *m, iso_ctx *ctx)
+{
+	struct iso_event *stage[2] = { NULL, NULL };
+	cudaEvent_t sent[2] = { NULL, NULL };
+	int64_t most = m->n < BLOCK_EVENTS ? m->n : BLOCK_EVENTS;
+	cudaError_t e = cudaSuccess;
+
+	for (int b = 0; b < 2 && !e; b++)
+		if (!(e = cudaHostAlloc((void **)(stage + b), (size_t)most * sizeof **stage, 0)))
+			e = cudaEventCreateWithFlags(sent + b, cudaEventDisableTiming);
+	for (int64_t i = 0, b = 0; i < m->n && !e; i += most, b = !b) {
+		int64_t n = m->n - i < most ? m->n - i : most;
+
+		if ((e = cudaEventSynchronize(sent[b]))) break;
+		iso_ray_take(stage[b], m, ctx, i, n);
+		if (!(e = cudaMemcpyAsync(m->e + i, stage[b], (size_t)n * sizeof *m->e,
+		                          cudaMemcpyHostToDevice, iso_stream(ctx))))
+			e = cudaEventRecord(sent[b], iso_stream(ctx));
+	}
+	if (!e) e = cudaStreamSynchronize(iso_stream(ctx));
+	for (int b = 0; b < 2; b++) {
+		if (sent[b]) cudaEventDestroy(sent[b]);
+		cudaFreeHost(stage[b]);
+	}
+	return iso_cuda_check("events to the device", e);
+}
+
 extern "C" int iso_ray_to_cuda(iso_op *op)
 {
 	struct ray_model *m = (struct ray_model *)op->data;
 	struct iso_room *room = &op->shared->room;
 	struct ray_cuda *c;
+	int st;
 
-	ISO_MOVE(room, m->e, m->n);
+	ISO_DEVICE(room, m->e, m->n);
 	if (!ISO_HOST(room, c, 1)) return room->status;
+	if ((st = send_events(m, op->ctx))) return st;
 	c->m = *m;
 	op->data = c; /* from here ray_free cleans up */
 	op->fn = &ray_fn_cuda;
