@@ -44,13 +44,14 @@ struct iso_ray {
 	double spread_mm[2]; /* crystal faces: across (around z), and along z */
 };
 
+/* Counts of a line, at most, that the fast EM step of CUDA serves: the terms of others keep enough bits. */
+#define ISO_RAY_MOST_COUNT 256
+
 /* A x = chord lengths times x (with TOF: the Gaussian's share of each chord), one row an event.
    Copies the events. */
 int iso_ray_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const struct iso_events *e);
 /* Seconds that ordering the events took, once, when the operator was made. */
 double iso_ray_ordering_s(const iso_op *op);
-
-#define ISO_RAY_MOST_COUNT 256 /* of a line, in the fast EM step of CUDA: terms of others keep enough bits */
 void iso_ray_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p, int64_t n);
 
 /* Where events come from that need not fit memory. A block is filled in v and, where the source has

@@ -13,6 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define BLOCK ((int64_t)1 << 22) /* values sent to a device at a time */
+
 /* ---- memory ---- */
 
 void *iso_loop_make(size_t size, const struct iso_loop_fn *fn, iso_op *op, enum iso_place place,
@@ -71,21 +73,38 @@ int iso_loop_take(struct iso_loop *l, const char *what, int64_t n, const iso_rea
 		if ((st = l->v->download(l->ctx, copy, *v, n * (int64_t)sizeof *copy))) return st;
 		*v = copy;
 	}
+	int64_t bad = n;
+
+#pragma omp parallel for num_threads(l->ctx->threads) reduction(min : bad)
 	for (int64_t i = 0; i < n; i++)
-		if (!isfinite((*v)[i]) || (nonneg && !((*v)[i] >= 0)))
-			return iso_fail(ISO_EINPUT, "%s: %s holds %g at %" PRId64 ", must be finite%s",
-			                l->fn->name, what, (double)(*v)[i], i,
-			                nonneg ? " and not negative" : "");
+		if (i < bad && (!isfinite((*v)[i]) || (nonneg && !((*v)[i] >= 0)))) bad = i;
+	if (bad < n)
+		return iso_fail(ISO_EINPUT, "%s: %s holds %g at %" PRId64 ", must be finite%s", l->fn->name,
+		                what, (double)(*v)[bad], bad, nonneg ? " and not negative" : "");
 	return ISO_OK;
 }
 
+/* To a device in blocks: there need not be another copy on the host. */
 iso_real *iso_loop_rows(struct iso_loop *l, const iso_real *host)
 {
-	iso_real *sorted;
+	struct iso_room room = { .ctx = l->ctx, .what = l->fn->name };
+	int64_t most = l->n_data < BLOCK ? l->n_data : BLOCK;
+	iso_real *there, *block;
 
-	if (!host || !ISO_HOST(&l->room, sorted, l->n_data)) return NULL;
-	iso_op_sort(l->op, sorted, host);
-	return ISO_MOVE(&l->room, sorted, l->n_data);
+	if (!host || !ISO_DEVICE(&l->room, there, l->n_data)) return NULL;
+	if (!iso_ctx_is_cuda(l->ctx)) {
+		iso_op_sort(l->op, there, host);
+		return there;
+	}
+	if (!ISO_HOST(&room, block, most)) l->room.status = room.status;
+	for (int64_t i = 0; i < l->n_data && !l->room.status; i += most) {
+		struct iso_rows rows = { i, l->n_data - i < most ? l->n_data - i : most };
+
+		iso_op_sort_rows(l->op, block, host, rows);
+		l->room.status = l->v->upload(l->ctx, there + i, block, rows.n * (int64_t)sizeof *block);
+	}
+	iso_room_free(&room);
+	return l->room.status ? NULL : there;
 }
 
 int iso_loop_image(iso_real *x, const struct iso_loop *l)

@@ -150,10 +150,15 @@ static int64_t file_row(const iso_op *op, int64_t row)
 	return op->fn->file_row ? op->fn->file_row(op, row) : row;
 }
 
-void iso_op_sort(const iso_op *op, iso_real *dst, const iso_real *src)
+void iso_op_sort_rows(const iso_op *op, iso_real *dst, const iso_real *src, struct iso_rows rows)
 {
 #pragma omp parallel for num_threads(op->ctx->threads)
-	for (int64_t i = 0; i < op->n_out; i++) dst[i] = src[file_row(op, i)];
+	for (int64_t i = 0; i < rows.n; i++) dst[i] = src[file_row(op, rows.first + i)];
+}
+
+void iso_op_sort(const iso_op *op, iso_real *dst, const iso_real *src)
+{
+	iso_op_sort_rows(op, dst, src, (struct iso_rows){ 0, op->n_out });
 }
 
 void iso_op_unsort(const iso_op *op, iso_real *dst, const iso_real *src)

@@ -69,5 +69,8 @@ int iso_op_wake(iso_op *op);
 int iso_em_step_plain(const iso_op *op, int sub, iso_real *acc, const iso_real *x,
                       const struct iso_em_data *d, struct iso_em_stat *s);
 
+/* As iso_op_sort, a range of the operator's rows: dst[i] is row rows.first + i. */
+void iso_op_sort_rows(const iso_op *op, iso_real *dst, const iso_real *src, struct iso_rows rows);
+
 ISO_END_C
 #endif

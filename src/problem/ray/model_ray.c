@@ -306,8 +306,8 @@ static int ray_sens(iso_problem *problem, struct iso_array *s)
 		            "'sens-share' 1 takes all pairs",
 		            100 * share, 100 * error, 100 * error);
 	return record_result(problem->record, "sensitivity",
-	                     record_pack("{s:f, s:f, s:f, s:b}", "pairs", pairs, "share", share,
-	                                 "relative_error", error, "by_rings", p.share == 0));
+	                     record_pack("{s:f, s:f, s:b, s:f}", "pairs", pairs, "share", share, "by_rings",
+	                                 p.share == 0, "relative_error", error));
 }
 
 const struct model model_ray = {
