@@ -4,8 +4,8 @@
 
     structure.py [--root DIR] [--checks a,b,...|all]
 
-Prints a line for each finding and ends with 1 if there is one. Without --checks it makes those that the
-tree is to pass now, all but LATER. Checks:
+Prints a line for each finding and ends with 1 if there is one. Without --checks it makes all but
+BY_HAND. Checks:
 
     files    files that include each other in a circle
     folders  folders whose files include each other's in a circle; a folder's own folders count apart
@@ -24,7 +24,7 @@ CODE = (".c", ".h", ".cu", ".cuh")
 ROOTS = ("src", "papers", "bench", "include")
 MOST_FILES = 40
 MOST_LINES = ((("src/cmd",), 9000), (("src", "papers", "bench"), 70000))
-LATER = ("folders", "layers", "lines")  # not met yet
+BY_HAND = ("lines",)  # a measure of the whole, not of each change
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+["<]([^">]+)[">]', re.M)
 
 
@@ -185,7 +185,7 @@ def main():
     parser.add_argument("--root", default=os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
     parser.add_argument("--checks", help="those to make, with commas between, or all")
     args = parser.parse_args()
-    now = [n for n in CHECKS if n not in LATER]
+    now = [n for n in CHECKS if n not in BY_HAND]
     names = list(CHECKS) if args.checks == "all" else args.checks.split(",") if args.checks else now
     unknown = [n for n in names if n not in CHECKS]
     if unknown:

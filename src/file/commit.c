@@ -155,8 +155,9 @@ static void sweep(const struct journal *j, int folder, const char *file)
 	unlinkat(folder, file, 0);
 }
 
-/* All temporaries had a name: one that is gone stands in its place. Where old and final are one file,
-   rename does nothing, and the sweep removes the old name. */
+/* The journal is written after all temporary files have their names, so a temporary file that is gone has
+   been renamed to its final name already. Where the old file and the final one are the same file, rename
+   does nothing, and the sweep removes the old name. */
 static int take_back(const struct journal *j, int folder)
 {
 	for (int i = j->n - 1; i >= 0; i--) {
@@ -311,8 +312,8 @@ static int copy(int to, int from)
 	return got < 0 || fsync(to) ? -1 : 0;
 }
 
-/* Where such a file can't be linked, though the system has them. A repair takes what has the name for
-   whole, so the copy gets it last. */
+/* For file systems that make files without a name (O_TMPFILE) but can't link them to one. A repair takes a
+   file of the name `name` for complete, so the copy is written under another name and renamed last. */
 static int copy_to(int folder, const char *name, int from)
 {
 	char part[ISO_TEMP_NAME];
@@ -334,7 +335,7 @@ static int give_name(const struct iso_out *o, int folder, const char *name)
 	return errno == EEXIST ? -1 : copy_to(folder, name, o->fd);
 }
 
-/* From now on the content belongs to the folder. */
+/* The content has a name in the folder now: closing `o` must not remove it. */
 static void settle(struct iso_out *o)
 {
 	free(o->temp);
@@ -350,7 +351,7 @@ static int replace(struct iso_out *o, int folder)
 	const char *name = LINKED;
 	int st;
 
-	/* it may be somebody else's, who can't lock or is no longer */
+	/* the name LINKED may be taken, by a process that can't lock or has ended */
 	if (linkat(AT_FDCWD, o->temp, folder, name, AT_SYMLINK_FOLLOW)) {
 		if ((st = iso_temp_name(random))) return st;
 		name = random;
@@ -424,7 +425,8 @@ static int create_journal(int *fd, int folder, const char *name, const char *pat
 	                NO_LOCK_MS / 1000);
 }
 
-/* What stands in the places is looked at when no other writer is at them any more. */
+/* Looks at the files under the final names only now that the folder is locked and no other process writes
+   them. */
 static int begin(struct journal *j, int folder, const char *name, int n, struct iso_out *const *out)
 {
 	char text[MOST_BYTES];

@@ -14,7 +14,7 @@ struct iso_element {
 /* 'u' and 'i' of 1, 2, 4, 8 bytes, 'f' of 4 and 8. */
 bool iso_element_known(struct iso_element e);
 
-/* One of them. */
+/* The number at src. */
 double iso_element_get(const unsigned char *src, struct iso_element e);
 
 /* Array element (i0, i1, ...) is number first + i0 stride[0] + i1 stride[1] + ... of the file. */

@@ -25,7 +25,8 @@ static bool still_there(int fd, int folder, const char *file)
 	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/* Another user's can often be read only, and locked all the same, but on NFS. */
+/* Another user's lock file can often be opened for reading only; that is enough to lock it, except on
+   NFS. */
 static int open_file(int folder, const char *file)
 {
 	int flags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
@@ -62,7 +63,8 @@ enum iso_locked iso_lock_file(int *fd, int folder, const char *file)
 	return got;
 }
 
-/* In this order: whoever locks it next sees that it is gone. */
+/* Removes the file before the lock is released: a process that locks the old file next finds that its name
+   is gone. */
 void iso_lock_remove(int fd, int folder, const char *file)
 {
 	unlinkat(folder, file, 0);

@@ -69,7 +69,7 @@ static int one_file(const struct iso_name *a, const struct iso_name *b)
 	                a->path, b->what, b->path);
 }
 
-/* Among the same file, outputs first, and then in the order they were added. */
+/* By file; names of one file with outputs first, and then in the order they were added. */
 static int by_file(const void *p, const void *q)
 {
 	const struct iso_name *a = *(const struct iso_name *const *)p;

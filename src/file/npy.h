@@ -16,10 +16,10 @@ struct iso_npy {
 };
 
 /* Opens and reads up to the first element; the file is as long as the preamble says. Complex numbers
-   are refused without `pairs`. A failure leaves it closed. */
+   are refused without `pairs`. After a failure the file is closed. */
 int iso_npy_open(struct iso_npy *npy, struct iso_in *in, const char *path, bool pairs);
 
-/* The rows (n, columns) of such a file: ISO_EINPUT if they stand column by column. */
+/* ISO_EINPUT if the array (n, columns) of an open file is stored column by column (Fortran order). */
 int iso_npy_rows(const struct iso_npy *npy, const char *path);
 
 /* Elements of a file; 0 if they do not stand in C order. */

@@ -101,7 +101,8 @@ static int check_target(const char *path)
 	if (stat(path, &s) == 0 && !S_ISREG(s.st_mode))
 		return iso_fail(ISO_EARG, "%s is a %s, not a file to write", path,
 		                S_ISDIR(s.st_mode) ? "folder" : "device, pipe or socket");
-	if (lstat(path, &s) != 0 && errno == ENAMETOOLONG) /* the temporary's name would do */
+	if (lstat(path, &s) != 0 &&
+	    errno == ENAMETOOLONG) /* the shorter name of the temporary file would be possible */
 		return iso_fail_errno(path, "create");
 	return ISO_OK;
 }
@@ -110,7 +111,7 @@ static int check_space(const struct iso_out *o, int64_t size)
 {
 	struct statvfs s;
 
-	if (fstatvfs(o->fd, &s) || s.f_blocks == 0) /* it does not say */
+	if (fstatvfs(o->fd, &s) || s.f_blocks == 0) /* the file system does not tell its free space */
 		return ISO_OK;
 	if ((double)s.f_bavail * (double)s.f_frsize >= (double)size) return ISO_OK;
 	return iso_fail(ISO_EIO, "%s: needs %s, its disk has %s free", o->path, iso_bytes(size),

@@ -6,7 +6,8 @@
 #include <jansson.h>
 #include <stdint.h>
 
-/* All of these have decimal points in any locale: jansson itself knows those of one byte. */
+/* All functions here read and write numbers with a decimal point, whatever the locale: jansson does so only
+   where the locale's own decimal sign is one byte. */
 
 /* A file of at most 32 MiB, whose values take at most 128 MiB; the message names the line of an error. */
 int iso_json_read(json_t **root, const char *path);

@@ -21,7 +21,7 @@ struct iso_keys {
 int iso_keys_read(struct iso_keys *k, const char *path);
 void iso_keys_free(struct iso_keys *k);
 
-/* NULL if it is not there; the second fails then. */
+/* The value of a key: NULL if the file lacks it, or, of the second function, a failure that says so. */
 const char *iso_keys_find(const struct iso_keys *k, const char *key);
 int iso_keys_need(const char **value, const struct iso_keys *k, const char *key);
 
