@@ -96,25 +96,30 @@ void record_hash_ahead(struct record *r, const char *path)
 	r->ahead = a;
 }
 
+/* The file's, or with NULL any, once its thread is done; the caller frees it. NULL: there is none. */
+static struct hash_ahead *take(struct record *r, const char *path)
+{
+	struct hash_ahead **at = &r->ahead, *a;
+
+	while (*at && path && strcmp((*at)->path, path) != 0) at = &(*at)->next;
+	if (!(a = *at)) return NULL;
+	*at = a->next;
+	pthread_join(a->thread, NULL);
+	return a;
+}
+
 /* Why a thread failed is told by doing it again here. */
 int record_hash(struct record *r, struct file_hash *h, const char *path)
 {
-	for (struct hash_ahead **at = &r->ahead, *a; (a = *at); at = &a->next) {
-		if (strcmp(a->path, path) != 0) continue;
-		*at = a->next;
-		pthread_join(a->thread, NULL);
-		int st = a->status;
+	struct hash_ahead *a = take(r, path);
+	bool known = a && a->status == ISO_OK;
 
-		*h = a->hash;
-		free(a);
-		return st ? hash_file(h, path) : ISO_OK;
-	}
-	return hash_file(h, path);
+	if (known) *h = a->hash;
+	free(a);
+	return known ? ISO_OK : hash_file(h, path);
 }
 
 void record_hash_forget(struct record *r)
 {
-	struct file_hash unused;
-
-	while (r->ahead) record_hash(r, &unused, r->ahead->path);
+	for (struct hash_ahead *a; (a = take(r, NULL));) free(a);
 }
