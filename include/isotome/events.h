@@ -49,7 +49,7 @@ struct iso_events_options {
 					   is off */
 	bool trues_only;            /* GATE ASCII: both photons of one decay, neither scattered */
 	bool swap_dt;               /* the file's times have the other sign */
-	const iso_ctx *ctx;         /* whose memory limit holds, by iso_memory_check; NULL: none;
+	const iso_ctx *ctx;         /* whose threads read, and whose memory limit holds; NULL: one;
 					   borrowed */
 };
 

@@ -40,7 +40,7 @@ struct iso_strip_options {
 	size_t size;        /* of this struct */
 	double mm;          /* of the file's unit of length; 0: 1 */
 	bool dl_is_time;    /* the third value is t_up - t_down, ps */
-	const iso_ctx *ctx; /* whose memory limit holds, by iso_memory_check; NULL: none;
+	const iso_ctx *ctx; /* whose threads read, and whose memory limit holds; NULL: one;
 				   borrowed */
 };
 

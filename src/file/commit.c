@@ -155,7 +155,7 @@ static void sweep(const struct journal *j, int folder, const char *file)
 	unlinkat(folder, file, 0);
 }
 
-/* The journal is written after all temporary files have their names, so a temporary file that is gone has
+/* The undo journal is made after all temporary files got their names, so a temporary file that is gone has
    been renamed to its final name already. Where the old file and the final one are the same file, rename
    does nothing, and the sweep removes the old name. */
 static int take_back(const struct journal *j, int folder)

@@ -73,9 +73,10 @@ static int disc_mean(double *mean, const struct iso_array *x, struct disc d, dou
 			weight += w;
 		}
 	if (weight == 0)
-		return iso_fail(ISO_EINPUT,
-		                "nema: the disc of radius %g mm at (%g, %g) is too small for the voxels",
-		                d.radius, d.x, d.y);
+		return iso_fail(
+			ISO_EINPUT,
+			"nema: the disc of radius %g mm at (%g, %g) is too small for voxels of %g x %g mm",
+			d.radius, d.x, d.y, g->voxel[0], g->voxel[1]);
 	*mean = sum / weight;
 	return ISO_OK;
 }

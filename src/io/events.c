@@ -334,6 +334,8 @@ int iso_event_file_read(struct iso_events *block, const iso_event_file *f, int64
 	int64_t r = begin + failed * per, end = last - r < per ? last : r + per;
 	int st = failed < parts ? read_part(f, block, first, first + n, buffer, r, end, &bad) : ISO_OK;
 
+	if (failed < parts && !st) /* other parts were left out */
+		st = iso_fail(ISO_EIO, "%s: can't read: it failed once, or changed meanwhile", f->path);
 	free(buffer);
 	return st;
 }

@@ -417,22 +417,23 @@ static int read_records(struct iso_strip_events *e, iso_strip_file *f)
 	int64_t first = lseek(f->fd, 0, SEEK_CUR), last = f->total * f->record;
 	int st = grow(e, &room, f);
 	float most = 0;
+	int error = 0;
 
 	if (st) return st;
-#pragma omp parallel for num_threads(f->ctx ? iso_ctx_threads(f->ctx) : 1) schedule(dynamic, 8) reduction(+ : bad, far) reduction(max : most) \
+#pragma omp parallel for num_threads(f->ctx ? iso_ctx_threads(f->ctx) : 1) schedule(dynamic, 8) reduction(+ : bad, far) reduction(max : most, error) \
 	reduction(min : last)
 	for (int64_t i = 0; i < parts; i++) {
 		int64_t r0 = i * per, r1 = f->total - r0 < per ? f->total : r0 + per;
 		struct tally t = { 0 };
 		int64_t got = read_part(e, f, first, r0, r1, &t), end = r0 * f->record + (got > 0 ? got : 0);
 
+		if (got < 0) error = errno;
 		bad += t.bad;
 		far += t.far;
 		most = t.most > most ? t.most : most;
 		if (got < (r1 - r0) * f->record && end < last) last = end;
 	}
-	if (last < f->total * f->record && iso_read_at(f->fd, &(char){ 0 }, 1, first + last) < 0)
-		return iso_fail_errno(f->path, "read");
+	if ((errno = error)) return iso_fail_errno(f->path, "read");
 	if (last < f->total * f->record) return ends_within(f, last / f->record, last % f->record);
 	e->n = f->n = f->total;
 	e->n_bad = bad;
@@ -448,7 +449,7 @@ int iso_strip_events_read(struct iso_strip_events *e, const char *path, const st
 	iso_strip_file *f = NULL;
 	int st = iso_strip_file_open(&f, path, o, false);
 
-	if (!st) st = (f->total > 0 && !f->pipe ? read_records : read_all)(&r, f);
+	if (!st) st = (f->total > 0 && !f->pipe && !f->standard ? read_records : read_all)(&r, f);
 	if (!st && r.n == 0) st = iso_refuse(path, "no events");
 	if (!st && r.n_bad == r.n)
 		st = iso_refuse(path, "none of its %" PRId64 " events is usable: not finite", r.n);

@@ -104,8 +104,9 @@ static int read_lut(iso_scanner *s, const struct table *t)
 		for (int a = 0; a < 3 && !st; a++) {
 			p[a] = (double)row[a] + t->shift[layer] * (double)row[3 + a];
 			if (!(fabs(p[a]) <= 1e5))
-				st = iso_fail(ISO_EINPUT, "%s: crystal %" PRId64 " is at %g mm", t->lut, i,
-				              p[a]);
+				st = iso_fail(ISO_EINPUT,
+				              "%s: crystal %" PRId64 " is at %g mm, not a place in a scanner",
+				              t->lut, i, p[a]);
 		}
 		p[2] = 0 - p[2];
 	}

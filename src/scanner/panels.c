@@ -68,8 +68,9 @@ static int read_voxels(struct iso_panels *p, const struct conf_node *root, const
 			                     voxel[a], "xz"[a], p -> pitch[a]);
 		if (whole < 1 || whole > PER_PITCH_MAX)
 			return iso_conf_fail(node,
-			                     "voxel_mm is %g along %c, must be from 1/%d of the pitch to 1",
-			                     voxel[a], "xz"[a], PER_PITCH_MAX);
+			                     "voxel_mm is %g along %c, must be from 1/%d of the pitch of %g "
+			                     "mm to all of it",
+			                     voxel[a], "xz"[a], PER_PITCH_MAX, p -> pitch[a]);
 		p->per_pitch[a] = (int)whole;
 	}
 	return ISO_OK;

@@ -17,7 +17,9 @@ int iso_strips_check(const struct iso_strips *s)
 	if (!(s->sigma_z_growth > -1) || !isfinite(s->sigma_z_growth))
 		return iso_fail(ISO_EARG, "strips: sigma_z grows by %g, must be above -1", s->sigma_z_growth);
 	if (!(fabs(s->gamma) < most))
-		return iso_fail(ISO_EARG, "strips: gamma is %g / mm^2, its magnitude must be below %g",
+		return iso_fail(ISO_EARG,
+		                "strips: gamma is %g / mm^2, its magnitude must be below %g, 1 / (sqrt(2) "
+		                "sigma_z sigma_dl)",
 		                s->gamma, most);
 	return ISO_OK;
 }

@@ -84,7 +84,10 @@ static int set_axes(struct iso_transducers *t, int64_t q, bool given, const char
 
 	for (int a = 0; a < 3; a++) ex[a] -= along * n[a];
 	if (!((across = length(ex)) > 1e-3 * whole))
-		return iso_fail(ISO_EINPUT, "%s: axis %" PRId64 " is parallel to its normal", who, q);
+		return iso_fail(ISO_EINPUT,
+		                "%s: axis %" PRId64
+		                " is parallel to its normal, must lie in the transducer's face",
+		                who, q);
 	for (int a = 0; a < 3; a++) ex[a] /= across;
 	cross(ey, n, ex);
 	return ISO_OK;
@@ -261,8 +264,10 @@ int iso_traces_check(const struct iso_array *y, const struct iso_transducers *t)
 {
 	if (!y || !t) return iso_fail_null(__func__);
 	if (y->n_dim != 2)
-		return iso_fail(ISO_EINPUT, "traces: an array of %d axes, must be (transducers, samples)",
-		                y->n_dim);
+		return iso_fail(ISO_EINPUT,
+		                "traces: an array of %d axes, must be (transducers, samples), here (%" PRId64
+		                ", %" PRId64 ")",
+		                y->n_dim, t->n, t->samples);
 	if (y->dim[0] != t->n || y->dim[1] != t->samples)
 		return iso_fail(ISO_EINPUT,
 		                "traces: an array (%" PRId64 ", %" PRId64
