@@ -112,7 +112,8 @@ struct iso_ray_sens {
 	const struct iso_array *mu; /* NULL: no attenuation; any grid */
 	const iso_real *eff;        /* per crystal; NULL: 1 */
 	/* 1: all pairs; less: this share, drawn at random; 0: all pairs of a cylinder by its equal rings,
-	   on the CPU whatever the device, for exact chords and one ray; eff and mu to about 0.3 % */
+	   on the CPU whatever the device, for exact chords and one ray; eff and mu to about 0.3 % where slices are not
+	   much thinner than the pitch of rings */
 	double share;
 	uint64_t seed;
 };

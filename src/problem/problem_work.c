@@ -346,6 +346,8 @@ int iso_problem_plan(iso_problem *p, struct iso_plan *plan)
 	p->record->arg = plan;
 	st = iso_problem_recon(p, &x, NULL);
 	problem_unload(p);
+	before.stage = p->record->stage;
+	before.stage_began_s = p->record->stage_began_s;
 	*p->record = before;
 	return st == PLANNED ? ISO_OK : st;
 }

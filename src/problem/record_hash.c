@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -26,8 +27,8 @@ static int unreadable(const char *path)
 	return iso_fail(ISO_EINPUT, "%s: %s", path, strerror(errno));
 }
 
-/* All of the file; or its size, then the pieces, the last of which ends the file: 64 MiB in all. */
-static int hash_contents(struct file_hash *h, int fd, int64_t size, const char *path)
+/* All of the file, unless *stop is set meanwhile; or its size, then the pieces, the last of which ends the file: 64 MiB in all. */
+static int hash_contents(struct file_hash *h, int fd, int64_t size, const char *path, const atomic_bool *stop)
 {
 	XXH64_state_t *state = XXH64_createState();
 	unsigned char block[SAMPLE];
@@ -36,7 +37,7 @@ static int hash_contents(struct file_hash *h, int fd, int64_t size, const char *
 	if (!state) return iso_fail_memory("hash", sizeof state);
 	*h = (struct file_hash){ .bytes = size > WHOLE ? size : 0, .sampled = size > WHOLE };
 	XXH64_reset(state, (uint64_t)h->bytes);
-	for (int64_t i = 0; got > 0 && (!h->sampled || i < SAMPLES); i++) {
+	for (int64_t i = 0; got > 0 && !(stop && *stop) && (!h->sampled || i < SAMPLES); i++) {
 		got = h->sampled ? pread(fd, block, sizeof block, (size - SAMPLE) * i / (SAMPLES - 1))
 		                 : read(fd, block, sizeof block);
 		if (got > 0) XXH64_update(state, block, (size_t)got);
@@ -48,7 +49,7 @@ static int hash_contents(struct file_hash *h, int fd, int64_t size, const char *
 }
 
 /* O_NONBLOCK: a pipe without a writer must not hold the program before it is refused. */
-static int hash_file(struct file_hash *h, const char *path)
+static int hash_file(struct file_hash *h, const char *path, const atomic_bool *stop)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), st;
 	struct stat info;
@@ -59,7 +60,7 @@ static int hash_file(struct file_hash *h, const char *path)
 	else if (!S_ISREG(info.st_mode))
 		st = iso_fail(ISO_EINPUT, "%s: not a regular file", path);
 	else
-		st = hash_contents(h, fd, info.st_size, path);
+		st = hash_contents(h, fd, info.st_size, path, stop);
 	close(fd);
 	return st;
 }
@@ -72,13 +73,14 @@ struct hash_ahead {
 	char path[PATH_MAX];
 	struct file_hash hash;
 	int status;
+	atomic_bool stop; /* the hash is not wanted any more */
 };
 
 static void *run(void *arg)
 {
 	struct hash_ahead *a = arg;
 
-	a->status = hash_file(&a->hash, a->path);
+	a->status = hash_file(&a->hash, a->path, &a->stop);
 	return NULL;
 }
 
@@ -116,10 +118,11 @@ int record_hash(struct record *r, struct file_hash *h, const char *path)
 
 	if (known) *h = a->hash;
 	free(a);
-	return known ? ISO_OK : hash_file(h, path);
+	return known ? ISO_OK : hash_file(h, path, NULL);
 }
 
 void record_hash_forget(struct record *r)
 {
+	for (struct hash_ahead *a = r->ahead; a; a = a->next) a->stop = true;
 	for (struct hash_ahead *a; (a = take(r, NULL));) free(a);
 }

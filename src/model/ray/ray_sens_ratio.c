@@ -11,6 +11,7 @@
 #include "core/room.h"
 #include "core/ctx.h"
 
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +32,7 @@ struct stack {
 	struct ray_grid plane;
 	int nz;
 	double low, thick; /* of slices, mm */
-	int16_t *at;       /* (nodes, pairs): slice of each line at a node; nz: none */
+	int32_t *at;       /* (nodes, pairs): slice of each line at a node; nz: none */
 };
 
 struct ratio {
@@ -104,9 +105,9 @@ static void place(struct stack *s, const struct ratio *r)
 	for (int node = 0; node < r->nodes; node++)
 		for (int n = 0; n < r->pairs; n++) {
 			double z = r->z[r->pair[n].i] + r->pair[n].dz * node_t(r, node);
-			double at = floor((z - s->low) / s->thick);
+			double at = floor((iso_real)((z - s->low) / s->thick)); /* as the tracer rounds */
 
-			s->at[(int64_t)node * r->pairs + n] = (int16_t)(at >= 0 && at < s->nz ? at : s->nz);
+			s->at[(int64_t)node * r->pairs + n] = (int32_t)(at >= 0 && at < s->nz ? at : s->nz);
 		}
 }
 
@@ -259,7 +260,7 @@ static void integrate(struct batch *b, const struct ratio *r)
 
 	clear_column(b->column[0], s->nz);
 	for (int node = 0; node < r->nodes; node++) {
-		const int16_t *at = s->at + (int64_t)node * r->pairs;
+		const int32_t *at = s->at + (int64_t)node * r->pairs;
 		bool before = any;
 
 		any = false;
@@ -311,7 +312,7 @@ static void weigh(struct batch *b, const struct ratio *r, double l, int64_t firs
 /* column = weights of the lines in each slice at a node. */
 static void project(float *column, const struct batch *b, const struct ratio *r, int node)
 {
-	const int16_t *at = r->image.at + (int64_t)node * r->pairs;
+	const int32_t *at = r->image.at + (int64_t)node * r->pairs;
 
 	clear_column(column, r->image.nz);
 	for (int n = 0; n < r->pairs; n++) add_batch(column + at[n] * BATCH, b->sum + n * BATCH);
@@ -449,11 +450,18 @@ int iso_ray_sens_ratio(iso_real *s, iso_ctx *ctx, const struct ray_sens *q)
 	if (!(st = room.status)) {
 #pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
 		for (int g = 0; g < r.groups; g++) {
+			int behind;
+
 			do_group(b + g, ctx, &r, g);
-#pragma omp critical(sens_ratio_step)
-			ray_sens_step(q, ++done / (double)r.groups);
+#pragma omp atomic capture
+			behind = ++done;
+			if (omp_get_thread_num() == 0) /* the caller's thread */
+				ray_sens_step(q, behind / (double)r.groups);
 		}
-		if (!(st = iso_ctx_poll(ctx))) multiply(s, ctx, &r, b);
+		if (!(st = iso_ctx_poll(ctx))) {
+			ray_sens_step(q, 1);
+			multiply(s, ctx, &r, b);
+		}
 	}
 	iso_room_free(&room);
 	return st;

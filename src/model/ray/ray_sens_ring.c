@@ -19,8 +19,9 @@
 
 #define STEPS 1024 /* of t in a table, linear in between */
 #define NODES 12
-#define SLICES 16 /* of a task */
-#define GROUPS 8  /* of offsets between crystals: a sum each, so that threads do not show in it */
+#define SLICES 16      /* of a task */
+#define MOST_BYTES 1e9 /* of the sums of all tasks at work */
+#define GROUPS 8       /* of offsets between crystals: a sum each, so that threads do not show in it */
 
 struct rings {
 	const struct ray_sens *q;
@@ -51,7 +52,8 @@ bool iso_ray_sens_by_rings(const struct ray_sens *q)
 
 static double ring_z(const struct ray_sens *q, int64_t ring)
 {
-	return (q->pos[3 * ring * q->pairs.per_ring + 2] - q->grid.low[2]) / q->grid.voxel[2];
+	/* rounded as the tracer rounds: rings may lie on faces between slices */
+	return (iso_real)((q->pos[3 * ring * q->pairs.per_ring + 2] - q->grid.low[2]) / q->grid.voxel[2]);
 }
 
 /* From t on, slice j has `weight` more: rise, its slope, and what it lacks at the first step after t. */
@@ -276,7 +278,9 @@ static int trace_slices(iso_real *s, iso_ctx *ctx, const struct rings *r, int z0
 int iso_ray_sens_rings(iso_real *s, iso_ctx *ctx, const struct ray_sens *q)
 {
 	struct rings r = { .q = q, .plane = q->grid };
-	int nz = q->grid.n[2], each = SLICES * (2 * ctx->threads / GROUPS + 1), st;
+	double task = 4. * q->grid.n[0] * q->grid.n[1] * SLICES * GROUPS;
+	int nz = q->grid.n[2], st;
+	int each = SLICES * (int)fmax(1, fmin(2 * ctx->threads / GROUPS + 1, MOST_BYTES / task));
 
 	r.plane.n[2] = 1;
 	r.plane.voxel[2] = 1;
