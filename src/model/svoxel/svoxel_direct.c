@@ -5,6 +5,10 @@
 
 #include <complex.h>
 
+#ifndef CMPLX /* glibc 2.36 has it for gcc alone */
+#	define CMPLX(re, im) __builtin_complex((double)(re), (double)(im))
+#endif
+
 /* exp(j 2 pi f t) at one line after the other. */
 struct phase {
 	double complex now, step;
