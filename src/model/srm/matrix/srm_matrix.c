@@ -229,12 +229,15 @@ void iso_srm_free(iso_srm *m)
 
 int iso_srm_check_range(const iso_srm *m, struct srm_range r)
 {
-	for (const struct srm_range *a = m->range; a < m->range + m->n_range; a++)
+	for (int64_t i = 0; i < m->n_range; i++) {
+		const struct srm_range *a = m->range + i;
+
 		if (a->seed == r.seed && a->first < r.first + r.n && r.first < a->first + a->n)
 			return iso_fail(ISO_EARG,
 			                "srm: pairs %" PRId64 " to %" PRId64 " of seed %" PRIu64
 			                " are in it already",
 			                r.first, r.first + r.n - 1, r.seed);
+	}
 	return ISO_OK;
 }
 
