@@ -117,7 +117,9 @@ static void ticks(void **state)
 static void draw(struct iso_text *t, int64_t n, const double *x, const double *y, bool from_zero)
 {
 	const struct iso_svg_curve curve = { "<b>", 1, n, x, y };
-	const struct iso_svg_chart chart = { "'label'", "x", "y", 1, &curve, from_zero };
+	const struct iso_svg_chart chart = {
+		"'label'", "x", "y", 1, &curve, from_zero ? ISO_SVG_FROM_ZERO : ISO_SVG_PLAIN
+	};
 
 	iso_svg_chart(t, &chart);
 }
