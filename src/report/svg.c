@@ -3,6 +3,7 @@
 #include "svg.h"
 
 #include <math.h>
+#include <string.h>
 
 #define WIDTH 480. /* narrow enough that text stays readable on a phone */
 #define HEIGHT 270.
@@ -73,7 +74,7 @@ static struct axis make_log_axis(double lo, double hi, double margin)
 	double half = .5 * fmax(hi - lo, 1) * (1 + 2 * margin), middle = .5 * (lo + hi);
 	struct axis a = { .lo = middle - half, .hi = middle + half, .log = true };
 
-	a.step = 3 * (a.hi - a.lo) > MOST_TICKS ? 1 : 3;
+	a.step = 3 * (a.hi - a.lo) > MOST_TICKS + 1 ? 1 : 3;
 	a.first = a.step * floor(a.lo);
 	while (tick(&a, 0) < a.lo - 1e-9) a.first++;
 	while (tick(&a, a.ticks) <= a.hi + 1e-9) a.ticks++;
@@ -255,14 +256,26 @@ void iso_svg_chart(struct iso_text *t, const struct iso_svg_chart *c)
 
 /* ---- a file of its own ---- */
 
-static const char style[] =
-	"<style>\n"
-	"svg { --paper: #ffffff; --soft: #5a6675; --line: #dde3ea;\n"
-	"--c1: #0a6fa3; --c2: #c2410c; --c3: #2f7d32; --c4: #7e3fa0; --c5: #8f6b00; --c6: #b0315f; }\n"
-	"@media (prefers-color-scheme: dark) { svg { --paper: #10151b; --soft: #9aa7b5; --line: #2c3642;\n"
-	"--c1: #5db2e6; --c2: #ff8a4c; --c3: #74c178; --c4: #c08ae0; --c5: #d9b13b; --c6: #f07aa5; } }\n"
-	"text { fill: var(--soft); font: 13px system-ui, 'Liberation Sans', sans-serif; }\n"
-	"</style>\n";
+/* The colours of the page, light: not every program that shows SVG knows variables of CSS. */
+static const char *const colours[][2] = {
+	{ "var(--soft)", "#5a6675" }, { "var(--line)", "#dde3ea" }, { "var(--c1)", "#0a6fa3" },
+	{ "var(--c2)", "#c2410c" },   { "var(--c3)", "#2f7d32" },   { "var(--c4)", "#7e3fa0" },
+	{ "var(--c5)", "#8f6b00" },   { "var(--c6)", "#b0315f" },
+};
+
+enum { N_COLOURS = sizeof colours / sizeof *colours };
+
+/* The drawing with colours in place of their names. */
+static void put_coloured(struct iso_text *t, const char *drawing)
+{
+	for (const char *name; (name = strstr(drawing, "var(")); drawing = strchr(name, ')') + 1) {
+		iso_text_add(t, "%.*s", (int)(name - drawing), drawing);
+		for (int k = 0; k < N_COLOURS; k++)
+			if (strncmp(name, colours[k][0], strlen(colours[k][0])) == 0)
+				iso_text_add(t, "%s", colours[k][1]);
+	}
+	iso_text_add(t, "%s", drawing);
+}
 
 /* Lines of names, three in each, below the plot. */
 static void draw_legend(struct iso_text *t, const struct iso_svg_chart *c)
@@ -288,17 +301,17 @@ static double whole_height(const struct iso_svg_chart *c)
 	return HEIGHT + 12 + (c->n + NAMES - 1) / NAMES * NAME_HEIGHT;
 }
 
-void iso_svg_file(struct iso_text *t, int n, const struct iso_svg_chart *c)
+static void draw_all(struct iso_text *t, int n, const struct iso_svg_chart *c, double height)
 {
-	double xr[2], yr[2], height = 0, at = 0;
+	double xr[2], yr[2], at = 0;
 
-	for (int i = 0; i < n; i++) height += ranges(&c[i], xr, yr) < 2 ? 0 : whole_height(&c[i]);
-	if (height == 0) return;
-	iso_text_add(t,
-	             "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 %.0f %.0f' width='%.0f' "
-	             "height='%.0f'>\n",
-	             WIDTH, height, 1.5 * WIDTH, 1.5 * height);
-	iso_text_add(t, "%s<rect width='%.0f' height='%.0f' fill='var(--paper)'/>\n", style, WIDTH, height);
+	iso_text_add(
+		t,
+		"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 %.0f %.0f' width='%.0f' "
+		"height='%.0f' font-family=\"system-ui, 'Liberation Sans', sans-serif\" font-size='13'>\n"
+		"<style>text { fill: var(--soft); }</style>\n"
+		"<rect width='%.0f' height='%.0f' fill='#ffffff'/>\n",
+		WIDTH, height, 1.5 * WIDTH, 1.5 * height, WIDTH, height);
 	for (int i = 0; i < n; i++) {
 		if (ranges(&c[i], xr, yr) < 2) continue;
 		iso_text_add(t, "<g transform='translate(0 %.0f)' role='img' aria-label='", at);
@@ -309,4 +322,19 @@ void iso_svg_file(struct iso_text *t, int n, const struct iso_svg_chart *c)
 		at += whole_height(&c[i]);
 	}
 	iso_text_add(t, "</svg>\n");
+}
+
+void iso_svg_file(struct iso_text *t, int n, const struct iso_svg_chart *c)
+{
+	struct iso_text drawing = { 0 };
+	double xr[2], yr[2], height = 0;
+
+	for (int i = 0; i < n; i++) height += ranges(&c[i], xr, yr) < 2 ? 0 : whole_height(&c[i]);
+	if (height == 0) return;
+	draw_all(&drawing, n, c, height);
+	if (drawing.failed)
+		t->failed = true;
+	else
+		put_coloured(t, drawing.v);
+	iso_text_free(&drawing);
 }

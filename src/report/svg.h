@@ -36,8 +36,8 @@ int iso_svg_ticks(double lo, double hi, double *first, double *step);
    curve has two points. */
 void iso_svg_chart(struct iso_text *t, const struct iso_svg_chart *c);
 
-/* The same of n charts, one below the other, as a file of its own: with the colours of the page, light or
-   dark as the reader likes it. Nothing is added if there is nothing to draw. */
+/* The same of n charts, one below the other, as a file of its own, on white. Nothing is added if there is
+   nothing to draw. */
 void iso_svg_file(struct iso_text *t, int n, const struct iso_svg_chart *c);
 
 #endif
