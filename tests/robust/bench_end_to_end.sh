@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Whole runs of the program as a benchmark, at tiny sizes: every event is counted, the times add up, table and
 # drawing say the same, and nothing is left in the folder, however it ends. No time is asserted.
-# shellcheck source=lib.bash
-. "$(dirname "$0")/lib.bash"
+# shellcheck source=tests/cmd/lib.bash
+. "$SOURCE/tests/cmd/lib.bash"
 need_python
 
 mkdir tmp
@@ -100,6 +100,18 @@ out_has 'of limit'
 out_has 'file read'
 out_has 'ns each further one'
 
+# ---- dual heads: a histogram, whatever --events says ----
+if [ "${ISO_TEST_FULL:-0}" = 1 ]; then
+	run bench end-to-end --cases srm --events 10,20 --repeats 0 --device cpu --json
+	nothing_left 'after srm'
+	check "srm" <<'END'
+import json
+rows = {row["stage"]: row for row in json.load(open("out"))["results"]["rows"]}
+assert rows["wall"]["events"] == 1000000 and rows["wall"]["file_bytes"] > 4 * (26 * 52) ** 2, rows["wall"]
+assert rows["reconstruct"]["limit"] == "kernel" and rows["reconstruct"]["visits_per_s"] > 0
+END
+fi
+
 # ---- what machines can do ----
 run bench limits --device cpu --folder tmp --json
 nothing_left 'after limits'
@@ -150,9 +162,9 @@ err_has 'rows are missing'
 run bench end-to-end --dry-run --device cpu
 out_has 'isotome recon ray --scanner ring.yaml --events events.lmdT'
 out_has '--rays 4'
-! grep -q 'recon srm' out || fail "srm is not usual on the CPU"
-run bench end-to-end --dry-run --device cpu --cases srm
-out_has 'recon srm'
+out_has 'recon srm --srm matrix.srm'
+run bench end-to-end --dry-run --device cpu --cases srm,strip
+! grep -q 'recon ray' out || fail "--cases"
 expect 2 bench end-to-end --cases plain,plan --device cpu
 err_has "'plan'"
 expect 2 bench end-to-end --events 100,50 --device cpu
