@@ -55,7 +55,7 @@ static void put_table(struct iso_text *t, const json_t *rows)
 		for (int k = 0; k < 3; k++) iso_text_add(t, "%s,", text(row, words[k]));
 		for (int k = 0; k < 8; k++) {
 			if (!json_is_null(json_object_get(row, numbers[k])))
-				iso_text_add(t, "%.6g", number(row, numbers[k]));
+				iso_text_add(t, "%.9g", number(row, numbers[k]));
 			iso_text_add(t, "%s", k < 7 ? "," : "\n");
 		}
 	}
