@@ -114,7 +114,40 @@ static struct {
 	const double *v;
 	int64_t size;
 	int row, step;
+	const struct stream_weights *weight; /* all rows */
 } in;
+
+/* The bits of a half: sign, power of 2, and what follows its first bit. */
+static double half_value(unsigned bits)
+{
+	int power = (int)(bits >> 10 & 31);
+	double v = power ? ldexp(1024 + (bits & 1023), power - 25) : ldexp(bits & 1023, -24);
+
+	return bits >> 15 ? -v : v;
+}
+
+/* The weight of tap k of lane j. */
+static double weight_of(const struct stream_weights *w, int j, int k)
+{
+	return half_value(w->v[j % 8 * 4 + k % 4][k / 4] >> (j < 8 ? 0 : 16) & 0xffff);
+}
+
+/* The rows in two portions, neither of which ends where a piece does. */
+static void open_weights(const struct srm_stream *t)
+{
+	int64_t first = t->n_row / 3;
+	struct stream_weights *w = calloc((size_t)t->n_row + 1, sizeof *w);
+
+	iso_stream_rows(w, t, 0, first, 2);
+	iso_stream_rows(w + first, t, first, t->n_row - first, 3);
+	in.weight = w;
+}
+
+static void close_weights(struct srm_stream *t)
+{
+	free((void *)in.weight);
+	iso_stream_drop(t);
+}
 
 /* What a row of a step's taps adds to the lanes at column z of row x, if it reaches the place. Whatever a
    warp reads must be in memory. */
@@ -126,7 +159,7 @@ static void add_row(double acc[STREAM_LANES], const struct stream_weights *w, co
 
 		assert_true(at >= 0 && at < in.size);
 		for (int j = 0; j < STREAM_LANES && times > 0; j++)
-			acc[j] += times * (double)w->v[j % 8 * 4 + k % 4][j / 8 + k / 4 * 2] * in.v[at];
+			acc[j] += times * weight_of(w, j, k) * in.v[at];
 	}
 }
 
@@ -138,10 +171,10 @@ static void add_step(double acc[STREAM_LANES], const struct srm_stream *t, const
 
 	assert_true(g->row + (i + 1) * all <= t->n_row && g->first + i < t->n_step);
 	for (int k = 0; k < all; k++)
-		add_row(acc, &t->weight[g->row + i * all + k], &t->offset[g->first + i], x + k % rows, z,
+		add_row(acc, &in.weight[g->row + i * all + k], &t->offset[g->first + i], x + k % rows, z,
 		        !reached   ? 0
-		        : k < rows ? 1
-		                   : 1. / STREAM_REST);
+		        : k < rows ? t->unit
+		                   : t->unit / STREAM_REST);
 }
 
 static void add_place(struct scene *s, const struct srm_stream *t, const struct stream_block *b, int x, int z)
@@ -204,6 +237,7 @@ static void compare(struct scene *s, int64_t n, struct iso_rows part)
 static void walk_forward(struct scene *s, const struct srm_stream *t)
 {
 	pad_image(s);
+	open_weights(t);
 	in.v = s->image;
 	in.size = s->layout.image;
 	in.row = s->layout.row_image;
@@ -225,6 +259,7 @@ static void forward(void **state)
 
 		OK(iso_stream_forward(&t, &s.room, s.m, s.taps, &s.layout));
 		walk_forward(&s, &t);
+		close_weights(&t);
 		for (int j = 0; j < s.m->n_direction; j++) {
 			const struct srm_direction *d = &s.m->direction[j];
 			const struct iso_srm_rows *r = &s.taps[d->a * s.m->shape.layers + d->b];
@@ -249,6 +284,7 @@ static void adjoint(void **state)
 
 		OK(iso_stream_adjoint(&t, &s.room, s.m, s.taps, &s.layout));
 		pad_data(&s);
+		open_weights(&t);
 		in.v = s.data;
 		in.size = s.layout.data;
 		in.row = s.layout.row_data;
@@ -258,6 +294,7 @@ static void adjoint(void **state)
 			walk(&s, &t, sub);
 			compare(&s, s.op->n_in, (struct iso_rows){ 0, s.op->n_in });
 		}
+		close_weights(&t);
 		end(&s);
 	}
 }
@@ -420,6 +457,7 @@ static void counts_are_rounded(void **state)
 		assert_true(t.range[i].kind < STREAM_RUN); /* no rests of weights */
 	s.close = 0x1p-11;
 	walk_forward(&s, &t);
+	close_weights(&t);
 	iso_srm_rows_free(&exact);
 	end(&s);
 }
@@ -437,10 +475,18 @@ static void same_bits(void **state)
 	OK(iso_stream_adjoint(&b, &single, s.m, s.taps, &s.layout));
 	assert_int_equal(a.n_step, b.n_step);
 	assert_int_equal(a.n_row, b.n_row);
-	assert_memory_equal(a.weight, b.weight, (size_t)a.n_row * sizeof *a.weight);
+	open_weights(&a);
+
+	const struct stream_weights *of_two = in.weight;
+
+	open_weights(&b);
+	assert_memory_equal(of_two, in.weight, (size_t)a.n_row * sizeof *of_two);
 	assert_memory_equal(a.offset, b.offset, (size_t)a.n_step * sizeof *a.offset);
 	assert_memory_equal(a.reach, b.reach, (size_t)a.n_step * sizeof *a.reach);
 	assert_memory_equal(a.block, b.block, (size_t)a.block_of[1] * sizeof *a.block);
+	close_weights(&b);
+	in.weight = of_two;
+	close_weights(&a);
 	iso_room_free(&single);
 	iso_ctx_free(one);
 	end(&s);

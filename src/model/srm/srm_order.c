@@ -26,41 +26,88 @@ static int planes_of(const iso_srm *m, const struct iso_srm_order *o)
 
 static int room_for(void **element, int64_t size, iso_real **w, int64_t n)
 {
-	*element = malloc((size_t)((n + 1) * size));
-	*w = malloc((size_t)(n + 1) * sizeof **w);
+	*element = size_alloc(n + 1, size);
+	*w = size_alloc(n + 1, sizeof **w);
 	if (*element && *w) return ISO_OK;
 	return iso_fail_memory("srm: elements in another order", n * (size + (int64_t)sizeof **w));
 }
 
 /* ---- one column of any plane and phase, number (y Dx + px) Dz + pz ---- */
 
-struct walk {
+/* Crystals by their number in a position, counted from the voxel's cell: one division an element, not four. */
+struct crystals {
 	const iso_srm *m;
+	uint32_t n; /* (2 Ncx-1) (2 Ncz-1) */
+	struct {
+		int16_t x, z;
+	} *at;
+};
+
+static int list_crystals(struct crystals *c, const iso_srm *m)
+{
+	int nx = 2 * m->shape.nc[0] - 1, nz = 2 * m->shape.nc[1] - 1;
+
+	*c = (struct crystals){ m, (uint32_t)nx * (uint32_t)nz, size_alloc((int64_t)nx * nz, sizeof *c->at) };
+	if (!c->at) return iso_fail_memory("srm: crystals", (int64_t)nx * nz * (int64_t)sizeof *c->at);
+	for (int i = 0; i < nx * nz; i++) {
+		c->at[i].x = (int16_t)(i / nz - nx / 2);
+		c->at[i].z = (int16_t)(i % nz - nz / 2);
+	}
+	return ISO_OK;
+}
+
+struct walk {
+	const struct crystals *c;
 	int64_t at, end; /* elements of its folded column */
+	int step;        /* 1, or -1: from the last to the first */
 	int fold;        /* symmetry from there: its own inverse */
 	int a, b;
 };
 
-static struct walk walk_column(const iso_srm *m, int64_t number, const struct iso_srm_order *o)
+static struct walk walk_column(const struct crystals *c, int64_t number, const struct iso_srm_order *o)
 {
-	const struct srm_shape *s = &m->shape;
-	struct srm_column c = { (int)(number / (s->d[0] * s->d[1])),
-		                { (int)(number / s->d[1] % s->d[0]), (int)(number % s->d[1]) } };
-	int g = srm_fold(s, c);
-	int64_t n = iso_srm_column_number(s, srm_column_image(s, c, g));
+	const struct srm_shape *s = &c->m->shape;
+	struct srm_column column = { (int)(number / (s->d[0] * s->d[1])),
+		                     { (int)(number / s->d[1] % s->d[0]), (int)(number % s->d[1]) } };
+	int g = srm_fold(s, column);
+	int64_t n = iso_srm_column_number(s, srm_column_image(s, column, g));
 
-	return (struct walk){ m, m->ptr[n], m->ptr[n + 1], g, o->a, o->b };
+	return (struct walk){ c, c->m->ptr[n], c->m->ptr[n + 1], 1, g, o->a, o->b };
+}
+
+/* Of one direction, elements stand in the order of ux, in which i = -ux Dx + px falls: they are taken backwards,
+   and those that the mirror of x turns round forwards. */
+static struct walk walk_rising(const struct crystals *c, int64_t number, const struct iso_srm_order *o)
+{
+	struct walk k = walk_column(c, number, o);
+	int64_t first = k.at;
+
+	if (k.fold & SRM_MIRROR_X) return k;
+	k.step = -1;
+	k.at = k.end - 1;
+	k.end = first - 1;
+	return k;
 }
 
 /* The next element between the two layers; false: no more. */
-static bool walk_next(struct srm_lor *e, iso_real *w, struct walk *k)
+static inline bool walk_next(struct srm_lor *e, iso_real *w, struct walk *k)
 {
-	while (k->at < k->end) {
-		int64_t i = k->at++;
+	const struct crystals *c = k->c;
 
-		*e = srm_image(srm_at(&k->m->shape, k->m->at[i]), k->fold);
+	while (k->at != k->end) {
+		int64_t i = k->at;
+		uint32_t at = c->m->at[i], upper = at / c->n, l = at - upper * c->n;
+		uint32_t pair = upper < c->n ? 0 : upper / c->n, u = upper - pair * c->n;
+		uint32_t layers = (uint32_t)c->m->shape.layers;
+		struct srm_lor stored = { { c->at[u].x, c->at[u].z },
+			                  { c->at[l].x, c->at[l].z },
+			                  (int)(pair ? pair / layers : 0),
+			                  (int)(pair ? pair % layers : 0) };
+
+		k->at += k->step;
+		*e = srm_image(stored, k->fold);
 		if (e->a != k->a || e->b != k->b) continue;
-		*w = k->m->w[i];
+		*w = c->m->w[i];
 		return true;
 	}
 	return false;
@@ -69,15 +116,15 @@ static bool walk_next(struct srm_lor *e, iso_real *w, struct walk *k)
 /* ---- columns ---- */
 
 /* Elements from place `at` on, or, before there are any (c->w is NULL), none; returns how many. */
-static int64_t fill_column(struct iso_srm_columns *c, const iso_srm *m, int64_t number,
+static int64_t fill_column(struct iso_srm_columns *c, const struct crystals *of, int64_t number,
                            const struct iso_srm_order *o)
 {
-	struct walk k = walk_column(m, number, o);
+	struct walk k = walk_column(of, number, o);
 	int64_t at = c->w ? c->ptr[number] : 0;
 	struct srm_lor e;
 	iso_real w;
 
-	if (!c->w && m->shape.layers == 1) return k.end - k.at;
+	if (!c->w && of->m->shape.layers == 1) return k.end - k.at;
 	for (; walk_next(&e, &w, &k); at++) {
 		if (!c->w) continue;
 		c->w[at] = w;
@@ -87,28 +134,39 @@ static int64_t fill_column(struct iso_srm_columns *c, const iso_srm *m, int64_t 
 	return at;
 }
 
+static int fill_columns(struct iso_srm_columns *c, iso_ctx *ctx, const struct crystals *of,
+                        const struct iso_srm_order *o)
+{
+	int st;
+
+#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
+	for (int64_t i = 0; i < c->n; i++) c->ptr[i + 1] = fill_column(c, of, i, o);
+	for (int64_t i = 0; i < c->n; i++) c->ptr[i + 1] += c->ptr[i];
+	if ((st = room_for((void **)&c->pair, sizeof *c->pair, &c->w, c->ptr[c->n]))) return st;
+#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
+	for (int64_t i = 0; i < c->n; i++) fill_column(c, of, i, o);
+	return ISO_OK;
+}
+
 int iso_srm_columns(struct iso_srm_columns *out, iso_ctx *ctx, const iso_srm *m,
                     const struct iso_srm_order *o)
 {
 	if (!out || !ctx || !m || !o) return iso_fail_null(__func__);
 	struct iso_srm_columns c = { 0 };
+	struct crystals of;
 	int st = check_order(m, o);
 
-	if (st) return st;
+	if (st || (st = list_crystals(&of, m))) return st;
 	c.n = (int64_t)planes_of(m, o) * m->shape.d[0] * m->shape.d[1];
 	c.ptr = size_alloc(c.n + 1, sizeof *c.ptr);
-	if (!c.ptr) return iso_fail_memory("srm: columns", c.n * (int64_t)sizeof *c.ptr);
-#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
-	for (int64_t i = 0; i < c.n; i++) c.ptr[i + 1] = fill_column(&c, m, i, o);
-	for (int64_t i = 0; i < c.n; i++) c.ptr[i + 1] += c.ptr[i];
-	if ((st = room_for((void **)&c.pair, sizeof *c.pair, &c.w, c.ptr[c.n]))) {
+	st = c.ptr ? fill_columns(&c, ctx, &of, o)
+	           : iso_fail_memory("srm: columns", c.n * (int64_t)sizeof *c.ptr);
+	free(of.at);
+	if (st)
 		iso_srm_columns_free(&c);
-		return st;
-	}
-#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
-	for (int64_t i = 0; i < c.n; i++) fill_column(&c, m, i, o);
-	*out = c;
-	return ISO_OK;
+	else
+		*out = c;
+	return st;
 }
 
 void iso_srm_columns_free(struct iso_srm_columns *c)
@@ -132,11 +190,11 @@ static int64_t direction(const struct srm_shape *s, const struct srm_lor *e, boo
 
 /* Lists of one plane and direction, number y directions + direction. */
 struct deal {
-	const iso_srm *m;
+	struct crystals of;
 	const struct iso_srm_order *o;
 	struct iso_srm_rows r;
 	int64_t *next;  /* elements of a list, then its next free place */
-	int64_t *first; /* its first place */
+	int64_t *first; /* its first place; while the plane is dealt, that of the phase at work */
 };
 
 static bool stands_after(const struct iso_srm_voxel *a, const struct iso_srm_voxel *b)
@@ -144,13 +202,12 @@ static bool stands_after(const struct iso_srm_voxel *a, const struct iso_srm_vox
 	return a->i > b->i || (a->i == b->i && a->k > b->k);
 }
 
-/* Puts (v, w) at its place in the order (i, k) among r->voxel[first ... at - 1] of the same phase, about ten
-   elements; those behind it move on by one. */
-static void insert(struct iso_srm_rows *r, int64_t first, int64_t at, struct iso_srm_voxel v, iso_real w,
-                   const int d[2])
+/* Puts (v, w) at its place in the order (i, k) among r->voxel[first ... at - 1], those of its phase; they come
+   nearly in that order. Those behind it move on by one. */
+static inline void insert(struct iso_srm_rows *r, int64_t first, int64_t at, struct iso_srm_voxel v,
+                          iso_real w)
 {
-	while (at > first && stands_after(&r->voxel[at - 1], &v) && (r->voxel[at - 1].i - v.i) % d[0] == 0 &&
-	       (r->voxel[at - 1].k - v.k) % d[1] == 0) {
+	while (at > first && stands_after(&r->voxel[at - 1], &v)) {
 		r->voxel[at] = r->voxel[at - 1];
 		r->w[at] = r->w[at - 1];
 		at--;
@@ -161,25 +218,31 @@ static void insert(struct iso_srm_rows *r, int64_t first, int64_t at, struct iso
 
 /* Elements of a plane to their lists or, before there is room for them (r.w is NULL), their counts. Planes
    write to places of their own. */
-static void deal_plane(struct deal *d, int y)
+static void deal_plane(const struct deal *d, int y)
 {
-	const struct srm_shape *s = &d->m->shape;
+	const struct srm_shape *s = &d->of.m->shape;
 	int phases = s->d[0] * s->d[1];
+	int64_t *next = d->next + y * d->r.directions, *first = d->first + y * d->r.directions;
+	struct iso_srm_rows r = d->r;
 	struct srm_lor e;
 	iso_real w;
 
-	for (int p = 0; p < phases; p++)
-		for (struct walk k = walk_column(d->m, (int64_t)y * phases + p, d->o);
-		     walk_next(&e, &w, &k);) {
-			int64_t j = direction(s, &e, d->o->is_unsigned), list = y * d->r.directions + j;
+	for (int p = 0; p < phases; p++) {
+		int px = p / s->d[1], pz = p % s->d[1];
+		struct walk k = walk_rising(&d->of, (int64_t)y * phases + p, d->o);
+
+		memcpy(first, next, (size_t)r.directions * sizeof *first);
+		while (walk_next(&e, &w, &k)) {
+			int64_t j = direction(s, &e, d->o->is_unsigned);
 
 			if (j < 0) continue;
-			int64_t at = d->next[list]++;
-			struct iso_srm_voxel v = { (int16_t)y, (int16_t)(-e.u[0] * s->d[0] + p / s->d[1]),
-				                   (int16_t)(-e.u[1] * s->d[1] + p % s->d[1]) };
+			int64_t at = next[j]++;
+			struct iso_srm_voxel v = { (int16_t)y, (int16_t)(px - e.u[0] * s->d[0]),
+				                   (int16_t)(pz - e.u[1] * s->d[1]) };
 
-			if (d->r.w) insert(&d->r, d->first[list], at, v, w, s->d);
+			if (r.w) insert(&r, first[j], at, v, w);
 		}
+	}
 }
 
 /* Running sums over the lists in their order: direction by direction, or plane by plane. */
@@ -200,7 +263,7 @@ static void place_lists(struct deal *d, int planes, bool by_plane)
 
 static int deal_out(struct deal *d, iso_ctx *ctx, bool by_plane)
 {
-	int planes = planes_of(d->m, d->o), st;
+	int planes = planes_of(d->of.m, d->o), st;
 	int64_t n = planes * d->r.directions;
 
 	d->r.n = by_plane ? n : d->r.directions;
@@ -223,7 +286,7 @@ static int make_rows(struct iso_srm_rows *r, iso_ctx *ctx, const iso_srm *m, con
                      bool by_plane)
 {
 	const struct srm_shape *s = &m->shape;
-	struct deal d = { .m = m, .o = o };
+	struct deal d = { .o = o };
 	int st = check_order(m, o);
 
 	if (st) return st;
@@ -232,7 +295,8 @@ static int make_rows(struct iso_srm_rows *r, iso_ctx *ctx, const iso_srm *m, con
 		                INT16_MAX);
 	d.r.directions = o->is_unsigned ? (int64_t)s->nc[0] * s->nc[1]
 	                                : (int64_t)(2 * s->nc[0] - 1) * (2 * s->nc[1] - 1);
-	st = deal_out(&d, ctx, by_plane);
+	if (!(st = list_crystals(&d.of, m))) st = deal_out(&d, ctx, by_plane);
+	free(d.of.at);
 	free(d.next);
 	free(d.first);
 	if (st)

@@ -316,29 +316,60 @@ static int open_work(iso_op *op)
 	return op->room.status;
 }
 
-#define STAGE 65536 /* rows of weights that are uploaded at a time */
+#define STAGE 16384 /* rows of weights, 4 MiB, that travel at a time */
+
+/* Two buffers that the device reads by itself: one is filled while the other is under way. */
+struct stages {
+	struct stream_weights *v[2];
+	cudaEvent_t sent[2];
+};
+
+static int open_stages(struct stages *s)
+{
+	cudaError_t e = cudaSuccess;
+
+	for (int i = 0; i < 2 && e == cudaSuccess; i++)
+		if ((e = cudaMallocHost((void **)&s->v[i], STAGE * sizeof *s->v[i])) == cudaSuccess)
+			e = cudaEventCreateWithFlags(&s->sent[i], cudaEventDisableTiming);
+	return iso_cuda_check("srm weights", e);
+}
+
+static void close_stages(struct stages *s)
+{
+	for (int i = 0; i < 2; i++) {
+		if (s->sent[i]) cudaEventDestroy(s->sent[i]);
+		cudaFreeHost(s->v[i]);
+	}
+}
+
+static int send_weights(uint2 *to, struct stages *stages, iso_ctx *ctx, const struct srm_stream *s)
+{
+	cudaError_t e = cudaSuccess;
+
+	for (int64_t i = 0; i < s->n_row && e == cudaSuccess; i += STAGE) {
+		int64_t n = min((int64_t)STAGE, s->n_row - i);
+		struct stream_weights *v = stages->v[i / STAGE % 2];
+		cudaEvent_t sent = stages->sent[i / STAGE % 2];
+
+		if ((e = cudaEventSynchronize(sent)) != cudaSuccess) break;
+		iso_stream_rows(v, s, i, n, ctx->threads);
+		e = cudaMemcpyAsync(to + i * ISO_WARP, v, (size_t)n * sizeof *v, cudaMemcpyHostToDevice,
+		                    iso_stream(ctx));
+		if (e == cudaSuccess) e = cudaEventRecord(sent, iso_stream(ctx));
+	}
+	if (e == cudaSuccess) e = cudaStreamSynchronize(iso_stream(ctx));
+	return iso_cuda_check("srm weights", e);
+}
 
 static int put_weights(struct iso_room *room, struct device_stream *d, const struct srm_stream *s)
 {
-	iso_ctx *ctx = room->ctx;
-	float4 *stage;
+	struct stages stages = {};
 	int st;
 
 	d->unit = (float)s->unit;
-	ISO_DEVICE(room, d->weight, s->n_row * ISO_WARP);
-	stage = (float4 *)iso_room_device(room, STAGE, sizeof *s->weight);
-	st = room->status;
-	for (int64_t i = 0; i < s->n_row && !st; i += STAGE) {
-		int64_t rows = min((int64_t)STAGE, s->n_row - i), n = rows * ISO_WARP;
-
-		if ((st = ctx->vec->upload(ctx, stage, s->weight + i, rows * (int64_t)sizeof *s->weight)))
-			break;
-		to_halves<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>(d->weight + i * ISO_WARP, stage,
-		                                                              n, s->unit);
-		st = iso_cuda_launched("srm weights");
-	}
-	if (!st) st = iso_cuda_check("srm weights", cudaStreamSynchronize(iso_stream(ctx)));
-	iso_room_drop(room, stage);
+	if (!ISO_DEVICE(room, d->weight, s->n_row * ISO_WARP)) return room->status;
+	if (!(st = open_stages(&stages))) st = send_weights(d->weight, &stages, room->ctx, s);
+	close_stages(&stages);
 	return st;
 }
 
@@ -350,10 +381,7 @@ static int put_stream(struct iso_room *room, struct device_stream *d, struct srm
 	d->out = ISO_MOVE(room, s->out, s->n_out);
 	d->reach = (const unsigned *)ISO_MOVE(room, s->reach, s->n_step);
 	d->offset = (const int2 *)ISO_MOVE(room, s->offset, s->n_step);
-	int st = put_weights(room, d, s);
-
-	iso_room_drop(room, s->weight);
-	return st;
+	return room->status ? room->status : put_weights(room, d, s);
 }
 
 static int put_places(struct iso_room *room, struct correlate_cuda *c, const struct srm_op *m)
@@ -368,19 +396,15 @@ static int put_places(struct iso_room *room, struct correlate_cuda *c, const str
 	return room->status;
 }
 
-/* The greatest sum of a direction's taps; rows at the edge have fewer. */
-static float row_most(const struct iso_srm_rows *r)
+static int make_stream(struct iso_room *room, struct device_stream *d, struct srm_stream *s,
+                       const struct srm_op *m, const struct iso_srm_rows *taps, const struct stream_layout *l,
+                       decltype(iso_stream_forward) *make)
 {
-	double most = 0;
+	int st = make(s, room, m, taps, l);
 
-	for (int64_t d = 0; d < r->directions; d++) {
-		double sum = 0;
-
-		for (int64_t i = d; i < r->n; i += r->directions)
-			for (int64_t k = r->ptr[i]; k < r->ptr[i + 1]; k++) sum += r->w[k];
-		most = sum > most ? sum : most;
-	}
-	return (float)most;
+	if (!st) st = put_stream(room, d, s);
+	iso_stream_drop(s);
+	return st;
 }
 
 static int make_streams(struct iso_room *room, struct correlate_cuda *c, const struct srm_op *m)
@@ -389,7 +413,7 @@ static int make_streams(struct iso_room *room, struct correlate_cuda *c, const s
 	struct iso_srm_rows *taps = iso_srm_pair_rows(&taken, m->srm, {}, true);
 	int st = taken.status;
 
-	for (int i = 0; i < SRM_PAIRS(m) && !st; i++) c->row_most = max(c->row_most, row_most(&taps[i]));
+	if (!st) c->row_most = iso_stream_row_most(taps, room->ctx, m);
 	if (!st) iso_stream_round(taps, room->ctx, m);
 	c->on_forward.row = c->layout.row_image;
 	c->on_forward.step = m->shape.d[1];
@@ -398,10 +422,10 @@ static int make_streams(struct iso_room *room, struct correlate_cuda *c, const s
 	c->alone = iso_single_wanted(m);
 	if (!st && c->alone)
 		st = single_upload(&c->single, room, m, taps);
-	else if (!st && !(st = iso_stream_forward(&c->forward, room, m, taps, &c->layout)))
-		st = put_stream(room, &c->on_forward, &c->forward);
-	if (!st && !(st = iso_stream_adjoint(&c->adjoint, room, m, taps, &c->layout)))
-		st = put_stream(room, &c->on_adjoint, &c->adjoint);
+	else if (!st)
+		st = make_stream(room, &c->on_forward, &c->forward, m, taps, &c->layout, iso_stream_forward);
+	if (!st)
+		st = make_stream(room, &c->on_adjoint, &c->adjoint, m, taps, &c->layout, iso_stream_adjoint);
 	iso_room_free(&taken);
 	return st;
 }
