@@ -113,8 +113,7 @@ static int by_work(const void *a, const void *b)
 
 /* ---- the stream ---- */
 
-/* From -Nc D to Nc D - 1. */
-static struct voxel_place *voxel_places(struct iso_room *room, int n, int d)
+struct voxel_place *iso_voxel_places(struct iso_room *room, int n, int d)
 {
 	struct voxel_place *p;
 
@@ -131,8 +130,8 @@ int iso_stream_begin(struct srm_stream *s, struct pieces *k)
 	*s = (struct srm_stream){ .n_sub = k->m->n_sub, .unit = k->unit };
 	ISO_HOST(k->room, s->block_of, s->n_sub + 1);
 	ISO_HOST(k->room, k->first, s->n_sub + 1);
-	k->x = voxel_places(k->room, h->nc[0], h->d[0]);
-	k->z = voxel_places(k->room, h->nc[1], h->d[1]);
+	k->x = iso_voxel_places(k->room, h->nc[0], h->d[0]);
+	k->z = iso_voxel_places(k->room, h->nc[1], h->d[1]);
 	return k->room->status;
 }
 

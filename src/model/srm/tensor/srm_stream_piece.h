@@ -123,6 +123,9 @@ struct voxel_place {
 	int16_t cell, phase;
 };
 
+/* Of the voxels -n d ... n d - 1, n crystals of d voxels; in an array of the room, NULL: see its status. */
+struct voxel_place *iso_voxel_places(struct iso_room *room, int n, int d);
+
 /* Pieces of all subsets: number first[sub] ... first[sub + 1] - 1 belong to subset sub. */
 struct pieces {
 	bool (*open)(struct sheet *s, const struct pieces *k);
@@ -134,7 +137,7 @@ struct pieces {
 	int64_t *first; /* n_sub + 1 */
 	double unit;    /* as of a stream */
 	int slices;
-	struct voxel_place *x, *z; /* of voxel i or k, from -Nc D to Nc D - 1 */
+	struct voxel_place *x, *z; /* of voxel i or k, from -Nc D on */
 	struct strip *strip;       /* forward: directions in the order of groups, and each group's first */
 	int *start;
 	int quires; /* adjoint: of phases */
