@@ -34,80 +34,33 @@ static int room_for(void **element, int64_t size, iso_real **w, int64_t n)
 
 /* ---- one column of any plane and phase, number (y Dx + px) Dz + pz ---- */
 
-/* Crystals by their number in a position, counted from the voxel's cell: one division an element, not four. */
-struct crystals {
-	const iso_srm *m;
-	uint32_t n; /* (2 Ncx-1) (2 Ncz-1) */
-	struct {
-		int16_t x, z;
-	} *at;
-};
-
-static int list_crystals(struct crystals *c, const iso_srm *m)
-{
-	int nx = 2 * m->shape.nc[0] - 1, nz = 2 * m->shape.nc[1] - 1;
-
-	*c = (struct crystals){ m, (uint32_t)nx * (uint32_t)nz, size_alloc((int64_t)nx * nz, sizeof *c->at) };
-	if (!c->at) return iso_fail_memory("srm: crystals", (int64_t)nx * nz * (int64_t)sizeof *c->at);
-	for (int i = 0; i < nx * nz; i++) {
-		c->at[i].x = (int16_t)(i / nz - nx / 2);
-		c->at[i].z = (int16_t)(i % nz - nz / 2);
-	}
-	return ISO_OK;
-}
-
 struct walk {
-	const struct crystals *c;
+	const iso_srm *m;
 	int64_t at, end; /* elements of its folded column */
-	int step;        /* 1, or -1: from the last to the first */
 	int fold;        /* symmetry from there: its own inverse */
 	int a, b;
 };
 
-static struct walk walk_column(const struct crystals *c, int64_t number, const struct iso_srm_order *o)
+static struct walk walk_column(const iso_srm *m, int64_t number, const struct iso_srm_order *o)
 {
-	const struct srm_shape *s = &c->m->shape;
-	struct srm_column column = { (int)(number / (s->d[0] * s->d[1])),
-		                     { (int)(number / s->d[1] % s->d[0]), (int)(number % s->d[1]) } };
-	int g = srm_fold(s, column);
-	int64_t n = iso_srm_column_number(s, srm_column_image(s, column, g));
+	const struct srm_shape *s = &m->shape;
+	struct srm_column c = { (int)(number / (s->d[0] * s->d[1])),
+		                { (int)(number / s->d[1] % s->d[0]), (int)(number % s->d[1]) } };
+	int g = srm_fold(s, c);
+	int64_t n = iso_srm_column_number(s, srm_column_image(s, c, g));
 
-	return (struct walk){ c, c->m->ptr[n], c->m->ptr[n + 1], 1, g, o->a, o->b };
-}
-
-/* Of one direction, elements stand in the order of ux, in which i = -ux Dx + px falls: they are taken backwards,
-   and those that the mirror of x turns round forwards. */
-static struct walk walk_rising(const struct crystals *c, int64_t number, const struct iso_srm_order *o)
-{
-	struct walk k = walk_column(c, number, o);
-	int64_t first = k.at;
-
-	if (k.fold & SRM_MIRROR_X) return k;
-	k.step = -1;
-	k.at = k.end - 1;
-	k.end = first - 1;
-	return k;
+	return (struct walk){ m, m->ptr[n], m->ptr[n + 1], g, o->a, o->b };
 }
 
 /* The next element between the two layers; false: no more. */
-static inline bool walk_next(struct srm_lor *e, iso_real *w, struct walk *k)
+static bool walk_next(struct srm_lor *e, iso_real *w, struct walk *k)
 {
-	const struct crystals *c = k->c;
+	while (k->at < k->end) {
+		int64_t i = k->at++;
 
-	while (k->at != k->end) {
-		int64_t i = k->at;
-		uint32_t at = c->m->at[i], upper = at / c->n, l = at - upper * c->n;
-		uint32_t pair = upper < c->n ? 0 : upper / c->n, u = upper - pair * c->n;
-		uint32_t layers = (uint32_t)c->m->shape.layers;
-		struct srm_lor stored = { { c->at[u].x, c->at[u].z },
-			                  { c->at[l].x, c->at[l].z },
-			                  (int)(pair ? pair / layers : 0),
-			                  (int)(pair ? pair % layers : 0) };
-
-		k->at += k->step;
-		*e = srm_image(stored, k->fold);
+		*e = srm_image(srm_at(&k->m->shape, k->m->at[i]), k->fold);
 		if (e->a != k->a || e->b != k->b) continue;
-		*w = c->m->w[i];
+		*w = k->m->w[i];
 		return true;
 	}
 	return false;
@@ -116,15 +69,15 @@ static inline bool walk_next(struct srm_lor *e, iso_real *w, struct walk *k)
 /* ---- columns ---- */
 
 /* Elements from place `at` on, or, before there are any (c->w is NULL), none; returns how many. */
-static int64_t fill_column(struct iso_srm_columns *c, const struct crystals *of, int64_t number,
+static int64_t fill_column(struct iso_srm_columns *c, const iso_srm *m, int64_t number,
                            const struct iso_srm_order *o)
 {
-	struct walk k = walk_column(of, number, o);
+	struct walk k = walk_column(m, number, o);
 	int64_t at = c->w ? c->ptr[number] : 0;
 	struct srm_lor e;
 	iso_real w;
 
-	if (!c->w && of->m->shape.layers == 1) return k.end - k.at;
+	if (!c->w && m->shape.layers == 1) return k.end - k.at;
 	for (; walk_next(&e, &w, &k); at++) {
 		if (!c->w) continue;
 		c->w[at] = w;
@@ -134,39 +87,28 @@ static int64_t fill_column(struct iso_srm_columns *c, const struct crystals *of,
 	return at;
 }
 
-static int fill_columns(struct iso_srm_columns *c, iso_ctx *ctx, const struct crystals *of,
-                        const struct iso_srm_order *o)
-{
-	int st;
-
-#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
-	for (int64_t i = 0; i < c->n; i++) c->ptr[i + 1] = fill_column(c, of, i, o);
-	for (int64_t i = 0; i < c->n; i++) c->ptr[i + 1] += c->ptr[i];
-	if ((st = room_for((void **)&c->pair, sizeof *c->pair, &c->w, c->ptr[c->n]))) return st;
-#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
-	for (int64_t i = 0; i < c->n; i++) fill_column(c, of, i, o);
-	return ISO_OK;
-}
-
 int iso_srm_columns(struct iso_srm_columns *out, iso_ctx *ctx, const iso_srm *m,
                     const struct iso_srm_order *o)
 {
 	if (!out || !ctx || !m || !o) return iso_fail_null(__func__);
 	struct iso_srm_columns c = { 0 };
-	struct crystals of;
 	int st = check_order(m, o);
 
-	if (st || (st = list_crystals(&of, m))) return st;
+	if (st) return st;
 	c.n = (int64_t)planes_of(m, o) * m->shape.d[0] * m->shape.d[1];
 	c.ptr = size_alloc(c.n + 1, sizeof *c.ptr);
-	st = c.ptr ? fill_columns(&c, ctx, &of, o)
-	           : iso_fail_memory("srm: columns", c.n * (int64_t)sizeof *c.ptr);
-	free(of.at);
-	if (st)
+	if (!c.ptr) return iso_fail_memory("srm: columns", c.n * (int64_t)sizeof *c.ptr);
+#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
+	for (int64_t i = 0; i < c.n; i++) c.ptr[i + 1] = fill_column(&c, m, i, o);
+	for (int64_t i = 0; i < c.n; i++) c.ptr[i + 1] += c.ptr[i];
+	if ((st = room_for((void **)&c.pair, sizeof *c.pair, &c.w, c.ptr[c.n]))) {
 		iso_srm_columns_free(&c);
-	else
-		*out = c;
-	return st;
+		return st;
+	}
+#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
+	for (int64_t i = 0; i < c.n; i++) fill_column(&c, m, i, o);
+	*out = c;
+	return ISO_OK;
 }
 
 void iso_srm_columns_free(struct iso_srm_columns *c)
@@ -179,70 +121,171 @@ void iso_srm_columns_free(struct iso_srm_columns *c)
 
 /* ---- rows and taps ---- */
 
-/* Direction of an element; -1: not asked for. */
-static int64_t direction(const struct srm_shape *s, const struct srm_lor *e, bool is_unsigned)
-{
-	int x = e->l[0] - e->u[0], z = e->l[1] - e->u[1];
+/* The elements of the table once more, by folded column, layers and direction, and then as they stand there, by
+   (ux, uz). A list of a plane, a phase and a direction is one of these lists, seen by a symmetry. */
+struct sorted {
+	const iso_srm *m;
+	int64_t directions, lists; /* signed directions; lists of a column: (a L + b) directions + direction */
+	uint32_t *start;           /* (column, list): its first element, from the column's on; and where the last ends */
+	struct upper {
+		int16_t x, z;
+	} *u;
+	iso_real *w;
+};
 
-	if (is_unsigned) return x < 0 || z < 0 ? -1 : (int64_t)x * s->nc[1] + z;
-	return (int64_t)(x + s->nc[0] - 1) * (2 * s->nc[1] - 1) + z + s->nc[1] - 1;
+static int64_t signed_direction(const struct srm_shape *s, int dx, int dz)
+{
+	return (int64_t)(dx + s->nc[0] - 1) * (2 * s->nc[1] - 1) + dz + s->nc[1] - 1;
+}
+
+static int64_t list_of(const struct sorted *t, const struct srm_lor *e)
+{
+	const struct srm_shape *s = &t->m->shape;
+
+	return (e->a * s->layers + e->b) * t->directions +
+	       signed_direction(s, e->l[0] - e->u[0], e->l[1] - e->u[1]);
+}
+
+/* A counting sort: what is equal keeps its order. */
+static void sort_column(const struct sorted *t, int64_t column)
+{
+	const iso_srm *m = t->m;
+	uint32_t *start = t->start + column * (t->lists + 1);
+	int64_t first = m->ptr[column], end = m->ptr[column + 1];
+
+	for (int64_t i = first; i < end; i++) {
+		struct srm_lor e = srm_at(&m->shape, m->at[i]);
+
+		start[list_of(t, &e) + 1]++;
+	}
+	for (int64_t j = 0; j < t->lists; j++) start[j + 1] += start[j];
+	for (int64_t i = first; i < end; i++) {
+		struct srm_lor e = srm_at(&m->shape, m->at[i]);
+		int64_t to = first + start[list_of(t, &e)]++;
+
+		t->u[to] = (struct upper){ (int16_t)e.u[0], (int16_t)e.u[1] };
+		t->w[to] = m->w[i];
+	}
+	memmove(start + 1, start, (size_t)t->lists * sizeof *start);
+	start[0] = 0;
+}
+
+static int sort_table(struct sorted *t, iso_ctx *ctx, const iso_srm *m)
+{
+	const struct srm_shape *s = &m->shape;
+
+	*t = (struct sorted){ .m = m, .directions = (int64_t)(2 * s->nc[0] - 1) * (2 * s->nc[1] - 1) };
+	t->lists = s->layers * s->layers * t->directions;
+	t->start = size_alloc(m->n_column * (t->lists + 1), sizeof *t->start);
+	t->u = size_alloc(m->n, sizeof *t->u);
+	t->w = size_alloc(m->n, sizeof *t->w);
+	if (!t->start || !t->u || !t->w)
+		return iso_fail_memory("srm: elements by direction", m->n * (int64_t)(sizeof *t->u + sizeof *t->w));
+#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
+	for (int64_t c = 0; c < m->n_column; c++) sort_column(t, c);
+	return ISO_OK;
+}
+
+static void free_sorted(struct sorted *t)
+{
+	free(t->start);
+	free(t->u);
+	free(t->w);
+}
+
+/* One phase of a plane: the symmetry from its folded column, which is its own inverse. */
+struct phase {
+	int64_t column; /* folded */
+	int sx, sz;     /* -1: mirrored */
+	bool exchanged;
+};
+
+static struct phase phase_of(const struct srm_shape *s, int64_t number)
+{
+	struct srm_column c = { (int)(number / (s->d[0] * s->d[1])),
+		                { (int)(number / s->d[1] % s->d[0]), (int)(number % s->d[1]) } };
+	int g = srm_fold(s, c);
+
+	return (struct phase){ iso_srm_column_number(s, srm_column_image(s, c, g)),
+		               g & SRM_MIRROR_X ? -1 : 1, g & SRM_MIRROR_Z ? -1 : 1,
+		               (g & SRM_EXCHANGE) != 0 };
 }
 
 /* Lists of one plane and direction, number y directions + direction. */
 struct deal {
-	struct crystals of;
+	struct sorted t;
 	const struct iso_srm_order *o;
+	int phases;
+	struct phase *phase; /* number y phases + px Dz + pz */
 	struct iso_srm_rows r;
-	int64_t *next;  /* elements of a list, then its next free place */
-	int64_t *first; /* its first place; while the plane is dealt, that of the phase at work */
+	int64_t *first; /* elements of a list, then its first place */
 };
 
-static bool stands_after(const struct iso_srm_voxel *a, const struct iso_srm_voxel *b)
+/* What a list has of one phase: elements as they are stored, and the voxels that they stand for,
+   (i + ui ux, k + uk uz). */
+struct run {
+	int64_t n;
+	const struct upper *u;
+	const iso_real *w;
+	int i, k, ui, uk;
+};
+
+/* Of the direction (dx, dz) and phase number p of plane y. */
+static struct run run_of(const struct deal *d, int dx, int dz, int y, int p)
 {
-	return a->i > b->i || (a->i == b->i && a->k > b->k);
+	const struct srm_shape *s = &d->t.m->shape;
+	const struct phase *f = &d->phase[(int64_t)y * d->phases + p];
+	int layers = f->exchanged ? d->o->b * s->layers + d->o->a : d->o->a * s->layers + d->o->b;
+	int x = (f->exchanged ? -1 : 1) * f->sx * dx, z = (f->exchanged ? -1 : 1) * f->sz * dz;
+	const uint32_t *start = d->t.start + f->column * (d->t.lists + 1) + layers * d->t.directions +
+	                        signed_direction(s, x, z);
+	int64_t first = d->t.m->ptr[f->column] + start[0];
+	struct run r = { start[1] - start[0], d->t.u + first, d->t.w + first, .ui = -f->sx * s->d[0],
+		         .uk = -f->sz * s->d[1] };
+
+	/* exchanged, the upper crystal is the stored l = u + d */
+	r.i = p / s->d[1] + (f->exchanged ? r.ui * x : 0);
+	r.k = p % s->d[1] + (f->exchanged ? r.uk * z : 0);
+	return r;
 }
 
-/* Puts (v, w) at its place in the order (i, k) among r->voxel[first ... at - 1], those of its phase; they come
-   nearly in that order. Those behind it move on by one. */
-static inline void insert(struct iso_srm_rows *r, int64_t first, int64_t at, struct iso_srm_voxel v,
-                          iso_real w)
+/* A run at places from `at` on, by (i, k): from its end or its beginning, whichever makes i rise. Where one axis
+   is mirrored and the other is not, k falls among those of one i, and each finds its place. */
+static void put_run(const struct iso_srm_rows *to, int64_t at, const struct run *r, int y)
 {
-	while (at > first && stands_after(&r->voxel[at - 1], &v)) {
-		r->voxel[at] = r->voxel[at - 1];
-		r->w[at] = r->w[at - 1];
-		at--;
-	}
-	r->voxel[at] = v;
-	r->w[at] = w;
-}
+	int64_t first = at;
 
-/* Elements of a plane to their lists or, before there is room for them (r.w is NULL), their counts. Planes
-   write to places of their own. */
-static void deal_plane(const struct deal *d, int y)
-{
-	const struct srm_shape *s = &d->of.m->shape;
-	int phases = s->d[0] * s->d[1];
-	int64_t *next = d->next + y * d->r.directions, *first = d->first + y * d->r.directions;
-	struct iso_srm_rows r = d->r;
-	struct srm_lor e;
-	iso_real w;
+	for (int64_t n = 0; n < r->n; n++, at++) {
+		int64_t from = r->ui > 0 ? n : r->n - 1 - n, place = at;
+		struct iso_srm_voxel v = { (int16_t)y, (int16_t)(r->i + r->ui * r->u[from].x),
+			                   (int16_t)(r->k + r->uk * r->u[from].z) };
 
-	for (int p = 0; p < phases; p++) {
-		int px = p / s->d[1], pz = p % s->d[1];
-		struct walk k = walk_rising(&d->of, (int64_t)y * phases + p, d->o);
-
-		memcpy(first, next, (size_t)r.directions * sizeof *first);
-		while (walk_next(&e, &w, &k)) {
-			int64_t j = direction(s, &e, d->o->is_unsigned);
-
-			if (j < 0) continue;
-			int64_t at = next[j]++;
-			struct iso_srm_voxel v = { (int16_t)y, (int16_t)(px - e.u[0] * s->d[0]),
-				                   (int16_t)(pz - e.u[1] * s->d[1]) };
-
-			if (r.w) insert(&r, first[j], at, v, w);
+		for (; place > first && to->voxel[place - 1].i == v.i && to->voxel[place - 1].k > v.k; place--) {
+			to->voxel[place] = to->voxel[place - 1];
+			to->w[place] = to->w[place - 1];
 		}
+		to->voxel[place] = v;
+		to->w[place] = r->w[from];
 	}
+}
+
+/* The elements of a list or, before there is room for them (r.w is NULL), their number. */
+static void fill_list(const struct deal *d, int64_t list)
+{
+	const struct srm_shape *s = &d->t.m->shape;
+	bool is_unsigned = d->o->is_unsigned;
+	int across = is_unsigned ? s->nc[1] : 2 * s->nc[1] - 1, direction = (int)(list % d->r.directions);
+	int dx = direction / across - (is_unsigned ? 0 : s->nc[0] - 1);
+	int dz = direction % across - (is_unsigned ? 0 : s->nc[1] - 1), y = (int)(list / d->r.directions);
+	int64_t n = 0;
+
+	for (int p = 0; p < d->phases; p++) {
+		struct run r = run_of(d, dx, dz, y, p);
+
+		if (d->r.w) put_run(&d->r, d->first[list] + n, &r, y);
+		n += r.n;
+	}
+	if (!d->r.w) d->first[list] = n;
 }
 
 /* Running sums over the lists in their order: direction by direction, or plane by plane. */
@@ -251,33 +294,34 @@ static void place_lists(struct deal *d, int planes, bool by_plane)
 	int64_t sum = 0, directions = d->r.directions, n = planes * directions;
 
 	for (int64_t i = 0; i < n; i++) {
-		int64_t list = by_plane ? i : i % planes * directions + i / planes;
+		int64_t list = by_plane ? i : i % planes * directions + i / planes, length = d->first[list];
 
 		if (by_plane || i % planes == 0) d->r.ptr[by_plane ? i : i / planes] = sum;
 		d->first[list] = sum;
-		sum += d->next[list];
+		sum += length;
 	}
 	d->r.ptr[d->r.n] = sum;
-	memcpy(d->next, d->first, (size_t)n * sizeof *d->next);
 }
 
 static int deal_out(struct deal *d, iso_ctx *ctx, bool by_plane)
 {
-	int planes = planes_of(d->of.m, d->o), st;
-	int64_t n = planes * d->r.directions;
+	const struct srm_shape *s = &d->t.m->shape;
+	int planes = planes_of(d->t.m, d->o), st;
+	int64_t n = planes * d->r.directions, phases = (int64_t)planes * d->phases;
 
 	d->r.n = by_plane ? n : d->r.directions;
 	d->r.ptr = size_alloc(d->r.n + 1, sizeof *d->r.ptr);
-	d->next = size_alloc(n, sizeof *d->next);
 	d->first = size_alloc(n, sizeof *d->first);
-	if (!d->r.ptr || !d->next || !d->first)
-		return iso_fail_memory("srm: places of directions", n * (int64_t)sizeof *d->next);
-#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
-	for (int y = 0; y < planes; y++) deal_plane(d, y);
+	d->phase = size_alloc(phases, sizeof *d->phase);
+	if (!d->r.ptr || !d->first || !d->phase)
+		return iso_fail_memory("srm: places of directions", n * (int64_t)sizeof *d->first);
+	for (int64_t i = 0; i < phases; i++) d->phase[i] = phase_of(s, i);
+#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic, 64)
+	for (int64_t i = 0; i < n; i++) fill_list(d, i);
 	place_lists(d, planes, by_plane);
 	if ((st = room_for((void **)&d->r.voxel, sizeof *d->r.voxel, &d->r.w, d->r.ptr[d->r.n]))) return st;
-#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
-	for (int y = 0; y < planes; y++) deal_plane(d, y);
+#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic, 64)
+	for (int64_t i = 0; i < n; i++) fill_list(d, i);
 	return ISO_OK;
 }
 
@@ -286,18 +330,19 @@ static int make_rows(struct iso_srm_rows *r, iso_ctx *ctx, const iso_srm *m, con
                      bool by_plane)
 {
 	const struct srm_shape *s = &m->shape;
-	struct deal d = { .o = o };
+	struct deal d = { .o = o, .phases = s->d[0] * s->d[1] };
 	int st = check_order(m, o);
 
 	if (st) return st;
 	if ((int64_t)s->nc[0] * s->d[0] >= INT16_MAX || (int64_t)s->nc[1] * s->d[1] >= INT16_MAX)
 		return iso_fail(ISO_EARG, "srm: images of more than %d voxels an axis have no rows",
 		                INT16_MAX);
-	d.r.directions = o->is_unsigned ? (int64_t)s->nc[0] * s->nc[1]
-	                                : (int64_t)(2 * s->nc[0] - 1) * (2 * s->nc[1] - 1);
-	if (!(st = list_crystals(&d.of, m))) st = deal_out(&d, ctx, by_plane);
-	free(d.of.at);
-	free(d.next);
+	if (!(st = sort_table(&d.t, ctx, m))) {
+		d.r.directions = o->is_unsigned ? (int64_t)s->nc[0] * s->nc[1] : d.t.directions;
+		st = deal_out(&d, ctx, by_plane);
+	}
+	free_sorted(&d.t);
+	free(d.phase);
 	free(d.first);
 	if (st)
 		iso_srm_rows_free(&d.r);
