@@ -49,7 +49,8 @@ static int32_t at_of(const struct srm_correlation *c, int32_t key)
 static void fill_list(struct srm_correlation *c, const struct srm_op *m, const struct iso_srm_rows *taps,
                       int64_t list, uint64_t *order, uint64_t *spare)
 {
-	struct srm_taps t = srm_taps_of(m, taps, &m->direction[list % m->n_direction], (int)(list / m->n_direction));
+	struct srm_taps t =
+		srm_taps_of(m, taps, &m->direction[list % m->n_direction], (int)(list / m->n_direction));
 	struct srm_tap *to = c->tap + c->ptr[list];
 	int32_t least = INT32_MAX, most = INT32_MIN;
 	int bits = 0;
@@ -80,7 +81,8 @@ static void fill(struct srm_op *m, const struct iso_srm_rows *taps)
 	uint64_t *order;
 
 	for (int64_t i = 0; i < lists; i++) {
-		struct srm_taps t = srm_taps_of(m, taps, &m->direction[i % m->n_direction], (int)(i / m->n_direction));
+		struct srm_taps t =
+			srm_taps_of(m, taps, &m->direction[i % m->n_direction], (int)(i / m->n_direction));
 
 		c->ptr[i + 1] = c->ptr[i] + t.n;
 		longest = t.n > longest ? t.n : longest;

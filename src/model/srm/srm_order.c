@@ -125,11 +125,13 @@ void iso_srm_columns_free(struct iso_srm_columns *c)
    (ux, uz). A list of a plane, a phase and a direction is one of these lists, seen by a symmetry. */
 struct sorted {
 	const iso_srm *m;
-	int64_t directions, lists; /* signed directions; lists of a column: (a L + b) directions + direction */
-	uint32_t *start;           /* (column, list): its first element, from the column's on; and where the last ends */
+	int64_t directions,
+		lists; /* signed directions; lists of a column: (a L + b) directions + direction */
+	uint32_t
+		*start; /* (column, list): its first element, from the column's on; and where the last ends */
 	struct upper {
 		int16_t x, z;
-	} *u;
+	} * u;
 	iso_real *w;
 };
 
@@ -180,7 +182,8 @@ static int sort_table(struct sorted *t, iso_ctx *ctx, const iso_srm *m)
 	t->u = size_alloc(m->n, sizeof *t->u);
 	t->w = size_alloc(m->n, sizeof *t->w);
 	if (!t->start || !t->u || !t->w)
-		return iso_fail_memory("srm: elements by direction", m->n * (int64_t)(sizeof *t->u + sizeof *t->w));
+		return iso_fail_memory("srm: elements by direction",
+		                       m->n * (int64_t)(sizeof *t->u + sizeof *t->w));
 #pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
 	for (int64_t c = 0; c < m->n_column; c++) sort_column(t, c);
 	return ISO_OK;
@@ -206,9 +209,8 @@ static struct phase phase_of(const struct srm_shape *s, int64_t number)
 		                { (int)(number / s->d[1] % s->d[0]), (int)(number % s->d[1]) } };
 	int g = srm_fold(s, c);
 
-	return (struct phase){ iso_srm_column_number(s, srm_column_image(s, c, g)),
-		               g & SRM_MIRROR_X ? -1 : 1, g & SRM_MIRROR_Z ? -1 : 1,
-		               (g & SRM_EXCHANGE) != 0 };
+	return (struct phase){ iso_srm_column_number(s, srm_column_image(s, c, g)), g & SRM_MIRROR_X ? -1 : 1,
+		               g & SRM_MIRROR_Z ? -1 : 1, (g & SRM_EXCHANGE) != 0 };
 }
 
 /* Lists of one plane and direction, number y directions + direction. */
@@ -260,7 +262,8 @@ static void put_run(const struct iso_srm_rows *to, int64_t at, const struct run 
 		struct iso_srm_voxel v = { (int16_t)y, (int16_t)(r->i + r->ui * r->u[from].x),
 			                   (int16_t)(r->k + r->uk * r->u[from].z) };
 
-		for (; place > first && to->voxel[place - 1].i == v.i && to->voxel[place - 1].k > v.k; place--) {
+		for (; place > first && to->voxel[place - 1].i == v.i && to->voxel[place - 1].k > v.k;
+		     place--) {
 			to->voxel[place] = to->voxel[place - 1];
 			to->w[place] = to->w[place - 1];
 		}

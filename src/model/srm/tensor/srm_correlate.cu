@@ -342,10 +342,14 @@ static void close_stages(struct stages *s)
 	}
 }
 
-static int send_weights(uint2 *to, struct stages *stages, iso_ctx *ctx, const struct srm_stream *s)
+static int put_weights(struct iso_room *room, struct device_stream *d, const struct srm_stream *s,
+                       const struct stages *stages)
 {
+	iso_ctx *ctx = room->ctx;
 	cudaError_t e = cudaSuccess;
 
+	d->unit = (float)s->unit;
+	if (!ISO_DEVICE(room, d->weight, s->n_row * ISO_WARP)) return room->status;
 	for (int64_t i = 0; i < s->n_row && e == cudaSuccess; i += STAGE) {
 		int64_t n = min((int64_t)STAGE, s->n_row - i);
 		struct stream_weights *v = stages->v[i / STAGE % 2];
@@ -353,35 +357,27 @@ static int send_weights(uint2 *to, struct stages *stages, iso_ctx *ctx, const st
 
 		if ((e = cudaEventSynchronize(sent)) != cudaSuccess) break;
 		iso_stream_rows(v, s, i, n, ctx->threads);
-		e = cudaMemcpyAsync(to + i * ISO_WARP, v, (size_t)n * sizeof *v, cudaMemcpyHostToDevice,
-		                    iso_stream(ctx));
+		e = cudaMemcpyAsync(d->weight + i * ISO_WARP, v, (size_t)n * sizeof *v,
+		                    cudaMemcpyHostToDevice, iso_stream(ctx));
 		if (e == cudaSuccess) e = cudaEventRecord(sent, iso_stream(ctx));
 	}
 	if (e == cudaSuccess) e = cudaStreamSynchronize(iso_stream(ctx));
 	return iso_cuda_check("srm weights", e);
 }
 
-static int put_weights(struct iso_room *room, struct device_stream *d, const struct srm_stream *s)
-{
-	struct stages stages = {};
-	int st;
-
-	d->unit = (float)s->unit;
-	if (!ISO_DEVICE(room, d->weight, s->n_row * ISO_WARP)) return room->status;
-	if (!(st = open_stages(&stages))) st = send_weights(d->weight, &stages, room->ctx, s);
-	close_stages(&stages);
-	return st;
-}
-
 /* Of the stream stays on the host what says which blocks a subset has. */
-static int put_stream(struct iso_room *room, struct device_stream *d, struct srm_stream *s)
+static int put_stream(struct iso_room *room, struct device_stream *d, struct srm_stream *s,
+                      const struct stages *stages)
 {
 	d->block = ISO_MOVE(room, s->block, s->block_of[s->n_sub]);
 	d->range = ISO_MOVE(room, s->range, s->n_range);
 	d->out = ISO_MOVE(room, s->out, s->n_out);
 	d->reach = (const unsigned *)ISO_MOVE(room, s->reach, s->n_step);
 	d->offset = (const int2 *)ISO_MOVE(room, s->offset, s->n_step);
-	return room->status ? room->status : put_weights(room, d, s);
+	int st = room->status ? room->status : put_weights(room, d, s, stages);
+
+	iso_room_drop(room, s->part);
+	return st;
 }
 
 static int put_places(struct iso_room *room, struct correlate_cuda *c, const struct srm_op *m)
@@ -396,36 +392,36 @@ static int put_places(struct iso_room *room, struct correlate_cuda *c, const str
 	return room->status;
 }
 
-static int make_stream(struct iso_room *room, struct device_stream *d, struct srm_stream *s,
-                       const struct srm_op *m, const struct iso_srm_rows *taps, const struct stream_layout *l,
-                       decltype(iso_stream_forward) *make)
+static int make_both(struct iso_room *room, struct correlate_cuda *c, const struct srm_op *m,
+                     const struct stream_taps *taps, struct stages *stages)
 {
-	int st = make(s, room, m, taps, l);
+	int st;
 
-	if (!st) st = put_stream(room, d, s);
-	iso_stream_drop(s);
+	c->row_most = taps->row_most;
+	c->on_forward.row = c->layout.row_image;
+	c->on_forward.step = m->shape.d[1];
+	c->on_adjoint.row = c->layout.row_data;
+	c->on_adjoint.step = 1;
+	c->alone = iso_single_wanted(m);
+	if (c->alone)
+		st = single_upload(&c->single, room, m, taps->rows);
+	else if (!(st = iso_stream_forward(&c->forward, room, m, taps, &c->layout)))
+		st = put_stream(room, &c->on_forward, &c->forward, stages);
+	if (!st && !(st = iso_stream_adjoint(&c->adjoint, room, m, taps, &c->layout)))
+		st = put_stream(room, &c->on_adjoint, &c->adjoint, stages);
 	return st;
 }
 
 static int make_streams(struct iso_room *room, struct correlate_cuda *c, const struct srm_op *m)
 {
 	struct iso_room taken = iso_room_of(room->ctx, "srm: rows");
-	struct iso_srm_rows *taps = iso_srm_pair_rows(&taken, m->srm, {}, true);
-	int st = taken.status;
+	struct stream_taps taps;
+	struct stages stages = {};
+	int st = iso_stream_taps(&taps, &taken, m);
 
-	if (!st) c->row_most = iso_stream_row_most(taps, room->ctx, m);
-	if (!st) iso_stream_round(taps, room->ctx, m);
-	c->on_forward.row = c->layout.row_image;
-	c->on_forward.step = m->shape.d[1];
-	c->on_adjoint.row = c->layout.row_data;
-	c->on_adjoint.step = 1;
-	c->alone = iso_single_wanted(m);
-	if (!st && c->alone)
-		st = single_upload(&c->single, room, m, taps);
-	else if (!st)
-		st = make_stream(room, &c->on_forward, &c->forward, m, taps, &c->layout, iso_stream_forward);
-	if (!st)
-		st = make_stream(room, &c->on_adjoint, &c->adjoint, m, taps, &c->layout, iso_stream_adjoint);
+	if (!st && !(st = open_stages(&stages))) st = make_both(room, c, m, &taps, &stages);
+	close_stages(&stages);
+	iso_stream_taps_free(&taps);
 	iso_room_free(&taken);
 	return st;
 }

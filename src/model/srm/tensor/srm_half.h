@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Weights as halves: a sign, 5 bits of a power of 2, 10 bits below the first. A weight is a half times a unit,
-   and the greatest is below 2^15 units. For srm_stream*.c alone. */
+   and the greatest is below 2^15 units. */
 #ifndef ISO_SRM_HALF_H
 #define ISO_SRM_HALF_H
 
@@ -64,8 +64,5 @@ static inline bool half_holds(struct half h, float w)
 {
 	return fabsf(w - h.w) <= 0x1p-22f * fabsf(w);
 }
-
-/* A power of 2 of a count, so that the greatest of all weights is below 2^15 units (srm_half.c). */
-double iso_half_unit(const struct srm_op *m, const struct iso_srm_rows *taps, iso_ctx *ctx);
 
 #endif

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Strips of the taps of single directions: see srm_single.h. The taps of a plane lie on a sheet, phase by phase;
+/* Strips of the taps of single directions: see srm_single.h. The taps of a plane lie on a board, phase by phase;
    its rows make bands, and a strip is a stretch of a band's columns. Directions are gone through three times:
    for the margins, for the number of strips and quads, and to write them. */
 #include "srm_single.h"
 #include "srm_stream_piece.h"
 #include "core/size.h"
+
+#include <string.h>
 
 enum {
 	MANY = 32,               /* subsets, up to which streams of scattered directions are faster */
@@ -68,8 +70,7 @@ static struct box cells_read(const struct making *k, const struct srm_direction 
 			struct cell c = cell_of(k, t.voxel[i]);
 			int x = d->x0 + c.x, z = d->z0 + c.z;
 
-			if (read_at(h, d, &c))
-				b = box_join(b, (struct box){ x, x + d->nx, z, z + d->nz });
+			if (read_at(h, d, &c)) b = box_join(b, (struct box){ x, x + d->nx, z, z + d->nz });
 		}
 	}
 	return b;
@@ -106,7 +107,7 @@ struct plane {
 	const struct making *of;
 	const struct srm_direction *d;
 	int y;
-	struct sheet sheet;      /* planes: phases; slots of a quad: lanes */
+	struct board board;      /* planes: phases; slots of a quad: lanes */
 	int64_t n_strip, n_quad; /* the next to be written */
 };
 
@@ -116,12 +117,14 @@ static bool put_taps(struct plane *p)
 	const struct making *k = p->of;
 	struct srm_taps t = srm_taps_of(k->m, k->taps, p->d, p->y);
 
-	if (!iso_sheet_reserve(&p->sheet, t.n)) return false;
+	if (!iso_board_reserve(&p->board, t.n)) return false;
 	for (int64_t i = 0; i < t.n; i++) {
 		struct cell c = cell_of(k, t.voxel[i]);
 
-		if (read_at(&k->m->shape, p->d, &c))
-			sheet_at(&p->sheet, c.phase, c.x, c.z)->w[c.slot] = (float)t.w[i];
+		if (!read_at(&k->m->shape, p->d, &c)) continue;
+		int32_t at = board_at(&p->board, c.phase, c.x, c.z);
+
+		p->board.weights[at].w[c.slot] = (float)t.w[i];
 	}
 	return true;
 }
@@ -139,12 +142,13 @@ static uint64_t fill_quads(const struct plane *p, const struct stretch *t, int x
 	uint64_t mask = 0;
 
 	for (int c = t->first; c <= t->last; c++, quad += high) {
-		int64_t column = sheet_column(&p->sheet, t->phase, c);
-		unsigned rows = sheet_rows(&p->sheet, column, x, high);
+		int64_t column = board_column(&p->board, t->phase, c);
+		unsigned rows = board_rows(&p->board, column, x, high);
 
 		for (int r = 0; r < high; r++)
 			if (rows >> r & 1)
-				memcpy(quad[r].w, sheet_get(&p->sheet, column, x + r)->w, sizeof quad[r].w);
+				memcpy(quad[r].w, p->board.weights[board_get(&p->board, column, x + r)].w,
+				       sizeof quad[r].w);
 		mask |= (uint64_t)rows << ((c - t->first) * SINGLE_ROWS);
 	}
 	return mask;
@@ -154,8 +158,9 @@ static uint64_t fill_quads(const struct plane *p, const struct stretch *t, int x
 static void write_strip(struct plane *p, const struct stretch *t)
 {
 	const struct srm_single *s = p->of->s;
-	int low = __builtin_ctz(t->rows), rows = 32 - __builtin_clz(t->rows) - low, columns = t->last - t->first + 1;
-	int x = p->d->x0 + t->x + low, z = p->d->z0 + p->sheet.z0 + t->first;
+	int low = __builtin_ctz(t->rows), rows = 32 - __builtin_clz(t->rows) - low,
+	    columns = t->last - t->first + 1;
+	int x = p->d->x0 + t->x + low, z = p->d->z0 + p->board.z0 + t->first;
 
 	if (s->strip)
 		s->strip[p->n_strip] = (struct single_strip){
@@ -172,11 +177,11 @@ static void write_strip(struct plane *p, const struct stretch *t)
 /* The strips of `high` rows from x on. */
 static void write_band(struct plane *p, int phase, int x, int high)
 {
-	const struct sheet_span *span = &p->sheet.span[phase];
+	const struct board_span *span = &p->board.span[phase];
 	struct stretch t = { .phase = phase, .x = x };
 
 	for (int c = span->first; c < span->end; c++) {
-		unsigned rows = sheet_rows(&p->sheet, sheet_column(&p->sheet, phase, c), x, high);
+		unsigned rows = board_rows(&p->board, board_column(&p->board, phase, c), x, high);
 
 		if (!rows) continue;
 		if (t.rows && (c - t.last >= GAP || c - t.first >= SINGLE_COLUMNS)) {
@@ -191,12 +196,12 @@ static void write_band(struct plane *p, int phase, int x, int high)
 }
 
 /* Bits of row number `word` times 64 and of those behind it, of all columns of a phase. */
-static uint64_t rows_of(const struct sheet *s, int phase, int word)
+static uint64_t rows_of(const struct board *s, int phase, int word)
 {
 	uint64_t bits = 0;
 
 	for (int c = s->span[phase].first; c < s->span[phase].end; c++)
-		bits |= s->has[sheet_column(s, phase, c) * s->words + word];
+		bits |= s->has[board_column(s, phase, c) * s->words + word];
 	return bits;
 }
 
@@ -206,15 +211,15 @@ static void write_bands(struct plane *p, int phase, int begin, int end)
 	int high = end > begin ? up(end - begin, up(end - begin, SINGLE_ROWS)) : 1;
 
 	for (int row = begin; row < end; row += high)
-		write_band(p, phase, p->sheet.x0 + row, end - row < high ? end - row : high);
+		write_band(p, phase, p->board.x0 + row, end - row < high ? end - row : high);
 }
 
 static void write_phase(struct plane *p, int phase)
 {
 	int begin = 0, end = 0; /* of the rows that follow one another so far */
 
-	for (int i = 0; i < p->sheet.words; i++)
-		for (uint64_t bits = rows_of(&p->sheet, phase, i); bits; bits &= bits - 1) {
+	for (int i = 0; i < p->board.words; i++)
+		for (uint64_t bits = rows_of(&p->board, phase, i); bits; bits &= bits - 1) {
 			int row = i * 64 + __builtin_ctzll(bits);
 
 			if (row != end) {
@@ -237,8 +242,8 @@ static bool write_slice(struct plane *p, int j, int slice)
 	p->n_quad = k->s->strip ? k->quad[number] : 0;
 	for (p->y = slice * planes / slices; p->y < (slice + 1) * planes / slices; p->y++) {
 		if (!put_taps(p)) return false;
-		for (int phase = 0; phase < p->sheet.planes; phase++) write_phase(p, phase);
-		iso_sheet_clear(&p->sheet);
+		for (int phase = 0; phase < p->board.planes; phase++) write_phase(p, phase);
+		iso_board_clear(&p->board);
 	}
 	if (k->s->strip) return true;
 	k->strip[number + 1] = p->n_strip;
@@ -256,11 +261,12 @@ static int write_all(const struct making *k)
 	{
 		struct plane p = { .of = k };
 
-		fits = iso_sheet_open(&p.sheet, phases, -h->nc[1], 2 * h->nc[1], -h->nc[0], 2 * h->nc[0], 1);
+		fits = iso_board_open(&p.board, phases, -h->nc[1], 2 * h->nc[1], -h->nc[0], 2 * h->nc[0],
+		                      true);
 #pragma omp for schedule(dynamic, 16)
 		for (int j = 0; j < k->m->n_direction; j++)
 			for (int i = 0; i < k->s->slices; i++) fits = fits && write_slice(&p, j, i);
-		iso_sheet_close(&p.sheet);
+		iso_board_close(&p.board);
 	}
 	return fits ? ISO_OK : iso_fail_memory("srm: strips of taps", (int64_t)sizeof(struct single_quad));
 }

@@ -5,7 +5,9 @@
 #include "srm_stream_piece.h"
 #include "core/ctx.h"
 
+#include <math.h>
 #include <omp.h>
+#include <string.h>
 
 enum {
 	WARPS = 8000,          /* wanted of a subset: enough to keep a GPU evenly busy */
@@ -23,14 +25,15 @@ static bool make_pieces(struct srm_stream *s, const struct pieces *k, struct mad
 {
 	bool fits = true;
 
-#pragma omp parallel num_threads(s->n_store) reduction(&& : fits)
+	for (int i = 0; i < k->taps->n_store; i++) iso_store_empty(&k->taps->store[i]);
+#pragma omp parallel num_threads(k->taps->n_store) reduction(&& : fits)
 	{
 		struct piece p;
 
 		fits = iso_piece_open(&p, k);
 #pragma omp for schedule(dynamic)
 		for (int64_t i = 0; i < s->n_part; i++)
-			fits = fits && iso_piece_make(&made[i], &s->store[omp_get_thread_num()], &p, i);
+			fits = fits && iso_piece_make(&made[i], &k->taps->store[omp_get_thread_num()], &p, i);
 		iso_piece_close(&p);
 	}
 	return fits;
@@ -91,7 +94,7 @@ static int join_pieces(struct srm_stream *s, struct pieces *k, const struct made
 		s->done += made[i].products * STREAM_CELL_X * STREAM_CELL_Z * STREAM_TAPS * STREAM_LANES;
 	}
 	if ((st = make_room(s, k->room, at[s->n_part]))) return st;
-#pragma omp parallel for num_threads(s->n_store) schedule(dynamic)
+#pragma omp parallel for num_threads(k->taps->n_store) schedule(dynamic)
 	for (int64_t i = 0; i < s->n_part; i++) {
 		place_piece(s, &made[i], at[i]);
 		s->part[i] = (struct stream_part){ at[i][WEIGHT], made[i].v[WEIGHT] };
@@ -118,7 +121,8 @@ struct voxel_place *iso_voxel_places(struct iso_room *room, int n, int d)
 	struct voxel_place *p;
 
 	if (!ISO_HOST(room, p, 2 * (int64_t)n * d)) return NULL;
-	for (int i = 0; i < 2 * n * d; i++) p[i] = (struct voxel_place){ (int16_t)(i / d - n), (int16_t)(i % d) };
+	for (int i = 0; i < 2 * n * d; i++)
+		p[i] = (struct voxel_place){ (int16_t)(i / d - n), (int16_t)(i % d) };
 	return p;
 }
 
@@ -126,8 +130,7 @@ int iso_stream_begin(struct srm_stream *s, struct pieces *k)
 {
 	const struct srm_shape *h = &k->m->shape;
 
-	k->unit = iso_half_unit(k->m, k->taps, k->room->ctx);
-	*s = (struct srm_stream){ .n_sub = k->m->n_sub, .unit = k->unit };
+	*s = (struct srm_stream){ .n_sub = k->m->n_sub, .unit = k->taps->unit };
 	ISO_HOST(k->room, s->block_of, s->n_sub + 1);
 	ISO_HOST(k->room, k->first, s->n_sub + 1);
 	k->x = iso_voxel_places(k->room, h->nc[0], h->d[0]);
@@ -138,14 +141,12 @@ int iso_stream_begin(struct srm_stream *s, struct pieces *k)
 int iso_stream_make(struct srm_stream *s, struct pieces *k)
 {
 	struct made *made;
-	int threads = k->room->ctx->threads, st;
+	int st;
 
 	if (k->room->status) return k->room->status;
 	s->slices = k->slices;
 	s->n_part = k->first[s->n_sub];
-	ISO_HOST(k->room, made, s->n_part);
-	if (!ISO_HOST(k->room, s->store, threads)) return k->room->status;
-	s->n_store = threads;
+	if (!ISO_HOST(k->room, made, s->n_part)) return k->room->status;
 	st = make_pieces(s, k, made) ? join_pieces(s, k, made)
 	                             : iso_fail_memory("srm: streams of taps", sizeof(struct stream_weights));
 	for (int sub = 0; sub < s->n_sub && !st; sub++)
@@ -158,12 +159,6 @@ int iso_stream_make(struct srm_stream *s, struct pieces *k)
 	iso_room_drop(k->room, k->strip);
 	iso_room_drop(k->room, k->start);
 	return st;
-}
-
-void iso_stream_drop(struct srm_stream *s)
-{
-	for (int i = 0; i < s->n_store; i++) iso_store_free(&s->store[i]);
-	s->n_store = 0;
 }
 
 /* The part that has a row. */

@@ -110,8 +110,6 @@ struct srm_stream {
 	struct stream_offsets *offset;
 	int64_t n_part;
 	struct stream_part *part; /* n_part + 1: the last one ends the rows */
-	struct store *store;      /* that has the weights, of each thread that made some */
-	int n_store;
 	double unit;          /* of weights: the greatest is below 2^15 units; a half holds 11 bits times a
 	                         power of 2 units */
 	int64_t useful, done; /* multiply-adds of all subsets: asked for, and carried out */
@@ -136,21 +134,31 @@ struct stream_layout {
 	int64_t *direction;      /* place (0, 0) of each direction */
 };
 
-/* `taps`: of all planes and signed directions, one table for each pair of layers a L + b. Weights that
-   were counted are rounded to what halves hold, before streams are made. */
-void iso_stream_round(struct iso_srm_rows *taps, iso_ctx *ctx, const struct srm_op *m);
+/* What streams are made of: the taps of all planes and signed directions, a table for each pair of layers
+   a L + b. Weights that were counted are rounded to what halves hold. */
+struct stream_taps {
+	struct iso_srm_rows *rows;
+	uint16_t **half; /* of each weight, in units; with STREAM_REST_BIT where a half does not hold it */
+	bool rest;       /* there are such weights */
+	double unit;
+	float row_most;      /* the greatest sum of a direction's weights, before rounding */
+	struct store *store; /* of each thread: what the weights of a stream lie in */
+	int n_store;
+};
 
-/* The greatest sum of a direction's taps; rows at the edge have fewer. */
-float iso_stream_row_most(const struct iso_srm_rows *taps, iso_ctx *ctx, const struct srm_op *m);
+enum { STREAM_REST_BIT = 1 << 15 };
 
-/* In arrays of the room, which after a failure may have some of them; the weights of a stream, which are most
-   of it, lie by themselves, and are given back by iso_stream_drop, also after a failure. */
+/* In arrays of the room, and memory that iso_stream_taps_free gives back, before the room goes. */
+int iso_stream_taps(struct stream_taps *t, struct iso_room *room, const struct srm_op *m);
+void iso_stream_taps_free(struct stream_taps *t);
+
+/* In arrays of the room, which after a failure may have some of them. The weights of a stream, which are most of
+   it, lie in the memory of the taps until the next stream is made of them. */
 int iso_stream_layout(struct stream_layout *l, struct iso_room *room, const struct srm_op *m);
 int iso_stream_forward(struct srm_stream *s, struct iso_room *room, const struct srm_op *m,
-                       const struct iso_srm_rows *taps, const struct stream_layout *l);
+                       const struct stream_taps *taps, const struct stream_layout *l);
 int iso_stream_adjoint(struct srm_stream *s, struct iso_room *room, const struct srm_op *m,
-                       const struct iso_srm_rows *taps, const struct stream_layout *l);
-void iso_stream_drop(struct srm_stream *s);
+                       const struct stream_taps *taps, const struct stream_layout *l);
 
 /* Rows first ... first + n - 1 of the weights, by so many threads. */
 void iso_stream_rows(struct stream_weights *to, const struct srm_stream *s, int64_t first, int64_t n,

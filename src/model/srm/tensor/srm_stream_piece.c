@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* From taps to steps, and from steps to the ranges of warps: see srm_stream_piece.h. */
 #include "srm_stream_piece.h"
+#include "srm_half.h"
 #include "core/size.h"
 
 #include <string.h>
@@ -50,29 +51,53 @@ struct store_part {
 
 _Static_assert(sizeof(struct store_part) <= HEAD, "a part's head");
 
+/* A part of at least so many bytes: the spare one that is next, if it will do. */
+static struct store_part *take_part(struct store *s, int64_t bytes)
+{
+	struct store_part *part = s->spare;
+
+	if (part && part->bytes >= bytes) {
+		s->spare = part->before;
+		return part;
+	}
+	bytes = bytes > PART ? bytes : PART;
+	if ((part = size_alloc(bytes, 1))) part->bytes = bytes;
+	return part;
+}
+
 void *iso_store_take(struct store *s, int64_t bytes)
 {
 	bytes = (bytes + 15) / 16 * 16;
 	if (!s->last || bytes > s->left) {
-		int64_t all = bytes > PART - HEAD ? bytes + HEAD : PART;
-		struct store_part *part = size_alloc(all, 1);
+		struct store_part *part = take_part(s, bytes + HEAD);
 
 		if (!part) return NULL;
-		*part = (struct store_part){ s->last, all };
+		part->before = s->last;
 		s->last = part;
-		s->left = all - HEAD;
+		s->left = part->bytes - HEAD;
 	}
 	s->left -= bytes;
 	return (char *)s->last + s->last->bytes - s->left - bytes;
 }
 
-void iso_store_free(struct store *s)
+void iso_store_empty(struct store *s)
 {
 	for (struct store_part *p = s->last, *before; p; p = before) {
 		before = p->before;
+		p->before = s->spare;
+		s->spare = p;
+	}
+	s->last = NULL;
+}
+
+void iso_store_free(struct store *s)
+{
+	iso_store_empty(s);
+	for (struct store_part *p = s->spare, *before; p; p = before) {
+		before = p->before;
 		free(p);
 	}
-	*s = (struct store){ NULL, 0 };
+	s->spare = NULL;
 }
 
 /* ---- one piece after the other ---- */
@@ -84,7 +109,7 @@ bool iso_piece_open(struct piece *p, const struct pieces *k)
 		p->pool[i].size = iso_pool_size[i];
 		for (int j = 0; j < STREAM_KINDS; j++) p->kind[j].pool[i].size = iso_pool_size[i];
 	}
-	return k->open(&p->sheet, k);
+	return k->open(&p->board, k);
 }
 
 void iso_piece_close(struct piece *p)
@@ -93,7 +118,7 @@ void iso_piece_close(struct piece *p)
 		free(p->pool[i].v);
 		for (int j = 0; j < STREAM_KINDS; j++) free(p->kind[j].pool[i].v);
 	}
-	iso_sheet_close(&p->sheet);
+	iso_board_close(&p->board);
 }
 
 /* Steps and their weights by kind, one behind the other. */
@@ -146,7 +171,7 @@ struct run {
 	bool rest;                   /* a half does not hold one of its weights */
 	int32_t offset[STREAM_QUAD]; /* where a column reads from in the first row */
 	struct box cells, allowed;
-	const struct sheet_place *at[STREAM_RUN][STREAM_QUAD]; /* NULL: no tap */
+	int32_t at[STREAM_RUN][STREAM_QUAD]; /* places of the board; -1: no tap */
 };
 
 static uint64_t bits(int first, int end)
@@ -198,20 +223,25 @@ static void close_steps(struct piece *p)
 }
 
 /* Tap number `slot` of quad `quad` of a row. */
-static void put_halves(struct stream_weights *row, int quad, int slot, const uint16_t half[STREAM_LANES])
+static void put_halves(struct stream_weights *row, int quad, int slot, const struct board_place *at)
 {
+	const uint16_t *low = at->half, *high = at->half + STREAM_LANES / 2;
+	const uint16_t bits = STREAM_REST_BIT - 1;
+
 	for (int j = 0; j < STREAM_LANES / 2; j++)
-		row->v[j * 4 + slot][quad] = half[j] | (uint32_t)half[j + STREAM_LANES / 2] << 16;
+		row->v[j * 4 + slot][quad] = (uint32_t)(low[j] & bits) | (uint32_t)(high[j] & bits) << 16;
 }
 
-static void put_rests(struct stream_weights *row, int quad, int slot, const struct sheet_place *at,
+/* What halves leave of its weights. */
+static void put_rests(struct stream_weights *row, int quad, int slot, const struct board_weights *at,
                       double unit)
 {
-	uint16_t half[STREAM_LANES];
+	uint32_t rest[STREAM_LANES];
 
 	for (int j = 0; j < STREAM_LANES; j++)
-		half[j] = half_of(STREAM_REST * (at->w[j] - half_split(at->w[j], unit).w) / unit);
-	put_halves(row, quad, slot, half);
+		rest[j] = half_of(STREAM_REST * (at->w[j] - half_split(at->w[j], unit).w) / unit);
+	for (int j = 0; j < STREAM_LANES / 2; j++)
+		row->v[j * 4 + slot][quad] = rest[j] | rest[j + STREAM_LANES / 2] << 16;
 }
 
 /* The weights of a run as quad number s->n of its step. */
@@ -222,11 +252,13 @@ static void put_run(struct piece *p, const struct run *r, int kind)
 
 	for (int i = 0; i < r->rows; i++)
 		for (int slot = 0; slot < STREAM_QUAD; slot++) {
-			const struct sheet_place *at = r->at[i][slot];
+			int32_t at = r->at[i][slot];
 
-			if (!at) continue;
-			put_halves(&row[i], s->n, slot, at->half);
-			if (r->rest) put_rests(&row[r->rows + i], s->n, slot, at, p->of->unit);
+			if (at < 0) continue;
+			put_halves(&row[i], s->n, slot, &p->board.place[at]);
+			if (r->rest)
+				put_rests(&row[r->rows + i], s->n, slot, &p->board.weights[at],
+				          p->of->taps->unit);
 		}
 }
 
@@ -267,7 +299,7 @@ static struct line line_of(int in, int n, int first, int end, int cell, int marg
 /* Taps of one plane, of columns z ... z + columns - 1, at x0 ... x1. */
 struct quad {
 	const struct source *from;
-	int64_t column; /* of the sheet, the first */
+	int64_t column; /* of the board, the first */
 	int z, columns, x0, x1;
 	struct line line[STREAM_QUAD]; /* of a column */
 };
@@ -298,9 +330,17 @@ static void run_boxes(struct run *r, const struct quad *q, const struct line *ro
 	}
 }
 
-/* Weights of the rows from x on, and where columns read; a column without a tap reads what another does, and
+static bool has_rest(const struct board_place *at)
+{
+	unsigned all = 0;
+
+	for (int j = 0; j < STREAM_LANES; j++) all |= at->half[j];
+	return all & STREAM_REST_BIT;
+}
+
+/* Places of the rows from x on, and where columns read; a column without a tap reads what another does, and
    weighs 0. */
-static void run_taps(struct run *r, const struct sheet *s, const struct quad *q, int x,
+static void run_taps(struct run *r, const struct board *s, const struct quad *q, int x,
                      const unsigned has[STREAM_QUAD])
 {
 	for (int i = 0; i < STREAM_QUAD; i++) {
@@ -309,8 +349,8 @@ static void run_taps(struct run *r, const struct sheet *s, const struct quad *q,
 		while (!has[slot]) slot = (slot + 1) % STREAM_QUAD;
 		r->offset[i] = (int32_t)(q->from->base + (int64_t)x * q->from->stride + q->z + slot);
 		for (int k = 0; k < r->rows; k++) {
-			r->at[k][i] = has[i] >> k & 1 ? sheet_get(s, q->column + i, x + k) : NULL;
-			r->rest |= r->at[k][i] && r->at[k][i]->rest;
+			r->at[k][i] = has[i] >> k & 1 ? board_get(s, q->column + i, x + k) : -1;
+			if (s->weighs && r->at[k][i] >= 0) r->rest |= has_rest(&s->place[r->at[k][i]]);
 		}
 	}
 }
@@ -328,7 +368,7 @@ static void make_run(struct piece *p, const struct quad *q, int x, int length)
 		read |= (unsigned)row[i].read << i;
 	}
 	for (int i = 0; i < q->columns; i++) {
-		if (q->line[i].read) has[i] = sheet_rows(&p->sheet, q->column + i, x, length) & read;
+		if (q->line[i].read) has[i] = board_rows(&p->board, q->column + i, x, length) & read;
 		rows |= has[i];
 	}
 	if (!rows) return;
@@ -338,24 +378,24 @@ static void make_run(struct piece *p, const struct quad *q, int x, int length)
 	for (int i = 0; i < STREAM_QUAD; i++) has[i] >>= first;
 	r.rows = end - first;
 	r.rest = false;
-	run_taps(&r, &p->sheet, q, x + first, has);
+	run_taps(&r, &p->board, q, x + first, has);
 	add_run(p, &r);
 }
 
 /* The quad that begins with column number `column` of the plane; false: there are no taps in that column. */
 static bool make_quad(struct quad *q, const struct piece *p, const struct source *from, int plane, int column)
 {
-	const struct sheet *s = &p->sheet;
+	const struct board *s = &p->board;
 
 	*q = (struct quad){ .from = from,
-		            .column = sheet_column(s, plane, column),
+		            .column = board_column(s, plane, column),
 		            .z = s->z0 + column,
 		            .x0 = INT32_MAX,
 		            .x1 = INT32_MIN };
-	if (!sheet_extent(&q->x0, &q->x1, s, q->column)) return false;
+	if (!board_extent(&q->x0, &q->x1, s, q->column)) return false;
 	q->columns = s->columns - column < STREAM_QUAD ? s->columns - column : STREAM_QUAD;
 	for (int i = 0; i < q->columns; i++) {
-		sheet_extent(&q->x0, &q->x1, s, q->column + i);
+		board_extent(&q->x0, &q->x1, s, q->column + i);
 		q->line[i] = line_of(from->z0 - srm_down(q->z + i, from->per), from->nz, p->places.z0,
 		                     p->places.z1, STREAM_CELL_Z, from->margin);
 	}
@@ -372,8 +412,8 @@ static void add_quad(struct piece *p, const struct quad *q)
 
 void iso_piece_steps(struct piece *p, source_fn source)
 {
-	for (int plane = 0; plane < p->sheet.planes && !p->full; plane++) {
-		struct sheet_span span = p->sheet.span[plane];
+	for (int plane = 0; plane < p->board.planes && !p->full; plane++) {
+		struct board_span span = p->board.span[plane];
 		struct source from = span.first < span.end ? source(p, plane) : (struct source){ .per = 1 };
 		struct quad q;
 
@@ -384,7 +424,7 @@ void iso_piece_steps(struct piece *p, source_fn source)
 			c += some ? STREAM_QUAD : 1;
 		}
 	}
-	iso_sheet_clear(&p->sheet);
+	iso_board_clear(&p->board);
 }
 
 /* ---- blocks ---- */

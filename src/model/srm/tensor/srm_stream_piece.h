@@ -4,7 +4,7 @@
 #ifndef ISO_SRM_STREAM_PIECE_H
 #define ISO_SRM_STREAM_PIECE_H
 
-#include "srm_stream_sheet.h"
+#include "srm_stream_board.h"
 
 #include <stdlib.h>
 
@@ -29,12 +29,13 @@ extern const int64_t iso_pool_size[POOLS]; /* bytes of an item */
 
 /* What a thread's finished pieces lie in: memory in large parts, of which none moves. */
 struct store {
-	struct store_part *last; /* the part before it follows its head */
-	int64_t left;            /* bytes at the end of the last part */
+	struct store_part *last, *spare; /* parts in use, and those of streams before */
+	int64_t left;                    /* bytes at the end of the last part */
 };
 
 /* NULL: no memory. Aligned to 16 bytes. */
 void *iso_store_take(struct store *s, int64_t bytes);
+void iso_store_empty(struct store *s); /* nothing of it is in use any more */
 void iso_store_free(struct store *s);
 
 /* ---- a piece ---- */
@@ -71,9 +72,9 @@ struct piece {
 	bool lower; /* of the lower half: counted from lower crystals */
 	const struct strip *member;
 	int n;                           /* forward: its directions */
-	const struct srm_direction *bin; /* adjoint: directions that share a sheet */
+	const struct srm_direction *bin; /* adjoint: directions that share a board */
 	int phase;                       /* adjoint: the first of the lanes' */
-	struct sheet sheet;              /* taps not yet in a step */
+	struct board board;              /* taps not yet in a step */
 	struct pool pool[POOLS];         /* BLOCK, RANGE and OUT */
 	struct {
 		struct pool pool[POOLS]; /* REACH, OFFSET and WEIGHT of its steps */
@@ -97,7 +98,17 @@ void iso_piece_add(struct piece *p, struct pool *to, const void *item);
 
 /* ---- taps ---- */
 
-/* How the taps of a plane of the sheet read: one at row x and column z reads from word base + x stride + z on
+/* A tap of a lane, one a lane and place of the board; w: its weight, if the board has those. */
+static inline void piece_put(struct piece *p, int plane, int x, int z, int lane, uint16_t half,
+                             const iso_real *w)
+{
+	int32_t at = board_at(&p->board, plane, x, z);
+
+	p->board.place[at].half[lane] = half;
+	if (p->board.weighs) p->board.weights[at].w[lane] = (float)*w;
+}
+
+/* How the taps of a plane of the board read: one at row x and column z reads from word base + x stride + z on
    for place (0, 0), and the inside of the image or the data at the nx x nz places from
    (x0 - x, z0 - floor(z / per)) on; around it are zeros, `margin` columns of them. */
 struct source {
@@ -108,7 +119,7 @@ struct source {
 
 typedef struct source (*source_fn)(const struct piece *p, int plane);
 
-/* The taps of the sheet become steps, and the sheet is empty. */
+/* The taps of the board become steps, and the board is empty. */
 void iso_piece_steps(struct piece *p, source_fn source);
 
 /* No taps are left: the warps and their ranges. */
@@ -128,14 +139,13 @@ struct voxel_place *iso_voxel_places(struct iso_room *room, int n, int d);
 
 /* Pieces of all subsets: number first[sub] ... first[sub + 1] - 1 belong to subset sub. */
 struct pieces {
-	bool (*open)(struct sheet *s, const struct pieces *k);
+	bool (*open)(struct board *s, const struct pieces *k);
 	void (*make)(struct piece *p, int64_t number);
 	struct iso_room *room;
 	const struct srm_op *m;
-	const struct iso_srm_rows *taps;
+	const struct stream_taps *taps;
 	const struct stream_layout *l;
 	int64_t *first; /* n_sub + 1 */
-	double unit;    /* as of a stream */
 	int slices;
 	struct voxel_place *x, *z; /* of voxel i or k, from -Nc D on */
 	struct strip *strip;       /* forward: directions in the order of groups, and each group's first */
@@ -148,7 +158,7 @@ bool iso_piece_open(struct piece *p, const struct pieces *k);
 bool iso_piece_make(struct made *to, struct store *in, struct piece *p, int64_t number);
 void iso_piece_close(struct piece *p);
 
-/* Memory, tables and the unit of weights; all pieces, if there was memory. */
+/* Memory and tables; all pieces, if there was memory. */
 int iso_stream_begin(struct srm_stream *s, struct pieces *k);
 int iso_stream_make(struct srm_stream *s, struct pieces *k);
 

@@ -5,12 +5,21 @@
 
 #include <math.h>
 
-enum { BIN = 8 }; /* directions that share a sheet in the adjoint */
+enum { BIN = 8 }; /* directions that share a board in the adjoint */
 
 /* Where counting begins: the upper crystal, or for planes of the lower half the lower one. */
 static int origin(const struct srm_direction *d, bool lower, int axis)
 {
 	return lower ? (axis ? d->dz : d->dx) : 0;
+}
+
+/* Of the weights of a direction and plane. */
+static const uint16_t *halves_of(const struct pieces *k, const struct srm_direction *d,
+                                 const struct srm_taps *t)
+{
+	int pair = d->a * k->m->shape.layers + d->b;
+
+	return k->taps->half[pair] + (t->w - k->taps->rows[pair].w);
 }
 
 /* ---- forward: groups of directions ---- */
@@ -69,12 +78,12 @@ static int group_size(const struct strip *s, int n, int wide)
 
 /* ---- forward: pieces ---- */
 
-/* Planes of the sheet are phases px, rows crystals x, columns voxels z. */
-static bool forward_sheet(struct sheet *s, const struct pieces *k)
+/* Planes of the board are phases px, rows crystals x, columns voxels z. */
+static bool forward_board(struct board *s, const struct pieces *k)
 {
 	const int *d = k->m->shape.d, *nc = k->m->shape.nc;
 
-	return iso_sheet_open(s, d[0], -nc[1] * d[1], 2 * nc[1] * d[1], -nc[0], 2 * nc[0], k->unit);
+	return iso_board_open(s, d[0], -nc[1] * d[1], 2 * nc[1] * d[1], -nc[0], 2 * nc[0], k->taps->rest);
 }
 
 static struct source forward_source(const struct piece *p, int px)
@@ -94,16 +103,17 @@ static void forward_taps(struct piece *p, int lane)
 {
 	const struct srm_direction *d = p->member[lane].d;
 	const struct srm_shape *h = &p->of->m->shape;
-	struct srm_taps t = srm_taps_of(p->of->m, p->of->taps, d, p->y);
+	struct srm_taps t = srm_taps_of(p->of->m, p->of->taps->rows, d, p->y);
+	const uint16_t *half = halves_of(p->of, d, &t);
 	const struct voxel_place *x = p->of->x + h->nc[0] * h->d[0];
 	int x0 = origin(d, p->lower, 0), z0 = h->d[1] * origin(d, p->lower, 1);
 
 	p->useful += t.n * d->nx * d->nz;
-	p->full |= !iso_sheet_reserve(&p->sheet, t.n);
+	p->full |= !iso_board_reserve(&p->board, t.n);
 	for (int64_t n = 0; n < t.n && !p->full; n++) {
 		struct voxel_place at = x[t.voxel[n].i];
 
-		sheet_put(&p->sheet, at.phase, at.cell - x0, t.voxel[n].k - z0, lane, (float)t.w[n]);
+		piece_put(p, at.phase, at.cell - x0, t.voxel[n].k - z0, lane, half[n], t.w + n);
 	}
 }
 
@@ -166,9 +176,9 @@ static int64_t make_groups(struct pieces *k)
 
 /* An average direction's places take half the crystals along either axis. */
 int iso_stream_forward(struct srm_stream *s, struct iso_room *room, const struct srm_op *m,
-                       const struct iso_srm_rows *taps, const struct stream_layout *l)
+                       const struct stream_taps *taps, const struct stream_layout *l)
 {
-	struct pieces k = { forward_sheet, make_forward, .room = room, .m = m, .taps = taps, .l = l };
+	struct pieces k = { forward_board, make_forward, .room = room, .m = m, .taps = taps, .l = l };
 	int planes = m->shape.planes, most = planes < 32 ? planes / 4 : 8;
 	double x = (m->shape.nc[0] / 2. + 4) / STREAM_CELL_X, z = m->shape.nc[1] / 2. / STREAM_CELL_Z + 1;
 
@@ -185,14 +195,14 @@ int iso_stream_forward(struct srm_stream *s, struct iso_room *room, const struct
 
 /* ---- adjoint ---- */
 
-/* Planes of the sheet are directions of a bin, rows crystals -x (a row of taps further on reads a row of places
+/* Planes of the board are directions of a bin, rows crystals -x (a row of taps further on reads a row of places
    further), columns crystals -z. Phases are numbered pz Dx + px: in an image neighbours along x lie side by
    side. */
-static bool adjoint_sheet(struct sheet *s, const struct pieces *k)
+static bool adjoint_board(struct board *s, const struct pieces *k)
 {
 	const int *nc = k->m->shape.nc;
 
-	return iso_sheet_open(s, BIN, -nc[1], 2 * nc[1] + 1, -nc[0], 2 * nc[0] + 1, k->unit);
+	return iso_board_open(s, BIN, -nc[1], 2 * nc[1] + 1, -nc[0], 2 * nc[0] + 1, k->taps->rest);
 }
 
 static struct source adjoint_source(const struct piece *p, int member)
@@ -217,18 +227,19 @@ static void adjoint_taps(struct piece *p, int member)
 {
 	const struct srm_direction *d = p->bin + member;
 	const struct srm_shape *h = &p->of->m->shape;
-	struct srm_taps t = srm_taps_of(p->of->m, p->of->taps, d, p->y);
+	struct srm_taps t = srm_taps_of(p->of->m, p->of->taps->rows, d, p->y);
+	const uint16_t *half = halves_of(p->of, d, &t);
 	const struct voxel_place *x = p->of->x + h->nc[0] * h->d[0], *z = p->of->z + h->nc[1] * h->d[1];
 	int x0 = origin(d, p->lower, 0), z0 = origin(d, p->lower, 1);
 
-	p->full |= !iso_sheet_reserve(&p->sheet, t.n);
+	p->full |= !iso_board_reserve(&p->board, t.n);
 	for (int64_t n = 0; n < t.n && !p->full; n++) {
 		struct voxel_place i = x[t.voxel[n].i], k = z[t.voxel[n].k];
 		int lane = k.phase * h->d[0] + i.phase - p->phase;
 
 		if (lane < 0 || lane >= STREAM_LANES) continue;
 		p->useful += (int64_t)d->nx * d->nz;
-		sheet_put(&p->sheet, member, x0 - i.cell, z0 - k.cell, lane, (float)t.w[n]);
+		piece_put(p, member, x0 - i.cell, z0 - k.cell, lane, half[n], t.w + n);
 	}
 }
 
@@ -275,11 +286,11 @@ static void make_adjoint(struct piece *p, int64_t number)
 }
 
 int iso_stream_adjoint(struct srm_stream *s, struct iso_room *room, const struct srm_op *m,
-                       const struct iso_srm_rows *taps, const struct stream_layout *l)
+                       const struct stream_taps *taps, const struct stream_layout *l)
 {
 	const struct srm_shape *h = &m->shape;
 	const struct box image = { 0, h->nc[0], 0, h->nc[1] };
-	struct pieces k = { adjoint_sheet, make_adjoint, .room = room, .m = m, .taps = taps, .l = l };
+	struct pieces k = { adjoint_board, make_adjoint, .room = room, .m = m, .taps = taps, .l = l };
 	int64_t quires = k.quires = up(h->d[0] * h->d[1], STREAM_LANES);
 
 	k.slices = iso_stream_slices((double)(h->planes * quires * iso_piece_warps(&image)), INT32_MAX);
