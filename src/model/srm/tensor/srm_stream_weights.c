@@ -31,10 +31,11 @@ static double unit_of(const iso_srm *m, iso_real most)
 }
 
 /* Every element of the table is a tap somewhere. */
-static iso_real greatest(const iso_srm *m)
+static iso_real greatest(const iso_srm *m, iso_ctx *ctx)
 {
 	iso_real most = 0;
 
+#pragma omp parallel for num_threads(ctx->threads) reduction(max : most)
 	for (int64_t i = 0; i < m->n; i++) most = m->w[i] > most ? m->w[i] : most;
 	return most;
 }
@@ -100,7 +101,7 @@ static void make_halves(struct stream_taps *t, iso_ctx *ctx, const struct srm_op
 	bool counted = m->srm->source == SRM_TRANSPORT;
 	double unit;
 
-	t->unit = unit_of(m->srm, greatest(m->srm));
+	t->unit = unit_of(m->srm, greatest(m->srm, ctx));
 	unit = unit_of(m->srm, round_all(t, ctx, m, counted ? MOST_ROUNDED * count_of(m->srm) : 0));
 	if (unit == t->unit) return;
 	t->unit = unit;
