@@ -121,18 +121,20 @@ void iso_srm_columns_free(struct iso_srm_columns *c)
 
 /* ---- rows and taps ---- */
 
+/* Weight, and upper crystal counted from the voxel's cell. */
+struct element {
+	iso_real w;
+	int16_t ux, uz;
+};
+
 /* The elements of the table once more, by folded column, layers and direction, and then as they stand there, by
    (ux, uz). A list of a plane, a phase and a direction is one of these lists, seen by a symmetry. */
 struct sorted {
 	const iso_srm *m;
-	int64_t directions,
-		lists; /* signed directions; lists of a column: (a L + b) directions + direction */
-	uint32_t
-		*start; /* (column, list): its first element, from the column's on; and where the last ends */
-	struct upper {
-		int16_t x, z;
-	} * u;
-	iso_real *w;
+	int64_t directions; /* signed */
+	int64_t lists;      /* of a column: (a L + b) directions + direction */
+	uint32_t *start;    /* (column, list): its first element, from the column's on; and the last's end */
+	struct element *element;
 };
 
 static int64_t signed_direction(const struct srm_shape *s, int dx, int dz)
@@ -165,8 +167,7 @@ static void sort_column(const struct sorted *t, int64_t column)
 		struct srm_lor e = srm_at(&m->shape, m->at[i]);
 		int64_t to = first + start[list_of(t, &e)]++;
 
-		t->u[to] = (struct upper){ (int16_t)e.u[0], (int16_t)e.u[1] };
-		t->w[to] = m->w[i];
+		t->element[to] = (struct element){ m->w[i], (int16_t)e.u[0], (int16_t)e.u[1] };
 	}
 	memmove(start + 1, start, (size_t)t->lists * sizeof *start);
 	start[0] = 0;
@@ -179,11 +180,9 @@ static int sort_table(struct sorted *t, iso_ctx *ctx, const iso_srm *m)
 	*t = (struct sorted){ .m = m, .directions = (int64_t)(2 * s->nc[0] - 1) * (2 * s->nc[1] - 1) };
 	t->lists = s->layers * s->layers * t->directions;
 	t->start = size_alloc(m->n_column * (t->lists + 1), sizeof *t->start);
-	t->u = size_alloc(m->n, sizeof *t->u);
-	t->w = size_alloc(m->n, sizeof *t->w);
-	if (!t->start || !t->u || !t->w)
-		return iso_fail_memory("srm: elements by direction",
-		                       m->n * (int64_t)(sizeof *t->u + sizeof *t->w));
+	t->element = size_alloc(m->n, sizeof *t->element);
+	if (!t->start || !t->element)
+		return iso_fail_memory("srm: elements by direction", m->n * (int64_t)sizeof *t->element);
 #pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
 	for (int64_t c = 0; c < m->n_column; c++) sort_column(t, c);
 	return ISO_OK;
@@ -192,8 +191,7 @@ static int sort_table(struct sorted *t, iso_ctx *ctx, const iso_srm *m)
 static void free_sorted(struct sorted *t)
 {
 	free(t->start);
-	free(t->u);
-	free(t->w);
+	free(t->element);
 }
 
 /* One phase of a plane: the symmetry from its folded column, which is its own inverse. */
@@ -227,8 +225,7 @@ struct deal {
    (i + ui ux, k + uk uz). */
 struct run {
 	int64_t n;
-	const struct upper *u;
-	const iso_real *w;
+	const struct element *element;
 	int i, k, ui, uk;
 };
 
@@ -242,33 +239,43 @@ static struct run run_of(const struct deal *d, int dx, int dz, int y, int p)
 	const uint32_t *start = d->t.start + f->column * (d->t.lists + 1) + layers * d->t.directions +
 	                        signed_direction(s, x, z);
 	int64_t first = d->t.m->ptr[f->column] + start[0];
-	struct run r = { start[1] - start[0], d->t.u + first, d->t.w + first, .ui = -f->sx * s->d[0],
-		         .uk = -f->sz * s->d[1] };
+	struct run r = { .n = start[1] - start[0], .element = d->t.element + first };
 
+	r.ui = -f->sx * s->d[0];
+	r.uk = -f->sz * s->d[1];
 	/* exchanged, the upper crystal is the stored l = u + d */
 	r.i = p / s->d[1] + (f->exchanged ? r.ui * x : 0);
 	r.k = p % s->d[1] + (f->exchanged ? r.uk * z : 0);
 	return r;
 }
 
-/* A run at places from `at` on, by (i, k): from its end or its beginning, whichever makes i rise. Where one axis
-   is mirrored and the other is not, k falls among those of one i, and each finds its place. */
-static void put_run(const struct iso_srm_rows *to, int64_t at, const struct run *r, int y)
+/* Makes room for v before those of places first ... at - 1 that have its i and a greater k; returns its place. */
+static int64_t make_place(const struct iso_srm_rows *to, int64_t first, int64_t at, struct iso_srm_voxel v)
 {
-	int64_t first = at;
+	for (; at > first && to->voxel[at - 1].i == v.i && to->voxel[at - 1].k > v.k; at--) {
+		to->voxel[at] = to->voxel[at - 1];
+		to->w[at] = to->w[at - 1];
+	}
+	return at;
+}
 
-	for (int64_t n = 0; n < r->n; n++, at++) {
-		int64_t from = r->ui > 0 ? n : r->n - 1 - n, place = at;
-		struct iso_srm_voxel v = { (int16_t)y, (int16_t)(r->i + r->ui * r->u[from].x),
-			                   (int16_t)(r->k + r->uk * r->u[from].z) };
+/* A run at places from `first` on, by (i, k): from its end or its beginning, whichever makes i rise. Where one
+   axis is mirrored and the other is not, k falls among those of one i. */
+static void put_run(const struct iso_srm_rows *to, int64_t first, const struct run *r, int y)
+{
+	int64_t from = r->ui > 0 ? 0 : r->n - 1, step = r->ui > 0 ? 1 : -1;
+	struct iso_srm_voxel last = { 0, INT16_MIN, 0 };
 
-		for (; place > first && to->voxel[place - 1].i == v.i && to->voxel[place - 1].k > v.k;
-		     place--) {
-			to->voxel[place] = to->voxel[place - 1];
-			to->w[place] = to->w[place - 1];
-		}
+	for (int64_t at = first; at < first + r->n; at++, from += step) {
+		struct element e = r->element[from];
+		struct iso_srm_voxel v = { (int16_t)y, (int16_t)(r->i + r->ui * e.ux),
+			                   (int16_t)(r->k + r->uk * e.uz) };
+		bool falls = v.i == last.i && v.k < last.k;
+		int64_t place = falls ? make_place(to, first, at, v) : at;
+
+		if (!falls) last = v;
 		to->voxel[place] = v;
-		to->w[place] = r->w[from];
+		to->w[place] = e.w;
 	}
 }
 
