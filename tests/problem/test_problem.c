@@ -392,6 +392,56 @@ static void sound_twice(void **state)
 	iso_ctx_free(ctx);
 }
 
+/* A stop while the factors of LORs are made leaves none of them: the next call has them all. */
+static void factors_after_a_stop(void **state)
+{
+	const struct iso_panels panels = { .crystals = { 3, 4 },
+		                           .pitch = { 2, 2 },
+		                           .crystal = { 2, 2, 6 },
+		                           .gap = 10,
+		                           .layers = 1,
+		                           .formula = "Lu1.8Y0.2SiO5",
+		                           .density = 7.1,
+		                           .resolution = .2,
+		                           .window = { 250, 750 },
+		                           .per_pitch = { 2, 2 },
+		                           .planes = 2,
+		                           .plane = 4 };
+	struct iso_array counts = { 0 }, mu = { 0 };
+	iso_real *y = NULL, *r = NULL, *m = NULL;
+	iso_ctx *ctx = context();
+	iso_srm *srm = NULL;
+	struct iso_grid g;
+	iso_problem *p = make(ctx, "srm");
+
+	(void)state;
+	OK(iso_srm_analytic(&srm, ctx, &panels));
+	OK(iso_srm_threshold(srm, ctx, &(struct iso_srm_bound){ .share = 1 }));
+	OK(iso_srm_write("factors.srm", srm, true, NULL, NULL));
+	iso_panels_grid(&g, &panels);
+	OK(iso_array_create(&counts, 4, (int64_t[]){ 3, 4, 3, 4 }));
+	OK(iso_array_on_grid(&mu, &g));
+	for (int64_t i = 0; i < mu.n; i++) mu.v[i] = (iso_real).01;
+	OK(iso_problem_set(p, "srm", "factors.srm"));
+	OK(iso_problem_set_array(p, "data", &counts, false));
+	OK(iso_problem_set_array(p, "mu", &mu, false));
+	OK(iso_problem_load(p));
+	iso_ctx_cancel(ctx);
+	REFUSED(iso_problem_data(p, &y, &r, &m), ISO_ECANCEL, "");
+	iso_ctx_clear_cancel(ctx);
+	OK(iso_problem_data(p, &y, &r, &m));
+	for (int64_t i = 0; i < counts.n; i++) assert_true(m[i] > .5 && m[i] < 1);
+	free(y);
+	free(r);
+	free(m);
+	unlink("factors.srm");
+	iso_srm_free(srm);
+	iso_array_free(&counts);
+	iso_array_free(&mu);
+	iso_problem_free(p);
+	iso_ctx_free(ctx);
+}
+
 /* Images of several sizes, one after the other. */
 static void projections_of_other_grids(void **state)
 {
@@ -484,6 +534,7 @@ int main(void)
 		cmocka_unit_test(refused_values_change_nothing),
 		cmocka_unit_test(one_call_leaves_the_next_alone),
 		cmocka_unit_test(sound_twice),
+		cmocka_unit_test(factors_after_a_stop),
 		cmocka_unit_test(projections_of_other_grids),
 		cmocka_unit_test(checkpoints_and_records),
 	};
