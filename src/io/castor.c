@@ -226,17 +226,17 @@ static int data_file(char *out, int size, const struct iso_keys *k)
 static int open_records(iso_event_file *f, const struct header *h, const char *path)
 {
 	char data[PATH_MAX];
-	int64_t size, want;
+	int64_t want;
 	int st = data_file(data, sizeof data, &h->keys);
 
-	if (st || (st = iso_event_file_records(f, &size, data))) return st;
+	if (st || (st = iso_event_file_records(f, data))) return st;
 	if (!size_mul(&want, h->records, f->record) || !size_mul(&f->info.n, h->records, h->bins))
 		return iso_refuse(path, "%" PRId64 " events are more than a file holds", h->records);
-	if (size != want)
+	if (f->size != want)
 		return iso_refuse(data,
 		                  "%" PRId64 " bytes, its header says %" PRId64 " events of %" PRId64
 		                  " bytes, %" PRId64 "; a wrong flag?",
-		                  size, h->records, f->record, want);
+		                  f->size, h->records, f->record, want);
 	return ISO_OK;
 }
 

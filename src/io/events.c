@@ -103,14 +103,14 @@ int iso_events_copy(struct iso_events *to, const struct iso_events *from)
 
 /* ---- what formats share ---- */
 
-int iso_event_file_records(iso_event_file *f, int64_t *size, const char *path)
+int iso_event_file_records(iso_event_file *f, const char *path)
 {
 	int st;
 
 	f->path = strdup(path);
 	if (!f->path) return iso_fail_memory("file name", (int64_t)strlen(path));
-	st = iso_regular_open(&f->fd, size, path);
-	if (!st && *size == 0) st = iso_fail(ISO_EINPUT, "%s is empty", path);
+	st = iso_regular_open(&f->fd, &f->size, path);
+	if (!st && f->size == 0) st = iso_fail(ISO_EINPUT, "%s is empty", path);
 	return st;
 }
 
@@ -132,42 +132,143 @@ int iso_event_place(const iso_event_file *f, struct iso_events *e, int64_t k, in
 	return ISO_OK;
 }
 
-/* ---- opening ---- */
+/* ---- what is known of events ---- */
 
-/* No scanner is 100 m wide, none a nanometre: bytes in another order, or another format. */
-static int check_ends(const struct iso_events *e, const iso_event_file *f)
+#define FARTHEST_MM 1e5f /* no scanner is 100 m wide, */
+#define NEAREST_MM 1e-6f /* none a nanometre: bytes in another order, or another format */
+
+struct tally {
+	int64_t bad, far; /* not usable; an end beyond FARTHEST_MM */
+	float most;       /* largest finite coordinate, mm */
+};
+
+static void count_event(struct tally *t, const struct iso_event *e)
 {
-	int64_t far = 0;
-	float most = 0;
+	float reach = 0;
 
-#pragma omp parallel for num_threads(f->threads) reduction(+ : far) reduction(max : most)
-	for (int64_t i = 0; i < e->n; i++) {
-		float reach = 0; /* largest finite coordinate, mm */
+	for (int a = 0; a < 6; a++) {
+		float v = fabsf((a < 3 ? e->p1 : e->p2)[a % 3]);
 
-		for (int a = 0; a < 6; a++) {
-			float v = (a < 3 ? e->v[i].p1 : e->v[i].p2)[a % 3];
-
-			reach = isfinite(v) ? fmaxf(reach, fabsf(v)) : reach;
-		}
-		far += reach > 1e5f;
-		most = reach > most ? reach : most;
+		reach = v > reach && v < INFINITY ? v : reach;
 	}
-	if (far > e->n / 2 || (most > 0 && most < 1e-6f))
+	t->bad += iso_event_bad(e);
+	t->far += reach > FARTHEST_MM;
+	t->most = reach > t->most ? reach : t->most;
+}
+
+static int check_ends(const struct tally *t, int64_t n, const iso_event_file *f)
+{
+	if (!f->format->has_ends) return ISO_OK;
+	if (t->far > n / 2 || (t->most > 0 && t->most < NEAREST_MM))
 		return iso_refuse(f->path,
 		                  "does not look like %s (little-endian float32, mm): coordinates up to %g "
 		                  "mm; wrong byte order?",
-		                  f->format->name, (double)most);
+		                  f->format->name, (double)t->most);
 	return ISO_OK;
 }
 
+/* ---- parts of a file, by several threads ---- */
+
+/* Events first ... end - 1, as far as they lie in the records r0 ... r1 - 1 of `buffer`. */
+static int decode(const iso_event_file *f, struct iso_events *e, int64_t first, int64_t end,
+                  const uint8_t *buffer, int64_t r0, int64_t r1, struct tally *t)
+{
+	int64_t low = r0 * f->per_record, high = r1 * f->per_record;
+	int st = ISO_OK;
+
+	for (int64_t i = low > first ? low : first; i < high && i < end && !st; i++) {
+		int64_t k = i - first;
+
+		st = f->format->decode(f, e, k, buffer + (i / f->per_record - r0) * f->record, i);
+		if (f->swap_dt) e->v[k].dt_ps = 0 - e->v[k].dt_ps;
+		count_event(t, &e->v[k]);
+	}
+	return st;
+}
+
+/* The same from the file. */
+static int read_part(const iso_event_file *f, struct iso_events *e, int64_t first, int64_t end,
+                     uint8_t *buffer, int64_t r0, int64_t r1, struct tally *t)
+{
+	int64_t at = f->first + r0 * f->record, bytes = (r1 - r0) * f->record;
+	int64_t got = iso_read_at(f->fd, buffer, bytes, at);
+
+	if (got < 0) return iso_fail_errno(f->path, "read");
+	if (got < bytes)
+		return iso_fail(ISO_EINPUT,
+		                "%s ends after %" PRId64 " bytes, it was longer when it was opened", f->path,
+		                at + got);
+	return decode(f, e, first, end, buffer, r0, r1, t);
+}
+
+/* *least = the lesser of it and v, whatever other threads do. */
+static void lower(int64_t *least, int64_t v)
+{
+	int64_t now = __atomic_load_n(least, __ATOMIC_RELAXED);
+
+	while (v < now &&
+	       !__atomic_compare_exchange_n(least, &now, v, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
+
+/* Events first ... first + n - 1, in parts; their records in the order of the file into `hasher`, unless that
+   is NULL. The message of a failure is of the thread that it happens in: so the first part that fails is
+   read again by the caller's. */
+static int read_events(struct iso_events *block, const iso_event_file *f, int64_t first, int64_t n,
+                       struct tally *t, struct iso_hasher *hasher)
+{
+	int64_t per = f->record < BUFFER ? BUFFER / f->record : 1;
+	int64_t begin = first / f->per_record, last = (first + n + f->per_record - 1) / f->per_record;
+	int64_t parts = (last - begin + per - 1) / per, failed = parts, bad = 0, far = 0;
+	int most = f->ctx ? iso_ctx_threads(f->ctx) : 1,
+	    threads = parts < most ? (int)(parts + !parts) : most;
+	uint8_t *buffer = size_alloc(per * threads, f->record);
+	float reach = 0;
+
+	if (!buffer) return iso_fail_memory(f->path, per * threads * f->record);
+#pragma omp parallel for ordered num_threads(threads) schedule(dynamic) reduction(+ : bad, far) \
+	reduction(max : reach)
+	for (int64_t i = 0; i < parts; i++) {
+		int64_t r = begin + i * per, end = last - r < per ? last : r + per;
+		uint8_t *own = buffer + omp_get_thread_num() * per * f->record;
+		struct tally part = { 0 };
+
+		if (i > __atomic_load_n(&failed, __ATOMIC_RELAXED) || iso_stop_asked(f->ctx)) continue;
+		if (read_part(f, block, first, first + n, own, r, end, &part)) lower(&failed, i);
+		bad += part.bad;
+		far += part.far;
+		reach = part.most > reach ? part.most : reach;
+		if (hasher) {
+#pragma omp ordered
+			iso_hasher_add(hasher, own, (end - r) * f->record);
+		}
+	}
+	*t = (struct tally){ bad, far, reach };
+	int st = iso_stop_check(f->ctx, f->path);
+
+	if (!st && failed < parts) {
+		int64_t r = begin + failed * per, end = last - r < per ? last : r + per;
+
+		st = read_part(f, block, first, first + n, buffer, r, end, t);
+		if (!st) /* parts behind it were left out */
+			st = iso_fail(ISO_EIO, "%s: can't read: it failed once, or changed meanwhile",
+			              f->path);
+	}
+	free(buffer);
+	return st;
+}
+
+/* ---- opening ---- */
+
 static int check_sample(const iso_event_file *f)
 {
-	struct iso_events e = { 0 };
 	int64_t n = f->info.n < SAMPLE ? f->info.n : SAMPLE;
+	struct iso_events e = { 0 };
+	struct tally t = { 0 };
 	int st = iso_event_file_block(&e, f, n);
 
-	if (!st) st = iso_event_file_read(&e, f, 0, n);
-	if (!st) st = check_ends(&e, f);
+	if (!st) st = read_events(&e, f, 0, n, &t, NULL);
+	if (!st) st = check_ends(&t, n, f);
 	iso_events_free(&e);
 	return st;
 }
@@ -201,11 +302,9 @@ int iso_event_file_open(iso_event_file **f, const char *path, const struct iso_e
 		                  m->name);
 	r = calloc(1, sizeof *r);
 	if (!r) return iso_fail_memory(path, sizeof *r);
-	*r = (iso_event_file){ .format = m,
-		               .fd = -1,
-		               .per_record = 1,
-		               .swap_dt = full.swap_dt,
-		               .threads = full.ctx ? iso_ctx_threads(full.ctx) : 1 };
+	*r = (iso_event_file){
+		.format = m, .fd = -1, .per_record = 1, .swap_dt = full.swap_dt, .ctx = full.ctx
+	};
 	r->info.format = m->name;
 	st = m->open(r, path, &full);
 	r->info.bytes = r->info.n / r->per_record * r->record;
@@ -270,98 +369,57 @@ int iso_event_file_block(struct iso_events *block, const iso_event_file *f, int6
 	return ISO_OK;
 }
 
-/* Events first ... end - 1, as far as they lie in the records r0 ... r1 - 1 of `buffer`; how many of them
-   are bad. */
-static int decode(const iso_event_file *f, struct iso_events *e, int64_t first, int64_t end,
-                  const uint8_t *buffer, int64_t r0, int64_t r1, int64_t *bad)
-{
-	int64_t low = r0 * f->per_record, high = r1 * f->per_record;
-	int st = ISO_OK;
-
-	for (int64_t i = low > first ? low : first; i < high && i < end && !st; i++) {
-		int64_t k = i - first;
-
-		st = f->format->decode(f, e, k, buffer + (i / f->per_record - r0) * f->record, i);
-		if (f->swap_dt) e->v[k].dt_ps = 0 - e->v[k].dt_ps;
-		*bad += iso_event_bad(&e->v[k]);
-	}
-	return st;
-}
-
-/* The same from the file. */
-static int read_part(const iso_event_file *f, struct iso_events *e, int64_t first, int64_t end,
-                     uint8_t *buffer, int64_t r0, int64_t r1, int64_t *bad)
-{
-	int64_t at = f->first + r0 * f->record, bytes = (r1 - r0) * f->record;
-	int64_t got = iso_read_at(f->fd, buffer, bytes, at);
-
-	if (got < 0) return iso_fail_errno(f->path, "read");
-	if (got < bytes)
-		return iso_fail(ISO_EINPUT,
-		                "%s ends after %" PRId64 " bytes, it was longer when it was opened", f->path,
-		                at + got);
-	return decode(f, e, first, end, buffer, r0, r1, bad);
-}
-
-/* In parts, by several threads. The message of a failure is of the thread that it happens in: so the first
-   part that fails is read again by the caller's. */
 int iso_event_file_read(struct iso_events *block, const iso_event_file *f, int64_t first, int64_t n)
 {
 	if (!block || !f) return iso_fail_null(__func__);
-	int64_t per = f->record < BUFFER ? BUFFER / f->record : 1, bad = 0;
+	struct tally t = { 0 };
+	int st;
 
 	if (first < 0 || n < 0 || first > f->info.n - n)
 		return iso_fail(ISO_EARG,
 		                "%s: %" PRId64 " events from number %" PRId64
 		                " on asked for, it has %" PRId64,
 		                f->path, n, first, f->info.n);
-	int64_t begin = first / f->per_record, last = (first + n + f->per_record - 1) / f->per_record;
-	int64_t parts = (last - begin + per - 1) / per, failed = parts;
-	int threads = parts >= f->threads ? f->threads : parts > 1 ? (int)parts : 1;
-	uint8_t *buffer = size_alloc(per * threads, f->record);
-
-	if (!buffer) return iso_fail_memory(f->path, per * threads * f->record);
-#pragma omp parallel for num_threads(threads) schedule(dynamic) reduction(+ : bad) reduction(min : failed)
-	for (int64_t i = 0; i < parts; i++) {
-		int64_t r = begin + i * per, end = last - r < per ? last : r + per;
-
-		if (i < failed && read_part(f, block, first, first + n,
-		                            buffer + omp_get_thread_num() * per * f->record, r, end, &bad))
-			failed = i;
-	}
+	st = read_events(block, f, first, n, &t, NULL);
 	block->n = n;
-	block->n_bad = bad;
-	int64_t r = begin + failed * per, end = last - r < per ? last : r + per;
-	int st = failed < parts ? read_part(f, block, first, first + n, buffer, r, end, &bad) : ISO_OK;
-
-	if (failed < parts && !st) /* other parts were left out */
-		st = iso_fail(ISO_EIO, "%s: can't read: it failed once, or changed meanwhile", f->path);
-	free(buffer);
+	block->n_bad = t.bad;
 	return st;
 }
 
-static int read_records(struct iso_events *e, const char *path, const struct iso_events_options *o)
+static int read_records(struct iso_events *e, struct iso_hash *hash, const char *path,
+                        const struct iso_events_options *o)
 {
+	struct iso_hasher hasher = { 0 };
 	iso_event_file *f = NULL;
+	struct tally t = { 0 };
 	int st = iso_event_file_open(&f, path, o);
 
-	if (!st && o->ctx) st = iso_memory_check(o->ctx, path, f->info.n * iso_event_bytes(&f->info));
-	if (!st && !(st = iso_event_file_block(e, f, f->info.n)) &&
-	    !(st = iso_event_file_read(e, f, 0, f->info.n)) && f->format->has_ends)
-		st = check_ends(e, f);
+	if (st) return st;
+	int64_t n = f->info.n;
+
+	iso_hasher_begin(&hasher, f->size);
+	if (o->ctx) st = iso_memory_check(o->ctx, path, n * iso_event_bytes(&f->info));
+	if (!st) st = iso_hasher_head(&hasher, f->path, f->fd, f->first);
+	if (!st && !(st = iso_event_file_block(e, f, n)) &&
+	    !(st = read_events(e, f, 0, n, &t, hasher.state ? &hasher : NULL))) {
+		e->n = n;
+		e->n_bad = t.bad;
+		st = check_ends(&t, n, f);
+	}
+	iso_hasher_end(hash, &hasher, f->path, f->size);
 	iso_event_file_close(f);
 	return st;
 }
 
-int iso_events_read(struct iso_events *e, const char *path, const struct iso_events_options *o)
+int iso_events_read_hashed(struct iso_events *e, struct iso_hash *hash, const char *path,
+                           const struct iso_events_options *o)
 {
-	if (!e || !path) return iso_fail_null(__func__);
 	const struct iso_event_format *m;
 	struct iso_events_options full;
 	struct iso_events r = { 0 };
 	int st = begin(&m, &full, path, o);
 
-	if (!st) st = (m->read_all ? m->read_all : read_records)(&r, path, &full);
+	if (!st) st = (m->read_all ? m->read_all : read_records)(&r, hash, path, &full);
 	if (!st && r.n_bad == r.n)
 		st = iso_refuse(path,
 		                "none of its %" PRId64 " events is usable: not finite, or both ends the same",
@@ -371,6 +429,13 @@ int iso_events_read(struct iso_events *e, const char *path, const struct iso_eve
 	else
 		*e = r;
 	return st;
+}
+
+int iso_events_read(struct iso_events *e, const char *path, const struct iso_events_options *o)
+{
+	struct iso_hash unused;
+
+	return e && path ? iso_events_read_hashed(e, &unused, path, o) : iso_fail_null(__func__);
 }
 
 int iso_events_crystals(struct iso_events *e, const iso_scanner *s, double *most)

@@ -33,10 +33,9 @@ static int read_head(struct iso_npy *h, int64_t *first, const char *path)
 static int open_npy(iso_event_file *f, const char *path, const struct iso_events_options *o)
 {
 	struct iso_npy *h = f->layout = calloc(1, sizeof *h);
-	int64_t size;
 	int st = h ? read_head(h, &f->first, path) : iso_fail_memory(path, sizeof *h);
 
-	if (st || (st = iso_event_file_records(f, &size, path))) return st;
+	if (st || (st = iso_event_file_records(f, path))) return st;
 	f->record = h->dim[1] * h->element.size;
 	f->info.n = h->dim[0];
 	f->info.has_dt = h->dim[1] == 3 || h->dim[1] == 7;

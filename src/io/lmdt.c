@@ -11,17 +11,16 @@ _Static_assert(sizeof(struct iso_event) == RECORD, "a record is an event, but fo
 
 static int open_lmdt(iso_event_file *f, const char *path, const struct iso_events_options *o)
 {
-	int64_t size;
-	int st = iso_event_file_records(f, &size, path);
+	int st = iso_event_file_records(f, path);
 
 	(void)o;
 	if (st) return st;
-	if (size % RECORD != 0)
+	if (f->size % RECORD != 0)
 		return iso_refuse(path,
 		                  "%" PRId64 " bytes are not a whole number of %d-byte events: %d left over",
-		                  size, RECORD, (int)(size % RECORD));
+		                  f->size, RECORD, (int)(f->size % RECORD));
 	f->record = RECORD;
-	f->info.n = size / RECORD;
+	f->info.n = f->size / RECORD;
 	f->info.has_dt = true;
 	return ISO_OK;
 }
