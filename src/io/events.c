@@ -116,8 +116,7 @@ int iso_event_file_records(iso_event_file *f, const char *path)
 
 int iso_event_place(const iso_event_file *f, struct iso_events *e, int64_t k, int64_t i, double a, double b)
 {
-	const double *pos = iso_scanner_positions(f->scanner);
-	double n = (double)iso_scanner_crystals(f->scanner), c[2] = { a, b };
+	double n = (double)f->crystals, c[2] = { a, b };
 
 	for (int j = 0; j < 2; j++) {
 		if (!(c[j] >= 0 && c[j] < n && c[j] == floor(c[j])))
@@ -125,10 +124,20 @@ int iso_event_place(const iso_event_file *f, struct iso_events *e, int64_t k, in
 			                  "event %" PRId64
 			                  ": crystal %.10g, scanner %s has crystals 0 to %.0f",
 			                  i, c[j], iso_scanner_name(f->scanner), n - 1);
-		for (int x = 0; x < 3; x++)
-			(j ? e->v[k].p2 : e->v[k].p1)[x] = (float)pos[3 * (int64_t)c[j] + x];
+		memcpy(j ? e->v[k].p2 : e->v[k].p1, f->place + 3 * (int64_t)c[j], 3 * sizeof *f->place);
 		if (e->crystal) e->crystal[2 * k + j] = (uint32_t)c[j];
 	}
+	return ISO_OK;
+}
+
+static int make_places(iso_event_file *f)
+{
+	int64_t n = f->crystals = f->scanner ? iso_scanner_crystals(f->scanner) : 0;
+
+	if (n == 0) return ISO_OK;
+	if (!(f->place = size_alloc(3 * n, sizeof *f->place)))
+		return iso_fail_memory("crystals", 3 * n * (int64_t)sizeof *f->place);
+	for (int64_t i = 0; i < 3 * n; i++) f->place[i] = (float)iso_scanner_positions(f->scanner)[i];
 	return ISO_OK;
 }
 
@@ -142,7 +151,7 @@ struct tally {
 	float most;       /* largest finite coordinate, mm */
 };
 
-static void count_event(struct tally *t, const struct iso_event *e)
+static float largest_end(const struct iso_event *e)
 {
 	float reach = 0;
 
@@ -151,9 +160,32 @@ static void count_event(struct tally *t, const struct iso_event *e)
 
 		reach = v > reach && v < INFINITY ? v : reach;
 	}
-	t->bad += iso_event_bad(e);
-	t->far += reach > FARTHEST_MM;
-	t->most = reach > t->most ? reach : t->most;
+	return reach;
+}
+
+static struct tally count_events(const struct iso_event *v, int64_t n)
+{
+	struct tally t = { 0 };
+
+	for (int64_t i = 0; i < n; i++) {
+		const struct iso_event *e = v + i;
+		uint32_t size = 0;
+		float reach;
+
+		for (int a = 0; a < 6; a++) {
+			uint32_t s = event_size((a < 3 ? e->p1 : e->p2)[a % 3]);
+
+			size = s > size ? s : size;
+		}
+		bool finite = size < EVENT_INFINITE && event_size(e->dt_ps) < EVENT_INFINITE;
+
+		memcpy(&reach, &size, sizeof reach);
+		if (size >= EVENT_INFINITE) reach = largest_end(e);
+		t.bad += !finite || (e->p1[0] == e->p2[0] && e->p1[1] == e->p2[1] && e->p1[2] == e->p2[2]);
+		t.far += reach > FARTHEST_MM;
+		t.most = reach > t.most ? reach : t.most;
+	}
+	return t;
 }
 
 static int check_ends(const struct tally *t, int64_t n, const iso_event_file *f)
@@ -174,15 +206,16 @@ static int decode(const iso_event_file *f, struct iso_events *e, int64_t first, 
                   const uint8_t *buffer, int64_t r0, int64_t r1, struct tally *t)
 {
 	int64_t low = r0 * f->per_record, high = r1 * f->per_record;
-	int st = ISO_OK;
 
-	for (int64_t i = low > first ? low : first; i < high && i < end && !st; i++) {
-		int64_t k = i - first;
+	low = low > first ? low : first;
+	high = high < end ? high : end;
+	struct iso_event *v = e->v + (low - first);
+	int64_t n = high - low;
+	int st =
+		f->format->decode(f, e, low - first, buffer + (low / f->per_record - r0) * f->record, low, n);
 
-		st = f->format->decode(f, e, k, buffer + (i / f->per_record - r0) * f->record, i);
-		if (f->swap_dt) e->v[k].dt_ps = 0 - e->v[k].dt_ps;
-		count_event(t, &e->v[k]);
-	}
+	for (int64_t i = 0; f->swap_dt && i < n && !st; i++) v[i].dt_ps = 0 - v[i].dt_ps;
+	if (!st) *t = count_events(v, n);
 	return st;
 }
 
@@ -308,6 +341,7 @@ int iso_event_file_open(iso_event_file **f, const char *path, const struct iso_e
 	r->info.format = m->name;
 	st = m->open(r, path, &full);
 	r->info.bytes = r->info.n / r->per_record * r->record;
+	if (!st) st = make_places(r);
 	if (!st && m->has_ends) st = check_sample(r);
 	if (st)
 		iso_event_file_close(r);
@@ -321,6 +355,7 @@ void iso_event_file_close(iso_event_file *f)
 	if (!f) return;
 	if (f->fd >= 0) close(f->fd);
 	iso_scanner_free(f->own);
+	free(f->place);
 	free(f->layout);
 	free(f->path);
 	free(f);
@@ -397,7 +432,7 @@ static int read_records(struct iso_events *e, struct iso_hash *hash, const char 
 	if (st) return st;
 	int64_t n = f->info.n;
 
-	iso_hasher_begin(&hasher, f->size);
+	if (hash) iso_hasher_begin(&hasher, f->size);
 	if (o->ctx) st = iso_memory_check(o->ctx, path, n * iso_event_bytes(&f->info));
 	if (!st) st = iso_hasher_head(&hasher, f->path, f->fd, f->first);
 	if (!st && !(st = iso_event_file_block(e, f, n)) &&
@@ -406,7 +441,7 @@ static int read_records(struct iso_events *e, struct iso_hash *hash, const char 
 		e->n_bad = t.bad;
 		st = check_ends(&t, n, f);
 	}
-	iso_hasher_end(hash, &hasher, f->path, f->size);
+	if (hash) iso_hasher_end(hash, &hasher, f->path, f->size);
 	iso_event_file_close(f);
 	return st;
 }
@@ -433,9 +468,7 @@ int iso_events_read_hashed(struct iso_events *e, struct iso_hash *hash, const ch
 
 int iso_events_read(struct iso_events *e, const char *path, const struct iso_events_options *o)
 {
-	struct iso_hash unused;
-
-	return e && path ? iso_events_read_hashed(e, &unused, path, o) : iso_fail_null(__func__);
+	return e && path ? iso_events_read_hashed(e, NULL, path, o) : iso_fail_null(__func__);
 }
 
 int iso_events_crystals(struct iso_events *e, const iso_scanner *s, double *most)

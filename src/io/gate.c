@@ -28,10 +28,10 @@ struct gate {
 	const struct iso_events_options *o;
 	bool on[2 * FIELDS]; /* the mask */
 	bool masked;
-	int columns;               /* of a line; 0: none was seen yet */
-	int at[2][FIELDS];         /* column of each field; -1: not there */
-	bool needed[COLUMNS_MOST]; /* columns that are read as numbers, */
-	bool whole[COLUMNS_MOST];  /* and of them those that count something */
+	int columns;                 /* of a line; 0: none was seen yet */
+	int at[2][FIELDS];           /* column of each field; -1: not there */
+	int need[2 * FIELDS], needs; /* columns that are read as numbers, from left to right, and how many */
+	bool whole[2 * FIELDS];      /* which of them count something */
 	/* what was taken so far */
 	struct iso_events e;
 	int64_t room, lines; /* lines: that are not blank */
@@ -93,8 +93,11 @@ static int volumes(const struct gate *g, int n)
 
 static void place_columns(struct gate *g, int n)
 {
-	static const enum field numbers[] = { RUN, EVENT, COMPTON, RAYLEIGH, TIME, X, Y, Z };
-	const size_t n_whole = 4; /* the first of them */
+	static const struct {
+		enum field field;
+		bool whole;
+	} numbers[] = { { RUN, true }, { EVENT, true }, { TIME, false },   { X, false },
+		        { Y, false },  { Z, false },    { COMPTON, true }, { RAYLEIGH, true } };
 	int each = volumes(g, n), column = 0;
 
 	g->columns = n;
@@ -107,17 +110,17 @@ static void place_columns(struct gate *g, int n)
 		}
 	for (int s = 0; s < 2; s++)
 		for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-			if (g->at[s][numbers[i]] >= 0) {
-				g->needed[g->at[s][numbers[i]]] = true;
-				g->whole[g->at[s][numbers[i]]] = i < n_whole;
+			if (g->at[s][numbers[i].field] >= 0) {
+				g->need[g->needs] = g->at[s][numbers[i].field];
+				g->whole[g->needs++] = numbers[i].whole;
 			}
 }
 
 /* ---- one line ---- */
 
+/* Words from `begin` up to `end`, each. */
 struct words {
-	const char *at[COLUMNS_MOST];
-	int length[COLUMNS_MOST];
+	const char *begin[COLUMNS_MOST + 1], *end[COLUMNS_MOST + 1];
 	int n; /* also those beyond the most */
 };
 
@@ -135,14 +138,46 @@ size_t iso_next_word(const char **p, const char *end)
 	return (size_t)(stop - *p);
 }
 
+/* Bit i: p[i] is blank. The product moves the lowest bit of each of eight bytes to a bit of the highest byte:
+   bit 8 i times 2^(7 (8 - i)) is bit 56 + i. */
+static uint64_t blanks(const char p[64])
+{
+	uint8_t is[64];
+	uint64_t bits = 0, eight;
+
+	for (int i = 0; i < 64; i++) is[i] = (p[i] == ' ') | (p[i] == '\t') | (p[i] == '\r'); /* vectorises */
+	for (int i = 0; i < 64; i += 8) {
+		memcpy(&eight, is + i, sizeof eight);
+		bits |= (eight * 0x0102040810204080u >> 56) << i;
+	}
+	return bits;
+}
+
+/* at[n ...] = p + each bit that is set, up to the most; returns how many there are then. */
+static int list(const char *at[COLUMNS_MOST + 1], int n, const char *p, uint64_t bits)
+{
+	for (; bits; bits &= bits - 1, n++)
+		at[n < COLUMNS_MOST ? n : COLUMNS_MOST] = p + __builtin_ctzll(bits);
+	return n;
+}
+
+/* 64 bytes at a time: of them a word begins where a blank ends, and ends where one begins. Columns are many and
+   short, so that a look at each byte would be a wrong guess of the processor at the ends of each. */
 static void split(struct words *w, const char *p, const char *end)
 {
+	uint64_t before = 1; /* the byte before is blank */
+	int ended = 0;
+
 	w->n = 0;
-	for (size_t length; (length = iso_next_word(&p, end)) > 0; p += length, w->n++)
-		if (w->n < COLUMNS_MOST) {
-			w->at[w->n] = p;
-			w->length[w->n] = (int)length;
-		}
+	for (; p < end; p += 64) {
+		uint64_t blank = blanks(p) | (end - p < 64 ? ~(uint64_t)0 << (end - p) : 0);
+		uint64_t after = blank << 1 | before;
+
+		w->n = list(w->begin, w->n, p, ~blank & after);
+		ended = list(w->end, ended, p, blank & ~after);
+		before = blank >> 63;
+	}
+	if (ended < w->n && ended < COLUMNS_MOST) w->end[ended] = end;
 }
 
 /* Whether the line is the first bad one of its block: then its reason is asked for. */
@@ -155,14 +190,14 @@ static bool first_bad(struct part *b, int64_t number)
 static bool get_numbers(struct part *b, const struct gate *g, int64_t number, double *v,
                         const struct words *w)
 {
-	for (int i = 0; i < g->columns; i++) {
-		bool good = !g->needed[i] || iso_number(&v[i], w->at[i], (size_t)w->length[i]);
+	for (int k = 0; k < g->needs; k++) {
+		int i = g->need[k], length = (int)(w->end[i] - w->begin[i]);
 
-		if (good && (!g->whole[i] || v[i] == floor(v[i]))) continue;
+		if (iso_number(&v[i], w->begin[i], (size_t)length) && (!g->whole[k] || v[i] == floor(v[i])))
+			continue;
 		if (first_bad(b, number))
 			snprintf(b->why, sizeof b->why, "column %d is '%.*s', not a %snumber", i + 1,
-			         w->length[i] < 30 ? w->length[i] : 30, w->at[i],
-			         g->whole[i] ? "whole " : "");
+			         length < 30 ? length : 30, w->begin[i], g->whole[k] ? "whole " : "");
 		return false;
 	}
 	return true;

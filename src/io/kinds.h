@@ -53,7 +53,7 @@ void iso_kind_events(char list[ISO_KIND_LIST]);
 enum iso_strip_format iso_strip_format(const char *path);
 
 /* iso_strip_events_read, and the hash of the file, from the bytes that were read for it; hash->path is "" where it
-   was not made: of a pipe, or a file above the size that is hashed whole. */
+   was not made: of a pipe, or a file above the size that is hashed whole. NULL: none is wanted. */
 int iso_strip_events_read_hashed(struct iso_strip_events *e, struct iso_hash *hash, const char *path,
                                  const struct iso_strip_options *o);
 

@@ -42,7 +42,7 @@ struct outcome {
 /* The byte before a block, the block, and the rest of its last line. */
 static int64_t text_room(const struct iso_lines *l)
 {
-	return 1 + BLOCK + l->longest + 1 + STEP;
+	return 1 + BLOCK + l->longest + 1 + STEP + ISO_LINES_SLACK;
 }
 
 /* ---- one block ---- */

@@ -6,6 +6,8 @@
 
 #include "file/hash.h"
 
+enum { ISO_LINES_SLACK = 64 };
+
 struct iso_lines {
 	const char *path;
 	const char *what;   /* the file should hold, for a message: "GATE coincidences" */
@@ -14,8 +16,8 @@ struct iso_lines {
 	int longest;        /* bytes of a line; a longer one is refused */
 	int64_t first;      /* only the lines that end in so many bytes of the file; 0: all */
 	int64_t part; /* bytes of a part: what a thread makes of a block. Zeroed, then used again and again */
-	/* Line `number` of the block, from 0, without its end: [p, end). False: it can't go on, and `take` will
-	   say why. It runs on any thread, and leaves no message. */
+	/* Line `number` of the block, from 0, without its end: [p, end), behind which ISO_LINES_SLACK bytes can
+	   be read. False: it can't go on, and `take` will say why. It runs on any thread, and leaves no message. */
 	bool (*line)(void *part, const void *arg, int64_t number, const char *p, const char *end);
 	/* The part of a block, of which `before` lines came earlier: takes what it holds, and empties it. One
 	   block after the other. Anything but ISO_OK ends the reading and is returned. */

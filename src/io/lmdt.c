@@ -26,11 +26,12 @@ static int open_lmdt(iso_event_file *f, const char *path, const struct iso_event
 }
 
 /* The file's t2 - t1 to t1 - t2, or back; 0 stays +0. */
-static int decode(const iso_event_file *f, struct iso_events *e, int64_t k, const uint8_t *record, int64_t i)
+static int decode(const iso_event_file *f, struct iso_events *e, int64_t k, const uint8_t *record, int64_t i,
+                  int64_t n)
 {
 	(void)f, (void)i;
-	memcpy(&e->v[k], record, RECORD);
-	e->v[k].dt_ps = 0 - e->v[k].dt_ps;
+	memcpy(e->v + k, record, (size_t)n * RECORD);
+	for (struct iso_event *v = e->v + k; v < e->v + k + n; v++) v->dt_ps = 0 - v->dt_ps;
 	return ISO_OK;
 }
 

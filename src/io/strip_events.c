@@ -188,7 +188,10 @@ static int fill(iso_strip_file *f, double wait_s, int64_t *got)
 
 static void add_event(struct iso_strip_events *block, iso_strip_file *f, const double v[3])
 {
-	block->v[block->n++] = strip_event_of(f, v, &f->seen);
+	struct iso_strip_event *e = &block->v[block->n++];
+
+	*e = strip_event_of(f, v);
+	strip_count(&f->seen, e);
 }
 
 int iso_strip_ends_within(const iso_strip_file *f, int64_t event, int64_t bytes)
@@ -281,14 +284,16 @@ static int take_lines(struct iso_strip_events *block, iso_strip_file *f, int64_t
 int iso_strip_check(const iso_strip_file *f)
 {
 	int64_t good = f->n - f->seen.bad;
+	float most;
 
+	memcpy(&most, &f->seen.most, sizeof most);
 	if (good < (f->ended ? 1 : SURE)) return ISO_OK;
-	if (f->seen.far <= good / 2 && !(f->seen.most > 0 && f->seen.most < NEAREST_MM)) return ISO_OK;
+	if (f->seen.far <= good / 2 && !(most > 0 && most < NEAREST_MM)) return ISO_OK;
 	return iso_refuse(
 		f->path,
 		"does not look like strip events (z_up, z_down, dl in mm): values up to %g mm; wrong "
 		"byte order or unit?",
-		(double)f->seen.most);
+		(double)most);
 }
 
 int iso_strip_file_next(struct iso_strip_events *block, bool *end, iso_strip_file *f, int64_t most,

@@ -7,16 +7,13 @@
 #include "file/element.h"
 #include "kinds.h"
 
-#include <math.h>
-#include <string.h>
-
 #define STRIP_FARTHEST_MM 1e5f /* no strip is 100 m long */
 enum { STRIP_LINE = 4096 };    /* bytes of a line of text, at most */
 
 /* What is known of the values of some events. */
 struct iso_strip_tally {
 	int64_t bad, far; /* not finite; beyond STRIP_FARTHEST_MM */
-	float most;       /* largest finite value, mm */
+	uint32_t most;    /* largest finite value, mm: its event_size */
 };
 
 struct iso_strip_file {
@@ -38,21 +35,22 @@ struct iso_strip_file {
 			       ends it; NULL: none */
 };
 
-/* The event of the file's three values, counted. */
-static inline struct iso_strip_event strip_event_of(const iso_strip_file *f, const double v[3],
-                                                    struct iso_strip_tally *t)
+/* The event of the file's three values. */
+static inline struct iso_strip_event strip_event_of(const iso_strip_file *f, const double v[3])
 {
-	const struct iso_strip_event e = { (float)(f->mm * v[0]), (float)(f->mm * v[1]),
-		                           (float)(f->dl * v[2]) };
-	float most = fmaxf(fabsf(e.z_up), fmaxf(fabsf(e.z_down), fabsf(e.dl)));
+	return (struct iso_strip_event){ (float)(f->mm * v[0]), (float)(f->mm * v[1]),
+		                         (float)(f->dl * v[2]) };
+}
 
-	if (iso_strip_event_bad(&e)) {
-		t->bad++;
-		return e;
-	}
-	t->far += most > STRIP_FARTHEST_MM;
-	t->most = most > t->most ? most : t->most;
-	return e;
+static inline void strip_count(struct iso_strip_tally *t, const struct iso_strip_event *e)
+{
+	uint32_t a = event_size(e->z_up), b = event_size(e->z_down), c = event_size(e->dl);
+	uint32_t ab = a > b ? a : b, size = ab > c ? ab : c;
+
+	t->bad += size >= EVENT_INFINITE;
+	size = size < EVENT_INFINITE ? size : 0;
+	t->far += size > event_size(STRIP_FARTHEST_MM);
+	t->most = size > t->most ? size : t->most;
 }
 
 /* The values of a record. */

@@ -29,7 +29,8 @@ static int grow(struct iso_strip_events *e, int64_t *room, const iso_strip_file 
 
 	if (!size_mul(&bytes, more, sizeof *v)) return iso_fail_memory(f->path, INT64_MAX);
 	if (f->ctx && (st = iso_memory_check(f->ctx, f->path, bytes - *room * (int64_t)sizeof *v))) return st;
-	if (!(v = realloc(e->v, (size_t)bytes))) return iso_fail_memory(f->path, bytes);
+	if (!(v = e->v ? realloc(e->v, (size_t)bytes) : size_alloc(bytes, 1)))
+		return iso_fail_memory(f->path, bytes);
 	e->v = v;
 	*room = more;
 	return ISO_OK;
@@ -94,7 +95,8 @@ static bool add_line(void *part, const void *arg, int64_t number, const char *p,
 		b->e.v = more;
 		b->room = room;
 	}
-	b->e.v[b->e.n++] = strip_event_of(f, v, &b->seen);
+	b->e.v[b->e.n] = strip_event_of(f, v);
+	strip_count(&b->seen, &b->e.v[b->e.n++]);
 	return true;
 }
 
@@ -151,16 +153,21 @@ static int read_text(struct iso_strip_events *e, iso_strip_file *f, struct iso_h
 
 /* ---- records ---- */
 
-/* Records r0 ... r1 - 1 from the buffer, as far as `got` bytes go. */
-static void decode(struct iso_strip_events *e, const iso_strip_file *f, const uint8_t *buffer, int64_t r0,
-                   int64_t r1, int64_t got, struct iso_strip_tally *t)
+/* Events from the records of a buffer. Floats in mm are events. */
+static struct iso_strip_tally decode(struct iso_strip_event *e, const iso_strip_file *f,
+                                     const uint8_t *buffer, int64_t n)
 {
-	for (int64_t i = r0; i < r1 && (i + 1 - r0) * f->record <= got; i++) {
-		double v[3];
+	struct iso_strip_tally t = { 0 };
+	bool same = f->format == ISO_STRIP_FLOATS && f->mm == 1 && f->dl == 1;
+	double v[3];
 
-		strip_record(v, f, buffer + (i - r0) * f->record);
-		e->v[i] = strip_event_of(f, v, t);
+	if (same) memcpy(e, buffer, (size_t)(n * f->record));
+	for (int64_t i = 0; i < n && !same; i++) {
+		strip_record(v, f, buffer + i * f->record);
+		e[i] = strip_event_of(f, v);
 	}
+	for (int64_t i = 0; i < n; i++) strip_count(&t, e + i);
+	return t;
 }
 
 /* As many records as the file says, in parts. */
@@ -169,7 +176,7 @@ static int read_parts(struct iso_strip_events *e, iso_strip_file *f, struct iso_
 {
 	int64_t per = PART / f->record, parts = (f->total + per - 1) / per, bad = 0, far = 0;
 	int64_t last = f->total * f->record;
-	float most = 0;
+	uint32_t most = 0;
 	int error = 0;
 
 #pragma omp parallel for ordered num_threads(threads) schedule(dynamic) reduction(+ : bad, far) \
@@ -177,14 +184,15 @@ static int read_parts(struct iso_strip_events *e, iso_strip_file *f, struct iso_
 	for (int64_t i = 0; i < parts; i++) {
 		int64_t r0 = i * per, r1 = f->total - r0 < per ? f->total : r0 + per;
 		uint8_t *own = buffer + (int64_t)omp_get_thread_num() * PART;
-		struct iso_strip_tally t = { 0 };
 
 		if (iso_stop_asked(f->ctx)) continue;
 		int64_t got = iso_read_at(f->fd, own, (r1 - r0) * f->record, f->first + r0 * f->record);
 		int64_t end = r0 * f->record + (got > 0 ? got : 0);
 
 		if (got < 0) error = errno;
-		decode(e, f, own, r0, r1, got, &t);
+
+		struct iso_strip_tally t = decode(e->v + r0, f, own, got > 0 ? got / f->record : 0);
+
 		bad += t.bad;
 		far += t.far;
 		most = t.most > most ? t.most : most;
@@ -206,10 +214,10 @@ static int read_records(struct iso_strip_events *e, iso_strip_file *f, struct is
 	int64_t room = 0;
 	int st = buffer ? grow(e, &room, f, f->total) : iso_fail_memory(f->path, threads * (int64_t)PART);
 
-	iso_hasher_begin(&hasher, f->size);
+	if (hash) iso_hasher_begin(&hasher, f->size);
 	if (!st) st = iso_hasher_head(&hasher, f->path, f->fd, f->first);
 	if (!st) st = read_parts(e, f, &hasher, buffer, threads);
-	iso_hasher_end(hash, &hasher, f->path, f->size);
+	if (hash) iso_hasher_end(hash, &hasher, f->path, f->size);
 	e->n = f->n = f->total;
 	e->n_bad = f->seen.bad;
 	f->ended = true;
@@ -226,7 +234,7 @@ int iso_strip_events_read_hashed(struct iso_strip_events *e, struct iso_hash *ha
 	iso_strip_file *f = NULL;
 	int st = iso_strip_file_open(&f, path, o, false);
 
-	hash->path[0] = '\0';
+	if (hash) hash->path[0] = '\0';
 	if (!st)
 		st = (f->pipe || f->standard        ? read_pipe
 		      : f->format == ISO_STRIP_TEXT ? read_text
@@ -244,7 +252,5 @@ int iso_strip_events_read_hashed(struct iso_strip_events *e, struct iso_hash *ha
 
 int iso_strip_events_read(struct iso_strip_events *e, const char *path, const struct iso_strip_options *o)
 {
-	struct iso_hash unused;
-
-	return e && path ? iso_strip_events_read_hashed(e, &unused, path, o) : iso_fail_null(__func__);
+	return e && path ? iso_strip_events_read_hashed(e, NULL, path, o) : iso_fail_null(__func__);
 }
