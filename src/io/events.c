@@ -4,6 +4,7 @@
 #include "core/size.h"
 #include "core/status.h"
 #include "core/sized.h"
+#include "core/turn.h"
 #include "kinds.h"
 
 #include <math.h>
@@ -256,25 +257,27 @@ static int read_events(struct iso_events *block, const iso_event_file *f, int64_
 	int most = f->ctx ? iso_ctx_threads(f->ctx) : 1,
 	    threads = parts < most ? (int)(parts + !parts) : most;
 	uint8_t *buffer = size_alloc(per * threads, f->record);
+	struct iso_turn turn = { 0 };
 	float reach = 0;
 
 	if (!buffer) return iso_fail_memory(f->path, per * threads * f->record);
-#pragma omp parallel for ordered num_threads(threads) schedule(dynamic) reduction(+ : bad, far) \
-	reduction(max : reach)
-	for (int64_t i = 0; i < parts; i++) {
+#pragma omp parallel num_threads(threads) reduction(+ : bad, far) reduction(max : reach)
+	for (int64_t i; (i = iso_turn_take(&turn, parts)) >= 0;) {
 		int64_t r = begin + i * per, end = last - r < per ? last : r + per;
 		uint8_t *own = buffer + omp_get_thread_num() * per * f->record;
 		struct tally part = { 0 };
 
-		if (i > __atomic_load_n(&failed, __ATOMIC_RELAXED) || iso_stop_asked(f->ctx)) continue;
-		if (read_part(f, block, first, first + n, own, r, end, &part)) lower(&failed, i);
+		if (iso_stop_asked(f->ctx) || read_part(f, block, first, first + n, own, r, end, &part)) {
+			lower(&failed, i);
+			iso_turn_end(&turn);
+		}
 		bad += part.bad;
 		far += part.far;
 		reach = part.most > reach ? part.most : reach;
-		if (hasher) {
-#pragma omp ordered
-			iso_hasher_add(hasher, own, (end - r) * f->record);
-		}
+		if (!hasher) continue;
+		if (!iso_turn_wait(&turn, i)) break;
+		iso_hasher_add(hasher, own, (end - r) * f->record);
+		iso_turn_pass(&turn);
 	}
 	*t = (struct tally){ bad, far, reach };
 	int st = iso_stop_check(f->ctx, f->path);

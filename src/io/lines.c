@@ -3,6 +3,7 @@
 #include "lines.h"
 #include "core/size.h"
 #include "core/status.h"
+#include "core/turn.h"
 #include "file/in.h"
 #include "file/out.h"
 
@@ -133,7 +134,7 @@ static void take_block(struct failure *f, const struct source *s, void *part, co
 	*before += o->lines;
 	if (!st) return;
 	snprintf(f->text, sizeof f->text, "%s", iso_message());
-	__atomic_store_n(&f->code, st, __ATOMIC_RELAXED);
+	f->code = st;
 }
 
 static int parse_blocks(const struct source *s, char *room, char *parts, int threads,
@@ -141,22 +142,22 @@ static int parse_blocks(const struct source *s, char *room, char *parts, int thr
 {
 	const struct iso_lines *l = s->l;
 	int64_t blocks = (s->end + BLOCK - 1) / BLOCK, before = 0;
+	struct iso_turn turn = { 0 };
 	struct failure f = { 0 };
 
-#pragma omp parallel for ordered num_threads(threads) schedule(dynamic)
-	for (int64_t k = 0; k < blocks; k++) {
+#pragma omp parallel num_threads(threads)
+	for (int64_t k; (k = iso_turn_take(&turn, blocks)) >= 0;) {
 		char *text = room + omp_get_thread_num() * text_room(l);
 		void *part = parts + omp_get_thread_num() * l->part;
 		int64_t left = s->end - k * BLOCK;
-
-		if (__atomic_load_n(&f.code, __ATOMIC_RELAXED) || iso_stop_asked(l->ctx)) continue;
 		struct outcome o = parse_block(part, s, text, k);
 
-#pragma omp ordered
-		if (!f.code) {
-			iso_hasher_add(hasher, text + (k > 0), left < BLOCK ? left : BLOCK);
-			take_block(&f, s, part, &o, &before);
-		}
+		if (iso_stop_asked(l->ctx)) iso_turn_end(&turn);
+		if (!iso_turn_wait(&turn, k)) break;
+		iso_hasher_add(hasher, text + (k > 0), left < BLOCK ? left : BLOCK);
+		take_block(&f, s, part, &o, &before);
+		if (f.code) iso_turn_end(&turn);
+		iso_turn_pass(&turn);
 	}
 	if (f.code) return iso_fail(f.code, "%s", f.text);
 	return iso_stop_check(l->ctx, l->path);

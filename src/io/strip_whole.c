@@ -4,6 +4,7 @@
 #include "lines.h"
 #include "core/size.h"
 #include "core/status.h"
+#include "core/turn.h"
 #include "file/in.h"
 
 #include <errno.h>
@@ -176,29 +177,29 @@ static int read_parts(struct iso_strip_events *e, iso_strip_file *f, struct iso_
 {
 	int64_t per = PART / f->record, parts = (f->total + per - 1) / per, bad = 0, far = 0;
 	int64_t last = f->total * f->record;
+	struct iso_turn turn = { 0 };
 	uint32_t most = 0;
 	int error = 0;
 
-#pragma omp parallel for ordered num_threads(threads) schedule(dynamic) reduction(+ : bad, far) \
-	reduction(max : most, error) reduction(min : last)
-	for (int64_t i = 0; i < parts; i++) {
+#pragma omp parallel num_threads(threads) reduction(+ : bad, far) reduction(max : most, error) reduction(min : last)
+	for (int64_t i; (i = iso_turn_take(&turn, parts)) >= 0;) {
 		int64_t r0 = i * per, r1 = f->total - r0 < per ? f->total : r0 + per;
 		uint8_t *own = buffer + (int64_t)omp_get_thread_num() * PART;
-
-		if (iso_stop_asked(f->ctx)) continue;
 		int64_t got = iso_read_at(f->fd, own, (r1 - r0) * f->record, f->first + r0 * f->record);
 		int64_t end = r0 * f->record + (got > 0 ? got : 0);
 
 		if (got < 0) error = errno;
-
 		struct iso_strip_tally t = decode(e->v + r0, f, own, got > 0 ? got / f->record : 0);
 
 		bad += t.bad;
 		far += t.far;
 		most = t.most > most ? t.most : most;
 		if (got < (r1 - r0) * f->record && end < last) last = end;
-#pragma omp ordered
+		if (iso_stop_asked(f->ctx)) iso_turn_end(&turn);
+		if (!hasher->state) continue;
+		if (!iso_turn_wait(&turn, i)) break;
 		iso_hasher_add(hasher, own, got > 0 ? got : 0);
+		iso_turn_pass(&turn);
 	}
 	f->seen = (struct iso_strip_tally){ bad, far, most };
 	if ((errno = error)) return iso_fail_errno(f->path, "read");

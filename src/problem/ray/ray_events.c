@@ -235,11 +235,13 @@ static int gather_all(struct iso_events *part, const struct iso_events *e, const
 	return gather(&part->crystal, e->crystal, 2 * sizeof *e->crystal, n, number, ctx);
 }
 
-static bool in_order(const struct iso_events *e)
+static bool in_order(const struct iso_events *e, const iso_ctx *ctx)
 {
-	for (int64_t i = 1; i < e->n; i++)
-		if (e->time_ms[i] < e->time_ms[i - 1]) return false;
-	return true;
+	bool rises = true;
+
+#pragma omp parallel for num_threads(iso_ctx_threads(ctx)) reduction(&& : rises)
+	for (int64_t i = 1; i < e->n; i++) rises = rises && e->time_ms[i] >= e->time_ms[i - 1];
+	return rises;
 }
 
 static int compare_numbers(const void *a, const void *b)
@@ -270,7 +272,7 @@ static int sort_times(struct ray_times *t, const struct iso_events *e, const iso
 {
 	int64_t *a, *b, *c;
 
-	if (t->known || in_order(e)) {
+	if (t->known || in_order(e, ctx)) {
 		t->known = true;
 		return ISO_OK;
 	}
@@ -312,7 +314,7 @@ int ray_between(struct iso_events *part, int64_t **number, const struct iso_even
                 const struct model_frame *f, const iso_ctx *ctx)
 {
 	struct iso_events r = *e;
-	int64_t *chosen, first;
+	int64_t *chosen, first, bad = 0;
 	int st = sort_times(t, e, ctx);
 
 	if (st) return st;
@@ -322,8 +324,10 @@ int ray_between(struct iso_events *part, int64_t **number, const struct iso_even
 		return iso_fail_memory("events of a frame", r.n * (int64_t)sizeof *chosen);
 	for (int64_t j = 0; j < r.n; j++) chosen[j] = t->number ? t->number[first + j] : first + j;
 	if (t->number) qsort(chosen, (size_t)r.n, sizeof *chosen, compare_numbers);
-	r.n_bad = 0;
-	for (int64_t j = 0; j < r.n; j++) r.n_bad += iso_event_bad(e->v + chosen[j]);
+#pragma omp parallel for num_threads(iso_ctx_threads(ctx)) reduction(+ : bad)
+	for (int64_t j = 0; j < r.n; j++)
+		if (!iso_stopped(ctx)) bad += iso_event_bad(e->v + chosen[j]);
+	r.n_bad = bad;
 	if ((st = gather_all(&r, e, chosen, ctx))) {
 		iso_events_free(&r);
 		free(chosen);
