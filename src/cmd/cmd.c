@@ -396,7 +396,7 @@ int cmd_scanner(struct cmd *c, iso_scanner **s, const char *path)
 
 int cmd_write(struct cmd *c, const char *path, const struct iso_array *a)
 {
-	return record_write(&c->record, path, a);
+	return record_write(&c->record, path, a, c->ctx);
 }
 
 int cmd_write_recording(struct cmd *c, const char *path, const iso_recording *r)

@@ -159,6 +159,8 @@ int iso_ray_check(const struct iso_ray *p, int64_t n)
 
 /* ---- the operator ---- */
 
+#define PIECE ((int64_t)1 << 20) /* events put in order between two looks at the request to stop */
+
 void iso_ray_take(struct iso_event *dst, const struct ray_model *m, const iso_ctx *ctx, int64_t first,
                   int64_t n)
 {
@@ -207,7 +209,8 @@ int iso_ray_create_part(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, int 
 	}
 	if (ISO_HOST(&room, m, 1)) {
 		*m = model;
-		if (m->e) iso_ray_take(m->e, m, ctx, 0, m->n);
+		for (int64_t i = 0; m->row && i < m->n && !iso_stopped(ctx); i += PIECE)
+			iso_ray_take(m->e + i, m, ctx, i, m->n - i < PIECE ? m->n - i : PIECE);
 		if (m->row && (st = iso_ray_near(m, ctx))) {
 			iso_room_free(&room);
 			return st;

@@ -393,7 +393,7 @@ static void do_group(struct batch *b, iso_ctx *ctx, const struct ratio *r, int g
 		ends_of(r->q, first, &c1, &c2, p1, p2);
 		l = hypot(p2[0] - p1[0], p2[1] - p1[1]);
 		set_plain(b, r, l);
-		for (int64_t k = first; k < last; k += BATCH)
+		for (int64_t k = first; k < last && !iso_stopped(ctx); k += BATCH)
 			do_batch(b, r, l, k, last - k < BATCH ? (int)(last - k) : BATCH);
 	}
 }

@@ -25,6 +25,7 @@
 
 struct rings {
 	const struct ray_sens *q;
+	const iso_ctx *ctx;
 	struct ray_grid plane; /* one slice of the grid */
 	int64_t offsets;       /* of one crystal from the other */
 	double node[NODES];    /* L */
@@ -81,8 +82,9 @@ static void add_line(double *rise, double *lack, int nz, double z0, double z1, d
 }
 
 /* The table of distance L over w L. rise, lack: room for (STEPS + 1, nz) each. */
-static void make_table(float *table, const struct ray_sens *q, double l, double *rise, double *lack)
+static void make_table(float *table, const struct rings *r, double l, double *rise, double *lack)
 {
+	const struct ray_sens *q = r->q;
 	const struct iso_pairs *p = &q->pairs;
 	double e = q->solid_angle ? -1.5 : .5;
 	int nz = q->grid.n[2];
@@ -90,7 +92,7 @@ static void make_table(float *table, const struct ray_sens *q, double l, double 
 
 	memset(rise, 0, bytes);
 	memset(lack, 0, bytes);
-	for (int64_t i = 0; i < p->rings; i++)
+	for (int64_t i = 0; i < p->rings && !iso_stopped(r->ctx); i++)
 		for (int64_t k = 0; k < p->rings; k++) {
 			double a = ring_z(q, i), b = ring_z(q, k), dz = (b - a) * q->grid.voxel[2] / l;
 
@@ -148,7 +150,7 @@ static int make_tables(struct rings *r, iso_ctx *ctx)
 #pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
 	for (int i = 0; i < NODES; i++) {
 		r->node[i] = low + (high - low) * i / (NODES - 1) + 1e-9 * high * i; /* all different */
-		make_table(r->table + i * size, r->q, r->node[i], work + 2 * i * size,
+		make_table(r->table + i * size, r, r->node[i], work + 2 * i * size,
 		           work + (2 * i + 1) * size);
 	}
 	free(work);
@@ -227,7 +229,7 @@ static void do_task(float *sum, float *table, const struct rings *r, int z0, int
 {
 	const struct iso_pairs *p = &r->q->pairs;
 
-	for (int64_t o = group; o < r->offsets; o += GROUPS) {
+	for (int64_t o = group; o < r->offsets && !iso_stopped(r->ctx); o += GROUPS) {
 		table_at(table, r, middle_distance(r, o), z0, n);
 		for (int64_t k = o * p->per_ring; k < (o + 1) * p->per_ring && k < p->same; k++) {
 			int64_t a, b;
@@ -263,7 +265,7 @@ static int trace_slices(iso_real *s, iso_ctx *ctx, const struct rings *r, int z0
 		float *own = memory + i * (pixels * SLICES + table);
 		int z = z0 + i / GROUPS * SLICES, n = z1 - z < SLICES ? z1 - z : SLICES;
 
-		if (!iso_stopped(ctx)) do_task(own + table, own, r, z, n, i % GROUPS);
+		do_task(own + table, own, r, z, n, i % GROUPS);
 	}
 #pragma omp parallel for num_threads(ctx->threads)
 	for (int z = z0; z < z1; z += SLICES) {
@@ -277,7 +279,7 @@ static int trace_slices(iso_real *s, iso_ctx *ctx, const struct rings *r, int z0
 
 int iso_ray_sens_rings(iso_real *s, iso_ctx *ctx, const struct ray_sens *q)
 {
-	struct rings r = { .q = q, .plane = q->grid };
+	struct rings r = { .q = q, .ctx = ctx, .plane = q->grid };
 	double task = 4. * q->grid.n[0] * q->grid.n[1] * SLICES * GROUPS;
 	int nz = q->grid.n[2], st;
 	int each = SLICES * (int)fmax(1, fmin(2 * ctx->threads / GROUPS + 1, MOST_BYTES / task));

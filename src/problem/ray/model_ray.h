@@ -59,7 +59,10 @@ struct iso_ray ray_parameters(struct ray *ray, const struct model_subsets *s);
 void ray_plan_inputs(struct ray *ray, struct iso_plan *plan, bool cuda); /* that record_read did not count */
 
 /* ray_events.c */
-/* A copy of what was set in place of the file, which must be there. */
+/* From a file, with its hash for the record_input that follows. */
+int ray_read_events(struct ray *ray, struct iso_events *e, const char *path,
+                    const struct iso_events_options *o);
+/* A copy of what was set in place of the file, which must be there; n_bad is counted. */
 int ray_given_events(struct ray *ray, struct iso_events *e, const char *path);
 int ray_load_events(struct ray *ray, int need);
 int ray_load_tof(struct ray *ray);
@@ -67,7 +70,7 @@ int ray_select(iso_problem *problem, const struct model_frame *f);
 void ray_unselect(struct ray *ray);
 /* The events of `e` between two times; free both. The first call finds the order of their times. */
 int ray_between(struct iso_events *part, int64_t **number, const struct iso_events *e, struct ray_times *t,
-                const struct model_frame *f);
+                const struct model_frame *f, const iso_ctx *ctx);
 
 /* ray_factors.c */
 int ray_load_factors(struct ray *ray);
@@ -76,7 +79,7 @@ int ray_data(iso_problem *problem, struct model_data *d);
 /* In three steps, for events in memory or a block of them: what holds for all of a frame; counts, m
    without attenuation and r (NULL: not wanted); attenuation into m, or into the counts. */
 int ray_prepare_data(struct ray *ray);
-void ray_fill(struct ray *ray, const struct ray_part *p, iso_real *count, iso_real *mult, iso_real *add);
+int ray_fill(struct ray *ray, const struct ray_part *p, iso_real *count, iso_real *mult, iso_real *add);
 int ray_attenuate(struct ray *ray, const struct iso_events *e, iso_real *count, iso_real *mult);
 bool ray_has_additive(struct ray *ray);
 bool ray_norm_per_crystal(struct ray *ray);

@@ -274,8 +274,7 @@ static int read_piece(struct ray_disk *d, struct iso_events *to, int64_t first, 
 		d->bad += d->piece.n_bad;
 	}
 	memcpy(to->v, d->piece.v, (size_t)m * sizeof *to->v);
-	ray_fill(ray, &p, to->count, to->mult, to->add);
-	return ISO_OK;
+	return ray_fill(ray, &p, to->count, to->mult, to->add);
 }
 
 static int read_block(void *arg, struct iso_events *block, int64_t first, int64_t n)

@@ -437,7 +437,8 @@ static int make_packs(iso_op *op, struct ray_cuda *c)
 	for (int s = 0; s < op->n_sub && !st; s++) {
 		struct iso_rows rows = iso_op_rows(op, s);
 
-		if (!(st = iso_ray_pack_create(c->pack + s, &op->shared->room, &c->m, rows.n)))
+		if (!(st = iso_ctx_poll(op->ctx)) &&
+		    !(st = iso_ray_pack_create(c->pack + s, &op->shared->room, &c->m, rows.n)))
 			st = iso_ray_pack_fill(c->pack + s, k, op->ctx, &c->m, c->m.e + rows.first, rows);
 	}
 	if (!st) st = iso_cuda_check("order", cudaStreamSynchronize(iso_stream(op->ctx)));
@@ -458,7 +459,7 @@ static int send_events(struct ray_model *m, iso_ctx *ctx)
 	for (int b = 0; b < 2 && !e; b++)
 		if (!(e = cudaHostAlloc((void **)(stage + b), (size_t)most * sizeof **stage, 0)))
 			e = cudaEventCreateWithFlags(sent + b, cudaEventDisableTiming);
-	for (int64_t i = 0, b = 0; i < m->n && !e; i += most, b = !b) {
+	for (int64_t i = 0, b = 0; i < m->n && !e && !iso_stopped(ctx); i += most, b = !b) {
 		int64_t n = m->n - i < most ? m->n - i : most;
 
 		if ((e = cudaEventSynchronize(sent[b]))) break;
@@ -472,7 +473,7 @@ static int send_events(struct ray_model *m, iso_ctx *ctx)
 		if (sent[b]) cudaEventDestroy(sent[b]);
 		cudaFreeHost(stage[b]);
 	}
-	return iso_cuda_check("events to the device", e);
+	return e ? iso_cuda_check("events to the device", e) : iso_ctx_poll(ctx);
 }
 
 extern "C" int iso_ray_to_cuda(iso_op *op)
