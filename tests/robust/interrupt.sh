@@ -8,7 +8,7 @@ need_python
 export ISOTOME SOURCE
 mkdir runs
 cd runs
-"$PYTHON" "$SOURCE/tests/robust/interrupt.py" "$(size 2e6 2e5)" >../out 2>../err || {
+"$PYTHON" "$SOURCE/tests/robust/interrupt.py" "$(size 2e6 1e6)" >../out 2>../err || {
 	cat ../out
 	fail "$(cat ../err)"
 }
