@@ -7,6 +7,7 @@
 #include "core/size.h"
 #include "core/sized.h"
 #include "ray.h"
+#include "ray_rings.h"
 #include "scanner/scanner.h"
 
 #include <omp.h>
@@ -175,20 +176,15 @@ static int by_pairs(iso_real *s, double *error, iso_ctx *ctx, struct ray_sens *q
 	return st;
 }
 
-/* The image of all pairs without attenuation and efficiencies, times what they make of it. */
+/* From all pairs, by the equal rings of a cylinder. */
 static int by_rings(iso_real *s, double *error, iso_ctx *ctx, struct ray_sens *q)
 {
-	bool plain = !q->eff && !q->mu;
-	int st;
-
-	if (!iso_ray_sens_by_rings(q))
+	if (!iso_rings_serve(q))
 		return iso_fail(ISO_EARG, "sensitivity: share of pairs is 0, which needs a cylinder of equal "
-		                          "rings, exact chords and one line per pair");
-	q->clock = iso_clock_start(ctx, "sensitivity", 0, RAY_SENS_TICKS * (plain ? 1 : 2));
+		                          "rings, and for Joseph's projector lines that are not too steep");
+	q->clock = iso_clock_start(ctx, "sensitivity", 0, RAY_SENS_TICKS);
 	*error = 0;
-	if ((st = iso_ray_sens_rings(s, ctx, q)) || plain) return st;
-	q->pass = 1;
-	return iso_ray_sens_ratio(s, ctx, q);
+	return iso_ray_sens_rings(s, ctx, q);
 }
 
 int iso_ray_sens(iso_real *s, double *error, iso_ctx *ctx, const struct iso_ray_sens *p)

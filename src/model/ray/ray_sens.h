@@ -101,14 +101,19 @@ ISO_HD int ray_sens_pieces(struct ray_piece piece[RAY_PIECES], const struct ray_
 	return ray_pieces(piece, q->projector, r, &none, k);
 }
 
-/* Whether the rings are equal and lines plain; and then the image of all pairs without eff and mu. */
-bool iso_ray_sens_by_rings(const struct ray_sens *q);
+/* By equal rings, from all pairs (ray_sens_ring.c). */
 int iso_ray_sens_rings(iso_real *s, iso_ctx *ctx, const struct ray_sens *q);
-/* s *= what eff and mu make of that image. */
-int iso_ray_sens_ratio(iso_real *s, iso_ctx *ctx, const struct ray_sens *q);
+void iso_ray_sens_rings_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct ray_sens *q);
 
 /* On the device: s[v] = sum of weight x attenuation x chord over all lines, or over one of the two halves
    that a random bit puts them in. `s` and `q` are on the host. */
 #define ISO_RAY_SENS_CUDA "iso_ray_sens_cuda"
+
+/* The same by rings; tables of r and m, NULL: no means, are on the host. */
+struct ray_rings;
+struct ray_means;
+typedef int (*iso_ray_rings_fn)(iso_real *s, iso_ctx *ctx, const struct ray_sens *q,
+                                const struct ray_rings *r, const struct ray_means *m);
+#define ISO_RAY_RINGS_CUDA "iso_ray_rings_cuda"
 
 #endif
