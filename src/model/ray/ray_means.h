@@ -41,34 +41,34 @@ struct ray_means {
 };
 
 #define MEANS_NEXT .02f /* how much the lines of the cells before and after count */
-#define MEANS_PAD 3 /* rows of a sheet beyond the slices of mu: one below, two above; all 0 */
+#define MEANS_PAD 3       /* rows of a sheet beyond the slices of mu: one below, two above; all 0 */
 
 ISO_HD double means_z(const struct ray_means *m, int ring)
 {
 	return m->first + m->pitch * ring;
 }
 
-ISO_HD double means_tilt(const struct ray_means *m, double l, int i, int k)
+/* (length of the line over its length in the plane, l mm)^2. */
+ISO_HD float means_tilt(const struct ray_means *m, float l, int i, int k)
 {
-	double dz = m->pitch * (k - i) / l;
+	float dz = (float)m->pitch * (float)(k - i) / l;
 
 	return 1 + dz * dz;
 }
 
 /* The weight of a line, but for its scale; 0: rings that are in no coincidence. */
-ISO_HD float means_shape(const struct ray_means *m, double tilt, int i, int k)
+ISO_HD float means_shape(const struct ray_means *m, float tilt, int i, int k)
 {
-	double in = fmin(fmax(m->reach + 1 - abs(i - k), 0), 1), longer = sqrt(tilt);
+	float in = fminf(fmaxf((float)m->reach + 1 - (float)abs(i - k), 0), 1);
 
-	return (float)(m->solid_angle ? in / (tilt * longer) : in * longer);
+	return m->solid_angle ? in / (tilt * sqrtf(tilt)) : in * sqrtf(tilt);
 }
 
-/* Row of the sheet, between two as a rule, that the line of rings i and k is in at t. */
-ISO_HD float means_row(const struct ray_means *m, double t, int i, int k)
+/* Row of the sheet that a ring is in, between two as a rule; some are beyond the sheet, where its border has
+   zeros. At t, the line of rings i and k is in row(i) + (row(k) - row(i)) t. */
+ISO_HD float means_row(const struct ray_means *m, int ring)
 {
-	double z = means_z(m, i) + m->pitch * (k - i) * t;
-
-	return (float)fmin(fmax((z - m->low) / m->thick + .5, 0), m->nz + 1);
+	return (float)((means_z(m, ring) - m->low) / m->thick + .5);
 }
 
 /* z of a ring in parts of slices, rounded as the tracer rounds: rings may lie on faces. */
@@ -77,17 +77,18 @@ ISO_HD float means_part(const struct ray_means *m, int ring)
 	return (float)((means_z(m, ring) - m->base) / m->part);
 }
 
-/* The line of rings i and k from t = first / cells to (last + 1) / cells: in part `now` of the slices, and
+/* A line from t = first / cells to (last + 1) / cells: in part `now` of the slices, and
    from there from part to part, up or down. Where is told in cells from `first` on. */
 struct means_walk {
 	int now, up, left; /* left: parts still to enter */
 	float at, every;   /* where it enters the next, and from there to the one after */
 };
 
-ISO_HD struct means_walk means_walk(const struct ray_means *m, int i, int k, int first, int last)
+/* z, z_k: means_part of the rings. */
+ISO_HD struct means_walk means_walk(const struct ray_means *m, float z, float z_k, int first, int last)
 {
 	struct means_walk w;
-	float z = means_part(m, i), each = (means_part(m, k) - z) / (float)m->cells;
+	float each = (z_k - z) / (float)m->cells;
 	float a = iso_fma(each, (float)first, z), b = iso_fma(each, (float)(last + 1), z);
 	float from = floorf(a), to = floorf(b);
 
@@ -102,14 +103,14 @@ ISO_HD struct means_walk means_walk(const struct ray_means *m, int i, int k, int
 /* Parts first .. last count in slice j, each so much. */
 ISO_HD int means_first(const struct ray_means *m, int j)
 {
-	int first = (int)ceilf(((float)j + .5f - m->width) * (float)m->sub - .5f);
+	int first = (int)floorf(((float)j + .5f - m->width) * (float)m->sub - .5f) + 1;
 
 	return first > 0 ? first : 0;
 }
 
 ISO_HD int means_last(const struct ray_means *m, int j)
 {
-	int last = (int)floorf(((float)j + .5f + m->width) * (float)m->sub - .5f);
+	int last = (int)ceilf(((float)j + .5f + m->width) * (float)m->sub - .5f) - 1;
 
 	return last < m->parts ? last : m->parts - 1;
 }
@@ -141,6 +142,33 @@ ISO_HD int means_cell(const struct ray_means *m, double t)
 	int cell = (int)(t * m->cells);
 
 	return cell < m->cells ? cell : m->cells - 1;
+}
+
+/* The cells of a line of the image, and one on either side, as these count in them a little. */
+ISO_HD void means_cells(const struct ray_means *m, const struct rings_line *l, int *low, int *high)
+{
+	int a = means_cell(m, rings_t(l, l->ray.x0)), b = means_cell(m, rings_t(l, l->ray.x1));
+
+	*low = (a < b ? a : b) - 1;
+	*high = (a < b ? b : a) + 1;
+	if (*low < 0) *low = 0;
+	if (*high >= m->cells) *high = m->cells - 1;
+}
+
+/* On CUDA: offsets that are at work together. Tables and means of them take at most these bytes, or one
+   offset does. */
+#define MEANS_BATCH_BYTES 5e8
+
+static inline int64_t means_batch_floats(const struct ray_sens *q, int kinds, const struct ray_means *m)
+{
+	return (int64_t)kinds * (RINGS_STEPS + 1) * q->grid.n[2] + (m ? q->pairs.per_ring * means_size(m) : 0);
+}
+
+static inline int64_t means_batch(const struct ray_sens *q, int kinds, int64_t offsets, const struct ray_means *m)
+{
+	double most = MEANS_BATCH_BYTES / (double)sizeof(float) / (double)means_batch_floats(q, kinds, m);
+
+	return (int64_t)fmax(1, fmin((double)offsets, most));
 }
 
 /* On the CPU: work space of the threads, and means_size of each pair in the plane of the offsets o0 .. o1,

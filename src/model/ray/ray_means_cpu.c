@@ -19,6 +19,7 @@ struct row {
 /* A line between rings: `at` in the factors. */
 struct line {
 	int i, k, at;
+	float z, z_k; /* its ends, in parts of slices */
 };
 
 /* What a line in the plane leaves in a pixel. */
@@ -152,7 +153,7 @@ static void integrate(struct batch *b, const struct means_work *w)
 /* ---- factors ---- */
 
 /* From integrals to factors times shapes. `l`: mm between the crystals in the plane. */
-static void weigh(struct batch *b, const struct means_work *w, double l)
+static void weigh(struct batch *b, const struct means_work *w, float l)
 {
 	const struct ray_means *m = w->m;
 	int64_t c[BATCH][2], per_ring = w->r->pairs.per_ring;
@@ -161,8 +162,8 @@ static void weigh(struct batch *b, const struct means_work *w, double l)
 	for (int k = 0; k < b->n; k++) rings_crystals(w->r, b->first + k, &c[k][0], &c[k][1], p1, p2);
 	for (int n = 0; n < w->lines; n++) {
 		struct line a = w->line[n];
-		double tilt = means_tilt(m, l, a.i, a.k);
-		float *f = b->factor + (int64_t)a.at * BATCH, longer = (float)sqrt(tilt);
+		float tilt = means_tilt(m, l, a.i, a.k);
+		float *f = b->factor + (int64_t)a.at * BATCH, longer = sqrtf(tilt);
 		float shape = means_shape(m, tilt, a.i, a.k);
 
 		for (int k = 0; k < BATCH; k++) f[k] = m->column ? shape * expf(-longer * f[k]) : shape;
@@ -198,7 +199,7 @@ static void enter_lines(struct batch *b, const struct means_work *w)
 	memset(b->sum, 0, sum_bytes(m));
 	for (int n = 0; n < w->lines; n++) {
 		const float *factor = b->factor + (int64_t)w->line[n].at * BATCH;
-		struct means_walk a = means_walk(m, w->line[n].i, w->line[n].k, b->low, b->high);
+		struct means_walk a = means_walk(m, w->line[n].z, w->line[n].z_k, b->low, b->high);
 
 		for (change(b->sum, m, a.now, 0, 1, factor); a.left > 0 && a.at < cells;
 		     a.left--, a.at += a.every) {
@@ -251,7 +252,7 @@ static void set_over(struct means_work *w, struct batch *b, int64_t first)
 	for (int n = 0; n < w->lines; n++)
 		for (int k = 0; k < BATCH; k++) {
 			struct line a = w->line[n];
-			double tilt = means_tilt(m, w->r->apart[k < left ? first + k : first], a.i, a.k);
+			float tilt = means_tilt(m, (float)w->r->apart[k < left ? first + k : first], a.i, a.k);
 
 			b->factor[(int64_t)a.at * BATCH + k] = means_shape(m, tilt, a.i, a.k);
 		}
@@ -290,11 +291,10 @@ static void find_cells(struct batch *b, const struct means_work *w)
 	for (int l = 0; l < b->n; l++)
 		for (int kind = 0; kind < w->r->kinds; kind++) {
 			struct rings_line a = rings_line(w->r, b->first + l, kind);
-			bool up = a.per_x > 0;
-			int low = means_cell(w->m, rings_t(&a, (double)(up ? a.ray.x0 : a.ray.x1)));
-			int high = means_cell(w->m, rings_t(&a, (double)(up ? a.ray.x1 : a.ray.x0)));
+			int low, high;
 
 			if (a.ray.k0 >= a.ray.k1) continue;
+			means_cells(w->m, &a, &low, &high);
 			b->low = low < b->low ? low : b->low;
 			b->high = high > b->high ? high : b->high;
 		}
@@ -308,7 +308,7 @@ static void do_batch(float *mean, struct batch *b, const struct means_work *w, i
 	if (b->low > b->high) return;
 	memset(b->factor, 0, factor_bytes(m));
 	if (m->column) integrate(b, w);
-	weigh(b, w, w->r->apart[offset]);
+	weigh(b, w, (float)w->r->apart[offset]);
 	enter_lines(b, w);
 	for (int64_t cell = b->low; cell <= b->high; cell++) {
 		next_cell(b, m, (int)cell - b->low);
@@ -341,7 +341,8 @@ static void list_lines(struct means_work *w)
 	for (int i = 0; i < m->rings; i++)
 		for (int k = 0; k < m->rings; k++)
 			if (abs(i - k) < m->reach + 1)
-				w->line[w->lines++] = (struct line){ i, k, i * m->rings + k };
+				w->line[w->lines++] =
+					(struct line){ i, k, i * m->rings + k, means_part(m, i), means_part(m, k) };
 }
 
 static void place_lines(struct means_work *w)
@@ -350,7 +351,8 @@ static void place_lines(struct means_work *w)
 
 	for (int step = 0; step <= m->steps; step++)
 		for (int n = 0; n < w->lines; n++) {
-			float at = means_row(m, step / (double)m->steps, w->line[n].i, w->line[n].k);
+			float a = means_row(m, w->line[n].i), b = means_row(m, w->line[n].k);
+			float at = fminf(fmaxf(a + (b - a) * (float)step / (float)m->steps, 0), (float)(m->nz + 1));
 
 			w->row[(int64_t)step * w->lines + n] = (struct row){ (int)at, at - floorf(at) };
 		}

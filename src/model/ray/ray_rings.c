@@ -44,9 +44,14 @@ static double ring_z(const struct ray_sens *q, int64_t ring)
 	return q->pos[3 * ring * q->pairs.per_ring + 2];
 }
 
-static int64_t offsets(const struct iso_pairs *p)
+int64_t iso_rings_offsets(const struct ray_sens *q)
 {
-	return (p->same + p->per_ring - 1) / p->per_ring;
+	return (q->pairs.same + q->pairs.per_ring - 1) / q->pairs.per_ring;
+}
+
+int iso_rings_kinds(const struct ray_sens *q)
+{
+	return q->spread.lines > 1 ? 2 * q->spread.lines : 1;
 }
 
 /* Whether no line crosses more slices than columns. In the plane, a line of length L crosses at least
@@ -184,11 +189,6 @@ static void make_table(float *table, const struct knots *k, const struct ray_sen
 
 /* ---- all of them ---- */
 
-static int kinds(const struct ray_sens *q)
-{
-	return q->spread.lines > 1 ? 2 * q->spread.lines : 1;
-}
-
 static int64_t table_size(const struct ray_sens *q)
 {
 	return (int64_t)(RINGS_STEPS + 1) * q->grid.n[2];
@@ -243,8 +243,8 @@ int iso_rings_create(struct ray_rings *r, struct iso_room *room, const struct ra
 		.pairs = q->pairs,
 		.solid_angle = q->solid_angle,
 		.pos = q->pos,
-		.offsets = offsets(&q->pairs),
-		.kinds = kinds(q),
+		.offsets = iso_rings_offsets(q),
+		.kinds = iso_rings_kinds(q),
 	};
 	r->plane.n[2] = 1;
 	r->plane.voxel[2] = 1;
@@ -258,7 +258,7 @@ int iso_rings_create(struct ray_rings *r, struct iso_room *room, const struct ra
 
 void iso_rings_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct ray_sens *q)
 {
-	int n = RINGS_NODES * kinds(q), threads = ctx->threads < n ? ctx->threads : n;
+	int n = RINGS_NODES * iso_rings_kinds(q), threads = ctx->threads < n ? ctx->threads : n;
 
 	iso_plan_add(plan, "lines between rings, as tables", n * table_size(q), sizeof(float), false);
 	iso_plan_add(plan, "the same, while they are made", 2 * threads * table_size(q), sizeof(double), false);

@@ -106,14 +106,14 @@ ISO_HD struct rings_line rings_line(const struct ray_rings *r, int64_t k, int ki
 /* t, in [0, 1], at x. */
 ISO_HD double rings_t(const struct rings_line *l, double x)
 {
-	return fmin(fmax((x - l->from) * l->per_x, 0), 1);
+	return fmin(fmax((x - l->from) * l->per_x, 0.), 1.);
 }
 
 /* Step of the table below t, and how far beyond it t is, in steps. */
 ISO_HD int rings_step(double t, float *beyond)
 {
 	double at = t * RINGS_STEPS;
-	int m = (int)fmin(floor(at), RINGS_STEPS - 1);
+	int m = (int)fmin(floor(at), RINGS_STEPS - 1.);
 
 	*beyond = (float)(at - m);
 	return m;
@@ -137,6 +137,9 @@ ISO_HD int rings_between(const struct ray_rings *r, double l, double share[4])
 
 /* Whether lines can go by rings: rings are equal, and main axes of Joseph's lines lie in the plane. */
 bool iso_rings_serve(const struct ray_sens *q);
+
+int64_t iso_rings_offsets(const struct ray_sens *q);
+int iso_rings_kinds(const struct ray_sens *q);
 
 /* In arrays of the room, on the host. */
 int iso_rings_create(struct ray_rings *r, struct iso_room *room, const struct ray_sens *q);

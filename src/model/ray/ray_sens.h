@@ -36,6 +36,8 @@ static inline void ray_sens_step(const struct ray_sens *q, double share)
 	iso_clock_step(&q->clock, (int64_t)(RAY_SENS_TICKS * (q->pass + share)), NULL);
 }
 
+#define RAY_SENS_BLOCK (1 << 23) /* lines at a time, on CUDA */
+
 #define RAY_SENS_WHOLE (-1) /* neither half, but both */
 
 struct ray_sens_pair {

@@ -259,6 +259,21 @@ int iso_ray_sens_rings(iso_real *s, iso_ctx *ctx, const struct ray_sens *q)
 	return st;
 }
 
+static void plan_cuda(struct iso_plan *plan, const struct ray_sens *q, const struct ray_means *m)
+{
+	int kinds = iso_rings_kinds(q);
+	int64_t offsets = iso_rings_offsets(q), batch = means_batch(q, kinds, offsets, m);
+	int64_t tables = (int64_t)kinds * RINGS_NODES * (RINGS_STEPS + 1) * q->grid.n[2];
+
+	iso_plan_add(plan, "lines between rings, as tables", tables, sizeof(float), true);
+	iso_plan_add(plan, "lines between rings, of some offsets", batch * means_batch_floats(q, kinds, m),
+	             sizeof(float), true);
+	if (m)
+		iso_plan_add(plan, "lines between rings, in each cell", offsets * m->cells * m->slices,
+		             sizeof(float), true);
+	iso_plan_add(plan, "sensitivity, fixed point", ray_voxels(&q->grid), 8 + sizeof(iso_real), true);
+}
+
 void iso_ray_sens_rings_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct ray_sens *q)
 {
 	bool means = q->eff || q->mu;
@@ -268,6 +283,10 @@ void iso_ray_sens_rings_plan(struct iso_plan *plan, const iso_ctx *ctx, const st
 	if (means) {
 		m = shape(ctx, q);
 		iso_means_plan(plan, &m, q);
+	}
+	if (iso_ctx_is_cuda(ctx)) {
+		plan_cuda(plan, q, means ? &m : NULL);
+		return;
 	}
 	struct sizes s = choose_sizes(ctx, q, means ? &m : NULL);
 

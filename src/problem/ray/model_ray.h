@@ -35,7 +35,7 @@ struct ray {
 	struct iso_events late;                /* 'delayed' */
 	double *rate;                          /* 'singles', 'delayed' without times: per crystal */
 	double tof, bin;                       /* in force, ps */
-	bool needs_add;                        /* the additive term is asked for */
+	bool needs_add, needs_sens;            /* the additive term, the sensitivity are asked for */
 	struct ray_disk *disk;                 /* NULL: the events are in memory, */
 	bool dry;                              /* or would be if the run were not dry */
 	/* the frame in force: `now` are its events; number[j] is that of event j in the file,
