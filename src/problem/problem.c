@@ -204,7 +204,7 @@ int problem_load(iso_problem *p, int need, const struct iso_grid *image)
 	problem_drop_inputs(p, 0);
 	if (p->record == &p->own) p->own.inputs = 0;
 	record_stage(p->record, "read");
-	if ((st = p->m->load(p, need, image))) problem_unload(p);
+	if ((st = p->m->load(p, need, image)) || (st = iso_ctx_ready(p->ctx))) problem_unload(p);
 	record_hash_forget(p->record); /* of a load that failed */
 	p->read = json_array_size(json_object_get(p->record->root, "inputs"));
 	return st;
