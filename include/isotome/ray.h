@@ -52,6 +52,10 @@ struct iso_ray {
 int iso_ray_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const struct iso_events *e);
 /* Seconds that ordering the events took, once, when the operator was made. */
 double iso_ray_ordering_s(const iso_op *op);
+/* On CUDA events go through bricks of voxels in the fastest memory, for which they are ordered. NULL, or the
+   reason, in words, why those of this operator are traced one by one, many times slower: among others,
+   that the device has no memory to order them. */
+const char *iso_ray_plain(const iso_op *op);
 void iso_ray_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p, int64_t n);
 
 /* Where events come from that need not fit memory. A block is filled in v and, where the source has

@@ -99,8 +99,9 @@ bool iso_ctx_cancelled(const iso_ctx *ctx)
 int iso_ctx_poll(const iso_ctx *ctx)
 {
 	if (!iso_stopped(ctx)) return ISO_OK;
-	int st = __atomic_load_n(&ctx->cancel, __ATOMIC_ACQUIRE) == ISO_CTX_LOST ? iso_ctx_ready((iso_ctx *)ctx)
-	                                                                         : ISO_OK;
+	int st = __atomic_load_n(&ctx->cancel, __ATOMIC_ACQUIRE) == ISO_CTX_LOST
+	                 ? iso_ctx_ready((iso_ctx *)ctx)
+	                 : ISO_OK;
 
 	return st ? st : iso_fail(ISO_ECANCEL, "stopped on request");
 }

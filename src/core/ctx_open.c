@@ -15,9 +15,9 @@ struct iso_opening {
 	pthread_t thread;
 	bool running; /* the thread was not waited for yet */
 	char device[24];
-	iso_ctx *ctx;      /* to be stopped if it fails */
-	iso_ctx as;        /* what the context becomes */
-	int status;        /* how it went, and in words */
+	iso_ctx *ctx; /* to be stopped if it fails */
+	iso_ctx as;   /* what the context becomes */
+	int status;   /* how it went, and in words */
 	char message[512];
 };
 
@@ -192,6 +192,18 @@ int iso_ctx_ready(iso_ctx *ctx)
 	if (o->status) st = iso_fail(o->status, "%s", o->message);
 	pthread_mutex_unlock(&o->lock);
 	return st;
+}
+
+bool iso_ctx_is_opening(const iso_ctx *ctx)
+{
+	struct iso_opening *o = ctx->opening;
+	bool running = false;
+
+	if (!o) return false;
+	pthread_mutex_lock(&o->lock);
+	running = o->running;
+	pthread_mutex_unlock(&o->lock);
+	return running;
 }
 
 void iso_ctx_opening_free(iso_ctx *ctx)

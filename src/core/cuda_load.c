@@ -59,7 +59,8 @@ int iso_cuda_symbol_in(void **address, const char *file, const char *name)
 	const struct library *l = library(file);
 	void *p = l->opened ? dlsym(l->opened, name) : NULL;
 
-	if (!l->opened) return iso_fail(ISO_EDEVICE, "CUDA: no usable CUDA half of Isotome here (%s)", l->why);
+	if (!l->opened)
+		return iso_fail(ISO_EDEVICE, "CUDA: no usable CUDA half of Isotome here (%s)", l->why);
 	if (!p) return iso_fail(ISO_EDEVICE, "CUDA: %s has no %s", file, name);
 	*address = p;
 	return ISO_OK;

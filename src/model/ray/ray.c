@@ -65,6 +65,13 @@ double iso_ray_ordering_s(const iso_op *op)
 	return m->ordering_s;
 }
 
+const char *iso_ray_plain(const iso_op *op)
+{
+	const struct ray_model *m = op->data;
+
+	return m->plain;
+}
+
 /* ---- options ---- */
 
 static int check_tof(const struct iso_ray *p)

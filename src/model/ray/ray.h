@@ -28,6 +28,7 @@ struct ray_model {
 	const struct iso_events *from; /* the caller's, while the operator is made */
 	int64_t *row;                  /* row of each; NULL: they stand in the operator's order */
 	double ordering_s;             /* what ordering them took */
+	const char *plain;             /* why CUDA traces them one by one; NULL: it does not */
 	int subsets;                   /* of the list of events that these are all of, or a part */
 };
 

@@ -2,10 +2,10 @@
 /* Means over the lines between rings: what is the same for all pairs in the plane. */
 #include "ray_means.h"
 
-
-#define STEP_MM (getenv("STEP_MM")?atof(getenv("STEP_MM")):5.)
-#define CELL_MM (getenv("CELL_MM")?atof(getenv("CELL_MM")):5.)
-#define FILL 16     /* means of a node are a multiple of so many */
+#define STEP_MM 5.    /* from step to step, at least */
+#define CELL_MM 5.    /* cells, at most; of thin slices two slices, or 2 mm */
+#define MOST_BLUR 30. /* slices */
+#define FILL 16       /* means of a cell are a multiple of so many */
 
 /* ---- rings ---- */
 
@@ -30,7 +30,8 @@ static void set_rings(struct ray_means *m, const struct ray_sens *q)
 
 	m->first = ring_z(q, 0);
 	m->pitch = m->rings > 1 ? length / (m->rings - 1) : 1;
-	m->reach = p->rings > 1 ? (double)p->max_ring_difference * (m->rings - 1) / (double)(p->rings - 1) : 0;
+	m->reach =
+		p->rings > 1 ? (double)p->max_ring_difference * (m->rings - 1) / (double)(p->rings - 1) : 0;
 	m->solid_angle = q->solid_angle;
 }
 
@@ -85,7 +86,7 @@ static void join_slices(struct ray_means *m, const struct ray_grid *g, int by, i
 	m->steps = (int)ceil(across / fmax(STEP_MM, m->thick)) + 1;
 }
 
-/* In slices of a quarter to half a pitch. */
+/* In slices of an eighth to half a pitch. */
 static void set_map(struct ray_means *m, const struct ray_grid *g, double across, int64_t most)
 {
 	double pitch = m->pitch / g->voxel[2];
@@ -95,7 +96,8 @@ static void set_map(struct ray_means *m, const struct ray_grid *g, double across
 	m->plane.voxel[2] = 1;
 	m->plane.low[2] = 0;
 	cut_map(m, g);
-	join_slices(m, g, (int)fmin(fmax(1, floor(pitch / 4)), m->cut), (int)fmax(1, floor(2 / pitch)), across);
+	join_slices(m, g, (int)fmin(fmax(1, floor(pitch / 8)), m->cut), (int)fmax(1, floor(2 / pitch)),
+	            across);
 	while (m->per > 1 && bytes_of_sheet(m) > most) join_slices(m, g, 1, m->per - 1, across);
 	while (m->by < m->cut && bytes_of_sheet(m) > most) join_slices(m, g, m->by + 1, 1, across);
 }
@@ -144,7 +146,7 @@ struct ray_means iso_means_shape(const struct ray_sens *q, double lines, int64_t
 	m.cells = (int)ceil(across / fmin(fmax(2 * slice, .4 * CELL_MM), CELL_MM));
 	m.parts = m.slices * m.sub;
 	m.part = slice / m.sub;
-	m.width = (float)(1 + blur(&m, q) / slice);
+	m.width = (float)(1 + fmin(blur(&m, q) / slice, MOST_BLUR));
 	m.stride = (m.slices + FILL - 1) / FILL * FILL;
 	if (q->mu) set_map(&m, &q->mu_grid, across, sheet_bytes);
 	return m;
@@ -166,8 +168,8 @@ int iso_means_create(struct ray_means *m, struct iso_room *room, const struct ra
 
 void iso_means_plan(struct iso_plan *plan, const struct ray_means *m, const struct ray_sens *q)
 {
-	if (q->mu)
-		iso_plan_add(plan, "attenuation map, in columns", pixels(m) * m->nz, sizeof(float), false);
+	if (q->mu) iso_plan_add(plan, "attenuation map, in columns", pixels(m) * m->nz, sizeof(float), false);
 	if (q->eff)
-		iso_plan_add(plan, "efficiencies of rings", m->rings * q->pairs.per_ring, sizeof(float), false);
+		iso_plan_add(plan, "efficiencies of rings", m->rings * q->pairs.per_ring, sizeof(float),
+		             false);
 }

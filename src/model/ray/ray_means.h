@@ -29,19 +29,19 @@ struct ray_means {
 	const float *column;   /* (pixels, nz), 1/mm; NULL: no attenuation */
 	int steps;             /* from t = 0 to 1 */
 	/* the image */
-	int cells;             /* from t = 0 to 1 */
+	int cells; /* from t = 0 to 1 */
 	int slices;
-	int sub;               /* parts of a slice: 1; Joseph: 2, as what a line leaves depends on where it is */
-	int parts;             /* slices * sub */
-	double base, part;     /* lower face of the first part, and thickness, mm */
+	int sub;           /* parts of a slice: 1; Joseph: 2, as what a line leaves depends on where it is */
+	int parts;         /* slices * sub */
+	double base, part; /* lower face of the first part, and thickness, mm */
 	/* Lines count in slices whose middle is nearer than `width` slices, the farther the less: they are
 	   shared by two slices (Joseph), or spread over crystals, or a ring stands for several. */
 	float width;
-	int stride;            /* from cell to cell of the means of a pair: slices, and some to fill up */
+	int stride; /* from cell to cell of the means of a pair: slices, and some to fill up */
 };
 
-#define MEANS_NEXT .02f /* how much the lines of the cells before and after count */
-#define MEANS_PAD 3       /* rows of a sheet beyond the slices of mu: one below, two above; all 0 */
+#define MEANS_NEXT .1f /* how much the lines of the cells before and after count */
+#define MEANS_PAD 2    /* rows of a sheet beyond the slices of mu: one below, one above; all 0 */
 
 ISO_HD double means_z(const struct ray_means *m, int ring)
 {
@@ -64,11 +64,12 @@ ISO_HD float means_shape(const struct ray_means *m, float tilt, int i, int k)
 	return m->solid_angle ? in / (tilt * sqrtf(tilt)) : in * sqrtf(tilt);
 }
 
-/* Row of the sheet that a ring is in, between two as a rule; some are beyond the sheet, where its border has
-   zeros. At t, the line of rings i and k is in row(i) + (row(k) - row(i)) t. */
+/* Row of the sheet that a ring is in, rounded as the tracer rounds; it may be beyond the sheet, whose border has
+   zeros. At t, the line of rings i and k is in row(i) + (row(k) - row(i)) t. It is looked up a quarter of a step
+   before each step and a quarter behind. */
 ISO_HD float means_row(const struct ray_means *m, int ring)
 {
-	return (float)((means_z(m, ring) - m->low) / m->thick + .5);
+	return (float)((means_z(m, ring) - m->low) / m->thick) + 1;
 }
 
 /* z of a ring in parts of slices, rounded as the tracer rounds: rings may lie on faces. */
@@ -120,10 +121,8 @@ ISO_HD float means_counts(const struct ray_means *m, int j, int part)
 	return fmaxf(1 - fabsf(((float)part + .5f) / (float)m->sub - ((float)j + .5f)) / m->width, 0);
 }
 
-/* Bytes of a sheet and of the factors of its lines, at most: they stay in the fastest memory. */
-#define MEANS_SHEET_BYTES 90000
-
-/* Sizes alone. `lines`: between rings, of all pairs in the plane together, at most. */
+/* Sizes alone. `lines`: between rings, of all pairs in the plane together, at most; sheet_bytes: of a sheet and
+   the factors of its lines, which on CUDA lie in shared memory. */
 struct ray_means iso_means_shape(const struct ray_sens *q, double lines, int64_t sheet_bytes);
 
 /* Arrays, of the room, on the host. */
@@ -161,10 +160,12 @@ ISO_HD void means_cells(const struct ray_means *m, const struct rings_line *l, i
 
 static inline int64_t means_batch_floats(const struct ray_sens *q, int kinds, const struct ray_means *m)
 {
-	return (int64_t)kinds * (RINGS_STEPS + 1) * q->grid.n[2] + (m ? q->pairs.per_ring * means_size(m) : 0);
+	return (int64_t)kinds * (RINGS_STEPS + 1) * q->grid.n[2] +
+	       (m ? q->pairs.per_ring * means_size(m) : 0);
 }
 
-static inline int64_t means_batch(const struct ray_sens *q, int kinds, int64_t offsets, const struct ray_means *m)
+static inline int64_t means_batch(const struct ray_sens *q, int kinds, int64_t offsets,
+                                  const struct ray_means *m)
 {
 	double most = MEANS_BATCH_BYTES / (double)sizeof(float) / (double)means_batch_floats(q, kinds, m);
 

@@ -10,10 +10,9 @@
 #define BATCH 8
 #define LEAST 1e-4f /* sum of shapes of a cell; below are rounding errors */
 
-/* Where a line is in the sheet, at a step: between two rows. */
-struct row {
-	int low;
-	float beyond;
+/* Rows of the sheet that a line meets at a step. */
+struct rows {
+	int row[2];
 };
 
 /* A line between rings: `at` in the factors. */
@@ -39,16 +38,16 @@ struct batch {
 	float *row[3];    /* (parts, BATCH) of a cell, between those before and after it */
 	int64_t first;
 	int n;
-	int low, high;    /* the cells of the pixels that it crosses */
+	int low, high; /* the cells of the pixels that it crosses */
 };
 
 struct means_work {
 	const struct ray_means *m;
 	const struct ray_rings *r;
-	int threads;
+	const iso_ctx *ctx;
 	struct line *line;
 	int lines;
-	struct row *row;     /* (steps + 1, lines) */
+	struct rows *rows;   /* (steps + 1, lines) */
 	float *over;         /* (offsets, cells, slices): 1 over the sum of shapes; 0: no line */
 	struct batch *batch; /* one a thread */
 };
@@ -98,14 +97,13 @@ static int find_parts(struct part *part, const struct means_work *w, int64_t k)
 	return n;
 }
 
-/* sum += share of the row below and of that above. */
-static inline void add_rows(float *restrict sum, const float *restrict column, struct row at)
+/* sum += the mean of two rows. */
+static inline void add_rows(float *restrict sum, const float *restrict column, struct rows at)
 {
-	const float *low = column + at.low * BATCH;
+	const float *a = column + at.row[0] * BATCH, *b = column + at.row[1] * BATCH;
 
 #pragma omp simd
-	for (int l = 0; l < BATCH; l++)
-		sum[l] = iso_fma(at.beyond, low[l + BATCH], iso_fma(1 - at.beyond, low[l], sum[l]));
+	for (int l = 0; l < BATCH; l++) sum[l] = iso_fma(.5f, a[l] + b[l], sum[l]);
 }
 
 /* Adds part p of pair l to the columns of its step and of the next. */
@@ -128,10 +126,11 @@ static void integrate(struct batch *b, const struct means_work *w)
 	int done[BATCH] = { 0 };
 	bool any = false;
 
-	for (int l = 0; l < BATCH; l++) b->n_parts[l] = l < b->n ? find_parts(b->part[l], w, b->first + l) : 0;
+	for (int l = 0; l < BATCH; l++)
+		b->n_parts[l] = l < b->n ? find_parts(b->part[l], w, b->first + l) : 0;
 	memset(b->column[0], 0, bytes);
 	for (int step = 0; step <= m->steps; step++) {
-		const struct row *row = w->row + (int64_t)step * w->lines;
+		const struct rows *rows = w->rows + (int64_t)step * w->lines;
 		bool before = any;
 
 		any = false;
@@ -142,7 +141,7 @@ static void integrate(struct batch *b, const struct means_work *w)
 				any = true;
 			}
 		for (int n = 0; (any || before) && n < w->lines; n++)
-			add_rows(b->factor + (int64_t)w->line[n].at * BATCH, b->column[0], row[n]);
+			add_rows(b->factor + (int64_t)w->line[n].at * BATCH, b->column[0], rows[n]);
 		float *swap = b->column[0];
 
 		b->column[0] = b->column[1];
@@ -236,7 +235,7 @@ static inline void add_parts(float all[BATCH], const struct batch *b, const stru
 	memset(all, 0, BATCH * sizeof *all);
 	for (int i = means_first(m, j); i <= last; i++) {
 		const float *now = b->row[1] + i * BATCH, *before = b->row[0] + i * BATCH,
-		            *after = b->row[2] + i * BATCH, counts = means_counts(m, j, i);
+			    *after = b->row[2] + i * BATCH, counts = means_counts(m, j, i);
 
 		for (int l = 0; l < BATCH; l++)
 			all[l] += counts * (now[l] + MEANS_NEXT * (before[l] + after[l]));
@@ -252,7 +251,8 @@ static void set_over(struct means_work *w, struct batch *b, int64_t first)
 	for (int n = 0; n < w->lines; n++)
 		for (int k = 0; k < BATCH; k++) {
 			struct line a = w->line[n];
-			float tilt = means_tilt(m, (float)w->r->apart[k < left ? first + k : first], a.i, a.k);
+			float tilt =
+				means_tilt(m, (float)w->r->apart[k < left ? first + k : first], a.i, a.k);
 
 			b->factor[(int64_t)a.at * BATCH + k] = means_shape(m, tilt, a.i, a.k);
 		}
@@ -321,14 +321,15 @@ void iso_means_fill(float *mean, struct means_work *w, int64_t o0, int64_t o1)
 	const struct ray_rings *r = w->r;
 	int64_t each = (r->pairs.per_ring + BATCH - 1) / BATCH, pair = means_size(w->m);
 
-#pragma omp parallel for num_threads(w->threads) schedule(dynamic)
+#pragma omp parallel for num_threads(w->ctx->threads) schedule(dynamic)
 	for (int64_t i = 0; i < (o1 - o0) * each; i++) {
 		struct batch *b = w->batch + omp_get_thread_num();
 		int64_t o = o0 + i / each, from = i % each * BATCH, left = rings_count(r, o) - from;
 
 		b->first = rings_first(r, o) + from;
 		b->n = left < BATCH ? (int)left : BATCH;
-		if (left > 0) do_batch(mean + (b->first - rings_first(r, o0)) * pair, b, w, o);
+		if (left > 0 && !iso_stopped(w->ctx))
+			do_batch(mean + (b->first - rings_first(r, o0)) * pair, b, w, o);
 	}
 }
 
@@ -341,8 +342,8 @@ static void list_lines(struct means_work *w)
 	for (int i = 0; i < m->rings; i++)
 		for (int k = 0; k < m->rings; k++)
 			if (abs(i - k) < m->reach + 1)
-				w->line[w->lines++] =
-					(struct line){ i, k, i * m->rings + k, means_part(m, i), means_part(m, k) };
+				w->line[w->lines++] = (struct line){ i, k, i * m->rings + k, means_part(m, i),
+					                             means_part(m, k) };
 }
 
 static void place_lines(struct means_work *w)
@@ -350,12 +351,14 @@ static void place_lines(struct means_work *w)
 	const struct ray_means *m = w->m;
 
 	for (int step = 0; step <= m->steps; step++)
-		for (int n = 0; n < w->lines; n++) {
-			float a = means_row(m, w->line[n].i), b = means_row(m, w->line[n].k);
-			float at = fminf(fmaxf(a + (b - a) * (float)step / (float)m->steps, 0), (float)(m->nz + 1));
+		for (int n = 0; n < w->lines; n++)
+			for (int i = 0; i < 2; i++) {
+				float a = means_row(m, w->line[n].i), b = means_row(m, w->line[n].k);
+				float t = ((float)step + (i ? .25f : -.25f)) / (float)m->steps;
 
-			w->row[(int64_t)step * w->lines + n] = (struct row){ (int)at, at - floorf(at) };
-		}
+				w->rows[(int64_t)step * w->lines + n].row[i] =
+					(int)fminf(fmaxf(floorf(a + (b - a) * t), 0), (float)(m->nz + 1));
+			}
 }
 
 static int open_batch(struct batch *b, struct iso_room *room, const struct ray_means *m)
@@ -376,16 +379,17 @@ int iso_means_open(struct means_work **out, struct iso_room *room, const struct 
 	struct means_work *w;
 
 	if (!ISO_HOST(room, w, 1)) return room->status;
-	*w = (struct means_work){ .m = m, .r = r, .threads = room->ctx->threads };
-	ISO_HOST(room, w->batch, w->threads);
+	*w = (struct means_work){ .m = m, .r = r, .ctx = room->ctx };
+	ISO_HOST(room, w->batch, w->ctx->threads);
 	ISO_HOST(room, w->line, (int64_t)m->rings * m->rings);
 	ISO_HOST(room, w->over, r->offsets * m->cells * m->slices);
-	for (int i = 0; i < w->threads && !room->status; i++) open_batch(w->batch + i, room, m);
+	for (int i = 0; i < w->ctx->threads && !room->status; i++) open_batch(w->batch + i, room, m);
 	if (room->status) return room->status;
 	list_lines(w);
-	if (m->column && ISO_HOST(room, w->row, (int64_t)(m->steps + 1) * w->lines)) place_lines(w);
-#pragma omp parallel for num_threads(w->threads) schedule(dynamic)
-	for (int64_t o = 0; o < r->offsets; o += BATCH) set_over(w, w->batch + omp_get_thread_num(), o);
+	if (m->column && ISO_HOST(room, w->rows, (int64_t)(m->steps + 1) * w->lines)) place_lines(w);
+#pragma omp parallel for num_threads(w->ctx->threads) schedule(dynamic)
+	for (int64_t o = 0; o < r->offsets; o += BATCH)
+		if (!iso_stopped(w->ctx)) set_over(w, w->batch + omp_get_thread_num(), o);
 	*out = w;
 	return room->status;
 }
@@ -400,6 +404,6 @@ void iso_means_open_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct
 	own += (int64_t)(factor_bytes(m) + sum_bytes(m));
 	iso_plan_add(plan, "lines between rings, a thread", ctx->threads, own, false);
 	iso_plan_add(plan, "lines between rings, at each step", lines * (q->mu ? m->steps + 1 : 0),
-	             sizeof(struct row), false);
+	             sizeof(struct rows), false);
 	iso_plan_add(plan, "lines between rings, in each cell", offsets * m->cells, m->slices * 4L, false);
 }

@@ -151,14 +151,14 @@ static double in_slices(const struct ray_sens *q, double z)
 }
 
 /* All lines of a kind at distance l. */
-static void add_lines(const struct knots *k, const struct ray_sens *q, int kind, double l)
+static void add_lines(const struct knots *k, const iso_ctx *ctx, const struct ray_sens *q, int kind, double l)
 {
 	const struct iso_pairs *p = &q->pairs;
 	const float *off = q->spread.off[kind / 2];
 	bool several = q->spread.lines > 1, swap = kind % 2;
 	double up = several ? (double)off[swap ? 3 : 1] : 0, up2 = several ? (double)off[swap ? 1 : 3] : 0;
 
-	for (int64_t i = 0; i < p->rings; i++)
+	for (int64_t i = 0; i < p->rings && !iso_stopped(ctx); i++)
 		for (int64_t j = 0; j < p->rings; j++) {
 			double a = ring_z(q, i), b = ring_z(q, j);
 
@@ -169,13 +169,14 @@ static void add_lines(const struct knots *k, const struct ray_sens *q, int kind,
 		}
 }
 
-static void make_table(float *table, const struct knots *k, const struct ray_sens *q, int kind, double l)
+static void make_table(float *table, const struct knots *k, const iso_ctx *ctx, const struct ray_sens *q,
+                       int kind, double l)
 {
 	size_t bytes = (size_t)(RINGS_STEPS + 1) * (size_t)k->nz * sizeof *k->slope;
 
 	memset(k->slope, 0, bytes);
 	memset(k->step, 0, bytes);
-	add_lines(k, q, kind, l);
+	add_lines(k, ctx, q, kind, l);
 	for (int j = 0; j < k->nz; j++) {
 		double slope = 0, sum = 0;
 
@@ -213,8 +214,8 @@ static void set_distances(struct ray_rings *r, double *apart, const struct ray_s
 static int make_tables(struct ray_rings *r, float *table, struct iso_room *room, const struct ray_sens *q)
 {
 	int64_t size = table_size(q);
-	int threads = room->ctx->threads < RINGS_NODES * r->kinds ? room->ctx->threads
-	                                                          : RINGS_NODES * r->kinds;
+	int threads =
+		room->ctx->threads < RINGS_NODES * r->kinds ? room->ctx->threads : RINGS_NODES * r->kinds;
 	double *work;
 
 	if (!ISO_HOST(room, work, 2 * threads * size)) return room->status;
@@ -223,11 +224,11 @@ static int make_tables(struct ray_rings *r, float *table, struct iso_room *room,
 		double *own = work + 2 * omp_get_thread_num() * size;
 		struct knots k = { own, own + size, r->nz };
 
-		make_table(table + i * size, &k, q, i / RINGS_NODES, r->node[i % RINGS_NODES]);
+		make_table(table + i * size, &k, room->ctx, q, i / RINGS_NODES, r->node[i % RINGS_NODES]);
 	}
 	iso_room_drop(room, work);
 	r->table = table;
-	return ISO_OK;
+	return iso_ctx_poll(room->ctx);
 }
 
 int iso_rings_create(struct ray_rings *r, struct iso_room *room, const struct ray_sens *q)
@@ -261,5 +262,6 @@ void iso_rings_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct ray_
 	int n = RINGS_NODES * iso_rings_kinds(q), threads = ctx->threads < n ? ctx->threads : n;
 
 	iso_plan_add(plan, "lines between rings, as tables", n * table_size(q), sizeof(float), false);
-	iso_plan_add(plan, "the same, while they are made", 2 * threads * table_size(q), sizeof(double), false);
+	iso_plan_add(plan, "the same, while they are made", 2 * threads * table_size(q), sizeof(double),
+	             false);
 }

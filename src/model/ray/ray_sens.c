@@ -235,8 +235,8 @@ static void plan_pairs(struct iso_plan *plan, const iso_ctx *ctx, const struct r
 	} else {
 		double additions = iso_ray_visits(&q->grid, NULL, q->projector) * (double)n;
 
-		iso_plan_add(plan, "sensitivity, fixed point", voxels, 8L * iso_fixed_copies(ctx, voxels, additions),
-		             false);
+		iso_plan_add(plan, "sensitivity, fixed point", voxels,
+		             8L * iso_fixed_copies(ctx, voxels, additions), false);
 	}
 }
 

@@ -118,4 +118,8 @@ typedef int (*iso_ray_rings_fn)(iso_real *s, iso_ctx *ctx, const struct ray_sens
                                 const struct ray_rings *r, const struct ray_means *m);
 #define ISO_RAY_RINGS_CUDA "iso_ray_rings_cuda"
 
+/* Bytes of a sheet (ray_means.h) on the context's device. */
+typedef int64_t (*iso_ray_sheet_fn)(const iso_ctx *ctx);
+#define ISO_RAY_SHEET_CUDA "iso_ray_sheet_cuda"
+
 #endif

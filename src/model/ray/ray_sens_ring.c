@@ -5,12 +5,14 @@
 
 #include <string.h>
 
-#define SLICES 16        /* of a task */
-#define GROUPS 8         /* of offsets: a sum each, so that threads do not show in it */
-#define MOST_BYTES 1e9   /* of the sums of all tasks at work */
-#define MEANS_BYTES 1e8  /* of the means of a round */
-#define LINES_CPU 2e8    /* between rings, with means; beyond, several rings are taken as one */
+#define SLICES 16       /* of a task */
+#define GROUPS 8        /* of offsets: a sum each, so that threads do not show in it */
+#define MOST_BYTES 1e9  /* of the sums of all tasks at work */
+#define MEANS_BYTES 1e8 /* of the means of a round */
+/* Lines between rings, with means, and bytes of a sheet, as far as rings need not be taken together */
+#define LINES_CPU 2e8
 #define LINES_CUDA 1e9
+#define SHEET_BYTES 400000
 
 struct job {
 	iso_ctx *ctx;
@@ -35,9 +37,9 @@ static void table_at(float *dst, const struct ray_rings *r, int kind, int64_t of
 			double sum = 0;
 
 			for (int i = 0; i < 4; i++)
-				sum += share[i] *
-				       (double)r->table[((first + i) * (int64_t)(RINGS_STEPS + 1) + m) * r->nz +
-				                        z0 + j];
+				sum += share[i] * (double)r->table[((first + i) * (int64_t)(RINGS_STEPS + 1) +
+				                                    m) * r->nz +
+				                                   z0 + j];
 			dst[m * SLICES + j] = (float)sum;
 		}
 }
@@ -58,11 +60,12 @@ static const float *mean_at(const struct ray_means *m, const float *mean, double
 }
 
 /* v += scale |to - from|, times the mean at t. */
-static inline void add_part(float *restrict v, const float *restrict to, const float *restrict from, float scale,
-                            const float *restrict mean)
+static inline void add_part(float *restrict v, const float *restrict to, const float *restrict from,
+                            float scale, const float *restrict mean)
 {
 	if (mean)
-		for (int j = 0; j < SLICES; j++) v[j] = iso_fma(scale * mean[j], fabsf(to[j] - from[j]), v[j]);
+		for (int j = 0; j < SLICES; j++)
+			v[j] = iso_fma(scale * mean[j], fabsf(to[j] - from[j]), v[j]);
 	else
 		for (int j = 0; j < SLICES; j++) v[j] = iso_fma(scale, fabsf(to[j] - from[j]), v[j]);
 }
@@ -128,12 +131,13 @@ static void do_task(float *sum, float *table, const struct job *b, int z0, int n
 			for (int64_t k = first; k < first + pairs && !iso_stopped(b->ctx); k++) {
 				struct rings_line l = rings_line(r, k, kind);
 				const float *mean =
-					b->m ? b->mean + (k - rings_first(r, b->round)) * means_size(b->m) + z0
+					b->m ? b->mean + (k - rings_first(r, b->round)) * means_size(b->m) +
+							z0
 					     : NULL;
 
 				if (l.ray.k0 < l.ray.k1)
-					(r->projector == ISO_JOSEPH ? trace_samples : trace_chords)(
-						sum, b, &l, table, mean);
+					(r->projector == ISO_JOSEPH ? trace_samples
+					                            : trace_chords)(sum, b, &l, table, mean);
 			}
 		}
 }
@@ -234,9 +238,16 @@ static int on_cpu(iso_real *s, struct iso_room *room, struct job *b)
 
 /* ---- all of it ---- */
 
-static struct ray_means shape(const iso_ctx *ctx, const struct ray_sens *q)
+static int shape(struct ray_means *m, const iso_ctx *ctx, const struct ray_sens *q)
 {
-	return iso_means_shape(q, iso_ctx_is_cuda(ctx) ? LINES_CUDA : LINES_CPU, MEANS_SHEET_BYTES);
+	double lines = iso_ctx_is_cuda(ctx) ? LINES_CUDA : LINES_CPU;
+	int64_t bytes = SHEET_BYTES;
+	void *cuda = NULL;
+	int st = iso_ctx_is_cuda(ctx) ? iso_cuda_symbol(&cuda, ISO_RAY_SHEET_CUDA) : ISO_OK;
+
+	if (cuda) bytes = ((iso_ray_sheet_fn)cuda)(ctx);
+	*m = iso_means_shape(q, lines, bytes);
+	return st;
 }
 
 int iso_ray_sens_rings(iso_real *s, iso_ctx *ctx, const struct ray_sens *q)
@@ -250,9 +261,8 @@ int iso_ray_sens_rings(iso_real *s, iso_ctx *ctx, const struct ray_sens *q)
 
 	if (!st) st = iso_rings_create(&r, &room, q);
 	if (!st && (q->eff || q->mu)) {
-		m = shape(ctx, q);
 		b.m = &m;
-		st = iso_means_create(&m, &room, q);
+		if (!(st = shape(&m, ctx, q))) st = iso_means_create(&m, &room, q);
 	}
 	if (!st) st = cuda ? ((iso_ray_rings_fn)cuda)(s, ctx, q, &r, b.m) : on_cpu(s, &room, &b);
 	iso_room_free(&room);
@@ -280,10 +290,8 @@ void iso_ray_sens_rings_plan(struct iso_plan *plan, const iso_ctx *ctx, const st
 	struct ray_means m = { 0 };
 
 	iso_rings_plan(plan, ctx, q);
-	if (means) {
-		m = shape(ctx, q);
-		iso_means_plan(plan, &m, q);
-	}
+	if (means && shape(&m, ctx, q)) return; /* iso_ray_sens will say why */
+	if (means) iso_means_plan(plan, &m, q);
 	if (iso_ctx_is_cuda(ctx)) {
 		plan_cuda(plan, q, means ? &m : NULL);
 		return;

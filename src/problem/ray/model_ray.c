@@ -220,18 +220,18 @@ void ray_plan_inputs(struct ray *ray, struct iso_plan *plan, bool cuda)
 		iso_plan_add(plan, "attenuation map, to trace", ray->mu_map.n, sizeof(iso_real), cuda);
 }
 
-/* What the fast passes of CUDA do not serve. */
+/* What the fast passes of CUDA do not serve. Short memory is no property of the run: a warning. */
 static void tell_path(struct ray *ray, const iso_op *op)
 {
+	const char *plain = iso_ray_plain(op);
 	iso_real most = 0;
 
 	for (int64_t i = 0; ray->now.count && i < ray->now.n; i++)
 		most = ray->now.count[i] > most ? ray->now.count[i] : most;
-	if (iso_ray_ordering_s(op) == 0 || most > ISO_RAY_MOST_COUNT)
-		record_tell(ray->p->record, ISO_DETAIL,
-		            "events are traced one by one, not through bricks of voxels: %s",
-		            most > ISO_RAY_MOST_COUNT ? "a line has more than 256 counts"
-		                                      : "too many subsets, lines or TOF bins");
+	if (!plain && most > ISO_RAY_MOST_COUNT) plain = "a line has more than 256 counts";
+	if (plain)
+		record_tell(ray->p->record, strstr(plain, "memory") ? ISO_WARNING : ISO_DETAIL,
+		            "events are traced one by one, not through bricks of voxels: %s", plain);
 }
 
 static int ray_op(iso_problem *problem, iso_op **op, const struct model_subsets *s)

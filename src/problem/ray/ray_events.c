@@ -62,6 +62,9 @@ static int load_file(struct ray *ray, int need)
 	if (!ray->disk && !ray->dry) {
 		record_input_ahead(ray->p->record, ray->events);
 		if ((st = iso_events_read(&ray->e, ray->events, &ray->read))) return st;
+		if ((st = ray_disk_turn(ray))) return st;
+	}
+	if (!ray->disk && !ray->dry) {
 		ray->n = ray->e.n;
 		events_warn(ray->p->record, ray->events, &ray->e);
 	}

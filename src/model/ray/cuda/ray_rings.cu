@@ -26,13 +26,13 @@ struct work {
 	struct ray_rings r;
 	struct ray_means m;
 	bool means;
-	float *table; /* (offsets, kinds, RINGS_STEPS + 1, nz) of a batch */
-	float *mean;  /* (pairs of the batch, cells, stride) */
-	float *over;  /* (offsets of all, cells, slices): 1 over the sum of shapes; 0: no line */
+	float *table;      /* (offsets, kinds, RINGS_STEPS + 1, nz) of a batch */
+	float *mean;       /* (pairs of the batch, cells, stride) */
+	float *over;       /* (offsets of all, cells, slices): 1 over the sum of shapes; 0: no line */
 	struct part *part; /* (blocks, parts): of each block's pair */
 	int blocks, parts;
-	int floats;   /* in shared memory, of a sheet, then of some slices' cells */
-	float scale;  /* of sums of factors, as integers */
+	int floats;                /* in shared memory, of a sheet, then of some slices' cells */
+	float scale;               /* of sums of factors, as integers */
 	struct iso_fixed_cuda acc; /* (pixels, nz) */
 };
 
@@ -140,27 +140,30 @@ static __device__ void fill_sheet(float *sheet, const struct part *part, const s
 				struct part p = part[n];
 				float share = p.length * (1 - fabsf(p.at - (float)step));
 
-				if (share > 0) sum = fmaf(share, m->column[(int64_t)p.pixel * m->nz + z], sum);
+				if (share > 0)
+					sum = fmaf(share, m->column[(int64_t)p.pixel * m->nz + z], sum);
 			}
 		sheet[i] = sum;
 	}
 }
 
+#define ROW_BITS 20 /* of a row's coordinate, after the binary point */
+
 /* Integral of mu along a line, as it is in the plane, from row a at t = 0 to row b at t = 1. */
 static __device__ float integral(const float *sheet, const struct sheet *s, const struct ray_means *m,
                                  float a, float b)
 {
-	int rows = m->nz + MEANS_PAD;
-	float each = (b - a) / (float)m->steps, at = fmaf(each, (float)s->first, a), sum = 0, top = m->nz + 1;
+	int rows = m->nz + MEANS_PAD, top = m->nz + 1;
+	float each = (b - a) / (float)m->steps, at = fmaf(each, (float)s->first - .25f, a), sum = 0;
+	int row = __float2int_rn(ldexpf(at, ROW_BITS)), half = __float2int_rn(ldexpf(.5f * each, ROW_BITS));
 
 	for (int step = s->first; step <= s->last; step++, sheet += rows) {
-		float row = fminf(fmaxf(at, 0), top), low = floorf(row);
-		const float *to = sheet + (int)low;
-
-		sum += fmaf(row - low, to[1] - to[0], to[0]);
-		at += each;
+		sum += sheet[min(max(row >> ROW_BITS, 0), top)];
+		row += half;
+		sum += sheet[min(max(row >> ROW_BITS, 0), top)];
+		row += half;
 	}
-	return sum;
+	return .5f * sum;
 }
 
 /* factor[i][k] = shape times attenuation and efficiencies; l: mm in the plane. */
@@ -175,10 +178,8 @@ static __device__ void fill_factors(float *factor, const float *sheet, const str
 		float tilt = means_tilt(m, l, i, k), f = means_shape(m, tilt, i, k);
 
 		if (m->column && f > 0)
-			f *= expf(-sqrtf(tilt) *
-			          integral(sheet, s, m, means_row(m, i), means_row(m, k)));
-		if (m->eff)
-			f *= m->eff[i * per_ring + s->crystal[0]] * m->eff[k * per_ring + s->crystal[1]];
+			f *= expf(-sqrtf(tilt) * integral(sheet, s, m, means_row(m, i), means_row(m, k)));
+		if (m->eff) f *= m->eff[i * per_ring + s->crystal[0]] * m->eff[k * per_ring + s->crystal[1]];
 		factor[n] = f;
 	}
 }
@@ -506,8 +507,12 @@ static int open_means(struct work *w, struct iso_room *room, int64_t pairs)
 	ISO_DEVICE(room, w->over, w->r.offsets * w->m.cells * w->m.slices);
 	ISO_DEVICE(room, w->part, (int64_t)w->blocks * w->parts);
 	if (room->status) return room->status;
-	if (!e) e = cudaFuncSetAttribute(find_over, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes(w));
-	if (!e) e = cudaFuncSetAttribute(find_means, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes(w));
+	if (!e)
+		e = cudaFuncSetAttribute(find_over, cudaFuncAttributeMaxDynamicSharedMemorySize,
+		                         shared_bytes(w));
+	if (!e)
+		e = cudaFuncSetAttribute(find_means, cudaFuncAttributeMaxDynamicSharedMemorySize,
+		                         shared_bytes(w));
 	if (e) return iso_cuda_check("lines between rings", e);
 	w->scale = scale_of(w, 1);
 	find_over<<<w->blocks, ISO_THREADS, shared_bytes(w), iso_stream(room->ctx)>>>(*w);
@@ -534,7 +539,8 @@ static int trace_all(struct work *w, struct iso_room *room, const struct ray_sen
 
 	ISO_DEVICE(room, w->table, each * w->r.kinds * (RINGS_STEPS + 1) * w->r.nz);
 	iso_fixed_open(&w->acc, room, (int64_t)w->r.plane.n[0] * w->r.plane.n[1] * w->r.nz);
-	if ((st = room->status) || (w->means && (st = open_means(w, room, each * w->r.pairs.per_ring)))) return st;
+	if ((st = room->status) || (w->means && (st = open_means(w, room, each * w->r.pairs.per_ring))))
+		return st;
 	float scale = w->means ? scale_of(w, eff) : 1;
 
 	st = iso_fixed_begin(&w->acc, ctx, q->bound);
@@ -555,6 +561,15 @@ static double largest(const struct ray_rings *r, const struct ray_means *m)
 	for (int64_t i = 0; m && m->eff && i < m->rings * r->pairs.per_ring; i++)
 		most = fmax(most, (double)m->eff[i]);
 	return most;
+}
+
+/* Two blocks fit a multiprocessor of 228 KiB; other cards have as little as 64 for a block. */
+extern "C" int64_t iso_ray_sheet_cuda(const iso_ctx *ctx)
+{
+	int bytes = 0;
+
+	cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, ctx->cuda_device);
+	return bytes < 112000 ? bytes - 2048 : 110000;
 }
 
 extern "C" int iso_ray_rings_cuda(iso_real *s, iso_ctx *ctx, const struct ray_sens *q,
