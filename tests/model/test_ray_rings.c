@@ -2,168 +2,58 @@
 /* Sensitivity of a cylinder by its equal rings, against all crystal pairs one by one; also built in double. */
 #include "test.h"
 
-/* A cylinder, a grid and lines; how far the image may be off (relative L2), without and with mu and eff. */
-struct setting {
-	const char *name, *weight;
-	int rings, reach; /* and how many rings apart pairs are, at most */
+struct cylinder {
+	const char *weight;
+	int rings, reach; /* reach: how many rings apart pairs are, at most */
+	int crystals;     /* of a ring */
 	double pitch, radius;
-	int crystals; /* of a ring */
-	struct iso_grid grid;
+};
+
+static const struct cylinder twelve = { "solid-angle", 12, 9, 96, 5, 60 },
+			     eight = { "solid-angle", 8, 7, 96, 5, 60 },
+			     three = { "solid-angle", 3, 2, 96, 5, 60 },
+			     nine_alike = { "uniform", 9, 8, 96, 5, 60 },
+			     one = { "uniform", 1, 0, 96, 5, 60 }, apart = { "uniform", 7, 0, 96, 5, 60 },
+			     eight_alike = { "uniform", 8, 5, 96, 5, 60 },
+			     tube = { "solid-angle", 220, 12, 40, 1, 40 };
+
+/* Few voxels, not in the middle; rings lie on faces between slices of 2.5 mm. */
+static const struct iso_grid half = { { 30, 26, 20 }, { 3, 3.3, 2.5 }, { 2.6, -1.4, 2.5 } },
+			     off_rings = { { 30, 26, 14 }, { 3, 3.3, 2.5 }, { 2.6, -1.4, .5 } },
+			     thin = { { 30, 26, 80 }, { 3, 3.3, .4 }, { 2.6, -1.4, 2.5 } },
+			     thick = { { 30, 26, 8 }, { 3, 3.3, 11 }, { 2.6, -1.4, 2.5 } },
+			     flat = { { 30, 26, 18 }, { 3, 3.3, 4 }, { 2.6, -1.4, .5 } },
+			     low = { { 30, 26, 9 }, { 3, 3.3, 4 }, { 2.6, -1.4, 1.5 } },
+			     single = { { 30, 26, 1 }, { 3, 3.3, 9 }, { 2.6, -1.4, .3 } },
+			     lengthy = { { 12, 11, 60 }, { 4, 4, 4 }, { .6, -.4, .5 } };
+
+/* And how far the image may be off (relative L2), without and with mu and eff. */
+struct setting {
+	const char *name;
+	const struct cylinder *scanner;
+	const struct iso_grid *grid;
 	enum iso_projector projector;
 	int rays;
 	double without, with;
 };
 
-/* Few voxels, not in the middle; where slices are 2.5 mm, rings lie on faces between them. */
 static const struct setting settings[] = {
-	{ "slices of half a pitch",
-	  "solid-angle",
-	  12,
-	  9,
-	  5,
-	  60,
-	  96,
-	  { { 30, 26, 20 }, { 3, 3.3, 2.5 }, { 2.6, -1.4, 2.5 } },
-	  ISO_SLICE,
-	  1,
-	  2e-4,
-	  6e-3 },
-	{ "all pairs alike",
-	  "uniform",
-	  9,
-	  8,
-	  5,
-	  60,
-	  96,
-	  { { 30, 26, 20 }, { 3, 3.3, 2.5 }, { 2.6, -1.4, 2.5 } },
-	  ISO_SLICE,
-	  1,
-	  2e-4,
-	  6e-3 },
-	{ "one ring",
-	  "uniform",
-	  1,
-	  0,
-	  5,
-	  60,
-	  96,
-	  { { 30, 26, 20 }, { 3, 3.3, 2.5 }, { 2.6, -1.4, 2.5 } },
-	  ISO_SLICE,
-	  1,
-	  2e-6,
-	  2e-6 },
-	{ "no ring sees another",
-	  "uniform",
-	  7,
-	  0,
-	  5,
-	  60,
-	  96,
-	  { { 30, 26, 14 }, { 3, 3.3, 2.5 }, { 2.6, -1.4, .5 } },
-	  ISO_SLICE,
-	  1,
-	  2e-6,
-	  2e-6 },
-	{ "thin slices",
-	  "solid-angle",
-	  12,
-	  9,
-	  5,
-	  60,
-	  96,
-	  { { 30, 26, 80 }, { 3, 3.3, .4 }, { 2.6, -1.4, 2.5 } },
-	  ISO_SLICE,
-	  1,
-	  4e-4,
-	  1.2e-2 },
-	{ "thick slices, beyond the rings",
-	  "solid-angle",
-	  8,
-	  7,
-	  5,
-	  60,
-	  96,
-	  { { 30, 26, 8 }, { 3, 3.3, 11 }, { 2.6, -1.4, 2.5 } },
-	  ISO_SLICE,
-	  1,
-	  2e-4,
-	  3e-3 },
-	{ "three lines a pair",
-	  "solid-angle",
-	  8,
-	  7,
-	  5,
-	  60,
-	  96,
-	  { { 30, 26, 20 }, { 3, 3.3, 2.5 }, { 2.6, -1.4, 2.5 } },
-	  ISO_SLICE,
-	  3,
-	  2e-4,
-	  2e-2 },
-	{ "Joseph",
-	  "solid-angle",
-	  12,
-	  9,
-	  5,
-	  60,
-	  96,
-	  { { 30, 26, 18 }, { 3, 3.3, 4 }, { 2.6, -1.4, .5 } },
-	  ISO_JOSEPH,
-	  1,
-	  2e-4,
-	  6e-3 },
-	{ "Joseph, two lines a pair",
-	  "uniform",
-	  8,
-	  5,
-	  5,
-	  60,
-	  96,
-	  { { 30, 26, 18 }, { 3, 3.3, 3 }, { 2.6, -1.4, .5 } },
-	  ISO_JOSEPH,
-	  2,
-	  2e-4,
-	  1.2e-2 },
-	{ "Joseph, rings beyond the grid",
-	  "solid-angle",
-	  12,
-	  9,
-	  5,
-	  60,
-	  96,
-	  { { 30, 26, 9 }, { 3, 3.3, 4 }, { 2.6, -1.4, 1.5 } },
-	  ISO_JOSEPH,
-	  1,
-	  3e-3,
-	  8e-3 },
-	{ "one slice by Joseph",
-	  "solid-angle",
-	  3,
-	  2,
-	  5,
-	  60,
-	  96,
-	  { { 30, 26, 1 }, { 3, 3.3, 9 }, { 2.6, -1.4, .3 } },
-	  ISO_JOSEPH,
-	  1,
-	  5e-3,
-	  6e-3 },
+	{ "slices of half a pitch", &twelve, &half, ISO_SLICE, 1, 2e-4, 6e-3 },
+	{ "all pairs alike", &nine_alike, &half, ISO_SLICE, 1, 2e-4, 6e-3 },
+	{ "one ring", &one, &half, ISO_SLICE, 1, 2e-6, 2e-6 },
+	{ "no ring sees another", &apart, &off_rings, ISO_SLICE, 1, 2e-6, 2e-6 },
+	{ "thin slices", &twelve, &thin, ISO_SLICE, 1, 4e-4, 1.2e-2 },
+	{ "thick slices, beyond the rings", &eight, &thick, ISO_SLICE, 1, 2e-4, 3e-3 },
+	{ "three lines a pair", &eight, &half, ISO_SLICE, 3, 2e-4, 2e-2 },
+	{ "Joseph", &twelve, &flat, ISO_JOSEPH, 1, 2e-4, 6e-3 },
+	{ "Joseph, two lines a pair", &eight_alike, &flat, ISO_JOSEPH, 2, 2e-4, 1.2e-2 },
+	{ "Joseph, rings beyond the grid", &twelve, &low, ISO_JOSEPH, 1, 3e-3, 8e-3 },
+	{ "one slice by Joseph", &three, &single, ISO_JOSEPH, 1, 5e-3, 6e-3 },
 	/* more rings than are taken one by one where there is mu or eff */
-	{ "a long scanner",
-	  "solid-angle",
-	  220,
-	  12,
-	  1,
-	  40,
-	  40,
-	  { { 12, 11, 60 }, { 4, 4, 4 }, { .6, -.4, .5 } },
-	  ISO_SLICE,
-	  1,
-	  2e-4,
-	  9e-3 },
+	{ "a long scanner", &tube, &lengthy, ISO_SLICE, 1, 2e-4, 9e-3 },
 };
 
-static iso_scanner *make_scanner(const struct setting *t)
+static iso_scanner *make_scanner(const struct cylinder *c)
 {
 	char path[] = "/tmp/isotome-ring-XXXXXX.yaml";
 	FILE *f = fdopen(mkstemps(path, 5), "w");
@@ -173,8 +63,8 @@ static iso_scanner *make_scanner(const struct setting *t)
 	        "kind: cylinder\nradius_mm: %g\nrings: %d\nring_pitch_mm: %g\ncrystals_per_ring: %d\n"
 	        "block: {crystals: %d, gap_mm: 0.5}\nmin_crystal_distance: %d\nmax_ring_difference: %d\n"
 	        "pair_weight: %s\n",
-	        t->radius, t->rings, t->pitch, t->crystals, t->crystals / 8, t->crystals / 6, t->reach,
-	        t->weight);
+	        c->radius, c->rings, c->pitch, c->crystals, c->crystals / 8, c->crystals / 6, c->reach,
+	        c->weight);
 	fclose(f);
 	OK(iso_scanner_read(&s, path));
 	remove(path);
@@ -222,14 +112,14 @@ static double off(int64_t n, const iso_real *x, const iso_real *want)
 /* ctx[0]: what is tested; the image is the same, to the bit, on ctx[1]. */
 static void check_setting(iso_ctx *ctx[2], const struct setting *t)
 {
-	iso_scanner *s = make_scanner(t);
+	iso_scanner *s = make_scanner(t->scanner);
 	struct iso_ray_sens p = { .size = sizeof p,
-		                  .grid = t->grid,
+		                  .grid = *t->grid,
 		                  .scanner = s,
 		                  .projector = t->projector,
 		                  .rays = t->rays,
 		                  .spread_mm = { 3, 4.5 } };
-	struct iso_array mu = make_mu(&t->grid);
+	struct iso_array mu = make_mu(t->grid);
 	iso_real *eff = make_eff(iso_scanner_crystals(s)), *image[3];
 	iso_ctx *pairs = cpu(2);
 	double error = 1;
@@ -276,12 +166,12 @@ CUDA_TEST(cuda_as_all_pairs, check_cuda)
 static void check_alone(iso_ctx *ctx)
 {
 	const struct setting *t = settings;
-	iso_scanner *s = make_scanner(t);
-	struct iso_ray_sens p = { .size = sizeof p, .grid = t->grid, .scanner = s };
+	iso_scanner *s = make_scanner(t->scanner);
+	struct iso_ray_sens p = { .size = sizeof p, .grid = *t->grid, .scanner = s };
 	const struct iso_grid coarse = { { 16, 15, 7 }, { 5, 5, 6 }, { 1, 0, -2 } };
 	struct iso_array mu = make_mu(&coarse);
 	iso_real *eff = make_eff(iso_scanner_crystals(s));
-	int64_t n = iso_grid_voxels(&t->grid);
+	int64_t n = iso_grid_voxels(t->grid);
 	iso_real *want = calloc((size_t)n, sizeof *want), *got = calloc((size_t)n, sizeof *got);
 	double error;
 
@@ -316,19 +206,19 @@ CUDA_TEST(cuda_mu_or_eff_alone, check_alone)
 /* What rings do not serve. */
 static void refused(void **state)
 {
-	struct setting steep = settings[7];
+	struct iso_grid steep = flat;
 	iso_ctx *ctx = cpu(1);
+	iso_scanner *s = make_scanner(&twelve), *panels = NULL;
 	iso_real *x;
 	double error;
 
 	(void)state;
-	steep.grid.voxel[2] = 2;
-	iso_scanner *s = make_scanner(&steep), *panels = NULL;
+	steep.voxel[2] = 2;
 	struct iso_ray_sens p = {
-		.size = sizeof p, .grid = steep.grid, .scanner = s, .projector = ISO_JOSEPH, .share = 0
+		.size = sizeof p, .grid = steep, .scanner = s, .projector = ISO_JOSEPH, .share = 0
 	};
 
-	x = calloc((size_t)iso_grid_voxels(&steep.grid), sizeof *x);
+	x = calloc((size_t)iso_grid_voxels(&steep), sizeof *x);
 	assert_false(iso_ray_sens_by_rings(&p));
 	REFUSED(iso_ray_sens(x, &error, ctx, &p), ISO_EARG, "share of pairs is 0");
 	p.projector = ISO_SLICE;
@@ -350,10 +240,10 @@ static void refused(void **state)
 static void planned(void **state)
 {
 	const struct setting *t = settings;
-	iso_scanner *s = make_scanner(t);
-	struct iso_array mu = { .n = iso_grid_voxels(&t->grid), .has_grid = true, .grid = t->grid };
+	iso_scanner *s = make_scanner(t->scanner);
+	struct iso_array mu = { .n = iso_grid_voxels(t->grid), .has_grid = true, .grid = *t->grid };
 	const iso_real any = 0;
-	struct iso_ray_sens p = { .size = sizeof p, .grid = t->grid, .scanner = s };
+	struct iso_ray_sens p = { .size = sizeof p, .grid = *t->grid, .scanner = s };
 	struct iso_plan plan = { 0 };
 	iso_ctx *ctx = cpu(2);
 	int64_t plain, all, pairs, device;
@@ -390,9 +280,9 @@ static void on_progress(void *arg, const struct iso_progress *p)
 static void check_stop(iso_ctx *ctx)
 {
 	const struct setting *t = settings;
-	iso_scanner *s = make_scanner(t);
-	struct iso_array mu = make_mu(&t->grid);
-	struct iso_ray_sens p = { .size = sizeof p, .grid = t->grid, .scanner = s, .mu = &mu };
+	iso_scanner *s = make_scanner(t->scanner);
+	struct iso_array mu = make_mu(t->grid);
+	struct iso_ray_sens p = { .size = sizeof p, .grid = *t->grid, .scanner = s, .mu = &mu };
 	iso_real *x = calloc((size_t)mu.n, sizeof *x);
 	double error;
 
