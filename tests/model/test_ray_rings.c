@@ -109,6 +109,15 @@ static double off(int64_t n, const iso_real *x, const iso_real *want)
 	return sqrt(diff / norm);
 }
 
+/* Nothing below 0, and nothing to speak of where no pair sees anything. */
+static void check_empty(int64_t n, const iso_real *x, const iso_real *want)
+{
+	for (int64_t i = 0; i < n; i++) {
+		assert_true(x[i] >= 0);
+		if (want[i] == 0) assert_true(x[i] < 1e-6);
+	}
+}
+
 /* ctx[0]: what is tested; the image is the same, to the bit, on ctx[1]. */
 static void check_setting(iso_ctx *ctx[2], const struct setting *t)
 {
@@ -137,6 +146,7 @@ static void check_setting(iso_ctx *ctx[2], const struct setting *t)
 		assert_memory_equal(image[0], image[1], (size_t)mu.n * sizeof **image);
 		print_message("%s%s: off by %.2g\n", t->name, full ? ", with mu and eff" : "",
 		              off(mu.n, image[0], image[2]));
+		check_empty(mu.n, image[0], image[2]);
 		assert_true(off(mu.n, image[0], image[2]) < (full ? t->with : t->without));
 	}
 	for (int i = 0; i < 3; i++) free(image[i]);

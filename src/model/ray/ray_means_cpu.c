@@ -280,7 +280,7 @@ static void leave_cell(float *mean, const struct batch *b, const struct ray_mean
 		float all[BATCH];
 
 		add_parts(all, b, m, j);
-		for (int l = 0; l < b->n; l++) mean[l * pair + j] = all[l] * over[j];
+		for (int l = 0; l < b->n; l++) mean[l * pair + j] = fmaxf(all[l] * over[j], 0);
 	}
 }
 

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LEAST 1e-9 /* share of a line in a slice */
+
 static bool equal_rings(const struct iso_pairs *p, const double *pos)
 {
 	for (int64_t c = 0; c < p->rings * p->per_ring; c++) {
@@ -183,7 +185,8 @@ static void make_table(float *table, const struct knots *k, const iso_ctx *ctx, 
 		for (int64_t m = 0; m <= RINGS_STEPS; m++) {
 			sum += slope / RINGS_STEPS + k->step[m * k->nz + j];
 			slope += k->slope[m * k->nz + j];
-			table[m * k->nz + j] = (float)sum;
+			/* the share of no line is nothing, and not what rounding left */
+			table[m * k->nz + j] = (float)(q->projector == ISO_JOSEPH && sum < LEAST ? 0 : sum);
 		}
 	}
 }

@@ -252,9 +252,9 @@ void iso_ray_sens_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct i
 			plan_pairs(plan, ctx, &q);
 		else
 			iso_ray_sens_rings_plan(plan, ctx, &q);
-		if (q.mu)
+		if (q.mu && full.share > 0 && iso_ctx_is_cuda(ctx))
 			iso_plan_add(plan, "attenuation map, for the sensitivity", ray_voxels(&q.mu_grid),
-			             sizeof(iso_real), iso_ctx_is_cuda(ctx) && full.share > 0);
+			             sizeof(iso_real), true);
 	}
 	free((void *)q.first);
 }
