@@ -34,7 +34,10 @@ bool iso_stop_asked(const iso_ctx *ctx)
 
 int iso_stop_check(const iso_ctx *ctx, const char *path)
 {
-	return iso_stop_asked(ctx) ? iso_fail(ISO_ECANCEL, "%s: interrupted", path) : ISO_OK;
+	if (!iso_stop_asked(ctx)) return ISO_OK;
+	int st = ctx ? iso_ctx_poll(ctx) : ISO_OK; /* a device that could not be opened stops the work too */
+
+	return st && st != ISO_ECANCEL ? st : iso_fail(ISO_ECANCEL, "%s: interrupted", path);
 }
 
 int iso_out_folder(char *folder, size_t size, const char *path)

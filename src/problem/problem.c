@@ -209,7 +209,7 @@ static int load(iso_problem *p, int need, const struct iso_grid *image)
 	p->loaded = need;
 	p->found = (struct model_found){ .images = 1 };
 	record_stage(p->record, "read");
-	if ((st = p->m->load(p, need, image))) problem_unload(p);
+	if ((st = p->m->load(p, need, image)) || (st = iso_ctx_ready(p->ctx))) problem_unload(p);
 	record_hash_forget(p->record); /* of a load that failed */
 	return st;
 }

@@ -35,7 +35,8 @@ struct ray {
 	struct iso_events late;                /* 'delayed' */
 	double *rate;                          /* 'singles', 'delayed' without times: per crystal */
 	double tof, bin;                       /* in force, ps */
-	bool needs_add;                        /* the additive term is asked for */
+	bool needs_add, needs_sens;            /* the additive term, the sensitivity are asked for */
+	bool guessed;                          /* that the device holds the events */
 	struct ray_disk *disk;                 /* NULL: the events are in memory, */
 	bool dry;                              /* or would be if the run were not dry */
 	/* the frame in force: `now` are its events; number[j] is that of event j in the file,
@@ -88,6 +89,8 @@ bool ray_factors_per_event(struct ray *ray); /* of 'norm' or the events' file: n
 /* ray_disk.c */
 /* Streams if it is asked for, or if the file could be and does not fit; then `e` is a sample. */
 int ray_disk_open(struct ray *ray);
+/* With the events read and the device open: streams after all where the device does not hold them. */
+int ray_disk_turn(struct ray *ray);
 /* For 'dry-run': a sample, and the number of events; of text, which must be read to count, nothing. */
 int ray_sample(struct ray *ray);
 void ray_disk_close(struct ray *ray);

@@ -63,7 +63,8 @@ static int load_file(struct ray *ray, int need)
 
 	if (need & MODEL_MAY_STREAM && (st = ray_disk_open(ray))) return st;
 	if (ray->p->record->dry_run && !ray->disk && (st = ray_sample(ray))) return st;
-	if (!ray->disk && !ray->dry && (st = ray_read_events(ray, &ray->e, ray->events, &ray->read)))
+	if (!ray->disk && !ray->dry &&
+	    ((st = ray_read_events(ray, &ray->e, ray->events, &ray->read)) || (st = ray_disk_turn(ray))))
 		return st;
 	return record_input(ray->p->record, ray->events);
 }
