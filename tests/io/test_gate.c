@@ -218,7 +218,8 @@ static void many_numbers(void **state)
 			seed = seed * 6364136223846793005u + 1442695040888963407u;
 			text[n++] = (char)('0' + (seed >> 40) % (seed >> 60 ? 10 : 1));
 		}
-		n += sprintf(text + n, i % 3 ? "e%d" : "", (int)(seed >> 50) % 81 - 40);
+		text[n] = 0;
+		if (i % 3) n += sprintf(text + n, "e%d", (int)(seed >> 50) % 81 - 40);
 		if (i % 5 == 0) { /* half way between 2^53 + 2k and the next */
 			uint64_t half = (1ull << 53) + (seed >> 12) % (1ull << 52) * 2 + 1;
 
