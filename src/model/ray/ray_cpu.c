@@ -3,11 +3,15 @@
    serves the forward sum and the way back. */
 #include "core/em_kern.h"
 #include "core/fixed.h"
+#include "core/four.h"
 #include "core/size.h"
 #include "ray_near.h"
 #include "ray_trace.h"
 
 #include <omp.h>
+
+#define AHEAD 8 /* events */
+#define FOURS(n) (((n) + 3) / 4 * 4)
 
 /* The sums of a step. */
 struct ray_sum {
@@ -33,43 +37,104 @@ static struct ray_list thread_list(const iso_op *op)
 	return iso_ray_list(w->list + omp_get_thread_num() * w->list_bytes, &m->grid, &m->spread);
 }
 
+/* The terms of a forward sum: of doubles, as they are added, or of floats. */
+#ifdef ISO_DOUBLE
+
 static double sum_along(const struct ray_list *l, const iso_real *restrict x)
 {
 	double q = 0;
 
-	for (int i = 0; i < l->n; i++) q += (double)l->w[i] * x[l->voxel[i]];
+	for (int i = 0; i < l->n; i++) q += l->w[i] * x[l->voxel[i]];
 	return q;
 }
 
-/* Weights become terms w x, whose sum is returned. The voxels of acc are on their way to the cache
-   meanwhile. */
-static double multiply_along(const struct ray_list *l, const iso_real *restrict x,
-                             const int64_t *restrict acc)
+static double multiply_along(const struct ray_list *l, const iso_real *restrict x)
+{
+	for (int i = 0; i < FOURS(l->n); i++) l->term[i] = l->w[i] * x[l->voxel[i]];
+	return sum_along(l, x);
+}
+
+#else
+
+static inline float4 gather(const float *x, const int *voxel)
+{
+	return (float4){ x[voxel[0]], x[voxel[1]], x[voxel[2]], x[voxel[3]] };
+}
+
+static double sum_along(const struct ray_list *l, const float *restrict x)
 {
 	const int *restrict voxel = l->voxel;
-	iso_real *restrict w = l->w;
-	double q = 0;
+	const float *restrict w = l->w;
+	double2 low = { 0 }, high = { 0 };
 
-	for (int i = 0; i < l->n; i++) {
-		__builtin_prefetch(acc + voxel[i], 1);
-		w[i] *= x[voxel[i]];
-		q += w[i];
+	for (int i = 0; i < l->n; i += 4) {
+		float4 v = gather(x, voxel + i), f = four_load(w + i);
+
+		low += four_low(f) * four_low(v);
+		high += four_high(f) * four_high(v);
 	}
-	return q;
+	low += high;
+	return low[0] + low[1];
 }
 
-/* acc += factor * weight along the ray. Where all is very small the factor exceeds a float. */
-static void add_along(const struct iso_fixed *acc, const struct ray_list *l, double factor)
+/* term = w x along the ray; their sum. */
+static double multiply_along(const struct ray_list *l, const float *restrict x)
 {
 	const int *restrict voxel = l->voxel;
-	const iso_real *restrict w = l->w;
+	const float *restrict w = l->w;
+	double2 *restrict term = (double2 *)l->term, low = { 0 }, high = { 0 };
+	const int n = l->n;
+
+	for (int i = 0; i < n; i += 4) {
+		float4 t = gather(x, voxel + i) * four_load(w + i);
+		double2 a = four_low(t), b = four_high(t);
+
+		*term++ = a;
+		*term++ = b;
+		low += a;
+		high += b;
+	}
+	low += high;
+	return low[0] + low[1];
+}
+
+#endif
+
+/* Adding this to a double |v| < 2^51 rounds v as llrint does, and leaves it in the lower bits. */
+#define ROUND 0x1.8p52
+
+/* v += factor * term along the ray, where no product reaches 2^51. */
+static void add_small(int64_t *restrict v, const struct ray_list *l, double factor)
+{
+	const double2 *restrict term = (const double2 *)l->term, round = { ROUND, ROUND },
+				f = { factor, factor };
+	const int *restrict voxel = l->voxel;
+	const int n = l->n;
+
+	for (int i = 0; i < n; i += 4, voxel += 4) {
+		long2 a = (long2)(*term++ * f + round) - (long2)round;
+		long2 b = (long2)(*term++ * f + round) - (long2)round;
+
+		v[voxel[0]] += a[0];
+		v[voxel[1]] += a[1];
+		v[voxel[2]] += b[0];
+		v[voxel[3]] += b[1];
+	}
+}
+
+/* acc += factor * term along the ray; no term exceeds `most`. Where all is very small the factor exceeds a
+   float. */
+static void add_along(const struct iso_fixed *acc, const struct ray_list *l, double factor, double most)
+{
 	int64_t *restrict v = iso_fixed_of(acc, omp_get_thread_num());
 
 	if (acc->atomic)
 		for (int i = 0; i < l->n; i++)
-			__atomic_fetch_add(v + voxel[i], llrint(w[i] * factor), __ATOMIC_RELAXED);
+			__atomic_fetch_add(v + l->voxel[i], llrint(l->term[i] * factor), __ATOMIC_RELAXED);
+	else if (most * fabs(factor) < 0x1p50)
+		add_small(v, l, factor);
 	else
-		for (int i = 0; i < l->n; i++) v[voxel[i]] += llrint(w[i] * factor);
+		for (int i = 0; i < l->n; i++) v[l->voxel[i]] += llrint(l->term[i] * factor);
 }
 
 /* ---- over the events of a subset ---- */
@@ -109,12 +174,12 @@ static int ray_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y
 	const struct ray_model *m = op->data;
 	struct iso_rows r = iso_op_rows(op, sub);
 	struct ray_sum *sum;
-	double total = 0;
+	double total = 0, most = iso_ray_largest_weight(&m->grid, &m->tof);
 	int st = own_sum(op, &sum);
 
 	if (st || (st = op->ctx->vec->asum(op->ctx, r.n, &total, y + r.first))) return st;
 	if (!isfinite(total)) return iso_fail(ISO_EARG, "ray: a value to back project is not finite");
-	iso_fixed_begin(&sum->acc, op->ctx, total * iso_ray_largest_weight(&m->grid, &m->tof));
+	iso_fixed_begin(&sum->acc, op->ctx, total * most);
 #pragma omp parallel for num_threads(op->ctx->threads) schedule(dynamic)
 	for (int64_t c = 0; c < order_chunks(r); c++) {
 		struct ray_list l = thread_list(op);
@@ -122,7 +187,8 @@ static int ray_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y
 
 		for (int64_t i = rows.first; !iso_stopped(op->ctx) && i < rows.first + rows.n; i++) {
 			iso_ray_trace(&l, m, m->e + i);
-			add_along(&sum->acc, &l, y[m->row[i]] * sum->acc.scale);
+			for (int k = 0; k < FOURS(l.n); k++) l.term[k] = l.w[k];
+			add_along(&sum->acc, &l, y[m->row[i]] * sum->acc.scale, most);
 		}
 	}
 	if (!(st = iso_ctx_poll(op->ctx))) iso_fixed_end(x, &sum->acc, op->ctx);
@@ -141,11 +207,25 @@ static void em_event(const struct ray_sum *sum, const struct ray_model *m, int64
 
 	l->n = 0;
 	if (!d->mult || d->mult[j] > 0) iso_ray_trace(l, m, m->e + i);
-	double ax = multiply_along(l, x, iso_fixed_of(&sum->acc, omp_get_thread_num()));
+	double ax = multiply_along(l, x);
 	double send = em_respond(&row, d, j, ax);
 
 	em_tally_row(tally, sum->scales, &row);
-	if (send > 0) add_along(&sum->acc, l, send * sum->acc.scale);
+	if (send > 0) add_along(&sum->acc, l, send * sum->acc.scale, ax);
+}
+
+/* What the events after event i need is on its way meanwhile. Rows are in the order of the data, and events
+   are not, so that each value of a row is a line of the cache. */
+static void look_ahead(const struct ray_model *m, const struct iso_em_data *d, int64_t i)
+{
+	int64_t soon = i + AHEAD, last = m->n - 1, row = m->row[soon < last ? soon : last];
+
+	__builtin_prefetch(m->e + soon);
+	__builtin_prefetch((const char *)(m->e + soon + 1) - 1);
+	__builtin_prefetch(m->row + soon + AHEAD);
+	if (d->y) __builtin_prefetch(d->y + row);
+	if (d->add) __builtin_prefetch(d->add + row);
+	if (d->mult) __builtin_prefetch(d->mult + row);
 }
 
 static int sum_add(void *arg, const iso_op *op, int sub, const iso_real *x, const struct iso_em_data *d)
@@ -163,8 +243,10 @@ static int sum_add(void *arg, const iso_op *op, int sub, const iso_real *x, cons
 		for (int64_t c = 0; c < order_chunks(r); c++) {
 			struct iso_rows rows = order_chunk(r, c);
 
-			for (int64_t i = rows.first; !iso_stopped(op->ctx) && i < rows.first + rows.n; i++)
+			for (int64_t i = rows.first; !iso_stopped(op->ctx) && i < rows.first + rows.n; i++) {
+				look_ahead(m, d, i);
 				em_event(sum, m, i, &l, x, d, &tally);
+			}
 		}
 #pragma omp critical(ray_tally)
 		em_tally_add(&sum->tally, &tally);
