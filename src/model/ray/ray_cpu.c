@@ -10,7 +10,7 @@
 
 #include <omp.h>
 
-#define AHEAD 8 /* events */
+#define AHEAD 4 /* events */
 #define FOURS(n) (((n) + 3) / 4 * 4)
 
 /* The sums of a step. */

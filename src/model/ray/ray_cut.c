@@ -279,21 +279,15 @@ static bool is_plain(const struct ray *r)
 	return is_flat(r->bx, r->nb) && is_flat(r->cx, r->nc) && voxels < 1 << FLT_MANT_DIG;
 }
 
-/* Slices from <= k < to, in fours, whose faces are all `inside`: at the ray's ends, or at the faces next to
-   them, and so at all between, as coordinates only grow or only fall. */
-struct part {
-	int from, to;
-};
-
-static struct part inside_part(const struct ray *r)
+/* The slices below this one are between faces that are `inside`, in fours; but for the first face, which may be
+   rounded out of the grid if the ray goes inwards from there. Coordinates only grow or only fall: what is inside
+   at both ends, or at the faces next to them, is so between. */
+static int inside_to(const struct ray *r)
 {
-	bool low = is_inside(r, r->x0), high = is_inside(r, r->x1);
-	struct part p = { low ? r->k0 : r->k0 + 4, high ? r->k1 : r->k1 - 7 };
+	bool low = is_inside(r, r->x0) || is_inside(r, (float)(r->k0 + 1)), high = is_inside(r, r->x1);
 
-	if (!is_plain(r) || (!low && !is_inside(r, (float)(r->k0 + 1))) ||
-	    (!high && !is_inside(r, (float)(r->k1 - 1))))
-		p.to = p.from;
-	return p;
+	if (!is_plain(r) || !low || !(high || is_inside(r, (float)(r->k1 - 1)))) return 0;
+	return high ? r->k1 : r->k1 - 7;
 }
 
 static int fours(int n)
@@ -301,7 +295,7 @@ static int fours(int n)
 	return (n + 3) / 4 * 4;
 }
 
-static struct cutting start(int *voxel, float *w, const struct ray_cuts *c, const struct ray *r)
+INLINE struct cutting start(int *voxel, float *w, const struct ray_cuts *c, const struct ray *r)
 {
 	const int slices = fours(r->k1 - r->k0);
 	const float4 ramp = { 0, 1, 2, 3 };
@@ -328,12 +322,10 @@ static void forget_padding(int *voxel, const struct ray *r)
 static int cut_lengths(int *voxel, float *w, const struct ray_cuts *c, const struct ray *r)
 {
 	struct cutting s = start(voxel, w, c, r);
-	struct part inside = inside_part(r);
-	int k = r->k0;
+	int k = r->k0, inside = inside_to(r);
 
-	for (; k < inside.from; k += 4) keep_lengths(&s, cut_four(&s, false));
 #	pragma GCC unroll 2
-	for (; k < inside.to; k += 4) keep_lengths(&s, cut_four(&s, true));
+	for (; k < inside; k += 4) keep_lengths(&s, cut_four(&s, true));
 	for (; k < r->k1; k += 4) keep_lengths(&s, cut_four(&s, false));
 	forget_padding(voxel, r);
 	memcpy(s.last, c->between, (size_t)s.three * sizeof *s.last);
@@ -393,12 +385,10 @@ static int cut_places(int *voxel, float *w, const struct ray_cuts *c, const stru
                       const struct ray_tof *tof)
 {
 	struct cutting s = start(voxel, w, c, r);
-	struct part inside = inside_part(r);
-	int k = r->k0;
+	int k = r->k0, inside = inside_to(r);
 
-	for (; k < inside.from; k += 4) keep_places(&s, cut_four(&s, false));
 #	pragma GCC unroll 2
-	for (; k < inside.to; k += 4) keep_places(&s, cut_four(&s, true));
+	for (; k < inside; k += 4) keep_places(&s, cut_four(&s, true));
 	for (; k < r->k1; k += 4) keep_places(&s, cut_four(&s, false));
 	*s.x = r->x1;
 	forget_padding(voxel, r);
