@@ -139,6 +139,14 @@ static void add_along(const struct iso_fixed *acc, const struct ray_list *l, dou
 
 /* ---- over the events of a subset ---- */
 
+/* Values of n rows, in the order of events. Rows are in the order of the file, so each value comes from a place
+   of its own: asked for one after the other, they come as fast as they can. */
+static const iso_real *take_rows(iso_real *dst, const iso_real *v, const int64_t *row, int64_t n)
+{
+	for (int64_t i = 0; v && i < n; i++) dst[i] = v[row[i]];
+	return v ? dst : NULL;
+}
+
 static int ray_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 {
 	const struct ray_model *m = op->data;
@@ -155,6 +163,30 @@ static int ray_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x
 		}
 	}
 	return iso_ctx_poll(op->ctx);
+}
+
+int iso_ray_cpu_sums(iso_real *y, iso_ctx *ctx, const struct ray_model *m, const iso_real *x)
+{
+	struct iso_rows all = { 0, m->n };
+	int64_t bytes = iso_ray_list_bytes(&m->grid, &m->spread);
+	struct iso_room room = { .ctx = ctx, .what = "ray sums" };
+	char *list = iso_room_host(&room, ctx->threads, bytes);
+
+#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
+	for (int64_t c = 0; c < (list ? order_chunks(all) : 0); c++) {
+		struct ray_list l = iso_ray_list(list + omp_get_thread_num() * bytes, &m->grid, &m->spread);
+		struct iso_rows rows = order_chunk(all, c);
+
+		for (int64_t i = rows.first; !iso_stopped(ctx) && i < rows.first + rows.n; i++) {
+			struct iso_event e = iso_ray_event(m, i);
+
+			iso_ray_trace(&l, m, &e);
+			y[i] = (iso_real)sum_along(&l, x);
+		}
+	}
+	int st = iso_room_free(&room);
+
+	return st ? st : iso_ctx_poll(ctx);
 }
 
 /* This operator's own sums. */
@@ -184,11 +216,13 @@ static int ray_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y
 	for (int64_t c = 0; c < order_chunks(r); c++) {
 		struct ray_list l = thread_list(op);
 		struct iso_rows rows = order_chunk(r, c);
+		iso_real value[ORDER_CHUNK];
 
-		for (int64_t i = rows.first; !iso_stopped(op->ctx) && i < rows.first + rows.n; i++) {
-			iso_ray_trace(&l, m, m->e + i);
+		take_rows(value, y, m->row + rows.first, rows.n);
+		for (int64_t i = 0; !iso_stopped(op->ctx) && i < rows.n; i++) {
+			iso_ray_trace(&l, m, m->e + rows.first + i);
 			for (int k = 0; k < FOURS(l.n); k++) l.term[k] = l.w[k];
-			add_along(&sum->acc, &l, y[m->row[i]] * sum->acc.scale, most);
+			add_along(&sum->acc, &l, value[i] * sum->acc.scale, most);
 		}
 	}
 	if (!(st = iso_ctx_poll(op->ctx))) iso_fixed_end(x, &sum->acc, op->ctx);
@@ -197,35 +231,34 @@ static int ray_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y
 
 /* ---- the EM step ---- */
 
-/* Event i of acc = x A*(y / (A x + a)): the weights become terms w x of the forward sum, and the
-   same terms, over that sum, go back. */
-static void em_event(const struct ray_sum *sum, const struct ray_model *m, int64_t i, struct ray_list *l,
-                     const iso_real *x, const struct iso_em_data *d, struct em_tally *tally)
+/* The data of a chunk's events. */
+struct chunk_data {
+	iso_real y[ORDER_CHUNK], add[ORDER_CHUNK], mult[ORDER_CHUNK];
+};
+
+static struct iso_em_data take_data(struct chunk_data *c, const struct iso_em_data *d, const int64_t *row,
+                                    int64_t n)
+{
+	return (struct iso_em_data){ .y = take_rows(c->y, d->y, row, n),
+		                     .add = take_rows(c->add, d->add, row, n),
+		                     .mult = take_rows(c->mult, d->mult, row, n) };
+}
+
+/* Event e of acc = x A*(y / (A x + a)), whose data are d[j]: the weights become terms w x of the forward sum,
+   and the same terms, over that sum, go back. */
+static void em_event(const struct ray_sum *sum, const struct ray_model *m, const struct iso_event *e,
+                     struct ray_list *l, const iso_real *x, const struct iso_em_data *d, int64_t j,
+                     struct em_tally *tally)
 {
 	struct iso_em_stat row = { 0 };
-	int64_t j = m->row[i];
 
 	l->n = 0;
-	if (!d->mult || d->mult[j] > 0) iso_ray_trace(l, m, m->e + i);
+	if (!d->mult || d->mult[j] > 0) iso_ray_trace(l, m, e);
 	double ax = multiply_along(l, x);
 	double send = em_respond(&row, d, j, ax);
 
 	em_tally_row(tally, sum->scales, &row);
 	if (send > 0) add_along(&sum->acc, l, send * sum->acc.scale, ax);
-}
-
-/* What the events after event i need is on its way meanwhile. Rows are in the order of the data, and events
-   are not, so that each value of a row is a line of the cache. */
-static void look_ahead(const struct ray_model *m, const struct iso_em_data *d, int64_t i)
-{
-	int64_t soon = i + AHEAD, last = m->n - 1, row = m->row[soon < last ? soon : last];
-
-	__builtin_prefetch(m->e + soon);
-	__builtin_prefetch((const char *)(m->e + soon + 1) - 1);
-	__builtin_prefetch(m->row + soon + AHEAD);
-	if (d->y) __builtin_prefetch(d->y + row);
-	if (d->add) __builtin_prefetch(d->add + row);
-	if (d->mult) __builtin_prefetch(d->mult + row);
 }
 
 static int sum_add(void *arg, const iso_op *op, int sub, const iso_real *x, const struct iso_em_data *d)
@@ -238,14 +271,17 @@ static int sum_add(void *arg, const iso_op *op, int sub, const iso_real *x, cons
 	{
 		struct ray_list l = thread_list(op);
 		struct em_tally tally = { 0 };
+		struct chunk_data data;
 
 #pragma omp for schedule(dynamic)
 		for (int64_t c = 0; c < order_chunks(r); c++) {
 			struct iso_rows rows = order_chunk(r, c);
+			struct iso_em_data here = take_data(&data, d, m->row + rows.first, rows.n);
+			const struct iso_event *e = m->e + rows.first;
 
-			for (int64_t i = rows.first; !iso_stopped(op->ctx) && i < rows.first + rows.n; i++) {
-				look_ahead(m, d, i);
-				em_event(sum, m, i, &l, x, d, &tally);
+			for (int64_t i = 0; !iso_stopped(op->ctx) && i < rows.n; i++) {
+				__builtin_prefetch(e + i + AHEAD);
+				em_event(sum, m, e + i, &l, x, &here, i, &tally);
 			}
 		}
 #pragma omp critical(ray_tally)
