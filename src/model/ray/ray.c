@@ -168,19 +168,20 @@ int iso_ray_check(const struct iso_ray *p, int64_t n)
 
 #define PIECE ((int64_t)1 << 20) /* events put in order between two looks at the request to stop */
 
-struct iso_event iso_ray_event(const struct ray_model *m, int64_t i)
+struct iso_event iso_ray_event(const struct iso_event *e)
 {
-	struct iso_event e = m->from->v[order_event(&m->order, i)];
+	struct iso_event r = *e;
 
-	if (iso_event_bad(&e)) e.p1[0] = NAN;
-	return e;
+	if (iso_event_bad(e)) r.p1[0] = NAN;
+	return r;
 }
 
 void iso_ray_take(struct iso_event *dst, const struct ray_model *m, const iso_ctx *ctx, int64_t first,
                   int64_t n)
 {
 #pragma omp parallel for num_threads(ctx->threads)
-	for (int64_t i = 0; i < n; i++) dst[i] = iso_ray_event(m, first + i);
+	for (int64_t i = 0; i < n; i++)
+		dst[i] = iso_ray_event(m->from->v + order_event(&m->order, first + i));
 }
 
 int iso_ray_model(struct ray_model *m, const struct iso_ray *p, int64_t n)
@@ -319,14 +320,14 @@ static int integrate(iso_real *y, iso_ctx *ctx, const struct iso_array *mu, cons
 {
 	struct iso_ray p = { .size = sizeof p, .grid = mu->grid, .n_sub = 1 };
 	struct iso_room room = { .ctx = ctx, .what = "attenuation" };
-	struct ray_model m = { .from = e };
+	struct ray_model m = { .n = e->n };
 	iso_real *x, *sum;
 	iso_op *op = NULL;
 	int st = iso_ray_check(&p, e->n);
 
 	if (!st && !iso_ctx_is_cuda(ctx) && mu->n * (int64_t)sizeof *mu->v <= CACHED) {
 		st = iso_ray_model(&m, &p, e->n);
-		return st ? st : iso_ray_cpu_sums(y, ctx, &m, mu->v);
+		return st ? st : iso_ray_cpu_sums(y, ctx, &m, e, mu->v);
 	}
 	if (st || (st = iso_ray_create(&op, ctx, &p, e))) return st;
 	ISO_UPLOAD(&room, x, mu->v, mu->n);

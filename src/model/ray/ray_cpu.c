@@ -165,9 +165,10 @@ static int ray_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x
 	return iso_ctx_poll(op->ctx);
 }
 
-int iso_ray_cpu_sums(iso_real *y, iso_ctx *ctx, const struct ray_model *m, const iso_real *x)
+int iso_ray_cpu_sums(iso_real *y, iso_ctx *ctx, const struct ray_model *m, const struct iso_events *e,
+                     const iso_real *x)
 {
-	struct iso_rows all = { 0, m->n };
+	struct iso_rows all = { 0, e->n };
 	int64_t bytes = iso_ray_list_bytes(&m->grid, &m->spread);
 	struct iso_room room = { .ctx = ctx, .what = "ray sums" };
 	char *list = iso_room_host(&room, ctx->threads, bytes);
@@ -177,11 +178,11 @@ int iso_ray_cpu_sums(iso_real *y, iso_ctx *ctx, const struct ray_model *m, const
 		struct ray_list l = iso_ray_list(list + omp_get_thread_num() * bytes, &m->grid, &m->spread);
 		struct iso_rows rows = order_chunk(all, c);
 
-		for (int64_t i = rows.first; !iso_stopped(ctx) && i < rows.first + rows.n; i++) {
-			struct iso_event e = iso_ray_event(m, i);
+		for (int64_t j = rows.first; !iso_stopped(ctx) && j < rows.first + rows.n; j++) {
+			struct iso_event v = iso_ray_event(e->v + j);
 
-			iso_ray_trace(&l, m, &e);
-			y[i] = (iso_real)sum_along(&l, x);
+			iso_ray_trace(&l, m, &v);
+			y[j] = (iso_real)sum_along(&l, x);
 		}
 	}
 	int st = iso_room_free(&room);
