@@ -53,7 +53,9 @@ static void add_copies(struct iso_fixed *f, int threads)
 
 void iso_fixed_end(iso_real *x, struct iso_fixed *f, const iso_ctx *ctx)
 {
+	const double unit = 1 / f->scale; /* exact: a power of two */
+
 	add_copies(f, ctx->threads);
 #pragma omp parallel for num_threads(ctx->threads)
-	for (int64_t i = 0; i < f->n; i++) x[i] = (iso_real)((double)f->v[i] / f->scale);
+	for (int64_t i = 0; i < f->n; i++) x[i] = (iso_real)((double)f->v[i] * unit);
 }

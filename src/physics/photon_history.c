@@ -81,6 +81,7 @@ int iso_woodcock_create(struct iso_woodcock *w, const struct iso_array *mu)
 	for (int a = 0; mu && a < 3; a++) {
 		made.n[a] = mu->grid.n[a];
 		made.voxel[a] = mu->grid.voxel[a];
+		made.per_mm[a] = 1 / made.voxel[a];
 		made.low[a] = mu->grid.centre[a] - .5 * (double)made.n[a] * made.voxel[a];
 		made.box[a][0] = INFINITY;
 		made.box[a][1] = -INFINITY;
@@ -96,31 +97,45 @@ static double mu_at(const struct iso_woodcock *w, const double from[3], const do
 	int64_t at[3];
 
 	for (int a = 0; a < 3; a++) {
-		at[a] = (int64_t)((from[a] + t * dir[a] - w->low[a]) / w->voxel[a]);
+		at[a] = (int64_t)((from[a] + t * dir[a] - w->low[a]) * w->per_mm[a]);
 		at[a] = at[a] < 0 ? 0 : at[a] < w->n[a] ? at[a] : w->n[a] - 1; /* rounding */
 	}
 	return (double)w->mu[(at[2] * w->n[1] + at[1]) * w->n[0] + at[0]];
 }
 
-bool iso_woodcock_passes(const struct iso_woodcock *w, const double from[3], const double dir[3],
-                         uint64_t seed, uint64_t history, uint64_t draw)
+/* Where the line from + t dir is inside the box; *end <= *begin: nowhere. */
+static void clip(const struct iso_woodcock *w, const double from[3], const double dir[3], double *begin,
+                 double *end)
 {
-	double t = 0, end = INFINITY; /* where the ray is inside the box */
-
-	if (!w->mu) return true;
+	*begin = -INFINITY;
+	*end = INFINITY;
 	for (int a = 0; a < 3; a++)
-		if (!box_narrow(&t, &end, w->box[a][0] - from[a], w->box[a][1] - from[a], dir[a]))
-			return true;
-	if (!(end > t)) return true;
-	for (;; draw++) {
-		struct philox p = philox_draw(seed, history, draw);
+		if (!box_narrow(begin, end, w->box[a][0] - from[a], w->box[a][1] - from[a], dir[a]))
+			*end = -INFINITY;
+}
 
+/* Along dir, of which t to end is inside the box; p is draw `draw`. */
+static bool passes(const struct iso_woodcock *w, const double from[3], const double dir[3], double t,
+                   double end, uint64_t seed, uint64_t history, uint64_t draw, struct philox p)
+{
+	if (!(end > t)) return true;
+	for (;; p = philox_draw(seed, history, ++draw))
 		for (int k = 0; k < 4; k += 2) {
 			t -= w->path * (double)logf(philox_unit(p.w[k]));
 			if (t >= end) return true;
 			if (philox_unit(p.w[k + 1]) < mu_at(w, from, dir, t) * w->path) return false;
 		}
-	}
+}
+
+bool iso_woodcock_passes(const struct iso_woodcock *w, const double from[3], const double dir[3],
+                         uint64_t seed, uint64_t history, uint64_t draw)
+{
+	double begin, end;
+
+	if (!w->mu) return true;
+	clip(w, from, dir, &begin, &end);
+	return passes(w, from, dir, fmax(begin, 0), end, seed, history, draw,
+	              philox_draw(seed, history, draw));
 }
 
 /* ---- histories ---- */
@@ -148,6 +163,14 @@ static void deflect(double d[3], double angle, double phi)
 		d[i] = cos(angle) * d[i] + sin(angle) * (cos(phi) * u[i] + sin(phi) * v[i]);
 }
 
+/* A decay: where, and the directions of its photons. */
+struct photons {
+	double from[3], dir[2][3];
+	double box[2][2]; /* mm along each direction: where it is in the object's box */
+	uint64_t history;
+	uint32_t word; /* for thinning */
+};
+
 /* Whether a photon from inside leaves through the ring, not through an end. */
 static bool reaches(const struct iso_histories *h, const double from[3], const double dir[3])
 {
@@ -172,36 +195,120 @@ static bool kept(const struct iso_histories *h, int64_t a, int64_t b, uint32_t w
 	       (double)philox_unit(word) * h->most_eff * h->most_eff < (double)h->eff[a] * (double)h->eff[b];
 }
 
-static bool decay(struct iso_hit *hit, const struct iso_histories *h, enum iso_history_kind kind,
-                  uint64_t draw, uint64_t history, struct philox place)
+static struct photons emit(const struct iso_histories *h, enum iso_history_kind kind, uint64_t draw,
+                           uint64_t history, struct philox place, struct philox b)
 {
-	struct philox b = philox_draw(h->seed, history, draw + DIRECTION);
-	double from[3], d1[3], d2[3];
+	struct photons p = { .history = history, .word = b.w[2] };
 
-	iso_emission_draw(from, d1, &h->emission[kind], place, b);
-	for (int i = 0; i < 3; i++) d2[i] = -d1[i];
+	iso_emission_draw(p.from, p.dir[0], &h->emission[kind], place, b);
+	for (int i = 0; i < 3; i++) p.dir[1][i] = -p.dir[0][i];
 	if (kind == HISTORY_SCATTER) {
 		struct philox c = philox_draw(h->seed, history, draw + DEFLECTION);
 		double angle = -SCATTER_MEAN_RAD * (double)logf(philox_unit(c.w[0]));
 
-		deflect(d2, fmin(angle, M_PI), 2 * M_PI * (double)philox_unit(c.w[1]));
+		deflect(p.dir[1], fmin(angle, M_PI), 2 * M_PI * (double)philox_unit(c.w[1]));
 	}
-	if (!reaches(h, from, d1) || !reaches(h, from, d2) ||
-	    !iso_woodcock_passes(&h->mu, from, d1, h->seed, history, draw + PATHS_1) ||
-	    !iso_woodcock_passes(&h->mu, from, d2, h->seed, history, draw + PATHS_2))
-		return false;
-	int64_t c1 = iso_scanner_hit(h->scanner, from, d1), c2 = iso_scanner_hit(h->scanner, from, d2);
+	return p;
+}
 
-	if (!iso_scanner_in_coincidence(h->scanner, c1, c2) || !kept(h, c1, c2, b.w[2])) return false;
+static void swap_ends(double *begin, double *end)
+{
+	double swap = -*begin;
+
+	*begin = -*end;
+	*end = swap;
+}
+
+static void enter_box(struct photons *p, const struct iso_woodcock *w, enum iso_history_kind kind)
+{
+	double begin, end;
+
+	clip(w, p->from, p->dir[0], &begin, &end);
+	p->box[0][0] = fmax(begin, 0);
+	p->box[0][1] = end;
+	if (kind == HISTORY_SCATTER)
+		clip(w, p->from, p->dir[1], &begin, &end);
+	else /* the other way along the same line */
+		swap_ends(&begin, &end);
+	p->box[1][0] = fmax(begin, 0);
+	p->box[1][1] = end;
+}
+
+/* Decays that are still of interest, by number. */
+struct left {
+	int n, i[HISTORY_BATCH];
+};
+
+/* Keeps those whose photon `which` passes the object. */
+static void pass(struct left *l, const struct photons *p, int which, const struct iso_histories *h,
+                 uint64_t draw)
+{
+	struct philox path[HISTORY_BATCH];
+	int n = 0;
+
+	for (int k = 0; k < l->n; k++) path[k] = philox_draw(h->seed, p[l->i[k]].history, draw);
+	for (int k = 0; k < l->n; k++) {
+		const struct photons *q = p + l->i[k];
+
+		l->i[n] = l->i[k];
+		n += passes(&h->mu, q->from, q->dir[which], q->box[which][0], q->box[which][1], h->seed,
+		            q->history, draw, path[k]);
+	}
+	l->n = n;
+}
+
+static bool detect(struct iso_hit *hit, const struct iso_histories *h, const struct photons *p, uint64_t draw)
+{
+	int64_t c1 = iso_scanner_hit(h->scanner, p->from, p->dir[0]);
+	int64_t c2 = iso_scanner_hit(h->scanner, p->from, p->dir[1]);
+
+	if (!iso_scanner_in_coincidence(h->scanner, c1, c2) || !kept(h, c1, c2, p->word)) return false;
 	*hit = (struct iso_hit){ { (uint32_t)c1, (uint32_t)c2 }, 0 };
 	if (h->sigma_ps > 0) {
 		const double *pos = h->scanner->pos;
-		struct philox c = philox_draw(h->seed, history, draw + BLUR);
-		double path = distance(from, pos + 3 * c1) - distance(from, pos + 3 * c2);
+		struct philox c = philox_draw(h->seed, p->history, draw + BLUR);
+		double path = distance(p->from, pos + 3 * c1) - distance(p->from, pos + 3 * c2);
 
 		hit->dt_ps = (float)(path / ISO_C_MM_PER_PS + h->sigma_ps * philox_gauss(c.w[0], c.w[1]));
 	}
 	return true;
+}
+
+/* Each step for all of them: no decay waits for another one's numbers, nor for the memory of its slot. */
+static int64_t decays(struct iso_hit *hit, int64_t want, const struct iso_histories *h,
+                      enum iso_history_kind kind, uint64_t draw, uint64_t first, int64_t *run)
+{
+	struct philox place[HISTORY_BATCH], direction[HISTORY_BATCH];
+	struct photons p[HISTORY_BATCH];
+	struct left l = { 0 };
+	bool both[HISTORY_BATCH];
+	int64_t have = 0;
+
+	for (int i = 0; i < HISTORY_BATCH; i++) {
+		place[i] = philox_draw(h->seed, first + (uint64_t)i, draw + PLACE);
+		emission_ask(&h->emission[kind], place[i]);
+	}
+	for (int i = 0; i < HISTORY_BATCH; i++)
+		direction[i] = philox_draw(h->seed, first + (uint64_t)i, draw + DIRECTION);
+	for (int i = 0; i < HISTORY_BATCH; i++) {
+		p[i] = emit(h, kind, draw, first + (uint64_t)i, place[i], direction[i]);
+		both[i] = reaches(h, p[i].from, p[i].dir[0]) && reaches(h, p[i].from, p[i].dir[1]);
+	}
+	for (int i = 0; i < HISTORY_BATCH; i++) {
+		l.i[l.n] = i;
+		l.n += both[i];
+	}
+	if (h->mu.mu) {
+		for (int k = 0; k < l.n; k++) enter_box(p + l.i[k], &h->mu, kind);
+		pass(&l, p, 0, h, draw + PATHS_1);
+		pass(&l, p, 1, h, draw + PATHS_2);
+	}
+	*run = HISTORY_BATCH;
+	for (int k = 0; k < l.n && have < want; k++) {
+		have += detect(hit + have, h, p + l.i[k], draw);
+		if (have == want) *run = l.i[k] + 1;
+	}
+	return have;
 }
 
 static bool any_pair(struct iso_hit *hit, const struct iso_histories *h, struct philox a)
@@ -226,17 +333,14 @@ static uint64_t first_draw(enum iso_history_kind kind)
 	return (uint64_t)kind << HISTORY_SHIFT;
 }
 
-struct philox iso_history_begin(const struct iso_histories *h, enum iso_history_kind kind, uint64_t history)
+int64_t iso_history_batch(struct iso_hit *hit, int64_t want, const struct iso_histories *h,
+                          enum iso_history_kind kind, uint64_t first, int64_t *run)
 {
-	struct philox place = philox_draw(h->seed, history, first_draw(kind) + PLACE);
+	uint64_t draw = first_draw(kind);
+	int64_t have = 0;
 
-	if (is_decay(kind)) emission_ask(&h->emission[kind], place);
-	return place;
-}
-
-bool iso_history_run(struct iso_hit *hit, const struct iso_histories *h, enum iso_history_kind kind,
-                     uint64_t history, struct philox place)
-{
-	return is_decay(kind) ? decay(hit, h, kind, first_draw(kind), history, place)
-	                      : any_pair(hit, h, place);
+	if (is_decay(kind)) return decays(hit, want, h, kind, draw, first, run);
+	for (*run = 0; *run < HISTORY_BATCH && have < want; ++*run)
+		have += any_pair(hit + have, h, philox_draw(h->seed, first + (uint64_t)*run, draw + PLACE));
+	return have;
 }

@@ -31,6 +31,7 @@ struct iso_woodcock {
 	const iso_real *mu; /* 1/mm; borrowed. NULL: nothing attenuates */
 	int64_t n[3];
 	double voxel[3], low[3]; /* size and low corner of the grid, mm */
+	double per_mm[3];        /* voxels */
 	double box[3][2];        /* mm: around the voxels that are not 0 */
 	double path;             /* mean free path in the densest voxel, mm */
 };
@@ -67,11 +68,11 @@ struct iso_hit {
 	float dt_ps;
 };
 
-/* The first draw of history number `history` of a kind, to be made some histories before that one runs. */
-struct philox iso_history_begin(const struct iso_histories *h, enum iso_history_kind kind, uint64_t history);
+#define HISTORY_BATCH 64
 
-/* The history that begins with `place`; false if it gives no event. */
-bool iso_history_run(struct iso_hit *hit, const struct iso_histories *h, enum iso_history_kind kind,
-                     uint64_t history, struct philox place);
+/* Histories first, first + 1, ... until `want` >= 1 of them gave an event, or HISTORY_BATCH ran: how many events,
+   in order, and *run, how many histories. */
+int64_t iso_history_batch(struct iso_hit *hit, int64_t want, const struct iso_histories *h,
+                          enum iso_history_kind kind, uint64_t first, int64_t *run);
 
 #endif

@@ -168,14 +168,20 @@ int iso_ray_check(const struct iso_ray *p, int64_t n)
 
 #define PIECE ((int64_t)1 << 20) /* events put in order between two looks at the request to stop */
 
+struct iso_event iso_ray_event(const struct iso_event *e)
+{
+	struct iso_event r = *e;
+
+	if (iso_event_bad(e)) r.p1[0] = NAN;
+	return r;
+}
+
 void iso_ray_take(struct iso_event *dst, const struct ray_model *m, const iso_ctx *ctx, int64_t first,
                   int64_t n)
 {
 #pragma omp parallel for num_threads(ctx->threads)
-	for (int64_t i = 0; i < n; i++) {
-		dst[i] = m->from->v[order_event(&m->order, first + i)];
-		if (iso_event_bad(dst + i)) dst[i].p1[0] = NAN;
-	}
+	for (int64_t i = 0; i < n; i++)
+		dst[i] = iso_ray_event(m->from->v + order_event(&m->order, first + i));
 }
 
 int iso_ray_model(struct ray_model *m, const struct iso_ray *p, int64_t n)
@@ -308,23 +314,37 @@ int iso_ray_sum(const struct ray_sum_fn **fn, const iso_ctx *ctx)
 	return st;
 }
 
+#define CACHED (1 << 21) /* bytes: an image that a core's own cache holds, about */
+
+static int integrate(iso_real *y, iso_ctx *ctx, const struct iso_array *mu, const struct iso_events *e)
+{
+	struct iso_ray p = { .size = sizeof p, .grid = mu->grid, .n_sub = 1 };
+	struct iso_room room = { .ctx = ctx, .what = "attenuation" };
+	struct ray_model m = { .n = e->n };
+	iso_real *x, *sum;
+	iso_op *op = NULL;
+	int st = iso_ray_check(&p, e->n);
+
+	if (!st && !iso_ctx_is_cuda(ctx) && mu->n * (int64_t)sizeof *mu->v <= CACHED) {
+		st = iso_ray_model(&m, &p, e->n);
+		return st ? st : iso_ray_cpu_sums(y, ctx, &m, e, mu->v);
+	}
+	if (st || (st = iso_ray_create(&op, ctx, &p, e))) return st;
+	ISO_UPLOAD(&room, x, mu->v, mu->n);
+	ISO_DEVICE(&room, sum, e->n);
+	if (!(st = room.status) && !(st = iso_forward(op, ISO_ALL, sum, x)))
+		st = ctx->vec->download(ctx, y, sum, e->n * (int64_t)sizeof *y);
+	iso_room_free(&room);
+	iso_op_free(op);
+	return st;
+}
+
 int iso_ray_attenuation(iso_real *alpha, iso_ctx *ctx, const struct iso_array *mu, const struct iso_events *e)
 {
 	if (!alpha || !ctx || !mu || !e) return iso_fail_null(__func__);
-	struct iso_ray p = { .size = sizeof p, .grid = mu->grid, .n_sub = 1 };
-	struct iso_room room = { .ctx = ctx, .what = "attenuation" };
-	iso_real *x, *y;
-	iso_op *op = NULL;
-	int st;
+	int st = integrate(alpha, ctx, mu, e);
 
-	if ((st = iso_ray_create(&op, ctx, &p, e))) return st;
-	ISO_UPLOAD(&room, x, mu->v, mu->n);
-	ISO_DEVICE(&room, y, e->n);
-	if (!(st = room.status) && !(st = iso_forward(op, ISO_ALL, y, x)))
-		st = ctx->vec->download(ctx, alpha, y, e->n * (int64_t)sizeof *y);
 #pragma omp parallel for num_threads(ctx->threads)
 	for (int64_t j = 0; j < (st ? 0 : e->n); j++) alpha[j] = (iso_real)exp(-(double)alpha[j]);
-	iso_room_free(&room);
-	iso_op_free(op);
 	return st;
 }

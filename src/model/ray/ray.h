@@ -66,8 +66,10 @@ int iso_ray_model(struct ray_model *m, const struct iso_ray *p, int64_t n);
 int iso_ray_create_part(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, int subsets,
                         const struct iso_events *e);
 
-/* dst[i] = event first + i of the model, from m->from, for i < n. A bad event has no ray, wherever its lines
-   are spread to: it begins nowhere. */
+/* A bad event has no ray, wherever its lines are spread to: it begins nowhere. */
+struct iso_event iso_ray_event(const struct iso_event *e);
+
+/* dst[i] = event first + i of the model, from m->from, for i < n. */
 void iso_ray_take(struct iso_event *dst, const struct ray_model *m, const iso_ctx *ctx, int64_t first,
                   int64_t n);
 
@@ -87,6 +89,10 @@ struct iso_rows iso_ray_rows(const iso_op *op, int sub);
 int64_t iso_ray_file_row(const iso_op *op, int64_t row);
 
 extern const struct iso_op_fn iso_ray_cpu_fn;
+/* y[j] = x along event j, on the CPU, once and without an operator: where the cache holds x, it takes longer to
+   order events than to trace them as they come. */
+int iso_ray_cpu_sums(iso_real *y, iso_ctx *ctx, const struct ray_model *m, const struct iso_events *e,
+                     const iso_real *x);
 extern const struct ray_sum_fn iso_ray_cpu_sum;
 #define ISO_RAY_SUM_CUDA "iso_ray_cuda_sum" /* the same on the device */
 

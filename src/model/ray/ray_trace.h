@@ -3,13 +3,14 @@
 #ifndef ISO_RAY_TRACE_H
 #define ISO_RAY_TRACE_H
 
-#include "ray.h"
+#include "ray_cut.h"
 
 struct ray_list {
-	int n;
-	int *voxel;  /* may repeat */
-	iso_real *w; /* a few may be 0 */
-	iso_real *x; /* work space */
+	int n;                /* up to the next multiple of four, more follow whose weight is 0 */
+	int *voxel;           /* may repeat */
+	iso_real *w;          /* some are 0 */
+	double *term;         /* for the caller's products with them */
+	struct ray_cuts cuts; /* work space */
 };
 
 /* Bytes of a list long enough for any row, and the list in such memory. */
