@@ -22,6 +22,7 @@
 
 #include "isotome/status.h"
 #include "isotome/context.h"
+#include "isotome/ranks.h"
 #include "isotome/memory.h"
 #include "isotome/grid.h"
 #include "isotome/vec.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The context: which device, how many threads, whom to tell, whether to stop. It is made in ctx_open.c. */
+#include "comm.h"
 #include "ctx.h"
 #include "progress.h"
 
@@ -24,6 +25,7 @@ void iso_ctx_free(iso_ctx *ctx)
 {
 	if (!ctx || __atomic_sub_fetch(&ctx->refs, 1, __ATOMIC_ACQ_REL) > 0) return;
 	iso_ctx_opening_free(ctx);
+	if (ctx->owns_comm) iso_comm_close(ctx->comm);
 	if (ctx->cuda) ctx->cuda->close(ctx);
 	free(ctx);
 }
@@ -53,6 +55,22 @@ const char *iso_ctx_device_name(const iso_ctx *ctx)
 int iso_ctx_threads(const iso_ctx *ctx)
 {
 	return ctx->threads;
+}
+
+int iso_ctx_rank(const iso_ctx *ctx)
+{
+	return iso_rank(ctx);
+}
+
+int iso_ctx_ranks(const iso_ctx *ctx)
+{
+	return iso_ranks(ctx);
+}
+
+void iso_ctx_exchanged(const iso_ctx *ctx, int64_t *bytes, double *seconds)
+{
+	*bytes = ctx->comm ? ctx->comm->bytes : 0;
+	*seconds = ctx->comm ? ctx->comm->wait_s : 0;
 }
 
 const struct iso_vec *iso_ctx_vec(const iso_ctx *ctx)

@@ -13,12 +13,16 @@ struct iso_cuda_fn {
 	void (*close)(iso_ctx *ctx);           /* waits for the stream; gives it back if it is ours */
 	int (*use)(const iso_ctx *ctx);        /* makes the device that of this thread's CUDA calls */
 	int (*free_memory)(const iso_ctx *ctx, int64_t *bytes);
+	int (*wait)(const iso_ctx *ctx); /* for the stream */
+	int (*devices)(void);            /* that there are */
 	const struct iso_vec *vec;
 };
 
 struct iso_ctx {
 	const struct iso_vec *vec;
 	const struct iso_cuda_fn *cuda; /* NULL: CPU */
+	struct iso_comm *comm;          /* NULL: one rank */
+	bool owns_comm;
 	int threads;
 	int cuda_device;
 	void *stream; /* cudaStream_t; NULL is the default stream */
@@ -34,6 +38,9 @@ struct iso_ctx {
 };
 
 #define ISO_CTX_LOST 2 /* `cancel`: the device could not be opened, iso_ctx_ready tells why */
+
+/* iso_ctx_create, or iso_ctx_create_ahead, over the ranks of a communicator, which the caller keeps; NULL: one rank. */
+int iso_ctx_create_over(iso_ctx **ctx, const char *device, int threads, struct iso_comm *comm, bool ahead);
 
 /* Whether iso_ctx_ready may have to wait. */
 bool iso_ctx_is_opening(const iso_ctx *ctx);

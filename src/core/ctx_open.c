@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Making a context: its device is opened at once, or by a thread while the caller goes on. */
+#include "comm.h"
 #include "ctx.h"
 #include "size.h"
 
@@ -8,6 +9,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* A device that a thread opens, or has opened. */
 struct iso_opening {
@@ -32,24 +34,36 @@ static int use_cpu(iso_ctx *ctx)
 	return ISO_OK;
 }
 
+/* The next GPU of the machine for each rank on it. */
+static int gpu_of_rank(struct iso_comm *c, const struct iso_cuda_fn *fn)
+{
+	c->devices = fn->devices();
+	return c->devices > 0 ? c->local_rank % c->devices : 0;
+}
+
+/* `device` below 0: none was chosen. */
 static int use_cuda(iso_ctx *ctx, int device)
 {
-	void *fn = NULL;
-	int st = iso_cuda_symbol(&fn, "iso_cuda_fn");
+	const struct iso_cuda_fn *fn;
+	void *symbol = NULL;
+	int st = iso_cuda_symbol(&symbol, "iso_cuda_fn");
 
-	if (st || (st = ((const struct iso_cuda_fn *)fn)->open(ctx, device))) return st;
+	if (st) return st;
+	fn = symbol;
+	if (device < 0) device = ctx->comm ? gpu_of_rank(ctx->comm, fn) : 0;
+	if ((st = fn->open(ctx, device))) return st;
 	ctx->cuda = fn;
 	ctx->vec = ctx->cuda->vec;
 	snprintf(ctx->device, sizeof ctx->device, "cuda:%d", device);
 	return ISO_OK;
 }
 
-/* N of "cuda" or "cuda:N"; ISO_EARG for what is no device. */
+/* N of "cuda:N", -1 of "cuda"; ISO_EARG for what is no device. */
 static int check_device(const char *device, int *n)
 {
 	int used = 0;
 
-	*n = 0;
+	*n = -1;
 	if (!strcmp(device, "cpu") || !strcmp(device, "auto") || !strcmp(device, "cuda")) return ISO_OK;
 	if (sscanf(device, "cuda:%3d%n", n, &used) == 1 && !device[used] && *n >= 0) return ISO_OK;
 	return iso_fail(ISO_EARG, "device '%s' is not one of auto, cpu, cuda, cuda:N", device);
@@ -67,7 +81,16 @@ static int use_device(iso_ctx *ctx, const char *device)
 
 /* ---- at once ---- */
 
-static int make(iso_ctx **out, const char *device, int threads)
+/* Cores that the process may run on; of a machine whose ranks are not bound to any, a share. */
+static int default_threads(const struct iso_comm *c)
+{
+	int cores = omp_get_num_procs(), all = (int)sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (!c || cores < all) return cores;
+	return cores > c->local_size ? cores / c->local_size : 1;
+}
+
+static int make(iso_ctx **out, const char *device, int threads, struct iso_comm *comm)
 {
 	int n, st = check_device(device, &n);
 
@@ -77,7 +100,8 @@ static int make(iso_ctx **out, const char *device, int threads)
 	iso_ctx *ctx = size_alloc(1, sizeof *ctx);
 
 	if (!ctx) return iso_fail_memory("context", sizeof *ctx);
-	ctx->threads = threads ? threads : omp_get_num_procs();
+	ctx->threads = threads ? threads : default_threads(comm);
+	ctx->comm = comm;
 	ctx->refs = 1;
 	*out = ctx;
 	return ISO_OK;
@@ -97,13 +121,36 @@ static int finish(iso_ctx **out, iso_ctx *ctx, const char *device)
 	return ISO_OK;
 }
 
-int iso_ctx_create(iso_ctx **out, const char *device, int threads)
+static int create(iso_ctx **out, const char *device, int threads, struct iso_comm *comm)
 {
-	if (!out || !device) return iso_fail_null(__func__);
 	iso_ctx *ctx = NULL;
-	int st = make(&ctx, device, threads);
+	int st = make(&ctx, device, threads, comm);
 
 	return st ? st : finish(out, ctx, device);
+}
+
+int iso_ctx_create(iso_ctx **out, const char *device, int threads)
+{
+	return out && device ? create(out, device, threads, NULL) : iso_fail_null(__func__);
+}
+
+int iso_ctx_create_ranks(iso_ctx **out, const char *device, int threads, const void *mpi_comm)
+{
+	if (!out || !device) return iso_fail_null(__func__);
+	struct iso_comm *comm = NULL;
+	iso_ctx *ctx = NULL;
+	int st = iso_comm_open(&comm, mpi_comm);
+
+	if (st) return st;
+	st = iso_comm_settle(comm, create(&ctx, device, threads, comm));
+	if (st) {
+		iso_ctx_free(ctx);
+		iso_comm_close(comm);
+		return st;
+	}
+	ctx->owns_comm = true;
+	*out = ctx;
+	return ISO_OK;
 }
 
 /* ---- by a thread ---- */
@@ -133,12 +180,11 @@ static int start(struct iso_opening *o)
 	return o->running;
 }
 
-int iso_ctx_create_ahead(iso_ctx **out, const char *device, int threads)
+static int create_ahead(iso_ctx **out, const char *device, int threads, struct iso_comm *comm)
 {
-	if (!out || !device) return iso_fail_null(__func__);
 	struct iso_opening *o;
 	iso_ctx *ctx = NULL;
-	int st = make(&ctx, device, threads);
+	int st = make(&ctx, device, threads, comm);
 
 	if (st) return st;
 	if (!strcmp(device, "cpu")) return finish(out, ctx, device);
@@ -158,6 +204,16 @@ int iso_ctx_create_ahead(iso_ctx **out, const char *device, int threads)
 	}
 	*out = ctx;
 	return ISO_OK;
+}
+
+int iso_ctx_create_ahead(iso_ctx **out, const char *device, int threads)
+{
+	return out && device ? create_ahead(out, device, threads, NULL) : iso_fail_null(__func__);
+}
+
+int iso_ctx_create_over(iso_ctx **out, const char *device, int threads, struct iso_comm *comm, bool ahead)
+{
+	return (ahead ? create_ahead : create)(out, device, threads, comm);
 }
 
 static int take(iso_ctx *ctx, const struct iso_opening *o)

@@ -203,6 +203,22 @@ static int device_free_memory(const iso_ctx *ctx, int64_t *bytes)
 	return st;
 }
 
+static int device_wait(const iso_ctx *ctx)
+{
+	int st = iso_cuda_use(ctx);
+
+	return st ? st : iso_cuda_check("wait", cudaStreamSynchronize(iso_stream(ctx)));
+}
+
+static int device_count(void)
+{
+	int n = 0;
+
+	if (cudaGetDeviceCount(&n) == cudaSuccess) return n;
+	cudaGetLastError();
+	return 0;
+}
+
 extern "C" const struct iso_cuda_fn iso_cuda_fn = {
-	device_open, device_close, iso_cuda_use, device_free_memory, &iso_vec_cuda,
+	device_open, device_close, iso_cuda_use, device_free_memory, device_wait, device_count, &iso_vec_cuda,
 };

@@ -39,10 +39,12 @@ void iso_fixed_free(struct iso_fixed *f)
 void iso_fixed_begin(struct iso_fixed *f, const iso_ctx *ctx, double bound)
 {
 	f->scale = iso_fixed_scale(bound);
+	f->added = false;
 #pragma omp parallel for num_threads(ctx->threads) schedule(static, 1)
 	for (int c = 0; c < f->copies; c++) memset(f->v + c * f->n, 0, (size_t)f->n * sizeof *f->v);
 }
 
+/* All into the first. */
 static void add_copies(struct iso_fixed *f, int threads)
 {
 	if (f->copies == 1) return;
@@ -51,11 +53,19 @@ static void add_copies(struct iso_fixed *f, int threads)
 		for (int c = 1; c < f->copies; c++) f->v[i] += f->v[c * f->n + i];
 }
 
+int iso_fixed_sum(struct iso_fixed *f, iso_ctx *ctx, int st)
+{
+	if (!ctx->comm) return st;
+	if (!st) add_copies(f, ctx->threads);
+	f->added = true;
+	return iso_comm_sum(ctx, st, f->v, f->n);
+}
+
 void iso_fixed_end(iso_real *x, struct iso_fixed *f, const iso_ctx *ctx)
 {
 	const double unit = 1 / f->scale; /* exact: a power of two */
 
-	add_copies(f, ctx->threads);
+	if (!f->added) add_copies(f, ctx->threads);
 #pragma omp parallel for num_threads(ctx->threads)
 	for (int64_t i = 0; i < f->n; i++) x[i] = (iso_real)((double)f->v[i] * unit);
 }

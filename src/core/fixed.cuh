@@ -4,6 +4,7 @@
 #ifndef ISO_FIXED_CUH
 #define ISO_FIXED_CUH
 
+#include "comm.h"
 #include "cuda.cuh"
 #include "hd.h"
 
@@ -30,6 +31,12 @@ static inline int iso_fixed_begin(struct iso_fixed_cuda *f, const iso_ctx *ctx, 
 	f->scale = iso_fixed_scale(bound);
 	return iso_cuda_check("clear",
 	                      cudaMemsetAsync(f->v, 0, (size_t)f->n * sizeof *f->v, iso_stream(ctx)));
+}
+
+/* The sums of this rank become those of all ranks; collective, see comm.h. */
+static inline int iso_fixed_sum(struct iso_fixed_cuda *f, iso_ctx *ctx, int st)
+{
+	return iso_comm_sum_device(ctx, st, (int64_t *)f->v, f->n);
 }
 
 static __global__ void iso_fixed_to_real(iso_real *x, struct iso_fixed_cuda f)

@@ -5,7 +5,7 @@
 #ifndef ISO_FIXED_H
 #define ISO_FIXED_H
 
-#include "ctx.h"
+#include "comm.h"
 #include "hd.h"
 
 struct iso_fixed {
@@ -13,6 +13,7 @@ struct iso_fixed {
 	int copies;  /* one per thread, or one that all share */
 	bool atomic; /* one that several threads share */
 	int64_t *v;  /* copies * n sums, times the scale */
+	bool added;  /* the first has the sum of all */
 	double scale;
 };
 
@@ -39,6 +40,9 @@ static inline int64_t *iso_fixed_of(const struct iso_fixed *f, int thread)
 {
 	return f->v + (f->atomic ? 0 : thread * f->n);
 }
+
+/* The sum of the copies of this rank becomes that of all ranks; collective, see comm.h. */
+int iso_fixed_sum(struct iso_fixed *f, iso_ctx *ctx, int st);
 
 /* x[0..n-1] = the sum of the copies over the scale. */
 void iso_fixed_end(iso_real *x, struct iso_fixed *f, const iso_ctx *ctx);

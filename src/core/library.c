@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Opens libisotome_cuda.so, which stands beside libisotome.so, when a CUDA device is first asked
-   for, and the program's own CUDA parts likewise. libisotome.so itself names no CUDA symbol. */
+/* Opens the libraries that stand beside libisotome.so when they are first wanted: libisotome_cuda.so and the
+   program's own CUDA parts, libisotome_mpi.so, libisotome_nccl.so. libisotome.so itself names no symbol of CUDA or
+   MPI. */
 #define _GNU_SOURCE /* dladdr */
+#include "library.h"
 #include "ctx.h"
 
 #include <assert.h>
@@ -10,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LIBRARIES 4 /* more than there are */
+#define LIBRARIES 8 /* more than there are */
 
 /* A library that was looked for. What a process has loaded is the whole process's, and so is this list: dlopen
    looks for each but once, for however many contexts and functions. */
@@ -52,18 +54,23 @@ static const struct library *library(const char *name)
 	return l;
 }
 
-int iso_cuda_symbol_in(void **address, const char *file, const char *name)
+int iso_library_symbol(void **address, const char *what, const char *file, const char *name)
 {
-	if (sizeof(iso_real) != sizeof(float))
-		return iso_fail(ISO_EDEVICE, "CUDA: this build stores double, the CUDA half float");
 	const struct library *l = library(file);
 	void *p = l->opened ? dlsym(l->opened, name) : NULL;
 
 	if (!l->opened)
-		return iso_fail(ISO_EDEVICE, "CUDA: no usable CUDA half of Isotome here (%s)", l->why);
-	if (!p) return iso_fail(ISO_EDEVICE, "CUDA: %s has no %s", file, name);
+		return iso_fail(ISO_EDEVICE, "%s: no usable %s half of Isotome here (%s)", what, what, l->why);
+	if (!p) return iso_fail(ISO_EDEVICE, "%s: %s has no %s", what, file, name);
 	*address = p;
 	return ISO_OK;
+}
+
+int iso_cuda_symbol_in(void **address, const char *file, const char *name)
+{
+	if (sizeof(iso_real) != sizeof(float))
+		return iso_fail(ISO_EDEVICE, "CUDA: this build stores double, the CUDA half float");
+	return iso_library_symbol(address, "CUDA", file, name);
 }
 
 int iso_cuda_symbol(void **address, const char *name)

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Contexts over several processes, the ranks of an MPI communicator, which share the work of every call that
+   computes: the images are those of one process, bit for bit, for any number of ranks.
+
+   Every rank makes its context and calls the same functions with the same arguments in the same order. Operators of
+   srm, svoxel, sradon and ubp take and give whole images and data on every rank. Those of ray and strip have rows of
+   their own on each rank: the events that the rank was given. If a call fails on one rank it fails on all, with that
+   rank's status and message, and the context is good for nothing more.
+
+   A process links no MPI for this: libisotome_mpi.so, which stands beside libisotome.so, is opened here. It is made
+   where the build finds MPI, and must be of the MPI that the caller's communicator is of.
+
+   Threads: as the context; one thread of a process at a time calls what computes. */
+#ifndef ISOTOME_RANKS_H
+#define ISOTOME_RANKS_H
+
+#include "isotome/context.h"
+
+ISO_BEGIN_C
+
+/* mpi_comm: the address of an MPI_Comm, of which a duplicate is made; NULL: all processes that were started
+   together, and MPI is begun, and ended with the context, if the caller has not.
+   device: as for iso_ctx_create; of "cuda" and "auto", ranks of a machine take one GPU after the other, and begin
+   again where there are fewer GPUs than ranks. threads: 0: the cores that the rank is bound to, else its share of
+   those of the machine. ISO_EDEVICE if there is no libisotome_mpi.so. */
+int iso_ctx_create_ranks(iso_ctx **ctx, const char *device, int threads, const void *mpi_comm);
+
+/* Which rank this is, and of how many; of other contexts 0 of 1. */
+int iso_ctx_rank(const iso_ctx *ctx);
+int iso_ctx_ranks(const iso_ctx *ctx);
+
+/* What the calls of this rank exchanged so far: bytes of results, seconds in which it waited or exchanged. */
+void iso_ctx_exchanged(const iso_ctx *ctx, int64_t *bytes, double *seconds);
+
+ISO_END_C
+#endif

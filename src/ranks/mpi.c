@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* libisotome_mpi.so: what core/comm.c asks of MPI. Nothing else of Isotome names MPI, and this library names no
+   symbol of Isotome's but those of messages. */
+#include "core/comm.h"
+#include "core/size.h"
+
+#include <limits.h>
+#include <mpi.h>
+#if __has_include(<mpi-ext.h>)
+#	include <mpi-ext.h>
+#endif
+
+#define BLOCK ((int64_t)1 << 27) /* values or bytes of one call: MPI counts by int */
+
+/* What this library keeps of a communicator. */
+struct ranks {
+	MPI_Comm comm;
+	bool began; /* MPI, so that it ends with this */
+};
+
+static int check(const char *what, int code)
+{
+	char text[MPI_MAX_ERROR_STRING] = "";
+	int n = 0;
+
+	if (code == MPI_SUCCESS) return ISO_OK;
+	MPI_Error_string(code, text, &n);
+	return iso_fail(ISO_EIO, "MPI: %s: %s", what, text);
+}
+
+static MPI_Comm comm_of(const struct iso_comm *c)
+{
+	return ((const struct ranks *)c->mpi)->comm;
+}
+
+/* ---- made and given back ---- */
+
+static int find_neighbours(struct iso_comm *c, MPI_Comm comm)
+{
+	MPI_Comm here = MPI_COMM_NULL;
+	int st = check("ranks of this machine",
+	               MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, c->rank, MPI_INFO_NULL, &here));
+
+	if (st) return st;
+	MPI_Comm_rank(here, &c->local_rank);
+	MPI_Comm_size(here, &c->local_size);
+	return check("ranks of this machine", MPI_Comm_free(&here));
+}
+
+static bool takes_device(void)
+{
+#if defined(MPIX_CUDA_AWARE_SUPPORT) && MPIX_CUDA_AWARE_SUPPORT
+	return MPIX_Query_cuda_support() == 1;
+#else
+	return false;
+#endif
+}
+
+/* Failures come back as codes, and a message is made of them. */
+static int join(struct iso_comm *c, struct ranks *r, const void *comm)
+{
+	int st = check("duplicate", MPI_Comm_dup(comm ? *(const MPI_Comm *)comm : MPI_COMM_WORLD, &r->comm));
+
+	if (st) return st;
+	MPI_Comm_set_errhandler(r->comm, MPI_ERRORS_RETURN);
+	MPI_Comm_rank(r->comm, &c->rank);
+	MPI_Comm_size(r->comm, &c->size);
+	c->takes_device = takes_device();
+	return find_neighbours(c, r->comm);
+}
+
+static void mpi_close(struct iso_comm *c)
+{
+	struct ranks *r = c->mpi;
+	int ended = 0;
+
+	if (!r) return;
+	MPI_Finalized(&ended);
+	/* after a failure that others do not know of, they may wait for this rank for ever */
+	if (!ended && (!c->failed || c->agreed)) {
+		MPI_Comm_free(&r->comm);
+		if (r->began) MPI_Finalize();
+	}
+	free(r);
+	c->mpi = NULL;
+}
+
+static int mpi_open(struct iso_comm *c, const void *comm)
+{
+	int begun = 0, level = 0, st = ISO_OK;
+	struct ranks *r = size_alloc(1, sizeof *r);
+
+	if (!r) return iso_fail_memory("communicator", sizeof *r);
+	MPI_Initialized(&begun);
+	if (!begun) st = check("start", MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level));
+	*r = (struct ranks){ MPI_COMM_NULL, !begun && !st };
+	c->mpi = r;
+	if (!st) st = join(c, r, comm);
+	if (!st) return ISO_OK;
+	free(r);
+	c->mpi = NULL;
+	return st;
+}
+
+/* ---- exchange ---- */
+
+static int block(int64_t left)
+{
+	return (int)(left < BLOCK ? left : BLOCK);
+}
+
+static int reduce(struct iso_comm *c, char *v, int64_t n, int64_t bytes, MPI_Datatype type, MPI_Op op)
+{
+	int st = ISO_OK;
+
+	for (int64_t i = 0; i < n && !st; i += BLOCK)
+		st = check("reduce",
+		           MPI_Allreduce(MPI_IN_PLACE, v + i * bytes, block(n - i), type, op, comm_of(c)));
+	return st;
+}
+
+static int mpi_sum(struct iso_comm *c, int64_t *v, int64_t n)
+{
+	return reduce(c, (char *)v, n, sizeof *v, MPI_INT64_T, MPI_SUM);
+}
+
+static int mpi_sum_real(struct iso_comm *c, double *v, int64_t n)
+{
+	return reduce(c, (char *)v, n, sizeof *v, MPI_DOUBLE, MPI_SUM);
+}
+
+static int mpi_max(struct iso_comm *c, double *v, int64_t n)
+{
+	return reduce(c, (char *)v, n, sizeof *v, MPI_DOUBLE, MPI_MAX);
+}
+
+static int mpi_broadcast(struct iso_comm *c, void *v, int64_t bytes, int from)
+{
+	int st = ISO_OK;
+
+	for (int64_t i = 0; i < bytes && !st; i += BLOCK)
+		st = check("broadcast",
+		           MPI_Bcast((char *)v + i, block(bytes - i), MPI_BYTE, from, comm_of(c)));
+	return st;
+}
+
+/* Parts that int can count go in one call, as bytes; others by a broadcast of each rank's. */
+static int gather_small(struct iso_comm *c, char *v, const int64_t *first)
+{
+	int *n = size_alloc(c->size, 2 * sizeof *n), *at = n + c->size, st;
+
+	if (!n) return iso_fail_memory("ranks", c->size * (int64_t)(2 * sizeof *n));
+	for (int r = 0; r < c->size; r++) {
+		n[r] = (int)(first[r + 1] - first[r]);
+		at[r] = (int)(first[r] - first[0]);
+	}
+	st = check("gather", MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, v + first[0], n, at, MPI_BYTE,
+	                                    comm_of(c)));
+	free(n);
+	return st;
+}
+
+static int mpi_gather(struct iso_comm *c, void *v, const int64_t *first)
+{
+	int st = ISO_OK;
+
+	if (first[c->size] - first[0] <= INT_MAX) return gather_small(c, v, first);
+	for (int r = 0; r < c->size && !st; r++)
+		st = mpi_broadcast(c, (char *)v + first[r], first[r + 1] - first[r], r);
+	return st;
+}
+
+const struct iso_comm_fn iso_mpi_fn = {
+	mpi_open, mpi_close, mpi_sum, mpi_sum_real, mpi_max, mpi_gather, mpi_broadcast,
+};
