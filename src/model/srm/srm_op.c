@@ -4,6 +4,7 @@
 #include "srm_op.h"
 #include "model/srm/matrix/srm_matrix.h"
 #include "srm_correlate.h"
+#include "srm_share.h"
 #include "core/order.h"
 #include "core/sized.h"
 
@@ -145,6 +146,7 @@ static struct srm_op *make(struct iso_room *room, const struct iso_srm_model *p)
 	if (!ISO_HOST(room, m, 1)) return NULL;
 	*m = made;
 	place_directions(m, p);
+	iso_srm_share_make(m, room);
 	return m;
 }
 
@@ -209,7 +211,7 @@ int iso_srm_op_create(iso_op **op, iso_ctx *ctx, const struct iso_srm_model *p)
 	if (st || (st = check(p = &full))) return st;
 	const struct strategy *s = &strategies[p->strategy];
 
-	if (!(m = make(&room, p))) return iso_room_free(&room);
+	if (!(m = make(&room, p)) || room.status) return iso_room_free(&room);
 	m->room = &room;
 	for (int i = 0; i < 2 && s->table[i] && !iso_ctx_is_cuda(ctx); i++) s->table[i](m);
 	if (!(st = iso_op_create_in(op, ctx, &s->fn, m->voxels, m->lors, m->n_sub, &room, m))) {
