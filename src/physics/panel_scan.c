@@ -75,8 +75,8 @@ static int events_cpu(struct panel_event *e, int64_t *found, iso_ctx *ctx, const
 }
 
 /* This rank's share of them. */
-static int my_events(struct panel_event *e, int64_t *found, const struct iso_panel_scan *scan, enum panel_kind kind,
-                     int64_t first, struct iso_rows mine)
+static int my_events(struct panel_event *e, int64_t *found, const struct iso_panel_scan *scan,
+                     enum panel_kind kind, int64_t first, struct iso_rows mine)
 {
 	void *cuda = NULL;
 	int st = ISO_OK;
@@ -84,8 +84,8 @@ static int my_events(struct panel_event *e, int64_t *found, const struct iso_pan
 	*found = 0;
 	if (iso_ctx_is_cuda(scan->ctx)) st = iso_cuda_symbol(&cuda, "iso_panel_events_cuda");
 	if (!st && mine.n > 0)
-		st = (cuda ? (__typeof__(&events_cpu))cuda : events_cpu)(e, found, scan->ctx, &scan->device, kind,
-		                                                         first + mine.first, mine.n);
+		st = (cuda ? (__typeof__(&events_cpu))cuda : events_cpu)(e, found, scan->ctx, &scan->device,
+		                                                         kind, first + mine.first, mine.n);
 	for (int64_t i = 0; i < *found && mine.first > 0; i++) e[i].decay += (uint32_t)mine.first;
 	return st ? st : iso_ctx_poll(scan->ctx);
 }

@@ -87,7 +87,8 @@ static void results_are_equal(struct pair c, iso_op *op[2], int sub)
 	int64_t n_in = iso_op_n_in(op[0]), n_out = iso_op_n_out(op[0]);
 
 	for (enum work work = FORWARD; work <= STEP; work++) {
-		iso_real *x = values(n_in, work == STEP ? .1 : -1, 3), *y = values(n_out, work == STEP ? 0 : -1, 4);
+		iso_real *x = values(n_in, work == STEP ? .1 : -1, 3),
+			 *y = values(n_out, work == STEP ? 0 : -1, 4);
 		struct iso_em_stat stat[2] = { { 0 } };
 		iso_real *a = result(op[0], c.ranks, sub, work, x, y, &stat[0]);
 		iso_real *b = result(op[1], c.alone, sub, work, x, y, &stat[1]);
@@ -118,7 +119,7 @@ static void operators_are_equal(struct pair c, const struct iso_panels *p, struc
 	OK(iso_srm_op_create(&op[0], c.ranks, &model));
 	OK(iso_srm_op_create(&op[1], c.alone, &model));
 	results_are_equal(c, op, ISO_ALL);
-	for (int sub = 0; sub < model.n_sub; sub += model.n_sub > 8 ? 7 : 1) results_are_equal(c, op, sub);
+	for (int sub = 0; sub<model.n_sub; sub += model.n_sub> 8 ? 7 : 1) results_are_equal(c, op, sub);
 	iso_op_free(op[0]);
 	iso_op_free(op[1]);
 	iso_srm_free(m);
@@ -134,7 +135,7 @@ static void projections(void **state)
 		{ panels(6, 7, 2, 5, 1), { .n_sub = 3, .rule = ISO_MOD } },
 		{ panels(9, 9, 2, 4, 1), { .n_sub = 5, .rule = ISO_GROUPS } },
 		{ panels(4, 5, 3, 7, 2), { .n_sub = 2, .rule = ISO_RANDOM } },
-		{ panels(2, 2, 1, 1, 1), { .n_sub = 2, .rule = ISO_MOD } }, /* less than ranks */
+		{ panels(2, 2, 1, 1, 1), { .n_sub = 2, .rule = ISO_MOD } },     /* less than ranks */
 		{ panels(9, 9, 2, 6, 1), { .n_sub = 36, .rule = ISO_RANDOM } }, /* singly on CUDA */
 		{ panels(4, 5, 2, 5, 2), { .n_sub = 2, .rule = ISO_MOD, .strategy = ISO_SRM_ROW } },
 		{ panels(4, 5, 2, 5, 2), { .n_sub = 2, .rule = ISO_MOD, .strategy = ISO_SRM_COLUMN } },
@@ -299,7 +300,8 @@ static void scans_are_equal(struct pair c, struct iso_panel_simulate p)
 	assert_memory_equal(s[0].delayed.v, s[1].delayed.v, (size_t)s[0].delayed.n * sizeof *s->lors.v);
 	assert_memory_equal(&s[0].info, &s[1].info, sizeof s[0].info);
 	assert_true(s[0].n_delayed == s[1].n_delayed && s[0].list.n == s[1].list.n && s[0].list.n > 1000);
-	assert_memory_equal(s[0].list.crystal, s[1].list.crystal, (size_t)s[0].list.n * sizeof *s->list.crystal);
+	assert_memory_equal(s[0].list.crystal, s[1].list.crystal,
+	                    (size_t)s[0].list.n * sizeof *s->list.crystal);
 	for (int i = 0; i < 2; i++) {
 		iso_array_free(&s[i].lors);
 		iso_array_free(&s[i].delayed);
@@ -350,10 +352,8 @@ static void point_sensitivity(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(projections),
-		cmocka_unit_test(dealt_evenly),
-		cmocka_unit_test(generation),
-		cmocka_unit_test(scans),
+		cmocka_unit_test(projections),       cmocka_unit_test(dealt_evenly),
+		cmocka_unit_test(generation),        cmocka_unit_test(scans),
 		cmocka_unit_test(point_sensitivity),
 	};
 

@@ -159,11 +159,9 @@ struct iso_rows iso_srm_op_rows(const iso_op *op, int sub)
 	return (struct iso_rows){ first, (end < m->n_direction ? m->direction[end].first : m->lors) - first };
 }
 
-/* The LOR's natural number, from the last direction that begins at or before the row. */
-int64_t iso_srm_op_file_row(const iso_op *op, int64_t row)
+/* The last that begins at or before the row. */
+int iso_srm_direction_of(const struct srm_op *m, int64_t row)
 {
-	const struct srm_op *m = op->data;
-	const int *nc = m->shape.nc;
 	int low = 0, high = m->n_direction;
 
 	while (high - low > 1) {
@@ -174,7 +172,15 @@ int64_t iso_srm_op_file_row(const iso_op *op, int64_t row)
 		else
 			high = middle;
 	}
-	const struct srm_direction *d = &m->direction[low];
+	return low;
+}
+
+/* The LOR's natural number. */
+int64_t iso_srm_op_file_row(const iso_op *op, int64_t row)
+{
+	const struct srm_op *m = op->data;
+	const struct srm_direction *d = &m->direction[iso_srm_direction_of(m, row)];
+	const int *nc = m->shape.nc;
 	int64_t ux = d->x0 + (row - d->first) / d->nz, uz = d->z0 + (row - d->first) % d->nz;
 	int64_t u = ux * nc[1] + uz, l = (ux + d->dx) * nc[1] + uz + d->dz;
 

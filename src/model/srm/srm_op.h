@@ -97,6 +97,7 @@ ISO_BEGIN_C
 
 struct iso_rows iso_srm_op_rows(const iso_op *op, int sub);
 int64_t iso_srm_op_file_row(const iso_op *op, int64_t row);
+int iso_srm_direction_of(const struct srm_op *m, int64_t row); /* the place of a row's direction */
 
 /* Tables of all pairs of layers, number a L + b, in arrays of the room; NULL: see its status. Rows or taps in
    the order of `o`, whatever its layers are; columns of half the planes. */

@@ -33,7 +33,8 @@ static int64_t taps_in(const struct srm_op *m, const struct iso_srm_rows *taps, 
 	return srm_taps_of(m, taps, srm_direction_at(m, d->b, d->a, d->number), m->shape.planes - 1 - y).n;
 }
 
-static double direction_work(const struct srm_op *m, const struct iso_srm_rows *taps, const struct srm_direction *d)
+static double direction_work(const struct srm_op *m, const struct iso_srm_rows *taps,
+                             const struct srm_direction *d)
 {
 	int64_t n = 0;
 
@@ -108,6 +109,8 @@ void iso_srm_share_planes(const struct srm_op *m, const struct iso_srm_rows *tap
 		s->work[i] = plane_work(m, taps, s->plane[i]);
 	}
 	deal(s->planes, s->work, planes, s->ranks);
+	for (int r = 0; r <= s->ranks; r++)
+		s->voxel[r] = s->planes[r] * (m->voxels / planes) * (int64_t)sizeof(iso_real);
 }
 
 void iso_srm_share_make(struct srm_op *m, struct iso_room *room)
@@ -124,6 +127,7 @@ void iso_srm_share_make(struct srm_op *m, struct iso_room *room)
 	ISO_HOST(room, s->mine, m->n_direction);
 	ISO_HOST(room, s->plane, m->shape.planes);
 	ISO_HOST(room, s->planes, s->ranks + 1);
+	ISO_HOST(room, s->voxel, s->ranks + 1);
 	if (!ISO_HOST(room, s->work, pieces)) return;
 	m->share = s;
 	for (int i = 0; i < m->n_direction; i++) s->order[i] = i;
@@ -163,21 +167,14 @@ int iso_srm_gather_planes(const iso_op *op, iso_real *x, int st)
 {
 	const struct srm_op *m = op->data;
 	const struct srm_share *s = m->share;
-	int64_t plane = op->n_in / m->shape.planes * (int64_t)sizeof *x;
 	iso_real *packed;
-	int64_t *first;
 
 	if (s->ranks == 1) return st;
 	packed = size_alloc(op->n_in, sizeof *packed);
-	first = size_alloc(s->ranks + 1, sizeof *first);
-	if (!st && !(packed && first)) st = iso_fail_memory("srm: planes of all ranks", op->n_in * (int64_t)sizeof *x);
-	if (!st) {
-		for (int r = 0; r <= s->ranks; r++) first[r] = s->planes[r] * plane;
-		move_planes(packed, x, m, s->planes[s->rank], s->planes[s->rank + 1], true);
-	}
-	st = st ? iso_comm_agree(op->ctx, st) : iso_comm_gather_host(op->ctx, st, packed, first);
+	if (!st && !packed) st = iso_fail_memory("srm: planes of all ranks", op->n_in * (int64_t)sizeof *x);
+	if (!st) move_planes(packed, x, m, s->planes[s->rank], s->planes[s->rank + 1], true);
+	st = iso_comm_gather_host(op->ctx, st, packed, s->voxel);
 	if (!st) move_planes(packed, x, m, 0, m->shape.planes, false);
-	free(first);
 	free(packed);
 	return st;
 }

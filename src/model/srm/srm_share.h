@@ -8,16 +8,25 @@
 #include "core/comm.h"
 #include "srm_op.h"
 
+/* On CUDA: where the rows of a direction lie in the data, and in the order of ranks. */
+struct srm_row_move {
+	int64_t row, packed;
+	int n;
+};
+
 struct srm_share {
 	int rank, ranks;
-	int *order;     /* n_direction: directions in the order of ranks, subset by subset */
-	int *direction; /* n_sub (ranks + 1): those of subset k that rank r has begin at place
+	int *order;                /* n_direction: directions in the order of ranks, subset by subset */
+	int *direction;            /* n_sub (ranks + 1): those of subset k that rank r has begin at place
 	                   [k (ranks + 1) + r] of `order`, and end where the next rank's begin */
-	int64_t *row;   /* the same places in bytes of the rows before them, in that order */
-	bool *mine;     /* n_direction: this rank computes its rows */
-	int *plane;     /* Ny: planes in the order of ranks */
-	int *planes;    /* ranks + 1: places in `plane` */
-	double *work;   /* of what is dealt, while it is */
+	int64_t *row;              /* the same places in bytes of the rows before them, in that order */
+	bool *mine;                /* n_direction: this rank computes its rows */
+	int *plane;                /* Ny: planes in the order of ranks */
+	int *planes;               /* ranks + 1: places in `plane` */
+	int64_t *voxel;            /* the same in bytes of the planes before them */
+	double *work;              /* of what is dealt, while it is */
+	struct srm_row_move *move; /* on CUDA with several ranks, on the device: of each place of `order`, */
+	int *plane_there;          /* and a copy of `plane` */
 };
 
 ISO_BEGIN_C
@@ -49,10 +58,17 @@ static inline struct iso_rows srm_my_planes(const struct srm_op *m)
 	return (struct iso_rows){ first[0], first[1] - first[0] };
 }
 
-/* The other ranks' rows of a subset (or of all), planes of the image, on the host; rows in their own order.
-   Collective: `st` as in core/comm.h. */
+/* The other ranks' rows of a subset (or of all), planes of the image. Collective: `st` as in core/comm.h. On the
+   host `order` must be that of the rows. */
 int iso_srm_gather_rows(const iso_op *op, int sub, iso_real *y, int st);
 int iso_srm_gather_planes(const iso_op *op, iso_real *x, int st);
+
+/* The same on CUDA (srm_share.cu), with memory of iso_srm_share_packed words; after all is dealt, iso_srm_share_move
+   takes the tables there. */
+int iso_srm_gather_rows_cuda(const iso_op *op, int sub, float *packed, float *y, int st);
+int iso_srm_gather_planes_cuda(const iso_op *op, float *packed, float *x, int st);
+int64_t iso_srm_share_packed(const iso_op *op);
+int iso_srm_share_move(const struct srm_op *m, struct iso_room *room);
 
 ISO_END_C
 #endif

@@ -188,8 +188,8 @@ static int make_room(struct slot *s, int64_t n)
 }
 
 /* Simulates n pairs of a voxel from `first` on, and counts what was hit; returns at once. */
-static int begin_voxel(struct slot *s, const struct work *w, const struct srm_round *r, int64_t voxel, int64_t first,
-                       int64_t n)
+static int begin_voxel(struct slot *s, const struct work *w, const struct srm_round *r, int64_t voxel,
+                       int64_t first, int64_t n)
 {
 	int number, image;
 
@@ -255,7 +255,9 @@ static int run_voxels(struct work *w, const struct srm_round *r)
 		if (!st) st = end_voxel(r->fresh, &w->slot[next], w);
 		if (!st) st = iso_ctx_poll(r->ctx);
 		iso_clock_step(r->clock,
-		               r->done + (int64_t)((double)(i + n - mine.first) / (double)mine.n * (double)all), NULL);
+		               r->done +
+		                       (int64_t)((double)(i + n - mine.first) / (double)mine.n * (double)all),
+		               NULL);
 	}
 	for (int i = 0; i < w->slots && !st; i++) st = end_voxel(r->fresh, &w->slot[i], w);
 	return st;
