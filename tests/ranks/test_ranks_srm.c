@@ -3,6 +3,8 @@
    one to four ranks; ISO_TEST_DEVICE: cpu or cuda. */
 #include "files.h"
 #include "model/srm/srm_share.h"
+#include "model/srm/tensor/srm_single.h"
+#include "model/srm/tensor/srm_stream.h"
 #include "test.h"
 
 /* The same work on all ranks together, and by this process alone. */
@@ -181,6 +183,91 @@ static void dealt_evenly(void **state)
 	close_pair(c);
 }
 
+/* ---- the streams of CUDA, made on the host ---- */
+
+enum { BLOCKS, RANGES, OUTS, STEPS, ROWS, WEIGHTS, OFFSETS, WORK, USEFUL, DONE, STRIPS, QUADS, SIZES };
+
+/* What a stream has, in numbers that add up over its pieces. */
+static void add_sizes(int64_t *sum, const struct srm_stream *s)
+{
+	struct stream_weights *w = malloc((size_t)(s->n_row + 1) * sizeof *w);
+
+	assert_non_null(w);
+	sum[BLOCKS] += s->block_of[s->n_sub];
+	sum[RANGES] += s->n_range;
+	sum[OUTS] += s->n_out;
+	sum[STEPS] += s->n_step;
+	sum[ROWS] += s->n_row;
+	sum[USEFUL] += s->useful;
+	sum[DONE] += s->done;
+	iso_stream_rows(w, s, 0, s->n_row, 1);
+	for (int64_t i = 0; i < s->n_row; i++)
+		for (int k = 0; k < 64; k++) sum[WEIGHTS] += w[i].v[k / 2][k % 2];
+	for (int64_t i = 0; i < s->n_step; i++)
+		for (int k = 0; k < 8; k++) sum[OFFSETS] += s->offset[i].v[k / 2][k % 2];
+	for (int64_t i = 0; i < s->block_of[s->n_sub]; i++) sum[WORK] += s->block[i].work;
+	free(w);
+}
+
+static void stream_sizes(int64_t *sum, iso_ctx *ctx, const iso_srm *srm, struct iso_srm_model model)
+{
+	struct iso_room room = { .ctx = ctx, .what = "streams" };
+	struct stream_layout layout;
+	struct stream_taps taps;
+	struct srm_stream s;
+	struct srm_single single;
+	iso_op *op = NULL;
+
+	model.size = sizeof model;
+	model.srm = srm;
+	OK(iso_srm_op_create(&op, ctx, &model));
+	struct srm_op *m = op->data;
+
+	m->srm = srm; /* as while the operator is made */
+	OK(iso_stream_layout(&layout, &room, m));
+	OK(iso_stream_taps(&taps, &room, m));
+	OK(iso_stream_forward(&s, &room, m, &taps, &layout));
+	add_sizes(sum, &s);
+	OK(iso_stream_adjoint(&s, &room, m, &taps, &layout));
+	add_sizes(sum, &s);
+	OK(iso_single_make(&single, &room, m, taps.rows));
+	sum[STRIPS] += single.n_strip;
+	sum[QUADS] += single.n_quad;
+	iso_stream_taps_free(&taps);
+	iso_room_free(&room);
+	iso_op_free(op);
+}
+
+/* All ranks together have what one alone has, and no rank much more than its share of the weights and the work, where
+   a subset has groups enough. */
+static void streams_are_dealt(void **state)
+{
+	const struct iso_srm_model of[] = { { .n_sub = 1 },
+		                            { .n_sub = 4, .rule = ISO_GROUPS },
+		                            { .n_sub = 36, .rule = ISO_RANDOM } };
+	struct iso_panels p = panels(16, 15, 3, 12, 1);
+	struct pair c = { 0 };
+	iso_srm *m = NULL;
+
+	(void)state;
+	OK(iso_ctx_create_ranks(&c.ranks, "cpu", 1, NULL));
+	c.alone = cpu(2);
+	OK(iso_srm_analytic(&m, c.alone, &p));
+	OK(iso_srm_threshold(m, c.alone, &(struct iso_srm_bound){ .share = .97 }));
+	for (int i = 0; i < N_OF(of); i++) {
+		int64_t mine[SIZES] = { 0 }, all[SIZES] = { 0 };
+
+		stream_sizes(mine, c.ranks, m, of[i]);
+		stream_sizes(all, c.alone, m, of[i]);
+		for (int k = ROWS; k <= WORK && of[i].n_sub <= 4; k += WORK - ROWS)
+			assert_true((double)mine[k] * iso_ctx_ranks(c.ranks) < 1.2 * (double)all[k]);
+		OK(iso_comm_sum(c.ranks, ISO_OK, mine, SIZES));
+		assert_memory_equal(mine, all, sizeof all);
+	}
+	iso_srm_free(m);
+	close_pair(c);
+}
+
 /* ---- matrices ---- */
 
 static void same_files(const char *a, const char *b)
@@ -352,8 +439,11 @@ static void point_sensitivity(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(projections),       cmocka_unit_test(dealt_evenly),
-		cmocka_unit_test(generation),        cmocka_unit_test(scans),
+		cmocka_unit_test(projections),
+		cmocka_unit_test(dealt_evenly),
+		cmocka_unit_test(streams_are_dealt),
+		cmocka_unit_test(generation),
+		cmocka_unit_test(scans),
 		cmocka_unit_test(point_sensitivity),
 	};
 
