@@ -66,7 +66,7 @@ static void set_model(struct strip_model *m, const struct iso_strip *p, int64_t 
 		p->strips, (int)p->ny, (int)p->nz, p->pixel, p->kernel, p->edge, middle
 	};
 	m->strategy = p->strategy;
-	m->order = (struct iso_order){ n, p->n_sub, p->rule, p->seed };
+	m->order = (struct iso_order){ .n = n, .n_sub = p->n_sub, .rule = p->rule, .seed = p->seed };
 	m->n = n;
 }
 
