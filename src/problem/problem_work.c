@@ -2,6 +2,7 @@
 /* What a problem does: operator, data, sensitivity, projections, image, record. */
 #include "problem.h"
 
+#include "core/comm.h"
 #include "core/room.h"
 #include "core/size.h"
 #include "core/ctx.h"
@@ -9,6 +10,7 @@
 #include "io/format.h"
 #include "text/json_file.h"
 
+#include <string.h>
 #include <unistd.h>
 
 enum {
@@ -135,16 +137,17 @@ struct apply {
 	struct model_data data;
 	struct iso_room room;
 	iso_real *x, *y;
-	iso_real *sorted, *weighted; /* on the host: rows in the operator's order; in the file's, times m */
+	iso_real *sorted, *rows; /* on the host: rows in the operator's order; in the file's, with m */
 };
 
 static int prepare(struct apply *a, bool back)
 {
 	iso_problem *p = a->p;
 	struct iso_plan plan = problem_plan_begin(p);
-	int64_t voxels = iso_grid_voxels(&p->found.grid), n = p->found.rows;
+	int64_t voxels = iso_grid_voxels(&p->found.grid), n = p->found.rows - p->found.elsewhere;
 	int st;
 
+	if (p->found.number) iso_plan_add(&plan, "data of all ranks", p->found.rows, sizeof(iso_real), false);
 	if (back) iso_plan_add(&plan, "image", voxels, sizeof(iso_real), false);
 	iso_plan_add(&plan, "image to work on", voxels, sizeof(iso_real), iso_ctx_is_cuda(p->ctx));
 	iso_plan_add(&plan, "data and factors", n, 4 * sizeof(iso_real), false);
@@ -157,7 +160,7 @@ static int prepare(struct apply *a, bool back)
 	ISO_DEVICE(&a->room, a->x, iso_op_n_in(a->op));
 	ISO_DEVICE(&a->room, a->y, n);
 	ISO_HOST(&a->room, a->sorted, n);
-	if (back) ISO_HOST(&a->room, a->weighted, n);
+	if (back || p->found.number) ISO_HOST(&a->room, a->rows, n);
 	return a->room.status;
 }
 
@@ -173,20 +176,42 @@ static iso_real factor(const struct apply *a, int64_t j)
 	return a->data.mult ? a->data.mult[j] : 1;
 }
 
+/* Place in the data of all ranks of row j. */
+static int64_t place(const struct apply *a, int64_t j)
+{
+	return a->p->found.number ? a->p->found.number[j] : j;
+}
+
+/* n values, of which every rank has some, and 0 for the others: so their bits add up to the value. */
+static int merge(iso_ctx *ctx, int st, iso_real *v, int64_t n)
+{
+	int64_t bytes = n * (int64_t)sizeof *v, words = bytes / 8, rest = 0;
+	char *end = (char *)v + 8 * words;
+
+	memcpy(&rest, end, (size_t)(bytes - 8 * words));
+	st = iso_comm_sum(ctx, st, (int64_t *)v, words);
+	st = iso_comm_sum(ctx, st, &rest, 1);
+	memcpy(end, &rest, (size_t)(bytes - 8 * words));
+	return st;
+}
+
 /* y = m (A P x) + r */
 static int forward(struct apply *a, struct iso_array *y, const struct iso_array *x)
 {
 	iso_ctx *ctx = a->p->ctx;
 	const struct iso_vec *v = iso_ctx_vec(ctx);
+	bool parts = a->p->found.number;
+	iso_real *rows = parts ? a->rows : y->v;
+	int64_t n = iso_op_n_out(a->op);
 	int st;
 
 	if ((st = v->upload(ctx, a->x, x->v, x->n * (int64_t)sizeof *x->v))) return st;
 	if ((st = iso_forward(a->op, ISO_ALL, a->y, a->x))) return st;
-	if ((st = v->download(ctx, a->sorted, a->y, y->n * (int64_t)sizeof *y->v))) return st;
-	iso_op_unsort(a->op, y->v, a->sorted);
-	for (int64_t j = 0; j < y->n; j++)
-		y->v[j] = y->v[j] * factor(a, j) + (a->data.add ? a->data.add[j] : 0);
-	return ISO_OK;
+	if ((st = v->download(ctx, a->sorted, a->y, n * (int64_t)sizeof *y->v))) return st;
+	iso_op_unsort(a->op, rows, a->sorted);
+	for (int64_t j = 0; j < n; j++)
+		y->v[place(a, j)] = rows[j] * factor(a, j) + (a->data.add ? a->data.add[j] : 0);
+	return parts ? merge(ctx, ISO_OK, y->v, y->n) : ISO_OK;
 }
 
 /* x = P* A* (m y) */
@@ -196,9 +221,11 @@ static int backward(struct apply *a, struct iso_array *x, const struct iso_array
 	const struct iso_vec *v = iso_ctx_vec(ctx);
 	int st;
 
-	for (int64_t j = 0; j < y->n; j++) a->weighted[j] = y->v[j] * factor(a, j);
-	iso_op_sort(a->op, a->sorted, a->weighted);
-	if ((st = v->upload(ctx, a->y, a->sorted, y->n * (int64_t)sizeof *y->v))) return st;
+	int64_t n = iso_op_n_out(a->op);
+
+	for (int64_t j = 0; j < n; j++) a->rows[j] = y->v[place(a, j)] * factor(a, j);
+	iso_op_sort(a->op, a->sorted, a->rows);
+	if ((st = v->upload(ctx, a->y, a->sorted, n * (int64_t)sizeof *y->v))) return st;
 	if ((st = iso_adjoint(a->op, ISO_ALL, a->x, a->y))) return st;
 	return v->download(ctx, x->v, a->x, x->n * (int64_t)sizeof *x->v);
 }

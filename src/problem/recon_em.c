@@ -35,7 +35,7 @@ static int plan(const struct em *e)
 	const struct settings *s = e->r.s;
 	const struct model *m = e->r.m;
 	const struct model_found *is = &e->r.problem->found;
-	int64_t n = iso_grid_voxels(&e->r.grid), rows = is->on_disk ? 0 : is->rows;
+	int64_t n = iso_grid_voxels(&e->r.grid), rows = is->on_disk ? 0 : is->rows - is->elsewhere;
 	struct iso_plan p = problem_plan_begin(e->r.problem);
 
 	iso_plan_add(&p, "image, start and sensitivity", n, 5 * sizeof(iso_real), false);
