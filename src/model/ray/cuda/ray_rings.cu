@@ -5,7 +5,9 @@
 #include "core/fixed.cuh"
 #include "model/ray/ray_means.h"
 
-#define BLOCKS 4    /* on a multiprocessor */
+#define BLOCKS 4    /* of pairs, on a multiprocessor */
+#define TRACERS 512 /* threads of a block that traces */
+#define RUN 64      /* pairs that it traces, at most */
 #define LEAST 1e-4f /* sum of shapes of a cell; below are rounding errors */
 
 /* What a line in the plane leaves in a pixel of mu; 16 bytes, to be read at once. */
@@ -434,24 +436,44 @@ static __device__ struct trace trace_of(const struct work *w, const struct rings
 	return t;
 }
 
-/* Pairs first .. first + n, first that of an offset: a warp a line and 32 slices. */
-static __global__ void __launch_bounds__(ISO_THREADS, BLOCKS) trace(struct work w, int64_t first, int64_t n)
+/* By a warp: line `kind` of pair first + i, at slice z. */
+static __device__ void trace_line(const struct work *w, int64_t first, int64_t i, int kind, int z)
 {
-	int chunks = (w.r.nz + ISO_WARP - 1) / ISO_WARP, lane = threadIdx.x % ISO_WARP;
-	struct iso_rows tasks = { 0, n * w.r.kinds * chunks };
+	struct rings_line l = rings_line(&w->r, first + i, kind);
 
-	ISO_WARP_LOOP (i, tasks) {
-		int z = (int)(i % chunks) * ISO_WARP + lane, kind = (int)(i / chunks % w.r.kinds);
-		int64_t pair = i / chunks / w.r.kinds;
-		struct rings_line l = rings_line(&w.r, first + pair, kind);
+	if (z >= w->r.nz || l.ray.k0 >= l.ray.k1) return;
+	struct trace t = trace_of(w, &l, first, i, kind, z);
 
-		if (z >= w.r.nz || l.ray.k0 >= l.ray.k1) continue;
-		struct trace t = trace_of(&w, &l, first, pair, kind, z);
+	if (w->r.projector == ISO_JOSEPH)
+		trace_samples(&t, w, &l.ray);
+	else
+		trace_chords(&t, w, &l.ray);
+}
 
-		if (w.r.projector == ISO_JOSEPH)
-			trace_samples(&t, &w, &l.ray);
-		else
-			trace_chords(&t, &w, &l.ray);
+static __host__ __device__ int chunks_of(const struct ray_rings *r)
+{
+	return (r->nz + ISO_WARP - 1) / ISO_WARP;
+}
+
+static __host__ __device__ int64_t runs_of(const struct ray_rings *r)
+{
+	return (r->pairs.per_ring + RUN - 1) / RUN;
+}
+
+/* Offsets o0 .. o0 + n: a warp a line and 32 slices. A block has a run of pairs of one offset and kind and of the
+   same slices, of which one table tells: it stays in the first-level cache. */
+static __global__ void __launch_bounds__(TRACERS, 2) trace(struct work w, int64_t o0, int64_t n)
+{
+	int chunks = chunks_of(&w.r), lane = threadIdx.x % ISO_WARP;
+	int64_t runs = runs_of(&w.r), first = rings_first(&w.r, o0);
+
+	for (int64_t i = blockIdx.x; i < n * w.r.kinds * chunks * runs; i += gridDim.x) {
+		int64_t of = i / runs, o = of / chunks / w.r.kinds, begin = i % runs * RUN;
+		int64_t end = min(begin + RUN, rings_count(&w.r, o0 + o));
+		int z = (int)(of % chunks) * ISO_WARP + lane, kind = (int)(of / chunks % w.r.kinds);
+
+		for (int64_t k = begin + threadIdx.x / ISO_WARP; k < end; k += blockDim.x / ISO_WARP)
+			trace_line(&w, first, rings_first(&w.r, o) + k, kind, z);
 	}
 }
 
@@ -559,11 +581,12 @@ static int open_means(struct work *w, struct iso_room *room, int64_t pairs)
 static int batch(const struct work *w, iso_ctx *ctx, int64_t o0, int64_t o1, float scale)
 {
 	int64_t first = rings_first(&w->r, o0), n = pairs_of(&w->r, o0, o1);
+	double blocks = (double)(o1 - o0) * w->r.kinds * chunks_of(&w->r) * (double)runs_of(&w->r);
 
 	blend<<<2048, ISO_THREADS, 0, iso_stream(ctx)>>>(w->r, w->table, o0, o1 - o0);
 	if (w->means)
 		find_means<<<w->blocks, ISO_THREADS, shared_bytes(w), iso_stream(ctx)>>>(*w, scale, first, n);
-	trace<<<2048, ISO_THREADS, 0, iso_stream(ctx)>>>(*w, first, n);
+	trace<<<(unsigned)fmin(blocks, 1 << 20), TRACERS, 0, iso_stream(ctx)>>>(*w, o0, o1 - o0);
 	return iso_cuda_check("sensitivity", cudaStreamSynchronize(iso_stream(ctx)));
 }
 
