@@ -11,13 +11,18 @@
 #include <string.h>
 #include <time.h>
 
-static const struct bench *const benches[] = { &bench_ray, &bench_strip, &bench_srm, &bench_oat };
-static const char *const names[] = { "ray", "strip", "srm", "oat", NULL }; /* in that order */
+static const struct bench *const benches[] = { &bench_ray, &bench_strip,  &bench_srm,
+	                                       &bench_oat, &bench_limits, &bench_end_to_end };
+static const char *const names[] = {
+	"ray", "strip", "srm", "oat", "limits", "end-to-end", NULL
+}; /* as above */
 
 static const struct opt_usage usage = {
 	"bench",
 	"Time the heart of a model on this machine: the median of several repeats after a warm-up, "
-	"the work done, and what share that is of the machine's own limit, measured at the same time.",
+	"the work done, and what share that is of the machine's own limit, measured at the same time. Or "
+	"end-to-end: whole runs of the program, from a file to the image, stage by stage. Or limits: the "
+	"machine alone.",
 	"  isotome bench\n"
 	"  isotome bench ray --case 128 --device cpu --threads 1\n"
 	"  isotome bench ray --case all --json > bench.json\n"
@@ -25,7 +30,10 @@ static const struct opt_usage usage = {
 	"  isotome bench ray --events 1e9 --write events.lmdT\n"
 	"  isotome bench strip --kernel gauss\n"
 	"  isotome bench srm --srm meng.srm --subsets 10\n"
-	"  isotome bench oat --operator ubp\n",
+	"  isotome bench oat --operator ubp\n"
+	"  isotome bench limits --folder /data/tmp\n"
+	"  isotome bench end-to-end --plot seconds.svg --table seconds.csv\n"
+	"  isotome bench end-to-end --cases plain,rays --events 1e5,1e6 --device cpu\n",
 };
 
 /* ---- times ---- */
@@ -146,6 +154,13 @@ done:
 
 /* ---- options ---- */
 
+const char *bench_folder(const char *given)
+{
+	const char *usual = getenv("TMPDIR");
+
+	return given ? given : usual && *usual ? usual : "/tmp";
+}
+
 double bench_events(const iso_ctx *ctx)
 {
 	return iso_ctx_is_cuda(ctx) ? 1e7 : 1e6;
@@ -172,28 +187,47 @@ bool bench_says(struct cmd *c)
 	return true;
 }
 
+/* A number in its column, or a dash where there is none. */
+static void print_cell(int width, int digits, double v)
+{
+	if (v > 0)
+		printf(" %*.*f", width, digits, v);
+	else
+		printf(" %*s", width, "-");
+}
+
 static void print_row(const struct bench_row *r)
 {
 	double t = r->time.median;
 	char median[32], least[32];
 
-	printf("%-26s %10s %10s %5.1f %% %10.3f %10.3f %8.2f %7.1f %%\n", r->problem, seconds(median, t),
-	       seconds(least, r->time.least), 100 * r->time.spread, 1e-6 * r->events / t,
-	       1e-9 * r->visits / t, 1e-9 * r->bytes / t, 100 * r->limit_s / t);
+	printf("%-26s %10s %10s %5.1f %%", r->problem, seconds(median, t), seconds(least, r->time.least),
+	       100 * r->time.spread);
+	print_cell(10, 3, 1e-6 * r->events / t);
+	print_cell(10, 3, 1e-9 * r->visits / t);
+	print_cell(8, 2, 1e-9 * r->bytes / t);
+	print_cell(7, 1, 100 * r->limit_s / t);
+	printf(" %%%s%s\n", r->limit ? "  " : "", r->limit ? r->limit : "");
 	if (r->note[0]) printf("  %s\n", r->note);
 	fflush(stdout);
+}
+
+/* What is not known is null. */
+static json_t *known(double v)
+{
+	return v > 0 ? record_real(v) : json_null();
 }
 
 static json_t *row_json(const struct bench_row *r, const iso_ctx *ctx)
 {
 	double t = r->time.median;
 
-	return record_pack("{s:s, s:s, s:s, s:s, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "name",
+	return record_pack("{s:s, s:s, s:s, s:s, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:o}", "name",
 	                   r->bench, "device", iso_ctx_device(ctx), "device_name", iso_ctx_device_name(ctx),
 	                   "problem", r->problem, "repeats", r->time.n, "median_s", t, "least_s",
 	                   r->time.least, "spread", r->time.spread, "events_per_s", r->events / t,
-	                   "visits_per_s", r->visits / t, "bytes_per_s", r->bytes / t, "limit_s", r->limit_s,
-	                   "fraction_of_limit", r->limit_s / t);
+	                   "visits_per_s", r->visits / t, "bytes_per_s", r->bytes / t, "limit_s",
+	                   known(r->limit_s), "fraction_of_limit", known(r->limit_s / t));
 }
 
 int bench_add(struct cmd *c, struct bench_row *row)
@@ -247,13 +281,15 @@ int main_bench(int argc, char **argv)
 		{ 0, "name", .text = &name, .words = names, .value = "NAME", .positional = true,
 		  .absent = "ray",
 		  .help = "which benchmark: ray (list-mode PET), strip (two-strip J-PET), srm "
-		          "(dual-head PET), oat (optoacoustics)" },
+		          "(dual-head PET), oat (optoacoustics), limits (what the machine can do), "
+		          "end-to-end "
+		          "(whole runs, from a file to the image)" },
 		{ 0, "force", .flag = &c.force, .transient = true, .help = "replace an existing output" },
 		{ 0 },
 	};
 	struct opt_set sets[] = { { NULL, own }, { b->title, b->opts }, cmd_common(&c, CMD_COMPUTES), { 0 } };
 
-	if (!(st = cmd_parse(&c, &usage, sets, argc, argv))) st = cmd_begin(&c);
+	if (!(st = cmd_parse(&c, &usage, sets, argc, argv)) && !b->begins) st = cmd_begin(&c);
 	if (!st) st = b->run(&c, sets);
 	st = cmd_end(&c, st);
 	memcpy(b->settings, defaults, b->bytes); /* the next run in this process begins where the first did */

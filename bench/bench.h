@@ -15,11 +15,12 @@ struct bench {
 	int (*run)(struct cmd *c, const struct opt_set *sets);
 	void *settings; /* where its options go; the defaults again after a run */
 	size_t bytes;   /* of them */
+	bool begins;    /* calls cmd_begin itself */
 };
 
 #define BENCH_MOST_SETTINGS 256 /* bytes */
 
-extern const struct bench bench_ray, bench_strip, bench_srm, bench_oat;
+extern const struct bench bench_ray, bench_strip, bench_srm, bench_oat, bench_limits, bench_end_to_end;
 
 /* Seconds of the repeats. */
 struct bench_time {
@@ -42,6 +43,13 @@ struct bench_time bench_time(int n, double *seconds); /* sorts them */
 			     .absent = "1e6 on the CPU, 1e7 on CUDA", .help = "number of events" \
 	}
 
+#define BENCH_FOLDER(v, what)                                                          \
+	{                                                                              \
+		0, "folder", .text = (v), .file = OPT_PLACE, .value = "FOLDER",        \
+			     .absent = "the folder of TMPDIR, or /tmp", .help = (what) \
+	}
+
+const char *bench_folder(const char *given);           /* `given`, unless it is NULL */
 double bench_events(const iso_ctx *ctx);               /* where none are asked for */
 bool bench_chosen(const char *word, const char *name); /* word: a name, or "all" */
 
@@ -99,6 +107,23 @@ int bench_steps(struct bench_steps *t, iso_op *op, int repeats);
 
 double bench_strip_pixels(const struct iso_strip *p, const struct iso_strip_events *e);
 
+/* Operations of one of them, both ways. */
+double bench_strip_operations(enum iso_strip_kernel kernel);
+
+/* What `bench limits` tells of the machine: results of these keys, and what they are called. */
+enum bench_rate {
+	BENCH_FILE,      /* bytes/s, a file in the page cache */
+	BENCH_MEMORY,    /* bytes/s, memory of the host */
+	BENCH_LINK,      /* bytes/s, from pinned memory to the device; of CUDA alone */
+	BENCH_LOAD,      /* words/s, in random pieces of 8, on the device */
+	BENCH_ADD,       /* the same, added to */
+	BENCH_OPERATION, /* operations/s */
+	BENCH_FMA,       /* multiply-adds/s */
+	BENCH_RATES,
+};
+
+extern const char *const bench_rate_keys[BENCH_RATES];
+
 /* Of the transducers, those of number which(i, n, all) >= i stay, for i from 0 to n - 1; all, if there are
    not more than n. */
 void bench_pick(struct iso_transducers *t, int64_t n, int64_t (*which)(int64_t i, int64_t n, int64_t all));
@@ -109,7 +134,8 @@ struct bench_row {
 	char problem[96];
 	struct bench_time time;
 	double events, visits, bytes; /* the work of one repeat; visits: of voxels */
-	double limit_s;               /* the least that the machine's own rates allow */
+	double limit_s;               /* the least that the machine's own rates allow; 0: not known */
+	const char *limit;            /* what sets it, where rows differ in that; NULL: not told */
 	json_t *more;                 /* object, for --json; taken over */
 	char note[256];               /* second line in the table; may be empty */
 };

@@ -420,4 +420,4 @@ static int run(struct cmd *c, const struct opt_set *sets)
 	return run_rows(&r, false);
 }
 
-const struct bench bench_oat = { "oat", "Benchmark oat", opts, run, &set, sizeof set };
+const struct bench bench_oat = { "oat", "Benchmark oat", opts, run, &set, sizeof set, false };

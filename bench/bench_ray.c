@@ -397,4 +397,4 @@ static int run(struct cmd *c, const struct opt_set *sets)
 	return st;
 }
 
-const struct bench bench_ray = { "ray", "Benchmark ray", opts, run, &set, sizeof set };
+const struct bench bench_ray = { "ray", "Benchmark ray", opts, run, &set, sizeof set, false };

@@ -24,14 +24,6 @@
 
 static const struct iso_panels meng = MENG;
 
-/* Multiply-adds for an operation of the measured rate, which on the CPU counts multiplications and
-   additions: where they can be fused, a multiply-add takes the time of one. */
-#ifdef FP_FAST_FMAF
-#	define OPERATION 1.
-#else
-#	define OPERATION .5
-#endif
-
 #define ELEMENT 12 /* bytes of a place and its weight */
 #define MOST_THREADS 128
 
@@ -269,8 +261,7 @@ static int run(struct cmd *c, const struct opt_set *sets)
 	r.model.rule = strcmp(set.rule, "mod") == 0      ? ISO_MOD
 	               : strcmp(set.rule, "random") == 0 ? ISO_RANDOM
 	                                                 : ISO_GROUPS;
-	if ((st = iso_arithmetic_rate(&r.per_s, c->ctx))) goto done;
-	r.per_s *= iso_ctx_is_cuda(c->ctx) ? 1 : OPERATION;
+	if ((st = iso_multiply_add_rate(&r.per_s, c->ctx))) goto done;
 	if (bench_says(c))
 		printf(": %.3g multiply-adds a second measured\n"
 		       "%" PRId64 " elements in %" PRId64 " columns (%s), %.4g multiply-adds a "
@@ -284,4 +275,4 @@ done:
 	return st;
 }
 
-const struct bench bench_srm = { "srm", "Benchmark srm", opts, run, &set, sizeof set };
+const struct bench bench_srm = { "srm", "Benchmark srm", opts, run, &set, sizeof set, false };

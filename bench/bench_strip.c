@@ -67,6 +67,11 @@ double bench_strip_pixels(const struct iso_strip *p, const struct iso_strip_even
 	return (double)pixels / (double)counted;
 }
 
+double bench_strip_operations(enum iso_strip_kernel kernel)
+{
+	return operations[kernel];
+}
+
 static int make_events(struct run *r)
 {
 	iso_phantom *phantom = NULL;
@@ -170,4 +175,4 @@ done:
 	return st;
 }
 
-const struct bench bench_strip = { "strip", "Benchmark strip", opts, run, &set, sizeof set };
+const struct bench bench_strip = { "strip", "Benchmark strip", opts, run, &set, sizeof set, false };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Measuring the CPU's rates: of memory accesses, of loads from the first-level cache, of float
-   operations. */
+   operations, of files read. */
+#define _GNU_SOURCE /* O_TMPFILE */
 #include "limits.h"
 
 #include "base/constants.h"
@@ -8,8 +9,17 @@
 #include "core/ctx.h"
 #include "core/progress.h"
 #include "core/size.h"
+#include "file/in.h"
+#include "file/out.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #define REPEATS 3          /* the best of them counts */
 #define ACCESSES (1 << 22) /* of each thread in one measurement */
@@ -18,6 +28,8 @@
 #define TRIAD_WORDS (1ll << 24) /* of each of the three arrays: beyond any cache */
 #define ARITHMETIC_ROUNDS 1000000
 #define CACHE_ROUNDS 20000
+#define FILE_PIECE (1ll << 20) /* bytes that a thread reads at a time */
+#define FILE_BYTES (1ll << 30) /* beyond any cache of the processor */
 
 /* One register. The chains, independent of one another, are more than a core has in flight, and few
    enough for the compiler to keep them all in registers. */
@@ -224,10 +236,94 @@ int iso_arithmetic_rate(double *per_s, iso_ctx *ctx)
 	return measure_rate(per_s, ctx, spin, 2. * ARITHMETIC_ROUNDS * CHAINS * LANES, "iso_arithmetic_cuda");
 }
 
+/* Where multiply-adds can be fused, one takes the time of one operation. */
+#ifdef FP_FAST_FMAF
+#	define OPERATION 1.
+#else
+#	define OPERATION .5
+#endif
+
+int iso_multiply_add_rate(double *per_s, iso_ctx *ctx)
+{
+	int st = iso_arithmetic_rate(per_s, ctx);
+
+	if (!st) *per_s *= iso_ctx_is_cuda(ctx) ? 1 : OPERATION;
+	return st;
+}
+
 int iso_cache_rate(double *bytes_per_s, iso_ctx *ctx)
 {
 	return measure_rate(bytes_per_s, ctx, load_all, (double)sizeof(float) * CACHE_ROUNDS * CACHE_WORDS,
 	                    "iso_cache_cuda");
+}
+
+int iso_link_rate(double *bytes_per_s, iso_ctx *ctx)
+{
+	void *cuda;
+	int st = iso_bench_cuda(&cuda, "iso_link_cuda");
+
+	return st ? st : ((__typeof__(&iso_link_rate))cuda)(bytes_per_s, ctx);
+}
+
+/* ---- files ---- */
+
+/* A file of FILE_BYTES without a name: nobody else can open it, and it goes with its descriptor. Where the
+   file system has no such files, one that loses its name at once. */
+static int open_unnamed(int *fd, const char *folder)
+{
+	char path[PATH_MAX];
+
+	*fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	if (*fd >= 0) return ISO_OK;
+	if (snprintf(path, sizeof path, "%s/.isotome-XXXXXX", folder) < (int)sizeof path) {
+		if ((*fd = mkstemp(path)) >= 0) unlink(path);
+	} else {
+		errno = ENAMETOOLONG;
+	}
+	return *fd >= 0 ? ISO_OK : iso_fail(ISO_EIO, "%s: %s", folder, strerror(errno));
+}
+
+static int fill_file(int fd, const char *folder, const char *piece)
+{
+	int st = ISO_OK;
+
+	for (int64_t at = 0; at < FILE_BYTES && !st; at += FILE_PIECE)
+		st = iso_write_at(folder, fd, piece, FILE_PIECE, at);
+	return st;
+}
+
+/* Thread t takes every threads-th piece. Whether all of them were whole. */
+static bool read_file(int fd, char *room, int threads)
+{
+	int64_t missing = 0;
+
+#pragma omp parallel for num_threads(threads) schedule(static, 1) reduction(+ : missing)
+	for (int t = 0; t < threads; t++)
+		for (int64_t at = t * FILE_PIECE; at < FILE_BYTES; at += threads * FILE_PIECE)
+			missing += FILE_PIECE - iso_read_at(fd, room + t * FILE_PIECE, FILE_PIECE, at);
+	return missing == 0;
+}
+
+int iso_file_rate(double *bytes_per_s, iso_ctx *ctx, const char *folder)
+{
+	const int threads = iso_ctx_threads(ctx);
+	char *room = size_alloc(threads, FILE_PIECE);
+	int fd = -1, st = room ? open_unnamed(&fd, folder) : iso_fail_memory("limits", threads * FILE_PIECE);
+
+	*bytes_per_s = 0;
+	if (!st) st = fill_file(fd, folder, room);
+	for (int r = 0; r <= REPEATS && !st; r++) { /* the first touches the memory */
+		double start_s = iso_now_s();
+
+		if (!read_file(fd, room, threads))
+			st = iso_fail(ISO_EIO, "%s: a file there can't be read back", folder);
+		else if (r > 0)
+			*bytes_per_s = fmax(*bytes_per_s, (double)FILE_BYTES / (iso_now_s() - start_s));
+		if (!st) st = iso_ctx_poll(ctx);
+	}
+	if (fd >= 0) close(fd);
+	free(room);
+	return st;
 }
 
 /* ---- the work of an event: counted without tracing. A segment meets one voxel, and one more at every face

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Measuring a CUDA device's rates: loads and atomic adds, loads from shared memory, fused
-   multiply-adds. */
+   multiply-adds, and the link to it. */
 #include "limits.h"
 
 #include "core/cuda.cuh"
@@ -16,6 +16,7 @@
 #define CHAINS 8 /* of a thread, independent of one another; words far apart */
 #define ARITHMETIC_ROUNDS 4096
 #define CACHE_ROUNDS 1024
+#define LINK_BYTES (1ll << 28)
 
 /* `run` neighbouring threads take the words of one piece, which begins at any word that leaves room for it. */
 template <int run, bool add> static __global__ void pieces(float *set, float *sink, uint32_t seed)
@@ -149,4 +150,20 @@ extern "C" int iso_cache_cuda(double *bytes_per_s, iso_ctx *ctx)
 	                 [](int r, cudaStream_t stream) {
 				 load_all<<<BLOCKS, ISO_THREADS, 0, stream>>>(nullptr, (float)(1 + r));
 			 });
+}
+
+extern "C" int iso_link_cuda(double *bytes_per_s, iso_ctx *ctx)
+{
+	void *host = NULL, *device = NULL;
+	int st = iso_cuda_use(ctx);
+
+	if (!st) st = iso_cuda_check("pinned memory", cudaMallocHost(&host, LINK_BYTES));
+	if (!st) st = ctx->vec->alloc(ctx, &device, LINK_BYTES);
+	if (!st)
+		st = best_rate(bytes_per_s, ctx, (double)LINK_BYTES, [=](int, cudaStream_t stream) {
+			cudaMemcpyAsync(device, host, LINK_BYTES, cudaMemcpyHostToDevice, stream);
+		});
+	cudaFree(device);
+	cudaFreeHost(host);
+	return st;
 }

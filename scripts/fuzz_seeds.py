@@ -367,6 +367,7 @@ RUNS = [
     ["reproduce", "wang2013", "--scale", "tiny", "-o", "p"],
     ["demo", "strip", "-o", "d"],
     ["help", "recon"],
+    ["bench", "end-to-end", "--cases", "plain,srm", "--events", "1e5,1e6", "--plot", "a.svg"],
 ]
 
 

@@ -36,6 +36,7 @@ struct iso_run {
 	int (*each)(void *arg, int iteration, const iso_real *x);
 	void *arg;
 	bool (*wants)(void *arg, int iteration); /* NULL: every iteration */
+	bool keep; /* a checkpoint of the finished run too: resumed, it gives the image at once */
 };
 
 /* ---- expectation maximisation ---- */

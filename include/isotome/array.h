@@ -50,7 +50,8 @@ int iso_read(struct iso_array *a, const char *path, enum iso_values allowed);
 /* The same of its head alone: sizes, grid and unit; v is NULL. Complex numbers are refused. */
 int iso_peek(struct iso_array *a, const char *path);
 
-/* iso_read, if its values fit: ISO_ENOMEM of iso_memory_check before any memory is taken. */
+/* iso_read, if its values fit: ISO_ENOMEM of iso_memory_check before any memory is taken. The context's request
+   to stop ends it. */
 int iso_read_within(struct iso_array *a, const iso_ctx *ctx, const char *path, enum iso_values allowed);
 
 /* An image that must fit `want` (NULL: any grid); another is refused by its head. A file without a

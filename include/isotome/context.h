@@ -17,6 +17,14 @@ typedef struct iso_ctx iso_ctx;
    threads: CPU threads, 0 for all cores. */
 int iso_ctx_create(iso_ctx **ctx, const char *device, int threads);
 
+/* The same, while the caller goes on, for instance to read what it will work on: a thread opens the device,
+   which on CUDA takes some tenths of a second. Until iso_ctx_ready, which waits for it and returns how that
+   went, the context is one thread's; functions that need the device wait by themselves. If it could not
+   be opened, no operator can be made, and long calls end with the status of iso_ctx_ready. A memory limit then
+   counts what the driver of the device takes. */
+int iso_ctx_create_ahead(iso_ctx **ctx, const char *device, int threads);
+int iso_ctx_ready(iso_ctx *ctx);
+
 /* Operators keep their context: freed before them, it lives until the last of them goes. */
 void iso_ctx_free(iso_ctx *ctx);
 

@@ -49,8 +49,8 @@ struct iso_events_options {
 					   is off */
 	bool trues_only;            /* GATE ASCII: both photons of one decay, neither scattered */
 	bool swap_dt;               /* the file's times have the other sign */
-	const iso_ctx *ctx;         /* whose threads read, and whose memory limit holds; NULL: one;
-					   borrowed */
+	const iso_ctx *ctx;         /* whose threads read, whose memory limit holds and whose request to
+					   stop ends it; NULL: one thread; borrowed */
 };
 
 /* By suffix: .lmdT (stores t2 - t1: negated on the way in and out), .Cdh (CASToR list mode or
@@ -88,8 +88,8 @@ struct iso_events_info {
 	char ignored[80]; /* what the file holds besides, in words; "": nothing */
 };
 
-/* All of iso_events_read but text, which must be converted first. A scanner that the options give
-   must outlive the file. */
+/* All of iso_events_read but text, which must be converted first. A scanner and a context that the options
+   give must outlive the file. */
 int iso_event_file_open(iso_event_file **f, const char *path, const struct iso_events_options *o);
 void iso_event_file_close(iso_event_file *f);
 const struct iso_events_info *iso_event_file_info(const iso_event_file *f);

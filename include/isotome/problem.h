@@ -135,7 +135,8 @@ int iso_problem_recon(iso_problem *p, struct iso_array *x, const char *path);
 /* Writes an array with the record of the problem beside it. */
 int iso_problem_write(iso_problem *p, const char *path, const struct iso_array *a);
 
-/* The record of what was done so far, JSON text to be freed with free(). */
+/* The record of what was done so far, JSON text to be freed with free(): of the last run, once there was one with the
+   parameters as they are. */
 int iso_problem_record(iso_problem *p, char **text);
 
 ISO_END_C

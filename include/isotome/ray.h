@@ -52,6 +52,10 @@ struct iso_ray {
 int iso_ray_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const struct iso_events *e);
 /* Seconds that ordering the events took, once, when the operator was made. */
 double iso_ray_ordering_s(const iso_op *op);
+/* On CUDA events go through bricks of voxels in the fastest memory, for which they are ordered. NULL, or the
+   reason, in words, why those of this operator are traced one by one, many times slower: among others,
+   that the device has no memory to order them. */
+const char *iso_ray_plain(const iso_op *op);
 void iso_ray_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p, int64_t n);
 
 /* Where events come from that need not fit memory. A block is filled in v and, where the source has
@@ -111,16 +115,23 @@ struct iso_ray_sens {
 	const iso_scanner *scanner;
 	const struct iso_array *mu; /* NULL: no attenuation; any grid */
 	const iso_real *eff;        /* per crystal; NULL: 1 */
-	/* 1: all pairs; less: this share, drawn at random; 0: all pairs of a cylinder by its equal rings,
-	   on the CPU whatever the device, for exact chords and one ray; eff and mu to about 0.3 % where slices are not
-	   much thinner than the pitch of rings */
+	/* 1: all pairs, one by one; less: this share, drawn at random; 0: all pairs of a cylinder by its equal
+	   rings, where iso_ray_sens_by_rings allows it. That is the image of all pairs to 1e-4, with eff
+	   and mu to about 0.3 %; to about 1 % where there are more than 2e8 lines (CUDA: 1e9), as then
+	   several rings are taken as one. */
 	double share;
 	uint64_t seed;
 };
 
+/* Whether share 0 can be asked for: the rings are equal, and, for ISO_JOSEPH, no line crosses more slices than
+   columns of voxels. False for NULL, and for parameters that iso_ray_sens refuses. */
+bool iso_ray_sens_by_rings(const struct iso_ray_sens *p);
+
 /* `error`: relative standard error of the image as a whole, 0 with all pairs. Each update of an EM
    method divides by the image and so adds that error, voxel by voxel, to its own. s on the host. */
 int iso_ray_sens(iso_real *s, double *error, iso_ctx *ctx, const struct iso_ray_sens *p);
+/* The values of mu and eff are not looked at. */
+void iso_ray_sens_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray_sens *p);
 
 ISO_END_C
 #endif

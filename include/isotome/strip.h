@@ -40,8 +40,8 @@ struct iso_strip_options {
 	size_t size;        /* of this struct */
 	double mm;          /* of the file's unit of length; 0: 1 */
 	bool dl_is_time;    /* the third value is t_up - t_down, ps */
-	const iso_ctx *ctx; /* whose threads read, and whose memory limit holds; NULL: one;
-				   borrowed */
+	const iso_ctx *ctx; /* of a whole file: whose threads read, whose memory limit holds and whose
+				   request to stop ends it; NULL: one thread; borrowed */
 };
 
 /* By suffix: .f32 or .raw (little-endian float32 triples), .txt (a triple a line), .npy (n, 3);

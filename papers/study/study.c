@@ -151,7 +151,7 @@ int study_draw(struct study *s, const char *key, const struct study_plane *plane
 void study_chart(struct study *s, const char *key, const char *label, const char *x_label,
                  const char *y_label, int n, const struct iso_svg_curve *curve)
 {
-	const struct iso_svg_chart chart = { label, x_label, y_label, n, curve, true };
+	const struct iso_svg_chart chart = { label, x_label, y_label, n, curve, ISO_SVG_FROM_ZERO };
 	struct iso_text t = { 0 };
 
 	iso_text_add(&t, "<figure class='chart wide'>");

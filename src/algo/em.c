@@ -179,15 +179,18 @@ static int upload_data(iso_em_state *e)
 	const struct iso_em_data d = e->p.data;
 	iso_real *ratio = NULL;
 
+	int64_t bad = l->n_data;
+
 	if (d.add && d.mult && !ISO_HOST(&l->taken, ratio, l->n_data)) return l->taken.status;
-	for (int64_t j = 0; ratio && j < l->n_data; j++) {
+#pragma omp parallel for num_threads(l->ctx->threads) reduction(min : bad)
+	for (int64_t j = 0; j < (ratio ? l->n_data : 0); j++) {
 		ratio[j] = d.mult[j] > 0 ? d.add[j] / d.mult[j] : 0;
-		if (!isfinite(ratio[j]))
-			return iso_fail(ISO_EINPUT,
-			                "em: additive term %g over factor %g, of event %" PRId64
-			                ", is too large",
-			                (double)d.add[j], (double)d.mult[j], j);
+		if (j < bad && !isfinite(ratio[j])) bad = j;
 	}
+	if (bad < l->n_data)
+		return iso_fail(ISO_EINPUT,
+		                "em: additive term %g over factor %g, of event %" PRId64 ", is too large",
+		                (double)d.add[bad], (double)d.mult[bad], bad);
 	e->p.data.y = iso_loop_rows(l, d.y);
 	e->p.data.mult = iso_loop_rows(l, d.mult);
 	e->p.data.add = iso_loop_rows(l, ratio ? ratio : d.add);

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BLOCK ((int64_t)1 << 22) /* values sent to a device at a time */
+#define BLOCK ((int64_t)1 << 22) /* values put in order at a time, and sent to a device */
 
 /* ---- memory ---- */
 
@@ -36,7 +36,6 @@ void *iso_loop_make(size_t size, const struct iso_loop_fn *fn, iso_op *op, enum 
 		.place = place,
 		.total = total,
 		.per = 1,
-		.start_s = iso_now_s(),
 		.room = { .ctx = ctx, .what = fn->name },
 		.taken = { .ctx = ctx, .what = fn->name },
 	};
@@ -84,24 +83,24 @@ int iso_loop_take(struct iso_loop *l, const char *what, int64_t n, const iso_rea
 	return ISO_OK;
 }
 
-/* To a device in blocks: there need not be another copy on the host. */
+/* In blocks: the caller may ask to stop, and for a device there need not be another copy on the host. */
 iso_real *iso_loop_rows(struct iso_loop *l, const iso_real *host)
 {
 	struct iso_room room = { .ctx = l->ctx, .what = l->fn->name };
 	int64_t most = l->n_data < BLOCK ? l->n_data : BLOCK;
-	iso_real *there, *block;
+	bool cuda = iso_ctx_is_cuda(l->ctx);
+	iso_real *there, *block = NULL;
 
 	if (!host || !ISO_DEVICE(&l->room, there, l->n_data)) return NULL;
-	if (!iso_ctx_is_cuda(l->ctx)) {
-		iso_op_sort(l->op, there, host);
-		return there;
-	}
-	if (!ISO_HOST(&room, block, most)) l->room.status = room.status;
+	if (cuda && !ISO_HOST(&room, block, most)) l->room.status = room.status;
 	for (int64_t i = 0; i < l->n_data && !l->room.status; i += most) {
 		struct iso_rows rows = { i, l->n_data - i < most ? l->n_data - i : most };
 
-		iso_op_sort_rows(l->op, block, host, rows);
-		l->room.status = l->v->upload(l->ctx, there + i, block, rows.n * (int64_t)sizeof *block);
+		if ((l->room.status = iso_ctx_poll(l->ctx))) break;
+		iso_op_sort_rows(l->op, cuda ? block : there + i, host, rows);
+		if (cuda)
+			l->room.status =
+				l->v->upload(l->ctx, there + i, block, rows.n * (int64_t)sizeof *block);
 	}
 	iso_room_free(&room);
 	return l->room.status ? NULL : there;
@@ -215,6 +214,7 @@ int iso_loop_run(struct iso_loop *l, iso_real *x, const struct iso_run *given)
 	int st = given ? iso_sized_take(&run, "iso_run", sizeof run, given) : ISO_OK;
 
 	if (st) return st;
+	l->start_s = iso_now_s();
 	if (run.resume && run.checkpoint && access(run.checkpoint, F_OK) == 0) {
 		if (!(st = transfer(l, &run, false))) st = l->fn->restored(l, run.checkpoint);
 	} else if (l->fn->begin) {
@@ -222,6 +222,7 @@ int iso_loop_run(struct iso_loop *l, iso_real *x, const struct iso_run *given)
 	}
 	l->resumed_from = (int)l->done;
 	if (!st) st = loop(l, &run);
+	if (!st && run.keep && run.checkpoint && transfer(l, &run, true)) l->unsaved++;
 	return st ? st : iso_loop_image(x, l);
 }
 

@@ -43,7 +43,7 @@ struct iso_loop {
 	iso_real *host;      /* room for one on the host */
 	double *curve[2];    /* total + at_start values each */
 	int resumed_from, unsaved;
-	double start_s;        /* when the state was made */
+	double start_s;        /* when the run began */
 	struct iso_room room;  /* has the state's arrays; zeros at first */
 	struct iso_room taken; /* copies of the caller's arrays, until all are checked and on the device */
 };

@@ -145,6 +145,18 @@ static void on_message(void *arg, enum iso_message_kind kind, const char *text)
 		term_note(&c->term, "%s", words);
 }
 
+/* Once it is known: into the record, and on the terminal. */
+static int name_device(struct cmd *c)
+{
+	json_t *device;
+	int st = iso_ctx_ready(c->ctx);
+
+	if (st || json_object_get(c->record.root, "device")) return st;
+	device = json_sprintf("%s (%s)", iso_ctx_device(c->ctx), iso_ctx_device_name(c->ctx));
+	term_note(&c->term, "device %s", json_string_value(device));
+	return record_set(&c->record, "device", device);
+}
+
 static void on_part(void *arg, const char *kind, int64_t k, int64_t n)
 {
 	term_part(&((struct cmd *)arg)->term, kind, k, n);
@@ -152,7 +164,9 @@ static void on_part(void *arg, const char *kind, int64_t k, int64_t n)
 
 static int on_plan(void *arg, struct iso_plan *plan)
 {
-	return cmd_plan(arg, plan);
+	int st = name_device(arg);
+
+	return st ? st : cmd_plan(arg, plan);
 }
 
 static int begin_record(struct cmd *c, int argc, char **argv)
@@ -189,11 +203,13 @@ int cmd_parse(struct cmd *c, const struct opt_usage *u, const struct opt_set *se
 	return record_set(&c->record, "parameters", opt_to_json(sets));
 }
 
-/* A device that the command has no code for is not taken in silence. */
-static int make_context(struct cmd *c)
+/* A device that the command has no code for is not taken in silence. What the device's driver takes counts in
+   no memory limit: there it comes first. */
+static int make_context(struct cmd *c, bool ahead)
 {
-	bool any = strcmp(c->device, "auto") == 0;
-	int st = iso_ctx_create(&c->ctx, any && c->cpu_only ? "cpu" : c->device, (int)c->threads);
+	const char *device = strcmp(c->device, "auto") == 0 && c->cpu_only ? "cpu" : c->device;
+	int st = (ahead && c->memory_gb == 0 ? iso_ctx_create_ahead : iso_ctx_create)(&c->ctx, device,
+	                                                                              (int)c->threads);
 
 	if (!st && c->cpu_only && iso_ctx_is_cuda(c->ctx))
 		st = iso_fail(ISO_EARG, "--device is %s: this command computes on the CPU alone", c->device);
@@ -221,12 +237,11 @@ static int check_inputs(const struct opt_set *sets)
 	return ISO_OK;
 }
 
-int cmd_begin(struct cmd *c)
+int cmd_begin_ahead(struct cmd *c, bool ahead)
 {
-	json_t *device;
 	int st;
 
-	if ((st = check_inputs(c->sets)) || (st = make_context(c))) return st;
+	if ((st = check_inputs(c->sets)) || (st = make_context(c, ahead))) return st;
 	iso_ctx_set_memory_limit(c->ctx, (int64_t)(c->memory_gb * GB));
 	iso_ctx_set_progress(c->ctx, term_progress, &c->term);
 	c->record.ctx = c->ctx;
@@ -234,9 +249,12 @@ int cmd_begin(struct cmd *c)
 	catch_signals();
 	if (caught) /* before there was a context */
 		iso_ctx_cancel(c->ctx);
-	device = json_sprintf("%s (%s)", iso_ctx_device(c->ctx), iso_ctx_device_name(c->ctx));
-	term_note(&c->term, "device %s", json_string_value(device));
-	return record_set(&c->record, "device", device);
+	return ahead ? ISO_OK : name_device(c);
+}
+
+int cmd_begin(struct cmd *c)
+{
+	return cmd_begin_ahead(c, false);
 }
 
 int cmd_text(struct cmd *c)
@@ -396,7 +414,7 @@ int cmd_scanner(struct cmd *c, iso_scanner **s, const char *path)
 
 int cmd_write(struct cmd *c, const char *path, const struct iso_array *a)
 {
-	return record_write(&c->record, path, a);
+	return record_write(&c->record, path, a, c->ctx);
 }
 
 int cmd_write_recording(struct cmd *c, const char *path, const iso_recording *r)

@@ -88,8 +88,10 @@ const char *cmd_given_of(const struct cmd *c, const char *const *names);
 int cmd_add_output(struct cmd *c, const char *path, const char *what);
 
 /* The context, with progress on stderr; SIGINT and SIGTERM cancel it, a second one kills. ISO_EINPUT
-   before that if a file that an option names can't be read. */
+   before that if a file that an option names can't be read. Ahead: the device is opened while inputs are
+   read, and named with the plan. */
 int cmd_begin(struct cmd *c);
+int cmd_begin_ahead(struct cmd *c, bool ahead);
 
 /* After ISO_OK, with --json, the record on stdout. Frees what the command holds, and returns the status. */
 int cmd_end(struct cmd *c, int st);

@@ -72,7 +72,7 @@ struct opt cmd_model(struct cmd *c)
 
 int cmd_problem_begin(iso_problem *p, struct cmd *c)
 {
-	int st = cmd_begin(c);
+	int st = cmd_begin_ahead(c, true);
 
 	p->ctx = c->ctx;
 	p->like = c->like;

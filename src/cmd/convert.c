@@ -151,12 +151,16 @@ static int convert_events(struct cmd *c, struct settings *s)
 {
 	iso_scanner *scanner = NULL;
 	struct copy k = { 0 };
-	int st = s->scanner ? cmd_scanner(c, &scanner, s->scanner) : ISO_OK;
+	iso_ctx *cores = NULL; /* that read */
+	int st = iso_ctx_create(&cores, "cpu", 0);
 
+	if (!st && s->scanner) st = cmd_scanner(c, &scanner, s->scanner);
 	s->read.scanner = scanner;
+	s->read.ctx = cores;
 	if (!st && !(st = copy_events(&k, c, s))) st = close_copy(&k, c, s);
 	iso_event_writer_free(k.w);
 	iso_scanner_free(scanner);
+	iso_ctx_free(cores);
 	return st;
 }
 

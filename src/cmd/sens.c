@@ -25,7 +25,7 @@ static int run(iso_problem *p, const char *out)
 
 	if ((st = iso_write_check_grid(out, &g))) return st;
 	st = problem_sens(p, &s);
-	if (!st) st = problem_write_image(p, out, &s);
+	if (!st) st = problem_write_image(p, out, &s, p->ctx);
 	iso_array_free(&s);
 	return st;
 }

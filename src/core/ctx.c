@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The context: which device, how many threads, whom to tell, whether to stop. */
+/* The context: which device, how many threads, whom to tell, whether to stop. It is made in ctx_open.c. */
 #include "ctx.h"
 #include "progress.h"
-#include "size.h"
 
-#include <omp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,59 +12,6 @@
 const char *iso_version(void)
 {
 	return ISO_VERSION;
-}
-
-static int use_cpu(iso_ctx *ctx)
-{
-	ctx->vec = &iso_vec_cpu;
-	snprintf(ctx->device, sizeof ctx->device, "cpu");
-	snprintf(ctx->device_name, sizeof ctx->device_name, "%d thread%s", ctx->threads,
-	         ctx->threads == 1 ? "" : "s");
-	return ISO_OK;
-}
-
-static int use_cuda(iso_ctx *ctx, int device)
-{
-	void *fn = NULL;
-	int st = iso_cuda_symbol(&fn, "iso_cuda_fn");
-
-	if (st || (st = ((const struct iso_cuda_fn *)fn)->open(ctx, device))) return st;
-	ctx->cuda = fn;
-	ctx->vec = ctx->cuda->vec;
-	snprintf(ctx->device, sizeof ctx->device, "cuda:%d", device);
-	return ISO_OK;
-}
-
-static int use_device(iso_ctx *ctx, const char *device)
-{
-	int n = 0, used = 0;
-
-	if (!strcmp(device, "cpu")) return use_cpu(ctx);
-	if (!strcmp(device, "auto")) return use_cuda(ctx, 0) == ISO_OK ? ISO_OK : use_cpu(ctx);
-	if (strcmp(device, "cuda") != 0 &&
-	    (sscanf(device, "cuda:%3d%n", &n, &used) != 1 || device[used] || n < 0))
-		return iso_fail(ISO_EARG, "device '%s' is not one of auto, cpu, cuda, cuda:N", device);
-	return use_cuda(ctx, n);
-}
-
-int iso_ctx_create(iso_ctx **out, const char *device, int threads)
-{
-	if (!out || !device) return iso_fail_null(__func__);
-	if (threads < 0 || threads > 4096)
-		return iso_fail(ISO_EARG, "threads is %d, must be 0 (all cores) to 4096", threads);
-	iso_ctx *ctx = size_alloc(1, sizeof *ctx);
-	int st;
-
-	if (!ctx) return iso_fail_memory("context", sizeof *ctx);
-	ctx->threads = threads ? threads : omp_get_num_procs();
-	if ((st = use_device(ctx, device))) {
-		free(ctx);
-		return st;
-	}
-	ctx->base = iso_memory_own();
-	ctx->refs = 1;
-	*out = ctx;
-	return ISO_OK;
 }
 
 iso_ctx *iso_ctx_keep(iso_ctx *ctx)
@@ -77,23 +23,31 @@ iso_ctx *iso_ctx_keep(iso_ctx *ctx)
 void iso_ctx_free(iso_ctx *ctx)
 {
 	if (!ctx || __atomic_sub_fetch(&ctx->refs, 1, __ATOMIC_ACQ_REL) > 0) return;
+	iso_ctx_opening_free(ctx);
 	if (ctx->cuda) ctx->cuda->close(ctx);
 	free(ctx);
 }
 
+/* With its device, as far as that can be had. */
+static const iso_ctx *opened(const iso_ctx *ctx)
+{
+	iso_ctx_ready((iso_ctx *)ctx);
+	return ctx;
+}
+
 bool iso_ctx_is_cuda(const iso_ctx *ctx)
 {
-	return ctx->cuda != NULL;
+	return opened(ctx)->cuda != NULL;
 }
 
 const char *iso_ctx_device(const iso_ctx *ctx)
 {
-	return ctx->device;
+	return opened(ctx)->device;
 }
 
 const char *iso_ctx_device_name(const iso_ctx *ctx)
 {
-	return ctx->device_name;
+	return opened(ctx)->device_name;
 }
 
 int iso_ctx_threads(const iso_ctx *ctx)
@@ -103,13 +57,13 @@ int iso_ctx_threads(const iso_ctx *ctx)
 
 const struct iso_vec *iso_ctx_vec(const iso_ctx *ctx)
 {
-	return ctx->vec;
+	return opened(ctx)->vec;
 }
 
 int iso_ctx_set_stream(iso_ctx *ctx, void *stream)
 {
 	if (!ctx) return iso_fail_null(__func__);
-	if (!ctx->cuda) return iso_fail(ISO_EARG, "set_stream: the context's device is the CPU");
+	if (!iso_ctx_is_cuda(ctx)) return iso_fail(ISO_EARG, "set_stream: the context's device is the CPU");
 	ctx->cuda->close(ctx);
 	ctx->stream = stream;
 	return ISO_OK;
@@ -117,7 +71,7 @@ int iso_ctx_set_stream(iso_ctx *ctx, void *stream)
 
 void *iso_ctx_stream(const iso_ctx *ctx)
 {
-	return ctx->stream;
+	return opened(ctx)->stream;
 }
 
 void iso_ctx_set_memory_limit(iso_ctx *ctx, int64_t bytes)
@@ -132,7 +86,9 @@ void iso_ctx_cancel(iso_ctx *ctx)
 
 void iso_ctx_clear_cancel(iso_ctx *ctx)
 {
-	__atomic_store_n(&ctx->cancel, 0, __ATOMIC_RELAXED);
+	int asked = 1; /* and not ISO_CTX_LOST */
+
+	__atomic_compare_exchange_n(&ctx->cancel, &asked, 0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
 bool iso_ctx_cancelled(const iso_ctx *ctx)
@@ -142,7 +98,12 @@ bool iso_ctx_cancelled(const iso_ctx *ctx)
 
 int iso_ctx_poll(const iso_ctx *ctx)
 {
-	return iso_stopped(ctx) ? iso_fail(ISO_ECANCEL, "stopped on request") : ISO_OK;
+	if (!iso_stopped(ctx)) return ISO_OK;
+	int st = __atomic_load_n(&ctx->cancel, __ATOMIC_ACQUIRE) == ISO_CTX_LOST
+	                 ? iso_ctx_ready((iso_ctx *)ctx)
+	                 : ISO_OK;
+
+	return st ? st : iso_fail(ISO_ECANCEL, "stopped on request");
 }
 
 /* ---- memory of the machine and of this process, from /proc ---- */

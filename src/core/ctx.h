@@ -23,14 +23,23 @@ struct iso_ctx {
 	int cuda_device;
 	void *stream; /* cudaStream_t; NULL is the default stream */
 	bool owns_stream;
-	int64_t memory_limit; /* bytes of host memory, 0: what is free */
-	int64_t base;         /* bytes that the process held when the context was made */
-	int cancel;           /* set by any thread or signal handler: read it by iso_stopped */
-	int refs;             /* owners: the caller, and each operator */
+	int64_t memory_limit;        /* bytes of host memory, 0: what is free */
+	int64_t base;                /* bytes that the process held when the context was made */
+	int cancel;                  /* set by any thread or signal handler: read it by iso_stopped */
+	struct iso_opening *opening; /* of iso_ctx_create_ahead: until iso_ctx_ready there is no device */
+	int refs;                    /* owners: the caller, and each operator */
 	char device[24], device_name[256];
 	iso_progress_fn progress;
 	void *progress_arg;
 };
+
+#define ISO_CTX_LOST 2 /* `cancel`: the device could not be opened, iso_ctx_ready tells why */
+
+/* Whether iso_ctx_ready may have to wait. */
+bool iso_ctx_is_opening(const iso_ctx *ctx);
+
+/* Waits for the thread that opens the device, and forgets it. */
+void iso_ctx_opening_free(iso_ctx *ctx);
 
 /* The address of `name` in libisotome_cuda.so, opened on the first call. ISO_EDEVICE if there is
    no such library. */

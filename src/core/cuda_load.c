@@ -4,13 +4,27 @@
 #define _GNU_SOURCE /* dladdr */
 #include "ctx.h"
 
+#include <assert.h>
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
-/* From beside this library, else where the loader looks. NULL: dlerror() has the reason. dlopen gives an
-   open library again: only the count of its users grows. */
-static void *open_beside(const char *name)
+#define LIBRARIES 4 /* more than there are */
+
+/* A library that was looked for. What a process has loaded is the whole process's, and so is this list: dlopen
+   looks for each but once, for however many contexts and functions. */
+struct library {
+	const char *name; /* a constant of the caller's */
+	void *opened;     /* NULL: it can't be */
+	char why[512];    /* that is so */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct library libraries[LIBRARIES];
+
+/* From beside this library, else where the loader looks. */
+static void open_beside(struct library *l)
 {
 	Dl_info info;
 	char path[4096];
@@ -18,18 +32,35 @@ static void *open_beside(const char *name)
 
 	if (dladdr((void *)open_beside, &info) && info.dli_fname) slash = strrchr(info.dli_fname, '/');
 	snprintf(path, sizeof path, "%.*s%s", slash ? (int)(slash + 1 - info.dli_fname) : 0,
-	         slash ? info.dli_fname : "", name);
-	return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	         slash ? info.dli_fname : "", l->name);
+	l->opened = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!l->opened) snprintf(l->why, sizeof l->why, "%s", dlerror());
+}
+
+static const struct library *library(const char *name)
+{
+	struct library *l = libraries;
+
+	pthread_mutex_lock(&lock);
+	while (l->name && strcmp(l->name, name) != 0) l++;
+	assert(l < libraries + LIBRARIES);
+	if (!l->name) {
+		l->name = name;
+		open_beside(l);
+	}
+	pthread_mutex_unlock(&lock);
+	return l;
 }
 
 int iso_cuda_symbol_in(void **address, const char *file, const char *name)
 {
 	if (sizeof(iso_real) != sizeof(float))
 		return iso_fail(ISO_EDEVICE, "CUDA: this build stores double, the CUDA half float");
-	void *opened = open_beside(file), *p = opened ? dlsym(opened, name) : NULL;
+	const struct library *l = library(file);
+	void *p = l->opened ? dlsym(l->opened, name) : NULL;
 
-	if (!opened)
-		return iso_fail(ISO_EDEVICE, "CUDA: no usable CUDA half of Isotome here (%s)", dlerror());
+	if (!l->opened)
+		return iso_fail(ISO_EDEVICE, "CUDA: no usable CUDA half of Isotome here (%s)", l->why);
 	if (!p) return iso_fail(ISO_EDEVICE, "CUDA: %s has no %s", file, name);
 	*address = p;
 	return ISO_OK;

@@ -33,7 +33,7 @@ int iso_op_create_in(iso_op **out, iso_ctx *ctx, const struct iso_op_fn *fn, int
 	};
 	iso_op *op = size_alloc(1, sizeof *op);
 	struct iso_op_shared *shared = size_alloc(1, sizeof *shared);
-	int st = room->status;
+	int st = room->status ? room->status : iso_ctx_ready(ctx);
 
 	if (st || !op || !shared) {
 		st = st ? st : iso_fail_memory("operator", sizeof *op);

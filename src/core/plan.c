@@ -93,7 +93,7 @@ int iso_plan_check(const struct iso_plan *plan, const iso_ctx *ctx)
 		return iso_fail(ISO_ENOMEM, "out of memory: the plan of what a call will take");
 	iso_plan_total(plan, &host, &device);
 	if (host > have) return too_large(plan, "host", host, have, false);
-	if (device == 0 || !ctx->cuda) return ISO_OK;
+	if (device == 0 || !iso_ctx_is_cuda(ctx)) return ISO_OK;
 	if ((st = ctx->cuda->free_memory(ctx, &have))) return st;
 	return device > have ? too_large(plan, "device", device, have, true) : ISO_OK;
 }

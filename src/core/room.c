@@ -69,8 +69,9 @@ void *iso_room_device(struct iso_room *r, int64_t n, int64_t size)
 {
 	int64_t bytes = bytes_of(r, n, size);
 	void *v = NULL;
-	int st = bytes < 0 ? r->status : r->ctx->vec->alloc(r->ctx, &v, bytes);
+	int st = bytes < 0 ? r->status : iso_ctx_ready(r->ctx);
 
+	if (!st) st = r->ctx->vec->alloc(r->ctx, &v, bytes);
 	if (!st) return keep(r, v, true);
 	if (v) r->ctx->vec->free(r->ctx, v);
 	return fail(r, st);

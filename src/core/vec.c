@@ -15,8 +15,9 @@ int iso_vec_alloc(iso_ctx *ctx, iso_real **x, int64_t n)
 	void *p = NULL;
 
 	if (!size_mul(&bytes, n, sizeof **x)) return iso_fail_memory("vector", INT64_MAX);
-	int st = ctx->vec->alloc(ctx, &p, bytes);
+	int st = iso_ctx_ready(ctx);
 
+	if (!st) st = ctx->vec->alloc(ctx, &p, bytes);
 	if (!st) *x = p;
 	return st;
 }

@@ -225,7 +225,7 @@ struct place {
 static int wait_a_little(const char *path)
 {
 	nanosleep(&(struct timespec){ .tv_nsec = WAIT_MS * 1000000 }, NULL);
-	return iso_stop_check(path);
+	return iso_stop_check(NULL, path);
 }
 
 /* A folder that can't be listed can be written to all the same, but not flushed. */
@@ -485,7 +485,7 @@ int iso_out_commit_all(int n, struct iso_out *const *out)
 	struct place p;
 	int st = iso_out_folder(name, sizeof name, out[0]->path);
 
-	if (st || (st = iso_stop_check(out[0]->path))) return st;
+	if (st || (st = iso_stop_check(out[0]->ctx, out[0]->path))) return st;
 	if (n < 1 || n > ISO_COMMIT_MOST || !one_folder(n, out))
 		return iso_fail(ISO_EARG, "%s: a commit of %d files, must be 1 to %d of one folder",
 		                out[0]->path, n, ISO_COMMIT_MOST);

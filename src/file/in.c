@@ -13,7 +13,7 @@
 #include <zlib.h>
 
 enum {
-	PIECE = 1 << 26,      /* most bytes of one call: then a signal is noticed */
+	PIECE = 1 << 24,      /* most bytes of one call: then a request to stop is noticed */
 	DEFLATE_RATIO = 1032, /* deflate's best: 258 bytes from 2 bits */
 };
 
@@ -199,7 +199,7 @@ static int inflate_some(struct iso_in *in, void *dst, int64_t bytes, int64_t *go
 
 static int next_bytes(struct iso_in *in, void *dst, int64_t bytes, int64_t *got)
 {
-	int st = iso_stop_check(in->path);
+	int st = iso_stop_check(in->ctx, in->path);
 
 	if (!st) st = (in->gz ? inflate_some : read_some)(in, dst, bytes, got);
 	if (!st) in->at += *got;

@@ -3,7 +3,7 @@
 #define _GNU_SOURCE /* O_TMPFILE */
 #include "out.h"
 #include "suffix.h"
-#include "core/status.h"
+#include "core/ctx.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,8 +17,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
-/* One call moves at most this much, and then a signal is noticed; zlib counts in an unsigned int. */
-enum { PIECE = 1 << 26 };
+/* Bytes that one call moves at most: then a request to stop is noticed. zlib packs 50 MB a second. */
+enum { PIECE = 1 << 24, PIECE_GZIP = 1 << 20 };
 
 static const volatile sig_atomic_t *watched;
 
@@ -27,9 +27,17 @@ void iso_stop_watch(const volatile sig_atomic_t *flag)
 	watched = flag;
 }
 
-int iso_stop_check(const char *path)
+bool iso_stop_asked(const iso_ctx *ctx)
 {
-	return watched && *watched ? iso_fail(ISO_ECANCEL, "%s: interrupted", path) : ISO_OK;
+	return (ctx && iso_stopped(ctx)) || (watched && *watched);
+}
+
+int iso_stop_check(const iso_ctx *ctx, const char *path)
+{
+	if (!iso_stop_asked(ctx)) return ISO_OK;
+	int st = ctx ? iso_ctx_poll(ctx) : ISO_OK; /* a device that could not be opened stops the work too */
+
+	return st && st != ISO_ECANCEL ? st : iso_fail(ISO_ECANCEL, "%s: interrupted", path);
 }
 
 int iso_out_folder(char *folder, size_t size, const char *path)
@@ -152,7 +160,8 @@ int iso_out_open(struct iso_out *o, const char *path, int64_t size, enum iso_out
 
 static int64_t write_some(struct iso_out *o, const void *data, int64_t bytes)
 {
-	size_t n = bytes < PIECE ? (size_t)bytes : PIECE;
+	int64_t most = o->gz ? PIECE_GZIP : PIECE;
+	size_t n = (size_t)(bytes < most ? bytes : most);
 	ssize_t done;
 
 	if (o->gz) {
@@ -172,7 +181,7 @@ int iso_out_write(struct iso_out *o, const void *data, int64_t bytes)
 	const char *p = data;
 
 	for (int64_t left = bytes; left > 0;) {
-		int st = iso_stop_check(o->path);
+		int st = iso_stop_check(o->ctx, o->path);
 		int64_t n = st ? 0 : write_some(o, p, left);
 
 		if (st) return st;

@@ -8,20 +8,23 @@
 
 #include <signal.h>
 
-/* From now on files are read and written only while *flag is 0. It is the process's, as signals are;
-   NULL, as at the start: none. Work on a context is cancelled by the context. */
+/* For programs without a context: from now on files are read and written only while *flag is 0. It is the
+   process's, as signals are; NULL, as at the start: none. */
 void iso_stop_watch(const volatile sig_atomic_t *flag);
 
-/* ISO_ECANCEL if the flag is set; `path`: for the message. */
-int iso_stop_check(const char *path);
+/* Whether the context (NULL: none) was asked to stop, or the flag is set; and ISO_ECANCEL, with `path` in the
+   message, if so. */
+bool iso_stop_asked(const iso_ctx *ctx);
+int iso_stop_check(const iso_ctx *ctx, const char *path);
 
 /* All zero: nothing open. */
 struct iso_out {
 	char *path;
-	char *temp; /* by which the content can be opened until the commit */
-	bool named; /* temp is a file of that name; else it leads to fd through /proc */
-	int fd;     /* -1: closed */
-	void *gz;   /* gzFile, or NULL */
+	char *temp;         /* by which the content can be opened until the commit */
+	bool named;         /* temp is a file of that name; else it leads to fd through /proc */
+	int fd;             /* -1: closed */
+	void *gz;           /* gzFile, or NULL */
+	const iso_ctx *ctx; /* whose request to stop ends it: set after iso_out_open; NULL: nobody's */
 };
 
 /* ISO_OUT_NAMED: for a library that writes to `temp` by its name, and won't be led through /proc. */

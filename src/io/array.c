@@ -106,7 +106,8 @@ static int read_stored(struct iso_array *a, struct iso_stored *s)
 }
 
 /* Without `values`, v stays NULL. */
-static int read_file(struct iso_array *a, const char *path, enum iso_values allowed, bool values)
+static int read_file(struct iso_array *a, const iso_ctx *ctx, const char *path, enum iso_values allowed,
+                     bool values)
 {
 	const struct iso_format *f = find_format(path);
 	struct iso_stored s = { 0 };
@@ -114,8 +115,9 @@ static int read_file(struct iso_array *a, const char *path, enum iso_values allo
 	int st;
 
 	if (!f) return iso_kind_unknown(ISO_EINPUT, path, ISO_ARRAY_FILE, false);
-	if (!(st = f->open(&r, &s, path, allowed & ISO_PAIRS)) && values && !(st = read_stored(&r, &s)))
-		st = iso_values_check(&r, path, allowed);
+	st = f->open(&r, &s, path, allowed & ISO_PAIRS);
+	s.in.ctx = ctx;
+	if (!st && values && !(st = read_stored(&r, &s))) st = iso_values_check(&r, path, allowed);
 	iso_in_close(&s.in);
 	if (st)
 		iso_array_free(&r);
@@ -126,7 +128,7 @@ static int read_file(struct iso_array *a, const char *path, enum iso_values allo
 
 int iso_peek_as(struct iso_array *a, const char *path, enum iso_values allowed)
 {
-	return read_file(a, path, allowed, false);
+	return read_file(a, NULL, path, allowed, false);
 }
 
 int iso_peek(struct iso_array *a, const char *path)
@@ -138,7 +140,7 @@ int iso_peek(struct iso_array *a, const char *path)
 int iso_read(struct iso_array *a, const char *path, enum iso_values allowed)
 {
 	if (!a || !path) return iso_fail_null(__func__);
-	return read_file(a, path, allowed, true);
+	return read_file(a, NULL, path, allowed, true);
 }
 
 int iso_read_within(struct iso_array *a, const iso_ctx *ctx, const char *path, enum iso_values allowed)
@@ -148,7 +150,7 @@ int iso_read_within(struct iso_array *a, const iso_ctx *ctx, const char *path, e
 	int st = iso_peek_as(&head, path, allowed);
 
 	if (!st) st = iso_memory_check(ctx, path, head.n * (int64_t)sizeof *head.v);
-	return st ? st : iso_read(a, path, allowed);
+	return st ? st : read_file(a, ctx, path, allowed, true);
 }
 
 static int wrong_grid(const char *path, const struct iso_grid *got, const struct iso_grid *want)
@@ -315,7 +317,11 @@ void iso_writer_free(struct iso_writer *w)
 
 int iso_write(const char *path, const struct iso_array *a, const char *sidecar)
 {
-	if (!path || !a) return iso_fail_null(__func__);
+	return path && a ? iso_write_on(NULL, path, a, sidecar) : iso_fail_null(__func__);
+}
+
+int iso_write_on(const iso_ctx *ctx, const char *path, const struct iso_array *a, const char *sidecar)
+{
 	const struct iso_format *f = find_format(path);
 	struct iso_writer w = { 0 };
 	iso_real range[2] = { 0 };
@@ -324,6 +330,7 @@ int iso_write(const char *path, const struct iso_array *a, const char *sidecar)
 	if (!a->v) return iso_fail(ISO_EARG, "%s: the array to write has no data", path);
 	if (f && f->ranged && a->n > 0) iso_range(range, a->n, a->v, false);
 	if ((st = iso_writer_open(&w, path, a, range))) return st;
+	w.o.ctx = ctx;
 	st = iso_writer_put(&w, a->n, a->v);
 	if (!st) st = iso_writer_finish(&w, sidecar);
 	iso_writer_free(&w);

@@ -36,6 +36,7 @@ struct layout {
 	int64_t bin_step; /* histogram: bytes from bin to bin */
 	double bin_ps;    /* histogram */
 	double scatter_counts, randoms_counts;
+	bool plain; /* list mode: neither factors nor rates */
 };
 
 struct header {
@@ -184,6 +185,7 @@ static int64_t set_layout(struct layout *l, const struct header *h)
 	}
 	l->lines = take(&at, h->max_lines > 1, 2);
 	l->crystals = at;
+	l->plain = list && !i->attenuation && !i->normalisation && !i->scatter && !i->randoms;
 	l->max_lines = h->max_lines;
 	l->bins = h->bins;
 	l->bin_ps = h->bin_ps;
@@ -226,17 +228,17 @@ static int data_file(char *out, int size, const struct iso_keys *k)
 static int open_records(iso_event_file *f, const struct header *h, const char *path)
 {
 	char data[PATH_MAX];
-	int64_t size, want;
+	int64_t want;
 	int st = data_file(data, sizeof data, &h->keys);
 
-	if (st || (st = iso_event_file_records(f, &size, data))) return st;
+	if (st || (st = iso_event_file_records(f, data))) return st;
 	if (!size_mul(&want, h->records, f->record) || !size_mul(&f->info.n, h->records, h->bins))
 		return iso_refuse(path, "%" PRId64 " events are more than a file holds", h->records);
-	if (size != want)
+	if (f->size != want)
 		return iso_refuse(data,
 		                  "%" PRId64 " bytes, its header says %" PRId64 " events of %" PRId64
 		                  " bytes, %" PRId64 "; a wrong flag?",
-		                  size, h->records, f->record, want);
+		                  f->size, h->records, f->record, want);
 	return ISO_OK;
 }
 
@@ -359,6 +361,22 @@ static int get_factors(const iso_event_file *f, struct iso_events *e, int64_t k,
 	return ISO_OK;
 }
 
+/* The ends of a record's one line. */
+static int get_line(const iso_event_file *f, struct iso_events *e, int64_t k, const uint8_t *r, int64_t i)
+{
+	const struct layout *l = f->layout;
+	uint32_t a = get_u32(r + l->crystals), b = get_u32(r + l->crystals + 4);
+
+	if (a >= f->crystals || b >= f->crystals) return iso_event_place(f, e, k, i / f->per_record, a, b);
+	memcpy(e->v[k].p1, f->place + 3 * (int64_t)a, sizeof e->v[k].p1);
+	memcpy(e->v[k].p2, f->place + 3 * (int64_t)b, sizeof e->v[k].p2);
+	if (e->crystal) {
+		e->crystal[2 * k] = a;
+		e->crystal[2 * k + 1] = b;
+	}
+	return ISO_OK;
+}
+
 /* Several lines: the one between the means of their ends. */
 static int get_lines(const iso_event_file *f, struct iso_events *e, int64_t k, const uint8_t *r, int64_t i)
 {
@@ -382,16 +400,29 @@ static int get_lines(const iso_event_file *f, struct iso_events *e, int64_t k, c
 	return st;
 }
 
-static int decode(const iso_event_file *f, struct iso_events *e, int64_t k, const uint8_t *record, int64_t i)
+static int decode_bin(const iso_event_file *f, struct iso_events *e, int64_t k, const uint8_t *record,
+                      int64_t i)
 {
 	const struct layout *l = f->layout;
-	int st = get_factors(f, e, k, record, i);
+	int st = l->plain ? ISO_OK : get_factors(f, e, k, record, i);
 
-	if (st || (st = get_lines(f, e, k, record, i))) return st;
+	if (!st) st = (l->max_lines == 1 ? get_line : get_lines)(f, e, k, record, i);
+	if (st) return st;
 	if (e->time_ms) e->time_ms[k] = get_u32(record);
 	e->v[k].dt_ps = l->bins > 1 ? (float)(((double)(i % l->bins) - (double)(l->bins - 1) / 2) * l->bin_ps)
 	                            : (float)get_real(record, l->tof, 0);
 	return ISO_OK;
+}
+
+static int decode(const iso_event_file *f, struct iso_events *e, int64_t k, const uint8_t *record, int64_t i,
+                  int64_t n)
+{
+	int64_t first = i / f->per_record;
+	int st = ISO_OK;
+
+	for (int64_t j = 0; j < n && !st; j++)
+		st = decode_bin(f, e, k + j, record + ((i + j) / f->per_record - first) * f->record, i + j);
+	return st;
 }
 
 static const char *const beside[] = { ".Cdf", ".hscan", ".lut", NULL };

@@ -4,6 +4,7 @@
 #include "core/size.h"
 #include "core/status.h"
 #include "core/sized.h"
+#include "core/turn.h"
 #include "kinds.h"
 
 #include <math.h>
@@ -103,21 +104,20 @@ int iso_events_copy(struct iso_events *to, const struct iso_events *from)
 
 /* ---- what formats share ---- */
 
-int iso_event_file_records(iso_event_file *f, int64_t *size, const char *path)
+int iso_event_file_records(iso_event_file *f, const char *path)
 {
 	int st;
 
 	f->path = strdup(path);
 	if (!f->path) return iso_fail_memory("file name", (int64_t)strlen(path));
-	st = iso_regular_open(&f->fd, size, path);
-	if (!st && *size == 0) st = iso_fail(ISO_EINPUT, "%s is empty", path);
+	st = iso_regular_open(&f->fd, &f->size, path);
+	if (!st && f->size == 0) st = iso_fail(ISO_EINPUT, "%s is empty", path);
 	return st;
 }
 
 int iso_event_place(const iso_event_file *f, struct iso_events *e, int64_t k, int64_t i, double a, double b)
 {
-	const double *pos = iso_scanner_positions(f->scanner);
-	double n = (double)iso_scanner_crystals(f->scanner), c[2] = { a, b };
+	double n = (double)f->crystals, c[2] = { a, b };
 
 	for (int j = 0; j < 2; j++) {
 		if (!(c[j] >= 0 && c[j] < n && c[j] == floor(c[j])))
@@ -125,49 +125,186 @@ int iso_event_place(const iso_event_file *f, struct iso_events *e, int64_t k, in
 			                  "event %" PRId64
 			                  ": crystal %.10g, scanner %s has crystals 0 to %.0f",
 			                  i, c[j], iso_scanner_name(f->scanner), n - 1);
-		for (int x = 0; x < 3; x++)
-			(j ? e->v[k].p2 : e->v[k].p1)[x] = (float)pos[3 * (int64_t)c[j] + x];
+		memcpy(j ? e->v[k].p2 : e->v[k].p1, f->place + 3 * (int64_t)c[j], 3 * sizeof *f->place);
 		if (e->crystal) e->crystal[2 * k + j] = (uint32_t)c[j];
 	}
 	return ISO_OK;
 }
 
-/* ---- opening ---- */
-
-/* No scanner is 100 m wide, none a nanometre: bytes in another order, or another format. */
-static int check_ends(const struct iso_events *e, const iso_event_file *f)
+static int make_places(iso_event_file *f)
 {
-	int64_t far = 0;
-	float most = 0;
+	int64_t n = f->crystals = f->scanner ? iso_scanner_crystals(f->scanner) : 0;
 
-#pragma omp parallel for num_threads(f->threads) reduction(+ : far) reduction(max : most)
-	for (int64_t i = 0; i < e->n; i++) {
-		float reach = 0; /* largest finite coordinate, mm */
-
-		for (int a = 0; a < 6; a++) {
-			float v = (a < 3 ? e->v[i].p1 : e->v[i].p2)[a % 3];
-
-			reach = isfinite(v) ? fmaxf(reach, fabsf(v)) : reach;
-		}
-		far += reach > 1e5f;
-		most = reach > most ? reach : most;
-	}
-	if (far > e->n / 2 || (most > 0 && most < 1e-6f))
-		return iso_refuse(f->path,
-		                  "does not look like %s (little-endian float32, mm): coordinates up to %g "
-		                  "mm; wrong byte order?",
-		                  f->format->name, (double)most);
+	if (n == 0) return ISO_OK;
+	if (!(f->place = size_alloc(3 * n, sizeof *f->place)))
+		return iso_fail_memory("crystals", 3 * n * (int64_t)sizeof *f->place);
+	for (int64_t i = 0; i < 3 * n; i++) f->place[i] = (float)iso_scanner_positions(f->scanner)[i];
 	return ISO_OK;
 }
 
+/* ---- what is known of events ---- */
+
+#define FARTHEST_MM 1e5f /* no scanner is 100 m wide, */
+#define NEAREST_MM 1e-6f /* none a nanometre: bytes in another order, or another format */
+
+struct tally {
+	int64_t bad, far; /* not usable; an end beyond FARTHEST_MM */
+	float most;       /* largest finite coordinate, mm */
+};
+
+static float largest_end(const struct iso_event *e)
+{
+	float reach = 0;
+
+	for (int a = 0; a < 6; a++) {
+		float v = fabsf((a < 3 ? e->p1 : e->p2)[a % 3]);
+
+		reach = v > reach && v < INFINITY ? v : reach;
+	}
+	return reach;
+}
+
+static struct tally count_events(const struct iso_event *v, int64_t n)
+{
+	struct tally t = { 0 };
+
+	for (int64_t i = 0; i < n; i++) {
+		const struct iso_event *e = v + i;
+		uint32_t size = 0;
+		float reach;
+
+		for (int a = 0; a < 6; a++) {
+			uint32_t s = event_size((a < 3 ? e->p1 : e->p2)[a % 3]);
+
+			size = s > size ? s : size;
+		}
+		bool finite = size < EVENT_INFINITE && event_size(e->dt_ps) < EVENT_INFINITE;
+
+		memcpy(&reach, &size, sizeof reach);
+		if (size >= EVENT_INFINITE) reach = largest_end(e);
+		t.bad += !finite || (e->p1[0] == e->p2[0] && e->p1[1] == e->p2[1] && e->p1[2] == e->p2[2]);
+		t.far += reach > FARTHEST_MM;
+		t.most = reach > t.most ? reach : t.most;
+	}
+	return t;
+}
+
+static int check_ends(const struct tally *t, int64_t n, const iso_event_file *f)
+{
+	if (!f->format->has_ends) return ISO_OK;
+	if (t->far > n / 2 || (t->most > 0 && t->most < NEAREST_MM))
+		return iso_refuse(f->path,
+		                  "does not look like %s (little-endian float32, mm): coordinates up to %g "
+		                  "mm; wrong byte order?",
+		                  f->format->name, (double)t->most);
+	return ISO_OK;
+}
+
+/* ---- parts of a file, by several threads ---- */
+
+/* Events first ... end - 1, as far as they lie in the records r0 ... r1 - 1 of `buffer`. */
+static int decode(const iso_event_file *f, struct iso_events *e, int64_t first, int64_t end,
+                  const uint8_t *buffer, int64_t r0, int64_t r1, struct tally *t)
+{
+	int64_t low = r0 * f->per_record, high = r1 * f->per_record;
+
+	low = low > first ? low : first;
+	high = high < end ? high : end;
+	struct iso_event *v = e->v + (low - first);
+	int64_t n = high - low;
+	int st =
+		f->format->decode(f, e, low - first, buffer + (low / f->per_record - r0) * f->record, low, n);
+
+	for (int64_t i = 0; f->swap_dt && i < n && !st; i++) v[i].dt_ps = 0 - v[i].dt_ps;
+	if (!st) *t = count_events(v, n);
+	return st;
+}
+
+/* The same from the file. */
+static int read_part(const iso_event_file *f, struct iso_events *e, int64_t first, int64_t end,
+                     uint8_t *buffer, int64_t r0, int64_t r1, struct tally *t)
+{
+	int64_t at = f->first + r0 * f->record, bytes = (r1 - r0) * f->record;
+	int64_t got = iso_read_at(f->fd, buffer, bytes, at);
+
+	if (got < 0) return iso_fail_errno(f->path, "read");
+	if (got < bytes)
+		return iso_fail(ISO_EINPUT,
+		                "%s ends after %" PRId64 " bytes, it was longer when it was opened", f->path,
+		                at + got);
+	return decode(f, e, first, end, buffer, r0, r1, t);
+}
+
+/* *least = the lesser of it and v, whatever other threads do. */
+static void lower(int64_t *least, int64_t v)
+{
+	int64_t now = __atomic_load_n(least, __ATOMIC_RELAXED);
+
+	while (v < now &&
+	       !__atomic_compare_exchange_n(least, &now, v, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
+
+/* Events first ... first + n - 1, in parts; their records in the order of the file into `hasher`, unless that
+   is NULL. The message of a failure is of the thread that it happens in: so the first part that fails is
+   read again by the caller's. */
+static int read_events(struct iso_events *block, const iso_event_file *f, int64_t first, int64_t n,
+                       struct tally *t, struct iso_hasher *hasher)
+{
+	int64_t per = f->record < BUFFER ? BUFFER / f->record : 1;
+	int64_t begin = first / f->per_record, last = (first + n + f->per_record - 1) / f->per_record;
+	int64_t parts = (last - begin + per - 1) / per, failed = parts, bad = 0, far = 0;
+	int most = f->ctx ? iso_ctx_threads(f->ctx) : 1,
+	    threads = parts < most ? (int)(parts + !parts) : most;
+	uint8_t *buffer = size_alloc(per * threads, f->record);
+	struct iso_turn turn = { 0 };
+	float reach = 0;
+
+	if (!buffer) return iso_fail_memory(f->path, per * threads * f->record);
+#pragma omp parallel num_threads(threads) reduction(+ : bad, far) reduction(max : reach)
+	for (int64_t i; (i = iso_turn_take(&turn, parts)) >= 0;) {
+		int64_t r = begin + i * per, end = last - r < per ? last : r + per;
+		uint8_t *own = buffer + omp_get_thread_num() * per * f->record;
+		struct tally part = { 0 };
+
+		if (iso_stop_asked(f->ctx) || read_part(f, block, first, first + n, own, r, end, &part)) {
+			lower(&failed, i);
+			iso_turn_end(&turn);
+		}
+		bad += part.bad;
+		far += part.far;
+		reach = part.most > reach ? part.most : reach;
+		if (!hasher) continue;
+		if (!iso_turn_wait(&turn, i)) break;
+		iso_hasher_add(hasher, own, (end - r) * f->record);
+		iso_turn_pass(&turn);
+	}
+	*t = (struct tally){ bad, far, reach };
+	int st = iso_stop_check(f->ctx, f->path);
+
+	if (!st && failed < parts) {
+		int64_t r = begin + failed * per, end = last - r < per ? last : r + per;
+
+		st = read_part(f, block, first, first + n, buffer, r, end, t);
+		if (!st) /* parts behind it were left out */
+			st = iso_fail(ISO_EIO, "%s: can't read: it failed once, or changed meanwhile",
+			              f->path);
+	}
+	free(buffer);
+	return st;
+}
+
+/* ---- opening ---- */
+
 static int check_sample(const iso_event_file *f)
 {
-	struct iso_events e = { 0 };
 	int64_t n = f->info.n < SAMPLE ? f->info.n : SAMPLE;
+	struct iso_events e = { 0 };
+	struct tally t = { 0 };
 	int st = iso_event_file_block(&e, f, n);
 
-	if (!st) st = iso_event_file_read(&e, f, 0, n);
-	if (!st) st = check_ends(&e, f);
+	if (!st) st = read_events(&e, f, 0, n, &t, NULL);
+	if (!st) st = check_ends(&t, n, f);
 	iso_events_free(&e);
 	return st;
 }
@@ -201,14 +338,13 @@ int iso_event_file_open(iso_event_file **f, const char *path, const struct iso_e
 		                  m->name);
 	r = calloc(1, sizeof *r);
 	if (!r) return iso_fail_memory(path, sizeof *r);
-	*r = (iso_event_file){ .format = m,
-		               .fd = -1,
-		               .per_record = 1,
-		               .swap_dt = full.swap_dt,
-		               .threads = full.ctx ? iso_ctx_threads(full.ctx) : 1 };
+	*r = (iso_event_file){
+		.format = m, .fd = -1, .per_record = 1, .swap_dt = full.swap_dt, .ctx = full.ctx
+	};
 	r->info.format = m->name;
 	st = m->open(r, path, &full);
 	r->info.bytes = r->info.n / r->per_record * r->record;
+	if (!st) st = make_places(r);
 	if (!st && m->has_ends) st = check_sample(r);
 	if (st)
 		iso_event_file_close(r);
@@ -222,6 +358,7 @@ void iso_event_file_close(iso_event_file *f)
 	if (!f) return;
 	if (f->fd >= 0) close(f->fd);
 	iso_scanner_free(f->own);
+	free(f->place);
 	free(f->layout);
 	free(f->path);
 	free(f);
@@ -270,98 +407,57 @@ int iso_event_file_block(struct iso_events *block, const iso_event_file *f, int6
 	return ISO_OK;
 }
 
-/* Events first ... end - 1, as far as they lie in the records r0 ... r1 - 1 of `buffer`; how many of them
-   are bad. */
-static int decode(const iso_event_file *f, struct iso_events *e, int64_t first, int64_t end,
-                  const uint8_t *buffer, int64_t r0, int64_t r1, int64_t *bad)
-{
-	int64_t low = r0 * f->per_record, high = r1 * f->per_record;
-	int st = ISO_OK;
-
-	for (int64_t i = low > first ? low : first; i < high && i < end && !st; i++) {
-		int64_t k = i - first;
-
-		st = f->format->decode(f, e, k, buffer + (i / f->per_record - r0) * f->record, i);
-		if (f->swap_dt) e->v[k].dt_ps = 0 - e->v[k].dt_ps;
-		*bad += iso_event_bad(&e->v[k]);
-	}
-	return st;
-}
-
-/* The same from the file. */
-static int read_part(const iso_event_file *f, struct iso_events *e, int64_t first, int64_t end,
-                     uint8_t *buffer, int64_t r0, int64_t r1, int64_t *bad)
-{
-	int64_t at = f->first + r0 * f->record, bytes = (r1 - r0) * f->record;
-	int64_t got = iso_read_at(f->fd, buffer, bytes, at);
-
-	if (got < 0) return iso_fail_errno(f->path, "read");
-	if (got < bytes)
-		return iso_fail(ISO_EINPUT,
-		                "%s ends after %" PRId64 " bytes, it was longer when it was opened", f->path,
-		                at + got);
-	return decode(f, e, first, end, buffer, r0, r1, bad);
-}
-
-/* In parts, by several threads. The message of a failure is of the thread that it happens in: so the first
-   part that fails is read again by the caller's. */
 int iso_event_file_read(struct iso_events *block, const iso_event_file *f, int64_t first, int64_t n)
 {
 	if (!block || !f) return iso_fail_null(__func__);
-	int64_t per = f->record < BUFFER ? BUFFER / f->record : 1, bad = 0;
+	struct tally t = { 0 };
+	int st;
 
 	if (first < 0 || n < 0 || first > f->info.n - n)
 		return iso_fail(ISO_EARG,
 		                "%s: %" PRId64 " events from number %" PRId64
 		                " on asked for, it has %" PRId64,
 		                f->path, n, first, f->info.n);
-	int64_t begin = first / f->per_record, last = (first + n + f->per_record - 1) / f->per_record;
-	int64_t parts = (last - begin + per - 1) / per, failed = parts;
-	int threads = parts >= f->threads ? f->threads : parts > 1 ? (int)parts : 1;
-	uint8_t *buffer = size_alloc(per * threads, f->record);
-
-	if (!buffer) return iso_fail_memory(f->path, per * threads * f->record);
-#pragma omp parallel for num_threads(threads) schedule(dynamic) reduction(+ : bad) reduction(min : failed)
-	for (int64_t i = 0; i < parts; i++) {
-		int64_t r = begin + i * per, end = last - r < per ? last : r + per;
-
-		if (i < failed && read_part(f, block, first, first + n,
-		                            buffer + omp_get_thread_num() * per * f->record, r, end, &bad))
-			failed = i;
-	}
+	st = read_events(block, f, first, n, &t, NULL);
 	block->n = n;
-	block->n_bad = bad;
-	int64_t r = begin + failed * per, end = last - r < per ? last : r + per;
-	int st = failed < parts ? read_part(f, block, first, first + n, buffer, r, end, &bad) : ISO_OK;
-
-	if (failed < parts && !st) /* other parts were left out */
-		st = iso_fail(ISO_EIO, "%s: can't read: it failed once, or changed meanwhile", f->path);
-	free(buffer);
+	block->n_bad = t.bad;
 	return st;
 }
 
-static int read_records(struct iso_events *e, const char *path, const struct iso_events_options *o)
+static int read_records(struct iso_events *e, struct iso_hash *hash, const char *path,
+                        const struct iso_events_options *o)
 {
+	struct iso_hasher hasher = { 0 };
 	iso_event_file *f = NULL;
+	struct tally t = { 0 };
 	int st = iso_event_file_open(&f, path, o);
 
-	if (!st && o->ctx) st = iso_memory_check(o->ctx, path, f->info.n * iso_event_bytes(&f->info));
-	if (!st && !(st = iso_event_file_block(e, f, f->info.n)) &&
-	    !(st = iso_event_file_read(e, f, 0, f->info.n)) && f->format->has_ends)
-		st = check_ends(e, f);
+	if (st) return st;
+	int64_t n = f->info.n;
+
+	if (hash) iso_hasher_begin(&hasher, f->size);
+	if (o->ctx) st = iso_memory_check(o->ctx, path, n * iso_event_bytes(&f->info));
+	if (!st) st = iso_hasher_head(&hasher, f->path, f->fd, f->first);
+	if (!st && !(st = iso_event_file_block(e, f, n)) &&
+	    !(st = read_events(e, f, 0, n, &t, hasher.state ? &hasher : NULL))) {
+		e->n = n;
+		e->n_bad = t.bad;
+		st = check_ends(&t, n, f);
+	}
+	if (hash) iso_hasher_end(hash, &hasher, f->path, f->size);
 	iso_event_file_close(f);
 	return st;
 }
 
-int iso_events_read(struct iso_events *e, const char *path, const struct iso_events_options *o)
+int iso_events_read_hashed(struct iso_events *e, struct iso_hash *hash, const char *path,
+                           const struct iso_events_options *o)
 {
-	if (!e || !path) return iso_fail_null(__func__);
 	const struct iso_event_format *m;
 	struct iso_events_options full;
 	struct iso_events r = { 0 };
 	int st = begin(&m, &full, path, o);
 
-	if (!st) st = (m->read_all ? m->read_all : read_records)(&r, path, &full);
+	if (!st) st = (m->read_all ? m->read_all : read_records)(&r, hash, path, &full);
 	if (!st && r.n_bad == r.n)
 		st = iso_refuse(path,
 		                "none of its %" PRId64 " events is usable: not finite, or both ends the same",
@@ -371,6 +467,11 @@ int iso_events_read(struct iso_events *e, const char *path, const struct iso_eve
 	else
 		*e = r;
 	return st;
+}
+
+int iso_events_read(struct iso_events *e, const char *path, const struct iso_events_options *o)
+{
+	return e && path ? iso_events_read_hashed(e, NULL, path, o) : iso_fail_null(__func__);
 }
 
 int iso_events_crystals(struct iso_events *e, const iso_scanner *s, double *most)

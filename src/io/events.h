@@ -4,24 +4,41 @@
 #define ISO_IO_EVENTS_H
 
 #include "base/constants.h"
+#include "file/hash.h"
 #include "file/out.h"
 
 #include <limits.h>
+#include <string.h>
 
 #define ISO_MM_PER_PS (ISO_C_MM_PER_PS / 2) /* along the line, for a difference of times */
+
+/* The bits of |v|, which are in the order of its values: those of what is not finite are EVENT_INFINITE or more.
+   Counting events so takes no branches that depend on them. */
+#define EVENT_INFINITE 0x7f800000u
+
+static inline uint32_t event_size(float v)
+{
+	uint32_t bits;
+
+	memcpy(&bits, &v, sizeof bits);
+	return bits & 0x7fffffffu;
+}
 
 struct iso_event_file {
 	const struct iso_event_format *format;
 	char *path; /* of the records, for messages */
 	int fd;
+	int64_t size;          /* bytes, when it was opened */
 	int64_t first, record; /* bytes: before the first record, and of each */
 	int64_t per_record;    /* events of a record: the TOF bins of a histogram, or 1 */
 	struct iso_events_info info;
 	bool swap_dt;
-	int threads;                /* that read */
+	const iso_ctx *ctx; /* whose threads read, and whose request to stop ends it; NULL: one thread */
 	const iso_scanner *scanner; /* of crystal numbers: the caller's, or `own`; NULL: none */
 	iso_scanner *own;
-	void *layout; /* the format's own, one block of malloc */
+	int64_t crystals; /* of the scanner, */
+	float *place;     /* and x, y, z of each, mm */
+	void *layout;     /* the format's own, one block of malloc */
 };
 
 struct iso_event_writer {
@@ -39,9 +56,12 @@ struct iso_event_format {
 	/* Opens the records (iso_event_file_records) and fills info, first, record, per_record.
 	   NULL: there are no records, `read_all` reads the whole. */
 	int (*open)(iso_event_file *f, const char *path, const struct iso_events_options *o);
-	/* Event i of the file, from its record, to place k of the block. */
-	int (*decode)(const iso_event_file *f, struct iso_events *e, int64_t k, const uint8_t *r, int64_t i);
-	int (*read_all)(struct iso_events *e, const char *path, const struct iso_events_options *o);
+	/* n events of the file, from number i on, from their records, the first of which is r, to the places of
+	   the block from k on. */
+	int (*decode)(const iso_event_file *f, struct iso_events *e, int64_t k, const uint8_t *r, int64_t i,
+	              int64_t n);
+	int (*read_all)(struct iso_events *e, struct iso_hash *hash, const char *path,
+	                const struct iso_events_options *o);
 	bool has_ends; /* records hold coordinates, which may be of another unit */
 
 	int record; /* bytes of a record that is written, or the least if `begin` sets w->record */
@@ -68,10 +88,15 @@ const struct iso_event_format *iso_event_format_find(const char *path);
 /* Whether it is a format that can't be read piece by piece, as GATE text is. */
 bool iso_events_only_whole(const char *path);
 
-/* Opens the file of records; f->path is a copy of `path`. */
-int iso_event_file_records(iso_event_file *f, int64_t *size, const char *path);
+/* Opens the file of records, and sets fd, size and path, a copy. */
+int iso_event_file_records(iso_event_file *f, const char *path);
 
-/* Ends of event k from crystal numbers a and b, checked against the scanner; i: for messages. */
+/* iso_events_read, and the hash of the file of the records, from the bytes that were read for it; hash->path
+   is "" where it was not made: the file is above the size that is hashed whole. NULL: none is wanted. */
+int iso_events_read_hashed(struct iso_events *e, struct iso_hash *hash, const char *path,
+                           const struct iso_events_options *o);
+
+/* Ends of event k from crystal numbers a and b, whole numbers that the scanner must have; i: for messages. */
 int iso_event_place(const iso_event_file *f, struct iso_events *e, int64_t k, int64_t i, double a, double b);
 
 /* Bytes of an event of such a file in memory, with all that the file says of it. */

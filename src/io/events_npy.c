@@ -33,10 +33,9 @@ static int read_head(struct iso_npy *h, int64_t *first, const char *path)
 static int open_npy(iso_event_file *f, const char *path, const struct iso_events_options *o)
 {
 	struct iso_npy *h = f->layout = calloc(1, sizeof *h);
-	int64_t size;
 	int st = h ? read_head(h, &f->first, path) : iso_fail_memory(path, sizeof *h);
 
-	if (st || (st = iso_event_file_records(f, &size, path))) return st;
+	if (st || (st = iso_event_file_records(f, path))) return st;
 	f->record = h->dim[1] * h->element.size;
 	f->info.n = h->dim[0];
 	f->info.has_dt = h->dim[1] == 3 || h->dim[1] == 7;
@@ -47,7 +46,8 @@ static int open_npy(iso_event_file *f, const char *path, const struct iso_events
 	                  : iso_refuse(path, "holds crystal numbers; a scanner must say where they are");
 }
 
-static int decode(const iso_event_file *f, struct iso_events *e, int64_t k, const uint8_t *record, int64_t i)
+static int decode_row(const iso_event_file *f, struct iso_events *e, int64_t k, const uint8_t *record,
+                      int64_t i)
 {
 	const struct iso_npy *h = f->layout;
 	int columns = (int)h->dim[1];
@@ -62,6 +62,21 @@ static int decode(const iso_event_file *f, struct iso_events *e, int64_t k, cons
 		v->p2[a] = (float)row[3 + a];
 	}
 	return ISO_OK;
+}
+
+/* Rows of seven floats are events. */
+static int decode(const iso_event_file *f, struct iso_events *e, int64_t k, const uint8_t *record, int64_t i,
+                  int64_t n)
+{
+	const struct iso_npy *h = f->layout;
+	int st = ISO_OK;
+
+	if (h->dim[1] == COLUMNS && h->element.kind == 'f' && h->element.size == 4 && !h->element.big_endian)
+		memcpy(e->v + k, record, (size_t)n * RECORD);
+	else
+		for (int64_t j = 0; j < n && !st; j++)
+			st = decode_row(f, e, k + j, record + j * f->record, i + j);
+	return st;
 }
 
 static int create(iso_event_writer *w, const char *path, int64_t bytes)

@@ -55,6 +55,9 @@ void iso_writer_free(struct iso_writer *w); /* what is not finished leaves no fi
 /* range[0], range[1] = the least and the greatest of n >= 1 values; `more`: and of what they were. */
 void iso_range(iso_real range[2], int64_t n, const iso_real *v, bool more);
 
+/* iso_write, which the context's request to stop ends. */
+int iso_write_on(const iso_ctx *ctx, const char *path, const struct iso_array *a, const char *sidecar);
+
 /* iso_array_create, with `who` in its messages; memory only with `values`. */
 int iso_array_make(struct iso_array *a, const char *who, int n_dim, const int64_t *dim, bool values);
 

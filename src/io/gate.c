@@ -11,13 +11,14 @@
 #include "core/size.h"
 #include "core/status.h"
 #include "events.h"
-#include "file/in.h"
+#include "lines.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK = 1 << 20, LINE_MOST = 1 << 16, COLUMNS_MOST = 64 };
+enum { LINE_MOST = 1 << 16, COLUMNS_MOST = 64 };
 
 /* Those columns of a single that are looked at, by their place in the mask. */
 enum field { RUN, EVENT, TIME = 6, X = 8, Y, Z, VOLUMES, COMPTON, RAYLEIGH = 14, FIELDS = 18 };
@@ -27,13 +28,22 @@ struct gate {
 	const struct iso_events_options *o;
 	bool on[2 * FIELDS]; /* the mask */
 	bool masked;
-	int columns;               /* of a line; 0: none was seen yet */
-	int at[2][FIELDS];         /* column of each field; -1: not there */
-	bool needed[COLUMNS_MOST]; /* columns that are read as numbers, */
-	bool whole[COLUMNS_MOST];  /* and of them those that count something */
-	int64_t line, room, lines; /* lines: that are not blank */
-	char why[160];             /* about the first bad line */
+	int columns;                 /* of a line; 0: none was seen yet */
+	int at[2][FIELDS];           /* column of each field; -1: not there */
+	int need[2 * FIELDS], needs; /* columns that are read as numbers, from left to right, and how many */
+	bool whole[2 * FIELDS];      /* which of them count something */
+	/* what was taken so far */
 	struct iso_events e;
+	int64_t room, lines; /* lines: that are not blank */
+	char why[96];        /* about the first bad line */
+};
+
+/* What a thread makes of a block of lines. */
+struct part {
+	struct iso_events e; /* first_line_bad: in the block, from 0 */
+	int64_t room, lines;
+	char why[96];
+	bool no_memory;
 };
 
 /* ---- which column is what ---- */
@@ -83,8 +93,11 @@ static int volumes(const struct gate *g, int n)
 
 static void place_columns(struct gate *g, int n)
 {
-	static const enum field numbers[] = { RUN, EVENT, COMPTON, RAYLEIGH, TIME, X, Y, Z };
-	const size_t n_whole = 4; /* the first of them */
+	static const struct {
+		enum field field;
+		bool whole;
+	} numbers[] = { { RUN, true }, { EVENT, true }, { TIME, false },   { X, false },
+		        { Y, false },  { Z, false },    { COMPTON, true }, { RAYLEIGH, true } };
 	int each = volumes(g, n), column = 0;
 
 	g->columns = n;
@@ -97,23 +110,23 @@ static void place_columns(struct gate *g, int n)
 		}
 	for (int s = 0; s < 2; s++)
 		for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-			if (g->at[s][numbers[i]] >= 0) {
-				g->needed[g->at[s][numbers[i]]] = true;
-				g->whole[g->at[s][numbers[i]]] = i < n_whole;
+			if (g->at[s][numbers[i].field] >= 0) {
+				g->need[g->needs] = g->at[s][numbers[i].field];
+				g->whole[g->needs++] = numbers[i].whole;
 			}
 }
 
 /* ---- one line ---- */
 
+/* Words from `begin` up to `end`, each. */
 struct words {
-	const char *at[COLUMNS_MOST];
-	int length[COLUMNS_MOST];
+	const char *begin[COLUMNS_MOST + 1], *end[COLUMNS_MOST + 1];
 	int n; /* also those beyond the most */
 };
 
 static bool blank(char c)
 {
-	return c == ' ' || c == '\t' || c == '\r';
+	return c <= ' ' && (c == ' ' || c == '\t' || c == '\r');
 }
 
 size_t iso_next_word(const char **p, const char *end)
@@ -125,35 +138,66 @@ size_t iso_next_word(const char **p, const char *end)
 	return (size_t)(stop - *p);
 }
 
+/* Bit i: p[i] is blank. The product moves the lowest bit of each of eight bytes to a bit of the highest byte:
+   bit 8 i times 2^(7 (8 - i)) is bit 56 + i. */
+static uint64_t blanks(const char p[64])
+{
+	uint8_t is[64];
+	uint64_t bits = 0, eight;
+
+	for (int i = 0; i < 64; i++) is[i] = (p[i] == ' ') | (p[i] == '\t') | (p[i] == '\r'); /* vectorises */
+	for (int i = 0; i < 64; i += 8) {
+		memcpy(&eight, is + i, sizeof eight);
+		bits |= (eight * 0x0102040810204080u >> 56) << i;
+	}
+	return bits;
+}
+
+/* at[n ...] = p + each bit that is set, up to the most; returns how many there are then. */
+static int list(const char *at[COLUMNS_MOST + 1], int n, const char *p, uint64_t bits)
+{
+	for (; bits; bits &= bits - 1, n++)
+		at[n < COLUMNS_MOST ? n : COLUMNS_MOST] = p + __builtin_ctzll(bits);
+	return n;
+}
+
+/* 64 bytes at a time: of them a word begins where a blank ends, and ends where one begins. Columns are many and
+   short, so that a look at each byte would be a wrong guess of the processor at the ends of each. */
 static void split(struct words *w, const char *p, const char *end)
 {
+	uint64_t before = 1; /* the byte before is blank */
+	int ended = 0;
+
 	w->n = 0;
-	for (size_t length; (length = iso_next_word(&p, end)) > 0; p += length, w->n++)
-		if (w->n < COLUMNS_MOST) {
-			w->at[w->n] = p;
-			w->length[w->n] = (int)length;
-		}
-}
+	for (; p < end; p += 64) {
+		uint64_t blank = blanks(p) | (end - p < 64 ? ~(uint64_t)0 << (end - p) : 0);
+		uint64_t after = blank << 1 | before;
 
-static void bad_line(struct gate *g, const char *why)
-{
-	if (g->e.n_lines_bad++ == 0) {
-		g->e.first_line_bad = g->line;
-		snprintf(g->why, sizeof g->why, "%s", why);
+		w->n = list(w->begin, w->n, p, ~blank & after);
+		ended = list(w->end, ended, p, blank & ~after);
+		before = blank >> 63;
 	}
+	if (ended < w->n && ended < COLUMNS_MOST) w->end[ended] = end;
 }
 
-static bool get_numbers(struct gate *g, double *v, const struct words *w)
+/* Whether the line is the first bad one of its block: then its reason is asked for. */
+static bool first_bad(struct part *b, int64_t number)
 {
-	char why[96];
+	if (b->e.n_lines_bad == 0) b->e.first_line_bad = number;
+	return b->e.n_lines_bad++ == 0;
+}
 
-	for (int i = 0; i < g->columns; i++) {
-		bool good = !g->needed[i] || iso_number(&v[i], w->at[i], (size_t)w->length[i]);
+static bool get_numbers(struct part *b, const struct gate *g, int64_t number, double *v,
+                        const struct words *w)
+{
+	for (int k = 0; k < g->needs; k++) {
+		int i = g->need[k], length = (int)(w->end[i] - w->begin[i]);
 
-		if (good && (!g->whole[i] || v[i] == floor(v[i]))) continue;
-		snprintf(why, sizeof why, "column %d is '%.*s', not a %snumber", i + 1,
-		         w->length[i] < 30 ? w->length[i] : 30, w->at[i], g->whole[i] ? "whole " : "");
-		bad_line(g, why);
+		if (iso_number(&v[i], w->begin[i], (size_t)length) && (!g->whole[k] || v[i] == floor(v[i])))
+			continue;
+		if (first_bad(b, number))
+			snprintf(b->why, sizeof b->why, "column %d is '%.*s', not a %snumber", i + 1,
+			         length < 30 ? length : 30, w->begin[i], g->whole[k] ? "whole " : "");
 		return false;
 	}
 	return true;
@@ -175,129 +219,170 @@ static bool is_true(const struct gate *g, const double *v)
 	return same;
 }
 
-static bool grow(void *array, int64_t n, int64_t item)
+/* Room for n events, with times where the lines have them. False: no memory. */
+static bool grow(struct iso_events *e, bool times, int64_t n)
 {
-	void **p = array, *more;
-	int64_t bytes;
+	int64_t bytes, ms;
+	void *v, *t = NULL;
 
-	if (!size_mul(&bytes, n, item) || !(more = realloc(*p, (size_t)bytes))) return false;
-	*p = more;
-	return true;
+	if (!size_mul(&bytes, n, sizeof *e->v) || !size_mul(&ms, n, sizeof *e->time_ms)) return false;
+	if ((v = realloc(e->v, (size_t)bytes))) e->v = v;
+	if (times && (t = realloc(e->time_ms, (size_t)ms))) e->time_ms = t;
+	return v && (!times || t);
 }
 
-static int make_room(struct gate *g)
-{
-	int64_t room = g->room ? 2 * g->room : 4096;
-	int64_t one = (int64_t)sizeof *g->e.v + (has(g, TIME) ? (int64_t)sizeof *g->e.time_ms : 0);
-	int st;
-
-	if (g->e.n < g->room) return ISO_OK;
-	if (g->o->ctx && (st = iso_memory_check(g->o->ctx, g->path, (room - g->room) * one))) return st;
-	if (!grow(&g->e.v, room, sizeof *g->e.v) ||
-	    (has(g, TIME) && !grow(&g->e.time_ms, room, sizeof *g->e.time_ms)))
-		return iso_fail_memory(g->path, room * (int64_t)sizeof *g->e.v);
-	g->room = room;
-	return ISO_OK;
-}
-
-static int add_event(struct gate *g, const double *v)
+static bool add_event(struct part *b, const struct gate *g, int64_t number, const double *v)
 {
 	double t1 = field(g, v, 0, TIME), t2 = field(g, v, 1, TIME), dt = (t1 - t2) * 1e12;
 	struct iso_event e = { .dt_ps = has(g, TIME) ? (float)dt : 0 };
-	int st = make_room(g);
 
-	if (st) return st;
 	if (has(g, TIME) && !(t1 >= 0 && t1 * 1e3 < 4294967296.)) {
-		bad_line(g, "its time is negative, or later than 49 days");
-		return ISO_OK;
+		if (first_bad(b, number))
+			snprintf(b->why, sizeof b->why, "its time is negative, or later than 49 days");
+		return true;
+	}
+	if (b->e.n == b->room) {
+		int64_t room = b->room ? 2 * b->room : 1024;
+
+		b->no_memory = !grow(&b->e, has(g, TIME), room);
+		if (b->no_memory) return false;
+		b->room = room;
 	}
 	for (int a = 0; a < 3; a++) {
 		e.p1[a] = (float)field(g, v, 0, X + a);
 		e.p2[a] = (float)field(g, v, 1, X + a);
 	}
 	if (g->o->swap_dt) e.dt_ps = 0 - e.dt_ps;
-	g->e.n_bad += iso_event_bad(&e);
-	if (g->e.time_ms) g->e.time_ms[g->e.n] = (uint32_t)(t1 * 1e3);
-	g->e.v[g->e.n++] = e;
-	return ISO_OK;
+	b->e.n_bad += iso_event_bad(&e);
+	if (b->e.time_ms) b->e.time_ms[b->e.n] = (uint32_t)(t1 * 1e3);
+	b->e.v[b->e.n++] = e;
+	return true;
 }
 
-static int add_line(struct gate *g, const char *p, const char *end)
+static bool add_line(void *part, const void *arg, int64_t number, const char *p, const char *end)
 {
-	struct words w;
+	const struct gate *g = arg;
+	struct part *b = part;
 	double v[COLUMNS_MOST];
-	char why[96];
+	struct words w;
 
-	g->line++;
 	split(&w, p, end);
-	if (w.n == 0) return ISO_OK;
-	g->lines++;
-	if (g->columns == 0 && w.n <= COLUMNS_MOST && volumes(g, w.n) > 0) place_columns(g, w.n);
+	if (w.n == 0) return true;
+	b->lines++;
 	if (w.n != g->columns) {
-		snprintf(why, sizeof why, "%d columns, expected %s", w.n,
-		         g->masked ? "those of gate_mask" : "46, or 40 for ecat");
-		bad_line(g, why);
-		return ISO_OK;
+		if (first_bad(b, number))
+			snprintf(b->why, sizeof b->why, "%d columns, expected %s", w.n,
+			         g->masked ? "those of gate_mask" : "46, or 40 for ecat");
+		return true;
 	}
-	if (!get_numbers(g, v, &w)) return ISO_OK;
-	if (g->o->trues_only && !is_true(g, v)) {
-		g->e.n_left_out++;
-		return ISO_OK;
-	}
-	return add_event(g, v);
+	if (!get_numbers(b, g, number, v, &w)) return true;
+	if (!g->o->trues_only || is_true(g, v)) return add_event(b, g, number, v);
+	b->e.n_left_out++;
+	return true;
 }
 
 /* ---- the file ---- */
 
-/* Whole lines of buffer[0..n-1]; *rest: bytes of a last line that goes on. */
-static int add_lines(struct gate *g, const char *buffer, int64_t n, int64_t *rest)
+static int make_room(struct gate *g, int64_t n)
 {
-	const char *p = buffer, *end = buffer + n, *stop;
-	int st = ISO_OK;
-
-	while (!st && (stop = memchr(p, '\n', (size_t)(end - p)))) {
-		st = add_line(g, p, stop);
-		p = stop + 1;
-	}
-	*rest = end - p;
-	if (!st && *rest > LINE_MOST)
-		st = iso_fail(ISO_EINPUT,
-		              "%s:%" PRId64 ": a line longer than %d bytes, not GATE coincidences", g->path,
-		              g->line + 1, LINE_MOST);
-	return st;
-}
-
-/* The lines of the first `most` bytes, without what may be the beginning of one. */
-static int read_lines(struct gate *g, int64_t most)
-{
-	char *buffer;
-	struct iso_in in;
-	int64_t kept = 0;
+	int64_t room = g->room ? g->room : 4096;
+	int64_t one = (int64_t)sizeof *g->e.v + (has(g, TIME) ? (int64_t)sizeof *g->e.time_ms : 0);
 	int st;
 
-	if ((st = get_mask(g)) || (st = iso_in_open(&in, g->path, false))) return st;
-	most = most < in.size ? most : in.size;
-	buffer = malloc(LINE_MOST + BLOCK);
-	if (!buffer) st = iso_fail_memory(g->path, LINE_MOST + BLOCK);
-	while (!st && in.at < most) {
-		int64_t left = most - in.at, n = left < BLOCK ? left : BLOCK, whole = kept + n;
+	if (n <= g->room) return ISO_OK;
+	while (room < n) room *= 2;
+	if (g->o->ctx && (st = iso_memory_check(g->o->ctx, g->path, (room - g->room) * one))) return st;
+	if (!grow(&g->e, has(g, TIME), room)) return iso_fail_memory(g->path, room * one);
+	g->room = room;
+	return ISO_OK;
+}
 
-		if ((st = iso_in_read(&in, buffer + kept, n))) break;
-		st = add_lines(g, buffer, whole, &kept);
-		memmove(buffer, buffer + whole - kept, (size_t)kept);
+static int take_part(void *arg, void *part, int64_t before)
+{
+	struct gate *g = arg;
+	struct part *b = part;
+	struct iso_events *e = &b->e;
+	int st = b->no_memory ? iso_fail_memory(g->path, b->room * (int64_t)sizeof *e->v)
+	                      : make_room(g, g->e.n + e->n);
+
+	if (st) return st;
+	if (e->n > 0) memcpy(g->e.v + g->e.n, e->v, (size_t)e->n * sizeof *e->v);
+	if (e->n > 0 && e->time_ms)
+		memcpy(g->e.time_ms + g->e.n, e->time_ms, (size_t)e->n * sizeof *e->time_ms);
+	if (e->n_lines_bad && !g->e.n_lines_bad) {
+		g->e.first_line_bad = before + e->first_line_bad + 1;
+		memcpy(g->why, b->why, sizeof g->why);
 	}
-	if (!st && kept > 0 && in.at == in.size) /* a last line without its end */
-		st = add_line(g, buffer, buffer + kept);
-	free(buffer);
-	iso_in_close(&in);
-	return st;
+	g->e.n += e->n;
+	g->e.n_bad += e->n_bad;
+	g->e.n_lines_bad += e->n_lines_bad;
+	g->e.n_left_out += e->n_left_out;
+	g->lines += b->lines;
+	e->n = e->n_bad = e->n_lines_bad = e->n_left_out = b->lines = 0;
+	return ISO_OK;
+}
+
+static void release_part(void *part)
+{
+	iso_events_free(&((struct part *)part)->e);
+}
+
+enum { FOUND = 1 };
+
+/* The first line whose columns fit says what all lines must have. */
+static bool look_at_line(void *part, const void *arg, int64_t number, const char *p, const char *end)
+{
+	const struct gate *g = arg;
+	int *columns = part;
+	struct words w;
+
+	(void)number;
+	split(&w, p, end);
+	if (w.n <= COLUMNS_MOST && volumes(g, w.n) > 0) *columns = w.n;
+	return *columns == 0;
+}
+
+static int take_columns(void *arg, void *part, int64_t before)
+{
+	int n = *(int *)part;
+
+	(void)before;
+	if (n) place_columns(arg, n);
+	return n ? FOUND : ISO_OK;
+}
+
+/* The lines of the first `bytes` of the file, without what may be the beginning of one; 0: all. */
+static int read_lines(struct gate *g, struct iso_hash *hash, int64_t bytes)
+{
+	struct iso_lines look = { .path = g->path,
+		                  .what = "GATE coincidences",
+		                  .ctx = g->o->ctx,
+		                  .threads = 1,
+		                  .longest = LINE_MOST,
+		                  .first = bytes,
+		                  .part = sizeof(int),
+		                  .line = look_at_line,
+		                  .take = take_columns,
+		                  .arg = g };
+	struct iso_lines add = look;
+	int st;
+
+	add.threads = 0;
+	add.part = sizeof(struct part);
+	add.line = add_line;
+	add.take = take_part;
+	add.release = release_part;
+	if ((st = get_mask(g))) return st;
+	st = iso_lines_read(&look, NULL);
+	return st == FOUND || st == ISO_OK ? iso_lines_read(&add, hash) : st;
 }
 
 /* A few lines may be damaged; if most are, the file is none of these. */
-static int read_gate(struct iso_events *e, const char *path, const struct iso_events_options *o)
+static int read_gate(struct iso_events *e, struct iso_hash *hash, const char *path,
+                     const struct iso_events_options *o)
 {
 	struct gate g = { .path = path, .o = o };
-	int st = read_lines(&g, INT64_MAX);
+	int st = read_lines(&g, hash, 0);
 
 	if (!st && g.e.n_lines_bad > g.lines / 2)
 		st = iso_fail(ISO_EINPUT,
@@ -316,7 +401,7 @@ static int read_gate(struct iso_events *e, const char *path, const struct iso_ev
 int iso_is_gate(bool *found, const char *path, const struct iso_events_options *o)
 {
 	struct gate g = { .path = path, .o = o };
-	int st = read_lines(&g, LINE_MOST);
+	int st = read_lines(&g, NULL, LINE_MOST);
 
 	*found = g.e.n + g.e.n_left_out > 0;
 	iso_events_free(&g.e);

@@ -52,6 +52,11 @@ void iso_kind_events(char list[ISO_KIND_LIST]);
 /* Of strip events, by suffix. */
 enum iso_strip_format iso_strip_format(const char *path);
 
+/* iso_strip_events_read, and the hash of the file, from the bytes that were read for it; hash->path is "" where it
+   was not made: of a pipe, or a file above the size that is hashed whole. NULL: none is wanted. */
+int iso_strip_events_read_hashed(struct iso_strip_events *e, struct iso_hash *hash, const char *path,
+                                 const struct iso_strip_options *o);
+
 /* All that `from` holds, to be freed with iso_strip_events_free. */
 int iso_strip_events_copy(struct iso_strip_events *to, const struct iso_strip_events *from);
 

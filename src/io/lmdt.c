@@ -11,27 +11,27 @@ _Static_assert(sizeof(struct iso_event) == RECORD, "a record is an event, but fo
 
 static int open_lmdt(iso_event_file *f, const char *path, const struct iso_events_options *o)
 {
-	int64_t size;
-	int st = iso_event_file_records(f, &size, path);
+	int st = iso_event_file_records(f, path);
 
 	(void)o;
 	if (st) return st;
-	if (size % RECORD != 0)
+	if (f->size % RECORD != 0)
 		return iso_refuse(path,
 		                  "%" PRId64 " bytes are not a whole number of %d-byte events: %d left over",
-		                  size, RECORD, (int)(size % RECORD));
+		                  f->size, RECORD, (int)(f->size % RECORD));
 	f->record = RECORD;
-	f->info.n = size / RECORD;
+	f->info.n = f->size / RECORD;
 	f->info.has_dt = true;
 	return ISO_OK;
 }
 
 /* The file's t2 - t1 to t1 - t2, or back; 0 stays +0. */
-static int decode(const iso_event_file *f, struct iso_events *e, int64_t k, const uint8_t *record, int64_t i)
+static int decode(const iso_event_file *f, struct iso_events *e, int64_t k, const uint8_t *record, int64_t i,
+                  int64_t n)
 {
 	(void)f, (void)i;
-	memcpy(&e->v[k], record, RECORD);
-	e->v[k].dt_ps = 0 - e->v[k].dt_ps;
+	memcpy(e->v + k, record, (size_t)n * RECORD);
+	for (struct iso_event *v = e->v + k; v < e->v + k + n; v++) v->dt_ps = 0 - v->dt_ps;
 	return ISO_OK;
 }
 

@@ -200,12 +200,13 @@ static int copy_images(iso_series *s, struct iso_writer *w, iso_real *x)
 	return st;
 }
 
-int iso_series_write(iso_series *s, const char *path, const struct iso_array *shape, iso_real *x,
-                     const char *sidecar)
+int iso_series_write(iso_series *s, const iso_ctx *ctx, const char *path, const struct iso_array *shape,
+                     iso_real *x, const char *sidecar)
 {
 	struct iso_writer w = { 0 };
 	int st = iso_writer_open(&w, path, shape, s->range);
 
+	w.o.ctx = ctx;
 	if (!st) st = copy_images(s, &w, x);
 	if (!st) st = iso_writer_finish(&w, sidecar);
 	iso_writer_free(&w);

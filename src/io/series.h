@@ -19,9 +19,10 @@ int iso_series_next(iso_series *s, bool *found, iso_real *x, char **text);
 /* One more image behind the last, safe on the disk when this returns. */
 int iso_series_add(iso_series *s, const iso_real *x, const char *text);
 
-/* All images as one array like `shape`, whose first axis counts the images. x: room for one. */
-int iso_series_write(iso_series *s, const char *path, const struct iso_array *shape, iso_real *x,
-                     const char *sidecar);
+/* All images as one array like `shape`, whose first axis counts the images. x: room for one. The context's
+   request to stop ends it; NULL: nobody's. */
+int iso_series_write(iso_series *s, const iso_ctx *ctx, const char *path, const struct iso_array *shape,
+                     iso_real *x, const char *sidecar);
 
 int64_t iso_series_count(const iso_series *s);
 void iso_series_free(iso_series *s); /* the file stays */

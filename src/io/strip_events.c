@@ -7,58 +7,31 @@
 
    All are read through one buffer, so a pipe and a file that still grows are read like any other:
    what is there by whole events, the rest of the buffer waits for its other half. */
+#include "strip_file.h"
 #include "base/constants.h"
 #include "base/number.h"
 #include "core/progress.h"
 #include "core/size.h"
 #include "core/status.h"
 #include "core/sized.h"
-#include "file/element.h"
 #include "file/npy.h"
-#include "kinds.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#define FARTHEST_MM 1e5f /* no strip is 100 m long, */
-#define NEAREST_MM 1e-6f /* none a nanometre */
+#define NEAREST_MM 1e-6f /* no strip is a nanometre long */
 #define NAP_S .01        /* between two looks at a file that grows */
 
 enum {
 	BUFFER = 1 << 20,
-	PART = 1 << 16, /* bytes that a thread reads at a time */
-	LINE_MOST = 4096,
-	BLOCK = 1 << 16, /* events that a whole file grows by */
-	SURE = 100,      /* events that tell whether values are absurd */
-};
-
-/* What is known of the values of some events. */
-struct tally {
-	int64_t bad, far; /* not finite; beyond FARTHEST_MM */
-	float most;       /* largest finite value, mm */
-};
-
-struct iso_strip_file {
-	char *path;
-	int fd;
-	bool standard, pipe, grows, ended; /* standard: input, not ours to close */
-	enum iso_strip_format format;
-	struct iso_element element; /* of .npy */
-	int64_t record;             /* bytes, but text */
-	double mm, dl;              /* of the file's units of length, and of its third value */
-	int64_t size;               /* when it was opened */
-	uint8_t *buffer;
-	int64_t at, have; /* bytes used, and read into it */
-	int64_t line, n;  /* so far */
-	struct tally seen;
-	int64_t total;      /* events of a whole file; 0: not known */
-	const iso_ctx *ctx; /* whose memory limit holds for a whole file; NULL: none */
+	SURE = 100, /* events that tell whether values are absurd */
 };
 
 _Static_assert(sizeof(struct iso_strip_event) == 12, "a record is an event");
@@ -123,13 +96,13 @@ static int open_npy(iso_strip_file *f)
 	int st = iso_npy_open(&h, &in, f->path, false);
 
 	if (st) return st;
-	int64_t first = in.at;
-
+	f->first = in.at;
 	iso_in_close(&in);
 	if (h.n_dim != 2 || h.dim[1] != 3)
 		return iso_refuse(f->path, "strip events need an array (n, 3) of z_up, z_down, dl in mm");
 	if ((st = iso_npy_rows(&h, f->path))) return st;
-	if (lseek(f->fd, first, SEEK_SET) < 0) return iso_fail(ISO_EIO, "%s: %s", f->path, strerror(errno));
+	if (lseek(f->fd, f->first, SEEK_SET) < 0)
+		return iso_fail(ISO_EIO, "%s: %s", f->path, strerror(errno));
 	f->element = h.element;
 	f->record = 3 * h.element.size;
 	f->total = h.dim[0];
@@ -213,41 +186,15 @@ static int fill(iso_strip_file *f, double wait_s, int64_t *got)
 
 /* ---- events ---- */
 
-static struct iso_strip_event event_of(const iso_strip_file *f, const double v[3], struct tally *t)
-{
-	const struct iso_strip_event e = { (float)(f->mm * v[0]), (float)(f->mm * v[1]),
-		                           (float)(f->dl * v[2]) };
-	float most = fmaxf(fabsf(e.z_up), fmaxf(fabsf(e.z_down), fabsf(e.dl)));
-
-	if (iso_strip_event_bad(&e)) {
-		t->bad++;
-		return e;
-	}
-	t->far += most > FARTHEST_MM;
-	t->most = most > t->most ? most : t->most;
-	return e;
-}
-
 static void add_event(struct iso_strip_events *block, iso_strip_file *f, const double v[3])
 {
-	block->v[block->n++] = event_of(f, v, &f->seen);
+	struct iso_strip_event *e = &block->v[block->n++];
+
+	*e = strip_event_of(f, v);
+	strip_count(&f->seen, e);
 }
 
-static void get_record(double v[3], const iso_strip_file *f, const uint8_t *p)
-{
-	struct iso_strip_event e;
-
-	if (f->format == ISO_STRIP_FLOATS) {
-		memcpy(&e, p, sizeof e);
-		v[0] = (double)e.z_up;
-		v[1] = (double)e.z_down;
-		v[2] = (double)e.dl;
-	} else {
-		for (int i = 0; i < 3; i++) v[i] = iso_element_get(p + i * f->element.size, f->element);
-	}
-}
-
-static int ends_within(const iso_strip_file *f, int64_t event, int64_t bytes)
+int iso_strip_ends_within(const iso_strip_file *f, int64_t event, int64_t bytes)
 {
 	return iso_refuse(f->path,
 	                  "ends within event %" PRId64 ": %" PRId64 " of its %" PRId64 " bytes are there",
@@ -259,11 +206,11 @@ static int take_records(struct iso_strip_events *block, iso_strip_file *f, int64
 	for (; block->n < most && f->have - f->at >= f->record; f->at += f->record) {
 		double v[3];
 
-		get_record(v, f, f->buffer + f->at);
+		strip_record(v, f, f->buffer + f->at);
 		add_event(block, f, v);
 	}
 	if (f->ended && block->n == 0 && f->have > f->at)
-		return ends_within(f, f->n + block->n, f->have - f->at);
+		return iso_strip_ends_within(f, f->n + block->n, f->have - f->at);
 	return ISO_OK;
 }
 
@@ -281,22 +228,36 @@ static bool get_number(double *v, const char *word, size_t length)
 	return iso_number(v, word, length);
 }
 
-/* p up to end: without its end and comment. */
-static int take_line(struct iso_strip_events *block, iso_strip_file *f, const char *p, const char *end)
+int iso_strip_triple(double v[3], struct iso_complaint *wrong, const char *p, const char *end)
 {
-	double v[3];
+	const char *hash = memchr(p, '#', (size_t)(end - p));
 	int n = 0;
 
+	wrong->text[0] = '\0';
+	for (size_t length; (length = iso_next_word(&p, hash ? hash : end)) > 0; p += length, n++)
+		if (n < 3 && !get_number(&v[n], p, length)) {
+			snprintf(wrong->text, sizeof wrong->text, "'%.*s' is not a number",
+			         length < 30 ? (int)length : 30, p);
+			return 0;
+		}
+	if (n == 0 || n == 3) return n;
+	snprintf(wrong->text, sizeof wrong->text, "%d numbers, expected 3: z_up z_down dl", n);
+	return 0;
+}
+
+int iso_strip_complain(const char *path, int64_t line, const struct iso_complaint *wrong)
+{
+	return iso_fail(ISO_EINPUT, "%s:%" PRId64 ": %s", path, line, wrong->text);
+}
+
+static int take_line(struct iso_strip_events *block, iso_strip_file *f, const char *p, const char *end)
+{
+	struct iso_complaint wrong;
+	double v[3];
+
 	f->line++;
-	for (size_t length; (length = iso_next_word(&p, end)) > 0; p += length, n++)
-		if (n < 3 && !get_number(&v[n], p, length))
-			return iso_fail(ISO_EINPUT, "%s:%" PRId64 ": '%.*s' is not a number", f->path,
-			                f->line, length < 30 ? (int)length : 30, p);
-	if (n != 0 && n != 3)
-		return iso_fail(ISO_EINPUT, "%s:%" PRId64 ": %d numbers, expected 3: z_up z_down dl", f->path,
-		                f->line, n);
-	if (n == 3) add_event(block, f, v);
-	return ISO_OK;
+	if (iso_strip_triple(v, &wrong, p, end)) add_event(block, f, v);
+	return wrong.text[0] ? iso_strip_complain(f->path, f->line, &wrong) : ISO_OK;
 }
 
 /* Whole lines, and the last one of an ended file whatever its end. */
@@ -305,34 +266,34 @@ static int take_lines(struct iso_strip_events *block, iso_strip_file *f, int64_t
 	int st = ISO_OK;
 
 	while (!st && block->n < most && f->at < f->have) {
-		const char *p = (const char *)f->buffer + f->at, *hash;
+		const char *p = (const char *)f->buffer + f->at;
 		size_t left = (size_t)(f->have - f->at);
 		const char *stop = memchr(p, '\n', left), *end = stop ? stop : p + left;
 
-		if (end - p > LINE_MOST)
+		if (end - p > STRIP_LINE)
 			return iso_fail(ISO_EINPUT,
 			                "%s:%" PRId64 ": a line longer than %d bytes, not strip events",
-			                f->path, f->line + 1, LINE_MOST);
+			                f->path, f->line + 1, STRIP_LINE);
 		if (!stop && !f->ended) break;
 		f->at += end - p + (stop ? 1 : 0);
-		hash = memchr(p, '#', (size_t)(end - p));
-		st = take_line(block, f, p, hash ? hash : end);
+		st = take_line(block, f, p, end);
 	}
 	return st;
 }
 
-/* Bytes in another order, another unit, or another format; a single stray value is let through. */
-static int check_values(const iso_strip_file *f)
+int iso_strip_check(const iso_strip_file *f)
 {
 	int64_t good = f->n - f->seen.bad;
+	float most;
 
+	memcpy(&most, &f->seen.most, sizeof most);
 	if (good < (f->ended ? 1 : SURE)) return ISO_OK;
-	if (f->seen.far <= good / 2 && !(f->seen.most > 0 && f->seen.most < NEAREST_MM)) return ISO_OK;
+	if (f->seen.far <= good / 2 && !(most > 0 && most < NEAREST_MM)) return ISO_OK;
 	return iso_refuse(
 		f->path,
 		"does not look like strip events (z_up, z_down, dl in mm): values up to %g mm; wrong "
 		"byte order or unit?",
-		(double)f->seen.most);
+		(double)most);
 }
 
 int iso_strip_file_next(struct iso_strip_events *block, bool *end, iso_strip_file *f, int64_t most,
@@ -356,109 +317,7 @@ int iso_strip_file_next(struct iso_strip_events *block, bool *end, iso_strip_fil
 	f->n += block->n;
 	block->n_bad = f->seen.bad - bad;
 	*end = f->ended && block->n == 0;
-	return st ? st : check_values(f);
-}
-
-/* ---- a whole file ---- */
-
-static int grow(struct iso_strip_events *e, int64_t *room, const iso_strip_file *f)
-{
-	/* one more than the file has: the last call finds its end */
-	int64_t more = *room == 0 && f->total > 0 ? f->total + 1 : 2 * *room + BLOCK, bytes;
-	struct iso_strip_event *v;
-	int st;
-
-	if (!size_mul(&bytes, more, sizeof *v)) return iso_fail_memory(f->path, INT64_MAX);
-	if (f->ctx && (st = iso_memory_check(f->ctx, f->path, bytes - *room * (int64_t)sizeof *v))) return st;
-	if (!(v = realloc(e->v, (size_t)bytes))) return iso_fail_memory(f->path, bytes);
-	e->v = v;
-	*room = more;
-	return ISO_OK;
-}
-
-static int read_all(struct iso_strip_events *e, iso_strip_file *f)
-{
-	int64_t room = 0;
-	bool end = false;
-	int st = ISO_OK;
-
-	while (!st && !end) {
-		struct iso_strip_events block = { 0 };
-
-		if (e->n == room && (st = grow(e, &room, f))) break;
-		block.v = e->v + e->n;
-		st = iso_strip_file_next(&block, &end, f, room - e->n, 1);
-		e->n += block.n;
-		e->n_bad += block.n_bad;
-	}
-	return st;
-}
-
-/* Records r0 ... r1 - 1; how many of them are there. */
-static int64_t read_part(struct iso_strip_events *e, const iso_strip_file *f, int64_t first, int64_t r0,
-                         int64_t r1, struct tally *t)
-{
-	uint8_t buffer[PART];
-	int64_t got = iso_read_at(f->fd, buffer, (r1 - r0) * f->record, first + r0 * f->record);
-
-	for (int64_t i = r0; i < r1 && (i + 1 - r0) * f->record <= got; i++) {
-		double v[3];
-
-		get_record(v, f, buffer + (i - r0) * f->record);
-		e->v[i] = event_of(f, v, t);
-	}
-	return got;
-}
-
-/* A file of as many records as it says, in parts, by several threads. */
-static int read_records(struct iso_strip_events *e, iso_strip_file *f)
-{
-	int64_t per = PART / f->record, parts = (f->total + per - 1) / per, room = 0, bad = 0, far = 0;
-	int64_t first = lseek(f->fd, 0, SEEK_CUR), last = f->total * f->record;
-	int st = grow(e, &room, f);
-	float most = 0;
-	int error = 0;
-
-	if (st) return st;
-#pragma omp parallel for num_threads(f->ctx ? iso_ctx_threads(f->ctx) : 1) schedule(dynamic, 8) reduction(+ : bad, far) reduction(max : most, error) \
-	reduction(min : last)
-	for (int64_t i = 0; i < parts; i++) {
-		int64_t r0 = i * per, r1 = f->total - r0 < per ? f->total : r0 + per;
-		struct tally t = { 0 };
-		int64_t got = read_part(e, f, first, r0, r1, &t), end = r0 * f->record + (got > 0 ? got : 0);
-
-		if (got < 0) error = errno;
-		bad += t.bad;
-		far += t.far;
-		most = t.most > most ? t.most : most;
-		if (got < (r1 - r0) * f->record && end < last) last = end;
-	}
-	if ((errno = error)) return iso_fail_errno(f->path, "read");
-	if (last < f->total * f->record) return ends_within(f, last / f->record, last % f->record);
-	e->n = f->n = f->total;
-	e->n_bad = bad;
-	f->seen = (struct tally){ bad, far, most };
-	f->ended = true;
-	return check_values(f);
-}
-
-int iso_strip_events_read(struct iso_strip_events *e, const char *path, const struct iso_strip_options *o)
-{
-	if (!e || !path) return iso_fail_null(__func__);
-	struct iso_strip_events r = { 0 };
-	iso_strip_file *f = NULL;
-	int st = iso_strip_file_open(&f, path, o, false);
-
-	if (!st) st = (f->total > 0 && !f->pipe && !f->standard ? read_records : read_all)(&r, f);
-	if (!st && r.n == 0) st = iso_refuse(path, "no events");
-	if (!st && r.n_bad == r.n)
-		st = iso_refuse(path, "none of its %" PRId64 " events is usable: not finite", r.n);
-	if (st)
-		iso_strip_events_free(&r);
-	else
-		*e = r;
-	iso_strip_file_close(f);
-	return st;
+	return st ? st : iso_strip_check(f);
 }
 
 void iso_strip_events_free(struct iso_strip_events *e)

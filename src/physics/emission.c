@@ -55,8 +55,8 @@ static int weigh(struct iso_emission *e, double *weight, double *sum, const iso_
 				double bound = v[i] > 0 ? steepest(g, at, radius, half, rule) : 0;
 
 				if (bound > 0) /* rounded upwards, so that it stays one */
-					e->slot[i].most = fminf(1, nextafterf((float)bound, 2));
-				weight[i] = (double)v[i] * (double)e->slot[i].most;
+					e->slot[i].most[0] = fminf(1, nextafterf((float)bound, 2));
+				weight[i] = (double)v[i] * (double)e->slot[i].most[0];
 				all += (double)v[i];
 				*sum += weight[i];
 			}
@@ -92,6 +92,7 @@ static void fill(struct iso_emission_slot *slot, double *weight, uint32_t *stack
 			stack[shorts++] = l;
 		}
 	}
+	for (int64_t i = 0; i < n; i++) slot[i].most[1] = slot[slot[i].other].most[0];
 }
 
 int iso_emission_create(struct iso_emission *e, const struct iso_array *activity, double radius, double half,
@@ -131,7 +132,8 @@ void iso_emission_free(struct iso_emission *e)
 void iso_emission_draw(double place[3], double dir[3], const struct iso_emission *e, struct philox a,
                        struct philox b)
 {
-	uint32_t i = emission_voxel(e->slot, e->n, (uint64_t)a.w[0] << 32 | a.w[1]);
+	float most;
+	uint32_t i = emission_voxel(e->slot, e->n, (uint64_t)a.w[0] << 32 | a.w[1], &most);
 	uint32_t nx = (uint32_t)e->grid.n[0], ny = (uint32_t)e->grid.n[1];
 	uint32_t at[3] = { i % nx, i / nx % ny, i / nx / ny };
 	uint64_t bits = (uint64_t)a.w[2] << 32 | a.w[3];
@@ -139,7 +141,7 @@ void iso_emission_draw(double place[3], double dir[3], const struct iso_emission
 	for (int k = 0; k < 3; k++, bits >>= 21) /* 21 bits an axis */
 		place[k] = e->low[k] +
 		           e->grid.voxel[k] * ((double)at[k] + ((double)(bits & 0x1fffff) + .5) * 0x1p-21);
-	double sin_tilt = (double)((2 * philox_unit(b.w[0]) - 1) * e->slot[i].most);
+	double sin_tilt = (double)((2 * philox_unit(b.w[0]) - 1) * most);
 	double cos_tilt = sqrt(1 - sin_tilt * sin_tilt);
 	float phi = 2 * (float)M_PI * philox_unit(b.w[1]);
 

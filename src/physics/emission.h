@@ -14,7 +14,7 @@ enum iso_emission_rule { ISO_BOTH_PHOTONS, ISO_FIRST_PHOTON, ISO_ALL_DECAYS };
 struct iso_emission_slot {
 	float keep;     /* share of the slot that is its own voxel's */
 	uint32_t other; /* the voxel that has the rest */
-	float most;     /* |sin| of the tilt against the transverse plane, at most */
+	float most[2];  /* |sin| of the tilt against the transverse plane, at most: own voxel, other voxel */
 };
 
 struct iso_emission {
@@ -30,13 +30,27 @@ int iso_emission_create(struct iso_emission *e, const struct iso_array *activity
                         enum iso_emission_rule rule);
 void iso_emission_free(struct iso_emission *e);
 
-/* A voxel by 64 random bits: the slot from the product's high half, its share from the low one. */
-ISO_HD uint32_t emission_voxel(const struct iso_emission_slot *slot, uint64_t n, uint64_t bits)
+/* The slot of 64 random bits: the high half of a product, whose low half says which voxel of the slot. */
+ISO_HD uint64_t emission_product(uint64_t n, uint64_t bits)
 {
-	uint64_t product = (bits >> 32) * n + ((bits & UINT32_MAX) * n >> 32);
-	uint32_t i = (uint32_t)(product >> 32);
+	return (bits >> 32) * n + ((bits & UINT32_MAX) * n >> 32);
+}
 
-	return philox_unit((uint32_t)product) < slot[i].keep ? i : slot[i].other;
+/* A voxel by 64 random bits; *most: the bound of its tilt, NULL where nobody asks. */
+ISO_HD uint32_t emission_voxel(const struct iso_emission_slot *slot, uint64_t n, uint64_t bits, float *most)
+{
+	uint64_t product = emission_product(n, bits);
+	const struct iso_emission_slot *at = slot + (product >> 32);
+	int other = !(philox_unit((uint32_t)product) < at->keep);
+
+	if (most) *most = at->most[other];
+	return other ? at->other : (uint32_t)(product >> 32);
+}
+
+/* Asks for the slot of a draw that is a few draws ahead: a large table lies far from the processor. */
+static inline void emission_ask(const struct iso_emission *e, struct philox a)
+{
+	__builtin_prefetch(e->slot + (emission_product(e->n, (uint64_t)a.w[0] << 32 | a.w[1]) >> 32));
 }
 
 /* Voxel by a.w[0..1], place in it by a.w[2..3], direction by b.w[0..1]. */

@@ -38,7 +38,7 @@ struct panel_event {
 ISO_HD void panel_point(float p[3], const struct panel_scan *s, uint32_t stream, uint64_t history)
 {
 	struct philox w = transport_draw(&s->t, stream, history, 0);
-	uint32_t i = emission_voxel(s->slot, s->voxels, (uint64_t)w.w[0] << 32 | w.w[1]);
+	uint32_t i = emission_voxel(s->slot, s->voxels, (uint64_t)w.w[0] << 32 | w.w[1], NULL);
 	uint32_t row = i / s->n[0], at[3] = { i % s->n[0], row % s->n[1], row / s->n[1] };
 	uint64_t bits = (uint64_t)w.w[2] << 32 | w.w[3];
 

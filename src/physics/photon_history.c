@@ -173,12 +173,12 @@ static bool kept(const struct iso_histories *h, int64_t a, int64_t b, uint32_t w
 }
 
 static bool decay(struct iso_hit *hit, const struct iso_histories *h, enum iso_history_kind kind,
-                  uint64_t draw, uint64_t history)
+                  uint64_t draw, uint64_t history, struct philox place)
 {
 	struct philox b = philox_draw(h->seed, history, draw + DIRECTION);
 	double from[3], d1[3], d2[3];
 
-	iso_emission_draw(from, d1, &h->emission[kind], philox_draw(h->seed, history, draw + PLACE), b);
+	iso_emission_draw(from, d1, &h->emission[kind], place, b);
 	for (int i = 0; i < 3; i++) d2[i] = -d1[i];
 	if (kind == HISTORY_SCATTER) {
 		struct philox c = philox_draw(h->seed, history, draw + DEFLECTION);
@@ -204,9 +204,8 @@ static bool decay(struct iso_hit *hit, const struct iso_histories *h, enum iso_h
 	return true;
 }
 
-static bool any_pair(struct iso_hit *hit, const struct iso_histories *h, uint64_t draw, uint64_t history)
+static bool any_pair(struct iso_hit *hit, const struct iso_histories *h, struct philox a)
 {
-	struct philox a = philox_draw(h->seed, history, draw + PLACE);
 	int64_t n = h->scanner->pairs.n, c1, c2;
 	int64_t i = (int64_t)(philox_unit_double(a.w[0], a.w[1]) * (double)n);
 
@@ -216,11 +215,28 @@ static bool any_pair(struct iso_hit *hit, const struct iso_histories *h, uint64_
 	return kept(h, c1, c2, a.w[3]);
 }
 
-bool iso_history_run(struct iso_hit *hit, const struct iso_histories *h, enum iso_history_kind kind,
-                     uint64_t history)
+static bool is_decay(enum iso_history_kind kind)
 {
-	uint64_t draw = (uint64_t)kind << HISTORY_SHIFT; /* every kind has draws of its own */
+	return kind == HISTORY_TRUE || kind == HISTORY_SCATTER;
+}
 
-	if (kind == HISTORY_RANDOM || kind == HISTORY_DELAYED) return any_pair(hit, h, draw, history);
-	return decay(hit, h, kind, draw, history);
+/* Every kind has draws of its own. */
+static uint64_t first_draw(enum iso_history_kind kind)
+{
+	return (uint64_t)kind << HISTORY_SHIFT;
+}
+
+struct philox iso_history_begin(const struct iso_histories *h, enum iso_history_kind kind, uint64_t history)
+{
+	struct philox place = philox_draw(h->seed, history, first_draw(kind) + PLACE);
+
+	if (is_decay(kind)) emission_ask(&h->emission[kind], place);
+	return place;
+}
+
+bool iso_history_run(struct iso_hit *hit, const struct iso_histories *h, enum iso_history_kind kind,
+                     uint64_t history, struct philox place)
+{
+	return is_decay(kind) ? decay(hit, h, kind, first_draw(kind), history, place)
+	                      : any_pair(hit, h, place);
 }

@@ -67,8 +67,11 @@ struct iso_hit {
 	float dt_ps;
 };
 
-/* History number `history` of a kind; false if it gives no event. */
+/* The first draw of history number `history` of a kind, to be made some histories before that one runs. */
+struct philox iso_history_begin(const struct iso_histories *h, enum iso_history_kind kind, uint64_t history);
+
+/* The history that begins with `place`; false if it gives no event. */
 bool iso_history_run(struct iso_hit *hit, const struct iso_histories *h, enum iso_history_kind kind,
-                     uint64_t history);
+                     uint64_t history, struct philox place);
 
 #endif

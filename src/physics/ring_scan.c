@@ -19,6 +19,7 @@
 
 #define BLOCK 8192                   /* expected events of a block */
 #define ROUND 64                     /* blocks between two calls of emit */
+#define AHEAD 8                      /* histories that begin before one ends */
 #define HOPELESS (1ll << 25)         /* histories without a single event */
 #define SINGLES_HISTORY (1ull << 62) /* beyond those of events */
 
@@ -160,11 +161,17 @@ static int64_t slice_events(const struct sim *s, int k, int64_t number)
 /* The first n events of kind k in the slice, in the order of their histories. */
 static void run_histories(struct iso_hit *hit, struct sim *s, struct block *b, int k)
 {
+	const enum iso_history_kind kind = (enum iso_history_kind)k;
+	const uint64_t first = (uint64_t)b->number << 32;
+	struct philox place[AHEAD]; /* of the next histories */
 	int64_t have = 0, i;
 
+	for (i = 0; i < AHEAD && b->n[k]; i++) place[i] = iso_history_begin(&s->h, kind, first + (uint64_t)i);
 	for (i = 0; have < b->n[k] && !iso_stopped(s->ctx) && !s->hopeless; i++) {
-		have += iso_history_run(hit + have, &s->h, (enum iso_history_kind)k,
-		                        (uint64_t)b->number << 32 | (uint64_t)i);
+		struct philox *next = &place[i % AHEAD];
+
+		have += iso_history_run(hit + have, &s->h, kind, first + (uint64_t)i, *next);
+		*next = iso_history_begin(&s->h, kind, first + (uint64_t)(i + AHEAD));
 		if (have == 0 && i >= HOPELESS) {
 #pragma omp atomic write
 			s->hopeless = 1;

@@ -67,6 +67,17 @@ static void set_up(iso_problem *p)
 	fill_tables(p);
 }
 
+/* *to becomes a copy of what a record says. */
+static int copy_contents(json_t **to, const json_t *from)
+{
+	json_t *copy = json_deep_copy(from);
+
+	if (!copy) return iso_fail_memory("record", 1);
+	json_decref(*to);
+	*to = copy;
+	return ISO_OK;
+}
+
 int problem_create(iso_problem **out, const char *model, struct record *record)
 {
 	const struct model *m = model_find(model);
@@ -80,8 +91,8 @@ int problem_create(iso_problem **out, const char *model, struct record *record)
 	p->kept = json_array();
 	if (!(p->self = calloc(1, m->bytes)) || !(p->fresh = calloc(1, m->bytes)))
 		st = iso_fail_memory("problem", (int64_t)m->bytes);
-	else if (!record)
-		st = record_begin(&p->own, "recon", NULL);
+	else if (!record && !(st = record_begin(&p->own, "recon", NULL)))
+		st = copy_contents(&p->blank, p->own.root);
 	if (st) {
 		iso_problem_free(p);
 		return st;
@@ -124,6 +135,8 @@ void iso_problem_free(iso_problem *p)
 	problem_unload(p);
 	frames_free(&p->s.frames);
 	record_free(&p->own); /* of zeros where the record is a command's */
+	json_decref(p->blank);
+	json_decref(p->read);
 	json_decref(p->kept);
 	free(p->self);
 	free(p->fresh);
@@ -181,33 +194,52 @@ int problem_check_grid(const struct iso_grid *g, const struct iso_grid *image)
 		"'grid', 'voxel', 'centre' are not those of the image; leave them out to take the image's");
 }
 
-/* What was read before is read again; the inputs of a command's record may be others' too. */
-void problem_drop_inputs(iso_problem *p, size_t left)
+int problem_begin_run(iso_problem *p)
 {
-	json_t *inputs = json_object_get(p->record->root, "inputs");
+	int st = p->record == &p->own ? copy_contents(&p->own.root, p->read) : ISO_OK;
 
-	while (p->record == &p->own && json_array_size(inputs) > left)
-		json_array_remove(inputs, json_array_size(inputs) - 1);
+	return st || p->record != &p->own ? st : record_started(&p->own);
+}
+
+static int load(iso_problem *p, int need, const struct iso_grid *image)
+{
+	int st;
+
+	memcpy(p->fresh, p->self, p->m->bytes);
+	p->loaded = need;
+	p->found = (struct model_found){ .images = 1 };
+	record_stage(p->record, "read");
+	if ((st = p->m->load(p, need, image)) || (st = iso_ctx_ready(p->ctx))) problem_unload(p);
+	record_hash_forget(p->record); /* of a load that failed */
+	return st;
+}
+
+/* What is read goes into a record of its own, with which each run begins. What the record says of a run stays
+   until the next, or until a parameter is set. */
+static int load_own(iso_problem *p, int need, const struct iso_grid *image)
+{
+	json_t *told = p->told ? json_incref(p->own.root) : NULL;
+	int st = copy_contents(&p->own.root, p->blank);
+
+	p->own.inputs = 0;
+	if (!st) st = problem_record_parameters(p);
+	if (!st) st = load(p, need, image);
+	record_stage(&p->own, NULL);
+	if (!st && (st = copy_contents(&p->read, p->own.root))) problem_unload(p);
+	if (told) {
+		json_decref(p->own.root);
+		p->own.root = told;
+	}
+	return st;
 }
 
 int problem_load(iso_problem *p, int need, const struct iso_grid *image)
 {
 	bool same = !image || iso_grid_same(&p->found.grid, image);
-	int st;
 
 	if (p->loaded && (p->loaded & need) == need && same) return ISO_OK;
 	problem_unload(p);
-	if (p->record == &p->own && (st = problem_record_parameters(p))) return st;
-	memcpy(p->fresh, p->self, p->m->bytes);
-	p->loaded = need;
-	p->found = (struct model_found){ .images = 1 };
-	problem_drop_inputs(p, 0);
-	if (p->record == &p->own) p->own.inputs = 0;
-	record_stage(p->record, "read");
-	if ((st = p->m->load(p, need, image))) problem_unload(p);
-	record_hash_forget(p->record); /* of a load that failed */
-	p->read = json_array_size(json_object_get(p->record->root, "inputs"));
-	return st;
+	return (p->record == &p->own ? load_own : load)(p, need, image);
 }
 
 void problem_unload(iso_problem *p)
@@ -275,7 +307,7 @@ int problem_blur_sens(iso_problem *p, struct iso_array *s)
 
 /* ---- images ---- */
 
-int problem_write_image(iso_problem *p, const char *path, const struct iso_array *image)
+int problem_write_image(iso_problem *p, const char *path, const struct iso_array *image, const iso_ctx *stop)
 {
 	struct iso_array a = *image;
 
@@ -284,5 +316,5 @@ int problem_write_image(iso_problem *p, const char *path, const struct iso_array
 		memmove(a.dim, a.dim + 1, 2 * sizeof *a.dim);
 		a.has_grid = false;
 	}
-	return record_write(p->record, path, &a);
+	return record_write(p->record, path, &a, stop);
 }

@@ -11,7 +11,6 @@ struct iso_problem {
 	const struct model *m;
 	void *self;  /* the model's: parameters, and after load what they name */
 	void *fresh; /* the same before load, to go back to */
-	size_t read; /* inputs of the record after load */
 	int loaded;  /* what it was loaded for, of enum model_need; 0: nothing */
 	struct model_found found;
 	bool like; /* parameters come from a record, which has the defaults too: those were not asked for */
@@ -23,6 +22,8 @@ struct iso_problem {
 	json_t *kept;            /* a list of texts that were set, and of records: values lie in them */
 
 	struct record *record, own; /* record: its own, or that of the command */
+	json_t *blank, *read;       /* what its own says at first, and after load */
+	bool told;                  /* its own tells of a run with the parameters as they are */
 };
 
 /* As iso_problem_create; the context comes later, and `record`, where not NULL, is used in place of one
@@ -46,8 +47,8 @@ int problem_check_grid(const struct iso_grid *g, const struct iso_grid *image);
 int problem_load(iso_problem *p, int need, const struct iso_grid *image);
 void problem_unload(iso_problem *p);
 
-/* The problem's own record forgets all inputs but the first `left`. */
-void problem_drop_inputs(iso_problem *p, size_t left);
+/* The problem's own record, after load, forgets what an earlier run left in it. */
+int problem_begin_run(iso_problem *p);
 
 /* The parameters as they are now into the record; into that of a command, those that the command has. */
 int problem_record_parameters(iso_problem *p);
@@ -66,7 +67,7 @@ int problem_add_psf(iso_problem *p, iso_op **op);
 int problem_blur_sens(iso_problem *p, struct iso_array *s);
 
 /* record_write of an image, in the shape that the model's images have in this format. */
-int problem_write_image(iso_problem *p, const char *path, const struct iso_array *image);
+int problem_write_image(iso_problem *p, const char *path, const struct iso_array *image, const iso_ctx *stop);
 
 /* iso_problem_project and iso_problem_backproject of what was read from the file `name`; `out`: a file that the
    image must fit, or NULL. In a dry run the arrays have no values. */

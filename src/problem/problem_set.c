@@ -78,6 +78,7 @@ static void begin_anew(iso_problem *p)
 {
 	problem_unload(p);
 	p->s.by.n = 0;
+	p->told = false;
 }
 
 int iso_problem_set(iso_problem *p, const char *name, const char *value)
@@ -136,6 +137,22 @@ int iso_problem_set_strip_events(iso_problem *p, const struct iso_strip_events *
 
 /* ---- from a record ---- */
 
+/* All parameters, or, where one is refused, none. The tables lie in the problem, the values there and in `self`,
+   for which `fresh` has room: nothing is loaded. */
+static int take_all(iso_problem *p, const json_t *parameters, const char *record)
+{
+	const iso_problem before = *p;
+	int st;
+
+	memcpy(p->fresh, p->self, p->m->bytes);
+	if ((st = opt_from_json(p->sets, parameters, record))) {
+		*p = before;
+		memcpy(p->self, p->fresh, p->m->bytes);
+	}
+	p->like = p->like || !st;
+	return st;
+}
+
 int iso_problem_like(iso_problem *p, const char *record)
 {
 	json_t *root = NULL, *parameters, *value;
@@ -154,6 +171,5 @@ int iso_problem_like(iso_problem *p, const char *record)
 	{
 		if (!opt_find(p->sets, key)) json_object_del(parameters, key); /* the command line's own */
 	}
-	p->like = true;
-	return opt_from_json(p->sets, parameters, record);
+	return take_all(p, parameters, record);
 }

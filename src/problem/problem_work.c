@@ -5,6 +5,7 @@
 #include "core/room.h"
 #include "core/size.h"
 #include "core/ctx.h"
+#include "core/progress.h"
 #include "io/format.h"
 #include "text/json_file.h"
 
@@ -281,19 +282,40 @@ static int check_sidecar(const iso_problem *p, const char *path)
 	return st;
 }
 
+/* Images between iterations, of frame k. A run that continues finds those that it wrote before, with their
+   records. */
+static int check_iterations(const iso_problem *p, int k)
+{
+	const struct settings *s = &p->s;
+	char path[PATH_MAX];
+	int st = ISO_OK;
+
+	for (int64_t i = s->save_every; s->save_every > 0 && i < s->iterations && !st; i += s->save_every) {
+		json_t *root = NULL;
+
+		if ((st = recon_iteration_path(path, s, k, (int)i))) break;
+		if (s->resume) st = record_sidecar(&root, path);
+		if (!st && !json_object_get(root, "verb") && !(st = iso_write_check(path, p->force)))
+			st = check_sidecar(p, path);
+		json_decref(root);
+	}
+	return st;
+}
+
 /* Commands have checked theirs. A checkpoint that nobody asked to continue is somebody's work. */
-static int check_files(const iso_problem *p, const char *path)
+static int check_files(iso_problem *p, const char *path)
 {
 	const char *const work[] = { p->s.checkpoint, p->s.kept };
 	bool own = p->record == &p->own;
 	int st = iso_write_check(path, p->force || !own);
 
-	if (st || !own || (st = check_sidecar(p, path))) return st;
+	if (st || !own || (st = check_sidecar(p, path)) || (st = settings_check(p))) return st;
 	for (int i = 0; i < 2 && !p->s.resume && !p->force; i++)
 		if (access(work[i], F_OK) == 0)
 			return iso_fail(ISO_EARG, "%s exists: 'resume' continues it, 'force' begins anew",
 			                work[i]);
-	return ISO_OK;
+	for (int k = 0; k < p->s.frames.n && !st; k++) st = check_iterations(p, k);
+	return st;
 }
 
 /* Whether the model is left with the last frame or image of its data, or with filtered traces. */
@@ -308,16 +330,17 @@ int iso_problem_recon(iso_problem *p, struct iso_array *x, const char *path)
 	int st;
 
 	if (!p || (!x && !path)) return iso_fail_null(__func__);
+	p->s.began_s = iso_now_s();
 	if ((st = settings_out(&p->s, path))) return st;
 	if (path && (st = check_files(p, path))) return st;
-	if ((st = iso_problem_load(p))) return st;
-	problem_drop_inputs(p, p->read); /* a start image of an earlier run */
+	if ((st = iso_problem_load(p)) || (st = problem_begin_run(p))) return st;
 	if (path && (st = iso_write_check_grid(path, &p->found.grid))) return st;
 	st = p->s.follow.on           ? recon_follow(p, x)
 	     : recon_is_cg(&p->s)     ? recon_cg(p, x)
 	     : recon_is_direct(&p->s) ? recon_direct(p, x)
 	                              : recon_em(p, x);
 	if (leaves_a_part(p)) problem_unload(p);
+	p->told = !st;
 	return st;
 }
 
@@ -335,10 +358,13 @@ int iso_problem_plan(iso_problem *p, struct iso_plan *plan)
 {
 	struct iso_array x = { 0 };
 	struct record before;
+	bool told;
 	int st;
 
 	if (!p || !plan) return iso_fail_null(__func__);
 	before = *p->record;
+	told = p->told;
+	json_incref(before.root);
 	problem_unload(p);
 	p->record->dry_run = true;
 	p->record->plan = keep_plan;
@@ -346,9 +372,11 @@ int iso_problem_plan(iso_problem *p, struct iso_plan *plan)
 	p->record->arg = plan;
 	st = iso_problem_recon(p, &x, NULL);
 	problem_unload(p);
+	json_decref(p->record->root);
 	before.stage = p->record->stage;
 	before.stage_began_s = p->record->stage_began_s;
 	*p->record = before;
+	p->told = told;
 	return st == PLANNED ? ISO_OK : st;
 }
 
@@ -358,7 +386,7 @@ int iso_problem_write(iso_problem *p, const char *path, const struct iso_array *
 
 	if (!p || !path || !a) return iso_fail_null(__func__);
 	if ((st = iso_write_check(path, p->force)) || (st = check_sidecar(p, path))) return st;
-	return problem_write_image(p, path, a);
+	return problem_write_image(p, path, a, p->ctx);
 }
 
 int iso_problem_record(iso_problem *p, char **text)

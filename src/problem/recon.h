@@ -55,7 +55,7 @@ struct settings {
 	double psf[3];
 	double checkpoint_minutes, stop_after;
 	bool resume, deterministic;
-	double began_s;
+	double began_s;           /* the run: when iso_problem_recon was called */
 	struct model_subsets by;  /* subsets, rule and seed */
 	struct iso_filter filter; /* meaningful if filter_text */
 	struct frames frames;
@@ -130,6 +130,11 @@ int recon_series(struct recon *r); /* room for the images of a series: (n, nz, n
    checkpoint that 'resume' does not want is removed; one that it wants and is not there is told of, in
    frame 0. */
 int recon_run(struct recon *r, struct iso_run *run, bool checkpoints);
+
+/* Whose request to stop may end the writing of the image; NULL: nobody's, because the work of the iterations
+   would be lost. And the status of that writing, with a message that names the file to go on from. */
+const iso_ctx *recon_stop(const struct recon *r);
+int recon_stopped(const struct recon *r, int st, const char *from);
 
 /* recon_sens.c: warns where the sensitivity image was made with other corrections than the run has. */
 int recon_compare_sens(struct record *run, const char *path);

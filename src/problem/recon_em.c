@@ -310,10 +310,12 @@ static int prepare_frame(struct em *e, bool *empty)
 	if (*empty && !e->r.series)
 		return iso_fail(ISO_EINPUT, "there are no events from %g to %g s", e->frame.from_s,
 		                e->frame.to_s);
-	if (!*empty &&
-	    ((m->data && (st = m->data(problem, &e->r.data))) ||
-	     (st = m->op(problem, &e->r.op, &e->r.s->by)) || (st = problem_add_psf(problem, &e->r.op))))
-		return st;
+	if (!*empty && m->data && (st = m->data(problem, &e->r.data))) return st;
+	if (!*empty) {
+		record_tell(e->r.record, ISO_DETAIL, "ordering the data");
+		if ((st = m->op(problem, &e->r.op, &e->r.s->by))) return st;
+		if ((st = problem_add_psf(problem, &e->r.op))) return st;
+	}
 	e->sum.counts |= e->r.data.y != NULL;
 	e->sum.factors |= e->r.data.mult != NULL;
 	return e->sens.v ? ISO_OK : make_sens(e);
@@ -410,8 +412,8 @@ static int frame(struct em *e)
 	return !st && e->kept ? keep_frame(e) : st;
 }
 
-/* A run that failed before it finished a frame leaves nothing that would stand in the way of the next;
-   one that was stopped has a checkpoint beside it. */
+/* A run that ended before it finished a frame leaves nothing that would stand in the way of the next, unless it
+   was stopped and has a checkpoint beside it. */
 static int all_frames(struct em *e)
 {
 	int st = ISO_OK;
@@ -424,7 +426,9 @@ static int all_frames(struct em *e)
 		e->parts = NULL;
 		model_data_free(&e->r.data);
 	}
-	if (st && st != ISO_ECANCEL && e->kept && iso_series_count(e->kept) == 0) unlink(e->r.s->kept);
+	bool resumes = st == ISO_ECANCEL && access(e->r.s->checkpoint, F_OK) == 0;
+
+	if (st && !resumes && e->kept && iso_series_count(e->kept) == 0) unlink(e->r.s->kept);
 	return st;
 }
 
@@ -435,17 +439,18 @@ static int write_image(struct em *e)
 	struct iso_array a = e->r.x;
 	int st;
 
+	record_tell(e->r.record, ISO_DETAIL, "writing %s", s->out);
 	if (e->r.series) {
 		memmove(a.dim + 1, a.dim, 3 * sizeof *a.dim);
 		a.dim[0] = e->r.n;
 		a.n_dim = 4;
 		if (!size_mul(&a.n, a.n, e->r.n))
 			return iso_fail(ISO_EARG, "%s: more elements than 64 bits count", s->out);
-		st = record_write_series(e->r.record, s->out, e->kept, &a, e->r.x.v);
+		st = record_write_series(e->r.record, s->out, e->kept, &a, e->r.x.v, e->r.ctx);
 	} else {
-		st = problem_write_image(e->r.problem, s->out, &a);
+		st = problem_write_image(e->r.problem, s->out, &a, recon_stop(&e->r));
 	}
-	if (st) return st;
+	if (st) return recon_stopped(&e->r, st, e->r.series ? s->kept : s->checkpoint);
 	unlink(s->checkpoint);
 	if (e->r.series) unlink(s->kept);
 	return ISO_OK;

@@ -4,6 +4,7 @@
 #include "problem.h"
 
 #include "core/progress.h"
+#include "file/suffix.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -131,12 +132,31 @@ static int save_iteration(void *arg, int iteration, const iso_real *x)
 	if (r->weight.v && (st = model_vector(&image, a.n, "image"))) return st;
 	if (image) recon_unweigh(image, &r->weight, x, a.n);
 	a.v = image ? image : (iso_real *)x;
-	st = problem_write_image(r->problem, path, &a);
+	st = problem_write_image(r->problem, path, &a, NULL); /* the next update heeds a request to stop */
 	free(image);
 	return st;
 }
 
-/* 'stop-after' counts from the creation of the problem on. */
+/* Packing takes long, and may be stopped: the checkpoint of the finished run stays until the image is there.
+   A plain image is written as soon as a checkpoint would be. */
+static bool keeps_all(const struct recon *r)
+{
+	return r->s->out && !r->series && iso_has_suffix(r->s->out, ".gz");
+}
+
+const iso_ctx *recon_stop(const struct recon *r)
+{
+	return recon_is_direct(r->s) || keeps_all(r) ? r->ctx : NULL;
+}
+
+int recon_stopped(const struct recon *r, int st, const char *from)
+{
+	if (st != ISO_ECANCEL || recon_is_direct(r->s)) return st;
+	return iso_fail(ISO_ECANCEL, "stopped while %s was written; resume continues from %s", r->s->out,
+	                from);
+}
+
+/* 'stop-after' counts from the beginning of iso_problem_recon on. */
 int recon_run(struct recon *r, struct iso_run *run, bool checkpoints)
 {
 	const struct settings *s = r->s;
@@ -152,6 +172,7 @@ int recon_run(struct recon *r, struct iso_run *run, bool checkpoints)
 		.each = save_iteration,
 		.wants = wants,
 		.arg = r,
+		.keep = keeps_all(r),
 	};
 	int st = recon_key(r->problem, &run->key, r->k);
 
@@ -193,7 +214,12 @@ int recon_finish(struct recon *r, struct iso_array *to)
 	int st = json_array_size(r->results) > 0 ? record_result(r->record, "images", json_incref(r->results))
 	                                         : ISO_OK;
 
-	if (!st && r->s->out) st = problem_write_image(r->problem, r->s->out, r->series ? &r->images : &r->x);
+	if (!st && r->s->out) {
+		record_tell(r->record, ISO_DETAIL, "writing %s", r->s->out);
+		st = problem_write_image(r->problem, r->s->out, r->series ? &r->images : &r->x,
+		                         recon_stop(r));
+		st = recon_stopped(r, st, r->s->checkpoint);
+	}
 	if (!st) recon_give(r, to);
 	return st;
 }

@@ -90,7 +90,6 @@ void settings_begin(struct settings *s, const struct model *m, struct model_stre
 		                .rule = m->rule ? m->rule : "interleaved",
 		                .frames = { .to_s = INFINITY },
 		                .checkpoint_minutes = 10,
-		                .began_s = iso_now_s(),
 		                .follow = { .block = 100000, .every_s = 5 } };
 	own_params(s);
 	other_params(s, stream ? stream : &s->no_stream);

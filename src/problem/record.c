@@ -5,7 +5,9 @@
 #include "base/number.h"
 #include "text/json_file.h"
 #include "core/progress.h"
+#include "core/size.h"
 #include "base/utf8.h"
+#include "file/out.h"
 #include "io/events.h"
 #include "io/format.h"
 
@@ -57,6 +59,11 @@ int record_begin(struct record *r, const char *verb, const char *command)
 	                      "verb", verb, "command", command ? record_string(command) : json_null(),
 	                      "started", utc_now(), "parameters", "inputs", "times_s", "warnings", "results");
 	return r->root ? ISO_OK : no_memory();
+}
+
+int record_started(struct record *r)
+{
+	return record_set(r, "started", utc_now());
 }
 
 void record_free(struct record *r)
@@ -119,17 +126,60 @@ static int append_input(struct record *r, const char *path, int64_t bytes, const
 	return json_array_append_new(json_object_get(r->root, "inputs"), input) ? no_memory() : ISO_OK;
 }
 
+enum { PIECE = 1 << 24 }; /* bytes hashed between two looks at the request to stop */
+
 int record_piped(struct record *r, const char *path, const void *v, int64_t bytes)
 {
-	return append_input(r, path, bytes, "xxh64", XXH64(v, (size_t)bytes, 0));
+	XXH64_state_t *state = XXH64_createState();
+	int st = state ? ISO_OK : no_memory();
+
+	if (!st) XXH64_reset(state, 0);
+	for (int64_t i = 0; i < bytes && !st && !(st = iso_stop_check(r->ctx, path)); i += PIECE)
+		XXH64_update(state, (const char *)v + i, (size_t)(bytes - i < PIECE ? bytes - i : PIECE));
+	if (!st) st = append_input(r, path, bytes, "xxh64", XXH64_digest(state));
+	XXH64_freeState(state);
+	return st;
+}
+
+struct known_hash {
+	struct known_hash *next;
+	struct iso_hash hash;
+};
+
+void record_hashed(struct record *r, const struct iso_hash *h)
+{
+	struct known_hash *k = h->path[0] ? size_alloc(1, sizeof *k) : NULL;
+
+	if (!k) return;
+	*k = (struct known_hash){ r->known, *h };
+	r->known = k;
+}
+
+/* That of the file, or with NULL any; false: none is known. */
+static bool take_known(struct record *r, struct iso_hash *h, const char *path)
+{
+	struct known_hash **at = &r->known, *k;
+
+	while (*at && path && strcmp((*at)->hash.path, path) != 0) at = &(*at)->next;
+	if (!(k = *at)) return false;
+	*h = k->hash;
+	*at = k->next;
+	free(k);
+	return true;
+}
+
+void record_hash_forget(struct record *r)
+{
+	for (struct iso_hash h; take_known(r, &h, NULL);)
+		;
 }
 
 static int add_input(struct record *r, const char *path)
 {
-	struct file_hash h;
+	struct iso_hash h;
 	int st = r->names ? iso_names_check_input(r->names, path) : ISO_OK;
 
-	if (!st) st = record_hash(r, &h, path);
+	if (!st && !take_known(r, &h, path)) st = iso_hash_file(&h, path, r->ctx);
 	return st ? st : append_input(r, path, h.bytes, h.sampled ? "xxh64_of_sample" : "xxh64", h.value);
 }
 
@@ -158,14 +208,6 @@ int record_input(struct record *r, const char *path)
 	return !st && *scanner ? record_input(r, scanner) : st;
 }
 
-void record_input_ahead(struct record *r, const char *path)
-{
-	char partner[PATH_MAX], scanner[PATH_MAX];
-
-	record_hash_ahead(r, path);
-	if (!find_partners(partner, scanner, path) && *partner) record_hash_ahead(r, partner);
-}
-
 /* ---- stages and warnings ---- */
 
 void record_stage(struct record *r, const char *name)
@@ -179,6 +221,7 @@ void record_stage(struct record *r, const char *name)
 
 		json_object_set_new(times, r->stage, record_real(ms / 1e3));
 	}
+	if (name && (!r->stage || strcmp(name, r->stage) != 0)) record_tell(r, ISO_DETAIL, "stage: %s", name);
 	r->stage = name;
 	r->stage_began_s = now;
 }

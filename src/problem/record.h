@@ -4,6 +4,7 @@
 #ifndef ISO_RECORD_H
 #define ISO_RECORD_H
 
+#include "file/hash.h"
 #include "file/names.h"
 #include "core/status.h"
 #include "io/series.h"
@@ -31,7 +32,7 @@ struct record {
 	bool lively;              /* whoever listens likes to hear of every update */
 	int64_t inputs;           /* bytes of the arrays that record_read gave, or would give */
 	struct given *given;      /* what stands for files, the last first; record_free forgets it */
-	struct hash_ahead *ahead; /* files that threads hash now */
+	struct known_hash *known; /* of files that were hashed as they were read */
 	/* whom to tell; NULL: nobody */
 	iso_message_fn message;
 	/* the work is part k of n, from 1; `kind` ("frame") stays */
@@ -46,26 +47,21 @@ struct record {
 int record_begin(struct record *r, const char *verb, const char *command);
 void record_free(struct record *r);
 
+/* The run that it tells of begins now. */
+int record_started(struct record *r);
+
 /* Name, size and hash of a file that the run reads, and of those that belong to it: the other half
    of a raw array, the records of a CASToR or MSOT header. Above 4 GiB the hash is of a sample of the
    file: reading all of it once more would take as long as an iteration. ISO_EARG if it is an output. */
 int record_input(struct record *r, const char *path);
 
-/* The same will be asked for soon: begins to hash the files now, beside the caller. */
-void record_input_ahead(struct record *r, const char *path);
+/* The hash of a file that was just read, for the record_input that follows: the file is not read again for
+   it. One that was not made is none. */
+void record_hashed(struct record *r, const struct iso_hash *h);
+void record_hash_forget(struct record *r); /* those that no record_input asked for */
 
-/* record_hash.c */
-struct file_hash {
-	uint64_t value;
-	int64_t bytes;
-	bool sampled;
-};
-
-int record_hash(struct record *r, struct file_hash *h, const char *path);
-void record_hash_ahead(struct record *r, const char *path);
-void record_hash_forget(struct record *r); /* waits for the threads */
-
-/* What came through a pipe can't be read again: size and hash of what was made of it. */
+/* What came through a pipe can't be read again: size and hash of what was made of it. The context's request
+   to stop ends it. */
 int record_piped(struct record *r, const char *path, const void *v, int64_t bytes);
 
 /* Ends the running stage and begins the next; `name` must stay. Stages of one name add up.
@@ -105,10 +101,11 @@ int record_read_map(struct record *r, struct iso_array *a, const char *path, con
 /* The same for a map of attenuation in 1/mm; warns of values that look like 1/cm. */
 int record_read_mu(struct record *r, struct iso_array *a, const char *path, const struct iso_grid *g);
 
-/* Writes the array with the record as its sidecar, where the array's unit is "Units". */
-int record_write(struct record *r, const char *path, const struct iso_array *a);
+/* Writes the array with the record as its sidecar, where the array's unit is "Units". `stop`: whose request
+   to stop ends it; NULL: nobody's, because what was made would be lost. */
+int record_write(struct record *r, const char *path, const struct iso_array *a, const iso_ctx *stop);
 int record_write_series(struct record *r, const char *path, iso_series *s, const struct iso_array *shape,
-                        iso_real *x); /* iso_series_write */
+                        iso_real *x, const iso_ctx *stop); /* iso_series_write */
 
 /* Both take over `value`, also when they fail; ISO_ENOMEM if it is NULL. The first sets a key of
    the record itself, the second one of its "results". */

@@ -83,12 +83,14 @@ int record_peek(const struct record *r, struct iso_array *head, const char *path
 	return ISO_OK;
 }
 
-static int read_values(struct iso_array *a, const struct iso_array *given, const char *path,
-                       enum iso_values allowed)
+/* Within the limit of memory. */
+static int read_values(struct iso_array *a, const iso_ctx *ctx, const struct iso_array *given,
+                       const char *path, enum iso_values allowed)
 {
 	int st;
 
-	if (!given->v) return iso_read(a, path, allowed);
+	if (!given->v) return iso_read_within(a, ctx, path, allowed);
+	if ((st = iso_memory_check(ctx, path, given->n * (int64_t)sizeof *given->v))) return st;
 	return (st = iso_values_check(given, path, allowed)) ? st : record_copy(a, given, NULL);
 }
 
@@ -99,17 +101,14 @@ static int read_array(struct record *r, struct iso_array *a, const char *path, e
 {
 	const struct iso_array *given = &record_given(r, path)->array;
 	struct iso_array head;
-	int64_t bytes;
 	int st;
 
 	if ((st = record_peek(r, &head, path, allowed))) return st;
-	bytes = head.n * (int64_t)sizeof *head.v;
-	if (r) r->inputs += bytes;
+	if (r) r->inputs += head.n * (int64_t)sizeof *head.v;
 	if (image && (st = iso_image_fit(&head, path, want))) return st;
 	if (r && r->dry_run)
 		*a = head;
-	else if ((st = iso_memory_check(r ? r->ctx : NULL, path, bytes)) ||
-	         (st = read_values(a, given, path, allowed)))
+	else if ((st = read_values(a, r ? r->ctx : NULL, given, path, allowed)))
 		return st;
 	if (image && a->v) st = iso_image_fit(a, path, want);
 	if (!st && !image && !given->v && !a->unit[0]) st = unit_from_sidecar(a, path);
@@ -155,18 +154,18 @@ int record_read_mu(struct record *r, struct iso_array *a, const char *path, cons
 }
 
 int record_write_series(struct record *r, const char *path, iso_series *s, const struct iso_array *a,
-                        iso_real *x)
+                        iso_real *x, const iso_ctx *stop)
 {
 	char *text = NULL;
 	int st = a->unit[0] ? record_set(r, "Units", record_string(a->unit)) : ISO_OK;
 
 	if (!st) st = record_text(r, &text);
-	if (!st) st = s ? iso_series_write(s, path, a, x, text) : iso_write(path, a, text);
+	if (!st) st = s ? iso_series_write(s, stop, path, a, x, text) : iso_write_on(stop, path, a, text);
 	free(text);
 	return st;
 }
 
-int record_write(struct record *r, const char *path, const struct iso_array *a)
+int record_write(struct record *r, const char *path, const struct iso_array *a, const iso_ctx *stop)
 {
-	return record_write_series(r, path, NULL, a, NULL);
+	return record_write_series(r, path, NULL, a, NULL, stop);
 }

@@ -82,9 +82,12 @@ static void draw_profiles(struct iso_text *t, const struct iso_report *r, int n,
 		                                   { "x, mm", "distance, mm" } };
 	struct iso_profile line = make_line(r, &r->image[0]);
 	const char *unit = m->array.unit[0] ? m->array.unit : "value";
-	const struct iso_svg_chart chart = {
-		"Profile through the images", x_label[m->volume.in_mm][r->has_line], unit, n, drawn, true
-	};
+	const struct iso_svg_chart chart = { "Profile through the images",
+		                             x_label[m->volume.in_mm][r->has_line],
+		                             unit,
+		                             n,
+		                             drawn,
+		                             ISO_SVG_FROM_ZERO };
 
 	iso_text_add(t, "<section>\n<h2>Profile</h2>\n<p>From ");
 	put_point(t, line.from);
@@ -195,7 +198,7 @@ static void draw_likelihood(struct iso_text *t, const struct iso_report *r, int 
 	int64_t n = take_likelihood(c, loglik, per);
 	const struct iso_svg_curve curve = { "", i + 1, n, c->x, c->y };
 	const struct iso_svg_chart chart = {
-		"Log-likelihood against iterations", "iterations", shorten(c, n), 1, &curve, false
+		"Log-likelihood against iterations", "iterations", shorten(c, n), 1, &curve, ISO_SVG_PLAIN
 	};
 
 	if (n < 2) return;

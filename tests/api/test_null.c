@@ -60,6 +60,8 @@ static void null_is_refused(void **state)
 	EACH(2, iso_write_check_grid(P(0), P(1)));
 	EACH(1, iso_write_check_series(P(0), 1));
 	EACH(2, iso_ctx_create(P(0), P(1), 1));
+	EACH(2, iso_ctx_create_ahead(P(0), P(1), 1));
+	EACH(1, iso_ctx_ready(P(0)));
 	EACH(1, iso_ctx_set_stream(P(0), NULL));
 	EACH(2, iso_events_read(P(0), P(1), NULL));
 	EACH(2, iso_events_write(P(0), P(1), NULL));

@@ -22,7 +22,7 @@ import glob, os, re, subprocess, sys
 pages = sorted(glob.glob(sys.argv[2] + "/isotome-*.1"))
 plain = lambda text: " ".join(re.sub(r"\s+", " ", text).split())
 for page in pages:
-    words = os.path.basename(page)[len("isotome-"):-2].split("-")
+    words = os.path.basename(page)[len("isotome-"):-2].split("-", 1)    # bench end-to-end
     helped = subprocess.run([sys.argv[1], *words, "--help"], capture_output=True, text=True, check=True).stdout
     roff = open(page).read()
     text = plain(re.sub(r"(?m)^\.(TP|nf|fi|B|SH|BR)\b *", "", re.sub(r"\\f[A-Z]|\\&", "", roff)).replace("\\e", "\\").replace("\\-", "-"))

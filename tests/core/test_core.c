@@ -181,6 +181,63 @@ static void devices_are_named(void **state)
 	iso_ctx_free(ctx);
 }
 
+/* A device that can't be opened is told by all that would need it, and nothing is computed elsewhere. */
+static void lost_device(void)
+{
+	iso_ctx *ctx = NULL;
+	iso_real *x = NULL, ones[4] = { 1, 1, 1, 1 };
+	iso_op *op = NULL;
+	char why[512];
+
+	OK(iso_ctx_create_ahead(&ctx, "cuda:999", 2));
+	assert_int_equal(iso_ctx_threads(ctx), 2);
+	assert_int_equal(iso_ctx_ready(ctx), ISO_EDEVICE);
+	snprintf(why, sizeof why, "%s", iso_message());
+	assert_int_equal(iso_ctx_ready(ctx), ISO_EDEVICE);
+	assert_string_equal(iso_message(), why);
+	assert_int_equal(iso_ctx_poll(ctx), ISO_EDEVICE);
+	assert_string_equal(iso_message(), why);
+	iso_ctx_clear_cancel(ctx);
+	assert_int_equal(iso_ctx_poll(ctx), ISO_EDEVICE);
+	assert_int_equal(iso_vec_alloc(ctx, &x, 4), ISO_EDEVICE);
+	assert_int_equal(iso_diag_create(&op, ctx, 4, ones), ISO_EDEVICE);
+	assert_false(iso_ctx_is_cuda(ctx));
+	assert_null(x);
+	assert_null(op);
+	iso_ctx_free(ctx);
+}
+
+static void devices_are_opened_ahead(void **state)
+{
+	iso_ctx *ctx = NULL, *same = NULL;
+
+	(void)state;
+	REFUSED(iso_ctx_create_ahead(&ctx, "gpu", 0), ISO_EARG, "'gpu' is not one of");
+	REFUSED(iso_ctx_create_ahead(&ctx, "auto", -1), ISO_EARG, "threads is -1");
+	assert_null(ctx);
+	OK(iso_ctx_create_ahead(&ctx, "cpu", 2));
+	OK(iso_ctx_ready(ctx));
+	assert_string_equal(iso_ctx_device(ctx), "cpu");
+	iso_ctx_free(ctx);
+	OK(iso_ctx_create_ahead(&ctx, "auto", 2));
+	OK(iso_ctx_create(&same, "auto", 2));
+	iso_real *x = to_device(ctx, 3, NULL); /* waits by itself */
+
+	device_free(ctx, x);
+	assert_string_equal(iso_ctx_device(ctx), iso_ctx_device(same));
+	assert_string_equal(iso_ctx_device_name(ctx), iso_ctx_device_name(same));
+	assert_true(iso_ctx_vec(ctx) == iso_ctx_vec(same));
+	OK(iso_ctx_ready(ctx));
+	OK(iso_ctx_poll(ctx));
+	iso_ctx_free(ctx);
+	iso_ctx_free(same);
+	lost_device();
+	for (int i = 0; i < 20; i++) { /* freed at once */
+		OK(iso_ctx_create_ahead(&ctx, i % 2 ? "cuda:999" : "auto", 1));
+		iso_ctx_free(ctx);
+	}
+}
+
 /* Every function of a vector table against its definition. */
 static void check_vectors(iso_ctx *ctx)
 {
@@ -614,6 +671,7 @@ int main(void)
 		cmocka_unit_test(plans_name_what_is_too_large),
 		cmocka_unit_test(nearest_words),
 		cmocka_unit_test(devices_are_named),
+		cmocka_unit_test(devices_are_opened_ahead),
 		cmocka_unit_test(vectors),
 		cmocka_unit_test(sums_do_not_depend_on_threads),
 		cmocka_unit_test(fixed_point_sums),

@@ -3,6 +3,12 @@
    byte says which. */
 #include "fuzz.h"
 
+/* Which bits make a value no number is left open. */
+static bool same_event(const struct iso_strip_event *a, const struct iso_strip_event *b)
+{
+	return iso_strip_event_bad(a) ? iso_strip_event_bad(b) : memcmp(a, b, sizeof *a) == 0;
+}
+
 /* Blocks of five from a file that may grow: the same events, as far as its last one is whole. */
 static void check_pieces(const struct iso_strip_events *e, const char *path)
 {
@@ -16,8 +22,7 @@ static void check_pieces(const struct iso_strip_events *e, const char *path)
 	do {
 		MUST(iso_strip_file_next(&b, &end, f, 5, 0) == ISO_OK);
 		MUST(!end && b.n <= 5 && n + b.n <= e->n);
-		MUST(memcmp(room, e->v + n, (size_t)b.n * sizeof *room) == 0);
-		n += b.n;
+		for (int64_t i = 0; i < b.n; i++, n++) MUST(same_event(&room[i], &e->v[n]));
 	} while (b.n > 0);
 	MUST(n >= e->n - 1);
 	iso_strip_file_close(f);

@@ -3,6 +3,8 @@
 #include "base/number.h"
 #include "files.h"
 
+#include <inttypes.h>
+
 /* One single of the 46 columns: event, time, x, y, z, Compton and Rayleigh in the phantom. */
 #define SINGLE(event, time, x, y, z, compton, rayleigh) \
 	"0 " event " 0 1 2 3 " time " 0.511 " x " " y " " z " 0 1 2 3 4 5 " compton " 7 " rayleigh " 8 0 0 "
@@ -196,11 +198,44 @@ static void numbers(void **state)
 	for (int i = 0; i < COUNT(bad); i++) assert_false(iso_number(&v, bad[i], strlen(bad[i])));
 }
 
+/* Digits before and behind the point, exponents, and halves between two doubles, which must be told apart by
+   their last digit. */
+static void many_numbers(void **state)
+{
+	uint64_t seed = 1;
+	char text[80];
+	double v;
+
+	(void)state;
+	for (int i = 0; i < 300000; i++) {
+		int n = 0, digits, point;
+
+		seed = seed * 6364136223846793005u + 1442695040888963407u;
+		digits = 1 + (int)(seed >> 33) % 26;
+		point = (int)(seed >> 43) % (digits + 1);
+		for (int k = 0; k < digits; k++) {
+			if (k == point) text[n++] = '.';
+			seed = seed * 6364136223846793005u + 1442695040888963407u;
+			text[n++] = (char)('0' + (seed >> 40) % (seed >> 60 ? 10 : 1));
+		}
+		text[n] = 0;
+		if (i % 3) n += sprintf(text + n, "e%d", (int)(seed >> 50) % 81 - 40);
+		if (i % 5 == 0) { /* half way between 2^53 + 2k and the next */
+			uint64_t half = (1ull << 53) + (seed >> 12) % (1ull << 52) * 2 + 1;
+
+			n = sprintf(text, "%" PRIu64 "%s", half, i % 2 ? ".00000" : ".00001");
+		}
+		text[n] = '\0';
+		assert_true(iso_number(&v, text, (size_t)n));
+		if (v != strtod(text, NULL)) fail_msg("%s is %.17g", text, v);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(columns), cmocka_unit_test(trues),   cmocka_unit_test(many),
-		cmocka_unit_test(damaged), cmocka_unit_test(numbers),
+		cmocka_unit_test(damaged), cmocka_unit_test(numbers), cmocka_unit_test(many_numbers),
 	};
 
 	return cmocka_run_group_tests(tests, enter, leave);

@@ -903,24 +903,6 @@ static void spread_by_hand(void **state)
 
 /* ---- attenuation and sensitivity ---- */
 
-/* Rings of 96 crystals. */
-static iso_scanner *ring_scanner(const char *weight, int rings)
-{
-	char path[] = "/tmp/isotome-ring-XXXXXX.yaml";
-	FILE *f = fdopen(mkstemps(path, 5), "w");
-	iso_scanner *s = NULL;
-
-	fprintf(f,
-	        "kind: cylinder\nradius_mm: 60\nrings: %d\nring_pitch_mm: 5\ncrystals_per_ring: 96\n"
-	        "block: {crystals: 12, gap_mm: 0.5}\nmin_crystal_distance: 16\nmax_ring_difference: 9\n"
-	        "pair_weight: %s\n",
-	        rings, weight);
-	fclose(f);
-	OK(iso_scanner_read(&s, path));
-	remove(path);
-	return s;
-}
-
 static void check_sens(iso_ctx *ctx)
 {
 	iso_scanner *s = vector_scanner();
@@ -962,10 +944,6 @@ static void check_sens(iso_ctx *ctx)
 
 	p.share = -1;
 	REFUSED(iso_ray_sens(x, &error, ctx, &p), ISO_EARG, "share of pairs is -1");
-	p.share = 0;
-	p.projector = ISO_JOSEPH;
-	REFUSED(iso_ray_sens(x, &error, ctx, &p), ISO_EARG, "share of pairs is 0");
-	p.projector = ISO_SLICE;
 	p.share = 1;
 	eff[3] = -1;
 	REFUSED(iso_ray_sens(x, &error, ctx, &p), ISO_EINPUT, "crystal 3 is -1");
@@ -983,54 +961,6 @@ static void sensitivity(void **state)
 	(void)state;
 	check_sens(ctx);
 	iso_ctx_free(ctx);
-}
-
-/* By rings, against all pairs one by one: few voxels, not in the middle, and rings on faces between
-   slices. The image is the same for any number of threads. */
-static void check_sens_by_rings(const char *weight, int rings, double without, double with)
-{
-	iso_ctx *ctx = cpu(1), *three = cpu(3);
-	const struct iso_grid g = { { 30, 26, 20 }, { 3, 3.3, 2.5 }, { 2.6, -1.4, 2.5 } };
-	int64_t n = iso_grid_voxels(&g);
-	struct iso_array mu = { .n_dim = 3, .dim = { 20, 26, 30 }, .n = n, .has_grid = true, .grid = g };
-	iso_real *want = calloc((size_t)n, sizeof *want), *got = calloc((size_t)n, sizeof *got);
-	iso_real *again = calloc((size_t)n, sizeof *again), *eff = calloc((size_t)rings * 96, sizeof *eff);
-	iso_scanner *s = ring_scanner(weight, rings);
-	struct iso_ray_sens p = { .size = sizeof p, .grid = g, .scanner = s };
-	double error;
-
-	mu.v = calloc((size_t)n, sizeof *mu.v);
-	for (int64_t i = 0; i < n; i++) mu.v[i] = (iso_real)(i / 780 > 4 && i % 30 > 8 ? .0096 : .001);
-	for (int i = 0; i < rings * 96; i++) eff[i] = (iso_real)(.8 + .4 * (i % 7) / 6);
-	for (int full = 0; full < 2; full++) {
-		p.mu = full ? &mu : NULL;
-		p.eff = full ? eff : NULL;
-		p.share = 1;
-		OK(iso_ray_sens(want, &error, ctx, &p));
-		p.share = 0;
-		OK(iso_ray_sens(got, &error, ctx, &p));
-		OK(iso_ray_sens(again, &error, three, &p));
-		assert_memory_equal(got, again, (size_t)n * sizeof *got);
-		print_message("%s, %d rings%s: off by %.2g\n", weight, rings, full ? ", mu and eff" : "",
-		              relative_difference((int)n, got, want));
-		assert_true(relative_difference((int)n, got, want) < (full ? with : without));
-	}
-	iso_array_free(&mu);
-	iso_scanner_free(s);
-	iso_ctx_free(ctx);
-	iso_ctx_free(three);
-	free(want);
-	free(got);
-	free(again);
-	free(eff);
-}
-
-static void sensitivity_by_rings(void **state)
-{
-	(void)state;
-	check_sens_by_rings("solid-angle", 12, 2e-4, 5e-3);
-	check_sens_by_rings("uniform", 9, 2e-4, 5e-3);
-	check_sens_by_rings("uniform", 1, 2e-4, 5e-3);
 }
 
 /* By Joseph's rule and with several lines too: the sensitivity is the back projection of 1 from
@@ -1654,7 +1584,6 @@ int main(void)
 		cmocka_unit_test(spread_points_are_a_latin_hypercube),
 		cmocka_unit_test(spread_by_hand),
 		cmocka_unit_test(sensitivity),
-		cmocka_unit_test(sensitivity_by_rings),
 		cmocka_unit_test(sensitivity_as_back_projection),
 		cmocka_unit_test(attenuation),
 		cmocka_unit_test(em_vectors),

@@ -3,6 +3,8 @@
    of packets, and sums that overflow the 32 bits of a brick; and in parts, against all at once. */
 #include "test.h"
 
+#include "core/ctx.h"
+
 #define MANY 400000
 
 struct setting {
@@ -260,6 +262,62 @@ static void events_in_parts(void **state)
 	iso_ctx_free(ctx);
 }
 
+/* ---- short of memory ---- */
+
+/* Takes device memory, in pieces, until about so many bytes are left; how many pieces. */
+static int take_memory(iso_ctx *cuda, void *piece[64], int64_t bytes)
+{
+	int64_t left = 0;
+	int n = 0;
+
+	OK(cuda->cuda->free_memory(cuda, &left));
+	for (int64_t size = left; size >= 2 << 20; size /= 2)
+		while (n < 64 && left - size > bytes &&
+		       iso_ctx_vec(cuda)->alloc(cuda, piece + n, size) == ISO_OK) {
+			n++;
+			OK(cuda->cuda->free_memory(cuda, &left));
+		}
+	return n;
+}
+
+/* Without memory to order events, they are traced one by one; an operator says so. */
+static void check_short_memory(iso_ctx *cuda)
+{
+	const struct setting *s = settings + 3;
+	struct iso_events e = ring_events(s, MANY);
+	struct iso_ray p = model_of(s, 1);
+	iso_real *x = some_image(s->grid);
+	struct iso_em_stat a = { 0 }, b = { 0 };
+	void *piece[64];
+	iso_op *op = NULL;
+
+	OK(iso_ray_create(&op, cuda, &p, &e));
+	assert_null(iso_ray_plain(op));
+	iso_real *want = step_of(op, x, NULL, &a);
+
+	int pieces = take_memory(cuda, piece, 36 << 20); /* the events take 11 MB, in order 50 */
+
+	OK(iso_ray_create(&op, cuda, &p, &e));
+	assert_non_null(iso_ray_plain(op));
+	assert_non_null(strstr(iso_ray_plain(op), "memory"));
+	assert_true(iso_ray_ordering_s(op) == 0);
+	iso_real *got = step_of(op, x, NULL, &b);
+	double diff = 0, norm = 0;
+
+	for (int64_t i = 0; i < iso_grid_voxels(s->grid); i++) {
+		diff += ((double)got[i] - want[i]) * ((double)got[i] - want[i]);
+		norm += (double)want[i] * want[i];
+	}
+	assert_true(sqrt(diff / norm) < 1e-5);
+	NEAR(a.loglik, b.loglik, 1e-6 * fabs(b.loglik));
+	for (int i = 0; i < pieces; i++) iso_ctx_vec(cuda)->free(cuda, piece[i]);
+	iso_events_free(&e);
+	free(x);
+	free(got);
+	free(want);
+}
+
+CUDA_TEST(cuda_short_of_memory, check_short_memory)
 CUDA_TEST(cuda_many_events_as_on_the_cpu, check_against_cpu)
 CUDA_TEST(cuda_events_in_any_order, check_order)
 CUDA_TEST(cuda_events_in_parts, check_parts)
@@ -271,6 +329,7 @@ int main(void)
 		cmocka_unit_test(cuda_events_in_any_order),
 		cmocka_unit_test(events_in_parts),
 		cmocka_unit_test(cuda_events_in_parts),
+		cmocka_unit_test(cuda_short_of_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,7 +25,7 @@ struct scene {
 	iso_srm *srm;
 	iso_op *op;
 	const struct srm_op *m;
-	struct iso_srm_rows taps[4];
+	struct stream_taps taps;
 	struct iso_room room;
 	struct stream_layout layout;
 	iso_real *x, *y, *want;     /* want: of the CPU */
@@ -37,13 +37,10 @@ struct scene {
 static struct scene begin_with(iso_ctx *ctx, iso_srm *srm, iso_op *op)
 {
 	struct scene s = { .ctx = ctx, .srm = srm, .op = op, .m = op->data, .close = CLOSE };
-	int layers = s.m->shape.layers;
 
 	((struct srm_op *)op->data)->srm = srm; /* as while the operator is made */
-	for (int i = 0; i < layers * layers; i++)
-		OK(iso_srm_taps(&s.taps[i], s.ctx, s.srm,
-		                &(struct iso_srm_order){ i / layers, i % layers, false, false }));
 	s.room = iso_room_of(ctx, "streams");
+	OK(iso_stream_taps(&s.taps, &s.room, s.m));
 	OK(iso_stream_layout(&s.layout, &s.room, s.m));
 
 	size_t in = (size_t)s.op->n_in, out = (size_t)s.op->n_out, most = in > out ? in : out;
@@ -70,7 +67,7 @@ static struct scene begin(const struct problem *p)
 
 static void end(struct scene *s)
 {
-	for (int i = 0; i < 4; i++) iso_srm_rows_free(&s->taps[i]);
+	iso_stream_taps_free(&s->taps);
 	iso_room_free(&s->room);
 	iso_op_free(s->op);
 	iso_srm_free(s->srm);
@@ -114,7 +111,39 @@ static struct {
 	const double *v;
 	int64_t size;
 	int row, step;
+	const struct stream_weights *weight; /* all rows */
 } in;
+
+/* The bits of a half: sign, power of 2, and what follows its first bit. */
+static double half_value(unsigned bits)
+{
+	int power = (int)(bits >> 10 & 31);
+	double v = power ? ldexp(1024 + (bits & 1023), power - 25) : ldexp(bits & 1023, -24);
+
+	return bits >> 15 ? -v : v;
+}
+
+/* The weight of tap k of lane j. */
+static double weight_of(const struct stream_weights *w, int j, int k)
+{
+	return half_value(w->v[j % 8 * 4 + k % 4][k / 4] >> (j < 8 ? 0 : 16) & 0xffff);
+}
+
+/* The rows in two portions, neither of which ends where a piece does. */
+static void open_weights(const struct srm_stream *t)
+{
+	int64_t first = t->n_row / 3;
+	struct stream_weights *w = calloc((size_t)t->n_row + 1, sizeof *w);
+
+	iso_stream_rows(w, t, 0, first, 2);
+	iso_stream_rows(w + first, t, first, t->n_row - first, 3);
+	in.weight = w;
+}
+
+static void close_weights(void)
+{
+	free((void *)in.weight);
+}
 
 /* What a row of a step's taps adds to the lanes at column z of row x, if it reaches the place. Whatever a
    warp reads must be in memory. */
@@ -126,7 +155,7 @@ static void add_row(double acc[STREAM_LANES], const struct stream_weights *w, co
 
 		assert_true(at >= 0 && at < in.size);
 		for (int j = 0; j < STREAM_LANES && times > 0; j++)
-			acc[j] += times * (double)w->v[j % 8 * 4 + k % 4][j / 8 + k / 4 * 2] * in.v[at];
+			acc[j] += times * weight_of(w, j, k) * in.v[at];
 	}
 }
 
@@ -138,10 +167,10 @@ static void add_step(double acc[STREAM_LANES], const struct srm_stream *t, const
 
 	assert_true(g->row + (i + 1) * all <= t->n_row && g->first + i < t->n_step);
 	for (int k = 0; k < all; k++)
-		add_row(acc, &t->weight[g->row + i * all + k], &t->offset[g->first + i], x + k % rows, z,
+		add_row(acc, &in.weight[g->row + i * all + k], &t->offset[g->first + i], x + k % rows, z,
 		        !reached   ? 0
-		        : k < rows ? 1
-		                   : 1. / STREAM_REST);
+		        : k < rows ? t->unit
+		                   : t->unit / STREAM_REST);
 }
 
 static void add_place(struct scene *s, const struct srm_stream *t, const struct stream_block *b, int x, int z)
@@ -204,6 +233,7 @@ static void compare(struct scene *s, int64_t n, struct iso_rows part)
 static void walk_forward(struct scene *s, const struct srm_stream *t)
 {
 	pad_image(s);
+	open_weights(t);
 	in.v = s->image;
 	in.size = s->layout.image;
 	in.row = s->layout.row_image;
@@ -223,11 +253,12 @@ static void forward(void **state)
 		struct srm_stream t;
 		int64_t useful = 0;
 
-		OK(iso_stream_forward(&t, &s.room, s.m, s.taps, &s.layout));
+		OK(iso_stream_forward(&t, &s.room, s.m, &s.taps, &s.layout));
 		walk_forward(&s, &t);
+		close_weights();
 		for (int j = 0; j < s.m->n_direction; j++) {
 			const struct srm_direction *d = &s.m->direction[j];
-			const struct iso_srm_rows *r = &s.taps[d->a * s.m->shape.layers + d->b];
+			const struct iso_srm_rows *r = &s.taps.rows[d->a * s.m->shape.layers + d->b];
 
 			for (int y = 0; y < s.m->shape.planes; y++)
 				useful += (r->ptr[y * r->directions + d->number + 1] -
@@ -247,8 +278,9 @@ static void adjoint(void **state)
 		struct scene s = begin(&problems[k]);
 		struct srm_stream t;
 
-		OK(iso_stream_adjoint(&t, &s.room, s.m, s.taps, &s.layout));
+		OK(iso_stream_adjoint(&t, &s.room, s.m, &s.taps, &s.layout));
 		pad_data(&s);
+		open_weights(&t);
 		in.v = s.data;
 		in.size = s.layout.data;
 		in.row = s.layout.row_data;
@@ -258,6 +290,7 @@ static void adjoint(void **state)
 			walk(&s, &t, sub);
 			compare(&s, s.op->n_in, (struct iso_rows){ 0, s.op->n_in });
 		}
+		close_weights();
 		end(&s);
 	}
 }
@@ -330,7 +363,7 @@ static void single(void **state)
 		struct scene s = begin(&problems[k]);
 		struct srm_single t;
 
-		OK(iso_single_make(&t, &s.room, s.m, s.taps));
+		OK(iso_single_make(&t, &s.room, s.m, s.taps.rows));
 
 		double *image = calloc((size_t)(t.image.quads * SINGLE_QUAD), sizeof *image);
 
@@ -413,35 +446,48 @@ static void counts_are_rounded(void **state)
 
 	(void)state;
 	OK(iso_srm_taps(&exact, ctx, srm, &(struct iso_srm_order){ 0, 0, false, false }));
-	iso_stream_round(s.taps, ctx, s.m);
-	assert_true(compare_rows(&exact, s.taps) > 10);
-	OK(iso_stream_forward(&t, &s.room, s.m, s.taps, &s.layout));
+	assert_true(compare_rows(&exact, s.taps.rows) > 10);
+	OK(iso_stream_forward(&t, &s.room, s.m, &s.taps, &s.layout));
 	for (int64_t i = 0; i < t.n_range; i++)
 		assert_true(t.range[i].kind < STREAM_RUN); /* no rests of weights */
 	s.close = 0x1p-11;
 	walk_forward(&s, &t);
+	close_weights();
 	iso_srm_rows_free(&exact);
 	end(&s);
 }
 
-/* Any number of threads makes the same streams. */
+/* Any number of threads makes the same streams; and a stream again, from the same taps, after another. */
 static void same_bits(void **state)
 {
 	struct scene s = begin(&problems[1]);
 	iso_ctx *one = cpu(1);
-	struct iso_room single = iso_room_of(one, "streams");
+	struct iso_room alone = iso_room_of(one, "streams");
+	struct stream_taps taps;
 	struct srm_stream a, b;
 
 	(void)state;
-	OK(iso_stream_adjoint(&a, &s.room, s.m, s.taps, &s.layout));
-	OK(iso_stream_adjoint(&b, &single, s.m, s.taps, &s.layout));
-	assert_int_equal(a.n_step, b.n_step);
-	assert_int_equal(a.n_row, b.n_row);
-	assert_memory_equal(a.weight, b.weight, (size_t)a.n_row * sizeof *a.weight);
-	assert_memory_equal(a.offset, b.offset, (size_t)a.n_step * sizeof *a.offset);
-	assert_memory_equal(a.reach, b.reach, (size_t)a.n_step * sizeof *a.reach);
-	assert_memory_equal(a.block, b.block, (size_t)a.block_of[1] * sizeof *a.block);
-	iso_room_free(&single);
+	OK(iso_stream_adjoint(&a, &s.room, s.m, &s.taps, &s.layout));
+	open_weights(&a);
+	OK(iso_stream_taps(&taps, &alone, s.m));
+
+	const struct stream_weights *of_two = in.weight;
+
+	for (int k = 0; k < 2; k++) {
+		OK(iso_stream_forward(&b, &alone, s.m, &taps, &s.layout));
+		OK(iso_stream_adjoint(&b, &alone, s.m, &taps, &s.layout));
+		assert_int_equal(a.n_step, b.n_step);
+		assert_int_equal(a.n_row, b.n_row);
+		open_weights(&b);
+		assert_memory_equal(of_two, in.weight, (size_t)a.n_row * sizeof *of_two);
+		assert_memory_equal(a.offset, b.offset, (size_t)a.n_step * sizeof *a.offset);
+		assert_memory_equal(a.reach, b.reach, (size_t)a.n_step * sizeof *a.reach);
+		assert_memory_equal(a.block, b.block, (size_t)a.block_of[1] * sizeof *a.block);
+		close_weights();
+	}
+	free((void *)of_two);
+	iso_stream_taps_free(&taps);
+	iso_room_free(&alone);
 	iso_ctx_free(one);
 	end(&s);
 }

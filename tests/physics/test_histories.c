@@ -42,7 +42,7 @@ static void decays_come_in_their_shares(void **state)
 		int64_t i = voxel_of(p);
 
 		assert_in_range(i, 0, 59);
-		assert_true(fabs(d[2]) <= (double)e.slot[i].most);
+		assert_true(fabs(d[2]) <= (double)e.slot[i].most[0]);
 		NEAR(d[0] * d[0] + d[1] * d[1] + d[2] * d[2], 1, 1e-6);
 		count[i]++;
 		tilt[i] += fabs(d[2]);
@@ -52,12 +52,12 @@ static void decays_come_in_their_shares(void **state)
 			mean[a] += (t - floor(t)) / N;
 		}
 	}
-	for (int i = 0; i < 60; i++) sum += (double)x.v[i] * (double)e.slot[i].most;
+	for (int i = 0; i < 60; i++) sum += (double)x.v[i] * (double)e.slot[i].most[0];
 	for (int i = 0; i < 60; i++) {
-		double want = N * (double)x.v[i] * (double)e.slot[i].most / sum;
+		double want = N * (double)x.v[i] * (double)e.slot[i].most[0] / sum;
 
 		NEAR(count[i], want, 5 * sqrt(want));
-		if (want > 0) NEAR(tilt[i] / count[i] / (double)e.slot[i].most, .5, 5 * .29 / sqrt(want));
+		if (want > 0) NEAR(tilt[i] / count[i] / (double)e.slot[i].most[0], .5, 5 * .29 / sqrt(want));
 	}
 	for (int a = 0; a < 3; a++) NEAR(mean[a], .5, 5 * .29 / sqrt(N));
 	iso_emission_free(&e);
@@ -99,9 +99,9 @@ static void bounds_lose_nothing(void **state)
 			if (x.v[i] == 0 || !reaches(p, d, radius, half) ||
 			    (rule == ISO_BOTH_PHOTONS && !reaches(p, back, radius, half)))
 				continue;
-			assert_true(fabs(w) <= (double)e.slot[i].most);
+			assert_true(fabs(w) <= (double)e.slot[i].most[0]);
 			seen++;
-			close += e.slot[i].most < 1 && fabs(w) > .6 * (double)e.slot[i].most;
+			close += e.slot[i].most[0] < 1 && fabs(w) > .6 * (double)e.slot[i].most[0];
 		}
 		assert_true(seen > 10000 && close > 100);
 		assert_true(e.share > 0 && e.share < 1);

@@ -392,6 +392,56 @@ static void sound_twice(void **state)
 	iso_ctx_free(ctx);
 }
 
+/* A stop while the factors of LORs are made leaves none of them: the next call has them all. */
+static void factors_after_a_stop(void **state)
+{
+	const struct iso_panels panels = { .crystals = { 3, 4 },
+		                           .pitch = { 2, 2 },
+		                           .crystal = { 2, 2, 6 },
+		                           .gap = 10,
+		                           .layers = 1,
+		                           .formula = "Lu1.8Y0.2SiO5",
+		                           .density = 7.1,
+		                           .resolution = .2,
+		                           .window = { 250, 750 },
+		                           .per_pitch = { 2, 2 },
+		                           .planes = 2,
+		                           .plane = 4 };
+	struct iso_array counts = { 0 }, mu = { 0 };
+	iso_real *y = NULL, *r = NULL, *m = NULL;
+	iso_ctx *ctx = context();
+	iso_srm *srm = NULL;
+	struct iso_grid g;
+	iso_problem *p = make(ctx, "srm");
+
+	(void)state;
+	OK(iso_srm_analytic(&srm, ctx, &panels));
+	OK(iso_srm_threshold(srm, ctx, &(struct iso_srm_bound){ .share = 1 }));
+	OK(iso_srm_write("factors.srm", srm, true, NULL, NULL));
+	iso_panels_grid(&g, &panels);
+	OK(iso_array_create(&counts, 4, (int64_t[]){ 3, 4, 3, 4 }));
+	OK(iso_array_on_grid(&mu, &g));
+	for (int64_t i = 0; i < mu.n; i++) mu.v[i] = (iso_real).01;
+	OK(iso_problem_set(p, "srm", "factors.srm"));
+	OK(iso_problem_set_array(p, "data", &counts, false));
+	OK(iso_problem_set_array(p, "mu", &mu, false));
+	OK(iso_problem_load(p));
+	iso_ctx_cancel(ctx);
+	REFUSED(iso_problem_data(p, &y, &r, &m), ISO_ECANCEL, "");
+	iso_ctx_clear_cancel(ctx);
+	OK(iso_problem_data(p, &y, &r, &m));
+	for (int64_t i = 0; i < counts.n; i++) assert_true(m[i] > .5 && m[i] < 1);
+	free(y);
+	free(r);
+	free(m);
+	unlink("factors.srm");
+	iso_srm_free(srm);
+	iso_array_free(&counts);
+	iso_array_free(&mu);
+	iso_problem_free(p);
+	iso_ctx_free(ctx);
+}
+
 /* Images of several sizes, one after the other. */
 static void projections_of_other_grids(void **state)
 {
@@ -471,6 +521,113 @@ static void checkpoints_and_records(void **state)
 	free_scan(&s);
 }
 
+static void put_text(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	fputs(text, f);
+	assert_int_equal(fclose(f), 0);
+}
+
+/* Images between iterations are refused in front, as the image is; a run that continues finds its own. */
+static void images_between_iterations(void **state)
+{
+	static const char *const left[] = { "every.nii",        "every.json",      "every_it001.nii",
+		                            "every_it001.json", "every_it002.nii", "every_it002.json" };
+	struct scan s = { 0 };
+	iso_problem *p;
+
+	(void)state;
+	for (int i = 0; i < N_OF(left); i++) unlink(left[i]);
+	make_scan(&s);
+	p = of_scan(&s);
+	OK(iso_problem_set_events(p, "events", &s.e));
+	OK(iso_problem_set(p, "iterations", "3"));
+	OK(iso_problem_set(p, "save-every", "1"));
+	put_text("every_it002.nii", "somebody's");
+	REFUSED(iso_problem_recon(p, NULL, "every.nii"), ISO_EARG, "every_it002.nii exists");
+	OK(iso_problem_set(p, "resume", "true")); /* it has no record: it is not this run's */
+	REFUSED(iso_problem_recon(p, NULL, "every.nii"), ISO_EARG, "every_it002.nii exists");
+	OK(iso_problem_set(p, "resume", "false"));
+	unlink("every_it002.nii");
+	put_text("every_it002.json", "{}");
+	REFUSED(iso_problem_recon(p, NULL, "every.nii"), ISO_EARG, "every_it002.json exists");
+	assert_int_equal(access("every_it001.nii", F_OK), -1);
+	unlink("every_it002.json");
+	OK(iso_problem_recon(p, NULL, "every.nii"));
+	assert_int_equal(access("every_it002.nii", F_OK), 0);
+	unlink("every.nii");
+	unlink("every.json");
+	REFUSED(iso_problem_recon(p, NULL, "every.nii"), ISO_EARG, "every_it001.nii exists");
+	OK(iso_problem_set(p, "resume", "true"));
+	OK(iso_problem_recon(p, NULL, "every.nii"));
+	OK(iso_problem_set(p, "resume", "false"));
+	OK(iso_problem_set(p, "force", "true"));
+	OK(iso_problem_recon(p, NULL, "every.nii"));
+	for (int i = 0; i < N_OF(left); i++) assert_int_equal(unlink(left[i]), 0);
+	iso_problem_free(p);
+	free_scan(&s);
+}
+
+/* A record that is refused sets nothing. */
+static void like_all_or_nothing(void **state)
+{
+	iso_ctx *ctx = context();
+	iso_problem *p = make(ctx, "ray");
+	struct iso_param a;
+
+	(void)state;
+	OK(iso_problem_set(p, "voxel", "3"));
+	put_text("half.json",
+	         "{\"verb\": \"recon\", \"parameters\": {\"model\": \"ray\", \"grid\": [4, 5, 6], "
+	         "\"psf\": [1, 1, 1], \"iterations\": 7, \"projector\": \"slise\"}}");
+	REFUSED(iso_problem_like(p, "half.json"), ISO_EINPUT, "did you mean 'slice'");
+	assert_string_equal(value_of(p, "grid", &a), "");
+	assert_string_equal(value_of(p, "psf", &a), "");
+	assert_string_equal(value_of(p, "iterations", &a), "10");
+	assert_string_equal(value_of(p, "voxel", &a), "3,3,3");
+	REFUSED(iso_problem_load(p), ISO_EARG, "give 'grid' and 'voxel'");
+	put_text("half.json",
+	         "{\"verb\": \"recon\", \"parameters\": {\"model\": \"ray\", \"grid\": [4, 5, 6]}}");
+	OK(iso_problem_like(p, "half.json"));
+	assert_string_equal(value_of(p, "grid", &a), "4,5,6");
+	unlink("half.json");
+	iso_problem_free(p);
+	iso_ctx_free(ctx);
+}
+
+static void keep_warning(void *arg, enum iso_message_kind kind, const char *text)
+{
+	if (kind == ISO_WARNING && strstr(text, "not finite")) snprintf(arg, 256, "%s", text);
+}
+
+/* Events in memory are looked at as those of a file are, though nobody counted the bad ones. */
+static void bad_events_in_memory(void **state)
+{
+	struct iso_array x = { 0 };
+	struct scan s = { 0 };
+	char warning[256] = "";
+	iso_problem *p;
+
+	(void)state;
+	make_scan(&s);
+	s.e.v[s.e.n - 1].dt_ps = NAN;
+	s.e.n_bad = 0;
+	p = of_scan(&s);
+	OK(iso_problem_set(p, "sens", "none"));
+	OK(iso_problem_set_events(p, "events", &s.e));
+	iso_problem_set_message(p, keep_warning, warning);
+	OK(iso_problem_recon(p, &x, NULL));
+	assert_non_null(strstr(warning, "(events in memory): 1 of "));
+	for (int64_t i = 0; i < s.e.n; i++) s.e.v[i].p1[0] = NAN;
+	OK(iso_problem_set_events(p, "events", &s.e));
+	iso_array_free(&x);
+	REFUSED(iso_problem_recon(p, &x, NULL), ISO_EINPUT, "events is usable");
+	iso_problem_free(p);
+	free_scan(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -484,8 +641,12 @@ int main(void)
 		cmocka_unit_test(refused_values_change_nothing),
 		cmocka_unit_test(one_call_leaves_the_next_alone),
 		cmocka_unit_test(sound_twice),
+		cmocka_unit_test(factors_after_a_stop),
 		cmocka_unit_test(projections_of_other_grids),
 		cmocka_unit_test(checkpoints_and_records),
+		cmocka_unit_test(images_between_iterations),
+		cmocka_unit_test(like_all_or_nothing),
+		cmocka_unit_test(bad_events_in_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -117,7 +117,9 @@ static void ticks(void **state)
 static void draw(struct iso_text *t, int64_t n, const double *x, const double *y, bool from_zero)
 {
 	const struct iso_svg_curve curve = { "<b>", 1, n, x, y };
-	const struct iso_svg_chart chart = { "'label'", "x", "y", 1, &curve, from_zero };
+	const struct iso_svg_chart chart = {
+		"'label'", "x", "y", 1, &curve, from_zero ? ISO_SVG_FROM_ZERO : ISO_SVG_PLAIN
+	};
 
 	iso_svg_chart(t, &chart);
 }
@@ -206,6 +208,82 @@ static void curve_rises(void **state)
 	assert_non_null(path);
 	assert_int_equal(sscanf(strstr(path, "d='"), "d='M%lf %lfL%lf %lf", at, at + 1, at + 2, at + 3), 4);
 	assert_true(at[2] > at[0] + 300 && at[3] < at[1] - 100);
+	iso_text_free(&t);
+}
+
+/* A point at ten times the events and ten times the seconds is one decade on, along both axes; what has no
+   logarithm is left out. */
+static void curve_on_log_axes(void **state)
+{
+	static const double x[] = { 1e4, 1e5, 1e6, 1e7, 1e8 }, y[] = { .02, .2, 2, 0, -3 };
+	const struct iso_svg_curve curve = { "a", 1, 5, x, y };
+	const struct iso_svg_chart chart = { "l", "x", "y", 1, &curve, ISO_SVG_LOG };
+	struct iso_text t = { 0 };
+	double at[6];
+
+	(void)state;
+	iso_svg_chart(&t, &chart);
+	lacks(&t, "nan");
+	lacks(&t, "inf");
+	const char *path = strstr(t.v, "stroke-linejoin='round' d='");
+
+	assert_non_null(path);
+	path = strstr(path, "d='");
+	assert_int_equal(
+		sscanf(path, "d='M%lf %lfL%lf %lfL%lf %lf'", at, at + 1, at + 2, at + 3, at + 4, at + 5), 6);
+	NEAR(at[0], 62, .1); /* from one end to the other */
+	NEAR(at[4], 464, .1);
+	NEAR(at[2] - at[0], at[4] - at[2], .2);
+	NEAR(at[1] - at[3], at[3] - at[5], .2);
+	assert_true(at[5] < at[1] - 100);
+	has(&t, ">0.05</text>"); /* two decades: at 1, 2 and 5 of each */
+	has(&t, ">2</text>");
+	has(&t, ">10<tspan dy='-5' font-size='70%'>4</tspan></text>");
+	has(&t, ">2\u00b710<tspan dy='-5' font-size='70%'>5</tspan></text>");
+	iso_text_free(&t);
+}
+
+/* Many decades: at 1 of each. All but one value: an axis around it. */
+static void log_ticks(void **state)
+{
+	static const double x[] = { 1, 1e8 }, y[] = { 3, 3 };
+	const struct iso_svg_curve curve = { "a", 1, 2, x, y };
+	const struct iso_svg_chart chart = { "l", "x", "y", 1, &curve, ISO_SVG_LOG };
+	struct iso_text t = { 0 };
+
+	(void)state;
+	iso_svg_chart(&t, &chart);
+	has(&t, ">1000</text>");
+	has(&t, ">10<tspan dy='-5' font-size='70%'>8</tspan></text>");
+	lacks(&t, ">2000</text>");
+	has(&t, ">2</text>");
+	has(&t, ">5</text>");
+	iso_text_free(&t);
+}
+
+/* Stands alone: XML with a name space and colours, and the names of curves inside. */
+static void file_of_charts(void **state)
+{
+	static const double x[] = { 0, 1 }, y[] = { 0, 1 }, none[] = { NAN, NAN };
+	const struct iso_svg_curve curve[] = { { "a & b", 1, 2, x, y }, { "limit", 0, 2, x, y } };
+	const struct iso_svg_curve empty = { "c", 2, 2, x, none };
+	const struct iso_svg_chart chart[] = { { "one", "x", "y", 2, curve, ISO_SVG_PLAIN },
+		                               { "two", "x", "y", 1, &empty, ISO_SVG_PLAIN } };
+	struct iso_text t = { 0 };
+
+	(void)state;
+	iso_svg_file(&t, 1, chart + 1);
+	text_is(&t, "");
+	iso_svg_file(&t, 2, chart);
+	assert_int_equal(strncmp(t.v, "<svg xmlns='http://www.w3.org/2000/svg' ", 40), 0);
+	has(&t, "aria-label='one'");
+	lacks(&t, "aria-label='two'");
+	has(&t, ">a &amp; b</text>");
+	has(&t, ">limit</text>");
+	has(&t, "stroke='#0a6fa3'");
+	has(&t, "stroke-dasharray='5 3'");
+	lacks(&t, "var(");
+	assert_string_equal(t.v + t.n - 7, "</svg>\n");
 	iso_text_free(&t);
 }
 
@@ -732,6 +810,9 @@ int main(void)
 		cmocka_unit_test(curve_of_nothing),
 		cmocka_unit_test(curve_with_a_gap),
 		cmocka_unit_test(curve_rises),
+		cmocka_unit_test(curve_on_log_axes),
+		cmocka_unit_test(log_ticks),
+		cmocka_unit_test(file_of_charts),
 		cmocka_unit_test(counts_and_times),
 		cmocka_unit_test(values),
 		cmocka_unit_test(history_follows_inputs),

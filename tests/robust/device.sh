@@ -21,6 +21,7 @@ static int begin(iso_ctx *ctx, int device)
 {
 	iso_ctx *host;
 
+	if (device == 7) return iso_fail(ISO_EDEVICE, "CUDA: a pretended device that is broken");
 	strcpy(ctx->device_name, "a pretence");
 	ctx->cuda_device = device;
 	if (iso_ctx_create(&host, "cpu", 1)) return ISO_EDEVICE;
@@ -61,6 +62,14 @@ printf 'kind: strips\nradius_mm: 130\nlength_mm: 300\nsigma_z_mm: 10\nsigma_dl_m
 echo 'ellipse 0 0 50 60 0 1' >ellipses.txt
 run simulate strips.yaml ellipses.txt --counts 1000 --device cpu -o s.f32
 only_there strip --events s.f32 --scanner strips.yaml --pixel 10 --iterations 6
+
+# a device that can't be opened, while events are read: nothing is computed elsewhere, nothing is written
+expect 5 recon strip --events s.f32 --scanner strips.yaml --pixel 10 --device cuda:7 -q -o broken.npy
+err_has 'a pretended device that is broken'
+[ ! -e broken.npy ] || fail "an image of a device that is broken"
+run recon strip --events s.f32 --scanner strips.yaml --pixel 10 --iterations 1 -v -o any.npy
+err_has 'device cuda:0 (a pretence)'
+rm any.npy*
 
 cat >array.yaml <<-END
 	kind: transducers

@@ -131,6 +131,8 @@ info_sound info @traces.hdf5 @s.msot --json
 
 bench~ bench ray --grid 8 --voxel 20 --events 100 --repeats 1 --json
 bench_srm~ bench srm --dry-run --json
+bench_limits~ bench limits --dry-run --json
+bench_end_to_end~ bench end-to-end --dry-run --json
 demo~ demo -o demo --dry-run
 reproduce~ reproduce vangendt2021 --scale tiny --dry-run -o here
 help recon ray --help

@@ -106,7 +106,7 @@ static int run(struct cmd *c, const struct simulate *s)
 	plan = cmd_plan_begin(c);
 	/* events go to the file a round of blocks at a time: 64 of 8192, give or take */
 	iso_plan_add(&plan, "events", 600000, sizeof(struct iso_event) + 12, false);
-	iso_plan_add(&plan, "emission tables", in.image.n, s->scatters > 0 ? 36 : 24, false);
+	iso_plan_add(&plan, "emission tables", in.image.n, s->scatters > 0 ? 44 : 28, false);
 	if ((st = cmd_plan(c, &plan))) goto done;
 
 	struct iso_simulate p = {

@@ -8,7 +8,7 @@ static int pick(const struct iso_fft_fn **fn, iso_ctx *ctx, bool wide)
 	void *cufft = NULL;
 	int st = ISO_OK;
 
-	if (ctx->cuda) {
+	if (iso_ctx_is_cuda(ctx)) {
 		st = iso_cuda_symbol(&cufft, "iso_fft_cufft");
 		*fn = cufft;
 		return st;

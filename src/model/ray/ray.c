@@ -65,6 +65,13 @@ double iso_ray_ordering_s(const iso_op *op)
 	return m->ordering_s;
 }
 
+const char *iso_ray_plain(const iso_op *op)
+{
+	const struct ray_model *m = op->data;
+
+	return m->plain;
+}
+
 /* ---- options ---- */
 
 static int check_tof(const struct iso_ray *p)
@@ -159,6 +166,8 @@ int iso_ray_check(const struct iso_ray *p, int64_t n)
 
 /* ---- the operator ---- */
 
+#define PIECE ((int64_t)1 << 20) /* events put in order between two looks at the request to stop */
+
 void iso_ray_take(struct iso_event *dst, const struct ray_model *m, const iso_ctx *ctx, int64_t first,
                   int64_t n)
 {
@@ -207,7 +216,8 @@ int iso_ray_create_part(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, int 
 	}
 	if (ISO_HOST(&room, m, 1)) {
 		*m = model;
-		if (m->e) iso_ray_take(m->e, m, ctx, 0, m->n);
+		for (int64_t i = 0; m->row && i < m->n && !iso_stopped(ctx); i += PIECE)
+			iso_ray_take(m->e + i, m, ctx, i, m->n - i < PIECE ? m->n - i : PIECE);
 		if (m->row && (st = iso_ray_near(m, ctx))) {
 			iso_room_free(&room);
 			return st;
@@ -235,7 +245,7 @@ static int64_t bricks_of_ray(const struct ray_model *m)
 	return (int64_t)(1.4 * (slices / thick + 1)) + 1;
 }
 
-static void cuda_plan(struct iso_plan *plan, const struct ray_model *m, const struct iso_ray *p, int64_t n)
+void iso_ray_pack_plan(struct iso_plan *plan, const struct ray_model *m, const struct iso_ray *p, int64_t n)
 {
 	int64_t lines = m->spread.lines, ordered = CUDA_ORDERED + (lines > 1 ? CUDA_SLOT : 0) +
 	                                           (p->projector == ISO_JOSEPH ? CUDA_JOSEPH : 0);
@@ -272,7 +282,7 @@ void iso_ray_part_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct i
 	iso_plan_add(plan, "events, in order of subsets", n, sizeof(struct iso_event), cuda);
 	if (iso_ray_model(&m, p, n)) return; /* iso_ray_create will say what is wrong */
 	if (cuda) {
-		cuda_plan(plan, &m, p, n);
+		iso_ray_pack_plan(plan, &m, p, n);
 		return;
 	}
 	iso_plan_add(plan, "rows of the events", n, sizeof *m.row, false);

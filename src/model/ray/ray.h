@@ -28,6 +28,7 @@ struct ray_model {
 	const struct iso_events *from; /* the caller's, while the operator is made */
 	int64_t *row;                  /* row of each; NULL: they stand in the operator's order */
 	double ordering_s;             /* what ordering them took */
+	const char *plain;             /* why CUDA traces them one by one; NULL: it does not */
 	int subsets;                   /* of the list of events that these are all of, or a part */
 };
 
@@ -92,7 +93,9 @@ extern const struct ray_sum_fn iso_ray_cpu_sum;
 /* Of the context's device. */
 int iso_ray_sum(const struct ray_sum_fn **fn, const iso_ctx *ctx);
 
-/* What an operator takes, and the sums of its steps; the model's events are not there yet. */
+/* What n events take on CUDA, ordered; what an operator takes, and the sums of its steps; the model's events
+   are not there yet. */
+void iso_ray_pack_plan(struct iso_plan *plan, const struct ray_model *m, const struct iso_ray *p, int64_t n);
 void iso_ray_part_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p, int64_t n);
 void iso_ray_sum_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p, int64_t n);
 

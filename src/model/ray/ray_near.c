@@ -10,6 +10,7 @@
 #define KEY_BITS (4 * COORD_BITS + 2)
 #define DIGIT_BITS 10
 #define DIGITS (1 << DIGIT_BITS)
+#define CHUNK 16384 /* events between two looks at the request to stop */
 
 /* Bits of v, three zeros between any two. */
 static uint32_t spread_bits(uint32_t v)
@@ -43,22 +44,35 @@ static uint32_t key_of(const struct ray_model *m, const struct iso_event *e)
 	       spread_bits(coordinate(r.c0 + (double)n * r.cx, n, r.nc));
 }
 
-/* One pass of a radix sort; stable, so that equal keys keep the order of the data. */
-static void sort_digit(struct ray_near_item *dst, const struct ray_near_item *src, int64_t n, int shift)
+/* Where the chunk of n events ends that begins at c: there, if the caller asked to stop. */
+static int64_t chunk_end(int64_t c, int64_t n, const iso_ctx *ctx)
+{
+	return iso_stopped(ctx) ? c : n - c < CHUNK ? n : c + CHUNK;
+}
+
+/* One pass of a radix sort; stable, so that equal keys keep the order of the data. It leaves off where the
+   caller asked to stop. */
+static void sort_digit(struct ray_near_item *dst, const struct ray_near_item *src, int64_t n, int shift,
+                       const iso_ctx *ctx)
 {
 	int64_t place[DIGITS + 1] = { 0 };
 
 	for (int64_t i = 0; i < n; i++) place[(src[i].key >> shift & (DIGITS - 1)) + 1]++;
 	for (int d = 0; d < DIGITS; d++) place[d + 1] += place[d];
-	for (int64_t i = 0; i < n; i++) dst[place[src[i].key >> shift & (DIGITS - 1)]++] = src[i];
+	for (int64_t c = 0; c < n; c += CHUNK) {
+		int64_t end = chunk_end(c, n, ctx);
+
+		for (int64_t i = c; i < end; i++) dst[place[src[i].key >> shift & (DIGITS - 1)]++] = src[i];
+	}
 }
 
-static struct ray_near_item *sort(struct ray_near_item *a, struct ray_near_item *b, int64_t n)
+static struct ray_near_item *sort(struct ray_near_item *a, struct ray_near_item *b, int64_t n,
+                                  const iso_ctx *ctx)
 {
-	for (int shift = 0; shift < KEY_BITS; shift += DIGIT_BITS) {
+	for (int shift = 0; shift < KEY_BITS && !iso_stopped(ctx); shift += DIGIT_BITS) {
 		struct ray_near_item *t = a;
 
-		sort_digit(b, a, n, shift);
+		sort_digit(b, a, n, shift, ctx);
 		a = b;
 		b = t;
 	}
@@ -66,19 +80,27 @@ static struct ray_near_item *sort(struct ray_near_item *a, struct ray_near_item 
 }
 
 static void sort_rows(struct ray_model *m, struct iso_rows r, struct iso_event *e, struct ray_near_item *a,
-                      struct ray_near_item *b, int threads)
+                      struct ray_near_item *b, const iso_ctx *ctx)
 {
-#pragma omp parallel for num_threads(threads)
-	for (int64_t i = 0; i < r.n; i++)
-		a[i] = (struct ray_near_item){ key_of(m, m->e + r.first + i), (uint32_t)i };
-	struct ray_near_item *sorted = sort(a, b, r.n);
+#pragma omp parallel for num_threads(ctx->threads)
+	for (int64_t c = 0; c < r.n; c += CHUNK) {
+		int64_t end = chunk_end(c, r.n, ctx);
 
-#pragma omp parallel for num_threads(threads)
-	for (int64_t i = 0; i < r.n; i++) {
-		m->row[r.first + i] = r.first + sorted[i].from;
-		e[i] = m->e[r.first + sorted[i].from];
+		for (int64_t i = c; i < end; i++)
+			a[i] = (struct ray_near_item){ key_of(m, m->e + r.first + i), (uint32_t)i };
 	}
-	memcpy(m->e + r.first, e, (size_t)r.n * sizeof *e);
+	struct ray_near_item *sorted = sort(a, b, r.n, ctx);
+
+#pragma omp parallel for num_threads(ctx->threads)
+	for (int64_t c = 0; c < r.n; c += CHUNK) {
+		int64_t end = chunk_end(c, r.n, ctx);
+
+		for (int64_t i = c; i < end; i++) {
+			m->row[r.first + i] = r.first + sorted[i].from;
+			e[i] = m->e[r.first + sorted[i].from];
+		}
+	}
+	if (!iso_stopped(ctx)) memcpy(m->e + r.first, e, (size_t)r.n * sizeof *e);
 }
 
 int iso_ray_near(struct ray_model *m, const iso_ctx *ctx)
@@ -92,7 +114,9 @@ int iso_ray_near(struct ray_model *m, const iso_ctx *ctx)
 	ISO_HOST(&room, e, most);
 	ISO_HOST(&room, a, 2 * most);
 	for (int sub = 0; sub < m->order.n_sub && !room.status; sub++)
-		sort_rows(m, order_rows(&m->order, sub), e, a, a + most, ctx->threads);
+		sort_rows(m, order_rows(&m->order, sub), e, a, a + most, ctx);
 	m->ordering_s = iso_now_s() - began;
-	return iso_room_free(&room);
+	int st = iso_room_free(&room);
+
+	return st ? st : iso_ctx_poll(ctx);
 }

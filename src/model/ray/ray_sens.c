@@ -7,6 +7,7 @@
 #include "core/size.h"
 #include "core/sized.h"
 #include "ray.h"
+#include "ray_rings.h"
 #include "scanner/scanner.h"
 
 #include <omp.h>
@@ -102,40 +103,46 @@ static double largest(int64_t n, const iso_real *v)
 
 static int check(const struct iso_ray_sens *p)
 {
+	if (!p->scanner) return iso_fail_null("struct iso_ray_sens");
 	if (!(p->share >= 0) || !(p->share <= 1))
 		return iso_fail(ISO_EARG, "sensitivity: share of pairs is %g, must be in [0, 1]", p->share);
 	if (p->scanner->pairs.n < 1)
 		return iso_fail(ISO_EINPUT, "sensitivity: scanner %s has no crystal pair in coincidence",
 		                p->scanner->name);
+	return ISO_OK;
+}
+
+/* All but what the values of mu and eff tell. */
+static int prepare(struct ray_sens *q, struct iso_ray_sens *full, const struct iso_ray_sens *p)
+{
+	int st = iso_sized_take(full, "iso_ray_sens", sizeof *full, p);
+
+	if (st || (st = check(full)) || (st = iso_ray_grid(&q->grid, &full->grid)) ||
+	    (st = iso_ray_spread(&q->spread, full->rays, full->spread_mm)))
+		return st;
+	if (full->mu && (st = iso_ray_grid(&q->mu_grid, &full->mu->grid))) return st;
+	q->pairs = full->scanner->pairs;
+	q->projector = full->projector;
+	q->solid_angle = full->scanner->solid_angle;
+	q->pos = full->scanner->pos;
+	q->eff = full->eff;
+	q->mu = full->mu ? full->mu->v : NULL;
+	q->seed = full->seed;
+	return make_strata(q, full->share);
+}
+
+static int take_values(struct ray_sens *q, const struct iso_ray_sens *p)
+{
 	for (int64_t i = 0; p->eff && i < p->scanner->n; i++)
 		if (!(p->eff[i] >= 0) || !isfinite(p->eff[i]))
 			return iso_fail(ISO_EINPUT,
 			                "sensitivity: efficiency of crystal %" PRId64
 			                " is %g, must be 0 or above",
 			                i, (double)p->eff[i]);
-	return ISO_OK;
-}
-
-static int prepare(struct ray_sens *q, const struct iso_ray_sens *p)
-{
-	int st = p->scanner ? check(p) : iso_fail_null("struct iso_ray_sens");
-
-	if (st || (st = iso_ray_grid(&q->grid, &p->grid)) ||
-	    (st = iso_ray_spread(&q->spread, p->rays, p->spread_mm)))
-		return st;
-	if (p->mu && (st = iso_ray_grid(&q->mu_grid, &p->mu->grid))) return st;
-	q->pairs = p->scanner->pairs;
-	q->projector = p->projector;
-	q->solid_angle = p->scanner->solid_angle;
-	q->pos = p->scanner->pos;
-	q->eff = p->eff;
-	q->mu = p->mu ? p->mu->v : NULL;
-	q->seed = p->seed;
-
 	double eff = p->eff ? largest(p->scanner->n, p->eff) : 1;
 
 	q->bound = (double)q->pairs.n * iso_ray_largest_weight(&q->grid, NULL) * eff * eff;
-	return make_strata(q, p->share);
+	return ISO_OK;
 }
 
 /* Two halves a, b of the samples: their sum estimates the image, and the norm of their difference
@@ -175,20 +182,15 @@ static int by_pairs(iso_real *s, double *error, iso_ctx *ctx, struct ray_sens *q
 	return st;
 }
 
-/* The image of all pairs without attenuation and efficiencies, times what they make of it. */
+/* From all pairs, by the equal rings of a cylinder. */
 static int by_rings(iso_real *s, double *error, iso_ctx *ctx, struct ray_sens *q)
 {
-	bool plain = !q->eff && !q->mu;
-	int st;
-
-	if (!iso_ray_sens_by_rings(q))
+	if (!iso_rings_serve(q))
 		return iso_fail(ISO_EARG, "sensitivity: share of pairs is 0, which needs a cylinder of equal "
-		                          "rings, exact chords and one line per pair");
-	q->clock = iso_clock_start(ctx, "sensitivity", 0, RAY_SENS_TICKS * (plain ? 1 : 2));
+		                          "rings, and for Joseph's projector lines that are not too steep");
+	q->clock = iso_clock_start(ctx, "sensitivity", 0, RAY_SENS_TICKS);
 	*error = 0;
-	if ((st = iso_ray_sens_rings(s, ctx, q)) || plain) return st;
-	q->pass = 1;
-	return iso_ray_sens_ratio(s, ctx, q);
+	return iso_ray_sens_rings(s, ctx, q);
 }
 
 int iso_ray_sens(iso_real *s, double *error, iso_ctx *ctx, const struct iso_ray_sens *p)
@@ -197,13 +199,62 @@ int iso_ray_sens(iso_real *s, double *error, iso_ctx *ctx, const struct iso_ray_
 	struct ray_sens q = ISO_ZERO;
 	void *cuda = NULL;
 	struct iso_ray_sens full;
-	int st = iso_sized_take(&full, "iso_ray_sens", sizeof full, p);
+	int st = prepare(&q, &full, p);
 
-	if (!st) st = prepare(&q, &full);
+	if (!st) st = take_values(&q, &full);
 	if (!st && full.share > 0 && iso_ctx_is_cuda(ctx)) st = iso_cuda_symbol(&cuda, ISO_RAY_SENS_CUDA);
 	if (!st)
 		st = full.share > 0 ? by_pairs(s, error, ctx, &q, cuda ? (sens_fn)cuda : on_cpu)
 		                    : by_rings(s, error, ctx, &q);
 	free((void *)q.first);
 	return st;
+}
+
+bool iso_ray_sens_by_rings(const struct iso_ray_sens *p)
+{
+	struct ray_sens q = ISO_ZERO;
+	struct iso_ray_sens full;
+	bool serve = p && !prepare(&q, &full, p) && iso_rings_serve(&q);
+
+	free((void *)q.first);
+	return serve;
+}
+
+static void plan_pairs(struct iso_plan *plan, const iso_ctx *ctx, const struct ray_sens *q)
+{
+	const struct iso_ray one = { .projector = q->projector, .n_sub = 1 };
+	struct ray_model m = { .grid = q->grid, .projector = q->projector, .spread.lines = 1 };
+	int64_t n = ray_sens_lines(q), voxels = ray_voxels(&q->grid);
+
+	if (iso_ctx_is_cuda(ctx)) {
+		m.n = n < RAY_SENS_BLOCK ? n : RAY_SENS_BLOCK;
+		iso_plan_add(plan, "crystal pairs, some at a time", m.n,
+		             sizeof(struct iso_event) + 2 * sizeof(iso_real), true);
+		iso_ray_pack_plan(plan, &m, &one, m.n);
+		iso_plan_add(plan, "sensitivity, fixed point", voxels, 8 + 2 * sizeof(iso_real), true);
+	} else {
+		double additions = iso_ray_visits(&q->grid, NULL, q->projector) * (double)n;
+
+		iso_plan_add(plan, "sensitivity, fixed point", voxels,
+		             8L * iso_fixed_copies(ctx, voxels, additions), false);
+	}
+}
+
+void iso_ray_sens_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray_sens *p)
+{
+	const iso_real any = 0; /* values need not be there */
+	struct ray_sens q = ISO_ZERO;
+	struct iso_ray_sens full;
+
+	if (!prepare(&q, &full, p)) { /* else iso_ray_sens will say what is wrong */
+		if (full.mu) q.mu = &any;
+		if (full.share > 0)
+			plan_pairs(plan, ctx, &q);
+		else
+			iso_ray_sens_rings_plan(plan, ctx, &q);
+		if (q.mu && full.share > 0 && iso_ctx_is_cuda(ctx))
+			iso_plan_add(plan, "attenuation map, for the sensitivity", ray_voxels(&q.mu_grid),
+			             sizeof(iso_real), true);
+	}
+	free((void *)q.first);
 }

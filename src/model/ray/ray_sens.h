@@ -36,6 +36,8 @@ static inline void ray_sens_step(const struct ray_sens *q, double share)
 	iso_clock_step(&q->clock, (int64_t)(RAY_SENS_TICKS * (q->pass + share)), NULL);
 }
 
+#define RAY_SENS_BLOCK (1 << 23) /* lines at a time, on CUDA */
+
 #define RAY_SENS_WHOLE (-1) /* neither half, but both */
 
 struct ray_sens_pair {
@@ -101,14 +103,23 @@ ISO_HD int ray_sens_pieces(struct ray_piece piece[RAY_PIECES], const struct ray_
 	return ray_pieces(piece, q->projector, r, &none, k);
 }
 
-/* Whether the rings are equal and lines plain; and then the image of all pairs without eff and mu. */
-bool iso_ray_sens_by_rings(const struct ray_sens *q);
+/* By equal rings, from all pairs (ray_sens_ring.c). */
 int iso_ray_sens_rings(iso_real *s, iso_ctx *ctx, const struct ray_sens *q);
-/* s *= what eff and mu make of that image. */
-int iso_ray_sens_ratio(iso_real *s, iso_ctx *ctx, const struct ray_sens *q);
+void iso_ray_sens_rings_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct ray_sens *q);
 
 /* On the device: s[v] = sum of weight x attenuation x chord over all lines, or over one of the two halves
    that a random bit puts them in. `s` and `q` are on the host. */
 #define ISO_RAY_SENS_CUDA "iso_ray_sens_cuda"
+
+/* The same by rings; tables of r and m, NULL: no means, are on the host. */
+struct ray_rings;
+struct ray_means;
+typedef int (*iso_ray_rings_fn)(iso_real *s, iso_ctx *ctx, const struct ray_sens *q,
+                                const struct ray_rings *r, const struct ray_means *m);
+#define ISO_RAY_RINGS_CUDA "iso_ray_rings_cuda"
+
+/* Bytes of a sheet (ray_means.h) on the context's device. */
+typedef int64_t (*iso_ray_sheet_fn)(const iso_ctx *ctx);
+#define ISO_RAY_SHEET_CUDA "iso_ray_sheet_cuda"
 
 #endif

@@ -1,241 +1,145 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sensitivity of equal rings without attenuation and efficiencies, from all crystal pairs.
-
-   Crystals c1 and c2, seen along z, are joined by one line in the plane and by a line in space for
-   every two rings. At the share t of the way from c1 to c2 the lines of rings i and k are at
-   z = z_i + (z_k - z_i) t, whatever c1 and c2 are. So what all of them leave in the voxels above a pixel
-   is found from a table: column(t)[j] = integral from 0 to t of the weight of the lines in slice j.
-   With a distance L in the plane a line weighs
-
-     w L shape,  shape = (1 + (dz/L)^2)^e,  w = 1, e = 1/2, or w the solid angle at dz = 0, e = -3/2
-
-   per unit of t. Pairs as many crystals apart have nearly the same L: a table each, interpolated
-   between NODES of them. */
-#include "ray_sens.h"
-#include "core/size.h"
-#include "core/ctx.h"
+/* Sensitivity of a cylinder from all crystal pairs, by its equal rings: lines in the plane are traced, with
+   tables in place of the rings (ray_rings.h), and means of attenuation and efficiencies (ray_means.h). */
+#include "ray_means.h"
 
 #include <string.h>
 
-#define STEPS 1024 /* of t in a table, linear in between */
-#define NODES 12
-#define SLICES 16      /* of a task */
-#define MOST_BYTES 1e9 /* of the sums of all tasks at work */
-#define GROUPS 8       /* of offsets between crystals: a sum each, so that threads do not show in it */
+#define SLICES 16       /* of a task */
+#define GROUPS 8        /* of offsets: a sum each, so that threads do not show in it */
+#define MOST_BYTES 1e9  /* of the sums of all tasks at work */
+#define MEANS_BYTES 1e8 /* of the means of a round */
+/* Lines between rings, with means, and bytes of a sheet, as far as rings need not be taken together */
+#define LINES_CPU 2e8
+#define LINES_CUDA 1e9
+#define SHEET_BYTES 400000
 
-struct rings {
+struct job {
+	iso_ctx *ctx;
 	const struct ray_sens *q;
-	struct ray_grid plane; /* one slice of the grid */
-	int64_t offsets;       /* of one crystal from the other */
-	double node[NODES];    /* L */
-	float *table;          /* (NODES, STEPS + 1, nz) */
+	const struct ray_rings *r;
+	const struct ray_means *m; /* NULL: none */
+	struct means_work *work;
+	float *mean;        /* of the pairs of a round, from offset `round` on */
+	int64_t round, end; /* its offsets */
 };
 
-static bool equal_rings(const struct iso_pairs *p, const double *pos)
+/* ---- lines in the plane ---- */
+
+/* Slices z0 .. z0 + n of the table of a kind of lines at an offset: (RINGS_STEPS + 1, SLICES). */
+static void table_at(float *dst, const struct ray_rings *r, int kind, int64_t offset, int z0, int n)
 {
-	for (int64_t c = 0; c < p->rings * p->per_ring; c++) {
-		const double *here = pos + 3 * c, *first = pos + 3 * (c % p->per_ring);
-
-		if (fabs(here[0] - first[0]) > 1e-9 || fabs(here[1] - first[1]) > 1e-9 ||
-		    fabs(here[2] - pos[3 * (c - c % p->per_ring) + 2]) > 1e-9)
-			return false;
-	}
-	return p->rings > 0;
-}
-
-bool iso_ray_sens_by_rings(const struct ray_sens *q)
-{
-	return q->projector == ISO_SLICE && q->spread.lines == 1 && equal_rings(&q->pairs, q->pos);
-}
-
-/* ---- tables ---- */
-
-static double ring_z(const struct ray_sens *q, int64_t ring)
-{
-	/* rounded as the tracer rounds: rings may lie on faces between slices */
-	return (iso_real)((q->pos[3 * ring * q->pairs.per_ring + 2] - q->grid.low[2]) / q->grid.voxel[2]);
-}
-
-/* From t on, slice j has `weight` more: rise, its slope, and what it lacks at the first step after t. */
-static void begin(double *rise, double *lack, int64_t j, int nz, double t, double weight)
-{
-	int64_t m = (int64_t)ceil(t * STEPS);
-
-	rise[m * nz + j] += weight;
-	lack[m * nz + j] += weight * ((double)m / STEPS - t);
-}
-
-/* A line from z0 at t = 0 to z1 at t = 1, in slices of the grid. */
-static void add_line(double *rise, double *lack, int nz, double z0, double z1, double weight)
-{
-	double low = fmin(z0, z1), high = fmax(z0, z1), d = z1 - z0;
-	int64_t first = (int64_t)fmax(0, floor(low)), last = (int64_t)fmin(nz - 1, floor(high));
-
-	for (int64_t j = first; j <= last; j++) {
-		double ta = d == 0 ? 0 : ((double)(d > 0 ? j : j + 1) - z0) / d;
-		double tb = d == 0 ? 1 : ((double)(d > 0 ? j + 1 : j) - z0) / d;
-
-		begin(rise, lack, j, nz, fmin(fmax(ta, 0), 1), weight);
-		begin(rise, lack, j, nz, fmin(fmax(tb, 0), 1), -weight);
-	}
-}
-
-/* The table of distance L over w L. rise, lack: room for (STEPS + 1, nz) each. */
-static void make_table(float *table, const struct ray_sens *q, double l, double *rise, double *lack)
-{
-	const struct iso_pairs *p = &q->pairs;
-	double e = q->solid_angle ? -1.5 : .5;
-	int nz = q->grid.n[2];
-	size_t bytes = (size_t)(STEPS + 1) * (size_t)nz * sizeof *rise;
-
-	memset(rise, 0, bytes);
-	memset(lack, 0, bytes);
-	for (int64_t i = 0; i < p->rings; i++)
-		for (int64_t k = 0; k < p->rings; k++) {
-			double a = ring_z(q, i), b = ring_z(q, k), dz = (b - a) * q->grid.voxel[2] / l;
-
-			if (llabs(i - k) <= p->max_ring_difference)
-				add_line(rise, lack, nz, a, b, pow(1 + dz * dz, e));
-		}
-	for (int64_t j = 0; j < nz; j++) {
-		double slope = 0, sum = 0;
-
-		for (int64_t m = 0; m <= STEPS; m++) {
-			sum += slope / STEPS + lack[m * nz + j];
-			slope += rise[m * nz + j];
-			table[m * nz + j] = (float)sum;
-		}
-	}
-}
-
-static double distance(const double *a, const double *b)
-{
-	return hypot(b[0] - a[0], b[1] - a[1]);
-}
-
-/* The middle of all distances between crystals that are `offset` further apart than they must be. */
-static double middle_distance(const struct rings *r, int64_t offset)
-{
-	const struct iso_pairs *p = &r->q->pairs;
-	double low = INFINITY, high = 0;
-
-	for (int64_t k = offset * p->per_ring; k < (offset + 1) * p->per_ring && k < p->same; k++) {
-		int64_t a, b;
-
-		pairs_rings(p, k, &a, &b);
-		double l = distance(r->q->pos + 3 * a, r->q->pos + 3 * b);
-
-		low = fmin(low, l);
-		high = fmax(high, l);
-	}
-	return .5 * (low + high);
-}
-
-static int make_tables(struct rings *r, iso_ctx *ctx)
-{
-	int64_t size = (int64_t)(STEPS + 1) * r->q->grid.n[2];
-	double low = INFINITY, high = 0, *work = size_alloc(2 * NODES * size, sizeof *work);
-
-	r->table = size_alloc(NODES * size, sizeof *r->table);
-	if (!work || !r->table) {
-		free(work);
-		return iso_fail_memory("sensitivity", NODES * size * 20);
-	}
-	for (int64_t o = 0; o < r->offsets; o++) {
-		low = fmin(low, middle_distance(r, o));
-		high = fmax(high, middle_distance(r, o));
-	}
-#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
-	for (int i = 0; i < NODES; i++) {
-		r->node[i] = low + (high - low) * i / (NODES - 1) + 1e-9 * high * i; /* all different */
-		make_table(r->table + i * size, r->q, r->node[i], work + 2 * i * size,
-		           work + (2 * i + 1) * size);
-	}
-	free(work);
-	return ISO_OK;
-}
-
-/* Slices z0 .. z0 + n of the table for distance l: the cubic through the four nodes around. */
-static void table_at(float *dst, const struct rings *r, double l, int z0, int n)
-{
-	int nz = r->q->grid.n[2], first = 0;
 	double share[4];
+	int first = rings_between(r, r->apart[offset], share) + kind * RINGS_NODES;
 
-	while (first < NODES - 4 && l > r->node[first + 2]) first++;
-	for (int i = 0; i < 4; i++) {
-		share[i] = 1;
-		for (int k = 0; k < 4; k++)
-			if (k != i)
-				share[i] *=
-					(l - r->node[first + k]) / (r->node[first + i] - r->node[first + k]);
-	}
-	for (int64_t m = 0; m <= STEPS; m++)
+	for (int64_t m = 0; m <= RINGS_STEPS; m++)
 		for (int j = 0; j < n; j++) {
 			double sum = 0;
 
 			for (int i = 0; i < 4; i++)
-				sum += share[i] *
-				       (double)r->table[((first + i) * (int64_t)(STEPS + 1) + m) * nz + z0 +
-				                        j];
+				sum += share[i] * (double)r->table[((first + i) * (int64_t)(RINGS_STEPS + 1) +
+				                                    m) * r->nz +
+				                                   z0 + j];
 			dst[m * SLICES + j] = (float)sum;
 		}
 }
 
-/* ---- lines in the plane ---- */
-
 /* column[0 .. SLICES) at t. */
 static void column_at(float *column, const float *table, double t)
 {
-	double at = fmin(fmax(t, 0), 1) * STEPS;
-	int64_t m = (int64_t)fmin(floor(at), STEPS - 1);
-	const float *low = table + m * SLICES, share = (float)(at - (double)m);
+	float beyond;
+	const float *low = table + (int64_t)rings_step(t, &beyond) * SLICES;
 
-	for (int j = 0; j < SLICES; j++) column[j] = low[j] + share * (low[j + SLICES] - low[j]);
+	for (int j = 0; j < SLICES; j++) column[j] = iso_fma(beyond, low[j + SLICES] - low[j], low[j]);
 }
 
-/* sum (pixels, SLICES) += what the lines of crystals a and b leave. */
-static void trace_pair(float *sum, const struct rings *r, const float *table, int64_t a, int64_t b)
+/* The means of a pair at t. */
+static const float *mean_at(const struct ray_means *m, const float *mean, double t)
 {
-	const double *pos = r->q->pos;
-	double p1[3] = { pos[3 * a], pos[3 * a + 1], .5 }, p2[3] = { pos[3 * b], pos[3 * b + 1], .5 };
-	struct ray ray = ray_setup(&r->plane, p1, p2, NULL, 0);
-	double weight = r->q->solid_angle ? pairs_solid_angle(p1, p2) : 1;
-	float scale = (float)(weight * distance(p1, p2)), column[2][SLICES];
-	int axis = ray.axis, now = 0;
-	double from = (p1[axis] - r->plane.low[axis]) / r->plane.voxel[axis];
-	double per_t = (p2[axis] - p1[axis]) / r->plane.voxel[axis];
+	return mean + (int64_t)means_cell(m, t) * m->stride;
+}
 
-	if (ray.k0 >= ray.k1) return;
-	column_at(column[now], table, ((double)ray.x0 - from) / per_t);
-	for (int k = ray.k0; k < ray.k1; k++) {
-		struct ray_cut cut = ray_cut_slice(&ray, k);
+/* v += scale |to - from|, times the mean at t. */
+static inline void add_part(float *restrict v, const float *restrict to, const float *restrict from,
+                            float scale, const float *restrict mean)
+{
+	if (mean)
+		for (int j = 0; j < SLICES; j++)
+			v[j] = iso_fma(scale * mean[j], fabsf(to[j] - from[j]), v[j]);
+	else
+		for (int j = 0; j < SLICES; j++) v[j] = iso_fma(scale, fabsf(to[j] - from[j]), v[j]);
+}
+
+/* sum (pixels, SLICES) += what the lines of a pair leave. mean: of the pair; NULL: 1. */
+static void trace_chords(float *sum, const struct job *b, const struct rings_line *l, const float *table,
+                         const float *mean)
+{
+	float column[2][SLICES];
+	int now = 0;
+
+	column_at(column[now], table, rings_t(l, (double)l->ray.x0));
+	for (int k = l->ray.k0; k < l->ray.k1; k++) {
+		struct ray_cut cut = ray_cut_slice(&l->ray, k);
 
 		for (int i = 0; i < 3; i++) {
-			float *v = sum + (int64_t)cut.voxel[i] * SLICES;
+			double middle = .5 * ((double)cut.x[i] + cut.x[i + 1]);
 
 			if (!(cut.x[i + 1] > cut.x[i])) continue;
-			column_at(column[!now], table, ((double)cut.x[i + 1] - from) / per_t);
-			for (int j = 0; j < SLICES; j++)
-				v[j] += scale * fabsf(column[!now][j] - column[now][j]);
+			column_at(column[!now], table, rings_t(l, (double)cut.x[i + 1]));
+			add_part(sum + (int64_t)cut.voxel[i] * SLICES, column[!now], column[now], l->scale,
+			         mean ? mean_at(b->m, mean, rings_t(l, middle)) : NULL);
 			now = !now;
 		}
 	}
 }
 
-/* Task: some slices, from some of the offsets. */
-static void do_task(float *sum, float *table, const struct rings *r, int z0, int n, int group)
+static void trace_samples(float *sum, const struct job *b, const struct rings_line *l, const float *table,
+                          const float *mean)
 {
-	const struct iso_pairs *p = &r->q->pairs;
+	const struct ray *ray = &l->ray;
 
-	for (int64_t o = group; o < r->offsets; o += GROUPS) {
-		table_at(table, r, middle_distance(r, o), z0, n);
-		for (int64_t k = o * p->per_ring; k < (o + 1) * p->per_ring && k < p->same; k++) {
-			int64_t a, b;
+	for (int k = ray->k0; k < ray->k1; k++) {
+		struct ray_sample s = ray_sample_slice(ray, k);
+		double x0 = fmax(k, (double)ray->x0), x1 = fmax(x0, fmin(k + 1, (double)ray->x1));
+		double t = rings_t(l, .5 * (x0 + x1));
+		float scale = l->scale * (float)((x1 - x0) * fabs(l->per_x)), column[SLICES];
 
-			pairs_rings(p, k, &a, &b);
-			trace_pair(sum, r, table, a, b);
+		column_at(column, table, t);
+		const float *at = mean ? mean_at(b->m, mean, t) : NULL;
+
+		for (int j = 0; at && j < SLICES; j++) column[j] *= at[j];
+		for (int i = 0; i < 2; i++) { /* the plane has one slice: the other two have no share */
+			float *v = sum + (int64_t)s.voxel[i] * SLICES, w = scale * (float)s.share[i];
+
+			for (int j = 0; j < SLICES; j++) v[j] += w * column[j];
 		}
 	}
+}
+
+/* ---- tasks ---- */
+
+/* Slices z0 .. z0 + n, from some of the offsets of the round. */
+static void do_task(float *sum, float *table, const struct job *b, int z0, int n, int group)
+{
+	const struct ray_rings *r = b->r;
+
+	for (int64_t o = b->round; o < b->end; o++)
+		for (int kind = 0; o % GROUPS == group && kind < r->kinds; kind++) {
+			int64_t first = rings_first(r, o), pairs = rings_count(r, o);
+
+			table_at(table, r, kind, o, z0, n);
+			for (int64_t k = first; k < first + pairs && !iso_stopped(b->ctx); k++) {
+				struct rings_line l = rings_line(r, k, kind);
+				const float *mean =
+					b->m ? b->mean + (k - rings_first(r, b->round)) * means_size(b->m) +
+							z0
+					     : NULL;
+
+				if (l.ray.k0 < l.ray.k1)
+					(r->projector == ISO_JOSEPH ? trace_samples
+					                            : trace_chords)(sum, b, &l, table, mean);
+			}
+		}
 }
 
 /* s of slices z0 .. z0 + n = the sum of the groups' sums, which lie `apart` from each other. */
@@ -250,48 +154,154 @@ static void leave(iso_real *s, const float *sum, int64_t apart, int64_t pixels, 
 		}
 }
 
-/* Slices z0 .. z1, SLICES of them and all groups at a time: a task each. */
-static int trace_slices(iso_real *s, iso_ctx *ctx, const struct rings *r, int z0, int z1)
-{
-	int64_t pixels = (int64_t)r->plane.n[0] * r->plane.n[1], table = (int64_t)(STEPS + 1) * SLICES;
-	int tasks = (z1 - z0 + SLICES - 1) / SLICES * GROUPS;
-	float *memory = size_alloc(tasks * (pixels * SLICES + table), sizeof *memory);
+/* ---- rounds ---- */
 
-	if (!memory) return iso_fail_memory("sensitivity", tasks * (pixels * SLICES + table) * 4);
-#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
+/* What is done at a time: so many slices, and offsets if there are means. */
+struct sizes {
+	int slices, tasks;
+	int64_t task; /* floats of a task: table and sums */
+	int64_t offsets;
+};
+
+/* Means are made again for other slices: there all slices, if they fit. */
+static struct sizes choose_sizes(const iso_ctx *ctx, const struct ray_sens *q, const struct ray_means *m)
+{
+	double bytes = fmin(MOST_BYTES, (double)iso_ctx_host_memory(ctx) / 4);
+	double most = bytes / (4. * q->grid.n[0] * q->grid.n[1] * SLICES * GROUPS);
+	int all = (q->grid.n[2] + SLICES - 1) / SLICES, wanted = m ? all : 2 * ctx->threads / GROUPS + 1;
+	int chunks = (int)fmax(1, fmin(fmin(all, wanted), most));
+	struct sizes s = { .slices = SLICES * chunks, .tasks = chunks * GROUPS, .offsets = INT32_MAX };
+
+	s.task = ((int64_t)(RINGS_STEPS + 1) + (int64_t)q->grid.n[0] * q->grid.n[1]) * SLICES;
+	if (m)
+		s.offsets = (int64_t)fmax(1, fmin(MEANS_BYTES, bytes) /
+		                                     (4. * (double)(q->pairs.per_ring * means_size(m))));
+	return s;
+}
+
+/* Adds the offsets of the round to the sums of slices z0 .. z1. */
+static void do_round(float *memory, const struct job *b, const struct sizes *s, int z0, int z1)
+{
+	int tasks = (z1 - z0 + SLICES - 1) / SLICES * GROUPS;
+
+	if (b->m) iso_means_fill(b->mean, b->work, b->round, b->end);
+#pragma omp parallel for num_threads(b->ctx->threads) schedule(dynamic)
 	for (int i = 0; i < tasks; i++) {
-		float *own = memory + i * (pixels * SLICES + table);
+		float *own = memory + i * s->task;
 		int z = z0 + i / GROUPS * SLICES, n = z1 - z < SLICES ? z1 - z : SLICES;
 
-		if (!iso_stopped(ctx)) do_task(own + table, own, r, z, n, i % GROUPS);
+		do_task(own + (RINGS_STEPS + 1) * SLICES, own, b, z, n, i % GROUPS);
 	}
-#pragma omp parallel for num_threads(ctx->threads)
-	for (int z = z0; z < z1; z += SLICES) {
-		const float *own = memory + (z - z0) / SLICES * GROUPS * (pixels * SLICES + table) + table;
+}
 
-		leave(s, own, pixels * SLICES + table, pixels, z, z1 - z < SLICES ? z1 - z : SLICES);
+/* s of slices z0 .. z1. */
+static int do_slices(iso_real *s, float *memory, struct job *b, const struct sizes *by, int z0, int z1)
+{
+	const struct ray_grid *g = &b->q->grid;
+	int64_t pixels = (int64_t)g->n[0] * g->n[1], table = (RINGS_STEPS + 1) * SLICES;
+	int st;
+
+	memset(memory, 0, (size_t)(by->tasks * by->task) * sizeof *memory);
+	for (b->round = 0; b->round < b->r->offsets; b->round = b->end) {
+		b->end = b->r->offsets - b->round < by->offsets ? b->r->offsets : b->round + by->offsets;
+		do_round(memory, b, by, z0, z1);
+		if ((st = iso_ctx_poll(b->ctx))) return st;
+		double done = (double)b->end / (double)b->r->offsets;
+
+		ray_sens_step(b->q, (z0 + done * (z1 - z0)) / g->n[2]);
 	}
-	free(memory);
-	return iso_ctx_poll(ctx);
+#pragma omp parallel for num_threads(b->ctx->threads)
+	for (int z = z0; z < z1; z += SLICES)
+		leave(s, memory + (z - z0) / SLICES * GROUPS * by->task + table, by->task, pixels, z,
+		      z1 - z < SLICES ? z1 - z : SLICES);
+	return ISO_OK;
+}
+
+static int on_cpu(iso_real *s, struct iso_room *room, struct job *b)
+{
+	struct sizes by = choose_sizes(b->ctx, b->q, b->m);
+	int nz = b->q->grid.n[2], st = ISO_OK;
+	float *memory;
+
+	ISO_HOST(room, memory, by.tasks * by.task);
+	if (b->m) {
+		int64_t most = by.offsets < b->r->offsets ? by.offsets : b->r->offsets;
+
+		ISO_HOST(room, b->mean, most * b->r->pairs.per_ring * means_size(b->m));
+		iso_means_open(&b->work, room, b->m, b->r);
+	}
+	if (room->status) return room->status;
+	for (int z = 0; z < nz && !st; z += by.slices)
+		st = do_slices(s, memory, b, &by, z, nz - z < by.slices ? nz : z + by.slices);
+	return st;
+}
+
+/* ---- all of it ---- */
+
+static int shape(struct ray_means *m, const iso_ctx *ctx, const struct ray_sens *q)
+{
+	double lines = iso_ctx_is_cuda(ctx) ? LINES_CUDA : LINES_CPU;
+	int64_t bytes = SHEET_BYTES;
+	void *cuda = NULL;
+	int st = iso_ctx_is_cuda(ctx) ? iso_cuda_symbol(&cuda, ISO_RAY_SHEET_CUDA) : ISO_OK;
+
+	if (cuda) bytes = ((iso_ray_sheet_fn)cuda)(ctx);
+	*m = iso_means_shape(q, lines, bytes);
+	return st;
 }
 
 int iso_ray_sens_rings(iso_real *s, iso_ctx *ctx, const struct ray_sens *q)
 {
-	struct rings r = { .q = q, .plane = q->grid };
-	double task = 4. * q->grid.n[0] * q->grid.n[1] * SLICES * GROUPS;
-	int nz = q->grid.n[2], st;
-	int each = SLICES * (int)fmax(1, fmin(2 * ctx->threads / GROUPS + 1, MOST_BYTES / task));
+	struct iso_room room = { .ctx = ctx, .what = "sensitivity" };
+	struct ray_rings r;
+	struct ray_means m;
+	struct job b = { .ctx = ctx, .q = q, .r = &r };
+	void *cuda = NULL;
+	int st = iso_ctx_is_cuda(ctx) ? iso_cuda_symbol(&cuda, ISO_RAY_RINGS_CUDA) : ISO_OK;
 
-	r.plane.n[2] = 1;
-	r.plane.voxel[2] = 1;
-	r.plane.low[2] = 0;
-	r.offsets = (q->pairs.same + q->pairs.per_ring - 1) / q->pairs.per_ring;
-	st = make_tables(&r, ctx);
-	for (int z = 0; z < nz && !st; z += each) {
-		int end = nz - z < each ? nz : z + each;
-
-		if (!(st = trace_slices(s, ctx, &r, z, end))) ray_sens_step(q, end / (double)nz);
+	if (!st) st = iso_rings_create(&r, &room, q);
+	if (!st && (q->eff || q->mu)) {
+		b.m = &m;
+		if (!(st = shape(&m, ctx, q))) st = iso_means_create(&m, &room, q);
 	}
-	free(r.table);
+	if (!st) st = cuda ? ((iso_ray_rings_fn)cuda)(s, ctx, q, &r, b.m) : on_cpu(s, &room, &b);
+	iso_room_free(&room);
 	return st;
+}
+
+static void plan_cuda(struct iso_plan *plan, const struct ray_sens *q, const struct ray_means *m)
+{
+	int kinds = iso_rings_kinds(q);
+	int64_t offsets = iso_rings_offsets(q), batch = means_batch(q, kinds, offsets, m);
+	int64_t tables = (int64_t)kinds * RINGS_NODES * (RINGS_STEPS + 1) * q->grid.n[2];
+
+	iso_plan_add(plan, "lines between rings, as tables", tables, sizeof(float), true);
+	iso_plan_add(plan, "lines between rings, of some offsets", batch * means_batch_floats(q, kinds, m),
+	             sizeof(float), true);
+	if (m)
+		iso_plan_add(plan, "lines between rings, in each cell", offsets * m->cells * m->slices,
+		             sizeof(float), true);
+	iso_plan_add(plan, "sensitivity, fixed point", ray_voxels(&q->grid), 8 + sizeof(iso_real), true);
+}
+
+void iso_ray_sens_rings_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct ray_sens *q)
+{
+	bool means = q->eff || q->mu;
+	struct ray_means m = { 0 };
+
+	iso_rings_plan(plan, ctx, q);
+	if (means && shape(&m, ctx, q)) return; /* iso_ray_sens will say why */
+	if (means) iso_means_plan(plan, &m, q);
+	if (iso_ctx_is_cuda(ctx)) {
+		plan_cuda(plan, q, means ? &m : NULL);
+		return;
+	}
+	struct sizes s = choose_sizes(ctx, q, means ? &m : NULL);
+
+	iso_plan_add(plan, "sensitivity, as sums of tasks", s.tasks * s.task, sizeof(float), false);
+	if (means) {
+		iso_plan_add(plan, "means over lines between rings", s.offsets * q->pairs.per_ring,
+		             means_size(&m) * (int64_t)sizeof(float), false);
+		iso_means_open_plan(plan, ctx, &m, q);
+	}
 }

@@ -44,50 +44,53 @@ static double angle(double v)
 }
 
 /* Where one axis is inside. */
-static struct intervals along(const struct sradon_hoop *h, int a)
+static void along(struct intervals *in, const struct sradon_hoop *h, int a)
 {
 	double over = 1 / h->reach[a], low = (h->low[a] - h->c[a]) * over;
-	double high = (h->high[a] - h->c[a]) * over, u = angle(high), v = angle(low);
-	struct intervals in = { .n = 0 };
+	double high = (h->high[a] - h->c[a]) * over, u, v;
 
-	if (low > 1 || high < -1) return in;
+	in->n = 0;
+	if (low > 1 || high < -1) return;
+	u = angle(high);
+	v = angle(low);
 	if (high >= 1) {
-		add_turned(&in, h->phase[a] - v, h->phase[a] + v);
+		add_turned(in, h->phase[a] - v, h->phase[a] + v);
 	} else if (low <= -1) {
-		add_turned(&in, h->phase[a] + u, h->phase[a] + TURN - u);
+		add_turned(in, h->phase[a] + u, h->phase[a] + TURN - u);
 	} else {
-		add_turned(&in, h->phase[a] + u, h->phase[a] + v);
-		add_turned(&in, h->phase[a] - v, h->phase[a] - u);
+		add_turned(in, h->phase[a] + u, h->phase[a] + v);
+		add_turned(in, h->phase[a] - v, h->phase[a] - u);
 	}
-	return in;
 }
 
-static struct intervals both(const struct intervals *x, const struct intervals *y)
+static void both(struct intervals *in, const struct intervals *x, const struct intervals *y)
 {
-	struct intervals in = { .n = 0 };
-
+	in->n = 0;
 	for (int i = 0; i < x->n; i++)
 		for (int j = 0; j < y->n; j++)
-			add(&in, fmax(x->at[i].from, y->at[j].from), fmin(x->at[i].to, y->at[j].to));
-	return in;
+			add(in, fmax(x->at[i].from, y->at[j].from), fmin(x->at[i].to, y->at[j].to));
 }
 
 int iso_sradon_arcs(struct sradon_arc arc[SRADON_ARCS], const struct sradon_hoop *h, double step,
                     double shift, int n)
 {
-	struct intervals in = { 1, { { 0, TURN } } };
+	struct intervals here, spare[2], *in = &spare[0];
 	double over = 1 / step;
-	int cut = 0, arcs = 0, next = 0;
+	int arcs = 0, next = 0;
 
-	for (int a = 0; a < 3; a++) {
+	in->n = 1;
+	in->at[0] = (struct interval){ 0, TURN };
+	for (int a = 0; a < 3 && in->n; a++) {
 		if (h->c[a] - h->reach[a] >= h->low[a] && h->c[a] + h->reach[a] <= h->high[a]) continue;
-		struct intervals here = along(h, a);
+		struct intervals *cut = &spare[in == spare];
 
-		in = cut++ ? both(&in, &here) : here;
+		along(&here, h, a);
+		both(cut, in, &here);
+		in = cut;
 	}
-	for (int i = 0; i < in.n; i++) {
-		int first = (int)ceil(in.at[i].from * over - shift - MARGIN);
-		int last = (int)floor(in.at[i].to * over - shift + MARGIN);
+	for (int i = 0; i < in->n; i++) {
+		int first = (int)ceil(in->at[i].from * over - shift - MARGIN);
+		int last = (int)floor(in->at[i].to * over - shift + MARGIN);
 
 		first = first > next ? first
 		                     : next; /* neighbours may share a point by the margin: the first's */

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The taps of the correlation projector, by plane and direction. */
 #include "srm_correlate.h"
+#include "matrix/srm_matrix.h"
 
-#include <stdlib.h>
+#include <omp.h>
+
+enum { KEY_BITS = 32 };
 
 /* ---- blocks of directions ---- */
 
@@ -41,25 +44,31 @@ static int32_t at_of(const struct srm_correlation *c, int32_t key)
 	return (qx * c->phases + phase) * c->width + qz;
 }
 
-static int by_place(const void *x, const void *y)
+/* List number y n_direction + i: the taps of direction i in plane y, from place c->ptr[list] on. `order` and
+   `spare` have room for them. */
+static void fill_list(struct srm_correlation *c, const struct srm_op *m, const struct iso_srm_rows *taps,
+                      int64_t list, uint64_t *order, uint64_t *spare)
 {
-	const struct srm_tap *a = x, *b = y;
+	struct srm_taps t =
+		srm_taps_of(m, taps, &m->direction[list % m->n_direction], (int)(list / m->n_direction));
+	struct srm_tap *to = c->tap + c->ptr[list];
+	int32_t least = INT32_MAX, most = INT32_MIN;
+	int bits = 0;
 
-	return (a->at > b->at) - (a->at < b->at);
-}
-
-static int64_t fill_direction(struct srm_correlation *c, const struct srm_op *m,
-                              const struct iso_srm_rows *taps, int y, int i, int64_t first)
-{
-	struct srm_taps t = srm_taps_of(m, taps, &m->direction[i], y);
-	struct srm_tap *to = c->tap + first;
-
-	c->ptr[(int64_t)y * m->n_direction + i] = first;
+	for (int64_t k = 0; k < t.n; k++) {
+		to[k].at = key_of(c, m->shape.d, t.voxel[k]);
+		least = to[k].at < least ? to[k].at : least;
+		most = to[k].at > most ? to[k].at : most;
+	}
 	for (int64_t k = 0; k < t.n; k++)
-		to[k] = (struct srm_tap){ t.w[k], key_of(c, m->shape.d, t.voxel[k]) };
-	qsort(to, (size_t)t.n, sizeof *to, by_place);
-	for (int64_t k = 0; k < t.n; k++) to[k].at = at_of(c, to[k].at);
-	return t.n;
+		order[k] = (uint64_t)k << KEY_BITS | (uint64_t)((int64_t)to[k].at - least);
+	while (t.n > 0 && ((int64_t)most - least) >> bits) bits++;
+	iso_srm_sort(order, spare, t.n, bits);
+	for (int64_t k = 0; k < t.n; k++) {
+		int32_t key = (int32_t)(least + (int64_t)(order[k] & (((uint64_t)1 << KEY_BITS) - 1)));
+
+		to[k] = (struct srm_tap){ t.w[order[k] >> KEY_BITS], at_of(c, key) };
+	}
 }
 
 /* ---- the whole ---- */
@@ -68,19 +77,25 @@ static int64_t fill_direction(struct srm_correlation *c, const struct srm_op *m,
 static void fill(struct srm_op *m, const struct iso_srm_rows *taps)
 {
 	struct srm_correlation *c = m->correlation;
-	int64_t *first;
+	int64_t lists = (int64_t)c->half * m->n_direction, longest = 0;
+	uint64_t *order;
 
-	if (!ISO_HOST(m->room, first, c->half + 1)) return;
-	for (int y = 0; y < c->half; y++)
-		for (int i = 0; i < SRM_PAIRS(m); i++)
-			first[y + 1] += taps[i].ptr[(y + 1) * taps[i].directions];
-	if (!ISO_HOST(m->room, c->tap, first[c->half])) return;
-	c->ptr[(int64_t)c->half * m->n_direction] = first[c->half];
-#pragma omp parallel for num_threads(m->room->ctx->threads) schedule(dynamic)
-	for (int y = 0; y < c->half; y++)
-		for (int64_t i = 0, to = first[y]; i < m->n_direction; i++)
-			to += fill_direction(c, m, taps, y, (int)i, to);
-	iso_room_drop(m->room, first);
+	for (int64_t i = 0; i < lists; i++) {
+		struct srm_taps t =
+			srm_taps_of(m, taps, &m->direction[i % m->n_direction], (int)(i / m->n_direction));
+
+		c->ptr[i + 1] = c->ptr[i] + t.n;
+		longest = t.n > longest ? t.n : longest;
+	}
+	ISO_HOST(m->room, c->tap, c->ptr[lists]);
+	if (!ISO_HOST(m->room, order, 2 * longest * m->room->ctx->threads)) return;
+#pragma omp parallel for num_threads(m->room->ctx->threads) schedule(dynamic, 64)
+	for (int64_t i = 0; i < lists; i++) {
+		uint64_t *mine = order + 2 * longest * omp_get_thread_num();
+
+		fill_list(c, m, taps, i, mine, mine + longest);
+	}
+	iso_room_drop(m->room, order);
 }
 
 static bool make(struct srm_op *m, int64_t width)

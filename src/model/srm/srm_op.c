@@ -220,8 +220,8 @@ int iso_srm_op_create(iso_op **op, iso_ctx *ctx, const struct iso_srm_model *p)
 }
 
 /* Elements of all phases and half the planes; the tables of a strategy hold them once or twice. Of streams,
-   bytes an element as measured on two scanners, of subsets that keep neighbours together: both; one of them in
-   the making, and the taps of all planes. Then padded image and data, and slices. */
+   bytes an element as measured on two scanners, of subsets that keep neighbours together: both; the weights of
+   one of them, and the taps of all planes. Then padded image and data, and slices. */
 void iso_srm_op_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_srm_model *p)
 {
 	struct iso_srm_model full;
@@ -238,12 +238,14 @@ void iso_srm_op_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso
 	int64_t n = (int64_t)(info.bytes_column / 8), real = sizeof(iso_real);
 
 	iso_plan_add(plan, "directions", n_directions(s), sizeof(struct srm_direction) + 4, false);
+	if (p->strategy != ISO_SRM_COLUMN)
+		iso_plan_add(plan, "elements by direction", info.elements, 2 * sizeof(int16_t) + real, false);
 	if (correlation && cuda) {
 		int64_t voxels = face * s->d[0] * s->d[1] * s->planes,
 			rows = lors / (p->n_sub > 0 ? p->n_sub : 1);
 
 		iso_plan_add(plan, "streams of taps", n, 40, true);
-		iso_plan_add(plan, "streams in the making", n, 100, false);
+		iso_plan_add(plan, "streams in the making", n, 75, false);
 		iso_plan_add(plan, "padded image and data", 2 * voxels + 5 * lors, sizeof(float), true);
 		iso_plan_add(plan, "slices", voxels > rows ? voxels : rows, 8 * sizeof(float), true);
 	}

@@ -88,9 +88,14 @@ int iso_strip_create(iso_op **op, iso_ctx *ctx, const struct iso_strip *p, const
 		m->e = v;
 #pragma omp parallel for num_threads(ctx->threads)
 		for (int64_t i = 0; i < e->n; i++) {
+			if (iso_stopped(ctx)) continue;
 			v[i] = e->v[order_event(&m->order, i)];
 			if (!isfinite(v[i].z_up) || !isfinite(v[i].z_down) || !isfinite(v[i].dl)) v[i] = bad;
 		}
+	}
+	if (!room.status && (st = iso_ctx_poll(ctx))) {
+		iso_room_free(&room);
+		return st;
 	}
 	return iso_op_create_in(op, ctx, &iso_strip_cpu_fn, p->ny * p->nz, e->n, p->n_sub, &room, m);
 }

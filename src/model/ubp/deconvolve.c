@@ -118,7 +118,7 @@ static int make_line(struct rows *r)
 /* Traces first ... first + r->n - 1, or to the last, in place. */
 static int some(struct rows *r, iso_real *y, int64_t first)
 {
-	const struct iso_vec *v = r->ctx->vec;
+	const struct iso_vec *v = iso_ctx_vec(r->ctx);
 	int64_t k = r->t->samples, n = r->t->n - first < r->n ? r->t->n - first : r->n;
 	int64_t bytes = r->n * r->nfft * (int64_t)sizeof *r->x;
 	int st;

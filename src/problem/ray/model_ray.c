@@ -162,6 +162,7 @@ static int ray_load(iso_problem *problem, int need, const struct iso_grid *image
 	if (need & MODEL_NEEDS_DATA && ((st = ray_load_events(ray, need)) || (st = ray_load_tof(ray))))
 		return st;
 	if ((st = ray_load_factors(ray))) return st;
+	ray->needs_sens = need & MODEL_NEEDS_SENS;
 	ray->needs_add = need & MODEL_NEEDS_ADD;
 	return ray->needs_add ? ray_load_additive(ray) : ISO_OK;
 }
@@ -219,32 +220,18 @@ void ray_plan_inputs(struct ray *ray, struct iso_plan *plan, bool cuda)
 		iso_plan_add(plan, "attenuation map, to trace", ray->mu_map.n, sizeof(iso_real), cuda);
 }
 
-static void ray_plan(iso_problem *problem, struct iso_plan *plan, const struct model_subsets *s)
-{
-	struct ray *ray = problem->self;
-	struct iso_ray p = ray_parameters(ray, s);
-
-	if (ray->disk) {
-		ray_disk_plan(ray, plan, s);
-		return;
-	}
-	iso_plan_add(plan, "events", ray->n, event_bytes(&ray->e), false);
-	ray_plan_inputs(ray, plan, iso_ctx_is_cuda(problem->ctx));
-	iso_ray_plan(plan, problem->ctx, &p, ray->n);
-}
-
-/* What the fast passes of CUDA do not serve. */
+/* What the fast passes of CUDA do not serve. Short memory is no property of the run: a warning. */
 static void tell_path(struct ray *ray, const iso_op *op)
 {
+	const char *plain = iso_ray_plain(op);
 	iso_real most = 0;
 
 	for (int64_t i = 0; ray->now.count && i < ray->now.n; i++)
 		most = ray->now.count[i] > most ? ray->now.count[i] : most;
-	if (iso_ray_ordering_s(op) == 0 || most > ISO_RAY_MOST_COUNT)
-		record_tell(ray->p->record, ISO_DETAIL,
-		            "events are traced one by one, not through bricks of voxels: %s",
-		            most > ISO_RAY_MOST_COUNT ? "a line has more than 256 counts"
-		                                      : "too many subsets, lines or TOF bins");
+	if (!plain && most > ISO_RAY_MOST_COUNT) plain = "a line has more than 256 counts";
+	if (plain)
+		record_tell(ray->p->record, strstr(plain, "memory") ? ISO_WARNING : ISO_DETAIL,
+		            "events are traced one by one, not through bricks of voxels: %s", plain);
 }
 
 static int ray_op(iso_problem *problem, iso_op **op, const struct model_subsets *s)
@@ -262,11 +249,11 @@ static int ray_op(iso_problem *problem, iso_op **op, const struct model_subsets 
 	return st;
 }
 
-static int ray_sens(iso_problem *problem, struct iso_array *s)
+/* From all pairs by rings where that goes; few pairs are sooner traced one by one. */
+static struct iso_ray_sens sens_parameters(struct ray *ray)
 {
-	struct ray *ray = problem->self;
-	double pairs = (double)iso_scanner_pairs(ray->s), error = 0;
-	double most = iso_ctx_is_cuda(problem->ctx) ? PAIRS_CUDA : PAIRS_CPU;
+	double pairs = (double)iso_scanner_pairs(ray->s);
+	double most = iso_ctx_is_cuda(ray->p->ctx) ? PAIRS_CUDA : PAIRS_CPU;
 	struct iso_ray_sens p = {
 		.size = sizeof p,
 		.grid = ray->grid,
@@ -277,9 +264,41 @@ static int ray_sens(iso_problem *problem, struct iso_array *s)
 		.eff = ray_norm_per_crystal(ray) ? ray->factors.v : NULL,
 		.mu = ray->mu && !ray->precorrected ? &ray->mu_map : NULL,
 	};
-	/* few pairs, and all of them on a device, are traced sooner than found by rings */
-	bool rings = !iso_ctx_is_cuda(problem->ctx) && pairs > PAIRS_FEW &&
-	             iso_scanner_kind(ray->s) == ISO_CYLINDER && p.projector == ISO_SLICE && p.rays == 1;
+
+	if (ray->rays > 1) memcpy(p.spread_mm, iso_scanner_crystal_mm(ray->s), sizeof p.spread_mm);
+	if (ray->share > 0)
+		p.share = ray->share;
+	else if (pairs <= PAIRS_FEW || !iso_ray_sens_by_rings(&p))
+		p.share = fmin(1, most / pairs / (double)ray->rays);
+	return p;
+}
+
+static void ray_plan(iso_problem *problem, struct iso_plan *plan, const struct model_subsets *s)
+{
+	struct ray *ray = problem->self;
+	struct iso_ray p = ray_parameters(ray, s);
+
+	if (ray->needs_sens) {
+		struct iso_ray_sens sens = sens_parameters(ray);
+		const iso_real any = 0;
+
+		if (ray_norm_per_crystal(ray)) sens.eff = &any; /* a dry run has no values */
+		iso_ray_sens_plan(plan, problem->ctx, &sens);
+	}
+	if (ray->disk) {
+		ray_disk_plan(ray, plan, s);
+		return;
+	}
+	iso_plan_add(plan, "events", ray->n, event_bytes(&ray->e), false);
+	ray_plan_inputs(ray, plan, iso_ctx_is_cuda(problem->ctx));
+	iso_ray_plan(plan, problem->ctx, &p, ray->n);
+}
+
+static int ray_sens(iso_problem *problem, struct iso_array *s)
+{
+	struct ray *ray = problem->self;
+	struct iso_ray_sens p = sens_parameters(ray);
+	double pairs = (double)iso_scanner_pairs(ray->s), error = 0;
 	int st;
 
 	if (ray_factors_per_event(ray))
@@ -287,8 +306,6 @@ static int ray_sens(iso_problem *problem, struct iso_array *s)
 		            "%s holds factors per event: they are not in the sensitivity; give an image that "
 		            "has them with 'sens'",
 		            ray->norm ? ray->norm : ray->events);
-	if (ray->rays > 1) memcpy(p.spread_mm, iso_scanner_crystal_mm(ray->s), sizeof p.spread_mm);
-	p.share = ray->share > 0 ? ray->share : rings ? 0 : fmin(1, most / pairs / (double)ray->rays);
 	if ((st = iso_array_on_grid(s, &ray->grid))) return st;
 	if ((st = iso_ray_sens(s->v, &error, problem->ctx, &p))) return st;
 	snprintf(s->unit, sizeof s->unit, "mm");

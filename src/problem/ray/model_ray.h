@@ -35,7 +35,8 @@ struct ray {
 	struct iso_events late;                /* 'delayed' */
 	double *rate;                          /* 'singles', 'delayed' without times: per crystal */
 	double tof, bin;                       /* in force, ps */
-	bool needs_add;                        /* the additive term is asked for */
+	bool needs_add, needs_sens;            /* the additive term, the sensitivity are asked for */
+	bool guessed;                          /* that the device holds the events */
 	struct ray_disk *disk;                 /* NULL: the events are in memory, */
 	bool dry;                              /* or would be if the run were not dry */
 	/* the frame in force: `now` are its events; number[j] is that of event j in the file,
@@ -59,7 +60,10 @@ struct iso_ray ray_parameters(struct ray *ray, const struct model_subsets *s);
 void ray_plan_inputs(struct ray *ray, struct iso_plan *plan, bool cuda); /* that record_read did not count */
 
 /* ray_events.c */
-/* A copy of what was set in place of the file, which must be there. */
+/* From a file, with its hash for the record_input that follows. */
+int ray_read_events(struct ray *ray, struct iso_events *e, const char *path,
+                    const struct iso_events_options *o);
+/* A copy of what was set in place of the file, which must be there; n_bad is counted. */
 int ray_given_events(struct ray *ray, struct iso_events *e, const char *path);
 int ray_load_events(struct ray *ray, int need);
 int ray_load_tof(struct ray *ray);
@@ -67,7 +71,7 @@ int ray_select(iso_problem *problem, const struct model_frame *f);
 void ray_unselect(struct ray *ray);
 /* The events of `e` between two times; free both. The first call finds the order of their times. */
 int ray_between(struct iso_events *part, int64_t **number, const struct iso_events *e, struct ray_times *t,
-                const struct model_frame *f);
+                const struct model_frame *f, const iso_ctx *ctx);
 
 /* ray_factors.c */
 int ray_load_factors(struct ray *ray);
@@ -76,7 +80,7 @@ int ray_data(iso_problem *problem, struct model_data *d);
 /* In three steps, for events in memory or a block of them: what holds for all of a frame; counts, m
    without attenuation and r (NULL: not wanted); attenuation into m, or into the counts. */
 int ray_prepare_data(struct ray *ray);
-void ray_fill(struct ray *ray, const struct ray_part *p, iso_real *count, iso_real *mult, iso_real *add);
+int ray_fill(struct ray *ray, const struct ray_part *p, iso_real *count, iso_real *mult, iso_real *add);
 int ray_attenuate(struct ray *ray, const struct iso_events *e, iso_real *count, iso_real *mult);
 bool ray_has_additive(struct ray *ray);
 bool ray_norm_per_crystal(struct ray *ray);
@@ -85,6 +89,8 @@ bool ray_factors_per_event(struct ray *ray); /* of 'norm' or the events' file: n
 /* ray_disk.c */
 /* Streams if it is asked for, or if the file could be and does not fit; then `e` is a sample. */
 int ray_disk_open(struct ray *ray);
+/* With the events read and the device open: streams after all where the device does not hold them. */
+int ray_disk_turn(struct ray *ray);
 /* For 'dry-run': a sample, and the number of events; of text, which must be read to count, nothing. */
 int ray_sample(struct ray *ray);
 void ray_disk_close(struct ray *ray);

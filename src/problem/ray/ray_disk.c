@@ -57,22 +57,38 @@ static int64_t delayed_bytes(struct ray *ray)
 	return n * (int64_t)sizeof(struct iso_event);
 }
 
-/* Whether events, factors and operator fit memory with the images: what recon will plan. */
-static bool fits(struct ray *ray, const struct iso_events_info *i)
+/* Of an event on a device, about, and of a device that is still being opened, at least. */
+#define EVENT_BYTES 200
+#define DEVICE_BYTES 5e9
+
+static void plan_operator(struct ray *ray, struct iso_plan *plan, int64_t n)
 {
 	struct iso_ray p = ray_parameters(ray, &(struct model_subsets){ .n = 1 });
-	int64_t voxels = iso_grid_voxels(&ray->grid);
+
+	iso_ray_plan(plan, ray->p->ctx, &p, n);
+	iso_em_plan(plan, ray->p->ctx, iso_grid_voxels(&ray->grid), n, 1, 3);
+}
+
+/* Whether events, factors and operator fit memory with the images: what recon will plan. The device may still be
+   opened while events are read: then not too many are taken to fit it, until ray_disk_turn looks. */
+static bool fits(struct ray *ray, const struct iso_events_info *i)
+{
 	struct iso_plan plan = { 0 };
 
-	iso_plan_add(&plan, "image, start and sensitivity", voxels, 5 * sizeof(iso_real), false);
+	ray->guessed =
+		iso_ctx_is_opening(ray->p->ctx) && (double)(i->n * ray->rays) < DEVICE_BYTES / EVENT_BYTES;
+	iso_plan_add(&plan, "image, start and sensitivity", iso_grid_voxels(&ray->grid), 5 * sizeof(iso_real),
+	             false);
 	iso_plan_add(&plan, "events", i->n, iso_event_bytes(i), false);
 	iso_plan_add(&plan, "factors", i->n, 3 * sizeof(iso_real), false);
 	iso_plan_add(&plan, "inputs",
 	             2 * array_bytes(ray->mu) + array_bytes(ray->norm) + array_bytes(ray->additive) +
 	                     delayed_bytes(ray),
 	             1, false);
-	iso_ray_plan(&plan, ray->p->ctx, &p, i->n);
-	iso_em_plan(&plan, ray->p->ctx, voxels, i->n, 1, 3);
+	if (ray->guessed)
+		iso_plan_add(&plan, "events, ordered", i->n, 2 * sizeof(struct iso_event), false);
+	else
+		plan_operator(ray, &plan, i->n);
 	int st = iso_plan_check(&plan, ray->p->ctx);
 
 	iso_plan_free(&plan);
@@ -128,6 +144,16 @@ static int open_file(iso_event_file **f, struct ray *ray, bool always)
 	return always || !format || format->open ? iso_event_file_open(f, ray->events, &ray->read) : ISO_OK;
 }
 
+static int open_disk(struct ray *ray, iso_event_file *f)
+{
+	if (!(ray->disk = size_alloc(1, sizeof *ray->disk))) {
+		iso_event_file_close(f);
+		return iso_fail_memory("events", sizeof *ray->disk);
+	}
+	*ray->disk = (struct ray_disk){ .file = f, .ray = ray };
+	return read_sample(ray, f);
+}
+
 int ray_disk_open(struct ray *ray)
 {
 	bool asked = ray->stream.on || ray->stream.block > 0 || ray->stream.scratch;
@@ -138,12 +164,30 @@ int ray_disk_open(struct ray *ray)
 		iso_event_file_close(f);
 		return st;
 	}
-	if (!(ray->disk = size_alloc(1, sizeof *ray->disk))) {
-		iso_event_file_close(f);
-		return iso_fail_memory("events", sizeof *ray->disk);
-	}
-	*ray->disk = (struct ray_disk){ .file = f, .ray = ray };
-	return read_sample(ray, f);
+	return open_disk(ray, f);
+}
+
+int ray_disk_turn(struct ray *ray)
+{
+	iso_ctx *ctx = ray->p->ctx;
+	int64_t have = 0, need[2];
+	struct iso_plan plan = { 0 };
+	iso_event_file *f = NULL;
+	int st = ray->guessed ? iso_ctx_ready(ctx) : ISO_OK;
+
+	if (st || !ray->guessed) return st;
+	bool cuda = iso_ctx_is_cuda(ctx);
+
+	if (!cuda)
+		have = iso_ctx_host_left(ctx);
+	else if ((st = ctx->cuda->free_memory(ctx, &have)))
+		return st;
+	plan_operator(ray, &plan, ray->e.n);
+	iso_plan_total(&plan, &need[0], &need[1]);
+	iso_plan_free(&plan);
+	if (need[cuda] <= have) return ISO_OK;
+	iso_events_free(&ray->e);
+	return (st = open_file(&f, ray, true)) ? st : open_disk(ray, f);
 }
 
 int ray_sample(struct ray *ray)
@@ -274,8 +318,7 @@ static int read_piece(struct ray_disk *d, struct iso_events *to, int64_t first, 
 		d->bad += d->piece.n_bad;
 	}
 	memcpy(to->v, d->piece.v, (size_t)m * sizeof *to->v);
-	ray_fill(ray, &p, to->count, to->mult, to->add);
-	return ISO_OK;
+	return ray_fill(ray, &p, to->count, to->mult, to->add);
 }
 
 static int read_block(void *arg, struct iso_events *block, int64_t first, int64_t n)
@@ -334,7 +377,7 @@ static int64_t left_of(struct ray *ray, const struct iso_plan *plan, bool device
 	iso_ctx *ctx = ray->p->ctx;
 	int64_t have = device ? 0 : iso_ctx_host_memory(ctx), planned[2];
 
-	if (device && ctx->cuda && ctx->cuda->free_memory(ctx, &have) != ISO_OK) have = 0;
+	if (device && iso_ctx_is_cuda(ctx) && ctx->cuda->free_memory(ctx, &have) != ISO_OK) have = 0;
 	iso_plan_total(plan, &planned[0], &planned[1]);
 	return have > planned[device] ? have - planned[device] : 0;
 }

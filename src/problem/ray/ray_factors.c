@@ -5,6 +5,7 @@
 
 #include "base/constants.h"
 #include "base/number.h"
+#include "core/ctx.h"
 #include "core/size.h"
 #include "io/kinds.h"
 #include "file/npy.h"
@@ -136,7 +137,7 @@ static int load_delayed(struct ray *ray)
 			ray->late.n = iso_event_file_info(f)->n;
 		iso_event_file_close(f);
 		return st;
-	} else if (!(st = iso_events_read(&ray->late, ray->delayed, &o))) {
+	} else if (!(st = ray_read_events(ray, &ray->late, ray->delayed, &o))) {
 		st = record_input(ray->p->record, ray->delayed);
 	}
 	return st ? st : randoms_of(ray, &ray->late);
@@ -255,7 +256,8 @@ static int rates_of_frame(struct ray *ray, double *share)
 	*share = ray->frame.share_randoms * (ray->singles ? ray->frame.pile_up : 1);
 	if (ray->frame.all || !ray->late.time_ms) return isnan(*share) ? unknown_share(ray) : ISO_OK;
 	*share = 1;
-	if ((st = ray_between(&part, &number, &ray->late, &ray->late_times, &ray->frame))) return st;
+	if ((st = ray_between(&part, &number, &ray->late, &ray->late_times, &ray->frame, ray->p->ctx)))
+		return st;
 	if (part.n > 0)
 		st = randoms_of(ray, &part);
 	else
@@ -321,14 +323,18 @@ static double factor(struct ray *ray, const struct ray_part *p, int64_t j)
 	return ray_factors_per_event(ray) ? (double)p->norm[place(p, j)] : pair_factor(ray, p, j);
 }
 
-void ray_fill(struct ray *ray, const struct ray_part *p, iso_real *count, iso_real *mult, iso_real *add)
+int ray_fill(struct ray *ray, const struct ray_part *p, iso_real *count, iso_real *mult, iso_real *add)
 {
-#pragma omp parallel for num_threads(iso_ctx_threads(ray->p->ctx))
+	const iso_ctx *ctx = ray->p->ctx;
+
+#pragma omp parallel for num_threads(iso_ctx_threads(ctx))
 	for (int64_t j = 0; j < p->e->n; j++) {
+		if (iso_stopped(ctx)) continue;
 		if (count) count[j] = p->e->count ? p->e->count[j] : 1;
 		if (mult) mult[j] = (iso_real)(factor(ray, p, j) * ray->frame.factor);
 		if (add) add[j] = (iso_real)additive(ray, p, j);
 	}
+	return iso_ctx_poll(ctx);
 }
 
 /* m_j = attenuation x efficiencies x pair weight x the frame's factor; with 'precorrected' the
@@ -341,7 +347,8 @@ int ray_attenuate(struct ray *ray, const struct iso_events *e, iso_real *count, 
 	if (!ray->mu) return ISO_OK;
 	if ((st = model_vector(&alpha, e->n, "attenuation"))) return st;
 	st = iso_ray_attenuation(alpha, ray->p->ctx, &ray->mu_map, e);
-	for (int64_t j = 0; j < e->n && !st; j++) {
+#pragma omp parallel for num_threads(iso_ctx_threads(ray->p->ctx))
+	for (int64_t j = 0; j < (st ? 0 : e->n); j++) {
 		if (ray->precorrected)
 			count[j] /= alpha[j];
 		else
@@ -361,6 +368,6 @@ int ray_data(iso_problem *problem, struct model_data *d)
 	if ((ray->precorrected || p.e->count) && (st = model_vector(&d->y, p.e->n, "factors"))) return st;
 	if (ray_has_additive(ray) && (st = model_vector(&d->add, p.e->n, "factors"))) return st;
 	if ((st = model_vector(&d->mult, p.e->n, "factors"))) return st;
-	ray_fill(ray, &p, d->y, d->mult, d->add);
+	if ((st = ray_fill(ray, &p, d->y, d->mult, d->add))) return st;
 	return ray_attenuate(ray, &ray->now, d->y, d->mult);
 }

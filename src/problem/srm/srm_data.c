@@ -108,21 +108,24 @@ int srm_load_data(struct srm_model *srm, int need)
 
 /* ---- factors ---- */
 
+/* After a failure there is none, and the next call makes it again. */
 static int make_factor(struct srm_model *srm)
 {
 	int64_t n = srm->p->found.rows;
 	double scale = srm->absolute ? 1 / srm->info.kept : 1;
+	iso_real *made = NULL;
 	int st;
 
 	if (srm->factor || (!srm->norm && !srm->mu && !srm->absolute)) return ISO_OK;
-	if ((st = model_vector(&srm->factor, n, "factors of LORs"))) return st;
-	for (int64_t i = 0; i < n && !srm->mu; i++) srm->factor[i] = 1;
-	if (srm->mu &&
-	    (st = iso_panels_attenuation(srm->factor, srm->p->ctx, &srm->info.panels, &srm->mu_map)))
+	if ((st = model_vector(&made, n, "factors of LORs"))) return st;
+	for (int64_t i = 0; i < n && !srm->mu; i++) made[i] = 1;
+	if (srm->mu && (st = iso_panels_attenuation(made, srm->p->ctx, &srm->info.panels, &srm->mu_map))) {
+		free(made);
 		return st;
+	}
 	for (int64_t i = 0; i < n; i++)
-		srm->factor[i] = (iso_real)((double)srm->factor[i] * scale *
-		                            (srm->norm ? (double)srm->norm_of.v[i] : 1));
+		made[i] = (iso_real)((double)made[i] * scale * (srm->norm ? (double)srm->norm_of.v[i] : 1));
+	srm->factor = made;
 	return ISO_OK;
 }
 

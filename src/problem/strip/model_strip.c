@@ -2,6 +2,8 @@
 /* Model strip as a problem: events of two strips (Bialas 2015), operator, sensitivity. */
 #include "model_strip.h"
 
+#include "core/ctx.h"
+#include "core/room.h"
 #include "io/kinds.h"
 
 #include <math.h>
@@ -174,10 +176,25 @@ void strip_warn(struct record *record, const char *from, const struct strip_coun
 			from, c->outside, c->n, c->farthest);
 }
 
+/* Which of them are finite is found here: the caller need not have counted. */
+static int copy_given(struct iso_strip_events *e, const struct iso_strip_events *given, struct strip *strip)
+{
+	int st = iso_strip_events_copy(e, given);
+	int64_t bad = 0;
+
+	if (st) return st;
+#pragma omp parallel for num_threads(iso_ctx_threads(strip->p->ctx)) reduction(+ : bad)
+	for (int64_t j = 0; j < e->n; j++) bad += iso_strip_event_bad(e->v + j);
+	e->n_bad = bad;
+	if (bad < e->n) return ISO_OK;
+	return iso_refuse(strip->events, "none of its %" PRId64 " events is usable: not finite", e->n);
+}
+
 static int load_events(struct strip *strip)
 {
 	struct iso_strip_events *e = &strip->e;
 	struct strip_count count = { 0 };
+	struct iso_hash hash;
 	char from[PATH_MAX];
 	int st;
 
@@ -187,10 +204,9 @@ static int load_events(struct strip *strip)
 
 	strip->read.ctx = strip->p->ctx;
 	if (strip->p->record->dry_run && regular && ((st = count_events(strip)) || e->n > 0)) return st;
-	if (!given->v && regular && strcmp(strip->events, "-") != 0)
-		record_input_ahead(strip->p->record, strip->events);
-	st = given->v ? iso_strip_events_copy(e, given)
-	              : iso_strip_events_read(e, strip->events, &strip->read);
+	st = given->v ? copy_given(e, given, strip)
+	              : iso_strip_events_read_hashed(e, &hash, strip->events, &strip->read);
+	if (!st && !given->v) record_hashed(strip->p->record, &hash);
 	if (!st)
 		st = regular && strcmp(strip->events, "-") != 0
 		             ? record_input(strip->p->record, strip->events)
@@ -295,12 +311,30 @@ static int form(iso_problem *problem, struct iso_array *s, struct iso_array *wei
 	return ISO_OK;
 }
 
+enum { PIECE = 1 << 20 }; /* events between two looks at the request to stop: a float counts so many */
+
 static int direct(iso_problem *problem, struct iso_array *x)
 {
 	struct strip *strip = problem->self;
+	struct iso_room room = { .what = "direct image" };
 	int64_t outside = 0;
-	int st = iso_strip_direct(x->v, &outside, &strip->model, &strip->e);
+	iso_real *part;
+	double *sum;
+	int st;
 
+	ISO_HOST(&room, part, x->n);
+	ISO_HOST(&room, sum, x->n);
+	st = room.status;
+	for (int64_t i = 0, missed; i < strip->e.n && !st && !(st = iso_ctx_poll(problem->ctx)); i += PIECE) {
+		struct iso_strip_events e = { .n = strip->e.n - i < PIECE ? strip->e.n - i : PIECE,
+			                      .v = strip->e.v + i };
+
+		if ((st = iso_strip_direct(part, &missed, &strip->model, &e))) break;
+		for (int64_t k = 0; k < x->n; k++) sum[k] += (double)part[k];
+		outside += missed;
+	}
+	for (int64_t k = 0; k < x->n && !st; k++) x->v[k] = (iso_real)sum[k];
+	iso_room_free(&room);
 	if (st) return st;
 	if (outside)
 		record_warn(problem->record, "%" PRId64 " of %" PRId64 " events lie outside the image",

@@ -15,7 +15,8 @@
 /* Data of the operator. */
 struct ray_cuda {
 	struct ray_model m;    /* first: the functions that both backends share see it alone */
-	struct ray_pack *pack; /* one a subset; NULL: the model is not for bricks */
+	struct iso_room room;  /* of the packs */
+	struct ray_pack *pack; /* one a subset; NULL: m.plain has the reason */
 };
 
 /* The sums of a step. */
@@ -268,7 +269,9 @@ static int sum_add(void *arg, const iso_op *op, int sub, const iso_real *x, cons
 {
 	const struct ray_sum *sum = (const struct ray_sum *)arg;
 
-	return (sum->bricks ? step_by_packs : step_by_rows)(sum, op, sub, x, d);
+	const struct ray_cuda *c = (const struct ray_cuda *)op->data;
+
+	return (sum->bricks && c->pack ? step_by_packs : step_by_rows)(sum, op, sub, x, d);
 }
 
 static int sum_end(iso_real *acc, struct iso_em_stat *s, void *arg)
@@ -408,11 +411,16 @@ static int ray_open(iso_op *op)
 	return iso_ray_brick_open(&w->brick, &op->room, most_slots(op));
 }
 
+static void free_packs(struct ray_cuda *c, int n)
+{
+	for (int s = 0; c->pack && s < n; s++) iso_ray_lists_free(&c->pack[s].lists);
+	iso_room_free(&c->room);
+	c->pack = NULL;
+}
+
 static void ray_free(iso_op *op)
 {
-	struct ray_cuda *c = (struct ray_cuda *)op->data;
-
-	for (int s = 0; c->pack && s < op->n_sub; s++) iso_ray_lists_free(&c->pack[s].lists);
+	free_packs((struct ray_cuda *)op->data, op->n_sub);
 }
 
 static const struct iso_op_fn ray_fn_cuda = {
@@ -423,27 +431,45 @@ static const struct iso_op_fn ray_fn_cuda = {
 
 /* ---- from the host's model ---- */
 
+/* Orders the events of each subset. */
 static int make_packs(iso_op *op, struct ray_cuda *c)
 {
 	struct iso_room room = iso_room_of(op->ctx, "ray"); /* for a while */
 	struct ray_packer *k;
 	int st;
 
-	if (!iso_ray_brick_serves(&c->m)) return ISO_OK;
-	if (!ISO_HOST(&op->shared->room, c->pack, op->n_sub)) return op->shared->room.status;
+	if (!ISO_HOST(&c->room, c->pack, op->n_sub)) return c->room.status;
 	st = iso_ray_packer_create(&k, &room, iso_op_rows(op, 0).n * c->m.spread.lines);
 	double began = iso_now_s();
 
 	for (int s = 0; s < op->n_sub && !st; s++) {
 		struct iso_rows rows = iso_op_rows(op, s);
 
-		if (!(st = iso_ray_pack_create(c->pack + s, &op->shared->room, &c->m, rows.n)))
+		if (!(st = iso_ctx_poll(op->ctx)) &&
+		    !(st = iso_ray_pack_create(c->pack + s, &c->room, &c->m, rows.n)))
 			st = iso_ray_pack_fill(c->pack + s, k, op->ctx, &c->m, c->m.e + rows.first, rows);
 	}
 	if (!st) st = iso_cuda_check("order", cudaStreamSynchronize(iso_stream(op->ctx)));
 	c->m.ordering_s = iso_now_s() - began;
 	iso_room_free(&room);
 	return st;
+}
+
+/* Packs, or the reason why there are none. Where memory is short, events one by one need none. */
+static int order(iso_op *op, struct ray_cuda *c)
+{
+	int st;
+
+	c->room = iso_room_of(op->ctx, "ray");
+	if (!iso_ray_brick_serves(&c->m)) {
+		c->m.plain = "too many subsets, lines or TOF bins";
+		return ISO_OK;
+	}
+	if ((st = make_packs(op, c)) != ISO_ENOMEM) return st;
+	free_packs(c, op->n_sub);
+	c->m.ordering_s = 0;
+	c->m.plain = "no device memory to order them";
+	return ISO_OK;
 }
 
 /* The events, in the order of the model, through two buffers that the device reads while the other is
@@ -458,7 +484,7 @@ static int send_events(struct ray_model *m, iso_ctx *ctx)
 	for (int b = 0; b < 2 && !e; b++)
 		if (!(e = cudaHostAlloc((void **)(stage + b), (size_t)most * sizeof **stage, 0)))
 			e = cudaEventCreateWithFlags(sent + b, cudaEventDisableTiming);
-	for (int64_t i = 0, b = 0; i < m->n && !e; i += most, b = !b) {
+	for (int64_t i = 0, b = 0; i < m->n && !e && !iso_stopped(ctx); i += most, b = !b) {
 		int64_t n = m->n - i < most ? m->n - i : most;
 
 		if ((e = cudaEventSynchronize(sent[b]))) break;
@@ -472,7 +498,7 @@ static int send_events(struct ray_model *m, iso_ctx *ctx)
 		if (sent[b]) cudaEventDestroy(sent[b]);
 		cudaFreeHost(stage[b]);
 	}
-	return iso_cuda_check("events to the device", e);
+	return e ? iso_cuda_check("events to the device", e) : iso_ctx_poll(ctx);
 }
 
 extern "C" int iso_ray_to_cuda(iso_op *op)
@@ -488,5 +514,5 @@ extern "C" int iso_ray_to_cuda(iso_op *op)
 	c->m = *m;
 	op->data = c; /* from here ray_free cleans up */
 	op->fn = &ray_fn_cuda;
-	return make_packs(op, c);
+	return order(op, c);
 }

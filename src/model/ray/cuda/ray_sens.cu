@@ -5,8 +5,7 @@
 #include "ray_brick.cuh"
 #include "model/ray/ray_sens.h"
 
-#define BLOCK (1 << 23) /* pairs at a time */
-#define TERM_BITS 30    /* of the largest term */
+#define TERM_BITS 30 /* of the largest term */
 
 struct sens_work {
 	struct ray_model image, map; /* grids of the image and of the attenuation map */
@@ -163,11 +162,11 @@ static int trace_all(struct iso_fixed_cuda *acc, iso_ctx *ctx, const struct ray_
 {
 	struct iso_room room = iso_room_of(ctx, "sensitivity");
 	struct sens_work w = ISO_ZERO;
-	int st = open_work(&w, &room, q, acc->n, n < BLOCK ? n : BLOCK);
+	int st = open_work(&w, &room, q, acc->n, n < RAY_SENS_BLOCK ? n : RAY_SENS_BLOCK);
 
 	if (!st) st = choose_scale(acc, &w, ctx, q, n, half);
-	for (int64_t i = 0; i < n && !st; i += BLOCK) {
-		int64_t m = n - i < BLOCK ? n - i : BLOCK;
+	for (int64_t i = 0; i < n && !st; i += RAY_SENS_BLOCK) {
+		int64_t m = n - i < RAY_SENS_BLOCK ? n - i : RAY_SENS_BLOCK;
 
 		if (!(st = block(&w, ctx, q, acc, i, m, half))) st = iso_ctx_poll(ctx);
 		ray_sens_step(q, (double)(i + m) / (double)n);

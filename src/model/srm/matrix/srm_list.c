@@ -184,7 +184,7 @@ int iso_srm_counts_add(struct srm_counts *to, const struct srm_counts *more)
 	return ISO_OK;
 }
 
-/* Radix sort, 8 bits a pass, from the lowest. */
+/* Radix sort, 8 bits a pass, from the lowest; a pass in which all have the same bits is left out. */
 void iso_srm_sort(uint64_t *v, uint64_t *spare, int64_t n, int bits)
 {
 	uint64_t *from = v, *to = spare, *other;
@@ -194,6 +194,7 @@ void iso_srm_sort(uint64_t *v, uint64_t *spare, int64_t n, int bits)
 		int64_t start[257] = { 0 };
 
 		for (int64_t i = 0; i < n; i++) start[(from[i] >> shift & mask) + 1]++;
+		if (n == 0 || start[(from[0] >> shift & mask) + 1] == n) continue;
 		for (int d = 0; d < 256; d++) start[d + 1] += start[d];
 		for (int64_t i = 0; i < n; i++) to[start[from[i] >> shift & mask]++] = from[i];
 		other = from;

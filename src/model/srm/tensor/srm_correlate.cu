@@ -316,43 +316,67 @@ static int open_work(iso_op *op)
 	return op->room.status;
 }
 
-#define STAGE 65536 /* rows of weights that are uploaded at a time */
+#define STAGE 16384 /* rows of weights, 4 MiB, that travel at a time */
 
-static int put_weights(struct iso_room *room, struct device_stream *d, const struct srm_stream *s)
+/* Two buffers that the device reads by itself: one is filled while the other is under way. */
+struct stages {
+	struct stream_weights *v[2];
+	cudaEvent_t sent[2];
+};
+
+static int open_stages(struct stages *s)
+{
+	cudaError_t e = cudaSuccess;
+
+	for (int i = 0; i < 2 && e == cudaSuccess; i++)
+		if ((e = cudaMallocHost((void **)&s->v[i], STAGE * sizeof *s->v[i])) == cudaSuccess)
+			e = cudaEventCreateWithFlags(&s->sent[i], cudaEventDisableTiming);
+	return iso_cuda_check("srm weights", e);
+}
+
+static void close_stages(struct stages *s)
+{
+	for (int i = 0; i < 2; i++) {
+		if (s->sent[i]) cudaEventDestroy(s->sent[i]);
+		cudaFreeHost(s->v[i]);
+	}
+}
+
+static int put_weights(struct iso_room *room, struct device_stream *d, const struct srm_stream *s,
+                       const struct stages *stages)
 {
 	iso_ctx *ctx = room->ctx;
-	float4 *stage;
-	int st;
+	cudaError_t e = cudaSuccess;
 
 	d->unit = (float)s->unit;
-	ISO_DEVICE(room, d->weight, s->n_row * ISO_WARP);
-	stage = (float4 *)iso_room_device(room, STAGE, sizeof *s->weight);
-	st = room->status;
-	for (int64_t i = 0; i < s->n_row && !st; i += STAGE) {
-		int64_t rows = min((int64_t)STAGE, s->n_row - i), n = rows * ISO_WARP;
+	if (!ISO_DEVICE(room, d->weight, s->n_row * ISO_WARP)) return room->status;
+	for (int64_t i = 0; i < s->n_row && e == cudaSuccess; i += STAGE) {
+		int64_t n = min((int64_t)STAGE, s->n_row - i);
+		struct stream_weights *v = stages->v[i / STAGE % 2];
+		cudaEvent_t sent = stages->sent[i / STAGE % 2];
 
-		if ((st = ctx->vec->upload(ctx, stage, s->weight + i, rows * (int64_t)sizeof *s->weight)))
-			break;
-		to_halves<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>(d->weight + i * ISO_WARP, stage,
-		                                                              n, s->unit);
-		st = iso_cuda_launched("srm weights");
+		if ((e = cudaEventSynchronize(sent)) != cudaSuccess) break;
+		iso_stream_rows(v, s, i, n, ctx->threads);
+		e = cudaMemcpyAsync(d->weight + i * ISO_WARP, v, (size_t)n * sizeof *v,
+		                    cudaMemcpyHostToDevice, iso_stream(ctx));
+		if (e == cudaSuccess) e = cudaEventRecord(sent, iso_stream(ctx));
 	}
-	if (!st) st = iso_cuda_check("srm weights", cudaStreamSynchronize(iso_stream(ctx)));
-	iso_room_drop(room, stage);
-	return st;
+	if (e == cudaSuccess) e = cudaStreamSynchronize(iso_stream(ctx));
+	return iso_cuda_check("srm weights", e);
 }
 
 /* Of the stream stays on the host what says which blocks a subset has. */
-static int put_stream(struct iso_room *room, struct device_stream *d, struct srm_stream *s)
+static int put_stream(struct iso_room *room, struct device_stream *d, struct srm_stream *s,
+                      const struct stages *stages)
 {
 	d->block = ISO_MOVE(room, s->block, s->block_of[s->n_sub]);
 	d->range = ISO_MOVE(room, s->range, s->n_range);
 	d->out = ISO_MOVE(room, s->out, s->n_out);
 	d->reach = (const unsigned *)ISO_MOVE(room, s->reach, s->n_step);
 	d->offset = (const int2 *)ISO_MOVE(room, s->offset, s->n_step);
-	int st = put_weights(room, d, s);
+	int st = room->status ? room->status : put_weights(room, d, s, stages);
 
-	iso_room_drop(room, s->weight);
+	iso_room_drop(room, s->part);
 	return st;
 }
 
@@ -368,40 +392,36 @@ static int put_places(struct iso_room *room, struct correlate_cuda *c, const str
 	return room->status;
 }
 
-/* The greatest sum of a direction's taps; rows at the edge have fewer. */
-static float row_most(const struct iso_srm_rows *r)
+static int make_both(struct iso_room *room, struct correlate_cuda *c, const struct srm_op *m,
+                     const struct stream_taps *taps, struct stages *stages)
 {
-	double most = 0;
+	int st;
 
-	for (int64_t d = 0; d < r->directions; d++) {
-		double sum = 0;
-
-		for (int64_t i = d; i < r->n; i += r->directions)
-			for (int64_t k = r->ptr[i]; k < r->ptr[i + 1]; k++) sum += r->w[k];
-		most = sum > most ? sum : most;
-	}
-	return (float)most;
-}
-
-static int make_streams(struct iso_room *room, struct correlate_cuda *c, const struct srm_op *m)
-{
-	struct iso_room taken = iso_room_of(room->ctx, "srm: rows");
-	struct iso_srm_rows *taps = iso_srm_pair_rows(&taken, m->srm, {}, true);
-	int st = taken.status;
-
-	for (int i = 0; i < SRM_PAIRS(m) && !st; i++) c->row_most = max(c->row_most, row_most(&taps[i]));
-	if (!st) iso_stream_round(taps, room->ctx, m);
+	c->row_most = taps->row_most;
 	c->on_forward.row = c->layout.row_image;
 	c->on_forward.step = m->shape.d[1];
 	c->on_adjoint.row = c->layout.row_data;
 	c->on_adjoint.step = 1;
 	c->alone = iso_single_wanted(m);
-	if (!st && c->alone)
-		st = single_upload(&c->single, room, m, taps);
-	else if (!st && !(st = iso_stream_forward(&c->forward, room, m, taps, &c->layout)))
-		st = put_stream(room, &c->on_forward, &c->forward);
+	if (c->alone)
+		st = single_upload(&c->single, room, m, taps->rows);
+	else if (!(st = iso_stream_forward(&c->forward, room, m, taps, &c->layout)))
+		st = put_stream(room, &c->on_forward, &c->forward, stages);
 	if (!st && !(st = iso_stream_adjoint(&c->adjoint, room, m, taps, &c->layout)))
-		st = put_stream(room, &c->on_adjoint, &c->adjoint);
+		st = put_stream(room, &c->on_adjoint, &c->adjoint, stages);
+	return st;
+}
+
+static int make_streams(struct iso_room *room, struct correlate_cuda *c, const struct srm_op *m)
+{
+	struct iso_room taken = iso_room_of(room->ctx, "srm: rows");
+	struct stream_taps taps;
+	struct stages stages = {};
+	int st = iso_stream_taps(&taps, &taken, m);
+
+	if (!st && !(st = open_stages(&stages))) st = make_both(room, c, m, &taps, &stages);
+	close_stages(&stages);
+	iso_stream_taps_free(&taps);
 	iso_room_free(&taken);
 	return st;
 }

@@ -30,20 +30,6 @@ static __device__ __forceinline__ unsigned halves_of(float v, int scale)
 	return (unsigned)__half_as_ushort(first) | (unsigned)__half_as_ushort(second) << 16;
 }
 
-/* ---- weights, a half each ---- */
-
-static __device__ __forceinline__ unsigned two_halves(float a, float b, double unit)
-{
-	return __half_as_ushort(__double2half(a / unit)) | (unsigned)__half_as_ushort(__double2half(b / unit))
-	                                                           << 16;
-}
-
-static __global__ void to_halves(uint2 *to, const float4 *w, int64_t n, double unit)
-{
-	ISO_GRID_LOOP (i, n)
-		to[i] = make_uint2(two_halves(w[i].x, w[i].y, unit), two_halves(w[i].z, w[i].w, unit));
-}
-
 /* ---- layers ---- */
 
 /* Absolute values of a layer: the greatest, as bits; how many are not 0; how many are so much smaller

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Strips of the taps of single directions: see srm_single.h. In a plane they are sorted by phase, by bands of
-   rows, and by columns; a strip is a stretch of a band's columns. Directions are gone through three times: for
-   the margins, for the number of strips and quads, and to write them. */
+/* Strips of the taps of single directions: see srm_single.h. The taps of a plane lie on a board, phase by phase;
+   its rows make bands, and a strip is a stretch of a band's columns. Directions are gone through three times:
+   for the margins, for the number of strips and quads, and to write them. */
 #include "srm_single.h"
 #include "srm_stream_piece.h"
 #include "core/size.h"
-#include "model/srm/matrix/srm_matrix.h"
 
 #include <string.h>
 
@@ -13,14 +12,6 @@ enum {
 	MANY = 32,               /* subsets, up to which streams of scattered directions are faster */
 	MOST_QUADS = 2000000000, /* of an image: their numbers must fit 31 bits */
 	GAP = SINGLE_Z, /* columns without taps that end a strip: to read them costs as much as a new strip */
-};
-
-/* The order of taps: phase, band (rows that make strips together), column. */
-enum {
-	COLUMN_BITS = 13,
-	BAND_BITS = 12,
-	PHASE_BITS = 15,
-	ORDER_BITS = COLUMN_BITS + BAND_BITS + PHASE_BITS,
 };
 
 bool iso_single_wanted(const struct srm_op *m)
@@ -32,15 +23,28 @@ bool iso_single_wanted(const struct srm_op *m)
 
 /* ---- cells of taps ---- */
 
+/* Slice k of direction j: its strips and quads begin with number [j slices + k], and end where the next
+   begin. */
+struct making {
+	const struct srm_op *m;
+	const struct iso_srm_rows *taps;
+	struct srm_single *s;
+	struct iso_room *room;
+	struct voxel_place *x, *z; /* as of struct pieces */
+	int64_t *strip, *quad;
+};
+
 struct cell {
 	int phase, slot, x, z; /* slot: of the quad */
 };
 
-static struct cell cell_of(const struct single_image *m, struct iso_srm_voxel v)
+static struct cell cell_of(const struct making *k, struct iso_srm_voxel v)
 {
-	int x = srm_down(v.i, m->d[0]), z = srm_down(v.k, m->d[1]), pz = v.k - z * m->d[1];
+	const struct srm_shape *h = &k->m->shape;
+	struct voxel_place x = k->x[h->nc[0] * h->d[0] + v.i], z = k->z[h->nc[1] * h->d[1] + v.k];
 
-	return (struct cell){ (v.i - x * m->d[0]) * m->blocks + pz / SINGLE_QUAD, pz % SINGLE_QUAD, x, z };
+	return (struct cell){ x.phase * k->s->image.blocks + z.phase / SINGLE_QUAD, z.phase % SINGLE_QUAD,
+		              x.cell, z.cell };
 }
 
 /* Whether a place of the direction reads the inside of the image there. */
@@ -54,38 +58,34 @@ static bool read_at(const struct srm_shape *h, const struct srm_direction *d, co
 /* ---- the image ---- */
 
 /* The box of cells around the image and around all that the places of direction d read, in any plane. */
-static struct box cells_read(const struct srm_op *m, const struct iso_srm_rows *taps,
-                             const struct single_image *image, const struct srm_direction *d)
+static struct box cells_read(const struct making *k, const struct srm_direction *d)
 {
-	struct box b = { 0, m->shape.nc[0], 0, m->shape.nc[1] };
+	const struct srm_shape *h = &k->m->shape;
+	struct box b = { 0, h->nc[0], 0, h->nc[1] };
 
-	for (int y = 0; y < m->shape.planes; y++) {
-		struct srm_taps t = srm_taps_of(m, taps, d, y);
+	for (int y = 0; y < h->planes; y++) {
+		struct srm_taps t = srm_taps_of(k->m, k->taps, d, y);
 
 		for (int64_t i = 0; i < t.n; i++) {
-			struct cell c = cell_of(image, t.voxel[i]);
+			struct cell c = cell_of(k, t.voxel[i]);
 			int x = d->x0 + c.x, z = d->z0 + c.z;
 
-			if (read_at(&m->shape, d, &c))
-				b = box_join(b, (struct box){ x, x + d->nx, z, z + d->nz });
+			if (read_at(h, d, &c)) b = box_join(b, (struct box){ x, x + d->nx, z, z + d->nz });
 		}
 	}
 	return b;
 }
 
-static int make_image(struct single_image *image, iso_ctx *ctx, const struct srm_op *m,
-                      const struct iso_srm_rows *taps)
+static int make_image(const struct making *k)
 {
-	const struct srm_shape *h = &m->shape;
+	const struct srm_shape *h = &k->m->shape;
+	struct single_image *image = &k->s->image;
 	struct box all = { 0, h->nc[0], 0, h->nc[1] };
 
 	*image = (struct single_image){ .d = { h->d[0], h->d[1] }, .blocks = up(h->d[1], SINGLE_QUAD) };
-	if ((int64_t)h->d[0] * image->blocks >> PHASE_BITS)
-		return iso_fail(ISO_EARG, "srm: %d x %d voxels a crystal in correlation on CUDA, too many",
-		                h->d[0], h->d[1]);
-#pragma omp parallel for num_threads(ctx->threads)
-	for (int j = 0; j < m->n_direction; j++) {
-		struct box b = cells_read(m, taps, image, &m->direction[j]);
+#pragma omp parallel for num_threads(k->room->ctx->threads)
+	for (int j = 0; j < k->m->n_direction; j++) {
+		struct box b = cells_read(k, &k->m->direction[j]);
 
 #pragma omp critical(srm_single)
 		all = box_join(all, b);
@@ -100,162 +100,135 @@ static int make_image(struct single_image *image, iso_ctx *ctx, const struct srm
 	                MOST_QUADS);
 }
 
-/* ---- the order of taps ---- */
-
-/* Slice k of direction j: its strips and quads begin with number [j slices + k], and end where the next
-   begin. */
-struct making {
-	const struct srm_op *m;
-	const struct iso_srm_rows *taps;
-	struct srm_single *s;
-	struct iso_room *room;
-	int64_t *strip, *quad;
-};
+/* ---- strips ---- */
 
 /* A thread's work: one plane of a direction after the other. */
 struct plane {
 	const struct making *of;
 	const struct srm_direction *d;
 	int y;
-	struct srm_taps taps;
-	struct box cells; /* that those lie in that are read */
-	int16_t *band;    /* of phase and row: the first row of its band; -1: no taps */
-	int64_t n, room;
-	uint64_t *sorted;        /* taps that are read, as number << ORDER_BITS | order */
+	struct board board;      /* planes: phases; slots of a quad: lanes */
 	int64_t n_strip, n_quad; /* the next to be written */
 };
 
-static struct cell plane_cell(const struct plane *p, uint64_t tap)
+/* Taps that are read. */
+static bool put_taps(struct plane *p)
 {
-	return cell_of(&p->of->s->image, p->taps.voxel[tap]);
-}
+	const struct making *k = p->of;
+	struct srm_taps t = srm_taps_of(k->m, k->taps, p->d, p->y);
 
-static int16_t *band_of(const struct plane *p, const struct cell *c)
-{
-	return &p->band[(int64_t)c->phase * (p->cells.x1 - p->cells.x0) + c->x - p->cells.x0];
-}
+	if (!iso_board_reserve(&p->board, t.n)) return false;
+	for (int64_t i = 0; i < t.n; i++) {
+		struct cell c = cell_of(k, t.voxel[i]);
 
-/* Rows with taps that follow one another make the fewest bands, of like height. */
-static void find_bands(int16_t *row, int n)
-{
-	for (int begin = 0, end; begin < n; begin = end + 1) {
-		for (end = begin; end < n && row[end] >= 0;) end++;
-		if (end == begin) continue;
-		int high = up(end - begin, up(end - begin, SINGLE_ROWS));
+		if (!read_at(&k->m->shape, p->d, &c)) continue;
+		int32_t at = board_at(&p->board, c.phase, c.x, c.z);
 
-		for (int i = begin; i < end; i++) row[i] = (int16_t)(begin + (i - begin) / high * high);
-	}
-}
-
-/* Numbers of the taps that are read, into p->sorted, and the box of their cells. */
-static bool find_taps(struct plane *p)
-{
-	p->n = 0;
-	if (p->taps.n > p->room) {
-		free(p->sorted);
-		p->sorted = malloc((size_t)(4 * p->taps.n) * sizeof *p->sorted); /* half of it to sort with */
-		p->room = p->sorted ? 2 * p->taps.n : 0;
-	}
-	if (p->taps.n > p->room || p->taps.n >> (64 - ORDER_BITS)) return false;
-	for (int64_t i = 0; i < p->taps.n; i++) {
-		struct cell c = plane_cell(p, (uint64_t)i);
-		struct box at = { c.x, c.x + 1, c.z, c.z + 1 };
-
-		if (!read_at(&p->of->m->shape, p->d, &c)) continue;
-		p->cells = p->n ? box_join(p->cells, at) : at;
-		p->sorted[p->n++] = (uint64_t)i;
+		p->board.weights[at].w[c.slot] = (float)t.w[i];
 	}
 	return true;
 }
 
-static void sort_taps(struct plane *p)
-{
-	const struct single_image *image = &p->of->s->image;
-	int phases = image->d[0] * image->blocks, rows = p->cells.x1 - p->cells.x0;
+/* Columns first ... last of a phase, and rows from x on, of which `rows` has the bits of those with taps. */
+struct stretch {
+	int phase, first, last, x;
+	unsigned rows;
+};
 
-	if (p->n == 0) return;
-	memset(p->band, -1, (size_t)phases * (size_t)rows * sizeof *p->band);
-	for (int64_t i = 0; i < p->n; i++) {
-		struct cell c = plane_cell(p, p->sorted[i]);
-
-		*band_of(p, &c) = 0;
-	}
-	for (int k = 0; k < phases; k++) find_bands(p->band + (int64_t)k * rows, rows);
-	for (int64_t i = 0; i < p->n; i++) {
-		struct cell c = plane_cell(p, p->sorted[i]);
-		uint64_t band = (uint64_t)c.phase << BAND_BITS | (uint64_t)*band_of(p, &c);
-
-		p->sorted[i] =
-			p->sorted[i] << ORDER_BITS | band << COLUMN_BITS | (uint64_t)(c.z - p->cells.z0);
-	}
-	iso_srm_sort(p->sorted, p->sorted + p->room, p->n, ORDER_BITS);
-}
-
-/* ---- strips ---- */
-
-static struct cell sorted_cell(const struct plane *p, int64_t k)
-{
-	return plane_cell(p, p->sorted[k] >> ORDER_BITS);
-}
-
-/* The strip that begins with sorted tap k ends before the sorted tap whose number is returned. */
-static int64_t strip_end(const struct plane *p, int64_t k)
-{
-	const uint64_t order = ((uint64_t)1 << ORDER_BITS) - 1, columns = ((uint64_t)1 << COLUMN_BITS) - 1;
-	uint64_t first = p->sorted[k] & order, last = first;
-
-	for (k++; k < p->n; k++) {
-		uint64_t at = p->sorted[k] & order;
-
-		if (at >> COLUMN_BITS != first >> COLUMN_BITS || (at & columns) - (last & columns) >= GAP ||
-		    (at & columns) - (first & columns) >= SINGLE_COLUMNS)
-			break;
-		last = at;
-	}
-	return k;
-}
-
-/* Quads of sorted taps k ... end - 1, rows and columns counted from those of cell `first`. */
-static uint64_t fill_quads(const struct plane *p, int64_t k, int64_t end, struct cell first, int rows)
+/* Quads of a stretch, `high` rows from x on; returns the mask of those with taps. */
+static uint64_t fill_quads(const struct plane *p, const struct stretch *t, int x, int high)
 {
 	struct single_quad *quad = p->of->s->quad + p->n_quad;
 	uint64_t mask = 0;
 
-	for (; k < end; k++) {
-		struct cell c = sorted_cell(p, k);
-		int x = c.x - first.x, z = c.z - first.z;
+	for (int c = t->first; c <= t->last; c++, quad += high) {
+		int64_t column = board_column(&p->board, t->phase, c);
+		unsigned rows = board_rows(&p->board, column, x, high);
 
-		quad[z * rows + x].w[c.slot] += (float)p->taps.w[p->sorted[k] >> ORDER_BITS];
-		mask |= (uint64_t)1 << (z * SINGLE_ROWS + x);
+		for (int r = 0; r < high; r++)
+			if (rows >> r & 1)
+				memcpy(quad[r].w, p->board.weights[board_get(&p->board, column, x + r)].w,
+				       sizeof quad[r].w);
+		mask |= (uint64_t)rows << ((c - t->first) * SINGLE_ROWS);
 	}
 	return mask;
 }
 
 /* Counts where the table of strips is not there yet. */
-static void write_strip(struct plane *p, int64_t k, int64_t end)
+static void write_strip(struct plane *p, const struct stretch *t)
 {
 	const struct srm_single *s = p->of->s;
-	struct cell first = sorted_cell(p, k);
-	int x1 = first.x, columns = sorted_cell(p, end - 1).z - first.z + 1;
-
-	for (int64_t i = k; i < end; i++) {
-		int x = sorted_cell(p, i).x;
-
-		first.x = x < first.x ? x : first.x;
-		x1 = x > x1 ? x : x1;
-	}
-	int rows = x1 - first.x + 1, x = p->d->x0 + first.x, z = p->d->z0 + first.z;
+	int low = __builtin_ctz(t->rows), rows = 32 - __builtin_clz(t->rows) - low,
+	    columns = t->last - t->first + 1;
+	int x = p->d->x0 + t->x + low, z = p->d->z0 + p->board.z0 + t->first;
 
 	if (s->strip)
 		s->strip[p->n_strip] = (struct single_strip){
-			.at = (int32_t)single_cell(s->image, p->y, first.phase, x, z),
+			.at = (int32_t)single_cell(s->image, p->y, t->phase, x, z),
 			.rows = (uint8_t)rows,
 			.columns = (uint8_t)columns,
 			.part = (uint8_t)((s->image.z + z) % SINGLE_Z),
-			.mask = fill_quads(p, k, end, first, rows),
+			.mask = fill_quads(p, t, t->x + low, rows),
 		};
 	p->n_strip++;
 	p->n_quad += (int64_t)rows * columns;
+}
+
+/* The strips of `high` rows from x on. */
+static void write_band(struct plane *p, int phase, int x, int high)
+{
+	const struct board_span *span = &p->board.span[phase];
+	struct stretch t = { .phase = phase, .x = x };
+
+	for (int c = span->first; c < span->end; c++) {
+		unsigned rows = board_rows(&p->board, board_column(&p->board, phase, c), x, high);
+
+		if (!rows) continue;
+		if (t.rows && (c - t.last >= GAP || c - t.first >= SINGLE_COLUMNS)) {
+			write_strip(p, &t);
+			t.rows = 0;
+		}
+		if (!t.rows) t.first = c;
+		t.last = c;
+		t.rows |= rows;
+	}
+	if (t.rows) write_strip(p, &t);
+}
+
+/* Bits of row number `word` times 64 and of those behind it, of all columns of a phase. */
+static uint64_t rows_of(const struct board *s, int phase, int word)
+{
+	uint64_t bits = 0;
+
+	for (int c = s->span[phase].first; c < s->span[phase].end; c++)
+		bits |= s->has[board_column(s, phase, c) * s->words + word];
+	return bits;
+}
+
+/* Rows with taps that follow one another make the fewest bands, of like height. */
+static void write_bands(struct plane *p, int phase, int begin, int end)
+{
+	int high = end > begin ? up(end - begin, up(end - begin, SINGLE_ROWS)) : 1;
+
+	for (int row = begin; row < end; row += high)
+		write_band(p, phase, p->board.x0 + row, end - row < high ? end - row : high);
+}
+
+static void write_phase(struct plane *p, int phase)
+{
+	int begin = 0, end = 0; /* of the rows that follow one another so far */
+
+	for (int i = 0; i < p->board.words; i++)
+		for (uint64_t bits = rows_of(&p->board, phase, i); bits; bits &= bits - 1) {
+			int row = i * 64 + __builtin_ctzll(bits);
+
+			if (row != end) {
+				write_bands(p, phase, begin, end);
+				begin = row;
+			}
+			end = row + 1;
+		}
+	write_bands(p, phase, begin, end);
 }
 
 static bool write_slice(struct plane *p, int j, int slice)
@@ -268,13 +241,9 @@ static bool write_slice(struct plane *p, int j, int slice)
 	p->n_strip = k->s->strip ? k->strip[number] : 0;
 	p->n_quad = k->s->strip ? k->quad[number] : 0;
 	for (p->y = slice * planes / slices; p->y < (slice + 1) * planes / slices; p->y++) {
-		p->taps = srm_taps_of(k->m, k->taps, p->d, p->y);
-		if (!find_taps(p)) return false;
-		sort_taps(p);
-		for (int64_t i = 0, end; i < p->n; i = end) {
-			end = strip_end(p, i);
-			write_strip(p, i, end);
-		}
+		if (!put_taps(p)) return false;
+		for (int phase = 0; phase < p->board.planes; phase++) write_phase(p, phase);
+		iso_board_clear(&p->board);
 	}
 	if (k->s->strip) return true;
 	k->strip[number + 1] = p->n_strip;
@@ -282,22 +251,22 @@ static bool write_slice(struct plane *p, int j, int slice)
 	return true;
 }
 
-/* The cells along x that are read are at most those of two images. */
 static int write_all(const struct making *k)
 {
-	int64_t bands = 2 * (int64_t)k->m->shape.nc[0] * k->m->shape.d[0] * k->s->image.blocks;
+	const struct srm_shape *h = &k->m->shape;
+	int phases = h->d[0] * k->s->image.blocks;
 	bool fits = true;
 
 #pragma omp parallel num_threads(k->room->ctx->threads) reduction(&& : fits)
 	{
-		struct plane p = { .of = k, .band = size_alloc(bands, sizeof *p.band) };
+		struct plane p = { .of = k };
 
-		fits = p.band != NULL;
+		fits = iso_board_open(&p.board, phases, -h->nc[1], 2 * h->nc[1], -h->nc[0], 2 * h->nc[0],
+		                      true);
 #pragma omp for schedule(dynamic, 16)
 		for (int j = 0; j < k->m->n_direction; j++)
 			for (int i = 0; i < k->s->slices; i++) fits = fits && write_slice(&p, j, i);
-		free(p.band);
-		free(p.sorted);
+		iso_board_close(&p.board);
 	}
 	return fits ? ISO_OK : iso_fail_memory("srm: strips of taps", (int64_t)sizeof(struct single_quad));
 }
@@ -393,10 +362,13 @@ int iso_single_make(struct srm_single *s, struct iso_room *room, const struct sr
 	n = (int64_t)m->n_direction * s->slices;
 	ISO_HOST(room, s->block_of, m->n_sub + 1);
 	ISO_HOST(room, k.strip, n + 1);
+	k.x = iso_voxel_places(room, m->shape.nc[0], m->shape.d[0]);
+	k.z = iso_voxel_places(room, m->shape.nc[1], m->shape.d[1]);
 	if (!ISO_HOST(room, k.quad, n + 1)) return room->status;
-	if (!(st = make_image(&s->image, room->ctx, m, taps)) && !(st = make_tables(&k)))
-		st = make_blocks(&k);
+	if (!(st = make_image(&k)) && !(st = make_tables(&k))) st = make_blocks(&k);
 	iso_room_drop(room, k.strip);
 	iso_room_drop(room, k.quad);
+	iso_room_drop(room, k.x);
+	iso_room_drop(room, k.z);
 	return st;
 }

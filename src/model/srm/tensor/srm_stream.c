@@ -1,23 +1,109 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Streams of small matrices from the rows of a system matrix: see srm_stream.h. Each group of
-   directions (forward) or of voxels (adjoint) makes a piece of its own, a batch of them side by side;
-   the pieces are put together in a fixed order. And padded memory, which the streams read. */
+   directions (forward) or of voxels (adjoint) makes a piece of its own, all of them side by side;
+   the pieces are put together in the order of their numbers. And padded memory, which the streams read. */
 #include "srm_stream_piece.h"
-#include "model/srm/matrix/srm_matrix.h"
+#include "core/ctx.h"
 
 #include <math.h>
+#include <omp.h>
 #include <string.h>
 
 enum {
 	WARPS = 8000,          /* wanted of a subset: enough to keep a GPU evenly busy */
 	SLICES = 16,           /* at most */
-	BATCH = 8,             /* pieces a thread: what lies in memory besides the stream itself */
 	SPARE = STREAM_CELL_X, /* rows of zeros around all planes: a warp reads whole cells */
 	ROW = 128,             /* rows of voxels and of data are padded to a multiple of 128 words */
 	MOST_X = STREAM_MOST_CELLS * STREAM_CELL_X, /* crystals */
 	MOST_Z = STREAM_MOST_CELLS * STREAM_CELL_Z,
 	MOST_PLACES = 2000000000, /* words of image or data: an offset of a tap has 31 bits */
 };
+
+/* ---- pieces side by side ---- */
+
+static bool make_pieces(struct srm_stream *s, const struct pieces *k, struct made *made)
+{
+	bool fits = true;
+
+	for (int i = 0; i < k->taps->n_store; i++) iso_store_empty(&k->taps->store[i]);
+#pragma omp parallel num_threads(k->taps->n_store) reduction(&& : fits)
+	{
+		struct piece p;
+
+		fits = iso_piece_open(&p, k);
+#pragma omp for schedule(dynamic)
+		for (int64_t i = 0; i < s->n_part; i++)
+			fits = fits && iso_piece_make(&made[i], &k->taps->store[omp_get_thread_num()], &p, i);
+		iso_piece_close(&p);
+	}
+	return fits;
+}
+
+/* ---- pieces in their order ---- */
+
+/* A piece's items begin in the stream with number at[i]. */
+static void place_piece(struct srm_stream *s, const struct made *m, const int64_t at[POOLS])
+{
+	char *to[] = { [BLOCK] = (char *)s->block,
+		       [RANGE] = (char *)s->range,
+		       [OUT] = (char *)s->out,
+		       [REACH] = (char *)s->reach,
+		       [OFFSET] = (char *)s->offset };
+
+	for (int i = BLOCK; i < WEIGHT; i++)
+		memcpy(to[i] + at[i] * iso_pool_size[i], m->v[i], (size_t)(m->n[i] * iso_pool_size[i]));
+	for (struct stream_block *b = s->block + at[BLOCK], *end = b + m->n[BLOCK]; b < end; b++) {
+		b->range += at[RANGE];
+		b->out = (int32_t)at[OUT];
+	}
+	for (struct stream_range *g = s->range + at[RANGE], *end = g + m->n[RANGE]; g < end; g++) {
+		g->first += (int32_t)at[REACH];
+		g->row += (int32_t)at[WEIGHT];
+	}
+}
+
+/* at[i]: where piece i begins; at[n_part] is the number of all items. */
+static int make_room(struct srm_stream *s, struct iso_room *room, const int64_t *all)
+{
+	if (all[OUT] > INT32_MAX || all[WEIGHT] > INT32_MAX)
+		return iso_fail(ISO_EARG,
+		                "srm: streams of %" PRId64 " outputs and %" PRId64 " rows, at most 2^31",
+		                all[OUT], all[WEIGHT]);
+	s->n_range = all[RANGE];
+	s->n_out = all[OUT];
+	s->n_step = all[REACH];
+	s->n_row = all[WEIGHT];
+	ISO_HOST(room, s->block, all[BLOCK]);
+	ISO_HOST(room, s->range, all[RANGE]);
+	ISO_HOST(room, s->out, all[OUT]);
+	ISO_HOST(room, s->reach, all[REACH]);
+	ISO_HOST(room, s->offset, all[OFFSET]);
+	ISO_HOST(room, s->part, s->n_part + 1);
+	return room->status;
+}
+
+static int join_pieces(struct srm_stream *s, struct pieces *k, const struct made *made)
+{
+	int64_t(*at)[POOLS];
+	int st;
+
+	if (!ISO_HOST(k->room, at, s->n_part + 1)) return k->room->status;
+	for (int64_t i = 0; i < s->n_part; i++) {
+		for (int pool = 0; pool < POOLS; pool++) at[i + 1][pool] = at[i][pool] + made[i].n[pool];
+		s->useful += made[i].useful;
+		s->done += made[i].products * STREAM_CELL_X * STREAM_CELL_Z * STREAM_TAPS * STREAM_LANES;
+	}
+	if ((st = make_room(s, k->room, at[s->n_part]))) return st;
+#pragma omp parallel for num_threads(k->taps->n_store) schedule(dynamic)
+	for (int64_t i = 0; i < s->n_part; i++) {
+		place_piece(s, &made[i], at[i]);
+		s->part[i] = (struct stream_part){ at[i][WEIGHT], made[i].v[WEIGHT] };
+	}
+	s->part[s->n_part].row = s->n_row;
+	for (int sub = 0; sub <= s->n_sub; sub++) s->block_of[sub] = at[k->first[sub]][BLOCK];
+	iso_room_drop(k->room, at);
+	return ISO_OK;
+}
 
 /* Most work first; of like work, those together that read the same steps. */
 static int by_work(const void *a, const void *b)
@@ -28,105 +114,89 @@ static int by_work(const void *a, const void *b)
 	return x->range < y->range ? -1 : x->range > y->range;
 }
 
-/* Blocks and ranges of a piece count from its own first. */
-static bool append(struct pool all[POOLS], const struct piece *p)
+/* ---- the stream ---- */
+
+struct voxel_place *iso_voxel_places(struct iso_room *room, int n, int d)
 {
-	const int64_t step = all[REACH].n, range = all[RANGE].n, out = all[OUT].n, row = all[WEIGHT].n;
-	bool fits = !p->full;
+	struct voxel_place *p;
 
-	for (int k = 0; k < POOLS && fits; k++) fits = iso_pool_append(&all[k], p->pool[k].v, p->pool[k].n);
-	for (int64_t i = 0; fits && i < p->pool[BLOCK].n; i++) {
-		struct stream_block *b = (struct stream_block *)all[BLOCK].v + all[BLOCK].n - 1 - i;
-
-		b->range += range;
-		b->out = (int32_t)out;
-	}
-	for (int64_t i = 0; fits && i < p->pool[RANGE].n; i++) {
-		struct stream_range *g = (struct stream_range *)all[RANGE].v + range + i;
-
-		g->first += (int32_t)step;
-		g->row += (int32_t)row;
-	}
-	return fits;
-}
-
-/* Pieces numbered from `number` on; blocks of a subset begin with its first piece. */
-static int take_batch(struct srm_stream *s, struct pool all[POOLS], struct piece *p, const struct pieces *k,
-                      int64_t number, int64_t n)
-{
-	bool fits = true;
-
-	for (int64_t i = 0; i < n; i++) {
-		for (int sub = 0; sub < s->n_sub; sub++)
-			if (k->first[sub] == number + i) s->block_of[sub] = all[BLOCK].n;
-		fits = fits && append(all, &p[i]);
-		s->useful += p[i].useful;
-		s->done += p[i].products * STREAM_CELL_X * STREAM_CELL_Z * STREAM_TAPS * STREAM_LANES;
-		for (int pool = 0; pool < POOLS; pool++) free(p[i].pool[pool].v);
-	}
-	if (!fits) return iso_fail_memory("srm: streams of taps", all[WEIGHT].n * all[WEIGHT].size);
-	if (all[OUT].n > INT32_MAX || all[WEIGHT].n > INT32_MAX)
-		return iso_fail(ISO_EARG,
-		                "srm: streams of %" PRId64 " outputs and %" PRId64 " rows, at most 2^31",
-		                all[OUT].n, all[WEIGHT].n);
-	return ISO_OK;
-}
-
-/* The stream takes the arrays over. */
-static int take_pools(struct srm_stream *s, struct iso_room *room, struct pool all[POOLS])
-{
-	void *v[POOLS];
-
-	for (int k = 0; k < POOLS; k++)
-		if (!(v[k] = iso_room_take(room, all[k].v))) free(all[k].v);
-	s->block = v[BLOCK];
-	s->range = v[RANGE];
-	s->out = v[OUT];
-	s->reach = v[REACH];
-	s->offset = v[OFFSET];
-	s->weight = v[WEIGHT];
-	s->n_range = all[RANGE].n;
-	s->n_out = all[OUT].n;
-	s->n_step = all[REACH].n;
-	s->n_row = all[WEIGHT].n;
-	s->block_of[s->n_sub] = all[BLOCK].n;
-	return room->status;
+	if (!ISO_HOST(room, p, 2 * (int64_t)n * d)) return NULL;
+	for (int i = 0; i < 2 * n * d; i++)
+		p[i] = (struct voxel_place){ (int16_t)(i / d - n), (int16_t)(i % d) };
+	return p;
 }
 
 int iso_stream_begin(struct srm_stream *s, struct pieces *k)
 {
-	k->unit = iso_half_unit(k->m, k->taps);
-	*s = (struct srm_stream){ .n_sub = k->m->n_sub, .unit = k->unit };
+	const struct srm_shape *h = &k->m->shape;
+
+	*s = (struct srm_stream){ .n_sub = k->m->n_sub, .unit = k->taps->unit };
 	ISO_HOST(k->room, s->block_of, s->n_sub + 1);
 	ISO_HOST(k->room, k->first, s->n_sub + 1);
+	k->x = iso_voxel_places(k->room, h->nc[0], h->d[0]);
+	k->z = iso_voxel_places(k->room, h->nc[1], h->d[1]);
 	return k->room->status;
 }
 
 int iso_stream_make(struct srm_stream *s, struct pieces *k)
 {
-	int threads = k->room->ctx->threads, st = ISO_OK;
-	int64_t many = (int64_t)BATCH * threads;
-	struct pool all[POOLS];
-	struct piece *p;
+	struct made *made;
+	int st;
 
-	if (!ISO_HOST(k->room, p, many)) return k->room->status;
+	if (k->room->status) return k->room->status;
 	s->slices = k->slices;
-	iso_pools_open(all);
-	for (int64_t i = 0, n; !st && i < k->first[s->n_sub]; i += n) {
-		n = k->first[s->n_sub] - i < many ? k->first[s->n_sub] - i : many;
-#pragma omp parallel for num_threads(threads) schedule(dynamic)
-		for (int64_t j = 0; j < n; j++) iso_piece_make(&p[j], k, i + j);
-		st = take_batch(s, all, p, k, i, n);
-	}
-	if (take_pools(s, k->room, all) && !st) st = k->room->status;
+	s->n_part = k->first[s->n_sub];
+	if (!ISO_HOST(k->room, made, s->n_part)) return k->room->status;
+	st = make_pieces(s, k, made) ? join_pieces(s, k, made)
+	                             : iso_fail_memory("srm: streams of taps", sizeof(struct stream_weights));
 	for (int sub = 0; sub < s->n_sub && !st; sub++)
 		qsort(s->block + s->block_of[sub], (size_t)(s->block_of[sub + 1] - s->block_of[sub]),
 		      sizeof *s->block, by_work);
-	iso_room_drop(k->room, p);
+	iso_room_drop(k->room, made);
 	iso_room_drop(k->room, k->first);
+	iso_room_drop(k->room, k->x);
+	iso_room_drop(k->room, k->z);
 	iso_room_drop(k->room, k->strip);
 	iso_room_drop(k->room, k->start);
 	return st;
+}
+
+/* The part that has a row. */
+static int64_t part_of(const struct srm_stream *s, int64_t row)
+{
+	int64_t low = 0, high = s->n_part;
+
+	while (high - low > 1) {
+		int64_t middle = low + (high - low) / 2;
+
+		if (s->part[middle].row <= row)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static void copy_rows(struct stream_weights *to, const struct srm_stream *s, int64_t first, int64_t end)
+{
+	for (const struct stream_part *p = &s->part[part_of(s, first)]; first < end; p++) {
+		int64_t n = (p[1].row < end ? p[1].row : end) - first;
+
+		memcpy(to, p->v + (first - p->row), (size_t)n * sizeof *to);
+		to += n;
+		first += n;
+	}
+}
+
+void iso_stream_rows(struct stream_weights *to, const struct srm_stream *s, int64_t first, int64_t n,
+                     int threads)
+{
+#pragma omp parallel for num_threads(threads)
+	for (int i = 0; i < threads; i++) {
+		int64_t from = n * i / threads, end = n * (i + 1) / threads;
+
+		if (from < end) copy_rows(to + from, s, first + from, first + end);
+	}
 }
 
 int iso_stream_slices(double warps, int most)
@@ -167,9 +237,9 @@ int iso_stream_layout(struct stream_layout *l, struct iso_room *room, const stru
 {
 	const struct srm_shape *h = &m->shape;
 
-	if (h->d[0] > PLANES)
+	if (h->d[0] > STREAM_PLANES)
 		return iso_fail(ISO_EARG, "srm: %d voxels a crystal along x, at most %d on CUDA", h->d[0],
-		                PLANES);
+		                STREAM_PLANES);
 	if (h->nc[0] > MOST_X || h->nc[1] > MOST_Z)
 		return iso_fail(ISO_EARG, "srm: %d x %d crystals, at most %d x %d in correlation on CUDA",
 		                h->nc[0], h->nc[1], MOST_X, MOST_Z);
@@ -187,83 +257,4 @@ int iso_stream_layout(struct stream_layout *l, struct iso_room *room, const stru
 	return iso_fail(ISO_EARG,
 	                "srm: %" PRId64 " and %" PRId64 " values of padded image and data, at most %d",
 	                l->image, l->data, MOST_PLACES);
-}
-
-/* ---- weights as halves ---- */
-
-/* Weights are halves, of 11 bits, in units in which the greatest is below 2^15. Up to 2^11 counts are exact;
-   those of long runs would need a second half, which costs a third of the time. But counts are random
-   numbers: where a weight is a mean of less than 2^14 over at most 16 mirror images, what a half leaves out
-   is less than a fifth of its own error. So it is rounded, and what is left goes to the next weights of its
-   row: the row's sum stays, and no weight changes by more than two fifths of its error. Weights that were
-   computed or imported keep all their bits. */
-
-#define MOST_ROUNDED 0x1p14 /* counts */
-
-/* 11 of a float's 24 bits, rounded to even; below 2^-14 units, multiples of 2^-24. */
-float iso_half_of(float w, double unit)
-{
-	float v = (float)(w / unit);
-	uint32_t word;
-
-	if (fabsf(v) < 0x1p-14f) return (float)(rint(v * 0x1p24) * 0x1p-24 * unit);
-	memcpy(&word, &v, sizeof word);
-	word = (word + 0xfff + (word >> 13 & 1)) & ~0x1fffu;
-	memcpy(&v, &word, sizeof v);
-	return (float)(v * unit);
-}
-
-bool iso_half_holds(float w, double unit)
-{
-	return fabsf(w - iso_half_of(w, unit)) <= 0x1p-22f * fabsf(w);
-}
-
-/* Weights that were counted are whole counts over pairs, times powers of 2 (srm_fold.c). */
-static double count_of(const iso_srm *m)
-{
-	int outcomes = m->options.outcomes > 1 ? m->options.outcomes : 1;
-
-	return m->source == SRM_TRANSPORT ? 1. / ((double)m->pairs * outcomes * outcomes) : 1;
-}
-
-/* A power of 2 of a count: a half's numbers are whole multiples of 2^-24, up to 65504. */
-double iso_half_unit(const struct srm_op *m, const struct iso_srm_rows *taps)
-{
-	double unit = count_of(m->srm), most = 0;
-	int power;
-
-	for (int i = 0; i < SRM_PAIRS(m); i++)
-		for (int64_t k = 0; k < taps[i].ptr[taps[i].n]; k++)
-			most = (double)taps[i].w[k] > most ? (double)taps[i].w[k] : most;
-	frexp(most / unit, &power);
-	return ldexp(unit, power - 15);
-}
-
-/* Taps of one direction and plane. */
-static void round_taps(iso_real *w, int64_t n, double unit, double most)
-{
-	double left = 0;
-
-	for (int64_t i = 0; i < n; i++) {
-		double exact = (double)w[i], most_taken = exact * 0x1p-11;
-		double take = fmax(-most_taken, fmin(left, most_taken));
-
-		if (exact > most || iso_half_holds((float)w[i], unit)) continue;
-		w[i] = (iso_real)iso_half_of((float)(exact + take), unit);
-		left += exact - (double)w[i];
-	}
-}
-
-void iso_stream_round(struct iso_srm_rows *taps, iso_ctx *ctx, const struct srm_op *m)
-{
-	double unit = iso_half_unit(m, taps), most = MOST_ROUNDED * count_of(m->srm);
-
-	if (m->srm->source != SRM_TRANSPORT) return;
-	for (int i = 0; i < SRM_PAIRS(m); i++) {
-		const struct iso_srm_rows *r = &taps[i];
-
-#pragma omp parallel for num_threads(ctx->threads) schedule(static)
-		for (int64_t k = 0; k < r->n; k++)
-			round_taps(r->w + r->ptr[k], r->ptr[k + 1] - r->ptr[k], unit, most);
-	}
 }

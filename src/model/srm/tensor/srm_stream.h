@@ -46,10 +46,11 @@ struct stream_reach {
 	uint64_t x, z;
 };
 
-/* Tap k of lane j is weight[(j % 8 * 4 + k % 4)][j / 8 + k / 4 * 2], and in the step's first row reads
-   from offset[k % 4][k / 4] on: the order in which the lanes of a warp hold operands of mma.m16n8k16. */
+/* The weight of tap k of lane j is a half, in word [j % 8 * 4 + k % 4][k / 4]: the lower 16 bits for j < 8, the
+   upper ones for others. In the step's first row the tap reads from offset[k % 4][k / 4] on. That is the order
+   in which the lanes of a warp hold operands of mma.m16n8k16. */
 struct stream_weights {
-	float v[32][4];
+	uint32_t v[32][2];
 };
 
 struct stream_offsets {
@@ -92,6 +93,12 @@ struct stream_block {
 	int64_t work; /* products of its steps, about */
 };
 
+/* Rows of weights that lie together, from number `row` on; the next part's follow. */
+struct stream_part {
+	int64_t row;
+	const struct stream_weights *v;
+};
+
 struct srm_stream {
 	int n_sub, slices;
 	int64_t *block_of; /* n_sub + 1: blocks of a subset, most work first */
@@ -101,7 +108,8 @@ struct srm_stream {
 	struct stream_range *range;
 	struct stream_reach *reach;
 	struct stream_offsets *offset;
-	struct stream_weights *weight;
+	int64_t n_part;
+	struct stream_part *part; /* n_part + 1: the last one ends the rows */
 	double unit;          /* of weights: the greatest is below 2^15 units; a half holds 11 bits times a
 	                         power of 2 units */
 	int64_t useful, done; /* multiply-adds of all subsets: asked for, and carried out */
@@ -126,16 +134,35 @@ struct stream_layout {
 	int64_t *direction;      /* place (0, 0) of each direction */
 };
 
-/* `taps`: of all planes and signed directions, one table for each pair of layers a L + b. Weights that
-   were counted are rounded to what halves hold, before streams are made. */
-void iso_stream_round(struct iso_srm_rows *taps, iso_ctx *ctx, const struct srm_op *m);
+/* What streams are made of: the taps of all planes and signed directions, a table for each pair of layers
+   a L + b. Weights that were counted are rounded to what halves hold. */
+struct stream_taps {
+	struct iso_srm_rows *rows;
+	uint16_t **half; /* of each weight, in units; with STREAM_REST_BIT where a half does not hold it */
+	bool rest;       /* there are such weights */
+	double unit;
+	float row_most;      /* the greatest sum of a direction's weights, before rounding */
+	struct store *store; /* of each thread: what the weights of a stream lie in */
+	int n_store;
+};
 
-/* In arrays of the room, which after a failure may have some of them. */
+enum { STREAM_REST_BIT = 1 << 15 };
+
+/* In arrays of the room, and memory that iso_stream_taps_free gives back, before the room goes. */
+int iso_stream_taps(struct stream_taps *t, struct iso_room *room, const struct srm_op *m);
+void iso_stream_taps_free(struct stream_taps *t);
+
+/* In arrays of the room, which after a failure may have some of them. The weights of a stream, which are most of
+   it, lie in the memory of the taps until the next stream is made of them. */
 int iso_stream_layout(struct stream_layout *l, struct iso_room *room, const struct srm_op *m);
 int iso_stream_forward(struct srm_stream *s, struct iso_room *room, const struct srm_op *m,
-                       const struct iso_srm_rows *taps, const struct stream_layout *l);
+                       const struct stream_taps *taps, const struct stream_layout *l);
 int iso_stream_adjoint(struct srm_stream *s, struct iso_room *room, const struct srm_op *m,
-                       const struct iso_srm_rows *taps, const struct stream_layout *l);
+                       const struct stream_taps *taps, const struct stream_layout *l);
+
+/* Rows first ... first + n - 1 of the weights, by so many threads. */
+void iso_stream_rows(struct stream_weights *to, const struct srm_stream *s, int64_t first, int64_t n,
+                     int threads);
 
 ISO_END_C
 #endif

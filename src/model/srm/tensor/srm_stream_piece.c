@@ -1,30 +1,157 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* From taps to steps, and from steps to the ranges of warps: see srm_stream_piece.h. */
 #include "srm_stream_piece.h"
-#include "model/srm/matrix/srm_matrix.h"
+#include "srm_half.h"
+#include "core/size.h"
 
 #include <string.h>
 
-enum { GAP = 8 }; /* steps in a range of a warp that need not reach it */
+enum {
+	GAP = 8,           /* steps in a range of a warp that need not reach it */
+	PART = SIZE_LARGE, /* bytes of a store's part: worth large pages */
+	HEAD = 16,         /* of them before the first array */
+};
 
-/* ---- arrays that grow ---- */
+const int64_t iso_pool_size[POOLS] = {
+	sizeof(struct stream_block), sizeof(struct stream_range),   sizeof(struct stream_out),
+	sizeof(struct stream_reach), sizeof(struct stream_offsets), sizeof(struct stream_weights),
+};
 
-bool iso_pool_append(struct pool *p, const void *items, int64_t n)
+/* ---- memory ---- */
+
+/* Room for n items more, not yet set; NULL: none. */
+static void *extend(struct pool *p, int64_t n)
 {
 	if (p->n + n > p->room) {
 		int64_t room = n > p->room + 64 ? p->n + n : 2 * p->room + 64;
 		char *v = realloc(p->v, (size_t)(room * p->size));
 
-		if (!v) return false;
+		if (!v) return NULL;
 		p->v = v;
 		p->room = room;
 	}
-	if (n) memcpy(p->v + p->n * p->size, items, (size_t)(n * p->size));
 	p->n += n;
+	return p->v + (p->n - n) * p->size;
+}
+
+void iso_piece_add(struct piece *p, struct pool *to, const void *item)
+{
+	void *at = extend(to, 1);
+
+	if (at)
+		memcpy(at, item, (size_t)to->size);
+	else
+		p->full = true;
+}
+
+struct store_part {
+	struct store_part *before;
+	int64_t bytes;
+};
+
+_Static_assert(sizeof(struct store_part) <= HEAD, "a part's head");
+
+/* A part of at least so many bytes: the spare one that is next, if it will do. */
+static struct store_part *take_part(struct store *s, int64_t bytes)
+{
+	struct store_part *part = s->spare;
+
+	if (part && part->bytes >= bytes) {
+		s->spare = part->before;
+		return part;
+	}
+	bytes = bytes > PART ? bytes : PART;
+	if ((part = size_alloc(bytes, 1))) part->bytes = bytes;
+	return part;
+}
+
+void *iso_store_take(struct store *s, int64_t bytes)
+{
+	bytes = (bytes + 15) / 16 * 16;
+	if (!s->last || bytes > s->left) {
+		struct store_part *part = take_part(s, bytes + HEAD);
+
+		if (!part) return NULL;
+		part->before = s->last;
+		s->last = part;
+		s->left = part->bytes - HEAD;
+	}
+	s->left -= bytes;
+	return (char *)s->last + s->last->bytes - s->left - bytes;
+}
+
+void iso_store_empty(struct store *s)
+{
+	for (struct store_part *p = s->last, *before; p; p = before) {
+		before = p->before;
+		p->before = s->spare;
+		s->spare = p;
+	}
+	s->last = NULL;
+}
+
+void iso_store_free(struct store *s)
+{
+	iso_store_empty(s);
+	for (struct store_part *p = s->spare, *before; p; p = before) {
+		before = p->before;
+		free(p);
+	}
+	s->spare = NULL;
+}
+
+/* ---- one piece after the other ---- */
+
+bool iso_piece_open(struct piece *p, const struct pieces *k)
+{
+	*p = (struct piece){ .of = k };
+	for (int i = 0; i < POOLS; i++) {
+		p->pool[i].size = iso_pool_size[i];
+		for (int j = 0; j < STREAM_KINDS; j++) p->kind[j].pool[i].size = iso_pool_size[i];
+	}
+	return k->open(&p->board, k);
+}
+
+void iso_piece_close(struct piece *p)
+{
+	for (int i = 0; i < POOLS; i++) {
+		free(p->pool[i].v);
+		for (int j = 0; j < STREAM_KINDS; j++) free(p->kind[j].pool[i].v);
+	}
+	iso_board_close(&p->board);
+}
+
+/* Steps and their weights by kind, one behind the other. */
+static bool keep(struct made *to, struct store *in, struct piece *p)
+{
+	for (int i = 0; i < POOLS; i++) {
+		char *v;
+
+		to->n[i] = p->pool[i].n;
+		for (int j = 0; j < STREAM_KINDS; j++) to->n[i] += p->kind[j].pool[i].n;
+		if (!(v = iso_store_take(in, to->n[i] * iso_pool_size[i]))) return false;
+		to->v[i] = v;
+		for (int j = -1; j < STREAM_KINDS; j++) {
+			struct pool *from = j < 0 ? &p->pool[i] : &p->kind[j].pool[i];
+
+			if (from->n) memcpy(v, from->v, (size_t)(from->n * from->size));
+			v += from->n * from->size;
+			from->n = 0;
+		}
+	}
+	to->products = p->products;
+	to->useful = p->useful;
+	p->products = p->useful = 0;
 	return true;
 }
 
-/* ---- a piece: what one thread makes ---- */
+bool iso_piece_make(struct made *to, struct store *in, struct piece *p, int64_t number)
+{
+	p->of->make(p, number);
+	return !p->full && keep(to, in, p);
+}
+
+/* ---- steps ---- */
 
 static struct box box_meet(struct box a, struct box b)
 {
@@ -37,39 +164,14 @@ static bool box_holds(struct box a, struct box b)
 	return a.x0 <= b.x0 && a.x1 >= b.x1 && a.z0 <= b.z0 && a.z1 >= b.z1;
 }
 
-void iso_pools_open(struct pool pool[POOLS])
-{
-	static const int64_t size[POOLS] = {
-		sizeof(struct stream_block), sizeof(struct stream_range),   sizeof(struct stream_out),
-		sizeof(struct stream_reach), sizeof(struct stream_offsets), sizeof(struct stream_weights),
-	};
-
-	for (int i = 0; i < POOLS; i++) pool[i] = (struct pool){ .size = size[i] };
-}
-
-/* All that goes into the stream stays. */
-void iso_piece_make(struct piece *p, const struct pieces *k, int64_t number)
-{
-	*p = (struct piece){ .of = k, .tap.size = sizeof(struct tap) };
-	iso_pools_open(p->pool);
-	for (int i = 0; i < STREAM_KINDS; i++) iso_pools_open(p->kind[i].pool);
-	k->make(p, number);
-	for (int i = 0; i < STREAM_KINDS; i++)
-		for (int pool = REACH; pool < POOLS; pool++) free(p->kind[i].pool[pool].v);
-	free(p->tap.v);
-	free(p->sorted);
-}
-
-/* ---- steps ---- */
-
 /* Taps at STREAM_QUAD neighbouring columns, which a warp reads at a time, and at rows that follow one
-   another along x, with their weights, a lane each; `cells` and `allowed` as `reach` and `allowed` of a step. */
+   another along x; `cells` and `allowed` as `reach` and `allowed` of a step. */
 struct run {
-	int first, end;              /* rows with taps */
-	unsigned slots;              /* bit k: column k has a tap, */
-	int32_t offset[STREAM_QUAD]; /* and row 0 of it reads from here on */
+	int rows;
+	bool rest;                   /* a half does not hold one of its weights */
+	int32_t offset[STREAM_QUAD]; /* where a column reads from in the first row */
 	struct box cells, allowed;
-	float w[STREAM_RUN][STREAM_QUAD][STREAM_LANES];
+	int32_t at[STREAM_RUN][STREAM_QUAD]; /* places of the board; -1: no tap */
 };
 
 static uint64_t bits(int first, int end)
@@ -93,186 +195,236 @@ static void close_step(struct piece *p, int kind)
 	if (s->n == 0) return;
 	for (int k = s->n * STREAM_QUAD; k < STREAM_TAPS; k++)
 		s->offset.v[k % 4][k / 4] = s->offset.v[k % 4][0];
-	piece_add(p, &to[REACH], &(struct stream_reach){ bits(r.x0, r.x1), bits(r.z0, r.z1) });
-	piece_add(p, &to[OFFSET], &s->offset);
-	for (int i = 0; i < rows_of(kind); i++) piece_add(p, &to[WEIGHT], &s->weight[i]);
+	iso_piece_add(p, &to[REACH], &(struct stream_reach){ bits(r.x0, r.x1), bits(r.z0, r.z1) });
+	iso_piece_add(p, &to[OFFSET], &s->offset);
 	p->products += (int64_t)(r.x1 - r.x0) * (r.z1 - r.z0) * rows_of(kind);
-	*s = (struct step){ 0 };
+	s->n = 0;
+}
+
+/* Its weights are zeros until runs come. */
+static bool open_step(struct piece *p, int kind)
+{
+	struct pool *to = &p->kind[kind].pool[WEIGHT];
+	void *w = extend(to, rows_of(kind));
+
+	p->kind[kind].step.row = to->n - rows_of(kind);
+	if (w) memset(w, 0, (size_t)rows_of(kind) * sizeof(struct stream_weights));
+	p->full |= !w;
+	return w;
 }
 
 /* Steps by kind. */
 static void close_steps(struct piece *p)
 {
 	for (int i = 0; i < STREAM_KINDS; i++) {
-		const struct pool *from = p->kind[i].pool;
-
 		close_step(p, i);
-		p->first[i] = p->pool[REACH].n;
-		for (int k = REACH; k < POOLS; k++)
-			p->full |= !iso_pool_append(&p->pool[k], from[k].v, from[k].n);
-	}
-	p->first[STREAM_KINDS] = p->pool[REACH].n;
-}
-
-/* Where a column reads from in the first row with taps; one without a tap reads what another does, and
-   weighs 0. */
-static int32_t run_offset(const struct run *r, int slot, int stride)
-{
-	while (!(r->slots >> slot & 1)) slot = (slot + 1) % STREAM_QUAD;
-	return r->offset[slot] + r->first * stride;
-}
-
-static int kind_of(const struct piece *p, const struct run *r)
-{
-	const float *w = r->w[r->first][0];
-	int rows = r->end - r->first, pairs = 0;
-
-	for (int i = 0; i < rows * STREAM_QUAD * STREAM_LANES; i++)
-		pairs |= w[i] != 0 && !iso_half_holds(w[i], p->of->unit);
-	return rows - 1 + STREAM_RUN * pairs;
-}
-
-/* Slot k of row `row` of a step. */
-static void put_weights(struct piece *p, struct step *s, int kind, int row, int k,
-                        const float w[STREAM_LANES])
-{
-	for (int j = 0; j < STREAM_LANES; j++) {
-		float first = w[j] != 0 ? iso_half_of(w[j], p->of->unit) : 0;
-		int to = j % 8 * 4 + k % 4, at = j / 8 + k / 4 * 2;
-
-		s->weight[row].v[to][at] = first;
-		if (stream_pairs(kind))
-			s->weight[stream_rows(kind) + row].v[to][at] = STREAM_REST * (w[j] - first);
+		p->first[i + 1] = p->first[i] + p->kind[i].pool[REACH].n;
 	}
 }
 
-static void add_run(struct piece *p, const struct run *r, int stride)
+/* Tap number `slot` of quad `quad` of a row. */
+static void put_halves(struct stream_weights *row, int quad, int slot, const struct board_place *at)
 {
-	int kind = kind_of(p, r);
+	const uint16_t *low = at->half, *high = at->half + STREAM_LANES / 2;
+	const uint16_t bits = STREAM_REST_BIT - 1;
+
+	for (int j = 0; j < STREAM_LANES / 2; j++)
+		row->v[j * 4 + slot][quad] = (uint32_t)(low[j] & bits) | (uint32_t)(high[j] & bits) << 16;
+}
+
+/* What halves leave of its weights. */
+static void put_rests(struct stream_weights *row, int quad, int slot, const struct board_weights *at,
+                      double unit)
+{
+	uint32_t rest[STREAM_LANES];
+
+	for (int j = 0; j < STREAM_LANES; j++)
+		rest[j] = half_of(STREAM_REST * (at->w[j] - half_split(at->w[j], unit).w) / unit);
+	for (int j = 0; j < STREAM_LANES / 2; j++)
+		row->v[j * 4 + slot][quad] = rest[j] | rest[j + STREAM_LANES / 2] << 16;
+}
+
+/* The weights of a run as quad number s->n of its step. */
+static void put_run(struct piece *p, const struct run *r, int kind)
+{
+	const struct step *s = &p->kind[kind].step;
+	struct stream_weights *row = (struct stream_weights *)p->kind[kind].pool[WEIGHT].v + s->row;
+
+	for (int i = 0; i < r->rows; i++)
+		for (int slot = 0; slot < STREAM_QUAD; slot++) {
+			int32_t at = r->at[i][slot];
+
+			if (at < 0) continue;
+			put_halves(&row[i], s->n, slot, &p->board.place[at]);
+			if (r->rest)
+				put_rests(&row[r->rows + i], s->n, slot, &p->board.weights[at],
+				          p->of->taps->unit);
+		}
+}
+
+static void add_run(struct piece *p, const struct run *r)
+{
+	int kind = r->rows - 1 + STREAM_RUN * r->rest;
 	struct step *s = &p->kind[kind].step;
 
 	if (s->n == STREAM_TAPS / STREAM_QUAD ||
 	    (s->n > 0 && !box_holds(box_meet(s->allowed, r->allowed), box_join(s->reach, r->cells))))
 		close_step(p, kind);
+	if (s->n == 0 && !open_step(p, kind)) return;
 	s->reach = s->n ? box_join(s->reach, r->cells) : r->cells;
 	s->allowed = s->n ? box_meet(s->allowed, r->allowed) : r->allowed;
-	for (int i = 0; i < STREAM_QUAD; i++) {
-		int k = s->n * STREAM_QUAD + i;
-
-		s->offset.v[k % 4][k / 4] = run_offset(r, i, stride);
-		for (int row = 0; row < stream_rows(kind); row++)
-			put_weights(p, s, kind, row, k, r->w[r->first + row][i]);
-	}
+	for (int i = 0; i < STREAM_QUAD; i++) s->offset.v[i][s->n] = r->offset[i];
+	put_run(p, r, kind);
 	s->n++;
 }
 
 /* ---- from taps to steps ---- */
 
-static bool sort_taps(struct piece *p)
-{
-	const struct tap *tap = (const struct tap *)p->tap.v;
-	int64_t n = p->tap.n;
-
-	if (n > p->room) {
-		free(p->sorted);
-		p->sorted = malloc((size_t)(4 * n) * sizeof *p->sorted); /* half of it to sort with */
-		p->room = p->sorted ? 2 * n : 0;
-	}
-	if (n >> (64 - KEY_BITS) || n > p->room) return false;
-	for (int64_t i = 0; i < n; i++) p->sorted[i] = (uint64_t)i << KEY_BITS | tap[i].key;
-	if (n > 0) /* else there may be no room to sort in */
-		iso_srm_sort(p->sorted, p->sorted + p->room, n, KEY_BITS);
-	return true;
-}
-
-/* Takes a tap, which reads `at`, for a row and a slot of the run; false: no place of the rectangle reads it. */
-static bool run_add(struct run *r, const struct piece *p, int row, int slot, const struct source *at)
-{
-	struct box in = at->inside, read = box_meet(in, p->places);
-	int x = p->places.x0, z = p->places.z0, mx = STREAM_MARGIN_X, mz = at->margin;
-	struct box cells = { srm_down(read.x0 - x, STREAM_CELL_X), -srm_down(x - read.x1, STREAM_CELL_X),
-		             srm_down(read.z0 - z, STREAM_CELL_Z), -srm_down(z - read.z1, STREAM_CELL_Z) };
-	struct box allowed = { -srm_down(x - in.x0 + mx, STREAM_CELL_X),
-		               srm_down(in.x1 + mx - x, STREAM_CELL_X),
-		               -srm_down(z - in.z0 + mz, STREAM_CELL_Z),
-		               srm_down(in.z1 + mz - z, STREAM_CELL_Z) };
-
-	if (read.x0 >= read.x1 || read.z0 >= read.z1) return false;
-	if (!r->slots) *r = (struct run){ .first = row, .cells = cells, .allowed = allowed };
-	r->cells = box_join(r->cells, cells);
-	r->allowed = box_meet(r->allowed, allowed);
-	r->first = row < r->first ? row : r->first;
-	r->end = row >= r->end ? row + 1 : r->end;
-	r->slots |= 1u << slot;
-	r->offset[slot] = at->offset - row * at->stride;
-	return true;
-}
-
-/* The key of sorted tap number i. */
-static uint64_t sorted_key(const struct piece *p, int64_t i)
-{
-	return p->sorted[i] & (((uint64_t)1 << KEY_BITS) - 1);
-}
-
-/* Taps of one plane, of columns z ... z + STREAM_QUAD - 1, at x0 ... x1. */
-struct quad {
-	int64_t begin, end;
-	int z, x0, x1;
+/* Cells along one axis. */
+struct line {
+	bool read; /* a place of the rectangle reads the inside */
+	int first, end, allowed_first, allowed_end;
 };
 
-static struct quad next_quad(const struct piece *p, int64_t i)
+/* A tap reads the inside at places in ... in + n - 1; the rectangle has places first ... end - 1, in cells of
+   `cell` places. */
+static struct line line_of(int in, int n, int first, int end, int cell, int margin)
 {
-	uint64_t key = sorted_key(p, i);
-	struct quad q = { i, i, key_z(key), key_x(key), key_x(key) };
+	int low = in > first ? in : first, high = in + n < end ? in + n : end;
 
-	for (; q.end < p->tap.n; q.end++) {
-		uint64_t k = sorted_key(p, q.end);
-
-		if (key_plane(k) != key_plane(key) || key_z(k) >= q.z + STREAM_QUAD) break;
-		q.x0 = key_x(k) < q.x0 ? key_x(k) : q.x0;
-		q.x1 = key_x(k) > q.x1 ? key_x(k) : q.x1;
-	}
-	return q;
+	return (struct line){ low < high, srm_down(low - first, cell), -srm_down(first - high, cell),
+		              -srm_down(first - in + margin, cell), srm_down(in + n + margin - first, cell) };
 }
 
-/* The taps of a quad at x ... x + length - 1; those of the same key are one, with several lanes. */
-static void make_run(struct piece *p, const struct quad *q, int x, int length, where_fn where)
+/* Taps of one plane, of columns z ... z + columns - 1, at x0 ... x1. */
+struct quad {
+	const struct source *from;
+	int64_t column; /* of the board, the first */
+	int z, columns, x0, x1;
+	struct line line[STREAM_QUAD]; /* of a column */
+};
+
+/* The join of the cells, and the meet of those allowed, of the rows and columns with taps. */
+static void run_boxes(struct run *r, const struct quad *q, const struct line *row, unsigned rows,
+                      const unsigned has[STREAM_QUAD])
 {
-	const struct tap *tap = (const struct tap *)p->tap.v;
-	uint64_t last = UINT64_MAX;
-	struct source at = { .stride = 0 };
-	struct run r = { 0 };
-	bool read = false;
+	r->cells = (struct box){ INT32_MAX, INT32_MIN, INT32_MAX, INT32_MIN };
+	r->allowed = (struct box){ INT32_MIN, INT32_MAX, INT32_MIN, INT32_MAX };
+	for (int i = 0; i < STREAM_RUN; i++) {
+		const struct line *l = &row[i];
+		struct box b = { l->first, l->end, r->cells.z0, r->cells.z1 };
+		struct box a = { l->allowed_first, l->allowed_end, r->allowed.z0, r->allowed.z1 };
 
-	for (int64_t i = q->begin; i < q->end; i++) {
-		const struct tap *t = &tap[p->sorted[i] >> KEY_BITS];
-		int row = key_x(t->key) - x, slot = key_z(t->key) - q->z;
-
-		if (row < 0 || row >= length) continue;
-		if (t->key != last) {
-			at = where(p, t->key);
-			read = run_add(&r, p, row, slot, &at);
-			last = t->key;
-		}
-		if (read) r.w[row][slot][t->lane] += t->w;
+		if (!(rows >> i & 1)) continue;
+		r->cells = box_join(r->cells, b);
+		r->allowed = box_meet(r->allowed, a);
 	}
-	if (r.slots) add_run(p, &r, at.stride);
+	for (int i = 0; i < STREAM_QUAD; i++) {
+		const struct line *l = &q->line[i];
+		struct box b = { r->cells.x0, r->cells.x1, l->first, l->end };
+		struct box a = { r->allowed.x0, r->allowed.x1, l->allowed_first, l->allowed_end };
+
+		if (!has[i]) continue;
+		r->cells = box_join(r->cells, b);
+		r->allowed = box_meet(r->allowed, a);
+	}
+}
+
+static bool has_rest(const struct board_place *at)
+{
+	unsigned all = 0;
+
+	for (int j = 0; j < STREAM_LANES; j++) all |= at->half[j];
+	return all & STREAM_REST_BIT;
+}
+
+/* Places of the rows from x on, and where columns read; a column without a tap reads what another does, and
+   weighs 0. */
+static void run_taps(struct run *r, const struct board *s, const struct quad *q, int x,
+                     const unsigned has[STREAM_QUAD])
+{
+	for (int i = 0; i < STREAM_QUAD; i++) {
+		int slot = i;
+
+		while (!has[slot]) slot = (slot + 1) % STREAM_QUAD;
+		r->offset[i] = (int32_t)(q->from->base + (int64_t)x * q->from->stride + q->z + slot);
+		for (int k = 0; k < r->rows; k++) {
+			r->at[k][i] = has[i] >> k & 1 ? board_get(s, q->column + i, x + k) : -1;
+			if (s->weighs && r->at[k][i] >= 0) r->rest |= has_rest(&s->place[r->at[k][i]]);
+		}
+	}
+}
+
+/* The taps of a quad at x ... x + length - 1 that places of the rectangle read. */
+static void make_run(struct piece *p, const struct quad *q, int x, int length)
+{
+	unsigned has[STREAM_QUAD] = { 0 }, rows = 0, read = 0;
+	struct line row[STREAM_RUN] = { { false, 0, 0, 0, 0 } };
+	struct run r;
+
+	for (int i = 0; i < length; i++) {
+		row[i] = line_of(q->from->x0 - x - i, q->from->nx, p->places.x0, p->places.x1, STREAM_CELL_X,
+		                 STREAM_MARGIN_X);
+		read |= (unsigned)row[i].read << i;
+	}
+	for (int i = 0; i < q->columns; i++) {
+		if (q->line[i].read) has[i] = board_rows(&p->board, q->column + i, x, length) & read;
+		rows |= has[i];
+	}
+	if (!rows) return;
+	int first = __builtin_ctz(rows), end = 32 - __builtin_clz(rows);
+
+	run_boxes(&r, q, row, rows, has);
+	for (int i = 0; i < STREAM_QUAD; i++) has[i] >>= first;
+	r.rows = end - first;
+	r.rest = false;
+	run_taps(&r, &p->board, q, x + first, has);
+	add_run(p, &r);
+}
+
+/* The quad that begins with column number `column` of the plane; false: there are no taps in that column. */
+static bool make_quad(struct quad *q, const struct piece *p, const struct source *from, int plane, int column)
+{
+	const struct board *s = &p->board;
+
+	*q = (struct quad){ .from = from,
+		            .column = board_column(s, plane, column),
+		            .z = s->z0 + column,
+		            .x0 = INT32_MAX,
+		            .x1 = INT32_MIN };
+	if (!board_extent(&q->x0, &q->x1, s, q->column)) return false;
+	q->columns = s->columns - column < STREAM_QUAD ? s->columns - column : STREAM_QUAD;
+	for (int i = 0; i < q->columns; i++) {
+		board_extent(&q->x0, &q->x1, s, q->column + i);
+		q->line[i] = line_of(from->z0 - srm_down(q->z + i, from->per), from->nz, p->places.z0,
+		                     p->places.z1, STREAM_CELL_Z, from->margin);
+	}
+	return true;
 }
 
 /* A quad becomes the fewest runs, of like length. */
-void iso_piece_steps(struct piece *p, where_fn where)
+static void add_quad(struct piece *p, const struct quad *q)
 {
-	struct quad q;
+	int span = q->x1 - q->x0 + 1, length = up(span, up(span, STREAM_RUN));
 
-	p->full = p->full || !sort_taps(p);
-	for (int64_t i = 0; i < p->tap.n && !p->full; i = q.end) {
-		q = next_quad(p, i);
+	for (int x = q->x0; x <= q->x1; x += length) make_run(p, q, x, length);
+}
 
-		int span = q.x1 - q.x0 + 1, length = up(span, up(span, STREAM_RUN));
+void iso_piece_steps(struct piece *p, source_fn source)
+{
+	for (int plane = 0; plane < p->board.planes && !p->full; plane++) {
+		struct board_span span = p->board.span[plane];
+		struct source from = span.first < span.end ? source(p, plane) : (struct source){ .per = 1 };
+		struct quad q;
 
-		for (int x = q.x0; x <= q.x1; x += length) make_run(p, &q, x, length, where);
+		for (int c = span.first; c < span.end;) {
+			bool some = make_quad(&q, p, &from, plane, c);
+
+			if (some) add_quad(p, &q);
+			c += some ? STREAM_QUAD : 1;
+		}
 	}
-	p->tap.n = 0;
+	iso_board_clear(&p->board);
 }
 
 /* ---- blocks ---- */
@@ -292,28 +444,30 @@ int iso_piece_warps(const struct box *b)
    `row`: the kind's first. */
 static int64_t add_ranges(struct piece *p, int kind, int32_t row, int x, int z)
 {
-	const struct stream_reach *r = (const struct stream_reach *)p->pool[REACH].v;
+	const struct pool *steps = &p->kind[kind].pool[REACH];
+	const struct stream_reach *r = (const struct stream_reach *)steps->v;
 	struct stream_range g = { .kind = kind };
+	int32_t first = (int32_t)p->first[kind];
 	int rows = rows_of(kind);
 	int64_t work = 0;
 
-	for (int32_t i = (int32_t)p->first[kind]; i < p->first[kind + 1]; i++) {
+	for (int32_t i = 0; i < steps->n; i++) {
 		int cells = (int)(r[i].x >> x & 1) +
 		            (x + 1 < STREAM_MOST_CELLS ? (int)(r[i].x >> (x + 1) & 1) : 0);
 
 		if (!cells || !(r[i].z >> z & 1)) continue;
-		if (g.n && i - g.first - g.n > GAP) {
-			piece_add(p, &p->pool[RANGE], &g);
+		if (g.n && first + i - g.first - g.n > GAP) {
+			iso_piece_add(p, &p->pool[RANGE], &g);
 			g.n = 0;
 		}
 		if (!g.n) {
-			g.first = i;
-			g.row = row + (int32_t)(i - p->first[kind]) * rows;
+			g.first = first + i;
+			g.row = row + i * rows;
 		}
-		g.n = i + 1 - g.first;
+		g.n = first + i + 1 - g.first;
 		work += cells * rows + 2;
 	}
-	if (g.n) piece_add(p, &p->pool[RANGE], &g);
+	if (g.n) iso_piece_add(p, &p->pool[RANGE], &g);
 	return work;
 }
 
@@ -335,7 +489,7 @@ void iso_piece_end(struct piece *p, int slice)
 			k.work += add_ranges(p, i, row, x, z);
 			row += (int32_t)p->kind[i].pool[WEIGHT].n;
 		}
-		piece_add(p, &p->pool[RANGE], &(struct stream_range){ .kind = -1 });
-		piece_add(p, &p->pool[BLOCK], &k);
+		iso_piece_add(p, &p->pool[RANGE], &(struct stream_range){ .kind = -1 });
+		iso_piece_add(p, &p->pool[BLOCK], &k);
 	}
 }

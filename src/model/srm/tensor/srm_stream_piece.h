@@ -1,31 +1,42 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What one thread makes of a stream: the steps of one rectangle of places, from its taps to the ranges of
+/* Pieces of a stream: the steps of one rectangle of places, from its taps to the ranges of
    its warps. For srm_stream*.c and srm_single.c alone. */
 #ifndef ISO_SRM_STREAM_PIECE_H
 #define ISO_SRM_STREAM_PIECE_H
 
-#include "srm_stream.h"
+#include "srm_stream_board.h"
 
 #include <stdlib.h>
 
 enum {
 	STREAM_QUAD = 4,        /* taps that a warp reads at a time */
 	STREAM_MOST_CELLS = 64, /* of a rectangle along an axis: bits of a reach */
+	STREAM_PLANES = 256,    /* phases along x, at most */
 };
 
-/* ---- arrays that grow ---- */
+/* ---- memory ---- */
 
+/* An array that grows. */
 struct pool {
 	char *v;
 	int64_t n, room, size;
 };
 
-bool iso_pool_append(struct pool *p, const void *items, int64_t n);
-
-/* The pools of a stream, and of a piece. */
+/* The arrays of a stream, and of a piece. */
 enum { BLOCK, RANGE, OUT, REACH, OFFSET, WEIGHT, POOLS };
 
-void iso_pools_open(struct pool pool[POOLS]);
+extern const int64_t iso_pool_size[POOLS]; /* bytes of an item */
+
+/* What a thread's finished pieces lie in: memory in large parts, of which none moves. */
+struct store {
+	struct store_part *last, *spare; /* parts in use, and those of streams before */
+	int64_t left;                    /* bytes at the end of the last part */
+};
+
+/* NULL: no memory. Aligned to 16 bytes. */
+void *iso_store_take(struct store *s, int64_t bytes);
+void iso_store_empty(struct store *s); /* nothing of it is in use any more */
+void iso_store_free(struct store *s);
 
 /* ---- a piece ---- */
 
@@ -45,34 +56,26 @@ static inline int up(int a, int d)
 	return (a + d - 1) / d;
 }
 
-/* Weight w of a lane at a key. */
-struct tap {
-	uint64_t key;
-	int lane;
-	float w;
-};
-
 /* A step in the making. It reaches cells, counted from the rectangle's first; where it does, each of its taps
    must read from its own plane or from the zeros around it: those cells are `allowed`. */
 struct step {
 	int n; /* runs */
 	struct box reach, allowed;
 	struct stream_offsets offset;
-	struct stream_weights weight[2 * STREAM_RUN];
+	int64_t row; /* its first row of weights, among those of its kind */
 };
 
+/* The piece that a thread makes; its arrays serve one piece after the other. */
 struct piece {
 	const struct pieces *of;
 	int y;      /* plane at work */
 	bool lower; /* of the lower half: counted from lower crystals */
 	const struct strip *member;
 	int n;                           /* forward: its directions */
-	const struct srm_direction *bin; /* adjoint: directions whose taps are sorted together */
+	const struct srm_direction *bin; /* adjoint: directions that share a board */
 	int phase;                       /* adjoint: the first of the lanes' */
-	struct pool pool[POOLS];
-	struct pool tap; /* not yet in a step */
-	uint64_t *sorted;
-	int64_t room;
+	struct board board;              /* taps not yet in a step */
+	struct pool pool[POOLS];         /* BLOCK, RANGE and OUT */
 	struct {
 		struct pool pool[POOLS]; /* REACH, OFFSET and WEIGHT of its steps */
 		struct step step;        /* in the making */
@@ -84,58 +87,40 @@ struct piece {
 	bool full; /* out of memory */
 };
 
-static inline void piece_add(struct piece *p, struct pool *to, const void *item)
-{
-	p->full |= !iso_pool_append(to, item, 1);
-}
+/* A finished piece. Blocks and ranges count from its own first. */
+struct made {
+	void *v[POOLS];
+	int64_t n[POOLS];
+	int64_t products, useful;
+};
 
-/* ---- weights as halves (srm_stream.c) ---- */
-
-/* What a half holds of a weight; and whether the rest is no more than the rounding of a float. */
-float iso_half_of(float w, double unit);
-bool iso_half_holds(float w, double unit);
-
-/* Of the weights of all tables. */
-double iso_half_unit(const struct srm_op *m, const struct iso_srm_rows *taps);
+void iso_piece_add(struct piece *p, struct pool *to, const void *item);
 
 /* ---- taps ---- */
 
-/* The order of taps: plane by plane (phases px, or directions), column by column, along x. */
-enum { Z_BITS = 16, X_BITS = 16, KEY_BITS = 40, PLANES = 1 << (KEY_BITS - Z_BITS - X_BITS) };
-
-static inline uint64_t key_of(int plane, int x, int z)
+/* A tap of a lane, one a lane and place of the board; w: its weight, if the board has those. */
+static inline void piece_put(struct piece *p, int plane, int x, int z, int lane, uint16_t half,
+                             const iso_real *w)
 {
-	return ((((uint64_t)plane << Z_BITS) + (uint64_t)(z + (1 << (Z_BITS - 1)))) << X_BITS) +
-	       (uint64_t)(x + (1 << (X_BITS - 1)));
+	int32_t at = board_at(&p->board, plane, x, z);
+
+	p->board.place[at].half[lane] = half;
+	if (p->board.weighs) p->board.weights[at].w[lane] = (float)*w;
 }
 
-static inline int key_x(uint64_t key)
-{
-	return (int)(key & ((1 << X_BITS) - 1)) - (1 << (X_BITS - 1));
-}
-
-static inline int key_z(uint64_t key)
-{
-	return (int)(key >> X_BITS & ((1 << Z_BITS) - 1)) - (1 << (Z_BITS - 1));
-}
-
-static inline int key_plane(uint64_t key)
-{
-	return (int)(key >> (X_BITS + Z_BITS));
-}
-
-/* Places that read the inside of a plane, and where the reading begins for place (0, 0). */
+/* How the taps of a plane of the board read: one at row x and column z reads from word base + x stride + z on
+   for place (0, 0), and the inside of the image or the data at the nx x nz places from
+   (x0 - x, z0 - floor(z / per)) on; around it are zeros, `margin` columns of them. */
 struct source {
-	struct box inside;
-	int32_t offset;
-	int stride; /* words to the next row of places */
-	int margin; /* columns of zeros beside it */
+	int64_t base;
+	int stride, margin;
+	int x0, nx, z0, nz, per;
 };
 
-typedef struct source (*where_fn)(const struct piece *p, uint64_t key);
+typedef struct source (*source_fn)(const struct piece *p, int plane);
 
-/* The piece's taps become steps. */
-void iso_piece_steps(struct piece *p, where_fn where);
+/* The taps of the board become steps, and the board is empty. */
+void iso_piece_steps(struct piece *p, source_fn source);
 
 /* No taps are left: the warps and their ranges. */
 void iso_piece_end(struct piece *p, int slice);
@@ -144,24 +129,36 @@ int iso_piece_warps(const struct box *places);
 
 /* ---- pieces of a stream ---- */
 
+/* Where a voxel lies along an axis: its crystal's cell, and its place in that. */
+struct voxel_place {
+	int16_t cell, phase;
+};
+
+/* Of the voxels -n d ... n d - 1, n crystals of d voxels; in an array of the room, NULL: see its status. */
+struct voxel_place *iso_voxel_places(struct iso_room *room, int n, int d);
+
 /* Pieces of all subsets: number first[sub] ... first[sub + 1] - 1 belong to subset sub. */
 struct pieces {
+	bool (*open)(struct board *s, const struct pieces *k);
 	void (*make)(struct piece *p, int64_t number);
 	struct iso_room *room;
 	const struct srm_op *m;
-	const struct iso_srm_rows *taps;
+	const struct stream_taps *taps;
 	const struct stream_layout *l;
 	int64_t *first; /* n_sub + 1 */
-	double unit;    /* as of a stream */
 	int slices;
-	struct strip *strip; /* forward: directions in the order of groups, and each group's first */
+	struct voxel_place *x, *z; /* of voxel i or k, from -Nc D on */
+	struct strip *strip;       /* forward: directions in the order of groups, and each group's first */
 	int *start;
 	int quires; /* adjoint: of phases */
 };
 
-void iso_piece_make(struct piece *p, const struct pieces *k, int64_t number);
+/* Pieces one after the other, by one thread; false: no memory. */
+bool iso_piece_open(struct piece *p, const struct pieces *k);
+bool iso_piece_make(struct made *to, struct store *in, struct piece *p, int64_t number);
+void iso_piece_close(struct piece *p);
 
-/* Memory and the unit of weights; all pieces, if there was memory. */
+/* Memory and tables; all pieces, if there was memory. */
 int iso_stream_begin(struct srm_stream *s, struct pieces *k);
 int iso_stream_make(struct srm_stream *s, struct pieces *k);
 

@@ -5,12 +5,21 @@
 
 #include <math.h>
 
-enum { BIN = 8 }; /* directions whose taps the adjoint sorts together */
+enum { BIN = 8 }; /* directions that share a board in the adjoint */
 
 /* Where counting begins: the upper crystal, or for planes of the lower half the lower one. */
 static int origin(const struct srm_direction *d, bool lower, int axis)
 {
 	return lower ? (axis ? d->dz : d->dx) : 0;
+}
+
+/* Of the weights of a direction and plane. */
+static const uint16_t *halves_of(const struct pieces *k, const struct srm_direction *d,
+                                 const struct srm_taps *t)
+{
+	int pair = d->a * k->m->shape.layers + d->b;
+
+	return k->taps->half[pair] + (t->w - k->taps->rows[pair].w);
 }
 
 /* ---- forward: groups of directions ---- */
@@ -69,31 +78,42 @@ static int group_size(const struct strip *s, int n, int wide)
 
 /* ---- forward: pieces ---- */
 
-/* Keys are of phase px, crystal x and voxel z. */
-static struct source forward_source(const struct piece *p, uint64_t key)
+/* Planes of the board are phases px, rows crystals x, columns voxels z. */
+static bool forward_board(struct board *s, const struct pieces *k)
 {
-	const int *d = p->of->m->shape.d, *nc = p->of->m->shape.nc;
-	int x = key_x(key), k = key_z(key), z = srm_down(k, d[1]);
-	int64_t from = stream_voxel(p->of->l->plane, p->y, x * d[0] + key_plane(key), k);
+	const int *d = k->m->shape.d, *nc = k->m->shape.nc;
 
-	return (struct source){
-		{ -x, nc[0] - x, -z, nc[1] - z }, (int32_t)from, p->of->l->row_image, STREAM_MARGIN_Z
-	};
+	return iso_board_open(s, d[0], -nc[1] * d[1], 2 * nc[1] * d[1], -nc[0], 2 * nc[0], k->taps->rest);
+}
+
+static struct source forward_source(const struct piece *p, int px)
+{
+	const struct srm_shape *h = &p->of->m->shape;
+	const struct stream_layout *l = p->of->l;
+
+	return (struct source){ .base = stream_voxel(l->plane, p->y, px, 0),
+		                .stride = l->row_image,
+		                .margin = STREAM_MARGIN_Z,
+		                .nx = h->nc[0],
+		                .nz = h->nc[1],
+		                .per = h->d[1] };
 }
 
 static void forward_taps(struct piece *p, int lane)
 {
 	const struct srm_direction *d = p->member[lane].d;
-	struct srm_taps t = srm_taps_of(p->of->m, p->of->taps, d, p->y);
-	const int *phases = p->of->m->shape.d;
+	const struct srm_shape *h = &p->of->m->shape;
+	struct srm_taps t = srm_taps_of(p->of->m, p->of->taps->rows, d, p->y);
+	const uint16_t *half = halves_of(p->of, d, &t);
+	const struct voxel_place *x = p->of->x + h->nc[0] * h->d[0];
+	int x0 = origin(d, p->lower, 0), z0 = h->d[1] * origin(d, p->lower, 1);
 
 	p->useful += t.n * d->nx * d->nz;
-	for (int64_t n = 0; n < t.n; n++) {
-		int i = t.voxel[n].i - phases[0] * origin(d, p->lower, 0), x = srm_down(i, phases[0]);
-		int k = t.voxel[n].k - phases[1] * origin(d, p->lower, 1);
-		struct tap tap = { key_of(i - x * phases[0], x, k), lane, (float)t.w[n] };
+	p->full |= !iso_board_reserve(&p->board, t.n);
+	for (int64_t n = 0; n < t.n && !p->full; n++) {
+		struct voxel_place at = x[t.voxel[n].i];
 
-		piece_add(p, &p->tap, &tap);
+		piece_put(p, at.phase, at.cell - x0, t.voxel[n].k - z0, lane, half[n], t.w + n);
 	}
 }
 
@@ -111,7 +131,7 @@ static void forward_outs(struct piece *p)
 				                 (int16_t)z, (int16_t)d->nz };
 			p->places = i ? box_join(p->places, b) : b;
 		}
-		piece_add(p, &p->pool[OUT], &o);
+		iso_piece_add(p, &p->pool[OUT], &o);
 	}
 }
 
@@ -156,9 +176,9 @@ static int64_t make_groups(struct pieces *k)
 
 /* An average direction's places take half the crystals along either axis. */
 int iso_stream_forward(struct srm_stream *s, struct iso_room *room, const struct srm_op *m,
-                       const struct iso_srm_rows *taps, const struct stream_layout *l)
+                       const struct stream_taps *taps, const struct stream_layout *l)
 {
-	struct pieces k = { .make = make_forward, .room = room, .m = m, .taps = taps, .l = l };
+	struct pieces k = { forward_board, make_forward, .room = room, .m = m, .taps = taps, .l = l };
 	int planes = m->shape.planes, most = planes < 32 ? planes / 4 : 8;
 	double x = (m->shape.nc[0] / 2. + 4) / STREAM_CELL_X, z = m->shape.nc[1] / 2. / STREAM_CELL_Z + 1;
 
@@ -175,36 +195,51 @@ int iso_stream_forward(struct srm_stream *s, struct iso_room *room, const struct
 
 /* ---- adjoint ---- */
 
-/* Keys are of the direction's number in its bin, crystal -x (a row of taps further on reads a row of
-   places further) and crystal -z. Phases are numbered pz Dx + px: in an image neighbours along x lie side
-   by side. */
-static struct source adjoint_source(const struct piece *p, uint64_t key)
+/* Planes of the board are directions of a bin, rows crystals -x (a row of taps further on reads a row of places
+   further), columns crystals -z. Phases are numbered pz Dx + px: in an image neighbours along x lie side by
+   side. */
+static bool adjoint_board(struct board *s, const struct pieces *k)
 {
-	const struct srm_direction *d = p->bin + key_plane(key);
+	const int *nc = k->m->shape.nc;
+
+	return iso_board_open(s, BIN, -nc[1], 2 * nc[1] + 1, -nc[0], 2 * nc[0] + 1, k->taps->rest);
+}
+
+static struct source adjoint_source(const struct piece *p, int member)
+{
+	const struct srm_direction *d = p->bin + member;
 	const struct stream_layout *l = p->of->l;
-	int x = -key_x(key) + d->x0 + origin(d, p->lower, 0),
-	    z = -key_z(key) + d->z0 + origin(d, p->lower, 1);
-	int64_t from = l->direction[d - p->of->m->direction] - (int64_t)x * l->row_data - z;
+	int x = d->x0 + origin(d, p->lower, 0), z = d->z0 + origin(d, p->lower, 1);
 
 	return (struct source){
-		{ x, x + d->nx, z, z + d->nz }, (int32_t)from, l->row_data, STREAM_MARGIN_DATA
+		.base = l->direction[d - p->of->m->direction] - (int64_t)x * l->row_data - z,
+		.stride = l->row_data,
+		.margin = STREAM_MARGIN_DATA,
+		.x0 = x,
+		.nx = d->nx,
+		.z0 = z,
+		.nz = d->nz,
+		.per = 1,
 	};
 }
 
 static void adjoint_taps(struct piece *p, int member)
 {
 	const struct srm_direction *d = p->bin + member;
-	struct srm_taps t = srm_taps_of(p->of->m, p->of->taps, d, p->y);
-	const int *phases = p->of->m->shape.d;
+	const struct srm_shape *h = &p->of->m->shape;
+	struct srm_taps t = srm_taps_of(p->of->m, p->of->taps->rows, d, p->y);
+	const uint16_t *half = halves_of(p->of, d, &t);
+	const struct voxel_place *x = p->of->x + h->nc[0] * h->d[0], *z = p->of->z + h->nc[1] * h->d[1];
+	int x0 = origin(d, p->lower, 0), z0 = origin(d, p->lower, 1);
 
-	for (int64_t n = 0; n < t.n; n++) {
-		int i = t.voxel[n].i - phases[0] * origin(d, p->lower, 0), x = srm_down(i, phases[0]);
-		int k = t.voxel[n].k - phases[1] * origin(d, p->lower, 1), z = srm_down(k, phases[1]);
-		int lane = (k - z * phases[1]) * phases[0] + i - x * phases[0] - p->phase;
+	p->full |= !iso_board_reserve(&p->board, t.n);
+	for (int64_t n = 0; n < t.n && !p->full; n++) {
+		struct voxel_place i = x[t.voxel[n].i], k = z[t.voxel[n].k];
+		int lane = k.phase * h->d[0] + i.phase - p->phase;
 
 		if (lane < 0 || lane >= STREAM_LANES) continue;
 		p->useful += (int64_t)d->nx * d->nz;
-		piece_add(p, &p->tap, &(struct tap){ key_of(member, -x, -z), lane, (float)t.w[n] });
+		piece_put(p, member, x0 - i.cell, z0 - k.cell, lane, half[n], t.w + n);
 	}
 }
 
@@ -224,7 +259,7 @@ static void adjoint_outs(struct piece *p)
 				                 .step = (int32_t)(h->d[1] * h->planes * nx),
 				                 .nx = (int16_t)h->nc[0],
 				                 .nz = (int16_t)h->nc[1] };
-		piece_add(p, &p->pool[OUT], &o);
+		iso_piece_add(p, &p->pool[OUT], &o);
 	}
 }
 
@@ -251,11 +286,11 @@ static void make_adjoint(struct piece *p, int64_t number)
 }
 
 int iso_stream_adjoint(struct srm_stream *s, struct iso_room *room, const struct srm_op *m,
-                       const struct iso_srm_rows *taps, const struct stream_layout *l)
+                       const struct stream_taps *taps, const struct stream_layout *l)
 {
 	const struct srm_shape *h = &m->shape;
 	const struct box image = { 0, h->nc[0], 0, h->nc[1] };
-	struct pieces k = { .make = make_adjoint, .room = room, .m = m, .taps = taps, .l = l };
+	struct pieces k = { adjoint_board, make_adjoint, .room = room, .m = m, .taps = taps, .l = l };
 	int64_t quires = k.quires = up(h->d[0] * h->d[1], STREAM_LANES);
 
 	k.slices = iso_stream_slices((double)(h->planes * quires * iso_piece_warps(&image)), INT32_MAX);

@@ -14,7 +14,7 @@
 #include "srm_halves.cuh"
 #include "srm_stream.h"
 
-static_assert(sizeof(struct stream_weights) == ISO_WARP * sizeof(float4), "a float4 a lane");
+static_assert(sizeof(struct stream_weights) == ISO_WARP * sizeof(uint2), "a uint2 a lane");
 static_assert(sizeof(struct stream_offsets) == 4 * sizeof(int2), "an int2 for each of 4 lanes");
 static_assert(sizeof(struct stream_reach) == 4 * sizeof(unsigned), "words of it are loaded");
 static_assert(sizeof(struct stream_range) == sizeof(int4), "loaded as one");

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Making a context: its device is opened at once, or by a thread while the caller goes on. */
+#include "ctx.h"
+#include "size.h"
+
+#include <omp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A device that a thread opens, or has opened. */
+struct iso_opening {
+	pthread_mutex_t lock;
+	pthread_t thread;
+	bool running; /* the thread was not waited for yet */
+	char device[24];
+	iso_ctx *ctx; /* to be stopped if it fails */
+	iso_ctx as;   /* what the context becomes */
+	int status;   /* how it went, and in words */
+	char message[512];
+};
+
+/* ---- devices ---- */
+
+static int use_cpu(iso_ctx *ctx)
+{
+	ctx->vec = &iso_vec_cpu;
+	snprintf(ctx->device, sizeof ctx->device, "cpu");
+	snprintf(ctx->device_name, sizeof ctx->device_name, "%d thread%s", ctx->threads,
+	         ctx->threads == 1 ? "" : "s");
+	return ISO_OK;
+}
+
+static int use_cuda(iso_ctx *ctx, int device)
+{
+	void *fn = NULL;
+	int st = iso_cuda_symbol(&fn, "iso_cuda_fn");
+
+	if (st || (st = ((const struct iso_cuda_fn *)fn)->open(ctx, device))) return st;
+	ctx->cuda = fn;
+	ctx->vec = ctx->cuda->vec;
+	snprintf(ctx->device, sizeof ctx->device, "cuda:%d", device);
+	return ISO_OK;
+}
+
+/* N of "cuda" or "cuda:N"; ISO_EARG for what is no device. */
+static int check_device(const char *device, int *n)
+{
+	int used = 0;
+
+	*n = 0;
+	if (!strcmp(device, "cpu") || !strcmp(device, "auto") || !strcmp(device, "cuda")) return ISO_OK;
+	if (sscanf(device, "cuda:%3d%n", n, &used) == 1 && !device[used] && *n >= 0) return ISO_OK;
+	return iso_fail(ISO_EARG, "device '%s' is not one of auto, cpu, cuda, cuda:N", device);
+}
+
+static int use_device(iso_ctx *ctx, const char *device)
+{
+	int n, st = check_device(device, &n);
+
+	if (st) return st;
+	if (!strcmp(device, "cpu")) return use_cpu(ctx);
+	st = use_cuda(ctx, n);
+	return st && !strcmp(device, "auto") ? use_cpu(ctx) : st;
+}
+
+/* ---- at once ---- */
+
+static int make(iso_ctx **out, const char *device, int threads)
+{
+	int n, st = check_device(device, &n);
+
+	if (st) return st;
+	if (threads < 0 || threads > 4096)
+		return iso_fail(ISO_EARG, "threads is %d, must be 0 (all cores) to 4096", threads);
+	iso_ctx *ctx = size_alloc(1, sizeof *ctx);
+
+	if (!ctx) return iso_fail_memory("context", sizeof *ctx);
+	ctx->threads = threads ? threads : omp_get_num_procs();
+	ctx->refs = 1;
+	*out = ctx;
+	return ISO_OK;
+}
+
+/* The context with its device, or none. */
+static int finish(iso_ctx **out, iso_ctx *ctx, const char *device)
+{
+	int st = use_device(ctx, device);
+
+	if (st) {
+		free(ctx);
+		return st;
+	}
+	ctx->base = iso_memory_own();
+	*out = ctx;
+	return ISO_OK;
+}
+
+int iso_ctx_create(iso_ctx **out, const char *device, int threads)
+{
+	if (!out || !device) return iso_fail_null(__func__);
+	iso_ctx *ctx = NULL;
+	int st = make(&ctx, device, threads);
+
+	return st ? st : finish(out, ctx, device);
+}
+
+/* ---- by a thread ---- */
+
+static void *open_device(void *arg)
+{
+	struct iso_opening *o = arg;
+	int none = 0;
+
+	if ((o->status = use_device(&o->as, o->device))) {
+		snprintf(o->message, sizeof o->message, "%s", iso_message());
+		__atomic_compare_exchange_n(&o->ctx->cancel, &none, ISO_CTX_LOST, false, __ATOMIC_RELEASE,
+		                            __ATOMIC_RELAXED);
+	}
+	return NULL;
+}
+
+/* Signals are for the caller's threads. */
+static int start(struct iso_opening *o)
+{
+	sigset_t all, before;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	o->running = pthread_create(&o->thread, NULL, open_device, o) == 0;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return o->running;
+}
+
+int iso_ctx_create_ahead(iso_ctx **out, const char *device, int threads)
+{
+	if (!out || !device) return iso_fail_null(__func__);
+	struct iso_opening *o;
+	iso_ctx *ctx = NULL;
+	int st = make(&ctx, device, threads);
+
+	if (st) return st;
+	if (!strcmp(device, "cpu")) return finish(out, ctx, device);
+	if (!(o = size_alloc(1, sizeof *o))) {
+		free(ctx);
+		return iso_fail_memory("context", sizeof *o);
+	}
+	pthread_mutex_init(&o->lock, NULL);
+	o->ctx = ctx;
+	o->as = *ctx;
+	snprintf(o->device, sizeof o->device, "%s", device);
+	ctx->base = iso_memory_own();
+	ctx->opening = o;
+	if (!start(o)) { /* no more threads: here and now */
+		iso_ctx_opening_free(ctx);
+		return finish(out, ctx, device);
+	}
+	*out = ctx;
+	return ISO_OK;
+}
+
+static int take(iso_ctx *ctx, const struct iso_opening *o)
+{
+	if (o->status) {
+		ctx->vec = &iso_vec_cpu; /* there is always one; operators and long calls refuse */
+		return o->status;
+	}
+	ctx->vec = o->as.vec;
+	ctx->cuda = o->as.cuda;
+	ctx->cuda_device = o->as.cuda_device;
+	ctx->stream = o->as.stream;
+	ctx->owns_stream = o->as.owns_stream;
+	memcpy(ctx->device, o->as.device, sizeof ctx->device);
+	memcpy(ctx->device_name, o->as.device_name, sizeof ctx->device_name);
+	return ctx->cuda ? ctx->cuda->use(ctx) : ISO_OK; /* a thread's device is its own */
+}
+
+int iso_ctx_ready(iso_ctx *ctx)
+{
+	if (!ctx) return iso_fail_null(__func__);
+	struct iso_opening *o = ctx->opening;
+	int st = ISO_OK;
+
+	if (!o) return ISO_OK;
+	pthread_mutex_lock(&o->lock);
+	if (o->running) {
+		pthread_join(o->thread, NULL);
+		o->running = false;
+		st = take(ctx, o);
+	}
+	if (o->status) st = iso_fail(o->status, "%s", o->message);
+	pthread_mutex_unlock(&o->lock);
+	return st;
+}
+
+bool iso_ctx_is_opening(const iso_ctx *ctx)
+{
+	struct iso_opening *o = ctx->opening;
+	bool running = false;
+
+	if (!o) return false;
+	pthread_mutex_lock(&o->lock);
+	running = o->running;
+	pthread_mutex_unlock(&o->lock);
+	return running;
+}
+
+void iso_ctx_opening_free(iso_ctx *ctx)
+{
+	if (!ctx->opening) return;
+	iso_ctx_ready(ctx);
+	pthread_mutex_destroy(&ctx->opening->lock);
+	free(ctx->opening);
+	ctx->opening = NULL;
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Whole files of strip events: a pipe as it comes, text and records in parts, by several threads. */
+#include "strip_file.h"
+#include "lines.h"
+#include "core/size.h"
+#include "core/status.h"
+#include "core/turn.h"
+#include "file/in.h"
+
+#include <errno.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOOK_S .1 /* between two looks at the request to stop, while nothing comes through a pipe */
+
+enum {
+	PART = 1 << 18,  /* bytes that a thread reads at a time */
+	BLOCK = 1 << 16, /* events that a list grows by */
+};
+
+/* ---- memory ---- */
+
+/* Room for `more` events in all. */
+static int grow(struct iso_strip_events *e, int64_t *room, const iso_strip_file *f, int64_t more)
+{
+	struct iso_strip_event *v;
+	int64_t bytes;
+	int st;
+
+	if (!size_mul(&bytes, more, sizeof *v)) return iso_fail_memory(f->path, INT64_MAX);
+	if (f->ctx && (st = iso_memory_check(f->ctx, f->path, bytes - *room * (int64_t)sizeof *v))) return st;
+	if (!(v = e->v ? realloc(e->v, (size_t)bytes) : size_alloc(bytes, 1)))
+		return iso_fail_memory(f->path, bytes);
+	e->v = v;
+	*room = more;
+	return ISO_OK;
+}
+
+/* ---- through a pipe ---- */
+
+static int read_pipe(struct iso_strip_events *e, iso_strip_file *f, struct iso_hash *hash)
+{
+	int64_t room = 0;
+	bool end = false;
+	int st = ISO_OK;
+
+	(void)hash;
+	while (!st && !end && !(st = iso_stop_check(f->ctx, f->path))) {
+		struct iso_strip_events block = { 0 };
+
+		/* one more than are known: the last call finds the end */
+		int64_t more = room == 0 && f->total > 0 ? f->total + 1 : 2 * room + BLOCK;
+
+		if (e->n == room && (st = grow(e, &room, f, more))) break;
+		block.v = e->v + e->n;
+		st = iso_strip_file_next(&block, &end, f, room - e->n, LOOK_S);
+		e->n += block.n;
+		e->n_bad += block.n_bad;
+	}
+	return st;
+}
+
+/* ---- lines of text ---- */
+
+/* What a thread makes of a block of lines. */
+struct part {
+	struct iso_strip_events e;
+	int64_t room, line; /* line: that is wrong, in the block */
+	struct iso_strip_tally seen;
+	struct iso_complaint wrong;
+	bool no_memory;
+};
+
+/* What was taken of them so far. */
+struct whole {
+	iso_strip_file *f;
+	struct iso_strip_events *e;
+	int64_t room;
+};
+
+static bool add_line(void *part, const void *arg, int64_t number, const char *p, const char *end)
+{
+	const iso_strip_file *f = ((const struct whole *)arg)->f;
+	struct part *b = part;
+	double v[3];
+
+	b->line = number;
+	if (!iso_strip_triple(v, &b->wrong, p, end)) return !b->wrong.text[0];
+	if (b->e.n == b->room) {
+		int64_t room = b->room ? 2 * b->room : 4096;
+		struct iso_strip_event *more = realloc(b->e.v, (size_t)room * sizeof *more);
+
+		b->no_memory = !more;
+		if (!more) return false;
+		b->e.v = more;
+		b->room = room;
+	}
+	b->e.v[b->e.n] = strip_event_of(f, v);
+	strip_count(&b->seen, &b->e.v[b->e.n++]);
+	return true;
+}
+
+static void add_tally(struct iso_strip_tally *t, const struct iso_strip_tally *more)
+{
+	t->bad += more->bad;
+	t->far += more->far;
+	t->most = more->most > t->most ? more->most : t->most;
+}
+
+static int take_part(void *arg, void *part, int64_t before)
+{
+	struct whole *w = arg;
+	struct part *b = part;
+	int64_t n = w->e->n + b->e.n;
+	int st = ISO_OK;
+
+	if (b->no_memory) return iso_fail_memory(w->f->path, 2 * b->room * (int64_t)sizeof *b->e.v);
+	if (b->wrong.text[0]) return iso_strip_complain(w->f->path, before + b->line + 1, &b->wrong);
+	if (n > w->room) st = grow(w->e, &w->room, w->f, 2 * n);
+	if (st) return st;
+	if (b->e.n > 0) memcpy(w->e->v + w->e->n, b->e.v, (size_t)b->e.n * sizeof *b->e.v);
+	w->e->n = n;
+	add_tally(&w->f->seen, &b->seen);
+	b->e.n = 0;
+	b->seen = (struct iso_strip_tally){ 0 };
+	return ISO_OK;
+}
+
+static void release_part(void *part)
+{
+	free(((struct part *)part)->e.v);
+}
+
+static int read_text(struct iso_strip_events *e, iso_strip_file *f, struct iso_hash *hash)
+{
+	struct whole w = { .f = f, .e = e };
+	struct iso_lines l = { .path = f->path,
+		               .what = "strip events",
+		               .ctx = f->ctx,
+		               .longest = STRIP_LINE,
+		               .part = sizeof(struct part),
+		               .line = add_line,
+		               .take = take_part,
+		               .release = release_part,
+		               .arg = &w };
+	int st = f->size > 0 ? iso_lines_read(&l, hash) : ISO_OK;
+
+	f->n = e->n;
+	e->n_bad = f->seen.bad;
+	f->ended = true;
+	return st ? st : iso_strip_check(f);
+}
+
+/* ---- records ---- */
+
+/* Events from the records of a buffer. Floats in mm are events. */
+static struct iso_strip_tally decode(struct iso_strip_event *e, const iso_strip_file *f,
+                                     const uint8_t *buffer, int64_t n)
+{
+	struct iso_strip_tally t = { 0 };
+	bool same = f->format == ISO_STRIP_FLOATS && f->mm == 1 && f->dl == 1;
+	double v[3];
+
+	if (same) memcpy(e, buffer, (size_t)(n * f->record));
+	for (int64_t i = 0; i < n && !same; i++) {
+		strip_record(v, f, buffer + i * f->record);
+		e[i] = strip_event_of(f, v);
+	}
+	for (int64_t i = 0; i < n; i++) strip_count(&t, e + i);
+	return t;
+}
+
+/* As many records as the file says, in parts. */
+static int read_parts(struct iso_strip_events *e, iso_strip_file *f, struct iso_hasher *hasher,
+                      uint8_t *buffer, int threads)
+{
+	int64_t per = PART / f->record, parts = (f->total + per - 1) / per, bad = 0, far = 0;
+	int64_t last = f->total * f->record;
+	struct iso_turn turn = { 0 };
+	uint32_t most = 0;
+	int error = 0;
+
+#pragma omp parallel num_threads(threads) reduction(+ : bad, far) reduction(max : most, error) reduction(min : last)
+	for (int64_t i; (i = iso_turn_take(&turn, parts)) >= 0;) {
+		int64_t r0 = i * per, r1 = f->total - r0 < per ? f->total : r0 + per;
+		uint8_t *own = buffer + (int64_t)omp_get_thread_num() * PART;
+		int64_t got = iso_read_at(f->fd, own, (r1 - r0) * f->record, f->first + r0 * f->record);
+		int64_t end = r0 * f->record + (got > 0 ? got : 0);
+
+		if (got < 0) error = errno;
+		struct iso_strip_tally t = decode(e->v + r0, f, own, got > 0 ? got / f->record : 0);
+
+		bad += t.bad;
+		far += t.far;
+		most = t.most > most ? t.most : most;
+		if (got < (r1 - r0) * f->record && end < last) last = end;
+		if (iso_stop_asked(f->ctx)) iso_turn_end(&turn);
+		if (!hasher->state) continue;
+		if (!iso_turn_wait(&turn, i)) break;
+		iso_hasher_add(hasher, own, got > 0 ? got : 0);
+		iso_turn_pass(&turn);
+	}
+	f->seen = (struct iso_strip_tally){ bad, far, most };
+	if ((errno = error)) return iso_fail_errno(f->path, "read");
+	if (last < f->total * f->record) return iso_strip_ends_within(f, last / f->record, last % f->record);
+	return iso_stop_check(f->ctx, f->path);
+}
+
+static int read_records(struct iso_strip_events *e, iso_strip_file *f, struct iso_hash *hash)
+{
+	int threads = f->ctx ? iso_ctx_threads(f->ctx) : 1;
+	uint8_t *buffer = size_alloc(threads, PART);
+	struct iso_hasher hasher = { 0 };
+	int64_t room = 0;
+	int st = buffer ? grow(e, &room, f, f->total) : iso_fail_memory(f->path, threads * (int64_t)PART);
+
+	if (hash) iso_hasher_begin(&hasher, f->size);
+	if (!st) st = iso_hasher_head(&hasher, f->path, f->fd, f->first);
+	if (!st) st = read_parts(e, f, &hasher, buffer, threads);
+	if (hash) iso_hasher_end(hash, &hasher, f->path, f->size);
+	e->n = f->n = f->total;
+	e->n_bad = f->seen.bad;
+	f->ended = true;
+	free(buffer);
+	return st ? st : iso_strip_check(f);
+}
+
+/* ---- any ---- */
+
+int iso_strip_events_read_hashed(struct iso_strip_events *e, struct iso_hash *hash, const char *path,
+                                 const struct iso_strip_options *o)
+{
+	struct iso_strip_events r = { 0 };
+	iso_strip_file *f = NULL;
+	int st = iso_strip_file_open(&f, path, o, false);
+
+	if (hash) hash->path[0] = '\0';
+	if (!st)
+		st = (f->pipe || f->standard        ? read_pipe
+		      : f->format == ISO_STRIP_TEXT ? read_text
+		                                    : read_records)(&r, f, hash);
+	if (!st && r.n == 0) st = iso_refuse(path, "no events");
+	if (!st && r.n_bad == r.n)
+		st = iso_refuse(path, "none of its %" PRId64 " events is usable: not finite", r.n);
+	if (st)
+		iso_strip_events_free(&r);
+	else
+		*e = r;
+	iso_strip_file_close(f);
+	return st;
+}
+
+int iso_strip_events_read(struct iso_strip_events *e, const char *path, const struct iso_strip_options *o)
+{
+	return e && path ? iso_strip_events_read_hashed(e, NULL, path, o) : iso_fail_null(__func__);
+}

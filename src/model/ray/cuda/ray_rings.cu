@@ -1,0 +1,597 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sensitivity by equal rings on CUDA (model/ray/ray_rings.h, ray_means.h), some offsets at a time: their
+   tables are blended, the means of their pairs found, a block of threads a pair, and lines in the plane
+   traced, a warp a line and 32 slices. */
+#include "core/fixed.cuh"
+#include "model/ray/ray_means.h"
+
+#define BLOCKS 4    /* of pairs, on a multiprocessor */
+#define LEAST 1e-4f /* sum of shapes of a cell; below are rounding errors */
+
+/* What a line in the plane leaves in a pixel of mu. */
+struct part {
+	int pixel;
+	float length, at; /* mm; t, in steps */
+};
+
+/* A pair in the plane, as all threads of its block see it. */
+struct sheet {
+	struct rings_line line; /* in the plane of mu */
+	int64_t crystal[2];
+	int low, high;   /* cells of its pixels */
+	int first, last; /* steps that meet mu; none if first > last */
+};
+
+struct work {
+	struct ray_rings r;
+	struct ray_means m;
+	bool means;
+	float *table;      /* (offsets, kinds, RINGS_STEPS + 1, nz) of a batch */
+	float *mean;       /* (pairs of the batch, cells, stride) */
+	float *over;       /* (offsets of all, cells, slices): 1 over the sum of shapes; 0: no line */
+	struct part *part; /* (blocks, parts): of each block's pair */
+	int blocks, parts;
+	int floats;                /* in shared memory, of a sheet, then of some slices' cells */
+	float scale;               /* of sums of factors, as integers */
+	struct iso_fixed_cuda acc; /* (pixels, nz) */
+};
+
+/* ---- tables ---- */
+
+static __global__ void blend(struct ray_rings r, float *table, int64_t first, int64_t n)
+{
+	int64_t size = (int64_t)(RINGS_STEPS + 1) * r.nz;
+
+	ISO_GRID_LOOP (i, n * r.kinds * size) {
+		double share[4], sum = 0;
+		int64_t which = i / size, o = first + which / r.kinds, kind = which % r.kinds;
+		int node = rings_between(&r, r.apart[o], share);
+
+		for (int k = 0; k < 4; k++)
+			sum += share[k] * r.table[(kind * RINGS_NODES + node + k) * size + i % size];
+		table[i] = (float)sum;
+	}
+}
+
+/* ---- the lines of a pair ---- */
+
+/* Pair k: its line in the plane of mu, and what is needed of it. By the whole block. */
+static __device__ void open_sheet(struct sheet *s, const struct work *w, int64_t k)
+{
+	const struct ray_means *m = &w->m;
+
+	if (threadIdx.x == 0) {
+		double p1[3], p2[3];
+
+		rings_crystals(&w->r, k, s->crystal, s->crystal + 1, p1, p2);
+		s->low = m->cells;
+		s->high = s->last = -1;
+		s->first = 0;
+		if (m->column) {
+			struct ray_rings map = w->r;
+
+			map.plane = m->plane;
+			map.spread.lines = 1;
+			s->line = rings_line(&map, k, 0);
+			double a = rings_t(&s->line, s->line.ray.x0), b = rings_t(&s->line, s->line.ray.x1);
+
+			if (s->line.ray.k0 < s->line.ray.k1) {
+				s->first = (int)(fmin(a, b) * m->steps);
+				s->last = min((int)(fmax(a, b) * m->steps) + 1, m->steps);
+			}
+		}
+	}
+	__syncthreads();
+	for (int kind = threadIdx.x; kind < w->r.kinds; kind += blockDim.x) {
+		struct rings_line l = rings_line(&w->r, k, kind);
+		int low, high;
+
+		if (l.ray.k0 >= l.ray.k1) continue;
+		means_cells(m, &l, &low, &high);
+		atomicMin(&s->low, low);
+		atomicMax(&s->high, high);
+	}
+	__syncthreads();
+}
+
+/* The parts of its line, three a slice of the plane, some of length 0. */
+static __device__ void find_parts(struct part *part, const struct sheet *s, const struct ray_means *m)
+{
+	const struct ray *ray = &s->line.ray;
+
+	for (int k = ray->k0 + threadIdx.x; k < ray->k1; k += blockDim.x) {
+		struct ray_cut cut = ray_cut_slice(ray, k);
+
+		for (int i = 0; i < 3; i++) {
+			double middle = .5 * ((double)cut.x[i] + cut.x[i + 1]);
+			struct part p = { cut.voxel[i], (cut.x[i + 1] - cut.x[i]) * ray->len,
+				          (float)(rings_t(&s->line, middle) * m->steps) };
+
+			part[3 * (k - ray->k0) + i] = p;
+		}
+	}
+}
+
+/* Slices of the plane within a step on either side. */
+static __device__ void slices_between(const struct sheet *s, const struct ray_means *m, int step, int *k0,
+                                      int *k1)
+{
+	const struct rings_line *l = &s->line;
+	float a = (float)(l->from + (step - 1) / (l->per_x * m->steps));
+	float b = (float)(l->from + (step + 1) / (l->per_x * m->steps));
+
+	*k0 = max((int)floorf(fminf(a, b)), l->ray.k0);
+	*k1 = min((int)floorf(fmaxf(a, b)) + 1, l->ray.k1);
+}
+
+/* sheet[step - first][row] = mu along t around the step. */
+static __device__ void fill_sheet(float *sheet, const struct part *part, const struct sheet *s,
+                                  const struct ray_means *m)
+{
+	int rows = m->nz + MEANS_PAD;
+
+	for (int i = threadIdx.x; i < (s->last - s->first + 1) * rows; i += blockDim.x) {
+		int step = s->first + i / rows, z = i % rows - 1, k0, k1;
+		float sum = 0;
+
+		slices_between(s, m, step, &k0, &k1);
+		if (z >= 0 && z < m->nz)
+			for (int n = 3 * (k0 - s->line.ray.k0); n < 3 * (k1 - s->line.ray.k0); n++) {
+				struct part p = part[n];
+				float share = p.length * (1 - fabsf(p.at - (float)step));
+
+				if (share > 0)
+					sum = fmaf(share, m->column[(int64_t)p.pixel * m->nz + z], sum);
+			}
+		sheet[i] = sum;
+	}
+}
+
+#define ROW_BITS 20 /* of a row's coordinate, after the binary point */
+
+/* Integral of mu along a line, as it is in the plane, from row a at t = 0 to row b at t = 1. */
+static __device__ float integral(const float *sheet, const struct sheet *s, const struct ray_means *m,
+                                 float a, float b)
+{
+	int rows = m->nz + MEANS_PAD, top = m->nz + 1;
+	float each = (b - a) / (float)m->steps, at = fmaf(each, (float)s->first - .25f, a), sum = 0;
+	int row = __float2int_rn(ldexpf(at, ROW_BITS)), half = __float2int_rn(ldexpf(.5f * each, ROW_BITS));
+
+	for (int step = s->first; step <= s->last; step++, sheet += rows) {
+		sum += sheet[min(max(row >> ROW_BITS, 0), top)];
+		row += half;
+		sum += sheet[min(max(row >> ROW_BITS, 0), top)];
+		row += half;
+	}
+	return .5f * sum;
+}
+
+/* factor[i][k] = shape times attenuation and efficiencies; l: mm in the plane. */
+static __device__ void fill_factors(float *factor, const float *sheet, const struct sheet *s,
+                                    const struct work *w, float l)
+{
+	const struct ray_means *m = &w->m;
+	int64_t per_ring = w->r.pairs.per_ring;
+
+	for (int n = threadIdx.x; n < m->rings * m->rings; n += blockDim.x) {
+		int i = n / m->rings, k = n % m->rings;
+		float tilt = means_tilt(m, l, i, k), f = means_shape(m, tilt, i, k);
+
+		if (m->column && f > 0)
+			f *= expf(-sqrtf(tilt) * integral(sheet, s, m, means_row(m, i), means_row(m, k)));
+		if (m->eff) f *= m->eff[i * per_ring + s->crystal[0]] * m->eff[k * per_ring + s->crystal[1]];
+		factor[n] = f;
+	}
+}
+
+/* ---- means ---- */
+
+/* Parts of slices at work, and their cells in shared memory: (cells + 2, n). */
+struct cells {
+	unsigned *sum; /* how factors change from cell to cell, then their sum */
+	int first, n;  /* parts */
+	int low, high; /* cells */
+	float scale;
+};
+
+/* From `at` on, in cells, part p has f more. A line that leaves takes away what it brought, to the unit. */
+static __device__ void change(const struct cells *c, int p, float at, unsigned f)
+{
+	p -= c->first;
+	if (p < 0 || p >= c->n) return;
+	int cell = (int)at;
+	unsigned next = (unsigned)(int)rintf((at - (float)cell) * (float)(int)f);
+
+	atomicAdd(c->sum + cell * c->n + p, f - next);
+	atomicAdd(c->sum + (cell + 1) * c->n + p, next);
+}
+
+/* One line through the parts. */
+static __device__ void enter_line(const struct cells *c, const struct ray_means *m, float z, float z_k,
+                                  float factor)
+{
+	struct means_walk a = means_walk(m, z, z_k, c->low, c->high);
+	float cells = (float)(c->high - c->low + 1);
+	unsigned f = (unsigned)__float2int_rn(factor * c->scale);
+	/* parts that are passed before the first that counts */
+	int skip = a.up > 0 ? c->first - 1 - a.now : a.now - (c->first + c->n);
+
+	if (f == 0) return;
+	change(c, a.now, 0, f);
+	if (skip > 0) {
+		skip = min(skip, a.left);
+		a.now += a.up * skip;
+		a.at += a.every * (float)skip;
+		a.left -= skip;
+	}
+	for (; a.left > 0 && a.at < cells; a.left--, a.at += a.every) {
+		change(c, a.now, a.at, 0 - f);
+		a.now += a.up;
+		change(c, a.now, a.at, f);
+		if (a.up > 0 ? a.now >= c->first + c->n : a.now < c->first) return;
+	}
+}
+
+/* c->sum = sums of factors of each cell and part. By the whole block. */
+static __device__ void fill_cells(const struct cells *c, const float *factor, const struct ray_means *m)
+{
+	int cells = c->high - c->low + 1;
+
+	for (int i = threadIdx.x; i < (cells + 2) * c->n; i += blockDim.x) c->sum[i] = 0;
+	__syncthreads();
+	for (int n = threadIdx.x; n < m->rings * m->rings; n += blockDim.x)
+		enter_line(c, m, means_part(m, n / m->rings), means_part(m, n % m->rings), factor[n]);
+	__syncthreads();
+	for (int p = threadIdx.x; p < c->n; p += blockDim.x) {
+		unsigned sum = 0;
+
+		for (int cell = 0; cell <= cells; cell++) {
+			sum += c->sum[cell * c->n + p];
+			c->sum[cell * c->n + p] = sum;
+		}
+	}
+	__syncthreads();
+}
+
+/* Of slice j, cell c->low + cell. */
+static __device__ float slice_sum(const struct cells *c, const struct ray_means *m, int cell, int j)
+{
+	float all = 0;
+
+	for (int p = means_first(m, j); p <= means_last(m, j); p++) {
+		const unsigned *at = c->sum + cell * c->n + p - c->first;
+		float beside = (float)(int)at[c->n] + (cell > 0 ? (float)(int)at[-c->n] : 0);
+
+		all += means_counts(m, j, p) * ((float)(int)at[0] + MEANS_NEXT * beside);
+	}
+	return fmaxf(all, 0) / c->scale;
+}
+
+/* leave(cell, slice, sum of factors) for all. memory: shared, w->floats. By the whole block. */
+template <class F>
+static __device__ void each_cell(float *memory, const float *factor, const struct work *w, int low, int high,
+                                 float scale, F leave)
+{
+	const struct ray_means *m = &w->m;
+	int most = w->floats / (high - low + 3); /* parts at a time */
+
+	for (int j = 0, end; j < m->slices; j = end) {
+		struct cells c = { (unsigned *)memory, means_first(m, j), 0, low, high, scale };
+
+		for (end = j + 1; end < m->slices && means_last(m, end) < c.first + most;) end++;
+		c.n = means_last(m, end - 1) - c.first + 1;
+		fill_cells(&c, factor, m);
+		for (int i = threadIdx.x; i < (high - low + 1) * (end - j); i += blockDim.x) {
+			int cell = i / (end - j), slice = j + i % (end - j);
+
+			leave(low + cell, slice, slice_sum(&c, m, cell, slice));
+		}
+		__syncthreads();
+	}
+}
+
+/* Shapes alone, a block an offset. */
+static __global__ void find_over(struct work w)
+{
+	extern __shared__ float memory[];
+	const struct ray_means *m = &w.m;
+	float *factor = memory + w.floats;
+
+	for (int64_t o = blockIdx.x; o < w.r.offsets; o += gridDim.x) {
+		for (int n = threadIdx.x; n < m->rings * m->rings; n += blockDim.x) {
+			int i = n / m->rings, k = n % m->rings;
+
+			factor[n] = means_shape(m, means_tilt(m, (float)w.r.apart[o], i, k), i, k);
+		}
+		__syncthreads();
+		each_cell(memory, factor, &w, 0, m->cells - 1, w.scale, [&](int cell, int j, float sum) {
+			w.over[(o * m->cells + cell) * m->slices + j] = sum > LEAST ? 1 / sum : 0;
+		});
+	}
+}
+
+/* Pairs first .. first + n, a block each at a time. */
+static __global__ void find_means(struct work w, float scale, int64_t first, int64_t n)
+{
+	extern __shared__ float memory[];
+	__shared__ struct sheet s;
+	const struct ray_means *m = &w.m;
+	struct part *part = w.part + (int64_t)blockIdx.x * w.parts;
+	float *factor = memory + w.floats;
+
+	for (int64_t i = blockIdx.x; i < n; i += gridDim.x) {
+		int64_t o = (first + i) / w.r.pairs.per_ring;
+		float *mean = w.mean + i * means_size(m);
+
+		open_sheet(&s, &w, first + i);
+		if (s.low <= s.high) {
+			if (m->column) find_parts(part, &s, m);
+			__syncthreads();
+			if (m->column) fill_sheet(memory, part, &s, m);
+			__syncthreads();
+			fill_factors(factor, memory, &s, &w, (float)w.r.apart[o]);
+			__syncthreads();
+			each_cell(memory, factor, &w, s.low, s.high, scale, [&](int cell, int j, float sum) {
+				mean[(int64_t)cell * m->stride + j] =
+					sum * w.over[(o * m->cells + cell) * m->slices + j];
+			});
+		}
+		__syncthreads();
+	}
+}
+
+/* ---- lines in the plane ---- */
+
+/* What a lane knows: a line, its tables and means, and a slice, of the warp's 32. */
+struct trace {
+	const float *table, *mean; /* at the slice; mean NULL: 1 */
+	unsigned long long *acc;   /* the slice of pixel 0 */
+	float from, per_x;         /* t = from + per_x x */
+	float scale;               /* of the line, in units of acc */
+};
+
+static __device__ float t_at(const struct trace *l, float x)
+{
+	return fminf(fmaxf(fmaf(l->per_x, x, l->from), 0), 1);
+}
+
+static __device__ float column_at(const struct trace *l, const struct ray_rings *r, float x)
+{
+	float at = t_at(l, x) * RINGS_STEPS, m = fminf(floorf(at), RINGS_STEPS - 1);
+	const float *low = l->table + (int64_t)m * r->nz;
+
+	return fmaf(at - m, low[r->nz] - low[0], low[0]);
+}
+
+static __device__ float mean_at(const struct trace *l, const struct ray_means *m, float x)
+{
+	return l->mean ? l->mean[(int64_t)min((int)(t_at(l, x) * m->cells), m->cells - 1) * m->stride] : 1;
+}
+
+static __device__ void add(const struct trace *l, const struct ray_rings *r, int pixel, float v)
+{
+	atomicAdd(l->acc + (int64_t)pixel * r->nz, (unsigned long long)__float2ll_rn(v * l->scale));
+}
+
+static __device__ void trace_chords(const struct trace *l, const struct work *w, const struct ray *ray)
+{
+	float before = column_at(l, &w->r, ray->x0);
+
+	for (int k = ray->k0; k < ray->k1; k++) {
+		struct ray_cut cut = ray_cut_slice(ray, k);
+
+		for (int i = 0; i < 3; i++) {
+			if (!(cut.x[i + 1] > cut.x[i])) continue;
+			float here = column_at(l, &w->r, cut.x[i + 1]);
+
+			add(l, &w->r, cut.voxel[i],
+			    fabsf(here - before) * mean_at(l, &w->m, .5f * (cut.x[i] + cut.x[i + 1])));
+			before = here;
+		}
+	}
+}
+
+static __device__ void trace_samples(const struct trace *l, const struct work *w, const struct ray *ray)
+{
+	for (int k = ray->k0; k < ray->k1; k++) {
+		struct ray_sample s = ray_sample_slice(ray, k);
+		float x0 = fmaxf((float)k, ray->x0), x1 = fmaxf(x0, fminf((float)(k + 1), ray->x1));
+		float x = .5f * (x0 + x1);
+		float v = column_at(l, &w->r, x) * mean_at(l, &w->m, x) * (x1 - x0) * fabsf(l->per_x);
+
+		for (int i = 0; i < 2; i++) add(l, &w->r, s.voxel[i], v * s.share[i]);
+	}
+}
+
+/* Line `kind` of pair first + i, at slice z; the batch begins with pair `first`. */
+static __device__ struct trace trace_of(const struct work *w, const struct rings_line *l, int64_t first,
+                                        int64_t i, int kind, int z)
+{
+	int64_t size = (int64_t)(RINGS_STEPS + 1) * w->r.nz;
+	int64_t o = (first + i) / w->r.pairs.per_ring - first / w->r.pairs.per_ring;
+	struct trace t = { w->table + (o * w->r.kinds + kind) * size + z,
+		           w->means ? w->mean + i * means_size(&w->m) + z : NULL,
+		           w->acc.v + z,
+		           (float)(-l->from * l->per_x),
+		           (float)l->per_x,
+		           (float)(l->scale * w->acc.scale) };
+
+	return t;
+}
+
+/* Pairs first .. first + n, first that of an offset: a warp a line and 32 slices. */
+static __global__ void trace(struct work w, int64_t first, int64_t n)
+{
+	int chunks = (w.r.nz + ISO_WARP - 1) / ISO_WARP, lane = threadIdx.x % ISO_WARP;
+	struct iso_rows tasks = { 0, n * w.r.kinds * chunks };
+
+	ISO_WARP_LOOP (i, tasks) {
+		int z = (int)(i % chunks) * ISO_WARP + lane, kind = (int)(i / chunks % w.r.kinds);
+		int64_t pair = i / chunks / w.r.kinds;
+		struct rings_line l = rings_line(&w.r, first + pair, kind);
+
+		if (z >= w.r.nz || l.ray.k0 >= l.ray.k1) continue;
+		struct trace t = trace_of(&w, &l, first, pair, kind, z);
+
+		if (w.r.projector == ISO_JOSEPH)
+			trace_samples(&t, &w, &l.ray);
+		else
+			trace_chords(&t, &w, &l.ray);
+	}
+}
+
+/* From (pixels, nz) to (nz, pixels). */
+static __global__ void leave(iso_real *s, struct iso_fixed_cuda acc, int nz)
+{
+	int64_t pixels = acc.n / nz;
+
+	ISO_GRID_LOOP (i, acc.n)
+		s[i] = (iso_real)((double)(long long)acc.v[i % pixels * nz + i / pixels] / acc.scale);
+}
+
+/* ---- all of it ---- */
+
+static int64_t pairs_of(const struct ray_rings *r, int64_t o0, int64_t o1)
+{
+	return rings_first(r, o1 - 1) + rings_count(r, o1 - 1) - rings_first(r, o0);
+}
+
+static int64_t sheet_floats(const struct ray_means *m)
+{
+	int64_t sheet = m->column ? (int64_t)(m->steps + 1) * (m->nz + MEANS_PAD) : 0;
+	int64_t least = (int64_t)(m->cells + 2) * (2 * (int)ceilf(m->width) + 1) * m->sub; /* one slice */
+
+	least = least > 8192 ? least : 8192;
+	return sheet > least ? sheet : least;
+}
+
+static int shared_bytes(const struct work *w)
+{
+	return (w->floats + w->m.rings * w->m.rings) * (int)sizeof(float);
+}
+
+/* Sums of a part and cell stay below 2^30. Each ring at one end sees it through a few at the other. */
+static float scale_of(const struct work *w, double eff)
+{
+	const struct ray_means *m = &w->m;
+	double few = fmin(m->rings, 2 * m->part / m->pitch + 2);
+	double most = m->solid_angle ? 1 : hypot(1, m->pitch * m->rings / w->r.node[0]);
+
+	return (float)ldexp(1, 29 - ilogb(fmax(m->rings * few * most * eff * eff, 1e-30)));
+}
+
+static void send_tables(struct work *w, struct iso_room *room)
+{
+	struct ray_rings *r = &w->r;
+	struct ray_means *m = &w->m;
+
+	ISO_UPLOAD(room, r->pos, r->pos, 3 * r->pairs.per_ring);
+	ISO_UPLOAD(room, r->apart, r->apart, r->offsets);
+	ISO_UPLOAD(room, r->table, r->table, (int64_t)r->kinds * RINGS_NODES * (RINGS_STEPS + 1) * r->nz);
+	if (!w->means) return;
+	ISO_UPLOAD(room, m->eff, m->eff, m->rings * r->pairs.per_ring);
+	ISO_UPLOAD(room, m->column, m->column, (int64_t)m->plane.n[0] * m->plane.n[1] * m->nz);
+}
+
+/* Memory for means, and their sums without attenuation and efficiencies. */
+static int open_means(struct work *w, struct iso_room *room, int64_t pairs)
+{
+	int multiprocessors = 1;
+	cudaError_t e = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount,
+	                                       room->ctx->cuda_device);
+
+	w->floats = (int)sheet_floats(&w->m);
+	w->blocks = BLOCKS * multiprocessors;
+	w->parts = 3 * (w->m.plane.n[0] + w->m.plane.n[1]);
+	ISO_DEVICE(room, w->mean, pairs * means_size(&w->m));
+	ISO_DEVICE(room, w->over, w->r.offsets * w->m.cells * w->m.slices);
+	ISO_DEVICE(room, w->part, (int64_t)w->blocks * w->parts);
+	if (room->status) return room->status;
+	if (!e)
+		e = cudaFuncSetAttribute(find_over, cudaFuncAttributeMaxDynamicSharedMemorySize,
+		                         shared_bytes(w));
+	if (!e)
+		e = cudaFuncSetAttribute(find_means, cudaFuncAttributeMaxDynamicSharedMemorySize,
+		                         shared_bytes(w));
+	if (e) return iso_cuda_check("lines between rings", e);
+	w->scale = scale_of(w, 1);
+	find_over<<<w->blocks, ISO_THREADS, shared_bytes(w), iso_stream(room->ctx)>>>(*w);
+	return iso_cuda_launched("lines between rings");
+}
+
+/* Offsets o0 .. o1. */
+static int batch(const struct work *w, iso_ctx *ctx, int64_t o0, int64_t o1, float scale)
+{
+	int64_t first = rings_first(&w->r, o0), n = pairs_of(&w->r, o0, o1);
+
+	blend<<<2048, ISO_THREADS, 0, iso_stream(ctx)>>>(w->r, w->table, o0, o1 - o0);
+	if (w->means)
+		find_means<<<w->blocks, ISO_THREADS, shared_bytes(w), iso_stream(ctx)>>>(*w, scale, first, n);
+	trace<<<2048, ISO_THREADS, 0, iso_stream(ctx)>>>(*w, first, n);
+	return iso_cuda_check("sensitivity", cudaStreamSynchronize(iso_stream(ctx)));
+}
+
+static int trace_all(struct work *w, struct iso_room *room, const struct ray_sens *q, double eff)
+{
+	int64_t offsets = w->r.offsets, each = means_batch(q, w->r.kinds, offsets, w->means ? &w->m : NULL);
+	iso_ctx *ctx = room->ctx;
+	int st;
+
+	ISO_DEVICE(room, w->table, each * w->r.kinds * (RINGS_STEPS + 1) * w->r.nz);
+	iso_fixed_open(&w->acc, room, (int64_t)w->r.plane.n[0] * w->r.plane.n[1] * w->r.nz);
+	if ((st = room->status) || (w->means && (st = open_means(w, room, each * w->r.pairs.per_ring))))
+		return st;
+	float scale = w->means ? scale_of(w, eff) : 1;
+
+	st = iso_fixed_begin(&w->acc, ctx, q->bound);
+	for (int64_t o = 0; o < offsets && !st; o += each) {
+		int64_t end = offsets - o < each ? offsets : o + each;
+
+		if (!(st = batch(w, ctx, o, end, scale))) st = iso_ctx_poll(ctx);
+		ray_sens_step(q, (double)end / (double)offsets);
+	}
+	return st;
+}
+
+/* The greatest efficiency. */
+static double largest(const struct ray_rings *r, const struct ray_means *m)
+{
+	double most = m && m->eff ? 0 : 1;
+
+	for (int64_t i = 0; m && m->eff && i < m->rings * r->pairs.per_ring; i++)
+		most = fmax(most, (double)m->eff[i]);
+	return most;
+}
+
+/* Two blocks fit a multiprocessor of 228 KiB; other cards have as little as 64 for a block. */
+extern "C" int64_t iso_ray_sheet_cuda(const iso_ctx *ctx)
+{
+	int bytes = 0;
+
+	cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, ctx->cuda_device);
+	return bytes < 112000 ? bytes - 2048 : 110000;
+}
+
+extern "C" int iso_ray_rings_cuda(iso_real *s, iso_ctx *ctx, const struct ray_sens *q,
+                                  const struct ray_rings *r, const struct ray_means *m)
+{
+	struct iso_room room = iso_room_of(ctx, "sensitivity");
+	struct work w = ISO_ZERO;
+	double eff = largest(r, m);
+	iso_real *image;
+	int st;
+
+	w.r = *r;
+	w.means = m != NULL;
+	if (m) w.m = *m;
+	send_tables(&w, &room);
+	if (!(st = room.status)) st = trace_all(&w, &room, q, eff);
+	if (!st && ISO_DEVICE(&room, image, w.acc.n)) {
+		leave<<<iso_blocks(w.acc.n), ISO_THREADS, 0, iso_stream(ctx)>>>(image, w.acc, r->nz);
+		if (!(st = iso_cuda_launched("sensitivity")))
+			st = ctx->vec->download(ctx, s, image, w.acc.n * (int64_t)sizeof *s);
+	}
+	if (!st) st = room.status;
+	iso_room_free(&room);
+	return st;
+}
