@@ -26,8 +26,9 @@
 
 /* eq7 and tan: degree of the polynomial, and how small the quantity it is a series in must be at
    the border of the ellipse. What is left out is then 1e-4 of the exponent there, where weights are
-   1 % of the highest, and 64 times less half way; an event's sum is good to 1e-6. In double no row
-   is near enough, and weights are those of strip_weight. */
+   1 % of the highest, and 64 times less half way: an event's sum is good to some 1e-6, to 2e-4 where
+   nothing but the border lies in the image. In double no row is near enough, and weights are those of
+   strip_weight. */
 #define DEGREE 5
 #ifdef ISO_DOUBLE
 #	define NEAR 0
@@ -654,6 +655,14 @@ static void set_sizes(struct strip_work *w, const struct strip_params *p)
 	w->terms = (int64_t)(p->nz + 1) * w->bands * LANES;
 }
 
+/* Of a thread's scratch. */
+static int64_t ellipse_bytes(const struct strip_work *w)
+{
+	return (int64_t)sizeof(iso_real) * (w->powers + w->terms) +
+	       (int64_t)(sizeof(struct start) + sizeof(struct tile)) * w->tiles +
+	       (int64_t)sizeof(int) * 2 * LANES * w->bands;
+}
+
 static double additions(const struct strip_model *m)
 {
 	return (double)(order_chunks(order_rows(&m->order, 0)) * m->p.ny * m->p.nz);
@@ -703,7 +712,7 @@ void iso_strip_cpu_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct 
 	set_sizes(&w, &m->p);
 	iso_plan_add(plan, "padded images", padded(&w, &m->p), (int64_t)sizeof(iso_real) * (ctx->threads + 1),
 	             false);
-	iso_plan_add(plan, "ellipses", w.terms, (int64_t)sizeof(iso_real) * ctx->threads, false);
+	iso_plan_add(plan, "ellipses", ctx->threads, ellipse_bytes(&w), false);
 	iso_plan_add(plan, "fixed-point image", pixels,
 	             (int64_t)sizeof(int64_t) * iso_fixed_copies(ctx, pixels, additions(m)), false);
 }

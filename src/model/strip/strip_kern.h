@@ -164,7 +164,7 @@ ISO_HD iso_real strip_positive(iso_real n)
 ISO_HD struct strip_row strip_row(enum iso_strip_kernel kernel, iso_real radius, const struct strip_line *l,
                                   iso_real y, iso_real dy)
 {
-	const iso_real unit = (iso_real)(STRIP_LOG2E / 2), unit_root = (iso_real).849321800288019;
+	const iso_real unit = (iso_real)(STRIP_LOG2E / 2), unit_root = (iso_real)STRIP_UNIT_ROOT;
 	iso_real t = l->t, s = l->s, s2 = s * s, b3 = -2 * dy * s;
 	iso_real angle = kernel == ISO_STRIP_TAN ? 1 : s2; /* d tan(theta) / d theta */
 	iso_real a1 = (radius - y) * angle, a2 = -(radius + y) * angle, a3 = y * (-2 * t / s * angle);
@@ -210,7 +210,7 @@ ISO_HD struct strip_powers strip_powers(const struct strip_params *p, const stru
 	const iso_real unit = (iso_real)(STRIP_LOG2E / 2), root = (iso_real)STRIP_UNIT_ROOT;
 	iso_real t = l->t, s = l->s, k = tan ? 1 : s * s, over_s = 1 / s, R = (iso_real)p->strips.radius;
 	iso_real up = l->up, down = l->down, dl = l->dl, g = l->gamma;
-	iso_real y = ((iso_real)(l->iy - .5 * (p->ny - 1)) + l->fy) * (iso_real)p->pixel;
+	iso_real y = (((iso_real)l->iy - (iso_real).5 * (iso_real)(p->ny - 1)) + l->fy) * (iso_real)p->pixel;
 	iso_real a3 = -2 * t * over_s * k, o3 = tan ? -over_s * over_s * over_s : -s * (1 + 2 * t * t);
 	iso_real o12 = tan ? 0 : 2 * R * k * t; /* o_1 - o_2 */
 	iso_real sum = (up + down) * k * k, odd = 2 * R * (down - up) * k * k;
