@@ -22,6 +22,7 @@
 #include <omp.h>
 #include <string.h>
 
+#define RIM_WEIGHT ((iso_real)1.1108996538242306e-2) /* exp(-STRIP_REACH2 / 2) */
 #define TILE 16 /* columns, before products are started anew: rounding adds up */
 
 /* eq7 and tan: degree of the polynomial, and how small the quantity it is a series in must be at
@@ -59,11 +60,12 @@ struct tile {
 	root 2^(c[0] + c[1] u + c[2] u^2 + ...)
 
    and 0 where u^2 > half2. With N = root^-2 (1 - e u) and root ab = b0 + b1 u for eq7; for tan e is what
-   tau* changes by from column to column. */
+   tau* changes by from column to column. gauss has the root alone, 0 in rows that the ellipse does not
+   reach. */
 struct start {
 	lanes_at u, half2, root; /* u: of the tile's first column */
 	lanes_at b0, b1, e;
-	lanes_at more[DEGREE - 2]; /* what `step` wants beside the three powers */
+	lanes_at more[DEGREE - 2]; /* what set_terms wants beside the three powers */
 };
 
 /* An event's tiles, and their terms, weight x pixel. */
@@ -247,12 +249,11 @@ INLINE bool set_rows(struct scratch *v, int k, enum iso_strip_kernel kernel)
 			lanes s = row + ((iso_real)r + below), square = s * s, level = rise * square;
 			lanes u = (iso_real)(first - iz) - fused(s, t, fz);
 			lanes n = fused(fused(s, m2, m1), s, m0), root = 1 / root_of(n);
+			lanes half2 = fused(narrow, square, wide);
 
 			v->p.tile[i++] = tile_from(low + r, first, left);
-			to->u = u;
-			to->half2 = fused(narrow, square, wide);
-			to->root = root;
 			if (gauss) {
+				to->root = only(half2 >= 0, root);
 				store(power, fused(u * u, all(-q2), level));
 				v->power[-i] = fused(u, all(-2 * q2), all(-q2))[0];
 				continue;
@@ -260,6 +261,9 @@ INLINE bool set_rows(struct scratch *v, int k, enum iso_strip_kernel kernel)
 			lanes b0 = fused(s, l1, l0) * s * root, b1 = fused(s, s1, s0) * root,
 			      e = b1 * root * turn;
 
+			to->u = u;
+			to->half2 = half2;
+			to->root = root;
 			to->b0 = b0;
 			to->b1 = b1;
 			to->e = e;
@@ -344,23 +348,17 @@ INLINE void set_starts(const struct scratch *v, iso_real q2, iso_real t, enum is
 	}
 }
 
-INLINE void step(lanes c[DEGREE + 1], bool gauss)
+INLINE double sum_of_lanes(lanes v)
 {
-	c[0] *= c[1];
-	c[1] *= c[2];
-	if (gauss) return;
-	c[2] = fused(c[2], c[3], c[2]);
-	c[3] += c[4];
-	c[4] += c[5];
+	return (double)(v[0] + v[1]) + (v[2] + v[3]);
 }
 
-/* `second`: gauss, the ratio of two ratios, which is that of all tiles. */
-INLINE void set_terms(struct scratch *v, const struct strip_work *w, iso_real second, bool gauss)
+/* eq7 and tan. */
+INLINE void set_terms(struct scratch *v, const struct strip_work *w)
 {
 	const struct patch p = v->p;
 	const int64_t stride = w->stride;
 	const iso_real *image = w->x;
-	const lanes tilt = load(v->power + p.tiles * LANES);
 	iso_real *t = p.t;
 	lanes sum = { 0 };
 
@@ -368,24 +366,65 @@ INLINE void set_terms(struct scratch *v, const struct strip_work *w, iso_real se
 		const struct tile tile = p.tile[i];
 		const struct start *s = v->start + i;
 		const iso_real *x = image + tile.first * stride + tile.row;
-		const iso_real *power = v->power + i * (gauss ? LANES : POWERS * LANES);
+		const iso_real *power = v->power + i * (POWERS * LANES);
 		const lanes half2 = s->half2;
 		lanes c[DEGREE + 1], u = s->u;
 
 		c[0] = load(power) * s->root;
-		c[1] = gauss ? tilt * v->power[-1 - i] : load(power + LANES);
-		c[2] = gauss ? all(second) : load(power + 2 * LANES);
-		for (int n = 3; n <= DEGREE && !gauss; n++) c[n] = s->more[n - 3];
+		c[1] = load(power + LANES);
+		c[2] = load(power + 2 * LANES);
+		for (int n = 3; n <= DEGREE; n++) c[n] = s->more[n - 3];
 		for (int j = 0; j < tile.n; j += 2)
 			for (int k = 0; k < 2; k++, u += 1, x += stride, t += LANES) {
 				lanes term = only(u * u <= half2, c[0]) * load(x);
 
 				store(t, term);
 				sum += term;
-				step(c, gauss);
+				c[0] *= c[1];
+				c[1] *= c[2];
+				c[2] = fused(c[2], c[3], c[2]);
+				c[3] += c[4];
+				c[4] += c[5];
 			}
 	}
-	v->p.sum = (double)(sum[0] + sum[1]) + (sum[2] + sum[3]);
+	v->p.sum = sum_of_lanes(sum);
+}
+
+/* gauss: weights beyond the rim are those below that of the rim. Two products side by side, of the columns
+   with even and with odd numbers, which need not wait for each other. `second` is the ratio of two
+   neighbouring ratios, that of all tiles. */
+INLINE void set_terms_gauss(struct scratch *v, const struct strip_work *w, iso_real second)
+{
+	const struct patch p = v->p;
+	const int64_t stride = w->stride;
+	const iso_real *image = w->x;
+	const iso_real second2 = second * second, second4 = second2 * second2;
+	const lanes tilt = load(v->power + p.tiles * LANES);
+	iso_real *t = p.t;
+	lanes sum = { 0 };
+
+	for (int i = 0; i < p.tiles; i++) {
+		const struct tile tile = p.tile[i];
+		const iso_real *x = image + tile.first * stride + tile.row;
+		const lanes root = v->start[i].root, rim = root * RIM_WEIGHT;
+		const lanes ratio = tilt * v->power[-1 - i];
+		lanes even = load(v->power + i * LANES) * root, odd = even * ratio;
+		lanes even_ratio = ratio * ratio * second, odd_ratio = even_ratio * second2;
+
+		for (int j = 0; j < tile.n; j += 2, x += 2 * stride, t += 2 * LANES) {
+			lanes term = only(even >= rim, even) * load(x);
+			lanes next = only(odd >= rim, odd) * load(x + stride);
+
+			store(t, term);
+			store(t + LANES, next);
+			sum += term + next;
+			even *= even_ratio;
+			odd *= odd_ratio;
+			even_ratio *= second4;
+			odd_ratio *= second4;
+		}
+	}
+	v->p.sum = sum_of_lanes(sum);
 }
 
 /* Products serve where a band's first column is not so far from the middle of any of its rows that
@@ -406,7 +445,10 @@ INLINE bool set_terms_fast(struct scratch *v, int k, const struct strip_params *
 
 #pragma omp simd
 	for (int i = 0; i < n; i++) power[i] = strip_exp2(power[i]);
-	set_terms(v, w, gauss ? strip_exp2(-2 * q2) : 0, gauss);
+	if (gauss)
+		set_terms_gauss(v, w, strip_exp2(-2 * q2));
+	else
+		set_terms(v, w);
 	return true;
 }
 
