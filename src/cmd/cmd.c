@@ -2,6 +2,8 @@
 /* What all commands share: common options, context and signals, output with its record. */
 #include "cmd.h"
 
+#include "core/comm.h"
+#include "core/ctx.h"
 #include "text/json_file.h"
 #include "file/out.h"
 #include "io/kinds.h"
@@ -191,7 +193,7 @@ int cmd_parse(struct cmd *c, const struct opt_usage *u, const struct opt_set *se
 	c->sets = sets;
 	term_open(&c->term, u->command);
 	if ((st = begin_record(c, argc, argv)) || (st = opt_parse(u, sets, argc, argv))) return st;
-	c->term.quiet = c->quiet;
+	c->term.quiet = c->quiet || !ranks_is_first();
 	c->term.verbose = c->verbose;
 	c->record.dry_run = c->dry_run;
 	if ((c->like && (st = read_like(c))) || (st = opt_check(u, sets))) return st;
@@ -208,8 +210,7 @@ int cmd_parse(struct cmd *c, const struct opt_usage *u, const struct opt_set *se
 static int make_context(struct cmd *c, bool ahead)
 {
 	const char *device = strcmp(c->device, "auto") == 0 && c->cpu_only ? "cpu" : c->device;
-	int st = (ahead && c->memory_gb == 0 ? iso_ctx_create_ahead : iso_ctx_create)(&c->ctx, device,
-	                                                                              (int)c->threads);
+	int st = iso_ctx_create_over(&c->ctx, device, (int)c->threads, ranks_comm(), ahead && c->memory_gb == 0);
 
 	if (!st && c->cpu_only && iso_ctx_is_cuda(c->ctx))
 		st = iso_fail(ISO_EARG, "--device is %s: this command computes on the CPU alone", c->device);
@@ -237,11 +238,12 @@ static int check_inputs(const struct opt_set *sets)
 	return ISO_OK;
 }
 
+/* No rank goes on before all have checked their inputs and outputs: then rank 0 begins to write. */
 int cmd_begin_ahead(struct cmd *c, bool ahead)
 {
-	int st;
+	int st = iso_comm_settle(ranks_comm(), check_inputs(c->sets));
 
-	if ((st = check_inputs(c->sets)) || (st = make_context(c, ahead))) return st;
+	if (st || (st = make_context(c, ahead))) return st;
 	iso_ctx_set_memory_limit(c->ctx, (int64_t)(c->memory_gb * GB));
 	iso_ctx_set_progress(c->ctx, term_progress, &c->term);
 	c->record.ctx = c->ctx;
@@ -329,7 +331,7 @@ int cmd_plan(struct cmd *c, struct iso_plan *plan)
 		st = print_plan_json(plan);
 	else if (c->dry_run)
 		print_plan(stdout, plan);
-	else if (c->verbose && !c->quiet)
+	else if (c->verbose && !c->term.quiet)
 		print_plan(stderr, plan);
 	if (!st) st = iso_plan_check(plan, c->ctx);
 	iso_plan_free(plan);

@@ -51,8 +51,9 @@ void record_free(struct record *r);
 int record_started(struct record *r);
 
 /* Name, size and hash of a file that the run reads, and of those that belong to it: the other half
-   of a raw array, the records of a CASToR or MSOT header. Above 4 GiB the hash is of a sample of the
-   file: reading all of it once more would take as long as an iteration. ISO_EARG if it is an output. */
+   of a raw array, the records of a CASToR or MSOT header. There are two hashes: of all of the file and of a sample.
+   Above 4 GiB, and where several ranks read, the first is left out: reading all of the file once more would take
+   as long as an iteration. ISO_EARG if it is an output. */
 int record_input(struct record *r, const char *path);
 
 /* The hash of a file that was just read, for the record_input that follows: the file is not read again for
