@@ -19,7 +19,7 @@
 ISO_BEGIN_C
 
 /* mpi_comm: the address of an MPI_Comm, of which a duplicate is made; NULL: all processes that were started
-   together, and MPI is begun, and ended with the context, if the caller has not.
+   together. If the caller has not begun MPI, it is begun here, and ended with the process.
    device: as for iso_ctx_create; of "cuda" and "auto", ranks of a machine take one GPU after the other, and begin
    again where there are fewer GPUs than ranks. threads: 0: the cores that the rank is bound to, else its share of
    those of the machine. ISO_EDEVICE if there is no libisotome_mpi.so. */

@@ -12,12 +12,6 @@
 
 #define BLOCK ((int64_t)1 << 27) /* values or bytes of one call: MPI counts by int */
 
-/* What this library keeps of a communicator. */
-struct ranks {
-	MPI_Comm comm;
-	bool began; /* MPI, so that it ends with this */
-};
-
 static int check(const char *what, int code)
 {
 	char text[MPI_MAX_ERROR_STRING] = "";
@@ -28,9 +22,33 @@ static int check(const char *what, int code)
 	return iso_fail(ISO_EIO, "MPI: %s: %s", what, text);
 }
 
+/* MPI is the whole process's: begun once, and not again after its end. Whoever waits for a rank that failed would wait
+   for ever if that rank waited for the others at the end. */
+static bool lost;
+
+static void finish(void)
+{
+	int ended = 0;
+
+	MPI_Finalized(&ended);
+	if (!ended && !lost) MPI_Finalize();
+}
+
+static int begin(void)
+{
+	int begun = 0, ended = 0, level = 0, st;
+
+	MPI_Finalized(&ended);
+	if (ended) return iso_fail(ISO_EARG, "MPI: it was ended already in this process");
+	MPI_Initialized(&begun);
+	if (begun) return ISO_OK;
+	if (!(st = check("start", MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level)))) atexit(finish);
+	return st;
+}
+
 static MPI_Comm comm_of(const struct iso_comm *c)
 {
-	return ((const struct ranks *)c->mpi)->comm;
+	return *(const MPI_Comm *)c->mpi;
 }
 
 /* ---- made and given back ---- */
@@ -57,48 +75,40 @@ static bool takes_device(void)
 }
 
 /* Failures come back as codes, and a message is made of them. */
-static int join(struct iso_comm *c, struct ranks *r, const void *comm)
+static int join(struct iso_comm *c, MPI_Comm *own, const void *comm)
 {
-	int st = check("duplicate", MPI_Comm_dup(comm ? *(const MPI_Comm *)comm : MPI_COMM_WORLD, &r->comm));
+	int st = check("duplicate", MPI_Comm_dup(comm ? *(const MPI_Comm *)comm : MPI_COMM_WORLD, own));
 
 	if (st) return st;
-	MPI_Comm_set_errhandler(r->comm, MPI_ERRORS_RETURN);
-	MPI_Comm_rank(r->comm, &c->rank);
-	MPI_Comm_size(r->comm, &c->size);
+	MPI_Comm_set_errhandler(*own, MPI_ERRORS_RETURN);
+	MPI_Comm_rank(*own, &c->rank);
+	MPI_Comm_size(*own, &c->size);
 	c->takes_device = takes_device();
-	return find_neighbours(c, r->comm);
+	return find_neighbours(c, *own);
 }
 
 static void mpi_close(struct iso_comm *c)
 {
-	struct ranks *r = c->mpi;
 	int ended = 0;
 
-	if (!r) return;
 	MPI_Finalized(&ended);
-	/* after a failure that others do not know of, they may wait for this rank for ever */
-	if (!ended && (!c->failed || c->agreed)) {
-		MPI_Comm_free(&r->comm);
-		if (r->began) MPI_Finalize();
-	}
-	free(r);
-	c->mpi = NULL;
+	if (c->failed && !c->agreed)
+		lost = true;
+	else if (!ended)
+		MPI_Comm_free(c->mpi);
+	free(c->mpi);
 }
 
 static int mpi_open(struct iso_comm *c, const void *comm)
 {
-	int begun = 0, level = 0, st = ISO_OK;
-	struct ranks *r = size_alloc(1, sizeof *r);
+	MPI_Comm *own = size_alloc(1, sizeof *own);
+	int st = own ? begin() : iso_fail_memory("communicator", sizeof *own);
 
-	if (!r) return iso_fail_memory("communicator", sizeof *r);
-	MPI_Initialized(&begun);
-	if (!begun) st = check("start", MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level));
-	*r = (struct ranks){ MPI_COMM_NULL, !begun && !st };
-	c->mpi = r;
-	if (!st) st = join(c, r, comm);
-	if (!st) return ISO_OK;
-	free(r);
-	c->mpi = NULL;
+	if (!st) st = join(c, own, comm);
+	if (st)
+		free(own);
+	else
+		c->mpi = own;
 	return st;
 }
 
