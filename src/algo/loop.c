@@ -232,7 +232,8 @@ static int loop(struct iso_loop *l, const struct iso_run *run)
    before rank 0 can write the next, after a step of all. */
 static int find(bool *found, struct iso_loop *l, const struct iso_run *run)
 {
-	double there = iso_rank(l->ctx) == 0 && run->resume && run->checkpoint && access(run->checkpoint, F_OK) == 0;
+	double there =
+		iso_rank(l->ctx) == 0 && run->resume && run->checkpoint && access(run->checkpoint, F_OK) == 0;
 	int st = run->resume ? iso_comm_max(l->ctx, ISO_OK, &there, 1) : ISO_OK;
 
 	*found = there > 0;

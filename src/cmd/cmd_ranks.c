@@ -42,7 +42,8 @@ static int processes(void)
 
 static int process(void)
 {
-	static const char *const rank[] = { "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID", NULL };
+	static const char *const rank[] = { "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID",
+		                            NULL };
 	int n = number(rank);
 
 	return n > 0 ? n : 0;
@@ -51,7 +52,8 @@ static int process(void)
 /* The first of its machine. */
 static bool is_first_here(void)
 {
-	static const char *const local[] = { "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID", "MPI_LOCALRANKID", NULL };
+	static const char *const local[] = { "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID", "MPI_LOCALRANKID",
+		                             NULL };
 
 	return number(local) < 0 ? process() == 0 : number(local) == 0;
 }
@@ -71,7 +73,8 @@ static int check_size(void)
 	if (started == 0 || known == started) return ISO_OK;
 	ranks_close();
 	return iso_fail(ISO_EDEVICE,
-	                "started as one of %d processes, but MPI knows of %d: libisotome_mpi.so is of another MPI than "
+	                "started as one of %d processes, but MPI knows of %d: libisotome_mpi.so is of "
+	                "another MPI than "
 	                "what started it",
 	                started, known);
 }

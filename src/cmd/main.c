@@ -73,8 +73,7 @@ static int run_command(const struct command **command, int argc, char **argv)
 
 	for (int i = 0; i < N_COMMANDS; i++)
 		if (strcmp(commands[i].name, argv[0]) == 0) *command = &commands[i];
-	if (*command && (*command)->shares)
-		return (st = ranks_begin()) ? st : (*command)->run(argc, argv);
+	if (*command && (*command)->shares) return (st = ranks_begin()) ? st : (*command)->run(argc, argv);
 	if (ranks_idle()) return CMD_DONE;
 	return *command ? (*command)->run(argc, argv) : unknown(argv[0]);
 }
@@ -86,8 +85,7 @@ static int run(const struct command **command, int argc, char **argv)
 
 	if (strcmp(first, "help") == 0 && argc > 2) /* "isotome help X" is "isotome X --help" */
 		return run_command(command, 2, help_on);
-	if (first[0] != '-' && strcmp(first, "help") != 0)
-		return run_command(command, argc - 1, argv + 1);
+	if (first[0] != '-' && strcmp(first, "help") != 0) return run_command(command, argc - 1, argv + 1);
 	if (ranks_idle()) return CMD_DONE;
 	if (strcmp(first, "--version") == 0)
 		printf("isotome %s\n", iso_version());

@@ -4,6 +4,7 @@
 
 #include "text/json_file.h"
 #include "core/comm.h"
+#include "core/op.h"
 #include "core/size.h"
 #include "file/out.h"
 
@@ -117,22 +118,27 @@ static int make_sens(struct em *e)
 	                     "the sensitivity is 0 in every voxel: does the grid lie in the scanner?");
 }
 
-/* The sensitivity of each subset, where their sizes count. */
+/* The sensitivity of each subset, where their sizes, over all ranks, count. */
 static int share_out(struct em *e)
 {
-	int64_t n = e->scaled.n, subsets = e->r.s->subsets;
+	int64_t n = e->scaled.n, subsets = e->r.s->subsets, *rows;
 	int st;
 
 	for (int64_t i = 0; e->parts && i < n * subsets; i++)
 		e->parts[i] = (iso_real)(e->parts[i] * e->frame.factor);
 	if (e->parts || !e->r.m->by_events) return ISO_OK;
 	if ((st = make_parts(e))) return st;
-	for (int k = 0; k < (int)subsets; k++) {
-		double share = (double)iso_op_rows(e->r.op, k).n / (double)e->r.problem->found.rows;
+	if (!(rows = size_alloc(subsets + 1, sizeof *rows)))
+		return iso_fail_memory("rows of the subsets", (subsets + 1) * (int64_t)sizeof *rows);
+	for (int k = 0; k < (int)subsets; k++) rows[subsets] += rows[k] = iso_op_rows(e->r.op, k).n;
+	if (e->r.op->rows_split) st = iso_comm_sum(e->r.ctx, ISO_OK, rows, subsets + 1);
+	for (int k = 0; k < (int)subsets && !st; k++) {
+		double share = (double)rows[k] / (double)rows[subsets];
 
 		for (int64_t i = 0; i < n; i++) e->parts[k * n + i] = (iso_real)(e->scaled.v[i] * share);
 	}
-	return ISO_OK;
+	free(rows);
+	return st;
 }
 
 /* ---- what the record says ---- */
@@ -483,7 +489,7 @@ static int reconstruct(struct em *e, struct iso_array *to)
 	if (to && e->r.series && (st = recon_series(&e->r))) return st;
 	if ((st = all_frames(e))) return st;
 	warn_of_all(e);
-	if ((st = describe(e))) return st;
+	if ((st = describe(e)) || (st = record_ranks(e->r.record, e->r.ctx, &e->r.s->since))) return st;
 	if (e->r.s->out && (st = write_image(e))) return st;
 	recon_give(&e->r, to);
 	return ISO_OK;

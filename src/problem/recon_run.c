@@ -216,6 +216,7 @@ int recon_finish(struct recon *r, struct iso_array *to)
 	int st = json_array_size(r->results) > 0 ? record_result(r->record, "images", json_incref(r->results))
 	                                         : ISO_OK;
 
+	st = st ? st : record_ranks(r->record, r->ctx, &r->s->since);
 	if (!st && r->s->out) {
 		record_tell(r->record, ISO_DETAIL, "writing %s", r->s->out);
 		st = problem_write_image(r->problem, r->s->out, r->series ? &r->images : &r->x,

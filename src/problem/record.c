@@ -128,9 +128,9 @@ static json_t *hash_json(const struct iso_hash *h)
 static int append_input(struct record *r, const char *path, int64_t bytes, const struct iso_hash *whole,
                         const struct iso_hash *sample)
 {
-	json_t *input = json_pack("{s:o*, s:I, s:o*, s:o*}", "name", record_string(path), "bytes",
-	                          (json_int_t)bytes, "xxh64", hash_json(whole), "xxh64_of_sample",
-	                          hash_json(sample));
+	json_t *input =
+		json_pack("{s:o*, s:I, s:o*, s:o*}", "name", record_string(path), "bytes", (json_int_t)bytes,
+	                  "xxh64", hash_json(whole), "xxh64_of_sample", hash_json(sample));
 
 	return json_array_append_new(json_object_get(r->root, "inputs"), input) ? no_memory() : ISO_OK;
 }
