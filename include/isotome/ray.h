@@ -42,13 +42,20 @@ struct iso_ray {
 	int rays;            /* lines per event, spread over its two crystals; 0 or 1: one;
 				   at most 64 */
 	double spread_mm[2]; /* crystal faces: across (around z), and along z */
+	/* With a context of several ranks (isotome/ranks.h), whose events are those of one list: the number in it of
+	   each event here, borrowed while the operator is made, and how many it has. NULL and 0: the events
+	   of one rank follow those of the rank before. */
+	const int64_t *number;
+	int64_t total;
 };
 
 /* Counts of a line, at most, that the fast EM step of CUDA serves: the terms of others keep enough bits. */
 #define ISO_RAY_MOST_COUNT 256
 
 /* A x = chord lengths times x (with TOF: the Gaussian's share of each chord), one row an event.
-   Copies the events. */
+   Copies the events. With several ranks each gives events of its own, which may be none, and has their rows:
+   images of adjoint and em_step, and the statistics of em_step, are those of the events of all ranks; n_sub
+   and the rule are of all events. */
 int iso_ray_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const struct iso_events *e);
 /* Seconds that ordering the events took, once, when the operator was made. */
 double iso_ray_ordering_s(const iso_op *op);

@@ -1,20 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which event stands in which row: rows of a subset are contiguous, and which events they are
-   depends on the event's number alone. Both ways in closed form, without a table. */
+   depends on the event's number alone. Both ways in closed form, without a table; where several ranks have some
+   of the events each, by tables of those that are here. */
 #ifndef ISO_ORDER_H
 #define ISO_ORDER_H
 
 #include "philox.h"
 
+struct iso_room;
+
 struct iso_order {
-	int64_t n; /* events */
+	int64_t n; /* events, of all ranks */
 	int n_sub;
 	enum iso_subset_rule rule;
 	uint64_t seed;
+	/* of the events of this rank, on the host, from iso_order_part; NULL: all events are here */
+	const int64_t *first; /* row where each subset begins, n_sub + 1 */
+	const int64_t *event; /* place in the list of this rank of the event in each row */
 };
 
-/* Rows of a subset; the first n % n_sub subsets have one more. */
-ISO_HD struct iso_rows order_rows(const struct iso_order *o, int sub)
+/* Rows of a subset of all events; the first n % n_sub subsets have one more. */
+ISO_HD struct iso_rows order_share(const struct iso_order *o, int sub)
 {
 	int64_t each = o->n / o->n_sub, more = o->n % o->n_sub;
 	struct iso_rows r = { sub * each + (sub < more ? sub : more), each + (sub < more) };
@@ -22,7 +28,16 @@ ISO_HD struct iso_rows order_rows(const struct iso_order *o, int sub)
 	return r;
 }
 
-/* The subset that a row lies in. */
+/* Those that are here. */
+ISO_HD struct iso_rows order_rows(const struct iso_order *o, int sub)
+{
+	if (!o->first) return order_share(o, sub);
+	struct iso_rows r = { o->first[sub], o->first[sub + 1] - o->first[sub] };
+
+	return r;
+}
+
+/* The subset that a row of all events lies in. */
 ISO_HD int order_subset(const struct iso_order *o, int64_t row)
 {
 	int64_t each = o->n / o->n_sub, longer = o->n % o->n_sub, rows = longer * (each + 1);
@@ -34,7 +49,7 @@ ISO_HD int order_subset(const struct iso_order *o, int64_t row)
 
 ISO_HD int64_t order_deal(const struct iso_order *o, int64_t event)
 {
-	return order_rows(o, (int)(event % o->n_sub)).first + event / o->n_sub;
+	return order_share(o, (int)(event % o->n_sub)).first + event / o->n_sub;
 }
 
 ISO_HD int64_t order_undeal(const struct iso_order *o, int64_t row)
@@ -110,17 +125,44 @@ ISO_HD int64_t order_unshuffle(const struct iso_order *o, int64_t v)
 
 /* ---- any rule ---- */
 
+/* Row of an event of all. */
 ISO_HD int64_t order_row(const struct iso_order *o, int64_t event)
 {
 	if (o->rule == ISO_INTERLEAVED) return order_deal(o, event);
 	return o->rule == ISO_RANDOM ? order_shuffle(o, event) : event;
 }
 
+/* The event in a row of those that are here. */
 ISO_HD int64_t order_event(const struct iso_order *o, int64_t row)
 {
+	if (o->event) return o->event[row];
 	if (o->rule == ISO_INTERLEAVED) return order_undeal(o, row);
 	return o->rule == ISO_RANDOM ? order_unshuffle(o, row) : row;
 }
+
+/* ---- some of the events: order.c ---- */
+
+/* No subset has more rows here. */
+static inline int64_t order_most_rows(const struct iso_order *o)
+{
+	int64_t most = 0;
+
+	if (!o->first) return order_share(o, 0).n;
+	for (int sub = 0; sub < o->n_sub; sub++) most = order_rows(o, sub).n > most ? order_rows(o, sub).n : most;
+	return most;
+}
+
+ISO_BEGIN_C
+
+/* The tables of n events that are here, of all o->n, in the room; number[j]: that of event j, NULL: before + j.
+   Rows of a subset keep the order of the events. ISO_EARG if a number is not below o->n. */
+int iso_order_part(struct iso_order *o, struct iso_room *room, const iso_ctx *ctx, int64_t n,
+                   const int64_t *number, int64_t before);
+
+/* Events of the ranks before this one, and of all, where this one has n; collective, see comm.h. */
+int iso_order_ranks(iso_ctx *ctx, int st, int64_t n, int64_t *before, int64_t *total);
+
+ISO_END_C
 
 /* ---- chunks: rows that one thread takes between two looks at the cancel flag ---- */
 

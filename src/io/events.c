@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Files of events, read and written whole or block by block. */
 #include "file/in.h"
+#include "core/deal.h"
 #include "core/size.h"
 #include "core/status.h"
 #include "core/sized.h"
@@ -89,17 +90,48 @@ void iso_events_free(struct iso_events *e)
 	*e = (struct iso_events){ 0 };
 }
 
-int iso_events_copy(struct iso_events *to, const struct iso_events *from)
+/* to[0 .. n-1] = from[first ...], in all arrays that there are. */
+static void copy_arrays(struct iso_events *to, const struct iso_events *from, int64_t first, int64_t n)
+{
+	for (int k = 0; k < ARRAYS; k++)
+		if (array(from, k))
+			memcpy(array(to, k), (const char *)array(from, k) + first * arrays[k].item,
+			       (size_t)(n * arrays[k].item));
+}
+
+/* Event `at` of the arrays of e, as the first. */
+static struct iso_events from_place(const struct iso_events *e, int64_t at)
+{
+	struct iso_events r = *e;
+
+	for (int k = 0; k < ARRAYS; k++) {
+		char *p = array(e, k) ? (char *)array(e, k) + at * arrays[k].item : NULL;
+
+		memcpy((char *)&r + arrays[k].at, &p, sizeof p);
+	}
+	return r;
+}
+
+int iso_events_share(struct iso_events *to, const struct iso_events *from, const struct iso_deal *d)
 {
 	struct iso_events e = *from;
 	struct wanted w;
 
 	for (int k = 0; k < ARRAYS; k++) w.array[k] = array(from, k);
-	if (!make_arrays(&e, from->n, w)) return iso_fail_memory("events", from->n * (int64_t)sizeof *e.v);
-	for (int k = 0; k < ARRAYS; k++)
-		if (w.array[k]) memcpy(array(&e, k), array(from, k), (size_t)(from->n * arrays[k].item));
+	e.n = iso_deal_count(d);
+	if (!make_arrays(&e, e.n, w)) return iso_fail_memory("events", e.n * (int64_t)sizeof *e.v);
+	for (int64_t j = 0; j < e.n; j += d->chunk) {
+		struct iso_events part = from_place(&e, j);
+
+		copy_arrays(&part, from, iso_deal_number(d, j), e.n - j < d->chunk ? e.n - j : d->chunk);
+	}
 	*to = e;
 	return ISO_OK;
+}
+
+int iso_events_copy(struct iso_events *to, const struct iso_events *from)
+{
+	return iso_events_share(to, from, &(struct iso_deal){ from->n, from->n + !from->n, 0, 1 });
 }
 
 /* ---- what formats share ---- */
@@ -449,6 +481,11 @@ static int read_records(struct iso_events *e, struct iso_hash *hash, const char 
 	return st;
 }
 
+static int none_usable(const char *path, int64_t n)
+{
+	return iso_refuse(path, "none of its %" PRId64 " events is usable: not finite, or both ends the same", n);
+}
+
 int iso_events_read_hashed(struct iso_events *e, struct iso_hash *hash, const char *path,
                            const struct iso_events_options *o)
 {
@@ -458,10 +495,99 @@ int iso_events_read_hashed(struct iso_events *e, struct iso_hash *hash, const ch
 	int st = begin(&m, &full, path, o);
 
 	if (!st) st = (m->read_all ? m->read_all : read_records)(&r, hash, path, &full);
-	if (!st && r.n_bad == r.n)
-		st = iso_refuse(path,
-		                "none of its %" PRId64 " events is usable: not finite, or both ends the same",
-		                r.n);
+	if (!st && r.n_bad == r.n) st = none_usable(path, r.n);
+	if (st)
+		iso_events_free(&r);
+	else
+		*e = r;
+	return st;
+}
+
+/* ---- by several ranks ---- */
+
+/* Of the ranks that failed the one whose chunk stands first in the file speaks for all, as one process would;
+   `chunk`: where this one did. */
+static int first_failure(iso_ctx *ctx, int st, int64_t chunk)
+{
+	double first = st ? -(double)chunk : -INFINITY, mine = first;
+	int told = iso_comm_max(ctx, ISO_OK, &first, 1);
+
+	return told ? told : iso_comm_agree(ctx, first > mine ? ISO_OK : st);
+}
+
+/* The tallies of all ranks. */
+static int sum_tally(struct tally *t, iso_ctx *ctx)
+{
+	int64_t n[2] = { t->bad, t->far };
+	double most = t->most;
+	int st = iso_comm_sum(ctx, ISO_OK, n, 2);
+
+	if (!st) st = iso_comm_max(ctx, ISO_OK, &most, 1);
+	*t = (struct tally){ n[0], n[1], (float)most };
+	return st;
+}
+
+/* The chunks of this rank, into e, which has room for them; *failed: the one that could not be read. */
+static int read_chunks(struct iso_events *e, const iso_event_file *f, const struct iso_deal *d, struct tally *t,
+                       int64_t *failed)
+{
+	int st = ISO_OK;
+
+	for (int64_t c = d->rank; c < iso_deal_chunks(d) && !st; c += d->ranks) {
+		struct iso_rows r = iso_deal_chunk(d, c);
+		struct iso_events part = from_place(e, e->n);
+		struct tally of = { 0 };
+
+		st = read_events(&part, f, r.first, r.n, &of, NULL);
+		*failed = c;
+		*t = (struct tally){ t->bad + of.bad, t->far + of.far, fmaxf(t->most, of.most) };
+		e->n += r.n;
+	}
+	return st;
+}
+
+static int read_share(struct iso_events *e, struct iso_deal *d, const char *path,
+                      const struct iso_events_options *o, iso_ctx *ctx)
+{
+	iso_event_file *f = NULL;
+	struct tally t = { 0 };
+	int64_t failed = 0;
+	int st = iso_event_file_open(&f, path, o);
+
+	if (!st) {
+		*d = iso_deal_of(ctx, f->info.n);
+		st = iso_memory_check(ctx, path, iso_deal_count(d) * iso_event_bytes(&f->info));
+	}
+	if (!st && !(st = iso_event_file_block(e, f, iso_deal_count(d)))) st = read_chunks(e, f, d, &t, &failed);
+	if (!(st = first_failure(ctx, st, failed)) && !(st = sum_tally(&t, ctx))) {
+		e->n_bad = t.bad;
+		st = check_ends(&t, d->n, f);
+	}
+	iso_event_file_close(f);
+	return st;
+}
+
+static int read_and_share(struct iso_events *e, struct iso_deal *d, const char *path,
+                          const struct iso_events_options *o, iso_ctx *ctx)
+{
+	struct iso_events all = { 0 };
+	int st = iso_events_read(&all, path, o);
+
+	if (!st) {
+		*d = iso_deal_of(ctx, all.n);
+		st = iso_events_share(e, &all, d);
+	}
+	iso_events_free(&all);
+	return iso_comm_agree(ctx, st);
+}
+
+int iso_events_read_share(struct iso_events *e, struct iso_deal *d, const char *path,
+                          const struct iso_events_options *o, iso_ctx *ctx)
+{
+	struct iso_events r = { 0 };
+	int st = (iso_events_only_whole(path) ? read_and_share : read_share)(&r, d, path, o, ctx);
+
+	if (!st && r.n_bad == d->n) st = none_usable(path, d->n);
 	if (st)
 		iso_events_free(&r);
 	else

@@ -96,6 +96,17 @@ int iso_event_file_records(iso_event_file *f, const char *path);
 int iso_events_read_hashed(struct iso_events *e, struct iso_hash *hash, const char *path,
                            const struct iso_events_options *o);
 
+/* The events that a rank has of a list that is dealt to several (core/deal.h), in the order of the list. n_bad, and
+   what is said of a text's lines, is of the whole list, and so is the refusal of one without a usable event. */
+struct iso_deal;
+
+/* From a file, of which only these are read; of text, which has no places, the whole. Collective, see core/comm.h. */
+int iso_events_read_share(struct iso_events *e, struct iso_deal *d, const char *path,
+                          const struct iso_events_options *o, iso_ctx *ctx);
+
+/* A copy of those of a list in memory. */
+int iso_events_share(struct iso_events *to, const struct iso_events *from, const struct iso_deal *d);
+
 /* Ends of event k from crystal numbers a and b, whole numbers that the scanner must have; i: for messages. */
 int iso_event_place(const iso_event_file *f, struct iso_events *e, int64_t k, int64_t i, double a, double b);
 

@@ -2,13 +2,16 @@
 /* What a problem does: operator, data, sensitivity, projections, image, record. */
 #include "problem.h"
 
+#include "core/comm.h"
 #include "core/room.h"
 #include "core/size.h"
-#include "core/ctx.h"
+#include "core/comm.h"
 #include "core/progress.h"
+#include "file/out.h"
 #include "io/format.h"
 #include "text/json_file.h"
 
+#include <string.h>
 #include <unistd.h>
 
 enum {
@@ -17,6 +20,31 @@ enum {
 };
 
 static const struct model_subsets whole = { .n = 1 };
+
+/* ---- calls that several ranks make together ---- */
+
+/* What a call of the interface does on its way in and out: rank 0 alone writes files, and a failure of one rank is
+   everybody's. Calls may be nested. */
+struct call {
+	iso_problem *p;
+	bool was_mute;
+};
+
+static struct call enter(iso_problem *p)
+{
+	bool was_mute = iso_out_is_mute();
+
+	iso_out_mute(was_mute || iso_rank(p->ctx) > 0);
+	return (struct call){ p, was_mute };
+}
+
+static int leave(struct call c, int st)
+{
+	iso_out_mute(c.was_mute);
+	return iso_comm_conclude(c.p->ctx->comm, st);
+}
+
+/* ---- what is loaded ---- */
 
 static int need_of(const iso_problem *p)
 {
@@ -29,10 +57,11 @@ static int need_of(const iso_problem *p)
 
 int iso_problem_load(iso_problem *p)
 {
-	int st;
-
 	if (!p) return iso_fail_null(__func__);
-	return (st = settings_check(p)) ? st : problem_load(p, need_of(p), NULL);
+	struct call c = enter(p);
+	int st = settings_check(p);
+
+	return leave(c, st ? st : problem_load(p, need_of(p), NULL));
 }
 
 /* With rows in memory: what was loaded to be streamed serves only EM. */
@@ -61,24 +90,38 @@ int64_t iso_problem_rows(iso_problem *p)
 	return p && (p->loaded || iso_problem_load(p) == ISO_OK) ? p->found.rows : 0;
 }
 
-int iso_problem_op(iso_problem *p, iso_op **op)
+static int make_op(iso_problem *p, iso_op **op)
 {
 	int st;
 
-	if (!p || !op) return iso_fail_null(__func__);
 	if ((st = load_rows(p, MODEL_NEEDS_DATA))) return st;
 	if ((st = p->m->op(p, op, p->s.by.n ? &p->s.by : &whole))) return st;
 	return problem_add_psf(p, op);
 }
 
+int iso_problem_op(iso_problem *p, iso_op **op)
+{
+	if (!p || !op) return iso_fail_null(__func__);
+	struct call c = enter(p);
+	iso_op *made = NULL;
+	int st = leave(c, make_op(p, &made));
+
+	if (st)
+		iso_op_free(made);
+	else
+		*op = made;
+	return st;
+}
+
 int iso_problem_data(iso_problem *p, iso_real **y, iso_real **r, iso_real **m)
 {
-	struct model_data d = { 0 };
-	int st;
-
 	if (!p || !y || !r || !m) return iso_fail_null(__func__);
-	if ((st = load_rows(p, ALL_ROWS | MODEL_NEEDS_COUNTS))) return st;
-	if (p->m->data && (st = p->m->data(p, &d))) {
+	struct call c = enter(p);
+	struct model_data d = { 0 };
+	int st = load_rows(p, ALL_ROWS | MODEL_NEEDS_COUNTS);
+
+	if (!st && p->m->data) st = p->m->data(p, &d);
+	if ((st = leave(c, st))) {
 		model_data_free(&d);
 		return st;
 	}
@@ -117,13 +160,14 @@ int problem_sens(iso_problem *p, struct iso_array *s)
 
 int iso_problem_sens(iso_problem *p, struct iso_array *s)
 {
-	struct iso_array made = { 0 };
-	int st;
-
 	if (!p || !s) return iso_fail_null(__func__);
-	if ((st = problem_load(p, MODEL_NEEDS_SENS, NULL))) return st;
-	st = problem_sens(p, &made);
-	return give(s, &made, st ? st : problem_blur_sens(p, &made));
+	struct iso_array made = { 0 };
+	struct call c = enter(p);
+	int st = problem_load(p, MODEL_NEEDS_SENS, NULL);
+
+	if (!st) st = problem_sens(p, &made);
+	if (!st) st = problem_blur_sens(p, &made);
+	return give(s, &made, leave(c, st));
 }
 
 /* ---- projections ---- */
@@ -135,16 +179,17 @@ struct apply {
 	struct model_data data;
 	struct iso_room room;
 	iso_real *x, *y;
-	iso_real *sorted, *weighted; /* on the host: rows in the operator's order; in the file's, times m */
+	iso_real *sorted, *rows; /* on the host: rows in the operator's order; in the file's, with m */
 };
 
 static int prepare(struct apply *a, bool back)
 {
 	iso_problem *p = a->p;
 	struct iso_plan plan = problem_plan_begin(p);
-	int64_t voxels = iso_grid_voxels(&p->found.grid), n = p->found.rows;
+	int64_t voxels = iso_grid_voxels(&p->found.grid), n = p->found.rows - p->found.elsewhere;
 	int st;
 
+	if (p->found.number) iso_plan_add(&plan, "data of all ranks", p->found.rows, sizeof(iso_real), false);
 	if (back) iso_plan_add(&plan, "image", voxels, sizeof(iso_real), false);
 	iso_plan_add(&plan, "image to work on", voxels, sizeof(iso_real), iso_ctx_is_cuda(p->ctx));
 	iso_plan_add(&plan, "data and factors", n, 4 * sizeof(iso_real), false);
@@ -157,7 +202,7 @@ static int prepare(struct apply *a, bool back)
 	ISO_DEVICE(&a->room, a->x, iso_op_n_in(a->op));
 	ISO_DEVICE(&a->room, a->y, n);
 	ISO_HOST(&a->room, a->sorted, n);
-	if (back) ISO_HOST(&a->room, a->weighted, n);
+	if (back || p->found.number) ISO_HOST(&a->room, a->rows, n);
 	return a->room.status;
 }
 
@@ -173,20 +218,42 @@ static iso_real factor(const struct apply *a, int64_t j)
 	return a->data.mult ? a->data.mult[j] : 1;
 }
 
+/* Place in the data of all ranks of row j. */
+static int64_t place(const struct apply *a, int64_t j)
+{
+	return a->p->found.number ? a->p->found.number[j] : j;
+}
+
+/* n values, of which every rank has some, and 0 for the others: so their bits add up to the value. */
+static int merge(iso_ctx *ctx, int st, iso_real *v, int64_t n)
+{
+	int64_t bytes = n * (int64_t)sizeof *v, words = bytes / 8, rest = 0;
+	char *end = (char *)v + 8 * words;
+
+	memcpy(&rest, end, (size_t)(bytes - 8 * words));
+	st = iso_comm_sum(ctx, st, (int64_t *)v, words);
+	st = iso_comm_sum(ctx, st, &rest, 1);
+	memcpy(end, &rest, (size_t)(bytes - 8 * words));
+	return st;
+}
+
 /* y = m (A P x) + r */
 static int forward(struct apply *a, struct iso_array *y, const struct iso_array *x)
 {
 	iso_ctx *ctx = a->p->ctx;
 	const struct iso_vec *v = iso_ctx_vec(ctx);
+	bool parts = a->p->found.number;
+	iso_real *rows = parts ? a->rows : y->v;
+	int64_t n = iso_op_n_out(a->op);
 	int st;
 
 	if ((st = v->upload(ctx, a->x, x->v, x->n * (int64_t)sizeof *x->v))) return st;
 	if ((st = iso_forward(a->op, ISO_ALL, a->y, a->x))) return st;
-	if ((st = v->download(ctx, a->sorted, a->y, y->n * (int64_t)sizeof *y->v))) return st;
-	iso_op_unsort(a->op, y->v, a->sorted);
-	for (int64_t j = 0; j < y->n; j++)
-		y->v[j] = y->v[j] * factor(a, j) + (a->data.add ? a->data.add[j] : 0);
-	return ISO_OK;
+	if ((st = v->download(ctx, a->sorted, a->y, n * (int64_t)sizeof *y->v))) return st;
+	iso_op_unsort(a->op, rows, a->sorted);
+	for (int64_t j = 0; j < n; j++)
+		y->v[place(a, j)] = rows[j] * factor(a, j) + (a->data.add ? a->data.add[j] : 0);
+	return parts ? merge(ctx, ISO_OK, y->v, y->n) : ISO_OK;
 }
 
 /* x = P* A* (m y) */
@@ -196,9 +263,11 @@ static int backward(struct apply *a, struct iso_array *x, const struct iso_array
 	const struct iso_vec *v = iso_ctx_vec(ctx);
 	int st;
 
-	for (int64_t j = 0; j < y->n; j++) a->weighted[j] = y->v[j] * factor(a, j);
-	iso_op_sort(a->op, a->sorted, a->weighted);
-	if ((st = v->upload(ctx, a->y, a->sorted, y->n * (int64_t)sizeof *y->v))) return st;
+	int64_t n = iso_op_n_out(a->op);
+
+	for (int64_t j = 0; j < n; j++) a->rows[j] = y->v[place(a, j)] * factor(a, j);
+	iso_op_sort(a->op, a->sorted, a->rows);
+	if ((st = v->upload(ctx, a->y, a->sorted, n * (int64_t)sizeof *y->v))) return st;
 	if ((st = iso_adjoint(a->op, ISO_ALL, a->x, a->y))) return st;
 	return v->download(ctx, x->v, a->x, x->n * (int64_t)sizeof *x->v);
 }
@@ -228,8 +297,10 @@ done:
 
 int iso_problem_project(iso_problem *p, struct iso_array *y, const struct iso_array *x)
 {
-	return p && y && x && x->v ? problem_project(p, y, x, "the image to project")
-	                           : iso_fail_null(__func__);
+	if (!p || !y || !x || !x->v) return iso_fail_null(__func__);
+	struct call c = enter(p);
+
+	return leave(c, problem_project(p, y, x, "the image to project"));
 }
 
 int problem_backproject(iso_problem *p, struct iso_array *x, const struct iso_array *y, const char *name,
@@ -256,8 +327,10 @@ done:
 
 int iso_problem_backproject(iso_problem *p, struct iso_array *x, const struct iso_array *y)
 {
-	return p && x && y && y->v ? problem_backproject(p, x, y, "the data to project back", NULL)
-	                           : iso_fail_null(__func__);
+	if (!p || !x || !y || !y->v) return iso_fail_null(__func__);
+	struct call c = enter(p);
+
+	return leave(c, problem_backproject(p, x, y, "the data to project back", NULL));
 }
 
 /* ---- the image ---- */
@@ -325,14 +398,18 @@ static bool leaves_a_part(iso_problem *p)
 	return !p->s.frames.all || (p->m->image && (recon_is_direct(&p->s) || p->found.images > 1));
 }
 
-int iso_problem_recon(iso_problem *p, struct iso_array *x, const char *path)
+/* No rank writes before all have looked at what stands there. */
+static int reconstruct(iso_problem *p, struct iso_array *x, const char *path)
 {
 	int st;
 
-	if (!p || (!x && !path)) return iso_fail_null(__func__);
-	p->s.began_s = iso_now_s();
+	p->s.since = record_since(p->ctx);
+	p->s.began_s = p->s.since.began_s;
 	if ((st = settings_out(&p->s, path))) return st;
-	if (path && (st = check_files(p, path))) return st;
+	if (p->s.follow.on && iso_ranks(p->ctx) > 1)
+		return iso_fail(ISO_EARG, "'follow': events as they come are for one process, there are %d ranks",
+		                iso_ranks(p->ctx));
+	if (path && (st = iso_comm_agree(p->ctx, check_files(p, path)))) return st;
 	if ((st = iso_problem_load(p)) || (st = problem_begin_run(p))) return st;
 	if (path && (st = iso_write_check_grid(path, &p->found.grid))) return st;
 	st = p->s.follow.on           ? recon_follow(p, x)
@@ -341,6 +418,16 @@ int iso_problem_recon(iso_problem *p, struct iso_array *x, const char *path)
 	                              : recon_em(p, x);
 	if (leaves_a_part(p)) problem_unload(p);
 	p->told = !st;
+	return st;
+}
+
+int iso_problem_recon(iso_problem *p, struct iso_array *x, const char *path)
+{
+	if (!p || (!x && !path)) return iso_fail_null(__func__);
+	struct call c = enter(p);
+	int own = reconstruct(p, x, path), st = leave(c, own);
+
+	if (x && st && !own) iso_array_free(x); /* another rank failed */
 	return st;
 }
 
@@ -382,11 +469,13 @@ int iso_problem_plan(iso_problem *p, struct iso_plan *plan)
 
 int iso_problem_write(iso_problem *p, const char *path, const struct iso_array *a)
 {
-	int st;
-
 	if (!p || !path || !a) return iso_fail_null(__func__);
-	if ((st = iso_write_check(path, p->force)) || (st = check_sidecar(p, path))) return st;
-	return problem_write_image(p, path, a, p->ctx);
+	struct call c = enter(p);
+	int st = iso_write_check(path, p->force);
+
+	if (!st) st = check_sidecar(p, path);
+	st = iso_comm_agree(p->ctx, st);
+	return leave(c, st ? st : problem_write_image(p, path, a, p->ctx));
 }
 
 int iso_problem_record(iso_problem *p, char **text)

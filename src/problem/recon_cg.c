@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const char *const weighs[] = { "equal", "area", NULL };
 
@@ -120,7 +119,7 @@ static int plan(const struct run *c)
 {
 	const struct recon *r = &c->r;
 	const struct least_squares *q = &r->s->squares;
-	int64_t voxels = iso_grid_voxels(&r->grid), rows = r->problem->found.rows;
+	int64_t voxels = iso_grid_voxels(&r->grid), rows = r->problem->found.rows - r->problem->found.elsewhere;
 	struct iso_plan p = problem_plan_begin(r->problem);
 
 	iso_plan_add(&p, "image", voxels, sizeof(iso_real), false);
@@ -275,7 +274,7 @@ static int reconstruct(struct run *c, struct iso_array *to)
 		recon_keep_image(r);
 	}
 	if ((st = recon_finish(r, to))) return st;
-	if (r->s->out && !r->series) unlink(r->s->checkpoint); /* there may have been none */
+	if (r->s->out && !r->series) iso_out_remove(r->s->checkpoint); /* there may have been none */
 	return ISO_OK;
 }
 

@@ -714,7 +714,9 @@ static void subset_rules_are_permutations(void **state)
 	for (int rule = ISO_INTERLEAVED; rule <= ISO_RANDOM; rule++)
 		for (int i = 0; i < N_OF(sizes); i++)
 			for (int n_sub = 1; n_sub <= sizes[i] && n_sub < 80; n_sub += 13) {
-				struct iso_order o = { sizes[i], n_sub, rule, 12345678901234567u };
+				struct iso_order o = {
+					.n = sizes[i], .n_sub = n_sub, .rule = rule, .seed = 12345678901234567u
+				};
 				int64_t next = 0;
 
 				memset(seen, 0, sizeof seen);
@@ -738,7 +740,8 @@ static void subset_rules_are_permutations(void **state)
 
 static void subset_rules_by_hand(void **state)
 {
-	struct iso_order deal = { 10, 3, ISO_INTERLEAVED, 0 }, blocks = { 10, 3, ISO_BLOCKS, 0 };
+	struct iso_order deal = { .n = 10, .n_sub = 3, .rule = ISO_INTERLEAVED },
+			 blocks = { .n = 10, .n_sub = 3, .rule = ISO_BLOCKS };
 	static const int dealt[10] = { 0, 3, 6, 9, 1, 4, 7, 2, 5, 8 };
 
 	(void)state;
@@ -753,7 +756,8 @@ static void subset_rules_by_hand(void **state)
 static void random_subsets_are_random(void **state)
 {
 	enum { N = 50000 };
-	struct iso_order o = { N, 8, ISO_RANDOM, 1 }, other = { N, 8, ISO_RANDOM, 2 };
+	struct iso_order o = { .n = N, .n_sub = 8, .rule = ISO_RANDOM, .seed = 1 },
+			 other = { .n = N, .n_sub = 8, .rule = ISO_RANDOM, .seed = 2 };
 	double with_number = 0, with_next = 0, with_other = 0, scale = N / 12.;
 	int low_half = 0;
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Model ray: from what the user asks for to the operator. The loops are in ray_cpu.c and ray.cu. */
 #include "ray_near.h"
+#include "core/comm.h"
+#include "core/em_kern.h"
 #include "core/fixed.h"
 #include "core/size.h"
 #include "core/sized.h"
@@ -191,46 +193,86 @@ int iso_ray_model(struct ray_model *m, const struct iso_ray *p, int64_t n)
 	if (st) return st;
 	m->projector = p->projector;
 	m->n = n;
-	m->order = (struct iso_order){ n, p->n_sub, p->rule, p->seed };
+	m->order = (struct iso_order){ .n = n, .n_sub = p->n_sub, .rule = p->rule, .seed = p->seed };
 	m->subsets = p->n_sub;
 	set_tof(&m->tof, p, &m->grid);
 	return iso_ray_spread(&m->spread, p->rays, p->spread_mm);
 }
 
-int iso_ray_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const struct iso_events *e)
-{
-	if (!op || !ctx || !p || !e) return iso_fail_null(__func__);
-	struct iso_ray full;
-	int st = iso_sized_take(&full, "iso_ray", sizeof full, p);
+/* Of which list events are a part. */
+struct list {
+	int subsets;           /* that it has */
+	int64_t before, total; /* events of the ranks before this one, and of all */
+	bool part;             /* there may be others than these */
+};
 
-	return st ? st : iso_ray_create_part(op, ctx, &full, full.n_sub, e);
+/* The model of the events, and on the CPU the events, in `room`. */
+static int make_model(struct ray_model **out, struct iso_room *room, const struct iso_ray *p,
+                      const struct list *l, const struct iso_events *e)
+{
+	struct ray_model model = { .e = NULL }, *m;
+	iso_ctx *ctx = room->ctx;
+	int st;
+
+	if ((st = iso_ray_check(p, l->total)) || (st = iso_ray_model(&model, p, l->total))) return st;
+	model.n = e->n;
+	model.subsets = l->subsets;
+	model.from = e;
+	if (l->part && (st = iso_order_part(&model.order, room, ctx, e->n, p->number, l->before))) return st;
+	if (!iso_ctx_is_cuda(ctx)) {
+		ISO_HOST(room, model.e, e->n);
+		ISO_HOST(room, model.row, e->n);
+	}
+	if (!ISO_HOST(room, m, 1)) return room->status;
+	*m = model;
+	for (int64_t i = 0; m->row && i < m->n && !iso_stopped(ctx); i += PIECE)
+		iso_ray_take(m->e + i, m, ctx, i, m->n - i < PIECE ? m->n - i : PIECE);
+	*out = m;
+	return m->row ? iso_ray_near(m, ctx) : ISO_OK;
+}
+
+static int make(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const struct list *l,
+                const struct iso_events *e)
+{
+	struct iso_room room = { .ctx = ctx, .what = "ray events" };
+	struct ray_model *m = NULL;
+	int st = make_model(&m, &room, p, l, e);
+
+	if (st) {
+		iso_room_free(&room);
+		return st;
+	}
+	return iso_op_create_in(op, ctx, &iso_ray_cpu_fn, iso_grid_voxels(&p->grid), e->n, p->n_sub, &room,
+	                        m);
 }
 
 int iso_ray_create_part(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, int subsets,
                         const struct iso_events *e)
 {
-	struct iso_room room = { .ctx = ctx, .what = "ray events" };
-	struct ray_model model = { .e = NULL }, *m;
-	int st;
+	return make(op, ctx, p, &(struct list){ .subsets = subsets, .total = e->n }, e);
+}
 
-	if ((st = iso_ray_check(p, e->n)) || (st = iso_ray_model(&model, p, e->n))) return st;
-	model.subsets = subsets;
-	model.from = e;
-	if (!iso_ctx_is_cuda(ctx)) {
-		ISO_HOST(&room, model.e, e->n);
-		ISO_HOST(&room, model.row, e->n);
-	}
-	if (ISO_HOST(&room, m, 1)) {
-		*m = model;
-		for (int64_t i = 0; m->row && i < m->n && !iso_stopped(ctx); i += PIECE)
-			iso_ray_take(m->e + i, m, ctx, i, m->n - i < PIECE ? m->n - i : PIECE);
-		if (m->row && (st = iso_ray_near(m, ctx))) {
-			iso_room_free(&room);
-			return st;
-		}
-	}
-	return iso_op_create_in(op, ctx, &iso_ray_cpu_fn, iso_grid_voxels(&p->grid), e->n, p->n_sub, &room,
-	                        m);
+int iso_ray_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const struct iso_events *e)
+{
+	if (!op || !ctx || !p || !e) return iso_fail_null(__func__);
+	struct list l = { 0 };
+	struct iso_ray full;
+	iso_op *made = NULL;
+	int st = iso_sized_take(&full, "iso_ray", sizeof full, p);
+
+	st = iso_order_ranks(ctx, st, e->n, &l.before, &l.total);
+	if (!st && full.number && full.total != l.total)
+		st = iso_fail(ISO_EARG,
+		              "ray: numbers are of %" PRId64 " events, the ranks have %" PRId64 " in all",
+		              full.total, l.total);
+	l.subsets = full.n_sub;
+	l.part = full.number || iso_ranks(ctx) > 1;
+	if (!st) st = make(&made, ctx, &full, &l, e);
+	if ((st = iso_comm_agree(ctx, st)))
+		iso_op_free(made);
+	else
+		*op = made;
+	return st;
 }
 
 /* Bytes a line, besides its event: as ordered for the fast EM step (its ends and slopes, its factor,
@@ -265,7 +307,7 @@ void iso_ray_pack_plan(struct iso_plan *plan, const struct ray_model *m, const s
 double iso_ray_additions(const struct ray_model *m)
 {
 	return iso_ray_visits(&m->grid, &m->tof, m->projector) * m->spread.lines *
-	       (double)order_rows(&m->order, 0).n;
+	       (double)order_most_rows(&m->order);
 }
 
 void iso_ray_sum_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p, int64_t n)
@@ -305,6 +347,17 @@ void iso_ray_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ra
 	iso_ray_sum_plan(plan, ctx, &full, n);
 }
 
+int iso_ray_counts(struct ray_counts *c, iso_ctx *ctx, int st)
+{
+	return (st = iso_comm_sum_real(ctx, st, &c->sum, 1)) ? st : iso_comm_max(ctx, st, &c->most, 1);
+}
+
+/* It has nothing but 64-bit integers. */
+int iso_ray_tally_sum(struct em_tally *t, iso_ctx *ctx)
+{
+	return iso_comm_sum(ctx, ISO_OK, (int64_t *)t, sizeof *t / sizeof(int64_t));
+}
+
 int iso_ray_sum(const struct ray_sum_fn **fn, const iso_ctx *ctx)
 {
 	void *cuda = NULL;
@@ -329,7 +382,7 @@ static int integrate(iso_real *y, iso_ctx *ctx, const struct iso_array *mu, cons
 		st = iso_ray_model(&m, &p, e->n);
 		return st ? st : iso_ray_cpu_sums(y, ctx, &m, e, mu->v);
 	}
-	if (st || (st = iso_ray_create(&op, ctx, &p, e))) return st;
+	if (st || (st = iso_ray_create_part(&op, ctx, &p, 1, e))) return st;
 	ISO_UPLOAD(&room, x, mu->v, mu->n);
 	ISO_DEVICE(&room, sum, e->n);
 	if (!(st = room.status) && !(st = iso_forward(op, ISO_ALL, sum, x)))
@@ -342,7 +395,8 @@ static int integrate(iso_real *y, iso_ctx *ctx, const struct iso_array *mu, cons
 int iso_ray_attenuation(iso_real *alpha, iso_ctx *ctx, const struct iso_array *mu, const struct iso_events *e)
 {
 	if (!alpha || !ctx || !mu || !e) return iso_fail_null(__func__);
-	int st = integrate(alpha, ctx, mu, e);
+	bool none = e->n == 0 && iso_ranks(ctx) > 1; /* of a rank that has no events */
+	int st = none ? ISO_OK : integrate(alpha, ctx, mu, e);
 
 #pragma omp parallel for num_threads(ctx->threads)
 	for (int64_t j = 0; j < (st ? 0 : e->n); j++) alpha[j] = (iso_real)exp(-(double)alpha[j]);

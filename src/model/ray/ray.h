@@ -32,6 +32,8 @@ struct ray_model {
 	int subsets;                   /* of the list of events that these are all of, or a part */
 };
 
+struct em_tally;
+
 /* Counts of all rows of an EM step, from which the scales of its sums follow. */
 struct ray_counts {
 	double sum, most; /* most: the largest of them */
@@ -44,11 +46,12 @@ struct ray_sum_fn {
 	   operator has at most; its events need not be there */
 	int (*create)(void **sum, iso_ctx *ctx, const struct ray_model *m);
 	void (*free)(void *sum);
-	/* sums are 0; c: of all rows that will be added */
+	/* sums are 0; c: of all rows that will be added, by all ranks */
 	int (*begin)(void *sum, const struct ray_counts *c);
 	int (*add)(void *sum, const iso_op *op, int sub, const iso_real *x, const struct iso_em_data *d);
-	/* acc = x A*(y / (A x + a)) over what was added */
-	int (*end)(iso_real *acc, struct iso_em_stat *s, void *sum);
+	/* acc = x A*(y / (A x + a)) over what was added, by all ranks; st: of what was done since `begin`.
+	   Collective, see core/comm.h */
+	int (*end)(iso_real *acc, struct iso_em_stat *s, void *sum, int st);
 };
 
 #ifdef __cplusplus
@@ -95,6 +98,10 @@ int iso_ray_cpu_sums(iso_real *y, iso_ctx *ctx, const struct ray_model *m, const
                      const iso_real *x);
 extern const struct ray_sum_fn iso_ray_cpu_sum;
 #define ISO_RAY_SUM_CUDA "iso_ray_cuda_sum" /* the same on the device */
+
+/* From those of this rank to those of all; collective. */
+int iso_ray_counts(struct ray_counts *c, iso_ctx *ctx, int st);
+int iso_ray_tally_sum(struct em_tally *t, iso_ctx *ctx);
 
 /* Of the context's device. */
 int iso_ray_sum(const struct ray_sum_fn **fn, const iso_ctx *ctx);

@@ -210,7 +210,8 @@ static int ray_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y
 	double total = 0, most = iso_ray_largest_weight(&m->grid, &m->tof);
 	int st = own_sum(op, &sum);
 
-	if (st || (st = op->ctx->vec->asum(op->ctx, r.n, &total, y + r.first))) return st;
+	if (!st) st = op->ctx->vec->asum(op->ctx, r.n, &total, y + r.first);
+	if ((st = iso_comm_sum_real(op->ctx, st, &total, 1))) return st;
 	if (!isfinite(total)) return iso_fail(ISO_EARG, "ray: a value to back project is not finite");
 	iso_fixed_begin(&sum->acc, op->ctx, total * most);
 #pragma omp parallel for num_threads(op->ctx->threads) schedule(dynamic)
@@ -226,7 +227,8 @@ static int ray_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y
 			add_along(&sum->acc, &l, value[i] * sum->acc.scale, most);
 		}
 	}
-	if (!(st = iso_ctx_poll(op->ctx))) iso_fixed_end(x, &sum->acc, op->ctx);
+	if (!(st = iso_fixed_sum(&sum->acc, op->ctx, iso_ctx_poll(op->ctx))))
+		iso_fixed_end(x, &sum->acc, op->ctx);
 	return st;
 }
 
@@ -301,10 +303,12 @@ static int sum_begin(void *arg, const struct ray_counts *c)
 	return ISO_OK;
 }
 
-static int sum_end(iso_real *acc, struct iso_em_stat *s, void *arg)
+static int sum_end(iso_real *acc, struct iso_em_stat *s, void *arg, int st)
 {
 	struct ray_sum *sum = arg;
 
+	if ((st = iso_fixed_sum(&sum->acc, sum->ctx, st)) || (st = iso_ray_tally_sum(&sum->tally, sum->ctx)))
+		return st;
 	*s = em_tally_stat(&sum->tally, sum->scales);
 	iso_fixed_end(acc, &sum->acc, sum->ctx);
 	return ISO_OK;
@@ -350,8 +354,8 @@ static int ray_em_step(const iso_op *op, int sub, iso_real *acc, const iso_real 
 	int st = own_sum(op, &sum);
 
 	if (!st && d->y) st = op->ctx->vec->asum(op->ctx, r.n, &c.sum, d->y + r.first);
-	if (st || (st = sum_begin(sum, &c)) || (st = sum_add(sum, op, sub, x, d))) return st;
-	return sum_end(acc, s, sum);
+	if ((st = iso_ray_counts(&c, op->ctx, st)) || (st = sum_begin(sum, &c))) return st;
+	return sum_end(acc, s, sum, sum_add(sum, op, sub, x, d));
 }
 
 /* ---- memory ---- */
@@ -375,6 +379,7 @@ const struct iso_op_fn iso_ray_cpu_fn = {
 	.forward = ray_forward,
 	.adjoint = ray_adjoint,
 	.em_step = ray_em_step,
+	.rows_split = true,
 	.rows = iso_ray_rows,
 	.file_row = iso_ray_file_row,
 	.open = ray_open,

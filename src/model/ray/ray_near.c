@@ -105,7 +105,7 @@ static void sort_rows(struct ray_model *m, struct iso_rows r, struct iso_event *
 
 int iso_ray_near(struct ray_model *m, const iso_ctx *ctx)
 {
-	int64_t most = order_rows(&m->order, 0).n; /* no subset is longer */
+	int64_t most = order_most_rows(&m->order);
 	struct iso_room room = { .what = "ray order" };
 	struct iso_event *e;
 	struct ray_near_item *a;

@@ -200,7 +200,7 @@ static int rewrite(const iso_ray_scratch *s, iso_ctx *ctx, const struct iso_ray 
 {
 	struct rewriting w = { .s = s,
 		               .from = from,
-		               .order = { from->n, p->n_sub, p->rule, p->seed },
+		               .order = { .n = from->n, .n_sub = p->n_sub, .rule = p->rule, .seed = p->seed },
 		               .room = { .what = "scratch" } };
 	struct iso_clock clock = iso_clock_start(ctx, "scratch", 0, from->n);
 	int st = allocate(&w);

@@ -147,7 +147,7 @@ static void count_block(const struct iso_order *o, struct ray_counts *c, int64_t
 static int count_source(const iso_op *op, struct ray_counts *c)
 {
 	const struct stream *t = op->data;
-	struct iso_order all = { t->order.n, 1, ISO_BLOCKS, 0 };
+	struct iso_order all = { .n = t->order.n, .n_sub = 1, .rule = ISO_BLOCKS };
 	struct iso_clock clock = iso_clock_start(op->ctx, "counts", 0, t->order.n);
 	struct iso_ray_reader *r = NULL;
 	struct iso_events *e;
@@ -189,7 +189,7 @@ static int find_counts(const iso_op *op)
 static void block_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p,
                        const struct iso_ray_source *s, int64_t block)
 {
-	struct iso_order o = { s->n, p->n_sub, p->rule, p->seed };
+	struct iso_order o = { .n = s->n, .n_sub = p->n_sub, .rule = p->rule, .seed = p->seed };
 	struct iso_ray one = *p;
 	int64_t most = order_rows(&o, 0).n, n = most < block ? most : block;
 	bool cuda = iso_ctx_is_cuda(ctx);
@@ -314,7 +314,7 @@ static int stream_em_step(const iso_op *op, int sub, iso_real *acc, const iso_re
 	}
 	st = t->sum->begin(w->sum, &c);
 	for (int b = begin; b < end && !st; b++) st = pass(op, b, x);
-	if (!st) st = t->sum->end(acc, s, w->sum);
+	st = t->sum->end(acc, s, w->sum, st);
 	if (w->kept == t->blocks) {
 		iso_ray_reader_free(w->reader);
 		w->reader = NULL;
@@ -356,6 +356,7 @@ static int stream_open(iso_op *op)
 
 static const struct iso_op_fn stream_fn = {
 	.em_step = stream_em_step,
+	.rows_split = true,
 	.rows = stream_rows,
 	.open = stream_open,
 	.close = stream_close,

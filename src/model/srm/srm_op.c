@@ -35,7 +35,9 @@ static int subset_of_group(const struct srm_shape *s, int n_sub, int dx, int dz)
 
 static int subset_of_random(const struct srm_shape *s, const struct iso_srm_model *p, int number)
 {
-	struct iso_order o = { (int64_t)s->nc[0] * s->nc[1], p->n_sub, ISO_RANDOM, p->seed };
+	struct iso_order o = {
+		.n = (int64_t)s->nc[0] * s->nc[1], .n_sub = p->n_sub, .rule = ISO_RANDOM, .seed = p->seed
+	};
 	int64_t row = order_shuffle(&o, number);
 	int k = 0;
 

@@ -173,7 +173,7 @@ static void ray_unload(iso_problem *problem)
 
 	ray_unselect(ray);
 	ray_disk_close(ray);
-	iso_events_free(&ray->e);
+	ray_forget_events(ray);
 	iso_events_free(&ray->late);
 	free(ray->times.number);
 	free(ray->late_times.number);
@@ -221,17 +221,20 @@ void ray_plan_inputs(struct ray *ray, struct iso_plan *plan, bool cuda)
 }
 
 /* What the fast passes of CUDA do not serve. Short memory is no property of the run: a warning. */
-static void tell_path(struct ray *ray, const iso_op *op)
+static int tell_path(struct ray *ray, const iso_op *op)
 {
 	const char *plain = iso_ray_plain(op);
-	iso_real most = 0;
+	double most = 0;
+	int st;
 
 	for (int64_t i = 0; ray->now.count && i < ray->now.n; i++)
 		most = ray->now.count[i] > most ? ray->now.count[i] : most;
+	if (ray->dealt && (st = iso_comm_max(ray->p->ctx, ISO_OK, &most, 1))) return st;
 	if (!plain && most > ISO_RAY_MOST_COUNT) plain = "a line has more than 256 counts";
 	if (plain)
 		record_tell(ray->p->record, strstr(plain, "memory") ? ISO_WARNING : ISO_DETAIL,
 		            "events are traced one by one, not through bricks of voxels: %s", plain);
+	return ISO_OK;
 }
 
 static int ray_op(iso_problem *problem, iso_op **op, const struct model_subsets *s)
@@ -243,10 +246,13 @@ static int ray_op(iso_problem *problem, iso_op **op, const struct model_subsets 
 		return iso_fail(ISO_EARG, "'subsets' is %d, %s has %" PRId64 " events%s", s->n, ray->events,
 		                problem->found.rows, ray->frame.all ? "" : " in that time");
 	if (ray->disk) return ray_disk_op(ray, op, s);
+	if (ray->dealt) {
+		p.number = ray->in_frame;
+		p.total = problem->found.rows;
+	}
 	int st = iso_ray_create(op, problem->ctx, &p, &ray->now);
 
-	if (!st && iso_ctx_is_cuda(problem->ctx)) tell_path(ray, *op);
-	return st;
+	return !st && iso_ctx_is_cuda(problem->ctx) ? tell_path(ray, *op) : st;
 }
 
 /* From all pairs by rings where that goes; few pairs are sooner traced one by one. */
@@ -289,9 +295,13 @@ static void ray_plan(iso_problem *problem, struct iso_plan *plan, const struct m
 		ray_disk_plan(ray, plan, s);
 		return;
 	}
-	iso_plan_add(plan, "events", ray->n, event_bytes(&ray->e), false);
+	int64_t n = ray_events_here(ray, ray->n);
+
+	iso_plan_add(plan, "events", n, event_bytes(&ray->e), false);
+	if (iso_ranks(problem->ctx) > 1)
+		iso_plan_add(plan, "numbers of events, subset by subset", n, 3 * sizeof(int64_t), false);
 	ray_plan_inputs(ray, plan, iso_ctx_is_cuda(problem->ctx));
-	iso_ray_plan(plan, problem->ctx, &p, ray->n);
+	iso_ray_plan(plan, problem->ctx, &p, n);
 }
 
 static int ray_sens(iso_problem *problem, struct iso_array *s)
@@ -334,6 +344,7 @@ const struct model model_ray = {
 	.bytes = sizeof(struct ray),
 	.params = params,
 	.streams_rows = true,
+	.rows_split = true,
 	.load = ray_load,
 	.unload = ray_unload,
 	.select = ray_select,

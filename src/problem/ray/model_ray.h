@@ -5,6 +5,7 @@
 #define ISO_MODEL_RAY_H
 
 #include "problem/problem.h"
+#include "core/deal.h"
 
 /* Numbers of events in the order of time; NULL: they are in that order. */
 struct ray_times {
@@ -28,6 +29,10 @@ struct ray {
 	struct iso_events e;                /* the file, or, where it is streamed or the run is dry, a
 						   sample of it */
 	int64_t n;                          /* events of the file */
+	/* several ranks, each of which has its share of the file in `e` */
+	bool dealt;
+	struct iso_deal deal;
+	int64_t *in_file; /* number in the file of each of `e`; NULL: not dealt, event j is number j */
 	struct ray_times times, late_times; /* of `e` and of `late` */
 	iso_scanner *s;
 	struct iso_array mu_map, factors, add; /* factors: 'norm'; add: 'additive' FILE */
@@ -39,11 +44,12 @@ struct ray {
 	bool guessed;                          /* that the device holds the events */
 	struct ray_disk *disk;                 /* NULL: the events are in memory, */
 	bool dry;                              /* or would be if the run were not dry */
-	/* the frame in force: `now` are its events; number[j] is that of event j in the file,
-	   number is NULL and `now` is `e` where all are taken */
+	/* the frame in force: `now` are its events, which are `e` where all are taken; number[j] is that of
+	   event j in the file, in_frame[j] that in the frame, of all ranks; NULL: j */
 	struct model_frame frame;
 	struct iso_events now;
-	int64_t *number;
+	const int64_t *number, *in_frame;
+	int64_t *own_number, *own_in_frame; /* of a frame; NULL: those of `e` serve, or there are none */
 	double unit, randoms; /* of the file's additive term, of rate_a rate_b */
 };
 
@@ -69,8 +75,11 @@ int ray_load_events(struct ray *ray, int need);
 int ray_load_tof(struct ray *ray);
 int ray_select(iso_problem *problem, const struct model_frame *f);
 void ray_unselect(struct ray *ray);
-/* The events of `e` between two times; free both. The first call finds the order of their times. */
-int ray_between(struct iso_events *part, int64_t **number, const struct iso_events *e, struct ray_times *t,
+void ray_forget_events(struct ray *ray);
+/* Of n events of the file, those that this rank has or would have. */
+int64_t ray_events_here(const struct ray *ray, int64_t n);
+/* The events of `e` between two times, and their places in `e`; free both. The first call finds the order of their times. */
+int ray_between(struct iso_events *part, int64_t **place, const struct iso_events *e, struct ray_times *t,
                 const struct model_frame *f, const iso_ctx *ctx);
 
 /* ray_factors.c */

@@ -73,22 +73,23 @@ static void plan_operator(struct ray *ray, struct iso_plan *plan, int64_t n)
    opened while events are read: then not too many are taken to fit it, until ray_disk_turn looks. */
 static bool fits(struct ray *ray, const struct iso_events_info *i)
 {
+	int64_t n = ray_events_here(ray, i->n);
 	struct iso_plan plan = { 0 };
 
 	ray->guessed =
-		iso_ctx_is_opening(ray->p->ctx) && (double)(i->n * ray->rays) < DEVICE_BYTES / EVENT_BYTES;
+		iso_ctx_is_opening(ray->p->ctx) && (double)(n * ray->rays) < DEVICE_BYTES / EVENT_BYTES;
 	iso_plan_add(&plan, "image, start and sensitivity", iso_grid_voxels(&ray->grid), 5 * sizeof(iso_real),
 	             false);
-	iso_plan_add(&plan, "events", i->n, iso_event_bytes(i), false);
-	iso_plan_add(&plan, "factors", i->n, 3 * sizeof(iso_real), false);
+	iso_plan_add(&plan, "events", n, iso_event_bytes(i), false);
+	iso_plan_add(&plan, "factors", n, 3 * sizeof(iso_real), false);
 	iso_plan_add(&plan, "inputs",
 	             2 * array_bytes(ray->mu) + array_bytes(ray->norm) + array_bytes(ray->additive) +
 	                     delayed_bytes(ray),
 	             1, false);
 	if (ray->guessed)
-		iso_plan_add(&plan, "events, ordered", i->n, 2 * sizeof(struct iso_event), false);
+		iso_plan_add(&plan, "events, ordered", n, 2 * sizeof(struct iso_event), false);
 	else
-		plan_operator(ray, &plan, i->n);
+		plan_operator(ray, &plan, n);
 	int st = iso_plan_check(&plan, ray->p->ctx);
 
 	iso_plan_free(&plan);
@@ -159,20 +160,20 @@ int ray_disk_open(struct ray *ray)
 	bool asked = ray->stream.on || ray->stream.block > 0 || ray->stream.scratch;
 	iso_event_file *f = NULL;
 	int st = open_file(&f, ray, asked);
+	double stream = f && (asked || !fits(ray, iso_event_file_info(f)));
 
-	if (!f || (!asked && fits(ray, iso_event_file_info(f)))) {
-		iso_event_file_close(f);
-		return st;
-	}
-	return open_disk(ray, f);
+	st = iso_comm_max(ray->p->ctx, st, &stream, 1); /* all ranks do, or none */
+	if (!st && stream > 0) return open_disk(ray, f);
+	iso_event_file_close(f);
+	return st;
 }
 
-int ray_disk_turn(struct ray *ray)
+/* Whether a device that events were taken to fit, while it was opened, does not hold them. */
+static int too_small(struct ray *ray, double *is)
 {
 	iso_ctx *ctx = ray->p->ctx;
 	int64_t have = 0, need[2];
 	struct iso_plan plan = { 0 };
-	iso_event_file *f = NULL;
 	int st = ray->guessed ? iso_ctx_ready(ctx) : ISO_OK;
 
 	if (st || !ray->guessed) return st;
@@ -185,8 +186,19 @@ int ray_disk_turn(struct ray *ray)
 	plan_operator(ray, &plan, ray->e.n);
 	iso_plan_total(&plan, &need[0], &need[1]);
 	iso_plan_free(&plan);
-	if (need[cuda] <= have) return ISO_OK;
-	iso_events_free(&ray->e);
+	*is = need[cuda] > have / (cuda ? iso_ranks_of_device(ctx) : 1);
+	return ISO_OK;
+}
+
+int ray_disk_turn(struct ray *ray)
+{
+	iso_event_file *f = NULL;
+	double turn = 0;
+	int st = too_small(ray, &turn);
+
+	st = iso_comm_max(ray->p->ctx, st, &turn, 1); /* all ranks do, or none */
+	if (st || turn == 0) return st;
+	ray_forget_events(ray);
 	return (st = open_file(&f, ray, true)) ? st : open_disk(ray, f);
 }
 

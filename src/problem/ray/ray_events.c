@@ -17,43 +17,107 @@
 
 enum { PIECE = 1 << 20 }; /* events between two looks at the request to stop */
 
-/* End points far from every crystal: the wrong scanner, or the wrong unit. */
-static void warn_if_far(struct ray *ray)
+/* Sums and greatest over the events of all ranks, from those of this rank; nothing where each has them all. */
+static int of_all(const struct ray *ray, int64_t *sum, int n, double *greatest)
 {
-	int64_t far = 0, looked = 0, step = ray->e.n / 1000 + 1;
+	iso_ctx *ctx = ray->p->ctx;
+	int st = ray->dealt && n > 0 ? iso_comm_sum(ctx, ISO_OK, sum, n) : ISO_OK;
+
+	return ray->dealt ? iso_comm_max(ctx, st, greatest, 1) : st;
+}
+
+/* End points far from every crystal: the wrong scanner, or the wrong unit. */
+static int warn_if_far(struct ray *ray)
+{
+	int64_t n = ray->dealt ? ray->n : ray->e.n, step = n / 1000 + 1, sum[2] = { 0 }; /* far, looked at */
 	double worst = 0;
+	int st;
 
-	for (int64_t i = 0; i < ray->e.n; i += step) {
-		const struct iso_event *e = ray->e.v + i;
-		double p[3] = { e->p1[0], e->p1[1], e->p1[2] }, d = 0;
+	for (int64_t i = 0; i < n; i += step) {
+		int64_t j = ray->dealt ? iso_deal_place(&ray->deal, i) : i;
+		const struct iso_event *e = ray->e.v + j;
+		double d = 0;
 
-		if (iso_event_bad(e)) continue;
-		iso_scanner_nearest(ray->s, p, &d);
-		looked++;
-		far += d > FAR_MM;
+		if (j < 0 || iso_event_bad(e)) continue;
+		iso_scanner_nearest(ray->s, (double[]){ e->p1[0], e->p1[1], e->p1[2] }, &d);
+		sum[0] += d > FAR_MM;
+		sum[1]++;
 		worst = fmax(worst, d);
 	}
-	if (far)
+	if ((st = of_all(ray, sum, 2, &worst))) return st;
+	if (sum[0])
 		record_warn(
 			ray->p->record,
 			"%s: %" PRId64 " of %" PRId64
 			" end points looked at lie more than %d mm from every crystal of %s, up to %.0f mm",
-			ray->events, far, looked, FAR_MM, iso_scanner_name(ray->s), worst);
+			ray->events, sum[0], sum[1], FAR_MM, iso_scanner_name(ray->s), worst);
+	return ISO_OK;
 }
 
 /* Decay and shares of a frame count on a scan from 0 to its duration. */
-static void warn_if_late(struct ray *ray)
+static int warn_if_late(struct ray *ray)
 {
 	uint32_t last = 0;
+	double latest;
+	int st;
 
 #pragma omp parallel for num_threads(iso_ctx_threads(ray->p->ctx)) reduction(max : last)
 	for (int64_t i = 0; i < (ray->e.time_ms ? ray->e.n : 0); i++)
 		last = ray->e.time_ms[i] > last ? ray->e.time_ms[i] : last;
-	if (ray->e.duration_s > 0 && last > 1e3 * ray->e.duration_s)
+	latest = last;
+	if ((st = of_all(ray, NULL, 0, &latest))) return st;
+	if (ray->e.duration_s > 0 && latest > 1e3 * ray->e.duration_s)
 		record_warn(
 			ray->p->record,
 			"%s: has events up to %g s, though the scan took %g s; 'duration-s' says otherwise",
-			ray->events, 1e-3 * last, ray->e.duration_s);
+			ray->events, 1e-3 * latest, ray->e.duration_s);
+	return ISO_OK;
+}
+
+/* ---- reading ---- */
+
+/* Numbers of the events that the deal gave this rank. */
+static int take_numbers(struct ray *ray)
+{
+	ray->dealt = true;
+	ray->n = ray->deal.n;
+	if (!(ray->in_file = size_alloc(ray->e.n, sizeof *ray->in_file)))
+		return iso_fail_memory("numbers of events", ray->e.n * (int64_t)sizeof *ray->in_file);
+	for (int64_t j = 0; j < ray->e.n; j++) ray->in_file[j] = iso_deal_number(&ray->deal, j);
+	return ISO_OK;
+}
+
+void ray_forget_events(struct ray *ray)
+{
+	iso_events_free(&ray->e);
+	free(ray->in_file);
+	ray->in_file = NULL;
+	ray->dealt = false;
+}
+
+/* All events of the file, or this rank's; there the hash is of a sample, which record_input reads. */
+static int read_whole_or_share(struct ray *ray)
+{
+	iso_ctx *ctx = ray->p->ctx;
+
+	if (iso_ranks(ctx) == 1) return ray_read_events(ray, &ray->e, ray->events, &ray->read);
+	int st = iso_events_read_share(&ray->e, &ray->deal, ray->events, &ray->read, ctx);
+
+	return st ? st : take_numbers(ray);
+}
+
+/* What the caller gave every rank whole. */
+static int take_given(struct ray *ray)
+{
+	struct iso_events all = { 0 };
+	int st = ray_given_events(ray, &all, ray->events);
+
+	if (!st) {
+		ray->deal = iso_deal_of(ray->p->ctx, all.n);
+		st = iso_events_share(&ray->e, &all, &ray->deal);
+	}
+	iso_events_free(&all);
+	return st ? st : take_numbers(ray);
 }
 
 /* From the file: all of it, a sample where it stays on disk or the run is dry. */
@@ -63,8 +127,7 @@ static int load_file(struct ray *ray, int need)
 
 	if (need & MODEL_MAY_STREAM && (st = ray_disk_open(ray))) return st;
 	if (ray->p->record->dry_run && !ray->disk && (st = ray_sample(ray))) return st;
-	if (!ray->disk && !ray->dry &&
-	    ((st = ray_read_events(ray, &ray->e, ray->events, &ray->read)) || (st = ray_disk_turn(ray))))
+	if (!ray->disk && !ray->dry && ((st = read_whole_or_share(ray)) || (st = ray_disk_turn(ray))))
 		return st;
 	return record_input(ray->p->record, ray->events);
 }
@@ -106,28 +169,30 @@ int ray_load_events(struct ray *ray, int need)
 	if (!ray->events) return iso_fail(ISO_EARG, "'events' is missing");
 	ray->read.scanner = ray->s;
 	ray->read.ctx = ray->p->ctx;
-	if (record_given(ray->p->record, ray->events)->events.v) {
-		st = ray_given_events(ray, &ray->e, ray->events);
-	} else {
+	if (!record_given(ray->p->record, ray->events)->events.v)
 		st = load_file(ray, need);
-	}
+	else if (iso_ranks(ray->p->ctx) > 1)
+		st = take_given(ray);
+	else
+		st = ray_given_events(ray, &ray->e, ray->events);
 	if (st || (st = iso_ctx_poll(ray->p->ctx))) return st;
 	if (!ray->disk && !ray->dry) {
-		ray->n = ray->e.n;
-		events_warn(ray->p->record, ray->events, &ray->e);
+		struct iso_events of_file = ray->e;
+
+		of_file.n = ray->n = ray->dealt ? ray->n : ray->e.n;
+		events_warn(ray->p->record, ray->events, &of_file);
 	}
-	if (ray->s) warn_if_far(ray);
+	if (ray->s && (st = warn_if_far(ray))) return st;
 	if (problem_given(ray->p, "duration-s")) ray->e.duration_s = ray->duration_s;
 	ray->p->found.duration_s = ray->e.duration_s;
 	ray->p->found.on_disk = ray->disk;
-	warn_if_late(ray);
-	return ray_select(ray->p, &whole);
+	return (st = warn_if_late(ray)) ? st : ray_select(ray->p, &whole);
 }
 
 /* ---- time of flight ---- */
 
-/* Whether every time is the centre of a bin of this width. False also where the run was asked to stop: whoever
-   comes next looks. */
+/* Whether every time of this rank's events is the centre of a bin of this width. False also where the run was asked to
+   stop: whoever comes next looks. */
 static bool times_are_centres(struct ray *ray, double bin_ps)
 {
 	bool all = true;
@@ -154,16 +219,21 @@ static void warn_of_override(struct ray *ray, const char *name, double given, do
 }
 
 /* The width in force: the option's, the file's, or the scanner's if the times are binned so. */
-static void load_bin(struct ray *ray)
+static int load_bin(struct ray *ray)
 {
-	double of_scanner = ray->s ? iso_scanner_tof_bin_ps(ray->s) : 0;
+	double of_scanner = ray->s ? iso_scanner_tof_bin_ps(ray->s) : 0, others;
 	bool given = problem_given(ray->p, "tof-bin-ps");
+	int st = ISO_OK;
 
 	if (given) warn_of_override(ray, "tof-bin-ps", ray->tof_bin_ps, ray->e.tof_bin_ps);
 	if (given || ray->e.tof_bin_ps > 0)
 		ray->bin = given ? ray->tof_bin_ps : ray->e.tof_bin_ps;
-	else if (of_scanner > 0 && times_are_centres(ray, of_scanner))
-		ray->bin = of_scanner;
+	else if (of_scanner > 0) {
+		others = !times_are_centres(ray, of_scanner);
+		st = of_all(ray, NULL, 0, &others);
+		if (others == 0) ray->bin = of_scanner;
+	}
+	return st;
 }
 
 /* The resolution in force: the option's, else the file's, else the scanner's if the events carry times. */
@@ -171,6 +241,8 @@ int ray_load_tof(struct ray *ray)
 {
 	bool given = problem_given(ray->p, "tof-fwhm-ps"), of_file = !given && ray->e.tof_fwhm_ps > 0;
 	bool times = of_file;
+	double any;
+	int st = ISO_OK;
 
 	if (given) warn_of_override(ray, "tof-fwhm-ps", ray->tof_fwhm_ps, ray->e.tof_fwhm_ps);
 	ray->tof = given     ? ray->tof_fwhm_ps
@@ -179,6 +251,9 @@ int ray_load_tof(struct ray *ray)
 	                     : 0;
 	for (int64_t i = 0; i < ray->e.n && !times; i++) times = ray->e.v[i].dt_ps != 0;
 	if (iso_stopped(ray->p->ctx)) return iso_ctx_poll(ray->p->ctx);
+	any = times;
+	if ((st = of_all(ray, NULL, 0, &any))) return st;
+	times = any > 0;
 	if (ray->tof > 0 && !times && given)
 		return iso_fail(ISO_EINPUT, "%s: all time differences are 0; 'tof-fwhm-ps' %g can't be used",
 		                ray->events, ray->tof);
@@ -189,14 +264,13 @@ int ray_load_tof(struct ray *ray)
 		ray->tof = 0;
 	}
 	if (ray->tof > 0)
-		load_bin(ray);
+		st = load_bin(ray);
 	else if (ray->tof_bin_ps > 0)
 		return iso_fail(ISO_EARG,
 		                "'tof-bin-ps' is %g, but no time of flight is used: 'tof-fwhm-ps' gives its "
 		                "resolution",
 		                ray->tof_bin_ps);
-	int st = record_result(ray->p->record, "tof_fwhm_ps", record_real(ray->tof));
-
+	if (!st) st = record_result(ray->p->record, "tof_fwhm_ps", record_real(ray->tof));
 	return st ? st : record_result(ray->p->record, "tof_bin_ps", record_real(ray->bin));
 }
 
@@ -311,7 +385,7 @@ static int64_t count_before(const struct iso_events *e, const int64_t *by_time, 
 	return low;
 }
 
-int ray_between(struct iso_events *part, int64_t **number, const struct iso_events *e, struct ray_times *t,
+int ray_between(struct iso_events *part, int64_t **place, const struct iso_events *e, struct ray_times *t,
                 const struct model_frame *f, const iso_ctx *ctx)
 {
 	struct iso_events r = *e;
@@ -335,16 +409,68 @@ int ray_between(struct iso_events *part, int64_t **number, const struct iso_even
 		return st;
 	}
 	*part = r;
-	*number = chosen;
+	*place = chosen;
 	return ISO_OK;
 }
 
 void ray_unselect(struct ray *ray)
 {
-	if (ray->number) iso_events_free(&ray->now);
-	free(ray->number);
-	ray->number = NULL;
+	if (ray->own_number) iso_events_free(&ray->now);
+	free(ray->own_number);
+	free(ray->own_in_frame);
+	ray->own_number = ray->own_in_frame = NULL;
+	ray->number = ray->in_frame = NULL;
 	ray->now = (struct iso_events){ 0 };
+}
+
+/* Of events that are dealt: their numbers in the file, and in the frame, which other ranks have events of; *rows:
+   all of the frame. Chunks of the file are counted, as those before an event tell how many are before it. */
+static int number_frame(struct ray *ray, int64_t *rows)
+{
+	int64_t chunks = iso_deal_chunks(&ray->deal), n = ray->now.n, *number = ray->own_number, *place;
+	int64_t *before = size_alloc(chunks + 1, sizeof *before);
+	int st;
+
+	ray->own_in_frame = place = size_alloc(n, sizeof *place);
+	st = before && place ? ISO_OK
+	                     : iso_fail_memory("events of a frame", (chunks + n) * (int64_t)sizeof *place);
+	for (int64_t j = 0; j < n && !st; j++) {
+		number[j] = ray->in_file[number[j]];
+		place[j] = before[number[j] / ray->deal.chunk + 1]++;
+	}
+	st = iso_comm_sum(ray->p->ctx, st, before, chunks + 1);
+	for (int64_t c = 0; c < chunks && !st; c++) before[c + 1] += before[c];
+	for (int64_t j = 0; j < n && !st; j++) place[j] += before[number[j] / ray->deal.chunk];
+	if (!st) *rows = before[chunks];
+	ray->in_frame = place;
+	free(before);
+	return st;
+}
+
+/* `now` and its numbers; *rows: of all ranks. */
+static int take_frame(struct ray *ray, const struct model_frame *f, int64_t *rows)
+{
+	int st = ISO_OK;
+
+	if (f->all) {
+		ray->now = ray->e;
+		ray->number = ray->in_frame = ray->in_file;
+		*rows = ray->n;
+		return ISO_OK;
+	}
+	st = ray_between(&ray->now, &ray->own_number, &ray->e, &ray->times, f, ray->p->ctx);
+	*rows = ray->now.n;
+	if (ray->dealt) st = st ? iso_comm_agree(ray->p->ctx, st) : number_frame(ray, rows);
+	ray->number = ray->own_number;
+	return st;
+}
+
+/* A dry run has a sample alone. */
+int64_t ray_events_here(const struct ray *ray, int64_t n)
+{
+	struct iso_deal d = iso_deal_of(ray->p->ctx, n);
+
+	return iso_deal_count(&d);
 }
 
 int ray_select(iso_problem *problem, const struct model_frame *f)
@@ -360,10 +486,9 @@ int ray_select(iso_problem *problem, const struct model_frame *f)
 		                ray->e.count ? "a histogram, with counts of the whole scan"
 		                             : "holds no times of its events");
 	if (ray->disk) return ray_disk_select(ray, f);
-	if (f->all)
-		ray->now = ray->e;
-	else
-		st = ray_between(&ray->now, &ray->number, &ray->e, &ray->times, f, problem->ctx);
-	problem->found.rows = ray->dry ? ray->n : ray->now.n;
+	st = take_frame(ray, f, &problem->found.rows);
+	if (ray->dry) problem->found.rows = ray->n;
+	problem->found.elsewhere = problem->found.rows - (ray->dry ? ray_events_here(ray, ray->n) : ray->now.n);
+	problem->found.number = ray->in_frame;
 	return st;
 }

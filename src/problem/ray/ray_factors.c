@@ -250,20 +250,20 @@ bool ray_has_additive(struct ray *ray)
 static int rates_of_frame(struct ray *ray, double *share)
 {
 	struct iso_events part = { 0 };
-	int64_t *number = NULL;
+	int64_t *place = NULL;
 	int st;
 
 	*share = ray->frame.share_randoms * (ray->singles ? ray->frame.pile_up : 1);
 	if (ray->frame.all || !ray->late.time_ms) return isnan(*share) ? unknown_share(ray) : ISO_OK;
 	*share = 1;
-	if ((st = ray_between(&part, &number, &ray->late, &ray->late_times, &ray->frame, ray->p->ctx)))
+	if ((st = ray_between(&part, &place, &ray->late, &ray->late_times, &ray->frame, ray->p->ctx)))
 		return st;
 	if (part.n > 0)
 		st = randoms_of(ray, &part);
 	else
 		*share = 0;
 	iso_events_free(&part);
-	free(number);
+	free(place);
 	return st;
 }
 

@@ -242,9 +242,9 @@ static int step_of_pack(const struct ray_sum *sum, const iso_op *op, const struc
 {
 	const struct ray_cuda *c = (const struct ray_cuda *)op->data;
 	struct ray_cuda_work *w = (struct ray_cuda_work *)op->work;
-	int st = iso_ray_brick_forward(&w->brick, op->ctx, &c->m, p, x);
+	int st = p->rows.n ? iso_ray_brick_forward(&w->brick, op->ctx, &c->m, p, x) : ISO_OK;
 
-	if (st) return st;
+	if (st || !p->rows.n) return st;
 	auto respond = p->lines == 1 ? em_slots : em_lines;
 
 	respond<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*p, w->brick,
@@ -274,13 +274,17 @@ static int sum_add(void *arg, const iso_op *op, int sub, const iso_real *x, cons
 	return (sum->bricks && c->pack ? step_by_packs : step_by_rows)(sum, op, sub, x, d);
 }
 
-static int sum_end(iso_real *acc, struct iso_em_stat *s, void *arg)
+static int sum_end(iso_real *acc, struct iso_em_stat *s, void *arg, int st)
 {
 	struct ray_sum *sum = (struct ray_sum *)arg;
 	struct em_tally tally;
-	int st = iso_fixed_end(acc, &sum->acc, sum->ctx);
 
-	if (st || (st = sum->ctx->vec->download(sum->ctx, &tally, sum->tally, sizeof tally))) return st;
+	if ((st = iso_fixed_sum(&sum->acc, sum->ctx, st)) ||
+	    (st = iso_comm_sum_device(sum->ctx, st, (int64_t *)sum->tally, sizeof tally / sizeof(int64_t))))
+		return st;
+	if ((st = iso_fixed_end(acc, &sum->acc, sum->ctx)) ||
+	    (st = sum->ctx->vec->download(sum->ctx, &tally, sum->tally, sizeof tally)))
+		return st;
 	*s = em_tally_stat(&tally, sum->scales);
 	return ISO_OK;
 }
@@ -311,6 +315,7 @@ static int forward_by_packs(const iso_op *op, int sub, iso_real *y, const iso_re
 	for (int s = first; s <= last && !st; s++) {
 		const struct ray_pack *p = c->pack + s;
 
+		if (!p->rows.n) continue;
 		if ((st = iso_ray_brick_forward(&w->brick, op->ctx, &c->m, p, x))) return st;
 		leave_sums<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(
 			*p, w->brick, iso_ray_brick_scale(&c->m.grid), y);
@@ -345,16 +350,18 @@ static int ray_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y
 	double total = 0;
 	int st = own_sum(op, &sum);
 
-	if (st || (st = op->ctx->vec->asum(op->ctx, rows.n, &total, y + rows.first))) return st;
+	if (!st) st = op->ctx->vec->asum(op->ctx, rows.n, &total, y + rows.first);
+	if ((st = iso_comm_sum_real(op->ctx, st, &total, 1))) return st;
 	if (!isfinite(total)) return iso_fail(ISO_EARG, "ray: a value to back project is not finite");
-	if ((st = iso_fixed_begin(&sum->acc, op->ctx, total * iso_ray_largest_weight(&c->m.grid, &c->m.tof))))
-		return st;
-	adjoint<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(c->m, rows, sum->acc, y);
-	if ((st = iso_cuda_launched("ray adjoint"))) return st;
-	return iso_fixed_end(x, &sum->acc, op->ctx);
+	st = iso_fixed_begin(&sum->acc, op->ctx, total * iso_ray_largest_weight(&c->m.grid, &c->m.tof));
+	if (!st) {
+		adjoint<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(c->m, rows, sum->acc, y);
+		st = iso_cuda_launched("ray adjoint");
+	}
+	return (st = iso_fixed_sum(&sum->acc, op->ctx, st)) ? st : iso_fixed_end(x, &sum->acc, op->ctx);
 }
 
-/* Of the rows of a step; all 1 in list mode. */
+/* Of the rows of a step, of this rank; all 1 in list mode. */
 static int find_counts(const iso_op *op, int sub, const struct iso_em_data *d, struct ray_counts *c)
 {
 	struct ray_cuda_work *w = (struct ray_cuda_work *)op->work;
@@ -374,14 +381,14 @@ static int find_counts(const iso_op *op, int sub, const struct iso_em_data *d, s
 static int ray_em_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x,
                        const struct iso_em_data *d, struct iso_em_stat *s)
 {
-	struct ray_counts c;
+	struct ray_counts c = ISO_ZERO;
 	struct ray_sum *sum;
 	int st = own_sum(op, &sum);
 
-	if (st || (st = find_counts(op, sub, d, &c)) || (st = sum_begin(sum, &c)) ||
-	    (st = sum_add(sum, op, sub, x, d)))
-		return st;
-	return sum_end(acc, s, sum);
+	if (!st) st = find_counts(op, sub, d, &c);
+	if ((st = iso_ray_counts(&c, op->ctx, st))) return st;
+	st = sum_begin(sum, &c);
+	return sum_end(acc, s, sum, st ? st : sum_add(sum, op, sub, x, d));
 }
 
 /* ---- memory ---- */
@@ -439,12 +446,13 @@ static int make_packs(iso_op *op, struct ray_cuda *c)
 	int st;
 
 	if (!ISO_HOST(&c->room, c->pack, op->n_sub)) return c->room.status;
-	st = iso_ray_packer_create(&k, &room, iso_op_rows(op, 0).n * c->m.spread.lines);
+	st = iso_ray_packer_create(&k, &room, order_most_rows(&c->m.order) * c->m.spread.lines);
 	double began = iso_now_s();
 
 	for (int s = 0; s < op->n_sub && !st; s++) {
 		struct iso_rows rows = iso_op_rows(op, s);
 
+		if (!rows.n) continue; /* of another rank, all of them */
 		if (!(st = iso_ctx_poll(op->ctx)) &&
 		    !(st = iso_ray_pack_create(c->pack + s, &c->room, &c->m, rows.n)))
 			st = iso_ray_pack_fill(c->pack + s, k, op->ctx, &c->m, c->m.e + rows.first, rows);
@@ -510,7 +518,7 @@ extern "C" int iso_ray_to_cuda(iso_op *op)
 
 	ISO_DEVICE(room, m->e, m->n);
 	if (!ISO_HOST(room, c, 1)) return room->status;
-	if ((st = send_events(m, op->ctx))) return st;
+	if (m->n > 0 && (st = send_events(m, op->ctx))) return st; /* a rank may have none */
 	c->m = *m;
 	op->data = c; /* from here ray_free cleans up */
 	op->fn = &ray_fn_cuda;

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Rows of the events of one rank of several: which subset an event is of follows from its number among all. */
+#include "order.h"
+#include "comm.h"
+#include "room.h"
+#include "size.h"
+
+/* Subset of each event; the least event whose number there is not, n: none. */
+static int64_t find_subsets(int *sub, const struct iso_order *o, const iso_ctx *ctx, int64_t n,
+                            const int64_t *number, int64_t before)
+{
+	int64_t bad = n;
+
+#pragma omp parallel for num_threads(ctx->threads) reduction(min : bad)
+	for (int64_t j = 0; j < n; j++) {
+		int64_t k = number ? number[j] : before + j;
+
+		if (k >= 0 && k < o->n)
+			sub[j] = order_subset(o, order_row(o, k));
+		else
+			bad = j < bad ? j : bad;
+	}
+	return bad;
+}
+
+/* A counting sort: first[sub + 1] counts, then is where the next event of `sub` stands. */
+static void sort(int64_t *first, int64_t *event, int n_sub, int64_t n, const int *sub)
+{
+	for (int64_t j = 0; j < n; j++) first[sub[j] + 1]++;
+	for (int k = 0; k < n_sub; k++) first[k + 1] += first[k];
+	for (int64_t j = n; j-- > 0;) event[--first[sub[j] + 1]] = j;
+	for (int k = 0; k < n_sub; k++) first[k] = first[k + 1];
+	first[n_sub] = n;
+}
+
+int iso_order_part(struct iso_order *o, struct iso_room *room, const iso_ctx *ctx, int64_t n,
+                   const int64_t *number, int64_t before)
+{
+	struct iso_room own = { .what = room->what };
+	int64_t *first, *event, bad;
+	int *sub, st;
+
+	ISO_HOST(&own, sub, n);
+	ISO_HOST(room, first, o->n_sub + 1);
+	ISO_HOST(room, event, n);
+	if ((st = own.status ? own.status : room->status)) goto done;
+	if ((bad = find_subsets(sub, o, ctx, n, number, before)) < n) {
+		st = iso_fail(ISO_EARG, "%s: number %" PRId64 " of event %" PRId64 ", must be 0 to %" PRId64,
+		              room->what, number[bad], bad, o->n - 1);
+		goto done;
+	}
+	sort(first, event, o->n_sub, n, sub);
+	o->first = first;
+	o->event = event;
+done:
+	iso_room_free(&own);
+	return st;
+}
+
+int iso_order_ranks(iso_ctx *ctx, int st, int64_t n, int64_t *before, int64_t *total)
+{
+	int ranks = iso_ranks(ctx);
+	int64_t *of;
+
+	*before = 0;
+	*total = n;
+	if (ranks == 1) return st;
+	of = size_alloc(ranks, sizeof *of);
+	if (of)
+		of[iso_rank(ctx)] = n;
+	else if (!st)
+		st = iso_fail_memory("ranks", ranks * (int64_t)sizeof *of);
+	st = iso_comm_sum(ctx, st, of, ranks);
+	*total = 0;
+	for (int r = 0; r < ranks && !st; r++) {
+		*before += r < iso_rank(ctx) ? of[r] : 0;
+		*total += of[r];
+	}
+	free(of);
+	return st;
+}
