@@ -231,7 +231,8 @@ int iso_srm_op_create(iso_op **op, iso_ctx *ctx, const struct iso_srm_model *p)
 
 /* Elements of all phases and half the planes; the tables of a strategy hold them once or twice. Of streams,
    bytes an element as measured on two scanners, of subsets that keep neighbours together: both; the weights of
-   one of them, and the taps of all planes. Then padded image and data, and slices. */
+   one of them, and the taps of all planes. Then padded image and data, and slices. Of several ranks each has
+   its share of the streams; on the CPU, the taps of its directions in all planes and of all directions in its planes. */
 void iso_srm_op_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_srm_model *p)
 {
 	struct iso_srm_model full;
@@ -241,25 +242,28 @@ void iso_srm_op_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso
 	p = &full;
 	const struct srm_shape *s = &p->srm->shape;
 	int64_t face = (int64_t)s->nc[0] * s->nc[1], lors = face * face * s->layers * s->layers;
+	int64_t voxels = face * s->d[0] * s->d[1] * s->planes;
 	bool cuda = iso_ctx_is_cuda(ctx), correlation = p->strategy == ISO_SRM_CORRELATION;
 	struct iso_srm_info info;
 
 	iso_srm_info(&info, p->srm);
-	int64_t n = (int64_t)(info.bytes_column / 8), real = sizeof(iso_real);
+	int64_t n = (int64_t)(info.bytes_column / 8), real = sizeof(iso_real), ranks = iso_ranks(ctx);
 
 	iso_plan_add(plan, "directions", n_directions(s), sizeof(struct srm_direction) + 4, false);
 	if (p->strategy != ISO_SRM_COLUMN)
 		iso_plan_add(plan, "elements by direction", info.elements, 2 * sizeof(int16_t) + real, false);
 	if (correlation && cuda) {
-		int64_t voxels = face * s->d[0] * s->d[1] * s->planes,
-			rows = lors / (p->n_sub > 0 ? p->n_sub : 1);
+		int64_t rows = lors / (p->n_sub > 0 ? p->n_sub : 1);
 
-		iso_plan_add(plan, "streams of taps", n, 40, true);
-		iso_plan_add(plan, "streams in the making", n, 75, false);
+		iso_plan_add(plan, "streams of taps", n / ranks, 40, true);
+		iso_plan_add(plan, "streams in the making", n / ranks, 75, false);
 		iso_plan_add(plan, "padded image and data", 2 * voxels + 5 * lors, sizeof(float), true);
 		iso_plan_add(plan, "slices", voxels > rows ? voxels : rows, 8 * sizeof(float), true);
 	}
-	if (correlation && !cuda) iso_plan_add(plan, "taps", n, sizeof(struct srm_tap), false);
+	if (correlation && !cuda)
+		iso_plan_add(plan, "taps", n * (2 * ranks - 1) / (ranks * ranks), sizeof(struct srm_tap),
+		             false);
+	if (ranks > 1) iso_plan_add(plan, "results of all ranks", voxels > lors ? voxels : lors, real, cuda);
 	if (p->strategy == ISO_SRM_ROW || p->strategy == ISO_SRM_COMBINED)
 		iso_plan_add(plan, "rows", 2 * n, sizeof(struct iso_srm_voxel) + real, cuda);
 	if (p->strategy == ISO_SRM_COLUMN || p->strategy == ISO_SRM_COMBINED)
