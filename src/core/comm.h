@@ -71,6 +71,19 @@ static inline int iso_ranks(const iso_ctx *ctx)
 	return ctx->comm ? ctx->comm->size : 1;
 }
 
+/* Ranks that share this rank's machine, and its GPU: each may take its part of what is free there. */
+static inline int iso_ranks_of_machine(const iso_ctx *ctx)
+{
+	return ctx->comm ? ctx->comm->local_size : 1;
+}
+
+static inline int iso_ranks_of_device(const iso_ctx *ctx)
+{
+	int devices = ctx->comm && ctx->comm->devices > 0 ? ctx->comm->devices : 1;
+
+	return (iso_ranks_of_machine(ctx) + devices - 1) / devices;
+}
+
 /* Rank `rank`'s share of n pieces: contiguous, of two sizes that differ by one. */
 static inline struct iso_rows iso_share_of(int64_t n, int rank, int ranks)
 {

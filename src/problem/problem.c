@@ -2,6 +2,7 @@
 /* Problems: made, given their parameters, loaded, planned. What they do is in problem_work.c. */
 #include "problem.h"
 
+#include "core/plan.h"
 #include "core/room.h"
 #include "core/size.h"
 #include "core/ctx.h"
@@ -260,8 +261,10 @@ struct iso_plan problem_plan_begin(const iso_problem *p)
 
 int problem_plan_end(iso_problem *p, struct iso_plan *plan)
 {
-	int st = p->record->plan ? p->record->plan(p->record->arg, plan) : iso_plan_check(plan, p->ctx);
+	int st;
 
+	iso_plan_voxels(plan, iso_grid_voxels(&p->found.grid));
+	st = p->record->plan ? p->record->plan(p->record->arg, plan) : iso_plan_check(plan, p->ctx);
 	iso_plan_free(plan);
 	return st;
 }
