@@ -53,7 +53,9 @@ static struct iso_transducers transducers(int rings)
 	struct iso_transducers t = {
 		.speed = 1.5, .dt_us = .05, .first_us = 1, .samples = 260, .gamma = 1, .n_eir = 9
 	};
-	const struct iso_rings on = { 10, rings, 7, rings > 1 ? .4 : M_PI / 2, 2.3 / rings, .1, 2 * M_PI / 7 };
+	const struct iso_rings on = {
+		10, rings, 7, rings > 1 ? .4 : M_PI / 2, 2.3 / rings, .1, 2 * M_PI / 7
+	};
 
 	OK(iso_transducers_rings(&t, &on));
 	t.aperture = calloc((size_t)(2 * t.n), sizeof *t.aperture);
