@@ -43,39 +43,46 @@ static inline float *iso_bricks_room(struct iso_room *room, const struct iso_bri
 	               : NULL;
 }
 
-/* The first voxel of the brick of this block of threads. */
+/* The first voxel of the brick of this block of threads, which wait for it: `first` is in their shared memory, so that
+   no thread keeps it in registers all the way to iso_brick_put. */
 static __device__ inline void iso_brick_of_block(int64_t first[3], const struct iso_bricks &b)
 {
 	int64_t number = b.own.first + blockIdx.x, row = number / b.along[0];
 
-	first[0] = number % b.along[0] * b.edge[0];
-	first[1] = row % b.along[1] * b.edge[1];
-	first[2] = row / b.along[1] * b.edge[2];
+	if (threadIdx.x == 0) {
+		first[0] = number % b.along[0] * b.edge[0];
+		first[1] = row % b.along[1] * b.edge[1];
+		first[2] = row / b.along[1] * b.edge[2];
+	}
+	__syncthreads();
 }
 
-/* Voxel (ix, iy, iz) of the brick whose first one is `first`; it may lie beyond the image. */
-static __device__ inline void iso_brick_put(float *x, const struct iso_bricks &b, const int64_t first[3],
+/* Where voxel (x, y, z) of the image lies among the packed bricks. */
+static __device__ inline int64_t iso_brick_voxel(const struct iso_bricks &b, int64_t x, int64_t y, int64_t z)
+{
+	int64_t brick = (z / b.edge[2] * b.along[1] + y / b.edge[1]) * b.along[0] + x / b.edge[0];
+
+	return brick * iso_brick_voxels(b) + (z % b.edge[2] * b.edge[1] + y % b.edge[1]) * b.edge[0] +
+	       x % b.edge[0];
+}
+
+/* Voxel (ix, iy, iz) of the brick whose first is `first`; it may lie beyond the image. */
+static __device__ inline void iso_brick_put(float *image, const struct iso_bricks &b, const int64_t first[3],
                                             int ix, int iy, int iz, float value)
 {
-	int64_t at[3] = { first[0] + ix, first[1] + iy, first[2] + iz };
+	int64_t x = first[0] + ix, y = first[1] + iy, z = first[2] + iz;
 
-	if (at[0] >= b.n[0] || at[1] >= b.n[1] || at[2] >= b.n[2]) return;
+	if (x >= b.n[0] || y >= b.n[1] || z >= b.n[2]) return;
 	if (b.packed)
-		b.packed[(b.own.first + blockIdx.x) * iso_brick_voxels(b) +
-		         (iz * b.edge[1] + iy) * b.edge[0] + ix] = value;
+		b.packed[iso_brick_voxel(b, x, y, z)] = value;
 	else
-		x[(at[2] * b.n[1] + at[1]) * b.n[0] + at[0]] = value;
+		image[(z * b.n[1] + y) * b.n[0] + x] = value;
 }
 
-static __global__ void iso_bricks_place(float *x, struct iso_bricks b)
+static __global__ void iso_bricks_place(float *image, struct iso_bricks b)
 {
-	ISO_GRID_LOOP (i, b.n[0] * b.n[1] * b.n[2]) {
-		int64_t ix = i % b.n[0], iy = i / b.n[0] % b.n[1], iz = i / b.n[0] / b.n[1];
-		int64_t number = (iz / b.edge[2] * b.along[1] + iy / b.edge[1]) * b.along[0] + ix / b.edge[0];
-		int64_t in = (iz % b.edge[2] * b.edge[1] + iy % b.edge[1]) * b.edge[0] + ix % b.edge[0];
-
-		x[i] = b.packed[number * iso_brick_voxels(b) + in];
-	}
+	ISO_GRID_LOOP (i, b.n[0] * b.n[1] * b.n[2])
+		image[i] = b.packed[iso_brick_voxel(b, i % b.n[0], i / b.n[0] % b.n[1], i / b.n[0] / b.n[1])];
 }
 
 /* The image from the bricks of all ranks; collective, see comm.h. */

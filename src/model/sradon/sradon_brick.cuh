@@ -285,7 +285,7 @@ static __global__ void __launch_bounds__(BRICK_THREADS, 4)
 		empty = empty && room.voxel[at] == 0;
 	}
 	if (__syncthreads_and(empty)) return;
-	for (int64_t g = groups.first + blockIdx.y; g < groups.first + groups.n; g += gridDim.y) {
+	for (int64_t g = groups.first + blockIdx.y; g - groups.first < groups.n; g += gridDim.y) {
 		int64_t first = g * m.group;
 		int n = (int)min((int64_t)m.group, m.p.n_trans - first);
 
@@ -355,7 +355,7 @@ static __global__ void __launch_bounds__(BRICK_THREADS, 4)
 
 	if (threadIdx.x == 0) room.brick = sradon_brick(&m.p, blockIdx.x);
 	for (int v = threadIdx.x; v < BRICK_VOXELS; v += BRICK_THREADS) room.voxel[v] = 0;
-	for (int64_t g = groups.first + blockIdx.y; g < groups.first + groups.n; g += gridDim.y) {
+	for (int64_t g = groups.first + blockIdx.y; g - groups.first < groups.n; g += gridDim.y) {
 		int64_t first = g * m.group;
 		int n = (int)min((int64_t)m.group, m.p.n_trans - first);
 

@@ -135,14 +135,13 @@ static __global__ void __launch_bounds__(GATHER, RESIDENT)
 {
 	__shared__ struct svoxel_view view[VIEWS];
 	__shared__ float weight[VIEWS];
+	__shared__ int64_t at[3]; /* the first voxel of the brick */
 	const struct svoxel &p = m.p;
 	const int64_t all = p.n_trans * p.points;
 	const int lane = threadIdx.x % ISO_WARP,
 		  warp = threadIdx.x / ISO_WARP; /* t: the thread's first voxel */
 	const int3 t = make_int3(warp % 2 * 4 + lane % 4, warp / 2 % 2 * 4 + lane / 4 % 4,
 	                         warp / 4 * (2 * EACH) + lane / 16);
-	int64_t at[3]; /* the first voxel of the brick */
-
 	iso_brick_of_block(at, b);
 	const bool inside = at[0] + t.x < p.n[0] && at[1] + t.y < p.n[1];
 	float ds = (float)p.ds;

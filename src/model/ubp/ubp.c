@@ -311,4 +311,7 @@ void iso_ubp_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ub
 	iso_plan_add(plan, "pairs of samples", n * pairs, sizeof(struct ubp_pair), cuda);
 	iso_plan_add(plan, "transducers", n,
 	             sizeof(struct ubp_source) + sizeof(struct ubp_face) + sizeof(int64_t), cuda);
+	if (cuda && iso_ranks(ctx) > 1) /* whole bricks of 8 x 8 x 32 */
+		iso_plan_add(plan, "bricks of the ranks", (p->grid.n[0] + 7) * (p->grid.n[1] + 7),
+		             (p->grid.n[2] + 31) * (int64_t)sizeof(iso_real), true);
 }

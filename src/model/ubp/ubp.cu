@@ -72,17 +72,17 @@ static __global__ void __launch_bounds__(ISO_THREADS)
                      const float4 *face, const float2 *pair)
 {
 	__shared__ float4 at[TILE], normal[ANGLES ? TILE : 1];
+	__shared__ int64_t brick[3];
 	/* the thread's first voxel in the brick: x and y of 8 x 8, z of 2 halves with EACH pairs */
 	const int lane = threadIdx.x % ISO_WARP, warp = threadIdx.x / ISO_WARP;
 	const int3 t = make_int3(warp % 2 * 4 + lane % 4, warp / 2 % 2 * 4 + lane / 4 % 4,
 	                         warp / 4 * (2 * EACH) + lane / 16);
-	int64_t first[3];
-
-	iso_brick_of_block(first, b);
-	float px = centre(p, 0, first[0] + t.x), py = centre(p, 1, first[1] + t.y), pz[EACH];
 	double sum[EACH] = { 0 }, angle[EACH] = { 0 };
 
-	for (int i = 0; i < EACH; i++) pz[i] = centre(p, 2, first[2] + t.z + 2 * i);
+	iso_brick_of_block(brick, b);
+	float px = centre(p, 0, brick[0] + t.x), py = centre(p, 1, brick[1] + t.y), pz[EACH];
+
+	for (int i = 0; i < EACH; i++) pz[i] = centre(p, 2, brick[2] + t.z + 2 * i);
 	for (int from = 0; from < p.sources; from += TILE) {
 		int n = min(TILE, p.sources - from);
 		const float2 *trace = pair + (int64_t)from * p.pairs - HIGH;
@@ -116,7 +116,7 @@ static __global__ void __launch_bounds__(ISO_THREADS)
 		double a = p.scale * sum[i];
 
 		if (ANGLES) a = angle[i] > 0 ? a / angle[i] : 0;
-		iso_brick_put(x, b, first, t.x, t.y, t.z + 2 * i, (float)a);
+		iso_brick_put(x, b, brick, t.x, t.y, t.z + 2 * i, (float)a);
 	}
 }
 
