@@ -339,6 +339,28 @@ static void files(void **state)
 	both_free(&c);
 }
 
+/* A file that one rank cannot read, no rank has read. */
+static void missing_file(void **state)
+{
+	struct both c = both();
+	struct iso_array a = { 0 }, read = { 0 };
+	int last = iso_ranks(c.ranks) - 1;
+	char path[64];
+	int st;
+
+	(void)state;
+	snprintf(path, sizeof path, "missing-%d-of-%d.npy", iso_rank(c.ranks), last + 1);
+	OK(iso_array_on_grid(&a, &small));
+	if (iso_rank(c.ranks) < last) OK(iso_write(path, &a, NULL));
+	st = iso_read_shared(&read, c.ranks, path, ISO_FINITE);
+	snprintf(path, sizeof path, "missing-%d-of-%d.npy", last, last + 1);
+	REFUSED(iso_comm_agree(c.ranks, st), ISO_EINPUT, path);
+	snprintf(path, sizeof path, "missing-%d-of-%d.npy", iso_rank(c.ranks), last + 1);
+	unlink(path);
+	iso_array_free(&a);
+	both_free(&c);
+}
+
 /* ---- whole problems: traces with their transducers in a file, or as .npy ---- */
 
 static struct iso_array image_of(iso_ctx *ctx, const char *model, const char *data, const char *scanner)
@@ -404,14 +426,9 @@ static void problems(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(svoxel),
-		cmocka_unit_test(svoxel_direct),
-		cmocka_unit_test(sradon),
-		cmocka_unit_test(ubp),
-		cmocka_unit_test(filters_and_spectra),
-		cmocka_unit_test(simulated),
-		cmocka_unit_test(files),
-		cmocka_unit_test(problems),
+		cmocka_unit_test(svoxel), cmocka_unit_test(svoxel_direct),       cmocka_unit_test(sradon),
+		cmocka_unit_test(ubp),    cmocka_unit_test(filters_and_spectra), cmocka_unit_test(simulated),
+		cmocka_unit_test(files),  cmocka_unit_test(missing_file),        cmocka_unit_test(problems),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

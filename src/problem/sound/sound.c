@@ -4,6 +4,7 @@
 
 #include "base/number.h"
 #include "core/comm.h"
+#include "io/recording.h"
 
 #include <math.h>
 #include <string.h>
@@ -242,6 +243,7 @@ int sound_image(iso_problem *problem, int64_t k)
 	int st;
 
 	place(sound, k, at);
+	sound->traces->ctx = problem->ctx;
 	if (!(st = read_traces(sound, at))) warn_of_silence(sound);
 	return st;
 }
