@@ -245,8 +245,9 @@ static const struct iso_op_fn svoxel_fn_cuda = {
 
 /* ---- bricks ---- */
 
-/* Of the work of one rank alone, since the order of sums depends on the parts. Parts, up to `most`, for blocks that all have the same work: of the numbers that leave at most a
-   quarter of the places for blocks empty, the one that loads the processors most evenly. */
+/* Parts, up to `most`, for blocks that all have the same work: of the numbers that leave at most a
+   quarter of the places for blocks empty, the one that loads the processors most evenly. It is that of one rank alone,
+   whatever their number: the order of sums depends on the parts. */
 static int best_parts(const struct svoxel_cuda *m, int64_t each, int64_t processors, int64_t most)
 {
 	int64_t groups = groups_of(m->p.n_trans), best = 1;

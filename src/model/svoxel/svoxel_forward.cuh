@@ -3,8 +3,8 @@
    in shared memory, laid out so that no two threads meet; the warp walks bricks of voxels. A voxel adds
    the powers of its place within a bin to the moments of that bin, moment 0 in double where impulses
    cancel. After a brick the moments become bins of the kernel, which go to the warp's own part of the
-   traces; so the order of every sum is fixed. A rank has its share of the transducers. The corners of a rectangle are heard one after the other:
-   the window of each is then as narrow as that of a point. */
+   traces; so the order of every sum is fixed. The corners of a rectangle are heard one after the other:
+   the window of each is then as narrow as that of a point. A rank has its share of the transducers. */
 #ifndef ISO_SVOXEL_FORWARD_CUH
 #define ISO_SVOXEL_FORWARD_CUH
 
