@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """The names that libisotome.so shows: the functions that include/isotome/*.h declare, in version node
-ISOTOME_0, and what libisotome_cuda.so, with that of the benchmarks, and the program take of its inside,
-in ISOTOME_PRIVATE (src/exports.map.in).
+ISOTOME_0, and what libisotome_cuda.so, with that of the benchmarks, libisotome_mpi.so, libisotome_nccl.so and
+the program take of its inside, in ISOTOME_PRIVATE (src/exports.map.in). A name stands with the first of these
+that uses it.
 
     exports.py BUILD            fails where a declared function is not shown, a name is shown that is
                                 neither declared nor listed, or a listed one is used by nobody
     exports.py --write BUILD    lists anew what is used; then build again
 
-Without libisotome_cuda.so in the folder BUILD, the names of the CUDA half are taken as they stand."""
+Names of a library that is not in the folder BUILD are taken as they stand."""
+import collections
 import glob
 import os
 import re
@@ -18,7 +20,8 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 MAP = os.path.join(ROOT, "src/exports.map.in")
 NODE = "\nISOTOME_PRIVATE {"
-CUDA, PROGRAM = "libisotome_cuda.so", "the program"
+CUDA, MPI, NCCL, PROGRAM = "libisotome_cuda.so", "libisotome_mpi.so", "libisotome_nccl.so", "the program"
+PARTS = [CUDA, MPI, NCCL, PROGRAM]
 
 
 def nm(paths, *options):
@@ -49,7 +52,7 @@ def needed(paths, library):
 
 def listed():
     """The private names, by the comment that stands before them."""
-    sections, into = {CUDA: [], PROGRAM: []}, None
+    sections, into = {part: [] for part in PARTS}, None
     for line in open(MAP).read().split(NODE)[1].splitlines():
         comment, name = re.match(r"\s*/\* for (.*) \*/", line), re.match(r"\s*(\w+);", line)
         if comment:
@@ -64,6 +67,8 @@ def write(sections):
     begin = text.index(NODE)
     lines = [NODE, "\tglobal:"]
     for title, names in sections.items():
+        if not names:
+            continue
         lines += ["\t\t/* for %s */" % title] + ["\t\t%s;" % name for name in sorted(names)]
     open(MAP, "w").write(text[:begin] + "\n".join(lines) + "\n};\n")
 
@@ -74,10 +79,21 @@ def objects(build, target):
 
 def users(build):
     """What each part uses of the library; None: the part was not built."""
-    cuda = [build + "/libisotome_cuda.so", build + "/libisotome_bench_cuda.so"]
+    files = {CUDA: [build + "/libisotome_cuda.so", build + "/libisotome_bench_cuda.so"], MPI: [build + "/" + MPI],
+             NCCL: [build + "/" + NCCL],
+             PROGRAM: [build + "/libisotome_commands.a", *objects(build, "isotome_program")]}
     library = {name for kind, name in nm(objects(build, "isotome_objects")) if kind != "U"}
-    return {CUDA: needed(cuda, library) if all(map(os.path.exists, cuda)) else None,
-            PROGRAM: needed([build + "/libisotome_commands.a", *objects(build, "isotome_program")], library)}
+    return {part: needed(paths, library) if all(map(os.path.exists, paths)) else None
+            for part, paths in files.items()}
+
+
+def anew(build):
+    """The private names, each with the first part that uses it."""
+    seen, sections, used = declared(), {}, users(build)
+    for part in PARTS:
+        sections[part] = set(listed()[part] if used[part] is None else used[part]) - seen
+        seen |= sections[part]
+    return sections
 
 
 def wrong(build):
@@ -86,7 +102,7 @@ def wrong(build):
              for kind, name in nm([build + "/libisotome.so"], "-D", "--defined-only")}
     for name in sorted(public - {n for n, node in shown.items() if node == "ISOTOME_0"}):
         yield "%s is declared, but libisotome.so does not show it in node ISOTOME_0" % name
-    for name in sorted(set(shown) - public - set(private[CUDA]) - set(private[PROGRAM])):
+    for name in sorted(set(shown) - public - set().union(*private.values())):
         yield "%s is shown, but neither declared nor listed in src/exports.map.in" % name
     for part, names in used.items():
         for name in sorted((names or set()) - set(shown)):
@@ -97,16 +113,15 @@ def wrong(build):
                 yield "%s is declared: no private name" % name
             elif used[part] is not None and name not in used[part]:
                 yield "%s is listed for %s, which does not use it" % (name, part)
-    for name in sorted(set(private[CUDA]) & set(private[PROGRAM])):
-        yield "%s is listed twice" % name
+    for name, times in collections.Counter(sum(private.values(), [])).items():
+        if times > 1:
+            yield "%s is listed twice" % name
 
 
 def main(arguments):
     build = arguments[-1]
     if arguments[0] == "--write":
-        public, used = declared(), users(build)
-        cuda = listed()[CUDA] if used[CUDA] is None else used[CUDA]
-        write({CUDA: set(cuda) - public, PROGRAM: used[PROGRAM] - public - set(cuda)})
+        write(anew(build))
         return 0
     found = list(wrong(build))
     for line in found:

@@ -23,7 +23,9 @@ int iso_squares_check(const char *name, const struct iso_cg *p, const iso_real *
 
 	if (lacks) return iso_fail(ISO_EARG, "%s: there is no %s", name, lacks);
 	int64_t n = iso_op_n_in(p->op);
+	int st = iso_op_refuse_split(p->op, name);
 
+	if (st) return st;
 	if (p->iterations < 1 || p->iterations > MOST_ITERATIONS)
 		return iso_fail(ISO_EARG, "%s: %d iterations, must be 1 to %d", name, p->iterations,
 		                MOST_ITERATIONS);

@@ -2,6 +2,7 @@
 /* The loop around the steps of an algorithm, its arrays, and its checkpoints. */
 #include "loop.h"
 
+#include "core/comm.h"
 #include "core/op.h"
 #include "core/progress.h"
 #include "core/size.h"
@@ -185,37 +186,70 @@ bool iso_loop_finished(const struct iso_loop *l)
 	return l->fn->finished ? l->fn->finished(l) : l->done == l->total;
 }
 
+/* What is to be done after a step. */
+struct next {
+	bool stop, save;
+};
+
+/* What the clocks, and the callers of several ranks, ask for after a step that ended with `st`: all ranks do what one
+   of them is asked for. */
+static int ask(struct next *n, struct iso_loop *l, const struct iso_run *run, double saved_s, int st)
+{
+	bool asked = iso_ranks(l->ctx) > 1 && iso_stopped(l->ctx);
+	bool late = run->stop_after_minutes > 0 && minutes_over(run->stop_after_minutes, l->start_s);
+	double v[2] = { asked || late, run->checkpoint && minutes_over(run->checkpoint_minutes, saved_s) };
+
+	st = iso_comm_max(l->ctx, st, v, 2);
+	*n = (struct next){ v[0] > 0, v[1] > 0 };
+	return st;
+}
+
 static int loop(struct iso_loop *l, const struct iso_run *run)
 {
 	struct iso_clock clock = iso_clock_start(l->ctx, l->stage, l->done, l->total);
 	double saved_s = l->start_s;
+	struct next next;
 	char note[64];
 	int st;
 
 	while (!iso_loop_finished(l)) {
-		if ((st = l->fn->step(l))) return st == ISO_ECANCEL ? stop(l, run) : st;
+		if ((st = ask(&next, l, run, saved_s, l->fn->step(l))))
+			return st == ISO_ECANCEL ? stop(l, run) : st;
 		iso_snprintf(note, sizeof note, "%s %.9g", l->fn->figure,
 		             l->curve[0][l->done - 1 + l->fn->at_start]);
 		iso_clock_step(&clock, l->done, l->done % l->per ? NULL : note);
 		if ((st = show(l, run))) return st;
 		if (iso_loop_finished(l)) break;
-		if (run->stop_after_minutes > 0 && minutes_over(run->stop_after_minutes, l->start_s))
-			return stop(l, run);
-		if (!run->checkpoint || !minutes_over(run->checkpoint_minutes, saved_s)) continue;
+		if (next.stop) return stop(l, run);
+		if (!next.save) continue;
 		saved_s = iso_now_s();
 		if (transfer(l, run, true)) l->unsaved++; /* it may be written next time: the run goes on */
 	}
 	return ISO_OK;
 }
 
+/* Whether there is a checkpoint to go on from: rank 0 tells, which writes and removes it. All ranks read the file
+   before rank 0 can write the next, after a step of all. */
+static int find(bool *found, struct iso_loop *l, const struct iso_run *run)
+{
+	double there =
+		iso_rank(l->ctx) == 0 && run->resume && run->checkpoint && access(run->checkpoint, F_OK) == 0;
+	int st = run->resume ? iso_comm_max(l->ctx, ISO_OK, &there, 1) : ISO_OK;
+
+	*found = there > 0;
+	return st;
+}
+
 int iso_loop_run(struct iso_loop *l, iso_real *x, const struct iso_run *given)
 {
 	struct iso_run run = { 0 };
 	int st = given ? iso_sized_take(&run, "iso_run", sizeof run, given) : ISO_OK;
+	bool found;
 
 	if (st) return st;
 	l->start_s = iso_now_s();
-	if (run.resume && run.checkpoint && access(run.checkpoint, F_OK) == 0) {
+	if ((st = find(&found, l, &run))) return st;
+	if (found) {
 		if (!(st = transfer(l, &run, false))) st = l->fn->restored(l, run.checkpoint);
 	} else if (l->fn->begin) {
 		st = l->fn->begin(l);

@@ -2,6 +2,8 @@
 /* What all commands share: common options, context and signals, output with its record. */
 #include "cmd.h"
 
+#include "core/comm.h"
+#include "core/ctx.h"
 #include "text/json_file.h"
 #include "file/out.h"
 #include "io/kinds.h"
@@ -191,7 +193,7 @@ int cmd_parse(struct cmd *c, const struct opt_usage *u, const struct opt_set *se
 	c->sets = sets;
 	term_open(&c->term, u->command);
 	if ((st = begin_record(c, argc, argv)) || (st = opt_parse(u, sets, argc, argv))) return st;
-	c->term.quiet = c->quiet;
+	c->term.quiet = c->quiet || !ranks_is_first();
 	c->term.verbose = c->verbose;
 	c->record.dry_run = c->dry_run;
 	if ((c->like && (st = read_like(c))) || (st = opt_check(u, sets))) return st;
@@ -208,8 +210,8 @@ int cmd_parse(struct cmd *c, const struct opt_usage *u, const struct opt_set *se
 static int make_context(struct cmd *c, bool ahead)
 {
 	const char *device = strcmp(c->device, "auto") == 0 && c->cpu_only ? "cpu" : c->device;
-	int st = (ahead && c->memory_gb == 0 ? iso_ctx_create_ahead : iso_ctx_create)(&c->ctx, device,
-	                                                                              (int)c->threads);
+	int st = iso_ctx_create_over(&c->ctx, device, (int)c->threads, ranks_comm(),
+	                             ahead && c->memory_gb == 0);
 
 	if (!st && c->cpu_only && iso_ctx_is_cuda(c->ctx))
 		st = iso_fail(ISO_EARG, "--device is %s: this command computes on the CPU alone", c->device);
@@ -237,14 +239,16 @@ static int check_inputs(const struct opt_set *sets)
 	return ISO_OK;
 }
 
+/* No rank goes on before all have checked their inputs and outputs: then rank 0 begins to write. */
 int cmd_begin_ahead(struct cmd *c, bool ahead)
 {
-	int st;
+	int st = iso_comm_settle(ranks_comm(), check_inputs(c->sets));
 
-	if ((st = check_inputs(c->sets)) || (st = make_context(c, ahead))) return st;
+	if (st || (st = make_context(c, ahead))) return st;
 	iso_ctx_set_memory_limit(c->ctx, (int64_t)(c->memory_gb * GB));
 	iso_ctx_set_progress(c->ctx, term_progress, &c->term);
 	c->record.ctx = c->ctx;
+	c->record.split.ranks = iso_ctx_ranks(c->ctx);
 	running = c->ctx;
 	catch_signals();
 	if (caught) /* before there was a context */
@@ -281,7 +285,25 @@ int cmd_end(struct cmd *c, int st)
 
 /* ---- memory ---- */
 
-static int print_plan_json(const struct iso_plan *plan)
+/* The last of the lines of a plan that several ranks share: of each of them is what stands before it. */
+static json_t *split_json(const struct record_split *s)
+{
+	return record_pack("{s:i, s:s, s:I, s:I}", "ranks", s->ranks, "share", s->by_rows ? "rows" : "results", "rows",
+	                   (json_int_t)s->rows, "bytes_exchanged_an_update", (json_int_t)s->exchanged);
+}
+
+static void print_split(FILE *f, const struct record_split *s)
+{
+	if (s->ranks <= 1) return;
+	fprintf(f, "of each of %d ranks", s->ranks);
+	if (s->exchanged > 0)
+		fprintf(f, ", which has %s; an update exchanges %s",
+		        s->by_rows ? "its share of the rows" : "all rows, and makes its share of the results",
+		        iso_bytes(s->exchanged));
+	fputc('\n', f);
+}
+
+static int print_plan_json(const struct iso_plan *plan, const struct record_split *split)
 {
 	json_t *lines = json_array();
 	int bad = 0;
@@ -293,13 +315,14 @@ static int print_plan_json(const struct iso_plan *plan)
 		                                              (json_int_t)l.host, "device_bytes",
 		                                              (json_int_t)l.device));
 	}
+	if (split->ranks > 1) bad |= json_array_append_new(lines, split_json(split));
 	bad = bad || json_dumpf(lines, stdout, JSON_INDENT(2));
 	putchar('\n');
 	json_decref(lines);
 	return bad ? iso_fail(ISO_EIO, "the plan could not be written") : ISO_OK;
 }
 
-static void print_plan(FILE *f, const struct iso_plan *plan)
+static void print_plan(FILE *f, const struct iso_plan *plan, const struct record_split *split)
 {
 	int64_t host, device;
 
@@ -311,6 +334,7 @@ static void print_plan(FILE *f, const struct iso_plan *plan)
 		fprintf(f, "%-40s %12s %12s\n", l.what, iso_bytes(l.host), iso_bytes(l.device));
 	}
 	fprintf(f, "%-40s %12s %12s\n", "in all", iso_bytes(host), iso_bytes(device));
+	print_split(f, split);
 }
 
 struct iso_plan cmd_plan_begin(const struct cmd *c)
@@ -326,11 +350,11 @@ int cmd_plan(struct cmd *c, struct iso_plan *plan)
 	int st = ISO_OK;
 
 	if (c->dry_run && c->json)
-		st = print_plan_json(plan);
+		st = print_plan_json(plan, &c->record.split);
 	else if (c->dry_run)
-		print_plan(stdout, plan);
-	else if (c->verbose && !c->quiet)
-		print_plan(stderr, plan);
+		print_plan(stdout, plan, &c->record.split);
+	else if (c->verbose && !c->term.quiet)
+		print_plan(stderr, plan, &c->record.split);
 	if (!st) st = iso_plan_check(plan, c->ctx);
 	iso_plan_free(plan);
 	return !st && c->dry_run ? CMD_DONE : st;

@@ -139,6 +139,23 @@ char *command_line(int argc, char **argv);
 /* The signal that cancelled the context; 0 if none did. */
 int cmd_signal(void);
 
+/* cmd_ranks.c: the processes that mpirun or srun started together.
+
+   Whether this one has nothing to do: of a command whose work is not shared, the first process does all. */
+bool ranks_idle(void);
+
+/* Before a command that shares its work: where this process is one of several, opens their communicator, and mutes
+   files and standard output of all but the first. ISO_EDEVICE where there is no MPI for it. */
+int ranks_begin(void);
+struct iso_comm *ranks_comm(void); /* NULL: this process is alone */
+bool ranks_is_first(void);
+
+/* After the command: all processes get one status and one message, and the number of a signal that one of them got.
+   ranks_speaks: this process is to print the message. Then ranks_close. */
+int ranks_end(int st, int *signal);
+bool ranks_speaks(void);
+void ranks_close(void);
+
 /* Files of events, told by suffix; .npy, which may hold them too, is not among them. */
 bool cmd_is_events(const char *path);
 

@@ -13,24 +13,25 @@
 static const struct command {
 	const char *name, *help;
 	int (*run)(int argc, char **argv);
+	bool shares; /* its work over the processes that were started together; else the first does it */
 } commands[] = {
-	{ "info", "what a file is: kind, sizes, units, statistics, warnings", main_info },
-	{ "phantom", "make a test image", main_phantom },
-	{ "simulate", "simulate the events that a scanner records of an image", main_simulate },
-	{ "srm", "system matrix of a dual-head scanner, by photon transport", main_srm },
-	{ "norm", "normalisation of a dual-head scanner from a flat source", main_norm },
-	{ "sens", "sensitivity image of a scanner", main_sens },
-	{ "project", "y = A x: from an image to data", main_project },
-	{ "backproject", "x = A* y: from data to an image", main_backproject },
-	{ "recon", "reconstruct an image from measured data", main_recon },
-	{ "filter", "smooth an image: Gaussian or median", main_filter },
-	{ "measure", "figures of an image: regions, profiles, widths, differences", main_measure },
-	{ "view", "a picture: slices, montage, maximum-intensity projection", main_view },
-	{ "convert", "from one file format to another", main_convert },
-	{ "report", "images and how they were made, as one HTML page", main_report },
-	{ "bench", "how fast it is here, and what the machine could do", main_bench },
-	{ "reproduce", "the experiments of a paper, beside its own figures", main_reproduce },
-	{ "demo", "a small complete run, from a phantom to a report", main_demo },
+	{ "info", "what a file is: kind, sizes, units, statistics, warnings", main_info, false },
+	{ "phantom", "make a test image", main_phantom, false },
+	{ "simulate", "simulate the events that a scanner records of an image", main_simulate, true },
+	{ "srm", "system matrix of a dual-head scanner, by photon transport", main_srm, true },
+	{ "norm", "normalisation of a dual-head scanner from a flat source", main_norm, false },
+	{ "sens", "sensitivity image of a scanner", main_sens, true },
+	{ "project", "y = A x: from an image to data", main_project, true },
+	{ "backproject", "x = A* y: from data to an image", main_backproject, true },
+	{ "recon", "reconstruct an image from measured data", main_recon, true },
+	{ "filter", "smooth an image: Gaussian or median", main_filter, false },
+	{ "measure", "figures of an image: regions, profiles, widths, differences", main_measure, false },
+	{ "view", "a picture: slices, montage, maximum-intensity projection", main_view, false },
+	{ "convert", "from one file format to another", main_convert, false },
+	{ "report", "images and how they were made, as one HTML page", main_report, false },
+	{ "bench", "how fast it is here, and what the machine could do", main_bench, true },
+	{ "reproduce", "the experiments of a paper, beside its own figures", main_reproduce, false },
+	{ "demo", "a small complete run, from a phantom to a report", main_demo, false },
 };
 
 #define N_COMMANDS ((int)(sizeof commands / sizeof commands[0]))
@@ -68,8 +69,12 @@ static int unknown(const char *name)
 
 static int run_command(const struct command **command, int argc, char **argv)
 {
+	int st;
+
 	for (int i = 0; i < N_COMMANDS; i++)
 		if (strcmp(commands[i].name, argv[0]) == 0) *command = &commands[i];
+	if (*command && (*command)->shares) return (st = ranks_begin()) ? st : (*command)->run(argc, argv);
+	if (ranks_idle()) return CMD_DONE;
 	return *command ? (*command)->run(argc, argv) : unknown(argv[0]);
 }
 
@@ -78,20 +83,22 @@ static int run(const struct command **command, int argc, char **argv)
 	const char *first = argc > 1 ? argv[1] : "help";
 	char option[] = "--help", *help_on[] = { argc > 2 ? argv[2] : NULL, option, NULL };
 
+	if (strcmp(first, "help") == 0 && argc > 2) /* "isotome help X" is "isotome X --help" */
+		return run_command(command, 2, help_on);
+	if (first[0] != '-' && strcmp(first, "help") != 0) return run_command(command, argc - 1, argv + 1);
+	if (ranks_idle()) return CMD_DONE;
 	if (strcmp(first, "--version") == 0)
 		printf("isotome %s\n", iso_version());
-	else if (strcmp(first, "help") == 0 && argc > 2) /* "isotome help X" is "isotome X --help" */
-		return run_command(command, 2, help_on);
 	else if (strncmp(first, OPT_NEXT, strlen(OPT_NEXT)) == 0)
 		print_names();
 	else if (!strcmp(first, "help") || !strcmp(first, "--help") || !strcmp(first, "-h"))
 		print_help();
 	else
-		return run_command(command, argc - 1, argv + 1);
+		return unknown(first);
 	return ISO_OK;
 }
 
-static int exit_code(int st)
+static int exit_code(int st, int signal)
 {
 	return st == ISO_OK || st == CMD_DONE ? 0
 	       : st == ISO_EARG               ? 2
@@ -99,7 +106,7 @@ static int exit_code(int st)
 	       : st == ISO_ENOMEM             ? 4
 	       : st == ISO_EDEVICE            ? 5
 	       : st != ISO_ECANCEL            ? 1
-	       : cmd_signal() == SIGINT       ? 130
+	       : signal == SIGINT             ? 130
 	                                      : 143;
 }
 
@@ -118,7 +125,7 @@ int main(int argc, char **argv)
 {
 	const struct command *command = NULL;
 	char words[2048];
-	int st;
+	int st, signal_number;
 
 	fill_standard_streams();
 	signal(SIGXFSZ, SIG_IGN); /* past the file size limit, a write then just fails */
@@ -127,8 +134,11 @@ int main(int argc, char **argv)
 		st = iso_fail(ISO_ENOMEM, "no memory for the values of a JSON text");
 	if ((fflush(stdout) != 0 || ferror(stdout)) && st >= 0)
 		st = iso_fail(ISO_EIO, "standard output could not be written");
-	if (st < 0)
+	signal_number = cmd_signal();
+	st = ranks_end(st, &signal_number);
+	if (st < 0 && ranks_speaks())
 		fprintf(stderr, "isotome%s%s: %s\n", command ? " " : "", command ? command->name : "",
 		        option_words(words, sizeof words, command ? command->name : NULL, iso_message()));
-	return exit_code(st);
+	ranks_close(); /* waits for the others, so that the line stands before a launcher ends them */
+	return exit_code(st, signal_number);
 }

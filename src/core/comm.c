@@ -82,6 +82,25 @@ int iso_comm_settle(struct iso_comm *c, int st)
 	return st;
 }
 
+/* A rank that failed alone meets the others here, wherever they are: every exchange begins with agree. From then
+   on each rank does no more than come here once. */
+int iso_comm_conclude(struct iso_comm *c, int st)
+{
+	int failure = st < 0 ? st : ISO_OK, all;
+
+	if (!c || c->concluded) return st;
+	all = c->failed ? c->failed : iso_comm_settle(c, failure);
+	if (!all) return st;
+	if (!c->agreed) return failure ? failure : all;
+	c->concluded = true;
+	return share_failure(c, failure ? failure : iso_fail(c->failed, "%s", c->message), 0);
+}
+
+int iso_comm_greatest(struct iso_comm *c, double *v)
+{
+	return c && (!c->failed || c->agreed) ? c->fn->max(c, v, 1) : ISO_OK;
+}
+
 int iso_comm_agree(iso_ctx *ctx, int st)
 {
 	return iso_comm_settle(ctx->comm, st);

@@ -56,6 +56,7 @@ struct iso_comm {
 	bool takes_device;          /* the functions take pointers to device memory */
 	int failed;                 /* status of a failure that ended the exchange; 0: none */
 	bool agreed;                /* all ranks know of it */
+	bool concluded;             /* and rank 0 has spoken */
 	char message[1024];         /* of it */
 	int64_t bytes; /* that were reduced or gathered so far: results, once */
 	double wait_s; /* seconds in these functions so far */
@@ -129,6 +130,13 @@ void iso_comm_close(struct iso_comm *comm);
 
 /* iso_comm_agree before there is a context; NULL: one rank. */
 int iso_comm_settle(struct iso_comm *comm, int st);
+
+/* The end of a piece of work, and of the communicator if the work failed: then all ranks get the status and the
+   message of rank 0, which may have added to those that all agreed on. A status above 0 is no failure. */
+int iso_comm_conclude(struct iso_comm *comm, int st);
+
+/* *v = the greatest over all ranks, also after a failure that all know of. */
+int iso_comm_greatest(struct iso_comm *comm, double *v);
 
 ISO_END_C
 #endif

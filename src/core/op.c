@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Operators: handles, subsets, and the calls that check before they pass on. */
 #include "op.h"
+#include "comm.h"
 #include "size.h"
 
 /* After `fn->open` failed the handle is as after `fn->close`. */
@@ -29,7 +30,8 @@ int iso_op_create_in(iso_op **out, iso_ctx *ctx, const struct iso_op_fn *fn, int
                      int n_sub, struct iso_room *room, void *data)
 {
 	iso_op proto = {
-		.fn = fn, .ctx = ctx, .n_in = n_in, .n_out = n_out, .n_sub = n_sub, .data = data, .refs = 1
+		.fn = fn, .ctx = ctx, .n_in = n_in, .n_out = n_out, .n_sub = n_sub, .data = data, .refs = 1,
+		.rows_split = fn->rows_split && iso_ranks(ctx) > 1,
 	};
 	iso_op *op = size_alloc(1, sizeof *op);
 	struct iso_op_shared *shared = size_alloc(1, sizeof *shared);
@@ -65,6 +67,13 @@ int iso_op_create(iso_op **op, iso_ctx *ctx, const struct iso_op_fn *fn, int64_t
 
 	if (!taken) free(data);
 	return st;
+}
+
+int iso_op_refuse_split(const iso_op *op, const char *who)
+{
+	if (!op->rows_split) return ISO_OK;
+	return iso_fail(ISO_EARG, "%s: each of %d ranks has rows of its own, over which it can't add up", who,
+	                iso_ranks(op->ctx));
 }
 
 iso_op *iso_op_keep(iso_op *op)

@@ -27,6 +27,7 @@ struct iso_op_fn {
 	/* function `int NAME(iso_op *op)` of libisotome_cuda.so that moves op->data to the device
 	   and swaps op->fn; NULL: the vector table is all it uses, on any device */
 	const char *to_cuda;
+	bool rows_split;    /* of several ranks each has rows of its own; else all have all rows */
 	int64_t work;       /* bytes of op->work when `open` is called */
 	const char *cannot; /* the message where `forward` or `adjoint` is NULL */
 };
@@ -42,6 +43,7 @@ struct iso_op {
 	iso_ctx *ctx;
 	int64_t n_in, n_out;
 	int n_sub;
+	bool rows_split; /* as in fn; a chain's is that of its outer operator */
 	void *data; /* parameters and tables: shared by clones, not written by an apply */
 	struct iso_op_shared *shared;
 	void *work;           /* this handle's own */
@@ -57,6 +59,9 @@ int iso_op_create(iso_op **op, iso_ctx *ctx, const struct iso_op_fn *fn, int64_t
 /* Takes the room that has `data`, in any case; fails with its status. */
 int iso_op_create_in(iso_op **op, iso_ctx *ctx, const struct iso_op_fn *fn, int64_t n_in, int64_t n_out,
                      int n_sub, struct iso_room *room, void *data);
+
+/* ISO_EARG where ranks have rows of their own: `who` adds up over rows, and would add up those of one rank. */
+int iso_op_refuse_split(const iso_op *op, const char *who);
 
 /* One more owner of the handle. */
 iso_op *iso_op_keep(iso_op *op);

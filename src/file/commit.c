@@ -285,7 +285,7 @@ int iso_commit_repair(const char *path)
 	struct place p = { -1, -1 };
 	int st = iso_out_folder(name, sizeof name, path);
 
-	if (st) return st;
+	if (st || iso_out_is_mute()) return st;
 	p.folder = open_folder(name);
 	if (p.folder < 0) return ISO_OK; /* whoever opens the file will say it better */
 	if (journal_exists(p.folder)) {
@@ -485,6 +485,7 @@ int iso_out_commit_all(int n, struct iso_out *const *out)
 	struct place p;
 	int st = iso_out_folder(name, sizeof name, out[0]->path);
 
+	if (out[0]->mute) return ISO_OK;
 	if (st || (st = iso_stop_check(out[0]->ctx, out[0]->path))) return st;
 	if (n < 1 || n > ISO_COMMIT_MOST || !one_folder(n, out))
 		return iso_fail(ISO_EARG, "%s: a commit of %d files, must be 1 to %d of one folder",

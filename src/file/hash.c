@@ -16,7 +16,9 @@
 #define WHOLE ((int64_t)4 << 30) /* bytes: a larger file is sampled */
 enum {
 	BLOCK = 1 << 16,
-	SAMPLES = 1024, /* blocks, evenly over the file: 64 MiB in all */
+	SAMPLES = 1024,  /* blocks, evenly over the file: 64 MiB in all, */
+	PART = 16,       /* or, where that is less, this part of the file */
+	LEAST = 1 << 10, /* bytes of a block: a file below SAMPLES * LEAST is hashed whole */
 };
 
 void iso_hasher_begin(struct iso_hasher *s, int64_t size)
@@ -81,16 +83,26 @@ static int hash_all(struct iso_hash *h, int fd, int64_t size, const char *path, 
 	return st;
 }
 
-/* The size, then the blocks, the last of which ends the file. */
+static int64_t block_of(int64_t size)
+{
+	int64_t block = size / (SAMPLES * PART);
+
+	return block < LEAST ? LEAST : block > BLOCK ? BLOCK : block;
+}
+
+/* The size, then the blocks, the last of which ends the file; of a small file all blocks, one behind the other. */
 static int hash_sample(struct iso_hash *h, int fd, int64_t size, const char *path, const iso_ctx *ctx)
 {
 	XXH64_state_t *state = XXH64_createState();
 	char block[BLOCK];
+	bool small = size <= SAMPLES * (int64_t)LEAST;
+	int64_t each = small ? BLOCK : block_of(size), n = small ? (size + BLOCK - 1) / BLOCK : SAMPLES;
 	int st = state ? ISO_OK : iso_fail_memory("hash", sizeof state);
 
 	if (!st) XXH64_reset(state, (uint64_t)size);
-	for (int64_t i = 0; i < SAMPLES && !st && !(st = iso_stop_check(ctx, path)); i++) {
-		int64_t got = iso_read_at(fd, block, BLOCK, (size - BLOCK) * i / (SAMPLES - 1));
+	for (int64_t i = 0; i < n && !st && !(st = iso_stop_check(ctx, path)); i++) {
+		int64_t at = small ? i * each : (size - each) * i / (SAMPLES - 1);
+		int64_t got = iso_read_at(fd, block, each, at);
 
 		if (got < 0)
 			st = unreadable(path);
@@ -105,7 +117,7 @@ static int hash_sample(struct iso_hash *h, int fd, int64_t size, const char *pat
 }
 
 /* O_NONBLOCK: a pipe without a writer must not hold the program before it is refused. */
-int iso_hash_file(struct iso_hash *h, const char *path, const iso_ctx *ctx)
+static int hash_file(struct iso_hash *h, const char *path, const iso_ctx *ctx, bool sample)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), st;
 	struct stat info;
@@ -116,7 +128,18 @@ int iso_hash_file(struct iso_hash *h, const char *path, const iso_ctx *ctx)
 	else if (!S_ISREG(info.st_mode))
 		st = iso_fail(ISO_EINPUT, "%s: not a regular file", path);
 	else
-		st = (info.st_size > WHOLE ? hash_sample : hash_all)(h, fd, info.st_size, path, ctx);
+		st = (sample || info.st_size > WHOLE ? hash_sample : hash_all)(h, fd, info.st_size, path,
+		                                                               ctx);
 	close(fd);
 	return st;
+}
+
+int iso_hash_file(struct iso_hash *h, const char *path, const iso_ctx *ctx)
+{
+	return hash_file(h, path, ctx, false);
+}
+
+int iso_hash_sample(struct iso_hash *h, const char *path, const iso_ctx *ctx)
+{
+	return hash_file(h, path, ctx, true);
 }

@@ -17,6 +17,9 @@ struct iso_hash {
 /* Of a regular file, which is read for it. The context's request to stop ends it; NULL: nobody's. */
 int iso_hash_file(struct iso_hash *h, const char *path, const iso_ctx *ctx);
 
+/* Of its size and of a sample, a sixteenth of the file or 64 MiB at most; of a file below 1 MiB, all of it. */
+int iso_hash_sample(struct iso_hash *h, const char *path, const iso_ctx *ctx);
+
 /* The same of a file that is read anyway, from its bytes in their order. All zero: not begun. */
 struct iso_hasher {
 	void *state; /* NULL: no hash is made */

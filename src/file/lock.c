@@ -80,7 +80,7 @@ int iso_lock_take(struct iso_lock *l, const char *path, const char *shown)
 	char folder[PATH_MAX], file[PATH_MAX], *kept;
 	int fd = -1, st = iso_out_folder(folder, sizeof folder, path);
 
-	if (st) return st;
+	if (st || iso_out_is_mute()) return st;
 	if (snprintf(file, sizeof file, "%s/.isotome-%016" PRIx64 ".lock", folder,
 	             (uint64_t)XXH64(name, strlen(name), 0)) >= (int)sizeof file)
 		return iso_fail(ISO_EARG, "%s: name is too long", path);

@@ -25,7 +25,8 @@ struct iso_lock {
 };
 
 /* `shown`: the output as the user knows it. ISO_EIO if another run has the lock. Where no lock file can
-   be made or locked, there is no lock: that the output can't be written either is for others to say. */
+   be made or locked, or where the thread is mute (out.h), there is no lock: that the output can't be written either is
+   for others to say. */
 int iso_lock_take(struct iso_lock *l, const char *path, const char *shown);
 void iso_lock_release(struct iso_lock *l);
 

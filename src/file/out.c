@@ -20,7 +20,23 @@
 /* Bytes that one call moves at most: then a request to stop is noticed. zlib packs 50 MB a second. */
 enum { PIECE = 1 << 24, PIECE_GZIP = 1 << 20 };
 
+#define NOWHERE "/dev/null"
+
 static const volatile sig_atomic_t *watched;
+static _Thread_local bool mute;
+
+bool iso_out_mute(bool on)
+{
+	bool before = mute;
+
+	mute = on;
+	return before;
+}
+
+bool iso_out_is_mute(void)
+{
+	return mute;
+}
 
 void iso_stop_watch(const volatile sig_atomic_t *flag)
 {
@@ -138,21 +154,38 @@ static int open_gzip(struct iso_out *o)
 	return iso_fail_memory(o->path, 1 << 18);
 }
 
+/* Takes what is written, and is nowhere; for a library that writes by name, a file that is removed. */
+static int open_mute(struct iso_out *o, enum iso_out_how how)
+{
+	o->mute = true;
+	o->named = how == ISO_OUT_NAMED;
+	if (o->named) return open_named(o, P_tmpdir);
+	o->fd = open(NOWHERE, O_RDWR | O_CLOEXEC);
+	o->temp = strdup(NOWHERE);
+	return o->fd >= 0 && o->temp ? ISO_OK : iso_fail_errno(NOWHERE, "open");
+}
+
+static int open_beside(struct iso_out *o, int64_t size, enum iso_out_how how)
+{
+	char folder[PATH_MAX];
+	int st = iso_out_folder(folder, sizeof folder, o->path);
+
+	if (st) return st;
+	o->named = how == ISO_OUT_NAMED || !open_anonymous(o, folder);
+	if (o->named && (st = open_named(o, folder))) return st;
+	if ((st = check_space(o, size))) return st;
+	return how == ISO_OUT_GZIP ? open_gzip(o) : ISO_OK;
+}
+
 int iso_out_open(struct iso_out *o, const char *path, int64_t size, enum iso_out_how how)
 {
 	struct iso_out n = { .fd = -1 };
-	char folder[PATH_MAX];
-	int st = check_target(path);
+	int st = mute ? ISO_OK : check_target(path);
 
 	if (st) return st;
 	n.path = strdup(path);
 	if (!n.path) return iso_fail_memory("file name", (int64_t)strlen(path));
-	if (!(st = iso_out_folder(folder, sizeof folder, path))) {
-		n.named = how == ISO_OUT_NAMED || !open_anonymous(&n, folder);
-		if (n.named) st = open_named(&n, folder);
-	}
-	if (!st) st = check_space(&n, size);
-	if (!st && how == ISO_OUT_GZIP) st = open_gzip(&n);
+	st = mute ? open_mute(&n, how) : open_beside(&n, size, how);
 	if (st) iso_out_free(&n);
 	*o = n;
 	return st;
@@ -180,7 +213,7 @@ int iso_out_write(struct iso_out *o, const void *data, int64_t bytes)
 {
 	const char *p = data;
 
-	for (int64_t left = bytes; left > 0;) {
+	for (int64_t left = o->mute ? 0 : bytes; left > 0;) {
 		int st = iso_stop_check(o->ctx, o->path);
 		int64_t n = st ? 0 : write_some(o, p, left);
 
@@ -217,6 +250,7 @@ int iso_out_close(struct iso_out *o)
 {
 	int st = ISO_OK, fd = o->fd;
 
+	if (o->mute) return ISO_OK;
 	if (o->gz && gzclose(o->gz) != Z_OK) st = iso_fail_errno(o->path, "write the end of it");
 	o->gz = NULL;
 	if (!st && !iso_flushed(fd)) st = iso_fail_errno(o->path, "flush to disk");
@@ -238,6 +272,11 @@ void iso_out_free(struct iso_out *o)
 	free(o->path);
 	free(o->temp);
 	*o = (struct iso_out){ 0 };
+}
+
+void iso_out_remove(const char *path)
+{
+	if (!mute) unlink(path);
 }
 
 int iso_out_text(const char *path, const char *text)

@@ -17,12 +17,18 @@ void iso_stop_watch(const volatile sig_atomic_t *flag);
 bool iso_stop_asked(const iso_ctx *ctx);
 int iso_stop_check(const iso_ctx *ctx, const char *path);
 
+/* Mutes this thread: from now on nothing that is written here comes into its place, nothing is removed, and no lock
+   taken. Processes that share the work of one run are mute but for the first. Returns what was before. */
+bool iso_out_mute(bool on);
+bool iso_out_is_mute(void);
+
 /* All zero: nothing open. */
 struct iso_out {
 	char *path;
 	char *temp;         /* by which the content can be opened until the commit */
 	bool named;         /* temp is a file of that name; else it leads to fd through /proc */
 	int fd;             /* -1: closed */
+	bool mute;          /* written to nowhere */
 	void *gz;           /* gzFile, or NULL */
 	const iso_ctx *ctx; /* whose request to stop ends it: set after iso_out_open; NULL: nobody's */
 };
@@ -61,6 +67,9 @@ int iso_commit_repair(const char *path);
 
 /* Remove the temporary file, if any, and free; also right after a commit. */
 void iso_out_free(struct iso_out *o);
+
+/* Removes a file, if it is there, unless the thread is mute. */
+void iso_out_remove(const char *path);
 
 /* All of the above for one small text. */
 int iso_out_text(const char *path, const char *text);

@@ -5,6 +5,7 @@
 #include "series.h"
 
 #include "file/in.h"
+#include "file/out.h"
 #include "core/size.h"
 #include "core/status.h"
 #include "format.h"
@@ -27,7 +28,7 @@ struct head {
 
 struct iso_series {
 	char *path;
-	int fd;
+	int fd;               /* -1: of a mute thread, which keeps and finds nothing */
 	int64_t n, at, count; /* values of an image; bytes and images passed so far */
 	iso_real range[2];    /* of all of these */
 };
@@ -84,20 +85,30 @@ static int check_head(iso_series *s, uint64_t key)
 	return ISO_OK;
 }
 
+/* A link, device or pipe of that name is not ours. */
+static int open_file(iso_series *s)
+{
+	int64_t size;
+	int fd, st;
+
+	if (access(s->path, F_OK) == 0) {
+		if ((st = iso_regular_open(&fd, &size, s->path))) return st;
+		close(fd);
+	}
+	s->fd = open(s->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+	return s->fd < 0 ? iso_fail_errno(s->path, "create") : ISO_OK;
+}
+
 int iso_series_open(iso_series **series, const char *path, uint64_t key, int64_t n, bool resume)
 {
 	iso_series *s = size_alloc(1, sizeof *s);
-	int64_t size;
-	int fd, st = ISO_OK;
+	int st = ISO_OK;
 
 	if (!s) return iso_fail_memory("series", sizeof *s);
 	*s = (iso_series){ .path = strdup(path), .fd = -1, .n = n, .at = sizeof(struct head) };
 	if (!s->path) st = iso_fail_memory("series", (int64_t)strlen(path));
-	/* a link, device or pipe of that name is not ours */
-	if (!st && access(path, F_OK) == 0 && !(st = iso_regular_open(&fd, &size, path))) close(fd);
-	if (!st && (s->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666)) < 0)
-		st = iso_fail_errno(path, "create");
-	if (!st) st = resume ? check_head(s, key) : begin(s, key);
+	if (!st && !iso_out_is_mute() && !(st = open_file(s)))
+		st = resume ? check_head(s, key) : begin(s, key);
 	if (st)
 		iso_series_free(s);
 	else
@@ -156,9 +167,10 @@ static int read_record(const iso_series *s, bool *whole, iso_real *x, char **tex
 
 int iso_series_next(iso_series *s, bool *found, iso_real *x, char **text)
 {
-	int st = read_record(s, found, x, text);
+	int st = ISO_OK;
 
-	if (st) return st;
+	*found = false;
+	if (s->fd < 0 || (st = read_record(s, found, x, text))) return st;
 	if (*found)
 		pass(s, x, (int64_t)strlen(*text));
 	else if (ftruncate(s->fd, s->at))
@@ -172,6 +184,7 @@ int iso_series_add(iso_series *s, const iso_real *x, const char *text)
 	uint64_t size = strlen(text), hash;
 	int st;
 
+	if (s->fd < 0) return ISO_OK;
 	if ((st = hash_of(&hash, size, x, bytes, text)) ||
 	    (st = iso_write_at(s->path, s->fd, &size, 8, at)) ||
 	    (st = iso_write_at(s->path, s->fd, x, bytes, at + 8)) ||
@@ -204,8 +217,10 @@ int iso_series_write(iso_series *s, const iso_ctx *ctx, const char *path, const 
                      iso_real *x, const char *sidecar)
 {
 	struct iso_writer w = { 0 };
-	int st = iso_writer_open(&w, path, shape, s->range);
+	int st;
 
+	if (s->fd < 0) return ISO_OK;
+	st = iso_writer_open(&w, path, shape, s->range);
 	w.o.ctx = ctx;
 	if (!st) st = copy_images(s, &w, x);
 	if (!st) st = iso_writer_finish(&w, sidecar);

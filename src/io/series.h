@@ -9,7 +9,7 @@
 typedef struct iso_series iso_series;
 
 /* Images of n values each. `resume`: goes on with the file, if there is one, which must be of this
-   key; else the file begins anew. */
+   key; else the file begins anew. Of a mute thread (file/out.h) it has no file: it finds, keeps and writes nothing. */
 int iso_series_open(iso_series **s, const char *path, uint64_t key, int64_t n, bool resume);
 
 /* The next of the images found, into x, and the text about it, to be freed. *found is false behind

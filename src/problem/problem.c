@@ -2,10 +2,10 @@
 /* Problems: made, given their parameters, loaded, planned. What they do is in problem_work.c. */
 #include "problem.h"
 
+#include "core/comm.h"
 #include "core/plan.h"
 #include "core/room.h"
 #include "core/size.h"
-#include "core/ctx.h"
 #include "io/format.h"
 #include "text/nearest.h"
 
@@ -261,9 +261,17 @@ struct iso_plan problem_plan_begin(const iso_problem *p)
 
 int problem_plan_end(iso_problem *p, struct iso_plan *plan)
 {
+	int64_t voxels = iso_grid_voxels(&p->found.grid), rows = p->found.rows;
 	int st;
 
-	iso_plan_voxels(plan, iso_grid_voxels(&p->found.grid));
+	iso_plan_voxels(plan, voxels);
+	p->record->split = (struct record_split){
+		.ranks = iso_ranks(p->ctx),
+		.by_rows = p->m->rows_split,
+		.rows = rows,
+		.exchanged = p->m->rows_split ? voxels * (int64_t)sizeof(int64_t)
+		                              : (rows + voxels) * (int64_t)sizeof(iso_real),
+	};
 	st = p->record->plan ? p->record->plan(p->record->arg, plan) : iso_plan_check(plan, p->ctx);
 	iso_plan_free(plan);
 	return st;

@@ -5,8 +5,9 @@
 #include "core/comm.h"
 #include "core/room.h"
 #include "core/size.h"
-#include "core/ctx.h"
+#include "core/comm.h"
 #include "core/progress.h"
+#include "file/out.h"
 #include "io/format.h"
 #include "text/json_file.h"
 
@@ -20,6 +21,31 @@ enum {
 
 static const struct model_subsets whole = { .n = 1 };
 
+/* ---- calls that several ranks make together ---- */
+
+/* What a call of the interface does on its way in and out: rank 0 alone writes files, and a failure of one rank is
+   everybody's. Calls may be nested. */
+struct call {
+	iso_problem *p;
+	bool was_mute;
+};
+
+static struct call enter(iso_problem *p)
+{
+	bool was_mute = iso_out_is_mute();
+
+	iso_out_mute(was_mute || iso_rank(p->ctx) > 0);
+	return (struct call){ p, was_mute };
+}
+
+static int leave(struct call c, int st)
+{
+	iso_out_mute(c.was_mute);
+	return iso_comm_conclude(c.p->ctx->comm, st);
+}
+
+/* ---- what is loaded ---- */
+
 static int need_of(const iso_problem *p)
 {
 	const struct settings *s = &p->s;
@@ -31,10 +57,11 @@ static int need_of(const iso_problem *p)
 
 int iso_problem_load(iso_problem *p)
 {
-	int st;
-
 	if (!p) return iso_fail_null(__func__);
-	return (st = settings_check(p)) ? st : problem_load(p, need_of(p), NULL);
+	struct call c = enter(p);
+	int st = settings_check(p);
+
+	return leave(c, st ? st : problem_load(p, need_of(p), NULL));
 }
 
 /* With rows in memory: what was loaded to be streamed serves only EM. */
@@ -63,24 +90,38 @@ int64_t iso_problem_rows(iso_problem *p)
 	return p && (p->loaded || iso_problem_load(p) == ISO_OK) ? p->found.rows : 0;
 }
 
-int iso_problem_op(iso_problem *p, iso_op **op)
+static int make_op(iso_problem *p, iso_op **op)
 {
 	int st;
 
-	if (!p || !op) return iso_fail_null(__func__);
 	if ((st = load_rows(p, MODEL_NEEDS_DATA))) return st;
 	if ((st = p->m->op(p, op, p->s.by.n ? &p->s.by : &whole))) return st;
 	return problem_add_psf(p, op);
 }
 
+int iso_problem_op(iso_problem *p, iso_op **op)
+{
+	if (!p || !op) return iso_fail_null(__func__);
+	struct call c = enter(p);
+	iso_op *made = NULL;
+	int st = leave(c, make_op(p, &made));
+
+	if (st)
+		iso_op_free(made);
+	else
+		*op = made;
+	return st;
+}
+
 int iso_problem_data(iso_problem *p, iso_real **y, iso_real **r, iso_real **m)
 {
-	struct model_data d = { 0 };
-	int st;
-
 	if (!p || !y || !r || !m) return iso_fail_null(__func__);
-	if ((st = load_rows(p, ALL_ROWS | MODEL_NEEDS_COUNTS))) return st;
-	if (p->m->data && (st = p->m->data(p, &d))) {
+	struct call c = enter(p);
+	struct model_data d = { 0 };
+	int st = load_rows(p, ALL_ROWS | MODEL_NEEDS_COUNTS);
+
+	if (!st && p->m->data) st = p->m->data(p, &d);
+	if ((st = leave(c, st))) {
 		model_data_free(&d);
 		return st;
 	}
@@ -119,13 +160,14 @@ int problem_sens(iso_problem *p, struct iso_array *s)
 
 int iso_problem_sens(iso_problem *p, struct iso_array *s)
 {
-	struct iso_array made = { 0 };
-	int st;
-
 	if (!p || !s) return iso_fail_null(__func__);
-	if ((st = problem_load(p, MODEL_NEEDS_SENS, NULL))) return st;
-	st = problem_sens(p, &made);
-	return give(s, &made, st ? st : problem_blur_sens(p, &made));
+	struct iso_array made = { 0 };
+	struct call c = enter(p);
+	int st = problem_load(p, MODEL_NEEDS_SENS, NULL);
+
+	if (!st) st = problem_sens(p, &made);
+	if (!st) st = problem_blur_sens(p, &made);
+	return give(s, &made, leave(c, st));
 }
 
 /* ---- projections ---- */
@@ -255,8 +297,10 @@ done:
 
 int iso_problem_project(iso_problem *p, struct iso_array *y, const struct iso_array *x)
 {
-	return p && y && x && x->v ? problem_project(p, y, x, "the image to project")
-	                           : iso_fail_null(__func__);
+	if (!p || !y || !x || !x->v) return iso_fail_null(__func__);
+	struct call c = enter(p);
+
+	return leave(c, problem_project(p, y, x, "the image to project"));
 }
 
 int problem_backproject(iso_problem *p, struct iso_array *x, const struct iso_array *y, const char *name,
@@ -283,8 +327,10 @@ done:
 
 int iso_problem_backproject(iso_problem *p, struct iso_array *x, const struct iso_array *y)
 {
-	return p && x && y && y->v ? problem_backproject(p, x, y, "the data to project back", NULL)
-	                           : iso_fail_null(__func__);
+	if (!p || !x || !y || !y->v) return iso_fail_null(__func__);
+	struct call c = enter(p);
+
+	return leave(c, problem_backproject(p, x, y, "the data to project back", NULL));
 }
 
 /* ---- the image ---- */
@@ -352,14 +398,18 @@ static bool leaves_a_part(iso_problem *p)
 	return !p->s.frames.all || (p->m->image && (recon_is_direct(&p->s) || p->found.images > 1));
 }
 
-int iso_problem_recon(iso_problem *p, struct iso_array *x, const char *path)
+/* No rank writes before all have looked at what stands there. */
+static int reconstruct(iso_problem *p, struct iso_array *x, const char *path)
 {
 	int st;
 
-	if (!p || (!x && !path)) return iso_fail_null(__func__);
-	p->s.began_s = iso_now_s();
+	p->s.since = record_since(p->ctx);
+	p->s.began_s = p->s.since.began_s;
 	if ((st = settings_out(&p->s, path))) return st;
-	if (path && (st = check_files(p, path))) return st;
+	if (p->s.follow.on && iso_ranks(p->ctx) > 1)
+		return iso_fail(ISO_EARG, "'follow': events as they come are for one process, there are %d ranks",
+		                iso_ranks(p->ctx));
+	if (path && (st = iso_comm_agree(p->ctx, check_files(p, path)))) return st;
 	if ((st = iso_problem_load(p)) || (st = problem_begin_run(p))) return st;
 	if (path && (st = iso_write_check_grid(path, &p->found.grid))) return st;
 	st = p->s.follow.on           ? recon_follow(p, x)
@@ -368,6 +418,16 @@ int iso_problem_recon(iso_problem *p, struct iso_array *x, const char *path)
 	                              : recon_em(p, x);
 	if (leaves_a_part(p)) problem_unload(p);
 	p->told = !st;
+	return st;
+}
+
+int iso_problem_recon(iso_problem *p, struct iso_array *x, const char *path)
+{
+	if (!p || (!x && !path)) return iso_fail_null(__func__);
+	struct call c = enter(p);
+	int own = reconstruct(p, x, path), st = leave(c, own);
+
+	if (x && st && !own) iso_array_free(x); /* another rank failed */
 	return st;
 }
 
@@ -409,11 +469,13 @@ int iso_problem_plan(iso_problem *p, struct iso_plan *plan)
 
 int iso_problem_write(iso_problem *p, const char *path, const struct iso_array *a)
 {
-	int st;
-
 	if (!p || !path || !a) return iso_fail_null(__func__);
-	if ((st = iso_write_check(path, p->force)) || (st = check_sidecar(p, path))) return st;
-	return problem_write_image(p, path, a, p->ctx);
+	struct call c = enter(p);
+	int st = iso_write_check(path, p->force);
+
+	if (!st) st = check_sidecar(p, path);
+	st = iso_comm_agree(p->ctx, st);
+	return leave(c, st ? st : problem_write_image(p, path, a, p->ctx));
 }
 
 int iso_problem_record(iso_problem *p, char **text)

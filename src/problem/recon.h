@@ -56,6 +56,7 @@ struct settings {
 	double checkpoint_minutes, stop_after;
 	bool resume, deterministic;
 	double began_s;           /* the run: when iso_problem_recon was called */
+	struct record_since since; /* the same, in what the process had done by then */
 	struct model_subsets by;  /* subsets, rule and seed */
 	struct iso_filter filter; /* meaningful if filter_text */
 	struct frames frames;

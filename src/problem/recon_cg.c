@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const char *const weighs[] = { "equal", "area", NULL };
 
@@ -275,7 +274,7 @@ static int reconstruct(struct run *c, struct iso_array *to)
 		recon_keep_image(r);
 	}
 	if ((st = recon_finish(r, to))) return st;
-	if (r->s->out && !r->series) unlink(r->s->checkpoint); /* there may have been none */
+	if (r->s->out && !r->series) iso_out_remove(r->s->checkpoint); /* there may have been none */
 	return ISO_OK;
 }
 

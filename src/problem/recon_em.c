@@ -3,8 +3,10 @@
 #include "problem.h"
 
 #include "text/json_file.h"
+#include "core/comm.h"
+#include "core/op.h"
 #include "core/size.h"
-#include "core/ctx.h"
+#include "file/out.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -116,22 +118,27 @@ static int make_sens(struct em *e)
 	                     "the sensitivity is 0 in every voxel: does the grid lie in the scanner?");
 }
 
-/* The sensitivity of each subset, where their sizes count. */
+/* The sensitivity of each subset, where their sizes, over all ranks, count. */
 static int share_out(struct em *e)
 {
-	int64_t n = e->scaled.n, subsets = e->r.s->subsets;
+	int64_t n = e->scaled.n, subsets = e->r.s->subsets, *rows;
 	int st;
 
 	for (int64_t i = 0; e->parts && i < n * subsets; i++)
 		e->parts[i] = (iso_real)(e->parts[i] * e->frame.factor);
 	if (e->parts || !e->r.m->by_events) return ISO_OK;
 	if ((st = make_parts(e))) return st;
-	for (int k = 0; k < (int)subsets; k++) {
-		double share = (double)iso_op_rows(e->r.op, k).n / (double)e->r.problem->found.rows;
+	if (!(rows = size_alloc(subsets + 1, sizeof *rows)))
+		return iso_fail_memory("rows of the subsets", (subsets + 1) * (int64_t)sizeof *rows);
+	for (int k = 0; k < (int)subsets; k++) rows[subsets] += rows[k] = iso_op_rows(e->r.op, k).n;
+	if (e->r.op->rows_split) st = iso_comm_sum(e->r.ctx, ISO_OK, rows, subsets + 1);
+	for (int k = 0; k < (int)subsets && !st; k++) {
+		double share = (double)rows[k] / (double)rows[subsets];
 
 		for (int64_t i = 0; i < n; i++) e->parts[k * n + i] = (iso_real)(e->scaled.v[i] * share);
 	}
-	return ISO_OK;
+	free(rows);
+	return st;
 }
 
 /* ---- what the record says ---- */
@@ -259,7 +266,7 @@ static int none_used(struct em *e, const struct iso_em_result *of)
 {
 	memset(e->r.x.v, 0, (size_t)e->r.x.n * sizeof *e->r.x.v);
 	if (e->r.series) return ISO_OK;
-	unlink(e->r.s->checkpoint); /* nothing in it is worth going on from */
+	iso_out_remove(e->r.s->checkpoint); /* nothing in it is worth going on from */
 	return iso_fail(ISO_EINPUT,
 	                "none of the %" PRId64 " events can be used: they miss the image, or have no counts, "
 	                "or a factor or sensitivity of 0",
@@ -348,12 +355,27 @@ static int take_results(struct em *e, const char *text)
 	return of.n > 0 ? recon_check_image(&e->r) : ISO_OK;
 }
 
+/* Rank 0 alone has the file: the others get what it found. *text is to be freed also after a failure. */
+static int share_frame(struct em *e, int st, char **text)
+{
+	iso_ctx *ctx = e->r.ctx;
+	int64_t size = *text ? (int64_t)strlen(*text) + 1 : 0;
+
+	if (iso_ranks(ctx) == 1 || (st = iso_comm_broadcast(ctx, st, &size, sizeof size))) return st;
+	e->found = size > 0;
+	if (!e->found) return ISO_OK;
+	if (!*text && !(*text = size_alloc(size, 1))) st = iso_fail_memory("results of a frame", size);
+	st = iso_comm_broadcast(ctx, st, *text, size);
+	return iso_comm_broadcast(ctx, st, e->r.x.v, e->r.x.n * (int64_t)sizeof *e->r.x.v);
+}
+
 /* The frame under way, if an earlier run had finished it. */
 static int take_frame(struct em *e)
 {
 	char *text = NULL;
 	int st = iso_series_next(e->kept, &e->found, e->r.x.v, &text);
 
+	st = share_frame(e, st, &text);
 	if (!st && e->found) st = take_results(e, text);
 	free(text);
 	return st;
@@ -369,7 +391,7 @@ static int open_series(struct em *e)
 
 	if ((st = recon_key(e->r.problem, &of_run, e->r.k))) return st;
 	if ((st = iso_series_open(&e->kept, s->kept, of_run, e->r.x.n, s->resume))) return st;
-	if (!s->resume) unlink(s->checkpoint);
+	if (!s->resume) iso_out_remove(s->checkpoint);
 	e->found = true;
 	return take_frame(e);
 }
@@ -382,7 +404,7 @@ static int keep_frame(struct em *e)
 	int st;
 
 	if (!text) return iso_fail_memory("record", 1);
-	unlink(e->r.s->checkpoint); /* there may be none */
+	iso_out_remove(e->r.s->checkpoint); /* there may be none */
 	st = iso_series_add(e->kept, e->r.x.v, text);
 	free(text);
 	return st;
@@ -428,7 +450,7 @@ static int all_frames(struct em *e)
 	}
 	bool resumes = st == ISO_ECANCEL && access(e->r.s->checkpoint, F_OK) == 0;
 
-	if (st && !resumes && e->kept && iso_series_count(e->kept) == 0) unlink(e->r.s->kept);
+	if (st && !resumes && e->kept && iso_series_count(e->kept) == 0) iso_out_remove(e->r.s->kept);
 	return st;
 }
 
@@ -451,8 +473,8 @@ static int write_image(struct em *e)
 		st = problem_write_image(e->r.problem, s->out, &a, recon_stop(&e->r));
 	}
 	if (st) return recon_stopped(&e->r, st, e->r.series ? s->kept : s->checkpoint);
-	unlink(s->checkpoint);
-	if (e->r.series) unlink(s->kept);
+	iso_out_remove(s->checkpoint);
+	if (e->r.series) iso_out_remove(s->kept);
 	return ISO_OK;
 }
 
@@ -467,7 +489,7 @@ static int reconstruct(struct em *e, struct iso_array *to)
 	if (to && e->r.series && (st = recon_series(&e->r))) return st;
 	if ((st = all_frames(e))) return st;
 	warn_of_all(e);
-	if ((st = describe(e))) return st;
+	if ((st = describe(e)) || (st = record_ranks(e->r.record, e->r.ctx, &e->r.s->since))) return st;
 	if (e->r.s->out && (st = write_image(e))) return st;
 	recon_give(&e->r, to);
 	return ISO_OK;

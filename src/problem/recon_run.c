@@ -3,7 +3,9 @@
    most likely came from. */
 #include "problem.h"
 
+#include "core/comm.h"
 #include "core/progress.h"
+#include "file/out.h"
 #include "file/suffix.h"
 
 #include <math.h>
@@ -103,13 +105,13 @@ void recon_unweigh(iso_real *image, const struct iso_array *weight, const iso_re
 
 /* ---- iterations ---- */
 
-/* The two devices round differently. */
+/* The two devices round differently. Rank 0 has the hashes of the inputs. */
 int recon_key(iso_problem *problem, uint64_t *key, int64_t k)
 {
 	int st = record_key(problem->record, key, not_in_key);
 
 	*key += (uint64_t)iso_ctx_is_cuda(problem->ctx) + 2 * (uint64_t)k;
-	return st;
+	return iso_comm_broadcast(problem->ctx, st, key, sizeof *key);
 }
 
 static bool wants(void *arg, int iteration)
@@ -178,7 +180,7 @@ int recon_run(struct recon *r, struct iso_run *run, bool checkpoints)
 
 	if (st) return st;
 	if (checkpoints && !s->resume)
-		unlink(s->checkpoint); /* of an earlier run, which this one begins anew */
+		iso_out_remove(s->checkpoint); /* of an earlier run, which this one begins anew */
 	if (checkpoints && s->resume && r->k == 0 && access(s->checkpoint, F_OK) != 0)
 		record_warn(r->record, "there is no %s: beginning at the start", s->checkpoint);
 	record_stage(r->record, "reconstruct");
@@ -214,6 +216,7 @@ int recon_finish(struct recon *r, struct iso_array *to)
 	int st = json_array_size(r->results) > 0 ? record_result(r->record, "images", json_incref(r->results))
 	                                         : ISO_OK;
 
+	st = st ? st : record_ranks(r->record, r->ctx, &r->s->since);
 	if (!st && r->s->out) {
 		record_tell(r->record, ISO_DETAIL, "writing %s", r->s->out);
 		st = problem_write_image(r->problem, r->s->out, r->series ? &r->images : &r->x,

@@ -4,6 +4,7 @@
 
 #include "base/number.h"
 #include "text/json_file.h"
+#include "core/comm.h"
 #include "core/progress.h"
 #include "core/size.h"
 #include "base/utf8.h"
@@ -115,13 +116,21 @@ static int raw_partner(char out[PATH_MAX], const char *path)
 	return st;
 }
 
-static int append_input(struct record *r, const char *path, int64_t bytes, const char *kind, uint64_t hash)
+/* NULL where it was not made. */
+static json_t *hash_json(const struct iso_hash *h)
 {
 	char hex[17];
 
-	snprintf(hex, sizeof hex, "%016" PRIx64, hash);
-	json_t *input = json_pack("{s:o*, s:I, s:s}", "name", record_string(path), "bytes", (json_int_t)bytes,
-	                          kind, hex);
+	snprintf(hex, sizeof hex, "%016" PRIx64, h->value);
+	return h->path[0] ? json_string(hex) : NULL;
+}
+
+static int append_input(struct record *r, const char *path, int64_t bytes, const struct iso_hash *whole,
+                        const struct iso_hash *sample)
+{
+	json_t *input =
+		json_pack("{s:o*, s:I, s:o*, s:o*}", "name", record_string(path), "bytes", (json_int_t)bytes,
+	                  "xxh64", hash_json(whole), "xxh64_of_sample", hash_json(sample));
 
 	return json_array_append_new(json_object_get(r->root, "inputs"), input) ? no_memory() : ISO_OK;
 }
@@ -131,12 +140,16 @@ enum { PIECE = 1 << 24 }; /* bytes hashed between two looks at the request to st
 int record_piped(struct record *r, const char *path, const void *v, int64_t bytes)
 {
 	XXH64_state_t *state = XXH64_createState();
+	struct iso_hash whole = { .path = "-" }, none = { 0 };
 	int st = state ? ISO_OK : no_memory();
 
 	if (!st) XXH64_reset(state, 0);
 	for (int64_t i = 0; i < bytes && !st && !(st = iso_stop_check(r->ctx, path)); i += PIECE)
 		XXH64_update(state, (const char *)v + i, (size_t)(bytes - i < PIECE ? bytes - i : PIECE));
-	if (!st) st = append_input(r, path, bytes, "xxh64", XXH64_digest(state));
+	if (!st) {
+		whole.value = XXH64_digest(state);
+		st = append_input(r, path, bytes, &whole, &none);
+	}
 	XXH64_freeState(state);
 	return st;
 }
@@ -174,13 +187,19 @@ void record_hash_forget(struct record *r)
 		;
 }
 
+/* The sample is what the key of a run is of: the same for one rank as for several, which read no file whole for a
+   hash. Records are written, and keys made, by rank 0. */
 static int add_input(struct record *r, const char *path)
 {
-	struct iso_hash h;
+	struct iso_hash whole = { 0 }, sample = { 0 };
 	int st = r->names ? iso_names_check_input(r->names, path) : ISO_OK;
+	bool known = !st && take_known(r, &whole, path) && !whole.sampled;
 
-	if (!st && !take_known(r, &h, path)) st = iso_hash_file(&h, path, r->ctx);
-	return st ? st : append_input(r, path, h.bytes, h.sampled ? "xxh64_of_sample" : "xxh64", h.value);
+	if (!st && r->ctx && iso_rank(r->ctx) > 0) return append_input(r, path, 0, &sample, &sample);
+	if (!st) st = iso_hash_sample(&sample, path, r->ctx);
+	if (!st && !known && !(r->ctx && iso_ranks(r->ctx) > 1)) st = iso_hash_file(&whole, path, r->ctx);
+	if (whole.sampled) whole.path[0] = '\0'; /* above 4 GiB: the same sample */
+	return st ? st : append_input(r, path, sample.bytes, &whole, &sample);
 }
 
 /* Files that count together: x.raw brings x.raw.json, and a description the file that it names; a
@@ -304,9 +323,9 @@ static json_t *key_parts(const struct record *r, const char *const *without)
 
 	for (; without && *without; without++) json_object_del(parameters, *without);
 	json_array_foreach (json_object_get(r->root, "inputs"), i, input) {
-		json_t *whole = json_object_get(input, "xxh64");
+		json_t *sample = json_object_get(input, "xxh64_of_sample");
 
-		json_array_append(hashes, whole ? whole : json_object_get(input, "xxh64_of_sample"));
+		json_array_append(hashes, sample ? sample : json_object_get(input, "xxh64"));
 		json_object_foreach_safe(parameters, next, key, value)
 		{
 			if (json_equal(value, json_object_get(input, "name")))

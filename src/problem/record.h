@@ -20,6 +20,14 @@ struct given {
 	struct iso_strip_events strips;
 };
 
+/* How ranks share a run. */
+struct record_split {
+	int ranks;         /* 1, or 0: nothing is shared */
+	bool by_rows;      /* each has rows of its own; else each makes a part of every result */
+	int64_t rows;      /* of all ranks */
+	int64_t exchanged; /* bytes that an update makes them exchange */
+};
+
 struct record {
 	json_t *root;
 	const struct iso_names *names; /* outputs, which no input may be; NULL: none */
@@ -33,6 +41,7 @@ struct record {
 	int64_t inputs;           /* bytes of the arrays that record_read gave, or would give */
 	struct given *given;      /* what stands for files, the last first; record_free forgets it */
 	struct known_hash *known; /* of files that were hashed as they were read */
+	struct record_split split; /* known when the plan is */
 	/* whom to tell; NULL: nobody */
 	iso_message_fn message;
 	/* the work is part k of n, from 1; `kind` ("frame") stays */
@@ -51,8 +60,9 @@ void record_free(struct record *r);
 int record_started(struct record *r);
 
 /* Name, size and hash of a file that the run reads, and of those that belong to it: the other half
-   of a raw array, the records of a CASToR or MSOT header. Above 4 GiB the hash is of a sample of the
-   file: reading all of it once more would take as long as an iteration. ISO_EARG if it is an output. */
+   of a raw array, the records of a CASToR or MSOT header. There are two hashes: of all of the file and of a sample.
+   Above 4 GiB, and where several ranks read, the first is left out: reading all of the file once more would take
+   as long as an iteration. ISO_EARG if it is an output. */
 int record_input(struct record *r, const char *path);
 
 /* The hash of a file that was just read, for the record_input that follows: the file is not read again for
@@ -78,6 +88,16 @@ void record_part(struct record *r, const char *kind, int64_t k, int64_t n);
    The second: of the record beside an output. */
 int record_json(json_t **root, const char *path);
 int record_sidecar(json_t **root, const char *path);
+
+/* record_ranks.c: what this process had read, exchanged and waited for when a run began; and, where there are several
+   ranks, what each took since then, as "ranks" of the record. All ranks call it. */
+struct record_since {
+	double began_s, waiting_s;
+	int64_t bytes_read, exchanged;
+};
+struct record_since record_since(const iso_ctx *ctx);
+int record_ranks(struct record *r, iso_ctx *ctx, const struct record_since *since);
+int64_t record_bytes_read(void); /* by calls of read, so far; 0: not known */
 
 /* record_files.c. Stands from now on for the file of this name, to be filled; NULL without memory. */
 struct given *record_give(struct record *r, const char *path);

@@ -58,12 +58,13 @@ static void put_inputs(struct iso_text *t, const json_t *inputs)
 	                "</th><th scope='col'>Size</th><th scope='col'>XXH64</th></tr></thead><tbody>\n");
 	for (size_t i = 0; i < n && i < MOST_ROWS; i++) {
 		const json_t *input = json_array_get(inputs, i);
-		const json_t *part = json_object_get(input, "xxh64_of_sample"); /* of a very large file */
+		const json_t *whole = json_object_get(input, "xxh64"); /* none of a very large file */
+		const json_t *part = whole ? NULL : json_object_get(input, "xxh64_of_sample");
 		double bytes = iso_value_number(input, "bytes");
 
 		iso_value_in(t, "<tr><td>", json_object_get(input, "name"), "</td><td>");
 		iso_text_add(t, "%s</td>", bytes >= 0 && bytes < 0x1p62 ? iso_bytes((int64_t)bytes) : "");
-		iso_value_in(t, "<td><code>", part ? part : json_object_get(input, "xxh64"), "</code>");
+		iso_value_in(t, "<td><code>", part ? part : whole, "</code>");
 		iso_text_add(t, "%s</td></tr>\n", part ? " of a sample" : "");
 	}
 	iso_text_add(t, "</tbody></table></div>\n");

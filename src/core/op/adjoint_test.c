@@ -26,6 +26,7 @@ static iso_real *gauss_vector(struct iso_room *room, int64_t n, uint64_t seed, u
 int iso_test_adjoint(double *err, iso_op *op, int sub, uint64_t seed)
 {
 	if (!err || !op) return iso_fail_null(__func__);
+	if (op->rows_split) return iso_op_refuse_split(op, "adjoint test");
 	iso_ctx *ctx = op->ctx;
 	const struct iso_vec *v = ctx->vec;
 	struct iso_rows r = iso_op_rows(op, sub);

@@ -115,5 +115,8 @@ int iso_chain_create(iso_op **op, iso_op *outer, iso_op *inner)
 	if (!p) return iso_fail_memory("chain", sizeof *p);
 	p->outer = iso_op_keep(outer);
 	p->inner = iso_op_keep(inner);
-	return iso_op_create(op, outer->ctx, &chain_fn, inner->n_in, outer->n_out, outer->n_sub, p);
+	int st = iso_op_create(op, outer->ctx, &chain_fn, inner->n_in, outer->n_out, outer->n_sub, p);
+
+	if (!st) (*op)->rows_split = outer->rows_split;
+	return st;
 }

@@ -344,6 +344,7 @@ const struct model model_ray = {
 	.bytes = sizeof(struct ray),
 	.params = params,
 	.streams_rows = true,
+	.rows_split = true,
 	.load = ray_load,
 	.unload = ray_unload,
 	.select = ray_select,

@@ -352,6 +352,7 @@ const struct model model_strip = {
 	.bytes = sizeof(struct strip),
 	.params = params,
 	.follows = true,
+	.rows_split = true,
 	.by_events = true,
 	.flat = true,
 	.timeless = "events of strips have no times",
