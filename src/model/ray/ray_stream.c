@@ -356,7 +356,6 @@ static int stream_open(iso_op *op)
 
 static const struct iso_op_fn stream_fn = {
 	.em_step = stream_em_step,
-	.rows_split = true,
 	.rows = stream_rows,
 	.open = stream_open,
 	.close = stream_close,

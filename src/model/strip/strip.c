@@ -2,6 +2,7 @@
 /* Model strip: from what the user asks for to the operator, and the images that need no loop over
    ellipses. The loops are in strip_cpu.c and strip.cu. */
 #include "strip.h"
+#include "core/comm.h"
 #include "core/size.h"
 #include "core/sized.h"
 #include "scanner/scanner.h"
@@ -97,7 +98,9 @@ int iso_strip_create(iso_op **op, iso_ctx *ctx, const struct iso_strip *p, const
 		iso_room_free(&room);
 		return st;
 	}
-	return iso_op_create_in(op, ctx, &iso_strip_cpu_fn, p->ny * p->nz, e->n, p->n_sub, &room, m);
+	st = iso_op_create_in(op, ctx, &iso_strip_cpu_fn, p->ny * p->nz, e->n, p->n_sub, &room, m);
+	if (!st) (*op)->rows_split = iso_ranks(ctx) > 1;
+	return st;
 }
 
 void iso_strip_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_strip *p, int64_t n)
