@@ -224,6 +224,40 @@ static void time_of_flight_and_spread(void **state)
 	compare(&p, ROUND, (struct iso_em_data){ 0 });
 }
 
+/* ---- events that are streamed ---- */
+
+static int read_whole(void *arg, struct iso_events *b, int64_t first, int64_t n)
+{
+	(void)arg;
+	memcpy(b->v, whole.v + first, (size_t)n * sizeof *b->v);
+	if (b->count) memcpy(b->count, whole.count + first, (size_t)n * sizeof *b->count);
+	if (b->mult) memcpy(b->mult, whole.mult + first, (size_t)n * sizeof *b->mult);
+	if (b->add) memcpy(b->add, whole.add + first, (size_t)n * sizeof *b->add);
+	return ISO_OK;
+}
+
+static void streams(void **state)
+{
+	struct iso_em_data all_of_it = { whole.count, whole.add, whole.mult };
+
+	(void)state;
+	for (int r = 0; r < N_OF(rules); r++)
+		for (int data = 0; data < 2; data++) {
+			struct iso_ray_source s = { .size = sizeof s,      .n = EVENTS,      .has_count = data,
+				                    .has_mult = data,      .has_add = data,  .read = read_whole };
+			struct iso_ray p = model(SUBSETS, rules[r]);
+			iso_op *op = NULL;
+
+			OK(iso_ray_stream_create(&op, all, &p, &s, 150));
+			struct image *a = reconstruct(over(alone, p, &whole, false), data ? &all_of_it : NULL);
+			struct image *b = reconstruct(op, NULL);
+
+			assert_memory_equal(a, b, sizeof *a);
+			free(a);
+			free(b);
+		}
+}
+
 /* ---- projections ---- */
 
 static void image(iso_real *x)
@@ -387,6 +421,7 @@ int main(void)
 		cmocka_unit_test(osem),
 		cmocka_unit_test(counts_and_additive_term),
 		cmocka_unit_test(time_of_flight_and_spread),
+		cmocka_unit_test(streams),
 		cmocka_unit_test(forward_and_adjoint),
 		cmocka_unit_test(sensitivity),
 		cmocka_unit_test(refusals),

@@ -217,6 +217,26 @@ static void values_of_events(void **state)
 	iso_array_free(&add);
 }
 
+/* Events that stay on disk, in blocks. */
+static void streams(void **state)
+{
+	const struct setting plain[] = { { "events", "scan.lmdT" }, { "stream", "true" }, { 0 } };
+	const struct setting few[] = { { "events", "scan.Cdh" },      { "block", "1000" }, { "method", "osem" },
+		                       { "subsets", "3" },            { "subset-rule", "random" }, { 0 } };
+	const struct setting blocks[] = { { "events", "scan.Cdh" },   { "block", "900" }, { "method", "osem" },
+		                          { "subsets", "7" },         { "subset-rule", "blocks" },
+		                          { "frames", "0,2,9" },      { 0 } };
+	struct iso_array add = { 0 };
+
+	(void)state;
+	OK(iso_array_create(&add, 1, &scan.n));
+	for (int64_t i = 0; i < add.n; i++) add.v[i] = (iso_real)(1e-3 * (double)(i % 13));
+	compare(plain, NULL, NULL, NULL, "");
+	compare(few, NULL, NULL, &add, "");
+	compare(blocks, NULL, NULL, NULL, "");
+	iso_array_free(&add);
+}
+
 /* ---- projections ---- */
 
 static void projections(void **state)
@@ -324,7 +344,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(simulation), cmocka_unit_test(deals),       cmocka_unit_test(from_files), cmocka_unit_test(frames),
-		cmocka_unit_test(values_of_events), cmocka_unit_test(projections), cmocka_unit_test(bad_files),
+		cmocka_unit_test(values_of_events), cmocka_unit_test(streams), cmocka_unit_test(projections), cmocka_unit_test(bad_files),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);
