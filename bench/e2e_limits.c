@@ -123,21 +123,22 @@ static double pass_s(const struct e2e_machine *m, const struct e2e_inputs *in, c
 
 /* ---- stages ---- */
 
-/* Reading is bound by the file; factors and order by what brings the events to the device or, on the CPU, once
-   through memory; the iterations by their kernels; what lies outside of the stages by the start of the program.
-   All together: reading and bringing may go on at the same time, nothing else. */
+/* Reading is bound by the file and, as a CUDA device is opened meanwhile, by the start of a program that opens one;
+   factors and order by what brings the events to the device or, on the CPU, once through memory; the iterations by
+   their kernels. All together: opening the device, reading and bringing may go on at the same time, nothing else. */
 void e2e_limit(struct bench_row *row, const struct e2e_machine *m, const struct e2e_inputs *in,
                const json_t *record, const char *stage)
 {
 	double bytes = (double)in->bytes, file_s = bytes / m->rate[BENCH_FILE];
 	double bring_s = in->cuda ? bytes / m->rate[BENCH_LINK] : 2 * bytes / m->rate[BENCH_MEMORY];
+	double read_s = in->cuda ? fmax(file_s, m->start_s) : file_s;
 	double iterations, visits, kernel_s = pass_s(m, in, record, &visits);
 
 	numbers(&iterations, 1, record, "parameters", "iterations");
 	if (strcmp(stage, "read") == 0) {
 		row->bytes = bytes;
-		row->limit_s = file_s;
-		row->limit = "file read";
+		row->limit_s = read_s;
+		row->limit = read_s > file_s ? "start" : "file read";
 	} else if (strcmp(stage, "factors") == 0) {
 		row->bytes = bytes;
 		row->limit_s = bring_s;
@@ -146,12 +147,9 @@ void e2e_limit(struct bench_row *row, const struct e2e_machine *m, const struct 
 		row->visits = iterations * visits;
 		row->limit_s = iterations * kernel_s;
 		row->limit = "kernel";
-	} else if (strcmp(stage, "outside") == 0) {
-		row->limit_s = m->start_s;
-		row->limit = "start";
 	} else if (strcmp(stage, "wall") == 0) {
 		row->bytes = bytes;
-		row->limit_s = m->start_s + fmax(file_s, bring_s) + iterations * kernel_s;
+		row->limit_s = fmax(m->start_s, fmax(file_s, bring_s)) + iterations * kernel_s;
 		row->limit = "all";
 	}
 }

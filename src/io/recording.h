@@ -12,7 +12,8 @@ struct iso_recording {
 	int64_t *at; /* MSOT: record of (frame, wavelength) in the .bin */
 	int axis[2]; /* IPASC: axes of wavelengths and frames; -1: none */
 	const struct iso_array *array;
-	int64_t lead; /* samples of a stored trace before the first that is read */
+	const iso_ctx *ctx; /* whose request to stop ends the reading of traces; NULL: nobody's */
+	int64_t lead;       /* samples of a stored trace before the first that is read */
 };
 
 /* Samples of a stored trace. */

@@ -3,10 +3,29 @@
    scans, and the grid of an array; also built in double. */
 #include "oat.h"
 
+#include "io/recording.h"
+
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define TINY TEST_DATA "/oat/ipasc/tiny_ipasc.hdf5"
+
+/* Reading ends on request, and goes on where the request is taken back. */
+static void check_stop(iso_recording *r)
+{
+	int64_t n = r->info.t.n * r->info.t.samples;
+	iso_real *y = calloc((size_t)n, sizeof *y);
+	iso_ctx *ctx = cpu(1);
+
+	r->ctx = ctx;
+	iso_ctx_cancel(ctx);
+	REFUSED(iso_recording_read(y, r, 0, 0), ISO_ECANCEL, "interrupted");
+	iso_ctx_clear_cancel(ctx);
+	OK(iso_recording_read(y, r, 0, 0));
+	r->ctx = NULL;
+	iso_ctx_free(ctx);
+	free(y);
+}
 
 #ifdef ISO_HDF5
 static iso_recording *opened(const char *path)
@@ -50,6 +69,7 @@ static void another_programs_file(void **state)
 		for (int k = 0; k < 3 * 24; k++) assert_true(y[k] == data.v[2 * (5 * 24 + k) + w]);
 	}
 	assert_int_equal(i->n_warnings, 0);
+	check_stop(r);
 	REFUSED(iso_recording_read(y, r, 2, 0), ISO_EARG, "wavelength 2 and frame 0 of 2 and 1");
 	REFUSED(iso_recording_read_some(y, r, 0, 0, 10, 3), ISO_EARG,
 	        "3 transducers from number 10 on of 12");
@@ -306,6 +326,7 @@ static void scan(void **state)
 	}
 	OK(iso_recording_read_some(y, r, 0, 1, 2, 1)); /* the last trace of record 2 */
 	for (int k = 0; k < 4; k++) NEAR(y[k], 3 * want[k], 1e-5);
+	check_stop(r);
 	iso_recording_free(r);
 }
 

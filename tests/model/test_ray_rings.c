@@ -14,6 +14,7 @@ static const struct cylinder twelve = { "solid-angle", 12, 9, 96, 5, 60 },
 			     three = { "solid-angle", 3, 2, 96, 5, 60 },
 			     nine_alike = { "uniform", 9, 8, 96, 5, 60 },
 			     one = { "uniform", 1, 0, 96, 5, 60 }, apart = { "uniform", 7, 0, 96, 5, 60 },
+			     near = { "solid-angle", 12, 2, 96, 5, 60 },
 			     eight_alike = { "uniform", 8, 5, 96, 5, 60 },
 			     tube = { "solid-angle", 220, 12, 40, 1, 40 };
 
@@ -25,6 +26,8 @@ static const struct iso_grid half = { { 30, 26, 20 }, { 3, 3.3, 2.5 }, { 2.6, -1
 			     flat = { { 30, 26, 18 }, { 3, 3.3, 4 }, { 2.6, -1.4, .5 } },
 			     low = { { 30, 26, 9 }, { 3, 3.3, 4 }, { 2.6, -1.4, 1.5 } },
 			     single = { { 30, 26, 1 }, { 3, 3.3, 9 }, { 2.6, -1.4, .3 } },
+			     beyond = { { 50, 50, 44 }, { 3, 3, 2.5 }, { 0, 0, .2 } },
+			     beyond_thin = { { 50, 50, 100 }, { 3, 3, .7 }, { 0, 0, .2 } },
 			     lengthy = { { 12, 11, 60 }, { 4, 4, 4 }, { .6, -.4, .5 } };
 
 /* And how far the image may be off (relative L2), without and with mu and eff. */
@@ -49,6 +52,10 @@ static const struct setting settings[] = {
 	{ "Joseph, two lines a pair", &eight_alike, &flat, ISO_JOSEPH, 2, 2e-4, 1.2e-2 },
 	{ "Joseph, rings beyond the grid", &twelve, &low, ISO_JOSEPH, 1, 3e-3, 8e-3 },
 	{ "one slice by Joseph", &three, &single, ISO_JOSEPH, 1, 5e-3, 6e-3 },
+	/* grids that reach beyond the ends of the rings, and out to the crystals, of which some see nothing */
+	{ "the corners", &twelve, &beyond, ISO_SLICE, 1, 3e-4, 2e-2 },
+	{ "the corners, thin slices", &near, &beyond_thin, ISO_SLICE, 1, 4e-4, 8e-3 },
+	{ "the corners by Joseph", &eight_alike, &beyond, ISO_JOSEPH, 1, 3e-4, 2e-2 },
 	/* more rings than are taken one by one where there is mu or eff */
 	{ "a long scanner", &tube, &lengthy, ISO_SLICE, 1, 2e-4, 9e-3 },
 };
@@ -109,6 +116,32 @@ static double off(int64_t n, const iso_real *x, const iso_real *want)
 	return sqrt(diff / norm);
 }
 
+/* Whether no line meets voxel i or a neighbour of it in the plane; seen: S of all pairs, without mu and eff. */
+static bool far_from_lines(const struct iso_grid *g, const iso_real *seen, int64_t i)
+{
+	int64_t x = i % g->n[0], y = i / g->n[0] % g->n[1];
+
+	for (int64_t dy = y > 0 ? -1 : 0; dy <= (y < g->n[1] - 1 ? 1 : 0); dy++)
+		for (int64_t dx = x > 0 ? -1 : 0; dx <= (x < g->n[0] - 1 ? 1 : 0); dx++)
+			if (seen[i + dy * g->n[0] + dx] > 0) return false;
+	return true;
+}
+
+/* S is nowhere below 0; where no line passes it is below 1e-3 of its mean, and 0 but next to voxels that are seen. */
+static void check_unseen(const struct iso_grid *g, const iso_real *x, const iso_real *seen)
+{
+	int64_t n = iso_grid_voxels(g);
+	double sum = 0;
+
+	for (int64_t i = 0; i < n; i++) sum += (double)x[i];
+	for (int64_t i = 0; i < n; i++) {
+		assert_true(x[i] >= 0);
+		if (seen[i] > 0) continue;
+		assert_true((double)x[i] < 1e-3 * sum / (double)n);
+		if (far_from_lines(g, seen, i)) assert_true(x[i] == 0);
+	}
+}
+
 /* ctx[0]: what is tested; the image is the same, to the bit, on ctx[1]. */
 static void check_setting(iso_ctx *ctx[2], const struct setting *t)
 {
@@ -120,16 +153,18 @@ static void check_setting(iso_ctx *ctx[2], const struct setting *t)
 		                  .rays = t->rays,
 		                  .spread_mm = { 3, 4.5 } };
 	struct iso_array mu = make_mu(t->grid);
-	iso_real *eff = make_eff(iso_scanner_crystals(s)), *image[3];
+	iso_real *eff = make_eff(iso_scanner_crystals(s)), *image[3], *seen;
 	iso_ctx *pairs = cpu(2);
 	double error = 1;
 
 	for (int i = 0; i < 3; i++) image[i] = calloc((size_t)mu.n, sizeof **image);
+	seen = calloc((size_t)mu.n, sizeof *seen);
 	for (int full = 0; full < 2; full++) {
 		p.mu = full ? &mu : NULL;
 		p.eff = full ? eff : NULL;
 		p.share = 1;
 		OK(iso_ray_sens(image[2], &error, pairs, &p));
+		if (!full) memcpy(seen, image[2], (size_t)mu.n * sizeof *seen);
 		p.share = 0;
 		assert_true(iso_ray_sens_by_rings(&p));
 		for (int i = 0; i < 2; i++) OK(iso_ray_sens(image[i], &error, ctx[i], &p));
@@ -137,10 +172,11 @@ static void check_setting(iso_ctx *ctx[2], const struct setting *t)
 		assert_memory_equal(image[0], image[1], (size_t)mu.n * sizeof **image);
 		print_message("%s%s: off by %.2g\n", t->name, full ? ", with mu and eff" : "",
 		              off(mu.n, image[0], image[2]));
-		for (int64_t i = 0; i < mu.n; i++) assert_true(image[0][i] >= 0);
+		check_unseen(t->grid, image[0], seen);
 		assert_true(off(mu.n, image[0], image[2]) < (full ? t->with : t->without));
 	}
 	for (int i = 0; i < 3; i++) free(image[i]);
+	free(seen);
 	free(eff);
 	iso_array_free(&mu);
 	iso_scanner_free(s);
@@ -264,7 +300,8 @@ static void planned(void **state)
 	iso_plan_free(&plan);
 	/* 8 groups of 16 slices, of which there are 20; tables of 12 distances */
 	assert_true(plain >= 8 * 16 * 30 * 26 * 4 + 12 * 1025 * 20 * 4);
-	assert_true(all > plain + 30 * 26 * 20 * 4);
+	/* means: of all 33 offsets of 96 pairs, 26 cells of 32 values each; with what is beside them */
+	assert_true(all > plain + 30 * 26 * 20 * 4 && all < plain + 2 * 33 * 96 * 26 * 32 * 4);
 	assert_true(pairs >= 8 * 30 * 26 * 20 && pairs < plain);
 	assert_int_equal(device, 0);
 	iso_scanner_free(s);

@@ -718,6 +718,9 @@ static void round_trip(void **state)
 	for (int64_t i = 0; i < m->n; i++) NEAR((double)m->w[i], (double)r->w[i], 1e-7 * (double)m->w[i]);
 	OK(iso_srm_simulate(r, ctx, 50000, 1000, 0)); /* goes on */
 	iso_srm_free(r);
+	iso_ctx_cancel(ctx);
+	REFUSED(iso_srm_read_within(&r, ctx, "m.srm", true), ISO_ECANCEL, "m.srm: interrupted");
+	iso_ctx_clear_cancel(ctx);
 
 	OK(iso_srm_write("f.srm", m, true, NULL, NULL));
 	OK(iso_srm_read(&r, "f.srm", true));

@@ -43,7 +43,7 @@ for row in r["rows"]:
     if row["limit_s"]:
         assert abs(row["fraction_of_limit"] * row["median_s"] / row["limit_s"] - 1) < 1e-9, row
 assert set(rows) == {(name, n) for name in names for n in sizes}, sorted(rows)
-kinds = {"read": "file read", "factors": "memory", "sensitivity": None, "reconstruct": "kernel", "outside": "start",
+kinds = {"read": "file read", "factors": "memory", "sensitivity": None, "reconstruct": "kernel", "outside": None,
          "wall": "all"}
 seen = set()
 for (name, n), stages in rows.items():
@@ -53,6 +53,9 @@ for (name, n), stages in rows.items():
     assert abs(parts - wall["median_s"]) < 1e-6, (name, n, parts, wall["median_s"])
     for stage, s in stages.items():
         assert s["limit"] == kinds[stage], s
+    if "read" in stages:    # no device is opened meanwhile
+        assert abs(stages["read"]["limit_s"] * limits["file_bytes_per_s"] / wall["file_bytes"] - 1) < 1e-6, stages
+    assert wall["limit_s"] >= limits["start_s"] * (1 - 1e-6), wall
     assert wall["file_bytes"] == n * (12 if name == "strip" else 28), wall
     assert wall["counted"]["used"] + wall["counted"]["skipped"] == n, wall
     assert wall["counted"]["used"] > .5 * n, wall

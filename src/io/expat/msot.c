@@ -436,6 +436,7 @@ int iso_msot_read(iso_real *y, const iso_recording *r, const struct iso_traces_p
 	int st = raw ? iso_suffix_partner(bin, sizeof bin, r->path, ".bin") : iso_fail_memory(r->path, 2 * n);
 
 	if (!st && !(st = iso_in_open(&in, bin, false))) {
+		in.ctx = r->ctx;
 		st = iso_in_seek(&in, record * record_bytes(r) + p->first * 2 * n);
 		for (int64_t q = 0; q < p->n && !st; q++)
 			if (!(st = iso_in_read(&in, raw, 2 * n))) put_trace(y + q * n, raw, n);

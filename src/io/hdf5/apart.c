@@ -3,9 +3,11 @@
 #define _GNU_SOURCE /* pipe2 */
 #include "h5.h"
 #include "core/ctx.h"
+#include "file/out.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +18,7 @@
 
 #define PATIENCE_S 10
 #define MEMORY ((int64_t)256 << 20) /* bytes for the library itself */
+#define LOOK_MS 50                  /* from look to look for a request to stop, while nothing comes */
 
 /* What comes first: the outcome. */
 struct outcome {
@@ -23,9 +26,20 @@ struct outcome {
 	char message[512];
 };
 
+/* Until something comes, or the end; false: a stop was asked for. */
+static bool wait_for(struct iso_pipe p)
+{
+	struct pollfd one = { .fd = p.fd, .events = POLLIN };
+
+	while (!iso_stop_asked(p.ctx))
+		if (poll(&one, 1, LOOK_MS) > 0) return true;
+	return false;
+}
+
 bool iso_apart_pass(struct iso_pipe p, void *data, int64_t bytes)
 {
 	for (char *at = data; bytes > 0;) {
+		if (!p.sends && !wait_for(p)) return false;
 		ssize_t n = p.sends ? write(p.fd, at, (size_t)bytes) : read(p.fd, at, (size_t)bytes);
 
 		if (n < 0 && errno == EINTR) continue;
@@ -99,12 +113,16 @@ int iso_apart(const char *path, const struct iso_apart *a, int64_t bytes)
 	pid = fork();
 	if (pid == 0) {
 		close(fd[0]);
-		child(a, bytes, (struct iso_pipe){ fd[1], true });
+		child(a, bytes, (struct iso_pipe){ fd[1], true, NULL });
 	}
 	iso_h5_unlock();
 	close(fd[1]);
-	st = pid > 0 ? parent(path, a, (struct iso_pipe){ fd[0], false })
+	st = pid > 0 ? parent(path, a, (struct iso_pipe){ fd[0], false, a->ctx })
 	             : iso_fail(ISO_EIO, "%s: no process for the HDF5 library: %s", path, strerror(errno));
+	if (st && a->pass && iso_stop_asked(a->ctx)) {
+		if (pid > 0) kill(pid, SIGKILL); /* it may be unpacking */
+		st = iso_stop_check(a->ctx, path);
+	}
 	close(fd[0]); /* a child that still sends ends by that */
 	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;

@@ -79,6 +79,7 @@ int iso_h5_put_text(const struct iso_h5 *h, const char *name, const char *text);
 struct iso_pipe {
 	int fd;
 	bool sends;
+	const iso_ctx *ctx; /* whose request to stop ends the taking; NULL: nobody's */
 };
 
 struct iso_apart {
@@ -86,15 +87,17 @@ struct iso_apart {
 	/* ISO_EINPUT if less comes than was sent; NULL: nothing is sent, the file is written */
 	int (*pass)(void *arg, struct iso_pipe p);
 	void *arg;
-	int64_t memory; /* bytes that `work` may take to read a file, besides 256 MiB */
+	int64_t memory;     /* bytes that `work` may take to read a file, besides 256 MiB */
+	const iso_ctx *ctx; /* whose request to stop ends the reading; NULL: nobody's */
 };
 
-/* Sends or takes; false: it could not, or less came. */
+/* Sends or takes; false: it could not, or less came, or a stop was asked for. */
 bool iso_apart_pass(struct iso_pipe p, void *data, int64_t bytes);
 
 /* The status and message of `work`; if it dies, ISO_EINPUT of a file that is read, ISO_ENOMEM of one that
    is written. Reading may take ten seconds of a processor, and one more for each MiB of `bytes`. Whatever a
-   damaged file makes the HDF5 library ask for, more memory than said above is not given. */
+   damaged file makes the HDF5 library ask for, more memory than said above is not given. ISO_ECANCEL, and the
+   end of that process, where a stop is asked for. */
 int iso_apart(const char *path, const struct iso_apart *a, int64_t bytes);
 
 /* ---- names of the IPASC format that its reader and its writer share; SI units ---- */

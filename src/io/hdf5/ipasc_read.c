@@ -413,7 +413,7 @@ static int pass_recording(void *arg, struct iso_pipe p)
 
 int iso_ipasc_open(iso_recording *r)
 {
-	struct iso_apart a = { iso_ipasc_open_here, pass_recording, r, 0 };
+	struct iso_apart a = { .work = iso_ipasc_open_here, .pass = pass_recording, .arg = r };
 	int64_t bytes;
 	int fd, st = iso_regular_open(&fd, &bytes, r->path);
 
@@ -494,7 +494,7 @@ int iso_ipasc_read(iso_real *y, const iso_recording *r, const struct iso_traces_
 	struct traces t = { r, p, y, p->n * iso_recording_stored(r) * (int64_t)sizeof *y };
 	int64_t bytes = frame_bytes(r);
 	/* a chunk of twice the frame, as it is unpacked, and as it was before */
-	struct iso_apart a = { read_there, pass_traces, &t, 6 * bytes };
+	struct iso_apart a = { read_there, pass_traces, &t, 6 * bytes, r->ctx };
 
 	return iso_apart(r->path, &a, bytes * r->info.wavelengths * r->info.frames);
 }

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAST 1e-9 /* share of a line in a slice */
+#define LEAST 1e-9 /* share of a line in a slice, or its slope: below are rounding errors */
 
 static bool equal_rings(const struct iso_pairs *p, const double *pos)
 {
@@ -175,6 +175,7 @@ static void make_table(float *table, const struct knots *k, const iso_ctx *ctx, 
                        int kind, double l)
 {
 	size_t bytes = (size_t)(RINGS_STEPS + 1) * (size_t)k->nz * sizeof *k->slope;
+	bool shares = q->projector == ISO_JOSEPH;
 
 	memset(k->slope, 0, bytes);
 	memset(k->step, 0, bytes);
@@ -185,8 +186,9 @@ static void make_table(float *table, const struct knots *k, const iso_ctx *ctx, 
 		for (int64_t m = 0; m <= RINGS_STEPS; m++) {
 			sum += slope / RINGS_STEPS + k->step[m * k->nz + j];
 			slope += k->slope[m * k->nz + j];
-			/* the share of no line is nothing, and not what rounding left */
-			table[m * k->nz + j] = (float)(q->projector == ISO_JOSEPH && sum < LEAST ? 0 : sum);
+			/* no line has no share and no slope, whatever rounding left of the lines before */
+			if (!shares && slope < LEAST) slope = 0;
+			table[m * k->nz + j] = (float)(shares && sum < LEAST ? 0 : sum);
 		}
 	}
 }

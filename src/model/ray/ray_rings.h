@@ -8,7 +8,8 @@
 
      w L shape,  shape = (1 + (dz/L)^2)^e,  w = 1, e = 1/2, or w the solid angle at dz = 0, e = -3/2
 
-   per unit of t. Pairs as many crystals apart, an *offset*, have nearly the same L: a table each, found
+   per unit of t. Tables are linear from step to step: a voxel that no line meets, nearer to one than a step, has
+   what that step has of it; farther ones have 0. Pairs as many crystals apart, an *offset*, have nearly the same L: a table each, found
    by the cubic through the tables of four of RINGS_NODES distances. */
 #ifndef ISO_RAY_RINGS_H
 #define ISO_RAY_RINGS_H

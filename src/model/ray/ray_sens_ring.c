@@ -118,28 +118,34 @@ static void trace_samples(float *sum, const struct job *b, const struct rings_li
 
 /* ---- tasks ---- */
 
-/* Slices z0 .. z0 + n, from some of the offsets of the round. */
-static void do_task(float *sum, float *table, const struct job *b, int z0, int n, int group)
+/* Lines of a kind of the pairs of offset o, in slices from z0 on. */
+static void do_offset(float *sum, const float *table, const struct job *b, int z0, int64_t o, int kind)
 {
 	const struct ray_rings *r = b->r;
+	int64_t first = rings_first(r, o), end = first + rings_count(r, o), before = rings_first(r, b->round);
 
-	for (int64_t o = b->round; o < b->end; o++)
-		for (int kind = 0; o % GROUPS == group && kind < r->kinds; kind++) {
-			int64_t first = rings_first(r, o), pairs = rings_count(r, o);
+	for (int64_t k = first; k < end && !iso_stopped(b->ctx); k++) {
+		struct rings_line l = rings_line(r, k, kind);
+		const float *mean = b->m ? b->mean + (k - before) * means_size(b->m) + z0 : NULL;
 
-			table_at(table, r, kind, o, z0, n);
-			for (int64_t k = first; k < first + pairs && !iso_stopped(b->ctx); k++) {
-				struct rings_line l = rings_line(r, k, kind);
-				const float *mean =
-					b->m ? b->mean + (k - rings_first(r, b->round)) * means_size(b->m) +
-							z0
-					     : NULL;
+		if (l.ray.k0 >= l.ray.k1) continue;
+		if (r->projector == ISO_JOSEPH)
+			trace_samples(sum, b, &l, table, mean);
+		else
+			trace_chords(sum, b, &l, table, mean);
+	}
+}
 
-				if (l.ray.k0 < l.ray.k1)
-					(r->projector == ISO_JOSEPH ? trace_samples
-					                            : trace_chords)(sum, b, &l, table, mean);
-			}
+/* Slices z0 .. z0 + n, from the offsets of the round that are of the group. */
+static void do_task(float *sum, float *table, const struct job *b, int z0, int n, int group)
+{
+	for (int64_t o = b->round; o < b->end; o++) {
+		if (o % GROUPS != group) continue;
+		for (int kind = 0; kind < b->r->kinds; kind++) {
+			table_at(table, b->r, kind, o, z0, n);
+			do_offset(sum, table, b, z0, o, kind);
 		}
+	}
 }
 
 /* s of slices z0 .. z0 + n = the sum of the groups' sums, which lie `apart` from each other. */
@@ -159,8 +165,8 @@ static void leave(iso_real *s, const float *sum, int64_t apart, int64_t pixels, 
 /* What is done at a time: so many slices, and offsets if there are means. */
 struct sizes {
 	int slices, tasks;
-	int64_t task; /* floats of a task: table and sums */
-	int64_t offsets;
+	int64_t task;    /* floats of a task: table and sums */
+	int64_t offsets; /* of all, at most */
 };
 
 /* Means are made again for other slices: there all slices, if they fit. */
@@ -170,12 +176,16 @@ static struct sizes choose_sizes(const iso_ctx *ctx, const struct ray_sens *q, c
 	double most = bytes / (4. * q->grid.n[0] * q->grid.n[1] * SLICES * GROUPS);
 	int all = (q->grid.n[2] + SLICES - 1) / SLICES, wanted = m ? all : 2 * ctx->threads / GROUPS + 1;
 	int chunks = (int)fmax(1, fmin(fmin(all, wanted), most));
-	struct sizes s = { .slices = SLICES * chunks, .tasks = chunks * GROUPS, .offsets = INT32_MAX };
+	struct sizes s = { .slices = SLICES * chunks,
+		           .tasks = chunks * GROUPS,
+		           .offsets = iso_rings_offsets(q) };
 
 	s.task = ((int64_t)(RINGS_STEPS + 1) + (int64_t)q->grid.n[0] * q->grid.n[1]) * SLICES;
-	if (m)
-		s.offsets = (int64_t)fmax(1, fmin(MEANS_BYTES, bytes) /
-		                                     (4. * (double)(q->pairs.per_ring * means_size(m))));
+	if (m) {
+		double offset = 4. * (double)(q->pairs.per_ring * means_size(m));
+
+		s.offsets = (int64_t)fmax(1, fmin((double)s.offsets, fmin(MEANS_BYTES, bytes) / offset));
+	}
 	return s;
 }
 
@@ -225,9 +235,7 @@ static int on_cpu(iso_real *s, struct iso_room *room, struct job *b)
 
 	ISO_HOST(room, memory, by.tasks * by.task);
 	if (b->m) {
-		int64_t most = by.offsets < b->r->offsets ? by.offsets : b->r->offsets;
-
-		ISO_HOST(room, b->mean, most * b->r->pairs.per_ring * means_size(b->m));
+		ISO_HOST(room, b->mean, by.offsets * b->r->pairs.per_ring * means_size(b->m));
 		iso_means_open(&b->work, room, b->m, b->r);
 	}
 	if (room->status) return room->status;

@@ -7,23 +7,29 @@
    weight is a polynomial in the column, so from one column to the next it takes multiplications
    only, no exponential: w(i+1) = w(i) r(i), r(i+1) = r(i) s(i), and so on up to the degree.
 
+   What comes before the rows is done for LANES events at once, an event in each lane. What comes after is
+   a loop for each step over all bands of an event, so that the processor has other bands to go on with
+   while it waits for a result.
+
    A chunk of events adds to an image of its own, in float, which is then rounded to fixed point:
    the sums are short, and the same for every number of threads. */
 #include "core/em_kern.h"
 #include "core/fixed.h"
 #include "core/size.h"
 #include "strip.h"
+#include "strip_lanes.h"
 
 #include <omp.h>
 #include <string.h>
 
-#define LANES 4 /* rows of a band */
+#define RIM_WEIGHT ((iso_real)1.1108996538242306e-2) /* exp(-STRIP_REACH2 / 2) */
 #define TILE 16 /* columns, before products are started anew: rounding adds up */
 
 /* eq7 and tan: degree of the polynomial, and how small the quantity it is a series in must be at
    the border of the ellipse. What is left out is then 1e-4 of the exponent there, where weights are
-   1 % of the highest, and 64 times less half way; an event's sum is good to 1e-6. In double no row
-   is near enough, and weights are those of strip_weight. */
+   1 % of the highest, and 64 times less half way: an event's sum is good to some 1e-6, to 2e-4 where
+   nothing but the border lies in the image. In double no row is near enough, and weights are those of
+   strip_weight. */
 #define DEGREE 5
 #ifdef ISO_DOUBLE
 #	define NEAR 0
@@ -31,303 +37,432 @@
 #	define NEAR ((iso_real).1)
 #endif
 
-#define INLINE static inline __attribute__((always_inline))
+/* LANES events, each in a lane of its own. In the row s rows above (y~, z~) an ellipse reaches from
+   t s - sqrt(wide - narrow s^2) to t s + sqrt(wide - narrow s^2), in columns from z~. Its rightmost point is
+   `top` rows above (y~, z~), its leftmost as far below. */
+struct group {
+	int low[LANES], rows[LANES], iz[LANES]; /* rows: none if not above 0 */
+	iso_real below[LANES], above[LANES];    /* s of its lowest and highest row */
+	iso_real fz[LANES], t[LANES], wide[LANES], narrow[LANES], top[LANES]; /* fz: z~ above column iz */
+	iso_real factor[LANES];                                               /* of all weights */
+	iso_real m0[LANES], m1[LANES], m2[LANES], s0[LANES], s1[LANES];     /* as strip_powers, but in rows */
+	iso_real l0[LANES], l1[LANES], turn[LANES], rise[LANES], q2[LANES]; /* and columns, not mm */
+};
 
-/* The rows of a band. Sums and products of these are vector instructions. */
-typedef iso_real lanes __attribute__((vector_size(LANES * sizeof(iso_real))));
-typedef __typeof__((lanes){ 0 } < (lanes){ 0 }) lane_mask; /* integers */
-
-typedef lanes lanes_at __attribute__((aligned(sizeof(iso_real)), may_alias)); /* in an array */
-
-INLINE lanes load(const iso_real *v)
-{
-	return *(const lanes_at *)v;
-}
-
-INLINE void store(iso_real *v, lanes l)
-{
-	*(lanes_at *)v = l;
-}
-
-INLINE lanes all(iso_real v)
-{
-	return v - (lanes){ 0 };
-}
-
-/* a b + c. Loops over LANES elements become one instruction. */
-INLINE lanes fused(lanes a, lanes b, lanes c)
-{
-	iso_real x[LANES], y[LANES], z[LANES];
-
-	store(x, a);
-	store(y, b);
-	store(z, c);
-#pragma omp simd
-	for (int i = 0; i < LANES; i++) z[i] = iso_fma(x[i], y[i], z[i]);
-	return load(z);
-}
-
-INLINE lanes power_of_two(lanes x)
-{
-	iso_real v[LANES];
-
-	store(v, x);
-#pragma omp simd
-	for (int i = 0; i < LANES; i++) v[i] = strip_exp2(v[i]);
-	return load(v);
-}
-
-/* LANES rows from `row` of the ellipse, `n` columns: a part of a band, most often all of it. */
+/* LANES rows from `row`, and `n` columns: a part of a band, most often all of it. */
 struct tile {
 	int row, first, n;
 };
 
-/* An event's ellipse. Elements are rows, from `low`. Where the row is within reach, the weight at
-   column iz + middle + u is, over the event's factor,
+/* A tile before its terms, a row in each lane. In the column u columns behind the row's middle the weight
+   is, over the event's factor,
 
-	root 2^(curve[0] + curve[1] u + curve[2] u^2 + ...) */
-struct patch {
-	struct strip_line line;
-	int low, rows, tiles;                 /* low and rows are multiples of LANES */
-	double sum;                           /* of all terms */
-	iso_real *dy, *middle, *half, *half2; /* as strip_reach has them */
-	iso_real *p0, *p1, *slope, *tau0;     /* as strip_row; slope: n1, or tau1 */
-	iso_real *root, *curve[DEGREE + 1];
-	struct tile *tile;
-	iso_real *start; /* DEGREE + 1 lanes of each tile */
-	iso_real *t;     /* terms: weight x pixel, a tile's column after another */
+	root 2^(c[0] + c[1] u + c[2] u^2 + ...)
+
+   and 0 where u^2 > half2. With N = root^-2 (1 - e u) and root ab = b0 + b1 u for eq7; for tan e is what
+   tau* changes by from column to column. gauss has the root alone, 0 in rows that the ellipse does not
+   reach. */
+struct start {
+	lanes_at u, half2, root; /* u: of the tile's first column */
+	lanes_at b0, b1, e;
+	lanes_at more[DEGREE - 2]; /* what set_terms wants beside the three powers */
 };
 
-enum { ROW_ARRAYS = 9 + DEGREE + 1 };
+/* An event's tiles, and their terms, weight x pixel. */
+struct patch {
+	int tiles;
+	double sum; /* of all terms */
+	struct tile *tile;
+	iso_real *t; /* a column of a tile after another */
+};
+
+/* What events are worked out in, one for each thread. */
+struct scratch {
+	struct group g;
+	int *first, *end; /* columns of a band, of each event of the group */
+	struct start *start;
+	iso_real *power; /* exponents of two, then their powers: POWERS lanes for each tile */
+	struct patch p;
+};
+
+enum { POWERS = 3 };
 
 struct strip_work {
-	int rows, stride; /* of the largest ellipse, whole bands; of an image column */
-	int tiles;        /* of any ellipse, at most */
+	int bands, stride; /* of the largest ellipse; of an image column */
+	int tiles;         /* of any ellipse, at most */
 	struct iso_fixed acc;
 	iso_real *x; /* columns, padded, over x_scale */
 	double x_scale;
-	iso_real *block;   /* the same, one for each thread: what a chunk adds to */
-	iso_real *patch;   /* `patch_size` for each thread */
-	struct tile *tile; /* `tiles` for each thread */
-	int64_t patch_size;
+	iso_real *block; /* the same, one for each thread: what a chunk adds to */
+	/* for each thread: */
+	int *band;           /* 2 LANES `bands` */
+	struct start *start; /* `tiles` */
+	iso_real *power;     /* `powers` */
+	struct tile *tile;   /* `tiles` */
+	iso_real *t;         /* `terms` */
+	int64_t powers, terms;
 	struct iso_em_stat *stat; /* one for each chunk */
 };
 
-static int round_up(int64_t n)
+static int round_up(int n)
 {
-	return (int)((n + LANES - 1) / LANES * LANES);
+	return (n + LANES - 1) / LANES * LANES;
 }
 
-static struct patch thread_patch(const struct strip_work *w)
+static void take_scratch(struct scratch *v, const struct strip_work *w)
 {
-	iso_real *v = w->patch + omp_get_thread_num() * w->patch_size;
-	struct patch p = { .tile = w->tile + omp_get_thread_num() * (int64_t)w->tiles, .start = v };
-	iso_real **part[] = { &p.dy, &p.middle, &p.half, &p.half2, &p.p0, &p.p1, &p.slope, &p.tau0, &p.root };
+	int64_t thread = omp_get_thread_num();
 
-	v += (int64_t)w->tiles * LANES * (DEGREE + 1);
-	for (int i = 0; i < ROW_ARRAYS; i++, v += w->rows) *(i < 9 ? part[i] : &p.curve[i - 9]) = v;
-	p.t = v;
-	return p;
+	v->first = w->band + 2 * LANES * thread * w->bands;
+	v->end = v->first + LANES * w->bands;
+	v->start = w->start + thread * w->tiles;
+	v->power = w->power + thread * w->powers + round_up(w->tiles); /* gauss: see set_rows */
+	v->p.tile = w->tile + thread * w->tiles;
+	v->p.t = w->t + thread * w->terms;
 }
 
-/* ---- the rows of an ellipse ---- */
+/* ---- events ---- */
 
-static void set_reach(const struct patch *patch, iso_real pixel)
-{
-	const struct strip_line line = patch->line;
-	const struct patch p = *patch;
-
-#pragma omp simd
-	for (int r = 0; r < p.rows; r++) {
-		struct strip_reach reach = strip_reach(&line, pixel, p.low + r);
-
-		p.dy[r] = reach.dy;
-		p.middle[r] = reach.middle;
-		p.half[r] = reach.half;
-		p.half2[r] = reach.half2;
-	}
-}
-
-/* Columns that any row of a band reaches, clipped to the image, an even number: one may lie past its end. */
-static void set_tiles(struct patch *p, int nz)
-{
-	p->tiles = 0;
-	for (int row = 0; row < p->rows; row += LANES) {
-		const iso_real *middle = p->middle + row, *half = p->half + row;
-		iso_real low = middle[0], high = middle[0];
-
-#pragma omp simd reduction(min : low) reduction(max : high)
-		for (int r = 0; r < LANES; r++) {
-			low = middle[r] - half[r] < low ? middle[r] - half[r] : low;
-			high = middle[r] + half[r] > high ? middle[r] + half[r] : high;
-		}
-		int first = (int)iso_ceil(low) + p->line.iz, last = (int)iso_floor(high) + p->line.iz;
-
-		first = first > 0 ? first : 0;
-		last = last < nz - 1 ? last : nz - 1;
-		for (int n; first <= last; first += n) {
-			n = last - first < TILE ? (last - first) / 2 * 2 + 2 : TILE;
-			p->tile[p->tiles++] = (struct tile){ row, first, n };
-		}
-	}
-}
-
-/* False if the series of a row is not near enough. `reach` is the ellipse's, mm. */
-INLINE bool set_rows(const struct patch *patch, const struct strip_params *s, iso_real reach,
+/* Lane k. */
+INLINE void set_lane(struct group *g, int k, const struct strip_params *p, const struct strip_line *l,
                      enum iso_strip_kernel kernel)
 {
-	const iso_real pixel = (iso_real)s->pixel, radius = (iso_real)s->strips.radius;
-	const iso_real middle = (iso_real)(.5 * (s->ny - 1));
-	const struct strip_line line = patch->line;
-	const struct patch p = *patch;
-	int far = 0;
+	const iso_real pixel = (iso_real)p->pixel, over = 1 / ((l->up + l->down) * pixel * pixel);
+	const iso_real wide = STRIP_REACH2 * over, narrow = 4 * l->s * l->s * l->dl * pixel * pixel * over;
+	const struct strip_powers w = strip_powers(p, l, kernel);
 
-#pragma omp simd reduction(| : far)
-	for (int r = 0; r < p.rows; r++) {
-		struct strip_row row =
-			strip_row(kernel, radius, &line, ((iso_real)(p.low + r) - middle) * pixel, p.dy[r]);
-		iso_real slope = kernel == ISO_STRIP_TAN ? row.tau1 : row.n1;
-		iso_real bound = kernel == ISO_STRIP_TAN ? NEAR : NEAR * row.n0;
-
-		p.curve[0][r] = -row.q0;
-		p.curve[1][r] = 0;
-		p.curve[2][r] = -row.q1 * (pixel * pixel);
-		p.root[r] = row.root;
-		if (kernel == ISO_STRIP_GAUSS) continue;
-		p.p0[r] = row.p0;
-		p.p1[r] = row.p1;
-		p.tau0[r] = row.tau0;
-		p.slope[r] = slope;
-		far |= (p.half2[r] >= 0) & !((slope * reach <= bound) & (-slope * reach <= bound));
-	}
-	return !far;
+	g->low[k] = l->low;
+	g->rows[k] = l->high - l->low + 1;
+	g->iz[k] = l->iz;
+	g->below[k] = (iso_real)(l->low - l->iy) - l->fy;
+	g->above[k] = (iso_real)(l->high - l->iy) - l->fy;
+	g->fz[k] = l->fz;
+	g->t[k] = l->t;
+	g->wide[k] = wide;
+	g->narrow[k] = narrow;
+	g->top[k] = l->t * iso_sqrt(wide / (narrow * (narrow + l->t * l->t)));
+	g->factor[k] = l->factor;
+	g->m0[k] = w.m0;
+	g->m1[k] = w.m1 * pixel;
+	g->m2[k] = w.m2 * pixel * pixel;
+	g->s0[k] = w.s0 * pixel;
+	g->s1[k] = w.s1 * pixel * pixel;
+	g->l0[k] = w.l0 * pixel;
+	g->l1[k] = w.l1 * pixel * pixel;
+	g->turn[k] = kernel == ISO_STRIP_EQ7 ? -w.turn : (iso_real)(-1 / STRIP_UNIT_ROOT);
+	g->rise[k] = w.rise * pixel * pixel;
+	g->q2[k] = w.q1 * pixel * pixel;
 }
 
-/* With N = n0 (1 - e u) and ab / sqrt(n0) = b0 + b1 u the exponent of eq7 is, in powers of two,
+/* The first n events of e; lanes from n on are as any other. */
+INLINE void set_group(struct group *g, const struct strip_params *params, const struct iso_strip_event *e,
+                      int n, enum iso_strip_kernel kernel)
+{
+	const struct strip_params p = *params;
+	struct iso_strip_event v[LANES];
 
-	b0^2 - q0 + b0 (b1 + k) u - q1 u^2 + k^2 u^2 / (1 - e u) - log2(1 - e u) / 2,  k = b1 + b0 e
+	for (int k = 0; k < LANES; k++) v[k] = e[k < n ? k : 0];
+	if (p.strips.sigma_z_growth == 0) {
+#pragma omp simd
+		for (int k = 0; k < LANES; k++) {
+			struct strip_line l = strip_line_with(&p, v + k, &p.middle);
+
+			set_lane(g, k, &p, &l, kernel);
+		}
+	} else {
+		for (int k = 0; k < LANES; k++) {
+			struct strip_line l = strip_line(&p, v + k);
+
+			set_lane(g, k, &p, &l, kernel);
+		}
+	}
+}
+
+/* Columns that any row of a band reaches, clipped to the image. The right rim is farthest out in the row
+   `top`, or else in the row of the band next to it. */
+static void set_bands(const struct scratch *v, int nz)
+{
+	const struct group *g = &v->g;
+	const iso_real slack = (iso_real)1e-3; /* columns: more than these values are rounded by */
+	int most = 0;
+
+	for (int k = 0; k < LANES; k++) most = g->rows[k] > most ? g->rows[k] : most;
+	for (int i = 0; i < most; i += LANES) {
+		int *first = v->first + i, *end = v->end + i;
+
+#pragma omp simd
+		for (int k = 0; k < LANES; k++) {
+			iso_real low = g->below[k] + (iso_real)i, high = low + (LANES - 1),
+				 above = g->above[k];
+
+			low = low < above ? low : above; /* in bands behind its last as well */
+			high = high < above ? high : above;
+			iso_real right = g->top[k] < high ? g->top[k] : high;
+			iso_real left = -g->top[k] < high ? -g->top[k] : high;
+
+			right = right > low ? right : low;
+			left = left > low ? left : low;
+			iso_real right2 = iso_fma(-g->narrow[k] * right, right, g->wide[k]);
+			iso_real left2 = iso_fma(-g->narrow[k] * left, left, g->wide[k]);
+			iso_real from = iso_fma(g->t[k], left, g->fz[k]) - iso_sqrt(left2 > 0 ? left2 : 0);
+			iso_real to = iso_fma(g->t[k], right, g->fz[k]) + iso_sqrt(right2 > 0 ? right2 : 0);
+			int f = (int)iso_ceil(from - slack) + g->iz[k];
+			int e = (int)iso_floor(to + slack) + g->iz[k] + 1;
+
+			first[k] = f > 0 ? f : 0;
+			end[k] = e < nz ? e : nz;
+		}
+	}
+}
+
+/* ---- the rows of an event ---- */
+
+/* An even number of columns: one may lie past the end of the image. */
+INLINE struct tile tile_from(int row, int first, int left)
+{
+	return (struct tile){ row, first, left < TILE ? (left + 1) / 2 * 2 : TILE };
+}
+
+/* Tiles of event k, and all of their starts but `more`. Of the exponents eq7 and tan get c[0] alone;
+   set_starts makes three of it. gauss has one for each tile, in front of them, backwards, that of the ratio
+   of two columns in lane 0, and behind them, by how much that is larger in each lane. False if the series of
+   a row is not near enough. */
+INLINE bool set_rows(struct scratch *v, int k, enum iso_strip_kernel kernel)
+{
+	const bool gauss = kernel == ISO_STRIP_GAUSS;
+	const struct group *g = &v->g;
+	const lanes row = { 0, 1, 2, 3 }, fz = all(g->fz[k]), t = all(g->t[k]), rise = all(-g->rise[k]);
+	const lanes wide = all(g->wide[k]), narrow = all(-g->narrow[k]), turn = all(g->turn[k]);
+	const lanes m0 = all(g->m0[k]), m1 = all(g->m1[k]), m2 = all(g->m2[k]);
+	const lanes s0 = all(g->s0[k]), s1 = all(g->s1[k]), l0 = all(g->l0[k]), l1 = all(g->l1[k]);
+	const lanes most = all(NEAR / iso_sqrt(g->wide[k]));
+	const iso_real below = g->below[k], q2 = g->q2[k];
+	const int low = g->low[k], iz = g->iz[k], rows = g->rows[k];
+	lane_mask near = (lane_mask){ 0 } - 1;
+	int i = 0;
+
+	for (int r = 0; r < rows; r += LANES)
+		for (int first = v->first[r + k], left = v->end[r + k] - first; left > 0;
+		     first += TILE, left -= TILE) {
+			struct start *to = v->start + i;
+			iso_real *power = v->power + i * (gauss ? LANES : POWERS * LANES);
+			lanes s = row + ((iso_real)r + below), square = s * s, level = rise * square;
+			lanes u = (iso_real)(first - iz) - fused(s, t, fz);
+			lanes n = fused(fused(s, m2, m1), s, m0), root = 1 / root_of(n);
+			lanes half2 = fused(narrow, square, wide);
+
+			v->p.tile[i++] = tile_from(low + r, first, left);
+			if (gauss) {
+				to->root = only(half2 >= 0, root);
+				store(power, fused(u * u, all(-q2), level));
+				v->power[-i] = fused(u, all(-2 * q2), all(-q2))[0];
+				continue;
+			}
+			lanes b0 = fused(s, l1, l0) * s * root, b1 = fused(s, s1, s0) * root,
+			      e = b1 * root * turn;
+
+			to->u = u;
+			to->half2 = half2;
+			to->root = root;
+			to->b0 = b0;
+			to->b1 = b1;
+			to->e = e;
+			store(power, fused(b0, b0, level));
+			near &= magnitude(e) < most;
+		}
+	if (gauss) store(v->power + i * LANES, row * (2 * q2 * g->t[k]));
+	v->p.tiles = i;
+	return gauss || everywhere(near);
+}
+
+/* The exponent of eq7 is, in powers of two,
+
+	b0^2 - q0 + b0 (b1 + k) u - q2 u^2 + k^2 u^2 / (1 - e u) - log2(1 - e u) / 2,  k = b1 + b0 e
 
    of which the last two are series in e u. */
-INLINE void add_eq7(const struct patch *p, int r, iso_real b0, iso_real b1, iso_real pixel)
+INLINE void curve_eq7(lanes c[DEGREE + 1], const struct start *s, iso_real q2)
 {
 	const iso_real unit = (iso_real)(STRIP_LOG2E / 2);
-	iso_real e = -p->slope[r] * p->root[r] * p->root[r] * pixel, e2 = e * e, log = unit * e2;
-	iso_real k = iso_fma(b0, e, b1), k2 = k * k;
+	lanes b0 = s->b0, b1 = s->b1, e = s->e, e2 = e * e;
+	lanes k = fused(b0, e, b1), k2 = k * k;
 
-	p->curve[1][r] = iso_fma(b0, b1 + k, unit * e);
-	p->curve[2][r] += iso_fma(log, (iso_real)1 / 2, k2);
-	p->curve[3][r] = e * iso_fma(log, (iso_real)1 / 3, k2);
-	p->curve[4][r] = e2 * iso_fma(log, (iso_real)1 / 4, k2);
-	p->curve[5][r] = e2 * e * iso_fma(log, (iso_real)1 / 5, k2);
+	c[1] = fused(b0, b1 + k, unit * e);
+	c[2] = fused(e2, all(unit / 2), k2 - q2);
+	c[3] = e * fused(e2, all(unit / 3), k2);
+	c[4] = e2 * fused(e2, all(unit / 4), k2);
+	c[5] = e2 * e * fused(e2, all(unit / 5), k2);
 }
 
 /* tan: with z = (tau0 + i) tau1 / (1 + tau0^2), 1 + tau*^2 = (1 + tau0^2) |1 + z u|^2; of the
    series of its logarithm the real parts of (-z)^n, c[n], are needed:
    c[n] = 2 c[1] c[n-1] - |z|^2 c[n-2]. */
-INLINE void add_tan(const struct patch *p, int r, iso_real b0, iso_real b1, iso_real pixel)
+INLINE void curve_tan(lanes c[DEGREE + 1], struct start *s, iso_real q2, iso_real t)
 {
 	const iso_real unit = (iso_real)(2 * STRIP_LOG2E);
-	iso_real over = 1 / iso_fma(p->tau0[r], p->tau0[r], 1), tau1 = p->slope[r] * pixel;
-	iso_real c1 = -p->tau0[r] * tau1 * over, twice = 2 * c1, z2 = tau1 * tau1 * over;
-	iso_real c2 = twice * c1 - z2, c3 = twice * c2 - z2 * c1, c4 = twice * c3 - z2 * c2;
-	iso_real c5 = twice * c4 - z2 * c3;
+	lanes tau0 = t - s->b0 * s->root * (iso_real)(1 / STRIP_UNIT_ROOT), tau1 = s->e;
+	lanes over = 1 / fused(tau0, tau0, all(1));
+	lanes c1 = -tau0 * tau1 * over, twice = 2 * c1, z2 = tau1 * tau1 * over;
+	lanes c2 = twice * c1 - z2, c3 = twice * c2 - z2 * c1, c4 = twice * c3 - z2 * c2;
+	lanes c5 = twice * c4 - z2 * c3;
 
-	p->curve[1][r] = iso_fma(2 * b0, b1, unit * c1);
-	p->curve[2][r] += iso_fma(b1, b1, unit / 2 * c2);
-	p->curve[3][r] = unit / 3 * c3;
-	p->curve[4][r] = unit / 4 * c4;
-	p->curve[5][r] = unit / 5 * c5;
-	p->root[r] *= over;
-}
-
-/* From gauss to eq7 or tan. A loop of its own: one for all would be too long for the processor to
-   overlap its turns. */
-INLINE void set_curves(const struct patch *patch, iso_real pixel, enum iso_strip_kernel kernel)
-{
-	const struct patch p = *patch;
-
-#pragma omp simd
-	for (int r = 0; r < p.rows; r++) {
-		iso_real b0 = p.p0[r] * p.root[r], b1 = p.p1[r] * p.root[r] * pixel;
-
-		p.curve[0][r] = iso_fma(b0, b0, p.curve[0][r]);
-		if (kernel == ISO_STRIP_EQ7)
-			add_eq7(&p, r, b0, b1, pixel);
-		else
-			add_tan(&p, r, b0, b1, pixel);
-	}
+	c[1] = fused(2 * s->b0, s->b1, unit * c1);
+	c[2] = fused(s->b1, s->b1, unit / 2 * c2 - q2);
+	c[3] = unit / 3 * c3;
+	c[4] = unit / 4 * c4;
+	c[5] = unit / 5 * c5;
+	s->root *= over;
 }
 
 /* ---- terms, weight x pixel ---- */
 
-/* Weight at u, and what leads from column to column: the polynomial's differences, n! times the
-   coefficients of its Newton form at u, u + 1, ... (Horner's rule). Of the first three their powers
-   of two are kept; from the third difference on they are small, and kept as logarithms. */
-INLINE void set_starts(const struct patch *patch, int degree)
+/* eq7 and tan: the differences of the exponent at u, u + 1, ..., n! times the coefficients of its Newton form
+   there (Horner's rule). Of the first three the powers of two are needed. The third, c, is small: e^c - 1 is
+   needed, which is nearly a parabola, so its own two differences lead on. */
+INLINE void set_starts(const struct scratch *v, iso_real q2, iso_real t, enum iso_strip_kernel kernel)
 {
-	const struct patch p = *patch;
-	const lanes second = power_of_two(load(p.curve[2]) * 2); /* gauss: of all rows */
+	const iso_real e = (iso_real)(1 / STRIP_LOG2E);
+	const int tiles = v->p.tiles;
+
+	for (int i = 0; i < tiles; i++) {
+		struct start *s = v->start + i;
+		iso_real *power = v->power + i * (POWERS * LANES);
+		lanes c[DEGREE + 1], u = s->u;
+
+		c[0] = load(power);
+		if (kernel == ISO_STRIP_EQ7)
+			curve_eq7(c, s, q2);
+		else
+			curve_tan(c, s, q2, t);
+		for (int k = 0; k < DEGREE; k++, u += 1)
+			for (int n = DEGREE - 1; n >= k; n--) c[n] = fused(c[n + 1], u, c[n]);
+		store(power, c[0]);
+		store(power + LANES, c[1]);
+		store(power + 2 * LANES, c[2] * 2);
+		lanes third = c[3] * (6 * e), fourth = c[4] * (24 * e), fifth = c[5] * (120 * e);
+		lanes cubic = fused(third, all((iso_real)1 / 6), all((iso_real)1 / 2));
+		lanes less1 = fused(third * third, cubic, third), exp = less1 + 1;
+
+		s->more[0] = less1;
+		s->more[1] = exp * fused(fourth * fourth, all((iso_real)1 / 2), fourth);
+		s->more[2] = exp * fused(fourth, fused(fifth, all(2), fourth), fifth);
+	}
+}
+
+INLINE double sum_of_lanes(lanes v)
+{
+	return (double)(v[0] + v[1]) + (v[2] + v[3]);
+}
+
+/* eq7 and tan. */
+INLINE void set_terms(struct scratch *v, const struct strip_work *w)
+{
+	const struct patch p = v->p;
+	const int64_t stride = w->stride;
+	const iso_real *image = w->x;
+	iso_real *t = p.t;
+	lanes sum = { 0 };
 
 	for (int i = 0; i < p.tiles; i++) {
-		const int row = p.tile[i].row;
-		lanes u = (iso_real)(p.tile[i].first - p.line.iz) - load(p.middle + row);
-		iso_real *to = p.start + i * (LANES * (DEGREE + 1));
-		iso_real factorial = (iso_real)(2 / STRIP_LOG2E);
-		lanes c[DEGREE + 1];
+		const struct tile tile = p.tile[i];
+		const struct start *s = v->start + i;
+		const iso_real *x = image + tile.first * stride + tile.row;
+		const iso_real *power = v->power + i * (POWERS * LANES);
+		const lanes half2 = s->half2;
+		lanes c[DEGREE + 1], u = s->u;
 
-		for (int n = 0; n <= degree; n++) c[n] = load(p.curve[n] + row);
-		for (int k = 0; k < degree; k++, u += 1)
-			for (int n = degree - 1; n >= k; n--) c[n] = fused(c[n + 1], u, c[n]);
-		store(to, load(p.root + row) * power_of_two(c[0]));
-		store(to + LANES, power_of_two(c[1]));
-		store(to + 2 * LANES, degree > 2 ? power_of_two(c[2] * 2) : second);
-		for (int n = 3; n <= degree; n++) store(to + n * LANES, c[n] * (factorial *= (iso_real)n));
+		c[0] = load(power) * s->root;
+		c[1] = load(power + LANES);
+		c[2] = load(power + 2 * LANES);
+		for (int n = 3; n <= DEGREE; n++) c[n] = s->more[n - 3];
+		for (int j = 0; j < tile.n; j += 2)
+			for (int k = 0; k < 2; k++, u += 1, x += stride, t += LANES) {
+				lanes term = only(u * u <= half2, c[0]) * load(x);
+
+				store(t, term);
+				sum += term;
+				c[0] *= c[1];
+				c[1] *= c[2];
+				c[2] = fused(c[2], c[3], c[2]);
+				c[3] += c[4];
+				c[4] += c[5];
+			}
 	}
+	v->p.sum = sum_of_lanes(sum);
 }
 
-INLINE void step(lanes c[], int degree)
+/* gauss: weights beyond the rim are those below that of the rim. Two products side by side, of the columns
+   with even and with odd numbers, which need not wait for each other. `second` is the ratio of two
+   neighbouring ratios, that of all tiles. */
+INLINE void set_terms_gauss(struct scratch *v, const struct strip_work *w, iso_real second)
 {
-	c[0] *= c[1];
-	c[1] *= c[2];
-	if (degree > 2) { /* c[2] *= exp(c[3]) */
-		lanes high = fused(c[3], all((iso_real)1 / 6), all((iso_real)1 / 2));
-
-		c[2] = fused(c[2], fused(c[3] * c[3], high, c[3]), c[2]);
-	}
-	for (int n = 3; n < degree; n++) c[n] += c[n + 1];
-}
-
-INLINE void set_terms(struct patch *patch, const struct strip_work *w, int degree)
-{
-	const struct patch p = *patch;
+	const struct patch p = v->p;
 	const int64_t stride = w->stride;
-	const iso_real *image = w->x + p.low;
+	const iso_real *image = w->x;
+	const iso_real second2 = second * second, second4 = second2 * second2;
+	const lanes tilt = load(v->power + p.tiles * LANES);
 	iso_real *t = p.t;
 	lanes sum = { 0 };
 
 	for (int i = 0; i < p.tiles; i++) {
 		const struct tile tile = p.tile[i];
 		const iso_real *x = image + tile.first * stride + tile.row;
-		const lanes half2 = load(p.half2 + tile.row);
-		lanes u = (iso_real)(tile.first - p.line.iz) - load(p.middle + tile.row);
-		lanes c[DEGREE + 1];
+		const lanes root = v->start[i].root, rim = root * RIM_WEIGHT;
+		const lanes ratio = tilt * v->power[-1 - i];
+		lanes even = load(v->power + i * LANES) * root, odd = even * ratio;
+		lanes even_ratio = ratio * ratio * second, odd_ratio = even_ratio * second2;
 
-		for (int n = 0; n <= degree; n++) c[n] = load(p.start + (i * (DEGREE + 1) + n) * LANES);
-		for (int j = 0; j < tile.n; j += 2)
-			for (int k = 0; k < 2; k++, u += 1, x += stride, t += LANES) {
-				/* 0 beyond the ellipse, also if c is not a number there */
-				lanes term = (lanes)((lane_mask)c[0] & (u * u <= half2)) * load(x);
+		for (int j = 0; j < tile.n; j += 2, x += 2 * stride, t += 2 * LANES) {
+			lanes term = only(even >= rim, even) * load(x);
+			lanes next = only(odd >= rim, odd) * load(x + stride);
 
-				store(t, term);
-				sum += term;
-				step(c, degree);
-			}
+			store(t, term);
+			store(t + LANES, next);
+			sum += term + next;
+			even *= even_ratio;
+			odd *= odd_ratio;
+			even_ratio *= second4;
+			odd_ratio *= second4;
+		}
 	}
-	patch->sum = (double)(sum[0] + sum[1]) + (sum[2] + sum[3]);
+	v->p.sum = sum_of_lanes(sum);
+}
+
+/* Products serve where a band's first column is not so far from the middle of any of its rows that
+   the weight there leaves the range of float, and where the ratios of high order are near 1. */
+INLINE bool set_terms_fast(struct scratch *v, int k, const struct strip_params *s, const struct strip_work *w,
+                           enum iso_strip_kernel kernel)
+{
+	const bool gauss = kernel == ISO_STRIP_GAUSS;
+	const iso_real wide = v->g.wide[k], q2 = v->g.q2[k], t = v->g.t[k];
+	const iso_real slant = (LANES - 1) * ISO_MATH(fabs)(t) + 1;
+
+	if (!(slant * slant < 4 * wide) || (!gauss && (wide < 4 || s->edge))) return false;
+	if (!set_rows(v, k, kernel)) return false;
+	if (!gauss) set_starts(v, q2, t, kernel);
+	const int ahead = gauss ? round_up(v->p.tiles) : 0;
+	const int n = gauss ? ahead + (v->p.tiles + 1) * LANES : v->p.tiles * (POWERS * LANES);
+	iso_real *power = v->power - ahead;
+
+#pragma omp simd
+	for (int i = 0; i < n; i++) power[i] = strip_exp2(power[i]);
+	if (gauss)
+		set_terms_gauss(v, w, strip_exp2(-2 * q2));
+	else
+		set_terms(v, w);
+	return true;
+}
+
+static void set_tiles(struct scratch *v, int k)
+{
+	v->p.tiles = 0;
+	for (int r = 0; r < v->g.rows[k]; r += LANES)
+		for (int first = v->first[r + k]; first < v->end[r + k]; first += TILE)
+			v->p.tile[v->p.tiles++] = tile_from(v->g.low[k] + r, first, v->end[r + k] - first);
 }
 
 /* By the weight's definition; with the ends of the strips, if they count. */
-static void set_terms_exact(struct patch *p, const struct strip_params *s, const struct strip_work *w)
+static void set_terms_exact(struct patch *p, const struct strip_line *l, const struct strip_params *s,
+                            const struct strip_work *w)
 {
 	iso_real *at = p->t, pixel = (iso_real)s->pixel;
 
@@ -335,18 +470,19 @@ static void set_terms_exact(struct patch *p, const struct strip_params *s, const
 	for (int i = 0; i < p->tiles; at += LANES * p->tile[i++].n)
 		for (int lane = 0; lane < LANES; lane++) {
 			const struct tile tile = p->tile[i];
-			const int r = tile.row + lane, iy = p->low + r;
+			const int iy = tile.row + lane;
 			const double y = (iy - .5 * (s->ny - 1)) * s->pixel;
-			struct strip_row row = strip_row(s->kernel, (iso_real)s->strips.radius, &p->line,
-			                                 (iso_real)y, p->dy[r]);
+			struct strip_reach reach = strip_reach(l, pixel, iy);
+			struct strip_row row =
+				strip_row(s->kernel, (iso_real)s->strips.radius, l, (iso_real)y, reach.dy);
 			double sum = 0;
 
 			for (int iz = tile.first; iz < tile.first + tile.n; iz++) {
 				iso_real *t = at + (iz - tile.first) * LANES + lane;
-				iso_real u = (iso_real)(iz - p->line.iz) - p->middle[r], v = u * pixel;
+				iso_real u = (iso_real)(iz - l->iz) - reach.middle, v = u * pixel;
 
 				*t = 0;
-				if (!(u * u <= p->half2[r])) continue;
+				if (!(u * u <= reach.half2)) continue;
 				*t = strip_weight(s->kernel, &row, v) * w->x[(int64_t)iz * w->stride + iy];
 				if (s->edge)
 					*t *= strip_edge(&s->strips, &row, v, y,
@@ -357,45 +493,15 @@ static void set_terms_exact(struct patch *p, const struct strip_params *s, const
 		}
 }
 
-/* Constants inside: the kernel and its degree. */
-INLINE bool set_terms_of(struct patch *p, const struct strip_params *s, const struct strip_work *w,
-                         iso_real reach, enum iso_strip_kernel kernel, int degree)
+/* The terms of event k of the group, which is e, and their sum. */
+INLINE void project(struct scratch *v, int k, const struct iso_strip_event *e, const struct strip_params *s,
+                    const struct strip_work *w, enum iso_strip_kernel kernel)
 {
-	if (!set_rows(p, s, reach, kernel)) return false;
-	if (kernel != ISO_STRIP_GAUSS) set_curves(p, (iso_real)s->pixel, kernel);
-	set_starts(p, degree);
-	set_terms(p, w, degree);
-	return true;
-}
+	if (set_terms_fast(v, k, s, w, kernel)) return;
+	struct strip_line line = strip_line(s, e);
 
-/* Products serve where a band's first column is not so far from the middle of any of its rows that
-   the weight there leaves the range of float, and where the ratios of high order are near 1. */
-static bool set_terms_fast(struct patch *p, const struct strip_params *s, const struct strip_work *w)
-{
-	const iso_real reach = iso_sqrt(STRIP_REACH2 / (p->line.up + p->line.down));
-	const iso_real half = reach / (iso_real)s->pixel;
-	const iso_real slant = (LANES - 1) * (p->line.t > 0 ? p->line.t : -p->line.t) + 1;
-
-	if (!(slant < 2 * half)) return false;
-	if (s->kernel == ISO_STRIP_GAUSS) return set_terms_of(p, s, w, reach, ISO_STRIP_GAUSS, 2);
-	if (half < 2 || s->edge) return false;
-	return s->kernel == ISO_STRIP_EQ7 ? set_terms_of(p, s, w, reach, ISO_STRIP_EQ7, DEGREE)
-	                                  : set_terms_of(p, s, w, reach, ISO_STRIP_TAN, DEGREE);
-}
-
-/* The terms of event i and their sum; one that misses the image has neither. */
-static double project(struct patch *p, const iso_op *op, int64_t i)
-{
-	const struct strip_model *m = op->data;
-	const struct strip_work *w = op->work;
-
-	p->line = strip_line(&m->p, m->e + i);
-	p->low = p->line.low / LANES * LANES;
-	p->rows = round_up(p->line.high - p->low + 1);
-	set_reach(p, (iso_real)m->p.pixel);
-	set_tiles(p, m->p.nz);
-	if (!set_terms_fast(p, &m->p, w)) set_terms_exact(p, &m->p, w);
-	return p->sum;
+	set_tiles(v, k);
+	set_terms_exact(&v->p, &line, s, w);
 }
 
 /* ---- to the image and back ---- */
@@ -408,7 +514,7 @@ static void add(iso_real *block, const struct patch *patch, const struct strip_w
 
 	for (int i = 0; i < p.tiles; i++) {
 		const struct tile tile = p.tile[i];
-		iso_real *to = block + tile.first * stride + p.low + tile.row;
+		iso_real *to = block + tile.first * stride + tile.row;
 
 		for (int j = 0; j < tile.n; j += 2)
 			for (int k = 0; k < 2; k++, to += stride, t += LANES)
@@ -416,7 +522,7 @@ static void add(iso_real *block, const struct patch *patch, const struct strip_w
 	}
 }
 
-/* Elements of an image of columns: whole bands, and a column more than the image has. */
+/* Elements of an image of columns: any band is whole, and there is a column more than the image has. */
 static int64_t padded(const struct strip_work *w, const struct strip_params *p)
 {
 	return (int64_t)(p->nz + 1) * w->stride;
@@ -466,28 +572,48 @@ struct pass {
 	const struct iso_em_data *d; /* EM: acc = x A*(y / (A x + a)) */
 };
 
-/* Event i. In an EM step the terms w x of the forward sum, over that sum, go back. */
-static void pass_event(const struct pass *a, const iso_op *op, int64_t i, struct patch *p, iso_real *block,
-                       struct iso_em_stat *s)
+/* What the terms of event i go back to the image with, in an EM step the terms w x of the forward sum over
+   that sum; 0: nothing does. */
+static double respond(const struct pass *a, const struct strip_work *w, int64_t i, double factor, double sum,
+                      struct iso_em_stat *s)
 {
-	const struct strip_work *w = op->work;
-	bool takes_part = a->what != EM || !a->d->mult || a->d->mult[i] > 0;
-	double sum = takes_part ? project(p, op, i) : 0;
-	double unit = takes_part ? p->line.factor * w->x_scale : 0, send;
+	double unit = factor * w->x_scale;
 
 	switch (a->what) {
 	case FORWARD:
 		a->to[i] = (iso_real)(unit * sum);
-		break;
+		return 0;
 	case BOUND:
-		s->counts += fabs((double)a->y[i]) * p->line.factor * sum;
-		break;
+		s->counts += fabs((double)a->y[i]) * factor * sum;
+		return 0;
 	case ADJOINT:
-		add(block, p, w, (iso_real)(a->y[i] * p->line.factor * a->unit));
-		break;
+		return a->y[i] * factor * a->unit;
 	case EM:
-		if ((send = em_respond(s, a->d, i, unit * sum)) > 0)
-			add(block, p, w, (iso_real)(send * unit));
+		return em_respond(s, a->d, i, unit * sum) * unit;
+	}
+	return 0;
+}
+
+/* Events of rows r. */
+INLINE void pass_rows(const struct pass *a, const iso_op *op, struct iso_rows r, struct scratch *v,
+                      iso_real *block, struct iso_em_stat *s, enum iso_strip_kernel kernel)
+{
+	const struct strip_model *m = op->data;
+	const struct strip_work *w = op->work;
+
+	for (int64_t i = r.first; !iso_stopped(op->ctx) && i < r.first + r.n; i += LANES) {
+		const int n = (int)(r.first + r.n - i < LANES ? r.first + r.n - i : LANES);
+
+		set_group(&v->g, &m->p, m->e + i, n, kernel);
+		set_bands(v, m->p.nz);
+		for (int k = 0; k < n; k++) {
+			v->p.sum = v->p.tiles = 0;
+			if (v->g.rows[k] > 0 && (a->what != EM || !a->d->mult || a->d->mult[i + k] > 0))
+				project(v, k, m->e + i + k, &m->p, w, kernel);
+			double send = respond(a, w, i + k, v->g.factor[k], v->p.sum, s);
+
+			if (send != 0) add(block, &v->p, w, (iso_real)send);
+		}
 	}
 }
 
@@ -499,13 +625,17 @@ static int pass_events(const struct pass *a, const iso_op *op, struct iso_rows r
 
 #pragma omp parallel for num_threads(op->ctx->threads) schedule(dynamic)
 	for (int64_t c = 0; c < order_chunks(r); c++) {
-		struct patch p = thread_patch(w);
-		struct iso_rows rows = order_chunk(r, c);
 		struct iso_em_stat part = { 0 };
+		struct scratch v;
 		iso_real *block = w->block + omp_get_thread_num() * padded(w, &m->p);
 
-		for (int64_t i = rows.first; !iso_stopped(op->ctx) && i < rows.first + rows.n; i++)
-			pass_event(a, op, i, &p, block, &part);
+		take_scratch(&v, w);
+		if (m->p.kernel == ISO_STRIP_EQ7)
+			pass_rows(a, op, order_chunk(r, c), &v, block, &part, ISO_STRIP_EQ7);
+		else if (m->p.kernel == ISO_STRIP_TAN)
+			pass_rows(a, op, order_chunk(r, c), &v, block, &part, ISO_STRIP_TAN);
+		else
+			pass_rows(a, op, order_chunk(r, c), &v, block, &part, ISO_STRIP_GAUSS);
 		if (scale > 0) flush(w, &m->p, block, scale);
 		w->stat[c] = part;
 	}
@@ -560,11 +690,19 @@ static int strip_em_step(const iso_op *op, int sub, iso_real *acc, const iso_rea
 /* The largest ellipse is 3 sigma_dl high; how wide a band is depends on its slant. */
 static void set_sizes(struct strip_work *w, const struct strip_params *p)
 {
-	w->rows = round_up((int64_t)fmin(3 * p->strips.sigma_dl / p->pixel + 1 + LANES, p->ny));
-	w->stride = round_up(p->ny);
-	w->tiles = w->rows / LANES * ((p->nz - 1) / TILE + 1);
-	w->patch_size =
-		(int64_t)(ROW_ARRAYS + p->nz + 1) * w->rows + (int64_t)w->tiles * LANES * (DEGREE + 1);
+	w->bands = (int)(fmin(3 * p->strips.sigma_dl / p->pixel + 1, p->ny) / LANES) + 1;
+	w->stride = p->ny + LANES - 1;
+	w->tiles = w->bands * ((p->nz - 1) / TILE + 1);
+	w->powers = round_up(w->tiles) + (int64_t)(POWERS * w->tiles + 1) * LANES;
+	w->terms = (int64_t)(p->nz + 1) * w->bands * LANES;
+}
+
+/* Of a thread's scratch. */
+static int64_t ellipse_bytes(const struct strip_work *w)
+{
+	return (int64_t)sizeof(iso_real) * (w->powers + w->terms) +
+	       (int64_t)(sizeof(struct start) + sizeof(struct tile)) * w->tiles +
+	       (int64_t)sizeof(int) * 2 * LANES * w->bands;
 }
 
 static double additions(const struct strip_model *m)
@@ -586,8 +724,11 @@ static int strip_open(iso_op *op)
 	set_sizes(w, &m->p);
 	ISO_HOST(&op->room, w->x, padded(w, &m->p));
 	ISO_HOST(&op->room, w->block, padded(w, &m->p) * threads);
-	ISO_HOST(&op->room, w->patch, w->patch_size * threads);
+	ISO_HOST(&op->room, w->band, 2 * LANES * (int64_t)w->bands * threads);
+	ISO_HOST(&op->room, w->start, (int64_t)w->tiles * threads);
+	ISO_HOST(&op->room, w->power, w->powers * threads);
 	ISO_HOST(&op->room, w->tile, (int64_t)w->tiles * threads);
+	ISO_HOST(&op->room, w->t, w->terms * threads);
 	ISO_HOST(&op->room, w->stat, op->n_out / ORDER_CHUNK + 1);
 	if (op->room.status) return op->room.status;
 	return iso_fixed_create(&w->acc, op->ctx, op->n_in, additions(m));
@@ -614,7 +755,7 @@ void iso_strip_cpu_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct 
 	set_sizes(&w, &m->p);
 	iso_plan_add(plan, "padded images", padded(&w, &m->p), (int64_t)sizeof(iso_real) * (ctx->threads + 1),
 	             false);
-	iso_plan_add(plan, "ellipses", w.patch_size, (int64_t)sizeof(iso_real) * ctx->threads, false);
+	iso_plan_add(plan, "ellipses", ctx->threads, ellipse_bytes(&w), false);
 	iso_plan_add(plan, "fixed-point image", pixels,
 	             (int64_t)sizeof(int64_t) * iso_fixed_copies(ctx, pixels, additions(m)), false);
 }

@@ -20,19 +20,13 @@
 #define NARROW 11     /* columns of a row, at most: two sizes */
 #define WIDE 16
 #define BANK 17 /* the best odd number for slopes of the paper's set-up; 3 and 29 come next */
-#define STRIP_UNIT_ROOT .849321800288019                /* sqrt(log2(e) / 2): the unit of p */
 #define REACH ((float)(STRIP_REACH2 * STRIP_LOG2E / 2)) /* of q: the ellipse's rim */
 
-/* An event as its warp sees it, in shared memory. Along a row, with d = Dy,
-
-	ab ~ p0 + p1 v,  p0 = d (l0 + l1 d),  p1 = s0 + s1 d
-	N = n0 + n1 v,   n0 = m0 + m1 d + m2 d^2,  n1 = turn p1
-	bb ~ q0 + q1 v^2,  q0 = rise d^2					*/
+/* An event as its warp sees it, in shared memory. */
 struct __align__(16) prepared
 {
-	float m0, m1, m2, turn;
-	float s0, s1, l0, l1;
-	float rise, q1, t, fz;
+	struct strip_powers w;
+	float t, fz;
 	float steps; /* Dy of the first row, in pixels */
 	int low, rows, iz;
 	float count, add;   /* count in fixed point; 0: skipped */
@@ -88,35 +82,6 @@ template <enum iso_strip_kernel KERNEL> static __device__ float weight(const str
 
 /* ---- an event ---- */
 
-/* The polynomials of strip_row in Dy: there y = y~ + Dy, b_3 = -2 s Dy, and for eq7 and gauss
-   a = s^2 (R - y, -R - y, -2 y t / s), o = (a_1 t, a_2 t, -y s (1 + 2 t^2)); for tan a is without
-   s^2 and o = (0, 0, -y / s^3). */
-static __device__ void expand(struct prepared *e, const struct strip_params *p, const struct strip_line *l)
-{
-	bool tan = p->kernel == ISO_STRIP_TAN;
-	float t = l->t, s = l->s, k = tan ? 1 : s * s, over_s = 1 / s, R = (float)p->strips.radius;
-	float unit = (float)(STRIP_LOG2E / 2), root = (float)STRIP_UNIT_ROOT;
-	float up = l->up, down = l->down, dl = l->dl, g = l->gamma;
-	float y = ((l->iy - .5f * (p->ny - 1)) + l->fy) * (float)p->pixel;
-	float a3 = -2 * t * over_s * k, o3 = tan ? -over_s * over_s * over_s : -s * (1 + 2 * t * t);
-	float o12 = tan ? 0 : 2 * R * k * t; /* o_1 - o_2 */
-	float sum = (up + down) * k * k, odd = 2 * R * (down - up) * k * k;
-	float square = sum + dl * a3 * a3, linear = odd + 4 * g * R * k * a3;
-	float cross = p->kernel == ISO_STRIP_GAUSS ? 0 : -4 * s; /* 2 b_3 / Dy */
-
-	e->m0 = sum * R * R + linear * y + square * y * y;
-	e->m1 = linear + 2 * square * y + cross * (dl * o3 * y + g * o12);
-	e->m2 = square + cross * dl * o3;
-	e->s0 = root * k * (up * (R - y) - down * (R + y));
-	e->s1 = -root * k * (up + down);
-	e->l0 = root * -2 * s * (dl * a3 * y + 2 * g * R * k);
-	e->l1 = root * -2 * s * dl * a3;
-	e->turn = p->kernel == ISO_STRIP_EQ7 ? 2 * t * (float)(1 / STRIP_UNIT_ROOT) : 0;
-	e->rise = unit * 4 * s * s * dl;
-	e->q1 = unit * (up + down);
-	e->half = sqrtf(STRIP_REACH2 / (up + down)) / (float)p->pixel;
-}
-
 static __device__ void prepare(struct prepared *e, const struct strip_step *s, float unit, int64_t row,
                                bool there)
 {
@@ -124,7 +89,8 @@ static __device__ void prepare(struct prepared *e, const struct strip_step *s, f
 	struct strip_line l = strip_line(&s->m.p, there ? s->m.e + row : &none);
 	double mult = there && s->d.mult ? s->d.mult[row] : 1;
 
-	expand(e, &s->m.p, &l);
+	e->w = strip_powers(&s->m.p, &l, s->m.p.kernel);
+	e->half = sqrtf(STRIP_REACH2 / (l.up + l.down)) / (float)s->m.p.pixel;
 	e->t = l.t;
 	e->fz = l.fz;
 	e->steps = (float)(l.low - l.iy) - l.fy;
@@ -144,20 +110,20 @@ static __device__ struct fast_row row_of(const struct strip_params *p, const str
 	int lane = threadIdx.x % ISO_WARP, iy = e->low + lane;
 	float pixel = (float)p->pixel, steps = e->steps + lane, d = steps * pixel;
 	float middle = fmaf(steps, e->t, e->fz);
-	float p1 = fmaf(e->s1, d, e->s0), n1 = e->turn * p1;
+	float p1 = fmaf(e->w.s1, d, e->w.s0), n1 = e->w.turn * p1;
 	struct fast_row r;
 
 	r.first = max(-image->border, min((int)ceilf(middle - e->half) + e->iz, p->nz));
 	r.v = ((float)(r.first - e->iz) - middle) * pixel;
-	r.q2 = e->q1 * pixel * pixel;
-	r.q1 = 2 * e->q1 * pixel * r.v;
-	r.q0 = lane < e->rows ? fmaf(e->rise * d, d, e->q1 * r.v * r.v) : INFINITY;
-	r.n0 = fmaf(n1, r.v, fmaf(fmaf(e->m2, d, e->m1), d, e->m0));
+	r.q2 = e->w.q1 * pixel * pixel;
+	r.q1 = 2 * e->w.q1 * pixel * r.v;
+	r.q0 = lane < e->rows ? fmaf(e->w.rise * d, d, e->w.q1 * r.v * r.v) : INFINITY;
+	r.n0 = fmaf(n1, r.v, fmaf(fmaf(e->w.m2, d, e->w.m1), d, e->w.m0));
 	r.n1 = n1 * pixel;
 	r.root = KERNEL == ISO_STRIP_EQ7 ? 1 : r.n0 > 0 ? iso_over_root(r.n0) : 0;
 	r.lean = r.root * (float)(-1 / STRIP_UNIT_ROOT);
 	r.t = e->t;
-	r.p0 = fmaf(p1, r.v, d * fmaf(e->l1, d, e->l0)) * r.root;
+	r.p0 = fmaf(p1, r.v, d * fmaf(e->w.l1, d, e->w.l0)) * r.root;
 	r.p1 = p1 * pixel * r.root;
 	r.at = lane < e->rows ? iy * image->pitch + image->border + r.first : lane;
 	r.pixel = iy * p->nz + r.first;

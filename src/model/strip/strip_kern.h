@@ -100,39 +100,53 @@ ISO_HD bool strip_box(double *uy, double *uz, double *half, const struct strip_p
 	*half = over / (2 * o->s * sqrt(c->dl));
 	*uy = o->y / p->pixel + .5 * (p->ny - 1);
 	*uz = o->z / p->pixel + .5 * (p->nz - 1);
-	return *uy >= -*half && *uy <= p->ny - 1 + *half && *uz >= -half_z && *uz <= p->nz - 1 + half_z &&
-	       fabs(o->t) <= STRIP_STEEPEST;
+	return (*uy >= -*half) & (*uy <= p->ny - 1 + *half) & (*uz >= -half_z) & (*uz <= p->nz - 1 + half_z) &
+	       (fabs(o->t) <= STRIP_STEEPEST);
+}
+
+/* With C^-1 of its hits. Without branches: on the CPU a loop over it becomes vector code. */
+ISO_HD struct strip_line strip_line_with(const struct strip_params *p, const struct iso_strip_event *e,
+                                         const struct strip_inverse *c)
+{
+	struct strip_origin o = strip_origin(p->strips.radius, e->z_up, e->z_down, e->dl);
+	struct strip_line l;
+	double uy, uz, half;
+	const bool inside = strip_box(&uy, &uz, &half, p, &o, c);
+
+	uy = inside ? uy : 0;
+	uz = inside ? uz : 0;
+	half = inside ? half : 0;
+	l.iy = (int)floor(uy);
+	l.iz = (int)floor(uz);
+	l.fy = (iso_real)(uy - floor(uy));
+	l.fz = (iso_real)(uz - floor(uz));
+	l.low = (int)ceil(uy - half);
+	l.low = l.low > 0 ? l.low : 0;
+	l.high = (int)floor(uy + half);
+	l.high = l.high < p->ny - 1 ? l.high : p->ny - 1;
+	l.high = inside ? l.high : -1;
+	l.t = (iso_real)(inside ? o.t : 0);
+	l.s = (iso_real)(inside ? o.s : 1);
+	l.up = (iso_real)(inside ? c->up : 1);
+	l.down = (iso_real)(inside ? c->down : 1);
+	l.dl = (iso_real)c->dl;
+	l.gamma = (iso_real)c->gamma;
+	l.factor = (iso_real)(inside ? c->factor : 0);
+	return l;
 }
 
 ISO_HD struct strip_line strip_line(const struct strip_params *p, const struct iso_strip_event *e)
 {
-	struct strip_origin o = strip_origin(p->strips.radius, e->z_up, e->z_down, e->dl);
 	struct strip_inverse c =
 		p->strips.sigma_z_growth == 0 ? p->middle : strip_inverse(&p->strips, e->z_up, e->z_down);
-	struct strip_line l = ISO_ZERO;
-	double uy, uz, half;
 
-	l.high = -1;
-	if (!strip_box(&uy, &uz, &half, p, &o, &c)) return l;
-	l.iy = (int)floor(uy);
-	l.iz = (int)floor(uz);
-	l.fy = (iso_real)(uy - l.iy);
-	l.fz = (iso_real)(uz - l.iz);
-	l.low = (int)fmax(ceil(uy - half), 0.);
-	l.high = (int)fmin(floor(uy + half), p->ny - 1.);
-	l.t = (iso_real)o.t;
-	l.s = (iso_real)o.s;
-	l.up = (iso_real)c.up;
-	l.down = (iso_real)c.down;
-	l.dl = (iso_real)c.dl;
-	l.gamma = (iso_real)c.gamma;
-	l.factor = (iso_real)c.factor;
-	return l;
+	return strip_line_with(p, e, &c);
 }
 
 /* ---- a row ---- */
 
 #define STRIP_LOG2E 1.4426950408889634
+#define STRIP_UNIT_ROOT .849321800288019 /* sqrt(log2(e) / 2): the unit of p */
 
 /* bb, ab and N along a row as above, in units that make exp(-x/2) into 2^-x: q and p^2 carry the
    factor log2(e) / 2. tan: tau* = tau0 + tau1 v. root = 1/sqrt(n0). */
@@ -150,7 +164,7 @@ ISO_HD iso_real strip_positive(iso_real n)
 ISO_HD struct strip_row strip_row(enum iso_strip_kernel kernel, iso_real radius, const struct strip_line *l,
                                   iso_real y, iso_real dy)
 {
-	const iso_real unit = (iso_real)(STRIP_LOG2E / 2), unit_root = (iso_real).849321800288019;
+	const iso_real unit = (iso_real)(STRIP_LOG2E / 2), unit_root = (iso_real)STRIP_UNIT_ROOT;
 	iso_real t = l->t, s = l->s, s2 = s * s, b3 = -2 * dy * s;
 	iso_real angle = kernel == ISO_STRIP_TAN ? 1 : s2; /* d tan(theta) / d theta */
 	iso_real a1 = (radius - y) * angle, a2 = -(radius + y) * angle, a3 = y * (-2 * t / s * angle);
@@ -177,6 +191,44 @@ ISO_HD struct strip_row strip_row(enum iso_strip_kernel kernel, iso_real radius,
 	r.tau0 = t - level * r.root * r.root;
 	r.tau1 = -slope * r.root * r.root;
 	return r;
+}
+
+/* The same for all rows of an event: polynomials of d = Dy,
+
+	p0 = d (l0 + l1 d),  p1 = s0 + s1 d,  n0 = m0 + m1 d + m2 d^2,  n1 = turn p1,  q0 = rise d^2
+
+   as y = y~ + d, b_3 = -2 s d, and for eq7 and gauss a = s^2 (R - y, -R - y, -2 y t / s),
+   o = (a_1 t, a_2 t, -y s (1 + 2 t^2)); for tan a is without s^2 and o = (0, 0, -y / s^3). */
+struct strip_powers {
+	iso_real m0, m1, m2, turn, s0, s1, l0, l1, rise, q1;
+};
+
+ISO_HD struct strip_powers strip_powers(const struct strip_params *p, const struct strip_line *l,
+                                        enum iso_strip_kernel kernel)
+{
+	const bool tan = kernel == ISO_STRIP_TAN;
+	const iso_real unit = (iso_real)(STRIP_LOG2E / 2), root = (iso_real)STRIP_UNIT_ROOT;
+	iso_real t = l->t, s = l->s, k = tan ? 1 : s * s, over_s = 1 / s, R = (iso_real)p->strips.radius;
+	iso_real up = l->up, down = l->down, dl = l->dl, g = l->gamma;
+	iso_real y = (((iso_real)l->iy - (iso_real).5 * (iso_real)(p->ny - 1)) + l->fy) * (iso_real)p->pixel;
+	iso_real a3 = -2 * t * over_s * k, o3 = tan ? -over_s * over_s * over_s : -s * (1 + 2 * t * t);
+	iso_real o12 = tan ? 0 : 2 * R * k * t; /* o_1 - o_2 */
+	iso_real sum = (up + down) * k * k, odd = 2 * R * (down - up) * k * k;
+	iso_real square = sum + dl * a3 * a3, linear = odd + 4 * g * R * k * a3;
+	iso_real cross = kernel == ISO_STRIP_GAUSS ? 0 : -4 * s; /* 2 b_3 / d */
+	struct strip_powers e;
+
+	e.m0 = sum * R * R + linear * y + square * y * y;
+	e.m1 = linear + 2 * square * y + cross * (dl * o3 * y + g * o12);
+	e.m2 = square + cross * dl * o3;
+	e.s0 = root * k * (up * (R - y) - down * (R + y));
+	e.s1 = -root * k * (up + down);
+	e.l0 = root * -2 * s * (dl * a3 * y + 2 * g * R * k);
+	e.l1 = root * -2 * s * dl * a3;
+	e.turn = kernel == ISO_STRIP_EQ7 ? 2 * t * (iso_real)(1 / STRIP_UNIT_ROOT) : 0;
+	e.rise = unit * 4 * s * s * dl;
+	e.q1 = unit * (up + down);
+	return e;
 }
 
 /* Where row `iy`, which may be any, has bb <= 9: columns within `half` of `middle`, which counts
@@ -234,13 +286,14 @@ ISO_HD struct strip_span strip_span(const struct strip_line *l, int nz, iso_real
 #else
 ISO_HD float strip_exp2(float x)
 {
-	float shifted = x + 0x1.8p23f, f = x - (shifted - 0x1.8p23f), f2 = f * f, power;
+	const float shift = 0x1.8p23f + 127; /* of the exponent's bits */
+	float shifted = x + shift, f = x - (shifted - shift), f2 = f * f, power;
 	float low = iso_fma(.69314718f, f, 1.f), middle = iso_fma(5.5503286e-2f, f, .24022646f);
 	float high = iso_fma(1.5345812e-4f, f2, iso_fma(1.3399931e-3f, f, 9.6184891e-3f));
 	uint32_t bits;
 
 	memcpy(&bits, &shifted, sizeof bits);
-	bits = (bits + 127) << 23;
+	bits <<= 23;
 	memcpy(&power, &bits, sizeof power);
 	return iso_fma(iso_fma(high, f2, middle), f2, low) * power;
 }

@@ -3,6 +3,7 @@
 #include "sound.h"
 
 #include "base/number.h"
+#include "io/recording.h"
 
 #include <math.h>
 #include <string.h>
@@ -225,6 +226,7 @@ int sound_image(iso_problem *problem, int64_t k)
 	int st;
 
 	place(sound, k, at);
+	sound->traces->ctx = problem->ctx;
 	if (!(st = iso_recording_read(sound->y.v, sound->traces, at[0], at[1]))) warn_of_silence(sound);
 	return st;
 }

@@ -6,12 +6,20 @@
 #include "model/ray/ray_means.h"
 
 #define BLOCKS 4    /* of pairs, on a multiprocessor */
+#define TRACERS 512 /* threads of a block that traces */
+#define RUN 64      /* pairs that it traces, at most */
 #define LEAST 1e-4f /* sum of shapes of a cell; below are rounding errors */
 
-/* What a line in the plane leaves in a pixel of mu. */
-struct part {
+/* What a line in the plane leaves in a pixel of mu; 16 bytes, to be read at once. */
+struct alignas(16) part {
 	int pixel;
 	float length, at; /* mm; t, in steps */
+	int unused;
+};
+
+/* The rings of a line. */
+struct ends {
+	short i, k;
 };
 
 /* A pair in the plane, as all threads of its block see it. */
@@ -20,10 +28,11 @@ struct sheet {
 	int64_t crystal[2];
 	int low, high;   /* cells of its pixels */
 	int first, last; /* steps that meet mu; none if first > last */
+	double per_step; /* slices of the plane of mu from step to step */
 };
 
 struct work {
-	struct ray_rings r;
+	struct ray_rings r, map; /* map: one line a pair, in the plane of mu */
 	struct ray_means m;
 	bool means;
 	float *table;      /* (offsets, kinds, RINGS_STEPS + 1, nz) of a batch */
@@ -31,6 +40,10 @@ struct work {
 	float *over;       /* (offsets of all, cells, slices): 1 over the sum of shapes; 0: no line */
 	struct part *part; /* (blocks, parts): of each block's pair */
 	int blocks, parts;
+	/* Lines by the difference of their rings, the greatest first, so that the lanes of a warp walk as far as
+	   each other, and meet neither each other's parts nor many of their banks */
+	const struct ends *line;
+	int lines;
 	int floats;                /* in shared memory, of a sheet, then of some slices' cells */
 	float scale;               /* of sums of factors, as integers */
 	struct iso_fixed_cuda acc; /* (pixels, nz) */
@@ -68,11 +81,8 @@ static __device__ void open_sheet(struct sheet *s, const struct work *w, int64_t
 		s->high = s->last = -1;
 		s->first = 0;
 		if (m->column) {
-			struct ray_rings map = w->r;
-
-			map.plane = m->plane;
-			map.spread.lines = 1;
-			s->line = rings_line(&map, k, 0);
+			s->line = rings_line(&w->map, k, 0);
+			s->per_step = 1 / (s->line.per_x * m->steps);
 			double a = rings_t(&s->line, s->line.ray.x0), b = rings_t(&s->line, s->line.ray.x1);
 
 			if (s->line.ray.k0 < s->line.ray.k1) {
@@ -94,56 +104,58 @@ static __device__ void open_sheet(struct sheet *s, const struct work *w, int64_t
 	__syncthreads();
 }
 
-/* The parts of its line, three a slice of the plane, some of length 0. */
+/* The parts of its line, two a slice of the plane, on either side of where it changes pixel; some of length 0. */
 static __device__ void find_parts(struct part *part, const struct sheet *s, const struct ray_means *m)
 {
 	const struct ray *ray = &s->line.ray;
 
 	for (int k = ray->k0 + threadIdx.x; k < ray->k1; k += blockDim.x) {
 		struct ray_cut cut = ray_cut_slice(ray, k);
+		/* the plane has one slice along z, which is never left */
+		float x[3] = { cut.x[0], cut.voxel[1] == cut.voxel[0] ? cut.x[2] : cut.x[1], cut.x[3] };
 
-		for (int i = 0; i < 3; i++) {
-			double middle = .5 * ((double)cut.x[i] + cut.x[i + 1]);
-			struct part p = { cut.voxel[i], (cut.x[i + 1] - cut.x[i]) * ray->len,
+		for (int i = 0; i < 2; i++) {
+			double middle = .5 * ((double)x[i] + x[i + 1]);
+			struct part p = { cut.voxel[2 * i], (x[i + 1] - x[i]) * ray->len,
 				          (float)(rings_t(&s->line, middle) * m->steps) };
 
-			part[3 * (k - ray->k0) + i] = p;
+			part[2 * (k - ray->k0) + i] = p;
 		}
 	}
 }
 
 /* Slices of the plane within a step on either side. */
-static __device__ void slices_between(const struct sheet *s, const struct ray_means *m, int step, int *k0,
-                                      int *k1)
+static __device__ void slices_between(const struct sheet *s, int step, int *k0, int *k1)
 {
 	const struct rings_line *l = &s->line;
-	float a = (float)(l->from + (step - 1) / (l->per_x * m->steps));
-	float b = (float)(l->from + (step + 1) / (l->per_x * m->steps));
+	float a = (float)(l->from + (step - 1) * s->per_step);
+	float b = (float)(l->from + (step + 1) * s->per_step);
 
 	*k0 = max((int)floorf(fminf(a, b)), l->ray.k0);
 	*k1 = min((int)floorf(fmaxf(a, b)) + 1, l->ray.k1);
 }
 
-/* sheet[step - first][row] = mu along t around the step. */
+/* sheet[step - first][row] = mu along t around the step: a warp a step. */
 static __device__ void fill_sheet(float *sheet, const struct part *part, const struct sheet *s,
                                   const struct ray_means *m)
 {
-	int rows = m->nz + MEANS_PAD;
+	int rows = m->nz + MEANS_PAD, warps = blockDim.x / ISO_WARP, k0, k1;
 
-	for (int i = threadIdx.x; i < (s->last - s->first + 1) * rows; i += blockDim.x) {
-		int step = s->first + i / rows, z = i % rows - 1, k0, k1;
-		float sum = 0;
+	for (int step = s->first + threadIdx.x / ISO_WARP; step <= s->last; step += warps) {
+		slices_between(s, step, &k0, &k1);
+		for (int row = threadIdx.x % ISO_WARP; row < rows; row += ISO_WARP) {
+			const float *mu = m->column + row - 1;
+			float sum = 0;
 
-		slices_between(s, m, step, &k0, &k1);
-		if (z >= 0 && z < m->nz)
-			for (int n = 3 * (k0 - s->line.ray.k0); n < 3 * (k1 - s->line.ray.k0); n++) {
-				struct part p = part[n];
-				float share = p.length * (1 - fabsf(p.at - (float)step));
+			if (row > 0 && row <= m->nz)
+				for (int n = 2 * (k0 - s->line.ray.k0); n < 2 * (k1 - s->line.ray.k0); n++) {
+					struct part p = part[n];
+					float share = p.length * (1 - fabsf(p.at - (float)step));
 
-				if (share > 0)
-					sum = fmaf(share, m->column[(int64_t)p.pixel * m->nz + z], sum);
-			}
-		sheet[i] = sum;
+					if (share > 0) sum = fmaf(share, mu[(int64_t)p.pixel * m->nz], sum);
+				}
+			sheet[(step - s->first) * rows + row] = sum;
+		}
 	}
 }
 
@@ -158,9 +170,9 @@ static __device__ float integral(const float *sheet, const struct sheet *s, cons
 	int row = __float2int_rn(ldexpf(at, ROW_BITS)), half = __float2int_rn(ldexpf(.5f * each, ROW_BITS));
 
 	for (int step = s->first; step <= s->last; step++, sheet += rows) {
-		sum += sheet[min(max(row >> ROW_BITS, 0), top)];
+		sum += sheet[max(min(row >> ROW_BITS, top), 0)];
 		row += half;
-		sum += sheet[min(max(row >> ROW_BITS, 0), top)];
+		sum += sheet[max(min(row >> ROW_BITS, top), 0)];
 		row += half;
 	}
 	return .5f * sum;
@@ -194,19 +206,16 @@ struct cells {
 	float scale;
 };
 
-/* From `at` on, in cells, part p has f more. A line that leaves takes away what it brought, to the unit. */
-static __device__ void change(const struct cells *c, int p, float at, unsigned f)
+/* Of part p: f more from `cell` on, of which `next` comes but a cell later. */
+static __device__ void change(const struct cells *c, int p, int cell, unsigned f, unsigned next)
 {
 	p -= c->first;
 	if (p < 0 || p >= c->n) return;
-	int cell = (int)at;
-	unsigned next = (unsigned)(int)rintf((at - (float)cell) * (float)(int)f);
-
 	atomicAdd(c->sum + cell * c->n + p, f - next);
 	atomicAdd(c->sum + (cell + 1) * c->n + p, next);
 }
 
-/* One line through the parts. */
+/* One line through the parts. Where it leaves a part it takes away what it brought, to the unit. */
 static __device__ void enter_line(const struct cells *c, const struct ray_means *m, float z, float z_k,
                                   float factor)
 {
@@ -217,7 +226,7 @@ static __device__ void enter_line(const struct cells *c, const struct ray_means 
 	int skip = a.up > 0 ? c->first - 1 - a.now : a.now - (c->first + c->n);
 
 	if (f == 0) return;
-	change(c, a.now, 0, f);
+	change(c, a.now, 0, f, 0);
 	if (skip > 0) {
 		skip = min(skip, a.left);
 		a.now += a.up * skip;
@@ -225,22 +234,29 @@ static __device__ void enter_line(const struct cells *c, const struct ray_means 
 		a.left -= skip;
 	}
 	for (; a.left > 0 && a.at < cells; a.left--, a.at += a.every) {
-		change(c, a.now, a.at, 0 - f);
+		int cell = (int)a.at;
+		unsigned next = (unsigned)(int)rintf((a.at - (float)cell) * (float)(int)f);
+
+		change(c, a.now, cell, 0 - f, 0 - next);
 		a.now += a.up;
-		change(c, a.now, a.at, f);
+		change(c, a.now, cell, f, next);
 		if (a.up > 0 ? a.now >= c->first + c->n : a.now < c->first) return;
 	}
 }
 
 /* c->sum = sums of factors of each cell and part. By the whole block. */
-static __device__ void fill_cells(const struct cells *c, const float *factor, const struct ray_means *m)
+static __device__ void fill_cells(const struct cells *c, const float *factor, const struct work *w)
 {
+	const struct ray_means *m = &w->m;
 	int cells = c->high - c->low + 1;
 
 	for (int i = threadIdx.x; i < (cells + 2) * c->n; i += blockDim.x) c->sum[i] = 0;
 	__syncthreads();
-	for (int n = threadIdx.x; n < m->rings * m->rings; n += blockDim.x)
-		enter_line(c, m, means_part(m, n / m->rings), means_part(m, n % m->rings), factor[n]);
+	for (int n = threadIdx.x; n < w->lines; n += blockDim.x) {
+		struct ends e = w->line[n];
+
+		enter_line(c, m, means_part(m, e.i), means_part(m, e.k), factor[e.i * m->rings + e.k]);
+	}
 	__syncthreads();
 	for (int p = threadIdx.x; p < c->n; p += blockDim.x) {
 		unsigned sum = 0;
@@ -280,7 +296,7 @@ static __device__ void each_cell(float *memory, const float *factor, const struc
 
 		for (end = j + 1; end < m->slices && means_last(m, end) < c.first + most;) end++;
 		c.n = means_last(m, end - 1) - c.first + 1;
-		fill_cells(&c, factor, m);
+		fill_cells(&c, factor, w);
 		for (int i = threadIdx.x; i < (high - low + 1) * (end - j); i += blockDim.x) {
 			int cell = i / (end - j), slice = j + i % (end - j);
 
@@ -311,7 +327,8 @@ static __global__ void find_over(struct work w)
 }
 
 /* Pairs first .. first + n, a block each at a time. */
-static __global__ void find_means(struct work w, float scale, int64_t first, int64_t n)
+static __global__ void __launch_bounds__(ISO_THREADS, BLOCKS)
+	find_means(struct work w, float scale, int64_t first, int64_t n)
 {
 	extern __shared__ float memory[];
 	__shared__ struct sheet s;
@@ -419,24 +436,44 @@ static __device__ struct trace trace_of(const struct work *w, const struct rings
 	return t;
 }
 
-/* Pairs first .. first + n, first that of an offset: a warp a line and 32 slices. */
-static __global__ void trace(struct work w, int64_t first, int64_t n)
+/* By a warp: line `kind` of pair first + i, at slice z. */
+static __device__ void trace_line(const struct work *w, int64_t first, int64_t i, int kind, int z)
 {
-	int chunks = (w.r.nz + ISO_WARP - 1) / ISO_WARP, lane = threadIdx.x % ISO_WARP;
-	struct iso_rows tasks = { 0, n * w.r.kinds * chunks };
+	struct rings_line l = rings_line(&w->r, first + i, kind);
 
-	ISO_WARP_LOOP (i, tasks) {
-		int z = (int)(i % chunks) * ISO_WARP + lane, kind = (int)(i / chunks % w.r.kinds);
-		int64_t pair = i / chunks / w.r.kinds;
-		struct rings_line l = rings_line(&w.r, first + pair, kind);
+	if (z >= w->r.nz || l.ray.k0 >= l.ray.k1) return;
+	struct trace t = trace_of(w, &l, first, i, kind, z);
 
-		if (z >= w.r.nz || l.ray.k0 >= l.ray.k1) continue;
-		struct trace t = trace_of(&w, &l, first, pair, kind, z);
+	if (w->r.projector == ISO_JOSEPH)
+		trace_samples(&t, w, &l.ray);
+	else
+		trace_chords(&t, w, &l.ray);
+}
 
-		if (w.r.projector == ISO_JOSEPH)
-			trace_samples(&t, &w, &l.ray);
-		else
-			trace_chords(&t, &w, &l.ray);
+static __host__ __device__ int chunks_of(const struct ray_rings *r)
+{
+	return (r->nz + ISO_WARP - 1) / ISO_WARP;
+}
+
+static __host__ __device__ int64_t runs_of(const struct ray_rings *r)
+{
+	return (r->pairs.per_ring + RUN - 1) / RUN;
+}
+
+/* Offsets o0 .. o0 + n: a warp a line and 32 slices. A block has a run of pairs of one offset and kind and of the
+   same slices, of which one table tells: it stays in the first-level cache. */
+static __global__ void __launch_bounds__(TRACERS, 2) trace(struct work w, int64_t o0, int64_t n)
+{
+	int chunks = chunks_of(&w.r), lane = threadIdx.x % ISO_WARP;
+	int64_t runs = runs_of(&w.r), first = rings_first(&w.r, o0);
+
+	for (int64_t i = blockIdx.x; i < n * w.r.kinds * chunks * runs; i += gridDim.x) {
+		int64_t of = i / runs, o = of / chunks / w.r.kinds, begin = i % runs * RUN;
+		int64_t end = min(begin + RUN, rings_count(&w.r, o0 + o));
+		int z = (int)(of % chunks) * ISO_WARP + lane, kind = (int)(of / chunks % w.r.kinds);
+
+		for (int64_t k = begin + threadIdx.x / ISO_WARP; k < end; k += blockDim.x / ISO_WARP)
+			trace_line(&w, first, rings_first(&w.r, o) + k, kind, z);
 	}
 }
 
@@ -493,6 +530,23 @@ static void send_tables(struct work *w, struct iso_room *room)
 	ISO_UPLOAD(room, m->column, m->column, (int64_t)m->plane.n[0] * m->plane.n[1] * m->nz);
 }
 
+/* Lines of rings in coincidence, as means_shape has them. */
+static void send_lines(struct work *w, struct iso_room *room)
+{
+	const struct ray_means *m = &w->m;
+	struct ends *line;
+
+	if (!ISO_HOST(room, line, m->rings * m->rings)) return;
+	for (int d = m->rings - 1; d >= 0; d--)
+		for (int down = 0; down < (d > 0 ? 2 : 1) && d < m->reach + 1; down++)
+			for (int i = 0; i + d < m->rings; i++) {
+				struct ends up = { (short)i, (short)(i + d) };
+
+				line[w->lines++] = down ? ends{ up.k, up.i } : up;
+			}
+	ISO_UPLOAD(room, w->line, line, w->lines);
+}
+
 /* Memory for means, and their sums without attenuation and efficiencies. */
 static int open_means(struct work *w, struct iso_room *room, int64_t pairs)
 {
@@ -502,7 +556,8 @@ static int open_means(struct work *w, struct iso_room *room, int64_t pairs)
 
 	w->floats = (int)sheet_floats(&w->m);
 	w->blocks = BLOCKS * multiprocessors;
-	w->parts = 3 * (w->m.plane.n[0] + w->m.plane.n[1]);
+	w->parts = 2 * max(w->m.plane.n[0], w->m.plane.n[1]);
+	send_lines(w, room);
 	ISO_DEVICE(room, w->mean, pairs * means_size(&w->m));
 	ISO_DEVICE(room, w->over, w->r.offsets * w->m.cells * w->m.slices);
 	ISO_DEVICE(room, w->part, (int64_t)w->blocks * w->parts);
@@ -514,6 +569,9 @@ static int open_means(struct work *w, struct iso_room *room, int64_t pairs)
 		e = cudaFuncSetAttribute(find_means, cudaFuncAttributeMaxDynamicSharedMemorySize,
 		                         shared_bytes(w));
 	if (e) return iso_cuda_check("lines between rings", e);
+	w->map = w->r;
+	w->map.plane = w->m.plane;
+	w->map.spread.lines = 1;
 	w->scale = scale_of(w, 1);
 	find_over<<<w->blocks, ISO_THREADS, shared_bytes(w), iso_stream(room->ctx)>>>(*w);
 	return iso_cuda_launched("lines between rings");
@@ -523,11 +581,12 @@ static int open_means(struct work *w, struct iso_room *room, int64_t pairs)
 static int batch(const struct work *w, iso_ctx *ctx, int64_t o0, int64_t o1, float scale)
 {
 	int64_t first = rings_first(&w->r, o0), n = pairs_of(&w->r, o0, o1);
+	double blocks = (double)(o1 - o0) * w->r.kinds * chunks_of(&w->r) * (double)runs_of(&w->r);
 
 	blend<<<2048, ISO_THREADS, 0, iso_stream(ctx)>>>(w->r, w->table, o0, o1 - o0);
 	if (w->means)
 		find_means<<<w->blocks, ISO_THREADS, shared_bytes(w), iso_stream(ctx)>>>(*w, scale, first, n);
-	trace<<<2048, ISO_THREADS, 0, iso_stream(ctx)>>>(*w, first, n);
+	trace<<<(unsigned)fmin(blocks, 1 << 20), TRACERS, 0, iso_stream(ctx)>>>(*w, o0, o1 - o0);
 	return iso_cuda_check("sensitivity", cudaStreamSynchronize(iso_stream(ctx)));
 }
 

@@ -27,7 +27,7 @@
 
 static const char magic[8] = { 'I', 'S', 'O', 'S', 'R', 'M', '\r', '\n' };
 
-enum { VERSION = 1, ALIGN = 64, JSON_MOST = 1 << 20 };
+enum { VERSION = 1, ALIGN = 64, JSON_MOST = 1 << 20, PIECE = 1 << 24 /* bytes read and summed at a time */ };
 
 struct head {
 	char magic[8];
@@ -266,10 +266,29 @@ static int read_sections(struct reader *r)
 	return ISO_OK;
 }
 
+/* The next `bytes` bytes, and their checksum, piece by piece: each is in the cache still, and between two a request
+   to stop is noticed. */
+static int read_summed(uint64_t *sum, struct iso_in *in, void *dst, int64_t bytes)
+{
+	XXH3_state_t *state = XXH3_createState();
+	int st = state ? ISO_OK : iso_fail_memory("srm: checksum", 0);
+
+	if (state) XXH3_64bits_reset(state);
+	for (int64_t at = 0, n; at < bytes && !st; at += n) {
+		n = bytes - at < PIECE ? bytes - at : PIECE;
+		if (!(st = iso_in_read(in, (char *)dst + at, n)))
+			XXH3_64bits_update(state, (char *)dst + at, (size_t)n);
+	}
+	if (!st) *sum = XXH3_64bits_digest(state);
+	XXH3_freeState(state);
+	return st;
+}
+
 /* *out = section k, in memory of the room; it must have `bytes` bytes. */
 static int load(void **out, struct iso_room *room, struct reader *r, int k, int64_t bytes)
 {
 	const struct section *s = &r->section[k];
+	uint64_t sum;
 	int st;
 
 	if (s->bytes != bytes)
@@ -277,9 +296,9 @@ static int load(void **out, struct iso_room *room, struct reader *r, int k, int6
 		                r->in.path, section_names[k], s->bytes, bytes);
 	if (!(*out = iso_room_host(room, bytes, 1))) return room->status;
 	if ((st = iso_in_skip(&r->in, r->data + s->offset - r->in.at)) ||
-	    (st = iso_in_read(&r->in, *out, bytes)))
+	    (st = read_summed(&sum, &r->in, *out, bytes)))
 		return st;
-	if (XXH3_64bits(*out, (size_t)bytes) == s->sum) return ISO_OK;
+	if (sum == s->sum) return ISO_OK;
 	return iso_fail(ISO_EINPUT, "%s: section %s was altered: the checksum differs", r->in.path,
 	                section_names[k]);
 }
@@ -309,9 +328,9 @@ static int load_elements(iso_srm *m, struct reader *r)
 	}
 #pragma omp parallel for schedule(dynamic) reduction(min : bad)
 	for (int64_t c = 0; c < m->n_column; c++)
-		for (int64_t i = m->ptr[c]; i < m->ptr[c + 1]; i++)
+		for (int64_t i = m->ptr[c]; i < m->ptr[c + 1] && !iso_stop_asked(r->in.ctx); i++)
 			if (i < bad && !good_element(m, m->ptr[c], i)) bad = i;
-	if (bad == INT64_MAX) return ISO_OK;
+	if (bad == INT64_MAX) return iso_stop_check(r->in.ctx, r->in.path);
 	return iso_fail(ISO_EINPUT, "%s: element %" PRId64 " is damaged", r->in.path, bad);
 }
 
@@ -366,7 +385,9 @@ static int split_counts(iso_srm *m, const struct reader *r, const uint64_t (*k)[
 		memcpy(l->v, v, (size_t)l->bytes);
 		v += l->bytes;
 		left -= l->bytes;
-		if ((st = iso_srm_list_check(l, limit, r->in.path))) return st;
+		if ((st = iso_stop_check(r->in.ctx, r->in.path)) ||
+		    (st = iso_srm_list_check(l, limit, r->in.path)))
+			return st;
 	}
 	return left == 0 ? ISO_OK : damaged(r, "its classes do not fit its counts");
 }
@@ -394,6 +415,7 @@ static int read_parts(iso_srm **out, const iso_ctx *ctx, const char *path, enum 
 	int st = iso_in_open(&r.in, path, false);
 
 	if (st) return st;
+	r.in.ctx = ctx;
 	if ((st = read_head(&h, &r)) || (st = read_text(&r, &h)) || (st = read_sections(&r)) ||
 	    (st = iso_memory_check(ctx, path, bytes_wanted(&r, part))) ||
 	    (st = iso_srm_from_header(&m, r.root, path, r.section[SENS].bytes / (int64_t)sizeof *m->sens)) ||
