@@ -86,7 +86,8 @@ struct iso_ray_source {
    subsets are not of consecutive events (ISO_BLOCKS), a pass over one reads the whole source. Where
    the source has counts, the first step begins with a pass that adds them up. Neither the blocks
    nor what is kept of them changes a bit of the result, which is that of iso_ray_create. The
-   source's arg must outlive the operator. */
+   source's arg must outlive the operator. With several ranks each gives the same source of all events, and reads
+   some of them; p->number is not looked at. */
 int iso_ray_stream_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const struct iso_ray_source *s,
                           int64_t block);
 void iso_ray_stream_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p,
@@ -101,7 +102,7 @@ void iso_ray_stream_state(const iso_op *op, int64_t *blocks, int64_t *kept);
 
 /* A source rewritten once, subset by subset and finished, into a nameless file in `folder`: for
    iso_ray_stream_create with the same subsets by rule ISO_BLOCKS. `from` is read here, on this
-   thread, and not again. Free it after the operator. */
+   thread, and not again. Free it after the operator. For one rank. */
 typedef struct iso_ray_scratch iso_ray_scratch;
 int iso_ray_scratch_create(iso_ray_scratch **scratch, iso_ctx *ctx, const struct iso_ray *p,
                            const struct iso_ray_source *from, const char *folder);

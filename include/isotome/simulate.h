@@ -41,7 +41,7 @@ struct iso_simulated {
 
 /* Emission points from the image, isotropic directions, photons binned into crystals; events have
    crystal numbers, and with a duration their times, in order. The same seed gives the same events
-   for every number of threads. */
+   for every number of threads, and of ranks, which share the work and get all events each. */
 int iso_simulate(struct iso_events *e, struct iso_simulated *info, iso_ctx *ctx,
                  const struct iso_simulate *p);
 

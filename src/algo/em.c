@@ -8,6 +8,8 @@
 #include "image_filter.h"
 #include "loop.h"
 
+#include "core/comm.h"
+#include "core/op.h"
 #include "core/size.h"
 #include "core/sized.h"
 
@@ -23,6 +25,7 @@ struct iso_em_state {
 	iso_real *acc;
 	iso_real *seen;        /* 1 where a subset sees the voxel; for the filter */
 	bool due;              /* the filter, before anything else */
+	int64_t rows;          /* of the data, of all ranks */
 	int64_t used, skipped; /* of the iteration under way */
 	double lost;
 	int64_t counter[4]; /* for checkpoints */
@@ -103,11 +106,11 @@ static int restored(struct iso_loop *l, const char *path)
 	const int64_t *counter = e->counter;
 
 	if (counter[0] < 0 || counter[0] > l->total || counter[1] < 0 || counter[2] < 0 ||
-	    counter[1] > l->n_data || counter[2] > l->n_data)
+	    counter[1] > e->rows || counter[2] > e->rows)
 		return iso_fail(ISO_EINPUT,
 		                "%s: checkpoint after update %" PRId64 " of %" PRId64 ", with %" PRId64
 		                " and %" PRId64 " of %" PRId64 " events",
-		                path, counter[0], l->total, counter[1], counter[2], l->n_data);
+		                path, counter[0], l->total, counter[1], counter[2], e->rows);
 	l->done = counter[0];
 	e->used = counter[1];
 	e->skipped = counter[2];
@@ -238,7 +241,10 @@ int iso_em_create(iso_em_state **out, const struct iso_em *given, const iso_real
 		e->filter = *p.filter;
 		e->p.filter = &e->filter;
 	}
-	if ((st = load(e, x)))
+	e->rows = e->l.n_data;
+	st = load(e, x);
+	st = e->l.op->rows_split ? iso_comm_sum(e->l.ctx, st, &e->rows, 1) : iso_comm_agree(e->l.ctx, st);
+	if (st)
 		iso_em_free(e);
 	else
 		*out = e;

@@ -69,4 +69,12 @@ static inline int64_t iso_deal_place(const struct iso_deal *d, int64_t number)
 	return c % d->ranks == d->rank ? c / d->ranks * d->chunk + number % d->chunk : -1;
 }
 
+/* Items of this rank among the first `number` of the list. */
+static inline int64_t iso_deal_before(const struct iso_deal *d, int64_t number)
+{
+	int64_t c = number / d->chunk, whole = (c - d->rank + d->ranks - 1) / d->ranks;
+
+	return (c > d->rank ? whole * d->chunk : 0) + (c % d->ranks == d->rank ? number % d->chunk : 0);
+}
+
 #endif

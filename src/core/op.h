@@ -27,7 +27,6 @@ struct iso_op_fn {
 	/* function `int NAME(iso_op *op)` of libisotome_cuda.so that moves op->data to the device
 	   and swaps op->fn; NULL: the vector table is all it uses, on any device */
 	const char *to_cuda;
-	bool rows_split;    /* of several ranks each has rows of its own; else all have all rows */
 	int64_t work;       /* bytes of op->work when `open` is called */
 	const char *cannot; /* the message where `forward` or `adjoint` is NULL */
 };
@@ -43,7 +42,7 @@ struct iso_op {
 	iso_ctx *ctx;
 	int64_t n_in, n_out;
 	int n_sub;
-	bool rows_split; /* as in fn; a chain's is that of its outer operator */
+	bool rows_split; /* of several ranks each has rows of its own; else all have all. Set by the model that splits them */
 	void *data; /* parameters and tables: shared by clones, not written by an apply */
 	struct iso_op_shared *shared;
 	void *work;           /* this handle's own */

@@ -4,9 +4,10 @@
 
    The scan is cut into slices of time that hold about BLOCK events each. How many of each kind
    fall into a slice is Poisson; their histories and times are indexed by the slice's number. So a
-   block depends on the seed and its number alone: neither threads nor the length of the list
-   change it, and memory is that of one round of blocks. */
+   block depends on the seed and its number alone: neither threads nor ranks nor the length of the list
+   change it, and memory is that of one round of blocks. Ranks share the blocks of a round, and all get all events. */
 #include "base/constants.h"
+#include "core/comm.h"
 #include "core/ctx.h"
 #include "core/progress.h"
 #include "core/size.h"
@@ -235,17 +236,59 @@ static int make_room(struct iso_events *e, int64_t n, bool times)
 	return iso_fail_memory("simulate", n * (int64_t)(sizeof *e->v + 12));
 }
 
-static int make_round(struct iso_events *e, struct sim *s, struct block *b, int n)
+/* This rank's blocks of a round. */
+static int make_blocks(struct iso_events *e, struct sim *s, struct block *b, int n)
 {
+	struct iso_rows mine = iso_share(s->ctx, n);
 	int failed = 0;
 
 #pragma omp parallel for num_threads(s->ctx->threads) schedule(dynamic) reduction(+ : failed)
-	for (int i = 0; i < n; i++) failed += make_block(e, s, &b[i]) != ISO_OK;
+	for (int64_t i = mine.first; i < mine.first + mine.n; i++) failed += make_block(e, s, &b[i]) != ISO_OK;
 	if (failed) return iso_fail_memory("simulate", BLOCK * (int64_t)(sizeof(struct iso_hit) + 8));
 	if (s->hopeless)
 		return iso_fail(ISO_EINPUT, "simulate: none of %lld decays gave an event in scanner %s",
 		                HOPELESS, s->p->scanner->name);
 	return iso_ctx_poll(s->ctx);
+}
+
+/* An array of the events of a round, `item` bytes each: first[r] is where those of rank r begin. */
+static int gather(void *v, int64_t item, iso_ctx *ctx, const int64_t *first, int64_t *bytes, int st)
+{
+	for (int r = 0; r <= iso_ranks(ctx); r++) bytes[r] = first[r] * item;
+	return v ? iso_comm_gather_host(ctx, st, v, bytes) : st;
+}
+
+/* What the other ranks made of a round. */
+static int gather_round(struct iso_events *e, struct sim *s, struct block *b, int n, int st)
+{
+	int ranks = iso_ranks(s->ctx);
+	int64_t histories[ROUND * HISTORY_KINDS], *first;
+
+	if (ranks == 1) return st;
+	if (!(first = size_alloc(2 * (ranks + 1), sizeof *first)) && !st)
+		st = iso_fail_memory("ranks", 2 * (ranks + 1) * (int64_t)sizeof *first);
+	if ((st = iso_comm_agree(s->ctx, st))) goto done;
+	for (int r = 0; r <= ranks; r++) {
+		int64_t block = r < ranks ? iso_share_of(n, r, ranks).first : n;
+
+		first[r] = block < n ? b[block].first : e->n;
+	}
+	for (int i = 0; i < n; i++) memcpy(histories + i * HISTORY_KINDS, b[i].histories, sizeof b->histories);
+	st = gather(e->v, sizeof *e->v, s->ctx, first, first + ranks + 1, st);
+	st = gather(e->crystal, 2 * sizeof *e->crystal, s->ctx, first, first + ranks + 1, st);
+	st = gather(e->time_ms, sizeof *e->time_ms, s->ctx, first, first + ranks + 1, st);
+	st = iso_comm_sum(s->ctx, st, histories, n * HISTORY_KINDS);
+	for (int i = 0; i < n; i++) memcpy(b[i].histories, histories + i * HISTORY_KINDS, sizeof b->histories);
+done:
+	free(first);
+	return st;
+}
+
+static int make_round(struct iso_events *e, struct sim *s, struct block *b, int n)
+{
+	int st = make_room(e, e->n, e->duration_s > 0);
+
+	return gather_round(e, s, b, n, st ? st : make_blocks(e, s, b, n));
 }
 
 static int run(struct iso_simulated *info, struct sim *s, iso_emit_fn emit, void *arg)
@@ -266,7 +309,7 @@ static int run(struct iso_simulated *info, struct sim *s, iso_emit_fn emit, void
 				e.n += b[i].n[k] = slice_events(s, k, first + i);
 		}
 		if (e.n == 0) continue;
-		if ((st = make_room(&e, e.n, e.duration_s > 0)) || (st = make_round(&e, s, b, n))) break;
+		if ((st = make_round(&e, s, b, n))) break;
 		for (int i = 0; i < n; i++) {
 			info->trues += b[i].n[HISTORY_TRUE];
 			info->scatters += b[i].n[HISTORY_SCATTER];
@@ -278,6 +321,7 @@ static int run(struct iso_simulated *info, struct sim *s, iso_emit_fn emit, void
 		if (!(st = emit(arg, &e))) iso_clock_step(&clock, first + n, NULL);
 	}
 	iso_events_free(&e);
+	st = iso_comm_agree(s->ctx, st); /* `emit` may have failed on one rank alone */
 	if (!st && info->trues + info->scatters + info->randoms == 0)
 		st = iso_fail(ISO_EARG, "simulate: the Poisson number for %g counts came out as 0",
 		              s->p->delayed ? s->mean[HISTORY_DELAYED] : s->p->counts);

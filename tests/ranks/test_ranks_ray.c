@@ -5,6 +5,8 @@
 #include "core/op.h"
 #include "test.h"
 
+#define RING TEST_EXAMPLES "/scanners/small-animal.yaml"
+
 enum { N = 12, VOXELS = N * N * N, EVENTS = 4001, SUBSETS = 5, ITERATIONS = 2 };
 
 static const struct iso_grid grid = { { N, N, N }, { 10, 10, 10 }, { 0, 0, 0 } };
@@ -222,6 +224,40 @@ static void time_of_flight_and_spread(void **state)
 	compare(&p, ROUND, (struct iso_em_data){ 0 });
 }
 
+/* ---- events that are streamed ---- */
+
+static int read_whole(void *arg, struct iso_events *b, int64_t first, int64_t n)
+{
+	(void)arg;
+	memcpy(b->v, whole.v + first, (size_t)n * sizeof *b->v);
+	if (b->count) memcpy(b->count, whole.count + first, (size_t)n * sizeof *b->count);
+	if (b->mult) memcpy(b->mult, whole.mult + first, (size_t)n * sizeof *b->mult);
+	if (b->add) memcpy(b->add, whole.add + first, (size_t)n * sizeof *b->add);
+	return ISO_OK;
+}
+
+static void streams(void **state)
+{
+	struct iso_em_data all_of_it = { whole.count, whole.add, whole.mult };
+
+	(void)state;
+	for (int r = 0; r < N_OF(rules); r++)
+		for (int data = 0; data < 2; data++) {
+			struct iso_ray_source s = { .size = sizeof s,      .n = EVENTS,      .has_count = data,
+				                    .has_mult = data,      .has_add = data,  .read = read_whole };
+			struct iso_ray p = model(SUBSETS, rules[r]);
+			iso_op *op = NULL;
+
+			OK(iso_ray_stream_create(&op, all, &p, &s, 150));
+			struct image *a = reconstruct(over(alone, p, &whole, false), data ? &all_of_it : NULL);
+			struct image *b = reconstruct(op, NULL);
+
+			assert_memory_equal(a, b, sizeof *a);
+			free(a);
+			free(b);
+		}
+}
+
 /* ---- projections ---- */
 
 static void image(iso_real *x)
@@ -294,6 +330,56 @@ static void forward_and_adjoint(void **state)
 		}
 }
 
+/* ---- sensitivity ---- */
+
+static void same_sensitivity(const struct iso_ray_sens *p)
+{
+	int64_t n = iso_grid_voxels(&p->grid);
+	iso_real *a = calloc((size_t)n, sizeof *a), *b = calloc((size_t)n, sizeof *b);
+	double error[2] = { -1, -2 };
+
+	assert_non_null(a);
+	assert_non_null(b);
+	OK(iso_ray_sens(a, &error[0], alone, p));
+	OK(iso_ray_sens(b, &error[1], all, p));
+	assert_memory_equal(a, b, (size_t)n * sizeof *a);
+	assert_true(a[n / 2] > 0 && error[0] == error[1]);
+	free(a);
+	free(b);
+}
+
+/* From a draw of pairs, and from all by rings; without and with attenuation and efficiencies. */
+static void sensitivity(void **state)
+{
+	const struct iso_grid wide = { { 14, 14, 36 }, { 3, 3, 1 }, { 0, 0, 0 } };
+	struct iso_ray_sens p = { .size = sizeof p, .grid = wide, .seed = 5 };
+	struct iso_array mu = { 0 };
+	iso_scanner *ring = NULL;
+
+	(void)state;
+	OK(iso_scanner_read(&ring, RING));
+	OK(iso_array_on_grid(&mu, &grid));
+	int64_t n = iso_scanner_crystals(ring);
+	iso_real *eff = calloc((size_t)n, sizeof *eff);
+
+	assert_non_null(eff);
+	for (int64_t i = 0; i < mu.n; i++) mu.v[i] = (iso_real)(.01 * (double)(i % 3));
+	for (int64_t i = 0; i < n; i++) eff[i] = (iso_real)(.8 + .01 * (double)(i % 7));
+	p.scanner = ring;
+	for (int k = 0; k < 4; k++) {
+		p.mu = k % 2 ? &mu : NULL;
+		p.eff = k % 2 ? eff : NULL;
+		p.share = k < 2 ? 2e-4 : 0;
+		same_sensitivity(&p);
+	}
+	p.projector = ISO_JOSEPH;
+	p.share = 1e-4;
+	same_sensitivity(&p);
+	iso_array_free(&mu);
+	iso_scanner_free(ring);
+	free(eff);
+}
+
 /* ---- what is refused, on all ranks alike ---- */
 
 /* Each by ranks of its own: after a failure a context is good for nothing more. */
@@ -335,7 +421,9 @@ int main(void)
 		cmocka_unit_test(osem),
 		cmocka_unit_test(counts_and_additive_term),
 		cmocka_unit_test(time_of_flight_and_spread),
+		cmocka_unit_test(streams),
 		cmocka_unit_test(forward_and_adjoint),
+		cmocka_unit_test(sensitivity),
 		cmocka_unit_test(refusals),
 	};
 

@@ -30,7 +30,6 @@ static void simulate_scan(void)
 	struct iso_simulated info = { 0 };
 	struct iso_array x = { 0 };
 	iso_scanner *ring = NULL;
-	iso_ctx *ctx = cpu(1);
 
 	OK(iso_scanner_read(&ring, RING));
 	OK(iso_array_on_grid(&x, &g));
@@ -42,7 +41,7 @@ static void simulate_scan(void)
 	struct iso_simulate p = {
 		.size = sizeof p, .scanner = ring, .activity = &x, .mu = &mu, .counts = COUNTS, .seed = 3
 	};
-	OK(iso_simulate(&scan, &info, ctx, &p));
+	OK(iso_simulate(&scan, &info, alone, &p));
 	if (!scan.time_ms) scan.time_ms = calloc((size_t)scan.n, sizeof *scan.time_ms);
 	assert_non_null(scan.time_ms);
 	for (int64_t i = 0; i < scan.n; i++) scan.time_ms[i] = (uint32_t)(i * 10000 / scan.n);
@@ -53,7 +52,6 @@ static void simulate_scan(void)
 	OK(iso_comm_agree(all, ISO_OK));
 	iso_array_free(&x);
 	iso_scanner_free(ring);
-	iso_ctx_free(ctx);
 }
 
 static int begin(void **state)
@@ -75,6 +73,30 @@ static int end(void **state)
 	return 0;
 }
 
+/* Events, their times and how many decays they took; several blocks, and rounds of them. */
+static void simulation(void **state)
+{
+	struct iso_simulated info[2] = { { 0 }, { 0 } };
+	struct iso_events e[2] = { { 0 }, { 0 } };
+	iso_scanner *ring = NULL;
+
+	(void)state;
+	OK(iso_scanner_read(&ring, RING));
+	struct iso_simulate p = { .size = sizeof p,     .scanner = ring, .activity = &mu, .counts = 6e5,
+		                  .randoms = .9,        .duration_s = 60, .half_life_s = 40, .seed = 4 };
+
+	OK(iso_simulate(&e[0], &info[0], alone, &p));
+	OK(iso_simulate(&e[1], &info[1], all, &p));
+	assert_true(e[0].n == e[1].n && e[0].n > 65 * 8192);
+	assert_memory_equal(e[0].v, e[1].v, (size_t)e[0].n * sizeof *e->v);
+	assert_memory_equal(e[0].crystal, e[1].crystal, (size_t)e[0].n * 2 * sizeof *e->crystal);
+	assert_memory_equal(e[0].time_ms, e[1].time_ms, (size_t)e[0].n * sizeof *e->time_ms);
+	assert_memory_equal(&info[0], &info[1], sizeof *info);
+	iso_events_free(&e[0]);
+	iso_events_free(&e[1]);
+	iso_scanner_free(ring);
+}
+
 /* ---- a problem by both contexts ---- */
 
 struct setting {
@@ -92,7 +114,8 @@ static void hear(void *arg, enum iso_message_kind kind, const char *text)
 static iso_problem *make(iso_ctx *ctx, const struct setting *set, char *words)
 {
 	static const struct setting usual[] = {
-		{ "scanner", RING }, { "grid", "12,12,8" }, { "voxel", "4" }, { "iterations", "2" }
+		{ "scanner", RING }, { "grid", "12,12,8" }, { "voxel", "4" }, { "iterations", "2" },
+		{ "sens-share", "1e-4" }
 	};
 	iso_problem *p = NULL;
 
@@ -191,6 +214,26 @@ static void values_of_events(void **state)
 	compare(osem, &e, &norm, &add, "mm from every crystal");
 	free(e.v);
 	iso_array_free(&norm);
+	iso_array_free(&add);
+}
+
+/* Events that stay on disk, in blocks. */
+static void streams(void **state)
+{
+	const struct setting plain[] = { { "events", "scan.lmdT" }, { "stream", "true" }, { 0 } };
+	const struct setting few[] = { { "events", "scan.Cdh" },      { "block", "1000" }, { "method", "osem" },
+		                       { "subsets", "3" },            { "subset-rule", "random" }, { 0 } };
+	const struct setting blocks[] = { { "events", "scan.Cdh" },   { "block", "900" }, { "method", "osem" },
+		                          { "subsets", "7" },         { "subset-rule", "blocks" },
+		                          { "frames", "0,2,9" },      { 0 } };
+	struct iso_array add = { 0 };
+
+	(void)state;
+	OK(iso_array_create(&add, 1, &scan.n));
+	for (int64_t i = 0; i < add.n; i++) add.v[i] = (iso_real)(1e-3 * (double)(i % 13));
+	compare(plain, NULL, NULL, NULL, "");
+	compare(few, NULL, NULL, &add, "");
+	compare(blocks, NULL, NULL, NULL, "");
 	iso_array_free(&add);
 }
 
@@ -300,8 +343,8 @@ static void deals(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(deals),       cmocka_unit_test(from_files), cmocka_unit_test(frames),
-		cmocka_unit_test(values_of_events), cmocka_unit_test(projections), cmocka_unit_test(bad_files),
+		cmocka_unit_test(simulation), cmocka_unit_test(deals),       cmocka_unit_test(from_files), cmocka_unit_test(frames),
+		cmocka_unit_test(values_of_events), cmocka_unit_test(streams), cmocka_unit_test(projections), cmocka_unit_test(bad_files),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);

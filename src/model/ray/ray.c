@@ -268,11 +268,13 @@ int iso_ray_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const str
 	l.subsets = full.n_sub;
 	l.part = full.number || iso_ranks(ctx) > 1;
 	if (!st) st = make(&made, ctx, &full, &l, e);
-	if ((st = iso_comm_agree(ctx, st)))
+	if ((st = iso_comm_agree(ctx, st))) {
 		iso_op_free(made);
-	else
-		*op = made;
-	return st;
+		return st;
+	}
+	made->rows_split = iso_ranks(ctx) > 1;
+	*op = made;
+	return ISO_OK;
 }
 
 /* Bytes a line, besides its event: as ordered for the fast EM step (its ends and slopes, its factor,

@@ -379,7 +379,6 @@ const struct iso_op_fn iso_ray_cpu_fn = {
 	.forward = ray_forward,
 	.adjoint = ray_adjoint,
 	.em_step = ray_em_step,
-	.rows_split = true,
 	.rows = iso_ray_rows,
 	.file_row = iso_ray_file_row,
 	.open = ray_open,

@@ -173,12 +173,13 @@ static inline int64_t means_batch(const struct ray_sens *q, int kinds, int64_t o
 }
 
 /* On the CPU: work space of the threads, and means_size of each pair in the plane of the offsets o0 .. o1,
-   one behind the other. Cells that no pixel of the image is in are left as they are. */
+   one behind the other; of offsets o whose bit o % groups is set in `which`. Cells that no pixel of the image
+   is in are left as they are. */
 struct means_work;
 int iso_means_open(struct means_work **w, struct iso_room *room, const struct ray_means *m,
                    const struct ray_rings *r);
 void iso_means_open_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct ray_means *m,
                          const struct ray_sens *q);
-void iso_means_fill(float *mean, struct means_work *w, int64_t o0, int64_t o1);
+void iso_means_fill(float *mean, struct means_work *w, int64_t o0, int64_t o1, int groups, unsigned which);
 
 #endif

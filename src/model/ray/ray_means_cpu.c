@@ -316,7 +316,7 @@ static void do_batch(float *mean, struct batch *b, const struct means_work *w, i
 	}
 }
 
-void iso_means_fill(float *mean, struct means_work *w, int64_t o0, int64_t o1)
+void iso_means_fill(float *mean, struct means_work *w, int64_t o0, int64_t o1, int groups, unsigned which)
 {
 	const struct ray_rings *r = w->r;
 	int64_t each = (r->pairs.per_ring + BATCH - 1) / BATCH, pair = means_size(w->m);
@@ -326,6 +326,7 @@ void iso_means_fill(float *mean, struct means_work *w, int64_t o0, int64_t o1)
 		struct batch *b = w->batch + omp_get_thread_num();
 		int64_t o = o0 + i / each, from = i % each * BATCH, left = rings_count(r, o) - from;
 
+		if (!(which >> o % groups & 1)) continue;
 		b->first = rings_first(r, o) + from;
 		b->n = left < BATCH ? (int)left : BATCH;
 		if (left > 0 && !iso_stopped(w->ctx))

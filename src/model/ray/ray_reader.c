@@ -16,8 +16,7 @@ enum {
 };
 
 struct iso_ray_reader {
-	const struct iso_ray_source *s;
-	struct iso_order order;
+	const struct ray_share *h;
 	int64_t block;
 	struct iso_events slot[SLOTS];
 	struct iso_events piece; /* both are there if subsets must be picked out */
@@ -79,26 +78,91 @@ static void pick_all(struct iso_events *to, const struct iso_events *from, int64
 	to->n += n;
 }
 
-int64_t iso_ray_blocks(const struct iso_order *o, int sub, int64_t block)
-{
-	return (order_rows(o, sub).n + block - 1) / block;
-}
+/* ---- what a rank has ---- */
 
 static bool consecutive(const struct iso_order *o)
 {
 	return o->n_sub == 1 || o->rule == ISO_BLOCKS;
 }
 
+/* Events of each subset among those of this rank. */
+static void count_rows(struct ray_share *h, const iso_ctx *ctx)
+{
+	int64_t n = iso_deal_count(&h->deal);
+
+#pragma omp parallel for num_threads(ctx->threads)
+	for (int64_t c = 0; c < n; c += PIECE)
+		for (int64_t j = c; j < n && j < c + PIECE && !iso_stopped(ctx); j++) {
+			int sub = order_subset(&h->order, order_row(&h->order, iso_deal_number(&h->deal, j)));
+
+#pragma omp atomic
+			h->rows[sub].n++;
+		}
+}
+
+int iso_ray_share(struct ray_share *h, struct iso_room *room, iso_ctx *ctx, const struct iso_ray_source *s,
+                  const struct iso_order *o)
+{
+	*h = (struct ray_share){ .s = *s, .order = *o, .deal = iso_deal_of(ctx, s->n) };
+	if (!ISO_HOST(room, h->rows, o->n_sub)) return room->status;
+	for (int sub = 0; sub < o->n_sub && (consecutive(o) || h->deal.ranks == 1); sub++) {
+		struct iso_rows all = order_share(o, sub);
+		int64_t first = iso_deal_before(&h->deal, all.first);
+
+		h->rows[sub] =
+			(struct iso_rows){ first, iso_deal_before(&h->deal, all.first + all.n) - first };
+	}
+	if (!consecutive(o) && h->deal.ranks > 1) count_rows(h, ctx);
+	return iso_ctx_poll(ctx);
+}
+
+int64_t iso_ray_blocks(const struct ray_share *h, int sub, int64_t block)
+{
+	return (h->rows[sub].n + block - 1) / block;
+}
+
+/* Place `at` of a block, as a block. */
+static struct iso_events from_place(const struct iso_events *b, int64_t at)
+{
+	struct iso_events r = *b;
+
+	r.v += at;
+	r.count = b->count ? b->count + at : NULL;
+	r.mult = b->mult ? b->mult + at : NULL;
+	r.add = b->add ? b->add + at : NULL;
+	return r;
+}
+
+/* n events of this rank from number `first` of its own on, chunk by chunk of the source. */
+static int read_share(const struct ray_share *h, struct iso_events *b, int64_t first, int64_t n)
+{
+	int st = ISO_OK;
+
+	for (int64_t i = 0, m; i < n && !st; i += m) {
+		struct iso_events to = from_place(b, i);
+		int64_t left = h->deal.chunk - (first + i) % h->deal.chunk;
+
+		m = n - i < left ? n - i : left;
+		st = h->s.read(h->s.arg, &to, iso_deal_number(&h->deal, first + i), m);
+	}
+	return st;
+}
+
 /* ---- one block ---- */
 
-/* Events of the subset among m from `at` on, at most `most`; *looked: how many were looked at. */
+/* Events of the subset among m of this rank from `at` on, at most `most`; *looked: how many were looked at. */
 static int64_t choose(struct iso_ray_reader *r, int64_t at, int64_t m, int64_t most, int64_t *looked)
 {
-	struct iso_rows rows = order_rows(&r->order, r->sub);
-	int64_t n = 0, i = 0;
+	const struct iso_deal *d = &r->h->deal;
+	struct iso_rows rows = order_share(&r->h->order, r->sub);
+	int64_t n = 0, i = 0, number = iso_deal_number(d, at), left = d->chunk - at % d->chunk;
 
-	for (; i < m && n < most; i++) {
-		int64_t row = order_row(&r->order, at + i);
+	for (; i < m && n < most; i++, number++, left--) {
+		if (left == 0) {
+			number = iso_deal_number(d, at + i);
+			left = d->chunk;
+		}
+		int64_t row = order_row(&r->h->order, number);
 
 		if (row >= rows.first && row < rows.first + rows.n) r->chosen[n++] = i;
 	}
@@ -109,13 +173,13 @@ static int64_t choose(struct iso_ray_reader *r, int64_t at, int64_t m, int64_t m
 /* n events of the subset, from event *at of the source on, which moves behind the last. */
 static int pick_out(struct iso_ray_reader *r, struct iso_events *b, int64_t n, int64_t *at)
 {
-	const struct iso_ray_source *s = r->s;
+	int64_t all = iso_deal_count(&r->h->deal);
 
 	b->n = 0;
 	while (b->n < n) {
-		int64_t m = s->n - *at < PIECE ? s->n - *at : PIECE, looked;
+		int64_t m = all - *at < PIECE ? all - *at : PIECE, looked;
 		int64_t found = choose(r, *at, m, n - b->n, &looked);
-		int st = found ? s->read(s->arg, &r->piece, *at, looked) : ISO_OK;
+		int st = found ? read_share(r->h, &r->piece, *at, looked) : ISO_OK;
 
 		if (st) return st;
 		pick_all(b, &r->piece, found, r->chosen);
@@ -126,14 +190,14 @@ static int pick_out(struct iso_ray_reader *r, struct iso_events *b, int64_t n, i
 
 static int fill(struct iso_ray_reader *r, struct iso_events *b, int64_t k)
 {
-	struct iso_rows rows = order_rows(&r->order, r->sub);
+	struct iso_rows rows = r->h->rows[r->sub];
 	int64_t left = rows.n - k * r->block, n = left < r->block ? left : r->block;
 	int64_t *start = r->start + r->first[r->sub] + k;
 	int st;
 
-	if (consecutive(&r->order)) {
+	if (consecutive(&r->h->order)) {
 		b->n = n;
-		return r->s->read(r->s->arg, b, rows.first + k * r->block, n);
+		return read_share(r->h, b, rows.first + k * r->block, n);
 	}
 	int64_t at = start[0];
 
@@ -182,7 +246,7 @@ int iso_ray_reader_start(struct iso_ray_reader *r, int sub, int64_t first)
 	int e;
 
 	r->sub = sub;
-	r->end = iso_ray_blocks(&r->order, sub, r->block);
+	r->end = iso_ray_blocks(r->h, sub, r->block);
 	r->filled = r->used = first;
 	r->stop = false;
 	r->status = ISO_OK;
@@ -241,19 +305,21 @@ static int allocate_starts(struct iso_ray_reader *r)
 {
 	int64_t n = 0;
 
-	ISO_HOST(&r->room, r->first, r->order.n_sub);
-	for (int sub = 0; r->first && sub < r->order.n_sub; sub++) {
+	ISO_HOST(&r->room, r->first, r->h->order.n_sub);
+	for (int sub = 0; r->first && sub < r->h->order.n_sub; sub++) {
 		r->first[sub] = n;
-		n += iso_ray_blocks(&r->order, sub, r->block) + 1;
+		n += iso_ray_blocks(r->h, sub, r->block) + 1;
 	}
 	ISO_HOST(&r->room, r->start, n);
 	return r->room.status;
 }
 
-static int64_t most_rows(const struct iso_order *o, int64_t block)
+/* Events of a block, at most. */
+static int64_t most_rows(const struct ray_share *h, int64_t block)
 {
-	int64_t most = order_rows(o, 0).n; /* no subset is longer */
+	int64_t most = 0;
 
+	for (int sub = 0; sub < h->order.n_sub; sub++) most = h->rows[sub].n > most ? h->rows[sub].n : most;
 	return most < block ? most : block;
 }
 
@@ -262,21 +328,19 @@ static int allocate(struct iso_ray_reader *r)
 	int st = allocate_starts(r);
 
 	for (int i = 0; i < SLOTS && !st; i++)
-		st = iso_ray_source_block(r->slot + i, r->s, most_rows(&r->order, r->block));
-	if (st || consecutive(&r->order)) return st;
-	return ISO_HOST(&r->room, r->chosen, PIECE) ? iso_ray_source_block(&r->piece, r->s, PIECE)
+		st = iso_ray_source_block(r->slot + i, &r->h->s, most_rows(r->h, r->block));
+	if (st || consecutive(&r->h->order)) return st;
+	return ISO_HOST(&r->room, r->chosen, PIECE) ? iso_ray_source_block(&r->piece, &r->h->s, PIECE)
 	                                            : r->room.status;
 }
 
-int iso_ray_reader_create(struct iso_ray_reader **out, const struct iso_ray_source *s,
-                          const struct iso_order *o, int64_t block)
+int iso_ray_reader_create(struct iso_ray_reader **out, const struct ray_share *h, int64_t block)
 {
 	struct iso_ray_reader *r = size_alloc(1, sizeof *r);
 	int st;
 
 	if (!r) return iso_fail_memory("ray stream", sizeof *r);
-	r->s = s;
-	r->order = *o;
+	r->h = h;
 	r->block = block;
 	r->room.what = "ray stream";
 	pthread_mutex_init(&r->lock, NULL);
@@ -291,7 +355,9 @@ int iso_ray_reader_create(struct iso_ray_reader **out, const struct iso_ray_sour
 void iso_ray_reader_plan(struct iso_plan *plan, const struct iso_ray_source *s, const struct iso_order *o,
                          int64_t block)
 {
-	iso_plan_add(plan, "blocks of events, read ahead", most_rows(o, block),
+	int64_t most = order_share(o, 0).n;
+
+	iso_plan_add(plan, "blocks of events, read ahead", most < block ? most : block,
 	             SLOTS * iso_ray_source_bytes(s), false);
 	if (!consecutive(o))
 		iso_plan_add(plan, "events to pick a subset from", PIECE,

@@ -50,17 +50,16 @@ static int on_cpu(iso_real *s, iso_ctx *ctx, const struct ray_sens *q, int half)
 	int st = iso_fixed_create(&acc, ctx, ray_voxels(&q->grid),
 	                          iso_ray_visits(&q->grid, NULL, q->projector) * (double)n);
 
-	if (st) return st;
-	iso_fixed_begin(&acc, ctx, q->bound);
+	if (!st) iso_fixed_begin(&acc, ctx, q->bound);
 
 #pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
-	for (int64_t c = 0; c < (n + CHUNK - 1) / CHUNK; c++) {
+	for (int64_t c = iso_rank(ctx); c < (st ? 0 : (n + CHUNK - 1) / CHUNK); c += iso_ranks(ctx)) {
 		for (int64_t i = c * CHUNK; !iso_stopped(ctx) && i < n && i < (c + 1) * CHUNK; i++)
 			add_pair(&acc, q, i, half);
 		if (omp_get_thread_num() == 0) /* the caller's thread */
 			ray_sens_step(q, fmin(1, (double)(c + 1) * CHUNK / (double)n));
 	}
-	if (!(st = iso_ctx_poll(ctx))) {
+	if (!(st = iso_fixed_sum(&acc, ctx, st ? st : iso_ctx_poll(ctx)))) {
 		ray_sens_step(q, 1); /* another thread may have had the last chunk */
 		iso_fixed_end(s, &acc, ctx);
 	}
@@ -173,7 +172,11 @@ static int by_pairs(iso_real *s, double *error, iso_ctx *ctx, struct ray_sens *q
 	if ((st = fn(s, ctx, q, all ? RAY_SENS_WHOLE : 0)) || all) return st;
 	iso_real *half = size_alloc(voxels, sizeof *half);
 
-	if (!half) return iso_fail_memory("sensitivity", voxels * (int64_t)sizeof *half);
+	if (!half) st = iso_fail_memory("sensitivity", voxels * (int64_t)sizeof *half);
+	if ((st = iso_comm_agree(ctx, st))) {
+		free(half);
+		return st;
+	}
 	q->pass = 1;
 	if (!(st = fn(half, ctx, q, 1))) /* no pair is drawn twice */
 		*error = combine(voxels, s, half) *

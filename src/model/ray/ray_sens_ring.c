@@ -2,6 +2,7 @@
 /* Sensitivity of a cylinder from all crystal pairs, by its equal rings: lines in the plane are traced, with
    tables in place of the rings (ray_rings.h), and means of attenuation and efficiencies (ray_means.h). */
 #include "ray_means.h"
+#include "core/comm.h"
 
 #include <string.h>
 
@@ -174,7 +175,7 @@ static struct sizes choose_sizes(const iso_ctx *ctx, const struct ray_sens *q, c
 {
 	double bytes = fmin(MOST_BYTES, (double)iso_ctx_host_memory(ctx) / 4);
 	double most = bytes / (4. * q->grid.n[0] * q->grid.n[1] * SLICES * GROUPS);
-	int all = (q->grid.n[2] + SLICES - 1) / SLICES, wanted = m ? all : 2 * ctx->threads / GROUPS + 1;
+	int all = (q->grid.n[2] + SLICES - 1) / SLICES, wanted = m ? all : 2 * ctx->threads * iso_ranks(ctx) / GROUPS + 1;
 	int chunks = (int)fmax(1, fmin(fmin(all, wanted), most));
 	struct sizes s = { .slices = SLICES * chunks,
 		           .tasks = chunks * GROUPS,
@@ -189,18 +190,27 @@ static struct sizes choose_sizes(const iso_ctx *ctx, const struct ray_sens *q, c
 	return s;
 }
 
-/* Adds the offsets of the round to the sums of slices z0 .. z1. */
+static int chunks_of(int z0, int z1)
+{
+	return (z1 - z0 + SLICES - 1) / SLICES;
+}
+
+/* Adds the offsets of the round to the sums of slices z0 .. z1, as far as this rank has the tasks. These are in the order of
+   groups, so that a rank needs the means of few of them. */
 static void do_round(float *memory, const struct job *b, const struct sizes *s, int z0, int z1)
 {
-	int tasks = (z1 - z0 + SLICES - 1) / SLICES * GROUPS;
+	int chunks = chunks_of(z0, z1);
+	struct iso_rows mine = iso_share(b->ctx, (int64_t)chunks * GROUPS);
+	unsigned groups = 0;
 
-	if (b->m) iso_means_fill(b->mean, b->work, b->round, b->end);
+	for (int64_t i = mine.first; i < mine.first + mine.n; i++) groups |= 1u << i / chunks;
+	if (b->m) iso_means_fill(b->mean, b->work, b->round, b->end, GROUPS, groups);
 #pragma omp parallel for num_threads(b->ctx->threads) schedule(dynamic)
-	for (int i = 0; i < tasks; i++) {
+	for (int64_t i = mine.first; i < mine.first + mine.n; i++) {
 		float *own = memory + i * s->task;
-		int z = z0 + i / GROUPS * SLICES, n = z1 - z < SLICES ? z1 - z : SLICES;
+		int z = z0 + (int)(i % chunks) * SLICES, n = z1 - z < SLICES ? z1 - z : SLICES;
 
-		do_task(own + (RINGS_STEPS + 1) * SLICES, own, b, z, n, i % GROUPS);
+		do_task(own + (RINGS_STEPS + 1) * SLICES, own, b, z, n, (int)(i / chunks));
 	}
 }
 
@@ -209,36 +219,51 @@ static int do_slices(iso_real *s, float *memory, struct job *b, const struct siz
 {
 	const struct ray_grid *g = &b->q->grid;
 	int64_t pixels = (int64_t)g->n[0] * g->n[1], table = (RINGS_STEPS + 1) * SLICES;
-	int st;
+	int chunks = chunks_of(z0, z1), st = ISO_OK;
 
 	memset(memory, 0, (size_t)(by->tasks * by->task) * sizeof *memory);
-	for (b->round = 0; b->round < b->r->offsets; b->round = b->end) {
+	for (b->round = 0; b->round < b->r->offsets && !st; b->round = b->end) {
 		b->end = b->r->offsets - b->round < by->offsets ? b->r->offsets : b->round + by->offsets;
 		do_round(memory, b, by, z0, z1);
-		if ((st = iso_ctx_poll(b->ctx))) return st;
+		st = iso_ctx_poll(b->ctx);
 		double done = (double)b->end / (double)b->r->offsets;
 
 		ray_sens_step(b->q, (z0 + done * (z1 - z0)) / g->n[2]);
 	}
+	st = iso_comm_gather(b->ctx, st, memory, (int64_t)chunks * GROUPS,
+	                     by->task * (int64_t)sizeof *memory);
 #pragma omp parallel for num_threads(b->ctx->threads)
-	for (int z = z0; z < z1; z += SLICES)
-		leave(s, memory + (z - z0) / SLICES * GROUPS * by->task + table, by->task, pixels, z,
+	for (int z = z0; z < (st ? z0 : z1); z += SLICES)
+		leave(s, memory + (z - z0) / SLICES * by->task + table, chunks * by->task, pixels, z,
 		      z1 - z < SLICES ? z1 - z : SLICES);
-	return ISO_OK;
+	return st;
+}
+
+/* Slices that all ranks have room for at a time. */
+static int agree_on_slices(struct sizes *s, iso_ctx *ctx)
+{
+	double slices = -s->slices;
+	int st = iso_comm_max(ctx, ISO_OK, &slices, 1);
+
+	s->slices = -(int)slices;
+	s->tasks = s->slices / SLICES * GROUPS;
+	return st;
 }
 
 static int on_cpu(iso_real *s, struct iso_room *room, struct job *b)
 {
 	struct sizes by = choose_sizes(b->ctx, b->q, b->m);
-	int nz = b->q->grid.n[2], st = ISO_OK;
+	int nz = b->q->grid.n[2], st = agree_on_slices(&by, b->ctx);
 	float *memory;
+
+	if (st) return st;
 
 	ISO_HOST(room, memory, by.tasks * by.task);
 	if (b->m) {
 		ISO_HOST(room, b->mean, by.offsets * b->r->pairs.per_ring * means_size(b->m));
 		iso_means_open(&b->work, room, b->m, b->r);
 	}
-	if (room->status) return room->status;
+	st = iso_comm_agree(b->ctx, room->status);
 	for (int z = 0; z < nz && !st; z += by.slices)
 		st = do_slices(s, memory, b, &by, z, nz - z < by.slices ? nz : z + by.slices);
 	return st;
@@ -272,6 +297,7 @@ int iso_ray_sens_rings(iso_real *s, iso_ctx *ctx, const struct ray_sens *q)
 		b.m = &m;
 		if (!(st = shape(&m, ctx, q))) st = iso_means_create(&m, &room, q);
 	}
+	st = iso_comm_agree(ctx, st);
 	if (!st) st = cuda ? ((iso_ray_rings_fn)cuda)(s, ctx, q, &r, b.m) : on_cpu(s, &room, &b);
 	iso_room_free(&room);
 	return st;

@@ -16,11 +16,11 @@ struct part {
 /* Data of the operator. */
 struct stream {
 	struct iso_ray p; /* of a block: one subset */
-	struct iso_ray_source s;
-	struct iso_order order;
+	struct ray_share share;
+	struct iso_room room; /* of the share */
 	struct ray_model whole; /* without events; n: the events of a block */
 	const struct ray_sum_fn *sum;
-	int64_t block, blocks; /* events of each; of all subsets together */
+	int64_t block, blocks; /* events of each; of all subsets together, of this rank */
 	int64_t kept;          /* by the handle that was called last */
 };
 
@@ -75,7 +75,7 @@ static int complete(const struct stream *t, struct iso_events *b)
 {
 	int st;
 
-	if (t->s.finish && (st = t->s.finish(t->s.arg, b))) return st;
+	if (t->share.s.finish && (st = t->share.s.finish(t->share.s.arg, b))) return st;
 	if ((st = check_values("count", b->n, b->count))) return st;
 	if ((st = check_values("factor", b->n, b->mult))) return st;
 	if ((st = check_values("additive term", b->n, b->add))) return st;
@@ -128,14 +128,17 @@ static int add_part(const iso_op *op, const struct part *b, const iso_real *x)
 
 /* ---- counts ---- */
 
-/* Adds the counts of events first ... of the source to those of their subsets. The order is
+/* Adds the counts of events first ... of this rank to those of their subsets. The order is
    not that of memory, but whole counts add up exactly, and so do floats below 2^29 times the least
    of them; beyond, scales being powers of two, only a sum within rounding of one could differ. */
-static void count_block(const struct iso_order *o, struct ray_counts *c, int64_t first,
+static void count_block(const struct ray_share *h, struct ray_counts *c, int64_t first,
                         const struct iso_events *e)
 {
+	const struct iso_order *o = &h->order;
+
 	for (int64_t j = 0; j < e->n; j++) {
-		struct ray_counts *s = c + order_subset(o, order_row(o, first + j));
+		struct ray_counts *s =
+			c + order_subset(o, order_row(o, iso_deal_number(&h->deal, first + j)));
 
 		s->sum += e->count[j];
 		s->most = fmax(s->most, e->count[j]);
@@ -147,21 +150,46 @@ static void count_block(const struct iso_order *o, struct ray_counts *c, int64_t
 static int count_source(const iso_op *op, struct ray_counts *c)
 {
 	const struct stream *t = op->data;
-	struct iso_order all = { .n = t->order.n, .n_sub = 1, .rule = ISO_BLOCKS };
-	struct iso_clock clock = iso_clock_start(op->ctx, "counts", 0, t->order.n);
+	struct iso_order all = { .n = t->share.order.n, .n_sub = 1, .rule = ISO_BLOCKS };
+	int64_t n = iso_deal_count(&t->share.deal);
+	struct iso_clock clock = iso_clock_start(op->ctx, "counts", 0, n);
+	struct iso_room room = { .what = "ray stream" };
 	struct iso_ray_reader *r = NULL;
+	struct ray_share share;
 	struct iso_events *e;
-	int st = iso_ray_reader_create(&r, &t->s, &all, t->whole.n);
+	int st = iso_ray_share(&share, &room, op->ctx, &t->share.s, &all);
 
+	if (!st) st = iso_ray_reader_create(&r, &share, t->whole.n);
 	if (!st) st = iso_ray_reader_start(r, 0, 0);
-	for (int64_t at = 0; at < t->order.n && !st; at += t->whole.n) {
+	for (int64_t at = 0; at < n && !st; at += t->whole.n) {
 		if ((st = iso_ctx_poll(op->ctx)) || (st = iso_ray_reader_next(r, &e))) break;
-		if (!(st = complete(t, e))) count_block(&t->order, c, at, e);
+		if (!(st = complete(t, e))) count_block(&t->share, c, at, e);
 		iso_clock_step(&clock, at + e->n, NULL);
 		iso_ray_reader_done(r);
 	}
 	if (r) iso_ray_reader_stop(r);
 	iso_ray_reader_free(r);
+	iso_room_free(&room);
+	return st;
+}
+
+/* Of all ranks. */
+static int add_counts(iso_ctx *ctx, struct ray_counts *c, int n_sub, int st)
+{
+	struct iso_room room = { .what = "ray stream" };
+	double *sum, *most;
+
+	if (iso_ranks(ctx) == 1) return st;
+	ISO_HOST(&room, sum, n_sub);
+	if (!ISO_HOST(&room, most, n_sub) && !st) st = room.status;
+	for (int sub = 0; sub < n_sub && !st; sub++) {
+		sum[sub] = c[sub].sum;
+		most[sub] = c[sub].most;
+	}
+	st = iso_comm_sum_real(ctx, st, sum, n_sub);
+	st = iso_comm_max(ctx, st, most, n_sub);
+	for (int sub = 0; sub < n_sub && !st; sub++) c[sub] = (struct ray_counts){ sum[sub], most[sub] };
+	iso_room_free(&room);
 	return st;
 }
 
@@ -173,9 +201,9 @@ static int find_counts(const iso_op *op)
 	struct ray_counts *c = size_alloc(op->n_sub, sizeof *c);
 	int st = c ? ISO_OK : iso_fail_memory("ray stream", op->n_sub * (int64_t)sizeof *c);
 
-	for (int sub = 0; sub < op->n_sub && !st && !t->s.has_count; sub++)
-		c[sub] = (struct ray_counts){ (double)order_rows(&t->order, sub).n, 1 };
-	if (!st && t->s.has_count) st = count_source(op, c);
+	for (int sub = 0; sub < op->n_sub && !st && !t->share.s.has_count; sub++)
+		c[sub] = (struct ray_counts){ (double)order_share(&t->share.order, sub).n, 1 };
+	if (t->share.s.has_count) st = add_counts(op->ctx, c, op->n_sub, st ? st : count_source(op, c));
 	if (st)
 		free(c);
 	else
@@ -189,9 +217,10 @@ static int find_counts(const iso_op *op)
 static void block_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p,
                        const struct iso_ray_source *s, int64_t block)
 {
-	struct iso_order o = { .n = s->n, .n_sub = p->n_sub, .rule = p->rule, .seed = p->seed };
+	struct iso_deal deal = iso_deal_of(ctx, s->n);
+	struct iso_order o = { .n = iso_deal_count(&deal), .n_sub = p->n_sub, .rule = p->rule, .seed = p->seed };
 	struct iso_ray one = *p;
-	int64_t most = order_rows(&o, 0).n, n = most < block ? most : block;
+	int64_t most = order_share(&o, 0).n, n = most < block ? most : block;
 	bool cuda = iso_ctx_is_cuda(ctx);
 
 	one.n_sub = 1;
@@ -222,8 +251,8 @@ static int find_room(const iso_op *op, bool *room)
 	int st = ISO_OK;
 
 	p.n_sub = op->n_sub;
-	p.rule = t->order.rule;
-	need(op->ctx, &p, &t->s, t->block, &host, &device);
+	p.rule = t->share.order.rule;
+	need(op->ctx, &p, &t->share.s, t->block, &host, &device);
 	*room = host <= iso_ctx_host_left(op->ctx);
 	if (*room && op->ctx->cuda && !(st = op->ctx->cuda->free_memory(op->ctx, &left)))
 		*room = device <= left / 3 * 2;
@@ -254,10 +283,11 @@ static int prepare(const iso_op *op)
 	struct stream_work *w = op->work;
 	int st = w->sum ? ISO_OK : t->sum->create(&w->sum, op->ctx, &t->whole);
 
+	st = iso_comm_agree(op->ctx, st);
 	if (!st && !w->counts) st = find_counts(op);
 	if (!st && !w->reader && w->kept < t->blocks)
-		st = iso_ray_reader_create(&w->reader, &t->s, &t->order, t->block);
-	return st;
+		st = iso_ray_reader_create(&w->reader, &t->share, t->block);
+	return iso_comm_agree(op->ctx, st);
 }
 
 static int64_t kept_of(const iso_op *op, int sub, int64_t blocks)
@@ -285,7 +315,7 @@ static int pass(const iso_op *op, int sub, const iso_real *x)
 {
 	const struct stream *t = op->data;
 	struct stream_work *w = op->work;
-	int64_t blocks = iso_ray_blocks(&t->order, sub, t->block), kept = kept_of(op, sub, blocks);
+	int64_t blocks = iso_ray_blocks(&t->share, sub, t->block), kept = kept_of(op, sub, blocks);
 	int st = kept < blocks ? iso_ray_reader_start(w->reader, sub, kept) : ISO_OK;
 
 	for (int64_t k = 0; k < blocks && !st; k++) {
@@ -324,7 +354,7 @@ static int stream_em_step(const iso_op *op, int sub, iso_real *acc, const iso_re
 
 static struct iso_rows stream_rows(const iso_op *op, int sub)
 {
-	return order_rows(&((const struct stream *)op->data)->order, sub);
+	return order_share(&((const struct stream *)op->data)->share.order, sub);
 }
 
 static void stream_close(iso_op *op)
@@ -349,17 +379,22 @@ static int stream_open(iso_op *op)
 	ISO_HOST(&op->room, w->first, op->n_sub);
 	for (int sub = 0; sub < op->n_sub && !op->room.status; sub++) {
 		w->first[sub] = n;
-		n += iso_ray_blocks(&t->order, sub, t->block);
+		n += iso_ray_blocks(&t->share, sub, t->block);
 	}
 	return op->room.status;
 }
 
+static void stream_free(iso_op *op)
+{
+	iso_room_free(&((struct stream *)op->data)->room);
+}
+
 static const struct iso_op_fn stream_fn = {
 	.em_step = stream_em_step,
-	.rows_split = true,
 	.rows = stream_rows,
 	.open = stream_open,
 	.close = stream_close,
+	.free = stream_free,
 	.work = sizeof(struct stream_work),
 	.cannot = "ray stream: events that are streamed have an EM step, but no forward or back projection",
 };
@@ -393,16 +428,19 @@ int iso_ray_stream_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, co
 	if (block < 1)
 		return iso_fail(ISO_EARG, "ray stream: blocks of %" PRId64 " events, must be at least 1",
 		                block);
-	int64_t longest = order_rows(&whole.order, 0).n;
+	int64_t longest = order_share(&whole.order, 0).n;
 
 	if (!(t = size_alloc(1, sizeof *t))) return iso_fail_memory("ray stream", sizeof *t);
-	*t = (struct stream){
-		.p = *p, .s = *s, .order = whole.order, .whole = whole, .sum = sum, .block = block
-	};
+	*t = (struct stream){ .p = *p, .whole = whole, .sum = sum, .block = block, .room.what = "ray stream" };
 	t->whole.n = longest < block ? longest : block;
 	t->p.n_sub = 1;
 	t->p.rule = ISO_BLOCKS;
-	for (int sub = 0; sub < p->n_sub; sub++) t->blocks += iso_ray_blocks(&t->order, sub, block);
+	if ((st = iso_comm_agree(ctx, iso_ray_share(&t->share, &t->room, ctx, s, &whole.order)))) {
+		iso_room_free(&t->room);
+		free(t);
+		return st;
+	}
+	for (int sub = 0; sub < p->n_sub; sub++) t->blocks += iso_ray_blocks(&t->share, sub, block);
 	return iso_op_create(op, ctx, &stream_fn, iso_grid_voxels(&p->grid), s->n, p->n_sub, t);
 }
 

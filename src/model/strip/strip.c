@@ -116,7 +116,9 @@ static int make(iso_op **op, iso_ctx *ctx, const struct iso_strip *p, const stru
 		iso_room_free(&room);
 		return st;
 	}
-	return iso_op_create_in(op, ctx, &iso_strip_cpu_fn, p->ny * p->nz, e->n, p->n_sub, &room, m);
+	st = iso_op_create_in(op, ctx, &iso_strip_cpu_fn, p->ny * p->nz, e->n, p->n_sub, &room, m);
+	if (!st) (*op)->rows_split = iso_ranks(ctx) > 1;
+	return st;
 }
 
 int iso_strip_create(iso_op **op, iso_ctx *ctx, const struct iso_strip *p, const struct iso_strip_events *e)

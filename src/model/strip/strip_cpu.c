@@ -754,7 +754,6 @@ const struct iso_op_fn iso_strip_cpu_fn = {
 	.forward = strip_forward,
 	.adjoint = strip_adjoint,
 	.em_step = strip_em_step,
-	.rows_split = true,
 	.rows = iso_strip_rows,
 	.file_row = iso_strip_file_row,
 	.open = strip_open,

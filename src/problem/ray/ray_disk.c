@@ -247,16 +247,19 @@ static int make_pieces(struct ray *ray, struct ray_disk *d)
 	return st;
 }
 
-/* Times that never fall, in one pass through the file: a frame is then one stretch of it. */
+/* Times that never fall, in one pass through the file, of which each rank looks at a stretch and the event before it:
+   a frame is then one stretch of it. */
 static int check_order(struct ray *ray)
 {
 	struct ray_disk *d = ray->disk;
-	struct iso_clock clock = iso_clock_start(ray->p->ctx, "times", 0, ray->n);
+	struct iso_rows mine = iso_share(ray->p->ctx, ray->n);
+	int64_t begin = mine.first > 0 ? mine.first - 1 : 0, end = mine.first + mine.n;
+	struct iso_clock clock = iso_clock_start(ray->p->ctx, "times", begin, end);
 	uint32_t last = 0;
 	int st = make_pieces(ray, d);
 
-	for (int64_t i = 0; i < ray->n && !st; i += PIECE) {
-		int64_t m = ray->n - i < PIECE ? ray->n - i : PIECE;
+	for (int64_t i = begin; i < end && !st; i += PIECE) {
+		int64_t m = end - i < PIECE ? end - i : PIECE;
 
 		if ((st = iso_ctx_poll(ray->p->ctx)) || (st = iso_event_file_read(&d->piece, d->file, i, m)))
 			break;
@@ -269,6 +272,7 @@ static int check_order(struct ray *ray)
 				              ray->events, i + j);
 		if (!st) iso_clock_step(&clock, i + m, NULL);
 	}
+	st = iso_comm_agree(ray->p->ctx, st); /* the lowest rank's is the first in the file */
 	d->ordered = !st;
 	return st;
 }
@@ -423,7 +427,8 @@ static void plan_kept(struct ray *ray, struct iso_plan *plan, const struct iso_r
 	bool cuda = iso_ctx_is_cuda(ray->p->ctx);
 	struct ray_disk *d = ray->disk;
 	struct iso_plan next = { 0 };
-	int64_t each = kept_bytes(ray, p, s, d->block), blocks = count_blocks(s->n, p->n_sub, d->block);
+	int64_t each = kept_bytes(ray, p, s, d->block);
+	int64_t blocks = count_blocks(ray_events_here(ray, s->n), p->n_sub, d->block);
 
 	iso_ray_stream_plan(&next, ray->p->ctx, p, s, d->block);
 	int64_t free = left_of(ray, plan, cuda) - sum_and_free(&next, cuda);
@@ -461,6 +466,9 @@ int ray_disk_op(struct ray *ray, iso_op **op, const struct model_subsets *subset
 	struct ray_disk *d = ray->disk;
 	int st = make_pieces(ray, d);
 
+	if (ray->stream.scratch && iso_ranks(ray->p->ctx) > 1)
+		return iso_fail(ISO_EARG, "'scratch' is for one process, there are %d ranks",
+		                iso_ranks(ray->p->ctx));
 	if (!st && ray->stream.scratch)
 		st = iso_ray_scratch_create(&d->scratch, ray->p->ctx, &p, &s, ray->stream.scratch);
 	if (st) return st;
@@ -468,14 +476,16 @@ int ray_disk_op(struct ray *ray, iso_op **op, const struct model_subsets *subset
 		s = *iso_ray_scratch_source(d->scratch);
 		p.rule = ISO_BLOCKS; /* the scratch file is in that order */
 	}
-	int64_t blocks = count_blocks(s.n, p.n_sub, d->block), kept = d->kept < blocks ? d->kept : blocks;
-	bool rereads = p.n_sub > 1 && p.rule != ISO_BLOCKS && kept < blocks;
+	int64_t here = ray_events_here(ray, s.n), blocks = count_blocks(here, p.n_sub, d->block);
+	int64_t kept = d->kept < blocks ? d->kept : blocks;
+	bool rereads = p.n_sub > 1 && p.rule != ISO_BLOCKS && kept < blocks, several = here < s.n;
 
 	record_tell(ray->p->record, ISO_NEWS,
-	            "streaming %" PRId64 " events in %" PRId64 " blocks of at most %" PRId64
-	            ", of which %" PRId64 " fit memory to be kept%s",
-	            s.n, blocks, d->block, kept,
-	            rereads ? "; each subset reads the whole file: 'scratch' avoids that" : "");
+	            "streaming %" PRId64 " events%s in %" PRId64 " blocks of at most %" PRId64
+	            ", of which %" PRId64 " fit memory to be kept%s%s",
+	            s.n, several ? ", each rank its share" : "", blocks, d->block, kept,
+	            rereads ? "; each subset reads the whole file" : "",
+	            rereads && !several ? ": 'scratch' avoids that" : "");
 	if ((st = iso_ray_stream_create(op, ray->p->ctx, &p, &s, d->block))) return st;
 	d->op = iso_op_keep(*op);
 	return ISO_OK;
@@ -488,9 +498,17 @@ int ray_disk_describe(iso_problem *problem)
 	int64_t blocks, kept;
 
 	if (!d || !d->op) return ISO_OK;
-	events_warn(problem->record, ray->events, &(struct iso_events){ .n = d->seen, .n_bad = d->bad });
-	d->bad = 0;
 	iso_ray_stream_state(d->op, &blocks, &kept);
+	double seen = (double)d->seen; /* by the rank that came farthest */
+	int64_t of_all[3] = { d->bad, blocks, kept };
+	int st = iso_comm_sum(problem->ctx, ISO_OK, of_all, 3);
+
+	if ((st = iso_comm_max(problem->ctx, st, &seen, 1))) return st;
+	events_warn(problem->record, ray->events,
+	            &(struct iso_events){ .n = (int64_t)seen, .n_bad = of_all[0] });
+	d->bad = 0;
+	blocks = of_all[1];
+	kept = of_all[2];
 	return record_result(problem->record, "streamed",
 	                     json_pack("{s:I, s:I, s:I, s:b}", "events_per_block", (json_int_t)d->block,
 	                               "blocks", (json_int_t)blocks, "kept", (json_int_t)kept, "scratch",

@@ -596,6 +596,8 @@ static int trace_all(struct work *w, struct iso_room *room, const struct ray_sen
 	iso_ctx *ctx = room->ctx;
 	int st;
 
+	if (iso_ranks(ctx) > 1 && each > offsets / (4 * iso_ranks(ctx)) + 1) /* several batches a rank */
+		each = offsets / (4 * iso_ranks(ctx)) + 1;
 	ISO_DEVICE(room, w->table, each * w->r.kinds * (RINGS_STEPS + 1) * w->r.nz);
 	iso_fixed_open(&w->acc, room, (int64_t)w->r.plane.n[0] * w->r.plane.n[1] * w->r.nz);
 	if ((st = room->status) || (w->means && (st = open_means(w, room, each * w->r.pairs.per_ring))))
@@ -603,7 +605,7 @@ static int trace_all(struct work *w, struct iso_room *room, const struct ray_sen
 	float scale = w->means ? scale_of(w, eff) : 1;
 
 	st = iso_fixed_begin(&w->acc, ctx, q->bound);
-	for (int64_t o = 0; o < offsets && !st; o += each) {
+	for (int64_t o = iso_rank(ctx) * each; o < offsets && !st; o += iso_ranks(ctx) * each) {
 		int64_t end = offsets - o < each ? offsets : o + each;
 
 		if (!(st = batch(w, ctx, o, end, scale))) st = iso_ctx_poll(ctx);
@@ -645,6 +647,7 @@ extern "C" int iso_ray_rings_cuda(iso_real *s, iso_ctx *ctx, const struct ray_se
 	if (m) w.m = *m;
 	send_tables(&w, &room);
 	if (!(st = room.status)) st = trace_all(&w, &room, q, eff);
+	st = iso_fixed_sum(&w.acc, ctx, st);
 	if (!st && ISO_DEVICE(&room, image, w.acc.n)) {
 		leave<<<iso_blocks(w.acc.n), ISO_THREADS, 0, iso_stream(ctx)>>>(image, w.acc, r->nz);
 		if (!(st = iso_cuda_launched("sensitivity")))

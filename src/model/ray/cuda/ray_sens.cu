@@ -156,17 +156,26 @@ static int choose_scale(struct iso_fixed_cuda *acc, struct sens_work *w, iso_ctx
 	return ISO_OK;
 }
 
-/* acc = sum over n samples of weight x attenuation x chord, with a scale of its own. q: tables on the
+/* Lines of a block; of n lines several blocks for each rank. */
+static int64_t lines_at_a_time(const iso_ctx *ctx, int64_t n)
+{
+	int64_t each = iso_ranks(ctx) == 1 ? n : n / (4 * (int64_t)iso_ranks(ctx)) + 1;
+
+	return each < RAY_SENS_BLOCK ? each : RAY_SENS_BLOCK;
+}
+
+/* acc = sum over this rank's of n samples of weight x attenuation x chord, with a scale of its own. q: tables on the
    device. */
 static int trace_all(struct iso_fixed_cuda *acc, iso_ctx *ctx, const struct ray_sens *q, int64_t n, int half)
 {
 	struct iso_room room = iso_room_of(ctx, "sensitivity");
 	struct sens_work w = ISO_ZERO;
-	int st = open_work(&w, &room, q, acc->n, n < RAY_SENS_BLOCK ? n : RAY_SENS_BLOCK);
+	int64_t each = lines_at_a_time(ctx, n);
+	int st = open_work(&w, &room, q, acc->n, each);
 
 	if (!st) st = choose_scale(acc, &w, ctx, q, n, half);
-	for (int64_t i = 0; i < n && !st; i += RAY_SENS_BLOCK) {
-		int64_t m = n - i < RAY_SENS_BLOCK ? n - i : RAY_SENS_BLOCK;
+	for (int64_t i = iso_rank(ctx) * each; i < n && !st; i += iso_ranks(ctx) * each) {
+		int64_t m = n - i < each ? n - i : each;
 
 		if (!(st = block(&w, ctx, q, acc, i, m, half))) st = iso_ctx_poll(ctx);
 		ray_sens_step(q, (double)(i + m) / (double)n);
@@ -203,8 +212,8 @@ extern "C" int iso_ray_sens_cuda(iso_real *s, iso_ctx *ctx, const struct ray_sen
 
 	iso_fixed_open(&acc, &room, ray_voxels(&q.grid));
 	ISO_DEVICE(&room, image, acc.n);
-	if (!(st = room.status) && !(st = trace_all(&acc, ctx, &q, ray_sens_lines(host), half)) &&
-	    !(st = iso_fixed_end(image, &acc, ctx)))
+	if (!(st = room.status)) st = trace_all(&acc, ctx, &q, ray_sens_lines(host), half);
+	if (!(st = iso_fixed_sum(&acc, ctx, st)) && !(st = iso_fixed_end(image, &acc, ctx)))
 		st = ctx->vec->download(ctx, s, image, acc.n * (int64_t)sizeof *s);
 	iso_room_free(&room);
 	return st;
