@@ -95,9 +95,21 @@ struct iso_strip {
 	int n_sub;
 	enum iso_subset_rule rule;
 	uint64_t seed;
+	/* With a context of several ranks (isotome/ranks.h), whose events are those of one list: the number in it of
+	   each event here, borrowed while the operator is made, and how many it has. NULL and 0: the events
+	   of one rank follow those of the rank before. */
+	const int64_t *number;
+	int64_t total;
 };
 
-/* A[j][l] = P(e_j | pixel l) at its centre, 1/mm^3, inside the 3 sigma ellipse. Copies the events. */
+/* The CPU adds up so many rows of a subset before their sum becomes integers: the images of several ranks are those
+   of one, bit for bit, if no such chunk of rows, counted from the beginning of a subset, is divided between two ranks.
+   On CUDA any dealing gives the same bits. */
+#define ISO_STRIP_CHUNK 1024
+
+/* A[j][l] = P(e_j | pixel l) at its centre, 1/mm^3, inside the 3 sigma ellipse. Copies the events. With several ranks
+   each gives events of its own, which may be none, and has their rows: images of adjoint and em_step, and the
+   statistics of em_step, are those of the events of all ranks; n_sub and the rule are of all events. */
 int iso_strip_create(iso_op **op, iso_ctx *ctx, const struct iso_strip *p, const struct iso_strip_events *e);
 void iso_strip_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_strip *p, int64_t n);
 

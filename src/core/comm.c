@@ -239,8 +239,8 @@ static int gather_staged(iso_ctx *ctx, char *v, const int64_t *first)
 	char *host;
 
 	if (ISO_HOST(&room, host, all)) {
-		room.status = ctx->vec->download(ctx, host + (mine - from), v + mine,
-		                                 first[c->rank + 1] - mine);
+		room.status =
+			ctx->vec->download(ctx, host + (mine - from), v + mine, first[c->rank + 1] - mine);
 		if (!room.status) room.status = c->fn->gather(c, host - from, first);
 		if (!room.status) room.status = ctx->vec->upload(ctx, v + from, host, all);
 	}
@@ -264,7 +264,10 @@ int iso_comm_gather_parts(iso_ctx *ctx, int st, void *v, const int64_t *first)
 	return end(ctx, st, began, first[iso_ranks(ctx)] - first[0]);
 }
 
-int iso_comm_gather(iso_ctx *ctx, int st, void *v, int64_t n, int64_t bytes)
+/* ---- equal pieces ---- */
+
+static int gather_shares(iso_ctx *ctx, int st, void *v, int64_t n, int64_t bytes, int64_t all,
+                         int (*gather)(iso_ctx *, int, void *, const int64_t *))
 {
 	int ranks = iso_ranks(ctx);
 	int64_t *first;
@@ -272,8 +275,27 @@ int iso_comm_gather(iso_ctx *ctx, int st, void *v, int64_t n, int64_t bytes)
 	if (!ctx->comm) return st;
 	if (!(first = size_alloc(ranks + 1, sizeof *first)))
 		return iso_comm_agree(ctx, iso_fail_memory("ranks", ranks * (int64_t)sizeof *first));
-	for (int r = 0; r <= ranks; r++) first[r] = (r < ranks ? iso_share_of(n, r, ranks).first : n) * bytes;
-	st = iso_comm_gather_parts(ctx, st, v, first);
+	for (int r = 0; r <= ranks; r++) {
+		int64_t at = (r < ranks ? iso_share_of(n, r, ranks).first : n) * bytes;
+
+		first[r] = at < all ? at : all;
+	}
+	st = gather(ctx, st, v, first);
 	free(first);
 	return st;
+}
+
+int iso_comm_gather(iso_ctx *ctx, int st, void *v, int64_t n, int64_t bytes)
+{
+	return gather_shares(ctx, st, v, n, bytes, n * bytes, iso_comm_gather_parts);
+}
+
+int iso_comm_gather_cut(iso_ctx *ctx, int st, void *v, int64_t n, int64_t bytes, int64_t all)
+{
+	return gather_shares(ctx, st, v, n, bytes, all, iso_comm_gather_parts);
+}
+
+int iso_comm_gather_shares(iso_ctx *ctx, int st, void *v, int64_t n, int64_t bytes)
+{
+	return gather_shares(ctx, st, v, n, bytes, n * bytes, iso_comm_gather_host);
 }

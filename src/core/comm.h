@@ -58,8 +58,8 @@ struct iso_comm {
 	bool agreed;                /* all ranks know of it */
 	bool concluded;             /* and rank 0 has spoken */
 	char message[1024];         /* of it */
-	int64_t bytes; /* that were reduced or gathered so far: results, once */
-	double wait_s; /* seconds in these functions so far */
+	int64_t bytes;              /* that were reduced or gathered so far: results, once */
+	double wait_s;              /* seconds in these functions so far */
 };
 
 static inline int iso_rank(const iso_ctx *ctx)
@@ -113,8 +113,11 @@ int iso_comm_max(iso_ctx *ctx, int st, double *v, int64_t n);
 int iso_comm_sum_real(iso_ctx *ctx, int st, double *v, int64_t n);
 
 /* v, in memory of the context's device, n pieces of `bytes` each: every rank has made its iso_share of the
-   pieces, and gets the others'. */
+   pieces, and gets the others'. `gather_cut`: the last piece has fewer, v `all`. `gather_shares`: in memory of the
+   host. */
 int iso_comm_gather(iso_ctx *ctx, int st, void *v, int64_t n, int64_t bytes);
+int iso_comm_gather_cut(iso_ctx *ctx, int st, void *v, int64_t n, int64_t bytes, int64_t all);
+int iso_comm_gather_shares(iso_ctx *ctx, int st, void *v, int64_t n, int64_t bytes);
 
 /* The same of parts of any size: iso_ranks + 1 places in bytes, part r from first[r] to first[r + 1].
    `gather_host`: in memory of the host. */

@@ -24,6 +24,15 @@ static inline struct iso_deal iso_deal_of(const iso_ctx *ctx, int64_t n)
 	return d;
 }
 
+/* The same, with chunks that are multiples of `unit` items. */
+static inline struct iso_deal iso_deal_by(const iso_ctx *ctx, int64_t n, int64_t unit)
+{
+	struct iso_deal d = iso_deal_of(ctx, n);
+
+	if (d.ranks > 1) d.chunk = (d.chunk + unit - 1) / unit * unit;
+	return d;
+}
+
 static inline int64_t iso_deal_chunks(const struct iso_deal *d)
 {
 	return (d->n + d->chunk - 1) / d->chunk;

@@ -112,17 +112,23 @@ static void gather(struct iso_array *a, const iso_real *src, const struct iso_la
 	}
 }
 
-int iso_layout_read(struct iso_array *a, struct iso_in *in, const struct iso_layout *l)
+bool iso_layout_in_order(const struct iso_layout *l, const struct iso_array *a)
 {
 	struct iso_layout c;
 	bool in_order = true;
-	iso_real *stored;
-	int st;
 
 	iso_layout_c(&c, a);
 	for (int i = 0; i < a->n_dim; i++)
 		in_order = in_order && (a->dim[i] == 1 || l->stride[i] == c.stride[i]);
-	if (in_order) return iso_elements_read(a->v, a->n, in, l->element);
+	return in_order;
+}
+
+int iso_layout_read(struct iso_array *a, struct iso_in *in, const struct iso_layout *l)
+{
+	iso_real *stored;
+	int st;
+
+	if (iso_layout_in_order(l, a)) return iso_elements_read(a->v, a->n, in, l->element);
 	stored = size_alloc(a->n, sizeof *stored);
 	if (!stored) return iso_fail_memory(in->path, a->n * (int64_t)sizeof *stored);
 	st = iso_elements_read(stored, a->n, in, l->element);

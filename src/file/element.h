@@ -25,6 +25,7 @@ struct iso_layout {
 
 /* C order: last axis fastest. */
 void iso_layout_c(struct iso_layout *l, const struct iso_array *a);
+bool iso_layout_in_order(const struct iso_layout *l, const struct iso_array *a); /* whether it is that */
 
 /* Reads n elements in the order of the file. */
 int iso_elements_read(iso_real *dst, int64_t n, struct iso_in *in, struct iso_element e);

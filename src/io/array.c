@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Arrays, read and written by the format of their suffix. */
 #include "base/number.h"
+#include "core/comm.h"
 #include "core/size.h"
 #include "core/status.h"
 #include "kinds.h"
@@ -91,23 +92,42 @@ int iso_values_check(const struct iso_array *a, const char *path, enum iso_value
 	return count == 0 ? ISO_OK : fail_values(a, path, allowed, count, first);
 }
 
-static int read_stored(struct iso_array *a, struct iso_stored *s)
+static int read_whole(struct iso_array *a, struct iso_stored *s)
 {
 	int st;
 
-	if (!(a->v = size_alloc(a->n, sizeof *a->v)))
-		return iso_fail_memory(s->in.path, a->n * (int64_t)sizeof *a->v);
-	if ((st = iso_in_skip(&s->in, s->skip)) || (st = iso_layout_read(a, &s->in, &s->layout)) ||
-	    (st = iso_in_end(&s->in)))
-		return st;
+	if (!a->v) return iso_fail_memory(s->in.path, a->n * (int64_t)sizeof *a->v);
+	if ((st = iso_in_skip(&s->in, s->skip)) || (st = iso_layout_read(a, &s->in, &s->layout))) return st;
+	return iso_in_end(&s->in);
+}
+
+/* This rank's share of the elements from the file, the others' from the other ranks. */
+static int read_share(struct iso_array *a, struct iso_stored *s, iso_ctx *ranks)
+{
+	const struct iso_element e = s->layout.element;
+	const struct iso_rows own = iso_share(ranks, a->n);
+	int st = a->v ? ISO_OK : iso_fail_memory(s->in.path, a->n * (int64_t)sizeof *a->v);
+
+	if (!st) st = iso_in_seek(&s->in, s->in.at + s->skip + own.first * e.size);
+	if (!st) st = iso_elements_read(a->v + own.first, own.n, &s->in, e);
+	return iso_comm_gather_shares(ranks, st, a->v, a->n, sizeof *a->v);
+}
+
+static int read_stored(struct iso_array *a, struct iso_stored *s, iso_ctx *ranks)
+{
+	bool shared = ranks && !s->in.gz && iso_layout_in_order(&s->layout, a);
+	int st;
+
+	a->v = size_alloc(a->n, sizeof *a->v);
+	if ((st = shared ? read_share(a, s, ranks) : read_whole(a, s))) return st;
 	for (int64_t i = 0; s->scaled && i < a->n; i++)
 		a->v[i] = (iso_real)(s->slope * (double)a->v[i] + s->inter);
 	return ISO_OK;
 }
 
-/* Without `values`, v stays NULL. */
+/* Without `values`, v stays NULL. `ranks`: whose ranks read a part each; NULL: this process reads it all. */
 static int read_file(struct iso_array *a, const iso_ctx *ctx, const char *path, enum iso_values allowed,
-                     bool values)
+                     bool values, iso_ctx *ranks)
 {
 	const struct iso_format *f = find_format(path);
 	struct iso_stored s = { 0 };
@@ -117,7 +137,7 @@ static int read_file(struct iso_array *a, const iso_ctx *ctx, const char *path, 
 	if (!f) return iso_kind_unknown(ISO_EINPUT, path, ISO_ARRAY_FILE, false);
 	st = f->open(&r, &s, path, allowed & ISO_PAIRS);
 	s.in.ctx = ctx;
-	if (!st && values && !(st = read_stored(&r, &s))) st = iso_values_check(&r, path, allowed);
+	if (!st && values && !(st = read_stored(&r, &s, ranks))) st = iso_values_check(&r, path, allowed);
 	iso_in_close(&s.in);
 	if (st)
 		iso_array_free(&r);
@@ -128,7 +148,7 @@ static int read_file(struct iso_array *a, const iso_ctx *ctx, const char *path, 
 
 int iso_peek_as(struct iso_array *a, const char *path, enum iso_values allowed)
 {
-	return read_file(a, NULL, path, allowed, false);
+	return read_file(a, NULL, path, allowed, false, NULL);
 }
 
 int iso_peek(struct iso_array *a, const char *path)
@@ -140,17 +160,28 @@ int iso_peek(struct iso_array *a, const char *path)
 int iso_read(struct iso_array *a, const char *path, enum iso_values allowed)
 {
 	if (!a || !path) return iso_fail_null(__func__);
-	return read_file(a, NULL, path, allowed, true);
+	return read_file(a, NULL, path, allowed, true, NULL);
+}
+
+static int read_within(struct iso_array *a, const iso_ctx *ctx, const char *path, enum iso_values allowed,
+                       iso_ctx *ranks)
+{
+	struct iso_array head;
+	int st = iso_peek_as(&head, path, allowed);
+
+	if (!st) st = iso_memory_check(ctx, path, head.n * (int64_t)sizeof *head.v);
+	return st ? st : read_file(a, ctx, path, allowed, true, ranks);
 }
 
 int iso_read_within(struct iso_array *a, const iso_ctx *ctx, const char *path, enum iso_values allowed)
 {
 	if (!a || !path) return iso_fail_null(__func__);
-	struct iso_array head;
-	int st = iso_peek_as(&head, path, allowed);
+	return read_within(a, ctx, path, allowed, NULL);
+}
 
-	if (!st) st = iso_memory_check(ctx, path, head.n * (int64_t)sizeof *head.v);
-	return st ? st : read_file(a, ctx, path, allowed, true);
+int iso_read_shared(struct iso_array *a, iso_ctx *ctx, const char *path, enum iso_values allowed)
+{
+	return read_within(a, ctx, path, allowed, ctx->comm ? ctx : NULL);
 }
 
 static int wrong_grid(const char *path, const struct iso_grid *got, const struct iso_grid *want)

@@ -64,6 +64,10 @@ int iso_array_make(struct iso_array *a, const char *who, int n_dim, const int64_
 /* ISO_EINPUT, with the first, if a value is none that is allowed. */
 int iso_values_check(const struct iso_array *a, const char *path, enum iso_values allowed);
 
+/* iso_read_within by all ranks at once (core/comm.h): where values lie in the array's order and unpacked (.npy, raw,
+   .nii) each rank reads its share of the file alone; of others, every rank all. */
+int iso_read_shared(struct iso_array *a, iso_ctx *ctx, const char *path, enum iso_values allowed);
+
 /* iso_peek of what iso_read would take. */
 int iso_peek_as(struct iso_array *a, const char *path, enum iso_values allowed);
 

@@ -54,6 +54,17 @@ enum iso_strip_format iso_strip_format(const char *path);
 
 /* iso_strip_events_read, and the hash of the file, from the bytes that were read for it; hash->path is "" where it
    was not made: of a pipe, or a file above the size that is hashed whole. NULL: none is wanted. */
+struct iso_deal; /* core/deal.h */
+
+/* The events that a rank has of a file that is dealt to several, of which only these are read; n_bad is of the whole
+   file, and so are refusals. Of text, which has no places, the whole is read. *d comes with the least that a chunk is
+   to be a multiple of. Collective, see core/comm.h. */
+int iso_strip_events_read_share(struct iso_strip_events *e, struct iso_deal *d, const char *path,
+                                const struct iso_strip_options *o, iso_ctx *ctx);
+
+/* Those of a list in memory. */
+int iso_strip_events_share(struct iso_strip_events *to, const struct iso_strip_events *from, const struct iso_deal *d);
+
 int iso_strip_events_read_hashed(struct iso_strip_events *e, struct iso_hash *hash, const char *path,
                                  const struct iso_strip_options *o);
 

@@ -2,6 +2,7 @@
 /* Whole files of strip events: a pipe as it comes, text and records in parts, by several threads. */
 #include "strip_file.h"
 #include "lines.h"
+#include "core/deal.h"
 #include "core/size.h"
 #include "core/status.h"
 #include "core/turn.h"
@@ -226,6 +227,120 @@ static int read_records(struct iso_strip_events *e, iso_strip_file *f, struct is
 	return st ? st : iso_strip_check(f);
 }
 
+/* ---- by several ranks ---- */
+
+int iso_strip_events_share(struct iso_strip_events *to, const struct iso_strip_events *from, const struct iso_deal *d)
+{
+	int64_t n = iso_deal_count(d);
+	struct iso_strip_event *v = size_alloc(n, sizeof *v);
+
+	if (!v) return iso_fail_memory("events", n * (int64_t)sizeof *v);
+	for (int64_t j = 0; j < n; j += d->chunk)
+		memcpy(v + j, from->v + iso_deal_number(d, j),
+		       (size_t)(n - j < d->chunk ? n - j : d->chunk) * sizeof *v);
+	*to = (struct iso_strip_events){ n, v, from->n_bad };
+	return ISO_OK;
+}
+
+/* n records from number `first` on, through a buffer of PART bytes. */
+static int read_run(struct iso_strip_event *v, iso_strip_file *f, int64_t first, int64_t n, uint8_t *buffer)
+{
+	int64_t per = PART / f->record;
+	int st = ISO_OK;
+
+	for (int64_t i = 0; i < n && !st && !(st = iso_stop_check(f->ctx, f->path)); i += per) {
+		int64_t some = n - i < per ? n - i : per;
+		int64_t got = iso_read_at(f->fd, buffer, some * f->record, f->first + (first + i) * f->record);
+
+		if (got < 0)
+			st = iso_fail_errno(f->path, "read");
+		else if (got < some * f->record)
+			st = iso_strip_ends_within(f, first + i + got / f->record, got % f->record);
+		struct iso_strip_tally t = decode(v + i, f, buffer, st ? 0 : some);
+
+		add_tally(&f->seen, &t);
+	}
+	return st;
+}
+
+static int read_chunks(struct iso_strip_events *e, iso_strip_file *f, const struct iso_deal *d)
+{
+	uint8_t *buffer = size_alloc(PART, 1);
+	int64_t room = 0;
+	int st = buffer ? grow(e, &room, f, iso_deal_count(d) + 1) : iso_fail_memory(f->path, PART);
+
+	for (int64_t c = d->rank; c < iso_deal_chunks(d) && !st; c += d->ranks) {
+		struct iso_rows r = iso_deal_chunk(d, c);
+
+		st = read_run(e->v + e->n, f, r.first, r.n, buffer);
+		e->n += r.n;
+	}
+	free(buffer);
+	return st;
+}
+
+/* What was seen by all ranks is what was seen of the file. */
+static int sum_tally(iso_strip_file *f, int64_t n, iso_ctx *ctx)
+{
+	int64_t counts[2] = { f->seen.bad, f->seen.far };
+	double most = f->seen.most;
+	int st = iso_comm_sum(ctx, ISO_OK, counts, 2);
+
+	if (!st) st = iso_comm_max(ctx, ISO_OK, &most, 1);
+	f->seen = (struct iso_strip_tally){ counts[0], counts[1], (uint32_t)most };
+	f->n = n;
+	f->ended = true;
+	return st ? st : iso_strip_check(f);
+}
+
+static int read_share(struct iso_strip_events *e, struct iso_deal *d, iso_strip_file *f, iso_ctx *ctx)
+{
+	int st;
+
+	*d = iso_deal_by(ctx, f->total, d->chunk);
+	st = read_chunks(e, f, d);
+	if ((st = iso_comm_agree(ctx, st)) || (st = sum_tally(f, d->n, ctx))) return st;
+	e->n_bad = f->seen.bad;
+	return ISO_OK;
+}
+
+static int read_and_share(struct iso_strip_events *e, struct iso_deal *d, iso_strip_file *f, iso_ctx *ctx)
+{
+	struct iso_strip_events all = { 0 };
+	int st = read_text(&all, f, NULL);
+
+	*d = iso_deal_by(ctx, all.n, d->chunk);
+	if (!st) st = iso_strip_events_share(e, &all, d);
+	iso_strip_events_free(&all);
+	return iso_comm_agree(ctx, st);
+}
+
+static int none_usable(const char *path, int64_t n)
+{
+	return iso_refuse(path, "none of its %" PRId64 " events is usable: not finite", n);
+}
+
+int iso_strip_events_read_share(struct iso_strip_events *e, struct iso_deal *d, const char *path,
+                                const struct iso_strip_options *o, iso_ctx *ctx)
+{
+	struct iso_strip_events r = { 0 };
+	iso_strip_file *f = NULL;
+	int st = iso_strip_file_open(&f, path, o, false);
+
+	if (!st && (f->pipe || f->standard))
+		st = iso_refuse(path, "a pipe has one reader: several ranks need a file");
+	if (!(st = iso_comm_agree(ctx, st)))
+		st = (f->format == ISO_STRIP_TEXT ? read_and_share : read_share)(&r, d, f, ctx);
+	if (!st && d->n == 0) st = iso_refuse(path, "no events");
+	if (!st && r.n_bad == d->n) st = none_usable(path, d->n);
+	if (st)
+		iso_strip_events_free(&r);
+	else
+		*e = r;
+	iso_strip_file_close(f);
+	return st;
+}
+
 /* ---- any ---- */
 
 int iso_strip_events_read_hashed(struct iso_strip_events *e, struct iso_hash *hash, const char *path,
@@ -241,8 +356,7 @@ int iso_strip_events_read_hashed(struct iso_strip_events *e, struct iso_hash *ha
 		      : f->format == ISO_STRIP_TEXT ? read_text
 		                                    : read_records)(&r, f, hash);
 	if (!st && r.n == 0) st = iso_refuse(path, "no events");
-	if (!st && r.n_bad == r.n)
-		st = iso_refuse(path, "none of its %" PRId64 " events is usable: not finite", r.n);
+	if (!st && r.n_bad == r.n) st = none_usable(path, r.n);
 	if (st)
 		iso_strip_events_free(&r);
 	else

@@ -8,7 +8,7 @@
 	q(x) = x [Phi((a-x)/s) - Phi((-a-x)/s)] + s [phi((-a-x)/s) - phi((a-x)/s)],
    p(t) = A Gamma/(2 d) [q(d - c t) + q(d + c t)] and A(r) = A q(r)/r. */
 #include "base/constants.h"
-#include "core/ctx.h"
+#include "core/comm.h"
 #include "core/philox.h"
 #include "core/size.h"
 
@@ -26,9 +26,23 @@ enum {
 	MOST_SAMPLES = 10000, /* and half the samples that it may have */
 };
 
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+#define MAX(a, b) ((a) > (b) ? (a) : (b))
+
 static int threads(const iso_ctx *ctx)
 {
 	return ctx ? iso_ctx_threads(ctx) : omp_get_max_threads();
+}
+
+/* This rank's share of the transducers; their traces, on the host, are then all ranks'. */
+static struct iso_rows share(const iso_ctx *ctx, const struct iso_transducers *t)
+{
+	return ctx ? iso_share(ctx, t->n) : (struct iso_rows){ 0, t->n };
+}
+
+static int gather(iso_ctx *ctx, int st, iso_real *y, const struct iso_transducers *t)
+{
+	return ctx ? iso_comm_gather_shares(ctx, st, y, t->n, t->samples * (int64_t)sizeof *y) : st;
 }
 
 static double distance(const double p[3], const double q[3])
@@ -231,13 +245,13 @@ static double face_point(double p[3], const struct iso_transducers *t, const str
 	return w;
 }
 
-/* Transducers q0 ... q0 + n - 1 hear sphere v. */
+/* Transducers q0 ... q0 + n - 1 hear sphere v; `together`: those that do with them, on all ranks. */
 static void hear_sphere(struct listener *l, const struct iso_transducers *t, const struct iso_sphere *v,
-                        double s, const struct aperture *face, int64_t q0, int64_t n)
+                        double s, const struct aperture *face, int64_t q0, int64_t n, int64_t together)
 {
 	int points = t->aperture ? POINTS * POINTS : 1;
 	double reach = v->radius + TAIL * s, h = t->speed * t->dt_us;
-	bool table = n * points >= ENOUGH && s >= h && reach < MOST_SAMPLES * h;
+	bool table = together * points >= ENOUGH && s >= h && reach < MOST_SAMPLES * h;
 
 	l->full |= table && !wave_make(&l->wave, h, v->radius, s);
 	for (int64_t k = 0; k < n * points && !l->full; k++) {
@@ -266,17 +280,16 @@ static int check_outside(const struct iso_transducers *t, const struct iso_spher
 	return ISO_OK;
 }
 
-int iso_spheres_pressure(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s,
-                         const struct iso_transducers *t)
+/* What transducers `own` hear. They go by blocks of TOGETHER, counted from the first transducer of all: whether a
+   block has tables of waves does not depend on which part of it is this rank's. */
+static int hear_all(iso_real *y, const iso_ctx *ctx, const struct iso_spheres *s,
+                    const struct iso_transducers *t, struct iso_rows own)
 {
-	if (!y || !s || !t) return iso_fail_null(__func__);
 	const double sigma = s->fwhm * PER_FWHM;
+	const int64_t end = own.first + own.n;
 	struct aperture face;
 	bool full = false;
-	int st;
 
-	if ((st = check_spheres(s)) || (st = iso_transducers_check(t)) || (st = check_outside(t, s)))
-		return st;
 	gauss_nodes(&face);
 #pragma omp parallel num_threads(threads(ctx)) reduction(|| : full)
 	{
@@ -284,13 +297,14 @@ int iso_spheres_pressure(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s,
 
 		l.full = !l.rows;
 #pragma omp for schedule(dynamic)
-		for (int64_t q0 = 0; q0 < t->n; q0 += TOGETHER) {
-			int64_t n = t->n - q0 < TOGETHER ? t->n - q0 : TOGETHER;
+		for (int64_t b = own.first / TOGETHER * TOGETHER; b < end; b += TOGETHER) {
+			int64_t together = MIN(t->n - b, TOGETHER), q0 = MAX(b, own.first);
+			int64_t n = MIN(b + together, end) - q0;
 
 			if (l.full) continue;
 			memset(l.rows, 0, (size_t)(n * t->samples) * sizeof *l.rows);
 			for (int k = 0; k < s->n && !(ctx && iso_ctx_cancelled(ctx)); k++)
-				hear_sphere(&l, t, s->v + k, sigma, &face, q0, n);
+				hear_sphere(&l, t, s->v + k, sigma, &face, q0, n, together);
 			for (int64_t i = 0; i < n * t->samples; i++)
 				y[q0 * t->samples + i] = (iso_real)l.rows[i];
 		}
@@ -302,6 +316,17 @@ int iso_spheres_pressure(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s,
 	return ctx ? iso_ctx_poll(ctx) : ISO_OK;
 }
 
+int iso_spheres_pressure(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s,
+                         const struct iso_transducers *t)
+{
+	if (!y || !s || !t) return iso_fail_null(__func__);
+	int st;
+
+	if ((st = check_spheres(s)) || (st = iso_transducers_check(t)) || (st = check_outside(t, s)))
+		return st;
+	return gather(ctx, hear_all(y, ctx, s, t, share(ctx, t)), y, t);
+}
+
 /* ---- the record ---- */
 
 /* u_k = sum over i of h_i p_(k-i), eq. (14) without its delay; from the end, in place. */
@@ -309,8 +334,10 @@ int iso_traces_eir(iso_real *y, iso_ctx *ctx, const struct iso_transducers *t)
 {
 	if (!y || !t) return iso_fail_null(__func__);
 	if (!t->eir) return ISO_OK;
+	const struct iso_rows own = share(ctx, t);
+
 #pragma omp parallel for num_threads(threads(ctx))
-	for (int64_t q = 0; q < t->n; q++) {
+	for (int64_t q = own.first; q < own.first + own.n; q++) {
 		iso_real *p = y + q * t->samples;
 
 		for (int64_t k = t->samples - 1; k >= 0; k--) {
@@ -320,7 +347,7 @@ int iso_traces_eir(iso_real *y, iso_ctx *ctx, const struct iso_transducers *t)
 			p[k] = (iso_real)sum;
 		}
 	}
-	return ISO_OK;
+	return gather(ctx, ISO_OK, y, t);
 }
 
 void iso_traces_noise(iso_real *y, int64_t n, double sigma, uint64_t seed)

@@ -112,6 +112,8 @@ int record_peek(const struct record *r, struct iso_array *head, const char *path
 /* iso_read within the limit of memory; in a dry run of the head alone: v is NULL then. `r` may be NULL. Where
    the format has no place for the unit, the unit comes from "Units" of the sidecar. */
 int record_read(struct record *r, struct iso_array *a, const char *path, enum iso_values allowed);
+int record_read_shared(struct record *r, struct iso_array *a, const char *path,
+                       enum iso_values allowed); /* iso_read_shared */
 int record_read_image(struct record *r, struct iso_array *a, const char *path, enum iso_values allowed,
                       const struct iso_grid *want); /* the same as iso_read_image */
 

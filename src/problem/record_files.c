@@ -83,12 +83,13 @@ int record_peek(const struct record *r, struct iso_array *head, const char *path
 	return ISO_OK;
 }
 
-/* Within the limit of memory. */
-static int read_values(struct iso_array *a, const iso_ctx *ctx, const struct iso_array *given,
-                       const char *path, enum iso_values allowed)
+/* Within the limit of memory; `shared`: by the context's ranks together. */
+static int read_values(struct iso_array *a, iso_ctx *ctx, const struct iso_array *given, const char *path,
+                       enum iso_values allowed, bool shared)
 {
 	int st;
 
+	if (!given->v && shared && ctx) return iso_read_shared(a, ctx, path, allowed);
 	if (!given->v) return iso_read_within(a, ctx, path, allowed);
 	if ((st = iso_memory_check(ctx, path, given->n * (int64_t)sizeof *given->v))) return st;
 	return (st = iso_values_check(given, path, allowed)) ? st : record_copy(a, given, NULL);
@@ -97,7 +98,7 @@ static int read_values(struct iso_array *a, const iso_ctx *ctx, const struct iso
 /* Values that must fit memory; in a dry run the head alone, counted among the inputs either way. An
    image must fit the grid `want` too. */
 static int read_array(struct record *r, struct iso_array *a, const char *path, enum iso_values allowed,
-                      bool image, const struct iso_grid *want)
+                      bool shared, bool image, const struct iso_grid *want)
 {
 	const struct iso_array *given = &record_given(r, path)->array;
 	struct iso_array head;
@@ -108,7 +109,7 @@ static int read_array(struct record *r, struct iso_array *a, const char *path, e
 	if (image && (st = iso_image_fit(&head, path, want))) return st;
 	if (r && r->dry_run)
 		*a = head;
-	else if ((st = read_values(a, r ? r->ctx : NULL, given, path, allowed)))
+	else if ((st = read_values(a, r ? r->ctx : NULL, given, path, allowed, shared)))
 		return st;
 	if (image && a->v) st = iso_image_fit(a, path, want);
 	if (!st && !image && !given->v && !a->unit[0]) st = unit_from_sidecar(a, path);
@@ -118,13 +119,18 @@ static int read_array(struct record *r, struct iso_array *a, const char *path, e
 
 int record_read(struct record *r, struct iso_array *a, const char *path, enum iso_values allowed)
 {
-	return read_array(r, a, path, allowed, false, NULL);
+	return read_array(r, a, path, allowed, false, false, NULL);
+}
+
+int record_read_shared(struct record *r, struct iso_array *a, const char *path, enum iso_values allowed)
+{
+	return read_array(r, a, path, allowed, true, false, NULL);
 }
 
 int record_read_image(struct record *r, struct iso_array *a, const char *path, enum iso_values allowed,
                       const struct iso_grid *want)
 {
-	return read_array(r, a, path, allowed, true, want);
+	return read_array(r, a, path, allowed, false, true, want);
 }
 
 int record_read_map(struct record *r, struct iso_array *a, const char *path, const struct iso_grid *g)
@@ -132,7 +138,7 @@ int record_read_map(struct record *r, struct iso_array *a, const char *path, con
 	struct iso_array head;
 	int st = record_peek(r, &head, path, ISO_ANY);
 
-	return st ? st : read_array(r, a, path, ISO_NONNEGATIVE, !head.has_grid, g);
+	return st ? st : read_array(r, a, path, ISO_NONNEGATIVE, false, !head.has_grid, g);
 }
 
 /* At 511 keV dense bone has 0.02/mm, titanium 0.04; water in 1/cm would be 0.096. */

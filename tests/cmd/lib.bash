@@ -112,3 +112,23 @@ within() {
 	[ "${ISO_TEST_QUICK:-0}" = 1 ] || [ "${got#* }" -le "$((most * 1000000))" ] ||
 		fail "isotome $*: took ${got#* } bytes, expected at most $most million"
 }
+
+need_ranks() {
+	command -v mpirun >/dev/null || skip "no mpirun here"
+	[ -e "$(dirname "$ISOTOME")/libisotome_mpi.so" ] || skip "this build has no libisotome_mpi.so"
+}
+
+# by_ranks ARGS...: mpirun without words of its own, as root too, on however few cores
+by_ranks() { mpirun -q --allow-run-as-root --oversubscribe --bind-to none "$@"; }
+
+# expect_ranks N CODE ARGS...: as expect, by N processes
+expect_ranks() {
+	local n=$1 want=$2 got=0
+	shift 2
+	by_ranks -n "$n" "$ISOTOME" "$@" >out 2>err || got=$?
+	[ "$got" = "$want" ] || fail "$n ranks of isotome $*: exit code $got, expected $want"
+	case $want in
+	0 | 130 | 143) ;;
+	*) [ "$(grep -vcE '  [0-9]+ %' err)" = 1 ] || fail "$n ranks of isotome $*: an error must be one line" ;;
+	esac
+}

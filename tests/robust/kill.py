@@ -229,4 +229,5 @@ def main(argv):
         leave("%d of %d kills ended badly" % (len(failures), done + in_commit))
 
 
-main(sys.argv)
+if __name__ == "__main__":
+    main(sys.argv)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The spherical Radon transform on CUDA, brick by brick (sradon_brick.cuh). The adjoint can also gather:
-   a thread a voxel looks up the points around it, as sradon_gather.c does. */
+   a thread a voxel looks up the points around it, as sradon_gather.c does. A rank has its share of the groups of
+   transducers, and gathering, of the voxels. */
 #include "sradon_brick.cuh"
 #include "sradon_gather.cuh"
 
@@ -16,12 +17,12 @@ static int64_t groups(const struct sradon_cuda *m)
 	return (m->p.n_trans + m->group - 1) / m->group;
 }
 
-/* Blocks: some for each brick, so that there are enough to fill any card many times over. */
-static dim3 blocks_of(const struct sradon_cuda *m)
+/* Blocks for `most` groups: some for each brick, so that there are enough to fill any card many times over. */
+static dim3 blocks_of(const struct sradon_cuda *m, int64_t most)
 {
 	const struct sradon_params *p = &m->p;
 	int64_t bricks = (int64_t)sradon_bricks(p, 0) * sradon_bricks(p, 1) * sradon_bricks(p, 2);
-	int64_t shares = (MANY_BLOCKS + bricks - 1) / bricks, most = groups(m);
+	int64_t shares = (MANY_BLOCKS + bricks - 1) / bricks;
 
 	return dim3((unsigned)bricks, (unsigned)(shares < most ? shares : most));
 }
@@ -42,48 +43,72 @@ static int begin_sums(const iso_op *op, int64_t n, int64_t n_from, const iso_rea
 	return iso_fixed_begin(&w->acc, op->ctx, sum > 0 ? 64 * m->weight * sum : 1);
 }
 
-static int forward(const iso_op *op, int, iso_real *y, const iso_real *x)
+/* The integrals of this rank's groups; those of the others are 0. */
+static int forward_own(const iso_op *op, struct iso_rows own, iso_real *y, const iso_real *x)
 {
 	const struct sradon_cuda *m = (const struct sradon_cuda *)op->data;
 	struct sradon_cuda_work *w = (struct sradon_cuda_work *)op->work;
-	int st = begin_sums(op, op->n_out, op->n_in, x);
-
-	if (st) return st;
 	auto kernel = m->p.sampling == ISO_SRADON_MIDPOINT ? forward_bricks<true> : forward_bricks<false>;
+	int st;
 
-	kernel<<<blocks_of(m), BRICK_THREADS, 0, iso_stream(op->ctx)>>>(*m, w->acc, x);
+	if (own.n == 0) return ISO_OK;
+	if ((st = begin_sums(op, op->n_out, op->n_in, x))) return st;
+	kernel<<<blocks_of(m, own.n), BRICK_THREADS, 0, iso_stream(op->ctx)>>>(*m, own, w->acc, x);
 	if ((st = iso_cuda_launched("sradon forward"))) return st;
 	return iso_fixed_end(y, &w->acc, op->ctx);
 }
 
-static int scatter(const iso_op *op, iso_real *x, const iso_real *y)
+static int forward(const iso_op *op, int, iso_real *y, const iso_real *x)
+{
+	const struct sradon_cuda *m = (const struct sradon_cuda *)op->data;
+	int64_t n = groups(m), trace = m->p.samples * (int64_t)sizeof *y; /* bytes */
+	int st = forward_own(op, iso_share(op->ctx, n), y, x);
+
+	return iso_comm_gather_cut(op->ctx, st, y, n, m->group * trace, m->p.n_trans * trace);
+}
+
+/* What this rank's groups give to the image, in fixed point. */
+static int scatter_own(const iso_op *op, const iso_real *y)
 {
 	const struct sradon_cuda *m = (const struct sradon_cuda *)op->data;
 	struct sradon_cuda_work *w = (struct sradon_cuda_work *)op->work;
+	const struct iso_rows own = iso_share(op->ctx, groups(m));
 	cudaStream_t stream = iso_stream(op->ctx);
 	int st = begin_sums(op, op->n_in, op->n_out, y);
 
-	if (st) return st;
+	if (st || own.n == 0) return st;
 	auto kernel = m->p.sampling == ISO_SRADON_MIDPOINT ? adjoint_bricks<true> : adjoint_bricks<false>;
 	int finest = ilogb(w->acc.scale);
 
 	group_exponents<<<(unsigned)groups(m), BRICK_THREADS, 0, stream>>>(*m, finest, w->exponent, y);
 	if ((st = iso_cuda_launched("sradon scales"))) return st;
-	kernel<<<blocks_of(m), BRICK_THREADS, 0, stream>>>(*m, finest, w->acc, w->exponent, y);
-	if ((st = iso_cuda_launched("sradon adjoint"))) return st;
-	return iso_fixed_end(x, &w->acc, op->ctx);
+	kernel<<<blocks_of(m, own.n), BRICK_THREADS, 0, stream>>>(*m, own, finest, w->acc, w->exponent, y);
+	return iso_cuda_launched("sradon adjoint");
+}
+
+static int gather_own(const iso_op *op, iso_real *x, const iso_real *y)
+{
+	const struct sradon_cuda *m = (const struct sradon_cuda *)op->data;
+	const struct iso_rows own = iso_share(op->ctx, op->n_in);
+	int64_t blocks = (own.n + GATHER_THREADS - 1) / GATHER_THREADS;
+	auto kernel = m->p.sampling == ISO_SRADON_MIDPOINT ? gather_voxels<true> : gather_voxels<false>;
+
+	if (own.n == 0) return ISO_OK;
+	kernel<<<(unsigned)(blocks < 1 << 30 ? blocks : 1 << 30), GATHER_THREADS, 0, iso_stream(op->ctx)>>>(
+		*m, own, x, y);
+	return iso_cuda_launched("sradon gather");
 }
 
 static int adjoint(const iso_op *op, int, iso_real *x, const iso_real *y)
 {
 	const struct sradon_cuda *m = (const struct sradon_cuda *)op->data;
-	int64_t blocks = (op->n_in + GATHER_THREADS - 1) / GATHER_THREADS;
-	auto kernel = m->p.sampling == ISO_SRADON_MIDPOINT ? gather_voxels<true> : gather_voxels<false>;
+	struct sradon_cuda_work *w = (struct sradon_cuda_work *)op->work;
+	int st;
 
-	if (m->host->adjoint != ISO_SRADON_GATHER) return scatter(op, x, y);
-	kernel<<<(unsigned)(blocks < 1 << 30 ? blocks : 1 << 30), GATHER_THREADS, 0, iso_stream(op->ctx)>>>(
-		*m, op->n_in, x, y);
-	return iso_cuda_launched("sradon gather");
+	if (m->host->adjoint == ISO_SRADON_GATHER)
+		return iso_comm_gather(op->ctx, gather_own(op, x, y), x, op->n_in, sizeof *x);
+	st = iso_fixed_sum(&w->acc, op->ctx, scatter_own(op, y));
+	return st ? st : iso_fixed_end(x, &w->acc, op->ctx);
 }
 
 static int open_work(iso_op *op)

@@ -263,10 +263,11 @@ static __device__ inline int first_of_warp(const struct sradon_sight &s)
 }
 
 /* g += sums over the brick, in fixed point: a sphere's points in the brick are one addition. Blocks
-   (b, 0), (b, 1), ... share the groups of transducers of brick b. */
+   (b, 0), (b, 1), ... share the groups of transducers, which are this rank's, of brick b. */
 template <bool TABLE>
 static __global__ void __launch_bounds__(BRICK_THREADS, 4)
-	forward_bricks(struct sradon_cuda m, struct iso_fixed_cuda acc, const float *x)
+	forward_bricks(struct sradon_cuda m, struct iso_rows groups, struct iso_fixed_cuda acc,
+                       const float *x)
 {
 	__shared__ struct brick_room<float> room;
 	const struct sradon_brick &b = room.brick;
@@ -284,7 +285,7 @@ static __global__ void __launch_bounds__(BRICK_THREADS, 4)
 		empty = empty && room.voxel[at] == 0;
 	}
 	if (__syncthreads_and(empty)) return;
-	for (int64_t g = blockIdx.y; g * m.group < m.p.n_trans; g += gridDim.y) {
+	for (int64_t g = groups.first + blockIdx.y; g - groups.first < groups.n; g += gridDim.y) {
 		int64_t first = g * m.group;
 		int n = (int)min((int64_t)m.group, m.p.n_trans - first);
 
@@ -346,15 +347,15 @@ static __device__ void drain(int *voxel, const struct sradon_params &p, const st
    A term is rounded to 2^-21 of the group's largest possible, or finer. */
 template <bool TABLE>
 static __global__ void __launch_bounds__(BRICK_THREADS, 4)
-	adjoint_bricks(struct sradon_cuda m, int finest, struct iso_fixed_cuda acc, const int *exponent,
-                       const float *y)
+	adjoint_bricks(struct sradon_cuda m, struct iso_rows groups, int finest, struct iso_fixed_cuda acc,
+                       const int *exponent, const float *y)
 {
 	__shared__ struct brick_room<int> room;
 	const struct sradon_brick &b = room.brick;
 
 	if (threadIdx.x == 0) room.brick = sradon_brick(&m.p, blockIdx.x);
 	for (int v = threadIdx.x; v < BRICK_VOXELS; v += BRICK_THREADS) room.voxel[v] = 0;
-	for (int64_t g = blockIdx.y; g * m.group < m.p.n_trans; g += gridDim.y) {
+	for (int64_t g = groups.first + blockIdx.y; g - groups.first < groups.n; g += gridDim.y) {
 		int64_t first = g * m.group;
 		int n = (int)min((int64_t)m.group, m.p.n_trans - first);
 

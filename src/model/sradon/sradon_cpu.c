@@ -2,9 +2,10 @@
 /* Loops of the spherical Radon transform on the CPU. Of each ring the arcs inside of the image's box
    are found first; points of an arc go in groups, whose places are worked out as vectors. Forward, a
    thread takes a transducer; the adjoint scatters into slabs of planes, each a thread's own, so
-   that its sums have one order. */
+   that its sums have one order. A rank has its share of the transducers, or of the slabs. */
 #include "sradon.h"
 
+#include "core/comm.h"
 #include "core/size.h"
 
 #include <math.h>
@@ -264,6 +265,7 @@ static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 	const struct padded box = padded(&s->p, 0, s->p.n[2]);
 	const struct visit v = { .box = &box, .image = w->image };
 	const int64_t samples = s->p.samples, *n = s->p.n;
+	const struct iso_rows own = iso_share(op->ctx, s->p.n_trans);
 
 	(void)sub; /* one subset only */
 	memset(w->image, 0, (size_t)cells(&box) * sizeof *x);
@@ -272,13 +274,13 @@ static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 			memcpy(w->image + cell_of(&box, iy, iz), x + (iz * n[1] + iy) * n[0],
 			       (size_t)n[0] * sizeof *x);
 #pragma omp parallel for schedule(dynamic) num_threads(op->ctx->threads)
-	for (int64_t q = 0; q < s->p.n_trans; q++) {
+	for (int64_t q = own.first; q < own.first + own.n; q++) {
 		const struct seen seen = seen_of(&s->p, &s->frame[q]);
 
 		for (int64_t k = 0; k < samples && !iso_ctx_cancelled(op->ctx); k++)
 			y[q * samples + k] = (iso_real)sphere(s, q, &seen, k, &v);
 	}
-	return iso_ctx_poll(op->ctx);
+	return iso_comm_gather(op->ctx, iso_ctx_poll(op->ctx), y, s->p.n_trans, samples * (int64_t)sizeof *y);
 }
 
 /* What a transducer's trace gives to the box: of the samples whose spheres meet it. */
@@ -325,21 +327,30 @@ static void scatter(const iso_op *op, iso_real *x, int64_t first, const iso_real
 		}
 }
 
+/* Voxel by voxel. */
+static int adjoint_gather(const iso_op *op, iso_real *x, const iso_real *y)
+{
+	const struct iso_rows own = iso_share(op->ctx, op->n_in);
+
+#pragma omp parallel for schedule(dynamic, 16) num_threads(op->ctx->threads)
+	for (int64_t n = own.first; n < own.first + own.n; n++)
+		if (!iso_ctx_cancelled(op->ctx)) x[n] = (iso_real)iso_sradon_at(op->data, n, y);
+	return iso_comm_gather(op->ctx, iso_ctx_poll(op->ctx), x, op->n_in, sizeof *x);
+}
+
 static int adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 {
 	const struct sradon *s = op->data;
-	int64_t planes = slab_planes(&s->p);
+	int64_t planes = slab_planes(&s->p), slabs = (s->p.n[2] + planes - 1) / planes;
+	const int64_t plane = s->p.n[0] * s->p.n[1] * (int64_t)sizeof *x; /* bytes */
+	const struct iso_rows own = iso_share(op->ctx, slabs);
 
 	(void)sub; /* one subset only */
-	if (s->adjoint == ISO_SRADON_GATHER) {
-#pragma omp parallel for schedule(dynamic, 16) num_threads(op->ctx->threads)
-		for (int64_t n = 0; n < op->n_in; n++)
-			if (!iso_ctx_cancelled(op->ctx)) x[n] = (iso_real)iso_sradon_at(s, n, y);
-	} else {
+	if (s->adjoint == ISO_SRADON_GATHER) return adjoint_gather(op, x, y);
 #pragma omp parallel for schedule(dynamic) num_threads(op->ctx->threads)
-		for (int64_t first = 0; first < s->p.n[2]; first += planes) scatter(op, x, first, y);
-	}
-	return iso_ctx_poll(op->ctx);
+	for (int64_t i = own.first; i < own.first + own.n; i++) scatter(op, x, i * planes, y);
+	return iso_comm_gather_cut(op->ctx, iso_ctx_poll(op->ctx), x, slabs, planes * plane,
+	                           s->p.n[2] * plane);
 }
 
 int64_t iso_sradon_slab_cells(const struct sradon_params *p, int threads)

@@ -96,12 +96,13 @@ static __device__ float sphere_at(const struct sradon_cuda &m, const struct srad
 }
 
 template <bool TABLE>
-static __global__ void gather_voxels(struct sradon_cuda m, int64_t voxels, float *x, const float *y)
+static __global__ void gather_voxels(struct sradon_cuda m, struct iso_rows voxels, float *x, const float *y)
 {
 	const struct sradon_params &p = m.p;
 	float per_voxel = (float)(p.ds / (p.speed * p.dt_us)), before = (float)(p.first_us / p.dt_us);
 
-	ISO_GRID_LOOP (n, voxels) {
+	ISO_GRID_LOOP (i, voxels.n) {
+		int64_t n = voxels.first + i;
 		double voxel[3] = { (double)(n % p.n[0]), (double)(n / p.n[0] % p.n[1]),
 			            (double)(n / p.n[0] / p.n[1]) };
 		double sum = 0;

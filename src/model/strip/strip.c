@@ -71,35 +71,75 @@ static void set_model(struct strip_model *m, const struct iso_strip *p, int64_t 
 	m->n = n;
 }
 
-int iso_strip_create(iso_op **op, iso_ctx *ctx, const struct iso_strip *p, const struct iso_strip_events *e)
-{
-	if (!op || !ctx || !p || !e) return iso_fail_null(__func__);
-	const struct iso_strip_event bad = { NAN, NAN, NAN };
-	struct iso_room room = { .ctx = ctx, .what = "strip events" };
-	struct strip_model *m;
-	struct iso_strip_event *v;
-	struct iso_strip full;
-	int st = iso_sized_take(&full, "iso_strip", sizeof full, p);
+_Static_assert(ISO_STRIP_CHUNK == ORDER_CHUNK, "what the header says");
 
-	if (st || (st = check(p = &full, e->n))) return st;
-	ISO_HOST(&room, m, 1);
-	ISO_HOST(&room, v, e->n);
-	if (!room.status) {
-		set_model(m, p, e->n);
-		m->e = v;
+/* Events of this rank among those of all. */
+struct list {
+	int64_t before, total;
+	bool part; /* others have some */
+};
+
+static int make_model(struct strip_model **out, struct iso_room *room, const struct iso_strip *p,
+                      const struct list *l, const struct iso_strip_events *e)
+{
+	const struct iso_strip_event bad = { NAN, NAN, NAN };
+	const iso_ctx *ctx = room->ctx;
+	struct iso_strip_event *v;
+	struct strip_model *m;
+	int st = check(p, l->total);
+
+	if (st) return st;
+	ISO_HOST(room, m, 1);
+	if (!ISO_HOST(room, v, e->n)) return room->status;
+	set_model(m, p, l->total);
+	m->n = e->n;
+	m->e = v;
+	if (l->part && (st = iso_order_part(&m->order, room, ctx, e->n, p->number, l->before))) return st;
 #pragma omp parallel for num_threads(ctx->threads)
-		for (int64_t i = 0; i < e->n; i++) {
-			if (iso_stopped(ctx)) continue;
-			v[i] = e->v[order_event(&m->order, i)];
-			if (!isfinite(v[i].z_up) || !isfinite(v[i].z_down) || !isfinite(v[i].dl)) v[i] = bad;
-		}
+	for (int64_t i = 0; i < e->n; i++) {
+		if (iso_stopped(ctx)) continue;
+		v[i] = e->v[order_event(&m->order, i)];
+		if (!isfinite(v[i].z_up) || !isfinite(v[i].z_down) || !isfinite(v[i].dl)) v[i] = bad;
 	}
-	if (!room.status && (st = iso_ctx_poll(ctx))) {
+	*out = m;
+	return iso_ctx_poll(ctx);
+}
+
+static int make(iso_op **op, iso_ctx *ctx, const struct iso_strip *p, const struct list *l,
+                const struct iso_strip_events *e)
+{
+	struct iso_room room = { .ctx = ctx, .what = "strip events" };
+	struct strip_model *m = NULL;
+	int st = make_model(&m, &room, p, l, e);
+
+	if (st) {
 		iso_room_free(&room);
 		return st;
 	}
 	st = iso_op_create_in(op, ctx, &iso_strip_cpu_fn, p->ny * p->nz, e->n, p->n_sub, &room, m);
 	if (!st) (*op)->rows_split = iso_ranks(ctx) > 1;
+	return st;
+}
+
+int iso_strip_create(iso_op **op, iso_ctx *ctx, const struct iso_strip *p, const struct iso_strip_events *e)
+{
+	if (!op || !ctx || !p || !e) return iso_fail_null(__func__);
+	struct iso_strip full;
+	struct list l = { 0 };
+	iso_op *made = NULL;
+	int st = iso_sized_take(&full, "iso_strip", sizeof full, p);
+
+	st = iso_order_ranks(ctx, st, e->n, &l.before, &l.total);
+	if (!st && full.number && full.total != l.total)
+		st = iso_fail(ISO_EARG,
+		              "strip: numbers are of %" PRId64 " events, the ranks have %" PRId64 " in all",
+		              full.total, l.total);
+	l.part = full.number || iso_ranks(ctx) > 1;
+	if (!st) st = make(&made, ctx, &full, &l, e);
+	if ((st = iso_comm_agree(ctx, st)))
+		iso_op_free(made);
+	else
+		*op = made;
 	return st;
 }
 

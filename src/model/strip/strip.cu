@@ -2,6 +2,7 @@
 /* Model strip on CUDA: the operator, and the two strategies of Bialas 2015 for its EM step, a thread
    an event and a warp an event. The third, `fast`, is in strip_fast.cu. All add in fixed point. */
 #include "strip_cuda.cuh"
+#include "core/em_sum.h"
 
 #define WARPS (ISO_THREADS / ISO_WARP) /* of a block */
 #define CACHED 640                     /* weights that a warp keeps from the first pass, as in the paper */
@@ -180,12 +181,13 @@ static int strip_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real 
 	double least = .4 * m->p.strips.radius * m->p.strips.radius * fmin(c.up, c.down), total = 0;
 	int st = op->ctx->vec->asum(op->ctx, rows.n, &total, y + rows.first);
 
-	if (st) return st;
+	if ((st = iso_comm_sum_real(op->ctx, st, &total, 1))) return st;
 	if (!isfinite(total)) return iso_fail(ISO_EARG, "strip: a value to back project is not finite");
-	if ((st = iso_fixed_begin(&w->acc, op->ctx, total * (2 * c.factor / sqrt(least))))) return st;
-	adjoint<<<STRIP_BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*m, rows, w->acc, y);
-	if ((st = iso_cuda_launched("strip adjoint"))) return st;
-	return iso_fixed_end(x, &w->acc, op->ctx);
+	if (!(st = iso_fixed_begin(&w->acc, op->ctx, total * (2 * c.factor / sqrt(least))))) {
+		adjoint<<<STRIP_BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*m, rows, w->acc, y);
+		st = iso_cuda_launched("strip adjoint");
+	}
+	return (st = iso_fixed_sum(&w->acc, op->ctx, st)) ? st : iso_fixed_end(x, &w->acc, op->ctx);
 }
 
 static __global__ void find_largest(unsigned *most, int64_t n, const float *y)
@@ -217,6 +219,23 @@ static int largest_count(const iso_op *op, struct iso_rows rows, const iso_real 
 	return em_sums_clear(&w->sums, op->ctx);
 }
 
+/* The kernels of a step, for counts of at most `most` whose sum is at most `bound`. */
+static int start_step(struct strip_step *s, const iso_op *op, double bound, double most)
+{
+	int st;
+
+	if (s->m.strategy == ISO_STRIP_FAST && most <= MOST_COUNT && iso_strip_fast_serves(op->ctx, &s->m)) {
+		if ((st = iso_fixed_begin(&s->acc, op->ctx, 0))) return st;
+		s->acc.scale = ldexp(1, TERM_BITS - (most > 1 ? ilogb(most) + 1 : 0));
+		return s->rows.n > 0 ? iso_strip_fast_step(s, op->ctx) : ISO_OK;
+	}
+	auto kernel = s->m.strategy == ISO_STRIP_THREAD ? step_by_threads : step_by_warps;
+
+	if ((st = iso_fixed_begin(&s->acc, op->ctx, bound * most))) return st;
+	kernel<<<STRIP_BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*s);
+	return iso_cuda_launched("strip em step");
+}
+
 static int strip_em_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x,
                          const struct iso_em_data *d, struct iso_em_stat *stat)
 {
@@ -224,24 +243,16 @@ static int strip_em_step(const iso_op *op, int sub, iso_real *acc, const iso_rea
 	struct strip_step s = {
 		*(const struct strip_model *)op->data, iso_op_rows(op, sub), *d, x, w->acc, w->sums.stat
 	};
-	double most, bound = (double)s.rows.n; /* x w / q <= 1 for every event */
+	double most = 1, bound = (double)s.rows.n; /* x w / q <= 1 for every event */
 	int st;
 
-	if ((st = em_sums_clear(&w->sums, op->ctx)) || (st = largest_count(op, s.rows, d->y, &most)))
+	if (!(st = em_sums_clear(&w->sums, op->ctx))) st = largest_count(op, s.rows, d->y, &most);
+	if ((st = iso_comm_sum_real(op->ctx, st, &bound, 1)) || (st = iso_comm_max(op->ctx, st, &most, 1)))
 		return st;
-	if (s.m.strategy == ISO_STRIP_FAST && most <= MOST_COUNT && iso_strip_fast_serves(op->ctx, &s.m)) {
-		if ((st = iso_fixed_begin(&s.acc, op->ctx, 0))) return st;
-		s.acc.scale = ldexp(1, TERM_BITS - (most > 1 ? ilogb(most) + 1 : 0));
-		st = iso_strip_fast_step(&s, op->ctx);
-	} else {
-		auto kernel = s.m.strategy == ISO_STRIP_THREAD ? step_by_threads : step_by_warps;
-
-		if ((st = iso_fixed_begin(&s.acc, op->ctx, bound * most))) return st;
-		kernel<<<STRIP_BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(s);
-		st = iso_cuda_launched("strip em step");
-	}
-	if (st || (st = iso_fixed_end(acc, &s.acc, op->ctx))) return st;
-	return em_sums_get(stat, &w->sums, op->ctx);
+	st = start_step(&s, op, bound, most);
+	if ((st = iso_fixed_sum(&s.acc, op->ctx, st)) || (st = iso_fixed_end(acc, &s.acc, op->ctx))) return st;
+	st = em_sums_get(stat, &w->sums, op->ctx);
+	return iso_em_stat_sum(stat, op->ctx, st);
 }
 
 static int strip_open(iso_op *op)

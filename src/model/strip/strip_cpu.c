@@ -14,6 +14,7 @@
    A chunk of events adds to an image of its own, in float, which is then rounded to fixed point:
    the sums are short, and the same for every number of threads. */
 #include "core/em_kern.h"
+#include "core/em_sum.h"
 #include "core/fixed.h"
 #include "core/size.h"
 #include "strip.h"
@@ -655,18 +656,28 @@ static int strip_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real 
 	int st;
 
 	take_image(w, &((const struct strip_model *)op->data)->p, NULL);
-	if ((st = pass_events(&(struct pass){ BOUND, .y = y }, op, r, 0))) return st;
+	st = pass_events(&(struct pass){ BOUND, .y = y }, op, r, 0);
 	/* no pixel of A* y exceeds the sum of |A* y| over all pixels */
-	double bound = em_stat_sum(order_chunks(r), w->stat).counts;
+	double bound = st ? 0 : em_stat_sum(order_chunks(r), w->stat).counts;
 
+	if ((st = iso_comm_sum_real(op->ctx, st, &bound, 1))) return st;
 	if (!isfinite(bound)) return iso_fail(ISO_EARG, "strip: a value to back project is not finite");
 	/* so that a chunk's sums are of the order of 1 at most, whatever the unit of y */
 	double unit = bound > 0 ? ldexp(1, -ilogb(bound)) : 1;
 
 	iso_fixed_begin(&w->acc, op->ctx, bound);
 	st = pass_events(&(struct pass){ ADJOINT, .y = y, .unit = unit }, op, r, w->acc.scale / unit);
-	if (!st) iso_fixed_end(x, &w->acc, op->ctx);
+	if (!(st = iso_fixed_sum(&w->acc, op->ctx, st))) iso_fixed_end(x, &w->acc, op->ctx);
 	return st;
+}
+
+/* Sums over chunks become integers: the same for any number of ranks. */
+static struct em_tally tally(const struct iso_em_stat *stat, int64_t chunks, struct em_scales scales)
+{
+	struct em_tally t = { 0 };
+
+	for (int64_t c = 0; c < chunks; c++) em_tally_row(&t, scales, stat + c);
+	return t;
 }
 
 static int strip_em_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x,
@@ -678,11 +689,16 @@ static int strip_em_step(const iso_op *op, int sub, iso_real *acc, const iso_rea
 	double bound = (double)r.n; /* x w / q <= 1 for every event */
 	int st = d->y ? op->ctx->vec->asum(op->ctx, r.n, &bound, d->y + r.first) : ISO_OK;
 
-	if (st) return st;
+	if ((st = iso_comm_sum_real(op->ctx, st, &bound, 1))) return st;
+	struct em_scales scales = em_scales(bound);
+
 	take_image(w, &m->p, x);
 	iso_fixed_begin(&w->acc, op->ctx, bound);
-	if ((st = pass_events(&(struct pass){ EM, .d = d }, op, r, w->acc.scale))) return st;
-	*s = em_stat_sum(order_chunks(r), w->stat);
+	st = pass_events(&(struct pass){ EM, .d = d }, op, r, w->acc.scale);
+	struct em_tally t = tally(w->stat, st ? 0 : order_chunks(r), scales);
+
+	if ((st = iso_fixed_sum(&w->acc, op->ctx, st)) || (st = iso_em_tally_sum(&t, op->ctx, st))) return st;
+	*s = em_tally_stat(&t, scales);
 	iso_fixed_end(acc, &w->acc, op->ctx);
 	return ISO_OK;
 }
@@ -707,7 +723,7 @@ static int64_t ellipse_bytes(const struct strip_work *w)
 
 static double additions(const struct strip_model *m)
 {
-	return (double)(order_chunks(order_rows(&m->order, 0)) * m->p.ny * m->p.nz);
+	return (double)((order_most_rows(&m->order) / ORDER_CHUNK + 1) * m->p.ny * m->p.nz);
 }
 
 static void strip_close(iso_op *op)

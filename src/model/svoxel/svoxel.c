@@ -2,6 +2,7 @@
 /* Model svoxel: optoacoustic spectra of an image of spherical voxels (Wang 2013, section III-B). */
 #include "svoxel.h"
 
+#include "core/comm.h"
 #include "core/size.h"
 #include "core/sized.h"
 
@@ -199,6 +200,10 @@ void iso_svoxel_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso
 		return;
 	}
 	iso_plan_add(plan, "transducers and lines", 11 * n + 2 * q->lines + 2 * turned * span, number, true);
-	iso_plan_add(plan, "traces in parts", n * svoxel_parts(n, span), span * number, true);
+	iso_plan_add(plan, "traces in parts", iso_share_of(n, 0, iso_ranks(ctx)).n * svoxel_parts(n, span),
+	             span * number, true);
 	iso_plan_add(plan, "spectra of delays", n, ((2 + turned) * bins + 2) * number, true);
+	if (iso_ranks(ctx) > 1) /* whole bricks of 8 x 8 x 16 */
+		iso_plan_add(plan, "bricks of the ranks", (q->grid.n[0] + 7) * (q->grid.n[1] + 7),
+		             (q->grid.n[2] + 15) * (int64_t)sizeof(iso_real), true);
 }

@@ -1,42 +1,41 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Model svoxel on CUDA: between voxels and traces of delays in svoxel_forward.cuh and
-   svoxel_adjoint.cuh; between traces and lines by transforms in double. */
+   svoxel_adjoint.cuh; between traces and lines by transforms in double. These are of all transducers on every rank:
+   little beside the rest, and a transform of another number of rows might be rounded otherwise. */
 #include "core/fft/fft.h"
 #include "svoxel_adjoint.cuh"
 #include "svoxel_forward.cuh"
 
 #include <limits.h>
 
-enum {
-	SHARED_BYTES = 64000,
-	GRID_MOST = 65535
-};                                             /* of any card since 2018: a block's; blocks along y and z */
+enum { SHARED_BYTES = 64000 };                 /* of any card since 2018: a block's */
 enum { LARGE = 6, LARGE_RECT = 8, SMALL = 2 }; /* bricks that kernels are made for: most voxels a side */
 
 struct svoxel_cuda_work {
-	double *parts;       /* parts x n_trans x span */
+	double *parts;       /* parts x own transducers x span */
 	struct iso_fft *fft; /* of a trace of each transducer */
 	double *z;           /* n_trans periods of bins, */
 	double *imaginary;   /* of the adjoint, where lines have an offset; else NULL */
 	double *spectrum;    /* n_trans x (bins/2 + 1) pairs */
 	float4 *pieces;      /* n_trans x 2 x span */
+	float *packed;       /* of core/bricks.cuh */
 };
 
-/* ---- around the transforms: a block a transducer ---- */
+/* ---- around the transforms: a block a transducer; forward, of this rank's ---- */
 
 /* One period of bins from the parts of a trace; where lines have an offset, the real or the imaginary
    part of its product with exp(-j 2 pi offset t). */
 static __global__ void to_periods(struct svoxel_cuda m, double *z, const double *parts, bool imaginary)
 {
 	const struct svoxel &p = m.p;
-	int64_t q = blockIdx.x;
+	int64_t own = blockIdx.x, q = m.own.first + own;
 
 	for (int64_t bin = threadIdx.x; bin < p.bins; bin += blockDim.x) {
 		double sum = 0;
 
 		for (int64_t i = (bin - p.low) & (p.bins - 1); i < p.span; i += p.bins)
 			for (int k = 0; k < m.parts; k++) {
-				double v = parts[(k * p.n_trans + q) * p.span + i];
+				double v = parts[(k * m.own.n + own) * p.span + i];
 
 				if (p.turn) v *= imaginary ? -p.turn[2 * i + 1] : p.turn[2 * i];
 				sum += v;
@@ -49,7 +48,7 @@ static __global__ void to_periods(struct svoxel_cuda m, double *z, const double 
 static __global__ void to_lines(struct svoxel_cuda m, float *y, const double2 *spectrum, bool imaginary)
 {
 	const struct svoxel &p = m.p;
-	int64_t q = blockIdx.x;
+	int64_t q = m.own.first + blockIdx.x;
 	const double2 *from = spectrum + q * (p.bins / 2 + 1) + p.first_line;
 
 	for (int64_t l = threadIdx.x; l < p.lines; l += blockDim.x) {
@@ -91,9 +90,9 @@ static __global__ void to_spectra(struct svoxel_cuda m, double2 *spectrum, const
 
 /* ---- launches ---- */
 
-static int64_t groups_of(const struct svoxel *p)
+static int64_t groups_of(int64_t n_trans)
 {
-	return (p->n_trans + HEAR - 1) / HEAR;
+	return (n_trans + HEAR - 1) / HEAR;
 }
 
 static int large(const struct svoxel *p)
@@ -136,7 +135,7 @@ static int transform(const iso_op *op, float *y, bool imaginary)
 {
 	const struct svoxel_cuda *m = (const struct svoxel_cuda *)op->data;
 	struct svoxel_cuda_work *w = (struct svoxel_cuda_work *)op->work;
-	unsigned blocks = (unsigned)m->p.n_trans;
+	unsigned blocks = (unsigned)m->own.n;
 	int st;
 
 	to_periods<<<blocks, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*m, w->z, w->parts, imaginary);
@@ -146,19 +145,31 @@ static int transform(const iso_op *op, float *y, bool imaginary)
 	return iso_cuda_launched("svoxel lines");
 }
 
-static int forward(const iso_op *op, int, iso_real *y, const iso_real *x)
+/* The lines of this rank's transducers. */
+static int forward_own(const iso_op *op, iso_real *y, const iso_real *x)
 {
 	const struct svoxel_cuda *m = (const struct svoxel_cuda *)op->data;
 	struct svoxel_cuda_work *w = (struct svoxel_cuda_work *)op->work;
-	size_t bytes = (size_t)(m->parts * m->p.n_trans * m->p.span) * sizeof *w->parts;
-	dim3 grid((unsigned)groups_of(&m->p), (unsigned)m->parts);
+	size_t bytes = (size_t)(m->parts * m->own.n * m->p.span) * sizeof *w->parts;
+	dim3 grid((unsigned)groups_of(m->own.n), (unsigned)m->parts);
 	forward_kernel kernel;
-	int st = iso_cuda_check("clear", cudaMemsetAsync(w->parts, 0, bytes, iso_stream(op->ctx)));
+	int st;
 
-	if (st || (st = forward_ready(&kernel, m))) return st;
+	if (m->own.n == 0) return ISO_OK;
+	if ((st = iso_cuda_check("clear", cudaMemsetAsync(w->parts, 0, bytes, iso_stream(op->ctx)))) ||
+	    (st = forward_ready(&kernel, m)))
+		return st;
 	kernel<<<grid, HEAR, (size_t)shared_of(m), iso_stream(op->ctx)>>>(*m, w->parts, x);
 	if ((st = iso_cuda_launched("svoxel forward")) || (st = transform(op, y, false))) return st;
 	return m->p.turn ? transform(op, y, true) : ISO_OK;
+}
+
+static int forward(const iso_op *op, int, iso_real *y, const iso_real *x)
+{
+	const struct svoxel *p = ((const struct svoxel_cuda *)op->data)->host;
+
+	return iso_comm_gather(op->ctx, forward_own(op, y, x), y, p->n_trans,
+	                       2 * p->lines * (int64_t)sizeof *y);
 }
 
 /* From the lines to a period of each trace. */
@@ -174,24 +185,36 @@ static int transform_back(const iso_op *op, double *z, const float *y, bool imag
 	return st ? st : iso_fft_inverse(w->fft, z, w->spectrum);
 }
 
-static int adjoint(const iso_op *op, int, iso_real *x, const iso_real *y)
+static struct iso_bricks bricks(const iso_ctx *ctx, const struct svoxel *p)
+{
+	return iso_bricks(ctx, p->n, GATHER_X, GATHER_Y, GATHER_Z);
+}
+
+/* This rank's bricks. */
+static int adjoint_own(const iso_op *op, iso_real *x, const struct iso_bricks &b, const iso_real *y)
 {
 	const struct svoxel_cuda *m = (const struct svoxel_cuda *)op->data;
 	struct svoxel_cuda_work *w = (struct svoxel_cuda_work *)op->work;
 	cudaStream_t stream = iso_stream(op->ctx);
-	const int64_t *n = m->p.n;
-	dim3 grid((unsigned)((n[0] + GATHER_X - 1) / GATHER_X), (unsigned)((n[1] + GATHER_Y - 1) / GATHER_Y),
-	          (unsigned)((n[2] + GATHER_Z - 1) / GATHER_Z));
 	auto kernel = m->p.sir == ISO_SIR_RECT ? adjoint_voxels<true> : adjoint_voxels<false>;
 	int st;
 
+	if (b.own.n == 0) return ISO_OK;
 	if ((st = transform_back(op, w->z, y, false)) ||
 	    (w->imaginary && (st = transform_back(op, w->imaginary, y, true))))
 		return st;
 	to_pieces<<<(unsigned)m->p.n_trans, ISO_THREADS, 0, stream>>>(*m, w->pieces, w->z, w->imaginary);
 	if ((st = iso_cuda_launched("svoxel pieces"))) return st;
-	kernel<<<grid, GATHER, 0, stream>>>(*m, x, w->pieces);
+	kernel<<<(unsigned)b.own.n, GATHER, 0, stream>>>(*m, b, x, w->pieces);
 	return iso_cuda_launched("svoxel adjoint");
+}
+
+static int adjoint(const iso_op *op, int, iso_real *x, const iso_real *y)
+{
+	struct iso_bricks b = bricks(op->ctx, ((const struct svoxel_cuda *)op->data)->host);
+
+	b.packed = ((const struct svoxel_cuda_work *)op->work)->packed;
+	return iso_bricks_gather(x, b, op->ctx, adjoint_own(op, x, b, y));
 }
 
 static void close_work(iso_op *op)
@@ -205,11 +228,12 @@ static int open_work(iso_op *op)
 	struct svoxel_cuda_work *w = (struct svoxel_cuda_work *)op->work;
 	int64_t n = m->p.n_trans;
 
-	ISO_DEVICE(&op->room, w->parts, m->parts * n * m->p.span);
+	ISO_DEVICE(&op->room, w->parts, m->parts * (m->own.n > 0 ? m->own.n : 1) * m->p.span);
 	ISO_DEVICE(&op->room, w->z, n * m->p.bins);
 	if (m->p.turn) ISO_DEVICE(&op->room, w->imaginary, n * m->p.bins);
 	ISO_DEVICE(&op->room, w->spectrum, n * (m->p.bins + 2));
 	w->pieces = (float4 *)iso_room_device(&op->room, n * m->p.span, SVOXEL_PIECE_BYTES);
+	w->packed = iso_bricks_room(&op->room, bricks(op->ctx, m->host));
 	return op->room.status ? op->room.status : iso_fft_create_double(&w->fft, op->ctx, m->p.bins, n);
 }
 
@@ -222,10 +246,11 @@ static const struct iso_op_fn svoxel_fn_cuda = {
 /* ---- bricks ---- */
 
 /* Parts, up to `most`, for blocks that all have the same work: of the numbers that leave at most a
-   quarter of the places for blocks empty, the one that loads the processors most evenly. */
+   quarter of the places for blocks empty, the one that loads the processors most evenly. It is that of one rank alone,
+   whatever their number: the order of sums depends on the parts. */
 static int best_parts(const struct svoxel_cuda *m, int64_t each, int64_t processors, int64_t most)
 {
-	int64_t groups = groups_of(&m->p), best = 1;
+	int64_t groups = groups_of(m->p.n_trans), best = 1;
 	double fullest = 0;
 
 	for (int64_t k = 1; k <= most && (k == 1 || groups * k <= each * processors); k++) {
@@ -240,17 +265,16 @@ static int best_parts(const struct svoxel_cuda *m, int64_t each, int64_t process
 	return (int)best;
 }
 
-static int shape_bricks(struct svoxel_cuda *m)
+static int shape_bricks(struct svoxel_cuda *m, const iso_ctx *ctx)
 {
 	const struct svoxel *p = m->host;
 	int64_t bricks = 1, most = svoxel_parts(p->n_trans, p->span);
 	int each = 0, processors = 0, device = 0, st;
 	forward_kernel kernel;
-	/* The adjoint's grid must be within CUDA's limits, and its delays below 2^22 bins, up to which
+	/* The adjoint's bricks must be within CUDA's limits, and its delays below 2^22 bins, up to which
 	   first_bin is right. Half the delay across a rectangle is at most span/4 bins. */
 	double reach = sqrt(GATHER_X * GATHER_X + GATHER_Y * GATHER_Y + GATHER_Z * GATHER_Z) / 2 * p->ds;
-	bool fits = p->n[1] <= GRID_MOST * GATHER_Y && p->n[2] <= GRID_MOST * GATHER_Z &&
-	            reach * p->bins_per_mm + (double)p->span / 4 < 1 << 22;
+	bool fits = ::bricks(ctx, p).all <= INT_MAX && reach * p->bins_per_mm + (double)p->span / 4 < 1 << 22;
 
 	/* seven or eight taps, with zeros on both sides where there are fewer: kernels know these widths */
 	m->taps.width = p->taps.width % 2 ? 7 : 8;
@@ -290,7 +314,8 @@ extern "C" int iso_svoxel_to_cuda(iso_op *op)
 	if (!ISO_HOST(room, m, 1)) return room->status;
 	m->host = host;
 	m->p = *host;
-	if ((st = shape_bricks(m))) return st;
+	m->own = iso_share(op->ctx, host->n_trans);
+	if ((st = shape_bricks(m, op->ctx))) return st;
 	ISO_UPLOAD(room, m->p.pos, host->pos, 3 * host->n_trans);
 	ISO_UPLOAD(room, m->p.ex, host->ex, 3 * host->n_trans);
 	ISO_UPLOAD(room, m->p.ey, host->ey, 3 * host->n_trans);

@@ -2,10 +2,11 @@
 /* Adjoint of model svoxel on CUDA. The traces become pieces: at each bin a polynomial in the place
    within it, which holds what the taps would gather there. A thread has voxels, each of which finds
    its delay to every transducer and evaluates the piece; a warp has 4 x 4 x 2 neighbours at a time,
-   whose pieces lie next to each other. */
+   whose pieces lie next to each other. A rank has its share of the bricks, one for each block of threads. */
 #ifndef ISO_SVOXEL_ADJOINT_CUH
 #define ISO_SVOXEL_ADJOINT_CUH
 
+#include "core/bricks.cuh"
 #include "svoxel_cuda.cuh"
 
 enum {
@@ -130,29 +131,30 @@ static __device__ void look(struct svoxel_view *view, float *weight, const struc
 
 template <bool RECT>
 static __global__ void __launch_bounds__(GATHER, RESIDENT)
-	adjoint_voxels(struct svoxel_cuda m, float *x, const float4 *pieces)
+	adjoint_voxels(struct svoxel_cuda m, struct iso_bricks b, float *x, const float4 *pieces)
 {
 	__shared__ struct svoxel_view view[VIEWS];
 	__shared__ float weight[VIEWS];
+	__shared__ int64_t at[3]; /* the first voxel of the brick */
 	const struct svoxel &p = m.p;
-	const int64_t bx = blockIdx.x * (int64_t)GATHER_X, by = blockIdx.y * (int64_t)GATHER_Y;
-	const int64_t bz = blockIdx.z * (int64_t)GATHER_Z, all = p.n_trans * p.points;
+	const int64_t all = p.n_trans * p.points;
 	const int lane = threadIdx.x % ISO_WARP,
 		  warp = threadIdx.x / ISO_WARP; /* t: the thread's first voxel */
 	const int3 t = make_int3(warp % 2 * 4 + lane % 4, warp / 2 % 2 * 4 + lane / 4 % 4,
 	                         warp / 4 * (2 * EACH) + lane / 16);
-	const bool inside = bx + t.x < p.n[0] && by + t.y < p.n[1];
+	iso_brick_of_block(at, b);
+	const bool inside = at[0] + t.x < p.n[0] && at[1] + t.y < p.n[1];
 	float ds = (float)p.ds;
 	struct column c = { ds * (t.x - (GATHER_X - 1) / 2.f), ds * (t.y - (GATHER_Y - 1) / 2.f), {} };
 	double from[3] = {
-		p.first[0] + ((double)bx + (GATHER_X - 1) / 2.) * p.ds,
-		p.first[1] + ((double)by + (GATHER_Y - 1) / 2.) * p.ds,
-		p.first[2] + ((double)bz + (GATHER_Z - 1) / 2.) * p.ds,
+		p.first[0] + ((double)at[0] + (GATHER_X - 1) / 2.) * p.ds,
+		p.first[1] + ((double)at[1] + (GATHER_Y - 1) / 2.) * p.ds,
+		p.first[2] + ((double)at[2] + (GATHER_Z - 1) / 2.) * p.ds,
 	};
 	double total[EACH] = {};
 
 	for (int i = 0; i < EACH; i++) /* what lies beyond the image stands at its edge, and is not kept */
-		c.z[i] = ds * (min((int64_t)(t.z + 2 * i), p.n[2] - 1 - bz) - (GATHER_Z - 1) / 2.f);
+		c.z[i] = ds * (min((int64_t)(t.z + 2 * i), p.n[2] - 1 - at[2]) - (GATHER_Z - 1) / 2.f);
 	for (int64_t first = 0; first < all; first += VIEWS) {
 		int n = all - first < VIEWS ? (int)(all - first) : VIEWS;
 		float sum[EACH] = {};
@@ -163,11 +165,7 @@ static __global__ void __launch_bounds__(GATHER, RESIDENT)
 		for (int k = 0; inside && k < n; k++) owe<RECT>(sum, p, view[k], weight[k], c, pieces);
 		for (int i = 0; i < EACH; i++) total[i] += sum[i];
 	}
-	for (int i = 0; i < EACH; i++) {
-		int64_t z = bz + t.z + 2 * i;
-
-		if (inside && z < p.n[2]) x[(z * p.n[1] + by + t.y) * p.n[0] + bx + t.x] = (float)total[i];
-	}
+	for (int i = 0; i < EACH; i++) iso_brick_put(x, b, at, t.x, t.y, t.z + 2 * i, (float)total[i]);
 }
 
 #endif

@@ -14,7 +14,8 @@ struct svoxel_cuda {
 	unsigned bricks[3];
 	struct svoxel_taps taps; /* of the forward, 7 or 8: p.taps with `shift` zeros before */
 	int shift;
-	int parts; /* of the bricks, each with traces of its own */
+	int parts;           /* of the bricks, each with traces of its own */
+	struct iso_rows own; /* transducers that this rank hears with */
 };
 
 /* svoxel_delay, and 1/d. */

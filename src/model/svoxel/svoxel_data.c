@@ -4,6 +4,7 @@
 	u(f_l) = dt exp(-j 2 pi f_l t0) sum over k of p_k exp(-j 2 pi f_l k dt)
 
    with t0 the time of the first sample after the laser pulse. */
+#include "core/comm.h"
 #include "core/ctx.h"
 #include "core/sized.h"
 
@@ -88,10 +89,12 @@ int iso_svoxel_spectra(iso_real *u, iso_ctx *ctx, const struct iso_svoxel *p, co
 	const struct iso_transducers *t = full.t;
 
 	if (st || (st = iso_transducers_check(t))) return st;
+	const struct iso_rows own = iso_share(ctx, t->n);
+
 #pragma omp parallel for schedule(dynamic) num_threads(ctx->threads)
-	for (int64_t q = 0; q < t->n; q++)
+	for (int64_t q = own.first; q < own.first + own.n; q++)
 		for (int64_t l = 0; l < p->lines && !iso_ctx_cancelled(ctx); l++)
 			line(u + 2 * (q * p->lines + l), t, iso_svoxel_line_mhz(p, l),
 			     traces + q * t->samples);
-	return iso_ctx_poll(ctx);
+	return iso_comm_gather_shares(ctx, iso_ctx_poll(ctx), u, t->n, 2 * p->lines * (int64_t)sizeof *u);
 }

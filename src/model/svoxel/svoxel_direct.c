@@ -3,6 +3,8 @@
    goes from line to line by one complex product. */
 #include "svoxel.h"
 
+#include "core/comm.h"
+
 #include <complex.h>
 
 #ifndef CMPLX /* glibc 2.36 has it for gcc alone */
@@ -87,15 +89,16 @@ static double complex factor(const struct svoxel *p, int64_t l)
 	return CMPLX(p->factor[2 * l], p->factor[2 * l + 1]);
 }
 
-/* A thread takes a transducer. */
+/* A thread takes a transducer, of this rank's. */
 static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 {
 	const struct svoxel *p = op->data;
 	double complex *sums = op->work;
+	const struct iso_rows own = iso_share(op->ctx, p->n_trans);
 
 	(void)sub; /* one subset only */
 #pragma omp parallel for schedule(dynamic) num_threads(op->ctx->threads)
-	for (int64_t q = 0; q < p->n_trans; q++) {
+	for (int64_t q = own.first; q < own.first + own.n; q++) {
 		double complex *sum = sums + q * p->lines;
 
 		if (iso_ctx_cancelled(op->ctx)) continue;
@@ -113,7 +116,8 @@ static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 			y[2 * (q * p->lines + l) + 1] = (iso_real)cimag(u);
 		}
 	}
-	return iso_ctx_poll(op->ctx);
+	return iso_comm_gather(op->ctx, iso_ctx_poll(op->ctx), y, p->n_trans,
+	                       2 * p->lines * (int64_t)sizeof *y);
 }
 
 /* Re of sum over lines of v conj(h) at voxel n. */
@@ -133,24 +137,25 @@ static double owed(const struct svoxel *p, int64_t q, int64_t n, const double co
 	return sum;
 }
 
-/* The adjoint (24): a thread takes a voxel. */
+/* The adjoint (24): a thread takes a voxel, of this rank's. */
 static int adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 {
 	const struct svoxel *p = op->data;
 	double complex *v = op->work;
+	const struct iso_rows own = iso_share(op->ctx, op->n_in);
 
 	(void)sub; /* one subset only */
 	for (int64_t i = 0; i < p->n_trans * p->lines; i++)
 		v[i] = conj(factor(p, i % p->lines)) * CMPLX(y[2 * i], y[2 * i + 1]);
 #pragma omp parallel for schedule(dynamic, 16) num_threads(op->ctx->threads)
-	for (int64_t n = 0; n < op->n_in; n++) {
+	for (int64_t n = own.first; n < own.first + own.n; n++) {
 		double sum = 0;
 
 		if (iso_ctx_cancelled(op->ctx)) continue;
 		for (int64_t q = 0; q < p->n_trans; q++) sum += owed(p, q, n, v + q * p->lines);
 		x[n] = (iso_real)sum;
 	}
-	return iso_ctx_poll(op->ctx);
+	return iso_comm_gather(op->ctx, iso_ctx_poll(op->ctx), x, op->n_in, sizeof *x);
 }
 
 static int open_work(iso_op *op)

@@ -4,9 +4,13 @@
    become a trace, and that is transformed. The adjoint transforms the lines of all transducers to traces and
    makes pieces of them: at each bin a polynomial in the place within it, which holds what the taps would
    gather there; then a thread takes a block of voxels, which evaluate their pieces. Both use the same
-   weights, so one is the transpose of the other whatever the kernel's width. */
+   weights, so one is the transpose of the other whatever the kernel's width.
+
+   Forward, a rank has its share of the transducers; in the adjoint, of the rows of voxels along x: what a voxel gets
+   depends on where along x it lies in its block, not on which rows are in the block. */
 #include "svoxel.h"
 
+#include "core/comm.h"
 #include "core/fft/fft.h"
 
 #include <omp.h>
@@ -242,17 +246,19 @@ static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 {
 	const struct svoxel *p = op->data;
 	const struct svoxel_work *w = op->work;
+	const struct iso_rows own = iso_share(op->ctx, p->n_trans);
 
 	(void)sub; /* one subset only */
 #pragma omp parallel for schedule(dynamic) num_threads(op->ctx->threads)
-	for (int64_t q = 0; q < p->n_trans; q++) {
+	for (int64_t q = own.first; q < own.first + own.n; q++) {
 		double *z = own_period(w, p);
 
 		if (iso_ctx_cancelled(op->ctx)) continue;
 		hear(z, w->moments + omp_get_thread_num() * SVOXEL_COPIES * p->span, p, q, x);
 		to_lines(y + 2 * q * p->lines, p, w, z);
 	}
-	return iso_ctx_poll(op->ctx);
+	return iso_comm_gather(op->ctx, iso_ctx_poll(op->ctx), y, p->n_trans,
+	                       2 * p->lines * (int64_t)sizeof *y);
 }
 
 /* ---- adjoint ---- */
@@ -314,9 +320,11 @@ static void to_pieces(struct powers *pieces, const struct svoxel *p, const struc
 /* Voxels of a block of the adjoint. */
 static const int block_size[3] = { ROW, ROWS_Y, ROWS_Z };
 
+/* Of plane z of a block, the rows from[z] to before to[z] are this rank's. */
 struct block {
 	int64_t first[3];
 	int n[3];
+	int from[ROWS_Z], to[ROWS_Z];
 };
 
 static int64_t blocks_along(const struct svoxel *p, int axis)
@@ -324,7 +332,14 @@ static int64_t blocks_along(const struct svoxel *p, int axis)
 	return (p->n[axis] + block_size[axis] - 1) / block_size[axis];
 }
 
-static struct block block_at(const struct svoxel *p, int64_t b)
+/* `row`, as a number of rows from the block's first in plane z, cut to 0 ... n[1]. */
+static int row_in(const struct svoxel *p, const struct block *k, int z, int64_t row)
+{
+	row -= (k->first[2] + z) * p->n[1] + k->first[1];
+	return (int)(row < 0 ? 0 : MIN(row, k->n[1]));
+}
+
+static struct block block_at(const struct svoxel *p, int64_t b, struct iso_rows own)
 {
 	struct block k;
 
@@ -332,7 +347,20 @@ static struct block block_at(const struct svoxel *p, int64_t b)
 		k.first[a] = b % blocks_along(p, a) * block_size[a];
 		k.n[a] = (int)MIN(block_size[a], p->n[a] - k.first[a]);
 	}
+	for (int z = 0; z < k.n[2]; z++) {
+		k.from[z] = row_in(p, &k, z, own.first);
+		k.to[z] = row_in(p, &k, z, own.first + own.n);
+	}
 	return k;
+}
+
+/* The blocks of those layers of blocks that have any of the rows. */
+static struct iso_rows blocks_of(const struct svoxel *p, struct iso_rows own)
+{
+	int64_t layer = blocks_along(p, 0) * blocks_along(p, 1), rows = p->n[1] * ROWS_Z;
+	int64_t first = own.first / rows, end = (own.first + own.n + rows - 1) / rows;
+
+	return (struct iso_rows){ first * layer, own.n > 0 ? (end - first) * layer : 0 };
 }
 
 typedef double sums[ROWS_Z][ROWS_Y][ROW];
@@ -345,7 +373,7 @@ static void owe(sums sum, const struct svoxel *p, const struct block *b, int64_t
 	struct row row = { .n = b->n[0] };
 
 	for (int z = 0; z < b->n[2]; z++)
-		for (int y = 0; y < b->n[1]; y++) {
+		for (int y = b->from[z]; y < b->to[z]; y++) {
 			int64_t bin = find_row(&row, p, q, at, weight, b->first[0], b->first[1] + y,
 			                       b->first[2] + z);
 
@@ -354,25 +382,26 @@ static void owe(sums sum, const struct svoxel *p, const struct block *b, int64_t
 		}
 }
 
-static void adjoint_block(iso_real *x, const struct svoxel *p, int64_t number, const struct powers *pieces)
+static void adjoint_block(iso_real *x, const struct svoxel *p, struct block b, const struct powers *pieces)
 {
-	struct block b = block_at(p, number);
 	iso_real *to = x + (b.first[2] * p->n[1] + b.first[1]) * p->n[0] + b.first[0];
 	sums sum = { { { 0 } } };
 
 	for (int64_t q = 0; q < p->n_trans; q++)
 		for (int k = 0; k < p->points; k++) owe(sum, p, &b, q, k, pieces + q * p->span);
 	for (int z = 0; z < b.n[2]; z++)
-		for (int y = 0; y < b.n[1]; y++)
+		for (int y = b.from[z]; y < b.to[z]; y++)
 			for (int i = 0; i < b.n[0]; i++)
 				to[(z * p->n[1] + y) * p->n[0] + i] = REAL(sum[z][y][i]);
 }
 
+/* Every rank makes the pieces of all transducers: little work beside the voxels', and more bytes than an image. */
 static int adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 {
 	const struct svoxel *p = op->data;
 	const struct svoxel_work *w = op->work;
-	int64_t blocks = blocks_along(p, 0) * blocks_along(p, 1) * blocks_along(p, 2);
+	const int64_t rows = p->n[1] * p->n[2];
+	const struct iso_rows own = iso_share(op->ctx, rows), blocks = blocks_of(p, own);
 
 	(void)sub; /* one subset only */
 #pragma omp parallel num_threads(op->ctx->threads)
@@ -381,10 +410,10 @@ static int adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 		for (int64_t q = 0; q < p->n_trans; q++)
 			to_pieces(w->pieces + q * p->span, p, w, y + 2 * q * p->lines);
 #pragma omp for schedule(dynamic)
-		for (int64_t b = 0; b < blocks; b++)
-			if (!iso_ctx_cancelled(op->ctx)) adjoint_block(x, p, b, w->pieces);
+		for (int64_t b = blocks.first; b < blocks.first + blocks.n; b++)
+			if (!iso_ctx_cancelled(op->ctx)) adjoint_block(x, p, block_at(p, b, own), w->pieces);
 	}
-	return iso_ctx_poll(op->ctx);
+	return iso_comm_gather(op->ctx, iso_ctx_poll(op->ctx), x, rows, p->n[0] * (int64_t)sizeof *x);
 }
 
 static void close_work(iso_op *op)

@@ -4,7 +4,7 @@
    the powers of its place within a bin to the moments of that bin, moment 0 in double where impulses
    cancel. After a brick the moments become bins of the kernel, which go to the warp's own part of the
    traces; so the order of every sum is fixed. The corners of a rectangle are heard one after the other:
-   the window of each is then as narrow as that of a point. */
+   the window of each is then as narrow as that of a point. A rank has its share of the transducers. */
 #ifndef ISO_SVOXEL_FORWARD_CUH
 #define ISO_SVOXEL_FORWARD_CUH
 
@@ -300,9 +300,9 @@ static __global__ void __launch_bounds__(HEAR)
 	T *bins = (T *)shared;
 	struct window<T> own = own_window<T>(shared, m.window.rows), mid = own;
 	float *voxel = (float *)(own.two - threadIdx.x + m.window.rows * HEAR);
-	int64_t q = blockIdx.x * (int64_t)HEAR + threadIdx.x;
+	int64_t q = m.own.first + blockIdx.x * (int64_t)HEAR + threadIdx.x, end = m.own.first + m.own.n;
 	unsigned bricks = m.bricks[0] * m.bricks[1] * m.bricks[2];
-	double *traces = parts + (blockIdx.y * m.p.n_trans + blockIdx.x * (int64_t)HEAR) * m.p.span;
+	double *traces = parts + (blockIdx.y * m.own.n + blockIdx.x * (int64_t)HEAR) * m.p.span;
 
 	mid.zeroth += m.window.before * HEAR;
 	mid.four += m.window.before * HEAR;
@@ -319,7 +319,7 @@ static __global__ void __launch_bounds__(HEAR)
 			struct svoxel_view v = {};
 			double at[3], weight = 0;
 
-			if (q < m.p.n_trans) {
+			if (q < end) {
 				weight = SVOXEL_OVER_2_PI * svoxel_point(at, &m.p, q, k);
 				v = svoxel_view(&m.p, q, at, from);
 			}
@@ -327,7 +327,7 @@ static __global__ void __launch_bounds__(HEAR)
 				struct corner c = {};
 
 				if (RECT) c = corner(v, (float)m.p.least, e);
-				if (q < m.p.n_trans)
+				if (q < end)
 					hear<EDGE, RECT>(mid, m.p, b, v, c,
 					                 (float)(c.x * c.y < 0 ? -weight : weight), voxel);
 				to_bins<W>(bins, own, m.taps, m.window.rows);

@@ -6,6 +6,7 @@
    And traces within a band, half of which passes at its ends, a and b: P(f) = U(f) B(f),
 	B(f) = r(f/a - 1) [1 - r(2 f/b - 2)],  r(s) = [1 + sin(pi s)] / 2 for |s| <= 1/2, 0 below, 1 above:
    B rises from a/2 to 3a/2 and falls from 3b/4 to 5b/4. */
+#include "core/comm.h"
 #include "core/fft/fft.h"
 #include "core/room.h"
 #include "core/size.h"
@@ -115,11 +116,11 @@ static int make_line(struct rows *r)
 	return st;
 }
 
-/* Traces first ... first + r->n - 1, or to the last, in place. */
-static int some(struct rows *r, iso_real *y, int64_t first)
+/* Traces first ... first + r->n - 1, or to before `end`, in place. */
+static int some(struct rows *r, iso_real *y, int64_t first, int64_t end)
 {
 	const struct iso_vec *v = iso_ctx_vec(r->ctx);
-	int64_t k = r->t->samples, n = r->t->n - first < r->n ? r->t->n - first : r->n;
+	int64_t k = r->t->samples, n = end - first < r->n ? end - first : r->n;
 	int64_t bytes = r->n * r->nfft * (int64_t)sizeof *r->x;
 	int st;
 
@@ -137,14 +138,15 @@ static int some(struct rows *r, iso_real *y, int64_t first)
 	return iso_ctx_poll(r->ctx);
 }
 
-/* All traces times what r->cutoff or r->edge say. */
-static int multiply(iso_real *y, struct rows *r)
+/* This rank's traces times what r->cutoff or r->edge say. On CUDA the rows of a transform are as many as one rank
+   alone would take: its library may round otherwise for other numbers. */
+static int multiply_own(iso_real *y, struct rows *r, struct iso_rows own)
 {
 	int64_t most = POINTS / r->nfft < 1 ? 1 : POINTS / r->nfft < ROWS ? POINTS / r->nfft : ROWS;
-	int64_t lines = r->nfft / 2 + 1;
+	int64_t lines = r->nfft / 2 + 1, rows = iso_ctx_is_cuda(r->ctx) ? r->t->n : own.n;
 	int st;
 
-	r->n = r->t->n < most ? r->t->n : most;
+	r->n = rows < 1 ? 1 : rows < most ? rows : most;
 	r->room = iso_room_of(r->ctx, "traces");
 	ISO_HOST(&r->room, r->line, 2 * lines);
 	r->host = iso_room_host(&r->room, r->n, r->nfft * (int64_t)sizeof *r->host);
@@ -153,11 +155,20 @@ static int multiply(iso_real *y, struct rows *r)
 	ISO_DEVICE(&r->room, r->x, r->n * r->nfft);
 	ISO_DEVICE(&r->room, r->spectrum, r->n * 2 * lines);
 	if ((st = r->room.status) || (st = iso_fft_create(&r->fft, r->ctx, r->nfft, r->n))) goto done;
-	for (int64_t q = 0; q < r->t->n && !st; q += r->n) st = some(r, y, q);
+	for (int64_t q = own.first; q < own.first + own.n && !st; q += r->n)
+		st = some(r, y, q, own.first + own.n);
 done:
 	iso_fft_free(r->fft);
 	iso_room_free(&r->room);
 	return st;
+}
+
+/* All traces, which lie on the host. */
+static int multiply(iso_real *y, struct rows *r)
+{
+	int st = multiply_own(y, r, iso_share(r->ctx, r->t->n));
+
+	return iso_comm_gather_shares(r->ctx, st, y, r->t->n, r->t->samples * (int64_t)sizeof *y);
 }
 
 int iso_traces_deconvolve(iso_real *y, iso_ctx *ctx, const struct iso_transducers *t, double cutoff_mhz,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Model ubp: from transducers and grid to the operator, and its loops on the CPU. Voxels of a few
-   rows hear one transducer after the other, so that its pairs stay in the cache. */
+   rows hear one transducer after the other, so that its pairs stay in the cache. A rank has its share of the rows. */
 #include "ubp_kern.h"
+#include "core/comm.h"
 #include "core/op.h"
 #include "core/sized.h"
 
@@ -11,6 +12,8 @@ enum {
 };                             /* rows along x, and voxels of each, at a time: sums stay in the first cache */
 enum { CHUNK = 64 };           /* transducers whose terms are added in iso_real, then to a double */
 enum { MOST_PAIRS = 1 << 21 }; /* of samples that a transducer hears of the image */
+
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
 
 /* ---- making the operator ---- */
 
@@ -225,13 +228,11 @@ static void add_angles(struct row *r, const struct ubp_model *m, const struct ub
 	}
 }
 
-/* ROWS rows from number `first` (of ny nz), voxels x0 ... x0 + n - 1 of each. */
+/* Up to ROWS rows from number `first` (of ny nz), voxels x0 ... x0 + n - 1 of each. */
 static void tile(iso_real *image, const struct ubp_model *m, const struct ubp_pair *pair, int64_t first,
-                 int64_t x0, int n)
+                 int rows, int64_t x0, int n)
 {
 	const struct ubp_params *p = &m->p;
-	int64_t all = p->n[1] * p->n[2];
-	int rows = (int)(all - first < ROWS ? all - first : ROWS);
 	struct row r[ROWS];
 
 	for (int i = 0; i < rows; i++)
@@ -259,7 +260,8 @@ static int ubp_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y
 {
 	const struct ubp_model *m = op->data;
 	struct ubp_pair *pair = op->work;
-	int64_t rows = m->p.n[1] * m->p.n[2], tiles = (rows + ROWS - 1) / ROWS;
+	int64_t rows = m->p.n[1] * m->p.n[2];
+	const struct iso_rows own = iso_share(op->ctx, rows);
 
 	(void)sub; /* one subset only */
 #pragma omp parallel for num_threads(op->ctx->threads)
@@ -268,11 +270,11 @@ static int ubp_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y
 			pair[q * m->p.pairs + j] = ubp_pair_of(y + q * m->p.samples, m->p.samples,
 			                                       m->first[q], j, 2. * m->face[q].area);
 #pragma omp parallel for num_threads(op->ctx->threads) schedule(dynamic)
-	for (int64_t i = 0; i < tiles; i++)
+	for (int64_t i = 0; i < own.n; i += ROWS)
 		for (int64_t x0 = 0; x0 < m->p.n[0] && !iso_ctx_cancelled(op->ctx); x0 += WIDTH)
-			tile(x, m, pair, i * ROWS, x0,
-			     (int)(m->p.n[0] - x0 < WIDTH ? m->p.n[0] - x0 : WIDTH));
-	return iso_ctx_poll(op->ctx);
+			tile(x, m, pair, own.first + i, (int)MIN(own.n - i, ROWS), x0,
+			     (int)MIN(m->p.n[0] - x0, WIDTH));
+	return iso_comm_gather(op->ctx, iso_ctx_poll(op->ctx), x, rows, m->p.n[0] * (int64_t)sizeof *x);
 }
 
 static const struct iso_op_fn ubp_fn = {
@@ -309,4 +311,7 @@ void iso_ubp_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ub
 	iso_plan_add(plan, "pairs of samples", n * pairs, sizeof(struct ubp_pair), cuda);
 	iso_plan_add(plan, "transducers", n,
 	             sizeof(struct ubp_source) + sizeof(struct ubp_face) + sizeof(int64_t), cuda);
+	if (cuda && iso_ranks(ctx) > 1) /* whole bricks of 8 x 8 x 32 */
+		iso_plan_add(plan, "bricks of the ranks", (p->grid.n[0] + 7) * (p->grid.n[1] + 7),
+		             (p->grid.n[2] + 31) * (int64_t)sizeof(iso_real), true);
 }

@@ -2,15 +2,22 @@
 /* Model ubp on CUDA. A block has a brick of 8 x 8 x 32 voxels and goes through all transducers. A
    warp has 4 x 4 x 2 neighbours at a time, which hear one transducer within a few samples of each
    other: its loads meet one or two lines of the cache. Each thread has EACH voxels, one above the
-   other, that share the distance in the plane. */
-#include "core/cuda.cuh"
+   other, that share the distance in the plane. A rank has its share of the bricks. */
+#include "core/bricks.cuh"
 #include "ubp_kern.h"
+
+#include <limits.h>
 
 #define EACH 8   /* voxels of a thread, 2 apart along z */
 #define TILE 128 /* transducers in shared memory at a time; their terms are added in float */
 
 static_assert(sizeof(struct ubp_pair) == sizeof(float2), "pairs are loaded as float2");
 static_assert(sizeof(struct ubp_source) == sizeof(float4), "sources are loaded as float4");
+
+struct ubp_cuda_work {
+	float2 *pair;  /* (sources, pairs) */
+	float *packed; /* of core/bricks.cuh */
+};
 
 static __global__ void fill_pairs(float2 *pair, struct ubp_params p, const struct ubp_face *face,
                                   const int64_t *first, const float *y)
@@ -61,19 +68,21 @@ static __device__ __forceinline__ void add(struct sums *s, const struct ubp_para
 
 template <bool ANGLES>
 static __global__ void __launch_bounds__(ISO_THREADS)
-	back_project(float *x, struct ubp_params p, const float4 *source, const float4 *face,
-                     const float2 *pair)
+	back_project(float *x, struct ubp_params p, struct iso_bricks b, const float4 *source,
+                     const float4 *face, const float2 *pair)
 {
 	__shared__ float4 at[TILE], normal[ANGLES ? TILE : 1];
-	/* the thread's first voxel: x and y of 8 x 8, z of 2 halves with EACH pairs */
+	__shared__ int64_t brick[3];
+	/* the thread's first voxel in the brick: x and y of 8 x 8, z of 2 halves with EACH pairs */
 	const int lane = threadIdx.x % ISO_WARP, warp = threadIdx.x / ISO_WARP;
-	const int64_t vx = blockIdx.x * (int64_t)8 + warp % 2 * 4 + lane % 4;
-	const int64_t vy = blockIdx.y * (int64_t)8 + warp / 2 % 2 * 4 + lane / 4 % 4;
-	const int64_t vz = blockIdx.z * (int64_t)(4 * EACH) + warp / 4 * (2 * EACH) + lane / 16;
-	float px = centre(p, 0, vx), py = centre(p, 1, vy), pz[EACH];
+	const int3 t = make_int3(warp % 2 * 4 + lane % 4, warp / 2 % 2 * 4 + lane / 4 % 4,
+	                         warp / 4 * (2 * EACH) + lane / 16);
 	double sum[EACH] = { 0 }, angle[EACH] = { 0 };
 
-	for (int i = 0; i < EACH; i++) pz[i] = centre(p, 2, vz + 2 * i);
+	iso_brick_of_block(brick, b);
+	float px = centre(p, 0, brick[0] + t.x), py = centre(p, 1, brick[1] + t.y), pz[EACH];
+
+	for (int i = 0; i < EACH; i++) pz[i] = centre(p, 2, brick[2] + t.z + 2 * i);
 	for (int from = 0; from < p.sources; from += TILE) {
 		int n = min(TILE, p.sources - from);
 		const float2 *trace = pair + (int64_t)from * p.pairs - HIGH;
@@ -103,43 +112,58 @@ static __global__ void __launch_bounds__(ISO_THREADS)
 			angle[i] += s[i].angle;
 		}
 	}
-	for (int i = 0; i < EACH; i++)
-		if (vx < p.n[0] && vy < p.n[1] && vz + 2 * i < p.n[2]) {
-			double a = p.scale * sum[i];
+	for (int i = 0; i < EACH; i++) {
+		double a = p.scale * sum[i];
 
-			if (ANGLES) a = angle[i] > 0 ? a / angle[i] : 0;
-			x[((vz + 2 * i) * p.n[1] + vy) * p.n[0] + vx] = (float)a;
-		}
+		if (ANGLES) a = angle[i] > 0 ? a / angle[i] : 0;
+		iso_brick_put(x, b, brick, t.x, t.y, t.z + 2 * i, (float)a);
+	}
+}
+
+static struct iso_bricks bricks(const iso_op *op)
+{
+	return iso_bricks(op->ctx, ((const struct ubp_model *)op->data)->p.n, 8, 8, 4 * EACH);
+}
+
+/* The pairs of all transducers, and this rank's bricks. */
+static int back_project_own(const iso_op *op, float *x, const struct iso_bricks &b, const float *y)
+{
+	const struct ubp_model *m = (const struct ubp_model *)op->data;
+	const struct ubp_cuda_work *w = (const struct ubp_cuda_work *)op->work;
+	auto kernel = m->weights == ISO_UBP_SPHERE ? back_project<false> : back_project<true>;
+	cudaStream_t stream = iso_stream(op->ctx);
+	int st;
+
+	if (b.own.n == 0) return ISO_OK;
+	fill_pairs<<<iso_blocks((int64_t)m->p.sources * m->p.pairs), ISO_THREADS, 0, stream>>>(
+		w->pair, m->p, m->face, m->first, y);
+	if ((st = iso_cuda_launched("pairs of samples"))) return st;
+	kernel<<<(unsigned)b.own.n, ISO_THREADS, 0, stream>>>(x, m->p, b, (const float4 *)m->source,
+	                                                      (const float4 *)m->face, w->pair);
+	return iso_cuda_launched("filtered back-projection");
 }
 
 static int ubp_adjoint(const iso_op *op, int, float *x, const float *y)
 {
-	const struct ubp_model *m = (const struct ubp_model *)op->data;
-	auto kernel = m->weights == ISO_UBP_SPHERE ? back_project<false> : back_project<true>;
-	float2 *pair = (float2 *)op->work; /* (sources, pairs) */
-	cudaStream_t stream = iso_stream(op->ctx);
-	dim3 grid((unsigned)((m->p.n[0] + 7) / 8), (unsigned)((m->p.n[1] + 7) / 8),
-	          (unsigned)((m->p.n[2] + 4 * EACH - 1) / (4 * EACH)));
-	int st;
+	struct iso_bricks b = bricks(op);
 
-	fill_pairs<<<iso_blocks((int64_t)m->p.sources * m->p.pairs), ISO_THREADS, 0, stream>>>(
-		pair, m->p, m->face, m->first, y);
-	if ((st = iso_cuda_launched("pairs of samples"))) return st;
-	kernel<<<grid, ISO_THREADS, 0, stream>>>(x, m->p, (const float4 *)m->source, (const float4 *)m->face,
-	                                         pair);
-	return iso_cuda_launched("filtered back-projection");
+	b.packed = ((const struct ubp_cuda_work *)op->work)->packed;
+	return iso_bricks_gather(x, b, op->ctx, back_project_own(op, x, b, y));
 }
 
 static int ubp_open(iso_op *op)
 {
 	const struct ubp_model *m = (const struct ubp_model *)op->data;
+	struct ubp_cuda_work *w = (struct ubp_cuda_work *)op->work;
 
-	op->work = iso_room_device(&op->room, (int64_t)m->p.sources * m->p.pairs, sizeof(float2));
+	ISO_DEVICE(&op->room, w->pair, (int64_t)m->p.sources * m->p.pairs);
+	w->packed = iso_bricks_room(&op->room, bricks(op));
 	return op->room.status;
 }
 
 static const struct iso_op_fn ubp_fn_cuda = {
-	NULL, ubp_adjoint, NULL, NULL, NULL, ubp_open, NULL, NULL, NULL, 0, UBP_CANNOT,
+	NULL,       ubp_adjoint, NULL, NULL, NULL, ubp_open, NULL, NULL, NULL, sizeof(struct ubp_cuda_work),
+	UBP_CANNOT,
 };
 
 /* The transducers move to the device; the host's copies go. */
@@ -148,9 +172,9 @@ extern "C" int iso_ubp_to_cuda(iso_op *op)
 	struct ubp_model *m = (struct ubp_model *)op->data;
 	struct iso_room *room = &op->shared->room;
 
-	if (m->p.n[1] > 8 * (int64_t)65535 || m->p.n[2] > 4 * EACH * (int64_t)65535)
-		return iso_fail(ISO_EARG, "ubp: %lld x %lld voxels along y and z, too many for CUDA",
-		                (long long)m->p.n[1], (long long)m->p.n[2]);
+	if (bricks(op).all > INT_MAX)
+		return iso_fail(ISO_EARG, "ubp: %lld x %lld x %lld voxels, too many for CUDA",
+		                (long long)m->p.n[0], (long long)m->p.n[1], (long long)m->p.n[2]);
 	ISO_MOVE(room, m->source, m->p.sources);
 	ISO_MOVE(room, m->face, m->p.sources);
 	ISO_MOVE(room, m->first, m->p.sources);

@@ -3,6 +3,7 @@
 #include "sound.h"
 
 #include "base/number.h"
+#include "core/comm.h"
 #include "io/recording.h"
 
 #include <math.h>
@@ -219,6 +220,22 @@ static void place(const struct sound *sound, int64_t k, int64_t at[2])
 	at[1] = sound->frames.first + k / sound->wavelengths.n;
 }
 
+/* Each rank reads the traces of its share of the transducers; those of an array are there already. */
+static int read_traces(struct sound *sound, const int64_t at[2])
+{
+	iso_ctx *ctx = sound->p->ctx;
+	int64_t samples = sound->t->samples, n = sound->t->n;
+	iso_real *y = sound->y.v;
+	const struct iso_rows own = iso_share(ctx, n);
+	int st = ISO_OK;
+
+	if (sound->several.n > 0) return iso_recording_read(y, sound->traces, at[0], at[1]);
+	if (own.n > 0)
+		st = iso_recording_read_some(y + own.first * samples, sound->traces, at[0], at[1], own.first,
+		                             own.n);
+	return iso_comm_gather_shares(ctx, st, y, n, samples * (int64_t)sizeof *y);
+}
+
 int sound_image(iso_problem *problem, int64_t k)
 {
 	struct sound *sound = problem->self;
@@ -227,7 +244,7 @@ int sound_image(iso_problem *problem, int64_t k)
 
 	place(sound, k, at);
 	sound->traces->ctx = problem->ctx;
-	if (!(st = iso_recording_read(sound->y.v, sound->traces, at[0], at[1]))) warn_of_silence(sound);
+	if (!(st = read_traces(sound, at))) warn_of_silence(sound);
 	return st;
 }
 
@@ -250,7 +267,7 @@ static int load_array(struct sound *sound)
 	enum iso_values pairs = sound->takes_spectra ? ISO_PAIRS : 0;
 	int st;
 
-	if ((st = record_read(sound->p->record, y, sound->data, ISO_FINITE | pairs)) ||
+	if ((st = record_read_shared(sound->p->record, y, sound->data, ISO_FINITE | pairs)) ||
 	    (st = record_input(sound->p->record, sound->data)))
 		return st;
 	if (sound->takes_spectra && y->n_dim == 3) {

@@ -9,8 +9,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 static const char *const kernels[] = { "eq7", "tan", "gauss", NULL };       /* as enum iso_strip_kernel */
 static const char *const strategies[] = { "fast", "warp", "thread", NULL }; /* as the enum */
@@ -121,104 +119,6 @@ static int load_grid(struct strip *strip, const struct iso_grid *image)
 	return st;
 }
 
-void strip_count(struct strip *strip, struct strip_count *c, const struct iso_strip_events *e)
-{
-	double half = strip->model.strips.length / 2;
-
-	c->n += e->n;
-	c->bad += e->n_bad;
-	int64_t outside = 0;
-	double farthest = c->farthest;
-
-#pragma omp parallel for num_threads(iso_ctx_threads(strip->p->ctx)) reduction(+ : outside) reduction(max : farthest)
-	for (int64_t j = 0; j < e->n; j++) {
-		double over = fmax(fabs((double)e->v[j].z_up), fabs((double)e->v[j].z_down)) - half;
-
-		outside += over > 0;
-		if (over > farthest && isfinite(over)) farthest = over;
-	}
-	c->outside += outside;
-	c->farthest = farthest;
-}
-
-bool strip_is_regular(const char *path)
-{
-	struct stat file;
-
-	return (strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, &file) : stat(path, &file)) == 0 &&
-	       S_ISREG(file.st_mode);
-}
-
-/* Where 'dry-run' finds out how many events there are without reading them. A pipe can't be opened
-   twice: what writes it would be gone. */
-static int count_events(struct strip *strip)
-{
-	iso_strip_file *f = NULL;
-	int st = iso_strip_file_open(&f, strip->events, &strip->read, false);
-
-	if (!st) strip->e.n = iso_strip_file_total(f);
-	iso_strip_file_close(f);
-	return st;
-}
-
-void strip_warn(struct record *record, const char *from, const struct strip_count *c)
-{
-	if (c->bad)
-		record_warn(record,
-		            "%s%" PRId64 " of %" PRId64
-		            " events hold values that are not finite; they are left out",
-		            from, c->bad, c->n);
-	if (c->outside)
-		record_warn(
-			record,
-			"%s%" PRId64 " of %" PRId64
-			" events have a hit beyond the ends of the strips, by up to %.3g mm; they are kept",
-			from, c->outside, c->n, c->farthest);
-}
-
-/* Which of them are finite is found here: the caller need not have counted. */
-static int copy_given(struct iso_strip_events *e, const struct iso_strip_events *given, struct strip *strip)
-{
-	int st = iso_strip_events_copy(e, given);
-	int64_t bad = 0;
-
-	if (st) return st;
-#pragma omp parallel for num_threads(iso_ctx_threads(strip->p->ctx)) reduction(+ : bad)
-	for (int64_t j = 0; j < e->n; j++) bad += iso_strip_event_bad(e->v + j);
-	e->n_bad = bad;
-	if (bad < e->n) return ISO_OK;
-	return iso_refuse(strip->events, "none of its %" PRId64 " events is usable: not finite", e->n);
-}
-
-static int load_events(struct strip *strip)
-{
-	struct iso_strip_events *e = &strip->e;
-	struct strip_count count = { 0 };
-	struct iso_hash hash;
-	char from[PATH_MAX];
-	int st;
-
-	if (!strip->events) return iso_fail(ISO_EARG, "'events' is missing");
-	const struct iso_strip_events *given = &record_given(strip->p->record, strip->events)->strips;
-	bool regular = strip_is_regular(strip->events);
-
-	strip->read.ctx = strip->p->ctx;
-	if (strip->p->record->dry_run && regular && ((st = count_events(strip)) || e->n > 0)) return st;
-	st = given->v ? copy_given(e, given, strip)
-	              : iso_strip_events_read_hashed(e, &hash, strip->events, &strip->read);
-	if (!st && !given->v) record_hashed(strip->p->record, &hash);
-	if (!st)
-		st = regular && strcmp(strip->events, "-") != 0
-		             ? record_input(strip->p->record, strip->events)
-		             : record_piped(strip->p->record, strip->events, e->v,
-		                            e->n * (int64_t)sizeof *e->v);
-	if (st) return st;
-	strip_count(strip, &count, e);
-	snprintf(from, sizeof from, "%s: ", strip->events);
-	strip_warn(strip->p->record, from, &count);
-	return ISO_OK;
-}
-
 static int load(iso_problem *problem, int need, const struct iso_grid *image)
 {
 	struct strip *strip = problem->self;
@@ -241,8 +141,10 @@ static int load(iso_problem *problem, int need, const struct iso_grid *image)
 	                            "(nz, ny, 1): its x is z of the strips, its y is y", "nz",
 	                            (json_int_t)strip->model.nz, "ny", (json_int_t)strip->model.ny,
 	                            "pixel_mm", strip->model.pixel));
-	if (!st && need & MODEL_NEEDS_DATA) st = load_events(strip);
-	problem->found.rows = strip->e.n;
+	if (!st && need & MODEL_NEEDS_DATA) st = strip_load_events(strip);
+	problem->found.rows = strip->n;
+	problem->found.elsewhere = strip->n - strip->e.n;
+	problem->found.number = strip->number;
 	return st;
 }
 
@@ -251,6 +153,7 @@ static void unload(iso_problem *problem)
 	struct strip *strip = problem->self;
 
 	iso_strip_events_free(&strip->e);
+	free(strip->number);
 	iso_scanner_free(strip->s);
 }
 
@@ -280,9 +183,11 @@ static int op(iso_problem *problem, iso_op **made, const struct model_subsets *s
 	struct strip *strip = problem->self;
 	struct iso_strip p = in_subsets(strip, s);
 
-	if (s->n > strip->e.n)
+	if (s->n > strip->n)
 		return iso_fail(ISO_EARG, "'subsets' is %d, %s has %" PRId64 " events", s->n, strip->events,
-		                strip->e.n);
+		                strip->n);
+	p.number = strip->number;
+	p.total = strip->number ? strip->n : 0;
 	return iso_strip_create(made, problem->ctx, &p, &strip->e);
 }
 
@@ -333,15 +238,17 @@ static int direct(iso_problem *problem, struct iso_array *x)
 		for (int64_t k = 0; k < x->n; k++) sum[k] += (double)part[k];
 		outside += missed;
 	}
+	if (strip->number) st = iso_comm_sum_real(problem->ctx, st, sum, x->n); /* whole numbers */
+	if (strip->number) st = iso_comm_sum(problem->ctx, st, &outside, 1);
 	for (int64_t k = 0; k < x->n && !st; k++) x->v[k] = (iso_real)sum[k];
 	iso_room_free(&room);
 	if (st) return st;
 	if (outside)
 		record_warn(problem->record, "%" PRId64 " of %" PRId64 " events lie outside the image",
-		            outside, strip->e.n);
+		            outside, strip->n);
 	snprintf(x->unit, sizeof x->unit, "events");
 	return record_result(problem->record, "events",
-	                     json_pack("{s:I, s:I}", "used", (json_int_t)(strip->e.n - outside), "skipped",
+	                     json_pack("{s:I, s:I}", "used", (json_int_t)(strip->n - outside), "skipped",
 	                               (json_int_t)outside));
 }
 

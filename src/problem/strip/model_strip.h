@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Model strip as a problem, as 'follow' sees it too. */
+/* Model strip as a problem, as its parts see it: events in strip_events.c, 'follow' in strip_follow.c. */
 #ifndef ISO_MODEL_STRIP_H
 #define ISO_MODEL_STRIP_H
 
+#include "core/deal.h"
 #include "problem/problem.h"
 
 struct strip {
@@ -16,8 +17,14 @@ struct strip {
 	/* what they name */
 	iso_scanner *s;
 	struct iso_strip model; /* one subset */
-	struct iso_strip_events e;
+	struct iso_strip_events e; /* of several ranks, this one's */
+	int64_t n;                 /* events of all */
+	int64_t *number;           /* of each of `e` among them; NULL: they are all here */
 };
+
+/* strip_events.c */
+/* The events that the options name, or those set in their place; and n, number. */
+int strip_load_events(struct strip *strip);
 
 /* The events lie in a file: they do not come through a pipe. */
 bool strip_is_regular(const char *path);

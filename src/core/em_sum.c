@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The statistics of an EM step over all ranks. */
+#include "em_sum.h"
+#include "comm.h"
+
+_Static_assert(sizeof(struct em_tally) % sizeof(int64_t) == 0, "it has nothing but 64-bit integers");
+
+int iso_em_tally_sum(struct em_tally *t, iso_ctx *ctx, int st)
+{
+	return iso_comm_sum(ctx, st, (int64_t *)t, sizeof *t / sizeof(int64_t));
+}
+
+int iso_em_stat_sum(struct iso_em_stat *s, iso_ctx *ctx, int st)
+{
+	double sums[3] = { s->loglik, s->counts, s->lost };
+	int64_t rows[2] = { s->used, s->skipped };
+
+	st = iso_comm_sum_real(ctx, st, sums, 3);
+	st = iso_comm_sum(ctx, st, rows, 2);
+	*s = (struct iso_em_stat){ sums[0], sums[1], sums[2], rows[0], rows[1] };
+	return st;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The statistics of an EM step over all ranks; collective, see comm.h. */
+#ifndef ISO_EM_SUM_H
+#define ISO_EM_SUM_H
+
+#include "ctx.h"
+#include "em_kern.h"
+
+ISO_BEGIN_C
+
+/* Integers: the same for any number of ranks. */
+int iso_em_tally_sum(struct em_tally *t, iso_ctx *ctx, int st);
+
+/* Doubles: to their rounding. */
+int iso_em_stat_sum(struct iso_em_stat *s, iso_ctx *ctx, int st);
+
+ISO_END_C
+#endif

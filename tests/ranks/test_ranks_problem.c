@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Problems of C callers over ranks: rank 0 writes, a failure of one rank is everybody's, checkpoints serve any number;
+   run by mpirun with one to four ranks, which share a folder. */
+#include "core/comm.h"
+#include "file/out.h"
+#include "test.h"
+
+#include <unistd.h>
+
+enum { VIEWS = 12, SAMPLES = 64 };
+
+static iso_ctx *ctx;
+
+static int make_context(void **state)
+{
+	(void)state;
+	OK(iso_ctx_create_ranks(&ctx, "cpu", 1, NULL));
+	return 0;
+}
+
+static int free_context(void **state)
+{
+	(void)state;
+	iso_ctx_free(ctx);
+	ctx = NULL;
+	return 0;
+}
+
+/* Traces of twelve transducers around the origin, of any values; all ranks have them all. */
+static iso_problem *problem_on(iso_ctx *on)
+{
+	static const char array[] =
+		"kind: transducers\nsphere: {radius_mm: 20, rings: 3, views: 4}\n"
+		"aperture_mm: [1, 1]\nspeed_mm_per_us: 1.5\nsampling_mhz: 4\nfirst_sample_us: 8\n"
+		"samples: 64\n";
+	static const char *const set[][2] = { { "scanner", "array.yaml" },
+		                              { "grid", "6" },
+		                              { "voxel", "1" },
+		                              { "iterations", "5" },
+		                              { "force", "true" } };
+	struct iso_array traces = { 0 };
+	iso_problem *p = NULL;
+
+	OK(iso_array_create(&traces, 2, (const int64_t[]){ VIEWS, SAMPLES }));
+	for (int64_t i = 0; i < traces.n; i++) traces.v[i] = (iso_real)sin(.37 * (double)i);
+	if (iso_ctx_rank(ctx) == 0) OK(iso_out_text("array.yaml", array));
+	OK(iso_comm_agree(ctx, ISO_OK));
+	OK(iso_problem_create(&p, on, "sradon"));
+	for (int i = 0; i < N_OF(set); i++) OK(iso_problem_set(p, set[i][0], set[i][1]));
+	OK(iso_problem_set_array(p, "data", &traces, false));
+	iso_array_free(&traces);
+	return p;
+}
+
+static void image_is_that_of_one(void **state)
+{
+	iso_ctx *alone = NULL;
+	iso_problem *p = problem_on(ctx), *q;
+	struct iso_array x = { 0 }, y = { 0 }, read = { 0 };
+	char *record = NULL;
+
+	(void)state;
+	OK(iso_ctx_create(&alone, "cpu", 1));
+	q = problem_on(alone);
+	OK(iso_problem_recon(p, &x, "x.nii"));
+	assert_false(iso_out_is_mute());
+	OK(iso_problem_recon(q, &y, NULL));
+	assert_memory_equal(x.v, y.v, (size_t)x.n * sizeof *x.v);
+	OK(iso_comm_agree(ctx, ISO_OK));
+	OK(iso_read(&read, "x.nii", ISO_FINITE));
+	assert_memory_equal(x.v, read.v, (size_t)x.n * sizeof *x.v);
+	OK(iso_problem_record(p, &record));
+	assert_true(!strstr(record, "\"ranks\"") == (iso_ctx_ranks(ctx) == 1));
+	free(record);
+	OK(iso_comm_agree(ctx, ISO_OK));
+	if (iso_ctx_rank(ctx) == 0) assert_true(unlink("x.nii") == 0 && unlink("x.json") == 0);
+	iso_array_free(&x);
+	iso_array_free(&y);
+	iso_array_free(&read);
+	iso_problem_free(p);
+	iso_problem_free(q);
+	iso_ctx_free(alone);
+}
+
+/* The last rank alone has a wrong parameter. */
+static void failure_is_everybodys(void **state)
+{
+	iso_problem *p = problem_on(ctx);
+	struct iso_array x = { 0 };
+
+	(void)state;
+	if (iso_ctx_rank(ctx) == iso_ctx_ranks(ctx) - 1) OK(iso_problem_set(p, "scanner", "none.yaml"));
+	REFUSED(iso_problem_recon(p, &x, "y.nii"), ISO_EINPUT, "none.yaml");
+	assert_null(x.v);
+	assert_true(access("y.nii", F_OK) != 0);
+	iso_problem_free(p);
+}
+
+/* One rank is asked to stop: all do, and go on from the checkpoint. */
+static void stop_is_everybodys(void **state)
+{
+	iso_problem *p = problem_on(ctx);
+	struct iso_array x = { 0 }, y = { 0 };
+
+	(void)state;
+	OK(iso_problem_recon(p, &x, NULL));
+	if (iso_ctx_rank(ctx) == iso_ctx_ranks(ctx) - 1) OK(iso_problem_set(p, "stop-after", "1e-9"));
+	REFUSED(iso_problem_recon(p, NULL, "z.nii"), ISO_ECANCEL, "stopped after 1 of 5");
+	iso_problem_free(p);
+	free_context(NULL);
+	make_context(NULL);
+	p = problem_on(ctx);
+	OK(iso_problem_set(p, "resume", "true"));
+	OK(iso_problem_recon(p, &y, "z.nii"));
+	assert_memory_equal(x.v, y.v, (size_t)x.n * sizeof *x.v);
+	OK(iso_comm_agree(ctx, ISO_OK));
+	assert_true(access("z.nii", F_OK) == 0 && access("z.nii.ckpt", F_OK) != 0);
+	OK(iso_comm_agree(ctx, ISO_OK));
+	if (iso_ctx_rank(ctx) == 0) assert_true(unlink("z.nii") == 0 && unlink("z.json") == 0);
+	iso_array_free(&x);
+	iso_array_free(&y);
+	iso_problem_free(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(image_is_that_of_one, make_context, free_context),
+		cmocka_unit_test_setup_teardown(failure_is_everybodys, make_context, free_context),
+		cmocka_unit_test_setup_teardown(stop_is_everybodys, make_context, free_context),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Model strip over several ranks: images, and what is said of them, are those of one process. Run by mpirun with one to
+   four ranks; the device is that of ISO_TEST_DEVICE, or the CPU. */
+#include "core/comm.h"
+#include "test.h"
+
+#define STRIPS TEST_EXAMPLES "/scanners/bialas2015.yaml"
+
+enum { EVENTS = 40000, WORDS = 4096 };
+
+static iso_ctx *all, *alone;
+static struct iso_strip_events scan; /* whole, on every rank */
+
+static const char *device(void)
+{
+	const char *d = getenv("ISO_TEST_DEVICE");
+
+	return d ? d : "cpu";
+}
+
+/* Hits anywhere on the strips, some beyond their ends, one that is no number. */
+static int begin(void **state)
+{
+	uint32_t r = 1;
+
+	(void)state;
+	OK(iso_ctx_create_ranks(&all, device(), 1, NULL));
+	OK(iso_ctx_create(&alone, device(), 2));
+	scan = (struct iso_strip_events){ EVENTS, calloc(EVENTS, sizeof *scan.v), 1 };
+	assert_non_null(scan.v);
+	for (int64_t i = 0; i < EVENTS; i++) {
+		float v[3];
+
+		for (int k = 0; k < 3; k++) v[k] = (float)((r = r * 1664525 + 1013904223) >> 8) * 0x1p-24f - .5f;
+		scan.v[i] = (struct iso_strip_event){ 310 * v[0], 300 * v[1], 400 * v[2] };
+	}
+	scan.v[EVENTS - 7].dl = NAN;
+	if (iso_ctx_rank(all) == 0) {
+		OK(iso_strip_events_write("scan.f32", &scan, NULL));
+		OK(iso_strip_events_write("scan.txt", &scan, NULL));
+	}
+	OK(iso_comm_agree(all, ISO_OK)); /* the others wait */
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	iso_strip_events_free(&scan);
+	iso_ctx_free(alone);
+	iso_ctx_free(all);
+	return 0;
+}
+
+static void hear(void *arg, enum iso_message_kind kind, const char *text)
+{
+	char *words = arg;
+	size_t used = strlen(words);
+
+	if (kind == ISO_WARNING) snprintf(words + used, WORDS - used, "%s\n", text);
+}
+
+/* Settings by name and value, ended by NULL. */
+static iso_problem *make(iso_ctx *ctx, const char *const *set, char *words)
+{
+	iso_problem *p = NULL;
+
+	OK(iso_problem_create(&p, ctx, "strip"));
+	iso_problem_set_message(p, hear, words);
+	OK(iso_problem_set(p, "scanner", STRIPS));
+	OK(iso_problem_set(p, "pixel", "20"));
+	for (; *set; set += 2) OK(iso_problem_set(p, set[0], set[1]));
+	return p;
+}
+
+static void compare(const char *const *set, bool in_memory)
+{
+	iso_ctx *const of[2] = { alone, all };
+	struct iso_array x[2] = { { 0 }, { 0 } };
+	char words[2][WORDS] = { "", "" };
+
+	for (int k = 0; k < 2; k++) {
+		iso_problem *p = make(of[k], set, words[k]);
+
+		if (in_memory) OK(iso_problem_set_strip_events(p, &scan));
+		OK(iso_problem_recon(p, &x[k], NULL));
+		assert_true(iso_problem_rows(p) == EVENTS);
+		iso_problem_free(p);
+	}
+	assert_true(x[0].n == x[1].n);
+	assert_memory_equal(x[0].v, x[1].v, (size_t)x[0].n * sizeof *x[0].v);
+	assert_string_equal(words[0], words[1]);
+	assert_non_null(strstr(words[0], "not finite"));
+	iso_array_free(&x[0]);
+	iso_array_free(&x[1]);
+}
+
+static void images_are_those_of_one(void **state)
+{
+	static const char *const kernels[] = { "eq7", "tan", "gauss" }, *const rules[] = { "interleaved", "blocks",
+		                                                                           "random" };
+
+	(void)state;
+	for (int k = 0; k < 3; k++)
+		compare((const char *const[]){ "events", "scan.f32", "kernel", kernels[k], "iterations", "2", NULL },
+		        false);
+	for (int k = 0; k < 3; k++)
+		compare((const char *const[]){ "events", "scan.f32", "kernel", "gauss", "iterations", "1", "method",
+		                               "osem", "subsets", "3", "subset-rule", rules[k], NULL },
+		        false);
+}
+
+static void other_sources(void **state)
+{
+	static const char *const text[] = { "events", "scan.txt", "kernel", "gauss", "iterations", "1", NULL };
+	static const char *const direct[] = { "events", "scan.f32", "method", "direct", NULL };
+
+	(void)state;
+	compare(text, false);
+	compare(text, true);
+	compare(direct, false);
+}
+
+static void adjoint_and_forward(void **state)
+{
+	static const char *const set[] = { "events", "scan.f32", NULL };
+	iso_ctx *const of[2] = { alone, all };
+	struct iso_array x[2] = { { 0 }, { 0 } }, y[2] = { { 0 }, { 0 } };
+	char words[WORDS] = "";
+
+	(void)state;
+	for (int k = 0; k < 2; k++) {
+		iso_problem *p = make(of[k], set, words);
+		struct iso_array image = { 0 };
+		struct iso_grid g;
+
+		OK(iso_problem_grid(p, &g));
+		OK(iso_array_on_grid(&image, &g));
+		for (int64_t i = 0; i < image.n; i++) image.v[i] = (iso_real)(i % 7);
+		OK(iso_problem_project(p, &y[k], &image));
+		OK(iso_problem_backproject(p, &x[k], &y[k]));
+		iso_array_free(&image);
+		iso_problem_free(p);
+	}
+	assert_true(y[0].n == EVENTS && y[1].n == EVENTS);
+	assert_memory_equal(y[0].v, y[1].v, EVENTS * sizeof *y[0].v);
+	assert_memory_equal(x[0].v, x[1].v, (size_t)x[0].n * sizeof *x[0].v);
+	for (int k = 0; k < 2; k++) {
+		iso_array_free(&x[k]);
+		iso_array_free(&y[k]);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(images_are_those_of_one),
+		cmocka_unit_test(other_sources),
+		cmocka_unit_test(adjoint_and_forward),
+	};
+
+	return cmocka_run_group_tests(tests, begin, end);
+}
