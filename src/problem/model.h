@@ -53,10 +53,9 @@ struct model_frame {
 struct model_found {
 	struct iso_grid grid; /* of an image */
 	const char *unit;     /* of it */
-	int64_t rows;         /* of the frame that was selected, */
-	int64_t elsewhere;    /* and those of them that other ranks have; the data and rows of the operator are
-			         those that are here, */
-	const int64_t *number; /* with these numbers among all; NULL: no rank has rows of its own */
+	int64_t rows;         /* of the frame that was selected, of all ranks */
+	int64_t elsewhere;    /* rows that other ranks have: op and data are of the rest */
+	const int64_t *number; /* of each row here among all; NULL: no rank has rows of its own */
 	bool on_disk;         /* the rows: data has no vectors */
 	int n_dim;            /* the rows as an array; 0: they have one axis */
 	int64_t dim[8];
