@@ -30,13 +30,7 @@ int iso_op_create_in(iso_op **out, iso_ctx *ctx, const struct iso_op_fn *fn, int
                      int n_sub, struct iso_room *room, void *data)
 {
 	iso_op proto = {
-		.fn = fn,
-		.ctx = ctx,
-		.n_in = n_in,
-		.n_out = n_out,
-		.n_sub = n_sub,
-		.data = data,
-		.refs = 1,
+		.fn = fn, .ctx = ctx, .n_in = n_in, .n_out = n_out, .n_sub = n_sub, .data = data, .refs = 1,
 		.rows_split = fn->rows_split && iso_ranks(ctx) > 1,
 	};
 	iso_op *op = size_alloc(1, sizeof *op);

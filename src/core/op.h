@@ -44,7 +44,7 @@ struct iso_op {
 	int64_t n_in, n_out;
 	int n_sub;
 	bool rows_split; /* as in fn; a chain's is that of its outer operator */
-	void *data;      /* parameters and tables: shared by clones, not written by an apply */
+	void *data; /* parameters and tables: shared by clones, not written by an apply */
 	struct iso_op_shared *shared;
 	void *work;           /* this handle's own */
 	struct iso_room room; /* has `work` and its arrays */
