@@ -68,9 +68,6 @@ int follow_check(iso_problem *problem)
 		if (problem_given(problem, with[i]))
 			return iso_fail(ISO_EARG, "'%s' goes with 'follow'", with[i]);
 	if (!problem->s.follow.on) return ISO_OK;
-	if (iso_ctx_ranks(problem->ctx) > 1)
-		return iso_fail(ISO_EARG, "'follow': events that come through a pipe have one reader, not %d ranks",
-		                iso_ctx_ranks(problem->ctx));
 	if ((st = problem_refuse(problem, without, "'follow'"))) return st;
 	return problem_refuse(problem, recon_em_params, "'follow'");
 }
