@@ -148,7 +148,8 @@ static inline int64_t order_most_rows(const struct iso_order *o)
 	int64_t most = 0;
 
 	if (!o->first) return order_share(o, 0).n;
-	for (int sub = 0; sub < o->n_sub; sub++) most = order_rows(o, sub).n > most ? order_rows(o, sub).n : most;
+	for (int sub = 0; sub < o->n_sub; sub++)
+		most = order_rows(o, sub).n > most ? order_rows(o, sub).n : most;
 	return most;
 }
 

@@ -483,7 +483,8 @@ static int read_records(struct iso_events *e, struct iso_hash *hash, const char 
 
 static int none_usable(const char *path, int64_t n)
 {
-	return iso_refuse(path, "none of its %" PRId64 " events is usable: not finite, or both ends the same", n);
+	return iso_refuse(path, "none of its %" PRId64 " events is usable: not finite, or both ends the same",
+	                  n);
 }
 
 int iso_events_read_hashed(struct iso_events *e, struct iso_hash *hash, const char *path,
@@ -528,8 +529,8 @@ static int sum_tally(struct tally *t, iso_ctx *ctx)
 }
 
 /* The chunks of this rank, into e, which has room for them; *failed: the one that could not be read. */
-static int read_chunks(struct iso_events *e, const iso_event_file *f, const struct iso_deal *d, struct tally *t,
-                       int64_t *failed)
+static int read_chunks(struct iso_events *e, const iso_event_file *f, const struct iso_deal *d,
+                       struct tally *t, int64_t *failed)
 {
 	int st = ISO_OK;
 
@@ -558,7 +559,8 @@ static int read_share(struct iso_events *e, struct iso_deal *d, const char *path
 		*d = iso_deal_of(ctx, f->info.n);
 		st = iso_memory_check(ctx, path, iso_deal_count(d) * iso_event_bytes(&f->info));
 	}
-	if (!st && !(st = iso_event_file_block(e, f, iso_deal_count(d)))) st = read_chunks(e, f, d, &t, &failed);
+	if (!st && !(st = iso_event_file_block(e, f, iso_deal_count(d))))
+		st = read_chunks(e, f, d, &t, &failed);
 	if (!(st = first_failure(ctx, st, failed)) && !(st = sum_tally(&t, ctx))) {
 		e->n_bad = t.bad;
 		st = check_ends(&t, d->n, f);

@@ -243,7 +243,8 @@ static int make_blocks(struct iso_events *e, struct sim *s, struct block *b, int
 	int failed = 0;
 
 #pragma omp parallel for num_threads(s->ctx->threads) schedule(dynamic) reduction(+ : failed)
-	for (int64_t i = mine.first; i < mine.first + mine.n; i++) failed += make_block(e, s, &b[i]) != ISO_OK;
+	for (int64_t i = mine.first; i < mine.first + mine.n; i++)
+		failed += make_block(e, s, &b[i]) != ISO_OK;
 	if (failed) return iso_fail_memory("simulate", BLOCK * (int64_t)(sizeof(struct iso_hit) + 8));
 	if (s->hopeless)
 		return iso_fail(ISO_EINPUT, "simulate: none of %lld decays gave an event in scanner %s",
@@ -273,12 +274,14 @@ static int gather_round(struct iso_events *e, struct sim *s, struct block *b, in
 
 		first[r] = block < n ? b[block].first : e->n;
 	}
-	for (int i = 0; i < n; i++) memcpy(histories + i * HISTORY_KINDS, b[i].histories, sizeof b->histories);
+	for (int i = 0; i < n; i++)
+		memcpy(histories + i * HISTORY_KINDS, b[i].histories, sizeof b->histories);
 	st = gather(e->v, sizeof *e->v, s->ctx, first, first + ranks + 1, st);
 	st = gather(e->crystal, 2 * sizeof *e->crystal, s->ctx, first, first + ranks + 1, st);
 	st = gather(e->time_ms, sizeof *e->time_ms, s->ctx, first, first + ranks + 1, st);
 	st = iso_comm_sum(s->ctx, st, histories, n * HISTORY_KINDS);
-	for (int i = 0; i < n; i++) memcpy(b[i].histories, histories + i * HISTORY_KINDS, sizeof b->histories);
+	for (int i = 0; i < n; i++)
+		memcpy(b[i].histories, histories + i * HISTORY_KINDS, sizeof b->histories);
 done:
 	free(first);
 	return st;

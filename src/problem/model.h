@@ -53,10 +53,9 @@ struct model_frame {
 struct model_found {
 	struct iso_grid grid; /* of an image */
 	const char *unit;     /* of it */
-	int64_t rows;         /* of the frame that was selected, */
-	int64_t elsewhere;    /* and those of them that other ranks have; the data and rows of the operator are
-			         those that are here, */
-	const int64_t *number; /* with these numbers among all; NULL: no rank has rows of its own */
+	int64_t rows;         /* of the frame that was selected, of all ranks */
+	int64_t elsewhere;    /* rows that other ranks have: op and data are of the rest */
+	const int64_t *number; /* of each row here among all; NULL: no rank has rows of its own */
 	bool on_disk;         /* the rows: data has no vectors */
 	int n_dim;            /* the rows as an array; 0: they have one axis */
 	int64_t dim[8];
@@ -72,9 +71,9 @@ struct model {
 	/* Sets *self to the defaults and fills its table of parameters, at most MODEL_PARAMS with the entry
 	   that ends it. */
 	void (*params)(struct opt *table, void *self);
-	bool streams_rows;    /* self begins with a struct model_stream: load refuses what it can't do */
-	bool follows;         /* 'follow': events as they come (strip alone) */
-	bool rows_split;      /* several ranks have rows of their own each; else each makes a part of every result */
+	bool streams_rows; /* self begins with a struct model_stream: load refuses what it can't do */
+	bool follows;      /* 'follow': events as they come (strip alone) */
+	bool rows_split; /* several ranks have rows of their own each; else each makes a part of every result */
 	bool by_events;       /* a subset has the share n_k/n of the sensitivity, to the event; else 1/K */
 	bool flat;            /* images have one plane: as .npy they are (ny, nx) */
 	const char *method;   /* default of 'method'; NULL: mlem. A model of fbp, or of cg, has no other */

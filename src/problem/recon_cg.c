@@ -119,7 +119,8 @@ static int plan(const struct run *c)
 {
 	const struct recon *r = &c->r;
 	const struct least_squares *q = &r->s->squares;
-	int64_t voxels = iso_grid_voxels(&r->grid), rows = r->problem->found.rows - r->problem->found.elsewhere;
+	int64_t voxels = iso_grid_voxels(&r->grid),
+		rows = r->problem->found.rows - r->problem->found.elsewhere;
 	struct iso_plan p = problem_plan_begin(r->problem);
 
 	iso_plan_add(&p, "image", voxels, sizeof(iso_real), false);

@@ -714,9 +714,10 @@ static void subset_rules_are_permutations(void **state)
 	for (int rule = ISO_INTERLEAVED; rule <= ISO_RANDOM; rule++)
 		for (int i = 0; i < N_OF(sizes); i++)
 			for (int n_sub = 1; n_sub <= sizes[i] && n_sub < 80; n_sub += 13) {
-				struct iso_order o = {
-					.n = sizes[i], .n_sub = n_sub, .rule = rule, .seed = 12345678901234567u
-				};
+				struct iso_order o = { .n = sizes[i],
+					               .n_sub = n_sub,
+					               .rule = rule,
+					               .seed = 12345678901234567u };
 				int64_t next = 0;
 
 				memset(seen, 0, sizeof seen);

@@ -83,10 +83,14 @@ static int owner(enum deal d, int64_t j)
 	int ranks = iso_ctx_ranks(all);
 
 	switch (d) {
-	case ROUND: return (int)(j / 64 % ranks);
-	case RUNS: return (int)(j * ranks / EVENTS);
-	case UNEVEN: return j % 97 ? ranks - 1 : 0;
-	default: return ranks - 1;
+	case ROUND:
+		return (int)(j / 64 % ranks);
+	case RUNS:
+		return (int)(j * ranks / EVENTS);
+	case UNEVEN:
+		return j % 97 ? ranks - 1 : 0;
+	default:
+		return ranks - 1;
 	}
 }
 
@@ -243,13 +247,18 @@ static void streams(void **state)
 	(void)state;
 	for (int r = 0; r < N_OF(rules); r++)
 		for (int data = 0; data < 2; data++) {
-			struct iso_ray_source s = { .size = sizeof s,      .n = EVENTS,      .has_count = data,
-				                    .has_mult = data,      .has_add = data,  .read = read_whole };
+			struct iso_ray_source s = { .size = sizeof s,
+				                    .n = EVENTS,
+				                    .has_count = data,
+				                    .has_mult = data,
+				                    .has_add = data,
+				                    .read = read_whole };
 			struct iso_ray p = model(SUBSETS, rules[r]);
 			iso_op *op = NULL;
 
 			OK(iso_ray_stream_create(&op, all, &p, &s, 150));
-			struct image *a = reconstruct(over(alone, p, &whole, false), data ? &all_of_it : NULL);
+			struct image *a =
+				reconstruct(over(alone, p, &whole, false), data ? &all_of_it : NULL);
 			struct image *b = reconstruct(op, NULL);
 
 			assert_memory_equal(a, b, sizeof *a);
@@ -286,7 +295,8 @@ static void project(iso_real *y, iso_op *op)
 static iso_real *back(iso_op *op, const iso_real *y)
 {
 	int64_t n = iso_op_n_out(op);
-	iso_real *x = calloc((SUBSETS + 1) * VOXELS, sizeof *x), *sorted = calloc((size_t)n + 1, sizeof *sorted);
+	iso_real *x = calloc((SUBSETS + 1) * VOXELS, sizeof *x),
+		 *sorted = calloc((size_t)n + 1, sizeof *sorted);
 	iso_ctx *ctx = iso_op_ctx(op);
 
 	assert_non_null(x);

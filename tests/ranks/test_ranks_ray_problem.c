@@ -82,8 +82,14 @@ static void simulation(void **state)
 
 	(void)state;
 	OK(iso_scanner_read(&ring, RING));
-	struct iso_simulate p = { .size = sizeof p,     .scanner = ring, .activity = &mu, .counts = 6e5,
-		                  .randoms = .9,        .duration_s = 60, .half_life_s = 40, .seed = 4 };
+	struct iso_simulate p = { .size = sizeof p,
+		                  .scanner = ring,
+		                  .activity = &mu,
+		                  .counts = 6e5,
+		                  .randoms = .9,
+		                  .duration_s = 60,
+		                  .half_life_s = 40,
+		                  .seed = 4 };
 
 	OK(iso_simulate(&e[0], &info[0], alone, &p));
 	OK(iso_simulate(&e[1], &info[1], all, &p));
@@ -113,10 +119,11 @@ static void hear(void *arg, enum iso_message_kind kind, const char *text)
 
 static iso_problem *make(iso_ctx *ctx, const struct setting *set, char *words)
 {
-	static const struct setting usual[] = {
-		{ "scanner", RING }, { "grid", "12,12,8" }, { "voxel", "4" }, { "iterations", "2" },
-		{ "sens-share", "1e-4" }
-	};
+	static const struct setting usual[] = { { "scanner", RING },
+		                                { "grid", "12,12,8" },
+		                                { "voxel", "4" },
+		                                { "iterations", "2" },
+		                                { "sens-share", "1e-4" } };
 	iso_problem *p = NULL;
 
 	OK(iso_problem_create(&p, ctx, "ray"));
@@ -164,9 +171,11 @@ static void compare(const struct setting *set, const struct iso_events *e, const
 static void from_files(void **state)
 {
 	const struct setting mlem[] = { { "events", "scan.lmdT" }, { 0 } };
-	const struct setting osem[] = {
-		{ "events", "scan.Cdh" }, { "method", "osem" }, { "subsets", "5" }, { "subset-rule", "random" }, { 0 }
-	};
+	const struct setting osem[] = { { "events", "scan.Cdh" },
+		                        { "method", "osem" },
+		                        { "subsets", "5" },
+		                        { "subset-rule", "random" },
+		                        { 0 } };
 
 	(void)state;
 	compare(mlem, NULL, NULL, NULL, "");
@@ -175,10 +184,16 @@ static void from_files(void **state)
 
 static void frames(void **state)
 {
-	const struct setting in_order[] = { { "events", "scan.Cdh" },  { "frames", "0,1,1.01,4,10" },
-		                            { "isotope", "C-11" },     { "method", "osem" },
-		                            { "subsets", "3" },        { "subset-rule", "blocks" }, { 0 } };
-	const struct setting mixed[] = { { "frames", "0,3,10" }, { "method", "osem" }, { "subsets", "4" }, { 0 } };
+	const struct setting in_order[] = { { "events", "scan.Cdh" },
+		                            { "frames", "0,1,1.01,4,10" },
+		                            { "isotope", "C-11" },
+		                            { "method", "osem" },
+		                            { "subsets", "3" },
+		                            { "subset-rule", "blocks" },
+		                            { 0 } };
+	const struct setting mixed[] = {
+		{ "frames", "0,3,10" }, { "method", "osem" }, { "subsets", "4" }, { 0 }
+	};
 	struct iso_events e = scan;
 
 	(void)state;
@@ -193,7 +208,9 @@ static void frames(void **state)
 /* Factors and additive term by the number of the event, and events to leave out. */
 static void values_of_events(void **state)
 {
-	const struct setting osem[] = { { "method", "osem" }, { "subsets", "3" }, { "tof-fwhm-ps", "400" }, { 0 } };
+	const struct setting osem[] = {
+		{ "method", "osem" }, { "subsets", "3" }, { "tof-fwhm-ps", "400" }, { 0 }
+	};
 	struct iso_array norm = { 0 }, add = { 0 };
 	struct iso_events e = scan;
 
@@ -221,11 +238,16 @@ static void values_of_events(void **state)
 static void streams(void **state)
 {
 	const struct setting plain[] = { { "events", "scan.lmdT" }, { "stream", "true" }, { 0 } };
-	const struct setting few[] = { { "events", "scan.Cdh" },      { "block", "1000" }, { "method", "osem" },
-		                       { "subsets", "3" },            { "subset-rule", "random" }, { 0 } };
-	const struct setting blocks[] = { { "events", "scan.Cdh" },   { "block", "900" }, { "method", "osem" },
-		                          { "subsets", "7" },         { "subset-rule", "blocks" },
-		                          { "frames", "0,2,9" },      { 0 } };
+	const struct setting few[] = { { "events", "scan.Cdh" },    { "block", "1000" },
+		                       { "method", "osem" },        { "subsets", "3" },
+		                       { "subset-rule", "random" }, { 0 } };
+	const struct setting blocks[] = { { "events", "scan.Cdh" },
+		                          { "block", "900" },
+		                          { "method", "osem" },
+		                          { "subsets", "7" },
+		                          { "subset-rule", "blocks" },
+		                          { "frames", "0,2,9" },
+		                          { 0 } };
 	struct iso_array add = { 0 };
 
 	(void)state;
@@ -343,8 +365,10 @@ static void deals(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(simulation), cmocka_unit_test(deals),       cmocka_unit_test(from_files), cmocka_unit_test(frames),
-		cmocka_unit_test(values_of_events), cmocka_unit_test(streams), cmocka_unit_test(projections), cmocka_unit_test(bad_files),
+		cmocka_unit_test(simulation),       cmocka_unit_test(deals),
+		cmocka_unit_test(from_files),       cmocka_unit_test(frames),
+		cmocka_unit_test(values_of_events), cmocka_unit_test(streams),
+		cmocka_unit_test(projections),      cmocka_unit_test(bad_files),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);

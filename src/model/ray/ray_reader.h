@@ -13,7 +13,8 @@ struct ray_share {
 	struct iso_ray_source s;
 	struct iso_order order; /* of all events */
 	struct iso_deal deal;
-	struct iso_rows *rows; /* of each subset: n here; where subsets are consecutive events, the first here */
+	struct iso_rows
+		*rows; /* of each subset: n here; where subsets are consecutive events, the first here */
 };
 
 /* In the room. Numbers of subsets that are not consecutive are counted. */

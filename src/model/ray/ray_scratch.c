@@ -231,7 +231,8 @@ int iso_ray_scratch_create(iso_ray_scratch **out, iso_ctx *ctx, const struct iso
 	from = &source;
 	if ((st = iso_ray_check(p, from->n))) return st;
 	if (iso_ranks(ctx) > 1)
-		return iso_fail(ISO_EARG, "scratch: it is for one process, there are %d ranks", iso_ranks(ctx));
+		return iso_fail(ISO_EARG, "scratch: it is for one process, there are %d ranks",
+		                iso_ranks(ctx));
 	if (!size_mul(&bytes, from->n, iso_ray_source_bytes(from)))
 		return iso_fail(ISO_EARG, "scratch: %" PRId64 " events are more than a file holds", from->n);
 	s = size_alloc(1, sizeof *s);

@@ -175,7 +175,8 @@ static struct sizes choose_sizes(const iso_ctx *ctx, const struct ray_sens *q, c
 {
 	double bytes = fmin(MOST_BYTES, (double)iso_ctx_host_memory(ctx) / 4);
 	double most = bytes / (4. * q->grid.n[0] * q->grid.n[1] * SLICES * GROUPS);
-	int all = (q->grid.n[2] + SLICES - 1) / SLICES, wanted = m ? all : 2 * ctx->threads * iso_ranks(ctx) / GROUPS + 1;
+	int all = (q->grid.n[2] + SLICES - 1) / SLICES,
+	    wanted = m ? all : 2 * ctx->threads * iso_ranks(ctx) / GROUPS + 1;
 	int chunks = (int)fmax(1, fmin(fmin(all, wanted), most));
 	struct sizes s = { .slices = SLICES * chunks,
 		           .tasks = chunks * GROUPS,

@@ -17,7 +17,7 @@ struct part {
 struct stream {
 	struct iso_ray p; /* of a block: one subset */
 	struct ray_share share;
-	struct iso_room room; /* of the share */
+	struct iso_room room;   /* of the share */
 	struct ray_model whole; /* without events; n: the events of a block */
 	const struct ray_sum_fn *sum;
 	int64_t block, blocks; /* events of each; of all subsets together, of this rank */
@@ -218,7 +218,9 @@ static void block_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct i
                        const struct iso_ray_source *s, int64_t block)
 {
 	struct iso_deal deal = iso_deal_of(ctx, s->n);
-	struct iso_order o = { .n = iso_deal_count(&deal), .n_sub = p->n_sub, .rule = p->rule, .seed = p->seed };
+	struct iso_order o = {
+		.n = iso_deal_count(&deal), .n_sub = p->n_sub, .rule = p->rule, .seed = p->seed
+	};
 	struct iso_ray one = *p;
 	int64_t most = order_share(&o, 0).n, n = most < block ? most : block;
 	bool cuda = iso_ctx_is_cuda(ctx);
@@ -431,7 +433,9 @@ int iso_ray_stream_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, co
 	int64_t longest = order_share(&whole.order, 0).n;
 
 	if (!(t = size_alloc(1, sizeof *t))) return iso_fail_memory("ray stream", sizeof *t);
-	*t = (struct stream){ .p = *p, .whole = whole, .sum = sum, .block = block, .room.what = "ray stream" };
+	*t = (struct stream){
+		.p = *p, .whole = whole, .sum = sum, .block = block, .room.what = "ray stream"
+	};
 	t->whole.n = longest < block ? longest : block;
 	t->p.n_sub = 1;
 	t->p.rule = ISO_BLOCKS;

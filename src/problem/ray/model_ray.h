@@ -26,9 +26,9 @@ struct ray {
 	char events_help[400];          /* of the parameter, with the formats that there are */
 	/* what they name */
 	struct iso_grid grid;
-	struct iso_events e;                /* the file, or, where it is streamed or the run is dry, a
+	struct iso_events e; /* the file, or, where it is streamed or the run is dry, a
 						   sample of it */
-	int64_t n;                          /* events of the file */
+	int64_t n;           /* events of the file */
 	/* several ranks, each of which has its share of the file in `e` */
 	bool dealt;
 	struct iso_deal deal;
@@ -50,7 +50,7 @@ struct ray {
 	struct iso_events now;
 	const int64_t *number, *in_frame;
 	int64_t *own_number, *own_in_frame; /* of a frame; NULL: those of `e` serve, or there are none */
-	double unit, randoms; /* of the file's additive term, of rate_a rate_b */
+	double unit, randoms;               /* of the file's additive term, of rate_a rate_b */
 };
 
 /* Events whose factors are wanted; number[j] is the place of event j in `norm` and `add`, which

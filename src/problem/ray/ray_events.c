@@ -488,7 +488,8 @@ int ray_select(iso_problem *problem, const struct model_frame *f)
 	if (ray->disk) return ray_disk_select(ray, f);
 	st = take_frame(ray, f, &problem->found.rows);
 	if (ray->dry) problem->found.rows = ray->n;
-	problem->found.elsewhere = problem->found.rows - (ray->dry ? ray_events_here(ray, ray->n) : ray->now.n);
+	problem->found.elsewhere =
+		problem->found.rows - (ray->dry ? ray_events_here(ray, ray->n) : ray->now.n);
 	problem->found.number = ray->in_frame;
 	return st;
 }
