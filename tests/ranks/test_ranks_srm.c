@@ -110,21 +110,24 @@ static void results_are_equal(struct pair c, iso_op *op[2], int sub)
 
 static void operators_are_equal(struct pair c, const struct iso_panels *p, struct iso_srm_model model)
 {
-	iso_srm *m = NULL;
+	iso_ctx *ctx[2] = { c.ranks, c.alone };
+	iso_srm *m[2] = { NULL, NULL };
 	iso_op *op[2] = { NULL, NULL };
 
-	OK(iso_srm_analytic(&m, c.alone, p));
-	OK(iso_srm_threshold(m, c.alone, &(struct iso_srm_bound){ .share = .97 }));
 	model.size = sizeof model;
-	model.srm = m;
 	model.seed = 3;
-	OK(iso_srm_op_create(&op[0], c.ranks, &model));
-	OK(iso_srm_op_create(&op[1], c.alone, &model));
+	for (int i = 0; i < 2; i++) {
+		OK(iso_srm_analytic(&m[i], ctx[i], p));
+		OK(iso_srm_threshold(m[i], ctx[i], &(struct iso_srm_bound){ .share = .97 }));
+		model.srm = m[i];
+		OK(iso_srm_op_create(&op[i], ctx[i], &model));
+	}
 	results_are_equal(c, op, ISO_ALL);
 	for (int sub = 0; sub<model.n_sub; sub += model.n_sub> 8 ? 7 : 1) results_are_equal(c, op, sub);
-	iso_op_free(op[0]);
-	iso_op_free(op[1]);
-	iso_srm_free(m);
+	for (int i = 0; i < 2; i++) {
+		iso_op_free(op[i]);
+		iso_srm_free(m[i]);
+	}
 }
 
 static void projections(void **state)
@@ -323,6 +326,45 @@ static void generation(void **state)
 	close_pair(c);
 }
 
+/* ---- failures ---- */
+
+static void stop(void *ctx, const struct iso_progress *p)
+{
+	(void)p;
+	iso_ctx_cancel(ctx);
+}
+
+/* The last rank is told to stop, in the first of several rounds: all do. */
+static void one_stops_all(void **state)
+{
+	struct iso_panels p = panels(6, 6, 2, 4, 1);
+	struct iso_srm_options o = { .size = sizeof o };
+	struct iso_srm_model model = { .size = sizeof model, .n_sub = 1 };
+	struct pair c = open_pair();
+	iso_srm *m = NULL;
+	iso_op *op = NULL;
+	iso_real *x, *y;
+
+	(void)state;
+	OK(iso_srm_analytic(&m, c.ranks, &p));
+	OK(iso_srm_threshold(m, c.ranks, &(struct iso_srm_bound){ .share = .97 }));
+	model.srm = m;
+	OK(iso_srm_op_create(&op, c.ranks, &model));
+	x = to_device(c.ranks, iso_op_n_in(op), NULL);
+	y = to_device(c.ranks, iso_op_n_out(op), NULL);
+	OK(iso_forward(op, ISO_ALL, y, x));
+	iso_srm_free(m);
+	OK(iso_srm_create(&m, &p, &o));
+	if (iso_ctx_rank(c.ranks) == iso_ctx_ranks(c.ranks) - 1) iso_ctx_set_progress(c.ranks, stop, c.ranks);
+	assert_int_equal(iso_srm_simulate(m, c.ranks, 0, 400000000, 0), ISO_ECANCEL);
+	if (iso_ctx_ranks(c.ranks) > 1) assert_int_equal(iso_forward(op, ISO_ALL, y, x), ISO_ECANCEL);
+	device_free(c.ranks, x);
+	device_free(c.ranks, y);
+	iso_op_free(op);
+	iso_srm_free(m);
+	close_pair(c);
+}
+
 /* ---- scans ---- */
 
 static const char description[] = "kind: panels\n"
@@ -445,6 +487,7 @@ int main(void)
 		cmocka_unit_test(generation),
 		cmocka_unit_test(scans),
 		cmocka_unit_test(point_sensitivity),
+		cmocka_unit_test(one_stops_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

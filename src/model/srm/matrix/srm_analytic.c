@@ -12,6 +12,7 @@
    s = sqrt(1 + a^2 + b^2) at the middle of the rectangle, d the depth of a layer. A voxel is the
    mean over points that lie symmetrically in it. */
 #include "srm_matrix.h"
+#include "core/comm.h"
 #include "core/size.h"
 #include "physics/material.h"
 
@@ -161,8 +162,10 @@ static int make_strips(struct strips s[2], const struct iso_panels *p)
 	return ISO_OK;
 }
 
+/* Of several ranks, each fills its share. */
 static int fill_columns(iso_srm *m, iso_ctx *ctx, double mu)
 {
+	struct iso_rows mine = iso_share(ctx, m->n_column);
 	bool full = false;
 
 #pragma omp parallel num_threads(ctx->threads) reduction(|| : full)
@@ -171,13 +174,51 @@ static int fill_columns(iso_srm *m, iso_ctx *ctx, double mu)
 
 		full = make_strips(s, &m->panels);
 #pragma omp for schedule(dynamic)
-		for (int64_t c = 0; c < m->n_column; c++)
+		for (int64_t c = mine.first; c < mine.first + mine.n; c++)
 			if (!full && !iso_stopped(ctx))
 				full = fill_column(&m->given[c], m, s, iso_srm_column(&m->shape, c), mu);
 		free(s[0].v);
 		free(s[1].v);
 	}
 	return full ? iso_fail_memory("srm: analytic columns", 0) : iso_ctx_poll(ctx);
+}
+
+/* Columns of rank `owner`, of n[c] elements, to all; `first` has room for the places of ranks. */
+static int share_columns_of(iso_srm *m, iso_ctx *ctx, int owner, const int64_t *n, int64_t *first)
+{
+	struct iso_rows own = iso_share_of(m->n_column, owner, iso_ranks(ctx));
+	int st = ISO_OK;
+
+	for (int64_t c = own.first; c < own.first + own.n && !st; c++) {
+		struct srm_entries *e = &m->given[c];
+
+		if (n[c] == 0) continue;
+		for (int r = 0; r <= iso_ranks(ctx); r++)
+			first[r] = r > owner ? n[c] * (int64_t)sizeof *e->v : 0;
+		if (owner != iso_rank(ctx)) {
+			*e = (struct srm_entries){ size_alloc(n[c], sizeof *e->v), n[c], n[c] };
+			if (!e->v) st = iso_fail_memory("srm: analytic columns", first[iso_ranks(ctx)]);
+		}
+		st = iso_comm_gather_host(ctx, st, e->v, first);
+	}
+	return st;
+}
+
+static int share_columns(iso_srm *m, iso_ctx *ctx, int st)
+{
+	struct iso_room room = { .what = "srm: analytic columns" };
+	struct iso_rows mine = iso_share(ctx, m->n_column);
+	int64_t *n, *first;
+
+	if (iso_ranks(ctx) == 1) return st;
+	ISO_HOST(&room, n, m->n_column);
+	ISO_HOST(&room, first, iso_ranks(ctx) + 1);
+	if (!st) st = room.status;
+	for (int64_t c = mine.first; c < mine.first + mine.n && !st; c++) n[c] = m->given[c].n;
+	st = iso_comm_sum(ctx, st, n, m->n_column);
+	for (int r = 0; r < iso_ranks(ctx) && !st; r++) st = share_columns_of(m, ctx, r, n, first);
+	iso_room_free(&room);
+	return st;
 }
 
 static int attenuation(double *mu, const struct iso_panels *p)
@@ -204,7 +245,9 @@ int iso_srm_analytic(iso_srm **out, iso_ctx *ctx, const struct iso_panels *p)
 	int st;
 
 	if ((st = iso_srm_make(&m, p, &o, SRM_ANALYTIC))) return st;
-	if (!(st = attenuation(&mu, p)))
+	if (!(st = attenuation(&mu, p))) {
 		st = ISO_HOST(&m->room, m->given, m->n_column) ? fill_columns(m, ctx, mu) : m->room.status;
+		st = share_columns(m, ctx, st);
+	}
 	return iso_srm_hand_out(out, m, st);
 }
