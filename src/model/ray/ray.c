@@ -2,7 +2,6 @@
 /* Model ray: from what the user asks for to the operator. The loops are in ray_cpu.c and ray.cu. */
 #include "ray_near.h"
 #include "core/comm.h"
-#include "core/em_kern.h"
 #include "core/fixed.h"
 #include "core/size.h"
 #include "core/sized.h"
@@ -352,12 +351,6 @@ void iso_ray_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ra
 int iso_ray_counts(struct ray_counts *c, iso_ctx *ctx, int st)
 {
 	return (st = iso_comm_sum_real(ctx, st, &c->sum, 1)) ? st : iso_comm_max(ctx, st, &c->most, 1);
-}
-
-/* It has nothing but 64-bit integers. */
-int iso_ray_tally_sum(struct em_tally *t, iso_ctx *ctx)
-{
-	return iso_comm_sum(ctx, ISO_OK, (int64_t *)t, sizeof *t / sizeof(int64_t));
 }
 
 int iso_ray_sum(const struct ray_sum_fn **fn, const iso_ctx *ctx)

@@ -32,8 +32,6 @@ struct ray_model {
 	int subsets;                   /* of the list of events that these are all of, or a part */
 };
 
-struct em_tally;
-
 /* Counts of all rows of an EM step, from which the scales of its sums follow. */
 struct ray_counts {
 	double sum, most; /* most: the largest of them */
@@ -101,7 +99,6 @@ extern const struct ray_sum_fn iso_ray_cpu_sum;
 
 /* From those of this rank to those of all; collective. */
 int iso_ray_counts(struct ray_counts *c, iso_ctx *ctx, int st);
-int iso_ray_tally_sum(struct em_tally *t, iso_ctx *ctx);
 
 /* Of the context's device. */
 int iso_ray_sum(const struct ray_sum_fn **fn, const iso_ctx *ctx);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Model ray on the CPU: each event is traced once into a short list of voxels and weights, which
    serves the forward sum and the way back. */
-#include "core/em_kern.h"
+#include "core/em_sum.h"
 #include "core/fixed.h"
 #include "core/four.h"
 #include "core/size.h"
@@ -307,7 +307,8 @@ static int sum_end(iso_real *acc, struct iso_em_stat *s, void *arg, int st)
 {
 	struct ray_sum *sum = arg;
 
-	if ((st = iso_fixed_sum(&sum->acc, sum->ctx, st)) || (st = iso_ray_tally_sum(&sum->tally, sum->ctx)))
+	if ((st = iso_fixed_sum(&sum->acc, sum->ctx, st)) ||
+	    (st = iso_em_tally_sum(&sum->tally, sum->ctx, st)))
 		return st;
 	*s = em_tally_stat(&sum->tally, sum->scales);
 	iso_fixed_end(acc, &sum->acc, sum->ctx);
