@@ -404,6 +404,10 @@ static int run(struct cmd *c, const struct opt_set *sets)
 	int st;
 
 	(void)sets;
+	if (ranks_comm())
+		return iso_fail(
+			ISO_EARG,
+			"end-to-end starts runs of its own: it is for one process, not for several ranks");
 	if (set.with && strlen(set.with) > 512) return iso_fail(ISO_EARG, "--with is too long");
 	if ((st = e2e_check(c, set.table, set.plot)) || (st = BENCH_NEW(r, 1))) return st;
 	r->c = r->in.c = c;

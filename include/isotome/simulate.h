@@ -87,7 +87,8 @@ void iso_panel_simulate_plan(struct iso_plan *plan, const iso_ctx *ctx, const st
                              int64_t voxels, bool list);
 
 /* Adds the events to a histogram (iso_panels_lors), and sends them to `emit` (NULL: to nobody), as
-   iso_simulate_blocks does: crystals and their places, trues with randoms evenly between them. */
+   iso_simulate_blocks does: crystals and their places, trues with randoms evenly between them. Of several
+   ranks each simulates its share of the decays, and gets and sends all events. */
 int iso_panel_simulate_events(iso_real *lors, iso_panel_scan_run *run, iso_emit_fn emit, void *arg);
 
 /* After them, as many delayed coincidences as there are randoms (a Poisson number of the same mean

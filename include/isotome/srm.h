@@ -37,7 +37,8 @@ void iso_srm_free(iso_srm *m);
 
 /* Pairs first ... first + n - 1 of each simulated voxel, in rounds over all of them. With
    until_counts > 0 it goes on by itself, up to n pairs, until the core has so many counts an
-   element. After a failure or ISO_ECANCEL the matrix has the rounds that were whole. */
+   element. After a failure or ISO_ECANCEL the matrix has the rounds that were whole. Of several ranks each
+   simulates its share of the pairs, and after a round has the counts of all. */
 int iso_srm_simulate(iso_srm *m, iso_ctx *ctx, int64_t first, int64_t n, double until_counts);
 
 /* What so many pairs a voxel will take; the size of the counts is an estimate. */

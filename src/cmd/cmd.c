@@ -288,8 +288,9 @@ int cmd_end(struct cmd *c, int st)
 /* The last of the lines of a plan that several ranks share: of each of them is what stands before it. */
 static json_t *split_json(const struct record_split *s)
 {
-	return record_pack("{s:i, s:s, s:I, s:I}", "ranks", s->ranks, "share", s->by_rows ? "rows" : "results", "rows",
-	                   (json_int_t)s->rows, "bytes_exchanged_an_update", (json_int_t)s->exchanged);
+	return record_pack("{s:i, s:s, s:I, s:I}", "ranks", s->ranks, "share",
+	                   s->by_rows ? "rows" : "results", "rows", (json_int_t)s->rows,
+	                   "bytes_exchanged_an_update", (json_int_t)s->exchanged);
 }
 
 static void print_split(FILE *f, const struct record_split *s)

@@ -87,10 +87,15 @@ static int be_mute(void)
 
 int ranks_begin(void)
 {
+	char why[1024];
 	int st;
 
 	if (processes() == 1) return ISO_OK;
-	if ((st = iso_comm_open(&comm, NULL)) || (st = check_size())) return st;
+	if ((st = iso_comm_open(&comm, NULL))) {
+		snprintf(why, sizeof why, "%s", iso_message());
+		return iso_fail(st, "started as one of several processes, but %s", why);
+	}
+	if ((st = check_size())) return st;
 	return comm->rank > 0 ? be_mute() : ISO_OK;
 }
 

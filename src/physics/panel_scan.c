@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A scan of an image by two panels: its tables, and the loops of the CPU. */
 #include "panel_scan.h"
+#include "core/comm.h"
 #include "core/ctx.h"
 
 #include <stdlib.h>
@@ -73,42 +74,81 @@ static int events_cpu(struct panel_event *e, int64_t *found, iso_ctx *ctx, const
 	return ISO_OK;
 }
 
+/* This rank's share of them. */
+static int my_events(struct panel_event *e, int64_t *found, const struct iso_panel_scan *scan,
+                     enum panel_kind kind, int64_t first, struct iso_rows mine)
+{
+	void *cuda = NULL;
+	int st = ISO_OK;
+
+	*found = 0;
+	if (iso_ctx_is_cuda(scan->ctx)) st = iso_cuda_symbol(&cuda, "iso_panel_events_cuda");
+	if (!st && mine.n > 0)
+		st = (cuda ? (__typeof__(&events_cpu))cuda : events_cpu)(e, found, scan->ctx, &scan->device,
+		                                                         kind, first + mine.first, mine.n);
+	for (int64_t i = 0; i < *found && mine.first > 0; i++) e[i].decay += (uint32_t)mine.first;
+	return st ? st : iso_ctx_poll(scan->ctx);
+}
+
+/* `found` events of this rank at e + at become those of all, in the order of ranks; *found: how many. */
+static int gather_events(struct panel_event *e, int64_t *found, iso_ctx *ctx, int64_t at, int st)
+{
+	int ranks = iso_ranks(ctx), rank = iso_rank(ctx);
+	int64_t *n, *first; /* events, and bytes, of each rank */
+
+	if (ranks == 1) return st;
+	n = calloc((size_t)ranks, sizeof *n);
+	first = calloc((size_t)ranks + 1, sizeof *first);
+	if (!st && !(n && first)) st = iso_fail_memory("simulate", ranks * (int64_t)sizeof *n);
+	if (!st) n[rank] = *found;
+	if ((st = iso_comm_sum(ctx, st, n, ranks))) goto done;
+	for (int r = 0; r < ranks; r++) first[r + 1] = first[r] + n[r] * (int64_t)sizeof *e;
+	memmove((char *)e + first[rank], e + at, (size_t)*found * sizeof *e);
+	st = iso_comm_gather_host(ctx, st, e, first);
+	*found = first[ranks] / (int64_t)sizeof *e;
+done:
+	free(first);
+	free(n);
+	return st;
+}
+
 int iso_panel_scan_events(struct panel_event *e, int64_t *found, const struct iso_panel_scan *scan,
                           enum panel_kind kind, int64_t first, int64_t n)
 {
-	void *cuda = NULL;
+	struct iso_rows mine = iso_share(scan->ctx, n);
 	int st;
 
 	if (first < 0 || n < 0 || n >= UINT32_MAX)
 		return iso_fail(ISO_EARG,
 		                "simulate: %" PRId64 " decays from %" PRId64 ", not negative and below 2^32",
 		                n, first);
-	if (iso_ctx_is_cuda(scan->ctx) && (st = iso_cuda_symbol(&cuda, "iso_panel_events_cuda"))) return st;
-	st = (cuda ? (__typeof__(&events_cpu))cuda : events_cpu)(e, found, scan->ctx, &scan->device, kind,
-	                                                         first, n);
+	st = my_events(e + mine.first, found, scan, kind, first, mine);
+	st = gather_events(e, found, scan->ctx, mine.first, st);
 	if (!st && panel_is_random(kind) && *found < n)
 		st = iso_fail(ISO_EINPUT, "simulate: %d decays lie outside the scanner's view", PANEL_TRIES);
-	return st ? st : iso_ctx_poll(scan->ctx);
+	return st;
 }
 
 int iso_panel_scan_rates(double rate[3], const struct iso_panel_scan *scan, int64_t n)
 {
 	const struct panel_scan *s = &scan->host;
+	struct iso_rows mine = iso_share(scan->ctx, n);
 	int64_t upper = 0, lower = 0, both = 0;
 	uint32_t stream = PANEL_STREAMS + PANEL_PILOT;
 
 #pragma omp parallel for schedule(dynamic, TURN) num_threads(scan->ctx->threads) \
 	reduction(+ : upper, lower, both)
-	for (int64_t i = 0; i < n; i++) {
+	for (int64_t i = mine.first; i < mine.first + mine.n; i++) {
 		struct panel_event e;
 
 		upper += panel_single(&e.upper, s, 0, stream, (uint64_t)i);
 		lower += panel_single(&e.lower, s, 1, stream, (uint64_t)i);
 		both += panel_true(&e, s, stream, (uint64_t)i);
 	}
-	rate[0] = (double)upper / (double)n;
-	rate[1] = (double)lower / (double)n;
-	rate[2] = (double)both / (double)n;
-	if (both > 0) return iso_ctx_poll(scan->ctx);
+	int64_t all[3] = { upper, lower, both };
+	int st = iso_comm_sum(scan->ctx, iso_ctx_poll(scan->ctx), all, 3);
+
+	for (int i = 0; i < 3; i++) rate[i] = (double)all[i] / (double)n;
+	if (st || all[2] > 0) return st;
 	return iso_fail(ISO_EINPUT, "simulate: %" PRId64 " decays lie outside the scanner's view", n);
 }

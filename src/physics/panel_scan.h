@@ -122,7 +122,8 @@ ISO_C int iso_panel_scan_create(struct iso_panel_scan *scan, iso_ctx *ctx, const
                                 const struct iso_transport_options *o, const struct iso_array *activity);
 ISO_C void iso_panel_scan_free(struct iso_panel_scan *scan);
 
-/* Events of decays (or randoms) first to first + n - 1, n < 2^32, in the order of their numbers. */
+/* Events of decays (or randoms) first to first + n - 1, n < 2^32, in the order of their numbers; `e` has room for n. On
+   each rank all of them, of which it simulated its share. */
 ISO_C int iso_panel_scan_events(struct panel_event *e, int64_t *found, const struct iso_panel_scan *scan,
                                 enum panel_kind kind, int64_t first, int64_t n);
 

@@ -3,6 +3,7 @@
    counting the coincidences of a point source. */
 #include "transport.h"
 #include "base/constants.h"
+#include "core/comm.h"
 #include "core/ctx.h"
 #include "core/progress.h"
 
@@ -192,7 +193,8 @@ static int count_piece(int64_t *count, iso_ctx *ctx, const struct transport_sour
 	return ISO_OK;
 }
 
-/* Photons are traced once, as the first reading says, with the least `least` of all. */
+/* Photons are traced once, as the first reading says, with the least `least` of all. Each rank has its share of the
+   decays. */
 int iso_transport_count(int64_t *count, iso_ctx *ctx, const struct transport_source *s, int64_t first,
                         int64_t n)
 {
@@ -202,6 +204,7 @@ int iso_transport_count(int64_t *count, iso_ctx *ctx, const struct transport_sou
 	};
 	struct iso_room room = { .ctx = ctx, .what = "transport" };
 	int64_t piece = iso_ctx_is_cuda(ctx) ? 64 * (int64_t)PIECE : PIECE;
+	struct iso_rows mine = iso_share(ctx, n);
 	void *cuda = NULL;
 	int st = ISO_OK;
 
@@ -209,21 +212,22 @@ int iso_transport_count(int64_t *count, iso_ctx *ctx, const struct transport_sou
 		return iso_fail(ISO_EARG, "transport: %d readings, must be 1 to %d", s->readings,
 		                TRANSPORT_READINGS);
 	if (iso_ctx_is_cuda(ctx) && (st = iso_cuda_symbol(&cuda, "iso_transport_count_cuda"))) return st;
-	if ((st = iso_transport_move(&moved, &room, s->reading))) return st;
+	if ((st = iso_transport_move(&moved, &room, s->reading))) return iso_comm_agree(ctx, st);
 	for (int r = 0; r < s->readings; r++) {
 		shared[r] = s->reading[r];
 		shared[r].table = moved.table;
 		shared[0].least = fminf(shared[0].least, shared[r].least);
 		count[r] = 0;
 	}
-	struct iso_clock clock = iso_clock_start(ctx, "decays", 0, n);
+	struct iso_clock clock = iso_clock_start(ctx, "decays", 0, mine.n);
 
-	for (int64_t i = 0; i < n && !st; i += piece) {
-		int64_t m = n - i < piece ? n - i : piece;
+	for (int64_t i = 0; i < mine.n && !st; i += piece) {
+		int64_t m = mine.n - i < piece ? mine.n - i : piece;
 
-		st = (cuda ? (__typeof__(&count_piece))cuda : count_piece)(count, ctx, &here, first + i, m);
+		st = (cuda ? (__typeof__(&count_piece))cuda : count_piece)(count, ctx, &here,
+		                                                           first + mine.first + i, m);
 		if (!st && !(st = iso_ctx_poll(ctx))) iso_clock_step(&clock, i + m, NULL);
 	}
 	iso_room_free(&room);
-	return st;
+	return iso_comm_sum(ctx, st, count, s->readings);
 }

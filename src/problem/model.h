@@ -71,9 +71,9 @@ struct model {
 	/* Sets *self to the defaults and fills its table of parameters, at most MODEL_PARAMS with the entry
 	   that ends it. */
 	void (*params)(struct opt *table, void *self);
-	bool streams_rows;    /* self begins with a struct model_stream: load refuses what it can't do */
-	bool follows;         /* 'follow': events as they come (strip alone) */
-	bool rows_split;      /* several ranks have rows of their own each; else each makes a part of every result */
+	bool streams_rows; /* self begins with a struct model_stream: load refuses what it can't do */
+	bool follows;      /* 'follow': events as they come (strip alone) */
+	bool rows_split; /* several ranks have rows of their own each; else each makes a part of every result */
 	bool by_events;       /* a subset has the share n_k/n of the sensitivity, to the event; else 1/K */
 	bool flat;            /* images have one plane: as .npy they are (ny, nx) */
 	const char *method;   /* default of 'method'; NULL: mlem. A model of fbp, or of cg, has no other */

@@ -55,10 +55,10 @@ struct settings {
 	double psf[3];
 	double checkpoint_minutes, stop_after;
 	bool resume, deterministic;
-	double began_s;           /* the run: when iso_problem_recon was called */
+	double began_s;            /* the run: when iso_problem_recon was called */
 	struct record_since since; /* the same, in what the process had done by then */
-	struct model_subsets by;  /* subsets, rule and seed */
-	struct iso_filter filter; /* meaningful if filter_text */
+	struct model_subsets by;   /* subsets, rule and seed */
+	struct iso_filter filter;  /* meaningful if filter_text */
 	struct frames frames;
 	struct follow follow;
 	struct least_squares squares;

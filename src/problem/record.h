@@ -35,12 +35,12 @@ struct record {
 	double stage_began_s;
 	int64_t failures; /* allocations of JSON that had failed before, in this thread */
 	/* how the run reads: */
-	iso_ctx *ctx;             /* whose limit of memory holds; NULL: what is free */
-	bool dry_run;             /* heads of arrays alone */
-	bool lively;              /* whoever listens likes to hear of every update */
-	int64_t inputs;           /* bytes of the arrays that record_read gave, or would give */
-	struct given *given;      /* what stands for files, the last first; record_free forgets it */
-	struct known_hash *known; /* of files that were hashed as they were read */
+	iso_ctx *ctx;              /* whose limit of memory holds; NULL: what is free */
+	bool dry_run;              /* heads of arrays alone */
+	bool lively;               /* whoever listens likes to hear of every update */
+	int64_t inputs;            /* bytes of the arrays that record_read gave, or would give */
+	struct given *given;       /* what stands for files, the last first; record_free forgets it */
+	struct known_hash *known;  /* of files that were hashed as they were read */
 	struct record_split split; /* known when the plan is */
 	/* whom to tell; NULL: nobody */
 	iso_message_fn message;

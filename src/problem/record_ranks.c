@@ -26,7 +26,8 @@ int64_t record_bytes_read(void)
 
 static struct use own_use(const iso_ctx *ctx, const struct record_since *since)
 {
-	struct use u = { .bytes_read = record_bytes_read() - since->bytes_read, .peak_bytes = record_peak_bytes() };
+	struct use u = { .bytes_read = record_bytes_read() - since->bytes_read,
+		         .peak_bytes = record_peak_bytes() };
 
 	iso_ctx_exchanged(ctx, &u.exchanged, &u.waiting_s);
 	u.exchanged -= since->exchanged;
@@ -45,9 +46,9 @@ struct record_since record_since(const iso_ctx *ctx)
 
 static json_t *use_json(const struct use *u)
 {
-	return record_pack("{s:I, s:I, s:I, s:f, s:f}", "bytes_read", (json_int_t)u->bytes_read, "peak_memory_bytes",
-	                   (json_int_t)u->peak_bytes, "bytes_exchanged", (json_int_t)u->exchanged, "busy_s",
-	                   u->busy_s, "waiting_s", u->waiting_s);
+	return record_pack("{s:I, s:I, s:I, s:f, s:f}", "bytes_read", (json_int_t)u->bytes_read,
+	                   "peak_memory_bytes", (json_int_t)u->peak_bytes, "bytes_exchanged",
+	                   (json_int_t)u->exchanged, "busy_s", u->busy_s, "waiting_s", u->waiting_s);
 }
 
 static int gather(iso_ctx *ctx, struct use *all, const struct record_since *since)

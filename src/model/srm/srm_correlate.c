@@ -10,6 +10,7 @@
    threads take blocks of directions of a plane, back, they take planes: no two write to one place,
    and the order of a sum is that of the table, for any number of threads. */
 #include "srm_correlate.h"
+#include "srm_share.h"
 #include "core/size.h"
 
 #if defined(__aarch64__)
@@ -307,15 +308,17 @@ static void back_rows(const struct plane *b, const iso_real *y, const struct row
 
 /* ---- blocks of directions, and the operator ---- */
 
-/* Forward into y, or, with y NULL, back from `from`. */
+/* Forward into y, this rank's rows, or, with y NULL, back from `from`. */
 static void apply_block(iso_real *y, const iso_real *from, const struct plane *f, const struct srm_block *b)
 {
 	const struct srm_direction *d = f->m->direction + b->first;
+	const uint8_t *mine = f->m->correlation->mine + b->first;
 
 	for (int ux = 0; ux < d->nx; ux += SRM_ROWS)
 		for (int i = 0; i < b->n; i++) {
 			int end = smaller(d->nx, ux + SRM_ROWS), n;
 
+			if (y && !(mine[i] >> f->mirrored & 1)) continue;
 			for (int x = ux; x < end; x += n) {
 				n = rows_at_once(vectors_of(&d[i]), end - x);
 				struct rows w = rows_of(f, &d[i], x, n);
@@ -328,7 +331,7 @@ static void apply_block(iso_real *y, const iso_real *from, const struct plane *f
 		}
 }
 
-int iso_srm_correlate_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
+static int forward_mine(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 {
 	const struct srm_op *m = op->data;
 	const struct srm_correlation *c = m->correlation;
@@ -355,6 +358,11 @@ int iso_srm_correlate_forward(const iso_op *op, int sub, iso_real *y, const iso_
 	return iso_ctx_poll(op->ctx);
 }
 
+int iso_srm_correlate_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
+{
+	return iso_srm_gather_rows(op, sub, y, forward_mine(op, sub, y, x));
+}
+
 static void back_plane(iso_real *x, const struct plane *f, int sub, const iso_real *y)
 {
 	const struct srm_correlation *c = f->m->correlation;
@@ -378,9 +386,18 @@ static void back_plane(iso_real *x, const struct plane *f, int sub, const iso_re
 	}
 }
 
-int iso_srm_correlate_back(const iso_op *op, int sub, iso_real *x, const iso_real *y)
+/* The pass that gives a plane. */
+static int pass_of(const struct srm_op *m, int y)
+{
+	int half = m->correlation->half;
+
+	return y < half ? y : half + m->shape.planes - 1 - y;
+}
+
+static int back_mine(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 {
 	const struct srm_op *m = op->data;
+	struct iso_rows mine = srm_my_planes(m);
 	bool failed = false;
 
 #pragma omp parallel num_threads(op->ctx->threads) reduction(|| : failed)
@@ -389,11 +406,16 @@ int iso_srm_correlate_back(const iso_op *op, int sub, iso_real *x, const iso_rea
 
 		failed = !make_plane(&f, m, true);
 #pragma omp for schedule(dynamic)
-		for (int k = 0; k < m->shape.planes; k++) {
-			set_pass(&f, k);
+		for (int64_t k = mine.first; k < mine.first + mine.n; k++) {
+			set_pass(&f, pass_of(m, m->share->plane[k]));
 			if (!failed && !iso_ctx_cancelled(op->ctx)) back_plane(x, &f, sub, y);
 		}
 		free_plane(&f);
 	}
 	return failed ? no_plane(m) : iso_ctx_poll(op->ctx);
+}
+
+int iso_srm_correlate_back(const iso_op *op, int sub, iso_real *x, const iso_real *y)
+{
+	return iso_srm_gather_planes(op, x, back_mine(op, sub, x, y));
 }

@@ -42,8 +42,10 @@ struct srm_correlation {
 	int width;        /* of a row of a plane, zeros around it */
 	int n_block;
 	struct srm_block *block;
-	int *sub;     /* n_sub + 1: the first block of each subset */
-	int64_t *ptr; /* (plane, direction), by (qx, qz, phase) */
+	int *sub;      /* n_sub + 1: the first block of each subset */
+	uint8_t *mine; /* of each direction, this rank computes the rows: bit 0: its own, bit 1: with layers
+	                  exchanged, which its taps give in a mirrored pass */
+	int64_t *ptr;  /* (plane, direction), by (qx, qz, phase); none that this rank does not need */
 	struct srm_tap *tap;
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The taps of the correlation projector, by plane and direction. */
 #include "srm_correlate.h"
+#include "srm_share.h"
 #include "matrix/srm_matrix.h"
 
 #include <omp.h>
@@ -71,6 +72,30 @@ static void fill_list(struct srm_correlation *c, const struct srm_op *m, const s
 	}
 }
 
+/* ---- what this rank needs ---- */
+
+static void mark_mine(struct srm_correlation *c, const struct srm_op *m)
+{
+	for (int i = 0; i < m->n_direction; i++) {
+		const struct srm_direction *d = &m->direction[i];
+		int64_t exchanged = srm_direction_at(m, d->b, d->a, d->number) - m->direction;
+
+		c->mine[i] = (uint8_t)(m->share->mine[i] | m->share->mine[exchanged] << 1);
+	}
+}
+
+/* Forward, the taps of its directions in all planes, back, those of all directions in its planes. */
+static bool needed(const struct srm_op *m, int64_t list)
+{
+	int y = (int)(list / m->n_direction), mirror = m->shape.planes - 1 - y;
+	struct iso_rows planes = srm_my_planes(m);
+
+	if (m->correlation->mine[list % m->n_direction]) return true;
+	for (int64_t k = planes.first; k < planes.first + planes.n; k++)
+		if (m->share->plane[k] == y || m->share->plane[k] == mirror) return true;
+	return false;
+}
+
 /* ---- the whole ---- */
 
 /* Planes one behind the other; the place after the last list ends it. */
@@ -84,7 +109,7 @@ static void fill(struct srm_op *m, const struct iso_srm_rows *taps)
 		struct srm_taps t =
 			srm_taps_of(m, taps, &m->direction[i % m->n_direction], (int)(i / m->n_direction));
 
-		c->ptr[i + 1] = c->ptr[i] + t.n;
+		c->ptr[i + 1] = c->ptr[i] + (needed(m, i) ? t.n : 0);
 		longest = t.n > longest ? t.n : longest;
 	}
 	ISO_HOST(m->room, c->tap, c->ptr[lists]);
@@ -93,7 +118,7 @@ static void fill(struct srm_op *m, const struct iso_srm_rows *taps)
 	for (int64_t i = 0; i < lists; i++) {
 		uint64_t *mine = order + 2 * longest * omp_get_thread_num();
 
-		fill_list(c, m, taps, i, mine, mine + longest);
+		if (c->ptr[i + 1] > c->ptr[i]) fill_list(c, m, taps, i, mine, mine + longest);
 	}
 	iso_room_drop(m->room, order);
 }
@@ -106,6 +131,7 @@ static bool make(struct srm_op *m, int64_t width)
 	c.width = (int)width;
 	ISO_HOST(m->room, c.block, m->n_direction);
 	ISO_HOST(m->room, c.sub, m->n_sub + 1);
+	ISO_HOST(m->room, c.mine, m->n_direction);
 	ISO_HOST(m->room, c.ptr, (int64_t)c.half * m->n_direction + 1);
 	if (!ISO_HOST(m->room, m->correlation, 1)) return false;
 	make_blocks(&c, m);
@@ -129,6 +155,11 @@ void iso_srm_correlate_table(struct srm_op *m)
 	struct iso_srm_rows *taps =
 		iso_srm_pair_rows(&taken, m->srm, (struct iso_srm_order){ .half = true }, true);
 
-	if (taps) fill(m, taps);
+	if (taps) {
+		iso_srm_share_directions(m, taps, NULL, NULL);
+		iso_srm_share_planes(m, taps, true);
+		mark_mine(m->correlation, m);
+		fill(m, taps);
+	}
 	if (iso_room_free(&taken)) m->room->status = taken.status;
 }

@@ -21,7 +21,8 @@
 
 /* The work space of a strategy begins with it. */
 struct srm_step_work {
-	float *q; /* quotients, a row each */
+	float *q;      /* quotients, a row each */
+	float *packed; /* of several ranks: results on their way */
 	struct em_sums sums;
 };
 

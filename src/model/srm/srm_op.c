@@ -4,6 +4,7 @@
 #include "srm_op.h"
 #include "model/srm/matrix/srm_matrix.h"
 #include "srm_correlate.h"
+#include "srm_share.h"
 #include "core/order.h"
 #include "core/sized.h"
 
@@ -147,6 +148,7 @@ static struct srm_op *make(struct iso_room *room, const struct iso_srm_model *p)
 	if (!ISO_HOST(room, m, 1)) return NULL;
 	*m = made;
 	place_directions(m, p);
+	iso_srm_share_make(m, room);
 	return m;
 }
 
@@ -159,11 +161,9 @@ struct iso_rows iso_srm_op_rows(const iso_op *op, int sub)
 	return (struct iso_rows){ first, (end < m->n_direction ? m->direction[end].first : m->lors) - first };
 }
 
-/* The LOR's natural number, from the last direction that begins at or before the row. */
-int64_t iso_srm_op_file_row(const iso_op *op, int64_t row)
+/* The last that begins at or before the row. */
+int iso_srm_direction_of(const struct srm_op *m, int64_t row)
 {
-	const struct srm_op *m = op->data;
-	const int *nc = m->shape.nc;
 	int low = 0, high = m->n_direction;
 
 	while (high - low > 1) {
@@ -174,7 +174,15 @@ int64_t iso_srm_op_file_row(const iso_op *op, int64_t row)
 		else
 			high = middle;
 	}
-	const struct srm_direction *d = &m->direction[low];
+	return low;
+}
+
+/* The LOR's natural number. */
+int64_t iso_srm_op_file_row(const iso_op *op, int64_t row)
+{
+	const struct srm_op *m = op->data;
+	const struct srm_direction *d = &m->direction[iso_srm_direction_of(m, row)];
+	const int *nc = m->shape.nc;
 	int64_t ux = d->x0 + (row - d->first) / d->nz, uz = d->z0 + (row - d->first) % d->nz;
 	int64_t u = ux * nc[1] + uz, l = (ux + d->dx) * nc[1] + uz + d->dz;
 
@@ -211,7 +219,7 @@ int iso_srm_op_create(iso_op **op, iso_ctx *ctx, const struct iso_srm_model *p)
 	if (st || (st = check(p = &full))) return st;
 	const struct strategy *s = &strategies[p->strategy];
 
-	if (!(m = make(&room, p))) return iso_room_free(&room);
+	if (!(m = make(&room, p)) || room.status) return iso_room_free(&room);
 	m->room = &room;
 	for (int i = 0; i < 2 && s->table[i] && !iso_ctx_is_cuda(ctx); i++) s->table[i](m);
 	if (!(st = iso_op_create_in(op, ctx, &s->fn, m->voxels, m->lors, m->n_sub, &room, m))) {
@@ -223,7 +231,8 @@ int iso_srm_op_create(iso_op **op, iso_ctx *ctx, const struct iso_srm_model *p)
 
 /* Elements of all phases and half the planes; the tables of a strategy hold them once or twice. Of streams,
    bytes an element as measured on two scanners, of subsets that keep neighbours together: both; the weights of
-   one of them, and the taps of all planes. Then padded image and data, and slices. */
+   one of them, and the taps of all planes. Then padded image and data, and slices. Of several ranks each has
+   its share of the streams; on the CPU, the taps of its directions in all planes and of all directions in its planes. */
 void iso_srm_op_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_srm_model *p)
 {
 	struct iso_srm_model full;
@@ -233,25 +242,28 @@ void iso_srm_op_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso
 	p = &full;
 	const struct srm_shape *s = &p->srm->shape;
 	int64_t face = (int64_t)s->nc[0] * s->nc[1], lors = face * face * s->layers * s->layers;
+	int64_t voxels = face * s->d[0] * s->d[1] * s->planes;
 	bool cuda = iso_ctx_is_cuda(ctx), correlation = p->strategy == ISO_SRM_CORRELATION;
 	struct iso_srm_info info;
 
 	iso_srm_info(&info, p->srm);
-	int64_t n = (int64_t)(info.bytes_column / 8), real = sizeof(iso_real);
+	int64_t n = (int64_t)(info.bytes_column / 8), real = sizeof(iso_real), ranks = iso_ranks(ctx);
 
 	iso_plan_add(plan, "directions", n_directions(s), sizeof(struct srm_direction) + 4, false);
 	if (p->strategy != ISO_SRM_COLUMN)
 		iso_plan_add(plan, "elements by direction", info.elements, 2 * sizeof(int16_t) + real, false);
 	if (correlation && cuda) {
-		int64_t voxels = face * s->d[0] * s->d[1] * s->planes,
-			rows = lors / (p->n_sub > 0 ? p->n_sub : 1);
+		int64_t rows = lors / (p->n_sub > 0 ? p->n_sub : 1);
 
-		iso_plan_add(plan, "streams of taps", n, 40, true);
-		iso_plan_add(plan, "streams in the making", n, 75, false);
+		iso_plan_add(plan, "streams of taps", n / ranks, 40, true);
+		iso_plan_add(plan, "streams in the making", n / ranks, 75, false);
 		iso_plan_add(plan, "padded image and data", 2 * voxels + 5 * lors, sizeof(float), true);
 		iso_plan_add(plan, "slices", voxels > rows ? voxels : rows, 8 * sizeof(float), true);
 	}
-	if (correlation && !cuda) iso_plan_add(plan, "taps", n, sizeof(struct srm_tap), false);
+	if (correlation && !cuda)
+		iso_plan_add(plan, "taps", n * (2 * ranks - 1) / (ranks * ranks), sizeof(struct srm_tap),
+		             false);
+	if (ranks > 1) iso_plan_add(plan, "results of all ranks", voxels > lors ? voxels : lors, real, cuda);
 	if (p->strategy == ISO_SRM_ROW || p->strategy == ISO_SRM_COMBINED)
 		iso_plan_add(plan, "rows", 2 * n, sizeof(struct iso_srm_voxel) + real, cuda);
 	if (p->strategy == ISO_SRM_COLUMN || p->strategy == ISO_SRM_COMBINED)

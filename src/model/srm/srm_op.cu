@@ -3,6 +3,7 @@
    is rows both ways, `column` columns both ways, `combined` rows forward and columns back: in none
    of its sums do threads meet. */
 #include "srm_cuda.cuh"
+#include "srm_share.h"
 
 #include <limits.h>
 
@@ -41,6 +42,7 @@ int iso_srm_step_open(iso_op *op)
 	struct srm_step_work *w = (struct srm_step_work *)op->work;
 
 	ISO_DEVICE(&op->room, w->q, op->n_out);
+	if (iso_ranks(op->ctx) > 1) ISO_DEVICE(&op->room, w->packed, iso_srm_share_packed(op));
 	return em_sums_open(&w->sums, &op->room, BLOCKS);
 }
 
@@ -92,5 +94,5 @@ extern "C" int iso_srm_to_cuda(iso_op *op)
 	op->fn = &srm_fn_cuda[m->strategy - ISO_SRM_ROW];
 	if (m->strategy != ISO_SRM_COLUMN) st = iso_srm_rows_upload(&t->rows, m->room, m);
 	if (!st && m->strategy != ISO_SRM_ROW) st = iso_srm_columns_upload(&t->columns, &t->room, m, true);
-	return st;
+	return st ? st : iso_srm_share_move(m, m->room);
 }

@@ -25,6 +25,7 @@ struct srm_direction {
 };
 
 struct srm_correlation;
+struct srm_share;
 
 /* Data of the operator; of the tables, those that its strategy needs. On CUDA a strategy makes its
    own from `srm`, into `device`. */
@@ -36,6 +37,7 @@ struct srm_op {
 	struct srm_direction *direction; /* by subset, a, b, number */
 	int *sub;                        /* n_sub + 1: the first direction of each subset */
 	int *place;                      /* of direction (a L + b) (2 Ncx-1) (2 Ncz-1) + number */
+	struct srm_share *share;         /* over ranks: srm_share.h */
 	const iso_srm *srm;              /* while the operator is made, no longer, */
 	struct iso_room *room;           /* and that which has all of this */
 	struct iso_srm_rows *taps;       /* pair of layers a L + b; signed, all planes */
@@ -95,6 +97,7 @@ ISO_BEGIN_C
 
 struct iso_rows iso_srm_op_rows(const iso_op *op, int sub);
 int64_t iso_srm_op_file_row(const iso_op *op, int64_t row);
+int iso_srm_direction_of(const struct srm_op *m, int64_t row); /* the place of a row's direction */
 
 /* Tables of all pairs of layers, number a L + b, in arrays of the room; NULL: see its status. Rows or taps in
    the order of `o`, whatever its layers are; columns of half the planes. */

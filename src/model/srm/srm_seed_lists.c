@@ -3,6 +3,7 @@
    each list in the order in which neighbouring threads read neighbouring places. */
 #include "srm_seed_lists.h"
 #include "matrix/srm_matrix.h"
+#include "srm_share.h"
 
 #include <omp.h>
 #include <stdlib.h>
@@ -120,6 +121,34 @@ static void fill_rows(struct srm_seed_rows *out, struct iso_room *room, const in
 	iso_room_drop(room, key);
 }
 
+/* Whole seeds, with the directions of their mirror images. */
+static void deal_seeds(struct srm_seed_rows *out, struct iso_room *room, const struct srm_op *m)
+{
+	struct srm_share *s = m->share;
+	int n = 0, *start;
+
+	ISO_HOST(room, out->mine, m->n_sub);
+	if (!ISO_HOST(room, start, out->n + 1)) return;
+	for (int64_t i = 0; i < out->n; i++) {
+		start[i] = n;
+		for (int g = 0; g < 4; g++)
+			if (out->seed[i].row[g] >= 0)
+				s->order[n++] = iso_srm_direction_of(m, out->seed[i].row[g]);
+	}
+	start[out->n] = n;
+	iso_srm_share_directions(m, NULL, start, out->of_subset);
+	for (int sub = 0; sub < m->n_sub; sub++) {
+		struct iso_rows *mine = &out->mine[sub];
+
+		for (int64_t i = out->of_subset[sub]; i < out->of_subset[sub + 1]; i++) {
+			if (!s->mine[s->order[start[i]]]) continue;
+			if (mine->n == 0) mine->first = out->seed[i].lor;
+			mine->n += out->seed[i + 1].lor - out->seed[i].lor;
+		}
+	}
+	iso_room_drop(room, start);
+}
+
 int iso_srm_seed_rows(struct srm_seed_rows *out, struct iso_room *room, const struct srm_op *m)
 {
 	struct iso_room taken = { .ctx = room->ctx, .what = "srm: rows" };
@@ -136,6 +165,7 @@ int iso_srm_seed_rows(struct srm_seed_rows *out, struct iso_room *room, const st
 		if (ISO_HOST(room, number, out->n)) {
 			order_seeds(out, number, r, m);
 			fill_rows(out, room, number, r);
+			deal_seeds(out, room, m);
 			iso_room_drop(room, number);
 		}
 	}

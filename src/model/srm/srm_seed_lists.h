@@ -68,6 +68,7 @@ struct srm_seed_rows {
 	struct srm_place *place; /* by (k, y, i): neighbours are neighbours in the image */
 	iso_real *w;
 	int64_t *of_subset, *lor; /* n_sub + 1, on the host: its first seed, and its first LOR */
+	struct iso_rows *mine;    /* n_sub, on the host: LORs of a subset that this rank has */
 	double most;              /* greatest weight */
 };
 
@@ -88,7 +89,7 @@ struct srm_seed_columns {
 
 ISO_BEGIN_C
 
-/* Of an operator that has its matrix, into arrays of the room. Folded: a quarter of the columns, the others
+/* Of an operator that has its matrix, into arrays of the room. Seeds are dealt to ranks, into m->share. Folded: a quarter of the columns, the others
    being mirrored on the way. */
 int iso_srm_seed_rows(struct srm_seed_rows *r, struct iso_room *room, const struct srm_op *m);
 int iso_srm_seed_columns(struct srm_seed_columns *c, struct iso_room *room, const struct srm_op *m,

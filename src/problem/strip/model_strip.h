@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Model strip as a problem, as its parts see it: events in strip_events.c, 'follow' in strip_follow.c. */
+/* Model strip as a problem, as its parts see it: events in strip_load.c, 'follow' in strip_follow.c. */
 #ifndef ISO_MODEL_STRIP_H
 #define ISO_MODEL_STRIP_H
 
@@ -22,7 +22,7 @@ struct strip {
 	int64_t *number;           /* of each of `e` among them; NULL: they are all here */
 };
 
-/* strip_events.c */
+/* strip_load.c */
 /* The events that the options name, or those set in their place; and n, number. */
 int strip_load_events(struct strip *strip);
 

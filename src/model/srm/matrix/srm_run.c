@@ -2,11 +2,13 @@
 /* Simulating the voxels of a system matrix, in rounds over all of them: after each round every
    voxel has the same pairs behind it, and the matrix is whole. */
 #include "srm_seed.h"
+#include "core/comm.h"
 #include "core/size.h"
 #include "physics/transport.h"
 
 #include <omp.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
 	PART = 1 << 15,       /* pairs that a thread takes at a time */
@@ -42,8 +44,7 @@ static int64_t smaller(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* Class and image of simulated voxel number i, over all classes in order. */
-static void find_voxel(int *number, int *image, const iso_srm *m, int64_t i)
+void iso_srm_find_voxel(int *number, int *image, const iso_srm *m, int64_t i)
 {
 	int g[SRM_SWAP], n;
 
@@ -64,7 +65,7 @@ static int run_part(const struct srm_round *r, struct part *p, int64_t i)
 	int bits = 0, number, image, st;
 	int64_t parts = (r->n + PART - 1) / PART, from = i % parts * PART, keys = 0;
 
-	find_voxel(&number, &image, r->m, i / parts);
+	iso_srm_find_voxel(&number, &image, r->m, i / parts);
 	struct srm_seed s = iso_srm_seed(r->m, number, image);
 
 	p->counts.recorded = 0;
@@ -84,6 +85,7 @@ static int run_part(const struct srm_round *r, struct part *p, int64_t i)
 int iso_srm_round(const struct srm_round *r)
 {
 	int64_t voxels = iso_srm_all_voxels(r->m), parts = voxels * ((r->n + PART - 1) / PART), ended = 0;
+	struct iso_rows mine = iso_share(r->ctx, parts);
 	int64_t keys = (int64_t)PART * r->m->options.outcomes * r->m->options.outcomes;
 	bool full = false;
 
@@ -94,7 +96,7 @@ int iso_srm_round(const struct srm_round *r)
 		p.spare = p.key + keys;
 		full = !p.key;
 #pragma omp for schedule(dynamic)
-		for (int64_t i = 0; i < parts; i++) {
+		for (int64_t i = mine.first; i < mine.first + mine.n; i++) {
 			int64_t behind;
 
 			if (iso_stopped(r->ctx) || full) continue;
@@ -102,11 +104,89 @@ int iso_srm_round(const struct srm_round *r)
 #pragma omp atomic capture
 			behind = ++ended;
 			if (omp_get_thread_num() == 0)
-				iso_clock_step(r->clock, r->done + voxels * r->n * behind / parts, NULL);
+				iso_clock_step(r->clock, r->done + voxels * r->n * behind / mine.n, NULL);
 		}
 		free(p.key);
 	}
 	return full ? iso_fail_memory("srm: counts", keys * 16) : iso_ctx_poll(r->ctx);
+}
+
+/* ---- ranks ---- */
+
+/* What a rank tells of a class: its list lies behind those of the classes before it. */
+struct told {
+	int64_t bytes, n;
+	uint64_t last, recorded;
+};
+
+/* Where the lists of ranks begin, of `told` by rank and class, and where the last one ends. */
+static void place_lists(int64_t *first, const struct told *told, int classes, int ranks)
+{
+	first[0] = 0;
+	for (int r = 0; r < ranks; r++) {
+		first[r + 1] = first[r];
+		for (int i = 0; i < classes; i++) first[r + 1] += told[r * classes + i].bytes;
+	}
+}
+
+/* This rank's lists, one behind the other, and none any more. */
+static void pack_lists(uint8_t *to, struct srm_counts *fresh, int classes)
+{
+	for (int i = 0; i < classes; i++) {
+		struct srm_list *l = &fresh[i].list;
+
+		if (l->bytes > 0) memcpy(to, l->v, (size_t)l->bytes);
+		to += l->bytes;
+		iso_srm_list_free(l);
+		fresh[i].recorded = 0;
+	}
+}
+
+/* Counts are whole numbers, and a list has one way to be written: any order of adding gives the same bytes. */
+static int add_lists(struct srm_counts *fresh, const uint8_t *from, const struct told *told, int classes,
+                     int ranks)
+{
+	int st = ISO_OK;
+
+	for (int64_t i = 0; i < (int64_t)classes * ranks && !st; from += told[i++].bytes) {
+		struct srm_counts more = { { (uint8_t *)from, told[i].bytes, told[i].bytes, told[i].n,
+			                     told[i].last },
+			                   told[i].recorded };
+
+		st = iso_srm_counts_add(&fresh[i % classes], &more);
+	}
+	return st;
+}
+
+/* Every rank gets the fresh counts of all. */
+static int share_counts(struct srm_counts *fresh, iso_ctx *ctx, int classes, int st)
+{
+	int ranks = iso_ranks(ctx), rank = iso_rank(ctx);
+	struct iso_room room = { .ctx = ctx, .what = "srm: counts of all ranks" };
+	struct told *told;
+	int64_t *first;
+	uint8_t *all;
+
+	if (ranks == 1) return st;
+	ISO_HOST(&room, told, (int64_t)ranks * classes);
+	ISO_HOST(&room, first, ranks + 1);
+	if (!st) st = room.status;
+	for (int i = 0; i < classes && !st; i++) {
+		const struct srm_list *l = &fresh[i].list;
+
+		told[rank * classes + i] = (struct told){ l->bytes, l->n, l->last, fresh[i].recorded };
+	}
+	for (int r = 0; r <= ranks && !st; r++) first[r] = r * classes * (int64_t)sizeof *told;
+	st = st ? iso_comm_agree(ctx, st) : iso_comm_gather_host(ctx, st, told, first);
+	if (st) goto done;
+	place_lists(first, told, classes, ranks);
+	ISO_HOST(&room, all, first[ranks] + 1);
+	if (!(st = room.status)) pack_lists(all + first[rank], fresh, classes);
+	st = st ? iso_comm_agree(ctx, st) : iso_comm_gather_host(ctx, st, all, first);
+	if (!st) st = add_lists(fresh, all, told, classes, ranks);
+done:
+	iso_room_free(&room);
+	return st;
 }
 
 /* ---- rounds ---- */
@@ -131,7 +211,8 @@ static int one_round(iso_srm *m, srm_round_fn run, struct srm_round *r)
 
 	r->fresh = size_alloc(m->n_class, sizeof *r->fresh);
 	if (!r->fresh) return iso_fail_memory("srm: counts", m->n_class * (int64_t)sizeof *r->fresh);
-	if (!(st = run(r)) && !(st = iso_srm_take(m, r->fresh, r->ctx->threads)))
+	st = share_counts(r->fresh, r->ctx, m->n_class, run(r));
+	if (!st && !(st = iso_srm_take(m, r->fresh, r->ctx->threads)))
 		st = iso_srm_add_range(m, (struct srm_range){ m->options.seed, r->first, r->n });
 	for (int i = 0; i < m->n_class; i++) iso_srm_list_free(&r->fresh[i].list);
 	free(r->fresh);
@@ -220,7 +301,7 @@ int iso_srm_simulate(iso_srm *m, iso_ctx *ctx, int64_t first, int64_t n, double 
 	int st = check_simulate(m, first, n, until_counts);
 
 	if (st) return st;
-	if (!ISO_HOST(&room, table, 1)) return room.status;
+	if (!ISO_HOST(&room, table, 1)) return iso_comm_agree(ctx, room.status);
 	if ((st = make_transport(&t, table, m))) goto done;
 	if (iso_ctx_is_cuda(ctx)) {
 		if ((st = iso_cuda_symbol(&cuda, "iso_srm_round_cuda"))) goto done;
@@ -230,5 +311,5 @@ int iso_srm_simulate(iso_srm *m, iso_ctx *ctx, int64_t first, int64_t n, double 
 	st = until_counts > 0 ? run_until(m, run, r, n, until_counts) : run_rounds(m, run, r, n);
 done:
 	iso_room_free(&room);
-	return st;
+	return st ? iso_comm_agree(ctx, st) : ISO_OK;
 }

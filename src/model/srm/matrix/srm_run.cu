@@ -5,6 +5,7 @@
    Two voxels are under way at a time, each with a stream and a histogram of its own: while one is
    simulated, the list of the other goes to the host and into its class. Where memory has room for
    one histogram only, voxels follow each other. */
+#include "core/comm.h"
 #include "core/cuda.cuh"
 #include "srm_seed.h"
 
@@ -186,17 +187,21 @@ static int make_room(struct slot *s, int64_t n)
 	return ISO_OK;
 }
 
-/* Simulates and counts what was hit; returns at once. */
-static int begin_voxel(struct slot *s, const struct work *w, const struct srm_round *r, int number, int image)
+/* Simulates n pairs of a voxel from `first` on, and counts what was hit; returns at once. */
+static int begin_voxel(struct slot *s, const struct work *w, const struct srm_round *r, int64_t voxel,
+                       int64_t first, int64_t n)
 {
+	int number, image;
+
+	iso_srm_find_voxel(&number, &image, r->m, voxel);
 	struct srm_seed seed = iso_srm_seed(r->m, number, image);
-	int64_t blocks = (r->n + ISO_THREADS - 1) / ISO_THREADS;
+	int64_t blocks = (n + ISO_THREADS - 1) / ISO_THREADS;
 	int grid = (int)(blocks < PAIRS_BLOCKS ? blocks : PAIRS_BLOCKS), st;
 	auto kernel = seed.outcomes > 1 ? pairs<SRM_OUTCOMES * SRM_OUTCOMES> : pairs<1>;
 
 	s->number = number;
 	cudaMemsetAsync(s->recorded, 0, sizeof *s->recorded, s->stream);
-	kernel<<<grid, ISO_THREADS, 0, s->stream>>>(s->cell, s->recorded, seed, *r->t, r->first, r->n);
+	kernel<<<grid, ISO_THREADS, 0, s->stream>>>(s->cell, s->recorded, seed, *r->t, first, n);
 	count_chunk<<<(unsigned)w->chunks, ISO_THREADS, 0, s->stream>>>(s->hit, s->cell, w->cells);
 	if ((st = sum_chunks(s, w))) return st;
 	cudaMemcpyAsync(&s->total->n, s->start + w->chunks, sizeof s->total->n, cudaMemcpyDeviceToHost,
@@ -236,21 +241,23 @@ static int end_voxel(struct srm_counts *fresh, struct slot *s, const struct work
 	return st;
 }
 
+/* This rank's pairs of those of all voxels, one voxel after the other. */
 static int run_voxels(struct work *w, const struct srm_round *r)
 {
-	int g[SRM_SWAP], next = 0, st = ISO_OK;
-	int64_t done = r->done;
+	int64_t all = iso_srm_all_voxels(r->m) * r->n, n;
+	struct iso_rows mine = iso_share(r->ctx, all);
+	int next = 0, st = ISO_OK;
 
-	for (int k = 0; k < r->m->n_class && !st; k++) {
-		int images = iso_srm_voxels(g, r->m, k);
-
-		for (int i = 0; i < images && !st; i++) {
-			st = begin_voxel(&w->slot[next], w, r, k, g[i]);
-			next = (next + 1) % w->slots;
-			if (!st) st = end_voxel(r->fresh, &w->slot[next], w);
-			if (!st) st = iso_ctx_poll(r->ctx);
-			iso_clock_step(r->clock, done += r->n, NULL);
-		}
+	for (int64_t i = mine.first; i < mine.first + mine.n && !st; i += n) {
+		n = min(r->n - i % r->n, mine.first + mine.n - i);
+		st = begin_voxel(&w->slot[next], w, r, i / r->n, r->first + i % r->n, n);
+		next = (next + 1) % w->slots;
+		if (!st) st = end_voxel(r->fresh, &w->slot[next], w);
+		if (!st) st = iso_ctx_poll(r->ctx);
+		iso_clock_step(r->clock,
+		               r->done +
+		                       (int64_t)((double)(i + n - mine.first) / (double)mine.n * (double)all),
+		               NULL);
 	}
 	for (int i = 0; i < w->slots && !st; i++) st = end_voxel(r->fresh, &w->slot[i], w);
 	return st;

@@ -82,8 +82,8 @@ ISO_HD int srm_pair_outcomes(uint64_t *key, uint64_t *recorded, const struct srm
 /* Voxel `image` (a symmetry) of class number `number`. */
 ISO_C struct srm_seed iso_srm_seed(const iso_srm *m, int number, int image);
 
-/* A round: pairs first ... first + n - 1 of every voxel, into fresh counts of each class; `done` pairs were
-   simulated before it, of those that the clock counts. */
+/* A round: pairs first ... first + n - 1 of every voxel, of which a rank simulates its share, voxel after voxel,
+   into fresh counts of each class; `done` pairs were simulated before it, of those that the clock counts. */
 struct srm_round {
 	struct srm_counts *fresh;
 	iso_ctx *ctx;
@@ -93,6 +93,9 @@ struct srm_round {
 	const struct iso_clock *clock;
 	int64_t done;
 };
+
+/* Simulated voxel number i, over all classes in order: its class and its image. */
+ISO_C void iso_srm_find_voxel(int *number, int *image, const iso_srm *m, int64_t i);
 
 typedef int (*srm_round_fn)(const struct srm_round *r);
 ISO_C int iso_srm_round(const struct srm_round *r);

@@ -5,7 +5,7 @@
    meet the LORs (s + u, s + l) where both crystals are in the scanner. Planes beyond the middle come from
    their mirror images, with u and l exchanged and their layers too. Forward, threads own directions, back,
    they own columns: no two add to one place, and sums are in double in an order of their own. */
-#include "model/srm/srm_op.h"
+#include "model/srm/srm_share.h"
 #include "core/size.h"
 
 #include <string.h>
@@ -76,8 +76,8 @@ static int64_t column_voxel(const struct srm_shape *s, const struct column *c, i
 	return srm_voxel_index(s, c->y, i / s->nc[1] * s->d[0] + c->px, i % s->nc[1] * s->d[1] + c->pz);
 }
 
-/* Forward: LORs += elements times voxels of the column, `from`; back: voxels += elements times LORs. Of several
-   threads each takes directions of its own. */
+/* Forward: LORs += elements times voxels of the column, `from`; back: voxels += elements times LORs. Forward,
+   a rank takes its directions, and of several threads each some of these. */
 static void apply_column(double *to, const iso_real *from, const struct srm_op *m, const struct column *c,
                          int sub, bool forward, int thread, int threads)
 {
@@ -87,6 +87,7 @@ static void apply_column(double *to, const iso_real *from, const struct srm_op *
 
 		if ((r.d - m->direction) % threads != thread || (sub != ISO_ALL && r.d->subset != sub))
 			continue;
+		if (forward && !m->share->mine[r.d - m->direction]) continue;
 		for (int x = 0; x < r.nx; x++) {
 			int64_t cell = (int64_t)(r.x + x) * m->shape.nc[1] + r.z;
 			int64_t row = r.row + (int64_t)x * r.d->nz;
@@ -117,7 +118,7 @@ static void forward_part(double *sum, iso_real *f, const iso_op *op, int sub, co
 		}
 }
 
-int iso_srm_column_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
+static int forward_mine(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 {
 	const struct srm_op *m = op->data;
 	int64_t cells = (int64_t)m->shape.nc[0] * m->shape.nc[1];
@@ -135,6 +136,11 @@ int iso_srm_column_forward(const iso_op *op, int sub, iso_real *y, const iso_rea
 	return st;
 }
 
+int iso_srm_column_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
+{
+	return iso_srm_gather_rows(op, sub, y, forward_mine(op, sub, y, x));
+}
+
 static void back_voxels(iso_real *x, double *b, const struct srm_op *m, int k, int sub, const iso_real *y)
 {
 	int cells = m->shape.nc[0] * m->shape.nc[1];
@@ -148,10 +154,12 @@ static void back_voxels(iso_real *x, double *b, const struct srm_op *m, int k, i
 	for (int i = 0; i < cells; i++) x[column_voxel(&m->shape, &c, i)] = (iso_real)b[i];
 }
 
-int iso_srm_column_back(const iso_op *op, int sub, iso_real *x, const iso_real *y)
+static int back_mine(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 {
 	const struct srm_op *m = op->data;
 	int64_t cells = (int64_t)m->shape.nc[0] * m->shape.nc[1];
+	int phases = m->shape.d[0] * m->shape.d[1];
+	struct iso_rows mine = srm_my_planes(m);
 	bool failed = false;
 
 #pragma omp parallel num_threads(op->ctx->threads) reduction(|| : failed)
@@ -160,10 +168,15 @@ int iso_srm_column_back(const iso_op *op, int sub, iso_real *x, const iso_real *
 
 		failed = !b;
 #pragma omp for schedule(dynamic)
-		for (int k = 0; k < n_columns(m); k++)
+		for (int k = (int)mine.first * phases; k < (int)(mine.first + mine.n) * phases; k++)
 			if (b && !iso_ctx_cancelled(op->ctx)) back_voxels(x, b, m, k, sub, y);
 		free(b);
 	}
 	if (failed) return iso_fail_memory("srm: voxels of a thread", cells * (int64_t)sizeof(double));
 	return iso_ctx_poll(op->ctx);
+}
+
+int iso_srm_column_back(const iso_op *op, int sub, iso_real *x, const iso_real *y)
+{
+	return iso_srm_gather_planes(op, x, back_mine(op, sub, x, y));
 }

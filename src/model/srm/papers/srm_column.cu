@@ -7,6 +7,7 @@
    LORs stand in the natural order here, where neighbours in the list are neighbours in memory, and
    each beside the one with heads exchanged, which serves the voxel of the other half. */
 #include "model/srm/srm_cuda.cuh"
+#include "model/srm/srm_share.h"
 
 static __device__ struct srm_parts greatest_parts(const struct srm_shape *s)
 {
@@ -47,7 +48,7 @@ static __global__ void collect(struct srm_seed_columns c, struct iso_rows rows, 
 /* ---- kernels ---- */
 
 static __global__ void __launch_bounds__(SRM_THREADS)
-	back(struct srm_seed_columns c, struct srm_subsets s, float *x, const float2 *both)
+	back(struct srm_seed_columns c, struct srm_subsets s, int64_t octant, float *x, const float2 *both)
 {
 	__shared__ double part[8][SRM_THREADS];
 	int pairs = c.shape.layers * c.shape.layers, face = c.shape.nc[0] * c.shape.nc[1];
@@ -55,7 +56,7 @@ static __global__ void __launch_bounds__(SRM_THREADS)
 	struct srm_octant o;
 	float sum[8] = { 0, 0, 0, 0, 0, 0, 0, 0 };
 
-	if (!srm_octant(&o, &c.shape, c.phases, blockIdx.x)) return;
+	if (!srm_octant(&o, &c.shape, c.phases, octant + blockIdx.x)) return;
 	for (int ab = 0; ab < pairs; ab++) {
 		const int64_t *list = c.ptr + (o.column * pairs + ab) * c.n_sub;
 		const float2 *lors = both + (int64_t)ab * face * face;
@@ -84,7 +85,8 @@ static __global__ void __launch_bounds__(SRM_THREADS)
 }
 
 static __global__ void __launch_bounds__(SRM_THREADS)
-	forward(struct srm_seed_columns c, struct srm_subsets s, struct iso_fixed_cuda sums, const float *x)
+	forward(struct srm_seed_columns c, struct srm_subsets s, int64_t octant, struct iso_fixed_cuda sums,
+                const float *x)
 {
 	int pairs = c.shape.layers * c.shape.layers, face = c.shape.nc[0] * c.shape.nc[1];
 	struct srm_parts top = greatest_parts(&c.shape), p;
@@ -92,7 +94,7 @@ static __global__ void __launch_bounds__(SRM_THREADS)
 	double value[8];
 	bool any = false;
 
-	if (!srm_octant(&o, &c.shape, c.phases, blockIdx.x)) return;
+	if (!srm_octant(&o, &c.shape, c.phases, octant + blockIdx.x)) return;
 #pragma unroll
 	for (int g = 0; g < 8; g++) {
 		value[g] = srm_is_repeated(c.size, o.x, o.y, o.z, g)
@@ -123,37 +125,57 @@ static __global__ void __launch_bounds__(SRM_THREADS)
 
 /* ---- the two projections ---- */
 
+/* This rank's of the octants, back: those that have voxels in its planes. Planes are dealt beside their mirror
+   images; a pair that is cut is computed twice. */
+static struct iso_rows my_octants(const struct srm_op *m)
+{
+	struct iso_rows mine = srm_my_planes(m);
+	int64_t each = srm_octants(&m->shape) / ((m->shape.planes + 1) / 2);
+	int64_t first = mine.first / 2, end = (mine.first + mine.n + 1) / 2;
+
+	return { first * each, mine.n > 0 ? (end - first) * each : 0 };
+}
+
 int iso_srm_column_back_cuda(const iso_op *op, int sub, float *x, const float *y)
 {
-	float2 *both = ((struct srm_cuda_work *)op->work)->both;
+	struct srm_cuda_work *w = (struct srm_cuda_work *)op->work;
 	const struct srm_seed_columns *c = &iso_srm_cuda_of(op)->columns;
+	struct iso_rows mine = my_octants((const struct srm_op *)op->data);
 	cudaStream_t stream = iso_stream(op->ctx);
-	unsigned octants = (unsigned)srm_octants(&c->shape);
-	int st;
 
-	spread<<<iso_blocks(op->n_out), ISO_THREADS, 0, stream>>>(*c, iso_op_rows(op, sub), op->n_out, both,
-	                                                          y);
-	if ((st = iso_cuda_launched("srm LORs"))) return st;
-	back<<<octants, SRM_THREADS, 0, stream>>>(*c, srm_subsets(c->n_sub, sub), x, both);
-	return iso_cuda_launched("srm columns back");
+	spread<<<iso_blocks(op->n_out), ISO_THREADS, 0, stream>>>(*c, iso_op_rows(op, sub), op->n_out,
+	                                                          w->both, y);
+	if (mine.n > 0)
+		back<<<(unsigned)mine.n, SRM_THREADS, 0, stream>>>(*c, srm_subsets(c->n_sub, sub), mine.first,
+		                                                   x, w->both);
+	return iso_srm_gather_planes_cuda(op, w->step.packed, x, iso_cuda_launched("srm columns back"));
+}
+
+static int add_columns(const iso_op *op, int sub, const float *x)
+{
+	struct iso_fixed_cuda *sums = &((struct srm_cuda_work *)op->work)->sums;
+	const struct srm_seed_columns *c = &iso_srm_cuda_of(op)->columns;
+	struct iso_rows mine = iso_share(op->ctx, srm_octants(&c->shape));
+	double total = 0;
+	int st = op->ctx->vec->asum(op->ctx, op->n_in, &total, x);
+
+	if (st) return st;
+	if (!isfinite(total)) return iso_fail(ISO_EARG, "srm: a value to project is not finite");
+	if ((st = iso_fixed_begin(sums, op->ctx, total * c->most)) || mine.n == 0) return st;
+	forward<<<(unsigned)mine.n, SRM_THREADS, 0, iso_stream(op->ctx)>>>(*c, srm_subsets(c->n_sub, sub),
+	                                                                   mine.first, *sums, x);
+	return iso_cuda_launched("srm columns forward");
 }
 
 int iso_srm_column_forward_cuda(const iso_op *op, int sub, float *y, const float *x)
 {
 	struct iso_fixed_cuda *sums = &((struct srm_cuda_work *)op->work)->sums;
 	const struct srm_seed_columns *c = &iso_srm_cuda_of(op)->columns;
-	cudaStream_t stream = iso_stream(op->ctx);
-	unsigned octants = (unsigned)srm_octants(&c->shape);
-	double total = 0;
-	int st = op->ctx->vec->asum(op->ctx, op->n_in, &total, x);
+	int st = iso_fixed_sum(sums, op->ctx, add_columns(op, sub, x));
 
 	if (st) return st;
-	if (!isfinite(total)) return iso_fail(ISO_EARG, "srm: a value to project is not finite");
-	if ((st = iso_fixed_begin(sums, op->ctx, total * c->most))) return st;
-	forward<<<octants, SRM_THREADS, 0, stream>>>(*c, srm_subsets(c->n_sub, sub), *sums, x);
-	if ((st = iso_cuda_launched("srm columns forward"))) return st;
-	collect<<<iso_blocks(op->n_out), ISO_THREADS, 0, stream>>>(*c, iso_op_rows(op, sub), op->n_out, y,
-	                                                           *sums);
+	collect<<<iso_blocks(op->n_out), ISO_THREADS, 0, iso_stream(op->ctx)>>>(*c, iso_op_rows(op, sub),
+	                                                                        op->n_out, y, *sums);
 	return iso_cuda_launched("srm LORs");
 }
 
@@ -163,6 +185,7 @@ int iso_srm_columns_upload(struct srm_seed_columns *c, struct iso_room *room, co
 	int st = iso_srm_seed_columns(c, room, m, folded);
 
 	if (st) return st;
+	iso_srm_share_planes(m, NULL, true);
 	int64_t lists = c->n * SRM_PAIRS(m) * m->n_sub, n = c->ptr[lists];
 
 	ISO_MOVE(room, c->ptr, lists + 1);

@@ -5,6 +5,7 @@
    (y, Dx ux + i, Dz uz + k). Elements are kept by plane: threads own planes on the way back, so that
    no two add to one voxel, and each plane is added up in double in an order of its own. */
 #include "model/srm/srm_seed_lists.h"
+#include "model/srm/srm_share.h"
 #include "core/size.h"
 
 #include <string.h>
@@ -63,7 +64,7 @@ static void forward_direction(iso_real *y, const struct srm_op *m, const struct 
 	}
 }
 
-int iso_srm_row_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
+static int forward_mine(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 {
 	const struct srm_op *m = op->data;
 	struct srm_subsets s = srm_subsets(m->n_sub, sub);
@@ -72,9 +73,15 @@ int iso_srm_row_forward(const iso_op *op, int sub, iso_real *y, const iso_real *
 	if (!image) return iso_fail_memory("srm: image by planes", m->voxels * (int64_t)sizeof *image);
 #pragma omp parallel for num_threads(op->ctx->threads) schedule(dynamic)
 	for (int i = m->sub[s.first]; i < m->sub[s.end]; i++)
-		if (!iso_ctx_cancelled(op->ctx)) forward_direction(y, m, &m->direction[i], image);
+		if (m->share->mine[i] && !iso_ctx_cancelled(op->ctx))
+			forward_direction(y, m, &m->direction[i], image);
 	free(image);
 	return iso_ctx_poll(op->ctx);
+}
+
+int iso_srm_row_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
+{
+	return iso_srm_gather_rows(op, sub, y, forward_mine(op, sub, y, x));
 }
 
 /* ---- back ---- */
@@ -108,10 +115,11 @@ static void back_plane(double *plane, const struct srm_op *m, int p, int sub, co
 	}
 }
 
-int iso_srm_row_back(const iso_op *op, int sub, iso_real *x, const iso_real *y)
+static int back_mine(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 {
 	const struct srm_op *m = op->data;
 	struct srm_image_size n = srm_image_size(&m->shape);
+	struct iso_rows mine = srm_my_planes(m);
 	bool failed = false;
 
 #pragma omp parallel num_threads(op->ctx->threads) reduction(|| : failed)
@@ -120,7 +128,7 @@ int iso_srm_row_back(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 
 		failed = !plane;
 #pragma omp for schedule(dynamic)
-		for (int p = 0; p < m->shape.planes; p++) {
+		for (int p = (int)mine.first; p < (int)(mine.first + mine.n); p++) {
 			if (!plane || iso_ctx_cancelled(op->ctx)) continue;
 			back_plane(plane, m, p, sub, y);
 			for (int i = 0; i < n.nx * n.nz; i++)
@@ -130,4 +138,9 @@ int iso_srm_row_back(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 	}
 	if (failed) return iso_fail_memory("srm: planes of a thread", (int64_t)n.nx * n.nz * 8);
 	return iso_ctx_poll(op->ctx);
+}
+
+int iso_srm_row_back(const iso_op *op, int sub, iso_real *x, const iso_real *y)
+{
+	return iso_srm_gather_planes(op, x, back_mine(op, sub, x, y));
 }

@@ -4,6 +4,7 @@
    of them, and a tree in shared memory the shares. Back, each thread adds its share to the image,
    in fixed point, so that the order of the atomics does not matter. */
 #include "model/srm/srm_cuda.cuh"
+#include "model/srm/srm_share.h"
 
 /* ---- the LOR of a block ---- */
 
@@ -106,20 +107,36 @@ struct srm_seed_range iso_srm_seed_range(const struct srm_seed_rows *r, int sub)
 	return s;
 }
 
+/* This rank's LORs of a subset. */
+static struct srm_seed_range my_range(const struct srm_seed_rows *r, int sub)
+{
+	struct srm_seed_range s = iso_srm_seed_range(r, sub);
+
+	s.lor = r->mine[sub].first;
+	s.lors = r->mine[sub].n;
+	return s;
+}
+
 int iso_srm_row_forward_cuda(const iso_op *op, int sub, float *y, const float *x)
 {
 	const struct srm_seed_rows *r = &iso_srm_cuda_of(op)->rows;
-	struct srm_seed_range s = iso_srm_seed_range(r, sub);
+	float *packed = ((struct srm_cuda_work *)op->work)->step.packed;
+	struct srm_subsets k = srm_subsets(r->n_sub, sub);
 
-	if (s.lors > 0) forward<<<(unsigned)s.lors, SRM_THREADS, 0, iso_stream(op->ctx)>>>(*r, s, y, x);
-	return iso_cuda_launched("srm rows forward");
+	for (int i = k.first; i < k.end; i++) {
+		struct srm_seed_range s = my_range(r, i);
+
+		if (s.lors > 0)
+			forward<<<(unsigned)s.lors, SRM_THREADS, 0, iso_stream(op->ctx)>>>(*r, s, y, x);
+	}
+	return iso_srm_gather_rows_cuda(op, sub, packed, y, iso_cuda_launched("srm rows forward"));
 }
 
-int iso_srm_row_back_cuda(const iso_op *op, int sub, float *x, const float *y)
+static int add_rows(const iso_op *op, int sub, const float *y)
 {
 	const struct srm_seed_rows *r = &iso_srm_cuda_of(op)->rows;
 	struct iso_fixed_cuda *acc = &((struct srm_cuda_work *)op->work)->image;
-	struct srm_seed_range s = iso_srm_seed_range(r, sub);
+	struct srm_subsets k = srm_subsets(r->n_sub, sub);
 	struct iso_rows rows = iso_op_rows(op, sub);
 	double total = 0;
 	int st = op->ctx->vec->asum(op->ctx, rows.n, &total, y + rows.first);
@@ -127,9 +144,21 @@ int iso_srm_row_back_cuda(const iso_op *op, int sub, float *x, const float *y)
 	if (st) return st;
 	if (!isfinite(total)) return iso_fail(ISO_EARG, "srm: a value to back project is not finite");
 	if ((st = iso_fixed_begin(acc, op->ctx, total * r->most))) return st;
-	if (s.lors > 0) back<<<(unsigned)s.lors, SRM_THREADS, 0, iso_stream(op->ctx)>>>(*r, s, *acc, y);
-	if ((st = iso_cuda_launched("srm rows back"))) return st;
-	return iso_fixed_end(x, acc, op->ctx);
+	for (int i = k.first; i < k.end; i++) {
+		struct srm_seed_range s = my_range(r, i);
+
+		if (s.lors > 0)
+			back<<<(unsigned)s.lors, SRM_THREADS, 0, iso_stream(op->ctx)>>>(*r, s, *acc, y);
+	}
+	return iso_cuda_launched("srm rows back");
+}
+
+int iso_srm_row_back_cuda(const iso_op *op, int sub, float *x, const float *y)
+{
+	struct iso_fixed_cuda *acc = &((struct srm_cuda_work *)op->work)->image;
+	int st = iso_fixed_sum(acc, op->ctx, add_rows(op, sub, y));
+
+	return st ? st : iso_fixed_end(x, acc, op->ctx);
 }
 
 int iso_srm_rows_upload(struct srm_seed_rows *r, struct iso_room *room, const struct srm_op *m)

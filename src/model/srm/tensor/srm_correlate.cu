@@ -2,6 +2,7 @@
 /* The shift-correlation projector on CUDA: streams of small matrices (srm_stream.h), along which warps walk
    on the tensor cores (srm_walk.cuh), with numbers as halves (srm_halves.cuh). Directions of subsets that do
    not hold their neighbours are projected one by one instead, in float (srm_single.h). */
+#include "model/srm/srm_share.h"
 #include "srm_single.cuh"
 #include "srm_walk.cuh"
 
@@ -94,7 +95,8 @@ static void launch(const struct parts &h, const struct srm_stream *s, const stru
 	              : on->row == 1536 ? correlate<1536>
 	                                : correlate<0>;
 
-	kernel<<<(unsigned)blocks, ISO_WARP, 0, h.stream>>>(*on, first, out, n, in, h.w->survey);
+	if (blocks > 0)
+		kernel<<<(unsigned)blocks, ISO_WARP, 0, h.stream>>>(*on, first, out, n, in, h.w->survey);
 }
 
 /* An image is exact enough down to where its halves end; in the layers of an EM step each voxel is good to
@@ -188,7 +190,7 @@ static int forward_layer(const iso_op *op, int sub, iso_real *y, const iso_real 
 		add_slices<<<iso_blocks(rows.n), ISO_THREADS, 0, h.stream>>>(
 			y + rows.first, h.w->slices, h.c->forward.slices, rows.n, more);
 	}
-	return iso_cuda_launched("srm forward");
+	return iso_srm_gather_rows_cuda(op, sub, h.w->step.packed, y, iso_cuda_launched("srm forward"));
 }
 
 /* Layer by layer, from the greatest values down; in an EM step it ends where the layers that are left would
@@ -239,20 +241,30 @@ static int forward_alone(const iso_op *op, int sub, iso_real *y, const iso_real 
 			                    (const float4 *)s->quad, s->image };
 		struct iso_rows rows = iso_op_rows(op, k);
 
-		single_forward<<<(unsigned)blocks, ISO_WARP, 0, h.stream>>>(walk, h.w->slices, rows,
-		                                                            h.w->quads);
+		if (blocks > 0)
+			single_forward<<<(unsigned)blocks, ISO_WARP, 0, h.stream>>>(walk, h.w->slices, rows,
+			                                                            h.w->quads);
 		add_slices<<<iso_blocks(rows.n), ISO_THREADS, 0, h.stream>>>(y + rows.first, h.w->slices,
 		                                                             s->slices, rows.n, false);
 	}
 	st = iso_cuda_launched("srm forward");
-	return st ? st : take_survey(&found, op);
+	if (!st) st = take_survey(&found, op);
+	return iso_srm_gather_rows_cuda(op, sub, h.w->step.packed, y, st);
 }
 
-static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
+static int forward_any(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 {
 	if (parts_of(op).c->alone) return forward_alone(op, sub, y, x);
 	if (parts_of(op).w->em) return em_forward(op, sub, y, x);
 	return forward_layers(op, sub, y, x, image_rule);
+}
+
+/* The other ranks wait for this one's rows: they must hear of what went wrong before. */
+static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
+{
+	int st = forward_any(op, sub, y, x);
+
+	return st ? iso_comm_agree(op->ctx, st) : ISO_OK;
 }
 
 static int adjoint_of(const iso_op *op, int sub, iso_real *x, const iso_real *y, bool more)
@@ -281,7 +293,7 @@ static int adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 	int st = ISO_OK;
 
 	for (int k = s.first; k < s.end && !st; k++) st = adjoint_of(op, k, x, y, k > s.first);
-	return st;
+	return iso_srm_gather_planes_cuda(op, parts_of(op).w->step.packed, x, st);
 }
 
 static int em_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x, const struct iso_em_data *d,
@@ -447,6 +459,8 @@ int iso_srm_correlate_cuda(iso_op *op)
 	if (!ISO_HOST(m->room, c, 1)) return m->room->status;
 	m->device = c;
 	op->fn = &correlate_fn;
-	if ((st = iso_stream_layout(&c->layout, m->room, m)) || (st = make_streams(m->room, c, m))) return st;
+	if ((st = iso_stream_layout(&c->layout, m->room, m)) || (st = make_streams(m->room, c, m)) ||
+	    (st = iso_srm_share_move(m, m->room)))
+		return st;
 	return put_places(m->room, c, m);
 }

@@ -4,6 +4,7 @@
    for the margins, for the number of strips and quads, and to write them. */
 #include "srm_single.h"
 #include "srm_stream_piece.h"
+#include "model/srm/srm_share.h"
 #include "core/size.h"
 
 #include <string.h>
@@ -265,7 +266,8 @@ static int write_all(const struct making *k)
 		                      true);
 #pragma omp for schedule(dynamic, 16)
 		for (int j = 0; j < k->m->n_direction; j++)
-			for (int i = 0; i < k->s->slices; i++) fits = fits && write_slice(&p, j, i);
+			for (int i = 0; i < k->s->slices && k->m->share->mine[j]; i++)
+				fits = fits && write_slice(&p, j, i);
 		iso_board_close(&p.board);
 	}
 	return fits ? ISO_OK : iso_fail_memory("srm: strips of taps", (int64_t)sizeof(struct single_quad));
@@ -342,7 +344,8 @@ static int make_blocks(const struct making *k)
 	for (int i = 0; i < s->n_sub; i++) {
 		struct single_block *first = s->block + s->block_of[i], *end = first;
 
-		for (int j = sub[i]; j < sub[i + 1]; j++) end = add_blocks(end, k, j);
+		for (int j = sub[i]; j < sub[i + 1]; j++)
+			if (k->m->share->mine[j]) end = add_blocks(end, k, j);
 		qsort(first, (size_t)(end - first), sizeof *first, by_work);
 		s->block_of[i + 1] = end - s->block;
 	}
@@ -365,6 +368,7 @@ int iso_single_make(struct srm_single *s, struct iso_room *room, const struct sr
 	k.x = iso_voxel_places(room, m->shape.nc[0], m->shape.d[0]);
 	k.z = iso_voxel_places(room, m->shape.nc[1], m->shape.d[1]);
 	if (!ISO_HOST(room, k.quad, n + 1)) return room->status;
+	iso_srm_share_directions(m, taps, NULL, NULL);
 	if (!(st = make_image(&k)) && !(st = make_tables(&k))) st = make_blocks(&k);
 	iso_room_drop(room, k.strip);
 	iso_room_drop(room, k.quad);

@@ -101,7 +101,7 @@ ISO_HD int single_threads(int nx, int nz)
 /* Whether subsets are many, and most directions have no neighbour along z in theirs. */
 bool iso_single_wanted(const struct srm_op *m);
 
-/* In arrays of the room; `taps` as for iso_stream_forward. */
+/* Of this rank's directions, in arrays of the room; `taps` as for iso_stream_forward. */
 int iso_single_make(struct srm_single *s, struct iso_room *room, const struct srm_op *m,
                     const struct iso_srm_rows *taps);
 

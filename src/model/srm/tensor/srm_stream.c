@@ -158,6 +158,7 @@ int iso_stream_make(struct srm_stream *s, struct pieces *k)
 	iso_room_drop(k->room, k->z);
 	iso_room_drop(k->room, k->strip);
 	iso_room_drop(k->room, k->start);
+	iso_room_drop(k->room, k->group);
 	return st;
 }
 

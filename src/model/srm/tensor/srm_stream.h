@@ -152,7 +152,8 @@ enum { STREAM_REST_BIT = 1 << 15 };
 int iso_stream_taps(struct stream_taps *t, struct iso_room *room, const struct srm_op *m);
 void iso_stream_taps_free(struct stream_taps *t);
 
-/* In arrays of the room, which after a failure may have some of them. The weights of a stream, which are most of
+/* In arrays of the room, which after a failure may have some of them; of this rank's directions and planes, and m->share
+   tells whose the others are. The weights of a stream, which are most of
    it, lie in the memory of the taps until the next stream is made of them. */
 int iso_stream_layout(struct stream_layout *l, struct iso_room *room, const struct srm_op *m);
 int iso_stream_forward(struct srm_stream *s, struct iso_room *room, const struct srm_op *m,

@@ -149,8 +149,9 @@ struct pieces {
 	int slices;
 	struct voxel_place *x, *z; /* of voxel i or k, from -Nc D on */
 	struct strip *strip;       /* forward: directions in the order of groups, and each group's first */
-	int *start;
-	int quires; /* adjoint: of phases */
+	int *start, *group;        /* and those of this rank */
+	int quires;                /* adjoint: of phases */
+	struct iso_rows planes;    /* adjoint: this rank's */
 };
 
 /* Pieces one after the other, by one thread; false: no memory. */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What goes into the streams. A piece of the forward projection's: up to 16 directions near each other, and a
-   share of the planes. Of the adjoint's: up to 16 phases of one plane, and a share of the directions. */
+   share of the planes. Of the adjoint's: up to 16 phases of one plane, and a share of the directions. A rank makes
+   the pieces of its groups of directions and of its planes, the same that one rank alone would make. */
 #include "srm_stream_piece.h"
+#include "model/srm/srm_share.h"
 
 #include <math.h>
 
@@ -139,7 +141,7 @@ static void forward_outs(struct piece *p)
 static void make_forward(struct piece *p, int64_t number)
 {
 	const struct pieces *k = p->of;
-	const int *start = k->start + number / k->slices;
+	const int *start = k->start + k->group[number / k->slices];
 	int slice = (int)(number % k->slices), share = slice / 2, shares = k->slices / 2;
 	int planes = k->m->shape.planes, middle = planes / 2;
 
@@ -174,6 +176,25 @@ static int64_t make_groups(struct pieces *k)
 	return n;
 }
 
+/* Of all groups those of this rank, which k->first then counts. */
+static void take_groups(struct pieces *k)
+{
+	const struct srm_op *m = k->m;
+	struct srm_share *s = m->share;
+	int n = 0;
+
+	for (int i = 0; i < m->n_direction; i++) s->order[i] = (int)(k->strip[i].d - m->direction);
+	iso_srm_share_directions(m, k->taps->rows, k->start, k->first);
+	for (int sub = 0; sub < m->n_sub; sub++) {
+		int g = (int)k->first[sub], end = (int)k->first[sub + 1];
+
+		k->first[sub] = n;
+		for (; g < end; g++)
+			if (s->mine[s->order[k->start[g]]]) k->group[n++] = g;
+	}
+	k->first[m->n_sub] = n;
+}
+
 /* An average direction's places take half the crystals along either axis. */
 int iso_stream_forward(struct srm_stream *s, struct iso_room *room, const struct srm_op *m,
                        const struct stream_taps *taps, const struct stream_layout *l)
@@ -184,10 +205,12 @@ int iso_stream_forward(struct srm_stream *s, struct iso_room *room, const struct
 
 	iso_stream_begin(s, &k);
 	ISO_HOST(room, k.strip, m->n_direction);
+	ISO_HOST(room, k.group, m->n_direction);
 	if (ISO_HOST(room, k.start, m->n_direction + 1)) {
 		double warps = (double)make_groups(&k) / m->n_sub * ceil(x * z / STREAM_CELLS);
 
 		k.slices = 2 * iso_stream_slices(2 * warps, most);
+		take_groups(&k);
 		for (int sub = 0; sub <= m->n_sub; sub++) k.first[sub] *= k.slices;
 	}
 	return iso_stream_make(s, &k);
@@ -267,14 +290,14 @@ static void adjoint_outs(struct piece *p)
 static void make_adjoint(struct piece *p, int64_t number)
 {
 	const struct srm_op *m = p->of->m;
-	int planes = m->shape.planes, slices = p->of->slices, slice = (int)(number % slices);
+	int slices = p->of->slices, slice = (int)(number % slices);
 	int64_t quire = number / slices, plane = quire / p->of->quires;
-	const int *range = m->sub + plane / planes;
+	const int *range = m->sub + plane / p->of->planes.n;
 	int64_t n = range[1] - range[0];
 	int end = range[0] + (int)((slice + 1) * n / slices);
 
-	p->y = (int)(plane % planes);
-	p->lower = p->y < planes / 2;
+	p->y = (int)(p->of->planes.first + plane % p->of->planes.n);
+	p->lower = p->y < m->shape.planes / 2;
 	p->phase = (int)(quire % p->of->quires) * STREAM_LANES;
 	adjoint_outs(p);
 	for (int j = range[0] + (int)(slice * n / slices); j < end; j += BIN) {
@@ -294,7 +317,9 @@ int iso_stream_adjoint(struct srm_stream *s, struct iso_room *room, const struct
 	int64_t quires = k.quires = up(h->d[0] * h->d[1], STREAM_LANES);
 
 	k.slices = iso_stream_slices((double)(h->planes * quires * iso_piece_warps(&image)), INT32_MAX);
+	iso_srm_share_planes(m, taps->rows, false);
+	k.planes = srm_my_planes(m);
 	if (!iso_stream_begin(s, &k))
-		for (int sub = 0; sub <= m->n_sub; sub++) k.first[sub] = sub * h->planes * quires * k.slices;
+		for (int sub = 0; sub <= m->n_sub; sub++) k.first[sub] = sub * k.planes.n * quires * k.slices;
 	return iso_stream_make(s, &k);
 }

@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Several processes by mpirun: the files are those of one, byte for byte, of every command and model that
-# shares its work (tests/robust/ranks.py); a checkpoint serves any number of them.
-# shellcheck source=lib.bash
-. "$(dirname "$0")/lib.bash"
+# shares its work (tests/ranks/ranks.py); a checkpoint serves any number of them.
+# shellcheck source=tests/cmd/lib.bash
+. "$SOURCE/tests/cmd/lib.bash"
 need_ranks
 
 SMALL_RUNS_EVENTS=3000 PYTHONPATH=$SOURCE/tests/robust \
-	"$PYTHON" "$SOURCE/tests/robust/ranks.py" "$ISOTOME" "$SOURCE" "$work/runs" 2,3,4 >out 2>err ||
+	"$PYTHON" "$SOURCE/tests/ranks/ranks.py" "$ISOTOME" "$SOURCE" "$work/runs" 2,3,4 >out 2>err ||
 	{ cat out; fail "files of several ranks"; }
 inputs=$work/runs/in
 

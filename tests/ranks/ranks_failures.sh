@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # One of several processes fails, or gets a signal: all end, with one line and one exit code, and no file is left
 # but a checkpoint.
-# shellcheck source=lib.bash
-. "$(dirname "$0")/lib.bash"
+# shellcheck source=tests/cmd/lib.bash
+. "$SOURCE/tests/cmd/lib.bash"
 need_ranks
 
 cat >heads.yaml <<END
