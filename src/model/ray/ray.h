@@ -32,7 +32,6 @@ struct ray_model {
 	int subsets;                   /* of the list of events that these are all of, or a part */
 };
 
-
 /* Counts of all rows of an EM step, from which the scales of its sums follow. */
 struct ray_counts {
 	double sum, most; /* most: the largest of them */

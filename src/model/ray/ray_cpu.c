@@ -307,7 +307,8 @@ static int sum_end(iso_real *acc, struct iso_em_stat *s, void *arg, int st)
 {
 	struct ray_sum *sum = arg;
 
-	if ((st = iso_fixed_sum(&sum->acc, sum->ctx, st)) || (st = iso_em_tally_sum(&sum->tally, sum->ctx, ISO_OK)))
+	if ((st = iso_fixed_sum(&sum->acc, sum->ctx, st)) ||
+	    (st = iso_em_tally_sum(&sum->tally, sum->ctx, st)))
 		return st;
 	*s = em_tally_stat(&sum->tally, sum->scales);
 	iso_fixed_end(acc, &sum->acc, sum->ctx);
