@@ -16,9 +16,9 @@
 #define WHOLE ((int64_t)4 << 30) /* bytes: a larger file is sampled */
 enum {
 	BLOCK = 1 << 16,
-	SAMPLES = 1024,  /* blocks, evenly over the file: 64 MiB in all, */
-	PART = 16,       /* or, where that is less, this part of the file */
-	LEAST = 1 << 10, /* bytes of a block: a file below SAMPLES * LEAST is hashed whole */
+	SAMPLES = 1024, /* blocks, evenly over the file: 64 MiB in all, */
+	PART = 64,      /* or, where that is less, this part of the file */
+	LEAST = 1 << 8, /* bytes of a block: a file below SAMPLES * LEAST is hashed whole */
 };
 
 void iso_hasher_begin(struct iso_hasher *s, int64_t size)

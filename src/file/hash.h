@@ -17,7 +17,7 @@ struct iso_hash {
 /* Of a regular file, which is read for it. The context's request to stop ends it; NULL: nobody's. */
 int iso_hash_file(struct iso_hash *h, const char *path, const iso_ctx *ctx);
 
-/* Of its size and of a sample, a sixteenth of the file or 64 MiB at most; of a file below 1 MiB, all of it. */
+/* Of its size and of a sample, 1/64 of the file or 64 MiB at most; of a file up to 256 KiB, all of it. */
 int iso_hash_sample(struct iso_hash *h, const char *path, const iso_ctx *ctx);
 
 /* The same of a file that is read anyway, from its bytes in their order. All zero: not begun. */

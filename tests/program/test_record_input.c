@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Inputs of a record: a small file has the hash of all its bytes, one above 4 GiB that of a sample,
-   which must tell apart files that differ at the front, in the middle, at the end or in size. */
+/* Inputs of a record: a file has the hash of all its bytes and that of a sample, one above 4 GiB that of a sample
+   alone, which must tell apart files that differ at the front, in the middle, at the end or in size. */
 #include "files.h"
 #include "problem/record.h"
 #include "test.h"
@@ -50,6 +50,26 @@ static void small(void **state)
 	assert_string_equal(hex, "31886f2e7daf8ca4"); /* three zeros, by xxhsum -H64 */
 }
 
+/* Both hashes; the key goes by the sample: 1024 pieces of 256 bytes, 8 KiB apart. */
+static void between(void **state)
+{
+	const int64_t size = 8 << 20;
+	char whole[3][17], sample[3][17];
+	uint64_t key[3];
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		make("a", size, (const int[]){ 0, 1, 9000 }[i], (const int[]){ 0, 4000, 160000 }[i]);
+		hash_of(whole[i], &key[i], "a", "xxh64", size);
+		hash_of(sample[i], &key[i], "a", "xxh64_of_sample", size);
+	}
+	assert_string_not_equal(whole[0], whole[1]);
+	assert_string_equal(sample[0], sample[1]);
+	assert_true(key[0] == key[1]);
+	assert_string_not_equal(sample[0], sample[2]);
+	assert_true(key[0] != key[2]);
+}
+
 static void large(void **state)
 {
 	const int64_t size = ((int64_t)4 << 30) + 1000000;
@@ -82,7 +102,8 @@ static void large(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(small), cmocka_unit_test(large) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(small), cmocka_unit_test(between),
+		                            cmocka_unit_test(large) };
 
 	return cmocka_run_group_tests(tests, enter, leave);
 }
