@@ -288,9 +288,10 @@ int cmd_end(struct cmd *c, int st)
 /* The last of the lines of a plan that several ranks share: of each of them is what stands before it. */
 static json_t *split_json(const struct record_split *s)
 {
-	return record_pack("{s:i, s:s, s:I, s:I}", "ranks", s->ranks, "share",
+	return record_pack("{s:i, s:s, s:I, s:I, s:f, s:f}", "ranks", s->ranks, "share",
 	                   s->by_rows ? "rows" : "results", "rows", (json_int_t)s->rows,
-	                   "bytes_exchanged_an_update", (json_int_t)s->exchanged);
+	                   "bytes_exchanged_an_update", (json_int_t)s->exchanged, "computing_s",
+	                   s->computing_s, "exchanging_s", s->exchanging_s);
 }
 
 static void print_split(FILE *f, const struct record_split *s)
@@ -302,6 +303,9 @@ static void print_split(FILE *f, const struct record_split *s)
 		        s->by_rows ? "its share of the rows" : "all rows, and makes its share of the results",
 		        iso_bytes(s->exchanged));
 	fputc('\n', f);
+	if (s->computing_s > 0)
+		fprintf(f, "an update takes about %.2g s, of which %.2g s to exchange\n",
+		        s->computing_s + s->exchanging_s, s->exchanging_s);
 }
 
 static int print_plan_json(const struct iso_plan *plan, const struct record_split *split)

@@ -160,7 +160,7 @@ int iso_comm_gather_host(iso_ctx *ctx, int st, void *v, const int64_t *first)
 	double began;
 
 	if (begin(ctx, &st, &began)) st = ctx->comm->fn->gather(ctx->comm, v, first);
-	return end(ctx, st, began, first[iso_ranks(ctx)]);
+	return end(ctx, st, began, first[iso_ranks(ctx)] - first[0]);
 }
 
 int iso_comm_broadcast(iso_ctx *ctx, int st, void *v, int64_t bytes)

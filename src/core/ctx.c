@@ -175,8 +175,7 @@ int64_t iso_memory_mapped(void)
 
 int64_t iso_ctx_host_memory(const iso_ctx *ctx)
 {
-	return ctx->memory_limit > 0 ? ctx->memory_limit
-	                             : iso_memory_available() / iso_ranks_of_machine(ctx);
+	return ctx->memory_limit > 0 ? ctx->memory_limit : iso_memory_available() / iso_ranks_of_machine(ctx);
 }
 
 int64_t iso_ctx_host_left(const iso_ctx *ctx)
@@ -193,7 +192,8 @@ int iso_memory_check(const iso_ctx *ctx, const char *what, int64_t bytes)
 	if (!what) return iso_fail_null(__func__);
 	bool limited = ctx && ctx->memory_limit > 0;
 	int64_t held = limited ? iso_memory_own() - ctx->base - SMALL : 0; /* since the context was made */
-	int64_t left = limited ? ctx->memory_limit - (held > 0 ? held : 0) : iso_memory_available() / (ctx ? iso_ranks_of_machine(ctx) : 1);
+	int64_t left = limited ? ctx->memory_limit - (held > 0 ? held : 0)
+	                       : iso_memory_available() / (ctx ? iso_ranks_of_machine(ctx) : 1);
 
 	if (bytes <= left) return ISO_OK;
 	if (!limited)

@@ -60,7 +60,8 @@ int iso_library_symbol(void **address, const char *what, const char *file, const
 	void *p = l->opened ? dlsym(l->opened, name) : NULL;
 
 	if (!l->opened)
-		return iso_fail(ISO_EDEVICE, "%s: no usable %s half of Isotome here (%s)", what, what, l->why);
+		return iso_fail(ISO_EDEVICE, "%s: no usable %s half of Isotome here (%s)", what, what,
+		                l->why);
 	if (!p) return iso_fail(ISO_EDEVICE, "%s: %s has no %s", what, file, name);
 	*address = p;
 	return ISO_OK;

@@ -106,10 +106,11 @@ static int too_large(const struct iso_plan *plan, const char *where, int64_t nee
 		if (device ? l.device > top.device : l.host > top.host) top = l;
 	}
 	if (fit > 0)
-		iso_snprintf(image, sizeof image, "; images of up to %.3g voxels (%d^3) would fit", (double)fit,
-		             (int)cbrt((double)fit));
-	return iso_fail(ISO_ENOMEM, "needs %s of %s memory, %s may be used; most for %s, %s%s", iso_bytes(need),
-	                where, iso_bytes(have), top.what, iso_bytes(device ? top.device : top.host), image);
+		iso_snprintf(image, sizeof image, "; images of up to %.3g voxels (%d^3) would fit",
+		             (double)fit, (int)cbrt((double)fit));
+	return iso_fail(ISO_ENOMEM, "needs %s of %s memory, %s may be used; most for %s, %s%s",
+	                iso_bytes(need), where, iso_bytes(have), top.what,
+	                iso_bytes(device ? top.device : top.host), image);
 }
 
 int iso_plan_check(const struct iso_plan *plan, const iso_ctx *ctx)

@@ -63,7 +63,8 @@ int iso_strip_events_read_share(struct iso_strip_events *e, struct iso_deal *d, 
                                 const struct iso_strip_options *o, iso_ctx *ctx);
 
 /* Those of a list in memory. */
-int iso_strip_events_share(struct iso_strip_events *to, const struct iso_strip_events *from, const struct iso_deal *d);
+int iso_strip_events_share(struct iso_strip_events *to, const struct iso_strip_events *from,
+                           const struct iso_deal *d);
 
 int iso_strip_events_read_hashed(struct iso_strip_events *e, struct iso_hash *hash, const char *path,
                                  const struct iso_strip_options *o);

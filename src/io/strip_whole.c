@@ -229,7 +229,8 @@ static int read_records(struct iso_strip_events *e, iso_strip_file *f, struct is
 
 /* ---- by several ranks ---- */
 
-int iso_strip_events_share(struct iso_strip_events *to, const struct iso_strip_events *from, const struct iso_deal *d)
+int iso_strip_events_share(struct iso_strip_events *to, const struct iso_strip_events *from,
+                           const struct iso_deal *d)
 {
 	int64_t n = iso_deal_count(d);
 	struct iso_strip_event *v = size_alloc(n, sizeof *v);
@@ -250,7 +251,8 @@ static int read_run(struct iso_strip_event *v, iso_strip_file *f, int64_t first,
 
 	for (int64_t i = 0; i < n && !st && !(st = iso_stop_check(f->ctx, f->path)); i += per) {
 		int64_t some = n - i < per ? n - i : per;
-		int64_t got = iso_read_at(f->fd, buffer, some * f->record, f->first + (first + i) * f->record);
+		int64_t got =
+			iso_read_at(f->fd, buffer, some * f->record, f->first + (first + i) * f->record);
 
 		if (got < 0)
 			st = iso_fail_errno(f->path, "read");

@@ -51,13 +51,13 @@ struct model_frame {
 
 /* What load finds. */
 struct model_found {
-	struct iso_grid grid; /* of an image */
-	const char *unit;     /* of it */
-	int64_t rows;         /* of the frame that was selected, of all ranks */
-	int64_t elsewhere;    /* rows that other ranks have: op and data are of the rest */
+	struct iso_grid grid;  /* of an image */
+	const char *unit;      /* of it */
+	int64_t rows;          /* of the frame that was selected, of all ranks */
+	int64_t elsewhere;     /* rows that other ranks have: op and data are of the rest */
 	const int64_t *number; /* of each row here among all; NULL: no rank has rows of its own */
-	bool on_disk;         /* the rows: data has no vectors */
-	int n_dim;            /* the rows as an array; 0: they have one axis */
+	bool on_disk;          /* the rows: data has no vectors */
+	int n_dim;             /* the rows as an array; 0: they have one axis */
 	int64_t dim[8];
 	int64_t images;    /* that the data hold, of several wavelengths or frames; else 1 */
 	double duration_s; /* of the scan; 0: not known */
@@ -91,6 +91,9 @@ struct model {
 	int (*select)(iso_problem *problem, const struct model_frame *f);
 	/* The last to plan: what it keeps depends on what is left. */
 	void (*plan)(iso_problem *problem, struct iso_plan *plan, const struct model_subsets *s);
+	/* In a dry run, to be timed: an operator, without ranks, over some rows, of one subset, and how many times as many
+	   there are in all. NULL, or no operator: nothing small stands for the whole. */
+	int (*sample)(iso_problem *problem, iso_op **op, iso_ctx *alone, double *times);
 	int (*op)(iso_problem *problem, iso_op **op, const struct model_subsets *s);
 	int (*data)(iso_problem *problem,
 	            struct model_data *d); /* NULL: each row counts 1, nothing is added */

@@ -26,6 +26,7 @@ struct record_split {
 	bool by_rows;      /* each has rows of its own; else each makes a part of every result */
 	int64_t rows;      /* of all ranks */
 	int64_t exchanged; /* bytes that an update makes them exchange */
+	double computing_s, exchanging_s; /* of an update, about; 0: not said */
 };
 
 struct record {

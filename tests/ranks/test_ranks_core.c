@@ -112,8 +112,8 @@ static void failures_are_shared(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(shares_are_all),     cmocka_unit_test(sums_and_greatest),
-		cmocka_unit_test(parts_are_gathered), cmocka_unit_test(fixed_sums),
+		cmocka_unit_test(shares_are_all),      cmocka_unit_test(sums_and_greatest),
+		cmocka_unit_test(parts_are_gathered),  cmocka_unit_test(fixed_sums),
 		cmocka_unit_test(failures_are_shared),
 	};
 

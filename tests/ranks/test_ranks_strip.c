@@ -31,7 +31,8 @@ static int begin(void **state)
 	for (int64_t i = 0; i < EVENTS; i++) {
 		float v[3];
 
-		for (int k = 0; k < 3; k++) v[k] = (float)((r = r * 1664525 + 1013904223) >> 8) * 0x1p-24f - .5f;
+		for (int k = 0; k < 3; k++)
+			v[k] = (float)((r = r * 1664525 + 1013904223) >> 8) * 0x1p-24f - .5f;
 		scan.v[i] = (struct iso_strip_event){ 310 * v[0], 300 * v[1], 400 * v[2] };
 	}
 	scan.v[EVENTS - 7].dl = NAN;
@@ -97,22 +98,27 @@ static void compare(const char *const *set, bool in_memory)
 
 static void images_are_those_of_one(void **state)
 {
-	static const char *const kernels[] = { "eq7", "tan", "gauss" }, *const rules[] = { "interleaved", "blocks",
+	static const char *const kernels[] = { "eq7", "tan", "gauss" }, *const rules[] = { "interleaved",
+		                                                                           "blocks",
 		                                                                           "random" };
 
 	(void)state;
 	for (int k = 0; k < 3; k++)
-		compare((const char *const[]){ "events", "scan.f32", "kernel", kernels[k], "iterations", "2", NULL },
+		compare((const char *const[]){ "events", "scan.f32", "kernel", kernels[k], "iterations", "2",
+		                               NULL },
 		        false);
 	for (int k = 0; k < 3; k++)
-		compare((const char *const[]){ "events", "scan.f32", "kernel", "gauss", "iterations", "1", "method",
-		                               "osem", "subsets", "3", "subset-rule", rules[k], NULL },
+		compare((const char *const[]){ "events", "scan.f32", "kernel", "gauss", "iterations", "1",
+		                               "method", "osem", "subsets", "3", "subset-rule", rules[k],
+		                               NULL },
 		        false);
 }
 
 static void other_sources(void **state)
 {
-	static const char *const text[] = { "events", "scan.txt", "kernel", "gauss", "iterations", "1", NULL };
+	static const char *const text[] = {
+		"events", "scan.txt", "kernel", "gauss", "iterations", "1", NULL
+	};
 	static const char *const direct[] = { "events", "scan.f32", "method", "direct", NULL };
 
 	(void)state;

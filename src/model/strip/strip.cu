@@ -250,7 +250,8 @@ static int strip_em_step(const iso_op *op, int sub, iso_real *acc, const iso_rea
 	if ((st = iso_comm_sum_real(op->ctx, st, &bound, 1)) || (st = iso_comm_max(op->ctx, st, &most, 1)))
 		return st;
 	st = start_step(&s, op, bound, most);
-	if ((st = iso_fixed_sum(&s.acc, op->ctx, st)) || (st = iso_fixed_end(acc, &s.acc, op->ctx))) return st;
+	if ((st = iso_fixed_sum(&s.acc, op->ctx, st)) || (st = iso_fixed_end(acc, &s.acc, op->ctx)))
+		return st;
 	st = em_sums_get(stat, &w->sums, op->ctx);
 	return iso_em_stat_sum(stat, op->ctx, st);
 }

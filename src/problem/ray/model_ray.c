@@ -2,6 +2,7 @@
 /* Model ray as a problem: events of a ring PET scanner, its operator, its sensitivity. */
 #include "model_ray.h"
 
+#include "core/size.h"
 #include "text/conf.h"
 #include "problem/inputs.h"
 #include "io/kinds.h"
@@ -237,6 +238,26 @@ static int tell_path(struct ray *ray, const iso_op *op)
 	return ISO_OK;
 }
 
+enum { SAMPLE_CPU = 1 << 14, SAMPLE_CUDA = 1 << 20 }; /* events that tell how long all take */
+
+/* The events that were read in a dry run, over and over. */
+static int ray_time_sample(iso_problem *problem, iso_op **op, iso_ctx *alone, double *times)
+{
+	struct ray *ray = problem->self;
+	struct iso_ray p = ray_parameters(ray, &(const struct model_subsets){ .n = 1 });
+	struct iso_events e = { .n = iso_ctx_is_cuda(alone) ? SAMPLE_CUDA : SAMPLE_CPU };
+	int st;
+
+	if (ray->e.n < 1) return ISO_OK;
+	if (!(e.v = size_alloc(e.n, sizeof *e.v)))
+		return iso_fail_memory("estimate", e.n * (int64_t)sizeof *e.v);
+	for (int64_t i = 0; i < e.n; i++) e.v[i] = ray->e.v[i % ray->e.n];
+	st = iso_ray_create(op, alone, &p, &e);
+	*times = (double)problem->found.rows / (double)e.n;
+	free(e.v);
+	return st;
+}
+
 static int ray_op(iso_problem *problem, iso_op **op, const struct model_subsets *s)
 {
 	struct ray *ray = problem->self;
@@ -349,6 +370,7 @@ const struct model model_ray = {
 	.unload = ray_unload,
 	.select = ray_select,
 	.plan = ray_plan,
+	.sample = ray_time_sample,
 	.op = ray_op,
 	.data = ray_data,
 	.sens = ray_sens,

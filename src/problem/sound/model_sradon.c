@@ -55,6 +55,15 @@ static void plan(iso_problem *problem, struct iso_plan *lines, const struct mode
 	iso_sradon_plan(lines, problem->ctx, &sradon->model);
 }
 
+static int sample(iso_problem *problem, iso_op **made, iso_ctx *alone, double *times)
+{
+	struct iso_sradon some = ((struct sradon *)problem->self)->model;
+	struct iso_transducers t = sound_sample(some.t, alone, times);
+
+	some.t = &t;
+	return iso_sradon_create(made, alone, &some);
+}
+
 static int op(iso_problem *problem, iso_op **made, const struct model_subsets *s)
 {
 	struct sradon *sradon = problem->self;
@@ -74,6 +83,7 @@ const struct model model_sradon = {
 	.load = load,
 	SOUND_FUNCTIONS,
 	.plan = plan,
+	.sample = sample,
 	.op = op,
 	.data = sound_data,
 };

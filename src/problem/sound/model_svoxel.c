@@ -174,6 +174,15 @@ static void plan(iso_problem *problem, struct iso_plan *lines, const struct mode
 	iso_svoxel_plan(lines, problem->ctx, &svoxel->model);
 }
 
+static int sample(iso_problem *problem, iso_op **made, iso_ctx *alone, double *times)
+{
+	struct iso_svoxel some = ((struct svoxel *)problem->self)->model;
+	struct iso_transducers t = sound_sample(some.t, alone, times);
+
+	some.t = &t;
+	return iso_svoxel_create(made, alone, &some);
+}
+
 static int op(iso_problem *problem, iso_op **made, const struct model_subsets *s)
 {
 	struct svoxel *svoxel = problem->self;
@@ -205,6 +214,7 @@ const struct model model_svoxel = {
 	SOUND_FUNCTIONS,
 	.show = show,
 	.plan = plan,
+	.sample = sample,
 	.op = op,
 	.data = data,
 };

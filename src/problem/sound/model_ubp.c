@@ -130,6 +130,15 @@ static void plan(iso_problem *problem, struct iso_plan *lines, const struct mode
 	iso_ubp_plan(lines, problem->ctx, &ubp->model);
 }
 
+static int sample(iso_problem *problem, iso_op **made, iso_ctx *alone, double *times)
+{
+	struct iso_ubp some = ((struct ubp *)problem->self)->model;
+	struct iso_transducers t = sound_sample(some.transducers, alone, times);
+
+	some.transducers = &t;
+	return iso_ubp_create(made, alone, &some);
+}
+
 static int op(iso_problem *problem, iso_op **made, const struct model_subsets *s)
 {
 	struct ubp *ubp = problem->self;
@@ -245,6 +254,7 @@ const struct model model_ubp = {
 	.load = load,
 	SOUND_FUNCTIONS,
 	.plan = plan,
+	.sample = sample,
 	.op = op,
 	.direct = direct,
 };

@@ -391,3 +391,17 @@ int sound_weights(iso_problem *problem, const double **w, int64_t *n)
 	*n = sound->t->n;
 	return ISO_OK;
 }
+
+/* ---- time ---- */
+
+enum { SAMPLE_CPU = 16, SAMPLE_CUDA = 512 }; /* transducers */
+
+struct iso_transducers sound_sample(const struct iso_transducers *t, const iso_ctx *alone, double *times)
+{
+	struct iso_transducers some = *t;
+	int64_t most = iso_ctx_is_cuda(alone) ? SAMPLE_CUDA : SAMPLE_CPU;
+
+	some.n = t->n < most ? t->n : most;
+	*times = (double)t->n / (double)some.n;
+	return some;
+}

@@ -65,4 +65,7 @@ int sound_weights(iso_problem *problem, const double **w, int64_t *n); /* areas 
 #define SOUND_FUNCTIONS \
 	.unload = sound_unload, .image = sound_image, .image_json = sound_image_json, .weights = sound_weights
 
+/* The first of the transducers, to be timed (model.h), and how many times as many there are. */
+struct iso_transducers sound_sample(const struct iso_transducers *t, const iso_ctx *alone, double *times);
+
 #endif

@@ -4,6 +4,7 @@
 
 #include "core/ctx.h"
 #include "core/room.h"
+#include "core/size.h"
 #include "io/kinds.h"
 
 #include <math.h>
@@ -178,6 +179,31 @@ static void plan(iso_problem *problem, struct iso_plan *lines, const struct mode
 	iso_strip_plan(lines, problem->ctx, &p, strip->e.n);
 }
 
+enum { SAMPLE_CPU = 1 << 14, SAMPLE_CUDA = 1 << 20 }; /* events that tell how long all take */
+
+/* Events from all over the place between the strips. */
+static int sample(iso_problem *problem, iso_op **made, iso_ctx *alone, double *times)
+{
+	struct strip *strip = problem->self;
+	const struct iso_strips *s = &strip->model.strips;
+	struct iso_strip_events e = { .n = iso_ctx_is_cuda(alone) ? SAMPLE_CUDA : SAMPLE_CPU };
+	int st;
+
+	if (!(e.v = size_alloc(e.n, sizeof *e.v)))
+		return iso_fail_memory("estimate", e.n * (int64_t)sizeof *e.v);
+	for (int64_t i = 0; i < e.n; i++) {
+		double u = fmod((double)i * .754877666, 1), v = fmod((double)i * .569840291, 1);
+		double tilt = .5 * (v - .5) * s->length, z = (u - .5) * .5 * s->length;
+
+		e.v[i] = (struct iso_strip_event){ (float)(z + tilt), (float)(z - tilt),
+			                           (float)((u + v - 1) * s->radius) };
+	}
+	st = iso_strip_create(made, alone, &strip->model, &e);
+	*times = (double)problem->found.rows / (double)e.n;
+	free(e.v);
+	return st;
+}
+
 static int op(iso_problem *problem, iso_op **made, const struct model_subsets *s)
 {
 	struct strip *strip = problem->self;
@@ -266,6 +292,7 @@ const struct model model_strip = {
 	.load = load,
 	.unload = unload,
 	.plan = plan,
+	.sample = sample,
 	.op = op,
 	.sens = sens,
 	.form = form,

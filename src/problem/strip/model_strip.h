@@ -16,7 +16,7 @@ struct strip {
 	struct iso_strip_options read; /* how to read events */
 	/* what they name */
 	iso_scanner *s;
-	struct iso_strip model; /* one subset */
+	struct iso_strip model;    /* one subset */
 	struct iso_strip_events e; /* of several ranks, this one's */
 	int64_t n;                 /* events of all */
 	int64_t *number;           /* of each of `e` among them; NULL: they are all here */

@@ -102,7 +102,8 @@ static int take_rows(struct strip *strip, const struct iso_strip_events *all)
 	int64_t n = 0;
 
 	strip->e.v = size_alloc(all->n / iso_ranks(ctx) + (int64_t)s.n * ISO_STRIP_CHUNK, sizeof *strip->e.v);
-	strip->number = size_alloc(all->n / iso_ranks(ctx) + (int64_t)s.n * ISO_STRIP_CHUNK, sizeof *strip->number);
+	strip->number =
+		size_alloc(all->n / iso_ranks(ctx) + (int64_t)s.n * ISO_STRIP_CHUNK, sizeof *strip->number);
 	if (!strip->e.v || !strip->number)
 		return iso_fail_memory("events", all->n / iso_ranks(ctx) * (int64_t)sizeof *strip->number);
 	for (int sub = 0; sub < s.n; sub++) {
