@@ -8,7 +8,8 @@
 
 #include <limits.h>
 
-enum { SHARED_BYTES = 64000 };                 /* of any card since 2018: a block's */
+enum { SHARED_BYTES = 64000 };         /* of any card since 2018: a block's */
+enum { FULL_RANKS = 8, ENOUGH = 512 }; /* ranks that fill a device each; bricks worth a part of traces */
 enum { LARGE = 6, LARGE_RECT = 8, SMALL = 2 }; /* bricks that kernels are made for: most voxels a side */
 
 struct svoxel_cuda_work {
@@ -245,19 +246,24 @@ static const struct iso_op_fn svoxel_fn_cuda = {
 
 /* ---- bricks ---- */
 
-/* Parts, up to `most`, for blocks that all have the same work: of the numbers that leave at most a
-   quarter of the places for blocks empty, the one that loads the processors most evenly. It is that of one rank alone,
-   whatever their number: the order of sums depends on the parts. */
-static int best_parts(const struct svoxel_cuda *m, int64_t each, int64_t processors, int64_t most)
+/* Parts, up to `most`, for blocks that all have the same work. The order of sums depends on the parts, so that they
+   are the same for any number of ranks: enough for a device alone, and where there is much to do, for the work of up to
+   FULL_RANKS ranks to fill the device of each. Of the numbers that leave at most a quarter of the places for blocks
+   empty there, the one that loads a single device, or where blocks are few, its processors, most evenly. */
+static int best_parts(const struct svoxel_cuda *m, int64_t each, int64_t processors, int64_t most,
+                      int64_t bricks)
 {
-	int64_t groups = groups_of(m->p.n_trans), best = 1;
+	int64_t groups = groups_of(m->p.n_trans), places = each * processors, best = 1;
+	int64_t devices = min(groups * bricks / (places * ENOUGH), (int64_t)FULL_RANKS);
+	int64_t wanted = places * max(devices, (int64_t)1);
 	double fullest = 0;
 
-	for (int64_t k = 1; k <= most && (k == 1 || groups * k <= each * processors); k++) {
-		int64_t blocks = groups * k, rounds = (blocks + processors - 1) / processors;
-		double full = (double)blocks / (double)(rounds * processors);
+	for (int64_t k = 1; k <= most && (k == 1 || groups * k <= wanted); k++) {
+		int64_t blocks = groups * k, at_once = blocks < places ? processors : places;
+		int64_t rounds = (blocks + at_once - 1) / at_once;
+		double full = (double)blocks / (double)(rounds * at_once);
 
-		if (full >= fullest || best * groups < each * processors * 3 / 4) {
+		if (full >= fullest || best * groups < wanted * 3 / 4) {
 			fullest = full;
 			best = k;
 		}
@@ -300,7 +306,7 @@ static int shape_bricks(struct svoxel_cuda *m, const iso_ctx *ctx)
 	    (st = iso_cuda_check("svoxel blocks", cudaOccupancyMaxActiveBlocksPerMultiprocessor(
 							  &each, kernel, HEAR, (size_t)shared_of(m)))))
 		return st;
-	m->parts = best_parts(m, each, processors, most < bricks ? most : bricks);
+	m->parts = best_parts(m, each, processors, most < bricks ? most : bricks, bricks);
 	return ISO_OK;
 }
 
