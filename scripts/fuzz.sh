@@ -78,7 +78,7 @@ trap 'rm -rf "$TMPDIR"' EXIT
 rm -rf "$dir/large"
 "${PYTHON:-/usr/bin/python3}" scripts/fuzz_seeds.py --large "$dir/large"
 ASAN_OPTIONS=detect_leaks=0 dictionary >"$dir/words"
-[ ${#targets[@]} -gt 0 ] || mapfile -t targets < <(ls tests/fuzz/corpus)
+[ ${#targets[@]} -gt 0 ] || mapfile -t targets < <(ls -r tests/fuzz/corpus) # the longest, yaml, first
 export -f fuzz_one
 export build dir options command_options large_options
 printf '%s\n' "${targets[@]}" | xargs -P "$(nproc)" -I{} bash -c 'fuzz_one "$@"' fuzz {} "$length"

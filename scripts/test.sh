@@ -114,8 +114,8 @@ stage no_cuda_symbols
 # Under both compilers' sanitizers a small run of every command. Then gcc's build runs the tests of
 # commands, less those that take longest, and the longer tests of functions, clang's the other tests of
 # functions; in full each runs all of them. Double storage serves the tolerances of the release build alone
-longest='^cmd_(bench.*|castor|demo|exchange|files|follow|frames|help|memory.*|norm|optoacoustic|pipeline|place|ranks.*|recon|recordings|reproduce.*|resume|sound|stream|strip)$|^test_(commit|ladder|ray_brick|ranks_(ray|s.*)_[1-4]|ray_rings|sradon_brick|srm_stream|strip|svoxel)$'
-longer='^test_(commit|em|ladder|phantom|picture|ray|ray_brick|ranks_(ray|s.*)_[1-4]|ray_rings|rods|simulate|sradon_brick|srm|srm_stream|strip|strip_simulate|svoxel|transport)$'
+longest='^cmd_(bench.*|castor|demo|exchange|files|follow|formats|frames|help|memory.*|norm|optoacoustic|pipeline|place|ranks.*|recon|recordings|reproduce.*|resume|simulate|sound|stream|strip)$|^test_(commit|em|fista|ladder|panel_scan|phantom|picture|ray_brick|ranks_(ray|s).*|ray_rings|rods|sradon_brick|srm_op_cuda|srm_stream|strip|svoxel|transport)$'
+longer='^test_(commit|em|fista|ladder|panel_scan|phantom|picture|ray|ray_brick|ranks_(ray|s).*|ray_rings|rods|simulate|sradon_brick|srm|srm_op_cuda|srm_stream|strip|strip_simulate|svoxel|transport)$'
 stage build build-sanitize -DCMAKE_BUILD_TYPE=RelWithDebInfo -DISO_SANITIZE=ON -DISO_TESTS_DOUBLE=OFF
 stage small_runs build-sanitize
 if [ "$full" = 1 ]; then
