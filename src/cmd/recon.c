@@ -13,7 +13,8 @@ static const struct opt_usage usage = {
 	"Reconstruct an image from measured data: by MLEM or OSEM (ray, strip, srm), filtered "
 	"back-projection (ubp) or penalised least squares (svoxel, sradon). The sensitivity of PET comes "
 	"from the scanner (also for a histogram), or from a file. Events that do not fit memory are read in "
-	"blocks. An interrupted run of iterations leaves a checkpoint beside the output. 'isotome recon "
+	"blocks. An interrupted run of iterations leaves a checkpoint beside the output. Started by mpirun, "
+	"several processes share the work. 'isotome recon "
 	"MODEL --help' has the options of a model.",
 	"  isotome recon ray --events e.lmdT --scanner examples/scanners/clinical-ring.yaml \\\n"
 	"      --grid 128,128,50 --voxel 4 --method osem --subsets 8 --iterations 4 -o x.nii\n"
