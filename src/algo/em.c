@@ -233,7 +233,8 @@ int iso_em_create(iso_em_state **out, const struct iso_em *given, const iso_real
 	int st = out ? iso_sized_take(&p, "iso_em", sizeof p, given) : iso_fail_null(__func__);
 
 	if (st || (st = check(&p, x, &updates))) return st;
-	if (!(e = iso_loop_make(sizeof *e, &em_fn, p.op, p.place, updates))) return ISO_ENOMEM;
+	if (!(e = iso_loop_make(sizeof *e, &em_fn, p.op, p.place, updates)))
+		return iso_comm_agree(iso_op_ctx(p.op), ISO_ENOMEM);
 	e->p = p;
 	e->l.per = iso_op_n_sub(p.op);
 	e->l.stage = e->l.per > 1 ? "osem" : "mlem";

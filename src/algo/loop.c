@@ -251,6 +251,7 @@ int iso_loop_run(struct iso_loop *l, iso_real *x, const struct iso_run *given)
 	if ((st = find(&found, l, &run))) return st;
 	if (found) {
 		if (!(st = transfer(l, &run, false))) st = l->fn->restored(l, run.checkpoint);
+		st = iso_comm_agree(l->ctx, st); /* all have read it before one removes it */
 	} else if (l->fn->begin) {
 		st = l->fn->begin(l);
 	}

@@ -116,7 +116,10 @@ int ranks_end(int st, int *signal)
 	double any = *signal;
 
 	st = iso_comm_conclude(comm, st);
-	if (st == ISO_ECANCEL && iso_comm_greatest(comm, &any) == ISO_OK) *signal = (int)any;
+	bool cancelled =
+		comm && comm->concluded ? comm->failed == ISO_ECANCEL : st == ISO_ECANCEL; /* on all alike */
+
+	if (cancelled && iso_comm_greatest(comm, &any) == ISO_OK && st == ISO_ECANCEL) *signal = (int)any;
 	return st;
 }
 

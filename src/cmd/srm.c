@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* isotome srm: the system matrix of a dual-head scanner. */
 #include "cmd.h"
+#include "core/comm.h"
 #include "facts.h"
 
 #include "io/format.h"
@@ -158,7 +159,11 @@ static int from_scanner(struct cmd *c, iso_srm **m, const struct settings *s)
 		st = import_rows(c, m, p, s->import);
 	else
 		st = s->analytic ? iso_srm_analytic(m, c->ctx, p) : iso_srm_create(m, p, &o);
-	if (!st && s->go_on && access(s->out, F_OK) == 0) st = add_file(c, *m, s->out);
+	if (s->go_on) { /* where one rank sees it, all must */
+		double there = access(s->out, F_OK) == 0;
+
+		if (!(st = iso_comm_max(c->ctx, st, &there, 1)) && there > 0) st = add_file(c, *m, s->out);
+	}
 done:
 	iso_scanner_free(scanner);
 	return st;

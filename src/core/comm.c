@@ -14,6 +14,17 @@
 
 /* ---- made and given back ---- */
 
+/* What was free before any rank took some of it. */
+static int share_memory(struct iso_comm *c)
+{
+	double least = -(double)iso_memory_available();
+	int st = c->fn->max(c, &least, 1);
+
+	c->free_bytes = (int64_t)-least;
+	c->own_bytes = iso_memory_own();
+	return st;
+}
+
 int iso_comm_open(struct iso_comm **comm, const void *mpi_comm)
 {
 	struct iso_comm *c = size_alloc(1, sizeof *c);
@@ -25,6 +36,7 @@ int iso_comm_open(struct iso_comm **comm, const void *mpi_comm)
 		c->fn = fn;
 		st = c->fn->open(c, mpi_comm);
 	}
+	if (!st) st = share_memory(c);
 	if (st)
 		free(c);
 	else
@@ -51,7 +63,11 @@ static int share_failure(struct iso_comm *c, int st, int from)
 	} told = { st, "" };
 
 	if (c->rank == from) snprintf(told.message, sizeof told.message, "%s", iso_message());
-	if ((st = c->fn->broadcast(c, &told, sizeof told, from))) return st;
+	if ((st = c->fn->broadcast(c, &told, sizeof told, from))) {
+		c->failed = st;
+		snprintf(c->message, sizeof c->message, "%s", iso_message());
+		return st;
+	}
 	c->failed = told.status;
 	c->agreed = true;
 	memcpy(c->message, told.message, sizeof c->message);
@@ -186,7 +202,8 @@ static int find_nccl(iso_ctx *ctx)
 	if (iso_library_symbol(&fn, "NCCL", "libisotome_nccl.so", "iso_nccl_fn") == ISO_OK) shared[1] = 0;
 	if ((st = c->fn->max(c, shared, 2)) || shared[0] > 0 || shared[1] > 0) return st;
 	c->nccl = fn;
-	if ((st = c->nccl->open(ctx))) c->nccl = NULL;
+	shared[0] = c->nccl->open(ctx) != ISO_OK;
+	if ((st = c->fn->max(c, shared, 1)) || shared[0] > 0) c->nccl = NULL; /* then MPI exchanges */
 	return st;
 }
 

@@ -52,14 +52,15 @@ struct iso_comm {
 	bool looked; /* for NCCL */
 	int devices; /* GPUs of this machine; 0: not known, or none */
 	int rank, size;
-	int local_rank, local_size; /* of those on this machine */
-	bool takes_device;          /* the functions take pointers to device memory */
-	int failed;                 /* status of a failure that ended the exchange; 0: none */
-	bool agreed;                /* all ranks know of it */
-	bool concluded;             /* and rank 0 has spoken */
-	char message[1024];         /* of it */
-	int64_t bytes;              /* that were reduced or gathered so far: results, once */
-	double wait_s;              /* seconds in these functions so far */
+	int local_rank, local_size;    /* of those on this machine */
+	bool takes_device;             /* the functions take pointers to device memory */
+	int failed;                    /* status of a failure that ended the exchange; 0: none */
+	bool agreed;                   /* all ranks know of it */
+	bool concluded;                /* and rank 0 has spoken */
+	char message[1024];            /* of it */
+	int64_t free_bytes, own_bytes; /* of the machine, least of all ranks, and of this process, at first */
+	int64_t bytes;                 /* that were reduced or gathered so far: results, once */
+	double wait_s;                 /* seconds in these functions so far */
 };
 
 static inline int iso_rank(const iso_ctx *ctx)

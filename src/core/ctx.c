@@ -173,15 +173,27 @@ int64_t iso_memory_mapped(void)
 	return count_pages().mapped * sysconf(_SC_PAGESIZE);
 }
 
+/* Of ranks that share a machine each has its part of what was free there before they began: what the others have taken
+   meanwhile is not taken from it again. */
+static int64_t available(const iso_ctx *ctx)
+{
+	const struct iso_comm *c = ctx ? ctx->comm : NULL;
+	int64_t now = iso_memory_available();
+
+	if (!c) return now;
+	int64_t left = c->free_bytes / c->local_size - (iso_memory_own() - c->own_bytes);
+
+	return left < 0 ? 0 : left < now ? left : now;
+}
+
 int64_t iso_ctx_host_memory(const iso_ctx *ctx)
 {
-	return ctx->memory_limit > 0 ? ctx->memory_limit : iso_memory_available() / iso_ranks_of_machine(ctx);
+	return ctx->memory_limit > 0 ? ctx->memory_limit : available(ctx);
 }
 
 int64_t iso_ctx_host_left(const iso_ctx *ctx)
 {
-	return ctx->memory_limit > 0 ? ctx->memory_limit - iso_memory_resident()
-	                             : iso_memory_available() / iso_ranks_of_machine(ctx);
+	return ctx->memory_limit > 0 ? ctx->memory_limit - iso_memory_resident() : available(ctx);
 }
 
 /* Bytes of the process's buffers, names and the like, which no plan counts. */
@@ -192,8 +204,7 @@ int iso_memory_check(const iso_ctx *ctx, const char *what, int64_t bytes)
 	if (!what) return iso_fail_null(__func__);
 	bool limited = ctx && ctx->memory_limit > 0;
 	int64_t held = limited ? iso_memory_own() - ctx->base - SMALL : 0; /* since the context was made */
-	int64_t left = limited ? ctx->memory_limit - (held > 0 ? held : 0)
-	                       : iso_memory_available() / (ctx ? iso_ranks_of_machine(ctx) : 1);
+	int64_t left = limited ? ctx->memory_limit - (held > 0 ? held : 0) : available(ctx);
 
 	if (bytes <= left) return ISO_OK;
 	if (!limited)

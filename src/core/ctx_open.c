@@ -134,6 +134,29 @@ int iso_ctx_create(iso_ctx **out, const char *device, int threads)
 	return out && device ? create(out, device, threads, NULL) : iso_fail_null(__func__);
 }
 
+/* All ranks compute on the same kind of device, as what they exchange lies there; collective. */
+static int check_kind(struct iso_comm *c, const iso_ctx *ctx, int st)
+{
+	double kind[2] = { !st && ctx->cuda, !st && !ctx->cuda };
+
+	if (!c || (st = iso_comm_settle(c, st)) || (st = c->fn->max(c, kind, 2))) return st;
+	if (kind[0] == 0 || kind[1] == 0) return ISO_OK;
+	return iso_fail(ISO_EDEVICE,
+	                "device auto: some ranks have a GPU, others have none; cpu or cuda says which");
+}
+
+static int create_over(iso_ctx **out, const char *device, int threads, struct iso_comm *comm)
+{
+	iso_ctx *ctx = NULL;
+	int st = create(&ctx, device, threads, comm);
+
+	if ((st = check_kind(comm, ctx, st)))
+		iso_ctx_free(ctx);
+	else
+		*out = ctx;
+	return st;
+}
+
 int iso_ctx_create_ranks(iso_ctx **out, const char *device, int threads, const void *mpi_comm)
 {
 	if (!out || !device) return iso_fail_null(__func__);
@@ -142,9 +165,7 @@ int iso_ctx_create_ranks(iso_ctx **out, const char *device, int threads, const v
 	int st = iso_comm_open(&comm, mpi_comm);
 
 	if (st) return st;
-	st = iso_comm_settle(comm, create(&ctx, device, threads, comm));
-	if (st) {
-		iso_ctx_free(ctx);
+	if ((st = create_over(&ctx, device, threads, comm))) {
 		iso_comm_close(comm);
 		return st;
 	}
@@ -213,7 +234,8 @@ int iso_ctx_create_ahead(iso_ctx **out, const char *device, int threads)
 
 int iso_ctx_create_over(iso_ctx **out, const char *device, int threads, struct iso_comm *comm, bool ahead)
 {
-	return (ahead ? create_ahead : create)(out, device, threads, comm);
+	return comm ? create_over(out, device, threads, comm)
+	            : (ahead ? create_ahead : create)(out, device, threads, NULL);
 }
 
 static int take(iso_ctx *ctx, const struct iso_opening *o)

@@ -110,6 +110,7 @@ static int read_share(struct iso_array *a, struct iso_stored *s, iso_ctx *ranks)
 
 	if (!st) st = iso_in_seek(&s->in, s->in.at + s->skip + own.first * e.size);
 	if (!st) st = iso_elements_read(a->v + own.first, own.n, &s->in, e);
+	if (!st && iso_rank(ranks) == iso_ranks(ranks) - 1) st = iso_in_end(&s->in);
 	return iso_comm_gather_shares(ranks, st, a->v, a->n, sizeof *a->v);
 }
 

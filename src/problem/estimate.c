@@ -73,18 +73,20 @@ static int time_exchange(iso_problem *p, int64_t bytes, double *seconds)
 		began = iso_now_s();
 		st = p->m->rows_split ? iso_comm_sum_device(p->ctx, st, v, n)
 		                      : iso_comm_gather(p->ctx, st, v, n, sizeof *v);
+		if (!st && iso_ctx_is_cuda(p->ctx)) st = p->ctx->cuda->wait(p->ctx);
 	}
 	*seconds = (iso_now_s() - began) * ((double)bytes / (double)most);
 	iso_room_free(&room);
 	return st;
 }
 
-int problem_estimate(iso_problem *p, struct record_split *s)
+int problem_estimate(iso_problem *p, struct record_split *s, bool fits)
 {
-	double seconds[2] = { 0 };
-	int st = ISO_OK;
+	double seconds[2] = { 0 }, tight = !fits;
+	int st;
 
 	if (s->ranks < 2 || !p->record->dry_run || !p->m->sample || s->exchanged < 1) return ISO_OK;
+	if ((st = iso_comm_max(p->ctx, ISO_OK, &tight, 1)) || tight > 0) return st;
 	if ((st = iso_comm_agree(p->ctx, time_rows(p, &seconds[0])))) return st;
 	st = time_exchange(p, s->exchanged, &seconds[1]);
 	if ((st = iso_comm_max(p->ctx, st, seconds, 2))) return st;

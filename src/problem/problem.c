@@ -272,7 +272,7 @@ int problem_plan_end(iso_problem *p, struct iso_plan *plan)
 		.exchanged = p->m->rows_split ? voxels * (int64_t)sizeof(int64_t)
 		                              : (rows + voxels) * (int64_t)sizeof(iso_real),
 	};
-	st = problem_estimate(p, &p->record->split);
+	st = problem_estimate(p, &p->record->split, iso_plan_check(plan, p->ctx) == ISO_OK);
 	if (!st) st = p->record->plan ? p->record->plan(p->record->arg, plan) : iso_plan_check(plan, p->ctx);
 	iso_plan_free(plan);
 	return st;

@@ -53,8 +53,9 @@ int problem_begin_run(iso_problem *p);
 /* The parameters as they are now into the record; into that of a command, those that the command has. */
 int problem_record_parameters(iso_problem *p);
 
-/* Of a dry run of several ranks: how long an update takes, where the model can say; collective. estimate.c */
-int problem_estimate(iso_problem *p, struct record_split *s);
+/* Of a dry run of several ranks: how long an update takes, where the model can say and the plan `fits` all of them;
+   collective. estimate.c */
+int problem_estimate(iso_problem *p, struct record_split *s, bool fits);
 
 /* The beginning of a plan: a line for the arrays that were read; and its end: refused if it does not fit,
    or whatever the record's listener says; it is freed. */

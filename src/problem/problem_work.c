@@ -300,7 +300,10 @@ int iso_problem_project(iso_problem *p, struct iso_array *y, const struct iso_ar
 	if (!p || !y || !x || !x->v) return iso_fail_null(__func__);
 	struct call c = enter(p);
 
-	return leave(c, problem_project(p, y, x, "the image to project"));
+	int own = problem_project(p, y, x, "the image to project"), st = leave(c, own);
+
+	if (st && !own) iso_array_free(y); /* another rank failed */
+	return st;
 }
 
 int problem_backproject(iso_problem *p, struct iso_array *x, const struct iso_array *y, const char *name,
@@ -330,7 +333,10 @@ int iso_problem_backproject(iso_problem *p, struct iso_array *x, const struct is
 	if (!p || !x || !y || !y->v) return iso_fail_null(__func__);
 	struct call c = enter(p);
 
-	return leave(c, problem_backproject(p, x, y, "the data to project back", NULL));
+	int own = problem_backproject(p, x, y, "the data to project back", NULL), st = leave(c, own);
+
+	if (st && !own) iso_array_free(x);
+	return st;
 }
 
 /* ---- the image ---- */

@@ -17,10 +17,14 @@ static int nccl_open(iso_ctx *ctx)
 	struct iso_comm *c = ctx->comm;
 	ncclUniqueId id = { { 0 } };
 	ncclComm_t comm = NULL;
-	int st = c->rank == 0 ? check("id", ncclGetUniqueId(&id)) : ISO_OK, sent;
+	int st = c->rank == 0 ? check("id", ncclGetUniqueId(&id)) : ISO_OK, told;
+	double bad;
 
-	if ((sent = c->fn->broadcast(c, &id, sizeof id, 0)) || st) return st ? st : sent;
-	if ((st = ctx->cuda->use(ctx))) return st;
+	if ((told = c->fn->broadcast(c, &id, sizeof id, 0))) return told;
+	if (!st) st = ctx->cuda->use(ctx);
+	bad = st != ISO_OK;
+	if ((told = c->fn->max(c, &bad, 1))) return told;
+	if (bad > 0) return st ? st : iso_fail(ISO_EDEVICE, "NCCL: another rank could not start");
 	st = check("start", ncclCommInitRank(&comm, c->size, id, c->rank));
 	c->nccl_comm = comm;
 	return st;

@@ -255,7 +255,7 @@ int iso_ray_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const str
 {
 	if (!op || !ctx || !p || !e) return iso_fail_null(__func__);
 	struct list l = { 0 };
-	struct iso_ray full;
+	struct iso_ray full = { 0 };
 	iso_op *made = NULL;
 	int st = iso_sized_take(&full, "iso_ray", sizeof full, p);
 

@@ -257,7 +257,7 @@ static int find_room(const iso_op *op, bool *room)
 	need(op->ctx, &p, &t->share.s, t->block, &host, &device);
 	*room = host <= iso_ctx_host_left(op->ctx);
 	if (*room && op->ctx->cuda && !(st = op->ctx->cuda->free_memory(op->ctx, &left)))
-		*room = device <= left / 3 * 2;
+		*room = device <= left / iso_ranks_of_device(op->ctx) / 3 * 2;
 	return st;
 }
 

@@ -124,7 +124,7 @@ static int make(iso_op **op, iso_ctx *ctx, const struct iso_strip *p, const stru
 int iso_strip_create(iso_op **op, iso_ctx *ctx, const struct iso_strip *p, const struct iso_strip_events *e)
 {
 	if (!op || !ctx || !p || !e) return iso_fail_null(__func__);
-	struct iso_strip full;
+	struct iso_strip full = { 0 };
 	struct list l = { 0 };
 	iso_op *made = NULL;
 	int st = iso_sized_take(&full, "iso_strip", sizeof full, p);

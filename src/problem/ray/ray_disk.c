@@ -394,6 +394,7 @@ static int64_t left_of(struct ray *ray, const struct iso_plan *plan, bool device
 	int64_t have = device ? 0 : iso_ctx_host_memory(ctx), planned[2];
 
 	if (device && iso_ctx_is_cuda(ctx) && ctx->cuda->free_memory(ctx, &have) != ISO_OK) have = 0;
+	if (device) have /= iso_ranks_of_device(ctx);
 	iso_plan_total(plan, &planned[0], &planned[1]);
 	return have > planned[device] ? have - planned[device] : 0;
 }

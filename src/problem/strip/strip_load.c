@@ -41,6 +41,15 @@ bool strip_is_regular(const char *path)
 	       S_ISREG(file.st_mode);
 }
 
+/* Subsets of the reconstruction that this is for. */
+static struct model_subsets subsets(const struct strip *strip)
+{
+	struct model_subsets s = strip->p->s.by;
+
+	if (s.n < 1) s = (struct model_subsets){ .n = 1 };
+	return s;
+}
+
 /* Where 'dry-run' finds out how many events there are without reading them. A pipe can't be opened
    twice: what writes it would be gone. */
 static int count_events(struct strip *strip)
@@ -48,7 +57,13 @@ static int count_events(struct strip *strip)
 	iso_strip_file *f = NULL;
 	int st = iso_strip_file_open(&f, strip->events, &strip->read, false);
 
-	if (!st) strip->e.n = strip->n = iso_strip_file_total(f);
+	if (!st) {
+		strip->n = iso_strip_file_total(f);
+		struct iso_deal d =
+			iso_deal_by(strip->p->ctx, strip->n, (int64_t)ISO_STRIP_CHUNK * subsets(strip).n);
+
+		strip->e.n = iso_deal_count(&d);
+	}
 	iso_strip_file_close(f);
 	return st;
 }
@@ -83,15 +98,6 @@ static int copy_given(struct iso_strip_events *e, const struct iso_strip_events 
 }
 
 /* ---- the events of one rank of several ---- */
-
-/* Subsets of the reconstruction that this is for. */
-static struct model_subsets subsets(const struct strip *strip)
-{
-	struct model_subsets s = strip->p->s.by;
-
-	if (s.n < 1) s = (struct model_subsets){ .n = 1 };
-	return s;
-}
 
 /* Chunks of rows go to ranks in turn; their events may lie anywhere in the file, so each rank had read it whole. */
 static int take_rows(struct strip *strip, const struct iso_strip_events *all)
@@ -138,6 +144,8 @@ static int share_events(struct strip *strip, const struct iso_strip_events *give
 	iso_ctx *ctx = strip->p->ctx;
 	int st;
 
+	if (from_file && !strip_is_regular(strip->events))
+		return iso_refuse(strip->events, "a pipe has one reader: several ranks need a file");
 	if (deals && from_file)
 		st = iso_strip_events_read_share(&strip->e, &d, strip->events, &strip->read, ctx);
 	else
@@ -179,7 +187,7 @@ int strip_load_events(struct strip *strip)
 	bool regular = strip_is_regular(strip->events);
 
 	strip->read.ctx = strip->p->ctx;
-	if (strip->p->record->dry_run && regular && ((st = count_events(strip)) || e->n > 0)) return st;
+	if (strip->p->record->dry_run && regular && ((st = count_events(strip)) || strip->n > 0)) return st;
 	bool several = iso_ranks(strip->p->ctx) > 1;
 
 	st = several    ? share_events(strip, given)
@@ -187,11 +195,13 @@ int strip_load_events(struct strip *strip)
 	                : iso_strip_events_read_hashed(e, &hash, strip->events, &strip->read);
 	if (!several) strip->n = e->n;
 	if (!st && !given->v && !several) record_hashed(strip->p->record, &hash);
+	const struct iso_strip_events *whole = several ? given : e;
+
 	if (!st)
 		st = regular && strcmp(strip->events, "-") != 0
 		             ? record_input(strip->p->record, strip->events)
-		             : record_piped(strip->p->record, strip->events, e->v,
-		                            e->n * (int64_t)sizeof *e->v);
+		             : record_piped(strip->p->record, strip->events, whole->v,
+		                            whole->n * (int64_t)sizeof *e->v);
 	if (st) return st;
 	if ((st = count_all(strip, &count))) return st;
 	snprintf(from, sizeof from, "%s: ", strip->events);
