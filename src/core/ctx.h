@@ -39,7 +39,8 @@ struct iso_ctx {
 
 #define ISO_CTX_LOST 2 /* `cancel`: the device could not be opened, iso_ctx_ready tells why */
 
-/* iso_ctx_create, or iso_ctx_create_ahead, over the ranks of a communicator, which the caller keeps; NULL: one rank. */
+/* A context over the ranks of a communicator, which the caller keeps; NULL: one rank, whose device may be opened
+   ahead. */
 int iso_ctx_create_over(iso_ctx **ctx, const char *device, int threads, struct iso_comm *comm, bool ahead);
 
 /* Whether iso_ctx_ready may have to wait. */

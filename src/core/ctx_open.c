@@ -139,7 +139,7 @@ static int check_kind(struct iso_comm *c, const iso_ctx *ctx, int st)
 {
 	double kind[2] = { !st && ctx->cuda, !st && !ctx->cuda };
 
-	if (!c || (st = iso_comm_settle(c, st)) || (st = c->fn->max(c, kind, 2))) return st;
+	if ((st = iso_comm_settle(c, st)) || (st = c->fn->max(c, kind, 2))) return st;
 	if (kind[0] == 0 || kind[1] == 0) return ISO_OK;
 	return iso_fail(ISO_EDEVICE,
 	                "device auto: some ranks have a GPU, others have none; cpu or cuda says which");
@@ -201,11 +201,11 @@ static int start(struct iso_opening *o)
 	return o->running;
 }
 
-static int create_ahead(iso_ctx **out, const char *device, int threads, struct iso_comm *comm)
+static int create_ahead(iso_ctx **out, const char *device, int threads)
 {
 	struct iso_opening *o;
 	iso_ctx *ctx = NULL;
-	int st = make(&ctx, device, threads, comm);
+	int st = make(&ctx, device, threads, NULL);
 
 	if (st) return st;
 	if (!strcmp(device, "cpu")) return finish(out, ctx, device);
@@ -229,13 +229,13 @@ static int create_ahead(iso_ctx **out, const char *device, int threads, struct i
 
 int iso_ctx_create_ahead(iso_ctx **out, const char *device, int threads)
 {
-	return out && device ? create_ahead(out, device, threads, NULL) : iso_fail_null(__func__);
+	return out && device ? create_ahead(out, device, threads) : iso_fail_null(__func__);
 }
 
 int iso_ctx_create_over(iso_ctx **out, const char *device, int threads, struct iso_comm *comm, bool ahead)
 {
-	return comm ? create_over(out, device, threads, comm)
-	            : (ahead ? create_ahead : create)(out, device, threads, NULL);
+	if (comm) return create_over(out, device, threads, comm);
+	return ahead ? create_ahead(out, device, threads) : create(out, device, threads, NULL);
 }
 
 static int take(iso_ctx *ctx, const struct iso_opening *o)
