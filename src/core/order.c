@@ -57,25 +57,33 @@ done:
 	return st;
 }
 
-int iso_order_ranks(iso_ctx *ctx, int st, int64_t n, int64_t *before, int64_t *total)
+static int count_ranks(struct order_list *l, iso_ctx *ctx, int st, int64_t n)
 {
 	int ranks = iso_ranks(ctx);
-	int64_t *of;
+	int64_t *of = size_alloc(ranks, sizeof *of);
 
-	*before = 0;
-	*total = n;
-	if (ranks == 1) return st;
-	of = size_alloc(ranks, sizeof *of);
 	if (of)
 		of[iso_rank(ctx)] = n;
 	else if (!st)
 		st = iso_fail_memory("ranks", ranks * (int64_t)sizeof *of);
 	st = iso_comm_sum(ctx, st, of, ranks);
-	*total = 0;
+	l->total = 0;
 	for (int r = 0; r < ranks && !st; r++) {
-		*before += r < iso_rank(ctx) ? of[r] : 0;
-		*total += of[r];
+		l->before += r < iso_rank(ctx) ? of[r] : 0;
+		l->total += of[r];
 	}
 	free(of);
 	return st;
+}
+
+int iso_order_ranks(struct order_list *l, iso_ctx *ctx, int st, const char *what, int64_t n,
+                    const int64_t *number, int64_t total)
+{
+	bool several = iso_ranks(ctx) > 1;
+
+	*l = (struct order_list){ 0, n, several || number };
+	if (several) st = count_ranks(l, ctx, st, n);
+	if (st || !number || total == l->total) return st;
+	return iso_fail(ISO_EARG, "%s: numbers are of %" PRId64 " events, the ranks have %" PRId64 " in all",
+	                what, total, l->total);
 }

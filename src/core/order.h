@@ -160,8 +160,16 @@ ISO_BEGIN_C
 int iso_order_part(struct iso_order *o, struct iso_room *room, const iso_ctx *ctx, int64_t n,
                    const int64_t *number, int64_t before);
 
-/* Events of the ranks before this one, and of all, where this one has n; collective, see comm.h. */
-int iso_order_ranks(iso_ctx *ctx, int st, int64_t n, int64_t *before, int64_t *total);
+/* The list that the events here are all of, or a part. */
+struct order_list {
+	int64_t before, total; /* events of the ranks before this one, and of all */
+	bool part;             /* others may have some */
+};
+
+/* Where this rank has n events; ISO_EARG, "WHAT: ...", if they have numbers among `total`, and that is not how many
+   there are. Collective, see comm.h. */
+int iso_order_ranks(struct order_list *l, iso_ctx *ctx, int st, const char *what, int64_t n,
+                    const int64_t *number, int64_t total);
 
 ISO_END_C
 

@@ -198,16 +198,9 @@ int iso_ray_model(struct ray_model *m, const struct iso_ray *p, int64_t n)
 	return iso_ray_spread(&m->spread, p->rays, p->spread_mm);
 }
 
-/* Of which list events are a part. */
-struct list {
-	int subsets;           /* that it has */
-	int64_t before, total; /* events of the ranks before this one, and of all */
-	bool part;             /* there may be others than these */
-};
-
-/* The model of the events, and on the CPU the events, in `room`. */
+/* The model of the events, of a list that has `subsets`, and on the CPU the events, in `room`. */
 static int make_model(struct ray_model **out, struct iso_room *room, const struct iso_ray *p,
-                      const struct list *l, const struct iso_events *e)
+                      const struct order_list *l, int subsets, const struct iso_events *e)
 {
 	struct ray_model model = { .e = NULL }, *m;
 	iso_ctx *ctx = room->ctx;
@@ -215,7 +208,7 @@ static int make_model(struct ray_model **out, struct iso_room *room, const struc
 
 	if ((st = iso_ray_check(p, l->total)) || (st = iso_ray_model(&model, p, l->total))) return st;
 	model.n = e->n;
-	model.subsets = l->subsets;
+	model.subsets = subsets;
 	model.from = e;
 	if (l->part && (st = iso_order_part(&model.order, room, ctx, e->n, p->number, l->before))) return st;
 	if (!iso_ctx_is_cuda(ctx)) {
@@ -230,12 +223,12 @@ static int make_model(struct ray_model **out, struct iso_room *room, const struc
 	return m->row ? iso_ray_near(m, ctx) : ISO_OK;
 }
 
-static int make(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const struct list *l,
+static int make(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const struct order_list *l, int subsets,
                 const struct iso_events *e)
 {
 	struct iso_room room = { .ctx = ctx, .what = "ray events" };
 	struct ray_model *m = NULL;
-	int st = make_model(&m, &room, p, l, e);
+	int st = make_model(&m, &room, p, l, subsets, e);
 
 	if (st) {
 		iso_room_free(&room);
@@ -248,25 +241,19 @@ static int make(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const struct
 int iso_ray_create_part(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, int subsets,
                         const struct iso_events *e)
 {
-	return make(op, ctx, p, &(struct list){ .subsets = subsets, .total = e->n }, e);
+	return make(op, ctx, p, &(struct order_list){ .total = e->n }, subsets, e);
 }
 
 int iso_ray_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const struct iso_events *e)
 {
 	if (!op || !ctx || !p || !e) return iso_fail_null(__func__);
-	struct list l = { 0 };
+	struct order_list l;
 	struct iso_ray full = { 0 };
 	iso_op *made = NULL;
 	int st = iso_sized_take(&full, "iso_ray", sizeof full, p);
 
-	st = iso_order_ranks(ctx, st, e->n, &l.before, &l.total);
-	if (!st && full.number && full.total != l.total)
-		st = iso_fail(ISO_EARG,
-		              "ray: numbers are of %" PRId64 " events, the ranks have %" PRId64 " in all",
-		              full.total, l.total);
-	l.subsets = full.n_sub;
-	l.part = full.number || iso_ranks(ctx) > 1;
-	if (!st) st = make(&made, ctx, &full, &l, e);
+	st = iso_order_ranks(&l, ctx, st, "ray", e->n, full.number, full.total);
+	if (!st) st = make(&made, ctx, &full, &l, full.n_sub, e);
 	if ((st = iso_comm_agree(ctx, st))) {
 		iso_op_free(made);
 		return st;

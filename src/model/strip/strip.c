@@ -73,14 +73,8 @@ static void set_model(struct strip_model *m, const struct iso_strip *p, int64_t 
 
 _Static_assert(ISO_STRIP_CHUNK == ORDER_CHUNK, "what the header says");
 
-/* Events of this rank among those of all. */
-struct list {
-	int64_t before, total;
-	bool part; /* others have some */
-};
-
 static int make_model(struct strip_model **out, struct iso_room *room, const struct iso_strip *p,
-                      const struct list *l, const struct iso_strip_events *e)
+                      const struct order_list *l, const struct iso_strip_events *e)
 {
 	const struct iso_strip_event bad = { NAN, NAN, NAN };
 	const iso_ctx *ctx = room->ctx;
@@ -105,7 +99,7 @@ static int make_model(struct strip_model **out, struct iso_room *room, const str
 	return iso_ctx_poll(ctx);
 }
 
-static int make(iso_op **op, iso_ctx *ctx, const struct iso_strip *p, const struct list *l,
+static int make(iso_op **op, iso_ctx *ctx, const struct iso_strip *p, const struct order_list *l,
                 const struct iso_strip_events *e)
 {
 	struct iso_room room = { .ctx = ctx, .what = "strip events" };
@@ -125,16 +119,11 @@ int iso_strip_create(iso_op **op, iso_ctx *ctx, const struct iso_strip *p, const
 {
 	if (!op || !ctx || !p || !e) return iso_fail_null(__func__);
 	struct iso_strip full = { 0 };
-	struct list l = { 0 };
+	struct order_list l;
 	iso_op *made = NULL;
 	int st = iso_sized_take(&full, "iso_strip", sizeof full, p);
 
-	st = iso_order_ranks(ctx, st, e->n, &l.before, &l.total);
-	if (!st && full.number && full.total != l.total)
-		st = iso_fail(ISO_EARG,
-		              "strip: numbers are of %" PRId64 " events, the ranks have %" PRId64 " in all",
-		              full.total, l.total);
-	l.part = full.number || iso_ranks(ctx) > 1;
+	st = iso_order_ranks(&l, ctx, st, "strip", e->n, full.number, full.total);
 	if (!st) st = make(&made, ctx, &full, &l, e);
 	if ((st = iso_comm_agree(ctx, st)))
 		iso_op_free(made);
