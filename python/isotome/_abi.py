@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The C interface as ctypes sees it: structs and prototypes of the headers in include/isotome.
+
+`lib` is the library with its prototypes set. python/tests/test_abi.py holds the structs against what a C
+compiler makes of the headers.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import POINTER, c_bool, c_char, c_char_p, c_double, c_float, c_int, c_int64, c_size_t, c_uint32
+from ctypes import c_uint64, c_void_p
+
+from . import _library
+
+ALL = -1  # ISO_ALL: every subset
+
+# ---- structs ----
+
+
+class Grid(ctypes.Structure):  # grid.h
+    _fields_ = [("n", c_int64 * 3), ("voxel", c_double * 3), ("centre", c_double * 3)]
+
+
+class Array(ctypes.Structure):  # array.h
+    _fields_ = [
+        ("n_dim", c_int),
+        ("dim", c_int64 * 8),
+        ("n", c_int64),
+        ("v", c_void_p),
+        ("has_grid", c_bool),
+        ("pairs", c_bool),
+        ("grid", Grid),
+        ("unit", c_char * 32),
+    ]
+
+
+class Progress(ctypes.Structure):  # context.h
+    _fields_ = [
+        ("stage", c_char_p),
+        ("done", c_int64),
+        ("total", c_int64),
+        ("elapsed_s", c_double),
+        ("left_s", c_double),
+        ("note", c_char_p),
+    ]
+
+
+PROGRESS_FN = ctypes.CFUNCTYPE(None, c_void_p, POINTER(Progress))
+
+
+class Vec(ctypes.Structure):  # vec.h: the first four of its functions are those used here
+    _fields_ = [
+        ("alloc", ctypes.CFUNCTYPE(c_int, c_void_p, POINTER(c_void_p), c_int64)),
+        ("free", ctypes.CFUNCTYPE(None, c_void_p, c_void_p)),
+        ("upload", ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p, c_int64)),
+        ("download", ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p, c_int64)),
+    ]
+
+
+class Rows(ctypes.Structure):  # op.h
+    _fields_ = [("first", c_int64), ("n", c_int64)]
+
+
+class EmData(ctypes.Structure):  # op.h
+    _fields_ = [("y", c_void_p), ("add", c_void_p), ("mult", c_void_p)]
+
+
+class EmStat(ctypes.Structure):  # op.h
+    _fields_ = [
+        ("loglik", c_double),
+        ("counts", c_double),
+        ("lost", c_double),
+        ("used", c_int64),
+        ("skipped", c_int64),
+    ]
+
+
+class Event(ctypes.Structure):  # events.h
+    _fields_ = [("p1", c_float * 3), ("p2", c_float * 3), ("dt_ps", c_float)]
+
+
+class Events(ctypes.Structure):  # events.h
+    _fields_ = [
+        ("n", c_int64),
+        ("v", c_void_p),
+        ("n_bad", c_int64),
+        ("time_ms", c_void_p),
+        ("count", c_void_p),
+        ("mult", c_void_p),
+        ("add", c_void_p),
+        ("crystal", c_void_p),
+        ("tof_fwhm_ps", c_double),
+        ("tof_bin_ps", c_double),
+        ("start_s", c_double),
+        ("duration_s", c_double),
+        ("isotope", c_char * 16),
+        ("n_lines_bad", c_int64),
+        ("first_line_bad", c_int64),
+        ("n_left_out", c_int64),
+    ]
+
+
+class StripEvent(ctypes.Structure):  # strip.h
+    _fields_ = [("z_up", c_float), ("z_down", c_float), ("dl", c_float)]
+
+
+class StripEvents(ctypes.Structure):  # strip.h
+    _fields_ = [("n", c_int64), ("v", c_void_p), ("n_bad", c_int64)]
+
+
+class Param(ctypes.Structure):  # problem.h
+    _fields_ = [
+        ("size", c_size_t),
+        ("name", c_char_p),
+        ("group", c_char_p),
+        ("type", c_int),
+        ("count", c_int),
+        ("spread", c_bool),
+        ("min", c_double),
+        ("max", c_double),
+        ("words", POINTER(c_char_p)),
+        ("unit", c_char_p),
+        ("absent", c_char_p),
+        ("value_name", c_char_p),
+        ("help", c_char_p),
+        ("file", c_int),
+        ("value", c_char * 256),
+    ]
+
+
+FLAG, INTEGER, REAL, TEXT = range(4)  # enum iso_param_type
+NO_FILE, READS, WRITES, PLACE = range(4)  # enum iso_param_file
+WARNING, NEWS, DETAIL = range(3)  # enum iso_message_kind
+
+MESSAGE_FN = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p)
+
+# ---- prototypes: name -> what it returns, what it takes ----
+
+handle = c_void_p  # iso_ctx *, iso_op *, iso_problem *
+out = POINTER(c_void_p)  # where a new one of them goes, or a new vector
+vector = c_void_p  # iso_real *
+
+PROTOTYPES: dict[str, tuple] = {
+    "iso_message": (c_char_p, []),
+    # context.h
+    "iso_ctx_create": (c_int, [out, c_char_p, c_int]),
+    "iso_ctx_free": (None, [handle]),
+    "iso_ctx_is_cuda": (c_bool, [handle]),
+    "iso_ctx_device": (c_char_p, [handle]),
+    "iso_ctx_device_name": (c_char_p, [handle]),
+    "iso_ctx_threads": (c_int, [handle]),
+    "iso_ctx_set_memory_limit": (None, [handle, c_int64]),
+    "iso_ctx_cancel": (None, [handle]),
+    "iso_ctx_clear_cancel": (None, [handle]),
+    "iso_ctx_cancelled": (c_bool, [handle]),
+    "iso_ctx_set_progress": (None, [handle, PROGRESS_FN, c_void_p]),
+    # vec.h
+    "iso_ctx_vec": (POINTER(Vec), [handle]),
+    # op.h
+    "iso_op_n_in": (c_int64, [handle]),
+    "iso_op_n_out": (c_int64, [handle]),
+    "iso_op_n_sub": (c_int, [handle]),
+    "iso_op_rows": (Rows, [handle, c_int]),
+    "iso_forward": (c_int, [handle, c_int, vector, vector]),
+    "iso_adjoint": (c_int, [handle, c_int, vector, vector]),
+    "iso_em_step": (c_int, [handle, c_int, vector, vector, POINTER(EmData), POINTER(EmStat)]),
+    "iso_op_sort": (None, [handle, vector, vector]),
+    "iso_op_unsort": (None, [handle, vector, vector]),
+    "iso_op_clone": (c_int, [out, handle]),
+    "iso_op_free": (None, [handle]),
+    "iso_test_adjoint": (c_int, [POINTER(c_double), handle, c_int, c_uint64]),
+    # array.h
+    "iso_array_free": (None, [POINTER(Array)]),
+    # problem.h
+    "iso_problem_model": (c_char_p, [c_int]),
+    "iso_problem_create": (c_int, [out, handle, c_char_p]),
+    "iso_problem_free": (None, [handle]),
+    "iso_problem_param": (c_int, [handle, c_int, POINTER(Param)]),
+    "iso_problem_set": (c_int, [handle, c_char_p, c_char_p]),
+    "iso_problem_set_array": (c_int, [handle, c_char_p, POINTER(Array), c_bool]),
+    "iso_problem_set_events": (c_int, [handle, c_char_p, POINTER(Events)]),
+    "iso_problem_set_strip_events": (c_int, [handle, POINTER(StripEvents)]),
+    "iso_problem_like": (c_int, [handle, c_char_p]),
+    "iso_problem_set_message": (None, [handle, MESSAGE_FN, c_void_p]),
+    "iso_problem_load": (c_int, [handle]),
+    "iso_problem_grid": (c_int, [handle, POINTER(Grid)]),
+    "iso_problem_rows": (c_int64, [handle]),
+    "iso_problem_op": (c_int, [handle, out]),
+    "iso_problem_data": (c_int, [handle, out, out, out]),
+    "iso_problem_sens": (c_int, [handle, POINTER(Array)]),
+    "iso_problem_project": (c_int, [handle, POINTER(Array), POINTER(Array)]),
+    "iso_problem_backproject": (c_int, [handle, POINTER(Array), POINTER(Array)]),
+    "iso_problem_recon": (c_int, [handle, POINTER(Array), c_char_p]),
+    "iso_problem_write": (c_int, [handle, c_char_p, POINTER(Array)]),
+    "iso_problem_record": (c_int, [handle, out]),
+}
+
+
+def _with_prototypes(library: ctypes.CDLL) -> ctypes.CDLL:
+    for name, (result, arguments) in PROTOTYPES.items():
+        try:
+            function = getattr(library, name)
+        except AttributeError:
+            raise ImportError(f"{library._name} lacks {name}") from None
+        function.restype = result
+        function.argtypes = arguments
+    return library
+
+
+lib = _with_prototypes(_library.load())
+version = lib.iso_version().decode()
+
+# Vectors and texts that the library hands over are freed as the C library of the process does it.
+_libc = ctypes.CDLL(None)
+_libc.free.restype = None
+_libc.free.argtypes = [c_void_p]
+free = _libc.free

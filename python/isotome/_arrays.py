@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""NumPy arrays on their way into the library and out of it, without copies."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import weakref
+from ctypes import byref, c_void_p
+from typing import Callable
+
+import numpy as np
+
+from . import errors
+from ._abi import Array, free, lib
+
+REAL = np.dtype(np.float32)  # iso_real
+
+
+def _refuse_values(values: np.ndarray, name: str) -> None:
+    """NaN and infinity, of which the first is named. A sum in double of finite floats is finite."""
+    if math.isfinite(float(values.sum(dtype=np.float64))):
+        return
+    flat = values.reshape(-1)
+    first = int(np.flatnonzero(~np.isfinite(flat))[0])
+    place = tuple(int(i) for i in np.unravel_index(first, values.shape))
+    raise errors.ArgumentError(f"{name}: the value at {place} is {flat[first]}, must be finite")
+
+
+def _refuse_form(values: object, name: str, dtype: np.dtype) -> None:
+    if not isinstance(values, np.ndarray):
+        raise errors.ArgumentError(f"{name}: given {type(values).__name__}, wanted a NumPy array of {dtype}")
+    if values.dtype != dtype:
+        raise errors.ArgumentError(
+            f"{name}: given values of {values.dtype}, wanted {dtype}: convert by .astype(numpy.{dtype})"
+        )
+    if not values.flags.c_contiguous:
+        raise errors.ArgumentError(
+            f"{name}: given an array with strides {values.strides}, wanted a contiguous one in C order: "
+            "numpy.ascontiguousarray makes it"
+        )
+
+
+def given(values: object, shape: tuple[int, ...], name: str) -> np.ndarray:
+    """An input of that shape: float32, in C order, finite."""
+    _refuse_form(values, name, REAL)
+    assert isinstance(values, np.ndarray)
+    if values.shape != shape:
+        raise errors.ArgumentError(f"{name}: given shape {values.shape}, wanted {shape}")
+    _refuse_values(values, name)
+    return values
+
+
+def given_any(values: object, name: str, dtype: np.dtype = REAL) -> np.ndarray:
+    """An input of any shape, whose values the library checks."""
+    _refuse_form(values, name, dtype)
+    assert isinstance(values, np.ndarray)
+    return values
+
+
+def result(out: object, shape: tuple[int, ...]) -> np.ndarray:
+    """Where a result goes: `out`, if it is given and fits, else a new array."""
+    if out is None:
+        return np.empty(shape, REAL)
+    _refuse_form(out, "out", REAL)
+    assert isinstance(out, np.ndarray)
+    if out.shape != shape:
+        raise errors.ArgumentError(f"out: given shape {out.shape}, wanted {shape}")
+    if not out.flags.writeable:
+        raise errors.ArgumentError("out: given a read-only array, wanted one that can be written")
+    return out
+
+
+def address(values: np.ndarray | None) -> c_void_p | None:
+    return None if values is None else values.ctypes.data_as(c_void_p)
+
+
+def as_struct(values: np.ndarray) -> Array:
+    """struct iso_array over the values, which it borrows: they must stay while it is used."""
+    if not 1 <= values.ndim <= 8:
+        raise errors.ArgumentError(f"given an array of {values.ndim} axes, wanted 1 to 8")
+    a = Array(n_dim=values.ndim, n=values.size, v=values.ctypes.data)
+    a.dim[: values.ndim] = values.shape
+    return a
+
+
+def _adopt(pointer: int, n: int) -> np.ndarray:
+    """n values that the library made, freed with the last array that shows them."""
+    memory = (ctypes.c_float * n).from_address(pointer)
+    weakref.finalize(memory, free, c_void_p(pointer)).atexit = False
+    return np.frombuffer(memory, REAL)
+
+
+def made(fill: Callable[[object], None]) -> np.ndarray:
+    """What `fill` lets the library write into a struct iso_array."""
+    a = Array()
+    try:
+        fill(byref(a))
+        shape = tuple(a.dim[: a.n_dim])
+        values, a.v = _adopt(a.v, a.n), None
+        return values.reshape(shape)
+    finally:
+        lib.iso_array_free(byref(a))  # what was not adopted
+
+
+def made_vectors(n: int, fill: Callable[..., None], count: int) -> list[np.ndarray | None]:
+    """`count` vectors of n values that `fill` lets the library make; None where there is none."""
+    pointers = [c_void_p() for _ in range(count)]
+    adopted: list[np.ndarray | None] = []
+    try:
+        fill(*(byref(p) for p in pointers))
+        for p in pointers:
+            adopted.append(_adopt(p.value, n) if p.value else None)
+        return adopted
+    finally:
+        for p in pointers[len(adopted) :]:
+            free(p)

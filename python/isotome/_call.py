@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Calls into the library: their failures, Ctrl-C, forks, and the handles they make.
+
+ctypes lets other threads of Python run during a call. Ctrl-C: Python runs handlers of signals between
+two of its own steps, so none would run before a long call ended. While the main thread is in a call, the
+number of each signal is therefore written into a pair of sockets (signal.set_wakeup_fd), at whose other
+end a thread waits, which asks the contexts of the call to stop. The call then ends, and Python raises
+KeyboardInterrupt.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import threading
+from ctypes import c_void_p
+from typing import TYPE_CHECKING, Any, Callable
+
+from . import errors
+from ._abi import lib
+
+if TYPE_CHECKING:
+    from .context import Context
+
+# ---- forks: threads and devices of the library do not survive them ----
+
+_in_use = False  # a context was made in this process
+_forked = False  # and that was before a fork: this is the child
+
+
+def _after_fork_in_child() -> None:
+    global _forked
+    _forked = _forked or _in_use
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)
+
+
+def refuse_fork() -> None:
+    """Raises in a child of a process that had contexts."""
+    if _forked:
+        raise errors.DeviceError(
+            "this process was forked from one that used Isotome, whose threads and devices it does not "
+            "have: start it with multiprocessing.get_context('spawn')"
+        )
+
+
+def use() -> None:
+    """A context is about to be made."""
+    global _in_use
+    refuse_fork()
+    _in_use = True
+
+
+# ---- what the library owns ----
+
+
+class Handle:
+    """A pointer of the library, freed with the last reference; keeps the handles that it needs."""
+
+    def __init__(self, free: Callable[[c_void_p], None], *needs: Handle):
+        self.pointer = c_void_p()
+        self._free = free
+        self._needs = needs
+
+    def __del__(self) -> None:
+        if self.pointer and not _forked:
+            self._free(self.pointer)
+
+
+# ---- Ctrl-C ----
+
+
+class _Interrupts:
+    """Ctrl-C while the main thread is in a call; calls may be nested, by way of callbacks."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.contexts: list[Context] = []  # of the calls, the outermost first
+        self.before = -1  # where somebody else wants the numbers of signals
+        self.reader: socket.socket | None = None
+        self.writer: socket.socket | None = None
+
+    def _open(self) -> None:
+        self.reader, self.writer = socket.socketpair()
+        self.reader.setblocking(False)
+        self.writer.setblocking(False)
+        threading.Thread(target=self._watch, name="isotome-interrupts", daemon=True).start()
+
+    def _take(self) -> bytes:
+        """What was written by now. Under the lock."""
+        assert self.reader
+        try:
+            return self.reader.recv(4096)
+        except BlockingIOError:
+            return b""
+
+    def _watch(self) -> None:
+        while True:
+            select.select([self.reader], [], [])
+            with self.lock:
+                signals = self._take()
+                if self.contexts and self.before >= 0 and signals:
+                    os.write(self.before, signals)
+                if signal.SIGINT in signals:
+                    for context in self.contexts:
+                        context._interrupt()
+
+    def enter(self, context: Context) -> None:
+        if not self.reader:
+            self._open()
+        with self.lock:
+            if not self.contexts:
+                assert self.writer
+                self._take()  # of an earlier call that ended as the signal came
+                self.before = signal.set_wakeup_fd(self.writer.fileno(), warn_on_full_buffer=False)
+            self.contexts.append(context)
+
+    def leave(self) -> None:
+        with self.lock:
+            self.contexts.pop()
+            if not self.contexts:
+                signal.set_wakeup_fd(self.before)
+
+
+_interrupts = _Interrupts()
+
+
+def _in_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
+
+
+# ---- calls ----
+
+
+def check(status: int) -> None:
+    """Raises what a status says, with the message of this thread."""
+    if status:
+        raise errors.of_status(status, (lib.iso_message() or b"").decode(errors="replace"))
+
+
+def call(context: Context, function: Callable[..., int], *arguments: Any) -> None:
+    """A call that may be long, and its failure as an exception."""
+    refuse_fork()
+    watched = _in_main_thread()
+    context._enter()
+    try:
+        if watched:
+            _interrupts.enter(context)
+        try:
+            check(function(*arguments))
+        except errors.Cancelled:
+            if context._interrupted:
+                raise KeyboardInterrupt from None
+            raise
+        finally:
+            if watched:
+                _interrupts.leave()
+    finally:
+        context._leave()

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Contexts: the device that computes, and its threads."""
+
+from __future__ import annotations
+
+import threading
+from ctypes import byref, c_void_p
+from typing import Callable, NamedTuple
+
+from . import errors
+from ._abi import PROGRESS_FN, lib
+from ._call import Handle, check, refuse_fork, use
+
+
+class Context:
+    """A device and its CPU threads: `Context("cuda:0")`, `Context("cpu", threads=4)`.
+
+    device: "cpu", "cuda", "cuda:N", or "auto" (CUDA where there is one, else the CPU).
+    threads: CPU threads; 0 for all cores.
+    memory_limit: bytes of host memory that calls may plan for; 0: what the machine has free.
+
+    Several threads may use a context, each with operators of its own. It lives as long as what was made
+    with it.
+    """
+
+    def __init__(self, device: str = "auto", threads: int = 0, memory_limit: int = 0):
+        if not isinstance(device, str):
+            raise errors.ArgumentError(f"device is {device!r}, must be a text such as 'cpu' or 'cuda:0'")
+        use()
+        self._handle = Handle(lib.iso_ctx_free)
+        check(lib.iso_ctx_create(byref(self._handle.pointer), device.encode(), threads))
+        lib.iso_ctx_set_memory_limit(self._pointer, memory_limit)
+        self._lock = threading.Lock()
+        self._running = 0  # calls, on all threads
+        self._interrupted = False  # by Ctrl-C, while calls run
+
+    @property
+    def _pointer(self) -> c_void_p:
+        return self._handle.pointer
+
+    # ---- what it is ----
+
+    @property
+    def device(self) -> str:
+        """"cpu", "cuda:0"."""
+        refuse_fork()
+        return lib.iso_ctx_device(self._pointer).decode()
+
+    @property
+    def device_name(self) -> str:
+        """"2 threads", "NVIDIA H200"."""
+        refuse_fork()
+        return lib.iso_ctx_device_name(self._pointer).decode()
+
+    @property
+    def threads(self) -> int:
+        """CPU threads."""
+        refuse_fork()
+        return lib.iso_ctx_threads(self._pointer)
+
+    @property
+    def is_cuda(self) -> bool:
+        refuse_fork()
+        return lib.iso_ctx_is_cuda(self._pointer)
+
+    def __repr__(self) -> str:
+        return f"<isotome.Context {self.device}, {self.device_name}>"
+
+    # ---- calls that run ----
+
+    def cancel(self) -> None:
+        """Asks the calls that run now, on other threads, to stop: they raise Cancelled."""
+        with self._lock:
+            if self._running:
+                lib.iso_ctx_cancel(self._pointer)
+
+    def _interrupt(self) -> None:
+        with self._lock:
+            if self._running:
+                self._interrupted = True
+                lib.iso_ctx_cancel(self._pointer)
+
+    def _enter(self) -> None:
+        with self._lock:
+            self._running += 1
+
+    def _leave(self) -> None:
+        with self._lock:
+            self._running -= 1
+            if not self._running:
+                self._interrupted = False
+                lib.iso_ctx_clear_cancel(self._pointer)
+
+
+class Progress(NamedTuple):
+    """A step of a long call, as a callback is told of it."""
+
+    stage: str
+    done: int
+    total: int
+    elapsed_s: float
+    left_s: float | None  # None: not known yet
+    note: str
+
+
+class Listener:
+    """During `with`, tells `callback` of the context's progress; if it returns True the call stops.
+
+    An exception of the callback stops the call too, and is raised by `reraise`.
+    """
+
+    def __init__(self, context: Context, callback: Callable[[Progress], object]):
+        self._context = context
+        self._callback = callback
+        self._function = PROGRESS_FN(self._hear)
+        self.error: BaseException | None = None
+
+    def _hear(self, _arg, step) -> None:
+        s = step.contents
+        try:
+            if self.error is None and self._callback(
+                Progress(
+                    s.stage.decode(),
+                    s.done,
+                    s.total,
+                    s.elapsed_s,
+                    s.left_s if s.left_s >= 0 else None,
+                    (s.note or b"").decode(),
+                )
+            ) is True:
+                self._context.cancel()
+        except BaseException as error:  # raised where the call was made
+            self.error = error
+            self._context.cancel()
+
+    def __enter__(self) -> Listener:
+        lib.iso_ctx_set_progress(self._context._pointer, self._function, None)
+        return self
+
+    def __exit__(self, kind, error, trace) -> None:
+        lib.iso_ctx_set_progress(self._context._pointer, PROGRESS_FN(), None)
+        if self.error is not None:
+            raise self.error from None
+
+
+class Device(NamedTuple):
+    """A device, and whether it can be used; `reason` says why not."""
+
+    device: str
+    name: str
+    available: bool
+    reason: str
+
+
+def devices() -> list[Device]:
+    """The devices that a Context can be made on. One that is not available comes with the reason."""
+    found = []
+    names = ["cpu"] + [f"cuda:{k}" for k in range(64)]
+    for device in names:
+        try:
+            found.append(Device(device, Context(device).device_name, True, ""))
+        except errors.IsotomeError as error:
+            if device == "cuda:0":
+                found.append(Device("cuda", "", False, str(error)))
+            break
+    return found
+
+
+_default: Context | None = None
+_default_lock = threading.Lock()
+
+
+def default() -> Context:
+    """The context of calls that are given none: Context("auto"), made when first asked for."""
+    global _default
+    with _default_lock:
+        if _default is None:
+            _default = Context()
+        return _default
