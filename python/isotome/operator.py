@@ -396,16 +396,17 @@ class _Shared:
         self._order: np.ndarray | None = None
         self._plain: bool | None = None
 
-    @property
-    def pointer(self) -> c_void_p:
+    def held(self) -> Handle:
+        """Its handle, which lives at least as long as the caller holds it, whoever frees the operator."""
         refuse_fork()
-        if self.handle is None:
-            raise errors.ArgumentError("the operator was freed")
-        return self.handle.pointer
+        handle = self.handle
+        if handle is None:
+            raise errors.ArgumentError("given an operator that was freed, wanted one that was not")
+        return handle
 
     def _sorted(self, values: np.ndarray) -> np.ndarray:
-        y = np.empty(self.n_out, _arrays.REAL)
-        lib.iso_op_sort(self.pointer, _arrays.address(y), _arrays.address(values))
+        op, y = self.held(), np.empty(self.n_out, _arrays.REAL)
+        lib.iso_op_sort(op.pointer, _arrays.address(y), _arrays.address(values))
         return y
 
     def order(self) -> np.ndarray:
@@ -441,7 +442,7 @@ class ModelOperator(Operator):
         self._shared = shared
         self._subset = subset
         self._in_file_order = in_file_order
-        span = lib.iso_op_rows(shared.pointer, subset)
+        span = lib.iso_op_rows(shared.held().pointer, subset)
         self._span = slice(span.first, span.first + span.n)
         self.in_shape, self.out_shape = in_shape, (span.n,)
         self.n_subsets = shared.n_subsets if subset == ALL else 1
@@ -467,8 +468,9 @@ class ModelOperator(Operator):
 
     def clone(self) -> ModelOperator:
         """A second one on the same tables, for another thread."""
-        handle = Handle(lib.iso_op_free, self._shared.handle)
-        check(lib.iso_op_clone(byref(handle.pointer), self._shared.pointer))
+        op = self._shared.held()
+        handle = Handle(lib.iso_op_free, op)
+        check(lib.iso_op_clone(byref(handle.pointer), op.pointer))
         shared = _Shared(handle, self.context)
         shared._order, shared._plain = self._shared._order, self._shared._plain
         return ModelOperator(shared, self.in_shape, self._subset, self._in_file_order)
@@ -497,38 +499,38 @@ class ModelOperator(Operator):
 
     def _from_vector(self, out: np.ndarray, vector: np.ndarray) -> None:
         if self._whole():
-            lib.iso_op_unsort(self._shared.pointer, _arrays.address(out), _arrays.address(vector))
+            lib.iso_op_unsort(self._shared.held().pointer, _arrays.address(out), _arrays.address(vector))
         else:
             out[...] = vector[self._span]
 
     def _forward(self, x, out):
-        op, direct = self._shared.pointer, self._is_vector()
+        op, direct = self._shared.held(), self._is_vector()
         vector = out if direct else np.empty(self._shared.n_out, _arrays.REAL)
         with _Vectors(self.context) as v:
             to, of = v.room(vector), v.put(x)
-            call(self.context, lib.iso_forward, op, self._subset, to, of)
+            call(self.context, lib.iso_forward, op.pointer, self._subset, to, of)
             v.get(vector, to)
         if not direct:
             self._from_vector(out, vector)
 
     def _adjoint(self, y, out):
-        op, vector = self._shared.pointer, self._to_vector(y)
+        op, vector = self._shared.held(), self._to_vector(y)
         with _Vectors(self.context) as v:
             to, of = v.room(out), v.put(vector)
-            call(self.context, lib.iso_adjoint, op, self._subset, to, of)
+            call(self.context, lib.iso_adjoint, op.pointer, self._subset, to, of)
             v.get(out, to)
 
     def _em_step(self, acc, x, y, add, mult):
-        op, stat = self._shared.pointer, EmStat()
+        op, stat = self._shared.held(), EmStat()
         vectors = [self._to_vector(d) for d in (y, add, mult)]
         with _Vectors(self.context) as v:
             to, of = v.room(acc), v.put(x)
             data = EmData(*(v.put(d) for d in vectors))
-            call(self.context, lib.iso_em_step, op, self._subset, to, of, byref(data), byref(stat))
+            call(self.context, lib.iso_em_step, op.pointer, self._subset, to, of, byref(data), byref(stat))
             v.get(acc, to)
         return EmStatistics(stat.loglik, stat.counts, stat.lost, stat.used, stat.skipped)
 
     def adjointness_test(self, seed: int = 1) -> float:
-        error = c_double()
-        call(self.context, lib.iso_test_adjoint, byref(error), self._shared.pointer, self._subset, seed)
+        op, error = self._shared.held(), c_double()
+        call(self.context, lib.iso_test_adjoint, byref(error), op.pointer, self._subset, seed)
         return error.value

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Isotome: PET and optoacoustic tomography, as operators and as whole reconstructions.
+
+    import isotome
+
+    p = isotome.ray("scan.Cdh", grid=(128, 128, 64), voxel=2)
+    image = p.reconstruct()                # as the program does it
+
+    A, s = p.operator(), p.sensitivity()   # or by hand: MLEM of list-mode events
+    x = (s > 0).astype("float32")
+    for _ in range(10):
+        x = A.em_step(x) / s
+"""
+
+from . import errors
+from ._abi import version as __version__
+from .context import Context, Device, Progress, devices
+from .errors import (
+    ArgumentError,
+    BusyError,
+    Cancelled,
+    DeviceError,
+    InputError,
+    IsotomeError,
+    IsotomeWarning,
+)
+from .events import Events
+from .grid import Grid
+from .operator import Diagonal, EmStatistics, Function, ModelOperator, Operator
+from .problem import Data, Parameter, Problem, functions
+
+_models = functions()
+globals().update(_models)
+models = tuple(_models)
+
+__all__ = [
+    "ArgumentError",
+    "BusyError",
+    "Cancelled",
+    "Context",
+    "Data",
+    "Device",
+    "DeviceError",
+    "Diagonal",
+    "EmStatistics",
+    "Events",
+    "Function",
+    "Grid",
+    "InputError",
+    "IsotomeError",
+    "IsotomeWarning",
+    "ModelOperator",
+    "Operator",
+    "Parameter",
+    "Problem",
+    "Progress",
+    "devices",
+    "errors",
+    "models",
+    *models,
+]

@@ -1,0 +1,359 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Problems: a model with its data and parameters, from files or arrays to the image and its record.
+
+    p = isotome.ray("scan.Cdh", grid=(128, 128, 64), voxel=2, tof_fwhm_ps=400)
+    image = p.reconstruct()
+
+One function a model, made from the library's table of its parameters: a keyword is the name that
+`isotome recon MODEL --help` lists, with `_` in place of `-`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import inspect
+import json
+import os
+import sys
+import textwrap
+import warnings
+from ctypes import byref, c_char_p, c_void_p
+from typing import Any, Callable, NamedTuple
+
+import numpy as np
+
+from . import _abi, _arrays, errors
+from . import context as contexts
+from ._abi import lib
+from ._call import Handle, call, check, refuse_fork
+from .context import Context, Listener, Progress
+from .events import Events, strip_struct
+from .grid import Grid
+from .operator import ModelOperator, _Shared
+
+
+class Parameter(NamedTuple):
+    """One parameter of a model."""
+
+    name: str  # as a keyword: "tof_fwhm_ps"
+    group: str
+    type: int
+    count: int  # numbers in a list; 0: one
+    unit: str
+    words: tuple[str, ...]  # what a text may be; (): anything
+    default: str
+    help: str
+    file: int
+
+    @property
+    def kind(self) -> str:
+        """What it takes, in words."""
+        if self.words:
+            return " or ".join(f"'{w}'" for w in self.words)
+        if self.file == _abi.READS:
+            return "file or array"
+        if self.file != _abi.NO_FILE:
+            return "file" if self.file == _abi.WRITES else "folder"
+        kind = {_abi.FLAG: "bool", _abi.INTEGER: "int", _abi.REAL: "float", _abi.TEXT: "text"}[self.type]
+        return f"{self.count} x {kind}" if self.count else kind
+
+
+class Data(NamedTuple):
+    """Vectors of the rows in the order of the file; None where there are none."""
+
+    y: np.ndarray | None  # counts; None: each row counts 1
+    add: np.ndarray | None  # mean additive term r
+    mult: np.ndarray | None  # factors m
+
+
+# ---- parameters ----
+
+
+def _text(value: bytes | None) -> str:
+    return (value or b"").decode()
+
+
+def _words(words) -> tuple[str, ...]:
+    found: list[str] = []
+    while words and words[len(found)]:
+        found.append(words[len(found)].decode())
+    return tuple(found)
+
+
+def _structs(problem: c_void_p):
+    """struct iso_param of each parameter, in one struct that is overwritten."""
+    p, k = _abi.Param(size=ctypes.sizeof(_abi.Param)), 0
+    while lib.iso_problem_param(problem, k, byref(p)) == 0:
+        yield p
+        k += 1
+
+
+def _parameters(problem: c_void_p) -> dict[str, Parameter]:
+    """All of them, by keyword."""
+    table = {}
+    for p in _structs(problem):
+        name = _text(p.name).replace("-", "_")
+        table[name] = Parameter(
+            name,
+            _text(p.group),
+            p.type,
+            p.count,
+            _text(p.unit),
+            _words(p.words),
+            _text(p.absent) or _text(p.value),
+            _text(p.help),
+            p.file,
+        )
+    return table
+
+
+def _written(name: str, value: Any) -> str:
+    """A value as the library takes it: "true", "2,2,4", a path."""
+    if isinstance(value, (bool, np.bool_)):
+        return "true" if value else "false"
+    if isinstance(value, (int, np.integer)):
+        return str(int(value))
+    if isinstance(value, (float, np.floating)):
+        return repr(float(value))
+    if isinstance(value, (str, os.PathLike)):
+        return os.fspath(value)
+    if isinstance(value, (tuple, list, np.ndarray)):
+        return ",".join(_written(name, v) for v in value)
+    raise errors.ArgumentError(f"{name}: given {type(value).__name__}, wanted a number, a text or a list of them")
+
+
+def _callers_level() -> int:
+    """How many frames above Problem._call the first is that is not of this package."""
+    package, level, frame = os.path.dirname(__file__), 1, sys._getframe(1)
+    while frame.f_back and os.path.dirname(frame.f_code.co_filename) == package:
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+class Problem:
+    """A model with its data and parameters, as `isotome.ray(...)` and its like make it.
+
+    Data are read when they are first needed. One thread at a time may use a problem.
+    """
+
+    def __init__(self, model: str, context: Context | None = None, **parameters: Any):
+        self.model = model
+        self.context = context if context is not None else contexts.default()
+        if not isinstance(self.context, Context):
+            raise errors.ArgumentError(f"context: given {type(context).__name__}, wanted isotome.Context")
+        self._owned: Handle | None = Handle(lib.iso_problem_free, self.context._handle)
+        refuse_fork()
+        check(lib.iso_problem_create(byref(self._owned.pointer), self.context._pointer, model.encode()))
+        self._table = _parameters(self._owned.pointer)
+        self.messages: list[str] = []  # what it told
+        self._warned: list[str] = []  # during a call
+        self._hear = _abi.MESSAGE_FN(self._heard)
+        for name, value in parameters.items():
+            if value is not None:
+                self._set(name, value)
+
+    # ---- handle, calls ----
+
+    @property
+    def _handle(self) -> Handle:
+        refuse_fork()
+        handle = self._owned
+        if handle is None:
+            raise errors.ArgumentError("given a problem that was freed, wanted one that was not")
+        return handle
+
+    def _heard(self, _arg, kind, text) -> None:
+        self.messages.append(_text(text))
+        if kind == _abi.WARNING:
+            self._warned.append(_text(text))
+
+    def _call(self, function: Callable[..., int], *arguments: Any) -> None:
+        handle = self._handle
+        lib.iso_problem_set_message(handle.pointer, self._hear, None)
+        try:
+            call(self.context, function, handle.pointer, *arguments)
+        finally:
+            lib.iso_problem_set_message(handle.pointer, _abi.MESSAGE_FN(), None)
+            told, self._warned = self._warned, []
+        for text in told:
+            warnings.warn(text, errors.IsotomeWarning, stacklevel=_callers_level())
+
+    def free(self) -> None:
+        """Lets its data go now. Operators made of it go on working."""
+        self._owned = None
+
+    # ---- parameters ----
+
+    def _set(self, name: str, value: Any) -> None:
+        key = name.replace("_", "-").encode()
+        p = self._handle.pointer
+        reads = name in self._table and self._table[name].file == _abi.READS
+        if isinstance(value, Events) or (reads and isinstance(value, np.ndarray)):
+            self._set_arrays(p, name, key, value)
+        else:
+            check(lib.iso_problem_set(p, key, _written(name, value).encode()))
+
+    def _set_arrays(self, p: c_void_p, name: str, key: bytes, value: np.ndarray | Events) -> None:
+        lists_events = name in ("events", "delayed") or (name == "data" and "events" in self._table)
+        if isinstance(value, np.ndarray) and lists_events and self.model == "ray":
+            value = Events(value)
+        if isinstance(value, Events):
+            events, _lines = value._struct()
+            check(lib.iso_problem_set_events(p, key, byref(events)))
+        elif lists_events and self.model == "strip":
+            check(lib.iso_problem_set_strip_events(p, byref(strip_struct(value))))
+        else:
+            array = _arrays.as_struct(_arrays.given_any(value, name))
+            check(lib.iso_problem_set_array(p, key, byref(array), False))
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """The parameters that have a value now, as the library writes them."""
+        return {
+            _text(p.name).replace("-", "_"): _text(p.value)
+            for p in _structs(self._handle.pointer)
+            if p.value
+        }
+
+    # ---- work ----
+
+    @property
+    def grid(self) -> Grid:
+        """The grid of the image: as set, or what the data suggest."""
+        g = _abi.Grid()
+        self._call(lib.iso_problem_grid, byref(g))
+        return Grid._of(g)
+
+    def load(self) -> Problem:
+        """Reads and checks all that the parameters name; the calls below do so by themselves."""
+        self._call(lib.iso_problem_load)
+        return self
+
+    def operator(self) -> ModelOperator:
+        """The operator of all rows, in the problem's subsets, behind its PSF."""
+        made = Handle(lib.iso_op_free, self._handle)
+        self._call(lib.iso_problem_op, byref(made.pointer))
+        return ModelOperator(_Shared(made, self.context), self.grid.shape)
+
+    def data(self) -> Data:
+        """Counts, additive term and factors."""
+        self.load()
+        rows = lib.iso_problem_rows(self._handle.pointer)
+        vectors = _arrays.made_vectors(rows, lambda *to: self._call(lib.iso_problem_data, *to), 3)
+        return Data(*vectors)
+
+    def sensitivity(self) -> np.ndarray:
+        """The sensitivity image, with attenuation and efficiencies, behind the PSF."""
+        return _arrays.made(lambda to: self._call(lib.iso_problem_sens, to))
+
+    def project(self, image: np.ndarray) -> np.ndarray:
+        """m A x + r: the mean of the data that an image gives."""
+        x = _arrays.as_struct(_arrays.given(image, np.shape(image), "image"))
+        return _arrays.made(lambda to: self._call(lib.iso_problem_project, to, byref(x)))
+
+    def backproject(self, data: np.ndarray) -> np.ndarray:
+        """A* (m y)."""
+        y = _arrays.as_struct(_arrays.given(data, np.shape(data), "data"))
+        return _arrays.made(lambda to: self._call(lib.iso_problem_backproject, to, byref(y)))
+
+    def reconstruct(
+        self,
+        path: str | os.PathLike | None = None,
+        callback: Callable[[Progress], object] | None = None,
+    ) -> np.ndarray:
+        """The image; with several frames their images, one behind the other.
+
+        path: a file to write it to as well, with its record beside it.
+        callback: called after each step of what takes long, such as an iteration; if it returns True the
+            reconstruction stops and raises Cancelled.
+        """
+        file = None if path is None else os.fspath(path).encode()
+
+        def run() -> np.ndarray:
+            return _arrays.made(lambda to: self._call(lib.iso_problem_recon, to, file))
+
+        if callback is None:
+            return run()
+        with Listener(self.context, callback):
+            return run()
+
+    def write(self, path: str | os.PathLike, array: np.ndarray) -> None:
+        """Writes an array with the record of the problem beside it."""
+        a = _arrays.as_struct(_arrays.given_any(array, "array"))
+        self._call(lib.iso_problem_write, os.fspath(path).encode(), byref(a))
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """What was done so far, from what, on what, with what outcome."""
+        text = c_void_p()
+        try:
+            self._call(lib.iso_problem_record, byref(text))
+            return json.loads(ctypes.cast(text, c_char_p).value or b"{}")
+        finally:
+            _abi.free(text)
+
+    def __repr__(self) -> str:
+        state = "freed" if self._owned is None else ", ".join(f"{k}={v!r}" for k, v in self.parameters.items())
+        return f"<isotome.Problem {self.model}: {state}>"
+
+
+# ---- one function a model ----
+
+# What a model is about, by position: isotome.ray("scan.Cdh"). Besides these, in the order of its table.
+_FIRST = ("events", "data")
+
+
+def _describe(model: str, table: dict[str, Parameter]) -> str:
+    lines = [
+        f"A problem of model {model}, of which `.reconstruct()` makes the image and `.operator()` the operator.",
+        "",
+        "context: the Context to compute with; None: that of the process.",
+    ]
+    group = ""
+    for p in table.values():
+        if p.group != group:
+            group = p.group
+            lines += ["", group, "-" * len(group)]
+        unit = f", {p.unit}" if p.unit else ""
+        default = f"; default {p.default}" if p.default else ""
+        lines.append(f"{p.name}: {p.kind}{unit}{default}")
+        lines += textwrap.wrap(p.help, 92, initial_indent="    ", subsequent_indent="    ")
+    return "\n".join(lines)
+
+
+def _function(model: str, table: dict[str, Parameter]) -> Callable[..., Problem]:
+    kinds = inspect.Parameter
+    first = next(name for name in _FIRST if name in table)
+    signature = inspect.Signature(
+        [kinds(first, kinds.POSITIONAL_OR_KEYWORD, default=None)]
+        + [kinds("context", kinds.KEYWORD_ONLY, default=None, annotation="Context | None")]
+        + [kinds(name, kinds.KEYWORD_ONLY, default=None) for name in table if name != first],
+        return_annotation="Problem",
+    )
+
+    def make(*arguments: Any, context: Context | None = None, **parameters: Any) -> Problem:
+        if len(arguments) > 1:
+            raise TypeError(f"{model}() takes one argument without a name, {first}; given {len(arguments)}")
+        if arguments and first in parameters:
+            raise TypeError(f"{model}() got {first} twice")
+        if arguments:
+            parameters = {first: arguments[0], **parameters}
+        return Problem(model, context, **parameters)
+
+    make.__name__ = make.__qualname__ = model
+    make.__doc__ = _describe(model, table)
+    make.__signature__ = signature  # type: ignore[attr-defined]
+    return make
+
+
+def functions() -> dict[str, Callable[..., Problem]]:
+    """A function for each model of the library."""
+    context = Handle(lib.iso_ctx_free)
+    check(lib.iso_ctx_create(byref(context.pointer), b"cpu", 1))
+    made, k = {}, 0
+    while name := lib.iso_problem_model(k):
+        problem = Handle(lib.iso_problem_free, context)
+        check(lib.iso_problem_create(byref(problem.pointer), context.pointer, name))
+        made[name.decode()] = _function(name.decode(), _parameters(problem.pointer))
+        k += 1
+    return made

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the tests share: a context of two threads, lines through a small box, problems of some models."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import isotome
+
+ROOT = Path(__file__).resolve().parents[2]
+SCANNERS = ROOT / "examples" / "scanners"
+BOX = {"grid": (16, 12, 8), "voxel": 4}
+
+
+def make_lines(n, seed=0):
+    """(n, 7) lines between points of a cylinder of radius 60 mm, that pass near its axis."""
+    random = np.random.default_rng(seed)
+    first = random.uniform(0, 2 * np.pi, n)
+    second = first + np.pi + random.uniform(-0.3, 0.3, n)
+    ends = [
+        f(angle) * 60 if f else random.uniform(-10, 10, n)
+        for angle in (first, second)
+        for f in (np.cos, np.sin, None)
+    ]
+    return np.stack([*ends, np.zeros(n)], axis=1).astype(np.float32)
+
+
+@pytest.fixture(scope="session")
+def context():
+    return isotome.Context("cpu", threads=2)
+
+
+@pytest.fixture
+def lines():
+    return make_lines(2000)
+
+
+@pytest.fixture
+def problem(context, lines):
+    return isotome.ray(
+        lines, context=context, method="osem", subsets=4, iterations=2, sens="none", **BOX
+    )
+
+
+@pytest.fixture
+def operator(problem):
+    return problem.operator()
+
+
+@pytest.fixture
+def image(operator):
+    return np.random.default_rng(1).random(operator.in_shape, dtype=np.float32)
+
+
+def sound_problem(model, context, **more):
+    return getattr(isotome, model)(
+        np.random.default_rng(3).standard_normal((384, 256), dtype=np.float32),
+        scanner=SCANNERS / "optoacoustic-small.yaml",
+        grid=(8, 8, 8),
+        voxel=2,
+        context=context,
+        **more,
+    )
+
+
+def strip_problem(context, **more):
+    events = np.random.default_rng(4).normal(0, 30, (500, 3)).astype(np.float32)
+    return isotome.strip(events, scanner=SCANNERS / "bialas2015.yaml", context=context, **more)

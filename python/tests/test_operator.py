@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Operators: the mathematics, subsets and order, algebra, and what they refuse."""
+
+import threading
+
+import numpy as np
+import pytest
+from conftest import BOX, make_lines, sound_problem, strip_problem
+
+import isotome
+
+
+def test_line_through_the_middle_of_a_row_of_voxels(context):
+    line = np.array([[-60, 2, 2, 60, 2, 2, 0]], np.float32)
+    A = isotome.ray(line, context=context, **BOX).operator()
+    x = np.zeros(A.in_shape, np.float32)
+    x[4, 6, :] = np.arange(16)  # z and y of 2 mm: the voxel above the middle
+    assert A(x) == pytest.approx(4 * np.arange(16).sum())
+    back = A.adjoint(np.ones(1, np.float32))
+    assert np.allclose(back[4, 6, :], 4) and back.sum() == pytest.approx(64)
+
+
+def test_adjoints(operator, image):
+    y = np.random.default_rng(2).standard_normal(operator.out_shape, dtype=np.float32)
+    for A in (operator, operator.ordered(), operator.subset(1), operator.H, 2 * operator, operator.H @ operator):
+        assert A.adjointness_test() < 1e-5
+    left = np.vdot(operator(image).astype(float), y)
+    assert np.vdot(image.astype(float), operator.adjoint(y)) == pytest.approx(left, rel=1e-5)
+    assert np.array_equal(operator.H(y), operator.adjoint(y))
+    assert operator.H.H is operator
+
+
+@pytest.mark.parametrize("model", ["svoxel", "sradon"])
+def test_adjoints_of_sound(context, model):
+    A = sound_problem(model, context).operator()
+    assert A.in_shape == (8, 8, 8) and A.out_shape == (384 * 256,)
+    assert A.adjointness_test() < 1e-5
+    assert isotome.Operator.adjointness_test(A) < 1e-4
+
+
+def test_adjoint_of_strips(context):
+    p = strip_problem(context)
+    A = p.operator()
+    assert A.adjointness_test() < 1e-5
+    assert A.out_shape == (500,)
+
+
+def test_data_are_in_the_order_of_the_file(problem, operator, image):
+    y = operator(image)
+    assert np.array_equal(y, problem.project(image))
+    back = problem.backproject(y)
+    assert np.allclose(operator.adjoint(y), back, rtol=1e-6)
+
+
+def test_subsets_make_up_the_whole(operator, image):
+    y, gathered, back = operator(image), np.full(operator.out_shape, np.nan, np.float32), 0
+    rows = np.concatenate([operator.subset(k).rows for k in range(operator.n_subsets)])
+    assert np.array_equal(np.sort(rows), np.arange(2000))
+    for k in range(operator.n_subsets):
+        B = operator.subset(k)
+        gathered[B.rows] = B(image)
+        back = back + B.adjoint(y[B.rows])
+    assert np.array_equal(gathered, y)
+    assert np.allclose(back, operator.adjoint(y), rtol=1e-5)
+    ordered = operator.ordered()
+    assert np.array_equal(ordered(image), y[ordered.rows])
+    with pytest.raises(isotome.ArgumentError, match="subset 4: wanted 0 to 3"):
+        operator.subset(4)
+
+
+def test_interleaved_subsets_hold_every_fourth_row(operator):
+    assert np.array_equal(np.sort(operator.subset(1).rows), np.arange(1, 2000, 4))
+
+
+@pytest.mark.parametrize("part", ["whole", "ordered", "subset"])
+def test_em_step_is_that_of_its_formula(operator, image, part):
+    A = {"whole": operator, "ordered": operator.ordered(), "subset": operator.subset(2)}[part]
+    random = np.random.default_rng(5)
+    n = A.out_shape
+    y = random.poisson(3, n).astype(np.float32)
+    add = random.random(n, dtype=np.float32)
+    mult = random.random(n, dtype=np.float32)
+    mult[::7] = 0
+    got, stat = A.em_step_with_statistics(image, y, add, mult)
+    used = mult > 0
+    expected = A(image) + add
+    want = image * A.adjoint(np.where(used, y / expected, 0).astype(np.float32))
+    assert np.allclose(got, want, rtol=1e-4, atol=1e-6 * want.max())
+    assert stat.used == used.sum() and stat.skipped == (~used).sum()
+    assert stat.lost == pytest.approx(y[~used].sum())
+    assert stat.log_likelihood == pytest.approx(np.sum(y[used] * np.log((mult * expected)[used])), rel=1e-5)
+    plain = np.empty_like(image)
+    other = isotome.Operator._em_step(A, plain, image, y, add, mult)
+    assert np.allclose(got, plain, rtol=1e-4, atol=1e-6 * want.max())
+    assert other == pytest.approx(stat, rel=1e-5)
+
+
+def test_mlem_by_hand_is_the_library_s(context, lines):
+    p = isotome.ray(lines, context=context, iterations=5, sens="none", **BOX)
+    A, x = p.operator(), np.ones((8, 12, 16), np.float32)
+    for _ in range(5):
+        x = A.em_step(x)
+    with pytest.warns(isotome.IsotomeWarning, match="sensitivity"):
+        assert np.allclose(x, p.reconstruct(), rtol=1e-5)
+
+
+def test_algebra(operator, image):
+    y = operator(image)
+    half = isotome.Diagonal(np.full(operator.in_shape, 0.5, np.float32))
+    assert np.allclose((operator @ half)(image), y / 2, rtol=1e-6)
+    assert np.allclose((operator * half)(image), y / 2, rtol=1e-6)
+    assert np.allclose((operator + 2 * operator)(image), 3 * y, rtol=1e-6)
+    assert np.allclose((operator - operator * 0.25)(image), 0.75 * y, rtol=1e-6)
+    assert np.array_equal((-operator)(image), -y)
+    assert np.array_equal(operator @ image, y)
+    assert np.array_equal((np.float32(2) * operator)(image), 2 * y)
+    chain = operator @ half
+    assert np.allclose(chain.subset(1)(image), y[operator.subset(1).rows] / 2, rtol=1e-6)
+    with pytest.raises(isotome.ArgumentError, match=r"gives shape \(2000,\), the outer takes \(8, 12, 16\)"):
+        operator @ operator
+    with pytest.raises(isotome.ArgumentError, match="wanted the same shapes"):
+        operator + operator.H
+    with pytest.raises(isotome.ArgumentError, match="finite"):
+        float("nan") * operator
+    with pytest.raises(TypeError):
+        operator + 1
+
+
+def test_norm_of_a_known_operator():
+    d = np.array([3, -7, 2], np.float32)
+    D = isotome.Diagonal(d)
+    assert D.norm() == pytest.approx(7, rel=1e-3)
+    assert (0 * D).norm() == 0
+
+
+def test_function_of_ones_own(operator, image):
+    F = isotome.Function(operator.in_shape, operator.out_shape, operator, operator.adjoint)
+    assert F.adjointness_test() < 1e-5
+    wrong = isotome.Function((3,), (2,), lambda x: x, lambda y: y)
+    with pytest.raises(isotome.ArgumentError, match=r"what forward returned: given shape \(3,\), wanted \(2,\)"):
+        wrong(np.zeros(3, np.float32))
+
+
+def test_results_go_where_they_shall_without_copies(operator, image):
+    out = np.empty(operator.out_shape, np.float32)
+    assert operator(image, out=out) is out
+    back = np.empty(operator.in_shape, np.float32)
+    assert operator.adjoint(out, out=back) is back
+    assert operator.em_step(image, out=back) is back
+    with pytest.raises(isotome.ArgumentError, match="memory of its own"):
+        operator.em_step(image, out=image)
+    out.flags.writeable = False
+    with pytest.raises(isotome.ArgumentError, match="read-only"):
+        operator(image, out=out)
+
+
+@pytest.mark.parametrize(
+    "spoil, message",
+    [
+        (lambda x: x.astype(np.float64), "x: given values of float64, wanted float32"),
+        (lambda x: x.astype(">f4"), "given values of >f4, wanted float32"),
+        (lambda x: x[:-1], r"x: given shape \(7, 12, 16\), wanted \(8, 12, 16\)"),
+        (lambda x: x.ravel(), r"given shape \(1536,\), wanted \(8, 12, 16\)"),
+        (lambda x: np.asfortranarray(x), "wanted a contiguous one in C order"),
+        (lambda x: x.tolist(), "x: given list, wanted a NumPy array"),
+        (lambda x: None, "x: given NoneType"),
+        (lambda x: np.where(np.arange(16) == 3, np.float32("nan"), x), r"value at \(0, 0, 3\) is nan"),
+        (lambda x: x / np.float32(0), "is inf, must be finite"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_wrong_images_are_refused(operator, image, spoil, message):
+    for call in (operator, operator.em_step, operator.subset(0)):
+        with pytest.raises(ValueError, match=message) as error:
+            call(spoil(image))
+        assert isinstance(error.value, isotome.ArgumentError)
+
+
+def test_large_finite_values_are_taken(context):
+    D = isotome.Diagonal(np.ones(4, np.float32))
+    x = np.full(4, 3e38, np.float32)
+    assert np.array_equal(D(x), x)
+
+
+def test_freed_operators_are_refused(operator, image):
+    part = operator.subset(0)
+    clone = operator.clone()
+    operator.free()
+    for A in (operator, part):
+        with pytest.raises(isotome.ArgumentError, match="given an operator that was freed"):
+            A(image)
+        with pytest.raises(isotome.ArgumentError, match="freed"):
+            A.adjointness_test()
+    assert clone(image).shape == (2000,)
+
+
+def test_objects_go_in_any_order(lines, image):
+    context = isotome.Context("cpu", threads=1)
+    p = isotome.ray(lines, context=context, **BOX)
+    A = p.operator()
+    y = A(image)
+    p.free()
+    del p, context
+    assert np.array_equal(A(image), y)
+    B = A.subset(0)
+    del A
+    assert np.array_equal(np.sort(B(image)), np.sort(y))
+
+
+def test_two_threads_with_contexts_of_their_own():
+    results = {}
+
+    def work(k):
+        context = isotome.Context("cpu", threads=1)
+        A = isotome.ray(make_lines(3000, seed=k), context=context, **BOX).operator()
+        x = np.ones(A.in_shape, np.float32)
+        results[k] = [A.adjoint(A(x)) for _ in range(5)]
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in (1, 2)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    for several in results.values():
+        assert all(np.array_equal(several[0], other) for other in several)
+    assert not np.array_equal(results[1][0], results[2][0])
+
+
+def test_an_operator_serves_one_thread_at_a_time(context):
+    A = isotome.ray(make_lines(200_000), context=context, **BOX).operator()
+    x = np.ones(A.in_shape, np.float32)
+    A(x)
+    outcome = []
+
+    def work():
+        for _ in range(20):
+            try:
+                A(x)
+            except isotome.BusyError as error:
+                outcome.append(str(error))
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert outcome and all(outcome)
