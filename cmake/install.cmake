@@ -15,6 +15,10 @@ endif()
 if(TARGET isotome_nccl)
 	install(TARGETS isotome_nccl)
 endif()
+# For the Python wheel (pyproject.toml): one file under the name that the loader asks for, as wheels hold no links.
+if(SKBUILD)
+	install(FILES $<TARGET_FILE:isotome> DESTINATION isotome RENAME libisotome.so.${ISO_SOVERSION} COMPONENT python)
+endif()
 install(DIRECTORY include/ TYPE INCLUDE)
 install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DATADIR}/isotome)
 

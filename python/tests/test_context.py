@@ -29,7 +29,7 @@ def run(code, seconds=60):
 def test_context():
     context = isotome.Context("cpu", threads=1)
     assert context.device == "cpu" and context.threads == 1 and not context.is_cuda
-    assert repr(context) == "<isotome.Context cpu, 1 threads>" or "1 thread" in repr(context)
+    assert repr(context) == "<isotome.Context cpu, 1 thread>"
     with pytest.raises(isotome.ArgumentError, match="tpu"):
         isotome.Context("tpu")
     with pytest.raises(isotome.ArgumentError, match="device is 3"):
@@ -55,7 +55,7 @@ def test_errors_are_python_s_too():
 def test_memory_limit():
     context = isotome.Context("cpu", memory_limit=1 << 20)
     p = isotome.ray(make_lines(100), context=context, grid=(400, 400, 400), voxel=1, sens="none")
-    with pytest.raises(isotome.errors.MemoryError, match="MiB|GiB|MB|GB"):
+    with pytest.raises(isotome.errors.MemoryError, match="GiB of host memory"):
         p.reconstruct()
 
 

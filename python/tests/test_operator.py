@@ -30,10 +30,11 @@ def test_adjoints(operator, image):
     assert operator.H.H is operator
 
 
-@pytest.mark.parametrize("model", ["svoxel", "sradon"])
-def test_adjoints_of_sound(context, model):
+@pytest.mark.filterwarnings("ignore::isotome.IsotomeWarning")
+@pytest.mark.parametrize("model, values", [("svoxel", 2), ("sradon", 1)])
+def test_adjoints_of_sound(context, model, values):
     A = sound_problem(model, context).operator()
-    assert A.in_shape == (8, 8, 8) and A.out_shape == (384 * 256,)
+    assert A.in_shape == (8, 8, 8) and A.out_shape == (384 * 256 * values,)  # 2: complex numbers
     assert A.adjointness_test() < 1e-5
     assert isotome.Operator.adjointness_test(A) < 1e-4
 

@@ -135,6 +135,7 @@ def test_files_are_written_with_their_record(problem, tmp_path):
     assert np.array_equal(np.load(tmp_path / "y.npy"), image * 2)
 
 
+@pytest.mark.filterwarnings("ignore::isotome.IsotomeWarning")
 def test_sensitivity_of_a_scanner(context):
     p = isotome.ray(
         scanner=SCANNERS / "small-animal.yaml", grid=(6, 6, 6), voxel=8, sens_share=1e-4, context=context
@@ -152,14 +153,19 @@ def test_strips(context):
         isotome.strip(np.ones((4, 2), np.float32), context=context)
 
 
+@pytest.mark.filterwarnings("ignore::isotome.IsotomeWarning")
 def test_sound(context):
-    p = sound_problem("svoxel", context, iterations=2)
+    p = sound_problem("sradon", context, iterations=2)
     x = p.reconstruct()
     assert x.shape == (8, 8, 8)
     y = p.project(x)
     assert y.shape == (384, 256)
     assert np.allclose(p.operator()(x), y.ravel(), rtol=1e-4, atol=1e-5 * abs(y).max())
-    assert sound_problem("ubp", context).reconstruct().shape == (8, 8, 8)
+    assert sound_problem("svoxel", context, iterations=1).reconstruct().shape == (8, 8, 8)
+    ubp = sound_problem("ubp", context)
+    assert ubp.reconstruct().shape == (8, 8, 8)
+    with pytest.raises(isotome.ArgumentError, match="no way back"):
+        ubp.project(x)
 
 
 def test_freed_problems_are_refused(problem):
