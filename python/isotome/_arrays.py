@@ -58,8 +58,8 @@ def given_any(values: object, name: str, dtype: np.dtype = REAL) -> np.ndarray:
     return values
 
 
-def result(out: object, shape: tuple[int, ...]) -> np.ndarray:
-    """Where a result goes: `out`, if it is given and fits, else a new array."""
+def result(out: object, shape: tuple[int, ...], *inputs: np.ndarray | None) -> np.ndarray:
+    """Where a result of the inputs goes: `out`, if it is given and fits, else a new array."""
     if out is None:
         return np.empty(shape, REAL)
     _refuse_form(out, "out", REAL)
@@ -68,6 +68,8 @@ def result(out: object, shape: tuple[int, ...]) -> np.ndarray:
         raise errors.ArgumentError(f"out: given shape {out.shape}, wanted {shape}")
     if not out.flags.writeable:
         raise errors.ArgumentError("out: given a read-only array, wanted one that can be written")
+    if any(x is not None and np.may_share_memory(out, x) for x in inputs):
+        raise errors.ArgumentError("out: given memory of an input, wanted memory of its own")
     return out
 
 

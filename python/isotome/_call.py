@@ -78,7 +78,7 @@ class _Interrupts:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.contexts: list[Context] = []  # of the calls, the outermost first
+        self.calls: dict[object, Context] = {}  # by token
         self.before = -1  # where somebody else wants the numbers of signals
         self.reader: socket.socket | None = None
         self.writer: socket.socket | None = None
@@ -102,26 +102,32 @@ class _Interrupts:
             select.select([self.reader], [], [])
             with self.lock:
                 signals = self._take()
-                if self.contexts and self.before >= 0 and signals:
-                    os.write(self.before, signals)
+                if self.calls and self.before >= 0 and signals:
+                    self._pass_on(signals)
                 if signal.SIGINT in signals:
-                    for context in self.contexts:
+                    for context in self.calls.values():
                         context._interrupt()
 
-    def enter(self, context: Context) -> None:
+    def _pass_on(self, signals: bytes) -> None:
+        try:
+            os.write(self.before, signals)
+        except OSError:
+            pass  # it is closed or full: as Python does it
+
+    def enter(self, token: object, context: Context) -> None:
         if not self.reader:
             self._open()
         with self.lock:
-            if not self.contexts:
-                assert self.writer
+            assert self.writer
+            first = not self.calls
+            self.calls[token] = context
+            if first:
                 self._take()  # of an earlier call that ended as the signal came
                 self.before = signal.set_wakeup_fd(self.writer.fileno(), warn_on_full_buffer=False)
-            self.contexts.append(context)
 
-    def leave(self) -> None:
+    def leave(self, token: object) -> None:
         with self.lock:
-            self.contexts.pop()
-            if not self.contexts:
+            if self.calls.pop(token, None) and not self.calls:
                 signal.set_wakeup_fd(self.before)
 
 
@@ -142,21 +148,22 @@ def check(status: int) -> None:
 
 
 def call(context: Context, function: Callable[..., int], *arguments: Any) -> None:
-    """A call that may be long, and its failure as an exception."""
+    """A call that may be long, and its failure as an exception.
+
+    KeyboardInterrupt may come between any two lines: what `finally` takes back goes by a token, which may
+    or may not have been entered.
+    """
     refuse_fork()
-    watched = _in_main_thread()
-    context._enter()
+    token = object()
     try:
-        if watched:
-            _interrupts.enter(context)
-        try:
-            check(function(*arguments))
-        except errors.Cancelled:
-            if context._interrupted:
-                raise KeyboardInterrupt from None
-            raise
-        finally:
-            if watched:
-                _interrupts.leave()
+        context._enter(token)
+        if _in_main_thread():
+            _interrupts.enter(token, context)
+        check(function(*arguments))
+    except errors.Cancelled:
+        if context._interrupted:
+            raise KeyboardInterrupt from None
+        raise
     finally:
-        context._leave()
+        _interrupts.leave(token)
+        context._leave(token)

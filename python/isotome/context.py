@@ -7,6 +7,8 @@ import threading
 from ctypes import byref, c_void_p
 from typing import Callable, NamedTuple
 
+import numpy as np
+
 from . import errors
 from ._abi import PROGRESS_FN, lib
 from ._call import Handle, check, refuse_fork, use
@@ -31,7 +33,7 @@ class Context:
         check(lib.iso_ctx_create(byref(self._handle.pointer), device.encode(), threads))
         lib.iso_ctx_set_memory_limit(self._pointer, memory_limit)
         self._lock = threading.Lock()
-        self._running = 0  # calls, on all threads
+        self._running: set[object] = set()  # tokens of calls, on all threads
         self._interrupted = False  # by Ctrl-C, while calls run
 
     @property
@@ -80,13 +82,13 @@ class Context:
                 self._interrupted = True
                 lib.iso_ctx_cancel(self._pointer)
 
-    def _enter(self) -> None:
+    def _enter(self, token: object) -> None:
         with self._lock:
-            self._running += 1
+            self._running.add(token)
 
-    def _leave(self) -> None:
+    def _leave(self, token: object) -> None:
         with self._lock:
-            self._running -= 1
+            self._running.discard(token)
             if not self._running:
                 self._interrupted = False
                 lib.iso_ctx_clear_cancel(self._pointer)
@@ -106,7 +108,7 @@ class Progress(NamedTuple):
 class Listener:
     """During `with`, tells `callback` of the context's progress; if it returns True the call stops.
 
-    An exception of the callback stops the call too, and is raised by `reraise`.
+    An exception of the callback stops the call too, and is raised at the end of `with`.
     """
 
     def __init__(self, context: Context, callback: Callable[[Progress], object]):
@@ -118,22 +120,20 @@ class Listener:
     def _hear(self, _arg, step) -> None:
         s = step.contents
         try:
-            if self.error is None and self._callback(
-                Progress(
-                    s.stage.decode(),
-                    s.done,
-                    s.total,
-                    s.elapsed_s,
-                    s.left_s if s.left_s >= 0 else None,
-                    (s.note or b"").decode(),
-                )
-            ) is True:
+            if self.error is not None:
+                return
+            left = s.left_s if s.left_s >= 0 else None
+            note = (s.note or b"").decode()
+            answer = self._callback(Progress(s.stage.decode(), s.done, s.total, s.elapsed_s, left, note))
+            if isinstance(answer, (bool, np.bool_)) and answer:
                 self._context.cancel()
         except BaseException as error:  # raised where the call was made
             self.error = error
             self._context.cancel()
 
     def __enter__(self) -> Listener:
+        if self._context._running:
+            raise errors.BusyError("callback: given a context that another call uses, wanted one that is idle")
         lib.iso_ctx_set_progress(self._context._pointer, self._function, None)
         return self
 

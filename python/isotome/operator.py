@@ -62,6 +62,11 @@ class Operator:
         self._check_subset(k)
         return self
 
+    @property
+    def rows(self) -> np.ndarray:
+        """Which row of the data each row is: `y[A.subset(k).rows]` are those of a subset."""
+        return np.arange(math.prod(self.out_shape))
+
     def _check_subset(self, k: int) -> None:
         if not 0 <= k < self.n_subsets:
             raise errors.ArgumentError(f"subset {k}: wanted 0 to {self.n_subsets - 1}")
@@ -71,14 +76,14 @@ class Operator:
     def __call__(self, x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """y = A x, into `out` if it is given."""
         x = _arrays.given(x, self.in_shape, "x")
-        y = _arrays.result(out, self.out_shape)
+        y = _arrays.result(out, self.out_shape, x)
         self._forward(x, y)
         return y
 
     def adjoint(self, y: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """x = A* y, into `out` if it is given."""
         y = _arrays.given(y, self.out_shape, "y")
-        x = _arrays.result(out, self.in_shape)
+        x = _arrays.result(out, self.in_shape, y)
         self._adjoint(y, x)
         return x
 
@@ -116,9 +121,7 @@ class Operator:
             None if v is None else _arrays.given(v, self.out_shape, name)
             for name, v in (("y", y), ("add", add), ("mult", mult))
         ]
-        acc = _arrays.result(out, self.in_shape)
-        if np.shares_memory(acc, x, max_work=1):
-            raise errors.ArgumentError("out: given the memory of x, wanted memory of its own")
+        acc = _arrays.result(out, self.in_shape, x, *data)
         return acc, self._em_step(acc, x, *data)
 
     def _em_step(
@@ -265,6 +268,10 @@ class Chain(Operator):
         self._check_subset(k)
         return Chain(self._outer.subset(k), self._inner)
 
+    @property
+    def rows(self) -> np.ndarray:
+        return self._outer.rows
+
 
 class Multiple(Operator):
     """factor * A."""
@@ -285,6 +292,10 @@ class Multiple(Operator):
 
     def subset(self, k: int) -> Operator:
         return Multiple(float(self._factor), self._of.subset(k))
+
+    @property
+    def rows(self) -> np.ndarray:
+        return self._of.rows
 
 
 class Sum(Operator):
