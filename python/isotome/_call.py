@@ -77,7 +77,7 @@ class _Interrupts:
     """Ctrl-C while the main thread is in a call; calls may be nested, by way of callbacks."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()
         self.calls: dict[object, Context] = {}  # by token
         self.before = -1  # where somebody else wants the numbers of signals
         self.reader: socket.socket | None = None

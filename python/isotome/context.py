@@ -32,7 +32,7 @@ class Context:
         self._handle = Handle(lib.iso_ctx_free)
         check(lib.iso_ctx_create(byref(self._handle.pointer), device.encode(), threads))
         lib.iso_ctx_set_memory_limit(self._pointer, memory_limit)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._running: set[object] = set()  # tokens of calls, on all threads
         self._interrupted = False  # by Ctrl-C, while calls run
 
@@ -167,7 +167,7 @@ def devices() -> list[Device]:
 
 
 _default: Context | None = None
-_default_lock = threading.Lock()
+_default_lock = threading.RLock()
 
 
 def default() -> Context:
