@@ -86,8 +86,12 @@ def as_struct(values: np.ndarray) -> Array:
     return a
 
 
-def _adopt(pointer: int, n: int) -> np.ndarray:
+def _adopt(pointer: int | None, n: int) -> np.ndarray:
     """n values that the library made, freed with the last array that shows them."""
+    if n == 0:
+        free(c_void_p(pointer))
+        return np.empty(0, REAL)
+    assert pointer
     memory = (ctypes.c_float * n).from_address(pointer)
     weakref.finalize(memory, free, c_void_p(pointer)).atexit = False
     return np.frombuffer(memory, REAL)
@@ -105,14 +109,17 @@ def made(fill: Callable[[object], None]) -> np.ndarray:
         lib.iso_array_free(byref(a))  # what was not adopted
 
 
-def made_vectors(n: int, fill: Callable[..., None], count: int) -> list[np.ndarray | None]:
-    """`count` vectors of n values that `fill` lets the library make; None where there is none."""
+def made_vectors(
+    fill: Callable[..., None], count: int, n: Callable[[], int]
+) -> list[np.ndarray | None]:
+    """`count` vectors of n() values that `fill` lets the library make; None where there is none."""
     pointers = [c_void_p() for _ in range(count)]
     adopted: list[np.ndarray | None] = []
     try:
         fill(*(byref(p) for p in pointers))
+        values = n()
         for p in pointers:
-            adopted.append(_adopt(p.value, n) if p.value else None)
+            adopted.append(_adopt(p.value, values) if p.value else None)
         return adopted
     finally:
         for p in pointers[len(adopted) :]:

@@ -141,6 +141,13 @@ def _in_main_thread() -> bool:
 # ---- calls ----
 
 
+def text(value: str, name: str) -> bytes:
+    """A text as C takes it, which ends at a zero."""
+    if "\0" in value:
+        raise errors.ArgumentError(f"{name}: given {value!r}, wanted a text without zeros")
+    return os.fsencode(value)
+
+
 def check(status: int) -> None:
     """Raises what a status says, with the message of this thread."""
     if status:

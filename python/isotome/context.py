@@ -11,7 +11,7 @@ import numpy as np
 
 from . import errors
 from ._abi import PROGRESS_FN, lib
-from ._call import Handle, check, refuse_fork, use
+from ._call import Handle, check, refuse_fork, text, use
 
 
 class Context:
@@ -28,9 +28,11 @@ class Context:
     def __init__(self, device: str = "auto", threads: int = 0, memory_limit: int = 0):
         if not isinstance(device, str):
             raise errors.ArgumentError(f"device is {device!r}, must be a text such as 'cpu' or 'cuda:0'")
+        if not isinstance(threads, (int, np.integer)):
+            raise errors.ArgumentError(f"threads is {threads!r}, must be an integer")
         use()
         self._handle = Handle(lib.iso_ctx_free)
-        check(lib.iso_ctx_create(byref(self._handle.pointer), device.encode(), threads))
+        check(lib.iso_ctx_create(byref(self._handle.pointer), text(device, "device"), threads))
         lib.iso_ctx_set_memory_limit(self._pointer, memory_limit)
         self._lock = threading.RLock()
         self._running: set[object] = set()  # tokens of calls, on all threads
@@ -133,7 +135,7 @@ class Listener:
 
     def __enter__(self) -> Listener:
         if self._context._running:
-            raise errors.BusyError("callback: given a context that another call uses, wanted one that is idle")
+            raise errors.BusyError("callback: the context serves another call, wanted an idle one")
         lib.iso_ctx_set_progress(self._context._pointer, self._function, None)
         return self
 

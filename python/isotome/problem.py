@@ -25,7 +25,7 @@ import numpy as np
 from . import _abi, _arrays, errors
 from . import context as contexts
 from ._abi import lib
-from ._call import Handle, call, check, refuse_fork
+from ._call import Handle, call, check, refuse_fork, text
 from .context import Context, Listener, Progress
 from .events import Events, strip_struct
 from .grid import Grid
@@ -117,9 +117,13 @@ def _written(name: str, value: Any) -> str:
         return repr(float(value))
     if isinstance(value, (str, os.PathLike)):
         return os.fspath(value)
-    if isinstance(value, (tuple, list, np.ndarray)):
+    if isinstance(value, (tuple, list)) and not any(isinstance(v, (tuple, list)) for v in value):
         return ",".join(_written(name, v) for v in value)
-    raise errors.ArgumentError(f"{name}: given {type(value).__name__}, wanted a number, a text or a list of them")
+    if isinstance(value, np.ndarray) and value.ndim <= 1:
+        return _written(name, value.tolist())
+    raise errors.ArgumentError(
+        f"{name}: given {type(value).__name__}, wanted a number, a text or a list of them"
+    )
 
 
 def _callers_level() -> int:
@@ -143,7 +147,7 @@ class Problem:
             raise errors.ArgumentError(f"context: given {type(context).__name__}, wanted isotome.Context")
         self._owned: Handle | None = Handle(lib.iso_problem_free, self.context._handle)
         refuse_fork()
-        check(lib.iso_problem_create(byref(self._owned.pointer), self.context._pointer, model.encode()))
+        check(lib.iso_problem_create(byref(self._owned.pointer), self.context._pointer, text(model, "model")))
         self._table = _parameters(self._owned.pointer)
         self.messages: list[str] = []  # what it told
         self._warned: list[str] = []  # during a call
@@ -162,10 +166,10 @@ class Problem:
             raise errors.ArgumentError("given a problem that was freed, wanted one that was not")
         return handle
 
-    def _heard(self, _arg, kind, text) -> None:
-        self.messages.append(_text(text))
+    def _heard(self, _arg, kind, line) -> None:
+        self.messages.append(_text(line))
         if kind == _abi.WARNING:
-            self._warned.append(_text(text))
+            self._warned.append(_text(line))
 
     def _call(self, function: Callable[..., int], *arguments: Any) -> None:
         handle = self._handle
@@ -175,8 +179,8 @@ class Problem:
         finally:
             lib.iso_problem_set_message(handle.pointer, _abi.MESSAGE_FN(), None)
             told, self._warned = self._warned, []
-        for text in told:
-            warnings.warn(text, errors.IsotomeWarning, stacklevel=_callers_level())
+        for line in told:
+            warnings.warn(line, errors.IsotomeWarning, stacklevel=_callers_level())
 
     def free(self) -> None:
         """Lets its data go now. Operators made of it go on working."""
@@ -185,19 +189,22 @@ class Problem:
     # ---- parameters ----
 
     def _set(self, name: str, value: Any) -> None:
-        key = name.replace("_", "-").encode()
+        key = text(name.replace("_", "-"), "name of a parameter")
         p = self._handle.pointer
         reads = name in self._table and self._table[name].file == _abi.READS
         if isinstance(value, Events) or (reads and isinstance(value, np.ndarray)):
             self._set_arrays(p, name, key, value)
         else:
-            check(lib.iso_problem_set(p, key, _written(name, value).encode()))
+            check(lib.iso_problem_set(p, key, text(_written(name, value), name)))
 
     def _set_arrays(self, p: c_void_p, name: str, key: bytes, value: np.ndarray | Events) -> None:
         lists_events = name in ("events", "delayed") or (name == "data" and "events" in self._table)
-        if isinstance(value, np.ndarray) and lists_events and self.model == "ray":
+        lines = lists_events and self.model == "ray"
+        if isinstance(value, np.ndarray) and lines:
             value = Events(value)
         if isinstance(value, Events):
+            if not lines:
+                raise errors.ArgumentError(f"{name} of model {self.model}: given Events, wanted an array")
             events, _lines = value._struct()
             check(lib.iso_problem_set_events(p, key, byref(events)))
         elif lists_events and self.model == "strip":
@@ -237,10 +244,14 @@ class Problem:
 
     def data(self) -> Data:
         """Counts, additive term and factors."""
-        self.load()
-        rows = lib.iso_problem_rows(self._handle.pointer)
-        vectors = _arrays.made_vectors(rows, lambda *to: self._call(lib.iso_problem_data, *to), 3)
-        return Data(*vectors)
+        handle = self._handle
+        return Data(
+            *_arrays.made_vectors(
+                lambda *to: self._call(lib.iso_problem_data, *to),
+                3,
+                lambda: lib.iso_problem_rows(handle.pointer),
+            )
+        )
 
     def sensitivity(self) -> np.ndarray:
         """The sensitivity image, with attenuation and efficiencies, behind the PSF."""
@@ -267,7 +278,7 @@ class Problem:
         callback: called after each step of what takes long, such as an iteration; if it returns True the
             reconstruction stops and raises Cancelled.
         """
-        file = None if path is None else os.fspath(path).encode()
+        file = None if path is None else text(os.fspath(path), "path")
 
         def run() -> np.ndarray:
             return _arrays.made(lambda to: self._call(lib.iso_problem_recon, to, file))
@@ -280,21 +291,23 @@ class Problem:
     def write(self, path: str | os.PathLike, array: np.ndarray) -> None:
         """Writes an array with the record of the problem beside it."""
         a = _arrays.as_struct(_arrays.given_any(array, "array"))
-        self._call(lib.iso_problem_write, os.fspath(path).encode(), byref(a))
+        self._call(lib.iso_problem_write, text(os.fspath(path), "path"), byref(a))
 
     @property
     def record(self) -> dict[str, Any]:
         """What was done so far, from what, on what, with what outcome."""
-        text = c_void_p()
+        json_text = c_void_p()
         try:
-            self._call(lib.iso_problem_record, byref(text))
-            return json.loads(ctypes.cast(text, c_char_p).value or b"{}")
+            self._call(lib.iso_problem_record, byref(json_text))
+            return json.loads(ctypes.cast(json_text, c_char_p).value or b"{}")
         finally:
-            _abi.free(text)
+            _abi.free(json_text)
 
     def __repr__(self) -> str:
-        state = "freed" if self._owned is None else ", ".join(f"{k}={v!r}" for k, v in self.parameters.items())
-        return f"<isotome.Problem {self.model}: {state}>"
+        if self._owned is None:
+            return f"<isotome.Problem {self.model}: freed>"
+        values = ", ".join(f"{k}={v!r}" for k, v in self.parameters.items())
+        return f"<isotome.Problem {self.model}: {values}>"
 
 
 # ---- one function a model ----
@@ -305,7 +318,7 @@ _FIRST = ("events", "data")
 
 def _describe(model: str, table: dict[str, Parameter]) -> str:
     lines = [
-        f"A problem of model {model}, of which `.reconstruct()` makes the image and `.operator()` the operator.",
+        f"A problem of model {model}: `.reconstruct()` makes the image, `.operator()` the operator.",
         "",
         "context: the Context to compute with; None: that of the process.",
     ]
@@ -333,7 +346,7 @@ def _function(model: str, table: dict[str, Parameter]) -> Callable[..., Problem]
 
     def make(*arguments: Any, context: Context | None = None, **parameters: Any) -> Problem:
         if len(arguments) > 1:
-            raise TypeError(f"{model}() takes one argument without a name, {first}; given {len(arguments)}")
+            raise TypeError(f"{model}(): only {first} goes without a name, given {len(arguments)} such")
         if arguments and first in parameters:
             raise TypeError(f"{model}() got {first} twice")
         if arguments:
