@@ -73,8 +73,8 @@ def result(out: object, shape: tuple[int, ...], *inputs: np.ndarray | None) -> n
     return out
 
 
-def address(values: np.ndarray | None) -> c_void_p | None:
-    return None if values is None else values.ctypes.data_as(c_void_p)
+def address(values: np.ndarray) -> c_void_p:
+    return values.ctypes.data_as(c_void_p)
 
 
 def as_struct(values: np.ndarray) -> Array:
@@ -94,7 +94,7 @@ def _adopt(pointer: int | None, n: int) -> np.ndarray:
     assert pointer
     memory = (ctypes.c_float * n).from_address(pointer)
     weakref.finalize(memory, free, c_void_p(pointer)).atexit = False
-    return np.frombuffer(memory, REAL)
+    return np.frombuffer(memoryview(memory), REAL)
 
 
 def made(fill: Callable[[object], None]) -> np.ndarray:

@@ -98,6 +98,7 @@ class _Interrupts:
             return b""
 
     def _watch(self) -> None:
+        assert self.reader
         while True:
             select.select([self.reader], [], [])
             with self.lock:

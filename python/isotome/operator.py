@@ -378,10 +378,11 @@ class _Vectors:
         return p
 
     def put(self, values: np.ndarray | None) -> c_void_p | None:
-        if values is None or self._vec is None:
-            return _arrays.address(values)
+        if values is None:
+            return None
         p = self.room(values)
-        check(self._vec.upload(self._context._pointer, p, _arrays.address(values), values.nbytes))
+        if self._vec is not None:
+            check(self._vec.upload(self._context._pointer, p, _arrays.address(values), values.nbytes))
         return p
 
     def get(self, values: np.ndarray, p: c_void_p) -> None:
@@ -392,8 +393,9 @@ class _Vectors:
         return self
 
     def __exit__(self, *_error) -> None:
-        for p in self._taken:
-            self._vec.free(self._context._pointer, p)
+        if self._vec is not None:
+            for p in self._taken:
+                self._vec.free(self._context._pointer, p)
 
 
 class _Shared:

@@ -38,7 +38,7 @@ class Parameter(NamedTuple):
     name: str  # as a keyword: "tof_fwhm_ps"
     group: str
     type: int
-    count: int  # numbers in a list; 0: one
+    numbers: int  # in a list; 0: one
     unit: str
     words: tuple[str, ...]  # what a text may be; (): anything
     default: str
@@ -55,7 +55,7 @@ class Parameter(NamedTuple):
         if self.file != _abi.NO_FILE:
             return "file" if self.file == _abi.WRITES else "folder"
         kind = {_abi.FLAG: "bool", _abi.INTEGER: "int", _abi.REAL: "float", _abi.TEXT: "text"}[self.type]
-        return f"{self.count} x {kind}" if self.count else kind
+        return f"{self.numbers} x {kind}" if self.numbers else kind
 
 
 class Data(NamedTuple):
@@ -179,8 +179,8 @@ class Problem:
         finally:
             lib.iso_problem_set_message(handle.pointer, _abi.MESSAGE_FN(), None)
             told, self._warned = self._warned, []
-        for line in told:
-            warnings.warn(line, errors.IsotomeWarning, stacklevel=_callers_level())
+            for line in told:
+                warnings.warn(line, errors.IsotomeWarning, stacklevel=_callers_level())
 
     def free(self) -> None:
         """Lets its data go now. Operators made of it go on working."""

@@ -19,7 +19,7 @@ def test_a_function_a_model_from_its_table():
         assert names[0] in ("events", "data") and names[1] == "context"
         for name in names[2:]:
             assert f"\n{name}: " in function.__doc__
-    assert "\ntof_fwhm_ps: float, ps" in isotome.ray.__doc__
+    assert "\nvoxel: 3 x float; default " in isotome.ray.__doc__
 
 
 def test_parameters_are_checked_as_they_are_set(context):
@@ -112,7 +112,7 @@ def test_reconstruction_tells_of_its_steps(problem):
 
 @pytest.mark.filterwarnings("ignore::isotome.IsotomeWarning")
 def test_a_callback_stops_by_true_or_by_an_exception(problem):
-    with pytest.raises(isotome.Cancelled, match="stopped on request"):
+    with pytest.raises(isotome.Cancelled, match="stopped after 2 of 8 updates"):
         problem.reconstruct(callback=lambda step: step.done == 2)
 
     def fails(step):
