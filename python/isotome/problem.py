@@ -15,7 +15,6 @@ import inspect
 import json
 import os
 import sys
-import textwrap
 import warnings
 from ctypes import byref, c_char_p, c_void_p
 from typing import Any, Callable, NamedTuple
@@ -316,6 +315,17 @@ class Problem:
 _FIRST = ("events", "data")
 
 
+def _wrapped(words: str, width: int) -> list[str]:
+    """Indented lines; at every import, for which textwrap takes too long."""
+    lines, line = [], "   "
+    for word in words.split():
+        if len(line) + 1 + len(word) > width:
+            lines.append(line)
+            line = "   "
+        line += " " + word
+    return [*lines, line]
+
+
 def _describe(model: str, table: dict[str, Parameter]) -> str:
     lines = [
         f"A problem of model {model}: `.reconstruct()` makes the image, `.operator()` the operator.",
@@ -330,7 +340,7 @@ def _describe(model: str, table: dict[str, Parameter]) -> str:
         unit = f", {p.unit}" if p.unit else ""
         default = f"; default {p.default}" if p.default else ""
         lines.append(f"{p.name}: {p.kind}{unit}{default}")
-        lines += textwrap.wrap(p.help, 92, initial_indent="    ", subsequent_indent="    ")
+        lines += _wrapped(p.help, 92)
     return "\n".join(lines)
 
 
