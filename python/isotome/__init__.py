@@ -12,7 +12,9 @@
         x = A.em_step(x) / s
 """
 
-from . import errors
+import importlib
+
+from . import errors, problem
 from ._abi import version as __version__
 from .context import Context, Device, Progress, devices
 from .errors import (
@@ -27,11 +29,28 @@ from .errors import (
 from .events import Events
 from .grid import Grid
 from .operator import Diagonal, EmStatistics, Function, ModelOperator, Operator
-from .problem import Data, Parameter, Problem, functions
+from .problem import Data, Parameter, Problem
 
-_models = functions()
-globals().update(_models)
-models = tuple(_models)
+#: Loaded when first used: name -> the module that has it.
+_LATER: dict[str, str] = {}
+
+models = problem.names()
+
+
+def __getattr__(name: str):
+    if name in models:
+        value = problem.function(name)
+    elif name in _LATER:
+        value = getattr(importlib.import_module("." + _LATER[name], __name__), name)
+    else:
+        raise AttributeError(f"module 'isotome' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
 
 __all__ = [
     "ArgumentError",
@@ -58,4 +77,5 @@ __all__ = [
     "errors",
     "models",
     *models,
+    *_LATER,
 ]

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The C interface as ctypes sees it: structs and prototypes of the headers in include/isotome.
+"""The C interface as ctypes sees it: structs and prototypes of the headers that every use of the package needs.
 
-`lib` is the library with its prototypes set. python/tests/test_abi.py holds the structs against what a C
-compiler makes of the headers.
+`lib` is the library. Modules that wrap further headers, and are loaded when first used, have the structs of
+those headers as classes with a `_c_name_`, and call `declare` for their functions. python/tests/test_abi.py
+holds all of them against what a C compiler makes of the headers.
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ ALL = -1  # ISO_ALL: every subset
 
 
 class Grid(ctypes.Structure):  # grid.h
+    _c_name_ = "iso_grid"
     _fields_ = [("n", c_int64 * 3), ("voxel", c_double * 3), ("centre", c_double * 3)]
 
 
 class Array(ctypes.Structure):  # array.h
+    _c_name_ = "iso_array"
     _fields_ = [
         ("n_dim", c_int),
         ("dim", c_int64 * 8),
@@ -36,6 +39,7 @@ class Array(ctypes.Structure):  # array.h
 
 
 class Progress(ctypes.Structure):  # context.h
+    _c_name_ = "iso_progress"
     _fields_ = [
         ("stage", c_char_p),
         ("done", c_int64),
@@ -50,6 +54,8 @@ PROGRESS_FN = ctypes.CFUNCTYPE(None, c_void_p, POINTER(Progress))
 
 
 class Vec(ctypes.Structure):  # vec.h: the first four of its functions are those used here
+    _c_name_ = "iso_vec"
+    _first_fields_alone_ = True
     _fields_ = [
         ("alloc", ctypes.CFUNCTYPE(c_int, c_void_p, POINTER(c_void_p), c_int64)),
         ("free", ctypes.CFUNCTYPE(None, c_void_p, c_void_p)),
@@ -59,14 +65,17 @@ class Vec(ctypes.Structure):  # vec.h: the first four of its functions are those
 
 
 class Rows(ctypes.Structure):  # op.h
+    _c_name_ = "iso_rows"
     _fields_ = [("first", c_int64), ("n", c_int64)]
 
 
 class EmData(ctypes.Structure):  # op.h
+    _c_name_ = "iso_em_data"
     _fields_ = [("y", c_void_p), ("add", c_void_p), ("mult", c_void_p)]
 
 
 class EmStat(ctypes.Structure):  # op.h
+    _c_name_ = "iso_em_stat"
     _fields_ = [
         ("loglik", c_double),
         ("counts", c_double),
@@ -77,10 +86,12 @@ class EmStat(ctypes.Structure):  # op.h
 
 
 class Event(ctypes.Structure):  # events.h
+    _c_name_ = "iso_event"
     _fields_ = [("p1", c_float * 3), ("p2", c_float * 3), ("dt_ps", c_float)]
 
 
 class Events(ctypes.Structure):  # events.h
+    _c_name_ = "iso_events"
     _fields_ = [
         ("n", c_int64),
         ("v", c_void_p),
@@ -102,14 +113,17 @@ class Events(ctypes.Structure):  # events.h
 
 
 class StripEvent(ctypes.Structure):  # strip.h
+    _c_name_ = "iso_strip_event"
     _fields_ = [("z_up", c_float), ("z_down", c_float), ("dl", c_float)]
 
 
 class StripEvents(ctypes.Structure):  # strip.h
+    _c_name_ = "iso_strip_events"
     _fields_ = [("n", c_int64), ("v", c_void_p), ("n_bad", c_int64)]
 
 
 class Param(ctypes.Structure):  # problem.h
+    _c_name_ = "iso_param"
     _fields_ = [
         ("size", c_size_t),
         ("name", c_char_p),
@@ -197,18 +211,21 @@ PROTOTYPES: dict[str, tuple] = {
 }
 
 
-def _with_prototypes(library: ctypes.CDLL) -> ctypes.CDLL:
-    for name, (result, arguments) in PROTOTYPES.items():
+def declare(prototypes: dict[str, tuple]) -> None:
+    """Sets the prototypes of further functions: a module that wraps a header declares those of that header."""
+    for name, (result, arguments) in prototypes.items():
         try:
-            function = getattr(library, name)
+            function = getattr(lib, name)
         except AttributeError:
-            raise ImportError(f"{library._name} lacks {name}") from None
+            raise ImportError(f"{lib._name} lacks {name}") from None
         function.restype = result
         function.argtypes = arguments
-    return library
+    declared.update(prototypes)
 
 
-lib = _with_prototypes(_library.load())
+declared: dict[str, tuple] = {}  # all of them, name -> what it returns, what it takes
+lib = _library.load()
+declare(PROTOTYPES)
 version = lib.iso_version().decode()
 
 # Vectors and texts that the library hands over are freed as the C library of the process does it.

@@ -369,14 +369,18 @@ def _function(model: str, table: dict[str, Parameter]) -> Callable[..., Problem]
     return make
 
 
-def functions() -> dict[str, Callable[..., Problem]]:
-    """A function for each model of the library."""
+def names() -> tuple[str, ...]:
+    """The models of the library."""
+    found: list[str] = []
+    while name := lib.iso_problem_model(len(found)):
+        found.append(name.decode())
+    return tuple(found)
+
+
+def function(model: str) -> Callable[..., Problem]:
+    """The function that makes a problem of a model."""
     context = Handle(lib.iso_ctx_free)
     check(lib.iso_ctx_create(byref(context.pointer), b"cpu", 1))
-    made, k = {}, 0
-    while name := lib.iso_problem_model(k):
-        problem = Handle(lib.iso_problem_free, context)
-        check(lib.iso_problem_create(byref(problem.pointer), context.pointer, name))
-        made[name.decode()] = _function(name.decode(), _parameters(problem.pointer))
-        k += 1
-    return made
+    problem = Handle(lib.iso_problem_free, context)
+    check(lib.iso_problem_create(byref(problem.pointer), context.pointer, model.encode()))
+    return _function(model, _parameters(problem.pointer))
