@@ -34,6 +34,9 @@ from .problem import Data, Parameter, Problem
 #: Loaded when first used: name -> the module that has it.
 _LATER: dict[str, str] = {}
 
+#: Modules that are loaded when first used, as they need more than NumPy.
+_MODULES = ("torch",)
+
 models = problem.names()
 
 
@@ -42,6 +45,8 @@ def __getattr__(name: str):
         value = problem.function(name)
     elif name in _LATER:
         value = getattr(importlib.import_module("." + _LATER[name], __name__), name)
+    elif name in _MODULES:
+        value = importlib.import_module("." + name, __name__)
     else:
         raise AttributeError(f"module 'isotome' has no attribute {name!r}")
     globals()[name] = value
@@ -49,7 +54,7 @@ def __getattr__(name: str):
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_MODULES})
 
 
 __all__ = [
