@@ -41,6 +41,7 @@ models = problem.names()
 
 
 def __getattr__(name: str):
+    value: object
     if name in models:
         value = problem.function(name)
     elif name in _LATER:

@@ -3,16 +3,17 @@
 
 import copy
 import sys
+import tempfile
 import types
+from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import BOX, make_lines, sound_problem, strip_problem
+from conftest import BOX, make_lines, strip_problem
 
 import isotome
 
 torch = pytest.importorskip("torch")
-sound = pytest.mark.filterwarnings("ignore::isotome.IsotomeWarning")
 
 
 # ---- operators of all models ----
@@ -32,6 +33,27 @@ def ray_tof(context):
     return isotome.ray(timed_lines(300), context=context, tof_fwhm_ps=300, sens="none", **BOX).operator()
 
 
+TRANSDUCERS = """
+kind: transducers
+name: 24 on a sphere
+sphere: {radius_mm: 30, rings: 4, views: 6}
+speed_mm_per_us: 1.5
+sampling_mhz: 5
+first_sample_us: 14
+samples: 64
+grueneisen: 2000
+"""
+
+
+def sound(model, context, **more):
+    with tempfile.TemporaryDirectory() as folder:
+        scanner = Path(folder) / "small.yaml"
+        scanner.write_text(TRANSDUCERS)
+        traces = np.zeros((24, 64), np.float32)
+        problem = getattr(isotome, model)(traces, scanner=scanner, grid=(6, 5, 4), voxel=2, context=context, **more)
+        return problem.operator()
+
+
 def srm(context):
     if not hasattr(isotome, "Matrix"):
         pytest.skip("there is no isotome.Matrix")
@@ -47,8 +69,8 @@ OPERATORS = {
     "ray-tof": ray_tof,
     "strip": lambda c: strip_problem(c).operator(),
     "srm": srm,
-    "svoxel": lambda c: sound_problem("svoxel", c, fmax_mhz=0.5).operator(),
-    "sradon": lambda c: sound_problem("sradon", c).operator(),
+    "svoxel": lambda c: sound("svoxel", c, fmax_mhz=0.375),
+    "sradon": lambda c: sound("sradon", c),
 }
 
 
@@ -91,7 +113,7 @@ def positive(draw):
 
 
 def inner(a, b):
-    return float((a.double() * b.double()).sum())
+    return float((a.detach().double() * b.detach().double()).sum())
 
 
 def size(a):
@@ -101,7 +123,6 @@ def size(a):
 # ---- gradients of linear maps ----
 
 
-@sound
 def test_the_way_back_is_the_adjoint(A, draw):
     P = isotome.torch.Projector(A)
     x, g = draw(*A.in_shape).requires_grad_(), draw(*A.out_shape)
@@ -112,7 +133,6 @@ def test_the_way_back_is_the_adjoint(A, draw):
     assert inner(x, back) == pytest.approx(inner(y, g), abs=1e-5 * size(y) * size(g))
 
 
-@sound
 def test_gradient_of_least_squares(A, draw):
     """Against A*(Ax - y), and against differences, which are exact for a square."""
     P = isotome.torch.Projector(A)
@@ -130,7 +150,6 @@ def test_gradient_of_least_squares(A, draw):
     assert inner(gradient, step) == pytest.approx(slope, abs=1e-5 * size(gradient) * size(step))
 
 
-@sound
 def test_torch_s_own_checks(A, draw):
     """In double, which is torch's wish, with steps of 1: the maps are linear, and computed in float32."""
     P, Q = isotome.torch.Projector(A), isotome.torch.Projector(A).adjoint
@@ -142,9 +161,8 @@ def test_torch_s_own_checks(A, draw):
         assert torch.autograd.gradgradcheck(f, (at,), **most)
 
 
-@sound
 def test_universal_back_projection_has_no_way_back(its_context, draw):
-    A = sound_problem("ubp", its_context).operator()
+    A = sound("ubp", its_context)
     y = draw(*A.out_shape).requires_grad_()
     x = isotome.torch.Projector(A).adjoint(y)
     assert torch.equal(x.detach(), A.adjoint(y.detach()))
@@ -326,7 +344,7 @@ def test_log_likelihood_and_its_gradient(counts_operator, positive, draw, start)
         v = x.clone().requires_grad_()
         value = isotome.torch.log_likelihood(A, v, s, **data)
         assert value.dtype == torch.float64 and value.shape == ()
-        assert float(value) == pytest.approx(likelihood(A, x, s, **data), rel=1e-6)
+        assert float(value.detach()) == pytest.approx(likelihood(A, x, s, **data), rel=1e-6)
         (gradient,) = torch.autograd.grad(value, v)
         mean = A(x) + data.get("add", 0)
         want = A.adjoint(torch.where(mean > 0, data.get("y", 1) / mean.clamp(min=1e-30), 0)) - s
@@ -376,12 +394,12 @@ def test_log_likelihood_of_several_images(lines_operator, positive):
     values = isotome.torch.log_likelihood(A, at, s)
     assert values.shape == (2, 3)
     for i, j in ((0, 1), (1, 2)):
-        assert float(values[i, j]) == pytest.approx(likelihood(A, x[i, j], s), rel=1e-6)
+        assert float(values[i, j].detach()) == pytest.approx(likelihood(A, x[i, j], s), rel=1e-6)
     weights = torch.arange(6, device=x.device).reshape(2, 3)
     (values * weights).sum().backward()
     one = x[1, 2].clone().requires_grad_()
     isotome.torch.log_likelihood(A, one, s).backward()
-    assert torch.allclose(at.grad[1, 2], 5 * one.grad, rtol=1e-5)
+    assert size(at.grad[1, 2] - 5 * one.grad) < 1e-6 * size(at.grad[1, 2])
     each = torch.func.vmap(lambda v: isotome.torch.log_likelihood(A, v, s))(x[0])
     assert torch.equal(each, values[0].detach())
 
