@@ -13,6 +13,7 @@
 """
 
 import importlib
+from typing import Any
 
 from . import errors, problem
 from ._abi import version as __version__
@@ -31,23 +32,21 @@ from .grid import Grid
 from .operator import Diagonal, EmStatistics, Function, ModelOperator, Operator
 from .problem import Data, Parameter, Problem
 
-#: Loaded when first used: name -> the module that has it.
-_LATER: dict[str, str] = {}
-
-#: Modules that are loaded when first used, as they need more than NumPy.
-_MODULES = ("torch",)
+#: Loaded when first used: name -> the module that has it, or that it is.
+_LATER: dict[str, str] = {
+    "torch": "torch",
+}
 
 models = problem.names()
 
 
 def __getattr__(name: str):
-    value: object
+    value: Any
     if name in models:
         value = problem.function(name)
     elif name in _LATER:
-        value = getattr(importlib.import_module("." + _LATER[name], __name__), name)
-    elif name in _MODULES:
-        value = importlib.import_module("." + name, __name__)
+        module = importlib.import_module("." + _LATER[name], __name__)
+        value = module if _LATER[name] == name else getattr(module, name)
     else:
         raise AttributeError(f"module 'isotome' has no attribute {name!r}")
     globals()[name] = value
@@ -55,7 +54,7 @@ def __getattr__(name: str):
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_MODULES})
+    return sorted({*globals(), *__all__})
 
 
 __all__ = [
@@ -83,5 +82,5 @@ __all__ = [
     "errors",
     "models",
     *models,
-    *_LATER,
+    *(name for name in _LATER if name != "torch"),  # `import *` needs NumPy alone
 ]
