@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """isotome.torch: gradients of every model, on the CPU and on CUDA, shapes and types, Poisson, deepinv."""
 
+import contextlib
 import copy
 import sys
 import tempfile
@@ -33,31 +34,34 @@ def ray_tof(context):
     return isotome.ray(timed_lines(300), context=context, tof_fwhm_ps=300, sens="none", **BOX).operator()
 
 
-TRANSDUCERS = """
-kind: transducers
-name: 24 on a sphere
-sphere: {radius_mm: 30, rings: 4, views: 6}
-speed_mm_per_us: 1.5
-sampling_mhz: 5
-first_sample_us: 14
-samples: 64
-grueneisen: 2000
-"""
+TRANSDUCERS = (
+    "{kind: transducers, sphere: {radius_mm: 30, rings: 4, views: 6}, speed_mm_per_us: 1.5,"
+    " sampling_mhz: 5, first_sample_us: 14, samples: 64, grueneisen: 2000}"
+)
+HEADS = (
+    "{kind: panels, crystals: [5, 6], pitch_mm: [2, 2], crystal_mm: [2, 2, 10], gap_mm: 20,"
+    " voxels_per_pitch: [2, 2], planes: 4, plane_mm: 5, energy: {window_kev: [250, 750]}}"
+)
+
+
+@contextlib.contextmanager
+def scanner_file(words):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "scanner.yaml"
+        path.write_text(words)
+        yield path
 
 
 def sound(model, context, **more):
-    with tempfile.TemporaryDirectory() as folder:
-        scanner = Path(folder) / "small.yaml"
-        scanner.write_text(TRANSDUCERS)
-        traces = np.zeros((24, 64), np.float32)
-        problem = getattr(isotome, model)(traces, scanner=scanner, grid=(6, 5, 4), voxel=2, context=context, **more)
-        return problem.operator()
+    traces = np.zeros((24, 64), np.float32)
+    with scanner_file(TRANSDUCERS) as scanner:
+        make = getattr(isotome, model)
+        return make(traces, scanner=scanner, grid=(6, 5, 4), voxel=2, context=context, **more).operator()
 
 
 def srm(context):
-    if not hasattr(isotome, "Matrix"):
-        pytest.skip("there is no isotome.Matrix")
-    raise NotImplementedError
+    with scanner_file(HEADS) as scanner:
+        return isotome.Matrix.analytic(scanner, context=context).operator(context=context)
 
 
 OPERATORS = {
@@ -284,7 +288,7 @@ def test_what_is_no_operator_is_refused():
 # ---- Poisson ----
 
 
-@pytest.fixture(params=["ray", "ray-tof", "strip"])
+@pytest.fixture(params=["ray", "ray-tof", "strip", "srm"])
 def counts_operator(request, its_context):
     return OPERATORS[request.param](its_context)
 
