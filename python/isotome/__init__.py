@@ -36,9 +36,13 @@ from .problem import Data, Parameter, Problem
 #: Loaded when first used: name -> the module that has it, or that it is.
 _LATER: dict[str, str] = {
     "Picture": "drawing",
+    "Psf": "filters",
+    "filter": "filters",
+    "measure": "measure",
     "picture": "drawing",
     "pictures": "drawing",
     "read": "files",
+    "run": "program",
     "show": "drawing",
     "write": "files",
 }
