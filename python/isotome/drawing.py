@@ -181,9 +181,9 @@ def _slice(values: np.ndarray, axis: int, at: Any, frame: int) -> np.ndarray:
 
     Which one the library says: it draws the image as small as it can, and tells the voxel.
     """
-    image = values[frame] if values.ndim == 4 and 0 <= frame < len(values) else values
-    if image.ndim != 3:
-        raise errors.ArgumentError(f"slice: given frame {frame} of shape {values.shape}, wanted 3 or 4 axes")
+    if values.ndim not in (3, 4) or not 0 <= frame < (len(values) if values.ndim == 4 else 1):
+        raise errors.ArgumentError(f"slice: given frame {frame} of shape {values.shape}, wanted an image")
+    image = values if values.ndim == 3 else values[frame]
     place, point = _point(image, at, axis)
     _pixels, info = _render(image, _Picture(at=place, point=point, zoom=1e-3))
     k = info.voxel[axis]
