@@ -232,7 +232,8 @@ def picture(
     how.crosshair, how.frame = bool(crosshair), whole(frame, "frame")
     how.every, how.columns = whole(every, "every"), whole(columns, "columns")
     how.labels = place_of(_LABELS, "anatomy" if labels is None else labels, "labels")
-    how.map, how.title = utf8(map, "map"), utf8(title, "title")
+    how.map = None if map is None else utf8(map, "map")
+    how.title = None if title is None else utf8(title, "title")
     how.zoom = number(zoom, "zoom")
     if window is not None and percent is not None:
         raise errors.ArgumentError("given both window and percent, wanted one of them")
