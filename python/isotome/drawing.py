@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib
 import math
 import os
 import shutil
@@ -383,6 +384,6 @@ def show(image: Any, *, path: str | os.PathLike | None = None, **how: Any) -> No
     if path is not None:
         drawn.save(path)
     if _in_notebook():
-        sys.modules["IPython"].display.display(drawn)
+        importlib.import_module("IPython.display").display(drawn)
     elif path is None:
         _open(drawn)

@@ -93,11 +93,11 @@ class Image(np.ndarray):
         if array.ndim == 0:
             return array[()]
         result = array.view(Image)
-        if context is not None:
+        result.unit = ""
+        grids = {self.grid if array.ndim == self.ndim else None}
+        if context is not None:  # of a function of elements: all that went in
             grids = {a.grid for a in context[1] if isinstance(a, Image)} - {None}
-            result._lie_on(grids.pop() if len(grids) == 1 else None)
-        elif array.ndim == self.ndim:
-            result._lie_on(self.grid)
+        result._lie_on(grids.pop() if len(grids) == 1 else None)
         return result
 
     def __getitem__(self, index: Any) -> Any:

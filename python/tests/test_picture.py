@@ -283,10 +283,9 @@ def test_show_with_a_screen_opens_a_viewer(image, monkeypatch, tmp_path):
 
 def test_show_in_a_notebook_displays(image, monkeypatch, tmp_path):
     shown = []
-    fake = types.ModuleType("IPython")
-    fake.get_ipython = lambda: types.SimpleNamespace(kernel=object())
-    fake.display = types.SimpleNamespace(display=shown.append)
-    monkeypatch.setitem(sys.modules, "IPython", fake)
+    kernel = types.SimpleNamespace(kernel=object())
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: kernel))
+    monkeypatch.setitem(sys.modules, "IPython.display", types.SimpleNamespace(display=shown.append))
     isotome.show(image, path=tmp_path / "x.png")
     isotome.show(isotome.picture(image))
     assert [type(p) for p in shown] == [isotome.Picture] * 2 and (tmp_path / "x.png").is_file()
