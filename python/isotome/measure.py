@@ -4,8 +4,8 @@
     isotome.measure.roi(image, sphere=(57.2, 0, 0, 18)).mean
     isotome.measure.rmse(image, truth, scale="fit").nrmse
 
-Images have 3 axes and a grid (isotome.Image) except where a function takes any array. Values that are not
-finite are refused.
+Images have 3 axes and a grid (isotome.Image) except where a function takes any array. Values are taken as
+float32; those that are not finite are refused.
 """
 
 from __future__ import annotations

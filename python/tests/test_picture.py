@@ -100,6 +100,10 @@ def test_a_slice_through_the_greatest_value_and_of_a_frame(image):
     series = Image(np.stack([np.zeros_like(image), image]), GRID)
     high = isotome.picture(series, "slice", "max", frame=1, axis="y")
     assert high.info.max == 30 and high.info.panels == 1
+    low = isotome.picture(image, "slice", -14)
+    assert low.info.max < 1 and low.info.window == (0, 30)  # that of the whole image
+    assert isotome.picture(image, "slice", percent=(0, 50)).info.window[1] < 1
+    assert isotome.picture(image, "slice", window=(1, 2)).info.window == (1, 2)
     assert isotome.picture(series, "slice", "max", frame=0).info.max == 0
 
 
@@ -149,7 +153,7 @@ def test_what_is_no_image_is_refused(values, message):
 @pytest.mark.parametrize(
     "how, message",
     [
-        ({"kind": "slab"}, "kind: given 'slab', wanted one of slices, montage, mip"),
+        ({"kind": "slab"}, "kind: given 'slab', wanted one of slices, montage, mip, slice"),
         ({"kind": 2}, "kind: given 2"),
         ({"at": "top"}, "at: given 'top', wanted one of centre, max"),
         ({"at": (1, 2)}, r"at: given \(1, 2\), wanted 3 numbers"),
@@ -163,7 +167,12 @@ def test_what_is_no_image_is_refused(values, message):
         ({"kind": "montage", "every": -1}, "must be positive"),
         ({"kind": "montage", "columns": 2**80}, "columns: given"),
         ({"kind": "montage", "every": 1.5}, "every: given 1.5, wanted an integer"),
-        ({"kind": "montage", "crosshair": True}, "montage has no point"),
+        ({"kind": "montage", "crosshair": True}, "crosshair: given for kind 'montage', which has none"),
+        ({"kind": "slice", "crosshair": True}, "crosshair: given"),
+        ({"kind": "montage", "at": (0, 0, 0)}, "at: given for kind 'montage'"),
+        ({"kind": "mip", "axis": "x"}, "axis: given"),
+        ({"every": 2}, "every: given"),
+        ({"kind": "slice", "columns": 2}, "columns: given"),
         ({"frame": 1}, "frame 1 of an array with 1"),
         ({"kind": "slice", "frame": -7}, "frame -7"),
         ({"window": (1, 1)}, "window: given"),
@@ -237,6 +246,7 @@ def test_several_of_other_sizes_fill_a_sheet(image):
         ([np.eye(3)], {"window": "same"}, "window: given 'same', wanted one of each"),
         ([np.eye(3), "x"], {}, "image 1: given values of <U1"),
         ([np.eye(3)], {"titles": [3]}, "title: given int"),
+        ([np.eye(3)], {"percent": (0, 200)}, "wanted 0 to 100"),
     ],
 )
 def test_wrong_lists_are_refused(images, how, message):
