@@ -32,7 +32,21 @@ from .operator import Diagonal, EmStatistics, Function, ModelOperator, Operator
 from .problem import Data, Parameter, Problem
 
 #: Loaded when first used: name -> the module that has it.
-_LATER: dict[str, str] = {}
+_LATER: dict[str, str] = {
+    "Image": "image",
+    "Scanner": "scanner",
+    "Transducers": "transducers",
+    "half_life": "simulation",
+    "phantom": "phantoms",
+    "phantom_names": "phantoms",
+    "read_events": "eventfiles",
+    "read_strip_events": "eventfiles",
+    "simulate": "simulation",
+    "simulate_singles": "simulation",
+    "water_speed": "transducers",
+    "write_events": "eventfiles",
+    "write_strip_events": "eventfiles",
+}
 
 models = problem.names()
 
