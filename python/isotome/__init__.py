@@ -34,17 +34,25 @@ from .problem import Data, Parameter, Problem
 #: Loaded when first used: name -> the module that has it.
 _LATER: dict[str, str] = {
     "Image": "image",
+    "Matrix": "matrix",
+    "Recording": "recordings",
     "Scanner": "scanner",
     "Transducers": "transducers",
+    "Transport": "transport",
     "half_life": "simulation",
     "phantom": "phantoms",
     "phantom_names": "phantoms",
     "read_events": "eventfiles",
+    "read_recording": "recordings",
     "read_strip_events": "eventfiles",
     "simulate": "simulation",
+    "simulate_panels": "simulation",
     "simulate_singles": "simulation",
+    "simulate_strip": "simulation",
+    "simulate_traces": "simulation",
     "water_speed": "transducers",
     "write_events": "eventfiles",
+    "write_recording": "recordings",
     "write_strip_events": "eventfiles",
 }
 

@@ -62,7 +62,9 @@ def integer(value: Any, name: str, least: int = 0, most: int = 2**63 - 1) -> int
 def _between(least: float, most: float) -> str:
     if math.isinf(least) and math.isinf(most):
         return ""
-    return f" of at least {least:g}" if math.isinf(most) or most == _INT64_MAX else f" from {least:g} to {most:g}"
+    if most >= _INT64_MAX:
+        return f" of at least {least:g}"
+    return f" from {least:g} to {most:g}"
 
 
 def grid_struct(grid: Grid) -> _abi.Grid:
@@ -76,7 +78,7 @@ def image(values: Any, name: str, grid: Grid | None = None) -> _abi.Array:
     on = grid if grid is not None else getattr(values, "grid", None)
     if not isinstance(on, Grid):
         raise errors.ArgumentError(
-            f"{name}: given {type(values).__name__} without a grid, wanted an isotome.Image, or grid=isotome.Grid(...)"
+            f"{name}: given {type(values).__name__} without a grid, wanted an Image, or a grid besides"
         )
     values = _arrays.given(values, on.shape, name)
     if values.size == 0 or values.min() < 0:

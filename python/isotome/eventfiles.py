@@ -107,7 +107,7 @@ def write_events(
     if isinstance(events, np.ndarray):
         events = Events(events)
     if not isinstance(events, Events):
-        raise errors.ArgumentError(f"events: given {type(events).__name__}, wanted isotome.Events or an array")
+        raise errors.ArgumentError(f"events: given {type(events).__name__}, wanted Events or an array")
     file, of = _path(path), None if scanner is None else Scanner._of(scanner)
     e, _lines = events._struct()
     check(lib.iso_events_write_check(file, bool(force)))

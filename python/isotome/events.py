@@ -58,8 +58,10 @@ class Events:
                 raise errors.ArgumentError(
                     f"events: given {which.dtype} of shape {which.shape}, wanted a slice, a mask or numbers"
                 )
-        columns = {name: getattr(self, name) for name in _COLUMNS}
-        some: dict[str, Any] = {k: None if v is None else np.ascontiguousarray(v[which]) for k, v in columns.items()}
+        some: dict[str, Any] = {}
+        for name in _COLUMNS:
+            values = getattr(self, name)
+            some[name] = None if values is None else np.ascontiguousarray(values[which])
         return replace(self, info=None, **some)
 
     def __repr__(self) -> str:

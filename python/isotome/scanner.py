@@ -30,7 +30,7 @@ KINDS = ("cylinder", "detectors", "strips", "panels", "transducers")  # enum iso
 READOUTS = ("head", "block", "crystal")  # enum iso_readout
 
 
-class _Strips(ctypes.Structure):
+class StripsStruct(ctypes.Structure):
     _c_name_ = "iso_strips"
     _fields_ = [
         ("radius", c_double),
@@ -42,7 +42,7 @@ class _Strips(ctypes.Structure):
     ]
 
 
-class _Panels(ctypes.Structure):
+class PanelsStruct(ctypes.Structure):
     _c_name_ = "iso_panels"
     _fields_ = [
         ("crystals", c_int * 2),
@@ -80,10 +80,10 @@ declare(
         "iso_scanner_pair": (None, [handle, c_int64, POINTER(c_int64), POINTER(c_int64)]),
         "iso_scanner_nearest": (c_int64, [handle, POINTER(c_double), POINTER(c_double)]),
         "iso_scanner_pair_weight": (c_double, [handle, POINTER(c_double), POINTER(c_double)]),
-        "iso_scanner_strips": (POINTER(_Strips), [handle]),
-        "iso_scanner_panels": (POINTER(_Panels), [handle]),
-        "iso_panels_grid": (None, [POINTER(_abi.Grid), POINTER(_Panels)]),
-        "iso_panels_lors": (c_int64, [POINTER(_Panels)]),
+        "iso_scanner_strips": (POINTER(StripsStruct), [handle]),
+        "iso_scanner_panels": (POINTER(PanelsStruct), [handle]),
+        "iso_panels_grid": (None, [POINTER(_abi.Grid), POINTER(PanelsStruct)]),
+        "iso_panels_lors": (c_int64, [POINTER(PanelsStruct)]),
     }
 )
 
@@ -122,7 +122,7 @@ class Panels(NamedTuple):
     plane: float  # mm: thickness of one
 
     @classmethod
-    def _of(cls, p: _Panels) -> Panels:
+    def _of(cls, p: PanelsStruct) -> Panels:
         values: dict[str, Any] = {}
         for name in cls._fields:
             value = getattr(p, name)
@@ -132,7 +132,7 @@ class Panels(NamedTuple):
         return cls(**values)
 
 
-def panels_grid(p: _Panels) -> Grid:
+def panels_grid(p: PanelsStruct) -> Grid:
     g = _abi.Grid()
     lib.iso_panels_grid(byref(g), byref(p))
     return Grid._of(g)

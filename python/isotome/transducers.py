@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _DOUBLE = np.dtype(np.float64)
 
 
-class _Transducers(ctypes.Structure):  # transducers.h
+class TransducersStruct(ctypes.Structure):  # transducers.h
     _c_name_ = "iso_transducers"
     _fields_ = [
         ("n", c_int64),
@@ -46,9 +46,9 @@ class _Transducers(ctypes.Structure):  # transducers.h
 
 declare(
     {
-        "iso_scanner_transducers": (POINTER(_Transducers), [handle]),
+        "iso_scanner_transducers": (POINTER(TransducersStruct), [handle]),
         "iso_transducer_frame": (None, [c_void_p, c_void_p, c_void_p]),
-        "iso_transducers_check": (c_int, [POINTER(_Transducers)]),
+        "iso_transducers_check": (c_int, [POINTER(TransducersStruct)]),
         "iso_water_speed": (c_double, [c_double]),
     }
 )
@@ -124,13 +124,17 @@ class Transducers:
             lib.iso_transducer_frame(e.ctypes.data, f.ctypes.data, normal.ctypes.data)
         return ex, ey
 
-    def _struct(self) -> tuple[_Transducers, list[Any]]:
-        """struct iso_transducers over the arrays, and what must stay while it is used; checked."""
+    def _struct(self, silent: bool = False) -> tuple[TransducersStruct, list[Any]]:
+        """struct iso_transducers over the arrays, and what must stay while it is used; checked.
+
+        silent: the speed of sound may be missing.
+        """
         positions = _arrays.given_any(self.positions, "positions", _DOUBLE)
         if positions.ndim != 2 or positions.shape[1] != 3 or len(positions) == 0:
             raise errors.ArgumentError(f"positions: given shape {positions.shape}, wanted (n, 3), n above 0")
         normals = self._table("normals", 3)
-        t = _Transducers(n=self.n, pos=positions.ctypes.data, normal=normals.ctypes.data, rings=bool(self.rings))
+        t = TransducersStruct(n=self.n, pos=positions.ctypes.data, normal=normals.ctypes.data)
+        t.rings = bool(self.rings)
         ex, ey = self._axes(normals)
         t.ex, t.ey = ex.ctypes.data, ey.ctypes.data
         kept: list[Any] = [positions, normals, ex, ey]
@@ -145,10 +149,14 @@ class Transducers:
             kept.append(eir)
             t.n_eir, t.eir = len(eir), eir.ctypes.data
         self._fill_numbers(t)
-        check(lib.iso_transducers_check(byref(t)))
+        if not t.speed and not silent:
+            raise errors.ArgumentError("speed: given 0, not said, wanted the speed of sound in mm/us")
+        with_speed = TransducersStruct.from_buffer_copy(t)
+        with_speed.speed = t.speed or 1
+        check(lib.iso_transducers_check(byref(with_speed)))
         return t, kept
 
-    def _fill_numbers(self, t: _Transducers) -> None:
+    def _fill_numbers(self, t: TransducersStruct) -> None:
         distance = np.sqrt(((self.positions - np.asarray(self.centre, float).reshape(3)) ** 2).sum(axis=1))
         t.radius = float(distance.mean()) if self.radius is None else float(self.radius)
         t.spread = float(np.ptp(distance)) / t.radius if t.radius else 0.0
@@ -167,7 +175,7 @@ def _copied(pointer: int | None, *shape: int) -> np.ndarray | None:
     return np.ctypeslib.as_array(ctypes.cast(pointer, POINTER(c_double)), shape).copy()
 
 
-def of_struct(t: _Transducers) -> Transducers:
+def of_struct(t: TransducersStruct) -> Transducers:
     """The same in arrays of its own."""
     positions, normals = _copied(t.pos, t.n, 3), _copied(t.normal, t.n, 3)
     assert positions is not None and normals is not None
