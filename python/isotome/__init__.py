@@ -13,6 +13,7 @@
 """
 
 import importlib
+from typing import Any
 
 from . import errors, problem
 from ._abi import version as __version__
@@ -28,13 +29,14 @@ from .errors import (
 )
 from .events import Events
 from .grid import Grid
+from .image import Image
 from .operator import Diagonal, EmStatistics, Function, ModelOperator, Operator
 from .problem import Data, Parameter, Problem
 
-#: Loaded when first used: name -> the module that has it.
+#: Loaded when first used: name -> the module that has it, or that it is.
 _LATER: dict[str, str] = {
-    "Image": "image",
     "Matrix": "matrix",
+    "Picture": "drawing",
     "Recording": "recordings",
     "Scanner": "scanner",
     "Transducers": "transducers",
@@ -42,15 +44,20 @@ _LATER: dict[str, str] = {
     "half_life": "simulation",
     "phantom": "phantoms",
     "phantom_names": "phantoms",
+    "picture": "drawing",
+    "pictures": "drawing",
+    "read": "files",
     "read_events": "eventfiles",
     "read_recording": "recordings",
     "read_strip_events": "eventfiles",
+    "show": "drawing",
     "simulate": "simulation",
     "simulate_panels": "simulation",
     "simulate_singles": "simulation",
     "simulate_strip": "simulation",
     "simulate_traces": "simulation",
     "water_speed": "transducers",
+    "write": "files",
     "write_events": "eventfiles",
     "write_recording": "recordings",
     "write_strip_events": "eventfiles",
@@ -60,10 +67,12 @@ models = problem.names()
 
 
 def __getattr__(name: str):
+    value: Any
     if name in models:
         value = problem.function(name)
     elif name in _LATER:
-        value = getattr(importlib.import_module("." + _LATER[name], __name__), name)
+        module = importlib.import_module("." + _LATER[name], __name__)
+        value = module if _LATER[name] == name else getattr(module, name)
     else:
         raise AttributeError(f"module 'isotome' has no attribute {name!r}")
     globals()[name] = value
@@ -87,6 +96,7 @@ __all__ = [
     "Events",
     "Function",
     "Grid",
+    "Image",
     "InputError",
     "IsotomeError",
     "IsotomeWarning",

@@ -67,24 +67,19 @@ def _between(least: float, most: float) -> str:
     return f" from {least:g} to {most:g}"
 
 
-def grid_struct(grid: Grid) -> _abi.Grid:
-    g = _abi.Grid()
-    g.n[:], g.voxel[:], g.centre[:] = grid.n, grid.voxel, grid.centre
-    return g
-
-
 def image(values: Any, name: str, grid: Grid | None = None) -> _abi.Array:
     """struct iso_array over an image on its grid, which it borrows: not negative, as activity and mu are."""
     on = grid if grid is not None else getattr(values, "grid", None)
-    if not isinstance(on, Grid):
+    if on is None:
         raise errors.ArgumentError(
             f"{name}: given {type(values).__name__} without a grid, wanted an Image, or a grid besides"
         )
+    g = Grid._struct(on)
     values = _arrays.given(values, on.shape, name)
     if values.size == 0 or values.min() < 0:
         raise errors.ArgumentError(f"{name}: given values below 0, or none, wanted some, of at least 0")
     a = _arrays.as_struct(values)
-    a.has_grid, a.grid = True, grid_struct(on)
+    a.has_grid, a.grid = True, g
     return a
 
 

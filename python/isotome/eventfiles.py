@@ -21,6 +21,7 @@ from ._call import call, check, text
 from ._inputs import context_of, number
 from .context import Context
 from .events import Events, adopted, strip_struct
+from .files import path_of
 from .scanner import Scanner
 
 Path = Union[str, "os.PathLike[str]"]
@@ -56,12 +57,6 @@ declare(
 )
 
 
-def _path(path: Path) -> bytes:
-    if not isinstance(path, (str, os.PathLike)):
-        raise errors.ArgumentError(f"path: given {type(path).__name__}, wanted the name of a file")
-    return text(os.fspath(path), "path")
-
-
 def read_events(
     path: Path,
     scanner: Scanner | Path | None = None,
@@ -76,7 +71,7 @@ def read_events(
     trues_only: GATE: both photons of one decay, neither scattered.
     swap_dt: the file's times have the other sign.
     """
-    context, file, e = context_of(context), _path(path), _abi.Events()
+    context, file, e = context_of(context), path_of(path), _abi.Events()
     o = _EventsOptions(size=ctypes.sizeof(_EventsOptions), ctx=context._pointer)
     o.trues_only, o.swap_dt = bool(trues_only), bool(swap_dt)
     if gate_mask is not None:
@@ -108,7 +103,7 @@ def write_events(
         events = Events(events)
     if not isinstance(events, Events):
         raise errors.ArgumentError(f"events: given {type(events).__name__}, wanted Events or an array")
-    file, of = _path(path), None if scanner is None else Scanner._of(scanner)
+    file, of = path_of(path), None if scanner is None else Scanner._of(scanner)
     e, _lines = events._struct()
     check(lib.iso_events_write_check(file, bool(force)))
     check(lib.iso_events_write_with(file, byref(e), of._pointer if of else None, None))
@@ -121,7 +116,7 @@ def read_strip_events(
 
     mm: of the file's unit of length. dl_is_time: the third value is t_up - t_down in ps.
     """
-    context, file, e = context_of(context), _path(path), _abi.StripEvents()
+    context, file, e = context_of(context), path_of(path), _abi.StripEvents()
     o = _StripOptions(size=ctypes.sizeof(_StripOptions), mm=number(mm, "mm", 0), ctx=context._pointer)
     o.dl_is_time = bool(dl_is_time)
     call(context, lib.iso_strip_events_read, byref(e), file, byref(o))
@@ -130,6 +125,6 @@ def read_strip_events(
 
 def write_strip_events(path: Path, events: np.ndarray, force: bool = False) -> None:
     """Writes (n, 3) events of two strips as .f32, .raw, .txt or .npy; force: an existing file is replaced."""
-    file, e = _path(path), strip_struct(events)
+    file, e = path_of(path), strip_struct(events)
     check(lib.iso_strip_events_write_check(file, bool(force)))
     check(lib.iso_strip_events_write(file, byref(e), None))

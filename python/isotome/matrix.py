@@ -20,9 +20,10 @@ import numpy as np
 
 from . import _abi, _arrays, errors
 from ._abi import declare, handle, lib, out
-from ._call import Handle, check, text
+from ._call import Handle, check
 from ._inputs import context_of, integer, number, run
 from .context import Context, Progress
+from .files import path_of
 from .grid import Grid
 from .operator import ModelOperator, _Shared
 from .scanner import Panels, PanelsStruct, Scanner, panels_grid
@@ -185,7 +186,7 @@ class Matrix:
     @classmethod
     def read(cls, path: Path, counts: bool = True, context: Context | None = None) -> Matrix:
         """From a file; without `counts` its table alone, which can't be continued or cut anew."""
-        context, made, file = context_of(context), Handle(lib.iso_srm_free), _file(path)
+        context, made, file = context_of(context), Handle(lib.iso_srm_free), path_of(path)
         run(context, None, lib.iso_srm_read_within, byref(made.pointer), context._pointer, file, bool(counts))
         return cls(made)
 
@@ -380,7 +381,7 @@ class Matrix:
 
         force: an existing file is replaced. There is no file unless it is whole.
         """
-        file = _file(path)
+        file = path_of(path)
         check(lib.iso_srm_write_check(file, bool(force)))
         with self._use() as m:
             check(lib.iso_srm_write(file, m, bool(final), None, None))
@@ -427,9 +428,3 @@ class Matrix:
         pairs = f", {i.pairs:.4g} pairs in each of {i.voxels} voxels" if i.pairs else ""
         kept = f"{100 * i.kept:.1f} % of the sensitivity"
         return f"<isotome.Matrix {i.source}{pairs}: {i.elements} elements, {kept}>"
-
-
-def _file(path: Path) -> bytes:
-    if not isinstance(path, (str, os.PathLike)):
-        raise errors.ArgumentError(f"path: given {type(path).__name__}, wanted the name of a file")
-    return text(os.fspath(path), "path")

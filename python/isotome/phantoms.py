@@ -31,7 +31,6 @@ declare(
         "iso_phantom_grid": (None, [handle, POINTER(_abi.Grid)]),
         "iso_phantom_raster": (c_int, [vector, vector, handle, handle, POINTER(_abi.Grid), c_int]),
         "iso_phantom_shapes": (c_int, [handle]),
-        "iso_grid_check": (c_int, [POINTER(_abi.Grid)]),
     }
 )
 
@@ -70,16 +69,11 @@ def _three(values: Any, name: str, kind: type) -> list[Any]:
 
 def _grid(of: Handle, grid: Any, voxel: Any, centre: Any) -> _abi.Grid:
     """Of sizes and voxels, what is not given follows from the extent of the phantom's own grid."""
-    g = _abi.Grid()
     if isinstance(grid, Grid):
         if voxel is not None or centre is not None:
             raise errors.ArgumentError("grid: given a Grid and voxel or centre besides, wanted one of them")
-        g.n[:], g.voxel[:], g.centre[:] = (
-            _three(grid.n, "grid", int),
-            _three(grid.voxel, "voxel", float),
-            _three(grid.centre, "centre", float),
-        )
-        return g
+        return grid._struct()
+    g = _abi.Grid()
     lib.iso_phantom_grid(of.pointer, byref(g))
     extent = [n * mm for n, mm in zip(g.n, g.voxel)]
     if grid is not None:

@@ -21,6 +21,7 @@ from . import _abi, _arrays, errors
 from ._abi import declare, handle, lib, out, vector
 from ._call import Handle, check, text
 from ._inputs import context_of, integer, room
+from .files import path_of
 from .scanner import Scanner
 from .transducers import Transducers, TransducersStruct, of_struct
 
@@ -60,12 +61,11 @@ class Recording:
     """Traces of one array of transducers for some wavelengths and frames: read when they are asked for."""
 
     def __init__(self, path: Path):
-        if not isinstance(path, (str, os.PathLike)):
-            raise errors.ArgumentError(f"recording: given {type(path).__name__}, wanted a file")
-        self.path = os.path.abspath(os.fspath(path))
+        file = path_of(path)
+        self.path = os.path.abspath(os.fsdecode(file))
         self._handle = Handle(lib.iso_recording_free)
         self._lock = threading.Lock()  # one thread at a time reads
-        check(lib.iso_recording_open(byref(self._handle.pointer), text(os.fspath(path), "recording")))
+        check(lib.iso_recording_open(byref(self._handle.pointer), file))
         info = lib.iso_recording_info(self._handle.pointer).contents
         self.transducers: Transducers = of_struct(info.t)  # speed 0: not said
         self.wavelengths: int = info.wavelengths  # their number
@@ -126,9 +126,7 @@ def write_recording(path: Path, traces: np.ndarray, transducers: Any, force: boo
     pulse: those that begin later have zeros put before them. It has no place for areas, impulse response
     and Grueneisen parameter. force: an existing file is replaced.
     """
-    if not isinstance(path, (str, os.PathLike)):
-        raise errors.ArgumentError(f"path: given {type(path).__name__}, wanted the name of a file")
-    file, y = text(os.fspath(path), "path"), _arrays.given(traces, np.shape(traces), "traces")
+    file, y = path_of(path), _arrays.given(traces, np.shape(traces), "traces")
     t, _kept = any_transducers(transducers)._struct(silent=True)
     shape = (t.n, t.samples)
     if y.ndim not in (2, 4) or y.shape[-2:] != shape or y.size == 0:

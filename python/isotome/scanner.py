@@ -18,7 +18,8 @@ import numpy as np
 
 from . import _abi, errors
 from ._abi import declare, handle, lib, out
-from ._call import Handle, check, text
+from ._call import Handle, check
+from .files import path_of
 from .grid import Grid
 
 if TYPE_CHECKING:
@@ -158,11 +159,10 @@ class Scanner:
     """
 
     def __init__(self, path: Path):
-        if not isinstance(path, (str, os.PathLike)):
-            raise errors.ArgumentError(f"scanner: given {type(path).__name__}, wanted a file")
-        self.path = os.path.abspath(os.fspath(path))
+        file = path_of(path)
+        self.path = os.path.abspath(os.fsdecode(file))
         self._handle = Handle(lib.iso_scanner_free)
-        check(lib.iso_scanner_read(byref(self._handle.pointer), text(os.fspath(path), "scanner")))
+        check(lib.iso_scanner_read(byref(self._handle.pointer), file))
 
     @classmethod
     def _of(cls, scanner: Scanner | Path) -> Scanner:
