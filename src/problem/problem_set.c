@@ -137,12 +137,13 @@ int iso_problem_set_strip_events(iso_problem *p, const struct iso_strip_events *
 
 int iso_problem_set_srm(iso_problem *p, const iso_srm *m)
 {
-	struct iso_srm_info info = { 0 };
+	if (!p || !m) return iso_fail_null(__func__);
+	struct iso_srm_info info;
 	struct given *g;
 	int st;
 
-	if (m) iso_srm_info(&info, m);
-	if (m && info.elements == 0)
+	iso_srm_info(&info, m);
+	if (info.elements == 0)
 		return iso_fail(ISO_EARG, "'srm': the matrix has no elements: iso_srm_threshold makes its table");
 	if (!(st = give(&g, p, "srm", m))) g->srm = m;
 	return st;

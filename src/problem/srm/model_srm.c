@@ -183,8 +183,7 @@ static void plan(iso_problem *problem, struct iso_plan *lines, const struct mode
 	struct srm_model *srm = problem->self;
 	struct iso_srm_model p = in_subsets(problem->self, s);
 
-	if (srm->own)
-		iso_plan_add(lines, "system matrix", srm->info.elements, 4 + sizeof(iso_real), false);
+	if (srm->own) iso_plan_add(lines, "system matrix", srm->info.elements, 4 + sizeof(iso_real), false);
 	iso_plan_add(lines, "histograms", problem->found.rows, 4 * sizeof(iso_real), false);
 	iso_srm_op_plan(lines, problem->ctx, &p);
 }
