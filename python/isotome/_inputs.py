@@ -51,7 +51,7 @@ def number(value: Any, name: str, least: float = -math.inf, most: float = math.i
 
 def integer(value: Any, name: str, least: int = 0, most: int = 2**63 - 1) -> int:
     """An integer between two; 1e6 is one."""
-    whole = isinstance(value, (float, np.floating)) and value == math.floor(value) and math.isfinite(value)
+    whole = isinstance(value, (float, np.floating)) and float(value).is_integer()
     if isinstance(value, (bool, np.bool_)) or not (isinstance(value, (int, np.integer)) or whole):
         raise errors.ArgumentError(f"{name}: given {value!r}, wanted an integer{_between(least, most)}")
     if not least <= value <= most:

@@ -102,8 +102,8 @@ def half_life(isotope: str) -> float:
 
 def _efficiencies(eff: Any, scanner: Scanner) -> np.ndarray:
     eff = _arrays.given(eff, (scanner.crystals,), "eff")
-    if eff.size == 0 or eff.min() < 0:
-        raise errors.ArgumentError("eff: given values below 0, or none, wanted some, of at least 0")
+    if eff.size == 0 or eff.min() < 0 or eff.max() == 0:
+        raise errors.ArgumentError("eff: given values below 0, or none above, wanted some above 0")
     return eff
 
 

@@ -144,7 +144,8 @@ int iso_problem_set_srm(iso_problem *p, const iso_srm *m)
 
 	iso_srm_info(&info, m);
 	if (info.elements == 0)
-		return iso_fail(ISO_EARG, "'srm': the matrix has no elements: iso_srm_threshold makes its table");
+		return iso_fail(ISO_EARG,
+		                "'srm': the matrix has no elements: iso_srm_threshold makes its table");
 	if (!(st = give(&g, p, "srm", m))) g->srm = m;
 	return st;
 }
