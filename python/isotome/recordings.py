@@ -12,7 +12,7 @@ import ctypes
 import os
 import threading
 import warnings
-from ctypes import POINTER, byref, c_bool, c_char, c_char_p, c_double, c_int, c_int64, c_void_p
+from ctypes import POINTER, byref, c_bool, c_char, c_char_p, c_double, c_int, c_int64
 from typing import Any, Union
 
 import numpy as np

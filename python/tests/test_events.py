@@ -17,9 +17,8 @@ def events():
     random = np.random.default_rng(2)
     lines = make_lines(n)
     lines[:, 6] = random.normal(0, 200, n)
-    return isotome.Events(
-        lines, time_ms=np.sort(random.integers(0, 10_000, n)).astype(np.uint32), tof_fwhm_ps=400, isotope="F-18"
-    )
+    times = np.sort(random.integers(0, 10_000, n)).astype(np.uint32)
+    return isotome.Events(lines, time_ms=times, tof_fwhm_ps=400, isotope="F-18")
 
 
 @pytest.fixture
