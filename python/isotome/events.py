@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,14 @@ if TYPE_CHECKING:
 
 _U32 = np.dtype(np.uint32)
 _COLUMNS = ("lines", "time_ms", "count", "mult", "add", "crystal")
+
+
+def _bad(lines: np.ndarray) -> int:
+    """How many have no length, or values that are not finite; a sum in double of finite floats is finite."""
+    bad = (lines[:, 0] == lines[:, 3]) & (lines[:, 1] == lines[:, 4]) & (lines[:, 2] == lines[:, 5])
+    if not math.isfinite(float(lines.sum(dtype=np.float64))):
+        bad |= ~np.isfinite(lines).all(axis=1)
+    return int(bad.sum())
 
 
 @dataclass(eq=False, repr=False)
@@ -88,8 +97,7 @@ class Events:
         if lines.shape[1] == 6:
             lines = np.pad(lines, ((0, 0), (0, 1)))
         n = len(lines)
-        bad = ~np.isfinite(lines).all(axis=1) | (lines[:, :3] == lines[:, 3:6]).all(axis=1)
-        e = _abi.Events(n=n, v=lines.ctypes.data, n_bad=int(bad.sum()))
+        e = _abi.Events(n=n, v=lines.ctypes.data, n_bad=_bad(lines))
         e.time_ms = self._column("time_ms", _U32, (n,))
         for name in ("count", "mult", "add"):
             setattr(e, name, self._column(name, _arrays.REAL, (n,)))

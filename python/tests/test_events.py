@@ -54,6 +54,13 @@ def test_slices_masks_and_numbers(events):
             events[beyond]
 
 
+def test_bad_events_are_counted(events):
+    events.lines[3] = np.nan
+    events.lines[5, 6] = np.inf
+    events.lines[7, 3:6] = events.lines[7, :3]
+    assert events._struct()[0].n_bad == 3 and events[:3]._struct()[0].n_bad == 0
+
+
 # ---- files ----
 
 
