@@ -83,7 +83,7 @@ def simulate_traces(
         z, radius in mm, absorbed energy density; smooth_fwhm in mm smooths those.
     scanner: a Scanner or its file, Transducers, or a Recording or its file.
     noise: width of Gaussian noise, as a share of the greatest pressure.
-    Traces of an image are `isotome.svoxel(scanner=..., grid=...).project(image)`.
+    Traces of an image are `isotome.sradon(scanner=...).project(image)`.
     """
     context = context_of(context)
     t, _kept = any_transducers(scanner)._struct()

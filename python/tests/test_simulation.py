@@ -423,3 +423,11 @@ def test_wrong_spheres(context, small):
         isotome.simulate_traces("nine-spheres", None, context=context)
     with pytest.raises(isotome.ArgumentError, match="noise"):
         isotome.simulate_traces("nine-spheres", t, noise=-1, context=context)
+
+
+def test_traces_of_an_image_come_near(context):
+    scanner = SCANNERS / "optoacoustic-small.yaml"
+    x = isotome.phantom("nine-spheres", voxel=1.5, context=context)
+    y = isotome.sradon(scanner=scanner, context=context).project(x)
+    closed = isotome.simulate_traces("nine-spheres", scanner, context=context)
+    assert y.shape == closed.shape and np.corrcoef(y.ravel(), closed.ravel())[0, 1] > 0.9
