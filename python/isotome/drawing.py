@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib
 import math
 import os
 import shutil
@@ -18,7 +19,8 @@ import numpy as np
 
 from . import _abi, _arrays, errors
 from ._abi import lib
-from ._call import check, text
+from ._call import check
+from ._values import number, numbers, place_of, rising, utf8, whole
 from .files import path_of
 from .image import Image
 
@@ -137,63 +139,30 @@ class Picture:
 # ---- one picture ----
 
 
-def _place_of(words: Sequence[str], value: Any, name: str) -> int:
-    if not isinstance(value, str) or value not in words:
-        raise errors.ArgumentError(f"{name}: given {value!r}, wanted one of {', '.join(words)}")
-    return words.index(value)
-
-
-def _numbers(value: Any, n: int, name: str) -> tuple[float, ...]:
-    try:
-        numbers = tuple(float(v) for v in value)
-    except (TypeError, ValueError):
-        numbers = ()
-    if len(numbers) != n:
-        raise errors.ArgumentError(f"{name}: given {value!r}, wanted {n} numbers")
-    return numbers
-
-
-def _rising(value: Any, name: str) -> tuple[float, ...]:
-    low, high = _numbers(value, 2, name)
-    if not low < high:
-        raise errors.ArgumentError(f"{name}: given {value!r}, wanted two numbers of which the second is greater")
-    return low, high
-
-
-def _whole(value: Any, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or abs(int(value)) >= 2**63:
-        raise errors.ArgumentError(f"{name}: given {value!r}, wanted an integer")
-    return int(value)
-
-
-def _utf8(value: Any, name: str) -> bytes | None:
-    if value is None:
-        return None
-    if not isinstance(value, str):
-        raise errors.ArgumentError(f"{name}: given {type(value).__name__}, wanted a text")
-    return text(value, name)
-
-
 def _point(values: np.ndarray, at: Any, axis: int | None) -> tuple[int, tuple[float, ...]]:
     """enum iso_picture_at and the point; a number is a place along the axis of a slice."""
     if isinstance(at, str):
-        return _place_of(_PLACES, at, "at"), (0.0, 0.0, 0.0)
+        return place_of(_PLACES, at, "at"), (0.0, 0.0, 0.0)
     if axis is None or isinstance(at, bool) or not isinstance(at, (int, float, np.integer, np.floating)):
-        return len(_PLACES), _numbers(at, 3, "at")
+        return len(_PLACES), numbers(at, 3, "at")
     grid = values.grid if isinstance(values, Image) else None
     centre = grid.centre if grid else tuple((n - 1) / 2 for n in values.shape[::-1])
     return len(_PLACES), tuple(float(at) if i == axis else centre[i] for i in range(3))
+
+
+def taken(pixels: _Pixels) -> np.ndarray:
+    """What the library drew, as an array; its own memory is freed."""
+    try:
+        size = pixels.height, pixels.width, 3
+        return np.frombuffer(bytearray(ctypes.string_at(pixels.rgb, math.prod(size))), np.uint8).reshape(size)
+    finally:
+        lib.iso_pixels_free(byref(pixels))
 
 
 def _render(values: np.ndarray, how: _Picture) -> tuple[np.ndarray, PictureInfo]:
     pixels, info, a = _Pixels(), _Info(), _arrays.as_struct(values)
     how.size = ctypes.sizeof(how)
     check(lib.iso_picture_render(byref(pixels), byref(info), byref(a), byref(how)))
-    try:
-        size = pixels.height, pixels.width, 3
-        rgb = bytearray(ctypes.string_at(pixels.rgb, math.prod(size)))
-    finally:
-        lib.iso_pixels_free(byref(pixels))
     told = PictureInfo(
         (info.window[0], info.window[1]),
         info.map.decode(),
@@ -205,23 +174,40 @@ def _render(values: np.ndarray, how: _Picture) -> tuple[np.ndarray, PictureInfo]
         info.pixels_per_mm,
         info.panels,
     )
-    return np.frombuffer(rgb, np.uint8).reshape(size), told
+    return taken(pixels), told
 
 
-def _slice(values: np.ndarray, axis: int, at: Any, frame: int) -> np.ndarray:
+def _slice(values: np.ndarray, how: _Picture, axis: int, at: Any) -> np.ndarray:
     """The one slice across an axis, 0, 1, 2 for x, y, z: an image of one slice or, without a grid, a plane.
 
-    Which one the library says: it draws the image as small as it can, and tells the voxel.
+    `how` gets the window of the whole image. That, and which slice it is, the library says: it draws the
+    image as small as it can, and tells window and voxel.
     """
-    image = values[frame] if values.ndim == 4 and 0 <= frame < len(values) else values
-    if image.ndim != 3:
-        raise errors.ArgumentError(f"slice: given frame {frame} of shape {values.shape}, wanted 3 or 4 axes")
+    frame = how.frame
+    if values.ndim not in (3, 4) or not 0 <= frame < (len(values) if values.ndim == 4 else 1):
+        raise errors.ArgumentError(f"slice: given frame {frame} of shape {values.shape}, wanted an image")
+    image = values if values.ndim == 3 else values[frame]
     place, point = _point(image, at, axis)
-    _pixels, info = _render(image, _Picture(at=place, point=point, zoom=1e-3))
+    small = _Picture(at=place, point=point, zoom=1e-3, window=how.window, percent=how.percent, map=how.map)
+    _pixels, info = _render(image, small)
+    how.window, how.percent, how.frame = info.window, (0.0, 0.0), 0
     k = info.voxel[axis]
     key: list[Any] = [slice(None)] * 3
     key[2 - axis] = slice(k, k + 1) if isinstance(image, Image) and image.grid else k
     return _arrays.real(image[tuple(key)], "image")
+
+
+def _refuse_idle(kind: Any, at: Any, axis: str, every: int, columns: int, crosshair: bool) -> None:
+    """Words that say nothing in this kind of picture are mistakes."""
+    idle = {
+        "at": kind == "montage" and not (isinstance(at, str) and at == "centre"),
+        "axis": kind in ("slices", "mip") and axis != "z",
+        "every": kind != "montage" and every != 0,
+        "columns": kind != "montage" and columns != 0,
+        "crosshair": kind in ("montage", "slice") and crosshair,
+    }
+    for name in (name for name, is_idle in idle.items() if is_idle):
+        raise errors.ArgumentError(f"{name}: given for kind {kind!r}, which has none")
 
 
 def picture(
@@ -251,35 +237,36 @@ def picture(
         in mm, as indices without a grid. Of a slice also one number, its place along the axis.
     axis: of a slice or montage: "x", "y" or "z". frame: which of a series, from 0.
     every, columns: montage: one slice in so many, so many in a row; 0: what fills the picture.
-    window: values of the first and last colour; None: 0 to the greatest, symmetric where there are
-        negative ones. percent: the same as percentiles, such as (0, 99.5).
+    window: values of the first and last colour; None: 0 to the greatest of the image, symmetric where there
+        are negative ones. percent: the same as percentiles, such as (0, 99.5).
     map: see isotome.drawing.maps(); None: "ember", or "blue-red" for a symmetric window.
     zoom: pixels along the shortest edge of a voxel; 0: for a picture about 1000 pixels wide or high.
     linear: interpolates between voxels. radiological: turns x round. crosshair: marks where slices cross.
     labels: "anatomy" (R L A P S I), "axes" (+x +y +z) or "none"; None: anatomy where there is a grid.
     """
     values = _arrays.real(image, "image")
-    across = _place_of("xyz", axis, "axis")
+    across = place_of("xyz", axis, "axis")
     how = _Picture(axis=axis.encode(), linear=bool(linear), radiological=bool(radiological))
-    how.crosshair, how.frame = bool(crosshair), _whole(frame, "frame")
-    how.every, how.columns = _whole(every, "every"), _whole(columns, "columns")
-    how.labels = _place_of(_LABELS, "anatomy" if labels is None else labels, "labels")
-    how.map, how.title = _utf8(map, "map"), _utf8(title, "title")
-    (how.zoom,) = _numbers((zoom,), 1, "zoom")
+    how.crosshair, how.frame = bool(crosshair), whole(frame, "frame")
+    how.every, how.columns = whole(every, "every"), whole(columns, "columns")
+    how.labels = place_of(_LABELS, "anatomy" if labels is None else labels, "labels")
+    how.map = None if map is None else utf8(map, "map")
+    how.title = None if title is None else utf8(title, "title")
+    how.zoom = number(zoom, "zoom")
     if window is not None and percent is not None:
         raise errors.ArgumentError("given both window and percent, wanted one of them")
     if window is not None:
-        how.window = _rising(window, "window")
+        how.window = rising(window, "window")
     if percent is not None:
-        how.percent = _rising(percent, "percent")
+        how.percent = rising(percent, "percent")
+    _refuse_idle(kind, at, axis, how.every, how.columns, how.crosshair)
     if kind == "slice":
-        values, how.frame = _slice(values, across, at, how.frame), 0
+        values = _slice(values, how, across, at)
         if values.ndim == 2 and labels is None and axis != "z":
             how.labels = _LABELS.index("none")  # a plane without a grid would be labelled x, y
         how.kind = _KINDS.index("slices" if axis == "z" or values.ndim == 2 else "montage")
-        how.crosshair = False
     else:
-        how.kind = _place_of(_KINDS, kind, "kind")
+        how.kind = place_of((*_KINDS, "slice"), kind, "kind")
         how.at, how.point = _point(values, at, None)
     return Picture(*_render(values, how))
 
@@ -294,7 +281,10 @@ def _common_window(images: Sequence[np.ndarray], percent: Any, map: str | None) 
     if not found.size:
         return None
     if percent is not None:
-        low, high = (float(v) for v in np.percentile(found, _rising(percent, "percent")))
+        first, last = rising(percent, "percent")
+        if not 0 <= first < last <= 100:
+            raise errors.ArgumentError(f"percent: given {percent!r}, wanted 0 to 100")
+        low, high = (float(v) for v in np.percentile(found, (first, last)))
     else:
         low, high = min(float(found.min()), 0.0), float(found.max())
     if map == "blue-red" or (map is None and found.min() < 0):
@@ -352,10 +342,10 @@ def pictures(
     names = [None] * len(given) if titles is None else list(titles)
     if len(names) != len(given):
         raise errors.ArgumentError(f"titles: given {len(names)} for {len(given)} images, wanted one each")
-    if _whole(columns, "columns") < 0:
+    if whole(columns, "columns") < 0:
         raise errors.ArgumentError(f"columns: given {columns}, wanted at least 1, or 0")
     if isinstance(window, str):
-        _place_of(("each",), window, "window")
+        place_of(("each",), window, "window")
         how.update(window=None, percent=percent)
     elif window is None:
         how["window"] = _common_window(given, percent, how.get("map"))
@@ -364,7 +354,7 @@ def pictures(
     drawn = [picture(image, title=name, **how) for image, name in zip(given, names)]
     columns = columns or _columns(len(drawn), drawn[0].pixels.shape[1], drawn[0].pixels.shape[0])
     if columns > 1 and not how.get("zoom"):
-        drawn = [_smaller(p, columns, image, title=name, **how) for p, image, name in zip(drawn, given, names)]
+        drawn = [_smaller(p, columns, x, title=t, **how) for p, x, t in zip(drawn, given, names)]
     return _together(drawn, columns)
 
 
@@ -414,6 +404,6 @@ def show(image: Any, *, path: str | os.PathLike | None = None, **how: Any) -> No
     if path is not None:
         drawn.save(path)
     if _in_notebook():
-        sys.modules["IPython"].display.display(drawn)
+        importlib.import_module("IPython.display").display(drawn)
     elif path is None:
         _open(drawn)

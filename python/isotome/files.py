@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from . import _abi, _arrays, errors
-from . import context as contexts
 from ._abi import lib
 from ._call import call, check, text
+from ._values import context_of
 from .context import Context
 from .grid import Grid
 from .image import Image
@@ -68,7 +68,7 @@ def read(path: str | os.PathLike, context: Context | None = None) -> np.ndarray:
     Values come as float32 whatever the file has, complex ones of a .npy as complex64; NaN and infinity are
     left as they are. context: its limit of memory holds, and its cancel() ends the reading.
     """
-    name, used = path_of(path), context if context is not None else contexts.default()
+    name, used = path_of(path), context_of(context)
     values = _arrays.made(
         lambda to: call(used, lib.iso_read_within, to, used._pointer, name, _ANY | _PAIRS)
     )
