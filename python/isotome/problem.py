@@ -191,6 +191,9 @@ class Problem:
     def _set(self, name: str, value: Any) -> None:
         key = text(name.replace("_", "-"), "name of a parameter")
         p = self._handle.pointer
+        if hasattr(value, "_lend"):  # isotome.Matrix
+            value._lend(name, self._handle)
+            return
         reads = name in self._table and self._table[name].file == _abi.READS
         if isinstance(value, Events) or (reads and isinstance(value, np.ndarray)):
             self._set_arrays(p, name, key, value)
