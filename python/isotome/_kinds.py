@@ -33,6 +33,7 @@ class Kind:
     words: str  # "a PyTorch tensor on cuda:0"
     device: str  # "cpu", "cuda:0"
     xp: Any  # the module with the library's functions
+    makes = True  # whether the library makes arrays
 
     def __init__(self, words: str, device: str, xp: Any):
         self.words = words if device == "cpu" else f"{words} on {device}"
@@ -246,6 +247,7 @@ class Lent(Kind):
         namespace = getattr(example, "__array_namespace__", None)
         super().__init__(f"a {type(example).__name__}", device, namespace() if namespace else None)
         self._device = getattr(example, "device", None)  # as the library calls it
+        self.makes = namespace is not None
 
     def _loan(self, values: Any, name: str = "array", stream: int = -1) -> Loan:
         from ._dlpack import Loan

@@ -480,7 +480,8 @@ class _Vectors:
                 f"context=isotome.Context({kind.device!r}) makes an operator for it"
             )
         self._context, self._kind = context, kind
-        self._vec = lib.iso_ctx_vec(context._pointer).contents if kind.device != context.device else None
+        self._copies = kind.device != context.device
+        self._vec = lib.iso_ctx_vec(context._pointer).contents
         self._taken: list[c_void_p] = []
         self._kept: list[Array] = []
         self._loans = contextlib.ExitStack()
@@ -493,38 +494,37 @@ class _Vectors:
         with self._loans:
             self._kind.end(self._context._pointer)
         for p in self._taken:
-            assert self._vec
             self._vec.free(self._context._pointer, p)
 
     def _alloc(self, n: int) -> int:
-        assert self._vec
         p = c_void_p()
         check(self._vec.alloc(self._context._pointer, byref(p), 4 * n))
         self._taken.append(p)
         return p.value or 0
 
     def space(self, n: int) -> int:
-        """For n values."""
-        if self._vec is not None:
+        """For n values, of the pool of the caller's library where it has one."""
+        if self._copies or not self._kind.makes:
             return self._alloc(n)
         self._kept.append(self._kind.empty((n,)))
         return self._lent(self._kept[-1])
 
     def place(self, values: Array) -> int:
         """For the values, which are not copied."""
-        return self._lent(values) if self._vec is None else self._alloc(math.prod(values.shape))
+        return self._alloc(math.prod(values.shape)) if self._copies else self._lent(values)
 
     def put(self, values: Array) -> int:
         p = self.place(values)
-        if self._vec is not None:
-            host, n = self._kind.address(values), 4 * math.prod(values.shape)
-            check(self._vec.upload(self._context._pointer, p, host, n))
+        if self._copies:
+            self._copy(self._vec.upload, p, self._kind.address(values), values)
         return p
 
     def get(self, values: Array, p: int) -> None:
-        if self._vec is not None:
-            host, n = self._kind.address(values), 4 * math.prod(values.shape)
-            check(self._vec.download(self._context._pointer, host, p, n))
+        if self._copies:
+            self._copy(self._vec.download, self._kind.address(values), p, values)
+
+    def _copy(self, function: Callable[..., int], to: int, of: int, values: Array) -> None:
+        check(function(self._context._pointer, to, of, 4 * math.prod(values.shape)))
 
     def _lent(self, values: Array) -> int:
         return self._kind.lend(values, self._loans, self._context._pointer)
