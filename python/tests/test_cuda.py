@@ -402,9 +402,9 @@ def test_calls_are_in_the_order_of_the_stream(library, large, unchecked, way):
 
 def test_without_that_order_they_are_not(library, large, unchecked, monkeypatch):
     """The test above sees what it is for."""
-    monkeypatch.setattr(_kinds.OfStream, "begin", lambda *_arguments: None)
     values = np.random.default_rng(1).random(large.in_shape, dtype=np.float32)
     want = library.host(large(library.array(values)))
+    monkeypatch.setattr(_kinds.OfStream, "begin", lambda *_arguments: None)
     assert not all(np.array_equal(got, want) for got in late(library, large, values, large))
 
 
