@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """MLEM by hand beside the library's own: milliseconds an iteration, and what share of its speed is reached.
 
-    python3 python/bench/mlem.py                    on the CPU with NumPy, on CUDA with CuPy and PyTorch as well
+    python3 python/bench/mlem.py          with NumPy and PyTorch, on CUDA with CuPy as well
     python3 python/bench/mlem.py --events 1e6 --device cpu --tof 390
 
 own       iterations of Problem.reconstruct: the difference of two runs of different length
@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import sys
 import time
 import warnings
 from typing import Any, Callable
@@ -29,7 +28,7 @@ RADIUS, LENGTH = 330.0, 200.0  # of the ring, mm
 
 
 def make_events(n: int, reach: float, tof_fwhm_ps: float) -> np.ndarray:
-    """(n, 7) lines of a ring that pass the axis at up to `reach` mm, with time differences of their middle."""
+    """(n, 7) lines of a ring that pass the axis at up to `reach` mm, with times of points as near to it."""
     random = np.random.default_rng(1)
     angle, offset = random.uniform(0, 2 * np.pi, n), random.uniform(-reach, reach, n)
     half = np.sqrt(RADIUS**2 - offset**2)
@@ -141,7 +140,8 @@ def main() -> None:
             iterations=n,
         )
 
-    print(f"{context.device} ({context.device_name}), {len(lines):.3g} events, {a.grid} voxels, TOF {a.tof:g} ps")
+    where = f"{context.device} ({context.device_name})"
+    print(f"{where}, {len(lines):.3g} events, voxels {tuple(a.grid)}, TOF {a.tof:g} ps")
     own = seconds_of_own(problem, iterations)
     print(f"{'isotome':8} {'own':18} {1e3 * own:10.3f} ms", flush=True)
     A = problem(1).operator()
@@ -150,4 +150,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

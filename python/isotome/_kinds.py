@@ -239,13 +239,13 @@ class CuPy(OfStream):
 class Lent(Kind):
     """Arrays of another library on CUDA, by DLPack. Results are made by its namespace of the array API.
 
-    The library lets the context wait for it when it lends an array; it is not told of the context's stream, so
-    that a call waits for its end.
+    The library lets the context's stream wait for it when it lends an array. There is no way to let it wait
+    for the context, so that a call ends when its work has.
     """
 
     def __init__(self, example: Any, device: str):
         namespace = getattr(example, "__array_namespace__", None)
-        super().__init__(f"a {type(example).__name__}", device, namespace() if namespace else None)
+        super().__init__(type(example).__name__, device, namespace() if namespace else None)
         self._device = getattr(example, "device", None)  # as the library calls it
         self.makes = namespace is not None
 
@@ -279,8 +279,8 @@ class Lent(Kind):
     def _library(self) -> Any:
         if self.xp is None:
             raise errors.ArgumentError(
-                f"given {self.words}, whose library has no __array_namespace__ to make arrays with: wanted out=, "
-                "and an operator that is not made of others"
+                f"given {self.words}, whose library has no __array_namespace__ to make arrays with: "
+                "wanted out=, and an operator that is not made of others"
             )
         return self.xp
 
@@ -327,7 +327,7 @@ def _of_lender(values: Any, name: str) -> Kind:
     device = _dlpack.device_of(values)
     if not device.startswith("cuda:"):
         raise errors.ArgumentError(
-            f"{name}: given a {type(values).__name__} on {device}, wanted one on the host or on a CUDA device"
+            f"{name}: given {type(values).__name__} on {device}, wanted one on the host or on a CUDA device"
         )
     return _known(type(values), device, lambda: Lent(values, device))
 
@@ -446,7 +446,7 @@ class Arguments:
         return out
 
     def result(self, values: Any, out: Any) -> Any:
-        """What the caller gets of a result: `out`, if it was given, else the result as its own kind of array."""
+        """What the caller gets of a result: `out`, if it was given, else an array of the caller's library."""
         if out is not None:
             return out
         assert self._first

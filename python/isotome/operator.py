@@ -625,7 +625,7 @@ class ModelOperator(Operator):
         """Gives its memory back now; its subsets are gone too."""
         self._shared.handle = None
 
-    # ---- data in the caller's order and in the operator's; forward and adjoint touch rows of the subset alone ----
+    # ---- data in the caller's order and in the operator's; rows of other subsets are not touched ----
 
     def _sorts(self) -> bool:
         """Whether the caller's order is not the operator's."""

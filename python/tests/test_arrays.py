@@ -8,7 +8,7 @@ import types
 
 import numpy as np
 import pytest
-from conftest import BOX, SCANNERS
+from conftest import BOX, SCANNERS, strip_problem
 from exporters import Exporter, Library
 
 import isotome
@@ -69,7 +69,8 @@ def test_tensors_are_not_copied(torch, operator, image):
     assert operator(torch.from_numpy(image), out=out) is out
     assert np.array_equal(out.numpy(), operator(image))
     back = torch.empty(operator.in_shape)
-    assert operator.adjoint(out, out=back) is back and operator.em_step(torch.from_numpy(image), out=back) is back
+    assert operator.adjoint(out, out=back) is back
+    assert operator.em_step(torch.from_numpy(image), out=back) is back
     with pytest.raises(isotome.ArgumentError, match="out: given memory of an input"):
         operator.em_step(back, out=back)
     whole = torch.zeros(2 * image.size)
@@ -92,7 +93,7 @@ def test_norms_are_the_same_in_every_kind(torch, operator, image):
 @pytest.mark.parametrize(
     "spoil, message",
     [
-        (lambda x: x.double(), r"x: given values of torch.float64, wanted torch.float32: convert by .float\(\)"),
+        (lambda x: x.double(), r"x: given values of torch.float64, wanted .*: convert by .float\(\)"),
         (lambda x: x[1:], r"x: given shape \(7, 12, 16\), wanted \(8, 12, 16\)"),
         (lambda x: x.transpose(0, 1).contiguous().transpose(0, 1), "not contiguous"),
         (lambda x: x.to_sparse(), "not contiguous"),
@@ -117,12 +118,12 @@ def test_tensors_that_require_grad_are_taken_where_there_is_none(torch, operator
 
 
 def test_kinds_are_not_mixed(torch, operator, image, data):
-    with pytest.raises(isotome.ArgumentError, match="y: given a NumPy array, wanted a PyTorch tensor, as x is"):
+    with pytest.raises(isotome.ArgumentError, match="y: given a NumPy .* wanted a PyTorch tensor, as x is"):
         operator.em_step(torch.from_numpy(image), data[0])
-    with pytest.raises(isotome.ArgumentError, match="out: given a PyTorch tensor, wanted a NumPy array, as x is"):
+    with pytest.raises(isotome.ArgumentError, match="out: given a PyTorch .* wanted a NumPy array, as x is"):
         operator(image, out=torch.empty(operator.out_shape))
     wrong = isotome.Function(operator.in_shape, operator.in_shape, lambda x: x.numpy(), lambda x: x)
-    with pytest.raises(isotome.ArgumentError, match="what forward returned: given a NumPy array, wanted a PyTorch"):
+    with pytest.raises(isotome.ArgumentError, match="what forward returned: given a NumPy"):
         wrong(torch.from_numpy(image))
 
 
@@ -170,8 +171,8 @@ def test_results_are_the_library_s(operator, image, version):
         ({"dtype": (2, 32, 4)}, "x: given values of float32 x 4, wanted float32"),
         ({"strides": (1, 8, 96)}, r"x: given an array with strides \(1, 8, 96\)"),
         ({"device": (2, 3), "strides": (1, 8, 96)}, r"x: given an array with strides \(1, 8, 96\)"),
-        ({"device": (10, 1)}, "x: given a Exporter on device 10:1 of DLPack, wanted one on the host or on a CUDA"),
-        ({"device": (2, 3)}, "given a Exporter on cuda:3, whose library has no __array_namespace__"),
+        ({"device": (10, 1)}, "x: given Exporter on device 10:1 of DLPack, wanted one on the host"),
+        ({"device": (2, 3)}, "given Exporter on cuda:3, whose library has no __array_namespace__"),
     ],
 )
 def test_wrong_exporters_are_refused_and_given_back(operator, image, version, spoil, message):
@@ -254,7 +255,7 @@ class Stand:
 
     def __getattr__(self, name):
         function = getattr(_abi.lib, name)
-        if name in ("iso_forward", "iso_adjoint", "iso_em_step", "iso_op_sort_device", "iso_op_unsort_device"):
+        if name in ("iso_forward", "iso_adjoint", "iso_em_step") or name.endswith("sort_device"):
             self.calls.append((name,))
         return function
 
@@ -278,7 +279,7 @@ ORDERED = [
 
 
 @pytest.mark.parametrize("way, inside", ORDERED)
-def test_work_is_between_the_marks_of_the_stream(torch, operator, image, data, calls, monkeypatch, way, inside):
+def test_work_is_between_the_marks_of_the_stream(torch, operator, image, data, calls, way, inside):
     class OnCuda(_kinds.Torch):
         def empty(self, shape):
             return torch.empty(shape)
@@ -356,12 +357,12 @@ def test_arrays_of_cupy(operator, image, calls, monkeypatch):
     ):
         with pytest.raises(isotome.ArgumentError, match=message):
             operator(cupy.ndarray(wrong))
-    with pytest.raises(isotome.ArgumentError, match="y: given a NumPy array, wanted a CuPy array on cuda:0, as x is"):
+    with pytest.raises(isotome.ArgumentError, match="y: given a NumPy .* a CuPy array on cuda:0, as x is"):
         operator.em_step(cupy.ndarray(image), y.values)
     with pytest.raises(isotome.ArgumentError, match="out: given memory of an input"):
         operator.em_step(cupy.ndarray(image), out=cupy.ndarray(image))
     monkeypatch.setattr(isotome.Context, "device", "cuda:1")
-    with pytest.raises(isotome.ArgumentError, match=r"on cuda:0 to an operator on cuda:1.*isotome.Context\('cuda:0'\)"):
+    with pytest.raises(isotome.ArgumentError, match=r"on cuda:0 to .* on cuda:1.*Context\('cuda:0'\)"):
         operator(cupy.ndarray(image))
 
 
@@ -369,7 +370,7 @@ def test_arrays_of_cupy(operator, image, calls, monkeypatch):
 def test_lenders_on_cuda(operator, image, calls, monkeypatch, version):
     x = Exporter(image, version, (2, 0))
     out = Exporter(np.empty(operator.out_shape, np.float32), version, (2, 0))
-    with pytest.raises(isotome.ArgumentError, match="no __array_namespace__ to make arrays with: wanted out="):
+    with pytest.raises(isotome.ArgumentError, match="no __array_namespace__ .* wanted out="):
         operator(x)
     calls.clear()
     assert operator(x, out=out) is out
@@ -400,6 +401,27 @@ def test_linear_operator_of_scipy(operator, image):
     assert np.linalg.norm(L @ found - y) < 0.01 * np.linalg.norm(y)
     with pytest.raises(isotome.ArgumentError, match="given values of complex64, wanted real numbers"):
         L @ (1j * image.ravel().astype(np.complex64))
+
+
+# ---- subsets ----
+
+
+@pytest.mark.parametrize("model", ["ray", "strip"])
+def test_subsets_touch_their_own_rows_alone(context, operator, model):
+    """Data of a subset are part of a vector, of which the rest must neither be read nor written."""
+    if model == "strip":
+        operator = strip_problem(context, method="osem", subsets=4).operator()
+    n, x = operator.out_shape[0], np.ones(operator.in_shape, np.float32)
+    back = 0
+    for k in range(operator.n_subsets):
+        B, y = operator.subset(k), np.full(n, np.nan, np.float32)
+        assert B._span.stop - B._span.start == B.out_shape[0] < n
+        B(x, out=y[B._span])
+        assert np.isnan(np.delete(y, B._span)).all() and np.isfinite(y[B._span]).all()
+        assert np.isfinite(B.adjoint(y[B._span])).all()
+        assert np.isfinite(B.em_step(x, y[B._span], y[B._span], y[B._span])).all()
+        back = back + B.adjoint(np.ones(B.out_shape, np.float32))
+    assert np.allclose(back, operator.adjoint(np.ones(n, np.float32)), rtol=1e-4)
 
 
 # ---- sensitivity ----

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Arrays on a CUDA device: CuPy, PyTorch, and a library of these tests, computed where they are, in their stream."""
+"""Arrays on a CUDA device: CuPy, PyTorch, and a library of these tests: where they are, in their stream."""
 
 import ctypes
 import gc
@@ -300,9 +300,9 @@ def test_wrong_arrays_are_refused(library, pair, values):
     ):
         with pytest.raises(isotome.ArgumentError, match=message):
             A(wrong)
-    with pytest.raises(isotome.ArgumentError, match=r"to an operator on cpu, wanted an array on the host: .*cuda:0"):
+    with pytest.raises(isotome.ArgumentError, match=r"on cpu, wanted an array on the host: .*cuda:0"):
         B(x)
-    with pytest.raises(isotome.ArgumentError, match="y: given a NumPy array, wanted a .* on cuda:0, as x is"):
+    with pytest.raises(isotome.ArgumentError, match="y: given a NumPy .* on cuda:0, as x is"):
         A.em_step(x, values[1])
     with pytest.raises(isotome.ArgumentError, match="out: given a NumPy array"):
         A(x, out=np.empty(A.out_shape, np.float32))
@@ -331,7 +331,7 @@ def test_capsules_of_the_libraries_memory(library, pair, values, version):
     assert off(library.host(out.values), B(values[0])) < CLOSE
     assert x.lent == x.given_back and out.lent == out.given_back
     assert lib.iso_ctx_stream(A.context._pointer) in x.streams
-    with pytest.raises(isotome.ArgumentError, match="no __array_namespace__ to make arrays with: wanted out="):
+    with pytest.raises(isotome.ArgumentError, match="no __array_namespace__ .* wanted out="):
         A(x)
 
 
@@ -370,8 +370,7 @@ def keep_busy(library, big):
 
 
 def late(library, A, values, use):
-    """What `use` gives in a stream whose work is long under way: the input is written last, and overwritten at
-    once."""
+    """What `use` gives in a stream whose work is long under way: its input is written last, then overwritten."""
     big = library.array(np.ones(1 << 27, np.float32))
     wanted, stream = library.array(values), library.stream()
     x = library.array(np.zeros_like(values))
