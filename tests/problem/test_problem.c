@@ -798,6 +798,8 @@ static void failed_look_keeps_the_work(void **state)
 	OK(iso_problem_set(p, "iterations", "4"));
 	OK(iso_problem_set(p, "force", "true"));
 	OK(iso_problem_recon(p, &whole, NULL));
+	unlink("look.nii"); /* of an earlier run of the tests */
+	unlink("look.json");
 	iso_problem_set_each(p, see, &seen);
 	REFUSED(iso_problem_recon(p, NULL, "look.nii"), ISO_ECANCEL,
 	        "stopped by the caller after iteration 2 of 4");
