@@ -19,7 +19,7 @@ from .image import Image
 REAL = np.dtype(np.float32)  # iso_real
 
 
-def _refuse_values(values: np.ndarray, name: str) -> None:
+def refuse_values(values: np.ndarray, name: str) -> None:
     """NaN and infinity, of which the first is named. A sum in double of finite floats is finite."""
     if math.isfinite(float(values.sum(dtype=np.float64))):
         return
@@ -29,7 +29,7 @@ def _refuse_values(values: np.ndarray, name: str) -> None:
     raise errors.ArgumentError(f"{name}: the value at {place} is {flat[first]}, must be finite")
 
 
-def _refuse_form(values: object, name: str, dtype: np.dtype) -> None:
+def refuse_form(values: object, name: str, dtype: np.dtype) -> None:
     if not isinstance(values, np.ndarray):
         raise errors.ArgumentError(f"{name}: given {type(values).__name__}, wanted a NumPy array of {dtype}")
     if values.dtype != dtype:
@@ -45,38 +45,27 @@ def _refuse_form(values: object, name: str, dtype: np.dtype) -> None:
 
 def given(values: object, shape: tuple[int, ...], name: str) -> np.ndarray:
     """An input of that shape: float32, in C order, finite."""
-    _refuse_form(values, name, REAL)
+    refuse_form(values, name, REAL)
     assert isinstance(values, np.ndarray)
     if values.shape != shape:
         raise errors.ArgumentError(f"{name}: given shape {values.shape}, wanted {shape}")
-    _refuse_values(values, name)
+    refuse_values(values, name)
     return values
+
+
+def rounded(values: object, name: str) -> np.ndarray:
+    """Real numbers of any type as float32, in C order."""
+    a = np.asarray(values)
+    if a.dtype.kind not in "fiub":
+        raise errors.ArgumentError(f"{name}: given values of {a.dtype}, wanted real numbers")
+    return np.ascontiguousarray(a, REAL)
 
 
 def given_any(values: object, name: str, dtype: np.dtype = REAL) -> np.ndarray:
     """An input of any shape, whose values the library checks."""
-    _refuse_form(values, name, dtype)
+    refuse_form(values, name, dtype)
     assert isinstance(values, np.ndarray)
     return values
-
-
-def result(out: object, shape: tuple[int, ...], *inputs: np.ndarray | None) -> np.ndarray:
-    """Where a result of the inputs goes: `out`, if it is given and fits, else a new array."""
-    if out is None:
-        return np.empty(shape, REAL)
-    _refuse_form(out, "out", REAL)
-    assert isinstance(out, np.ndarray)
-    if out.shape != shape:
-        raise errors.ArgumentError(f"out: given shape {out.shape}, wanted {shape}")
-    if not out.flags.writeable:
-        raise errors.ArgumentError("out: given a read-only array, wanted one that can be written")
-    if any(x is not None and np.may_share_memory(out, x) for x in inputs):
-        raise errors.ArgumentError("out: given memory of an input, wanted memory of its own")
-    return out
-
-
-def address(values: np.ndarray) -> c_void_p:
-    return values.ctypes.data_as(c_void_p)
 
 
 def as_struct(values: np.ndarray) -> Array:

@@ -240,7 +240,7 @@ class Problem:
         """The operator of all rows, in the problem's subsets, behind its PSF."""
         made = Handle(lib.iso_op_free, self._handle)
         self._call(lib.iso_problem_op, byref(made.pointer))
-        return ModelOperator(_Shared(made, self.context), self.grid.shape)
+        return ModelOperator(_Shared(made, self.context, self), self.grid.shape)
 
     def data(self) -> Data:
         """Counts, additive term and factors."""
