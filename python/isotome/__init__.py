@@ -32,6 +32,7 @@ from .grid import Grid
 from .image import Image
 from .operator import Diagonal, EmStatistics, Function, ModelOperator, Operator
 from .problem import Data, Parameter, Problem
+from .steps import Step
 
 #: Loaded when first used: name -> the module that has it, or that it is.
 _LATER: dict[str, str] = {
@@ -89,6 +90,7 @@ __all__ = [
     "Parameter",
     "Problem",
     "Progress",
+    "Step",
     "devices",
     "errors",
     "models",

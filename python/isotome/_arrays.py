@@ -129,6 +129,12 @@ def made(fill: Callable[[object], None]) -> np.ndarray:
         lib.iso_array_free(byref(a))  # what was not adopted
 
 
+def copied(a: Array) -> Image:
+    """A copy of the image that a struct iso_array of the library shows."""
+    values = np.array((ctypes.c_float * a.n).from_address(a.v), REAL).reshape(tuple(a.dim[: a.n_dim]))
+    return Image(values, Grid._of(a.grid) if a.has_grid else None, a.unit.decode(errors="replace"))
+
+
 def made_image(fill: Callable[[object], None]) -> Image:
     """The same of what is always an image."""
     values = made(fill)
