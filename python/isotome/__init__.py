@@ -38,7 +38,11 @@ from .steps import Step
 _LATER: dict[str, str] = {
     "Picture": "drawing",
     "Psf": "filters",
+    "Solution": "algorithms",
+    "cg": "algorithms",
+    "em": "algorithms",
     "filter": "filters",
+    "fista": "algorithms",
     "measure": "measure",
     "picture": "drawing",
     "pictures": "drawing",
