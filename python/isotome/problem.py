@@ -389,6 +389,7 @@ def _function(model: str, table: dict[str, Parameter]) -> Callable[..., Problem]
     make.__name__ = make.__qualname__ = model
     make.__doc__ = _describe(model, table)
     make.__signature__ = signature  # type: ignore[attr-defined]
+    make.table = table  # type: ignore[attr-defined]
     return make
 
 
