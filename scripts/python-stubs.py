@@ -58,7 +58,8 @@ def kind(p: problem.Parameter) -> str:
     if p.words:
         return "Literal[" + ", ".join(f'"{w}"' for w in p.words) + "]"
     if p.file == _abi.READS:
-        return {_abi.NOTHING: "_File", _abi.EVENTS: "_Events"}.get(p.takes, "_Array")
+        kinds = {_abi.NOTHING: "_File", _abi.EVENTS: "_Events", _abi.MATRIX: "_File | Matrix"}
+        return kinds.get(p.takes, "_Array") + (" | float" if p.value == "FILE|R" else "")
     if p.file != _abi.NO_FILE:
         return "_File"
     one = {_abi.FLAG: "bool", _abi.INTEGER: "int", _abi.REAL: "float", _abi.TEXT: "_Text"}[p.type]

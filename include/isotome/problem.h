@@ -24,6 +24,7 @@
 #include "isotome/events.h"
 #include "isotome/memory.h"
 #include "isotome/op.h"
+#include "isotome/srm.h"
 #include "isotome/strip.h"
 
 ISO_BEGIN_C
@@ -54,6 +55,7 @@ enum iso_param_takes {
 	ISO_TAKES_ARRAY,        /* iso_problem_set_array */
 	ISO_TAKES_EVENTS,       /* iso_problem_set_events */
 	ISO_TAKES_STRIP_EVENTS, /* iso_problem_set_strip_events */
+	ISO_TAKES_MATRIX,       /* iso_problem_set_srm */
 };
 
 /* One parameter; all texts belong to the problem. */
@@ -90,6 +92,10 @@ int iso_problem_set_array(iso_problem *p, const char *name, const struct iso_arr
 /* The same for list-mode events ("events", "delayed" of model ray), and of strips ("events"). */
 int iso_problem_set_events(iso_problem *p, const char *name, const struct iso_events *e);
 int iso_problem_set_strip_events(iso_problem *p, const struct iso_strip_events *e);
+
+/* A system matrix that has its table in place of the file of 'srm' (model srm): borrowed, it must outlive the
+   problem and stay as it is. */
+int iso_problem_set_srm(iso_problem *p, const iso_srm *m);
 
 /* Sets what was not set from the record of an earlier run, a JSON file; but not what is written. */
 int iso_problem_like(iso_problem *p, const char *record);

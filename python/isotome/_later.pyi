@@ -9,20 +9,40 @@ from typing import Any, Literal, Union
 import numpy as np
 from numpy.typing import NDArray
 
+from .matrix import Matrix as Matrix
 from .drawing import Picture as Picture
 from .filters import Psf as Psf
+from .recordings import Recording as Recording
+from .scanner import Scanner as Scanner
 from .algorithms import Solution as Solution
+from .transducers import Transducers as Transducers
+from .transport import Transport as Transport
 from .algorithms import cg as cg
 from .algorithms import em as em
 from .filters import filter as filter
 from .algorithms import fista as fista
+from .simulation import half_life as half_life
 from . import measure as measure
+from .phantoms import phantom as phantom
+from .phantoms import phantom_names as phantom_names
 from .drawing import picture as picture
 from .drawing import pictures as pictures
 from .files import read as read
+from .eventfiles import read_events as read_events
+from .recordings import read_recording as read_recording
+from .eventfiles import read_strip_events as read_strip_events
 from .program import run as run
 from .drawing import show as show
+from .simulation import simulate as simulate
+from .panel_simulation import simulate_panels as simulate_panels
+from .simulation import simulate_singles as simulate_singles
+from .simulation import simulate_strip as simulate_strip
+from .sound_simulation import simulate_traces as simulate_traces
+from .transducers import water_speed as water_speed
 from .files import write as write
+from .eventfiles import write_events as write_events
+from .recordings import write_recording as write_recording
+from .eventfiles import write_strip_events as write_strip_events
 from .context import Context
 from .events import Events
 from .problem import Problem
@@ -67,7 +87,7 @@ def ray(
     mu: _Array | None = ...,
     precorrected: bool | None = ...,
     norm: _Array | None = ...,
-    additive: _Array | None = ...,
+    additive: _Array | float | None = ...,
     delayed: _Events | None = ...,
     singles: _Array | None = ...,
     coincidence_ns: float | None = ...,
@@ -168,7 +188,7 @@ def ray(
         divide events by their attenuation instead of putting it into the model
     norm: file or array
         efficiencies per crystal, or factors per event, told apart by length
-    additive: file or array
+    additive: file or array or float
         randoms and scatter in expected counts of the whole scan, per event or one number for
         all; with TOF per mm, or per bin of 'tof-bin-ps'
     delayed: file, array or Events
@@ -439,7 +459,7 @@ def srm(
     save_every: int | None = ...,
     deterministic: bool | None = ...,
     psf: _Float | None = ...,
-    srm: _File | None = ...,
+    srm: _File | Matrix | None = ...,
     scanner: _File | None = ...,
     strategy: Literal["correlation", "row", "column", "combined"] | None = ...,
     norm: _Array | None = ...,
@@ -508,7 +528,7 @@ def srm(
 
     Model srm
     ---------
-    srm: file
+    srm: file or Matrix
         system matrix (.srm)
     data: file or array
         histogram of counts: upper crystal x, z, lower crystal x, z; with layers the upper and

@@ -48,6 +48,7 @@ class Parameter(NamedTuple):
     help: str
     file: int
     takes: int  # in place of a file
+    value: str  # "FILE", "FILE|none", "MM"
 
     @property
     def kind(self) -> str:
@@ -55,7 +56,8 @@ class Parameter(NamedTuple):
         if self.words:
             return " or ".join(f"'{w}'" for w in self.words)
         if self.file == _abi.READS:
-            return ("file", "file or array", "file, array or Events", "file or array")[self.takes]
+            more = ("", " or array", ", array or Events", " or array", " or Matrix")[self.takes]
+            return "file" + more + (" or float" if self.value == "FILE|R" else "")
         if self.file != _abi.NO_FILE:
             return "file" if self.file == _abi.WRITES else "folder"
         kind = {_abi.FLAG: "bool", _abi.INTEGER: "int", _abi.REAL: "float", _abi.TEXT: "text"}[self.type]
@@ -108,6 +110,7 @@ def _parameters(problem: c_void_p) -> dict[str, Parameter]:
             _text(p.help),
             p.file,
             p.takes,
+            _text(p.value_name),
         )
     return table
 
@@ -200,6 +203,9 @@ class Problem:
     def _set(self, name: str, value: Any) -> None:
         key = text(name.replace("_", "-"), "name of a parameter")
         p = self._handle.pointer
+        if hasattr(value, "_lend"):  # isotome.Matrix
+            value._lend(name, self._handle)
+            return
         reads = name in self._table and self._table[name].file == _abi.READS
         if isinstance(value, Events) or (reads and isinstance(value, np.ndarray)):
             self._set_arrays(p, name, key, value)

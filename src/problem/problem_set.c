@@ -100,7 +100,7 @@ int iso_problem_set(iso_problem *p, const char *name, const char *value)
 static int refuse_kind(const iso_problem *p, const struct opt *o, enum iso_param_takes kind)
 {
 	static const char *const words[] = { "nothing in memory", "an array", "list-mode events",
-		                             "events of strips" };
+		                             "events of strips", "a system matrix" };
 
 	if (o->file != OPT_READS && o->file != OPT_MAY_READ)
 		return iso_fail(ISO_EARG, "'%s' names no file to read: %s can't take its place", o->name,
@@ -146,6 +146,21 @@ int iso_problem_set_strip_events(iso_problem *p, const struct iso_strip_events *
 	int st = give(&g, p, "events", ISO_TAKES_STRIP_EVENTS, e ? e->v : NULL);
 
 	return st ? st : iso_strip_events_copy(&g->strips, e);
+}
+
+int iso_problem_set_srm(iso_problem *p, const iso_srm *m)
+{
+	if (!p || !m) return iso_fail_null(__func__);
+	struct iso_srm_info info;
+	struct given *g;
+	int st;
+
+	iso_srm_info(&info, m);
+	if (info.elements == 0)
+		return iso_fail(ISO_EARG,
+		                "'srm': the matrix has no elements: iso_srm_threshold makes its table");
+	if (!(st = give(&g, p, "srm", ISO_TAKES_MATRIX, m))) g->srm = m;
+	return st;
 }
 
 /* ---- from a record ---- */
