@@ -68,6 +68,10 @@ def given_any(values: object, name: str, dtype: np.dtype = REAL) -> np.ndarray:
     return values
 
 
+def address(values: np.ndarray) -> c_void_p:
+    return values.ctypes.data_as(c_void_p)
+
+
 def as_struct(values: np.ndarray) -> Array:
     """struct iso_array over the values, which it borrows: they must stay while it is used.
 
@@ -127,6 +131,12 @@ def made(fill: Callable[[object], None]) -> np.ndarray:
         return Image(values, Grid._of(a.grid), a.unit.decode(errors="replace")) if a.has_grid else values
     finally:
         lib.iso_array_free(byref(a))  # what was not adopted
+
+
+def copied(a: Array) -> Image:
+    """A copy of the image that a struct iso_array of the library shows."""
+    values = np.array((ctypes.c_float * a.n).from_address(a.v), REAL).reshape(tuple(a.dim[: a.n_dim]))
+    return Image(values, Grid._of(a.grid) if a.has_grid else None, a.unit.decode(errors="replace"))
 
 
 def made_image(fill: Callable[[object], None]) -> Image:
