@@ -10,6 +10,7 @@ KeyboardInterrupt.
 
 from __future__ import annotations
 
+import operator
 import os
 import select
 import signal
@@ -68,6 +69,12 @@ class Handle:
     def __del__(self) -> None:
         if self.pointer and not _forked:
             self._free(self.pointer)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(
+            "what the library holds in this process cannot be pickled or copied: make it anew where it is "
+            "needed, from the same arguments"
+        )
 
 
 # ---- Ctrl-C ----
@@ -144,9 +151,22 @@ def _in_main_thread() -> bool:
 
 def text(value: str, name: str) -> bytes:
     """A text as C takes it, which ends at a zero."""
+    if not isinstance(value, str):
+        raise errors.ArgumentError(f"{name}: given {type(value).__name__}, wanted a text")
     if "\0" in value:
         raise errors.ArgumentError(f"{name}: given {value!r}, wanted a text without zeros")
     return os.fsencode(value)
+
+
+def integer(value: Any, name: str, least: int, most: int) -> int:
+    """A whole number within bounds."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise errors.ArgumentError(f"{name} is {value!r}, must be an integer") from None
+    if not least <= number <= most:
+        raise errors.ArgumentError(f"{name} is {number}, must be from {least} to {most}")
+    return number
 
 
 def check(status: int) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from . import errors
 from ._abi import PROGRESS_FN, lib
-from ._call import Handle, check, refuse_fork, text, use
+from ._call import Handle, check, integer, refuse_fork, text, use
 
 
 class Context:
@@ -28,8 +28,8 @@ class Context:
     def __init__(self, device: str = "auto", threads: int = 0, memory_limit: int = 0):
         if not isinstance(device, str):
             raise errors.ArgumentError(f"device is {device!r}, must be a text such as 'cpu' or 'cuda:0'")
-        if not isinstance(threads, (int, np.integer)):
-            raise errors.ArgumentError(f"threads is {threads!r}, must be an integer")
+        threads = integer(threads, "threads", 0, 2**31 - 1)
+        memory_limit = integer(memory_limit, "memory_limit", 0, 2**63 - 1)
         use()
         self._handle = Handle(lib.iso_ctx_free)
         check(lib.iso_ctx_create(byref(self._handle.pointer), text(device, "device"), threads))
@@ -141,6 +141,7 @@ class Listener:
 
     def __exit__(self, kind, error, trace) -> None:
         lib.iso_ctx_set_progress(self._context._pointer, PROGRESS_FN(), None)
+        self._function = PROGRESS_FN()  # it held this object
         if self.error is not None:
             raise self.error from None
 

@@ -3,13 +3,21 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from . import _abi, _arrays, errors
+from ._call import text
 
 _U32 = np.dtype(np.uint32)
+
+
+def _number(value: float, name: str) -> float:
+    if not isinstance(value, (int, float, np.integer, np.floating)) or not 0 <= value < math.inf:
+        raise errors.ArgumentError(f"{name}: given {value!r}, wanted a number from 0 on")
+    return float(value)
 
 
 @dataclass
@@ -61,8 +69,8 @@ class Events:
             setattr(e, name, self._column(name, _arrays.REAL, (n,)))
         e.crystal = self._column("crystal", _U32, (n, 2))
         for name in ("tof_fwhm_ps", "tof_bin_ps", "start_s", "duration_s"):
-            setattr(e, name, getattr(self, name))
-        isotope = self.isotope.encode()
+            setattr(e, name, _number(getattr(self, name), name))
+        isotope = text(self.isotope, "isotope")
         if len(isotope) > 15:
             raise errors.ArgumentError(f"isotope: given {self.isotope!r}, wanted a name such as 'F-18'")
         e.isotope = isotope

@@ -18,7 +18,7 @@ import numpy as np
 
 from . import _arrays, errors
 from ._abi import ALL, EmData, EmStat, lib
-from ._call import Handle, call, check, refuse_fork
+from ._call import Handle, call, check, integer, refuse_fork
 from .context import Context
 
 Shape = tuple[int, ...]
@@ -68,8 +68,7 @@ class Operator:
         return np.arange(math.prod(self.out_shape))
 
     def _check_subset(self, k: int) -> None:
-        if not 0 <= k < self.n_subsets:
-            raise errors.ArgumentError(f"subset {k}: wanted 0 to {self.n_subsets - 1}")
+        integer(k, "subset", 0, self.n_subsets - 1)
 
     # ---- mathematics ----
 
@@ -158,9 +157,10 @@ class Operator:
 
         Ends when it grows by less than the share `tolerance`. It comes from below.
         """
+        seed = integer(seed, "seed", 0, 2**64 - 1)
         x = np.random.default_rng(seed).random(self.in_shape, dtype=_arrays.REAL)
         norm = 0.0
-        for _ in range(iterations):
+        for _ in range(integer(iterations, "iterations", 1, 2**31 - 1)):
             size = _length(x)
             if size == 0:
                 return 0.0
@@ -174,7 +174,7 @@ class Operator:
 
     def adjointness_test(self, seed: int = 1) -> float:
         """|<Ax, y> - <x, A*y>| / (|Ax| |y|) for Gaussian x and y: about 1e-7 where A* is the adjoint."""
-        random = np.random.default_rng(seed)
+        random = np.random.default_rng(integer(seed, "seed", 0, 2**64 - 1))
         x = random.standard_normal(self.in_shape, dtype=_arrays.REAL)
         y = random.standard_normal(self.out_shape, dtype=_arrays.REAL)
         ax = self(x)
@@ -277,8 +277,8 @@ class Multiple(Operator):
     """factor * A."""
 
     def __init__(self, factor: float, of: Operator):
-        if not math.isfinite(factor):
-            raise errors.ArgumentError(f"factor of an operator: given {factor}, wanted a finite number")
+        if not abs(factor) <= float(np.finfo(_arrays.REAL).max):
+            raise errors.ArgumentError(f"factor of an operator: given {factor}, wanted a finite float32")
         self._factor, self._of = np.float32(factor), of
         self.in_shape, self.out_shape, self.n_subsets = of.in_shape, of.out_shape, of.n_subsets
 
@@ -545,5 +545,6 @@ class ModelOperator(Operator):
 
     def adjointness_test(self, seed: int = 1) -> float:
         op, error = self._shared.held(), c_double()
+        seed = integer(seed, "seed", 0, 2**64 - 1)
         call(self.context, lib.iso_test_adjoint, byref(error), op.pointer, self._subset, seed)
         return error.value

@@ -15,6 +15,7 @@ import inspect
 import json
 import os
 import sys
+import threading
 import warnings
 from ctypes import byref, c_char_p, c_void_p
 from typing import Any, Callable, NamedTuple
@@ -150,7 +151,7 @@ class Problem:
         self._table = _parameters(self._owned.pointer)
         self.messages: list[str] = []  # what it told
         self._warned: list[str] = []  # during a call
-        self._hear = _abi.MESSAGE_FN(self._heard)
+        self._calls: dict[str, tuple[object, int]] = {}  # "now": its token and thread
         for name, value in parameters.items():
             if value is not None:
                 self._set(name, value)
@@ -171,15 +172,29 @@ class Problem:
             self._warned.append(_text(line))
 
     def _call(self, function: Callable[..., int], *arguments: Any) -> None:
-        handle = self._handle
-        lib.iso_problem_set_message(handle.pointer, self._hear, None)
+        """A call of the problem's own, which serves one at a time."""
+        handle, hear = self._handle, _abi.MESSAGE_FN(self._heard)
+        mine = object(), threading.get_ident()
         try:
+            if self._calls.setdefault("now", mine) is not mine:
+                raise errors.BusyError("given a problem that serves another call, wanted an idle one")
+            lib.iso_problem_set_message(handle.pointer, hear, None)
             call(self.context, function, handle.pointer, *arguments)
         finally:
-            lib.iso_problem_set_message(handle.pointer, _abi.MESSAGE_FN(), None)
-            told, self._warned = self._warned, []
-            for line in told:
-                warnings.warn(line, errors.IsotomeWarning, stacklevel=_callers_level())
+            if self._calls.get("now") is mine:
+                lib.iso_problem_set_message(handle.pointer, _abi.MESSAGE_FN(), None)
+                del self._calls["now"]
+                told, self._warned = self._warned, []
+                for line in told:
+                    warnings.warn(line, errors.IsotomeWarning, stacklevel=_callers_level())
+
+    def _ask(self, function: Callable[..., int], *arguments: Any) -> None:
+        """A question about the problem, which a callback of its call may put too."""
+        now = self._calls.get("now")
+        if now and now[1] == threading.get_ident():
+            call(self.context, function, self._handle.pointer, *arguments)
+        else:
+            self._call(function, *arguments)
 
     def free(self) -> None:
         """Lets its data go now. Operators made of it go on working."""
@@ -227,7 +242,7 @@ class Problem:
     def grid(self) -> Grid:
         """The grid of the image: as set, or what the data suggest."""
         g = _abi.Grid()
-        self._call(lib.iso_problem_grid, byref(g))
+        self._ask(lib.iso_problem_grid, byref(g))
         return Grid._of(g)
 
     def load(self) -> Problem:
@@ -297,7 +312,7 @@ class Problem:
         """What was done so far, from what, on what, with what outcome."""
         json_text = c_void_p()
         try:
-            self._call(lib.iso_problem_record, byref(json_text))
+            self._ask(lib.iso_problem_record, byref(json_text))
             return json.loads(ctypes.cast(json_text, c_char_p).value or b"{}")
         finally:
             _abi.free(json_text)
