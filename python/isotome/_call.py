@@ -77,7 +77,21 @@ class Handle:
         )
 
 
-# ---- Ctrl-C ----
+# ---- calls that run, and Ctrl-C ----
+
+# By token: the context, and whether it is a call of the main thread. KeyboardInterrupt may come between any
+# two steps of the main thread, also while it takes back what it set. A call is therefore forgotten in one
+# step, dict.pop, and what else is to be taken back is taken back then or, at the latest, by the next call.
+_running: dict[object, tuple[Context, bool]] = {}
+
+
+def runs(context: Context) -> bool:
+    """Whether a call runs on the context, on any thread."""
+    return any(c is context for c, _ in tuple(_running.values()))
+
+
+def _of_main_thread() -> list[Context]:
+    return [c for c, main in tuple(_running.values()) if main]
 
 
 class _Interrupts:
@@ -85,8 +99,7 @@ class _Interrupts:
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
-        self.calls: dict[object, Context] = {}  # by token
-        self.before = -1  # where somebody else wants the numbers of signals
+        self.before: int | None = None  # where somebody else wants the numbers of signals; None: not watching
         self.reader: socket.socket | None = None
         self.writer: socket.socket | None = None
 
@@ -110,33 +123,36 @@ class _Interrupts:
             select.select([self.reader], [], [])
             with self.lock:
                 signals = self._take()
-                if self.calls and self.before >= 0 and signals:
-                    self._pass_on(signals)
+                if self.before is not None and self.before >= 0 and signals:
+                    self._pass_on(signals, self.before)
                 if signal.SIGINT in signals:
-                    for context in self.calls.values():
+                    for context in _of_main_thread():
                         context._interrupt()
 
-    def _pass_on(self, signals: bytes) -> None:
+    def _pass_on(self, signals: bytes, to: int) -> None:
         try:
-            os.write(self.before, signals)
+            os.write(to, signals)
         except OSError:
             pass  # it is closed or full: as Python does it
 
-    def enter(self, token: object, context: Context) -> None:
-        if not self.reader:
+    def watch(self) -> None:
+        """From here on. On the main thread."""
+        if not self.writer:
             self._open()
         with self.lock:
             assert self.writer
-            first = not self.calls
-            self.calls[token] = context
-            if first:
+            if self.before is None:
                 self._take()  # of an earlier call that ended as the signal came
-                self.before = signal.set_wakeup_fd(self.writer.fileno(), warn_on_full_buffer=False)
+                own = self.writer.fileno()
+                before = signal.set_wakeup_fd(own, warn_on_full_buffer=False)
+                self.before = -1 if before == own else before  # own: Ctrl-C came between these two lines
 
-    def leave(self, token: object) -> None:
+    def rest(self) -> None:
+        """If no call needs it any more. On the main thread."""
         with self.lock:
-            if self.calls.pop(token, None) and not self.calls:
+            if self.before is not None and not _of_main_thread():
                 signal.set_wakeup_fd(self.before)
+                self.before = None
 
 
 _interrupts = _Interrupts()
@@ -176,22 +192,21 @@ def check(status: int) -> None:
 
 
 def call(context: Context, function: Callable[..., int], *arguments: Any) -> None:
-    """A call that may be long, and its failure as an exception.
-
-    KeyboardInterrupt may come between any two lines: what `finally` takes back goes by a token, which may
-    or may not have been entered.
-    """
+    """A call that may be long, and its failure as an exception."""
     refuse_fork()
-    token = object()
+    token, main = object(), _in_main_thread()
     try:
-        context._enter(token)
-        if _in_main_thread():
-            _interrupts.enter(token, context)
+        if main:
+            _interrupts.watch()
+        context._forget_requests()
+        _running[token] = context, main
         check(function(*arguments))
     except errors.Cancelled:
         if context._interrupted:
             raise KeyboardInterrupt from None
         raise
     finally:
-        _interrupts.leave(token)
-        context._leave(token)
+        _running.pop(token, None)
+        if main:
+            _interrupts.rest()
+        context._forget_requests()

@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import ctypes
 import inspect
+import itertools
 import json
 import os
 import sys
 import threading
 import warnings
+import weakref
 from ctypes import byref, c_char_p, c_void_p
 from typing import Any, Callable, NamedTuple
 
@@ -151,7 +153,10 @@ class Problem:
         self._table = _parameters(self._owned.pointer)
         self.messages: list[str] = []  # what it told
         self._warned: list[str] = []  # during a call
-        self._calls: dict[str, tuple[object, int]] = {}  # "now": its token and thread
+        self._calls: dict[object, int] = {}  # the call that runs, and those about to be refused: their threads
+        self._number = next(_numbers)
+        _problems[self._number] = self
+        lib.iso_problem_set_message(self._owned.pointer, _tell, self._number)
         for name, value in parameters.items():
             if value is not None:
                 self._set(name, value)
@@ -166,32 +171,28 @@ class Problem:
             raise errors.ArgumentError("given a problem that was freed, wanted one that was not")
         return handle
 
-    def _heard(self, _arg, kind, line) -> None:
-        self.messages.append(_text(line))
+    def _heard(self, kind: int, line: str) -> None:
+        self.messages.append(line)
         if kind == _abi.WARNING:
-            self._warned.append(_text(line))
+            self._warned.append(line)
 
     def _call(self, function: Callable[..., int], *arguments: Any) -> None:
-        """A call of the problem's own, which serves one at a time."""
-        handle, hear = self._handle, _abi.MESSAGE_FN(self._heard)
-        mine = object(), threading.get_ident()
+        """A call of the problem's own, which serves one at a time. It is forgotten in one step, as by call."""
+        handle, token = self._handle, object()
         try:
-            if self._calls.setdefault("now", mine) is not mine:
+            self._calls[token] = threading.get_ident()
+            if list(self._calls)[0] is not token:
                 raise errors.BusyError("given a problem that serves another call, wanted an idle one")
-            lib.iso_problem_set_message(handle.pointer, hear, None)
             call(self.context, function, handle.pointer, *arguments)
         finally:
-            if self._calls.get("now") is mine:
-                lib.iso_problem_set_message(handle.pointer, _abi.MESSAGE_FN(), None)
-                del self._calls["now"]
-                told, self._warned = self._warned, []
-                for line in told:
-                    warnings.warn(line, errors.IsotomeWarning, stacklevel=_callers_level())
+            self._calls.pop(token, None)
+            told, self._warned = self._warned, []
+            for line in told:
+                warnings.warn(line, errors.IsotomeWarning, stacklevel=_callers_level())
 
     def _ask(self, function: Callable[..., int], *arguments: Any) -> None:
         """A question about the problem, which a callback of its call may put too."""
-        now = self._calls.get("now")
-        if now and now[1] == threading.get_ident():
+        if threading.get_ident() in list(self._calls.values())[:1]:
             call(self.context, function, self._handle.pointer, *arguments)
         else:
             self._call(function, *arguments)
@@ -322,6 +323,20 @@ class Problem:
             return f"<isotome.Problem {self.model}: freed>"
         values = ", ".join(f"{k}={v!r}" for k, v in self.parameters.items())
         return f"<isotome.Problem {self.model}: {values}>"
+
+
+# The function that the library tells its messages, for ever; it finds the problem by a number.
+_numbers = itertools.count(1)
+_problems: weakref.WeakValueDictionary[int, Problem] = weakref.WeakValueDictionary()
+
+
+def _hear(number, kind, line) -> None:
+    problem = _problems.get(number)
+    if problem is not None:
+        problem._heard(kind, _text(line))
+
+
+_tell = _abi.MESSAGE_FN(_hear)
 
 
 # ---- one function a model ----
