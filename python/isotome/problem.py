@@ -10,17 +10,19 @@ One function a model, made from the library's table of its parameters: a keyword
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import inspect
 import itertools
 import json
+import math
 import os
 import sys
 import threading
 import warnings
 import weakref
-from ctypes import byref, c_char_p, c_void_p
-from typing import Any, Callable, NamedTuple
+from ctypes import byref, c_char_p, c_int64, c_void_p
+from typing import Any, Callable, Iterator, NamedTuple
 
 import numpy as np
 
@@ -31,7 +33,9 @@ from ._call import Handle, call, check, refuse_fork, text
 from .context import Context, Listener, Progress
 from .events import Events, strip_struct
 from .grid import Grid
+from .image import Image
 from .operator import ModelOperator, _Shared
+from .steps import Callback, Step, Watcher
 
 
 class Parameter(NamedTuple):
@@ -46,6 +50,7 @@ class Parameter(NamedTuple):
     default: str
     help: str
     file: int
+    takes: int  # in place of a file
 
     @property
     def kind(self) -> str:
@@ -53,7 +58,7 @@ class Parameter(NamedTuple):
         if self.words:
             return " or ".join(f"'{w}'" for w in self.words)
         if self.file == _abi.READS:
-            return "file or array"
+            return ("file", "file or array", "file, array or Events", "file or array")[self.takes]
         if self.file != _abi.NO_FILE:
             return "file" if self.file == _abi.WRITES else "folder"
         kind = {_abi.FLAG: "bool", _abi.INTEGER: "int", _abi.REAL: "float", _abi.TEXT: "text"}[self.type]
@@ -105,6 +110,7 @@ def _parameters(problem: c_void_p) -> dict[str, Parameter]:
             _text(p.absent) or _text(p.value),
             _text(p.help),
             p.file,
+            p.takes,
         )
     return table
 
@@ -134,6 +140,10 @@ def _callers_level() -> int:
     while frame.f_back and os.path.dirname(frame.f_code.co_filename) == package:
         frame, level = frame.f_back, level + 1
     return level
+
+
+def _step(it: _abi.Iteration) -> Step:
+    return Step(it.iteration, it.iterations, it.frame, _arrays.copied(it.image.contents), it.objective)
 
 
 class Problem:
@@ -213,16 +223,13 @@ class Problem:
             check(lib.iso_problem_set(p, key, text(_written(name, value), name)))
 
     def _set_arrays(self, p: c_void_p, name: str, key: bytes, value: np.ndarray | Events) -> None:
-        lists_events = name in ("events", "delayed") or (name == "data" and "events" in self._table)
-        lines = lists_events and self.model == "ray"
-        if isinstance(value, np.ndarray) and lines:
+        takes = self._table[name].takes if name in self._table else _abi.NOTHING
+        if isinstance(value, np.ndarray) and takes == _abi.EVENTS:
             value = Events(value)
         if isinstance(value, Events):
-            if not lines:
-                raise errors.ArgumentError(f"{name} of model {self.model}: given Events, wanted an array")
             events, _lines = value._struct()
             check(lib.iso_problem_set_events(p, key, byref(events)))
-        elif lists_events and self.model == "strip":
+        elif takes == _abi.STRIP_EVENTS:
             check(lib.iso_problem_set_strip_events(p, byref(strip_struct(value))))
         else:
             array = _arrays.as_struct(_arrays.given_any(value, name))
@@ -255,53 +262,69 @@ class Problem:
         """The operator of all rows, in the problem's subsets, behind its PSF."""
         made = Handle(lib.iso_op_free, self._handle)
         self._call(lib.iso_problem_op, byref(made.pointer))
-        return ModelOperator(_Shared(made, self.context), self.grid.shape)
+        return ModelOperator(_Shared(made, self.context, self, self._shape()), self.grid.shape)
+
+    def _shape(self) -> tuple[int, ...]:
+        """Of the data, after what has loaded them."""
+        dim = (c_int64 * 8)()
+        return tuple(dim[: lib.iso_problem_shape(self._handle.pointer, dim)])
 
     def data(self) -> Data:
-        """Counts, additive term and factors."""
-        handle = self._handle
-        return Data(
-            *_arrays.made_vectors(
-                lambda *to: self._call(lib.iso_problem_data, *to),
-                3,
-                lambda: lib.iso_problem_rows(handle.pointer),
-            )
+        """Counts, additive term and factors, in the shape of the data."""
+        vectors = _arrays.made_vectors(
+            lambda *to: self._call(lib.iso_problem_data, *to), 3, lambda: math.prod(self._shape())
         )
+        return Data(*(None if v is None else v.reshape(self._shape()) for v in vectors))
 
-    def sensitivity(self) -> np.ndarray:
+    def sensitivity(self) -> Image:
         """The sensitivity image, with attenuation and efficiencies, behind the PSF."""
-        return _arrays.made(lambda to: self._call(lib.iso_problem_sens, to))
+        return _arrays.made_image(lambda to: self._call(lib.iso_problem_sens, to))
 
     def project(self, image: np.ndarray) -> np.ndarray:
         """m A x + r: the mean of the data that an image gives."""
         x = _arrays.as_struct(_arrays.given(image, np.shape(image), "image"))
         return _arrays.made(lambda to: self._call(lib.iso_problem_project, to, byref(x)))
 
-    def backproject(self, data: np.ndarray) -> np.ndarray:
+    def backproject(self, data: np.ndarray) -> Image:
         """A* (m y)."""
         y = _arrays.as_struct(_arrays.given(data, np.shape(data), "data"))
-        return _arrays.made(lambda to: self._call(lib.iso_problem_backproject, to, byref(y)))
+        return _arrays.made_image(lambda to: self._call(lib.iso_problem_backproject, to, byref(y)))
 
     def reconstruct(
         self,
         path: str | os.PathLike | None = None,
-        callback: Callable[[Progress], object] | None = None,
-    ) -> np.ndarray:
+        callback: Callback | None = None,
+        progress: Callable[[Progress], object] | None = None,
+    ) -> Image:
         """The image; with several frames their images, one behind the other.
 
-        path: a file to write it to as well, with its record beside it.
-        callback: called after each step of what takes long, such as an iteration; if it returns True the
-            reconstruction stops and raises Cancelled.
+        path: a file to write it to as well, with its record beside it. A run that ends too early leaves a
+            checkpoint beside it, x.nii.ckpt, from which one of the same parameters with resume=True goes on.
+        callback: called after each iteration with a Step, whose image is the callback's own. Where it returns
+            True the image as it is is the result, with the frames before it. An exception ends the
+            reconstruction and is raised.
+        progress: called with a Progress after each step of what takes long, such as an update. Where it
+            returns True the reconstruction ends, and raises Cancelled.
         """
         file = None if path is None else text(os.fspath(path), "path")
+        with contextlib.ExitStack() as during:
+            if progress is not None:
+                during.enter_context(Listener(self.context, progress))
+            if callback is not None:
+                during.enter_context(self._shown(callback))
+            return _arrays.made_image(lambda to: self._call(lib.iso_problem_recon, to, file))
 
-        def run() -> np.ndarray:
-            return _arrays.made(lambda to: self._call(lib.iso_problem_recon, to, file))
-
-        if callback is None:
-            return run()
-        with Listener(self.context, callback):
-            return run()
+    @contextlib.contextmanager
+    def _shown(self, callback: Callback) -> Iterator[None]:
+        """During `with`, images go to the callback."""
+        handle = self._handle
+        with Watcher(callback) as watcher:
+            function = _abi.ITERATION_FN(lambda _arg, it: watcher.tell(lambda: _step(it.contents)))
+            lib.iso_problem_set_each(handle.pointer, function, None)
+            try:
+                yield
+            finally:
+                lib.iso_problem_set_each(handle.pointer, _abi.ITERATION_FN(), None)
 
     def write(self, path: str | os.PathLike, array: np.ndarray) -> None:
         """Writes an array with the record of the problem beside it."""

@@ -19,7 +19,7 @@ static void params(struct opt *table, void *self)
 	const struct opt own[] = {
 		{ 0, "srm", .text = &srm->matrix, .file = OPT_READS, .value = "FILE",
 		  .help = "system matrix (.srm)" },
-		{ 0, "data", .text = &srm->data, .file = OPT_READS, .value = "FILE",
+		{ 0, "data", .text = &srm->data, .file = OPT_READS, .takes = ISO_TAKES_ARRAY, .value = "FILE",
 		  .help = "histogram of counts: upper crystal x, z, lower crystal x, z; with layers the "
 		          "upper and the lower layer before" },
 		{ 0, "scanner", .text = &srm->scanner, .file = OPT_READS, .value = "FILE",
@@ -27,20 +27,20 @@ static void params(struct opt *table, void *self)
 		{ 0, "strategy", .text = &srm->strategy, .words = strategies, .value = "NAME",
 		  .help = "correlation (shifted copies, fastest), or the papers': row (LOR by LOR), column "
 		          "(voxel by voxel), combined (row forward, column back); all give the same image" },
-		{ 0, "norm", .text = &srm->norm, .file = OPT_READS, .value = "FILE",
+		{ 0, "norm", .text = &srm->norm, .file = OPT_READS, .takes = ISO_TAKES_ARRAY, .value = "FILE",
 		  .help = "normalisation per LOR; 0: it is dead" },
-		{ 0, "mu", .text = &srm->mu, .file = OPT_READS, .value = "FILE",
+		{ 0, "mu", .text = &srm->mu, .file = OPT_READS, .takes = ISO_TAKES_ARRAY, .value = "FILE",
 		  .help = "attenuation map, 1/mm" },
-		{ 0, "additive", .text = &srm->additive, .file = OPT_READS, .value = "FILE",
-		  .help = "mean of randoms and scatter per LOR, in counts" },
-		{ 0, "delayed", .text = &srm->delayed, .file = OPT_READS, .value = "FILE",
-		  .help = "histogram of the delayed window" },
+		{ 0, "additive", .text = &srm->additive, .file = OPT_READS, .takes = ISO_TAKES_ARRAY,
+		  .value = "FILE", .help = "mean of randoms and scatter per LOR, in counts" },
+		{ 0, "delayed", .text = &srm->delayed, .file = OPT_READS, .takes = ISO_TAKES_ARRAY,
+		  .value = "FILE", .help = "histogram of the delayed window" },
 		{ 0, "randoms", .text = &srm->randoms, .words = modes, .value = "MODE", .absent = "model",
 		  .help = "with 'delayed': model (their mean, a product of crystal rates, is part of the "
 		          "model) or subtract (from the counts, which biases low ones upwards)" },
 		{ 0, "absolute", .flag = &srm->absolute,
 		  .help = "make up for the share of the sensitivity that the matrix left out" },
-		{ 0, "deal", .text = &srm->deal, .file = OPT_READS, .value = "FILE",
+		{ 0, "deal", .text = &srm->deal, .file = OPT_READS, .takes = ISO_TAKES_ARRAY, .value = "FILE",
 		  .help = "subset of each direction |dx|, |dz|, instead of a 'subset-rule'" },
 		{ 0 },
 	};
