@@ -24,6 +24,7 @@
 #include "isotome/events.h"
 #include "isotome/memory.h"
 #include "isotome/op.h"
+#include "isotome/srm.h"
 #include "isotome/strip.h"
 
 ISO_BEGIN_C
@@ -90,6 +91,10 @@ int iso_problem_set_array(iso_problem *p, const char *name, const struct iso_arr
 /* The same for list-mode events ("events", "delayed" of model ray), and of strips ("events"). */
 int iso_problem_set_events(iso_problem *p, const char *name, const struct iso_events *e);
 int iso_problem_set_strip_events(iso_problem *p, const struct iso_strip_events *e);
+
+/* A system matrix that has its table in place of the file of 'srm' (model srm): borrowed, it must outlive the
+   problem and stay as it is. */
+int iso_problem_set_srm(iso_problem *p, const iso_srm *m);
 
 /* Sets what was not set from the record of an earlier run, a JSON file; but not what is written. */
 int iso_problem_like(iso_problem *p, const char *record);

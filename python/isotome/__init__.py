@@ -36,16 +36,36 @@ from .steps import Step
 
 #: Loaded when first used: name -> the module that has it, or that it is.
 _LATER: dict[str, str] = {
+    "Matrix": "matrix",
     "Picture": "drawing",
     "Psf": "filters",
+    "Recording": "recordings",
+    "Scanner": "scanner",
+    "Transducers": "transducers",
+    "Transport": "transport",
     "filter": "filters",
+    "half_life": "simulation",
     "measure": "measure",
+    "phantom": "phantoms",
+    "phantom_names": "phantoms",
     "picture": "drawing",
     "pictures": "drawing",
     "read": "files",
+    "read_events": "eventfiles",
+    "read_recording": "recordings",
+    "read_strip_events": "eventfiles",
     "run": "program",
     "show": "drawing",
+    "simulate": "simulation",
+    "simulate_panels": "simulation",
+    "simulate_singles": "simulation",
+    "simulate_strip": "simulation",
+    "simulate_traces": "simulation",
+    "water_speed": "transducers",
     "write": "files",
+    "write_events": "eventfiles",
+    "write_recording": "recordings",
+    "write_strip_events": "eventfiles",
 }
 
 models = problem.names()

@@ -103,15 +103,15 @@ def real(values: object, name: str) -> np.ndarray:
     return plain.reshape(array.shape)  # a number has no axes
 
 
-def _adopt(pointer: int | None, n: int) -> np.ndarray:
+def adopt(pointer: int | None, n: int, dtype: np.dtype = REAL) -> np.ndarray:
     """n values that the library made, freed with the last array that shows them."""
     if n == 0:
         free(c_void_p(pointer))
-        return np.empty(0, REAL)
+        return np.empty(0, dtype)
     assert pointer
-    memory = (ctypes.c_float * n).from_address(pointer)
+    memory = (ctypes.c_char * (n * dtype.itemsize)).from_address(pointer)
     weakref.finalize(memory, free, c_void_p(pointer)).atexit = False
-    return np.frombuffer(memoryview(memory), REAL)
+    return np.frombuffer(memoryview(memory), dtype)
 
 
 def made(fill: Callable[[object], None]) -> np.ndarray:
@@ -120,7 +120,7 @@ def made(fill: Callable[[object], None]) -> np.ndarray:
     try:
         fill(byref(a))
         shape = tuple(a.dim[: a.n_dim])
-        values, a.v = _adopt(a.v, a.n), None
+        values, a.v = adopt(a.v, a.n), None
         values = values.reshape(shape)
         if a.pairs:
             return values.view(np.complex64)[..., 0]
@@ -151,7 +151,7 @@ def made_vectors(
         fill(*(byref(p) for p in pointers))
         values = n()
         for p in pointers:
-            adopted.append(_adopt(p.value, values) if p.value else None)
+            adopted.append(adopt(p.value, values) if p.value else None)
         return adopted
     finally:
         for p in pointers[len(adopted) :]:

@@ -164,6 +164,7 @@ class Problem:
         self.messages: list[str] = []  # what it told
         self._warned: list[str] = []  # during a call
         self._calls: dict[object, int] = {}  # the call that runs, and those about to be refused: their threads
+        self._watcher: Watcher | None = None  # of the iterations of a call
         self._number = next(_numbers)
         _problems[self._number] = self
         lib.iso_problem_set_message(self._owned.pointer, _tell, self._number)
@@ -216,6 +217,9 @@ class Problem:
     def _set(self, name: str, value: Any) -> None:
         key = text(name.replace("_", "-"), "name of a parameter")
         p = self._handle.pointer
+        if hasattr(value, "_lend"):  # isotome.Matrix
+            value._lend(name, self._handle)
+            return
         reads = name in self._table and self._table[name].file == _abi.READS
         if isinstance(value, Events) or (reads and isinstance(value, np.ndarray)):
             self._set_arrays(p, name, key, value)
@@ -318,12 +322,14 @@ class Problem:
     def _shown(self, callback: Callback) -> Iterator[None]:
         """During `with`, images go to the callback."""
         handle = self._handle
-        with Watcher(callback) as watcher:
-            function = _abi.ITERATION_FN(lambda _arg, it: watcher.tell(lambda: _step(it.contents)))
-            lib.iso_problem_set_each(handle.pointer, function, None)
+        if self._watcher is not None:
+            raise errors.BusyError("given a problem that serves another call, wanted an idle one")
+        with Watcher(callback) as self._watcher:
             try:
+                lib.iso_problem_set_each(handle.pointer, _each, self._number)
                 yield
             finally:
+                self._watcher = None
                 lib.iso_problem_set_each(handle.pointer, _abi.ITERATION_FN(), None)
 
     def write(self, path: str | os.PathLike, array: np.ndarray) -> None:
@@ -348,7 +354,7 @@ class Problem:
         return f"<isotome.Problem {self.model}: {values}>"
 
 
-# The function that the library tells its messages, for ever; it finds the problem by a number.
+# What the library tells its messages and iterations, for ever; it finds the problem by a number.
 _numbers = itertools.count(1)
 _problems: weakref.WeakValueDictionary[int, Problem] = weakref.WeakValueDictionary()
 
@@ -359,7 +365,14 @@ def _hear(number, kind, line) -> None:
         problem._heard(kind, _text(line))
 
 
+def _see(number, iteration) -> int:
+    problem = _problems.get(number)
+    watcher = problem._watcher if problem is not None else None
+    return watcher.tell(lambda: _step(iteration.contents)) if watcher is not None else 0
+
+
 _tell = _abi.MESSAGE_FN(_hear)
+_each = _abi.ITERATION_FN(_see)
 
 
 # ---- one function a model ----

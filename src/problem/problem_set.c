@@ -148,6 +148,21 @@ int iso_problem_set_strip_events(iso_problem *p, const struct iso_strip_events *
 	return st ? st : iso_strip_events_copy(&g->strips, e);
 }
 
+int iso_problem_set_srm(iso_problem *p, const iso_srm *m)
+{
+	if (!p || !m) return iso_fail_null(__func__);
+	struct iso_srm_info info;
+	struct given *g;
+	int st;
+
+	iso_srm_info(&info, m);
+	if (info.elements == 0)
+		return iso_fail(ISO_EARG,
+		                "'srm': the matrix has no elements: iso_srm_threshold makes its table");
+	if (!(st = give(&g, p, "srm", m))) g->srm = m;
+	return st;
+}
+
 /* ---- from a record ---- */
 
 /* All parameters, or, where one is refused, none. The tables lie in the problem, the values there and in `self`,

@@ -36,6 +36,7 @@ static void null_is_refused(void **state)
 	EACH(5, iso_em_step(P(0), 1, P(1), P(2), P(3), P(4)));
 	EACH(3, iso_custom_create(P(0), P(1), P(2)));
 	EACH(3, iso_problem_create(P(0), P(1), P(2)));
+	EACH(2, iso_problem_set_srm(P(0), P(1)));
 	EACH(2, iso_problem_like(P(0), P(1)));
 	EACH(1, iso_problem_load(P(0)));
 	EACH(2, iso_problem_grid(P(0), P(1)));

@@ -405,21 +405,74 @@ static void sound_twice(void **state)
 	iso_ctx_free(ctx);
 }
 
+/* Two small heads. */
+static const struct iso_panels panels = { .crystals = { 3, 4 },
+	                                  .pitch = { 2, 2 },
+	                                  .crystal = { 2, 2, 6 },
+	                                  .gap = 10,
+	                                  .layers = 1,
+	                                  .formula = "Lu1.8Y0.2SiO5",
+	                                  .density = 7.1,
+	                                  .resolution = .2,
+	                                  .window = { 250, 750 },
+	                                  .per_pitch = { 2, 2 },
+	                                  .planes = 2,
+	                                  .plane = 4 };
+
+/* A matrix in memory gives the image of its file. */
+static void matrix_in_place_of_a_file(void **state)
+{
+	struct iso_array counts = { 0 }, x[2] = { 0 };
+	iso_ctx *ctx = context();
+	iso_srm *srm = NULL;
+
+	(void)state;
+	OK(iso_array_create(&counts, 4, (int64_t[]){ 3, 4, 3, 4 }));
+	for (int64_t i = 0; i < counts.n; i++) counts.v[i] = (iso_real)(1 + i % 5);
+	OK(iso_srm_analytic(&srm, ctx, &panels));
+	OK(iso_srm_threshold(srm, ctx, &(struct iso_srm_bound){ .share = .9 }));
+	OK(iso_srm_write("given.srm", srm, true, NULL, NULL));
+	for (int k = 0; k < 2; k++) {
+		iso_problem *p = make(ctx, "srm");
+
+		OK(k ? iso_problem_set_srm(p, srm) : iso_problem_set(p, "srm", "given.srm"));
+		OK(iso_problem_set(p, "iterations", "3"));
+		OK(iso_problem_set_array(p, "data", &counts, false));
+		OK(iso_problem_recon(p, &x[k], NULL));
+		iso_problem_free(p);
+	}
+	assert_true(x[0].n == x[1].n && x[0].v[0] > 0);
+	assert_memory_equal(x[0].v, x[1].v, (size_t)x[0].n * sizeof *x[0].v);
+	unlink("given.srm");
+	iso_srm_free(srm);
+	for (int k = 0; k < 2; k++) iso_array_free(&x[k]);
+	iso_array_free(&counts);
+	iso_ctx_free(ctx);
+}
+
+static void matrices_that_are_refused(void **state)
+{
+	const struct iso_srm_options o = { .size = sizeof o, .seed = 1 };
+	iso_ctx *ctx = context();
+	iso_problem *p = make(ctx, "srm"), *ray = make(ctx, "ray");
+	iso_srm *srm = NULL;
+
+	(void)state;
+	OK(iso_srm_create(&srm, &panels, &o));
+	REFUSED(iso_problem_set_srm(p, srm), ISO_EARG, "has no elements");
+	OK(iso_srm_simulate(srm, ctx, 0, 1000, 0));
+	OK(iso_srm_threshold(srm, ctx, &(struct iso_srm_bound){ .share = 1 }));
+	OK(iso_problem_set_srm(p, srm));
+	REFUSED(iso_problem_set_srm(ray, srm), ISO_EARG, "no parameter 'srm'");
+	iso_problem_free(p);
+	iso_problem_free(ray);
+	iso_srm_free(srm);
+	iso_ctx_free(ctx);
+}
+
 /* A stop while the factors of LORs are made leaves none of them: the next call has them all. */
 static void factors_after_a_stop(void **state)
 {
-	const struct iso_panels panels = { .crystals = { 3, 4 },
-		                           .pitch = { 2, 2 },
-		                           .crystal = { 2, 2, 6 },
-		                           .gap = 10,
-		                           .layers = 1,
-		                           .formula = "Lu1.8Y0.2SiO5",
-		                           .density = 7.1,
-		                           .resolution = .2,
-		                           .window = { 250, 750 },
-		                           .per_pitch = { 2, 2 },
-		                           .planes = 2,
-		                           .plane = 4 };
 	struct iso_array counts = { 0 }, mu = { 0 };
 	iso_real *y = NULL, *r = NULL, *m = NULL;
 	iso_ctx *ctx = context();
@@ -934,6 +987,8 @@ int main(void)
 		cmocka_unit_test(refused_values_change_nothing),
 		cmocka_unit_test(one_call_leaves_the_next_alone),
 		cmocka_unit_test(sound_twice),
+		cmocka_unit_test(matrix_in_place_of_a_file),
+		cmocka_unit_test(matrices_that_are_refused),
 		cmocka_unit_test(factors_after_a_stop),
 		cmocka_unit_test(projections_of_other_grids),
 		cmocka_unit_test(checkpoints_and_records),
