@@ -53,10 +53,8 @@ def whole(value: Any, name: str) -> int:
     return int(value)
 
 
-def utf8(value: Any, name: str) -> bytes | None:
-    """A text as C takes it; None stays."""
-    if value is None:
-        return None
+def utf8(value: Any, name: str) -> bytes:
+    """A text as C takes it."""
     if not isinstance(value, str):
         raise errors.ArgumentError(f"{name}: given {type(value).__name__}, wanted a text")
     return text(value, name)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib
 import math
 import os
 import shutil
@@ -176,20 +177,37 @@ def _render(values: np.ndarray, how: _Picture) -> tuple[np.ndarray, PictureInfo]
     return taken(pixels), told
 
 
-def _slice(values: np.ndarray, axis: int, at: Any, frame: int) -> np.ndarray:
+def _slice(values: np.ndarray, how: _Picture, axis: int, at: Any) -> np.ndarray:
     """The one slice across an axis, 0, 1, 2 for x, y, z: an image of one slice or, without a grid, a plane.
 
-    Which one the library says: it draws the image as small as it can, and tells the voxel.
+    `how` gets the window of the whole image. That, and which slice it is, the library says: it draws the
+    image as small as it can, and tells window and voxel.
     """
-    image = values[frame] if values.ndim == 4 and 0 <= frame < len(values) else values
-    if image.ndim != 3:
-        raise errors.ArgumentError(f"slice: given frame {frame} of shape {values.shape}, wanted 3 or 4 axes")
+    frame = how.frame
+    if values.ndim not in (3, 4) or not 0 <= frame < (len(values) if values.ndim == 4 else 1):
+        raise errors.ArgumentError(f"slice: given frame {frame} of shape {values.shape}, wanted an image")
+    image = values if values.ndim == 3 else values[frame]
     place, point = _point(image, at, axis)
-    _pixels, info = _render(image, _Picture(at=place, point=point, zoom=1e-3))
+    small = _Picture(at=place, point=point, zoom=1e-3, window=how.window, percent=how.percent, map=how.map)
+    _pixels, info = _render(image, small)
+    how.window, how.percent, how.frame = info.window, (0.0, 0.0), 0
     k = info.voxel[axis]
     key: list[Any] = [slice(None)] * 3
     key[2 - axis] = slice(k, k + 1) if isinstance(image, Image) and image.grid else k
     return _arrays.real(image[tuple(key)], "image")
+
+
+def _refuse_idle(kind: Any, at: Any, axis: str, every: int, columns: int, crosshair: bool) -> None:
+    """Words that say nothing in this kind of picture are mistakes."""
+    idle = {
+        "at": kind == "montage" and not (isinstance(at, str) and at == "centre"),
+        "axis": kind in ("slices", "mip") and axis != "z",
+        "every": kind != "montage" and every != 0,
+        "columns": kind != "montage" and columns != 0,
+        "crosshair": kind in ("montage", "slice") and crosshair,
+    }
+    for name in (name for name, is_idle in idle.items() if is_idle):
+        raise errors.ArgumentError(f"{name}: given for kind {kind!r}, which has none")
 
 
 def picture(
@@ -219,8 +237,8 @@ def picture(
         in mm, as indices without a grid. Of a slice also one number, its place along the axis.
     axis: of a slice or montage: "x", "y" or "z". frame: which of a series, from 0.
     every, columns: montage: one slice in so many, so many in a row; 0: what fills the picture.
-    window: values of the first and last colour; None: 0 to the greatest, symmetric where there are
-        negative ones. percent: the same as percentiles, such as (0, 99.5).
+    window: values of the first and last colour; None: 0 to the greatest of the image, symmetric where there
+        are negative ones. percent: the same as percentiles, such as (0, 99.5).
     map: see isotome.drawing.maps(); None: "ember", or "blue-red" for a symmetric window.
     zoom: pixels along the shortest edge of a voxel; 0: for a picture about 1000 pixels wide or high.
     linear: interpolates between voxels. radiological: turns x round. crosshair: marks where slices cross.
@@ -232,7 +250,8 @@ def picture(
     how.crosshair, how.frame = bool(crosshair), whole(frame, "frame")
     how.every, how.columns = whole(every, "every"), whole(columns, "columns")
     how.labels = place_of(_LABELS, "anatomy" if labels is None else labels, "labels")
-    how.map, how.title = utf8(map, "map"), utf8(title, "title")
+    how.map = None if map is None else utf8(map, "map")
+    how.title = None if title is None else utf8(title, "title")
     how.zoom = number(zoom, "zoom")
     if window is not None and percent is not None:
         raise errors.ArgumentError("given both window and percent, wanted one of them")
@@ -240,14 +259,14 @@ def picture(
         how.window = rising(window, "window")
     if percent is not None:
         how.percent = rising(percent, "percent")
+    _refuse_idle(kind, at, axis, how.every, how.columns, how.crosshair)
     if kind == "slice":
-        values, how.frame = _slice(values, across, at, how.frame), 0
+        values = _slice(values, how, across, at)
         if values.ndim == 2 and labels is None and axis != "z":
             how.labels = _LABELS.index("none")  # a plane without a grid would be labelled x, y
         how.kind = _KINDS.index("slices" if axis == "z" or values.ndim == 2 else "montage")
-        how.crosshair = False
     else:
-        how.kind = place_of(_KINDS, kind, "kind")
+        how.kind = place_of((*_KINDS, "slice"), kind, "kind")
         how.at, how.point = _point(values, at, None)
     return Picture(*_render(values, how))
 
@@ -262,7 +281,10 @@ def _common_window(images: Sequence[np.ndarray], percent: Any, map: str | None) 
     if not found.size:
         return None
     if percent is not None:
-        low, high = (float(v) for v in np.percentile(found, rising(percent, "percent")))
+        first, last = rising(percent, "percent")
+        if not 0 <= first < last <= 100:
+            raise errors.ArgumentError(f"percent: given {percent!r}, wanted 0 to 100")
+        low, high = (float(v) for v in np.percentile(found, (first, last)))
     else:
         low, high = min(float(found.min()), 0.0), float(found.max())
     if map == "blue-red" or (map is None and found.min() < 0):
@@ -382,6 +404,6 @@ def show(image: Any, *, path: str | os.PathLike | None = None, **how: Any) -> No
     if path is not None:
         drawn.save(path)
     if _in_notebook():
-        sys.modules["IPython"].display.display(drawn)
+        importlib.import_module("IPython.display").display(drawn)
     elif path is None:
         _open(drawn)

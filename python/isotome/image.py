@@ -49,6 +49,7 @@ class Image(np.ndarray):
     """
 
     _grid: Grid | None
+    _steps: tuple[int, ...]  # strides of the axes when they got the grid: others belong to turned axes
     unit: str
 
     def __new__(cls, values: Any, grid: Grid | None = None, unit: str = "") -> Image:
@@ -61,7 +62,9 @@ class Image(np.ndarray):
     def grid(self) -> Grid | None:
         """Where the last three axes lie; None: not known."""
         grid = self._grid
-        return grid if grid is not None and self.shape[-3:] == grid.shape else None
+        if grid is None or self.shape[-3:] != grid.shape or self.strides[-3:] != self._steps:
+            return None
+        return grid
 
     @grid.setter
     def grid(self, grid: Grid | None) -> None:
@@ -72,14 +75,17 @@ class Image(np.ndarray):
                     f"grid: given one of shape {grid.shape} for values of shape {self.shape}, "
                     "wanted that of the last three axes"
                 )
-        self._grid = grid
+        self._lie_on(grid)
+
+    def _lie_on(self, grid: Grid | None) -> None:
+        self._grid, self._steps = grid, self.strides[-3:]
 
     # ---- what NumPy asks for ----
 
     def __array_finalize__(self, obj: Any) -> None:
-        self._grid, self.unit = getattr(obj, "_grid", None), getattr(obj, "unit", "")
-        if self._grid is not None and self.base is not None and self.strides[-3:] != obj.strides[-3:]:
-            self._grid = None  # a view that turns axes
+        kept = isinstance(obj, Image) and (self.base is None or self.strides[-3:] == obj.strides[-3:])
+        self._lie_on(obj.grid if kept else None)  # NumPy turns the axes of a view after this
+        self.unit = getattr(obj, "unit", "")
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
         if array is self:
@@ -87,18 +93,18 @@ class Image(np.ndarray):
         if array.ndim == 0:
             return array[()]
         result = array.view(Image)
-        if context is not None:
+        result.unit = ""
+        grids = {self.grid if array.ndim == self.ndim else None}
+        if context is not None:  # of a function of elements: all that went in
             grids = {a.grid for a in context[1] if isinstance(a, Image)} - {None}
-            result._grid = grids.pop() if len(grids) == 1 else None
-        elif array.ndim == self.ndim:
-            result._grid = self.grid
+        result._lie_on(grids.pop() if len(grids) == 1 else None)
         return result
 
     def __getitem__(self, index: Any) -> Any:
         part = super().__getitem__(index)
         if isinstance(part, Image):
             grid = self.grid
-            part._grid = None if grid is None else _cropped(grid, self.ndim - 3, index)
+            part._lie_on(None if grid is None else _cropped(grid, self.ndim - 3, index))
         return part
 
     def __reduce__(self) -> Any:
@@ -106,8 +112,9 @@ class Image(np.ndarray):
         return function, arguments, (state, self.grid, self.unit)
 
     def __setstate__(self, state: Any) -> None:
-        values, self._grid, self.unit = state
+        values, grid, self.unit = state
         super().__setstate__(values)
+        self._lie_on(grid)
 
     # ---- pictures ----
 

@@ -4,8 +4,8 @@
     isotome.measure.roi(image, sphere=(57.2, 0, 0, 18)).mean
     isotome.measure.rmse(image, truth, scale="fit").nrmse
 
-Images have 3 axes and a grid (isotome.Image) except where a function takes any array. Values that are not
-finite are refused.
+Images have 3 axes and a grid (isotome.Image) except where a function takes any array. Values are taken as
+float32; those that are not finite are refused.
 """
 
 from __future__ import annotations
@@ -208,7 +208,9 @@ def _box(edges: Any) -> _Roi:
 def _masked(mask: Any, image: np.ndarray) -> tuple[_Roi, np.ndarray]:
     """The region, and the values that it shows; a mask without a grid lies on the image's."""
     values = _finite(mask, "mask")
-    if not isinstance(values, Image) and isinstance(image, Image) and values.shape == image.shape:
+    if values.shape != image.shape:
+        raise errors.ArgumentError(f"mask: given shape {values.shape}, wanted {image.shape}, the image's")
+    if isinstance(image, Image) and getattr(values, "grid", None) is None:
         values = Image(values, image.grid)
     return _Roi(kind=_MASK, mask=ctypes.pointer(_arrays.as_struct(values))), values
 
@@ -368,12 +370,12 @@ def rods(image: Any, phantom: str | os.PathLike, *, slab: float = 0) -> tuple[Ro
     )
 
 
-def boxplot(boxes: Sequence[Quartiles], labels: Sequence[str], title: str | None = None) -> Picture:
+def boxplot(boxes: Sequence[Quartiles], labels: Sequence[str], title: str = "") -> Picture:
     """Boxes from quartile to quartile with the median, whiskers to the ends, a label below each."""
     if len(boxes) != len(labels) or not all(isinstance(b, Quartiles) for b in boxes):
         raise errors.ArgumentError("boxplot: wanted Quartiles, and a label for each")
     drawn = (_Quartiles * len(boxes))(*(_Quartiles(*b) for b in boxes))
-    texts = (c_char_p * len(boxes))(*(utf8(t, "labels") or b"" for t in labels))
+    texts = (c_char_p * len(boxes))(*(utf8(t, "labels") for t in labels))
     pixels, plot = _Pixels(), _Boxplot(len(boxes), drawn, texts, utf8(title, "title"))
     check(lib.iso_boxplot_render(byref(pixels), byref(plot)))
     return Picture(taken(pixels))
