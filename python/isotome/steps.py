@@ -42,10 +42,21 @@ class Watcher:
 
     def tell(self, make: Callable[[], Step]) -> int:
         """What the library is to do after an iteration: 0 go on, ENOUGH, or stop as if cancelled."""
-        assert self._callback
-        try:
+        answer: object = None
+
+        def ask() -> None:
+            nonlocal answer
+            assert self._callback
             answer = self._callback(make())
-            return ENOUGH if isinstance(answer, (bool, np.bool_)) and answer else 0
+
+        failed = self.guard(ask)
+        return failed or (ENOUGH if isinstance(answer, (bool, np.bool_)) and answer else 0)
+
+    def guard(self, do: Callable[[], None]) -> int:
+        """0, or where it raised an exception the code for a call that was cancelled."""
+        try:
+            do()
+            return 0
         except BaseException as error:  # raised where the call was made
             self._error = error
             return _CANCEL
