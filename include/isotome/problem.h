@@ -55,6 +55,7 @@ enum iso_param_takes {
 	ISO_TAKES_ARRAY,        /* iso_problem_set_array */
 	ISO_TAKES_EVENTS,       /* iso_problem_set_events */
 	ISO_TAKES_STRIP_EVENTS, /* iso_problem_set_strip_events */
+	ISO_TAKES_MATRIX,       /* iso_problem_set_srm */
 };
 
 /* One parameter; all texts belong to the problem. */

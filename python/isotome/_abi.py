@@ -161,7 +161,7 @@ ITERATION_FN = ctypes.CFUNCTYPE(c_int, c_void_p, POINTER(Iteration))
 
 FLAG, INTEGER, REAL, TEXT = range(4)  # enum iso_param_type
 NO_FILE, READS, WRITES, PLACE = range(4)  # enum iso_param_file
-NOTHING, ARRAY, EVENTS, STRIP_EVENTS = range(4)  # enum iso_param_takes
+NOTHING, ARRAY, EVENTS, STRIP_EVENTS, MATRIX = range(5)  # enum iso_param_takes
 WARNING, NEWS, DETAIL = range(3)  # enum iso_message_kind
 
 MESSAGE_FN = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p)

@@ -25,6 +25,14 @@ def _number(value: float, name: str) -> float:
     return float(value)
 
 
+def _bad(lines: np.ndarray) -> int:
+    """How many have no length, or values that are not finite; a sum in double of finite floats is finite."""
+    bad = (lines[:, 0] == lines[:, 3]) & (lines[:, 1] == lines[:, 4]) & (lines[:, 2] == lines[:, 5])
+    if not math.isfinite(float(lines.sum(dtype=np.float64))):
+        bad |= ~np.isfinite(lines).all(axis=1)
+    return int(bad.sum())
+
+
 @dataclass(eq=False, repr=False)
 class Events:
     """Events, or lines with counts. All arrays are contiguous; all but `lines` may be None.
@@ -96,8 +104,7 @@ class Events:
         if lines.shape[1] == 6:
             lines = np.pad(lines, ((0, 0), (0, 1)))
         n = len(lines)
-        bad = ~np.isfinite(lines).all(axis=1) | (lines[:, :3] == lines[:, 3:6]).all(axis=1)
-        e = _abi.Events(n=n, v=lines.ctypes.data, n_bad=int(bad.sum()))
+        e = _abi.Events(n=n, v=lines.ctypes.data, n_bad=_bad(lines))
         e.time_ms = self._column("time_ms", _U32, (n,))
         for name in ("count", "mult", "add"):
             setattr(e, name, self._column(name, _arrays.REAL, (n,)))

@@ -12,14 +12,14 @@ import ctypes
 import os
 import threading
 import warnings
-from ctypes import POINTER, byref, c_bool, c_char, c_char_p, c_double, c_int, c_int64, c_void_p
+from ctypes import POINTER, byref, c_bool, c_char, c_char_p, c_double, c_int, c_int64
 from typing import Any, Union
 
 import numpy as np
 
 from . import _abi, _arrays, errors
 from ._abi import declare, handle, lib, out, vector
-from ._call import Handle, check, text
+from ._call import Handle, check
 from ._inputs import context_of, integer, room
 from .files import path_of
 from .scanner import Scanner
@@ -143,9 +143,8 @@ def any_transducers(given: Any) -> Transducers:
     """Those of what a user gave: themselves, a Scanner, a Recording, or the file of one of these."""
     if isinstance(given, Transducers):
         return given
-    if isinstance(given, (str, os.PathLike)) and not isinstance(given, Scanner):
-        recording = lib.iso_is_recording(text(os.fspath(given), "scanner"))
-        given = read_recording(given) if recording else Scanner(given)
+    if isinstance(given, (str, os.PathLike)) and not isinstance(given, (Scanner, Recording)):
+        given = read_recording(given) if lib.iso_is_recording(path_of(given)) else Scanner(given)
     found = getattr(given, "transducers", None)
     if not isinstance(found, Transducers):
         raise errors.ArgumentError(f"scanner: given {given!r}, wanted transducers")

@@ -12,7 +12,7 @@ import ctypes
 import os
 from ctypes import POINTER, byref, c_char, c_char_p, c_double, c_int, c_int64
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence, Union
 
 import numpy as np
 
@@ -285,3 +285,9 @@ class Scanner:
         return f", {self.crystals} crystals, {self.pairs} pairs{tof}"
 
 
+def of_kind(scanner: Scanner, kind: str, get: Callable[..., Any]) -> Any:
+    """What a scanner of that kind has, as `get` says; another is refused."""
+    found = get(scanner._pointer)
+    if not found:
+        raise errors.ArgumentError(f"scanner: given {scanner.name} of kind {scanner.kind}, wanted {kind}")
+    return found

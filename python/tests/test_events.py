@@ -17,9 +17,8 @@ def events():
     random = np.random.default_rng(2)
     lines = make_lines(n)
     lines[:, 6] = random.normal(0, 200, n)
-    return isotome.Events(
-        lines, time_ms=np.sort(random.integers(0, 10_000, n)).astype(np.uint32), tof_fwhm_ps=400, isotope="F-18"
-    )
+    times = np.sort(random.integers(0, 10_000, n)).astype(np.uint32)
+    return isotome.Events(lines, time_ms=times, tof_fwhm_ps=400, isotope="F-18")
 
 
 @pytest.fixture
@@ -53,6 +52,13 @@ def test_slices_masks_and_numbers(events):
     for beyond in (500, [500], np.ones(3, bool)):
         with pytest.raises(IndexError):
             events[beyond]
+
+
+def test_bad_events_are_counted(events):
+    events.lines[3] = np.nan
+    events.lines[5, 6] = np.inf
+    events.lines[7, 3:6] = events.lines[7, :3]
+    assert events._struct()[0].n_bad == 3 and events[:3]._struct()[0].n_bad == 0
 
 
 # ---- files ----

@@ -41,7 +41,8 @@ def test_traces_and_transducers_come_back(file, traces):
         for wavelength in range(2):
             assert np.array_equal(r.read(wavelength, frame), traces[frame, wavelength])
     want, t = array(), r.transducers
-    assert np.allclose(t.positions, want.positions, atol=1e-4) and np.allclose(t.normals, want.normals, atol=1e-6)
+    assert np.allclose(t.positions, want.positions, atol=1e-4)
+    assert np.allclose(t.normals, want.normals, atol=1e-6)
     assert t.speed == pytest.approx(1.52) and t.dt_us == pytest.approx(0.1) and t.first_us == 0
     assert np.allclose(t.aperture, 2) and t.n == 6
     assert r.range() == (traces.min(), traces.max())

@@ -236,7 +236,8 @@ def test_strips_of_a_small_ellipse(tmp_path, context):
     (tmp_path / "dot.txt").write_text("ellipse 30 20 0.1 0.1 0 1\n")
     scanner = isotome.Scanner(SCANNERS / "bialas2015.yaml")
     s = scanner.strips
-    up, down, dl = isotome.simulate_strip(tmp_path / "dot.txt", scanner, 20_000, context=context).T.astype(float)
+    e = isotome.simulate_strip(tmp_path / "dot.txt", scanner, 20_000, context=context)
+    up, down, dl = e.T.astype(float)
     tangent = (up - down) / (2 * s.radius)
     y = -dl / (2 * np.hypot(1, tangent))
     z = (up + down + 2 * y * tangent) / 2
@@ -410,7 +411,8 @@ def test_wrong_transducers(change, message, context):
 
 def test_wrong_spheres(context, small):
     t = circle()
-    for wrong in (np.ones((2, 4)), np.ones(5), np.empty((0, 5)), np.full((1, 5), np.nan), np.array([["a"] * 5])):
+    bad = [np.ones((2, 4)), np.ones(5), np.empty((0, 5)), np.full((1, 5), np.nan), np.array([["a"] * 5])]
+    for wrong in bad:
         with pytest.raises(isotome.IsotomeError):
             isotome.simulate_traces(wrong, t, context=context)
     with pytest.raises(isotome.IsotomeError):
@@ -421,3 +423,11 @@ def test_wrong_spheres(context, small):
         isotome.simulate_traces("nine-spheres", None, context=context)
     with pytest.raises(isotome.ArgumentError, match="noise"):
         isotome.simulate_traces("nine-spheres", t, noise=-1, context=context)
+
+
+def test_traces_of_an_image_come_near(context):
+    scanner = SCANNERS / "optoacoustic-small.yaml"
+    x = isotome.phantom("nine-spheres", voxel=1.5, context=context)
+    y = isotome.sradon(scanner=scanner, context=context).project(x)
+    closed = isotome.simulate_traces("nine-spheres", scanner, context=context)
+    assert y.shape == closed.shape and np.corrcoef(y.ravel(), closed.ravel())[0, 1] > 0.9

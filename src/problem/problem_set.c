@@ -100,7 +100,7 @@ int iso_problem_set(iso_problem *p, const char *name, const char *value)
 static int refuse_kind(const iso_problem *p, const struct opt *o, enum iso_param_takes kind)
 {
 	static const char *const words[] = { "nothing in memory", "an array", "list-mode events",
-		                             "events of strips" };
+		                             "events of strips", "a matrix" };
 
 	if (o->file != OPT_READS && o->file != OPT_MAY_READ)
 		return iso_fail(ISO_EARG, "'%s' names no file to read: %s can't take its place", o->name,
@@ -159,7 +159,7 @@ int iso_problem_set_srm(iso_problem *p, const iso_srm *m)
 	if (info.elements == 0)
 		return iso_fail(ISO_EARG,
 		                "'srm': the matrix has no elements: iso_srm_threshold makes its table");
-	if (!(st = give(&g, p, "srm", m))) g->srm = m;
+	if (!(st = give(&g, p, "srm", ISO_TAKES_MATRIX, m))) g->srm = m;
 	return st;
 }
 
