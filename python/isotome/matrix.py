@@ -410,7 +410,7 @@ class Matrix:
         with self._use() as m:
             model.srm = m
             run(context, None, lib.iso_srm_op_create, byref(made.pointer), context._pointer, byref(model))
-        return ModelOperator(_Shared(made, context), shape)
+        return ModelOperator(_Shared(made, context, None, ()), shape)
 
     def _lend(self, name: str, problem: Handle) -> None:
         """To a problem, as its parameter `name`: the problem keeps it."""

@@ -35,35 +35,32 @@ static void finish(void)
 	if (!ended && !lost) MPI_Finalize();
 }
 
-#if defined(OPEN_MPI)
-#	define FAMILY "Open MPI"
-#elif defined(MVAPICH2_VERSION)
-#	define FAMILY "MVAPICH"
-#elif defined(I_MPI_VERSION)
-#	define FAMILY "Intel"
-#elif defined(MPICH_VERSION)
-#	define FAMILY "MPICH"
+#ifdef OPEN_MPI
+#	define KIND "Open MPI"
+#	define OF_OPEN_MPI true
 #else
-#	define FAMILY ""
+#	define KIND "MPICH or its like"
+#	define OF_OPEN_MPI false
 #endif
 
 /* The functions that a process finds may be those of an MPI that was loaded earlier, whose handles and constants are
-   others: told by the words with which it begins. */
-static int check_family(char text[MPI_MAX_LIBRARY_VERSION_STRING])
+   others. There are two kinds. */
+static int check_kind(char text[MPI_MAX_LIBRARY_VERSION_STRING])
 {
 	int n = 0;
 
 	MPI_Get_library_version(text, &n);
 	text[strcspn(text, ",\n")] = '\0';
-	if (strncmp(text, FAMILY, strlen(FAMILY)) == 0) return ISO_OK;
-	return iso_fail(ISO_EDEVICE, "MPI: this process has loaded %s; libisotome_mpi.so was built for " FAMILY, text);
+	if ((strncmp(text, "Open MPI", 8) == 0) == OF_OPEN_MPI) return ISO_OK;
+	return iso_fail(ISO_EDEVICE, "MPI: this process has loaded %s; libisotome_mpi.so was built for " KIND,
+	                text);
 }
 
 /* Who gives a communicator has begun the MPI that it is of. */
 static int begin(const void *comm)
 {
 	char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-	int begun = 0, ended = 0, level = 0, st = check_family(text);
+	int begun = 0, ended = 0, level = 0, st = check_kind(text);
 
 	if (st) return st;
 	MPI_Finalized(&ended);
@@ -72,7 +69,8 @@ static int begin(const void *comm)
 	if (begun) return ISO_OK;
 	if (comm)
 		return iso_fail(ISO_EDEVICE,
-		                "MPI: a communicator was given, but %s, which libisotome_mpi.so uses, was not begun: the "
+		                "MPI: a communicator was given, but %s, which libisotome_mpi.so uses, was "
+		                "not begun: the "
 		                "communicator is of another MPI",
 		                text);
 	if (!(st = check("start", MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level)))) atexit(finish);

@@ -17,8 +17,8 @@ static void params(struct opt *table, void *self)
 {
 	struct srm_model *srm = self;
 	const struct opt own[] = {
-		{ 0, "srm", .text = &srm->matrix, .file = OPT_READS, .takes = ISO_TAKES_MATRIX, .value = "FILE",
-		  .help = "system matrix (.srm)" },
+		{ 0, "srm", .text = &srm->matrix, .file = OPT_READS, .takes = ISO_TAKES_MATRIX,
+		  .value = "FILE", .help = "system matrix (.srm)" },
 		{ 0, "data", .text = &srm->data, .file = OPT_READS, .takes = ISO_TAKES_ARRAY, .value = "FILE",
 		  .help = "histogram of counts: upper crystal x, z, lower crystal x, z; with layers the "
 		          "upper and the lower layer before" },
