@@ -68,6 +68,10 @@ def given_any(values: object, name: str, dtype: np.dtype = REAL) -> np.ndarray:
     return values
 
 
+def address(values: np.ndarray) -> c_void_p:
+    return values.ctypes.data_as(c_void_p)
+
+
 def as_struct(values: np.ndarray) -> Array:
     """struct iso_array over the values, which it borrows: they must stay while it is used.
 

@@ -533,11 +533,13 @@ class _Vectors:
 class _Shared:
     """An operator of the library, which the whole and its subsets share."""
 
-    def __init__(self, handle: Handle, context: Context, problem: Problem):
+    def __init__(self, handle: Handle, context: Context, problem: Problem | None = None, shape: Shape = ()):
         self.handle: Handle | None = handle
         self.context = context
         self.problem = problem
         self.n_out = lib.iso_op_n_out(handle.pointer)
+        fits = shape and math.prod(shape) == self.n_out
+        self.shape = shape if fits else (self.n_out,)  # of data in the file's order
         self.n_subsets = lib.iso_op_n_sub(handle.pointer)
         self._order: np.ndarray | None = None
         self._plain: bool | None = None
@@ -590,7 +592,7 @@ class ModelOperator(Operator):
         self._in_file_order = in_file_order
         span = lib.iso_op_rows(shared.held().pointer, subset)
         self._span = slice(span.first, span.first + span.n)
-        self.in_shape, self.out_shape = in_shape, (span.n,)
+        self.in_shape, self.out_shape = in_shape, shared.shape if in_file_order else (span.n,)
         self.n_subsets = shared.n_subsets if subset == ALL else 1
 
     @property
@@ -617,7 +619,7 @@ class ModelOperator(Operator):
         op = self._shared.held()
         handle = Handle(lib.iso_op_free, op)
         check(lib.iso_op_clone(byref(handle.pointer), op.pointer))
-        shared = _Shared(handle, self.context, self._shared.problem)
+        shared = _Shared(handle, self.context, self._shared.problem, self._shared.shape)
         shared._order, shared._plain = self._shared._order, self._shared._plain
         return ModelOperator(shared, self.in_shape, self._subset, self._in_file_order)
 
@@ -672,13 +674,16 @@ class ModelOperator(Operator):
         return EmStatistics(stat.loglik, stat.counts, stat.lost, stat.used, stat.skipped)
 
     def _sensitivity(self, kind):
+        if self._shared.problem is None:
+            return super()._sensitivity(kind)
         image = self._shared.problem.sensitivity().view(np.ndarray)
-        if self.out_shape[0] != self._shared.n_out:
-            image *= self.out_shape[0] / self._shared.n_out
+        rows = math.prod(self.out_shape)
+        if rows != self._shared.n_out:
+            image *= rows / self._shared.n_out
         return kind.of_host(image)
 
     def _has_model(self):
-        return True
+        return self._shared.problem is not None
 
     def sensitivity(self, like: Array | None = None) -> Array:
         """The sensitivity image of its problem: with attenuation and efficiencies, behind the PSF.
