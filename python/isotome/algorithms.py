@@ -307,6 +307,11 @@ class _Work:
         self._watcher = Watcher(how.callback)
         if isinstance(A, ModelOperator) and A._subset == ALL:
             self._context = A.context
+            if self._kind.device not in ("cpu", self._context.device):
+                raise errors.ArgumentError(
+                    f"given {self._kind.words} for an operator on {self._context.device}, wanted arrays there "
+                    "or on the host"
+                )
             self._op: _Own | _Outside = _Own(A)
         else:
             self._context = Context("cpu")
