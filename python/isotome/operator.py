@@ -22,7 +22,7 @@ import numpy as np
 
 from . import _arrays, _kinds, errors
 from ._abi import ALL, EmData, EmStat, lib
-from ._call import Handle, call, check, refuse_fork
+from ._call import Handle, call, check, integer, refuse_fork
 from ._kinds import Arguments, Kind
 from .context import Context
 
@@ -69,8 +69,7 @@ class Operator:
         return np.arange(math.prod(self.out_shape))
 
     def _check_subset(self, k: int) -> None:
-        if not 0 <= k < self.n_subsets:
-            raise errors.ArgumentError(f"subset {k}: wanted 0 to {self.n_subsets - 1}")
+        integer(k, "subset", 0, self.n_subsets - 1)
 
     # ---- mathematics ----
 
@@ -183,6 +182,7 @@ class Operator:
         like: an array of the kind to compute with; None: NumPy.
         """
         kind = _kinds.like(like)
+        seed = integer(seed, "seed", 0, 2**64 - 1)
         with kind.current():
             return self._norm(kind, iterations, tolerance, seed)
 
@@ -190,7 +190,7 @@ class Operator:
         x = kind.of_host(np.random.default_rng(seed).random(self.in_shape, dtype=_arrays.REAL))
         y = kind.empty(self.out_shape)
         norm = 0.0
-        for _ in range(iterations):
+        for _ in range(integer(iterations, "iterations", 1, 2**31 - 1)):
             size = kind.length(x)
             if size == 0:
                 return 0.0
@@ -207,6 +207,7 @@ class Operator:
 
         like: an array of the kind to compute with; None: NumPy.
         """
+        seed = integer(seed, "seed", 0, 2**64 - 1)
         kind = _kinds.like(like)
         with kind.current():
             return self._adjointness(kind, np.random.default_rng(seed))
@@ -353,8 +354,8 @@ class Multiple(Operator):
     """factor * A."""
 
     def __init__(self, factor: float, of: Operator):
-        if not math.isfinite(factor):
-            raise errors.ArgumentError(f"factor of an operator: given {factor}, wanted a finite number")
+        if not abs(factor) <= float(np.finfo(_arrays.REAL).max):
+            raise errors.ArgumentError(f"factor of an operator: given {factor}, wanted a finite float32")
         self._factor, self._of = factor, of
         self.in_shape, self.out_shape, self.n_subsets = of.in_shape, of.out_shape, of.n_subsets
 
@@ -697,5 +698,6 @@ class ModelOperator(Operator):
         if like is not None:
             return super().adjointness_test(seed, like)
         op, error = self._shared.held(), c_double()
+        seed = integer(seed, "seed", 0, 2**64 - 1)
         call(self.context, lib.iso_test_adjoint, byref(error), op.pointer, self._subset, seed)
         return error.value

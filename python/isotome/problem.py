@@ -13,11 +13,14 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import inspect
+import itertools
 import json
 import math
 import os
 import sys
+import threading
 import warnings
+import weakref
 from ctypes import byref, c_char_p, c_int64, c_void_p
 from typing import Any, Callable, Iterator, NamedTuple
 
@@ -163,7 +166,11 @@ class Problem:
         self._table = _parameters(self._owned.pointer)
         self.messages: list[str] = []  # what it told
         self._warned: list[str] = []  # during a call
-        self._hear = _abi.MESSAGE_FN(self._heard)
+        self._calls: dict[object, int] = {}  # the call that runs, and those about to be refused: their threads
+        self._watcher: Watcher | None = None  # of the iterations of a call
+        self._number = next(_numbers)
+        _problems[self._number] = self
+        lib.iso_problem_set_message(self._owned.pointer, _tell, self._number)
         for name, value in parameters.items():
             if value is not None:
                 self._set(name, value)
@@ -178,21 +185,31 @@ class Problem:
             raise errors.ArgumentError("given a problem that was freed, wanted one that was not")
         return handle
 
-    def _heard(self, _arg, kind, line) -> None:
-        self.messages.append(_text(line))
+    def _heard(self, kind: int, line: str) -> None:
+        self.messages.append(line)
         if kind == _abi.WARNING:
-            self._warned.append(_text(line))
+            self._warned.append(line)
 
     def _call(self, function: Callable[..., int], *arguments: Any) -> None:
-        handle = self._handle
-        lib.iso_problem_set_message(handle.pointer, self._hear, None)
+        """A call of the problem's own, which serves one at a time. It is forgotten in one step, as by call."""
+        handle, token = self._handle, object()
         try:
+            self._calls[token] = threading.get_ident()
+            if list(self._calls)[0] is not token:
+                raise errors.BusyError("given a problem that serves another call, wanted an idle one")
             call(self.context, function, handle.pointer, *arguments)
         finally:
-            lib.iso_problem_set_message(handle.pointer, _abi.MESSAGE_FN(), None)
+            self._calls.pop(token, None)
             told, self._warned = self._warned, []
             for line in told:
                 warnings.warn(line, errors.IsotomeWarning, stacklevel=_callers_level())
+
+    def _ask(self, function: Callable[..., int], *arguments: Any) -> None:
+        """A question about the problem, which a callback of its call may put too."""
+        if threading.get_ident() in list(self._calls.values())[:1]:
+            call(self.context, function, self._handle.pointer, *arguments)
+        else:
+            self._call(function, *arguments)
 
     def free(self) -> None:
         """Lets its data go now. Operators made of it go on working."""
@@ -240,7 +257,7 @@ class Problem:
     def grid(self) -> Grid:
         """The grid of the image: as set, or what the data suggest."""
         g = _abi.Grid()
-        self._call(lib.iso_problem_grid, byref(g))
+        self._ask(lib.iso_problem_grid, byref(g))
         return Grid._of(g)
 
     def load(self) -> Problem:
@@ -308,12 +325,14 @@ class Problem:
     def _shown(self, callback: Callback) -> Iterator[None]:
         """During `with`, images go to the callback."""
         handle = self._handle
-        with Watcher(callback) as watcher:
-            function = _abi.ITERATION_FN(lambda _arg, it: watcher.tell(lambda: _step(it.contents)))
-            lib.iso_problem_set_each(handle.pointer, function, None)
+        if self._watcher is not None:
+            raise errors.BusyError("given a problem that serves another call, wanted an idle one")
+        with Watcher(callback) as self._watcher:
             try:
+                lib.iso_problem_set_each(handle.pointer, _each, self._number)
                 yield
             finally:
+                self._watcher = None
                 lib.iso_problem_set_each(handle.pointer, _abi.ITERATION_FN(), None)
 
     def write(self, path: str | os.PathLike, array: np.ndarray) -> None:
@@ -326,7 +345,7 @@ class Problem:
         """What was done so far, from what, on what, with what outcome."""
         json_text = c_void_p()
         try:
-            self._call(lib.iso_problem_record, byref(json_text))
+            self._ask(lib.iso_problem_record, byref(json_text))
             return json.loads(ctypes.cast(json_text, c_char_p).value or b"{}")
         finally:
             _abi.free(json_text)
@@ -336,6 +355,27 @@ class Problem:
             return f"<isotome.Problem {self.model}: freed>"
         values = ", ".join(f"{k}={v!r}" for k, v in self.parameters.items())
         return f"<isotome.Problem {self.model}: {values}>"
+
+
+# What the library tells its messages and iterations, for ever; it finds the problem by a number.
+_numbers = itertools.count(1)
+_problems: weakref.WeakValueDictionary[int, Problem] = weakref.WeakValueDictionary()
+
+
+def _hear(number, kind, line) -> None:
+    problem = _problems.get(number)
+    if problem is not None:
+        problem._heard(kind, _text(line))
+
+
+def _see(number, iteration) -> int:
+    problem = _problems.get(number)
+    watcher = problem._watcher if problem is not None else None
+    return watcher.tell(lambda: _step(iteration.contents)) if watcher is not None else 0
+
+
+_tell = _abi.MESSAGE_FN(_hear)
+_each = _abi.ITERATION_FN(_see)
 
 
 # ---- one function a model ----

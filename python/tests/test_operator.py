@@ -65,7 +65,7 @@ def test_subsets_make_up_the_whole(operator, image):
     assert np.allclose(back, operator.adjoint(y), rtol=1e-5)
     ordered = operator.ordered()
     assert np.array_equal(ordered(image), y[ordered.rows])
-    with pytest.raises(isotome.ArgumentError, match="subset 4: wanted 0 to 3"):
+    with pytest.raises(isotome.ArgumentError, match="subset is 4, must be from 0 to 3"):
         operator.subset(4)
 
 
