@@ -65,7 +65,7 @@ class Operator:
 
     @property
     def rows(self) -> np.ndarray:
-        """Which row of the data each row is: `y[A.subset(k).rows]` are those of a subset."""
+        """Which row of the data each row is: `y.reshape(-1)[A.subset(k).rows]` are those of a subset."""
         return np.arange(math.prod(self.out_shape))
 
     def _check_subset(self, k: int) -> None:
