@@ -58,7 +58,7 @@ class Parameter(NamedTuple):
         if self.words:
             return " or ".join(f"'{w}'" for w in self.words)
         if self.file == _abi.READS:
-            return ("file", "file or array", "file, array or Events", "file or array")[self.takes]
+            return ("file", "file or array", "file, array or Events", "file or array", "file or Matrix")[self.takes]
         if self.file != _abi.NO_FILE:
             return "file" if self.file == _abi.WRITES else "folder"
         kind = {_abi.FLAG: "bool", _abi.INTEGER: "int", _abi.REAL: "float", _abi.TEXT: "text"}[self.type]
@@ -274,11 +274,13 @@ class Problem:
         return tuple(dim[: lib.iso_problem_shape(self._handle.pointer, dim)])
 
     def data(self) -> Data:
-        """Counts, additive term and factors, in the shape of the data."""
+        """Counts, additive term and factors, in the shape of the data; of this rank's rows, if it has its own."""
+        handle = self._handle
         vectors = _arrays.made_vectors(
-            lambda *to: self._call(lib.iso_problem_data, *to), 3, lambda: math.prod(self._shape())
+            lambda *to: self._call(lib.iso_problem_data, *to), 3, lambda: lib.iso_problem_own_rows(handle.pointer)
         )
-        return Data(*(None if v is None else v.reshape(self._shape()) for v in vectors))
+        shape = self._shape()
+        return Data(*(v.reshape(shape) if v is not None and v.size == math.prod(shape) else v for v in vectors))
 
     def sensitivity(self) -> Image:
         """The sensitivity image, with attenuation and efficiencies, behind the PSF."""
