@@ -13,7 +13,7 @@
 """
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import errors, problem
 from ._abi import version as __version__
@@ -74,18 +74,20 @@ _LATER: dict[str, str] = {
 
 models = problem.names()
 
+if TYPE_CHECKING:  # scripts/python-stubs.py --write lists them anew
+    from ._later import *  # noqa: F403
+else:
 
-def __getattr__(name: str):
-    value: Any
-    if name in models:
-        value = problem.function(name)
-    elif name in _LATER:
-        module = importlib.import_module("." + _LATER[name], __name__)
-        value = module if _LATER[name] == name else getattr(module, name)
-    else:
-        raise AttributeError(f"module 'isotome' has no attribute {name!r}")
-    globals()[name] = value
-    return value
+    def __getattr__(name: str) -> Any:
+        if name in models:
+            value = problem.function(name)
+        elif name in _LATER:
+            module = importlib.import_module("." + _LATER[name], __name__)
+            value = module if _LATER[name] == name else getattr(module, name)
+        else:
+            raise AttributeError(f"module 'isotome' has no attribute {name!r}")
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

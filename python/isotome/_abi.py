@@ -186,6 +186,10 @@ PROTOTYPES: dict[str, tuple] = {
     "iso_ctx_clear_cancel": (None, [handle]),
     "iso_ctx_cancelled": (c_bool, [handle]),
     "iso_ctx_set_progress": (None, [handle, PROGRESS_FN, c_void_p]),
+    "iso_ctx_stream": (c_void_p, [handle]),
+    "iso_ctx_follow_stream": (c_int, [handle, c_void_p]),
+    "iso_ctx_lead_stream": (c_int, [handle, c_void_p]),
+    "iso_ctx_wait": (c_int, [handle]),
     # vec.h
     "iso_ctx_vec": (POINTER(Vec), [handle]),
     # op.h
@@ -197,7 +201,8 @@ PROTOTYPES: dict[str, tuple] = {
     "iso_adjoint": (c_int, [handle, c_int, vector, vector]),
     "iso_em_step": (c_int, [handle, c_int, vector, vector, POINTER(EmData), POINTER(EmStat)]),
     "iso_op_sort": (None, [handle, vector, vector]),
-    "iso_op_unsort": (None, [handle, vector, vector]),
+    "iso_op_sort_device": (c_int, [handle, vector, vector]),
+    "iso_op_unsort_device": (c_int, [handle, vector, vector]),
     "iso_op_clone": (c_int, [out, handle]),
     "iso_op_free": (None, [handle]),
     "iso_test_adjoint": (c_int, [POINTER(c_double), handle, c_int, c_uint64]),

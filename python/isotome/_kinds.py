@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import functools
 import math
 import sys
 import weakref
-from typing import TYPE_CHECKING, Any, ContextManager
+from ctypes import c_void_p
+from typing import TYPE_CHECKING, Any, Callable, ContextManager
 
 import numpy as np
 
 from . import _arrays, errors
+from ._abi import lib
+from ._call import check
 
 if TYPE_CHECKING:
     from ._dlpack import Loan
@@ -31,6 +33,7 @@ class Kind:
     words: str  # "a PyTorch tensor on cuda:0"
     device: str  # "cpu", "cuda:0"
     xp: Any  # the module with the library's functions
+    makes = True  # whether the library makes arrays
 
     def __init__(self, words: str, device: str, xp: Any):
         self.words = words if device == "cpu" else f"{words} on {device}"
@@ -66,9 +69,21 @@ class Kind:
     def writeable(self, values: Any) -> bool:
         return True
 
+    def lend(self, values: Any, loans: contextlib.ExitStack, context: c_void_p) -> int:
+        """The address of the values, for work of the context, valid until the loans are given back."""
+        return self.address(values)
+
+    # ---- streams; on the host there are none ----
+
     def current(self) -> ContextManager:
         """During `with` its device is the current one of the thread; then what was before."""
         return contextlib.nullcontext()
+
+    def begin(self, context: c_void_p) -> None:
+        """Work of the context from now on comes after that of the caller until now."""
+
+    def end(self, context: c_void_p) -> None:
+        """Work of the caller from now on comes after that of the context until now."""
 
     # ---- the same for all ----
 
@@ -83,7 +98,7 @@ class Kind:
         return math.sqrt(self.inner(values, values))
 
     def refuse_values(self, values: Any, name: str) -> None:
-        """NaN and infinity: on a device by one sum there, of which the host then knows."""
+        """NaN and infinity: on a device by one sum there, for which the host waits."""
         if self.device == "cpu" or not math.isfinite(self.total(values)):
             _arrays.refuse_values(self.to_host(values), name)
 
@@ -119,7 +134,28 @@ class NumPy(Kind):
         return values.flags.writeable
 
 
-class Torch(Kind):
+class OfStream(Kind):
+    """Arrays of a library that has a current stream, where they are on CUDA."""
+
+    @property
+    def number(self) -> int:
+        """Of the CUDA device."""
+        return int(self.device.partition(":")[2])
+
+    def stream(self) -> int:
+        """The cudaStream_t that is current on the device."""
+        raise NotImplementedError
+
+    def begin(self, context: c_void_p) -> None:
+        if self.device != "cpu":
+            check(lib.iso_ctx_follow_stream(context, self.stream()))
+
+    def end(self, context: c_void_p) -> None:
+        if self.device != "cpu":
+            check(lib.iso_ctx_lead_stream(context, self.stream()))
+
+
+class Torch(OfStream):
     def refuse_form(self, values: Any, name: str) -> None:
         torch = self.xp
         if values.dtype != torch.float32:
@@ -152,17 +188,130 @@ class Torch(Kind):
     def double(self, values: Any) -> Any:
         return values.to(self.xp.float64)
 
+    def stream(self) -> int:
+        return self.xp.cuda.current_stream(self.number).cuda_stream
+
+    def current(self) -> ContextManager:
+        return contextlib.nullcontext() if self.device == "cpu" else self.xp.cuda.device(self.number)
+
+
+class CuPy(OfStream):
+    def refuse_form(self, values: Any, name: str) -> None:
+        if values.dtype != _arrays.REAL:
+            raise errors.ArgumentError(
+                f"{name}: given values of {values.dtype}, wanted float32: convert by .astype(cupy.float32)"
+            )
+        if not values.flags.c_contiguous:
+            raise errors.ArgumentError(
+                f"{name}: given an array with strides {values.strides}, wanted a contiguous one in C order: "
+                "cupy.ascontiguousarray makes it"
+            )
+
+    def address(self, values: Any) -> int:
+        return values.data.ptr
+
+    def empty(self, shape: Shape) -> Any:
+        with self.current():
+            return self.xp.empty(shape, _arrays.REAL)
+
+    def of_host(self, values: np.ndarray) -> Any:
+        with self.current():
+            return self.xp.asarray(values)
+
+    def to_host(self, values: Any) -> np.ndarray:
+        return self.xp.asnumpy(values)
+
+    def double(self, values: Any) -> Any:
+        return values.astype(np.float64)
+
+    def total(self, values: Any) -> float:
+        with self.current():
+            return super().total(values)
+
+    def stream(self) -> int:
+        with self.current():
+            return self.xp.cuda.get_current_stream().ptr
+
+    def current(self) -> ContextManager:
+        return self.xp.cuda.Device(self.number)
+
+
+class Lent(Kind):
+    """Arrays of another library on CUDA, by DLPack. Results are made by its namespace of the array API.
+
+    The library lets the context's stream wait for it when it lends an array. There is no way to let it wait
+    for the context, so that a call ends when its work has.
+    """
+
+    def __init__(self, example: Any, device: str):
+        namespace = getattr(example, "__array_namespace__", None)
+        super().__init__(type(example).__name__, device, namespace() if namespace else None)
+        self._device = getattr(example, "device", None)  # as the library calls it
+        self.makes = namespace is not None
+
+    def _loan(self, values: Any, name: str = "array", stream: int = -1) -> Loan:
+        from ._dlpack import Loan
+
+        return Loan(values, name, stream)
+
+    def refuse_form(self, values: Any, name: str) -> None:
+        self._loan(values, name).give_back()
+
+    def refuse_values(self, values: Any, name: str) -> None:
+        """Where the library has no namespace, there is nobody to look at them."""
+        if self.xp is not None and not math.isfinite(self.total(values)):
+            raise errors.ArgumentError(f"{name}: given values that are not all finite")
+
+    def writeable(self, values: Any) -> bool:
+        with self._loan(values) as loan:
+            return not (loan.read_only or loan.copied)
+
+    def address(self, values: Any) -> int:
+        with self._loan(values) as loan:
+            return loan.address
+
+    def lend(self, values: Any, loans: contextlib.ExitStack, context: c_void_p) -> int:
+        return loans.enter_context(self._loan(values, stream=lib.iso_ctx_stream(context))).address
+
+    def end(self, context: c_void_p) -> None:
+        check(lib.iso_ctx_wait(context))
+
+    def _library(self) -> Any:
+        if self.xp is None:
+            raise errors.ArgumentError(
+                f"given {self.words}, whose library has no __array_namespace__ to make arrays with: "
+                "wanted out=, and an operator that is not made of others"
+            )
+        return self.xp
+
+    def empty(self, shape: Shape) -> Any:
+        xp = self._library()
+        return xp.empty(shape, dtype=xp.float32, device=self._device)
+
+    def of_host(self, values: np.ndarray) -> Any:
+        xp = self._library()
+        return xp.asarray(values, dtype=xp.float32, device=self._device)
+
+    def to_host(self, values: Any) -> np.ndarray:
+        raise errors.ArgumentError(f"given {self.words}, wanted a NumPy array, which goes with every kind")
+
+    def double(self, values: Any) -> Any:
+        return self.xp.astype(values, self.xp.float64)
+
+    def multiply(self, a: Any, b: Any, out: Any) -> None:
+        out[...] = self._library().multiply(a, b)
+
 
 _numpy = NumPy("a NumPy array", "cpu", np)
 
 
-@functools.lru_cache(maxsize=None)
-def _torch(device: str) -> Torch:
-    if device.partition(":")[0] not in ("cpu", "cuda"):
-        raise errors.ArgumentError(
-            f"given a PyTorch tensor on {device}, wanted one on the host or on a CUDA device"
-        )
-    return Torch("a PyTorch tensor", device, sys.modules["torch"])
+_kinds: dict[tuple[type, str], Kind] = {}  # by the class below and the device; of others by their type
+
+
+def _known(kind: type, device: str, make: Callable[[], Kind]) -> Kind:
+    if (kind, device) not in _kinds:
+        _kinds[kind, device] = make()
+    return _kinds[kind, device]
 
 
 def _is(values: object, package: str, name: str) -> bool:
@@ -172,12 +321,33 @@ def _is(values: object, package: str, name: str) -> bool:
     return False
 
 
+def _of_lender(values: Any, name: str) -> Kind:
+    from . import _dlpack
+
+    device = _dlpack.device_of(values)
+    if not device.startswith("cuda:"):
+        raise errors.ArgumentError(
+            f"{name}: given {type(values).__name__} on {device}, wanted one on the host or on a CUDA device"
+        )
+    return _known(type(values), device, lambda: Lent(values, device))
+
+
 def of(values: Any, name: str = "array") -> Kind:
     """The kind of an array."""
     if isinstance(values, np.ndarray):
         return _numpy
     if _is(values, "torch", "Tensor"):
-        return _torch(str(values.device))
+        device = str(values.device)
+        if values.device.type not in ("cpu", "cuda"):
+            raise errors.ArgumentError(
+                f"{name}: given a PyTorch tensor on {device}, wanted one on the host or on a CUDA device"
+            )
+        return _known(Torch, device, lambda: Torch("a PyTorch tensor", device, sys.modules["torch"]))
+    if _is(values, "cupy", "ndarray"):
+        device = f"cuda:{values.device.id}"
+        return _known(CuPy, device, lambda: CuPy("a CuPy array", device, sys.modules["cupy"]))
+    if hasattr(values, "__dlpack__"):
+        return _of_lender(values, name)
     raise errors.ArgumentError(
         f"{name}: given {type(values).__name__}, wanted a NumPy array, a PyTorch tensor, a CuPy array or "
         "another array with __dlpack__, of float32"
@@ -276,7 +446,7 @@ class Arguments:
         return out
 
     def result(self, values: Any, out: Any) -> Any:
-        """What the caller gets of a result: `out`, if it was given, else the result as its own kind of array."""
+        """What the caller gets of a result: `out`, if it was given, else an array of the caller's library."""
         if out is not None:
             return out
         assert self._first

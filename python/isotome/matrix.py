@@ -410,7 +410,12 @@ class Matrix:
         with self._use() as m:
             model.srm = m
             run(context, None, lib.iso_srm_op_create, byref(made.pointer), context._pointer, byref(model))
-        return ModelOperator(_Shared(made, context, None, ()), shape)
+        return ModelOperator(_Shared(made, context, None, self._lors()), shape)
+
+    def _lors(self) -> tuple[int, ...]:
+        """The shape of a histogram: x, z of the upper crystal, of the lower; with layers those before."""
+        p = self._panels_struct()
+        return (p.layers,) * 2 * (p.layers > 1) + tuple(p.crystals) * 2
 
     def _lend(self, name: str, problem: Handle) -> None:
         """To a problem, as its parameter `name`: the problem keeps it."""

@@ -13,6 +13,7 @@ went in, on the same device.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from ctypes import byref, c_double, c_void_p
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple
@@ -77,7 +78,8 @@ class Operator:
         a = Arguments()
         x = a.take(x, self.in_shape, "x")
         y = a.place(out, self.out_shape)
-        self._forward(x, y)
+        with a.kind.current():
+            self._forward(x, y)
         return a.result(y, out)
 
     def adjoint(self, y: Array, out: Array | None = None) -> Array:
@@ -85,7 +87,8 @@ class Operator:
         a = Arguments()
         y = a.take(y, self.out_shape, "y")
         x = a.place(out, self.in_shape)
-        self._adjoint(y, x)
+        with a.kind.current():
+            self._adjoint(y, x)
         return a.result(x, out)
 
     @property
@@ -121,7 +124,8 @@ class Operator:
         x = a.take(x, self.in_shape, "x")
         data = [a.take_some(v, self.out_shape, n) for n, v in (("y", y), ("add", add), ("mult", mult))]
         acc = a.place(out, self.in_shape)
-        statistics = self._em_step(acc, x, *data)
+        with a.kind.current():
+            statistics = self._em_step(acc, x, *data)
         return a.result(acc, out), statistics
 
     def _em_step(
@@ -142,7 +146,7 @@ class Operator:
         acc *= x
         likely = xp.where(used, expected if mult is None else expected * mult, ones)
         n = math.prod(self.out_shape)
-        n_used = int(kind.total(used))
+        n_used = int(kind.total(xp.where(used, ones, zeros)))
         return EmStatistics(
             kind.total(xp.where(used, counts, zeros) * xp.log(kind.double(likely))),
             kind.total(xp.where(used & meets, counts, zeros)),
@@ -156,7 +160,9 @@ class Operator:
 
         like: an array of the kind that is wanted; None: NumPy.
         """
-        return self._sensitivity(_kinds.like(like))
+        kind = _kinds.like(like)
+        with kind.current():
+            return self._sensitivity(kind)
 
     def _sensitivity(self, kind: Kind) -> Array:
         s = kind.empty(self.in_shape)
@@ -176,7 +182,10 @@ class Operator:
         like: an array of the kind to compute with; None: NumPy.
         """
         kind = _kinds.like(like)
-        seed = integer(seed, "seed", 0, 2**64 - 1)
+        with kind.current():
+            return self._norm(kind, iterations, tolerance, integer(seed, "seed", 0, 2**64 - 1))
+
+    def _norm(self, kind: Kind, iterations: int, tolerance: float, seed: int) -> float:
         x = kind.of_host(np.random.default_rng(seed).random(self.in_shape, dtype=_arrays.REAL))
         y = kind.empty(self.out_shape)
         norm = 0.0
@@ -197,8 +206,11 @@ class Operator:
 
         like: an array of the kind to compute with; None: NumPy.
         """
-        seed = integer(seed, "seed", 0, 2**64 - 1)
-        kind, random = _kinds.like(like), np.random.default_rng(seed)
+        kind = _kinds.like(like)
+        with kind.current():
+            return self._adjointness(kind, np.random.default_rng(integer(seed, "seed", 0, 2**64 - 1)))
+
+    def _adjointness(self, kind: Kind, random: np.random.Generator) -> float:
         x = kind.of_host(random.standard_normal(self.in_shape, dtype=_arrays.REAL))
         y = kind.of_host(random.standard_normal(self.out_shape, dtype=_arrays.REAL))
         ax, back = kind.empty(self.out_shape), kind.empty(self.in_shape)
@@ -454,57 +466,67 @@ class Function(Operator):
 
 class _Vectors:
     """The vectors of one call, in memory of the context's device: arrays that are there already as they are,
-    of arrays on the host copies on CUDA. Addresses are valid until the end of `with`."""
+    of arrays on the host copies on CUDA. Addresses are valid until the end of `with`.
+
+    On CUDA the work comes after what the caller's stream has when `with` begins, and before what it gets when
+    it has ended, so that no memory is read, written or given back too early."""
 
     def __init__(self, context: Context, kind: Kind):
         if kind.device not in ("cpu", context.device):
             raise errors.ArgumentError(
                 f"given {kind.words} to an operator on {context.device}, wanted an array on "
-                f"{'the host' if context.device == 'cpu' else context.device + ' or the host'}: "
+                f"{'the host' if context.device == 'cpu' else context.device + ' or on the host'}: "
                 f"context=isotome.Context({kind.device!r}) makes an operator for it"
             )
         self._context, self._kind = context, kind
-        self._vec = lib.iso_ctx_vec(context._pointer).contents if kind.device != context.device else None
+        self._copies = kind.device != context.device
+        self._vec = lib.iso_ctx_vec(context._pointer).contents
         self._taken: list[c_void_p] = []
         self._kept: list[Array] = []
+        self._loans = contextlib.ExitStack()
+
+    def __enter__(self) -> _Vectors:
+        self._kind.begin(self._context._pointer)
+        return self
+
+    def __exit__(self, *_error) -> None:
+        with self._loans:
+            self._kind.end(self._context._pointer)
+        for p in self._taken:
+            self._vec.free(self._context._pointer, p)
 
     def _alloc(self, n: int) -> int:
-        assert self._vec
         p = c_void_p()
         check(self._vec.alloc(self._context._pointer, byref(p), 4 * n))
         self._taken.append(p)
         return p.value or 0
 
     def space(self, n: int) -> int:
-        """For n values."""
-        if self._vec is not None:
+        """For n values, of the pool of the caller's library where it has one."""
+        if self._copies or not self._kind.makes:
             return self._alloc(n)
         self._kept.append(self._kind.empty((n,)))
-        return self._kind.address(self._kept[-1])
+        return self._lent(self._kept[-1])
 
     def place(self, values: Array) -> int:
         """For the values, which are not copied."""
-        return self._kind.address(values) if self._vec is None else self._alloc(math.prod(values.shape))
+        return self._alloc(math.prod(values.shape)) if self._copies else self._lent(values)
 
     def put(self, values: Array) -> int:
         p = self.place(values)
-        if self._vec is not None:
-            host, n = self._kind.address(values), 4 * math.prod(values.shape)
-            check(self._vec.upload(self._context._pointer, p, host, n))
+        if self._copies:
+            self._copy(self._vec.upload, p, self._kind.address(values), values)
         return p
 
     def get(self, values: Array, p: int) -> None:
-        if self._vec is not None:
-            host, n = self._kind.address(values), 4 * math.prod(values.shape)
-            check(self._vec.download(self._context._pointer, host, p, n))
+        if self._copies:
+            self._copy(self._vec.download, self._kind.address(values), p, values)
 
-    def __enter__(self) -> _Vectors:
-        return self
+    def _copy(self, function: Callable[..., int], to: int, of: int, values: Array) -> None:
+        check(function(self._context._pointer, to, of, 4 * math.prod(values.shape)))
 
-    def __exit__(self, *_error) -> None:
-        for p in self._taken:
-            assert self._vec
-            self._vec.free(self._context._pointer, p)
+    def _lent(self, values: Array) -> int:
+        return self._kind.lend(values, self._loans, self._context._pointer)
 
 
 class _Shared:
@@ -603,7 +625,7 @@ class ModelOperator(Operator):
         """Gives its memory back now; its subsets are gone too."""
         self._shared.handle = None
 
-    # ---- data in the caller's order and in the operator's; forward and adjoint touch rows of the subset alone ----
+    # ---- data in the caller's order and in the operator's; rows of other subsets are not touched ----
 
     def _sorts(self) -> bool:
         """Whether the caller's order is not the operator's."""
@@ -620,7 +642,7 @@ class ModelOperator(Operator):
         if not self._sorts():
             return self._base(rows)
         vector = v.space(self._shared.n_out)
-        lib.iso_op_sort(op.pointer, vector, rows)
+        check(lib.iso_op_sort_device(op.pointer, vector, rows))
         return vector
 
     def _forward(self, x, out):
@@ -630,7 +652,7 @@ class ModelOperator(Operator):
             rows = v.space(self._shared.n_out) if self._sorts() else to
             call(self.context, lib.iso_forward, op.pointer, self._subset, self._base(rows), of)
             if rows != to:
-                lib.iso_op_unsort(op.pointer, to, rows)
+                check(lib.iso_op_unsort_device(op.pointer, to, rows))
             v.get(out, to)
 
     def _adjoint(self, y, out):

@@ -51,6 +51,7 @@ class Parameter(NamedTuple):
     help: str
     file: int
     takes: int  # in place of a file
+    value: str  # "FILE", "FILE|none", "MM"
 
     @property
     def kind(self) -> str:
@@ -58,7 +59,8 @@ class Parameter(NamedTuple):
         if self.words:
             return " or ".join(f"'{w}'" for w in self.words)
         if self.file == _abi.READS:
-            return ("file", "file or array", "file, array or Events", "file or array", "file or Matrix")[self.takes]
+            more = ("", " or array", ", array or Events", " or array", " or Matrix")[self.takes]
+            return "file" + more + (" or float" if self.value == "FILE|R" else "")
         if self.file != _abi.NO_FILE:
             return "file" if self.file == _abi.WRITES else "folder"
         kind = {_abi.FLAG: "bool", _abi.INTEGER: "int", _abi.REAL: "float", _abi.TEXT: "text"}[self.type]
@@ -111,6 +113,7 @@ def _parameters(problem: c_void_p) -> dict[str, Parameter]:
             _text(p.help),
             p.file,
             p.takes,
+            _text(p.value_name),
         )
     return table
 
@@ -434,6 +437,7 @@ def _function(model: str, table: dict[str, Parameter]) -> Callable[..., Problem]
     make.__name__ = make.__qualname__ = model
     make.__doc__ = _describe(model, table)
     make.__signature__ = signature  # type: ignore[attr-defined]
+    make.table = table  # type: ignore[attr-defined]
     return make
 
 

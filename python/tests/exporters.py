@@ -17,7 +17,7 @@ class Exporter:
     """Shows the memory of a NumPy array, or of an address on a device; counts what it has lent."""
 
     def __init__(self, values, version=_dlpack.Versioned, device=(1, 0), **spoil):
-        self.values, self.shape, self.version, self.device = values, values.shape, version, device
+        self.values, self.shape, self.version, self.place = values, values.shape, version, device
         self.spoil = spoil  # fields of the struct that are set otherwise
         self.lent = 0
         self.given_back = 0
@@ -25,7 +25,7 @@ class Exporter:
         self._kept = []
 
     def __dlpack_device__(self):
-        return self.device
+        return self.place
 
     def __dlpack__(self, **how):
         if self.version is _dlpack.Managed and "max_version" in how:
@@ -45,9 +45,7 @@ class Exporter:
     def _address(self):
         if isinstance(self.values, np.ndarray):
             return self.values.ctypes.data
-        return self.values.data.ptr if hasattr(self.values, "data") and hasattr(self.values.data, "ptr") else (
-            self.values.data_ptr()
-        )
+        return self.values.data_ptr() if hasattr(self.values, "data_ptr") else self.values.data.ptr
 
     def _fill(self, managed):
         n = len(self.shape)
@@ -58,7 +56,7 @@ class Exporter:
         t = managed.tensor
         offset = self.spoil.get("byte_offset", 0)
         t.data, t.byte_offset = self._address() - offset, offset
-        t.device.type, t.device.number = self.device
+        t.device.type, t.device.number = self.place
         t.n_dim = n
         t.dtype = _dlpack.DataType(*self.spoil.get("dtype", (2, 32, 1)))
         t.shape = ctypes.cast(shape, ctypes.POINTER(ctypes.c_int64))

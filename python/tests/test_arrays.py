@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Arrays of other libraries on the host: PyTorch, and what lends itself by DLPack in both versions."""
 
+import contextlib
 import subprocess
 import sys
+import types
 
 import numpy as np
 import pytest
-from conftest import BOX, SCANNERS
+from conftest import BOX, SCANNERS, strip_problem
 from exporters import Exporter, Library
 
 import isotome
-from isotome import _dlpack
+from isotome import _abi, _dlpack, _kinds
+from isotome import operator as operator_module
 
 VERSIONS = pytest.mark.parametrize("version", [_dlpack.Managed, _dlpack.Versioned])
 
@@ -66,7 +69,8 @@ def test_tensors_are_not_copied(torch, operator, image):
     assert operator(torch.from_numpy(image), out=out) is out
     assert np.array_equal(out.numpy(), operator(image))
     back = torch.empty(operator.in_shape)
-    assert operator.adjoint(out, out=back) is back and operator.em_step(torch.from_numpy(image), out=back) is back
+    assert operator.adjoint(out, out=back) is back
+    assert operator.em_step(torch.from_numpy(image), out=back) is back
     with pytest.raises(isotome.ArgumentError, match="out: given memory of an input"):
         operator.em_step(back, out=back)
     whole = torch.zeros(2 * image.size)
@@ -89,7 +93,7 @@ def test_norms_are_the_same_in_every_kind(torch, operator, image):
 @pytest.mark.parametrize(
     "spoil, message",
     [
-        (lambda x: x.double(), r"x: given values of torch.float64, wanted torch.float32: convert by .float\(\)"),
+        (lambda x: x.double(), r"x: given values of torch.float64, wanted .*: convert by .float\(\)"),
         (lambda x: x[1:], r"x: given shape \(7, 12, 16\), wanted \(8, 12, 16\)"),
         (lambda x: x.transpose(0, 1).contiguous().transpose(0, 1), "not contiguous"),
         (lambda x: x.to_sparse(), "not contiguous"),
@@ -114,12 +118,12 @@ def test_tensors_that_require_grad_are_taken_where_there_is_none(torch, operator
 
 
 def test_kinds_are_not_mixed(torch, operator, image, data):
-    with pytest.raises(isotome.ArgumentError, match="y: given a NumPy array, wanted a PyTorch tensor, as x is"):
+    with pytest.raises(isotome.ArgumentError, match="y: given a NumPy .* wanted a PyTorch tensor, as x is"):
         operator.em_step(torch.from_numpy(image), data[0])
-    with pytest.raises(isotome.ArgumentError, match="out: given a PyTorch tensor, wanted a NumPy array, as x is"):
+    with pytest.raises(isotome.ArgumentError, match="out: given a PyTorch .* wanted a NumPy array, as x is"):
         operator(image, out=torch.empty(operator.out_shape))
     wrong = isotome.Function(operator.in_shape, operator.in_shape, lambda x: x.numpy(), lambda x: x)
-    with pytest.raises(isotome.ArgumentError, match="what forward returned: given a NumPy array, wanted a PyTorch"):
+    with pytest.raises(isotome.ArgumentError, match="what forward returned: given a NumPy"):
         wrong(torch.from_numpy(image))
 
 
@@ -166,6 +170,9 @@ def test_results_are_the_library_s(operator, image, version):
         ({"dtype": (0, 32, 1)}, "x: given values of int32, wanted float32"),
         ({"dtype": (2, 32, 4)}, "x: given values of float32 x 4, wanted float32"),
         ({"strides": (1, 8, 96)}, r"x: given an array with strides \(1, 8, 96\)"),
+        ({"device": (2, 3), "strides": (1, 8, 96)}, r"x: given an array with strides \(1, 8, 96\)"),
+        ({"device": (10, 1)}, "x: given Exporter on device 10:1 of DLPack, wanted one on the host"),
+        ({"device": (2, 3)}, "given Exporter on cuda:3, whose library has no __array_namespace__"),
     ],
 )
 def test_wrong_exporters_are_refused_and_given_back(operator, image, version, spoil, message):
@@ -222,6 +229,158 @@ def test_a_loan_lasts_as_long_as_it_is_seen(operator, image):
     assert x.given_back == 1
 
 
+# ---- CUDA: a device that is the host, to see the calls; test_cuda.py has the numbers ----
+
+
+class Stand:
+    """Stands in for the library: keeps what is ordered, passes the rest on."""
+
+    def __init__(self, calls):
+        self.calls = calls
+
+    def iso_ctx_follow_stream(self, _context, stream):
+        self.calls.append(("follow", stream))
+        return 0
+
+    def iso_ctx_lead_stream(self, _context, stream):
+        self.calls.append(("lead", stream))
+        return 0
+
+    def iso_ctx_wait(self, _context):
+        self.calls.append(("wait",))
+        return 0
+
+    def iso_ctx_stream(self, _context):
+        return 4321
+
+    def __getattr__(self, name):
+        function = getattr(_abi.lib, name)
+        if name in ("iso_forward", "iso_adjoint", "iso_em_step") or name.endswith("sort_device"):
+            self.calls.append((name,))
+        return function
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """What is called, in a world where contexts on the CPU say that they are on cuda:0."""
+    made = []
+    monkeypatch.setattr(_kinds, "lib", Stand(made))
+    monkeypatch.setattr(operator_module, "lib", Stand(made))
+    monkeypatch.setattr(isotome.Context, "device", "cuda:0")
+    monkeypatch.setattr(_kinds, "_kinds", {})
+    return made
+
+
+ORDERED = [
+    ("forward", ["iso_forward", "iso_op_unsort_device"]),
+    ("adjoint", ["iso_op_sort_device", "iso_adjoint"]),
+    ("em_step", ["iso_op_sort_device", "iso_op_sort_device", "iso_op_sort_device", "iso_em_step"]),
+]
+
+
+@pytest.mark.parametrize("way, inside", ORDERED)
+def test_work_is_between_the_marks_of_the_stream(torch, operator, image, data, calls, way, inside):
+    class OnCuda(_kinds.Torch):
+        def empty(self, shape):
+            return torch.empty(shape)
+
+        def stream(self):
+            return 77
+
+        def current(self):
+            return contextlib.nullcontext()
+
+    _kinds._kinds[_kinds.Torch, "cpu"] = OnCuda("a PyTorch tensor", "cuda:0", torch)
+    tensors = [torch.from_numpy(v) for v in (image, *data)]
+    run = {
+        "forward": lambda: operator(tensors[0]),
+        "adjoint": lambda: operator.adjoint(tensors[1]),
+        "em_step": lambda: operator.em_step(*tensors),
+    }[way]
+    assert isinstance(run(), torch.Tensor)
+    assert calls == [("follow", 77), *((name,) for name in inside), ("lead", 77)]
+    operator.free()
+    calls.clear()
+    with pytest.raises(isotome.ArgumentError, match="freed"):
+        run()
+
+
+def test_what_fails_is_waited_for_too(torch, operator, image, calls, context):
+    class OnCuda(_kinds.Torch):
+        empty = staticmethod(torch.empty)
+        stream = staticmethod(lambda: 5)
+        current = staticmethod(contextlib.nullcontext)
+
+    _kinds._kinds[_kinds.Torch, "cpu"] = OnCuda("a PyTorch tensor", "cuda:0", torch)
+    _abi.lib.iso_ctx_cancel(context._pointer)
+    with pytest.raises(isotome.Cancelled):
+        operator(torch.from_numpy(image))
+    assert calls[0] == ("follow", 5) and calls[-1] == ("lead", 5)
+
+
+def fake_cupy():
+    """As much of CuPy as an operator of the library needs, in memory of the host."""
+
+    class ndarray:
+        def __init__(self, values):
+            self.values, self.shape, self.dtype = values, values.shape, values.dtype
+            self.flags, self.strides = values.flags, values.strides
+            self.data = types.SimpleNamespace(ptr=values.ctypes.data)
+            self.device = types.SimpleNamespace(id=0)
+
+    ndarray.__module__ = "cupy"
+    module = types.ModuleType("cupy")
+    module.ndarray, module.float64 = ndarray, np.float64
+    module.empty = lambda shape, dtype: ndarray(np.empty(shape, dtype))
+    module.asnumpy = lambda a: a.values
+    module.sum = lambda a, dtype: a.values.sum(dtype=dtype)
+    module.cuda = types.SimpleNamespace(
+        Device=lambda number: contextlib.nullcontext(number),
+        get_current_stream=lambda: types.SimpleNamespace(ptr=88),
+    )
+    return module
+
+
+def test_arrays_of_cupy(operator, image, calls, monkeypatch):
+    cupy = fake_cupy()
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    y = operator(cupy.ndarray(image))
+    assert isinstance(y, cupy.ndarray)
+    assert calls == [("follow", 88), ("iso_forward",), ("iso_op_unsort_device",), ("lead", 88)]
+    out = cupy.empty(operator.out_shape, np.float32)
+    assert operator(cupy.ndarray(image), out=out) is out and np.array_equal(out.values, y.values)
+    for wrong, message in (
+        (image.astype(np.float64), r"x: given values of float64, wanted float32: convert by .astype\(cupy"),
+        (np.asfortranarray(image), "x: given an array with strides"),
+        (image[1:], "x: given shape"),
+        (image * np.float32("nan"), r"x: the value at \(0, 0, 0\) is nan"),
+    ):
+        with pytest.raises(isotome.ArgumentError, match=message):
+            operator(cupy.ndarray(wrong))
+    with pytest.raises(isotome.ArgumentError, match="y: given a NumPy .* a CuPy array on cuda:0, as x is"):
+        operator.em_step(cupy.ndarray(image), y.values)
+    with pytest.raises(isotome.ArgumentError, match="out: given memory of an input"):
+        operator.em_step(cupy.ndarray(image), out=cupy.ndarray(image))
+    monkeypatch.setattr(isotome.Context, "device", "cuda:1")
+    with pytest.raises(isotome.ArgumentError, match=r"on cuda:0 to .* on cuda:1.*Context\('cuda:0'\)"):
+        operator(cupy.ndarray(image))
+
+
+@VERSIONS
+def test_lenders_on_cuda(operator, image, calls, monkeypatch, version):
+    x = Exporter(image, version, (2, 0))
+    out = Exporter(np.empty(operator.out_shape, np.float32), version, (2, 0))
+    with pytest.raises(isotome.ArgumentError, match="no __array_namespace__ .* wanted out="):
+        operator(x)
+    calls.clear()
+    assert operator(x, out=out) is out
+    assert calls == [("iso_forward",), ("iso_op_unsort_device",), ("wait",)]
+    assert x.streams[-1] == out.streams[-1] == 4321
+    assert x.lent == x.given_back and out.lent == out.given_back
+    monkeypatch.undo()
+    assert np.array_equal(out.values, operator(image))
+
+
 # ---- SciPy ----
 
 
@@ -242,6 +401,27 @@ def test_linear_operator_of_scipy(operator, image):
     assert np.linalg.norm(L @ found - y) < 0.01 * np.linalg.norm(y)
     with pytest.raises(isotome.ArgumentError, match="given values of complex64, wanted real numbers"):
         L @ (1j * image.ravel().astype(np.complex64))
+
+
+# ---- subsets ----
+
+
+@pytest.mark.parametrize("model", ["ray", "strip"])
+def test_subsets_touch_their_own_rows_alone(context, operator, model):
+    """Data of a subset are part of a vector, of which the rest must neither be read nor written."""
+    if model == "strip":
+        operator = strip_problem(context, method="osem", subsets=4).operator()
+    n, x = operator.out_shape[0], np.ones(operator.in_shape, np.float32)
+    back = 0
+    for k in range(operator.n_subsets):
+        B, y = operator.subset(k), np.full(n, np.nan, np.float32)
+        assert B._span.stop - B._span.start == B.out_shape[0] < n
+        B(x, out=y[B._span])
+        assert np.isnan(np.delete(y, B._span)).all() and np.isfinite(y[B._span]).all()
+        assert np.isfinite(B.adjoint(y[B._span])).all()
+        assert np.isfinite(B.em_step(x, y[B._span], y[B._span], y[B._span])).all()
+        back = back + B.adjoint(np.ones(B.out_shape, np.float32))
+    assert np.allclose(back, operator.adjoint(np.ones(n, np.float32)), rtol=1e-4)
 
 
 # ---- sensitivity ----

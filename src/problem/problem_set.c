@@ -100,7 +100,7 @@ int iso_problem_set(iso_problem *p, const char *name, const char *value)
 static int refuse_kind(const iso_problem *p, const struct opt *o, enum iso_param_takes kind)
 {
 	static const char *const words[] = { "nothing in memory", "an array", "list-mode events",
-		                             "events of strips", "a matrix" };
+		                             "events of strips", "a system matrix" };
 
 	if (o->file != OPT_READS && o->file != OPT_MAY_READ)
 		return iso_fail(ISO_EARG, "'%s' names no file to read: %s can't take its place", o->name,

@@ -67,6 +67,9 @@ static void null_is_refused(void **state)
 	EACH(2, iso_ctx_create_ahead(P(0), P(1), 1));
 	EACH(1, iso_ctx_ready(P(0)));
 	EACH(1, iso_ctx_set_stream(P(0), NULL));
+	EACH(1, iso_ctx_follow_stream(P(0), NULL));
+	EACH(1, iso_ctx_lead_stream(P(0), NULL));
+	EACH(1, iso_ctx_wait(P(0)));
 	EACH(2, iso_events_read(P(0), P(1), NULL));
 	EACH(2, iso_events_write(P(0), P(1), NULL));
 	EACH(2, iso_events_write_with(P(0), P(1), NULL, NULL));
@@ -96,6 +99,8 @@ static void null_is_refused(void **state)
 	EACH(1, iso_memory_check(NULL, P(0), 1));
 	EACH(3, iso_forward(P(0), 1, P(1), P(2)));
 	EACH(3, iso_adjoint(P(0), 1, P(1), P(2)));
+	EACH(3, iso_op_sort_device(P(0), P(1), P(2)));
+	EACH(3, iso_op_unsort_device(P(0), P(1), P(2)));
 	EACH(2, iso_op_clone(P(0), P(1)));
 	EACH(3, iso_diag_create(P(0), P(1), 1, P(2)));
 	EACH(3, iso_chain_create(P(0), P(1), P(2)));
