@@ -65,6 +65,7 @@ _LATER: dict[str, str] = {
     "simulate_singles": "simulation",
     "simulate_strip": "simulation",
     "simulate_traces": "sound_simulation",
+    "torch": "torch",
     "water_speed": "transducers",
     "write": "files",
     "write_events": "eventfiles",
