@@ -31,12 +31,12 @@ class Exchanged(NamedTuple):
 def _address(comm: Any) -> int:
     """Of the MPI_Comm inside. Who has a communicator of mpi4py has loaded it."""
     mpi = sys.modules.get("mpi4py.MPI")
-    if mpi is None or not isinstance(comm, mpi.Intracomm):
+    null = mpi is not None and isinstance(comm, mpi.Comm) and comm == mpi.COMM_NULL
+    if mpi is None or null or not isinstance(comm, mpi.Intracomm):
+        given = "MPI.COMM_NULL" if null else type(comm).__name__
         raise errors.ArgumentError(
-            f"comm: given {type(comm).__name__}, wanted an mpi4py.MPI.Intracomm such as MPI.COMM_WORLD"
+            f"comm: given {given}, wanted an mpi4py.MPI.Intracomm such as MPI.COMM_WORLD"
         )
-    if comm == mpi.COMM_NULL:
-        raise errors.ArgumentError("comm: given MPI.COMM_NULL, wanted a communicator that this process is in")
     return mpi._addressof(comm)
 
 

