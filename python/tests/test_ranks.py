@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Contexts over communicators of mpi4py, in processes that mpirun starts."""
 
+import ctypes
 import os
 import shutil
 import subprocess
@@ -10,6 +11,8 @@ from pathlib import Path
 import pytest
 
 import isotome
+from isotome import _ranks
+from isotome._call import check
 
 pytest.importorskip("mpi4py")
 if not shutil.which("mpirun"):
@@ -135,6 +138,14 @@ told(isotome.ray(make_lines(50), context=again, sens="none", iterations=1, **BOX
     ] * 2
     assert all("COMM_NULL" in line for line in lines[6:8])
     assert lines[8:] == ["(8, 12, 16)"] * 2
+
+
+def test_a_communicator_of_another_mpi_is_not_touched():
+    """Who has a communicator has begun its MPI: here nobody began that of libisotome_mpi.so."""
+    made, other = ctypes.c_void_p(), ctypes.c_void_p(1)
+    with pytest.raises(isotome.DeviceError, match="a communicator was given, but .* was not begun"):
+        check(_ranks.lib.iso_ctx_create_ranks(ctypes.byref(made), b"cpu", 1, ctypes.addressof(other)))
+    assert not made
 
 
 def test_a_communicator_must_be_one():
