@@ -24,7 +24,7 @@ SIZE = float(os.environ.get("SIZE", 1))
 Path("strips.yaml").write_text(
     "{kind: strips, radius_mm: 130, length_mm: 300, sigma_z_mm: 10, sigma_dl_mm: 40}"
 )
-truth = isotome.phantom("ellipses", grid=(75, 65, 1), voxel=4, centre=(0, 0, 0))[0]
+truth = isotome.phantom("ellipses", grid=(75, 65, 1), voxel=4, centre=(0, 0, 0))
 events = isotome.simulate_strip("ellipses", "strips.yaml", counts=int(5e5 * SIZE))
 
 # ## Two images
@@ -36,10 +36,11 @@ mlem = isotome.strip(events, scanner="strips.yaml", kernel="tan", iterations=10)
 
 # ## Both beside the truth
 
-images = [image * (truth.sum() / image.sum()) for image in (direct.reshape(truth.shape), mlem.reshape(truth.shape))]
-errors = [np.sqrt(((image - truth) ** 2).mean() / (truth**2).mean()) for image in images]
+images = [x.reshape(truth.shape) * (truth.sum() / x.sum()) for x in (direct, mlem)]
+errors = [np.sqrt(((x - truth) ** 2).mean() / (truth**2).mean()) for x in images]
 print(f"rms error: {errors[0]:.2f} direct, {errors[1]:.2f} MLEM")
 isotome.show(
-    [truth, *images], titles=["Truth", "Each event where it came from", "MLEM, 10 iterations"],
-    window=(0, truth.max()), path="jpet.png",
+    [truth, *(isotome.Image(x, truth.grid) for x in images)],
+    titles=["Truth", "Each event where it came from", "MLEM, 10 iterations"],
+    kind="slice", window=(0, 0.7), path="jpet.png",
 )

@@ -41,9 +41,8 @@ def figures(image):
 
 def scan(tof_fwhm_ps):
     curve = []
-    problem = isotome.ray(
-        events, scanner="ring.yaml", mu=mu, tof_fwhm_ps=tof_fwhm_ps, method="osem", subsets=4, iterations=8, **box
-    )
+    how = {"method": "osem", "subsets": 4, "iterations": 8, "tof_fwhm_ps": tof_fwhm_ps}
+    problem = isotome.ray(events, scanner="ring.yaml", mu=mu, **how, **box)
     image = problem.reconstruct(callback=lambda step: curve.append(figures(step.image)))
     return image * (truth.sum() / image.sum()), np.interp(0.6, *np.transpose(curve))
 
