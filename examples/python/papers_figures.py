@@ -19,25 +19,22 @@ import numpy as np
 
 import isotome
 
-SIZE = float(os.environ.get("SIZE", 1))
-
-after = {}
+SIZE, after = float(os.environ.get("SIZE", 1)), {}
 
 
 def keep(step):
-    """An image of every iteration."""
-    after[step.iteration] = step.image.copy()
+    after[step.iteration] = step.image
 
 
 # ## Bialas et al. 2015, Fig. 3
 
-strips = "{kind: strips, radius_mm: 130, length_mm: 300, sigma_z_mm: 10, sigma_dl_mm: 40}"
-Path("strips.yaml").write_text(strips)
+Path("strips.yaml").write_text("{kind: strips,radius_mm: 130,length_mm: 300,sigma_z_mm: 10,sigma_dl_mm: 40}")
 truth = isotome.phantom("ellipses", grid=(75, 65, 1), voxel=4, centre=(0, 0, 0))
 events = isotome.simulate_strip("ellipses", "strips.yaml", counts=int(3e5 * SIZE))
 direct = isotome.strip(events, scanner="strips.yaml", method="direct").reconstruct()
 isotome.strip(events, scanner="strips.yaml", form="raw", iterations=20).reconstruct(callback=keep)
-images = [isotome.Image(x.reshape(truth.shape) / x.max(), truth.grid) for x in (truth, direct, after[1], after[20])]
+images = [x.reshape(truth.shape) / x.max() for x in (truth, direct, after[1], after[20])]
+images = [isotome.Image(x, truth.grid) for x in images]
 titles = ["(a) the phantom", "(b) direct", "(c) eq. (5), 1 iteration", "(d) 20 iterations"]
 isotome.show(images, titles=titles, kind="slice", columns=2, path="papers_bialas.png")
 
@@ -51,13 +48,13 @@ Path("heads.yaml").write_text(
 )
 matrix = isotome.Matrix.analytic("heads.yaml")
 rods = isotome.phantom("derenzo-chou", matrix.grid)
-mean = matrix.operator()(rods)
+mean = isotome.srm(srm=matrix).project(rods)
 counts = np.random.default_rng(1).poisson(mean * (2e6 * SIZE / mean.sum())).astype(np.float32)
 isotome.srm(counts, srm=matrix, method="osem", subsets=8, iterations=24).reconstruct(callback=keep)
 valley = isotome.measure.rods(after[24], "derenzo-chou")[-1].valley
 print(f"Chou: the value between rods of 2.4 mm is {valley:.2f} of theirs after 24 iterations")
-images, titles = [x / x.max() for x in (rods, after[1], after[24])], ["The phantom", "1 iteration", "24 iterations"]
-isotome.show(images, titles=titles, kind="slice", axis="y", path="papers_chou.png")
+images, titles = [rods, after[1], after[24]], ["The phantom", "1 iteration", "24 iterations"]
+isotome.show(images, titles=titles, kind="slice", axis="y", window="each", path="papers_chou.png")
 
 # ## Wang et al. 2013, Figs. 2 and 4
 
@@ -70,5 +67,4 @@ traces = isotome.simulate_traces("nine-spheres", "array.yaml", noise=0.02)
 fbp, pls = isotome.ubp(traces, **box).reconstruct(), isotome.svoxel(traces, fmax_mhz=0.7, **box).reconstruct()
 images = [isotome.phantom("nine-spheres", pls.grid), fbp, pls]
 print(f"Wang: rms error of PLS-Sph: {np.sqrt(((pls - images[0]) ** 2).mean()):.3f}")
-titles = ["The phantom", "FBP", "PLS-Sph"]
-isotome.show(images, titles=titles, kind="slice", axis="y", window=(0, 1), path="papers_wang.png")
+isotome.show(images, titles=["The phantom", "FBP", "PLS-Sph"], kind="slice", axis="y", path="papers_wang.png")

@@ -69,5 +69,4 @@ for _ in range(int(100 * SIZE)):
 images = [truth, least_squares * 1, isotome.Image(x, truth.grid)]
 errors = [np.sqrt(((image - truth) ** 2).mean() / (truth**2).mean()) for image in images]
 print(f"rms error: {errors[1]:.2f} least squares, {errors[2]:.2f} total variation")
-titles = ["Truth", "Least squares", "Total variation"]
-isotome.show(images, titles=titles, kind="slice", axis="y", window=(0, 1), path="tv_pdhg.png")
+isotome.show(images, titles=["Truth", "Least squares", "TV"], kind="slice", axis="y", path="tv_pdhg.png")
