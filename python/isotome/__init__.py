@@ -13,6 +13,7 @@
 """
 
 import importlib
+from typing import Any
 
 from . import errors, problem
 from ._abi import version as __version__
@@ -28,20 +29,34 @@ from .errors import (
 )
 from .events import Events
 from .grid import Grid
+from .image import Image
 from .operator import Diagonal, EmStatistics, Function, ModelOperator, Operator
 from .problem import Data, Parameter, Problem
 
-#: Loaded when first used: name -> the module that has it.
-_LATER: dict[str, str] = {}
+#: Loaded when first used: name -> the module that has it, or that it is.
+_LATER: dict[str, str] = {
+    "Picture": "drawing",
+    "Psf": "filters",
+    "filter": "filters",
+    "measure": "measure",
+    "picture": "drawing",
+    "pictures": "drawing",
+    "read": "files",
+    "run": "program",
+    "show": "drawing",
+    "write": "files",
+}
 
 models = problem.names()
 
 
 def __getattr__(name: str):
+    value: Any
     if name in models:
         value = problem.function(name)
     elif name in _LATER:
-        value = getattr(importlib.import_module("." + _LATER[name], __name__), name)
+        module = importlib.import_module("." + _LATER[name], __name__)
+        value = module if _LATER[name] == name else getattr(module, name)
     else:
         raise AttributeError(f"module 'isotome' has no attribute {name!r}")
     globals()[name] = value
@@ -65,6 +80,7 @@ __all__ = [
     "Events",
     "Function",
     "Grid",
+    "Image",
     "InputError",
     "IsotomeError",
     "IsotomeWarning",

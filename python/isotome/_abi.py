@@ -184,6 +184,8 @@ PROTOTYPES: dict[str, tuple] = {
     "iso_op_clone": (c_int, [out, handle]),
     "iso_op_free": (None, [handle]),
     "iso_test_adjoint": (c_int, [POINTER(c_double), handle, c_int, c_uint64]),
+    # grid.h
+    "iso_grid_check": (c_int, [POINTER(Grid)]),
     # array.h
     "iso_array_free": (None, [POINTER(Array)]),
     # problem.h

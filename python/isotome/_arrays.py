@@ -13,6 +13,8 @@ import numpy as np
 
 from . import errors
 from ._abi import Array, free, lib
+from .grid import Grid
+from .image import Image
 
 REAL = np.dtype(np.float32)  # iso_real
 
@@ -78,12 +80,38 @@ def address(values: np.ndarray) -> c_void_p:
 
 
 def as_struct(values: np.ndarray) -> Array:
-    """struct iso_array over the values, which it borrows: they must stay while it is used."""
+    """struct iso_array over the values, which it borrows: they must stay while it is used.
+
+    Of an Image with its grid and unit.
+    """
     if not 1 <= values.ndim <= 8:
         raise errors.ArgumentError(f"given an array of {values.ndim} axes, wanted 1 to 8")
     a = Array(n_dim=values.ndim, n=values.size, v=values.ctypes.data)
     a.dim[: values.ndim] = values.shape
+    if isinstance(values, Image):
+        a.unit = unit(values.unit)
+        if values.grid is not None:
+            a.has_grid, a.grid = True, values.grid._struct()
     return a
+
+
+def unit(value: object) -> bytes:
+    """The unit of an array, as the library takes it."""
+    if not isinstance(value, str) or "\0" in value or len(value.encode()) > 31:
+        raise errors.ArgumentError(f"unit: given {value!r}, wanted a text of at most 31 bytes")
+    return value.encode()
+
+
+def real(values: object, name: str) -> np.ndarray:
+    """Real numbers of any type as float32 in C order, copied only where they are not; of an Image as one."""
+    array = np.asanyarray(values)
+    if array.dtype.kind not in "biuf":
+        raise errors.ArgumentError(f"{name}: given values of {array.dtype}, wanted real numbers")
+    with np.errstate(over="ignore"):  # beyond float32: infinite
+        plain = np.ascontiguousarray(array, REAL)
+    if isinstance(array, Image):
+        return Image(plain, array.grid, array.unit)
+    return plain.reshape(array.shape)  # a number has no axes
 
 
 def _adopt(pointer: int | None, n: int) -> np.ndarray:
@@ -98,15 +126,24 @@ def _adopt(pointer: int | None, n: int) -> np.ndarray:
 
 
 def made(fill: Callable[[object], None]) -> np.ndarray:
-    """What `fill` lets the library write into a struct iso_array."""
+    """What `fill` lets the library write into a struct iso_array: an Image where that has a grid."""
     a = Array()
     try:
         fill(byref(a))
         shape = tuple(a.dim[: a.n_dim])
         values, a.v = _adopt(a.v, a.n), None
-        return values.reshape(shape)
+        values = values.reshape(shape)
+        if a.pairs:
+            return values.view(np.complex64)[..., 0]
+        return Image(values, Grid._of(a.grid), a.unit.decode(errors="replace")) if a.has_grid else values
     finally:
         lib.iso_array_free(byref(a))  # what was not adopted
+
+
+def made_image(fill: Callable[[object], None]) -> Image:
+    """The same of what is always an image."""
+    values = made(fill)
+    return values if isinstance(values, Image) else Image(values)
 
 
 def made_vectors(

@@ -28,6 +28,7 @@ from ._call import Handle, call, check, refuse_fork, text
 from .context import Context, Listener, Progress
 from .events import Events, strip_struct
 from .grid import Grid
+from .image import Image
 from .operator import ModelOperator, _Shared
 
 
@@ -252,25 +253,25 @@ class Problem:
             )
         )
 
-    def sensitivity(self) -> np.ndarray:
+    def sensitivity(self) -> Image:
         """The sensitivity image, with attenuation and efficiencies, behind the PSF."""
-        return _arrays.made(lambda to: self._call(lib.iso_problem_sens, to))
+        return _arrays.made_image(lambda to: self._call(lib.iso_problem_sens, to))
 
     def project(self, image: np.ndarray) -> np.ndarray:
         """m A x + r: the mean of the data that an image gives."""
         x = _arrays.as_struct(_arrays.given(image, np.shape(image), "image"))
         return _arrays.made(lambda to: self._call(lib.iso_problem_project, to, byref(x)))
 
-    def backproject(self, data: np.ndarray) -> np.ndarray:
+    def backproject(self, data: np.ndarray) -> Image:
         """A* (m y)."""
         y = _arrays.as_struct(_arrays.given(data, np.shape(data), "data"))
-        return _arrays.made(lambda to: self._call(lib.iso_problem_backproject, to, byref(y)))
+        return _arrays.made_image(lambda to: self._call(lib.iso_problem_backproject, to, byref(y)))
 
     def reconstruct(
         self,
         path: str | os.PathLike | None = None,
         callback: Callable[[Progress], object] | None = None,
-    ) -> np.ndarray:
+    ) -> Image:
         """The image; with several frames their images, one behind the other.
 
         path: a file to write it to as well, with its record beside it.
@@ -279,8 +280,8 @@ class Problem:
         """
         file = None if path is None else text(os.fspath(path), "path")
 
-        def run() -> np.ndarray:
-            return _arrays.made(lambda to: self._call(lib.iso_problem_recon, to, file))
+        def run() -> Image:
+            return _arrays.made_image(lambda to: self._call(lib.iso_problem_recon, to, file))
 
         if callback is None:
             return run()
