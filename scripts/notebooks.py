@@ -14,15 +14,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPTS, NOTEBOOKS = ROOT / "examples" / "python", ROOT / "examples" / "notebooks"
-PICTURES = ROOT / "docs" / "pictures" / "python"
+PICTURES = "../../docs/pictures/python"  # as a notebook sees them
 
 
-def first_cell(name, docstring):
-    title, _, rest = docstring.partition("\n")
-    title = title.rstrip(".")
-    pictures = sorted(p.name for p in PICTURES.glob(f"{name}*.png"))
-    drawn = "".join(f"\n\n![{p}](../../docs/pictures/python/{p})" for p in pictures)
-    return f"# {title}\n\n{rest.strip()}{drawn}"
+def first_cell(script):
+    title, _, rest = ast.get_docstring(ast.parse(script)).partition("\n")
+    pictures = re.findall(r'path="(.*?\.png)"', script)
+    drawn = "".join(f"\n\n![{picture}]({PICTURES}/{picture})" for picture in pictures)
+    return f"# {title.rstrip('.')}\n\n{rest.strip()}{drawn}"
 
 
 def blocks(lines):
@@ -48,7 +47,7 @@ def notebook(script):
     """The text of a script's notebook."""
     text = script.read_text()
     head = ast.parse(text).body[0]
-    cells = [("markdown", first_cell(script.stem, ast.get_docstring(ast.parse(text))))]
+    cells = [("markdown", first_cell(text))]
     for is_text, lines in blocks(text.splitlines()[head.end_lineno :]):
         source = "\n".join(re.sub("^# ?", "", line) if is_text else line for line in lines).strip("\n")
         if source:
