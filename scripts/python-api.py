@@ -19,9 +19,11 @@ HEAD = """# Python: reference
 Made from the docstrings by `scripts/python-api.py --write`. [python.md](python.md) is the page to begin with.
 """
 #: Modules in the order of the page; others follow by name.
-ORDER = ["problem", "operator", "algorithms", "image", "files", "drawing", "filters", "measure", "phantoms", "scanner"]
-ORDER += ["simulation", "events", "eventfiles", "matrix", "transport", "transducers", "recordings", "grid", "context"]
-ORDER += ["program", "errors"]
+ORDER = (
+    "problem steps operator algorithms torch image files drawing filters measure phantoms scanner simulation "
+    "panel_simulation sound_simulation events eventfiles matrix transport transducers recordings grid context "
+    "program errors"
+).split()
 
 
 # ---- words ----
@@ -178,10 +180,10 @@ def page():
         if not entries:
             continue
         summary = inspect.cleandoc(importlib.import_module(f"isotome.{module}").__doc__).partition("\n")[0]
-        title, _, rest = summary.partition(": ")
-        yield f"## {title.rstrip('.')}\n"
+        title, _, rest = summary.rstrip(".").replace(". ", ": ", 1).partition(": ")
+        yield f"## {title}\n"
         if rest:
-            yield escaped(rest[0].upper() + rest[1:] if rest[1:2].isalpha() else rest) + "\n"
+            yield escaped(rest[0].upper() + rest[1:] if rest[1:2].isalpha() else rest) + ".\n"
         for name, value in entries:
             yield from entry(name, value)
 

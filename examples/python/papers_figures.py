@@ -9,7 +9,7 @@
   penalised least squares (PLS-Sph), plane y = 0.
 
 The pictures are papers_bialas.png, papers_chou.png and papers_wang.png. SIZE=0.1 in the environment takes a
-tenth of the counts and iterations. `isotome reproduce` measures these and more at the papers' own size.
+tenth of the counts of the first two. `isotome reproduce` measures these and more at the papers' own size.
 """
 
 import os
