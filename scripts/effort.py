@@ -16,6 +16,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER, PAGE = ROOT / "examples" / "python" / "extensions", ROOT / "docs" / "python.md"
 BEGIN, END = "<!-- effort.py -->\n", "<!-- end -->\n"
+BLANK = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
+BLANK |= {tokenize.ENDMARKER}
 EXTENSIONS = {
     "baseline": "baseline MLEM (Algorithm 1)",
     "sensitivity": "+ sensitivity",
@@ -30,7 +32,8 @@ EXTENSIONS = {
 def docstring_lines(text):
     found = set()
     for node in ast.walk(ast.parse(text)):
-        if isinstance(node, (ast.Module, ast.FunctionDef, ast.ClassDef)) and ast.get_docstring(node) is not None:
+        has_one = isinstance(node, (ast.Module, ast.FunctionDef, ast.ClassDef))
+        if has_one and ast.get_docstring(node) is not None:
             found |= set(range(node.body[0].lineno, node.body[0].end_lineno + 1))
     return found
 
@@ -38,9 +41,8 @@ def docstring_lines(text):
 def code(path):
     """The lines of a file that hold code."""
     text, found = Path(path).read_text(), set()
-    blank = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type not in blank:
+        if token.type not in BLANK:
             found |= set(range(token.start[0], token.end[0] + 1))
     lines = text.splitlines()
     return [lines[number - 1] for number in sorted(found - docstring_lines(text))]
@@ -65,7 +67,7 @@ def main():
         if sys.argv[1] == "--write":
             PAGE.write_text(wanted)
         elif text != wanted:
-            sys.exit("docs/python.md: the table of lines is not of examples/python/extensions: scripts/effort.py --write")
+            sys.exit("docs/python.md: the table of lines is not current: scripts/effort.py --write")
     elif sys.argv[1:]:
         for path in sys.argv[1:]:
             print(len(code(path)), path)

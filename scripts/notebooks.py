@@ -39,7 +39,8 @@ def blocks(lines):
 
 
 def cell(kind, number, source):
-    made = {"cell_type": kind, "id": f"cell-{number}", "metadata": {}, "source": source.splitlines(keepends=True)}
+    lines = source.splitlines(keepends=True)
+    made = {"cell_type": kind, "id": f"cell-{number}", "metadata": {}, "source": lines}
     return {**made, "execution_count": None, "outputs": []} if kind == "code" else made
 
 
@@ -69,8 +70,10 @@ def main():
     others = set(NOTEBOOKS.glob("*.ipynb")) - set(wanted)
     if sys.argv[1] == "--check":
         wrong = [p for p, text in wanted.items() if not p.is_file() or p.read_text() != text] + sorted(others)
-        names = ", ".join(p.name for p in wrong)
-        sys.exit(f"examples/notebooks: {names} not of examples/python: scripts/notebooks.py --write" if wrong else 0)
+        if wrong:
+            names = ", ".join(p.name for p in wrong)
+            sys.exit(f"examples/notebooks: {names}: not of the scripts: scripts/notebooks.py --write")
+        return
     NOTEBOOKS.mkdir(exist_ok=True)
     for path in others:
         path.unlink()

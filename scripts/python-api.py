@@ -20,9 +20,9 @@ Made from the docstrings by `scripts/python-api.py --write`. [python.md](python.
 """
 #: Modules in the order of the page; others follow by name.
 ORDER = (
-    "problem steps operator algorithms torch image files drawing filters measure phantoms scanner simulation "
-    "panel_simulation sound_simulation events eventfiles matrix transport transducers recordings grid context "
-    "program errors"
+    "problem steps operator algorithms torch image files drawing filters measure phantoms scanner "
+    "simulation panel_simulation sound_simulation events eventfiles matrix transport transducers "
+    "recordings grid context program errors"
 ).split()
 
 
@@ -45,14 +45,17 @@ def escaped(line):
 
 
 def prose(docstring):
-    """A docstring as Markdown: lists of `name: what it is` become lists, indented lines after a gap stay code."""
+    """A docstring as Markdown: `name: what it is` become items, indented lines after a gap stay code."""
     lines = []
     for line in inspect.cleandoc(docstring or "").splitlines():
         code = line.startswith("    ") and lines and (not lines[-1] or lines[-1].startswith("    "))
         item = re.match(r"^(\w+(?:, \w+)*): ", line)
         if item and lines and lines[-1] and not re.match(r"^(- | )", lines[-1]):
             lines.append("")
-        lines.append(f"- **{item[1]}**: {escaped(line[item.end():])}" if item else line if code else escaped(line))
+        if item:
+            lines.append(f"- **{item[1]}**: {escaped(line[item.end():])}")
+        else:
+            lines.append(line if code else escaped(line))
     return "\n".join(lines)
 
 
@@ -81,8 +84,8 @@ def models():
     tables = {model: parameters(model) for model in isotome.models}
     common = [row for row in next(iter(tables.values())) if all(row in table for table in tables.values())]
     yield "## Models\n"
-    yield "A function a model makes an `isotome.Problem`. Its keywords are the options of `isotome recon MODEL`, with `_`"
-    yield "in place of `-`; `context=` besides is the Context to compute with. These are of every model:\n"
+    yield "A function a model makes an `isotome.Problem`. Its keywords are the options of `isotome recon MODEL`"
+    yield "with `_` in place of `-`; `context=` besides is the Context to compute with. Of every model:\n"
     yield from rows(common)
     for model, table in tables.items():
         first = next(iter(inspect.signature(getattr(isotome, model)).parameters))
@@ -98,12 +101,13 @@ def members(kind):
     """Its public methods and properties, in the order of the source."""
     for name, value in vars(kind).items():
         plain = value.__func__ if isinstance(value, (classmethod, staticmethod)) else value
-        if name.startswith("_") or not (inspect.isfunction(plain) or hasattr(value, "fget") or hasattr(value, "func")):
+        getter = getattr(value, "fget", None) or getattr(value, "func", None)  # of a property
+        if name.startswith("_") or not (getter or inspect.isfunction(plain)):
             continue
-        getter = getattr(value, "fget", None) or getattr(value, "func", None)
         said = prose((getter or plain).__doc__)
         if said:
-            yield (f"`.{name}`" if getter else f"`.{name}{signature(plain, True)}`") + ": " + said.replace("\n", "\n  ")
+            called = "" if getter else signature(plain, True)
+            yield f"`.{name}{called}`: " + said.replace("\n", "\n  ")
 
 
 def fields(kind):
@@ -180,10 +184,11 @@ def page():
         if not entries:
             continue
         summary = inspect.cleandoc(importlib.import_module(f"isotome.{module}").__doc__).partition("\n")[0]
-        title, _, rest = summary.rstrip(".").replace(". ", ": ", 1).partition(": ")
+        title, _, rest = re.sub(r"[:.] ", "\n", summary.rstrip("."), count=1).partition("\n")
         yield f"## {title}\n"
         if rest:
-            yield escaped(rest[0].upper() + rest[1:] if rest[1:2].isalpha() else rest) + ".\n"
+            words = re.match("[a-z]+ [a-z]|[a-z]+,", rest)  # not a formula, nor a suffix
+            yield escaped(rest[0].upper() + rest[1:] if words else rest) + ".\n"
         for name, value in entries:
             yield from entry(name, value)
 

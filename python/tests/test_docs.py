@@ -12,7 +12,7 @@ BLOCK = re.compile(r"(?P<skip><!-- not run: .*? -->\n)?^```python\n(?P<code>.*?)
 
 
 def blocks(page):
-    """The blocks of code of a page that are run, each behind so many empty lines that errors have its lines."""
+    """The blocks of code of a page that are run, each behind empty lines, so that errors name its lines."""
     text = (ROOT / page).read_text()
     for found in BLOCK.finditer(text):
         if not found["skip"]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The examples: each script runs at a small size, draws its pictures, and prints figures as good as it says."""
+"""The examples: each script runs at a small size, draws its pictures, and prints figures that are good."""
 
 import importlib.util
 import json
@@ -63,11 +63,15 @@ def test_each_is_short():
 
 
 def test_notebooks_are_of_the_scripts():
-    run = subprocess.run([sys.executable, ROOT / "scripts" / "notebooks.py", "--check"], text=True, capture_output=True)
+    check = [sys.executable, ROOT / "scripts" / "notebooks.py", "--check"]
+    run = subprocess.run(check, text=True, capture_output=True)
     assert run.returncode == 0, run.stderr
 
 
-@pytest.mark.parametrize("script", [s for s in SCRIPTS if s.stem in ("mlem_by_hand", "jpet")], ids=lambda s: s.stem)
+TWO = [script for script in SCRIPTS if script.stem in ("mlem_by_hand", "jpet")]
+
+
+@pytest.mark.parametrize("script", TWO, ids=lambda script: script.stem)
 def test_a_notebook_runs(script, tmp_path, monkeypatch):
     """Two of them: the others have the cells of scripts that were run above, in their order."""
     nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
@@ -78,6 +82,6 @@ def test_a_notebook_runs(script, tmp_path, monkeypatch):
     notebook = nbformat.reads(text, as_version=4)
     nbformat.validate(notebook)
     nbclient.NotebookClient(notebook, resources={"metadata": {"path": str(tmp_path)}}).execute()
-    drawn = [out for cell in notebook.cells if cell.cell_type == "code" for out in cell.outputs if "data" in out]
-    assert any("image/png" in out["data"] for out in drawn)
+    outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+    assert any("image/png" in output.get("data", {}) for output in outputs)
     assert all(not cell.get("outputs") for cell in json.loads(text)["cells"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""examples/python/extensions: each gives the image of the library's own option, and is as long as docs/python.md says."""
+"""examples/python/extensions: each gives the image of the library's own option for the same."""
 
 import importlib.util
 import subprocess
@@ -77,5 +77,6 @@ def test_an_extension_is_the_librarys_own(name, scan):
 
 
 def test_the_table_of_lines_is_current():
-    run = subprocess.run([sys.executable, ROOT / "scripts" / "effort.py", "--check"], text=True, capture_output=True)
+    check = [sys.executable, ROOT / "scripts" / "effort.py", "--check"]
+    run = subprocess.run(check, text=True, capture_output=True)
     assert run.returncode == 0, run.stderr
