@@ -42,5 +42,5 @@ print(f"rms error: {errors[0]:.2f} direct, {errors[1]:.2f} MLEM")
 isotome.show(
     [truth, *(isotome.Image(x, truth.grid) for x in images)],
     titles=["Truth", "Each event where it came from", "MLEM, 10 iterations"],
-    kind="slice", window=(0, 0.7), path="jpet.png",
+    kind="slice", labels="none", window=(0, 0.7), path="jpet.png",
 )

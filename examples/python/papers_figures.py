@@ -36,7 +36,7 @@ isotome.strip(events, scanner="strips.yaml", form="raw", iterations=20).reconstr
 images = [x.reshape(truth.shape) / x.max() for x in (truth, direct, after[1], after[20])]
 images = [isotome.Image(x, truth.grid) for x in images]
 titles = ["(a) the phantom", "(b) direct", "(c) eq. (5), 1 iteration", "(d) 20 iterations"]
-isotome.show(images, titles=titles, kind="slice", columns=2, path="papers_bialas.png")
+isotome.show(images, titles=titles, kind="slice", labels="none", columns=2, path="papers_bialas.png")
 
 # ## Chou et al. 2012, Fig. 7
 #
