@@ -19,7 +19,7 @@ from .image import Image
 REAL = np.dtype(np.float32)  # iso_real
 
 
-def _refuse_values(values: np.ndarray, name: str) -> None:
+def refuse_values(values: np.ndarray, name: str) -> None:
     """NaN and infinity, of which the first is named. A sum in double of finite floats is finite."""
     if math.isfinite(float(values.sum(dtype=np.float64))):
         return
@@ -29,7 +29,7 @@ def _refuse_values(values: np.ndarray, name: str) -> None:
     raise errors.ArgumentError(f"{name}: the value at {place} is {flat[first]}, must be finite")
 
 
-def _refuse_form(values: object, name: str, dtype: np.dtype) -> None:
+def refuse_form(values: object, name: str, dtype: np.dtype) -> None:
     if not isinstance(values, np.ndarray):
         raise errors.ArgumentError(f"{name}: given {type(values).__name__}, wanted a NumPy array of {dtype}")
     if values.dtype != dtype:
@@ -45,34 +45,27 @@ def _refuse_form(values: object, name: str, dtype: np.dtype) -> None:
 
 def given(values: object, shape: tuple[int, ...], name: str) -> np.ndarray:
     """An input of that shape: float32, in C order, finite."""
-    _refuse_form(values, name, REAL)
+    refuse_form(values, name, REAL)
     assert isinstance(values, np.ndarray)
     if values.shape != shape:
         raise errors.ArgumentError(f"{name}: given shape {values.shape}, wanted {shape}")
-    _refuse_values(values, name)
+    refuse_values(values, name)
     return values
+
+
+def rounded(values: object, name: str) -> np.ndarray:
+    """Real numbers of any type as float32, in C order."""
+    a = np.asarray(values)
+    if a.dtype.kind not in "fiub":
+        raise errors.ArgumentError(f"{name}: given values of {a.dtype}, wanted real numbers")
+    return np.ascontiguousarray(a, REAL)
 
 
 def given_any(values: object, name: str, dtype: np.dtype = REAL) -> np.ndarray:
     """An input of any shape, whose values the library checks."""
-    _refuse_form(values, name, dtype)
+    refuse_form(values, name, dtype)
     assert isinstance(values, np.ndarray)
     return values
-
-
-def result(out: object, shape: tuple[int, ...], *inputs: np.ndarray | None) -> np.ndarray:
-    """Where a result of the inputs goes: `out`, if it is given and fits, else a new array."""
-    if out is None:
-        return np.empty(shape, REAL)
-    _refuse_form(out, "out", REAL)
-    assert isinstance(out, np.ndarray)
-    if out.shape != shape:
-        raise errors.ArgumentError(f"out: given shape {out.shape}, wanted {shape}")
-    if not out.flags.writeable:
-        raise errors.ArgumentError("out: given a read-only array, wanted one that can be written")
-    if any(x is not None and np.may_share_memory(out, x) for x in inputs):
-        raise errors.ArgumentError("out: given memory of an input, wanted memory of its own")
-    return out
 
 
 def address(values: np.ndarray) -> c_void_p:
@@ -114,15 +107,15 @@ def real(values: object, name: str) -> np.ndarray:
     return plain.reshape(array.shape)  # a number has no axes
 
 
-def _adopt(pointer: int | None, n: int) -> np.ndarray:
+def adopt(pointer: int | None, n: int, dtype: np.dtype = REAL) -> np.ndarray:
     """n values that the library made, freed with the last array that shows them."""
     if n == 0:
         free(c_void_p(pointer))
-        return np.empty(0, REAL)
+        return np.empty(0, dtype)
     assert pointer
-    memory = (ctypes.c_float * n).from_address(pointer)
+    memory = (ctypes.c_char * (n * dtype.itemsize)).from_address(pointer)
     weakref.finalize(memory, free, c_void_p(pointer)).atexit = False
-    return np.frombuffer(memoryview(memory), REAL)
+    return np.frombuffer(memoryview(memory), dtype)
 
 
 def made(fill: Callable[[object], None]) -> np.ndarray:
@@ -131,13 +124,19 @@ def made(fill: Callable[[object], None]) -> np.ndarray:
     try:
         fill(byref(a))
         shape = tuple(a.dim[: a.n_dim])
-        values, a.v = _adopt(a.v, a.n), None
+        values, a.v = adopt(a.v, a.n), None
         values = values.reshape(shape)
         if a.pairs:
             return values.view(np.complex64)[..., 0]
         return Image(values, Grid._of(a.grid), a.unit.decode(errors="replace")) if a.has_grid else values
     finally:
         lib.iso_array_free(byref(a))  # what was not adopted
+
+
+def copied(a: Array) -> Image:
+    """A copy of the image that a struct iso_array of the library shows."""
+    values = np.array((ctypes.c_float * a.n).from_address(a.v), REAL).reshape(tuple(a.dim[: a.n_dim]))
+    return Image(values, Grid._of(a.grid) if a.has_grid else None, a.unit.decode(errors="replace"))
 
 
 def made_image(fill: Callable[[object], None]) -> Image:
@@ -156,7 +155,7 @@ def made_vectors(
         fill(*(byref(p) for p in pointers))
         values = n()
         for p in pointers:
-            adopted.append(_adopt(p.value, values) if p.value else None)
+            adopted.append(adopt(p.value, values) if p.value else None)
         return adopted
     finally:
         for p in pointers[len(adopted) :]:

@@ -59,7 +59,7 @@ def filter(image: Any, how: str, context: Context | None = None) -> Image:
     if isinstance(values, Image):
         result.grid, result.unit = values.grid, values.unit
     for frame in np.asarray(result).reshape(-1, *values.shape[-3:]):
-        call(used, lib.iso_filter_host, _arrays.address(frame), used._pointer, byref(f), byref(grid))
+        call(used, lib.iso_filter_host, frame.ctypes.data, used._pointer, byref(f), byref(grid))
     return result
 
 
@@ -77,8 +77,7 @@ class Psf(ModelOperator):
         made = Handle(lib.iso_op_free, used._handle)
         check(lib.iso_psf_create(byref(made.pointer), used._pointer, byref(g), (c_double * 3)(*widths)))
         self._made_of = grid, widths
-        super().__init__(_Shared(made, used), grid.shape)
-        self.out_shape = grid.shape
+        super().__init__(_Shared(made, used, None, grid.shape), grid.shape)
 
     def subset(self, k: int) -> Psf:
         self._check_subset(k)

@@ -408,7 +408,7 @@ def diff(a: Any, b: Any) -> Difference:
     """How far one array of any shape is from another."""
     x, y = _alike(a, b, ("a", "b"))
     d = _Diff()
-    lib.iso_measure_diff(byref(d), x.size, _arrays.address(x), _arrays.address(y))
+    lib.iso_measure_diff(byref(d), x.size, x.ctypes.data, y.ctypes.data)
     return Difference(d.max_abs, d.mean, d.l2, d.percent)
 
 
@@ -430,8 +430,8 @@ def rmse(image: Any, reference: Any, *, mask: Any = None, scale: str = "none") -
     x, y = _alike(image, reference, ("image", "reference"))
     m = None if mask is None else _alike(reference, mask, ("reference", "mask"))[1]
     r, how = _Rmse(), place_of(("none", "sum", "fit"), scale, "scale")
-    shown = None if m is None else _arrays.address(m)
-    check(lib.iso_measure_rmse(byref(r), x.size, _arrays.address(x), _arrays.address(y), shown, how))
+    shown = None if m is None else m.ctypes.data
+    check(lib.iso_measure_rmse(byref(r), x.size, x.ctypes.data, y.ctypes.data, shown, how))
     return Rmse(r.n, r.scale, r.rmse, r.nrmse)
 
 
