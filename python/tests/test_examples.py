@@ -68,12 +68,9 @@ def test_notebooks_are_of_the_scripts():
     assert run.returncode == 0, run.stderr
 
 
-TWO = [script for script in SCRIPTS if script.stem in ("mlem_by_hand", "jpet")]
-
-
-@pytest.mark.parametrize("script", TWO, ids=lambda script: script.stem)
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
 def test_a_notebook_runs(script, tmp_path, monkeypatch):
-    """Two of them: the others have the cells of scripts that were run above, in their order."""
+    need(script)
     nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
     pytest.importorskip("ipykernel")
     for name, value in environment(script).items():
