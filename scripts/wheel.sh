@@ -32,13 +32,13 @@ wheel() {
 }
 
 if [ $cuda = yes ]; then
-	wheel ./python/cuda13 -Cbuild-dir="$PWD/build-wheel/cuda"
+	wheel ./python/cuda13 --config-settings=build-dir="$PWD/build-wheel/cuda"
 	left_to_the_machine="--exclude libisotome.so.* --exclude libisotome_cuda.so --exclude libcudart.so.* --exclude libcufft.so.*"
 else
-	wheel . -Cbuild-dir=build-wheel/cmake -Ccmake.define.ISO_FFTW=OFF -Ccmake.define.ISO_HDF5=OFF -Ccmake.define.ISO_MPI=OFF
+	wheel . --config-settings=build-dir=build-wheel/cmake --config-settings=cmake.define.ISO_FFTW=OFF --config-settings=cmake.define.ISO_HDF5=OFF --config-settings=cmake.define.ISO_MPI=OFF
 	left_to_the_machine=""
 fi
 # shellcheck disable=SC2086
-auditwheel -q repair $left_to_the_machine -w build-wheel/repaired build-wheel/raw/*.whl
+auditwheel repair $left_to_the_machine -w build-wheel/repaired build-wheel/raw/*.whl 2>build-wheel/repair.log || { cat build-wheel/repair.log; exit 1; }
 mkdir -p "$out"
 python scripts/wheel_licences.py build-wheel/repaired/*.whl "$out"
