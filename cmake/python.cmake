@@ -9,7 +9,6 @@
 #     isotome/bin/isotome                                 the program
 # Component `cuda`, python/cuda13/pyproject.toml:
 #     isotome_cuda13/libisotome_cuda.so, libisotome_bench_cuda.so
-set(BESIDE isotome_mpi isotome_nccl isotome_cuda isotome_bench_cuda)
 set(WHEEL isotome isotome_program)
 
 set_target_properties(isotome PROPERTIES VERSION ${ISO_SOVERSION} INSTALL_RPATH "$ORIGIN/../isotome_cuda13")
@@ -30,7 +29,7 @@ if(LEVELS)	# nothing but the need of the library, for ctypes, which opens a file
 	install(TARGETS isotome_front LIBRARY DESTINATION isotome COMPONENT python)
 	list(APPEND WHEEL isotome_front)
 endif()
-foreach(name ${BESIDE})
+foreach(name isotome_mpi isotome_nccl isotome_cuda isotome_bench_cuda)
 	if(TARGET ${name})
 		install(TARGETS ${name} LIBRARY DESTINATION isotome COMPONENT python)
 		list(APPEND WHEEL ${name})
@@ -38,4 +37,10 @@ foreach(name ${BESIDE})
 endforeach()
 set_target_properties(isotome_program PROPERTIES INSTALL_RPATH "$ORIGIN/..")
 install(TARGETS isotome_program RUNTIME DESTINATION isotome/bin COMPONENT python)
+
+if(TARGET isotome_cuda)	# the runtime and cuFFT: in NVIDIA's wheels, in conda's environment, else as the loader finds them
+	set_target_properties(isotome_cuda isotome_bench_cuda PROPERTIES INSTALL_RPATH
+		"$ORIGIN;$ORIGIN/../nvidia/cu13/lib;$ORIGIN/../../..;/usr/local/cuda/lib64")
+	install(TARGETS isotome_cuda isotome_bench_cuda LIBRARY DESTINATION isotome_cuda13 COMPONENT cuda)
+endif()
 add_custom_target(isotome_wheel DEPENDS ${WHEEL})
