@@ -55,8 +55,8 @@ def ways(folder: Path) -> dict[str, tuple[Path, dict[str, str]]]:
         library.symlink_to((packaged / "libisotome.so.0.2").resolve())
         found["any"] = (packaged / "isotome", {"LD_LIBRARY_PATH": str(any_processor)})
     for name, (program, more) in found.items():
-        said = subprocess.check_output([program, "--version"], text=True, env={**os.environ, **more})
-        print(f"{name:12} {said.splitlines()[1]}")
+        said = subprocess.check_output([program, "--built-with"], text=True, env={**os.environ, **more})
+        print(f"{name:12} {said}", end="")
     return found
 
 

@@ -37,7 +37,7 @@ while IFS=$'\t' read -r command _; do
 done < <("$program" --help=next:)
 
 {
-	printf '.TH ISOTOME 1 "" "%s" "Isotome"\n' "$("$program" --version | sed 's/^i/I/; q')"
+	printf '.TH ISOTOME 1 "" "%s" "Isotome"\n' "$("$program" --version | sed 's/^i/I/')"
 	cat <<-'END'
 		.SH NAME
 		isotome \- from tomography measurements to images

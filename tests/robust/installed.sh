@@ -14,7 +14,7 @@ mv "$work/first" "$work/moved"
 prefix=$work/moved
 grep -rIlF -e "$build" -e "$SOURCE" -e "$work/first" "$prefix" >out && fail "folders of the build in: $(cat out)"
 "$prefix/bin/isotome" --version >out 2>err || fail "the program does not find its library"
-version=$(sed 's/isotome //; q' out)
+version=$(sed 's/isotome //' out)
 grep -qx "version: $version" "$SOURCE/CITATION.cff" || fail "CITATION.cff has another version than $version"
 for file in bin/isotome include/isotome.h share/man/man1/isotome.1 share/man/man1/isotome-recon-strip.1 \
 	share/bash-completion/completions/isotome share/zsh/site-functions/_isotome \
