@@ -31,13 +31,14 @@ python_wheel() {
 python_wheel_tests() {
 	fresh wheel
 	pip_in wheel install "$PWD"/build-wheel/dist/isotome-*.whl pytest
-	in_fresh wheel isotome --version
+	in_fresh wheel isotome --built-with | tee /dev/stderr | grep -q '^own Fourier transforms'
 	in_fresh wheel pytest -q -p no:cacheprovider "$PWD/python/tests/test_problem.py"
 }
 
 # pip install ., with what this machine has
 python_install() {
 	fresh install
+	rm -f build-wheel/cmake/.skbuild-info.json # as in wheel.sh
 	pip_in install install "$PWD[test]" --config-settings=build-dir="$PWD/build-wheel/cmake"
 }
 

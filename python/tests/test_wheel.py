@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Wheels that are given away: what scripts/wheel_licences.py lets in."""
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+TEXT = Path("/usr/share/doc/zlib1g/copyright")
+
+
+def licences(tmp_path, *libraries):
+    wheel, out = tmp_path / "isotome-0-py3-none-any.whl", tmp_path / "out"
+    out.mkdir()
+    with zipfile.ZipFile(wheel, "w") as z:
+        for name in ("isotome/bin/isotome", *(f"isotome.libs/{n}" for n in libraries), "isotome-0.dist-info/RECORD"):
+            entry = zipfile.ZipInfo(name)
+            entry.external_attr = 0o755 << 16
+            z.writestr(entry, "x")
+    done = subprocess.run(
+        [sys.executable, ROOT / "scripts" / "wheel_licences.py", wheel, out], capture_output=True, text=True
+    )
+    return done, out / wheel.name
+
+
+def test_a_library_under_the_gpl_is_refused(tmp_path):
+    done, wheel = licences(tmp_path, "libz-12345678.so.1", "libfftw3f-0a1b2c3d.so.3.6.10")
+    assert done.returncode and "libfftw3f in the wheel" in done.stderr
+    assert not wheel.exists()
+
+
+@pytest.mark.skipif(not TEXT.exists(), reason="no Debian")
+def test_licences_are_added(tmp_path):
+    done, wheel = licences(tmp_path, "libz-12345678.so.1")
+    assert not done.returncode, done.stderr
+    with zipfile.ZipFile(wheel) as z:
+        assert TEXT.read_text() in z.read("isotome-0.dist-info/licenses/libz.txt").decode()
+        assert z.getinfo("isotome/bin/isotome").external_attr >> 16 & 0o111
+        assert "isotome-0.dist-info/licenses/libz.txt,sha256=" in z.read("isotome-0.dist-info/RECORD").decode()
