@@ -39,7 +39,7 @@ python_wheel_tests() {
 python_install() {
 	fresh install
 	rm -f build-wheel/cmake/.skbuild-info.json # as in wheel.sh
-	pip_in install install "$PWD[test]" --config-settings=build-dir="$PWD/build-wheel/cmake"
+	pip_in install install "${PWD}[test]" --config-settings=build-dir="$PWD/build-wheel/cmake"
 }
 
 python_tests() {

@@ -33,7 +33,7 @@ wheel() {
 }
 
 if [ $cuda = yes ]; then
-	wheel ./python/cuda13 --config-settings=build-dir="$PWD/build-wheel/cuda"
+	wheel ./python/cuda13 --config-settings=build-dir="$PWD/build-wheel/cmake"
 	left_to_the_machine="--exclude libisotome.so.* --exclude libisotome_cuda.so --exclude libcudart.so.* --exclude libcufft.so.*"
 else
 	wheel . --config-settings=build-dir=build-wheel/cmake --config-settings=cmake.define.ISO_FFTW=OFF --config-settings=cmake.define.ISO_HDF5=OFF --config-settings=cmake.define.ISO_MPI=OFF
