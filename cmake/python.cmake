@@ -4,7 +4,7 @@
 #
 # Component `python`, pyproject.toml:
 #     isotome/libisotome.so.0.2                           and in glibc-hwcaps/LEVEL for newer processors
-#     isotome/libisotome.so                               where there are levels: see below
+#     isotome/libisotome_front.so                         where there are levels: see below
 #     isotome/libisotome_mpi.so                           and others, where they are built
 #     isotome/bin/isotome                                 the program
 # Component `cuda`, python/cuda13/pyproject.toml:
@@ -24,8 +24,7 @@ if(LEVELS)	# nothing but the need of the library, for ctypes, which opens a file
 	add_library(isotome_front SHARED ${CMAKE_BINARY_DIR}/front.c)
 	target_link_options(isotome_front PRIVATE -Wl,--no-as-needed)
 	target_link_libraries(isotome_front PRIVATE isotome)
-	set_target_properties(isotome_front PROPERTIES OUTPUT_NAME isotome NO_SONAME ON INSTALL_RPATH "$ORIGIN"
-		LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/front)
+	set_target_properties(isotome_front PROPERTIES INSTALL_RPATH "$ORIGIN")
 	install(TARGETS isotome_front LIBRARY DESTINATION isotome COMPONENT python)
 	list(APPEND WHEEL isotome_front)
 endif()

@@ -24,6 +24,7 @@ pip_in() {
 
 # the wheel that is given away, with nothing under the GPL
 python_wheel() {
+	rm -rf build-wheel/dist
 	bash scripts/wheel.sh build-wheel/dist
 }
 

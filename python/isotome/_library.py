@@ -3,8 +3,8 @@
 
 It is looked for in this order; what ISOTOME_LIBRARY names is taken or refused, never passed over:
 1. the environment variable ISOTOME_LIBRARY, a file, or a folder that holds it;
-2. in the folder of this package, as wheels have it, or in `lib` there. On x86-64 libisotome.so there is a stub
-   which makes the loader choose between libisotome.so.0.2 and those of glibc-hwcaps for newer processors;
+2. in the folder of this package, as wheels have it, or in `lib` there. On x86-64 that is libisotome_front.so, an
+   empty library which makes the loader choose between libisotome.so.0.2 and those in glibc-hwcaps;
 3. a library that the process has loaded already;
 4. `lib` of the Python environment (conda), then wherever the system's loader looks.
 """
@@ -21,6 +21,7 @@ INTERFACE = "0.2"
 
 NAME = "libisotome.so"
 SONAME = f"{NAME}.{INTERFACE}"
+FRONT = "libisotome_front.so"
 
 
 def _from_environment() -> ctypes.CDLL | None:
@@ -40,7 +41,7 @@ def _from_environment() -> ctypes.CDLL | None:
 
 def _of_files(folders: list[Path]) -> ctypes.CDLL | None:
     for folder in folders:
-        for name in (NAME, SONAME):
+        for name in (FRONT, SONAME, NAME):
             if (folder / name).is_file():
                 try:
                     return ctypes.CDLL(str(folder / name))

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Wheels that are given away: what scripts/wheel_licences.py lets in."""
+"""Wheels: what scripts/wheel_licences.py lets in, and the library that stands for those of all processors."""
 
+import ctypes
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -9,6 +11,9 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
+from isotome import _abi, _library
+
+CC = shutil.which("cc")
 TEXT = Path("/usr/share/doc/zlib1g/copyright")
 
 
@@ -40,3 +45,15 @@ def test_licences_are_added(tmp_path):
         assert TEXT.read_text() in z.read("isotome-0.dist-info/licenses/libz.txt").decode()
         assert z.getinfo("isotome/bin/isotome").external_attr >> 16 & 0o111
         assert "isotome-0.dist-info/licenses/libz.txt,sha256=" in z.read("isotome-0.dist-info/RECORD").decode()
+
+
+@pytest.mark.skipif(not CC, reason="no C compiler")
+def test_the_front_gives_the_functions_of_the_library(tmp_path):
+    library = Path(_abi.lib._name)
+    command = [CC, "-shared", "-x", "c", "/dev/null", "-x", "none", "-Wl,--no-as-needed", library]
+    command += [f"-Wl,-rpath,{library.parent}", "-o", tmp_path / _library.FRONT]
+    subprocess.run(command, check=True)
+    found = _library._of_files([tmp_path])
+    assert found is not None
+    found.iso_version.restype = ctypes.c_char_p
+    assert found.iso_version().decode() == _abi.version
