@@ -55,7 +55,7 @@ def test_the_front_gives_the_functions_of_the_library(tmp_path):
     command = [CC, "-shared", "-x", "c", "/dev/null", "-x", "none", "-Wl,--no-as-needed", library]
     command += [f"-Wl,-rpath,{library.parent}", "-o", tmp_path / _library.FRONT]
     subprocess.run(command, check=True)
-    found = _library._of_files([tmp_path])
+    found = _library._in_folder(tmp_path)
     assert found is not None
     found.iso_version.restype = ctypes.c_char_p
     assert found.iso_version().decode() == _abi.version
