@@ -41,8 +41,10 @@ def licences(names: list[str]) -> dict[str, str]:
     texts = {}
     for name in names:
         package, licence = LIBRARIES[name]
-        text = Path("/usr/share/doc", package, "copyright").read_text()
-        texts[name] = f"{name} in this wheel is Debian's {package}, under: {licence}\n\n{text}"
+        path = Path("/usr/share/doc", package, "copyright")
+        if not path.is_file():
+            sys.exit(f"wheel_licences.py: there is no {path}, the licence of {name}")
+        texts[name] = f"{name} in this wheel is Debian's {package}, under: {licence}\n\n{path.read_text()}"
     return texts
 
 

@@ -2,7 +2,6 @@
 /* The optoacoustic models shared by ranks: whatever one process alone computes, any number of ranks does, bit for bit.
    Run by mpirun with one to four ranks; ISO_TEST_DEVICE: the device, cpu unless it is set. */
 #include "core/comm.h"
-#include "core/fft/fft.h"
 #include "io/format.h"
 #include "test.h"
 
