@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Feeds the readers, and whole commands in process (targets cmd_*), with damaged files and words
 # until one breaks (libFuzzer, address and undefined-behaviour sanitizers); before that, readers get
-# files of up to 1 MiB that were made to be slow to read.
+# files of up to 1 MiB, or ISO_FUZZ_LARGE bytes, that were made to be slow to read.
 #
 #     scripts/fuzz.sh SECONDS [TARGET...]     so long for each target
 #     scripts/fuzz.sh -runs=N [TARGET...]     so many inputs for each target

@@ -3,7 +3,7 @@
 """Inputs for the fuzz targets.
 
     fuzz_seeds.py FOLDER            small files that each target accepts: FOLDER/TARGET/NAME
-    fuzz_seeds.py --large FOLDER    files of up to 1 MiB made to be slow to read
+    fuzz_seeds.py --large FOLDER    files made to be slow to read, of up to 1 MiB, or ISO_FUZZ_LARGE bytes
 
 tests/fuzz/corpus holds the first kind beside regression-*, inputs that once broke a reader;
 scripts/fuzz.sh makes the second.
@@ -15,8 +15,8 @@ import random
 import struct
 import sys
 
-MIB = 1 << 20
-ROOM = MIB - 256  # the rest is for what stands around
+LARGE = int(os.environ.get("ISO_FUZZ_LARGE", 1 << 20))
+ROOM = LARGE - 256  # the rest is for what stands around
 
 
 # ---- one file of each format ----
@@ -429,7 +429,7 @@ def numbered(form, size=ROOM):
 def slow_yaml():
     yield "tags", numbered("%%TAG !%x! x\n") + "---\nkind: cylinder\n"
     yield "tags-after-break", "\u0085" + "\u0085".join(
-        numbered("%%TAG !%x! x\n", MIB // 2).split("\n"))
+        numbered("%%TAG !%x! x\n", LARGE // 2).split("\n"))
     yield "tags-behind", "kind: cylinder\n...\n" + numbered("%%TAG !%x! x\n")
     yield "version", fill("%YAML 1.1\n")
     yield "deep-flow", "a: " + fill("[")
@@ -506,7 +506,7 @@ def slow():
     yield "msot", "deep", fill(b"<a>")
     yield "msot", "attributes", b"<a " + numbered('b%x="1" ').encode() + b"/>"
     yield "msot", "text", b"<WAVELENGTHS><WAVELENGTH>" + fill(b"7")
-    yield "msot", "entities", b"<!DOCTYPE a [" + numbered('<!ENTITY a%x "b">', MIB // 2).encode() + b"]>"
+    yield "msot", "entities", b"<!DOCTYPE a [" + numbered('<!ENTITY a%x "b">', LARGE // 2).encode() + b"]>"
     yield "events", "lmdt-many", b".lmdT\n" + fill(events(100))
     yield "strip", "lines", b"t" + fill(b"1 2 3\n")
     yield "strip", "blanks", b"t" + fill(b" \n")
@@ -515,7 +515,7 @@ def slow():
     yield "strip", "comments", b"e" + fill(b"#\n")
     yield "castor", "keys", numbered("k%x: 1\n").encode()
     yield "castor", "colons", fill(b":")
-    yield "castor", "list", castor(1, bytes(12), hscan=HSCAN.replace("7,-1", fill("1,", MIB // 2)))
+    yield "castor", "list", castor(1, bytes(12), hscan=HSCAN.replace("7,-1", fill("1,", LARGE // 2)))
     yield "castor", "many", castor(80000, struct.pack("<3I", 7, 0, 1) * 80000)
     yield "events", "gate-lines", GATE + fill(gate())
     yield "events", "gate-blanks", GATE + fill(b" \n")
@@ -543,7 +543,7 @@ def main(argv):
     if len(argv) != 2 + large:
         sys.exit(__doc__)
     for reader, name, data in slow() if large else (*seeds(), *as_commands()):
-        assert len(data) <= MIB, (reader, name, len(data))
+        assert len(data) <= 1 << 20, (reader, name, len(data))
         os.makedirs(os.path.join(argv[-1], reader), exist_ok=True)
         with open(os.path.join(argv[-1], reader, name), "wb") as f:
             f.write(data)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Every test: installs what they need, builds with gcc, with gcc's sanitizers and with clang's, runs
-# all of it, and fuzzes. Ends with the seconds of each stage, and the number of CUDA tests run and
+# Every test: installs what they need, builds with gcc and with clang's sanitizers (in full, or without
+# clang, with gcc's), runs all of it, and fuzzes. Ends with the seconds of each stage, and the number of CUDA tests run and
 # skipped. At most 20 minutes on two idle cores: what would take longer runs as a fixed sample, and
 # in full by test-all.sh.
 #
@@ -111,25 +111,30 @@ cuda_log=build/Testing/Temporary/LastTest.log
 stage cuda_tests
 stage no_cuda_symbols
 
-# Under both compilers' sanitizers a small run of every command. Then gcc's build runs the tests of
-# commands, less those that take longest, and the longer tests of functions, clang's the other tests of
-# functions; in full each runs all of them. Double storage serves the tolerances of the release build alone
+# Under the sanitizers a small run of every command, the tests of commands less those that take longest, and the tests
+# of functions less theirs; in full all of them, under gcc's sanitizers too. Double storage serves the tolerances
+# of the release build alone
 longest='^cmd_(bench.*|castor|demo|exchange|files|follow|formats|frames|help|memory.*|norm|optoacoustic|pipeline|place|ranks.*|recon|recordings|reproduce.*|resume|simulate|sound|stream|strip)$|^test_(commit|em|fista|ladder|panel_scan|phantom|picture|ray_brick|ranks_(ray|s).*|ray_rings|rods|sradon_brick|srm_op_cuda|srm_stream|strip|svoxel|transport)$'
-longer='^test_(commit|em|fista|ladder|panel_scan|phantom|picture|ray|ray_brick|ranks_(ray|s).*|ray_rings|rods|simulate|sradon_brick|srm|srm_op_cuda|srm_stream|strip|strip_simulate|svoxel|transport)$'
-stage build build-sanitize -DCMAKE_BUILD_TYPE=RelWithDebInfo -DISO_SANITIZE=ON -DISO_TESTS_DOUBLE=OFF
-stage small_runs build-sanitize
-if [ "$full" = 1 ]; then
-	stage tests build-sanitize
-else
-	stage tests build-sanitize -R "^cmd_|^replay_|$longer" -E "$longest"
+
+# sanitized FOLDER ARGUMENT...
+sanitized() {
+	stage build "$@" -DISO_TESTS_DOUBLE=OFF
+	stage small_runs "$1"
+	stage tests "$1" -E "$([ "$full" = 1 ] && echo '^$' || echo "$longest")"
+}
+
+if [ "$full" = 1 ] || ! command -v clang >/dev/null; then
+	sanitized build-sanitize -DCMAKE_BUILD_TYPE=RelWithDebInfo -DISO_SANITIZE=ON
 fi
 
 # one build for clang's warnings and sanitizers and for the fuzz targets, which replay their corpus
 if command -v clang >/dev/null; then
-	stage build build-clang -DCMAKE_C_COMPILER=clang -DISO_FUZZ=ON -DISO_CUDA=OFF -DISO_TESTS_DOUBLE=OFF
-	stage small_runs build-clang
-	stage tests build-clang -R '^test_' -E "$([ "$full" = 1 ] && echo '^$' || echo "$longer")"
-	stage fuzz "$([ "$full" = 1 ] && echo 300 || echo 1)"
+	sanitized build-clang -DCMAKE_C_COMPILER=clang -DISO_FUZZ=ON -DISO_CUDA=OFF
+	if [ "$full" = 1 ]; then
+		stage fuzz 300
+	else
+		ISO_FUZZ_LARGE=262144 stage fuzz 1
+	fi
 	stage data_races
 	if [ "$full" = 1 ]; then
 		stage build build-clang-release -DCMAKE_C_COMPILER=clang -DISO_CUDA=OFF

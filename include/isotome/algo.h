@@ -32,11 +32,16 @@ struct iso_run {
 	double stop_after_minutes; /* then checkpoint and ISO_ECANCEL; 0: never */
 	uint64_t key;              /* of inputs and options: a checkpoint of another key is refused */
 	bool resume;               /* from the checkpoint, if there is one */
-	/* After each iteration, with the image on the host; NULL: not wanted. */
+	/* After each iteration, with the image on the host; NULL: not wanted. ISO_OK goes on, ISO_ENOUGH ends the run as
+	   if there were no more iterations; a failure ends it too, with a checkpoint. Of several ranks all have it or
+	   none, are told of the same iterations, and end where one of them wants to. */
 	int (*each)(void *arg, int iteration, const iso_real *x);
 	void *arg;
 	bool (*wants)(void *arg, int iteration); /* NULL: every iteration */
 	bool keep; /* a checkpoint of the finished run too: resumed, it gives the image at once */
+	/* Set before `each` is called; NULL: not wanted. Of EM the log-likelihood, a sum over the updates of the
+	   iteration, each of its subset and before it; else the cost after the iteration. */
+	double *objective;
 };
 
 /* ---- expectation maximisation ---- */
@@ -85,8 +90,9 @@ struct iso_em_result {
 	double lost;           /* counts of those skipped */
 	int resumed_from;      /* updates found in the checkpoint, 0 if none */
 	int unsaved;           /* checkpoints on the way that could not be written */
-	int n;                 /* updates: iterations x subsets */
+	int n;                 /* updates done: iterations x subsets, unless stopped */
 	double *loglik;        /* of each update, before it; free with iso_em_result_free */
+	bool stopped;          /* by `each` of struct iso_run */
 };
 
 /* All updates; x is the start and the result. r and run may be NULL: not wanted. A failure leaves r
@@ -146,6 +152,7 @@ struct iso_cg_result {
 	int resumed_from, unsaved; /* as in struct iso_em_result */
 	double *cost;              /* |y - A x|^2 + mu <x, L x>: n + 1, at the start and after each */
 	double *gradient;          /* |gradient| over that at the start: n + 1 */
+	bool stopped;              /* as in struct iso_em_result */
 };
 
 /* As iso_em_run. */
@@ -187,6 +194,7 @@ struct iso_fista_result {
 	int resumed_from, unsaved; /* as in struct iso_em_result */
 	double *cost;              /* as of struct iso_cg, with tv: n + 1 values that do not rise */
 	double *change;            /* of the image over its size, 0 where a step was not taken: n + 1 */
+	bool stopped;              /* as in struct iso_em_result */
 };
 
 /* As iso_em_run. */

@@ -38,6 +38,16 @@ int iso_ctx_threads(const iso_ctx *ctx);
 int iso_ctx_set_stream(iso_ctx *ctx, void *stream);
 void *iso_ctx_stream(const iso_ctx *ctx); /* the cudaStream_t of its work; NULL on the CPU */
 
+/* Order between the context's work and that of a caller's cudaStream_t of the same device, without waiting on
+   the host. Follow: what the context does from now on comes after what is in the stream now. Lead: what comes
+   into the stream from now on comes after what the context does until now. So a call between the two reads what
+   the stream wrote and is read by what the stream does next, and the stream may be freed afterwards. */
+int iso_ctx_follow_stream(iso_ctx *ctx, void *stream);
+int iso_ctx_lead_stream(iso_ctx *ctx, void *stream);
+
+/* Waits for what the context does until now. */
+int iso_ctx_wait(iso_ctx *ctx);
+
 /* Host memory the context may plan for; 0 (the default) is what the machine has free. */
 void iso_ctx_set_memory_limit(iso_ctx *ctx, int64_t bytes);
 

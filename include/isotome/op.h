@@ -57,6 +57,11 @@ int iso_em_step(iso_op *op, int sub, iso_real *acc, const iso_real *x, const str
 void iso_op_sort(const iso_op *op, iso_real *dst, const iso_real *src);
 void iso_op_unsort(const iso_op *op, iso_real *dst, const iso_real *src);
 
+/* The same for vectors in memory of the context's device. On CUDA the first call takes 8 bytes a row of device
+   memory for the order, which the handle keeps. */
+int iso_op_sort_device(iso_op *op, iso_real *dst, const iso_real *src);
+int iso_op_unsort_device(iso_op *op, iso_real *dst, const iso_real *src);
+
 /* A second handle on the same tables, with work space of its own. */
 int iso_op_clone(iso_op **clone, iso_op *op);
 void iso_op_free(iso_op *op);

@@ -24,6 +24,7 @@
 #include "isotome/events.h"
 #include "isotome/memory.h"
 #include "isotome/op.h"
+#include "isotome/srm.h"
 #include "isotome/strip.h"
 
 ISO_BEGIN_C
@@ -43,9 +44,18 @@ enum iso_param_type { ISO_PARAM_FLAG, ISO_PARAM_INTEGER, ISO_PARAM_REAL, ISO_PAR
 
 enum iso_param_file {
 	ISO_PARAM_NO_FILE,
-	ISO_PARAM_READS,  /* the text names a file to read; iso_problem_set_array may take its place */
+	ISO_PARAM_READS,  /* the text names a file to read */
 	ISO_PARAM_WRITES, /* a file to write */
 	ISO_PARAM_PLACE,  /* a folder to write to */
+};
+
+/* What may take the place of a file in memory, and by which function. */
+enum iso_param_takes {
+	ISO_TAKES_NOTHING,
+	ISO_TAKES_ARRAY,        /* iso_problem_set_array */
+	ISO_TAKES_EVENTS,       /* iso_problem_set_events */
+	ISO_TAKES_STRIP_EVENTS, /* iso_problem_set_strip_events */
+	ISO_TAKES_MATRIX,       /* iso_problem_set_srm */
 };
 
 /* One parameter; all texts belong to the problem. */
@@ -64,6 +74,7 @@ struct iso_param {
 	const char *help;
 	enum iso_param_file file;
 	char value[256]; /* now, as iso_problem_set takes it; "": none */
+	enum iso_param_takes takes;
 };
 
 /* Parameter k of the problem, from 0; ISO_EARG beyond the last, of which there is no message. */
@@ -74,12 +85,17 @@ int iso_problem_param(const iso_problem *p, int k, struct iso_param *param);
 int iso_problem_set(iso_problem *p, const char *name, const char *value);
 
 /* An array in place of the file that a parameter names ("mu", "norm", "sens", "start", "data" ...): its
-   values are copied, so it need not stay. `device`: v is memory of the context's device. */
+   values are copied, so it need not stay. `device`: v is memory of the context's device. ISO_EARG where `takes` of
+   the parameter is another kind. */
 int iso_problem_set_array(iso_problem *p, const char *name, const struct iso_array *a, bool device);
 
 /* The same for list-mode events ("events", "delayed" of model ray), and of strips ("events"). */
 int iso_problem_set_events(iso_problem *p, const char *name, const struct iso_events *e);
 int iso_problem_set_strip_events(iso_problem *p, const struct iso_strip_events *e);
+
+/* A system matrix that has its table in place of the file of 'srm' (model srm): borrowed, it must outlive the
+   problem and stay as it is. */
+int iso_problem_set_srm(iso_problem *p, const iso_srm *m);
 
 /* Sets what was not set from the record of an earlier run, a JSON file; but not what is written. */
 int iso_problem_like(iso_problem *p, const char *record);
@@ -111,11 +127,20 @@ int iso_problem_grid(iso_problem *p, struct iso_grid *g);
 /* Rows of the data: events, LORs, samples; 0 on failure. */
 int64_t iso_problem_rows(iso_problem *p);
 
+/* Of them, those of this rank, which its operator has and iso_problem_data: of ray and strip over several ranks some,
+   else all; 0 on failure. */
+int64_t iso_problem_own_rows(iso_problem *p);
+
+/* The rows in the file's order as an array: its axes into dim, and their number; 0 on failure. Events, (rows); LORs of
+   panels, (Ncx, Ncz, Ncx, Ncz), with layers (L, L, ...) before; traces, (transducers, samples); spectra, (transducers,
+   lines, 2). */
+int iso_problem_shape(iso_problem *p, int64_t dim[8]);
+
 /* The operator of all rows in the problem's subsets, behind its PSF; free with iso_op_free. The problem
    must outlive the operator. */
 int iso_problem_op(iso_problem *p, iso_op **op);
 
-/* Vectors of the rows in the file's order, host memory, each to be freed with free(): counts y, mean
+/* Vectors of the rows of this rank in the file's order, host memory, each to be freed with free(): counts y, mean
    additive term r, factors m; NULL where there are none (y: each row counts 1). */
 int iso_problem_data(iso_problem *p, iso_real **y, iso_real **r, iso_real **m);
 
@@ -131,6 +156,26 @@ int iso_problem_backproject(iso_problem *p, struct iso_array *x, const struct is
    written beside `path` alone. An existing file, record or checkpoint is refused unless 'force' is
    true; 'resume' continues a checkpoint. */
 int iso_problem_recon(iso_problem *p, struct iso_array *x, const char *path);
+
+/* The image after an iteration; all of it is the library's, and stays for the time of the call. */
+struct iso_iteration {
+	size_t size;           /* sizeof(struct iso_iteration) of the library */
+	int iteration;         /* done, of this frame */
+	int iterations;        /* at most */
+	int64_t frame, frames; /* which of several, from 0, and how many; 0 of 1 */
+	double objective; /* log-likelihood (of subsets: the sum of theirs) or cost, as of struct iso_run */
+	const struct iso_array *image; /* on the host */
+};
+
+/* ISO_OK: go on. ISO_ENOUGH: the image is good enough, iso_problem_recon ends with it, and with the frames before it;
+   its record has "stopped_by_caller". ISO_ECANCEL or another failure: iso_problem_recon fails with that, and leaves a
+   checkpoint, where it writes to a file. Must not call functions of the problem. */
+typedef int (*iso_iteration_fn)(void *arg, const struct iso_iteration *step);
+
+/* Whom iso_problem_recon shows the image of each iteration, on the thread that called; NULL: nobody, which costs
+   nothing. Methods without iterations, 'follow' and frames without events show none. Of several ranks each shows it to
+   its own function, where it has one; what one of them wants holds for all. */
+void iso_problem_set_each(iso_problem *p, iso_iteration_fn fn, void *arg);
 
 /* Writes an array with the record of the problem beside it. */
 int iso_problem_write(iso_problem *p, const char *path, const struct iso_array *a);

@@ -44,6 +44,9 @@ enum iso_status {
 	ISO_ECANCEL = -7, /* iso_ctx_cancel was called */
 };
 
+/* No failure: what a function that is told of an iteration returns to end the run there, with the image as it is. */
+#define ISO_ENOUGH 1
+
 /* Message of the last failure on this thread: one line, who, what it got, what it wanted. */
 const char *iso_message(void);
 

@@ -13,6 +13,7 @@
 """
 
 import importlib
+from typing import TYPE_CHECKING, Any
 
 from . import errors, problem
 from ._abi import version as __version__
@@ -28,24 +29,66 @@ from .errors import (
 )
 from .events import Events
 from .grid import Grid
+from .image import Image
 from .operator import Diagonal, EmStatistics, Function, ModelOperator, Operator
 from .problem import Data, Parameter, Problem
+from .steps import Step
 
-#: Loaded when first used: name -> the module that has it.
-_LATER: dict[str, str] = {}
+#: Loaded when first used: name -> the module that has it, or that it is.
+_LATER: dict[str, str] = {
+    "Matrix": "matrix",
+    "Picture": "drawing",
+    "Psf": "filters",
+    "Recording": "recordings",
+    "Scanner": "scanner",
+    "Solution": "algorithms",
+    "Transducers": "transducers",
+    "Transport": "transport",
+    "cg": "algorithms",
+    "em": "algorithms",
+    "filter": "filters",
+    "fista": "algorithms",
+    "half_life": "simulation",
+    "measure": "measure",
+    "phantom": "phantoms",
+    "phantom_names": "phantoms",
+    "picture": "drawing",
+    "pictures": "drawing",
+    "read": "files",
+    "read_events": "eventfiles",
+    "read_recording": "recordings",
+    "read_strip_events": "eventfiles",
+    "run": "program",
+    "show": "drawing",
+    "simulate": "simulation",
+    "simulate_panels": "panel_simulation",
+    "simulate_singles": "simulation",
+    "simulate_strip": "simulation",
+    "simulate_traces": "sound_simulation",
+    "torch": "torch",
+    "water_speed": "transducers",
+    "write": "files",
+    "write_events": "eventfiles",
+    "write_recording": "recordings",
+    "write_strip_events": "eventfiles",
+}
 
 models = problem.names()
 
+if TYPE_CHECKING:  # scripts/python-stubs.py --write lists them anew
+    from ._later import *  # noqa: F403
+else:
 
-def __getattr__(name: str):
-    if name in models:
-        value = problem.function(name)
-    elif name in _LATER:
-        value = getattr(importlib.import_module("." + _LATER[name], __name__), name)
-    else:
-        raise AttributeError(f"module 'isotome' has no attribute {name!r}")
-    globals()[name] = value
-    return value
+    def __getattr__(name: str) -> Any:
+        if name in models:
+            value = problem.function(name)
+        elif name in _LATER:
+            module = importlib.import_module("." + _LATER[name], __name__)
+            value = module if _LATER[name] == name else getattr(module, name)
+        else:
+            raise AttributeError(f"module 'isotome' has no attribute {name!r}")
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:
@@ -65,6 +108,7 @@ __all__ = [
     "Events",
     "Function",
     "Grid",
+    "Image",
     "InputError",
     "IsotomeError",
     "IsotomeWarning",
@@ -73,6 +117,7 @@ __all__ = [
     "Parameter",
     "Problem",
     "Progress",
+    "Step",
     "devices",
     "errors",
     "models",

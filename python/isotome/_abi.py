@@ -140,11 +140,28 @@ class Param(ctypes.Structure):  # problem.h
         ("help", c_char_p),
         ("file", c_int),
         ("value", c_char * 256),
+        ("takes", c_int),
     ]
 
 
+class Iteration(ctypes.Structure):  # problem.h
+    _c_name_ = "iso_iteration"
+    _fields_ = [
+        ("size", c_size_t),
+        ("iteration", c_int),
+        ("iterations", c_int),
+        ("frame", c_int64),
+        ("frames", c_int64),
+        ("objective", c_double),
+        ("image", POINTER(Array)),
+    ]
+
+
+ITERATION_FN = ctypes.CFUNCTYPE(c_int, c_void_p, POINTER(Iteration))
+
 FLAG, INTEGER, REAL, TEXT = range(4)  # enum iso_param_type
 NO_FILE, READS, WRITES, PLACE = range(4)  # enum iso_param_file
+NOTHING, ARRAY, EVENTS, STRIP_EVENTS, MATRIX = range(5)  # enum iso_param_takes
 WARNING, NEWS, DETAIL = range(3)  # enum iso_message_kind
 
 MESSAGE_FN = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p)
@@ -169,6 +186,10 @@ PROTOTYPES: dict[str, tuple] = {
     "iso_ctx_clear_cancel": (None, [handle]),
     "iso_ctx_cancelled": (c_bool, [handle]),
     "iso_ctx_set_progress": (None, [handle, PROGRESS_FN, c_void_p]),
+    "iso_ctx_stream": (c_void_p, [handle]),
+    "iso_ctx_follow_stream": (c_int, [handle, c_void_p]),
+    "iso_ctx_lead_stream": (c_int, [handle, c_void_p]),
+    "iso_ctx_wait": (c_int, [handle]),
     # vec.h
     "iso_ctx_vec": (POINTER(Vec), [handle]),
     # op.h
@@ -180,10 +201,13 @@ PROTOTYPES: dict[str, tuple] = {
     "iso_adjoint": (c_int, [handle, c_int, vector, vector]),
     "iso_em_step": (c_int, [handle, c_int, vector, vector, POINTER(EmData), POINTER(EmStat)]),
     "iso_op_sort": (None, [handle, vector, vector]),
-    "iso_op_unsort": (None, [handle, vector, vector]),
+    "iso_op_sort_device": (c_int, [handle, vector, vector]),
+    "iso_op_unsort_device": (c_int, [handle, vector, vector]),
     "iso_op_clone": (c_int, [out, handle]),
     "iso_op_free": (None, [handle]),
     "iso_test_adjoint": (c_int, [POINTER(c_double), handle, c_int, c_uint64]),
+    # grid.h
+    "iso_grid_check": (c_int, [POINTER(Grid)]),
     # array.h
     "iso_array_free": (None, [POINTER(Array)]),
     # problem.h
@@ -200,12 +224,15 @@ PROTOTYPES: dict[str, tuple] = {
     "iso_problem_load": (c_int, [handle]),
     "iso_problem_grid": (c_int, [handle, POINTER(Grid)]),
     "iso_problem_rows": (c_int64, [handle]),
+    "iso_problem_own_rows": (c_int64, [handle]),
+    "iso_problem_shape": (c_int, [handle, POINTER(c_int64)]),
     "iso_problem_op": (c_int, [handle, out]),
     "iso_problem_data": (c_int, [handle, out, out, out]),
     "iso_problem_sens": (c_int, [handle, POINTER(Array)]),
     "iso_problem_project": (c_int, [handle, POINTER(Array), POINTER(Array)]),
     "iso_problem_backproject": (c_int, [handle, POINTER(Array), POINTER(Array)]),
     "iso_problem_recon": (c_int, [handle, POINTER(Array), c_char_p]),
+    "iso_problem_set_each": (None, [handle, ITERATION_FN, c_void_p]),
     "iso_problem_write": (c_int, [handle, c_char_p, POINTER(Array)]),
     "iso_problem_record": (c_int, [handle, out]),
 }

@@ -13,11 +13,13 @@ import numpy as np
 
 from . import errors
 from ._abi import Array, free, lib
+from .grid import Grid
+from .image import Image
 
 REAL = np.dtype(np.float32)  # iso_real
 
 
-def _refuse_values(values: np.ndarray, name: str) -> None:
+def refuse_values(values: np.ndarray, name: str) -> None:
     """NaN and infinity, of which the first is named. A sum in double of finite floats is finite."""
     if math.isfinite(float(values.sum(dtype=np.float64))):
         return
@@ -27,7 +29,7 @@ def _refuse_values(values: np.ndarray, name: str) -> None:
     raise errors.ArgumentError(f"{name}: the value at {place} is {flat[first]}, must be finite")
 
 
-def _refuse_form(values: object, name: str, dtype: np.dtype) -> None:
+def refuse_form(values: object, name: str, dtype: np.dtype) -> None:
     if not isinstance(values, np.ndarray):
         raise errors.ArgumentError(f"{name}: given {type(values).__name__}, wanted a NumPy array of {dtype}")
     if values.dtype != dtype:
@@ -43,34 +45,27 @@ def _refuse_form(values: object, name: str, dtype: np.dtype) -> None:
 
 def given(values: object, shape: tuple[int, ...], name: str) -> np.ndarray:
     """An input of that shape: float32, in C order, finite."""
-    _refuse_form(values, name, REAL)
+    refuse_form(values, name, REAL)
     assert isinstance(values, np.ndarray)
     if values.shape != shape:
         raise errors.ArgumentError(f"{name}: given shape {values.shape}, wanted {shape}")
-    _refuse_values(values, name)
+    refuse_values(values, name)
     return values
+
+
+def rounded(values: object, name: str) -> np.ndarray:
+    """Real numbers of any type as float32, in C order."""
+    a = np.asarray(values)
+    if a.dtype.kind not in "fiub":
+        raise errors.ArgumentError(f"{name}: given values of {a.dtype}, wanted real numbers")
+    return np.ascontiguousarray(a, REAL)
 
 
 def given_any(values: object, name: str, dtype: np.dtype = REAL) -> np.ndarray:
     """An input of any shape, whose values the library checks."""
-    _refuse_form(values, name, dtype)
+    refuse_form(values, name, dtype)
     assert isinstance(values, np.ndarray)
     return values
-
-
-def result(out: object, shape: tuple[int, ...], *inputs: np.ndarray | None) -> np.ndarray:
-    """Where a result of the inputs goes: `out`, if it is given and fits, else a new array."""
-    if out is None:
-        return np.empty(shape, REAL)
-    _refuse_form(out, "out", REAL)
-    assert isinstance(out, np.ndarray)
-    if out.shape != shape:
-        raise errors.ArgumentError(f"out: given shape {out.shape}, wanted {shape}")
-    if not out.flags.writeable:
-        raise errors.ArgumentError("out: given a read-only array, wanted one that can be written")
-    if any(x is not None and np.may_share_memory(out, x) for x in inputs):
-        raise errors.ArgumentError("out: given memory of an input, wanted memory of its own")
-    return out
 
 
 def address(values: np.ndarray) -> c_void_p:
@@ -78,35 +73,76 @@ def address(values: np.ndarray) -> c_void_p:
 
 
 def as_struct(values: np.ndarray) -> Array:
-    """struct iso_array over the values, which it borrows: they must stay while it is used."""
+    """struct iso_array over the values, which it borrows: they must stay while it is used.
+
+    Of an Image with its grid and unit.
+    """
     if not 1 <= values.ndim <= 8:
         raise errors.ArgumentError(f"given an array of {values.ndim} axes, wanted 1 to 8")
     a = Array(n_dim=values.ndim, n=values.size, v=values.ctypes.data)
     a.dim[: values.ndim] = values.shape
+    if isinstance(values, Image):
+        a.unit = unit(values.unit)
+        if values.grid is not None:
+            a.has_grid, a.grid = True, values.grid._struct()
     return a
 
 
-def _adopt(pointer: int | None, n: int) -> np.ndarray:
+def unit(value: object) -> bytes:
+    """The unit of an array, as the library takes it."""
+    if not isinstance(value, str) or "\0" in value or len(value.encode()) > 31:
+        raise errors.ArgumentError(f"unit: given {value!r}, wanted a text of at most 31 bytes")
+    return value.encode()
+
+
+def real(values: object, name: str) -> np.ndarray:
+    """Real numbers of any type as float32 in C order, copied only where they are not; of an Image as one."""
+    array = np.asanyarray(values)
+    if array.dtype.kind not in "biuf":
+        raise errors.ArgumentError(f"{name}: given values of {array.dtype}, wanted real numbers")
+    with np.errstate(over="ignore"):  # beyond float32: infinite
+        plain = np.ascontiguousarray(array, REAL)
+    if isinstance(array, Image):
+        return Image(plain, array.grid, array.unit)
+    return plain.reshape(array.shape)  # a number has no axes
+
+
+def adopt(pointer: int | None, n: int, dtype: np.dtype = REAL) -> np.ndarray:
     """n values that the library made, freed with the last array that shows them."""
     if n == 0:
         free(c_void_p(pointer))
-        return np.empty(0, REAL)
+        return np.empty(0, dtype)
     assert pointer
-    memory = (ctypes.c_float * n).from_address(pointer)
+    memory = (ctypes.c_char * (n * dtype.itemsize)).from_address(pointer)
     weakref.finalize(memory, free, c_void_p(pointer)).atexit = False
-    return np.frombuffer(memoryview(memory), REAL)
+    return np.frombuffer(memoryview(memory), dtype)
 
 
 def made(fill: Callable[[object], None]) -> np.ndarray:
-    """What `fill` lets the library write into a struct iso_array."""
+    """What `fill` lets the library write into a struct iso_array: an Image where that has a grid."""
     a = Array()
     try:
         fill(byref(a))
         shape = tuple(a.dim[: a.n_dim])
-        values, a.v = _adopt(a.v, a.n), None
-        return values.reshape(shape)
+        values, a.v = adopt(a.v, a.n), None
+        values = values.reshape(shape)
+        if a.pairs:
+            return values.view(np.complex64)[..., 0]
+        return Image(values, Grid._of(a.grid), a.unit.decode(errors="replace")) if a.has_grid else values
     finally:
         lib.iso_array_free(byref(a))  # what was not adopted
+
+
+def copied(a: Array) -> Image:
+    """A copy of the image that a struct iso_array of the library shows."""
+    values = np.array((ctypes.c_float * a.n).from_address(a.v), REAL).reshape(tuple(a.dim[: a.n_dim]))
+    return Image(values, Grid._of(a.grid) if a.has_grid else None, a.unit.decode(errors="replace"))
+
+
+def made_image(fill: Callable[[object], None]) -> Image:
+    """The same of what is always an image."""
+    values = made(fill)
+    return values if isinstance(values, Image) else Image(values)
 
 
 def made_vectors(
@@ -119,7 +155,7 @@ def made_vectors(
         fill(*(byref(p) for p in pointers))
         values = n()
         for p in pointers:
-            adopted.append(_adopt(p.value, values) if p.value else None)
+            adopted.append(adopt(p.value, values) if p.value else None)
         return adopted
     finally:
         for p in pointers[len(adopted) :]:

@@ -10,6 +10,7 @@ KeyboardInterrupt.
 
 from __future__ import annotations
 
+import operator
 import os
 import select
 import signal
@@ -69,8 +70,28 @@ class Handle:
         if self.pointer and not _forked:
             self._free(self.pointer)
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(
+            "what the library holds in this process cannot be pickled or copied: make it anew where it is "
+            "needed, from the same arguments"
+        )
 
-# ---- Ctrl-C ----
+
+# ---- calls that run, and Ctrl-C ----
+
+# By token: the context, and whether it is a call of the main thread. KeyboardInterrupt may come between any
+# two steps of the main thread, also while it takes back what it set. A call is therefore forgotten in one
+# step, dict.pop, and what else is to be taken back is taken back then or, at the latest, by the next call.
+_running: dict[object, tuple[Context, bool]] = {}
+
+
+def runs(context: Context) -> bool:
+    """Whether a call runs on the context, on any thread."""
+    return any(c is context for c, _ in tuple(_running.values()))
+
+
+def _of_main_thread() -> list[Context]:
+    return [c for c, main in tuple(_running.values()) if main]
 
 
 class _Interrupts:
@@ -78,8 +99,7 @@ class _Interrupts:
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
-        self.calls: dict[object, Context] = {}  # by token
-        self.before = -1  # where somebody else wants the numbers of signals
+        self.before: int | None = None  # where somebody else wants the numbers of signals; None: not watching
         self.reader: socket.socket | None = None
         self.writer: socket.socket | None = None
 
@@ -103,33 +123,36 @@ class _Interrupts:
             select.select([self.reader], [], [])
             with self.lock:
                 signals = self._take()
-                if self.calls and self.before >= 0 and signals:
-                    self._pass_on(signals)
+                if self.before is not None and self.before >= 0 and signals:
+                    self._pass_on(signals, self.before)
                 if signal.SIGINT in signals:
-                    for context in self.calls.values():
+                    for context in _of_main_thread():
                         context._interrupt()
 
-    def _pass_on(self, signals: bytes) -> None:
+    def _pass_on(self, signals: bytes, to: int) -> None:
         try:
-            os.write(self.before, signals)
+            os.write(to, signals)
         except OSError:
             pass  # it is closed or full: as Python does it
 
-    def enter(self, token: object, context: Context) -> None:
-        if not self.reader:
+    def watch(self) -> None:
+        """From here on. On the main thread."""
+        if not self.writer:
             self._open()
         with self.lock:
             assert self.writer
-            first = not self.calls
-            self.calls[token] = context
-            if first:
+            if self.before is None:
                 self._take()  # of an earlier call that ended as the signal came
-                self.before = signal.set_wakeup_fd(self.writer.fileno(), warn_on_full_buffer=False)
+                own = self.writer.fileno()
+                before = signal.set_wakeup_fd(own, warn_on_full_buffer=False)
+                self.before = -1 if before == own else before  # own: Ctrl-C came between these two lines
 
-    def leave(self, token: object) -> None:
+    def rest(self) -> None:
+        """If no call needs it any more. On the main thread."""
         with self.lock:
-            if self.calls.pop(token, None) and not self.calls:
+            if self.before is not None and not _of_main_thread():
                 signal.set_wakeup_fd(self.before)
+                self.before = None
 
 
 _interrupts = _Interrupts()
@@ -144,9 +167,22 @@ def _in_main_thread() -> bool:
 
 def text(value: str, name: str) -> bytes:
     """A text as C takes it, which ends at a zero."""
+    if not isinstance(value, str):
+        raise errors.ArgumentError(f"{name}: given {type(value).__name__}, wanted a text")
     if "\0" in value:
         raise errors.ArgumentError(f"{name}: given {value!r}, wanted a text without zeros")
     return os.fsencode(value)
+
+
+def integer(value: Any, name: str, least: int, most: int) -> int:
+    """A whole number within bounds."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise errors.ArgumentError(f"{name} is {value!r}, must be an integer") from None
+    if not least <= number <= most:
+        raise errors.ArgumentError(f"{name} is {number}, must be from {least} to {most}")
+    return number
 
 
 def check(status: int) -> None:
@@ -156,22 +192,21 @@ def check(status: int) -> None:
 
 
 def call(context: Context, function: Callable[..., int], *arguments: Any) -> None:
-    """A call that may be long, and its failure as an exception.
-
-    KeyboardInterrupt may come between any two lines: what `finally` takes back goes by a token, which may
-    or may not have been entered.
-    """
+    """A call that may be long, and its failure as an exception."""
     refuse_fork()
-    token = object()
+    token, main = object(), _in_main_thread()
     try:
-        context._enter(token)
-        if _in_main_thread():
-            _interrupts.enter(token, context)
+        if main:
+            _interrupts.watch()
+        context._forget_requests()
+        _running[token] = context, main
         check(function(*arguments))
     except errors.Cancelled:
         if context._interrupted:
             raise KeyboardInterrupt from None
         raise
     finally:
-        _interrupts.leave(token)
-        context._leave(token)
+        _running.pop(token, None)
+        if main:
+            _interrupts.rest()
+        context._forget_requests()

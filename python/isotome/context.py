@@ -3,15 +3,28 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
+import weakref
 from ctypes import byref, c_void_p
-from typing import Callable, NamedTuple
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
 import numpy as np
 
 from . import errors
 from ._abi import PROGRESS_FN, lib
-from ._call import Handle, check, refuse_fork, text, use
+from ._abi import Progress as _Step
+from ._call import Handle, check, integer, refuse_fork, runs, text, use
+
+if TYPE_CHECKING:
+    from ._ranks import Exchanged
+
+
+def _ranks():
+    """Loaded when first used."""
+    from . import _ranks
+
+    return _ranks
 
 
 class Context:
@@ -20,22 +33,27 @@ class Context:
     device: "cpu", "cuda", "cuda:N", or "auto" (CUDA where there is one, else the CPU).
     threads: CPU threads; 0 for all cores.
     memory_limit: bytes of host memory that calls may plan for; 0: what the machine has free.
+    comm: an mpi4py.MPI.Intracomm, whose ranks share the work of every call. All of them make the context and
+        call the same in the same order; all get the image of one process, bit for bit. Of ray and strip each
+        rank's operator has events of its own. What fails on one rank fails on all, and ends the context.
 
     Several threads may use a context, each with operators of its own. It lives as long as what was made
     with it.
     """
 
-    def __init__(self, device: str = "auto", threads: int = 0, memory_limit: int = 0):
+    def __init__(self, device: str = "auto", threads: int = 0, memory_limit: int = 0, comm: Any = None):
         if not isinstance(device, str):
             raise errors.ArgumentError(f"device is {device!r}, must be a text such as 'cpu' or 'cuda:0'")
-        if not isinstance(threads, (int, np.integer)):
-            raise errors.ArgumentError(f"threads is {threads!r}, must be an integer")
+        threads = integer(threads, "threads", 0, 2**31 - 1)
+        memory_limit = integer(memory_limit, "memory_limit", 0, 2**63 - 1)
         use()
         self._handle = Handle(lib.iso_ctx_free)
-        check(lib.iso_ctx_create(byref(self._handle.pointer), text(device, "device"), threads))
+        if comm is None:
+            check(lib.iso_ctx_create(byref(self._pointer), text(device, "device"), threads))
+        else:
+            _ranks().create(self._pointer, text(device, "device"), threads, comm)
         lib.iso_ctx_set_memory_limit(self._pointer, memory_limit)
         self._lock = threading.RLock()
-        self._running: set[object] = set()  # tokens of calls, on all threads
         self._interrupted = False  # by Ctrl-C, while calls run
 
     @property
@@ -67,31 +85,47 @@ class Context:
         refuse_fork()
         return lib.iso_ctx_is_cuda(self._pointer)
 
+    @property
+    def rank(self) -> int:
+        """Which of the ranks this process is, from 0."""
+        refuse_fork()
+        return _ranks().lib.iso_ctx_rank(self._pointer)
+
+    @property
+    def ranks(self) -> int:
+        """How many share the work; 1 without `comm`."""
+        refuse_fork()
+        return _ranks().lib.iso_ctx_ranks(self._pointer)
+
+    @property
+    def exchanged(self) -> Exchanged:
+        """Bytes and seconds that exchange between ranks took so far."""
+        refuse_fork()
+        return _ranks().exchanged(self._pointer)
+
     def __repr__(self) -> str:
-        return f"<isotome.Context {self.device}, {self.device_name}>"
+        rank = f", rank {self.rank} of {self.ranks}" if self.ranks > 1 else ""
+        return f"<isotome.Context {self.device}, {self.device_name}{rank}>"
 
     # ---- calls that run ----
 
     def cancel(self) -> None:
         """Asks the calls that run now, on other threads, to stop: they raise Cancelled."""
+        refuse_fork()
         with self._lock:
-            if self._running:
+            if runs(self):
                 lib.iso_ctx_cancel(self._pointer)
 
     def _interrupt(self) -> None:
         with self._lock:
-            if self._running:
+            if runs(self):
                 self._interrupted = True
                 lib.iso_ctx_cancel(self._pointer)
 
-    def _enter(self, token: object) -> None:
+    def _forget_requests(self) -> None:
+        """Requests to stop are forgotten with the last call that they were for."""
         with self._lock:
-            self._running.add(token)
-
-    def _leave(self, token: object) -> None:
-        with self._lock:
-            self._running.discard(token)
-            if not self._running:
+            if not runs(self):
                 self._interrupted = False
                 lib.iso_ctx_clear_cancel(self._pointer)
 
@@ -116,33 +150,49 @@ class Listener:
     def __init__(self, context: Context, callback: Callable[[Progress], object]):
         self._context = context
         self._callback = callback
-        self._function = PROGRESS_FN(self._hear)
+        self._number = next(_numbers)
         self.error: BaseException | None = None
 
-    def _hear(self, _arg, step) -> None:
-        s = step.contents
+    def _hear(self, s: _Step) -> None:
         try:
             if self.error is not None:
                 return
             left = s.left_s if s.left_s >= 0 else None
             note = (s.note or b"").decode()
             answer = self._callback(Progress(s.stage.decode(), s.done, s.total, s.elapsed_s, left, note))
+            refuse_fork()
             if isinstance(answer, (bool, np.bool_)) and answer:
                 self._context.cancel()
         except BaseException as error:  # raised where the call was made
             self.error = error
-            self._context.cancel()
+            lib.iso_ctx_cancel(self._context._pointer)
 
     def __enter__(self) -> Listener:
-        if self._context._running:
+        if runs(self._context):
             raise errors.BusyError("callback: the context serves another call, wanted an idle one")
-        lib.iso_ctx_set_progress(self._context._pointer, self._function, None)
+        _listeners[self._number] = self
+        lib.iso_ctx_set_progress(self._context._pointer, _tell, self._number)
         return self
 
     def __exit__(self, kind, error, trace) -> None:
         lib.iso_ctx_set_progress(self._context._pointer, PROGRESS_FN(), None)
         if self.error is not None:
             raise self.error from None
+
+
+# The function that the library calls is there for ever, and finds its listener by a number: one that is
+# gone is not told, though Ctrl-C came before the context could be told so.
+_numbers = itertools.count(1)
+_listeners: weakref.WeakValueDictionary[int, Listener] = weakref.WeakValueDictionary()
+
+
+def _hear(number, step) -> None:
+    listener = _listeners.get(number)
+    if listener is not None:
+        listener._hear(step.contents)
+
+
+_tell = PROGRESS_FN(_hear)
 
 
 class Device(NamedTuple):

@@ -3,18 +3,41 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import _abi, _arrays, errors
+from ._call import text
+
+if TYPE_CHECKING:
+    from .simulation import Simulated
 
 _U32 = np.dtype(np.uint32)
+_COLUMNS = ("lines", "time_ms", "count", "mult", "add", "crystal")
 
 
-@dataclass
+def _number(value: float, name: str) -> float:
+    if not isinstance(value, (int, float, np.integer, np.floating)) or not 0 <= value < math.inf:
+        raise errors.ArgumentError(f"{name}: given {value!r}, wanted a number from 0 on")
+    return float(value)
+
+
+def _bad(lines: np.ndarray) -> int:
+    """How many have no length, or values that are not finite; a sum in double of finite floats is finite."""
+    bad = (lines[:, 0] == lines[:, 3]) & (lines[:, 1] == lines[:, 4]) & (lines[:, 2] == lines[:, 5])
+    if not math.isfinite(float(lines.sum(dtype=np.float64))):
+        bad |= ~np.isfinite(lines).all(axis=1)
+    return int(bad.sum())
+
+
+@dataclass(eq=False, repr=False)
 class Events:
     """Events, or lines with counts. All arrays are contiguous; all but `lines` may be None.
+
+    `len(events)`; `events[:1000]`, `events[mask]`, `events[numbers]` are some of them.
 
     lines: (n, 7) float32: both ends of each line, x, y, z in mm, and t1 - t2 in ps, which is positive if
         the annihilation was nearer to the second end. (n, 6): there are no times.
@@ -36,6 +59,33 @@ class Events:
     start_s: float = 0.0
     duration_s: float = 0.0
     isotope: str = ""
+    info: Simulated | None = None  # of simulated events
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def __getitem__(self, which: Any) -> Events:
+        """Some of the events: by a slice, a mask, or their numbers."""
+        if isinstance(which, (int, np.integer)) and not isinstance(which, bool):
+            which = [which]
+        elif not isinstance(which, slice):
+            which = np.asarray(which)
+            if which.ndim != 1 or which.dtype.kind not in "iub":
+                raise errors.ArgumentError(
+                    f"events: given {which.dtype} of shape {which.shape}, wanted a slice, a mask or numbers"
+                )
+        some: dict[str, Any] = {}
+        for name in _COLUMNS:
+            values = getattr(self, name)
+            some[name] = None if values is None else np.ascontiguousarray(values[which])
+        return replace(self, info=None, **some)
+
+    def __repr__(self) -> str:
+        has = [name for name in _COLUMNS[1:] if getattr(self, name) is not None]
+        tof = [f"TOF {self.tof_fwhm_ps:g} ps"] if self.tof_fwhm_ps else []
+        lasts = [f"{self.duration_s:g} s"] if self.duration_s else []
+        isotope = [self.isotope] if self.isotope else []
+        return f"<isotome.Events {', '.join([str(len(self)), *tof, *lasts, *isotope, *has])}>"
 
     def _column(self, name: str, dtype: np.dtype, shape: tuple[int, ...]) -> int | None:
         values = getattr(self, name)
@@ -54,19 +104,45 @@ class Events:
         if lines.shape[1] == 6:
             lines = np.pad(lines, ((0, 0), (0, 1)))
         n = len(lines)
-        bad = ~np.isfinite(lines).all(axis=1) | (lines[:, :3] == lines[:, 3:6]).all(axis=1)
-        e = _abi.Events(n=n, v=lines.ctypes.data, n_bad=int(bad.sum()))
+        e = _abi.Events(n=n, v=lines.ctypes.data, n_bad=_bad(lines))
         e.time_ms = self._column("time_ms", _U32, (n,))
         for name in ("count", "mult", "add"):
             setattr(e, name, self._column(name, _arrays.REAL, (n,)))
         e.crystal = self._column("crystal", _U32, (n, 2))
         for name in ("tof_fwhm_ps", "tof_bin_ps", "start_s", "duration_s"):
-            setattr(e, name, getattr(self, name))
-        isotope = self.isotope.encode()
+            setattr(e, name, _number(getattr(self, name), name))
+        isotope = text(self.isotope, "isotope")
         if len(isotope) > 15:
             raise errors.ArgumentError(f"isotope: given {self.isotope!r}, wanted a name such as 'F-18'")
         e.isotope = isotope
         return e, lines
+
+
+def adopted(e: _abi.Events) -> Events:
+    """Events that the library made, in its own memory, which the arrays free."""
+
+    def column(name: str, dtype: np.dtype, columns: int) -> np.ndarray | None:
+        pointer = getattr(e, name)
+        if pointer is None:
+            return None
+        setattr(e, name, None)
+        values = _arrays.adopt(pointer, e.n * columns, dtype)
+        return values.reshape(-1, columns) if columns > 1 else values
+
+    lines = column("v", _arrays.REAL, 7)
+    return Events(
+        np.empty((0, 7), _arrays.REAL) if lines is None else lines,
+        column("time_ms", _U32, 1),
+        column("count", _arrays.REAL, 1),
+        column("mult", _arrays.REAL, 1),
+        column("add", _arrays.REAL, 1),
+        column("crystal", _U32, 2),
+        e.tof_fwhm_ps,
+        e.tof_bin_ps,
+        e.start_s,
+        e.duration_s,
+        e.isotope.decode(errors="replace"),
+    )
 
 
 def strip_struct(values: np.ndarray) -> _abi.StripEvents:

@@ -1,27 +1,36 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Operators: y = A x and its adjoint, the step of EM, subsets, and operators made of others.
 
-    y = A(x)              x, y: float32 NumPy arrays of A.in_shape and A.out_shape
+    y = A(x)              x, y: float32 arrays of A.in_shape and A.out_shape
     x = A.adjoint(y)      or A.H(y)
     s = A.em_step(x, y)   x * A*(y / (A x)), in one pass over the data
     B = A.subset(k)       some of the rows; B.rows says which
     C = 2 * A @ P + B     chains, sums, multiples; A @ x is A(x)
+
+Arrays are of NumPy, PyTorch, CuPy, or another library with DLPack, in C order. Results are of the kind that
+went in, on the same device.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
 from ctypes import byref, c_double, c_void_p
-from typing import Callable, NamedTuple
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
 import numpy as np
 
-from . import _arrays, errors
+from . import _arrays, _kinds, errors
 from ._abi import ALL, EmData, EmStat, lib
-from ._call import Handle, call, check, refuse_fork
+from ._call import Handle, call, check, integer, refuse_fork
+from ._kinds import Arguments, Kind
 from .context import Context
 
+if TYPE_CHECKING:
+    from .problem import Problem
+
 Shape = tuple[int, ...]
+Array = Any  # of a kind that _kinds knows
 
 
 class EmStatistics(NamedTuple):
@@ -34,14 +43,6 @@ class EmStatistics(NamedTuple):
     skipped: int  # rows with m = 0, or A x + add = 0
 
 
-def _length(x: np.ndarray) -> float:
-    return math.sqrt(float(np.sum(np.square(x, dtype=np.float64))))
-
-
-def _inner(x: np.ndarray, y: np.ndarray) -> float:
-    return float(np.sum(np.multiply(x, y, dtype=np.float64)))
-
-
 class Operator:
     """A linear map. What is made of others has `_forward` and `_adjoint`; the rest follows from them."""
 
@@ -49,12 +50,12 @@ class Operator:
     out_shape: Shape
     n_subsets: int = 1
 
-    # ---- what kinds of operators differ in; arguments were checked ----
+    # ---- what kinds of operators differ in; arguments were checked, and are of one kind ----
 
-    def _forward(self, x: np.ndarray, out: np.ndarray) -> None:
+    def _forward(self, x: Array, out: Array) -> None:
         raise NotImplementedError
 
-    def _adjoint(self, y: np.ndarray, out: np.ndarray) -> None:
+    def _adjoint(self, y: Array, out: Array) -> None:
         raise NotImplementedError
 
     def subset(self, k: int) -> Operator:
@@ -64,28 +65,31 @@ class Operator:
 
     @property
     def rows(self) -> np.ndarray:
-        """Which row of the data each row is: `y[A.subset(k).rows]` are those of a subset."""
+        """Which row of the data each row is: `y.reshape(-1)[A.subset(k).rows]` are those of a subset."""
         return np.arange(math.prod(self.out_shape))
 
     def _check_subset(self, k: int) -> None:
-        if not 0 <= k < self.n_subsets:
-            raise errors.ArgumentError(f"subset {k}: wanted 0 to {self.n_subsets - 1}")
+        integer(k, "subset", 0, self.n_subsets - 1)
 
     # ---- mathematics ----
 
-    def __call__(self, x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    def __call__(self, x: Array, out: Array | None = None) -> Array:
         """y = A x, into `out` if it is given."""
-        x = _arrays.given(x, self.in_shape, "x")
-        y = _arrays.result(out, self.out_shape, x)
-        self._forward(x, y)
-        return y
+        a = Arguments()
+        x = a.take(x, self.in_shape, "x")
+        y = a.place(out, self.out_shape)
+        with a.kind.current():
+            self._forward(x, y)
+        return a.result(y, out)
 
-    def adjoint(self, y: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    def adjoint(self, y: Array, out: Array | None = None) -> Array:
         """x = A* y, into `out` if it is given."""
-        y = _arrays.given(y, self.out_shape, "y")
-        x = _arrays.result(out, self.in_shape, y)
-        self._adjoint(y, x)
-        return x
+        a = Arguments()
+        y = a.take(y, self.out_shape, "y")
+        x = a.place(out, self.in_shape)
+        with a.kind.current():
+            self._adjoint(y, x)
+        return a.result(x, out)
 
     @property
     def H(self) -> Operator:
@@ -94,12 +98,12 @@ class Operator:
 
     def em_step(
         self,
-        x: np.ndarray,
-        y: np.ndarray | None = None,
-        add: np.ndarray | None = None,
-        mult: np.ndarray | None = None,
-        out: np.ndarray | None = None,
-    ) -> np.ndarray:
+        x: Array,
+        y: Array | None = None,
+        add: Array | None = None,
+        mult: Array | None = None,
+        out: Array | None = None,
+    ) -> Array:
         """x * A*(y / (A x + add)), of which MLEM is `x = A.em_step(x, y) / sensitivity`.
 
         y: counts; None: all ones (list mode). add: additive term over the factor, r/m; None: 0.
@@ -109,84 +113,142 @@ class Operator:
 
     def em_step_with_statistics(
         self,
-        x: np.ndarray,
-        y: np.ndarray | None = None,
-        add: np.ndarray | None = None,
-        mult: np.ndarray | None = None,
-        out: np.ndarray | None = None,
-    ) -> tuple[np.ndarray, EmStatistics]:
+        x: Array,
+        y: Array | None = None,
+        add: Array | None = None,
+        mult: Array | None = None,
+        out: Array | None = None,
+    ) -> tuple[Array, EmStatistics]:
         """em_step, and its EmStatistics."""
-        x = _arrays.given(x, self.in_shape, "x")
-        data = [
-            None if v is None else _arrays.given(v, self.out_shape, name)
-            for name, v in (("y", y), ("add", add), ("mult", mult))
-        ]
-        acc = _arrays.result(out, self.in_shape, x, *data)
-        return acc, self._em_step(acc, x, *data)
+        a = Arguments()
+        x = a.take(x, self.in_shape, "x")
+        data = [a.take_some(v, self.out_shape, n) for n, v in (("y", y), ("add", add), ("mult", mult))]
+        acc = a.place(out, self.in_shape)
+        with a.kind.current():
+            statistics = self._em_step(acc, x, *data)
+        return a.result(acc, out), statistics
 
     def _em_step(
-        self,
-        acc: np.ndarray,
-        x: np.ndarray,
-        y: np.ndarray | None,
-        add: np.ndarray | None,
-        mult: np.ndarray | None,
+        self, acc: Array, x: Array, y: Array | None, add: Array | None, mult: Array | None
     ) -> EmStatistics:
-        expected = np.empty(self.out_shape, _arrays.REAL)
+        kind = _kinds.of(x)
+        xp, expected = kind.xp, kind.empty(self.out_shape)
         self._forward(x, expected)
+        zeros, ones = xp.zeros_like(expected), xp.ones_like(expected)
+        counts = ones if y is None else y
         meets = expected > 0
         if add is not None:
             expected += add
         used = expected > 0
         if mult is not None:
             used &= mult > 0
-        counts = np.ones(self.out_shape, _arrays.REAL) if y is None else y
-        ratio = np.divide(counts, expected, out=np.zeros_like(expected), where=used)
-        self._adjoint(ratio, acc)
+        self._adjoint(xp.where(used, counts / xp.where(used, expected, ones), zeros), acc)
         acc *= x
-        likely = expected[used].astype(np.float64) * (1 if mult is None else mult[used])
+        likely = xp.where(used, expected if mult is None else expected * mult, ones)
+        n = math.prod(self.out_shape)
+        n_used = int(kind.total(xp.where(used, ones, zeros)))
         return EmStatistics(
-            float(np.sum(counts[used] * np.log(likely))),
-            float(np.sum(counts[used & meets], dtype=np.float64)),
-            float(np.sum(counts[~used], dtype=np.float64)),
-            int(used.sum()),
-            int(used.size - used.sum()),
+            kind.total(xp.where(used, counts, zeros) * xp.log(kind.double(likely))),
+            kind.total(xp.where(used & meets, counts, zeros)),
+            kind.total(xp.where(used, zeros, counts)),
+            n_used,
+            n - n_used,
         )
 
-    def norm(self, iterations: int = 100, tolerance: float = 1e-4, seed: int = 1) -> float:
+    def sensitivity(self, like: Array | None = None) -> Array:
+        """The image A* 1, by which MLEM divides; of a model's operator see ModelOperator.sensitivity.
+
+        like: an array of the kind that is wanted; None: NumPy.
+        """
+        kind = _kinds.like(like)
+        with kind.current():
+            return self._sensitivity(kind)
+
+    def _sensitivity(self, kind: Kind) -> Array:
+        s = kind.empty(self.in_shape)
+        self._adjoint(kind.of_host(np.ones(self.out_shape, _arrays.REAL)), s)
+        return s
+
+    def _has_model(self) -> bool:
+        """Whether a model is in it, whose sensitivity is not that of its rows alike."""
+        return False
+
+    def norm(
+        self, iterations: int = 100, tolerance: float = 1e-4, seed: int = 1, like: Array | None = None
+    ) -> float:
         """The largest singular value, by power iteration from a random start.
 
         Ends when it grows by less than the share `tolerance`. It comes from below.
+        like: an array of the kind to compute with; None: NumPy.
         """
-        x = np.random.default_rng(seed).random(self.in_shape, dtype=_arrays.REAL)
+        kind = _kinds.like(like)
+        with kind.current():
+            return self._norm(kind, iterations, tolerance, integer(seed, "seed", 0, 2**64 - 1))
+
+    def _norm(self, kind: Kind, iterations: int, tolerance: float, seed: int) -> float:
+        x = kind.of_host(np.random.default_rng(seed).random(self.in_shape, dtype=_arrays.REAL))
+        y = kind.empty(self.out_shape)
         norm = 0.0
-        for _ in range(iterations):
-            size = _length(x)
+        for _ in range(integer(iterations, "iterations", 1, 2**31 - 1)):
+            size = kind.length(x)
             if size == 0:
                 return 0.0
-            x /= np.float32(size)
-            y = self(x)
-            before, norm = norm, _length(y)
+            x /= size
+            self._forward(x, y)
+            before, norm = norm, kind.length(y)
             if norm - before <= tolerance * norm:
                 break
-            x = self.adjoint(y)
+            self._adjoint(y, x)
         return norm
 
-    def adjointness_test(self, seed: int = 1) -> float:
-        """|<Ax, y> - <x, A*y>| / (|Ax| |y|) for Gaussian x and y: about 1e-7 where A* is the adjoint."""
-        random = np.random.default_rng(seed)
-        x = random.standard_normal(self.in_shape, dtype=_arrays.REAL)
-        y = random.standard_normal(self.out_shape, dtype=_arrays.REAL)
-        ax = self(x)
-        size = _length(ax) * _length(y)
-        return abs(_inner(ax, y) - _inner(x, self.adjoint(y))) / size if size else 0.0
+    def adjointness_test(self, seed: int = 1, like: Array | None = None) -> float:
+        """|<Ax, y> - <x, A*y>| / (|Ax| |y|) for Gaussian x and y: about 1e-7 where A* is the adjoint.
+
+        like: an array of the kind to compute with; None: NumPy.
+        """
+        kind = _kinds.like(like)
+        with kind.current():
+            return self._adjointness(kind, np.random.default_rng(integer(seed, "seed", 0, 2**64 - 1)))
+
+    def _adjointness(self, kind: Kind, random: np.random.Generator) -> float:
+        x = kind.of_host(random.standard_normal(self.in_shape, dtype=_arrays.REAL))
+        y = kind.of_host(random.standard_normal(self.out_shape, dtype=_arrays.REAL))
+        ax, back = kind.empty(self.out_shape), kind.empty(self.in_shape)
+        self._forward(x, ax)
+        self._adjoint(y, back)
+        size = kind.length(ax) * kind.length(y)
+        return abs(kind.inner(ax, y) - kind.inner(x, back)) / size if size else 0.0
+
+    def as_linear_operator(self):
+        """A as scipy.sparse.linalg.LinearOperator, of which images and data are flat.
+
+        Its vectors are NumPy's, of any real type: SciPy's algorithms use float64, which is rounded to
+        float32 on the way in.
+        """
+        from scipy.sparse.linalg import LinearOperator  # type: ignore[import-untyped]
+
+        def flat(apply: Callable[[Array], Array], shape: Shape) -> Callable[[np.ndarray], np.ndarray]:
+            return lambda v: apply(_arrays.rounded(v, "vector").reshape(shape)).reshape(-1)
+
+        def columns(one: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
+            return lambda vs: np.stack([one(v) for v in vs.T], axis=-1)
+
+        forward, adjoint = flat(self, self.in_shape), flat(self.adjoint, self.out_shape)
+        return LinearOperator(
+            (math.prod(self.out_shape), math.prod(self.in_shape)),
+            matvec=forward,
+            rmatvec=adjoint,
+            matmat=columns(forward),
+            rmatmat=columns(adjoint),
+            dtype=_arrays.REAL,
+        )
 
     # ---- algebra ----
 
     def __matmul__(self, other):
         if isinstance(other, Operator):
             return Chain(self, other)
-        if isinstance(other, np.ndarray):
+        if _kinds.is_array(other):
             return self(other)
         return NotImplemented
 
@@ -234,6 +296,9 @@ class Adjoint(Operator):
     def _adjoint(self, y, out):
         self._of._forward(y, out)
 
+    def _has_model(self):
+        return self._of._has_model()
+
     @property
     def H(self) -> Operator:
         return self._of
@@ -251,18 +316,28 @@ class Chain(Operator):
         self.in_shape, self.out_shape = inner.in_shape, outer.out_shape
         self.n_subsets = outer.n_subsets
 
-    def _between(self) -> np.ndarray:
-        return np.empty(self._inner.out_shape, _arrays.REAL)
-
     def _forward(self, x, out):
-        between = self._between()
+        between = _kinds.of(x).empty(self._inner.out_shape)
         self._inner._forward(x, between)
         self._outer._forward(between, out)
 
     def _adjoint(self, y, out):
-        between = self._between()
+        between = _kinds.of(y).empty(self._inner.out_shape)
         self._outer._adjoint(y, between)
         self._inner._adjoint(between, out)
+
+    def _sensitivity(self, kind):
+        if self._inner._has_model():
+            raise errors.ArgumentError(
+                "sensitivity of a chain: a model's is known where nothing comes behind the model; "
+                "of all rows alike it is A.adjoint(ones)"
+            )
+        s = kind.empty(self.in_shape)
+        self._inner._adjoint(self._outer._sensitivity(kind), s)
+        return s
+
+    def _has_model(self):
+        return self._outer._has_model() or self._inner._has_model()
 
     def subset(self, k: int) -> Operator:
         self._check_subset(k)
@@ -277,9 +352,9 @@ class Multiple(Operator):
     """factor * A."""
 
     def __init__(self, factor: float, of: Operator):
-        if not math.isfinite(factor):
-            raise errors.ArgumentError(f"factor of an operator: given {factor}, wanted a finite number")
-        self._factor, self._of = np.float32(factor), of
+        if not abs(factor) <= float(np.finfo(_arrays.REAL).max):
+            raise errors.ArgumentError(f"factor of an operator: given {factor}, wanted a finite float32")
+        self._factor, self._of = factor, of
         self.in_shape, self.out_shape, self.n_subsets = of.in_shape, of.out_shape, of.n_subsets
 
     def _forward(self, x, out):
@@ -290,8 +365,16 @@ class Multiple(Operator):
         self._of._adjoint(y, out)
         out *= self._factor
 
+    def _sensitivity(self, kind):
+        s = self._of._sensitivity(kind)
+        s *= self._factor
+        return s
+
+    def _has_model(self):
+        return self._of._has_model()
+
     def subset(self, k: int) -> Operator:
-        return Multiple(float(self._factor), self._of.subset(k))
+        return Multiple(self._factor, self._of.subset(k))
 
     @property
     def rows(self) -> np.ndarray:
@@ -311,100 +394,151 @@ class Sum(Operator):
         self.in_shape, self.out_shape = a.in_shape, a.out_shape
 
     def _forward(self, x, out):
-        second = np.empty_like(out)
+        second = _kinds.of(x).empty(self.out_shape)
         self._a._forward(x, out)
         self._b._forward(x, second)
         out += second
 
     def _adjoint(self, y, out):
-        second = np.empty_like(out)
+        second = _kinds.of(y).empty(self.in_shape)
         self._a._adjoint(y, out)
         self._b._adjoint(y, second)
         out += second
 
+    def _sensitivity(self, kind):
+        s = self._a._sensitivity(kind)
+        s += self._b._sensitivity(kind)
+        return s
+
+    def _has_model(self):
+        return self._a._has_model() or self._b._has_model()
+
 
 class Diagonal(Operator):
-    """y = d * x, element by element; keeps d."""
+    """y = d * x, element by element; keeps d, and a copy of it for each further kind of x."""
 
-    def __init__(self, d: np.ndarray):
-        self._d = _arrays.given(d, np.shape(d), "d")
-        self.in_shape = self.out_shape = self._d.shape
+    def __init__(self, d: Array):
+        kept = _kinds.kept(d, "d")
+        self._kinds = {_kinds.of(kept): kept}
+        self._first = kept
+        self.in_shape = self.out_shape = tuple(kept.shape)
+
+    def _of_kind(self, kind: Kind) -> Array:
+        if kind not in self._kinds:
+            self._kinds[kind] = kind.of_host(_kinds.of(self._first).to_host(self._first))
+        return self._kinds[kind]
 
     def _forward(self, x, out):
-        np.multiply(x, self._d, out=out)
+        kind = _kinds.of(x)
+        kind.multiply(x, self._of_kind(kind), out)
 
     def _adjoint(self, y, out):
-        np.multiply(y, self._d, out=out)
+        self._forward(y, out)
 
 
 class Function(Operator):
-    """An operator of two functions of one's own, each of which returns a float32 array."""
+    """An operator of two functions of one's own, each of which returns a float32 array of the kind given."""
 
     def __init__(
         self,
         in_shape: Shape,
         out_shape: Shape,
-        forward: Callable[[np.ndarray], np.ndarray],
-        adjoint: Callable[[np.ndarray], np.ndarray],
+        forward: Callable[[Array], Array],
+        adjoint: Callable[[Array], Array],
     ):
         self.in_shape, self.out_shape = tuple(in_shape), tuple(out_shape)
         self._functions = forward, adjoint
 
     def _forward(self, x, out):
-        out[...] = _arrays.given(self._functions[0](x), self.out_shape, "what forward returned")
+        self._apply(self._functions[0], x, out, "what forward returned")
 
     def _adjoint(self, y, out):
-        out[...] = _arrays.given(self._functions[1](y), self.in_shape, "what adjoint returned")
+        self._apply(self._functions[1], y, out, "what adjoint returned")
+
+    def _apply(self, function: Callable[[Array], Array], values: Array, out: Array, name: str) -> None:
+        a = Arguments()
+        a.kind_of(values, "its argument")
+        out[...] = a.take(function(values), tuple(out.shape), name)
 
 
 # ---- the library's own ----
 
 
 class _Vectors:
-    """Vectors on the context's device: on the CPU the arrays themselves, on CUDA copies."""
+    """The vectors of one call, in memory of the context's device: arrays that are there already as they are,
+    of arrays on the host copies on CUDA. Addresses are valid until the end of `with`.
 
-    def __init__(self, context: Context):
-        self._context = context
-        self._vec = lib.iso_ctx_vec(context._pointer).contents if context.is_cuda else None
+    On CUDA the work comes after what the caller's stream has when `with` begins, and before what it gets when
+    it has ended, so that no memory is read, written or given back too early."""
+
+    def __init__(self, context: Context, kind: Kind):
+        if kind.device not in ("cpu", context.device):
+            raise errors.ArgumentError(
+                f"given {kind.words} to an operator on {context.device}, wanted an array on "
+                f"{'the host' if context.device == 'cpu' else context.device + ' or on the host'}: "
+                f"context=isotome.Context({kind.device!r}) makes an operator for it"
+            )
+        self._context, self._kind = context, kind
+        self._copies = kind.device != context.device
+        self._vec = lib.iso_ctx_vec(context._pointer).contents
         self._taken: list[c_void_p] = []
-
-    def room(self, values: np.ndarray) -> c_void_p:
-        """For the values, which are not copied."""
-        if self._vec is None:
-            return _arrays.address(values)
-        p = c_void_p()
-        check(self._vec.alloc(self._context._pointer, byref(p), values.nbytes))
-        self._taken.append(p)
-        return p
-
-    def put(self, values: np.ndarray | None) -> c_void_p | None:
-        if values is None:
-            return None
-        p = self.room(values)
-        if self._vec is not None:
-            check(self._vec.upload(self._context._pointer, p, _arrays.address(values), values.nbytes))
-        return p
-
-    def get(self, values: np.ndarray, p: c_void_p) -> None:
-        if self._vec is not None:
-            check(self._vec.download(self._context._pointer, _arrays.address(values), p, values.nbytes))
+        self._kept: list[Array] = []
+        self._loans = contextlib.ExitStack()
 
     def __enter__(self) -> _Vectors:
+        self._kind.begin(self._context._pointer)
         return self
 
     def __exit__(self, *_error) -> None:
-        if self._vec is not None:
-            for p in self._taken:
-                self._vec.free(self._context._pointer, p)
+        with self._loans:
+            self._kind.end(self._context._pointer)
+        for p in self._taken:
+            self._vec.free(self._context._pointer, p)
+
+    def _alloc(self, n: int) -> int:
+        p = c_void_p()
+        check(self._vec.alloc(self._context._pointer, byref(p), 4 * n))
+        self._taken.append(p)
+        return p.value or 0
+
+    def space(self, n: int) -> int:
+        """For n values, of the pool of the caller's library where it has one."""
+        if self._copies or not self._kind.makes:
+            return self._alloc(n)
+        self._kept.append(self._kind.empty((n,)))
+        return self._lent(self._kept[-1])
+
+    def place(self, values: Array) -> int:
+        """For the values, which are not copied."""
+        return self._alloc(math.prod(values.shape)) if self._copies else self._lent(values)
+
+    def put(self, values: Array) -> int:
+        p = self.place(values)
+        if self._copies:
+            self._copy(self._vec.upload, p, self._kind.address(values), values)
+        return p
+
+    def get(self, values: Array, p: int) -> None:
+        if self._copies:
+            self._copy(self._vec.download, self._kind.address(values), p, values)
+
+    def _copy(self, function: Callable[..., int], to: int, of: int, values: Array) -> None:
+        check(function(self._context._pointer, to, of, 4 * math.prod(values.shape)))
+
+    def _lent(self, values: Array) -> int:
+        return self._kind.lend(values, self._loans, self._context._pointer)
 
 
 class _Shared:
     """An operator of the library, which the whole and its subsets share."""
 
-    def __init__(self, handle: Handle, context: Context):
+    def __init__(self, handle: Handle, context: Context, problem: Problem | None = None, shape: Shape = ()):
         self.handle: Handle | None = handle
         self.context = context
+        self.problem = problem
         self.n_out = lib.iso_op_n_out(handle.pointer)
+        fits = shape and math.prod(shape) == self.n_out
+        self.shape = shape if fits else (self.n_out,)  # of data in the file's order
         self.n_subsets = lib.iso_op_n_sub(handle.pointer)
         self._order: np.ndarray | None = None
         self._plain: bool | None = None
@@ -419,7 +553,7 @@ class _Shared:
 
     def _sorted(self, values: np.ndarray) -> np.ndarray:
         op, y = self.held(), np.empty(self.n_out, _arrays.REAL)
-        lib.iso_op_sort(op.pointer, _arrays.address(y), _arrays.address(values))
+        lib.iso_op_sort(op.pointer, y.ctypes.data, values.ctypes.data)
         return y
 
     def order(self) -> np.ndarray:
@@ -448,7 +582,7 @@ class ModelOperator(Operator):
     """An operator of the C library, as Problem.operator makes it.
 
     Its data are in the order of the file, those of a subset or of `ordered` in the library's own, which
-    saves time: `rows` says which row of the file each is, so that `y[B.rows]` are the data of B.
+    saves time: `rows` says which row of the file each is, so that `y.reshape(-1)[B.rows]` are the data of B.
     """
 
     def __init__(self, shared: _Shared, in_shape: Shape, subset: int = ALL, in_file_order: bool = True):
@@ -457,7 +591,7 @@ class ModelOperator(Operator):
         self._in_file_order = in_file_order
         span = lib.iso_op_rows(shared.held().pointer, subset)
         self._span = slice(span.first, span.first + span.n)
-        self.in_shape, self.out_shape = in_shape, (span.n,)
+        self.in_shape, self.out_shape = in_shape, shared.shape if in_file_order else (span.n,)
         self.n_subsets = shared.n_subsets if subset == ALL else 1
 
     @property
@@ -484,7 +618,7 @@ class ModelOperator(Operator):
         op = self._shared.held()
         handle = Handle(lib.iso_op_free, op)
         check(lib.iso_op_clone(byref(handle.pointer), op.pointer))
-        shared = _Shared(handle, self.context)
+        shared = _Shared(handle, self.context, self._shared.problem, self._shared.shape)
         shared._order, shared._plain = self._shared._order, self._shared._plain
         return ModelOperator(shared, self.in_shape, self._subset, self._in_file_order)
 
@@ -492,58 +626,77 @@ class ModelOperator(Operator):
         """Gives its memory back now; its subsets are gone too."""
         self._shared.handle = None
 
-    # ---- data between the caller's order and the whole vector of the operator ----
+    # ---- data in the caller's order and in the operator's; rows of other subsets are not touched ----
 
-    def _whole(self) -> bool:
-        return self._subset == ALL
+    def _sorts(self) -> bool:
+        """Whether the caller's order is not the operator's."""
+        return self._in_file_order and not self._shared.plain()
 
-    def _is_vector(self) -> bool:
-        """Whether the caller's data are that vector itself."""
-        return self._whole() and (not self._in_file_order or self._shared.plain())
+    def _base(self, rows: int) -> int:
+        """Where the vector of all rows would begin, of which only those of the subset are there."""
+        return rows - 4 * self._span.start
 
-    def _to_vector(self, y: np.ndarray | None) -> np.ndarray | None:
-        if y is None or self._is_vector():
-            return y
-        if self._whole():
-            return self._shared._sorted(y)
-        vector = np.empty(self._shared.n_out, _arrays.REAL)  # only the rows of the subset are read
-        vector[self._span] = y
+    def _data(self, v: _Vectors, op: Handle, y: Array | None) -> int | None:
+        if y is None:
+            return None
+        rows = v.put(y)
+        if not self._sorts():
+            return self._base(rows)
+        vector = v.space(self._shared.n_out)
+        check(lib.iso_op_sort_device(op.pointer, vector, rows))
         return vector
 
-    def _from_vector(self, out: np.ndarray, vector: np.ndarray) -> None:
-        if self._whole():
-            lib.iso_op_unsort(self._shared.held().pointer, _arrays.address(out), _arrays.address(vector))
-        else:
-            out[...] = vector[self._span]
-
     def _forward(self, x, out):
-        op, direct = self._shared.held(), self._is_vector()
-        vector = out if direct else np.empty(self._shared.n_out, _arrays.REAL)
-        with _Vectors(self.context) as v:
-            to, of = v.room(vector), v.put(x)
-            call(self.context, lib.iso_forward, op.pointer, self._subset, to, of)
-            v.get(vector, to)
-        if not direct:
-            self._from_vector(out, vector)
+        op = self._shared.held()
+        with _Vectors(self.context, _kinds.of(x)) as v:
+            to, of = v.place(out), v.put(x)
+            rows = v.space(self._shared.n_out) if self._sorts() else to
+            call(self.context, lib.iso_forward, op.pointer, self._subset, self._base(rows), of)
+            if rows != to:
+                check(lib.iso_op_unsort_device(op.pointer, to, rows))
+            v.get(out, to)
 
     def _adjoint(self, y, out):
-        op, vector = self._shared.held(), self._to_vector(y)
-        with _Vectors(self.context) as v:
-            to, of = v.room(out), v.put(vector)
+        op = self._shared.held()
+        with _Vectors(self.context, _kinds.of(y)) as v:
+            to, of = v.place(out), self._data(v, op, y)
             call(self.context, lib.iso_adjoint, op.pointer, self._subset, to, of)
             v.get(out, to)
 
     def _em_step(self, acc, x, y, add, mult):
         op, stat = self._shared.held(), EmStat()
-        vectors = [self._to_vector(d) for d in (y, add, mult)]
-        with _Vectors(self.context) as v:
-            to, of = v.room(acc), v.put(x)
-            data = EmData(*(v.put(d) for d in vectors))
+        with _Vectors(self.context, _kinds.of(x)) as v:
+            to, of = v.place(acc), v.put(x)
+            data = EmData(*(self._data(v, op, d) for d in (y, add, mult)))
             call(self.context, lib.iso_em_step, op.pointer, self._subset, to, of, byref(data), byref(stat))
             v.get(acc, to)
         return EmStatistics(stat.loglik, stat.counts, stat.lost, stat.used, stat.skipped)
 
-    def adjointness_test(self, seed: int = 1) -> float:
+    def _sensitivity(self, kind):
+        if self._shared.problem is None:
+            return super()._sensitivity(kind)
+        image = self._shared.problem.sensitivity().view(np.ndarray)
+        rows = math.prod(self.out_shape)
+        if rows != self._shared.n_out:
+            image *= rows / self._shared.n_out
+        return kind.of_host(image)
+
+    def _has_model(self):
+        return self._shared.problem is not None
+
+    def sensitivity(self, like: Array | None = None) -> Array:
+        """The sensitivity image of its problem: with attenuation and efficiencies, behind the PSF.
+
+        That is A* m over all rows that there could be. Of a list of events A* 1 is something else: the sum
+        over the lines that were hit. A subset has the share of its rows.
+        like: an array of the kind that is wanted; None: NumPy.
+        """
+        return super().sensitivity(like)
+
+    def adjointness_test(self, seed: int = 1, like: Array | None = None) -> float:
+        if like is not None:
+            return super().adjointness_test(seed, like)
         op, error = self._shared.held(), c_double()
+        seed = integer(seed, "seed", 0, 2**64 - 1)
         call(self.context, lib.iso_test_adjoint, byref(error), op.pointer, self._subset, seed)
         return error.value

@@ -10,14 +10,19 @@ One function a model, made from the library's table of its parameters: a keyword
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import inspect
+import itertools
 import json
+import math
 import os
 import sys
+import threading
 import warnings
-from ctypes import byref, c_char_p, c_void_p
-from typing import Any, Callable, NamedTuple
+import weakref
+from ctypes import byref, c_char_p, c_int64, c_void_p
+from typing import Any, Callable, Iterator, NamedTuple
 
 import numpy as np
 
@@ -28,7 +33,9 @@ from ._call import Handle, call, check, refuse_fork, text
 from .context import Context, Listener, Progress
 from .events import Events, strip_struct
 from .grid import Grid
+from .image import Image
 from .operator import ModelOperator, _Shared
+from .steps import Callback, Step, Watcher
 
 
 class Parameter(NamedTuple):
@@ -43,6 +50,8 @@ class Parameter(NamedTuple):
     default: str
     help: str
     file: int
+    takes: int  # in place of a file
+    value: str  # "FILE", "FILE|none", "MM"
 
     @property
     def kind(self) -> str:
@@ -50,7 +59,8 @@ class Parameter(NamedTuple):
         if self.words:
             return " or ".join(f"'{w}'" for w in self.words)
         if self.file == _abi.READS:
-            return "file or array"
+            more = ("", " or array", ", array or Events", " or array", " or Matrix")[self.takes]
+            return "file" + more + (" or float" if self.value == "FILE|R" else "")
         if self.file != _abi.NO_FILE:
             return "file" if self.file == _abi.WRITES else "folder"
         kind = {_abi.FLAG: "bool", _abi.INTEGER: "int", _abi.REAL: "float", _abi.TEXT: "text"}[self.type]
@@ -102,6 +112,8 @@ def _parameters(problem: c_void_p) -> dict[str, Parameter]:
             _text(p.absent) or _text(p.value),
             _text(p.help),
             p.file,
+            p.takes,
+            _text(p.value_name),
         )
     return table
 
@@ -133,6 +145,10 @@ def _callers_level() -> int:
     return level
 
 
+def _step(it: _abi.Iteration) -> Step:
+    return Step(it.iteration, it.iterations, it.frame, _arrays.copied(it.image.contents), it.objective)
+
+
 class Problem:
     """A model with its data and parameters, as `isotome.ray(...)` and its like make it.
 
@@ -150,7 +166,11 @@ class Problem:
         self._table = _parameters(self._owned.pointer)
         self.messages: list[str] = []  # what it told
         self._warned: list[str] = []  # during a call
-        self._hear = _abi.MESSAGE_FN(self._heard)
+        self._calls: dict[object, int] = {}  # the call that runs, and those about to be refused: their threads
+        self._watcher: Watcher | None = None  # of the iterations of a call
+        self._number = next(_numbers)
+        _problems[self._number] = self
+        lib.iso_problem_set_message(self._owned.pointer, _tell, self._number)
         for name, value in parameters.items():
             if value is not None:
                 self._set(name, value)
@@ -165,21 +185,31 @@ class Problem:
             raise errors.ArgumentError("given a problem that was freed, wanted one that was not")
         return handle
 
-    def _heard(self, _arg, kind, line) -> None:
-        self.messages.append(_text(line))
+    def _heard(self, kind: int, line: str) -> None:
+        self.messages.append(line)
         if kind == _abi.WARNING:
-            self._warned.append(_text(line))
+            self._warned.append(line)
 
     def _call(self, function: Callable[..., int], *arguments: Any) -> None:
-        handle = self._handle
-        lib.iso_problem_set_message(handle.pointer, self._hear, None)
+        """A call of the problem's own, which serves one at a time. It is forgotten in one step, as by call."""
+        handle, token = self._handle, object()
         try:
+            self._calls[token] = threading.get_ident()
+            if list(self._calls)[0] is not token:
+                raise errors.BusyError("given a problem that serves another call, wanted an idle one")
             call(self.context, function, handle.pointer, *arguments)
         finally:
-            lib.iso_problem_set_message(handle.pointer, _abi.MESSAGE_FN(), None)
+            self._calls.pop(token, None)
             told, self._warned = self._warned, []
             for line in told:
                 warnings.warn(line, errors.IsotomeWarning, stacklevel=_callers_level())
+
+    def _ask(self, function: Callable[..., int], *arguments: Any) -> None:
+        """A question about the problem, which a callback of its call may put too."""
+        if threading.get_ident() in list(self._calls.values())[:1]:
+            call(self.context, function, self._handle.pointer, *arguments)
+        else:
+            self._call(function, *arguments)
 
     def free(self) -> None:
         """Lets its data go now. Operators made of it go on working."""
@@ -190,6 +220,9 @@ class Problem:
     def _set(self, name: str, value: Any) -> None:
         key = text(name.replace("_", "-"), "name of a parameter")
         p = self._handle.pointer
+        if hasattr(value, "_lend"):  # isotome.Matrix
+            value._lend(name, self._handle)
+            return
         reads = name in self._table and self._table[name].file == _abi.READS
         if isinstance(value, Events) or (reads and isinstance(value, np.ndarray)):
             self._set_arrays(p, name, key, value)
@@ -197,16 +230,13 @@ class Problem:
             check(lib.iso_problem_set(p, key, text(_written(name, value), name)))
 
     def _set_arrays(self, p: c_void_p, name: str, key: bytes, value: np.ndarray | Events) -> None:
-        lists_events = name in ("events", "delayed") or (name == "data" and "events" in self._table)
-        lines = lists_events and self.model == "ray"
-        if isinstance(value, np.ndarray) and lines:
+        takes = self._table[name].takes if name in self._table else _abi.NOTHING
+        if isinstance(value, np.ndarray) and takes == _abi.EVENTS:
             value = Events(value)
         if isinstance(value, Events):
-            if not lines:
-                raise errors.ArgumentError(f"{name} of model {self.model}: given Events, wanted an array")
             events, _lines = value._struct()
             check(lib.iso_problem_set_events(p, key, byref(events)))
-        elif lists_events and self.model == "strip":
+        elif takes == _abi.STRIP_EVENTS:
             check(lib.iso_problem_set_strip_events(p, byref(strip_struct(value))))
         else:
             array = _arrays.as_struct(_arrays.given_any(value, name))
@@ -227,7 +257,7 @@ class Problem:
     def grid(self) -> Grid:
         """The grid of the image: as set, or what the data suggest."""
         g = _abi.Grid()
-        self._call(lib.iso_problem_grid, byref(g))
+        self._ask(lib.iso_problem_grid, byref(g))
         return Grid._of(g)
 
     def load(self) -> Problem:
@@ -239,53 +269,73 @@ class Problem:
         """The operator of all rows, in the problem's subsets, behind its PSF."""
         made = Handle(lib.iso_op_free, self._handle)
         self._call(lib.iso_problem_op, byref(made.pointer))
-        return ModelOperator(_Shared(made, self.context), self.grid.shape)
+        return ModelOperator(_Shared(made, self.context, self, self._shape()), self.grid.shape)
+
+    def _shape(self) -> tuple[int, ...]:
+        """Of the data, after what has loaded them."""
+        dim = (c_int64 * 8)()
+        return tuple(dim[: lib.iso_problem_shape(self._handle.pointer, dim)])
 
     def data(self) -> Data:
-        """Counts, additive term and factors."""
+        """Counts, additive term and factors, in the shape of the data; of this rank's rows, if it has its own."""
         handle = self._handle
-        return Data(
-            *_arrays.made_vectors(
-                lambda *to: self._call(lib.iso_problem_data, *to),
-                3,
-                lambda: lib.iso_problem_rows(handle.pointer),
-            )
+        vectors = _arrays.made_vectors(
+            lambda *to: self._call(lib.iso_problem_data, *to), 3, lambda: lib.iso_problem_own_rows(handle.pointer)
         )
+        shape = self._shape()
+        return Data(*(v.reshape(shape) if v is not None and v.size == math.prod(shape) else v for v in vectors))
 
-    def sensitivity(self) -> np.ndarray:
+    def sensitivity(self) -> Image:
         """The sensitivity image, with attenuation and efficiencies, behind the PSF."""
-        return _arrays.made(lambda to: self._call(lib.iso_problem_sens, to))
+        return _arrays.made_image(lambda to: self._call(lib.iso_problem_sens, to))
 
     def project(self, image: np.ndarray) -> np.ndarray:
         """m A x + r: the mean of the data that an image gives."""
         x = _arrays.as_struct(_arrays.given(image, np.shape(image), "image"))
         return _arrays.made(lambda to: self._call(lib.iso_problem_project, to, byref(x)))
 
-    def backproject(self, data: np.ndarray) -> np.ndarray:
+    def backproject(self, data: np.ndarray) -> Image:
         """A* (m y)."""
         y = _arrays.as_struct(_arrays.given(data, np.shape(data), "data"))
-        return _arrays.made(lambda to: self._call(lib.iso_problem_backproject, to, byref(y)))
+        return _arrays.made_image(lambda to: self._call(lib.iso_problem_backproject, to, byref(y)))
 
     def reconstruct(
         self,
         path: str | os.PathLike | None = None,
-        callback: Callable[[Progress], object] | None = None,
-    ) -> np.ndarray:
+        callback: Callback | None = None,
+        progress: Callable[[Progress], object] | None = None,
+    ) -> Image:
         """The image; with several frames their images, one behind the other.
 
-        path: a file to write it to as well, with its record beside it.
-        callback: called after each step of what takes long, such as an iteration; if it returns True the
-            reconstruction stops and raises Cancelled.
+        path: a file to write it to as well, with its record beside it. A run that ends too early leaves a
+            checkpoint beside it, x.nii.ckpt, from which one of the same parameters with resume=True goes on.
+        callback: called after each iteration with a Step, whose image is the callback's own. Where it returns
+            True the image as it is is the result, with the frames before it. An exception ends the
+            reconstruction and is raised.
+        progress: called with a Progress after each step of what takes long, such as an update. Where it
+            returns True the reconstruction ends, and raises Cancelled.
         """
         file = None if path is None else text(os.fspath(path), "path")
+        with contextlib.ExitStack() as during:
+            if progress is not None:
+                during.enter_context(Listener(self.context, progress))
+            if callback is not None:
+                during.enter_context(self._shown(callback))
+            return _arrays.made_image(lambda to: self._call(lib.iso_problem_recon, to, file))
 
-        def run() -> np.ndarray:
-            return _arrays.made(lambda to: self._call(lib.iso_problem_recon, to, file))
-
-        if callback is None:
-            return run()
-        with Listener(self.context, callback):
-            return run()
+    @contextlib.contextmanager
+    def _shown(self, callback: Callback) -> Iterator[None]:
+        """During `with`, images go to the callback."""
+        handle = self._handle
+        if self._watcher is not None:
+            raise errors.BusyError("given a problem that serves another call, wanted an idle one")
+        with Watcher(callback) as self._watcher:
+            try:
+                lib.iso_problem_set_each(handle.pointer, _each, self._number)
+                yield
+            finally:
+                self._watcher = None
+                lib.iso_problem_set_each(handle.pointer, _abi.ITERATION_FN(), None)
 
     def write(self, path: str | os.PathLike, array: np.ndarray) -> None:
         """Writes an array with the record of the problem beside it."""
@@ -297,7 +347,7 @@ class Problem:
         """What was done so far, from what, on what, with what outcome."""
         json_text = c_void_p()
         try:
-            self._call(lib.iso_problem_record, byref(json_text))
+            self._ask(lib.iso_problem_record, byref(json_text))
             return json.loads(ctypes.cast(json_text, c_char_p).value or b"{}")
         finally:
             _abi.free(json_text)
@@ -307,6 +357,27 @@ class Problem:
             return f"<isotome.Problem {self.model}: freed>"
         values = ", ".join(f"{k}={v!r}" for k, v in self.parameters.items())
         return f"<isotome.Problem {self.model}: {values}>"
+
+
+# What the library tells its messages and iterations, for ever; it finds the problem by a number.
+_numbers = itertools.count(1)
+_problems: weakref.WeakValueDictionary[int, Problem] = weakref.WeakValueDictionary()
+
+
+def _hear(number, kind, line) -> None:
+    problem = _problems.get(number)
+    if problem is not None:
+        problem._heard(kind, _text(line))
+
+
+def _see(number, iteration) -> int:
+    problem = _problems.get(number)
+    watcher = problem._watcher if problem is not None else None
+    return watcher.tell(lambda: _step(iteration.contents)) if watcher is not None else 0
+
+
+_tell = _abi.MESSAGE_FN(_hear)
+_each = _abi.ITERATION_FN(_see)
 
 
 # ---- one function a model ----
@@ -366,6 +437,7 @@ def _function(model: str, table: dict[str, Parameter]) -> Callable[..., Problem]
     make.__name__ = make.__qualname__ = model
     make.__doc__ = _describe(model, table)
     make.__signature__ = signature  # type: ignore[attr-defined]
+    make.table = table  # type: ignore[attr-defined]
     return make
 
 

@@ -96,18 +96,19 @@ print(A(x).shape, signal.set_wakeup_fd(-1))
     assert run(LONG + code) == ["interrupted", "interrupted", "(100000,) -1"]
 
 
-def test_ctrl_c_during_a_callback():
+@pytest.mark.parametrize("keyword", ["callback", "progress"])
+def test_ctrl_c_during_a_callback(keyword):
     code = """
 def slow(step):
     time.sleep(0.05)
 later(0.4)
 try:
-    p.reconstruct(callback=slow)
+    p.reconstruct(KEYWORD=slow)
 except KeyboardInterrupt:
     print("interrupted")
 print(A(x).shape)
 """
-    assert run(LONG + code) == ["interrupted", "(100000,)"]
+    assert run(LONG + code.replace("KEYWORD", keyword)) == ["interrupted", "(100000,)"]
 
 
 def test_a_handler_of_ones_own_is_called():

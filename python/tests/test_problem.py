@@ -19,7 +19,7 @@ def test_a_function_a_model_from_its_table():
         assert names[0] in ("events", "data") and names[1] == "context"
         for name in names[2:]:
             assert f"\n{name}: " in function.__doc__
-    assert "\nvoxel: 3 x float; default " in isotome.ray.__doc__
+    assert "\nvoxel: 3 x float, mm; default " in isotome.ray.__doc__
 
 
 def test_parameters_are_checked_as_they_are_set(context):
@@ -35,7 +35,7 @@ def test_parameters_are_checked_as_they_are_set(context):
         isotome.ray(curve=np.ones((2, 2), np.float32), context=context)
     with pytest.raises(isotome.ArgumentError, match="method: .*without zeros"):
         isotome.ray(method="mlem\0x", context=context)
-    with pytest.raises(isotome.ArgumentError, match="data of model sradon: given Events"):
+    with pytest.raises(isotome.ArgumentError, match="'data' of model sradon takes a file or an array, not list-mode events"):
         isotome.sradon(isotome.Events(np.ones((1, 7), np.float32)), context=context)
     with pytest.raises(isotome.ArgumentError, match="context: given str"):
         isotome.ray(context="cpu")
@@ -103,7 +103,7 @@ def test_sensitivity_as_an_array(context, lines):
 @pytest.mark.filterwarnings("ignore::isotome.IsotomeWarning")
 def test_reconstruction_tells_of_its_steps(problem):
     steps = []
-    image = problem.reconstruct(callback=steps.append)
+    image = problem.reconstruct(progress=steps.append)
     assert image.shape == (8, 12, 16) and image.dtype == np.float32 and image.min() >= 0
     assert [s.done for s in steps if s.stage == "osem"] == list(range(9))
     assert problem.record["verb"] == "recon"
@@ -111,15 +111,15 @@ def test_reconstruction_tells_of_its_steps(problem):
 
 
 @pytest.mark.filterwarnings("ignore::isotome.IsotomeWarning")
-def test_a_callback_stops_by_true_or_by_an_exception(problem):
+def test_progress_stops_by_true_or_by_an_exception(problem):
     with pytest.raises(isotome.Cancelled, match="stopped after 2 of 8 updates"):
-        problem.reconstruct(callback=lambda step: step.done == 2)
+        problem.reconstruct(progress=lambda step: step.done == 2)
 
     def fails(step):
         raise KeyError("mine")
 
     with pytest.raises(KeyError, match="mine"):
-        problem.reconstruct(callback=fails)
+        problem.reconstruct(progress=fails)
     assert problem.reconstruct().max() > 0
 
 
@@ -127,6 +127,7 @@ def test_a_callback_stops_by_true_or_by_an_exception(problem):
 def test_a_callback_may_use_operators(problem):
     A = problem.operator()
     norms = []
+    problem.reconstruct(progress=lambda step: norms.append(A.adjointness_test()))
     problem.reconstruct(callback=lambda step: norms.append(A.adjointness_test()))
     assert norms and max(norms) < 1e-5
 
@@ -167,7 +168,7 @@ def test_sound(context):
     assert x.shape == (8, 8, 8)
     y = p.project(x)
     assert y.shape == (384, 256)
-    assert np.allclose(p.operator()(x), y.ravel(), rtol=1e-4, atol=1e-5 * abs(y).max())
+    assert np.allclose(p.operator()(x), y, rtol=1e-4, atol=1e-5 * abs(y).max())
     assert sound_problem("svoxel", context, iterations=1).reconstruct().shape == (8, 8, 8)
     ubp = sound_problem("ubp", context)
     assert ubp.reconstruct().shape == (8, 8, 8)
@@ -180,3 +181,103 @@ def test_freed_problems_are_refused(problem):
     with pytest.raises(isotome.ArgumentError, match="given a problem that was freed"):
         problem.reconstruct()
     assert "freed" in repr(problem)
+
+
+# ---- images between iterations ----
+
+
+@pytest.mark.filterwarnings("ignore::isotome.IsotomeWarning")
+def test_a_callback_sees_each_image(problem):
+    steps = []
+    image = problem.reconstruct(callback=steps.append)
+    assert [(s.iteration, s.iterations, s.frame) for s in steps] == [(1, 2, 0), (2, 2, 0)]
+    assert all(isinstance(s.image, isotome.Image) and s.image.grid == problem.grid for s in steps)
+    assert all(s.image.unit == image.unit for s in steps)
+    assert np.array_equal(steps[1].image, image) and not np.array_equal(steps[0].image, image)
+    assert steps[0].objective < steps[1].objective
+    curve = problem.record["results"]["loglik"]
+    assert [s.objective for s in steps] == pytest.approx([sum(curve[:4]), sum(curve[4:])], rel=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::isotome.IsotomeWarning")
+def test_true_of_a_callback_gives_the_image_so_far(context, lines, tmp_path):
+    def of(iterations):
+        return isotome.ray(lines, context=context, sens="none", iterations=iterations, **BOX)
+
+    p = of(6)
+    image = p.reconstruct(tmp_path / "x.npy", callback=lambda step: step.iteration == 3)
+    assert np.array_equal(image, of(3).reconstruct())
+    assert np.array_equal(np.load(tmp_path / "x.npy"), image)
+    results = p.record["results"]
+    assert results["iteration"] == 3 and results["stopped_by_caller"] and len(results["loglik"]) == 3
+    assert not (tmp_path / "x.npy.ckpt").exists()
+    p.reconstruct()
+    assert "stopped_by_caller" not in p.record["results"]
+
+
+@pytest.mark.filterwarnings("ignore::isotome.IsotomeWarning")
+def test_an_exception_of_a_callback_is_raised_and_the_run_goes_on(context, lines, tmp_path):
+    def of(**more):
+        return isotome.ray(lines, context=context, sens="none", iterations=5, **BOX, **more)
+
+    def fails(step):
+        if step.iteration == 2:
+            raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        of().reconstruct(tmp_path / "x.npy", callback=fails)
+    assert (tmp_path / "x.npy.ckpt").is_file() and not (tmp_path / "x.npy").exists()
+    with pytest.raises(isotome.ArgumentError, match="resume"):
+        of().reconstruct(tmp_path / "x.npy")
+    seen = []
+    p = of(resume=True)
+    image = p.reconstruct(tmp_path / "x.npy", callback=lambda step: seen.append(step.iteration))
+    assert seen == [3, 4, 5] and np.array_equal(image, of().reconstruct())
+    assert p.record["results"]["resumed_from_update"] == 2
+
+
+@pytest.mark.filterwarnings("ignore::isotome.IsotomeWarning")
+def test_frames_and_least_squares_show_their_images(context, lines):
+    times = np.linspace(0, 9999, len(lines)).astype(np.uint32)
+    p = isotome.ray(
+        isotome.Events(lines, time_ms=times, duration_s=10.0),
+        context=context, sens="none", iterations=2, frames="0,3,6,10", **BOX,
+    )
+    steps = []
+
+    def until_the_second_frame(step):
+        steps.append((step.frame, step.iteration))
+        return steps[-1] == (1, 1)
+
+    image = p.reconstruct(callback=until_the_second_frame)
+    assert steps == [(0, 1), (0, 2), (1, 1)] and image.shape == (2, 8, 12, 16)
+    costs = []
+    for more in ({}, {"nonneg": True}):
+        sound = sound_problem("sradon", context, iterations=3, **more)
+        sound.reconstruct(callback=lambda s: costs.append(s.objective))
+        assert costs[-1] == pytest.approx(sound.record["results"]["cost"][-1], rel=1e-12)
+        assert costs[-1] < costs[-2]
+    assert len(costs) == 6
+
+
+def test_wrong_callbacks_are_refused(problem):
+    with pytest.raises(isotome.ArgumentError, match="callback: given int, wanted a function"):
+        problem.reconstruct(callback=3)
+
+
+def test_data_have_their_natural_shape(context):
+    p = sound_problem("sradon", context)
+    y = p.data().y
+    A = p.operator()
+    assert y.shape == A.out_shape == (384, 256) and A.ordered().out_shape == (384 * 256,)
+    assert A.clone().out_shape == A.out_shape
+    assert A.adjoint(y).shape == (8, 8, 8)
+
+
+def test_no_array_takes_the_place_of_a_scanner(context):
+    with pytest.raises(isotome.ArgumentError, match="'scanner' of model ray takes a file alone, not an array"):
+        isotome.ray(scanner=np.ones((3, 3), np.float32), context=context)
+
+
+def test_the_grid_is_known_before_the_data(context):
+    assert isotome.ray(context=context, **BOX).grid.n == (16, 12, 8)

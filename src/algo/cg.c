@@ -76,6 +76,7 @@ int iso_squares_run(struct iso_squares *s, int st, iso_real *x, void *result, co
 			.unsaved = s->l.unsaved,
 			.cost = s->l.curve[0],
 			.gradient = s->l.curve[1],
+			.stopped = s->l.stopped,
 		};
 	if (own.cost) s->l.curve[0] = s->l.curve[1] = NULL; /* they are the caller's now */
 	if (result) iso_sized_give(result, sizeof own, &own);

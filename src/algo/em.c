@@ -294,8 +294,9 @@ int iso_em_run(iso_real *x, struct iso_em_result *r, const struct iso_em *p, con
 			.lost = e->lost,
 			.resumed_from = e->l.resumed_from,
 			.unsaved = e->l.unsaved,
-			.n = (int)e->l.total,
+			.n = (int)e->l.done,
 			.loglik = e->l.curve[0],
+			.stopped = e->l.stopped,
 		};
 	if (own.loglik) e->l.curve[0] = NULL; /* it is the caller's now */
 	if (r) iso_sized_give(r, sizeof own, &own);

@@ -163,27 +163,45 @@ static int stop(struct iso_loop *l, const struct iso_run *run)
 	                run->checkpoint ? run->checkpoint : "");
 }
 
+bool iso_loop_finished(const struct iso_loop *l)
+{
+	return l->fn->finished ? l->fn->finished(l) : l->done == l->total;
+}
+
+/* The first curve, summed over the steps of the iteration that has just ended. */
+static double objective(const struct iso_loop *l)
+{
+	const double *end = l->curve[0] + l->done + l->fn->at_start;
+	double sum = 0;
+
+	for (int k = 1; k <= l->per; k++) sum += end[-k];
+	return sum;
+}
+
 /* The caller may look at the image of a whole iteration. Where that fails, the work is kept. */
 static int show(struct iso_loop *l, const struct iso_run *run)
 {
 	int iteration = (int)(l->done / l->per), st;
+	double enough = 0;
 	char message[1024];
 
 	if (l->ended || l->done % l->per || !run->each || (run->wants && !run->wants(run->arg, iteration)))
 		return ISO_OK;
+	if (run->objective) *run->objective = objective(l);
 	st = l->v->download(l->ctx, l->host, l->x, l->n * (int64_t)sizeof *l->host);
 	if (!st) st = run->each(run->arg, iteration, l->host);
+	if (st == ISO_ENOUGH) {
+		enough = 1;
+		st = ISO_OK;
+	}
+	st = iso_comm_max(l->ctx, st, &enough, 1);
+	l->stopped = enough > 0 && !iso_loop_finished(l);
 	if (st && run->checkpoint) {
 		snprintf(message, sizeof message, "%s", iso_message());
 		transfer(l, run, true);
 		iso_fail(st, "%s", message); /* the first failure is the one to tell */
 	}
 	return st;
-}
-
-bool iso_loop_finished(const struct iso_loop *l)
-{
-	return l->fn->finished ? l->fn->finished(l) : l->done == l->total;
 }
 
 /* What is to be done after a step. */
@@ -219,7 +237,7 @@ static int loop(struct iso_loop *l, const struct iso_run *run)
 		             l->curve[0][l->done - 1 + l->fn->at_start]);
 		iso_clock_step(&clock, l->done, l->done % l->per ? NULL : note);
 		if ((st = show(l, run))) return st;
-		if (iso_loop_finished(l)) break;
+		if (l->stopped || iso_loop_finished(l)) break;
 		if (next.stop) return stop(l, run);
 		if (!next.save) continue;
 		saved_s = iso_now_s();

@@ -39,6 +39,7 @@ struct iso_loop {
 	int64_t done, total; /* steps */
 	int per;             /* steps of an iteration */
 	bool ended;          /* a step found nothing left to gain */
+	bool stopped;        /* the caller has seen enough, before the last step */
 	iso_real *x;         /* the image, on the device */
 	iso_real *host;      /* room for one on the host */
 	double *curve[2];    /* total + at_start values each */

@@ -87,6 +87,28 @@ void *iso_ctx_stream(const iso_ctx *ctx)
 	return opened(ctx)->stream;
 }
 
+static int order(iso_ctx *ctx, const char *what, void *stream, bool lead)
+{
+	if (!iso_ctx_is_cuda(ctx)) return iso_fail(ISO_EARG, "%s: the context's device is the CPU", what);
+	return lead ? ctx->cuda->order(ctx, ctx->stream, stream) : ctx->cuda->order(ctx, stream, ctx->stream);
+}
+
+int iso_ctx_follow_stream(iso_ctx *ctx, void *stream)
+{
+	return ctx ? order(ctx, "follow_stream", stream, false) : iso_fail_null(__func__);
+}
+
+int iso_ctx_lead_stream(iso_ctx *ctx, void *stream)
+{
+	return ctx ? order(ctx, "lead_stream", stream, true) : iso_fail_null(__func__);
+}
+
+int iso_ctx_wait(iso_ctx *ctx)
+{
+	if (!ctx) return iso_fail_null(__func__);
+	return iso_ctx_is_cuda(ctx) ? ctx->cuda->wait(ctx) : ISO_OK;
+}
+
 void iso_ctx_set_memory_limit(iso_ctx *ctx, int64_t bytes)
 {
 	ctx->memory_limit = bytes;

@@ -14,7 +14,12 @@ struct iso_cuda_fn {
 	int (*use)(const iso_ctx *ctx);        /* makes the device that of this thread's CUDA calls */
 	int (*free_memory)(const iso_ctx *ctx, int64_t *bytes);
 	int (*wait)(const iso_ctx *ctx); /* for the stream */
-	int (*devices)(void);            /* that there are */
+	int (*order)(const iso_ctx *ctx, void *first,
+	             void *then); /* of two streams: `then` waits for what `first` has */
+	/* dst[i] = src[at[i]], and dst[at[i]] = src[i] */
+	int (*gather)(iso_ctx *ctx, int64_t n, iso_real *dst, const iso_real *src, const int64_t *at);
+	int (*scatter)(iso_ctx *ctx, int64_t n, iso_real *dst, const iso_real *src, const int64_t *at);
+	int (*devices)(void); /* that there are */
 	const struct iso_vec *vec;
 };
 

@@ -91,6 +91,16 @@ static __global__ void uniform(int64_t n, iso_real *x, uint64_t seed)
 	ISO_GRID_LOOP (i, n) x[i] = philox_unit(philox_draw(seed, (uint64_t)i, 0).w[0]);
 }
 
+static __global__ void gather(int64_t n, iso_real *dst, const iso_real *src, const int64_t *at)
+{
+	ISO_GRID_LOOP (i, n) dst[i] = src[at[i]];
+}
+
+static __global__ void scatter(int64_t n, iso_real *dst, const iso_real *src, const int64_t *at)
+{
+	ISO_GRID_LOOP (i, n) dst[at[i]] = src[i];
+}
+
 /* One grid loop over n on the context's device and stream. */
 template <class... P, class... A>
 static int launch(const char *what, iso_ctx *ctx, int64_t n, void (*kernel)(P...), A... argument)
@@ -152,6 +162,16 @@ static int vec_uniform(iso_ctx *ctx, int64_t n, iso_real *x, uint64_t seed)
 	return launch("uniform", ctx, n, uniform, n, x, seed);
 }
 
+static int vec_gather(iso_ctx *ctx, int64_t n, iso_real *dst, const iso_real *src, const int64_t *at)
+{
+	return launch("gather", ctx, n, gather, n, dst, src, at);
+}
+
+static int vec_scatter(iso_ctx *ctx, int64_t n, iso_real *dst, const iso_real *src, const int64_t *at)
+{
+	return launch("scatter", ctx, n, scatter, n, dst, src, at);
+}
+
 static const struct iso_vec iso_vec_cuda = {
 	vec_alloc, vec_free, vec_upload, vec_download, vec_copy, vec_fill,    vec_axpy,
 	vec_mul,   vec_div,  vec_update, vec_dot,      vec_asum, vec_uniform,
@@ -210,6 +230,20 @@ static int device_wait(const iso_ctx *ctx)
 	return st ? st : iso_cuda_check("wait", cudaStreamSynchronize(iso_stream(ctx)));
 }
 
+/* An event of its own for each call: threads that share the context do not meet. CUDA frees it once it is over. */
+static int device_order(const iso_ctx *ctx, void *first, void *then)
+{
+	cudaEvent_t reached;
+	int st = iso_cuda_use(ctx);
+
+	if (st || (st = iso_cuda_check("event", cudaEventCreateWithFlags(&reached, cudaEventDisableTiming))))
+		return st;
+	if (!(st = iso_cuda_check("order of streams", cudaEventRecord(reached, (cudaStream_t)first))))
+		st = iso_cuda_check("order of streams", cudaStreamWaitEvent((cudaStream_t)then, reached, 0));
+	cudaEventDestroy(reached);
+	return st;
+}
+
 static int device_count(void)
 {
 	int n = 0;
@@ -222,5 +256,6 @@ static int device_count(void)
 extern "C" const char iso_cuda_version[] = ISO_VERSION; /* library.c */
 
 extern "C" const struct iso_cuda_fn iso_cuda_fn = {
-	device_open, device_close, iso_cuda_use, device_free_memory, device_wait, device_count, &iso_vec_cuda,
+	device_open,  device_close, iso_cuda_use, device_free_memory, device_wait,
+	device_order, vec_gather,   vec_scatter,  device_count,       &iso_vec_cuda,
 };

@@ -92,6 +92,7 @@ int iso_op_clone(iso_op **clone, iso_op *op)
 	c->refs = 1;
 	c->busy = 0;
 	c->work = NULL;
+	c->order = NULL;
 	iso_ctx_keep(c->ctx);
 	__atomic_add_fetch(&c->shared->handles, 1, __ATOMIC_RELAXED);
 	if ((st = open_work(c)))
@@ -105,6 +106,7 @@ void iso_op_rest(iso_op *op)
 {
 	if (op->work && op->fn->close) op->fn->close(op);
 	op->work = NULL;
+	op->order = NULL;
 	iso_room_free(&op->room);
 }
 
@@ -201,6 +203,55 @@ static int apply(iso_op *op, int sub, int (*fn)(const iso_op *, int, iso_real *,
 
 	if (st) return st;
 	return leave(op, fn ? fn(op, sub, to, from) : iso_fail(ISO_EARG, "%s", op->fn->cannot));
+}
+
+/* ---- data vectors on the device: from the file's order and back ---- */
+
+static int make_order(iso_op *op)
+{
+	struct iso_room own = iso_room_of(op->ctx, "order of rows");
+	int64_t *host;
+
+	if (op->order || !ISO_HOST(&own, host, op->n_out)) return own.status;
+#pragma omp parallel for num_threads(op->ctx->threads)
+	for (int64_t i = 0; i < op->n_out; i++) host[i] = file_row(op, i);
+	ISO_UPLOAD(&op->room, op->order, host, op->n_out);
+	int st = op->room.status;
+
+	op->room.status = ISO_OK; /* the operator works without */
+	iso_room_free(&own);
+	return st;
+}
+
+/* Each row of src to its place in dst; `sort`: from the file's order. */
+static int reorder(iso_op *op, iso_real *dst, const iso_real *src, bool sort)
+{
+	const struct iso_cuda_fn *cuda = op->ctx->cuda;
+	int st;
+
+	if (!cuda) {
+		(sort ? iso_op_sort : iso_op_unsort)(op, dst, src);
+		return ISO_OK;
+	}
+	if (!op->fn->file_row) return op->ctx->vec->copy(op->ctx, op->n_out, dst, src);
+	if ((st = make_order(op))) return st;
+	return (sort ? cuda->gather : cuda->scatter)(op->ctx, op->n_out, dst, src, op->order);
+}
+
+int iso_op_sort_device(iso_op *op, iso_real *dst, const iso_real *src)
+{
+	if (!op || !dst || !src) return iso_fail_null(__func__);
+	int st = enter(op, ISO_ALL);
+
+	return st ? st : leave(op, reorder(op, dst, src, true));
+}
+
+int iso_op_unsort_device(iso_op *op, iso_real *dst, const iso_real *src)
+{
+	if (!op || !dst || !src) return iso_fail_null(__func__);
+	int st = enter(op, ISO_ALL);
+
+	return st ? st : leave(op, reorder(op, dst, src, false));
 }
 
 int iso_forward(iso_op *op, int sub, iso_real *y, const iso_real *x)

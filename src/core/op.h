@@ -47,8 +47,9 @@ struct iso_op {
 	struct iso_op_shared *shared;
 	void *work;           /* this handle's own */
 	struct iso_room room; /* has `work` and its arrays */
-	int refs;             /* owners of this handle */
-	int busy;             /* 1 during a call */
+	int64_t *order; /* of iso_op_sort_device: the file's row of each row, on the device; of the room */
+	int refs;       /* owners of this handle */
+	int busy;       /* 1 during a call */
 };
 
 /* Takes `data`, from malloc or size_alloc, in any case: a failure frees it. */

@@ -86,6 +86,9 @@ struct model {
 	int (*load)(iso_problem *problem, int need, const struct iso_grid *image);
 	void (*unload)(iso_problem *problem); /* frees them; the problem then restores the parameters */
 
+	/* The grid, where the parameters alone settle it and load would not find another; NULL: load finds it. */
+	int (*grid)(iso_problem *problem, struct iso_grid *g);
+
 	/* After load: */
 	/* From now on found.rows, op and data are those of a frame; after load, of all. NULL: always so. */
 	int (*select)(iso_problem *problem, const struct model_frame *f);

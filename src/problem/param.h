@@ -33,14 +33,15 @@ struct opt {
 	int64_t *integer;
 	double *real;
 	const char **text;
-	enum opt_file file;       /* of a text, or of a rest */
-	struct opt_list *rest;    /* all positionals from here on; never in the record */
-	int count;                /* numbers in a comma separated list; 0: one */
-	bool spread;              /* one number stands for all of the list */
-	const char *const *words; /* what a text may be, ends with NULL; NULL: anything */
-	double min, max;          /* of each number, where min < max; INFINITY: open */
-	const char *value;        /* name of the value in the help: "FILE", "MM" */
-	const char *unit;         /* of each number: "mm"; NULL: none, or told by the name */
+	enum opt_file file;         /* of a text, or of a rest */
+	enum iso_param_takes takes; /* in place of a file that is read */
+	struct opt_list *rest;      /* all positionals from here on; never in the record */
+	int count;                  /* numbers in a comma separated list; 0: one */
+	bool spread;                /* one number stands for all of the list */
+	const char *const *words;   /* what a text may be, ends with NULL; NULL: anything */
+	double min, max;            /* of each number, where min < max; INFINITY: open */
+	const char *value;          /* name of the value in the help: "FILE", "MM" */
+	const char *unit;           /* of each number: "mm"; NULL: none, or told by the name */
 	const char *help;
 	const char *absent; /* what holds when not given, in words: no default value,
 					   null in the record */

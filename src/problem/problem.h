@@ -24,6 +24,9 @@ struct iso_problem {
 	struct record *record, own; /* record: its own, or that of the command */
 	json_t *blank, *read;       /* what its own says at first, and after load */
 	bool told;                  /* its own tells of a run with the parameters as they are */
+
+	iso_iteration_fn each; /* whom to show images, or NULL */
+	void *each_arg;
 };
 
 /* As iso_problem_create; the context comes later, and `record`, where not NULL, is used in place of one

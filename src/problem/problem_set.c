@@ -54,6 +54,7 @@ int iso_problem_param(const iso_problem *p, int k, struct iso_param *param)
 		.value_name = o->value,
 		.help = o->help,
 		.file = files[o->file],
+		.takes = o->takes,
 	};
 
 	opt_value_text(full.value, sizeof full.value, o);
@@ -95,16 +96,28 @@ int iso_problem_set(iso_problem *p, const char *name, const char *value)
 	return st ? iso_fail(st, "'%s' %s", name, iso_message()) : ISO_OK;
 }
 
+/* `kind` can't take the place of what the parameter names. */
+static int refuse_kind(const iso_problem *p, const struct opt *o, enum iso_param_takes kind)
+{
+	static const char *const words[] = { "nothing in memory", "an array", "list-mode events",
+		                             "events of strips", "a system matrix" };
+
+	if (o->file != OPT_READS && o->file != OPT_MAY_READ)
+		return iso_fail(ISO_EARG, "'%s' names no file to read: %s can't take its place", o->name,
+		                words[kind]);
+	return iso_fail(ISO_EARG, "'%s' of model %s takes a file%s%s, not %s", o->name, p->m->name,
+	                o->takes ? " or " : " alone", o->takes ? words[o->takes] : "", words[kind]);
+}
+
 /* The parameter's text is from now on a name that stands for what *g will hold: values at v. */
-static int give(struct given **g, iso_problem *p, const char *name, const void *v)
+static int give(struct given **g, iso_problem *p, const char *name, enum iso_param_takes kind, const void *v)
 {
 	char path[sizeof(*g)->path];
 	struct opt *o = NULL;
 	int st = find(&o, p, name);
 
 	if (st) return st;
-	if (!o->text || (o->file != OPT_READS && o->file != OPT_MAY_READ))
-		return iso_fail(ISO_EARG, "'%s' names no file to read: an array can't take its place", name);
+	if (o->takes != kind) return refuse_kind(p, o, kind);
 	if (!v) return iso_fail(ISO_EARG, "'%s': the array has no values, or there are no events", name);
 	snprintf(path, sizeof path, "(%s in memory)", name);
 	if ((st = iso_problem_set(p, name, path))) return st;
@@ -114,7 +127,7 @@ static int give(struct given **g, iso_problem *p, const char *name, const void *
 int iso_problem_set_array(iso_problem *p, const char *name, const struct iso_array *a, bool device)
 {
 	struct given *g;
-	int st = give(&g, p, name, a ? a->v : NULL);
+	int st = give(&g, p, name, ISO_TAKES_ARRAY, a ? a->v : NULL);
 
 	return st ? st : record_copy(&g->array, a, device ? p->record->ctx : NULL);
 }
@@ -122,7 +135,7 @@ int iso_problem_set_array(iso_problem *p, const char *name, const struct iso_arr
 int iso_problem_set_events(iso_problem *p, const char *name, const struct iso_events *e)
 {
 	struct given *g;
-	int st = give(&g, p, name, e ? e->v : NULL);
+	int st = give(&g, p, name, ISO_TAKES_EVENTS, e ? e->v : NULL);
 
 	return st ? st : iso_events_copy(&g->events, e);
 }
@@ -130,9 +143,24 @@ int iso_problem_set_events(iso_problem *p, const char *name, const struct iso_ev
 int iso_problem_set_strip_events(iso_problem *p, const struct iso_strip_events *e)
 {
 	struct given *g;
-	int st = give(&g, p, "events", e ? e->v : NULL);
+	int st = give(&g, p, "events", ISO_TAKES_STRIP_EVENTS, e ? e->v : NULL);
 
 	return st ? st : iso_strip_events_copy(&g->strips, e);
+}
+
+int iso_problem_set_srm(iso_problem *p, const iso_srm *m)
+{
+	if (!p || !m) return iso_fail_null(__func__);
+	struct iso_srm_info info;
+	struct given *g;
+	int st;
+
+	iso_srm_info(&info, m);
+	if (info.elements == 0)
+		return iso_fail(ISO_EARG,
+		                "'srm': the matrix has no elements: iso_srm_threshold makes its table");
+	if (!(st = give(&g, p, "srm", ISO_TAKES_MATRIX, m))) g->srm = m;
+	return st;
 }
 
 /* ---- from a record ---- */

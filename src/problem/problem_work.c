@@ -77,17 +77,39 @@ static int load_rows(iso_problem *p, int need)
 
 int iso_problem_grid(iso_problem *p, struct iso_grid *g)
 {
-	int st;
+	struct iso_grid found;
+	int st = ISO_OK;
 
 	if (!p || !g) return iso_fail_null(__func__);
-	if (!p->loaded && (st = iso_problem_load(p))) return st;
-	*g = p->found.grid;
-	return ISO_OK;
+	if (p->loaded || !p->m->grid) {
+		if (!p->loaded) st = iso_problem_load(p);
+		found = p->found.grid;
+	} else {
+		st = p->m->grid(p, &found);
+	}
+	if (!st) *g = found;
+	return st;
 }
 
 int64_t iso_problem_rows(iso_problem *p)
 {
 	return p && (p->loaded || iso_problem_load(p) == ISO_OK) ? p->found.rows : 0;
+}
+
+int64_t iso_problem_own_rows(iso_problem *p)
+{
+	int64_t rows = iso_problem_rows(p);
+
+	return rows ? rows - p->found.elsewhere : 0;
+}
+
+int iso_problem_shape(iso_problem *p, int64_t dim[8])
+{
+	const struct model_found *is = p ? &p->found : NULL;
+
+	if (!p || !dim || !(p->loaded || iso_problem_load(p) == ISO_OK)) return 0;
+	memcpy(dim, is->n_dim ? is->dim : &is->rows, (size_t)(is->n_dim ? is->n_dim : 1) * sizeof *dim);
+	return is->n_dim ? is->n_dim : 1;
 }
 
 static int make_op(iso_problem *p, iso_op **op)
@@ -436,6 +458,13 @@ int iso_problem_recon(iso_problem *p, struct iso_array *x, const char *path)
 
 	if (x && st && !own) iso_array_free(x); /* another rank failed */
 	return st;
+}
+
+void iso_problem_set_each(iso_problem *p, iso_iteration_fn fn, void *arg)
+{
+	if (!p) return;
+	p->each = fn;
+	p->each_arg = arg;
 }
 
 /* A listener of the plan that keeps it, and ends the run. */

@@ -117,7 +117,9 @@ struct recon {
 	struct iso_array weight;    /* EM runs on weight x image; no values: on the image */
 	struct model_data data;
 	iso_op *op;
-	json_t *results; /* a list, of the images behind us */
+	json_t *results;  /* a list, of the images behind us */
+	bool shown;       /* images between iterations, to the caller of one of the ranks */
+	double objective; /* of the iteration behind us */
 };
 
 struct recon recon_of(iso_problem *problem, int64_t n, bool series);
@@ -142,6 +144,10 @@ int recon_compare_sens(struct record *run, const char *path);
 
 /* Hash of all that decides whether a checkpoint belongs to the run of frame k. */
 int recon_key(iso_problem *problem, uint64_t *key, int64_t k);
+
+/* The caller of iso_problem_recon has seen enough, of the image under way: those behind it are not made. `iteration`: how
+   many of it were done. */
+int recon_stopped_early(struct recon *r, int iteration);
 
 /* The image behind what EM runs on, which may be itself; 0 where the weight is. */
 void recon_unweigh(iso_real *image, const struct iso_array *weight, const iso_real *x, int64_t n);

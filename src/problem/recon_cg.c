@@ -228,7 +228,9 @@ static int iterate_proximal(struct recon *r, struct iso_cg_result *result, const
 	struct iso_fista_result f = { .size = sizeof f };
 	int st = iso_fista_run(r->x.v, &f, &fista, run);
 
-	*result = (struct iso_cg_result){ sizeof *result, f.n, f.resumed_from, f.unsaved, f.cost, f.change };
+	*result = (struct iso_cg_result){
+		sizeof *result, f.n, f.resumed_from, f.unsaved, f.cost, f.change, f.stopped,
+	};
 	return st;
 }
 
@@ -252,6 +254,7 @@ static int iterate(struct run *c)
 	if (st) return st;
 	st = proximal(s) ? iterate_proximal(r, &result, &cg, &run) : iso_cg_run(r->x.v, &result, &cg, &run);
 	record_stage(r->record, NULL);
+	if (!st && result.stopped) st = recon_stopped_early(r, result.n);
 	if (!st) st = describe(r, &result);
 	if (!st) st = recon_check_image(r);
 	if (!st && s->squares.curve) st = write_curve(s->squares.curve, &result);

@@ -19,6 +19,7 @@ struct em {
 	struct model_frame frame;
 	struct iso_array scaled; /* the sensitivity times the frame's factor */
 	iso_real *parts;         /* the same of each subset; NULL: 1/K of it */
+	int iterations;          /* that were done; of a frame without events, or of an earlier run, all */
 	/* the frames of a series behind us */
 	iso_series *kept; /* their images; NULL: not open yet */
 	bool found;       /* those of an earlier run, so far */
@@ -173,7 +174,7 @@ static void warn_of_all(const struct em *e)
 		record_warn(e->r.record,
 		            "%d of %d frames have no events: their images are 0; the first is frame %d, from "
 		            "%g to %g s",
-		            t->empty, e->r.s->frames.n, t->first_empty + 1, edge_s[0], edge_s[1]);
+		            t->empty, (int)e->r.n, t->first_empty + 1, edge_s[0], edge_s[1]);
 	if (t->lost > 0) warn_of_lost(e);
 }
 
@@ -220,14 +221,15 @@ static int describe_frame(struct em *e, const struct iso_em_result *of)
 static int describe_times(const struct em *e)
 {
 	const struct frames *f = &e->r.s->frames;
+	int n = (int)e->r.n;
 	json_t *duration;
 	int st;
 
 	if (!(frames_end_s(f, f->n - 1) - f->edge_s[f->n - 1] < 1e300))
 		return ISO_OK; /* a window without an end */
-	if ((st = record_set(e->r.record, "FrameTimesStart", record_reals(f->n, f->edge_s)))) return st;
+	if ((st = record_set(e->r.record, "FrameTimesStart", record_reals(n, f->edge_s)))) return st;
 	duration = json_array();
-	for (int k = 0; k < f->n; k++)
+	for (int k = 0; k < n; k++)
 		json_array_append_new(duration, record_real(frames_end_s(f, k) - f->edge_s[k]));
 	return record_set(e->r.record, "FrameDuration", duration);
 }
@@ -240,7 +242,7 @@ static int describe(struct em *e)
 	int st;
 
 	st = recon_describe(&e->r, "subsets", "iterations",
-	                    json_pack("[I,I]", (json_int_t)s->subsets, (json_int_t)s->iterations));
+	                    json_pack("[I,i]", (json_int_t)s->subsets, e->iterations));
 	if (!st && s->filter_text)
 		st = record_set(rec, "ReconFilterType", json_string(median ? "median" : "gaussian"));
 	if (!st && s->filter_text)
@@ -249,7 +251,7 @@ static int describe(struct em *e)
 	if (!st) st = describe_times(e);
 	if (!st && s->frames.series) st = record_result(rec, "frames", json_incref(e->r.results));
 	if (!st) st = record_result(rec, "peak_host_bytes", json_integer(record_peak_bytes()));
-	return st ? st : record_result(rec, "iteration", json_integer(s->iterations));
+	return st ? st : record_result(rec, "iteration", json_integer(e->iterations));
 }
 
 /* ---- one frame ---- */
@@ -295,6 +297,8 @@ static int iterate(struct em *e)
 	st = iso_em_run(e->r.x.v, &result, &em, &run);
 	record_stage(e->r.record, NULL);
 	if (!st && result.used == 0) st = none_used(e, &result);
+	e->iterations = result.n / subsets;
+	if (!st && result.stopped) st = recon_stopped_early(&e->r, e->iterations);
 	if (!st) st = describe_frame(e, &result);
 	iso_em_result_free(&result);
 	return st;
@@ -419,6 +423,7 @@ static int frame(struct em *e)
 	int st;
 
 	e->frame = frames_get(&r->s->frames, (int)r->k);
+	e->iterations = (int)r->s->iterations;
 	if (r->series) record_part(r->record, "frame", r->k + 1, r->n);
 	if (e->found && ((st = take_frame(e)) || e->found)) return st;
 	if ((st = prepare_frame(e, &empty))) return st;

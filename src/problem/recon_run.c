@@ -114,29 +114,77 @@ int recon_key(iso_problem *problem, uint64_t *key, int64_t k)
 	return iso_comm_broadcast(problem->ctx, st, key, sizeof *key);
 }
 
-static bool wants(void *arg, int iteration)
+static bool saves(const struct settings *s, int iteration)
 {
-	const struct settings *s = ((struct recon *)arg)->s;
-
 	return s->out && s->save_every > 0 && iteration % s->save_every == 0 && iteration < s->iterations;
 }
 
-static int save_iteration(void *arg, int iteration, const iso_real *x)
+static bool wants(void *arg, int iteration)
 {
-	struct recon *r = arg;
-	struct iso_array a = r->x;
-	iso_real *image = NULL;
+	const struct recon *r = arg;
+
+	return r->shown || saves(r->s, iteration);
+}
+
+static int save_iteration(struct recon *r, int iteration, const struct iso_array *image)
+{
 	char path[PATH_MAX];
 	int st;
 
 	if ((st = recon_iteration_path(path, r->s, (int)r->k, iteration))) return st;
 	if ((st = record_result(r->record, "iteration", json_integer(iteration)))) return st;
+	return problem_write_image(r->problem, path, image,
+	                           NULL); /* the next update heeds a request to stop */
+}
+
+/* To the caller of this rank, who need not want it. */
+static int show_iteration(const struct recon *r, int iteration, const struct iso_array *image)
+{
+	const struct iso_iteration step = {
+		.size = sizeof step,
+		.iteration = iteration,
+		.iterations = (int)r->s->iterations,
+		.frame = r->k,
+		.frames = r->n,
+		.objective = r->objective,
+		.image = image,
+	};
+	int st = r->problem->each ? r->problem->each(r->problem->each_arg, &step) : ISO_OK;
+
+	return st == ISO_OK || st == ISO_ENOUGH
+	               ? st
+	               : iso_fail(st < 0 ? st : ISO_ECANCEL, "stopped by the caller after iteration %d of %d",
+	                          iteration, step.iterations);
+}
+
+static int each(void *arg, int iteration, const iso_real *x)
+{
+	struct recon *r = arg;
+	struct iso_array a = r->x;
+	iso_real *image = NULL;
+	int st;
+
 	if (r->weight.v && (st = model_vector(&image, a.n, "image"))) return st;
 	if (image) recon_unweigh(image, &r->weight, x, a.n);
 	a.v = image ? image : (iso_real *)x;
-	st = problem_write_image(r->problem, path, &a, NULL); /* the next update heeds a request to stop */
+	st = saves(r->s, iteration) ? save_iteration(r, iteration, &a) : ISO_OK;
+	if (!st) st = show_iteration(r, iteration, &a);
 	free(image);
 	return st;
+}
+
+int recon_stopped_early(struct recon *r, int iteration)
+{
+	struct iso_array *all = &r->images;
+
+	r->n = r->k + 1;
+	if (all->v) {
+		all->dim[0] = r->n;
+		all->n = r->n * r->x.n;
+	}
+	record_tell(r->record, ISO_DETAIL, "the caller stopped it after iteration %d of %" PRId64, iteration,
+	            r->s->iterations);
+	return record_result(r->record, "stopped_by_caller", json_true());
 }
 
 /* Packing takes long, and may be stopped: the checkpoint of the finished run stays until the image is there.
@@ -171,14 +219,17 @@ int recon_run(struct recon *r, struct iso_run *run, bool checkpoints)
 		.checkpoint_minutes = s->checkpoint_minutes,
 		.stop_after_minutes = s->stop_after == 0 ? 0 : fmax(left, 1e-9),
 		.resume = s->resume,
-		.each = save_iteration,
+		.each = each,
 		.wants = wants,
 		.arg = r,
 		.keep = keeps_all(r),
+		.objective = &r->objective,
 	};
+	double shown = r->problem->each ? 1 : 0;
 	int st = recon_key(r->problem, &run->key, r->k);
 
-	if (st) return st;
+	if ((st = iso_comm_max(r->ctx, st, &shown, 1))) return st;
+	r->shown = shown > 0;
 	if (checkpoints && !s->resume)
 		iso_out_remove(s->checkpoint); /* of an earlier run, which this one begins anew */
 	if (checkpoints && s->resume && r->k == 0 && access(s->checkpoint, F_OK) != 0)

@@ -11,13 +11,14 @@
 
 #include <jansson.h>
 
-/* An array or events in place of a file. */
+/* An array, events or a matrix in place of a file. */
 struct given {
 	struct given *next;
 	char path[64];
 	struct iso_array array;
 	struct iso_events events;
 	struct iso_strip_events strips;
+	const iso_srm *srm; /* borrowed */
 };
 
 /* How ranks share a run. */

@@ -6,6 +6,7 @@
 
 #include <limits.h>
 #include <mpi.h>
+#include <string.h>
 #if __has_include(<mpi-ext.h>)
 #	include <mpi-ext.h>
 #endif
@@ -34,14 +35,44 @@ static void finish(void)
 	if (!ended && !lost) MPI_Finalize();
 }
 
-static int begin(void)
-{
-	int begun = 0, ended = 0, level = 0, st;
+#ifdef OPEN_MPI
+#	define KIND "Open MPI"
+#	define OF_OPEN_MPI true
+#else
+#	define KIND "MPICH or its like"
+#	define OF_OPEN_MPI false
+#endif
 
+/* The functions that a process finds may be those of an MPI that was loaded earlier, whose handles and constants are
+   others. There are two kinds. */
+static int check_kind(char text[MPI_MAX_LIBRARY_VERSION_STRING])
+{
+	int n = 0;
+
+	MPI_Get_library_version(text, &n);
+	text[strcspn(text, ",\n")] = '\0';
+	if ((strncmp(text, "Open MPI", 8) == 0) == OF_OPEN_MPI) return ISO_OK;
+	return iso_fail(ISO_EDEVICE, "MPI: this process has loaded %s; libisotome_mpi.so was built for " KIND,
+	                text);
+}
+
+/* Who gives a communicator has begun the MPI that it is of. */
+static int begin(const void *comm)
+{
+	char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+	int begun = 0, ended = 0, level = 0, st = check_kind(text);
+
+	if (st) return st;
 	MPI_Finalized(&ended);
 	if (ended) return iso_fail(ISO_EARG, "MPI: it was ended already in this process");
 	MPI_Initialized(&begun);
 	if (begun) return ISO_OK;
+	if (comm)
+		return iso_fail(ISO_EDEVICE,
+		                "MPI: a communicator was given, but %s, which libisotome_mpi.so uses, was "
+		                "not begun: the "
+		                "communicator is of another MPI",
+		                text);
 	if (!(st = check("start", MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level)))) atexit(finish);
 	return st;
 }
@@ -102,7 +133,7 @@ static void mpi_close(struct iso_comm *c)
 static int mpi_open(struct iso_comm *c, const void *comm)
 {
 	MPI_Comm *own = size_alloc(1, sizeof *own);
-	int st = own ? begin() : iso_fail_memory("communicator", sizeof *own);
+	int st = own ? begin(comm) : iso_fail_memory("communicator", sizeof *own);
 
 	if (!st) st = join(c, own, comm);
 	if (st)

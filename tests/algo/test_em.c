@@ -446,6 +446,54 @@ static void shown_image_is_filtered(void **state)
 	scan_end(&c);
 }
 
+struct end {
+	int seen;
+	double objective;
+};
+
+static int first_is_enough(void *arg, int iteration, const iso_real *x)
+{
+	struct end *end = arg;
+
+	(void)x;
+	end->seen = iteration;
+	return ISO_ENOUGH;
+}
+
+/* Then there are as many updates as an iteration has, whose log-likelihoods add up to the objective. */
+static void enough_ends_a_run(void **state)
+{
+	struct scan c = scan_begin(cpu(2));
+	iso_op *op = model(&c, &c.e, 2, ISO_INTERLEAVED);
+	struct iso_em em = plain(&c, op, 1);
+	struct end end = { 0 };
+	const struct iso_run run = {
+		.size = sizeof run, .each = first_is_enough, .arg = &end, .objective = &end.objective
+	};
+	struct iso_em_result r = { .size = sizeof r };
+	iso_real x[VOXELS], once[VOXELS];
+
+	(void)state;
+	ones(once);
+	OK(iso_em_run(once, &r, &em, NULL));
+	assert_false(r.stopped);
+	iso_em_result_free(&r);
+	em.iterations = 7;
+	ones(x);
+	OK(iso_em_run(x, &r, &em, &run));
+	assert_memory_equal(x, once, sizeof x);
+	assert_true(r.stopped && r.n == 2 && end.seen == 1);
+	NEAR(end.objective, r.loglik[0] + r.loglik[1], 0);
+	iso_em_result_free(&r);
+	em.iterations = 1; /* the last is no stop */
+	ones(x);
+	OK(iso_em_run(x, &r, &em, &run));
+	assert_false(r.stopped);
+	iso_em_result_free(&r);
+	iso_op_free(op);
+	scan_end(&c);
+}
+
 /* ---- checkpoints ---- */
 
 /* Stopped between an update and its filter, the run goes on with the filter. */
@@ -542,6 +590,7 @@ int main(void)
 		cmocka_unit_test(psf_gives_points_back),
 		cmocka_unit_test(filter_between_iterations),
 		cmocka_unit_test(shown_image_is_filtered),
+		cmocka_unit_test(enough_ends_a_run),
 		cmocka_unit_test(resume_makes_up_for_a_filter),
 		cmocka_unit_test(bad_arguments_are_refused),
 		cmocka_unit_test(decay),

@@ -36,9 +36,13 @@ static void null_is_refused(void **state)
 	EACH(5, iso_em_step(P(0), 1, P(1), P(2), P(3), P(4)));
 	EACH(3, iso_custom_create(P(0), P(1), P(2)));
 	EACH(3, iso_problem_create(P(0), P(1), P(2)));
+	EACH(2, iso_problem_set_srm(P(0), P(1)));
 	EACH(2, iso_problem_like(P(0), P(1)));
 	EACH(1, iso_problem_load(P(0)));
 	EACH(2, iso_problem_grid(P(0), P(1)));
+	iso_problem_set_each(NULL, NULL, NULL);
+	assert_int_equal(iso_problem_shape(NULL, (int64_t[8]){ 0 }), 0);
+	assert_int_equal(iso_problem_own_rows(NULL), 0);
 	EACH(2, iso_problem_op(P(0), P(1)));
 	EACH(4, iso_problem_data(P(0), P(1), P(2), P(3)));
 	EACH(2, iso_problem_sens(P(0), P(1)));
@@ -63,6 +67,9 @@ static void null_is_refused(void **state)
 	EACH(2, iso_ctx_create_ahead(P(0), P(1), 1));
 	EACH(1, iso_ctx_ready(P(0)));
 	EACH(1, iso_ctx_set_stream(P(0), NULL));
+	EACH(1, iso_ctx_follow_stream(P(0), NULL));
+	EACH(1, iso_ctx_lead_stream(P(0), NULL));
+	EACH(1, iso_ctx_wait(P(0)));
 	EACH(2, iso_events_read(P(0), P(1), NULL));
 	EACH(2, iso_events_write(P(0), P(1), NULL));
 	EACH(2, iso_events_write_with(P(0), P(1), NULL, NULL));
@@ -92,6 +99,8 @@ static void null_is_refused(void **state)
 	EACH(1, iso_memory_check(NULL, P(0), 1));
 	EACH(3, iso_forward(P(0), 1, P(1), P(2)));
 	EACH(3, iso_adjoint(P(0), 1, P(1), P(2)));
+	EACH(3, iso_op_sort_device(P(0), P(1), P(2)));
+	EACH(3, iso_op_unsort_device(P(0), P(1), P(2)));
 	EACH(2, iso_op_clone(P(0), P(1)));
 	EACH(3, iso_diag_create(P(0), P(1), 1, P(2)));
 	EACH(3, iso_chain_create(P(0), P(1), P(2)));

@@ -178,6 +178,9 @@ static void devices_are_named(void **state)
 	iso_ctx_free(ctx);
 	ctx = cpu(1);
 	REFUSED(iso_ctx_set_stream(ctx, NULL), ISO_EARG, "device is the CPU");
+	REFUSED(iso_ctx_follow_stream(ctx, NULL), ISO_EARG, "device is the CPU");
+	REFUSED(iso_ctx_lead_stream(ctx, NULL), ISO_EARG, "device is the CPU");
+	OK(iso_ctx_wait(ctx));
 	iso_ctx_free(ctx);
 }
 
@@ -616,6 +619,37 @@ static void cuda_vectors(void **state)
 	iso_ctx_free(ctx);
 }
 
+/* The stream of a second context is the caller's. What is long under way there is read when it is done, and the
+   caller reads the result, and overwrites what it was made of, without waiting on the host. */
+static void cuda_streams_are_in_order(void **state)
+{
+	iso_ctx *ctx = cuda_or_skip(), *caller = cuda_or_skip();
+	const struct iso_vec *v = iso_ctx_vec(caller);
+	const int64_t n = 1 << 26;
+	iso_real *x = to_device(ctx, n, NULL), *y = to_device(ctx, n, NULL), last = 0;
+	void *stream = iso_ctx_stream(caller);
+
+	(void)state;
+	OK(iso_ctx_wait(ctx));
+	OK(v->fill(caller, 1, x, 0)); /* the first launch may take long on the host */
+	for (int turn = 0; turn < 3; turn++) {
+		for (int i = 0; i < 100; i++) OK(v->fill(caller, n, x, 100 * turn + i));
+		OK(iso_ctx_follow_stream(ctx, stream));
+		for (int i = 0; i < 100; i++) OK(v->copy(ctx, n, y, x));
+		OK(iso_ctx_lead_stream(ctx, stream));
+		OK(v->fill(caller, n, x, -1));
+		OK(v->download(caller, &last, y + n - 1, sizeof last));
+		NEAR(last, 100 * turn + 99, 0);
+	}
+	OK(iso_ctx_follow_stream(ctx, NULL)); /* the default stream */
+	OK(iso_ctx_lead_stream(ctx, NULL));
+	OK(iso_ctx_wait(ctx));
+	device_free(ctx, x);
+	device_free(ctx, y);
+	iso_ctx_free(caller);
+	iso_ctx_free(ctx);
+}
+
 static void cuda_chain_and_diagonal(void **state)
 {
 	iso_ctx *ctx = cuda_or_skip();
@@ -715,6 +749,7 @@ int main(void)
 		cmocka_unit_test(messages_are_one_line),
 		cmocka_unit_test(fused_multiply_add_in_double),
 		cmocka_unit_test(cuda_vectors),
+		cmocka_unit_test(cuda_streams_are_in_order),
 		cmocka_unit_test(cuda_chain_and_diagonal),
 		cmocka_unit_test(cuda_memory_runs_out),
 	};

@@ -777,6 +777,25 @@ static void random_subsets_are_random(void **state)
 	NEAR(low_half, N / 4, 300);
 }
 
+/* From the file's order to the operator's, and back. */
+static void check_sorting_on_device(iso_ctx *ctx, iso_op *op, const iso_real *in, const iso_real *sorted)
+{
+	iso_real *from = to_device(ctx, LORS, in), *to = to_device(ctx, LORS, NULL);
+
+	OK(iso_op_sort_device(op, to, from));
+	iso_real *got = to_host(ctx, LORS, to);
+
+	assert_memory_equal(got, sorted, LORS * sizeof *got);
+	free(got);
+	OK(iso_ctx_vec(ctx)->fill(ctx, LORS, from, -1));
+	OK(iso_op_unsort_device(op, from, to));
+	got = to_host(ctx, LORS, from);
+	assert_memory_equal(got, in, LORS * sizeof *got);
+	free(got);
+	device_free(ctx, from);
+	device_free(ctx, to);
+}
+
 /* Subsets add up to the whole, and what the user sees is in the file's order, for each rule. */
 static void check_subsets_add_up(iso_ctx *ctx)
 {
@@ -793,6 +812,7 @@ static void check_subsets_add_up(iso_ctx *ctx)
 		iso_op_sort(op, sorted, in);
 		iso_real *dy = to_device(ctx, LORS, sorted), *dx = to_device(ctx, VOXELS, NULL);
 
+		check_sorting_on_device(ctx, op, in, sorted);
 		memset(sum, 0, sizeof sum);
 		for (int b = 0; b < 7; b++) {
 			OK(iso_adjoint(op, b, dx, dy));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Many events through the fast EM step of CUDA, against the CPU: enough for several bricks, lists
+/* Many events through the fast EM step and the projections of CUDA, against the CPU: enough for several bricks, lists
    of packets, and sums that overflow the 32 bits of a brick; and in parts, against all at once. */
 #include "test.h"
 
@@ -134,6 +134,97 @@ static void check_against_cpu(iso_ctx *cuda)
 		free(add);
 		free(got);
 		free(want);
+	}
+	iso_ctx_free(host);
+}
+
+/* ---- the two projections ---- */
+
+/* A or its adjoint, all rows, from host to host. */
+static iso_real *project(iso_op *op, bool back, const iso_real *from)
+{
+	iso_ctx *ctx = iso_op_ctx(op);
+	int64_t n_in = iso_op_n_in(op), n_out = iso_op_n_out(op);
+	iso_real *of = to_device(ctx, back ? n_out : n_in, from),
+		 *to = to_device(ctx, back ? n_in : n_out, NULL);
+
+	OK((back ? iso_adjoint : iso_forward)(op, ISO_ALL, to, of));
+	iso_real *host = to_host(ctx, back ? n_in : n_out, to);
+
+	device_free(ctx, of);
+	device_free(ctx, to);
+	return host;
+}
+
+/* |a - b| / |b| where `unless` is 0; NULL: everywhere. */
+static double off(int64_t n, const iso_real *a, const iso_real *b, const iso_real *unless)
+{
+	double diff = 0, norm = 0;
+
+	for (int64_t i = 0; i < n; i++) {
+		if (unless && unless[i] != 0) continue;
+		diff += ((double)a[i] - b[i]) * ((double)a[i] - b[i]);
+		norm += (double)b[i] * b[i];
+	}
+	return sqrt(diff / norm);
+}
+
+/* Of both devices; y: n_out values. */
+static double off_back(iso_op *cuda, iso_op *host, const iso_real *y, const iso_real *unless)
+{
+	iso_real *got = project(cuda, true, y), *want = project(host, true, y);
+	double d = off(iso_op_n_in(cuda), got, want, unless);
+
+	free(got);
+	free(want);
+	return d;
+}
+
+/* Values of one sign, of both, and a few that are 1e8 times larger: what these leave to the other voxels. */
+static void check_pair(iso_op *cuda, iso_op *host, int number, const iso_real *x)
+{
+	iso_real *got = project(cuda, false, x), *want = project(host, false, x);
+	iso_real *y = calloc(MANY, sizeof *y), *large = calloc(MANY, sizeof *large);
+	double error = 1, forward = off(MANY, got, want, NULL), positive, both, beside;
+
+	for (int j = 0; j < MANY; j++) y[j] = (iso_real)(1 + j % 3);
+	positive = off_back(cuda, host, y, NULL);
+	for (int j = 0; j < 10; j++) y[j * 1001] = large[j * 1001] = 1e8f;
+	iso_real *hit = project(host, true, large);
+
+	beside = off_back(cuda, host, y, hit);
+	for (int j = 0; j < MANY; j++) y[j] = (iso_real)(j % 5 - 1.7);
+	both = off_back(cuda, host, y, NULL);
+	OK(iso_test_adjoint(&error, cuda, ISO_ALL, 3));
+	print_message("setting %d: forward %.2g, back %.2g, of both signs %.2g, beside large values %.2g, "
+	              "adjoint %.2g\n",
+	              number, forward, positive, both, beside, error);
+	assert_true(forward < 1e-5 && positive < 1e-5 && both < 1e-5 && beside < 1e-5 && error < 1e-6);
+	free(got);
+	free(want);
+	free(y);
+	free(large);
+	free(hit);
+}
+
+static void check_projections(iso_ctx *cuda)
+{
+	iso_ctx *host = cpu(2);
+
+	for (int i = 0; i < N_OF(settings); i++) {
+		const struct setting *s = settings + i;
+		struct iso_events e = ring_events(s, MANY);
+		struct iso_ray p = model_of(s, s->n_sub);
+		iso_real *x = some_image(s->grid);
+		iso_op *a = NULL, *b = NULL;
+
+		OK(iso_ray_create(&a, cuda, &p, &e));
+		OK(iso_ray_create(&b, host, &p, &e));
+		check_pair(a, b, i, x);
+		iso_op_free(a);
+		iso_op_free(b);
+		iso_events_free(&e);
+		free(x);
 	}
 	iso_ctx_free(host);
 }
@@ -319,6 +410,7 @@ static void check_short_memory(iso_ctx *cuda)
 
 CUDA_TEST(cuda_short_of_memory, check_short_memory)
 CUDA_TEST(cuda_many_events_as_on_the_cpu, check_against_cpu)
+CUDA_TEST(cuda_projections_as_on_the_cpu, check_projections)
 CUDA_TEST(cuda_events_in_any_order, check_order)
 CUDA_TEST(cuda_events_in_parts, check_parts)
 
@@ -326,6 +418,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(cuda_many_events_as_on_the_cpu),
+		cmocka_unit_test(cuda_projections_as_on_the_cpu),
 		cmocka_unit_test(cuda_events_in_any_order),
 		cmocka_unit_test(events_in_parts),
 		cmocka_unit_test(cuda_events_in_parts),

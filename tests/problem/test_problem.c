@@ -64,10 +64,20 @@ static void wrong_parameters_are_refused(void **state)
 	REFUSED(iso_problem_set(p, "grid", NULL), ISO_EARG, "NULL");
 	REFUSED(iso_problem_set_array(p, "grid", &(struct iso_array){ 0 }, false), ISO_EARG, "names no file");
 	REFUSED(iso_problem_set_array(p, "mu", &(struct iso_array){ 0 }, false), ISO_EARG, "no values");
+	REFUSED(iso_problem_set_array(p, "scanner", &(struct iso_array){ 0 }, false), ISO_EARG,
+	        "'scanner' of model ray takes a file alone, not an array");
+	REFUSED(iso_problem_set_array(p, "events", &(struct iso_array){ 0 }, false), ISO_EARG,
+	        "'events' of model ray takes a file or list-mode events, not an array");
+	REFUSED(iso_problem_set_strip_events(p, &(struct iso_strip_events){ 0 }), ISO_EARG,
+	        "not events of strips");
 	REFUSED(iso_problem_recon(p, NULL, NULL), ISO_EARG, "NULL");
 	REFUSED(iso_problem_load(p), ISO_EARG, "give 'grid' and 'voxel'");
 	OK(iso_problem_set(p, "subsets", "3"));
 	REFUSED(iso_problem_load(p), ISO_EARG, "'method' osem takes more");
+	iso_problem_free(p);
+	p = make(ctx, "sradon");
+	REFUSED(iso_problem_set_events(p, "data", &(struct iso_events){ 0 }), ISO_EARG,
+	        "'data' of model sradon takes a file or an array, not list-mode events");
 	iso_problem_free(p);
 	iso_problem_free(NULL);
 	iso_ctx_free(ctx);
@@ -198,6 +208,7 @@ static void projections_and_operator(void **state)
 	struct scan s = { 0 };
 	iso_op *op = NULL;
 	double forward = 0, backward = 0, error = 1;
+	int64_t dim[8];
 	iso_problem *p;
 
 	(void)state;
@@ -210,6 +221,9 @@ static void projections_and_operator(void **state)
 	OK(iso_problem_project(p, &y, &x));
 	assert_int_equal(y.n, s.e.n);
 	assert_int_equal(iso_problem_rows(p), s.e.n);
+	assert_int_equal(iso_problem_own_rows(p), s.e.n);
+	assert_int_equal(iso_problem_shape(p, dim), 1);
+	assert_int_equal(dim[0], s.e.n);
 	OK(iso_problem_backproject(p, &back, &y));
 	for (int64_t j = 0; j < y.n; j++) forward += (double)y.v[j] * y.v[j];
 	for (int64_t i = 0; i < x.n; i++) backward += (double)x.v[i] * back.v[i];
@@ -392,21 +406,74 @@ static void sound_twice(void **state)
 	iso_ctx_free(ctx);
 }
 
+/* Two small heads. */
+static const struct iso_panels panels = { .crystals = { 3, 4 },
+	                                  .pitch = { 2, 2 },
+	                                  .crystal = { 2, 2, 6 },
+	                                  .gap = 10,
+	                                  .layers = 1,
+	                                  .formula = "Lu1.8Y0.2SiO5",
+	                                  .density = 7.1,
+	                                  .resolution = .2,
+	                                  .window = { 250, 750 },
+	                                  .per_pitch = { 2, 2 },
+	                                  .planes = 2,
+	                                  .plane = 4 };
+
+/* A matrix in memory gives the image of its file. */
+static void matrix_in_place_of_a_file(void **state)
+{
+	struct iso_array counts = { 0 }, x[2] = { 0 };
+	iso_ctx *ctx = context();
+	iso_srm *srm = NULL;
+
+	(void)state;
+	OK(iso_array_create(&counts, 4, (int64_t[]){ 3, 4, 3, 4 }));
+	for (int64_t i = 0; i < counts.n; i++) counts.v[i] = (iso_real)(1 + i % 5);
+	OK(iso_srm_analytic(&srm, ctx, &panels));
+	OK(iso_srm_threshold(srm, ctx, &(struct iso_srm_bound){ .share = .9 }));
+	OK(iso_srm_write("given.srm", srm, true, NULL, NULL));
+	for (int k = 0; k < 2; k++) {
+		iso_problem *p = make(ctx, "srm");
+
+		OK(k ? iso_problem_set_srm(p, srm) : iso_problem_set(p, "srm", "given.srm"));
+		OK(iso_problem_set(p, "iterations", "3"));
+		OK(iso_problem_set_array(p, "data", &counts, false));
+		OK(iso_problem_recon(p, &x[k], NULL));
+		iso_problem_free(p);
+	}
+	assert_true(x[0].n == x[1].n && x[0].v[0] > 0);
+	assert_memory_equal(x[0].v, x[1].v, (size_t)x[0].n * sizeof *x[0].v);
+	unlink("given.srm");
+	iso_srm_free(srm);
+	for (int k = 0; k < 2; k++) iso_array_free(&x[k]);
+	iso_array_free(&counts);
+	iso_ctx_free(ctx);
+}
+
+static void matrices_that_are_refused(void **state)
+{
+	const struct iso_srm_options o = { .size = sizeof o, .seed = 1 };
+	iso_ctx *ctx = context();
+	iso_problem *p = make(ctx, "srm"), *ray = make(ctx, "ray");
+	iso_srm *srm = NULL;
+
+	(void)state;
+	OK(iso_srm_create(&srm, &panels, &o));
+	REFUSED(iso_problem_set_srm(p, srm), ISO_EARG, "has no elements");
+	OK(iso_srm_simulate(srm, ctx, 0, 1000, 0));
+	OK(iso_srm_threshold(srm, ctx, &(struct iso_srm_bound){ .share = 1 }));
+	OK(iso_problem_set_srm(p, srm));
+	REFUSED(iso_problem_set_srm(ray, srm), ISO_EARG, "no parameter 'srm'");
+	iso_problem_free(p);
+	iso_problem_free(ray);
+	iso_srm_free(srm);
+	iso_ctx_free(ctx);
+}
+
 /* A stop while the factors of LORs are made leaves none of them: the next call has them all. */
 static void factors_after_a_stop(void **state)
 {
-	const struct iso_panels panels = { .crystals = { 3, 4 },
-		                           .pitch = { 2, 2 },
-		                           .crystal = { 2, 2, 6 },
-		                           .gap = 10,
-		                           .layers = 1,
-		                           .formula = "Lu1.8Y0.2SiO5",
-		                           .density = 7.1,
-		                           .resolution = .2,
-		                           .window = { 250, 750 },
-		                           .per_pitch = { 2, 2 },
-		                           .planes = 2,
-		                           .plane = 4 };
 	struct iso_array counts = { 0 }, mu = { 0 };
 	iso_real *y = NULL, *r = NULL, *m = NULL;
 	iso_ctx *ctx = context();
@@ -628,6 +695,286 @@ static void bad_events_in_memory(void **state)
 	free_scan(&s);
 }
 
+/* ---- what is known before the data ---- */
+
+/* The grid of model ray is that of its parameters: neither scanner nor sensitivity is asked for. */
+static void grid_without_data(void **state)
+{
+	iso_ctx *ctx = context();
+	iso_problem *p = make(ctx, "ray");
+	struct iso_grid g = { .n = { 7 } };
+
+	(void)state;
+	REFUSED(iso_problem_grid(p, &g), ISO_EARG, "give 'grid' and 'voxel'");
+	assert_int_equal(g.n[0], 7);
+	OK(iso_problem_set(p, "grid", "12,10,8"));
+	OK(iso_problem_set(p, "voxel", "4"));
+	OK(iso_problem_set(p, "centre", "1,2,3"));
+	OK(iso_problem_grid(p, &g));
+	assert_true(g.n[0] == 12 && g.n[1] == 10 && g.n[2] == 8 && g.voxel[2] == 4 && g.centre[1] == 2);
+	iso_problem_free(p);
+	iso_ctx_free(ctx);
+}
+
+/* A number whose name ends in its unit says so; lengths are mm. */
+static void units_are_told(void **state)
+{
+	static const char *const units[][2] = {
+		{ "-ps", "ps" },    { "-ns", "ns" },       { "-s", "s" },        { "-mm", "mm" },
+		{ "-mhz", "MHz" },  { "-minutes", "min" }, { "voxel", "mm" },    { "pixel", "mm" },
+		{ "centre", "mm" }, { "psf", "mm" },       { "speed", "mm/us" }, { "gamma", "1/mm^2" }
+	};
+	iso_ctx *ctx = context();
+	int found = 0;
+
+	(void)state;
+	for (int m = 0; iso_problem_model(m); m++) {
+		iso_problem *p = make(ctx, iso_problem_model(m));
+		struct iso_param a = { .size = sizeof a };
+
+		for (int k = 0; iso_problem_param(p, k, &a) == ISO_OK; k++)
+			for (int i = 0; i < N_OF(units) && a.type == ISO_PARAM_REAL; i++) {
+				size_t end = strlen(units[i][0]), n = strlen(a.name);
+
+				if (n < end || strcmp(a.name + n - end, units[i][0]) != 0) continue;
+				assert_non_null(a.unit);
+				assert_string_equal(a.unit, units[i][1]);
+				found++;
+			}
+		iso_problem_free(p);
+	}
+	assert_true(found > 50);
+	iso_ctx_free(ctx);
+}
+
+/* ---- the image after each iteration ---- */
+
+/* What was shown, and what to answer. */
+struct shown {
+	int n, stop_at, answer; /* answer: at iteration stop_at of frame `frame` */
+	int64_t frame, frames;
+	struct iso_array last; /* a copy */
+	double objective[64];
+};
+
+static int see(void *arg, const struct iso_iteration *step)
+{
+	struct shown *s = arg;
+
+	assert_int_equal(step->size, sizeof *step);
+	assert_true(step->image->has_grid && step->image->unit[0]);
+	if (!s->last.v) OK(iso_array_on_grid(&s->last, &step->image->grid));
+	memcpy(s->last.v, step->image->v, (size_t)s->last.n * sizeof *s->last.v);
+	assert_true(s->n < N_OF(s->objective));
+	s->objective[s->n++] = step->objective;
+	s->frames = step->frames;
+	assert_true(step->iteration <= step->iterations);
+	return step->iteration == s->stop_at && step->frame == s->frame ? s->answer : ISO_OK;
+}
+
+static void recorded(iso_problem *p, const char *holds, const char *lacks)
+{
+	char *text = NULL;
+
+	OK(iso_problem_record(p, &text));
+	if (!strstr(text, holds) || (lacks && strstr(text, lacks))) {
+		print_error("wanted %s, and not %s: %s\n", holds, lacks ? lacks : "", text);
+		fail();
+	}
+	free(text);
+}
+
+/* A run of OSEM that is stopped after 3 of 6 iterations ends with the image of one that had 3, on file too. */
+static void stopped_em_is_a_shorter_one(void **state)
+{
+	struct shown seen = { .stop_at = 3, .answer = ISO_ENOUGH };
+	struct iso_array x = { 0 }, y = { 0 }, read = { 0 };
+	struct scan s = { 0 };
+	iso_problem *p;
+
+	(void)state;
+	make_scan(&s);
+	p = of_scan(&s);
+	OK(iso_problem_set_events(p, "events", &s.e));
+	OK(iso_problem_set(p, "method", "osem"));
+	OK(iso_problem_set(p, "subsets", "4"));
+	OK(iso_problem_set(p, "force", "true"));
+	OK(iso_problem_set(p, "iterations", "3"));
+	OK(iso_problem_recon(p, &y, NULL));
+	recorded(p, "\"iteration\": 3", "stopped_by_caller");
+	OK(iso_problem_set(p, "iterations", "6"));
+	iso_problem_set_each(p, see, &seen);
+	OK(iso_problem_recon(p, &x, "stopped.nii"));
+	assert_int_equal(seen.n, 3);
+	assert_int_equal(seen.frames, 1);
+	assert_true(seen.objective[0] < seen.objective[1] && seen.objective[1] < seen.objective[2]);
+	same_values(&x, &y);
+	same_values(&x, &seen.last);
+	OK(iso_read(&read, "stopped.nii", ISO_FINITE));
+	same_values(&x, &read);
+	assert_true(access("stopped.nii.ckpt", F_OK) != 0);
+	recorded(p, "\"stopped_by_caller\": true", NULL);
+	recorded(p, "\"iteration\": 3", "\"iteration\": 6");
+	iso_array_free(&x);
+	seen.n = 0; /* the last iteration is no stop */
+	seen.stop_at = 6;
+	OK(iso_problem_recon(p, &x, NULL));
+	assert_int_equal(seen.n, 6);
+	same_values(&x, &seen.last);
+	recorded(p, "\"iteration\": 6", "stopped_by_caller");
+	iso_problem_set_each(p, NULL, NULL);
+	iso_problem_set_each(NULL, NULL, NULL);
+	seen.n = 0;
+	iso_array_free(&y);
+	OK(iso_problem_recon(p, &y, NULL));
+	assert_int_equal(seen.n, 0);
+	same_values(&x, &y);
+	iso_problem_free(p);
+	iso_array_free(&x);
+	iso_array_free(&y);
+	iso_array_free(&read);
+	iso_array_free(&seen.last);
+	free_scan(&s);
+}
+
+/* A failure of the function is that of the run, which goes on from its checkpoint to the same bits. */
+static void failed_look_keeps_the_work(void **state)
+{
+	struct shown seen = { .stop_at = 2, .answer = ISO_ECANCEL };
+	struct iso_array whole = { 0 }, x = { 0 };
+	struct scan s = { 0 };
+	iso_problem *p;
+
+	(void)state;
+	make_scan(&s);
+	p = of_scan(&s);
+	OK(iso_problem_set_events(p, "events", &s.e));
+	OK(iso_problem_set(p, "iterations", "4"));
+	OK(iso_problem_set(p, "force", "true"));
+	OK(iso_problem_recon(p, &whole, NULL));
+	unlink("look.nii"); /* of an earlier run of the tests */
+	unlink("look.json");
+	iso_problem_set_each(p, see, &seen);
+	REFUSED(iso_problem_recon(p, NULL, "look.nii"), ISO_ECANCEL,
+	        "stopped by the caller after iteration 2 of 4");
+	assert_true(access("look.nii.ckpt", F_OK) == 0 && access("look.nii", F_OK) != 0);
+	seen.answer = 17; /* no status: a failure too */
+	REFUSED(iso_problem_recon(p, &x, NULL), ISO_ECANCEL, "stopped by the caller after iteration 2 of 4");
+	assert_null(x.v);
+	seen.n = 0;
+	OK(iso_problem_set(p, "resume", "true"));
+	OK(iso_problem_recon(p, &x, "look.nii"));
+	assert_int_equal(seen.n, 2); /* iterations 3 and 4 */
+	same_values(&x, &whole);
+	assert_true(access("look.nii.ckpt", F_OK) != 0);
+	iso_problem_free(p);
+	iso_array_free(&x);
+	iso_array_free(&whole);
+	iso_array_free(&seen.last);
+	free_scan(&s);
+}
+
+/* Stopped in the second of three frames, there are two: in memory, on file, and in the record. */
+static void stopped_series_has_the_frames_so_far(void **state)
+{
+	struct shown seen = { .stop_at = 1, .answer = ISO_ENOUGH, .frame = 1 };
+	struct iso_array whole = { 0 }, x = { 0 }, read = { 0 };
+	struct scan s = { 0 };
+	char *text = NULL;
+	iso_problem *p;
+
+	(void)state;
+	make_scan(&s);
+	if (!s.e.time_ms) s.e.time_ms = calloc((size_t)s.e.n, sizeof *s.e.time_ms);
+	assert_non_null(s.e.time_ms);
+	for (int64_t i = 0; i < s.e.n; i++) s.e.time_ms[i] = (uint32_t)(i * 9000 / s.e.n);
+	s.e.duration_s = 9;
+	p = of_scan(&s);
+	OK(iso_problem_set_events(p, "events", &s.e));
+	OK(iso_problem_set(p, "frames", "0,3,6,9"));
+	OK(iso_problem_set(p, "force", "true"));
+	OK(iso_problem_recon(p, &whole, NULL));
+	iso_problem_set_each(p, see, &seen);
+	OK(iso_problem_recon(p, &x, "series.nii"));
+	assert_int_equal(seen.n, 3);
+	assert_int_equal(seen.frames, 3);
+	assert_true(x.n_dim == 4 && x.dim[0] == 2 && x.n == 2 * 12 * 12 * 8);
+	assert_memory_equal(x.v, whole.v, (size_t)x.n / 2 * sizeof *x.v);
+	assert_memory_equal(x.v + x.n / 2, seen.last.v, (size_t)x.n / 2 * sizeof *x.v);
+	OK(iso_read(&read, "series.nii", ISO_FINITE));
+	same_values(&x, &read);
+	OK(iso_problem_record(p, &text));
+	assert_int_equal(count(text, "\"loglik\""), 2);
+	assert_non_null(strstr(text, "\"stopped_by_caller\": true"));
+	free(text);
+	assert_true(access("series.nii.ckpt", F_OK) != 0 && access("series.nii.frames", F_OK) != 0);
+	iso_problem_free(p);
+	iso_array_free(&x);
+	iso_array_free(&whole);
+	iso_array_free(&read);
+	iso_array_free(&seen.last);
+	free_scan(&s);
+}
+
+/* The same by conjugate gradients and by FISTA, whose objective is the cost, which falls; of three recordings in one
+   file two images are left. */
+static void stopped_least_squares(void **state)
+{
+	const struct iso_grid g = { .n = { 8, 8, 8 }, .voxel = { 1, 1, 1 } };
+	const char *const penalty[] = { "quadratic:1", "tv:1" };
+	struct iso_array x = { 0 }, y = { 0 }, one = { 0 }, two = { 0 }, several = { 0 };
+	iso_ctx *ctx = context();
+	iso_problem *p = make(ctx, "sradon");
+	int64_t dim[8];
+
+	(void)state;
+	OK(iso_problem_set(p, "scanner", TEST_EXAMPLES "/scanners/optoacoustic-small.yaml"));
+	OK(iso_problem_set(p, "grid", "8,8,8"));
+	OK(iso_problem_set(p, "voxel", "1"));
+	OK(iso_array_on_grid(&x, &g));
+	x.v[200] = 1;
+	OK(iso_problem_project(p, &y, &x));
+	assert_int_equal(iso_problem_shape(p, dim), 2);
+	assert_true(dim[0] == y.dim[0] && dim[1] == y.dim[1]);
+	OK(iso_problem_set_array(p, "data", &y, false));
+	for (int k = 0; k < 2; k++) {
+		struct shown seen = { .stop_at = 2, .answer = ISO_ENOUGH };
+
+		OK(iso_problem_set(p, "penalty", penalty[k]));
+		OK(iso_problem_set(p, "iterations", "2"));
+		OK(iso_problem_recon(p, &one, NULL));
+		OK(iso_problem_set(p, "iterations", "5"));
+		iso_problem_set_each(p, see, &seen);
+		OK(iso_problem_recon(p, &two, NULL));
+		iso_problem_set_each(p, NULL, NULL);
+		same_values(&one, &two);
+		same_values(&two, &seen.last);
+		assert_true(seen.n == 2 && seen.objective[1] < seen.objective[0]);
+		recorded(p, "\"stopped_by_caller\": true", NULL);
+		recorded(p, "\"iteration\": 2", NULL);
+		iso_array_free(&one);
+		iso_array_free(&two);
+		iso_array_free(&seen.last);
+	}
+	OK(iso_array_create(&several, 4, (const int64_t[]){ 1, 3, y.dim[0], y.dim[1] }));
+	for (int64_t i = 0; i < several.n; i++) several.v[i] = y.v[i % y.n];
+	struct shown seen = { .stop_at = 1, .answer = ISO_ENOUGH, .frame = 1 };
+
+	OK(iso_problem_set_array(p, "data", &several, false));
+	OK(iso_problem_set(p, "wavelength", "all"));
+	iso_problem_set_each(p, see, &seen);
+	OK(iso_problem_recon(p, &two, NULL));
+	assert_true(two.n_dim == 4 && two.dim[0] == 2 && two.n == 2 * 512);
+	assert_int_equal(seen.n, 6);
+	iso_problem_free(p);
+	iso_array_free(&x);
+	iso_array_free(&y);
+	iso_array_free(&two);
+	iso_array_free(&several);
+	iso_array_free(&seen.last);
+	iso_ctx_free(ctx);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -641,12 +988,20 @@ int main(void)
 		cmocka_unit_test(refused_values_change_nothing),
 		cmocka_unit_test(one_call_leaves_the_next_alone),
 		cmocka_unit_test(sound_twice),
+		cmocka_unit_test(matrix_in_place_of_a_file),
+		cmocka_unit_test(matrices_that_are_refused),
 		cmocka_unit_test(factors_after_a_stop),
 		cmocka_unit_test(projections_of_other_grids),
 		cmocka_unit_test(checkpoints_and_records),
 		cmocka_unit_test(images_between_iterations),
 		cmocka_unit_test(like_all_or_nothing),
 		cmocka_unit_test(bad_events_in_memory),
+		cmocka_unit_test(grid_without_data),
+		cmocka_unit_test(units_are_told),
+		cmocka_unit_test(stopped_em_is_a_shorter_one),
+		cmocka_unit_test(failed_look_keeps_the_work),
+		cmocka_unit_test(stopped_series_has_the_frames_so_far),
+		cmocka_unit_test(stopped_least_squares),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

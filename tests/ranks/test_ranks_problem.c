@@ -122,12 +122,44 @@ static void stop_is_everybodys(void **state)
 	iso_problem_free(p);
 }
 
+/* The last rank alone is shown images, and has seen enough after two: all end with those of two iterations. */
+static int second_is_enough(void *arg, const struct iso_iteration *step)
+{
+	*(int *)arg = step->iteration;
+	return step->iteration == 2 ? ISO_ENOUGH : ISO_OK;
+}
+
+static void enough_is_everybodys(void **state)
+{
+	bool last = iso_ctx_rank(ctx) == iso_ctx_ranks(ctx) - 1;
+	iso_problem *p = problem_on(ctx);
+	struct iso_array x = { 0 }, y = { 0 };
+	char *record = NULL;
+	int seen = 0;
+
+	(void)state;
+	OK(iso_problem_set(p, "iterations", "2"));
+	OK(iso_problem_recon(p, &x, NULL));
+	OK(iso_problem_set(p, "iterations", "5"));
+	if (last) iso_problem_set_each(p, second_is_enough, &seen);
+	OK(iso_problem_recon(p, &y, NULL));
+	assert_int_equal(seen, last ? 2 : 0);
+	assert_memory_equal(x.v, y.v, (size_t)x.n * sizeof *x.v);
+	OK(iso_problem_record(p, &record));
+	assert_non_null(strstr(record, "stopped_by_caller"));
+	free(record);
+	iso_array_free(&x);
+	iso_array_free(&y);
+	iso_problem_free(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(image_is_that_of_one, make_context, free_context),
 		cmocka_unit_test_setup_teardown(failure_is_everybodys, make_context, free_context),
 		cmocka_unit_test_setup_teardown(stop_is_everybodys, make_context, free_context),
+		cmocka_unit_test_setup_teardown(enough_is_everybodys, make_context, free_context),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,51 +23,52 @@ static void params(struct opt *table, void *self)
 	struct ray *ray = self;
 	char files[ISO_KIND_LIST];
 	const struct opt own[] = {
-		{ 0, "events", .text = &ray->events, .file = OPT_READS, .value = "FILE",
-		  .help = ray->events_help },
-		{ 0, "data", .text = &ray->events, .file = OPT_READS, .value = "FILE", .transient = true,
-		  .help = "the same as 'events'" },
+		{ 0, "events", .text = &ray->events, .file = OPT_READS, .takes = ISO_TAKES_EVENTS,
+		  .value = "FILE", .help = ray->events_help },
+		{ 0, "data", .text = &ray->events, .file = OPT_READS, .takes = ISO_TAKES_EVENTS,
+		  .value = "FILE", .transient = true, .help = "the same as 'events'" },
 		{ 0, "scanner", .text = &ray->scanner, .file = OPT_READS, .value = "FILE",
 		  .help = "scanner description (YAML or JSON), or a CASToR .hscan" },
 		EVENTS_OPTS(ray->read),
 		{ 0, "grid", .integer = ray->size, .count = 3, .spread = true, .value = "NX,NY,NZ", .min = 1,
 		  .max = 1e15, .absent = "the image's, where there is one", .help = "number of voxels" },
-		{ 0, "voxel", .real = ray->voxel, .count = 3, .spread = true, .value = "DX,DY,DZ",
-		  .min = 1e-6, .max = 1e6, .absent = "the image's, where there is one",
+		{ 0, "voxel", .real = ray->voxel, .unit = "mm", .count = 3, .spread = true,
+		  .value = "DX,DY,DZ", .min = 1e-6, .max = 1e6, .absent = "the image's, where there is one",
 		  .help = "size of a voxel, mm" },
-		{ 0, "centre", .real = ray->centre, .count = 3, .value = "X,Y,Z",
+		{ 0, "centre", .real = ray->centre, .unit = "mm", .count = 3, .value = "X,Y,Z",
 		  .help = "centre of the image, mm" },
 		{ 0, "projector", .text = &ray->projector, .words = projectors, .value = "NAME",
 		  .help = "slice: exact chords through box voxels; joseph: bilinear samples, smooth inside" },
 		{ 0, "rays", .integer = &ray->rays, .value = "N", .min = 1, .max = 64,
 		  .help = "lines per event, spread over its two crystals (crystal_mm of the scanner)" },
-		{ 0, "tof-fwhm-ps", .real = &ray->tof_fwhm_ps, .value = "PS", .min = 0, .max = 1e6,
-		  .absent = "the events' or the scanner's",
+		{ 0, "tof-fwhm-ps", .real = &ray->tof_fwhm_ps, .unit = "ps", .value = "PS", .min = 0,
+		  .max = 1e6, .absent = "the events' or the scanner's",
 		  .help = "time-of-flight resolution; 0: do not use it" },
-		{ 0, "tof-bin-ps", .real = &ray->tof_bin_ps, .value = "PS", .min = 0, .max = 1e6,
-		  .absent = "the events', or the scanner's if all times are centres of its bins",
+		{ 0, "tof-bin-ps", .real = &ray->tof_bin_ps, .unit = "ps", .value = "PS", .min = 0,
+		  .max = 1e6, .absent = "the events', or the scanner's if all times are centres of its bins",
 		  .help = "width of a bin of t1 - t2; 0: times are not binned" },
 		{ 0, "tof-truncate", .real = &ray->tof_truncate, .value = "K", .min = 0, .max = 100,
 		  .help = "cut the TOF kernel at K sigma; 0: nowhere" },
-		{ 0, "mu", .text = &ray->mu, .file = OPT_READS, .value = "FILE",
+		{ 0, "mu", .text = &ray->mu, .file = OPT_READS, .takes = ISO_TAKES_ARRAY, .value = "FILE",
 		  .help = "attenuation map, 1/mm" },
 		{ 0, "precorrected", .flag = &ray->precorrected,
 		  .help = "divide events by their attenuation instead of putting it into the model" },
-		{ 0, "norm", .text = &ray->norm, .file = OPT_READS, .value = "FILE",
+		{ 0, "norm", .text = &ray->norm, .file = OPT_READS, .takes = ISO_TAKES_ARRAY, .value = "FILE",
 		  .help = "efficiencies per crystal, or factors per event, told apart by length" },
-		{ 0, "additive", .text = &ray->additive, .file = OPT_READS, .value = "FILE|R",
+		{ 0, "additive", .text = &ray->additive, .file = OPT_READS, .takes = ISO_TAKES_ARRAY,
+		  .value = "FILE|R",
 		  .help = "randoms and scatter in expected counts of the whole scan, per event or one number "
 		          "for all; with TOF per mm, or per bin of 'tof-bin-ps'" },
-		{ 0, "delayed", .text = &ray->delayed, .file = OPT_READS, .value = "FILE",
-		  .help = "events of the delayed window: their randoms are added" },
-		{ 0, "singles", .text = &ray->singles, .file = OPT_READS, .value = "FILE",
-		  .help = "single counts per crystal: their randoms are added" },
-		{ 0, "coincidence-ns", .real = &ray->coincidence_ns, .value = "NS", .min = 1e-3, .max = 1e6,
-		  .absent = "the scanner's",
+		{ 0, "delayed", .text = &ray->delayed, .file = OPT_READS, .takes = ISO_TAKES_EVENTS,
+		  .value = "FILE", .help = "events of the delayed window: their randoms are added" },
+		{ 0, "singles", .text = &ray->singles, .file = OPT_READS, .takes = ISO_TAKES_ARRAY,
+		  .value = "FILE", .help = "single counts per crystal: their randoms are added" },
+		{ 0, "coincidence-ns", .real = &ray->coincidence_ns, .unit = "ns", .value = "NS", .min = 1e-3,
+		  .max = 1e6, .absent = "the scanner's",
 		  .help = "photons up to this far apart are a pair: for 'singles', and for randoms with "
 		          "TOF" },
-		{ 0, "duration-s", .real = &ray->duration_s, .value = "S", .min = 1e-6, .max = 1e9,
-		  .absent = "what the events' file says", .help = "how long the scan took" },
+		{ 0, "duration-s", .real = &ray->duration_s, .unit = "s", .value = "S", .min = 1e-6,
+		  .max = 1e9, .absent = "what the events' file says", .help = "how long the scan took" },
 		{ 0, "sens-share", .real = &ray->share, .value = "F", .min = 1e-12, .max = 1,
 		  .absent = "all pairs of a cylinder, else up to 2e7 (CPU) or 3e8 (CUDA)",
 		  .help = "share of the crystal pairs drawn for the sensitivity; 1: all" },
@@ -90,20 +91,29 @@ static void params(struct opt *table, void *self)
 
 /* ---- reading what the options name ---- */
 
+static int ray_grid(iso_problem *problem, struct iso_grid *g)
+{
+	const struct ray *ray = problem->self;
+
+	if (!problem_given(problem, "grid") || !problem_given(problem, "voxel"))
+		return iso_fail(ISO_EARG, "the image grid is not known: give 'grid' and 'voxel'");
+	for (int a = 0; a < 3; a++) {
+		g->n[a] = ray->size[a];
+		g->voxel[a] = ray->voxel[a];
+		g->centre[a] = ray->centre[a];
+	}
+	return problem_check_grid(g, NULL);
+}
+
 static int load_grid(struct ray *ray, const struct iso_grid *image)
 {
+	int st;
+
 	if (problem_takes_grid(ray->p, image)) {
 		ray->grid = *image;
 		return ISO_OK;
 	}
-	if (!problem_given(ray->p, "grid") || !problem_given(ray->p, "voxel"))
-		return iso_fail(ISO_EARG, "the image grid is not known: give 'grid' and 'voxel'");
-	for (int a = 0; a < 3; a++) {
-		ray->grid.n[a] = ray->size[a];
-		ray->grid.voxel[a] = ray->voxel[a];
-		ray->grid.centre[a] = ray->centre[a];
-	}
-	return problem_check_grid(&ray->grid, image);
+	return (st = ray_grid(ray->p, &ray->grid)) ? st : problem_check_grid(&ray->grid, image);
 }
 
 /* The file of positions that a table of detectors names. */
@@ -367,6 +377,7 @@ const struct model model_ray = {
 	.streams_rows = true,
 	.rows_split = true,
 	.load = ray_load,
+	.grid = ray_grid,
 	.unload = ray_unload,
 	.select = ray_select,
 	.plan = ray_plan,

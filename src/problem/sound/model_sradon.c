@@ -17,8 +17,8 @@ static void params(struct opt *table, void *self)
 {
 	struct sradon *sradon = self;
 	const struct opt own[] = {
-		{ 0, "data", .text = &sradon->sound.data, .file = OPT_READS, .value = "FILE",
-		  .help = SOUND_DATA },
+		{ 0, "data", .text = &sradon->sound.data, .file = OPT_READS, .takes = ISO_TAKES_ARRAY,
+		  .value = "FILE", .help = SOUND_DATA },
 		{ 0, "sampling", .text = &sradon->sampling, .words = samplings, .value = "NAME",
 		  .help = "of the spheres: midpoint (patches of exact area), or alg4 (the paper's)" },
 		{ 0, "adjoint", .text = &sradon->adjoint, .words = adjoints, .value = "NAME",

@@ -21,19 +21,20 @@ static void params(struct opt *table, void *self)
 {
 	struct svoxel *svoxel = self;
 	const struct opt own[] = {
-		{ 0, "data", .text = &svoxel->sound.data, .file = OPT_READS, .value = "FILE",
+		{ 0, "data", .text = &svoxel->sound.data, .file = OPT_READS, .takes = ISO_TAKES_ARRAY,
+		  .value = "FILE",
 		  .help = SOUND_DATA "; or spectra (transducers, lines), complex or pairs as `isotome "
 		                     "project svoxel` writes them" },
 		{ 0, "lines", .integer = &svoxel->lines, .value = "N", .min = 1, .max = 1e6,
 		  .absent = "up to 'fmax-mhz'", .help = "spectral lines, from 'f0-mhz' on" },
-		{ 0, "f0-mhz", .real = &svoxel->f0_mhz, .value = "F", .min = 0, .max = 1e6,
+		{ 0, "f0-mhz", .real = &svoxel->f0_mhz, .unit = "MHz", .value = "F", .min = 0, .max = 1e6,
 		  .absent = "'df-mhz'", .help = "first spectral line: any, not only a multiple of 'df-mhz'" },
-		{ 0, "df-mhz", .real = &svoxel->df_mhz, .value = "F", .min = 1e-9, .max = 1e6,
+		{ 0, "df-mhz", .real = &svoxel->df_mhz, .unit = "MHz", .value = "F", .min = 1e-9, .max = 1e6,
 		  .absent = "1/(2 x duration of the record)",
 		  .help = "distance of spectral lines. With this or 'f0-mhz', spectra say how many there "
 		          "are" },
-		{ 0, "fmax-mhz", .real = &svoxel->fmax_mhz, .value = "F", .min = 1e-6, .max = 1e6,
-		  .absent = "5, or half the sampling rate", .help = "highest spectral line" },
+		{ 0, "fmax-mhz", .real = &svoxel->fmax_mhz, .unit = "MHz", .value = "F", .min = 1e-6,
+		  .max = 1e6, .absent = "5, or half the sampling rate", .help = "highest spectral line" },
 		{ 0, "sir", .text = &svoxel->sir, .words = sirs, .value = "NAME",
 		  .help = "what a transducer hears: point; rect (its aperture_mm in the far field); near "
 		          "(the integral over it, 256 times the work)" },

@@ -29,18 +29,18 @@ static void params(struct opt *table, void *self)
 {
 	struct ubp *ubp = self;
 	const struct opt own[] = {
-		{ 0, "data", .text = &ubp->sound.data, .file = OPT_READS, .value = "FILE",
-		  .help = SOUND_DATA },
+		{ 0, "data", .text = &ubp->sound.data, .file = OPT_READS, .takes = ISO_TAKES_ARRAY,
+		  .value = "FILE", .help = SOUND_DATA },
 		{ 0, "weights", .text = &ubp->weights, .words = weights, .value = "NAME",
 		  .help = "sphere: exact for transducers on a sphere round the object; solid-angle: for any "
 		          "surface, each by the solid angle of its patch, of which the normal must face the "
 		          "voxel. Without areas all are alike" },
-		{ 0, "hann-mhz", .real = &ubp->cutoff_mhz, .value = "F", .min = 0, .max = 1e6,
+		{ 0, "hann-mhz", .real = &ubp->cutoff_mhz, .unit = "MHz", .value = "F", .min = 0, .max = 1e6,
 		  .absent = "5 where the scanner has an impulse response, else none",
 		  .help = "window that falls to 0 at F, after division by the impulse response; without one, "
 		          "the window alone; 0: traces as they are" },
-		{ 0, "band-mhz", .real = ubp->band_mhz, .count = 2, .value = "LOW,HIGH", .min = 0, .max = 1e6,
-		  .absent = "all",
+		{ 0, "band-mhz", .real = ubp->band_mhz, .unit = "MHz", .count = 2, .value = "LOW,HIGH",
+		  .min = 0, .max = 1e6, .absent = "all",
 		  .help = "frequencies of the traces that are used; half passes at LOW and at HIGH, and LOW "
 		          "0 is no lower edge" },
 		{ 0, "speeds", .real = ubp->speeds, .count = 3, .value = "LOW,HIGH,N", .min = .01, .max = 1e4,

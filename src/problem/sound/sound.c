@@ -14,7 +14,7 @@ int sound_params(struct opt *table, struct sound *sound)
 	const struct opt own[SOUND_PARAMS] = {
 		{ 0, "scanner", .text = &sound->scanner, .file = OPT_READS, .value = "FILE",
 		  .absent = "what the data say", .help = "the transducers: " TRANSDUCERS_FILES },
-		{ 0, "speed", .real = &sound->speed, .value = "C", .min = .01, .max = 100,
+		{ 0, "speed", .real = &sound->speed, .unit = "mm/us", .value = "C", .min = .01, .max = 100,
 		  .absent = "the scanner's, or the data's",
 		  .help = "speed of sound, mm/us; goes before what any file says" },
 		{ 0, "wavelength", .text = &sound->wavelength, .value = "N|all", .absent = "the first",
@@ -25,10 +25,10 @@ int sound_params(struct opt *table, struct sound *sound)
 		  .min = 1, .max = 1e15, .absent = SOUND_GRID,
 		  .help = "number of voxels; alone, it settles their size in the field of view; one number: "
 		          "along every axis, but one plane where all transducers lie in a plane" },
-		{ 0, "voxel", .real = sound->voxel, .count = 1, .value = "MM", .min = 1e-6, .max = 1e6,
-		  .absent = SOUND_GRID,
+		{ 0, "voxel", .real = sound->voxel, .unit = "mm", .count = 1, .value = "MM", .min = 1e-6,
+		  .max = 1e6, .absent = SOUND_GRID,
 		  .help = "edge of a voxel: they are cubes; alone, it settles their number" },
-		{ 0, "centre", .real = sound->centre, .count = 3, .value = "X,Y,Z",
+		{ 0, "centre", .real = sound->centre, .unit = "mm", .count = 3, .value = "X,Y,Z",
 		  .absent = SOUND_GRID ", or 0,0,0", .help = "centre of the image, mm" }
 	};
 

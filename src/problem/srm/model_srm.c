@@ -17,9 +17,9 @@ static void params(struct opt *table, void *self)
 {
 	struct srm_model *srm = self;
 	const struct opt own[] = {
-		{ 0, "srm", .text = &srm->matrix, .file = OPT_READS, .value = "FILE",
-		  .help = "system matrix (.srm)" },
-		{ 0, "data", .text = &srm->data, .file = OPT_READS, .value = "FILE",
+		{ 0, "srm", .text = &srm->matrix, .file = OPT_READS, .takes = ISO_TAKES_MATRIX,
+		  .value = "FILE", .help = "system matrix (.srm)" },
+		{ 0, "data", .text = &srm->data, .file = OPT_READS, .takes = ISO_TAKES_ARRAY, .value = "FILE",
 		  .help = "histogram of counts: upper crystal x, z, lower crystal x, z; with layers the "
 		          "upper and the lower layer before" },
 		{ 0, "scanner", .text = &srm->scanner, .file = OPT_READS, .value = "FILE",
@@ -27,20 +27,20 @@ static void params(struct opt *table, void *self)
 		{ 0, "strategy", .text = &srm->strategy, .words = strategies, .value = "NAME",
 		  .help = "correlation (shifted copies, fastest), or the papers': row (LOR by LOR), column "
 		          "(voxel by voxel), combined (row forward, column back); all give the same image" },
-		{ 0, "norm", .text = &srm->norm, .file = OPT_READS, .value = "FILE",
+		{ 0, "norm", .text = &srm->norm, .file = OPT_READS, .takes = ISO_TAKES_ARRAY, .value = "FILE",
 		  .help = "normalisation per LOR; 0: it is dead" },
-		{ 0, "mu", .text = &srm->mu, .file = OPT_READS, .value = "FILE",
+		{ 0, "mu", .text = &srm->mu, .file = OPT_READS, .takes = ISO_TAKES_ARRAY, .value = "FILE",
 		  .help = "attenuation map, 1/mm" },
-		{ 0, "additive", .text = &srm->additive, .file = OPT_READS, .value = "FILE",
-		  .help = "mean of randoms and scatter per LOR, in counts" },
-		{ 0, "delayed", .text = &srm->delayed, .file = OPT_READS, .value = "FILE",
-		  .help = "histogram of the delayed window" },
+		{ 0, "additive", .text = &srm->additive, .file = OPT_READS, .takes = ISO_TAKES_ARRAY,
+		  .value = "FILE", .help = "mean of randoms and scatter per LOR, in counts" },
+		{ 0, "delayed", .text = &srm->delayed, .file = OPT_READS, .takes = ISO_TAKES_ARRAY,
+		  .value = "FILE", .help = "histogram of the delayed window" },
 		{ 0, "randoms", .text = &srm->randoms, .words = modes, .value = "MODE", .absent = "model",
 		  .help = "with 'delayed': model (their mean, a product of crystal rates, is part of the "
 		          "model) or subtract (from the counts, which biases low ones upwards)" },
 		{ 0, "absolute", .flag = &srm->absolute,
 		  .help = "make up for the share of the sensitivity that the matrix left out" },
-		{ 0, "deal", .text = &srm->deal, .file = OPT_READS, .value = "FILE",
+		{ 0, "deal", .text = &srm->deal, .file = OPT_READS, .takes = ISO_TAKES_ARRAY, .value = "FILE",
 		  .help = "subset of each direction |dx|, |dz|, instead of a 'subset-rule'" },
 		{ 0 },
 	};
@@ -106,18 +106,37 @@ static int check_image(struct srm_model *srm, const struct iso_grid *image)
 	                image->voxel[2], g->n[0], g->n[1], g->n[2], g->voxel[0], g->voxel[1], g->voxel[2]);
 }
 
+/* What a matrix in memory is known by in the record: the sensitivities of its columns. */
+static int record_given_matrix(struct srm_model *srm)
+{
+	int64_t bytes = srm->info.columns * 4 * (int64_t)sizeof(double);
+
+	return record_piped(srm->p->record, srm->matrix, iso_srm_column_sens(srm->m), bytes);
+}
+
+static int get_matrix(struct srm_model *srm)
+{
+	struct record *r = srm->p->record;
+	int st = ISO_OK;
+
+	if (!srm->matrix) return iso_fail(ISO_EARG, "'srm' is missing: the system matrix");
+	if (!(srm->m = record_given(r, srm->matrix)->srm)) {
+		st = r->dry_run ? iso_srm_peek(&srm->own, srm->matrix)
+		                : iso_srm_read_within(&srm->own, srm->p->ctx, srm->matrix, false);
+		srm->m = srm->own;
+	}
+	if (st) return st;
+	iso_srm_info(&srm->info, srm->m);
+	return srm->own ? record_input(r, srm->matrix) : record_given_matrix(srm);
+}
+
 static int load(iso_problem *problem, int need, const struct iso_grid *image)
 {
 	struct srm_model *srm = problem->self;
 	int st;
 
 	srm->p = problem;
-	if (!srm->matrix) return iso_fail(ISO_EARG, "'srm' is missing: the system matrix");
-	st = problem->record->dry_run ? iso_srm_peek(&srm->m, srm->matrix)
-	                              : iso_srm_read_within(&srm->m, problem->ctx, srm->matrix, false);
-	if (st) return st;
-	if ((st = record_input(problem->record, srm->matrix))) return st;
-	iso_srm_info(&srm->info, srm->m);
+	if ((st = get_matrix(srm))) return st;
 	iso_panels_grid(&problem->found.grid, &srm->info.panels);
 	problem->found.unit = "emissions";
 	problem->found.rows = iso_panels_lors(&srm->info.panels);
@@ -141,7 +160,7 @@ static void unload(iso_problem *problem)
 	iso_array_free(&srm->mu_map);
 	free(srm->deal_of);
 	free(srm->factor);
-	iso_srm_free(srm->m);
+	iso_srm_free(srm->own);
 }
 
 /* ---- what commands ask for ---- */
@@ -164,7 +183,7 @@ static void plan(iso_problem *problem, struct iso_plan *lines, const struct mode
 	struct srm_model *srm = problem->self;
 	struct iso_srm_model p = in_subsets(problem->self, s);
 
-	iso_plan_add(lines, "system matrix", srm->info.elements, 4 + sizeof(iso_real), false);
+	if (srm->own) iso_plan_add(lines, "system matrix", srm->info.elements, 4 + sizeof(iso_real), false);
 	iso_plan_add(lines, "histograms", problem->found.rows, 4 * sizeof(iso_real), false);
 	iso_srm_op_plan(lines, problem->ctx, &p);
 }

@@ -12,7 +12,8 @@ struct srm_model {
 	const char *matrix, *data, *scanner, *strategy, *norm, *additive, *delayed, *randoms, *mu, *deal;
 	bool absolute;
 	/* what they name */
-	iso_srm *m;
+	const iso_srm *m; /* given in memory, or own */
+	iso_srm *own;     /* read from a file */
 	struct iso_srm_info info;
 	struct iso_array counts, norm_of, add, late, mu_map;
 	int *deal_of;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Model ray on CUDA. The EM step and the forward projection go through bricks (ray_brick.cu); the
-   adjoint, and what bricks do not serve, takes one warp an event, its lanes along the slices of the
-   main axis, weights computed again on the way back. */
+/* Model ray on CUDA. The EM step and both projections go through bricks (ray_brick.cu); what bricks do not
+   serve takes one warp an event, its lanes along the slices of the main axis, weights computed again on the
+   way back. */
 #include "ray_brick.cuh"
 
 #include "core/em.cuh"
@@ -29,9 +29,18 @@ struct ray_sum {
 	struct em_tally *tally; /* on the device */
 };
 
+/* Of values to back project: how many there are of each binary exponent (the last: infinity and NaN), and how many
+   are below 0. */
+#define LEVELS 256
+
+struct ray_levels {
+	int64_t n[LEVELS], negative;
+};
+
 struct ray_cuda_work {
 	struct ray_sum *sum; /* of this operator's own steps; made by the first */
 	struct ray_brick_work brick;
+	struct ray_levels *levels; /* on the device */
 };
 
 /* ---- one warp an event ---- */
@@ -99,10 +108,61 @@ static __global__ void forward(struct ray_model m, struct iso_rows rows, iso_rea
 	}
 }
 
+/* Rows of magnitude at least `least`, one warp a row. A warp looks at 32 rows at once, as most may be below. */
 static __global__ void adjoint(struct ray_model m, struct iso_rows rows, struct iso_fixed_cuda acc,
-                               const iso_real *y)
+                               const iso_real *y, float least)
 {
-	ISO_WARP_LOOP (j, rows) row_add(acc, &m, m.e + j, NULL, y[j] * acc.scale);
+	int64_t end = rows.first + rows.n;
+	struct iso_rows groups = { 0, (rows.n + ISO_WARP - 1) / ISO_WARP };
+
+	ISO_WARP_LOOP (g, groups) {
+		int64_t first = rows.first + g * ISO_WARP, mine = first + threadIdx.x % ISO_WARP;
+		float v = mine < end ? y[mine] : 0;
+		unsigned left = __ballot_sync(ISO_FULL_WARP, v != 0 && fabsf(v) >= least);
+
+		for (; left; left &= left - 1) {
+			int lane = __ffs((int)left) - 1;
+			double value = __shfl_sync(ISO_FULL_WARP, v, lane);
+
+			row_add(acc, &m, m.e + first + lane, NULL, value * acc.scale);
+		}
+	}
+}
+
+/* ---- the data side of the adjoint ---- */
+
+static __global__ void count_levels(struct ray_levels *levels, int64_t n, const iso_real *y)
+{
+	__shared__ unsigned part[LEVELS], negative;
+
+	for (int i = threadIdx.x; i < LEVELS; i += ISO_THREADS) part[i] = 0;
+	if (threadIdx.x == 0) negative = 0;
+	__syncthreads();
+	ISO_GRID_LOOP (i, n) {
+		atomicAdd(part + (__float_as_uint(y[i]) >> 23 & (LEVELS - 1)), 1);
+		if (y[i] < 0) atomicAdd(&negative, 1);
+	}
+	__syncthreads();
+	for (int i = threadIdx.x; i < LEVELS; i += ISO_THREADS)
+		if (part[i]) atomicAdd((unsigned long long *)levels->n + i, part[i]);
+	if (threadIdx.x == 0 && negative) atomicAdd((unsigned long long *)&levels->negative, negative);
+}
+
+/* What rays send back of values v = sign y with 0 < v < below; 0 for others. */
+static __global__ void adjoint_slots(struct ray_pack p, struct ray_brick_work w, const iso_real *y,
+                                     float sign, float below, double scale)
+{
+	ISO_GRID_LOOP (i, p.slots) {
+		if (p.ray[i] == RAY_NO_RAY) continue;
+		float v = sign * y[p.rows.first + p.ray[i] / (unsigned)p.lines];
+
+		w.send[i] = v > 0 && v < below ? (float)(v * scale * p.factor[i] / p.lines) : 0;
+	}
+}
+
+static __global__ void negate(struct iso_fixed_cuda acc)
+{
+	ISO_GRID_LOOP (i, acc.n) acc.v[i] = -acc.v[i];
 }
 
 /* ---- the data side of an EM step ---- */
@@ -324,38 +384,115 @@ static int forward_by_packs(const iso_op *op, int sub, iso_real *y, const iso_re
 	return st;
 }
 
-/* Bricks weigh lengths as the adjoint does, TOF to a stated tolerance alone. An image that is not finite
-   has no scale for its sums. */
+/* An image that is not finite has no scale for its sums. */
 static int ray_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 {
 	const struct ray_cuda *c = (const struct ray_cuda *)op->data;
 	struct ray_cuda_work *w = (struct ray_cuda_work *)op->work;
-	bool bricks = c->pack && c->m.tof.measure == RAY_LENGTH;
 	float most = 0;
 	int st;
 
-	if (bricks && ((st = iso_ray_brick_limit(&w->brick, op->ctx, op->n_in, x)) ||
-	               (st = op->ctx->vec->download(op->ctx, &most, w->brick.limit, sizeof most))))
+	if (c->pack && ((st = iso_ray_brick_limit(&w->brick, op->ctx, op->n_in, x)) ||
+	                (st = op->ctx->vec->download(op->ctx, &most, w->brick.limit, sizeof most))))
 		return st;
-	if (bricks && isfinite(most)) return forward_by_packs(op, sub, y, x);
+	if (c->pack && isfinite(most)) return forward_by_packs(op, sub, y, x);
 	forward<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(c->m, iso_op_rows(op, sub), y, x);
 	return iso_cuda_launched("ray forward");
+}
+
+/* Of the rows of all ranks. */
+static int find_levels(const iso_op *op, struct iso_rows rows, const iso_real *y, struct ray_levels *levels)
+{
+	struct ray_cuda_work *w = (struct ray_cuda_work *)op->work;
+	int st = iso_cuda_check("clear", cudaMemsetAsync(w->levels, 0, sizeof *levels, iso_stream(op->ctx)));
+
+	if (!st) {
+		count_levels<<<iso_blocks(rows.n), ISO_THREADS, 0, iso_stream(op->ctx)>>>(w->levels, rows.n,
+		                                                                          y + rows.first);
+		st = iso_cuda_launched("levels");
+	}
+	if (!st) st = op->ctx->vec->download(op->ctx, levels, w->levels, sizeof *levels);
+	return iso_comm_sum(op->ctx, st, (int64_t *)levels, sizeof *levels / sizeof(int64_t));
+}
+
+/* How values are back projected: magnitudes below `below` by bricks, whose terms are integers below 2^31; the rest,
+   at most one row in FEW, event by event, as it would leave too few bits to the others. */
+#define FEW 256
+
+struct ray_plan {
+	double scale; /* of the sums */
+	float below;
+};
+
+/* Values of exponent k lie below 2^(k - 126). */
+static struct ray_plan plan_adjoint(const struct ray_levels *levels, double weight)
+{
+	int64_t rows = 0, above = 0;
+	double total = 0;
+	int k = LEVELS - 2;
+
+	for (int i = 0; i < LEVELS; i++) {
+		rows += levels->n[i];
+		total += (double)levels->n[i] * ldexp(1, i - 126);
+	}
+	while (k > 0 && above + levels->n[k] <= rows / FEW) above += levels->n[k--];
+	double bricks = ldexp(1, 30 - (k - 126) - ilogb(weight));
+
+	return { fmin(bricks, iso_fixed_scale(total * weight)),
+		 k < LEVELS - 2 ? ldexpf(1, k - 126) : INFINITY };
+}
+
+/* Adds rows whose values have a sign to the sums, whatever that sign is. */
+static int back_by_packs(const iso_op *op, int sub, const iso_real *y, struct ray_sum *sum, float sign,
+                         float below)
+{
+	const struct ray_cuda *c = (const struct ray_cuda *)op->data;
+	struct ray_cuda_work *w = (struct ray_cuda_work *)op->work;
+	int first = sub == ISO_ALL ? 0 : sub, last = sub == ISO_ALL ? op->n_sub - 1 : sub, st = ISO_OK;
+
+	for (int s = first; s <= last && !st; s++) {
+		const struct ray_pack *p = c->pack + s;
+
+		if (!p->rows.n) continue;
+		adjoint_slots<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*p, w->brick, y, sign, below,
+		                                                               sum->acc.scale);
+		if (!(st = iso_cuda_launched("ray values")))
+			st = iso_ray_brick_back(&w->brick, op->ctx, &c->m, p, NULL, sum->acc.v);
+	}
+	return st;
+}
+
+/* Bricks add what is positive. So values below 0 come first, and change their sign with their sums. */
+static int adjoint_by_packs(const iso_op *op, int sub, const iso_real *y, struct ray_sum *sum, bool negative,
+                            float below)
+{
+	int st = ISO_OK;
+
+	if (negative && !(st = back_by_packs(op, sub, y, sum, -1, below))) {
+		negate<<<iso_blocks(sum->acc.n), ISO_THREADS, 0, iso_stream(op->ctx)>>>(sum->acc);
+		st = iso_cuda_launched("signs");
+	}
+	return st ? st : back_by_packs(op, sub, y, sum, 1, below);
 }
 
 static int ray_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 {
 	const struct ray_cuda *c = (const struct ray_cuda *)op->data;
 	struct iso_rows rows = iso_op_rows(op, sub);
+	struct ray_levels levels = ISO_ZERO;
 	struct ray_sum *sum;
-	double total = 0;
 	int st = own_sum(op, &sum);
 
-	if (!st) st = op->ctx->vec->asum(op->ctx, rows.n, &total, y + rows.first);
-	if ((st = iso_comm_sum_real(op->ctx, st, &total, 1))) return st;
-	if (!isfinite(total)) return iso_fail(ISO_EARG, "ray: a value to back project is not finite");
-	st = iso_fixed_begin(&sum->acc, op->ctx, total * iso_ray_largest_weight(&c->m.grid, &c->m.tof));
-	if (!st) {
-		adjoint<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(c->m, rows, sum->acc, y);
+	if ((st = st ? st : find_levels(op, rows, y, &levels))) return st;
+	if (levels.n[LEVELS - 1]) return iso_fail(ISO_EARG, "ray: a value to back project is not finite");
+	struct ray_plan plan = plan_adjoint(&levels, iso_ray_largest_weight(&c->m.grid, &c->m.tof));
+
+	st = iso_fixed_begin(&sum->acc, op->ctx, 1);
+	sum->acc.scale = plan.scale;
+	if (!st && c->pack) st = adjoint_by_packs(op, sub, y, sum, levels.negative > 0, plan.below);
+	if (!st && (!c->pack || isfinite(plan.below))) {
+		adjoint<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(c->m, rows, sum->acc, y,
+		                                                         c->pack ? plan.below : 0);
 		st = iso_cuda_launched("ray adjoint");
 	}
 	return (st = iso_fixed_sum(&sum->acc, op->ctx, st)) ? st : iso_fixed_end(x, &sum->acc, op->ctx);
@@ -415,6 +552,7 @@ static int ray_open(iso_op *op)
 {
 	struct ray_cuda_work *w = (struct ray_cuda_work *)op->work;
 
+	ISO_DEVICE(&op->room, w->levels, 1);
 	return iso_ray_brick_open(&w->brick, &op->room, most_slots(op));
 }
 

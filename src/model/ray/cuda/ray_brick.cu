@@ -365,7 +365,7 @@ static __device__ void do_unit(const struct pass *p, const struct rule_data *rul
 	float up = ray_brick_up(*p->limit);
 
 	u.each([&](int i, long long voxel) {
-		x[i] = voxel < 0 ? 0 : p->x[voxel] * up;
+		x[i] = voxel < 0 ? 0 : p->x ? p->x[voxel] * up : 1;
 		if (BACK) low[i] = 0;
 	});
 	__syncthreads();

@@ -178,7 +178,8 @@ int iso_ray_brick_forward(struct ray_brick_work *w, iso_ctx *ctx, const struct r
                           const struct ray_pack *p, const float *x);
 
 /* acc[v] += w x[v] up send over all rays: w the weight of voxel v over the ray's factor, up =
-   ray_brick_up(greatest x), send of the ray. Each term is rounded to an integer in [0, 2^32). */
+   ray_brick_up(greatest x), send of the ray. Each term is rounded to an integer in [0, 2^32). x NULL: x up is 1
+   everywhere. */
 int iso_ray_brick_back(struct ray_brick_work *w, iso_ctx *ctx, const struct ray_model *m,
                        const struct ray_pack *p, const float *x, unsigned long long *acc);
 

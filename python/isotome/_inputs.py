@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What functions that make data are given: contexts, numbers, images on grids, and room for results."""
+
+from __future__ import annotations
+
+import math
+from ctypes import c_char_p, c_int, c_int64
+from typing import Any, Callable
+
+import numpy as np
+
+from . import _abi, _arrays, errors
+from . import context as contexts
+from ._abi import declare, handle, lib
+from ._call import call, check
+from .context import Context, Listener, Progress
+from .grid import Grid
+
+declare({"iso_memory_check": (c_int, [handle, c_char_p, c_int64])})
+
+_INT64_MAX = 2**63 - 1
+
+
+def context_of(context: Context | None) -> Context:
+    """The one given, or that of the process."""
+    if context is None:
+        return contexts.default()
+    if not isinstance(context, Context):
+        raise errors.ArgumentError(f"context: given {type(context).__name__}, wanted isotome.Context")
+    return context
+
+
+def refuse_memory(context: Context, what: str, values: float, item: int) -> None:
+    """MemoryError where so many values, of `item` bytes, do not fit the host."""
+    check(lib.iso_memory_check(context._pointer, what.encode(), int(min(values * item, _INT64_MAX))))
+
+
+def room(context: Context, shape: tuple[int, ...], what: str) -> np.ndarray:
+    """A new float32 array, if it fits the memory."""
+    refuse_memory(context, what, math.prod(shape), _arrays.REAL.itemsize)
+    return np.empty(shape, _arrays.REAL)
+
+
+def number(value: Any, name: str, least: float = -math.inf, most: float = math.inf) -> float:
+    """A finite number between two."""
+    good = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    if not good or not math.isfinite(value) or not least <= value <= most:
+        raise errors.ArgumentError(f"{name}: given {value!r}, wanted a number{_between(least, most)}")
+    return float(value)
+
+
+def integer(value: Any, name: str, least: int = 0, most: int = 2**63 - 1) -> int:
+    """An integer between two; 1e6 is one."""
+    whole = isinstance(value, (float, np.floating)) and float(value).is_integer()
+    if isinstance(value, (bool, np.bool_)) or not (isinstance(value, (int, np.integer)) or whole):
+        raise errors.ArgumentError(f"{name}: given {value!r}, wanted an integer{_between(least, most)}")
+    if not least <= value <= most:
+        raise errors.ArgumentError(f"{name}: given {value!r}, wanted an integer{_between(least, most)}")
+    return int(value)
+
+
+def _between(least: float, most: float) -> str:
+    if math.isinf(least) and math.isinf(most):
+        return ""
+    if most >= _INT64_MAX:
+        return f" of at least {least:g}"
+    return f" from {least:g} to {most:g}"
+
+
+def image(values: Any, name: str, grid: Grid | None = None) -> _abi.Array:
+    """struct iso_array over an image on its grid, which it borrows: not negative, as activity and mu are."""
+    on = grid if grid is not None else getattr(values, "grid", None)
+    if on is None:
+        raise errors.ArgumentError(
+            f"{name}: given {type(values).__name__} without a grid, wanted an Image, or a grid besides"
+        )
+    g = Grid._struct(on)
+    values = _arrays.given(values, on.shape, name)
+    if values.size == 0 or values.min() < 0:
+        raise errors.ArgumentError(f"{name}: given values below 0, or none, wanted some, of at least 0")
+    a = _arrays.as_struct(values)
+    a.has_grid, a.grid = True, g
+    return a
+
+
+def run(
+    context: Context,
+    progress: Callable[[Progress], object] | None,
+    function: Callable[..., int],
+    *arguments: Any,
+) -> None:
+    """A long call that tells `progress` of its steps, if there is one to be told."""
+    if progress is None:
+        call(context, function, *arguments)
+        return
+    with Listener(context, progress):
+        call(context, function, *arguments)

@@ -1,0 +1,1140 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Written by scripts/python-stubs.py --write.
+"""What `isotome` has besides what its __init__.py imports, for type checkers and editors."""
+
+import os
+from collections.abc import Sequence
+from typing import Any, Literal, Union
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .matrix import Matrix as Matrix
+from .drawing import Picture as Picture
+from .filters import Psf as Psf
+from .recordings import Recording as Recording
+from .scanner import Scanner as Scanner
+from .algorithms import Solution as Solution
+from .transducers import Transducers as Transducers
+from .transport import Transport as Transport
+from .algorithms import cg as cg
+from .algorithms import em as em
+from .filters import filter as filter
+from .algorithms import fista as fista
+from .simulation import half_life as half_life
+from . import measure as measure
+from .phantoms import phantom as phantom
+from .phantoms import phantom_names as phantom_names
+from .drawing import picture as picture
+from .drawing import pictures as pictures
+from .files import read as read
+from .eventfiles import read_events as read_events
+from .recordings import read_recording as read_recording
+from .eventfiles import read_strip_events as read_strip_events
+from .program import run as run
+from .drawing import show as show
+from .simulation import simulate as simulate
+from .panel_simulation import simulate_panels as simulate_panels
+from .simulation import simulate_singles as simulate_singles
+from .simulation import simulate_strip as simulate_strip
+from .sound_simulation import simulate_traces as simulate_traces
+from . import torch as torch
+from .transducers import water_speed as water_speed
+from .files import write as write
+from .eventfiles import write_events as write_events
+from .recordings import write_recording as write_recording
+from .eventfiles import write_strip_events as write_strip_events
+from .context import Context
+from .events import Events
+from .problem import Problem
+
+_File = Union[str, os.PathLike[str]]
+_Array = Union[_File, NDArray[np.float32]]  # a file, or values in its place
+_Events = Union[_Array, Events]
+_Text = Union[str, float, Sequence[float]]
+_Float = Union[float, Sequence[float], NDArray[np.floating[Any]]]
+_Int = Union[int, Sequence[int], NDArray[np.integer[Any]]]
+
+
+def ray(
+    events: _Events | None = ...,
+    *,
+    context: Context | None = ...,
+    method: Literal["mlem", "osem", "cg", "direct", "fbp"] | None = ...,
+    iterations: int | None = ...,
+    subsets: int | None = ...,
+    subset_rule: Literal["interleaved", "blocks", "random", "mod", "groups"] | None = ...,
+    seed: int | None = ...,
+    sens: _Array | None = ...,
+    start: _Array | None = ...,
+    filter: _Text | None = ...,
+    filter_every: int | None = ...,
+    save_every: int | None = ...,
+    deterministic: bool | None = ...,
+    psf: _Float | None = ...,
+    data: _Events | None = ...,
+    scanner: _File | None = ...,
+    gate_mask: _Text | None = ...,
+    trues_only: bool | None = ...,
+    swap_dt: bool | None = ...,
+    grid: _Int | None = ...,
+    voxel: _Float | None = ...,
+    centre: _Float | None = ...,
+    projector: Literal["slice", "joseph"] | None = ...,
+    rays: int | None = ...,
+    tof_fwhm_ps: float | None = ...,
+    tof_bin_ps: float | None = ...,
+    tof_truncate: float | None = ...,
+    mu: _Array | None = ...,
+    precorrected: bool | None = ...,
+    norm: _Array | None = ...,
+    additive: _Array | float | None = ...,
+    delayed: _Events | None = ...,
+    singles: _Array | None = ...,
+    coincidence_ns: float | None = ...,
+    duration_s: float | None = ...,
+    sens_share: float | None = ...,
+    sens_seed: int | None = ...,
+    from_s: float | None = ...,
+    to_s: float | None = ...,
+    frames: _Text | None = ...,
+    isotope: _Text | None = ...,
+    half_life_s: float | None = ...,
+    live: _Text | None = ...,
+    penalty: _Text | None = ...,
+    nonneg: bool | None = ...,
+    weigh: Literal["equal", "area"] | None = ...,
+    tolerance: float | None = ...,
+    curve: _File | None = ...,
+    resume: bool | None = ...,
+    checkpoint_minutes: float | None = ...,
+    stop_after: float | None = ...,
+    stream: bool | None = ...,
+    block: int | None = ...,
+    scratch: _File | None = ...,
+    force: bool | None = ...,
+) -> Problem:
+    """A problem of model ray: `.reconstruct()` makes the image, `.operator()` the operator.
+
+    context: the Context to compute with; None: that of the process.
+
+    Reconstruction
+    --------------
+    method: 'mlem' or 'osem' or 'cg' or 'direct' or 'fbp'; default mlem
+        mlem, osem with 'subsets', cg (least squares: svoxel, sradon), (strip) direct: each
+        event where it most likely came from, or (ubp) fbp
+    iterations: int; default 10
+        passes over all data
+    subsets: int; default 1 for mlem, 8 for osem
+        parts of the data, taken in turn
+    subset_rule: 'interleaved' or 'blocks' or 'random' or 'mod' or 'groups'; default interleaved
+        interleaved: subset b holds events b, b+K, b+2K, ...; blocks: consecutive events;
+        random: dealt at random; of srm, for directions: mod, groups (4 x 4 neighbours
+        together), random
+    seed: int; default 1
+        of 'subset-rule' random
+    sens: file or array; default from 'scanner'
+        sensitivity image, without 'psf'; none: 1 everywhere
+    start: file or array; default 1 everywhere; for cg, 0
+        start image
+    filter: text
+        gaussian:MM, gaussian:X,Y,Z or median:N, after the last iteration
+    filter_every: int; default once, at the end
+        filter after every N iterations instead, also what goes on into the next
+    save_every: int; default 0
+        also write the image after every N iterations (x_it005.nii)
+    deterministic: bool; default false
+        the same bits on every run, for every number of threads: always so, because sums are of
+        integers on both devices
+
+    Image
+    -----
+    psf: 3 x float, mm; default none
+        point spread function of the image: FWHM in mm, one for all axes or one each
+
+    Model ray
+    ---------
+    events: file, array or Events
+        list-mode events, or a histogram of lines with counts (lmdT .lmdT, CASToR .Cdh, NumPy
+        rows .npy, GATE text .dat .txt)
+    data: file, array or Events
+        the same as 'events'
+    scanner: file
+        scanner description (YAML or JSON), or a CASToR .hscan
+    gate_mask: text
+        GATE text: its 36 column switches, "1 1 0 ...", where some are off
+    trues_only: bool; default false
+        GATE text: only pairs of one decay, neither photon scattered in the phantom
+    swap_dt: bool; default false
+        the file's time differences have the other sign
+    grid: 3 x int; default the image's, where there is one
+        number of voxels
+    voxel: 3 x float, mm; default the image's, where there is one
+        size of a voxel, mm
+    centre: 3 x float, mm; default 0,0,0
+        centre of the image, mm
+    projector: 'slice' or 'joseph'; default slice
+        slice: exact chords through box voxels; joseph: bilinear samples, smooth inside
+    rays: int; default 1
+        lines per event, spread over its two crystals (crystal_mm of the scanner)
+    tof_fwhm_ps: float, ps; default the events' or the scanner's
+        time-of-flight resolution; 0: do not use it
+    tof_bin_ps: float, ps; default the events', or the scanner's if all times are centres of its bins
+        width of a bin of t1 - t2; 0: times are not binned
+    tof_truncate: float; default 3
+        cut the TOF kernel at K sigma; 0: nowhere
+    mu: file or array
+        attenuation map, 1/mm
+    precorrected: bool; default false
+        divide events by their attenuation instead of putting it into the model
+    norm: file or array
+        efficiencies per crystal, or factors per event, told apart by length
+    additive: file or array or float
+        randoms and scatter in expected counts of the whole scan, per event or one number for
+        all; with TOF per mm, or per bin of 'tof-bin-ps'
+    delayed: file, array or Events
+        events of the delayed window: their randoms are added
+    singles: file or array
+        single counts per crystal: their randoms are added
+    coincidence_ns: float, ns; default the scanner's
+        photons up to this far apart are a pair: for 'singles', and for randoms with TOF
+    duration_s: float, s; default what the events' file says
+        how long the scan took
+    sens_share: float; default all pairs of a cylinder, else up to 2e7 (CPU) or 3e8 (CUDA)
+        share of the crystal pairs drawn for the sensitivity; 1: all
+    sens_seed: int; default 1
+        seed of that draw
+
+    Times, in s since the start of the scan
+    ---------------------------------------
+    from_s: float, s; default the first
+        only events from this time on
+    to_s: float, s; default the last
+        only events before this time
+    frames: text
+        edges of frames in s, rising; FIRST:STEP:LAST stands for many, as in 0:10:600 or
+        0:5:60,120,180. A 4-D image with one image each, at most 100000
+    isotope: text
+        correct for decay to the start of the scan: F-18, C-11, O-15, N-13, Ga-68, Cu-64, Zr-89,
+        Rb-82 or I-124
+    half_life_s: float, s; default the isotope's
+        the same for any half-life
+    live: text; default 1
+        live share of the time, above 0 to 1: one for all frames, or one each
+
+    Least squares ('method' cg)
+    ---------------------------
+    penalty: text
+        quadratic: MU times the sum of squared differences between neighbours; tv: MU times the
+        sum of the gradient's size. MU grows with grueneisen and the amount of data
+    nonneg: bool; default false
+        no voxel below 0
+    weigh: 'equal' or 'area'; default equal
+        equal: all data count alike; area: by the surface that their transducer stands for.
+        Where an array is dense in places, as rings are at the poles, fewer iterations do
+    tolerance: float; default 0
+        stop where the gradient has fallen to this share of the first
+    curve: file
+        cost and gradient after each iteration
+
+    Interruption
+    ------------
+    resume: bool; default false
+        continue from OUTPUT.ckpt; begin at the start where there is none
+    checkpoint_minutes: float, min; default 10
+        least time between two checkpoints; 0: after every update
+    stop_after: float, min; default 0
+        write a checkpoint and stop (exit code 143) after M minutes; 0: never
+
+    Events that do not fit memory
+    -----------------------------
+    stream: bool; default false
+        leave the events on disk, also if they fit memory, and read them in blocks
+    block: int; default what suits the memory
+        the same, N events at a time
+    scratch: folder
+        the same, from a copy there, subset by subset and with all factors made once; at most 40
+        bytes an event, gone with the run
+
+    Output
+    ------
+    force: bool; default false
+        replace an existing output
+    """
+
+
+def strip(
+    events: _Array | None = ...,
+    *,
+    context: Context | None = ...,
+    method: Literal["mlem", "osem", "cg", "direct", "fbp"] | None = ...,
+    iterations: int | None = ...,
+    subsets: int | None = ...,
+    subset_rule: Literal["interleaved", "blocks", "random", "mod", "groups"] | None = ...,
+    seed: int | None = ...,
+    sens: _Array | None = ...,
+    start: _Array | None = ...,
+    filter: _Text | None = ...,
+    filter_every: int | None = ...,
+    save_every: int | None = ...,
+    deterministic: bool | None = ...,
+    psf: _Float | None = ...,
+    data: _Array | None = ...,
+    scanner: _File | None = ...,
+    event_unit_mm: float | None = ...,
+    dl_is_time: bool | None = ...,
+    grid: _Int | None = ...,
+    pixel: float | None = ...,
+    kernel: Literal["eq7", "tan", "gauss"] | None = ...,
+    edge: bool | None = ...,
+    gamma: float | None = ...,
+    form: Literal["ml", "raw", "eq3"] | None = ...,
+    sens_rule: Literal["center", "5point"] | None = ...,
+    strategy: Literal["fast", "warp", "thread"] | None = ...,
+    from_s: float | None = ...,
+    to_s: float | None = ...,
+    frames: _Text | None = ...,
+    isotope: _Text | None = ...,
+    half_life_s: float | None = ...,
+    live: _Text | None = ...,
+    penalty: _Text | None = ...,
+    nonneg: bool | None = ...,
+    weigh: Literal["equal", "area"] | None = ...,
+    tolerance: float | None = ...,
+    curve: _File | None = ...,
+    resume: bool | None = ...,
+    checkpoint_minutes: float | None = ...,
+    stop_after: float | None = ...,
+    follow: bool | None = ...,
+    block: int | None = ...,
+    every_s: float | None = ...,
+    idle_s: float | None = ...,
+    picture: _File | None = ...,
+    force: bool | None = ...,
+) -> Problem:
+    """A problem of model strip: `.reconstruct()` makes the image, `.operator()` the operator.
+
+    context: the Context to compute with; None: that of the process.
+
+    Reconstruction
+    --------------
+    method: 'mlem' or 'osem' or 'cg' or 'direct' or 'fbp'; default mlem
+        mlem, osem with 'subsets', cg (least squares: svoxel, sradon), (strip) direct: each
+        event where it most likely came from, or (ubp) fbp
+    iterations: int; default 10
+        passes over all data
+    subsets: int; default 1 for mlem, 8 for osem
+        parts of the data, taken in turn
+    subset_rule: 'interleaved' or 'blocks' or 'random' or 'mod' or 'groups'; default interleaved
+        interleaved: subset b holds events b, b+K, b+2K, ...; blocks: consecutive events;
+        random: dealt at random; of srm, for directions: mod, groups (4 x 4 neighbours
+        together), random
+    seed: int; default 1
+        of 'subset-rule' random
+    sens: file or array; default from 'scanner'
+        sensitivity image, without 'psf'; none: 1 everywhere
+    start: file or array; default 1 everywhere; for cg, 0
+        start image
+    filter: text
+        gaussian:MM, gaussian:X,Y,Z or median:N, after the last iteration
+    filter_every: int; default once, at the end
+        filter after every N iterations instead, also what goes on into the next
+    save_every: int; default 0
+        also write the image after every N iterations (x_it005.nii)
+    deterministic: bool; default false
+        the same bits on every run, for every number of threads: always so, because sums are of
+        integers on both devices
+
+    Image
+    -----
+    psf: 3 x float, mm; default none
+        point spread function of the image: FWHM in mm, one for all axes or one each
+
+    Model strip
+    -----------
+    events: file or array
+        events z_up, z_down, dl (.f32 or .raw: float32 triples; .txt; .npy)
+    data: file or array
+        the same as 'events'
+    scanner: file
+        description of the strips (YAML or JSON, kind: strips)
+    event_unit_mm: float, mm; default 1
+        the events' unit of length: 10 for cm
+    dl_is_time: bool; default false
+        the third value of an event is t_up - t_down in ps
+    grid: 2 x int; default the image's, or what covers the strips: ceil(L/d), ceil(2R/d)
+        pixels along the strips, and across
+    pixel: float, mm; default 4
+        edge d of a pixel
+    kernel: 'eq7' or 'tan' or 'gauss'; default eq7
+        eq7: second order in the angle, the paper's; tan: in its tangent, closer to the truth;
+        gauss: a plain Gaussian, fastest
+    edge: bool; default false
+        with 'kernel' tan: the ends of the strips are in the kernel
+    gamma: float, 1/mm^2; default the scanner's
+        coupling of z and dl in the inverse covariance, 1/mm^2 (eq. 12)
+    form: 'ml' or 'raw' or 'eq3'; default ml
+        of the iteration: ml (maximum likelihood, with the sensitivity s), raw (eq. 5, without:
+        an image of s times activity), eq3 (eq. 3 as printed)
+    sens_rule: 'center' or '5point'; default center
+        s at the centre of a pixel, or 1/3 centre + 1/6 each corner
+    strategy: 'fast' or 'warp' or 'thread'; default fast
+        on CUDA: fast (image in shared memory), or the paper's: a warp, or a thread, an event;
+        the CPU has one way
+
+    Times, in s since the start of the scan
+    ---------------------------------------
+    from_s: float, s; default the first
+        only events from this time on
+    to_s: float, s; default the last
+        only events before this time
+    frames: text
+        edges of frames in s, rising; FIRST:STEP:LAST stands for many, as in 0:10:600 or
+        0:5:60,120,180. A 4-D image with one image each, at most 100000
+    isotope: text
+        correct for decay to the start of the scan: F-18, C-11, O-15, N-13, Ga-68, Cu-64, Zr-89,
+        Rb-82 or I-124
+    half_life_s: float, s; default the isotope's
+        the same for any half-life
+    live: text; default 1
+        live share of the time, above 0 to 1: one for all frames, or one each
+
+    Least squares ('method' cg)
+    ---------------------------
+    penalty: text
+        quadratic: MU times the sum of squared differences between neighbours; tv: MU times the
+        sum of the gradient's size. MU grows with grueneisen and the amount of data
+    nonneg: bool; default false
+        no voxel below 0
+    weigh: 'equal' or 'area'; default equal
+        equal: all data count alike; area: by the surface that their transducer stands for.
+        Where an array is dense in places, as rings are at the poles, fewer iterations do
+    tolerance: float; default 0
+        stop where the gradient has fallen to this share of the first
+    curve: file
+        cost and gradient after each iteration
+
+    Interruption
+    ------------
+    resume: bool; default false
+        continue from OUTPUT.ckpt; begin at the start where there is none
+    checkpoint_minutes: float, min; default 10
+        least time between two checkpoints; 0: after every update
+    stop_after: float, min; default 0
+        write a checkpoint and stop (exit code 143) after M minutes; 0: never
+
+    Following a scan
+    ----------------
+    follow: bool; default false
+        events come while this runs: 'events' is a file that grows, a pipe, or - for standard
+        input; ends with the pipe, after 'idle-s', or on Ctrl-C
+    block: int; default 100000
+        events of one update
+    every_s: float, s; default 5
+        image and picture are written anew after so many seconds
+    idle_s: float, s; default 10 for a file, never for a pipe
+        end after so many seconds without events; 0: never
+    picture: file; default the output's name with .png
+        picture of the image
+
+    Output
+    ------
+    force: bool; default false
+        replace an existing output
+    """
+
+
+def srm(
+    data: _Array | None = ...,
+    *,
+    context: Context | None = ...,
+    method: Literal["mlem", "osem", "cg", "direct", "fbp"] | None = ...,
+    iterations: int | None = ...,
+    subsets: int | None = ...,
+    subset_rule: Literal["interleaved", "blocks", "random", "mod", "groups"] | None = ...,
+    seed: int | None = ...,
+    sens: _Array | None = ...,
+    start: _Array | None = ...,
+    filter: _Text | None = ...,
+    filter_every: int | None = ...,
+    save_every: int | None = ...,
+    deterministic: bool | None = ...,
+    psf: _Float | None = ...,
+    srm: _File | Matrix | None = ...,
+    scanner: _File | None = ...,
+    strategy: Literal["correlation", "row", "column", "combined"] | None = ...,
+    norm: _Array | None = ...,
+    mu: _Array | None = ...,
+    additive: _Array | None = ...,
+    delayed: _Array | None = ...,
+    randoms: Literal["model", "subtract"] | None = ...,
+    absolute: bool | None = ...,
+    deal: _Array | None = ...,
+    from_s: float | None = ...,
+    to_s: float | None = ...,
+    frames: _Text | None = ...,
+    isotope: _Text | None = ...,
+    half_life_s: float | None = ...,
+    live: _Text | None = ...,
+    penalty: _Text | None = ...,
+    nonneg: bool | None = ...,
+    weigh: Literal["equal", "area"] | None = ...,
+    tolerance: float | None = ...,
+    curve: _File | None = ...,
+    resume: bool | None = ...,
+    checkpoint_minutes: float | None = ...,
+    stop_after: float | None = ...,
+    stream: bool | None = ...,
+    block: int | None = ...,
+    scratch: _File | None = ...,
+    force: bool | None = ...,
+) -> Problem:
+    """A problem of model srm: `.reconstruct()` makes the image, `.operator()` the operator.
+
+    context: the Context to compute with; None: that of the process.
+
+    Reconstruction
+    --------------
+    method: 'mlem' or 'osem' or 'cg' or 'direct' or 'fbp'; default mlem
+        mlem, osem with 'subsets', cg (least squares: svoxel, sradon), (strip) direct: each
+        event where it most likely came from, or (ubp) fbp
+    iterations: int; default 10
+        passes over all data
+    subsets: int; default 1 for mlem, 8 for osem
+        parts of the data, taken in turn
+    subset_rule: 'interleaved' or 'blocks' or 'random' or 'mod' or 'groups'; default groups
+        interleaved: subset b holds events b, b+K, b+2K, ...; blocks: consecutive events;
+        random: dealt at random; of srm, for directions: mod, groups (4 x 4 neighbours
+        together), random
+    seed: int; default 1
+        of 'subset-rule' random
+    sens: file or array; default from 'scanner'
+        sensitivity image, without 'psf'; none: 1 everywhere
+    start: file or array; default 1 everywhere; for cg, 0
+        start image
+    filter: text
+        gaussian:MM, gaussian:X,Y,Z or median:N, after the last iteration
+    filter_every: int; default once, at the end
+        filter after every N iterations instead, also what goes on into the next
+    save_every: int; default 0
+        also write the image after every N iterations (x_it005.nii)
+    deterministic: bool; default false
+        the same bits on every run, for every number of threads: always so, because sums are of
+        integers on both devices
+
+    Image
+    -----
+    psf: 3 x float, mm; default none
+        point spread function of the image: FWHM in mm, one for all axes or one each
+
+    Model srm
+    ---------
+    srm: file or Matrix
+        system matrix (.srm)
+    data: file or array
+        histogram of counts: upper crystal x, z, lower crystal x, z; with layers the upper and
+        the lower layer before
+    scanner: file
+        description of the panels, to be sure that the matrix is of this scanner
+    strategy: 'correlation' or 'row' or 'column' or 'combined'; default correlation
+        correlation (shifted copies, fastest), or the papers': row (LOR by LOR), column (voxel
+        by voxel), combined (row forward, column back); all give the same image
+    norm: file or array
+        normalisation per LOR; 0: it is dead
+    mu: file or array
+        attenuation map, 1/mm
+    additive: file or array
+        mean of randoms and scatter per LOR, in counts
+    delayed: file or array
+        histogram of the delayed window
+    randoms: 'model' or 'subtract'; default model
+        with 'delayed': model (their mean, a product of crystal rates, is part of the model) or
+        subtract (from the counts, which biases low ones upwards)
+    absolute: bool; default false
+        make up for the share of the sensitivity that the matrix left out
+    deal: file or array
+        subset of each direction |dx|, |dz|, instead of a 'subset-rule'
+
+    Times, in s since the start of the scan
+    ---------------------------------------
+    from_s: float, s; default the first
+        only events from this time on
+    to_s: float, s; default the last
+        only events before this time
+    frames: text
+        edges of frames in s, rising; FIRST:STEP:LAST stands for many, as in 0:10:600 or
+        0:5:60,120,180. A 4-D image with one image each, at most 100000
+    isotope: text
+        correct for decay to the start of the scan: F-18, C-11, O-15, N-13, Ga-68, Cu-64, Zr-89,
+        Rb-82 or I-124
+    half_life_s: float, s; default the isotope's
+        the same for any half-life
+    live: text; default 1
+        live share of the time, above 0 to 1: one for all frames, or one each
+
+    Least squares ('method' cg)
+    ---------------------------
+    penalty: text
+        quadratic: MU times the sum of squared differences between neighbours; tv: MU times the
+        sum of the gradient's size. MU grows with grueneisen and the amount of data
+    nonneg: bool; default false
+        no voxel below 0
+    weigh: 'equal' or 'area'; default equal
+        equal: all data count alike; area: by the surface that their transducer stands for.
+        Where an array is dense in places, as rings are at the poles, fewer iterations do
+    tolerance: float; default 0
+        stop where the gradient has fallen to this share of the first
+    curve: file
+        cost and gradient after each iteration
+
+    Interruption
+    ------------
+    resume: bool; default false
+        continue from OUTPUT.ckpt; begin at the start where there is none
+    checkpoint_minutes: float, min; default 10
+        least time between two checkpoints; 0: after every update
+    stop_after: float, min; default 0
+        write a checkpoint and stop (exit code 143) after M minutes; 0: never
+
+    Events that do not fit memory
+    -----------------------------
+    stream: bool; default false
+        leave the events on disk, also if they fit memory, and read them in blocks
+    block: int; default what suits the memory
+        the same, N events at a time
+    scratch: folder
+        the same, from a copy there, subset by subset and with all factors made once; at most 40
+        bytes an event, gone with the run
+
+    Output
+    ------
+    force: bool; default false
+        replace an existing output
+    """
+
+
+def ubp(
+    data: _Array | None = ...,
+    *,
+    context: Context | None = ...,
+    method: Literal["mlem", "osem", "cg", "direct", "fbp"] | None = ...,
+    iterations: int | None = ...,
+    subsets: int | None = ...,
+    subset_rule: Literal["interleaved", "blocks", "random", "mod", "groups"] | None = ...,
+    seed: int | None = ...,
+    sens: _Array | None = ...,
+    start: _Array | None = ...,
+    filter: _Text | None = ...,
+    filter_every: int | None = ...,
+    save_every: int | None = ...,
+    deterministic: bool | None = ...,
+    psf: _Float | None = ...,
+    scanner: _File | None = ...,
+    speed: float | None = ...,
+    wavelength: _Text | None = ...,
+    frame: _Text | None = ...,
+    grid: _Int | None = ...,
+    voxel: _Float | None = ...,
+    centre: _Float | None = ...,
+    weights: Literal["sphere", "solid-angle"] | None = ...,
+    hann_mhz: float | None = ...,
+    band_mhz: _Float | None = ...,
+    speeds: _Float | None = ...,
+    from_s: float | None = ...,
+    to_s: float | None = ...,
+    frames: _Text | None = ...,
+    isotope: _Text | None = ...,
+    half_life_s: float | None = ...,
+    live: _Text | None = ...,
+    penalty: _Text | None = ...,
+    nonneg: bool | None = ...,
+    weigh: Literal["equal", "area"] | None = ...,
+    tolerance: float | None = ...,
+    curve: _File | None = ...,
+    resume: bool | None = ...,
+    checkpoint_minutes: float | None = ...,
+    stop_after: float | None = ...,
+    stream: bool | None = ...,
+    block: int | None = ...,
+    scratch: _File | None = ...,
+    force: bool | None = ...,
+) -> Problem:
+    """A problem of model ubp: `.reconstruct()` makes the image, `.operator()` the operator.
+
+    context: the Context to compute with; None: that of the process.
+
+    Reconstruction
+    --------------
+    method: 'mlem' or 'osem' or 'cg' or 'direct' or 'fbp'; default fbp
+        mlem, osem with 'subsets', cg (least squares: svoxel, sradon), (strip) direct: each
+        event where it most likely came from, or (ubp) fbp
+    iterations: int; default 10
+        passes over all data
+    subsets: int; default 1 for mlem, 8 for osem
+        parts of the data, taken in turn
+    subset_rule: 'interleaved' or 'blocks' or 'random' or 'mod' or 'groups'; default interleaved
+        interleaved: subset b holds events b, b+K, b+2K, ...; blocks: consecutive events;
+        random: dealt at random; of srm, for directions: mod, groups (4 x 4 neighbours
+        together), random
+    seed: int; default 1
+        of 'subset-rule' random
+    sens: file or array; default from 'scanner'
+        sensitivity image, without 'psf'; none: 1 everywhere
+    start: file or array; default 1 everywhere; for cg, 0
+        start image
+    filter: text
+        gaussian:MM, gaussian:X,Y,Z or median:N, after the last iteration
+    filter_every: int; default once, at the end
+        filter after every N iterations instead, also what goes on into the next
+    save_every: int; default 0
+        also write the image after every N iterations (x_it005.nii)
+    deterministic: bool; default false
+        the same bits on every run, for every number of threads: always so, because sums are of
+        integers on both devices
+
+    Image
+    -----
+    psf: 3 x float, mm; default none
+        point spread function of the image: FWHM in mm, one for all axes or one each
+
+    Model ubp
+    ---------
+    scanner: file; default what the data say
+        the transducers: YAML or JSON, kind: transducers; or a file of traces that holds them
+    speed: float, mm/us; default the scanner's, or the data's
+        speed of sound, mm/us; goes before what any file says
+    wavelength: text; default the first
+        of a file with several: by number, by its nm, or all: one image for each
+    frame: text; default the first
+        of a file with several: by number, or all: one image for each
+    grid: 3 x int; default the image's; or the field of view of the file, or of a planar array
+        number of voxels; alone, it settles their size in the field of view; one number: along
+        every axis, but one plane where all transducers lie in a plane
+    voxel: 1 x float, mm; default the image's; or the field of view of the file, or of a planar array
+        edge of a voxel: they are cubes; alone, it settles their number
+    centre: 3 x float, mm; default the image's; or the field of view of the file, or of a planar array, or 0,0,0
+        centre of the image, mm
+    data: file or array
+        traces: an array (transducers, samples), of several (frames, wavelengths, transducers,
+        samples), as .npy; or with their transducers as IPASC (.hdf5, .h5) or iThera MSOT (.msot
+        with .bin)
+    weights: 'sphere' or 'solid-angle'; default sphere
+        sphere: exact for transducers on a sphere round the object; solid-angle: for any
+        surface, each by the solid angle of its patch, of which the normal must face the voxel.
+        Without areas all are alike
+    hann_mhz: float, MHz; default 5 where the scanner has an impulse response, else none
+        window that falls to 0 at F, after division by the impulse response; without one, the
+        window alone; 0: traces as they are
+    band_mhz: 2 x float, MHz; default all
+        frequencies of the traces that are used; half passes at LOW and at HIGH, and LOW 0 is no
+        lower edge
+    speeds: 3 x float; default one speed
+        an image for each of N speeds of sound from LOW to HIGH, mm/us; the sharpest is written,
+        the sharpness of all goes into the record. Instead of 'speed', for one image
+
+    Times, in s since the start of the scan
+    ---------------------------------------
+    from_s: float, s; default the first
+        only events from this time on
+    to_s: float, s; default the last
+        only events before this time
+    frames: text
+        edges of frames in s, rising; FIRST:STEP:LAST stands for many, as in 0:10:600 or
+        0:5:60,120,180. A 4-D image with one image each, at most 100000
+    isotope: text
+        correct for decay to the start of the scan: F-18, C-11, O-15, N-13, Ga-68, Cu-64, Zr-89,
+        Rb-82 or I-124
+    half_life_s: float, s; default the isotope's
+        the same for any half-life
+    live: text; default 1
+        live share of the time, above 0 to 1: one for all frames, or one each
+
+    Least squares ('method' cg)
+    ---------------------------
+    penalty: text
+        quadratic: MU times the sum of squared differences between neighbours; tv: MU times the
+        sum of the gradient's size. MU grows with grueneisen and the amount of data
+    nonneg: bool; default false
+        no voxel below 0
+    weigh: 'equal' or 'area'; default equal
+        equal: all data count alike; area: by the surface that their transducer stands for.
+        Where an array is dense in places, as rings are at the poles, fewer iterations do
+    tolerance: float; default 0
+        stop where the gradient has fallen to this share of the first
+    curve: file
+        cost and gradient after each iteration
+
+    Interruption
+    ------------
+    resume: bool; default false
+        continue from OUTPUT.ckpt; begin at the start where there is none
+    checkpoint_minutes: float, min; default 10
+        least time between two checkpoints; 0: after every update
+    stop_after: float, min; default 0
+        write a checkpoint and stop (exit code 143) after M minutes; 0: never
+
+    Events that do not fit memory
+    -----------------------------
+    stream: bool; default false
+        leave the events on disk, also if they fit memory, and read them in blocks
+    block: int; default what suits the memory
+        the same, N events at a time
+    scratch: folder
+        the same, from a copy there, subset by subset and with all factors made once; at most 40
+        bytes an event, gone with the run
+
+    Output
+    ------
+    force: bool; default false
+        replace an existing output
+    """
+
+
+def svoxel(
+    data: _Array | None = ...,
+    *,
+    context: Context | None = ...,
+    method: Literal["mlem", "osem", "cg", "direct", "fbp"] | None = ...,
+    iterations: int | None = ...,
+    subsets: int | None = ...,
+    subset_rule: Literal["interleaved", "blocks", "random", "mod", "groups"] | None = ...,
+    seed: int | None = ...,
+    sens: _Array | None = ...,
+    start: _Array | None = ...,
+    filter: _Text | None = ...,
+    filter_every: int | None = ...,
+    save_every: int | None = ...,
+    deterministic: bool | None = ...,
+    psf: _Float | None = ...,
+    scanner: _File | None = ...,
+    speed: float | None = ...,
+    wavelength: _Text | None = ...,
+    frame: _Text | None = ...,
+    grid: _Int | None = ...,
+    voxel: _Float | None = ...,
+    centre: _Float | None = ...,
+    lines: int | None = ...,
+    f0_mhz: float | None = ...,
+    df_mhz: float | None = ...,
+    fmax_mhz: float | None = ...,
+    sir: Literal["point", "rect", "near"] | None = ...,
+    transform: Literal["nufft", "direct"] | None = ...,
+    width: int | None = ...,
+    from_s: float | None = ...,
+    to_s: float | None = ...,
+    frames: _Text | None = ...,
+    isotope: _Text | None = ...,
+    half_life_s: float | None = ...,
+    live: _Text | None = ...,
+    penalty: _Text | None = ...,
+    nonneg: bool | None = ...,
+    weigh: Literal["equal", "area"] | None = ...,
+    tolerance: float | None = ...,
+    curve: _File | None = ...,
+    resume: bool | None = ...,
+    checkpoint_minutes: float | None = ...,
+    stop_after: float | None = ...,
+    stream: bool | None = ...,
+    block: int | None = ...,
+    scratch: _File | None = ...,
+    force: bool | None = ...,
+) -> Problem:
+    """A problem of model svoxel: `.reconstruct()` makes the image, `.operator()` the operator.
+
+    context: the Context to compute with; None: that of the process.
+
+    Reconstruction
+    --------------
+    method: 'mlem' or 'osem' or 'cg' or 'direct' or 'fbp'; default cg
+        mlem, osem with 'subsets', cg (least squares: svoxel, sradon), (strip) direct: each
+        event where it most likely came from, or (ubp) fbp
+    iterations: int; default 10
+        passes over all data
+    subsets: int; default 1 for mlem, 8 for osem
+        parts of the data, taken in turn
+    subset_rule: 'interleaved' or 'blocks' or 'random' or 'mod' or 'groups'; default interleaved
+        interleaved: subset b holds events b, b+K, b+2K, ...; blocks: consecutive events;
+        random: dealt at random; of srm, for directions: mod, groups (4 x 4 neighbours
+        together), random
+    seed: int; default 1
+        of 'subset-rule' random
+    sens: file or array; default from 'scanner'
+        sensitivity image, without 'psf'; none: 1 everywhere
+    start: file or array; default 1 everywhere; for cg, 0
+        start image
+    filter: text
+        gaussian:MM, gaussian:X,Y,Z or median:N, after the last iteration
+    filter_every: int; default once, at the end
+        filter after every N iterations instead, also what goes on into the next
+    save_every: int; default 0
+        also write the image after every N iterations (x_it005.nii)
+    deterministic: bool; default false
+        the same bits on every run, for every number of threads: always so, because sums are of
+        integers on both devices
+
+    Image
+    -----
+    psf: 3 x float, mm; default none
+        point spread function of the image: FWHM in mm, one for all axes or one each
+
+    Model svoxel
+    ------------
+    scanner: file; default what the data say
+        the transducers: YAML or JSON, kind: transducers; or a file of traces that holds them
+    speed: float, mm/us; default the scanner's, or the data's
+        speed of sound, mm/us; goes before what any file says
+    wavelength: text; default the first
+        of a file with several: by number, by its nm, or all: one image for each
+    frame: text; default the first
+        of a file with several: by number, or all: one image for each
+    grid: 3 x int; default the image's; or the field of view of the file, or of a planar array
+        number of voxels; alone, it settles their size in the field of view; one number: along
+        every axis, but one plane where all transducers lie in a plane
+    voxel: 1 x float, mm; default the image's; or the field of view of the file, or of a planar array
+        edge of a voxel: they are cubes; alone, it settles their number
+    centre: 3 x float, mm; default the image's; or the field of view of the file, or of a planar array, or 0,0,0
+        centre of the image, mm
+    data: file or array
+        traces: an array (transducers, samples), of several (frames, wavelengths, transducers,
+        samples), as .npy; or with their transducers as IPASC (.hdf5, .h5) or iThera MSOT (.msot
+        with .bin); or spectra (transducers, lines), complex or pairs as `isotome project
+        svoxel` writes them
+    lines: int; default up to 'fmax-mhz'
+        spectral lines, from 'f0-mhz' on
+    f0_mhz: float, MHz; default 'df-mhz'
+        first spectral line: any, not only a multiple of 'df-mhz'
+    df_mhz: float, MHz; default 1/(2 x duration of the record)
+        distance of spectral lines. With this or 'f0-mhz', spectra say how many there are
+    fmax_mhz: float, MHz; default 5, or half the sampling rate
+        highest spectral line
+    sir: 'point' or 'rect' or 'near'; default point
+        what a transducer hears: point; rect (its aperture_mm in the far field); near (the
+        integral over it, 256 times the work)
+    transform: 'nufft' or 'direct'; default nufft
+        nufft (fast), or direct (term by term: the reference)
+    width: int; default 7, or 8 with 'sir' rect
+        of nufft's kernel: each less is a tenth less work and a digit less
+
+    Times, in s since the start of the scan
+    ---------------------------------------
+    from_s: float, s; default the first
+        only events from this time on
+    to_s: float, s; default the last
+        only events before this time
+    frames: text
+        edges of frames in s, rising; FIRST:STEP:LAST stands for many, as in 0:10:600 or
+        0:5:60,120,180. A 4-D image with one image each, at most 100000
+    isotope: text
+        correct for decay to the start of the scan: F-18, C-11, O-15, N-13, Ga-68, Cu-64, Zr-89,
+        Rb-82 or I-124
+    half_life_s: float, s; default the isotope's
+        the same for any half-life
+    live: text; default 1
+        live share of the time, above 0 to 1: one for all frames, or one each
+
+    Least squares ('method' cg)
+    ---------------------------
+    penalty: text
+        quadratic: MU times the sum of squared differences between neighbours; tv: MU times the
+        sum of the gradient's size. MU grows with grueneisen and the amount of data
+    nonneg: bool; default false
+        no voxel below 0
+    weigh: 'equal' or 'area'; default equal
+        equal: all data count alike; area: by the surface that their transducer stands for.
+        Where an array is dense in places, as rings are at the poles, fewer iterations do
+    tolerance: float; default 0
+        stop where the gradient has fallen to this share of the first
+    curve: file
+        cost and gradient after each iteration
+
+    Interruption
+    ------------
+    resume: bool; default false
+        continue from OUTPUT.ckpt; begin at the start where there is none
+    checkpoint_minutes: float, min; default 10
+        least time between two checkpoints; 0: after every update
+    stop_after: float, min; default 0
+        write a checkpoint and stop (exit code 143) after M minutes; 0: never
+
+    Events that do not fit memory
+    -----------------------------
+    stream: bool; default false
+        leave the events on disk, also if they fit memory, and read them in blocks
+    block: int; default what suits the memory
+        the same, N events at a time
+    scratch: folder
+        the same, from a copy there, subset by subset and with all factors made once; at most 40
+        bytes an event, gone with the run
+
+    Output
+    ------
+    force: bool; default false
+        replace an existing output
+    """
+
+
+def sradon(
+    data: _Array | None = ...,
+    *,
+    context: Context | None = ...,
+    method: Literal["mlem", "osem", "cg", "direct", "fbp"] | None = ...,
+    iterations: int | None = ...,
+    subsets: int | None = ...,
+    subset_rule: Literal["interleaved", "blocks", "random", "mod", "groups"] | None = ...,
+    seed: int | None = ...,
+    sens: _Array | None = ...,
+    start: _Array | None = ...,
+    filter: _Text | None = ...,
+    filter_every: int | None = ...,
+    save_every: int | None = ...,
+    deterministic: bool | None = ...,
+    psf: _Float | None = ...,
+    scanner: _File | None = ...,
+    speed: float | None = ...,
+    wavelength: _Text | None = ...,
+    frame: _Text | None = ...,
+    grid: _Int | None = ...,
+    voxel: _Float | None = ...,
+    centre: _Float | None = ...,
+    sampling: Literal["midpoint", "alg4"] | None = ...,
+    adjoint: Literal["auto", "gather", "scatter"] | None = ...,
+    from_s: float | None = ...,
+    to_s: float | None = ...,
+    frames: _Text | None = ...,
+    isotope: _Text | None = ...,
+    half_life_s: float | None = ...,
+    live: _Text | None = ...,
+    penalty: _Text | None = ...,
+    nonneg: bool | None = ...,
+    weigh: Literal["equal", "area"] | None = ...,
+    tolerance: float | None = ...,
+    curve: _File | None = ...,
+    resume: bool | None = ...,
+    checkpoint_minutes: float | None = ...,
+    stop_after: float | None = ...,
+    stream: bool | None = ...,
+    block: int | None = ...,
+    scratch: _File | None = ...,
+    force: bool | None = ...,
+) -> Problem:
+    """A problem of model sradon: `.reconstruct()` makes the image, `.operator()` the operator.
+
+    context: the Context to compute with; None: that of the process.
+
+    Reconstruction
+    --------------
+    method: 'mlem' or 'osem' or 'cg' or 'direct' or 'fbp'; default cg
+        mlem, osem with 'subsets', cg (least squares: svoxel, sradon), (strip) direct: each
+        event where it most likely came from, or (ubp) fbp
+    iterations: int; default 10
+        passes over all data
+    subsets: int; default 1 for mlem, 8 for osem
+        parts of the data, taken in turn
+    subset_rule: 'interleaved' or 'blocks' or 'random' or 'mod' or 'groups'; default interleaved
+        interleaved: subset b holds events b, b+K, b+2K, ...; blocks: consecutive events;
+        random: dealt at random; of srm, for directions: mod, groups (4 x 4 neighbours
+        together), random
+    seed: int; default 1
+        of 'subset-rule' random
+    sens: file or array; default from 'scanner'
+        sensitivity image, without 'psf'; none: 1 everywhere
+    start: file or array; default 1 everywhere; for cg, 0
+        start image
+    filter: text
+        gaussian:MM, gaussian:X,Y,Z or median:N, after the last iteration
+    filter_every: int; default once, at the end
+        filter after every N iterations instead, also what goes on into the next
+    save_every: int; default 0
+        also write the image after every N iterations (x_it005.nii)
+    deterministic: bool; default false
+        the same bits on every run, for every number of threads: always so, because sums are of
+        integers on both devices
+
+    Image
+    -----
+    psf: 3 x float, mm; default none
+        point spread function of the image: FWHM in mm, one for all axes or one each
+
+    Model sradon
+    ------------
+    scanner: file; default what the data say
+        the transducers: YAML or JSON, kind: transducers; or a file of traces that holds them
+    speed: float, mm/us; default the scanner's, or the data's
+        speed of sound, mm/us; goes before what any file says
+    wavelength: text; default the first
+        of a file with several: by number, by its nm, or all: one image for each
+    frame: text; default the first
+        of a file with several: by number, or all: one image for each
+    grid: 3 x int; default the image's; or the field of view of the file, or of a planar array
+        number of voxels; alone, it settles their size in the field of view; one number: along
+        every axis, but one plane where all transducers lie in a plane
+    voxel: 1 x float, mm; default the image's; or the field of view of the file, or of a planar array
+        edge of a voxel: they are cubes; alone, it settles their number
+    centre: 3 x float, mm; default the image's; or the field of view of the file, or of a planar array, or 0,0,0
+        centre of the image, mm
+    data: file or array
+        traces: an array (transducers, samples), of several (frames, wavelengths, transducers,
+        samples), as .npy; or with their transducers as IPASC (.hdf5, .h5) or iThera MSOT (.msot
+        with .bin)
+    sampling: 'midpoint' or 'alg4'; default midpoint
+        of the spheres: midpoint (patches of exact area), or alg4 (the paper's)
+    adjoint: 'auto' or 'gather' or 'scatter'; default auto
+        gather (voxel by voxel) or scatter (sample by sample): the same image; auto is the
+        faster on the device
+
+    Times, in s since the start of the scan
+    ---------------------------------------
+    from_s: float, s; default the first
+        only events from this time on
+    to_s: float, s; default the last
+        only events before this time
+    frames: text
+        edges of frames in s, rising; FIRST:STEP:LAST stands for many, as in 0:10:600 or
+        0:5:60,120,180. A 4-D image with one image each, at most 100000
+    isotope: text
+        correct for decay to the start of the scan: F-18, C-11, O-15, N-13, Ga-68, Cu-64, Zr-89,
+        Rb-82 or I-124
+    half_life_s: float, s; default the isotope's
+        the same for any half-life
+    live: text; default 1
+        live share of the time, above 0 to 1: one for all frames, or one each
+
+    Least squares ('method' cg)
+    ---------------------------
+    penalty: text
+        quadratic: MU times the sum of squared differences between neighbours; tv: MU times the
+        sum of the gradient's size. MU grows with grueneisen and the amount of data
+    nonneg: bool; default false
+        no voxel below 0
+    weigh: 'equal' or 'area'; default equal
+        equal: all data count alike; area: by the surface that their transducer stands for.
+        Where an array is dense in places, as rings are at the poles, fewer iterations do
+    tolerance: float; default 0
+        stop where the gradient has fallen to this share of the first
+    curve: file
+        cost and gradient after each iteration
+
+    Interruption
+    ------------
+    resume: bool; default false
+        continue from OUTPUT.ckpt; begin at the start where there is none
+    checkpoint_minutes: float, min; default 10
+        least time between two checkpoints; 0: after every update
+    stop_after: float, min; default 0
+        write a checkpoint and stop (exit code 143) after M minutes; 0: never
+
+    Events that do not fit memory
+    -----------------------------
+    stream: bool; default false
+        leave the events on disk, also if they fit memory, and read them in blocks
+    block: int; default what suits the memory
+        the same, N events at a time
+    scratch: folder
+        the same, from a copy there, subset by subset and with all factors made once; at most 40
+        bytes an event, gone with the run
+
+    Output
+    ------
+    force: bool; default false
+        replace an existing output
+    """

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Simulated scans: what a scanner measures of an object. The same seed gives the same data on any threads.
+
+    activity, mu = isotome.phantom("spheres", mu=True)
+    events = isotome.simulate(activity, "clinical-ring.yaml", counts=1e6, mu=mu)
+    image = isotome.ray(events, scanner="clinical-ring.yaml", mu=mu).reconstruct()
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from ctypes import POINTER, byref, c_bool, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint64, c_void_p
+from typing import Any, Callable, NamedTuple, Union
+
+import numpy as np
+
+from . import _abi, _arrays, errors
+from ._abi import declare, handle, lib, vector
+from ._call import check, text
+from ._inputs import context_of, image, integer, number, refuse_memory, room, run
+from .context import Context, Progress
+from .events import Events, adopted
+from .grid import Grid
+from .phantoms import opened
+from .scanner import Scanner, StripsStruct, of_kind
+
+Tell = Union[Callable[[Progress], object], None]
+AnyScanner = Union[Scanner, str, "os.PathLike[str]"]
+
+# ---- simulate.h, physics.h: crystals on a cylinder ----
+
+
+class _Simulate(ctypes.Structure):
+    _c_name_ = "iso_simulate"
+    _fields_ = [
+        ("size", c_size_t),
+        ("scanner", c_void_p),
+        ("activity", POINTER(_abi.Array)),
+        ("mu", POINTER(_abi.Array)),
+        ("eff", c_void_p),
+        ("counts", c_double),
+        ("exact_counts", c_bool),
+        ("randoms", c_double),
+        ("scatters", c_double),
+        ("delayed", c_bool),
+        ("tof_fwhm_ps", c_double),
+        ("duration_s", c_double),
+        ("half_life_s", c_double),
+        ("isotope", c_char_p),
+        ("seed", c_uint64),
+    ]
+
+
+class _Simulated(ctypes.Structure):
+    _c_name_ = "iso_simulated"
+    _fields_ = [
+        ("trues", c_int64),
+        ("scatters", c_int64),
+        ("randoms", c_int64),
+        ("decays", c_double),
+        ("window_ps", c_double),
+        ("randoms_per_pair", c_double),
+        ("randoms_per_pair_mm", c_double),
+    ]
+
+
+declare(
+    {
+        "iso_simulate": (c_int, [POINTER(_abi.Events), POINTER(_Simulated), handle, POINTER(_Simulate)]),
+        "iso_simulate_singles": (c_int, [vector, POINTER(_Simulate)]),
+        "iso_half_life": (c_int, [POINTER(c_double), c_char_p]),
+        "iso_isotope": (c_char_p, [c_char_p]),
+    }
+)
+
+
+class Simulated(NamedTuple):
+    """What simulated events are made of: `events.info`."""
+
+    trues: int
+    scatters: int
+    randoms: int
+    decays: float  # that gave the trues and scatters, and all that no crystal saw
+    window_ps: float  # randoms are uniform over |dt| <= window
+    randoms_per_pair: float  # expected, of a pair of efficiency 1; without time of flight
+    randoms_per_pair_mm: float  # and with unbinned time of flight
+
+
+def half_life(isotope: str) -> float:
+    """Of a positron emitter such as "F-18", s."""
+    if not isinstance(isotope, str):
+        raise errors.ArgumentError(f"isotope: given {isotope!r}, wanted a name such as 'F-18'")
+    seconds = c_double()
+    check(lib.iso_half_life(byref(seconds), text(isotope, "isotope")))
+    return seconds.value
+
+
+def _efficiencies(eff: Any, scanner: Scanner) -> np.ndarray:
+    eff = _arrays.given(eff, (scanner.crystals,), "eff")
+    if eff.size == 0 or eff.min() < 0 or eff.max() == 0:
+        raise errors.ArgumentError("eff: given values below 0, or none above, wanted some above 0")
+    return eff
+
+
+def simulate(
+    activity: np.ndarray,
+    scanner: AnyScanner,
+    counts: float = 1e6,
+    mu: np.ndarray | None = None,
+    eff: np.ndarray | None = None,
+    exact_counts: bool = False,
+    randoms: float = 0,
+    scatters: float = 0,
+    delayed: bool = False,
+    tof_fwhm_ps: float | None = None,
+    duration_s: float = 0,
+    half_life_s: float = 0,
+    isotope: str | None = None,
+    seed: int = 1,
+    grid: Grid | None = None,
+    context: Context | None = None,
+    progress: Tell = None,
+) -> Events:
+    """List-mode events of an image in a scanner of crystals on a cylinder, in the order of time.
+
+    activity: decays per volume, on any scale: an isotome.Image, or an array with `grid`.
+    counts: expected number of events, all kinds together; `exact_counts`: exactly that many.
+    mu: attenuation, 1/mm: an image, or an array on the grid of the activity.
+    eff: (crystals,) float32, efficiency of each crystal, any scale.
+    randoms, scatters: shares of the events. delayed: delayed coincidences instead, as the randoms but apart.
+    tof_fwhm_ps: time-of-flight resolution; None: the scanner's; 0: no times.
+    duration_s: of the scan; 0: events have no times. half_life_s or isotope: the activity decays meanwhile.
+    """
+    context, scanner = context_of(context), Scanner._of(scanner)
+    x = image(activity, "activity", grid)
+    on = grid if grid is not None else activity.grid  # type: ignore[attr-defined]
+    p = _Simulate(size=ctypes.sizeof(_Simulate), scanner=scanner._pointer, activity=ctypes.pointer(x))
+    if mu is not None:
+        p.mu = ctypes.pointer(image(mu, "mu", None if isinstance(getattr(mu, "grid", None), Grid) else on))
+    if eff is not None:
+        eff = _efficiencies(eff, scanner)
+        p.eff = eff.ctypes.data
+    p.counts, p.exact_counts = number(counts, "counts", 1, 1e12), bool(exact_counts)
+    p.randoms, p.scatters = number(randoms, "randoms", 0, 1), number(scatters, "scatters", 0, 1)
+    p.delayed = bool(delayed)
+    p.tof_fwhm_ps = scanner.tof_fwhm_ps if tof_fwhm_ps is None else number(tof_fwhm_ps, "tof_fwhm_ps", 0, 1e6)
+    p.duration_s = number(duration_s, "duration_s", 0, 4e6)
+    p.half_life_s = number(half_life_s, "half_life_s", 0)
+    _set_isotope(p, isotope)
+    p.seed = integer(seed, "seed", 0, 2**64 - 1)
+    refuse_memory(context, "events", p.counts * (p.randoms if delayed else 1), 60)
+    e, info = _abi.Events(), _Simulated()
+    run(context, progress, lib.iso_simulate, byref(e), byref(info), context._pointer, byref(p))
+    events = adopted(e)
+    events.info = Simulated(*(getattr(info, name) for name in Simulated._fields))
+    return events
+
+
+def _set_isotope(p: _Simulate, isotope: str | None) -> None:
+    if (isotope or p.half_life_s) and not p.duration_s:
+        raise errors.ArgumentError("isotope, half_life_s: given without duration_s, wanted it too")
+    if isotope is None:
+        return
+    if p.half_life_s:
+        raise errors.ArgumentError("isotope, half_life_s: given both, wanted one of them")
+    p.half_life_s = half_life(isotope)
+    p.isotope = lib.iso_isotope(text(isotope, "isotope"))
+
+
+def simulate_singles(
+    scanner: AnyScanner,
+    counts: float,
+    randoms: float,
+    duration_s: float,
+    half_life_s: float = 0,
+    eff: np.ndarray | None = None,
+    seed: int = 1,
+) -> np.ndarray:
+    """Singles of each crystal over the scan that give `simulate` its randoms: Poisson numbers."""
+    scanner = Scanner._of(scanner)
+    if scanner.kind != "cylinder":
+        raise errors.ArgumentError(f"scanner: given {scanner.name} of kind {scanner.kind}, wanted a cylinder")
+    p = _Simulate(size=ctypes.sizeof(_Simulate), scanner=scanner._pointer)
+    p.counts, p.randoms = number(counts, "counts", 1, 1e12), number(randoms, "randoms", 0, 1)
+    p.duration_s = number(duration_s, "duration_s", 0, 4e6)
+    p.half_life_s = number(half_life_s, "half_life_s", 0)
+    p.seed = integer(seed, "seed", 0, 2**64 - 1)
+    if eff is not None:
+        eff = _efficiencies(eff, scanner)
+        p.eff = eff.ctypes.data
+    singles = np.empty(scanner.crystals, _arrays.REAL)
+    check(lib.iso_simulate_singles(_arrays.address(singles), byref(p)))
+    return singles
+
+
+# ---- strip.h: two strips ----
+
+declare(
+    {
+        "iso_strip_simulate": (
+            c_int,
+            [c_void_p, handle, POINTER(StripsStruct), handle, c_uint64, c_int64, c_int64],
+        ),
+    }
+)
+
+
+def simulate_strip(
+    ellipses: str | os.PathLike,
+    scanner: AnyScanner,
+    counts: int,
+    seed: int = 1,
+    first: int = 0,
+    context: Context | None = None,
+) -> np.ndarray:
+    """Events of a phantom of ellipses between two strips: (counts, 3) float32, z_up, z_down, dl in mm.
+
+    ellipses: "ellipses", or a file of them (.txt, .yaml). first: number of the first event: each depends on
+    the seed and its number alone.
+    """
+    context, scanner = context_of(context), Scanner._of(scanner)
+    of = of_kind(scanner, "strips", lib.iso_scanner_strips)
+    source = opened(ellipses)
+    n, start = integer(counts, "counts", 1), integer(first, "first")
+    seed = integer(seed, "seed", 0, 2**64 - 1)
+    events = room(context, (n, 3), "events")
+    run(
+        context,
+        None,
+        lib.iso_strip_simulate,
+        _arrays.address(events),
+        context._pointer,
+        of,
+        source.pointer,
+        seed,
+        start,
+        n,
+    )
+    return events
