@@ -127,6 +127,10 @@ int iso_problem_grid(iso_problem *p, struct iso_grid *g);
 /* Rows of the data: events, LORs, samples; 0 on failure. */
 int64_t iso_problem_rows(iso_problem *p);
 
+/* Of them, those of this rank, which its operator has and iso_problem_data: of ray and strip over several ranks some,
+   else all; 0 on failure. */
+int64_t iso_problem_own_rows(iso_problem *p);
+
 /* The rows in the file's order as an array: its axes into dim, and their number; 0 on failure. Events, (rows); LORs of
    panels, (Ncx, Ncz, Ncx, Ncz), with layers (L, L, ...) before; traces, (transducers, samples); spectra, (transducers,
    lines, 2). */
@@ -136,7 +140,7 @@ int iso_problem_shape(iso_problem *p, int64_t dim[8]);
    must outlive the operator. */
 int iso_problem_op(iso_problem *p, iso_op **op);
 
-/* Vectors of the rows in the file's order, host memory, each to be freed with free(): counts y, mean
+/* Vectors of the rows of this rank in the file's order, host memory, each to be freed with free(): counts y, mean
    additive term r, factors m; NULL where there are none (y: each row counts 1). */
 int iso_problem_data(iso_problem *p, iso_real **y, iso_real **r, iso_real **m);
 

@@ -224,6 +224,7 @@ PROTOTYPES: dict[str, tuple] = {
     "iso_problem_load": (c_int, [handle]),
     "iso_problem_grid": (c_int, [handle, POINTER(Grid)]),
     "iso_problem_rows": (c_int64, [handle]),
+    "iso_problem_own_rows": (c_int64, [handle]),
     "iso_problem_shape": (c_int, [handle, POINTER(c_int64)]),
     "iso_problem_op": (c_int, [handle, out]),
     "iso_problem_data": (c_int, [handle, out, out, out]),

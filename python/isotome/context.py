@@ -7,7 +7,7 @@ import itertools
 import threading
 import weakref
 from ctypes import byref, c_void_p
-from typing import Callable, NamedTuple
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,16 @@ from ._abi import PROGRESS_FN, lib
 from ._abi import Progress as _Step
 from ._call import Handle, check, integer, refuse_fork, runs, text, use
 
+if TYPE_CHECKING:
+    from ._ranks import Exchanged
+
+
+def _ranks():
+    """Loaded when first used."""
+    from . import _ranks
+
+    return _ranks
+
 
 class Context:
     """A device and its CPU threads: `Context("cuda:0")`, `Context("cpu", threads=4)`.
@@ -23,19 +33,25 @@ class Context:
     device: "cpu", "cuda", "cuda:N", or "auto" (CUDA where there is one, else the CPU).
     threads: CPU threads; 0 for all cores.
     memory_limit: bytes of host memory that calls may plan for; 0: what the machine has free.
+    comm: an mpi4py.MPI.Intracomm, whose ranks share the work of every call. All of them make the context and
+        call the same in the same order; all get the image of one process, bit for bit. Of ray and strip each
+        rank's operator has events of its own. What fails on one rank fails on all, and ends the context.
 
     Several threads may use a context, each with operators of its own. It lives as long as what was made
     with it.
     """
 
-    def __init__(self, device: str = "auto", threads: int = 0, memory_limit: int = 0):
+    def __init__(self, device: str = "auto", threads: int = 0, memory_limit: int = 0, comm: Any = None):
         if not isinstance(device, str):
             raise errors.ArgumentError(f"device is {device!r}, must be a text such as 'cpu' or 'cuda:0'")
         threads = integer(threads, "threads", 0, 2**31 - 1)
         memory_limit = integer(memory_limit, "memory_limit", 0, 2**63 - 1)
         use()
         self._handle = Handle(lib.iso_ctx_free)
-        check(lib.iso_ctx_create(byref(self._handle.pointer), text(device, "device"), threads))
+        if comm is None:
+            check(lib.iso_ctx_create(byref(self._pointer), text(device, "device"), threads))
+        else:
+            _ranks().create(self._pointer, text(device, "device"), threads, comm)
         lib.iso_ctx_set_memory_limit(self._pointer, memory_limit)
         self._lock = threading.RLock()
         self._interrupted = False  # by Ctrl-C, while calls run
@@ -69,8 +85,27 @@ class Context:
         refuse_fork()
         return lib.iso_ctx_is_cuda(self._pointer)
 
+    @property
+    def rank(self) -> int:
+        """Which of the ranks this process is, from 0."""
+        refuse_fork()
+        return _ranks().lib.iso_ctx_rank(self._pointer)
+
+    @property
+    def ranks(self) -> int:
+        """How many share the work; 1 without `comm`."""
+        refuse_fork()
+        return _ranks().lib.iso_ctx_ranks(self._pointer)
+
+    @property
+    def exchanged(self) -> Exchanged:
+        """Bytes and seconds that exchange between ranks took so far."""
+        refuse_fork()
+        return _ranks().exchanged(self._pointer)
+
     def __repr__(self) -> str:
-        return f"<isotome.Context {self.device}, {self.device_name}>"
+        rank = f", rank {self.rank} of {self.ranks}" if self.ranks > 1 else ""
+        return f"<isotome.Context {self.device}, {self.device_name}{rank}>"
 
     # ---- calls that run ----
 

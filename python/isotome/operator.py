@@ -182,9 +182,8 @@ class Operator:
         like: an array of the kind to compute with; None: NumPy.
         """
         kind = _kinds.like(like)
-        seed = integer(seed, "seed", 0, 2**64 - 1)
         with kind.current():
-            return self._norm(kind, iterations, tolerance, seed)
+            return self._norm(kind, iterations, tolerance, integer(seed, "seed", 0, 2**64 - 1))
 
     def _norm(self, kind: Kind, iterations: int, tolerance: float, seed: int) -> float:
         x = kind.of_host(np.random.default_rng(seed).random(self.in_shape, dtype=_arrays.REAL))
@@ -207,10 +206,9 @@ class Operator:
 
         like: an array of the kind to compute with; None: NumPy.
         """
-        seed = integer(seed, "seed", 0, 2**64 - 1)
         kind = _kinds.like(like)
         with kind.current():
-            return self._adjointness(kind, np.random.default_rng(seed))
+            return self._adjointness(kind, np.random.default_rng(integer(seed, "seed", 0, 2**64 - 1)))
 
     def _adjointness(self, kind: Kind, random: np.random.Generator) -> float:
         x = kind.of_host(random.standard_normal(self.in_shape, dtype=_arrays.REAL))
@@ -534,12 +532,13 @@ class _Vectors:
 class _Shared:
     """An operator of the library, which the whole and its subsets share."""
 
-    def __init__(self, handle: Handle, context: Context, problem: Problem | None, shape: Shape):
+    def __init__(self, handle: Handle, context: Context, problem: Problem | None = None, shape: Shape = ()):
         self.handle: Handle | None = handle
         self.context = context
         self.problem = problem
         self.n_out = lib.iso_op_n_out(handle.pointer)
-        self.shape = shape if math.prod(shape) == self.n_out else (self.n_out,)  # of data in the file's order
+        fits = shape and math.prod(shape) == self.n_out
+        self.shape = shape if fits else (self.n_out,)  # of data in the file's order
         self.n_subsets = lib.iso_op_n_sub(handle.pointer)
         self._order: np.ndarray | None = None
         self._plain: bool | None = None

@@ -277,11 +277,13 @@ class Problem:
         return tuple(dim[: lib.iso_problem_shape(self._handle.pointer, dim)])
 
     def data(self) -> Data:
-        """Counts, additive term and factors, in the shape of the data."""
+        """Counts, additive term and factors, in the shape of the data; of this rank's rows, if it has its own."""
+        handle = self._handle
         vectors = _arrays.made_vectors(
-            lambda *to: self._call(lib.iso_problem_data, *to), 3, lambda: math.prod(self._shape())
+            lambda *to: self._call(lib.iso_problem_data, *to), 3, lambda: lib.iso_problem_own_rows(handle.pointer)
         )
-        return Data(*(None if v is None else v.reshape(self._shape()) for v in vectors))
+        shape = self._shape()
+        return Data(*(v.reshape(shape) if v is not None and v.size == math.prod(shape) else v for v in vectors))
 
     def sensitivity(self) -> Image:
         """The sensitivity image, with attenuation and efficiencies, behind the PSF."""

@@ -96,6 +96,13 @@ int64_t iso_problem_rows(iso_problem *p)
 	return p && (p->loaded || iso_problem_load(p) == ISO_OK) ? p->found.rows : 0;
 }
 
+int64_t iso_problem_own_rows(iso_problem *p)
+{
+	int64_t rows = iso_problem_rows(p);
+
+	return rows ? rows - p->found.elsewhere : 0;
+}
+
 int iso_problem_shape(iso_problem *p, int64_t dim[8])
 {
 	const struct model_found *is = p ? &p->found : NULL;

@@ -42,6 +42,7 @@ static void null_is_refused(void **state)
 	EACH(2, iso_problem_grid(P(0), P(1)));
 	iso_problem_set_each(NULL, NULL, NULL);
 	assert_int_equal(iso_problem_shape(NULL, (int64_t[8]){ 0 }), 0);
+	assert_int_equal(iso_problem_own_rows(NULL), 0);
 	EACH(2, iso_problem_op(P(0), P(1)));
 	EACH(4, iso_problem_data(P(0), P(1), P(2), P(3)));
 	EACH(2, iso_problem_sens(P(0), P(1)));

@@ -221,6 +221,7 @@ static void projections_and_operator(void **state)
 	OK(iso_problem_project(p, &y, &x));
 	assert_int_equal(y.n, s.e.n);
 	assert_int_equal(iso_problem_rows(p), s.e.n);
+	assert_int_equal(iso_problem_own_rows(p), s.e.n);
 	assert_int_equal(iso_problem_shape(p, dim), 1);
 	assert_int_equal(dim[0], s.e.n);
 	OK(iso_problem_backproject(p, &back, &y));

@@ -86,6 +86,7 @@ static void compare(const char *const *set, bool in_memory)
 		if (in_memory) OK(iso_problem_set_strip_events(p, &scan));
 		OK(iso_problem_recon(p, &x[k], NULL));
 		assert_true(iso_problem_rows(p) == EVENTS);
+		assert_true((iso_problem_own_rows(p) < EVENTS) == (iso_ctx_ranks(of[k]) > 1));
 		iso_problem_free(p);
 	}
 	assert_true(x[0].n == x[1].n);
