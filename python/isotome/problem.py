@@ -89,15 +89,15 @@ def _words(words) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _structs(problem: c_void_p):
-    """struct iso_param of each parameter, in one struct that is overwritten."""
+def _structs(problem: Handle):
+    """struct iso_param of each parameter, in one struct that is overwritten; its texts are the problem's."""
     p, k = _abi.Param(size=ctypes.sizeof(_abi.Param)), 0
-    while lib.iso_problem_param(problem, k, byref(p)) == 0:
+    while lib.iso_problem_param(problem.pointer, k, byref(p)) == 0:
         yield p
         k += 1
 
 
-def _parameters(problem: c_void_p) -> dict[str, Parameter]:
+def _parameters(problem: Handle) -> dict[str, Parameter]:
     """All of them, by keyword."""
     table = {}
     for p in _structs(problem):
@@ -163,7 +163,7 @@ class Problem:
         self._owned: Handle | None = Handle(lib.iso_problem_free, self.context._handle)
         refuse_fork()
         check(lib.iso_problem_create(byref(self._owned.pointer), self.context._pointer, text(model, "model")))
-        self._table = _parameters(self._owned.pointer)
+        self._table = _parameters(self._owned)
         self.messages: list[str] = []  # what it told
         self._warned: list[str] = []  # during a call
         self._calls: dict[object, int] = {}  # the call that runs, and those about to be refused: their threads
@@ -219,9 +219,10 @@ class Problem:
 
     def _set(self, name: str, value: Any) -> None:
         key = text(name.replace("_", "-"), "name of a parameter")
-        p = self._handle.pointer
+        handle = self._handle
+        p = handle.pointer
         if hasattr(value, "_lend"):  # isotome.Matrix
-            value._lend(name, self._handle)
+            value._lend(name, handle)
             return
         reads = name in self._table and self._table[name].file == _abi.READS
         if isinstance(value, Events) or (reads and isinstance(value, np.ndarray)):
@@ -247,7 +248,7 @@ class Problem:
         """The parameters that have a value now, as the library writes them."""
         return {
             _text(p.name).replace("-", "_"): _text(p.value)
-            for p in _structs(self._handle.pointer)
+            for p in _structs(self._handle)
             if p.value
         }
 
@@ -273,8 +274,8 @@ class Problem:
 
     def _shape(self) -> tuple[int, ...]:
         """Of the data, after what has loaded them."""
-        dim = (c_int64 * 8)()
-        return tuple(dim[: lib.iso_problem_shape(self._handle.pointer, dim)])
+        dim, handle = (c_int64 * 8)(), self._handle
+        return tuple(dim[: lib.iso_problem_shape(handle.pointer, dim)])
 
     def data(self) -> Data:
         """Counts, additive term and factors, in the shape of the data; of this rank's rows, if it has its own."""
@@ -455,4 +456,4 @@ def function(model: str) -> Callable[..., Problem]:
     check(lib.iso_ctx_create(byref(context.pointer), b"cpu", 1))
     problem = Handle(lib.iso_problem_free, context)
     check(lib.iso_problem_create(byref(problem.pointer), context.pointer, model.encode()))
-    return _function(model, _parameters(problem.pointer))
+    return _function(model, _parameters(problem))

@@ -149,11 +149,11 @@ def test_cg_has_the_bits_of_the_problem(device, penalty):
 
 @pytest.mark.filterwarnings("ignore::isotome.IsotomeWarning")
 def test_fista_has_the_bits_of_the_problem(device):
-    p = sound_problem("sradon", device, iterations=4, penalty="tv:0.01", nonneg=True)
-    s = isotome.fista(p.operator(), p.data().y, tv=0.01, iterations=4)
+    p = sound_problem("sradon", device, iterations=2, penalty="tv:0.01", nonneg=True)
+    s = isotome.fista(p.operator(), p.data().y, tv=0.01, iterations=2)
     assert np.array_equal(s.image, p.reconstruct()) and s.image.min() >= 0
     assert s.curve == pytest.approx(p.record["results"]["cost"], rel=1e-12)
-    assert s.gradient is None and s.change.shape == (5,)
+    assert s.gradient is None and s.change.shape == (3,)
 
 
 def test_cg_solves_normal_equations():
