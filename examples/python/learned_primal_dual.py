@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Learned primal-dual steps, trained through the projector.
 
-An algorithm with a dual variable h, such as PDHG, goes to and fro between data and image. Adler and Oektem 2018
-(IEEE Trans. Med. Imaging 37, 1322) let small networks decide what to do there, between products by A and A*:
+An algorithm with a dual variable h, such as PDHG, goes to and fro between data and image. Adler and Oektem
+2018 (IEEE Trans. Med. Imaging 37, 1322) let small networks decide what to do there, between A and A*:
 
     h  <-  h + D(h, A x, y)            x  <-  x + Q(x, A* h)
 
@@ -26,20 +26,19 @@ torch.manual_seed(1)
 turns = torch.exp(1j * torch.pi / 60 * torch.arange(60))[:, None, None]
 ends = turns * (torch.arange(-94.0, 95, 4)[:, None] + torch.tensor([-150j, 150j]))  # x + i y, mm
 lines = torch.stack([ends.real, ends.imag, 0 * ends.real], dim=-1).reshape(-1, 6)
-A = isotome.ray(lines.numpy(), grid=(48, 48, 1), voxel=4).operator()
-A = A * (1 / A.norm())
+A = isotome.ray(lines.numpy(), grid=(48, 48, 1), voxel=4).operator() * (1 / 210)
 P = isotome.torch.Projector(A)
 sensitivity = P.adjoint(torch.ones(A.out_shape))
 
 # ## A scan of random discs in an ellipse, and its image after five iterations of MLEM
 
-v, u = torch.meshgrid(torch.linspace(-1, 1, 48), torch.linspace(-1, 1, 48), indexing="ij")
+v, u = torch.meshgrid(2 * [torch.linspace(-1, 1, 48)], indexing="ij")
 
 
 def scan():
     a, b, radius, activity = torch.rand(4, 6, 1, 1)
-    discs = activity * ((u - a + 0.5) ** 2 + (v - b + 0.5) ** 2 < (0.06 + 0.15 * radius) ** 2)
-    truth = (u**2 / 0.75 + v**2 / 0.5 < 1).float()[None] + 2 * discs.sum(0)
+    discs = 2 * activity * ((u - a + 0.5) ** 2 + (v - b + 0.5) ** 2 < (0.06 + 0.15 * radius) ** 2)
+    truth = discs.sum(0, keepdim=True) + (u**2 / 0.75 + v**2 / 0.5 < 1)
     y = torch.poisson(50 * P(truth)) / 50
     x = torch.ones(A.in_shape)
     for _ in range(5):
@@ -61,7 +60,7 @@ D, Q = (torch.nn.ModuleList(network(inputs) for _ in range(3)) for inputs in (3,
 # ## Training: three steps from the start, then one of the optimiser; every scan is a new one
 
 optimiser = torch.optim.Adam([*D.parameters(), *Q.parameters()], lr=3e-3)
-for _ in range(round(400 * SIZE)):
+for _ in range(round(300 * SIZE)):
     truth, y, start = scan()
     x, h = start, torch.zeros_like(y)
     for k in range(3):
@@ -73,8 +72,6 @@ for _ in range(round(400 * SIZE)):
 
 # ## The last scan, as it was before it was trained on
 
-print("rms error: {:.2f} MLEM, {:.2f} learned".format(*((v - truth).norm() / truth.norm() for v in (start, x))))
-isotome.show(
-    [truth, start, x.detach()], titles=["Truth", "MLEM, 5 iterations", "and three learned steps"],
-    window=(0, 3), path="learned_primal_dual.png",
-)
+print("error: {:.2f} MLEM, {:.2f} learned".format(*((v - truth).norm() / truth.norm() for v in (start, x))))
+images = [isotome.Image(v.detach(), isotome.Grid((48, 48, 1), (4, 4, 4))) for v in (truth, start, x)]
+isotome.show(images, titles=["Truth", "MLEM", "Learned"], window=(0, 3), path="learned_primal_dual.png")

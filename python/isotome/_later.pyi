@@ -38,6 +38,7 @@ from .panel_simulation import simulate_panels as simulate_panels
 from .simulation import simulate_singles as simulate_singles
 from .simulation import simulate_strip as simulate_strip
 from .sound_simulation import simulate_traces as simulate_traces
+from . import torch as torch
 from .transducers import water_speed as water_speed
 from .files import write as write
 from .eventfiles import write_events as write_events

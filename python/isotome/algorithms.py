@@ -220,6 +220,9 @@ class _Own:
         lib.iso_op_unsort(self.handle.pointer, file.ctypes.data, y.ctypes.data)
         return file
 
+    def close(self) -> None:
+        """It goes on."""
+
 
 class _Outside:
     """Any other operator, which the library calls with vectors on the host.
@@ -242,13 +245,17 @@ class _Outside:
         for rows, part in zip(self._rows, self._parts):
             rows.first, rows.n = end, math.prod(part.out_shape)
             end += rows.n
-        self._functions = _APPLY_FN(self._forward), _APPLY_FN(self._adjoint)
+        self._functions: tuple = _APPLY_FN(self._forward), _APPLY_FN(self._adjoint)
         custom = _Custom(ctypes.sizeof(_Custom), math.prod(of.in_shape), end, n, self._rows, *self._functions)
         self.handle = Handle(lib.iso_op_free, context._handle)
         check(lib.iso_custom_create(byref(self.handle.pointer), context._pointer, byref(custom)))
 
     def rows(self, y: np.ndarray) -> np.ndarray:
         return y if self._order is None else y.reshape(-1)[self._order]
+
+    def close(self) -> None:
+        """It is not called any more: the functions hold this object."""
+        self._functions = ()
 
     def _array(self, pointer: int, shape: Shape) -> Array:
         return self._kind.of_host(_view(pointer, shape))
@@ -307,14 +314,19 @@ class _Work:
         self._watcher = Watcher(how.callback)
         if isinstance(A, ModelOperator) and A._subset == ALL:
             self._context = A.context
-            self._op: _Own | _Outside = _Own(A)
+            if self._kind.device not in ("cpu", self._context.device):
+                raise errors.ArgumentError(
+                    f"given {self._kind.words} for an operator on {self._context.device}, wanted arrays there "
+                    "or on the host"
+                )
+            self._ops: list[_Own | _Outside] = [_Own(A)]
         else:
             self._context = Context("cpu")
-            self._op = _Outside(A, subsets, self._kind, self._context, self._watcher)
+            self._ops = [_Outside(A, subsets, self._kind, self._context, self._watcher)]
 
     @property
     def op(self) -> c_void_p:
-        return self._op.handle.pointer
+        return self._ops[0].handle.pointer
 
     def start(self, value: float) -> np.ndarray:
         """A copy of the start image, or one of this value: the result takes its place."""
@@ -327,7 +339,7 @@ class _Work:
     def rows(self, name: str) -> np.ndarray | None:
         """Data in the order in which the library takes them."""
         y = self._host.get(name)
-        return None if y is None else np.ascontiguousarray(self._op.rows(y))
+        return None if y is None else np.ascontiguousarray(self._ops[0].rows(y))
 
     def voxels(self) -> _abi.Grid:
         """A grid for what needs its numbers of voxels alone."""
@@ -358,8 +370,8 @@ class _Work:
                 f"penalty: given an operator beside one on {self._context.device}, wanted the name of a "
                 "penalty: operators that are not a model's are called on the host"
             )
-        self._penalty = _Outside(penalty, False, self._kind, self._context, self._watcher)
-        return self._penalty.handle
+        self._ops.append(_Outside(penalty, False, self._kind, self._context, self._watcher))
+        return self._ops[-1].handle
 
     def image(self, values: np.ndarray) -> Any:
         """The values as the kind of array that came in."""
@@ -384,6 +396,8 @@ class _Work:
         if self._how.checkpoint is not None:
             self._checkpoint(run, words)
         with contextlib.ExitStack() as during:
+            for op in self._ops:
+                during.callback(op.close)
             if self._how.progress is not None:
                 during.enter_context(Listener(self._context, self._how.progress))
             during.enter_context(self._watcher)

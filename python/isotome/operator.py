@@ -65,7 +65,7 @@ class Operator:
 
     @property
     def rows(self) -> np.ndarray:
-        """Which row of the data each row is: `y[A.subset(k).rows]` are those of a subset."""
+        """Which row of the data each row is: `y.reshape(-1)[A.subset(k).rows]` are those of a subset."""
         return np.arange(math.prod(self.out_shape))
 
     def _check_subset(self, k: int) -> None:
@@ -532,12 +532,13 @@ class _Vectors:
 class _Shared:
     """An operator of the library, which the whole and its subsets share."""
 
-    def __init__(self, handle: Handle, context: Context, problem: Problem | None, shape: Shape):
+    def __init__(self, handle: Handle, context: Context, problem: Problem | None = None, shape: Shape = ()):
         self.handle: Handle | None = handle
         self.context = context
         self.problem = problem
         self.n_out = lib.iso_op_n_out(handle.pointer)
-        self.shape = shape if math.prod(shape) == self.n_out else (self.n_out,)  # of data in the file's order
+        fits = shape and math.prod(shape) == self.n_out
+        self.shape = shape if fits else (self.n_out,)  # of data in the file's order
         self.n_subsets = lib.iso_op_n_sub(handle.pointer)
         self._order: np.ndarray | None = None
         self._plain: bool | None = None
