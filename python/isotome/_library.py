@@ -3,7 +3,8 @@
 
 It is looked for in this order; what ISOTOME_LIBRARY names is taken or refused, never passed over:
 1. the environment variable ISOTOME_LIBRARY, a file, or a folder that holds it;
-2. beside this package: in its own folder, as wheels have it, or in `lib` there;
+2. in `lib` of this package, as wheels have it. On x86-64 that is libisotome_front.so, an empty library which
+   makes the loader choose between libisotome.so.0.2 and those in glibc-hwcaps;
 3. a library that the process has loaded already;
 4. `lib` of the Python environment (conda), then wherever the system's loader looks.
 """
@@ -20,6 +21,7 @@ INTERFACE = "0.2"
 
 NAME = "libisotome.so"
 SONAME = f"{NAME}.{INTERFACE}"
+FRONT = "libisotome_front.so"
 
 
 def _from_environment() -> ctypes.CDLL | None:
@@ -37,14 +39,13 @@ def _from_environment() -> ctypes.CDLL | None:
         raise ImportError(f"ISOTOME_LIBRARY is {given}: {error}") from None
 
 
-def _of_files(folders: list[Path]) -> ctypes.CDLL | None:
-    for folder in folders:
-        for name in (SONAME, NAME):
-            if (folder / name).is_file():
-                try:
-                    return ctypes.CDLL(str(folder / name))
-                except OSError as error:
-                    raise ImportError(str(error)) from None
+def _in_folder(folder: Path) -> ctypes.CDLL | None:
+    for name in (FRONT, SONAME, NAME):
+        if (folder / name).is_file():
+            try:
+                return ctypes.CDLL(str(folder / name))
+            except OSError as error:
+                raise ImportError(str(error)) from None
     return None
 
 
@@ -74,14 +75,14 @@ def load() -> ctypes.CDLL:
     package = Path(__file__).resolve().parent
     found = (
         _from_environment()
-        or _of_files([package, package / "lib"])
+        or _in_folder(package / "lib")
         or _by_name(ctypes.DEFAULT_MODE | os.RTLD_NOLOAD)
-        or _of_files([Path(sys.prefix) / "lib"])
+        or _in_folder(Path(sys.prefix) / "lib")
         or _by_name(ctypes.DEFAULT_MODE)
     )
     if found is None:
         raise ImportError(
-            f"{NAME} was not found: not in ISOTOME_LIBRARY (not set), in {package}, in {sys.prefix}/lib, "
+            f"{NAME} was not found: not in ISOTOME_LIBRARY (not set), in {package}/lib, in {sys.prefix}/lib, "
             f"nor where the system looks for {SONAME}"
         )
     return _check_version(found)

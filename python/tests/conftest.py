@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the tests share: a context of two threads, lines through a small box, problems of some models."""
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,12 @@ ROOT = Path(__file__).resolve().parents[2]
 SCANNERS = ROOT / "examples" / "scanners"
 NEED_MORE_THAN_NUMPY = ("torch",)  # modules of the package
 BOX = {"grid": (16, 12, 8), "voxel": 4}
+
+
+def package_environment():
+    """The environment of a process that imports the package as this one does."""
+    package = Path(isotome.__file__).resolve().parents[1]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(package), os.environ.get("PYTHONPATH", "")])}
 
 
 def make_lines(n, seed=0):

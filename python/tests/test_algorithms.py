@@ -72,7 +72,7 @@ def test_em_of_composed_operators_is_that_of_the_model(scan, ones):
     for B in (2 * A, A @ isotome.Diagonal(np.full(A.in_shape, 2, np.float32))):
         assert B.n_subsets == 4
         s = isotome.em(B, *data, sens=ones * 2, start=ones / 2, iterations=3)
-        assert np.allclose(2 * s.image, want.image, rtol=1e-4)
+        assert np.allclose(2 * s.image, want.image, rtol=1e-3, atol=1e-4 * want.image.max())
         assert s.curve == pytest.approx(want.curve, rel=1e-5)
 
 
@@ -310,7 +310,8 @@ def test_tensors_in_tensors_out(scan, ones):
     seen = []
     for B in (A, A @ isotome.Diagonal(ones)):
         s = isotome.em(B, *tensors, sens=torch.from_numpy(ones), iterations=2, callback=seen.append)
-        assert isinstance(s.image, torch.Tensor) and np.allclose(s.image.numpy(), want.image, rtol=1e-4)
+        assert isinstance(s.image, torch.Tensor)
+        assert np.allclose(s.image.numpy(), want.image, rtol=1e-3, atol=1e-4 * want.image.max())
     assert all(isinstance(step.image, torch.Tensor) for step in seen)
     with pytest.raises(isotome.ArgumentError, match="sens: given a NumPy array, wanted a PyTorch tensor"):
         isotome.em(A, *tensors, sens=ones)

@@ -305,15 +305,15 @@ def test_work_is_between_the_marks_of_the_stream(torch, operator, image, data, c
         run()
 
 
-def test_what_fails_is_waited_for_too(torch, operator, image, calls, context):
+def test_what_fails_is_waited_for_too(torch, operator, image, calls):
     class OnCuda(_kinds.Torch):
         empty = staticmethod(torch.empty)
         stream = staticmethod(lambda: 5)
         current = staticmethod(contextlib.nullcontext)
 
     _kinds._kinds[_kinds.Torch, "cpu"] = OnCuda("a PyTorch tensor", "cuda:0", torch)
-    _abi.lib.iso_ctx_cancel(context._pointer)
-    with pytest.raises(isotome.Cancelled):
+    operator_module.lib.iso_forward = lambda *_: 5  # a status that is a failure
+    with pytest.raises(isotome.IsotomeError):
         operator(torch.from_numpy(image))
     assert calls[0] == ("follow", 5) and calls[-1] == ("lead", 5)
 

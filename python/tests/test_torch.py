@@ -81,7 +81,7 @@ OPERATORS = {
 @pytest.fixture(scope="module", params=["cpu", "cuda"])
 def device(request):
     """Of the operators and of the tensors."""
-    if request.param == "cuda" and not any(d.name.startswith("cuda") for d in isotome.devices()):
+    if request.param == "cuda" and not any(d.available and d.device.startswith("cuda") for d in isotome.devices()):
         pytest.skip("there is no CUDA device")
     if request.param == "cuda" and not torch.cuda.is_available():
         pytest.skip("this torch has no CUDA")

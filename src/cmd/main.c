@@ -48,7 +48,8 @@ static void print_help(void)
 	       "      --counts 1e6 -o spheres.lmdT\n"
 	       "  isotome recon ray --scanner examples/scanners/clinical-ring.yaml \\\n"
 	       "      --events spheres.lmdT --grid 79,62,49 --voxel 4 -o image.nii\n"
-	       "\n'isotome COMMAND --help' explains a command, 'isotome --version' tells the version.\n");
+	       "\n'isotome COMMAND --help' explains a command, 'isotome --version' tells the version,\n"
+	       "'isotome --built-with' the libraries of this build, and its processors.\n");
 }
 
 /* For completion in shells: as opt_print_page. */
@@ -89,6 +90,8 @@ static int run(const struct command **command, int argc, char **argv)
 	if (ranks_idle()) return CMD_DONE;
 	if (strcmp(first, "--version") == 0)
 		printf("isotome %s\n", iso_version());
+	else if (strcmp(first, "--built-with") == 0)
+		printf("%s\n", iso_built_with());
 	else if (strncmp(first, OPT_NEXT, strlen(OPT_NEXT)) == 0)
 		print_names();
 	else if (!strcmp(first, "help") || !strcmp(first, "--help") || !strcmp(first, "-h"))

@@ -10,11 +10,6 @@
 #include <time.h>
 #include <unistd.h>
 
-const char *iso_version(void)
-{
-	return ISO_VERSION;
-}
-
 iso_ctx *iso_ctx_keep(iso_ctx *ctx)
 {
 	__atomic_add_fetch(&ctx->refs, 1, __ATOMIC_RELAXED);

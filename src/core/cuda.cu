@@ -253,6 +253,8 @@ static int device_count(void)
 	return 0;
 }
 
+extern "C" const char iso_cuda_version[] = ISO_VERSION; /* library.c */
+
 extern "C" const struct iso_cuda_fn iso_cuda_fn = {
 	device_open,  device_close, iso_cuda_use, device_free_memory, device_wait,
 	device_order, vec_gather,   vec_scatter,  device_count,       &iso_vec_cuda,

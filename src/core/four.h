@@ -248,18 +248,16 @@ static inline float4 four_pack(float4 a, unsigned bits)
 	return (float4)four_pack_ints((int4)a, bits);
 }
 
-/* a b + c, rounded as iso_fma rounds. */
+/* a b + c, rounded once. */
 static inline float4 four_fma(float4 a, float4 b, float4 c)
 {
 #if defined(__aarch64__) && defined(FP_FAST_FMAF)
 	return (float4)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
 #elif defined(__FMA__) && defined(FP_FAST_FMAF)
 	return (float4)_mm_fmadd_ps((__m128)a, (__m128)b, (__m128)c);
-#elif defined(FP_FAST_FMAF)
-	return (float4){ fmaf(a[0], b[0], c[0]), fmaf(a[1], b[1], c[1]), fmaf(a[2], b[2], c[2]),
-		         fmaf(a[3], b[3], c[3]) };
 #else
-	return a * b + c;
+	return (float4){ iso_fmaf(a[0], b[0], c[0]), iso_fmaf(a[1], b[1], c[1]), iso_fmaf(a[2], b[2], c[2]),
+		         iso_fmaf(a[3], b[3], c[3]) };
 #endif
 }
 

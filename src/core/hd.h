@@ -6,6 +6,7 @@
 #include "isotome.h"
 
 #include <math.h>
+#include <string.h>
 
 #ifdef __CUDACC__
 #	define ISO_HD static __host__ __device__ inline
@@ -36,11 +37,30 @@
 #define iso_erf ISO_MATH(erf)
 #define iso_fmin ISO_MATH(fmin)
 #define iso_fmax ISO_MATH(fmax)
-/* Of floats, one rounding where the machine has the instruction; never a library call. */
-#if defined(ISO_DOUBLE) || defined(__CUDACC__) || defined(FP_FAST_FMAF)
-#	define iso_fma ISO_MATH(fma)
+
+/* a b + c of floats, rounded once, in double: the product is exact there, and the sum's last bit is made odd where
+   it was rounded, so that it lies on no tie of floats that was none (Boldo and Melquiond, 2008). */
+ISO_HD float iso_fmaf_by_double(float a, float b, float c)
+{
+	double p = (double)a * b, s = p + c, t = s - p, lost = (p - (s - t)) + (c - t);
+	int64_t bits;
+
+	memcpy(&bits, &s, sizeof bits);
+	if ((lost > 0 || lost < 0) && !(bits & 1)) bits += (lost > 0) == (s > 0) ? 1 : -1;
+	memcpy(&s, &bits, sizeof bits);
+	return (float)s;
+}
+
+/* The same by the instruction. x86-64 has none before v3. */
+#if defined(__CUDACC__) || defined(FP_FAST_FMAF)
+#	define iso_fmaf fmaf
 #else
-#	define iso_fma(a, b, c) ((a) * (b) + (c))
+#	define iso_fmaf iso_fmaf_by_double
+#endif
+#ifdef ISO_DOUBLE
+#	define iso_fma fma
+#else
+#	define iso_fma iso_fmaf
 #endif
 
 /* The scale of a fixed-point sum whose magnitude stays within `bound`: a power of two, one bit to spare. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Opens the libraries that stand beside libisotome.so when they are first wanted: libisotome_cuda.so and the
+/* Opens the libraries that belong to libisotome.so when they are first wanted: libisotome_cuda.so and the
    program's own CUDA parts, libisotome_mpi.so, libisotome_nccl.so. libisotome.so itself names no symbol of CUDA or
    MPI. */
 #define _GNU_SOURCE /* dladdr */
@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define LIBRARIES 8 /* more than there are */
 
@@ -25,18 +26,43 @@ struct library {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct library libraries[LIBRARIES];
 
-/* From beside this library, else where the loader looks. */
-static void open_beside(struct library *l)
+/* The path of `name` beside this library, which may lie in glibc-hwcaps/LEVEL there (cmake/levels.cmake). */
+static void path_beside(char *path, size_t size, const char *name)
 {
 	Dl_info info;
-	char path[4096];
-	const char *slash = NULL;
+	const char *own = "", *end;
 
-	if (dladdr((void *)open_beside, &info) && info.dli_fname) slash = strrchr(info.dli_fname, '/');
-	snprintf(path, sizeof path, "%.*s%s", slash ? (int)(slash + 1 - info.dli_fname) : 0,
-	         slash ? info.dli_fname : "", l->name);
-	l->opened = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	if (!l->opened) snprintf(l->why, sizeof l->why, "%s", dlerror());
+	if (dladdr((void *)path_beside, &info) && info.dli_fname) own = info.dli_fname;
+	end = strstr(own, "/glibc-hwcaps/");
+	if (!end) end = strrchr(own, '/');
+	snprintf(path, size, "%.*s%s", end ? (int)(end + 1 - own) : 0, own, name);
+}
+
+/* What the loader found elsewhere may be of another version: its functions would see other structs. */
+static void refuse_other(struct library *l)
+{
+	const char *version = dlsym(l->opened, "iso_cuda_version");
+
+	if (version && strcmp(version, iso_version()) == 0) return;
+	snprintf(l->why, sizeof l->why, "%s is of %s%s, libisotome.so of version %s", l->name,
+	         version ? "version " : "no version", version ? version : "", iso_version());
+	dlclose(l->opened);
+	l->opened = NULL;
+}
+
+/* From beside this library, else where the loader looks: in Python the folder of the wheel for CUDA first. */
+static void open_library(struct library *l)
+{
+	char path[4096];
+	bool beside;
+
+	path_beside(path, sizeof path, l->name);
+	beside = access(path, F_OK) == 0;
+	l->opened = dlopen(beside ? path : l->name, RTLD_NOW | RTLD_LOCAL);
+	if (!l->opened)
+		snprintf(l->why, sizeof l->why, "%s", dlerror());
+	else if (!beside)
+		refuse_other(l);
 }
 
 static const struct library *library(const char *name)
@@ -48,7 +74,7 @@ static const struct library *library(const char *name)
 	assert(l < libraries + LIBRARIES);
 	if (!l->name) {
 		l->name = name;
-		open_beside(l);
+		open_library(l);
 	}
 	pthread_mutex_unlock(&lock);
 	return l;

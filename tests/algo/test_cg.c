@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Penalised least squares by conjugate gradients: small systems worked by hand, and the tiny inverse
    problems of tests/data/oat/pls through both optoacoustic models; also built in double. */
-#include "cpu_fft.h"
+#include "test.h"
 #include "oat_vectors.h"
 
 #include "core/op.h"
@@ -172,7 +172,7 @@ static void vectors(void **state)
 
 static void fast(void **state)
 {
-	iso_ctx *ctx = cpu_with_fft(2);
+	iso_ctx *ctx = cpu(2);
 
 	(void)state;
 	check_fast(ctx);

@@ -32,14 +32,7 @@ left_out='traces begin at the laser pulse; 160 samples before first_sample_us ar
 run simulate late.yaml ball.yaml -o y.npy
 run convert y.npy y.hdf5 --scanner late.yaml
 run convert y.hdf5 back.npy
-models=(ubp sradon)
-if "$ISOTOME" recon svoxel --data y.npy --scanner late.yaml --grid 8 --fmax-mhz 1 --iterations 1 -o t.nii \
-	2>err; then
-	models+=(svoxel)
-else
-	err_has 'this build has no FFTW'
-fi
-for model in "${models[@]}"; do
+for model in ubp sradon svoxel; do
 	case $model in ubp) how=() ;; sradon) how=(--iterations 2) ;; svoxel) how=(--iterations 2 --fmax-mhz 1) ;; esac
 	for data in y.npy y.hdf5 back.npy; do
 		run recon "$model" --data $data --scanner late.yaml --grid 16 "${how[@]}" -o "$model-$data.nii"

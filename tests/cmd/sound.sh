@@ -67,10 +67,7 @@ close() { # FILE MOST
 }
 
 # ---- both models ----
-if ! "$ISOTOME" project svoxel truth.npy "${on_grid[@]}" --lines 1 -o line.npy 2>err; then
-	err_has 'this build has no FFTW'
-	skip "svoxel needs FFTW on the CPU, and this build has none"
-fi
+run project svoxel truth.npy "${on_grid[@]}" --lines 1 -o line.npy
 run recon svoxel "${on_grid[@]}" "${low[@]}" --data traces.npy --iterations 12 -o sph.npy --curve cost.csv
 close sph.npy "$(size 0.015 0.06)"
 run recon sradon "${on_grid[@]}" --data traces.npy --iterations 6 -o int.npy

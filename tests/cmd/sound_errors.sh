@@ -135,11 +135,8 @@ check "responses of no use" <<-'END'
 	np.save("zero.npy", np.zeros(20))
 END
 array "$sphere" "$speed" 'eir: zero.npy' >deaf.yaml
-if ! "$ISOTOME" recon ubp --scanner deaf.yaml --data y.npy "${grid[@]}" -o no.nii >out 2>err; then
-	grep -q 'this build has no FFTW' err || err_has 'deaf.yaml: traces: the impulse response is 0 everywhere'
-else
-	fail "a response of zeros was taken"
-fi
+expect 3 recon ubp --scanner deaf.yaml --data y.npy "${grid[@]}" -o no.nii
+err_has 'deaf.yaml: traces: the impulse response is 0 everywhere'
 
 # ---- simulate says what is wrong with a scanner, whatever its kind would have been ----
 simulate() {

@@ -694,6 +694,38 @@ static void cuda_memory_runs_out(void **state)
 	iso_ctx_free(ctx);
 }
 
+/* A float whose exponent lies within `spread` of 1's; few bits of significand, so that sums often end in ties. */
+static float few_bits(uint32_t random, int spread)
+{
+	float m = 1 + (float)(random & 0xfff) / 4096 + (float)(random >> 12 & 1) * 0x1p-23f;
+
+	return ldexpf(random >> 13 & 1 ? m : -m, (int)(random >> 14) % (spread + 1) - spread / 2);
+}
+
+/* In double as by the instruction, or the C library: ties, cancellation, subnormal numbers, overflow, NaN. */
+static void fused_multiply_add_in_double(void **state)
+{
+	const float special[] = { 0,        -0.f,      1,  0x1p-149f, 0x1.fffffep127f, -0x1.fffffep127f,
+		                  INFINITY, -INFINITY, NAN };
+	enum { S = N_OF(special), RANDOM = 2000000 };
+
+	(void)state;
+	for (int64_t i = 0; i < RANDOM + S * S * S; i++) {
+		struct philox r = philox4x32((struct philox){ { (uint32_t)i } }, 7);
+		int spread = i % 3 ? 60 : 250;
+		float a = few_bits(r.w[0], spread), b = few_bits(r.w[1], spread),
+		      c = few_bits(r.w[2], spread), got, want;
+		int64_t s = i - RANDOM;
+
+		if (i % 2) c = ldexpf(c, ilogbf(a) + ilogbf(b) + (int)(r.w[3] % 60) - 30);
+		if (s >= 0) a = special[s % S], b = special[s / S % S], c = special[s / S / S];
+		got = iso_fmaf_by_double(a, b, c);
+		want = fmaf(a, b, c);
+		if (isnan(want) ? !isnan(got) : memcmp(&got, &want, sizeof got) != 0)
+			fail_msg("%a * %a + %a is %a, not %a", a, b, c, want, got);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -715,6 +747,7 @@ int main(void)
 		cmocka_unit_test(chain_refuses_what_does_not_fit),
 		cmocka_unit_test(checkpoints),
 		cmocka_unit_test(messages_are_one_line),
+		cmocka_unit_test(fused_multiply_add_in_double),
 		cmocka_unit_test(cuda_vectors),
 		cmocka_unit_test(cuda_streams_are_in_order),
 		cmocka_unit_test(cuda_chain_and_diagonal),

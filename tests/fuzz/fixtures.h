@@ -54,7 +54,7 @@ static inline void keep_all(void)
 	closedir(d);
 }
 
-/* A build without HDF5 or FFTW can't make what transducers hear; all else must come about. */
+/* A build without HDF5 can't make what transducers hear; all else must come about. */
 static inline void make_fixtures(void)
 {
 	static bool done;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Model svoxel against reference vectors of an independent float64 program (tests/data/oat/sph) and
    against its own direct sums; also built in double, for its float64 tolerances. */
-#include "cpu_fft.h"
+#include "test.h"
 #include "oat_vectors.h"
 
 enum { NX = 14, NY = 12, NZ = 16, VOXELS = NX * NY * NZ, TRANS = 3, LINES = 64 };
@@ -126,7 +126,7 @@ static void check_fast(iso_ctx *ctx)
 
 static void fast(void **state)
 {
-	iso_ctx *ctx = cpu_with_fft(2);
+	iso_ctx *ctx = cpu(2);
 
 	(void)state;
 	check_fast(ctx);
@@ -269,14 +269,12 @@ static void check_fast_beside(iso_ctx *ctx)
 
 static void lines_beside_multiples(void **state)
 {
-	iso_ctx *ctx = cpu(2), *with_fft;
+	iso_ctx *ctx = cpu(2);
 
 	(void)state;
 	for (int i = 0; i < N_OF(direct_beside); i++) check_beside(ctx, &direct_beside[i]);
+	check_fast_beside(ctx);
 	iso_ctx_free(ctx);
-	with_fft = cpu_with_fft(2);
-	check_fast_beside(with_fft);
-	iso_ctx_free(with_fft);
 }
 
 CUDA_TEST(cuda_lines_beside_multiples, check_fast_beside)
@@ -307,7 +305,7 @@ static void check_short_periods(iso_ctx *ctx)
 
 static void short_periods(void **state)
 {
-	iso_ctx *ctx = cpu_with_fft(2);
+	iso_ctx *ctx = cpu(2);
 
 	(void)state;
 	check_short_periods(ctx);
@@ -348,7 +346,7 @@ static void spectra(void **state)
 static void matrix(void **state)
 {
 	enum { SIDE = 3, N = SIDE * SIDE * SIDE, ROWS = 2 * TRANS * 5 };
-	iso_ctx *ctx = cpu_with_fft(1);
+	iso_ctx *ctx = cpu(1);
 	struct iso_transducers t = transducers();
 	struct iso_svoxel p = sph(&t, ISO_SIR_RECT, ISO_SVOXEL_NUFFT);
 	iso_real x[N] = { 0 }, y[ROWS] = { 0 }, column[ROWS], row[N];

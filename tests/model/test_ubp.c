@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Model ubp: reference images, solid angles, a term worked by hand, deconvolution, refusals;
    also built in double. */
-#include "cpu_fft.h"
+#include "test.h"
 #include "oat.h"
 
 /* The image of traces on the context's device. */
@@ -357,7 +357,7 @@ static void deconvolution(iso_ctx *ctx)
 
 static void cpu_deconvolution(void **state)
 {
-	iso_ctx *ctx = cpu_with_fft(2);
+	iso_ctx *ctx = cpu(2);
 
 	(void)state;
 	deconvolution(ctx);
@@ -388,7 +388,7 @@ static void long_response(iso_ctx *ctx)
 
 static void cpu_long_response(void **state)
 {
-	iso_ctx *ctx = cpu_with_fft(2);
+	iso_ctx *ctx = cpu(2);
 
 	(void)state;
 	long_response(ctx);
@@ -403,7 +403,7 @@ static void window_alone(void **state)
 	enum { K = 256, ROWS = 600 }; /* more than are transformed together */
 	static iso_real y[ROWS * K];
 	struct iso_transducers t = { .n = ROWS, .samples = K, .dt_us = .05 };
-	iso_ctx *ctx = cpu_with_fft(2);
+	iso_ctx *ctx = cpu(2);
 
 	(void)state;
 	for (int i = 0; i < ROWS * K; i++) /* 2.5 and 7.5 MHz: 32 and 96 turns */
@@ -421,7 +421,7 @@ static void deconvolution_refused(void **state)
 	double h[64], flat[2] = { 1, 1 }, none[2] = { 0, 0 };
 	struct iso_transducers t = deconv_record(h);
 	iso_real y[1600] = { 0 };
-	iso_ctx *ctx = cpu_with_fft(1);
+	iso_ctx *ctx = cpu(1);
 
 	(void)state;
 	REFUSED(iso_traces_deconvolve(y, ctx, &t, 0, 0), ISO_EARG, "the cut-off is 0 MHz");
@@ -478,7 +478,7 @@ static void band(iso_ctx *ctx)
 
 static void cpu_band(void **state)
 {
-	iso_ctx *ctx = cpu_with_fft(2);
+	iso_ctx *ctx = cpu(2);
 
 	(void)state;
 	band(ctx);

@@ -2,7 +2,6 @@
 /* The optoacoustic models shared by ranks: whatever one process alone computes, any number of ranks does, bit for bit.
    Run by mpirun with one to four ranks; ISO_TEST_DEVICE: the device, cpu unless it is set. */
 #include "core/comm.h"
-#include "core/fft/fft.h"
 #include "io/format.h"
 #include "test.h"
 
@@ -27,20 +26,6 @@ static void both_free(struct both *b)
 {
 	iso_ctx_free(b->ranks);
 	iso_ctx_free(b->alone);
-}
-
-/* Skips the test, on all ranks, in a build without Fourier transforms for the device. */
-static struct both both_with_fft(void)
-{
-	struct both b = both();
-	struct iso_fft *f = NULL;
-
-	if (iso_fft_create(&f, b.alone, 2, 1)) {
-		both_free(&b);
-		skip_without(iso_message());
-	}
-	iso_fft_free(f);
-	return b;
 }
 
 /* Numbers of either sign; every fifth 0. */
@@ -185,7 +170,7 @@ static struct iso_svoxel spectra_of(const struct iso_transducers *t, const struc
 
 static void svoxel(void **state)
 {
-	struct both c = both_with_fft();
+	struct both c = both();
 	struct iso_transducers t = transducers(3), one = transducers(1);
 	struct iso_svoxel p = spectra_of(&t, &solid), flat = spectra_of(&one, &plane);
 
@@ -285,7 +270,7 @@ static void of_traces(iso_real *y, iso_ctx *ctx, const struct iso_transducers *t
 
 static void filters_and_spectra(void **state)
 {
-	struct both c = both_with_fft();
+	struct both c = both();
 	struct iso_transducers t = transducers(3);
 	struct iso_svoxel p = spectra_of(&t, &small);
 	int64_t n = t.n * t.samples, m = 2 * p.lines * t.n;
@@ -413,7 +398,7 @@ static void same_images(const struct both *c, const char *model, const char *dat
 static void problems(void **state)
 {
 	static const char *const models[] = { "ubp", "svoxel", "sradon" };
-	struct both c = both_with_fft();
+	struct both c = both();
 	struct iso_transducers t = transducers(3);
 	struct iso_array y = { 0 };
 	iso_recording *r = NULL;

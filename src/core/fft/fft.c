@@ -3,32 +3,30 @@
 #include "fft.h"
 #include "core/size.h"
 
+#ifdef ISO_FFTW
+static const struct iso_fft_fn *const of_cpu = &iso_fft_fftw, *const of_cpu_double = &iso_fft_fftw_double;
+#else
+static const struct iso_fft_fn *const of_cpu = &iso_fft_own, *const of_cpu_double = &iso_fft_own_double;
+#endif
+
 static int pick(const struct iso_fft_fn **fn, iso_ctx *ctx, bool wide)
 {
 	void *cufft = NULL;
-	int st = ISO_OK;
+	int st;
 
-	if (iso_ctx_is_cuda(ctx)) {
-		st = iso_cuda_symbol(&cufft, "iso_fft_cufft");
-		*fn = cufft;
-		return st;
-	}
-#ifdef ISO_FFTW
-	*fn = wide ? &iso_fft_fftw_double : &iso_fft_fftw;
-#else
-	(void)wide;
-	st = iso_fail(ISO_EDEVICE, "fft: this build has no FFTW, which transforms on the CPU need");
-#endif
+	*fn = wide ? of_cpu_double : of_cpu;
+	if (!iso_ctx_is_cuda(ctx)) return ISO_OK;
+	st = iso_cuda_symbol(&cufft, "iso_fft_cufft");
+	*fn = cufft;
 	return st;
 }
 
-static int create(struct iso_fft **out, iso_ctx *ctx, int64_t n, int64_t rows, bool wide)
+int iso_fft_create_by(struct iso_fft **out, const struct iso_fft_fn *fn, iso_ctx *ctx, int64_t n,
+                      int64_t rows, bool wide)
 {
 	struct iso_fft *f;
-	const struct iso_fft_fn *fn;
-	int st = pick(&fn, ctx, wide);
+	int st;
 
-	if (st) return st;
 	if (n < 2 || n > INT32_MAX / 2 || rows < 1 || rows > INT32_MAX)
 		return iso_fail(ISO_EARG,
 		                "fft: %" PRId64 " rows of %" PRId64 " values; must be at least 1 of 2 to %d",
@@ -45,12 +43,18 @@ static int create(struct iso_fft **out, iso_ctx *ctx, int64_t n, int64_t rows, b
 
 int iso_fft_create(struct iso_fft **f, iso_ctx *ctx, int64_t n, int64_t rows)
 {
-	return create(f, ctx, n, rows, false);
+	const struct iso_fft_fn *fn;
+	int st = pick(&fn, ctx, false);
+
+	return st ? st : iso_fft_create_by(f, fn, ctx, n, rows, false);
 }
 
 int iso_fft_create_double(struct iso_fft **f, iso_ctx *ctx, int64_t n, int64_t rows)
 {
-	return create(f, ctx, n, rows, true);
+	const struct iso_fft_fn *fn;
+	int st = pick(&fn, ctx, true);
+
+	return st ? st : iso_fft_create_by(f, fn, ctx, n, rows, true);
 }
 
 void iso_fft_free(struct iso_fft *f)
@@ -70,7 +74,25 @@ int iso_fft_inverse(const struct iso_fft *f, void *x, void *spectrum)
 	return f->fn->inverse(f, x, spectrum);
 }
 
+static int multiply_cpu(const struct iso_fft *f, iso_real *spectrum, const iso_real *lines)
+{
+	int64_t n = f->n / 2 + 1;
+
+#pragma omp parallel for num_threads(f->ctx->threads)
+	for (int64_t r = 0; r < f->rows; r++) {
+		iso_real *s = spectrum + 2 * r * n;
+
+		for (int64_t l = 0; l < n; l++) {
+			iso_real re = s[2 * l] * lines[2 * l] - s[2 * l + 1] * lines[2 * l + 1];
+
+			s[2 * l + 1] = s[2 * l] * lines[2 * l + 1] + s[2 * l + 1] * lines[2 * l];
+			s[2 * l] = re;
+		}
+	}
+	return ISO_OK;
+}
+
 int iso_fft_multiply(const struct iso_fft *f, iso_real *spectrum, const iso_real *lines)
 {
-	return f->fn->multiply(f, spectrum, lines);
+	return f->fn->multiply ? f->fn->multiply(f, spectrum, lines) : multiply_cpu(f, spectrum, lines);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Real Fourier transforms of many rows at once: FFTW on the CPU, cuFFT on CUDA. */
+/* Real Fourier transforms of many rows at once: on the CPU by FFTW in builds that have it, else by this
+   project's own code; cuFFT on CUDA. */
 #ifndef ISO_FFT_H
 #define ISO_FFT_H
 
@@ -21,14 +22,20 @@ struct iso_fft_fn {
 	void (*release)(struct iso_fft *f);
 	int (*forward)(const struct iso_fft *f, void *spectrum, const void *x);
 	int (*inverse)(const struct iso_fft *f, void *x, void *spectrum);
-	int (*multiply)(const struct iso_fft *f, iso_real *spectrum, const iso_real *lines);
+	int (*multiply)(const struct iso_fft *f, iso_real *spectrum,
+	                const iso_real *lines); /* NULL: on the CPU */
 };
 
+extern const struct iso_fft_fn iso_fft_own, iso_fft_own_double;
 extern const struct iso_fft_fn iso_fft_fftw, iso_fft_fftw_double; /* of builds with ISO_FFTW */
 
-/* Transforms of iso_real, or of double. ISO_EDEVICE where this build has none for the context's device. */
+/* Transforms of iso_real, or of double. */
 int iso_fft_create(struct iso_fft **f, iso_ctx *ctx, int64_t n, int64_t rows);
 int iso_fft_create_double(struct iso_fft **f, iso_ctx *ctx, int64_t n, int64_t rows);
+
+/* By the functions given; `wide`: of double. */
+int iso_fft_create_by(struct iso_fft **f, const struct iso_fft_fn *fn, iso_ctx *ctx, int64_t n, int64_t rows,
+                      bool wide);
 void iso_fft_free(struct iso_fft *f);
 
 /* X_l = sum over k of x_k exp(-2 pi j k l / n), l = 0 ... n/2, of every row. All arrays are on the

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The version, and what CMake found for this build. */
+#include "isotome/status.h"
+
+static const char parts[] =
+#ifdef ISO_FFTW
+	"FFTW"
+#else
+	"own Fourier transforms"
+#endif
+#ifdef ISO_XRAYLIB
+	", xraylib"
+#endif
+#ifdef ISO_HDF5
+	", HDF5"
+#endif
+#ifdef ISO_EXPAT
+	", expat"
+#endif
+	", for " ISO_PROCESSOR;
+
+const char *iso_version(void)
+{
+	return ISO_VERSION;
+}
+
+const char *iso_built_with(void)
+{
+	return parts;
+}
