@@ -186,16 +186,16 @@ def run_isotome(w: Workload, projector: str, context: isotome.Context) -> tuple[
     shares = a.of(w.sens / w.subsets)
 
     def fused():
-        x = a.of(np.ones(A.in_shape, np.float32))
+        image = x
         for B, r in zip(parts, add):
-            x = B.em_step(x, add=r) / shares
-        return x
+            image = B.em_step(image, add=r) / shares
+        return image
 
     def by_hand():
-        x = a.of(np.ones(A.in_shape, np.float32))
+        image = x
         for B, r in zip(parts, add):
-            x = x * B.adjoint(1 / (B(x) + r)) / shares
-        return x
+            image = image * B.adjoint(1 / (B(image) + r)) / shares
+        return image
 
     took["OSEM by A(x), A.adjoint"], _ = seconds(a, by_hand, w.repeats)
     took["OSEM"], image = seconds(a, fused, w.repeats)
@@ -240,10 +240,10 @@ def run_parallelproj(w: Workload, axes: str, order: np.ndarray | None) -> tuple[
     shares = a.of(np.ascontiguousarray(sens) / w.subsets)
 
     def osem():
-        x = a.of(np.ones(shape, np.float32))
+        image = x
         for B, r in zip(parts, add):
-            x = x * B.adjoint(1 / (B(x) + r)) / shares
-        return x
+            image = image * B.adjoint(1 / (B(image) + r)) / shares
+        return image
 
     took["OSEM"], image = seconds(a, osem, w.repeats)
     back = a.back(image)

@@ -203,6 +203,7 @@ PROTOTYPES: dict[str, tuple] = {
     "iso_op_sort": (None, [handle, vector, vector]),
     "iso_op_sort_device": (c_int, [handle, vector, vector]),
     "iso_op_unsort_device": (c_int, [handle, vector, vector]),
+    "iso_op_unsort": (None, [handle, vector, vector]),
     "iso_op_clone": (c_int, [out, handle]),
     "iso_op_free": (None, [handle]),
     "iso_test_adjoint": (c_int, [POINTER(c_double), handle, c_int, c_uint64]),

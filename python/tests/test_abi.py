@@ -56,6 +56,13 @@ def test_prototypes_have_as_many_arguments_as_the_headers():
         assert len(arguments) == (0 if given == "void" else given.count(",") + 1), name
 
 
+def test_every_function_that_is_called_is_declared():
+    """One that is not would get pointers cut to 32 bits."""
+    for file in (ROOT / "python" / "isotome").glob("*.py"):
+        for name in re.findall(r"\blib\.(iso_\w+)", file.read_text()):
+            assert name in _abi.declared or name == "iso_version", f"{file.name}: {name}"
+
+
 def load(**environment):
     done = subprocess.run(
         [sys.executable, "-c", "import isotome; print(isotome.__version__)"],
