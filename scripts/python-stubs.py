@@ -70,12 +70,12 @@ def function(model: str) -> str:
     """One model: its signature, and the docstring that it has at run time."""
     made = getattr(isotome, model)
     first = next(name for name in problem._FIRST if name in made.table)
-    lines = [f"def {model}("]
-    lines += [f"    {first}: {kind(made.table[first])} | None = ...,", "    *,", "    context: Context | None = ...,"]
+    lines = [f"def {model}(", f"    {first}: {kind(made.table[first])} | None = ...,"]
+    lines += ["    *,", "    context: Context | None = ...,"]
     lines += [f"    {p.name}: {kind(p)} | None = ...," for p in made.table.values() if p.name != first]
     document = made.__doc__.replace("\\", "\\\\").replace('"""', "'''").splitlines()
-    lines += [") -> Problem:", '    """' + document[0], *("    " + line if line else "" for line in document[1:])]
-    return "\n".join([*lines, '    """', ""])
+    document[1:] = ["    " + line if line else "" for line in document[1:]]
+    return "\n".join([*lines, ") -> Problem:", '    """' + document[0], *document[1:], '    """', ""])
 
 
 def main() -> int:
@@ -87,7 +87,8 @@ def main() -> int:
     if sys.argv[1] == "--write":
         STUB.write_text(text)
     elif text != before:
-        sys.stdout.writelines(difflib.unified_diff(before.splitlines(True), text.splitlines(True), str(STUB), "now"))
+        old, new = before.splitlines(True), text.splitlines(True)
+        sys.stdout.writelines(difflib.unified_diff(old, new, str(STUB), "now"))
         print(f"{STUB} is not current: scripts/python-stubs.py --write")
         return 1
     return 0

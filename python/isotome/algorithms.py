@@ -4,9 +4,9 @@
     s = isotome.em(A, y, sens=sens, iterations=20, callback=look)
     s.image, s.curve
 
-An operator of a model runs as a whole where its context is, on the GPU as `Problem.reconstruct` does; arrays on
-a device go there by way of the host once, and the image comes back the same way. Of an operator made of others
-the vectors of the algorithm are on the host, and its parts are called from there.
+An operator of a model runs as a whole where its context is, on the GPU as `Problem.reconstruct` does; arrays
+on a device go there by way of the host once, and the image comes back the same way. Of an operator made of
+others the vectors of the algorithm are on the host, and its parts are called from there.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ class Solution:
 
     image: Any  # an Image where the grid is known, else an array; of PyTorch and CuPy, theirs
     iterations: int  # done
-    curve: np.ndarray  # EM: log-likelihood before each update; least squares: cost at the start and after each
+    curve: np.ndarray  # EM: log-likelihood before each update; else cost at the start and after each
     stopped: bool  # the callback had seen enough
     resumed_from: int  # updates or iterations found in the checkpoint
     gradient: np.ndarray | None = None  # cg: |gradient| over the first, as long as `curve`
@@ -301,7 +301,9 @@ def _known_grid(A: Operator, *given: Any) -> Grid | None:
 class _Work:
     """One run: the operator, arrays on the host, and what surrounds the iterations."""
 
-    def __init__(self, A: Operator, arrays: dict[str, tuple[Any, Shape]], grid: Any, subsets: bool, how: _How):
+    def __init__(
+        self, A: Operator, arrays: dict[str, tuple[Any, Shape]], grid: Any, subsets: bool, how: _How
+    ):
         taken = _kinds.Arguments()
         given = {name: taken.take(v, shape, name) for name, (v, shape) in arrays.items() if v is not None}
         self.A, self._how = A, how
@@ -316,8 +318,8 @@ class _Work:
             self._context = A.context
             if self._kind.device not in ("cpu", self._context.device):
                 raise errors.ArgumentError(
-                    f"given {self._kind.words} for an operator on {self._context.device}, wanted arrays there "
-                    "or on the host"
+                    f"given {self._kind.words} for an operator on {self._context.device}, wanted arrays "
+                    "there or on the host"
                 )
             self._ops: list[_Own | _Outside] = [_Own(A)]
         else:
@@ -479,10 +481,10 @@ def em(
 ) -> Solution:
     """MLEM, or OSEM where the operator has subsets: x <- x / S_k * A_k*(y / (A_k x + add / mult)).
 
-    y: counts, of A.out_shape; None: each row counts 1 (list mode). add: their mean additive term. mult: factors,
-        which are part of the sensitivity too.
-    sens: the sensitivity S, of A.in_shape, of which each subset has an equal share, or (A.n_subsets, ...), one
-        each; None: A.sensitivity().
+    y: counts, of A.out_shape; None: each row counts 1 (list mode). add: their mean additive term.
+    mult: factors, which are part of the sensitivity too.
+    sens: the sensitivity S, of A.in_shape, of which each subset has an equal share, or (A.n_subsets, ...),
+        one each; None: A.sensitivity().
     start: None: 1 in every voxel. Voxels without sensitivity are 0.
     iterations: of all subsets.
     filter: "gaussian:MM", "gaussian:X,Y,Z" or "median:N", after every `filter_every`-th iteration, on `grid`;

@@ -32,11 +32,13 @@ Callback = Callable[[Step], object]
 
 
 class Watcher:
-    """Tells a callback of iterations. An exception of it ends the call, and is raised at the end of `with`."""
+    """Tells a callback of iterations. Its exception ends the call, and is raised at the end of `with`."""
 
     def __init__(self, callback: Callback | None):
         if callback is not None and not callable(callback):
-            raise errors.ArgumentError(f"callback: given {type(callback).__name__}, wanted a function of a Step")
+            raise errors.ArgumentError(
+                f"callback: given {type(callback).__name__}, wanted a function of a Step"
+            )
         self._callback = callback
         self._error: BaseException | None = None
 

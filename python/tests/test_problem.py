@@ -35,7 +35,7 @@ def test_parameters_are_checked_as_they_are_set(context):
         isotome.ray(curve=np.ones((2, 2), np.float32), context=context)
     with pytest.raises(isotome.ArgumentError, match="method: .*without zeros"):
         isotome.ray(method="mlem\0x", context=context)
-    with pytest.raises(isotome.ArgumentError, match="'data' of model sradon takes a file or an array, not list-mode events"):
+    with pytest.raises(isotome.ArgumentError, match="'data' of model sradon takes .* an array, not list-mode events"):
         isotome.sradon(isotome.Events(np.ones((1, 7), np.float32)), context=context)
     with pytest.raises(isotome.ArgumentError, match="context: given str"):
         isotome.ray(context="cpu")
@@ -275,7 +275,7 @@ def test_data_have_their_natural_shape(context):
 
 
 def test_no_array_takes_the_place_of_a_scanner(context):
-    with pytest.raises(isotome.ArgumentError, match="'scanner' of model ray takes a file alone, not an array"):
+    with pytest.raises(isotome.ArgumentError, match="'scanner' of model ray takes a file alone"):
         isotome.ray(scanner=np.ones((3, 3), np.float32), context=context)
 
 

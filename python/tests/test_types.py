@@ -28,7 +28,8 @@ def mypy(tmp_path_factory):
     )
 
     def check(*files):
-        return api.run(["--strict", "--cache-dir", str(cache), "--config-file", str(config), *map(str, files)])[0]
+        how = ["--strict", "--cache-dir", str(cache), "--config-file", str(config)]
+        return api.run([*how, *map(str, files)])[0]
 
     return check
 
