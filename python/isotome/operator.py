@@ -589,7 +589,8 @@ class ModelOperator(Operator):
         self._shared = shared
         self._subset = subset
         self._in_file_order = in_file_order
-        span = lib.iso_op_rows(shared.held().pointer, subset)
+        op = shared.held()
+        span = lib.iso_op_rows(op.pointer, subset)
         self._span = slice(span.first, span.first + span.n)
         self.in_shape, self.out_shape = in_shape, shared.shape if in_file_order else (span.n,)
         self.n_subsets = shared.n_subsets if subset == ALL else 1

@@ -207,7 +207,8 @@ class Problem:
     def _ask(self, function: Callable[..., int], *arguments: Any) -> None:
         """A question about the problem, which a callback of its call may put too."""
         if threading.get_ident() in list(self._calls.values())[:1]:
-            call(self.context, function, self._handle.pointer, *arguments)
+            handle = self._handle
+            call(self.context, function, handle.pointer, *arguments)
         else:
             self._call(function, *arguments)
 
