@@ -14,10 +14,11 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/packages.bash
 . scripts/strict.bash
+. scripts/test_python.bash
 ISO_TEST_STRICT=$(strict_or_not "$@")
 export ISO_TEST_STRICT
 # shellcheck disable=SC2086
-install_packages $build_packages $test_packages
+install_packages $build_packages $test_packages $wheel_packages
 full=${ISO_TEST_FULL:-0}
 stages=()
 failed=0
@@ -35,6 +36,7 @@ stage() {
 
 # finish [LINE...]: the stages, then the lines
 finish() {
+	rm -rf "$python_work"
 	printf '%s\n' "== stages" "${stages[@]}" "$(printf '%6d s  in all' "$SECONDS")" "$@"
 	exit "$failed"
 }
@@ -110,6 +112,10 @@ stage tests build
 cuda_log=build/Testing/Temporary/LastTest.log
 stage cuda_tests
 stage no_cuda_symbols
+stage python_wheel
+stage python_wheel_tests
+stage python_install
+stage python_tests
 
 # Under the sanitizers a small run of every command, the tests of commands less those that take longest, and the tests
 # of functions less theirs; in full all of them, under gcc's sanitizers too. Double storage serves the tolerances
@@ -121,6 +127,16 @@ sanitized() {
 	stage build "$@" -DISO_TESTS_DOUBLE=OFF
 	stage small_runs "$1"
 	stage tests "$1" -E "$([ "$full" = 1 ] && echo '^$' || echo "$longest")"
+	stage python_sanitized "$1" "$(runtime "$1")" "$(gcc -print-file-name=libstdc++.so)"
+}
+
+# runtime FOLDER: the library of the sanitizer that the folder was built with
+runtime() {
+	if [ "$1" = build-clang ]; then
+		clang -print-file-name="libclang_rt.asan-$(uname -m).so"
+	else
+		gcc -print-file-name=libasan.so
+	fi
 }
 
 if [ "$full" = 1 ] || ! command -v clang >/dev/null; then

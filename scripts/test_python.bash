@@ -36,13 +36,33 @@ python_wheel_tests() {
 	in_fresh wheel pytest -q -p no:cacheprovider "$PWD/python/tests/test_problem.py"
 }
 
-# pip install ., with what this machine has
+# pip install ., with what this machine has, and what some of the tests need. PyTorch where PyPI has one without CUDA's
+# libraries, some gigabytes
 python_install() {
+	local more=(pytest-xdist scipy mypy nbclient ipykernel nibabel)
+
+	[ "$(uname -m)" != aarch64 ] || more+=(torch==2.8.0)
+	! command -v mpirun >/dev/null || more+=(mpi4py)
 	fresh install
 	rm -f build-wheel/cmake/.skbuild-info.json # as in wheel.sh
-	pip_in install install "${PWD}[test]" --config-settings=build-dir="$PWD/build-wheel/cmake"
+	pip_in install install "${PWD}[test]" "${more[@]}" --config-settings=build-dir="$PWD/build-wheel/cmake"
 }
 
 python_tests() {
-	in_fresh install pytest -q -p no:cacheprovider "$PWD/python/tests"
+	in_fresh install pytest -q -n "$(nproc)" -p no:cacheprovider "$PWD/python/tests"
+}
+
+# python_sanitized FOLDER RUNTIME...: the tests of that build with these libraries loaded first: the sanitizer's, and
+# that of C++, which PyTorch brings too late. What has no C of its own, or has it in other processes, is left out; so
+# is, unless in full, what takes long
+python_sanitized() {
+	local left_out="test_cuda test_docs test_examples test_ranks test_types test_wheel" name ignored=()
+
+	[ "${full:-0}" = 1 ] || left_out="$left_out test_torch test_picture test_measure test_scipy test_image"
+	for name in $left_out; do
+		ignored+=("--ignore=$PWD/python/tests/$name.py")
+	done
+	(cd "$python_work" && LD_PRELOAD="${*:2}" ASAN_OPTIONS=detect_leaks=0 OMP_NUM_THREADS=1 ISOTOME_LIBRARY="$OLDPWD/$1" \
+		PYTHONPATH="$OLDPWD/python" "$python_work/install/bin/python" -m pytest -q -n "$(nproc)" -p no:faulthandler \
+		-p no:cacheprovider "${ignored[@]}" "$OLDPWD/python/tests")
 }

@@ -18,7 +18,10 @@ BOX = {"grid": (16, 12, 8), "voxel": 4}
 def package_environment():
     """The environment of a process that imports the package as this one does."""
     package = Path(isotome.__file__).resolve().parents[1]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(package), os.environ.get("PYTHONPATH", "")])}
+    path = os.pathsep.join([str(package), os.environ.get("PYTHONPATH", "")])
+    library = os.environ.get("ISOTOME_LIBRARY")
+    named = {"ISOTOME_LIBRARY": os.path.abspath(library)} if library else {}
+    return {**os.environ, "PYTHONPATH": path, **named}
 
 
 def make_lines(n, seed=0):

@@ -37,6 +37,8 @@ def test_links_lead_somewhere():
 
 def test_the_reference_is_current():
     pytest.importorskip("torch")  # part of it is of isotome.torch
+    if sys.version_info[:2] != (3, 11):
+        pytest.skip("it was made by Python 3.11: others write some signatures otherwise")
     script = [sys.executable, ROOT / "scripts" / "python-api.py", "--check"]
     run = subprocess.run(script, text=True, capture_output=True, env=package_environment())
     assert run.returncode == 0, run.stderr

@@ -327,7 +327,7 @@ def test_em_step_has_the_values_of_the_library(counts_operator, positive, what):
     if data:
         data[2][::7] = 0  # factors of dead rows
     got, want = isotome.torch.em_step(A, x, *data), A.em_step(x, *data)
-    assert torch.allclose(got, want, rtol=1e-4, atol=1e-6 * float(want.max()))
+    assert torch.allclose(got, want, rtol=1e-3, atol=1e-4 * float(want.max()))
 
 
 @pytest.mark.parametrize("argument", ["x", "y", "add"])
