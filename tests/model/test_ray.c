@@ -478,9 +478,8 @@ static void whole_matrix(void **state)
 
 static void check_em_step(iso_ctx *ctx)
 {
-	/* on CUDA the sum of the pair has one scale for all rows: that of the greatest ratios, which belong to lines
-	   where the image is almost 0 and add almost nothing to acc */
-	double tolerance = iso_ctx_is_cuda(ctx) ? 3e-4 : TOLERANCE(2e-6, 1e-10);
+	/* on CUDA the step follows rays from face to face, the pair takes some of them slice by slice */
+	double tolerance = iso_ctx_is_cuda(ctx) ? 1e-4 : TOLERANCE(2e-6, 1e-10);
 	/* real events: a LOR that touches a corner over 1e-14 mm has a ratio of 1e13, which the
 	   plain pair's fixed-point image can't hold beside the others */
 	struct iso_events e = load_events("events.lmdT", EVENTS);

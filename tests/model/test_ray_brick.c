@@ -180,21 +180,59 @@ static double off_back(iso_op *cuda, iso_op *host, const iso_real *y, const iso_
 	return d;
 }
 
+/* 1 for rows that miss the lower half of the image. */
+static iso_real *upper_rows(iso_op *host)
+{
+	iso_real *half = calloc((size_t)iso_op_n_in(host), sizeof *half);
+
+	for (int64_t i = 0; i < iso_op_n_in(host) / 2; i++) half[i] = 1;
+	iso_real *y = project(host, false, half);
+
+	for (int j = 0; j < MANY; j++) y[j] = y[j] == 0;
+	free(half);
+	return y;
+}
+
+/* Rows of `low`, and rows of `high` that miss the lower half, as many as are no few: how far off that half is. */
+static double off_beside(iso_op *cuda, iso_op *host, iso_real low, iso_real high)
+{
+	iso_real *large = upper_rows(host), *y = calloc(MANY, sizeof *y);
+	int many = 0;
+
+	for (int j = 0; j < MANY; j++) {
+		y[j] = large[j] != 0 ? high : low;
+		many += large[j] != 0;
+	}
+	assert_true(many > MANY / 100);
+	iso_real *hit = project(host, true, large);
+	double d = off_back(cuda, host, y, hit);
+
+	free(y);
+	free(large);
+	free(hit);
+	return d;
+}
+
 /* Values of one sign, of both, and a few that are 1e8 times larger: what these leave to the other voxels. */
 static void check_pair(iso_op *cuda, iso_op *host, int number, const iso_real *x)
 {
 	iso_real *got = project(cuda, false, x), *want = project(host, false, x);
-	iso_real *y = calloc(MANY, sizeof *y), *large = calloc(MANY, sizeof *large);
+	iso_real *y = calloc(MANY, sizeof *y), *few = calloc(MANY, sizeof *few);
 	double error = 1, forward = off(MANY, got, want, NULL), positive, both, beside;
 
 	for (int j = 0; j < MANY; j++) y[j] = (iso_real)(1 + j % 3);
 	positive = off_back(cuda, host, y, NULL);
-	for (int j = 0; j < 10; j++) y[j * 1001] = large[j * 1001] = 1e8f;
-	iso_real *hit = project(host, true, large);
+	for (int j = 0; j < 10; j++) y[j * 1001] = few[j * 1001] = 1e8f;
+	iso_real *hit = project(host, true, few);
 
 	beside = off_back(cuda, host, y, hit);
 	for (int j = 0; j < MANY; j++) y[j] = (iso_real)(j % 5 - 1.7);
 	both = off_back(cuda, host, y, NULL);
+	double large = off_beside(cuda, host, 1, 1e6f), small = off_beside(cuda, host, -1e-9f, 1);
+
+	print_message("setting %d: 1 beside many of 1e6 %.2g, -1e-9 beside many of 1 %.2g\n", number, large,
+	              small);
+	assert_true(large < 1e-5 && small < 1e-5);
 	OK(iso_test_adjoint(&error, cuda, ISO_ALL, 3));
 	print_message("setting %d: forward %.2g, back %.2g, of both signs %.2g, beside large values %.2g, "
 	              "adjoint %.2g\n",
@@ -203,7 +241,7 @@ static void check_pair(iso_op *cuda, iso_op *host, int number, const iso_real *x
 	free(got);
 	free(want);
 	free(y);
-	free(large);
+	free(few);
 	free(hit);
 }
 

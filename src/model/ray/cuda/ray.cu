@@ -37,6 +37,12 @@ struct ray_levels {
 	int64_t n[LEVELS], negative;
 };
 
+/* Values from <= v < below are back projected by bricks, in units of 1 / scale. */
+struct ray_window {
+	double scale;
+	float from, below;
+};
+
 struct ray_cuda_work {
 	struct ray_sum *sum; /* of this operator's own steps; made by the first */
 	struct ray_brick_work brick;
@@ -108,9 +114,16 @@ static __global__ void forward(struct ray_model m, struct iso_rows rows, iso_rea
 	}
 }
 
-/* Rows of magnitude at least `least`, one warp a row. A warp looks at 32 rows at once, as most may be below. */
 static __global__ void adjoint(struct ray_model m, struct iso_rows rows, struct iso_fixed_cuda acc,
-                               const iso_real *y, float least)
+                               const iso_real *y)
+{
+	ISO_WARP_LOOP (j, rows)
+		if (y[j] != 0) row_add(acc, &m, m.e + j, NULL, y[j] * acc.scale);
+}
+
+/* The same of the few rows whose magnitudes are not between `from` and `below`. A warp looks at 32 rows at once. */
+static __global__ void adjoint_outside(struct ray_model m, struct iso_rows rows, struct iso_fixed_cuda acc,
+                                       const iso_real *y, float from, float below)
 {
 	int64_t end = rows.first + rows.n;
 	struct iso_rows groups = { 0, (rows.n + ISO_WARP - 1) / ISO_WARP };
@@ -118,7 +131,8 @@ static __global__ void adjoint(struct ray_model m, struct iso_rows rows, struct 
 	ISO_WARP_LOOP (g, groups) {
 		int64_t first = rows.first + g * ISO_WARP, mine = first + threadIdx.x % ISO_WARP;
 		float v = mine < end ? y[mine] : 0;
-		unsigned left = __ballot_sync(ISO_FULL_WARP, v != 0 && fabsf(v) >= least);
+		unsigned left =
+			__ballot_sync(ISO_FULL_WARP, v != 0 && (fabsf(v) < from || fabsf(v) >= below));
 
 		for (; left; left &= left - 1) {
 			int lane = __ffs((int)left) - 1;
@@ -148,21 +162,22 @@ static __global__ void count_levels(struct ray_levels *levels, int64_t n, const 
 	if (threadIdx.x == 0 && negative) atomicAdd((unsigned long long *)&levels->negative, negative);
 }
 
-/* What rays send back of values v = sign y with 0 < v < below; 0 for others. */
+/* What rays send back of values v = sign y in a window, from <= v < below; 0 for others. */
 static __global__ void adjoint_slots(struct ray_pack p, struct ray_brick_work w, const iso_real *y,
-                                     float sign, float below, double scale)
+                                     float sign, struct ray_window window)
 {
 	ISO_GRID_LOOP (i, p.slots) {
 		if (p.ray[i] == RAY_NO_RAY) continue;
 		float v = sign * y[p.rows.first + p.ray[i] / (unsigned)p.lines];
+		bool inside = v > 0 && v >= window.from && v < window.below;
 
-		w.send[i] = v > 0 && v < below ? (float)(v * scale * p.factor[i] / p.lines) : 0;
+		w.send[i] = inside ? (float)(v * window.scale * p.factor[i] / p.lines) : 0;
 	}
 }
 
-static __global__ void negate(struct iso_fixed_cuda acc)
+static __global__ void times(struct iso_fixed_cuda acc, int64_t factor)
 {
-	ISO_GRID_LOOP (i, acc.n) acc.v[i] = -acc.v[i];
+	ISO_GRID_LOOP (i, acc.n) acc.v[i] *= factor;
 }
 
 /* ---- the data side of an EM step ---- */
@@ -401,11 +416,14 @@ static int ray_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x
 }
 
 /* Of the rows of all ranks. */
-static int find_levels(const iso_op *op, struct iso_rows rows, const iso_real *y, struct ray_levels *levels)
+static int find_levels(const iso_op *op, struct iso_rows rows, const iso_real *y, struct ray_levels *levels,
+                       int st)
 {
 	struct ray_cuda_work *w = (struct ray_cuda_work *)op->work;
-	int st = iso_cuda_check("clear", cudaMemsetAsync(w->levels, 0, sizeof *levels, iso_stream(op->ctx)));
 
+	if (!st)
+		st = iso_cuda_check("clear",
+		                    cudaMemsetAsync(w->levels, 0, sizeof *levels, iso_stream(op->ctx)));
 	if (!st) {
 		count_levels<<<iso_blocks(rows.n), ISO_THREADS, 0, iso_stream(op->ctx)>>>(w->levels, rows.n,
 		                                                                          y + rows.first);
@@ -415,36 +433,66 @@ static int find_levels(const iso_op *op, struct iso_rows rows, const iso_real *y
 	return iso_comm_sum(op->ctx, st, (int64_t *)levels, sizeof *levels / sizeof(int64_t));
 }
 
-/* How values are back projected: magnitudes below `below` by bricks, whose terms are integers below 2^31; the rest,
-   at most one row in FEW, event by event, as it would leave too few bits to the others. */
+/* How values are back projected. The terms that bricks add are integers below 2^31, which hold magnitudes of WIDTH
+   binary orders well: so one pass through the bricks for each window of WIDTH orders, the greatest first, in a unit
+   that suits it. At most one row in FEW above all windows, and as many below, go event by event. */
 #define FEW 256
+#define WIDTH 12
+#define WINDOWS 4 /* from 2^30 units of the first to the 2^62 that a sum has, at most */
 
 struct ray_plan {
-	double scale; /* of the sums */
-	float below;
+	double scale; /* of the sums, in the end */
+	int windows;
+	struct ray_window window[WINDOWS];
 };
 
-/* Values of exponent k lie below 2^(k - 126). */
+/* Values of exponent k lie below this. */
+static double above_level(int k)
+{
+	return ldexp(1, k - 126);
+}
+
+/* The least level to go by bricks: below it, from level 1 on, are at most `few` rows. */
+static int least_level(const struct ray_levels *levels, int most, int64_t few)
+{
+	int64_t below = 0;
+	int k = 1;
+
+	while (k < most && below + levels->n[k] <= few) below += levels->n[k++];
+	return k;
+}
+
 static struct ray_plan plan_adjoint(const struct ray_levels *levels, double weight)
 {
+	struct ray_plan plan = ISO_ZERO;
 	int64_t rows = 0, above = 0;
 	double total = 0;
 	int k = LEVELS - 2;
 
 	for (int i = 0; i < LEVELS; i++) {
 		rows += levels->n[i];
-		total += (double)levels->n[i] * ldexp(1, i - 126);
+		total += (double)levels->n[i] * above_level(i);
 	}
 	while (k > 0 && above + levels->n[k] <= rows / FEW) above += levels->n[k--];
-	double bricks = ldexp(1, 30 - (k - 126) - ilogb(weight));
+	int least = least_level(levels, k, rows / FEW);
 
-	return { fmin(bricks, iso_fixed_scale(total * weight)),
-		 k < LEVELS - 2 ? ldexpf(1, k - 126) : INFINITY };
+	plan.scale = iso_fixed_scale(total * weight);
+	for (bool last = false; !last && plan.windows < WINDOWS; k -= WIDTH) {
+		struct ray_window *w = plan.window + plan.windows++;
+
+		last = k - WIDTH < least || plan.windows == WINDOWS;
+		w->scale = fmin(plan.scale, ldexp(1, 30 - (k - 126) - ilogb(weight)));
+		last = last || w->scale == plan.scale; /* no unit is smaller */
+		w->below = (float)above_level(k);
+		w->from =
+			last && w->scale == plan.scale ? 0 : (float)above_level(last ? least - 1 : k - WIDTH);
+	}
+	return plan;
 }
 
 /* Adds rows whose values have a sign to the sums, whatever that sign is. */
 static int back_by_packs(const iso_op *op, int sub, const iso_real *y, struct ray_sum *sum, float sign,
-                         float below)
+                         const struct ray_window *window)
 {
 	const struct ray_cuda *c = (const struct ray_cuda *)op->data;
 	struct ray_cuda_work *w = (struct ray_cuda_work *)op->work;
@@ -454,25 +502,39 @@ static int back_by_packs(const iso_op *op, int sub, const iso_real *y, struct ra
 		const struct ray_pack *p = c->pack + s;
 
 		if (!p->rows.n) continue;
-		adjoint_slots<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*p, w->brick, y, sign, below,
-		                                                               sum->acc.scale);
+		adjoint_slots<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*p, w->brick, y, sign,
+		                                                               *window);
 		if (!(st = iso_cuda_launched("ray values")))
 			st = iso_ray_brick_back(&w->brick, op->ctx, &c->m, p, NULL, sum->acc.v);
 	}
 	return st;
 }
 
-/* Bricks add what is positive. So values below 0 come first, and change their sign with their sums. */
-static int adjoint_by_packs(const iso_op *op, int sub, const iso_real *y, struct ray_sum *sum, bool negative,
-                            float below)
+/* The sums times a power of two, or their sign changed. */
+static int multiply_sums(const iso_op *op, struct ray_sum *sum, double factor)
 {
+	if (factor == 1) return ISO_OK;
+	times<<<iso_blocks(sum->acc.n), ISO_THREADS, 0, iso_stream(op->ctx)>>>(sum->acc, (int64_t)factor);
+	return iso_cuda_launched("ray units");
+}
+
+/* Bricks add what is positive: for values below 0 the sums change their sign, before and after. */
+static int adjoint_by_packs(const iso_op *op, int sub, const iso_real *y, struct ray_sum *sum, bool negative,
+                            const struct ray_plan *plan)
+{
+	double scale = plan->window[0].scale;
 	int st = ISO_OK;
 
-	if (negative && !(st = back_by_packs(op, sub, y, sum, -1, below))) {
-		negate<<<iso_blocks(sum->acc.n), ISO_THREADS, 0, iso_stream(op->ctx)>>>(sum->acc);
-		st = iso_cuda_launched("signs");
+	for (int i = 0; i < plan->windows && !st; i++) {
+		const struct ray_window *w = plan->window + i;
+
+		st = multiply_sums(op, sum, (negative ? -1 : 1) * w->scale / scale);
+		if (!st && negative && !(st = back_by_packs(op, sub, y, sum, -1, w)))
+			st = multiply_sums(op, sum, -1);
+		if (!st) st = back_by_packs(op, sub, y, sum, 1, w);
+		scale = w->scale;
 	}
-	return st ? st : back_by_packs(op, sub, y, sum, 1, below);
+	return st ? st : multiply_sums(op, sum, plan->scale / scale);
 }
 
 static int ray_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
@@ -483,18 +545,22 @@ static int ray_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y
 	struct ray_sum *sum;
 	int st = own_sum(op, &sum);
 
-	if ((st = st ? st : find_levels(op, rows, y, &levels))) return st;
+	if ((st = find_levels(op, rows, y, &levels, st))) return st;
 	if (levels.n[LEVELS - 1]) return iso_fail(ISO_EARG, "ray: a value to back project is not finite");
 	struct ray_plan plan = plan_adjoint(&levels, iso_ray_largest_weight(&c->m.grid, &c->m.tof));
 
 	st = iso_fixed_begin(&sum->acc, op->ctx, 1);
 	sum->acc.scale = plan.scale;
-	if (!st && c->pack) st = adjoint_by_packs(op, sub, y, sum, levels.negative > 0, plan.below);
-	if (!st && (!c->pack || isfinite(plan.below))) {
-		adjoint<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(c->m, rows, sum->acc, y,
-		                                                         c->pack ? plan.below : 0);
-		st = iso_cuda_launched("ray adjoint");
+	if (!st && c->pack) {
+		st = adjoint_by_packs(op, sub, y, sum, levels.negative > 0, &plan);
+		if (!st)
+			adjoint_outside<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(
+				c->m, rows, sum->acc, y, plan.window[plan.windows - 1].from,
+				plan.window[0].below);
+	} else if (!st) {
+		adjoint<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(c->m, rows, sum->acc, y);
 	}
+	if (!st) st = iso_cuda_launched("ray adjoint");
 	return (st = iso_fixed_sum(&sum->acc, op->ctx, st)) ? st : iso_fixed_end(x, &sum->acc, op->ctx);
 }
 
