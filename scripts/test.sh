@@ -120,7 +120,7 @@ stage python_tests
 # Under the sanitizers a small run of every command, the tests of commands less those that take longest, and the tests
 # of functions less theirs; in full all of them, under gcc's sanitizers too. Double storage serves the tolerances
 # of the release build alone
-longest='^cmd_(bench.*|castor|demo|exchange|files|follow|formats|frames|help|memory.*|norm|optoacoustic|pipeline|place|ranks.*|recon|recordings|reproduce.*|resume|simulate|sound|stream|strip)$|^test_(commit|em|fista|ladder|panel_scan|phantom|picture|ray_brick|ranks_(ray|s).*|ray_rings|rods|sradon_brick|srm_op_cuda|srm_stream|strip|svoxel|transport)$'
+longest='^cmd_(bench.*|castor|demo|exchange|files|follow|formats|frames|help|interrupt|measure|memory.*|norm|optoacoustic|pipeline|place|ranks.*|recon|recordings|reproduce.*|resume|simulate.*|sound.*|srm.*|stream|strip)$|^test_(commit|em|fista|ladder|panel_scan|phantom|picture|ray|ray_brick|ranks_(ray|s).*|ray_rings|rods|simulate|sradon_brick|srm|srm_op_cuda|srm_stream|strip|strip_simulate|svoxel|transport)$'
 
 # sanitized FOLDER ARGUMENT...
 sanitized() {

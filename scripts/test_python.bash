@@ -56,9 +56,9 @@ python_tests() {
 # that of C++, which PyTorch brings too late. What has no C of its own, or has it in other processes, is left out; so
 # is, unless in full, what takes long
 python_sanitized() {
-	local left_out="test_cuda test_docs test_examples test_ranks test_types test_wheel" name ignored=()
+	local left_out="test_cuda test_docs test_examples test_extensions test_ranks test_run test_types test_wheel" name ignored=()
 
-	[ "${full:-0}" = 1 ] || left_out="$left_out test_torch test_picture test_measure test_scipy test_image"
+	[ "${full:-0}" = 1 ] || left_out="$left_out test_algorithms test_image test_measure test_phantom test_picture test_scipy test_torch"
 	for name in $left_out; do
 		ignored+=("--ignore=$PWD/python/tests/$name.py")
 	done

@@ -94,7 +94,7 @@ def test_ctrl_c_ends_the_program(tmp_path, monkeypatch):
     program.find()
     monkeypatch.setattr(subprocess, "Popen", Popen)
     with pytest.raises(KeyboardInterrupt):
-        isotome.run("phantom derenzo-meng -o x.nii --samples 90", cwd=tmp_path, quiet=True)
+        isotome.run("phantom derenzo-meng -o x.nii --samples 40", cwd=tmp_path, quiet=True)
     assert started[0].returncode in (130, -signal.SIGINT)  # the latter where it had not begun
     assert not any(tmp_path.iterdir())
 
