@@ -97,10 +97,33 @@ class Kind:
     def length(self, values: Any) -> float:
         return math.sqrt(self.inner(values, values))
 
-    def refuse_values(self, values: Any, name: str) -> None:
-        """NaN and infinity: on a device by one sum there, for which the host waits."""
-        if self.device == "cpu" or not math.isfinite(self.total(values)):
-            _arrays.refuse_values(self.to_host(values), name)
+    def over(self, a: Any, b: Any) -> Any:
+        """a / b, and 0 where b is 0; b >= 0."""
+        xp = self.xp
+        there, zeros = b > 0, xp.zeros_like(b)
+        return xp.where(there, a / xp.where(there, b, xp.ones_like(b)), zeros)
+
+    def total_and_least(self, values: Any) -> tuple[float, float]:
+        """The sum in float64 and the smallest value, for which the host waits once."""
+        xp = self.xp
+        both = xp.stack([xp.sum(values, dtype=xp.float64), self.double(xp.min(values))])
+        total, least = both.tolist() if hasattr(both, "tolist") else map(float, both)
+        return total, least
+
+    def looks_good(self, values: Any, signed: bool) -> bool:
+        """Whether all are finite and, unless `signed`, none is below 0; the host waits once."""
+        if signed or not math.prod(values.shape):
+            return math.isfinite(self.total(values))
+        total, least = self.total_and_least(values)
+        return math.isfinite(total) and least >= 0
+
+    def refuse_values(self, values: Any, name: str, signed: bool = True) -> None:
+        """NaN, infinity and, unless `signed`, what is below 0: on a device by sums there."""
+        if self.device == "cpu" or not self.looks_good(values, signed):
+            host = self.to_host(values)
+            _arrays.refuse_values(host, name)
+            if not signed:
+                _refuse_negative(host, name)
 
     def refuse_shape(self, values: Any, shape: Shape, name: str) -> None:
         if tuple(values.shape) != shape:
@@ -109,6 +132,17 @@ class Kind:
     def overlap(self, a: Any, b: Any) -> bool:
         first, second = self.address(a), self.address(b)
         return first < second + 4 * math.prod(b.shape) and second < first + 4 * math.prod(a.shape)
+
+
+def _refuse_negative(values: np.ndarray, name: str) -> None:
+    """What is below 0, of which the first is named."""
+    if values.size == 0 or values.min() >= 0:
+        return
+    first = int(np.flatnonzero(values < 0)[0])
+    place = tuple(int(i) for i in np.unravel_index(first, values.shape))
+    raise errors.ArgumentError(
+        f"{name}: the value at {place} is {values.reshape(-1)[first]}, must not be below 0"
+    )
 
 
 class NumPy(Kind):
@@ -129,6 +163,9 @@ class NumPy(Kind):
 
     def double(self, values: Any) -> np.ndarray:
         return values.astype(np.float64)
+
+    def over(self, a: Any, b: Any) -> np.ndarray:
+        return np.divide(a, b, out=np.zeros(b.shape, _arrays.REAL), where=b > 0)
 
     def writeable(self, values: Any) -> bool:
         return values.flags.writeable
@@ -228,6 +265,10 @@ class CuPy(OfStream):
         with self.current():
             return super().total(values)
 
+    def total_and_least(self, values: Any) -> tuple[float, float]:
+        with self.current():
+            return super().total_and_least(values)
+
     def stream(self) -> int:
         with self.current():
             return self.xp.cuda.get_current_stream().ptr
@@ -257,10 +298,11 @@ class Lent(Kind):
     def refuse_form(self, values: Any, name: str) -> None:
         self._loan(values, name).give_back()
 
-    def refuse_values(self, values: Any, name: str) -> None:
+    def refuse_values(self, values: Any, name: str, signed: bool = True) -> None:
         """Where the library has no namespace, there is nobody to look at them."""
-        if self.xp is not None and not math.isfinite(self.total(values)):
-            raise errors.ArgumentError(f"{name}: given values that are not all finite")
+        if self.xp is not None and not self.looks_good(values, signed):
+            more = "" if signed else " and not below 0"
+            raise errors.ArgumentError(f"{name}: given values that are not all finite{more}")
 
     def writeable(self, values: Any) -> bool:
         with self._loan(values) as loan:
@@ -297,6 +339,10 @@ class Lent(Kind):
 
     def double(self, values: Any) -> Any:
         return self.xp.astype(values, self.xp.float64)
+
+    def over(self, a: Any, b: Any) -> Any:
+        self._library()
+        return super().over(a, b)
 
     def multiply(self, a: Any, b: Any, out: Any) -> None:
         out[...] = self._library().multiply(a, b)
@@ -419,10 +465,10 @@ class Arguments:
         kind.refuse_shape(values, shape, name)
         return values
 
-    def take(self, values: Any, shape: Shape, name: str) -> Any:
-        """An input of that shape: float32, in C order, finite."""
+    def take(self, values: Any, shape: Shape, name: str, signed: bool = True) -> Any:
+        """An input of that shape: float32, in C order, finite; unless `signed` not below 0."""
         values = self._seen(values, shape, name)
-        self.kind.refuse_values(values, name)
+        self.kind.refuse_values(values, name, signed)
         self._inputs.append(values)
         return values
 
@@ -430,9 +476,9 @@ class Arguments:
         """The kind of those to come is that of the values."""
         self._first, self.kind = (name, values), of(values, name)
 
-    def take_some(self, values: Any, shape: Shape, name: str) -> Any:
+    def take_some(self, values: Any, shape: Shape, name: str, signed: bool = True) -> Any:
         """The same, or None."""
-        return None if values is None else self.take(values, shape, name)
+        return None if values is None else self.take(values, shape, name, signed)
 
     def place(self, out: Any, shape: Shape) -> Any:
         """Where a result goes: `out`, if it is given and fits, else a new array."""

@@ -149,6 +149,9 @@ def _step(it: _abi.Iteration) -> Step:
     return Step(it.iteration, it.iterations, it.frame, _arrays.copied(it.image.contents), it.objective)
 
 
+_WITHOUT_ITERATIONS = ("direct", "fbp")  # methods
+
+
 class Problem:
     """A model with its data and parameters, as `isotome.ray(...)` and its like make it.
 
@@ -168,6 +171,7 @@ class Problem:
         self._warned: list[str] = []  # during a call
         self._calls: dict[object, int] = {}  # the call that runs, and those about to be refused: their threads
         self._watcher: Watcher | None = None  # of the iterations of a call
+        self._sensitivity: Image | None = None  # once it was asked for
         self._number = next(_numbers)
         _problems[self._number] = self
         lib.iso_problem_set_message(self._owned.pointer, _tell, self._number)
@@ -214,7 +218,7 @@ class Problem:
 
     def free(self) -> None:
         """Lets its data go now. Operators made of it go on working."""
-        self._owned = None
+        self._owned = self._sensitivity = None
 
     # ---- parameters ----
 
@@ -289,7 +293,10 @@ class Problem:
 
     def sensitivity(self) -> Image:
         """The sensitivity image, with attenuation and efficiencies, behind the PSF."""
-        return _arrays.made_image(lambda to: self._call(lib.iso_problem_sens, to))
+        self._handle  # raises, if it was freed
+        if self._sensitivity is None:
+            self._sensitivity = _arrays.made_image(lambda to: self._call(lib.iso_problem_sens, to))
+        return self._sensitivity.copy()
 
     def project(self, image: np.ndarray) -> np.ndarray:
         """m A x + r: the mean of the data that an image gives."""
@@ -329,6 +336,8 @@ class Problem:
     def _shown(self, callback: Callback) -> Iterator[None]:
         """During `with`, images go to the callback."""
         handle = self._handle
+        if self.parameters.get("method") in _WITHOUT_ITERATIONS:
+            raise errors.ArgumentError("callback: given to a method without iterations, wanted progress=")
         if self._watcher is not None:
             raise errors.BusyError("given a problem that serves another call, wanted an idle one")
         with Watcher(callback) as self._watcher:
