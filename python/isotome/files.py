@@ -86,8 +86,7 @@ def write(
 ) -> None:
     """Writes an image or array as float32, in the format of the suffix: .nii, .nii.gz, .npy or .raw.
 
-    grid: where it lies; None: as an Image says, or not known, which .nii takes for voxels of 1 mm about 0.
-        A .npy holds no grid.
+    grid: where it lies; None: as an Image says. A .nii needs one, a .npy holds none.
     unit: of the values; "": as an Image says. It goes into the file of JSON beside the array.
     force: replaces a file that exists, which is refused otherwise. There is never a part of a file.
     """
@@ -96,6 +95,7 @@ def write(
         known = values if isinstance(values, Image) else Image(values)
         values = Image(values, grid if grid is not None else known.grid, unit or known.unit)
     a = _arrays.as_struct(values)
+    _arrays.refuse_lost(name, a)
     check(lib.iso_write_check(name, bool(force)))
     beside = None
     if a.unit or os.path.exists(_sidecar(name)):  # one of a file that is replaced tells of that file

@@ -228,7 +228,7 @@ class Operator:
         from scipy.sparse.linalg import LinearOperator  # type: ignore[import-untyped]
 
         def flat(apply: Callable[[Array], Array], shape: Shape) -> Callable[[np.ndarray], np.ndarray]:
-            return lambda v: apply(_arrays.rounded(v, "vector").reshape(shape)).reshape(-1)
+            return lambda v: apply(_arrays.real(v, "vector").reshape(shape)).reshape(-1)
 
         def columns(one: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
             return lambda vs: np.stack([one(v) for v in vs.T], axis=-1)
