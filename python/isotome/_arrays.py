@@ -104,8 +104,11 @@ def _refuse_overflow(values: np.ndarray, rounded: np.ndarray, name: str) -> None
         raise errors.ArgumentError(f"{name}: given {first:g} among its values, wanted at most 3.4e38, of float32")
 
 
-def real(values: object, name: str) -> np.ndarray:
-    """Real numbers of any type as float32 in C order, copied only where they are not; of an Image as one."""
+def real(values: object, name: str, clip: bool = False) -> np.ndarray:
+    """Real numbers of any type as float32 in C order, copied only where they are not; of an Image as one.
+
+    clip: those beyond float32 become infinite; otherwise they are refused.
+    """
     try:
         array = np.asanyarray(values)
     except (TypeError, ValueError, RuntimeError) as error:  # a tensor with a gradient, or on a device
@@ -114,9 +117,9 @@ def real(values: object, name: str) -> np.ndarray:
         ) from None
     if array.dtype.kind not in "biuf":
         raise errors.ArgumentError(f"{name}: given values of {array.dtype}, wanted real numbers")
-    with np.errstate(over="ignore"):  # refused below
+    with np.errstate(over="ignore"):
         plain = np.ascontiguousarray(array, REAL)
-    if array.dtype.kind == "f" and array.dtype.itemsize > REAL.itemsize:
+    if not clip and array.dtype.kind == "f" and array.dtype.itemsize > REAL.itemsize:
         _refuse_overflow(array, plain.reshape(array.shape), name)
     if isinstance(array, Image):
         return Image(plain, array.grid, array.unit)

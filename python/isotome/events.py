@@ -11,18 +11,13 @@ import numpy as np
 
 from . import _abi, _arrays, errors
 from ._call import text
+from ._checks import number
 
 if TYPE_CHECKING:
     from .simulation import Simulated
 
 _U32 = np.dtype(np.uint32)
 _COLUMNS = ("lines", "time_ms", "count", "mult", "add", "crystal")
-
-
-def _number(value: float, name: str) -> float:
-    if not isinstance(value, (int, float, np.integer, np.floating)) or not 0 <= value < math.inf:
-        raise errors.ArgumentError(f"{name}: given {value!r}, wanted a number from 0 on")
-    return float(value)
 
 
 def _bad(lines: np.ndarray) -> int:
@@ -110,7 +105,7 @@ class Events:
             setattr(e, name, self._column(name, _arrays.REAL, (n,)))
         e.crystal = self._column("crystal", _U32, (n, 2))
         for name in ("tof_fwhm_ps", "tof_bin_ps", "start_s", "duration_s"):
-            setattr(e, name, _number(getattr(self, name), name))
+            setattr(e, name, number(getattr(self, name), name, 0))
         isotope = text(self.isotope, "isotope")
         if len(isotope) > 15:
             raise errors.ArgumentError(f"isotope: given {self.isotope!r}, wanted a name such as 'F-18'")

@@ -17,7 +17,7 @@ import numpy as np
 from . import _abi, _arrays, errors
 from ._abi import lib
 from ._call import call, check, text
-from ._values import context_of
+from ._inputs import context_of
 from .context import Context
 from .grid import Grid
 from .image import Image

@@ -17,7 +17,8 @@ import numpy as np
 from . import _abi, _arrays, errors
 from ._abi import declare, handle, lib, out, vector
 from ._call import Handle, call, check, text
-from ._inputs import context_of, integer, room
+from ._checks import integer
+from ._inputs import context_of, room
 from .context import Context
 from .grid import Grid
 from .image import Image
