@@ -163,7 +163,7 @@ def public_of(module):
 def sections():
     """Module name -> entries (name, value)."""
     found = {}
-    for name in dict.fromkeys(isotome.__all__):
+    for name in dict.fromkeys([*isotome.__all__, *isotome._LATER]):
         if name in isotome.models or name == "models":
             continue
         value = getattr(isotome, name)

@@ -9,7 +9,7 @@
     A, s = p.operator(), p.sensitivity()   # or by hand: MLEM of list-mode events
     x = (s > 0).astype("float32")
     for _ in range(10):
-        x = A.em_step(x) / s
+        x = A.em_step(x, sens=s)
 """
 
 import importlib
@@ -83,7 +83,10 @@ else:
         if name in models:
             value = problem.function(name)
         elif name in _LATER:
-            module = importlib.import_module("." + _LATER[name], __name__)
+            try:
+                module = importlib.import_module("." + _LATER[name], __name__)
+            except ImportError as error:  # of PyTorch, for isotome.torch
+                raise AttributeError(f"isotome.{name} cannot be loaded: {error}") from error
             value = module if _LATER[name] == name else getattr(module, name)
         else:
             raise AttributeError(f"module 'isotome' has no attribute {name!r}")
@@ -92,9 +95,10 @@ else:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, "filter"})
 
 
+# `from isotome import *` hides no function of Python, and needs NumPy alone.
 __all__ = [
     "ArgumentError",
     "BusyError",
@@ -122,5 +126,5 @@ __all__ = [
     "errors",
     "models",
     *models,
-    *_LATER,
+    *(name for name in _LATER if name not in ("filter", "torch")),
 ]

@@ -184,7 +184,6 @@ PROTOTYPES: dict[str, tuple] = {
     "iso_ctx_set_memory_limit": (None, [handle, c_int64]),
     "iso_ctx_cancel": (None, [handle]),
     "iso_ctx_clear_cancel": (None, [handle]),
-    "iso_ctx_cancelled": (c_bool, [handle]),
     "iso_ctx_set_progress": (None, [handle, PROGRESS_FN, c_void_p]),
     "iso_ctx_stream": (c_void_p, [handle]),
     "iso_ctx_follow_stream": (c_int, [handle, c_void_p]),
@@ -193,7 +192,6 @@ PROTOTYPES: dict[str, tuple] = {
     # vec.h
     "iso_ctx_vec": (POINTER(Vec), [handle]),
     # op.h
-    "iso_op_n_in": (c_int64, [handle]),
     "iso_op_n_out": (c_int64, [handle]),
     "iso_op_n_sub": (c_int, [handle]),
     "iso_op_rows": (Rows, [handle, c_int]),
@@ -224,7 +222,6 @@ PROTOTYPES: dict[str, tuple] = {
     "iso_problem_set_message": (None, [handle, MESSAGE_FN, c_void_p]),
     "iso_problem_load": (c_int, [handle]),
     "iso_problem_grid": (c_int, [handle, POINTER(Grid)]),
-    "iso_problem_rows": (c_int64, [handle]),
     "iso_problem_own_rows": (c_int64, [handle]),
     "iso_problem_shape": (c_int, [handle, POINTER(c_int64)]),
     "iso_problem_op": (c_int, [handle, out]),

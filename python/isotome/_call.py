@@ -5,7 +5,7 @@ ctypes lets other threads of Python run during a call. Ctrl-C: Python runs handl
 two of its own steps, so none would run before a long call ended. While the main thread is in a call, the
 number of each signal is therefore written into a pair of sockets (signal.set_wakeup_fd), at whose other
 end a thread waits, which asks the contexts of the call to stop. The call then ends, and Python raises
-KeyboardInterrupt.
+KeyboardInterrupt. A program with a handler of its own for Ctrl-C is left to it.
 """
 
 from __future__ import annotations
@@ -136,7 +136,9 @@ class _Interrupts:
             pass  # it is closed or full: as Python does it
 
     def watch(self) -> None:
-        """From here on. On the main thread."""
+        """From here on, where Ctrl-C is left to Python. On the main thread."""
+        if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+            return
         if not self.writer:
             self._open()
         with self.lock:
@@ -202,7 +204,7 @@ def call(context: Context, function: Callable[..., int], *arguments: Any) -> Non
         _running[token] = context, main
         check(function(*arguments))
     except errors.Cancelled:
-        if context._interrupted:
+        if main and context._interrupted:
             raise KeyboardInterrupt from None
         raise
     finally:

@@ -97,10 +97,37 @@ class Kind:
     def length(self, values: Any) -> float:
         return math.sqrt(self.inner(values, values))
 
+    def over(self, a: Any, b: Any) -> Any:
+        """a / b, and 0 where b is 0; b >= 0."""
+        xp = self.xp
+        there, zeros = b > 0, xp.zeros_like(b)
+        return xp.where(there, a / xp.where(there, b, xp.ones_like(b)), zeros)
+
+    def total_and_least(self, values: Any) -> tuple[float, float]:
+        """The sum in float64 and the smallest value, for which the host waits once."""
+        xp = self.xp
+        both = xp.stack([xp.sum(values, dtype=xp.float64), self.double(xp.min(values))])
+        total, least = both.tolist() if hasattr(both, "tolist") else map(float, both)
+        return total, least
+
     def refuse_values(self, values: Any, name: str) -> None:
         """NaN and infinity: on a device by one sum there, for which the host waits."""
         if self.device == "cpu" or not math.isfinite(self.total(values)):
             _arrays.refuse_values(self.to_host(values), name)
+
+    def refuse_negative(self, values: Any, name: str) -> None:
+        """NaN, infinity, and what is below 0; the host waits once, as for refuse_values."""
+        if self.device == "cpu":
+            host = self.to_host(values)
+            _arrays.refuse_values(host, name)
+            if host.size and host.min() < 0:
+                _name_negative(host, name)
+        elif math.prod(values.shape):
+            total, least = self.total_and_least(values)
+            if not math.isfinite(total):
+                _arrays.refuse_values(self.to_host(values), name)
+            if least < 0:
+                _name_negative(self.to_host(values), name)
 
     def refuse_shape(self, values: Any, shape: Shape, name: str) -> None:
         if tuple(values.shape) != shape:
@@ -109,6 +136,15 @@ class Kind:
     def overlap(self, a: Any, b: Any) -> bool:
         first, second = self.address(a), self.address(b)
         return first < second + 4 * math.prod(b.shape) and second < first + 4 * math.prod(a.shape)
+
+
+def _name_negative(values: np.ndarray, name: str) -> None:
+    """Of values of which one is below 0, the first."""
+    first = int(np.flatnonzero(values < 0)[0])
+    place = tuple(int(i) for i in np.unravel_index(first, values.shape))
+    raise errors.ArgumentError(
+        f"{name}: the value at {place} is {values.reshape(-1)[first]}, must not be below 0"
+    )
 
 
 class NumPy(Kind):
@@ -129,6 +165,9 @@ class NumPy(Kind):
 
     def double(self, values: Any) -> np.ndarray:
         return values.astype(np.float64)
+
+    def over(self, a: Any, b: Any) -> np.ndarray:
+        return np.divide(a, b, out=np.zeros(b.shape, _arrays.REAL), where=b > 0)
 
     def writeable(self, values: Any) -> bool:
         return values.flags.writeable
@@ -228,6 +267,10 @@ class CuPy(OfStream):
         with self.current():
             return super().total(values)
 
+    def total_and_least(self, values: Any) -> tuple[float, float]:
+        with self.current():
+            return super().total_and_least(values)
+
     def stream(self) -> int:
         with self.current():
             return self.xp.cuda.get_current_stream().ptr
@@ -261,6 +304,13 @@ class Lent(Kind):
         """Where the library has no namespace, there is nobody to look at them."""
         if self.xp is not None and not math.isfinite(self.total(values)):
             raise errors.ArgumentError(f"{name}: given values that are not all finite")
+
+    def refuse_negative(self, values: Any, name: str) -> None:
+        if self.xp is None or not math.prod(values.shape):
+            return
+        total, least = self.total_and_least(values)
+        if not math.isfinite(total) or least < 0:
+            raise errors.ArgumentError(f"{name}: given values that are not all finite and not below 0")
 
     def writeable(self, values: Any) -> bool:
         with self._loan(values) as loan:
@@ -297,6 +347,10 @@ class Lent(Kind):
 
     def double(self, values: Any) -> Any:
         return self.xp.astype(values, self.xp.float64)
+
+    def over(self, a: Any, b: Any) -> Any:
+        self._library()
+        return super().over(a, b)
 
     def multiply(self, a: Any, b: Any, out: Any) -> None:
         out[...] = self._library().multiply(a, b)
@@ -426,13 +480,20 @@ class Arguments:
         self._inputs.append(values)
         return values
 
+    def take_positive(self, values: Any, shape: Shape, name: str) -> Any:
+        """The same, without values below 0."""
+        values = self._seen(values, shape, name)
+        self.kind.refuse_negative(values, name)
+        self._inputs.append(values)
+        return values
+
     def kind_of(self, values: Any, name: str) -> None:
         """The kind of those to come is that of the values."""
         self._first, self.kind = (name, values), of(values, name)
 
     def take_some(self, values: Any, shape: Shape, name: str) -> Any:
         """The same, or None."""
-        return None if values is None else self.take(values, shape, name)
+        return None if values is None else self.take_positive(values, shape, name)
 
     def place(self, out: Any, shape: Shape) -> Any:
         """Where a result goes: `out`, if it is given and fits, else a new array."""

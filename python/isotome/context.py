@@ -9,8 +9,6 @@ import weakref
 from ctypes import byref, c_void_p
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
-import numpy as np
-
 from . import errors
 from ._abi import PROGRESS_FN, lib
 from ._abi import Progress as _Step
@@ -148,6 +146,10 @@ class Listener:
     """
 
     def __init__(self, context: Context, callback: Callable[[Progress], object]):
+        if not callable(callback):
+            raise errors.ArgumentError(
+                f"progress: given {type(callback).__name__}, wanted a function of a Progress"
+            )
         self._context = context
         self._callback = callback
         self._number = next(_numbers)
@@ -161,7 +163,7 @@ class Listener:
             note = (s.note or b"").decode()
             answer = self._callback(Progress(s.stage.decode(), s.done, s.total, s.elapsed_s, left, note))
             refuse_fork()
-            if isinstance(answer, (bool, np.bool_)) and answer:
+            if answer is not None and bool(answer):
                 self._context.cancel()
         except BaseException as error:  # raised where the call was made
             self.error = error
@@ -169,7 +171,7 @@ class Listener:
 
     def __enter__(self) -> Listener:
         if runs(self._context):
-            raise errors.BusyError("callback: the context serves another call, wanted an idle one")
+            raise errors.BusyError("progress: the context serves another call, wanted an idle one")
         _listeners[self._number] = self
         lib.iso_ctx_set_progress(self._context._pointer, _tell, self._number)
         return self

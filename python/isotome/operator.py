@@ -3,7 +3,7 @@
 
     y = A(x)              x, y: float32 arrays of A.in_shape and A.out_shape
     x = A.adjoint(y)      or A.H(y)
-    s = A.em_step(x, y)   x * A*(y / (A x)), in one pass over the data
+    z = A.em_step(x, y)   x * A*(y / (A x)), in one pass over the data; MLEM: with sens=s
     B = A.subset(k)       some of the rows; B.rows says which
     C = 2 * A @ P + B     chains, sums, multiples; A @ x is A(x)
 
@@ -36,11 +36,11 @@ Array = Any  # of a kind that _kinds knows
 class EmStatistics(NamedTuple):
     """Of one step of EM."""
 
-    log_likelihood: float  # sum of y log(m (A x + add)) over the rows used
+    log_likelihood: float  # sum of y log(m A x + r) over the rows used
     counts: float  # sum of y over the rows used whose ray meets activity
     lost: float  # sum of y over the rows skipped
     used: int  # rows
-    skipped: int  # rows with m = 0, or A x + add = 0
+    skipped: int  # rows with m = 0, or m A x + r = 0
 
 
 class Operator:
@@ -103,13 +103,18 @@ class Operator:
         add: Array | None = None,
         mult: Array | None = None,
         out: Array | None = None,
+        *,
+        sens: Array | None = None,
     ) -> Array:
-        """x * A*(y / (A x + add)), of which MLEM is `x = A.em_step(x, y) / sensitivity`.
+        """x * A*(m y / (m A x + r)); with `sens` over it: MLEM is `x = A.em_step(x, *problem.data(), sens=s)`.
 
-        y: counts; None: all ones (list mode). add: additive term over the factor, r/m; None: 0.
+        y: counts; None: all ones (list mode). add: their mean additive term r; None: 0.
         mult: factors m; rows of 0 are left out; None: 1.
+        sens: the sensitivity image, of which a subset takes its share; the result is 0 where it is 0.
+            None: not divided.
+        None of them is below 0.
         """
-        return self.em_step_with_statistics(x, y, add, mult, out)[0]
+        return self.em_step_with_statistics(x, y, add, mult, out, sens=sens)[0]
 
     def em_step_with_statistics(
         self,
@@ -118,19 +123,28 @@ class Operator:
         add: Array | None = None,
         mult: Array | None = None,
         out: Array | None = None,
+        *,
+        sens: Array | None = None,
     ) -> tuple[Array, EmStatistics]:
         """em_step, and its EmStatistics."""
         a = Arguments()
-        x = a.take(x, self.in_shape, "x")
-        data = [a.take_some(v, self.out_shape, n) for n, v in (("y", y), ("add", add), ("mult", mult))]
+        x, sens = a.take_positive(x, self.in_shape, "x"), a.take_some(sens, self.in_shape, "sens")
+        y, add, mult = (
+            a.take_some(v, self.out_shape, n) for n, v in (("y", y), ("add", add), ("mult", mult))
+        )
         acc = a.place(out, self.in_shape)
         with a.kind.current():
-            statistics = self._em_step(acc, x, *data)
+            if add is not None and mult is not None:
+                add = a.kind.over(add, mult)
+            statistics = self._em_step(acc, x, y, add, mult)
+            if sens is not None:
+                acc[...] = a.kind.over(acc, sens)
         return a.result(acc, out), statistics
 
     def _em_step(
         self, acc: Array, x: Array, y: Array | None, add: Array | None, mult: Array | None
     ) -> EmStatistics:
+        """x * A*(y / (A x + add)): here, and in the library, add is r/m."""
         kind = _kinds.of(x)
         xp, expected = kind.xp, kind.empty(self.out_shape)
         self._forward(x, expected)
@@ -264,6 +278,13 @@ class Operator:
             return Multiple(float(other), self)
         return NotImplemented
 
+    def __truediv__(self, other):
+        if not isinstance(other, (int, float, np.floating, np.integer)):
+            return NotImplemented
+        if other == 0:
+            raise errors.ArgumentError("operator over a number: given 0, wanted another")
+        return Multiple(1 / float(other), self)
+
     def __neg__(self) -> Operator:
         return Multiple(-1.0, self)
 
@@ -305,7 +326,7 @@ class Adjoint(Operator):
 
 
 class Chain(Operator):
-    """outer(inner(x)); its subsets are the outer operator's."""
+    """outer(inner(x)); its subsets are the outer operator's, of Diagonal(d) @ A those of A."""
 
     def __init__(self, outer: Operator, inner: Operator):
         if outer.in_shape != inner.out_shape:
@@ -314,7 +335,9 @@ class Chain(Operator):
             )
         self._outer, self._inner = outer, inner
         self.in_shape, self.out_shape = inner.in_shape, outer.out_shape
-        self.n_subsets = outer.n_subsets
+        self._of_rows = inner if isinstance(outer, Diagonal) else outer  # whose rows and subsets it has
+        self.n_subsets = self._of_rows.n_subsets
+        self._subsets: dict[int, Operator] = {}  # of Diagonal(d) @ A, made when first asked for
 
     def _forward(self, x, out):
         between = _kinds.of(x).empty(self._inner.out_shape)
@@ -341,11 +364,18 @@ class Chain(Operator):
 
     def subset(self, k: int) -> Operator:
         self._check_subset(k)
-        return Chain(self._outer.subset(k), self._inner)
+        if not isinstance(self._outer, Diagonal):
+            return Chain(self._outer.subset(k), self._inner)
+        if k not in self._subsets:
+            part, rows = self._inner.subset(k), self._inner.rows
+            place = np.zeros(rows.max(initial=-1) + 1, np.int64)  # of each row of the data, here
+            place[rows] = np.arange(rows.size)
+            self._subsets[k] = Chain(self._outer._some(place[part.rows], part.out_shape), part)
+        return self._subsets[k]
 
     @property
     def rows(self) -> np.ndarray:
-        return self._outer.rows
+        return self._of_rows.rows
 
 
 class Multiple(Operator):
@@ -428,12 +458,25 @@ class Diagonal(Operator):
             self._kinds[kind] = kind.of_host(_kinds.of(self._first).to_host(self._first))
         return self._kinds[kind]
 
+    def _some(self, places: np.ndarray, shape: Shape) -> Diagonal:
+        """Of some of its elements, by their places in C order."""
+        d = _kinds.of(self._first).to_host(self._first)
+        return Diagonal(d.reshape(-1)[places].reshape(shape))
+
     def _forward(self, x, out):
         kind = _kinds.of(x)
         kind.multiply(x, self._of_kind(kind), out)
 
     def _adjoint(self, y, out):
         self._forward(y, out)
+
+
+def _shape(value: Any, name: str) -> Shape:
+    try:
+        axes = tuple(value)
+    except TypeError:
+        raise errors.ArgumentError(f"{name}: given {value!r}, wanted a shape such as (8, 12, 16)") from None
+    return tuple(integer(n, name, 0, 2**63 - 1) for n in axes)
 
 
 class Function(Operator):
@@ -446,7 +489,12 @@ class Function(Operator):
         forward: Callable[[Array], Array],
         adjoint: Callable[[Array], Array],
     ):
-        self.in_shape, self.out_shape = tuple(in_shape), tuple(out_shape)
+        self.in_shape, self.out_shape = _shape(in_shape, "in_shape"), _shape(out_shape, "out_shape")
+        for name, function in (("forward", forward), ("adjoint", adjoint)):
+            if not callable(function):
+                raise errors.ArgumentError(
+                    f"{name}: given {type(function).__name__}, wanted a function of an array"
+                )
         self._functions = forward, adjoint
 
     def _forward(self, x, out):
@@ -490,10 +538,12 @@ class _Vectors:
         return self
 
     def __exit__(self, *_error) -> None:
-        with self._loans:
-            self._kind.end(self._context._pointer)
-        for p in self._taken:
-            self._vec.free(self._context._pointer, p)
+        try:
+            with self._loans:
+                self._kind.end(self._context._pointer)
+        finally:
+            for p in self._taken:
+                self._vec.free(self._context._pointer, p)
 
     def _alloc(self, n: int) -> int:
         p = c_void_p()

@@ -170,6 +170,9 @@ def _step(it: _abi.Iteration) -> Step:
     return Step(it.iteration, it.iterations, it.frame, _arrays.copied(it.image.contents), it.objective)
 
 
+_WITHOUT_ITERATIONS = ("direct", "fbp")  # methods
+
+
 class Problem:
     """A model with its data and parameters, as `isotome.ray(...)` and its like make it.
 
@@ -196,6 +199,7 @@ class Problem:
         self._given: dict[str, str] = {}  # texts as they were given, however long
         self._calls: dict[object, int] = {}  # the call that runs, and those about to be refused: their threads
         self._watcher: Watcher | None = None  # of the iterations of a call
+        self._sensitivity: Image | None = None  # once it was asked for
         self._number = next(_numbers)
         _problems[self._number] = self
         lib.iso_problem_set_message(self._owned.pointer, _tell, self._number)
@@ -249,7 +253,7 @@ class Problem:
 
     def free(self) -> None:
         """Lets its data go: now, or, as operators made of it go on working, with the last of these."""
-        self._owned = None
+        self._owned = self._sensitivity = None
 
     # ---- parameters ----
 
@@ -345,12 +349,15 @@ class Problem:
         return Data(*(v.reshape(shape) if v is not None and v.size == math.prod(shape) else v for v in vectors))
 
     def sensitivity(self) -> Image:
-        """The sensitivity image s = P* A* m, with attenuation, efficiencies, and the PSF P of `psf`.
+        """The sensitivity image, with attenuation and efficiencies, behind the PSF.
 
-        It is what the steps of `operator()` are divided by. The parameter `sens` takes the image without the
-        PSF, which is applied to it then: that of a problem of the same parameters but `psf`.
+        It is what steps of `operator()` are divided by. The parameter `sens` takes the image without the PSF,
+        which is then applied to it: that of a problem of the same parameters but `psf`.
         """
-        return _arrays.made_image(lambda to: self._call(lib.iso_problem_sens, to))
+        self._handle  # raises, if it was freed
+        if self._sensitivity is None:
+            self._sensitivity = _arrays.made_image(lambda to: self._call(lib.iso_problem_sens, to))
+        return self._sensitivity.copy()
 
     def project(self, image: np.ndarray) -> np.ndarray:
         """m A x + r: the mean of the data that an image gives."""
@@ -406,6 +413,8 @@ class Problem:
     def _shown(self, callback: Callback) -> Iterator[None]:
         """During `with`, images go to the callback."""
         handle = self._handle
+        if self.parameters.get("method") in _WITHOUT_ITERATIONS:
+            raise errors.ArgumentError("callback: given to a method without iterations, wanted progress=")
         if self._watcher is not None:
             raise errors.BusyError("given a problem that serves another call, wanted an idle one")
         with Watcher(callback) as self._watcher:

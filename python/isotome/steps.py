@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from typing import Any, Callable, NamedTuple
 
-import numpy as np
-
 from . import errors
 
 ENOUGH = 1  # ISO_ENOUGH
@@ -25,7 +23,7 @@ class Step(NamedTuple):
     iterations: int  # at most
     frame: int  # which of several, from 0
     image: Any  # an Image, or of the kind of the start image; the callback's own
-    objective: float | None  # EM: log-likelihood before its updates; least squares: cost after it; None: none
+    objective: float  # EM: log-likelihood before its updates; least squares: cost after it
 
 
 Callback = Callable[[Step], object]
@@ -44,15 +42,16 @@ class Watcher:
 
     def tell(self, make: Callable[[], Step]) -> int:
         """What the library is to do after an iteration: 0 go on, ENOUGH, or stop as if cancelled."""
-        answer: object = None
+        enough = False
 
         def ask() -> None:
-            nonlocal answer
+            nonlocal enough
             assert self._callback
             answer = self._callback(make())
+            enough = answer is not None and bool(answer)
 
         failed = self.guard(ask)
-        return failed or (ENOUGH if isinstance(answer, (bool, np.bool_)) and answer else 0)
+        return failed or (ENOUGH if enough else 0)
 
     def guard(self, do: Callable[[], None]) -> int:
         """0, or where it raised an exception the code for a call that was cancelled."""

@@ -3,14 +3,15 @@
 
     P = isotome.torch.Projector(A)                     # an nn.Module: y = A x, and A* g goes back
     loss = 0.5 * (P(x) - y).square().sum()             # its gradient is A* (A x - y)
-    z = isotome.torch.em_step(A, x) / s                # a step of MLEM that can be trained through
+    z = isotome.torch.em_step(A, x, sens=s)            # a step of MLEM that can be trained through
     L = isotome.torch.log_likelihood(A, x, s)          # of list-mode events, with its gradient in one pass
     physics = isotome.torch.physics(A)                 # for deepinv
 
 Tensors have any axes before those of the operator: x is (..., *A.in_shape), y is (..., *A.out_shape).
 The operator computes in float32; types follow torch's rule for a product with a float32 tensor, so that
 float16, bfloat16 and float32 give float32 (under autocast too) and float64 gives float64. A gradient has
-the type of what it is the gradient of.
+the type of what it is the gradient of. Images and data must be finite; of a gradient that is not, as
+torch.amp.GradScaler provokes it, what goes back is NaN.
 """
 
 from __future__ import annotations
@@ -78,37 +79,40 @@ def _sum(values: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:
 
 class _Linear(torch.autograd.Function):
     """A x for each x along the leading axes, in float32. It is linear: of every derivative of it, forward,
-    backward or of the second order, the next is by A or A* again."""
+    backward or of the second order, the next is by A or A* again. Of a gradient that is not finite, NaN."""
 
     @staticmethod
-    def forward(A: Operator, x: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+    def forward(A: Operator, x: torch.Tensor, gradient: bool) -> torch.Tensor:  # type: ignore[override]
         x = x.detach().contiguous()
         y = x.new_empty(*_leading(x, A.in_shape), *A.out_shape)
         for one, to in zip(x.view(-1, *A.in_shape), y.view(-1, *A.out_shape)):
-            A(one, out=to)
+            if gradient and not torch.isfinite(one.sum(dtype=torch.float64)):
+                to.fill_(torch.nan)
+            else:
+                A(one, out=to)
         return y
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        ctx.A = inputs[0]
+        ctx.A, _, ctx.gradient = inputs
 
     @staticmethod
     def backward(ctx: Any, g: torch.Tensor) -> Any:  # type: ignore[override]
-        return None, _Linear.apply(ctx.A.H, g)
+        return None, _Linear.apply(ctx.A.H, g, True), None
 
     @staticmethod
-    def jvp(ctx: Any, _A: None, dx: torch.Tensor) -> Any:  # type: ignore[override]
-        return _Linear.apply(ctx.A, dx)
+    def jvp(ctx: Any, _A: None, dx: torch.Tensor, _gradient: None) -> Any:  # type: ignore[override]
+        return _Linear.apply(ctx.A, dx, ctx.gradient)
 
     @staticmethod
-    def vmap(_info: Any, axes: Any, A: Operator, x: torch.Tensor) -> Any:  # type: ignore[override]
-        return _Linear.apply(A, x.movedim(axes[1], 0)), 0
+    def vmap(_info: Any, axes: Any, A: Operator, x: torch.Tensor, gradient: bool) -> Any:  # type: ignore[override]
+        return _Linear.apply(A, x.movedim(axes[1], 0), gradient), 0
 
 
 def apply(A: Operator, x: torch.Tensor) -> torch.Tensor:
     """A x, differentiated by A*. x: (..., *A.in_shape)."""
     x = _given(x, _operator(A).in_shape, "x")
-    return _Linear.apply(A, x.to(_REAL)).to(torch.promote_types(x.dtype, _REAL))
+    return _Linear.apply(A, x.to(_REAL), False).to(torch.promote_types(x.dtype, _REAL))
 
 
 class Projector(torch.nn.Module):
@@ -140,6 +144,11 @@ class Projector(torch.nn.Module):
 # ---- Poisson ----
 
 
+def _quotient(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """a / b, and 0 where b is not above 0."""
+    return torch.where(b > 0, a / torch.where(b > 0, b, 1), 0)
+
+
 def _ratio(
     A: Operator,
     x: torch.Tensor,
@@ -147,10 +156,10 @@ def _ratio(
     add: torch.Tensor | None,
     mult: torch.Tensor | None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Ax + add and y / (Ax + add); 1 and 0 in rows where Ax + add or mult is not above 0."""
+    """Ax + r/m and y / (Ax + r/m); 1 and 0 in rows where one of Ax + r/m and m is not above 0."""
     mean = apply(A, x)
     if add is not None:
-        mean = mean + add
+        mean = mean + (add if mult is None else _quotient(add, mult))
     used = mean > 0 if mult is None else (mean > 0) & (mult > 0)
     mean = torch.where(used, mean, 1)
     return mean, torch.where(used, 1 if y is None else y, 0) / mean
@@ -162,17 +171,20 @@ def em_step(
     y: torch.Tensor | None = None,
     add: torch.Tensor | None = None,
     mult: torch.Tensor | None = None,
+    *,
+    sens: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """x * A*(y / (A x + add)), which can be differentiated by x, y and add. MLEM: over the sensitivity.
+    """x * A*(m y / (m A x + r)), with `sens` over it, which can be differentiated by x, y and add = r.
 
-    y, add, mult: as in A.em_step, (..., *A.out_shape). By A and A* once, and once more each for the way
-    back; where no gradient is wanted, A.em_step(x) does it in one pass.
+    y, add, mult, sens: as in A.em_step, (..., *A.out_shape), and (..., *A.in_shape) for sens. By A and A* once,
+    and once more each for the way back; where no gradient is wanted, A.em_step(x) does it in one pass.
     """
     x = _given(x, _operator(A).in_shape, "x")
     for name, values in (("y", y), ("add", add), ("mult", mult)):
         if values is not None:
             _given(values, A.out_shape, name)
-    return x * apply(A.H, _ratio(A, x, y, add, mult)[1])
+    step = x * apply(A.H, _ratio(A, x, y, add, mult)[1])
+    return step if sens is None else _quotient(step, _given(sens, A.in_shape, "sens"))
 
 
 def _value_and_gradient(
@@ -182,7 +194,7 @@ def _value_and_gradient(
     add: torch.Tensor | None,
     mult: torch.Tensor | None,
 ) -> tuple[float | torch.Tensor, torch.Tensor]:
-    """sum of y log(m (A x + add)) and A*(y / (A x + add)) of one image, in one pass if its voxels allow it."""
+    """sum of y log(m A x + r) and A*(m y / (m A x + r)) of one image, in one pass if its voxels allow it."""
     least, most = (float(v) for v in torch.aminmax(x))
     if least < 0:
         raise errors.ArgumentError(f"x: the smallest value is {least:g}, must not be below 0")
@@ -235,9 +247,9 @@ def log_likelihood(
     add: torch.Tensor | None = None,
     mult: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """sum of y log(m (A x + add)) - <sensitivity, x>, one number an image, in float64; x >= 0.
+    """sum of y log(m A x + r) - <sensitivity, x>, one number an image, in float64; x >= 0.
 
-    y: None: ones, of list-mode events. y, add, mult: as in A.em_step, A.out_shape. Where all voxels are above
+    y: None: ones, of list-mode events. y, add = r, mult = m: as in A.em_step, A.out_shape. Where all voxels are above
     a hundredth of the largest, value and gradient by x are of one pass over the data, else of two.
     """
     x = _given(x, _operator(A).in_shape, "x")

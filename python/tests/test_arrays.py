@@ -334,6 +334,8 @@ def fake_cupy():
     module.empty = lambda shape, dtype: ndarray(np.empty(shape, dtype))
     module.asnumpy = lambda a: a.values
     module.sum = lambda a, dtype: a.values.sum(dtype=dtype)
+    module.min = lambda a: a.values.min()
+    module.stack = np.stack
     module.cuda = types.SimpleNamespace(
         Device=lambda number: contextlib.nullcontext(number),
         get_current_stream=lambda: types.SimpleNamespace(ptr=88),
@@ -357,6 +359,10 @@ def test_arrays_of_cupy(operator, image, calls, monkeypatch):
     ):
         with pytest.raises(isotome.ArgumentError, match=message):
             operator(cupy.ndarray(wrong))
+    with pytest.raises(isotome.ArgumentError, match=r"x: the value at \(0, 0, 0\) is -.*, must not be below 0"):
+        operator.em_step(cupy.ndarray(-image))
+    with pytest.raises(isotome.ArgumentError, match=r"x: the value at \(0, 0, 0\) is nan, must be finite"):
+        operator.em_step(cupy.ndarray(image * np.float32("nan")))
     with pytest.raises(isotome.ArgumentError, match="y: given a NumPy .* a CuPy array on cuda:0, as x is"):
         operator.em_step(cupy.ndarray(image), y.values)
     with pytest.raises(isotome.ArgumentError, match="out: given memory of an input"):

@@ -123,6 +123,71 @@ print("done")
     assert run(LONG + code) == ["told", "done"]
 
 
+def test_a_handler_of_ones_own_for_ctrl_c_is_left_alone():
+    code = """
+seen = []
+signal.signal(signal.SIGINT, lambda *_: seen.append("told"))
+later(0.1)
+end = time.time() + 0.4
+while time.time() < end:
+    A(x)
+print(*seen)
+later(0.2)
+p = isotome.ray(make_lines(1000), context=context, iterations=2000, sens="none", **BOX)
+print(p.reconstruct().shape, *seen)
+"""
+    assert run(LONG + code) == ["told", "(8, 12, 16) told told"]
+
+
+def test_ctrl_c_cancels_calls_of_other_threads_on_the_context():
+    code = """
+outcome = []
+other = isotome.ray(make_lines(100_000), context=context, iterations=100_000, sens="none", **BOX)
+def work():
+    try:
+        other.reconstruct()
+    except BaseException as error:
+        outcome.append(type(error).__name__)
+thread = threading.Thread(target=work)
+thread.start()
+later(0.5)
+try:
+    p.reconstruct()
+except KeyboardInterrupt:
+    print("interrupted")
+thread.join()
+print(*outcome)
+"""
+    assert run(LONG + code) == ["interrupted", "Cancelled"]
+
+
+def test_without_pytorch_the_package_is_whole():
+    code = """
+import inspect, pydoc
+sys.modules["torch"] = None
+def star():
+    names = {}
+    exec("from isotome import *", names)
+    return names
+before = filter
+names = star()
+print("torch" in names, names.get("filter", before) is before, "read" in names, names["em"] is isotome.em)
+print(hasattr(isotome, "torch"), "torch" in dir(isotome), "filter" in dir(isotome), "measure" in dir(isotome))
+print(len(inspect.getmembers(isotome)) > 50, "phantom" in pydoc.render_doc(isotome))
+try:
+    isotome.torch
+except AttributeError as error:
+    print(type(error.__cause__).__name__)
+try:
+    from isotome import torch
+except ImportError as error:
+    print(error.name)
+"""
+    assert run(code) == [
+        "False True True True", "False False True True", "True True", "ModuleNotFoundError", "torch",
+    ]
+
+
 def test_forks_are_refused():
     code = """
 A(x)

@@ -73,7 +73,8 @@ NOT_CALLED = {"run", "show", "ModelOperator"}  # they write, or are made by the 
 
 def public():
     """Names and functions of the package and of its modules."""
-    for name in sorted(set(isotome.__all__) - NOT_CALLED):
+    names = {*isotome.__all__, *isotome._LATER} - NOT_CALLED
+    for name in sorted(name for name in names if hasattr(isotome, name)):  # isotome.torch: with PyTorch
         value = getattr(isotome, name)
         if isinstance(value, types.ModuleType):
             for inner, function in vars(value).items():

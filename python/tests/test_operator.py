@@ -2,12 +2,15 @@
 """Operators: the mathematics, subsets and order, algebra, and what they refuse."""
 
 import threading
+import types
 
 import numpy as np
 import pytest
 from conftest import BOX, make_lines, sound_problem, strip_problem
 
 import isotome
+from isotome import _kinds
+from isotome.operator import _Vectors
 
 
 def test_line_through_the_middle_of_a_row_of_voxels(context):
@@ -84,14 +87,15 @@ def test_em_step_is_that_of_its_formula(operator, image, part):
     mult[::7] = 0
     got, stat = A.em_step_with_statistics(image, y, add, mult)
     used = mult > 0
-    expected = A(image) + add
+    a = np.divide(add, mult, out=np.zeros_like(add), where=used)
+    expected = A(image) + a
     want = image * A.adjoint(np.where(used, y / expected, 0).astype(np.float32))
     assert np.allclose(got, want, rtol=1e-4, atol=1e-6 * want.max())
     assert stat.used == used.sum() and stat.skipped == (~used).sum()
     assert stat.lost == pytest.approx(y[~used].sum())
     assert stat.log_likelihood == pytest.approx(np.sum(y[used] * np.log((mult * expected)[used])), rel=1e-5)
     plain = np.empty_like(image)
-    other = isotome.Operator._em_step(A, plain, image, y, add, mult)
+    other = isotome.Operator._em_step(A, plain, image, y, a, mult)
     assert np.allclose(got, plain, rtol=1e-4, atol=1e-6 * want.max())
     assert other == pytest.approx(stat, rel=1e-5)
 
@@ -105,9 +109,116 @@ def test_mlem_by_hand_is_the_library_s(context, lines):
         assert np.allclose(x, p.reconstruct(), rtol=1e-5)
 
 
+RING = """{kind: cylinder, radius_mm: 60, rings: 5, ring_pitch_mm: 4, crystals_per_ring: 60,
+    crystal_mm: [3, 3, 10], min_crystal_distance: 10}"""
+
+
+@pytest.fixture
+def wide(context, lines, tmp_path):
+    """Counts with randoms and attenuation, on a grid whose corners no line of the ring meets."""
+    (tmp_path / "ring.yaml").write_text(RING)
+    random, box = np.random.default_rng(7), {"grid": (40, 40, 5), "voxel": 4}
+    mu = np.zeros((5, 40, 40), np.float32)
+    mu[:, 12:28, 14:26] = 0.01
+    counts = random.poisson(2, len(lines)).astype(np.float32)
+    events = isotome.Events(lines, count=counts, add=random.random(len(lines), dtype=np.float32))
+    mu = isotome.Image(mu, isotome.Grid((40, 40, 5), (4, 4, 4)))
+    return isotome.ray(events, context=context, scanner=tmp_path / "ring.yaml", mu=mu, iterations=1, **box)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_one_step_is_an_iteration_of_the_problem(wide):
+    A, s, data = wide.operator(), wide.sensitivity(), wide.data()
+    assert data.add is not None and 0 < data.mult.min() < 0.5 < data.mult.max()
+    assert (s == 0).any() and (s > 0).any()
+    x = (s > 0).astype(np.float32)
+    want = wide.reconstruct()
+    got = A.em_step(x, *data, sens=s)
+    assert np.allclose(got, want, rtol=1e-5, atol=1e-6 * want.max())
+    assert not got[s == 0].any()
+    assert np.array_equal(got[s > 0], A.em_step(x, *data)[s > 0] / s[s > 0])
+    whole = np.full_like(x, 7)
+    assert A.em_step(x, *data, whole, sens=s) is whole and np.array_equal(whole, got)
+    composed = (2 * A).em_step(x / 2, *data, sens=2 * s)
+    assert np.allclose(2 * composed, got, rtol=1e-4, atol=1e-5 * want.max())
+
+
+def test_values_below_0_are_refused_by_em(wide):
+    A, data = wide.operator(), wide.data()
+    x = np.ones(A.in_shape, np.float32)
+    for k, name in enumerate(("y", "add", "mult")):
+        given = [np.array(v) for v in data]
+        given[k][3] = -0.5
+        with pytest.raises(isotome.ArgumentError, match=rf"{name}: the value at \(3,\) is -0.5, must not be below 0"):
+            A.em_step(x, *given)
+    s = np.ones_like(x)
+    s[1, 2, 3] = -1
+    for given in ({"x": s}, {"x": x, "sens": s}):
+        name = list(given)[-1]
+        with pytest.raises(isotome.ArgumentError, match=rf"{name}: the value at \(1, 2, 3\) is -1.0"):
+            A.em_step(**given)
+    assert A.em_step(-0.0 * x).sum() == 0
+
+
+def test_the_sensitivity_is_computed_once(wide, monkeypatch):
+    s = wide.sensitivity()
+    monkeypatch.setattr(wide, "_call", None)
+    again = wide.sensitivity()
+    assert np.array_equal(again, s) and isinstance(again, isotome.Image) and again.grid == s.grid
+    again[...] = 0
+    assert np.array_equal(wide.sensitivity(), s)
+
+
+def test_subsets_behind_a_diagonal(operator, image):
+    d = np.arange(1, 2001, dtype=np.float32)
+    C = isotome.Diagonal(d[::-1].copy()) @ (isotome.Diagonal(d) @ operator)
+    y = C(image)
+    assert C.n_subsets == 4 and np.array_equal(y, d[::-1] * (d * operator(image)))
+    for k in range(4):
+        B = C.subset(k)
+        assert np.array_equal(B.rows, operator.subset(k).rows)
+        assert np.array_equal(B(image), y[B.rows]) and C.subset(k) is B
+    D = isotome.Diagonal(d) @ operator.ordered()
+    B = D.subset(1)
+    assert np.array_equal(D(image)[np.isin(D.rows, B.rows)], B(image))
+    assert np.array_equal(D.rows, operator.ordered().rows)
+
+
+def test_wrong_functions_and_divisors_are_refused(operator):
+    for given, message in (
+        ((3, (4,), len, len), r"in_shape: given 3, wanted a shape such as"),
+        (((3,), (4.5,), len, len), "out_shape is 4.5, must be an integer"),
+        (((3,), (-4,), len, len), "out_shape is -4, must be from 0"),
+        (((3,), (4,), None, len), "forward: given NoneType, wanted a function of an array"),
+        (((3,), (4,), len, 7), "adjoint: given int, wanted a function of an array"),
+    ):
+        with pytest.raises(isotome.ArgumentError, match=message):
+            isotome.Function(*given)
+    with pytest.raises(isotome.ArgumentError, match="given 0, wanted another"):
+        operator / 0
+    with pytest.raises(TypeError):
+        operator / operator
+
+
+def test_memory_is_given_back_where_the_end_of_a_call_fails(context, monkeypatch):
+    kind, freed = _kinds.like(None), []
+    with pytest.raises(isotome.DeviceError, match="gone"):
+        with _Vectors(context, kind) as v:
+            v._alloc(10)
+            free = v._vec.free
+            v._vec = types.SimpleNamespace(free=lambda *given: (freed.append(given), free(*given)))
+
+            def fails(_context):
+                raise isotome.DeviceError("gone")
+
+            monkeypatch.setattr(kind, "end", fails)
+    assert len(freed) == 1
+
+
 def test_algebra(operator, image):
     y = operator(image)
     half = isotome.Diagonal(np.full(operator.in_shape, 0.5, np.float32))
+    assert np.array_equal((operator / 2)(image), y / 2) and np.array_equal((operator / np.int64(2))(image), y / 2)
     assert np.allclose((operator @ half)(image), y / 2, rtol=1e-6)
     assert np.allclose((operator * half)(image), y / 2, rtol=1e-6)
     assert np.allclose((operator + 2 * operator)(image), 3 * y, rtol=1e-6)

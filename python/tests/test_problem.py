@@ -263,6 +263,39 @@ def test_frames_and_least_squares_show_their_images(context, lines):
 def test_wrong_callbacks_are_refused(problem):
     with pytest.raises(isotome.ArgumentError, match="callback: given int, wanted a function"):
         problem.reconstruct(callback=3)
+    with pytest.raises(isotome.ArgumentError, match="progress: given int, wanted a function of a Progress"):
+        problem.reconstruct(progress=3)
+
+
+def test_a_callback_without_iterations_is_refused(context):
+    p = sound_problem("ubp", context)
+    with pytest.raises(isotome.ArgumentError, match="callback: .* without iterations, wanted progress="):
+        p.reconstruct(callback=lambda step: True)
+    assert p.reconstruct().shape == (8, 8, 8)
+
+
+@pytest.mark.filterwarnings("ignore::isotome.IsotomeWarning")
+@pytest.mark.parametrize("answer", [True, 1, np.bool_(True), np.array(True), "enough"])
+def test_whatever_is_true_ends_the_run(problem, answer):
+    seen = []
+    problem.reconstruct(callback=lambda step: (seen.append(step.iteration), answer)[1])
+    assert seen == [1]
+    with pytest.raises(isotome.Cancelled):
+        problem.reconstruct(progress=lambda step: answer)
+
+
+@pytest.mark.filterwarnings("ignore::isotome.IsotomeWarning")
+@pytest.mark.parametrize("answer", [None, False, 0, np.array(False), ""])
+def test_nothing_else_does(problem, answer):
+    seen = []
+    problem.reconstruct(callback=lambda step: (seen.append(step.iteration), answer)[1], progress=lambda step: answer)
+    assert seen == [1, 2]
+
+
+def test_an_answer_that_is_neither_is_an_error(problem):
+    for words in ({"callback": lambda step: np.ones(2)}, {"progress": lambda step: np.ones(2)}):
+        with pytest.warns(isotome.IsotomeWarning), pytest.raises(ValueError, match="ambiguous"):
+            problem.reconstruct(**words)
 
 
 def test_data_have_their_natural_shape(context):

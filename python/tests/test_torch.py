@@ -330,6 +330,43 @@ def test_em_step_has_the_values_of_the_library(counts_operator, positive, what):
     assert torch.allclose(got, want, rtol=1e-3, atol=1e-4 * float(want.max()))
 
 
+def test_a_step_over_the_sensitivity(lines_operator, positive):
+    A, x = lines_operator, positive(*lines_operator.in_shape)
+    s = positive(*A.in_shape)
+    s[2, 3:] = 0
+    v = x.clone().requires_grad_()
+    step = isotome.torch.em_step(A, v, sens=s)
+    want = A.em_step(x, sens=s)
+    assert torch.allclose(step, want, rtol=1e-3, atol=1e-4 * float(want.max()))
+    assert not step[2, 3:].any() and not want[2, 3:].any()
+    assert torch.allclose(want[s > 0], (A.em_step(x) / s)[s > 0])
+    step.sum().backward()
+    assert torch.isfinite(v.grad).all()
+    with pytest.raises(isotome.ArgumentError, match="sens: given shape"):
+        isotome.torch.em_step(A, x, sens=s[0])
+
+
+@pytest.mark.parametrize("bad", [float("inf"), float("nan")])
+def test_gradients_that_are_not_finite_go_through(lines_operator, positive, bad):
+    """As a GradScaler provokes them, which then leaves the step out."""
+    A = lines_operator
+    P, x = isotome.torch.Projector(A), positive(2, *A.in_shape).requires_grad_()
+    y = P(x)
+    g = torch.ones_like(y)
+    g[1, 5] = bad
+    (back,) = torch.autograd.grad(y, x, g)
+    assert torch.isnan(back[1]).all() and torch.equal(back[0], A.adjoint(g[0]))
+    one = x[0].detach().requires_grad_()
+    for f in (
+        lambda v: isotome.torch.em_step(A, v).sum(),
+        lambda v: isotome.torch.log_likelihood(A, v, torch.zeros_like(one)),
+    ):
+        (back,) = torch.autograd.grad(f(one) * bad, one)
+        assert not torch.isfinite(back).any()
+    with pytest.raises(isotome.ArgumentError, match="must be finite"):
+        P(x.detach() * bad)
+
+
 @pytest.mark.parametrize("argument", ["x", "y", "add"])
 def test_gradient_of_em_step(counts_operator, positive, draw, argument):
     """J* g along a direction, against differences of <em_step, g>; and the formula of J* g for x."""
@@ -351,9 +388,9 @@ def test_gradient_of_em_step(counts_operator, positive, draw, argument):
         assert size(gradient - want) < 1e-5 * size(want)
 
 
-def likelihood(A, x, s, y=None, add=None):
+def likelihood(A, x, s, y=None, add=None, mult=None):
     """By NumPy, in double from A x on."""
-    mean = A(x).double() + (0 if add is None else add)
+    mean = A(x).double() * (1 if mult is None else mult) + (0 if add is None else add)
     used = mean > 0
     return float(((1 if y is None else y) * torch.where(used, mean, 1).log()).sum() - (s.double() * x).sum())
 
@@ -366,13 +403,14 @@ def test_log_likelihood_and_its_gradient(counts_operator, positive, draw, start)
     y, add = positive(*A.out_shape), positive(*A.out_shape)
     if start != "positive":
         x[..., ::3] *= 0 if start == "with zeros" else 0.04
-    for data in ({}, {"y": y}, {"y": y, "add": add}):
+    mult = positive(*A.out_shape)
+    for data in ({}, {"y": y}, {"y": y, "add": add}, {"y": y, "add": add, "mult": mult}):
         v = x.clone().requires_grad_()
         value = isotome.torch.log_likelihood(A, v, s, **data)
         assert value.dtype == torch.float64 and value.shape == ()
         assert float(value.detach()) == pytest.approx(likelihood(A, x, s, **data), rel=1e-6)
         (gradient,) = torch.autograd.grad(value, v)
-        mean = A(x) + data.get("add", 0)
+        mean = A(x) + data.get("add", 0) / data.get("mult", 1)
         want = A.adjoint(torch.where(mean > 0, data.get("y", 1) / mean.clamp(min=1e-30), 0)) - s
         assert gradient.dtype == torch.float32
         assert size(gradient - want) < 2e-5 * size(want)
