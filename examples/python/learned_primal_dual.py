@@ -42,7 +42,7 @@ def scan():
     y = torch.poisson(50 * P(truth)) / 50
     x = torch.ones(A.in_shape)
     for _ in range(5):
-        x = A.em_step(x, y) / sensitivity
+        x = A.em_step(x, y, sens=sensitivity)
     return truth, y, x
 
 

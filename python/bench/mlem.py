@@ -6,7 +6,7 @@
     python3 python/bench/mlem.py --events 1e6 --device cpu --tof 390
 
 own       iterations of Problem.reconstruct: the difference of two runs of different length
-em_step   x = A.em_step(x) / s
+em_step   x = A.em_step(x, sens=s)
 pair      x = x * A.adjoint(1 / A(x)) / s
 unchecked the two again without the look at values, which on CUDA is a sum that the host waits for
 """
@@ -68,7 +68,7 @@ def seconds_of(step: Callable[[Any], Any], x: Any, wait: Callable[[], None], ite
 
 def ways(A: isotome.Operator, s: Any, xp: Any) -> dict[str, Callable[[Any], Any]]:
     def by_step(x: Any) -> Any:
-        return A.em_step(x) / s
+        return A.em_step(x, sens=s)
 
     def by_pair(x: Any) -> Any:
         y = A(x)

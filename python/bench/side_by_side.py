@@ -188,7 +188,7 @@ def run_isotome(w: Workload, projector: str, context: isotome.Context) -> tuple[
     def fused():
         image = x
         for B, r in zip(parts, add):
-            image = B.em_step(image, add=r) / shares
+            image = B.em_step(image, add=r, sens=shares)
         return image
 
     def by_hand():

@@ -110,24 +110,20 @@ class Kind:
         total, least = both.tolist() if hasattr(both, "tolist") else map(float, both)
         return total, least
 
-    def refuse_values(self, values: Any, name: str) -> None:
-        """NaN and infinity: on a device by one sum there, for which the host waits."""
-        if self.device == "cpu" or not math.isfinite(self.total(values)):
-            _arrays.refuse_values(self.to_host(values), name)
+    def looks_good(self, values: Any, signed: bool) -> bool:
+        """Whether all are finite and, unless `signed`, none is below 0; the host waits once."""
+        if signed or not math.prod(values.shape):
+            return math.isfinite(self.total(values))
+        total, least = self.total_and_least(values)
+        return math.isfinite(total) and least >= 0
 
-    def refuse_negative(self, values: Any, name: str) -> None:
-        """NaN, infinity, and what is below 0; the host waits once, as for refuse_values."""
-        if self.device == "cpu":
+    def refuse_values(self, values: Any, name: str, signed: bool = True) -> None:
+        """NaN, infinity and, unless `signed`, what is below 0: on a device by sums there."""
+        if self.device == "cpu" or not self.looks_good(values, signed):
             host = self.to_host(values)
             _arrays.refuse_values(host, name)
-            if host.size and host.min() < 0:
-                _name_negative(host, name)
-        elif math.prod(values.shape):
-            total, least = self.total_and_least(values)
-            if not math.isfinite(total):
-                _arrays.refuse_values(self.to_host(values), name)
-            if least < 0:
-                _name_negative(self.to_host(values), name)
+            if not signed:
+                _refuse_negative(host, name)
 
     def refuse_shape(self, values: Any, shape: Shape, name: str) -> None:
         if tuple(values.shape) != shape:
@@ -138,8 +134,10 @@ class Kind:
         return first < second + 4 * math.prod(b.shape) and second < first + 4 * math.prod(a.shape)
 
 
-def _name_negative(values: np.ndarray, name: str) -> None:
-    """Of values of which one is below 0, the first."""
+def _refuse_negative(values: np.ndarray, name: str) -> None:
+    """What is below 0, of which the first is named."""
+    if values.size == 0 or values.min() >= 0:
+        return
     first = int(np.flatnonzero(values < 0)[0])
     place = tuple(int(i) for i in np.unravel_index(first, values.shape))
     raise errors.ArgumentError(
@@ -300,17 +298,11 @@ class Lent(Kind):
     def refuse_form(self, values: Any, name: str) -> None:
         self._loan(values, name).give_back()
 
-    def refuse_values(self, values: Any, name: str) -> None:
+    def refuse_values(self, values: Any, name: str, signed: bool = True) -> None:
         """Where the library has no namespace, there is nobody to look at them."""
-        if self.xp is not None and not math.isfinite(self.total(values)):
-            raise errors.ArgumentError(f"{name}: given values that are not all finite")
-
-    def refuse_negative(self, values: Any, name: str) -> None:
-        if self.xp is None or not math.prod(values.shape):
-            return
-        total, least = self.total_and_least(values)
-        if not math.isfinite(total) or least < 0:
-            raise errors.ArgumentError(f"{name}: given values that are not all finite and not below 0")
+        if self.xp is not None and not self.looks_good(values, signed):
+            more = "" if signed else " and not below 0"
+            raise errors.ArgumentError(f"{name}: given values that are not all finite{more}")
 
     def writeable(self, values: Any) -> bool:
         with self._loan(values) as loan:
@@ -473,17 +465,10 @@ class Arguments:
         kind.refuse_shape(values, shape, name)
         return values
 
-    def take(self, values: Any, shape: Shape, name: str) -> Any:
-        """An input of that shape: float32, in C order, finite."""
+    def take(self, values: Any, shape: Shape, name: str, signed: bool = True) -> Any:
+        """An input of that shape: float32, in C order, finite; unless `signed` not below 0."""
         values = self._seen(values, shape, name)
-        self.kind.refuse_values(values, name)
-        self._inputs.append(values)
-        return values
-
-    def take_positive(self, values: Any, shape: Shape, name: str) -> Any:
-        """The same, without values below 0."""
-        values = self._seen(values, shape, name)
-        self.kind.refuse_negative(values, name)
+        self.kind.refuse_values(values, name, signed)
         self._inputs.append(values)
         return values
 
@@ -491,9 +476,9 @@ class Arguments:
         """The kind of those to come is that of the values."""
         self._first, self.kind = (name, values), of(values, name)
 
-    def take_some(self, values: Any, shape: Shape, name: str) -> Any:
+    def take_some(self, values: Any, shape: Shape, name: str, signed: bool = True) -> Any:
         """The same, or None."""
-        return None if values is None else self.take_positive(values, shape, name)
+        return None if values is None else self.take(values, shape, name, signed)
 
     def place(self, out: Any, shape: Shape) -> Any:
         """Where a result goes: `out`, if it is given and fits, else a new array."""

@@ -106,8 +106,9 @@ class Operator:
         *,
         sens: Array | None = None,
     ) -> Array:
-        """x * A*(m y / (m A x + r)); with `sens` over it: MLEM is `x = A.em_step(x, *problem.data(), sens=s)`.
+        """x * A*(m y / (m A x + r)), with `sens` over it.
 
+        An iteration of MLEM is `x = A.em_step(x, *problem.data(), sens=s)`.
         y: counts; None: all ones (list mode). add: their mean additive term r; None: 0.
         mult: factors m; rows of 0 are left out; None: 1.
         sens: the sensitivity image, of which a subset takes its share; the result is 0 where it is 0.
@@ -128,10 +129,10 @@ class Operator:
     ) -> tuple[Array, EmStatistics]:
         """em_step, and its EmStatistics."""
         a = Arguments()
-        x, sens = a.take_positive(x, self.in_shape, "x"), a.take_some(sens, self.in_shape, "sens")
-        y, add, mult = (
-            a.take_some(v, self.out_shape, n) for n, v in (("y", y), ("add", add), ("mult", mult))
-        )
+        x = a.take(x, self.in_shape, "x", signed=False)
+        sens = a.take_some(sens, self.in_shape, "sens", signed=False)
+        data = ("y", y), ("add", add), ("mult", mult)
+        y, add, mult = (a.take_some(v, self.out_shape, name, signed=False) for name, v in data)
         acc = a.place(out, self.in_shape)
         with a.kind.current():
             if add is not None and mult is not None:

@@ -105,7 +105,7 @@ class _Linear(torch.autograd.Function):
         return _Linear.apply(ctx.A, dx, ctx.gradient)
 
     @staticmethod
-    def vmap(_info: Any, axes: Any, A: Operator, x: torch.Tensor, gradient: bool) -> Any:  # type: ignore[override]
+    def vmap(_info, axes, A, x, gradient):  # type: ignore[override]
         return _Linear.apply(A, x.movedim(axes[1], 0), gradient), 0
 
 
@@ -176,8 +176,8 @@ def em_step(
 ) -> torch.Tensor:
     """x * A*(m y / (m A x + r)), with `sens` over it, which can be differentiated by x, y and add = r.
 
-    y, add, mult, sens: as in A.em_step, (..., *A.out_shape), and (..., *A.in_shape) for sens. By A and A* once,
-    and once more each for the way back; where no gradient is wanted, A.em_step(x) does it in one pass.
+    y, add, mult: as in A.em_step, (..., *A.out_shape). sens: (..., *A.in_shape). By A and A* once, and once
+    more each for the way back; where no gradient is wanted, A.em_step(x) does it in one pass.
     """
     x = _given(x, _operator(A).in_shape, "x")
     for name, values in (("y", y), ("add", add), ("mult", mult)):
@@ -249,8 +249,8 @@ def log_likelihood(
 ) -> torch.Tensor:
     """sum of y log(m A x + r) - <sensitivity, x>, one number an image, in float64; x >= 0.
 
-    y: None: ones, of list-mode events. y, add = r, mult = m: as in A.em_step, A.out_shape. Where all voxels are above
-    a hundredth of the largest, value and gradient by x are of one pass over the data, else of two.
+    y: None: ones, of list-mode events. y, add = r, mult = m: as in A.em_step, A.out_shape. Where all voxels
+    are above a hundredth of the largest, value and gradient by x are of one pass over the data, else of two.
     """
     x = _given(x, _operator(A).in_shape, "x")
     data = [None if v is None else _data(A, v, name) for name, v in (("y", y), ("add", add), ("mult", mult))]

@@ -359,7 +359,7 @@ def test_arrays_of_cupy(operator, image, calls, monkeypatch):
     ):
         with pytest.raises(isotome.ArgumentError, match=message):
             operator(cupy.ndarray(wrong))
-    with pytest.raises(isotome.ArgumentError, match=r"x: the value at \(0, 0, 0\) is -.*, must not be below 0"):
+    with pytest.raises(isotome.ArgumentError, match=r"x: the value at \(0, 0, 0\) is -.*, must not be"):
         operator.em_step(cupy.ndarray(-image))
     with pytest.raises(isotome.ArgumentError, match=r"x: the value at \(0, 0, 0\) is nan, must be finite"):
         operator.em_step(cupy.ndarray(image * np.float32("nan")))

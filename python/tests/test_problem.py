@@ -288,7 +288,12 @@ def test_whatever_is_true_ends_the_run(problem, answer):
 @pytest.mark.parametrize("answer", [None, False, 0, np.array(False), ""])
 def test_nothing_else_does(problem, answer):
     seen = []
-    problem.reconstruct(callback=lambda step: (seen.append(step.iteration), answer)[1], progress=lambda step: answer)
+
+    def look(step):
+        seen.append(step.iteration)
+        return answer
+
+    problem.reconstruct(callback=look, progress=lambda step: answer)
     assert seen == [1, 2]
 
 

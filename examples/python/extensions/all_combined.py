@@ -11,11 +11,10 @@ def reconstruct(events, scanner, mu, box, iterations=4):
     y = np.exp(chords(mu))
     problem = isotome.ray(events, scanner=scanner, tof_fwhm_ps=390, method="osem", subsets=8, **box)
     A, s = problem.operator(), problem.sensitivity()
-    s[s == 0] = np.inf
     x = np.ones(A.in_shape, np.float32)
     for _ in range(iterations):
         for k in range(8):
             B = A.subset(k)
-            x = 8 * B.em_step(x, y[B.rows]) / s
+            x = 8 * B.em_step(x, y[B.rows], sens=s)
         x = isotome.filter(x, "median:3")
     return x

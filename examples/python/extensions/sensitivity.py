@@ -9,8 +9,7 @@ import isotome
 def reconstruct(events, scanner, mu, box, iterations=4):
     problem = isotome.ray(events, scanner=scanner, tof_fwhm_ps=0, **box)
     A, s = problem.operator(), problem.sensitivity()
-    s[s == 0] = np.inf
     x = np.ones(A.in_shape, np.float32)
     for _ in range(iterations):
-        x = A.em_step(x) / s
+        x = A.em_step(x, sens=s)
     return x
