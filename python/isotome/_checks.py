@@ -17,8 +17,8 @@ _INT64_MAX = 2**63 - 1
 
 def _between(least: float, most: float) -> str:
     if most >= _INT64_MAX:
-        return "" if least <= -_INT64_MAX else f" of at least {least:g}"
-    return f" from {least:g} to {most:g}"
+        return "" if least <= -_INT64_MAX else f" of at least {least:.12g}"
+    return f" from {least:.12g} to {most:.12g}"
 
 
 def _float(value: Any) -> float:
