@@ -41,6 +41,11 @@ class Events:
     mult: (n,) float32, attenuation x normalisation.
     add: (n,) float32, expected randoms and scatter in counts.
     crystal: (n, 2) uint32, the numbers of the two crystals.
+    tof_fwhm_ps: resolution of t1 - t2; 0: there is no time of flight, or the scanner says.
+    tof_bin_ps: width of the bins whose centres the times are; 0: they are not binned.
+    start_s: of the scan, as the file has it. duration_s: of the scan; 0: not known.
+    isotope: such as "F-18", for decay; "": not known.
+    info: what simulated events are made of.
     """
 
     lines: np.ndarray

@@ -62,17 +62,17 @@ def _unit_beside(path: bytes) -> str:
     return unit if isinstance(unit, str) else ""
 
 
-def read(path: str | os.PathLike, context: Context | None = None) -> np.ndarray:
-    """An image or array from a file: an Image where the file has a grid (.nii, .nii.gz, most .raw).
+def read(path: str | os.PathLike, context: Context | None = None) -> Image:
+    """An image or array from a file: its grid is None where the file has none (.npy, some .raw).
 
     Values come as float32 whatever the file has, complex ones of a .npy as complex64; NaN and infinity are
     left as they are. context: its limit of memory holds, and its cancel() ends the reading.
     """
     name, used = path_of(path), context_of(context)
-    values = _arrays.made(
+    values = _arrays.made_image(
         lambda to: call(used, lib.iso_read_within, to, used._pointer, name, _ANY | _PAIRS)
     )
-    if isinstance(values, Image) and not values.unit:
+    if values.grid is not None and not values.unit:
         values.unit = _unit_beside(name)
     return values
 

@@ -95,7 +95,7 @@ def test_arrays_of_any_number(tmp_path, dtype, order):
     values = np.arange(24).reshape(2, 3, 4).astype(dtype)
     np.save(tmp_path / "x.npy", np.asarray(values, order=order))
     back = isotome.read(tmp_path / "x.npy")
-    assert type(back) is np.ndarray and back.dtype == np.float32 and np.array_equal(back, values)
+    assert type(back) is Image and back.grid is None and back.dtype == np.float32 and np.array_equal(back, values)
 
 
 def test_complex_arrays(tmp_path):
