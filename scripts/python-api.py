@@ -25,6 +25,16 @@ ORDER = (
     "recordings grid context program errors"
 ).split()
 
+#: What functions and attributes of `isotome` give, and users do not make by name: module -> classes.
+GIVEN = {
+    "operator": ("Adjoint", "Chain", "Sum", "Multiple"),
+    "scanner": ("Strips", "Panels"),
+    "matrix": ("MatrixInfo",),
+    "drawing": ("PictureInfo",),
+    "simulation": ("Simulated",),
+    "errors": ("MemoryError", "IOError"),
+}
+
 
 # ---- words ----
 
@@ -85,7 +95,8 @@ def models():
     common = [row for row in next(iter(tables.values())) if all(row in table for table in tables.values())]
     yield "## Models\n"
     yield "A function a model makes an `isotome.Problem`. Its keywords are the options of `isotome recon MODEL`"
-    yield "with `_` in place of `-`; `context=` besides is the Context to compute with. Of every model:\n"
+    yield "with `_` in place of `-`; `context=` besides is the Context to compute with, and"
+    yield "`like=` the record of an earlier run that sets what is not given. `isotome.models` has their names. Of every model:\n"
     yield from rows(common)
     for model, table in tables.items():
         first = next(iter(inspect.signature(getattr(isotome, model)).parameters))
@@ -173,6 +184,9 @@ def sections():
             found.setdefault(module, []).extend(entries)
         elif callable(value):
             found.setdefault(value.__module__.rpartition(".")[2], []).append((name, value))
+    for module, names in GIVEN.items():
+        source = importlib.import_module(f"isotome.{module}")
+        found.setdefault(module, []).extend((f"{module}.{name}", getattr(source, name)) for name in names)
     order = {module: k for k, module in enumerate(ORDER)}
     return dict(sorted(found.items(), key=lambda item: (order.get(item[0], len(ORDER)), item[0])))
 

@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 {imports}
 from .context import Context
 from .events import Events
+from .grid import Grid
 from .problem import Problem
 
 _File = Union[str, os.PathLike[str]]
@@ -63,7 +64,8 @@ def kind(p: problem.Parameter) -> str:
     if p.file != _abi.NO_FILE:
         return "_File"
     one = {_abi.FLAG: "bool", _abi.INTEGER: "int", _abi.REAL: "float", _abi.TEXT: "_Text"}[p.type]
-    return {"int": "_Int", "float": "_Float"}.get(one, one) if p.numbers else one
+    more = " | Grid" if p.name == "grid" and p.numbers == 3 else ""
+    return {"int": "_Int", "float": "_Float"}.get(one, one) + more if p.numbers else one
 
 
 def function(model: str) -> str:
@@ -71,7 +73,7 @@ def function(model: str) -> str:
     made = getattr(isotome, model)
     first = next(name for name in problem._FIRST if name in made.table)
     lines = [f"def {model}(", f"    {first}: {kind(made.table[first])} | None = ...,"]
-    lines += ["    *,", "    context: Context | None = ...,"]
+    lines += ["    *,", "    context: Context | None = ...,", "    like: _File | None = ...,"]
     lines += [f"    {p.name}: {kind(p)} | None = ...," for p in made.table.values() if p.name != first]
     document = made.__doc__.replace("\\", "\\\\").replace('"""', "'''").splitlines()
     document[1:] = ["    " + line if line else "" for line in document[1:]]

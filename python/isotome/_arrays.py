@@ -53,14 +53,6 @@ def given(values: object, shape: tuple[int, ...], name: str) -> np.ndarray:
     return values
 
 
-def rounded(values: object, name: str) -> np.ndarray:
-    """Real numbers of any type as float32, in C order."""
-    a = np.asarray(values)
-    if a.dtype.kind not in "fiub":
-        raise errors.ArgumentError(f"{name}: given values of {a.dtype}, wanted real numbers")
-    return np.ascontiguousarray(a, REAL)
-
-
 def given_any(values: object, name: str, dtype: np.dtype = REAL) -> np.ndarray:
     """An input of any shape, whose values the library checks."""
     refuse_form(values, name, dtype)
@@ -88,6 +80,15 @@ def as_struct(values: np.ndarray) -> Array:
     return a
 
 
+def refuse_lost(path: bytes, a: Array) -> None:
+    """A .nii has lengths: what does not say where it lies would get voxels of 1 mm."""
+    if not a.has_grid and path.lower().endswith((b".nii", b".nii.gz")):
+        raise errors.ArgumentError(
+            f"array: given shape {tuple(a.dim[: a.n_dim])} without a grid, wanted one for a .nii: "
+            "grid=isotome.Grid(n, voxel, centre), or an isotome.Image; a .npy needs none"
+        )
+
+
 def unit(value: object) -> bytes:
     """The unit of an array, as the library takes it."""
     if not isinstance(value, str) or "\0" in value or len(value.encode()) > 31:
@@ -95,13 +96,31 @@ def unit(value: object) -> bytes:
     return value.encode()
 
 
-def real(values: object, name: str) -> np.ndarray:
-    """Real numbers of any type as float32 in C order, copied only where they are not; of an Image as one."""
-    array = np.asanyarray(values)
+def _refuse_overflow(values: np.ndarray, rounded: np.ndarray, name: str) -> None:
+    """What is finite must be so as float32."""
+    beyond = np.isinf(rounded) & np.isfinite(values)
+    if beyond.any():
+        first = float(values[beyond].flat[0])
+        raise errors.ArgumentError(f"{name}: given {first:g} among its values, wanted at most 3.4e38, of float32")
+
+
+def real(values: object, name: str, clip: bool = False) -> np.ndarray:
+    """Real numbers of any type as float32 in C order, copied only where they are not; of an Image as one.
+
+    clip: those beyond float32 become infinite; otherwise they are refused.
+    """
+    try:
+        array = np.asanyarray(values)
+    except (TypeError, ValueError, RuntimeError) as error:  # a tensor with a gradient, or on a device
+        raise errors.ArgumentError(
+            f"{name}: given {type(values).__name__}, wanted a NumPy array, or what becomes one: {error}"
+        ) from None
     if array.dtype.kind not in "biuf":
         raise errors.ArgumentError(f"{name}: given values of {array.dtype}, wanted real numbers")
-    with np.errstate(over="ignore"):  # beyond float32: infinite
+    with np.errstate(over="ignore"):
         plain = np.ascontiguousarray(array, REAL)
+    if not clip and array.dtype.kind == "f" and array.dtype.itemsize > REAL.itemsize:
+        _refuse_overflow(array, plain.reshape(array.shape), name)
     if isinstance(array, Image):
         return Image(plain, array.grid, array.unit)
     return plain.reshape(array.shape)  # a number has no axes

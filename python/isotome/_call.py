@@ -10,7 +10,6 @@ KeyboardInterrupt. A program with a handler of its own for Ctrl-C is left to it.
 
 from __future__ import annotations
 
-import operator
 import os
 import select
 import signal
@@ -174,17 +173,6 @@ def text(value: str, name: str) -> bytes:
     if "\0" in value:
         raise errors.ArgumentError(f"{name}: given {value!r}, wanted a text without zeros")
     return os.fsencode(value)
-
-
-def integer(value: Any, name: str, least: int, most: int) -> int:
-    """A whole number within bounds."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise errors.ArgumentError(f"{name} is {value!r}, must be an integer") from None
-    if not least <= number <= most:
-        raise errors.ArgumentError(f"{name} is {number}, must be from {least} to {most}")
-    return number
 
 
 def check(status: int) -> None:

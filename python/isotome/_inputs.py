@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What functions that make data are given: contexts, numbers, images on grids, and room for results."""
+"""What functions that make data are given: contexts, images on grids, and room for results."""
 
 from __future__ import annotations
 
@@ -39,32 +39,6 @@ def room(context: Context, shape: tuple[int, ...], what: str) -> np.ndarray:
     """A new float32 array, if it fits the memory."""
     refuse_memory(context, what, math.prod(shape), _arrays.REAL.itemsize)
     return np.empty(shape, _arrays.REAL)
-
-
-def number(value: Any, name: str, least: float = -math.inf, most: float = math.inf) -> float:
-    """A finite number between two."""
-    good = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    if not good or not math.isfinite(value) or not least <= value <= most:
-        raise errors.ArgumentError(f"{name}: given {value!r}, wanted a number{_between(least, most)}")
-    return float(value)
-
-
-def integer(value: Any, name: str, least: int = 0, most: int = 2**63 - 1) -> int:
-    """An integer between two; 1e6 is one."""
-    whole = isinstance(value, (float, np.floating)) and float(value).is_integer()
-    if isinstance(value, (bool, np.bool_)) or not (isinstance(value, (int, np.integer)) or whole):
-        raise errors.ArgumentError(f"{name}: given {value!r}, wanted an integer{_between(least, most)}")
-    if not least <= value <= most:
-        raise errors.ArgumentError(f"{name}: given {value!r}, wanted an integer{_between(least, most)}")
-    return int(value)
-
-
-def _between(least: float, most: float) -> str:
-    if math.isinf(least) and math.isinf(most):
-        return ""
-    if most >= _INT64_MAX:
-        return f" of at least {least:g}"
-    return f" from {least:g} to {most:g}"
 
 
 def image(values: Any, name: str, grid: Grid | None = None) -> _abi.Array:

@@ -46,6 +46,7 @@ from .recordings import write_recording as write_recording
 from .eventfiles import write_strip_events as write_strip_events
 from .context import Context
 from .events import Events
+from .grid import Grid
 from .problem import Problem
 
 _File = Union[str, os.PathLike[str]]
@@ -60,6 +61,7 @@ def ray(
     events: _Events | None = ...,
     *,
     context: Context | None = ...,
+    like: _File | None = ...,
     method: Literal["mlem", "osem", "cg", "direct", "fbp"] | None = ...,
     iterations: int | None = ...,
     subsets: int | None = ...,
@@ -77,7 +79,7 @@ def ray(
     gate_mask: _Text | None = ...,
     trues_only: bool | None = ...,
     swap_dt: bool | None = ...,
-    grid: _Int | None = ...,
+    grid: _Int | Grid | None = ...,
     voxel: _Float | None = ...,
     centre: _Float | None = ...,
     projector: Literal["slice", "joseph"] | None = ...,
@@ -117,6 +119,7 @@ def ray(
     """A problem of model ray: `.reconstruct()` makes the image, `.operator()` the operator.
 
     context: the Context to compute with; None: that of the process.
+    like: the record of an earlier run, a JSON file: sets what is not given here, but not what is written.
 
     Reconstruction
     --------------
@@ -167,7 +170,7 @@ def ray(
         GATE text: only pairs of one decay, neither photon scattered in the phantom
     swap_dt: bool; default false
         the file's time differences have the other sign
-    grid: 3 x int; default the image's, where there is one
+    grid: 3 x int or Grid; default the image's, where there is one
         number of voxels
     voxel: 3 x float, mm; default the image's, where there is one
         size of a voxel, mm
@@ -267,6 +270,7 @@ def strip(
     events: _Array | None = ...,
     *,
     context: Context | None = ...,
+    like: _File | None = ...,
     method: Literal["mlem", "osem", "cg", "direct", "fbp"] | None = ...,
     iterations: int | None = ...,
     subsets: int | None = ...,
@@ -315,6 +319,7 @@ def strip(
     """A problem of model strip: `.reconstruct()` makes the image, `.operator()` the operator.
 
     context: the Context to compute with; None: that of the process.
+    like: the record of an earlier run, a JSON file: sets what is not given here, but not what is written.
 
     Reconstruction
     --------------
@@ -448,6 +453,7 @@ def srm(
     data: _Array | None = ...,
     *,
     context: Context | None = ...,
+    like: _File | None = ...,
     method: Literal["mlem", "osem", "cg", "direct", "fbp"] | None = ...,
     iterations: int | None = ...,
     subsets: int | None = ...,
@@ -492,6 +498,7 @@ def srm(
     """A problem of model srm: `.reconstruct()` makes the image, `.operator()` the operator.
 
     context: the Context to compute with; None: that of the process.
+    like: the record of an earlier run, a JSON file: sets what is not given here, but not what is written.
 
     Reconstruction
     --------------
@@ -617,6 +624,7 @@ def ubp(
     data: _Array | None = ...,
     *,
     context: Context | None = ...,
+    like: _File | None = ...,
     method: Literal["mlem", "osem", "cg", "direct", "fbp"] | None = ...,
     iterations: int | None = ...,
     subsets: int | None = ...,
@@ -633,7 +641,7 @@ def ubp(
     speed: float | None = ...,
     wavelength: _Text | None = ...,
     frame: _Text | None = ...,
-    grid: _Int | None = ...,
+    grid: _Int | Grid | None = ...,
     voxel: _Float | None = ...,
     centre: _Float | None = ...,
     weights: Literal["sphere", "solid-angle"] | None = ...,
@@ -662,6 +670,7 @@ def ubp(
     """A problem of model ubp: `.reconstruct()` makes the image, `.operator()` the operator.
 
     context: the Context to compute with; None: that of the process.
+    like: the record of an earlier run, a JSON file: sets what is not given here, but not what is written.
 
     Reconstruction
     --------------
@@ -707,7 +716,7 @@ def ubp(
         of a file with several: by number, by its nm, or all: one image for each
     frame: text; default the first
         of a file with several: by number, or all: one image for each
-    grid: 3 x int; default the image's; or the field of view of the file, or of a planar array
+    grid: 3 x int or Grid; default the image's; or the field of view of the file, or of a planar array
         number of voxels; alone, it settles their size in the field of view; one number: along
         every axis, but one plane where all transducers lie in a plane
     voxel: 1 x float, mm; default the image's; or the field of view of the file, or of a planar array
@@ -794,6 +803,7 @@ def svoxel(
     data: _Array | None = ...,
     *,
     context: Context | None = ...,
+    like: _File | None = ...,
     method: Literal["mlem", "osem", "cg", "direct", "fbp"] | None = ...,
     iterations: int | None = ...,
     subsets: int | None = ...,
@@ -810,7 +820,7 @@ def svoxel(
     speed: float | None = ...,
     wavelength: _Text | None = ...,
     frame: _Text | None = ...,
-    grid: _Int | None = ...,
+    grid: _Int | Grid | None = ...,
     voxel: _Float | None = ...,
     centre: _Float | None = ...,
     lines: int | None = ...,
@@ -842,6 +852,7 @@ def svoxel(
     """A problem of model svoxel: `.reconstruct()` makes the image, `.operator()` the operator.
 
     context: the Context to compute with; None: that of the process.
+    like: the record of an earlier run, a JSON file: sets what is not given here, but not what is written.
 
     Reconstruction
     --------------
@@ -887,7 +898,7 @@ def svoxel(
         of a file with several: by number, by its nm, or all: one image for each
     frame: text; default the first
         of a file with several: by number, or all: one image for each
-    grid: 3 x int; default the image's; or the field of view of the file, or of a planar array
+    grid: 3 x int or Grid; default the image's; or the field of view of the file, or of a planar array
         number of voxels; alone, it settles their size in the field of view; one number: along
         every axis, but one plane where all transducers lie in a plane
     voxel: 1 x float, mm; default the image's; or the field of view of the file, or of a planar array
@@ -977,6 +988,7 @@ def sradon(
     data: _Array | None = ...,
     *,
     context: Context | None = ...,
+    like: _File | None = ...,
     method: Literal["mlem", "osem", "cg", "direct", "fbp"] | None = ...,
     iterations: int | None = ...,
     subsets: int | None = ...,
@@ -993,7 +1005,7 @@ def sradon(
     speed: float | None = ...,
     wavelength: _Text | None = ...,
     frame: _Text | None = ...,
-    grid: _Int | None = ...,
+    grid: _Int | Grid | None = ...,
     voxel: _Float | None = ...,
     centre: _Float | None = ...,
     sampling: Literal["midpoint", "alg4"] | None = ...,
@@ -1020,6 +1032,7 @@ def sradon(
     """A problem of model sradon: `.reconstruct()` makes the image, `.operator()` the operator.
 
     context: the Context to compute with; None: that of the process.
+    like: the record of an earlier run, a JSON file: sets what is not given here, but not what is written.
 
     Reconstruction
     --------------
@@ -1065,7 +1078,7 @@ def sradon(
         of a file with several: by number, by its nm, or all: one image for each
     frame: text; default the first
         of a file with several: by number, or all: one image for each
-    grid: 3 x int; default the image's; or the field of view of the file, or of a planar array
+    grid: 3 x int or Grid; default the image's; or the field of view of the file, or of a planar array
         number of voxels; alone, it settles their size in the field of view; one number: along
         every axis, but one plane where all transducers lie in a plane
     voxel: 1 x float, mm; default the image's; or the field of view of the file, or of a planar array

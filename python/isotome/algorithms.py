@@ -26,7 +26,7 @@ import numpy as np
 from . import _abi, _arrays, _kinds, errors
 from ._abi import ALL, lib
 from ._call import Handle, call, check, text
-from ._values import number, utf8, whole
+from ._checks import integer, number, utf8
 from .context import Context, Listener, Progress
 from .filters import _Filter
 from .grid import Grid
@@ -172,7 +172,6 @@ _abi.declare(
     {
         "iso_custom_create": (c_int, [_abi.out, _abi.handle, POINTER(_Custom)]),
         "iso_penalty_create": (c_int, [_abi.out, _abi.handle, c_char_p, POINTER(_abi.Grid)]),
-        "iso_filter_parse": (c_int, [POINTER(_Filter), c_char_p]),
         "iso_em_run": (c_int, [_abi.vector, POINTER(_EmResult), POINTER(_Em), POINTER(_Run)]),
         "iso_em_result_free": (None, [POINTER(_EmResult)]),
         "iso_cg_run": (c_int, [_abi.vector, POINTER(_CgResult), POINTER(_Cg), POINTER(_Run)]),
@@ -445,7 +444,7 @@ def _operator(A: object) -> None:
 
 
 def _count(value: Any, name: str) -> int:
-    if not 1 <= whole(value, name) <= _MOST:
+    if not 1 <= integer(value, name) <= _MOST:
         raise errors.ArgumentError(f"{name}: given {value}, wanted 1 to {_MOST}")
     return int(value)
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 from . import errors
 from ._abi import PROGRESS_FN, lib
 from ._abi import Progress as _Step
-from ._call import Handle, check, integer, refuse_fork, runs, text, use
+from ._call import Handle, check, refuse_fork, runs, text, use
+from ._checks import integer
 
 if TYPE_CHECKING:
     from ._ranks import Exchanged

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import inspect
 import math
 import os
 import shutil
@@ -20,7 +21,7 @@ import numpy as np
 from . import _abi, _arrays, errors
 from ._abi import lib
 from ._call import check
-from ._values import number, numbers, place_of, rising, utf8, whole
+from ._checks import integer, number, numbers, place_of, rising, utf8
 from .files import path_of
 from .image import Image
 
@@ -194,7 +195,7 @@ def _slice(values: np.ndarray, how: _Picture, axis: int, at: Any) -> np.ndarray:
     k = info.voxel[axis]
     key: list[Any] = [slice(None)] * 3
     key[2 - axis] = slice(k, k + 1) if isinstance(image, Image) and image.grid else k
-    return _arrays.real(image[tuple(key)], "image")
+    return _arrays.real(image[tuple(key)], "image", clip=True)
 
 
 def _refuse_idle(kind: Any, at: Any, axis: str, every: int, columns: int, crosshair: bool) -> None:
@@ -244,11 +245,11 @@ def picture(
     linear: interpolates between voxels. radiological: turns x round. crosshair: marks where slices cross.
     labels: "anatomy" (R L A P S I), "axes" (+x +y +z) or "none"; None: anatomy where there is a grid.
     """
-    values = _arrays.real(image, "image")
+    values = _arrays.real(image, "image", clip=True)
     across = place_of("xyz", axis, "axis")
     how = _Picture(axis=axis.encode(), linear=bool(linear), radiological=bool(radiological))
-    how.crosshair, how.frame = bool(crosshair), whole(frame, "frame")
-    how.every, how.columns = whole(every, "every"), whole(columns, "columns")
+    how.crosshair, how.frame = bool(crosshair), integer(frame, "frame")
+    how.every, how.columns = integer(every, "every"), integer(columns, "columns")
     how.labels = place_of(_LABELS, "anatomy" if labels is None else labels, "labels")
     how.map = None if map is None else utf8(map, "map")
     how.title = None if title is None else utf8(title, "title")
@@ -336,14 +337,13 @@ def pictures(
     titles: one an image. columns: images in a row; 0: what fills a sheet.
     window: as in `picture`, for all; "each": every image in its own. The rest as in `picture`, but `title`.
     """
-    given = [_arrays.real(image, f"image {k}") for k, image in enumerate(images)]
+    given = [_arrays.real(image, f"image {k}", clip=True) for k, image in enumerate(images)]
     if not given:
         raise errors.ArgumentError("images: given none, wanted at least one")
     names = [None] * len(given) if titles is None else list(titles)
     if len(names) != len(given):
         raise errors.ArgumentError(f"titles: given {len(names)} for {len(given)} images, wanted one each")
-    if whole(columns, "columns") < 0:
-        raise errors.ArgumentError(f"columns: given {columns}, wanted at least 1, or 0")
+    columns = integer(columns, "columns", 0)
     if isinstance(window, str):
         place_of(("each",), window, "window")
         how.update(window=None, percent=percent)
@@ -389,18 +389,34 @@ def _open(drawn: Picture) -> None:
         subprocess.Popen([viewer, path], stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True)
 
 
+def _refuse_words(image: Any, several: bool, how: dict[str, Any]) -> None:
+    """Words of one image for several, and the other way round; any word for a picture that is drawn."""
+    if isinstance(image, Picture) and how:
+        raise errors.ArgumentError(f"{next(iter(how))}: given with a Picture, which is drawn already")
+    wrong, right = ("title", "titles") if several else ("titles", "title")
+    if wrong in how:
+        what = "several images" if several else "one image"
+        raise errors.ArgumentError(f"{wrong}: given for {what}, wanted {right}=")
+    known = {*inspect.signature(picture).parameters, *(inspect.signature(pictures).parameters if several else ())}
+    for name in how:
+        if name not in known - {"image", "images", "how"}:
+            raise errors.ArgumentError(f"{name}: show has no such word")
+
+
 def show(image: Any, *, path: str | os.PathLike | None = None, **how: Any) -> None:
     """Shows an image, or a list of them beside each other: `show([a, b], titles=["OSEM", "MAP"])`.
 
-    path: writes it there, as .png, and opens nothing; one that is there is replaced.
-    Without a path it is shown in the notebook under Jupyter; elsewhere it is written as a temporary file,
-    which is opened with the system's viewer or, where there is no screen, whose path is printed.
+    path: writes it there, as .png; one that is there is replaced.
+    Under Jupyter it is shown in the notebook, with a path too. Elsewhere, without a path, it is written as a
+    temporary file, which is opened with the system's viewer or, where there is no screen, whose path is printed.
     The rest as in isotome.picture, and for a list isotome.pictures.
     """
+    several = isinstance(image, (list, tuple))
+    _refuse_words(image, several, how)
     if isinstance(image, Picture):
         drawn = image
     else:
-        drawn = pictures(image, **how) if isinstance(image, (list, tuple)) else picture(image, **how)
+        drawn = pictures(image, **how) if several else picture(image, **how)
     if path is not None:
         drawn.save(path)
     if _in_notebook():

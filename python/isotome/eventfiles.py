@@ -18,7 +18,8 @@ import numpy as np
 from . import _abi, _arrays, errors
 from ._abi import declare, lib
 from ._call import call, check, text
-from ._inputs import context_of, number
+from ._checks import number
+from ._inputs import context_of
 from .context import Context
 from .events import Events, adopted, strip_struct
 from .files import path_of
@@ -47,7 +48,6 @@ class _StripOptions(ctypes.Structure):  # strip.h
 declare(
     {
         "iso_events_read": (c_int, [POINTER(_abi.Events), c_char_p, POINTER(_EventsOptions)]),
-        "iso_events_free": (None, [POINTER(_abi.Events)]),
         "iso_events_write_with": (c_int, [c_char_p, POINTER(_abi.Events), c_void_p, c_char_p]),
         "iso_events_write_check": (c_int, [c_char_p, c_bool]),
         "iso_strip_events_read": (c_int, [POINTER(_abi.StripEvents), c_char_p, POINTER(_StripOptions)]),

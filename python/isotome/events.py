@@ -11,18 +11,13 @@ import numpy as np
 
 from . import _abi, _arrays, errors
 from ._call import text
+from ._checks import number
 
 if TYPE_CHECKING:
     from .simulation import Simulated
 
 _U32 = np.dtype(np.uint32)
 _COLUMNS = ("lines", "time_ms", "count", "mult", "add", "crystal")
-
-
-def _number(value: float, name: str) -> float:
-    if not isinstance(value, (int, float, np.integer, np.floating)) or not 0 <= value < math.inf:
-        raise errors.ArgumentError(f"{name}: given {value!r}, wanted a number from 0 on")
-    return float(value)
 
 
 def _bad(lines: np.ndarray) -> int:
@@ -46,6 +41,11 @@ class Events:
     mult: (n,) float32, attenuation x normalisation.
     add: (n,) float32, expected randoms and scatter in counts.
     crystal: (n, 2) uint32, the numbers of the two crystals.
+    tof_fwhm_ps: resolution of t1 - t2; 0: there is no time of flight, or the scanner says.
+    tof_bin_ps: width of the bins whose centres the times are; 0: they are not binned.
+    start_s: of the scan, as the file has it. duration_s: of the scan; 0: not known.
+    isotope: such as "F-18", for decay; "": not known.
+    info: what simulated events are made of.
     """
 
     lines: np.ndarray
@@ -110,7 +110,7 @@ class Events:
             setattr(e, name, self._column(name, _arrays.REAL, (n,)))
         e.crystal = self._column("crystal", _U32, (n, 2))
         for name in ("tof_fwhm_ps", "tof_bin_ps", "start_s", "duration_s"):
-            setattr(e, name, _number(getattr(self, name), name))
+            setattr(e, name, number(getattr(self, name), name, 0))
         isotope = text(self.isotope, "isotope")
         if len(isotope) > 15:
             raise errors.ArgumentError(f"isotope: given {self.isotope!r}, wanted a name such as 'F-18'")

@@ -17,7 +17,7 @@ import numpy as np
 from . import _abi, _arrays, errors
 from ._abi import lib
 from ._call import call, check, text
-from ._values import context_of
+from ._inputs import context_of
 from .context import Context
 from .grid import Grid
 from .image import Image
@@ -62,17 +62,17 @@ def _unit_beside(path: bytes) -> str:
     return unit if isinstance(unit, str) else ""
 
 
-def read(path: str | os.PathLike, context: Context | None = None) -> np.ndarray:
-    """An image or array from a file: an Image where the file has a grid (.nii, .nii.gz, most .raw).
+def read(path: str | os.PathLike, context: Context | None = None) -> Image:
+    """An image or array from a file: its grid is None where the file has none (.npy, some .raw).
 
     Values come as float32 whatever the file has, complex ones of a .npy as complex64; NaN and infinity are
     left as they are. context: its limit of memory holds, and its cancel() ends the reading.
     """
     name, used = path_of(path), context_of(context)
-    values = _arrays.made(
+    values = _arrays.made_image(
         lambda to: call(used, lib.iso_read_within, to, used._pointer, name, _ANY | _PAIRS)
     )
-    if isinstance(values, Image) and not values.unit:
+    if values.grid is not None and not values.unit:
         values.unit = _unit_beside(name)
     return values
 
@@ -86,8 +86,7 @@ def write(
 ) -> None:
     """Writes an image or array as float32, in the format of the suffix: .nii, .nii.gz, .npy or .raw.
 
-    grid: where it lies; None: as an Image says, or not known, which .nii takes for voxels of 1 mm about 0.
-        A .npy holds no grid.
+    grid: where it lies; None: as an Image says. A .nii needs one, a .npy holds none.
     unit: of the values; "": as an Image says. It goes into the file of JSON beside the array.
     force: replaces a file that exists, which is refused otherwise. There is never a part of a file.
     """
@@ -96,6 +95,7 @@ def write(
         known = values if isinstance(values, Image) else Image(values)
         values = Image(values, grid if grid is not None else known.grid, unit or known.unit)
     a = _arrays.as_struct(values)
+    _arrays.refuse_lost(name, a)
     check(lib.iso_write_check(name, bool(force)))
     beside = None
     if a.unit or os.path.exists(_sidecar(name)):  # one of a file that is replaced tells of that file

@@ -12,7 +12,8 @@ import numpy as np
 from . import _abi, _arrays, errors
 from ._abi import lib
 from ._call import Handle, call, check
-from ._values import context_of, numbers, utf8
+from ._checks import numbers, utf8
+from ._inputs import context_of
 from .context import Context
 from .grid import Grid
 from .image import Image

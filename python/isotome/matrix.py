@@ -21,7 +21,8 @@ import numpy as np
 from . import _abi, _arrays, errors
 from ._abi import declare, handle, lib, out
 from ._call import Handle, check
-from ._inputs import context_of, integer, number, run
+from ._checks import integer, number
+from ._inputs import context_of, run
 from .context import Context, Progress
 from .files import path_of
 from .grid import Grid

@@ -20,11 +20,12 @@ import numpy as np
 
 from . import _abi, _arrays, errors
 from ._abi import lib
-from ._call import Handle, check
-from ._values import number, numbers, place_of, utf8, whole
+from ._call import check
+from ._checks import integer, number, numbers, place_of, utf8
 from .drawing import Picture, _Pixels, taken
 from .files import path_of
 from .image import Image
+from .phantoms import opened
 
 # ---- structs of measure.h ----
 
@@ -147,8 +148,6 @@ _abi.declare(
         "iso_measure_profile": (c_int, [POINTER(c_double), _image, POINTER(_Profile)]),
         "iso_measure_fwhm": (c_int, [POINTER(_Width), _image, POINTER(_Fwhm)]),
         "iso_measure_quartiles": (_Quartiles, [c_int, POINTER(c_double)]),
-        "iso_phantom_create": (c_int, [_abi.out, c_char_p, POINTER(c_double)]),
-        "iso_phantom_free": (None, [_abi.handle]),
         "iso_measure_rods": (c_int, [POINTER(_Rods), _image, _abi.handle, c_double]),
         "iso_boxplot_render": (c_int, [POINTER(_Pixels), POINTER(_Boxplot)]),
         "iso_measure_diff": (None, [POINTER(_Diff), c_int64, _abi.vector, _abi.vector]),
@@ -272,7 +271,7 @@ def profile(image: Any, start: Any, end: Any, *, samples: int | None = None, wid
         edge = min(x.grid.voxel) if isinstance(x, Image) and x.grid else 1.0
         steps = length / edge if math.isfinite(length) else 1.0
         samples = int(min(max(math.ceil(steps - 1e-6) + 1, 2), 1e6))
-    n = whole(samples, "samples")
+    n = integer(samples, "samples")
     if not 2 <= n <= 10**9:
         raise errors.ArgumentError(f"samples: given {n}, wanted 2 to 1e9")
     value = np.empty(n)
@@ -352,8 +351,7 @@ def rods(image: Any, phantom: str | os.PathLike, *, slab: float = 0) -> tuple[Ro
 
     slab: length of the rods that is averaged, mm; 0: half of it.
     """
-    x, made, r = _finite(image, "image"), Handle(lib.iso_phantom_free), _Rods()
-    check(lib.iso_phantom_create(byref(made.pointer), path_of(phantom), (c_double * 3)()))
+    x, made, r = _finite(image, "image"), opened(phantom), _Rods()
     check(lib.iso_measure_rods(byref(r), byref(_arrays.as_struct(x)), made.pointer, number(slab, "slab")))
     return tuple(
         RodSize(

@@ -22,7 +22,8 @@ import numpy as np
 
 from . import _arrays, _kinds, errors
 from ._abi import ALL, EmData, EmStat, lib
-from ._call import Handle, call, check, integer, refuse_fork
+from ._call import Handle, call, check, refuse_fork
+from ._checks import integer
 from ._kinds import Arguments, Kind
 from .context import Context
 
@@ -68,8 +69,8 @@ class Operator:
         """Which row of the data each row is: `y.reshape(-1)[A.subset(k).rows]` are those of a subset."""
         return np.arange(math.prod(self.out_shape))
 
-    def _check_subset(self, k: int) -> None:
-        integer(k, "subset", 0, self.n_subsets - 1)
+    def _check_subset(self, k: int) -> int:
+        return integer(k, "subset", 0, self.n_subsets - 1)
 
     # ---- mathematics ----
 
@@ -243,7 +244,7 @@ class Operator:
         from scipy.sparse.linalg import LinearOperator  # type: ignore[import-untyped]
 
         def flat(apply: Callable[[Array], Array], shape: Shape) -> Callable[[np.ndarray], np.ndarray]:
-            return lambda v: apply(_arrays.rounded(v, "vector").reshape(shape)).reshape(-1)
+            return lambda v: apply(_arrays.real(v, "vector").reshape(shape)).reshape(-1)
 
         def columns(one: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
             return lambda vs: np.stack([one(v) for v in vs.T], axis=-1)
@@ -364,7 +365,7 @@ class Chain(Operator):
         return self._outer._has_model() or self._inner._has_model()
 
     def subset(self, k: int) -> Operator:
-        self._check_subset(k)
+        k = self._check_subset(k)
         if not isinstance(self._outer, Diagonal):
             return Chain(self._outer.subset(k), self._inner)
         if k not in self._subsets:
@@ -658,7 +659,7 @@ class ModelOperator(Operator):
         return self._shared.order()[self._span]
 
     def subset(self, k: int) -> ModelOperator:
-        self._check_subset(k)
+        k = self._check_subset(k)
         return ModelOperator(self._shared, self.in_shape, k if self.n_subsets > 1 else self._subset, False)
 
     def ordered(self) -> ModelOperator:

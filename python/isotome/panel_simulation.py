@@ -17,7 +17,8 @@ import numpy as np
 from . import _abi, _arrays, errors
 from ._abi import declare, handle, lib, out, vector
 from ._call import Handle
-from ._inputs import context_of, image, number, refuse_memory, room, run
+from ._checks import number
+from ._inputs import context_of, image, refuse_memory, room, run
 from .context import Context
 from .events import Events
 from .grid import Grid

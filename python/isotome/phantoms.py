@@ -10,14 +10,15 @@ from __future__ import annotations
 import math
 import os
 from ctypes import POINTER, byref, c_char_p, c_double, c_int
-from typing import Any, Sequence, Union
+from typing import Any, Literal, Sequence, Union, overload
 
 import numpy as np
 
 from . import _abi, _arrays, errors
 from ._abi import declare, handle, lib, out, vector
 from ._call import Handle, call, check, text
-from ._inputs import context_of, integer, room
+from ._checks import integer
+from ._inputs import context_of, room
 from .context import Context
 from .grid import Grid
 from .image import Image
@@ -89,6 +90,33 @@ def _grid(of: Handle, grid: Any, voxel: Any, centre: Any) -> _abi.Grid:
     return g
 
 
+@overload
+def phantom(
+    name_or_file: str | os.PathLike,
+    grid: Grid | int | Sequence[int] | None = ...,
+    voxel: Three | None = ...,
+    centre: Sequence[float] | None = ...,
+    mu: Literal[False] = ...,
+    at: Sequence[float] = ...,
+    samples: int = ...,
+    context: Context | None = ...,
+) -> Image: ...
+
+
+@overload
+def phantom(
+    name_or_file: str | os.PathLike,
+    grid: Grid | int | Sequence[int] | None = ...,
+    voxel: Three | None = ...,
+    centre: Sequence[float] | None = ...,
+    *,
+    mu: Literal[True],
+    at: Sequence[float] = ...,
+    samples: int = ...,
+    context: Context | None = ...,
+) -> tuple[Image, Image]: ...
+
+
 def phantom(
     name_or_file: str | os.PathLike,
     grid: Grid | int | Sequence[int] | None = None,
@@ -98,7 +126,7 @@ def phantom(
     at: Sequence[float] = (0, 0, 0),
     samples: int = 5,
     context: Context | None = None,
-) -> Any:
+) -> Image | tuple[Image, Image]:
     """The image of a phantom: mean activity over each voxel; with `mu` (activity, attenuation in 1/mm).
 
     name_or_file: a built-in phantom (`phantom_names()`), or a file of shapes: YAML, JSON, or .txt.
@@ -119,4 +147,4 @@ def phantom(
     if not mu:
         return made[0]
     made[1].unit = "1/mm"
-    return tuple(made)
+    return made[0], made[1]

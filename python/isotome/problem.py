@@ -64,7 +64,8 @@ class Parameter(NamedTuple):
         if self.file != _abi.NO_FILE:
             return "file" if self.file == _abi.WRITES else "folder"
         kind = {_abi.FLAG: "bool", _abi.INTEGER: "int", _abi.REAL: "float", _abi.TEXT: "text"}[self.type]
-        return f"{self.numbers} x {kind}" if self.numbers else kind
+        more = " or Grid" if self.name == "grid" and self.numbers == 3 else ""
+        return f"{self.numbers} x {kind}{more}" if self.numbers else kind
 
 
 class Data(NamedTuple):
@@ -78,8 +79,15 @@ class Data(NamedTuple):
 # ---- parameters ----
 
 
+#: Those that a call may say for itself; they hold for what is written alone.
+_FLAGS = ("force", "resume")
+#: Bytes of struct iso_param's `value`: longer ones are cut there.
+_CUT = _abi.Param.value.size - 1
+
+
 def _text(value: bytes | None) -> str:
-    return (value or b"").decode()
+    """Paths among them may be of any bytes."""
+    return os.fsdecode(value or b"")
 
 
 def _words(words) -> tuple[str, ...]:
@@ -137,6 +145,19 @@ def _written(name: str, value: Any) -> str:
     )
 
 
+def _refuse_object(p: Parameter, value: Any) -> None:
+    """In place of a file: neither a path, nor what may stand there in memory."""
+    kind = type(value).__name__
+    if hasattr(value, "positions") and hasattr(value, "normals"):  # isotome.Transducers
+        raise errors.ArgumentError(
+            f"{p.name}: given {kind}, wanted a file or an isotome.Scanner: describe them in a YAML file of kind "
+            "transducers, or let isotome.write_recording write them with their traces"
+        )
+    if hasattr(value, "shape") or hasattr(value, "__dlpack__"):
+        takes = "a NumPy array or a file" if p.takes not in (_abi.NOTHING, _abi.MATRIX) else p.kind
+        raise errors.ArgumentError(f"{p.name}: given {kind} of {type(value).__module__}, wanted {takes}")
+
+
 def _callers_level() -> int:
     """How many frames above Problem._call the first is that is not of this package."""
     package, level, frame = os.path.dirname(__file__), 1, sys._getframe(1)
@@ -158,7 +179,13 @@ class Problem:
     Data are read when they are first needed. One thread at a time may use a problem.
     """
 
-    def __init__(self, model: str, context: Context | None = None, **parameters: Any):
+    def __init__(
+        self,
+        model: str,
+        context: Context | None = None,
+        like: str | os.PathLike | None = None,
+        **parameters: Any,
+    ):
         self.model = model
         self.context = context if context is not None else contexts.default()
         if not isinstance(self.context, Context):
@@ -168,16 +195,25 @@ class Problem:
         check(lib.iso_problem_create(byref(self._owned.pointer), self.context._pointer, text(model, "model")))
         self._table = _parameters(self._owned)
         self.messages: list[str] = []  # what it told
-        self._warned: list[str] = []  # during a call
+        self._warned: dict[int, list[str]] = {}  # during a call, by its thread
+        self._given: dict[str, str] = {}  # texts as they were given, however long
         self._calls: dict[object, int] = {}  # the call that runs, and those about to be refused: their threads
         self._watcher: Watcher | None = None  # of the iterations of a call
         self._sensitivity: Image | None = None  # once it was asked for
         self._number = next(_numbers)
         _problems[self._number] = self
         lib.iso_problem_set_message(self._owned.pointer, _tell, self._number)
+        if isinstance(parameters.get("grid"), Grid):
+            for name in ("voxel", "centre"):
+                if parameters.get(name) is not None:
+                    raise errors.ArgumentError(f"{name}: given besides an isotome.Grid, which has its own")
         for name, value in parameters.items():
             if value is not None:
                 self._set(name, value)
+        if like is not None:
+            check(lib.iso_problem_like(self._owned.pointer, text(os.fspath(like), "like")))
+        self._flags = {name: self.parameters.get(name) == "true" for name in _FLAGS}  # of this problem
+        self._flags_now = dict(self._flags)  # of the last call
 
     # ---- handle, calls ----
 
@@ -192,7 +228,7 @@ class Problem:
     def _heard(self, kind: int, line: str) -> None:
         self.messages.append(line)
         if kind == _abi.WARNING:
-            self._warned.append(line)
+            self._warned.setdefault(threading.get_ident(), []).append(line)
 
     def _call(self, function: Callable[..., int], *arguments: Any) -> None:
         """A call of the problem's own, which serves one at a time. It is forgotten in one step, as by call."""
@@ -204,8 +240,7 @@ class Problem:
             call(self.context, function, handle.pointer, *arguments)
         finally:
             self._calls.pop(token, None)
-            told, self._warned = self._warned, []
-            for line in told:
+            for line in self._warned.pop(threading.get_ident(), ()):
                 warnings.warn(line, errors.IsotomeWarning, stacklevel=_callers_level())
 
     def _ask(self, function: Callable[..., int], *arguments: Any) -> None:
@@ -217,7 +252,7 @@ class Problem:
             self._call(function, *arguments)
 
     def free(self) -> None:
-        """Lets its data go now. Operators made of it go on working."""
+        """Lets its data go: now, or, as operators made of it go on working, with the last of these."""
         self._owned = self._sensitivity = None
 
     # ---- parameters ----
@@ -229,11 +264,31 @@ class Problem:
         if hasattr(value, "_lend"):  # isotome.Matrix
             value._lend(name, handle)
             return
+        if isinstance(value, Grid):
+            self._set_grid(name, value)
+            return
         reads = name in self._table and self._table[name].file == _abi.READS
         if isinstance(value, Events) or (reads and isinstance(value, np.ndarray)):
             self._set_arrays(p, name, key, value)
         else:
-            check(lib.iso_problem_set(p, key, text(_written(name, value), name)))
+            if reads and not isinstance(value, (str, os.PathLike)):
+                _refuse_object(self._table[name], value)
+            written = _written(name, value)
+            check(lib.iso_problem_set(p, key, text(written, name)))
+            self._given[name] = written
+
+    def _set_grid(self, name: str, grid: Grid) -> None:
+        """Size, voxel and centre by one Grid."""
+        Grid._struct(grid)
+        if name != "grid" or not {"grid", "voxel", "centre"} <= set(self._table):
+            wanted = self._table[name].kind if name in self._table else "none"
+            raise errors.ArgumentError(f"{name}: given isotome.Grid for model {self.model}, wanted {wanted}")
+        cube = self._table["voxel"].numbers == 1
+        if cube and len(set(grid.voxel)) > 1:
+            raise errors.ArgumentError(f"grid: given voxels of {grid.voxel} mm, wanted cubes")
+        self._set("grid", grid.n)
+        self._set("voxel", grid.voxel[0] if cube else grid.voxel)
+        self._set("centre", grid.centre)
 
     def _set_arrays(self, p: c_void_p, name: str, key: bytes, value: np.ndarray | Events) -> None:
         takes = self._table[name].takes if name in self._table else _abi.NOTHING
@@ -251,11 +306,13 @@ class Problem:
     @property
     def parameters(self) -> dict[str, str]:
         """The parameters that have a value now, as the library writes them."""
-        return {
-            _text(p.name).replace("-", "_"): _text(p.value)
-            for p in _structs(self._handle)
-            if p.value
-        }
+        found: dict[str, str] = {}
+        for p in _structs(self._handle):
+            if value := bytes(p.value):
+                name = _text(p.name).replace("-", "_")
+                found[name] = self._given.get(name, _text(value)) if len(value) == _CUT else _text(value)
+        found.update((name, str(value).lower()) for name, value in getattr(self, "_flags", {}).items())
+        return found
 
     # ---- work ----
 
@@ -292,7 +349,11 @@ class Problem:
         return Data(*(v.reshape(shape) if v is not None and v.size == math.prod(shape) else v for v in vectors))
 
     def sensitivity(self) -> Image:
-        """The sensitivity image, with attenuation and efficiencies, behind the PSF."""
+        """The sensitivity image, with attenuation and efficiencies, behind the PSF.
+
+        It is what steps of `operator()` are divided by. The parameter `sens` takes the image without the PSF,
+        which is then applied to it: that of a problem of the same parameters but `psf`.
+        """
         self._handle  # raises, if it was freed
         if self._sensitivity is None:
             self._sensitivity = _arrays.made_image(lambda to: self._call(lib.iso_problem_sens, to))
@@ -313,17 +374,25 @@ class Problem:
         path: str | os.PathLike | None = None,
         callback: Callback | None = None,
         progress: Callable[[Progress], object] | None = None,
+        *,
+        force: bool | None = None,
+        resume: bool | None = None,
     ) -> Image:
         """The image; with several frames their images, one behind the other.
 
         path: a file to write it to as well, with its record beside it. A run that ends too early leaves a
-            checkpoint beside it, x.nii.ckpt, from which one of the same parameters with resume=True goes on.
+            checkpoint beside it, x.nii.ckpt, from which one of the same parameters with resume=True goes on;
+            one that the callback ends by True has ended well, and leaves none.
         callback: called after each iteration with a Step, whose image is the callback's own. Where it returns
             True the image as it is is the result, with the frames before it. An exception ends the
             reconstruction and is raised.
         progress: called with a Progress after each step of what takes long, such as an update. Where it
             returns True the reconstruction ends, and raises Cancelled.
+        force: replaces a file that exists, with its record and checkpoint. resume: goes on from the checkpoint,
+            or begins where there is none. None: as the parameters of the problem say. Where they say otherwise
+            the data are loaded anew.
         """
+        self._switch(force=force, resume=resume)
         file = None if path is None else text(os.fspath(path), "path")
         with contextlib.ExitStack() as during:
             if progress is not None:
@@ -331,6 +400,14 @@ class Problem:
             if callback is not None:
                 during.enter_context(self._shown(callback))
             return _arrays.made_image(lambda to: self._call(lib.iso_problem_recon, to, file))
+
+    def _switch(self, **wanted: bool | None) -> None:
+        """Flags for the call that follows. Set back by the next one, as setting them forgets the record."""
+        for name, value in wanted.items():
+            now = self._flags[name] if value is None else bool(value)
+            if now != self._flags_now[name]:
+                self._call(lib.iso_problem_set, name.encode(), b"true" if now else b"false")
+                self._flags_now[name] = now
 
     @contextlib.contextmanager
     def _shown(self, callback: Callback) -> Iterator[None]:
@@ -349,9 +426,16 @@ class Problem:
                 lib.iso_problem_set_each(handle.pointer, _abi.ITERATION_FN(), None)
 
     def write(self, path: str | os.PathLike, array: np.ndarray) -> None:
-        """Writes an array with the record of the problem beside it."""
-        a = _arrays.as_struct(_arrays.given_any(array, "array"))
-        self._call(lib.iso_problem_write, text(os.fspath(path), "path"), byref(a))
+        """Writes an array with the record of the problem beside it; an image lies on the problem's grid.
+
+        One that exists is replaced if the problem has force=True.
+        """
+        file, values = text(os.fspath(path), "path"), _arrays.given_any(array, "array")
+        if values.ndim >= 3 and getattr(values, "grid", None) is None and values.shape[-3:] == self.grid.shape:
+            values = Image(values, self.grid, getattr(values, "unit", ""))
+        a = _arrays.as_struct(values)
+        _arrays.refuse_lost(file, a)
+        self._call(lib.iso_problem_write, file, byref(a))
 
     @property
     def record(self) -> dict[str, Any]:
@@ -378,7 +462,7 @@ _problems: weakref.WeakValueDictionary[int, Problem] = weakref.WeakValueDictiona
 def _hear(number, kind, line) -> None:
     problem = _problems.get(number)
     if problem is not None:
-        problem._heard(kind, _text(line))
+        problem._heard(kind, line.decode(errors="replace"))
 
 
 def _see(number, iteration) -> int:
@@ -413,6 +497,7 @@ def _describe(model: str, table: dict[str, Parameter]) -> str:
         f"A problem of model {model}: `.reconstruct()` makes the image, `.operator()` the operator.",
         "",
         "context: the Context to compute with; None: that of the process.",
+        "like: the record of an earlier run, a JSON file: sets what is not given here, but not what is written.",
     ]
     group = ""
     for p in table.values():
@@ -432,6 +517,7 @@ def _function(model: str, table: dict[str, Parameter]) -> Callable[..., Problem]
     signature = inspect.Signature(
         [kinds(first, kinds.POSITIONAL_OR_KEYWORD, default=None)]
         + [kinds("context", kinds.KEYWORD_ONLY, default=None, annotation="Context | None")]
+        + [kinds("like", kinds.KEYWORD_ONLY, default=None, annotation="str | os.PathLike | None")]
         + [kinds(name, kinds.KEYWORD_ONLY, default=None) for name in table if name != first],
         return_annotation="Problem",
     )

@@ -88,11 +88,6 @@ class Run(NamedTuple):
     stdout: str
     stderr: str  # progress and warnings
 
-    @property
-    def returncode(self) -> int:
-        """0: a run that fails raises."""
-        return 0
-
     def __repr__(self) -> str:
         return f"<isotome.Run {shlex.join(self.words)}>"
 

@@ -20,7 +20,8 @@ import numpy as np
 from . import _abi, _arrays, errors
 from ._abi import declare, handle, lib, out, vector
 from ._call import Handle, check
-from ._inputs import context_of, integer, room
+from ._checks import integer
+from ._inputs import context_of, room
 from .files import path_of
 from .scanner import Scanner
 from .transducers import Transducers, TransducersStruct, of_struct

@@ -19,6 +19,7 @@ import numpy as np
 from . import _abi, errors
 from ._abi import declare, handle, lib, out
 from ._call import Handle, check
+from ._checks import integer, numbers
 from .files import path_of
 from .grid import Grid
 
@@ -84,7 +85,6 @@ declare(
         "iso_scanner_strips": (POINTER(StripsStruct), [handle]),
         "iso_scanner_panels": (POINTER(PanelsStruct), [handle]),
         "iso_panels_grid": (None, [POINTER(_abi.Grid), POINTER(PanelsStruct)]),
-        "iso_panels_lors": (c_int64, [POINTER(PanelsStruct)]),
     }
 )
 
@@ -146,10 +146,7 @@ Path = Union[str, os.PathLike]
 
 def point(p: Sequence[float], name: str) -> ctypes.Array:
     """Three numbers, as C takes them."""
-    try:
-        return (c_double * 3)(*(float(v) for v in np.asarray(p, float).reshape(3)))
-    except (TypeError, ValueError):
-        raise errors.ArgumentError(f"{name}: given {p!r}, wanted three numbers, mm") from None
+    return (c_double * 3)(*numbers(p, 3, name))
 
 
 class Scanner:
@@ -228,10 +225,9 @@ class Scanner:
 
     def pair(self, i: int) -> tuple[int, int]:
         """The two crystals of pair number i, 0 to pairs - 1."""
-        if not isinstance(i, (int, np.integer)) or not 0 <= i < self.pairs:
-            raise errors.ArgumentError(f"pair {i!r}: wanted a number from 0 to {self.pairs - 1}")
+        number = integer(i, "pair", 0, self.pairs - 1)
         a, b = c_int64(), c_int64()
-        lib.iso_scanner_pair(self._pointer, int(i), byref(a), byref(b))
+        lib.iso_scanner_pair(self._pointer, number, byref(a), byref(b))
         return a.value, b.value
 
     def nearest(self, p: Sequence[float]) -> tuple[int, float]:
@@ -239,8 +235,6 @@ class Scanner:
         place, distance = point(p, "p"), c_double()
         if self.crystals == 0:
             raise errors.ArgumentError(f"nearest: {self.name} is of kind {self.kind}, which has no crystals")
-        if not np.isfinite(place).all():
-            raise errors.ArgumentError(f"nearest: given {p!r}, wanted finite numbers")
         crystal = lib.iso_scanner_nearest(self._pointer, place, byref(distance))
         return crystal, distance.value
 

@@ -18,7 +18,8 @@ import numpy as np
 from . import _abi, _arrays, errors
 from ._abi import declare, handle, lib, vector
 from ._call import check, text
-from ._inputs import context_of, image, integer, number, refuse_memory, room, run
+from ._checks import integer, number
+from ._inputs import context_of, image, refuse_memory, room, run
 from .context import Context, Progress
 from .events import Events, adopted
 from .grid import Grid
@@ -222,7 +223,7 @@ def simulate_strip(
     context, scanner = context_of(context), Scanner._of(scanner)
     of = of_kind(scanner, "strips", lib.iso_scanner_strips)
     source = opened(ellipses)
-    n, start = integer(counts, "counts", 1), integer(first, "first")
+    n, start = integer(counts, "counts", 1), integer(first, "first", 0)
     seed = integer(seed, "seed", 0, 2**64 - 1)
     events = room(context, (n, 3), "events")
     run(

@@ -17,7 +17,8 @@ import numpy as np
 from . import _arrays, errors
 from ._abi import declare, handle, lib, vector
 from ._call import check
-from ._inputs import context_of, integer, number, room, run
+from ._checks import integer, number
+from ._inputs import context_of, room, run
 from .context import Context
 from .phantoms import opened
 from .recordings import any_transducers

@@ -13,6 +13,7 @@ import numpy as np
 from . import _arrays, errors
 from ._abi import declare, handle, lib
 from ._call import check
+from ._checks import integer, number, numbers
 
 if TYPE_CHECKING:
     from .scanner import Scanner
@@ -56,7 +57,7 @@ declare(
 
 def water_speed(celsius: float) -> float:
     """Speed of sound in water, mm/us, from 0 to 95 C at the pressure of air."""
-    return lib.iso_water_speed(float(celsius))
+    return lib.iso_water_speed(number(celsius, "celsius", 0, 95))
 
 
 @dataclass(eq=False)
@@ -157,15 +158,14 @@ class Transducers:
         return t, kept
 
     def _fill_numbers(self, t: TransducersStruct) -> None:
-        distance = np.sqrt(((self.positions - np.asarray(self.centre, float).reshape(3)) ** 2).sum(axis=1))
-        t.radius = float(distance.mean()) if self.radius is None else float(self.radius)
+        centre = numbers(self.centre, 3, "centre")
+        distance = np.sqrt(((self.positions - np.asarray(centre)) ** 2).sum(axis=1))
+        t.radius = float(distance.mean()) if self.radius is None else number(self.radius, "radius")
         t.spread = float(np.ptp(distance)) / t.radius if t.radius else 0.0
-        t.centre[:] = [float(v) for v in self.centre]
+        t.centre[:] = centre
         for name in ("speed", "dt_us", "first_us", "gamma"):
-            setattr(t, name, float(getattr(self, name)))
-        if not isinstance(self.samples, (int, np.integer)):
-            raise errors.ArgumentError(f"samples: given {self.samples!r}, wanted an integer")
-        t.samples = int(self.samples)
+            setattr(t, name, number(getattr(self, name), name))
+        t.samples = integer(self.samples, "samples")
 
 
 def _copied(pointer: int | None, *shape: int) -> np.ndarray | None:

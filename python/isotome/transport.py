@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from . import errors
 from ._call import text
-from ._inputs import integer
+from ._checks import integer
 
 
 class TransportOptions(ctypes.Structure):  # panels.h

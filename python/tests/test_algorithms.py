@@ -287,7 +287,7 @@ def test_wrong_arguments_are_refused(scan, ones):
         (lambda: isotome.em(A, sens=ones, callback=1), "callback: given int"),
         (lambda: isotome.em(A, sens=ones, grid=(1, 2, 3)), "grid: given tuple"),
         (lambda: isotome.cg(A, None), "y: given None"),
-        (lambda: isotome.cg(A, data.y, mu=float("nan")), "mu is nan"),
+        (lambda: isotome.cg(A, data.y, mu=float("nan")), "mu: given nan"),
         (lambda: isotome.cg(A, data.y, mu=1), "no penalty"),
         (lambda: isotome.fista(A, data.y, tv=-1), "tv is -1"),
         (lambda: isotome.fista(A, data.y, tv_steps=0), "tv_steps: given 0"),

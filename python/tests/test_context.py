@@ -32,7 +32,7 @@ def test_context():
     assert repr(context) == "<isotome.Context cpu, 1 thread>"
     with pytest.raises(isotome.ArgumentError, match="tpu"):
         isotome.Context("tpu")
-    with pytest.raises(isotome.ArgumentError, match="threads is 'a'"):
+    with pytest.raises(isotome.ArgumentError, match="threads: given 'a'"):
         isotome.Context("cpu", threads="a")
     with pytest.raises(isotome.ArgumentError, match="device is 3"):
         isotome.Context(3)

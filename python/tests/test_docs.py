@@ -29,8 +29,15 @@ def test_a_page_runs(page, tmp_path, monkeypatch):
     assert list(tmp_path.glob("*.png"))
 
 
+def test_the_page_of_pytorch_runs():
+    pytest.importorskip("torch")
+    names = {"__name__": "docs"}
+    run = [exec(compile(code, "docs/python-torch.md", "exec"), names) for code in blocks("docs/python-torch.md")]
+    assert run
+
+
 def test_links_lead_somewhere():
-    for page in ("docs/python.md", "python/README.md"):
+    for page in ("docs/python.md", "docs/python-torch.md", "python/README.md"):
         for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", (ROOT / page).read_text()):
             assert ((ROOT / page).parent / link).exists(), f"{page}: {link}"
 

@@ -95,7 +95,7 @@ def test_arrays_of_any_number(tmp_path, dtype, order):
     values = np.arange(24).reshape(2, 3, 4).astype(dtype)
     np.save(tmp_path / "x.npy", np.asarray(values, order=order))
     back = isotome.read(tmp_path / "x.npy")
-    assert type(back) is np.ndarray and back.dtype == np.float32 and np.array_equal(back, values)
+    assert type(back) is Image and back.grid is None and back.dtype == np.float32 and np.array_equal(back, values)
 
 
 def test_complex_arrays(tmp_path):
@@ -148,7 +148,7 @@ def test_what_no_file_holds_is_refused(tmp_path, values, message):
 
 def test_what_a_format_does_not_hold_is_refused(tmp_path, values):
     with pytest.raises(isotome.ArgumentError, match="at most 4"):
-        isotome.write(tmp_path / "x.nii", np.zeros((1, 1, 1, 1, 1), np.float32))
+        isotome.write(tmp_path / "x.nii", Image(np.zeros((1, 1, 1, 1, 1), np.float32), Grid((1,) * 3, (1.0,) * 3)))
     with pytest.raises(isotome.ArgumentError, match="x.jpg"):
         isotome.write(tmp_path / "x.jpg", values)
     with pytest.raises(isotome.ArgumentError, match="grid: given one of shape"):
@@ -236,3 +236,25 @@ def test_a_limit_of_memory(tmp_path, image):
     small = isotome.Context("cpu", threads=1, memory_limit=1000000)
     with pytest.raises(isotome.errors.MemoryError):
         isotome.read(tmp_path / "x.npy", context=small)
+
+
+def test_values_beyond_float32_are_refused(tmp_path):
+    with pytest.raises(isotome.ArgumentError, match=r"array: given 1e\+300 among its values"):
+        isotome.write(tmp_path / "x.npy", np.array([1.0, np.inf, 1e300]))
+    isotome.write(tmp_path / "x.npy", np.array([1.0, np.inf, np.nan]))
+    assert np.array_equal(isotome.read(tmp_path / "x.npy"), [1, np.inf, np.nan], equal_nan=True)
+
+
+@pytest.mark.parametrize("name", ["x.nii", "x.NII", "x.nii.gz"])
+def test_a_nii_needs_a_grid(tmp_path, values, name):
+    with pytest.raises(isotome.ArgumentError, match=r"without a grid, wanted one for a .nii: grid=isotome.Grid"):
+        isotome.write(tmp_path / name, values)
+    assert not list(tmp_path.iterdir())
+
+
+def test_tensors_with_gradients_are_refused_in_words(tmp_path):
+    torch = pytest.importorskip("torch")
+    x = torch.ones((2, 3, 4), requires_grad=True)
+    for use in (isotome.picture, lambda x: isotome.filter(x, "median:3"), lambda x: isotome.write(tmp_path / "x.npy", x)):
+        with pytest.raises(isotome.ArgumentError, match="given Tensor, .*detach"):
+            use(x)

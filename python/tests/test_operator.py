@@ -68,7 +68,7 @@ def test_subsets_make_up_the_whole(operator, image):
     assert np.allclose(back, operator.adjoint(y), rtol=1e-5)
     ordered = operator.ordered()
     assert np.array_equal(ordered(image), y[ordered.rows])
-    with pytest.raises(isotome.ArgumentError, match="subset is 4, must be from 0 to 3"):
+    with pytest.raises(isotome.ArgumentError, match="subset: given 4, wanted an integer from 0 to 3"):
         operator.subset(4)
 
 
@@ -187,8 +187,8 @@ def test_subsets_behind_a_diagonal(operator, image):
 def test_wrong_functions_and_divisors_are_refused(operator):
     for given, message in (
         ((3, (4,), len, len), r"in_shape: given 3, wanted a shape such as"),
-        (((3,), (4.5,), len, len), "out_shape is 4.5, must be an integer"),
-        (((3,), (-4,), len, len), "out_shape is -4, must be from 0"),
+        (((3,), (4.5,), len, len), "out_shape: given 4.5, wanted an integer"),
+        (((3,), (-4,), len, len), "out_shape: given -4, wanted an integer"),
         (((3,), (4,), None, len), "forward: given NoneType, wanted a function of an array"),
         (((3,), (4,), len, 7), "adjoint: given int, wanted a function of an array"),
     ):

@@ -319,3 +319,99 @@ def test_no_array_takes_the_place_of_a_scanner(context):
 
 def test_the_grid_is_known_before_the_data(context):
     assert isotome.ray(context=context, **BOX).grid.n == (16, 12, 8)
+
+
+# ---- what stands for parameters, and what does not ----
+
+
+def test_a_grid_says_size_voxel_and_centre(context, lines):
+    grid = isotome.Grid((16, 12, 8), (4.0, 3.0, 2.5), (1.0, 0.1, -3.0))
+    assert isotome.ray(lines, context=context, grid=grid).grid == grid
+    with pytest.raises(isotome.ArgumentError, match="voxel: given besides an isotome.Grid"):
+        isotome.ray(lines, context=context, grid=grid, voxel=2)
+    with pytest.raises(isotome.ArgumentError, match="wanted cubes"):
+        isotome.sradon(context=context, grid=grid)
+    with pytest.raises(isotome.ArgumentError, match="grid: given isotome.Grid for model strip, wanted 2 x int"):
+        isotome.strip(context=context, grid=grid)
+    with pytest.raises(isotome.ArgumentError, match="voxel: given isotome.Grid"):
+        isotome.ray(context=context, voxel=grid)
+    cubes = grid._replace(voxel=(2.0, 2.0, 2.0))
+    assert isotome.sradon(context=context, grid=cubes).parameters["voxel"] == "2"
+
+
+def test_objects_that_cannot_stand_for_a_file_are_named(context):
+    class Tensor:
+        shape = (3, 3)
+
+    with pytest.raises(isotome.ArgumentError, match="mu: given Tensor of .*, wanted a NumPy array or a file"):
+        isotome.ray(mu=Tensor(), context=context)
+    transducers = isotome.Scanner(SCANNERS / "optoacoustic-small.yaml").transducers
+    with pytest.raises(isotome.ArgumentError, match="scanner: given Transducers, wanted a file or an isotome.Scanner"):
+        isotome.sradon(scanner=transducers, context=context)
+
+
+def test_long_and_odd_paths_read_back(context, tmp_path):
+    long = str(tmp_path / ("x" * 200) / ("y" * 200) / "mu.nii")
+    assert isotome.ray(mu=long, context=context).parameters["mu"] == long
+    odd = "/tmp/\udcff.nii"  # a byte that is not of UTF-8
+    p = isotome.ray(mu=odd, context=context)
+    assert p.parameters["mu"] == odd and "mu=" in repr(p)
+
+
+@pytest.mark.filterwarnings("ignore::isotome.IsotomeWarning")
+def test_a_run_like_another(problem, lines, context, tmp_path):
+    first = problem.reconstruct(tmp_path / "x.nii")
+    again = isotome.ray(lines, context=context, like=tmp_path / "x.json")
+    assert again.parameters["subsets"] == "4" and np.array_equal(again.reconstruct(), first)
+    with pytest.raises(isotome.InputError, match="not the record"):
+        isotome.strip(context=context, like=tmp_path / "x.json")
+
+
+@pytest.mark.filterwarnings("ignore::isotome.IsotomeWarning")
+def test_force_and_resume_of_one_call(problem, tmp_path):
+    path, A = tmp_path / "x.nii", problem.operator()
+    first = problem.reconstruct(path)
+    with pytest.raises(isotome.IsotomeError, match="x.nii"):
+        problem.reconstruct(path)
+    assert np.array_equal(problem.reconstruct(path, force=True), first)
+    assert problem.record["results"]["loglik"] and problem.parameters["force"] == "false"
+    with pytest.raises(isotome.IsotomeError, match="x.nii"):
+        problem.reconstruct(path)
+
+    def fail(step):
+        raise RuntimeError("enough")
+
+    other = tmp_path / "y.nii"
+    with pytest.raises(RuntimeError, match="enough"):
+        problem.reconstruct(other, callback=fail)
+    assert (tmp_path / "y.nii.ckpt").exists()
+    steps = []
+    assert np.array_equal(problem.reconstruct(other, callback=steps.append, resume=True), first)
+    assert [step.iteration for step in steps] == [2]
+    assert A(np.asarray(first)).any()  # of data that were loaded anew since
+
+
+def test_an_image_is_written_on_the_problems_grid(problem, tmp_path):
+    problem.write(tmp_path / "x.nii", np.ones(problem.grid.shape, np.float32))
+    assert isotome.read(tmp_path / "x.nii").grid == problem.grid
+    with pytest.raises(isotome.ArgumentError, match="without a grid"):
+        problem.write(tmp_path / "y.nii", np.ones((2, 2, 2), np.float32))
+
+
+def test_sens_is_taken_without_the_psf(lines, context):
+    scan = dict(context=context, scanner=SCANNERS / "small-animal.yaml", iterations=2, **BOX)
+    plain = isotome.ray(lines, **scan).sensitivity()
+    blurred = isotome.ray(lines, psf=12, **scan)
+    given = isotome.ray(lines, psf=12, sens=plain, **scan)
+    assert np.allclose(given.reconstruct(), blurred.reconstruct(), rtol=1e-4)
+
+
+def test_a_refused_thread_leaves_warnings_to_the_call(problem):
+    problem._calls["another"] = -1
+    problem._warned[-1] = ["its warning"]
+    try:
+        with pytest.raises(isotome.BusyError):
+            problem.load()
+        assert problem._warned == {-1: ["its warning"]}
+    finally:
+        del problem._calls["another"], problem._warned[-1]

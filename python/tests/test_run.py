@@ -33,7 +33,7 @@ def fresh():
 
 def test_a_line_or_a_list_of_words(tmp_path, capfd):
     done = isotome.run("phantom sphere -o 'a b.nii' --grid 9,8,7 --voxel 4", cwd=tmp_path)
-    assert done.returncode == 0 and done.words[2:4] == ("-o", "a b.nii")
+    assert done.words[2:4] == ("-o", "a b.nii")
     assert repr(done) == "<isotome.Run phantom sphere -o 'a b.nii' --grid 9,8,7 --voxel 4>"
     image = isotome.read(tmp_path / "a b.nii")
     assert image.shape == (7, 8, 9)

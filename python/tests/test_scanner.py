@@ -116,10 +116,17 @@ def test_wrong_descriptions_and_arguments(tmp_path):
         isotome.Scanner("a\0b")
     s = isotome.Scanner(ring(tmp_path))
     for i in (-1, s.pairs, 2**70, 1.5, "0"):
-        with pytest.raises(isotome.ArgumentError, match="wanted a number from 0"):
+        with pytest.raises(isotome.ArgumentError, match="wanted an integer from 0"):
             s.pair(i)
     for p in ((1, 2), "abc", None, (1, 2, "x"), (np.nan, 0, 0), (np.inf, 0, 0)):
         with pytest.raises(isotome.ArgumentError):
             s.nearest(p)
     with pytest.raises(isotome.ArgumentError, match="has no crystals"):
         isotome.Scanner(SCANNERS / "bialas2015.yaml").nearest((0, 0, 0))
+
+
+@pytest.mark.parametrize("celsius", [-0.1, 95.1, float("nan"), "warm", None, True])
+def test_the_speed_of_sound_is_that_of_water(celsius):
+    with pytest.raises(isotome.ArgumentError, match="celsius: given .*, wanted a number from 0 to 95"):
+        isotome.water_speed(celsius)
+    assert isotome.water_speed(np.float32(20)) == isotome.water_speed(20)

@@ -53,3 +53,7 @@ isotome.sradon(np.ones((4, 8), np.float32), scanner="array.yaml", voxel=0.5, pen
 isotome.strip(np.ones((4, 3), np.float32), scanner="strips.yaml", kernel="gauss").reconstruct()
 isotome.srm("lors.npy", srm=isotome.Matrix.read("m.srm")).reconstruct()
 isotome.write("y.nii", isotome.filter(isotome.read("x.nii"), "gaussian:4"))
+read_grid: Optional[isotome.Grid] = isotome.read("x.nii").grid
+activity: isotome.Image = isotome.phantom("spheres", voxel=4)
+both, mu = isotome.phantom("spheres", voxel=4, mu=True)
+isotome.ray("scan.Cdh", grid=both.grid, like="image.json", mu=mu).reconstruct("x.nii", force=True, resume=False)
