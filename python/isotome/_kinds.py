@@ -103,19 +103,21 @@ class Kind:
         there, zeros = b > 0, xp.zeros_like(b)
         return xp.where(there, a / xp.where(there, b, xp.ones_like(b)), zeros)
 
-    def total_and_least(self, values: Any) -> tuple[float, float]:
-        """The sum in float64 and the smallest value, for which the host waits once."""
+    def look(self, values: Any, signed: bool) -> Any:
+        """The sum in float64 and, unless `signed`, the smallest value, where the values are: nobody waits."""
         xp = self.xp
-        both = xp.stack([xp.sum(values, dtype=xp.float64), self.double(xp.min(values))])
-        total, least = both.tolist() if hasattr(both, "tolist") else map(float, both)
-        return total, least
+        total = xp.sum(values, dtype=xp.float64)
+        if signed or not math.prod(values.shape):
+            return xp.stack([total])
+        return xp.stack([total, self.double(xp.min(values))])
+
+    def is_good(self, look: Any) -> bool:
+        """Whether what `look` saw is finite and not below 0; the host waits."""
+        total, *least = look.tolist() if hasattr(look, "tolist") else map(float, look)
+        return math.isfinite(total) and all(value >= 0 for value in least)
 
     def looks_good(self, values: Any, signed: bool) -> bool:
-        """Whether all are finite and, unless `signed`, none is below 0; the host waits once."""
-        if signed or not math.prod(values.shape):
-            return math.isfinite(self.total(values))
-        total, least = self.total_and_least(values)
-        return math.isfinite(total) and least >= 0
+        return self.is_good(self.look(values, signed))
 
     def refuse_values(self, values: Any, name: str, signed: bool = True) -> None:
         """NaN, infinity and, unless `signed`, what is below 0: on a device by sums there."""
@@ -265,9 +267,9 @@ class CuPy(OfStream):
         with self.current():
             return super().total(values)
 
-    def total_and_least(self, values: Any) -> tuple[float, float]:
+    def look(self, values: Any, signed: bool) -> Any:
         with self.current():
-            return super().total_and_least(values)
+            return super().look(values, signed)
 
     def stream(self) -> int:
         with self.current():
@@ -441,13 +443,19 @@ def _borrowed(values: Any, name: str) -> Any:
 
 
 class Arguments:
-    """The arrays of one call, all of one kind, which is that of the first."""
+    """The arrays of one call, all of one kind, which is that of the first.
+
+    waits: the call itself waits for the device. Values there are then looked at beside its work, and refused by
+    `result`: so the device has no time without work.
+    """
 
     kind: Kind
 
-    def __init__(self) -> None:
+    def __init__(self, waits: bool = False) -> None:
         self._first: tuple[str, Any] | None = None  # name and array
         self._inputs: list[Any] = []
+        self._waits = waits
+        self._looks: list[tuple[Any, str, bool, Any]] = []  # values, name, signed, and what was seen of them
 
     def _seen(self, values: Any, shape: Shape, name: str) -> Any:
         """The array, checked but for its values; one of another library on the host as a NumPy array."""
@@ -468,7 +476,10 @@ class Arguments:
     def take(self, values: Any, shape: Shape, name: str, signed: bool = True) -> Any:
         """An input of that shape: float32, in C order, finite; unless `signed` not below 0."""
         values = self._seen(values, shape, name)
-        self.kind.refuse_values(values, name, signed)
+        if self._waits and self.kind.device != "cpu" and self.kind.xp is not None:
+            self._looks.append((values, name, signed, self.kind.look(values, signed)))
+        else:
+            self.kind.refuse_values(values, name, signed)
         self._inputs.append(values)
         return values
 
@@ -493,6 +504,9 @@ class Arguments:
 
     def result(self, values: Any, out: Any) -> Any:
         """What the caller gets of a result: `out`, if it was given, else an array of the caller's library."""
+        for values_in, name, signed, look in self._looks:
+            if not self.kind.is_good(look):
+                self.kind.refuse_values(values_in, name, signed)
         if out is not None:
             return out
         assert self._first

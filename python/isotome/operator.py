@@ -129,7 +129,7 @@ class Operator:
         sens: Array | None = None,
     ) -> tuple[Array, EmStatistics]:
         """em_step, and its EmStatistics."""
-        a = Arguments()
+        a = Arguments(waits=True)
         x = a.take(x, self.in_shape, "x", signed=False)
         sens = a.take_some(sens, self.in_shape, "sens", signed=False)
         data = ("y", y), ("add", add), ("mult", mult)
