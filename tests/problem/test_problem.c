@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Problems by the public interface: parameters by name, arrays in place of files, what is refused. */
+#include "model/srm/matrix/srm_matrix.h"
 #include "test.h"
 
 #include <unistd.h>
@@ -447,6 +448,61 @@ static void matrix_in_place_of_a_file(void **state)
 	unlink("given.srm");
 	iso_srm_free(srm);
 	for (int k = 0; k < 2; k++) iso_array_free(&x[k]);
+	iso_array_free(&counts);
+	iso_ctx_free(ctx);
+}
+
+/* What the record of a reconstruction by a matrix in memory says of its inputs; to be freed. */
+static char *inputs_by(const iso_srm *srm, iso_ctx *ctx, const struct iso_array *counts)
+{
+	iso_problem *p = make(ctx, "srm");
+	char *record = NULL, *inputs, *end;
+
+	OK(iso_problem_set_srm(p, srm));
+	OK(iso_problem_set(p, "iterations", "1"));
+	OK(iso_problem_set_array(p, "data", counts, false));
+	OK(iso_problem_recon(p, NULL, "by.nii"));
+	OK(iso_problem_record(p, &record));
+	assert_non_null(inputs = strstr(record, "\"inputs\""));
+	assert_non_null(end = strchr(inputs, ']'));
+	inputs = strndup(inputs, (size_t)(end - inputs));
+	assert_non_null(inputs);
+	iso_problem_free(p);
+	free(record);
+	unlink("by.nii");
+	unlink("by.json");
+	return inputs;
+}
+
+/* Two weights that change places leave the sensitivity of their column as it is, yet it is another matrix. */
+static void matrices_are_told_apart(void **state)
+{
+	struct iso_array counts = { 0 };
+	iso_ctx *ctx = context();
+	iso_srm *srm = NULL;
+	char *was, *again, *is;
+	int64_t k = 0;
+
+	(void)state;
+	OK(iso_array_create(&counts, 4, (int64_t[]){ 3, 4, 3, 4 }));
+	for (int64_t i = 0; i < counts.n; i++) counts.v[i] = 1;
+	OK(iso_srm_analytic(&srm, ctx, &panels));
+	OK(iso_srm_threshold(srm, ctx, &(struct iso_srm_bound){ .share = .9 }));
+	was = inputs_by(srm, ctx, &counts);
+	again = inputs_by(srm, ctx, &counts);
+	assert_string_equal(was, again);
+	while (k + 1 < srm->ptr[1] && srm->w[k] == srm->w[k + 1]) k++;
+	assert_true(k + 1 < srm->ptr[1]);
+	iso_real first = srm->w[k];
+
+	srm->w[k] = srm->w[k + 1];
+	srm->w[k + 1] = first;
+	is = inputs_by(srm, ctx, &counts);
+	assert_string_not_equal(was, is);
+	free(was);
+	free(again);
+	free(is);
+	iso_srm_free(srm);
 	iso_array_free(&counts);
 	iso_ctx_free(ctx);
 }
@@ -1043,6 +1099,7 @@ int main(void)
 		cmocka_unit_test(one_call_leaves_the_next_alone),
 		cmocka_unit_test(sound_twice),
 		cmocka_unit_test(matrix_in_place_of_a_file),
+		cmocka_unit_test(matrices_are_told_apart),
 		cmocka_unit_test(matrices_that_are_refused),
 		cmocka_unit_test(factors_after_a_stop),
 		cmocka_unit_test(projections_of_other_grids),
