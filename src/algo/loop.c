@@ -277,7 +277,7 @@ int iso_loop_run(struct iso_loop *l, iso_real *x, const struct iso_run *given)
 	double shown = run.each != NULL;
 	bool found;
 
-	if (st || (st = iso_comm_max(l->ctx, st, &shown, 1))) return st;
+	if ((st = iso_comm_max(l->ctx, st, &shown, 1))) return st;
 	l->shown = shown > 0;
 	l->start_s = iso_now_s();
 	if ((st = find(&found, l, &run))) return st;
