@@ -237,7 +237,7 @@ int iso_arithmetic_rate(double *per_s, iso_ctx *ctx)
 }
 
 /* Where multiply-adds can be fused, one takes the time of one operation. */
-#ifdef FP_FAST_FMAF
+#if defined(FP_FAST_FMAF) || defined(__FMA__) || defined(__aarch64__)
 #	define OPERATION 1.
 #else
 #	define OPERATION .5

@@ -40,20 +40,26 @@ def build(folder: Path) -> None:
         subprocess.run(make, check=True, stdout=subprocess.DEVNULL)
 
 
+def first_in_path(folder: Path) -> dict[str, str]:
+    others = os.environ.get("LD_LIBRARY_PATH")
+    return {"LD_LIBRARY_PATH": f"{folder}:{others}" if others else str(folder)}
+
+
 def ways(folder: Path) -> dict[str, tuple[Path, dict[str, str]]]:
     """name -> program and environment. A folder of LD_LIBRARY_PATH stands before the program's own RUNPATH."""
     packaged = folder / "packaged"
     found: dict[str, tuple[Path, dict[str, str]]] = {n: (folder / n / "isotome", {}) for n in BUILDS}
     levels = sorted(packaged.glob("glibc-hwcaps/*"))
     for level in levels:
-        found[level.name] = (packaged / "isotome", {"LD_LIBRARY_PATH": str(level)})
+        found[level.name] = (packaged / "isotome", first_in_path(level))
     if levels:
         any_processor = folder / "any"
         any_processor.mkdir(exist_ok=True)
-        library = any_processor / "libisotome.so.0.2"
-        library.unlink(missing_ok=True)
-        library.symlink_to((packaged / "libisotome.so.0.2").resolve())
-        found["any"] = (packaged / "isotome", {"LD_LIBRARY_PATH": str(any_processor)})
+        for old in any_processor.iterdir():
+            old.unlink()
+        for library in packaged.glob("libisotome.so*"):  # under each of its names
+            (any_processor / library.name).symlink_to(library.resolve())
+        found["any"] = (packaged / "isotome", first_in_path(any_processor))
     for name, (program, more) in found.items():
         said = subprocess.check_output([program, "--built-with"], text=True, env={**os.environ, **more})
         print(f"{name:12} {said}", end="")

@@ -3,7 +3,8 @@
 """Inputs for the fuzz targets.
 
     fuzz_seeds.py FOLDER            small files that each target accepts: FOLDER/TARGET/NAME
-    fuzz_seeds.py --large FOLDER    files made to be slow to read, of up to 1 MiB, or ISO_FUZZ_LARGE bytes
+    fuzz_seeds.py --large FOLDER    files made to be slow to read, of about 1 MiB, or ISO_FUZZ_LARGE bytes; a few of
+                                    up to 1 MiB whatever that says
 
 tests/fuzz/corpus holds the first kind beside regression-*, inputs that once broke a reader;
 scripts/fuzz.sh makes the second.
@@ -516,7 +517,7 @@ def slow():
     yield "castor", "keys", numbered("k%x: 1\n").encode()
     yield "castor", "colons", fill(b":")
     yield "castor", "list", castor(1, bytes(12), hscan=HSCAN.replace("7,-1", fill("1,", LARGE // 2)))
-    yield "castor", "many", castor(80000, struct.pack("<3I", 7, 0, 1) * 80000)
+    yield "castor", "many", castor(LARGE // 13, struct.pack("<3I", 7, 0, 1) * (LARGE // 13))
     yield "events", "gate-lines", GATE + fill(gate())
     yield "events", "gate-blanks", GATE + fill(b" \n")
     yield "events", "gate-columns", GATE + fill(b"1 ", 65000)
@@ -543,7 +544,7 @@ def main(argv):
     if len(argv) != 2 + large:
         sys.exit(__doc__)
     for reader, name, data in slow() if large else (*seeds(), *as_commands()):
-        assert len(data) <= 1 << 20, (reader, name, len(data))
+        assert len(data) <= max(LARGE, 1 << 20), (reader, name, len(data))
         os.makedirs(os.path.join(argv[-1], reader), exist_ok=True)
         with open(os.path.join(argv[-1], reader, name), "wb") as f:
             f.write(data)

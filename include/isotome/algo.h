@@ -33,8 +33,9 @@ struct iso_run {
 	uint64_t key;              /* of inputs and options: a checkpoint of another key is refused */
 	bool resume;               /* from the checkpoint, if there is one */
 	/* After each iteration, with the image on the host; NULL: not wanted. ISO_OK goes on, ISO_ENOUGH ends the run as
-	   if there were no more iterations; a failure ends it too, with a checkpoint. Of several ranks all have it or
-	   none, are told of the same iterations, and end where one of them wants to. */
+	   if there were no more iterations (a filter of EM that was to follow the last one alone follows this one); a
+	   failure ends it too, with a checkpoint. Of several ranks each has its own or none, and all end where one of
+	   them wants to. */
 	int (*each)(void *arg, int iteration, const iso_real *x);
 	void *arg;
 	bool (*wants)(void *arg, int iteration); /* NULL: every iteration */
@@ -63,7 +64,7 @@ struct iso_em {
 	struct iso_sens sens;
 	int iterations;                  /* of all subsets, at most */
 	const struct iso_filter *filter; /* NULL: none; else after every filter_every-th */
-	int filter_every;                /* iteration, on `grid` */
+	int filter_every;                /* iteration, on `grid`; as many as `iterations`: after the last */
 	struct iso_grid grid;
 };
 

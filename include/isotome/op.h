@@ -53,7 +53,7 @@ struct iso_em_stat {
 int iso_em_step(iso_op *op, int sub, iso_real *acc, const iso_real *x, const struct iso_em_data *data,
                 struct iso_em_stat *stat);
 
-/* Data vectors on the host: from the file's order to the operator's, and back. */
+/* Data vectors on the host: from the file's order to the operator's, and back. dst and src must not overlap. */
 void iso_op_sort(const iso_op *op, iso_real *dst, const iso_real *src);
 void iso_op_unsort(const iso_op *op, iso_real *dst, const iso_real *src);
 

@@ -128,7 +128,7 @@ int iso_problem_grid(iso_problem *p, struct iso_grid *g);
 int64_t iso_problem_rows(iso_problem *p);
 
 /* Of them, those of this rank, which its operator has and iso_problem_data: of ray and strip over several ranks some,
-   else all; 0 on failure. */
+   else all; 0 on failure. Of events that stay on disk, which neither of the two takes: all. */
 int64_t iso_problem_own_rows(iso_problem *p);
 
 /* The rows in the file's order as an array: its axes into dim, and their number; 0 on failure. Events, (rows); LORs of
@@ -168,7 +168,8 @@ struct iso_iteration {
 };
 
 /* ISO_OK: go on. ISO_ENOUGH: the image is good enough, iso_problem_recon ends with it, and with the frames before it;
-   its record has "stopped_by_caller". ISO_ECANCEL or another failure: iso_problem_recon fails with that, and leaves a
+   a 'filter' without 'filter-every' is applied to it; its record has "stopped_by_caller". ISO_ECANCEL or another
+   failure: iso_problem_recon fails with that, the latter with iso_message() as the function left it, and leaves a
    checkpoint, where it writes to a file. Must not call functions of the problem. */
 typedef int (*iso_iteration_fn)(void *arg, const struct iso_iteration *step);
 

@@ -68,7 +68,7 @@ def test_a_cuda_half_of_another_version_is_refused(tmp_path, version):
     if beside.exists() or importlib.util.find_spec("isotome_cuda13"):
         pytest.skip("the CUDA half is there")
     source = tmp_path / "half.c"
-    source.write_text(f'const char iso_cuda_version[] = "{version}";\n' if version else "int nothing;\n")
+    source.write_text(f'const char iso_half_version[] = "{version}";\n' if version else "int nothing;\n")
     subprocess.run([CC, "-shared", "-fPIC", source, "-o", tmp_path / "libisotome_cuda.so"], check=True)
     done = subprocess.run(
         [sys.executable, "-c", "import isotome; print(isotome.devices()[-1].reason)"],

@@ -66,18 +66,33 @@ static int update(iso_em_state *e)
 	return ISO_OK;
 }
 
-/* One update, and the filter that is due behind it or was left over by an interruption. Voxels that no subset
-   sees are 0 again behind the filter; x is as it was if that fails. */
+/* Voxels that no subset sees are 0 again behind the filter; x is as it was if that fails. */
+static int filter(iso_em_state *e)
+{
+	struct iso_loop *l = &e->l;
+	int st = iso_filter_apply(e->acc, l->ctx, e->p.filter, &e->p.grid, l->x);
+
+	return st ? st : l->v->mul(l->ctx, l->n, l->x, e->acc, e->seen);
+}
+
+/* One update, and the filter that is due behind it or was left over by an interruption. */
 static int step(struct iso_loop *l)
 {
 	iso_em_state *e = (iso_em_state *)l;
 	int st = e->due ? ISO_OK : update(e);
 
 	if (st || !e->due) return st;
-	if (!(st = iso_filter_apply(e->acc, l->ctx, e->p.filter, &e->p.grid, l->x)))
-		st = l->v->mul(l->ctx, l->n, l->x, e->acc, e->seen);
+	st = filter(e);
 	e->due = st != ISO_OK;
 	return st;
+}
+
+/* A filter that was for the last iteration alone is for the one that was the last. */
+static int cut(struct iso_loop *l)
+{
+	iso_em_state *e = (iso_em_state *)l;
+
+	return e->p.filter && e->p.filter_every == e->p.iterations ? filter(e) : ISO_OK;
 }
 
 static bool finished(const struct iso_loop *l)
@@ -125,6 +140,7 @@ static const struct iso_loop_fn em_fn = {
 	.curves = 1,
 	.step = step,
 	.finished = finished,
+	.cut = cut,
 	.items = items,
 	.restored = restored,
 };

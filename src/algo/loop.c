@@ -178,23 +178,27 @@ static double objective(const struct iso_loop *l)
 	return sum;
 }
 
+/* To the caller of this rank, if wanted. */
+static int show_own(struct iso_loop *l, const struct iso_run *run, int iteration)
+{
+	int st;
+
+	if (!run->each || (run->wants && !run->wants(run->arg, iteration))) return ISO_OK;
+	if (run->objective) *run->objective = objective(l);
+	st = l->v->download(l->ctx, l->host, l->x, l->n * (int64_t)sizeof *l->host);
+	return st ? st : run->each(run->arg, iteration, l->host);
+}
+
 /* The caller may look at the image of a whole iteration. Where that fails, the work is kept. */
 static int show(struct iso_loop *l, const struct iso_run *run)
 {
-	int iteration = (int)(l->done / l->per), st;
-	double enough = 0;
 	char message[1024];
 
-	if (l->ended || l->done % l->per || !run->each || (run->wants && !run->wants(run->arg, iteration)))
-		return ISO_OK;
-	if (run->objective) *run->objective = objective(l);
-	st = l->v->download(l->ctx, l->host, l->x, l->n * (int64_t)sizeof *l->host);
-	if (!st) st = run->each(run->arg, iteration, l->host);
-	if (st == ISO_ENOUGH) {
-		enough = 1;
-		st = ISO_OK;
-	}
-	st = iso_comm_max(l->ctx, st, &enough, 1);
+	if (l->ended || l->done % l->per || !l->shown) return ISO_OK;
+	int st = show_own(l, run, (int)(l->done / l->per));
+	double enough = st == ISO_ENOUGH;
+
+	st = iso_comm_max(l->ctx, enough > 0 ? ISO_OK : st, &enough, 1);
 	l->stopped = enough > 0 && !iso_loop_finished(l);
 	if (st && run->checkpoint) {
 		snprintf(message, sizeof message, "%s", iso_message());
@@ -258,13 +262,23 @@ static int find(bool *found, struct iso_loop *l, const struct iso_run *run)
 	return st;
 }
 
+/* Behind the checkpoint of the finished run: one that is resumed goes on from the last step. */
+static int cut(struct iso_loop *l, const struct iso_run *run)
+{
+	int st = iso_comm_agree(l->ctx, l->fn->cut(l));
+
+	return st == ISO_ECANCEL ? stop(l, run) : st;
+}
+
 int iso_loop_run(struct iso_loop *l, iso_real *x, const struct iso_run *given)
 {
 	struct iso_run run = { 0 };
 	int st = given ? iso_sized_take(&run, "iso_run", sizeof run, given) : ISO_OK;
+	double shown = run.each != NULL;
 	bool found;
 
-	if (st) return st;
+	if ((st = iso_comm_max(l->ctx, st, &shown, 1))) return st;
+	l->shown = shown > 0;
 	l->start_s = iso_now_s();
 	if ((st = find(&found, l, &run))) return st;
 	if (found) {
@@ -276,6 +290,7 @@ int iso_loop_run(struct iso_loop *l, iso_real *x, const struct iso_run *given)
 	l->resumed_from = (int)l->done;
 	if (!st) st = loop(l, &run);
 	if (!st && run.keep && run.checkpoint && transfer(l, &run, true)) l->unsaved++;
+	if (!st && l->stopped && l->fn->cut) st = cut(l, &run);
 	return st ? st : iso_loop_image(x, l);
 }
 

@@ -22,6 +22,9 @@ struct iso_loop_fn {
 	int (*begin)(struct iso_loop *l); /* from the start image; NULL: nothing to do */
 	int (*step)(struct iso_loop *l);
 	bool (*finished)(const struct iso_loop *l); /* NULL: when all steps are done */
+	/* The caller has ended the run: what would have been done behind the last step. The state is as it was if it
+	   fails. NULL: nothing. */
+	int (*cut)(struct iso_loop *l);
 	/* The items of a checkpoint and how many there are, from the state as it is now. Those of type
 	   ISO_ITEM_REAL are in memory of the context's device. */
 	int (*items)(struct iso_loop *l, struct iso_item item[LOOP_ITEMS]);
@@ -39,6 +42,7 @@ struct iso_loop {
 	int64_t done, total; /* steps */
 	int per;             /* steps of an iteration */
 	bool ended;          /* a step found nothing left to gain */
+	bool shown;          /* the image, to the callers of some ranks */
 	bool stopped;        /* the caller has seen enough, before the last step */
 	iso_real *x;         /* the image, on the device */
 	iso_real *host;      /* room for one on the host */

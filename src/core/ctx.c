@@ -75,8 +75,10 @@ const struct iso_vec *iso_ctx_vec(const iso_ctx *ctx)
 
 int iso_ctx_set_stream(iso_ctx *ctx, void *stream)
 {
-	if (!ctx) return iso_fail_null(__func__);
-	if (!iso_ctx_is_cuda(ctx)) return iso_fail(ISO_EARG, "set_stream: the context's device is the CPU");
+	int st = ctx ? iso_ctx_ready(ctx) : iso_fail_null(__func__);
+
+	if (st) return st;
+	if (!ctx->cuda) return iso_fail(ISO_EARG, "set_stream: the context's device is the CPU");
 	ctx->cuda->close(ctx);
 	ctx->stream = stream;
 	return ISO_OK;
@@ -89,7 +91,10 @@ void *iso_ctx_stream(const iso_ctx *ctx)
 
 static int order(iso_ctx *ctx, const char *what, void *stream, bool lead)
 {
-	if (!iso_ctx_is_cuda(ctx)) return iso_fail(ISO_EARG, "%s: the context's device is the CPU", what);
+	int st = iso_ctx_ready(ctx);
+
+	if (st) return st;
+	if (!ctx->cuda) return iso_fail(ISO_EARG, "%s: the context's device is the CPU", what);
 	return lead ? ctx->cuda->order(ctx, ctx->stream, stream) : ctx->cuda->order(ctx, stream, ctx->stream);
 }
 
@@ -105,8 +110,9 @@ int iso_ctx_lead_stream(iso_ctx *ctx, void *stream)
 
 int iso_ctx_wait(iso_ctx *ctx)
 {
-	if (!ctx) return iso_fail_null(__func__);
-	return iso_ctx_is_cuda(ctx) ? ctx->cuda->wait(ctx) : ISO_OK;
+	int st = ctx ? iso_ctx_ready(ctx) : iso_fail_null(__func__);
+
+	return !st && ctx->cuda ? ctx->cuda->wait(ctx) : st;
 }
 
 void iso_ctx_set_memory_limit(iso_ctx *ctx, int64_t bytes)

@@ -253,7 +253,7 @@ static int device_count(void)
 	return 0;
 }
 
-extern "C" const char iso_cuda_version[] = ISO_VERSION; /* library.c */
+extern "C" const char iso_half_version[] = ISO_VERSION; /* library.c */
 
 extern "C" const struct iso_cuda_fn iso_cuda_fn = {
 	device_open,  device_close, iso_cuda_use, device_free_memory, device_wait,

@@ -251,9 +251,9 @@ static inline float4 four_pack(float4 a, unsigned bits)
 /* a b + c, rounded once. */
 static inline float4 four_fma(float4 a, float4 b, float4 c)
 {
-#if defined(__aarch64__) && defined(FP_FAST_FMAF)
+#if defined(__aarch64__)
 	return (float4)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
-#elif defined(__FMA__) && defined(FP_FAST_FMAF)
+#elif defined(__FMA__)
 	return (float4)_mm_fmadd_ps((__m128)a, (__m128)b, (__m128)c);
 #else
 	return (float4){ iso_fmaf(a[0], b[0], c[0]), iso_fmaf(a[1], b[1], c[1]), iso_fmaf(a[2], b[2], c[2]),

@@ -51,9 +51,11 @@ ISO_HD float iso_fmaf_by_double(float a, float b, float c)
 	return (float)s;
 }
 
-/* The same by the instruction. x86-64 has none before v3. */
+/* The same by the instruction. x86-64 has none before v3; clang does not define FP_FAST_FMAF. */
 #if defined(__CUDACC__) || defined(FP_FAST_FMAF)
 #	define iso_fmaf fmaf
+#elif defined(__FMA__) || defined(__aarch64__)
+#	define iso_fmaf __builtin_fmaf
 #else
 #	define iso_fmaf iso_fmaf_by_double
 #endif

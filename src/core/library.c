@@ -38,10 +38,11 @@ static void path_beside(char *path, size_t size, const char *name)
 	snprintf(path, size, "%.*s%s", end ? (int)(end + 1 - own) : 0, own, name);
 }
 
-/* What the loader found elsewhere may be of another version: its functions would see other structs. */
+/* What the loader found elsewhere may be of another version: its functions would see other structs. Each library says
+   its own; that of the program's CUDA parts is found in libisotome_cuda.so, which they need. */
 static void refuse_other(struct library *l)
 {
-	const char *version = dlsym(l->opened, "iso_cuda_version");
+	const char *version = dlsym(l->opened, "iso_half_version");
 
 	if (version && strcmp(version, iso_version()) == 0) return;
 	snprintf(l->why, sizeof l->why, "%s is of %s%s, libisotome.so of version %s", l->name,

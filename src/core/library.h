@@ -3,8 +3,9 @@
 #ifndef ISO_LIBRARY_H
 #define ISO_LIBRARY_H
 
-/* The address of `name` in `file`, a constant, which stands beside libisotome.so or where the loader looks.
-   ISO_EDEVICE, "WHAT: ...", if there is no such library, or if the loader does not find what that one needs. */
+/* The address of `name` in `file`, a constant, which stands beside libisotome.so or where the loader looks; there it
+   must be of the same version, by its iso_half_version. ISO_EDEVICE, "WHAT: ...", if there is no such library, or if
+   the loader does not find what that one needs. */
 int iso_library_symbol(void **address, const char *what, const char *file, const char *name);
 
 #endif

@@ -82,7 +82,9 @@ void *iso_room_upload(struct iso_room *r, const void *from, int64_t n, int64_t s
 	void *v = from ? iso_room_device(r, n, size) : NULL;
 	int st = v && n > 0 ? r->ctx->vec->upload(r->ctx, v, from, n * size) : ISO_OK;
 
-	return st ? fail(r, st) : v;
+	if (!st) return v;
+	iso_room_drop(r, v); /* the owner may go on without it */
+	return fail(r, st);
 }
 
 void *iso_room_move(struct iso_room *r, void *host, int64_t n, int64_t size)

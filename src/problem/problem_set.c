@@ -4,6 +4,7 @@
 
 #include "io/events.h"
 #include "io/kinds.h"
+#include "model/srm/matrix/srm_matrix.h"
 #include "text/json_file.h"
 
 #include <stddef.h>
@@ -151,14 +152,13 @@ int iso_problem_set_strip_events(iso_problem *p, const struct iso_strip_events *
 int iso_problem_set_srm(iso_problem *p, const iso_srm *m)
 {
 	if (!p || !m) return iso_fail_null(__func__);
-	struct iso_srm_info info;
 	struct given *g;
 	int st;
 
-	iso_srm_info(&info, m);
-	if (info.elements == 0)
+	if (!m->at || m->n == 0) /* none was made yet, or iso_srm_peek has left it in the file */
 		return iso_fail(ISO_EARG,
-		                "'srm': the matrix has no elements: iso_srm_threshold makes its table");
+		                "'srm': the matrix has no elements: iso_srm_threshold makes its table, "
+		                "iso_srm_read reads one");
 	if (!(st = give(&g, p, "srm", ISO_TAKES_MATRIX, m))) g->srm = m;
 	return st;
 }

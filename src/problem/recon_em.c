@@ -19,13 +19,13 @@ struct em {
 	struct model_frame frame;
 	struct iso_array scaled; /* the sensitivity times the frame's factor */
 	iso_real *parts;         /* the same of each subset; NULL: 1/K of it */
-	int iterations;          /* that were done; of a frame without events, or of an earlier run, all */
 	/* the frames of a series behind us */
 	iso_series *kept; /* their images; NULL: not open yet */
 	bool found;       /* those of an earlier run, so far */
 	struct totals {
 		int64_t used, skipped, unsaved;
 		double lost;
+		int updates;            /* of the frame with the most */
 		int empty, first_empty; /* frames without events */
 		bool counts, factors;   /* the data have them */
 	} sum;
@@ -186,6 +186,7 @@ static void add_up(struct em *e, const struct iso_em_result *of)
 	t->skipped += of->skipped;
 	t->lost += of->lost;
 	t->unsaved += of->unsaved;
+	if (of->n > t->updates) t->updates = of->n;
 	if (of->n == 0 && t->empty++ == 0) t->first_empty = (int)e->r.k;
 }
 
@@ -204,9 +205,11 @@ static int describe_frame(struct em *e, const struct iso_em_result *of)
 	json_t *loglik = record_reals(of->n, of->loglik);
 
 	if (e->r.series) {
-		json_t *all = record_pack("{s:o, s:i, s:o, s:f}", "loglik", loglik, "resumed_from_update",
-		                          of->resumed_from, "events", events, "factor", e->frame.factor);
+		json_t *all = record_pack("{s:o, s:i, s:o, s:f, s:i}", "loglik", loglik,
+		                          "resumed_from_update", of->resumed_from, "events", events, "factor",
+		                          e->frame.factor, "iteration", of->n / (int)e->r.s->subsets);
 
+		if (of->stopped) json_object_set_new(all, "stopped_by_caller", json_true());
 		return json_array_append_new(e->r.results, all) ? iso_fail_memory("record", 1) : ISO_OK;
 	}
 	st = record_result(rec, "loglik", loglik);
@@ -234,24 +237,36 @@ static int describe_times(const struct em *e)
 	return record_set(e->r.record, "FrameDuration", duration);
 }
 
-static int describe(struct em *e)
+/* The filter, where a run that was stopped came to it. */
+static int describe_filter(const struct em *e, int64_t iterations)
 {
-	struct record *rec = e->r.record;
 	const struct settings *s = e->r.s;
 	bool median = s->filter.kind == ISO_MEDIAN;
 	int st;
 
+	if (!s->filter_text || (iterations < s->filter_every && s->filter_every < s->iterations))
+		return ISO_OK;
+	st = record_set(e->r.record, "ReconFilterType", json_string(median ? "median" : "gaussian"));
+	return st ? st
+	          : record_set(e->r.record, "ReconFilterSize",
+	                       median ? json_integer(s->filter.size) : record_reals(3, s->filter.fwhm));
+}
+
+/* Of several frames the most iterations that one had. */
+static int describe(struct em *e)
+{
+	struct record *rec = e->r.record;
+	const struct settings *s = e->r.s;
+	json_int_t iterations = e->sum.updates > 0 ? e->sum.updates / s->subsets : s->iterations;
+	int st;
+
 	st = recon_describe(&e->r, "subsets", "iterations",
-	                    json_pack("[I,i]", (json_int_t)s->subsets, e->iterations));
-	if (!st && s->filter_text)
-		st = record_set(rec, "ReconFilterType", json_string(median ? "median" : "gaussian"));
-	if (!st && s->filter_text)
-		st = record_set(rec, "ReconFilterSize",
-		                median ? json_integer(s->filter.size) : record_reals(3, s->filter.fwhm));
+	                    json_pack("[I,I]", (json_int_t)s->subsets, iterations));
+	if (!st) st = describe_filter(e, iterations);
 	if (!st) st = describe_times(e);
 	if (!st && s->frames.series) st = record_result(rec, "frames", json_incref(e->r.results));
 	if (!st) st = record_result(rec, "peak_host_bytes", json_integer(record_peak_bytes()));
-	return st ? st : record_result(rec, "iteration", json_integer(e->iterations));
+	return st ? st : record_result(rec, "iteration", json_integer(iterations));
 }
 
 /* ---- one frame ---- */
@@ -297,8 +312,7 @@ static int iterate(struct em *e)
 	st = iso_em_run(e->r.x.v, &result, &em, &run);
 	record_stage(e->r.record, NULL);
 	if (!st && result.used == 0) st = none_used(e, &result);
-	e->iterations = result.n / subsets;
-	if (!st && result.stopped) st = recon_stopped_early(&e->r, e->iterations);
+	if (!st && result.stopped) st = recon_stopped_early(&e->r, result.n / subsets);
 	if (!st) st = describe_frame(e, &result);
 	iso_em_result_free(&result);
 	return st;
@@ -355,7 +369,10 @@ static int take_results(struct em *e, const char *text)
 	}
 	add_up(e, &of);
 	json_object_set_new(o, "resumed_from_update", json_integer(of.n));
+	if (json_is_true(json_object_get(o, "stopped_by_caller"))) /* it was to be the last */
+		st = recon_stopped_early(&e->r, of.n / (int)e->r.s->subsets);
 	if (json_array_append_new(e->r.results, o)) return iso_fail_memory("record", 1);
+	if (st) return st;
 	return of.n > 0 ? recon_check_image(&e->r) : ISO_OK;
 }
 
@@ -423,7 +440,6 @@ static int frame(struct em *e)
 	int st;
 
 	e->frame = frames_get(&r->s->frames, (int)r->k);
-	e->iterations = (int)r->s->iterations;
 	if (r->series) record_part(r->record, "frame", r->k + 1, r->n);
 	if (e->found && ((st = take_frame(e)) || e->found)) return st;
 	if ((st = prepare_frame(e, &empty))) return st;

@@ -150,11 +150,12 @@ static int show_iteration(const struct recon *r, int iteration, const struct iso
 		.image = image,
 	};
 	int st = r->problem->each ? r->problem->each(r->problem->each_arg, &step) : ISO_OK;
+	char why[512] = "";
 
-	return st == ISO_OK || st == ISO_ENOUGH
-	               ? st
-	               : iso_fail(st < 0 ? st : ISO_ECANCEL, "stopped by the caller after iteration %d of %d",
-	                          iteration, step.iterations);
+	if (st == ISO_OK || st == ISO_ENOUGH) return st;
+	if (st < 0 && st != ISO_ECANCEL) snprintf(why, sizeof why, ": %s", iso_message());
+	return iso_fail(st < 0 ? st : ISO_ECANCEL, "stopped by the caller after iteration %d of %d%s",
+	                iteration, step.iterations, why);
 }
 
 static int each(void *arg, int iteration, const iso_real *x)

@@ -137,21 +137,39 @@ static int append_input(struct record *r, const char *path, int64_t bytes, const
 
 enum { PIECE = 1 << 24 }; /* bytes hashed between two looks at the request to stop */
 
-int record_piped(struct record *r, const char *path, const void *v, int64_t bytes)
+static int hash_array(XXH64_state_t *state, const struct record *r, const char *path, struct record_array a)
+{
+	int st = ISO_OK;
+
+	for (int64_t i = 0; i < a.bytes && !st && !(st = iso_stop_check(r->ctx, path)); i += PIECE)
+		XXH64_update(state, (const char *)a.v + i,
+		             (size_t)(a.bytes - i < PIECE ? a.bytes - i : PIECE));
+	return st;
+}
+
+int record_arrays(struct record *r, const char *path, int n, const struct record_array *a)
 {
 	XXH64_state_t *state = XXH64_createState();
 	struct iso_hash whole = { .path = "-" }, none = { 0 };
 	int st = state ? ISO_OK : no_memory();
+	int64_t bytes = 0;
 
 	if (!st) XXH64_reset(state, 0);
-	for (int64_t i = 0; i < bytes && !st && !(st = iso_stop_check(r->ctx, path)); i += PIECE)
-		XXH64_update(state, (const char *)v + i, (size_t)(bytes - i < PIECE ? bytes - i : PIECE));
+	for (int k = 0; k < n && !st; k++) {
+		st = hash_array(state, r, path, a[k]);
+		bytes += a[k].bytes;
+	}
 	if (!st) {
 		whole.value = XXH64_digest(state);
 		st = append_input(r, path, bytes, &whole, &none);
 	}
 	XXH64_freeState(state);
 	return st;
+}
+
+int record_piped(struct record *r, const char *path, const void *v, int64_t bytes)
+{
+	return record_arrays(r, path, 1, &(struct record_array){ v, bytes });
 }
 
 struct known_hash {

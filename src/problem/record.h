@@ -76,6 +76,14 @@ void record_hash_forget(struct record *r); /* those that no record_input asked f
    to stop ends it. */
 int record_piped(struct record *r, const char *path, const void *v, int64_t bytes);
 
+/* The same of several arrays, n of them, as if they lay one behind the other. */
+struct record_array {
+	const void *v;
+	int64_t bytes;
+};
+
+int record_arrays(struct record *r, const char *path, int n, const struct record_array *a);
+
 /* Ends the running stage and begins the next; `name` must stay. Stages of one name add up.
    NULL: only ends. */
 void record_stage(struct record *r, const char *name);

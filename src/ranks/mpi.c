@@ -43,9 +43,13 @@ static void finish(void)
 #	define OF_OPEN_MPI false
 #endif
 
+/* Characters of a version, with the 0: as many as any MPI writes. That of this header may be short of it: Open MPI's
+   has 256, and MPICH writes 8192. */
+enum { VERSION = MPI_MAX_LIBRARY_VERSION_STRING > 8193 ? MPI_MAX_LIBRARY_VERSION_STRING : 8193 };
+
 /* The functions that a process finds may be those of an MPI that was loaded earlier, whose handles and constants are
    others. There are two kinds. */
-static int check_kind(char text[MPI_MAX_LIBRARY_VERSION_STRING])
+static int check_kind(char text[VERSION])
 {
 	int n = 0;
 
@@ -59,7 +63,7 @@ static int check_kind(char text[MPI_MAX_LIBRARY_VERSION_STRING])
 /* Who gives a communicator has begun the MPI that it is of. */
 static int begin(const void *comm)
 {
-	char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+	char text[VERSION] = "";
 	int begun = 0, ended = 0, level = 0, st = check_kind(text);
 
 	if (st) return st;
@@ -210,6 +214,8 @@ static int mpi_gather(struct iso_comm *c, void *v, const int64_t *first)
 		st = mpi_broadcast(c, (char *)v + first[r], first[r + 1] - first[r], r);
 	return st;
 }
+
+const char iso_half_version[] = ISO_VERSION; /* library.c */
 
 const struct iso_comm_fn iso_mpi_fn = {
 	mpi_open, mpi_close, mpi_sum, mpi_sum_real, mpi_max, mpi_gather, mpi_broadcast,

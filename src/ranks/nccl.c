@@ -66,4 +66,6 @@ static int nccl_gather(iso_ctx *ctx, void *v, const int64_t *first)
 	return st ? st : ended;
 }
 
+const char iso_half_version[] = ISO_VERSION; /* library.c */
+
 const struct iso_nccl_fn iso_nccl_fn = { nccl_open, nccl_close, nccl_sum, nccl_gather };

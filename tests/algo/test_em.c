@@ -494,6 +494,45 @@ static void enough_ends_a_run(void **state)
 	scan_end(&c);
 }
 
+static int second_is_enough(void *arg, int iteration, const iso_real *x)
+{
+	memcpy(arg, x, VOXELS * sizeof *x);
+	return iteration == 2 ? ISO_ENOUGH : ISO_OK;
+}
+
+/* The filter behind the last iteration follows the second, which is the last; one that was for every third follows
+   none. */
+static void enough_is_filtered(void **state)
+{
+	static const struct iso_filter median = { ISO_MEDIAN, { 0 }, 3 };
+	struct scan c = scan_begin(cpu(2));
+	iso_op *op = model(&c, &c.e, 2, ISO_INTERLEAVED);
+	struct iso_em em = plain(&c, op, 2);
+	iso_real x[VOXELS], two[VOXELS], plain_two[VOXELS], seen[VOXELS];
+	const struct iso_run run = { .size = sizeof run, .each = second_is_enough, .arg = seen };
+	struct iso_em_result r = { .size = sizeof r };
+
+	(void)state;
+	reconstruct(plain_two, &em);
+	em.filter = &median;
+	em.filter_every = 2;
+	reconstruct(two, &em);
+	assert_memory_not_equal(two, plain_two, sizeof two);
+	em.iterations = em.filter_every = 6;
+	ones(x);
+	OK(iso_em_run(x, &r, &em, &run));
+	assert_true(r.stopped && r.n == 4);
+	iso_em_result_free(&r);
+	assert_memory_equal(x, two, sizeof x);
+	assert_memory_equal(seen, plain_two, sizeof x);
+	em.filter_every = 3;
+	ones(x);
+	OK(iso_em_run(x, NULL, &em, &run));
+	assert_memory_equal(x, plain_two, sizeof x);
+	iso_op_free(op);
+	scan_end(&c);
+}
+
 /* ---- checkpoints ---- */
 
 /* Stopped between an update and its filter, the run goes on with the filter. */
@@ -591,6 +630,7 @@ int main(void)
 		cmocka_unit_test(filter_between_iterations),
 		cmocka_unit_test(shown_image_is_filtered),
 		cmocka_unit_test(enough_ends_a_run),
+		cmocka_unit_test(enough_is_filtered),
 		cmocka_unit_test(resume_makes_up_for_a_filter),
 		cmocka_unit_test(bad_arguments_are_refused),
 		cmocka_unit_test(decay),

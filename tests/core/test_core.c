@@ -204,6 +204,11 @@ static void lost_device(void)
 	assert_int_equal(iso_ctx_poll(ctx), ISO_EDEVICE);
 	assert_int_equal(iso_vec_alloc(ctx, &x, 4), ISO_EDEVICE);
 	assert_int_equal(iso_diag_create(&op, ctx, 4, ones), ISO_EDEVICE);
+	assert_int_equal(iso_ctx_wait(ctx), ISO_EDEVICE);
+	assert_int_equal(iso_ctx_set_stream(ctx, NULL), ISO_EDEVICE);
+	assert_int_equal(iso_ctx_follow_stream(ctx, NULL), ISO_EDEVICE);
+	assert_int_equal(iso_ctx_lead_stream(ctx, NULL), ISO_EDEVICE);
+	assert_string_equal(iso_message(), why);
 	assert_false(iso_ctx_is_cuda(ctx));
 	assert_null(x);
 	assert_null(op);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Problems by the public interface: parameters by name, arrays in place of files, what is refused. */
+#include "model/srm/matrix/srm_matrix.h"
 #include "test.h"
 
 #include <unistd.h>
@@ -451,6 +452,61 @@ static void matrix_in_place_of_a_file(void **state)
 	iso_ctx_free(ctx);
 }
 
+/* What the record of a reconstruction by a matrix in memory says of its inputs; to be freed. */
+static char *inputs_by(const iso_srm *srm, iso_ctx *ctx, const struct iso_array *counts)
+{
+	iso_problem *p = make(ctx, "srm");
+	char *record = NULL, *inputs, *end;
+
+	OK(iso_problem_set_srm(p, srm));
+	OK(iso_problem_set(p, "iterations", "1"));
+	OK(iso_problem_set_array(p, "data", counts, false));
+	OK(iso_problem_recon(p, NULL, "by.nii"));
+	OK(iso_problem_record(p, &record));
+	assert_non_null(inputs = strstr(record, "\"inputs\""));
+	assert_non_null(end = strchr(inputs, ']'));
+	inputs = strndup(inputs, (size_t)(end - inputs));
+	assert_non_null(inputs);
+	iso_problem_free(p);
+	free(record);
+	unlink("by.nii");
+	unlink("by.json");
+	return inputs;
+}
+
+/* Two weights that change places leave the sensitivity of their column as it is, yet it is another matrix. */
+static void matrices_are_told_apart(void **state)
+{
+	struct iso_array counts = { 0 };
+	iso_ctx *ctx = context();
+	iso_srm *srm = NULL;
+	char *was, *again, *is;
+	int64_t k = 0;
+
+	(void)state;
+	OK(iso_array_create(&counts, 4, (int64_t[]){ 3, 4, 3, 4 }));
+	for (int64_t i = 0; i < counts.n; i++) counts.v[i] = 1;
+	OK(iso_srm_analytic(&srm, ctx, &panels));
+	OK(iso_srm_threshold(srm, ctx, &(struct iso_srm_bound){ .share = .9 }));
+	was = inputs_by(srm, ctx, &counts);
+	again = inputs_by(srm, ctx, &counts);
+	assert_string_equal(was, again);
+	while (k + 1 < srm->ptr[1] && srm->w[k] == srm->w[k + 1]) k++;
+	assert_true(k + 1 < srm->ptr[1]);
+	iso_real first = srm->w[k];
+
+	srm->w[k] = srm->w[k + 1];
+	srm->w[k + 1] = first;
+	is = inputs_by(srm, ctx, &counts);
+	assert_string_not_equal(was, is);
+	free(was);
+	free(again);
+	free(is);
+	iso_srm_free(srm);
+	iso_array_free(&counts);
+	iso_ctx_free(ctx);
+}
+
 static void matrices_that_are_refused(void **state)
 {
 	const struct iso_srm_options o = { .size = sizeof o, .seed = 1 };
@@ -465,6 +521,11 @@ static void matrices_that_are_refused(void **state)
 	OK(iso_srm_threshold(srm, ctx, &(struct iso_srm_bound){ .share = 1 }));
 	OK(iso_problem_set_srm(p, srm));
 	REFUSED(iso_problem_set_srm(ray, srm), ISO_EARG, "no parameter 'srm'");
+	OK(iso_srm_write("peeked.srm", srm, true, NULL, NULL));
+	iso_srm_free(srm);
+	OK(iso_srm_peek(&srm, "peeked.srm"));
+	unlink("peeked.srm");
+	REFUSED(iso_problem_set_srm(p, srm), ISO_EARG, "has no elements");
 	iso_problem_free(p);
 	iso_problem_free(ray);
 	iso_srm_free(srm);
@@ -837,6 +898,47 @@ static void stopped_em_is_a_shorter_one(void **state)
 	free_scan(&s);
 }
 
+/* With a filter behind the last iteration too; one that it did not come to is not in its record. */
+static void stopped_em_is_filtered(void **state)
+{
+	struct shown seen = { .stop_at = 2, .answer = ISO_ENOUGH };
+	struct iso_array x = { 0 }, y = { 0 };
+	struct scan s = { 0 };
+	iso_problem *p;
+
+	(void)state;
+	make_scan(&s);
+	p = of_scan(&s);
+	OK(iso_problem_set_events(p, "events", &s.e));
+	OK(iso_problem_set(p, "filter", "gaussian:9"));
+	OK(iso_problem_set(p, "iterations", "2"));
+	OK(iso_problem_recon(p, &y, NULL));
+	OK(iso_problem_set(p, "iterations", "5"));
+	iso_problem_set_each(p, see, &seen);
+	OK(iso_problem_recon(p, &x, NULL));
+	same_values(&x, &y);
+	recorded(p, "\"ReconFilterType\": \"gaussian\"", NULL);
+	iso_array_free(&x);
+	OK(iso_problem_set(p, "filter-every", "3"));
+	OK(iso_problem_recon(p, &x, NULL));
+	same_values(&x, &seen.last);
+	recorded(p, "stopped_by_caller", "ReconFilterType");
+	iso_problem_free(p);
+	iso_array_free(&x);
+	iso_array_free(&y);
+	iso_array_free(&seen.last);
+	free_scan(&s);
+}
+
+static int fails_itself(void *arg, const struct iso_iteration *step)
+{
+	struct iso_array none = { 0 };
+
+	(void)arg;
+	(void)step;
+	return iso_read(&none, "missing.nii", ISO_FINITE);
+}
+
 /* A failure of the function is that of the run, which goes on from its checkpoint to the same bits. */
 static void failed_look_keeps_the_work(void **state)
 {
@@ -861,6 +963,10 @@ static void failed_look_keeps_the_work(void **state)
 	seen.answer = 17; /* no status: a failure too */
 	REFUSED(iso_problem_recon(p, &x, NULL), ISO_ECANCEL, "stopped by the caller after iteration 2 of 4");
 	assert_null(x.v);
+	iso_problem_set_each(p, fails_itself, NULL);
+	REFUSED(iso_problem_recon(p, &x, NULL), ISO_EINPUT,
+	        "stopped by the caller after iteration 1 of 4: missing.nii");
+	iso_problem_set_each(p, see, &seen);
 	seen.n = 0;
 	OK(iso_problem_set(p, "resume", "true"));
 	OK(iso_problem_recon(p, &x, "look.nii"));
@@ -905,7 +1011,11 @@ static void stopped_series_has_the_frames_so_far(void **state)
 	same_values(&x, &read);
 	OK(iso_problem_record(p, &text));
 	assert_int_equal(count(text, "\"loglik\""), 2);
-	assert_non_null(strstr(text, "\"stopped_by_caller\": true"));
+	assert_int_equal(count(text, "\"stopped_by_caller\": true"),
+	                 2); /* of the run, and of its last frame */
+	assert_int_equal(count(text, "\"iteration\": 1"), 1);
+	assert_int_equal(count(text, "\"iteration\": 2"),
+	                 2); /* of the run, the most, and of its first frame */
 	free(text);
 	assert_true(access("series.nii.ckpt", F_OK) != 0 && access("series.nii.frames", F_OK) != 0);
 	iso_problem_free(p);
@@ -989,6 +1099,7 @@ int main(void)
 		cmocka_unit_test(one_call_leaves_the_next_alone),
 		cmocka_unit_test(sound_twice),
 		cmocka_unit_test(matrix_in_place_of_a_file),
+		cmocka_unit_test(matrices_are_told_apart),
 		cmocka_unit_test(matrices_that_are_refused),
 		cmocka_unit_test(factors_after_a_stop),
 		cmocka_unit_test(projections_of_other_grids),
@@ -999,6 +1110,7 @@ int main(void)
 		cmocka_unit_test(grid_without_data),
 		cmocka_unit_test(units_are_told),
 		cmocka_unit_test(stopped_em_is_a_shorter_one),
+		cmocka_unit_test(stopped_em_is_filtered),
 		cmocka_unit_test(failed_look_keeps_the_work),
 		cmocka_unit_test(stopped_series_has_the_frames_so_far),
 		cmocka_unit_test(stopped_least_squares),

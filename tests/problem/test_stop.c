@@ -170,6 +170,48 @@ static void every_stage(void **state)
 	iso_ctx_free(ctx);
 }
 
+static int second_frame_is_enough(void *arg, const struct iso_iteration *step)
+{
+	(void)arg;
+	return step->frame == 1 ? ISO_ENOUGH : ISO_OK;
+}
+
+/* Its caller ends a series in the second of three frames; stopped while that is written, and resumed by nobody who
+   looks, it has two frames still, the second of one iteration. */
+static void ended_series_is_resumed(void **state)
+{
+	iso_ctx *ctx = cpu(2);
+	struct listener l = { ctx, "writing", 0, 0 };
+	struct iso_array x = { 0 }, resumed = { 0 };
+	char *record = NULL;
+	iso_problem *p;
+
+	(void)state;
+	make_files(ctx);
+	forget("x.nii");
+	p = make_problem(ctx);
+	OK(iso_problem_set(p, "frames", "0,3,6,10"));
+	iso_problem_set_each(p, second_frame_is_enough, NULL);
+	OK(iso_problem_recon(p, &x, NULL));
+	iso_problem_set_message(p, listen, &l);
+	REFUSED(iso_problem_recon(p, NULL, "x.nii"), ISO_ECANCEL, "resume continues from x.nii.frames");
+	iso_ctx_clear_cancel(ctx);
+	iso_problem_set_each(p, NULL, NULL);
+	OK(iso_problem_set(p, "resume", "true"));
+	OK(iso_problem_recon(p, &resumed, "x.nii"));
+	assert_true(x.dim[0] == 2 && resumed.dim[0] == 2 && resumed.n == x.n);
+	assert_memory_equal(resumed.v, x.v, (size_t)x.n * sizeof *x.v);
+	OK(iso_problem_record(p, &record));
+	assert_non_null(strstr(record, "\"stopped_by_caller\": true"));
+	assert_non_null(strstr(record, "\"iteration\": 1"));
+	free(record);
+	iso_problem_free(p);
+	iso_array_free(&x);
+	iso_array_free(&resumed);
+	iso_ctx_free(ctx);
+	forget("x.nii");
+}
+
 /* Once an update is done, there is a checkpoint. */
 static void stop_at_second_update(void *arg, const struct iso_progress *p)
 {
@@ -355,9 +397,10 @@ static void second_run(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_stage),     cmocka_unit_test(between_updates),
-		cmocka_unit_test(every_part),      cmocka_unit_test(time_of_a_run),
-		cmocka_unit_test(time_of_a_state), cmocka_unit_test(second_run),
+		cmocka_unit_test(every_stage),     cmocka_unit_test(ended_series_is_resumed),
+		cmocka_unit_test(between_updates), cmocka_unit_test(every_part),
+		cmocka_unit_test(time_of_a_run),   cmocka_unit_test(time_of_a_state),
+		cmocka_unit_test(second_run),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -153,6 +153,43 @@ static void enough_is_everybodys(void **state)
 	iso_problem_free(p);
 }
 
+static int first_is_enough(void *arg, int iteration, const iso_real *x)
+{
+	(void)x;
+	*(int *)arg = iteration;
+	return ISO_ENOUGH;
+}
+
+/* The same of an algorithm, where rank 0 alone looks. */
+static void one_rank_may_look(void **state)
+{
+	bool first = iso_ctx_rank(ctx) == 0;
+	iso_problem *p = problem_on(ctx);
+	iso_op *op = NULL;
+	int seen = 0;
+	const struct iso_run run = { .size = sizeof run,
+		                     .each = first ? first_is_enough : NULL,
+		                     .arg = &seen };
+	struct iso_cg_result r = { .size = sizeof r };
+
+	(void)state;
+	OK(iso_problem_op(p, &op));
+	iso_real *x = calloc((size_t)iso_op_n_in(op), sizeof *x),
+		 *y = calloc((size_t)iso_op_n_out(op), sizeof *y);
+	struct iso_cg cg = { .size = sizeof cg, .op = op, .y = y, .iterations = 3 };
+
+	assert_true(x && y);
+	for (int64_t i = 0; i < iso_op_n_out(op); i++) y[i] = (iso_real)(1 + i % 7);
+	OK(iso_cg_run(x, &r, &cg, &run));
+	assert_int_equal(seen, first);
+	assert_true(r.stopped && r.n == 1);
+	iso_cg_result_free(&r);
+	free(x);
+	free(y);
+	iso_op_free(op);
+	iso_problem_free(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -160,6 +197,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(failure_is_everybodys, make_context, free_context),
 		cmocka_unit_test_setup_teardown(stop_is_everybodys, make_context, free_context),
 		cmocka_unit_test_setup_teardown(enough_is_everybodys, make_context, free_context),
+		cmocka_unit_test_setup_teardown(one_rank_may_look, make_context, free_context),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

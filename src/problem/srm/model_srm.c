@@ -5,6 +5,7 @@
 #include "core/room.h"
 #include "core/size.h"
 #include "core/ctx.h"
+#include "model/srm/matrix/srm_matrix.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -106,12 +107,18 @@ static int check_image(struct srm_model *srm, const struct iso_grid *image)
 	                image->voxel[2], g->n[0], g->n[1], g->n[2], g->voxel[0], g->voxel[1], g->voxel[2]);
 }
 
-/* What a matrix in memory is known by in the record: the sensitivities of its columns. */
+/* What a matrix in memory is known by in the record: its folded table, and the sensitivities of its columns. */
 static int record_given_matrix(struct srm_model *srm)
 {
-	int64_t bytes = srm->info.columns * 4 * (int64_t)sizeof(double);
+	const iso_srm *m = srm->m;
+	const struct record_array a[] = {
+		{ m->ptr, (m->n_column + 1) * (int64_t)sizeof *m->ptr },
+		{ m->at, m->n * (int64_t)sizeof *m->at },
+		{ m->w, m->n * (int64_t)sizeof *m->w },
+		{ m->sens, m->n_column * (int64_t)sizeof *m->sens },
+	};
 
-	return record_piped(srm->p->record, srm->matrix, iso_srm_column_sens(srm->m), bytes);
+	return record_arrays(srm->p->record, srm->matrix, 4, a);
 }
 
 static int get_matrix(struct srm_model *srm)
