@@ -119,6 +119,16 @@ class Lent(Exporter):
             assert lib.iso_ctx_lead_stream(self.values.context._pointer, how["stream"]) == 0
         return super().__dlpack__(**how)
 
+    def __gt__(self, least):
+        return OfLent().host(self) > least
+
+    def __truediv__(self, other):
+        return OfLent().array(OfLent().host(self) / OfLent().host(other))
+
+    def __setitem__(self, where, other):
+        assert where is ... and self.shape == other.shape
+        OfLent().fill(self, OfLent().host(other))
+
 
 class Namespace:
     float32, float64 = "float32", "float64"
@@ -133,6 +143,28 @@ class Namespace:
     def sum(values, dtype):
         return OfLent().host(values).sum(dtype=dtype)
 
+    @staticmethod
+    def min(values):
+        return OfLent().host(values).min()
+
+    @staticmethod
+    def astype(value, dtype):
+        return value.astype(dtype)
+
+    stack = staticmethod(np.stack)
+
+    @staticmethod
+    def zeros_like(values):
+        return OfLent().array(np.zeros(values.shape, np.float32))
+
+    @staticmethod
+    def ones_like(values):
+        return OfLent().array(np.ones(values.shape, np.float32))
+
+    @staticmethod
+    def where(which, a, b):
+        return OfLent().array(np.where(which, OfLent().host(a), OfLent().host(b)))
+
 
 class OfLent:
     version = _dlpack.Versioned
@@ -143,9 +175,12 @@ class OfLent:
 
     def array(self, values):
         made = Lent(Memory(Namespace.context, values.shape), self.version)
+        self.fill(made, values)
+        return made
+
+    def fill(self, made, values):
         m, values = made.values, np.ascontiguousarray(values)
         assert m.vec.upload(m.context._pointer, m.p, values.ctypes.data, m.bytes) == 0
-        return made
 
     def host(self, values):
         m, host = values.values, np.empty(values.shape, np.float32)
@@ -231,6 +266,20 @@ def test_results_are_those_of_the_cpu(any_library, pair, values, part, no_copies
         want, same = B.em_step_with_statistics(x, *given)
         assert any_library.is_one(step) and off(any_library.host(step), want) < CLOSE
         assert statistics == pytest.approx(same, rel=1e-5)
+    s = np.where(x > 0.2, x, 0).astype(np.float32)
+    over = any_library.host(A.em_step(of(x), *(of(v) for v in data), sens=of(s)))
+    assert off(over, B.em_step(x, *data, sens=s)) < CLOSE and not over[s == 0].any()
+
+
+def test_em_refuses_what_is_below_0(any_library, pair, values):
+    x, y, *_ = values
+    of = any_library.array
+    y = y.copy()
+    y[17] = -1
+    with pytest.raises(isotome.ArgumentError, match="y: .* below 0"):
+        pair[0].em_step(of(x), of(y))
+    with pytest.raises(isotome.ArgumentError, match="x: .* below 0"):
+        pair[0].em_step(of(-x))
 
 
 def test_results_go_where_they_shall(any_library, pair, values, no_copies):
