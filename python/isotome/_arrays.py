@@ -101,7 +101,7 @@ def _refuse_overflow(values: np.ndarray, rounded: np.ndarray, name: str) -> None
     beyond = np.isinf(rounded) & np.isfinite(values)
     if beyond.any():
         first = float(values[beyond].flat[0])
-        raise errors.ArgumentError(f"{name}: given {first:g} among its values, wanted at most 3.4e38, of float32")
+        raise errors.ArgumentError(f"{name}: given {first:g} among its values, wanted what float32 holds")
 
 
 def real(values: object, name: str, clip: bool = False) -> np.ndarray:

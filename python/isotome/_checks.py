@@ -35,8 +35,9 @@ def number(value: Any, name: str, least: float = -math.inf, most: float = math.i
     """A finite number between two."""
     found = _float(value)
     if not math.isfinite(found) or not least <= found <= most:
-        wanted = _between(least, most)
-        raise errors.ArgumentError(f"{name}: given {value!r}, wanted a {'' if wanted else 'finite '}number{wanted}")
+        between = _between(least, most)
+        wanted = f"number{between}" if between else "finite number"
+        raise errors.ArgumentError(f"{name}: given {value!r}, wanted a {wanted}")
     return found
 
 

@@ -397,7 +397,9 @@ def _refuse_words(image: Any, several: bool, how: dict[str, Any]) -> None:
     if wrong in how:
         what = "several images" if several else "one image"
         raise errors.ArgumentError(f"{wrong}: given for {what}, wanted {right}=")
-    known = {*inspect.signature(picture).parameters, *(inspect.signature(pictures).parameters if several else ())}
+    known = {*inspect.signature(picture).parameters}
+    if several:
+        known |= {*inspect.signature(pictures).parameters}
     for name in how:
         if name not in known - {"image", "images", "how"}:
             raise errors.ArgumentError(f"{name}: show has no such word")
@@ -408,7 +410,7 @@ def show(image: Any, *, path: str | os.PathLike | None = None, **how: Any) -> No
 
     path: writes it there, as .png; one that is there is replaced.
     Under Jupyter it is shown in the notebook, with a path too. Elsewhere, without a path, it is written as a
-    temporary file, which is opened with the system's viewer or, where there is no screen, whose path is printed.
+    temporary file, which is opened with the system's viewer or whose path, where there is no screen, is printed.
     The rest as in isotome.picture, and for a list isotome.pictures.
     """
     several = isinstance(image, (list, tuple))
