@@ -53,7 +53,11 @@ class Progress(ctypes.Structure):  # context.h
 PROGRESS_FN = ctypes.CFUNCTYPE(None, c_void_p, POINTER(Progress))
 
 
-class Vec(ctypes.Structure):  # vec.h: the first four of its functions are those used here
+_LENGTH_AND_TWO = (c_int, c_void_p, c_int64, c_void_p, c_void_p)
+_LENGTH_AND_THREE = (*_LENGTH_AND_TWO, c_void_p)
+
+
+class Vec(ctypes.Structure):  # vec.h: the first of its functions, up to the last that is used here
     _c_name_ = "iso_vec"
     _first_fields_alone_ = True
     _fields_ = [
@@ -61,6 +65,11 @@ class Vec(ctypes.Structure):  # vec.h: the first four of its functions are those
         ("free", ctypes.CFUNCTYPE(None, c_void_p, c_void_p)),
         ("upload", ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p, c_int64)),
         ("download", ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p, c_int64)),
+        ("copy", ctypes.CFUNCTYPE(*_LENGTH_AND_TWO)),
+        ("fill", ctypes.CFUNCTYPE(c_int, c_void_p, c_int64, c_void_p, c_double)),
+        ("axpy", ctypes.CFUNCTYPE(c_int, c_void_p, c_int64, c_void_p, c_double, c_void_p)),
+        ("mul", ctypes.CFUNCTYPE(*_LENGTH_AND_THREE)),
+        ("div", ctypes.CFUNCTYPE(*_LENGTH_AND_THREE)),
     ]
 
 

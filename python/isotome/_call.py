@@ -4,8 +4,9 @@
 ctypes lets other threads of Python run during a call. Ctrl-C: Python runs handlers of signals between
 two of its own steps, so none would run before a long call ended. While the main thread is in a call, the
 number of each signal is therefore written into a pair of sockets (signal.set_wakeup_fd), at whose other
-end a thread waits, which asks the contexts of the call to stop. The call then ends, and Python raises
-KeyboardInterrupt. A program with a handler of its own for Ctrl-C is left to it.
+end a thread waits, which asks the contexts of the call to stop. The call then ends, and raises
+KeyboardInterrupt. Until then a handler of our own stands in place of Python's, which would raise in the middle of
+a callback of C. A program with a handler of its own for Ctrl-C is left to it.
 """
 
 from __future__ import annotations
@@ -101,6 +102,7 @@ class _Interrupts:
         self.before: int | None = None  # where somebody else wants the numbers of signals; None: not watching
         self.reader: socket.socket | None = None
         self.writer: socket.socket | None = None
+        self.came = False  # during a call
 
     def _open(self) -> None:
         self.reader, self.writer = socket.socketpair()
@@ -134,9 +136,16 @@ class _Interrupts:
         except OSError:
             pass  # it is closed or full: as Python does it
 
+    def heard(self, _number: int, _frame: Any) -> None:
+        """In place of Python's own handler during a call, which raises at its end: so no callback of C, and nothing
+        that takes back what was set, is left in the middle."""
+        self.came = True
+        for context in _of_main_thread():
+            context._interrupt()
+
     def watch(self) -> None:
         """From here on, where Ctrl-C is left to Python. On the main thread."""
-        if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        if signal.getsignal(signal.SIGINT) not in (signal.default_int_handler, self.heard):
             return
         if not self.writer:
             self._open()
@@ -147,13 +156,19 @@ class _Interrupts:
                 own = self.writer.fileno()
                 before = signal.set_wakeup_fd(own, warn_on_full_buffer=False)
                 self.before = -1 if before == own else before  # own: Ctrl-C came between these two lines
+                self.came = False
+                signal.signal(signal.SIGINT, self.heard)
 
-    def rest(self) -> None:
-        """If no call needs it any more. On the main thread."""
+    def rest(self) -> bool:
+        """If no call needs it any more; whether Ctrl-C came. On the main thread."""
         with self.lock:
             if self.before is not None and not _of_main_thread():
                 signal.set_wakeup_fd(self.before)
                 self.before = None
+                if signal.getsignal(signal.SIGINT) == self.heard:
+                    signal.signal(signal.SIGINT, signal.default_int_handler)
+            came, self.came = self.came, False
+            return came
 
 
 _interrupts = _Interrupts()
@@ -197,6 +212,6 @@ def call(context: Context, function: Callable[..., int], *arguments: Any) -> Non
         raise
     finally:
         _running.pop(token, None)
-        if main:
-            _interrupts.rest()
         context._forget_requests()
+        if main and _interrupts.rest():
+            raise KeyboardInterrupt from None

@@ -103,21 +103,15 @@ class Kind:
         there, zeros = b > 0, xp.zeros_like(b)
         return xp.where(there, a / xp.where(there, b, xp.ones_like(b)), zeros)
 
-    def look(self, values: Any, signed: bool) -> Any:
-        """The sum in float64 and, unless `signed`, the smallest value, where the values are: nobody waits."""
-        xp = self.xp
-        total = xp.sum(values, dtype=xp.float64)
-        if signed or not math.prod(values.shape):
-            return xp.stack([total])
-        return xp.stack([total, self.double(xp.min(values))])
-
-    def is_good(self, look: Any) -> bool:
-        """Whether what `look` saw is finite and not below 0; the host waits."""
-        total, *least = look.tolist() if hasattr(look, "tolist") else map(float, look)
-        return math.isfinite(total) and all(value >= 0 for value in least)
+    def least(self, values: Any) -> Any:
+        """The smallest value, NaN if one is NaN, where the values are: nobody waits."""
+        return self.xp.min(values)
 
     def looks_good(self, values: Any, signed: bool) -> bool:
-        return self.is_good(self.look(values, signed))
+        """Whether all are finite and, unless `signed`, none is below 0; the host waits."""
+        if not math.prod(values.shape):
+            return True
+        return math.isfinite(self.total(values)) and (signed or float(self.least(values)) >= 0)
 
     def refuse_values(self, values: Any, name: str, signed: bool = True) -> None:
         """NaN, infinity and, unless `signed`, what is below 0: on a device by sums there."""
@@ -267,9 +261,9 @@ class CuPy(OfStream):
         with self.current():
             return super().total(values)
 
-    def look(self, values: Any, signed: bool) -> Any:
+    def least(self, values: Any) -> Any:
         with self.current():
-            return super().look(values, signed)
+            return super().least(values)
 
     def stream(self) -> int:
         with self.current():
@@ -445,8 +439,9 @@ def _borrowed(values: Any, name: str) -> Any:
 class Arguments:
     """The arrays of one call, all of one kind, which is that of the first.
 
-    waits: the call itself waits for the device. Values there are then looked at beside its work, and refused by
-    `result`: so the device has no time without work.
+    waits: the call itself waits for the device, and knows whether sums over the values are finite. Of values there,
+    which are not to be below 0, the smallest is then found beside its work, and `result` refuses them: so the device
+    has no time without work.
     """
 
     kind: Kind
@@ -455,7 +450,7 @@ class Arguments:
         self._first: tuple[str, Any] | None = None  # name and array
         self._inputs: list[Any] = []
         self._waits = waits
-        self._looks: list[tuple[Any, str, bool, Any]] = []  # values, name, signed, and what was seen of them
+        self._looks: list[tuple[Any, str, Any]] = []  # values, name, and the smallest
 
     def _seen(self, values: Any, shape: Shape, name: str) -> Any:
         """The array, checked but for its values; one of another library on the host as a NumPy array."""
@@ -476,8 +471,8 @@ class Arguments:
     def take(self, values: Any, shape: Shape, name: str, signed: bool = True) -> Any:
         """An input of that shape: float32, in C order, finite; unless `signed` not below 0."""
         values = self._seen(values, shape, name)
-        if self._waits and self.kind.device != "cpu" and self.kind.xp is not None:
-            self._looks.append((values, name, signed, self.kind.look(values, signed)))
+        if self._waits and self.kind.device != "cpu" and self.kind.xp is not None and 0 not in shape:
+            self._looks.append((values, name, self.kind.least(values)))
         else:
             self.kind.refuse_values(values, name, signed)
         self._inputs.append(values)
@@ -502,11 +497,13 @@ class Arguments:
             raise errors.ArgumentError("out: given memory of an input, wanted memory of its own")
         return out
 
-    def result(self, values: Any, out: Any) -> Any:
-        """What the caller gets of a result: `out`, if it was given, else an array of the caller's library."""
-        for values_in, name, signed, look in self._looks:
-            if not self.kind.is_good(look):
-                self.kind.refuse_values(values_in, name, signed)
+    def result(self, values: Any, out: Any, finite: bool = True) -> Any:
+        """What the caller gets of a result: `out`, if it was given, else an array of the caller's library.
+
+        finite: whether sums over the inputs, of a call that waits, are so."""
+        for given, name, least in self._looks:
+            if not (finite and float(least) >= 0):
+                self.kind.refuse_values(given, name, signed=False)
         if out is not None:
             return out
         assert self._first

@@ -138,15 +138,13 @@ class Operator:
         with a.kind.current():
             if add is not None and mult is not None:
                 add = a.kind.over(add, mult)
-            statistics = self._em_step(acc, x, y, add, mult)
-            if sens is not None:
-                acc[...] = a.kind.over(acc, sens)
-        return a.result(acc, out), statistics
+            statistics = self._em_step(acc, x, y, add, mult, sens)
+        return a.result(acc, out, math.isfinite(statistics.log_likelihood)), statistics
 
     def _em_step(
-        self, acc: Array, x: Array, y: Array | None, add: Array | None, mult: Array | None
+        self, acc: Array, x: Array, y: Array | None, add: Array | None, mult: Array | None, sens: Array | None
     ) -> EmStatistics:
-        """x * A*(y / (A x + add)): here, and in the library, add is r/m."""
+        """x * A*(y / (A x + add)) / sens: here, and in the library, add is r/m."""
         kind = _kinds.of(x)
         xp, expected = kind.xp, kind.empty(self.out_shape)
         self._forward(x, expected)
@@ -160,6 +158,8 @@ class Operator:
             used &= mult > 0
         self._adjoint(xp.where(used, counts / xp.where(used, expected, ones), zeros), acc)
         acc *= x
+        if sens is not None:
+            acc[...] = kind.over(acc, sens)
         likely = xp.where(used, expected if mult is None else expected * mult, ones)
         n = math.prod(self.out_shape)
         n_used = int(kind.total(xp.where(used, ones, zeros)))
@@ -574,6 +574,10 @@ class _Vectors:
         if self._copies:
             self._copy(self._vec.download, self._kind.address(values), p, values)
 
+    def divide(self, a: int, b: int, n: int) -> None:
+        """a /= b of n values, 0 where b is 0."""
+        check(self._vec.div(self._context._pointer, n, a, a, b))
+
     def _copy(self, function: Callable[..., int], to: int, of: int, values: Array) -> None:
         check(function(self._context._pointer, to, of, 4 * math.prod(values.shape)))
 
@@ -716,12 +720,14 @@ class ModelOperator(Operator):
             call(self.context, lib.iso_adjoint, op.pointer, self._subset, to, of)
             v.get(out, to)
 
-    def _em_step(self, acc, x, y, add, mult):
+    def _em_step(self, acc, x, y, add, mult, sens):
         op, stat = self._shared.held(), EmStat()
         with _Vectors(self.context, _kinds.of(x)) as v:
             to, of = v.place(acc), v.put(x)
             data = EmData(*(self._data(v, op, d) for d in (y, add, mult)))
             call(self.context, lib.iso_em_step, op.pointer, self._subset, to, of, byref(data), byref(stat))
+            if sens is not None:
+                v.divide(to, v.put(sens), math.prod(self.in_shape))
             v.get(acc, to)
         return EmStatistics(stat.loglik, stat.counts, stat.lost, stat.used, stat.skipped)
 

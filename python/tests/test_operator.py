@@ -95,7 +95,7 @@ def test_em_step_is_that_of_its_formula(operator, image, part):
     assert stat.lost == pytest.approx(y[~used].sum())
     assert stat.log_likelihood == pytest.approx(np.sum(y[used] * np.log((mult * expected)[used])), rel=1e-5)
     plain = np.empty_like(image)
-    other = isotome.Operator._em_step(A, plain, image, y, a, mult)
+    other = isotome.Operator._em_step(A, plain, image, y, a, mult, None)
     assert np.allclose(got, plain, rtol=1e-4, atol=1e-6 * want.max())
     assert other == pytest.approx(stat, rel=1e-5)
 

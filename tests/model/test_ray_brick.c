@@ -193,7 +193,8 @@ static iso_real *upper_rows(iso_op *host)
 	return y;
 }
 
-/* Rows of `low`, and rows of `high` that miss the lower half, as many as are no few: how far off that half is. */
+/* Rows of `low`, and rows of `high` that miss the lower half, as many as are no few: how far off the lowest quarter
+   is, which no rounding of where they pass brings near to them. */
 static double off_beside(iso_op *cuda, iso_op *host, iso_real low, iso_real high)
 {
 	iso_real *large = upper_rows(host), *y = calloc(MANY, sizeof *y);
@@ -204,12 +205,15 @@ static double off_beside(iso_op *cuda, iso_op *host, iso_real low, iso_real high
 		many += large[j] != 0;
 	}
 	assert_true(many > MANY / 100);
-	iso_real *hit = project(host, true, large);
-	double d = off_back(cuda, host, y, hit);
+	int64_t n = iso_op_n_in(host);
+	iso_real *near = calloc((size_t)n, sizeof *near);
+
+	for (int64_t i = n / 4; i < n; i++) near[i] = 1;
+	double d = off_back(cuda, host, y, near);
 
 	free(y);
 	free(large);
-	free(hit);
+	free(near);
 	return d;
 }
 
