@@ -311,8 +311,12 @@ def test_ctrl_c_at_any_moment():
         p.reconstruct(callback=lambda step: None, progress=lambda step: None)
     odd = []
     thread.start()
-    while thread.is_alive():
+    while signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         try:
+            if not thread.is_alive():
+                time.sleep(0.05)  # the last one may still be on its way
+                signal.signal(signal.SIGINT, signal.SIG_IGN)
+                break
             try:
                 work()
             except KeyboardInterrupt:
@@ -321,7 +325,6 @@ def test_ctrl_c_at_any_moment():
                 odd.append(repr(error))
         except KeyboardInterrupt:
             pass
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     A(x)
     p.reconstruct(callback=lambda step: None, progress=lambda step: None)
     print(odd, isotome._call._running, p._calls, signal.set_wakeup_fd(-1))
