@@ -73,7 +73,7 @@ cp "$ISOTOME" "$(dirname "$ISOTOME")"/libisotome.so* alone/
 code=0
 by_ranks -n 3 alone/isotome recon srm --srm m.srm --data lors.npy -o x.nii >out 2>err || code=$?
 [ $code = 5 ] || fail "without libisotome_mpi.so: exit code $code, expected 5"
-[ "$(wc -l <err)" = 1 ] || fail "without libisotome_mpi.so: an error must be one line"
+[ "$(wc -l <err)" = 1 ] || fail "without libisotome_mpi.so: an error must be one line, not $(cat err)"
 err_has 'libisotome_mpi.so'
 alone/isotome recon srm --srm m.srm --data lors.npy -o x.nii -q || fail "one process needs no libisotome_mpi.so"
 rm -r alone x.nii x.json
