@@ -15,6 +15,9 @@ import os
 import random
 import struct
 import sys
+import zlib
+
+from yardl_seeds import petsird_seeds, petsird_slow
 
 LARGE = int(os.environ.get("ISO_FUZZ_LARGE", 1 << 20))
 ROOM = LARGE - 256  # the rest is for what stands around
@@ -23,7 +26,8 @@ ROOM = LARGE - 256  # the rest is for what stands around
 # ---- one file of each format ----
 
 def npy(descr, shape, data, version=1, fortran=False):
-    text = "{'descr': '%s', 'fortran_order': %s, 'shape': %s, }" % (descr, fortran, shape)
+    descr = descr if descr[0] == "[" else "'%s'" % descr
+    text = "{'descr': %s, 'fortran_order': %s, 'shape': %s, }" % (descr, fortran, shape)
     length = "<H" if version == 1 else "<I"
     lead = 8 + struct.calcsize(length)
     text += " " * (-(lead + len(text) + 1) % 64) + "\n"
@@ -50,6 +54,36 @@ def nii(dim, code, bits, data, order="<", sform=0, qform=0, units=2, slope=0.0, 
     return bytes(h) + data
 
 
+def dicom(implicit=False, z=0, more=b"", without=None, syntax=None):
+    """One CT slice of 3 x 2 voxels."""
+    def element(group, number, vr, value):
+        if (group, number) == without:
+            return b""
+        value += (b"\0" if vr == b"UI" else b" ") * (len(value) % 2)
+        if implicit and group != 2:
+            return struct.pack("<2HI", group, number, len(value)) + value
+        long = vr in (b"OW", b"SQ", b"UN")
+        return struct.pack("<2H", group, number) + vr + struct.pack("<HI" if long else "<H", *[0] * long, len(value)) + value
+
+    known = b"1.2.840.10008.1.2" if implicit else b"1.2.840.10008.1.2.1"
+    values = [(0x0002, 0x0010, b"UI", syntax or known), (0x0008, 0x0060, b"CS", b"CT"), (0x0018, 0x0050, b"DS", b"4"),
+              (0x0018, 0x0060, b"DS", b"120"), (0x0020, 0x000e, b"UI", b"1.2.3"),
+              (0x0020, 0x0032, b"DS", b"1\\2\\%d" % z), (0x0020, 0x0037, b"DS", b"1\\0\\0\\0\\1\\0"),
+              (0x0028, 0x0010, b"US", b"\2\0"), (0x0028, 0x0011, b"US", b"\3\0"), (0x0028, 0x0030, b"DS", b"2\\2.5"),
+              (0x0028, 0x0100, b"US", b"\x10\0"), (0x0028, 0x0101, b"US", b"\x0c\0"), (0x0028, 0x0102, b"US", b"\x0b\0"),
+              (0x0028, 0x0103, b"US", b"\0\0"), (0x0028, 0x1052, b"DS", b"-1024"), (0x0028, 0x1053, b"DS", b"1"),
+              (0x0028, 0x1054, b"LO", b"HU")]
+    return (bytes(128) + b"DICM" + b"".join(element(*v) for v in values) + more
+            + element(0x7fe0, 0x0010, b"OW", struct.pack("<6H", *range(6))))
+
+
+# A sequence of an item in a sequence, neither with its length.
+NESTED = (struct.pack("<2H2sHI", 0x0040, 0x0275, b"SQ", 0, 0xffffffff) + struct.pack("<2HI", 0xfffe, 0xe000, 0xffffffff)
+          + struct.pack("<2H2sHI", 0x0040, 0x0008, b"UN", 0, 0xffffffff) + struct.pack("<2HI", 0xfffe, 0xe000, 4) + b"text"
+          + struct.pack("<2HI", 0xfffe, 0xe0dd, 0) + struct.pack("<2HI", 0xfffe, 0xe00d, 0)
+          + struct.pack("<2HI", 0xfffe, 0xe0dd, 0))
+
+
 def raw(data=b"", **description):
     return json.dumps({"version": 1, "data_file": "x.raw", **description}).encode() + b"\0" + data
 
@@ -73,11 +107,74 @@ def castor(records, data, mode="list-mode", hscan=HSCAN, **keys):
     return text.encode() + b"\0" + hscan.encode() + b"\0" + data
 
 
+def geom(elements, layers=1, **keys):
+    """Spaces of keys are _; a number that stands alone is that of every layer."""
+    keys = {"scanner_radius": 60, "number_of_rsectors": 4, "number_of_crystals_transaxial": 3,
+            "number_of_crystals_axial": 2, "crystals_size_depth": 10, "crystals_size_transaxial": 4,
+            "crystals_size_axial": 5, **keys}
+    text = "modality: PET\nscanner name: g # seed\nnumber of elements: %d\nnumber of layers: %d\n" % (elements, layers)
+    for key, v in keys.items():
+        text += "%s: %s\n" % (key.replace("_", " "), v if isinstance(v, str) else ",".join([str(v)] * layers))
+    return text.encode()
+def interfile_text(values, keys):
+    text = "!INTERFILE :=\n" + "".join("%s := %s\n" % item for item in keys.items()) + "!END OF INTERFILE :=\n"
+    return text.encode() + b"\0" + struct.pack("<%df" % values, *range(values))
+
+
+def interfile(values, dimensions=4, **keys):
+    return interfile_text(values, {
+        "name of data file": "x.s", "imagedata byte order": "LITTLEENDIAN", "!number format": "float",
+        "!number of bytes per pixel": 4, "applied corrections": "{None}", "number of dimensions": dimensions,
+        "matrix axis label [4]": "segment", "!matrix size [4]": 3,
+        "matrix axis label [3]": "view", "!matrix size [3]": 2,
+        "matrix axis label [2]": "axial coordinate", "!matrix size [2]": "{3,5,3}",
+        "matrix axis label [1]": "tangential coordinate", "!matrix size [1]": 3,
+        "minimum ring difference per segment": "{-2,-1,1}", "maximum ring difference per segment": "{-1,1,2}",
+        "Number of rings": 3, "Number of detectors per ring": 8, "Inner ring diameter (cm)": 10,
+        "Average depth of interaction (cm)": .5, "Distance between rings (cm)": .6,
+        "effective central bin size (cm)": .7, "View offset (degrees)": -7.5, **keys})
+
+
+def interfile_image(values, **keys):
+    axes = {}
+    for a, n in (1, 2), (2, 3), (3, 4):
+        axes.update({"!matrix size [%d]" % a: n, "scaling factor (mm/pixel) [%d]" % a: 2.5})
+    return interfile_text(values, {
+        "name of data file": "x.s", "imagedata byte order": "LITTLEENDIAN", "!number format": "float",
+        "!number of bytes per pixel": 4, "number of dimensions": 3, **axes, **keys})
+
+
 TOF = {"TOF information flag": 1, "TOF resolution (ps)": 300,
        "List TOF measurement range (ps)": 2000}
 CORRECTIONS = {"Attenuation correction flag": 1, "Coincidence kind flag": 1,
                "Scatter correction flag": 1, "Random correction flag": 1,
                "Normalization correction flag": 1}
+
+
+PETLINK = """!INTERFILE:=
+!originating system:=2008
+%SMS-MI header name space:=PETLINK bin address
+!data offset in bytes:=0
+name of data file := x.l
+isotope name:=F-18
+isotope branching factor:=0.97
+%patient orientation:=HFS
+number of rings:=64
+distance between rings (cm):=0.40625
+gantry crystal radius (cm):=32.8
+%number of TOF time bins:=1
+image duration (sec):=900
+%total listmode word counts:=6
+%LM event and tag words format (bits):=32
+%axial compression:=1
+%maximum ring difference:=60
+%number of projections:=344
+%number of views:=252
+"""
+
+
+def petlink(words, header=PETLINK):
+    return header.encode() + b"\0" + struct.pack("<%dI" % len(words), *words)
 
 
 GATE = b".dat\n"  # the suffix, as the target wants it before the file
@@ -91,6 +188,88 @@ def gate(volumes=6, mask=None, event=5, compton=0):
                   str(compton * s), "0", "0", "0", "0", "0"]
         words += [w for i, w in enumerate(single) if mask is None or mask[18 * s + i] == "1"]
     return " ".join(words).encode() + b"\n"
+
+
+# ---- ROOT: big-endian, objects within objects ----
+
+def root_text(text):
+    return bytes([len(text)]) + text.encode()
+
+
+def root_object(version, data):
+    return struct.pack(">IH", 0x40000000 | len(data) + 2, version) + data
+
+
+def root_named(name):
+    return root_object(1, bytes(10) + root_text(name) + root_text(""))
+
+
+def root_key(place, kind, name, data, stored=None):
+    """stored: the data as they are packed."""
+    texts = root_text(kind) + root_text(name) + root_text("")
+    head = 26 + len(texts)
+    stored = data if stored is None else stored
+    return struct.pack(">ihiihhii", head + len(stored), 4, len(data), 0, head, 1, place, 100) + texts + stored
+
+
+def root_array(*items):
+    return root_object(3, bytes(10) + b"\0" + struct.pack(">ii", len(items), 0) + b"".join(items))
+
+
+def root_item(kind, data):
+    body = b"\xff\xff\xff\xff" + kind.encode() + b"\0" + data
+    return struct.pack(">I", 0x40000000 | len(body)) + body
+
+
+def root_branch(name, form, n, place, size, version=13):
+    leaf = root_object(1, root_object(2, root_named(name) + struct.pack(">3i2bi", 1, struct.calcsize(form), 0, 0, 0, 0))
+                       + bytes(2 * struct.calcsize(form)))
+    io = root_object(0, bytes(5))
+    return root_object(version, root_named(name) + root_object(2, bytes(4)) + struct.pack(">4iq", 1, 32000, 0, 1, n)
+                       + (io if version >= 13 else b"") + struct.pack(">3i4q", 0, 1, 99, n, 0, 0, 0)
+                       + root_array() + root_array(root_item("TLeaf" + {"f": "F", "d": "D", "i": "I"}[form], leaf))
+                       + root_array() + struct.pack(">biBqBqb", 1, size, 1, 0, 1, place, 0))
+
+
+def root_pack(data, letters=b"ZL", body=None):
+    body = zlib.compress(data) if body is None else body
+    return letters + b"\x08" + struct.pack("<I", len(body))[:3] + struct.pack("<I", len(data))[:3] + body
+
+
+def root_file(columns, version=20, packed=False, tree="Coincidences", kind="TTree"):
+    """columns: {name: (form, numbers)}."""
+    n = len(next(iter(columns.values()))[1])
+    data, branches = bytearray(160), b""
+    for name, (form, numbers) in columns.items():
+        place, values = len(data), struct.pack(">%d%s" % (n, form), *numbers)
+        head = 26 + 8 + 1 + len(name) + 1 + 19
+        stored = root_pack(values) if packed else values
+        basket = struct.pack(">ihiihhii", head + len(stored), 4, len(values), 0, head, 1, place, 100)
+        basket += root_text("TBasket") + root_text(name) + root_text("")
+        data += basket + struct.pack(">hiiiib", 3, 32000, 0, n, head + len(values), 0) + stored
+        branches += root_item("TBranch", root_branch(name, form, n, place, len(data) - place, 13 if version > 18 else 12))
+    array = root_object(3, bytes(10) + b"\0" + struct.pack(">ii", len(columns), 0) + branches)
+    io = root_object(0, bytes(5))
+    body = root_named(tree) + root_object(2, bytes(6)) + root_object(2, bytes(4)) + root_object(2, bytes(8))
+    body += struct.pack(">5qd4i", n, 0, 0, 0, 0, 1, 0, 0, 0, 0)
+    body += (struct.pack(">i", 1) if version > 18 else b"") + bytes(48)
+    body += (b"\1" + bytes(8) + b"\1" + bytes(8) if version > 18 else b"") + (io if version > 19 else b"")
+    body = root_object(version, body + array + root_array() + bytes(28))
+    at = len(data)
+    data += root_key(at, kind, tree, body, root_pack(body) if packed else None)
+    keys = struct.pack(">i", 1) + root_key(at, kind, tree, body, root_pack(body) if packed else None)[:26 + 3 + len(kind + tree)]
+    keys = root_key(len(data), "TFile", "x", keys)
+    data[0:32] = struct.pack(">4s7i", b"root", 62400, 100, len(data) + len(keys), 0, 0, 0, 0)
+    data[100:130] = struct.pack(">h7i", 5, 0, 0, len(keys), 0, 100, 0, len(data))
+    return b".root\n" + bytes(data) + keys
+
+
+
+GATE_9 = {"globalPos%s%d" % (a, k): ("f", [10.5 * k, -20.0, 400.25 - k]) for k in (1, 2) for a in "XYZ"}
+GATE_9_TIMES = {"time1": ("d", [0.5, 0.75, 2]), "time2": ("d", [0.5, 0.750000000125, 2])}
+GATE_9_TRUES = {name + k: ("i", [0, 0, int(k == "1")]) for name in ("eventID", "comptonPhantom", "RayleighPhantom")
+                for k in "12"}
+GATE_10 = {"PostPosition_%s%d" % (a, k): ("d", [10.5 * k, -20.0]) for k in (1, 2) for a in "XYZ"}
 
 
 def checkpoint(key="0000000000000009"):
@@ -239,6 +418,12 @@ def seeds():
     yield "nifti", "float32.nii.gz", packed
     yield "nifti", "two-members.nii.gz", gzip.compress(nii([1], 2, 8, b""), mtime=0) + \
         gzip.compress(b"\7", mtime=0)
+    yield "dicom", "explicit", dicom()
+    yield "dicom", "implicit", dicom(implicit=True)
+    yield "dicom", "two", dicom() + b"NEXT" + dicom(implicit=True, z=5)
+    yield "dicom", "sequences", dicom(more=NESTED)
+    yield "dicom", "packed", dicom(syntax=b"1.2.840.10008.1.2.4.70")
+    yield "dicom", "without-position", dicom(without=(0x0020, 0x0032))
     yield "raw", "image", raw(floats, type="float32", shape=[2, 3, 4], voxel_mm=[1, 2.5, 3],
                               centre_mm=[0, -1, 1e2], unit="1/mm")
     yield "raw", "big-endian", raw(bytes(10), type="uint16", byte_order="big", offset_bytes=4,
@@ -249,6 +434,7 @@ def seeds():
     tof = struct.pack("<If2I", 7, -120, 2, 1)
     six = struct.pack("<If", 7, 2) + b"\1" + struct.pack("<4f2I", .5, 4, 1.5, -120, 0, 3)
     bins = struct.pack("<I3f", 7, 2, .5, 1.5) + struct.pack("<6f2I", 1, .1, 2, .2, 0, .3, 0, 1)
+    yield from (("petsird", name, data) for name, data in petsird_seeds())
     yield "castor", "plain", castor(2, plain * 2)
     yield "castor", "tof", castor(2, tof * 2, **TOF)
     yield "castor", "six", castor(2, six * 2, **TOF, **CORRECTIONS)
@@ -261,6 +447,42 @@ def seeds():
     yield "castor", "histogram", castor(1, struct.pack("<If2I", 7, 3, 0, 1), "histogram")
     yield "castor", "bins", castor(1, bins, "histogram", **TOF, **CORRECTIONS, **{
         "Histo TOF number of bins": 3, "Histo TOF bin size (ps)": 100})
+    yield "castor", "keys", castor(2, plain * 2, **{
+        "Data filename": "/scans/x.Cdf", "Maximum axial difference mm": "20,20", "Isotope": "F-18",
+        "Calibration factor": 2.5, "Bed position": 3})
+    yield "geom", "plain", geom(24)
+    yield "geom", "two-layers", geom(384, 2, number_of_modules_transaxial=2, number_of_submodules_axial=2,
+                                     number_of_rsectors_axial=2, rsector_gap_axial=1.5, module_gap_transaxial=.5,
+                                     submodule_gap_axial=.25, crystal_gap_transaxial=.1, crystal_gap_axial=.2,
+                                     rsectors_first_angle=15, rsectors_angular_span=180,
+                                     mean_depth_of_interaction="4,-1", rsectors_nbZShift="2", rsectors_ZShift="0,2.5",
+                                     rotation_direction="CCW", min_angle_difference="40", field_of_view_axial="48")
+    yield "geom", "lenient", geom(24).replace(b"transaxial: 4", b"trans: 4 mm").replace(b"60", b"60.5.")
+    yield "geom", "within", geom(48, number_of_modules_axial=2, submodule_gap_axial=1, gap=3)
+    # prompts, delayeds, a time, another tag; an end in a gap; a bin beyond the last
+    words = [0x40000000 + 5 * 344 + 172, 5 * 344 + 172, 0x80000007, 0xffff0000, 0x40000000 + 354028090, 344 * 252]
+    yield "petlink", "plain", petlink(words)
+    yield "petlink", "gap", petlink(words + [0x40000000 + 172])
+    yield "petlink", "beyond", petlink(words + [0x7fffffff])
+    yield "petlink", "feet-first", petlink(words, PETLINK.replace("HFS", "FFP"))
+    yield "petlink", "offset", petlink([0] * 2 + words, PETLINK.replace("bytes:=0", "bytes:=8"))
+    yield "petlink", "one-plane", petlink(words[:4], PETLINK.replace("difference:=60", "difference:=0"))
+    yield "petlink", "span", petlink(words, PETLINK.replace("compression:=1", "compression:=11"))
+    yield "interfile", "span", interfile(2 * 5 * 3 + 2 * 2 * 3 * 3)
+    yield "interfile", "by-axial", interfile(2 * 5 * 3 + 2 * 2 * 3 * 3, **{
+        "matrix axis label [3]": "axial coordinate", "!matrix size [3]": "{3,5,3}",
+        "matrix axis label [2]": "view", "!matrix size [2]": 2})
+    yield "interfile", "tof", interfile(3 * (2 * 5 * 3 + 2 * 2 * 3 * 3), dimensions=5, **{
+        "matrix axis label [5]": "timing positions", "matrix size [5]": 3, "TOF mashing factor": 2,
+        "Size of unmashed TOF time bins (ps)": 100, "TOF timing resolution (ps)": 300,
+        "TOF bin order": "{0, 1, -1}"})
+    yield "interfile", "arc-feet-first", interfile(2 * 5 * 3 + 2 * 2 * 3 * 3, **{
+        "applied corrections": "{arc correction}", "patient orientation": "feet_in",
+        "patient rotation": "prone"})
+    yield "interfile", "image", interfile_image(2 * 3 * 4)
+    yield "interfile", "image-offset", interfile_image(2 * 3 * 4, **{
+        "first pixel offset (mm) [1]": -3.5, "patient orientation": "FFP", "image scaling factor [1]": .5})
+    yield "interfile", "image-castor", interfile_image(2 * 3 * 4, **{"version of keys": "CASToRv3.1"})
     yield "events", "gate-full", GATE + gate() * 3 + gate(compton=1) + b"\n" + gate(event=6)
     yield "events", "gate-ecat", GATE + gate(3)
     mask = "110000101111101000" * 2
@@ -268,9 +490,22 @@ def seeds():
     yield "events", "gate-bare", GATE + b"0 0 0 0 0 0 0 0 1 1 1 0 0 0 0 0 0 0 " * 2 + b"\0" + \
         gate(6, "000000001110000000" * 2)
     row = [100, 1, 2, -100, 4, 5, 60]
+    yield "events", "root-plain", root_file(GATE_9)
+    yield "events", "root-times", root_file({**GATE_9, **GATE_9_TIMES}, packed=True)
+    yield "events", "root-trues", root_file({**GATE_9, **GATE_9_TRUES}, packed=True)
+    yield "events", "root-old", root_file(GATE_9, version=18)
+    yield "events", "root-gate-10", root_file(GATE_10, version=19)
+    yield "events", "root-ntuple", root_file(GATE_9, kind="ROOT::RNTuple", packed=True)
     yield "events", "npy-seven", b".npy\n" + npy("<f4", "(2, 7)", struct.pack("<14f", *row, *row))
     yield "events", "npy-six-big-endian", b".npy\n" + npy(">f8", "(1, 6)", struct.pack(">6d", *row[:6]))
     yield "events", "npy-three", b".npy\n" + npy("<i8", "(2, 3)", struct.pack("<6q", 0, 9, 60, 15, 4, -7))
+    yield "events", "npy-eight", b".npy\n" + npy("<f4", "(2, 8)", struct.pack("<16f", *row, 5, *row, 7.5))
+    yield "events", "npy-four", b".npy\n" + npy("<u2", "(2, 4)", struct.pack("<8H", 0, 9, 60, 5, 15, 4, 7, 8))
+    yield "events", "npy-records", b".npy\n" + npy(
+        "[('time_ms', '<u4'), ('', '|V2'), (('a', 'dt_ps'), '<f4'), ('p1', '<f4', (3,)), ('p2', '>i2', (3,)), "
+        "('name', '<U1')]", "(2,)", (struct.pack("<IHf3f", 7, 0, -60, *row[:3]) + struct.pack(">3h4x", *row[3:6])) * 2)
+    yield "events", "npy-crystal-records", b".npy\n" + npy(
+        "[('crystal1', '|u1'), ('crystal2', '|i1'), ('time_s', '<f8')]", "(2,)", struct.pack("<2Bd", 0, 4, .5) * 2)
     yield "events", "npy-two", b".npy\n" + npy("|u1", "(3, 2)", bytes([0, 4, 1, 5, 15, 11]))
     triples = struct.pack("<6f", 30, -20, -50, 140.5, 20, -60)
     yield "strip", "floats", b"b" + triples
@@ -279,9 +514,15 @@ def seeds():
     yield "strip", "npy", b"n" + npy("<f4", "(2, 3)", triples)
     yield "strip", "npy-big-endian", b"n" + npy(">i2", "(1, 3)", struct.pack(">3h", 30, -20, -50))
     yield "strip", "ellipses", b"e# top first\nellipse 0 0 30 60 0 0.3\nellipse 5 -6 12e1 110 -40 .1\n"
+    yield "strip", "shapes", b"eunit_mm 10\nadditive\npoint 1 2 5\nrectangle 0 0 3 6 0.3\nellipse 5 -6 12 11 -40 .1\n"
     yield "ipasc", "right", bytes(range(100, 112)) + b"\xff\xfe\xff\xff\xff\xff\xff\xfd" + b"\xff" * 60
     yield "ipasc", "rank-two", bytes(range(200, 212)) + b"\xff\xff\xff\xff\xff\xff\xff\xfd" + b"\xff" * 60
     yield "ipasc", "nothing", b""
+    table = bytes([3, 2, 0, 0, 1, 0, 7, 1, 1, 8, 5])  # rows; blocks: 8 reals from the first name on, 6 whole numbers
+    yield "table", "right", table + bytes(200) + bytes(range(200))
+    yield "table", "trues", table + bytes(200)
+    yield "table", "nothing", b""
+    yield "table", "names", bytes([2, 6] + [0] + [0, 2, 0] + [2, 2, 1] + [0, 2, 2] + [4, 2, 3] + [0, 2, 4] + [0, 2, 5])
     yield "ipasc", "texts", b"\xf0" * 13 + b"\1" * 5 + b"\xff" + b"\2\5abcde" * 9
     yield "ipasc", "numbers", b"\xf0" * 13 + b"\7\1\2\200\201" * 12
     yield "msot", "plain", msot()
@@ -303,6 +544,8 @@ def seeds():
     yield "yaml", "quoted", b"kind: \"cyl\\x69nder\"\nname: 'a''b'\nrings: 1 # one\n--- \n"
     yield "yaml", "block-text", b"kind: |\n  cylinder\nname: >-\n  a\n  b\n? rings\n: 2\n"
     yield "sidecar", "whole", json.dumps(RECORD, indent=2).encode()
+    for name, record in UNIT_RECORDS.items():
+        yield "units", name, json.dumps(record, indent=2).encode()
     yield "sidecar", "short", b'{"verb": "phantom", "parameters": {"output": "x.nii"}}'
     yield "srm", "whole", srm()
     yield "srm", "final", srm(final=True)
@@ -317,6 +560,21 @@ STRIPS = {"kind": "strips", "radius_mm": 130, "length_mm": 300, "sigma_z_mm": 10
 # small ones: a target runs ten commands on each
 SMALL_RING = {**CYLINDER, "radius_mm": 100, "rings": 2, "crystals_per_ring": 12, "min_crystal_distance": 2,
               "max_ring_difference": 1, "block": {"crystals": 6, "gap_mm": 0.5}}
+SCALE = {"model": "ray", "attenuation": "map", "norm": "none", "projector": "slice", "rays": 1, "trues-only": False,
+         "scanner": "ring", "crystals": 192, "pairs": 13248, "radius_mm": 64.0, "pair_weight": "uniform"}
+UNIT_RECORDS = {  # a phantom's, its calibration, an image to be put into a data set
+    "phantom": {"verb": "recon", "Units": "counts/mm", "FrameTimesStart": [0], "FrameDuration": [600],
+                "parameters": {"isotope": "F-18", "started-at": "2026-11-16T10:00:00"}, "results": {"scale": SCALE}},
+    "half-life": {"verb": "recon", "Units": "counts/mm", "FrameTimesStart": [0], "FrameDuration": [600],
+                  "parameters": {"half-life-s": 100, "branching": 0.5}, "results": {"scale": SCALE}},
+    "calibration": {"isotome": "0.2.0", "calibration": {"K": 12.5, "standard_error": 0.1, "made_with": SCALE}},
+    "becquerel": {"verb": "recon", "Units": "Bq/mL", "FrameTimesStart": [0, 300], "FrameDuration": [300, 300],
+                  "ReconMethodName": "osem", "ReconMethodParameterValues": [8, 3], "ReconFilterType": "gaussian",
+                  "parameters": {"isotope": "F-18", "started-at": "10:00:00Z", "injected-at": "09:00Z",
+                                 "dose-mbq": 370, "residual-mbq": 20}, "results": {"scale": SCALE}},
+    "suv": {"verb": "recon", "Units": "g/mL", "FrameDuration": [300], "ReconMethodName": "mlem",
+            "parameters": {"half-life-s": 100}},
+}
 SMALL_PANELS = {**PANELS, "crystals": [2, 2], "planes": 2, "plane_mm": 5, "gap_mm": 20,
                 "voxel_mm": [2.4, 2.0], "block": 1}
 SMALL_ARRAY = {**TRANSDUCERS, "sphere": {"radius_mm": 20, "rings": 2, "views": 3, "polar_deg": [60, 120]},
@@ -350,6 +608,9 @@ RUNS = [
      "--iterations", "2", "--penalty", "quadratic:0.1", "--curve", "c.csv", "-o", "a.nii"],
     ["recon", "sradon", "--data", "t.npy", "--scanner", "array.yaml", "--grid", "3", "--voxel", "4",
      "--iterations", "2", "--penalty", "tv:0.1", "--nonneg", "-o", "a.nii"],
+    ["recon", "c.Cdh", "--voxel", "40", "--iterations", "1", "-o", "a.nii"],
+    ["recon", "e.lmdT", "--voxel", "40", "--iterations", "1", "-o", "a.nii"],
+    ["info", "c.Cdh", "--plot", "a.png"],
     ["recon", "--like", "r.json", "--iterations", "3", "-o", "a.nii"],
     ["filter", "median:3", "x.nii", "-o", "a.nii"],
     ["measure", "roi", "x.nii", "--sphere", "0,0,0,18", "--json"],
@@ -369,6 +630,13 @@ RUNS = [
     ["demo", "strip", "-o", "d"],
     ["help", "recon"],
     ["bench", "end-to-end", "--cases", "plain,srm", "--events", "1e5,1e6", "--plot", "a.svg"],
+    ["mu", "x.nii", "--kvp", "120", "--like", "r.nii", "--smooth", "9", "--shift", "1,2,3", "-o", "a.nii"],
+    ["recon", "ray", "--events", "e.lmdT", "--scanner", "ring.yaml", "--grid", "3", "--voxel", "20", "--iterations", "1",
+     "--duration-s", "9", "--isotope", "C-11", "--calibration", "3.5", "--suv", "--weight-kg", "70", "--dose-mbq", "300",
+     "--residual-mbq", "2", "--injected-at", "23:30", "--started-at", "2026-11-16T00:10:15", "-o", "a.nii"],
+    ["calibrate", "x.nii", "--concentration", "5", "--at", "09:15", "--started-at", "10:00", "--roi",
+     "cylinder:0,0,0,9,9,x", "-o", "k.json"],
+    ["bids", "x.nii", "--subject", "01", "--session", "a", "--tracer-name", "FDG", "-o", "study"],
 ]
 
 
@@ -503,6 +771,7 @@ def slow():
     yield "nifti", "members.nii.gz", fill(gzip.compress(b"", mtime=0))
     yield "nifti", "bomb.nii.gz", gzip.compress(nii([512, 512, 64], 2, 8, bytes(1 << 24)), mtime=0)
     yield "ipasc", "many", fill(b"\xf0\7")
+    yield "table", "many", fill(b"\x14\x08\0\3")
     yield "msot", "records", msot(2, 3, (700,), 4000)
     yield "msot", "deep", fill(b"<a>")
     yield "msot", "attributes", b"<a " + numbered('b%x="1" ').encode() + b"/>"
@@ -514,10 +783,25 @@ def slow():
     yield "strip", "long-numbers", b"t" + fill(b"1." + b"0" * 50 + b"1 2 3\n")
     yield "strip", "ellipses", b"e" + fill(b"ellipse 0 0 1 1 0 1\n")
     yield "strip", "comments", b"e" + fill(b"#\n")
+    yield "dicom", "deep", dicom(more=fill(struct.pack("<2HI", 0xfffe, 0xe000, 0xffffffff), ROOM - 1024))
+    yield "dicom", "elements", dicom(more=fill(struct.pack("<2H2sH", 0x0040, 0x0275, b"LO", 0), ROOM - 1024))
     yield "castor", "keys", numbered("k%x: 1\n").encode()
+    yield from (("petsird", name, data) for name, data in petsird_slow(ROOM))
     yield "castor", "colons", fill(b":")
+    yield "interfile", "keys", b"!INTERFILE :=\n" + numbered("k%x := 1\n").encode()
+    yield "interfile", "list", interfile(48, **{"matrix size [2]": "{" + fill("1,", LARGE // 2) + "}"})
+    yield "interfile", "goes-on", b"!INTERFILE :=\n" + fill(b"\\\n")
+    yield "interfile", "segments", b"!INTERFILE :=\n" + fill(b"!matrix size [ 7 ] := {1,2}\n")
     yield "castor", "list", castor(1, bytes(12), hscan=HSCAN.replace("7,-1", fill("1,", LARGE // 2)))
+    yield "geom", "keys", geom(24) + numbered("k%x: 1\n", ROOM - 4096).encode()
+    yield "geom", "value", geom(24, rsectors_ZShift=fill("1,", ROOM - 4096))
+    yield "geom", "most", geom(30000, number_of_crystals_axial=30, number_of_crystals_transaxial=250)
     yield "castor", "many", castor(LARGE // 13, struct.pack("<3I", 7, 0, 1) * (LARGE // 13))
+    yield "petlink", "many", petlink([0x40000000 + 5 * 344 + 172] * (LARGE // 8) + [0x80000001] * (LARGE // 9))
+    yield "petlink", "keys", numbered("k%x:=1\n").encode()
+    many = [k % 97 - 48.0 for k in range(ROOM // 24 // 6)]
+    yield "events", "root-many", root_file({name: ("f", many) for name in GATE_9})
+    yield "events", "root-packed", root_file({name: ("f", [0.0] * (ROOM // 5)) for name in GATE_9}, packed=True)
     yield "events", "gate-lines", GATE + fill(gate())
     yield "events", "gate-blanks", GATE + fill(b" \n")
     yield "events", "gate-columns", GATE + fill(b"1 ", 65000)

@@ -120,7 +120,7 @@ stage python_tests
 # Under the sanitizers a small run of every command, the tests of commands less those that take longest, and the tests
 # of functions less theirs; in full all of them, under gcc's sanitizers too. Double storage serves the tolerances
 # of the release build alone
-longest='^cmd_(bench.*|castor|demo|exchange|files|follow|formats|frames|help|interrupt|measure|memory.*|norm|optoacoustic|pipeline|place|ranks.*|recon|recordings|reproduce.*|resume|simulate.*|sound.*|srm.*|stream|strip)$|^test_(cg|commit|em|fista|histories|ladder|locale|material|panel_norm|panel_scan|panel_simulate|phantom|picture|problem|ray|ray_brick|ranks_(ray|s).*|ray_rings|rods|simulate|spheres|sradon|sradon_arcs|sradon_brick|srm|srm_op|srm_op_cuda|srm_stream|srm_tables|strip|strip_simulate|svoxel|transport|ubp)$'
+longest='^cmd_(bench.*|castor|demo|exchange|files|follow|formats|frames|help|interrupt|measure|memory.*|norm|one_command|optoacoustic|pipeline|place|ranks.*|recon|recordings|reproduce.*|resume|simulate.*|sound.*|srm.*|stream|strip|units)$|^test_(cg|commit|em|fista|histories|ladder|locale|material|panel_norm|panel_scan|panel_simulate|phantom|picture|problem|ray|ray_brick|ranks_(ray|s).*|ray_rings|rods|simulate|spheres|sradon|sradon_arcs|sradon_brick|srm|srm_op|srm_op_cuda|srm_stream|srm_tables|strip|strip_simulate|svoxel|transport|ubp)$'
 
 # sanitized FOLDER ARGUMENT...
 sanitized() {

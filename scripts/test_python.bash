@@ -59,7 +59,7 @@ python_tests() {
 python_sanitized() {
 	local left_out="test_cuda test_docs test_examples test_extensions test_ranks test_run test_types test_wheel" name ignored=()
 
-	[ "${full:-0}" = 1 ] || left_out="$left_out test_algorithms test_image test_measure test_phantom test_picture test_scipy test_torch"
+	[ "${full:-0}" = 1 ] || left_out="$left_out test_algorithms test_ct test_image test_interfile test_measure test_phantom test_picture test_scipy test_torch test_units"
 	for name in $left_out; do
 		ignored+=("--ignore=$PWD/python/tests/$name.py")
 	done

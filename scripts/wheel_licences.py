@@ -19,11 +19,14 @@ LIBRARIES = {
     "libexpat": ("libexpat1", "MIT"),
     "libgomp": ("libgomp1", "GPL-3 with the GCC runtime library exception, which holds for any program"),
     "libjansson": ("libjansson4", "MIT"),
+    "liblz4": ("liblz4-1", "BSD-2-Clause"),
+    "liblzma": ("liblzma5", "public domain"),
     "libpng16": ("libpng16-16", "libpng"),
     "libxrl": ("libxrl11", "BSD-3-Clause"),
     "libxxhash": ("libxxhash0", "BSD-2-Clause"),
     "libyaml-0": ("libyaml-0-2", "MIT"),
     "libz": ("zlib1g", "Zlib"),
+    "libzstd": ("libzstd1", "BSD-3-Clause, of the two that it can be had under"),
 }
 
 

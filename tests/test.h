@@ -46,6 +46,14 @@ static inline void skip_without(const char *what)
 	skip();
 }
 
+/* Skips a test of samples that other projects made, which may not be in this one; the variable ISO_FOREIGN_SAMPLES names
+   their folder. Never a failure. */
+static inline void skip_without_samples(void)
+{
+	print_message("no foreign samples: ISO_FOREIGN_SAMPLES names their folder\n");
+	skip();
+}
+
 /* Of what a test works on: less under the sanitizers, as in tests/cmd/lib.bash. */
 static inline int sized(int full, int quick)
 {

@@ -34,29 +34,38 @@ struct iso_events {
 	/* Of the whole file; 0: not said. */
 	double tof_fwhm_ps, tof_bin_ps; /* bin: times are centres of bins of this width */
 	double start_s, duration_s;
-	char isotope[16]; /* "F-18"; "": not said */
+	char isotope[16];   /* "F-18"; "": not said */
+	double calibration; /* by which its maker multiplies images, CASToR's factor; 0: not said */
 
-	/* Of a text file: lines that it could not use, the number of the first (from 1), and those
-	   that trues_only left out. */
+	/* Of a text file: lines that it could not use, the number of the first (from 1); of GATE's, also
+	   coincidences that trues_only left out. */
 	int64_t n_lines_bad, first_line_bad, n_left_out;
+
+	/* Of a histogram: it has every line that could have been measured, those without counts too, so that its
+	   sensitivity is the back-projection of `mult`; `mult` holds the attenuation. */
+	bool lists_all, attenuated;
 };
 
 /* How to read a file that does not say it all; all zero but `size` is a good start. */
 struct iso_events_options {
 	size_t size;                /* of this struct */
 	const iso_scanner *scanner; /* for files of crystal numbers; borrowed */
-	const char *gate_mask;      /* GATE ASCII: its 36 column switches, "1 1 0 ..."; NULL: none
-					   is off */
-	bool trues_only;            /* GATE ASCII: both photons of one decay, neither scattered */
+	const char *gate_mask;      /* GATE ASCII: its column switches, "1 1 0 ...", 18 for both singles or
+					   36; NULL: none is off */
+	bool trues_only;            /* GATE: both photons of one decay, neither scattered */
 	bool swap_dt;               /* the file's times have the other sign */
 	const iso_ctx *ctx;         /* whose threads read, whose memory limit holds and whose request to
 					   stop ends it; NULL: one thread; borrowed */
+	bool delayeds; /* of a file that holds both: the delayed coincidences in place of the prompts */
+	bool no_multiplicity; /* projection data: a bin's mult is 1, not its number of crystal pairs */
+	const char *tree;     /* GATE's ROOT and HDF5 files: name of the tree or table; NULL: Coincidences,
+				   or, with delayeds, delay */
 };
 
-/* By suffix: .lmdT (stores t2 - t1: negated on the way in and out), .Cdh (CASToR list mode or
-   histogram), .dat or .txt (GATE ASCII coincidences), .npy of (n, 7) or (n, 6) end points or
-   (n, 2) or (n, 3) crystal numbers and t1 - t2. `options` may be NULL. docs/formats.md says what
-   each holds. */
+/* By the first bytes of a file, or its suffix: .lmdT (stores t2 - t1: negated on the way in and out), .Cdh (CASToR list
+   mode or histogram), .dat or .txt (GATE ASCII coincidences), .root and .hdf5 (GATE's trees and tables), .hs (Interfile
+   projection data), .l and .l.hdr (PETLINK), .petsird, .npy of rows or records. `options` may be NULL.
+   docs/formats.md says what each holds. */
 int iso_events_read(struct iso_events *e, const char *path, const struct iso_events_options *o);
 void iso_events_free(struct iso_events *e);
 bool iso_event_bad(const struct iso_event *e);
@@ -79,13 +88,20 @@ typedef struct iso_event_file iso_event_file;
 struct iso_events_info {
 	const char *format; /* "lmdT", "CASToR list mode", ... */
 	int64_t n;          /* events; with the TOF bins of a histogram, one each */
+	int64_t delayeds;   /* delayed coincidences of a file that holds them and prompts; 0: none */
 	int64_t bytes;      /* of the records */
 	bool has_dt, has_time, has_count, has_crystal;
 	bool attenuation, normalisation;                     /* either: there is mult */
 	bool scatter, randoms;                               /* either: there is add */
 	double tof_fwhm_ps, tof_bin_ps, start_s, duration_s; /* as in struct iso_events */
 	char isotope[16];
-	char ignored[80]; /* what the file holds besides, in words; "": nothing */
+	double calibration;  /* as in struct iso_events */
+	double max_axial_mm; /* ends of lines farther apart along the axis were not recorded; 0: any were */
+	char ignored[320];   /* what the file holds besides, in words; "": nothing */
+	bool multiplicity;   /* there is mult: of each bin of a histogram, its number of crystal pairs */
+	bool lists_all;      /* as in struct iso_events */
+	char layout[160];    /* of a histogram: what its bins are, in words; "": not said */
+	char assumed[80];    /* what the file does not say, and how it was taken; "": nothing */
 };
 
 /* All of iso_events_read but text, which must be converted first. A scanner and a context that the options
@@ -94,6 +110,11 @@ int iso_event_file_open(iso_event_file **f, const char *path, const struct iso_e
 void iso_event_file_close(iso_event_file *f);
 const struct iso_events_info *iso_event_file_info(const iso_event_file *f);
 const iso_scanner *iso_event_file_scanner(const iso_event_file *f); /* NULL: not needed */
+
+/* The scanner that a file of events brings; where it brings none, *s becomes NULL, or, if `assume`, a cylinder through
+   the ends of its events, which iso_scanner_assumed tells. ISO_EINPUT where they lie on none. Free it with
+   iso_scanner_free. */
+int iso_events_scanner(iso_scanner **s, const char *path, const struct iso_events_options *o, bool assume);
 
 /* Room for n events of this file, with the arrays that it fills; free with iso_events_free. */
 int iso_event_file_block(struct iso_events *block, const iso_event_file *f, int64_t n);

@@ -23,6 +23,10 @@ struct iso_roi {
 	const struct iso_array *mask; /* on the image's grid: voxels that are not 0 */
 };
 
+/* From text: sphere:X,Y,Z,R or cylinder:X,Y,Z,R,LENGTH[,AXIS] (AXIS x, y or z, which is the default) or
+   box:X0,X1,Y0,Y1,Z0,Z1. */
+int iso_roi_parse(struct iso_roi *r, const char *text);
+
 struct iso_roi_stats {
 	int64_t voxels;
 	double volume;    /* mm^3 */

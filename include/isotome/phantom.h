@@ -13,7 +13,8 @@ ISO_BEGIN_C
 typedef struct iso_phantom iso_phantom;
 
 /* A built-in name (iso_phantom_names) or a file of shapes: YAML, JSON, or .txt, whose lines
-   `ellipse x y a b phi rho` (mm, degrees) go from the topmost down. `at`: for `point`, its place. */
+   `ellipse x y a b phi rho` (mm, degrees), `rectangle x y a b rho` or `point x y rho` go from the topmost
+   down. `at`: for `point`, its place. */
 int iso_phantom_create(iso_phantom **p, const char *name_or_file, const double at[3]);
 void iso_phantom_free(iso_phantom *p);
 const char *const *iso_phantom_names(void); /* ends with NULL */
@@ -26,16 +27,22 @@ void iso_phantom_grid(const iso_phantom *p, struct iso_grid *g);
 int iso_phantom_raster(iso_real *activity, iso_real *mu, iso_ctx *ctx, const iso_phantom *p,
                        const struct iso_grid *g, int samples);
 
-/* An ellipse of the plane: x is z of the strips; half axis a turned by phi from x towards y. */
+enum iso_flat { ISO_FLAT_ELLIPSE, ISO_FLAT_RECTANGLE, ISO_FLAT_POINT };
+
+/* An ellipse of the plane: x is z of the strips; half axis a turned by phi from x towards y. Or a rectangle of half
+   sides a and b, or a point, whose a and b are 0. */
 struct iso_ellipse {
 	double x, y, a, b; /* mm */
 	double cos_phi, sin_phi;
-	double rho; /* activity per area */
+	double rho; /* activity per area; of a point in all */
+	enum iso_flat kind;
 };
 
-/* Shapes of the phantom, and number i from the top, which must be an ellipse (ISO_EARG). */
+/* Shapes of the phantom, and number i from the top, which must be one of these (ISO_EARG). Whether activities of
+   shapes that overlap add up; else the topmost decides. */
 int iso_phantom_shapes(const iso_phantom *p);
 int iso_phantom_ellipse(struct iso_ellipse *e, const iso_phantom *p, int i);
+bool iso_phantom_adds(const iso_phantom *p);
 
 ISO_END_C
 #endif

@@ -11,6 +11,9 @@ ISO_BEGIN_C
 int iso_half_life(double *half_life_s, const char *isotope);
 const char *iso_isotope(const char *isotope); /* "F-18" of f-18; NULL: not known */
 
+/* Positrons a decay, above 0, at most 1. */
+int iso_branching(double *branching, const char *isotope);
+
 /* Mean of exp(-ln 2 t / half_life) over from <= t <= to; a half-life of 0 stands for none: 1. */
 double iso_decay_mean(double half_life_s, double from_s, double to_s);
 

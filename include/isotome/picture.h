@@ -6,6 +6,7 @@
 #define ISOTOME_PICTURE_H
 
 #include "isotome/array.h"
+#include "isotome/events.h"
 
 ISO_BEGIN_C
 
@@ -73,6 +74,11 @@ struct iso_pixels {
 int iso_picture_render(struct iso_pixels *pixels, struct iso_picture_info *info, const struct iso_array *a,
                        const struct iso_picture *p);
 void iso_pixels_free(struct iso_pixels *pixels);
+
+/* A scanner of crystals as seen along z, and from the side, where crystals stand at their distance from the axis; with
+   the lines of up to 400 of the events through it. `e` and `title` (UTF-8) may be NULL. ISO_EARG: it has no crystals. */
+int iso_picture_scanner(struct iso_pixels *pixels, const iso_scanner *s, const struct iso_events *e,
+                        const char *title);
 const char *const *iso_picture_maps(void); /* names, ends with NULL */
 
 /* As PNG; as iso_write and iso_write_check otherwise. */

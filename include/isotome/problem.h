@@ -3,6 +3,12 @@
 
 	iso_problem *p = NULL;
 
+	iso_problem_open(&p, ctx, "scan.Cdh");
+	iso_problem_recon(p, NULL, "x.nii");
+	iso_problem_free(p);
+
+   or with all that is to be said:
+
 	iso_problem_create(&p, ctx, "ray");
 	iso_problem_set(p, "events", "scan.Cdh");
 	iso_problem_set(p, "grid", "128,128,64");
@@ -37,6 +43,15 @@ const char *iso_problem_model(int k);
 /* A problem of that model, with all parameters at their defaults. The context must stay. */
 int iso_problem_create(iso_problem **p, iso_ctx *ctx, const char *model);
 void iso_problem_free(iso_problem *p); /* NULL: nothing */
+
+/* The model that a file of data is of, and its parameter that takes the file, by what the file holds: list-mode events
+   or a histogram "ray" and "events", strip events "strip" and "events", a recording of transducers "ubp" and "data", a
+   system matrix "srm" and "srm". Both texts stay. ISO_EINPUT for any other file, and for rows of three numbers in a
+   .npy, which two models have. */
+int iso_problem_model_of(const char **model, const char **parameter, const char *path);
+
+/* A problem of that model with that file, and all else at the defaults. */
+int iso_problem_open(iso_problem **p, iso_ctx *ctx, const char *path);
 
 /* ---- parameters ---- */
 

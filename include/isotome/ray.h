@@ -113,7 +113,8 @@ void iso_ray_scratch_free(iso_ray_scratch *scratch);
 int iso_ray_attenuation(iso_real *alpha, iso_ctx *ctx, const struct iso_array *mu,
                         const struct iso_events *e);
 
-/* Sensitivity: sum over the scanner's pairs of weight x efficiencies x attenuation x chord. */
+/* Sensitivity: sum over the scanner's pairs of weight x efficiencies x attenuation x chord. Efficiencies are those of
+   crystals, `eff`, times those of pairs that the file brought which the scanner is from. */
 struct iso_ray_sens {
 	size_t size; /* of this struct */
 	struct iso_grid grid;
@@ -129,6 +130,9 @@ struct iso_ray_sens {
 	   several rings are taken as one. */
 	double share;
 	uint64_t seed;
+	/* Of a scanner that came with efficiencies of pairs: of these only which pairs are in coincidence. False: the
+	   sensitivity has them, times eff. */
+	bool coincidence_alone;
 };
 
 /* Whether share 0 can be asked for: the rings are equal, and, for ISO_JOSEPH, no line crosses more slices than

@@ -5,7 +5,7 @@
 #ifndef ISOTOME_SCANNER_H
 #define ISOTOME_SCANNER_H
 
-#include "isotome/status.h"
+#include "isotome/grid.h"
 
 ISO_BEGIN_C
 
@@ -13,13 +13,15 @@ typedef struct iso_scanner iso_scanner;
 
 enum iso_scanner_kind { ISO_CYLINDER, ISO_DETECTORS, ISO_STRIPS, ISO_PANELS, ISO_TRANSDUCERS };
 
-/* From a YAML or JSON description, or a CASToR .hscan with its .lut beside it. */
+/* From a YAML or JSON description, or a CASToR .hscan with its .lut beside it, or a CASToR .geom. */
 int iso_scanner_read(iso_scanner **s, const char *path);
 void iso_scanner_free(iso_scanner *s);
 
 /* What the description says; valid as long as the scanner. */
 enum iso_scanner_kind iso_scanner_kind(const iso_scanner *s);
 const char *iso_scanner_name(const iso_scanner *s);
+const char *iso_scanner_note(const iso_scanner *s); /* what was taken otherwise than the file says; "" */
+bool iso_scanner_assumed(const iso_scanner *s);     /* of no file: its name says what was assumed */
 int64_t iso_scanner_crystals(const iso_scanner *s);
 const double *iso_scanner_positions(const iso_scanner *s);  /* (crystals, 3), mm */
 double iso_scanner_tof_fwhm_ps(const iso_scanner *s);       /* 0: no time of flight */
@@ -38,6 +40,12 @@ int64_t iso_scanner_nearest(const iso_scanner *s, const double p[3], double *dis
 /* Weight of a pair besides efficiencies: 1, or the solid angle that the two faces share
    (description key pair_weight). */
 double iso_scanner_pair_weight(const iso_scanner *s, const double p1[3], const double p2[3]);
+
+/* The field of view as a grid, for an image where nobody says which. Sizes and voxels of *g that are above 0 stay, those
+   that are 0 are chosen: across, the square around the circle that crystal pairs see, less a tenth of the radius;
+   along z, from the first crystal to the last; cubes of about half a crystal (of an assumed scanner: of one), at most 400 across and 4e7 in all. Of
+   two heads: the grid of the description. Its centre is the scanner's. ISO_EARG: there are no crystals. */
+int iso_scanner_grid(struct iso_grid *g, const iso_scanner *s);
 
 ISO_END_C
 #endif

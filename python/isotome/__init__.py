@@ -3,8 +3,10 @@
 
     import isotome
 
+    image = isotome.open("scan.Cdh").reconstruct()     # all else from the file, as the program does it
+
     p = isotome.ray("scan.Cdh", grid=(128, 128, 64), voxel=2)
-    image = p.reconstruct()                # as the program does it
+    image = p.reconstruct()
 
     A, s = p.operator(), p.sensitivity()   # or by hand: MLEM of list-mode events
     x = (s > 0).astype("float32")
@@ -31,11 +33,12 @@ from .events import Events
 from .grid import Grid
 from .image import Image
 from .operator import Diagonal, EmStatistics, Function, ModelOperator, Operator
-from .problem import Data, Parameter, Problem
+from .problem import Data, Parameter, Problem, open  # noqa: A004
 from .steps import Step
 
 #: Loaded when first used: name -> the module that has it, or that it is.
 _LATER: dict[str, str] = {
+    "Calibration": "units",
     "Matrix": "matrix",
     "Picture": "drawing",
     "Psf": "filters",
@@ -44,12 +47,16 @@ _LATER: dict[str, str] = {
     "Solution": "algorithms",
     "Transducers": "transducers",
     "Transport": "transport",
+    "bids": "units",
+    "branching": "units",
+    "calibrate": "units",
     "cg": "algorithms",
     "em": "algorithms",
     "filter": "filters",
     "fista": "algorithms",
     "half_life": "simulation",
     "measure": "measure",
+    "mu": "ct",
     "phantom": "phantoms",
     "phantom_names": "phantoms",
     "picture": "drawing",

@@ -115,9 +115,12 @@ class Events(ctypes.Structure):  # events.h
         ("start_s", c_double),
         ("duration_s", c_double),
         ("isotope", c_char * 16),
+        ("calibration", c_double),
         ("n_lines_bad", c_int64),
         ("first_line_bad", c_int64),
         ("n_left_out", c_int64),
+        ("lists_all", c_bool),
+        ("attenuated", c_bool),
     ]
 
 
@@ -220,6 +223,7 @@ PROTOTYPES: dict[str, tuple] = {
     "iso_array_free": (None, [POINTER(Array)]),
     # problem.h
     "iso_problem_model": (c_char_p, [c_int]),
+    "iso_problem_model_of": (c_int, [POINTER(c_char_p), POINTER(c_char_p), c_char_p]),
     "iso_problem_create": (c_int, [out, handle, c_char_p]),
     "iso_problem_free": (None, [handle]),
     "iso_problem_param": (c_int, [handle, c_int, POINTER(Param)]),

@@ -9,6 +9,7 @@ from typing import Any, Literal, Union
 import numpy as np
 from numpy.typing import NDArray
 
+from .units import Calibration as Calibration
 from .matrix import Matrix as Matrix
 from .drawing import Picture as Picture
 from .filters import Psf as Psf
@@ -17,12 +18,16 @@ from .scanner import Scanner as Scanner
 from .algorithms import Solution as Solution
 from .transducers import Transducers as Transducers
 from .transport import Transport as Transport
+from .units import bids as bids
+from .units import branching as branching
+from .units import calibrate as calibrate
 from .algorithms import cg as cg
 from .algorithms import em as em
 from .filters import filter as filter
 from .algorithms import fista as fista
 from .simulation import half_life as half_life
 from . import measure as measure
+from .ct import mu as mu
 from .phantoms import phantom as phantom
 from .phantoms import phantom_names as phantom_names
 from .drawing import picture as picture
@@ -78,6 +83,8 @@ def ray(
     scanner: _File | None = ...,
     gate_mask: _Text | None = ...,
     trues_only: bool | None = ...,
+    tree: _Text | None = ...,
+    no_multiplicity: bool | None = ...,
     swap_dt: bool | None = ...,
     grid: _Int | Grid | None = ...,
     voxel: _Float | None = ...,
@@ -90,7 +97,9 @@ def ray(
     mu: _Array | None = ...,
     precorrected: bool | None = ...,
     norm: _Array | None = ...,
+    norm_inverse: bool | None = ...,
     additive: _Array | float | None = ...,
+    additive_over_m: bool | None = ...,
     delayed: _Events | None = ...,
     singles: _Array | None = ...,
     coincidence_ns: float | None = ...,
@@ -115,6 +124,14 @@ def ray(
     block: int | None = ...,
     scratch: _File | None = ...,
     force: bool | None = ...,
+    calibration: _File | None = ...,
+    branching: float | None = ...,
+    started_at: _Text | None = ...,
+    suv: bool | None = ...,
+    weight_kg: float | None = ...,
+    dose_mbq: float | None = ...,
+    residual_mbq: float | None = ...,
+    injected_at: _Text | None = ...,
 ) -> Problem:
     """A problem of model ray: `.reconstruct()` makes the image, `.operator()` the operator.
 
@@ -158,23 +175,28 @@ def ray(
     Model ray
     ---------
     events: file, array or Events
-        list-mode events, or a histogram of lines with counts (lmdT .lmdT, CASToR .Cdh, NumPy
-        rows .npy, GATE text .dat .txt)
+        list-mode events, or a histogram of lines with counts (lmdT .lmdT, CASToR .Cdh, PETLINK
+        .l.hdr .l, PETSIRD .petsird, NumPy rows .npy, GATE text .dat .txt, Interfile .hs, GATE
+        ROOT .root, GATE HDF5 .hdf5)
     data: file, array or Events
         the same as 'events'
-    scanner: file
-        scanner description (YAML or JSON), or a CASToR .hscan
+    scanner: file; default that of the events' file; of a file that holds none, a cylinder through the ends of its events
+        scanner description (YAML or JSON), or a CASToR .hscan or .geom
     gate_mask: text
-        GATE text: its 36 column switches, "1 1 0 ...", where some are off
+        GATE text: its 18 column switches, "1 1 0 ...", where some are off
     trues_only: bool; default false
-        GATE text: only pairs of one decay, neither photon scattered in the phantom
+        GATE: only pairs of one decay, neither photon scattered in the phantom
+    tree: text
+        GATE's ROOT and HDF5 files: the tree or table (default Coincidences)
+    no_multiplicity: bool; default false
+        projection data: a bin is one line, not its number of crystal pairs
     swap_dt: bool; default false
         the file's time differences have the other sign
-    grid: 3 x int or Grid; default the image's, where there is one
+    grid: 3 x int or Grid; default the image's, where there is one, else the scanner's field of view
         number of voxels
-    voxel: 3 x float, mm; default the image's, where there is one
+    voxel: 3 x float, mm; default the image's, else about half a crystal
         size of a voxel, mm
-    centre: 3 x float, mm; default 0,0,0
+    centre: 3 x float, mm; default 0,0,0, or the scanner's where its field of view is taken
         centre of the image, mm
     projector: 'slice' or 'joseph'; default slice
         slice: exact chords through box voxels; joseph: bilinear samples, smooth inside
@@ -191,11 +213,17 @@ def ray(
     precorrected: bool; default false
         divide events by their attenuation instead of putting it into the model
     norm: file or array
-        efficiencies per crystal, or factors per event, told apart by length
+        efficiencies per crystal, or factors per event, told apart by length; or projection data
+        on the bins of 'events'
+    norm_inverse: bool; default false
+        'norm' holds 1/efficiency, as STIR's norm factors
     additive: file or array or float
         randoms and scatter in expected counts of the whole scan, per event or one number for
-        all; with TOF per mm, or per bin of 'tof-bin-ps'
-    delayed: file, array or Events
+        all; with TOF per mm, or per bin of 'tof-bin-ps'; or projection data on the bins of
+        'events'
+    additive_over_m: bool; default false
+        'additive' was divided by the factors m, as PETRIC's additive_term
+    delayed: file, array or Events; default those that the events' file holds besides prompts
         events of the delayed window: their randoms are added
     singles: file or array
         single counts per crystal: their randoms are added
@@ -263,6 +291,26 @@ def ray(
     ------
     force: bool; default false
         replace an existing output
+
+    Units
+    -----
+    calibration: file; default none: the image is in counts/mm
+        of the scanner, for an image in Bq/ml at the start of the scan: a file of 'isotome
+        calibrate', its number K, or the factor of the events' file
+    branching: float; default the isotope's
+        positrons a decay
+    started_at: text
+        when the scan started: 14:30:15, or with the date 2026-11-16T14:30:15
+    suv: bool; default false
+        standardised uptake values by body weight, g/ml, in place of Bq/ml
+    weight_kg: float, kg; default not known
+        weight of the body
+    dose_mbq: float, MBq; default not known
+        activity in the syringe, as of 'injected-at'
+    residual_mbq: float, MBq; default 0
+        what stayed in the syringe, as of 'injected-at'
+    injected_at: text
+        when; without a date within 12 hours of 'started-at', over midnight too
     """
 
 
@@ -315,6 +363,14 @@ def strip(
     idle_s: float | None = ...,
     picture: _File | None = ...,
     force: bool | None = ...,
+    calibration: _File | None = ...,
+    branching: float | None = ...,
+    started_at: _Text | None = ...,
+    suv: bool | None = ...,
+    weight_kg: float | None = ...,
+    dose_mbq: float | None = ...,
+    residual_mbq: float | None = ...,
+    injected_at: _Text | None = ...,
 ) -> Problem:
     """A problem of model strip: `.reconstruct()` makes the image, `.operator()` the operator.
 
@@ -446,6 +502,26 @@ def strip(
     ------
     force: bool; default false
         replace an existing output
+
+    Units
+    -----
+    calibration: file; default none: the image is in counts/mm
+        of the scanner, for an image in Bq/ml at the start of the scan: a file of 'isotome
+        calibrate', its number K, or the factor of the events' file
+    branching: float; default the isotope's
+        positrons a decay
+    started_at: text
+        when the scan started: 14:30:15, or with the date 2026-11-16T14:30:15
+    suv: bool; default false
+        standardised uptake values by body weight, g/ml, in place of Bq/ml
+    weight_kg: float, kg; default not known
+        weight of the body
+    dose_mbq: float, MBq; default not known
+        activity in the syringe, as of 'injected-at'
+    residual_mbq: float, MBq; default 0
+        what stayed in the syringe, as of 'injected-at'
+    injected_at: text
+        when; without a date within 12 hours of 'started-at', over midnight too
     """
 
 
@@ -494,6 +570,14 @@ def srm(
     block: int | None = ...,
     scratch: _File | None = ...,
     force: bool | None = ...,
+    calibration: _File | None = ...,
+    branching: float | None = ...,
+    started_at: _Text | None = ...,
+    suv: bool | None = ...,
+    weight_kg: float | None = ...,
+    dose_mbq: float | None = ...,
+    residual_mbq: float | None = ...,
+    injected_at: _Text | None = ...,
 ) -> Problem:
     """A problem of model srm: `.reconstruct()` makes the image, `.operator()` the operator.
 
@@ -617,6 +701,26 @@ def srm(
     ------
     force: bool; default false
         replace an existing output
+
+    Units
+    -----
+    calibration: file; default none: the image is in counts/mm
+        of the scanner, for an image in Bq/ml at the start of the scan: a file of 'isotome
+        calibrate', its number K, or the factor of the events' file
+    branching: float; default the isotope's
+        positrons a decay
+    started_at: text
+        when the scan started: 14:30:15, or with the date 2026-11-16T14:30:15
+    suv: bool; default false
+        standardised uptake values by body weight, g/ml, in place of Bq/ml
+    weight_kg: float, kg; default not known
+        weight of the body
+    dose_mbq: float, MBq; default not known
+        activity in the syringe, as of 'injected-at'
+    residual_mbq: float, MBq; default 0
+        what stayed in the syringe, as of 'injected-at'
+    injected_at: text
+        when; without a date within 12 hours of 'started-at', over midnight too
     """
 
 
@@ -666,6 +770,14 @@ def ubp(
     block: int | None = ...,
     scratch: _File | None = ...,
     force: bool | None = ...,
+    calibration: _File | None = ...,
+    branching: float | None = ...,
+    started_at: _Text | None = ...,
+    suv: bool | None = ...,
+    weight_kg: float | None = ...,
+    dose_mbq: float | None = ...,
+    residual_mbq: float | None = ...,
+    injected_at: _Text | None = ...,
 ) -> Problem:
     """A problem of model ubp: `.reconstruct()` makes the image, `.operator()` the operator.
 
@@ -796,6 +908,26 @@ def ubp(
     ------
     force: bool; default false
         replace an existing output
+
+    Units
+    -----
+    calibration: file; default none: the image is in counts/mm
+        of the scanner, for an image in Bq/ml at the start of the scan: a file of 'isotome
+        calibrate', its number K, or the factor of the events' file
+    branching: float; default the isotope's
+        positrons a decay
+    started_at: text
+        when the scan started: 14:30:15, or with the date 2026-11-16T14:30:15
+    suv: bool; default false
+        standardised uptake values by body weight, g/ml, in place of Bq/ml
+    weight_kg: float, kg; default not known
+        weight of the body
+    dose_mbq: float, MBq; default not known
+        activity in the syringe, as of 'injected-at'
+    residual_mbq: float, MBq; default 0
+        what stayed in the syringe, as of 'injected-at'
+    injected_at: text
+        when; without a date within 12 hours of 'started-at', over midnight too
     """
 
 
@@ -848,6 +980,14 @@ def svoxel(
     block: int | None = ...,
     scratch: _File | None = ...,
     force: bool | None = ...,
+    calibration: _File | None = ...,
+    branching: float | None = ...,
+    started_at: _Text | None = ...,
+    suv: bool | None = ...,
+    weight_kg: float | None = ...,
+    dose_mbq: float | None = ...,
+    residual_mbq: float | None = ...,
+    injected_at: _Text | None = ...,
 ) -> Problem:
     """A problem of model svoxel: `.reconstruct()` makes the image, `.operator()` the operator.
 
@@ -981,6 +1121,26 @@ def svoxel(
     ------
     force: bool; default false
         replace an existing output
+
+    Units
+    -----
+    calibration: file; default none: the image is in counts/mm
+        of the scanner, for an image in Bq/ml at the start of the scan: a file of 'isotome
+        calibrate', its number K, or the factor of the events' file
+    branching: float; default the isotope's
+        positrons a decay
+    started_at: text
+        when the scan started: 14:30:15, or with the date 2026-11-16T14:30:15
+    suv: bool; default false
+        standardised uptake values by body weight, g/ml, in place of Bq/ml
+    weight_kg: float, kg; default not known
+        weight of the body
+    dose_mbq: float, MBq; default not known
+        activity in the syringe, as of 'injected-at'
+    residual_mbq: float, MBq; default 0
+        what stayed in the syringe, as of 'injected-at'
+    injected_at: text
+        when; without a date within 12 hours of 'started-at', over midnight too
     """
 
 
@@ -1028,6 +1188,14 @@ def sradon(
     block: int | None = ...,
     scratch: _File | None = ...,
     force: bool | None = ...,
+    calibration: _File | None = ...,
+    branching: float | None = ...,
+    started_at: _Text | None = ...,
+    suv: bool | None = ...,
+    weight_kg: float | None = ...,
+    dose_mbq: float | None = ...,
+    residual_mbq: float | None = ...,
+    injected_at: _Text | None = ...,
 ) -> Problem:
     """A problem of model sradon: `.reconstruct()` makes the image, `.operator()` the operator.
 
@@ -1150,4 +1318,24 @@ def sradon(
     ------
     force: bool; default false
         replace an existing output
+
+    Units
+    -----
+    calibration: file; default none: the image is in counts/mm
+        of the scanner, for an image in Bq/ml at the start of the scan: a file of 'isotome
+        calibrate', its number K, or the factor of the events' file
+    branching: float; default the isotope's
+        positrons a decay
+    started_at: text
+        when the scan started: 14:30:15, or with the date 2026-11-16T14:30:15
+    suv: bool; default false
+        standardised uptake values by body weight, g/ml, in place of Bq/ml
+    weight_kg: float, kg; default not known
+        weight of the body
+    dose_mbq: float, MBq; default not known
+        activity in the syringe, as of 'injected-at'
+    residual_mbq: float, MBq; default 0
+        what stayed in the syringe, as of 'injected-at'
+    injected_at: text
+        when; without a date within 12 hours of 'started-at', over midnight too
     """

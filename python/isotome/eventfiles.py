@@ -37,6 +37,9 @@ class _EventsOptions(ctypes.Structure):  # events.h
         ("trues_only", c_bool),
         ("swap_dt", c_bool),
         ("ctx", c_void_p),
+        ("delayeds", c_bool),
+        ("no_multiplicity", c_bool),
+        ("tree", c_char_p),
     ]
 
 
@@ -64,18 +67,25 @@ def read_events(
     trues_only: bool = False,
     swap_dt: bool = False,
     context: Context | None = None,
+    delayeds: bool = False,
+    tree: str | None = None,
 ) -> Events:
-    """Events of a file, by its suffix: .lmdT, .Cdh (CASToR), .dat or .txt (GATE ASCII), .npy.
+    """Events of a file, by its content and suffix: .lmdT, .Cdh (CASToR), .dat or .txt (GATE ASCII), .root and .hdf5
+    (GATE), .npy.
 
-    scanner: for files of crystal numbers. gate_mask: GATE's 36 column switches, "1 1 0 ...".
+    scanner: for files of crystal numbers. gate_mask: the 18 column switches of GATE ASCII, "1 1 0 ...".
     trues_only: GATE: both photons of one decay, neither scattered.
     swap_dt: the file's times have the other sign.
+    delayeds: of a file that holds both (PETLINK): the delayed coincidences in place of the prompts.
+    tree: the tree of a ROOT file, or table of an HDF5 file, of GATE; else Coincidences.
     """
     context, file, e = context_of(context), path_of(path), _abi.Events()
     o = _EventsOptions(size=ctypes.sizeof(_EventsOptions), ctx=context._pointer)
-    o.trues_only, o.swap_dt = bool(trues_only), bool(swap_dt)
+    o.trues_only, o.swap_dt, o.delayeds = bool(trues_only), bool(swap_dt), bool(delayeds)
     if gate_mask is not None:
         o.gate_mask = text(str(gate_mask), "gate_mask")
+    if tree is not None:
+        o.tree = text(str(tree), "tree")
     of = None if scanner is None else Scanner._of(scanner)
     if of is not None:
         o.scanner = of._pointer

@@ -45,6 +45,8 @@ class Events:
     tof_bin_ps: width of the bins whose centres the times are; 0: they are not binned.
     start_s: of the scan, as the file has it. duration_s: of the scan; 0: not known.
     isotope: such as "F-18", for decay; "": not known.
+    lists_all: a histogram with every line that could have been measured, those without counts too: its
+        sensitivity is the back-projection of `mult`. attenuated: `mult` holds the attenuation.
     info: what simulated events are made of.
     """
 
@@ -60,6 +62,8 @@ class Events:
     duration_s: float = 0.0
     isotope: str = ""
     info: Simulated | None = None  # of simulated events
+    lists_all: bool = False
+    attenuated: bool = False
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -78,7 +82,7 @@ class Events:
         for name in _COLUMNS:
             values = getattr(self, name)
             some[name] = None if values is None else np.ascontiguousarray(values[which])
-        return replace(self, info=None, **some)
+        return replace(self, info=None, lists_all=False, **some)
 
     def __repr__(self) -> str:
         has = [name for name in _COLUMNS[1:] if getattr(self, name) is not None]
@@ -115,6 +119,7 @@ class Events:
         if len(isotope) > 15:
             raise errors.ArgumentError(f"isotope: given {self.isotope!r}, wanted a name such as 'F-18'")
         e.isotope = isotope
+        e.lists_all, e.attenuated = bool(self.lists_all), bool(self.attenuated)
         return e, lines
 
 
@@ -142,6 +147,8 @@ def adopted(e: _abi.Events) -> Events:
         e.start_s,
         e.duration_s,
         e.isotope.decode(errors="replace"),
+        lists_all=e.lists_all,
+        attenuated=e.attenuated,
     )
 
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Problems: a model with its data and parameters, from files or arrays to the image and its record.
 
+    image = isotome.open("scan.Cdh").reconstruct()      # of the model that the file tells
+
     p = isotome.ray("scan.Cdh", grid=(128, 128, 64), voxel=2, tof_fwhm_ps=400)
     image = p.reconstruct()
 
@@ -452,6 +454,22 @@ class Problem:
             return f"<isotome.Problem {self.model}: freed>"
         values = ", ".join(f"{k}={v!r}" for k, v in self.parameters.items())
         return f"<isotome.Problem {self.model}: {values}>"
+
+
+def open(  # noqa: A001
+    path: str | os.PathLike, *, context: Context | None = None, like: str | os.PathLike | None = None, **parameters: Any
+) -> Problem:
+    """A problem of the model that a file of data tells, with that file: what `isotome recon FILE` reconstructs.
+
+    Events and histograms of lines are of model ray, strip events of strip, recordings of transducers of ubp, system
+    matrices of srm. Model ray takes the scanner that the file brings (a cylinder around the events, with a warning,
+    where it brings none) and the scanner's field of view as the grid, where the parameters do not say otherwise.
+
+    path: the file. context, like, parameters: as of the function of the model, such as `isotome.ray`.
+    """
+    model, name = c_char_p(), c_char_p()
+    check(lib.iso_problem_model_of(byref(model), byref(name), text(os.fspath(path), "path")))
+    return Problem(_text(model.value), context, like, **{_text(name.value): path, **parameters})
 
 
 # What the library tells its messages and iterations, for ever; it finds the problem by a number.

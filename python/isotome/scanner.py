@@ -82,6 +82,7 @@ declare(
         "iso_scanner_pair": (None, [handle, c_int64, POINTER(c_int64), POINTER(c_int64)]),
         "iso_scanner_nearest": (c_int64, [handle, POINTER(c_double), POINTER(c_double)]),
         "iso_scanner_pair_weight": (c_double, [handle, POINTER(c_double), POINTER(c_double)]),
+        "iso_scanner_grid": (c_int, [POINTER(_abi.Grid), handle]),
         "iso_scanner_strips": (POINTER(StripsStruct), [handle]),
         "iso_scanner_panels": (POINTER(PanelsStruct), [handle]),
         "iso_panels_grid": (None, [POINTER(_abi.Grid), POINTER(PanelsStruct)]),
@@ -150,7 +151,7 @@ def point(p: Sequence[float], name: str) -> ctypes.Array:
 
 
 class Scanner:
-    """A scanner by its description: YAML, JSON, or a CASToR .hscan with its .lut beside it.
+    """A scanner by its description: YAML, JSON, or a CASToR .hscan with its .lut beside it, or a CASToR .geom.
 
     Any number of threads may use it. Where a parameter names the file of a scanner, a Scanner may stand.
     """
@@ -263,9 +264,12 @@ class Scanner:
 
     @property
     def grid(self) -> Grid | None:
-        """The grid of the images of two panels; None: of another kind, to which any grid may do."""
-        p = lib.iso_scanner_panels(self._pointer)
-        return panels_grid(p.contents) if p else None
+        """The field of view between its crystals, of two panels that of the description; None: it has no crystals."""
+        g = _abi.Grid()
+        if self.crystals == 0:
+            return None
+        check(lib.iso_scanner_grid(byref(g), self._pointer))
+        return Grid._of(g)
 
     def __repr__(self) -> str:
         return f"<isotome.Scanner {self.name}: {self.kind}{self._size()}>"

@@ -415,3 +415,35 @@ def test_a_refused_thread_leaves_warnings_to_the_call(problem):
         assert problem._warned == {-1: ["its warning"]}
     finally:
         del problem._calls["another"], problem._warned[-1]
+
+
+# ---- of a file alone ----
+
+
+def test_a_file_tells_its_model(context, lines, image, tmp_path):
+    isotome.write_events(tmp_path / "scan.lmdT", lines)
+    p = isotome.open(tmp_path / "scan.lmdT", context=context, sens="none", iterations=2, **BOX)
+    named = isotome.ray(tmp_path / "scan.lmdT", context=context, sens="none", iterations=2, **BOX)
+    assert p.model == "ray" and np.array_equal(p.reconstruct(), named.reconstruct())
+    (tmp_path / "strips.txt").write_text("1 2 3\n" * 4)
+    assert isotome.open(tmp_path / "strips.txt", context=context).model == "strip"
+    isotome.write(tmp_path / "x.npy", image)
+    with pytest.raises(isotome.InputError, match="x.npy: does not tell a model"):
+        isotome.open(tmp_path / "x.npy", context=context)
+    with pytest.raises(isotome.InputError, match="none.lmdT: No such file"):
+        isotome.open(tmp_path / "none.lmdT", context=context)
+
+
+def test_the_scanner_and_the_grid_of_events(context, tmp_path):
+    """Events say where their scanner is; its field of view is the grid."""
+    path = SCANNERS / "small-animal.yaml"
+    scanner = isotome.Scanner(path)
+    a, b = np.array([scanner.pair(i) for i in range(0, scanner.pairs, scanner.pairs // 20000)]).T
+    lines = np.hstack([scanner.positions[a], scanner.positions[b]]).astype(np.float32)
+    p = isotome.ray(lines, context=context)
+    with pytest.warns(isotome.IsotomeWarning, match="assumed, from the ends of its events: cylinder of radius"):
+        assumed = p.grid
+    given = isotome.ray(lines, scanner=scanner, context=context).grid
+    assert given == scanner.grid
+    assert np.allclose(np.multiply(assumed.n, assumed.voxel), np.multiply(given.n, given.voxel), rtol=0.1)
+    assert isotome.ray(lines, scanner=scanner, voxel=4, context=context).grid.voxel == (4, 4, 4)

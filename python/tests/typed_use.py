@@ -56,4 +56,5 @@ isotome.write("y.nii", isotome.filter(isotome.read("x.nii"), "gaussian:4"))
 read_grid: Optional[isotome.Grid] = isotome.read("x.nii").grid
 activity: isotome.Image = isotome.phantom("spheres", voxel=4)
 both, mu = isotome.phantom("spheres", voxel=4, mu=True)
+from_ct: isotome.Image = isotome.mu(Path("CT"), both, kvp=120, smooth=5, shift=(0, 0, -3))
 isotome.ray("scan.Cdh", grid=both.grid, like="image.json", mu=mu).reconstruct("x.nii", force=True, resume=False)

@@ -17,6 +17,15 @@ static const char parts[] =
 #ifdef ISO_EXPAT
 	", expat"
 #endif
+#ifdef ISO_LZ4
+	", LZ4"
+#endif
+#ifdef ISO_ZSTD
+	", Zstandard"
+#endif
+#ifdef ISO_LZMA
+	", LZMA"
+#endif
 	", for " ISO_PROCESSOR;
 
 const char *iso_version(void)

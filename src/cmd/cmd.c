@@ -38,9 +38,12 @@ struct opt_set cmd_common(struct cmd *c, int which)
 	const struct opt writing[] = {
 		{ 0, "force", .flag = &c->force, .transient = true, .help = "replace an existing output" },
 		{ 0, "like", .text = &c->like, .value = "FILE", .transient = true,
-		  .help = "repeat the run whose record (the JSON file beside an output) is FILE; options "
-		          "given here "
-		          "override it, --no-NAME turns a flag off" },
+		  .help = c->like_image
+		                  ? "the grid of an image; or, of a .json, repeat the run whose record it is"
+		                  : "repeat the run whose record (the JSON file beside an output) is FILE; "
+		                    "options "
+		                    "given here "
+		                    "override it, --no-NAME turns a flag off" },
 		{ 0 },
 	};
 	const struct opt all[] = {
@@ -111,6 +114,11 @@ static void warn_of_outputs(struct cmd *c)
 			record_warn(&c->record,
 			            "%s: a record may not name files to write: --%s of it is left out",
 			            c->like, o->name);
+}
+
+bool cmd_like_image(const struct cmd *c)
+{
+	return c->like_image && c->like && !iso_has_suffix(c->like, ".json");
 }
 
 /* The record of --like, which must be one of this command. */
@@ -196,7 +204,7 @@ int cmd_parse(struct cmd *c, const struct opt_usage *u, const struct opt_set *se
 	c->term.quiet = c->quiet || !ranks_is_first();
 	c->term.verbose = c->verbose;
 	c->record.dry_run = c->dry_run;
-	if ((c->like && (st = read_like(c))) || (st = opt_check(u, sets))) return st;
+	if ((c->like && !cmd_like_image(c) && (st = read_like(c))) || (st = opt_check(u, sets))) return st;
 	warn_of_outputs(c);
 	if ((st = cmd_name_files(c))) return st;
 	if (c->writes) catch_signals();

@@ -47,10 +47,12 @@ struct cmd {
 	int64_t threads;
 	double memory_gb;
 	bool verbose, quiet, json, dry_run, force, help;
-	bool cpu_only; /* set by a command without code for CUDA */
+	bool cpu_only;   /* set by a command without code for CUDA */
+	bool like_image; /* set by one whose --like may also be an image, of which it takes the grid */
 	const char *like;
 	const char *model, *models[16]; /* of commands that have a problem; models ends with NULL */
-	char about_models[512];
+	const char *parameter; /* that the file takes which told the model; NULL: the first word did */
+	char about_models[512], about_file[256];
 
 	bool computes;          /* has a context, by which signals end the work */
 	bool writes;            /* an option names an output */
@@ -83,6 +85,9 @@ int cmd_lock_outputs(struct cmd *c);
    NULL, or NULL. */
 bool cmd_given(const struct cmd *c, const char *name);
 const char *cmd_given_of(const struct cmd *c, const char *const *names);
+
+/* Whether --like was given and names an image. */
+bool cmd_like_image(const struct cmd *c);
 
 /* One more output, of which no option speaks. */
 int cmd_add_output(struct cmd *c, const char *path, const char *what);
@@ -159,11 +164,13 @@ void ranks_close(void);
 /* Files of events, told by suffix; .npy, which may hold them too, is not among them. */
 bool cmd_is_events(const char *path);
 
-/* cmd_problem.c: a problem of the model that is the first word after the command, or that of the record
-   that --like names, with the record of the command. Before --help any will do: the first is taken. The
-   tables of its parameters then stand among the sets that are given to cmd_parse. */
+/* cmd_problem.c: a problem of the model that is the first word after the command, or that of the record that --like
+   names, or that a file among the words tells, with the record of the command. Before --help any will do: the first is
+   taken. The tables of its parameters then stand among the sets that are given to cmd_parse. */
 int cmd_problem(iso_problem **p, struct cmd *c, int argc, char **argv);
 struct opt cmd_model(struct cmd *c); /* the positional, to stand first in the table of a command */
+struct opt cmd_data(struct cmd *c,
+                    iso_problem *p); /* the file of data, to stand second where it may stand there */
 int cmd_problem_begin(iso_problem *p, struct cmd *c); /* cmd_begin, with the problem on the context */
 
 /* convert_sound.c: one of the two files is a recording, or both; an array needs a scanner (else NULL).
@@ -180,10 +187,13 @@ int main_sens(int argc, char **argv);
 int main_project(int argc, char **argv);
 int main_backproject(int argc, char **argv);
 int main_recon(int argc, char **argv);
+int main_calibrate(int argc, char **argv);
 int main_filter(int argc, char **argv);
+int main_mu(int argc, char **argv);
 int main_measure(int argc, char **argv);
 int main_view(int argc, char **argv);
 int main_convert(int argc, char **argv);
+int main_bids(int argc, char **argv);
 int main_report(int argc, char **argv);
 int main_bench(int argc, char **argv);
 int main_reproduce(int argc, char **argv);

@@ -6,7 +6,9 @@
 #include "text/json_file.h"
 #include "text/nearest.h"
 
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MODELS = 16 };
 
@@ -21,7 +23,7 @@ static int names(const char *name[MODELS])
 }
 
 /* The model of the record that --like names; NULL if there is none: parsing will tell why. */
-static int of_record(char *model, size_t size, int argc, char **argv)
+static int of_record(const char **model, int argc, char **argv)
 {
 	int st = ISO_OK;
 
@@ -29,32 +31,77 @@ static int of_record(char *model, size_t size, int argc, char **argv)
 		const char *path = strncmp(argv[i], "--like=", 7) == 0 ? argv[i] + 7
 		                   : strcmp(argv[i], "--like") == 0    ? argv[i + 1]
 		                                                       : NULL;
+		const struct model *m = NULL;
 		json_t *root = NULL;
-		const char *name = NULL;
 
 		if (path && !(st = iso_json_read(&root, path)))
-			name = json_string_value(
-				json_object_get(json_object_get(root, "parameters"), "model"));
-		if (name && model_find(name)) snprintf(model, size, "%s", name);
+			m = model_find(json_string_value(
+				json_object_get(json_object_get(root, "parameters"), "model")));
+		if (m) *model = m->name;
 		json_decref(root);
 	}
 	return st == ISO_ENOMEM ? st : ISO_OK;
 }
 
+/* Whether a word is an option whose value is the data, of any model. */
+static bool takes_data(const char *word)
+{
+	return strcmp(word, "--events") == 0 || strcmp(word, "--data") == 0 || strcmp(word, "--srm") == 0;
+}
+
+/* The file that word i names, by itself or behind "--events=" and the like; NULL: none that could tell a model. */
+static const char *file_of(int i, char **argv)
+{
+	const char *before = argv[i - 1], *word = argv[i], *equals = strchr(word, '=');
+	char option[16];
+
+	if (word[0] != '-') return strcmp(before, "-o") && strcmp(before, "--output") ? word : NULL;
+	if (!equals || equals - word >= (int)sizeof option) return NULL;
+	snprintf(option, sizeof option, "%.*s", (int)(equals - word), word);
+	return takes_data(option) ? equals + 1 : NULL;
+}
+
+/* The first file among the words that tells a model, or the one that is known; c->parameter: of a file that stands by
+   itself. Of data that can't be read nothing is known. */
+static int of_files(struct cmd *c, int argc, char **argv)
+{
+	const char *path, *model, *parameter;
+	bool found = false;
+	int st = ISO_OK;
+
+	for (int i = 1; i < argc && !found && st != ISO_ENOMEM; i++) {
+		if (!(path = file_of(i, argv)) || strcmp(path, "-") == 0) continue;
+		bool named = path != argv[i] || takes_data(argv[i - 1]);
+
+		if (named && access(path, R_OK) != 0)
+			return iso_fail(ISO_EINPUT, "%s: %s", path, strerror(errno));
+		st = access(path, F_OK) == 0 ? iso_problem_model_of(&model, &parameter, path) : ISO_EINPUT;
+		found = !st && (!c->model || strcmp(c->model, model) == 0);
+		if (found) c->model = model;
+		if (found && !named) c->parameter = parameter;
+	}
+	return st == ISO_ENOMEM ? st : ISO_OK;
+}
+
+/* What is wrong with a first word that is no model, where no other word tells one. */
+static int unknown(struct cmd *c, const char *word)
+{
+	const char *near = iso_nearest(word, names(c->models), c->models), *model, *parameter;
+
+	if (access(word, F_OK) == 0) return iso_problem_model_of(&model, &parameter, word);
+	if (strpbrk(word, "./")) return iso_fail(ISO_EINPUT, "%s: %s", word, strerror(errno));
+	return iso_fail(ISO_EARG, "'%s' is not a model; the first word names it: %s", word,
+	                near ? near : c->models[0]);
+}
+
 int cmd_problem(iso_problem **p, struct cmd *c, int argc, char **argv)
 {
-	const char *near;
-	char model[32] = "";
 	int st;
 
-	if (argc < 2 || argv[1][0] == '-') {
-		st = of_record(model, sizeof model, argc, argv);
-		return st ? st : problem_create(p, *model ? model : iso_problem_model(0), &c->record);
-	}
-	if (model_find(argv[1])) return problem_create(p, argv[1], &c->record);
-	near = iso_nearest(argv[1], names(c->models), c->models);
-	return iso_fail(ISO_EARG, "'%s' is not a model; the first word names it: %s", argv[1],
-	                near ? near : c->models[0]);
+	if (argc > 1 && model_find(argv[1])) return problem_create(p, argv[1], &c->record);
+	if ((st = of_record(&c->model, argc, argv)) || (st = of_files(c, argc, argv))) return st;
+	if (!c->model && argc > 1 && argv[1][0] != '-') return unknown(c, argv[1]);
+	return problem_create(p, c->model ? c->model : iso_problem_model(0), &c->record);
 }
 
 struct opt cmd_model(struct cmd *c)
@@ -66,14 +113,41 @@ struct opt cmd_model(struct cmd *c)
 	for (int k = 0; k < names(c->models); k++)
 		at += snprintf(c->about_models + at, size - (size_t)at, "%s%s (%s)", k ? ", " : "",
 		               c->models[k], model_find(c->models[k])->about);
+	snprintf(c->about_models + at, size - (size_t)at, "; may be left out where the data's file tells it");
 	o.words = c->models;
+	o.given = c->model;
+	o.required = false; /* cmd_problem_begin looks */
+	return o;
+}
+
+struct opt cmd_data(struct cmd *c, iso_problem *p)
+{
+	const char *const names[] = { c->parameter, "events", "data" };
+	struct opt_set own[] = { { NULL, p->params }, { 0 } };
+	struct opt o = { .name = "file",
+		         .positional = true,
+		         .transient = true,
+		         .file = OPT_READS,
+		         .value = "FILE",
+		         .help = c->about_file };
+
+	for (int k = 0; k < 3 && !o.text; k++) {
+		const struct opt *of = names[k] ? opt_find(own, names[k]) : NULL;
+
+		if (of) snprintf(c->about_file, sizeof c->about_file, "the data, as '%s'", names[k]);
+		o.text = of ? of->text : NULL;
+	}
 	return o;
 }
 
 int cmd_problem_begin(iso_problem *p, struct cmd *c)
 {
-	int st = cmd_begin_ahead(c, true);
+	int st;
 
+	if (!c->model)
+		return iso_fail(ISO_EARG, "MODEL is missing: %s; try 'isotome %s --help'", c->about_models,
+		                c->term.command);
+	st = cmd_begin_ahead(c, true);
 	p->ctx = c->ctx;
 	p->like = c->like;
 	p->force = c->force;

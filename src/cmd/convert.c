@@ -239,7 +239,7 @@ int main_convert(int argc, char **argv)
 		  .absent = "the file's own, or 0,0,0", .help = "centre of the image, mm" },
 		{ 0, "scanner", .text = &s.scanner, .file = OPT_MAY_READ, .value = "FILE",
 		  .help = "where the crystals are, for events of crystal numbers: a description (YAML or "
-		          "JSON) or a CASToR .hscan; where the transducers are, for an array of "
+		          "JSON) or a CASToR .hscan or .geom; where the transducers are, for an array of "
 		          "traces: " TRANSDUCERS_FILES },
 		EVENTS_OPTS(s.read),
 		STRIP_EVENTS_OPTS(s.strips),

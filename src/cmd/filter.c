@@ -63,7 +63,7 @@ int main_filter(int argc, char **argv)
 		  .help = "gaussian:MM, gaussian:X,Y,Z (0 leaves an axis alone) or median:N "
 		          "(N is 3, 5, 7 or 9)" },
 		CMD_ARGUMENT("input", in, OPT_READS, "IMAGE", "image to filter"),
-		CMD_OUTPUT(out, "filtered image (.nii, .nii.gz, .npy, .raw)"),
+		CMD_OUTPUT(out, "filtered image (.nii, .nii.gz, .hv, .npy, .raw)"),
 		{ 0 },
 	};
 	struct cmd c = { 0 };

@@ -149,6 +149,11 @@ static void print_next(const struct opt_set *sets, int argc, char **argv, const 
 			place++;
 	}
 	if (!open && !(options && word[0] == '-')) open = positional(sets, place);
+	/* one that may be left out: the next, or an option, may stand there; of words alone while there is no letter */
+	for (; open && open->positional && !open->required && !open->rest; open = positional(sets, ++place)) {
+		print_values(open);
+		if (open->words && !*word) return;
+	}
 	if (open)
 		print_values(open);
 	else if (options)

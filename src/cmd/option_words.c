@@ -8,12 +8,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The commands that have a problem, whose parameters are their options. */
+/* The commands that have a problem, whose parameters are their options, and those that speak of its run. */
 static bool has_problem(const char *command)
 {
-	static const char *const with[] = { "sens", "project", "backproject", "recon", NULL };
+	static const char *const with[] = { "sens",      "project", "backproject", "recon",
+		                            "calibrate", "bids",    NULL };
 
 	return command && opt_place(with, command) >= 0;
+}
+
+/* Whether a key or label of PET-BIDS has this name. */
+static bool bids_knows(const char *name)
+{
+	static const char *const labels[] = { "subject", "session", "tracer", "reconstruction", "run", NULL };
+
+	for (int k = 0; iso_bids_key(k); k++)
+		if (strcmp(iso_bids_key(k)->name, name) == 0) return true;
+	return opt_place(labels, name) >= 0;
 }
 
 /* The length of a name in quotes that begins here, without the quotes; 0: there is none. */
@@ -35,7 +46,8 @@ const char *option_words(char *to, size_t size, const char *command, const char 
 		char name[64];
 
 		snprintf(name, sizeof name, "%.*s", n < sizeof name ? (int)n : 0, text + 1);
-		if (n > 0 && ((any && problem_knows(name)) || (!key && strcmp(name, "force") == 0))) {
+		if (n > 0 && ((any && (problem_knows(name) || bids_knows(name))) ||
+		              (!key && strcmp(name, "force") == 0))) {
 			used += (size_t)snprintf(to + used, size - used, "--%s", name);
 			used = used < size ? used : size - 1;
 			text += n + 2;

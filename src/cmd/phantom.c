@@ -96,7 +96,7 @@ int main_phantom(int argc, char **argv)
 	struct opt own[] = {
 		CMD_ARGUMENT("phantom", s.name, OPT_MAY_READ, "NAME|FILE",
 		             "built-in phantom (see --list), or a file of shapes"),
-		CMD_OUTPUT(s.out, "image of the activity (.nii, .nii.gz, .npy, .raw)"),
+		CMD_OUTPUT(s.out, "image of the activity (.nii, .nii.gz, .hv, .npy, .raw)"),
 		{ 0, "mu", .text = &s.mu, .file = OPT_WRITES, .value = "FILE",
 		  .help = "also write the image of the attenuation, in 1/mm" },
 		{ 0, "list", .flag = &s.list, .alone = true, .transient = true,

@@ -14,8 +14,10 @@ static const struct opt_usage usage = {
 	"back-projection (ubp) or penalised least squares (svoxel, sradon). The sensitivity of PET comes "
 	"from the scanner (also for a histogram), or from a file. Events that do not fit memory are read in "
 	"blocks. An interrupted run of iterations leaves a checkpoint beside the output. Started by mpirun, "
-	"several processes share the work. 'isotome recon "
-	"MODEL --help' has the options of a model.",
+	"several processes share the work. A file of data alone will do: it tells the model, brings its "
+	"scanner, and "
+	"the image is the scanner's field of view. 'isotome recon MODEL --help' has the options of a model.",
+	"  isotome recon scan.Cdh -o x.nii\n"
 	"  isotome recon ray --events e.lmdT --scanner examples/scanners/clinical-ring.yaml \\\n"
 	"      --grid 128,128,50 --voxel 4 --method osem --subsets 8 --iterations 4 -o x.nii\n"
 	"  isotome recon ray --events e.lmdT --sens s.nii --grid 128 --voxel 4 -o x.nii --resume\n"
@@ -102,14 +104,21 @@ int main_recon(int argc, char **argv)
 	if (st) return st;
 	struct opt own[] = {
 		cmd_model(&c),
-		CMD_OUTPUT(out, "image (.nii, .nii.gz, .npy, .raw)"),
+		cmd_data(&c, p),
+		CMD_OUTPUT(out, "image (.nii, .nii.gz, .hv, .npy, .raw)"),
 		{ 0 },
 	};
-	struct opt_set sets[] = { { NULL, own },    { NULL, p->s.own },
-		                  { NULL, p->psf }, { p->m->title, p->params },
-		                  p->sets[3],       p->sets[4],
-		                  p->sets[5],       cmd_common(&c, CMD_COMPUTES | CMD_WRITES),
-		                  p->sets[6],       { 0 } };
+	struct opt_set sets[] = { { NULL, own },
+		                  { NULL, p->s.own },
+		                  { NULL, p->psf },
+		                  { p->m->title, p->params },
+		                  p->sets[3],
+		                  p->sets[4],
+		                  p->sets[5],
+		                  p->sets[8],
+		                  cmd_common(&c, CMD_COMPUTES | CMD_WRITES),
+		                  p->sets[6],
+		                  { 0 } };
 
 	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;
 	p->like = c.like;

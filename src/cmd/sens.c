@@ -7,7 +7,8 @@
 static const struct opt_usage usage = {
 	"sens",
 	"Make the sensitivity image: what the scanner as a whole sees of each voxel, with attenuation "
-	"and efficiencies.",
+	"and efficiencies. The scanner may be that of a file of events.",
+	"  isotome sens scan.Cdh -o s.nii\n"
 	"  isotome sens ray --scanner examples/scanners/clinical-ring.yaml \\\n"
 	"      --grid 128,128,50 --voxel 4 -o s.nii\n"
 	"  isotome sens ray --scanner ring.yaml --mu mu.nii --sens-share 1 --grid 128 --voxel 4 -o s.nii\n"
@@ -40,7 +41,8 @@ int main_sens(int argc, char **argv)
 	if (st) return st;
 	struct opt own[] = {
 		cmd_model(&c),
-		CMD_OUTPUT(out, "sensitivity image (.nii, .nii.gz, .npy, .raw)"),
+		cmd_data(&c, p),
+		CMD_OUTPUT(out, "sensitivity image (.nii, .nii.gz, .hv, .npy, .raw)"),
 		{ 0 },
 	};
 	struct opt_set sets[] = {

@@ -129,7 +129,7 @@ int main_view(int argc, char **argv)
 	struct iso_picture *p = &s.picture;
 	struct opt own[] = {
 		CMD_ARGUMENT("image", s.image, OPT_MAY_READ, "IMAGE",
-		             "image or array of 2 to 4 axes (.nii, .nii.gz, .npy, .raw)"),
+		             "image or array of 2 to 4 axes (.nii, .nii.gz, .hv, .npy, .raw)"),
 		CMD_OUTPUT(s.out, "picture (.png)"),
 		{ 0, "kind", .text = &s.kind, .words = kinds, .value = "KIND", .help = "what is shown" },
 		{ 0, "at", .text = &s.at, .value = "POINT", .absent = "centre",

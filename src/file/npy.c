@@ -16,6 +16,7 @@ enum { HEADER_MOST = 1 << 20 };
 struct scan {
 	const char *path, *start, *at, *end;
 	char descr[16];
+	bool records; /* are welcome */
 };
 
 static int fail_at(const struct scan *s, const char *wanted)
@@ -67,10 +68,84 @@ static bool take_size(struct scan *s, int64_t *size)
 	return s->at > digits;
 }
 
+/* '<f4', '|u1', '|b1' */
+static bool take_real(struct iso_element *e, const char *d)
+{
+	if (!d[0] || !strchr("<>|=", d[0]) || strlen(d) != 3) return false;
+	*e = (struct iso_element){ strcmp(d, "|b1") == 0 ? 'u' : d[1], d[2] - '0', d[0] == '>' };
+	return iso_element_known(*e) && (d[0] != '|' || e->size == 1);
+}
+
+/* A type of a field; of what is no number that we know, "|S12", "<M8[ms]", its size. */
+static bool take_type(struct iso_element *e, const char *d)
+{
+	int n = 0;
+
+	if (take_real(e, d)) return true;
+	if (!d[0] || !strchr("<>|=", d[0]) || !d[1] || !strchr("SUVMmcfiub", d[1])) return false;
+	for (d += 2; *d >= '0' && *d <= '9' && n < ISO_NPY_RECORD; d++) n = 10 * n + *d - '0';
+	*e = (struct iso_element){ 0, n, false };
+	return *d == '\0' || *d == '[';
+}
+
+/* (n,), (n, m), ...: how many numbers */
+static bool take_counts(struct scan *s, int *n)
+{
+	int64_t all = 1, size;
+
+	if (!take(s, '(')) return false;
+	while (!take(s, ')')) {
+		if (!take_size(s, &size) || !size_mul(&all, all, size) || all > ISO_NPY_RECORD) return false;
+		take(s, ',');
+	}
+	*n = (int)all;
+	return true;
+}
+
+/* ('name', '<f4'), ('name', '<f4', (3,)) or (('title', 'name'), '<f4') */
+static bool take_field(struct scan *s, struct iso_npy_field *f)
+{
+	char type[24];
+	bool titled;
+
+	if (!take(s, '(')) return false;
+	titled = take(s, '(');
+	if (titled && !(take_string(s, f->name, sizeof f->name) && take(s, ','))) return false;
+	if (!take_string(s, f->name, sizeof f->name) || (titled && !take(s, ')')) || !take(s, ',') ||
+	    !take_string(s, type, sizeof type) || !take_type(&f->element, type))
+		return false;
+	if (type[1] == 'U') f->element.size *= 4; /* letters */
+	f->n = 1;
+	return !take(s, ',') || take_counts(s, &f->n) ? take(s, ')') : false;
+}
+
+/* [('x', '<f4'), ('', '|V4'), ...]; a field without a name is padding. */
+static int scan_fields(struct scan *s, struct iso_npy *h)
+{
+	int64_t at = 0;
+
+	if (!s->records) return iso_refuse(s->path, "holds records, plain numbers were expected");
+	take(s, '[');
+	while (!take(s, ']')) {
+		struct iso_npy_field *f = &h->field[h->n_fields];
+
+		if (h->n_fields == ISO_NPY_FIELDS)
+			return iso_refuse(s->path, "more than %d fields", ISO_NPY_FIELDS);
+		if (!take_field(s, f)) return fail_at(s, "a field such as ('x1', '<f4')");
+		f->at = (int)at;
+		at += (int64_t)f->n * f->element.size;
+		if (at > ISO_NPY_RECORD)
+			return iso_refuse(s->path, "records of more than %d bytes", ISO_NPY_RECORD);
+		h->n_fields += f->name[0] != '\0';
+		if (!take(s, ',') && peek(s) != ']') return fail_at(s, "',' or ']'");
+	}
+	h->element = (struct iso_element){ 0, (int)at, false };
+	return h->n_fields > 0 && at > 0 ? ISO_OK : iso_refuse(s->path, "records without fields");
+}
+
 static int scan_descr(struct scan *s, struct iso_npy *h)
 {
-	(void)h;
-	if (peek(s) == '[') return iso_refuse(s->path, "holds records, plain numbers were expected");
+	if (peek(s) == '[') return scan_fields(s, h);
 	return take_string(s, s->descr, sizeof s->descr) ? ISO_OK : fail_at(s, "a type such as '<f4'");
 }
 
@@ -133,14 +208,6 @@ static bool take_complex(struct iso_npy *h, const char *d)
 	return true;
 }
 
-/* '<f4', '|u1', '|b1' */
-static bool take_real(struct iso_npy *h, const char *d)
-{
-	if (!d[0] || !strchr("<>|=", d[0]) || strlen(d) != 3) return false;
-	h->element = (struct iso_element){ strcmp(d, "|b1") == 0 ? 'u' : d[1], d[2] - '0', d[0] == '>' };
-	return iso_element_known(h->element) && (d[0] != '|' || h->element.size == 1);
-}
-
 /* The dict, and what it says of elements and sizes. */
 static int take_header(struct iso_npy *h, struct scan s, bool pairs)
 {
@@ -148,7 +215,7 @@ static int take_header(struct iso_npy *h, struct scan s, bool pairs)
 
 	if (st) return st;
 	if (h->n_dim == 0) h->dim[h->n_dim++] = 1; /* a single number */
-	if (take_complex(h, s.descr) ? !pairs : !take_real(h, s.descr))
+	if (!h->n_fields && (take_complex(h, s.descr) ? !pairs : !take_real(&h->element, s.descr)))
 		return iso_refuse(s.path,
 		                  "%selements of type '%s', expected integers or floats of 4 or 8 bytes",
 		                  h->complex ? "complex " : "", s.descr);
@@ -159,7 +226,7 @@ static int take_header(struct iso_npy *h, struct scan s, bool pairs)
 }
 
 /* Everything before the data. */
-static int read_header(struct iso_npy *h, struct iso_in *in, bool pairs)
+static int read_header(struct iso_npy *h, struct iso_in *in, bool pairs, bool records)
 {
 	unsigned char lead[8];
 	uint32_t size = 0; /* its upper half stays 0 in version 1 */
@@ -179,23 +246,33 @@ static int read_header(struct iso_npy *h, struct iso_in *in, bool pairs)
 	text = size_alloc(size, 1);
 	if (!text) return iso_fail_memory(in->path, size);
 	st = iso_in_read(in, text, size);
-	if (!st) st = take_header(h, (struct scan){ in->path, text, text, text + size, "" }, pairs);
+	if (!st) st = take_header(h, (struct scan){ in->path, text, text, text + size, "", records }, pairs);
 	free(text);
 	return st;
 }
 
-int iso_npy_open(struct iso_npy *npy, struct iso_in *in, const char *path, bool pairs)
+static int open_npy(struct iso_npy *npy, struct iso_in *in, const char *path, bool pairs, bool records)
 {
 	struct iso_npy h = { 0 };
 	int st = iso_in_open(in, path, false);
 
 	if (st) return st;
-	if (!(st = read_header(&h, in, pairs))) st = iso_in_expect(in, in->at + h.bytes);
+	if (!(st = read_header(&h, in, pairs, records))) st = iso_in_expect(in, in->at + h.bytes);
 	if (st)
 		iso_in_close(in);
 	else
 		*npy = h;
 	return st;
+}
+
+int iso_npy_open(struct iso_npy *npy, struct iso_in *in, const char *path, bool pairs)
+{
+	return open_npy(npy, in, path, pairs, false);
+}
+
+int iso_npy_open_records(struct iso_npy *npy, struct iso_in *in, const char *path)
+{
+	return open_npy(npy, in, path, false, true);
 }
 
 int iso_npy_rows(const struct iso_npy *npy, const char *path)

@@ -6,18 +6,33 @@
 #include "element.h"
 #include "out.h"
 
+enum { ISO_NPY_FIELDS = 64, ISO_NPY_RECORD = 1 << 16 };
+
+/* A field of the records of a structured array. */
+struct iso_npy_field {
+	char name[64];
+	struct iso_element element; /* kind 0: no numbers that we know */
+	int n;                      /* numbers, one after the other */
+	int at;                     /* bytes from the start of the record */
+};
+
 struct iso_npy {
-	struct iso_element element;
-	bool fortran; /* first axis fastest */
-	bool complex; /* pairs: the last axis, of 2, is always fastest */
+	struct iso_element element; /* of records: kind 0, and their size */
+	bool fortran;               /* first axis fastest */
+	bool complex;               /* pairs: the last axis, of 2, is always fastest */
 	int n_dim;
 	int64_t dim[8];
 	int64_t bytes; /* of the elements, which follow and end the file */
+	int n_fields;  /* 0: plain numbers */
+	struct iso_npy_field field[ISO_NPY_FIELDS];
 };
 
 /* Opens and reads up to the first element; the file is as long as the preamble says. Complex numbers
    are refused without `pairs`. After a failure the file is closed. */
 int iso_npy_open(struct iso_npy *npy, struct iso_in *in, const char *path, bool pairs);
+
+/* The same, and of records too, of up to ISO_NPY_RECORD bytes each. */
+int iso_npy_open_records(struct iso_npy *npy, struct iso_in *in, const char *path);
 
 /* ISO_EINPUT if the array (n, columns) of an open file is stored column by column (Fortran order). */
 int iso_npy_rows(const struct iso_npy *npy, const char *path);

@@ -65,6 +65,30 @@ void iso_canvas_tint(struct iso_pixels *p, struct iso_box b, struct iso_colour c
 		for (int64_t x = b.x; x < b.x + b.w; x++) blend(p, x, y, c, opacity);
 }
 
+/* A pixel at each step along the longer way, shared by the two next to the line. */
+void iso_canvas_line(struct iso_pixels *p, const double from[2], const double to[2], struct iso_colour c,
+                     double opacity)
+{
+	double d[2] = { to[0] - from[0], to[1] - from[1] };
+	int a = fabs(d[1]) > fabs(d[0]), b = !a; /* along, across */
+	double first = fmin(from[a], to[a]), last = fmax(from[a], to[a]);
+
+	if (!isfinite(d[0]) || !isfinite(d[1]) || d[a] == 0) return;
+	first = fmax(floor(first), -1);
+	last = fmin(last, (double)(a ? p->height : p->width));
+	for (int64_t i = (int64_t)first; (double)i < last; i++) {
+		double across = from[b] + ((double)i + .5 - from[a]) * d[b] / d[a] - .5,
+		       part = across - floor(across);
+
+		if (!(fabs(across) < 1e9)) continue;
+		for (int k = 0; k < 2; k++) {
+			int64_t j = (int64_t)floor(across) + k;
+
+			blend(p, a ? j : i, a ? i : j, c, opacity * (k ? part : 1 - part));
+		}
+	}
+}
+
 void iso_canvas_frame(struct iso_pixels *p, struct iso_box b, struct iso_colour c)
 {
 	iso_canvas_fill(p, (struct iso_box){ b.x - 1, b.y - 1, b.w + 2, 1 }, c);

@@ -19,6 +19,10 @@ void iso_canvas_fill(struct iso_pixels *p, struct iso_box b, struct iso_colour c
 /* `opacity` of the colour over what is there, 0 to 1. */
 void iso_canvas_tint(struct iso_pixels *p, struct iso_box b, struct iso_colour c, double opacity);
 
+/* The same along a straight line, one pixel wide, with smooth edges. */
+void iso_canvas_line(struct iso_pixels *p, const double from[2], const double to[2], struct iso_colour c,
+                     double opacity);
+
 /* One pixel wide, around the box. */
 void iso_canvas_frame(struct iso_pixels *p, struct iso_box b, struct iso_colour c);
 

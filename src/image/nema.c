@@ -225,8 +225,11 @@ static int read_sphere(struct iso_nema *q, const struct conf_node *n)
 {
 	struct iso_nema_sphere *s = &q->sphere[q->n_spheres++];
 	const struct conf_key keys[] = {
+		/* Its middle. */
 		{ PLACE(s->centre, 3) },
+		/* Its diameter. */
 		{ DIAMETER(&s->diameter) },
+		/* Activity over that of the background. */
 		{ "ratio", CONF_REAL, &s->ratio, 1, 0, 1e6, true },
 		{ .name = NULL },
 	};
@@ -239,15 +242,21 @@ static int read_sphere(struct iso_nema *q, const struct conf_node *n)
 
 static int read_background(struct iso_nema *q, const struct conf_node *n)
 {
-	double *centre = q->background[q->n_background++];
+	const struct conf_key keys[] = {
+		/* The middle of a region, x and y. */
+		{ PLACE(q->background[q->n_background++], 2) },
+		{ .name = NULL },
+	};
 
-	return iso_conf_keys(n, (const struct conf_key[]){ { PLACE(centre, 2) }, { .name = NULL } });
+	return iso_conf_keys(n, keys);
 }
 
 static int read_lung(struct iso_nema *q, const struct conf_node *n)
 {
 	const struct conf_key keys[] = {
+		/* Its middle. */
 		{ PLACE(q->lung, 2) },
+		/* Its diameter. */
 		{ DIAMETER(&q->lung_diameter) },
 		{ .name = NULL },
 	};
@@ -278,9 +287,13 @@ static int read_all(struct iso_nema *q, const struct conf_node *root)
 	const struct conf_node *slices = iso_conf_find(root, "slices_mm");
 	int n_slices = slices ? slices->n_child : 0;
 	const struct conf_key keys[] = {
+		/* Up to 6. */
 		{ "spheres", CONF_NODE, &spheres, 1, 0, 0, true },
+		/* Places of the regions in a slice. */
 		{ "background", CONF_NODE, &background, 1, 0, 0, true },
+		/* z of the slices whose background is taken. */
 		{ "slices_mm", CONF_REALS, q->slice, n_slices, -1e5, 1e5, true },
+		/* The insert in the middle. Default: none. */
 		{ "lung", CONF_NODE, &lung, 1, 0, 0, false },
 		{ .name = NULL },
 	};

@@ -306,7 +306,7 @@ int iso_phantom_create(iso_phantom **p, const char *name_or_file, const double a
 	if (names[which])
 		st = make_builtin(made, which, at);
 	else
-		st = (iso_has_suffix(name_or_file, ".txt") ? iso_ellipses_read
+		st = (iso_has_suffix(name_or_file, ".txt") ? iso_flat_shapes_read
 		                                           : iso_shapes_read)(made, name_or_file);
 	if (st)
 		iso_phantom_free(made);

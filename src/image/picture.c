@@ -42,7 +42,7 @@ static int check(const struct iso_picture *p)
 	return ISO_OK;
 }
 
-static int choose_window(double window[2], const struct iso_volume *vol, const struct iso_picture *p,
+static int choose_window(double window[2], const struct iso_shown *vol, const struct iso_picture *p,
                          const struct iso_range *r)
 {
 	bool diverging = p->map ? strcmp(p->map, "blue-red") == 0 : r->min < 0;
@@ -54,7 +54,7 @@ static int choose_window(double window[2], const struct iso_volume *vol, const s
 	}
 	window[0] = fmin(r->min, 0);
 	window[1] = r->max;
-	if (is_set(p->percent) && (st = iso_volume_percentiles(window, vol, p->percent))) return st;
+	if (is_set(p->percent) && (st = iso_shown_percentiles(window, vol, p->percent))) return st;
 	if (diverging) { /* about 0, where a map with a light middle has its middle */
 		window[1] = fmax(fabs(window[0]), fabs(window[1]));
 		window[0] = -window[1];
@@ -65,12 +65,12 @@ static int choose_window(double window[2], const struct iso_volume *vol, const s
 }
 
 /* Slices go through the voxel whose half-open box holds the point. */
-static int choose_voxel(int64_t voxel[3], const struct iso_volume *vol, const struct iso_picture *p)
+static int choose_voxel(int64_t voxel[3], const struct iso_shown *vol, const struct iso_picture *p)
 {
 	const struct iso_grid *g = &vol->grid;
 	const double *point = p->at == ISO_AT_POINT ? p->point : g->centre;
 
-	if (p->at == ISO_AT_MAX) iso_volume_hottest(voxel, vol);
+	if (p->at == ISO_AT_MAX) iso_shown_hottest(voxel, vol);
 	for (int i = 0; i < 3 && p->at != ISO_AT_MAX; i++) {
 		double at = floor((point[i] - g->centre[i]) / g->voxel[i] + .5 * (double)g->n[i]);
 
@@ -90,8 +90,8 @@ int iso_picture_sheet(struct iso_sheet *s, const struct iso_array *a, const stru
 	struct iso_range range;
 	int st;
 
-	if ((st = iso_volume_of(&r.volume, a, p->frame)) || (st = check(p))) return st;
-	range = iso_volume_range(&r.volume);
+	if ((st = iso_shown_of(&r.volume, a, p->frame)) || (st = check(p))) return st;
+	range = iso_shown_range(&r.volume);
 	if ((st = choose_window(info->window, &r.volume, p, &range)) ||
 	    (st = choose_voxel(info->voxel, &r.volume, p)) || (st = iso_sheet_make(&r, a, p)))
 		return st;
@@ -156,9 +156,9 @@ static int paint_panel(struct iso_pixels *pixels, const struct iso_sheet *s, con
 
 	if (!plane) return iso_fail_memory("plane of a picture", n * (int64_t)sizeof *plane);
 	if (panel->index < 0)
-		iso_volume_max(plane, &s->volume, panel->axis);
+		iso_shown_max(plane, &s->volume, panel->axis);
 	else
-		iso_volume_slice(plane, &s->volume, panel->axis, panel->index);
+		iso_shown_slice(plane, &s->volume, panel->axis, panel->index);
 	paint_plane(pixels, s, panel, plane, m, linear);
 	free(plane);
 	return ISO_OK;

@@ -75,9 +75,9 @@ struct iso_extent iso_measure_extent(const struct iso_grid *g)
 
 /* ---- the volume of a picture, from an array ---- */
 
-int iso_volume_of(struct iso_volume *vol, const struct iso_array *a, int64_t frame)
+int iso_shown_of(struct iso_shown *vol, const struct iso_array *a, int64_t frame)
 {
-	struct iso_volume r = { .in_mm = a->has_grid };
+	struct iso_shown r = { .in_mm = a->has_grid };
 	int64_t total, frames = a->n_dim == 4 ? a->dim[0] : 1;
 	int st;
 
@@ -111,7 +111,7 @@ int iso_plane_axis(int axis, bool vertical)
 	return vertical ? (axis == 2 ? 1 : 2) : (axis == 0 ? 1 : 0);
 }
 
-void iso_volume_slice(iso_real *plane, const struct iso_volume *vol, int axis, int64_t index)
+void iso_shown_slice(iso_real *plane, const struct iso_shown *vol, int axis, int64_t index)
 {
 	const int64_t *n = vol->grid.n, step[3] = { 1, n[0], n[0] * n[1] };
 	int h = iso_plane_axis(axis, false), v = iso_plane_axis(axis, true);
@@ -122,7 +122,7 @@ void iso_volume_slice(iso_real *plane, const struct iso_volume *vol, int axis, i
 }
 
 /* One pass in the order of memory; `to` says where the voxel lies on the plane. */
-void iso_volume_max(iso_real *plane, const struct iso_volume *vol, int axis)
+void iso_shown_max(iso_real *plane, const struct iso_shown *vol, int axis)
 {
 	const int64_t *n = vol->grid.n;
 	const iso_real *value = vol->v;
@@ -143,7 +143,7 @@ void iso_volume_max(iso_real *plane, const struct iso_volume *vol, int axis)
 
 /* ---- values ---- */
 
-struct iso_range iso_volume_range(const struct iso_volume *vol)
+struct iso_range iso_shown_range(const struct iso_shown *vol)
 {
 	int64_t total = iso_grid_voxels(&vol->grid);
 	struct iso_range r = { .min = INFINITY, .max = -INFINITY };
@@ -163,7 +163,7 @@ struct iso_range iso_volume_range(const struct iso_volume *vol)
 }
 
 /* Around (x, y, z), in units of 1/64; outside the volume lies 0. */
-static double smoothed(const struct iso_volume *vol, int64_t x, int64_t y, int64_t z)
+static double smoothed(const struct iso_shown *vol, int64_t x, int64_t y, int64_t z)
 {
 	static const double weight[] = { 1, 2, 1 };
 	const int64_t *n = vol->grid.n;
@@ -180,7 +180,7 @@ static double smoothed(const struct iso_volume *vol, int64_t x, int64_t y, int64
 	return sum;
 }
 
-void iso_volume_hottest(int64_t voxel[3], const struct iso_volume *vol)
+void iso_shown_hottest(int64_t voxel[3], const struct iso_shown *vol)
 {
 	const int64_t *n = vol->grid.n;
 	double most = -INFINITY;
@@ -222,7 +222,7 @@ static iso_real select_place(iso_real *a, int64_t n, int64_t k)
 	return a[k];
 }
 
-int iso_volume_percentiles(double value[2], const struct iso_volume *vol, const double percent[2])
+int iso_shown_percentiles(double value[2], const struct iso_shown *vol, const double percent[2])
 {
 	int64_t total = iso_grid_voxels(&vol->grid), n = 0;
 	iso_real *finite = size_alloc(total, sizeof *finite);

@@ -36,33 +36,33 @@ struct iso_extent iso_measure_extent(const struct iso_grid *g);
 /* ---- the volume that a picture shows: one frame of an array, its planes, what its values are ---- */
 
 /* Without a grid of its own, an array lies on one whose coordinates are the indices. */
-struct iso_volume {
+struct iso_shown {
 	const iso_real *v; /* borrowed */
 	struct iso_grid grid;
 	bool in_mm; /* false: coordinates are indices */
 };
 
 /* An array (ny, nx), (nz, ny, nx) or (nt, nz, ny, nx) at frame t; ISO_EARG for any other. */
-int iso_volume_of(struct iso_volume *vol, const struct iso_array *a, int64_t frame);
+int iso_shown_of(struct iso_shown *vol, const struct iso_array *a, int64_t frame);
 
 /* The axes of the plane across `axis`: (y, z) across x, (x, z) across y, (x, y) across z. */
 int iso_plane_axis(int axis, bool vertical);
 
 /* The slice `index` across `axis`, or the greatest finite value along it; horizontal fastest. */
-void iso_volume_slice(iso_real *plane, const struct iso_volume *vol, int axis, int64_t index);
-void iso_volume_max(iso_real *plane, const struct iso_volume *vol, int axis);
+void iso_shown_slice(iso_real *plane, const struct iso_shown *vol, int axis, int64_t index);
+void iso_shown_max(iso_real *plane, const struct iso_shown *vol, int axis);
 
 struct iso_range {
 	double min, max; /* of the finite values; both 0 if there are none */
 	int64_t not_finite;
 };
-struct iso_range iso_volume_range(const struct iso_volume *vol);
+struct iso_range iso_shown_range(const struct iso_shown *vol);
 
 /* Where the image is greatest once smoothed by (1 2 1)/4 along each axis, which passes over the
    lone voxels of noise; the first of equals. */
-void iso_volume_hottest(int64_t voxel[3], const struct iso_volume *vol);
+void iso_shown_hottest(int64_t voxel[3], const struct iso_shown *vol);
 
 /* value[i]: percent[i] % of the finite values lie below it. */
-int iso_volume_percentiles(double value[2], const struct iso_volume *vol, const double percent[2]);
+int iso_shown_percentiles(double value[2], const struct iso_shown *vol, const double percent[2]);
 
 #endif

@@ -34,11 +34,22 @@ static void thin_out(struct pile *few, const struct pile *all, const struct shap
 			few->shape[few->n++] = all->shape[i];
 }
 
+/* Attenuation never adds up. */
+static bool adds(const struct raster *r)
+{
+	return r->p->adds && r->q == SHAPE_ACTIVITY;
+}
+
 static double value_at(const struct raster *r, const struct pile *pile, const double p[3])
 {
+	double sum = 0;
+
 	for (int i = pile->n - 1; i >= 0; i--)
-		if (iso_shape_has(pile->shape[i], p)) return pile->shape[i]->value[r->q];
-	return 0;
+		if (iso_shape_has(pile->shape[i], p)) {
+			if (!adds(r)) return pile->shape[i]->value[r->q];
+			sum += pile->shape[i]->value[r->q];
+		}
+	return sum;
 }
 
 /* Mean over samples^3 midpoints, as the first value and the mean difference from it: exact where
@@ -61,16 +72,19 @@ static double sample(const struct raster *r, const struct pile *pile, const stru
 	return first + sum / (n * n * n);
 }
 
-/* One value where the topmost volume that reaches into the voxel contains all of it. */
+/* One value where the topmost volume that reaches into the voxel contains all of it; of volumes that add up, all. */
 static double voxel_value(const struct raster *r, const struct pile *pile, const struct shape_box *b)
 {
+	double sum = 0;
+
 	for (int i = pile->n - 1; i >= 0; i--) {
 		enum shape_relation rel = iso_shape_relation(pile->shape[i], b);
 
-		if (rel == SHAPE_CONTAINS) return pile->shape[i]->value[r->q];
 		if (rel == SHAPE_CROSSES) return sample(r, pile, b);
+		if (rel == SHAPE_CONTAINS && !adds(r)) return pile->shape[i]->value[r->q];
+		if (rel == SHAPE_CONTAINS) sum += pile->shape[i]->value[r->q];
 	}
-	return 0;
+	return sum;
 }
 
 /* slice and row: room for the volumes of the whole phantom. */
@@ -162,7 +176,7 @@ static void add_line(iso_real *image, const struct iso_grid *g, const double u[3
 
 static void add_sources(iso_real *image, const struct iso_phantom *p, const struct iso_grid *g)
 {
-	double volume = g->voxel[0] * g->voxel[1] * g->voxel[2];
+	double volume = g->voxel[0] * g->voxel[1] * (p->flat ? 1 : g->voxel[2]);
 
 	for (int i = 0; i < p->n; i++) {
 		const struct iso_shape *s = &p->shape[i];

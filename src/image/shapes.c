@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The geometry of shapes. Volumes lie along the axes and are symmetric about their centre, so what
    counts is |u|, u = (p - centre) / half: a box lies inside if its farthest corner does, and
-   outside if its nearest point does. An ellipse alone may be turned: a box lies inside if its four
-   corners do, and outside if a box along the ellipse's axes does that holds it. */
+   outside if its nearest point does. Flat shapes may be turned: a box lies inside if its four
+   corners do, and outside if a box along the shape's axes does that holds it. */
 #include "core/status.h"
 #include "shapes.h"
 
@@ -14,13 +14,13 @@ static bool inside(const struct iso_shape *s, const double u[3])
 {
 	double r2 = 0;
 
-	if (s->type == SHAPE_BOX) return u[0] <= 1 && u[1] <= 1 && u[2] <= 1;
+	if (s->type == SHAPE_BOX || s->type == SHAPE_RECTANGLE) return u[0] <= 1 && u[1] <= 1 && u[2] <= 1;
 	for (int a = 0; a < 3; a++)
 		if (s->type == SHAPE_ELLIPSOID || a != s->axis) r2 += u[a] * u[a];
 	return r2 <= 1 && (s->type == SHAPE_ELLIPSOID || u[s->axis] <= 1);
 }
 
-/* A step (x, y) mm from the centre of an ellipse, along its half axes and in units of their lengths. */
+/* A step (x, y) mm from the centre of a flat shape, along its half axes and in units of their lengths. */
 static void turned(double u[3], const struct iso_shape *s, double x, double y)
 {
 	u[0] = fabs(x * s->turn[0] + y * s->turn[1]) / s->half[0];
@@ -32,14 +32,14 @@ bool iso_shape_has(const struct iso_shape *s, const double p[3])
 {
 	double u[3];
 
-	if (s->type == SHAPE_ELLIPSE)
+	if (shape_is_flat(s))
 		turned(u, s, p[0] - s->centre[0], p[1] - s->centre[1]);
 	else
 		for (int a = 0; a < 3; a++) u[a] = fabs(p[a] - s->centre[a]) / s->half[a];
 	return inside(s, u);
 }
 
-static enum shape_relation ellipse_relation(const struct iso_shape *s, const struct shape_box *b)
+static enum shape_relation flat_relation(const struct iso_shape *s, const struct shape_box *b)
 {
 	double x = b->mid[0] - s->centre[0], y = b->mid[1] - s->centre[1], u[3];
 	double c = fabs(s->turn[0]), d = fabs(s->turn[1]);
@@ -60,7 +60,7 @@ enum shape_relation iso_shape_relation(const struct iso_shape *s, const struct s
 {
 	double near[3], far[3];
 
-	if (s->type == SHAPE_ELLIPSE) return ellipse_relation(s, b);
+	if (shape_is_flat(s)) return flat_relation(s, b);
 	for (int a = 0; a < 3; a++) {
 		double d = fabs(b->mid[a] - s->centre[a]);
 
@@ -71,10 +71,11 @@ enum shape_relation iso_shape_relation(const struct iso_shape *s, const struct s
 	return inside(s, far) ? SHAPE_CONTAINS : SHAPE_CROSSES;
 }
 
-/* Half of the box around a volume: the greatest x of an ellipse is sqrt((a cos)^2 + (b sin)^2). */
+/* Half of the box around a volume: the greatest x of an ellipse is sqrt((a cos)^2 + (b sin)^2), as it is of a rectangle
+   along the axes. */
 static double half_extent(const struct iso_shape *s, int a)
 {
-	if (s->type != SHAPE_ELLIPSE) return s->half[a];
+	if (!shape_is_flat(s)) return s->half[a];
 	return a == 2 ? 0 : hypot(s->half[a] * s->turn[0], s->half[1 - a] * s->turn[1]);
 }
 
@@ -107,8 +108,8 @@ void iso_shapes_cover(struct iso_phantom *p)
 
 		g->n[a] = 4 + (int64_t)ceil(2 * half / g->voxel[a]);
 	}
-	for (int i = 0; i < p->n; i++) flat = flat && p->shape[i].type == SHAPE_ELLIPSE;
-	if (flat) g->n[2] = 1;
+	for (int i = 0; i < p->n; i++) flat = flat && shape_is_flat(&p->shape[i]);
+	if (flat || p->flat) g->n[2] = 1;
 }
 
 /* Up to the next of 1, 2, 5, 10, 20, ... */
@@ -169,17 +170,27 @@ int iso_phantom_ellipse(struct iso_ellipse *e, const iso_phantom *p, int i)
 
 	const struct iso_shape *s = &p->shape[p->n - 1 - i];
 
-	if (s->type != SHAPE_ELLIPSE || !s->sets[SHAPE_ACTIVITY])
-		return iso_fail(ISO_EARG, "phantom: shape %d from the top is no ellipse with activity",
-		                i + 1);
+	if (!(shape_is_flat(s) || s->type == SHAPE_POINT) || !s->sets[SHAPE_ACTIVITY])
+		return iso_fail(
+			ISO_EARG,
+			"phantom: shape %d from the top is no ellipse, rectangle or point with activity",
+			i + 1);
 	*e = (struct iso_ellipse){ s->centre[0],
 		                   s->centre[1],
 		                   s->half[0],
 		                   s->half[1],
 		                   s->turn[0],
 		                   s->turn[1],
-		                   s->value[SHAPE_ACTIVITY] };
+		                   s->value[SHAPE_ACTIVITY],
+		                   s->type == SHAPE_ELLIPSE     ? ISO_FLAT_ELLIPSE
+		                   : s->type == SHAPE_RECTANGLE ? ISO_FLAT_RECTANGLE
+		                                                : ISO_FLAT_POINT };
 	return ISO_OK;
+}
+
+bool iso_phantom_adds(const iso_phantom *p)
+{
+	return p && p->adds;
 }
 
 /* Shapes cover each other, spheres add up: the same only where they do not overlap, unless the

@@ -5,8 +5,16 @@
 
 #include "isotome.h"
 
-/* An ellipse is one of the plane x, y, alike at every z. */
-enum shape_type { SHAPE_ELLIPSOID, SHAPE_CYLINDER, SHAPE_BOX, SHAPE_ELLIPSE, SHAPE_POINT, SHAPE_LINE };
+/* Ellipses and rectangles are of the plane x, y, alike at every z. */
+enum shape_type {
+	SHAPE_ELLIPSOID,
+	SHAPE_CYLINDER,
+	SHAPE_BOX,
+	SHAPE_ELLIPSE,
+	SHAPE_RECTANGLE,
+	SHAPE_POINT,
+	SHAPE_LINE
+};
 
 enum shape_quantity { SHAPE_ACTIVITY, SHAPE_MU };
 
@@ -18,8 +26,8 @@ struct iso_shape {
 	double half[3];   /* mm: semi-axes, half lengths; of a line: begin to end */
 	bool sets[2];     /* by enum shape_quantity; a quantity not set shines through */
 	double value[2];
-	double turn[2]; /* of an ellipse: cosine and sine of the angle from x to half[0] */
-	int axis;       /* of a cylinder: 0, 1, 2; of an ellipse: 2 */
+	double turn[2]; /* of a flat shape: cosine and sine of the angle from x to half[0] */
+	int axis;       /* of a cylinder: 0, 1, 2; of a flat shape: 2 */
 };
 
 struct iso_phantom {
@@ -27,12 +35,18 @@ struct iso_phantom {
 	struct iso_shape *shape; /* later ones lie on top */
 	struct iso_grid grid;
 	double fwhm; /* of a Gaussian that smooths it: spheres alone; 0: none */
-	bool adds;   /* smoothed spheres that overlap add up: none covers another */
+	bool adds;   /* activities of shapes that overlap add up: none covers another */
+	bool flat;   /* all of it is of the plane: points have activity per area */
 };
 
 static inline bool shape_is_volume(const struct iso_shape *s)
 {
-	return s->type <= SHAPE_ELLIPSE;
+	return s->type <= SHAPE_RECTANGLE;
+}
+
+static inline bool shape_is_flat(const struct iso_shape *s)
+{
+	return s->type == SHAPE_ELLIPSE || s->type == SHAPE_RECTANGLE;
 }
 
 /* A box around `mid`, `half` wide to either side. */
@@ -60,11 +74,11 @@ void iso_shapes_vessel_tree(struct iso_phantom *p);
 void iso_shapes_grid(struct iso_phantom *p, double voxel);
 
 /* Sets the grid's n so that, by its voxel size and centre, it covers all shapes, with two voxels more at
-   each end; one plane for ellipses alone. */
+   each end; one plane for flat shapes alone. */
 void iso_shapes_cover(struct iso_phantom *p);
 
-/* Shapes and grid from a description file; ellipses from a text file. */
+/* Shapes and grid from a description file; flat ones from a text file. */
 int iso_shapes_read(struct iso_phantom *p, const char *path);
-int iso_ellipses_read(struct iso_phantom *p, const char *path);
+int iso_flat_shapes_read(struct iso_phantom *p, const char *path);
 
 #endif

@@ -34,18 +34,29 @@ static int read_keys(struct iso_shape *s, struct extra *e, const struct conf_nod
 		unsigned of;
 		struct conf_key key;
 	} all[] = {
+		/* What it is; the keys below are of some types. */
 		{ VOLUMES | SOURCES, { .name = "type", .kind = CONF_NODE } },
+		/* Its middle. Default 0. */
 		{ VOLUMES | OF(SHAPE_POINT),
 		  { "centre_mm", CONF_REALS, s->centre, flat ? 2 : 3, -1e5, 1e5, source } },
+		/* One end of the line. */
 		{ OF(SHAPE_LINE), { "from_mm", CONF_REALS, s->centre, 3, -1e5, 1e5, true } },
+		/* The other end. */
 		{ OF(SHAPE_LINE), { "to_mm", CONF_REALS, e->to, 3, -1e5, 1e5, true } },
+		/* In any unit a volume; of a point in all, of a line a mm. */
 		{ VOLUMES | SOURCES,
 		  { "activity", CONF_REAL, &s->value[SHAPE_ACTIVITY], 1, 0, 1e12, source } },
+		/* Attenuation, 1/mm. A shape has activity, attenuation or both. */
 		{ VOLUMES, { "mu_per_mm", CONF_REAL, &s->value[SHAPE_MU], 1, 0, 100, false } },
+		/* One number, or one each axis: 3 of an ellipsoid, 2 of a cylinder or an ellipse. */
 		{ ROUND, { "radius_mm", radius_kind, e->radius, e->radii, SHORTEST, 1e5, true } },
+		/* Along the axis. */
 		{ OF(SHAPE_CYLINDER), { "length_mm", CONF_REAL, &e->length, 1, SHORTEST, 1e5, true } },
+		/* Default z. */
 		{ OF(SHAPE_CYLINDER), { .name = "axis", .kind = CONF_NODE } },
+		/* Edges along x, y, z. */
 		{ OF(SHAPE_BOX), { "size_mm", CONF_REALS, s->half, 3, SHORTEST, 1e5, true } },
+		/* By which the ellipse is turned, from x towards y. Default 0. */
 		{ OF(SHAPE_ELLIPSE), { "angle_deg", CONF_REAL, &e->phi, 1, -360, 360, false } },
 	};
 	struct conf_key keys[sizeof all / sizeof *all + 1] = { 0 };
@@ -128,8 +139,11 @@ static int read_grid(struct iso_phantom *p, const struct conf_node *grid)
 {
 	struct iso_grid *g = &p->grid;
 	const struct conf_key keys[] = {
+		/* Voxels. Default: what covers the shapes. */
 		{ "n", CONF_INTS, g->n, 3, 1, 1e6, false },
+		/* Default: chosen. */
 		{ "voxel_mm", CONF_REALS, g->voxel, 3, SHORTEST, 1e5, false },
+		/* Its middle. Default 0. */
 		{ "centre_mm", CONF_REALS, g->centre, 3, -1e5, 1e5, false },
 		{ .name = NULL },
 	};
@@ -144,9 +158,14 @@ int iso_shapes_read(struct iso_phantom *p, const char *path)
 {
 	const struct conf_node *list = NULL, *grid = NULL;
 	const struct conf_key keys[] = {
+		/* At least one; those that come later lie on top. */
 		{ "shapes", CONF_NODE, &list, 1, 0, 0, true },
+		/* That suits them. Default: chosen. */
 		{ "grid", CONF_NODE, &grid, 1, 0, 0, false },
+		/* Gaussian that smooths the image. Default: none. */
 		{ "smooth_fwhm_mm", CONF_REAL, &p->fwhm, 1, 1e-3, 1e3, false },
+		/* Activities of shapes that overlap add up. Default: those on top hide others. */
+		{ "additive", CONF_BOOL, &p->adds, 1, 0, 0, false },
 		{ .name = NULL },
 	};
 	struct conf_node *root = NULL;
@@ -162,10 +181,12 @@ int iso_shapes_read(struct iso_phantom *p, const char *path)
 	return st;
 }
 
-/* ---- ellipses: lines `ellipse x y a b phi rho` (mm, degrees counter-clockwise), the topmost first; blank
-   lines, and what follows a #, do not count ---- */
+/* ---- flat shapes, a line each, the topmost first: those of `kinds` below (mm, degrees counter-clockwise). Before
+   them may stand `additive`, where activities add up, and `unit_mm U`, the file's unit of length. Blank lines, and
+   what follows a #, do not count ---- */
 
 enum { TEXT_MOST = 1 << 20, SHAPES_MOST = 4096, WORDS = 7 };
+enum { X, Y, A, B, PHI, RHO, COLUMNS };
 
 #define BLANKS " \t\r"
 
@@ -173,46 +194,106 @@ enum { TEXT_MOST = 1 << 20, SHAPES_MOST = 4096, WORDS = 7 };
 static const struct {
 	const char *name;
 	double min, max;
-} column[WORDS - 1] = {
+} column[COLUMNS] = {
 	{ "x", -1e5, 1e5 }, { "y", -1e5, 1e5 },   { "a", 1e-6, 1e5 },
 	{ "b", 1e-6, 1e5 }, { "phi", -360, 360 }, { "rho", 0, 1e12 },
 };
 
-/* Seven words: "ellipse" and six numbers. */
-static int split_row(double v[WORDS - 1], char *text, const char *path, int line)
-{
-	char *word[WORDS + 1], *rest = text;
-	int n = 0;
+static const struct kind {
+	const char *name, *columns;
+	int n, at[COLUMNS]; /* the words behind its name */
+	enum shape_type type;
+} kinds[] = {
+	{ "ellipse", "x y a b phi rho", 6, { X, Y, A, B, PHI, RHO }, SHAPE_ELLIPSE },
+	{ "rectangle", "x y a b rho", 5, { X, Y, A, B, RHO }, SHAPE_RECTANGLE },
+	{ "point", "x y rho", 3, { X, Y, RHO }, SHAPE_POINT },
+};
+enum { KINDS = sizeof kinds / sizeof *kinds };
 
-	for (char *w; n <= WORDS && (w = strtok_r(n ? NULL : text, BLANKS, &rest));) word[n++] = w;
-	if (n != WORDS || strcmp(word[0], "ellipse") != 0)
-		return iso_fail(ISO_EINPUT, "%s:%d: expected: ellipse x y a b phi rho", path, line);
-	for (int i = 0; i < WORDS - 1; i++) {
-		if (!iso_number(&v[i], word[i + 1], strlen(word[i + 1])))
-			return iso_fail(ISO_EINPUT, "%s:%d: '%.30s' is not a number", path, line,
-			                word[i + 1]);
-		if (!(v[i] >= column[i].min && v[i] <= column[i].max))
-			return iso_fail(ISO_EINPUT, "%s:%d: %s is %g, must be in [%g, %g]", path, line,
-			                column[i].name, v[i], column[i].min, column[i].max);
+struct text {
+	const char *path;
+	int line;
+	double unit; /* mm; 0: not said */
+};
+
+static int get_number(double *v, const char *word, const struct text *t)
+{
+	if (iso_number(v, word, strlen(word))) return ISO_OK;
+	return iso_fail(ISO_EINPUT, "%s:%d: '%.30s' is not a number", t->path, t->line, word);
+}
+
+/* The values of a shape, lengths in mm. Activity is per area in the file's unit, so that a point, which has it in all,
+   keeps its share. */
+static int get_row(double v[COLUMNS], const struct kind *k, char *const *word, const struct text *t)
+{
+	double unit = t->unit > 0 ? t->unit : 1;
+	int st;
+
+	for (int i = 0; i < k->n; i++) {
+		int c = k->at[i];
+
+		if ((st = get_number(&v[c], word[1 + i], t))) return st;
+		if (c <= B) v[c] *= unit;
+		if (c == RHO && k->type == SHAPE_POINT) v[c] *= unit * unit;
+		if (!(v[c] >= column[c].min && v[c] <= column[c].max))
+			return iso_fail(ISO_EINPUT, "%s:%d: %s is %g, must be in [%g, %g]", t->path, t->line,
+			                column[c].name, v[c], column[c].min, column[c].max);
 	}
 	return ISO_OK;
 }
 
-static int add_row(struct iso_phantom *p, char *text, const char *path, int line)
+static int add_shape(struct iso_phantom *p, int n, char *const *word, const struct text *t)
 {
-	double v[WORDS - 1];
+	double v[COLUMNS] = { 0 };
+	const struct kind *k = NULL;
 	int st;
 
-	text[strcspn(text, "#")] = '\0';
-	if (text[strspn(text, BLANKS)] == '\0') return ISO_OK;
-	if ((st = split_row(v, text, path, line))) return st;
+	for (int i = 0; i < KINDS; i++)
+		if (strcmp(word[0], kinds[i].name) == 0) k = &kinds[i];
+	if (!k || n != 1 + k->n)
+		return iso_fail(ISO_EINPUT, "%s:%d: expected: %s %s%s", t->path, t->line,
+		                (k ? k : kinds)->name, (k ? k : kinds)->columns,
+		                k ? "" : ", rectangle x y a b rho, point x y rho, additive, or unit_mm U");
+	if ((st = get_row(v, k, word, t))) return st;
 	if (p->n == SHAPES_MOST)
-		return iso_fail(ISO_EINPUT, "%s:%d: more than %d ellipses", path, line, SHAPES_MOST);
+		return iso_fail(ISO_EINPUT, "%s:%d: more than %d shapes", t->path, t->line, SHAPES_MOST);
+	struct iso_shape s = iso_shape_ellipse(v);
 
-	const struct iso_shape s = iso_shape_ellipse(v);
-
+	s.type = k->type;
 	iso_shapes_add(p, &s);
 	return p->status;
+}
+
+static int get_unit(struct iso_phantom *p, int n, char *const *word, struct text *t)
+{
+	double unit = 0;
+	int st = n == 2 ? get_number(&unit, word[1], t) : ISO_OK;
+
+	if (st) return st;
+	if (p->n > 0 || t->unit > 0 || !(unit >= 1e-6 && unit <= 1e6))
+		return iso_fail(
+			ISO_EINPUT,
+			"%s:%d: unit_mm must have one number in [1e-6, 1e6], once, before the first shape",
+			t->path, t->line);
+	t->unit = unit;
+	return ISO_OK;
+}
+
+static int add_row(struct iso_phantom *p, char *text, struct text *t)
+{
+	char *word[WORDS + 1], *rest = text;
+	int n = 0;
+
+	t->line++;
+	text[strcspn(text, "#")] = '\0';
+	for (char *w; n <= WORDS && (w = strtok_r(n ? NULL : text, BLANKS, &rest));) word[n++] = w;
+	if (n == 0) return ISO_OK;
+	if (strcmp(word[0], "unit_mm") == 0) return get_unit(p, n, word, t);
+	if (n == 1 && strcmp(word[0], "additive") == 0) {
+		p->adds = true;
+		return ISO_OK;
+	}
+	return add_shape(p, n, word, t);
 }
 
 /* Later shapes of a phantom lie on top; here it is the earlier ones. */
@@ -228,9 +309,11 @@ static void turn_over(struct iso_phantom *p)
 
 static int add_rows(struct iso_phantom *p, char *text, const char *path)
 {
-	int line = 0, st = ISO_OK;
+	struct text t = { .path = path };
+	int st = ISO_OK;
 
-	while (text && !st) st = add_row(p, strsep(&text, "\n"), path, ++line);
+	p->flat = true;
+	while (text && !st) st = add_row(p, strsep(&text, "\n"), &t);
 	if (!st && p->n == 0) st = iso_fail(ISO_EINPUT, "%s: no line: ellipse x y a b phi rho", path);
 	turn_over(p);
 	return st;
@@ -256,7 +339,7 @@ static int read_text(char **text, const char *path)
 	return st;
 }
 
-int iso_ellipses_read(struct iso_phantom *p, const char *path)
+int iso_flat_shapes_read(struct iso_phantom *p, const char *path)
 {
 	char *text = NULL;
 	int st = read_text(&text, path);

@@ -35,7 +35,7 @@ struct iso_block {
 };
 
 struct iso_sheet {
-	struct iso_volume volume;
+	struct iso_shown volume;
 	struct iso_picture_info info;
 	int64_t width, height;
 	int scale;      /* of texts, and of the space around them */

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 int iso_array_make(struct iso_array *a, const char *who, int n_dim, const int64_t *dim, bool values)
 {
@@ -61,7 +62,23 @@ static const struct iso_format *find_format(const char *path)
 	return k ? k->array : NULL;
 }
 
+int iso_format_values(char out[PATH_MAX], const char *path)
+{
+	const struct iso_format *f = find_format(path);
+
+	*out = '\0';
+	return f && f->values ? iso_events_partner(out, PATH_MAX, path, f->values) : ISO_OK;
+}
+
 /* ---- reading ---- */
+
+/* Of a file that is there. */
+static const struct iso_format *format_to_read(const char *path)
+{
+	const struct iso_kind *k = iso_kind_to_read(path, ISO_ARRAY_FILE);
+
+	return k ? k->array : NULL;
+}
 
 static int fail_values(const struct iso_array *a, const char *path, enum iso_values allowed, int64_t count,
                        int64_t first)
@@ -130,7 +147,7 @@ static int read_stored(struct iso_array *a, struct iso_stored *s, iso_ctx *ranks
 static int read_file(struct iso_array *a, const iso_ctx *ctx, const char *path, enum iso_values allowed,
                      bool values, iso_ctx *ranks)
 {
-	const struct iso_format *f = find_format(path);
+	const struct iso_format *f = format_to_read(path);
 	struct iso_stored s = { 0 };
 	struct iso_array r = { 0 };
 	int st;
@@ -259,9 +276,16 @@ int iso_write_check(const char *path, bool force)
 {
 	if (!path) return iso_fail_null(__func__);
 	const struct iso_format *f = find_format(path);
+	char values[PATH_MAX];
+	struct stat s;
+	int st;
 
 	if (!f || !f->lead) return iso_kind_unknown(ISO_EARG, path, ISO_ARRAY_FILE, true);
-	return iso_target_check(path, force);
+	if ((st = iso_target_check(path, force)) || (st = iso_format_values(values, path))) return st;
+	if (*values && stat(values, &s) == 0 && !(force && S_ISREG(s.st_mode)))
+		return iso_fail(ISO_EARG, "%s, which belongs to %s, exists%s", values, path,
+		                S_ISREG(s.st_mode) ? "; 'force' replaces it" : " and is not a file");
+	return ISO_OK;
 }
 
 static int check_length(const char *path, int64_t n, bool images)
@@ -287,6 +311,11 @@ int iso_write_check_grid(const char *path, const struct iso_grid *g)
 int iso_write_check_series(const char *path, int64_t n)
 {
 	if (!path) return iso_fail_null(__func__);
+	const struct iso_format *f = find_format(path);
+
+	if (f && f->values)
+		return iso_fail(ISO_EARG, "%s: %" PRId64 " images, %s files hold one; write .nii or .npy",
+		                path, n, iso_kind_of(path)->suffix);
 	return check_length(path, n, true);
 }
 
@@ -304,16 +333,37 @@ int iso_writer_open(struct iso_writer *w, const char *path, const struct iso_arr
 {
 	const struct iso_format *f = find_format(path);
 	struct iso_writer r = { .format = f, .a = *shape, .left = shape->n };
+	char values[PATH_MAX];
 	int st;
 
 	if (!f || !f->lead) return iso_kind_unknown(ISO_EARG, path, ISO_ARRAY_FILE, true);
 	r.a.v = NULL;
-	if ((st = check_array(&r.a, path))) return st;
-	st = iso_out_open(&r.o, path, f->gzip ? 0 : r.a.n * (int64_t)sizeof *r.a.v,
-	                  f->gzip ? ISO_OUT_GZIP : ISO_OUT_PLAIN);
-	if (!st) st = f->lead(&r.o, &r.a, range);
+	if ((st = check_array(&r.a, path)) || (st = iso_format_values(values, path))) return st;
+	if (*values) st = iso_out_open(&r.head, path, 0, ISO_OUT_PLAIN);
+	if (!st)
+		st = iso_out_open(&r.o, *values ? values : path, f->gzip ? 0 : r.a.n * (int64_t)sizeof *r.a.v,
+		                  f->gzip ? ISO_OUT_GZIP : ISO_OUT_PLAIN);
+	if (!st) st = f->lead(*values ? &r.head : &r.o, &r.a, range);
 	if (st) iso_writer_free(&r);
 	*w = r;
+	return st;
+}
+
+/* The next n elements, where `left` are left behind them: to the end of what the file still lacks, turned round. */
+static int put_back_to_front(struct iso_out *o, int64_t left, int64_t n, const iso_real *v)
+{
+	iso_real piece[1 << 13];
+	int st = ISO_OK;
+
+	for (int64_t i = 0, m; i < n && !st && !o->mute; i += m) {
+		m = n - i < (int64_t)(sizeof piece / sizeof *piece) ? n - i
+		                                                    : (int64_t)(sizeof piece / sizeof *piece);
+		for (int64_t j = 0; j < m; j++) piece[m - 1 - j] = v[i + j];
+		st = iso_stop_check(o->ctx, o->path);
+		if (!st)
+			st = iso_write_at(o->path, o->fd, piece, m * (int64_t)sizeof *v,
+			                  (left + n - i - m) * (int64_t)sizeof *v);
+	}
 	return st;
 }
 
@@ -324,6 +374,7 @@ int iso_writer_put(struct iso_writer *w, int64_t n, const iso_real *v)
 		                "%s: %" PRId64 " elements to write, %" PRId64 " are left of the array",
 		                w->o.path, n, w->left);
 	w->left -= n;
+	if (w->format->values) return put_back_to_front(&w->o, w->left, n, v);
 	return iso_out_write(&w->o, v, n * (int64_t)sizeof *v);
 }
 
@@ -336,7 +387,10 @@ int iso_writer_finish(struct iso_writer *w, const char *sidecar)
 		return iso_fail(ISO_EARG, "%s: %" PRId64 " of %" PRId64 " elements are missing", w->o.path,
 		                w->left, w->a.n);
 	if (w->format->sidecar && (st = w->format->sidecar(&text, w->o.path, &w->a, sidecar))) return st;
-	st = iso_target_finish(&w->o, text ? text : sidecar);
+	struct iso_out *files[] = { &w->head, &w->o };
+	bool two = w->format->values;
+
+	st = iso_target_finish_all(two ? 2 : 1, two ? files : files + 1, text ? text : sidecar);
 	free(text);
 	return st;
 }
@@ -344,6 +398,7 @@ int iso_writer_finish(struct iso_writer *w, const char *sidecar)
 void iso_writer_free(struct iso_writer *w)
 {
 	iso_out_free(&w->o);
+	iso_out_free(&w->head);
 	*w = (struct iso_writer){ 0 };
 }
 

@@ -4,7 +4,7 @@
 
    Crystal numbers become places through a scanner: the caller's, or SCANNER.hscan beside the
    header, where SCANNER is its `Scanner name`. CASToR's axes are left-handed; the reader of
-   .hscan files mirrors z.
+   .hscan files mirrors z. A .geom serves as well.
 
    Times of flight are t1 - t2, as here. Correction factors divide: mult = 1 / (attenuation x
    normalisation). Additive terms are rates, and duration_s makes them counts:
@@ -14,12 +14,17 @@
 	  quantised, q mm   that times q                       per bin
 	histogram, N bins   add = (scatter_b + randoms / N) T  per bin; one event a bin
 
-   since a scatter rate with TOF is per mm (per bin), a random rate always that of the line. */
+   since a scatter rate with TOF is per mm (per bin), a random rate always that of the line.
+
+   Positions of interaction are x, y, z from the middle of a crystal's inner face, mm, those of both ends for each
+   axis that the header gives a resolution. As in CASToR only the depth, z, moves an end, along the crystal's
+   direction, and a negative one says nothing. */
 #include "text/keys.h"
 #include "core/size.h"
 #include "core/status.h"
 #include "file/suffix.h"
 #include "events.h"
+#include "scanner/scanner.h"
 
 #include <limits.h>
 #include <math.h>
@@ -31,7 +36,7 @@ enum { NONE = -1, WORK_MOST = 1 << 20 }; /* lines times bins of a record */
 
 /* Bytes from the start of a record, which is its time; NONE: the field is not there. */
 struct layout {
-	int64_t attenuation, scatter, randoms, normalisation, tof, value, lines, crystals;
+	int64_t attenuation, scatter, randoms, normalisation, tof, depth, value, lines, crystals;
 	int64_t max_lines, bins;
 	int64_t bin_step; /* histogram: bytes from bin to bin */
 	double bin_ps;    /* histogram */
@@ -44,7 +49,7 @@ struct header {
 	struct iso_events_info *i;
 	int64_t records, max_lines, bins;
 	bool histogram, kind, emission;
-	int poi; /* axes with a position of interaction */
+	bool poi[3]; /* axes with a position of interaction */
 	double range_ps, quantum_ps, bin_ps;
 };
 
@@ -101,7 +106,9 @@ static int get_poi(struct header *h)
 	if (st || (st = iso_keys_flag(&poi, &h->keys, "POI correction flag")) ||
 	    (st = iso_keys_reals(resolution, &n, 3, &h->keys, key)))
 		return st;
-	for (int a = 0; a < 3 && poi; a++) h->poi += resolution[a] >= 0;
+	if (poi && n < 3)
+		return iso_refuse(h->keys.path, "key 'POI resolution (mm)', three numbers, is missing");
+	for (int a = 0; a < 3; a++) h->poi[a] = poi && resolution[a] >= 0;
 	return ISO_OK;
 }
 
@@ -129,6 +136,26 @@ static int get_tof(struct header *h)
 	return ISO_OK;
 }
 
+/* Writers that know of no factor write 1. */
+static int get_calibration(struct header *h)
+{
+	double factor = 1;
+	int st = iso_keys_real(&factor, &h->keys, "Calibration factor", 1e-30, 1e30);
+
+	h->i->calibration = st || factor == 1 ? 0 : factor;
+	return st;
+}
+
+/* The first of the key's numbers, as in CASToR; negative: any. */
+static int get_axial(struct header *h)
+{
+	double most[2] = { 0 };
+	int n, st = iso_keys_reals(most, &n, 2, &h->keys, "Maximum axial difference mm");
+
+	h->i->max_axial_mm = n > 0 ? fmax(most[0], 0) : 0;
+	return st;
+}
+
 static int get_header(struct header *h)
 {
 	const struct iso_keys *k = &h->keys;
@@ -136,6 +163,7 @@ static int get_header(struct header *h)
 
 	h->i->duration_s = -1;
 	if ((st = get_mode(h)) || (st = get_flags(h)) || (st = get_poi(h)) || (st = get_tof(h)) ||
+	    (st = get_axial(h)) || (st = get_calibration(h)) ||
 	    (st = iso_keys_int(&h->records, k, "Number of events", 0, INT64_MAX / 2)) ||
 	    (st = iso_keys_real(&h->i->start_s, k, "Start time (s)", -1e12, 1e12)) ||
 	    (st = iso_keys_real(&h->i->duration_s, k, "Duration (s)", 0, 1e12)) ||
@@ -175,9 +203,10 @@ static int64_t set_layout(struct layout *l, const struct header *h)
 	l->randoms = take(&at, i->randoms, 4);
 	l->normalisation = take(&at, i->normalisation, 4);
 	l->tof = take(&at, list && i->has_dt, 4);
+	for (int a = 0; a < 3; a++) l->depth = take(&at, list && h->poi[a], 8);
 	l->value = list ? NONE : at;
 	if (list) {
-		at += 8 * h->poi + (h->emission ? 24 : 0);
+		at += h->emission ? 24 : 0;
 	} else { /* for each bin its value, and its scatter */
 		l->scatter = i->scatter ? at + 4 : NONE;
 		l->bin_step = i->scatter ? 8 : 4;
@@ -199,6 +228,36 @@ static int64_t set_layout(struct layout *l, const struct header *h)
 	return at + 8 * h->max_lines;
 }
 
+static void add_ignored(struct iso_events_info *i, const char *before, const char *text)
+{
+	size_t n = strlen(i->ignored);
+
+	if (text[0]) snprintf(i->ignored + n, sizeof i->ignored - n, "%s%s%s", n ? ", " : "", before, text);
+}
+
+/* A scanner that the caller describes need not say where the faces of its crystals are. */
+static void tell_ignored(const struct header *h, const iso_scanner *s, struct layout *l)
+{
+	struct iso_events_info *i = h->i;
+	char keys[200];
+
+	if (!h->histogram && h->kind) add_ignored(i, "", "kinds of events");
+	if (!h->histogram && (h->poi[0] || h->poi[1]))
+		add_ignored(i, "", "positions of interaction across crystals");
+	if (l->depth != NONE && (!s->face || h->max_lines > 1)) {
+		add_ignored(i, "", "depths of interaction");
+		l->depth = NONE;
+	}
+	if (l->depth != NONE)
+		add_ignored(i, "", "depths of interaction in the sensitivity, which has mean depths");
+	if (l->depth != NONE && s->radial)
+		add_ignored(i, "",
+		            "directions of crystals, which are not away from the axis (the radius is)");
+	if (!h->histogram && h->emission) add_ignored(i, "", "emission points");
+	iso_keys_unused(keys, sizeof keys, &h->keys);
+	add_ignored(i, "keys ", keys);
+}
+
 static void set_info(const struct header *h)
 {
 	struct iso_events_info *i = h->i;
@@ -211,18 +270,22 @@ static void set_info(const struct header *h)
 	i->tof_bin_ps = h->histogram ? h->bin_ps : fmax(h->quantum_ps, 0);
 	if (isotope && !iso_same_word(isotope, "unknown"))
 		snprintf(i->isotope, sizeof i->isotope, "%s", isotope);
-	if (!h->histogram)
-		snprintf(i->ignored, sizeof i->ignored, "%s%s%s", h->kind ? ", kinds of events" : "",
-		         h->poi ? ", positions of interaction" : "", h->emission ? ", emission points" : "");
-	if (i->ignored[0]) memmove(i->ignored, i->ignored + 2, strlen(i->ignored) - 1);
 }
 
+/* Of a name with folders in front, as converters write it, the last part counts: the file must lie beside the
+   header. */
 static int data_file(char *out, int size, const struct iso_keys *k)
 {
 	const char *name;
 	int st = iso_keys_need(&name, k, "Data filename");
 
-	return st ? st : iso_keys_beside(out, size, k, name);
+	if (st) return st;
+	if (name[0] != '/') return iso_keys_beside(out, size, k, name);
+	if (!(st = iso_keys_beside(out, size, k, iso_base_name(name))) && access(out, F_OK) != 0)
+		st = iso_refuse(k->path,
+		                "Data filename is '%.200s', no file of that name lies beside the header",
+		                name);
+	return st;
 }
 
 static int open_records(iso_event_file *f, const struct header *h, const char *path)
@@ -258,6 +321,20 @@ static int scanner_file(char *out, int size, const struct iso_keys *k, const cha
 	return iso_keys_beside(out, size, k, name);
 }
 
+/* The .hscan or .geom of the header's scanner; "" where neither is there. */
+static int find_file(char *out, int size, const struct iso_keys *k)
+{
+	static const char *const suffix[] = { ".hscan", ".geom" };
+
+	for (int i = 0; i < 2; i++) {
+		int st = scanner_file(out, size, k, suffix[i]);
+
+		if (st || access(out, F_OK) == 0) return st;
+	}
+	out[0] = '\0';
+	return ISO_OK;
+}
+
 int iso_castor_files(char data[PATH_MAX], char scanner[PATH_MAX], const char *path)
 {
 	struct iso_keys k;
@@ -265,8 +342,7 @@ int iso_castor_files(char data[PATH_MAX], char scanner[PATH_MAX], const char *pa
 
 	if (st) return st;
 	st = data_file(data, PATH_MAX, &k);
-	if (!st) st = scanner_file(scanner, PATH_MAX, &k, ".hscan");
-	if (!st && access(scanner, F_OK) != 0) scanner[0] = '\0';
+	if (!st) st = find_file(scanner, PATH_MAX, &k);
 	iso_keys_free(&k);
 	return st;
 }
@@ -275,22 +351,18 @@ static int find_scanner(iso_event_file *f, const struct iso_keys *k)
 {
 	const char *name = iso_keys_find(k, "Scanner name");
 	char path[PATH_MAX];
-	int st = scanner_file(path, sizeof path, k, ".hscan");
+	int st = find_file(path, sizeof path, k);
 
 	if (st) return st;
-	if (access(path, F_OK) == 0) {
-		st = iso_scanner_read(&f->own, path);
-		f->scanner = f->own;
-		return st;
-	}
-	if ((st = scanner_file(path, sizeof path, k, ".geom"))) return st;
-	if (access(path, F_OK) == 0)
-		return iso_refuse(path, ".geom descriptions are not read; have CASToR write its table of "
-		                        "crystals (.hscan and .lut), or give a scanner");
-	return iso_refuse(k->path,
-	                  "where the crystals of scanner '%s' are is not known: give a scanner, or put "
-	                  "%s.hscan and .lut beside it",
-	                  name, name);
+	if (!path[0])
+		return iso_refuse(k->path,
+		                  "where the crystals of scanner '%s' are is not known: give a scanner, or "
+		                  "put %s.hscan and .lut, or %s.geom, beside it",
+		                  name, name, name);
+	if ((st = iso_scanner_read(&f->own, path))) return st;
+	iso_scanner_limit_axial(f->own, f->info.max_axial_mm);
+	f->scanner = f->own;
+	return ISO_OK;
 }
 
 static int open_castor(iso_event_file *f, const char *path, const struct iso_events_options *o)
@@ -308,7 +380,10 @@ static int open_castor(iso_event_file *f, const char *path, const struct iso_eve
 		set_info(&h);
 		st = open_records(f, &h, path);
 	}
+	iso_keys_find(&h.keys,
+	              "Scanner name"); /* where the caller gives a scanner, its name is not asked for */
 	if (!st && !f->scanner) st = find_scanner(f, &h.keys);
+	if (!st) tell_ignored(&h, f->scanner, f->layout);
 	iso_keys_free(&h.keys);
 	return st;
 }
@@ -361,6 +436,20 @@ static int get_factors(const iso_event_file *f, struct iso_events *e, int64_t k,
 	return ISO_OK;
 }
 
+/* Moves both ends of event k to their depths. */
+static void move_ends(const iso_event_file *f, struct iso_event *v, const uint8_t *r,
+                      const uint32_t crystal[2])
+{
+	const struct layout *l = f->layout;
+
+	for (int end = 0; end < 2; end++) {
+		const struct iso_face *face = f->scanner->face + crystal[end];
+		float depth = (float)get_real(r, l->depth + 4 * end, -1), *p = end ? v->p2 : v->p1;
+
+		for (int a = 0; a < 3 && !(depth < 0); a++) p[a] += (depth - face->depth) * face->outward[a];
+	}
+}
+
 /* The ends of a record's one line. */
 static int get_line(const iso_event_file *f, struct iso_events *e, int64_t k, const uint8_t *r, int64_t i)
 {
@@ -370,6 +459,7 @@ static int get_line(const iso_event_file *f, struct iso_events *e, int64_t k, co
 	if (a >= f->crystals || b >= f->crystals) return iso_event_place(f, e, k, i / f->per_record, a, b);
 	memcpy(e->v[k].p1, f->place + 3 * (int64_t)a, sizeof e->v[k].p1);
 	memcpy(e->v[k].p2, f->place + 3 * (int64_t)b, sizeof e->v[k].p2);
+	if (l->depth != NONE) move_ends(f, &e->v[k], r, (uint32_t[]){ a, b });
 	if (e->crystal) {
 		e->crystal[2 * k] = a;
 		e->crystal[2 * k + 1] = b;

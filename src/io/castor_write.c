@@ -179,9 +179,10 @@ static int write_header(iso_event_writer *w, const char *base)
 	int st = print(o,
 	               "Scanner name: %s\nData filename: %s.Cdf\nNumber of events: %" PRId64
 	               "\nData mode: list-mode\nData type: PET\nStart time (s): %.17g\n"
-	               "Duration (s): %.17g\nIsotope: %s\nCalibration factor: 1\n",
+	               "Duration (s): %.17g\nIsotope: %s\nCalibration factor: %.17g\n",
 	               base, base, w->n, l->first.start_s, duration(l),
-	               l->first.isotope[0] ? l->first.isotope : "unknown");
+	               l->first.isotope[0] ? l->first.isotope : "unknown",
+	               l->first.calibration > 0 ? l->first.calibration : 1);
 
 	if (!st && l->first.add) st = print(o, "Scatter correction flag: 1 # scatter and randoms together\n");
 	if (!st && l->first.mult)

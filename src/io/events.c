@@ -16,9 +16,11 @@
 #include <unistd.h>
 
 enum {
-	BUFFER = 1 << 18,  /* bytes of records between two system calls, */
-	WRITTEN = 1 << 16, /* of those that are written */
-	SAMPLE = 4096,     /* events looked at when a file is opened */
+	BUFFER = ISO_EVENT_BUFFER,
+	WRITTEN = 1 << 16, /* bytes of records that are written at a time */
+	SAMPLE = 4096,     /* events looked at when a file is opened; */
+	PLACES = 16,       /* in a sample of the whole file: its places, */
+	EACH = 4096,       /* and events at each */
 };
 
 const struct iso_event_format *iso_event_format_find(const char *path)
@@ -28,9 +30,17 @@ const struct iso_event_format *iso_event_format_find(const char *path)
 	return k ? k->events : NULL;
 }
 
+/* Of a file that is there. */
+static const struct iso_event_format *format_to_read(const char *path)
+{
+	const struct iso_kind *k = iso_kind_to_read(path, ISO_EVENTS_FILE);
+
+	return k ? k->events : NULL;
+}
+
 bool iso_events_only_whole(const char *path)
 {
-	const struct iso_event_format *f = iso_event_format_find(path);
+	const struct iso_event_format *f = format_to_read(path);
 
 	return f && !f->open;
 }
@@ -235,8 +245,8 @@ static int check_ends(const struct tally *t, int64_t n, const iso_event_file *f)
 /* ---- parts of a file, by several threads ---- */
 
 /* Events first ... end - 1, as far as they lie in the records r0 ... r1 - 1 of `buffer`. */
-static int decode(const iso_event_file *f, struct iso_events *e, int64_t first, int64_t end,
-                  const uint8_t *buffer, int64_t r0, int64_t r1, struct tally *t)
+static int decode(const iso_event_file *f, struct iso_events *e, int64_t first, int64_t end, uint8_t *buffer,
+                  int64_t r0, int64_t r1, struct tally *t)
 {
 	int64_t low = r0 * f->per_record, high = r1 * f->per_record;
 
@@ -244,9 +254,13 @@ static int decode(const iso_event_file *f, struct iso_events *e, int64_t first, 
 	high = high < end ? high : end;
 	struct iso_event *v = e->v + (low - first);
 	int64_t n = high - low;
-	int st =
-		f->format->decode(f, e, low - first, buffer + (low / f->per_record - r0) * f->record, low, n);
+	int st;
 
+	if (f->format->read)
+		st = f->format->read(f, e, low - first, low, n, buffer, BUFFER);
+	else
+		st = f->format->decode(f, e, low - first, buffer + (low / f->per_record - r0) * f->record,
+		                       low, n);
 	for (int64_t i = 0; f->swap_dt && i < n && !st; i++) v[i].dt_ps = 0 - v[i].dt_ps;
 	if (!st) *t = count_events(v, n);
 	return st;
@@ -256,6 +270,7 @@ static int decode(const iso_event_file *f, struct iso_events *e, int64_t first, 
 static int read_part(const iso_event_file *f, struct iso_events *e, int64_t first, int64_t end,
                      uint8_t *buffer, int64_t r0, int64_t r1, struct tally *t)
 {
+	if (f->format->read) return decode(f, e, first, end, buffer, r0, r1, t);
 	int64_t at = f->first + r0 * f->record, bytes = (r1 - r0) * f->record;
 	int64_t got = iso_read_at(f->fd, buffer, bytes, at);
 
@@ -291,15 +306,19 @@ static int read_events(struct iso_events *block, const iso_event_file *f, int64_
 	uint8_t *buffer = size_alloc(per * threads, f->record);
 	struct iso_turn turn = { 0 };
 	float reach = 0;
+	bool no_memory = false;
 
 	if (!buffer) return iso_fail_memory(f->path, per * threads * f->record);
-#pragma omp parallel num_threads(threads) reduction(+ : bad, far) reduction(max : reach)
+#pragma omp parallel num_threads(threads) reduction(+ : bad, far) reduction(max : reach) reduction(|| : no_memory)
 	for (int64_t i; (i = iso_turn_take(&turn, parts)) >= 0;) {
 		int64_t r = begin + i * per, end = last - r < per ? last : r + per;
 		uint8_t *own = buffer + omp_get_thread_num() * per * f->record;
 		struct tally part = { 0 };
+		bool asked = iso_stop_asked(f->ctx);
+		int got = asked ? ISO_ECANCEL : read_part(f, block, first, first + n, own, r, end, &part);
 
-		if (iso_stop_asked(f->ctx) || read_part(f, block, first, first + n, own, r, end, &part)) {
+		if (got) {
+			no_memory = no_memory || got == ISO_ENOMEM;
 			lower(&failed, i);
 			iso_turn_end(&turn);
 		}
@@ -318,6 +337,7 @@ static int read_events(struct iso_events *block, const iso_event_file *f, int64_
 		int64_t r = begin + failed * per, end = last - r < per ? last : r + per;
 
 		st = read_part(f, block, first, first + n, buffer, r, end, t);
+		if (!st && no_memory) st = iso_fail(ISO_ENOMEM, "%s: no memory to read it", f->path);
 		if (!st) /* parts behind it were left out */
 			st = iso_fail(ISO_EIO, "%s: can't read: it failed once, or changed meanwhile",
 			              f->path);
@@ -341,6 +361,20 @@ static int check_sample(const iso_event_file *f)
 	return st;
 }
 
+/* ISO_EARG if one is of another format. */
+static int check_options(const struct iso_events_options *o, const struct iso_event_format *m,
+                         const char *path)
+{
+	if (o->gate_mask && !m->read_all)
+		return iso_fail(ISO_EARG, "%s: gate_mask is for GATE text, not for %s", path, m->name);
+	if (o->trues_only && !m->read_all && !m->simulated)
+		return iso_fail(ISO_EARG, "%s: trues_only is for files of GATE, not for %s", path, m->name);
+	if (o->tree && !m->simulated)
+		return iso_fail(ISO_EARG, "%s: 'tree' is for GATE's ROOT and HDF5 files, not for %s", path,
+		                m->name);
+	return ISO_OK;
+}
+
 /* The format of a file, and all options. */
 static int begin(const struct iso_event_format **m, struct iso_events_options *full, const char *path,
                  const struct iso_events_options *o)
@@ -349,8 +383,9 @@ static int begin(const struct iso_event_format **m, struct iso_events_options *f
 
 	*full = (struct iso_events_options){ .size = sizeof *full };
 	if (o && (st = iso_sized_take(full, "iso_events_options", sizeof *full, o))) return st;
-	*m = iso_event_format_find(path);
-	return *m ? ISO_OK : iso_kind_unknown(ISO_EINPUT, path, ISO_EVENTS_FILE, false);
+	*m = format_to_read(path);
+	return *m ? check_options(full, *m, path)
+	          : iso_kind_unknown(ISO_EINPUT, path, ISO_EVENTS_FILE, false);
 }
 
 int iso_event_file_open(iso_event_file **f, const char *path, const struct iso_events_options *o)
@@ -362,9 +397,6 @@ int iso_event_file_open(iso_event_file **f, const char *path, const struct iso_e
 	int st = begin(&m, &full, path, o);
 
 	if (st) return st;
-	if (!m->read_all && (full.trues_only || full.gate_mask))
-		return iso_fail(ISO_EARG, "%s: trues_only and gate_mask are for GATE text, not for %s", path,
-		                m->name);
 	if (!m->open)
 		return iso_refuse(path, "%s can't be read piece by piece; convert it first, to .lmdT or .Cdh",
 		                  m->name);
@@ -375,7 +407,7 @@ int iso_event_file_open(iso_event_file **f, const char *path, const struct iso_e
 	};
 	r->info.format = m->name;
 	st = m->open(r, path, &full);
-	r->info.bytes = r->info.n / r->per_record * r->record;
+	r->info.bytes = m->read ? r->size : r->info.n / r->per_record * r->record;
 	if (!st) st = make_places(r);
 	if (!st && m->has_ends) st = check_sample(r);
 	if (st)
@@ -389,6 +421,7 @@ void iso_event_file_close(iso_event_file *f)
 {
 	if (!f) return;
 	if (f->fd >= 0) close(f->fd);
+	if (f->format->close) f->format->close(f);
 	iso_scanner_free(f->own);
 	free(f->place);
 	free(f->layout);
@@ -410,7 +443,8 @@ const iso_scanner *iso_event_file_scanner(const iso_event_file *f)
 
 static struct wanted wanted_of(const struct iso_events_info *i)
 {
-	return (struct wanted){ { true, i->has_time, i->has_count, i->attenuation || i->normalisation,
+	return (struct wanted){ { true, i->has_time, i->has_count,
+		                  i->attenuation || i->normalisation || i->multiplicity,
 		                  i->scatter || i->randoms, i->has_crystal } };
 }
 
@@ -430,7 +464,12 @@ int iso_event_file_block(struct iso_events *block, const iso_event_file *f, int6
 	struct iso_events e = { .tof_fwhm_ps = i->tof_fwhm_ps,
 		                .tof_bin_ps = i->tof_bin_ps,
 		                .start_s = i->start_s,
-		                .duration_s = i->duration_s };
+		                .duration_s = i->duration_s,
+		                .calibration = i->calibration,
+		                .lists_all = i->lists_all,
+		                .attenuated = i->attenuation,
+
+		                .n_left_out = f->left_out };
 
 	memcpy(e.isotope, i->isotope, sizeof e.isotope);
 	if (!make_arrays(&e, n, wanted_of(i)))
@@ -456,6 +495,31 @@ int iso_event_file_read(struct iso_events *block, const iso_event_file *f, int64
 	return st;
 }
 
+int iso_event_file_sample(struct iso_events *e, const iso_event_file *f)
+{
+	int64_t n = f->info.n, size = n < PLACES * EACH ? n : PLACES * EACH;
+	int64_t each = (size + PLACES - 1) / PLACES;
+	int st = iso_event_file_block(e, f, size);
+
+	for (int64_t at = 0; at < size && !st; at += each) {
+		int64_t m = size - at < each ? size - at : each;
+		struct iso_events part = from_place(e, at);
+
+		/* the first piece at the beginning of the file, the last at its end */
+		int64_t first = size == n ? at : at / each * ((n - each) / (PLACES - 1));
+
+		st = iso_event_file_read(&part, f, first, m);
+		e->n += m;
+		e->n_bad += part.n_bad;
+	}
+	if (!st && e->n_bad == e->n)
+		st = iso_fail(ISO_EINPUT,
+		              "%s: none of the %" PRId64
+		              " events looked at is usable: not finite, or both ends the same",
+		              f->path, e->n);
+	return st;
+}
+
 static int read_records(struct iso_events *e, struct iso_hash *hash, const char *path,
                         const struct iso_events_options *o)
 {
@@ -467,7 +531,7 @@ static int read_records(struct iso_events *e, struct iso_hash *hash, const char 
 	if (st) return st;
 	int64_t n = f->info.n;
 
-	if (hash) iso_hasher_begin(&hasher, f->size);
+	if (hash && !f->format->read) iso_hasher_begin(&hasher, f->size);
 	if (o->ctx) st = iso_memory_check(o->ctx, path, n * iso_event_bytes(&f->info));
 	if (!st) st = iso_hasher_head(&hasher, f->path, f->fd, f->first);
 	if (!st && !(st = iso_event_file_block(e, f, n)) &&

@@ -24,6 +24,8 @@ static inline uint32_t event_size(float v)
 	return bits & 0x7fffffffu;
 }
 
+enum { ISO_EVENT_BUFFER = 1 << 18 }; /* bytes of records between two system calls */
+
 struct iso_event_file {
 	const struct iso_event_format *format;
 	char *path; /* of the records, for messages */
@@ -34,6 +36,7 @@ struct iso_event_file {
 	struct iso_events_info info;
 	bool swap_dt;
 	const iso_ctx *ctx; /* whose threads read, and whose request to stop ends it; NULL: one thread */
+	int64_t left_out;   /* coincidences, by trues_only */
 	const iso_scanner *scanner; /* of crystal numbers: the caller's, or `own`; NULL: none */
 	iso_scanner *own;
 	int64_t crystals; /* of the scanner, */
@@ -62,7 +65,13 @@ struct iso_event_format {
 	              int64_t n);
 	int (*read_all)(struct iso_events *e, struct iso_hash *hash, const char *path,
 	                const struct iso_events_options *o);
-	bool has_ends; /* records hold coordinates, which may be of another unit */
+	/* Of records that differ in size: n events from number i on, to the places of the block from k on, read by
+	   means of a buffer of 2^18 bytes or more. In place of decode; `record` is then nominal. */
+	int (*read)(const iso_event_file *f, struct iso_events *e, int64_t k, int64_t i, int64_t n,
+	            uint8_t *buffer, int64_t size);
+	void (*close)(iso_event_file *f); /* what `layout` points to; NULL: nothing */
+	bool has_ends;                    /* records hold coordinates, which may be of another unit */
+	bool simulated;                   /* trees or tables of a simulation, by name, which can tell trues */
 
 	int record; /* bytes of a record that is written, or the least if `begin` sets w->record */
 	/* Event i of e as a record; NULL: the format is only read. */
@@ -90,6 +99,9 @@ bool iso_events_only_whole(const char *path);
 
 /* Opens the file of records, and sets fd, size and path, a copy. */
 int iso_event_file_records(iso_event_file *f, const char *path);
+
+/* Up to 65536 of its events, from its beginning to its end; to be freed, also on failure. */
+int iso_event_file_sample(struct iso_events *e, const iso_event_file *f);
 
 /* iso_events_read, and the hash of the file of the records, from the bytes that were read for it; hash->path
    is "" where it was not made: the file is above the size that is hashed whole. NULL: none is wanted. */
@@ -121,6 +133,18 @@ int iso_events_copy(struct iso_events *to, const struct iso_events *from);
 
 /* What a CASToR header brings: its records, and the .hscan of its scanner, "" if there is none beside it. */
 int iso_castor_files(char data[PATH_MAX], char scanner[PATH_MAX], const char *path);
+
+/* PETLINK list mode: whether a file is that, header or words, and the other one of the two. */
+extern const struct iso_event_format iso_petlink_format;
+bool iso_petlink_header(const uint8_t *head, int64_t n); /* by the first bytes of a file */
+bool iso_petlink_is(const char *path);
+int iso_petlink_partner(char out[PATH_MAX], const char *path);
+/* Interfile projection data beside others: whether a file is that; refused unless it has the bins of `like`, or, with
+   `any_tof`, those of one of its TOF bins; and its values from number `first` of the bins of `like` on, which must be finite and not
+   negative. */
+bool iso_is_projection_data(const char *path);
+int iso_interfile_fits(const char *path, const char *like, bool any_tof);
+int iso_interfile_piece(iso_real *v, const char *path, int64_t first, int64_t n);
 
 /* The writer of CASToR files, see struct iso_event_format. */
 int iso_castor_create(iso_event_writer *w, const char *path, int64_t bytes);

@@ -24,6 +24,10 @@ struct iso_format {
 	bool gzip;         /* the output is packed */
 	bool ranged;       /* `lead` needs the range */
 	int64_t axis_most; /* longest axis it can hold; 0: any */
+	/* Suffix of the file beside it that holds the elements of its one image, the last element first: then `lead`
+	   writes all of the file itself. NULL: elements follow the lead. */
+	const char *values;
+	bool mu_per_cm; /* a map of attenuation is in 1/cm, unless it says 1/mm */
 	/* Opens s->in, which the caller closes, and makes an array with all but values. `pairs`: takes complex
 	   numbers too, if it knows any. */
 	int (*open)(struct iso_array *a, struct iso_stored *s, const char *path, bool pairs);
@@ -38,9 +42,10 @@ struct iso_format {
 /* An array written in pieces, from its first element to its last. All zero: nothing open. */
 struct iso_writer {
 	const struct iso_format *format;
-	struct iso_out o;
-	struct iso_array a; /* sizes, grid and unit, without elements */
-	int64_t left;       /* elements to come */
+	struct iso_out o;    /* of the elements */
+	struct iso_out head; /* of a format with a file of values; else not open */
+	struct iso_array a;  /* sizes, grid and unit, without elements */
+	int64_t left;        /* elements to come */
 };
 
 /* `shape`: its elements are not looked at. `range`: the least and the greatest of all to come. */
@@ -51,6 +56,9 @@ int iso_writer_put(struct iso_writer *w, int64_t n, const iso_real *v);
 /* Once all elements are there: the file gets its name, beside its sidecar (JSON, or NULL). */
 int iso_writer_finish(struct iso_writer *w, const char *sidecar);
 void iso_writer_free(struct iso_writer *w); /* what is not finished leaves no file */
+
+/* The file of values beside an output; "": its format has none. */
+int iso_format_values(char out[PATH_MAX], const char *path);
 
 /* range[0], range[1] = the least and the greatest of n >= 1 values; `more`: and of what they were. */
 void iso_range(iso_real range[2], int64_t n, const iso_real *v, bool more);

@@ -5,8 +5,8 @@
 	ecat), Compton in phantom, in detector, Rayleigh in phantom, in detector, axial position,
 	angle
 
-   A mask of 36 switches, one a column but one for all volume numbers of a single, says which are
-   there. Axes are right-handed, as here. */
+   A mask of switches, one a column but one for all volume numbers of a single, says which are there: 18 for
+   both singles, as GATE's setCoincidenceMask has them, or 36. Axes are right-handed, as here. */
 #include "base/number.h"
 #include "core/size.h"
 #include "core/status.h"
@@ -66,9 +66,11 @@ static int get_mask(struct gate *g)
 		if ((*text != '0' && *text != '1') || n == 2 * FIELDS) break;
 		g->on[n++] = *text == '1';
 	}
-	if (text && (*text || n != 2 * FIELDS))
+	if (text && (*text || (n != FIELDS && n != 2 * FIELDS)))
 		return iso_fail(ISO_EARG,
-		                "gate_mask must be 36 switches 0 or 1, as in GATE's setCoincidenceMask");
+		                "gate_mask must be 18 switches 0 or 1, as in GATE's setCoincidenceMask, "
+		                "or 36, of which the second 18 are of the second single");
+	if (n == FIELDS) memcpy(g->on + FIELDS, g->on, FIELDS * sizeof *g->on);
 	if (!has(g, X) || !has(g, Y) || !has(g, Z))
 		return iso_fail(ISO_EARG, "gate_mask leaves out x, y or z of the detection");
 	if (g->o->trues_only && (!has(g, EVENT) || !has(g, COMPTON) || !has(g, RAYLEIGH)))

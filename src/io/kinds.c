@@ -1,22 +1,33 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The one table of suffixes: a new format is a row here, and a file that defines what it points to. */
+/* The one table of kinds: a new format is a row here, and a file that defines what it points to. */
 #include "kinds.h"
 #include "core/status.h"
+#include "file/in.h"
+#include "volume.h"
+#include "text/interfile.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 extern const struct iso_format iso_npy_format, iso_nii_format, iso_nii_gz_format, iso_raw_format,
-	iso_raw_json_format;
+	iso_raw_json_format, iso_interfile_hv_format, iso_interfile_h33_format;
 extern const struct iso_event_format iso_lmdt_format, iso_castor_format, iso_npy_events_format,
-	iso_gate_format;
+	iso_gate_format, iso_interfile_format, iso_petsird_format, iso_root_format, iso_table_format;
 extern const struct iso_recording_format iso_ipasc_format, iso_msot_format;
+
+bool iso_is_root(const uint8_t *head, int64_t n), iso_is_table(const uint8_t *head, int64_t n);
 
 static const struct iso_kind kinds[] = {
 	{ ".lmdT", .content = ISO_EVENTS_FILE, .events = &iso_lmdt_format },
 	{ ".Cdh", .content = ISO_EVENTS_FILE, .events = &iso_castor_format },
+	{ ".l.hdr", .content = ISO_EVENTS_FILE, .events = &iso_petlink_format, .is = iso_petlink_header },
+	{ ".l", .content = ISO_EVENTS_FILE, .events = &iso_petlink_format },
+	{ ".petsird", .content = ISO_EVENTS_FILE, .events = &iso_petsird_format, .is = iso_is_petsird },
 	{ ".npy", .content = ISO_ARRAY_FILE, .array = &iso_npy_format, .events = &iso_npy_events_format,
 	  .strips = ISO_STRIP_NPY },
+	{ ".dcm", .content = ISO_VOLUME_FILE, .is = iso_dicom_begins },
 	{ ".nii", .content = ISO_ARRAY_FILE, .array = &iso_nii_format },
 	{ ".nii.gz", .content = ISO_ARRAY_FILE, .array = &iso_nii_gz_format },
 	{ ".raw", .content = ISO_ARRAY_FILE, .array = &iso_raw_format, .strips = ISO_STRIP_FLOATS },
@@ -25,13 +36,19 @@ static const struct iso_kind kinds[] = {
 	{ ".f32", .content = ISO_STRIPS_FILE, .strips = ISO_STRIP_FLOATS },
 	{ ".dat", .content = ISO_EVENTS_FILE, .events = &iso_gate_format },
 	{ ".txt", .content = ISO_EVENTS_FILE, .events = &iso_gate_format, .strips = ISO_STRIP_TEXT },
+	{ ".hs", .content = ISO_EVENTS_FILE, .events = &iso_interfile_format, .is = iso_interfile_is_lines },
+	{ ".hv", .content = ISO_ARRAY_FILE, .array = &iso_interfile_hv_format, .is = iso_interfile_is_image },
+	{ ".h33", .content = ISO_ARRAY_FILE, .array = &iso_interfile_h33_format },
+	{ ".root", .content = ISO_EVENTS_FILE, .events = &iso_root_format, .is = iso_is_root },
 	{ ".hdf5", .content = ISO_RECORDING_FILE, .recording = &iso_ipasc_format },
 	{ ".h5", .content = ISO_RECORDING_FILE, .recording = &iso_ipasc_format },
+	{ ".hdf5", .content = ISO_EVENTS_FILE, .events = &iso_table_format, .is = iso_is_table },
 	{ ".msot", .content = ISO_RECORDING_FILE, .recording = &iso_msot_format },
 	{ ".srm", .content = ISO_MATRIX_FILE },
 	{ ".yaml", .content = ISO_DESCRIPTION_FILE },
 	{ ".yml", .content = ISO_DESCRIPTION_FILE },
 	{ ".hscan", .content = ISO_SCANNER_FILE },
+	{ ".geom", .content = ISO_SCANNER_FILE },
 	{ ".ckpt", .content = ISO_CHECKPOINT_FILE },
 };
 enum { N_KINDS = sizeof kinds / sizeof kinds[0] };
@@ -74,6 +91,45 @@ const struct iso_kind *iso_kind_as(const char *path, enum iso_content as)
 	return NULL;
 }
 
+/* ---- by content ---- */
+
+/* Bytes at the start of a regular file; 0: there is none. Pipes are left whole. */
+static int64_t read_head(uint8_t head[ISO_KIND_HEAD], const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int64_t n = fd < 0 ? 0 : iso_read_at(fd, head, ISO_KIND_HEAD, 0);
+
+	if (fd >= 0) close(fd);
+	return n > 0 ? n : 0;
+}
+
+/* The row of these first bytes that serves; as < 0: any. */
+static const struct iso_kind *by_content(const char *path, int as)
+{
+	uint8_t head[ISO_KIND_HEAD];
+	int64_t n = read_head(head, path);
+
+	for (int i = 0; i < N_KINDS && n > 0; i++)
+		if (kinds[i].is && (as < 0 || serves(&kinds[i], (enum iso_content)as, false)) &&
+		    kinds[i].is(head, n))
+			return &kinds[i];
+	return NULL;
+}
+
+const struct iso_kind *iso_kind_found(const char *path)
+{
+	const struct iso_kind *k = by_content(path, -1);
+
+	return k ? k : iso_kind_of(path);
+}
+
+const struct iso_kind *iso_kind_to_read(const char *path, enum iso_content as)
+{
+	const struct iso_kind *k = by_content(path, as);
+
+	return k ? k : iso_kind_as(path, as);
+}
+
 static void add(char list[ISO_KIND_LIST], const char *between, const char *text)
 {
 	size_t n = strlen(list);
@@ -105,7 +161,10 @@ int iso_kind_unknown(int code, const char *path, enum iso_content as, bool to_wr
 		[ISO_RECORDING_FILE] = " for a recording",
 	};
 	char list[ISO_KIND_LIST] = "";
+	const struct iso_kind *k = to_write ? NULL : iso_kind_found(path);
 
+	if (k && k->content == ISO_VOLUME_FILE)
+		return iso_fail(code, "%s: a DICOM file; command mu makes attenuation of a CT series", path);
 	for (int i = 0; i < N_KINDS; i++)
 		if (serves(&kinds[i], as, to_write)) add(list, " ", kinds[i].suffix);
 	return iso_fail(code, "%s: unknown suffix%s; one of %s", path, what[as], list);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the suffix of a file's name says. kinds.c holds the one table. */
+/* What a file is, by its first bytes or the suffix of its name. kinds.c holds the one table. */
 #ifndef ISO_KINDS_H
 #define ISO_KINDS_H
 
@@ -17,6 +17,7 @@ enum iso_content {
 	ISO_JSON_FILE,        /* a description, a record, or what stands beside a .raw */
 	ISO_SCANNER_FILE,
 	ISO_CHECKPOINT_FILE,
+	ISO_VOLUME_FILE, /* read by iso_volume_read alone */
 };
 
 enum iso_strip_format { ISO_STRIP_UNKNOWN, ISO_STRIP_FLOATS, ISO_STRIP_TEXT, ISO_STRIP_NPY };
@@ -30,14 +31,26 @@ struct iso_kind {
 	const struct iso_event_format *events;
 	enum iso_strip_format strips;
 	const struct iso_recording_format *recording;
+	/* Whether a file that begins with these n bytes, up to ISO_KIND_HEAD of them, is of this kind, whatever its
+	   name; NULL: the suffix alone tells. */
+	bool (*is)(const uint8_t *head, int64_t n);
 };
+enum { ISO_KIND_HEAD = 4096 };
+
+bool iso_is_petsird(const uint8_t *head, int64_t n); /* yardl, which no other format here is in */
 
 /* By the suffix alone, of any case; NULL: not in the table. */
 const struct iso_kind *iso_kind_of(const char *path);
 bool iso_kind_is(const char *path, enum iso_content content);
 
+/* The same of a file that is there: by its first bytes, then by its suffix. */
+const struct iso_kind *iso_kind_found(const char *path);
+
 /* The row of a file to be read or written as an array, events, strip events or a recording; NULL: none. */
 const struct iso_kind *iso_kind_as(const char *path, enum iso_content as);
+
+/* The row of a file that is there, to be read as that: by its first bytes, then by its suffix. */
+const struct iso_kind *iso_kind_to_read(const char *path, enum iso_content as);
 
 /* The failure that follows: "x.foo: unknown suffix for events; one of .lmdT ..." */
 int iso_kind_unknown(int code, const char *path, enum iso_content as, bool to_write);
@@ -46,7 +59,7 @@ int iso_kind_unknown(int code, const char *path, enum iso_content as, bool to_wr
 int iso_kind_none(const char *path);
 
 /* The formats of events that are read: "lmdT .lmdT, CASToR .Cdh, ..." */
-enum { ISO_KIND_LIST = 256 };
+enum { ISO_KIND_LIST = 512 };
 void iso_kind_events(char list[ISO_KIND_LIST]);
 
 /* Of strip events, by suffix. */

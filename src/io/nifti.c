@@ -5,6 +5,7 @@
 #include "core/status.h"
 #include "file/element.h"
 #include "format.h"
+#include "volume.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -212,7 +213,7 @@ static int get_affine(struct volume *v, const struct header *h)
 }
 
 /* The grid; each file axis must run along one world axis, to 1e-4 of its length. */
-static int get_axes(struct volume *v, const struct header *h)
+static int get_axes(struct volume *v, const char *path)
 {
 	bool taken[3] = { false };
 
@@ -221,10 +222,11 @@ static int get_axes(struct volume *v, const struct header *h)
 		int r = fabs(at[1]) > fabs(at[0]);
 
 		if (fabs(at[2]) > fabs(at[r])) r = 2;
-		if (at[r] == 0) return iso_refuse(h->path, "voxel size 0 along axis %d", c + 1);
+		if (at[r] == 0) return iso_refuse(path, "voxel size 0 along axis %d", c + 1);
 		if (taken[r] || fabs(at[(r + 1) % 3]) > 1e-4 * fabs(at[r]) ||
 		    fabs(at[(r + 2) % 3]) > 1e-4 * fabs(at[r]))
-			return iso_refuse(h->path, "its axes are oblique; resample to straight ones first");
+			return iso_refuse(path,
+			                  "its axes are oblique; command mu resamples a CT to straight ones");
 		taken[r] = true;
 		v->axis[r] = c;
 		v->sign[r] = at[r] > 0 ? 1 : -1;
@@ -245,9 +247,9 @@ static int read_header(struct volume *v, struct iso_in *in)
 	int st = iso_in_read(in, h.byte, HEADER);
 
 	if (st || (st = check_kind(&h)) || (st = get_dims(v, &h)) || (st = get_type(v, &h)) ||
-	    (st = get_data(v, &h)) || (st = get_affine(v, &h)))
+	    (st = get_data(v, &h)))
 		return st;
-	return get_axes(v, &h);
+	return get_affine(v, &h);
 }
 
 /* Where (t, z, y, x) of the world's axes lies in the file. */
@@ -271,7 +273,7 @@ static int open_nifti(struct iso_array *a, struct iso_stored *s, const char *pat
 
 	(void)pairs;
 	if ((st = iso_in_open(&s->in, path, iso_has_suffix(path, ".gz"))) || (st = read_header(&v, &s->in)) ||
-	    (st = iso_in_expect(&s->in, HEADER + s->skip + v.bytes)))
+	    (st = get_axes(&v, path)) || (st = iso_in_expect(&s->in, HEADER + s->skip + v.bytes)))
 		return st;
 	int64_t dim[4] = { v.dim[3], v.grid.n[2], v.grid.n[1], v.grid.n[0] };
 	int skip = v.dim[3] == 1; /* a single frame is an image */
@@ -281,6 +283,50 @@ static int open_nifti(struct iso_array *a, struct iso_stored *s, const char *pat
 	a->grid = v.grid;
 	set_layout(&s->layout, &v, a->n_dim);
 	return ISO_OK;
+}
+
+/* All n of them, in the file's order. */
+static int volume_values(iso_real *v, int64_t n, struct iso_stored *s, const char *path)
+{
+	int st;
+
+	if ((st = iso_in_skip(&s->in, s->skip)) ||
+	    (st = iso_elements_read(v, n, &s->in, s->layout.element)) || (st = iso_in_end(&s->in)))
+		return st;
+	for (int64_t i = 0; i < n; i++) {
+		if (s->scaled) v[i] = (iso_real)(s->slope * (double)v[i] + s->inter);
+		if (!isfinite(v[i]))
+			return iso_refuse(path, "voxel %" PRId64 " is %g, not finite", i, (double)v[i]);
+	}
+	return ISO_OK;
+}
+
+static int read_volume(struct iso_volume *to, struct iso_stored *s, const iso_ctx *ctx, const char *path,
+                       bool values)
+{
+	struct volume v = { .stored = s };
+	int64_t n = 1;
+	int st;
+
+	if ((st = iso_in_open(&s->in, path, iso_has_suffix(path, ".gz"))) || (st = read_header(&v, &s->in)) ||
+	    (st = iso_in_expect(&s->in, HEADER + s->skip + v.bytes)))
+		return st;
+	if (v.dim[3] > 1) return iso_refuse(path, "%" PRId64 " frames, one volume was expected", v.dim[3]);
+	for (int i = 0; i < 3; i++) n *= to->dim[i] = v.dim[i];
+	memcpy(to->affine, v.affine, sizeof to->affine);
+	if ((st = iso_volume_room(to, ctx, path, 1, values))) return st;
+	if (!(to->file[0] = strdup(path))) return iso_fail_memory(path, PATH_MAX);
+	s->in.ctx = ctx;
+	return values ? volume_values(to->v, n, s, path) : ISO_OK;
+}
+
+int iso_nifti_volume(struct iso_volume *v, const iso_ctx *ctx, const char *path, bool values)
+{
+	struct iso_stored s = { 0 };
+	int st = read_volume(v, &s, ctx, path, values);
+
+	iso_in_close(&s.in);
+	return st;
 }
 
 /* ---- writing ---- */
@@ -354,7 +400,7 @@ static int begin(struct iso_out *o, const struct iso_array *a, const iso_real ra
 	put_short(h, BITPIX, 8 * (int)sizeof *a->v);
 	put_float(h, VOX_OFFSET, DATA);
 	put_float(h, SCL_SLOPE, 1);
-	snprintf((char *)h + DESCRIP, 80, "isotome %s", iso_version());
+	snprintf((char *)h + DESCRIP, 80, "isotome %s%s%s", iso_version(), a->unit[0] ? "; " : "", a->unit);
 	put_float(h, CAL_MAX, (double)range[1]);
 	put_float(h, CAL_MIN, (double)range[0]);
 	st = put_dims(h, a, o->path);

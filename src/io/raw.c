@@ -45,14 +45,23 @@ static int get_description(struct description *d, const struct conf_node *map)
 	if (shape && (d->n_dim < 1 || d->n_dim > 8))
 		return iso_conf_fail(shape, "shape must be a list of 1 to 8 sizes, slowest first");
 	const struct conf_key keys[] = {
+		/* Of the description: 1. */
 		{ "version", CONF_INT, &version, .min = 1, .max = 1, .required = true },
+		/* Of the elements, beside the description. */
 		{ "data_file", CONF_TEXT, &data, .required = true },
+		/* Of an element. */
 		{ "type", CONF_TEXT, .required = true },
+		/* Default little. */
 		{ "byte_order", .kind = CONF_TEXT },
+		/* Of the first element. Default 0. */
 		{ "offset_bytes", CONF_INT, &d->offset, .min = 0, .max = 1e15 },
+		/* 1 to 8 sizes, slowest axis first. */
 		{ "shape", CONF_INTS, d->dim, d->n_dim, 1, 1e15, true },
+		/* x, y, z: the array is an image on a grid. */
 		{ "voxel_mm", CONF_REALS, d->grid.voxel, 3, DBL_MIN, DBL_MAX, false },
+		/* Of the grid. Default 0, 0, 0. */
 		{ "centre_mm", CONF_REALS, d->grid.centre, 3, -DBL_MAX, DBL_MAX, false },
+		/* Of the values. Default: none. */
 		{ "unit", CONF_TEXT, .dst = &unit },
 		{ .name = NULL },
 	};

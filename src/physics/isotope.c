@@ -1,48 +1,67 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Radioactive decay: half lives of the positron emitters in use, and the mean activity over a time. */
+/* Radioactive decay: half lives and branching fractions of the positron emitters in use, and the mean activity over a
+   time. */
 #include "text/nearest.h"
 #include "core/status.h"
 #include "file/suffix.h"
 
 #include <math.h>
 
-/* Published half lives differ by up to 0.6 %. */
-static const char *const names[] = { "O-15",  "N-13",  "C-11",  "F-18", "Rb-82",
-	                             "Ga-68", "Cu-64", "Zr-89", "I-124" };
-static const double half_lives_s[] = { 122.24, 597.9, 1221.8, 6586.2, 75.45, 4062.6, 45721, 282276, 360806 };
-enum { N_ISOTOPES = sizeof names / sizeof names[0] };
+/* Published half lives differ by up to 0.6 %. Branching: positrons a decay. */
+static const struct isotope {
+	const char *name;
+	double half_life_s, branching;
+} isotopes[] = {
+	{ "O-15", 122.24, .999 }, { "N-13", 597.9, .998 },   { "C-11", 1221.8, .998 },
+	{ "F-18", 6586.2, .967 }, { "Rb-82", 75.45, .955 },  { "Ga-68", 4062.6, .89 },
+	{ "Cu-64", 45721, .175 }, { "Zr-89", 282276, .227 }, { "I-124", 360806, .227 },
+};
+enum { N_ISOTOPES = sizeof isotopes / sizeof isotopes[0] };
 
-/* Place in the tables; N_ISOTOPES: not known. */
-static int find(const char *isotope)
+/* NULL: not known. */
+static const struct isotope *find(const char *isotope)
 {
-	int i = 0;
+	for (int i = 0; i < N_ISOTOPES; i++)
+		if (iso_same_word(isotope, isotopes[i].name)) return &isotopes[i];
+	return NULL;
+}
 
-	while (i < N_ISOTOPES && !iso_same_word(isotope, names[i])) i++;
-	return i;
+static int unknown(const char *isotope)
+{
+	const char *names[N_ISOTOPES], *near;
+
+	for (int i = 0; i < N_ISOTOPES; i++) names[i] = isotopes[i].name;
+	near = iso_nearest(isotope, N_ISOTOPES, names);
+	return iso_fail(ISO_EARG,
+	                "isotope %s is not known%s%s; known are O-15, N-13, C-11, F-18, Rb-82, Ga-68, "
+	                "Cu-64, Zr-89, I-124",
+	                isotope, near ? "; did you mean " : "", near ? near : "");
 }
 
 const char *iso_isotope(const char *isotope)
 {
-	int i = find(isotope);
+	const struct isotope *i = find(isotope);
 
-	return i < N_ISOTOPES ? names[i] : NULL;
+	return i ? i->name : NULL;
 }
 
 int iso_half_life(double *half_life_s, const char *isotope)
 {
 	if (!half_life_s || !isotope) return iso_fail_null(__func__);
-	int i = find(isotope);
+	const struct isotope *i = find(isotope);
 
-	if (i == N_ISOTOPES) {
-		const char *near = iso_nearest(isotope, N_ISOTOPES, names);
+	if (!i) return unknown(isotope);
+	*half_life_s = i->half_life_s;
+	return ISO_OK;
+}
 
-		return iso_fail(
-			ISO_EARG,
-			"isotope %s is not known%s%s; known are O-15, N-13, C-11, F-18, Rb-82, Ga-68, "
-			"Cu-64, Zr-89, I-124",
-			isotope, near ? "; did you mean " : "", near ? near : "");
-	}
-	*half_life_s = half_lives_s[i];
+int iso_branching(double *branching, const char *isotope)
+{
+	if (!branching || !isotope) return iso_fail_null(__func__);
+	const struct isotope *i = find(isotope);
+
+	if (!i) return unknown(isotope);
+	*branching = i->branching;
 	return ISO_OK;
 }
 

@@ -24,7 +24,7 @@
 
    On a cylinder the partners of a crystal are a range of rings times a range round the ring, so running sums
    along both give them all. Free detectors meet all but a range of azimuth about their own, those of a head
-   all of the other head. */
+   all of the other head. Where modules are said to be in coincidence or not, sums over modules do. */
 
 static int64_t lesser(int64_t a, int64_t b)
 {
@@ -107,10 +107,37 @@ static void panels_fans(double *fan, int64_t n, const double *v)
 	for (int64_t i = 0; i < n; i++) fan[i] = head[i < n / 2];
 }
 
+/* sum[m] = that of module m, modules of all kinds one after the other. */
+static void module_fans(double *fan, double *sum, const struct iso_efficiencies *e, const double *v)
+{
+	struct efficiency_end a = { 0 }, b = { 0 };
+	int64_t m = 0;
+
+	for (int k = 0; k < e->kinds; k++)
+		for (int64_t i = 0; i < e->kind[k].modules; i++, m++) {
+			const double *own = v + e->kind[k].first + i * e->kind[k].elements;
+
+			sum[m] = 0;
+			for (int64_t c = 0; c < e->kind[k].elements; c++) sum[m] += own[c];
+		}
+	for (a.kind = 0; a.kind < e->kinds; a.kind++)
+		for (a.module = 0; a.module < e->kind[a.kind].modules; a.module++) {
+			int64_t n = e->kind[a.kind].elements, first = e->kind[a.kind].first + a.module * n;
+			bool itself = efficiency_meet(e, &a, &a);
+			double all = 0;
+
+			m = 0;
+			for (b.kind = 0; b.kind < e->kinds; b.kind++)
+				for (b.module = 0; b.module < e->kind[b.kind].modules; b.module++, m++)
+					all += efficiency_meet(e, &a, &b) ? sum[m] : 0;
+			for (int64_t c = first; c < first + n; c++) fan[c] = all - (itself ? v[c] : 0);
+		}
+}
+
 int iso_fans_create(struct iso_fans *f, const iso_scanner *s)
 {
 	int64_t sums = s->kind == ISO_CYLINDER ? s->n + 2 * s->pairs.per_ring + 1 : s->n + 1;
-	bool free_ones = s->kind == ISO_DETECTORS;
+	bool free_ones = s->kind == ISO_DETECTORS && !s->efficiencies;
 	struct iso_fans made = { s, size_alloc(sums, sizeof *made.sum), NULL, NULL, NULL };
 
 	if (!made.sum || (free_ones && !(made.order = size_alloc(3 * s->n, sizeof *made.order)))) {
@@ -142,6 +169,8 @@ void iso_fans_sum(double *fan, struct iso_fans *f, const double *v)
 		cylinder_fans(fan, f->sum, &f->s->pairs, v);
 	else if (f->s->kind == ISO_PANELS)
 		panels_fans(fan, f->s->n, v);
+	else if (f->s->efficiencies)
+		module_fans(fan, f->sum, f->s->efficiencies, v);
 	else
 		detector_fans(fan, f, v);
 }

@@ -65,7 +65,7 @@ static int check(const struct iso_simulate *p)
 /* |dt| <= window, on which randoms and their correction must agree; the longest line stands in for one. */
 static double window_ps(const iso_scanner *s)
 {
-	double axial = (double)s->pairs.rings * s->ring_pitch;
+	double axial = iso_cylinder_length(s);
 
 	if (s->coincidence_ns > 0) return 1e3 * s->coincidence_ns;
 	return sqrt(4 * s->radius * s->radius + axial * axial) / ISO_C_MM_PER_PS;
@@ -113,7 +113,7 @@ static int prepare(struct sim *s)
 		.scanner = p->scanner,
 		.eff = p->eff,
 		.seed = p->seed,
-		.half = .5 * (double)p->scanner->pairs.rings * p->scanner->ring_pitch,
+		.half = .5 * iso_cylinder_length(p->scanner),
 		.sigma_ps = p->tof_fwhm_ps / ISO_FWHM_PER_SIGMA,
 		.window_ps = window_ps(p->scanner),
 	};

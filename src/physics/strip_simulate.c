@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Simulated events of two strips, from a phantom of ellipses: checks, and the loop of the CPU. */
+/* Simulated events of two strips, from a phantom of flat shapes: checks, and the loop of the CPU. */
 #include "strip_simulate.h"
 #include "core/ctx.h"
 #include "core/progress.h"
@@ -26,6 +26,14 @@ static int make_events(struct iso_strip_event *e, int64_t *decays, iso_ctx *ctx,
 	return iso_ctx_poll(ctx);
 }
 
+/* Activity in units of pi: of an ellipse a b rho. */
+static double activity(const struct iso_ellipse *e)
+{
+	return e->kind == ISO_FLAT_ELLIPSE     ? e->a * e->b * e->rho
+	       : e->kind == ISO_FLAT_RECTANGLE ? 4 / M_PI * e->a * e->b * e->rho
+	                                       : e->rho / M_PI;
+}
+
 static int make_rows(struct strip_row *row, int n, const iso_phantom *p)
 {
 	struct iso_ellipse e;
@@ -34,10 +42,11 @@ static int make_rows(struct strip_row *row, int n, const iso_phantom *p)
 
 	for (int i = 0; i < n; i++) {
 		if ((st = iso_phantom_ellipse(&e, p, i))) return st;
-		sum += e.a * e.b * e.rho;
-		row[i] = (struct strip_row){ e.x, e.y, e.a, e.b, e.cos_phi, e.sin_phi, sum };
+		sum += activity(&e);
+		row[i] = (struct strip_row){ e.x,       e.y,       e.a, e.b,
+			                     e.cos_phi, e.sin_phi, sum, e.kind == ISO_FLAT_RECTANGLE };
 	}
-	if (!(sum > 0)) return iso_fail(ISO_EARG, "strip simulation: no ellipse has activity");
+	if (!(sum > 0)) return iso_fail(ISO_EARG, "strip simulation: no shape has activity");
 	for (int i = 0; i < n; i++) row[i].up_to /= sum;
 	return ISO_OK;
 }
@@ -58,7 +67,7 @@ int iso_strip_simulate_counted(struct iso_strip_event *e, int64_t *decays, iso_c
 		                n, first);
 	if (iso_ctx_is_cuda(ctx) && (st = iso_cuda_symbol(&cuda, "iso_strip_simulate_cuda"))) return st;
 	struct strip_row *row = size_alloc(rows, sizeof *row);
-	struct strip_scan s = { *strips, seed, rows, row };
+	struct strip_scan s = { *strips, seed, rows, row, iso_phantom_adds(ellipses) };
 
 	if (!row) return iso_fail_memory("strip simulation", rows * (int64_t)sizeof *row);
 	if ((st = make_rows(row, rows, ellipses))) goto done;

@@ -10,9 +10,11 @@
 #include "core/philox.h"
 #include "scanner/strips_kern.h"
 
+/* An ellipse, or a rectangle; a point is an ellipse of half axes 0. */
 struct strip_row {
 	double z, y, a, b, cos_phi, sin_phi;
-	double up_to; /* shares a b rho of this row and those above, of all */
+	double up_to; /* shares of the activity of this row and those above, of all */
+	bool square;
 };
 
 struct strip_scan {
@@ -20,6 +22,7 @@ struct strip_scan {
 	uint64_t seed;
 	int n;
 	const struct strip_row *row; /* topmost first */
+	bool adds;                   /* none hides another */
 };
 
 /* An attempt's point belongs to a row above (no decay), a photon missed the strips, or there is an event. */
@@ -42,10 +45,10 @@ ISO_HD bool strip_inside(const struct strip_row *r, double z, double y)
 	double u = (dz * r->cos_phi + dy * r->sin_phi) / r->a;
 	double v = (dy * r->cos_phi - dz * r->sin_phi) / r->b;
 
-	return u * u + v * v <= 1;
+	return r->square ? fabs(u) <= 1 && fabs(v) <= 1 : u * u + v * v <= 1;
 }
 
-/* A row by its share, a point uniform in its ellipse; false if a row above has that point. To try
+/* A row by its share, a point uniform in its shape; false if a row above has that point. To try
    the point alone anew would give rows that are partly hidden too much. */
 ISO_HD bool strip_place(struct strip_decay *d, const struct strip_scan *s, struct philox p)
 {
@@ -56,12 +59,13 @@ ISO_HD bool strip_place(struct strip_decay *d, const struct strip_scan *s, struc
 	while (s->row[i].up_to <= u) /* the last is 1 */
 		i++;
 	const struct strip_row *e = &s->row[i];
-	double along = e->a * r * cos(turn), across = e->b * r * sin(turn);
+	double along = e->a * (e->square ? 2 * r * r - 1 : r * cos(turn));
+	double across = e->b * (e->square ? turn / M_PI - 1 : r * sin(turn));
 
 	d->z = e->z + along * e->cos_phi - across * e->sin_phi;
 	d->y = e->y + along * e->sin_phi + across * e->cos_phi;
 	d->tan = tan(M_PI * (strip_unit(p.w[3]) - .5));
-	for (int k = 0; k < i; k++)
+	for (int k = 0; k < i && !s->adds; k++)
 		if (strip_inside(&s->row[k], d->z, d->y)) return false;
 	return true;
 }

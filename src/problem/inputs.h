@@ -9,14 +9,18 @@
 /* ---- events ---- */
 
 /* Entries of a table of options; o is a struct iso_events_options of static or longer life. */
-#define EVENTS_OPTS(o)                                                                                     \
-	{ 0, "gate-mask", .text = &(o).gate_mask, .value = "SWITCHES",                                     \
-	  .help = "GATE text: its 36 column switches, \"1 1 0 ...\", where some are off" },                \
-		{ 0, "trues-only", .flag = &(o).trues_only,                                                \
-		  .help = "GATE text: only pairs of one decay, neither photon scattered in the phantom" }, \
-	{                                                                                                  \
-		0, "swap-dt", .flag = &(o).swap_dt,                                                        \
-			      .help = "the file's time differences have the other sign"                    \
+#define EVENTS_OPTS(o)                                                                                \
+	{ 0, "gate-mask", .text = &(o).gate_mask, .value = "SWITCHES",                                \
+	  .help = "GATE text: its 18 column switches, \"1 1 0 ...\", where some are off" },           \
+		{ 0, "trues-only", .flag = &(o).trues_only,                                           \
+		  .help = "GATE: only pairs of one decay, neither photon scattered in the phantom" }, \
+		{ 0, "tree", .text = &(o).tree, .value = "NAME",                                      \
+		  .help = "GATE's ROOT and HDF5 files: the tree or table (default Coincidences)" },   \
+		{ 0, "no-multiplicity", .flag = &(o).no_multiplicity,                                 \
+		  .help = "projection data: a bin is one line, not its number of crystal pairs" },    \
+	{                                                                                             \
+		0, "swap-dt", .flag = &(o).swap_dt,                                                   \
+			      .help = "the file's time differences have the other sign"               \
 	}
 
 /* And the scanner, for commands that have it for this alone. */
@@ -25,7 +29,7 @@
 		0, "scanner",                                                                           \
 			.text = &(path), .file = OPT_MAY_READ, .value = "FILE",                         \
 			.help = "where the crystals are, for events of crystal numbers: a description " \
-				"(YAML or JSON) or a CASToR .hscan"                                     \
+				"(YAML or JSON) or a CASToR .hscan or .geom"                            \
 	}
 
 /* The same of strip events; o is a struct iso_strip_options. */

@@ -10,6 +10,7 @@
 enum {
 	MODEL_PARAMS = 40,
 	MODEL_BYTES = 8192, /* of a model's self, at most */
+	MODEL_ASK_LOAD = 1, /* no failure: what was asked for is known after load */
 };
 
 /* What will be asked of the model, so that it reads and checks that and no more. */
@@ -44,7 +45,8 @@ struct model_subsets {
 struct model_frame {
 	bool all;                    /* every row, of whatever time */
 	double from_s, to_s;         /* else those from <= t < to */
-	double factor;               /* decay x live time: multiplies m and S */
+	double factor;               /* decay x live time x units: multiplies m and S */
+	double units;                /* counts/mm for an image value of 1 */
 	double share, share_randoms; /* of r given for the whole scan; NaN: not known */
 	double pile_up;              /* randoms of singles, over those of a constant rate */
 };
@@ -59,8 +61,9 @@ struct model_found {
 	bool on_disk;          /* the rows: data has no vectors */
 	int n_dim;             /* the rows as an array; 0: they have one axis */
 	int64_t dim[8];
-	int64_t images;    /* that the data hold, of several wavelengths or frames; else 1 */
-	double duration_s; /* of the scan; 0: not known */
+	int64_t images;     /* that the data hold, of several wavelengths or frames; else 1 */
+	double duration_s;  /* of the scan; 0: not known */
+	bool sens_of_pairs; /* the sensitivity is `sens` of the scanner, not sens_of_subsets of the rows */
 };
 
 /* A model as its problem sees it. Functions that a model has not are NULL where the comment says so. */
@@ -74,6 +77,7 @@ struct model {
 	bool streams_rows; /* self begins with a struct model_stream: load refuses what it can't do */
 	bool follows;      /* 'follow': events as they come (strip alone) */
 	bool rows_split; /* several ranks have rows of their own each; else each makes a part of every result */
+	bool one_sens;   /* an image given by 'sens' serves all subsets */
 	bool by_events;       /* a subset has the share n_k/n of the sensitivity, to the event; else 1/K */
 	bool flat;            /* images have one plane: as .npy they are (ny, nx) */
 	const char *method;   /* default of 'method'; NULL: mlem. A model of fbp, or of cg, has no other */
@@ -86,7 +90,8 @@ struct model {
 	int (*load)(iso_problem *problem, int need, const struct iso_grid *image);
 	void (*unload)(iso_problem *problem); /* frees them; the problem then restores the parameters */
 
-	/* The grid, where the parameters alone settle it and load would not find another; NULL: load finds it. */
+	/* The grid, where the parameters alone settle it and load would not find another; MODEL_ASK_LOAD, or NULL:
+	   load finds it. */
 	int (*grid)(iso_problem *problem, struct iso_grid *g);
 
 	/* After load: */
@@ -120,6 +125,10 @@ struct model {
 	/* Weights of equal runs of rows, for least squares, and their number; ISO_EINPUT where the data do
 	   not say. */
 	int (*weights)(iso_problem *problem, const double **w, int64_t *n);
+	/* Of images in counts/mm: what their scale depends on, an object of names and plain values; NULL: 'calibration'
+	   can't be used. And K of the events' file; ISO_EINPUT where it says none. */
+	json_t *(*scale)(iso_problem *problem);
+	int (*calibration)(iso_problem *problem, double *k);
 	/* An image without iterating, into x, which lies on the grid. */
 	int (*direct)(iso_problem *problem, struct iso_array *x);
 };

@@ -302,6 +302,16 @@ static int unknown(const struct opt_set *sets, const char *key, const char *file
 	                near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
+/* By its own name or by another that has the same place. */
+static bool is_given(const struct opt_set *sets, const struct opt *of)
+{
+	const struct opt *o;
+
+	for (int k = 0; of->text && (o = opt_at(sets, k)); k++)
+		if (o->text == of->text && o->given) return true;
+	return of->given;
+}
+
 int opt_from_json(const struct opt_set *sets, const json_t *parameters, const char *file)
 {
 	const char *key;
@@ -314,7 +324,7 @@ int opt_from_json(const struct opt_set *sets, const json_t *parameters, const ch
 
 		if (!o || !in_record(o))
 			st = unknown(sets, key, file);
-		else if (!o->given && !output)
+		else if (!is_given(sets, o) && !output)
 			st = take(o, v, file);
 		if (st) return st;
 	}

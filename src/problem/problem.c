@@ -51,6 +51,7 @@ static void fill_tables(iso_problem *p)
 		p->m->follows ? follow_params(&s->follow)
 			      : (struct opt_set){ "Events that do not fit memory", s->stream },
 		{ "Output", p->more },
+		units_params(&s->units),
 		{ 0 },
 	};
 
@@ -135,6 +136,7 @@ void iso_problem_free(iso_problem *p)
 	if (!p) return;
 	problem_unload(p);
 	frames_free(&p->s.frames);
+	units_free(&p->s.units);
 	record_free(&p->own); /* of zeros where the record is a command's */
 	json_decref(p->blank);
 	json_decref(p->read);

@@ -77,17 +77,15 @@ static int load_rows(iso_problem *p, int need)
 
 int iso_problem_grid(iso_problem *p, struct iso_grid *g)
 {
-	struct iso_grid found;
-	int st = ISO_OK;
+	struct iso_grid settled;
+	int st = MODEL_ASK_LOAD;
 
 	if (!p || !g) return iso_fail_null(__func__);
-	if (p->loaded || !p->m->grid) {
-		if (!p->loaded) st = iso_problem_load(p);
-		found = p->found.grid;
-	} else {
-		st = p->m->grid(p, &found);
-	}
-	if (!st) *g = found;
+	if (!p->loaded && p->m->grid) st = p->m->grid(p, &settled);
+	if (st == ISO_OK) *g = settled;
+	if (st != MODEL_ASK_LOAD) return st;
+	st = p->loaded ? ISO_OK : iso_problem_load(p);
+	if (!st) *g = p->found.grid;
 	return st;
 }
 

@@ -26,6 +26,20 @@ struct frames {
 	double duration_s;  /* of the scan; 0: not known */
 };
 
+/* What makes Bq/ml or SUV of an image: units.c. */
+struct units {
+	/* parameters */
+	const char *calibration, *started_at, *injected_at;
+	double branching_option, weight_kg, dose_mbq, residual_mbq;
+	bool suv;
+	struct opt opts[9];
+	/* what they say */
+	iso_calibration *file; /* NULL: none was read */
+	double k;         /* of the scanner; 0: the image stays in counts/mm, or the events' file will tell */
+	double branching; /* of the isotope */
+	double suv_factor; /* SUV of 1 Bq/ml; without 'suv' 1 */
+};
+
 /* Parameters of 'follow', for models that have it: strip/strip_follow.c. */
 struct follow {
 	bool on;
@@ -60,6 +74,7 @@ struct settings {
 	struct model_subsets by;   /* subsets, rule and seed */
 	struct iso_filter filter;  /* meaningful if filter_text */
 	struct frames frames;
+	struct units units;
 	struct follow follow;
 	struct least_squares squares;
 	struct model_stream no_stream; /* of models that can't */
@@ -95,6 +110,19 @@ int frames_settle(iso_problem *problem, struct frames *f, double duration_s);
 /* Frame k, from edge_s[k] on, as far as the scan went. */
 double frames_end_s(const struct frames *f, int k);
 struct model_frame frames_get(const struct frames *f, int k);
+
+/* units.c */
+struct opt_set units_params(struct units *u);
+int units_suit(
+	const iso_problem
+		*problem); /* ISO_EARG if they are given and the model's images have no unit of activity */
+int units_check(iso_problem *problem); /* after frames_check; before the data are read */
+void units_free(struct units *u);
+
+/* Once frames are settled: K, the unit of the image, and what its scale depends on, for the record. */
+int units_settle(iso_problem *problem);
+/* counts/mm in frame k for an image value of 1: T b / K for Bq/ml; 1 without calibration. */
+double units_of_frame(const iso_problem *problem, int k);
 
 /* strip/strip_follow.c, recon_cg.c: their parameters, and what does not go with them. */
 struct opt_set follow_params(struct follow *f);

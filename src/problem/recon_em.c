@@ -15,6 +15,7 @@
 struct em {
 	struct recon r;
 	struct iso_array start, sens; /* of every frame; sens: with the PSF */
+	bool start_in_unit;           /* start: in the unit of the image; else in counts/mm */
 	/* the frame under way */
 	struct model_frame frame;
 	struct iso_array scaled; /* the sensitivity times the frame's factor */
@@ -30,6 +31,12 @@ struct em {
 		bool counts, factors;   /* the data have them */
 	} sum;
 };
+
+/* Whether the rows are all that could be measured: then each subset has a sensitivity of its own. */
+static bool by_subset(const struct em *e)
+{
+	return e->r.m->sens_of_subsets && !e->r.s->sens && !e->r.problem->found.sens_of_pairs;
+}
 
 /* ---- before the work ---- */
 
@@ -54,10 +61,10 @@ static int plan(const struct em *e)
 		iso_plan_add(&p, "voxels that are seen", n, sizeof(iso_real), iso_ctx_is_cuda(e->r.ctx));
 		iso_filter_plan(&p, e->r.ctx, &s->filter, &e->r.grid);
 	}
-	if (m->sens_of_subsets)
+	if (by_subset(e))
 		iso_plan_add(&p, "sensitivities of the subsets", n, s->subsets * (int64_t)sizeof(iso_real),
 		             false);
-	iso_em_plan(&p, e->r.ctx, n, rows, m->by_events || m->sens_of_subsets ? (int)s->subsets : 1, 3);
+	iso_em_plan(&p, e->r.ctx, n, rows, m->by_events || by_subset(e) ? (int)s->subsets : 1, 3);
 	m->plan(e->r.problem, &p, &s->by);
 	return problem_plan_end(e->r.problem, &p);
 }
@@ -105,12 +112,12 @@ static int sum_of_subsets(struct em *e)
 static int make_sens(struct em *e)
 {
 	const struct model *m = e->r.m;
-	bool given = e->r.s->sens, by_subset = m->sens_of_subsets && !given;
+	bool given = e->r.s->sens, by_rows = by_subset(e);
 	int st;
 
 	record_stage(e->r.record, "sensitivity");
-	st = given ? given_sens(e) : by_subset ? sum_of_subsets(e) : m->sens(e->r.problem, &e->sens);
-	if (!st && !by_subset) st = problem_blur_sens(e->r.problem, &e->sens);
+	st = given ? given_sens(e) : by_rows ? sum_of_subsets(e) : m->sens(e->r.problem, &e->sens);
+	if (!st && !by_rows) st = problem_blur_sens(e->r.problem, &e->sens);
 	if (!st && m->form) st = m->form(e->r.problem, &e->sens, &e->r.weight);
 	for (int64_t i = 0; !st && i < e->sens.n; i++)
 		if (e->sens.v[i] > 0) return iso_array_on_grid(&e->scaled, &e->r.grid);
@@ -207,14 +214,17 @@ static int describe_frame(struct em *e, const struct iso_em_result *of)
 	if (e->r.series) {
 		json_t *all = record_pack("{s:o, s:i, s:o, s:f, s:i}", "loglik", loglik,
 		                          "resumed_from_update", of->resumed_from, "events", events, "factor",
-		                          e->frame.factor, "iteration", of->n / (int)e->r.s->subsets);
+		                          e->frame.factor / e->frame.units, "iteration",
+		                          of->n / (int)e->r.s->subsets);
 
 		if (of->stopped) json_object_set_new(all, "stopped_by_caller", json_true());
 		return json_array_append_new(e->r.results, all) ? iso_fail_memory("record", 1) : ISO_OK;
 	}
 	st = record_result(rec, "loglik", loglik);
 	if (!st) st = record_result(rec, "resumed_from_update", json_integer(of->resumed_from));
-	if (!st) st = record_result(rec, "decay_and_live_factor", record_real(e->frame.factor));
+	if (!st)
+		st = record_result(rec, "decay_and_live_factor",
+		                   record_real(e->frame.factor / e->frame.units));
 	int bad = record_result(rec, "events", events);
 
 	return st ? st : bad;
@@ -440,12 +450,16 @@ static int frame(struct em *e)
 	int st;
 
 	e->frame = frames_get(&r->s->frames, (int)r->k);
+	e->frame.units = units_of_frame(r->problem, (int)r->k);
+	e->frame.factor *= e->frame.units;
 	if (r->series) record_part(r->record, "frame", r->k + 1, r->n);
 	if (e->found && ((st = take_frame(e)) || e->found)) return st;
 	if ((st = prepare_frame(e, &empty))) return st;
 	if (r->series && r->s->out && !e->kept && ((st = open_series(e)) || e->found)) return st;
+	double start = e->start_in_unit ? 1 : 1 / e->frame.units;
+
 	for (int64_t i = 0; i < e->sens.n; i++) {
-		r->x.v[i] = e->start.v[i] * (r->weight.v ? r->weight.v[i] : 1);
+		r->x.v[i] = (iso_real)(e->start.v[i] * start * (r->weight.v ? r->weight.v[i] : 1));
 		e->scaled.v[i] = (iso_real)(e->sens.v[i] * e->frame.factor);
 	}
 	st = empty ? empty_frame(e) : iterate(e);
@@ -499,12 +513,26 @@ static int write_image(struct em *e)
 	return ISO_OK;
 }
 
+/* Without units the two are the same. */
+static int read_start(struct em *e)
+{
+	const char *path = e->r.s->start, *unit;
+	json_t *record = NULL;
+	int st = recon_start(e->r.problem, &e->start, 1, ISO_NONNEGATIVE);
+
+	if (!st && path) st = record_sidecar(&record, path);
+	unit = json_string_value(json_object_get(record, "Units"));
+	e->start_in_unit = unit && strcmp(unit, e->start.unit) == 0;
+	json_decref(record);
+	return st;
+}
+
 static int reconstruct(struct em *e, struct iso_array *to)
 {
 	int st;
 
 	if ((st = plan(e))) return st;
-	if ((st = recon_start(e->r.problem, &e->start, 1, ISO_NONNEGATIVE))) return st;
+	if ((st = read_start(e))) return st;
 	if ((st = iso_array_on_grid(&e->r.x, &e->r.grid))) return st;
 	memcpy(e->r.x.unit, e->start.unit, sizeof e->r.x.unit);
 	if (to && e->r.series && (st = recon_series(&e->r))) return st;
@@ -522,6 +550,7 @@ int recon_em(iso_problem *problem, struct iso_array *to)
 	struct em e = { .r = recon_of(problem, f->n, f->series) };
 	int st = frames_settle(problem, f, problem->found.duration_s);
 
+	if (!st) st = units_settle(problem);
 	if (!st && e.r.s->out && f->series) st = iso_write_check_series(e.r.s->out, f->n);
 	if (!st) st = reconstruct(&e, to);
 	iso_series_free(e.kept);

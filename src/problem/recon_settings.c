@@ -98,8 +98,8 @@ void settings_begin(struct settings *s, const struct model *m, struct model_stre
 /* ---- checks before the work ---- */
 
 const char *const recon_em_params[] = {
-	"subsets", "subset-rule", "seed", "sens", "psf",     "filter",      "filter-every",
-	"frames",  "from-s",      "to-s", "live", "isotope", "half-life-s", NULL,
+	"subsets", "subset-rule", "seed", "sens",    "psf",         "filter",      "filter-every", "frames",
+	"from-s",  "to-s",        "live", "isotope", "half-life-s", "calibration", "suv",          NULL,
 };
 
 bool recon_is_direct(const struct settings *s)
@@ -170,18 +170,19 @@ int settings_check(iso_problem *problem)
 	const struct settings *s = &problem->s;
 	int st;
 
+	if ((st = units_suit(problem))) return st;
 	if (m->follows && (st = follow_check(problem))) return st;
 	if (s->follow.on) return ISO_OK;
 	if ((st = cg_check(problem))) return st;
 	if ((st = check_direct(problem))) return st;
 	if ((st = check_method(problem))) return st;
-	if (m->sens_of_subsets && s->sens && s->subsets > 1)
+	if (m->sens_of_subsets && !m->one_sens && s->sens && s->subsets > 1)
 		return iso_fail(ISO_EARG,
 		                "'sens' is one image; the subsets of model %s see voxels differently, and "
 		                "their own are made without it",
 		                m->name);
-	if ((st = check_filter(problem))) return st;
-	return frames_check(problem, &problem->s.frames);
+	if ((st = check_filter(problem)) || (st = frames_check(problem, &problem->s.frames))) return st;
+	return units_check(problem);
 }
 
 /* ---- files beside the output ---- */

@@ -3,6 +3,7 @@
 #include "record.h"
 
 #include "base/number.h"
+#include "text/interfile.h"
 #include "text/json_file.h"
 #include "core/comm.h"
 #include "core/progress.h"
@@ -221,16 +222,17 @@ static int add_input(struct record *r, const char *path)
 }
 
 /* Files that count together: x.raw brings x.raw.json, and a description the file that it names; a
-   .Cdh its records and the scanner beside it, a .hscan its .lut. "": none. */
+   .Cdh its records and the scanner beside it, a .hscan its .lut, an Interfile header its data. "": none. */
 static int find_partners(char partner[PATH_MAX], char scanner[PATH_MAX], const char *path)
 {
 	*partner = *scanner = '\0';
 	if (iso_has_suffix(path, ".Cdh")) return iso_castor_files(partner, scanner, path);
+	if (iso_petlink_is(path)) return iso_petlink_partner(partner, path);
 	if (iso_has_suffix(path, ".hscan")) return iso_suffix_partner(partner, PATH_MAX, path, ".lut");
 	if (iso_has_suffix(path, ".msot")) return iso_suffix_partner(partner, PATH_MAX, path, ".bin");
 	if (iso_has_suffix(path, ".json")) return raw_partner(partner, path);
 	if (iso_has_suffix(path, ".raw")) snprintf(partner, PATH_MAX, "%s.json", path);
-	return ISO_OK;
+	return iso_interfile_partner(partner, path);
 }
 
 int record_input(struct record *r, const char *path)

@@ -5,7 +5,7 @@
 #include "core/ctx.h"
 #include "core/size.h"
 #include "core/status.h"
-#include "io/format.h"
+#include "io/kinds.h"
 #include "text/json_file.h"
 
 #include <limits.h>
@@ -133,23 +133,63 @@ int record_read_image(struct record *r, struct iso_array *a, const char *path, e
 	return read_array(r, a, path, allowed, false, true, want);
 }
 
-int record_read_map(struct record *r, struct iso_array *a, const char *path, const struct iso_grid *g)
+static int read_map(struct record *r, struct iso_array *a, const char *path, const struct iso_grid *g,
+                    enum iso_values allowed)
 {
 	struct iso_array head;
 	int st = record_peek(r, &head, path, ISO_ANY);
 
-	return st ? st : read_array(r, a, path, ISO_NONNEGATIVE, false, !head.has_grid, g);
+	return st ? st : read_array(r, a, path, allowed, false, !head.has_grid, g);
+}
+
+int record_read_map(struct record *r, struct iso_array *a, const char *path, const struct iso_grid *g)
+{
+	return read_map(r, a, path, g, ISO_NONNEGATIVE);
 }
 
 /* At 511 keV dense bone has 0.02/mm, titanium 0.04; water in 1/cm would be 0.096. */
 #define MU_LIKELY 0.05
 
+/* No attenuation is below 0, air in Hounsfield units is -1000: a map that reaches that far is a CT. */
+static int refuse_hu(const struct iso_array *a, const char *path)
+{
+	double least = 0, most = 0;
+
+	for (int64_t i = 0; a->v && i < a->n; i++) {
+		least = a->v[i] < least ? (double)a->v[i] : least;
+		most = a->v[i] > most ? (double)a->v[i] : most;
+	}
+	if (least > -100 || least < -1e5) return ISO_OK;
+	return iso_refuse(path,
+	                  "values from %g to %g: a CT in Hounsfield units, attenuation in 1/mm was expected; "
+	                  "command mu makes it",
+	                  least, most);
+}
+
+/* Maps of formats whose unit is 1/cm, unless they say 1/mm. */
+static void per_mm(struct record *r, struct iso_array *a, const char *path)
+{
+	const struct iso_kind *k =
+		record_given(r, path)->array.v ? NULL : iso_kind_to_read(path, ISO_ARRAY_FILE);
+
+	if (!k || !k->array || !k->array->mu_per_cm || strcmp(a->unit, "1/mm") == 0) return;
+	for (int64_t i = 0; a->v && i < a->n; i++) a->v[i] /= 10;
+	snprintf(a->unit, sizeof a->unit, "1/mm");
+	record_tell(r, ISO_NEWS, "%s: an Interfile map of attenuation is taken as 1/cm", path);
+}
+
 int record_read_mu(struct record *r, struct iso_array *a, const char *path, const struct iso_grid *g)
 {
-	int st = record_read_map(r, a, path, g);
+	int st = read_map(r, a, path, g, ISO_FINITE);
 	double most = 0;
 
-	if (st || (st = record_input(r, path))) return st;
+	if (st) return st;
+	if (a->v && !(st = refuse_hu(a, path))) st = iso_values_check(a, path, ISO_NONNEGATIVE);
+	if (st || (st = record_input(r, path))) {
+		iso_array_free(a);
+		return st;
+	}
+	per_mm(r, a, path);
 	for (int64_t i = 0; a->v && i < a->n; i++) most = a->v[i] > most ? (double)a->v[i] : most;
 	if (most > MU_LIKELY)
 		record_warn(r,

@@ -40,7 +40,7 @@ const json_t *iso_history_recon(const struct iso_history *h);
 struct iso_report_image {
 	const char *path;
 	struct iso_array array;
-	struct iso_volume volume; /* its first frame */
+	struct iso_shown volume; /* its first frame */
 	struct iso_range range;
 	struct iso_history history;
 	int64_t cut[3];        /* the voxel where the slices shown cross */

@@ -59,7 +59,7 @@ static int own_look(struct look *l, const struct iso_report_image *m)
 {
 	const double percent[2] = { .01, 99.99 };
 	double v[2];
-	int st = iso_volume_percentiles(v, &m->volume, percent);
+	int st = iso_shown_percentiles(v, &m->volume, percent);
 
 	return st ? st : make_look(l, fmax(fmax(-v[0], v[1]), .1 * farthest(m)), m->range.min < 0);
 }
@@ -99,9 +99,9 @@ static int take_plane(struct plane *p, const struct iso_report_image *m, const s
 	p->v = size_alloc(p->w * p->h, sizeof *p->v);
 	if (!p->v) return iso_fail_memory("report", p->w * p->h * (int64_t)sizeof *p->v);
 	if (view->greatest)
-		iso_volume_max(p->v, &m->volume, view->axis);
+		iso_shown_max(p->v, &m->volume, view->axis);
 	else
-		iso_volume_slice(p->v, &m->volume, view->axis, m->cut[view->axis]);
+		iso_shown_slice(p->v, &m->volume, view->axis, m->cut[view->axis]);
 	return ISO_OK;
 }
 

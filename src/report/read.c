@@ -16,7 +16,7 @@ static void take_unit(struct iso_report_image *m)
 }
 
 /* Where the signal is: across each axis the slice with the greatest sum of squares. */
-static int choose_cut(int64_t cut[3], const struct iso_volume *vol)
+static int choose_cut(int64_t cut[3], const struct iso_shown *vol)
 {
 	const int64_t *n = vol->grid.n;
 	double *sum[3] = { 0 };
@@ -53,14 +53,14 @@ static int read_one(struct iso_report_image *m, const char *path, enum iso_value
 	if (m->array.n_dim < 2 || m->array.n_dim > 4)
 		return iso_fail(ISO_EINPUT, "%s: an array of %d axes; a report is about images of 2 to 4",
 		                path, m->array.n_dim);
-	if ((st = iso_volume_of(&m->volume, &m->array, 0))) return st;
-	m->range = iso_volume_range(&m->volume);
+	if ((st = iso_shown_of(&m->volume, &m->array, 0))) return st;
+	m->range = iso_shown_range(&m->volume);
 	if ((st = iso_history_read(&m->history, path))) return st;
 	take_unit(m);
 	return choose_cut(m->cut, &m->volume);
 }
 
-static bool same_grid(const struct iso_volume *a, const struct iso_volume *b)
+static bool same_grid(const struct iso_shown *a, const struct iso_shown *b)
 {
 	if (a->in_mm && b->in_mm) return iso_grid_same(&a->grid, &b->grid);
 	return memcmp(a->grid.n, b->grid.n, sizeof a->grid.n) == 0;

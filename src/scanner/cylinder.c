@@ -2,9 +2,11 @@
 /* Rings of crystals on a cylinder around z, in blocks with gaps between them.
 
    Crystal id = ring * per_ring + c. Each block fills a sector of the same angle; its crystals lie
-   side by side in the middle of the sector, half a gap off either border. */
+   side by side in the middle of the sector, half a gap off either border. So do its rings along z. */
 #include "core/size.h"
 #include "scanner.h"
+
+#include <string.h>
 
 static double blocks(const iso_scanner *s)
 {
@@ -22,37 +24,77 @@ static double crystal_mm(const iso_scanner *s)
 	return (sector_mm(s) - s->block_gap) / (double)s->block;
 }
 
+/* mm along z that a block fills, with its gap. */
+static double storey_mm(const iso_scanner *s)
+{
+	return (double)s->block_rings * s->ring_pitch + s->ring_gap;
+}
+
+double iso_cylinder_length(const iso_scanner *s)
+{
+	double gaps = s->ring_gap > 0 ? (double)(s->pairs.rings / s->block_rings - 1) * s->ring_gap : 0;
+
+	return (double)s->pairs.rings * s->ring_pitch + gaps;
+}
+
+static double ring_z(const iso_scanner *s, int64_t ring)
+{
+	double gaps = (double)(ring / s->block_rings) - (double)(s->pairs.rings / s->block_rings - 1) / 2;
+
+	return ((double)ring - (double)(s->pairs.rings - 1) / 2) * s->ring_pitch + gaps * s->ring_gap;
+}
+
 static int place_crystals(iso_scanner *s)
 {
 	int64_t per_ring = s->pairs.per_ring;
 
 	s->pos = size_alloc(s->n, 3 * sizeof *s->pos);
 	if (!s->pos) return iso_fail_memory("crystal positions", s->n * 3 * (int64_t)sizeof *s->pos);
-	for (int64_t i = 0; i < s->n; i++) {
-		int64_t c = i % per_ring;
+	for (int64_t c = 0; c < per_ring; c++) {
 		double centre = 2 * M_PI * ((double)(c / s->block) + .5) / blocks(s);
 		double arc = ((double)(c % s->block) - (double)(s->block - 1) / 2) * crystal_mm(s);
 		double t = s->block_gap == 0 ? 2 * M_PI * ((double)c + .5) / (double)per_ring
 		                             : centre + arc / s->radius;
-		double *p = s->pos + 3 * i;
 
-		p[0] = s->radius * cos(t);
-		p[1] = s->radius * sin(t);
-		p[2] = ((double)(i / per_ring) - (double)(s->pairs.rings - 1) / 2) * s->ring_pitch;
+		s->pos[3 * c] = s->radius * cos(t);
+		s->pos[3 * c + 1] = s->radius * sin(t);
+	}
+	for (int64_t i = 0; i < s->n; i++) {
+		if (i >= per_ring) memcpy(s->pos + 3 * i, s->pos + 3 * (i % per_ring), 2 * sizeof *s->pos);
+		s->pos[3 * i + 2] = ring_z(s, i / per_ring);
 	}
 	return ISO_OK;
+}
+
+int iso_cylinder_finish(iso_scanner *s)
+{
+	struct iso_pairs *p = &s->pairs;
+
+	s->n = p->rings * p->per_ring;
+	if (s->block_rings == 0) s->block_rings = p->rings;
+	if (p->max_ring_difference > p->rings - 1) p->max_ring_difference = p->rings - 1;
+	p->same = p->per_ring * (p->per_ring - 2 * p->min_distance + 1) / 2;
+	p->n = pairs_first(p, p->max_ring_difference + 1);
+	return place_crystals(s);
 }
 
 static int read_block(iso_scanner *s, const struct conf_node *block)
 {
 	const struct conf_key keys[] = {
+		/* Crystals of a block, round the ring. */
 		{ "crystals", CONF_INT, &s->block, 1, 1, SCANNER_MAX, true },
+		/* Between two blocks, where lines end. Default 0. */
 		{ "gap_mm", CONF_REAL, &s->block_gap, 1, 0, 1e5, false },
+		/* Rings of a block, along z. Default: all. */
+		{ "rings", CONF_INT, &s->block_rings, 1, 1, SCANNER_MAX, false },
+		/* Between two blocks along z. Default 0. */
+		{ "ring_gap_mm", CONF_REAL, &s->ring_gap, 1, 0, 1e5, false },
 		{ .name = NULL },
 	};
 	int st;
 
 	s->block = s->pairs.per_ring;
+	s->block_rings = s->pairs.rings;
 	if (!block) return ISO_OK;
 	if ((st = iso_conf_keys(block, keys))) return st;
 	if (s->pairs.per_ring % s->block != 0)
@@ -60,6 +102,10 @@ static int read_block(iso_scanner *s, const struct conf_node *block)
 		                     "crystals_per_ring is %" PRId64 ", must be a multiple of the %" PRId64
 		                     " crystals of a block",
 		                     s->pairs.per_ring, s->block);
+	if (s->pairs.rings % s->block_rings != 0)
+		return iso_conf_fail(
+			block, "rings is %" PRId64 ", must be a multiple of the %" PRId64 " rings of a block",
+			s->pairs.rings, s->block_rings);
 	if (crystal_mm(s) < 1e-6 * sector_mm(s) / (double)s->block)
 		return iso_conf_fail(block,
 		                     "gap_mm is %g, must leave room for crystals in the %g mm of a block",
@@ -75,15 +121,25 @@ static int read_cylinder(iso_scanner *s, const struct conf_node *root)
 	struct iso_pairs *p = &s->pairs;
 	const struct conf_key keys[] = {
 		SCANNER_KEYS,
+		/* Inner face of the crystals. */
 		{ "radius_mm", CONF_REAL, &s->radius, 1, 1e-3, 1e5, true },
+		/* Rings of crystals along z. */
 		{ "rings", CONF_INT, &p->rings, 1, 1, SCANNER_MAX, true },
+		/* From ring to ring. */
 		{ "ring_pitch_mm", CONF_REAL, &s->ring_pitch, 1, 1e-3, 1e5, true },
+		/* Crystals round a ring. */
 		{ "crystals_per_ring", CONF_INT, &p->per_ring, 1, 2, SCANNER_MAX, true },
+		/* Tangential, axial, depth: for `--rays`, and for the voxel where none is given. */
 		{ "crystal_mm", CONF_REALS, s->crystal_mm, 3, 1e-3, 1e5, false },
+		/* Blocks of crystals round the ring. Default: no gaps. */
 		{ "block", CONF_NODE, &block, 1, 0, 0, false },
+		/* Lines end so deep in the crystals. Default 0. */
 		{ "interaction_depth_mm", CONF_REAL, &depth, 1, 0, 1e5, false },
+		/* Crystals of a pair are at least so many apart round the ring. Default 1. */
 		{ "min_crystal_distance", CONF_INT, &p->min_distance, 1, 1, SCANNER_MAX, false },
+		/* And at most so many rings. Default: all. */
 		{ "max_ring_difference", CONF_INT, &p->max_ring_difference, 1, 0, SCANNER_MAX, false },
+		/* uniform: all pairs count alike; solid-angle: as isotropic decays meet them. Default uniform. */
 		{ .name = "pair_weight", .kind = CONF_NODE },
 		{ .name = NULL },
 	};
@@ -95,8 +151,7 @@ static int read_cylinder(iso_scanner *s, const struct conf_node *root)
 		return st;
 	s->solid_angle = weight == 1;
 	s->radius += depth;
-	s->n = p->rings * p->per_ring;
-	if (s->n > SCANNER_MAX)
+	if (p->rings * p->per_ring > SCANNER_MAX)
 		return iso_conf_fail(root,
 		                     "%" PRId64 " rings of %" PRId64 " crystals are more than %d crystals",
 		                     p->rings, p->per_ring, SCANNER_MAX);
@@ -106,16 +161,19 @@ static int read_cylinder(iso_scanner *s, const struct conf_node *root)
 		                     ", half way round the ring",
 		                     p->min_distance, p->per_ring / 2);
 	if ((st = read_block(s, block))) return st;
-	if (p->max_ring_difference > p->rings - 1) p->max_ring_difference = p->rings - 1;
-	p->same = p->per_ring * (p->per_ring - 2 * p->min_distance + 1) / 2;
-	p->n = pairs_first(p, p->max_ring_difference + 1);
-	return place_crystals(s);
+	return iso_cylinder_finish(s);
 }
 
-/* Ring by height, in rings from the lower end: ring r is [r, r + 1). */
-static double ring_at(const iso_scanner *s, double z)
+/* Ring by height, or the nearest one; *inside: the height is that of a ring, not past an end or in a gap. */
+static int64_t ring_at(const iso_scanner *s, double z, bool *inside)
 {
-	return z / s->ring_pitch + (double)s->pairs.rings / 2;
+	int64_t rings = s->block_rings, storeys = s->pairs.rings / rings;
+	int64_t storey = scanner_cell(z / storey_mm(s) + (double)storeys / 2, storeys);
+	double middle = ((double)storey - (double)(storeys - 1) / 2) * storey_mm(s);
+	double place = (z - middle) / s->ring_pitch + (double)rings / 2;
+
+	*inside = place >= 0 && place < (double)rings;
+	return storey * rings + scanner_cell(place, rings);
 }
 
 /* Block by azimuth, and the place in it, in crystals from its first one's border: crystal j is
@@ -134,8 +192,8 @@ static int64_t block_at(const iso_scanner *s, double x, double y, double *place)
 static int64_t nearest(const iso_scanner *s, const double p[3])
 {
 	double place;
-	int64_t ring = scanner_cell(ring_at(s, p[2]), s->pairs.rings);
-	int64_t b = block_at(s, p[0], p[1], &place);
+	bool inside;
+	int64_t ring = ring_at(s, p[2], &inside), b = block_at(s, p[0], p[1], &place);
 
 	return ring * s->pairs.per_ring + b * s->block + scanner_cell(place, s->block);
 }
@@ -149,13 +207,14 @@ int64_t iso_scanner_hit(const iso_scanner *s, const double origin[3], const doub
 
 	if (s->kind != ISO_CYLINDER || !(a > 0 && c <= 0)) return -1;
 	double t = (sqrt(b * b - a * c) - b) / a, place;
-	double ring = ring_at(s, origin[2] + t * dir[2]);
+	bool inside;
+	int64_t ring = ring_at(s, origin[2] + t * dir[2], &inside);
 
-	if (!(ring >= 0 && ring < (double)s->pairs.rings)) return -1;
+	if (!inside) return -1;
 	int64_t block = block_at(s, origin[0] + t * dir[0], origin[1] + t * dir[1], &place);
 
 	if (s->block_gap > 0 && !(place >= 0 && place < (double)s->block)) return -1;
-	return (int64_t)ring * s->pairs.per_ring + block * s->block + scanner_cell(place, s->block);
+	return ring * s->pairs.per_ring + block * s->block + scanner_cell(place, s->block);
 }
 
 static bool in_coincidence(const iso_scanner *s, int64_t a, int64_t b)

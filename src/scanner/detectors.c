@@ -8,6 +8,8 @@
 #include "scanner.h"
 
 #include <limits.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* By coordinate, then by number: no two are equal, so the tree has one form only. */
 static bool before(const iso_scanner *s, int axis, int64_t i, int64_t j)
@@ -107,7 +109,14 @@ static int64_t nearest(const iso_scanner *s, const double p[3])
 
 static bool in_coincidence(const iso_scanner *s, int64_t a, int64_t b)
 {
-	return pairs_apart(&s->pairs, s->pos + 3 * a, s->pos + 3 * b);
+	const struct iso_efficiencies *e = s->efficiencies;
+
+	if (e) {
+		struct efficiency_end u = efficiency_find(e, a), v = efficiency_find(e, b);
+
+		if (!efficiency_meet(e, &u, &v)) return false;
+	}
+	return pairs_counted(&s->pairs, s->pos + 3 * a, s->pos + 3 * b);
 }
 
 int iso_detectors_finish(iso_scanner *s)
@@ -121,11 +130,35 @@ int iso_detectors_finish(iso_scanner *s)
 	return ISO_OK;
 }
 
+int iso_detectors_create(iso_scanner **s, const char *name, int64_t n, const double *pos)
+{
+	iso_scanner *r = calloc(1, sizeof *r);
+	int st = r ? ISO_OK : iso_fail_memory("scanner", sizeof *r);
+
+	if (!st && (n < 2 || n > SCANNER_MAX))
+		st = iso_fail(ISO_EINPUT, "%s: %" PRId64 " crystals, must be 2 to %d", name, n, SCANNER_MAX);
+	if (!st && !(r->pos = size_alloc(n, 3 * sizeof *r->pos)))
+		st = iso_fail_memory("detector positions", n * 3 * (int64_t)sizeof *r->pos);
+	if (!st) {
+		r->kind = ISO_DETECTORS;
+		r->n = n;
+		iso_scanner_set_name(r, name, strlen(name));
+		memcpy(r->pos, pos, (size_t)(3 * n) * sizeof *pos);
+		st = iso_detectors_finish(r);
+	}
+	if (st)
+		iso_scanner_free(r);
+	else
+		*s = r;
+	return st;
+}
+
 static int read_detectors(iso_scanner *s, const struct conf_node *root)
 {
 	const char *name = NULL;
 	const struct conf_key keys[] = {
 		SCANNER_KEYS,
+		/* A .npy (n, 3) beside the description: where lines end, mm. Every two form a pair. */
 		{ "positions", CONF_TEXT, &name, 1, 0, 0, true },
 		{ .name = NULL },
 	};

@@ -18,13 +18,16 @@ struct iso_pairs {
 	int64_t detectors;               /* free detectors, and those of two heads */
 	int64_t face, layers;            /* two heads: crystals of a layer; face = 0: none */
 	double min_angle, cos_min_angle; /* of free detectors; 0: every two */
+	double max_axial;                /* of free detectors, mm; 0: every two */
 };
 
-/* Pairs of free detectors nearer, seen from the z axis, than min_angle (rad) are in no coincidence. */
-ISO_HD bool pairs_apart(const struct iso_pairs *p, const double p1[3], const double p2[3])
+/* Pairs of free detectors nearer, seen from the z axis, than min_angle (rad), or farther apart along it than
+   max_axial are in no coincidence. */
+ISO_HD bool pairs_counted(const struct iso_pairs *p, const double p1[3], const double p2[3])
 {
 	double r = sqrt((p1[0] * p1[0] + p1[1] * p1[1]) * (p2[0] * p2[0] + p2[1] * p2[1]));
 
+	if (p->max_axial > 0 && fabs(p1[2] - p2[2]) > p->max_axial) return false;
 	return p->min_angle <= 0 || p1[0] * p2[0] + p1[1] * p2[1] <= r * p->cos_min_angle;
 }
 

@@ -20,7 +20,9 @@ static int read_material(struct iso_panels *p, const struct conf_node *material)
 {
 	const char *formula = NULL;
 	const struct conf_key keys[] = {
+		/* Of the crystals; without this map they are Lu1.8Y0.2SiO5. */
 		{ "formula", CONF_TEXT, &formula, 1, 0, 0, true },
+		/* g/cm^3; without this map 7.1. */
 		{ "density", CONF_REAL, &p->density, 1, 1e-6, 30, true }, /* g/cm^3 */
 		{ .name = NULL },
 	};
@@ -40,7 +42,9 @@ static int read_material(struct iso_panels *p, const struct conf_node *material)
 static int read_energy(struct iso_panels *p, const struct conf_node *energy)
 {
 	const struct conf_key keys[] = {
+		/* FWHM of an energy at 511 keV, as a share of it. Default 0.2. */
 		{ "resolution", CONF_REAL, &p->resolution, 1, 0, 1, false },
+		/* Least and greatest energy that counts. Default 250, 750. */
 		{ "window_kev", CONF_REALS, p->window, 2, 0, 1e5, false },
 		{ .name = NULL },
 	};
@@ -144,18 +148,31 @@ static int read_panels(iso_scanner *s, const struct conf_node *root)
 	int readout = ISO_READ_HEAD, st;
 	const struct conf_key keys[] = {
 		SCANNER_KEYS,
+		/* Of a head along x and z. */
 		{ "crystals", CONF_INTS, crystals, 2, 1, AXIS_MAX, true },
+		/* From crystal to crystal along x and z. */
 		{ "pitch_mm", CONF_REALS, p->pitch, 2, MM_MIN, MM_MAX, true },
+		/* x, z, and depth of all layers together. */
 		{ "crystal_mm", CONF_REALS, p->crystal, 3, MM_MIN, MM_MAX, true },
+		/* From face to face of the two heads. */
 		{ "gap_mm", CONF_REAL, &p->gap, 1, MM_MIN, MM_MAX, true },
+		/* Of crystals, that share the depth. Default 1. */
 		{ "layers", CONF_INT, &layers, 1, 1, LAYERS_MAX, false },
+		/* Crystals of a readout block along each axis. Default: no blocks. */
 		{ "block", CONF_INT, &block, 1, 1, AXIS_MAX, false },
+		/* Of the crystals. */
 		{ "material", CONF_NODE, &material, 1, 0, 0, false },
+		/* Along x and z. Default 4, 4. */
 		{ "voxels_per_pitch", CONF_INTS, per_pitch, 2, 1, PER_PITCH_MAX, false },
+		/* The same as a size, which divides the pitch. */
 		{ "voxel_mm", CONF_REALS, voxel, 2, 1e-6, MM_MAX, false },
+		/* Of voxels, along y. */
 		{ "planes", CONF_INT, &planes, 1, 1, PLANES_MAX, true },
+		/* Thickness of a plane. */
 		{ "plane_mm", CONF_REAL, &p->plane, 1, MM_MIN, MM_MAX, true },
+		/* Resolution and window. */
 		{ "energy", CONF_NODE, &energy, 1, 0, 0, false },
+		/* Whose deposits are summed. Default head. */
 		{ .name = "readout", .kind = CONF_NODE },
 		{ .name = NULL },
 	};

@@ -15,12 +15,16 @@ static int read_times(iso_scanner *s, const struct conf_node *root)
 {
 	const struct conf_node *tof = iso_conf_find(root, "tof"), *time = iso_conf_find(root, "time");
 	const struct conf_key tof_keys[] = {
+		/* Resolution of t1 - t2, FWHM. */
 		{ "fwhm_ps", CONF_REAL, &s->tof_fwhm_ps, 1, 1e-3, 1e6, true },
+		/* Width of a bin of t1 - t2; times are its centres. Default: not binned. */
 		{ "bin_ps", CONF_REAL, &s->tof_bin_ps, 1, 1e-3, 1e6, false },
 		{ .name = NULL },
 	};
 	const struct conf_key time_keys[] = {
+		/* Photons up to this far apart are a pair: for randoms. */
 		{ "coincidence_ns", CONF_REAL, &s->coincidence_ns, 1, 1e-3, 1e6, true },
+		/* Of panels: resolution of a time, FWHM. */
 		{ s->kind == ISO_PANELS ? "fwhm_ns" : NULL, CONF_REAL, &s->panels.time_fwhm, 1, 1e-3, 1e6,
 		  false },
 		{ .name = NULL },
@@ -66,13 +70,27 @@ done:
 	return st;
 }
 
+static const struct {
+	const char *suffix;
+	int (*read)(iso_scanner *s, const char *path);
+} castor[] = { { ".hscan", iso_scanner_read_hscan }, { ".geom", iso_scanner_read_geom } };
+
+bool iso_scanner_is_castor(const char *path)
+{
+	return iso_has_suffix(path, castor[0].suffix) || iso_has_suffix(path, castor[1].suffix);
+}
+
 int iso_scanner_read(iso_scanner **s, const char *path)
 {
 	if (!s || !path) return iso_fail_null(__func__);
 	iso_scanner *scanner = calloc(1, sizeof *scanner);
 
 	if (!scanner) return iso_fail_memory("scanner", sizeof *scanner);
-	int st = (iso_has_suffix(path, ".hscan") ? iso_scanner_read_hscan : read_description)(scanner, path);
+	int (*read)(iso_scanner * s, const char *path) = read_description;
+
+	for (int i = 0; i < 2; i++)
+		if (iso_has_suffix(path, castor[i].suffix)) read = castor[i].read;
+	int st = read(scanner, path);
 
 	if (st)
 		iso_scanner_free(scanner);
@@ -81,11 +99,22 @@ int iso_scanner_read(iso_scanner **s, const char *path)
 	return st;
 }
 
+void iso_efficiencies_free(struct iso_efficiencies *e)
+{
+	if (!e) return;
+	free((void *)e->bin);
+	free((void *)e->group);
+	free((void *)e->value);
+	free(e);
+}
+
 void iso_scanner_free(iso_scanner *s)
 {
 	if (!s) return;
 	free(s->pos);
 	free(s->tree);
+	free(s->face);
+	iso_efficiencies_free(s->efficiencies);
 	iso_transducers_free(&s->transducers);
 	free(s);
 }
@@ -98,6 +127,16 @@ enum iso_scanner_kind iso_scanner_kind(const iso_scanner *s)
 const char *iso_scanner_name(const iso_scanner *s)
 {
 	return s->name;
+}
+
+const char *iso_scanner_note(const iso_scanner *s)
+{
+	return s->note;
+}
+
+bool iso_scanner_assumed(const iso_scanner *s)
+{
+	return s->assumed;
 }
 
 int64_t iso_scanner_crystals(const iso_scanner *s)
@@ -165,6 +204,20 @@ double iso_scanner_min_angle(const iso_scanner *s)
 	return ((double)s->pairs.min_distance - .5) * 2 * M_PI / (double)s->pairs.per_ring;
 }
 
+/* Places are rounded to float: a micrometre more leaves no pair out that lies at the limit. */
+void iso_scanner_limit_axial(iso_scanner *s, double mm)
+{
+	s->pairs.max_axial = mm > 0 ? mm + 1e-3 : 0;
+}
+
+int64_t iso_scanner_windows(const iso_scanner *s, int64_t a, int64_t b)
+{
+	const struct iso_efficiencies *e = s->efficiencies;
+
+	return e ? e->kind[efficiency_find(e, a).kind].windows * e->kind[efficiency_find(e, b).kind].windows
+	         : 1;
+}
+
 bool iso_scanner_in_coincidence(const iso_scanner *s, int64_t a, int64_t b)
 {
 	if (a < 0 || a >= s->n || b < 0 || b >= s->n || a == b) return false;
@@ -173,6 +226,6 @@ bool iso_scanner_in_coincidence(const iso_scanner *s, int64_t a, int64_t b)
 
 double iso_scanner_pair_weight(const iso_scanner *s, const double p1[3], const double p2[3])
 {
-	if (!pairs_apart(&s->pairs, p1, p2)) return 0;
+	if (!pairs_counted(&s->pairs, p1, p2)) return 0;
 	return s->solid_angle ? pairs_solid_angle(p1, p2) : 1;
 }

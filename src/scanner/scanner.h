@@ -4,25 +4,39 @@
 #define ISO_SCANNER_H
 
 #include "text/conf.h"
+#include "efficiency_kern.h"
 #include "pairs_kern.h"
+
+/* The inner face of a crystal of a CASToR scanner. */
+struct iso_face {
+	float outward[3]; /* unit vector */
+	float depth;      /* of pos below the face, mm */
+};
 
 struct iso_scanner {
 	enum iso_scanner_kind kind;
-	char name[64]; /* the key `name`, else the file name alone */
-	int64_t n;     /* crystals */
-	double *pos;   /* (n, 3), ends of LORs */
+	char name[64];  /* the key `name`, else the file name alone */
+	char note[300]; /* what was taken otherwise than its file says; "": nothing */
+	int64_t n;      /* crystals */
+	double *pos;    /* (n, 3), ends of LORs */
 	struct iso_pairs pairs;
 	double tof_fwhm_ps, tof_bin_ps; /* 0: none */
 	double coincidence_ns;          /* 0: not said */
 	double crystal_mm[3];           /* tangential, axial, depth; 0: not said */
 	bool solid_angle;               /* pair_weight: solid-angle */
+	bool assumed;                   /* by iso_scanner_around; `name` says what */
 	/* cylinder */
 	double radius; /* of the ends of LORs: radius_mm + interaction_depth_mm */
 	double ring_pitch;
-	int64_t block;    /* crystals of a block; per_ring: no blocks */
-	double block_gap; /* mm between two blocks, on that radius */
+	int64_t block;       /* crystals of a block; per_ring: no blocks */
+	double block_gap;    /* mm between two blocks, on that radius */
+	int64_t block_rings; /* rings of a block; pairs.rings: no blocks along z */
+	double ring_gap;     /* mm between two blocks, along z */
 	/* free detectors */
-	int64_t *tree; /* their numbers as a k-d tree, see detectors.c */
+	int64_t *tree;         /* their numbers as a k-d tree, see detectors.c */
+	struct iso_face *face; /* (n); NULL: not said */
+	bool radial; /* the file's directions were of no use: those of face are away from the axis */
+	struct iso_efficiencies *efficiencies; /* of pairs, with its arrays; NULL: not said */
 	/* two strips: no crystals */
 	struct iso_strips strips;
 	/* two heads of crystals */
@@ -37,8 +51,17 @@ int64_t iso_scanner_hit(const iso_scanner *s, const double origin[3], const doub
 /* Least angle between crystals in coincidence, seen from the z axis, rad; 0: any. */
 double iso_scanner_min_angle(const iso_scanner *s);
 
+/* From now on no two crystals of free detectors farther apart along the axis than this, mm, are a pair. */
+void iso_scanner_limit_axial(iso_scanner *s, double mm);
+
 /* ISO_EARG unless all lengths are positive and the inverse covariance is positive definite. */
 int iso_strips_check(const struct iso_strips *s);
+
+/* Of two crystals: the pairs of energy windows that efficiencies are told for; 1 where none are. */
+int64_t iso_scanner_windows(const iso_scanner *s, int64_t a, int64_t b);
+
+/* Frees the arrays too; NULL does nothing. */
+void iso_efficiencies_free(struct iso_efficiencies *e);
 
 /* Whether two crystals form a pair in coincidence. */
 bool iso_scanner_in_coincidence(const iso_scanner *s, int64_t a, int64_t b);
@@ -71,11 +94,45 @@ struct iso_scanner_fn {
 extern const struct iso_scanner_fn iso_cylinder_fn, iso_detectors_fn, iso_strips_fn, iso_panels_fn,
 	iso_transducers_fn;
 
-/* A CASToR table of crystals: fills a scanner of kind detectors. */
+/* A CASToR table of crystals, or its geometry: fill a scanner of kind detectors. */
 int iso_scanner_read_hscan(iso_scanner *s, const char *path);
+int iso_scanner_read_geom(iso_scanner *s, const char *path);
+
+/* Whether a name is that of a file of CASToR's, no description. */
+bool iso_scanner_is_castor(const char *path);
+
+/* After radius, ring_pitch, rings, per_ring, min_distance, max_ring_difference and block of a cylinder are filled:
+   its crystals and pairs. A block_rings of 0: no blocks along z. */
+int iso_cylinder_finish(iso_scanner *s);
+
+/* mm from the lower border of its first ring to the upper one of its last. */
+double iso_cylinder_length(const iso_scanner *s);
+
+/* After radius, ring_pitch, rings, per_ring, min_distance, max_ring_difference and block of a cylinder are filled:
+   its crystals and pairs. */
+int iso_cylinder_finish(iso_scanner *s);
+
+/* A scanner for events of a file that names none: a cylinder around z, centred on 0, of the median radius of their ends,
+   as long as these, in crystals of a few mm; its name says so, for a warning. ISO_EINPUT where the ends lie on no such
+   cylinder: not all round z, near and far from it, or to one side of z = 0. */
+struct iso_events;
+int iso_scanner_around(iso_scanner **s, const struct iso_events *e);
+
+/* After radius, ring_pitch, rings, per_ring, min_distance, max_ring_difference and block of a cylinder are filled:
+   its crystals and pairs. */
+int iso_cylinder_finish(iso_scanner *s);
+
+/* A scanner for events of a file that names none: a cylinder around z, centred on 0, of the median radius of their ends,
+   as long as these, in crystals of a few mm; its name says so, for a warning. ISO_EINPUT where the ends lie on no such
+   cylinder: not all round z, near and far from it, or to one side of z = 0. */
+struct iso_events;
+int iso_scanner_around(iso_scanner **s, const struct iso_events *e);
 
 /* After n and pos of free detectors are filled: the tree, and all pairs. */
 int iso_detectors_finish(iso_scanner *s);
+
+/* Free detectors at these places, (n, 3) in mm, which are copied; every two in coincidence. */
+int iso_detectors_create(iso_scanner **s, const char *name, int64_t n, const double *pos);
 
 /* Cell [i, i + 1) of n that a place lies in, or the one at that end. */
 static inline int64_t scanner_cell(double place, int64_t n)

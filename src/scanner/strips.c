@@ -29,11 +29,17 @@ static int read_strips(iso_scanner *s, const struct conf_node *root)
 	struct iso_strips *p = &s->strips;
 	const struct conf_key keys[] = {
 		SCANNER_KEYS,
+		/* The strips lie along z at y = +radius and -radius. */
 		{ "radius_mm", CONF_REAL, &p->radius, 1, 1e-3, 1e5, true },
+		/* Of a strip. */
 		{ "length_mm", CONF_REAL, &p->length, 1, 1e-3, 1e5, true },
+		/* Error of the place of a hit along its strip. */
 		{ "sigma_z_mm", CONF_REAL, &p->sigma_z, 1, 1e-3, 1e5, true },
+		/* Error of dl, half the difference of the two ways. */
 		{ "sigma_dl_mm", CONF_REAL, &p->sigma_dl, 1, 1e-3, 1e5, true },
+		/* Share by which sigma_z grows from the middle to the ends. Default 0. */
 		{ "sigma_z_growth", CONF_REAL, &p->sigma_z_growth, 1, -.9, 10, false },
+		/* Correlation of the errors, in the inverse covariance. Default 0. */
 		{ "gamma_per_mm2", CONF_REAL, &p->gamma, 1, -1e6, 1e6, false },
 		{ .name = NULL },
 	};

@@ -19,11 +19,17 @@ static int read_rings(struct iso_transducers *t, const struct conf_node *node)
 	double polar[2] = { 0 }, azimuth = 0, step = 0;
 	struct iso_rings r = { 0 };
 	const struct conf_key keys[] = {
+		/* Of the sphere. With positions: where it is not their mean distance from the centre. */
 		{ "radius_mm", CONF_REAL, &r.radius, 1, 1e-3, 1e5, true },
+		/* Rings of transducers from pole to pole. */
 		{ "rings", CONF_INT, &r.rings, 1, 1, TRANSDUCERS_MAX, true },
+		/* Transducers of a ring. */
 		{ "views", CONF_INT, &r.views, 1, 1, TRANSDUCERS_MAX, true },
+		/* Angles of the first and the last ring from +z. Default: patches of equal angle. */
 		{ "polar_deg", CONF_REALS, polar, 2, 0, 180, false },
+		/* Of the first view, from x towards y. Default 0. */
 		{ "azimuth_deg", CONF_REAL, &azimuth, 1, -360, 360, false },
+		/* From view to view. Default: equal steps all round. */
 		{ "azimuth_step_deg", CONF_REAL, &step, 1, 1e-6, 360, false },
 		{ .name = NULL },
 	};
@@ -102,20 +108,35 @@ static int read_transducers(iso_scanner *s, const struct conf_node *root)
 	double aperture[2] = { 0 }, mhz = 0;
 	const struct conf_key keys[] = {
 		SCANNER_KEYS,
+		/* Rings on a sphere; or positions. */
 		{ .name = "sphere", .kind = CONF_NODE },
+		/* A .npy (n, 3) beside the description, mm; or sphere. */
 		{ "positions", CONF_TEXT, &l.positions, 1, 0, 0, false },
+		/* A .npy (n, 3): unit vectors towards the object. Default: towards the centre. */
 		{ "normals", CONF_TEXT, &l.normals, 1, 0, 0, false },
+		/* A .npy (n, 3): the first axis of each face. Default: chosen. */
 		{ "axes", CONF_TEXT, &l.axes, 1, 0, 0, false },
+		/* A .npy (n, 2): edges of each face, mm. */
 		{ "apertures", CONF_TEXT, &l.apertures, 1, 0, 0, false },
+		/* Edges of the faces, all alike; 0: points. Default: points. */
 		{ "aperture_mm", CONF_REALS, aperture, 2, 0, 1e3, false },
+		/* A .npy (n): surface that each stands for, mm^2. Default: all alike. */
 		{ "areas", CONF_TEXT, &l.areas, 1, 0, 0, false },
+		/* Of positions: the middle of the array. Default 0, 0, 0. */
 		{ "centre_mm", CONF_REALS, t->centre, 3, -1e5, 1e5, false },
+		/* Of the sphere. With positions: where it is not their mean distance from the centre. */
 		{ "radius_mm", CONF_REAL, &t->radius, 1, 1e-3, 1e5, false },
+		/* Of sound. Default: `--speed` gives it. */
 		{ "speed_mm_per_us", CONF_REAL, &t->speed, 1, 0, 100, false },
+		/* Of the traces. */
 		{ "sampling_mhz", CONF_REAL, &mhz, 1, 1e-3, 1e5, true },
+		/* Time of the first sample after the pulse. Default 0. */
 		{ "first_sample_us", CONF_REAL, &t->first_us, 1, -1e6, 1e6, false },
+		/* Of a trace. */
 		{ "samples", CONF_INT, &t->samples, 1, 2, INT32_MAX, true },
+		/* Pressure over absorbed energy. Default 1: the image is the initial pressure. */
 		{ "grueneisen", CONF_REAL, &t->gamma, 1, 1e-12, 1e12, false },
+		/* A .npy: electrical impulse response, at the sampling of the traces. Default: none. */
 		{ "eir", CONF_TEXT, &l.eir, 1, 0, 0, false },
 		{ .name = NULL },
 	};

@@ -8,6 +8,7 @@
 #include "file/suffix.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { MAX_LINES = 4096 };
@@ -34,7 +35,7 @@ static int add_line(struct iso_keys *k, char *text, int line)
 	if (iso_keys_find(k, key))
 		return iso_fail(ISO_EINPUT, "%s:%d: key '%.60s' comes a second time", k->path, line, key);
 	if (k->n == MAX_LINES) return iso_refuse(k->path, "more than %d keys", MAX_LINES);
-	k->v[k->n++] = (struct iso_keys_line){ key, value, line };
+	k->v[k->n++] = (struct iso_keys_line){ key, value, line, false };
 	return ISO_OK;
 }
 
@@ -70,7 +71,10 @@ void iso_keys_free(struct iso_keys *k)
 static const struct iso_keys_line *find(const struct iso_keys *k, const char *key)
 {
 	for (int i = 0; i < k->n; i++)
-		if (iso_same_word(k->v[i].key, key)) return &k->v[i];
+		if (iso_same_word(k->v[i].key, key)) {
+			k->v[i].used = true;
+			return &k->v[i];
+		}
 	return NULL;
 }
 
@@ -140,6 +144,19 @@ int iso_keys_reals(double *v, int *n, int most, const struct iso_keys *k, const 
 		p = *p == ',' ? p + 1 : *p ? p : NULL;
 	}
 	return ISO_OK;
+}
+
+void iso_keys_unused(char *list, int size, const struct iso_keys *k)
+{
+	int n = 0;
+
+	list[0] = '\0';
+	for (int i = 0; i < k->n; i++) {
+		int more = (int)strlen(k->v[i].key) + 2 + (n ? 2 : 0);
+
+		if (k->v[i].used || n + more >= size) continue;
+		n += snprintf(list + n, (size_t)(size - n), "%s'%s'", n ? ", " : "", k->v[i].key);
+	}
 }
 
 int iso_keys_beside(char *out, int size, const struct iso_keys *k, const char *name)

@@ -11,7 +11,8 @@ struct iso_keys {
 	char *text;
 	struct iso_keys_line {
 		const char *key, *value;
-		int line; /* from 1 */
+		int line;  /* from 1 */
+		bool used; /* it was asked for */
 	} * v;
 	int n;
 };
@@ -32,6 +33,9 @@ int iso_keys_flag(bool *v, const struct iso_keys *k, const char *key); /* 0 or 1
 
 /* "a, b, c": up to `most` numbers; *n, the number of them, is 0 if the key is not there. */
 int iso_keys_reals(double *v, int *n, int most, const struct iso_keys *k, const char *key);
+
+/* The names of keys that nobody asked for, "'A', 'B'", as many as fit; "": none. */
+void iso_keys_unused(char *list, int size, const struct iso_keys *k);
 
 /* A plain name beside the file that the keys come from: refuses absolute names and "..". */
 int iso_keys_beside(char *out, int size, const struct iso_keys *k, const char *name);

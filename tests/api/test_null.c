@@ -36,6 +36,8 @@ static void null_is_refused(void **state)
 	EACH(5, iso_em_step(P(0), 1, P(1), P(2), P(3), P(4)));
 	EACH(3, iso_custom_create(P(0), P(1), P(2)));
 	EACH(3, iso_problem_create(P(0), P(1), P(2)));
+	EACH(3, iso_problem_model_of(P(0), P(1), P(2)));
+	EACH(3, iso_problem_open(P(0), P(1), P(2)));
 	EACH(2, iso_problem_set_srm(P(0), P(1)));
 	EACH(2, iso_problem_like(P(0), P(1)));
 	EACH(1, iso_problem_load(P(0)));
@@ -52,6 +54,15 @@ static void null_is_refused(void **state)
 	EACH(2, iso_problem_record(P(0), P(1)));
 	EACH(3, iso_smoothness_create(P(0), P(1), P(2)));
 	EACH(4, iso_penalty_create(P(0), P(1), P(2), P(3)));
+	EACH(2, iso_branching(P(0), P(1)));
+	EACH(3, iso_seconds_between(P(0), P(1), P(2)));
+	EACH(2, iso_suv_factor(P(0), P(1)));
+	EACH(2, iso_calibrate(P(0), P(1)));
+	EACH(2, iso_calibration_read(P(0), P(1)));
+	EACH(2, iso_calibration_write(P(0), P(1), false));
+	iso_calibration_free(NULL);
+	EACH(2, iso_bids_write(P(0), 9, P(1)));
+	EACH(2, iso_roi_parse(P(0), P(1)));
 	EACH(2, iso_array_create(P(0), 1, P(1)));
 	EACH(2, iso_array_on_grid(P(0), P(1)));
 	EACH(2, iso_read(P(0), P(1), 0));
@@ -63,6 +74,11 @@ static void null_is_refused(void **state)
 	EACH(1, iso_write_check(P(0), false));
 	EACH(2, iso_write_check_grid(P(0), P(1)));
 	EACH(1, iso_write_check_series(P(0), 1));
+	EACH(2, iso_volume_read(P(0), NULL, P(1)));
+	EACH(2, iso_volume_peek(P(0), P(1)));
+	EACH(4, iso_volume_resample(P(0), NULL, P(1), P(2), P(3), 0));
+	EACH(2, iso_volume_grid(P(0), P(1)));
+	EACH(2, iso_mu_of_hu(P(0), 1, P(1), 120));
 	EACH(2, iso_ctx_create(P(0), P(1), 1));
 	EACH(2, iso_ctx_create_ahead(P(0), P(1), 1));
 	EACH(1, iso_ctx_ready(P(0)));
@@ -71,6 +87,7 @@ static void null_is_refused(void **state)
 	EACH(1, iso_ctx_lead_stream(P(0), NULL));
 	EACH(1, iso_ctx_wait(P(0)));
 	EACH(2, iso_events_read(P(0), P(1), NULL));
+	EACH(2, iso_events_scanner(P(0), P(1), NULL, false));
 	EACH(2, iso_events_write(P(0), P(1), NULL));
 	EACH(2, iso_events_write_with(P(0), P(1), NULL, NULL));
 	EACH(1, iso_events_write_check(P(0), false));
@@ -116,6 +133,7 @@ static void null_is_refused(void **state)
 	EACH(5, iso_randoms_from_delayed(P(0), P(1), P(2), P(3), P(4)));
 	EACH(3, iso_randoms_from_singles(P(0), P(1), P(2), 1, 1));
 	EACH(3, iso_picture_render(P(0), NULL, P(1), P(2)));
+	EACH(2, iso_picture_scanner(P(0), P(1), NULL, NULL));
 	EACH(2, iso_picture_write(P(0), P(1), NULL));
 	EACH(1, iso_picture_write_check(P(0), false));
 	EACH(4, iso_ray_create(P(0), P(1), P(2), P(3)));
@@ -131,6 +149,7 @@ static void null_is_refused(void **state)
 	EACH(2, iso_recording_write(P(0), P(1), NULL));
 	EACH(1, iso_recording_write_check(P(0), false));
 	EACH(2, iso_scanner_read(P(0), P(1)));
+	EACH(2, iso_scanner_grid(P(0), P(1)));
 	EACH(4, iso_simulate(P(0), P(1), P(2), P(3)));
 	EACH(4, iso_simulate_blocks(P(0), P(1), P(2), gap == 3 ? NULL : emit, NULL));
 	EACH(2, iso_simulate_singles(P(0), P(1)));

@@ -122,7 +122,8 @@ require(six["crystal_numbers"] and not full["crystal_numbers"], "crystal numbers
 require(odd["format"] == "CASToR histogram" and odd["events"] == 3000 * 41, f"{odd}")
 require(odd["record_bytes"] == 3000 * (24 + 41 * 8), f"{odd}")
 require(odd["tof_bin_ps"] == 50 and odd["counts"] == 3000, f"{odd}")
-require(full["warnings"] == ["not used: kinds of events, positions of interaction, emission points"], f"{full}")
+require(full["warnings"] == ["not used: kinds of events, positions of interaction across crystals, "
+                             "depths of interaction, emission points"], f"{full}")
 END
 
 # ---- the source ----
@@ -148,6 +149,65 @@ cp ring.lut apart.lut
 run info apart.hscan
 out_has 'min angle degrees 30'
 out_has 'pairs at most     2331720'
+
+# ---- a geometry, beside the header and as the scanner; ends of lines at their depths ----
+"$PYTHON" - <<'END'
+from point_source import *
+
+n = 3000
+e = Coincidences(n, 3)
+# the ring as 180 rsectors of one crystal, 12 along the axis: number 180 ring + rsector, from y towards x, z reversed
+with open("rings.geom", "w") as f:
+    f.write("modality: PET\nscanner name: rings\nnumber of elements: 2160\nnumber of layers: 1\n"
+            "scanner radius: 90\nnumber of rsectors: 180\nnumber of crystals transaxial: 1\n"
+            "number of crystals axial: 12\ncrystals size depth: 20\ncrystals size trans: 3\n"
+            "crystals size axial: 7\ncrystal gap axial: 1\nrsectors first angle: 1\n"
+            "mean depth of interaction: 4\n")
+def number(c):
+    ring, c = np.divmod(c, PER_RING)
+    return (RINGS - 1 - ring) * PER_RING + (44 - c) % PER_RING
+# ends at 100 mm: 10 mm below the face, where the mean depth is 4
+fields = [("time", "<u4", e.time_ms), ("tof", "<f4", e.dt), ("depth", "<f4", np.full((n, 2), 10.)),
+          ("c1", "<u4", number(e.c1)), ("c2", "<u4", number(e.c2))]
+keys = {"TOF information flag": 1, "TOF resolution (ps)": FWHM_PS, "List TOF measurement range (ps)": 2000}
+write_castor("deep2", n, fields, "rings", **keys, **{
+    "POI info flag": 1, "POI resolution (mm)": "-1,-1,2", "Maximum axial difference mm": 24, "Operator": "nobody",
+    "Calibration factor": 2})
+write_castor("rings", n, fields[:2] + fields[3:], "rings", **keys)
+p = crystals()
+np.save("want2.npy", np.hstack([p[e.c1], p[e.c2], e.dt[:, None]]))
+END
+run convert deep2.Cdh deep2.npy
+run convert rings.Cdh rings.npy
+check "depths" <<'END'
+from checks import *
+want, deep, mean = np.load("want2.npy"), np.load("deep2.npy"), np.load("rings.npy")
+near("ends at their depths", deep[:, :6], want[:, :6], 2e-5)
+for c in 0, 3:
+    near("ends at the mean depth", mean[:, c:c + 2], .94 * want[:, c:c + 2], 2e-5)
+END
+run info rings.geom --json
+check "the geometry" <<'END'
+from checks import *
+s = json.load(open("out"))[0]
+require(s["crystals"] == 2160 and s["crystal_mm"] == [3, 7, 20] and not s["warnings"], f"{s}")
+END
+images deep2.Cdh ones.npy
+run recon ray --events deep2.Cdh --scanner rings.geom "${grid[@]}" --iterations 2 --rays 2 -o recon3.nii
+found tof recon3.nii || fail "recon with a .geom: $(cat found.txt)"
+err_has "not used: depths of interaction in the sensitivity, which has mean depths, keys 'Operator'"
+err_has "has a calibration factor, 2; --calibration events makes"
+# lines that go up to 24 mm along the axis alone, in the sensitivity too
+run sens ray --scanner rings.geom "${grid[@]}" -o all.nii
+run sens ray --events deep2.Cdh --scanner rings.geom "${grid[@]}" -o few.nii
+check "the axial difference" <<'END'
+from checks import *
+import nibabel
+few, every = (np.asarray(nibabel.load(n).dataobj, float) for n in ("few.nii", "all.nii"))
+# 12 rings 8 mm apart: through the middle go pairs of rings 1, 3, ... 11 apart; 1 and 3 are left
+ratio = few[19:21, 19:21, 7:9].sum() / every[19:21, 19:21, 7:9].sum()
+near("share of the pairs through the middle", ratio, 1 / 3, .04)
+END
 
 # ---- writing ----
 run phantom point --at 22,-14,10 --grid 40,40,16 --voxel 4 -o x.nii

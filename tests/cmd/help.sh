@@ -34,7 +34,7 @@ grep -qE '^(FFTW|own Fourier transforms).*, for ' out || fail "--built-with tell
 
 # ---- options of the optoacoustic models: in the help, and on their page ----
 page=$SOURCE/docs/optoacoustic.md
-for command in 'recon ubp' 'recon svoxel' 'recon sradon' simulate convert phantom view 'measure rmse' \
+for command in 'recon ubp' 'recon svoxel' 'recon sradon' simulate convert phantom mu view 'measure rmse' \
 	'reproduce wang2013' 'bench oat' demo; do
 	# shellcheck disable=SC2086
 	expect 0 $command --help
@@ -48,6 +48,8 @@ for command in 'recon ubp' 'recon svoxel' 'recon sradon' simulate convert phanto
 		;;
 	esac
 done
+expect 0 recon ray --help
+cat out >>all_help
 grep -oE -e '--[a-z][a-z-]+' "$page" "$SOURCE/docs/formats.md" | cut -d: -f2 | sort -u >options
 while read -r option; do
 	grep -qE -e "$option( |,|\$)" all_help || fail "no help has $option"

@@ -64,6 +64,8 @@ models=$(grep -o '&model_[a-z]*' "$SOURCE/src/problem/model.c" | sed 's/&model_/
 # shellcheck disable=SC2086
 next "$(echo $models)" recon ''
 next 'strip' recon st
+next 'README.md' recon READ
+next 'README.md' recon ray READ
 next '' recon no-such-model --
 next '--kernel' recon strip --ker
 next 'eq7 tan gauss' recon strip --kernel ''

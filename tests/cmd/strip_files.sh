@@ -65,6 +65,35 @@ expect 3 info short.f32
 err_has '100 bytes are not a whole number of 12-byte events'
 [ ! -e f.f32 ] || fail "a failed run left its output"
 
+# ---- another unit of length is told; shapes of j-pet-mlem in metres ----
+check "other units" <<'END'
+import numpy as np
+e = np.fromfile("e.f32", "<f4")[:3000]
+for name, unit in ("metres", 1000), ("cm", 10):
+    (e / unit).astype("<f4").tofile(name + ".f32")
+END
+for unit in '1000 for metres' '10 for cm'; do
+	name=${unit##* }
+	run recon strip --scanner "$strips" --events "$name.f32" --iterations 1 -o "$name.nii"
+	err_has "$name.f32: all hits lie within"
+	err_has "in another unit? --event-unit-mm is $unit"
+	run recon strip --scanner "$strips" --events "$name.f32" --event-unit-mm "${unit%% *}" --iterations 1 -o "$name-mm.nii"
+	! grep -q 'in another unit' err || fail "a warning where the unit was said"
+done
+run info metres.f32
+out_has 'in metres? --event-unit-mm is then 1000'
+run info cm.f32
+! grep -q 'in metres' out || fail "cm are no metres"
+printf 'ellipse 0 0 .05 .02 0 1\n' >metres.txt
+run info metres.txt
+out_has "in metres? A line 'unit_mm 1000' before the shapes says so"
+printf 'unit_mm 1000\nadditive\npoint -.03 .03 1e-4\nrectangle .02 0 .01 .01 2\nellipse 0 0 .05 .05 0 1\n' >shapes.txt
+run info shapes.txt
+out_has 'shapes            3'
+out_has 'additive          yes'
+! grep -q warning out || fail "a warning where the unit was said"
+run simulate "$strips" shapes.txt --counts 1000 -o shapes.f32
+
 # ---- --dry-run counts the events of a pipe by reading them: whoever writes finds one reader ----
 head -c 36000 e.f32 >some.f32
 mkfifo pipe.f32

@@ -9,9 +9,9 @@
 /* Verbs with --memory-limit and --threads. */
 static bool computes(const char *verb)
 {
-	static const char *const verbs[] = { "phantom", "simulate", "srm",         "norm",
-		                             "sens",    "project",  "backproject", "recon",
-		                             "filter",  "bench",    "reproduce",   "demo" };
+	static const char *const verbs[] = { "phantom",   "simulate",    "srm",   "norm",   "sens",
+		                             "project",   "backproject", "recon", "filter", "bench",
+		                             "reproduce", "demo",        "mu" };
 
 	for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
 		if (strcmp(verb, verbs[i]) == 0) return true;

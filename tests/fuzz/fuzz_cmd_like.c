@@ -24,7 +24,7 @@ static bool may_run(const char *verb)
 {
 	static const char *const verbs[] = { "phantom", "simulate", "srm",         "norm",
 		                             "sens",    "project",  "backproject", "recon",
-		                             "filter",  "convert",  "view" };
+		                             "filter",  "convert",  "view",        "mu" };
 
 	for (size_t i = 0; verb && i < sizeof verbs / sizeof *verbs; i++)
 		if (strcmp(verb, verbs[i]) == 0) return true;

@@ -1,11 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Any bytes as a .nii file, or, if they begin like one, as a .nii.gz file. */
+/* Any bytes as a .nii file, or, if they begin like one, as a .nii.gz file: an image, and a volume of any
+   orientation. */
 #include "fuzz.h"
+
+static void read_volume(const char *path)
+{
+	struct iso_volume v = { 0 };
+	int st = iso_volume_read(&v, NULL, path);
+
+	fuzz_status(st);
+	for (int64_t i = 0; !st && i < v.dim[0] * v.dim[1] * v.dim[2]; i++) MUST(isfinite(v.v[i]));
+	iso_volume_free(&v);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	bool gzip = size >= 2 && data[0] == 0x1f && data[1] == 0x8b;
 
-	fuzz_read(fuzz_file(gzip ? "x.nii.gz" : "x.nii", data, size));
+	const char *path = fuzz_file(gzip ? "x.nii.gz" : "x.nii", data, size);
+
+	fuzz_read(path);
+	read_volume(path);
 	return 0;
 }

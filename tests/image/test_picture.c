@@ -572,7 +572,7 @@ static void percentiles(void **state)
 {
 	const struct iso_grid g = { { 11, 13, 7 }, { 1, 1, 1 }, { 0 } };
 	struct iso_array a = image(&g);
-	struct iso_volume vol;
+	struct iso_shown vol;
 	uint32_t x = 1;
 
 	(void)state;
@@ -580,11 +580,11 @@ static void percentiles(void **state)
 		x = x * 1664525 + 1013904223;
 		a.v[i] = (iso_real)(x >> 24); /* many of them equal */
 	}
-	OK(iso_volume_of(&vol, &a, 0));
+	OK(iso_shown_of(&vol, &a, 0));
 	for (int p = 0; p < 100; p += 7) {
 		double value[2], percent[2] = { p, p + 1 };
 
-		OK(iso_volume_percentiles(value, &vol, percent));
+		OK(iso_shown_percentiles(value, &vol, percent));
 		iso_real *sorted = calloc((size_t)a.n, sizeof *sorted);
 
 		memcpy(sorted, a.v, (size_t)a.n * sizeof *sorted);

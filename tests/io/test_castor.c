@@ -341,9 +341,17 @@ static void damaged(void **state)
 		{ "Data filename: ../a.Cdf\nData type: PET\nScanner name: four\nNumber of events: 2\n"
 		  "Duration (s): 10\nData mode: list-mode\n",
 		  "names '../a.Cdf'" },
-		{ "Data filename: /a.Cdf\nData type: PET\nScanner name: four\nNumber of events: 2\n"
+		{ "Data filename: /scans/b.Cdf\nData type: PET\nScanner name: four\nNumber of events: 2\n"
 		  "Duration (s): 10\nData mode: list-mode\n",
-		  "names '/a.Cdf'" },
+		  "Data filename is '/scans/b.Cdf', no file of that name lies beside the header" },
+		{ "Data filename: /scans/..\nData type: PET\nScanner name: four\nNumber of events: 2\n"
+		  "Duration (s): 10\nData mode: list-mode\n",
+		  "names '..'" },
+		{ LIST "Calibration factor: much\n", "a.Cdh:8: Calibration factor is 'much'" },
+		{ LIST "Calibration factor: 0\n", "a.Cdh:8: Calibration factor is '0'" },
+		{ LIST "Maximum axial difference mm: far\n", "Maximum axial difference mm is 'far'" },
+		{ LIST "POI info flag: 1\n", "key 'POI resolution (mm)', three numbers, is missing" },
+		{ LIST "POI info flag: 1\nPOI resolution (mm): -1,-1\n", "key 'POI resolution (mm)', three" },
 		{ "Data filename: b.Cdf\nData type: PET\nScanner name: four\nNumber of events: 2\n"
 		  "Duration (s): 10\nData mode: list-mode\n",
 		  "b.Cdf: No such file" },
@@ -431,7 +439,169 @@ static void bad_records(void **state)
 	refused("event 0: 3 lines, its header says up to 2");
 	put_text("four.geom", "");
 	remove("four.hscan");
-	refused("four.geom: .geom descriptions are not read");
+	refused("four.geom is empty");
+	files(true);
+}
+
+/* Each key that a file can't do without, taken out in turn; the others are there. */
+static void each_key_missing(void **state)
+{
+	static const char *const t[][2] = {
+		{ "Data filename", "a.Cdf" },
+		{ "Data type", "PET" },
+		{ "Data mode", "list-mode" },
+		{ "Number of events", "2" },
+		{ "Duration (s)", "10" },
+		{ "Scanner name", "four" },
+		{ "TOF resolution (ps)", "300" },
+		{ "List TOF measurement range (ps)", "2000" },
+		{ "POI resolution (mm)", "-1,-1,2" },
+	};
+	struct bytes b = { .n = 2 * (12 + 4 + 4 + 8) }; /* zeros: both ends on crystal 0 */
+
+	(void)state;
+	for (int without = -1; without < COUNT(t); without++) {
+		char header[1024];
+		int n = snprintf(header, sizeof header,
+		                 "TOF information flag: 1\nRandom correction flag: 1\nPOI info flag: 1\n");
+
+		for (int i = 0; i < COUNT(t); i++)
+			if (i != without)
+				n += snprintf(header + n, sizeof header - (size_t)n, "%s: %s\n", t[i][0],
+				              t[i][1]);
+		put_set(header, &b);
+		refused(without >= 0 ? t[without][0] : "none of its 2 events is usable");
+	}
+	files(true);
+}
+
+#define DEPTHS LIST "POI info flag: 1\nPOI resolution (mm): -1,-1,2\n"
+
+/* Depths below the inner face, which lies 10 mm inwards of the middle: 4 mm is 6 mm inwards, where ends lie without
+   that; 1 mm is 9, a negative depth is none. */
+static void depths(void **state)
+{
+	static const float depth[2][2] = { { 1, 10 }, { -1, 25 } };
+	struct bytes b = { .n = 0 };
+	struct iso_events e = { 0 };
+	iso_event_file *f = NULL;
+
+	(void)state;
+	for (int k = 0; k < 2; k++) {
+		u32(&b, 0);
+		f32(&b, depth[k][0]);
+		f32(&b, depth[k][1]);
+		u32(&b, 0);
+		u32(&b, 3);
+	}
+	put_set(DEPTHS, &b);
+	read_events(&e, NULL); /* crystals of no known size: the middle */
+	assert_true(e.v[0].p1[0] == 100 && e.v[0].p2[1] == -100);
+	iso_events_free(&e);
+	assert_int_equal(iso_event_file_open(&f, "a.Cdh", NULL), ISO_OK);
+	assert_string_equal(iso_event_file_info(f)->ignored, "depths of interaction");
+	iso_event_file_close(f);
+
+	put_text("four.hscan", HSCAN "crystals size depth: 20\nmean depth of interaction: 4\n");
+	read_events(&e, NULL);
+	assert_true(e.v[0].p1[0] == 91 && e.v[0].p1[1] == 0 && e.v[0].p1[2] == 0);
+	assert_true(e.v[0].p2[0] == 0 && e.v[0].p2[1] == -100 && e.v[0].p2[2] == -30);
+	assert_true(e.v[1].p1[0] == 94 && e.v[1].p2[1] == -115);
+	iso_events_free(&e);
+	assert_int_equal(iso_event_file_open(&f, "a.Cdh", NULL), ISO_OK);
+	assert_string_equal(iso_event_file_info(f)->ignored,
+	                    "depths of interaction in the sensitivity, which has mean depths");
+	iso_event_file_close(f);
+	files(true);
+}
+
+/* Directions with x and y exchanged, as some of CASToR's tables have them: the radius is taken. */
+static void directions(void **state)
+{
+	float turned[4][6];
+	iso_scanner *s = NULL;
+
+	(void)state;
+	memcpy(turned, lut, sizeof turned);
+	for (int i = 0; i < 4; i++) {
+		turned[i][3] = lut[i][4];
+		turned[i][4] = lut[i][3];
+	}
+	put("four.lut", turned, sizeof turned);
+	put_text("four.hscan", HSCAN "crystals size depth: 20\nmean depth of interaction: 4\n");
+	assert_int_equal(iso_scanner_read(&s, "four.hscan"), ISO_OK);
+	assert_true(iso_scanner_positions(s)[0] == 94 && iso_scanner_positions(s)[10] == -94);
+	assert_string_equal(iso_scanner_note(s),
+	                    "directions of crystals are not away from the axis: depths are "
+	                    "taken along the radius");
+	iso_scanner_free(s);
+	put_text("four.hscan", HSCAN "crystals size depth: 20\nmean depth of interaction: -1\n");
+	assert_int_equal(iso_scanner_read(&s, "four.hscan"), ISO_OK);
+	assert_true(iso_scanner_positions(s)[0] == 100);
+	assert_string_equal(iso_scanner_note(s), "");
+	iso_scanner_free(s);
+	put_text("four.hscan", HSCAN "mean depth of interaction: 4\n");
+	assert_int_equal(iso_scanner_read(&s, "four.hscan"), ISO_OK);
+	assert_true(iso_scanner_positions(s)[0] == 100);
+	assert_string_equal(iso_scanner_note(s),
+	                    "'mean depth of interaction' is not used without 'crystals size depth'");
+	iso_scanner_free(s);
+	files(true);
+}
+
+/* Keys besides those of the records: used, or named. */
+static void other_keys(void **state)
+{
+	struct bytes b = two_plain();
+	struct iso_events e = { 0 };
+	iso_event_file *f = NULL;
+
+	(void)state;
+	put_set("Data filename: /scans/of/today/a.Cdf\nData type: PET\nScanner name: four\nNumber of events: "
+	        "2\n"
+	        "Duration (s): 10\nData mode: list-mode\nMaximum axial difference mm: 20,20\nIsotope: F-18\n"
+	        "Calibration factor: 2.5e-3\nBed position: 3\nPatient: nobody\nTOF information flag: 0\n",
+	        &b);
+	assert_int_equal(iso_event_file_open(&f, "a.Cdh", NULL), ISO_OK);
+	const struct iso_events_info *i = iso_event_file_info(f);
+	const iso_scanner *s = iso_event_file_scanner(f);
+	const double *p = iso_scanner_positions(s);
+
+	assert_true(i->max_axial_mm == 20 && i->calibration == 2.5e-3);
+	assert_string_equal(i->isotope, "F-18");
+	assert_string_equal(i->ignored, "keys 'Bed position', 'Patient'");
+	assert_true(iso_scanner_pair_weight(s, p, p + 3) == 1);
+	assert_true(iso_scanner_pair_weight(s, p, p + 6) == 0); /* 30 mm apart along the axis */
+	iso_event_file_close(f);
+	read_events(&e, NULL);
+	assert_true(e.calibration == 2.5e-3);
+	iso_events_free(&e);
+	files(true);
+}
+
+/* SCANNER.geom beside the header serves as SCANNER.hscan does, which comes first. */
+static void geometry(void **state)
+{
+	struct bytes b = two_plain();
+	struct iso_events e = { 0 };
+
+	(void)state;
+	put_set(LIST, &b);
+	put_text("four.geom",
+	         "modality: PET\nnumber of elements: 4\nnumber of layers: 1\nscanner radius: 50\n"
+	         "number of rsectors: 4\nnumber of crystals transaxial: 1\n"
+	         "number of crystals axial: 1\ncrystals size depth: 10\n"
+	         "crystals size transaxial: 2\ncrystals size axial: 2\n");
+	read_events(&e, NULL);
+	assert_true(e.v[0].p1[0] == 100);
+	iso_events_free(&e);
+	remove("four.hscan");
+	read_events(&e, NULL); /* from crystal 0, at 0 degrees, to 1, at 90 */
+	assert_near((double)e.v[0].p1[0], 0, 1e-5);
+	assert_near((double)e.v[0].p1[1], 55, 1e-5);
+	assert_near((double)e.v[0].p2[0], 55, 1e-5);
+	assert_near((double)e.v[0].p2[1], 0, 1e-5);
+	iso_events_free(&e);
 	files(true);
 }
 
@@ -454,7 +624,8 @@ static void round_trip(void **state)
 		                .tof_bin_ps = 12.5,
 		                .start_s = .1,
 		                .duration_s = 61,
-		                .isotope = "Ga-68" };
+		                .isotope = "Ga-68",
+		                .calibration = 123.5 };
 	struct iso_events r = { 0 };
 	iso_scanner *s = NULL;
 
@@ -477,6 +648,7 @@ static void round_trip(void **state)
 	assert_true(r.tof_fwhm_ps == 250 && r.tof_bin_ps == 12.5);
 	assert_true(r.start_s == .1 && r.duration_s == 61);
 	assert_string_equal(r.isotope, "Ga-68");
+	assert_true(r.calibration == 123.5);
 	iso_events_free(&r);
 	files(true);
 	strcpy(e.isotope, "F-18\nx: 1");
@@ -496,11 +668,21 @@ static void round_trip(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(plain),           cmocka_unit_test(corrections),
-		cmocka_unit_test(histogram),       cmocka_unit_test(histogram_blocks),
-		cmocka_unit_test(lines),           cmocka_unit_test(scanner),
-		cmocka_unit_test(scanner_damaged), cmocka_unit_test(damaged),
-		cmocka_unit_test(bad_records),     cmocka_unit_test(round_trip),
+		cmocka_unit_test(plain),
+		cmocka_unit_test(corrections),
+		cmocka_unit_test(histogram),
+		cmocka_unit_test(histogram_blocks),
+		cmocka_unit_test(lines),
+		cmocka_unit_test(scanner),
+		cmocka_unit_test(scanner_damaged),
+		cmocka_unit_test(damaged),
+		cmocka_unit_test(bad_records),
+		cmocka_unit_test(round_trip),
+		cmocka_unit_test(each_key_missing),
+		cmocka_unit_test(depths),
+		cmocka_unit_test(directions),
+		cmocka_unit_test(other_keys),
+		cmocka_unit_test(geometry),
 	};
 
 	return cmocka_run_group_tests(tests, enter, leave);

@@ -67,6 +67,29 @@ static void trues(void **state)
 	files(true);
 }
 
+/* GATE's 18 switches are for both singles; 36 may differ: here the event number is of the first alone. */
+static void masks(void **state)
+{
+	static const char both[] = "0 1 0 0 0 0 1 0 1 1 1 0 0 0 0 0 0 0", first[] = "010000101110000000"
+										    "000000101110000000";
+	struct iso_events_options o = { .size = sizeof o, .gate_mask = both };
+	struct iso_events e = { 0 };
+
+	(void)state;
+	assert_int_equal(read_text(&e, "7 2 1 2 3 7 1 4 5 6\n", &o), ISO_OK);
+	assert_true(e.n == 1 && e.v[0].p1[0] == 1 && e.v[0].p2[0] == 4 && e.v[0].p2[2] == 6 &&
+	            e.time_ms[0] == 2000);
+	iso_events_free(&e);
+	o.gate_mask = first;
+	assert_int_equal(read_text(&e, "7 2 1 2 3 1 4 5 6\n", &o), ISO_OK);
+	assert_true(e.n == 1 && e.v[0].p1[2] == 3 && e.v[0].p2[0] == 4);
+	iso_events_free(&e);
+	o.gate_mask = "0 1 0 0 0 0 1 0 1 1 1 0 0 0 0 0 0";
+	assert_int_equal(read_text(&e, "7 2 1 2 3 7 1 4 5 6\n", &o), ISO_EARG);
+	assert_message("gate_mask must be 18 switches 0 or 1, as in GATE's setCoincidenceMask, or 36");
+	files(true);
+}
+
 /* Lines across the blocks of the reader; every 1000th is damaged. */
 static void many(void **state)
 {
@@ -234,8 +257,9 @@ static void many_numbers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(columns), cmocka_unit_test(trues),   cmocka_unit_test(many),
-		cmocka_unit_test(damaged), cmocka_unit_test(numbers), cmocka_unit_test(many_numbers),
+		cmocka_unit_test(columns),      cmocka_unit_test(trues),   cmocka_unit_test(masks),
+		cmocka_unit_test(many),         cmocka_unit_test(damaged), cmocka_unit_test(numbers),
+		cmocka_unit_test(many_numbers),
 	};
 
 	return cmocka_run_group_tests(tests, enter, leave);

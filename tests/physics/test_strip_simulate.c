@@ -132,6 +132,58 @@ static void turned_ellipses(void **state)
 	free(y);
 }
 
+/* A rectangle of half sides 20.5 and 10 over an ellipse, and a point: the topmost decides, or all add up. In metres they
+   are the same, but for what a point has in all. */
+static void flat_shapes(void **state)
+{
+	static const char mm[] = "point 30.5 0.5 7\nrectangle 3 -2 20.5 10 3\nellipse 0 0 30 30 0 2\n";
+	static const char metres[] =
+		"unit_mm 1000\npoint .0305 .0005 7e-6\nrectangle .003 -.002 .0205 .01 3\n"
+		"ellipse 0 0 .03 .03 0 2\n";
+	struct iso_grid g = { { 80, 80, 1 }, { 1, 1, 5 }, { 0, 0, 0 } };
+	char more[200];
+	iso_real *x, *y, *z;
+	iso_phantom *p;
+	double sum = 0;
+
+	(void)state;
+	image(&x, &g, mm, 8);
+	image(&y, &g, metres, 8);
+	snprintf(more, sizeof more, "additive\n%s", mm);
+	image(&z, &g, more, 8);
+	for (int64_t i = 0; i < 6400; i++) {
+		NEAR((double)y[i], (double)x[i], 1e-3);
+		sum += (double)z[i];
+	}
+	NEAR(at(&g, x, 22.5, 7.5), 3, 0);
+	NEAR(at(&g, x, 23.5, 7.5), 2.5, 0);
+	NEAR(at(&g, x, 24.5, 7.5), 2, 0);
+	NEAR(at(&g, x, 22.5, 8.5), 2, 0);
+	NEAR(at(&g, x, -16.5, -11.5), 3, 0);
+	NEAR(at(&g, x, 30.5, .5), 7, 1e-6);
+	NEAR(at(&g, z, 22.5, 7.5), 5, 0);
+	NEAR(at(&g, z, 23.5, 7.5), 3.5, 0);
+	NEAR(at(&g, z, 24.5, 7.5), 2, 0);
+	NEAR(sum, 7 + 3 * 820 + 2 * M_PI * 900, 4);
+	p = phantom(more);
+	assert_true(iso_phantom_adds(p));
+	assert_int_equal(iso_phantom_shapes(p), 3);
+	iso_phantom_grid(p, &g);
+	assert_int_equal(g.n[2], 1);
+	iso_phantom_free(p);
+	p = phantom(mm);
+	assert_false(iso_phantom_adds(p));
+	iso_phantom_free(p);
+	put_text("p.yaml", "additive: true\nshapes:\n- {type: ellipse, radius_mm: 30, activity: 2}\n"
+	                   "- {type: ellipse, radius_mm: 10, activity: 3}\n");
+	OK(iso_phantom_create(&p, "p.yaml", NULL));
+	assert_true(iso_phantom_adds(p));
+	iso_phantom_free(p);
+	free(x);
+	free(y);
+	free(z);
+}
+
 static void damaged_ellipses(void **state)
 {
 	static const struct {
@@ -142,6 +194,14 @@ static void damaged_ellipses(void **state)
 		{ "ellipse 0 0 5 5 0\n", "d.txt:1: expected: ellipse x y a b phi rho" },
 		{ "\nellipse 0 0 5 5 0 1 1\n", "d.txt:2: expected: ellipse x y a b phi rho" },
 		{ "circle 0 0 5 5 0 1\n", "expected: ellipse" },
+		{ "rectangle 0 0 5 5 0 1\n", "expected: rectangle x y a b rho" },
+		{ "point 0 0\n", "expected: point x y rho" },
+		{ "additive 1\n", "expected: ellipse" },
+		{ "unit_mm\n", "unit_mm must have one number" },
+		{ "unit_mm 0\n", "unit_mm must have one number" },
+		{ "unit_mm 10\nunit_mm 10\n", "d.txt:2: unit_mm must have one number in [1e-6, 1e6], once" },
+		{ "point 0 0 1\nunit_mm 10\n", "d.txt:2: unit_mm must have" },
+		{ "unit_mm 1e6\npoint 1 0 1\n", "d.txt:2: x is 1e+06, must be in [-100000, 100000]" },
 		{ "ellipse 0 0 five 5 0 1\n", "'five' is not a number" },
 		{ "ellipse 0 0 5 nan 0 1\n", "'nan' is not a number" },
 		{ "ellipse 0 0 0 5 0 1\n", "a is 0, must be in [1e-06, 100000]" },
@@ -256,6 +316,37 @@ static void topmost_wins(void **state)
 	sum = want[0] + want[1] + want[2];
 	for (int j = 0; j < 3; j++) NEAR(got[j], want[j] / sum, 5 * sqrt(.25 / N));
 	iso_phantom_free(p);
+	free(e);
+}
+
+/* Shapes that add up: shares by area times rho, also where they overlap; a point by its rho. */
+static void shapes_that_add_up(void **state)
+{
+	enum { N = 400000 };
+	const struct iso_strips wide = { .radius = 130, .length = 99999, .sigma_z = 1e-6, .sigma_dl = 1e-6 };
+	const double area = 80 * 60 * 1. + 40 * 20 * 3. + 500,
+		     share[] = { 500 / area, (500 + 4 * 800.) / area };
+	struct iso_strip_event *e =
+		events(&wide, "additive\nrectangle 0 0 40 30 1\nrectangle 10 -5 20 10 3\npoint -70 20 500\n",
+	               0, N, 0, NULL);
+	double got[2] = { 0 }, low = 0, high = 0;
+
+	(void)state;
+	for (int i = 0; i < N; i++) {
+		double z, y, tan;
+
+		origin(&z, &y, &tan, &e[i]);
+		if (fabs(z + 70) < .1 && fabs(y - 20) < .1) got[0] += 1. / N;
+		if (z < -69) continue;
+		assert_true(fabs(z) < 40.5 && fabs(y) < 30.5);
+		if (fabs(z - 10) <= 20 && fabs(y + 5) <= 10) got[1] += 1. / N;
+		low = fmin(low, z);
+		high = fmax(high, y);
+	}
+	NEAR(got[0], share[0], 5 * sqrt(.25 / N));
+	NEAR(got[0] + got[1], share[1], 5 * sqrt(.25 / N));
+	NEAR(low, -40, .5);
+	NEAR(high, 30, .5);
 	free(e);
 }
 
@@ -386,7 +477,7 @@ static void bad_arguments_are_refused(void **state)
 	REFUSED(iso_strip_simulate(&e, ctx, &s, q, 1, 0, 1), ISO_EARG, "0 of 1000000 decays reach");
 	iso_phantom_free(q);
 	q = phantom("ellipse 0 0 5 5 0 0\n");
-	REFUSED(iso_strip_simulate(&e, ctx, &s, q, 1, 0, 1), ISO_EARG, "no ellipse has activity");
+	REFUSED(iso_strip_simulate(&e, ctx, &s, q, 1, 0, 1), ISO_EARG, "no shape has activity");
 	iso_phantom_free(q);
 	OK(iso_phantom_create(&q, "spheres", NULL));
 	REFUSED(iso_strip_simulate(&e, ctx, &s, q, 1, 0, 1), ISO_EARG, "is no ellipse");
@@ -397,17 +488,17 @@ static void bad_arguments_are_refused(void **state)
 	iso_ctx_free(ctx);
 }
 
-static void check_cuda(iso_ctx *ctx)
+static void check_cuda_phantom(iso_ctx *ctx, const char *text)
 {
 	enum { N = 5000000 }; /* more than one block */
 	struct iso_strips s = paper;
-	iso_phantom *p = phantom("ellipses");
+	iso_phantom *p = phantom(text);
 	struct iso_strip_event *want, *got = calloc(N, sizeof *got);
 	int64_t decays, wanted;
 
 	s.sigma_z_growth = .1;
 	s.gamma = 5e-4;
-	want = events(&s, "ellipses", 3, N, 0, &wanted);
+	want = events(&s, text, 3, N, 0, &wanted);
 	OK(iso_strip_simulate_counted(got, &decays, ctx, &s, p, 7, 3, N));
 	assert_int_equal(decays, wanted);
 	for (int i = 0; i < N; i++) {
@@ -419,6 +510,12 @@ static void check_cuda(iso_ctx *ctx)
 	free(got);
 	iso_phantom_free(p);
 }
+
+static void check_cuda(iso_ctx *ctx)
+{
+	check_cuda_phantom(ctx, "ellipses");
+	check_cuda_phantom(ctx, "additive\npoint 9 5 99\nrectangle 0 9 40 30 1\nellipse 5 0 60 30 20 1\n");
+}
 CUDA_TEST(cuda_makes_the_same_events, check_cuda)
 
 int main(void)
@@ -426,11 +523,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_paper_s_phantom),
 		cmocka_unit_test(turned_ellipses),
+		cmocka_unit_test(flat_shapes),
 		cmocka_unit_test(damaged_ellipses),
 		cmocka_unit_test(any_split_gives_the_same_events),
 		cmocka_unit_test(blocks),
 		cmocka_unit_test(share_seen),
 		cmocka_unit_test(topmost_wins),
+		cmocka_unit_test(shapes_that_add_up),
 		cmocka_unit_test(directions),
 		cmocka_unit_test(resolution),
 		cmocka_unit_test(errors),

@@ -264,7 +264,6 @@ refused 3 'expected 8 x 8 x 6 voxels' "${recon[@]}" --start other.nii -o o/x.nii
 refused 3 'expected 8 x 8 x 6 voxels' "${recon[@]}" --mu other.npy -o o/x.nii
 refused 3 'expected' recon "${scan[@]}" --centre 1,0,0 --sens sens.nii -o o/x.nii
 refused 2 'not those of the image' project ray x.nii --events e.lmdT "${other[@]}" -o o/y.npy
-refused 2 'give --grid and --voxel' project ray x.npy --events e.lmdT -o o/y.npy
 refused 3 'no voxel size' simulate ring.yaml x.npy --counts 500 -o o/e.lmdT
 refused 3 'image (nz, ny, nx)' recon "${scan[@]}" --sens eff.raw -o o/x.nii
 refused 3 'one per crystal (192) or per event (500)' \
@@ -274,7 +273,6 @@ refused 3 'one per event (500)' "${recon[@]}" --additive x.npy -o o/x.nii
 refused 3 'one per event (500)' backproject ray x.npy --events e.lmdT "${grid[@]}" -o o/x.nii
 refused 2 '--subsets is 501' "${recon[@]}" --method osem --subsets 501 -o o/x.nii
 refused 2 'mlem has one' "${recon[@]}" --subsets 2 -o o/x.nii
-refused 2 '--sens' recon "${scan[@]}" -o o/x.nii
 refused 2 '--scanner' sens ray "${grid[@]}" -o o/s.nii
 refused 2 '--events' recon ray "${grid[@]}" --scanner ring.yaml -o o/x.nii
 refused 2 '--precorrected needs --mu' "${recon[@]}" --precorrected -o o/x.nii

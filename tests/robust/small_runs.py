@@ -40,6 +40,30 @@ samples: 250
                  "  - {type: sphere, centre_mm: [2, -1, 0], radius_mm: 1.5, activity: 1}\n",
     "derenzo.yaml": "shapes:\n"
                     "  - {type: sphere, centre_mm: [0, 0, 0], radius_mm: 2, activity: 1}\n",
+    "sino.hs": """!INTERFILE :=
+name of data file := sino.s
+!number format := unsigned integer
+!number of bytes per pixel := 1
+applied corrections := {None}
+number of dimensions := 4
+matrix axis label [4] := segment
+matrix size [4] := 1
+matrix axis label [3] := view
+matrix size [3] := 18
+matrix axis label [2] := axial coordinate
+matrix size [2] := {4}
+matrix axis label [1] := tangential coordinate
+matrix size [1] := 9
+minimum ring difference per segment := {0}
+maximum ring difference per segment := {0}
+Number of rings := 4
+Number of detectors per ring := 36
+Inner ring diameter (cm) := 24
+Average depth of interaction (cm) := 0
+Distance between rings (cm) := 1.8
+View offset (degrees) := 0
+""",
+    "sino.s": "123454321" * 72,    # a byte a bin
     "gate.dat": "".join(f"0 {k} 0 1 2 3 1.25 .511 100 {k} 3 0 1 2 3 4 5 0 0 0 0 0 0 "
                         f"0 {k} 0 1 2 3 1.25 .511 -100 {k} 3 0 1 2 3 4 5 0 0 0 0 0 0\n" for k in range(9)),
 }
@@ -58,9 +82,10 @@ MSOT = ('<?xml version="1.0" encoding="utf-8"?>\n<DataModelMsotProject><HARDWARE
 # NAME! leaves inputs for the runs below it. [CODE]: the exit code, if not 0. NAME~: its files and
 # its words hold times and other things that are measured.
 THREADS = os.environ.get("SMALL_RUNS_THREADS", "1")
-COMPUTES_NOT = {"info", "measure", "view", "convert", "report"}    # commands without --threads, --device
+COMPUTES_NOT = {"info", "measure", "view", "convert", "report", "calibrate", "bids"}    # commands without --threads, --device
 EVENTS = int(os.environ.get("SMALL_RUNS_EVENTS", "300"))    # above 1024, several threads have work
 RAY = "--scanner @ring.yaml --grid 8,8,4 --voxel 20,20,18"
+BINS = "--grid 8,8,4 --voxel 20,20,18 --method osem --subsets 2 --iterations 2"
 SOUND = "--scanner @sphere.yaml --grid 6 --voxel 1"
 RUNS = f"""
 phantom! phantom cylinder --grid 8,8,4 --voxel 20,20,18 -o truth.nii --mu mu.nii
@@ -75,9 +100,18 @@ ray! recon ray --events @e.lmdT {RAY} --iterations 2 --sens @sens.nii -o x.nii
 ray_plain recon ray --events @e.lmdT {RAY} --iterations 1 --tof-fwhm-ps 0 --rays 2 -o x.raw
 ray_all recon ray --events @e.Cdh {RAY} --mu @mu.nii --delayed @late.Cdh --coincidence-ns 5 --method osem --subsets 2 --iterations 2 --save-every 1 --psf 20 --filter gaussian:20 --frames 0,40,100 --isotope F-18 -o x.nii.gz
 ray_stream recon ray --events @e.Cdh {RAY} --sens @sens.nii --iterations 2 --stream --block {EVENTS // 3} -o x.npy
+ray_file recon @e.Cdh --voxel 20 --iterations 1 -o x.nii
+ray_around recon @e.lmdT --voxel 20 --iterations 1 -o x.nii
+ray_sens sens @e.Cdh --grid 8,8,4 -o x.nii
 ray_like recon --like @x.json --events @e.lmdT --scanner @ring.yaml --sens @sens.nii --iterations 1 -o again.nii
 ray_stop! [143] recon ray --events @e.lmdT {RAY} --iterations 9 --sens @sens.nii --stop-after 0.0000001 -o part.nii
+uniform! recon ray --events @e.Cdh {RAY} --iterations 1 --isotope F-18 --started-at 10:00 -o uniform.nii
+calibrate! calibrate @uniform.nii --concentration 100 --at 09:00 --roi box:-40,40,-40,40,-20,20 -o k.json
+suv! recon ray --events @e.Cdh {RAY} --iterations 1 --isotope F-18 --calibration @k.json --suv --weight-kg 70 --dose-mbq 300 --injected-at 23:30 --started-at 00:30 -o suv.nii
+bids bids @suv.nii --subject 01 --manufacturer us --tracer-name FDG --injected-mass n/a --specific-radioactivity n/a --mode-of-administration bolus -o study
 filter filter gaussian:20 @x.nii -o smooth.nii
+mu mu $tests/data/dicom --voxel 6 --smooth 5 -o ct.nii
+mu_like mu @x.nii --kvp 120 --like @truth.nii -o ct.nii
 filter_median filter median:3 @x.nii -o smooth.npy
 roi measure roi @x.nii --sphere 0,0,0,30 --json
 profile measure profile @x.nii --from -60,0,0 --to 60,0,0 --json
@@ -87,10 +121,14 @@ rmse measure rmse @x.nii @truth.nii
 view view @x.nii -o x.png --title image --crosshair
 report~ report @x.nii --truth @truth.nii -o report.html
 convert_raw! convert @x.nii plain.raw
+ray_bins recon ray --events @sino.hs --norm @sino.hs --additive @sino.hs --additive-over-m --mu @mu.nii {BINS} -o x.hv
+ray_bins_stream recon ray --events @sino.hs --norm @sino.hs --norm-inverse --stream --block 200 {BINS} -o x.nii
 convert_castor convert @e.lmdT c.Cdh --scanner @ring.yaml
 convert_npy convert @e.Cdh c.npy
 convert_gz convert @plain.raw c.nii.gz
-info info @ring.yaml @x.nii @x.json @plain.raw @e.lmdT @e.Cdh @singles.npy @gate.dat @part.nii.ckpt --json
+convert_root convert $tests/data/root/two-trees.root c.npy --tree MergedCoincidences --trues-only
+info_root info $tests/data/root/coinc-zlib.root --json
+info info @ring.yaml @x.nii @x.json @plain.raw @e.lmdT @e.Cdh @singles.npy @gate.dat @sino.hs @part.nii.ckpt --json
 info_text info @ring.yaml @heads.yaml @strips.yaml @sphere.yaml @ball.yaml
 
 srm! srm @heads.yaml --pairs {8 * EVENTS} -o m.srm
@@ -127,6 +165,7 @@ svoxel_rect recon svoxel --data @traces.npy {SOUND} --iterations 1 --fmax-mhz 1 
 svoxel_direct recon svoxel --data @traces.npy {SOUND} --iterations 1 --lines 4 --transform direct -o x.nii
 convert_hdf5 convert @traces.npy c.hdf5 --scanner @sphere.yaml
 convert_msot convert @s.msot c.npy
+info_plot info @e.Cdh --plot x.png
 info_sound info @traces.hdf5 @s.msot --json
 
 bench~ bench ray --grid 8 --voxel 20 --events 100 --repeats 1 --json

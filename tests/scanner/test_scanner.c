@@ -112,6 +112,35 @@ static void blocks(void **state)
 	iso_scanner_free(s);
 }
 
+/* Four rings in two storeys, 2 mm apart: at -7, -3, 3, 7. */
+static void blocks_along_z(void **state)
+{
+	static const double rings[4] = { -7, -3, 3, 7 }, borders[5] = { -9, -1, 1, 9, 20 };
+	static const int nearest_ring[5] = { 0, 1, 2, 3, 3 };
+	iso_scanner *s =
+		scanner("kind: cylinder\nradius_mm: 50\nrings: 4\nring_pitch_mm: 4\ncrystals_per_ring: 8\n"
+	                "block: {crystals: 8, rings: 2, ring_gap_mm: 2}\n");
+	double d, origin[3] = { 0 }, along_x[3] = { 1, .4, 0 };
+
+	(void)state;
+	assert_true(iso_cylinder_length(s) == 18);
+	for (int i = 0; i < 4; i++) {
+		assert_true(fabs(iso_scanner_positions(s)[3 * 8 * i + 2] - rings[i]) < 1e-12);
+		origin[2] = rings[i];
+		assert_int_equal(iso_scanner_hit(s, origin, along_x), 8 * i);
+	}
+	for (int i = 0; i < 5; i++) {
+		double p[3] = { 50, 20, borders[i] + (i == 1 ? .5 : i == 2 ? -.5 : 0) };
+
+		assert_int_equal(iso_scanner_nearest(s, p, &d), 8 * nearest_ring[i]);
+	}
+	origin[2] = .9;
+	assert_int_equal(iso_scanner_hit(s, origin, along_x), -1);
+	origin[2] = 9.1;
+	assert_int_equal(iso_scanner_hit(s, origin, along_x), -1);
+	iso_scanner_free(s);
+}
+
 /* A block without gap changes nothing. */
 static void blocks_without_gap(void **state)
 {
@@ -475,6 +504,8 @@ static void refused(void **state)
 		{ "kind: cylinder\n" RING "tof: 300", ":6: tof is a single value, must be a map" },
 		{ "kind: cylinder\n" RING "block: {crystals: 5}",
 		  ":6: crystals_per_ring is 12, must be a multiple of the 5 crystals of a block" },
+		{ "kind: cylinder\n" RING "block: {crystals: 3, rings: 7}",
+		  ":6: rings is 2, must be a multiple of the 7 rings of a block" },
 		{ "kind: cylinder\n" RING "block: {crystals: 3, gap_mm: 8}",
 		  ":6: gap_mm is 8, must leave room for crystals in the 7.85398 mm of a block" },
 		{ "kind: cylinder\n" RING "min_crystal_distance: 7",
@@ -569,6 +600,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(positions),
 		cmocka_unit_test(blocks),
+		cmocka_unit_test(blocks_along_z),
 		cmocka_unit_test(blocks_without_gap),
 		cmocka_unit_test(nearest_on_cylinder),
 		cmocka_unit_test(hits),

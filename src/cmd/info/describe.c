@@ -54,8 +54,15 @@ static int describe_description(json_t *o, const char *path)
 	iso_conf_free(root);
 	if (scanner) return describe_scanner(o, path);
 	if (phantom) return describe_phantom(o, path);
-	if (iso_has_suffix(path, ".json")) return describe_array(o, path);
+	if (iso_has_suffix(path, ".json")) return describe_array(o, path, NULL);
 	return iso_fail(ISO_EINPUT, "%s: neither a scanner (key kind) nor a phantom (key shapes)", path);
+}
+
+/* K, where it comes from, and what it was made with. */
+static void describe_calibration(json_t *o, const json_t *root)
+{
+	set(o, "kind", json_string("calibration of a scanner"));
+	json_object_update(o, json_object_get(root, "calibration"));
 }
 
 /* A record first, which may be larger than a description. */
@@ -66,25 +73,30 @@ static int describe_json(json_t *o, const char *path)
 	bool record = json_object_get(root, "verb") && json_object_get(root, "parameters") &&
 	              !json_object_get(root, "kind") && !json_object_get(root, "shapes");
 
-	if (record) describe_record(o, root);
+	bool calibration = json_is_number(json_object_get(json_object_get(root, "calibration"), "K"));
+
+	if (record)
+		describe_record(o, root);
+	else if (calibration)
+		describe_calibration(o, root);
 	json_decref(root);
-	return record || st == ISO_ENOMEM ? st : describe_description(o, path);
+	return record || calibration || st == ISO_ENOMEM ? st : describe_description(o, path);
 }
 
 static int (*const by_content[])(json_t *o, const char *path) = {
-	[ISO_ARRAY_FILE] = describe_array,
-	[ISO_STRIPS_FILE] = strip_describe,
+	[ISO_STRIPS_FILE] = describe_strips,
 	[ISO_RECORDING_FILE] = describe_recording,
 	[ISO_MATRIX_FILE] = describe_srm,
 	[ISO_DESCRIPTION_FILE] = describe_description,
 	[ISO_JSON_FILE] = describe_json,
 	[ISO_SCANNER_FILE] = describe_scanner,
 	[ISO_CHECKPOINT_FILE] = describe_checkpoint,
+	[ISO_VOLUME_FILE] = describe_volume,
 };
 
 int describe(json_t **out, const char *path, const struct iso_events_options *how)
 {
-	const struct iso_kind *k = iso_kind_of(path);
+	const struct iso_kind *k = iso_kind_found(path);
 	struct stat info;
 	json_t *o;
 	int st;
@@ -93,8 +105,10 @@ int describe(json_t **out, const char *path, const struct iso_events_options *ho
 	o = json_pack("{s:o*, s:s, s:I, s:[]}", "file", record_string(path), "kind", "", "bytes",
 	              (json_int_t)info.st_size, "warnings");
 	st = !o                              ? ISO_OK
+	     : S_ISDIR(info.st_mode)         ? describe_volume(o, path)
 	     : !k                            ? iso_kind_none(path)
 	     : k->content == ISO_EVENTS_FILE ? describe_events(o, path, how)
+	     : k->content == ISO_ARRAY_FILE  ? describe_array(o, path, how)
 	                                     : by_content[k->content](o, path);
 	if (!o || (!st && iso_json_failures() > 0))
 		st = iso_fail(ISO_ENOMEM, "%s: no memory to describe it", path);

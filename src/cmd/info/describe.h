@@ -14,16 +14,27 @@ static inline void set(json_t *o, const char *key, json_t *value)
 /* ISO_EINPUT if the file can't be read or is of no known kind; `o`: how events are read. */
 int describe(json_t **out, const char *path, const struct iso_events_options *o);
 
+#define DESCRIBE_LITTLE_MM 3. /* phantoms of strips, and their events, are larger */
+
 /* By kind, into an object that has "bytes" and "warnings". */
-int describe_array(json_t *out, const char *path);
+int describe_array(json_t *out, const char *path,
+                   const struct iso_events_options *o); /* or events, in .npy */
 int describe_scanner(json_t *out, const char *path);
+int describe_strips(json_t *out, const char *path); /* events of strips */
 int describe_phantom(json_t *out, const char *path);
 int describe_srm(json_t *out, const char *path);
 int describe_recording(json_t *out, const char *path);
+int describe_volume(json_t *out, const char *path);
 int describe_events(json_t *out, const char *path, const struct iso_events_options *o);
 
-/* Rows of an array that may be events: under "as_events" if they are. */
-int describe_rows(json_t *out, const char *path);
+/* Of a scanner of crystals: their distances from the axis and their z, and the grid that recon takes where none is
+   given. */
+void describe_extent(json_t *out, const iso_scanner *s);
+void describe_field(json_t *out, const iso_scanner *s);
+
+/* A picture of the scanner of a file, a description or events, with lines of the events. */
+int plot_file(const char *png, const char *path, const struct iso_events_options *o);
+
 void describe_transducers(json_t *out, const struct iso_transducers *t);
 
 /* Of struct iso_panels: a word each. */

@@ -3,6 +3,11 @@
 #include "describe.h"
 
 #include "cmd/cmd.h"
+#include "file/suffix.h"
+#include "io/format.h"
+#include "problem/inputs.h"
+
+#include <math.h>
 
 static const struct fact values[] = {
 	FACT("min", struct iso_array_stats, min),
@@ -29,12 +34,76 @@ static void describe_values(json_t *o, const struct iso_array *a)
 	if (a->n > 0 && s.zero == a->n) facts_warn(o, "all values are 0");
 }
 
-int describe_array(json_t *o, const char *path)
+/* A NIfTI image that is refused but for its axes. */
+static bool is_oblique(const char *path)
 {
+	struct iso_volume v = { 0 };
+	struct iso_array head;
+
+	if (!iso_has_suffix(path, ".nii") && !iso_has_suffix(path, ".nii.gz")) return false;
+	bool yes = iso_peek(&head, path) == ISO_EINPUT && iso_volume_peek(&v, path) == ISO_OK;
+
+	iso_volume_free(&v);
+	return yes;
+}
+
+/* Whether a row has two ends, from 1 cm to 100 m apart. */
+static bool has_length(const iso_real *v)
+{
+	double d = hypot(hypot((double)v[3] - v[0], (double)v[4] - v[1]), (double)v[5] - v[2]);
+
+	return d >= 10 && d <= 1e5;
+}
+
+static bool has_crystals(const iso_real *v, const iso_scanner *s)
+{
+	double n = (double)iso_scanner_crystals(s);
+
+	return v[0] == floor(v[0]) && v[1] == floor(v[1]) && v[0] >= 0 && v[1] >= 0 && v[0] < n && v[1] < n;
+}
+
+/* Rows of which nine in ten can be events: those of the widths that the reader of events knows. Numbers of crystals
+   tell nothing without a scanner. */
+static bool are_events(const struct iso_array *a, const char *path, const iso_scanner *s)
+{
+	int64_t columns = a->n_dim == 2 ? a->dim[1] : 0, good = 0;
+	bool ends = columns >= 6 && columns <= 8, crystals = columns >= 2 && columns <= 4 && s;
+
+	if (a->pairs || !iso_has_suffix(path, ".npy") || !(ends || crystals)) return false;
+	for (int64_t i = 0; i < a->dim[0]; i++) {
+		const iso_real *row = a->v + i * columns;
+
+		good += ends ? has_length(row) : has_crystals(row, s);
+	}
+	return (double)good >= .9 * (double)a->dim[0];
+}
+
+/* Three columns may be strip events: under "as_strip_events" if they can. */
+static int describe_triples(json_t *o, const char *path)
+{
+	json_t *strips = json_object();
+	int st = strip_describe(strips, path);
+
+	json_object_del(strips, "kind");
+	if (!st) json_object_set(o, "as_strip_events", strips);
+	json_decref(strips);
+	return st == ISO_ENOMEM ? st : ISO_OK;
+}
+
+int describe_array(json_t *o, const char *path, const struct iso_events_options *how)
+{
+	if (is_oblique(path)) return describe_volume(o, path);
 	struct iso_array a = { 0 };
 	json_t *shape = json_array();
 	int st = record_read(NULL, &a, path, ISO_ANY | ISO_PAIRS);
+	bool events = st ? st == ISO_EINPUT && iso_has_suffix(path, ".npy")
+	                 : are_events(&a, path, how ? how->scanner : NULL);
 
+	if (events) { /* what can't be read as an array may be records */
+		json_decref(shape);
+		iso_array_free(&a);
+		return describe_events(o, path, how);
+	}
 	for (int i = 0; i < a.n_dim; i++) json_array_append_new(shape, json_integer(a.dim[i]));
 	set(o, "kind", json_string(a.has_grid ? "image" : a.pairs ? "array of complex pairs" : "array"));
 	set(o, "shape", shape);
@@ -45,7 +114,8 @@ int describe_array(json_t *o, const char *path)
 	set(o, "unit", a.unit[0] ? record_string(a.unit) : json_null());
 	if (!a.unit[0]) facts_warn(o, "no unit");
 	describe_values(o, &a);
-	if (!st && !a.pairs && a.n_dim == 2 && (a.dim[1] == 6 || a.dim[1] == 7)) st = describe_rows(o, path);
+	if (!st && !a.pairs && a.n_dim == 2 && a.dim[1] == 3 && iso_has_suffix(path, ".npy"))
+		st = describe_triples(o, path);
 	iso_array_free(&a);
 	return st;
 }

@@ -7,6 +7,7 @@
 #include "io/format.h"
 #include "problem/inputs.h"
 
+#include <math.h>
 #include <unistd.h>
 
 /* One that is empty is null, or left out if `optional`. */
@@ -47,13 +48,20 @@ static void put_info(json_t *o, const struct iso_events_info *i)
 	set(o, "record_bytes", json_integer(i->bytes));
 	set(o, "corrections", corrections);
 	set(o, "crystal_numbers", json_boolean(i->has_crystal));
+	if (i->delayeds > 0) set(o, "delayeds", json_integer(i->delayeds));
 	if (i->tof_fwhm_ps > 0) set(o, "tof_fwhm_ps", record_real(i->tof_fwhm_ps));
 	if (i->tof_bin_ps > 0) set(o, "tof_bin_ps", record_real(i->tof_bin_ps));
 	if (i->duration_s > 0) {
 		set(o, "start_s", record_real(i->start_s));
 		set(o, "duration_s", record_real(i->duration_s));
 	}
+	if (i->calibration > 0) set(o, "calibration", record_real(i->calibration));
+	if (i->max_axial_mm > 0) set(o, "max_axial_mm", record_real(i->max_axial_mm));
 	if (i->isotope[0]) set(o, "isotope", record_string(i->isotope));
+	if (i->layout[0]) set(o, "bins", record_string(i->layout));
+	if (i->multiplicity) set(o, "multiplicative_is", json_string("crystal pairs of each bin"));
+	if (i->lists_all) set(o, "sensitivity", json_string("of its own lines"));
+	if (i->assumed[0]) set(o, "assumed", record_string(i->assumed));
 	if (i->ignored[0]) facts_warn(o, "not used: %s", i->ignored);
 }
 
@@ -62,6 +70,33 @@ static void put_warnings(json_t *o, const struct iso_events_stats *s)
 	if (s->n_bad > 0) facts_warn(o, "%" PRId64 " events are not finite or have no length", s->n_bad);
 	if (s->n > s->n_bad && s->dt_ps[0] == 0 && s->dt_ps[1] == 0)
 		facts_warn(o, "all time differences are 0: no time of flight");
+}
+
+/* The scanner that recon would take, and where it is from. */
+static int put_scanner(json_t *o, const char *path, const struct iso_events_options *how)
+{
+	iso_scanner *found = NULL;
+	const iso_scanner *s = how->scanner;
+	int st = s ? ISO_OK : iso_events_scanner(&found, path, how, true);
+
+	if (st == ISO_ENOMEM) return st;
+	if (st) facts_warn(o, "%s", iso_message());
+	if (st) return ISO_OK;
+	if (!s) s = found;
+	bool assumed = iso_scanner_assumed(s);
+
+	set(o, "scanner", record_string(iso_scanner_name(s)));
+	set(o, "scanner_from",
+	    json_string(how->scanner ? "--scanner"
+	                : assumed    ? "the ends of events"
+	                             : "the file"));
+	set(o, "crystals", json_integer(iso_scanner_crystals(s)));
+	describe_extent(o, s);
+	describe_field(o, s);
+	if (assumed)
+		facts_warn(o, "does not say what scanner it is of; recon assumes a %s", iso_scanner_name(s));
+	iso_scanner_free(found);
+	return ISO_OK;
 }
 
 static int describe_gate(json_t *o, const char *path, const struct iso_events_options *how)
@@ -81,7 +116,7 @@ static int describe_gate(json_t *o, const char *path, const struct iso_events_op
 		facts_warn(o, "%" PRId64 " lines can't be used, the first is line %" PRId64, e.n_lines_bad,
 		           e.first_line_bad);
 	iso_events_free(&e);
-	return ISO_OK;
+	return put_scanner(o, path, how);
 }
 
 static int describe_records(json_t *o, const char *path, const struct iso_events_options *how)
@@ -94,13 +129,27 @@ static int describe_records(json_t *o, const char *path, const struct iso_events
 		st = iso_fail(ISO_EINPUT, "%s: none of its %" PRId64 " events is usable", path, s.n);
 	if (st) goto done;
 	set(o, "format", json_string(iso_event_file_info(f)->format));
-	if (iso_event_file_scanner(f))
-		set(o, "scanner", record_string(iso_scanner_name(iso_event_file_scanner(f))));
 	put_stats(o, &s);
 	put_info(o, iso_event_file_info(f));
 	put_warnings(o, &s);
+	st = put_scanner(o, path, how);
 done:
 	iso_event_file_close(f);
+	return st;
+}
+
+int describe_strips(json_t *o, const char *path)
+{
+	static const char *const key[] = { "z_up_mm", "z_down_mm", "dl_mm" };
+	int st = strip_describe(o, path);
+	double most = 0;
+
+	for (int k = 0; k < 3 && !st; k++)
+		for (size_t i = 0; i < 2; i++)
+			most = fmax(most,
+			            fabs(json_number_value(json_array_get(json_object_get(o, key[k]), i))));
+	if (!st && most < DESCRIBE_LITTLE_MM)
+		facts_warn(o, "no value is above %.3g mm; in metres? --event-unit-mm is then 1000", most);
 	return st;
 }
 
@@ -113,7 +162,7 @@ static int describe_text(json_t *o, const char *path, const struct iso_events_op
 	int st = gate ? ISO_OK : iso_is_gate(&gate, path, how);
 
 	if (st || gate) return st ? st : describe_gate(o, path, how);
-	if (txt && ((st = strip_describe(o, path)) == ISO_OK || st == ISO_ENOMEM ||
+	if (txt && ((st = describe_strips(o, path)) == ISO_OK || st == ISO_ENOMEM ||
 	            (st = describe_phantom(o, path)) == ISO_OK || st == ISO_ENOMEM))
 		return st;
 	return iso_fail(ISO_EINPUT,
@@ -128,20 +177,4 @@ int describe_events(json_t *o, const char *path, const struct iso_events_options
 
 	set(o, "kind", json_string("events"));
 	return (text ? describe_text : describe_records)(o, path, how);
-}
-
-int describe_rows(json_t *o, const char *path)
-{
-	struct iso_events_stats s;
-	iso_event_file *f = NULL;
-	json_t *rows = json_object();
-	int st = iso_event_file_open(&f, path, NULL);
-
-	if (!st && !(st = iso_event_file_stats(&s, f)) && s.n > s.n_bad) {
-		put_stats(rows, &s);
-		set(o, "as_events", json_incref(rows));
-	}
-	json_decref(rows);
-	iso_event_file_close(f);
-	return st == ISO_ENOMEM ? st : ISO_OK; /* else they are no events */
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a description holds: scanners by their kind, and phantoms. */
 #include "describe.h"
+#include "io/format.h"
 
 #include "cmd/cmd.h"
 #include "physics/material.h"
@@ -16,7 +17,7 @@ static const struct fact cylinder[] = {
 	{ 0 },
 };
 
-static void set_extent(json_t *o, const iso_scanner *s)
+void describe_extent(json_t *o, const iso_scanner *s)
 {
 	double range[2][2] = { { INFINITY, -INFINITY }, { INFINITY, -INFINITY } }; /* of the radius, of z */
 	const double *p = iso_scanner_positions(s);
@@ -33,6 +34,13 @@ static void set_extent(json_t *o, const iso_scanner *s)
 		    range[k][0] <= range[k][1] ? record_reals(2, range[k]) : json_null());
 }
 
+void describe_field(json_t *o, const iso_scanner *s)
+{
+	struct iso_grid g = { 0 };
+
+	set(o, "field_of_view", iso_scanner_grid(&g, s) == ISO_OK ? cmd_grid_json(&g) : json_null());
+}
+
 static void describe_crystals(json_t *o, const iso_scanner *s)
 {
 	const struct iso_pairs *p = &s->pairs;
@@ -43,13 +51,15 @@ static void describe_crystals(json_t *o, const iso_scanner *s)
 		facts_set(o, cylinder, p);
 	else
 		set(o, "min_angle_degrees", record_real(p->min_angle * 180 / M_PI));
+	if (s->note[0]) facts_warn(o, "%s", s->note);
 	set(o, p->min_angle > 0 ? "pairs_at_most" : "pairs", json_integer(p->n));
 	set(o, "pair_weight", json_string(s->solid_angle ? "solid-angle" : "uniform"));
-	set_extent(o, s);
+	describe_extent(o, s);
 	set(o, "crystal_mm", size ? record_reals(3, size) : json_null());
 	set(o, "tof_fwhm_ps", record_real(s->tof_fwhm_ps));
 	set(o, "tof_bin_ps", s->tof_bin_ps > 0 ? record_real(s->tof_bin_ps) : json_null());
 	set(o, "coincidence_ns", s->coincidence_ns > 0 ? record_real(s->coincidence_ns) : json_null());
+	describe_field(o, s);
 }
 
 static const struct fact strips[] = {
@@ -155,8 +165,14 @@ int describe_phantom(json_t *o, const char *path)
 
 	if (st) return st;
 	set(o, "kind", json_string("phantom"));
+	set(o, "shapes", json_integer(iso_phantom_shapes(p)));
+	set(o, "additive", json_boolean(iso_phantom_adds(p)));
 	iso_phantom_grid(p, &g);
 	facts_grid(o, &g);
+	if ((double)g.n[0] * g.voxel[0] < DESCRIBE_LITTLE_MM && iso_has_suffix(path, ".txt"))
+		facts_warn(o,
+		           "less than %g mm wide; in metres? A line 'unit_mm 1000' before the shapes says so",
+		           DESCRIBE_LITTLE_MM);
 	iso_phantom_free(p);
 	return ISO_OK;
 }

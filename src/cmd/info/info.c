@@ -13,6 +13,7 @@ static const struct opt_usage usage = {
 	"  isotome info scan.lmdT scanner.yaml\n"
 	"  isotome info scan.Cdh --scanner scanner.yaml\n"
 	"  isotome info Scan_9.msot\n"
+	"  isotome info scan.Cdh --plot scanner.png\n"
 	"  isotome info --json image.nii\n",
 };
 
@@ -106,26 +107,35 @@ int main_info(int argc, char **argv)
 {
 	struct opt_list files = { 0 };
 	struct iso_events_options how = { .size = sizeof how };
-	const char *scanner = NULL;
+	const char *scanner = NULL, *plot = NULL;
+	struct cmd c = { 0 };
 	struct opt own[] = {
 		{ 0, "files", .rest = &files, .file = OPT_MAY_READ, .value = "FILE", .positional = true,
 		  .required = true,
 		  .help = "arrays and images (.npy, .nii, .nii.gz, .raw), events (.lmdT, .Cdh, "
 		          ".dat, .txt, of strips .f32), descriptions of scanners and phantoms (.yaml, .json, "
-		          ".hscan), recordings of transducers (.hdf5, .h5, .msot), system matrices (.srm), "
-		          "records (.json)" },
+		          ".hscan, .geom), recordings of transducers (.hdf5, .h5, .msot), system matrices "
+		          "(.srm), CT series in DICOM (a folder, or a file of it), records (.json)" },
 		EVENTS_SCANNER_OPT(scanner),
 		EVENTS_OPTS(how),
+		{ 0, "plot", .text = &plot, .file = OPT_WRITES, .value = "FILE",
+		  .help = "of one file of events, or of a scanner: a picture (.png) of the crystals, and of "
+		          "lines of "
+		          "events through them" },
+		{ 0, "force", .flag = &c.force, .transient = true, .help = "replace an existing picture" },
 		{ 0 },
 	};
-	struct cmd c = { 0 };
 	struct opt_set sets[] = { { NULL, own }, cmd_common(&c, 0), { 0 } };
 	iso_scanner *s = NULL;
 	int st = cmd_parse(&c, &usage, sets, argc, argv);
 
+	if (!st && plot && files.n != 1)
+		st = iso_fail(ISO_EARG, "--plot draws one file, %d were given", files.n);
+	if (!st && plot) st = iso_picture_write_check(plot, c.force);
 	if (!st && scanner) st = iso_scanner_read(&s, scanner);
 	how.scanner = s;
 	if (!st) st = describe_all(&files, c.json, &how);
+	if (st == CMD_DONE && plot) st = plot_file(plot, files.v[0], &how);
 	iso_scanner_free(s);
 	return cmd_end(&c, st);
 }

@@ -224,9 +224,8 @@ static int read_text(char *text, size_t size, const struct iso_h5 *h, const stru
 	return good ? ISO_OK : damaged(h, name);
 }
 
-int iso_h5_find(struct iso_h5_set *s, const struct iso_h5 *h, const char *name)
+int iso_h5_find_any(struct iso_h5_set *s, const struct iso_h5 *h, const char *name)
 {
-	char text[8] = "";
 	H5O_info_t info;
 	int st = exists(h, name);
 
@@ -235,9 +234,19 @@ int iso_h5_find(struct iso_h5_set *s, const struct iso_h5 *h, const char *name)
 	if (H5Oget_info_by_name(h->file, name, &info, H5P_DEFAULT) >= 0 && info.type == H5O_TYPE_DATASET)
 		s->id = H5Dopen2(h->file, name, H5P_DEFAULT);
 	if (s->id < 0) return damaged(h, name);
-	if (is_elsewhere(s->id))
-		st = iso_refuse(h->path, "%s lies in another file", name);
-	else if (!(st = get_shape(s, h, name)) && !(st = get_type(s, h, name)) && s->text && s->n == 1)
+	st = is_elsewhere(s->id) ? iso_refuse(h->path, "%s lies in another file", name)
+	                         : get_shape(s, h, name);
+	if (st) iso_h5_release(s);
+	return st;
+}
+
+int iso_h5_find(struct iso_h5_set *s, const struct iso_h5 *h, const char *name)
+{
+	char text[8] = "";
+	int st = iso_h5_find_any(s, h, name);
+
+	if (st || s->id < 0) return st;
+	if (!(st = get_type(s, h, name)) && s->text && s->n == 1)
 		st = read_text(text, sizeof text, h, s, name);
 	if (st || s->n == 0 || strcmp(text, "None") == 0) iso_h5_release(s);
 	return st;

@@ -41,6 +41,7 @@ struct iso_h5_set {
 };
 
 int iso_h5_find(struct iso_h5_set *s, const struct iso_h5 *h, const char *name);
+int iso_h5_find_any(struct iso_h5_set *s, const struct iso_h5 *h, const char *name); /* of any type */
 void iso_h5_release(struct iso_h5_set *s);
 
 /* As many numbers as there are, at most `most`; *n = 0: not there. */

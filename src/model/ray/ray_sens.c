@@ -125,6 +125,8 @@ static int prepare(struct ray_sens *q, struct iso_ray_sens *full, const struct i
 	q->solid_angle = full->scanner->solid_angle;
 	q->pos = full->scanner->pos;
 	q->eff = full->eff;
+	q->pair = full->scanner->efficiencies;
+	q->coincidence_alone = full->coincidence_alone;
 	q->mu = full->mu ? full->mu->v : NULL;
 	q->seed = full->seed;
 	return make_strata(q, full->share);
@@ -139,8 +141,9 @@ static int take_values(struct ray_sens *q, const struct iso_ray_sens *p)
 			                " is %g, must be 0 or above",
 			                i, (double)p->eff[i]);
 	double eff = p->eff ? largest(p->scanner->n, p->eff) : 1;
+	double of_pair = q->pair && !q->coincidence_alone ? q->pair->most : 1;
 
-	q->bound = (double)q->pairs.n * iso_ray_largest_weight(&q->grid, NULL) * eff * eff;
+	q->bound = (double)q->pairs.n * iso_ray_largest_weight(&q->grid, NULL) * eff * eff * of_pair;
 	return ISO_OK;
 }
 
@@ -235,6 +238,9 @@ static void plan_pairs(struct iso_plan *plan, const iso_ctx *ctx, const struct r
 		             sizeof(struct iso_event) + 2 * sizeof(iso_real), true);
 		iso_ray_pack_plan(plan, &m, &one, m.n);
 		iso_plan_add(plan, "sensitivity, fixed point", voxels, 8 + 2 * sizeof(iso_real), true);
+		if (q->pair)
+			iso_plan_add(plan, "efficiencies of pairs",
+			             q->pair->bins + q->pair->groups + q->pair->values, sizeof(float), true);
 	} else {
 		double additions = iso_ray_visits(&q->grid, NULL, q->projector) * (double)n;
 

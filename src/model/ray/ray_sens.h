@@ -7,6 +7,7 @@
 #include "core/philox.h"
 #include "core/progress.h"
 #include "ray.h"
+#include "scanner/efficiency_kern.h"
 #include "scanner/pairs_kern.h"
 
 /* Pointers are host or device memory, as the backend needs. */
@@ -16,11 +17,13 @@ struct ray_sens {
 	struct ray_spread spread; /* lines of a pair */
 	struct iso_pairs pairs;
 	bool solid_angle;
-	const double *pos;        /* (crystals, 3) */
-	const iso_real *eff, *mu; /* NULL: 1; NULL: no attenuation */
-	int n_strata;             /* ring differences; 1 for free detectors */
-	const int64_t *first;     /* pair number where each stratum begins, n_strata + 1 */
-	const int64_t *drawn;     /* sample number where each stratum begins, n_strata + 1 */
+	const double *pos;                   /* (crystals, 3) */
+	const iso_real *eff, *mu;            /* NULL: 1; NULL: no attenuation */
+	const struct iso_efficiencies *pair; /* of pairs; NULL: 1 */
+	bool coincidence_alone;              /* of `pair` only whether a pair is in coincidence */
+	int n_strata;                        /* ring differences; 1 for free detectors */
+	const int64_t *first;                /* pair number where each stratum begins, n_strata + 1 */
+	const int64_t *drawn;                /* sample number where each stratum begins, n_strata + 1 */
 	uint64_t seed;
 	double bound; /* no voxel's sum exceeds it */
 	/* progress: passes over the lines, or as long, that were before this one, and its clock */
@@ -58,6 +61,14 @@ ISO_HD int ray_sens_stratum(const struct ray_sens *q, int64_t s)
 	return lo;
 }
 
+ISO_HD double ray_sens_efficiency(const struct ray_sens *q, int64_t a, int64_t b)
+{
+	if (!q->coincidence_alone) return efficiency_of_crystals(q->pair, a, b);
+	struct efficiency_end u = efficiency_find(q->pair, a), v = efficiency_find(q->pair, b);
+
+	return efficiency_meet(q->pair, &u, &v) ? 1 : 0;
+}
+
 /* Line l = 0, 1, ... of pair s: of m drawn from a stratum of n pairs, number k lies at random in
    the k-th of m equal parts, and stands for n/m pairs. Its weight is 0 if it belongs to the other
    half. */
@@ -80,9 +91,10 @@ ISO_HD struct ray_sens_pair ray_sens_sample(const struct ray_sens *q, int64_t l,
 		r.p2[c] = q->pos[3 * b + c];
 	}
 	r.weight = (double)n / (double)m / q->spread.lines;
-	if (!pairs_apart(&q->pairs, r.p1, r.p2)) r.weight = 0;
+	if (!pairs_counted(&q->pairs, r.p1, r.p2)) r.weight = 0;
 	if (q->solid_angle) r.weight *= pairs_solid_angle(r.p1, r.p2);
 	if (q->eff) r.weight *= (double)q->eff[a] * q->eff[b];
+	if (q->pair) r.weight *= ray_sens_efficiency(q, a, b);
 	if (half != RAY_SENS_WHOLE && half != (int)(u.w[2] & 1)) r.weight = 0;
 	ray_move_ends(r.p1, r.p2, &q->spread, (int)(l % q->spread.lines));
 	return r;

@@ -6,6 +6,7 @@
 #include "text/conf.h"
 #include "problem/inputs.h"
 #include "io/kinds.h"
+#include "scanner/scanner.h"
 
 #include <limits.h>
 #include <math.h>
@@ -28,14 +29,18 @@ static void params(struct opt *table, void *self)
 		{ 0, "data", .text = &ray->events, .file = OPT_READS, .takes = ISO_TAKES_EVENTS,
 		  .value = "FILE", .transient = true, .help = "the same as 'events'" },
 		{ 0, "scanner", .text = &ray->scanner, .file = OPT_READS, .value = "FILE",
-		  .help = "scanner description (YAML or JSON), or a CASToR .hscan" },
+		  .absent = "that of the events' file; of a file that holds none, a cylinder through the "
+		            "ends of its events",
+		  .help = "scanner description (YAML or JSON), or a CASToR .hscan or .geom" },
 		EVENTS_OPTS(ray->read),
 		{ 0, "grid", .integer = ray->size, .count = 3, .spread = true, .value = "NX,NY,NZ", .min = 1,
-		  .max = 1e15, .absent = "the image's, where there is one", .help = "number of voxels" },
+		  .max = 1e15, .absent = "the image's, where there is one, else the scanner's field of view",
+		  .help = "number of voxels" },
 		{ 0, "voxel", .real = ray->voxel, .unit = "mm", .count = 3, .spread = true,
-		  .value = "DX,DY,DZ", .min = 1e-6, .max = 1e6, .absent = "the image's, where there is one",
-		  .help = "size of a voxel, mm" },
+		  .value = "DX,DY,DZ", .min = 1e-6, .max = 1e6,
+		  .absent = "the image's, else about half a crystal", .help = "size of a voxel, mm" },
 		{ 0, "centre", .real = ray->centre, .unit = "mm", .count = 3, .value = "X,Y,Z",
+		  .absent = "0,0,0, or the scanner's where its field of view is taken",
 		  .help = "centre of the image, mm" },
 		{ 0, "projector", .text = &ray->projector, .words = projectors, .value = "NAME",
 		  .help = "slice: exact chords through box voxels; joseph: bilinear samples, smooth inside" },
@@ -54,13 +59,22 @@ static void params(struct opt *table, void *self)
 		{ 0, "precorrected", .flag = &ray->precorrected,
 		  .help = "divide events by their attenuation instead of putting it into the model" },
 		{ 0, "norm", .text = &ray->norm, .file = OPT_READS, .takes = ISO_TAKES_ARRAY, .value = "FILE",
-		  .help = "efficiencies per crystal, or factors per event, told apart by length" },
+		  .help = "efficiencies per crystal, or factors per event, told apart by length; or "
+		          "projection data "
+		          "on the bins of 'events'" },
+		{ 0, "norm-inverse", .flag = &ray->norm_inverse,
+		  .help = "'norm' holds 1/efficiency, as STIR's norm factors" },
 		{ 0, "additive", .text = &ray->additive, .file = OPT_READS, .takes = ISO_TAKES_ARRAY,
 		  .value = "FILE|R",
 		  .help = "randoms and scatter in expected counts of the whole scan, per event or one number "
-		          "for all; with TOF per mm, or per bin of 'tof-bin-ps'" },
+		          "for all; with TOF per mm, or per bin of 'tof-bin-ps'; or projection data on the "
+		          "bins "
+		          "of 'events'" },
+		{ 0, "additive-over-m", .flag = &ray->additive_over_m,
+		  .help = "'additive' was divided by the factors m, as PETRIC's additive_term" },
 		{ 0, "delayed", .text = &ray->delayed, .file = OPT_READS, .takes = ISO_TAKES_EVENTS,
-		  .value = "FILE", .help = "events of the delayed window: their randoms are added" },
+		  .value = "FILE|none", .absent = "those that the events' file holds besides prompts",
+		  .help = "events of the delayed window: their randoms are added" },
 		{ 0, "singles", .text = &ray->singles, .file = OPT_READS, .takes = ISO_TAKES_ARRAY,
 		  .value = "FILE", .help = "single counts per crystal: their randoms are added" },
 		{ 0, "coincidence-ns", .real = &ray->coincidence_ns, .unit = "ns", .value = "NS", .min = 1e-3,
@@ -91,12 +105,12 @@ static void params(struct opt *table, void *self)
 
 /* ---- reading what the options name ---- */
 
+/* As far as the parameters say. */
 static int ray_grid(iso_problem *problem, struct iso_grid *g)
 {
 	const struct ray *ray = problem->self;
 
-	if (!problem_given(problem, "grid") || !problem_given(problem, "voxel"))
-		return iso_fail(ISO_EARG, "the image grid is not known: give 'grid' and 'voxel'");
+	if (!problem_given(problem, "grid") || !problem_given(problem, "voxel")) return MODEL_ASK_LOAD;
 	for (int a = 0; a < 3; a++) {
 		g->n[a] = ray->size[a];
 		g->voxel[a] = ray->voxel[a];
@@ -113,7 +127,8 @@ static int load_grid(struct ray *ray, const struct iso_grid *image)
 		ray->grid = *image;
 		return ISO_OK;
 	}
-	return (st = ray_grid(ray->p, &ray->grid)) ? st : problem_check_grid(&ray->grid, image);
+	if ((st = ray_grid(ray->p, &ray->grid)) == MODEL_ASK_LOAD) st = ray_field_of_view(ray);
+	return st ? st : problem_check_grid(&ray->grid, image);
 }
 
 /* The file of positions that a table of detectors names. */
@@ -121,7 +136,7 @@ static int record_positions(struct ray *ray)
 {
 	struct conf_node *root = NULL;
 	char path[PATH_MAX];
-	int st = iso_has_suffix(ray->scanner, ".hscan") ? ISO_OK : iso_conf_read(&root, ray->scanner);
+	int st = iso_scanner_is_castor(ray->scanner) ? ISO_OK : iso_conf_read(&root, ray->scanner);
 	const struct conf_node *name = st || !root ? NULL : iso_conf_find(root, "positions");
 
 	if (name && !(st = iso_conf_file(path, sizeof path, root, name->text)))
@@ -130,14 +145,16 @@ static int record_positions(struct ray *ray)
 	return st;
 }
 
-static int load_scanner(struct ray *ray)
+static int load_scanner(struct ray *ray, bool needed)
 {
 	int st;
 
-	if (!ray->scanner) return ISO_OK;
+	if (!ray->scanner) return ray_find_scanner(ray, needed);
 	if ((st = iso_scanner_read(&ray->s, ray->scanner)) ||
 	    (st = record_input(ray->p->record, ray->scanner)))
 		return st;
+	if (iso_scanner_note(ray->s)[0])
+		record_warn(ray->p->record, "%s: %s", ray->scanner, iso_scanner_note(ray->s));
 	return iso_scanner_kind(ray->s) == ISO_DETECTORS ? record_positions(ray) : ISO_OK;
 }
 
@@ -162,16 +179,32 @@ static int ray_load(iso_problem *problem, int need, const struct iso_grid *image
 	int st;
 
 	ray->p = problem;
+	ray->read.ctx = problem->ctx;
+	bool settled = problem_takes_grid(problem, image) || ray_grid(problem, &ray->grid) != MODEL_ASK_LOAD;
+
+	if ((st = load_scanner(ray, need & MODEL_NEEDS_SENS || !settled))) return st;
 	if ((st = load_grid(ray, image))) return st;
+	if (need & MODEL_NEEDS_SENS && !ray->s)
+		return iso_fail(
+			ISO_EARG,
+			"the sensitivity needs 'scanner', a description or a CASToR .hscan or .geom, or "
+			"'events' (or, for recon, 'sens' FILE or 'sens' none)");
 	problem->found.grid = ray->grid;
 	problem->found.unit = "counts/mm";
-	if ((st = load_scanner(ray))) return st;
 	if ((st = check_rays(ray))) return st;
-	if (need & MODEL_NEEDS_SENS && !ray->s)
-		return iso_fail(ISO_EARG, "the sensitivity needs 'scanner', a description or a CASToR .hscan "
-		                          "(or, for recon, 'sens' FILE or 'sens' none)");
+	if (need & MODEL_NEEDS_SENS && !(need & MODEL_NEEDS_DATA)) {
+		bool all = false;
+
+		if ((st = ray_lists_all(ray, &all))) return st;
+		need |= all ? MODEL_NEEDS_DATA | MODEL_MAY_STREAM : 0;
+	}
 	if (need & MODEL_NEEDS_DATA && ((st = ray_load_events(ray, need)) || (st = ray_load_tof(ray))))
 		return st;
+	if (!(need & MODEL_NEEDS_DATA) && need & MODEL_NEEDS_SENS && ray->events &&
+	    !record_given(ray->p->record, ray->events)->events.v &&
+	    ((st = ray_heed_file(ray)) || (st = record_input(ray->p->record, ray->events))))
+		return st;
+	problem->found.sens_of_pairs = !ray->e.lists_all;
 	if ((st = ray_load_factors(ray))) return st;
 	ray->needs_sens = need & MODEL_NEEDS_SENS;
 	ray->needs_add = need & MODEL_NEEDS_ADD;
@@ -300,6 +333,7 @@ static struct iso_ray_sens sens_parameters(struct ray *ray)
 		.seed = (uint64_t)ray->sens_seed,
 		.eff = ray_norm_per_crystal(ray) ? ray->factors.v : NULL,
 		.mu = ray->mu && !ray->precorrected ? &ray->mu_map : NULL,
+		.coincidence_alone = ray->norm,
 	};
 
 	if (ray->rays > 1) memcpy(p.spread_mm, iso_scanner_crystal_mm(ray->s), sizeof p.spread_mm);
@@ -315,13 +349,14 @@ static void ray_plan(iso_problem *problem, struct iso_plan *plan, const struct m
 	struct ray *ray = problem->self;
 	struct iso_ray p = ray_parameters(ray, s);
 
-	if (ray->needs_sens) {
+	if (ray->needs_sens && !ray->e.lists_all) {
 		struct iso_ray_sens sens = sens_parameters(ray);
 		const iso_real any = 0;
 
 		if (ray_norm_per_crystal(ray)) sens.eff = &any; /* a dry run has no values */
 		iso_ray_sens_plan(plan, problem->ctx, &sens);
 	}
+	if (ray->needs_sens && ray->e.lists_all) ray_bins_plan(ray, plan);
 	if (ray->disk) {
 		ray_disk_plan(ray, plan, s);
 		return;
@@ -335,37 +370,44 @@ static void ray_plan(iso_problem *problem, struct iso_plan *plan, const struct m
 	iso_ray_plan(plan, problem->ctx, &p, n);
 }
 
-static int ray_sens(iso_problem *problem, struct iso_array *s)
+static int sens_of_pairs(struct ray *ray, struct iso_array *s)
 {
-	struct ray *ray = problem->self;
+	struct record *record = ray->p->record;
 	struct iso_ray_sens p = sens_parameters(ray);
 	double pairs = (double)iso_scanner_pairs(ray->s), error = 0;
 	int st;
 
-	if (ray_factors_per_event(ray))
-		record_warn(problem->record,
+	if (ray_factors_not_in_sens(ray))
+		record_warn(record,
 		            "%s holds factors per event: they are not in the sensitivity; give an image that "
 		            "has them with 'sens'",
 		            ray->norm ? ray->norm : ray->events);
 	if ((st = iso_array_on_grid(s, &ray->grid))) return st;
-	if ((st = iso_ray_sens(s->v, &error, problem->ctx, &p))) return st;
+	if ((st = iso_ray_sens(s->v, &error, ray->p->ctx, &p))) return st;
+	ray_clear_corners(ray, s->v);
 	snprintf(s->unit, sizeof s->unit, "mm");
 	double share = p.share > 0 ? p.share : 1;
 
-	record_tell(problem->record, ISO_DETAIL,
-	            "sensitivity from %.3g of %.3g crystal pairs%s, error %.2g %%", share * pairs, pairs,
-	            p.share > 0 ? "" : ", by rings", 100 * error);
+	record_tell(record, ISO_DETAIL, "sensitivity from %.3g of %.3g crystal pairs%s, error %.2g %%",
+	            share * pairs, pairs, p.share > 0 ? "" : ", by rings", 100 * error);
 	if (error > 0)
-		record_warn(problem->record,
+		record_warn(record,
 		            "the sensitivity is from %.2g %% of the crystal pairs, to %.2g %%: every update "
 		            "adds as "
 		            "much to the image, voxel by voxel, so that K updates change it by up to K x "
 		            "%.2g %%; "
 		            "'sens-share' 1 takes all pairs",
 		            100 * share, 100 * error, 100 * error);
-	return record_result(problem->record, "sensitivity",
+	return record_result(record, "sensitivity",
 	                     record_pack("{s:f, s:f, s:b, s:f}", "pairs", pairs, "share", share, "by_rings",
 	                                 p.share == 0, "relative_error", error));
+}
+
+static int ray_sens(iso_problem *problem, struct iso_array *s)
+{
+	struct ray *ray = problem->self;
+
+	return ray->e.lists_all ? ray_bins_sens(ray, s) : sens_of_pairs(ray, s);
 }
 
 const struct model model_ray = {
@@ -376,6 +418,7 @@ const struct model model_ray = {
 	.params = params,
 	.streams_rows = true,
 	.rows_split = true,
+	.one_sens = true,
 	.load = ray_load,
 	.grid = ray_grid,
 	.unload = ray_unload,
@@ -385,5 +428,8 @@ const struct model model_ray = {
 	.op = ray_op,
 	.data = ray_data,
 	.sens = ray_sens,
+	.sens_of_subsets = ray_bins_of_subsets,
 	.describe = ray_disk_describe,
+	.scale = ray_scale,
+	.calibration = ray_calibration,
 };

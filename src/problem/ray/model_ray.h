@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Model ray as a problem, as its parts see it: events in ray_events.c, factors and additive term in
-   ray_factors.c, events that stay on disk in ray_disk.c, parameters and operator in model_ray.c. */
+   ray_factors.c, events that stay on disk in ray_disk.c, what is taken where nobody says in ray_defaults.c, parameters
+   and operator in model_ray.c. */
 #ifndef ISO_MODEL_RAY_H
 #define ISO_MODEL_RAY_H
 
@@ -21,11 +22,12 @@ struct ray {
 	int64_t size[3], rays, sens_seed;
 	double voxel[3], centre[3];
 	double tof_fwhm_ps, tof_bin_ps, tof_truncate, share, duration_s, coincidence_ns;
-	bool precorrected;
+	bool precorrected, norm_inverse, additive_over_m;
 	struct iso_events_options read; /* how to read events */
-	char events_help[400];          /* of the parameter, with the formats that there are */
+	char events_help[700];          /* of the parameter, with the formats that there are */
 	/* what they name */
 	struct iso_grid grid;
+	bool field; /* the grid is the scanner's field of view: outside its circle there is no image */
 	struct iso_events e; /* the file, or, where it is streamed or the run is dry, a
 						   sample of it */
 	int64_t n;           /* events of the file */
@@ -38,6 +40,7 @@ struct ray {
 	struct iso_array mu_map, factors, add; /* factors: 'norm'; add: 'additive' FILE */
 	double add_constant;                   /* 'additive' R */
 	struct iso_events late;                /* 'delayed' */
+	const char *late_file;                 /* 'delayed', or 'events' that hold both; NULL */
 	double *rate;                          /* 'singles', 'delayed' without times: per crystal */
 	double tof, bin;                       /* in force, ps */
 	bool needs_add, needs_sens;            /* the additive term, the sensitivity are asked for */
@@ -65,6 +68,15 @@ struct ray_part {
 struct iso_ray ray_parameters(struct ray *ray, const struct model_subsets *s);
 void ray_plan_inputs(struct ray *ray, struct iso_plan *plan, bool cuda); /* that record_read did not count */
 
+/* ray_defaults.c */
+/* Where 'scanner' names none: the scanner that the events' file brings; `needed`: else the one that the ends of its
+   events suggest, with a warning. `s` stays NULL where there is none. */
+int ray_find_scanner(struct ray *ray, bool needed);
+/* What 'grid' and 'voxel' do not say, from the scanner's field of view. */
+int ray_field_of_view(struct ray *ray);
+/* Where the grid is that: S is 0 in its corners, near and behind the crystals, where few lines see much noise. */
+void ray_clear_corners(const struct ray *ray, iso_real *s);
+
 /* ray_events.c */
 /* From a file, with its hash for the record_input that follows. */
 int ray_read_events(struct ray *ray, struct iso_events *e, const char *path,
@@ -72,6 +84,10 @@ int ray_read_events(struct ray *ray, struct iso_events *e, const char *path,
 /* A copy of what was set in place of the file, which must be there; n_bad is counted. */
 int ray_given_events(struct ray *ray, struct iso_events *e, const char *path);
 int ray_load_events(struct ray *ray, int need);
+
+/* What the file of events, if there is one, says besides them: pairs that are none, what is not used. Formats that are
+   read whole say nothing. */
+int ray_heed_file(struct ray *ray);
 int ray_load_tof(struct ray *ray);
 int ray_select(iso_problem *problem, const struct model_frame *f);
 void ray_unselect(struct ray *ray);
@@ -90,12 +106,32 @@ int ray_data(iso_problem *problem, struct model_data *d);
    without attenuation and r (NULL: not wanted); attenuation into m, or into the counts. */
 int ray_prepare_data(struct ray *ray);
 int ray_fill(struct ray *ray, const struct ray_part *p, iso_real *count, iso_real *mult, iso_real *add);
-int ray_attenuate(struct ray *ray, const struct iso_events *e, iso_real *count, iso_real *mult);
+int ray_attenuate(struct ray *ray, const struct iso_events *e, iso_real *count, iso_real *mult,
+                  iso_real *add);
+/* Values of 'norm' or 'additive' that streamed events read as they go: first ... first + n - 1. */
+int ray_values(struct ray *ray, iso_real *v, const char *path, int64_t first, int64_t n);
 bool ray_has_additive(struct ray *ray);
 bool ray_norm_per_crystal(struct ray *ray);
-bool ray_factors_per_event(struct ray *ray); /* of 'norm' or the events' file: not in the sensitivity */
+bool ray_factors_per_event(struct ray *ray); /* of 'norm' or the events' file */
+bool ray_factors_not_in_sens(struct ray *ray);
+
+/* ray_bins.c: histograms that list all lines, whose sensitivity is the back-projection of their factors */
+/* Whether the events' file says that it is one, where it is not loaded yet. */
+int ray_lists_all(struct ray *ray, bool *all);
+/* Of each subset of `op`, an image each; of all, streamed ones too. */
+int ray_bins_of_subsets(iso_problem *problem, iso_real *parts, iso_op *op);
+int ray_bins_sens(struct ray *ray, struct iso_array *s);
+void ray_bins_plan(struct ray *ray, struct iso_plan *plan);
+
+bool ray_attenuated_by_file(struct ray *ray); /* its factors hold the attenuation, and are in force */
+
+/* ray_scale.c: see struct model */
+json_t *ray_scale(iso_problem *problem);
+int ray_calibration(iso_problem *problem, double *k);
 
 /* ray_disk.c */
+/* The factors of m events from number `first` of the file on, to `block`, with their lines. */
+int ray_disk_factors(struct ray *ray, struct iso_events *block, int64_t first, int64_t m);
 /* Streams if it is asked for, or if the file could be and does not fit; then `e` is a sample. */
 int ray_disk_open(struct ray *ray);
 /* With the events read and the device open: streams after all where the device does not hold them. */

@@ -13,11 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum {
-	PIECE = 1 << 16, /* events whose factors are made at a time */
-	SAMPLES = 16,    /* places in the file that are looked at before the work */
-	EACH = 4096,     /* events at each */
-};
+enum { PIECE = 1 << 16 }; /* events whose factors are made at a time */
 
 struct ray_disk {
 	iso_event_file *file;
@@ -46,12 +42,14 @@ static int64_t array_bytes(const char *path)
 	return path && iso_peek(&head, path) == ISO_OK ? head.n * (int64_t)sizeof(iso_real) : 0;
 }
 
-static int64_t delayed_bytes(struct ray *ray)
+static int64_t delayed_bytes(struct ray *ray, const struct iso_events_info *i)
 {
+	struct iso_events_options o = ray->read;
 	iso_event_file *f = NULL;
-	int64_t n = 0;
+	int64_t n = ray->delayed ? 0 : i->delayeds;
 
-	if (ray->delayed && iso_event_file_open(&f, ray->delayed, &ray->read) == ISO_OK)
+	o.delayeds = true;
+	if (ray->delayed && iso_event_file_open(&f, ray->delayed, &o) == ISO_OK)
 		n = iso_event_file_info(f)->n;
 	iso_event_file_close(f);
 	return n * (int64_t)sizeof(struct iso_event);
@@ -71,7 +69,7 @@ static void plan_operator(struct ray *ray, struct iso_plan *plan, int64_t n)
 
 /* Whether events, factors and operator fit memory with the images: what recon will plan. The device may still be
    opened while events are read: then not too many are taken to fit it, until ray_disk_turn looks. */
-static bool fits(struct ray *ray, const struct iso_events_info *i)
+static int fits(bool *yes, struct ray *ray, const struct iso_events_info *i)
 {
 	int64_t n = ray_events_here(ray, i->n);
 	struct iso_plan plan = { 0 };
@@ -84,16 +82,21 @@ static bool fits(struct ray *ray, const struct iso_events_info *i)
 	iso_plan_add(&plan, "factors", n, 3 * sizeof(iso_real), false);
 	iso_plan_add(&plan, "inputs",
 	             2 * array_bytes(ray->mu) + array_bytes(ray->norm) + array_bytes(ray->additive) +
-	                     delayed_bytes(ray),
+	                     delayed_bytes(ray, i),
 	             1, false);
 	if (ray->guessed)
 		iso_plan_add(&plan, "events, ordered", n, 2 * sizeof(struct iso_event), false);
 	else
 		plan_operator(ray, &plan, n);
+	int64_t host, device;
 	int st = iso_plan_check(&plan, ray->p->ctx);
 
+	iso_plan_total(&plan, &host, &device);
 	iso_plan_free(&plan);
-	return st != ISO_ENOMEM;
+	*yes = st != ISO_ENOMEM;
+	return st == ISO_ENOMEM && host == 0 && device == 0
+	               ? st
+	               : ISO_OK; /* there was no memory for the plan itself */
 }
 
 /* ---- a sample, for checks that look at events ---- */
@@ -114,35 +117,15 @@ static struct iso_events from_place(const struct iso_events *e, int64_t at)
 
 static int read_sample(struct ray *ray, const iso_event_file *f)
 {
-	int64_t n = ray->n = iso_event_file_info(f)->n;
-	int64_t size = n < SAMPLES * EACH ? n : SAMPLES * EACH, each = (size + SAMPLES - 1) / SAMPLES;
-	int st = iso_event_file_block(&ray->e, f, size);
-
-	for (int64_t at = 0; at < size && !st; at += each) {
-		int64_t m = size - at < each ? size - at : each;
-		struct iso_events part = from_place(&ray->e, at);
-
-		/* the first piece at the beginning of the file, the last at its end */
-		int64_t first = size == n ? at : at / each * ((n - each) / (SAMPLES - 1));
-
-		st = iso_event_file_read(&part, f, first, m);
-		ray->e.n += m;
-		ray->e.n_bad += part.n_bad;
-	}
-	if (!st && ray->e.n_bad == ray->e.n)
-		st = iso_fail(ISO_EINPUT,
-		              "%s: none of the %" PRId64
-		              " events looked at is usable: not finite, or both ends the same",
-		              ray->events, ray->e.n);
-	return st;
+	ray->n = iso_event_file_info(f)->n;
+	return iso_event_file_sample(&ray->e, f);
 }
 
 /* NULL without a failure: text, which is read whole, or not at all. */
 static int open_file(iso_event_file **f, struct ray *ray, bool always)
 {
-	const struct iso_event_format *format = iso_event_format_find(ray->events);
-
-	return always || !format || format->open ? iso_event_file_open(f, ray->events, &ray->read) : ISO_OK;
+	return always || !iso_events_only_whole(ray->events) ? iso_event_file_open(f, ray->events, &ray->read)
+	                                                     : ISO_OK;
 }
 
 static int open_disk(struct ray *ray, iso_event_file *f)
@@ -159,8 +142,11 @@ int ray_disk_open(struct ray *ray)
 {
 	bool asked = ray->stream.on || ray->stream.block > 0 || ray->stream.scratch;
 	iso_event_file *f = NULL;
+	bool memory = true;
 	int st = open_file(&f, ray, asked);
-	double stream = f && (asked || !fits(ray, iso_event_file_info(f)));
+
+	if (f && !asked) st = fits(&memory, ray, iso_event_file_info(f));
+	double stream = f && (asked || !memory);
 
 	st = iso_comm_max(ray->p->ctx, st, &stream, 1); /* all ranks do, or none */
 	if (!st && stream > 0) return open_disk(ray, f);
@@ -325,8 +311,8 @@ static int read_piece(struct ray_disk *d, struct iso_events *to, int64_t first, 
 	int st;
 
 	if ((st = iso_event_file_read(&d->piece, d->file, first, m))) return st;
-	if (d->norm && (st = iso_npy_piece(d->norm, ray->norm, first, m))) return st;
-	if (d->add && (st = iso_npy_piece(d->add, ray->additive, first, m))) return st;
+	if (d->norm && (st = ray_values(ray, d->norm, ray->norm, first, m))) return st;
+	if (d->add && (st = ray_values(ray, d->add, ray->additive, first, m))) return st;
 	if (!d->norm && ray->norm && !ray_norm_per_crystal(ray)) p.norm = ray->factors.v + first;
 	if (!d->add && ray->add.v) p.add = ray->add.v + first;
 	if (first >= d->seen) {
@@ -335,6 +321,25 @@ static int read_piece(struct ray_disk *d, struct iso_events *to, int64_t first, 
 	}
 	memcpy(to->v, d->piece.v, (size_t)m * sizeof *to->v);
 	return ray_fill(ray, &p, to->count, to->mult, to->add);
+}
+
+/* Apart from the pieces of the thread that reads for the operator. */
+int ray_disk_factors(struct ray *ray, struct iso_events *block, int64_t first, int64_t m)
+{
+	struct ray_part p = { block, NULL, NULL, NULL };
+	iso_real *norm = NULL;
+	int st = iso_event_file_read(block, ray->disk->file, first, m);
+
+	if (!st && ray->norm && !ray->factors.v) {
+		st = model_vector(&norm, m, "factors");
+		if (!st) st = ray_values(ray, norm, ray->norm, first, m);
+		p.norm = norm;
+	} else if (!st && ray->norm && !ray_norm_per_crystal(ray)) {
+		p.norm = ray->factors.v + first;
+	}
+	if (!st) st = ray_fill(ray, &p, NULL, block->mult, NULL);
+	free(norm);
+	return st;
 }
 
 static int read_block(void *arg, struct iso_events *block, int64_t first, int64_t n)
@@ -354,7 +359,7 @@ static int attenuate_block(void *arg, struct iso_events *block)
 {
 	struct ray_disk *d = arg;
 
-	return ray_attenuate(d->ray, block, block->count, block->mult);
+	return ray_attenuate(d->ray, block, block->count, block->mult, block->add);
 }
 
 /* Bad events, which a factor of 0 leaves out, add nothing where r is 0: they need none then. */

@@ -7,6 +7,7 @@
 #include "core/ctx.h"
 #include "core/size.h"
 #include "io/events.h"
+#include "scanner/scanner.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -71,6 +72,47 @@ static int warn_if_late(struct ray *ray)
 			ray->p->record,
 			"%s: has events up to %g s, though the scan took %g s; 'duration-s' says otherwise",
 			ray->events, 1e-3 * latest, ray->e.duration_s);
+	return ISO_OK;
+}
+
+/* What the file says besides events. */
+static void heed_info(struct ray *ray, const struct iso_events_info *i)
+{
+	if (i->ignored[0]) record_warn(ray->p->record, "%s: not used: %s", ray->events, i->ignored);
+	if (i->isotope[0] && !problem_given(ray->p, "isotope") && !problem_given(ray->p, "half-life-s"))
+		record_tell(ray->p->record, ISO_DETAIL,
+		            "%s: isotope %s; decay is corrected for with 'isotope'", ray->events, i->isotope);
+	if (i->calibration > 0 && !problem_given(ray->p, "calibration"))
+		record_warn(ray->p->record,
+		            "%s: has a calibration factor, %g; 'calibration' events makes an image in Bq/ml "
+		            "with it",
+		            ray->events, i->calibration);
+	if (!(i->max_axial_mm > 0 && ray->s)) return;
+	if (iso_scanner_kind(ray->s) == ISO_DETECTORS)
+		iso_scanner_limit_axial(ray->s, i->max_axial_mm);
+	else
+		record_warn(ray->p->record,
+		            "%s: its greatest axial difference, %g mm, is not used: that of %s holds",
+		            ray->events, i->max_axial_mm, iso_scanner_name(ray->s));
+}
+
+int ray_heed_file(struct ray *ray)
+{
+	iso_event_file *f = NULL;
+	int st;
+
+	ray->read.scanner = ray->s;
+	ray->read.ctx = ray->p->ctx;
+	if (!ray->events || record_given(ray->p->record, ray->events)->events.v ||
+	    iso_events_only_whole(ray->events))
+		return ISO_OK;
+	if ((st = iso_event_file_open(&f, ray->events, &ray->read))) return st;
+	heed_info(ray, iso_event_file_info(f));
+	const iso_scanner *s = iso_event_file_scanner(f);
+
+	if (s && s != ray->s && iso_scanner_note(s)[0])
+		record_warn(ray->p->record, "%s: %s", iso_scanner_name(s), iso_scanner_note(s));
+	iso_event_file_close(f);
 	return ISO_OK;
 }
 
@@ -167,8 +209,7 @@ int ray_load_events(struct ray *ray, int need)
 	int st;
 
 	if (!ray->events) return iso_fail(ISO_EARG, "'events' is missing");
-	ray->read.scanner = ray->s;
-	ray->read.ctx = ray->p->ctx;
+	if ((st = ray_heed_file(ray))) return st;
 	if (!record_given(ray->p->record, ray->events)->events.v)
 		st = load_file(ray, need);
 	else if (iso_ranks(ray->p->ctx) > 1)

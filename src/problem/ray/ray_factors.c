@@ -8,6 +8,7 @@
 #include "core/ctx.h"
 #include "core/size.h"
 #include "io/kinds.h"
+#include "scanner/scanner.h"
 #include "file/npy.h"
 
 #include <math.h>
@@ -21,10 +22,32 @@ bool ray_norm_per_crystal(struct ray *ray)
 	return ray->s && ray->factors.n == iso_scanner_crystals(ray->s);
 }
 
-/* The file's factors hold attenuation and normalisation at once: options replace them whole. */
+/* The scanner came with the efficiencies that are the events' factors, which then hold no attenuation. */
+static bool efficiencies_of_file(struct ray *ray)
+{
+	return ray->s && ray->s->efficiencies && !ray->norm;
+}
+
+/* Else the file's factors hold attenuation and normalisation at once: options replace them whole. The number of crystal
+   pairs of a bin is neither: it stays beside 'mu'. */
+static bool beside_mu(struct ray *ray)
+{
+	return efficiencies_of_file(ray) || (ray->e.lists_all && !ray->e.attenuated);
+}
+
 static bool factors_of_file(struct ray *ray)
 {
-	return ray->e.mult && !ray->mu && !ray->norm;
+	return ray->e.mult && !ray->norm && (!ray->mu || beside_mu(ray));
+}
+
+bool ray_attenuated_by_file(struct ray *ray)
+{
+	return factors_of_file(ray) && !beside_mu(ray);
+}
+
+bool ray_factors_not_in_sens(struct ray *ray)
+{
+	return ray_factors_per_event(ray) && !efficiencies_of_file(ray);
 }
 
 bool ray_factors_per_event(struct ray *ray)
@@ -32,18 +55,54 @@ bool ray_factors_per_event(struct ray *ray)
 	return factors_of_file(ray) || (ray->norm && !ray_norm_per_crystal(ray));
 }
 
+static void invert(iso_real *v, int64_t n)
+{
+	for (int64_t i = 0; i < n; i++) v[i] = v[i] > 0 ? (iso_real)fmin(1 / (double)v[i], 1e30) : 0;
+}
+
+int ray_values(struct ray *ray, iso_real *v, const char *path, int64_t first, int64_t n)
+{
+	int st = (iso_is_projection_data(path) ? iso_interfile_piece : iso_npy_piece)(v, path, first, n);
+
+	if (!st && ray->norm_inverse && path == ray->norm) invert(v, n);
+	return st;
+}
+
+/* Projection data on the bins of 'events'; streamed, or in a dry run, a->v stays NULL. */
+static int load_bins(struct ray *ray, struct iso_array *a, const char *path)
+{
+	struct iso_array r = { 0 };
+	int st = iso_interfile_fits(path, ray->events, path == ray->norm);
+
+	if (!st) st = iso_array_make(&r, path, 1, &ray->n, false);
+	if (!st) ray->p->record->inputs += ray->disk ? 0 : r.n * (int64_t)sizeof *r.v;
+	if (st || ray->disk || ray->p->record->dry_run) {
+		*a = r;
+		return st;
+	}
+	if ((st = iso_memory_check(ray->p->ctx, path, r.n * (int64_t)sizeof *r.v)) ||
+	    (st = iso_array_create(&r, 1, &ray->n)))
+		return st;
+	*a = r;
+	return iso_interfile_piece(r.v, path, 0, r.n);
+}
+
 /* One value an event, or another number of them. Streamed events read theirs as they go, if the
    file can be read in pieces: v is then NULL. */
 static int load_values(struct ray *ray, struct iso_array *a, const char *path)
 {
+	bool bins = !record_given(ray->p->record, path)->array.v && iso_is_projection_data(path);
 	int64_t n = 0;
 	int st = ray->disk && iso_has_suffix(path, ".npy") ? iso_npy_count(&n, path) : ISO_OK;
 
 	if (st) return st;
-	if (ray->disk && n == ray->n)
+	if (bins)
+		st = load_bins(ray, a, path);
+	else if (ray->disk && n == ray->n)
 		a->n = n;
 	else
 		st = record_read(ray->p->record, a, path, ISO_NONNEGATIVE);
+	if (!st && ray->norm_inverse && a == &ray->factors && a->v) invert(a->v, a->n);
 	return st ? st : record_input(ray->p->record, path);
 }
 
@@ -76,9 +135,13 @@ int ray_load_factors(struct ray *ray)
 	int st;
 
 	if (ray->precorrected && !ray->mu) return iso_fail(ISO_EARG, "'precorrected' needs 'mu'");
+	if (ray->norm_inverse && !ray->norm) return iso_fail(ISO_EARG, "'norm-inverse' needs 'norm'");
+	if (ray->additive_over_m && (!ray->additive || ray->delayed || ray->singles))
+		return iso_fail(ISO_EARG,
+		                "'additive-over-m' needs 'additive', without 'delayed' and 'singles'");
 	if (ray->mu && (st = record_read_mu(ray->p->record, &ray->mu_map, ray->mu, &ray->grid))) return st;
 	if ((st = load_norm(ray))) return st;
-	if (ray->e.mult && !factors_of_file(ray))
+	if (ray->e.mult && !factors_of_file(ray) && !(ray->e.lists_all && !ray->e.attenuated))
 		record_warn(ray->p->record,
 		            "%s: its factors per event are not used: 'mu' and 'norm' take their place",
 		            ray->events);
@@ -105,40 +168,82 @@ static int load_add(struct ray *ray)
 
 /* ---- randoms ---- */
 
+enum {
+	FEW = 100,   /* one delayed event in so many on no pair is no cause for a warning */
+	ENOUGH = 10, /* delayed events a crystal: then its rate is known to a third */
+};
+
 static int randoms_of(struct ray *ray, const struct iso_events *late)
 {
 	int64_t bad = 0;
 	int st = iso_randoms_from_delayed(ray->rate, &bad, ray->p->ctx, ray->s, late);
 
 	if (!st && bad)
-		record_warn(ray->p->record,
+		record_tell(ray->p->record, bad > late->n / FEW ? ISO_WARNING : ISO_DETAIL,
 		            "%s: %" PRId64 " of %" PRId64
 		            " delayed events lie on no pair of crystals and are left out",
-		            ray->delayed, bad, late->n);
+		            ray->late_file, bad, late->n);
 	return st;
+}
+
+/* Randoms that nobody gave are those of the events' own file, where it holds delayeds besides prompts. */
+static int find_delayed(struct ray *ray)
+{
+	iso_event_file *f = NULL;
+
+	ray->late_file = ray->delayed && strcmp(ray->delayed, "none") != 0 ? ray->delayed : NULL;
+	if (ray->delayed || ray->singles || ray->additive || ray->precorrected || ray->e.add || !ray->s ||
+	    !ray->n || record_given(ray->p->record, ray->events)->events.v ||
+	    iso_events_only_whole(ray->events))
+		return ISO_OK;
+	int st = iso_event_file_open(&f, ray->events, &ray->read);
+	int64_t n = st ? 0 : iso_event_file_info(f)->delayeds;
+
+	iso_event_file_close(f);
+	if (n == 0) return st;
+	if (ray->tof > 0 && !(ray->coincidence_ns > 0 || iso_scanner_coincidence_ns(ray->s) > 0)) {
+		record_warn(ray->p->record,
+		            "%s: its %" PRId64
+		            " delayed events are not used: randoms with time of flight need "
+		            "'coincidence-ns'",
+		            ray->events, n);
+		return ISO_OK;
+	}
+	record_tell(ray->p->record, ISO_NEWS,
+	            "%s: randoms are taken from its %" PRId64
+	            " delayed events; 'delayed' none leaves them out",
+	            ray->events, n);
+	if (2 * n < ENOUGH * iso_scanner_crystals(ray->s))
+		record_warn(ray->p->record,
+		            "%s: %.2g delayed events a crystal: randoms from so few are noisy", ray->events,
+		            2 * (double)n / (double)iso_scanner_crystals(ray->s));
+	ray->late_file = ray->events;
+	return ISO_OK;
 }
 
 /* No delayed is a true; and the two files may be of different formats. A dry run counts them. */
 static int load_delayed(struct ray *ray)
 {
-	bool text = iso_events_only_whole(ray->delayed);
+	bool text = iso_events_only_whole(ray->late_file);
 	struct iso_events_options o = { .size = sizeof o,
 		                        .scanner = ray->s,
 		                        .swap_dt = ray->read.swap_dt,
 		                        .gate_mask = text ? ray->read.gate_mask : NULL,
-		                        .ctx = ray->p->ctx };
+		                        .ctx = ray->p->ctx,
+		                        .delayeds = true };
 	iso_event_file *f = NULL;
 	int st;
 
-	if (record_given(ray->p->record, ray->delayed)->events.v) {
-		st = ray_given_events(ray, &ray->late, ray->delayed);
+	if (record_given(ray->p->record, ray->late_file)->events.v) {
+		st = ray_given_events(ray, &ray->late, ray->late_file);
 	} else if (ray->p->record->dry_run && !text) {
-		if (!(st = iso_event_file_open(&f, ray->delayed, &o)))
+		if (!(st = iso_event_file_open(&f, ray->late_file, &o)))
 			ray->late.n = iso_event_file_info(f)->n;
 		iso_event_file_close(f);
 		return st;
-	} else if (!(st = ray_read_events(ray, &ray->late, ray->delayed, &o))) {
-		st = record_input(ray->p->record, ray->delayed);
+	} else if (!(st = ray_read_events(ray, &ray->late, ray->late_file, &o)) &&
+	           strcmp(ray->late_file, ray->events) != 0) {
+		st = record_input(ray->p->record, ray->late_file);
 	}
 	return st ? st : randoms_of(ray, &ray->late);
 }
@@ -169,10 +274,11 @@ static int load_singles(struct ray *ray)
 
 static int load_randoms(struct ray *ray)
 {
-	if (!ray->delayed && !ray->singles) return ISO_OK;
-	if (ray->delayed && ray->singles)
+	if (!ray->late_file && !ray->singles) return ISO_OK;
+	if (ray->late_file && ray->singles)
 		return iso_fail(ISO_EARG, "'delayed' and 'singles' exclude each other");
-	if (!ray->s) return iso_fail(ISO_EARG, "'%s' needs 'scanner'", ray->delayed ? "delayed" : "singles");
+	if (!ray->s)
+		return iso_fail(ISO_EARG, "'%s' needs 'scanner'", ray->late_file ? "delayed" : "singles");
 	if (ray->coincidence_ns == 0) ray->coincidence_ns = iso_scanner_coincidence_ns(ray->s);
 	if (ray->tof > 0 && !(ray->coincidence_ns > 0))
 		return iso_fail(ISO_EARG, "randoms with time of flight need the coincidence window: "
@@ -181,18 +287,19 @@ static int load_randoms(struct ray *ray)
 
 	if (!(ray->rate = size_alloc(n, sizeof *ray->rate)))
 		return iso_fail_memory("randoms", n * (int64_t)sizeof *ray->rate);
-	return ray->delayed ? load_delayed(ray) : load_singles(ray);
+	return ray->late_file ? load_delayed(ray) : load_singles(ray);
 }
 
 static bool additive_given(struct ray *ray)
 {
-	return ray->additive || ray->delayed || ray->singles;
+	return ray->additive || ray->late_file || ray->singles;
 }
 
 int ray_load_additive(struct ray *ray)
 {
-	int st;
+	int st = find_delayed(ray);
 
+	if (st) return st;
 	if (ray->precorrected && (additive_given(ray) || ray->e.add))
 		return iso_fail(ISO_EARG, "'precorrected' data can't carry an 'additive' term or randoms");
 	if (ray->e.add && additive_given(ray))
@@ -286,17 +393,25 @@ int ray_prepare_data(struct ray *ray)
 	return ISO_OK;
 }
 
-/* What was given, and r = rate_a rate_b, in the unit in force. */
+static double factor(struct ray *ray, const struct ray_part *p, int64_t j);
+
+/* What was given, and r = rate_a rate_b, in the unit in force. Where pairs of energy windows have efficiencies of their
+   own, and so are counted by themselves, each has an equal share of the randoms. */
 static double additive(struct ray *ray, const struct ray_part *p, int64_t j)
 {
 	double r = 0;
 
 	if (ray->additive)
-		r = (p->add ? (double)p->add[place(p, j)] : ray->add_constant) * ray->frame.share;
+		r = (p->add ? (double)p->add[place(p, j)] : ray->add_constant) * ray->frame.share *
+		    (ray->additive_over_m ? factor(ray, p, j) : 1);
 	else if (!additive_given(ray))
 		r = p->e->add[j] * ray->unit * ray->frame.share;
-	if (ray->rate && !iso_event_bad(p->e->v + j))
-		r += ray->rate[crystal_of(ray, p, j, 0)] * ray->rate[crystal_of(ray, p, j, 1)] * ray->randoms;
+	if (ray->rate && !iso_event_bad(p->e->v + j)) {
+		int64_t a = crystal_of(ray, p, j, 0), b = crystal_of(ray, p, j, 1);
+
+		r += ray->rate[a] * ray->rate[b] * ray->randoms /
+		     (efficiencies_of_file(ray) ? (double)iso_scanner_windows(ray->s, a, b) : 1);
+	}
 	return r;
 }
 
@@ -339,7 +454,7 @@ int ray_fill(struct ray *ray, const struct ray_part *p, iso_real *count, iso_rea
 
 /* m_j = attenuation x efficiencies x pair weight x the frame's factor; with 'precorrected' the
    attenuation leaves it, and its inverse weighs the event (Van Gendt 2021 eq. 7). */
-int ray_attenuate(struct ray *ray, const struct iso_events *e, iso_real *count, iso_real *mult)
+int ray_attenuate(struct ray *ray, const struct iso_events *e, iso_real *count, iso_real *mult, iso_real *add)
 {
 	iso_real *alpha;
 	int st;
@@ -353,6 +468,7 @@ int ray_attenuate(struct ray *ray, const struct iso_events *e, iso_real *count, 
 			count[j] /= alpha[j];
 		else
 			mult[j] *= alpha[j];
+		if (add && ray->additive_over_m) add[j] *= alpha[j];
 	}
 	free(alpha);
 	return st;
@@ -369,5 +485,5 @@ int ray_data(iso_problem *problem, struct model_data *d)
 	if (ray_has_additive(ray) && (st = model_vector(&d->add, p.e->n, "factors"))) return st;
 	if ((st = model_vector(&d->mult, p.e->n, "factors"))) return st;
 	if ((st = ray_fill(ray, &p, d->y, d->mult, d->add))) return st;
-	return ray_attenuate(ray, &ray->now, d->y, d->mult);
+	return ray_attenuate(ray, &ray->now, d->y, d->mult, d->add);
 }

@@ -32,7 +32,7 @@ bool strip_is_regular(const char *path);
 /* Of events that were read; outside: with a hit beyond the ends of the strips, by up to so many mm. */
 struct strip_count {
 	int64_t n, bad, outside;
-	double farthest;
+	double farthest, reach, half; /* mm; of hits and strips from the middle */
 };
 
 void strip_count(struct strip *strip, struct strip_count *c, const struct iso_strip_events *e);

@@ -20,17 +20,20 @@ void strip_count(struct strip *strip, struct strip_count *c, const struct iso_st
 	c->n += e->n;
 	c->bad += e->n_bad;
 	int64_t outside = 0;
-	double farthest = c->farthest;
+	double farthest = c->farthest, reach = c->reach;
 
-#pragma omp parallel for num_threads(iso_ctx_threads(strip->p->ctx)) reduction(+ : outside) reduction(max : farthest)
+#pragma omp parallel for num_threads(iso_ctx_threads(strip->p->ctx)) reduction(+ : outside) reduction(max : farthest, reach)
 	for (int64_t j = 0; j < e->n; j++) {
-		double over = fmax(fabs((double)e->v[j].z_up), fabs((double)e->v[j].z_down)) - half;
+		double z = fmax(fabs((double)e->v[j].z_up), fabs((double)e->v[j].z_down)), over = z - half;
 
 		outside += over > 0;
 		if (over > farthest && isfinite(over)) farthest = over;
+		if (z > reach && isfinite(z)) reach = z;
 	}
 	c->outside += outside;
 	c->farthest = farthest;
+	c->reach = reach;
+	c->half = half;
 }
 
 bool strip_is_regular(const char *path)
@@ -81,6 +84,14 @@ void strip_warn(struct record *record, const char *from, const struct strip_coun
 			"%s%" PRId64 " of %" PRId64
 			" events have a hit beyond the ends of the strips, by up to %.3g mm; they are kept",
 			from, c->outside, c->n, c->farthest);
+	/* photons of a decay anywhere reach all of the strips: a hundred events that do not are in another unit */
+	if (c->n - c->bad >= 100 && c->reach < .12 * c->half)
+		record_warn(
+			record,
+			"%sall hits lie within %.3g mm of the middle of strips of %g mm; in another unit? "
+			"'event-unit-mm' is %d for %s",
+			from, c->reach, 2 * c->half, c->reach < .0012 * c->half ? 1000 : 10,
+			c->reach < .0012 * c->half ? "metres" : "cm");
 }
 
 /* Which of them are finite is found here: the caller need not have counted. */
@@ -171,6 +182,7 @@ static int count_all(struct strip *strip, struct strip_count *c)
 	if (!strip->number) return ISO_OK;
 	c->n = strip->n;
 	if ((st = iso_comm_sum(ctx, ISO_OK, &c->outside, 1))) return st;
+	if ((st = iso_comm_max(ctx, ISO_OK, &c->reach, 1))) return st;
 	return iso_comm_max(ctx, ISO_OK, &c->farthest, 1);
 }
 

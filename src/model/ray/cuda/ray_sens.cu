@@ -190,6 +190,22 @@ static int64_t crystals(const struct ray_sens *q)
 	return q->pairs.rings ? q->pairs.rings * q->pairs.per_ring : q->pairs.detectors;
 }
 
+/* The table, with arrays on the device. */
+static const struct iso_efficiencies *send_efficiencies(struct iso_room *room,
+                                                        const struct iso_efficiencies *host)
+{
+	const struct iso_efficiencies *sent = NULL;
+
+	if (!host) return NULL;
+	struct iso_efficiencies e = *host;
+
+	ISO_UPLOAD(room, e.bin, host->bin, host->bins);
+	ISO_UPLOAD(room, e.group, host->group, host->groups);
+	ISO_UPLOAD(room, e.value, host->value, host->values);
+	ISO_UPLOAD(room, sent, &e, 1);
+	return sent;
+}
+
 static struct ray_sens send_tables(struct iso_room *room, const struct ray_sens *host)
 {
 	struct ray_sens q = *host;
@@ -197,6 +213,7 @@ static struct ray_sens send_tables(struct iso_room *room, const struct ray_sens 
 	ISO_UPLOAD(room, q.pos, host->pos, 3 * crystals(host));
 	ISO_UPLOAD(room, q.eff, host->eff, crystals(host));
 	ISO_UPLOAD(room, q.mu, host->mu, ray_voxels(&host->mu_grid));
+	q.pair = send_efficiencies(room, host->pair);
 	ISO_UPLOAD(room, q.first, host->first, host->n_strata + 1);
 	ISO_UPLOAD(room, q.drawn, host->drawn, host->n_strata + 1);
 	return q;

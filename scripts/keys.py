@@ -1,0 +1,252 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Writes docs/descriptions.md, the keys of description files, from the tables in the source that read them:
+--write, or --check whether it is current.
+
+A table is a `struct conf_key` array (src/text/conf.h); what is said of a key is the comment above its row.
+"""
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "descriptions.md"
+
+HEAD = """# Description files
+
+Made from the tables that read them by `scripts/keys.py --write`.
+
+Scanners, phantoms and places of regions are described in YAML, or in JSON where the name ends in `.json`; a raw array has a `.raw.json` beside it. A file is at most 1 MiB, an unknown key is an error that names the nearest known one, and files that a description names lie beside it or in folders below. Lengths are mm. `isotome info FILE` says what was understood. Ready ones are in `examples/scanners`.
+"""
+
+#: Title, text, and the tables of a part: (file, function, table, heading; "" for none).
+PARTS = [
+    (
+        "Scanners",
+        "`kind` says which, `name` is what it is called in messages (default: the name of the file).",
+        [
+            ("src/scanner/cylinder.c", "read_cylinder", "keys", "kind: cylinder"),
+            ("src/scanner/cylinder.c", "read_block", "keys", "block of a cylinder"),
+            ("src/scanner/detectors.c", "read_detectors", "keys", "kind: detectors"),
+            ("src/scanner/panels.c", "read_panels", "keys", "kind: panels"),
+            ("src/scanner/panels.c", "read_material", "keys", "material of panels"),
+            ("src/scanner/panels.c", "read_energy", "keys", "energy of panels"),
+            ("src/scanner/strips.c", "read_strips", "keys", "kind: strips"),
+            ("src/scanner/transducers_read.c", "read_transducers", "keys", "kind: transducers"),
+            ("src/scanner/transducers_read.c", "read_rings", "keys", "sphere of transducers"),
+            ("src/scanner/scanner.c", "read_times", "tof_keys", "tof, of every kind"),
+            ("src/scanner/scanner.c", "read_times", "time_keys", "time, of every kind"),
+        ],
+    ),
+    (
+        "Phantoms",
+        "`isotome phantom FILE`, and wherever the name of a phantom may stand.",
+        [
+            ("src/image/shapes_read.c", "iso_shapes_read", "keys", ""),
+            ("src/image/shapes_read.c", "read_keys", "all", "a shape"),
+            ("src/image/shapes_read.c", "read_grid", "keys", "grid"),
+        ],
+    ),
+    (
+        "Raw arrays: .raw.json",
+        "Alone in the file, or under `array` in the record beside a file that Isotome wrote.",
+        [("src/io/raw.c", "get_description", "keys", "")],
+    ),
+    (
+        "Regions of the NEMA phantom",
+        "`isotome measure nema`, where they are not those of the phantom itself.",
+        [
+            ("src/image/nema.c", "read_all", "keys", ""),
+            ("src/image/nema.c", "read_sphere", "keys", "one of spheres"),
+            ("src/image/nema.c", "read_background", "keys", "one of background"),
+            ("src/image/nema.c", "read_lung", "keys", "lung"),
+        ],
+    ),
+]
+
+KINDS = {"CONF_REAL": "number", "CONF_INT": "whole number", "CONF_TEXT": "text", "CONF_BOOL": "true or false"}
+LISTS = {"CONF_REALS": "numbers", "CONF_INTS": "whole numbers"}
+
+
+# ---- the source ----
+
+
+class Source:
+    """A file of C, with what it and its headers call numbers."""
+
+    def __init__(self, path):
+        self.text = (ROOT / path).read_text()
+        self.constants = {}
+        for header in (ROOT / "src/scanner/scanner.h", ROOT / path):
+            for name, value in re.findall(r"^#define (\w+) ([-\w.+]+)", header.read_text(), re.M):
+                self.constants[name] = value
+            for body in re.findall(r"^enum \{(.*?)\};", header.read_text(), re.M | re.S):
+                for name, value in re.findall(r"(\w+) = ([-\w.+ <]+)", body):
+                    self.constants[name] = value
+        self.macros = {
+            name: (arguments.split(", "), body)
+            for name, arguments, body in re.findall(r"^#define (\w+)\(([\w, ]+)\) (\".*)$", self.text, re.M)
+        }
+
+    def number(self, text):
+        """Of a bound; None: there is none."""
+        text = self.constants.get(text, text).strip()
+        sign, text = (-1, text[1:]) if text.startswith("-") else (1, text)
+        text = self.constants.get(text, text)
+        if text in ("DBL_MAX", "DBL_MIN", "INT32_MAX"):
+            return {"DBL_MAX": None, "DBL_MIN": 0.0, "INT32_MAX": 2**31 - 1}[text]
+        return sign * float(eval(text)) if re.fullmatch(r"[-\w.+ <]+", text) else None
+
+    def function(self, name):
+        """The text of a function."""
+        found = re.search(rf"^(?:static )?int {name}\(.*?^}}", self.text, re.M | re.S)
+        if not found:
+            sys.exit(f"no function {name}: PARTS of scripts/keys.py names it")
+        return found[0]
+
+    def words(self, function, key):
+        """That a key may hold; []: any."""
+        for where in (function, self.text):
+            found = re.search(rf'iso_conf_word\([^;]*?, "{key}", (\w+)\)', where)
+            if found:
+                array = re.search(rf"\*const {found[1]}\[\] = \{{(.*?)\}};", self.text, re.S)
+                return re.findall(r'"([^"]+)"', array[1])
+        return []
+
+    def expand(self, row):
+        """A row with the macros of the file put in."""
+        for name, (arguments, body) in self.macros.items():
+            found = re.search(rf"\b{name}\((.*)\)", row)
+            if found:
+                for a, v in zip(arguments, found[1].split(", ")):
+                    body = re.sub(rf"\b{a}\b", v, body)
+                row = row.replace(found[0], body)
+        return row
+
+
+def rows(source, function, table):
+    """(comment, row) of a table in a function."""
+    text = source.function(function)
+    found = re.search(rf"\b{table}\[\] = \{{\n(.*?)\n\t\}};", text, re.S)
+    body = found[1] if found else re.search(r"\(const struct conf_key\[\]\)\{(.*?)\}\)", text, re.S)[1]
+    for comment, row in re.findall(
+        r"(?:/\* ((?:(?!\*/).)*?)\.? \*/\s*)?(\{(?:[^{}]|\{[^{}]*\})*\})", body, re.S
+    ):
+        yield " ".join(comment.split()), source.expand(" ".join(row.split()))
+
+
+def fields(row):
+    """{name: text} of an initialiser, by place or by name."""
+    places = ("name", "kind", "dst", "count", "min", "max", "required")
+    got, place = {}, 0
+    for part in re.split(r", (?![^(\[{]*[)\]}])", row.strip("{} ")):
+        named = re.match(r"\.(\w+) = (.*)", part)
+        if named:
+            got[named[1]] = named[2]
+        elif place < len(places):
+            got[places[place]] = part
+        place += 1
+    return got
+
+
+# ---- the page ----
+
+
+def value(source, function, f, key):
+    words = source.words(function, key)
+    if words:
+        return " or ".join(f"`{w}`" for w in words)
+    kind = f.get("kind", "CONF_REAL")
+    if kind in LISTS:
+        count = f.get("count", "")
+        return f"{count if count.isdigit() else 'a list of'} {LISTS[kind]}"
+    if kind not in KINDS and kind != "CONF_NODE":
+        return "number, or numbers"
+    return KINDS.get(kind, "a map or list, below")
+
+
+def shown(v):
+    return f"{int(v)}" if v == int(v) and abs(v) < 1e5 else f"{v:g}".replace("e+0", "e").replace("e-0", "e-").replace("e+", "e")
+
+
+def bounds(source, f):
+    if f.get("kind") in ("CONF_TEXT", "CONF_NODE", "CONF_BOOL") or "min" not in f:
+        return ""
+    low, high = source.number(f["min"]), source.number(f["max"])
+    if low is None and high is None:
+        return ""
+    if high is None:
+        return "above 0" if low == 0 else f"from {low:g}"
+    return f"{shown(low)} to {shown(high)}" if low != high else shown(low)
+
+
+def types_of(source, mask):
+    """Of the shapes' table: the types that have the key; "": all."""
+    text = source.function("read_shape")
+    names = re.findall(r'"(\w+)"', re.search(r"\bnames\[\] = \{(.*?)\}", text, re.S)[1])
+    types = re.findall(r"SHAPE_\w+", re.search(r"\btype\[\] = \{(.*?)\}", text, re.S)[1])
+    known = {name: k for k, name in enumerate(dict.fromkeys(types))} | {"OF": lambda k: 1 << k}
+    for name, body in re.findall(r"^#define ([A-Z]+) (\(.*\))$", source.text, re.M):
+        known[name] = eval(body, dict(known))
+    has = [n for n, t in zip(names, types) if eval(mask, dict(known)) >> known[t] & 1]
+    return "" if has == names else ", ".join(has)
+
+
+def part(title, about, tables):
+    yield f"## {title}\n"
+    yield about + "\n"
+    for path, function, table, heading in tables:
+        source = Source(path)
+        if heading:
+            yield f"### {heading}\n"
+        yield "| key | value | range | needed | |"
+        yield "| --- | --- | --- | --- | --- |"
+        for comment, row in rows(source, function, table):
+            of = re.match(r"\{ (.*?), \{(.*)\} \}$", row)  # of the shapes' table
+            f = fields(of[2] if of else row)
+            named = re.search(r'"(\w+)"', f.get("name", ""))  # a condition may stand before it
+            if not named:
+                continue
+            key = named[1]
+            types = types_of(source, of[1]) if of else ""
+            words = source.words(source.function(function), key)
+            needed = {"true": "yes", "source": "of point and line"}.get(f.get("required", ""), "")
+            if key == "type" and words:  # read by iso_conf_word, without a default
+                needed = "yes"
+            said = f"({types}) " * bool(types) + comment
+            yield f"| `{key}` | {value(source, source.function(function), f, key)} | {bounds(source, f)} | {needed} | {said} |"
+        yield ""
+
+
+def page():
+    yield HEAD
+    for title, about, tables in PARTS:
+        yield from part(title, about, tables)
+
+
+def unlisted():
+    """Tables of the source that no part has."""
+    known = {(path, function) for _, _, tables in PARTS for path, function, _, _ in tables}
+    for path in sorted((ROOT / "src").rglob("*.c")):
+        text = path.read_text()
+        for found in re.finditer(r"struct conf_key (?:\w+\[\] =|key;)|\(const struct conf_key\[\]\)", text):
+            function = re.findall(r"^(?:static )?int (\w+)\(", text[: found.start()], re.M)[-1:]
+            where = str(path.relative_to(ROOT))
+            if function and (where, function[0]) not in known:
+                yield f"{where}: the table in {function[0]} is in no part of scripts/keys.py"
+
+
+def main():
+    if sys.argv[1:] not in (["--write"], ["--check"]):
+        sys.exit("usage: keys.py --write | --check")
+    for line in (missing := list(unlisted())):
+        print(line, file=sys.stderr)
+    text = "\n".join(page()).rstrip() + "\n"
+    if sys.argv[1] == "--write":
+        PAGE.write_text(text)
+    elif not PAGE.exists() or PAGE.read_text() != text:
+        sys.exit(f"{PAGE.relative_to(ROOT)} is not current: scripts/keys.py --write")
+    sys.exit(1 if missing else 0)
+
+
+main()

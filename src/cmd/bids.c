@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* isotome bids: an image into a PET-BIDS data set. */
+#include "cmd.h"
+
+#include <limits.h>
+#include <string.h>
+
+static const struct opt_usage usage = {
+	"bids",
+	"Put an image in Bq/mL, or in SUV, into a PET-BIDS data set: as sub-LABEL/pet/sub-LABEL_pet.nii.gz "
+	"with its "
+	"sidecar, SUV under derivatives/isotome. The data set is made where it is not there. What the record "
+	"beside the image says goes into the sidecar (isotope, times, dose, method); what it does not say is "
+	"asked "
+	"for by name, or taken from --with.",
+	"  isotome bids image.nii --subject 01 -o study --manufacturer simulated --tracer-name FDG \\\n"
+	"      --injected-mass n/a --specific-radioactivity n/a --mode-of-administration bolus\n"
+	"  isotome bids suv.nii --subject 01 --session baseline --with study.json -o study\n",
+};
+
+enum { OWN = 10, KEYS = 32 };
+
+int main_bids(int argc, char **argv)
+{
+	const char *value[KEYS] = { NULL };
+	struct iso_bids p = { .size = sizeof p, .value = value };
+	struct cmd c = { 0 };
+	char path[PATH_MAX];
+	const struct opt own[OWN] = {
+		CMD_ARGUMENT("image", p.image, OPT_READS, "IMAGE",
+		             "image of recon, with its record beside it"),
+		{ 'o', "output", .text = &p.folder, .file = OPT_PLACE, .value = "FOLDER", .required = true,
+		  .help = "of the data set" },
+		{ 0, "subject", .text = &p.subject, .value = "LABEL", .required = true, .help = "sub-LABEL" },
+		{ 0, "session", .text = &p.session, .value = "LABEL", .help = "ses-LABEL" },
+		{ 0, "tracer", .text = &p.tracer, .value = "LABEL", .help = "trc-LABEL" },
+		{ 0, "reconstruction", .text = &p.reconstruction, .value = "LABEL", .help = "rec-LABEL" },
+		{ 0, "run", .text = &p.run, .value = "LABEL", .help = "run-LABEL" },
+		{ 0, "with", .text = &p.with, .file = OPT_READS, .value = "FILE",
+		  .help = "JSON file of keys of the sidecar: those below, and any others" },
+		{ 0, "force", .flag = &p.force, .transient = true, .help = "replace an image that is there" },
+		{ 0 },
+	};
+	struct opt first[OWN], asked[KEYS] = { { 0 } };
+	struct opt_set sets[] = {
+		{ NULL, first }, { "Keys of the sidecar", asked }, cmd_common(&c, 0), { 0 }
+	};
+
+	memcpy(first, own, sizeof own);
+	for (int k = 0; k < KEYS - 1 && iso_bids_key(k); k++)
+		asked[k] = (struct opt){ .name = iso_bids_key(k)->name,
+			                 .text = &value[k],
+			                 .value = "VALUE",
+			                 .help = iso_bids_key(k)->help };
+	int st = cmd_parse(&c, &usage, sets, argc, argv);
+
+	if (!st) st = iso_bids_write(path, sizeof path, &p);
+	if (!st) st = record_result(&c.record, "image", record_string(path));
+	if (!st && !c.json) puts(path);
+	return cmd_end(&c, st);
+}

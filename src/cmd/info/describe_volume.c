@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a volume holds that only 'isotome mu' reads: a DICOM series, an oblique NIfTI image. */
+#include "describe.h"
+
+#include "cmd/cmd.h"
+#include "io/volume.h"
+
+#include <math.h>
+
+/* Where each axis of the file goes, mm a voxel towards right, anterior, superior. */
+static json_t *axes(const struct iso_volume *v)
+{
+	json_t *o = json_array();
+
+	for (int a = 0; a < 3; a++)
+		json_array_append_new(
+			o, record_reals(3, (double[]){ v->affine[0][a], v->affine[1][a], v->affine[2][a] }));
+	return o;
+}
+
+static void describe_values(json_t *o, const struct iso_volume *v)
+{
+	struct iso_array a = { .n = v->dim[0] * v->dim[1] * v->dim[2], .v = v->v };
+	struct iso_array_stats s;
+
+	iso_array_stats(&s, &a);
+	set(o, "min", record_real(s.min));
+	set(o, "max", record_real(s.max));
+	set(o, "mean", record_real(s.mean));
+}
+
+int describe_volume(json_t *o, const char *path)
+{
+	bool dicom = iso_is_dicom(path);
+	struct iso_volume v = { 0 };
+	struct iso_grid g;
+	int st = iso_volume_read(&v, NULL, path);
+
+	if (st || (st = iso_volume_grid(&g, &v))) goto done;
+	set(o, "kind", json_string(dicom ? "CT series in DICOM" : "oblique image"));
+	set(o, "files", json_integer(v.n_files));
+	set(o, "shape",
+	    record_pack("[I,I,I]", (json_int_t)v.dim[2], (json_int_t)v.dim[1], (json_int_t)v.dim[0]));
+	set(o, "axes_mm", axes(&v));
+	set(o, "first_voxel_mm",
+	    record_reals(3, (double[]){ v.affine[0][3], v.affine[1][3], v.affine[2][3] }));
+	set(o, "kvp", v.kvp > 0 ? record_real(v.kvp) : json_null());
+	set(o, "unit", dicom ? json_string("HU") : json_null());
+	describe_values(o, &v);
+	facts_grid(o, &g);
+	set(o, "use", json_string("'isotome mu' makes attenuation of it, on that grid or another"));
+done:
+	iso_volume_free(&v);
+	return st;
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* isotome mu: attenuation at 511 keV from a CT in Hounsfield units. */
+#include "cmd.h"
+
+#include <math.h>
+#include <string.h>
+
+#define METAL 2000 /* HU: denser than any bone */
+#define AIR -500   /* HU: what no CT is without */
+
+struct settings {
+	const char *ct, *out;
+	double kvp, smooth, shift[3];
+	int64_t size[3];
+	double voxel[3], centre[3];
+};
+
+static const struct opt_usage usage = {
+	"mu",
+	"Attenuation at 511 keV in 1/mm, as --mu of other commands takes it, from a CT in Hounsfield units: "
+	"a NIfTI image, "
+	"straight or oblique, or a DICOM series that is not packed, by its folder or one of its files. Two "
+	"straight lines "
+	"that depend on the tube voltage (Carney et al. 2006) turn HU into attenuation, which is then "
+	"smoothed by as much "
+	"as the new voxels are wider than the CT's, and interpolated. Axes are right, anterior, superior, in "
+	"mm as the CT "
+	"has them. Beyond the CT attenuation is 0.",
+	"  isotome mu CT -o mu.nii\n"
+	"  isotome mu CT/IM0001 --like image.nii --smooth 5 -o mu.nii\n"
+	"  isotome mu ct.nii.gz --kvp 120 --voxel 4 --shift 0,0,-12.5 -o mu.nii\n",
+};
+
+/* ---- the grid ---- */
+
+/* Of an image; the record then tells it by numbers, which repeat the run without the image. */
+static int grid_of_image(struct iso_grid *g, struct cmd *c, struct settings *s)
+{
+	const char *const numbers[] = { "grid", "voxel", "centre", NULL }, *given = cmd_given_of(c, numbers);
+	struct iso_array head;
+	int st = given ? iso_fail(ISO_EARG, "--like %s says the grid, --%s does too", c->like, given)
+	               : iso_peek(&head, c->like);
+
+	if (st || (st = record_input(&c->record, c->like))) return st;
+	if (!head.has_grid) return iso_fail(ISO_EINPUT, "%s: holds no voxel size, as .nii does", c->like);
+	*g = head.grid;
+	memcpy(s->size, g->n, sizeof s->size);
+	memcpy(s->voxel, g->voxel, sizeof s->voxel);
+	memcpy(s->centre, g->centre, sizeof s->centre);
+	for (int i = 0; numbers[i]; i++) opt_find(c->sets, numbers[i])->given = true;
+	return record_set(&c->record, "parameters", opt_to_json(c->sets));
+}
+
+/* What is not given follows from the straight grid that covers the CT. */
+static int choose_grid(struct iso_grid *g, struct cmd *c, struct settings *s, const struct iso_volume *ct)
+{
+	bool size = cmd_given(c, "grid"), voxel = cmd_given(c, "voxel");
+	int st;
+
+	if (cmd_like_image(c)) return grid_of_image(g, c, s);
+	if ((st = iso_volume_grid(g, ct))) return st;
+	for (int a = 0; a < 3; a++) {
+		double extent = (double)g->n[a] * g->voxel[a];
+
+		if (size || voxel) {
+			g->n[a] = size ? s->size[a] : (int64_t)fmax(1, ceil(extent / s->voxel[a] - 1e-6));
+			g->voxel[a] = voxel ? s->voxel[a] : extent / (double)s->size[a];
+		}
+		if (cmd_given(c, "centre")) g->centre[a] = s->centre[a];
+	}
+	return iso_grid_check(g);
+}
+
+/* ---- the CT ---- */
+
+/* Tells of values that a CT should not have. */
+static int look(struct cmd *c, const struct settings *s, const struct iso_volume *ct)
+{
+	const int64_t n = ct->dim[0] * ct->dim[1] * ct->dim[2];
+	double least = INFINITY, most = -INFINITY;
+	int64_t metal = 0;
+
+	for (int64_t i = 0; i < n; i++) {
+		least = fmin(least, (double)ct->v[i]);
+		most = fmax(most, (double)ct->v[i]);
+		metal += ct->v[i] > METAL;
+	}
+	if (least > AIR)
+		record_warn(&c->record,
+		            "%s: the least value is %g, air has -1000: is this a CT in Hounsfield units?",
+		            s->ct, least);
+	if (metal > 0)
+		record_warn(&c->record,
+		            "%s: %" PRId64
+		            " voxels above %d HU, up to %g: attenuation of metal and contrast comes out "
+		            "too high",
+		            s->ct, metal, METAL, most);
+	return record_result(&c->record, "hu", record_pack("{s:f, s:f}", "min", least, "max", most));
+}
+
+/* The voltage that the user says, else the file. */
+static int choose_voltage(struct cmd *c, struct settings *s, const struct iso_volume *ct)
+{
+	if (!cmd_given(c, "kvp")) s->kvp = ct->kvp;
+	if (s->kvp == 0)
+		return iso_fail(ISO_EINPUT, "%s: says no tube voltage; --kvp does, such as --kvp 120", s->ct);
+	if (!(s->kvp >= ISO_KVP_LEAST && s->kvp <= ISO_KVP_MOST))
+		return iso_fail(ISO_EINPUT,
+		                "%s: a tube voltage of %g kVp, known are %g to %g; --kvp names one of these",
+		                s->ct, s->kvp, ISO_KVP_LEAST, ISO_KVP_MOST);
+	return record_result(&c->record, "kvp", record_real(s->kvp));
+}
+
+/* A file that the CT was read from may not be an output; each is in the record. */
+static int add_inputs(struct cmd *c, const struct iso_volume *ct)
+{
+	int st = ISO_OK;
+
+	for (int64_t i = 0; i < ct->n_files && !st; i++) st = record_input(&c->record, ct->file[i]);
+	return st;
+}
+
+static int read_ct(struct cmd *c, const struct settings *s, struct iso_volume *ct)
+{
+	int st;
+
+	iso_volume_free(ct);
+	record_stage(&c->record, "read");
+	if ((st = iso_volume_read(ct, c->ctx, s->ct)) || (st = look(c, s, ct))) return st;
+	for (int r = 0; r < 3; r++) ct->affine[r][3] += s->shift[r];
+	return ISO_OK;
+}
+
+/* ---- the map ---- */
+
+static int plan(struct cmd *c, const struct settings *s, const struct iso_volume *ct,
+                const struct iso_grid *g)
+{
+	struct iso_plan p = cmd_plan_begin(c);
+
+	iso_plan_add(&p, "CT", ct->dim[0] * ct->dim[1] * ct->dim[2], sizeof(iso_real), false);
+	iso_plan_add(&p, "attenuation", iso_grid_voxels(g), sizeof(iso_real), false);
+	iso_volume_plan(&p, c->ctx, g, ct, s->smooth);
+	return cmd_plan(c, &p);
+}
+
+static int make(struct cmd *c, const struct settings *s, const struct iso_volume *ct,
+                const struct iso_grid *g)
+{
+	const int64_t n = iso_grid_voxels(g);
+	const bool asked =
+		cmd_like_image(c) || cmd_given(c, "grid") || cmd_given(c, "voxel") || cmd_given(c, "centre");
+	struct iso_array mu = { 0 };
+	int64_t outside = 0;
+	int st;
+
+	record_stage(&c->record, "resample");
+	if ((st = iso_mu_of_hu(ct->v, ct->dim[0] * ct->dim[1] * ct->dim[2], ct->v, s->kvp)) ||
+	    (st = iso_array_on_grid(&mu, g)) ||
+	    (st = iso_volume_resample(mu.v, &outside, c->ctx, g, ct, s->smooth)) ||
+	    (st = record_result(&c->record, "outside_voxels", json_integer(outside))))
+		goto done;
+	record_stage(&c->record, NULL);
+	if (outside == n)
+		st = iso_fail(ISO_EARG,
+		              "the grid lies outside of %s; --centre or --shift brings them together", s->ct);
+	else if (outside > 0 && asked) /* of the grid that covers an oblique CT, corners always do */
+		record_warn(&c->record, "%.3g %% of the grid lies outside of %s; attenuation is 0 there",
+		            100 * (double)outside / (double)n, s->ct);
+	strcpy(mu.unit, "1/mm");
+	if (!st) st = cmd_write(c, s->out, &mu);
+done:
+	iso_array_free(&mu);
+	return st;
+}
+
+static int run(struct cmd *c, struct settings *s)
+{
+	struct iso_volume ct = { 0 };
+	struct iso_grid g;
+	int st;
+
+	if ((st = iso_volume_peek(&ct, s->ct)) || (st = add_inputs(c, &ct)) ||
+	    (st = choose_voltage(c, s, &ct)) || (st = choose_grid(&g, c, s, &ct)) ||
+	    (st = iso_write_check_grid(s->out, &g)) ||
+	    (st = record_result(&c->record, "grid", cmd_grid_json(&g))) || (st = plan(c, s, &ct, &g)) ||
+	    (st = read_ct(c, s, &ct)))
+		goto done;
+	st = make(c, s, &ct, &g);
+done:
+	iso_volume_free(&ct);
+	return st;
+}
+
+int main_mu(int argc, char **argv)
+{
+	struct settings s = { 0 };
+	struct opt own[] = {
+		CMD_ARGUMENT("ct", s.ct, OPT_READS, "CT",
+		             "NIfTI image, DICOM folder, or a file of a DICOM series"),
+		CMD_OUTPUT(s.out, "attenuation (.nii, .nii.gz, .npy, .raw)"),
+		{ 0, "kvp", .real = &s.kvp, .value = "KV", .min = ISO_KVP_LEAST, .max = ISO_KVP_MOST,
+		  .absent = "what the CT says",
+		  .help = "voltage of the X-ray tube, kV; for NIfTI, KVP of the JSON file beside it is what "
+		          "it says" },
+		{ 0, "smooth", .real = &s.smooth, .value = "MM", .min = 0, .max = 1000,
+		  .help = "full width at half maximum of a Gaussian that comes on top, as the resolution of "
+		          "the PET" },
+		{ 0, "shift", .real = s.shift, .count = 3, .value = "X,Y,Z",
+		  .help = "moves the CT, mm: what the alignment of the two scanners asks for" },
+		{ 0 },
+	};
+	struct opt grid[] = {
+		{ 0, "grid", .integer = s.size, .count = 3, .spread = true, .value = "NX,NY,NZ", .min = 1,
+		  .max = 1e15, .absent = "what covers the CT", .help = "number of voxels" },
+		{ 0, "voxel", .real = s.voxel, .count = 3, .spread = true, .value = "DX,DY,DZ", .min = 1e-6,
+		  .max = 1e6, .absent = "the CT's own, or its extent over the grid",
+		  .help = "size of a voxel, mm" },
+		{ 0, "centre", .real = s.centre, .count = 3, .value = "X,Y,Z", .absent = "the CT's own",
+		  .help = "centre of the image, mm" },
+		{ 0 },
+	};
+	struct cmd c = { .cpu_only = true, .like_image = true };
+	struct opt_set sets[] = {
+		{ NULL, own }, { "Image grid", grid }, cmd_common(&c, CMD_COMPUTES | CMD_WRITES), { 0 }
+	};
+	int st = cmd_parse(&c, &usage, sets, argc, argv);
+
+	if (!st && !(st = cmd_check_array(&c, s.out)) && !(st = cmd_begin(&c))) st = run(&c, &s);
+	return cmd_end(&c, st);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The scanner of a file of events: that which the file brings, or one around the ends of its events. */
+#include "core/status.h"
+#include "events.h"
+#include "scanner/scanner.h"
+
+static int around(iso_scanner **s, const struct iso_events *e, const char *path)
+{
+	int st = iso_scanner_around(s, e);
+
+	return st != ISO_EINPUT
+	               ? st
+	               : iso_fail(st, "%s: does not say what scanner it is of, and %s; give a scanner", path,
+	                          iso_message());
+}
+
+/* Text brings none, and is read whole. */
+static int of_text(iso_scanner **s, const char *path, const struct iso_events_options *o, bool assume)
+{
+	struct iso_events e = { 0 };
+	int st = assume ? iso_events_read(&e, path, o) : ISO_OK;
+
+	if (!st && assume) st = around(s, &e, path);
+	iso_events_free(&e);
+	return st;
+}
+
+/* Of a sample: all ranks that read the file see the same. */
+static int of_records(iso_scanner **s, const char *path, const struct iso_events_options *o, bool assume)
+{
+	struct iso_events e = { 0 };
+	iso_event_file *f = NULL;
+	int st = iso_event_file_open(&f, path, o);
+
+	if (st) return st;
+	*s = f->own;
+	f->own = NULL;
+	if (!*s && assume && !(st = iso_event_file_sample(&e, f))) st = around(s, &e, path);
+	iso_events_free(&e);
+	iso_event_file_close(f);
+	return st;
+}
+
+int iso_events_scanner(iso_scanner **s, const char *path, const struct iso_events_options *o, bool assume)
+{
+	if (!s || !path) return iso_fail_null(__func__);
+	iso_scanner *found = NULL;
+	int st = (iso_events_only_whole(path) ? of_text : of_records)(&found, path, o, assume);
+
+	if (!st) *s = found;
+	return st;
+}

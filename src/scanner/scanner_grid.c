@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The field of view of a scanner as a grid, for an image where nobody says which. */
+#include "isotome/panels.h"
+#include "scanner.h"
+
+#include <stdlib.h>
+
+#define CLEAR .9      /* of the radius of the crystals: voxels keep off them */
+#define SAME .05      /* of the field's width: a middle nearer to 0 is taken for it */
+#define LEAST_MM 1e-3 /* crystals nearer than this are in one place */
+#define MOST 4e7      /* voxels */
+enum {
+	SIDE = 400,  /* voxels across, at most */
+	LOOKED = 15, /* crystals whose nearest neighbour tells the width of one */
+};
+
+struct field {
+	double centre[3], side[3]; /* mm */
+	double crystal, pitch;     /* width of a crystal, from ring to ring, mm */
+};
+
+static int compare(const void *a, const void *b)
+{
+	double p = *(const double *)a, q = *(const double *)b;
+
+	return (p > q) - (p < q);
+}
+
+/* 0: there is none. */
+static double median(double *v, int n)
+{
+	qsort(v, (size_t)n, sizeof *v, compare);
+	return isfinite(v[n / 2]) ? v[n / 2] : 0;
+}
+
+/* Of a table: from a few crystals to their nearest neighbours, in all directions and along z. */
+static void find_spacing(struct field *f, const iso_scanner *s)
+{
+	double near[LOOKED], above[LOOKED];
+	int n = 0;
+
+	for (; n < LOOKED && n < s->n; n++) {
+		const double *p = s->pos + 3 * (n * (s->n / (s->n < LOOKED ? s->n : LOOKED)));
+
+		near[n] = above[n] = INFINITY;
+		for (int64_t j = 0; j < s->n; j++) {
+			const double *q = s->pos + 3 * j;
+			double z = fabs(p[2] - q[2]), d = hypot(hypot(p[0] - q[0], p[1] - q[1]), z);
+
+			if (d > LEAST_MM && d < near[n]) near[n] = d;
+			if (z > LEAST_MM && z < above[n]) above[n] = z;
+		}
+	}
+	f->crystal = median(near, n);
+	f->pitch = median(above, n);
+}
+
+static void find_crystal(struct field *f, const iso_scanner *s)
+{
+	const double *mm = iso_scanner_crystal_mm(s);
+
+	if (s->kind == ISO_CYLINDER) {
+		f->crystal = 2 * M_PI * s->radius / (double)s->pairs.per_ring;
+		f->pitch = s->ring_pitch;
+		if (s->pairs.rings > 1) f->crystal = fmin(f->crystal, f->pitch);
+	} else {
+		find_spacing(f, s);
+	}
+	if (mm) f->crystal = fmin(mm[0], mm[1]);
+	if (s->assumed)
+		f->crystal *= 2; /* of which crystals nobody knows: voxels no finer than those assumed */
+	if (!(f->pitch > 0)) f->pitch = f->crystal;
+}
+
+/* Across: the circle that lines of crystal pairs fill, as far as it keeps off the crystals; along z: from the first
+   crystal to the last. */
+static struct field find(const iso_scanner *s)
+{
+	struct field f = { 0 };
+	double low[3] = { INFINITY, INFINITY, INFINITY }, high[3] = { -INFINITY, -INFINITY, -INFINITY };
+	double radius = INFINITY;
+
+	find_crystal(&f, s);
+	for (int64_t i = 0; i < 3 * s->n; i++) {
+		low[i % 3] = fmin(low[i % 3], s->pos[i]);
+		high[i % 3] = fmax(high[i % 3], s->pos[i]);
+	}
+	for (int a = 0; a < 3; a++) {
+		double middle = (low[a] + high[a]) / 2;
+
+		f.centre[a] = fabs(middle) < SAME * (high[a] - low[a]) ? 0 : middle;
+	}
+	for (int64_t i = 0; i < s->n; i++)
+		radius = fmin(radius, hypot(s->pos[3 * i] - f.centre[0], s->pos[3 * i + 1] - f.centre[1]));
+	radius *= fmin(CLEAR, cos(iso_scanner_min_angle(s) / 2));
+	if (!(radius > 0)) radius = fmax(high[0] - low[0], high[1] - low[1]) / 2;
+	f.side[0] = f.side[1] = 2 * radius;
+	if (!(f.crystal > 0)) f.crystal = f.pitch = 2 * radius / SIDE;
+	f.side[2] = high[2] - low[2] + f.pitch;
+	return f;
+}
+
+/* The round length nearest to `mm` in ratio; up: not below it. */
+static double round_length(double mm, bool up)
+{
+	static const double steps[] = { 1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10 };
+	double unit = pow(10, floor(log10(mm))), best = 10;
+
+	for (int i = 10; i >= 0; i--)
+		if (up ? steps[i] * unit >= mm * (1 - 1e-9)
+		       : fabs(log(steps[i] * unit / mm)) < fabs(log(best * unit / mm)))
+			best = steps[i];
+	return best * unit;
+}
+
+static double voxels(const struct field *f, double voxel)
+{
+	double n = 1;
+
+	for (int a = 0; a < 3; a++) n *= ceil(f->side[a] / voxel);
+	return n;
+}
+
+static double choose_voxel(const struct field *f)
+{
+	double most = fmax(f->side[0], f->side[1]) / SIDE;
+	double voxel = round_length(f->crystal / 2, false);
+
+	if (voxel < most) voxel = round_length(most, true);
+	while (voxels(f, voxel) > MOST) voxel = round_length(1.05 * voxel, true);
+	return voxel;
+}
+
+/* The grid of the description, as a field of view. */
+static struct field of_panels(struct iso_grid *own, const iso_scanner *s)
+{
+	struct field f = { 0 };
+
+	iso_panels_grid(own, &s->panels);
+	for (int a = 0; a < 3; a++) f.side[a] = (double)own->n[a] * own->voxel[a];
+	return f;
+}
+
+int iso_scanner_grid(struct iso_grid *g, const iso_scanner *s)
+{
+	if (!g || !s) return iso_fail_null(__func__);
+	if (s->n < 2)
+		return iso_fail(ISO_EARG, "%s has no crystals: it has no field of view between them",
+		                s->name);
+	struct iso_grid own = { 0 };
+	struct field f = s->kind == ISO_PANELS ? of_panels(&own, s) : find(s);
+	double voxel = s->kind == ISO_PANELS ? 0 : choose_voxel(&f);
+
+	for (int a = 0; a < 3; a++) {
+		bool sized = g->voxel[a] > 0, counted = g->n[a] > 0;
+
+		if (!sized)
+			g->voxel[a] = counted     ? f.side[a] / (double)g->n[a]
+			              : voxel > 0 ? voxel
+			                          : own.voxel[a];
+		if (!counted) g->n[a] = (int64_t)fmax(1, ceil(f.side[a] / g->voxel[a] - 1e-6));
+		g->centre[a] = f.centre[a];
+	}
+	return iso_grid_check(g);
+}
