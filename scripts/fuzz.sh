@@ -7,7 +7,8 @@
 #     scripts/fuzz.sh SECONDS [TARGET...]     so long for each target
 #     scripts/fuzz.sh -runs=N [TARGET...]     so many inputs for each target
 #
-# As many targets at a time as there are cores. What breaks one stays in build-clang/fuzz/TARGET-*: put
+# As many targets at a time as there are cores. ISO_FUZZ_SEED=N begins with these random numbers, else with others each
+# time. What breaks one stays in build-clang/fuzz/TARGET-*: put
 # it into tests/fuzz/corpus/TARGET as regression-NAME. ISOTOME_CMAKE as in test.sh.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -30,8 +31,9 @@ has_libfuzzer() {
 # A second is long for 1 MiB, but a target reads it three times, the sanitizers make that ten times
 # as long, and the machine may be busy. No file of 4 KiB may make a reader take more than 64 MiB at
 # once: gzip unpacks it to 4 MiB at most, bytes that become floats. A command has its bound in words.
-options="-timeout=15 -rss_limit_mb=2048 -malloc_limit_mb=64 -print_final_stats=1"
-command_options="-timeout=30 -rss_limit_mb=2048 -malloc_limit_mb=256 -print_final_stats=1"
+seed=${ISO_FUZZ_SEED:+-seed=$ISO_FUZZ_SEED}
+options="$seed -timeout=15 -rss_limit_mb=2048 -malloc_limit_mb=64 -print_final_stats=1"
+command_options="$seed -timeout=30 -rss_limit_mb=2048 -malloc_limit_mb=256 -print_final_stats=1"
 large_options="-timeout=60 -rss_limit_mb=4096 -malloc_limit_mb=512"
 
 # Words that no mutation would hit upon: the commands' options and their values, from their help.

@@ -151,7 +151,7 @@ if command -v clang >/dev/null; then
 	if [ "$full" = 1 ]; then
 		stage fuzz 300
 	else
-		ISO_FUZZ_LARGE=65536 stage fuzz 1
+		ISO_FUZZ_LARGE=65536 ISO_FUZZ_SEED=1 stage fuzz 1
 	fi
 	stage data_races
 	if [ "$full" = 1 ]; then
