@@ -108,7 +108,7 @@ stage format
 # kernels for the card at hand; without one a single kind shows that they compile
 cuda=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -1 | tr -d . || true)
 stage build build -DCMAKE_BUILD_TYPE=Release -DCMAKE_CUDA_ARCHITECTURES="${cuda:-90}"
-stage tests build -E "$([ "$full" = 1 ] && echo '^$' || echo '^test_(ray_rings|strip)_double$')"
+stage tests build -E "$([ "$full" = 1 ] && echo '^$' || echo '^test_(ray|ray_rings|srm|strip)_double$')"
 cuda_log=build/Testing/Temporary/LastTest.log
 stage cuda_tests
 stage no_cuda_symbols
@@ -120,7 +120,7 @@ stage python_tests
 # Under the sanitizers a small run of every command, the tests of commands less those that take longest, and the tests
 # of functions less theirs; in full all of them, under gcc's sanitizers too. Double storage serves the tolerances
 # of the release build alone
-longest='^cmd_(bench.*|castor|demo|exchange|files|follow|formats|frames|help|interrupt|measure|memory.*|norm|one_command|optoacoustic|pipeline|place|ranks.*|recon|recordings|reproduce.*|resume|simulate.*|sound.*|srm.*|stream|strip|units)$|^test_(cg|commit|em|fista|histories|ladder|locale|material|panel_norm|panel_scan|panel_simulate|phantom|picture|problem|ray|ray_brick|ranks_(ray|s).*|ray_rings|rods|simulate|spheres|sradon|sradon_arcs|sradon_brick|srm|srm_op|srm_op_cuda|srm_stream|srm_tables|strip|strip_simulate|svoxel|transport|ubp)$'
+longest='^cmd_(bench.*|castor|demo|device|events_npy|exchange|files|filter|follow|formats|frames|help|interrupt|measure|memory.*|norm|one_command|optoacoustic|petlink|petsird|pipeline|place|ranks.*|recon|recordings|reproduce.*|resume|simulate.*|sound.*|srm.*|stream|strip|strip_files|units|vectors|view)$|^test_(cg|commit|core|custom|em|fft|filter|fista|histories|ladder|locale|material|measure|panel_norm|panel_scan|panel_simulate|phantom|picture|problem|psf|randoms|ranks_(ray|ray|ray_brick|ray_cut|ray_rings|report|resample|ring|rods|s).*|simulate|spheres|sradon|sradon_arcs|sradon_brick|srm|srm_op|srm_op_cuda|srm_stream|srm_tables|stop|stream|strip|strip_simulate|svoxel|transport|ubp)$'
 
 # sanitized FOLDER ARGUMENT...
 sanitized() {

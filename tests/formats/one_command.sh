@@ -90,14 +90,14 @@ END2
 # samples of other formats: of the project, or of a folder that ISO_FOREIGN_SAMPLES names
 table <<'END2'
 point-0.7.2.petsird peak 25 -12 6 5
-point-0.9.1.petsird peak 25 -12 6 5
 point-0.12.0.petsird peak 25 -12 6 5
 coinc-none.root peak 30 -15 8 5
 cylinder.hs mean -30 20 - 5 --no-multiplicity
 point-tof.hs peak -40 -15 0 8 --no-multiplicity
 END2
-# the same events otherwise packed
+# the same events otherwise written
 [ "${ISO_TEST_FULL:-0}" != 1 ] || table <<'END2'
+point-0.9.1.petsird peak 25 -12 6 5
 coinc-zlib.root peak 30 -15 8 5
 coinc-lz4.root peak 30 -15 8 5
 coinc-zstd.root peak 30 -15 8 5
