@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,6 +95,23 @@ int cmd_signal(void)
 bool cmd_given(const struct cmd *c, const char *name)
 {
 	return opt_find(c->sets, name)->given;
+}
+
+int cmd_grid_within(struct iso_grid *g, const struct cmd *c, const int64_t size[3], const double voxel[3],
+                    const double centre[3])
+{
+	bool sized = cmd_given(c, "grid"), spaced = cmd_given(c, "voxel");
+
+	for (int a = 0; a < 3; a++) {
+		double extent = (double)g->n[a] * g->voxel[a];
+
+		if (sized || spaced) {
+			g->n[a] = sized ? size[a] : (int64_t)fmax(1, ceil(extent / voxel[a] - 1e-6));
+			g->voxel[a] = spaced ? voxel[a] : extent / (double)size[a];
+		}
+		if (cmd_given(c, "centre")) g->centre[a] = centre[a];
+	}
+	return iso_grid_check(g);
 }
 
 const char *cmd_given_of(const struct cmd *c, const char *const *names)

@@ -89,6 +89,11 @@ const char *cmd_given_of(const struct cmd *c, const char *const *names);
 /* Whether --like was given and names an image. */
 bool cmd_like_image(const struct cmd *c);
 
+/* Of 'grid', 'voxel' and 'centre', of which these are the values, those that are given change g; of sizes and voxels, the
+   other follows from the extent of g. */
+int cmd_grid_within(struct iso_grid *g, const struct cmd *c, const int64_t size[3], const double voxel[3],
+                    const double centre[3]);
+
 /* One more output, of which no option speaks. */
 int cmd_add_output(struct cmd *c, const char *path, const char *what);
 

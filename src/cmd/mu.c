@@ -54,21 +54,10 @@ static int grid_of_image(struct iso_grid *g, struct cmd *c, struct settings *s)
 /* What is not given follows from the straight grid that covers the CT. */
 static int choose_grid(struct iso_grid *g, struct cmd *c, struct settings *s, const struct iso_volume *ct)
 {
-	bool size = cmd_given(c, "grid"), voxel = cmd_given(c, "voxel");
-	int st;
-
 	if (cmd_like_image(c)) return grid_of_image(g, c, s);
-	if ((st = iso_volume_grid(g, ct))) return st;
-	for (int a = 0; a < 3; a++) {
-		double extent = (double)g->n[a] * g->voxel[a];
+	int st = iso_volume_grid(g, ct);
 
-		if (size || voxel) {
-			g->n[a] = size ? s->size[a] : (int64_t)fmax(1, ceil(extent / s->voxel[a] - 1e-6));
-			g->voxel[a] = voxel ? s->voxel[a] : extent / (double)s->size[a];
-		}
-		if (cmd_given(c, "centre")) g->centre[a] = s->centre[a];
-	}
-	return iso_grid_check(g);
+	return st ? st : cmd_grid_within(g, c, s->size, s->voxel, s->centre);
 }
 
 /* ---- the CT ---- */

@@ -2,7 +2,6 @@
 /* isotome phantom: a test image from a built-in name or a file of shapes. */
 #include "cmd.h"
 
-#include <math.h>
 #include <string.h>
 
 struct settings {
@@ -25,23 +24,6 @@ static int print_names(void)
 {
 	for (const char *const *name = iso_phantom_names(); *name; name++) puts(*name);
 	return CMD_DONE;
-}
-
-/* Of sizes and voxels, what is not given follows from the extent of the phantom's own grid. */
-static int choose_grid(struct iso_grid *g, const struct cmd *c, const struct settings *s)
-{
-	bool size = cmd_given(c, "grid"), voxel = cmd_given(c, "voxel");
-
-	for (int a = 0; a < 3; a++) {
-		double extent = (double)g->n[a] * g->voxel[a];
-
-		if (size || voxel) {
-			g->n[a] = size ? s->size[a] : (int64_t)fmax(1, ceil(extent / s->voxel[a] - 1e-6));
-			g->voxel[a] = voxel ? s->voxel[a] : extent / (double)s->size[a];
-		}
-		if (cmd_given(c, "centre")) g->centre[a] = s->centre[a];
-	}
-	return iso_grid_check(g);
 }
 
 static int make(struct cmd *c, const struct settings *s, const iso_phantom *p, const struct iso_grid *g)
@@ -83,7 +65,8 @@ static int run(struct cmd *c, const struct settings *s)
 	if (opt_place(iso_phantom_names(), s->name) < 0 && (st = record_input(&c->record, s->name)))
 		goto done;
 	iso_phantom_grid(p, &g);
-	if (!(st = choose_grid(&g, c, s)) && !(st = record_result(&c->record, "grid", cmd_grid_json(&g))))
+	if (!(st = cmd_grid_within(&g, c, s->size, s->voxel, s->centre)) &&
+	    !(st = record_result(&c->record, "grid", cmd_grid_json(&g))))
 		st = make(c, s, p, &g);
 done:
 	iso_phantom_free(p);

@@ -3,11 +3,13 @@
 #define _GNU_SOURCE /* O_TMPFILE */
 #include "out.h"
 #include "suffix.h"
+#include "base/number.h"
 #include "core/ctx.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -226,6 +228,20 @@ int iso_out_write(struct iso_out *o, const void *data, int64_t bytes)
 		left -= n;
 	}
 	return ISO_OK;
+}
+
+int iso_out_print(struct iso_out *o, const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = iso_vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	if (n < 0 || n >= (int)sizeof text)
+		return iso_fail(ISO_EARG, "%s: a line of its header is too long", o->path);
+	return iso_out_write(o, text, n);
 }
 
 int iso_write_at(const char *path, int fd, const void *data, int64_t bytes, int64_t at)

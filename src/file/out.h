@@ -4,6 +4,7 @@
 #ifndef ISO_OUT_H
 #define ISO_OUT_H
 
+#include "base/number.h"
 #include "isotome.h"
 
 #include <signal.h>
@@ -40,6 +41,9 @@ enum iso_out_how { ISO_OUT_PLAIN, ISO_OUT_GZIP, ISO_OUT_NAMED };
 int iso_out_open(struct iso_out *o, const char *path, int64_t size, enum iso_out_how how);
 
 int iso_out_write(struct iso_out *o, const void *data, int64_t bytes);
+
+/* Text of at most 1023 bytes, its numbers with a decimal point in any locale; longer is ISO_EARG. */
+int iso_out_print(struct iso_out *o, const char *fmt, ...) ISO_PRINTF(2, 3);
 
 /* All `bytes` at `at` of a file; `path`: for the message. */
 int iso_write_at(const char *path, int fd, const void *data, int64_t bytes, int64_t at);

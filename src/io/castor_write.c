@@ -13,7 +13,6 @@
 
 #include <limits.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,20 +150,6 @@ int iso_castor_encode(iso_event_writer *w, uint8_t *record, const struct iso_eve
 
 /* ---- the files beside it ---- */
 
-ISO_PRINTF(2, 3) static int print(struct iso_out *o, const char *fmt, ...)
-{
-	char text[1024];
-	va_list ap;
-	int n;
-
-	va_start(ap, fmt);
-	n = iso_vsnprintf(text, sizeof text, fmt, ap);
-	va_end(ap);
-	if (n < 0 || n >= (int)sizeof text)
-		return iso_fail(ISO_EARG, "%s: a line of its header is too long", o->path);
-	return iso_out_write(o, text, n);
-}
-
 /* The duration that rates were divided by; without it, the time of the last event. */
 static double duration(const struct layout *l)
 {
@@ -176,24 +161,26 @@ static int write_header(iso_event_writer *w, const char *base)
 {
 	struct layout *l = w->layout;
 	struct iso_out *o = &l->header;
-	int st = print(o,
-	               "Scanner name: %s\nData filename: %s.Cdf\nNumber of events: %" PRId64
-	               "\nData mode: list-mode\nData type: PET\nStart time (s): %.17g\n"
-	               "Duration (s): %.17g\nIsotope: %s\nCalibration factor: %.17g\n",
-	               base, base, w->n, l->first.start_s, duration(l),
-	               l->first.isotope[0] ? l->first.isotope : "unknown",
-	               l->first.calibration > 0 ? l->first.calibration : 1);
+	int st = iso_out_print(o,
+	                       "Scanner name: %s\nData filename: %s.Cdf\nNumber of events: %" PRId64
+	                       "\nData mode: list-mode\nData type: PET\nStart time (s): %.17g\n"
+	                       "Duration (s): %.17g\nIsotope: %s\nCalibration factor: %.17g\n",
+	                       base, base, w->n, l->first.start_s, duration(l),
+	                       l->first.isotope[0] ? l->first.isotope : "unknown",
+	                       l->first.calibration > 0 ? l->first.calibration : 1);
 
-	if (!st && l->first.add) st = print(o, "Scatter correction flag: 1 # scatter and randoms together\n");
+	if (!st && l->first.add)
+		st = iso_out_print(o, "Scatter correction flag: 1 # scatter and randoms together\n");
 	if (!st && l->first.mult)
-		st = print(o, "Normalization correction flag: 1 # with attenuation, where that was known\n");
+		st = iso_out_print(
+			o, "Normalization correction flag: 1 # with attenuation, where that was known\n");
 	if (!st && l->tof)
-		st = print(o,
-		           "TOF information flag: 1\nTOF resolution (ps): %.17g\n"
-		           "List TOF measurement range (ps): %.17g\n",
-		           l->fwhm_ps, 2 * ceil(l->most_ps));
+		st = iso_out_print(o,
+		                   "TOF information flag: 1\nTOF resolution (ps): %.17g\n"
+		                   "List TOF measurement range (ps): %.17g\n",
+		                   l->fwhm_ps, 2 * ceil(l->most_ps));
 	if (!st && l->tof && l->first.tof_bin_ps > 0)
-		st = print(o, "List TOF quantization bin size (ps): %.17g\n", l->first.tof_bin_ps);
+		st = iso_out_print(o, "List TOF quantization bin size (ps): %.17g\n", l->first.tof_bin_ps);
 	return st;
 }
 
@@ -230,16 +217,16 @@ static int write_hscan(struct iso_out *o, const iso_scanner *s, const char *base
 		r = fmax(r, hypot(s->pos[3 * i], s->pos[3 * i + 1]));
 		z = fmax(z, fabs(s->pos[3 * i + 2]));
 	}
-	return print(o,
-	             "modality: PET\nscanner name: %s\nnumber of elements: %" PRId64 "\n"
-	             "number of layers: 1\nnumber of crystals in layer: %" PRId64 "\n"
-	             "crystals size depth: 0 # sizes of crystals are not known\n"
-	             "crystals size transaxial: 0\ncrystals size axial: 0\n"
-	             "mean depth of interaction: -1\nmin angle difference: %.9g\n"
-	             "scanner radius: %.9g\nvoxels number transaxial: 128\n"
-	             "voxels number axial: 64\nfield of view transaxial: %.9g\n"
-	             "field of view axial: %.9g\n",
-	             base, s->n, s->n, iso_scanner_min_angle(s) * 180 / M_PI, r, 1.4 * r, 2 * z + 1);
+	return iso_out_print(o,
+	                     "modality: PET\nscanner name: %s\nnumber of elements: %" PRId64 "\n"
+	                     "number of layers: 1\nnumber of crystals in layer: %" PRId64 "\n"
+	                     "crystals size depth: 0 # sizes of crystals are not known\n"
+	                     "crystals size transaxial: 0\ncrystals size axial: 0\n"
+	                     "mean depth of interaction: -1\nmin angle difference: %.9g\n"
+	                     "scanner radius: %.9g\nvoxels number transaxial: 128\n"
+	                     "voxels number axial: 64\nfield of view transaxial: %.9g\n"
+	                     "field of view axial: %.9g\n",
+	                     base, s->n, s->n, iso_scanner_min_angle(s) * 180 / M_PI, r, 1.4 * r, 2 * z + 1);
 }
 
 static int open_beside(struct iso_out *o, const char *path, const char *suffix)

@@ -19,7 +19,6 @@
 #include "format.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -163,20 +162,6 @@ static int open_image(struct iso_array *a, struct iso_stored *s, const char *pat
 
 /* ---- writing ---- */
 
-ISO_PRINTF(2, 3) static int print(struct iso_out *o, const char *fmt, ...)
-{
-	char text[1024];
-	va_list ap;
-	int n;
-
-	va_start(ap, fmt);
-	n = iso_vsnprintf(text, sizeof text, fmt, ap);
-	va_end(ap);
-	if (n < 0 || n >= (int)sizeof text)
-		return iso_fail(ISO_EARG, "%s: a line of its header is too long", o->path);
-	return iso_out_write(o, text, n);
-}
-
 /* The header gives the name to its file of voxels: one line, without a comment. */
 static int check_name(const char *path)
 {
@@ -197,10 +182,11 @@ static int write_axis(struct iso_out *o, const struct iso_grid *g, int a)
 	double middle = .5 * (double)(g->n[a] - 1) * g->voxel[a];
 	double first = a < 2 ? -g->centre[a] - middle : -g->centre[a];
 
-	return print(o,
-	             "matrix axis label [%d] := %c\n!matrix size [%d] := %" PRId64
-	             "\nscaling factor (mm/pixel) [%d] := %.17g\nfirst pixel offset (mm) [%d] := %.17g\n",
-	             a + 1, "xyz"[a], a + 1, g->n[a], a + 1, g->voxel[a], a + 1, first);
+	return iso_out_print(
+		o,
+		"matrix axis label [%d] := %c\n!matrix size [%d] := %" PRId64
+		"\nscaling factor (mm/pixel) [%d] := %.17g\nfirst pixel offset (mm) [%d] := %.17g\n",
+		a + 1, "xyz"[a], a + 1, g->n[a], a + 1, g->voxel[a], a + 1, first);
 }
 
 static int write_header(struct iso_out *o, const struct iso_array *a, const iso_real range[2])
@@ -212,20 +198,21 @@ static int write_header(struct iso_out *o, const struct iso_array *a, const iso_
 	if (a->n_dim != 3 || !a->has_grid)
 		return iso_fail(ISO_EARG, "%s: an Interfile image has three axes and a voxel size", o->path);
 	if ((st = check_name(o->path)) || (st = iso_format_values(data, o->path))) return st;
-	st = print(o,
-	           "!INTERFILE :=\n!imaging modality := PT\nname of data file := %.500s\n"
-	           "!version of keys := STIR6.0\n!GENERAL DATA :=\npatient orientation := head_in\n"
-	           "patient rotation := supine\n!GENERAL IMAGE DATA :=\n!type of data := PET\n"
-	           "imagedata byte order := LITTLEENDIAN\n!PET STUDY (General) :=\n!PET data type := Image\n"
-	           "process status := Reconstructed\n!number format := float\n"
-	           "!number of bytes per pixel := %d\nnumber of dimensions := 3\n",
-	           iso_base_name(data), (int)sizeof(iso_real));
+	st = iso_out_print(
+		o,
+		"!INTERFILE :=\n!imaging modality := PT\nname of data file := %.500s\n"
+		"!version of keys := STIR6.0\n!GENERAL DATA :=\npatient orientation := head_in\n"
+		"patient rotation := supine\n!GENERAL IMAGE DATA :=\n!type of data := PET\n"
+		"imagedata byte order := LITTLEENDIAN\n!PET STUDY (General) :=\n!PET data type := Image\n"
+		"process status := Reconstructed\n!number format := float\n"
+		"!number of bytes per pixel := %d\nnumber of dimensions := 3\n",
+		iso_base_name(data), (int)sizeof(iso_real));
 	for (int i = 0; i < 3 && !st; i++) st = write_axis(o, &a->grid, i);
 	if (!st && a->unit[0] && !a->unit[strcspn(a->unit, ";\r\n")])
-		st = print(o, "isotome unit := %s\n", a->unit);
+		st = iso_out_print(o, "isotome unit := %s\n", a->unit);
 	return st ? st
-	          : print(o, "number of time frames := 1\nimage scaling factor [1] := 1\n"
-	                     "data offset in bytes [1] := 0\n!END OF INTERFILE :=\n");
+	          : iso_out_print(o, "number of time frames := 1\nimage scaling factor [1] := 1\n"
+	                             "data offset in bytes [1] := 0\n!END OF INTERFILE :=\n");
 }
 
 const struct iso_format iso_interfile_hv_format = {
