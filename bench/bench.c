@@ -2,6 +2,7 @@
 /* isotome bench: how fast it is here, how much work that is, and what the machine could do. */
 #include "bench.h"
 
+#include "file/out.h"
 #include "text/nearest.h"
 
 #include <assert.h>
@@ -10,12 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
-static const struct bench *const benches[] = { &bench_ray, &bench_strip,  &bench_srm,
-	                                       &bench_oat, &bench_limits, &bench_end_to_end };
-static const char *const names[] = {
-	"ray", "strip", "srm", "oat", "limits", "end-to-end", NULL
-}; /* as above */
+static const struct bench *const benches[] = { &bench_ray,   &bench_strip,   &bench_srm,
+	                                       &bench_oat,   &bench_scatter, &bench_simulate,
+	                                       &bench_prior, &bench_limits,  &bench_end_to_end };
+static const char *const names[] = { "ray",      "strip", "srm",    "oat",        "scatter",
+	                             "simulate", "prior", "limits", "end-to-end", NULL }; /* as above */
 
 static const struct opt_usage usage = {
 	"bench",
@@ -31,6 +33,9 @@ static const struct opt_usage usage = {
 	"  isotome bench strip --kernel gauss\n"
 	"  isotome bench srm --srm meng.srm --subsets 10\n"
 	"  isotome bench oat --operator ubp\n"
+	"  isotome bench scatter --case sss+mc\n"
+	"  isotome bench simulate --case ring --events 1e8\n"
+	"  isotome bench prior --size 512 --with kappa\n"
 	"  isotome bench limits --folder /data/tmp\n"
 	"  isotome bench end-to-end --plot seconds.svg --table seconds.csv\n"
 	"  isotome bench end-to-end --cases plain,rays --events 1e5,1e6 --device cpu\n",
@@ -110,8 +115,12 @@ static int do_task(void *arg)
 	const struct iso_em_data d = { .y = b->y };
 	int st = ISO_OK;
 
+	struct iso_ratio_stat stat;
+
 	for (int k = 0; k < (b->all ? iso_op_n_sub(b->op) : 1) && !st; k++) {
-		st = b->task == BENCH_FORWARD   ? iso_forward(b->op, k, b->q, b->ones)
+		st = b->task == BENCH_RATIO
+		             ? iso_ratio_step(b->op, k, b->acc, b->rho, false, b->x, b->ones, &d, &stat)
+		     : b->task == BENCH_FORWARD ? iso_forward(b->op, k, b->q, b->ones)
 		     : b->task == BENCH_ADJOINT ? iso_adjoint(b->op, k, b->acc, b->y)
 		                                : iso_em_step(b->op, k, b->acc, b->x, &d, &b->stat);
 		if (!st && b->task == BENCH_UPDATE)
@@ -130,6 +139,7 @@ int bench_task(double *seconds, struct bench_op *b, enum bench_task task, bool a
 	b->all = all;
 	for (int i = 0; i < n && !st; i++) {
 		if (b->x != b->ones) st = iso_ctx_vec(ctx)->copy(ctx, iso_op_n_in(b->op), b->x, b->ones);
+		if (!st && b->rho) st = iso_ctx_vec(ctx)->fill(ctx, iso_op_n_out(b->op), b->rho, 0);
 		if (!st) st = bench_repeat(1, seconds + i, &work);
 	}
 	return st;
@@ -152,6 +162,19 @@ done:
 	return st;
 }
 
+int bench_ratios(struct bench_time *t, iso_op *op, int repeats)
+{
+	double seconds[1 + BENCH_MOST_REPEATS];
+	struct bench_op b;
+	int st = bench_open(&b, op, false);
+
+	if (!st && !ISO_DEVICE(&b.room, b.rho, iso_op_n_out(op))) st = b.room.status;
+	if (!st && !(st = bench_task(seconds, &b, BENCH_RATIO, false, 1 + repeats)))
+		*t = bench_time(repeats, seconds + 1);
+	iso_room_free(&b.room);
+	return st;
+}
+
 /* ---- options ---- */
 
 const char *bench_folder(const char *given)
@@ -159,6 +182,18 @@ const char *bench_folder(const char *given)
 	const char *usual = getenv("TMPDIR");
 
 	return given ? given : usual && *usual ? usual : "/tmp";
+}
+
+int bench_scanner(iso_scanner **s, const char *text)
+{
+	char path[] = "/tmp/isotome-scanner-XXXXXX.yaml";
+	int fd = mkstemps(path, 5), st;
+
+	if (fd < 0) return iso_fail(ISO_EIO, "bench: can't make a file in /tmp");
+	close(fd);
+	if (!(st = iso_out_text(path, text))) st = iso_scanner_read(s, path);
+	unlink(path);
+	return st;
 }
 
 double bench_events(const iso_ctx *ctx)
@@ -281,7 +316,10 @@ int main_bench(int argc, char **argv)
 		{ 0, "name", .text = &name, .words = names, .value = "NAME", .positional = true,
 		  .absent = "ray",
 		  .help = "which benchmark: ray (list-mode PET), strip (two-strip J-PET), srm "
-		          "(dual-head PET), oat (optoacoustics), limits (what the machine can do), "
+		          "(dual-head PET), oat (optoacoustics), scatter (scattered coincidences of a ring), "
+		          "simulate (events of a ring, voxels of a phantom), "
+		          "prior (penalties), "
+		          "limits (what the machine can do), "
 		          "end-to-end "
 		          "(whole runs, from a file to the image)" },
 		{ 0, "force", .flag = &c.force, .transient = true, .help = "replace an existing output" },

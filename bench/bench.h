@@ -20,7 +20,8 @@ struct bench {
 
 #define BENCH_MOST_SETTINGS 256 /* bytes */
 
-extern const struct bench bench_ray, bench_strip, bench_srm, bench_oat, bench_limits, bench_end_to_end;
+extern const struct bench bench_ray, bench_strip, bench_srm, bench_oat, bench_scatter, bench_simulate,
+	bench_prior, bench_limits, bench_end_to_end;
 
 /* Seconds of the repeats. */
 struct bench_time {
@@ -50,6 +51,7 @@ struct bench_time bench_time(int n, double *seconds); /* sorts them */
 	}
 
 const char *bench_folder(const char *given);           /* `given`, unless it is NULL */
+int bench_scanner(iso_scanner **s, const char *text);  /* of a description; no file is left */
 double bench_events(const iso_ctx *ctx);               /* where none are asked for */
 bool bench_chosen(const char *word, const char *name); /* word: a name, or "all" */
 
@@ -77,16 +79,17 @@ struct bench_op {
 	struct iso_room room;
 	iso_real *ones, *x, *acc; /* images: of ones; one that an update changes; what is projected back */
 	iso_real *y, *q;          /* data: of ones; what is projected */
-	enum bench_task { BENCH_FORWARD, BENCH_ADJOINT, BENCH_STEP, BENCH_UPDATE } task;
+	iso_real *rho;            /* data: ratios, for RATIO */
+	enum bench_task { BENCH_FORWARD, BENCH_ADJOINT, BENCH_STEP, BENCH_UPDATE, BENCH_RATIO } task;
 	bool all; /* subsets, one after the other; else subset 0 */
 	struct iso_em_stat stat;
 };
 
-/* Without `data` y is NULL, as for list-mode data, and STEP is all that can be timed. */
+/* Without `data` y is NULL, as for list-mode data, and STEP is all that can be timed, or RATIO with rho. */
 int bench_open(struct bench_op *b, iso_op *op, bool data);
 
-/* Seconds of n times, each from an image of ones: A x, A* y, a step of EM, or an update, by a sensitivity
-   of 1. */
+/* Seconds of n times, each from an image of ones: A x, A* y, a step of EM, an update, by a sensitivity
+   of 1, or a step of ratios, from ratios of 0. */
 int bench_task(double *seconds, struct bench_op *b, enum bench_task task, bool all, int n);
 
 /* EM steps of subset 0 on an image of ones: the first, then `repeats`. */
@@ -98,6 +101,9 @@ struct bench_steps {
 };
 
 int bench_steps(struct bench_steps *t, iso_op *op, int repeats);
+
+/* Steps of ratios of subset 0, after a first one. */
+int bench_ratios(struct bench_time *t, iso_op *op, int repeats);
 
 /* The strips of Bialas 2015, and how many pixels an event of theirs has, on average. */
 #define BENCH_STRIPS                                                        \

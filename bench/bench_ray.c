@@ -76,7 +76,8 @@ struct run {
 struct timing {
 	double setup_s, ordering_s; /* creating it, and of that ordering */
 	struct bench_steps s;
-	double visits, known; /* of an event, mean; known: 0 where it is not */
+	struct bench_time ratio; /* of a step of ratios */
+	double visits, known;    /* of an event, mean; known: 0 where it is not */
 };
 
 /* ---- events ---- */
@@ -170,6 +171,7 @@ static int time_operator(struct timing *t, const struct run *r, const struct iso
 	if (!st) {
 		t->ordering_s = iso_ray_ordering_s(op);
 		st = bench_steps(&t->s, op, (int)set.repeats);
+		if (!st) st = bench_ratios(&t->ratio, op, (int)set.repeats);
 	}
 	iso_op_free(op);
 	return st;
@@ -214,19 +216,20 @@ static int run_row(const struct run *r, bool tof)
 	row.visits = t.visits * row.events;
 	row.bytes = 8 * row.visits + (double)sizeof *r->e.v * row.events;
 	row.limit_s = row.visits / r->limits.load_8 + row.visits / r->limits.add_8;
-	row.more =
-		record_pack("{s:s, s:s, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o}", "case",
-	                    r->p->name, "projector", set.projector, "file_order", set.file_order, "events",
-	                    (json_int_t)r->e.n, "events_used", (json_int_t)t.s.stat.used, "sum_of_image",
-	                    t.s.sum, "loglik", t.s.stat.loglik, "visits_per_event", t.visits, "generate_s",
-	                    r->generate_s, "setup_s", t.setup_s, "ordering_s", t.ordering_s, "first_step_s",
-	                    t.s.first_s, "visits_expected", t.known > 0 ? record_real(t.known) : json_null());
+	row.more = record_pack("{s:s, s:s, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o}",
+	                       "case", r->p->name, "projector", set.projector, "file_order", set.file_order,
+	                       "events", (json_int_t)r->e.n, "events_used", (json_int_t)t.s.stat.used,
+	                       "sum_of_image", t.s.sum, "loglik", t.s.stat.loglik, "visits_per_event",
+	                       t.visits, "generate_s", r->generate_s, "setup_s", t.setup_s, "ordering_s",
+	                       t.ordering_s, "first_step_s", t.s.first_s, "ratio_step_s", t.ratio.median,
+	                       "visits_expected", t.known > 0 ? record_real(t.known) : json_null());
 	if (t.known > 0) snprintf(known, sizeof known, " (known: %g)", t.known);
 	snprintf(row.note, sizeof row.note,
-	         "set-up %.3g s, of which ordering %.3g s; first step %.3g s; %.1f visits an event%s; "
+	         "set-up %.3g s, of which ordering %.3g s; first step %.3g s; step of ratios %.3g s; %.1f "
+	         "visits an event%s; "
 	         "%" PRId64 " events used, sum of image %.7g, log L %.7g",
-	         t.setup_s, t.ordering_s, t.s.first_s, t.visits, known, t.s.stat.used, t.s.sum,
-	         t.s.stat.loglik);
+	         t.setup_s, t.ordering_s, t.s.first_s, t.ratio.median, t.visits, known, t.s.stat.used,
+	         t.s.sum, t.s.stat.loglik);
 	return bench_add(r->c, &row);
 }
 

@@ -96,30 +96,32 @@ static int run_row(const struct run *r)
 	const double each = operations[r->p.kernel];
 	struct bench_row row = { .bench = "strip", .events = (double)r->e.n };
 	struct bench_steps t = { 0 };
+	struct bench_time ratio = { 0 }; /* of a step of ratios */
 	double start_s = iso_now_s(), setup_s;
 	iso_op *op = NULL;
 	int st = iso_strip_create(&op, r->c->ctx, &r->p, &r->e);
 
 	setup_s = iso_now_s() - start_s;
 	if (!st) st = bench_steps(&t, op, (int)set.repeats);
+	if (!st) st = bench_ratios(&ratio, op, (int)set.repeats);
 	iso_op_free(op);
 	if (st) return st;
 	row.time = t.step;
 	row.visits = r->pixels * row.events;
 	row.bytes = 8 * row.visits + (double)sizeof *r->e.v * row.events;
 	row.limit_s = row.visits * each / r->per_s;
-	row.more = record_pack("{s:s, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "kernel",
+	row.more = record_pack("{s:s, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "kernel",
 	                       kernels[r->p.kernel], "strategy", strategy, "events", (json_int_t)r->e.n,
 	                       "events_used", (json_int_t)t.stat.used, "sum_of_image", t.sum, "loglik",
 	                       t.stat.loglik, "pixels_per_event", r->pixels, "operations_per_pixel", each,
 	                       "operations_per_s", r->per_s, "generate_s", r->generate_s, "setup_s", setup_s,
-	                       "first_step_s", t.first_s);
+	                       "first_step_s", t.first_s, "ratio_step_s", ratio.median);
 	snprintf(row.problem, sizeof row.problem, "%s %s %" PRId64 "x%" PRId64, kernels[r->p.kernel],
 	         strategy, r->p.nz, r->p.ny);
 	snprintf(row.note, sizeof row.note,
-	         "set-up %.3g s; first step %.3g s; %.1f pixels an event, %g operations each; %" PRId64
-	         " events used, sum of image %.7g, log L %.7g",
-	         setup_s, t.first_s, r->pixels, each, t.stat.used, t.sum, t.stat.loglik);
+	         "set-up %.3g s; first step %.3g s; step of ratios %.3g s; %.1f pixels an event, %g "
+	         "operations each; %" PRId64 " events used, sum of image %.7g, log L %.7g",
+	         setup_s, t.first_s, ratio.median, r->pixels, each, t.stat.used, t.sum, t.stat.loglik);
 	return bench_add(r->c, &row);
 }
 

@@ -8,16 +8,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-static const struct paper *const papers[] = { &paper_vangendt, &paper_bialas, &paper_meng, &paper_chou,
-	                                      &paper_wang };
-static const char *const paper_names[] = { "vangendt2021", "bialas2015", "meng2019",
-	                                   "chou2012",     "wang2013",   NULL }; /* in that order */
-static const char *const scale_names[] = { "tiny", "small", "full", NULL };      /* as enum study_scale */
+static const struct paper *const papers[] = { &paper_vangendt, &paper_bialas, &paper_meng,  &paper_chou,
+	                                      &paper_wang,     &paper_nema,   &paper_priors };
+static const char *const paper_names[] = {
+	"vangendt2021", "bialas2015", "meng2019", "chou2012", "wang2013", "nema", "priors", NULL
+};                                                                          /* in that order */
+static const char *const scale_names[] = { "tiny", "small", "full", NULL }; /* as enum study_scale */
 static const char *const part_names[] = { "study", "experiment", "times", NULL };
 
 struct settings {
 	const char *paper, *folder, *scale, *only, *msot;
+	double events;
+	int64_t seeds;
 };
 
 static const struct opt_usage usage = {
@@ -28,13 +32,17 @@ static const struct opt_usage usage = {
 	"minutes on two cores, full wants a GPU; tiny is a rehearsal. bialas2015: two-strip J-PET, its "
 	"Figure 3, its benchmark, and each kernel against simulated events. meng2019: dual-head PET, "
 	"its system matrix, spheres, Derenzo phantom and strategies. chou2012: a larger one, OSEM. "
-	"wang2013: 3-D optoacoustic tomography, its numerical study, its experiment, its Table I.",
+	"wang2013: 3-D optoacoustic tomography, its numerical study, its experiment, its Table I. "
+	"nema, of no paper: image quality after NEMA NU 2 with and without scatter correction. priors, of "
+	"none either: penalised likelihood, its convergence and the contrast of lesions at equal noise.",
 	"  isotome reproduce vangendt2021 -o vangendt\n"
 	"  isotome reproduce vangendt2021 --scale full -o vangendt --force\n"
 	"  isotome reproduce bialas2015 -o bialas\n"
 	"  isotome reproduce meng2019 -o meng\n"
 	"  isotome reproduce chou2012 --scale full -o chou\n"
-	"  isotome reproduce wang2013 -o wang\n",
+	"  isotome reproduce wang2013 -o wang\n"
+	"  isotome reproduce nema --scale full -o nema\n"
+	"  isotome reproduce priors --scale full -o priors\n",
 };
 
 static int check_outputs(const struct cmd *c, const char *outputs)
@@ -52,10 +60,13 @@ static int check_outputs(const struct cmd *c, const char *outputs)
 /* The work is done in another folder: `path` of the recording must not depend on it. */
 static int check_parts(char path[PATH_MAX], const struct paper *p, const struct settings *s)
 {
-	if (!p->has_parts && s->only)
+	if (!(p->takes & STUDY_PARTS) && s->only)
 		return iso_fail(ISO_EARG, "--only is for wang2013; %s is run as a whole", s->paper);
-	if (!p->has_parts && s->msot)
+	if (!(p->takes & STUDY_PARTS) && s->msot)
 		return iso_fail(ISO_EARG, "--msot is for wang2013; %s takes no recording", s->paper);
+	if (!(p->takes & STUDY_COUNTS) && (s->events > 0 || s->seeds > 0))
+		return iso_fail(ISO_EARG, "--events and --seeds are for nema and priors; %s has its own",
+		                s->paper);
 	if (s->msot && !realpath(s->msot, path)) return iso_fail(ISO_EINPUT, "%s: no such file", s->msot);
 	return ISO_OK;
 }
@@ -69,11 +80,18 @@ static int run(struct cmd *c, const struct settings *s)
 	while (strcmp(scale_names[scale], s->scale) != 0) scale++;
 	while (strcmp(paper_names[paper], s->paper) != 0) paper++;
 	if ((st = check_parts(path, papers[paper], s))) return st;
+	bool rehearsed =
+		c->dry_run && access(s->folder, F_OK) != 0; /* a folder that is not there holds nothing */
+
 	if ((st = cmd_enter_folder(s->folder, !c->dry_run))) return st;
-	if ((st = check_outputs(c, papers[paper]->outputs))) return st;
+	if (!rehearsed && (st = check_outputs(c, papers[paper]->outputs))) return st;
 	if ((st = cmd_begin(c))) return st;
-	const struct study begin = { c, (enum study_scale)scale, .only = s->only,
-		                     .msot = s->msot ? path : NULL };
+	const struct study begin = { c,
+		                     (enum study_scale)scale,
+		                     .only = s->only,
+		                     .msot = s->msot ? path : NULL,
+		                     .events = s->events,
+		                     .seeds = s->seeds };
 
 	if ((st = study_run(papers[paper], &begin))) return st;
 	if (c->json) return ISO_OK;
@@ -92,7 +110,8 @@ int main_reproduce(int argc, char **argv)
 		{ 0, "paper", .text = &s.paper, .words = paper_names, .value = "PAPER", .positional = true,
 		  .required = true,
 		  .help = "vangendt2021 (list-mode PET), bialas2015 (two-strip J-PET), "
-		          "meng2019 and chou2012 (dual-head PET), wang2013 (optoacoustic)" },
+		          "meng2019 and chou2012 (dual-head PET), wang2013 (optoacoustic), nema (scatter), "
+		          "priors (penalised likelihood)" },
 		{ 'o', "output", .text = &s.folder, .value = "FOLDER", .required = true,
 		  .help = "folder of all files; made if it is not there" },
 		{ 0, "scale", .text = &s.scale, .words = scale_names, .value = "NAME",
@@ -101,6 +120,13 @@ int main_reproduce(int argc, char **argv)
 		  .help = "wang2013: study, experiment, or times (Table I)" },
 		{ 0, "msot", .text = &s.msot, .file = OPT_MAY_READ, .value = "FILE",
 		  .help = "wang2013: also the image of this recording (.msot with its .bin, .hdf5)" },
+		{ 0, "events", .real = &s.events, .value = "N", .min = 1e4, .max = 1e10,
+		  .absent = "nema: tiny 1e5, small 4e6, full 1e8; priors: tiny 1e5, small 1e6, full 1e6, 1e7 "
+		            "and 1e8",
+		  .help = "nema, priors: events of a scan" },
+		{ 0, "seeds", .integer = &s.seeds, .value = "N", .min = 2, .max = 1000,
+		  .absent = "tiny 2, small 3, full 10",
+		  .help = "nema, priors: scans that the noise is seen from" },
 		{ 0, "force", .flag = &c.force, .transient = true,
 		  .help = "replace the files of an earlier run" },
 		{ 0 },

@@ -403,6 +403,9 @@ def yaml_value(value, indent):
     return " %s\n" % (value if isinstance(value, str) else json.dumps(value))
 
 
+PARTS = ("prompts", "trues", "scatter", "randoms")    # of the counts of a record with scatter
+
+
 def seeds():
     floats = struct.pack("<24f", *range(24))
     yield "npy", "float32", npy("<f4", "(2, 3, 4)", floats)
@@ -584,7 +587,7 @@ RUNS = [
     ["phantom", "shapes.yaml", "--grid", "4,3,2", "--voxel", "9", "-o", "a.nii", "--mu", "b.nii"],
     ["phantom", "--list"],
     ["simulate", "ring.yaml", "x.nii", "--counts", "30", "--mu", "mu.nii", "--randoms", "0.1",
-     "--scatters", "0.1", "--singles", "n.npy", "-o", "a.Cdh"],
+     "--bent", "0.1", "--singles", "n.npy", "-o", "a.Cdh"],
     ["simulate", "panels.yaml", "x.nii", "--physics", "--decays", "300", "--list", "l.npy", "-o", "a.npy"],
     ["simulate", "panels.yaml", "--point", "0,0,0", "--pairs", "100"],
     ["simulate", "array.yaml", "balls.yaml", "--noise", "0.01", "-o", "a.hdf5"],
@@ -674,6 +677,14 @@ def command_seeds():
         **RECORD, "verb": "recon", "inputs": [{"name": "x.nii", "bytes": 460, "xxh64": "0"},
                                               {"name": "e.lmdT", "bytes": 9, "xxh64": "1"}],
         "results": {"loglik": [-9.5, -8, -7.25], "image": {"max": 3}}, "Units": "counts/mm"}).encode()
+    yield "cmd_report", "scatter", json.dumps({
+        **RECORD, "verb": "recon", "parameters": {"scatter-error": 0.01}, "results": {"scatter": {
+            "method": "sss+mc", "counts": 1120, "share": 0.28, "randoms_share": 0.1, "c": 1.1, "error": 0.02,
+            "outside_matter": 0.2, "map_cut": True, "ends_active": False,
+            "rounds": [{"c": 0.75, "scale": 0.75, "trues": 900, "scatter": 250, "share": 0.25, "change": None}],
+            "seen": {"s_mm": [-90, 90], "z_mm": [-40, 50], "beside": {"counts": 130, "expected": 100},
+                     "over_s": {p: [1, 9.5, 2] for p in PARTS}, "over_z": {p: [5, 6] for p in PARTS},
+                     "sinogram": {"s": 3, "phi": 2, "step": 2.5, **{p: ["1 9 2", "0 8 1"] for p in PARTS}}}}}}).encode()
     for name, verb, parameters in likes():
         yield "cmd_like", name, json.dumps({"isotome": "0.1.0", "verb": verb, "parameters": parameters}).encode()
     for i, words in enumerate(RUNS):

@@ -31,6 +31,7 @@ PARTS = [
             ("src/scanner/panels.c", "read_panels", "keys", "kind: panels"),
             ("src/scanner/panels.c", "read_material", "keys", "material of panels"),
             ("src/scanner/panels.c", "read_energy", "keys", "energy of panels"),
+            ("src/scanner/energy.c", "iso_scanner_read_energy", "keys", "energy of a cylinder or of detectors"),
             ("src/scanner/strips.c", "read_strips", "keys", "kind: strips"),
             ("src/scanner/transducers_read.c", "read_transducers", "keys", "kind: transducers"),
             ("src/scanner/transducers_read.c", "read_rings", "keys", "sphere of transducers"),

@@ -108,7 +108,9 @@ stage format
 # kernels for the card at hand; without one a single kind shows that they compile
 cuda=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -1 | tr -d . || true)
 stage build build -DCMAKE_BUILD_TYPE=Release -DCMAKE_CUDA_ARCHITECTURES="${cuda:-90}"
-stage tests build -E "$([ "$full" = 1 ] && echo '^$' || echo '^test_(ray|ray_rings|srm|strip)_double$')"
+# what the release build runs in full alone
+only_full='^test_(map|mc|patches|pdhg|prior_step|ratio_step|ratio|ray|ray_rings|scatter|scatter_recon|scatter_with|simulate_physics|srm|sss|strip)_double$|^test_(scatter|scatter_with|srm_stream|ranks_.*_[34]|ranks_ray_problem_1)$|^cmd_(bench_end_to_end|reproduce_nema|reproduce_priors)$'
+stage tests build -E "$([ "$full" = 1 ] && echo '^$' || echo "$only_full")"
 cuda_log=build/Testing/Temporary/LastTest.log
 stage cuda_tests
 stage no_cuda_symbols
@@ -120,7 +122,7 @@ stage python_tests
 # Under the sanitizers a small run of every command, the tests of commands less those that take longest, and the tests
 # of functions less theirs; in full all of them, under gcc's sanitizers too. Double storage serves the tolerances
 # of the release build alone
-longest='^cmd_(bench.*|castor|demo|device|events_npy|exchange|files|filter|follow|formats|frames|help|interrupt|measure|memory.*|norm|one_command|optoacoustic|petlink|petsird|pipeline|place|ranks.*|recon|recordings|reproduce.*|resume|simulate.*|sound.*|srm.*|stream|strip|strip_files|units|vectors|view)$|^test_(cg|commit|core|custom|em|fft|filter|fista|histories|ladder|locale|material|measure|panel_norm|panel_scan|panel_simulate|phantom|picture|problem|psf|randoms|ranks_(ray|ray|ray_brick|ray_cut|ray_rings|report|resample|ring|rods|s).*|simulate|spheres|sradon|sradon_arcs|sradon_brick|srm|srm_op|srm_op_cuda|srm_stream|srm_tables|stop|stream|strip|strip_simulate|svoxel|transport|ubp)$'
+longest='^cmd_(bench.*|castor|demo|device|events_npy|exchange|files|filter|follow|formats|frames|help|interrupt|measure|memory.*|norm|one_command|optoacoustic|petlink|petsird|pipeline|place|priors.*|ranks.*|recon|report|recordings|reproduce.*|resume|simulate.*|sound.*|srm.*|stream|strip|strip_files|units|vectors|view)$|^test_(cg|commit|core|custom|em|fft|filter|fista|histories|kernel|ladder|locale|map|material|mc|measure|panel_norm|panel_scan|panel_simulate|patches|pdhg|phantom|picture|prior|prior_step|problem|psf|randoms|ranks_(ray|report|resample|ring|s).*|ratio|ratio_step|ray_brick|ray_rings|rods|scatter|scatter_recon|scatter_with|seen|simulate|simulate_physics|spheres|sradon|sradon_arcs|sradon_brick|srm|srm_op|srm_op_cuda|srm_stream|srm_tables|sss|stop|stream|strip|strip_simulate|svoxel|transport|ubp)$'
 
 # sanitized FOLDER ARGUMENT...
 sanitized() {

@@ -167,7 +167,8 @@ def modules(m, n, radius):
             "transforms": [place(radius * (1 - 2 * (i % 2)), 8. * i) for i in range(m)]}
 
 
-def scan(version="0.12.0", kinds=((4, 2),), windows=2, tof=3, efficiencies=True, moved=False, pairs=None, extra_row=False):
+def scan(version="0.12.0", kinds=((4, 2),), windows=2, tof=3, efficiencies=True, moved=False, pairs=None, extra_row=False,
+         edges=True):
     """Header and time blocks; kinds: modules and crystals of each; pairs: events as (kind, kind, bin, bin, TOF bin)."""
     n = len(kinds)
     bins = [m * e * windows for m, e in kinds]
@@ -176,7 +177,7 @@ def scan(version="0.12.0", kinds=((4, 2),), windows=2, tof=3, efficiencies=True,
         "scannerGeometry": {"replicatedModules": [modules(m, e, 100. + 20 * i) for i, (m, e) in enumerate(kinds)]},
         "tofBinEdges": lower(n, lambda i, j: {"edges": [-30. + 60. * k / tof for k in range(tof + 1)]}, version),
         "tofResolution": lower(n, lambda i, j: 30., version),
-        "eventEnergyBinEdges": [{"edges": [400. + 100. * k for k in range(windows + 1)]} for _ in kinds],
+        "eventEnergyBinEdges": [{"edges": [400. + 100. * k for k in range(windows + 1)] if edges else []} for _ in kinds],
         "detectionEfficiencies": {"calibrationFactor": 1.5}}}
     if efficiencies:
         def numbers(i, j):
@@ -226,7 +227,8 @@ def petsird_seeds():
         yield name, json.dumps(schema, separators=(",", ":")).encode() + b"\0" + body(schema, *scan(**how))
     schema = pruned(schema_of("0.12.0"))
     bodies = {"body": {}, "body-plain": own["plain"], "body-kinds": dict(kinds=((3, 2), (2, 1), (2, 3))),
-              "body-moved": dict(moved=True), "body-row": dict(extra_row=True)}
+              "body-moved": dict(moved=True), "body-row": dict(extra_row=True),
+              "body-edgeless": dict(windows=1, edges=False)}
     for name, how in bodies.items():
         yield name, b"\0" + body(schema, *scan(**how))
 

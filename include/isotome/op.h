@@ -53,6 +53,17 @@ struct iso_em_stat {
 int iso_em_step(iso_op *op, int sub, iso_real *acc, const iso_real *x, const struct iso_em_data *data,
                 struct iso_em_stat *stat);
 
+struct iso_ratio_stat {
+	struct iso_em_stat em;
+	int64_t cut; /* terms that were larger than their bound, and cut to it */
+};
+
+/* z = A_sub*( new - rho ), new_j = y_j / ((A_sub x)_j + a_j), for the rows of `sub` in one pass over the data; then
+   rho_j = new_j unless `keep`. rho: n_out values in the operator's order. u > 0: about the size of x, the scale of
+   fixed-point sums: terms u_n a_jn (new_j - rho_j) above 256 times the largest y are cut and counted. */
+int iso_ratio_step(iso_op *op, int sub, iso_real *z, iso_real *rho, bool keep, const iso_real *x,
+                   const iso_real *u, const struct iso_em_data *data, struct iso_ratio_stat *stat);
+
 /* Data vectors on the host: from the file's order to the operator's, and back. dst and src must not overlap. */
 void iso_op_sort(const iso_op *op, iso_real *dst, const iso_real *src);
 void iso_op_unsort(const iso_op *op, iso_real *dst, const iso_real *src);

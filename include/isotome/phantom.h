@@ -23,7 +23,8 @@ const char *const *iso_phantom_names(void); /* ends with NULL */
 void iso_phantom_grid(const iso_phantom *p, struct iso_grid *g);
 
 /* Mean activity, and mean attenuation in 1/mm, over each voxel, from samples^3 points in voxels
-   that a surface crosses. Either image may be NULL, and ctx. */
+   that a surface crosses; on the context's device, with the same bits on each (smoothed spheres: but for rounding). The
+   images are host memory. Either may be NULL, and ctx. */
 int iso_phantom_raster(iso_real *activity, iso_real *mu, iso_ctx *ctx, const iso_phantom *p,
                        const struct iso_grid *g, int samples);
 

@@ -166,6 +166,13 @@ int iso_problem_sens(iso_problem *p, struct iso_array *s);
 int iso_problem_project(iso_problem *p, struct iso_array *y, const struct iso_array *x);
 int iso_problem_backproject(iso_problem *p, struct iso_array *x, const struct iso_array *y);
 
+/* Model ray with 'mu': the scatter that an image in counts/mm of chord makes, as 'scatter' (absent: sss+mc) says, in
+   expected counts. r: one value an event in the file's order, with time of flight per mm of the line or per bin, as
+   'additive' takes it; NULL: not wanted, and 'events' are not needed. `table`: a file of the estimate (iso_scatter_write);
+   NULL: not wanted. */
+int iso_problem_scatter(iso_problem *p, const struct iso_array *image, struct iso_array *r,
+                        const char *table);
+
 /* The image: into `x`, which is 4-D (frames first) where there are several; into the file `path` with
    the record beside it; or both. The other may be NULL. Checkpoints and images between iterations are
    written beside `path` alone. An existing file, record or checkpoint is refused unless 'force' is

@@ -12,6 +12,20 @@
 
 ISO_BEGIN_C
 
+enum { ISO_ORDER_RANDOM = 255, ISO_ORDERS = 8 };
+
+/* What events are: `order` has for each of the n that `emit` sees next how often both photons together were scattered;
+   ISO_ORDER_RANDOM: a random. A failure ends the simulation. */
+typedef int (*iso_truth_fn)(void *arg, const uint8_t *order, int64_t n);
+
+/* What a simulation by photons found. */
+struct iso_simulated_photons {
+	size_t size;                        /* of this struct */
+	int64_t by_order[ISO_ORDERS];       /* events by scatters; the last: as many or more */
+	double decays_per_s, singles_per_s; /* with by_rate: of the scan, and of all crystals */
+	double randoms_expected;            /* with by_rate */
+};
+
 struct iso_simulate {
 	size_t size; /* of this struct */
 	const iso_scanner *scanner;
@@ -20,28 +34,41 @@ struct iso_simulate {
 	const iso_real *eff;              /* efficiency per crystal, any scale; NULL: all alike */
 	double counts;                    /* expected prompts */
 	bool exact_counts;                /* exactly that many instead of a Poisson number */
-	double randoms, scatters;         /* shares of the prompts */
-	bool delayed;                     /* delayed coincidences instead of prompts: as many as the
+	double randoms;                   /* share of the prompts */
+	double bent;         /* share of them with one photon deflected: a stand-in for scatter */
+	bool delayed;        /* delayed coincidences instead of prompts: as many as the
 					   prompts have randoms, independent of them */
-	double tof_fwhm_ps;               /* 0: dt is written as 0 */
-	double duration_s;                /* 0: events have no times */
-	double half_life_s;               /* of the activity over the scan; 0: it does not decay */
-	const char *isotope;              /* for the events to tell; NULL: not said */
+	double tof_fwhm_ps;  /* 0: dt is written as 0 */
+	double duration_s;   /* 0: events have no times */
+	double half_life_s;  /* of the activity over the scan; 0: it does not decay */
+	const char *isotope; /* for the events to tell; NULL: not said */
 	uint64_t seed;
+	bool physics;  /* photons are followed through the object, which `mu` tells, and counted by energy:
+				   scatter is what comes of it */
+	double decays; /* with physics: expected decays instead of counts; exact_counts: exactly; 0: counts */
+	bool by_rate;  /* with physics: randoms from the rate of singles, instead of a share of the prompts;
+				   needs duration_s and the scanner's coincidence window */
+	double window_kev[2]; /* of energies; 0, 0: the scanner's */
+	double resolution;    /* FWHM at 511 keV as a share of it; 0: the scanner's */
+	bool rayleigh;        /* with physics: Rayleigh scatter besides Compton's */
+	iso_truth_fn truth;   /* NULL: nobody asks */
+	void *truth_arg;
+	struct iso_simulated_photons *photons; /* filled at the end; NULL: nobody asks */
 };
 
 struct iso_simulated {
-	int64_t trues, scatters, randoms;
-	double decays;              /* that gave the trues and scatters, and all that no crystal saw */
-	double window_ps;           /* randoms are uniform over |dt| <= window */
-	double randoms_per_pair;    /* expected, for --additive without TOF; with efficiencies, of
+	int64_t trues, scatters, randoms; /* scatters: bent, or by physics */
+	double decays;                    /* that gave the trues and scatters, and all that no crystal saw */
+	double window_ps;                 /* randoms are uniform over |dt| <= window */
+	double randoms_per_pair;          /* expected, for --additive without TOF; with efficiencies, of
 					   a pair of efficiency 1: others have eff_a eff_b times that */
-	double randoms_per_pair_mm; /* and with unbinned TOF */
+	double randoms_per_pair_mm;       /* and with unbinned TOF */
 };
 
 /* Emission points from the image, isotropic directions, photons binned into crystals; events have
    crystal numbers, and with a duration their times, in order. The same seed gives the same events
-   for every number of threads, and of ranks, which share the work and get all events each. */
+   for every number of threads, and of ranks, which share the work and get all events each, on the context's device,
+   the same events on each. */
 int iso_simulate(struct iso_events *e, struct iso_simulated *info, iso_ctx *ctx,
                  const struct iso_simulate *p);
 
@@ -50,6 +77,9 @@ int iso_simulate(struct iso_events *e, struct iso_simulated *info, iso_ctx *ctx,
 typedef int (*iso_emit_fn)(void *arg, const struct iso_events *piece);
 int iso_simulate_blocks(struct iso_simulated *info, iso_ctx *ctx, const struct iso_simulate *p,
                         iso_emit_fn emit, void *arg);
+
+/* The memory that it takes, without the list of iso_simulate. */
+void iso_simulate_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_simulate *p);
 
 /* Singles per crystal over the scan that give these randoms within window_ps, Poisson numbers. */
 int iso_simulate_singles(iso_real *singles, const struct iso_simulate *p);
@@ -68,6 +98,11 @@ struct iso_panel_simulate {
 	bool by_rate;                           /* randoms from the rates instead: needs duration_s and the
 						   scanner's coincidence window */
 	double duration_s;
+	const struct iso_array
+		*mu;   /* of the object that photons go through, 1/mm, on a grid of its own; NULL: none */
+	bool rayleigh; /* Rayleigh scatter in the object, too */
+	iso_truth_fn truth; /* of the events that `emit` sees, by scatters in the object; NULL: nobody asks */
+	void *truth_arg;
 };
 
 struct iso_panel_simulated {
@@ -83,6 +118,9 @@ typedef struct iso_panel_scan_run iso_panel_scan_run;
 int iso_panel_simulate_open(iso_panel_scan_run **run, iso_ctx *ctx, const struct iso_panel_simulate *p);
 void iso_panel_simulate_free(iso_panel_scan_run *run);
 const struct iso_panel_simulated *iso_panel_simulate_info(const iso_panel_scan_run *run);
+
+/* Coincidences of one decay so far, by the scatters of both photons in the object; the last: as many or more. */
+int iso_panel_simulate_orders(int64_t by_order[ISO_ORDERS], const iso_panel_scan_run *run);
 void iso_panel_simulate_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_panels *p,
                              int64_t voxels, bool list);
 

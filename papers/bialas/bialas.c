@@ -461,4 +461,4 @@ static int run(void *state)
 	return kernels(b, (int64_t)scale->point_events);
 }
 
-const struct paper paper_bialas = { template, outputs, sizeof(struct bialas), plan, run, NULL, false };
+const struct paper paper_bialas = { template, outputs, sizeof(struct bialas), plan, run, NULL, 0 };

@@ -295,4 +295,4 @@ static int run(void *state)
 	return (st = study_stage(s, "tables 1 to 3")) ? st : tables(m);
 }
 
-const struct paper paper_chou = { template, outputs, sizeof(struct chou), plan, run, dual_release, false };
+const struct paper paper_chou = { template, outputs, sizeof(struct chou), plan, run, dual_release, 0 };

@@ -2,13 +2,11 @@
 /* The dual-head experiments' tools: matrix, scans, reconstructions, times. */
 #include "dual.h"
 
-#include "file/out.h"
 #include "core/philox.h"
 #include "image/places.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum {
 	PIECE = 1 << 22, /* decays that a scan simulates at a time, */
@@ -37,19 +35,13 @@ int dual_open(struct dual *d, const char *scanner_text)
 	return iso_srm_create(&d->srm, p, &o);
 }
 
-/* From a file that is gone at once: a dry run leaves none. */
 int dual_plan(struct cmd *c, const char *scanner_text, int n_sub, int histograms)
 {
-	char path[] = "/tmp/isotome-scanner-XXXXXX.yaml";
-	int fd = mkstemps(path, 5), st;
 	struct iso_plan lines = { 0 };
 	iso_scanner *s = NULL;
 	struct iso_grid g;
+	int st = bench_scanner(&s, scanner_text);
 
-	if (fd < 0) return iso_fail(ISO_EIO, "reproduce: can't make a file in /tmp");
-	close(fd);
-	if (!(st = iso_out_text(path, scanner_text))) st = iso_scanner_read(&s, path);
-	unlink(path);
 	if (st) return st;
 	int64_t lors = iso_panels_lors(iso_scanner_panels(s));
 

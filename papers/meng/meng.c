@@ -356,4 +356,4 @@ static int run(void *state)
 	return st;
 }
 
-const struct paper paper_meng = { template, outputs, sizeof(struct meng), plan, run, dual_release, false };
+const struct paper paper_meng = { template, outputs, sizeof(struct meng), plan, run, dual_release, 0 };

@@ -9,6 +9,7 @@
 
 #include <math.h>
 
+enum { STUDY_PARTS = 1, STUDY_COUNTS = 2 }; /* --only and --msot; --events and --seeds */
 enum study_scale { STUDY_TINY, STUDY_SMALL, STUDY_FULL };
 
 /* The state of every study begins with this. */
@@ -19,6 +20,8 @@ struct study {
 	iso_ctx *fast;       /* CUDA where there is one, else the CPU */
 	const char *only;    /* part to run: study, experiment or times; NULL: all */
 	const char *msot;    /* file of a recording, whole path; NULL: none */
+	double events;       /* of a scan; 0: as the scale has them */
+	int64_t seeds;       /* scans to see noise from; 0: as the scale has them */
 	json_t *page;        /* what the template shows besides the results */
 	bool failed;         /* a value could not be kept */
 };
@@ -32,10 +35,11 @@ struct paper {
 	int (*plan)(void *state); /* ends in cmd_plan */
 	int (*run)(void *state);
 	void (*release)(void *state); /* NULL: nothing is kept */
-	bool has_parts;               /* takes --only and --msot */
+	int takes;                    /* options of its own: STUDY_PARTS, STUDY_COUNTS */
 };
 
-extern const struct paper paper_vangendt, paper_bialas, paper_meng, paper_chou, paper_wang;
+extern const struct paper paper_vangendt, paper_bialas, paper_meng, paper_chou, paper_wang, paper_nema,
+	paper_priors;
 
 /* Plans and runs from this beginning, then writes report.html and results.json. */
 int study_run(const struct paper *p, const struct study *begin);

@@ -259,4 +259,4 @@ static int run(void *state)
 	return (st = study_stage(&v->s, "table 3")) ? st : vangendt_body(v);
 }
 
-const struct paper paper_vangendt = { template, outputs, sizeof(struct vangendt), plan, run, NULL, false };
+const struct paper paper_vangendt = { template, outputs, sizeof(struct vangendt), plan, run, NULL, 0 };

@@ -253,4 +253,4 @@ static int run(void *state)
 	return st;
 }
 
-const struct paper paper_wang = { template, outputs, sizeof(struct wang), plan, run, NULL, true };
+const struct paper paper_wang = { template, outputs, sizeof(struct wang), plan, run, NULL, STUDY_PARTS };

@@ -67,7 +67,7 @@ def ray(
     *,
     context: Context | None = ...,
     like: _File | None = ...,
-    method: Literal["mlem", "osem", "cg", "direct", "fbp"] | None = ...,
+    method: Literal["mlem", "osem", "svrg", "saga", "bsrem", "osl", "lbfgs", "pdhg", "spdhg", "kem", "cg", "direct", "fbp"] | None = ...,
     iterations: int | None = ...,
     subsets: int | None = ...,
     subset_rule: Literal["interleaved", "blocks", "random", "mod", "groups"] | None = ...,
@@ -106,6 +106,15 @@ def ray(
     duration_s: float | None = ...,
     sens_share: float | None = ...,
     sens_seed: int | None = ...,
+    scatter: Literal["sss+mc", "sss", "mc"] | None = ...,
+    scatter_rounds: int | None = ...,
+    scatter_scale: _Text | None = ...,
+    scatter_seed: int | None = ...,
+    scatter_error: float | None = ...,
+    scatter_extend: bool | None = ...,
+    scatter_save: _File | None = ...,
+    energy_window: _Float | None = ...,
+    energy_resolution: float | None = ...,
     from_s: float | None = ...,
     to_s: float | None = ...,
     frames: _Text | None = ...,
@@ -113,10 +122,14 @@ def ray(
     half_life_s: float | None = ...,
     live: _Text | None = ...,
     penalty: _Text | None = ...,
-    nonneg: bool | None = ...,
-    weigh: Literal["equal", "area"] | None = ...,
     tolerance: float | None = ...,
     curve: _File | None = ...,
+    kappa: _Array | None = ...,
+    unseen: Literal["drop", "keep"] | None = ...,
+    bowsher: _Array | None = ...,
+    step: float | None = ...,
+    relax: float | None = ...,
+    kernel: _Array | None = ...,
     resume: bool | None = ...,
     checkpoint_minutes: float | None = ...,
     stop_after: float | None = ...,
@@ -132,6 +145,8 @@ def ray(
     dose_mbq: float | None = ...,
     residual_mbq: float | None = ...,
     injected_at: _Text | None = ...,
+    nonneg: bool | None = ...,
+    weigh: Literal["equal", "area"] | None = ...,
 ) -> Problem:
     """A problem of model ray: `.reconstruct()` makes the image, `.operator()` the operator.
 
@@ -140,22 +155,25 @@ def ray(
 
     Reconstruction
     --------------
-    method: 'mlem' or 'osem' or 'cg' or 'direct' or 'fbp'; default mlem
-        mlem, osem with 'subsets', cg (least squares: svoxel, sradon), (strip) direct: each
+    method: 'mlem' or 'osem' or 'svrg' or 'saga' or 'bsrem' or 'osl' or 'lbfgs' or 'pdhg' or 'spdhg' or 'kem' or 'cg' or 'direct' or 'fbp'; default mlem
+        mlem, osem with 'subsets'; with a 'penalty' svrg (converges in about ten passes), saga,
+        bsrem, osl, lbfgs (the reference); with total variation, not smoothed, spdhg or pdhg;
+        kem (EM behind a 'kernel'); cg (least squares: svoxel, sradon), (strip) direct: each
         event where it most likely came from, or (ubp) fbp
     iterations: int; default 10
-        passes over all data
-    subsets: int; default 1 for mlem, 8 for osem
+        passes over all data; with a penalty 20 at most, the start's included, of lbfgs 400,
+        spdhg 100, pdhg 500
+    subsets: int; default 1 for mlem, kem and pdhg, 8 for osem; with a penalty 4 to 32, of 1000 counts or more
         parts of the data, taken in turn
     subset_rule: 'interleaved' or 'blocks' or 'random' or 'mod' or 'groups'; default interleaved
         interleaved: subset b holds events b, b+K, b+2K, ...; blocks: consecutive events;
         random: dealt at random; of srm, for directions: mod, groups (4 x 4 neighbours
         together), random
     seed: int; default 1
-        of 'subset-rule' random
+        of 'subset-rule' random, and of the order of subsets of svrg, saga, bsrem, spdhg
     sens: file or array; default from 'scanner'
         sensitivity image, without 'psf'; none: 1 everywhere
-    start: file or array; default 1 everywhere; for cg, 0
+    start: file or array; default 1 everywhere; for cg, 0; with a penalty a pass of osem
         start image
     filter: text
         gaussian:MM, gaussian:X,Y,Z or median:N, after the last iteration
@@ -235,6 +253,26 @@ def ray(
         share of the crystal pairs drawn for the sensitivity; 1: all
     sens_seed: int; default 1
         seed of that draw
+    scatter: 'sss+mc' or 'sss' or 'mc'; default none
+        estimate scattered coincidences of a ring from coarse images of the scan, with 'mu':
+        sss+mc, single scatter by formula and multiple by Monte Carlo; sss, single alone; mc,
+        all by Monte Carlo
+    scatter_rounds: int; default 3
+        image and estimate in turn, at most so many times
+    scatter_scale: text; default 1
+        times the estimate, which is in counts already; fit: what lines beside the object want
+    scatter_seed: int; default 1
+        of the Monte Carlo
+    scatter_error: float; default 0.01
+        statistical error of the Monte Carlo, as a share of the scatter
+    scatter_extend: bool; default false
+        the last planes of image and map go on beyond their ends
+    scatter_save: file
+        write the last estimate, as a table over sample detectors and time of flight
+    energy_window: 2 x float, keV; default the scanner's
+        energies that count
+    energy_resolution: float; default the scanner's
+        FWHM at 511 keV as a share of it
 
     Times, in s since the start of the scan
     ---------------------------------------
@@ -253,20 +291,34 @@ def ray(
     live: text; default 1
         live share of the time, above 0 to 1: one for all frames, or one each
 
-    Least squares ('method' cg)
-    ---------------------------
+    Penalties ('method' svrg, saga, bsrem, osl, lbfgs) and kernels (kem)
+    --------------------------------------------------------------------
     penalty: text
-        quadratic: MU times the sum of squared differences between neighbours; tv: MU times the
-        sum of the gradient's size. MU grows with grueneisen and the amount of data
-    nonneg: bool; default false
-        no voxel below 0
-    weigh: 'equal' or 'area'; default equal
-        equal: all data count alike; area: by the surface that their transducer stands for.
-        Where an array is dense in places, as rings are at the poles, fewer iterations do
-    tolerance: float; default 0
-        stop where the gradient has fallen to this share of the first
+        rdp:BETA[,gamma=2,epsilon=E] (relative differences), quadratic:BETA, logcosh:BETA[,s=S],
+        huber:BETA[,delta=D], tv:BETA[,eta=E]; rel=B in place of BETA is a strength without
+        unit, 0.05 to 0.5 are usual. pdhg and spdhg: tv:BETA, not smoothed
+    tolerance: float; default 0.005; of pdhg, spdhg 1e-4
+        stop where the image changes by less than this share over two passes of all subsets;
+        lbfgs: where the gradient, over the sensitivity, is below it (KKT); pdhg, spdhg: where
+        the duality gap is below this share of the counts; 0: never
     curve: file
-        cost and gradient after each iteration
+        objective, its parts and the gradient, or the duality gap, on the way
+    kappa: file or array; default 1 everywhere
+        image by which the penalty is weighted, each pair of voxels by both of theirs; auto:
+        from the data, so that resolution is nearly the same everywhere
+    unseen: 'drop' or 'keep'; default drop
+        voxels without sensitivity: drop (they are nobody's neighbours) or keep (neighbours of
+        value 0, as in STIR without kappa)
+    bowsher: file or array
+        anatomical image on the grid: of each voxel's neighbours only the N most alike in it
+        count (7 of 26; 3 of 8 in one plane)
+    step: float; default 1
+        length of a step of svrg, saga, bsrem
+    relax: float; default 0.5
+        of bsrem: the step shrinks as 1/(1 + E passes)
+    kernel: file or array
+        of kem: images of features on the grid, of which each voxel's kernel is made; then k=48
+        (voxels of a kernel), radius=3 (of the window), sigma=1, each behind a comma
 
     Interruption
     ------------
@@ -311,6 +363,14 @@ def ray(
         what stayed in the syringe, as of 'injected-at'
     injected_at: text
         when; without a date within 12 hours of 'started-at', over midnight too
+
+    Least squares ('method' cg)
+    ---------------------------
+    nonneg: bool; default false
+        no voxel below 0
+    weigh: 'equal' or 'area'; default equal
+        equal: all data count alike; area: by the surface that their transducer stands for.
+        Where an array is dense in places, as rings are at the poles, fewer iterations do
     """
 
 
@@ -319,7 +379,7 @@ def strip(
     *,
     context: Context | None = ...,
     like: _File | None = ...,
-    method: Literal["mlem", "osem", "cg", "direct", "fbp"] | None = ...,
+    method: Literal["mlem", "osem", "svrg", "saga", "bsrem", "osl", "lbfgs", "pdhg", "spdhg", "kem", "cg", "direct", "fbp"] | None = ...,
     iterations: int | None = ...,
     subsets: int | None = ...,
     subset_rule: Literal["interleaved", "blocks", "random", "mod", "groups"] | None = ...,
@@ -350,10 +410,13 @@ def strip(
     half_life_s: float | None = ...,
     live: _Text | None = ...,
     penalty: _Text | None = ...,
-    nonneg: bool | None = ...,
-    weigh: Literal["equal", "area"] | None = ...,
     tolerance: float | None = ...,
     curve: _File | None = ...,
+    kappa: _Array | None = ...,
+    unseen: Literal["drop", "keep"] | None = ...,
+    bowsher: _Array | None = ...,
+    step: float | None = ...,
+    relax: float | None = ...,
     resume: bool | None = ...,
     checkpoint_minutes: float | None = ...,
     stop_after: float | None = ...,
@@ -371,6 +434,8 @@ def strip(
     dose_mbq: float | None = ...,
     residual_mbq: float | None = ...,
     injected_at: _Text | None = ...,
+    nonneg: bool | None = ...,
+    weigh: Literal["equal", "area"] | None = ...,
 ) -> Problem:
     """A problem of model strip: `.reconstruct()` makes the image, `.operator()` the operator.
 
@@ -379,22 +444,25 @@ def strip(
 
     Reconstruction
     --------------
-    method: 'mlem' or 'osem' or 'cg' or 'direct' or 'fbp'; default mlem
-        mlem, osem with 'subsets', cg (least squares: svoxel, sradon), (strip) direct: each
+    method: 'mlem' or 'osem' or 'svrg' or 'saga' or 'bsrem' or 'osl' or 'lbfgs' or 'pdhg' or 'spdhg' or 'kem' or 'cg' or 'direct' or 'fbp'; default mlem
+        mlem, osem with 'subsets'; with a 'penalty' svrg (converges in about ten passes), saga,
+        bsrem, osl, lbfgs (the reference); with total variation, not smoothed, spdhg or pdhg;
+        kem (EM behind a 'kernel'); cg (least squares: svoxel, sradon), (strip) direct: each
         event where it most likely came from, or (ubp) fbp
     iterations: int; default 10
-        passes over all data
-    subsets: int; default 1 for mlem, 8 for osem
+        passes over all data; with a penalty 20 at most, the start's included, of lbfgs 400,
+        spdhg 100, pdhg 500
+    subsets: int; default 1 for mlem, kem and pdhg, 8 for osem; with a penalty 4 to 32, of 1000 counts or more
         parts of the data, taken in turn
     subset_rule: 'interleaved' or 'blocks' or 'random' or 'mod' or 'groups'; default interleaved
         interleaved: subset b holds events b, b+K, b+2K, ...; blocks: consecutive events;
         random: dealt at random; of srm, for directions: mod, groups (4 x 4 neighbours
         together), random
     seed: int; default 1
-        of 'subset-rule' random
+        of 'subset-rule' random, and of the order of subsets of svrg, saga, bsrem, spdhg
     sens: file or array; default from 'scanner'
         sensitivity image, without 'psf'; none: 1 everywhere
-    start: file or array; default 1 everywhere; for cg, 0
+    start: file or array; default 1 everywhere; for cg, 0; with a penalty a pass of osem
         start image
     filter: text
         gaussian:MM, gaussian:X,Y,Z or median:N, after the last iteration
@@ -460,20 +528,31 @@ def strip(
     live: text; default 1
         live share of the time, above 0 to 1: one for all frames, or one each
 
-    Least squares ('method' cg)
-    ---------------------------
+    Penalties ('method' svrg, saga, bsrem, osl, lbfgs) and kernels (kem)
+    --------------------------------------------------------------------
     penalty: text
-        quadratic: MU times the sum of squared differences between neighbours; tv: MU times the
-        sum of the gradient's size. MU grows with grueneisen and the amount of data
-    nonneg: bool; default false
-        no voxel below 0
-    weigh: 'equal' or 'area'; default equal
-        equal: all data count alike; area: by the surface that their transducer stands for.
-        Where an array is dense in places, as rings are at the poles, fewer iterations do
-    tolerance: float; default 0
-        stop where the gradient has fallen to this share of the first
+        rdp:BETA[,gamma=2,epsilon=E] (relative differences), quadratic:BETA, logcosh:BETA[,s=S],
+        huber:BETA[,delta=D], tv:BETA[,eta=E]; rel=B in place of BETA is a strength without
+        unit, 0.05 to 0.5 are usual. pdhg and spdhg: tv:BETA, not smoothed
+    tolerance: float; default 0.005; of pdhg, spdhg 1e-4
+        stop where the image changes by less than this share over two passes of all subsets;
+        lbfgs: where the gradient, over the sensitivity, is below it (KKT); pdhg, spdhg: where
+        the duality gap is below this share of the counts; 0: never
     curve: file
-        cost and gradient after each iteration
+        objective, its parts and the gradient, or the duality gap, on the way
+    kappa: file or array; default 1 everywhere
+        image by which the penalty is weighted, each pair of voxels by both of theirs; auto:
+        from the data, so that resolution is nearly the same everywhere
+    unseen: 'drop' or 'keep'; default drop
+        voxels without sensitivity: drop (they are nobody's neighbours) or keep (neighbours of
+        value 0, as in STIR without kappa)
+    bowsher: file or array
+        anatomical image on the grid: of each voxel's neighbours only the N most alike in it
+        count (7 of 26; 3 of 8 in one plane)
+    step: float; default 1
+        length of a step of svrg, saga, bsrem
+    relax: float; default 0.5
+        of bsrem: the step shrinks as 1/(1 + E passes)
 
     Interruption
     ------------
@@ -522,6 +601,14 @@ def strip(
         what stayed in the syringe, as of 'injected-at'
     injected_at: text
         when; without a date within 12 hours of 'started-at', over midnight too
+
+    Least squares ('method' cg)
+    ---------------------------
+    nonneg: bool; default false
+        no voxel below 0
+    weigh: 'equal' or 'area'; default equal
+        equal: all data count alike; area: by the surface that their transducer stands for.
+        Where an array is dense in places, as rings are at the poles, fewer iterations do
     """
 
 
@@ -530,7 +617,7 @@ def srm(
     *,
     context: Context | None = ...,
     like: _File | None = ...,
-    method: Literal["mlem", "osem", "cg", "direct", "fbp"] | None = ...,
+    method: Literal["mlem", "osem", "svrg", "saga", "bsrem", "osl", "lbfgs", "pdhg", "spdhg", "kem", "cg", "direct", "fbp"] | None = ...,
     iterations: int | None = ...,
     subsets: int | None = ...,
     subset_rule: Literal["interleaved", "blocks", "random", "mod", "groups"] | None = ...,
@@ -559,10 +646,14 @@ def srm(
     half_life_s: float | None = ...,
     live: _Text | None = ...,
     penalty: _Text | None = ...,
-    nonneg: bool | None = ...,
-    weigh: Literal["equal", "area"] | None = ...,
     tolerance: float | None = ...,
     curve: _File | None = ...,
+    kappa: _Array | None = ...,
+    unseen: Literal["drop", "keep"] | None = ...,
+    bowsher: _Array | None = ...,
+    step: float | None = ...,
+    relax: float | None = ...,
+    kernel: _Array | None = ...,
     resume: bool | None = ...,
     checkpoint_minutes: float | None = ...,
     stop_after: float | None = ...,
@@ -578,6 +669,8 @@ def srm(
     dose_mbq: float | None = ...,
     residual_mbq: float | None = ...,
     injected_at: _Text | None = ...,
+    nonneg: bool | None = ...,
+    weigh: Literal["equal", "area"] | None = ...,
 ) -> Problem:
     """A problem of model srm: `.reconstruct()` makes the image, `.operator()` the operator.
 
@@ -586,22 +679,25 @@ def srm(
 
     Reconstruction
     --------------
-    method: 'mlem' or 'osem' or 'cg' or 'direct' or 'fbp'; default mlem
-        mlem, osem with 'subsets', cg (least squares: svoxel, sradon), (strip) direct: each
+    method: 'mlem' or 'osem' or 'svrg' or 'saga' or 'bsrem' or 'osl' or 'lbfgs' or 'pdhg' or 'spdhg' or 'kem' or 'cg' or 'direct' or 'fbp'; default mlem
+        mlem, osem with 'subsets'; with a 'penalty' svrg (converges in about ten passes), saga,
+        bsrem, osl, lbfgs (the reference); with total variation, not smoothed, spdhg or pdhg;
+        kem (EM behind a 'kernel'); cg (least squares: svoxel, sradon), (strip) direct: each
         event where it most likely came from, or (ubp) fbp
     iterations: int; default 10
-        passes over all data
-    subsets: int; default 1 for mlem, 8 for osem
+        passes over all data; with a penalty 20 at most, the start's included, of lbfgs 400,
+        spdhg 100, pdhg 500
+    subsets: int; default 1 for mlem, kem and pdhg, 8 for osem; with a penalty 4 to 32, of 1000 counts or more
         parts of the data, taken in turn
     subset_rule: 'interleaved' or 'blocks' or 'random' or 'mod' or 'groups'; default groups
         interleaved: subset b holds events b, b+K, b+2K, ...; blocks: consecutive events;
         random: dealt at random; of srm, for directions: mod, groups (4 x 4 neighbours
         together), random
     seed: int; default 1
-        of 'subset-rule' random
+        of 'subset-rule' random, and of the order of subsets of svrg, saga, bsrem, spdhg
     sens: file or array; default from 'scanner'
         sensitivity image, without 'psf'; none: 1 everywhere
-    start: file or array; default 1 everywhere; for cg, 0
+    start: file or array; default 1 everywhere; for cg, 0; with a penalty a pass of osem
         start image
     filter: text
         gaussian:MM, gaussian:X,Y,Z or median:N, after the last iteration
@@ -663,20 +759,34 @@ def srm(
     live: text; default 1
         live share of the time, above 0 to 1: one for all frames, or one each
 
-    Least squares ('method' cg)
-    ---------------------------
+    Penalties ('method' svrg, saga, bsrem, osl, lbfgs) and kernels (kem)
+    --------------------------------------------------------------------
     penalty: text
-        quadratic: MU times the sum of squared differences between neighbours; tv: MU times the
-        sum of the gradient's size. MU grows with grueneisen and the amount of data
-    nonneg: bool; default false
-        no voxel below 0
-    weigh: 'equal' or 'area'; default equal
-        equal: all data count alike; area: by the surface that their transducer stands for.
-        Where an array is dense in places, as rings are at the poles, fewer iterations do
-    tolerance: float; default 0
-        stop where the gradient has fallen to this share of the first
+        rdp:BETA[,gamma=2,epsilon=E] (relative differences), quadratic:BETA, logcosh:BETA[,s=S],
+        huber:BETA[,delta=D], tv:BETA[,eta=E]; rel=B in place of BETA is a strength without
+        unit, 0.05 to 0.5 are usual. pdhg and spdhg: tv:BETA, not smoothed
+    tolerance: float; default 0.005; of pdhg, spdhg 1e-4
+        stop where the image changes by less than this share over two passes of all subsets;
+        lbfgs: where the gradient, over the sensitivity, is below it (KKT); pdhg, spdhg: where
+        the duality gap is below this share of the counts; 0: never
     curve: file
-        cost and gradient after each iteration
+        objective, its parts and the gradient, or the duality gap, on the way
+    kappa: file or array; default 1 everywhere
+        image by which the penalty is weighted, each pair of voxels by both of theirs; auto:
+        from the data, so that resolution is nearly the same everywhere
+    unseen: 'drop' or 'keep'; default drop
+        voxels without sensitivity: drop (they are nobody's neighbours) or keep (neighbours of
+        value 0, as in STIR without kappa)
+    bowsher: file or array
+        anatomical image on the grid: of each voxel's neighbours only the N most alike in it
+        count (7 of 26; 3 of 8 in one plane)
+    step: float; default 1
+        length of a step of svrg, saga, bsrem
+    relax: float; default 0.5
+        of bsrem: the step shrinks as 1/(1 + E passes)
+    kernel: file or array
+        of kem: images of features on the grid, of which each voxel's kernel is made; then k=48
+        (voxels of a kernel), radius=3 (of the window), sigma=1, each behind a comma
 
     Interruption
     ------------
@@ -721,6 +831,14 @@ def srm(
         what stayed in the syringe, as of 'injected-at'
     injected_at: text
         when; without a date within 12 hours of 'started-at', over midnight too
+
+    Least squares ('method' cg)
+    ---------------------------
+    nonneg: bool; default false
+        no voxel below 0
+    weigh: 'equal' or 'area'; default equal
+        equal: all data count alike; area: by the surface that their transducer stands for.
+        Where an array is dense in places, as rings are at the poles, fewer iterations do
     """
 
 
@@ -729,7 +847,7 @@ def ubp(
     *,
     context: Context | None = ...,
     like: _File | None = ...,
-    method: Literal["mlem", "osem", "cg", "direct", "fbp"] | None = ...,
+    method: Literal["mlem", "osem", "svrg", "saga", "bsrem", "osl", "lbfgs", "pdhg", "spdhg", "kem", "cg", "direct", "fbp"] | None = ...,
     iterations: int | None = ...,
     subsets: int | None = ...,
     subset_rule: Literal["interleaved", "blocks", "random", "mod", "groups"] | None = ...,
@@ -759,8 +877,6 @@ def ubp(
     half_life_s: float | None = ...,
     live: _Text | None = ...,
     penalty: _Text | None = ...,
-    nonneg: bool | None = ...,
-    weigh: Literal["equal", "area"] | None = ...,
     tolerance: float | None = ...,
     curve: _File | None = ...,
     resume: bool | None = ...,
@@ -778,6 +894,8 @@ def ubp(
     dose_mbq: float | None = ...,
     residual_mbq: float | None = ...,
     injected_at: _Text | None = ...,
+    nonneg: bool | None = ...,
+    weigh: Literal["equal", "area"] | None = ...,
 ) -> Problem:
     """A problem of model ubp: `.reconstruct()` makes the image, `.operator()` the operator.
 
@@ -786,22 +904,25 @@ def ubp(
 
     Reconstruction
     --------------
-    method: 'mlem' or 'osem' or 'cg' or 'direct' or 'fbp'; default fbp
-        mlem, osem with 'subsets', cg (least squares: svoxel, sradon), (strip) direct: each
+    method: 'mlem' or 'osem' or 'svrg' or 'saga' or 'bsrem' or 'osl' or 'lbfgs' or 'pdhg' or 'spdhg' or 'kem' or 'cg' or 'direct' or 'fbp'; default fbp
+        mlem, osem with 'subsets'; with a 'penalty' svrg (converges in about ten passes), saga,
+        bsrem, osl, lbfgs (the reference); with total variation, not smoothed, spdhg or pdhg;
+        kem (EM behind a 'kernel'); cg (least squares: svoxel, sradon), (strip) direct: each
         event where it most likely came from, or (ubp) fbp
     iterations: int; default 10
-        passes over all data
-    subsets: int; default 1 for mlem, 8 for osem
+        passes over all data; with a penalty 20 at most, the start's included, of lbfgs 400,
+        spdhg 100, pdhg 500
+    subsets: int; default 1 for mlem, kem and pdhg, 8 for osem; with a penalty 4 to 32, of 1000 counts or more
         parts of the data, taken in turn
     subset_rule: 'interleaved' or 'blocks' or 'random' or 'mod' or 'groups'; default interleaved
         interleaved: subset b holds events b, b+K, b+2K, ...; blocks: consecutive events;
         random: dealt at random; of srm, for directions: mod, groups (4 x 4 neighbours
         together), random
     seed: int; default 1
-        of 'subset-rule' random
+        of 'subset-rule' random, and of the order of subsets of svrg, saga, bsrem, spdhg
     sens: file or array; default from 'scanner'
         sensitivity image, without 'psf'; none: 1 everywhere
-    start: file or array; default 1 everywhere; for cg, 0
+    start: file or array; default 1 everywhere; for cg, 0; with a penalty a pass of osem
         start image
     filter: text
         gaussian:MM, gaussian:X,Y,Z or median:N, after the last iteration
@@ -870,20 +991,16 @@ def ubp(
     live: text; default 1
         live share of the time, above 0 to 1: one for all frames, or one each
 
-    Least squares ('method' cg)
-    ---------------------------
+    Penalties ('method' cg)
+    -----------------------
     penalty: text
         quadratic: MU times the sum of squared differences between neighbours; tv: MU times the
         sum of the gradient's size. MU grows with grueneisen and the amount of data
-    nonneg: bool; default false
-        no voxel below 0
-    weigh: 'equal' or 'area'; default equal
-        equal: all data count alike; area: by the surface that their transducer stands for.
-        Where an array is dense in places, as rings are at the poles, fewer iterations do
-    tolerance: float; default 0
-        stop where the gradient has fallen to this share of the first
+    tolerance: float; default 0: none; of pdhg 1e-4
+        stop where the gradient has fallen to this share of the first; pdhg: where the duality
+        gap is below this share of |data|^2
     curve: file
-        cost and gradient after each iteration
+        cost and gradient after each iteration; of pdhg the duality gap
 
     Interruption
     ------------
@@ -928,6 +1045,14 @@ def ubp(
         what stayed in the syringe, as of 'injected-at'
     injected_at: text
         when; without a date within 12 hours of 'started-at', over midnight too
+
+    Least squares ('method' cg)
+    ---------------------------
+    nonneg: bool; default false
+        no voxel below 0
+    weigh: 'equal' or 'area'; default equal
+        equal: all data count alike; area: by the surface that their transducer stands for.
+        Where an array is dense in places, as rings are at the poles, fewer iterations do
     """
 
 
@@ -936,7 +1061,7 @@ def svoxel(
     *,
     context: Context | None = ...,
     like: _File | None = ...,
-    method: Literal["mlem", "osem", "cg", "direct", "fbp"] | None = ...,
+    method: Literal["mlem", "osem", "svrg", "saga", "bsrem", "osl", "lbfgs", "pdhg", "spdhg", "kem", "cg", "direct", "fbp"] | None = ...,
     iterations: int | None = ...,
     subsets: int | None = ...,
     subset_rule: Literal["interleaved", "blocks", "random", "mod", "groups"] | None = ...,
@@ -969,8 +1094,6 @@ def svoxel(
     half_life_s: float | None = ...,
     live: _Text | None = ...,
     penalty: _Text | None = ...,
-    nonneg: bool | None = ...,
-    weigh: Literal["equal", "area"] | None = ...,
     tolerance: float | None = ...,
     curve: _File | None = ...,
     resume: bool | None = ...,
@@ -988,6 +1111,8 @@ def svoxel(
     dose_mbq: float | None = ...,
     residual_mbq: float | None = ...,
     injected_at: _Text | None = ...,
+    nonneg: bool | None = ...,
+    weigh: Literal["equal", "area"] | None = ...,
 ) -> Problem:
     """A problem of model svoxel: `.reconstruct()` makes the image, `.operator()` the operator.
 
@@ -996,22 +1121,25 @@ def svoxel(
 
     Reconstruction
     --------------
-    method: 'mlem' or 'osem' or 'cg' or 'direct' or 'fbp'; default cg
-        mlem, osem with 'subsets', cg (least squares: svoxel, sradon), (strip) direct: each
+    method: 'mlem' or 'osem' or 'svrg' or 'saga' or 'bsrem' or 'osl' or 'lbfgs' or 'pdhg' or 'spdhg' or 'kem' or 'cg' or 'direct' or 'fbp'; default cg
+        mlem, osem with 'subsets'; with a 'penalty' svrg (converges in about ten passes), saga,
+        bsrem, osl, lbfgs (the reference); with total variation, not smoothed, spdhg or pdhg;
+        kem (EM behind a 'kernel'); cg (least squares: svoxel, sradon), (strip) direct: each
         event where it most likely came from, or (ubp) fbp
     iterations: int; default 10
-        passes over all data
-    subsets: int; default 1 for mlem, 8 for osem
+        passes over all data; with a penalty 20 at most, the start's included, of lbfgs 400,
+        spdhg 100, pdhg 500
+    subsets: int; default 1 for mlem, kem and pdhg, 8 for osem; with a penalty 4 to 32, of 1000 counts or more
         parts of the data, taken in turn
     subset_rule: 'interleaved' or 'blocks' or 'random' or 'mod' or 'groups'; default interleaved
         interleaved: subset b holds events b, b+K, b+2K, ...; blocks: consecutive events;
         random: dealt at random; of srm, for directions: mod, groups (4 x 4 neighbours
         together), random
     seed: int; default 1
-        of 'subset-rule' random
+        of 'subset-rule' random, and of the order of subsets of svrg, saga, bsrem, spdhg
     sens: file or array; default from 'scanner'
         sensitivity image, without 'psf'; none: 1 everywhere
-    start: file or array; default 1 everywhere; for cg, 0
+    start: file or array; default 1 everywhere; for cg, 0; with a penalty a pass of osem
         start image
     filter: text
         gaussian:MM, gaussian:X,Y,Z or median:N, after the last iteration
@@ -1083,20 +1211,16 @@ def svoxel(
     live: text; default 1
         live share of the time, above 0 to 1: one for all frames, or one each
 
-    Least squares ('method' cg)
-    ---------------------------
+    Penalties ('method' cg)
+    -----------------------
     penalty: text
         quadratic: MU times the sum of squared differences between neighbours; tv: MU times the
         sum of the gradient's size. MU grows with grueneisen and the amount of data
-    nonneg: bool; default false
-        no voxel below 0
-    weigh: 'equal' or 'area'; default equal
-        equal: all data count alike; area: by the surface that their transducer stands for.
-        Where an array is dense in places, as rings are at the poles, fewer iterations do
-    tolerance: float; default 0
-        stop where the gradient has fallen to this share of the first
+    tolerance: float; default 0: none; of pdhg 1e-4
+        stop where the gradient has fallen to this share of the first; pdhg: where the duality
+        gap is below this share of |data|^2
     curve: file
-        cost and gradient after each iteration
+        cost and gradient after each iteration; of pdhg the duality gap
 
     Interruption
     ------------
@@ -1141,6 +1265,14 @@ def svoxel(
         what stayed in the syringe, as of 'injected-at'
     injected_at: text
         when; without a date within 12 hours of 'started-at', over midnight too
+
+    Least squares ('method' cg)
+    ---------------------------
+    nonneg: bool; default false
+        no voxel below 0
+    weigh: 'equal' or 'area'; default equal
+        equal: all data count alike; area: by the surface that their transducer stands for.
+        Where an array is dense in places, as rings are at the poles, fewer iterations do
     """
 
 
@@ -1149,7 +1281,7 @@ def sradon(
     *,
     context: Context | None = ...,
     like: _File | None = ...,
-    method: Literal["mlem", "osem", "cg", "direct", "fbp"] | None = ...,
+    method: Literal["mlem", "osem", "svrg", "saga", "bsrem", "osl", "lbfgs", "pdhg", "spdhg", "kem", "cg", "direct", "fbp"] | None = ...,
     iterations: int | None = ...,
     subsets: int | None = ...,
     subset_rule: Literal["interleaved", "blocks", "random", "mod", "groups"] | None = ...,
@@ -1177,8 +1309,6 @@ def sradon(
     half_life_s: float | None = ...,
     live: _Text | None = ...,
     penalty: _Text | None = ...,
-    nonneg: bool | None = ...,
-    weigh: Literal["equal", "area"] | None = ...,
     tolerance: float | None = ...,
     curve: _File | None = ...,
     resume: bool | None = ...,
@@ -1196,6 +1326,8 @@ def sradon(
     dose_mbq: float | None = ...,
     residual_mbq: float | None = ...,
     injected_at: _Text | None = ...,
+    nonneg: bool | None = ...,
+    weigh: Literal["equal", "area"] | None = ...,
 ) -> Problem:
     """A problem of model sradon: `.reconstruct()` makes the image, `.operator()` the operator.
 
@@ -1204,22 +1336,25 @@ def sradon(
 
     Reconstruction
     --------------
-    method: 'mlem' or 'osem' or 'cg' or 'direct' or 'fbp'; default cg
-        mlem, osem with 'subsets', cg (least squares: svoxel, sradon), (strip) direct: each
+    method: 'mlem' or 'osem' or 'svrg' or 'saga' or 'bsrem' or 'osl' or 'lbfgs' or 'pdhg' or 'spdhg' or 'kem' or 'cg' or 'direct' or 'fbp'; default cg
+        mlem, osem with 'subsets'; with a 'penalty' svrg (converges in about ten passes), saga,
+        bsrem, osl, lbfgs (the reference); with total variation, not smoothed, spdhg or pdhg;
+        kem (EM behind a 'kernel'); cg (least squares: svoxel, sradon), (strip) direct: each
         event where it most likely came from, or (ubp) fbp
     iterations: int; default 10
-        passes over all data
-    subsets: int; default 1 for mlem, 8 for osem
+        passes over all data; with a penalty 20 at most, the start's included, of lbfgs 400,
+        spdhg 100, pdhg 500
+    subsets: int; default 1 for mlem, kem and pdhg, 8 for osem; with a penalty 4 to 32, of 1000 counts or more
         parts of the data, taken in turn
     subset_rule: 'interleaved' or 'blocks' or 'random' or 'mod' or 'groups'; default interleaved
         interleaved: subset b holds events b, b+K, b+2K, ...; blocks: consecutive events;
         random: dealt at random; of srm, for directions: mod, groups (4 x 4 neighbours
         together), random
     seed: int; default 1
-        of 'subset-rule' random
+        of 'subset-rule' random, and of the order of subsets of svrg, saga, bsrem, spdhg
     sens: file or array; default from 'scanner'
         sensitivity image, without 'psf'; none: 1 everywhere
-    start: file or array; default 1 everywhere; for cg, 0
+    start: file or array; default 1 everywhere; for cg, 0; with a penalty a pass of osem
         start image
     filter: text
         gaussian:MM, gaussian:X,Y,Z or median:N, after the last iteration
@@ -1280,20 +1415,16 @@ def sradon(
     live: text; default 1
         live share of the time, above 0 to 1: one for all frames, or one each
 
-    Least squares ('method' cg)
-    ---------------------------
+    Penalties ('method' cg)
+    -----------------------
     penalty: text
         quadratic: MU times the sum of squared differences between neighbours; tv: MU times the
         sum of the gradient's size. MU grows with grueneisen and the amount of data
-    nonneg: bool; default false
-        no voxel below 0
-    weigh: 'equal' or 'area'; default equal
-        equal: all data count alike; area: by the surface that their transducer stands for.
-        Where an array is dense in places, as rings are at the poles, fewer iterations do
-    tolerance: float; default 0
-        stop where the gradient has fallen to this share of the first
+    tolerance: float; default 0: none; of pdhg 1e-4
+        stop where the gradient has fallen to this share of the first; pdhg: where the duality
+        gap is below this share of |data|^2
     curve: file
-        cost and gradient after each iteration
+        cost and gradient after each iteration; of pdhg the duality gap
 
     Interruption
     ------------
@@ -1338,4 +1469,12 @@ def sradon(
         what stayed in the syringe, as of 'injected-at'
     injected_at: text
         when; without a date within 12 hours of 'started-at', over midnight too
+
+    Least squares ('method' cg)
+    ---------------------------
+    nonneg: bool; default false
+        no voxel below 0
+    weigh: 'equal' or 'area'; default equal
+        equal: all data count alike; area: by the surface that their transducer stands for.
+        Where an array is dense in places, as rings are at the poles, fewer iterations do
     """

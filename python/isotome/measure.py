@@ -138,6 +138,11 @@ class _NemaResult(ctypes.Structure):
     _fields_ = [("sphere", _NemaFigures * 16), ("lung", c_double)]
 
 
+class _Petric(ctypes.Structure):
+    _c_name_ = "iso_petric"
+    _fields_ = [(name, c_double) for name in ("norm", "rmse_whole", "rmse_background")]
+
+
 _image = POINTER(_abi.Array)
 
 _abi.declare(
@@ -155,6 +160,12 @@ _abi.declare(
         "iso_measure_rmse": (
             c_int,
             [POINTER(_Rmse), c_int64, _abi.vector, _abi.vector, _abi.vector, c_int],
+        ),
+        "iso_measure_petric": (
+            c_int,
+            [POINTER(_Petric), POINTER(c_double), c_int64]
+            + 4 * [_abi.vector]
+            + [c_int, POINTER(ctypes.c_void_p)],
         ),
         "iso_nema_read": (c_int, [POINTER(_Nema), c_char_p]),
         "iso_measure_nema": (c_int, [POINTER(_NemaResult), _image, POINTER(_Nema)]),
@@ -431,6 +442,42 @@ def rmse(image: Any, reference: Any, *, mask: Any = None, scale: str = "none") -
     shown = None if m is None else m.ctypes.data
     check(lib.iso_measure_rmse(byref(r), x.size, x.ctypes.data, y.ctypes.data, shown, how))
     return Rmse(r.n, r.scale, r.rmse, r.nrmse)
+
+
+class Petric(NamedTuple):
+    """How far an image is from a converged one, all over the mean of that one in the background."""
+
+    norm: float  # that mean
+    rmse_whole: float  # root mean squared error in the whole object; PETRIC: at most 0.01
+    rmse_background: float  # in the background; at most 0.01
+    aem: tuple[float, ...]  # of each region, the error of the mean; at most 0.005
+
+    @property
+    def converged(self) -> bool:
+        """Whether all are within the thresholds of PETRIC."""
+        return max(self.rmse_whole, self.rmse_background) <= 0.01 and max(self.aem, default=0) <= 0.005
+
+
+def petric(
+    image: Any, reference: Any, *, whole: Any, background: Any, regions: Sequence[Any] = ()
+) -> Petric:
+    """The figures of PETRIC (SyneRBI 2024): an image of any shape against a converged one.
+
+    whole, background, regions: masks of the object, of a uniform part of it, and of regions of interest; every voxel
+    counts that is not 0.
+    """
+    x, y = _alike(image, reference, ("image", "reference"))
+    w = _alike(reference, whole, ("reference", "whole"))[1]
+    b = _alike(reference, background, ("reference", "background"))[1]
+    v = [_alike(reference, r, ("reference", f"regions[{i}]"))[1] for i, r in enumerate(regions)]
+    p, aem = _Petric(), (c_double * max(len(v), 1))()
+    at = (ctypes.c_void_p * max(len(v), 1))(*(r.ctypes.data for r in v))
+    check(
+        lib.iso_measure_petric(
+            byref(p), aem, x.size, x.ctypes.data, y.ctypes.data, w.ctypes.data, b.ctypes.data, len(v), at
+        )
+    )
+    return Petric(p.norm, p.rmse_whole, p.rmse_background, tuple(aem[: len(v)]))
 
 
 def sharpness(image: Any) -> float:

@@ -16,7 +16,7 @@ import numpy as np
 
 from . import _abi, _arrays, errors
 from ._abi import declare, handle, lib, out, vector
-from ._call import Handle
+from ._call import Handle, check
 from ._checks import number
 from ._inputs import context_of, image, refuse_memory, room, run
 from .context import Context
@@ -24,7 +24,7 @@ from .events import Events
 from .grid import Grid
 from .phantoms import phantom
 from .scanner import Panels, Scanner, of_kind
-from .simulation import AnyScanner, Tell
+from .simulation import _TRUTH_FN, AnyScanner, Tell
 from .transport import Transport, TransportOptions, transport_options
 
 
@@ -41,6 +41,10 @@ class _PanelSimulate(ctypes.Structure):
         ("randoms", c_double),
         ("by_rate", c_bool),
         ("duration_s", c_double),
+        ("mu", POINTER(_abi.Array)),
+        ("rayleigh", c_bool),
+        ("truth", _TRUTH_FN),
+        ("truth_arg", c_void_p),
     ]
 
 
@@ -65,6 +69,7 @@ declare(
         "iso_panel_simulate_open": (c_int, [out, handle, POINTER(_PanelSimulate)]),
         "iso_panel_simulate_free": (None, [handle]),
         "iso_panel_simulate_info": (POINTER(_PanelSimulated), [handle]),
+        "iso_panel_simulate_orders": (c_int, [POINTER(c_int64), handle]),
         "iso_panel_simulate_events": (c_int, [vector, handle, _EMIT, c_void_p]),
         "iso_panel_simulate_delayed": (c_int, [vector, POINTER(c_int64), handle]),
     }
@@ -81,6 +86,8 @@ class PanelSimulated(NamedTuple):
     decays_per_s: float  # these three: with randoms_by_rate
     singles_upper_per_s: float
     singles_lower_per_s: float
+    by_scatters: tuple[int, ...] = ()  # trues by scatters of both photons in `mu`; the last: as many or more
+    order: np.ndarray | None = None  # (events,) uint8, with `events`: 0 a true, 1, 2, ... scatters, 255 a random
 
 
 class PanelScan(NamedTuple):
@@ -98,6 +105,7 @@ class _Pieces:
     def __init__(self) -> None:
         self.lines: list[np.ndarray] = []
         self.crystal: list[np.ndarray] = []
+        self.order: list[np.ndarray] = []
         self.error: BaseException | None = None
 
     def take(self, _arg: Any, piece: Any) -> int:
@@ -107,6 +115,14 @@ class _Pieces:
             self.crystal.append(np.frombuffer(ctypes.string_at(e.crystal, 8 * e.n), np.uint32).reshape(-1, 2))
             return 0
         except BaseException as error:  # raised where the call was made
+            self.error = error
+            return -7
+
+    def tell(self, _arg: Any, order: Any, n: int) -> int:
+        try:
+            self.order.append(np.frombuffer(ctypes.string_at(order, n), np.uint8))
+            return 0
+        except BaseException as error:
             self.error = error
             return -7
 
@@ -139,6 +155,8 @@ def simulate_panels(
     transport: Transport = Transport(),
     seed: int = 1,
     grid: Grid | None = None,
+    mu: np.ndarray | None = None,
+    object_rayleigh: bool = False,
     context: Context | None = None,
     progress: Tell = None,
 ) -> PanelScan:
@@ -149,7 +167,10 @@ def simulate_panels(
     counts: expected number of events, randoms among them; decays: expected decays instead.
     exact_counts: exactly those numbers. randoms: share of the events, below 1; randoms_by_rate: from
         the rates of a scan of duration_s and the scanner's coincidence window instead.
-    events: also the events one by one. delayed: also delayed coincidences, as many as the randoms but apart.
+    mu: of the object that photons go through before they meet the heads, 1/mm: an image, or an array on the grid
+        of the activity; None: none. object_rayleigh: Rayleigh scatter in it, too.
+    events: also the events one by one, and `info.order`: what each is.
+    delayed: also delayed coincidences, as many as the randoms but apart.
     """
     context, scanner = context_of(context), Scanner._of(scanner)
     panels = Panels._of(of_kind(scanner, "panels", lib.iso_scanner_panels).contents)
@@ -158,6 +179,10 @@ def simulate_panels(
     x = image(activity, "activity", grid)
     p = _PanelSimulate(size=ctypes.sizeof(_PanelSimulate), scanner=scanner._pointer)
     p.activity = ctypes.pointer(x)
+    if mu is not None:
+        on = grid if grid is not None else activity.grid  # type: ignore[union-attr]
+        p.mu = ctypes.pointer(image(mu, "mu", None if isinstance(getattr(mu, "grid", None), Grid) else on))
+    p.rayleigh = bool(object_rayleigh)
     p.transport = transport_options(transport, seed)
     p.counts, p.decays = number(counts, "counts", 1, 1e12), number(decays, "decays", 0, 1e13)
     p.exact, p.randoms = bool(exact_counts), number(randoms, "randoms", 0, 1)
@@ -171,19 +196,28 @@ def simulate_panels(
     if events:
         refuse_memory(context, "events", p.counts, 2 * 36)
     scan = Handle(lib.iso_panel_simulate_free, context._handle, scanner._handle)
+    pieces = _Pieces() if events else None
+    if pieces is not None:
+        p.truth = _TRUTH_FN(pieces.tell)
     run(context, None, lib.iso_panel_simulate_open, byref(scan.pointer), context._pointer, byref(p))
-    return _panel_scan(context, progress, scan, panels, events, delayed)
+    return _panel_scan(context, progress, scan, panels, pieces, p, delayed)
 
 
 def _panel_scan(
-    context: Context, progress: Tell, scan: Handle, panels: Panels, events: bool, delayed: bool
+    context: Context,
+    progress: Tell,
+    scan: Handle,
+    panels: Panels,
+    pieces: _Pieces | None,
+    _keeps: _PanelSimulate,  # whose function the scan calls
+    delayed: bool,
 ) -> PanelScan:
-    lors, pieces = _lors(context, panels), _Pieces()
-    emit = _EMIT(pieces.take) if events else _EMIT()
+    lors = _lors(context, panels)
+    emit = _EMIT(pieces.take) if pieces is not None else _EMIT()
     try:
         run(context, progress, lib.iso_panel_simulate_events, _arrays.address(lors), scan.pointer, emit, None)
     except errors.Cancelled:
-        if pieces.error is not None:
+        if pieces is not None and pieces.error is not None:
             raise pieces.error from None
         raise
     late = None
@@ -198,5 +232,10 @@ def _panel_scan(
             scan.pointer,
         )
     done = lib.iso_panel_simulate_info(scan.pointer).contents
-    info = PanelSimulated(*(getattr(done, name) for name in PanelSimulated._fields))
-    return PanelScan(lors, pieces.all() if events else None, late, info)
+    orders = (c_int64 * 8)()
+    check(lib.iso_panel_simulate_orders(orders, scan.pointer))
+    info = PanelSimulated(*(getattr(done, name) for name, _ in _PanelSimulated._fields_[1:]), tuple(orders))
+    if pieces is None:
+        return PanelScan(lors, None, late, info)
+    order = np.concatenate([np.empty(0, np.uint8), *pieces.order])
+    return PanelScan(lors, pieces.all(), late, info._replace(order=order))

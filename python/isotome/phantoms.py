@@ -135,6 +135,7 @@ def phantom(
     centre: of the image, mm; None: the phantom's own.
     at: the place of "point", mm.
     samples: points along each axis of a voxel that a surface crosses, 1 to 64.
+    context: whose device makes the voxels, the same bits on each; None: the default context.
     """
     samples = integer(samples, "samples", 1, 64)
     context = context_of(context)

@@ -32,6 +32,20 @@ AnyScanner = Union[Scanner, str, "os.PathLike[str]"]
 # ---- simulate.h, physics.h: crystals on a cylinder ----
 
 
+_TRUTH_FN = ctypes.CFUNCTYPE(c_int, c_void_p, POINTER(ctypes.c_uint8), c_int64)
+
+
+class _SimulatedPhotons(ctypes.Structure):
+    _c_name_ = "iso_simulated_photons"
+    _fields_ = [
+        ("size", c_size_t),
+        ("by_order", c_int64 * 8),
+        ("decays_per_s", c_double),
+        ("singles_per_s", c_double),
+        ("randoms_expected", c_double),
+    ]
+
+
 class _Simulate(ctypes.Structure):
     _c_name_ = "iso_simulate"
     _fields_ = [
@@ -43,13 +57,22 @@ class _Simulate(ctypes.Structure):
         ("counts", c_double),
         ("exact_counts", c_bool),
         ("randoms", c_double),
-        ("scatters", c_double),
+        ("bent", c_double),
         ("delayed", c_bool),
         ("tof_fwhm_ps", c_double),
         ("duration_s", c_double),
         ("half_life_s", c_double),
         ("isotope", c_char_p),
         ("seed", c_uint64),
+        ("physics", c_bool),
+        ("decays", c_double),
+        ("by_rate", c_bool),
+        ("window_kev", c_double * 2),
+        ("resolution", c_double),
+        ("rayleigh", c_bool),
+        ("truth", _TRUTH_FN),
+        ("truth_arg", c_void_p),
+        ("photons", POINTER(_SimulatedPhotons)),
     ]
 
 
@@ -86,6 +109,8 @@ class Simulated(NamedTuple):
     window_ps: float  # randoms are uniform over |dt| <= window
     randoms_per_pair: float  # expected, of a pair of efficiency 1; without time of flight
     randoms_per_pair_mm: float  # and with unbinned time of flight
+    by_scatters: tuple[int, ...] = ()  # events by scatters of both photons; the last: as many or more
+    order: np.ndarray | None = None  # (events,) uint8: 0 a true, 1, 2, ... scatters, 255 a random
 
 
 def half_life(isotope: str) -> float:
@@ -112,7 +137,7 @@ def simulate(
     eff: np.ndarray | None = None,
     exact_counts: bool = False,
     randoms: float = 0,
-    scatters: float = 0,
+    bent: float = 0,
     delayed: bool = False,
     tof_fwhm_ps: float | None = None,
     duration_s: float = 0,
@@ -120,18 +145,31 @@ def simulate(
     isotope: str | None = None,
     seed: int = 1,
     grid: Grid | None = None,
+    physics: bool = False,
+    decays: float | None = None,
+    randoms_by_rate: bool = False,
+    energy_window: tuple[float, float] | None = None,
+    energy_resolution: float | None = None,
+    object_rayleigh: bool = False,
     context: Context | None = None,
     progress: Tell = None,
 ) -> Events:
     """List-mode events of an image in a scanner of crystals on a cylinder, in the order of time.
 
+    The context's device makes them, the same events on each.
+
     activity: decays per volume, on any scale: an isotome.Image, or an array with `grid`.
     counts: expected number of events, all kinds together; `exact_counts`: exactly that many.
     mu: attenuation, 1/mm: an image, or an array on the grid of the activity.
     eff: (crystals,) float32, efficiency of each crystal, any scale.
-    randoms, scatters: shares of the events. delayed: delayed coincidences instead, as the randoms but apart.
+    randoms: share of the events. delayed: delayed coincidences instead, as the randoms but apart.
+    bent: share of the events with one photon deflected, a stand-in for scatter.
     tof_fwhm_ps: time-of-flight resolution; None: the scanner's; 0: no times.
     duration_s: of the scan; 0: events have no times. half_life_s or isotope: the activity decays meanwhile.
+    physics: photons are followed through `mu` and counted by energy: scatter of all orders is
+        what comes of it. decays: expected decays instead of counts. randoms_by_rate: randoms from the rate of singles.
+    energy_window, energy_resolution: keV, and FWHM at 511 keV as a share of it; None: the scanner's.
+    object_rayleigh: Rayleigh scatter in the object, too.
     """
     context, scanner = context_of(context), Scanner._of(scanner)
     x = image(activity, "activity", grid)
@@ -143,18 +181,34 @@ def simulate(
         eff = _efficiencies(eff, scanner)
         p.eff = eff.ctypes.data
     p.counts, p.exact_counts = number(counts, "counts", 1, 1e12), bool(exact_counts)
-    p.randoms, p.scatters = number(randoms, "randoms", 0, 1), number(scatters, "scatters", 0, 1)
+    p.randoms, p.bent = number(randoms, "randoms", 0, 1), number(bent, "bent", 0, 1)
     p.delayed = bool(delayed)
     p.tof_fwhm_ps = scanner.tof_fwhm_ps if tof_fwhm_ps is None else number(tof_fwhm_ps, "tof_fwhm_ps", 0, 1e6)
     p.duration_s = number(duration_s, "duration_s", 0, 4e6)
     p.half_life_s = number(half_life_s, "half_life_s", 0)
     _set_isotope(p, isotope)
     p.seed = integer(seed, "seed", 0, 2**64 - 1)
-    refuse_memory(context, "events", p.counts * (p.randoms if delayed else 1), 60)
+    p.physics, p.by_rate, p.rayleigh = bool(physics), bool(randoms_by_rate), bool(object_rayleigh)
+    p.decays = 0 if decays is None else number(decays, "decays", 1, 1e13)
+    p.resolution = 0 if energy_resolution is None else number(energy_resolution, "energy_resolution", 0, 1)
+    if energy_window is not None:
+        low, high = energy_window
+        p.window_kev[:] = number(low, "energy_window", 0, 1e4), number(high, "energy_window", 0, 1e4)
+    pieces: list[np.ndarray] = []
+
+    def tell(arg: object, order: Any, n: int) -> int:
+        pieces.append(np.ctypeslib.as_array(order, (n,)).copy())
+        return 0
+
+    found = _SimulatedPhotons(size=ctypes.sizeof(_SimulatedPhotons))
+    p.truth, p.photons = _TRUTH_FN(tell), ctypes.pointer(found)
+    refuse_memory(context, "events", p.counts * (p.randoms if delayed else 1), 61)
     e, info = _abi.Events(), _Simulated()
     run(context, progress, lib.iso_simulate, byref(e), byref(info), context._pointer, byref(p))
     events = adopted(e)
-    events.info = Simulated(*(getattr(info, name) for name in Simulated._fields))
+    events.info = Simulated(
+        *(getattr(info, name) for name, _ in _Simulated._fields_), tuple(found.by_order), np.concatenate(pieces)
+    )
     return events
 
 

@@ -18,6 +18,9 @@ NEEDS = {"learned_primal_dual": ["torch"]}
 SIZE = {"dual_head": 0.2, "tv_pdhg": 0.5, "jpet": 0.1, "papers_figures": 0.2}
 HOLDS = {
     "mlem_by_hand": lambda difference: difference < 1e-5,
+    "scatter": lambda scattered, estimated, c, explained, plain, corrected: (
+        abs(estimated - scattered) < 2 and abs(c - 1) < 0.05 and abs(explained - 1) < 0.03 and corrected < 0.8 * plain
+    ),
     "tof": lambda percent, without, with_tof: percent == 70 and 0 < with_tof < 0.8 * without,
     "rdp": lambda left, osem, prior: left < 0.05 and prior < 0.7 * osem,
     "tv_pdhg": lambda least_squares, tv: tv < 0.5 * least_squares < 0.3,

@@ -149,6 +149,27 @@ def test_rods_of_a_phantom(tmp_path):
 # ---- whole arrays ----
 
 
+def test_petric():
+    rng = np.random.default_rng(3)
+    ref = rng.uniform(1, 2, (4, 5, 6)).astype("f4")
+    x = ref + rng.normal(0, 0.02, ref.shape).astype("f4")
+    whole, background = np.ones_like(ref), np.zeros_like(ref)
+    background[:2] = 1
+    regions = [np.zeros_like(ref), np.zeros_like(ref)]
+    regions[0][3, 1:3], regions[1][2, :, 4] = 1, 7
+    got = measure.petric(x, ref, whole=whole, background=background, regions=regions)
+    norm = ref[:2].mean(dtype=float)
+    off = x.astype(float) - ref
+    assert math.isclose(got.norm, norm, rel_tol=1e-9)
+    assert math.isclose(got.rmse_whole, np.sqrt((off**2).mean()) / norm, rel_tol=1e-9)
+    assert math.isclose(got.rmse_background, np.sqrt((off[:2] ** 2).mean()) / norm, rel_tol=1e-9)
+    assert np.allclose(got.aem, [abs(off[r != 0].mean()) / norm for r in regions], rtol=1e-9)
+    assert not got.converged
+    assert measure.petric(ref, ref, whole=whole, background=background).converged
+    with pytest.raises(isotome.InputError, match="mask of the background is 0"):
+        measure.petric(x, ref, whole=whole, background=0 * whole)
+
+
 def test_diff_and_rmse(image):
     random = np.random.default_rng(3)
     a, b = (random.random(GRID.shape, dtype=np.float32).astype(np.float64) for _ in range(2))

@@ -41,12 +41,12 @@ def test_events_are_those_of_the_program(tmp_path, context, small):
     mu = 0.01 * (ball(radius=20) > 0).astype(np.float32)
     isotome.write(tmp_path / "x.nii", ball())
     isotome.write(tmp_path / "mu.nii", isotome.Image(mu, ball().grid))
-    how = ["--counts", 3e4, "--randoms", 0.2, "--scatters", 0.1, "--seed", 7]
+    how = ["--counts", 3e4, "--randoms", 0.2, "--bent", 0.1, "--seed", 7]
     how += ["--duration-s", 100, "--isotope", "C-11"]
     how += ["--mu", "mu.nii", "--delayed", "d.lmdT", "--singles", "s.npy"]
     program("simulate", small.path, "x.nii", *how, "-o", "e.Cdh", folder=tmp_path)
     same = {"counts": 3e4, "randoms": 0.2, "duration_s": 100, "seed": 7}
-    more = {"scatters": 0.1, "mu": isotome.read(tmp_path / "mu.nii"), "isotope": "C-11", "context": context}
+    more = {"bent": 0.1, "mu": isotome.read(tmp_path / "mu.nii"), "isotope": "C-11", "context": context}
     activity = isotome.read(tmp_path / "x.nii")
     e = isotome.simulate(activity, small, **same, **more)
     file = isotome.read_events(tmp_path / "e.Cdh", context=context)
@@ -67,7 +67,7 @@ def test_threads_do_not_change_events(small):
 
 
 def test_numbers_of_events(small, context):
-    e = isotome.simulate(ball(), small, counts=20_000, randoms=0.25, scatters=0.1, context=context)
+    e = isotome.simulate(ball(), small, counts=20_000, randoms=0.25, bent=0.1, context=context)
     assert abs(len(e) - 20_000) < 5 * np.sqrt(20_000)
     info = e.info
     assert info.trues + info.scatters + info.randoms == len(e)
@@ -199,7 +199,7 @@ def nan(x):
         ({"counts": "many"}, "counts"),
         ({"counts": 1e12}, "memory|free"),
         ({"randoms": -0.1}, "randoms"),
-        ({"randoms": 0.6, "scatters": 0.6}, "shares"),
+        ({"randoms": 0.6, "bent": 0.6}, "shares"),
         ({"tof_fwhm_ps": -1}, "tof_fwhm_ps"),
         ({"duration_s": np.nan}, "duration_s"),
         ({"isotope": "F-18"}, "without duration_s"),
@@ -299,6 +299,21 @@ def test_events_of_panels_make_their_histogram(context, heads):
     assert np.array_equal(heads.positions[upper].astype(np.float32), scan.events.lines[:, :3])
     plain = isotome.simulate_panels(x, heads, decays=20_000, exact_counts=True, context=context)
     assert plain.info.decays == 20_000 and plain.events is None and plain.lors.sum() == plain.info.trues
+
+
+def test_what_events_of_panels_are(context, heads):
+    x = isotome.phantom("point", heads.grid, context=context)
+    mu = isotome.Image(np.full(x.shape, 0.0096, np.float32), x.grid)
+    scan = isotome.simulate_panels(
+        x, heads, decays=100_000, exact_counts=True, randoms=0.2, mu=mu, events=True, context=context
+    )
+    order, info = scan.info.order, scan.info
+    assert order.dtype == np.uint8 and len(order) == len(scan.events) == info.trues + info.randoms
+    assert np.sum(order == 255) == info.randoms > 0
+    by = np.bincount(order[order < 255], minlength=8)
+    assert tuple(by) == info.by_scatters and sum(info.by_scatters) == info.trues and by[1] > 0
+    plain = isotome.simulate_panels(x, heads, decays=20_000, exact_counts=True, context=context)
+    assert plain.info.order is None and plain.info.by_scatters == (plain.info.trues, *(7 * (0,)))
 
 
 def test_randoms_by_rate(context, heads):
@@ -431,3 +446,22 @@ def test_traces_of_an_image_come_near(context):
     y = isotome.sradon(scanner=scanner, context=context).project(x)
     closed = isotome.simulate_traces("nine-spheres", scanner, context=context)
     assert y.shape == closed.shape and np.corrcoef(y.ravel(), closed.ravel())[0, 1] > 0.9
+
+
+def test_photons_scatter_in_the_object(context, tmp_path):
+    path = tmp_path / "ring.yaml"
+    path.write_text(
+        "kind: cylinder\nradius_mm: 100\nrings: 20\nring_pitch_mm: 4\ncrystals_per_ring: 160\n"
+        "min_crystal_distance: 20\nenergy: {window_kev: [435, 650], resolution: 0.11}\n"
+    )
+    x = ball()
+    mu = x * np.float32(0.0096) / x.max()
+    e = isotome.simulate(x, path, decays=2e5, mu=mu, physics=True, grid=x.grid, context=context)
+    info = e.info
+    assert info is not None and info.order is not None
+    assert len(info.order) == len(e) and sum(info.by_scatters) == len(e)
+    assert np.count_nonzero(info.order == 0) == info.trues and info.by_scatters[1] == np.count_nonzero(info.order == 1)
+    assert 0 < info.scatters < info.trues
+    assert abs(info.decays - 2e5) < 5 * 2e5**0.5
+    with pytest.raises(isotome.ArgumentError, match="mu"):
+        isotome.simulate(x, path, decays=2e5, physics=True, grid=x.grid, context=context)

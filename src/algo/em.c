@@ -191,46 +191,17 @@ static iso_real *upload_seen(iso_em_state *e, const iso_real *x)
 	return ISO_UPLOAD(&l->room, there, l->host, l->n);
 }
 
-/* Data in the operator's order, on the device; add over mult, 0 where mult is 0. */
-static int upload_data(iso_em_state *e)
-{
-	struct iso_loop *l = &e->l;
-	const struct iso_em_data d = e->p.data;
-	iso_real *ratio = NULL;
-
-	int64_t bad = l->n_data;
-
-	if (d.add && d.mult && !ISO_HOST(&l->taken, ratio, l->n_data)) return l->taken.status;
-#pragma omp parallel for num_threads(l->ctx->threads) reduction(min : bad)
-	for (int64_t j = 0; j < (ratio ? l->n_data : 0); j++) {
-		ratio[j] = d.mult[j] > 0 ? d.add[j] / d.mult[j] : 0;
-		if (j < bad && !isfinite(ratio[j])) bad = j;
-	}
-	if (bad < l->n_data)
-		return iso_fail(ISO_EINPUT,
-		                "em: additive term %g over factor %g, of event %" PRId64 ", is too large",
-		                (double)d.add[bad], (double)d.mult[bad], bad);
-	e->p.data.y = iso_loop_rows(l, d.y);
-	e->p.data.mult = iso_loop_rows(l, d.mult);
-	e->p.data.add = iso_loop_rows(l, ratio ? ratio : d.add);
-	return l->room.status;
-}
-
 /* The caller's arrays, checked, to the device. */
 static int load(iso_em_state *e, const iso_real *x)
 {
 	struct iso_loop *l = &e->l;
-	struct iso_em_data *d = &e->p.data;
 	struct iso_sens *s = &e->p.sens;
 	int64_t all = l->n * s->n_images;
 	int st;
 
 	if ((st = iso_loop_take(l, "start image", l->n, &x, true))) return st;
 	if ((st = iso_loop_take(l, "sensitivity", all, &s->image, true))) return st;
-	if ((st = iso_loop_take(l, "counts", l->n_data, &d->y, true))) return st;
-	if ((st = iso_loop_take(l, "additive term", l->n_data, &d->add, true))) return st;
-	if ((st = iso_loop_take(l, "multiplicative factor", l->n_data, &d->mult, true))) return st;
-	if ((st = upload_data(e))) return st;
+	if ((st = iso_loop_em_data(l, &e->p.data, NULL))) return st;
 	ISO_DEVICE(&l->room, e->acc, l->n);
 	l->x = upload_seen(e, x);
 	if (e->p.filter) e->seen = upload_seen(e, NULL);

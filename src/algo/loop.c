@@ -171,6 +171,7 @@ bool iso_loop_finished(const struct iso_loop *l)
 /* The first curve, summed over the steps of the iteration that has just ended. */
 static double objective(const struct iso_loop *l)
 {
+	if (l->fn->now) return l->fn->now(l);
 	const double *end = l->curve[0] + l->done + l->fn->at_start;
 	double sum = 0;
 
@@ -238,7 +239,7 @@ static int loop(struct iso_loop *l, const struct iso_run *run)
 		if ((st = ask(&next, l, run, saved_s, l->fn->step(l))))
 			return st == ISO_ECANCEL ? stop(l, run) : st;
 		iso_snprintf(note, sizeof note, "%s %.9g", l->fn->figure,
-		             l->curve[0][l->done - 1 + l->fn->at_start]);
+		             l->fn->now ? l->fn->now(l) : l->curve[0][l->done - 1 + l->fn->at_start]);
 		iso_clock_step(&clock, l->done, l->done % l->per ? NULL : note);
 		if ((st = show(l, run))) return st;
 		if (l->stopped || iso_loop_finished(l)) break;

@@ -7,16 +7,17 @@
 #include "checkpoint.h"
 #include "core/room.h"
 
-enum { LOOP_ITEMS = 9 };
+enum { LOOP_ITEMS = 16 };
 
 struct iso_loop;
 
 /* An algorithm. A step that ISO_ECANCEL interrupts must leave a state that can be saved, and that the
    next step goes on from. */
 struct iso_loop_fn {
-	const char *name;   /* in messages: "cg" */
-	const char *unit;   /* what steps are: "iterations" */
-	const char *figure; /* what curve[0] holds: "cost" */
+	const char *name;                        /* in messages: "cg" */
+	const char *unit;                        /* what steps are: "iterations" */
+	const char *figure;                      /* what curve[0] holds: "cost" */
+	double (*now)(const struct iso_loop *l); /* the figure, where there is no curve of it; else NULL */
 	int curves;
 	int at_start; /* 1: curves begin with a value of the start image; 0: with the first step's */
 	int (*begin)(struct iso_loop *l); /* from the start image; NULL: nothing to do */
@@ -66,6 +67,10 @@ int iso_loop_take(struct iso_loop *l, const char *what, int64_t n, const iso_rea
 /* A copy of a data vector of the host on the device, in the operator's order; NULL of NULL, and after a
    failure, which is the room's status. */
 iso_real *iso_loop_rows(struct iso_loop *l, const iso_real *host);
+
+/* The data of EM, the caller's arrays, checked, become ours on the device, add over mult; and the sum of the counts of
+   this rank's rows, unless NULL. */
+int iso_loop_em_data(struct iso_loop *l, struct iso_em_data *d, double *counts);
 
 /* From the start or from the checkpoint to the end, and the image to x. */
 int iso_loop_run(struct iso_loop *l, iso_real *x, const struct iso_run *run);

@@ -235,7 +235,8 @@ int cmd_parse(struct cmd *c, const struct opt_usage *u, const struct opt_set *se
    no memory limit: there it comes first. */
 static int make_context(struct cmd *c, bool ahead)
 {
-	const char *device = strcmp(c->device, "auto") == 0 && c->cpu_only ? "cpu" : c->device;
+	const bool cpu = strcmp(c->device, "auto") == 0 && (c->cpu_only || c->cpu_first);
+	const char *device = cpu ? "cpu" : c->device;
 	int st = iso_ctx_create_over(&c->ctx, device, (int)c->threads, ranks_comm(),
 	                             ahead && c->memory_gb == 0);
 

@@ -48,6 +48,7 @@ struct cmd {
 	double memory_gb;
 	bool verbose, quiet, json, dry_run, force, help;
 	bool cpu_only;   /* set by a command without code for CUDA */
+	bool cpu_first;  /* set by one that ends before a device is opened: auto is the CPU */
 	bool like_image; /* set by one whose --like may also be an image, of which it takes the grid */
 	const char *like;
 	const char *model, *models[16]; /* of commands that have a problem; models ends with NULL */
@@ -193,6 +194,7 @@ int main_project(int argc, char **argv);
 int main_backproject(int argc, char **argv);
 int main_recon(int argc, char **argv);
 int main_calibrate(int argc, char **argv);
+int main_scatter(int argc, char **argv);
 int main_filter(int argc, char **argv);
 int main_mu(int argc, char **argv);
 int main_measure(int argc, char **argv);

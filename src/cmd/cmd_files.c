@@ -45,6 +45,12 @@ static int add_files(struct cmd *c, const struct opt *o)
 	                             : add_inputs(c, *o->text, what);
 }
 
+/* FILE shares its text with the option of the data: where that was typed, it is named. */
+static bool another_names_it(const struct opt *o)
+{
+	return o->positional && o->transient && !o->given;
+}
+
 static bool is_output(const struct opt *o)
 {
 	return o->file == OPT_WRITES && o->text && *o->text;
@@ -57,6 +63,7 @@ int cmd_name_files(struct cmd *c)
 
 	for (int k = 0; !st && (o = opt_at(c->sets, k)); k++) {
 		c->writes |= is_output(o);
+		if (another_names_it(o)) continue;
 		if (o->file == OPT_READS || o->file == OPT_MAY_READ || o->file == OPT_WRITES)
 			st = add_files(c, o);
 	}

@@ -24,6 +24,7 @@ static const struct command {
 	{ "project", "y = A x: from an image to data", main_project, true },
 	{ "backproject", "x = A* y: from data to an image", main_backproject, true },
 	{ "recon", "reconstruct an image from measured data", main_recon, true },
+	{ "scatter", "scattered coincidences that an image makes in a ring", main_scatter, true },
 	{ "calibrate", "calibration of a scanner, from a uniform phantom", main_calibrate, false },
 	{ "filter", "smooth an image: Gaussian or median", main_filter, false },
 	{ "mu", "attenuation from a CT, on the grid of an image", main_mu, false },

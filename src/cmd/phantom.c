@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* isotome phantom: a test image from a built-in name or a file of shapes. */
 #include "cmd.h"
+#include "image/raster_kern.h"
 
 #include <string.h>
 
@@ -26,6 +27,13 @@ static int print_names(void)
 	return CMD_DONE;
 }
 
+static int64_t voxels_at_a_time(const struct iso_grid *g)
+{
+	int64_t all = iso_grid_voxels(g), slice = g->n[0] * g->n[1];
+
+	return all < RASTER_PIECE ? all : slice > RASTER_PIECE ? slice : RASTER_PIECE;
+}
+
 static int make(struct cmd *c, const struct settings *s, const iso_phantom *p, const struct iso_grid *g)
 {
 	struct iso_array activity = { 0 }, mu = { 0 };
@@ -39,6 +47,8 @@ static int make(struct cmd *c, const struct settings *s, const iso_phantom *p, c
 	         g->n[1], g->n[2]);
 	iso_plan_add(&plan, image, iso_grid_voxels(g), sizeof(iso_real), false);
 	if (s->mu) iso_plan_add(&plan, "attenuation", iso_grid_voxels(g), sizeof(iso_real), false);
+	if (iso_ctx_is_cuda(c->ctx))
+		iso_plan_add(&plan, "voxels on the device", voxels_at_a_time(g), sizeof(iso_real), true);
 	if ((st = cmd_plan(c, &plan)) || (st = iso_array_on_grid(&activity, g)) ||
 	    (s->mu && (st = iso_array_on_grid(&mu, g))))
 		goto done;
@@ -99,7 +109,7 @@ int main_phantom(int argc, char **argv)
 		  .help = "points along each axis of a voxel that a surface crosses" },
 		{ 0 },
 	};
-	struct cmd c = { .cpu_only = true };
+	struct cmd c = { .cpu_first = true };
 	struct opt_set sets[] = {
 		{ NULL, own }, { "Image grid", grid }, cmd_common(&c, CMD_COMPUTES | CMD_WRITES), { 0 }
 	};

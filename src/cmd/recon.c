@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* isotome recon: an image from measured data. */
 #include "cmd.h"
+#include "recon_scan.h"
 
 #include "io/format.h"
 #include "problem/problem.h"
@@ -10,7 +11,9 @@
 
 static const struct opt_usage usage = {
 	"recon",
-	"Reconstruct an image from measured data: by MLEM or OSEM (ray, strip, srm), filtered "
+	"Reconstruct an image from measured data: by MLEM or OSEM (ray, strip, srm), with a penalty by SVRG, "
+	"which "
+	"converges in about ten passes, filtered "
 	"back-projection (ubp) or penalised least squares (svoxel, sradon). The sensitivity of PET comes "
 	"from the scanner (also for a histogram), or from a file. Events that do not fit memory are read in "
 	"blocks. An interrupted run of iterations leaves a checkpoint beside the output. Started by mpirun, "
@@ -25,6 +28,8 @@ static const struct opt_usage usage = {
 	"      --delayed d.Cdh --frames 0:10:120,180,300 --isotope F-18 --filter gaussian:5 -o x.nii\n"
 	"  isotome recon ray --events large.lmdT --sens s.nii --grid 256 --voxel 2 --method osem \\\n"
 	"      --memory-limit 16 --scratch /data/tmp -o x.nii\n"
+	"  isotome recon ray --events e.lmdT --scanner s.yaml --grid 128 --voxel 4 --method svrg \\\n"
+	"      --penalty rdp:rel=0.2 -o x.nii\n"
 	"  isotome recon strip --events e.f32 --scanner examples/scanners/bialas2015.yaml \\\n"
 	"      --kernel tan --iterations 10 -o x.nii\n"
 	"  isotome recon srm --srm m.srm --data counts.npy --method osem --subsets 10 -o x.nii\n"
@@ -38,13 +43,16 @@ static const struct opt_usage usage = {
 };
 
 /* A checkpoint that nobody asked to continue is somebody's work. */
-static int check_checkpoint(const struct settings *s, struct cmd *c)
+static int check_checkpoint(iso_problem *p, struct cmd *c)
 {
-	static const char *const what[] = { "the frames of --output", "the checkpoint of --output" };
-	const char *const path[] = { s->kept, s->checkpoint };
+	const struct settings *s = &p->s;
+	const bool rounds = p->m->needs_rounds && p->m->needs_rounds(p);
+	static const char *const what[] = { "the frames of --output", "the checkpoint of --output",
+		                            "the rounds of --output" };
+	const char *const path[] = { s->kept, s->checkpoint, s->rounds };
 	int st;
 
-	for (int i = s->frames.series ? 0 : 1; i < 2; i++) {
+	for (int i = s->frames.series ? 0 : 1; i < (rounds ? 3 : 2); i++) {
 		if ((st = iso_names_add(&c->names, true, path[i], what[i])) ||
 		    (!recon_is_direct(s) && (st = iso_target_try(path[i]))))
 			return st;
@@ -91,13 +99,14 @@ static int check(iso_problem *p, struct cmd *c)
 	if ((st = cmd_check_array(c, s->out))) return st;
 	for (int k = 0; k < s->frames.n; k++)
 		if ((st = check_iterations(s, c, k))) return st;
-	return check_checkpoint(s, c);
+	return check_checkpoint(p, c);
 }
 
 int main_recon(int argc, char **argv)
 {
 	iso_problem *p = NULL;
 	struct cmd c = { 0 };
+	struct scan scan = { 0 };
 	const char *out = NULL;
 	int st = cmd_problem(&p, &c, argc, argv);
 
@@ -114,6 +123,8 @@ int main_recon(int argc, char **argv)
 		                  { p->m->title, p->params },
 		                  p->sets[3],
 		                  p->sets[4],
+		                  p->sets[9],
+		                  scan_params(&scan),
 		                  p->sets[5],
 		                  p->sets[8],
 		                  cmd_common(&c, CMD_COMPUTES | CMD_WRITES),
@@ -123,8 +134,10 @@ int main_recon(int argc, char **argv)
 	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;
 	p->like = c.like;
 	p->force = c.force;
-	if ((st = settings_out(&p->s, out))) goto done;
-	if (!(st = check(p, &c)) && !(st = cmd_problem_begin(p, &c))) st = iso_problem_recon(p, NULL, out);
+	if ((st = scan_begin(&scan, p, &c, out))) goto done;
+	if ((st = settings_out(&p->s, scan.list ? scan.path : out))) goto done;
+	if (!(st = check(p, &c)) && !(st = problem_record_parameters(p)) && !(st = cmd_problem_begin(p, &c)))
+		st = scan.list ? scan_run(&scan, p, &c) : iso_problem_recon(p, NULL, out);
 done:
 	iso_problem_free(p);
 	return cmd_end(&c, st);

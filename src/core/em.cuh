@@ -64,6 +64,28 @@ static __device__ inline void em_leave_tally(struct em_tally *all, const struct 
 	em_leave_integer(&all->used, t->used);
 	em_leave_integer(&all->skipped, t->skipped);
 	em_leave_integer(&all->infinite, t->infinite);
+	em_leave_integer(&all->cut, t->cut);
 }
+
+/* ---- what kernels that add term by term make of a term, in units of the sums ---- */
+
+/* It stays as it is. */
+struct whole_terms {
+	__device__ double operator()(double v) const
+	{
+		return v;
+	}
+};
+
+/* It is cut to a limit, and counted, in a step of ratios. */
+struct cut_terms {
+	double limit;
+	int64_t *count; /* the thread's own */
+
+	__device__ double operator()(double v) const
+	{
+		return ratio_cut(v, limit, count);
+	}
+};
 
 #endif

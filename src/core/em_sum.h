@@ -11,6 +11,12 @@ ISO_BEGIN_C
 /* Integers: the same for any number of ranks. */
 int iso_em_tally_sum(struct em_tally *t, iso_ctx *ctx, int st);
 
+/* Of counts y on the host, of rows of this rank, from those of all ranks; NULL: ones. */
+int iso_ratio_counts(struct ratio_counts *c, iso_ctx *ctx, struct iso_rows rows, const iso_real *y);
+
+/* The largest of n values on the host that are not negative. */
+double iso_largest(const iso_ctx *ctx, int64_t n, const iso_real *v);
+
 /* Doubles: to their rounding. */
 int iso_em_stat_sum(struct iso_em_stat *s, iso_ctx *ctx, int st);
 

@@ -69,3 +69,12 @@ void iso_fixed_end(iso_real *x, struct iso_fixed *f, const iso_ctx *ctx)
 #pragma omp parallel for num_threads(ctx->threads)
 	for (int64_t i = 0; i < f->n; i++) x[i] = (iso_real)((double)f->v[i] * unit);
 }
+
+void iso_fixed_end_over(iso_real *x, struct iso_fixed *f, const iso_ctx *ctx, const iso_real *u)
+{
+	const double unit = 1 / f->scale;
+
+	if (!f->added) add_copies(f, ctx->threads);
+#pragma omp parallel for num_threads(ctx->threads)
+	for (int64_t i = 0; i < f->n; i++) x[i] = u[i] > 0 ? (iso_real)((double)f->v[i] * unit / u[i]) : 0;
+}

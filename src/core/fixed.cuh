@@ -50,4 +50,17 @@ static inline int iso_fixed_end(iso_real *x, struct iso_fixed_cuda *f, const iso
 	return iso_cuda_launched("fixed point");
 }
 
+/* The same over u[i], which was in every term; 0 where that is not above 0. */
+static __global__ void iso_fixed_to_real_over(iso_real *x, struct iso_fixed_cuda f, const iso_real *u)
+{
+	ISO_GRID_LOOP (i, f.n) x[i] = u[i] > 0 ? (iso_real)((double)(long long)f.v[i] / f.scale / u[i]) : 0;
+}
+
+static inline int iso_fixed_end_over(iso_real *x, struct iso_fixed_cuda *f, const iso_ctx *ctx,
+                                     const iso_real *u)
+{
+	iso_fixed_to_real_over<<<iso_blocks(f->n), ISO_THREADS, 0, iso_stream(ctx)>>>(x, *f, u);
+	return iso_cuda_launched("fixed point");
+}
+
 #endif

@@ -47,4 +47,7 @@ int iso_fixed_sum(struct iso_fixed *f, iso_ctx *ctx, int st);
 /* x[0..n-1] = the sum of the copies over the scale. */
 void iso_fixed_end(iso_real *x, struct iso_fixed *f, const iso_ctx *ctx);
 
+/* The same over u[i], which was in every term; 0 where that is not above 0. */
+void iso_fixed_end_over(iso_real *x, struct iso_fixed *f, const iso_ctx *ctx, const iso_real *u);
+
 #endif

@@ -274,3 +274,14 @@ int iso_em_step(iso_op *op, int sub, iso_real *acc, const iso_real *x, const str
 	return leave(op,
 	             (op->fn->em_step ? op->fn->em_step : iso_em_step_plain)(op, sub, acc, x, data, stat));
 }
+
+int iso_ratio_step(iso_op *op, int sub, iso_real *z, iso_real *rho, bool keep, const iso_real *x,
+                   const iso_real *u, const struct iso_em_data *data, struct iso_ratio_stat *stat)
+{
+	if (!op || !z || !rho || !x || !u || !data || !stat) return iso_fail_null(__func__);
+	int st = enter(op, sub);
+
+	if (st) return st;
+	return leave(op, (op->fn->ratio_step ? op->fn->ratio_step : iso_ratio_step_plain)(
+				 op, sub, z, rho, keep, x, u, data, stat));
+}

@@ -14,6 +14,9 @@ struct iso_op_fn {
 	/* NULL: the plain pair serves */
 	int (*em_step)(const iso_op *op, int sub, iso_real *acc, const iso_real *x,
 	               const struct iso_em_data *d, struct iso_em_stat *s);
+	/* as iso_ratio_step; NULL: the plain pair serves */
+	int (*ratio_step)(const iso_op *op, int sub, iso_real *z, iso_real *rho, bool keep, const iso_real *x,
+	                  const iso_real *u, const struct iso_em_data *d, struct iso_ratio_stat *s);
 	/* rows of one subset, a range of 0 ... n_out - 1; NULL: there is one subset */
 	struct iso_rows (*rows)(const iso_op *op, int sub);
 	/* the file's row behind an operator's row; NULL: the same */
@@ -73,6 +76,10 @@ int iso_op_wake(iso_op *op);
 /* em_step by forward and adjoint: the reference, and the way of operators without their own. */
 int iso_em_step_plain(const iso_op *op, int sub, iso_real *acc, const iso_real *x,
                       const struct iso_em_data *d, struct iso_em_stat *s);
+
+/* iso_ratio_step by forward and adjoint. */
+int iso_ratio_step_plain(const iso_op *op, int sub, iso_real *z, iso_real *rho, bool keep, const iso_real *x,
+                         const iso_real *u, const struct iso_em_data *d, struct iso_ratio_stat *s);
 
 /* As iso_op_sort, a range of the operator's rows: dst[i] is row rows.first + i. */
 void iso_op_sort_rows(const iso_op *op, iso_real *dst, const iso_real *src, struct iso_rows rows);

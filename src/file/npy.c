@@ -362,12 +362,13 @@ int iso_table_read(double **v, int64_t *rows, int columns, const char *path)
 /* ---- writing ---- */
 
 /* Version 1.0; spaces and a newline round the preamble up to a multiple of 64. */
-int iso_npy_lead(char head[ISO_NPY_LEAD], int size, int n_dim, const int64_t *dim)
+int iso_npy_lead(char head[ISO_NPY_LEAD], char kind, int size, int n_dim, const int64_t *dim)
 {
 	int n = 10, whole;
 
 	memcpy(head, magic, sizeof magic);
-	n += sprintf(head + n, "{'descr': '<f%d', 'fortran_order': False, 'shape': (", size);
+	n += sprintf(head + n, "{'descr': '%c%c%d', 'fortran_order': False, 'shape': (", size > 1 ? '<' : '|',
+	             kind, size);
 	for (int i = 0; i < n_dim; i++) n += sprintf(head + n, "%s%" PRId64, i ? ", " : "", dim[i]);
 	n += sprintf(head + n, "%s), }", n_dim == 1 ? "," : "");
 	whole = (n + 1 + 63) / 64 * 64;
@@ -392,8 +393,22 @@ int iso_npy_begin_rows(struct iso_out *o)
 int iso_npy_end_rows(struct iso_out *o, int64_t n, int columns)
 {
 	char lead[ISO_NPY_LEAD];
-	int bytes = iso_npy_lead(lead, sizeof(float), 2, (const int64_t[]){ n, columns });
+	int bytes = iso_npy_lead(lead, 'f', sizeof(float), 2, (const int64_t[]){ n, columns });
 
 	if (bytes != ROWS_LEAD) return iso_fail(ISO_EIO, "%s: preamble of %d bytes", o->path, bytes);
 	return iso_write_at(o->path, o->fd, lead, bytes, 0);
+}
+
+int iso_npy_bytes(const char *path, const uint8_t *v, int64_t n)
+{
+	char head[ISO_NPY_LEAD];
+	int lead = iso_npy_lead(head, 'u', 1, 1, &n);
+	struct iso_out o = { 0 };
+	int st = iso_out_open(&o, path, lead + n, ISO_OUT_PLAIN);
+
+	if (!st && !(st = iso_out_write(&o, head, lead)) && !(st = iso_out_write(&o, v, n)) &&
+	    !(st = iso_out_close(&o)))
+		st = iso_out_commit(&o);
+	iso_out_free(&o);
+	return st;
 }

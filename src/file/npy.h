@@ -49,8 +49,11 @@ int iso_table_read(double **v, int64_t *rows, int columns, const char *path);
 
 #define ISO_NPY_LEAD 512
 
-/* Makes the preamble of floats of `size` bytes in C order; returns its length. */
-int iso_npy_lead(char head[ISO_NPY_LEAD], int size, int n_dim, const int64_t *dim);
+/* Makes the preamble of numbers of `size` bytes in C order, kind 'f' or 'u'; returns its length. */
+int iso_npy_lead(char head[ISO_NPY_LEAD], char kind, int size, int n_dim, const int64_t *dim);
+
+/* A whole file of n bytes, as NumPy's uint8. */
+int iso_npy_bytes(const char *path, const uint8_t *v, int64_t n);
 
 /* Before and after (n, columns) floats are written by rows: keep the place of the preamble, and fill it. */
 int iso_npy_begin_rows(struct iso_out *o);

@@ -3,7 +3,7 @@
 #include "core/box.h"
 #include "core/ctx.h"
 #include "core/size.h"
-#include "places.h"
+#include "raster_kern.h"
 #include "shapes.h"
 
 #include <math.h>
@@ -12,128 +12,70 @@
 
 enum { MAX_SAMPLES = 64 };
 
-struct raster {
-	const struct iso_phantom *p;
-	const struct iso_grid *g;
-	enum shape_quantity q;
-	int samples;
-};
-
-/* Volumes that may matter for a part of the grid, lowest first. */
-struct pile {
-	int n;
-	const struct iso_shape **shape;
-};
-
-/* Only the volumes of `all` that reach into `b`. */
-static void thin_out(struct pile *few, const struct pile *all, const struct shape_box *b)
+/* Of the volumes `all` those that reach into *b, into at[]. */
+static struct pile thin_out(int32_t *at, const struct raster *r, const struct pile *all,
+                            const struct shape_box *b)
 {
-	few->n = 0;
+	struct pile few = { 0, at };
+
 	for (int i = 0; i < all->n; i++)
-		if (iso_shape_relation(all->shape[i], b) != SHAPE_OUTSIDE)
-			few->shape[few->n++] = all->shape[i];
+		if (shape_meets(r->shape + all->at[i], b) != SHAPE_OUTSIDE) at[few.n++] = all->at[i];
+	return few;
 }
 
-/* Attenuation never adds up. */
-static bool adds(const struct raster *r)
+/* room: for all volumes, twice. */
+static void raster_slice(iso_real *image, const struct raster *r, const struct pile *all, int32_t *room,
+                         int64_t z)
 {
-	return r->p->adds && r->q == SHAPE_ACTIVITY;
-}
+	const struct iso_grid *g = &r->g;
+	struct shape_box b;
 
-static double value_at(const struct raster *r, const struct pile *pile, const double p[3])
-{
-	double sum = 0;
+	raster_slice_box(&b, g, z);
+	struct pile slice = thin_out(room, r, all, &b);
 
-	for (int i = pile->n - 1; i >= 0; i--)
-		if (iso_shape_has(pile->shape[i], p)) {
-			if (!adds(r)) return pile->shape[i]->value[r->q];
-			sum += pile->shape[i]->value[r->q];
-		}
-	return sum;
-}
-
-/* Mean over samples^3 midpoints, as the first value and the mean difference from it: exact where
-   all are equal. */
-static double sample(const struct raster *r, const struct pile *pile, const struct shape_box *b)
-{
-	double n = r->samples, first = 0, sum = 0, p[3];
-
-	for (int i = 0; i < r->samples; i++)
-		for (int j = 0; j < r->samples; j++)
-			for (int k = 0; k < r->samples; k++) {
-				p[0] = b->mid[0] + b->half[0] * ((2 * k + 1) / n - 1);
-				p[1] = b->mid[1] + b->half[1] * ((2 * j + 1) / n - 1);
-				p[2] = b->mid[2] + b->half[2] * ((2 * i + 1) / n - 1);
-				double v = value_at(r, pile, p);
-
-				if (i + j + k == 0) first = v;
-				sum += v - first;
-			}
-	return first + sum / (n * n * n);
-}
-
-/* One value where the topmost volume that reaches into the voxel contains all of it; of volumes that add up, all. */
-static double voxel_value(const struct raster *r, const struct pile *pile, const struct shape_box *b)
-{
-	double sum = 0;
-
-	for (int i = pile->n - 1; i >= 0; i--) {
-		enum shape_relation rel = iso_shape_relation(pile->shape[i], b);
-
-		if (rel == SHAPE_CROSSES) return sample(r, pile, b);
-		if (rel == SHAPE_CONTAINS && !adds(r)) return pile->shape[i]->value[r->q];
-		if (rel == SHAPE_CONTAINS) sum += pile->shape[i]->value[r->q];
-	}
-	return sum;
-}
-
-/* slice and row: room for the volumes of the whole phantom. */
-static void raster_slice(iso_real *image, const struct raster *r, const struct pile *all, struct pile *slice,
-                         struct pile *row, int64_t z)
-{
-	const struct iso_grid *g = r->g;
-	struct shape_box b, wide;
-
-	for (int a = 0; a < 3; a++) {
-		b.half[a] = g->voxel[a] / 2;
-		wide.mid[a] = g->centre[a];
-		wide.half[a] = (double)g->n[a] * g->voxel[a] / 2;
-	}
-	b.mid[2] = wide.mid[2] = iso_measure_place(g, 2, z);
-	wide.half[2] = b.half[2];
-	thin_out(slice, all, &wide);
-	wide.half[1] = b.half[1];
 	for (int64_t y = 0; y < g->n[1]; y++) {
-		b.mid[1] = wide.mid[1] = iso_measure_place(g, 1, y);
-		thin_out(row, slice, &wide);
-		for (int64_t x = 0; x < g->n[0]; x++) {
-			b.mid[0] = iso_measure_place(g, 0, x);
-			image[(z * g->n[1] + y) * g->n[0] + x] = (iso_real)voxel_value(r, row, &b);
-		}
+		raster_row_box(&b, g, y);
+		struct pile row = thin_out(room + r->n, r, &slice, &b);
+
+		for (int64_t x = 0; x < g->n[0]; x++)
+			image[(z * g->n[1] + y) * g->n[0] + x] = (iso_real)raster_voxel(r, &row, &b, x);
 	}
 }
 
+/* On CUDA: iso_raster_cuda. */
 static int raster_volumes(iso_real *image, iso_ctx *ctx, const struct raster *r)
 {
-	int threads = ctx ? iso_ctx_threads(ctx) : omp_get_max_threads(), n = r->p->n;
+	int threads = ctx ? iso_ctx_threads(ctx) : omp_get_max_threads(), n = r->n;
 	int64_t items = (2 * (int64_t)threads + 1) * n;
-	const struct iso_shape **room = size_alloc(items, sizeof *room);
-	struct pile all = { 0, room };
+	int32_t *room = size_alloc(items, sizeof *room);
+	struct pile all = { n, room };
 
 	if (!room) return iso_fail_memory("phantom", items * (int64_t)sizeof *room);
-	for (int i = 0; i < n; i++)
-		if (shape_is_volume(&r->p->shape[i]) && r->p->shape[i].sets[r->q])
-			all.shape[all.n++] = &r->p->shape[i];
+	for (int i = 0; i < n; i++) room[i] = i;
 #pragma omp parallel for num_threads(threads) schedule(dynamic)
-	for (int64_t z = 0; z < r->g->n[2]; z++) {
-		int t = omp_get_thread_num();
-		struct pile slice = { 0, room + (int64_t)n * (2 * t + 1) };
-		struct pile row = { 0, room + (int64_t)n * (2 * t + 2) };
-
-		if (!ctx || !iso_ctx_cancelled(ctx)) raster_slice(image, r, &all, &slice, &row, z);
-	}
+	for (int64_t z = 0; z < r->g.n[2]; z++)
+		if (!ctx || !iso_ctx_cancelled(ctx))
+			raster_slice(image, r, &all, room + (int64_t)n * (2 * omp_get_thread_num() + 1), z);
 	free(room);
 	return ctx ? iso_ctx_poll(ctx) : ISO_OK;
+}
+
+/* Volumes that set quantity q, and the loop of the context's device over the voxels. */
+static int raster(iso_real *image, iso_ctx *ctx, const struct iso_phantom *p, const struct iso_grid *g,
+                  enum shape_quantity q, int samples)
+{
+	struct iso_shape *shape = size_alloc(p->n, sizeof *shape);
+	struct raster r = { .g = *g, .shape = shape, .q = q, .samples = samples };
+	void *cuda = NULL;
+	int st = shape ? ISO_OK : iso_fail_memory("phantom", p->n * (int64_t)sizeof *shape);
+
+	r.adds = p->adds && q == SHAPE_ACTIVITY; /* attenuation never adds up */
+	for (int i = 0; i < p->n && !st; i++)
+		if (shape_is_volume(&p->shape[i]) && p->shape[i].sets[q]) shape[r.n++] = p->shape[i];
+	if (!st && ctx && iso_ctx_is_cuda(ctx)) st = iso_cuda_symbol(&cuda, "iso_raster_cuda");
+	if (!st) st = (cuda ? (__typeof__(&raster_volumes))cuda : raster_volumes)(image, ctx, &r);
+	free(shape);
+	return st;
 }
 
 /* Adds at the point u, in voxels from the grid's low corner; voxel i is [i, i + 1). */
@@ -193,15 +135,15 @@ static void add_sources(iso_real *image, const struct iso_phantom *p, const stru
 }
 
 /* Spheres smoothed by a Gaussian, in closed form: values at the centres of voxels. */
-static int raster_smooth(iso_real *image, iso_ctx *ctx, const struct raster *r)
+static int raster_smooth(iso_real *image, iso_ctx *ctx, const struct iso_phantom *p, const struct iso_grid *g)
 {
-	struct iso_sphere *v = size_alloc(r->p->n, sizeof *v);
-	struct iso_spheres s = { r->p->n, v, 0 };
+	struct iso_sphere *v = size_alloc(p->n, sizeof *v);
+	struct iso_spheres s = { p->n, v, 0 };
 	int st;
 
-	if (!v) return iso_fail_memory("phantom", r->p->n * (int64_t)sizeof *v);
-	st = iso_phantom_spheres(v, &s.fwhm, r->p);
-	if (!st) st = iso_spheres_raster(image, ctx, &s, r->g);
+	if (!v) return iso_fail_memory("phantom", p->n * (int64_t)sizeof *v);
+	st = iso_phantom_spheres(v, &s.fwhm, p);
+	if (!st) st = iso_spheres_raster(image, ctx, &s, g);
 	free(v);
 	return st;
 }
@@ -210,19 +152,16 @@ int iso_phantom_raster(iso_real *activity, iso_real *mu, iso_ctx *ctx, const iso
                        const struct iso_grid *g, int samples)
 {
 	if (!p || !g) return iso_fail_null(__func__);
-	struct raster r = { p, g, SHAPE_ACTIVITY, samples };
 	int st = iso_grid_check(g);
 
 	if (st) return st;
 	if (samples < 1 || samples > MAX_SAMPLES)
 		return iso_fail(ISO_EARG, "phantom: samples is %d, must be in [1, %d]", samples, MAX_SAMPLES);
 	if (activity) {
-		if ((st = (p->fwhm > 0 ? raster_smooth : raster_volumes)(activity, ctx, &r))) return st;
+		st = p->fwhm > 0 ? raster_smooth(activity, ctx, p, g)
+		                 : raster(activity, ctx, p, g, SHAPE_ACTIVITY, samples);
+		if (st) return st;
 		add_sources(activity, p, g);
 	}
-	if (mu) {
-		r.q = SHAPE_MU;
-		st = raster_volumes(mu, ctx, &r);
-	}
-	return st;
+	return mu ? raster(mu, ctx, p, g, SHAPE_MU, samples) : ISO_OK;
 }

@@ -1,75 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The geometry of shapes. Volumes lie along the axes and are symmetric about their centre, so what
-   counts is |u|, u = (p - centre) / half: a box lies inside if its farthest corner does, and
-   outside if its nearest point does. Flat shapes may be turned: a box lies inside if its four
-   corners do, and outside if a box along the shape's axes does that holds it. */
+/* Phantoms of shapes: adding to them, the box and the grid around them. */
 #include "core/status.h"
 #include "shapes.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-/* u: each coordinate at least 0. */
-static bool inside(const struct iso_shape *s, const double u[3])
-{
-	double r2 = 0;
-
-	if (s->type == SHAPE_BOX || s->type == SHAPE_RECTANGLE) return u[0] <= 1 && u[1] <= 1 && u[2] <= 1;
-	for (int a = 0; a < 3; a++)
-		if (s->type == SHAPE_ELLIPSOID || a != s->axis) r2 += u[a] * u[a];
-	return r2 <= 1 && (s->type == SHAPE_ELLIPSOID || u[s->axis] <= 1);
-}
-
-/* A step (x, y) mm from the centre of a flat shape, along its half axes and in units of their lengths. */
-static void turned(double u[3], const struct iso_shape *s, double x, double y)
-{
-	u[0] = fabs(x * s->turn[0] + y * s->turn[1]) / s->half[0];
-	u[1] = fabs(y * s->turn[0] - x * s->turn[1]) / s->half[1];
-	u[2] = 0;
-}
-
-bool iso_shape_has(const struct iso_shape *s, const double p[3])
-{
-	double u[3];
-
-	if (shape_is_flat(s))
-		turned(u, s, p[0] - s->centre[0], p[1] - s->centre[1]);
-	else
-		for (int a = 0; a < 3; a++) u[a] = fabs(p[a] - s->centre[a]) / s->half[a];
-	return inside(s, u);
-}
-
-static enum shape_relation flat_relation(const struct iso_shape *s, const struct shape_box *b)
-{
-	double x = b->mid[0] - s->centre[0], y = b->mid[1] - s->centre[1], u[3];
-	double c = fabs(s->turn[0]), d = fabs(s->turn[1]);
-	int corners = 0;
-
-	turned(u, s, x, y);
-	u[0] = fmax(0, u[0] - (c * b->half[0] + d * b->half[1]) / s->half[0]);
-	u[1] = fmax(0, u[1] - (d * b->half[0] + c * b->half[1]) / s->half[1]);
-	if (!inside(s, u)) return SHAPE_OUTSIDE;
-	for (int i = 0; i < 4; i++) {
-		turned(u, s, x + (i & 1 ? 1 : -1) * b->half[0], y + (i & 2 ? 1 : -1) * b->half[1]);
-		corners += inside(s, u);
-	}
-	return corners == 4 ? SHAPE_CONTAINS : SHAPE_CROSSES;
-}
-
-enum shape_relation iso_shape_relation(const struct iso_shape *s, const struct shape_box *b)
-{
-	double near[3], far[3];
-
-	if (shape_is_flat(s)) return flat_relation(s, b);
-	for (int a = 0; a < 3; a++) {
-		double d = fabs(b->mid[a] - s->centre[a]);
-
-		near[a] = fmax(0, d - b->half[a]) / s->half[a];
-		far[a] = (d + b->half[a]) / s->half[a];
-	}
-	if (!inside(s, near)) return SHAPE_OUTSIDE;
-	return inside(s, far) ? SHAPE_CONTAINS : SHAPE_CROSSES;
-}
 
 /* Half of the box around a volume: the greatest x of an ellipse is sqrt((a cos)^2 + (b sin)^2), as it is of a rectangle
    along the axes. */

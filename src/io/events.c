@@ -422,7 +422,7 @@ void iso_event_file_close(iso_event_file *f)
 	if (!f) return;
 	if (f->fd >= 0) close(f->fd);
 	if (f->format->close) f->format->close(f);
-	iso_scanner_free(f->own);
+	if (!f->lent) iso_scanner_free(f->own);
 	free(f->place);
 	free(f->layout);
 	free(f->path);
@@ -520,19 +520,32 @@ int iso_event_file_sample(struct iso_events *e, const iso_event_file *f)
 	return st;
 }
 
-static int read_records(struct iso_events *e, struct iso_hash *hash, const char *path,
-                        const struct iso_events_options *o)
+static int none_usable(const char *path, int64_t n)
+{
+	return iso_refuse(path, "none of its %" PRId64 " events is usable: not finite, or both ends the same",
+	                  n);
+}
+
+/* `r` to the caller if all is well: some events must be usable. */
+static int hand_over(struct iso_events *e, struct iso_events *r, int st, int64_t n, const char *path)
+{
+	if (!st && r->n_bad == n) st = none_usable(path, n);
+	if (st)
+		iso_events_free(r);
+	else
+		*e = *r;
+	return st;
+}
+
+static int read_all_records(struct iso_events *e, struct iso_hash *hash, const iso_event_file *f,
+                            const char *path)
 {
 	struct iso_hasher hasher = { 0 };
-	iso_event_file *f = NULL;
 	struct tally t = { 0 };
-	int st = iso_event_file_open(&f, path, o);
-
-	if (st) return st;
 	int64_t n = f->info.n;
+	int st = f->ctx ? iso_memory_check(f->ctx, path, n * iso_event_bytes(&f->info)) : ISO_OK;
 
 	if (hash && !f->format->read) iso_hasher_begin(&hasher, f->size);
-	if (o->ctx) st = iso_memory_check(o->ctx, path, n * iso_event_bytes(&f->info));
 	if (!st) st = iso_hasher_head(&hasher, f->path, f->fd, f->first);
 	if (!st && !(st = iso_event_file_block(e, f, n)) &&
 	    !(st = read_events(e, f, 0, n, &t, hasher.state ? &hasher : NULL))) {
@@ -541,14 +554,27 @@ static int read_records(struct iso_events *e, struct iso_hash *hash, const char 
 		st = check_ends(&t, n, f);
 	}
 	if (hash) iso_hasher_end(hash, &hasher, f->path, f->size);
+	return st;
+}
+
+static int read_records(struct iso_events *e, struct iso_hash *hash, const char *path,
+                        const struct iso_events_options *o)
+{
+	iso_event_file *f = NULL;
+	int st = iso_event_file_open(&f, path, o);
+
+	if (!st) st = read_all_records(e, hash, f, path);
 	iso_event_file_close(f);
 	return st;
 }
 
-static int none_usable(const char *path, int64_t n)
+int iso_event_file_read_hashed(struct iso_events *e, struct iso_hash *hash, const iso_event_file *f,
+                               const char *path)
 {
-	return iso_refuse(path, "none of its %" PRId64 " events is usable: not finite, or both ends the same",
-	                  n);
+	struct iso_events r = { 0 };
+	int st = read_all_records(&r, hash, f, path);
+
+	return hand_over(e, &r, st, r.n, path);
 }
 
 int iso_events_read_hashed(struct iso_events *e, struct iso_hash *hash, const char *path,
@@ -560,12 +586,7 @@ int iso_events_read_hashed(struct iso_events *e, struct iso_hash *hash, const ch
 	int st = begin(&m, &full, path, o);
 
 	if (!st) st = (m->read_all ? m->read_all : read_records)(&r, hash, path, &full);
-	if (!st && r.n_bad == r.n) st = none_usable(path, r.n);
-	if (st)
-		iso_events_free(&r);
-	else
-		*e = r;
-	return st;
+	return hand_over(e, &r, st, r.n, path);
 }
 
 /* ---- by several ranks ---- */
@@ -611,13 +632,12 @@ static int read_chunks(struct iso_events *e, const iso_event_file *f, const stru
 	return st;
 }
 
-static int read_share(struct iso_events *e, struct iso_deal *d, const char *path,
-                      const struct iso_events_options *o, iso_ctx *ctx)
+/* st: of opening f. */
+static int share_records(struct iso_events *e, struct iso_deal *d, const iso_event_file *f, int st,
+                         const char *path, iso_ctx *ctx)
 {
-	iso_event_file *f = NULL;
 	struct tally t = { 0 };
 	int64_t failed = 0;
-	int st = iso_event_file_open(&f, path, o);
 
 	if (!st) {
 		*d = iso_deal_of(ctx, f->info.n);
@@ -629,8 +649,27 @@ static int read_share(struct iso_events *e, struct iso_deal *d, const char *path
 		e->n_bad = t.bad;
 		st = check_ends(&t, d->n, f);
 	}
+	return st;
+}
+
+static int read_share(struct iso_events *e, struct iso_deal *d, const char *path,
+                      const struct iso_events_options *o, iso_ctx *ctx)
+{
+	iso_event_file *f = NULL;
+	int st = iso_event_file_open(&f, path, o);
+
+	st = share_records(e, d, f, st, path, ctx);
 	iso_event_file_close(f);
 	return st;
+}
+
+int iso_event_file_read_share(struct iso_events *e, struct iso_deal *d, const iso_event_file *f,
+                              const char *path, iso_ctx *ctx)
+{
+	struct iso_events r = { 0 };
+	int st = share_records(&r, d, f, ISO_OK, path, ctx);
+
+	return hand_over(e, &r, st, d->n, path);
 }
 
 static int read_and_share(struct iso_events *e, struct iso_deal *d, const char *path,
@@ -653,12 +692,7 @@ int iso_events_read_share(struct iso_events *e, struct iso_deal *d, const char *
 	struct iso_events r = { 0 };
 	int st = (iso_events_only_whole(path) ? read_and_share : read_share)(&r, d, path, o, ctx);
 
-	if (!st && r.n_bad == d->n) st = none_usable(path, d->n);
-	if (st)
-		iso_events_free(&r);
-	else
-		*e = r;
-	return st;
+	return hand_over(e, &r, st, d->n, path);
 }
 
 int iso_events_read(struct iso_events *e, const char *path, const struct iso_events_options *o)

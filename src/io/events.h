@@ -38,10 +38,11 @@ struct iso_event_file {
 	const iso_ctx *ctx; /* whose threads read, and whose request to stop ends it; NULL: one thread */
 	int64_t left_out;   /* coincidences, by trues_only */
 	const iso_scanner *scanner; /* of crystal numbers: the caller's, or `own`; NULL: none */
-	iso_scanner *own;
-	int64_t crystals; /* of the scanner, */
-	float *place;     /* and x, y, z of each, mm */
-	void *layout;     /* the format's own, one block of malloc */
+	iso_scanner *own;           /* that the file brings; NULL: none */
+	bool lent;                  /* `own` is another's to free, who keeps it while the file is open */
+	int64_t crystals;           /* of the scanner, */
+	float *place;               /* and x, y, z of each, mm */
+	void *layout;               /* the format's own, one block of malloc */
 };
 
 struct iso_event_writer {
@@ -103,6 +104,16 @@ int iso_event_file_records(iso_event_file *f, const char *path);
 /* Up to 65536 of its events, from its beginning to its end; to be freed, also on failure. */
 int iso_event_file_sample(struct iso_events *e, const iso_event_file *f);
 
+/* iso_events_scanner of a file that is open. The caller must not free the scanner before the file is closed. */
+int iso_event_file_own(iso_scanner **s, iso_event_file *f, const char *path, bool assume);
+
+/* All events of a file that is open; else as iso_events_read_hashed and iso_events_read_share. */
+int iso_event_file_read_hashed(struct iso_events *e, struct iso_hash *hash, const iso_event_file *f,
+                               const char *path);
+struct iso_deal;
+int iso_event_file_read_share(struct iso_events *e, struct iso_deal *d, const iso_event_file *f,
+                              const char *path, iso_ctx *ctx);
+
 /* iso_events_read, and the hash of the file of the records, from the bytes that were read for it; hash->path
    is "" where it was not made: the file is above the size that is hashed whole. NULL: none is wanted. */
 int iso_events_read_hashed(struct iso_events *e, struct iso_hash *hash, const char *path,
@@ -110,7 +121,6 @@ int iso_events_read_hashed(struct iso_events *e, struct iso_hash *hash, const ch
 
 /* The events that a rank has of a list that is dealt to several (core/deal.h), in the order of the list. n_bad, and
    what is said of a text's lines, is of the whole list, and so is the refusal of one without a usable event. */
-struct iso_deal;
 
 /* From a file, of which only these are read; of text, which has no places, the whole. Collective, see core/comm.h. */
 int iso_events_read_share(struct iso_events *e, struct iso_deal *d, const char *path,

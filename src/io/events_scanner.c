@@ -26,17 +26,24 @@ static int of_text(iso_scanner **s, const char *path, const struct iso_events_op
 }
 
 /* Of a sample: all ranks that read the file see the same. */
-static int of_records(iso_scanner **s, const char *path, const struct iso_events_options *o, bool assume)
+int iso_event_file_own(iso_scanner **s, iso_event_file *f, const char *path, bool assume)
 {
 	struct iso_events e = { 0 };
+	int st = ISO_OK;
+
+	*s = f->own;
+	f->lent = true;
+	if (!*s && assume && !(st = iso_event_file_sample(&e, f))) st = around(s, &e, path);
+	iso_events_free(&e);
+	return st;
+}
+
+static int of_records(iso_scanner **s, const char *path, const struct iso_events_options *o, bool assume)
+{
 	iso_event_file *f = NULL;
 	int st = iso_event_file_open(&f, path, o);
 
-	if (st) return st;
-	*s = f->own;
-	f->own = NULL;
-	if (!*s && assume && !(st = iso_event_file_sample(&e, f))) st = around(s, &e, path);
-	iso_events_free(&e);
+	if (!st) st = iso_event_file_own(s, f, path, assume);
 	iso_event_file_close(f);
 	return st;
 }

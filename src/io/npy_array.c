@@ -34,7 +34,7 @@ static int begin(struct iso_out *o, const struct iso_array *a, const iso_real ra
 	char head[ISO_NPY_LEAD];
 
 	(void)range;
-	return iso_out_write(o, head, iso_npy_lead(head, sizeof *a->v, a->n_dim, a->dim));
+	return iso_out_write(o, head, iso_npy_lead(head, 'f', sizeof *a->v, a->n_dim, a->dim));
 }
 
 const struct iso_format iso_npy_format = { .open = open_array, .lead = begin };

@@ -161,6 +161,8 @@ static int make_scanner(iso_scanner **own, int max_difference)
 		                       .min_distance = LEAST_APART,
 		                       .max_ring_difference = max_difference },
 		            .coincidence_ns = 2.93,
+		            .energy_kev = { 430, 610 },
+		            .energy_resolution = .145,
 		            .crystal_mm = { 4, 4, 20 },
 		            .solid_angle = true,
 		            .radius = RADIUS_MM,

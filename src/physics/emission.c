@@ -128,24 +128,3 @@ void iso_emission_free(struct iso_emission *e)
 	free(e->slot);
 	*e = (struct iso_emission){ 0 };
 }
-
-void iso_emission_draw(double place[3], double dir[3], const struct iso_emission *e, struct philox a,
-                       struct philox b)
-{
-	float most;
-	uint32_t i = emission_voxel(e->slot, e->n, (uint64_t)a.w[0] << 32 | a.w[1], &most);
-	uint32_t nx = (uint32_t)e->grid.n[0], ny = (uint32_t)e->grid.n[1];
-	uint32_t at[3] = { i % nx, i / nx % ny, i / nx / ny };
-	uint64_t bits = (uint64_t)a.w[2] << 32 | a.w[3];
-
-	for (int k = 0; k < 3; k++, bits >>= 21) /* 21 bits an axis */
-		place[k] = e->low[k] +
-		           e->grid.voxel[k] * ((double)at[k] + ((double)(bits & 0x1fffff) + .5) * 0x1p-21);
-	double sin_tilt = (double)((2 * philox_unit(b.w[0]) - 1) * most);
-	double cos_tilt = sqrt(1 - sin_tilt * sin_tilt);
-	float phi = 2 * (float)M_PI * philox_unit(b.w[1]);
-
-	dir[0] = cos_tilt * (double)cosf(phi);
-	dir[1] = cos_tilt * (double)sinf(phi);
-	dir[2] = sin_tilt;
-}

@@ -53,8 +53,4 @@ static inline void emission_ask(const struct iso_emission *e, struct philox a)
 	__builtin_prefetch(e->slot + (emission_product(e->n, (uint64_t)a.w[0] << 32 | a.w[1]) >> 32));
 }
 
-/* Voxel by a.w[0..1], place in it by a.w[2..3], direction by b.w[0..1]. */
-void iso_emission_draw(double place[3], double dir[3], const struct iso_emission *e, struct philox a,
-                       struct philox b);
-
 #endif

@@ -3,14 +3,49 @@
 #include "panel_scan.h"
 #include "core/comm.h"
 #include "core/ctx.h"
+#include "core/size.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { TURN = 8192 }; /* decays of one thread's turn */
 
+/* The object must fit between the heads. */
+static int check_object(const struct iso_array *mu, double gap)
+{
+	const struct iso_grid *g = &mu->grid;
+	int st = iso_photon_check_mu(mu);
+
+	for (int64_t i = 0; i < mu->n && !st; i++) {
+		double y = g->centre[1] +
+		           ((double)(i / g->n[0] % g->n[1]) - .5 * (double)(g->n[1] - 1)) * g->voxel[1];
+
+		if (mu->v[i] > 0 && fabs(y) > .5 * gap)
+			st = iso_fail(
+				ISO_EINPUT,
+				"simulate: the map has matter at y = %.4g mm: the object reaches the heads, "
+				"which are %.4g mm apart",
+				y, gap);
+	}
+	return st;
+}
+
+static int make_object(struct iso_panel_scan *s, const struct iso_array *activity, const struct iso_array *mu,
+                       bool rayleigh, double gap)
+{
+	const struct photon_setting set = { .least_kev = MATERIAL_LOW,
+		                            .rayleigh = rayleigh,
+		                            .seed = s->host.t.seed };
+	int st = check_object(mu, gap);
+
+	if (!st) st = iso_photon_make_of(&s->device.object, &s->room, &set, activity, mu);
+	s->device.through = !st;
+	return st;
+}
+
 int iso_panel_scan_create(struct iso_panel_scan *scan, iso_ctx *ctx, const struct iso_panels *p,
-                          const struct iso_transport_options *o, const struct iso_array *activity)
+                          const struct iso_transport_options *o, const struct iso_array *activity,
+                          const struct iso_array *mu, bool rayleigh)
 {
 	struct iso_panel_scan s = { .ctx = ctx, .room = { .ctx = ctx, .what = "transport" } };
 	const struct iso_grid *g = &activity->grid;
@@ -31,6 +66,7 @@ int iso_panel_scan_create(struct iso_panel_scan *scan, iso_ctx *ctx, const struc
 	}
 	s.device = s.host;
 	st = iso_transport_move(&s.device.t, &s.room, &s.host.t);
+	if (!st && mu) st = make_object(&s, activity, mu, rayleigh, p->gap);
 	if (!st && iso_ctx_is_cuda(ctx)) {
 		ISO_UPLOAD(&s.room, s.device.slot, s.emission.slot, (int64_t)s.emission.n);
 		st = s.room.status;
@@ -131,24 +167,17 @@ int iso_panel_scan_events(struct panel_event *e, int64_t *found, const struct is
 
 int iso_panel_scan_rates(double rate[3], const struct iso_panel_scan *scan, int64_t n)
 {
-	const struct panel_scan *s = &scan->host;
-	struct iso_rows mine = iso_share(scan->ctx, n);
-	int64_t upper = 0, lower = 0, both = 0;
-	uint32_t stream = PANEL_STREAMS + PANEL_PILOT;
+	static const enum panel_kind kind[3] = { PANEL_PILOT_UPPER, PANEL_PILOT_LOWER, PANEL_PILOT };
+	struct panel_event *e = size_alloc(n, sizeof *e);
+	int st = e ? ISO_OK : iso_fail_memory("simulate", n * (int64_t)sizeof *e);
 
-#pragma omp parallel for schedule(dynamic, TURN) num_threads(scan->ctx->threads) \
-	reduction(+ : upper, lower, both)
-	for (int64_t i = mine.first; i < mine.first + mine.n; i++) {
-		struct panel_event e;
+	for (int i = 0; i < 3 && !st; i++) {
+		int64_t found;
 
-		upper += panel_single(&e.upper, s, 0, stream, (uint64_t)i);
-		lower += panel_single(&e.lower, s, 1, stream, (uint64_t)i);
-		both += panel_true(&e, s, stream, (uint64_t)i);
+		st = iso_panel_scan_events(e, &found, scan, kind[i], 0, n);
+		rate[i] = (double)found / (double)n;
 	}
-	int64_t all[3] = { upper, lower, both };
-	int st = iso_comm_sum(scan->ctx, iso_ctx_poll(scan->ctx), all, 3);
-
-	for (int i = 0; i < 3; i++) rate[i] = (double)all[i] / (double)n;
-	if (st || all[2] > 0) return st;
+	free(e);
+	if (st || rate[2] > 0) return st;
 	return iso_fail(ISO_EINPUT, "simulate: %" PRId64 " decays lie outside the scanner's view", n);
 }

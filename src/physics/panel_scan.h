@@ -8,13 +8,21 @@
 #define ISO_PANEL_SCAN_H
 
 #include "emission.h"
+#include "photon.h"
 #include "transport.h"
 
 #define PANEL_STREAMS 0x80000000u
 
 /* Streams of events, each with the next one for lower hits. Delayeds are like randoms, independent of them;
-   those of the pilot are trues that only tell rates. */
-enum panel_kind { PANEL_TRUES = 0, PANEL_RANDOMS = 2, PANEL_DELAYED = 4, PANEL_PILOT = 6 };
+   those of the pilot are trues that only tell rates, of both heads or, of the same decays, of one. */
+enum panel_kind {
+	PANEL_TRUES = 0,
+	PANEL_RANDOMS = 2,
+	PANEL_DELAYED = 4,
+	PANEL_PILOT = 6,
+	PANEL_PILOT_UPPER = 16,
+	PANEL_PILOT_LOWER = 17,
+};
 
 enum { PANEL_TRIES = 1 << 16 }; /* decays for one hit of a random, at most */
 
@@ -25,11 +33,14 @@ struct panel_scan {
 	uint64_t voxels;
 	uint32_t n[2];          /* voxels along x and y */
 	float low[3], voxel[3]; /* mm */
+	bool through;           /* photons go through `object` before they meet the heads */
+	struct photon_world object;
 };
 
-/* Crystals of the two heads, each (layer Ncx + x) Ncz + z, and the decay, from the first asked for. */
+/* Crystals of the two heads, each (layer Ncx + x) Ncz + z, the decay, from the first asked for, and scatters of both
+   photons in the object. */
 struct panel_event {
-	uint32_t upper, lower, decay;
+	uint32_t upper, lower, decay, order;
 };
 
 #define PANEL_NONE UINT32_MAX /* the decay of an event that is none */
@@ -51,14 +62,54 @@ ISO_HD uint32_t panel_crystal(const struct panel_scan *s, const struct transport
 	return (uint32_t)((h->layer * s->crystals[0] + h->x) * s->crystals[1] + h->z);
 }
 
+/* Photon i from p along d, which is away from the object, through the object and on to a head; scatters on the way are
+   added to *order. */
+ISO_HD bool panel_through(struct transport_line *l, uint32_t *order, const struct panel_scan *s, int i,
+                          const float p[3], const float d[3], uint32_t stream, uint64_t history)
+{
+	struct philox w = transport_draw(&s->t, stream, history, TRANSPORT_OBJECT);
+	float along = i ? -1.f : 1.f, dir[3], away[3]; /* photon 1 flies against the decay's direction */
+	struct photon_decay decay = { (uint64_t)(stream - PANEL_STREAMS) << 58 | history,
+		                      { p[0], p[1], p[2] },
+		                      { along * d[0], d[1], along * d[2] },
+		                      { w.w[0], w.w[1] } };
+	struct photon_end e;
+
+	if (!photon_leave(&e, dir, &s->object, &decay, i, 0)) return false;
+	*order += (uint32_t)e.compton + e.rayleigh;
+	l->kev[i] = e.compton > 0 ? e.kev : 511;
+	away[0] = dir[0];
+	away[1] = fabsf(dir[1]);
+	away[2] = dir[2];
+	return transport_reach(l, &s->t, i, dir[1] < 0, e.at, away);
+}
+
+/* The photons of a decay as they reach the heads. false: neither does. */
+ISO_HD bool panel_line(struct transport_line *l, uint32_t *order, const struct panel_scan *s,
+                       const float point[3], uint32_t stream, uint64_t history)
+{
+	float p[3], d[2][3];
+
+	*order = 0;
+	if (!s->through) return transport_line(l, &s->t, point, stream, history);
+	if (!transport_aim(l, p, d[0], d[1], &s->t, point, stream, history)) return false;
+	for (int i = 0; i < 2; i++) l->reach[i] = panel_through(l, order, s, i, p, d[i], stream, history);
+	return l->reach[0] || l->reach[1];
+}
+
 /* One decay. true: a coincidence. */
 ISO_HD bool panel_true(struct panel_event *e, const struct panel_scan *s, uint32_t stream, uint64_t history)
 {
+	struct transport_track k[2];
+	struct transport_line l;
 	struct transport_hit hit[2];
 	float point[3];
 
 	panel_point(point, s, stream, history);
-	if (!transport_pair(hit, &s->t, point, stream, history)) return false;
+	if (!panel_line(&l, &e->order, s, point, stream, history) ||
+	    !transport_tracks_of(k, &s->t, &l, stream, history) ||
+	    !transport_combine(hit, &s->t, k, k + 1, 0, stream, history))
+		return false;
 	e->upper = panel_crystal(s, hit);
 	e->lower = panel_crystal(s, hit + 1);
 	return true;
@@ -68,11 +119,15 @@ ISO_HD bool panel_true(struct panel_event *e, const struct panel_scan *s, uint32
 ISO_HD bool panel_single(uint32_t *crystal, const struct panel_scan *s, int h, uint32_t stream,
                          uint64_t history)
 {
+	struct transport_line l;
 	struct transport_hit hit;
+	uint32_t order;
 	float point[3];
 
 	panel_point(point, s, stream, history);
-	if (!transport_single(&hit, &s->t, point, h, stream, history)) return false;
+	if (!panel_line(&l, &order, s, point, stream, history) ||
+	    !transport_single(&hit, &s->t, &l, h, stream, history))
+		return false;
 	*crystal = panel_crystal(s, &hit);
 	return true;
 }
@@ -92,6 +147,7 @@ ISO_HD bool panel_random(struct panel_event *e, const struct panel_scan *s, uint
 	}
 	e->upper = crystal[0];
 	e->lower = crystal[1];
+	e->order = ISO_ORDER_RANDOM;
 	return true;
 }
 
@@ -105,6 +161,8 @@ ISO_HD bool panel_make_event(struct panel_event *e, const struct panel_scan *s, 
 {
 	uint32_t stream = PANEL_STREAMS + (uint32_t)kind;
 
+	if (kind >= PANEL_PILOT_UPPER)
+		return panel_single(&e->upper, s, kind - PANEL_PILOT_UPPER, PANEL_STREAMS + PANEL_PILOT, i);
 	return panel_is_random(kind) ? panel_random(e, s, stream, i) : panel_true(e, s, stream, i);
 }
 
@@ -117,9 +175,11 @@ struct iso_panel_scan {
 	struct iso_room room; /* has tables of both */
 };
 
-/* `activity`, on a grid, is copied. o->extended must be 0. */
+/* `activity`, on a grid, is copied. o->extended must be 0. mu: of the object that photons go through, 1/mm, on a grid of its
+   own; NULL: none. */
 ISO_C int iso_panel_scan_create(struct iso_panel_scan *scan, iso_ctx *ctx, const struct iso_panels *p,
-                                const struct iso_transport_options *o, const struct iso_array *activity);
+                                const struct iso_transport_options *o, const struct iso_array *activity,
+                                const struct iso_array *mu, bool rayleigh);
 ISO_C void iso_panel_scan_free(struct iso_panel_scan *scan);
 
 /* Events of decays (or randoms) first to first + n - 1, n < 2^32, in the order of their numbers; `e` has room for n. On

@@ -29,12 +29,14 @@ struct iso_panel_scan_run {
 	struct panel_event *e, *random; /* PIECE and RANDOMS of them */
 	iso_real *lors;
 	struct iso_events list; /* room for LIST; v is NULL where nobody asks for them */
+	uint8_t *order;         /* of each of the list, if p.truth asks */
 	iso_emit_fn emit;
 	void *arg;
 	int64_t trues, decays; /* wanted; 0: as the other one says */
 	int64_t n_randoms;     /* wanted; with decays: so far */
 	int64_t ahead;         /* randoms made */
 	struct iso_panel_simulated done;
+	int64_t by_order[ISO_ORDERS]; /* of trues, by scatters in the object */
 };
 
 typedef struct iso_panel_scan_run run;
@@ -42,6 +44,13 @@ typedef struct iso_panel_scan_run run;
 const struct iso_panel_simulated *iso_panel_simulate_info(const run *r)
 {
 	return &r->done;
+}
+
+int iso_panel_simulate_orders(int64_t by_order[ISO_ORDERS], const run *r)
+{
+	if (!by_order || !r) return iso_fail_null(__func__);
+	memcpy(by_order, r->by_order, sizeof r->by_order);
+	return ISO_OK;
 }
 
 void iso_panel_simulate_free(run *r)
@@ -133,12 +142,13 @@ int iso_panel_simulate_open(run **out, iso_ctx *ctx, const struct iso_panel_simu
 		st = iso_fail(ISO_EARG,
 		              "simulate: needs a scanner of two panels, an activity, counts or decays, "
 		              "and a share of randoms from 0 to below 1");
-	else if (!(st = iso_panel_scan_create(&r->scan, ctx, r->panels, &p->transport, p->activity))) {
+	else if (!(st = iso_panel_scan_create(&r->scan, ctx, r->panels, &p->transport, p->activity, p->mu,
+	                                      p->rayleigh))) {
 		ISO_HOST(&r->scan.room, r->e, PIECE);
 		ISO_HOST(&r->scan.room, r->random, RANDOMS);
 		if (!(st = r->scan.room.status)) st = set_numbers(r);
 	}
-	p->activity = NULL;
+	p->activity = p->mu = NULL;
 done:
 	if (st)
 		iso_panel_simulate_free(r);
@@ -151,13 +161,15 @@ done:
 
 static int flush(run *r)
 {
-	int st = r->list.n > 0 ? r->emit(r->arg, &r->list) : ISO_OK;
+	int st = ISO_OK;
 
+	if (r->list.n > 0 && r->p.truth) st = r->p.truth(r->p.truth_arg, r->order, r->list.n);
+	if (r->list.n > 0 && !st) st = r->emit(r->arg, &r->list);
 	r->list.n = 0;
 	return st;
 }
 
-static int add_to_list(run *r, const struct panel_event *e)
+static int add_to_list(run *r, const struct panel_event *e, uint8_t order)
 {
 	const double *pos = iso_scanner_positions(r->p.scanner);
 	uint32_t *crystal = r->list.crystal + 2 * r->list.n;
@@ -169,6 +181,7 @@ static int add_to_list(run *r, const struct panel_event *e)
 		v->p1[a] = (float)pos[3 * (size_t)crystal[0] + a];
 		v->p2[a] = (float)pos[3 * (size_t)crystal[1] + a];
 	}
+	if (r->order) r->order[r->list.n] = order;
 	return ++r->list.n == LIST ? flush(r) : ISO_OK;
 }
 
@@ -198,6 +211,12 @@ static int next_random(const struct panel_event **e, run *r, enum panel_kind kin
 	return st;
 }
 
+/* Of a true: more scatters than a byte holds beside ISO_ORDER_RANDOM count as the most. */
+static uint8_t order_of(const struct panel_event *e)
+{
+	return e->order < ISO_ORDER_RANDOM ? (uint8_t)e->order : ISO_ORDER_RANDOM - 1;
+}
+
 /* n trues of r->e with the randoms that are due, evenly between them. */
 static int add_piece(run *r, int64_t n, int64_t due)
 {
@@ -210,7 +229,8 @@ static int add_piece(run *r, int64_t n, int64_t due)
 
 		if (random && (st = next_random(&e, r, PANEL_RANDOMS, r->done.randoms++, wanted))) return st;
 		add_to_histogram(r, e);
-		if (r->emit) st = add_to_list(r, e);
+		if (!random) r->by_order[e->order < ISO_ORDERS ? e->order : ISO_ORDERS - 1]++;
+		if (r->emit) st = add_to_list(r, e, random ? ISO_ORDER_RANDOM : order_of(e));
 	}
 	return st;
 }
@@ -255,6 +275,7 @@ int iso_panel_simulate_events(iso_real *lors, run *r, iso_emit_fn emit, void *ar
 	if (emit) {
 		ISO_HOST(&r->scan.room, r->list.v, LIST);
 		ISO_HOST(&r->scan.room, r->list.crystal, 2 * LIST);
+		if (r->p.truth) ISO_HOST(&r->scan.room, r->order, LIST);
 		st = r->scan.room.status;
 	}
 	while (done < total && !st) {

@@ -1,25 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Spheres and their sound in closed form (Wang 2013, eq. (28), corrected).
-
-   A uniform sphere of radius a and energy A at distance d is heard as
-	p(t) = A Gamma/2 (1 - c t/d),  |c t - d| <= a.
-   Smoothing A by a Gaussian of width s convolves p with one of width s/c, because r A(r) obeys the
-   one-dimensional heat equation. With the smoothed x on [-a, a],
-	q(x) = x [Phi((a-x)/s) - Phi((-a-x)/s)] + s [phi((-a-x)/s) - phi((a-x)/s)],
-   p(t) = A Gamma/(2 d) [q(d - c t) + q(d + c t)] and A(r) = A q(r)/r. */
+/* Spheres and their sound (spheres_kern.h): checks, the loops of the CPU, impulse response and noise. */
 #include "base/constants.h"
 #include "core/comm.h"
+#include "core/ctx.h"
 #include "core/philox.h"
 #include "core/size.h"
+#include "spheres_kern.h"
 
 #include <omp.h>
 #include <string.h>
 
 #define PER_FWHM (1 / ISO_FWHM_PER_SIGMA) /* sigma */
-#define TAIL 9                            /* in s: nothing beyond this counts in double */
 
 enum {
-	POINTS = 8,           /* of the aperture, along each axis */
 	TOGETHER = 128,       /* transducers that hear a sphere one after the other */
 	PHASES = 64,          /* of a sample, at which a wave is tabulated */
 	ENOUGH = 256,         /* points for which a table pays, */
@@ -45,28 +38,6 @@ static int gather(iso_ctx *ctx, int st, iso_real *y, const struct iso_transducer
 	return ctx ? iso_comm_gather_shares(ctx, st, y, t->n, t->samples * (int64_t)sizeof *y) : st;
 }
 
-static double distance(const double p[3], const double q[3])
-{
-	double d[3] = { p[0] - q[0], p[1] - q[1], p[2] - q[2] };
-
-	return sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]);
-}
-
-/* phi(u) sqrt(2 pi), and q(x). */
-static double bell(double u)
-{
-	return exp(-u * u / 2);
-}
-
-static double smoothed(double x, double a, double s)
-{
-	double u = (a - x) / s, v = (-a - x) / s;
-
-	if (s == 0) return fabs(x) <= a ? x : 0;
-	if (fabs(x) > a + TAIL * s) return 0;
-	return x * .5 * (erf(u * M_SQRT1_2) - erf(v * M_SQRT1_2)) + s / sqrt(2 * M_PI) * (bell(v) - bell(u));
-}
-
 static int check_spheres(const struct iso_spheres *s)
 {
 	if (s->n < 0 || !(s->fwhm >= 0) || !isfinite(s->fwhm))
@@ -86,19 +57,17 @@ static int check_spheres(const struct iso_spheres *s)
 
 /* ---- the image ---- */
 
-static double value_at(const struct iso_spheres *s, const double p[3])
+static bool on_cuda(const iso_ctx *ctx)
 {
-	double sum = 0, sigma = s->fwhm * PER_FWHM;
+	return ctx && iso_ctx_is_cuda(ctx);
+}
 
-	for (int i = 0; i < s->n; i++) {
-		const struct iso_sphere *v = s->v + i;
-		double r = distance(p, v->centre);
+static int raster_cuda(iso_real *x, iso_ctx *ctx, const struct iso_spheres *s, const struct iso_grid *g)
+{
+	void *cuda = NULL;
+	int st = iso_cuda_symbol(&cuda, "iso_spheres_raster_cuda");
 
-		if (!(r <= v->radius + TAIL * sigma)) continue;
-		r = fmax(r, sigma > 0 ? 1e-4 * sigma : 1e-9 * v->radius);
-		sum += v->value * smoothed(r, v->radius, sigma) / r;
-	}
-	return sum;
+	return st ? st : ((__typeof__(&iso_spheres_raster_cuda))cuda)(x, ctx, s, s->fwhm * PER_FWHM, g);
 }
 
 int iso_spheres_raster(iso_real *x, iso_ctx *ctx, const struct iso_spheres *s, const struct iso_grid *g)
@@ -107,16 +76,14 @@ int iso_spheres_raster(iso_real *x, iso_ctx *ctx, const struct iso_spheres *s, c
 	int st;
 
 	if ((st = iso_grid_check(g)) || (st = check_spheres(s))) return st;
+	if (on_cuda(ctx)) return raster_cuda(x, ctx, s, g);
 #pragma omp parallel for num_threads(threads(ctx)) schedule(dynamic)
 	for (int64_t row = 0; row < g->n[1] * g->n[2]; row++)
-		for (int64_t i = 0; i < g->n[0]; i++) {
-			int64_t at[3] = { i, row % g->n[1], row / g->n[1] };
+		for (int64_t i = row * g->n[0]; i < (row + 1) * g->n[0]; i++) {
 			double p[3];
 
-			for (int a = 0; a < 3; a++)
-				p[a] = g->centre[a] +
-				       ((double)at[a] - .5 * (double)(g->n[a] - 1)) * g->voxel[a];
-			x[row * g->n[0] + i] = (iso_real)value_at(s, p);
+			spheres_place(p, g, i);
+			x[i] = (iso_real)spheres_value(s->v, s->n, s->fwhm * PER_FWHM, p);
 		}
 	return ISO_OK;
 }
@@ -127,19 +94,11 @@ int iso_spheres_raster(iso_real *x, iso_ctx *ctx, const struct iso_spheres *s, c
 static void hear(double *row, const struct iso_transducers *t, const struct iso_sphere *v, double s, double d,
                  double share)
 {
-	double reach = v->radius + TAIL * s, scale = share * v->value * t->gamma / (2 * d);
-	double from = ((d - reach) / t->speed - t->first_us) / t->dt_us;
-	double to = ((d + reach) / t->speed - t->first_us) / t->dt_us;
+	double scale = share * v->value * t->gamma / (2 * d);
+	int64_t k, last;
 
-	if (!(from <= (double)(t->samples - 1) && to >= 0)) return;
-	int64_t last = (int64_t)fmin(floor(to), (double)(t->samples - 1));
-
-	for (int64_t k = (int64_t)fmax(ceil(from), 0); k <= last; k++) {
-		double ct = t->speed * (t->first_us + (double)k * t->dt_us);
-
-		row[k] += scale * (smoothed(d - ct, v->radius, s) +
-		                   (d + ct < reach ? smoothed(d + ct, v->radius, s) : 0));
-	}
+	if (!spheres_samples(&k, &last, t, v, s, d)) return;
+	for (; k <= last; k++) row[k] += scale * spheres_heard(t, v, s, d, k);
 }
 
 /* ---- one sphere, many points ---- */
@@ -154,7 +113,7 @@ struct wave {
 
 static bool wave_make(struct wave *w, double h, double a, double s)
 {
-	int reach = (int)ceil((a + TAIL * s) / h) + 1;
+	int reach = (int)ceil((a + SPHERES_TAIL * s) / h) + 1;
 
 	if (reach != w->reach) {
 		free(w->v);
@@ -164,7 +123,8 @@ static bool wave_make(struct wave *w, double h, double a, double s)
 	}
 	for (int p = 0; p < PHASES + 4 && w->v; p++)
 		for (int j = 0; j < w->length; j++)
-			w->v[p * w->length + j] = smoothed(-h * (j - reach + (double)(p - 1) / PHASES), a, s);
+			w->v[p * w->length + j] =
+				spheres_smoothed(-h * (j - reach + (double)(p - 1) / PHASES), a, s);
 	return w->v;
 }
 
@@ -195,27 +155,22 @@ static void wave_add(double *row, const struct wave *w, const struct iso_transdu
 
 /* ---- all of them ---- */
 
-/* Nodes and weights of Gauss and Legendre on [-1/2, 1/2], weights of sum 1. */
-struct aperture {
-	double x[POINTS], w[POINTS];
-};
-
 /* Newton from Tricomi's guesses. */
-static void gauss_nodes(struct aperture *face)
+static void gauss_nodes(struct spheres_face *face)
 {
-	for (int i = 0; i < POINTS; i++) {
-		double z = cos(M_PI * (i + .75) / (POINTS + .5)), slope = 1;
+	for (int i = 0; i < SPHERES_POINTS; i++) {
+		double z = cos(M_PI * (i + .75) / (SPHERES_POINTS + .5)), slope = 1;
 
 		for (int step = 0; step < 20; step++) {
 			double p = 1, before = 0;
 
-			for (int k = 1; k <= POINTS; k++) {
+			for (int k = 1; k <= SPHERES_POINTS; k++) {
 				double next = ((2 * k - 1) * z * p - (k - 1) * before) / k;
 
 				before = p;
 				p = next;
 			}
-			slope = POINTS * (z * p - before) / (z * z - 1);
+			slope = SPHERES_POINTS * (z * p - before) / (z * z - 1);
 			z -= p / slope;
 		}
 		face->x[i] = z / 2;
@@ -230,33 +185,18 @@ struct listener {
 	bool full; /* out of memory */
 };
 
-/* Point i of the face of transducer q; the face is a point where there is no aperture. Returns its share. */
-static double face_point(double p[3], const struct iso_transducers *t, const struct aperture *face, int64_t q,
-                         int i)
-{
-	double x = 0, y = 0, w = 1;
-
-	if (t->aperture) {
-		x = face->x[i % POINTS] * t->aperture[2 * q];
-		y = face->x[i / POINTS] * t->aperture[2 * q + 1];
-		w = face->w[i % POINTS] * face->w[i / POINTS];
-	}
-	for (int a = 0; a < 3; a++) p[a] = t->pos[3 * q + a] + x * t->ex[3 * q + a] + y * t->ey[3 * q + a];
-	return w;
-}
-
 /* Transducers q0 ... q0 + n - 1 hear sphere v; `together`: those that do with them, on all ranks. */
 static void hear_sphere(struct listener *l, const struct iso_transducers *t, const struct iso_sphere *v,
-                        double s, const struct aperture *face, int64_t q0, int64_t n, int64_t together)
+                        double s, const struct spheres_face *face, int64_t q0, int64_t n, int64_t together)
 {
-	int points = t->aperture ? POINTS * POINTS : 1;
-	double reach = v->radius + TAIL * s, h = t->speed * t->dt_us;
+	int points = spheres_points(t);
+	double reach = v->radius + SPHERES_TAIL * s, h = t->speed * t->dt_us;
 	bool table = together * points >= ENOUGH && s >= h && reach < MOST_SAMPLES * h;
 
 	l->full |= table && !wave_make(&l->wave, h, v->radius, s);
 	for (int64_t k = 0; k < n * points && !l->full; k++) {
-		double p[3], share = face_point(p, t, face, q0 + k / points, (int)(k % points));
-		double d = distance(p, v->centre), *row = l->rows + k / points * t->samples;
+		double p[3], share = spheres_point(p, t, face, q0 + k / points, (int)(k % points));
+		double d = spheres_distance(p, v->centre), *row = l->rows + k / points * t->samples;
 
 		if (table && d + t->speed * t->first_us >= reach)
 			wave_add(row, &l->wave, t, d, share * v->value * t->gamma / (2 * d));
@@ -272,7 +212,7 @@ static int check_outside(const struct iso_transducers *t, const struct iso_spher
 		for (int k = 0; k < s->n; k++) {
 			double half = t->aperture ? hypot(t->aperture[2 * q], t->aperture[2 * q + 1]) / 2 : 0;
 
-			if (distance(t->pos + 3 * q, s->v[k].centre) - half <= s->v[k].radius)
+			if (spheres_distance(t->pos + 3 * q, s->v[k].centre) - half <= s->v[k].radius)
 				return iso_fail(ISO_EINPUT,
 				                "spheres: transducer %" PRId64 " reaches into sphere %d", q,
 				                k);
@@ -280,17 +220,29 @@ static int check_outside(const struct iso_transducers *t, const struct iso_spher
 	return ISO_OK;
 }
 
+static int hear_cuda(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s, const struct iso_transducers *t,
+                     const struct spheres_face *face, struct iso_rows own)
+{
+	void *cuda = NULL;
+	int st = iso_cuda_symbol(&cuda, "iso_spheres_hear_cuda");
+
+	if (st || own.n == 0) return st;
+	return ((__typeof__(&iso_spheres_hear_cuda))cuda)(y, ctx, s, s->fwhm * PER_FWHM, t, face, own.first,
+	                                                  own.n);
+}
+
 /* What transducers `own` hear. They go by blocks of TOGETHER, counted from the first transducer of all: whether a
    block has tables of waves does not depend on which part of it is this rank's. */
-static int hear_all(iso_real *y, const iso_ctx *ctx, const struct iso_spheres *s,
-                    const struct iso_transducers *t, struct iso_rows own)
+static int hear_all(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s, const struct iso_transducers *t,
+                    struct iso_rows own)
 {
 	const double sigma = s->fwhm * PER_FWHM;
 	const int64_t end = own.first + own.n;
-	struct aperture face;
+	struct spheres_face face;
 	bool full = false;
 
 	gauss_nodes(&face);
+	if (on_cuda(ctx)) return hear_cuda(y, ctx, s, t, &face, own);
 #pragma omp parallel num_threads(threads(ctx)) reduction(|| : full)
 	{
 		struct listener l = { .rows = size_alloc(TOGETHER, t->samples * (int64_t)sizeof *l.rows) };

@@ -43,6 +43,11 @@ static void compton_row(float *row, double a)
 	row[TRANSPORT_SHARES] = 1;
 }
 
+void iso_compton_rows(float rows[TRANSPORT_ENERGIES + 1][TRANSPORT_SHARES + 1])
+{
+	for (int i = 0; i <= TRANSPORT_ENERGIES; i++) compton_row(rows[i], 8 * i / 510.99895);
+}
+
 /* ---- sizes and options ---- */
 
 /* Share C and rates k1, k2 (1/mm) of the range in water projected on an axis, Levin and Hoffman
@@ -152,7 +157,7 @@ int iso_transport_make(struct transport *t, struct transport_table *table, const
 	if ((o->positron && (st = set_range(&made, o->positron))) ||
 	    (st = iso_material_make(&table->material, p->formula, p->density)))
 		return st;
-	for (int i = 0; i <= TRANSPORT_ENERGIES; i++) compton_row(table->compton[i], 8 * i / 510.99895);
+	iso_compton_rows(table->compton);
 	material_mu(made.mu, &table->material, 511);
 	*t = made;
 	return ISO_OK;

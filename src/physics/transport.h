@@ -14,6 +14,9 @@ ISO_C int iso_transport_make(struct transport *t, struct transport_table *table,
 /* *device = *t, with a copy of the table in the room on its context's device; on the CPU the same table. */
 ISO_C int iso_transport_move(struct transport *device, struct iso_room *room, const struct transport *t);
 
+/* Row i: cos(theta) of a photon of 8 i keV where Klein-Nishina's distribution is j / TRANSPORT_SHARES. */
+ISO_C void iso_compton_rows(float rows[TRANSPORT_ENERGIES + 1][TRANSPORT_SHARES + 1]);
+
 enum { TRANSPORT_READINGS = ISO_PANEL_READINGS };
 
 /* A point source, and readings of it that differ in readout and window alone: they see the same photons. */

@@ -27,6 +27,7 @@ enum {
 #define TRANSPORT_LINE 1u
 #define TRANSPORT_RANGE 2u           /* positron range */
 #define TRANSPORT_ANGLE 3u           /* acollinearity */
+#define TRANSPORT_OBJECT 4u          /* first flights in an object between the heads */
 #define TRANSPORT_PHOTON 0x40000000u /* + photon << 28 | outcome << 20 | trial << 16 | step */
 #define TRANSPORT_BLUR 0x80000000u   /* + combination << 8 | unit */
 
@@ -74,17 +75,19 @@ struct transport_track {
 	float kev[TRANSPORT_DEPOSITS];
 };
 
-/* Both photons as they reach the faces. reach[h]: photon h, which flies to head h, meets it. */
+/* Both photons as they reach the faces. reach[i]: photon i, which flies to head[i], meets it. */
 struct transport_line {
 	bool reach[2];
+	int head[2];               /* 0, 1 but after a scatter on the way */
 	float at[2][3], dir[2][3]; /* x, w, z */
-	uint32_t word[2];          /* for the first flight of outcome 0 */
+	float kev[2];
+	uint32_t word[2]; /* for the first flight of outcome 0 */
 };
 
 struct transport_photon {
 	float at[3], dir[3]; /* x, w, z; the direction has length 1 */
 	float kev;
-	int head;
+	int head, number; /* where it is; which of the two it is */
 };
 
 ISO_HD struct philox transport_draw(const struct transport *t, uint32_t stream, uint64_t history,
@@ -162,20 +165,21 @@ ISO_HD bool transport_side(float at[3], const float d[3], const struct transport
 	return true;
 }
 
-/* Whether the photon along d reaches head h, unless acollinearity turned it away; where it does. */
-ISO_HD bool transport_reach(struct transport_line *l, const struct transport *t, int h, const float point[3],
-                            const float d[3])
+/* Whether photon i from `point`, x, y and z, along d reaches head h, and where it does. */
+ISO_HD bool transport_reach(struct transport_line *l, const struct transport *t, int i, int h,
+                            const float point[3], const float d[3])
 {
 	float way = .5f * t->gap - (h == 0 ? point[1] : -point[1]), s = way / d[1];
 	float x = point[0] + s * d[0], z = point[2] + s * d[2];
 
-	l->at[h][0] = x;
-	l->at[h][1] = 0;
-	l->at[h][2] = z;
-	for (int a = 0; a < 3; a++) l->dir[h][a] = d[a];
+	l->head[i] = h;
+	l->at[i][0] = x;
+	l->at[i][1] = 0;
+	l->at[i][2] = z;
+	for (int a = 0; a < 3; a++) l->dir[i][a] = d[a];
 	if (!(s > 0)) return false;
 	if (transport_over(t, x, z)) return true;
-	return !transport_over(t, point[0], point[2]) && transport_side(l->at[h], d, t);
+	return !transport_over(t, point[0], point[2]) && transport_side(l->at[i], d, t);
 }
 
 /* Moves the point by the range of a positron. Its projection on an axis has the density
@@ -208,19 +212,23 @@ ISO_HD void transport_gauss(float g[2], const struct transport *t, uint32_t stre
 	g[1] = r * s;
 }
 
-/* An isotropic line; photon 0 flies up. false: it meets neither head, or the point is not between them. */
-ISO_HD bool transport_line(struct transport_line *l, const struct transport *t, const float point[3],
-                           uint32_t stream, uint64_t history)
+/* An isotropic line; photon 0 flies up. p: where the annihilation is; d and e: directions of photons 0 and 1, each away
+   from the object. false: the point is not between the heads. */
+ISO_HD bool transport_aim(struct transport_line *l, float p[3], float d[3], float e[3],
+                          const struct transport *t, const float point[3], uint32_t stream, uint64_t history)
 {
 	struct philox w = transport_draw(t, stream, history, TRANSPORT_LINE);
-	float p[3] = { point[0], point[1], point[2] };
 	float up = philox_unit(w.w[0]), flat = sqrtf(1 - up * up), c, s;
 
+	for (int a = 0; a < 3; a++) p[a] = point[a];
 	if (t->range_share > 0) transport_range(p, t, stream, history);
 	if (!(fabsf(p[1]) < .5f * t->gap)) return false;
 	transport_turn(&c, &s, w.w[1]);
-	float d[3] = { flat * c, up, flat * s }, e[3] = { -d[0], up, -d[2] };
-
+	d[0] = flat * c;
+	d[1] = e[1] = up;
+	d[2] = flat * s;
+	e[0] = -d[0];
+	e[2] = -d[2];
 	if (t->angle > 0) { /* Gaussian angles about two axes across e */
 		struct philox v = transport_draw(t, stream, history, TRANSPORT_ANGLE);
 
@@ -228,8 +236,21 @@ ISO_HD bool transport_line(struct transport_line *l, const struct transport *t, 
 	}
 	l->word[0] = w.w[2];
 	l->word[1] = w.w[3];
-	l->reach[0] = transport_reach(l, t, 0, p, d);
-	l->reach[1] = transport_reach(l, t, 1, p, e);
+	l->kev[0] = l->kev[1] = 511;
+	l->head[0] = 0;
+	l->head[1] = 1;
+	return true;
+}
+
+/* The line as it reaches the heads. false: it meets neither, or the point is not between them. */
+ISO_HD bool transport_line(struct transport_line *l, const struct transport *t, const float point[3],
+                           uint32_t stream, uint64_t history)
+{
+	float p[3], d[3], e[3];
+
+	if (!transport_aim(l, p, d, e, t, point, stream, history)) return false;
+	l->reach[0] = transport_reach(l, t, 0, 0, p, d);
+	l->reach[1] = transport_reach(l, t, 1, 1, p, e);
 	return l->reach[0] || l->reach[1];
 }
 
@@ -293,11 +314,11 @@ ISO_HD void transport_deposit(struct transport_track *k, uint32_t key, float kev
 }
 
 /* cos(theta) after Klein and Nishina, from the table: linear in energy and in the number. */
-ISO_HD float transport_compton(const struct transport_table *tab, float kev, float unit)
+ISO_HD float transport_compton(const float rows[][TRANSPORT_SHARES + 1], float kev, float unit)
 {
 	float e = kev * (1 / 8.f), u = unit * TRANSPORT_SHARES;
 	int i = (int)e, j = (int)u;
-	const float *a = tab->compton[i] + j, *b = tab->compton[i + 1] + j;
+	const float *a = rows[i] + j, *b = rows[i + 1] + j;
 	float f = e - (float)i, g = u - (float)j;
 	float low = a[0] + g * (a[1] - a[0]), high = b[0] + g * (b[1] - b[0]);
 
@@ -332,7 +353,7 @@ ISO_HD bool transport_interact(struct transport_track *k, struct transport_photo
 		return false;
 	}
 	if (u < mu[1]) {
-		cosine = transport_compton(t->table, p->kev, philox_unit(w.w[1]));
+		cosine = transport_compton(t->table->compton, p->kev, philox_unit(w.w[1]));
 		float kev = p->kev / (1 + p->kev * (1 / 510.99895f) * (1 - cosine));
 		bool ends = kev < MATERIAL_LOW || k->n >= TRANSPORT_DEPOSITS - 1;
 
@@ -347,12 +368,22 @@ ISO_HD bool transport_interact(struct transport_track *k, struct transport_photo
 	return true;
 }
 
+/* 1/mm at an energy, running sums; that of 511 keV is at hand. */
+ISO_HD void transport_mu(float mu[3], const struct transport *t, float kev)
+{
+	if (kev < 511)
+		material_mu(mu, &t->table->material, kev);
+	else
+		for (int i = 0; i < 3; i++) mu[i] = t->mu[i];
+}
+
 /* Outcome number `outcome` of photon h, after its first flight. false: it missed the head or flew through. */
 ISO_HD bool transport_start(struct transport_photon *p, const struct transport *t,
                             const struct transport_line *l, int h, uint32_t outcome, uint32_t stream,
                             uint64_t history)
 {
 	uint32_t word = l->word[h];
+	float mu[3];
 
 	if (!l->reach[h]) return false;
 	if (outcome > 0) word = transport_draw(t, stream, history, transport_steps(h, outcome)).w[0];
@@ -360,9 +391,11 @@ ISO_HD bool transport_start(struct transport_photon *p, const struct transport *
 		p->at[a] = l->at[h][a];
 		p->dir[a] = l->dir[h][a];
 	}
-	p->kev = 511;
-	p->head = h;
-	return transport_fly(p, t, transport_exponential(word) / t->mu[t->last]);
+	p->kev = l->kev[h];
+	p->head = l->head[h];
+	p->number = h;
+	transport_mu(mu, t, p->kev);
+	return transport_fly(p, t, transport_exponential(word) / mu[t->last]);
 }
 
 /* Follows a started photon to its end. room[i]: energy that the other photon may add to head i. false: a head
@@ -370,10 +403,11 @@ ISO_HD bool transport_start(struct transport_photon *p, const struct transport *
 ISO_HD bool transport_follow(struct transport_track *k, const struct transport *t, struct transport_photon p,
                              uint32_t outcome, uint32_t stream, uint64_t history, const float room[2])
 {
-	uint32_t draw = transport_steps(p.head, outcome), key;
-	float mu[3] = { t->mu[0], t->mu[1], t->mu[2] };
+	uint32_t draw = transport_steps(p.number, outcome), key;
+	float mu[3];
 	uint32_t word;
 
+	transport_mu(mu, t, p.kev);
 	do {
 		struct philox w = transport_draw(t, stream, history, ++draw);
 
@@ -551,39 +585,47 @@ ISO_HD bool transport_combine(struct transport_hit hit[2], const struct transpor
 
 /* ---- pairs ---- */
 
-/* Both photons of a decay at the point (mm). false: no coincidence can come of it. */
-ISO_HD bool transport_tracks(struct transport_track k[2], const struct transport *t, const float point[3],
-                             uint32_t stream, uint64_t history)
+/* Both photons of a line. false: no coincidence can come of it. */
+ISO_HD bool transport_tracks_of(struct transport_track k[2], const struct transport *t,
+                                const struct transport_line *l, uint32_t stream, uint64_t history)
 {
 	struct transport_photon p[2];
-	struct transport_line l;
 
-	if (!transport_line(&l, t, point, stream, history)) return false;
 	transport_clear(k);
 	transport_clear(k + 1);
-	bool in0 = transport_start(p, t, &l, 0, 0, stream, history);
-	bool in1 = transport_start(p + 1, t, &l, 1, 0, stream, history);
-	float other = in1 ? 511 : 0, room[2] = { t->reentry ? other : 0, other };
+	bool in0 = transport_start(p, t, l, 0, 0, stream, history);
+	bool in1 = transport_start(p + 1, t, l, 1, 0, stream, history);
+	float other = in1 ? 511 : 0;
+	float room[2] = { t->reentry || l->head[1] == 0 ? other : 0,
+		          t->reentry || l->head[1] == 1 ? other : 0 };
 
 	if (in0 && !transport_follow(k, t, p[0], 0, stream, history, room)) return false;
 	return in1 ? transport_follow(k + 1, t, p[1], 0, stream, history, k[0].sum) : in0;
 }
 
-/* One decay, head h alone, whatever the other reads. true: it has a hit. */
-ISO_HD bool transport_single(struct transport_hit *hit, const struct transport *t, const float point[3],
-                             int h, uint32_t stream, uint64_t history)
+/* Of a decay at the point (mm). */
+ISO_HD bool transport_tracks(struct transport_track k[2], const struct transport *t, const float point[3],
+                             uint32_t stream, uint64_t history)
+{
+	struct transport_line l;
+
+	return transport_line(&l, t, point, stream, history) &&
+	       transport_tracks_of(k, t, &l, stream, history);
+}
+
+/* One line, head h alone, whatever the other reads. true: it has a hit. */
+ISO_HD bool transport_single(struct transport_hit *hit, const struct transport *t,
+                             const struct transport_line *l, int h, uint32_t stream, uint64_t history)
 {
 	const float room[2] = { 2044, 2044 }; /* no photon is given up */
 	struct transport_track k[2];
-	struct transport_line l;
 	float g[2];
 
-	if (!transport_line(&l, t, point, stream, history)) return false;
 	for (int i = 0; i < 2; i++) {
 		struct transport_photon p;
 
 		transport_clear(k + i);
-		if (transport_start(&p, t, &l, i, 0, stream, history))
+		if (transport_start(&p, t, l, i, 0, stream, history))
 			transport_follow(k + i, t, p, 0, stream, history, room);
 	}
 	if (k[0].sum[h] + k[1].sum[h] < t->least) return false;

@@ -8,7 +8,7 @@
 #include "record.h"
 
 enum {
-	MODEL_PARAMS = 40,
+	MODEL_PARAMS = 48,
 	MODEL_BYTES = 8192, /* of a model's self, at most */
 	MODEL_ASK_LOAD = 1, /* no failure: what was asked for is known after load */
 };
@@ -61,9 +61,10 @@ struct model_found {
 	bool on_disk;          /* the rows: data has no vectors */
 	int n_dim;             /* the rows as an array; 0: they have one axis */
 	int64_t dim[8];
-	int64_t images;     /* that the data hold, of several wavelengths or frames; else 1 */
-	double duration_s;  /* of the scan; 0: not known */
-	bool sens_of_pairs; /* the sensitivity is `sens` of the scanner, not sens_of_subsets of the rows */
+	int64_t most_subsets; /* where the model has fewer than rows; else 0 */
+	int64_t images;       /* that the data hold, of several wavelengths or frames; else 1 */
+	double duration_s;    /* of the scan; 0: not known */
+	bool sens_of_pairs;   /* the sensitivity is `sens` of the scanner, not sens_of_subsets of the rows */
 };
 
 /* A model as its problem sees it. Functions that a model has not are NULL where the comment says so. */
@@ -106,6 +107,17 @@ struct model {
 	int (*data)(iso_problem *problem,
 	            struct model_data *d); /* NULL: each row counts 1, nothing is added */
 	int (*sens)(iso_problem *problem, struct iso_array *s); /* NULL: it has none */
+	/* Where the additive term of a frame needs an image of it: makes what `data` will need, after select. `sens`: the
+	   sensitivity, without PSF and the frame's factor; no values where it is of the rows. NULL: never needed. */
+	bool (*needs_rounds)(const iso_problem *problem);
+	int (*rounds)(iso_problem *problem, const struct iso_array *sens, int64_t frame);
+	/* After the iterations of that frame, with their image: what a report is to show of it; NULL: nothing. */
+	int (*seen)(iso_problem *problem, const struct iso_array *image);
+	json_t *(*told)(
+		const iso_problem *problem); /* of them, for the results of the frame; NULL: nothing */
+	/* The scatter of an image on the rows, found.rows less those elsewhere, and as a file; either may be NULL. After load. */
+	int (*scatter)(iso_problem *problem, const struct iso_array *image, iso_real *r, const char *table);
+	int (*finish)(iso_problem *problem); /* after the image is written: what else was asked for */
 	/* Into the record: how the rows of the frame were read; NULL: as a whole. */
 	int (*describe)(iso_problem *problem);
 

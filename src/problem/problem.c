@@ -46,12 +46,13 @@ static void fill_tables(iso_problem *p)
 		{ "Image", p->psf },
 		{ p->m->title, p->params },
 		frames_params(&s->frames),
-		cg_params(&s->squares),
+		map_params(&s->penalties, p->m, p->params),
 		{ "Interruption", s->stop },
 		p->m->follows ? follow_params(&s->follow)
 			      : (struct opt_set){ "Events that do not fit memory", s->stream },
 		{ "Output", p->more },
 		units_params(&s->units),
+		cg_params(&s->squares),
 		{ 0 },
 	};
 

@@ -18,7 +18,7 @@ struct iso_problem {
 
 	struct opt params[MODEL_PARAMS], psf[2], more[2];
 	struct settings s;       /* of the reconstruction */
-	struct opt_set sets[10]; /* all tables of parameters */
+	struct opt_set sets[11]; /* all tables of parameters */
 	json_t *kept;            /* a list of texts that were set, and of records: values lie in them */
 
 	struct record *record, own; /* record: its own, or that of the command */
@@ -81,6 +81,9 @@ int problem_write_image(iso_problem *p, const char *path, const struct iso_array
 int problem_project(iso_problem *p, struct iso_array *y, const struct iso_array *x, const char *name);
 int problem_backproject(iso_problem *p, struct iso_array *x, const struct iso_array *y, const char *name,
                         const char *out);
+
+/* iso_problem_scatter; in a dry run the image has no values. */
+int problem_scatter(iso_problem *p, const struct iso_array *image, struct iso_array *r, const char *table);
 
 /* The model's sensitivity without the PSF, after load. */
 int problem_sens(iso_problem *p, struct iso_array *s);

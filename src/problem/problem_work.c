@@ -359,6 +359,38 @@ int iso_problem_backproject(iso_problem *p, struct iso_array *x, const struct is
 	return st;
 }
 
+/* ---- scatter ---- */
+
+int problem_scatter(iso_problem *p, const struct iso_array *image, struct iso_array *r, const char *table)
+{
+	const struct model_found *is = &p->found;
+	iso_real *rows = NULL;
+	int st;
+
+	if (!p->m->scatter) return iso_fail(ISO_EARG, "model %s has no scatter; ray has", p->m->name);
+	if (!image->has_grid) return iso_fail(ISO_EINPUT, "the image that scatters must lie on a grid");
+	if ((st = problem_load(p, r ? MODEL_NEEDS_DATA : MODEL_NEEDS_SENS, &image->grid))) return st;
+	if (!r) return p->m->scatter(p, image, NULL, table);
+	if ((st = iso_array_create(r, 1, &is->rows)) ||
+	    (st = model_vector(&rows, is->rows - is->elsewhere, "scatter")))
+		return st;
+	st = p->m->scatter(p, image, rows, table);
+	for (int64_t j = 0; j < is->rows - is->elsewhere && !st; j++)
+		r->v[is->number ? is->number[j] : j] = rows[j];
+	free(rows);
+	return is->number ? merge(p->ctx, st, r->v, r->n) : st;
+}
+
+int iso_problem_scatter(iso_problem *p, const struct iso_array *image, struct iso_array *r, const char *table)
+{
+	if (!p || !image || !image->v || (!r && !table)) return iso_fail_null(__func__);
+	struct iso_array made = { 0 };
+	struct call c = enter(p);
+	int st = leave(c, problem_scatter(p, image, r ? &made : NULL, table));
+
+	return r ? give(r, &made, st) : st;
+}
+
 /* ---- the image ---- */
 
 /* x.json beside x.nii may be the record of another file, or no record at all. */
@@ -404,12 +436,12 @@ static int check_iterations(const iso_problem *p, int k)
 /* Commands have checked theirs. A checkpoint that nobody asked to continue is somebody's work. */
 static int check_files(iso_problem *p, const char *path)
 {
-	const char *const work[] = { p->s.checkpoint, p->s.kept };
+	const char *const work[] = { p->s.checkpoint, p->s.kept, p->s.rounds };
 	bool own = p->record == &p->own;
 	int st = iso_write_check(path, p->force || !own);
 
 	if (st || !own || (st = check_sidecar(p, path)) || (st = settings_check(p))) return st;
-	for (int i = 0; i < 2 && !p->s.resume && !p->force; i++)
+	for (int i = 0; i < 3 && !p->s.resume && !p->force; i++)
 		if (access(work[i], F_OK) == 0)
 			return iso_fail(ISO_EARG, "%s exists: 'resume' continues it, 'force' begins anew",
 			                work[i]);

@@ -52,23 +52,53 @@ struct follow {
 
 /* Parameters of 'method' cg: recon_cg.c. */
 struct least_squares {
-	const char *penalty, *curve, *weigh;
-	double tolerance, mu, tv;
+	const char *weigh;
+	double mu, tv;
 	const char *kind; /* name of the penalty */
 	bool nonneg;
-	struct opt opts[6];
-	char help[400]; /* of parameter penalty */
+	struct opt opts[3];
+};
+
+enum {
+	MAP_FEATURES = 8, /* files of 'kernel' */
+	MAP_SUBSETS = 32, /* where none are asked for: at most, and at least 4 */
+};
+
+/* Parameters of penalties, of penalised likelihood and of kernel EM: settings_map.c. The first three are also those of
+   'method' cg. */
+struct penalties {
+	const char *text, *curve;
+	double tolerance;
+	const char *kappa, *unseen, *bowsher, *kernel;
+	double step, relax;
+	struct opt opts[10];
+	char help[1100]; /* of parameter penalty */
+	bool has_kernel; /* the model has no other parameter of that name */
+	/* what they say: */
+	struct iso_prior_spec prior; /* kind, and the parameters that were given, else 0; gamma is 2 then */
+	bool has_strength, epsilon_given;
+	double beta, relative; /* one of them, the other 0 */
+	int anatomy;           /* bytes of `bowsher` that are the file's name */
+	int neighbours;        /* the number behind it; 0: not said */
+	int n_features, k, radius;
+	double sigma;
+	struct {
+		const char *at; /* a name, not ended by '\0' */
+		int length;
+	} feature[MAP_FEATURES];
 };
 
 struct settings {
 	const char *method, *sens, *start, *rule, *filter_text;
 	const char *out; /* file, NULL: the image goes to the caller alone */
-	/* OUTPUT.ckpt: the work under way. OUTPUT.frames: the finished images of a series. "" without output. */
-	char checkpoint[PATH_MAX], kept[PATH_MAX];
+	/* OUTPUT.ckpt: the work under way. OUTPUT.frames: the finished images of a series. OUTPUT.rounds: coarse images
+	   before it. "" without output. */
+	char checkpoint[PATH_MAX], kept[PATH_MAX], rounds[PATH_MAX];
 	int64_t iterations, subsets, seed, filter_every, save_every;
 	double psf[3];
 	double checkpoint_minutes, stop_after;
 	bool resume, deterministic;
+	bool least_squares;        /* the model's data have both signs */
 	double began_s;            /* the run: when iso_problem_recon was called */
 	struct record_since since; /* the same, in what the process had done by then */
 	struct model_subsets by;   /* subsets, rule and seed */
@@ -77,6 +107,7 @@ struct settings {
 	struct units units;
 	struct follow follow;
 	struct least_squares squares;
+	struct penalties penalties;
 	struct model_stream no_stream; /* of models that can't */
 	struct opt own[14], stream[4], stop[4];
 };
@@ -92,6 +123,18 @@ extern const char *const recon_em_params[];
 
 bool recon_is_direct(const struct settings *s); /* 'method' direct or fbp */
 bool recon_is_cg(const struct settings *s);
+
+/* settings_map.c */
+bool recon_is_map(
+	const struct settings *s); /* 'method' svrg, saga, bsrem, osl, lbfgs, pdhg or spdhg, of counts */
+bool recon_is_pdhg(const struct settings *s); /* pdhg or spdhg, of counts or not */
+bool recon_is_kem(const struct settings *s);
+enum iso_map_method recon_map_method(const struct settings *s);
+const char *recon_penalty_name(const struct settings *s); /* "rdp" */
+
+/* `model`: its parameters, of which one may have the name of one of these. */
+struct opt_set map_params(struct penalties *p, const struct model *m, const struct opt *model);
+int map_check(iso_problem *problem); /* what does not go together; and parses the parameters */
 
 /* x.nii after iteration 5: x_it005.nii; of frame 0 of a series x_f01_it005.nii, of
    100 frames or more x_f000001_it005.nii. */
@@ -145,6 +188,7 @@ struct recon {
 	struct iso_array weight;    /* EM runs on weight x image; no values: on the image */
 	struct model_data data;
 	iso_op *op;
+	iso_op *kernel;   /* of 'method' kem: EM runs on alpha, the image is K alpha; else NULL */
 	json_t *results;  /* a list, of the images behind us */
 	bool shown;       /* images between iterations, to the caller of one of the ranks */
 	double objective; /* of the iteration behind us */
@@ -177,8 +221,8 @@ int recon_key(iso_problem *problem, uint64_t *key, int64_t k);
    many of it were done. */
 int recon_stopped_early(struct recon *r, int iteration);
 
-/* The image behind what EM runs on, which may be itself; 0 where the weight is. */
-void recon_unweigh(iso_real *image, const struct iso_array *weight, const iso_real *x, int64_t n);
+/* The image behind what EM runs on, which may be itself; 0 where the weight is, K alpha of kernel EM. */
+int recon_unweigh(const struct recon *r, iso_real *image, const iso_real *x);
 
 /* The image under way: ISO_EINPUT where voxels are not finite; a warning where all are 0. */
 int recon_check_image(struct recon *r);
@@ -193,6 +237,58 @@ int recon_finish(struct recon *r, struct iso_array *to);
 /* ReconMethod* of the record, in the words of BIDS-PET: two parameters, and a list of their values, which is
    taken over. */
 int recon_describe(struct recon *r, const char *first, const char *second, json_t *values);
+
+/* What a method says of a frame. */
+struct recon_result {
+	int64_t used, skipped;
+	double lost;
+	int resumed_from, unsaved;
+	int updates, iterations; /* done; 0: there were no events */
+	bool stopped;
+	json_t *loglik, *map; /* one of them, taken over by whoever describes it */
+};
+
+/* recon_map.c: what penalised likelihood and kernel EM have besides EM; zeros at first. */
+struct recon_map {
+	struct iso_array kappa, anatomy; /* no values: none */
+	bool kappa_auto;
+	int n_features; /* images in `feature`, of which one may hold several */
+	struct iso_array feature[MAP_FEATURES];
+	/* of all frames so far, for warnings */
+	int frames, went_back, coarse, unfinished, few;
+	int64_t cut, unseen;
+	double relative;      /* the greatest */
+	double epsilon, mean; /* of the first where epsilon is large */
+	double counts;        /* of the first whose subsets have few */
+	int subsets;
+	double change, passes; /* of the first that did not converge */
+};
+
+int map_read(struct recon *r, struct recon_map *m); /* the files of their parameters; before the plan */
+void map_free(struct recon_map *m);
+void map_plan(const struct recon *r, const struct recon_map *m, struct iso_plan *plan, int64_t rows);
+void map_plan_kernel(const struct recon *r, const struct recon_map *m, struct iso_plan *plan);
+int map_make_kernel(struct recon *r, struct recon_map *m); /* r->kernel, of the features, which it frees */
+int map_add_kernel(struct recon *r);                       /* behind r->op, where there is one */
+int map_kernel(const struct recon *r, iso_real *to, const iso_real *from,
+               bool adjoint); /* images on the host */
+
+/* Once the data of a frame are read: subsets, where none were asked for. */
+int map_subsets(struct recon *r, struct recon_map *m);
+/* All updates of a frame, on r->x. `whole`: the sensitivity of all subsets. */
+int map_iterate(struct recon *r, struct recon_map *m, const struct iso_sens *sens, const iso_real *whole,
+                struct recon_result *out);
+int map_start(struct recon *r, const iso_real *sens);            /* r->x: uniform where the sensitivity is */
+int map_filter(struct recon *r, const iso_real *sens);           /* sens NULL: every voxel counts */
+void map_warn(const struct recon *r, const struct recon_map *m); /* once, of all frames */
+
+/* recon_pdhg.c: as map_plan, map_iterate; and of least squares, `result` to be freed after success */
+void pdhg_plan(const struct recon *r, struct iso_plan *plan, int64_t rows);
+int pdhg_iterate(struct recon *r, struct recon_map *m, const struct iso_sens *sens, const iso_real *whole,
+                 struct recon_result *out);
+int pdhg_squares(struct recon *r, struct iso_pdhg_result *result);
+json_t *pdhg_looks(const struct iso_pdhg_result *of, bool likelihood);
+int pdhg_write_curve(const char *path, const struct iso_pdhg_result *of, bool likelihood);
 
 /* The kinds of reconstruction; the image goes to `to`, to settings.out, or both. */
 int recon_em(iso_problem *problem, struct iso_array *to);

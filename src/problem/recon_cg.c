@@ -18,48 +18,34 @@ static const char *const weighs[] = { "equal", "area", NULL };
 struct opt_set cg_params(struct least_squares *p)
 {
 	const struct opt opts[] = {
-		{ 0, "penalty", .text = &p->penalty, .value = "KIND:MU", .help = p->help },
 		{ 0, "nonneg", .flag = &p->nonneg, .help = "no voxel below 0" },
 		{ 0, "weigh", .text = &p->weigh, .words = weighs, .value = "NAME", .absent = "equal",
 		  .help = "equal: all data count alike; area: by the surface that their transducer stands "
 		          "for. Where an array is dense in places, as rings are at the poles, fewer "
 		          "iterations do" },
-		{ 0, "tolerance", .real = &p->tolerance, .value = "T", .min = 0, .max = .999,
-		  .help = "stop where the gradient has fallen to this share of the first" },
-		{ 0, "curve", .text = &p->curve, .file = OPT_WRITES, .value = "FILE.csv",
-		  .help = "cost and gradient after each iteration" },
 		{ 0 },
 	};
 
-	const struct iso_penalty *k;
-	size_t n = 0;
-
-	for (int i = 0; (k = iso_penalty(i)) && n < sizeof p->help; i++)
-		n += (size_t)snprintf(p->help + n, sizeof p->help - n, "%s%s: MU times %s", i ? "; " : "",
-		                      k->name, k->help);
-	if (n < sizeof p->help)
-		snprintf(p->help + n, sizeof p->help - n,
-		         ". MU grows with grueneisen and the amount of data");
 	_Static_assert(sizeof p->opts == sizeof opts, "room for the options");
 	memcpy(p->opts, opts, sizeof opts);
 	return (struct opt_set){ "Least squares ('method' cg)", p->opts };
 }
 
-static int parse_penalty(struct least_squares *p)
+static int parse_penalty(struct least_squares *p, const struct penalties *of)
 {
-	const char *number = p->penalty ? strchr(p->penalty, ':') : NULL;
-	size_t length = number ? (size_t)(number - p->penalty) : 0;
+	const char *text = of->text, *number = text ? strchr(text, ':') : NULL;
+	size_t length = number ? (size_t)(number - text) : 0;
 	const struct iso_penalty *k = NULL;
 	double mu = 0;
 
 	p->mu = p->tv = 0; /* an earlier penalty's */
 	p->kind = iso_penalty(0)->name;
-	if (!p->penalty) return ISO_OK;
+	if (!text) return ISO_OK;
 	for (int i = 0; number && (k = iso_penalty(i)); i++)
-		if (strlen(k->name) == length && strncmp(p->penalty, k->name, length) == 0) break;
+		if (strlen(k->name) == length && strncmp(text, k->name, length) == 0) break;
 	if (!k || !iso_number(&mu, number + 1, strlen(number + 1)) || !(mu >= 0))
-		return iso_fail(ISO_EARG, "'penalty' is '%s', must be KIND:MU with MU at least 0; %s",
-		                p->penalty, p->help);
+		return iso_fail(ISO_EARG, "'penalty' is '%s', must be KIND:MU with MU at least 0; %s", text,
+		                of->help);
 	*(k->proximal ? &p->tv : &p->mu) = mu;
 	if (mu > 0) p->kind = k->name;
 	return ISO_OK;
@@ -72,6 +58,7 @@ static bool proximal(const struct settings *s)
 }
 
 #define CURVE_HEAD "iteration,cost,gradient\n"
+#define LOOKS_HEAD "iteration,passes,cost," /* of recon_pdhg.c */
 
 static bool is_curve(const char *path)
 {
@@ -82,29 +69,37 @@ static bool is_curve(const char *path)
 	if (iso_regular_fopen(&f, &size, path) != ISO_OK) return false;
 	size = (int64_t)fread(head, 1, sizeof head - 1, f);
 	fclose(f);
-	return strcmp(head, CURVE_HEAD) == 0;
+	return strcmp(head, CURVE_HEAD) == 0 || strncmp(head, LOOKS_HEAD, strlen(LOOKS_HEAD)) == 0;
 }
 
 /* A run that was killed between curve and image finds its curve when it goes on. */
 int cg_check(iso_problem *problem)
 {
-	static const char *const cg_alone[] = { "penalty", "nonneg", "weigh", "tolerance", "curve", NULL };
+	static const char *const cg_alone[] = { "nonneg", "weigh", NULL };
 	static const char *const tolerance[] = { "tolerance", NULL };
 	struct settings *s = &problem->s;
 	const struct model *m = problem->m;
-	const char *curve = s->squares.curve;
+	const char *curve = s->penalties.curve;
 	bool cg = recon_is_cg(s), only = m->method && strcmp(m->method, "cg") == 0;
 
 	if (!cg && only)
 		return iso_fail(ISO_EARG, "'method' %s: model %s has data of both signs; 'method' cg",
 		                s->method, m->name);
 	if (!cg) return problem_refuse(problem, cg_alone, "this method; 'method' cg has it");
+	if (strcmp(s->method, "spdhg") == 0)
+		return iso_fail(ISO_EARG, "'method' spdhg: model %s has no subsets; 'method' pdhg", m->name);
 	if (!only) return iso_fail(ISO_EARG, "'method' cg: model %s has none; svoxel and sradon do", m->name);
-	int st = problem_refuse(problem, recon_em_params, "'method' cg");
+	int st = problem_refuse(problem, recon_em_params, recon_is_pdhg(s) ? "'method' pdhg" : "'method' cg");
 
-	if (!st) st = parse_penalty(&s->squares);
+	if (!st) st = parse_penalty(&s->squares, &s->penalties);
 	if (!st && curve) st = iso_target_check(curve, problem->force || (s->resume && is_curve(curve)));
-	return st || !proximal(s) ? st : problem_refuse(problem, tolerance, "'nonneg' or total variation");
+	if (!st && recon_is_pdhg(s) && s->squares.mu > 0)
+		st = iso_fail(ISO_EARG, "'penalty' is '%s': 'method' pdhg has tv:MU alone; cg has %s",
+		              s->penalties.text, s->squares.kind);
+	if (!st && recon_is_pdhg(s) && !problem_given(problem, "tolerance")) s->penalties.tolerance = 1e-4;
+	return st || !proximal(s) || recon_is_pdhg(s)
+	               ? st
+	               : problem_refuse(problem, tolerance, "'nonneg' or total variation");
 }
 
 /* ---- the run ---- */
@@ -127,7 +122,9 @@ static int plan(const struct run *c)
 	iso_plan_add(&p, "data", rows, 2 * sizeof(iso_real), false);
 	if (r->series)
 		iso_plan_add(&p, "images of all data", voxels, r->n * (int64_t)sizeof(iso_real), false);
-	if (proximal(r->s))
+	if (recon_is_pdhg(r->s))
+		pdhg_plan(r, &p, rows);
+	else if (proximal(r->s))
 		iso_fista_plan(&p, r->ctx, voxels, rows, q->mu > 0, q->tv > 0);
 	else
 		iso_cg_plan(&p, r->ctx, voxels, rows, q->mu > 0);
@@ -234,6 +231,43 @@ static int iterate_proximal(struct recon *r, struct iso_cg_result *result, const
 	return st;
 }
 
+/* Primal-dual: the looks take the place of the curves. */
+static int iterate_pdhg(struct run *c)
+{
+	struct recon *r = &c->r;
+	const struct settings *s = r->s;
+	struct iso_pdhg_result of = { .size = sizeof of };
+	int st = pdhg_squares(r, &of);
+
+	record_stage(r->record, NULL);
+	if (st) return st;
+	const struct iso_pdhg_look *last = &of.look[of.n_looks - 1];
+	double cost = last->cost;
+
+	if (of.stopped) st = recon_stopped_early(r, of.n);
+	if (!of.converged && !of.stopped && s->penalties.tolerance > 0)
+		record_warn(r->record,
+		            "not converged after %d iterations: relative duality gap %.3g, 'tolerance' is "
+		            "%g; more "
+		            "'iterations' do it",
+		            of.n, last->relative, s->penalties.tolerance);
+	if (of.unsaved)
+		record_warn(r->record, "%d checkpoints could not be written beside %s", of.unsaved,
+		            r->s->out);
+	if (!st)
+		st = recon_describe(r, "iterations", "tv",
+		                    record_pack("[I,f]", (json_int_t)of.n, s->squares.tv));
+	if (!st) st = add_image(r, &(const struct iso_cg_result){ .cost = &cost });
+	if (!st) st = record_result(r->record, "looks", pdhg_looks(&of, false));
+	if (!st) st = record_result(r->record, "converged", json_boolean(of.converged));
+	if (!st) st = record_result(r->record, "resumed_from_iteration", json_integer(of.resumed_from));
+	if (!st) st = record_result(r->record, "iteration", json_integer(of.n));
+	if (!st) st = recon_check_image(r);
+	if (!st && s->penalties.curve) st = pdhg_write_curve(s->penalties.curve, &of, false);
+	iso_pdhg_result_free(&of);
+	return st;
+}
+
 static int iterate(struct run *c)
 {
 	struct recon *r = &c->r;
@@ -245,7 +279,7 @@ static int iterate(struct run *c)
 		.penalty = c->penalty,
 		.mu = s->squares.mu,
 		.iterations = (int)s->iterations,
-		.tolerance = s->squares.tolerance,
+		.tolerance = s->penalties.tolerance,
 	};
 	struct iso_run run;
 	struct iso_cg_result result = { .size = sizeof result };
@@ -257,7 +291,7 @@ static int iterate(struct run *c)
 	if (!st && result.stopped) st = recon_stopped_early(r, result.n);
 	if (!st) st = describe(r, &result);
 	if (!st) st = recon_check_image(r);
-	if (!st && s->squares.curve) st = write_curve(s->squares.curve, &result);
+	if (!st && s->penalties.curve) st = write_curve(s->penalties.curve, &result);
 	iso_cg_result_free(&result);
 	return st;
 }
@@ -274,7 +308,7 @@ static int reconstruct(struct run *c, struct iso_array *to)
 	if (r->series && (st = recon_series(r))) return st;
 	for (; r->k < r->n; r->k++) {
 		if (r->series) record_part(r->record, "image", r->k + 1, r->n);
-		if ((st = prepare(c)) || (st = iterate(c))) return st;
+		if ((st = prepare(c)) || (st = recon_is_pdhg(r->s) ? iterate_pdhg(c) : iterate(c))) return st;
 		recon_keep_image(r);
 	}
 	if ((st = recon_finish(r, to))) return st;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reconstruction by EM: sensitivity once, then each frame of the scan. */
+/* Reconstruction by EM, kernel EM or penalised likelihood: sensitivity once, then each frame of the scan. */
 #include "problem.h"
 
 #include "text/json_file.h"
@@ -14,7 +14,9 @@
 
 struct em {
 	struct recon r;
+	struct recon_map map;         /* of penalised likelihood and kernel EM */
 	struct iso_array start, sens; /* of every frame; sens: with the PSF */
+	struct iso_array plain;       /* where rounds need it: without */
 	bool start_in_unit;           /* start: in the unit of the image; else in counts/mm */
 	/* the frame under way */
 	struct model_frame frame;
@@ -26,7 +28,7 @@ struct em {
 	struct totals {
 		int64_t used, skipped, unsaved;
 		double lost;
-		int updates;            /* of the frame with the most */
+		int iterations;         /* of the frame with the most */
 		int empty, first_empty; /* frames without events */
 		bool counts, factors;   /* the data have them */
 	} sum;
@@ -36,6 +38,11 @@ struct em {
 static bool by_subset(const struct em *e)
 {
 	return e->r.m->sens_of_subsets && !e->r.s->sens && !e->r.problem->found.sens_of_pairs;
+}
+
+static bool needs_rounds(const struct em *e)
+{
+	return e->r.m->needs_rounds && e->r.m->needs_rounds(e->r.problem);
 }
 
 /* ---- before the work ---- */
@@ -61,10 +68,15 @@ static int plan(const struct em *e)
 		iso_plan_add(&p, "voxels that are seen", n, sizeof(iso_real), iso_ctx_is_cuda(e->r.ctx));
 		iso_filter_plan(&p, e->r.ctx, &s->filter, &e->r.grid);
 	}
+	if (needs_rounds(e)) iso_plan_add(&p, "sensitivity without PSF", n, sizeof(iso_real), false);
 	if (by_subset(e))
 		iso_plan_add(&p, "sensitivities of the subsets", n, s->subsets * (int64_t)sizeof(iso_real),
 		             false);
-	iso_em_plan(&p, e->r.ctx, n, rows, m->by_events || by_subset(e) ? (int)s->subsets : 1, 3);
+	if (recon_is_map(s))
+		map_plan(&e->r, &e->map, &p, rows);
+	else
+		iso_em_plan(&p, e->r.ctx, n, rows, m->by_events || by_subset(e) ? (int)s->subsets : 1, 3);
+	if (recon_is_kem(s)) map_plan_kernel(&e->r, &e->map, &p);
 	m->plan(e->r.problem, &p, &s->by);
 	return problem_plan_end(e->r.problem, &p);
 }
@@ -109,6 +121,14 @@ static int sum_of_subsets(struct em *e)
 	return st;
 }
 
+static int keep_plain(struct em *e)
+{
+	int st = iso_array_on_grid(&e->plain, &e->r.grid);
+
+	if (!st) memcpy(e->plain.v, e->sens.v, (size_t)e->sens.n * sizeof *e->sens.v);
+	return st;
+}
+
 static int make_sens(struct em *e)
 {
 	const struct model *m = e->r.m;
@@ -117,7 +137,9 @@ static int make_sens(struct em *e)
 
 	record_stage(e->r.record, "sensitivity");
 	st = given ? given_sens(e) : by_rows ? sum_of_subsets(e) : m->sens(e->r.problem, &e->sens);
+	if (!st && !by_rows && needs_rounds(e)) st = keep_plain(e);
 	if (!st && !by_rows) st = problem_blur_sens(e->r.problem, &e->sens);
+	if (!st && !by_rows && e->r.kernel) st = map_kernel(&e->r, e->sens.v, e->sens.v, true);
 	if (!st && m->form) st = m->form(e->r.problem, &e->sens, &e->r.weight);
 	for (int64_t i = 0; !st && i < e->sens.n; i++)
 		if (e->sens.v[i] > 0) return iso_array_on_grid(&e->scaled, &e->r.grid);
@@ -134,7 +156,7 @@ static int share_out(struct em *e)
 
 	for (int64_t i = 0; e->parts && i < n * subsets; i++)
 		e->parts[i] = (iso_real)(e->parts[i] * e->frame.factor);
-	if (e->parts || !e->r.m->by_events) return ISO_OK;
+	if (e->parts || !e->r.m->by_events || recon_is_map(e->r.s)) return ISO_OK;
 	if ((st = make_parts(e))) return st;
 	if (!(rows = size_alloc(subsets + 1, sizeof *rows)))
 		return iso_fail_memory("rows of the subsets", (subsets + 1) * (int64_t)sizeof *rows);
@@ -185,7 +207,7 @@ static void warn_of_all(const struct em *e)
 	if (t->lost > 0) warn_of_lost(e);
 }
 
-static void add_up(struct em *e, const struct iso_em_result *of)
+static void add_up(struct em *e, const struct recon_result *of)
 {
 	struct totals *t = &e->sum;
 
@@ -193,14 +215,16 @@ static void add_up(struct em *e, const struct iso_em_result *of)
 	t->skipped += of->skipped;
 	t->lost += of->lost;
 	t->unsaved += of->unsaved;
-	if (of->n > t->updates) t->updates = of->n;
-	if (of->n == 0 && t->empty++ == 0) t->first_empty = (int)e->r.k;
+	if (of->iterations > t->iterations) t->iterations = of->iterations;
+	if (of->updates == 0 && t->empty++ == 0) t->first_empty = (int)e->r.k;
 }
 
 /* Results of a frame: of the record itself, or one of its list of frames. */
-static int describe_frame(struct em *e, const struct iso_em_result *of)
+static int describe_frame(struct em *e, const struct recon_result *of)
 {
 	struct record *rec = e->r.record;
+	const char *curve = of->map ? "map" : "loglik";
+	json_t *of_method = of->map ? of->map : of->loglik;
 	double activity = 0;
 	int st;
 
@@ -209,18 +233,22 @@ static int describe_frame(struct em *e, const struct iso_em_result *of)
 	json_t *events = record_pack("{s:I, s:I, s:f, s:f}", "used", (json_int_t)of->used, "skipped",
 	                             (json_int_t)of->skipped, "counts_lost", of->lost,
 	                             "sum_of_sensitivity_times_image", activity);
-	json_t *loglik = record_reals(of->n, of->loglik);
+	json_t *rounds = of->updates > 0 && e->r.m->told ? e->r.m->told(e->r.problem) : NULL;
 
 	if (e->r.series) {
-		json_t *all = record_pack("{s:o, s:i, s:o, s:f, s:i}", "loglik", loglik,
+		json_t *all = record_pack("{s:o, s:i, s:o, s:f, s:i, s:i}", curve, of_method,
 		                          "resumed_from_update", of->resumed_from, "events", events, "factor",
-		                          e->frame.factor / e->frame.units, "iteration",
-		                          of->n / (int)e->r.s->subsets);
+		                          e->frame.factor / e->frame.units, "iteration", of->iterations,
+		                          "updates", of->updates);
 
 		if (of->stopped) json_object_set_new(all, "stopped_by_caller", json_true());
+		if (rounds && json_object_set_new(all, "scatter", rounds))
+			return iso_fail_memory("record", 1);
 		return json_array_append_new(e->r.results, all) ? iso_fail_memory("record", 1) : ISO_OK;
 	}
-	st = record_result(rec, "loglik", loglik);
+	st = record_result(rec, curve, of_method);
+	if (rounds && !st) st = record_result(rec, "scatter", json_incref(rounds));
+	json_decref(rounds);
 	if (!st) st = record_result(rec, "resumed_from_update", json_integer(of->resumed_from));
 	if (!st)
 		st = record_result(rec, "decay_and_live_factor",
@@ -267,7 +295,7 @@ static int describe(struct em *e)
 {
 	struct record *rec = e->r.record;
 	const struct settings *s = e->r.s;
-	json_int_t iterations = e->sum.updates > 0 ? e->sum.updates / s->subsets : s->iterations;
+	json_int_t iterations = e->sum.iterations > 0 ? e->sum.iterations : s->iterations;
 	int st;
 
 	st = recon_describe(&e->r, "subsets", "iterations",
@@ -285,11 +313,11 @@ static int describe(struct em *e)
 static int empty_frame(struct em *e)
 {
 	memset(e->r.x.v, 0, (size_t)e->r.x.n * sizeof *e->r.x.v);
-	return describe_frame(e, &(const struct iso_em_result){ .size = sizeof(struct iso_em_result) });
+	return describe_frame(e, &(const struct recon_result){ .loglik = json_array() });
 }
 
 /* Then the image is still the start image, which says nothing about the data. */
-static int none_used(struct em *e, const struct iso_em_result *of)
+static int none_used(struct em *e, int64_t skipped)
 {
 	memset(e->r.x.v, 0, (size_t)e->r.x.n * sizeof *e->r.x.v);
 	if (e->r.series) return ISO_OK;
@@ -297,35 +325,71 @@ static int none_used(struct em *e, const struct iso_em_result *of)
 	return iso_fail(ISO_EINPUT,
 	                "none of the %" PRId64 " events can be used: they miss the image, or have no counts, "
 	                "or a factor or sensitivity of 0",
-	                of->skipped);
+	                skipped);
 }
 
-static int iterate(struct em *e)
+/* Updates of EM on the image, or on alpha, which has no filter. */
+static int iterate_em(struct em *e, const struct iso_sens *sens, struct recon_result *out)
 {
 	const struct settings *s = e->r.s;
-	int subsets = (int)s->subsets, st;
+	int st;
 	struct iso_em em = {
 		.size = sizeof em,
 		.op = e->r.op,
 		.iterations = (int)s->iterations,
 		.data = { e->r.data.y, e->r.data.add, e->r.data.mult },
-		.filter = s->filter_text ? &s->filter : NULL,
+		.sens = *sens,
+		.filter = s->filter_text && !e->r.kernel ? &s->filter : NULL,
 		.filter_every = (int)s->filter_every,
 		.grid = e->r.grid,
 	};
 	struct iso_run run;
-	struct iso_em_result result = { .size = sizeof result };
+	struct iso_em_result of = { .size = sizeof of };
+
+	if ((st = recon_run(&e->r, &run, true))) return st;
+	st = iso_em_run(e->r.x.v, &of, &em, &run);
+	record_stage(e->r.record, NULL);
+	if (!st)
+		*out = (struct recon_result){
+			.used = of.used,
+			.skipped = of.skipped,
+			.lost = of.lost,
+			.resumed_from = of.resumed_from,
+			.unsaved = of.unsaved,
+			.updates = of.n,
+			.iterations = of.n / (int)s->subsets,
+			.stopped = of.stopped,
+			.loglik = record_reals(of.n, of.loglik),
+		};
+	iso_em_result_free(&of);
+	return st;
+}
+
+static int iterate(struct em *e)
+{
+	int subsets = (int)e->r.s->subsets, st;
+	struct recon_result of = { 0 };
 
 	if ((st = share_out(e))) return st;
-	em.sens = (struct iso_sens){ e->parts ? subsets : 1, subsets, e->parts ? e->parts : e->scaled.v };
-	if ((st = recon_run(&e->r, &run, true))) return st;
-	st = iso_em_run(e->r.x.v, &result, &em, &run);
-	record_stage(e->r.record, NULL);
-	if (!st && result.used == 0) st = none_used(e, &result);
-	if (!st && result.stopped) st = recon_stopped_early(&e->r, result.n / subsets);
-	if (!st) st = describe_frame(e, &result);
-	iso_em_result_free(&result);
+	bool map = recon_is_map(e->r.s), parts = e->parts && !(map && e->r.m->one_sens);
+	const struct iso_sens sens = { parts ? subsets : 1, subsets, parts ? e->parts : e->scaled.v };
+
+	st = map ? map_iterate(&e->r, &e->map, &sens, e->scaled.v, &of) : iterate_em(e, &sens, &of);
+	if (!st && of.used == 0) st = none_used(e, of.skipped);
+	if (!st && of.stopped) st = recon_stopped_early(&e->r, of.iterations);
+	if (!st && of.updates > 0 && e->r.m->seen) st = e->r.m->seen(e->r.problem, &e->r.x);
+	if (!st) return describe_frame(e, &of);
+	json_decref(of.loglik);
+	json_decref(of.map);
 	return st;
+}
+
+/* What the additive term needs of images; for them the sensitivity of pairs comes first. */
+static int rounds(struct em *e)
+{
+	int st = e->sens.v || by_subset(e) ? ISO_OK : make_sens(e);
+
+	return st ? st : e->r.m->rounds(e->r.problem, &e->plain, e->r.k);
 }
 
 /* What is quickly read is checked before what takes long to compute. */
@@ -345,11 +409,13 @@ static int prepare_frame(struct em *e, bool *empty)
 	if (*empty && !e->r.series)
 		return iso_fail(ISO_EINPUT, "there are no events from %g to %g s", e->frame.from_s,
 		                e->frame.to_s);
+	if (!*empty && needs_rounds(e) && (st = rounds(e))) return st;
 	if (!*empty && m->data && (st = m->data(problem, &e->r.data))) return st;
 	if (!*empty) {
+		if (recon_is_map(e->r.s) && (st = map_subsets(&e->r, &e->map))) return st;
 		record_tell(e->r.record, ISO_DETAIL, "ordering the data");
 		if ((st = m->op(problem, &e->r.op, &e->r.s->by))) return st;
-		if ((st = problem_add_psf(problem, &e->r.op))) return st;
+		if ((st = problem_add_psf(problem, &e->r.op)) || (st = map_add_kernel(&e->r))) return st;
 	}
 	e->sum.counts |= e->r.data.y != NULL;
 	e->sum.factors |= e->r.data.mult != NULL;
@@ -364,11 +430,13 @@ static int take_results(struct em *e, const char *text)
 	json_t *o = NULL;
 	int st = iso_json_parse(&o, "results of a frame", text, strlen(text));
 	const json_t *events = json_object_get(o, "events");
-	struct iso_em_result of = {
+	const json_t *loglik = json_object_get(o, "loglik"), *updates = json_object_get(o, "updates");
+	struct recon_result of = {
 		.used = json_integer_value(json_object_get(events, "used")),
 		.skipped = json_integer_value(json_object_get(events, "skipped")),
 		.lost = json_number_value(json_object_get(events, "counts_lost")),
-		.n = (int)json_array_size(json_object_get(o, "loglik")),
+		.updates = updates ? (int)json_integer_value(updates) : (int)json_array_size(loglik),
+		.iterations = (int)json_integer_value(json_object_get(o, "iteration")),
 	};
 
 	if (st) return st;
@@ -378,12 +446,12 @@ static int take_results(struct em *e, const char *text)
 		                e->r.k + 1);
 	}
 	add_up(e, &of);
-	json_object_set_new(o, "resumed_from_update", json_integer(of.n));
+	json_object_set_new(o, "resumed_from_update", json_integer(of.updates));
 	if (json_is_true(json_object_get(o, "stopped_by_caller"))) /* it was to be the last */
-		st = recon_stopped_early(&e->r, of.n / (int)e->r.s->subsets);
+		st = recon_stopped_early(&e->r, of.iterations);
 	if (json_array_append_new(e->r.results, o)) return iso_fail_memory("record", 1);
 	if (st) return st;
-	return of.n > 0 ? recon_check_image(&e->r) : ISO_OK;
+	return of.updates > 0 ? recon_check_image(&e->r) : ISO_OK;
 }
 
 /* Rank 0 alone has the file: the others get what it found. *text is to be freed also after a failure. */
@@ -464,7 +532,9 @@ static int frame(struct em *e)
 	}
 	st = empty ? empty_frame(e) : iterate(e);
 	if (!st && r->m->describe) st = r->m->describe(r->problem);
-	recon_unweigh(r->x.v, &r->weight, r->x.v, r->x.n);
+	if (!st && (!empty || !r->kernel)) st = recon_unweigh(r, r->x.v, r->x.v);
+	if (!st && !empty && (r->kernel || recon_is_map(r->s)))
+		st = map_filter(r, r->kernel ? NULL : e->scaled.v);
 	if (!st && !empty) st = recon_check_image(r);
 	return !st && e->kept ? keep_frame(e) : st;
 }
@@ -483,7 +553,10 @@ static int all_frames(struct em *e)
 		e->parts = NULL;
 		model_data_free(&e->r.data);
 	}
-	bool resumes = st == ISO_ECANCEL && access(e->r.s->checkpoint, F_OK) == 0;
+	bool resumes = st == ISO_ECANCEL &&
+	               (access(e->r.s->checkpoint, F_OK) == 0 || access(e->r.s->rounds, F_OK) == 0);
+
+	if (st && st != ISO_ECANCEL && needs_rounds(e)) iso_out_remove(e->r.s->rounds);
 
 	if (st && !resumes && e->kept && iso_series_count(e->kept) == 0) iso_out_remove(e->r.s->kept);
 	return st;
@@ -509,6 +582,7 @@ static int write_image(struct em *e)
 	}
 	if (st) return recon_stopped(&e->r, st, e->r.series ? s->kept : s->checkpoint);
 	iso_out_remove(s->checkpoint);
+	if (needs_rounds(e)) iso_out_remove(s->rounds);
 	if (e->r.series) iso_out_remove(s->kept);
 	return ISO_OK;
 }
@@ -531,15 +605,18 @@ static int reconstruct(struct em *e, struct iso_array *to)
 {
 	int st;
 
-	if ((st = plan(e))) return st;
+	if ((st = map_read(&e->r, &e->map)) || (st = plan(e))) return st;
+	if (recon_is_kem(e->r.s) && (st = map_make_kernel(&e->r, &e->map))) return st;
 	if ((st = read_start(e))) return st;
 	if ((st = iso_array_on_grid(&e->r.x, &e->r.grid))) return st;
 	memcpy(e->r.x.unit, e->start.unit, sizeof e->r.x.unit);
 	if (to && e->r.series && (st = recon_series(&e->r))) return st;
 	if ((st = all_frames(e))) return st;
 	warn_of_all(e);
+	if (recon_is_map(e->r.s)) map_warn(&e->r, &e->map);
 	if ((st = describe(e)) || (st = record_ranks(e->r.record, e->r.ctx, &e->r.s->since))) return st;
 	if (e->r.s->out && (st = write_image(e))) return st;
+	if (e->r.m->finish && (st = e->r.m->finish(e->r.problem))) return st;
 	recon_give(&e->r, to);
 	return ISO_OK;
 }
@@ -556,7 +633,9 @@ int recon_em(iso_problem *problem, struct iso_array *to)
 	iso_series_free(e.kept);
 	iso_array_free(&e.start);
 	iso_array_free(&e.sens);
+	iso_array_free(&e.plain);
 	iso_array_free(&e.scaled);
+	map_free(&e.map);
 	recon_free(&e.r);
 	return st;
 }

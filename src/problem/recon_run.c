@@ -16,9 +16,8 @@
 /* Parameters that do not change the image, ends with NULL: all others decide whether a checkpoint
    belongs to a run. */
 static const char *const not_in_key[] = {
-	"output",     "device",     "threads", "memory-limit", "checkpoint-minutes",
-	"stop-after", "save-every", "stream",  "block",        "scratch",
-	"curve",      NULL,
+	"output", "device", "threads", "memory-limit", "checkpoint-minutes", "stop-after", "save-every",
+	"stream", "block",  "scratch", "curve",        "scatter-save",       NULL,
 };
 
 struct recon recon_of(iso_problem *problem, int64_t n, bool series)
@@ -39,6 +38,7 @@ struct recon recon_of(iso_problem *problem, int64_t n, bool series)
 void recon_free(struct recon *r)
 {
 	iso_op_free(r->op);
+	iso_op_free(r->kernel);
 	model_data_free(&r->data);
 	iso_array_free(&r->x);
 	iso_array_free(&r->images);
@@ -96,11 +96,13 @@ int recon_check_image(struct recon *r)
 	return ISO_OK;
 }
 
-void recon_unweigh(iso_real *image, const struct iso_array *weight, const iso_real *x, int64_t n)
+int recon_unweigh(const struct recon *r, iso_real *image, const iso_real *x)
 {
-	const iso_real *w = weight->v;
+	const iso_real *w = r->weight.v;
 
-	for (int64_t i = 0; i < n; i++) image[i] = !w ? x[i] : w[i] > 0 ? x[i] / w[i] : 0;
+	if (r->kernel) return map_kernel(r, image, x, false);
+	for (int64_t i = 0; i < r->x.n; i++) image[i] = !w ? x[i] : w[i] > 0 ? x[i] / w[i] : 0;
+	return ISO_OK;
 }
 
 /* ---- iterations ---- */
@@ -165,10 +167,10 @@ static int each(void *arg, int iteration, const iso_real *x)
 	iso_real *image = NULL;
 	int st;
 
-	if (r->weight.v && (st = model_vector(&image, a.n, "image"))) return st;
-	if (image) recon_unweigh(image, &r->weight, x, a.n);
+	if ((r->weight.v || r->kernel) && (st = model_vector(&image, a.n, "image"))) return st;
+	st = image ? recon_unweigh(r, image, x) : ISO_OK;
 	a.v = image ? image : (iso_real *)x;
-	st = saves(r->s, iteration) ? save_iteration(r, iteration, &a) : ISO_OK;
+	if (!st && saves(r->s, iteration)) st = save_iteration(r, iteration, &a);
 	if (!st) st = show_iteration(r, iteration, &a);
 	free(image);
 	return st;

@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const methods[] = { "mlem", "osem", "cg", "direct", "fbp", NULL };
+static const char *const methods[] = { "mlem", "osem",  "svrg", "saga", "bsrem",  "osl", "lbfgs",
+	                               "pdhg", "spdhg", "kem",  "cg",   "direct", "fbp", NULL };
 /* as enum iso_subset_rule */
 static const char *const rules[] = { "interleaved", "blocks", "random", "mod", "groups", NULL };
 
@@ -18,23 +19,32 @@ static void own_params(struct settings *s)
 {
 	const struct opt own[] = {
 		{ 0, "method", .text = &s->method, .words = methods, .value = "M",
-		  .help = "mlem, osem with 'subsets', cg (least squares: svoxel, sradon), (strip) direct: "
-		          "each event where it most likely came from, or (ubp) fbp" },
+		  .help = "mlem, osem with 'subsets'; with a 'penalty' svrg (converges in about ten passes), "
+		          "saga, "
+		          "bsrem, osl, lbfgs (the reference); with total variation, not smoothed, spdhg or "
+		          "pdhg; kem (EM behind a 'kernel'); cg (least squares: "
+		          "svoxel, "
+		          "sradon), (strip) direct: each event where it most likely came from, or (ubp) "
+		          "fbp" },
 		{ 0, "iterations", .integer = &s->iterations, .value = "N", .min = 1, .max = 1e6,
-		  .help = "passes over all data" },
+		  .help = "passes over all data; with a penalty 20 at most, the start's included, of lbfgs "
+		          "400, spdhg 100, pdhg 500" },
 		{ 0, "subsets", .integer = &s->subsets, .value = "K", .min = 1, .max = 1e6,
-		  .absent = "1 for mlem, 8 for osem", .help = "parts of the data, taken in turn" },
+		  .absent = "1 for mlem, kem and pdhg, 8 for osem; with a penalty 4 to 32, of 1000 counts or "
+		            "more",
+		  .help = "parts of the data, taken in turn" },
 		{ 0, "subset-rule", .text = &s->rule, .words = rules, .value = "RULE",
 		  .help = "interleaved: subset b holds events b, b+K, b+2K, ...; blocks: consecutive events; "
 		          "random: dealt at random; of srm, for directions: mod, groups (4 x 4 neighbours "
 		          "together), random" },
 		{ 0, "seed", .integer = &s->seed, .value = "N", .min = 0, .max = 9e15,
-		  .help = "of 'subset-rule' random" },
+		  .help = "of 'subset-rule' random, and of the order of subsets of svrg, saga, bsrem, "
+		          "spdhg" },
 		{ 0, "sens", .text = &s->sens, .file = OPT_READS, .takes = ISO_TAKES_ARRAY,
 		  .value = "FILE|none", .absent = "from 'scanner'",
 		  .help = "sensitivity image, without 'psf'; none: 1 everywhere" },
 		{ 0, "start", .text = &s->start, .file = OPT_READS, .takes = ISO_TAKES_ARRAY, .value = "FILE",
-		  .absent = "1 everywhere; for cg, 0", .help = "start image" },
+		  .absent = "1 everywhere; for cg, 0; with a penalty a pass of osem", .help = "start image" },
 		{ 0, "filter", .text = &s->filter_text, .value = "FILTER",
 		  .help = "gaussian:MM, gaussian:X,Y,Z or median:N, after the last iteration" },
 		{ 0, "filter-every", .integer = &s->filter_every, .value = "N", .min = 1, .max = 1e6,
@@ -91,6 +101,8 @@ void settings_begin(struct settings *s, const struct model *m, struct model_stre
 		                .frames = { .to_s = INFINITY },
 		                .checkpoint_minutes = 10,
 		                .follow = { .block = 100000, .every_s = 5 } };
+	s->penalties.unseen = "drop";
+	s->least_squares = m->method && strcmp(m->method, "cg") == 0;
 	own_params(s);
 	other_params(s, stream ? stream : &s->no_stream);
 }
@@ -109,7 +121,7 @@ bool recon_is_direct(const struct settings *s)
 
 bool recon_is_cg(const struct settings *s)
 {
-	return strcmp(s->method, "cg") == 0;
+	return strcmp(s->method, "cg") == 0 || (recon_is_pdhg(s) && s->least_squares);
 }
 
 /* Filtered back-projection is a model's only method, or none of its. What an image without iterations
@@ -137,12 +149,19 @@ static int check_direct(iso_problem *problem)
 static int check_method(iso_problem *problem)
 {
 	struct settings *s = &problem->s;
-	bool osem = strcmp(s->method, "osem") == 0;
+	bool osem = strcmp(s->method, "osem") == 0, map = recon_is_map(s);
 
-	if (!problem_given(problem, "subsets")) s->subsets = osem ? 8 : 1;
-	if (!osem && s->subsets > 1)
-		return iso_fail(ISO_EARG, "'subsets' is %" PRId64 ": mlem has one; 'method' osem takes more",
-		                s->subsets);
+	/* groups of directions are few, and penalised likelihood wants many subsets */
+	if (!problem_given(problem, "subset-rule")) {
+		s->rule = problem->m->rule ? problem->m->rule : "interleaved";
+		if (map && strcmp(s->rule, "groups") == 0) s->rule = "mod";
+	}
+	bool mlem = strcmp(s->method, "mlem") == 0, one = mlem || strcmp(s->method, "pdhg") == 0;
+
+	if (!problem_given(problem, "subsets")) s->subsets = one ? 1 : map ? MAP_SUBSETS : osem ? 8 : 1;
+	if (one && s->subsets > 1)
+		return iso_fail(ISO_EARG, "'subsets' is %" PRId64 ": %s has one; 'method' %s takes more",
+		                s->subsets, s->method, mlem ? "osem" : "spdhg");
 	s->by = (struct model_subsets){ (int)s->subsets, (enum iso_subset_rule)opt_place(rules, s->rule),
 		                        (uint64_t)s->seed };
 	return ISO_OK;
@@ -173,10 +192,10 @@ int settings_check(iso_problem *problem)
 	if ((st = units_suit(problem))) return st;
 	if (m->follows && (st = follow_check(problem))) return st;
 	if (s->follow.on) return ISO_OK;
-	if ((st = cg_check(problem))) return st;
+	if ((st = map_check(problem)) || (st = cg_check(problem))) return st;
 	if ((st = check_direct(problem))) return st;
 	if ((st = check_method(problem))) return st;
-	if (m->sens_of_subsets && !m->one_sens && s->sens && s->subsets > 1)
+	if (m->sens_of_subsets && !m->one_sens && s->sens && s->subsets > 1 && !recon_is_map(s))
 		return iso_fail(ISO_EARG,
 		                "'sens' is one image; the subsets of model %s see voxels differently, and "
 		                "their own are made without it",
@@ -198,10 +217,11 @@ static int stem(const char *path)
 int settings_out(struct settings *s, const char *out)
 {
 	s->out = out;
-	s->checkpoint[0] = s->kept[0] = s->follow.path[0] = '\0';
+	s->checkpoint[0] = s->kept[0] = s->rounds[0] = s->follow.path[0] = '\0';
 	if (!out) return ISO_OK;
 	if (snprintf(s->kept, sizeof s->kept, "%s.frames", out) >= (int)sizeof s->kept)
 		return iso_fail(ISO_EARG, "%s: name too long", out);
+	snprintf(s->rounds, sizeof s->rounds, "%s.rounds", out);
 	snprintf(s->checkpoint, sizeof s->checkpoint, "%s.ckpt", out);
 	snprintf(s->follow.path, sizeof s->follow.path, "%.*s.png", stem(out), out);
 	return ISO_OK;

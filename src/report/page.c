@@ -63,7 +63,8 @@ int iso_report_page(struct iso_text *t, const struct iso_report *r)
 	iso_report_warnings(t, r);
 	iso_report_figures(t, r);
 	if ((st = iso_report_pictures(t, r)) || (st = iso_report_profile(t, r)) ||
-	    (st = iso_report_likelihood(t, r)))
+	    (st = iso_report_likelihood(t, r)) || (st = iso_report_objective(t, r)) ||
+	    (st = iso_report_scatter(t, r)))
 		return st;
 	iso_report_times(t, r);
 	iso_report_steps(t, r);

@@ -76,9 +76,23 @@ void iso_report_figures(struct iso_text *t, const struct iso_report *r);
 int iso_report_pictures(struct iso_text *t, const struct iso_report *r);
 int iso_report_profile(struct iso_text *t, const struct iso_report *r);
 int iso_report_likelihood(struct iso_text *t, const struct iso_report *r);
+int iso_report_scatter(struct iso_text *t, const struct iso_report *r);
+int iso_report_objective(struct iso_text *t, const struct iso_report *r); /* of penalised likelihood */
 void iso_report_times(struct iso_text *t, const struct iso_report *r);
 void iso_report_steps(struct iso_text *t, const struct iso_report *r);
 void iso_report_parameters(struct iso_text *t, const struct iso_report *r);
+
+/* Values in colours, rows upwards: from 0, or symmetric about it, to `most`. */
+struct iso_panel {
+	const char *name, *alt; /* markup of our own */
+	int64_t w, h;
+	const iso_real *v;
+	double most;
+	bool symmetric;
+};
+
+int iso_report_panel(struct iso_text *t, const struct iso_panel *p);
+int iso_report_panel_scale(struct iso_text *t, const struct iso_panel *p, const char *name, const char *unit);
 
 /* The record that says most about an image: of its reconstruction, else its own, else NULL. */
 const json_t *iso_report_record(const struct iso_report_image *image);

@@ -291,3 +291,33 @@ int iso_report_pictures(struct iso_text *t, const struct iso_report *r)
 	iso_text_add(t, "</section>\n");
 	return st;
 }
+
+/* ---- panels of other sections ---- */
+
+int iso_report_panel(struct iso_text *t, const struct iso_panel *p)
+{
+	const struct plane plane = { .w = p->w, .h = p->h, .v = (iso_real *)p->v };
+	struct look look;
+	int st = make_look(&look, p->most, p->symmetric);
+
+	if (st) return st;
+	iso_text_add(t, "<figure><div class='picture' style='aspect-ratio:%.4f'><img alt='%s'",
+	             (double)p->w / (double)p->h, p->alt);
+	st = put_source(t, &plane, &look);
+	iso_text_add(t, "></div><figcaption><b>%s</b>", p->name);
+	if (!p->symmetric) iso_text_add(t, " <span>to ");
+	if (!p->symmetric && p->most >= 100)
+		iso_value_count(t, p->most);
+	else if (!p->symmetric)
+		iso_text_add(t, "%.2g", p->most);
+	iso_text_add(t, "%s</figcaption></figure>\n", p->symmetric ? "" : "</span>");
+	return st;
+}
+
+int iso_report_panel_scale(struct iso_text *t, const struct iso_panel *p, const char *name, const char *unit)
+{
+	struct look look;
+	int st = make_look(&look, p->most, p->symmetric);
+
+	return st ? st : put_scale(t, &look, name, unit);
+}

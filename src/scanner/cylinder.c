@@ -116,7 +116,7 @@ static int read_block(iso_scanner *s, const struct conf_node *block)
 static int read_cylinder(iso_scanner *s, const struct conf_node *root)
 {
 	static const char *const weights[] = { "uniform", "solid-angle", NULL };
-	const struct conf_node *block = NULL;
+	const struct conf_node *block = NULL, *energy = NULL;
 	double depth = 0;
 	struct iso_pairs *p = &s->pairs;
 	const struct conf_key keys[] = {
@@ -141,6 +141,8 @@ static int read_cylinder(iso_scanner *s, const struct conf_node *root)
 		{ "max_ring_difference", CONF_INT, &p->max_ring_difference, 1, 0, SCANNER_MAX, false },
 		/* uniform: all pairs count alike; solid-angle: as isotropic decays meet them. Default uniform. */
 		{ .name = "pair_weight", .kind = CONF_NODE },
+		/* Window and resolution, for scatter. Default: not said. */
+		{ "energy", CONF_NODE, &energy, 1, 0, 0, false },
 		{ .name = NULL },
 	};
 	int weight = 0, st;
@@ -160,71 +162,44 @@ static int read_cylinder(iso_scanner *s, const struct conf_node *root)
 		                     "min_crystal_distance is %" PRId64 ", must be at most %" PRId64
 		                     ", half way round the ring",
 		                     p->min_distance, p->per_ring / 2);
-	if ((st = read_block(s, block))) return st;
+	if ((st = read_block(s, block)) || (st = iso_scanner_read_energy(s, root, energy))) return st;
 	return iso_cylinder_finish(s);
 }
 
-/* Ring by height, or the nearest one; *inside: the height is that of a ring, not past an end or in a gap. */
-static int64_t ring_at(const iso_scanner *s, double z, bool *inside)
+struct cylinder iso_cylinder_of(const iso_scanner *s)
 {
-	int64_t rings = s->block_rings, storeys = s->pairs.rings / rings;
-	int64_t storey = scanner_cell(z / storey_mm(s) + (double)storeys / 2, storeys);
-	double middle = ((double)storey - (double)(storeys - 1) / 2) * storey_mm(s);
-	double place = (z - middle) / s->ring_pitch + (double)rings / 2;
-
-	*inside = place >= 0 && place < (double)rings;
-	return storey * rings + scanner_cell(place, rings);
+	return (struct cylinder){
+		.storey_mm = storey_mm(s),
+		.ring_pitch = s->ring_pitch,
+		.crystals_per_sector = sector_mm(s) / crystal_mm(s),
+		.rings = (int32_t)s->block_rings,
+		.storeys = (int32_t)(s->pairs.rings / s->block_rings),
+		.block = (int32_t)s->block,
+		.blocks = (int32_t)(s->pairs.per_ring / s->block),
+		.gaps = s->block_gap > 0,
+	};
 }
 
-/* Block by azimuth, and the place in it, in crystals from its first one's border: crystal j is
-   [j, j + 1); outside of [0, block) lies the gap. */
-static int64_t block_at(const iso_scanner *s, double x, double y, double *place)
-{
-	double turn = atan2(y, x) / (2 * M_PI);
-	double sector = (turn < 0 ? turn + 1 : turn) * blocks(s);
-	int64_t b = scanner_cell(sector, s->pairs.per_ring / s->block);
-
-	*place = (sector - (double)b - .5) * sector_mm(s) / crystal_mm(s) + (double)s->block / 2;
-	return b;
-}
-
-/* Sectors mirror each other at their borders: the nearest crystal is of the point's own block. */
 static int64_t nearest(const iso_scanner *s, const double p[3])
 {
-	double place;
+	const struct cylinder c = iso_cylinder_of(s);
 	bool inside;
-	int64_t ring = ring_at(s, p[2], &inside), b = block_at(s, p[0], p[1], &place);
+	int64_t ring = cylinder_ring(&c, p[2], &inside);
 
-	return ring * s->pairs.per_ring + b * s->block + scanner_cell(place, s->block);
+	return ring * s->pairs.per_ring + cylinder_column(&c, p[0], p[1], &inside);
 }
 
 int64_t iso_scanner_hit(const iso_scanner *s, const double origin[3], const double dir[3])
 {
-	/* |origin + t dir| = radius in x, y: a t^2 + 2 b t + c = 0, with c <= 0 inside */
-	double a = dir[0] * dir[0] + dir[1] * dir[1];
-	double b = origin[0] * dir[0] + origin[1] * dir[1];
-	double c = origin[0] * origin[0] + origin[1] * origin[1] - s->radius * s->radius;
+	if (s->kind != ISO_CYLINDER) return -1;
+	const struct cylinder ring = iso_cylinder_of(s);
 
-	if (s->kind != ISO_CYLINDER || !(a > 0 && c <= 0)) return -1;
-	double t = (sqrt(b * b - a * c) - b) / a, place;
-	bool inside;
-	int64_t ring = ring_at(s, origin[2] + t * dir[2], &inside);
-
-	if (!inside) return -1;
-	int64_t block = block_at(s, origin[0] + t * dir[0], origin[1] + t * dir[1], &place);
-
-	if (s->block_gap > 0 && !(place >= 0 && place < (double)s->block)) return -1;
-	return ring * s->pairs.per_ring + block * s->block + scanner_cell(place, s->block);
+	return cylinder_hit(&ring, s->radius, origin, dir);
 }
 
 static bool in_coincidence(const iso_scanner *s, int64_t a, int64_t b)
 {
-	const struct iso_pairs *p = &s->pairs;
-	int64_t rings = llabs(a / p->per_ring - b / p->per_ring);
-	int64_t apart = llabs(a % p->per_ring - b % p->per_ring);
-
-	if (apart > p->per_ring - apart) apart = p->per_ring - apart;
-	return apart >= p->min_distance && rings <= p->max_ring_difference;
+	return pairs_coincide(&s->pairs, a, b);
 }
 
 const struct iso_scanner_fn iso_cylinder_fn = {

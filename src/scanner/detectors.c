@@ -155,19 +155,22 @@ int iso_detectors_create(iso_scanner **s, const char *name, int64_t n, const dou
 
 static int read_detectors(iso_scanner *s, const struct conf_node *root)
 {
+	const struct conf_node *energy = NULL;
 	const char *name = NULL;
 	const struct conf_key keys[] = {
 		SCANNER_KEYS,
 		/* A .npy (n, 3) beside the description: where lines end, mm. Every two form a pair. */
 		{ "positions", CONF_TEXT, &name, 1, 0, 0, true },
+		/* Window and resolution, for scatter. Default: not said. */
+		{ "energy", CONF_NODE, &energy, 1, 0, 0, false },
 		{ .name = NULL },
 	};
 	struct iso_array a = { 0 };
 	char path[PATH_MAX];
 	int st;
 
-	if ((st = iso_conf_keys(root, keys)) || (st = iso_conf_file(path, sizeof path, root, name)) ||
-	    (st = iso_read(&a, path, ISO_FINITE)))
+	if ((st = iso_conf_keys(root, keys)) || (st = iso_scanner_read_energy(s, root, energy)) ||
+	    (st = iso_conf_file(path, sizeof path, root, name)) || (st = iso_read(&a, path, ISO_FINITE)))
 		return st;
 	s->n = a.dim[0];
 	if (a.n_dim != 2 || a.dim[1] != 3 || s->n < 2 || s->n > SCANNER_MAX)

@@ -31,6 +31,16 @@ ISO_HD bool pairs_counted(const struct iso_pairs *p, const double p1[3], const d
 	return p->min_angle <= 0 || p1[0] * p2[0] + p1[1] * p2[1] <= r * p->cos_min_angle;
 }
 
+/* Whether two different crystals of a cylinder are a pair. */
+ISO_HD bool pairs_coincide(const struct iso_pairs *p, int64_t a, int64_t b)
+{
+	int64_t rings = a / p->per_ring - b / p->per_ring, apart = a % p->per_ring - b % p->per_ring;
+
+	apart = apart < 0 ? -apart : apart;
+	apart = apart > p->per_ring - apart ? p->per_ring - apart : apart;
+	return apart >= p->min_distance && (rings < 0 ? -rings : rings) <= p->max_ring_difference;
+}
+
 /* First pair number of ring difference d: all ring pairs (r, r + d') with d' < d come before.
    A ring with itself has `same` pairs, two different rings have twice as many. */
 ISO_HD int64_t pairs_first(const struct iso_pairs *p, int64_t d)

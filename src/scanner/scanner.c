@@ -114,6 +114,7 @@ void iso_scanner_free(iso_scanner *s)
 	free(s->pos);
 	free(s->tree);
 	free(s->face);
+	free(s->efficiency);
 	iso_efficiencies_free(s->efficiencies);
 	iso_transducers_free(&s->transducers);
 	free(s);

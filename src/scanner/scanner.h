@@ -4,6 +4,7 @@
 #define ISO_SCANNER_H
 
 #include "text/conf.h"
+#include "cylinder_kern.h"
 #include "efficiency_kern.h"
 #include "pairs_kern.h"
 
@@ -23,8 +24,12 @@ struct iso_scanner {
 	double tof_fwhm_ps, tof_bin_ps; /* 0: none */
 	double coincidence_ns;          /* 0: not said */
 	double crystal_mm[3];           /* tangential, axial, depth; 0: not said */
-	bool solid_angle;               /* pair_weight: solid-angle */
-	bool assumed;                   /* by iso_scanner_around; `name` says what */
+	double energy_kev[2];           /* window; 0, 0: not said */
+	double energy_resolution;       /* FWHM at 511 keV, as a share of it; 0: not said */
+	double *efficiency; /* (efficiencies_kev, 2): keV, efficiency; NULL: as window and resolution say */
+	int64_t efficiencies_kev;
+	bool solid_angle; /* pair_weight: solid-angle */
+	bool assumed;     /* by iso_scanner_around; `name` says what */
 	/* cylinder */
 	double radius; /* of the ends of LORs: radius_mm + interaction_depth_mm */
 	double ring_pitch;
@@ -105,40 +110,26 @@ bool iso_scanner_is_castor(const char *path);
    its crystals and pairs. A block_rings of 0: no blocks along z. */
 int iso_cylinder_finish(iso_scanner *s);
 
+/* Its crystals as photons meet them. */
+struct cylinder iso_cylinder_of(const iso_scanner *s);
+
 /* mm from the lower border of its first ring to the upper one of its last. */
 double iso_cylinder_length(const iso_scanner *s);
 
-/* After radius, ring_pitch, rings, per_ring, min_distance, max_ring_difference and block of a cylinder are filled:
-   its crystals and pairs. */
-int iso_cylinder_finish(iso_scanner *s);
-
 /* A scanner for events of a file that names none: a cylinder around z, centred on 0, of the median radius of their ends,
    as long as these, in crystals of a few mm; its name says so, for a warning. ISO_EINPUT where the ends lie on no such
    cylinder: not all round z, near and far from it, or to one side of z = 0. */
 struct iso_events;
 int iso_scanner_around(iso_scanner **s, const struct iso_events *e);
 
-/* After radius, ring_pitch, rings, per_ring, min_distance, max_ring_difference and block of a cylinder are filled:
-   its crystals and pairs. */
-int iso_cylinder_finish(iso_scanner *s);
-
-/* A scanner for events of a file that names none: a cylinder around z, centred on 0, of the median radius of their ends,
-   as long as these, in crystals of a few mm; its name says so, for a warning. ISO_EINPUT where the ends lie on no such
-   cylinder: not all round z, near and far from it, or to one side of z = 0. */
-struct iso_events;
-int iso_scanner_around(iso_scanner **s, const struct iso_events *e);
+/* The map `energy` of a ring's description; NULL: not said. */
+int iso_scanner_read_energy(iso_scanner *s, const struct conf_node *root, const struct conf_node *energy);
 
 /* After n and pos of free detectors are filled: the tree, and all pairs. */
 int iso_detectors_finish(iso_scanner *s);
 
 /* Free detectors at these places, (n, 3) in mm, which are copied; every two in coincidence. */
 int iso_detectors_create(iso_scanner **s, const char *name, int64_t n, const double *pos);
-
-/* Cell [i, i + 1) of n that a place lies in, or the one at that end. */
-static inline int64_t scanner_cell(double place, int64_t n)
-{
-	return place < 0 ? 0 : place >= (double)n ? n - 1 : (int64_t)place;
-}
 
 /* One line that may go to a terminal, cut to fit. */
 void iso_scanner_set_name(iso_scanner *s, const char *text, size_t length);

@@ -113,11 +113,22 @@ static double round_length(double mm, bool up)
 	return best * unit;
 }
 
+/* Voxels of a size along an axis. Along z an odd number, as lines of direct planes lie in the middle of the field and
+   at steps of half a pitch from it, and would else lie in the faces between voxels, which one of the two gets: where
+   half a pitch has room for a voxel, the last ring lies in the field with one less. */
+static int64_t count_voxels(const struct field *f, int axis, double voxel)
+{
+	int64_t n = (int64_t)fmax(1, ceil(f->side[axis] / voxel - 1e-6));
+
+	if (axis < 2 || n % 2 || !(f->pitch > 0)) return n;
+	return voxel <= f->pitch / 2 * (1 + 1e-6) ? n - 1 : n + 1;
+}
+
 static double voxels(const struct field *f, double voxel)
 {
 	double n = 1;
 
-	for (int a = 0; a < 3; a++) n *= ceil(f->side[a] / voxel);
+	for (int a = 0; a < 3; a++) n *= (double)count_voxels(f, a, voxel);
 	return n;
 }
 
@@ -158,7 +169,7 @@ int iso_scanner_grid(struct iso_grid *g, const iso_scanner *s)
 			g->voxel[a] = counted     ? f.side[a] / (double)g->n[a]
 			              : voxel > 0 ? voxel
 			                          : own.voxel[a];
-		if (!counted) g->n[a] = (int64_t)fmax(1, ceil(f.side[a] / g->voxel[a] - 1e-6));
+		if (!counted) g->n[a] = count_voxels(&f, a, g->voxel[a]);
 		g->centre[a] = f.centre[a];
 	}
 	return iso_grid_check(g);

@@ -19,6 +19,7 @@ for row in r["rows"]:
         assert row[key] > 0 and math.isfinite(row[key]), key
     assert row["least_s"] <= row["median_s"] and row["spread"] >= 0
     assert row["events_used"] == row["events"] == 3000
+    assert row["ratio_step_s"] > 0
     assert abs(row["sum_of_image"] / row["events"] - 1) < 1e-5, row["sum_of_image"]
     known = row["visits_expected"]
     assert abs(row["visits_per_event"] / known - 1) < .02, row

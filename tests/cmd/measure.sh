@@ -309,11 +309,11 @@ refused 2 "did you mean 'roi'?" rio x.nii
 refused 2 'must be the first word' --json roi
 refused 2 'IMAGE is missing' roi
 refused 2 'no region' roi x.nii
-refused 2 "must be 4 numbers X,Y,Z,R" roi x.nii --sphere 0,0,5
+refused 2 "must be X,Y,Z,R" roi x.nii --sphere 0,0,5
 refused 2 "--sphere is empty" roi x.nii --sphere 0,0,90,5/
-refused 2 "must be 4 numbers X,Y,Z,R" roi x.nii --sphere 0,0,nan,5
-refused 2 "must be 5 numbers" roi x.nii --cylinder 0,0,90,5,5,w
-refused 2 "must be 6 numbers" roi x.nii --box 0,0,90,5,5
+refused 2 "must be X,Y,Z,R" roi x.nii --sphere 0,0,nan,5
+refused 2 "must be X,Y,Z,R,LENGTH[,AXIS]" roi x.nii --cylinder 0,0,90,5,5,w
+refused 2 "must be X0,X1,Y0,Y1,Z0,Z1" roi x.nii --box 0,0,90,5,5
 refused 2 '--sphere is given twice' roi x.nii --sphere 0,0,90,5 --sphere=0,0,80,5
 refused 2 'radius is -5 mm' roi x.nii --sphere 0,0,90,-5
 refused 2 'from 5 to -5 mm along y' roi x.nii --box 0,5,5,-5,90,91

@@ -10,7 +10,7 @@ run phantom cylinder --grid '12,12,6' --voxel '8,8,8' -o x.nii --mu mu.nii
 "$PYTHON" -c 'import numpy as np
 np.save("eff.npy", (.3 + .7 * np.random.default_rng(1).random(1728)).astype("f4"))'
 
-scan=(simulate ring.yaml x.nii --mu mu.nii --norm eff.npy --randoms 0.4 --scatters 0.1
+scan=(simulate ring.yaml x.nii --mu mu.nii --norm eff.npy --randoms 0.4 --bent 0.1
 	--counts 300000 --duration-s 1200 --isotope C-11)
 run "${scan[@]}" -o e.lmdT --delayed d.lmdT --singles s.npy
 err_has 'e.lmdT: lmdT has no place for the times'
@@ -135,3 +135,56 @@ done
 [ "$(stat -c %s number--exact.lmdT)" = $((12345 * 28)) ] || fail "--exact is not"
 [ "$(stat -c %s number.lmdT)" != $((12345 * 28)) ] || fail "a Poisson number is just its mean"
 echo "all passed"
+
+# ---- by photons: scatter follows from the object; what each event is; refusals ----
+{ solid_ring; echo 'time: {coincidence_ns: 4}'; echo 'energy: {window_kev: [435, 650], resolution: 0.11}'; } >photons.yaml
+scan=(simulate photons.yaml x.nii --mu mu.nii --physics --duration-s 0.01 --seed 5)
+run "${scan[@]}" --decays "$(size 2e6 1e5)" --randoms-by-rate -o p.Cdh --truth order.npy
+run "${scan[@]}" --decays "$(size 2e6 1e5)" --randoms-by-rate -o p1.Cdh --truth order1.npy --threads 1
+same p.Cdf p1.Cdf
+same order.npy order1.npy
+run simulate --like p.Cdh.json -o p2.Cdh --truth order2.npy
+same p.Cdf p2.Cdf
+run "${scan[@]}" --counts 5000 --exact --randoms 0.2 --object-rayleigh --energy-window 450,600 -o c.lmdT --delayed cd.lmdT
+check "events by scatters" <<'END'
+from checks import *
+order, results = np.load("order.npy"), record("p.Cdh.json")["results"]
+events = results["events"]
+require(order.dtype == np.uint8, f"truth of {order.dtype}")
+near("trues", np.sum(order == 0), events["trues"], 0)
+near("randoms", np.sum(order == 255), events["randoms"], 0)
+near("scatters", np.sum((order > 0) & (order < 255)), events["scatters"], 0)
+require(results["by_scatters"] == list(np.bincount(order[order < 255])), "numbers by scatters")
+require(.1 < events["scatters"] / events["trues"] < 1, "share of scatter")
+rate = results["rates"]["randoms_expected"]
+near("randoms by rate", events["randoms"], rate, 5 * rate ** .5)
+exact = record("c.lmdT.json")["results"]["events"]
+near("events", exact["trues"] + exact["scatters"] + exact["randoms"], 5000, 0)
+END
+# singles of a scan whose decays are given: the randoms that it has are 2 tau S_a S_b / T
+run "${scan[@]}" --decays "$(size 2e6 1e5)" --randoms 0.3 -o ds.lmdT --singles ds.npy
+check "singles do not give the randoms" <<'END'
+from checks import *
+s, results = np.load("ds.npy").astype(float), record("ds.lmdT.json")["results"]
+near("randoms of a pair", 2 * 4e-9 * s.mean() ** 2 / .01, results["additive"]["randoms_per_pair"],
+     .02 * results["additive"]["randoms_per_pair"])
+END
+expect 2 "${scan[@]}" --decays 1e5 --randoms-by-rate -o no.lmdT --singles no.npy
+err_has '--singles needs --randoms'
+expect 2 simulate photons.yaml x.nii --physics -o no.lmdT
+err_has '--mu must name its map'
+expect 2 simulate ring.yaml x.nii --mu mu.nii --physics -o no.lmdT
+err_has 'does not say which energies it counts'
+expect 2 "${scan[@]}" --bent 0.1 -o no.lmdT
+err_has '--bent stands in for scatter'
+expect 2 "${scan[@]}" --decays 1e5 --counts 1e5 -o no.lmdT
+err_has '--decays and --counts: give one of them'
+expect 2 "${scan[@]}" --randoms 0.1 --randoms-by-rate -o no.lmdT
+err_has 'give one of them'
+expect 2 "${scan[@]}" --energy-window 600,450 -o no.lmdT
+err_has '600 to 450 keV'
+expect 2 "${scan[@]}" --truth order.txt -o no.lmdT
+err_has 'written as .npy'
+expect 2 simulate photons.yaml x.nii --mu mu.nii --decays 1e5 -o no.lmdT
+err_has '--decays needs --physics'
+[ ! -e no.lmdT ] || fail "a refused run left a file"

@@ -108,8 +108,6 @@ expect 2 simulate small.yaml x.npy -o no.npy
 err_has "add --physics"
 expect 2 simulate small.yaml x.npy --physics
 err_has "output"
-expect 2 simulate small.yaml x.npy --physics --mu x.npy -o no.npy
-err_has "--mu is not for a scanner of kind panels"
 expect 2 simulate small.yaml x.npy --physics --counts 5 --decays 5 -o no.npy
 err_has "give one of them"
 expect 2 simulate small.yaml x.npy --physics --delayed d2.npy -o no.npy
@@ -126,7 +124,44 @@ expect 2 simulate small.yaml x.npy --physics --point 0,0,0
 err_has "leave out the image"
 solid_ring >ring.yaml
 expect 2 simulate ring.yaml x.npy --physics -o no.lmdT
-err_has "--physics is for scanners of kind panels"
+err_has '--mu must name its map'
 expect 2 simulate --point 0,0,0
 err_has "SCANNER"
 echo "simulate_panels: passed"
+
+# ---- through an object ----
+"$PYTHON" -c 'import numpy as np
+np.save("mu.npy", np.full((16, 14, 10), .0096, "f4"))'
+run simulate small.yaml x.npy --physics --decays 2e5 --exact -o air.npy
+run simulate small.yaml x.npy --mu mu.npy --physics --decays 2e5 --exact --object-rayleigh -o water.npy
+check "photons pass the object as if it were air" <<'END'
+from checks import *
+air, water = (record(f"{name}.npy.json")["results"] for name in ("air", "water"))
+near("histogram", np.load("water.npy").sum(), water["events"]["trues"], 0)
+near("by scatters", sum(water["by_scatters"]), water["events"]["trues"], 0)
+require(water["by_scatters"][0] < .9 * air["events"]["trues"], "nothing is lost in water")
+require(water["by_scatters"][1] > .02 * water["by_scatters"][0], "nothing is scattered in water")
+END
+
+# ---- what each event is ----
+run simulate small.yaml x.npy --mu mu.npy --physics --counts 2e4 --randoms 0.2 -o t.npy --list t.lmdT --truth order.npy
+run simulate small.yaml x.npy --mu mu.npy --physics --counts 2e4 --randoms 0.2 -o t1.npy --list t1.lmdT --truth order1.npy --threads 1
+same order.npy order1.npy
+same t.lmdT t1.lmdT
+run simulate --like t.npy.json -o t2.npy --list t2.lmdT --truth order2.npy
+same order.npy order2.npy
+check "orders do not fit the list and the record" <<'END'
+import os
+from checks import *
+order, results = np.load("order.npy"), record("t.npy.json")["results"]
+require(order.dtype == np.uint8, f"truth of {order.dtype}")
+near("events", len(order), os.path.getsize("t.lmdT") // 28, 0)
+near("randoms", np.sum(order == 255), results["events"]["randoms"], 0)
+require(results["by_scatters"] == list(np.bincount(order[order < 255])), "numbers by scatters")
+require(np.sum((order > 0) & (order < 255)) > 100, "nothing is scattered")
+END
+expect 2 simulate small.yaml x.npy --mu mu.npy --physics -o no.npy --truth no_order.npy
+err_has 'name it, too'
+expect 2 simulate small.yaml x.npy --mu mu.npy --physics -o no.npy --list no.lmdT --truth order.txt
+err_has 'written as .npy'
+[ ! -e no.npy ] || fail "a refused run left a file"

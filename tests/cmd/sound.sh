@@ -87,6 +87,8 @@ check "weights by area" <<-END
 	require(a < $(size .8 1) * b, f"RMSE {a} by area, {b} else")	# few rings do not crowd
 END
 expect 2 recon svoxel "${on_grid[@]}" "${low[@]}" --data traces.npy --curve traces.npy -o no.npy
+err_has '--curve traces.npy and --data traces.npy are one file'
+expect 2 recon svoxel traces.npy "${on_grid[@]}" "${low[@]}" --curve traces.npy -o no.npy
 err_has '--curve traces.npy and FILE traces.npy are one file'
 expect 2 recon svoxel "${on_grid[@]}" "${low[@]}" --data traces.npy --curve no.npy -o no.npy
 err_has '--output no.npy and --curve no.npy are one file'

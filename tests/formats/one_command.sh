@@ -25,6 +25,9 @@ for s, (p, t) in enumerate(((e.p1, e.t1), (e.p2, e.t2))):
 write_gate("gate.dat", rows)
 write_gate("gate.txt", rows, volumes=3)
 np.save("ends.npy", np.hstack([e.p1, e.p2, e.dt[:, None]]).astype("<f4"))
+both = np.zeros(n, [("p1", "f4", 3), ("p2", "f4", 3), ("crystal", "i4", 2)])
+both["p1"], both["p2"], both["crystal"] = e.p1, e.p2, np.stack([e.c1, e.c2], 1) + 10000000
+np.save("both.npy", both)  # numbers of a scanner that is not given
 np.save("crystals.npy", np.stack([e.c1, e.c2], 1))
 np.save("three.npy", np.zeros((5, 3)))
 open("ring.yaml", "w").write(RING_YAML)
@@ -85,8 +88,9 @@ ends.lmdT peak 22 -14 10 4
 ends.npy peak 22 -14 10 4
 gate.dat peak 22 -14 10 4
 gate.txt peak 22 -14 10 4
+both.npy peak 22 -14 10 4
 END2
-[ "$tested" = 7 ] || fail "$tested files were reconstructed"
+[ "$tested" = 8 ] || fail "$tested files were reconstructed"
 # samples of other formats: of the project, or of a folder that ISO_FOREIGN_SAMPLES names
 table <<'END2'
 point-0.7.2.petsird peak 25 -12 6 5
@@ -127,7 +131,7 @@ END2
 run info list.Cdh ends.lmdT
 out_has 'scanner from      the file'
 out_has 'scanner from      the ends of events'
-out_has 'field of view     n 90, 90, 48; voxel_mm 2, 2, 2'
+out_has 'field of view     n 90, 90, 47; voxel_mm 2, 2, 2'
 run info list.Cdh --plot plot.png
 run info ring.yaml --plot plain.png
 check "pictures" <<'END2'
@@ -180,14 +184,14 @@ out_has 'memory for'
 # ---- one of grid and voxel, or a centre ----
 
 run recon list.Cdh --voxel 5 --iterations 1 --sens none -o voxel.nii
-err_has 'grid of 36 x 36 x 20 voxels of 5 x 5 x 5 mm'
+err_has 'grid of 36 x 36 x 21 voxels of 5 x 5 x 5 mm'
 run recon list.Cdh --grid 45,45,24 --iterations 1 --sens none -o grid.nii
 err_has 'grid of 45 x 45 x 24 voxels of 4 x 4 x 4 mm'
 run recon list.Cdh --voxel 5 --centre 10,0,0 --iterations 1 --sens none -o centre.nii
 check "centre" <<'END2'
 from checks import *
 near("moved", np.ravel([b - a for a, b in zip(centres("voxel.nii"), centres("centre.nii"))]).reshape(3, -1).T,
-     np.tile([10, 0, 0], (36 * 36 * 20, 1)), 1e-4)
+     np.tile([10, 0, 0], (36 * 36 * 21, 1)), 1e-4)
 END2
 
 # ---- what can't be told ----

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Phantoms: volumes, sums and values against closed formulas; also built in double. */
-#include "isotome.h"
+#include "test.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "image/raster_kern.h"
+#include "image/shapes.h"
+
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static char folder[] = "phantom-XXXXXX"; /* of the files a test writes */
 
@@ -266,6 +261,127 @@ static void threads_agree(void **state)
 	raster_free(&b);
 	iso_phantom_free(p);
 }
+
+/* Volumes of all types, turned, on top of each other, smaller than a voxel, cut by the grid and far from it. */
+#define CROWD                                                                                            \
+	"shapes:\n"                                                                                      \
+	"- {type: cylinder, centre_mm: [1, -2, 3], radius_mm: 40, length_mm: 61, axis: x, activity: 1, " \
+	"mu_per_mm: 0.01}\n"                                                                             \
+	"- {type: ellipsoid, centre_mm: [-7, 5, 1], radius_mm: [21, 13, 8.5], activity: 3}\n"            \
+	"- {type: ellipse, centre_mm: [-9, -9], radius_mm: [20, 3], angle_deg: 31, activity: 7}\n"       \
+	"- {type: box, centre_mm: [9, 9, -9], size_mm: [11, 12, 13], activity: 0.3, mu_per_mm: 0.02}\n"  \
+	"- {type: sphere, centre_mm: [2, 2, 2], radius_mm: 0.7, activity: 17}\n"                         \
+	"- {type: sphere, centre_mm: [500, 0, 0], radius_mm: 5, activity: 17}\n"                         \
+	"- {type: cylinder, centre_mm: [0, 0, 0], radius_mm: 5, length_mm: 20, activity: 0, mu_per_mm: 0}\n"
+#define SOURCES                                                \
+	"- {type: point, centre_mm: [3, 3, 3], activity: 5}\n" \
+	"- {type: line, from_mm: [-30, -20, -10], to_mm: [30, 25, 11], activity: 2}\n"
+
+/* The shapes of an image, and those of its voxels: the loop of CUDA, a row at a time from all volumes. */
+static void voxels_by_rows(iso_real *image, const struct iso_phantom *p, const struct iso_grid *g, int q,
+                           int samples)
+{
+	struct iso_shape *shape = calloc((size_t)p->n + 1, sizeof *shape);
+	int32_t *list = calloc((size_t)p->n + 1, sizeof *list);
+	struct raster r = { .g = *g,
+		            .shape = shape,
+		            .q = (enum shape_quantity)q,
+		            .adds = p->adds && q == SHAPE_ACTIVITY,
+		            .samples = samples };
+
+	assert_true(shape && list);
+	for (int i = 0; i < p->n; i++)
+		if (shape_is_volume(&p->shape[i]) && p->shape[i].sets[q]) shape[r.n++] = p->shape[i];
+	for (int64_t i = 0; i < g->n[1] * g->n[2]; i++) {
+		struct pile pile = { 0, list };
+		struct shape_box slice, row;
+
+		raster_slice_box(&slice, g, i / g->n[1]);
+		row = slice;
+		raster_row_box(&row, g, i % g->n[1]);
+		for (int k = 0; k < r.n; k++)
+			if (shape_meets(shape + k, &slice) != SHAPE_OUTSIDE &&
+			    shape_meets(shape + k, &row) != SHAPE_OUTSIDE)
+				list[pile.n++] = k;
+		for (int64_t x = 0; x < g->n[0]; x++)
+			image[i * g->n[0] + x] = (iso_real)raster_voxel(&r, &pile, &row, x);
+	}
+	free(shape);
+	free(list);
+}
+
+static void rows_one_by_one(void **state)
+{
+	static const char *const names[] = { "body", "derenzo", "ellipses", "mouse" };
+	struct iso_grid g = { { 37, 29, 23 }, { 9, 10, 30 }, { 1, -2, 3 } };
+
+	(void)state;
+	for (int i = 0; i < N_OF(names) + 2; i++) {
+		const bool sources = i == N_OF(names) + 1; /* on top of activity */
+		iso_phantom *p =
+			i < N_OF(names) ? builtin(names[i]) : phantom(sources ? CROWD SOURCES : CROWD);
+		iso_real *x = calloc((size_t)iso_grid_voxels(&g), sizeof *x);
+		struct images m;
+
+		assert_non_null(x);
+		raster(&m, p, &g, 3);
+		for (int q = sources; q < 2; q++) {
+			voxels_by_rows(x, p, &g, q, 3);
+			assert_memory_equal(x, q ? m.mu : m.activity,
+			                    (size_t)iso_grid_voxels(&g) * sizeof *x);
+		}
+		free(x);
+		raster_free(&m);
+		iso_phantom_free(p);
+	}
+}
+
+/* The device's images against those of the CPU. */
+static void same_voxels(iso_ctx *ctx, const iso_phantom *p, const struct iso_grid *g, int samples)
+{
+	struct images a, b;
+
+	raster(&a, p, g, samples);
+	raster(&b, p, g, samples);
+	size_t bytes = (size_t)iso_grid_voxels(&a.g) * sizeof(iso_real);
+
+	memset(b.activity, 1, bytes);
+	memset(b.mu, 1, bytes);
+	assert_int_equal(iso_phantom_raster(b.activity, b.mu, ctx, p, &b.g, samples), ISO_OK);
+	assert_memory_equal(a.activity, b.activity, bytes);
+	assert_memory_equal(a.mu, b.mu, bytes);
+	raster_free(&a);
+	raster_free(&b);
+}
+
+static void check_same(iso_ctx *ctx)
+{
+	static const char *const names[] = { "body",     "derenzo", "ellipses", "spheres",
+		                             "cylinder", "lines",   "mouse",    "two-spheres" };
+	const struct iso_grid odd = { { 301, 3, 37 }, { .7, 11, 3 }, { 1, -2, 3 } };
+	const struct iso_grid one = { { 1, 1, 1 }, { 20, 20, 20 }, { 0, 0, 0 } };
+	iso_phantom *p = phantom(CROWD SOURCES);
+
+	same_voxels(ctx, p, NULL, 5);
+	same_voxels(ctx, p, &odd, 4);
+	same_voxels(ctx, p, &one, 64);
+	iso_phantom_free(p);
+	for (int i = 0; i < N_OF(names); i++) {
+		p = builtin(names[i]);
+		same_voxels(ctx, p, NULL, 3);
+		same_voxels(ctx, p, &odd, 2);
+		iso_phantom_free(p);
+	}
+	p = phantom("shapes:\n- {type: point, centre_mm: [0, 1, -1], activity: 80}\n"); /* no volume at all */
+	same_voxels(ctx, p, &odd, 2);
+	iso_ctx_cancel(ctx);
+	iso_real x;
+
+	assert_int_equal(iso_phantom_raster(&x, NULL, ctx, p, &one, 2), ISO_ECANCEL);
+	iso_phantom_free(p);
+}
+
+CUDA_TEST(cuda_has_the_same_voxels, check_same)
 
 /* A point goes into its half-open voxel, whole, on top of what is there; the second one lies on
    the upper border of the grid, outside, the third one on the lower, inside. */
@@ -625,6 +741,7 @@ int main(void)
 		cmocka_unit_test(volumes),         cmocka_unit_test(elliptic_axes),
 		cmocka_unit_test(topmost_wins),    cmocka_unit_test(one_voxel_at_a_time),
 		cmocka_unit_test(samples_average), cmocka_unit_test(threads_agree),
+		cmocka_unit_test(rows_one_by_one), cmocka_unit_test(cuda_has_the_same_voxels),
 		cmocka_unit_test(points),          cmocka_unit_test(line_lengths),
 		cmocka_unit_test(line_places),     cmocka_unit_test(builtins),
 		cmocka_unit_test(lines_share),     cmocka_unit_test(spheres_values),

@@ -3,7 +3,9 @@
    exp(-integral of mu) says, times of a decaying scan. */
 #include "test.h"
 
-#include "physics/photon_history.h"
+#include "physics/scan/history_scan.h"
+#include "physics/scan/photon_history.h"
+#include "scanner/scanner.h"
 
 static const struct iso_grid grid = { { 5, 4, 3 }, { 30, 40, 20 }, { 10, -20, 5 } };
 
@@ -38,7 +40,7 @@ static void decays_come_in_their_shares(void **state)
 	for (uint64_t h = 0; h < N; h++) {
 		double p[3], d[3];
 
-		iso_emission_draw(p, d, &e, philox_draw(1, h, 0), philox_draw(1, h, 1));
+		history_decay(p, d, &e, philox_draw(1, h, 0), philox_draw(1, h, 1));
 		int64_t i = voxel_of(p);
 
 		assert_in_range(i, 0, 59);
@@ -128,9 +130,14 @@ static void activity_out_of_sight_is_refused(void **state)
 
 static double passed(const struct iso_woodcock *w, const double p[3], const double d[3], int n)
 {
+	double begin, end;
 	int pass = 0;
 
-	for (int h = 0; h < n; h++) pass += iso_woodcock_passes(w, p, d, 7, (uint64_t)h, 0);
+	if (!w->mu) return 1;
+	woodcock_clip(w, p, d, &begin, &end);
+	for (int h = 0; h < n; h++)
+		pass += woodcock_passes(w, p, d, fmax(begin, 0), end, 7, (uint64_t)h, 0,
+		                        philox_draw(7, (uint64_t)h, 0));
 	return (double)pass / n;
 }
 
@@ -201,6 +208,159 @@ static void times_of_a_decaying_scan(void **state)
 	free(t);
 }
 
+/* ---- the histories of a ring, one by one and by blocks as a device has them ---- */
+
+enum { SIDE = 20, CRYSTALS = 20 * 160 };
+
+struct ring {
+	iso_scanner *s;
+	struct iso_array x, mu;
+	iso_real eff[CRYSTALS];
+	struct iso_histories h;
+};
+
+static void open_ring(struct ring *r)
+{
+	static const struct iso_grid g = { { SIDE, SIDE, 10 }, { 4, 4, 4 }, { 0, 0, 0 } };
+	FILE *f = fopen("test_histories.yaml", "w");
+
+	assert_non_null(f);
+	fputs("kind: cylinder\nradius_mm: 100\nrings: 20\nring_pitch_mm: 4\n"
+	      "crystals_per_ring: 160\nmin_crystal_distance: 20\nblock: {crystals: 16, gap_mm: 4}\n",
+	      f);
+	fclose(f);
+	OK(iso_scanner_read(&r->s, "test_histories.yaml"));
+	remove("test_histories.yaml");
+	OK(iso_array_on_grid(&r->x, &g));
+	OK(iso_array_on_grid(&r->mu, &g));
+	for (int64_t i = 0; i < r->x.n; i++) {
+		r->x.v[i] = (iso_real)(i % 3);
+		r->mu.v[i] = (iso_real)(i % 5 ? .008 : 0);
+	}
+	for (int i = 0; i < CRYSTALS; i++) r->eff[i] = (iso_real)(.5 + .5 * (i % 2));
+	r->h = (struct iso_histories){
+		.ring = iso_cylinder_of(r->s),
+		.pairs = r->s->pairs,
+		.pos = r->s->pos,
+		.eff = r->eff,
+		.most_eff = 1,
+		.radius = r->s->radius,
+		.half = .5 * iso_cylinder_length(r->s),
+		.sigma_ps = 150,
+		.window_ps = 2000,
+		.seed = 11,
+	};
+	for (int k = 0; k < 2; k++)
+		OK(iso_emission_create(&r->h.emission[k], &r->x, r->h.radius, r->h.half,
+		                       k ? ISO_FIRST_PHOTON : ISO_BOTH_PHOTONS));
+	OK(iso_woodcock_create(&r->h.mu, &r->mu));
+}
+
+static void close_ring(struct ring *r)
+{
+	for (int k = 0; k < 2; k++) iso_emission_free(&r->h.emission[k]);
+	iso_array_free(&r->x);
+	iso_array_free(&r->mu);
+	iso_scanner_free(r->s);
+}
+
+static bool same_hit(const struct iso_hit *a, const struct iso_hit *b)
+{
+	return a->crystal[0] == b->crystal[0] && a->crystal[1] == b->crystal[1] && a->dt_ps == b->dt_ps &&
+	       a->order == b->order;
+}
+
+/* A history alone, as CUDA runs it, is that of the CPU's batch. */
+static void histories_alone_are_those_of_a_batch(void **state)
+{
+	struct ring r = { 0 };
+
+	(void)state;
+	open_ring(&r);
+	for (int k = 0; k < HISTORY_KINDS; k++) {
+		int64_t events = 0, run = 0;
+
+		for (int64_t i = 0; i < 20000; i += run) {
+			struct iso_hit batch[HISTORY_BATCH], alone;
+			int64_t have = iso_history_batch(batch, HISTORY_BATCH, &r.h, (enum iso_history_kind)k,
+			                                 history_number(3, i), &run),
+				next = 0;
+
+			assert_int_equal(run, HISTORY_BATCH);
+			for (int64_t j = i; j < i + run; j++)
+				if (history_run(&alone, &r.h, (enum iso_history_kind)k, history_number(3, j)))
+					assert_true(next < have && same_hit(&alone, batch + next++));
+			assert_int_equal(next, have);
+			events += have;
+		}
+		assert_true(events > 200);
+	}
+	close_ring(&r);
+}
+
+/* What a device gives of a piece: number i is history first + i % n of block + i / n. */
+static int pretended(struct photon_event *e, int64_t *found, const void *scan, int kind, int64_t block,
+                     int64_t blocks, int64_t first, int64_t n)
+{
+	*found = 0;
+	assert_true(blocks * n <= PHOTON_PIECE);
+	for (int64_t i = 0; i < blocks * n; i++) {
+		struct iso_hit hit;
+
+		if (history_run(&hit, scan, (enum iso_history_kind)kind,
+		                history_number(block + i / n, first + i % n)))
+			e[(*found)++] = (struct photon_event){
+				{ hit.crystal[0], hit.crystal[1] }, hit.dt_ps, hit.order, (uint32_t)i
+			};
+	}
+	return ISO_OK;
+}
+
+/* Blocks by way of pieces of a device have the hits, and take the histories, of the CPU's loop. */
+static void blocks_of_a_device_are_those_of_the_cpu(void **state)
+{
+	enum { BLOCKS = 5 };
+	static const int64_t want[BLOCKS] = { 300, 0, 1, 777, 40 };
+	struct ring r = { 0 };
+
+	(void)state;
+	open_ring(&r);
+	for (int k = 0; k < HISTORY_KINDS; k++) {
+		struct photon_hits h[BLOCKS];
+		struct photon_yield y = { 0 };
+
+		for (int i = 0; i < BLOCKS; i++)
+			h[i] = (struct photon_hits){ .block = 7 + i, .want = want[i], .limit = UINT32_MAX };
+		OK(iso_photon_hits_device(h, BLOCKS, pretended, &r.h, k, &y, 1 << 25));
+		for (int i = 0; i < BLOCKS; i++) {
+			struct iso_hit hit[HISTORY_BATCH];
+			int64_t have = 0, ran = 0, run;
+
+			while (have < want[i]) {
+				int64_t n =
+					iso_history_batch(hit, want[i] - have, &r.h, (enum iso_history_kind)k,
+				                          history_number(7 + i, ran), &run);
+
+				for (int64_t j = 0; j < n; j++)
+					assert_true(have + j < h[i].n &&
+					            same_hit(hit + j, h[i].v + have + j));
+				have += n;
+				ran += run;
+			}
+			assert_int_equal(h[i].n, want[i]);
+			assert_int_equal(h[i].histories, ran);
+			free(h[i].v);
+		}
+	}
+	close_ring(&r);
+}
+
+static void cosines(void **state)
+{
+	(void)state;
+	for (int i = 0; i <= 100; i++) NEAR(history_cosine(M_PI * i / 100), cos(M_PI * i / 100), 1e-13);
+}
+
 static void half_lives(void **state)
 {
 	static const struct {
@@ -228,6 +388,9 @@ int main(void)
 		cmocka_unit_test(activity_out_of_sight_is_refused),
 		cmocka_unit_test(photons_pass_as_the_integral_says),
 		cmocka_unit_test(times_of_a_decaying_scan),
+		cmocka_unit_test(histories_alone_are_those_of_a_batch),
+		cmocka_unit_test(blocks_of_a_device_are_those_of_the_cpu),
+		cmocka_unit_test(cosines),
 		cmocka_unit_test(half_lives),
 	};
 

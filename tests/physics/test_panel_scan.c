@@ -36,7 +36,8 @@ static struct iso_panel_scan scan_of(iso_ctx *ctx, struct iso_array image, uint6
 {
 	struct iso_panel_scan s;
 
-	OK(iso_panel_scan_create(&s, ctx, &small, &(struct iso_transport_options){ .seed = seed }, &image));
+	OK(iso_panel_scan_create(&s, ctx, &small, &(struct iso_transport_options){ .seed = seed }, &image,
+	                         NULL, false));
 	iso_array_free(&image);
 	return s;
 }
@@ -186,7 +187,7 @@ static void activity_out_of_view(void **state)
 
 	(void)state;
 	far.grid.centre[1] = 40; /* inside the upper head */
-	OK(iso_panel_scan_create(&s, ctx, &small, NULL, &far));
+	OK(iso_panel_scan_create(&s, ctx, &small, NULL, &far, NULL, false));
 	OK(iso_panel_scan_events(e, &found, &s, PANEL_TRUES, 0, 4));
 	assert_int_equal(found, 0);
 	REFUSED(iso_panel_scan_events(e, &found, &s, PANEL_RANDOMS, 0, 1), ISO_EINPUT, "outside");
@@ -194,7 +195,7 @@ static void activity_out_of_view(void **state)
 	REFUSED(iso_panel_scan_events(e, &found, &s, PANEL_TRUES, -1, 4), ISO_EARG, "negative");
 	iso_panel_scan_free(&s);
 	for (int i = 0; i < 8; i++) far.v[i] = 0;
-	REFUSED(iso_panel_scan_create(&s, ctx, &small, NULL, &far), ISO_EINPUT, "no activity");
+	REFUSED(iso_panel_scan_create(&s, ctx, &small, NULL, &far, NULL, false), ISO_EINPUT, "no activity");
 	iso_array_free(&far);
 	iso_ctx_free(ctx);
 }

@@ -133,6 +133,131 @@ static void randoms_by_rate(void **state)
 	assert_float_equal(share[0] / share[1], 10, 1e-6);
 }
 
+/* A ball of water about the source: pairs without a scatter fall by exp(-mu 2 r), and scattered ones come in. */
+static void photons_go_through_the_object(void **state)
+{
+	const struct iso_grid g = { { 28, 28, 28 }, { 1, 1, 1 }, { 0, 0, 0 } };
+	const double mu = .0096, radius = 13, decays = sized(400000, 40000);
+	int64_t without[ISO_ORDERS], with[ISO_ORDERS], scattered = 0;
+	struct iso_array ball = { 0 };
+
+	(void)state;
+	OK(iso_array_on_grid(&ball, &g));
+	for (int64_t i = 0; i < ball.n; i++) {
+		double x = (double)(i % 28) - 13.5, y = (double)(i / 28 % 28) - 13.5,
+		       z = (double)(i / 784) - 13.5;
+
+		ball.v[i] = (iso_real)(x * x + y * y + z * z < radius * radius ? mu : 0);
+	}
+	for (int k = 0; k < 2; k++) {
+		struct scan s = begin(2), t = begin(1);
+
+		s.image.grid.voxel[0] = s.image.grid.voxel[1] = s.image.grid.voxel[2] = .1;
+		s.p.decays = decays;
+		s.p.exact = true;
+		s.p.mu = k ? &ball : NULL;
+		run(&s, NULL, NULL);
+		OK(iso_panel_simulate_orders(k ? with : without, s.run));
+		t.image.grid = s.image.grid;
+		t.p = s.p;
+		t.p.scanner = t.scanner;
+		run(&t, NULL, NULL);
+		assert_memory_equal(s.lors.v, t.lors.v, (size_t)t.lors.n * sizeof *t.lors.v);
+		end(&s);
+		end(&t);
+	}
+	for (int k = 1; k < ISO_ORDERS; k++) {
+		assert_int_equal(without[k], 0);
+		scattered += with[k];
+	}
+	double n = (double)without[0], want = exp(-2 * radius * mu);
+
+	NEAR((double)with[0] / n, want, .01 + 4 * sqrt(want / n));
+	assert_true((double)scattered > .02 * (double)with[0] &&
+	            (double)scattered < (1 / want - 1) * (double)with[0]);
+	iso_array_free(&ball);
+}
+
+/* ---- what events are ---- */
+
+struct truth {
+	int64_t trues[ISO_ORDERS], randoms, n, listed;
+};
+
+static int add_truth(void *arg, const uint8_t *order, int64_t n)
+{
+	struct truth *t = arg;
+
+	assert_int_equal(t->n, t->listed); /* those before were seen by emit */
+	for (int64_t i = 0; i < n; i++)
+		if (order[i] == ISO_ORDER_RANDOM)
+			t->randoms++;
+		else
+			t->trues[order[i] < ISO_ORDERS ? order[i] : ISO_ORDERS - 1]++;
+	t->n += n;
+	return ISO_OK;
+}
+
+static int list(void *arg, const struct iso_events *e)
+{
+	((struct truth *)arg)->listed += e->n;
+	return ISO_OK;
+}
+
+/* A scan of two slabs of water with a source between them, by a context; what its events are. */
+static struct truth tell(iso_ctx *ctx)
+{
+	const struct iso_grid g = { { 20, 28, 20 }, { 1, 1, 1 }, { 0, 0, 0 } };
+	struct truth t = { 0 };
+	struct scan s = begin(2);
+	struct iso_array mu = { 0 };
+	int64_t by_order[ISO_ORDERS];
+
+	OK(iso_array_on_grid(&mu, &g));
+	for (int64_t i = 0; i < mu.n; i++) mu.v[i] = (iso_real)(i / 20 % 28 / 7 % 3 == 0 ? .0096 : 0);
+	if (ctx) {
+		iso_ctx_free(s.ctx);
+		s.ctx = ctx;
+	}
+	s.p.mu = &mu;
+	s.p.decays = sized(400000, 40000);
+	s.p.exact = true;
+	s.p.randoms = .2;
+	s.p.truth = add_truth;
+	s.p.truth_arg = &t;
+	const struct iso_panel_simulated *i = run(&s, list, &t);
+
+	OK(iso_panel_simulate_orders(by_order, s.run));
+	assert_memory_equal(by_order, t.trues, sizeof by_order);
+	assert_int_equal(t.randoms, i->randoms);
+	assert_int_equal(t.n, i->trues + i->randoms);
+	assert_int_equal(t.listed, t.n);
+	iso_array_free(&mu);
+	if (ctx) s.ctx = NULL;
+	end(&s);
+	return t;
+}
+
+static void events_are_told(void **state)
+{
+	struct truth t = tell(NULL);
+
+	(void)state;
+	assert_true(t.trues[0] > 1000 && t.trues[1] > 50 && t.trues[2] > 0 && t.randoms > 100);
+}
+
+/* The same random numbers: only rounding parts the devices. */
+static void check_told(iso_ctx *ctx)
+{
+	struct truth a = tell(NULL), b = tell(ctx);
+
+	for (int k = 0; k < ISO_ORDERS; k++)
+		NEAR((double)b.trues[k], (double)a.trues[k], 10 + .002 * (double)a.trues[k]);
+	NEAR((double)b.randoms, (double)a.randoms, 10 + .002 * (double)a.randoms);
+}
+
+CUDA_TEST(cuda_tells_the_same, check_told)
+
 static int stop(void *arg, const struct iso_events *e)
 {
 	(void)arg;
@@ -153,6 +278,16 @@ static void refused(void **state)
 	s.p.by_rate = true;
 	REFUSED(iso_panel_simulate_open(&s.run, s.ctx, &s.p), ISO_EARG, "a duration");
 	s.p.by_rate = false;
+	struct iso_array wide = { 0 };
+
+	OK(iso_array_on_grid(&wide, &(struct iso_grid){ { 4, 12, 4 }, { 3, 3, 3 }, { 0, 0, 0 } }));
+	for (int64_t i = 0; i < wide.n; i++) wide.v[i] = (iso_real).0096;
+	s.p.mu = &wide;
+	REFUSED(iso_panel_simulate_open(&s.run, s.ctx, &s.p), ISO_EINPUT, "the object reaches the heads");
+	wide.v[0] = (iso_real).096;
+	REFUSED(iso_panel_simulate_open(&s.run, s.ctx, &s.p), ISO_EINPUT, "is it 1/cm?");
+	iso_array_free(&wide);
+	s.p.mu = NULL;
 	OK(iso_panel_simulate_open(&s.run, s.ctx, &s.p));
 	assert_int_equal(iso_panel_simulate_events(s.lors.v, s.run, stop, NULL), ISO_EIO);
 	end(&s);
@@ -181,6 +316,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(exact_numbers),
 		cmocka_unit_test(randoms_by_rate),
+		cmocka_unit_test(photons_go_through_the_object),
+		cmocka_unit_test(events_are_told),
+		cmocka_unit_test(cuda_tells_the_same),
 		cmocka_unit_test(refused),
 		cmocka_unit_test(sensitivity),
 	};

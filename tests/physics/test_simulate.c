@@ -50,7 +50,7 @@ static void same_events_for_every_number_of_threads(void **state)
 		                  .mu = &mu,
 		                  .counts = 20000,
 		                  .randoms = .2,
-		                  .scatters = .1,
+		                  .bent = .1,
 		                  .tof_fwhm_ps = 300,
 		                  .seed = 9 };
 	struct iso_simulated info;
@@ -78,6 +78,55 @@ static void same_events_for_every_number_of_threads(void **state)
 	iso_array_free(&mu);
 	iso_scanner_free(s);
 }
+
+/* Trues, bent ones, randoms and delayeds, with efficiencies, attenuation and times; none of each. */
+static void check_same(iso_ctx *ctx)
+{
+	iso_scanner *s = small_ring();
+	struct iso_array x = uniform_image(1), mu = uniform_image(.005);
+	int64_t n = iso_scanner_crystals(s);
+	iso_real *eff = calloc((size_t)n, sizeof *eff);
+	iso_ctx *host = cpu(0);
+
+	assert_non_null(eff);
+	for (int64_t i = 0; i < n; i++) eff[i] = (iso_real)(1 + i % 3);
+	for (int64_t i = 0; i < mu.n; i++) mu.v[i] *= (iso_real)(i % 4);
+	for (int i = 0; i < 5; i++) {
+		struct iso_simulate p = { .size = sizeof p,
+			                  .scanner = s,
+			                  .activity = &x,
+			                  .mu = i == 1 ? NULL : &mu,
+			                  .eff = i == 2 ? NULL : eff,
+			                  .counts = sized(600000, 20000),
+			                  .exact_counts = i == 3,
+			                  .randoms = i == 1 ? 0 : .3,
+			                  .bent = i == 2 ? 0 : .2,
+			                  .delayed = i == 4,
+			                  .tof_fwhm_ps = i == 3 ? 0 : 300,
+			                  .duration_s = i == 0 ? 60 : 0,
+			                  .half_life_s = 20,
+			                  .seed = 9 };
+		struct iso_simulated info = { 0 }, again = { 0 };
+		struct iso_events a = { 0 }, b = { 0 };
+
+		OK(iso_simulate(&a, &info, host, &p));
+		OK(iso_simulate(&b, &again, ctx, &p));
+		assert_int_equal(a.n, b.n);
+		assert_memory_equal(a.v, b.v, (size_t)a.n * sizeof *a.v);
+		assert_memory_equal(a.crystal, b.crystal, 2 * (size_t)a.n * sizeof *a.crystal);
+		if (i == 0) assert_memory_equal(a.time_ms, b.time_ms, (size_t)a.n * sizeof *a.time_ms);
+		assert_memory_equal(&info, &again, sizeof info);
+		iso_events_free(&a);
+		iso_events_free(&b);
+	}
+	free(eff);
+	iso_array_free(&x);
+	iso_array_free(&mu);
+	iso_scanner_free(s);
+	iso_ctx_free(host);
+}
+
+CUDA_TEST(cuda_has_the_same_events, check_same)
 
 static void exact_counts(void **state)
 {
@@ -259,7 +308,7 @@ static void pieces_make_the_list(void **state)
 		                  .activity = &x,
 		                  .counts = 1.2e6,
 		                  .randoms = .5,
-		                  .scatters = .2,
+		                  .bent = .2,
 		                  .duration_s = 60,
 		                  .half_life_s = 20,
 		                  .seed = 6 };
@@ -350,7 +399,7 @@ static void efficiencies_thin_all_kinds(void **state)
 	(void)state;
 	for (int64_t a = 0; a < n; a++) eff[a] = a == 77 ? 0 : a % 2 ? (iso_real).9 : (iso_real)1.8;
 	for (int kind = 0; kind < 3; kind++) {
-		p.scatters = kind == 1;
+		p.bent = kind == 1;
 		p.randoms = kind == 2;
 		struct iso_events e = simulate(&p, 2, &info);
 		double pairs[3] = { 0 };
@@ -426,9 +475,9 @@ static void bad_input_is_refused(void **state)
 	REFUSED(iso_simulate(&e, &info, ctx, &p), ISO_EARG, "0 counts");
 	p.counts = 100;
 	p.randoms = .7;
-	p.scatters = .4;
+	p.bent = .4;
 	REFUSED(iso_simulate(&e, &info, ctx, &p), ISO_EARG, "shares of randoms");
-	p.randoms = p.scatters = 0;
+	p.randoms = p.bent = 0;
 	p.tof_fwhm_ps = NAN;
 	REFUSED(iso_simulate(&e, &info, ctx, &p), ISO_EARG, "TOF resolution is nan");
 	p.tof_fwhm_ps = 0;
@@ -464,6 +513,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(same_events_for_every_number_of_threads),
+		cmocka_unit_test(cuda_has_the_same_events),
 		cmocka_unit_test(exact_counts),
 		cmocka_unit_test(times_point_to_the_source),
 		cmocka_unit_test(attenuation_thins),

@@ -117,7 +117,8 @@ static void compton_angles(void **state)
 		for (int j = 0; j < N; j++) {
 			double c = -1 + (j + .5) * 2 / N, e = 1 / (1 + kev[i] / 510.99895 * (1 - c));
 			double w = e * e * (e + 1 / e - 1 + c * c);
-			double g = (double)transport_compton(t.table, (float)kev[i], ((float)j + .5f) / N);
+			double g = (double)transport_compton(t.table->compton, (float)kev[i],
+			                                     ((float)j + .5f) / N);
 
 			sum += w;
 			mean[0] += w * c;

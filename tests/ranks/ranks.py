@@ -13,7 +13,7 @@ import small_runs
 
 SHARED = {"simulate", "srm", "sens", "project", "backproject", "recon"}
 MPIRUN = ["mpirun", "-q", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n"]
-TIMED = ("_s", "seconds", "bytes", "ranks", "path", "streamed")    # keys that end so tell of the run, not of the image
+TIMED = ("_s", "seconds", "seconds_sss", "seconds_mc", "bytes", "ranks", "path", "streamed")    # keys that end so tell of the run, not of the image
 DATED = (".hdf5",)    # files that hold the hour at which they were written
 
 

@@ -3,6 +3,7 @@
    ranks; the device is that of ISO_TEST_DEVICE, or the CPU. */
 #include "core/comm.h"
 #include "core/op.h"
+#include "file/out.h"
 #include "test.h"
 
 #define RING TEST_EXAMPLES "/scanners/small-animal.yaml"
@@ -228,6 +229,149 @@ static void time_of_flight_and_spread(void **state)
 	compare(&p, ROUND, (struct iso_em_data){ 0 });
 }
 
+/* ---- penalised likelihood ---- */
+
+static iso_real *penalised(iso_op *op, enum iso_map_method method, const struct iso_em_data *d, bool resumed)
+{
+	static iso_real sens[VOXELS];
+	const struct iso_prior_spec rdp = {
+		.size = sizeof rdp, .kind = ISO_PRIOR_RDP, .grid = grid, .gamma = 2
+	};
+	struct iso_map map = { .size = sizeof map,
+		               .op = op,
+		               .data = *d,
+		               .sens = { 1, iso_op_n_sub(op), sens },
+		               .method = method,
+		               .prior = &rdp,
+		               .kappa_auto = true,
+		               .relative = .2,
+		               .passes = method == ISO_MAP_LBFGS ? 9 : 6 };
+	char path[64];
+	struct iso_run run = {
+		.size = sizeof run, .checkpoint = path, .stop_after_minutes = 1e-9, .resume = true
+	};
+	iso_real *x = calloc(VOXELS, sizeof *x);
+	int st;
+
+	assert_non_null(x);
+	snprintf(path, sizeof path, "test_ranks_ray_map%d.ckpt", (int)method);
+	if (resumed && iso_ctx_rank(all) == 0) remove(path);
+	if (resumed) OK(iso_comm_agree(all, ISO_OK));
+	iso_out_mute(iso_ctx_rank(all) > 0); /* rank 0 alone writes */
+	do {
+		for (int v = 0; v < VOXELS; v++) {
+			sens[v] = (iso_real)(50 + v % 3);
+			x[v] = 1;
+		}
+	} while ((st = iso_map_run(x, NULL, &map, resumed ? &run : NULL)) == ISO_ECANCEL);
+	iso_out_mute(false);
+	OK(st);
+	iso_op_free(op);
+	return x;
+}
+
+/* By all ranks and by one; by all ranks also in pieces, where there can be checkpoints. */
+static void maps(void **state)
+{
+	static const enum iso_map_method methods[] = { ISO_MAP_SVRG, ISO_MAP_SAGA, ISO_MAP_BSREM, ISO_MAP_OSL,
+		                                       ISO_MAP_LBFGS };
+	const struct iso_em_data with = { whole.count, whole.add, whole.mult };
+	struct iso_ray p = model(SUBSETS, ISO_INTERLEAVED);
+
+	(void)state;
+	for (int k = 0; k < N_OF(methods); k++) {
+		struct data *own = take(ROUND);
+		const struct iso_em_data here = { own->count, own->add, own->mult };
+		iso_real *a = penalised(over(alone, p, &whole, false), methods[k], &with, false);
+		iso_real *b = penalised(over(all, p, own, true), methods[k], &here, false);
+
+		assert_memory_equal(a, b, VOXELS * sizeof *a);
+		free(b);
+		if (methods[k] != ISO_MAP_SAGA) {
+			b = penalised(over(all, p, own, true), methods[k], &here, true);
+			assert_memory_equal(a, b, VOXELS * sizeof *a);
+			free(b);
+		}
+		free(a);
+		free(own);
+	}
+}
+
+/* ---- steps of ratios ---- */
+
+/* Images and statistics of a pass from ratios of 0, and of one at another image that goes on from it. */
+struct ratios {
+	iso_real z[2 * SUBSETS][VOXELS];
+	struct iso_ratio_stat s[2 * SUBSETS];
+};
+
+static struct ratios *ratios_of(iso_op *op, const struct iso_em_data *given)
+{
+	static iso_real host[VOXELS], scale[VOXELS];
+	struct ratios *r = calloc(1, sizeof *r);
+	iso_ctx *ctx = iso_op_ctx(op);
+	int64_t n = iso_op_n_out(op);
+	const iso_real *from[3] = { given->y, given->add, given->mult };
+	iso_real *rho = to_device(ctx, n, NULL), *z = to_device(ctx, VOXELS, NULL),
+		 *v[3] = { NULL, NULL, NULL };
+	iso_real *sorted = calloc((size_t)n + 1, sizeof *sorted);
+
+	assert_non_null(r);
+	assert_non_null(sorted);
+	for (int i = 0; i < 3; i++) {
+		if (!from[i]) continue;
+		iso_op_sort(op, sorted, from[i]);
+		for (int64_t j = 0; i == 1 && j < n; j++) sorted[j] += 1; /* no row is without expectation */
+		v[i] = to_device(ctx, n, sorted);
+	}
+	for (int k = 0; k < 2 * SUBSETS; k++) {
+		for (int i = 0; i < VOXELS; i++) {
+			host[i] = (iso_real)(1 + (i + k / SUBSETS) % 5);
+			scale[i] = host[i] + 1;
+		}
+		iso_real *x = to_device(ctx, VOXELS, host), *u = to_device(ctx, VOXELS, scale);
+		struct iso_em_data d = { v[0], v[1], v[2] };
+
+		OK(iso_ratio_step(op, k % SUBSETS, z, rho, false, x, u, &d, r->s + k));
+		OK(iso_ctx_vec(ctx)->download(ctx, r->z[k], z, VOXELS * (int64_t)sizeof *z));
+		device_free(ctx, x);
+		device_free(ctx, u);
+	}
+	for (int i = 0; i < 3; i++) device_free(ctx, v[i]);
+	device_free(ctx, rho);
+	device_free(ctx, z);
+	free(sorted);
+	iso_op_free(op);
+	return r;
+}
+
+static void same_ratios(struct ratios *a, struct ratios *b)
+{
+	for (int k = 0; k < 2 * SUBSETS; k++) assert_true(a->s[k].em.used > EVENTS / SUBSETS / 2);
+	assert_memory_equal(a, b, sizeof *a);
+	free(a);
+	free(b);
+}
+
+static void steps_of_ratios(void **state)
+{
+	struct iso_em_data all_of_it = { whole.count, whole.add, whole.mult };
+
+	(void)state;
+	for (int r = 0; r < N_OF(rules); r++)
+		for (int d = 0; d < DEALS; d++) {
+			struct iso_ray p = model(SUBSETS, rules[r]);
+			struct data *own = take(d);
+			struct iso_em_data here = { own->count, own->add, own->mult }, none = { 0 };
+
+			same_ratios(ratios_of(over(alone, p, &whole, false), &all_of_it),
+			            ratios_of(over(all, p, own, d != RUNS), &here));
+			same_ratios(ratios_of(over(alone, p, &whole, false), &none),
+			            ratios_of(over(all, p, own, d != RUNS), &none));
+			free(own);
+		}
+}
+
 /* ---- events that are streamed ---- */
 
 static int read_whole(void *arg, struct iso_events *b, int64_t first, int64_t n)
@@ -264,6 +408,10 @@ static void streams(void **state)
 			assert_memory_equal(a, b, sizeof *a);
 			free(a);
 			free(b);
+			if (data) continue;
+			OK(iso_ray_stream_create(&op, all, &p, &s, 150));
+			same_ratios(ratios_of(over(alone, p, &whole, false), &(struct iso_em_data){ 0 }),
+			            ratios_of(op, &(struct iso_em_data){ 0 }));
 		}
 }
 
@@ -431,6 +579,8 @@ int main(void)
 		cmocka_unit_test(osem),
 		cmocka_unit_test(counts_and_additive_term),
 		cmocka_unit_test(time_of_flight_and_spread),
+		cmocka_unit_test(maps),
+		cmocka_unit_test(steps_of_ratios),
 		cmocka_unit_test(streams),
 		cmocka_unit_test(forward_and_adjoint),
 		cmocka_unit_test(sensitivity),

@@ -59,13 +59,14 @@ static iso_real *values(int64_t n, double low, int seed)
 	return v;
 }
 
-enum work { FORWARD, BACK, STEP };
+enum work { FORWARD, BACK, STEP, RATIO };
 
 /* What one operator makes of host vectors, of n values; what was there before, NaN, must be gone. */
 static iso_real *result(iso_op *op, iso_ctx *ctx, int sub, enum work work, const iso_real *image,
                         const iso_real *data, struct iso_em_stat *stat)
 {
 	struct iso_rows rows = iso_op_rows(op, sub);
+	struct iso_ratio_stat ratio;
 	int64_t n = work == FORWARD ? iso_op_n_out(op) : iso_op_n_in(op);
 	iso_real *x = to_device(ctx, iso_op_n_in(op), image), *y = to_device(ctx, iso_op_n_out(op), data);
 	iso_real *bad = values(n, 0, 1), *out, *host;
@@ -76,6 +77,13 @@ static iso_real *result(iso_op *op, iso_ctx *ctx, int sub, enum work work, const
 	if (work == FORWARD) OK(iso_forward(op, sub, out, x));
 	if (work == BACK) OK(iso_adjoint(op, sub, out, y));
 	if (work == STEP) OK(iso_em_step(op, sub, out, x, &(struct iso_em_data){ .y = y }, stat));
+	if (work == RATIO) {
+		iso_real *rho = to_device(ctx, iso_op_n_out(op), NULL);
+
+		OK(iso_ratio_step(op, sub, out, rho, false, x, x, &(struct iso_em_data){ .y = y }, &ratio));
+		*stat = ratio.em;
+		device_free(ctx, rho);
+	}
 	host = to_host(ctx, n, out);
 	device_free(ctx, x);
 	device_free(ctx, y);
@@ -88,9 +96,9 @@ static void results_are_equal(struct pair c, iso_op *op[2], int sub)
 {
 	int64_t n_in = iso_op_n_in(op[0]), n_out = iso_op_n_out(op[0]);
 
-	for (enum work work = FORWARD; work <= STEP; work++) {
-		iso_real *x = values(n_in, work == STEP ? .1 : -1, 3),
-			 *y = values(n_out, work == STEP ? 0 : -1, 4);
+	for (enum work work = FORWARD; work <= RATIO; work++) {
+		iso_real *x = values(n_in, work >= STEP ? .1 : -1, 3),
+			 *y = values(n_out, work >= STEP ? 0 : -1, 4);
 		struct iso_em_stat stat[2] = { { 0 } };
 		iso_real *a = result(op[0], c.ranks, sub, work, x, y, &stat[0]);
 		iso_real *b = result(op[1], c.alone, sub, work, x, y, &stat[1]);

@@ -158,12 +158,56 @@ static void adjoint_and_forward(void **state)
 	}
 }
 
+/* A step of ratios from 0, and one more at another image. */
+static void steps_of_ratios(void **state)
+{
+	static const char *const set[] = { "events", "scan.f32", "kernel", "eq7", NULL };
+	iso_ctx *const of[2] = { alone, all };
+	struct iso_ratio_stat s[2][2];
+	iso_real *z[2][2];
+	char words[WORDS] = "";
+	int64_t n = 0;
+
+	(void)state;
+	for (int k = 0; k < 2; k++) {
+		iso_problem *p = make(of[k], set, words);
+		iso_op *op = NULL;
+
+		OK(iso_problem_op(p, &op));
+		n = iso_op_n_in(op);
+		iso_real *x = to_device(of[k], n, NULL), *rho = to_device(of[k], iso_op_n_out(op), NULL);
+		iso_real *out = to_device(of[k], n, NULL);
+
+		for (int step = 0; step < 2; step++) {
+			struct iso_em_data d = { 0 };
+
+			OK(iso_ctx_vec(of[k])->fill(of[k], n, x, 1 + step));
+			OK(iso_ratio_step(op, ISO_ALL, out, rho, false, x, x, &d, &s[k][step]));
+			z[k][step] = to_host(of[k], n, out);
+		}
+		device_free(of[k], x);
+		device_free(of[k], rho);
+		device_free(of[k], out);
+		iso_problem_free(p);
+	}
+	for (int step = 0; step < 2; step++) {
+		assert_memory_equal(z[0][step], z[1][step], (size_t)n * sizeof **z[0]);
+		assert_true(s[0][step].em.used > EVENTS / 2);
+		assert_int_equal(s[0][step].em.used, s[1][step].em.used);
+		assert_int_equal(s[0][step].cut, s[1][step].cut);
+		NEAR(s[0][step].em.loglik, s[1][step].em.loglik, 1e-9 * fabs(s[0][step].em.loglik));
+		free(z[0][step]);
+		free(z[1][step]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(images_are_those_of_one),
 		cmocka_unit_test(other_sources),
 		cmocka_unit_test(adjoint_and_forward),
+		cmocka_unit_test(steps_of_ratios),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);

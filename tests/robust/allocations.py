@@ -16,7 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 import small_runs
 
 # Measured, so different in every run; and a checkpoint that could not be written is a warning.
-VOLATILE = {"warnings", "started", "times_s", "peak_memory_bytes", "peak_host_bytes", "seconds", "uuid"}
+VOLATILE = {"warnings", "started", "times_s", "peak_memory_bytes", "peak_host_bytes", "seconds",
+            "seconds_sss", "seconds_mc", "uuid"}
 # Not ours to mend: when HDF5 can't allocate, it crashes in some places and tells another reason in others.
 # Of runs in which it was HDF5 only the files are looked at. (fail_alloc.c has what else is left out.)
 CRASHES = "libhdf5"
@@ -75,8 +76,8 @@ class Test:
 
     def is_checkpoint(self, path):
         """A run that was interrupted may leave one, which must be whole, and the frames that it had
-        finished, which --resume checks frame by frame."""
-        return path.endswith(".frames") or path.endswith(".ckpt") and subprocess.run([self.program, "info", path],
+        finished, or the coarse images before them, which --resume checks one by one."""
+        return path.endswith((".frames", ".rounds")) or path.endswith(".ckpt") and subprocess.run([self.program, "info", path],
                                                          capture_output=True).returncode == 0
 
     def wrong_end(self, code, out, err):

@@ -8,7 +8,11 @@
 cat >pretend.c <<'END'
 #include "core/ctx.h"
 #include "core/op.h"
+#include "image/raster_kern.h"
+#include "physics/scan/history_scan.h"
+#include "physics/spheres_kern.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static void nothing(iso_ctx *ctx) { (void)ctx; }
@@ -33,10 +37,71 @@ static int begin(iso_ctx *ctx, int device)
 int iso_strip_to_cuda(iso_op *op) { (void)op; return ISO_OK; }
 int iso_sradon_to_cuda(iso_op *op) { (void)op; return ISO_OK; }
 int iso_sradon_time_to_cuda(iso_op *op) { (void)op; return ISO_OK; }
+
+/* The loops of history.cu, raster.cu and spheres.cu, one thread after the other. */
+int iso_history_events_cuda(struct photon_event *e, int64_t *found, const struct iso_history_scan *scan,
+                            enum iso_history_kind kind, int64_t block, int64_t blocks, int64_t first, int64_t n)
+{
+	*found = 0;
+	for (int64_t i = 0; i < blocks * n; i++) {
+		struct iso_hit hit;
+
+		if (history_run(&hit, &scan->device, kind, history_number(block + i / n, first + i % n)))
+			e[(*found)++] = (struct photon_event){ { hit.crystal[0], hit.crystal[1] }, hit.dt_ps, hit.order, (uint32_t)i };
+	}
+	return ISO_OK;
+}
+
+int iso_raster_cuda(iso_real *image, iso_ctx *ctx, const struct raster *r)
+{
+	int32_t *list = calloc((size_t)r->n + 1, sizeof *list);
+
+	(void)ctx;
+	for (int64_t i = 0; i < r->g.n[1] * r->g.n[2]; i++) {
+		struct pile pile = { 0, list };
+		struct shape_box slice, row;
+
+		raster_slice_box(&slice, &r->g, i / r->g.n[1]);
+		row = slice;
+		raster_row_box(&row, &r->g, i % r->g.n[1]);
+		for (int k = 0; k < r->n; k++)
+			if (shape_meets(r->shape + k, &slice) != SHAPE_OUTSIDE && shape_meets(r->shape + k, &row) != SHAPE_OUTSIDE)
+				list[pile.n++] = k;
+		for (int64_t x = 0; x < r->g.n[0]; x++)
+			image[i * r->g.n[0] + x] = (iso_real)raster_voxel(r, &pile, &row, x);
+	}
+	free(list);
+	return ISO_OK;
+}
+
+int iso_spheres_hear_cuda(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s, double sigma,
+                          const struct iso_transducers *t, const struct spheres_face *face, int64_t first, int64_t n)
+{
+	double *row = calloc((size_t)t->samples, sizeof *row);
+
+	(void)ctx;
+	for (int64_t q = first; q < first + n; q++) {
+		memset(row, 0, (size_t)t->samples * sizeof *row);
+		for (int i = 0; i < s->n * spheres_points(t); i++) {
+			const struct iso_sphere *v = s->v + i / spheres_points(t);
+			double p[3], share = spheres_point(p, t, face, q, i % spheres_points(t));
+			double d = spheres_distance(p, v->centre), scale = share * v->value * t->gamma / (2 * d);
+			int64_t from, last;
+
+			if (!spheres_samples(&from, &last, t, v, sigma, d)) continue;
+			for (int own = 0; own < 64; own++)
+				for (int64_t k = from + (own + 64 - from % 64) % 64; k <= last; k += 64)
+					row[k] += scale * spheres_heard(t, v, sigma, d, k);
+		}
+		for (int64_t k = 0; k < t->samples; k++) y[q * t->samples + k] = (iso_real)row[k];
+	}
+	free(row);
+	return ISO_OK;
+}
 END
 mkdir program
 cp -L "$ISOTOME" "$(dirname "$ISOTOME")"/libisotome.so* program
-cc -shared -fPIC -I"$SOURCE/src" -I"$SOURCE/include" pretend.c -o program/libisotome_cuda.so 2>err || fail "pretend.c"
+cc -shared -fPIC -I"$SOURCE/src" -I"$SOURCE/include" -O1 -std=gnu17 -ffp-contract=off pretend.c -o program/libisotome_cuda.so -lm 2>err || fail "pretend.c"
 ISOTOME=$PWD/program/isotome
 
 # only_there ARGUMENT...: of recon. Interrupted on one device, a run is refused on the other, then finished
@@ -82,4 +147,24 @@ END
 printf 'shapes:\n- {type: sphere, centre_mm: [1, 0, 0], radius_mm: 3, activity: 1}\n' >balls.yaml
 run simulate array.yaml balls.yaml --device cpu -o t.npy
 only_there sradon --data t.npy --scanner array.yaml --grid 12 --voxel 1 --iterations 9
+
+# ---- what is simulated: the same files, by the loops that CUDA has ----
+solid_ring >ring.yaml
+for device in cpu cuda; do
+	run phantom cylinder --grid 30 --voxel 8 --device $device -o x$device.nii --mu mu$device.nii
+	run simulate ring.yaml x$device.nii --mu mu$device.nii --counts "$(size 1e5 1e4)" --randoms 0.3 --bent 0.1 \
+		--tof-fwhm-ps 300 --device $device -o e$device.lmdT --delayed d$device.lmdT
+	run simulate array.yaml balls.yaml --device $device -o t$device.npy
+done
+for file in x%.nii mu%.nii e%.lmdT d%.lmdT t%.npy; do same "${file/\%/cpu}" "${file/\%/cuda}"; done
+for file in xcuda mucuda ecuda.lmdT dcuda.lmdT tcuda.npy; do
+	grep -q 'a pretence' $file.json || fail "$file: the pretended device was not used"
+done
+run phantom cylinder -o any.nii
+grep -q 'a pretence' any.json && fail "phantom: auto opens a device"
+
+# commands without code for a device say so, and write nothing
+expect 2 mu xcpu.nii --device cuda -o no.nii
+err_has 'this command computes on the CPU alone'
+[ ! -e no.nii ] || fail "a refused run left a file"
 echo "all passed"

@@ -49,9 +49,9 @@ untouched() {
 ln -s . here
 run convert truth.nii t.npy
 ln t.npy hard.npy
-untouched 2 '--curve traces.npy and FILE traces.npy are one file' \
+untouched 2 '--curve traces.npy and --data traces.npy are one file' \
 	recon "${cg[@]}" --curve traces.npy -o x.nii --force
-untouched 2 '--curve here/traces.npy and FILE traces.npy are one file' \
+untouched 2 '--curve here/traces.npy and --data traces.npy are one file' \
 	recon "${cg[@]}" --curve here/traces.npy -o x.nii --force
 untouched 2 'the record of --output x.json and --curve x.json are one file' \
 	recon "${cg[@]}" --curve x.json -o x.nii

@@ -61,6 +61,8 @@ CASES = {
     "ray streamed": RAY + "--method osem --subsets 3 --iterations 6 --stream --block 3000",
     "ray scratch": RAY + "--method osem --subsets 3 --iterations 6 --stream --block 3000 --scratch .",
     "ray frames": RAY + "--iterations 5 --frames 0,10,30,60 --filter gaussian:9",
+    "ray scatter": RAY.replace("--sens sens.npy", "--mu mu.nii") + "--iterations 4 --scatter sss --scatter-rounds 2 "
+                   "--energy-window 435,650 --energy-resolution 0.11",
     "strip mlem": STRIP + "--iterations 8",
     "strip osem": STRIP + "--method osem --subsets 4 --iterations 8",
     "srm mlem": SRM + "--iterations 12",
@@ -94,7 +96,7 @@ def make_inputs():
                        ("array.yaml", ARRAY), ("balls.yaml", BALLS), ("ellipses.txt", "ellipse 0 0 50 60 0 1\n")):
         with open(name, "w") as f:
             f.write(text)
-    must("phantom cylinder --grid 20,20,12 --voxel 10,10,6 -o truth.nii -q")
+    must("phantom cylinder --grid 20,20,12 --voxel 10,10,6 -o truth.nii --mu mu.nii -q")
     must("simulate ring.yaml truth.nii --counts 20000 --duration-s 60 -o e.Cdh -q")
     must("sens ray --scanner ring.yaml --grid 24,24,12 --voxel 8,8,6 -o sens.npy -q")
     must("simulate strips.yaml ellipses.txt --counts 3000 -o s.f32 -q")
@@ -109,7 +111,7 @@ def curve(record):
     def clean(v):
         if isinstance(v, dict):
             return {k: clean(w) for k, w in v.items()
-                    if not (k.endswith("_s") or "resumed" in k or "time" in k or "peak" in k or k == "streamed")}
+                    if not (k.endswith("_s") or "resumed" in k or "time" in k or "seconds" in k or "peak" in k or k == "streamed")}
         return [clean(w) for w in v] if isinstance(v, list) else v
     return clean(json.load(open(record))["results"])
 

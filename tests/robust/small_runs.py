@@ -86,11 +86,13 @@ COMPUTES_NOT = {"info", "measure", "view", "convert", "report", "calibrate", "bi
 EVENTS = int(os.environ.get("SMALL_RUNS_EVENTS", "300"))    # above 1024, several threads have work
 RAY = "--scanner @ring.yaml --grid 8,8,4 --voxel 20,20,18"
 BINS = "--grid 8,8,4 --voxel 20,20,18 --method osem --subsets 2 --iterations 2"
+SCATTER = "--scatter sss+mc --energy-window 435,650 --energy-resolution 0.11"
 SOUND = "--scanner @sphere.yaml --grid 6 --voxel 1"
 RUNS = f"""
 phantom! phantom cylinder --grid 8,8,4 --voxel 20,20,18 -o truth.nii --mu mu.nii
 phantom_packed phantom spheres --grid 8 --voxel 30 -o x.nii.gz
-simulate! simulate @ring.yaml @truth.nii --mu @mu.nii --counts {EVENTS} --exact --randoms 0.2 --scatters 0.1 --delayed late.Cdh --singles singles.npy --duration-s 100 -o e.Cdh
+simulate! simulate @ring.yaml @truth.nii --mu @mu.nii --counts {EVENTS} --exact --randoms 0.2 --bent 0.1 --delayed late.Cdh --singles singles.npy --duration-s 100 -o e.Cdh
+simulate_photons simulate @ring.yaml @truth.nii --mu @mu.nii --physics --energy-window 435,650 --energy-resolution 0.11 --counts {EVENTS} --exact --randoms 0.2 --truth order.npy -o e.Cdh
 simulate_lmdt! simulate @ring.yaml @truth.nii --counts {EVENTS} --exact -o e.lmdT
 sens! sens ray {RAY} --mu @mu.nii -o sens.nii
 sens_5point sens strip --scanner @strips.yaml --pixel 20 --sens-rule 5point -o x.npy
@@ -100,6 +102,10 @@ ray! recon ray --events @e.lmdT {RAY} --iterations 2 --sens @sens.nii -o x.nii
 ray_plain recon ray --events @e.lmdT {RAY} --iterations 1 --tof-fwhm-ps 0 --rays 2 -o x.raw
 ray_all recon ray --events @e.Cdh {RAY} --mu @mu.nii --delayed @late.Cdh --coincidence-ns 5 --method osem --subsets 2 --iterations 2 --save-every 1 --psf 20 --filter gaussian:20 --frames 0,40,100 --isotope F-18 -o x.nii.gz
 ray_stream recon ray --events @e.Cdh {RAY} --sens @sens.nii --iterations 2 --stream --block {EVENTS // 3} -o x.npy
+ray_scatter! recon ray --events @e.Cdh {RAY} --mu @mu.nii --delayed @late.Cdh --coincidence-ns 5 {SCATTER} --scatter-error 0.5 --scatter-rounds 2 --iterations 1 -o scattered.nii
+ray_scatter_bins recon ray --events @sino.hs --scanner @ring.yaml {BINS} --mu @mu.nii {SCATTER} --scatter-error 0.5 --scatter-rounds 1 -o x.nii
+scatter scatter @ring.yaml @truth.nii --mu @mu.nii --events @e.lmdT --energy-window 435,650 --energy-resolution 0.11 --scatter-error 0.5 -o r.npy
+report_scatter~ report @scattered.nii -o report.html
 ray_file recon @e.Cdh --voxel 20 --iterations 1 -o x.nii
 ray_around recon @e.lmdT --voxel 20 --iterations 1 -o x.nii
 ray_sens sens @e.Cdh --grid 8,8,4 -o x.nii

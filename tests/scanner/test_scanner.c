@@ -521,7 +521,7 @@ static void refused(void **state)
 		  ":6: interaction_depth_mm is -1, must be in [0, 100000]" },
 		{ "kind: detectors\n", ": key 'positions' is missing" },
 		{ "kind: detectors\npositions: p.npy\npair_weight: uniform",
-		  ":3: unknown key 'pair_weight'; known keys: kind, name, tof, time, positions" },
+		  ":3: unknown key 'pair_weight'; known keys: kind, name, tof, time, positions, energy" },
 	};
 	char want[256];
 

@@ -59,6 +59,9 @@ static void describe_crystals(json_t *o, const iso_scanner *s)
 	set(o, "tof_fwhm_ps", record_real(s->tof_fwhm_ps));
 	set(o, "tof_bin_ps", s->tof_bin_ps > 0 ? record_real(s->tof_bin_ps) : json_null());
 	set(o, "coincidence_ns", s->coincidence_ns > 0 ? record_real(s->coincidence_ns) : json_null());
+	set(o, "window_kev", s->energy_kev[1] > 0 ? record_reals(2, s->energy_kev) : json_null());
+	set(o, "energy_resolution",
+	    s->energy_resolution > 0 ? record_real(s->energy_resolution) : json_null());
 	describe_field(o, s);
 }
 

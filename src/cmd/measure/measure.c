@@ -17,6 +17,7 @@ static const struct opt_usage usage = {
 	"  isotome measure rmse image.nii truth.nii --scale fit --below 0.1\n"
 	"  isotome measure nema image.nii --like-phantom spheres\n"
 	"  isotome measure rods image.nii --phantom derenzo-meng\n"
+	"  isotome measure petric x.nii reference.nii --whole object.nii --background liver.nii\n"
 	"  isotome measure tbr image.nii --tumour 10,0,12,2.5 --background 0,-6,-2,2\n",
 };
 
@@ -26,7 +27,7 @@ static const struct {
 } kinds[] = {
 	{ "roi", measure_roi },   { "profile", measure_profile }, { "fwhm", measure_fwhm },
 	{ "diff", measure_diff }, { "rmse", measure_rmse },       { "nema", measure_nema },
-	{ "rods", measure_rods }, { "tbr", measure_tbr },
+	{ "rods", measure_rods }, { "tbr", measure_tbr },         { "petric", measure_petric },
 };
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
@@ -114,7 +115,7 @@ static int without_kind(int argc, char **argv)
 		  .required = true,
 		  .help = "statistics of regions, a profile, widths of a peak, the difference of "
 		          "two arrays, the error of an image, image quality after NEMA NU 2, rods of a "
-		          "Derenzo phantom, tumour to background" },
+		          "Derenzo phantom, tumour to background, distance from a converged image (PETRIC)" },
 		{ 0, "arguments", .rest = &rest, .value = "FILE", .positional = true,
 		  .help = "what the kind asks for" },
 		{ 0 },

@@ -31,6 +31,7 @@ int measure_rmse(struct measure *m);
 int measure_nema(struct measure *m);
 int measure_rods(struct measure *m);
 int measure_tbr(struct measure *m);
+int measure_petric(struct measure *m);
 
 /* To stand first and last in the options of a kind: what is measured, and the figure with its limit. */
 struct opt measure_word(struct measure *m, const char *what);

@@ -21,39 +21,24 @@ struct regions {
 	struct region v[MAX_REGIONS];
 };
 
-/* What is written of a region of each kind. */
+/* What is written of a region of each kind; iso_roi_parse reads it behind "OPTION:". */
 static const struct form {
 	const char *option, *value;
-	int count;
 } forms[] = {
-	[ISO_ROI_SPHERE] = { "sphere", "X,Y,Z,R", 4 },
-	[ISO_ROI_CYLINDER] = { "cylinder", "X,Y,Z,R,LENGTH[,AXIS]", 5 },
-	[ISO_ROI_BOX] = { "box", "X0,X1,Y0,Y1,Z0,Z1", 6 },
-	[ISO_ROI_MASK] = { "mask", "FILE", 0 },
+	[ISO_ROI_SPHERE] = { "sphere", "X,Y,Z,R" },
+	[ISO_ROI_CYLINDER] = { "cylinder", "X,Y,Z,R,LENGTH[,AXIS]" },
+	[ISO_ROI_BOX] = { "box", "X0,X1,Y0,Y1,Z0,Z1" },
+	[ISO_ROI_MASK] = { "mask", "FILE" },
 };
 
 /* ---- from text ---- */
-
-/* ",x", ",y" or ",z" at the end of a cylinder, which is cut off; z if there is none. */
-static int take_axis(char *text)
-{
-	size_t length = strlen(text);
-	const char *axes = "xyz", *axis;
-
-	if (length < 2 || text[length - 2] != ',' || !(axis = strchr(axes, text[length - 1]))) return 2;
-	text[length - 2] = '\0';
-	return (int)(axis - axes);
-}
 
 /* One region, "[NAME=]numbers", in a text that may be changed. */
 static int parse_region(struct region *r, enum iso_roi_kind kind, char *text, int number)
 {
 	const struct form *f = &forms[kind];
-	double v[6] = { 0 };
-	struct opt numbers = { .real = v, .count = f->count, .value = f->value };
-	char *equals = strchr(text, '=');
+	char *equals = strchr(text, '='), shape[MAX_TEXT + 16];
 
-	r->roi.kind = kind;
 	r->shape = f->option;
 	if (equals) {
 		*equals = '\0';
@@ -62,16 +47,11 @@ static int parse_region(struct region *r, enum iso_roi_kind kind, char *text, in
 	} else {
 		snprintf(r->name, sizeof r->name, "%s %d", f->option, number);
 	}
-	if (kind == ISO_ROI_CYLINDER) r->roi.axis = take_axis(text);
-	if (opt_value_parse(&numbers, text)) return iso_fail(ISO_EARG, "--%s %s", f->option, iso_message());
-	for (int a = 0; a < 3; a++) {
-		r->roi.centre[a] = v[a];
-		r->roi.low[a] = v[2 * a];
-		r->roi.high[a] = v[2 * a + 1];
-	}
-	r->roi.radius = v[3];
-	r->roi.length = v[4];
-	return ISO_OK;
+	if (!text[0]) return iso_fail(ISO_EARG, "--%s is empty, must be %s", f->option, f->value);
+	snprintf(shape, sizeof shape, "%s:%s", f->option, text);
+	return iso_roi_parse(&r->roi, shape)
+	               ? iso_fail(ISO_EARG, "--%s is '%s', must be %s", f->option, text, f->value)
+	               : ISO_OK;
 }
 
 static int parse_regions(struct regions *all, enum iso_roi_kind kind, const char *list)

@@ -4,13 +4,16 @@
 
 #include "io/format.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const struct opt_usage usage = {
 	"simulate",
 	"Simulate list-mode events: decays in the voxels of an image, two photons in an isotropic direction, "
-	"crystals and their efficiencies, attenuation, TOF blur, randoms and a scatter-like background; "
-	"beside them delayed coincidences and singles. Events are in the order of time. Two strips (kind: "
+	"crystals and their efficiencies, attenuation, TOF blur and randoms; beside them delayed "
+	"coincidences "
+	"and singles. With --physics photons are followed through the object and counted by energy: scatter "
+	"of all orders is what comes of it. Events are in the order of time. Two strips (kind: "
 	"strips) see a phantom of ellipses instead: --counts events exactly, as .f32, .txt or .npy. Two "
 	"panels (kind: panels) see the image or phantom by --physics: photons followed through the crystals, "
 	"counted in a histogram of LORs. Transducers (kind: transducers) hear a phantom of spheres in closed "
@@ -18,6 +21,9 @@ static const struct opt_usage usage = {
 	"IPASC (.hdf5, .h5).",
 	"  isotome phantom spheres -o x.nii --mu mu.nii\n"
 	"  isotome simulate examples/scanners/clinical-ring.yaml x.nii --mu mu.nii --counts 2e6 -o e.lmdT\n"
+	"  isotome simulate examples/scanners/clinical-ring.yaml x.nii --mu mu.nii --physics --counts 1e7 "
+	"\\\n"
+	"    --duration-s 600 --randoms-by-rate -o e.lmdT --truth order.npy\n"
 	"  isotome simulate ring.yaml x.nii --counts 1e6 --randoms 0.2 --tof-fwhm-ps 0 -o e.lmdT\n"
 	"  isotome simulate ring.yaml x.nii --counts 1e6 --randoms 0.3 --norm eff.npy -o e.lmdT \\\n"
 	"    --delayed d.lmdT --singles s.npy --duration-s 600 --isotope F-18\n"
@@ -28,7 +34,7 @@ static const struct opt_usage usage = {
 	"  isotome simulate examples/scanners/meng2019.yaml --physics --point 0,0,0 --pairs 1e7 --json\n",
 };
 
-enum { OWN_OPTIONS = 18 };
+enum { OWN_OPTIONS = 19, PHYSICS_OPTIONS = 7 };
 
 static void list_options(struct opt o[OWN_OPTIONS], struct simulate *s)
 {
@@ -57,12 +63,15 @@ static void list_options(struct opt o[OWN_OPTIONS], struct simulate *s)
 		  .absent = "the scanner's", .help = "time-of-flight resolution; 0: no times" },
 		{ 0, "randoms", .real = &s->randoms, .value = "F", .min = 0, .max = 1,
 		  .help = "share of the events that are randoms: any pair, any time" },
-		{ 0, "scatters", .real = &s->scatters, .value = "F", .min = 0, .max = 1,
-		  .help = "share of the events with one photon deflected" },
+		{ 0, "bent", .real = &s->bent, .value = "F", .min = 0, .max = 1,
+		  .help = "share of the events with one photon deflected: a stand-in for scatter" },
 		{ 0, "delayed", .text = &s->delayed, .file = OPT_WRITES, .value = "FILE",
 		  .help = "also delayed coincidences, as the randoms but drawn apart" },
 		{ 0, "singles", .text = &s->singles, .file = OPT_WRITES, .value = "FILE",
 		  .help = "also counts per crystal that give the randoms" },
+		{ 0, "truth", .text = &s->truth, .file = OPT_WRITES, .value = "FILE",
+		  .help = "also what each event is, as .npy of bytes: 0 a true, 1, 2, ... scatters, 255 a "
+		          "random; of panels with --list" },
 		{ 0, "duration-s", .real = &s->duration_s, .value = "S", .min = 0, .max = 4e6,
 		  .help = "length of the scan; 0: events have no times" },
 		{ 0, "isotope", .text = &s->isotope, .value = "NAME",
@@ -77,7 +86,41 @@ static void list_options(struct opt o[OWN_OPTIONS], struct simulate *s)
 	memcpy(o, own, sizeof own);
 }
 
+static void list_physics(struct opt o[PHYSICS_OPTIONS], struct simulate *s)
+{
+	const struct opt table[PHYSICS_OPTIONS] = {
+		{ 0, "physics", .flag = &s->physics,
+		  .help = "follow photons: Compton scatter and photoelectric effect in the object (--mu), "
+		          "energy "
+		          "window; of panels also crystals, gaps and readout" },
+		{ 0, "decays", .real = &s->decays, .value = "N", .min = 1, .max = 1e13,
+		  .absent = "what --counts takes", .help = "expected number of decays, instead of --counts" },
+		{ 0, "randoms-by-rate", .flag = &s->by_rate,
+		  .help = "randoms from the rates of --duration-s and the scanner's coincidence_ns" },
+		{ 0, "energy-window", .real = s->window_kev, .count = 2, .value = "LOW,HIGH", .min = 0,
+		  .max = 1e4, .absent = "the scanner's", .help = "rings: energies that are counted, keV" },
+		{ 0, "energy-resolution", .real = &s->resolution, .value = "F", .min = 0, .max = 1,
+		  .absent = "the scanner's", .help = "rings: FWHM at 511 keV, as a share of it" },
+		{ 0, "object-rayleigh", .flag = &s->object_rayleigh,
+		  .help = "Rayleigh scatter in the object, too" },
+		{ 0 },
+	};
+
+	memcpy(o, table, sizeof table);
+}
+
 /* ---- what the kinds share ---- */
+
+int simulate_refuse(const struct opt *o, const struct simulate *s, const char *whom)
+{
+	for (; o->name; o++) {
+		bool usual = o->flag == &s->rayleigh || o->flag == &s->reentry;
+
+		if (o->flag ? *o->flag != usual : simulate_asks(o) && o->real != &s->pairs)
+			return iso_fail(ISO_EARG, "--%s is for %s", o->name, whom);
+	}
+	return ISO_OK;
+}
 
 bool simulate_asks(const struct opt *o)
 {
@@ -89,6 +132,33 @@ int simulate_phantom(struct cmd *c, iso_phantom **p, const char *path)
 	int st = iso_phantom_create(p, path, NULL);
 
 	return st || !strpbrk(path, "./") ? st : record_input(&c->record, path);
+}
+
+json_t *simulate_orders(const int64_t by_order[ISO_ORDERS])
+{
+	json_t *orders = json_array();
+	int last = ISO_ORDERS - 1;
+
+	while (last > 0 && by_order[last] == 0) last--;
+	for (int i = 0; i <= last; i++) json_array_append_new(orders, json_integer((json_int_t)by_order[i]));
+	return orders;
+}
+
+int simulate_add_truth(void *truth, const uint8_t *order, int64_t n)
+{
+	struct simulate_truth *t = truth;
+
+	if (t->n + n > t->room) {
+		int64_t room = t->n + n + t->room / 2;
+		uint8_t *more = realloc(t->order, (size_t)room);
+
+		if (!more) return iso_fail_memory("truth", room);
+		t->order = more;
+		t->room = room;
+	}
+	memcpy(t->order + t->n, order, (size_t)n);
+	t->n += n;
+	return ISO_OK;
 }
 
 int simulate_append(void *writer, const struct iso_events *block)
@@ -118,13 +188,16 @@ static const struct {
 	const char *option;
 	unsigned kinds;
 } takes[] = {
-	{ "mu", RINGS },
+	{ "mu", RINGS | OF(ISO_PANELS) },
 	{ "norm", RINGS },
 	{ "tof-fwhm-ps", RINGS },
 	{ "randoms", RINGS | OF(ISO_PANELS) },
-	{ "scatters", RINGS },
+	{ "bent", RINGS },
 	{ "delayed", RINGS | OF(ISO_PANELS) },
 	{ "singles", RINGS },
+	{ "truth", RINGS | OF(ISO_PANELS) },
+	{ "energy-window", RINGS },
+	{ "energy-resolution", RINGS },
 	{ "duration-s", RINGS | OF(ISO_PANELS) },
 	{ "isotope", RINGS },
 	{ "half-life-s", RINGS },
@@ -165,22 +238,29 @@ static int read_kind(enum iso_scanner_kind *kind, const char *path)
 int main_simulate(int argc, char **argv)
 {
 	struct simulate s = { .counts = 1e6, .seed = 1, .pairs = 1e7, .rayleigh = true, .reentry = true };
-	struct opt own[OWN_OPTIONS], panels[SIMULATE_PANELS_OPTIONS];
+	struct opt own[OWN_OPTIONS], physics[PHYSICS_OPTIONS], panels[SIMULATE_PANELS_OPTIONS];
 	struct cmd c = { .cpu_only = true };
 	struct opt_set sets[] = {
-		{ NULL, own }, { "Two panels", panels }, cmd_common(&c, CMD_COMPUTES | CMD_WRITES), { 0 }
+		{ NULL, own },
+		{ "Rings and two panels, by photons", physics },
+		{ "Two panels", panels },
+		cmd_common(&c, CMD_COMPUTES | CMD_WRITES),
+		{ 0 },
 	};
 	enum iso_scanner_kind kind;
 	int st;
 
 	list_options(own, &s);
+	list_physics(physics, &s);
 	simulate_panels_options(panels, &s);
 	st = cmd_parse(&c, &usage, sets, argc, argv);
 	s.transport.no_rayleigh = !s.rayleigh;
 	s.transport.no_reentry = !s.reentry;
 	s.transport.seed = (uint64_t)s.seed;
 	if (!st && !(st = read_kind(&kind, s.scanner)) &&
-	    (kind == ISO_PANELS || !(st = simulate_panels_refuse(panels, &s))) &&
+	    (kind == ISO_PANELS || !(st = simulate_refuse(panels, &s, "scanners of kind panels"))) &&
+	    (OF(kind) & (RINGS | OF(ISO_PANELS)) ||
+	     !(st = simulate_refuse(physics, &s, "rings and scanners of kind panels"))) &&
 	    !(st = check_kind(&c, &s, kind)))
 		st = kinds[kind].run(&c, &s);
 	return cmd_end(&c, st);

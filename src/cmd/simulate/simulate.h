@@ -7,25 +7,27 @@
 
 /* All options, whatever the kind of scanner. */
 struct simulate {
-	const char *scanner, *image, *out, *mu, *norm, *delayed, *singles, *isotope;
-	double counts, randoms, scatters, tof_fwhm_ps, duration_s, half_life_s, noise;
+	const char *scanner, *image, *out, *mu, *norm, *delayed, *singles, *isotope, *truth;
+	double counts, randoms, bent, tof_fwhm_ps, duration_s, half_life_s, noise;
 	bool exact;
 	int64_t seed;
+	/* by photons: rings and two panels */
+	bool physics, by_rate, object_rayleigh;
+	double decays, window_kev[2], resolution;
 	/* two panels */
-	bool physics;
-	double point[3], pairs, decays;
+	double point[3], pairs;
 	const char *list;
-	bool by_rate, rayleigh, reentry;
+	bool rayleigh, reentry;
 	struct iso_transport_options transport;
 };
 
-enum { SIMULATE_PANELS_OPTIONS = 13 };
+enum { SIMULATE_PANELS_OPTIONS = 10 };
 
 /* Lists the options of two panels, whose values are `s`. */
 void simulate_panels_options(struct opt o[SIMULATE_PANELS_OPTIONS], struct simulate *s);
 
-/* ISO_EARG if one of them is given for another kind of scanner. */
-int simulate_panels_refuse(const struct opt *o, const struct simulate *s);
+/* ISO_EARG, "--NAME is for WHOM", if one of a list is given. */
+int simulate_refuse(const struct opt *o, const struct simulate *s, const char *whom);
 
 /* The command for one kind of scanner, after its options were parsed: cylinders and free detectors,
    strips, panels, transducers. */
@@ -40,6 +42,18 @@ bool simulate_asks(const struct opt *o);
 
 /* The phantom, which becomes an input of the record if it is a file. */
 int simulate_phantom(struct cmd *c, iso_phantom **p, const char *path);
+
+/* Events by the number of scatters, up to the last that has some, for the record. */
+json_t *simulate_orders(const int64_t by_order[ISO_ORDERS]);
+
+/* What events are, a byte each, as they come; `order` is freed by the caller. */
+struct simulate_truth {
+	uint8_t *order;
+	int64_t n, room;
+};
+
+/* An iso_truth_fn whose argument is a struct simulate_truth. */
+int simulate_add_truth(void *truth, const uint8_t *order, int64_t n);
 
 /* Takes blocks of events to an iso_event_writer. */
 int simulate_append(void *writer, const struct iso_events *block);

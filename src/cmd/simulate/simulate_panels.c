@@ -3,8 +3,10 @@
    of LORs and, if asked for, as a list of events; or the sensitivity at a point. */
 #include "simulate.h"
 
-#include "text/json_file.h"
+#include "file/npy.h"
+#include "io/format.h"
 #include "io/kinds.h"
+#include "text/json_file.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -17,20 +19,13 @@ enum { SAMPLES = 5 }; /* an axis, in voxels that a phantom's surface crosses */
 void simulate_panels_options(struct opt o[SIMULATE_PANELS_OPTIONS], struct simulate *s)
 {
 	const struct opt table[SIMULATE_PANELS_OPTIONS] = {
-		{ 0, "physics", .flag = &s->physics,
-		  .help = "by photon transport: photoelectric, Compton, Rayleigh, crystals and gaps, "
-		          "energy window and readout" },
 		{ 0, "point", .real = s->point, .count = 3, .value = "X,Y,Z", .alone = true, .absent = "none",
 		  .help = "no scan: print the share of decays at this point that is recorded, for every "
 		          "readout and window" },
 		{ 0, "pairs", .real = &s->pairs, .value = "N", .min = 1, .max = 1e13,
 		  .help = "decays for --point" },
-		{ 0, "decays", .real = &s->decays, .value = "N", .min = 1, .max = 1e13,
-		  .absent = "what --counts takes", .help = "expected number of decays, instead of --counts" },
 		{ 0, "list", .text = &s->list, .file = OPT_WRITES, .value = "FILE",
 		  .help = "also the events one by one (.lmdT or .npy)" },
-		{ 0, "randoms-by-rate", .flag = &s->by_rate,
-		  .help = "randoms from the rates of --duration-s and the scanner's coincidence_ns" },
 		{ 0, "centroid", .flag = &s->transport.centroid,
 		  .help = "place a hit at the mean of its deposits, not at the largest" },
 		{ 0, "first-layer", .flag = &s->transport.first_layer,
@@ -38,7 +33,8 @@ void simulate_panels_options(struct opt o[SIMULATE_PANELS_OPTIONS], struct simul
 		{ 0, "acollinearity", .flag = &s->transport.acollinearity, .help = "of 0.5 degrees FWHM" },
 		{ 0, "positron", .text = &s->transport.positron, .value = "NAME",
 		  .help = "with the positron range in water of F-18, C-11, O-15 or Ga-68" },
-		{ 0, "rayleigh", .flag = &s->rayleigh, .help = "Rayleigh scatter; --no-rayleigh: none" },
+		{ 0, "rayleigh", .flag = &s->rayleigh,
+		  .help = "Rayleigh scatter in crystals; --no-rayleigh: none" },
 		{ 0, "reentry", .flag = &s->reentry,
 		  .help = "photons that leave a head may enter the other; --no-reentry: are lost" },
 		{ 0 },
@@ -47,22 +43,11 @@ void simulate_panels_options(struct opt o[SIMULATE_PANELS_OPTIONS], struct simul
 	memcpy(o, table, sizeof table);
 }
 
-int simulate_panels_refuse(const struct opt *o, const struct simulate *s)
-{
-	for (; o->name; o++) {
-		bool usual = o->flag == &s->rayleigh || o->flag == &s->reentry;
-
-		if (o->flag ? *o->flag != usual : simulate_asks(o) && o->real != &s->pairs)
-			return iso_fail(ISO_EARG, "--%s is for scanners of kind panels", o->name);
-	}
-	return ISO_OK;
-}
-
 static int check_point(const struct cmd *c)
 {
 	static const char *const scan[] = {
-		"output",  "counts",          "exact",   "decays",     "list",
-		"randoms", "randoms-by-rate", "delayed", "duration-s", NULL,
+		"output",          "counts",  "exact",      "decays", "list",  "randoms",
+		"randoms-by-rate", "delayed", "duration-s", "mu",     "truth", NULL,
 	};
 	const char *given = cmd_given_of(c, scan);
 
@@ -88,7 +73,15 @@ static int check_scan(const struct cmd *c, const struct simulate *s)
 		return iso_fail(ISO_EARG, "--delayed needs --randoms above 0, or --randoms-by-rate");
 	if (!(s->randoms < 1))
 		return iso_fail(ISO_EARG, "--randoms %g: must leave room for trues", s->randoms);
-	if ((st = cmd_check_array(c, s->out)) || (st = cmd_check_array(c, s->delayed))) return st;
+	if (s->object_rayleigh && !s->mu)
+		return iso_fail(ISO_EARG, "--object-rayleigh needs an object: --mu must name its map");
+	if (s->truth && !s->list)
+		return iso_fail(ISO_EARG, "--truth says what the events of --list are: name it, too");
+	if (s->truth && !iso_has_suffix(s->truth, ".npy"))
+		return iso_fail(ISO_EARG, "--truth %s: what events are is written as .npy", s->truth);
+	if ((st = cmd_check_array(c, s->out)) || (st = cmd_check_array(c, s->delayed)) ||
+	    (st = cmd_check_array(c, s->truth)))
+		return st;
 	return s->list ? iso_events_write_check(s->list, c->force) : ISO_OK;
 }
 
@@ -99,9 +92,10 @@ struct work {
 	const struct simulate *s;
 	iso_scanner *scanner;
 	const struct iso_panels *panels;
-	struct iso_array image, lors;
+	struct iso_array image, mu, lors;
 	iso_panel_scan_run *run;
 	iso_event_writer *writer;
+	struct simulate_truth truth;
 };
 
 /* Counted as an image that was read; with --dry-run it is not made either. */
@@ -147,7 +141,9 @@ static int prepare(struct work *w)
 	w->panels = iso_scanner_panels(w->scanner);
 	if (s->by_rate && !(w->panels->coincidence > 0))
 		return iso_fail(ISO_EARG, "--randoms-by-rate: %s says no coincidence_ns", s->scanner);
-	if ((st = read_image(w))) return st;
+	if ((st = read_image(w)) ||
+	    (s->mu && (st = record_read_mu(&w->c->record, &w->mu, s->mu, &w->image.grid))))
+		return st;
 	plan = cmd_plan_begin(w->c);
 	iso_panel_simulate_plan(&plan, w->c->ctx, w->panels, w->image.n, s->list);
 	if ((st = cmd_plan(w->c, &plan)) || (st = iso_panel_histogram(&w->lors, w->panels))) return st;
@@ -163,10 +159,15 @@ static int prepare(struct work *w)
 		.randoms = s->randoms,
 		.by_rate = s->by_rate,
 		.duration_s = s->duration_s,
+		.mu = s->mu ? &w->mu : NULL,
+		.rayleigh = s->object_rayleigh,
+		.truth = s->truth ? simulate_add_truth : NULL,
+		.truth_arg = &w->truth,
 	};
 
 	st = iso_panel_simulate_open(&w->run, w->c->ctx, &p);
 	iso_array_free(&w->image);
+	iso_array_free(&w->mu);
 	return st;
 }
 
@@ -187,15 +188,21 @@ static int make_events(struct work *w)
 	st = iso_panel_simulate_events(w->lors.v, w->run, w->writer ? simulate_append : NULL, w->writer);
 	record_stage(&w->c->record, NULL);
 	if (st) return st;
-	return record_result(&w->c->record, "events",
-	                     record_pack("{s:I, s:I, s:I}", "trues", (json_int_t)i->trues, "randoms",
-	                                 (json_int_t)i->randoms, "decays", (json_int_t)i->decays));
+	st = record_result(&w->c->record, "events",
+	                   record_pack("{s:I, s:I, s:I}", "trues", (json_int_t)i->trues, "randoms",
+	                               (json_int_t)i->randoms, "decays", (json_int_t)i->decays));
+	if (st || !w->s->mu) return st;
+	int64_t by_order[ISO_ORDERS];
+
+	st = iso_panel_simulate_orders(by_order, w->run);
+	return st ? st : record_result(&w->c->record, "by_scatters", simulate_orders(by_order));
 }
 
 static int write_prompts(struct work *w)
 {
-	int st = w->writer ? cmd_close_events(w->c, &w->writer) : ISO_OK;
+	int st = w->s->truth ? iso_npy_bytes(w->s->truth, w->truth.order, w->truth.n) : ISO_OK;
 
+	if (!st && w->writer) st = cmd_close_events(w->c, &w->writer);
 	return st ? st : cmd_write(w->c, w->s->out, &w->lors);
 }
 
@@ -222,7 +229,9 @@ static int scan(struct cmd *c, const struct simulate *s)
 		st = write_delayed(&w);
 	iso_event_writer_free(w.writer);
 	iso_panel_simulate_free(w.run);
+	free(w.truth.order);
 	iso_array_free(&w.image);
+	iso_array_free(&w.mu);
 	iso_array_free(&w.lors);
 	iso_scanner_free(w.scanner);
 	return st;

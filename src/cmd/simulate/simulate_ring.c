@@ -2,9 +2,13 @@
 /* isotome simulate for crystals on a cylinder or anywhere: list-mode events of an activity image. */
 #include "simulate.h"
 
+#include "file/npy.h"
 #include "io/format.h"
+#include "physics/scan/ring_scan.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 struct inputs {
 	iso_scanner *scanner;
@@ -45,6 +49,21 @@ static int half_life(double *half_life_s, const struct simulate *s)
 	return s->isotope ? iso_half_life(half_life_s, s->isotope) : ISO_OK;
 }
 
+/* ---- events ---- */
+
+static int report_photons(struct cmd *c, const struct iso_simulate *p)
+{
+	const struct iso_simulated_photons *f = p->photons;
+	int st = record_result(&c->record, "by_scatters", simulate_orders(f->by_order));
+
+	if (!st && p->by_rate)
+		st = record_result(&c->record, "rates",
+		                   record_pack("{s:f, s:f, s:f}", "decays_per_s", f->decays_per_s,
+		                               "singles_per_s", f->singles_per_s, "randoms_expected",
+		                               f->randoms_expected));
+	return st;
+}
+
 static int report(struct cmd *c, const struct iso_simulate *p, const struct iso_simulated *i)
 {
 	int st = record_result(&c->record, "events",
@@ -52,6 +71,7 @@ static int report(struct cmd *c, const struct iso_simulate *p, const struct iso_
 	                                   (json_int_t)i->scatters, "randoms", (json_int_t)i->randoms,
 	                                   "decays", i->decays));
 
+	if (!st && p->physics) st = report_photons(c, p);
 	if (!st && p->randoms > 0)
 		st = record_result(&c->record, "additive",
 		                   record_pack("{s:f, s:f, s:f}", "randoms_per_pair", i->randoms_per_pair,
@@ -62,35 +82,47 @@ static int report(struct cmd *c, const struct iso_simulate *p, const struct iso_
 	return st;
 }
 
-static int write_list(struct cmd *c, const char *path, const struct iso_simulate *p)
+/* *info: what the list is made of. */
+static int write_list(struct cmd *c, const char *path, const struct iso_simulate *p, const char *truth_path,
+                      struct iso_simulated *info)
 {
 	iso_event_writer *w = NULL;
-	struct iso_simulated info;
-	int64_t n = llround(p->delayed ? p->counts * p->randoms : p->counts);
+	struct simulate_truth truth = { 0 };
+	struct iso_simulated_photons found = { .size = sizeof found };
+	struct iso_simulate q = *p;
+	int64_t n = q.decays > 0 ? 0 : llround(p->delayed ? p->counts * p->randoms : p->counts);
 	int st = iso_event_writer_open(&w, path, p->scanner, n);
 
 	if (st) return st;
+	q.photons = &found;
+	q.truth = truth_path ? simulate_add_truth : NULL;
+	q.truth_arg = &truth;
 	record_stage(&c->record, "simulate");
-	st = iso_simulate_blocks(&info, c->ctx, p, simulate_append, w);
+	st = iso_simulate_blocks(info, c->ctx, &q, simulate_append, w);
 	record_stage(&c->record, NULL);
 	if (!st)
-		st = p->delayed ? record_result(&c->record, "delayed", json_integer((json_int_t)info.randoms))
-		                : report(c, p, &info);
+		st = p->delayed
+		             ? record_result(&c->record, "delayed", json_integer((json_int_t)info->randoms))
+		             : report(c, &q, info);
 	if (!st && p->duration_s > 0 && iso_has_suffix(path, ".lmdT"))
 		record_warn(&c->record,
 		            "%s: lmdT has no place for the times of events: only their order is kept", path);
+	if (!st && truth_path) st = iso_npy_bytes(truth_path, truth.order, truth.n);
 	if (!st) st = cmd_close_events(c, &w);
 	iso_event_writer_free(w);
+	free(truth.order);
 	return st;
 }
 
-static int write_singles(struct cmd *c, const char *path, const struct iso_simulate *p)
+static int write_singles(struct cmd *c, const char *path, const struct iso_simulate *p,
+                         const struct iso_simulated *info)
 {
 	int64_t n = iso_scanner_crystals(p->scanner);
 	struct iso_array a = { 0 };
 	int st = iso_array_create(&a, 1, &n);
 
-	if (!st && !(st = iso_simulate_singles(a.v, p))) st = cmd_write(c, path, &a);
+	if (!st && !(st = iso_simulate_singles_of(a.v, p, info->randoms_per_pair)))
+		st = cmd_write(c, path, &a);
 	iso_array_free(&a);
 	return st;
 }
@@ -98,17 +130,12 @@ static int write_singles(struct cmd *c, const char *path, const struct iso_simul
 static int run(struct cmd *c, const struct simulate *s)
 {
 	struct inputs in = { 0 };
+	struct iso_simulated info;
 	struct iso_plan plan;
 	int st;
 
 	record_stage(&c->record, "read");
 	if ((st = read_inputs(c, &in, s))) goto done;
-	plan = cmd_plan_begin(c);
-	/* events go to the file a round of blocks at a time: 64 of 8192, give or take */
-	iso_plan_add(&plan, "events", 600000, sizeof(struct iso_event) + 12, false);
-	iso_plan_add(&plan, "emission tables", in.image.n, s->scatters > 0 ? 44 : 28, false);
-	if ((st = cmd_plan(c, &plan))) goto done;
-
 	struct iso_simulate p = {
 		.size = sizeof p,
 		.scanner = in.scanner,
@@ -118,7 +145,7 @@ static int run(struct cmd *c, const struct simulate *s)
 		.counts = s->counts,
 		.exact_counts = s->exact,
 		.randoms = s->randoms,
-		.scatters = s->scatters,
+		.bent = s->bent,
 		.duration_s = s->duration_s,
 		.seed = (uint64_t)s->seed,
 		.isotope = s->isotope ? iso_isotope(s->isotope) : NULL,
@@ -126,11 +153,22 @@ static int run(struct cmd *c, const struct simulate *s)
 			cmd_given(c, "tof-fwhm-ps") ? s->tof_fwhm_ps : iso_scanner_tof_fwhm_ps(in.scanner),
 	};
 
-	if ((st = half_life(&p.half_life_s, s)) || (st = write_list(c, s->out, &p)) ||
-	    (s->singles && (st = write_singles(c, s->singles, &p))))
+	if (s->physics) {
+		p.physics = true;
+		p.decays = cmd_given(c, "decays") ? s->decays : 0;
+		p.by_rate = s->by_rate;
+		p.resolution = cmd_given(c, "energy-resolution") ? s->resolution : 0;
+		p.rayleigh = s->object_rayleigh;
+		if (cmd_given(c, "energy-window")) memcpy(p.window_kev, s->window_kev, sizeof p.window_kev);
+	}
+	plan = cmd_plan_begin(c);
+	iso_simulate_plan(&plan, c->ctx, &p);
+	if ((st = cmd_plan(c, &plan)) || (st = half_life(&p.half_life_s, s)) ||
+	    (st = write_list(c, s->out, &p, s->truth, &info)) ||
+	    (s->singles && (st = write_singles(c, s->singles, &p, &info))))
 		goto done;
 	p.delayed = true;
-	if (s->delayed) st = write_list(c, s->delayed, &p);
+	if (s->delayed) st = write_list(c, s->delayed, &p, NULL, &info);
 done:
 	iso_array_free(&in.image);
 	iso_array_free(&in.mu);
@@ -139,10 +177,39 @@ done:
 	return st;
 }
 
+static int check_physics(const struct cmd *c, const struct simulate *s)
+{
+	static const char *const needs[] = { "decays", "energy-window", "energy-resolution", NULL };
+	const char *given = cmd_given_of(c, needs);
+
+	if (!s->physics && (s->by_rate || s->object_rayleigh || (given && !c->like)))
+		return iso_fail(ISO_EARG, "--%s needs --physics",
+		                s->by_rate           ? "randoms-by-rate"
+		                : s->object_rayleigh ? "object-rayleigh"
+		                                     : given);
+	if (!s->physics) return ISO_OK;
+	if (!s->mu)
+		return iso_fail(ISO_EARG,
+		                "--physics follows photons through the object: --mu must name its map");
+	if (!c->like && cmd_given(c, "decays") && cmd_given(c, "counts"))
+		return iso_fail(ISO_EARG, "--decays and --counts: give one of them");
+	if (s->bent > 0)
+		return iso_fail(ISO_EARG,
+		                "--bent stands in for scatter, which --physics has itself: leave it out");
+	if (s->by_rate && s->randoms > 0)
+		return iso_fail(ISO_EARG, "--randoms and --randoms-by-rate: give one of them");
+	if (s->by_rate && !(s->duration_s > 0))
+		return iso_fail(ISO_EARG, "--randoms-by-rate needs --duration-s");
+	if (!(s->randoms < 1))
+		return iso_fail(ISO_EARG, "--randoms %g: must leave room for trues", s->randoms);
+	return ISO_OK;
+}
+
 /* What the options must be together, before anything is read. */
-static int check_options(const struct simulate *s)
+static int check_options(const struct cmd *c, const struct simulate *s)
 {
 	double t;
+	int st;
 
 	if (!cmd_is_events(s->out) || (s->delayed && !cmd_is_events(s->delayed)))
 		return iso_fail(ISO_EARG, "%s: events are written as .lmdT or .Cdh",
@@ -150,7 +217,13 @@ static int check_options(const struct simulate *s)
 	if (s->singles && cmd_is_events(s->singles))
 		return iso_fail(ISO_EARG, "--singles %s: counts per crystal are an array, not events",
 		                s->singles);
-	if ((s->delayed || s->singles) && !(s->randoms > 0))
+	if ((st = check_physics(c, s))) return st;
+	if (s->truth && !iso_has_suffix(s->truth, ".npy"))
+		return iso_fail(ISO_EARG, "--truth %s: what events are is written as .npy", s->truth);
+	if (s->singles && s->by_rate)
+		return iso_fail(ISO_EARG,
+		                "--singles needs --randoms; --delayed serves --randoms-by-rate, too");
+	if ((s->delayed || s->singles) && !(s->randoms > 0) && !s->by_rate)
 		return iso_fail(ISO_EARG, "--delayed and --singles need --randoms above 0");
 	if ((s->singles || s->isotope || s->half_life_s > 0) && !(s->duration_s > 0))
 		return iso_fail(ISO_EARG, "--singles, --isotope and --half-life-s need --duration-s");
@@ -164,9 +237,10 @@ int simulate_ring(struct cmd *c, const struct simulate *s)
 {
 	int st;
 
-	if ((st = check_options(s)) || (st = cmd_check_output(c, s->out)) ||
+	c->cpu_only = false;
+	if ((st = check_options(c, s)) || (st = cmd_check_output(c, s->out)) ||
 	    (st = cmd_check_output(c, s->delayed)) || (st = cmd_check_array(c, s->singles)) ||
-	    (st = cmd_begin(c)))
+	    (st = cmd_check_array(c, s->truth)) || (st = cmd_begin(c)))
 		return st;
 	return run(c, s);
 }

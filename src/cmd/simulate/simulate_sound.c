@@ -9,6 +9,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+enum { EARS = 2048 }; /* transducers that hear at a time on CUDA, at most */
+
 struct work {
 	struct transducers array;
 	iso_phantom *phantom;
@@ -36,6 +38,9 @@ static int prepare(struct work *w, struct cmd *c, const struct simulate *s)
 	w->spheres = (struct iso_spheres){ n, w->sphere, 0 };
 	if ((st = iso_phantom_spheres(w->sphere, &w->spheres.fwhm, w->phantom))) return st;
 	iso_plan_add(&plan, "traces", t->n * t->samples, sizeof(iso_real), false);
+	if (iso_ctx_is_cuda(c->ctx)) /* a part of them at a time */
+		iso_plan_add(&plan, "traces on the device", t->n < EARS ? t->n : EARS,
+		             t->samples * (int64_t)(sizeof(iso_real) + sizeof(double)), true);
 	if ((st = cmd_plan(c, &plan))) return st;
 	return iso_array_create(&w->y, 2, (const int64_t[]){ t->n, t->samples });
 }
@@ -86,6 +91,7 @@ int simulate_sound(struct cmd *c, const struct simulate *s)
 	if ((st = cmd_check(c, s->out,
 	                    iso_is_recording(s->out) ? iso_recording_write_check : iso_write_check)))
 		return st;
+	c->cpu_only = false;
 	if ((st = cmd_begin(c)) || (st = prepare(&w, c, s))) goto done;
 	record_stage(&c->record, "simulate");
 	st = make(&w, c, s);

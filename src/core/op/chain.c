@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Two operators, one after the other: y = outer(inner(x)). Subsets are the outer's: the inner one
    works on the image side. */
+#include "core/comm.h"
 #include "core/op.h"
 #include "core/size.h"
 
@@ -10,8 +11,10 @@ struct chain {
 
 struct chain_work {
 	iso_op *outer, *inner;
-	iso_real *mid, *acc; /* outer->n_in values each: between the two */
-	iso_real *back;      /* inner->n_in values, for em_step */
+	iso_real *mid, *acc;  /* outer->n_in values each: between the two */
+	iso_real *back;       /* inner->n_in values, for em_step */
+	iso_real *scale;      /* outer->n_in values, of fixed-point sums; NULL: no step of ratios so far */
+	struct iso_room room; /* of `scale` */
 };
 
 static int chain_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
@@ -45,6 +48,37 @@ static int chain_em_step(const iso_op *op, int sub, iso_real *acc, const iso_rea
 	return v->mul(op->ctx, op->n_in, acc, w->back, x);
 }
 
+/* w->scale = P u, and a little more everywhere: it must be above 0 where P leaves nothing. */
+static int middle_scale(const iso_op *op, struct chain_work *w, const iso_real *u)
+{
+	const struct iso_vec *v = op->ctx->vec;
+	int64_t n = w->outer->n_in;
+	double sum;
+	int st;
+
+	if (!w->scale) w->room = iso_room_of(op->ctx, "chain");
+	if (!w->scale) ISO_DEVICE(&w->room, w->scale, n);
+	if ((st = iso_comm_agree(op->ctx, w->room.status))) return st;
+	if ((st = iso_forward(w->inner, ISO_ALL, w->acc, u)) || (st = v->asum(op->ctx, n, &sum, w->acc)))
+		return st;
+	st = v->fill(op->ctx, n, w->scale, 1e-3 * sum / (double)n);
+	return st ? st : v->axpy(op->ctx, n, w->scale, 1, w->acc);
+}
+
+/* x' = P x, u' = P u, z' = A*(new - rho) with both; then z = P* z'. */
+static int chain_ratio_step(const iso_op *op, int sub, iso_real *z, iso_real *rho, bool keep,
+                            const iso_real *x, const iso_real *u, const struct iso_em_data *d,
+                            struct iso_ratio_stat *s)
+{
+	struct chain_work *w = op->work;
+	int st;
+
+	if ((st = iso_forward(w->inner, ISO_ALL, w->mid, x))) return st;
+	if ((st = middle_scale(op, w, u))) return st;
+	if ((st = iso_ratio_step(w->outer, sub, w->acc, rho, keep, w->mid, w->scale, d, s))) return st;
+	return iso_adjoint(w->inner, ISO_ALL, z, w->acc);
+}
+
 static struct iso_rows chain_rows(const iso_op *op, int sub)
 {
 	return iso_op_rows(((const struct chain *)op->data)->outer, sub);
@@ -63,6 +97,7 @@ static void chain_close(iso_op *op)
 
 	iso_op_free(w->outer);
 	iso_op_free(w->inner);
+	iso_room_free(&w->room);
 }
 
 static int chain_open(iso_op *op)
@@ -90,6 +125,7 @@ static const struct iso_op_fn chain_fn = {
 	.forward = chain_forward,
 	.adjoint = chain_adjoint,
 	.em_step = chain_em_step,
+	.ratio_step = chain_ratio_step,
 	.rows = chain_rows,
 	.file_row = chain_file_row,
 	.open = chain_open,

@@ -400,10 +400,13 @@ int iso_h5_group(const struct iso_h5 *h, const char *name)
 	return group >= 0 && H5Gclose(group) >= 0 ? ISO_OK : unwritten(h, name);
 }
 
-static int put(const struct iso_h5 *h, const char *name, int64_t n, hid_t type, hid_t memory, const void *v)
+/* columns = 0: a vector of n values; n < 0: a single one. */
+static int put_matrix(const struct iso_h5 *h, const char *name, int64_t n, int64_t columns, hid_t type,
+                      hid_t memory, const void *v)
 {
-	hsize_t dim = (hsize_t)n;
-	hid_t space = n < 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &dim, NULL), set = -1;
+	hsize_t dim[2] = { (hsize_t)n, (hsize_t)columns };
+	hid_t space = n < 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(columns > 0 ? 2 : 1, dim, NULL),
+	      set = -1;
 	bool good = false;
 
 	if (space >= 0) set = H5Dcreate2(h->file, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
@@ -413,6 +416,21 @@ static int put(const struct iso_h5 *h, const char *name, int64_t n, hid_t type, 
 	}
 	if (space >= 0) H5Sclose(space);
 	return good ? ISO_OK : unwritten(h, name);
+}
+
+static int put(const struct iso_h5 *h, const char *name, int64_t n, hid_t type, hid_t memory, const void *v)
+{
+	return put_matrix(h, name, n, 0, type, memory, v);
+}
+
+int iso_h5_put_rows(const struct iso_h5 *h, const char *name, int64_t rows, int64_t columns, const double *v)
+{
+	return put_matrix(h, name, rows, columns, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, v);
+}
+
+int iso_h5_put_floats(const struct iso_h5 *h, const char *name, int64_t rows, int64_t columns, const float *v)
+{
+	return put_matrix(h, name, rows, columns, H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, v);
 }
 
 int iso_h5_put_reals(const struct iso_h5 *h, const char *name, int64_t n, const double *v)

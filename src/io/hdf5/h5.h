@@ -70,6 +70,10 @@ int iso_h5_expect(const struct iso_h5 *h, const struct iso_h5_set *s, const char
 int iso_h5_group(const struct iso_h5 *h, const char *name);
 /* n < 0: a single value, without axes. */
 int iso_h5_put_reals(const struct iso_h5 *h, const char *name, int64_t n, const double *v);
+/* A matrix, row by row. */
+int iso_h5_put_rows(const struct iso_h5 *h, const char *name, int64_t rows, int64_t columns, const double *v);
+int iso_h5_put_floats(const struct iso_h5 *h, const char *name, int64_t rows, int64_t columns,
+                      const float *v);
 int iso_h5_put_integers(const struct iso_h5 *h, const char *name, int64_t n, const int64_t *v);
 int iso_h5_put_text(const struct iso_h5 *h, const char *name, const char *text);
 

@@ -334,6 +334,32 @@ static void read_resolutions(struct yardl *y, int type, void *arg)
 	petsird_each_pair(y, type, read_resolution, arg);
 }
 
+/* No edges, edges out of order or below 0 say nothing. */
+static void take_window(struct petsird *p, const struct petsird_table *edges)
+{
+	double low, high;
+
+	if (edges->first[1] < 2) return;
+	low = edges->v[0];
+	high = edges->v[edges->first[1] - 1];
+	if (!(low >= 0 && low < high && high < 1e5)) return;
+	p->energy_kev[0] = low;
+	p->energy_kev[1] = high;
+}
+
+/* A share of 511 keV for each kind of modules; one outside (0, 1) says nothing. */
+static void read_energy_resolutions(struct yardl *y, int type, void *arg)
+{
+	int item;
+	int64_t n = yardl_items(y, type, &item);
+
+	for (int64_t i = 0; i < n && !y->status; i++) {
+		double share = yardl_number(y, item);
+
+		if (i == 0 && share > 0 && share < 1) ((struct petsird *)arg)->energy_resolution = share;
+	}
+}
+
 static void read_energies(struct yardl *y, int type, void *arg)
 {
 	struct petsird *p = arg;
@@ -345,6 +371,7 @@ static void read_energies(struct yardl *y, int type, void *arg)
 
 		read_edges(y, item, &edges);
 		if (!y->status && i < ISO_MODULE_KINDS) p->windows[i] = edges.first[1] - 1;
+		if (!y->status && i == 0) take_window(p, &edges);
 		petsird_free_table(&edges);
 	}
 }
@@ -392,6 +419,7 @@ static void read_scanner(struct yardl *y, int type, void *arg)
 		                                 { "tofBinEdges", read_tofs, false },
 		                                 { "tofResolution", read_resolutions, false },
 		                                 { "eventEnergyBinEdges", read_energies, false },
+		                                 { "energyResolutionAt511", read_energy_resolutions, true },
 		                                 { "detectionEfficiencies", petsird_read_efficiencies,
 		                                   false },
 		                                 { 0 } };

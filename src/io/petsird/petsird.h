@@ -21,6 +21,8 @@ struct petsird {
 	int kinds;
 	struct iso_module_kind kind[ISO_MODULE_KINDS];
 	int64_t windows[ISO_MODULE_KINDS]; /* of energy, as read; 0: not said */
+	double energy_kev[2];     /* of the first kind: its least and greatest edge; 0, 0: not said */
+	double energy_resolution; /* of the first kind, FWHM at 511 keV as a share; 0: not said */
 	struct petsird_tof tof[ISO_MODULE_KINDS][ISO_MODULE_KINDS];
 	int64_t crystals;
 	double *place; /* (crystals, 3) mm */

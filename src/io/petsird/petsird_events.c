@@ -372,6 +372,8 @@ static int make_scanner(iso_event_file *f, struct petsird *p)
 	if (!s) return iso_fail_memory(f->path, sizeof *s);
 	f->own = s;
 	s->kind = ISO_DETECTORS;
+	memcpy(s->energy_kev, p->energy_kev, sizeof s->energy_kev);
+	s->energy_resolution = p->energy_resolution;
 	s->n = p->crystals;
 	s->pos = p->place;
 	p->place = NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Model ray: from what the user asks for to the operator. The loops are in ray_cpu.c and ray.cu. */
+#include "ray_integrals.h"
 #include "ray_near.h"
 #include "core/comm.h"
 #include "core/fixed.h"
@@ -31,6 +32,12 @@ static double diagonal(const struct ray_grid *g)
 double iso_ray_largest_weight(const struct ray_grid *g, const struct ray_tof *tof)
 {
 	return tof && tof->measure == RAY_TOF ? 2 * tof->norm : diagonal(g);
+}
+
+/* A line has one piece in a voxel; at a corner of the grid the four voxels around a sample may be one. */
+int iso_ray_times(const struct ray_model *m)
+{
+	return m->spread.lines * (m->projector == ISO_JOSEPH ? 4 : 1);
 }
 
 /* Slices along the longest axis, or those in a TOF window; 1.6 chords a slice (measured: 1.55 in a
@@ -337,7 +344,12 @@ void iso_ray_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ra
 
 int iso_ray_counts(struct ray_counts *c, iso_ctx *ctx, int st)
 {
-	return (st = iso_comm_sum_real(ctx, st, &c->sum, 1)) ? st : iso_comm_max(ctx, st, &c->most, 1);
+	double sums[2] = { c->sum, c->rows };
+
+	st = iso_comm_sum_real(ctx, st, sums, 2);
+	c->sum = sums[0];
+	c->rows = sums[1];
+	return st ? st : iso_comm_max(ctx, st, &c->most, 1);
 }
 
 int iso_ray_sum(const struct ray_sum_fn **fn, const iso_ctx *ctx)
@@ -351,21 +363,22 @@ int iso_ray_sum(const struct ray_sum_fn **fn, const iso_ctx *ctx)
 
 #define CACHED (1 << 21) /* bytes: an image that a core's own cache holds, about */
 
-static int integrate(iso_real *y, iso_ctx *ctx, const struct iso_array *mu, const struct iso_events *e)
+int iso_ray_integrals(iso_real *y, iso_ctx *ctx, const struct iso_ray *p, const iso_real *image,
+                      const struct iso_events *e)
 {
-	struct iso_ray p = { .size = sizeof p, .grid = mu->grid, .n_sub = 1 };
-	struct iso_room room = { .ctx = ctx, .what = "attenuation" };
+	struct iso_room room = { .ctx = ctx, .what = "integrals along lines" };
 	struct ray_model m = { .n = e->n };
+	int64_t voxels = iso_grid_voxels(&p->grid);
 	iso_real *x, *sum;
 	iso_op *op = NULL;
-	int st = iso_ray_check(&p, e->n);
+	int st = iso_ray_check(p, e->n);
 
-	if (!st && !iso_ctx_is_cuda(ctx) && mu->n * (int64_t)sizeof *mu->v <= CACHED) {
-		st = iso_ray_model(&m, &p, e->n);
-		return st ? st : iso_ray_cpu_sums(y, ctx, &m, e, mu->v);
+	if (!st && !iso_ctx_is_cuda(ctx) && voxels * (int64_t)sizeof *image <= CACHED) {
+		st = iso_ray_model(&m, p, e->n);
+		return st ? st : iso_ray_cpu_sums(y, ctx, &m, e, image);
 	}
-	if (st || (st = iso_ray_create_part(&op, ctx, &p, 1, e))) return st;
-	ISO_UPLOAD(&room, x, mu->v, mu->n);
+	if (st || (st = iso_ray_create_part(&op, ctx, p, 1, e))) return st;
+	ISO_UPLOAD(&room, x, image, voxels);
 	ISO_DEVICE(&room, sum, e->n);
 	if (!(st = room.status) && !(st = iso_forward(op, ISO_ALL, sum, x)))
 		st = ctx->vec->download(ctx, y, sum, e->n * (int64_t)sizeof *y);
@@ -378,7 +391,8 @@ int iso_ray_attenuation(iso_real *alpha, iso_ctx *ctx, const struct iso_array *m
 {
 	if (!alpha || !ctx || !mu || !e) return iso_fail_null(__func__);
 	bool none = e->n == 0 && iso_ranks(ctx) > 1; /* of a rank that has no events */
-	int st = none ? ISO_OK : integrate(alpha, ctx, mu, e);
+	const struct iso_ray p = { .size = sizeof p, .grid = mu->grid, .n_sub = 1 };
+	int st = none ? ISO_OK : iso_ray_integrals(alpha, ctx, &p, mu->v, e);
 
 #pragma omp parallel for num_threads(ctx->threads)
 	for (int64_t j = 0; j < (st ? 0 : e->n); j++) alpha[j] = (iso_real)exp(-(double)alpha[j]);

@@ -5,6 +5,7 @@
 
 #include "core/op.h"
 #include "core/order.h"
+#include "core/em_kern.h"
 #include "ray_kern.h"
 
 #define RAY_LINES 64 /* of an event, at most */
@@ -32,24 +33,35 @@ struct ray_model {
 	int subsets;                   /* of the list of events that these are all of, or a part */
 };
 
-/* Counts of all rows of an EM step, from which the scales of its sums follow. */
+/* Counts of all rows of a step, from which the scales of its sums follow. */
 struct ray_counts {
 	double sum, most; /* most: the largest of them */
+	double rows;
 };
 
-/* The sums of an EM step, image and statistics, as integers. Rows may come from several operators:
+/* A step over rows: x A*(y / (A x + a)), that of EM, or with `u` the sums u A*(new - rho) of one of ratios
+   (iso_ratio_step). */
+struct ray_step {
+	const iso_real *x;
+	const iso_real *u;       /* NULL: EM */
+	struct ratio_rows ratio; /* rho: from the operator's first row on */
+};
+
+/* The sums of a step, image and statistics, as integers. Rows may come from several operators:
    it does not show in the result how they were dealt to them, nor in which order. */
 struct ray_sum_fn {
 	/* for a model whose `order` tells how many rows a step has, and `n` how many of them an
 	   operator has at most; its events need not be there */
 	int (*create)(void **sum, iso_ctx *ctx, const struct ray_model *m);
 	void (*free)(void *sum);
-	/* sums are 0; c: of all rows that will be added, by all ranks */
-	int (*begin)(void *sum, const struct ray_counts *c);
-	int (*add)(void *sum, const iso_op *op, int sub, const iso_real *x, const struct iso_em_data *d);
-	/* acc = x A*(y / (A x + a)) over what was added, by all ranks; st: of what was done since `begin`.
-	   Collective, see core/comm.h */
-	int (*end)(iso_real *acc, struct iso_em_stat *s, void *sum, int st);
+	/* sums are 0; c: of all rows that will be added, by all ranks; p: the images, which stay as they are to the
+	   end */
+	int (*begin)(void *sum, const struct ray_counts *c, const struct ray_step *p);
+	int (*add)(void *sum, const iso_op *op, int sub, const struct ray_step *p,
+	           const struct iso_em_data *d);
+	/* acc = x A*(y / (A x + a)), or A*(new - rho), over what was added, by all ranks; st: of what was done since
+	   `begin`. Collective, see core/comm.h */
+	int (*end)(iso_real *acc, struct iso_ratio_stat *s, void *sum, int st);
 };
 
 #ifdef __cplusplus
@@ -82,6 +94,9 @@ int iso_ray_spread(struct ray_spread *s, int lines, const double mm[2]);
 
 /* No weight of one voxel exceeds this. */
 double iso_ray_largest_weight(const struct ray_grid *g, const struct ray_tof *tof);
+
+/* A row adds so often to one voxel, at most. */
+int iso_ray_times(const struct ray_model *m);
 
 /* Voxels that a line meets, about. */
 double iso_ray_visits(const struct ray_grid *g, const struct ray_tof *tof, enum iso_projector projector);

@@ -2,16 +2,13 @@
 /* Model ray on the CPU: each event is traced once into a short list of voxels and weights, which
    serves the forward sum and the way back. */
 #include "core/em_sum.h"
-#include "core/fixed.h"
-#include "core/four.h"
 #include "core/size.h"
+#include "ray_along.h"
 #include "ray_near.h"
-#include "ray_trace.h"
 
 #include <omp.h>
 
 #define AHEAD 4 /* events */
-#define FOURS(n) (((n) + 3) / 4 * 4)
 
 /* The sums of a step. */
 struct ray_sum {
@@ -19,6 +16,11 @@ struct ray_sum {
 	struct iso_fixed acc;
 	struct em_scales scales;
 	struct em_tally tally;
+	const iso_real *u; /* of a step of ratios; NULL: one of EM */
+	iso_real *
+		pair; /* its x and u, voxel by voxel: one place in memory for both; made by the first such step */
+	double most;  /* its bound of a term */
+	double times; /* that a row adds to a voxel */
 };
 
 struct ray_work {
@@ -27,114 +29,12 @@ struct ray_work {
 	int64_t list_bytes;
 };
 
-/* ---- along a ray ---- */
-
 static struct ray_list thread_list(const iso_op *op)
 {
 	const struct ray_model *m = op->data;
 	struct ray_work *w = op->work;
 
 	return iso_ray_list(w->list + omp_get_thread_num() * w->list_bytes, &m->grid, &m->spread);
-}
-
-/* The terms of a forward sum: of doubles, as they are added, or of floats. */
-#ifdef ISO_DOUBLE
-
-static double sum_along(const struct ray_list *l, const iso_real *restrict x)
-{
-	double q = 0;
-
-	for (int i = 0; i < l->n; i++) q += l->w[i] * x[l->voxel[i]];
-	return q;
-}
-
-static double multiply_along(const struct ray_list *l, const iso_real *restrict x)
-{
-	for (int i = 0; i < FOURS(l->n); i++) l->term[i] = l->w[i] * x[l->voxel[i]];
-	return sum_along(l, x);
-}
-
-#else
-
-static inline float4 gather(const float *x, const int *voxel)
-{
-	return (float4){ x[voxel[0]], x[voxel[1]], x[voxel[2]], x[voxel[3]] };
-}
-
-static double sum_along(const struct ray_list *l, const float *restrict x)
-{
-	const int *restrict voxel = l->voxel;
-	const float *restrict w = l->w;
-	double2 low = { 0 }, high = { 0 };
-
-	for (int i = 0; i < l->n; i += 4) {
-		float4 v = gather(x, voxel + i), f = four_load(w + i);
-
-		low += four_low(f) * four_low(v);
-		high += four_high(f) * four_high(v);
-	}
-	low += high;
-	return low[0] + low[1];
-}
-
-/* term = w x along the ray; their sum. */
-static double multiply_along(const struct ray_list *l, const float *restrict x)
-{
-	const int *restrict voxel = l->voxel;
-	const float *restrict w = l->w;
-	double2 *restrict term = (double2 *)l->term, low = { 0 }, high = { 0 };
-	const int n = l->n;
-
-	for (int i = 0; i < n; i += 4) {
-		float4 t = gather(x, voxel + i) * four_load(w + i);
-		double2 a = four_low(t), b = four_high(t);
-
-		*term++ = a;
-		*term++ = b;
-		low += a;
-		high += b;
-	}
-	low += high;
-	return low[0] + low[1];
-}
-
-#endif
-
-/* Adding this to a double |v| < 2^51 rounds v as llrint does, and leaves it in the lower bits. */
-#define ROUND 0x1.8p52
-
-/* v += factor * term along the ray, where no product reaches 2^51. */
-static void add_small(int64_t *restrict v, const struct ray_list *l, double factor)
-{
-	const double2 *restrict term = (const double2 *)l->term, round = { ROUND, ROUND },
-				f = { factor, factor };
-	const int *restrict voxel = l->voxel;
-	const int n = l->n;
-
-	for (int i = 0; i < n; i += 4, voxel += 4) {
-		long2 a = (long2)(*term++ * f + round) - (long2)round;
-		long2 b = (long2)(*term++ * f + round) - (long2)round;
-
-		v[voxel[0]] += a[0];
-		v[voxel[1]] += a[1];
-		v[voxel[2]] += b[0];
-		v[voxel[3]] += b[1];
-	}
-}
-
-/* acc += factor * term along the ray; no term exceeds `most`. Where all is very small the factor exceeds a
-   float. */
-static void add_along(const struct iso_fixed *acc, const struct ray_list *l, double factor, double most)
-{
-	int64_t *restrict v = iso_fixed_of(acc, omp_get_thread_num());
-
-	if (acc->atomic)
-		for (int i = 0; i < l->n; i++)
-			__atomic_fetch_add(v + l->voxel[i], llrint(l->term[i] * factor), __ATOMIC_RELAXED);
-	else if (most * fabs(factor) < 0x1p50)
-		add_small(v, l, factor);
-	else
-		for (int i = 0; i < l->n; i++) v[l->voxel[i]] += llrint(l->term[i] * factor);
 }
 
 /* ---- over the events of a subset ---- */
@@ -232,11 +132,11 @@ static int ray_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y
 	return st;
 }
 
-/* ---- the EM step ---- */
+/* ---- the EM step, and the step of ratios ---- */
 
 /* The data of a chunk's events. */
 struct chunk_data {
-	iso_real y[ORDER_CHUNK], add[ORDER_CHUNK], mult[ORDER_CHUNK];
+	iso_real y[ORDER_CHUNK], add[ORDER_CHUNK], mult[ORDER_CHUNK], rho[ORDER_CHUNK];
 };
 
 static struct iso_em_data take_data(struct chunk_data *c, const struct iso_em_data *d, const int64_t *row,
@@ -264,9 +164,52 @@ static void em_event(const struct ray_sum *sum, const struct ray_model *m, const
 	if (send > 0) add_along(&sum->acc, l, send * sum->acc.scale, ax);
 }
 
-static int sum_add(void *arg, const iso_op *op, int sub, const iso_real *x, const struct iso_em_data *d)
+/* Event e of u A*(new - rho): terms w u go back. Where their sum is within the bound of one of them, none is cut. */
+static void ratio_event(const struct ray_sum *sum, const struct ray_model *m, const struct iso_event *e,
+                        struct ray_list *l, const struct ratio_rows *ratio, const struct iso_em_data *d,
+                        int64_t j, struct em_tally *tally)
+{
+	struct iso_em_stat row = { 0 };
+	double all;
+
+	l->n = 0;
+	if (!d->mult || d->mult[j] > 0 || ratio->rho[j] != 0) iso_ray_trace(l, m, e);
+	double ax = multiply_pairs(l, sum->pair, &all);
+	double send = ratio_respond(&row, ratio, j, d, j, ax);
+
+	em_tally_row(tally, sum->scales, &row);
+	if (send == 0) return;
+	if (all * fabs(send) <= sum->most)
+		add_along(&sum->acc, l, send * sum->acc.scale, all);
+	else
+		add_cut(&sum->acc, l, send, sum->most, &tally->cut);
+}
+
+/* A chunk of events, whose rows are `row`. */
+static void add_chunk(const struct ray_sum *sum, const iso_op *op, struct iso_rows rows, struct ray_list *l,
+                      const struct ray_step *p, const struct iso_em_data *d, struct chunk_data *data,
+                      struct em_tally *tally)
 {
 	const struct ray_model *m = op->data;
+	const struct iso_event *e = m->e + rows.first;
+	const int64_t *row = m->row + rows.first;
+	struct iso_em_data here = take_data(data, d, row, rows.n);
+	struct ratio_rows ratio = { data->rho, false };
+
+	take_rows(data->rho, p->u ? p->ratio.rho : NULL, row, rows.n);
+	for (int64_t i = 0; !iso_stopped(op->ctx) && i < rows.n; i++) {
+		__builtin_prefetch(e + i + AHEAD);
+		if (p->u)
+			ratio_event(sum, m, e + i, l, &ratio, &here, i, tally);
+		else
+			em_event(sum, m, e + i, l, p->x, &here, i, tally);
+	}
+	for (int64_t i = 0; p->u && !p->ratio.keep && i < rows.n; i++) p->ratio.rho[row[i]] = data->rho[i];
+}
+
+static int sum_add(void *arg, const iso_op *op, int sub, const struct ray_step *p,
+                   const struct iso_em_data *d)
+{
 	struct iso_rows r = iso_op_rows(op, sub);
 	struct ray_sum *sum = arg;
 
@@ -277,41 +220,54 @@ static int sum_add(void *arg, const iso_op *op, int sub, const iso_real *x, cons
 		struct chunk_data data;
 
 #pragma omp for schedule(dynamic)
-		for (int64_t c = 0; c < order_chunks(r); c++) {
-			struct iso_rows rows = order_chunk(r, c);
-			struct iso_em_data here = take_data(&data, d, m->row + rows.first, rows.n);
-			const struct iso_event *e = m->e + rows.first;
-
-			for (int64_t i = 0; !iso_stopped(op->ctx) && i < rows.n; i++) {
-				__builtin_prefetch(e + i + AHEAD);
-				em_event(sum, m, e + i, &l, x, &here, i, &tally);
-			}
-		}
+		for (int64_t c = 0; c < order_chunks(r); c++)
+			add_chunk(sum, op, order_chunk(r, c), &l, p, d, &data, &tally);
 #pragma omp critical(ray_tally)
 		em_tally_add(&sum->tally, &tally);
 	}
 	return iso_ctx_poll(op->ctx);
 }
 
-static int sum_begin(void *arg, const struct ray_counts *c)
+static int make_pairs(struct ray_sum *sum, const struct ray_step *p)
 {
-	struct ray_sum *sum = arg;
+	int64_t n = sum->acc.n;
 
-	iso_fixed_begin(&sum->acc, sum->ctx, c->sum); /* x w / q <= 1 for every count */
-	sum->scales = em_scales(c->sum);
-	sum->tally = (struct em_tally){ 0 };
+	if (!sum->pair && !(sum->pair = size_alloc(n, 2 * sizeof *sum->pair)))
+		return iso_fail_memory("ray", 2 * n * (int64_t)sizeof *sum->pair);
+#pragma omp parallel for num_threads(sum->ctx->threads)
+	for (int64_t i = 0; i < n; i++) {
+		sum->pair[2 * i] = p->x[i];
+		sum->pair[2 * i + 1] = p->u[i];
+	}
 	return ISO_OK;
 }
 
-static int sum_end(iso_real *acc, struct iso_em_stat *s, void *arg, int st)
+static int sum_begin(void *arg, const struct ray_counts *c, const struct ray_step *p)
+{
+	struct ray_sum *sum = arg;
+	double most = c->most > 0 ? c->most : 1;
+
+	/* x w / q <= 1 for every count */
+	iso_fixed_begin(&sum->acc, sum->ctx, p->u ? ratio_bound(c->rows, most, sum->times) : c->sum);
+	sum->scales = em_scales(c->sum);
+	sum->tally = (struct em_tally){ 0 };
+	sum->u = p->u;
+	sum->most = RATIO_MOST * most;
+	return p->u ? make_pairs(sum, p) : ISO_OK;
+}
+
+static int sum_end(iso_real *acc, struct iso_ratio_stat *s, void *arg, int st)
 {
 	struct ray_sum *sum = arg;
 
 	if ((st = iso_fixed_sum(&sum->acc, sum->ctx, st)) ||
 	    (st = iso_em_tally_sum(&sum->tally, sum->ctx, st)))
 		return st;
-	*s = em_tally_stat(&sum->tally, sum->scales);
-	iso_fixed_end(acc, &sum->acc, sum->ctx);
+	*s = ratio_stat(&sum->tally, sum->scales);
+	if (sum->u)
+		iso_fixed_end_over(acc, &sum->acc, sum->ctx, sum->u);
+	else
+		iso_fixed_end(acc, &sum->acc, sum->ctx);
 	return ISO_OK;
 }
 
@@ -319,7 +275,9 @@ static void sum_free(void *arg)
 {
 	struct ray_sum *sum = arg;
 
-	if (sum) iso_fixed_free(&sum->acc);
+	if (!sum) return;
+	iso_fixed_free(&sum->acc);
+	free(sum->pair);
 	free(sum);
 }
 
@@ -334,6 +292,7 @@ static int sum_create(void **out, iso_ctx *ctx, const struct ray_model *m)
 		return st;
 	}
 	sum->ctx = ctx;
+	sum->times = iso_ray_times(m);
 	*out = sum;
 	return ISO_OK;
 }
@@ -346,17 +305,38 @@ const struct ray_sum_fn iso_ray_cpu_sum = {
 	.end = sum_end,
 };
 
-static int ray_em_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x,
-                       const struct iso_em_data *d, struct iso_em_stat *s)
+static int ray_step(const iso_op *op, int sub, iso_real *acc, const struct ray_step *p,
+                    const struct iso_em_data *d, struct iso_ratio_stat *s)
 {
 	struct iso_rows r = iso_op_rows(op, sub);
-	struct ray_counts c = { .sum = (double)r.n, .most = 1 };
+	struct ray_counts c = { .sum = (double)r.n, .most = 1, .rows = (double)r.n };
 	struct ray_sum *sum;
 	int st = own_sum(op, &sum);
 
 	if (!st && d->y) st = op->ctx->vec->asum(op->ctx, r.n, &c.sum, d->y + r.first);
-	if ((st = iso_ray_counts(&c, op->ctx, st)) || (st = sum_begin(sum, &c))) return st;
-	return sum_end(acc, s, sum, sum_add(sum, op, sub, x, d));
+	if (d->y && p->u) c.most = iso_largest(op->ctx, r.n, d->y + r.first);
+	if ((st = iso_ray_counts(&c, op->ctx, st))) return st;
+	if (!(st = sum_begin(sum, &c, p))) st = sum_add(sum, op, sub, p, d);
+	return sum_end(acc, s, sum, st);
+}
+
+static int ray_em_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x,
+                       const struct iso_em_data *d, struct iso_em_stat *s)
+{
+	struct ray_step p = { .x = x };
+	struct iso_ratio_stat all;
+	int st = ray_step(op, sub, acc, &p, d, &all);
+
+	if (!st) *s = all.em;
+	return st;
+}
+
+static int ray_ratio_step(const iso_op *op, int sub, iso_real *z, iso_real *rho, bool keep, const iso_real *x,
+                          const iso_real *u, const struct iso_em_data *d, struct iso_ratio_stat *s)
+{
+	struct ray_step p = { x, u, { rho, keep } };
+
+	return ray_step(op, sub, z, &p, d, s);
 }
 
 /* ---- memory ---- */
@@ -380,6 +360,7 @@ const struct iso_op_fn iso_ray_cpu_fn = {
 	.forward = ray_forward,
 	.adjoint = ray_adjoint,
 	.em_step = ray_em_step,
+	.ratio_step = ray_ratio_step,
 	.rows = iso_ray_rows,
 	.file_row = iso_ray_file_row,
 	.open = ray_open,

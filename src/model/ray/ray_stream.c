@@ -112,8 +112,8 @@ static int read_part(struct part *b, const iso_op *op)
 	return st;
 }
 
-/* x A*(y / (A x + add)) over one block, added to the sums. */
-static int add_part(const iso_op *op, const struct part *b, const iso_real *x)
+/* What one block sends back, added to the sums. */
+static int add_part(const iso_op *op, const struct part *b, const struct ray_step *p)
 {
 	const struct stream *t = op->data;
 	struct stream_work *w = op->work;
@@ -121,7 +121,7 @@ static int add_part(const iso_op *op, const struct part *b, const iso_real *x)
 	int st;
 
 	if ((st = iso_op_wake(b->op))) return st;
-	st = t->sum->add(w->sum, b->op, ISO_ALL, x, &d);
+	st = t->sum->add(w->sum, b->op, ISO_ALL, p, &d);
 	iso_op_rest(b->op);
 	return st;
 }
@@ -188,7 +188,8 @@ static int add_counts(iso_ctx *ctx, struct ray_counts *c, int n_sub, int st)
 	}
 	st = iso_comm_sum_real(ctx, st, sum, n_sub);
 	st = iso_comm_max(ctx, st, most, n_sub);
-	for (int sub = 0; sub < n_sub && !st; sub++) c[sub] = (struct ray_counts){ sum[sub], most[sub] };
+	for (int sub = 0; sub < n_sub && !st; sub++)
+		c[sub] = (struct ray_counts){ .sum = sum[sub], .most = most[sub] };
 	iso_room_free(&room);
 	return st;
 }
@@ -202,8 +203,10 @@ static int find_counts(const iso_op *op)
 	int st = c ? ISO_OK : iso_fail_memory("ray stream", op->n_sub * (int64_t)sizeof *c);
 
 	for (int sub = 0; sub < op->n_sub && !st && !t->share.s.has_count; sub++)
-		c[sub] = (struct ray_counts){ (double)order_share(&t->share.order, sub).n, 1 };
+		c[sub] = (struct ray_counts){ .sum = (double)order_share(&t->share.order, sub).n, .most = 1 };
 	if (t->share.s.has_count) st = add_counts(op->ctx, c, op->n_sub, st ? st : count_source(op, c));
+	for (int sub = 0; sub < op->n_sub && !st; sub++)
+		c[sub].rows = (double)order_share(&t->share.order, sub).n;
 	if (st)
 		free(c);
 	else
@@ -302,18 +305,28 @@ static int64_t kept_of(const iso_op *op, int sub, int64_t blocks)
 }
 
 /* A block that is not kept: read, used, and perhaps kept from now on. */
-static int pass_new(const iso_op *op, struct part *b, const iso_real *x)
+static int pass_new(const iso_op *op, struct part *b, const struct ray_step *p)
 {
 	int st = read_part(b, op);
 
-	if (!st) st = add_part(op, b, x);
+	if (!st) st = add_part(op, b, p);
 	if (!st) return keep(op, b);
 	part_free(op->ctx, b);
 	return st;
 }
 
+/* The step of block k of a subset: its ratios stand in the order of the blocks. */
+static struct ray_step step_of_block(const iso_op *op, int sub, int64_t k, const struct ray_step *p)
+{
+	const struct stream *t = op->data;
+	struct ray_step block = *p;
+
+	if (p->u) block.ratio.rho += iso_op_rows(op, sub).first + k * t->block;
+	return block;
+}
+
 /* The blocks of a subset, kept or not. */
-static int pass(const iso_op *op, int sub, const iso_real *x)
+static int pass(const iso_op *op, int sub, const struct ray_step *p)
 {
 	const struct stream *t = op->data;
 	struct stream_work *w = op->work;
@@ -322,15 +335,17 @@ static int pass(const iso_op *op, int sub, const iso_real *x)
 
 	for (int64_t k = 0; k < blocks && !st; k++) {
 		struct part *b = w->part + w->first[sub] + k;
+		struct ray_step here = step_of_block(op, sub, k, p);
 
-		if (!(st = iso_ctx_poll(op->ctx))) st = k < kept ? add_part(op, b, x) : pass_new(op, b, x);
+		if (!(st = iso_ctx_poll(op->ctx)))
+			st = k < kept ? add_part(op, b, &here) : pass_new(op, b, &here);
 	}
 	if (w->reader) iso_ray_reader_stop(w->reader);
 	return st;
 }
 
-static int stream_em_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x,
-                          const struct iso_em_data *d, struct iso_em_stat *s)
+static int stream_step(const iso_op *op, int sub, iso_real *acc, const struct ray_step *p,
+                       const struct iso_em_data *d, struct iso_ratio_stat *s)
 {
 	const struct stream *t = op->data;
 	struct stream_work *w = op->work;
@@ -343,15 +358,36 @@ static int stream_em_step(const iso_op *op, int sub, iso_real *acc, const iso_re
 	for (int b = begin; b < end; b++) {
 		c.sum += w->counts[b].sum;
 		c.most = fmax(c.most, w->counts[b].most);
+		c.rows += w->counts[b].rows;
 	}
-	st = t->sum->begin(w->sum, &c);
-	for (int b = begin; b < end && !st; b++) st = pass(op, b, x);
+	st = t->sum->begin(w->sum, &c, p);
+	for (int b = begin; b < end && !st; b++) st = pass(op, b, p);
 	st = t->sum->end(acc, s, w->sum, st);
 	if (w->kept == t->blocks) {
 		iso_ray_reader_free(w->reader);
 		w->reader = NULL;
 	}
 	return st;
+}
+
+static int stream_em_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x,
+                          const struct iso_em_data *d, struct iso_em_stat *s)
+{
+	struct ray_step p = { .x = x };
+	struct iso_ratio_stat all;
+	int st = stream_step(op, sub, acc, &p, d, &all);
+
+	if (!st) *s = all.em;
+	return st;
+}
+
+static int stream_ratio_step(const iso_op *op, int sub, iso_real *z, iso_real *rho, bool keep,
+                             const iso_real *x, const iso_real *u, const struct iso_em_data *d,
+                             struct iso_ratio_stat *s)
+{
+	struct ray_step p = { x, u, { rho, keep } };
+
+	return stream_step(op, sub, z, &p, d, s);
 }
 
 static struct iso_rows stream_rows(const iso_op *op, int sub)
@@ -393,6 +429,7 @@ static void stream_free(iso_op *op)
 
 static const struct iso_op_fn stream_fn = {
 	.em_step = stream_em_step,
+	.ratio_step = stream_ratio_step,
 	.rows = stream_rows,
 	.open = stream_open,
 	.close = stream_close,

@@ -121,7 +121,17 @@ static int open_work(iso_op *op)
 }
 
 static const struct iso_op_fn sradon_fn_cuda = {
-	forward, adjoint, NULL, NULL, NULL, open_work, NULL, NULL, NULL, sizeof(struct sradon_cuda_work),
+	forward,
+	adjoint,
+	NULL,
+	NULL,
+	NULL,
+	NULL,
+	open_work,
+	NULL,
+	NULL,
+	NULL,
+	sizeof(struct sradon_cuda_work),
 	NULL,
 };
 
@@ -183,7 +193,7 @@ template <bool ADJOINT> static int apply(const iso_op *op, int, iso_real *y, con
 }
 
 static const struct iso_op_fn time_fn_cuda = {
-	apply<false>, apply<true>, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL,
+	apply<false>, apply<true>, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL,
 };
 
 /* The response moves to the device; the host's copy goes. */

@@ -17,7 +17,7 @@
 #	define SRM_RESIDENT(most) (most)
 #endif
 
-/* ---- the EM step of any strategy, all on the device (srm_op.cu) ---- */
+/* ---- the EM step and the step of ratios of any strategy, all on the device (srm_op.cu) ---- */
 
 /* The work space of a strategy begins with it. */
 struct srm_step_work {
@@ -29,6 +29,8 @@ struct srm_step_work {
 int iso_srm_step_open(iso_op *op);
 int iso_srm_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x, const struct iso_em_data *d,
                  struct iso_em_stat *stat);
+int iso_srm_ratio_step(const iso_op *op, int sub, iso_real *z, iso_real *rho, bool keep, const iso_real *x,
+                       const iso_real *u, const struct iso_em_data *d, struct iso_ratio_stat *stat);
 
 /* ---- the papers' strategies ---- */
 

@@ -3,6 +3,8 @@
    is rows both ways, `column` columns both ways, `combined` rows forward and columns back: in none
    of its sums do threads meet. */
 #include "srm_cuda.cuh"
+
+#include "core/op/ratio_plain.h"
 #include "srm_share.h"
 
 #include <limits.h>
@@ -37,6 +39,15 @@ int iso_srm_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x, co
 	return em_sums_get(stat, &w->sums, op->ctx);
 }
 
+int iso_srm_ratio_step(const iso_op *op, int sub, iso_real *z, iso_real *rho, bool keep, const iso_real *x,
+                       const iso_real *u, const struct iso_em_data *d, struct iso_ratio_stat *stat)
+{
+	struct ratio_rows r = { rho, keep };
+
+	(void)u; /* the adjoint has its own scale */
+	return iso_ratio_step_in(op, sub, z, &r, x, d, stat, ((const struct srm_step_work *)op->work)->q);
+}
+
 int iso_srm_step_open(iso_op *op)
 {
 	struct srm_step_work *w = (struct srm_step_work *)op->work;
@@ -65,9 +76,9 @@ static void srm_free(iso_op *op)
 	iso_room_free(&iso_srm_cuda_of(op)->room);
 }
 
-#define SHARED                                                                              \
-	iso_srm_step, iso_srm_op_rows, iso_srm_op_file_row, srm_open, NULL, srm_free, NULL, \
-		sizeof(struct srm_cuda_work), NULL
+#define SHARED                                                                                            \
+	iso_srm_step, iso_srm_ratio_step, iso_srm_op_rows, iso_srm_op_file_row, srm_open, NULL, srm_free, \
+		NULL, sizeof(struct srm_cuda_work), NULL
 
 static const struct iso_op_fn srm_fn_cuda[] = {
 	/* from ISO_SRM_ROW on */

@@ -13,9 +13,9 @@
 
    A chunk of events adds to an image of its own, in float, which is then rounded to fixed point:
    the sums are short, and the same for every number of threads. */
-#include "core/em_kern.h"
 #include "core/em_sum.h"
 #include "core/fixed.h"
+#include "core/em_kern.h"
 #include "core/size.h"
 #include "strip.h"
 #include "strip_lanes.h"
@@ -69,10 +69,11 @@ struct start {
 	lanes_at more[DEGREE - 2]; /* what set_terms wants beside the three powers */
 };
 
-/* An event's tiles, and their terms, weight x pixel. */
+/* An event's tiles, and their terms, weight x pixel; in a step of ratios the pixel is that of u. */
 struct patch {
 	int tiles;
-	double sum; /* of all terms */
+	double sum;   /* of weight x pixel: that of the image */
+	double terms; /* of all terms, in a step of ratios */
 	struct tile *tile;
 	iso_real *t; /* a column of a tile after another */
 };
@@ -94,6 +95,9 @@ struct strip_work {
 	struct iso_fixed acc;
 	iso_real *x; /* columns, padded, over x_scale */
 	double x_scale;
+	iso_real *u; /* the same of u, in a step of ratios */
+	double u_scale;
+	int64_t cut;     /* terms, so far */
 	iso_real *block; /* the same, one for each thread: what a chunk adds to */
 	/* for each thread: */
 	int *band;           /* 2 LANES `bands` */
@@ -354,14 +358,39 @@ INLINE double sum_of_lanes(lanes v)
 	return (double)(v[0] + v[1]) + (v[2] + v[3]);
 }
 
+/* The sums of an event. */
+struct sums {
+	lanes sum, terms;
+};
+
+/* A term at a pixel of x; with `ratio` the pixel of u, `to_u` further, is in it. */
+INLINE lanes term_of(struct sums *s, lanes weight, const iso_real *x, int64_t to_u, bool ratio)
+{
+	lanes of_x = weight * load(x);
+
+	s->sum += of_x;
+	if (!ratio) return of_x;
+	lanes term = weight * load(x + to_u);
+
+	s->terms += term;
+	return term;
+}
+
+INLINE void leave_sums(struct patch *p, const struct sums *s)
+{
+	p->sum = sum_of_lanes(s->sum);
+	p->terms = sum_of_lanes(s->terms);
+}
+
 /* eq7 and tan. */
-INLINE void set_terms(struct scratch *v, const struct strip_work *w)
+INLINE void set_terms(struct scratch *v, const struct strip_work *w, bool ratio)
 {
 	const struct patch p = v->p;
 	const int64_t stride = w->stride;
 	const iso_real *image = w->x;
+	const int64_t to_u = ratio ? w->u - w->x : 0;
 	iso_real *t = p.t;
-	lanes sum = { 0 };
+	struct sums sums = { 0 };
 
 	for (int i = 0; i < p.tiles; i++) {
 		const struct tile tile = p.tile[i];
@@ -377,10 +406,9 @@ INLINE void set_terms(struct scratch *v, const struct strip_work *w)
 		for (int n = 3; n <= DEGREE; n++) c[n] = s->more[n - 3];
 		for (int j = 0; j < tile.n; j += 2)
 			for (int k = 0; k < 2; k++, u += 1, x += stride, t += LANES) {
-				lanes term = only(u * u <= half2, c[0]) * load(x);
+				lanes weight = only(u * u <= half2, c[0]);
 
-				store(t, term);
-				sum += term;
+				store(t, term_of(&sums, weight, x, to_u, ratio));
 				c[0] *= c[1];
 				c[1] *= c[2];
 				c[2] = fused(c[2], c[3], c[2]);
@@ -388,21 +416,34 @@ INLINE void set_terms(struct scratch *v, const struct strip_work *w)
 				c[4] += c[5];
 			}
 	}
-	v->p.sum = sum_of_lanes(sum);
+	leave_sums(&v->p, &sums);
+}
+
+/* The terms of two columns, which are added up before they join the sum. */
+INLINE void store_two(iso_real *t, struct sums *s, lanes weight, lanes next, const iso_real *x,
+                      int64_t stride, int64_t to_u, bool ratio)
+{
+	struct sums two = { 0 };
+
+	store(t, term_of(&two, weight, x, to_u, ratio));
+	store(t + LANES, term_of(&two, next, x + stride, to_u, ratio));
+	s->sum += two.sum;
+	s->terms += two.terms;
 }
 
 /* gauss: weights beyond the rim are those below that of the rim. Two products side by side, of the columns
    with even and with odd numbers, which need not wait for each other. `second` is the ratio of two
    neighbouring ratios, that of all tiles. */
-INLINE void set_terms_gauss(struct scratch *v, const struct strip_work *w, iso_real second)
+INLINE void set_terms_gauss(struct scratch *v, const struct strip_work *w, iso_real second, bool ratio_step)
 {
 	const struct patch p = v->p;
 	const int64_t stride = w->stride;
 	const iso_real *image = w->x;
 	const iso_real second2 = second * second, second4 = second2 * second2;
 	const lanes tilt = load(v->power + p.tiles * LANES);
+	const int64_t to_u = ratio_step ? w->u - w->x : 0;
 	iso_real *t = p.t;
-	lanes sum = { 0 };
+	struct sums sums = { 0 };
 
 	for (int i = 0; i < p.tiles; i++) {
 		const struct tile tile = p.tile[i];
@@ -413,25 +454,22 @@ INLINE void set_terms_gauss(struct scratch *v, const struct strip_work *w, iso_r
 		lanes even_ratio = ratio * ratio * second, odd_ratio = even_ratio * second2;
 
 		for (int j = 0; j < tile.n; j += 2, x += 2 * stride, t += 2 * LANES) {
-			lanes term = only(even >= rim, even) * load(x);
-			lanes next = only(odd >= rim, odd) * load(x + stride);
+			lanes weight = only(even >= rim, even), next = only(odd >= rim, odd);
 
-			store(t, term);
-			store(t + LANES, next);
-			sum += term + next;
+			store_two(t, &sums, weight, next, x, stride, to_u, ratio_step);
 			even *= even_ratio;
 			odd *= odd_ratio;
 			even_ratio *= second4;
 			odd_ratio *= second4;
 		}
 	}
-	v->p.sum = sum_of_lanes(sum);
+	leave_sums(&v->p, &sums);
 }
 
 /* Products serve where a band's first column is not so far from the middle of any of its rows that
    the weight there leaves the range of float, and where the ratios of high order are near 1. */
 INLINE bool set_terms_fast(struct scratch *v, int k, const struct strip_params *s, const struct strip_work *w,
-                           enum iso_strip_kernel kernel)
+                           enum iso_strip_kernel kernel, bool ratio)
 {
 	const bool gauss = kernel == ISO_STRIP_GAUSS;
 	const iso_real wide = v->g.wide[k], q2 = v->g.q2[k], t = v->g.t[k];
@@ -447,9 +485,9 @@ INLINE bool set_terms_fast(struct scratch *v, int k, const struct strip_params *
 #pragma omp simd
 	for (int i = 0; i < n; i++) power[i] = strip_exp2(power[i]);
 	if (gauss)
-		set_terms_gauss(v, w, strip_exp2(-2 * q2));
+		set_terms_gauss(v, w, strip_exp2(-2 * q2), ratio);
 	else
-		set_terms(v, w);
+		set_terms(v, w, ratio);
 	return true;
 }
 
@@ -463,11 +501,11 @@ static void set_tiles(struct scratch *v, int k)
 
 /* By the weight's definition; with the ends of the strips, if they count. */
 static void set_terms_exact(struct patch *p, const struct strip_line *l, const struct strip_params *s,
-                            const struct strip_work *w)
+                            const struct strip_work *w, bool ratio)
 {
 	iso_real *at = p->t, pixel = (iso_real)s->pixel;
 
-	p->sum = 0;
+	p->sum = p->terms = 0;
 	for (int i = 0; i < p->tiles; at += LANES * p->tile[i++].n)
 		for (int lane = 0; lane < LANES; lane++) {
 			const struct tile tile = p->tile[i];
@@ -476,7 +514,7 @@ static void set_terms_exact(struct patch *p, const struct strip_line *l, const s
 			struct strip_reach reach = strip_reach(l, pixel, iy);
 			struct strip_row row =
 				strip_row(s->kernel, (iso_real)s->strips.radius, l, (iso_real)y, reach.dy);
-			double sum = 0;
+			double sum = 0, terms = 0;
 
 			for (int iz = tile.first; iz < tile.first + tile.n; iz++) {
 				iso_real *t = at + (iz - tile.first) * LANES + lane;
@@ -484,25 +522,33 @@ static void set_terms_exact(struct patch *p, const struct strip_line *l, const s
 
 				*t = 0;
 				if (!(u * u <= reach.half2)) continue;
-				*t = strip_weight(s->kernel, &row, v) * w->x[(int64_t)iz * w->stride + iy];
+				const int64_t place = (int64_t)iz * w->stride + iy;
+				iso_real weight = strip_weight(s->kernel, &row, v),
+					 of_x = weight * w->x[place];
+				iso_real edge = 1;
+
 				if (s->edge)
-					*t *= strip_edge(&s->strips, &row, v, y,
-					                 (iz - .5 * (s->nz - 1)) * s->pixel);
-				sum += *t;
+					edge = strip_edge(&s->strips, &row, v, y,
+					                  (iz - .5 * (s->nz - 1)) * s->pixel);
+				of_x *= edge;
+				*t = ratio ? weight * w->u[place] * edge : of_x;
+				sum += of_x;
+				terms += *t;
 			}
 			p->sum += sum;
+			p->terms += terms;
 		}
 }
 
 /* The terms of event k of the group, which is e, and their sum. */
 INLINE void project(struct scratch *v, int k, const struct iso_strip_event *e, const struct strip_params *s,
-                    const struct strip_work *w, enum iso_strip_kernel kernel)
+                    const struct strip_work *w, enum iso_strip_kernel kernel, bool ratio)
 {
-	if (set_terms_fast(v, k, s, w, kernel)) return;
+	if (set_terms_fast(v, k, s, w, kernel, ratio)) return;
 	struct strip_line line = strip_line(s, e);
 
 	set_tiles(v, k);
-	set_terms_exact(&v->p, &line, s, w);
+	set_terms_exact(&v->p, &line, s, w, ratio);
 }
 
 /* ---- to the image and back ---- */
@@ -521,6 +567,20 @@ static void add(iso_real *block, const struct patch *patch, const struct strip_w
 			for (int k = 0; k < 2; k++, to += stride, t += LANES)
 				store(to, fused(load(t), all(factor), load(to)));
 	}
+}
+
+/* The same where terms may exceed `limit`: they are cut to it, and counted. */
+static void add_cut(iso_real *block, const struct patch *p, const struct strip_work *w, double factor,
+                    double limit, int64_t *cut)
+{
+	const iso_real *t = p->t;
+
+	for (int i = 0; i < p->tiles; i++)
+		for (int j = 0; j < p->tile[i].n; j++)
+			for (int k = 0; k < LANES; k++, t++)
+				if (*t != 0)
+					block[(p->tile[i].first + j) * (int64_t)w->stride + p->tile[i].row +
+					      k] += (iso_real)ratio_cut(*t * factor, limit, cut);
 }
 
 /* Elements of an image of columns: any band is whole, and there is a column more than the image has. */
@@ -547,30 +607,39 @@ static void flush(struct strip_work *w, const struct strip_params *p, iso_real *
 	memset(block, 0, (size_t)padded(w, p) * sizeof *block);
 }
 
-/* The padded copy of an image, over the power of two that brings its largest value near 1: no
+/* The padded copy of an image, over the power of two that brings its largest value near 1, which is returned: no
    product of weight and pixel leaves the range of float. NULL: of ones, with which terms are weights. */
-static void take_image(struct strip_work *w, const struct strip_params *p, const iso_real *x)
+static double pad_image(iso_real *to, int64_t stride, const struct strip_params *p, const iso_real *x)
 {
 	iso_real most = 0;
 
 	for (int64_t i = 0; x && i < (int64_t)p->ny * p->nz; i++)
 		most = most < x[i] ? x[i] : most < -x[i] ? -x[i] : most;
-	w->x_scale = most > 0 && isfinite(most) ? ldexp(1, ilogb(most)) : 1;
+	double scale = most > 0 && isfinite(most) ? ldexp(1, ilogb(most)) : 1;
+
 	for (int iy = 0; iy < p->ny; iy++)
 		for (int iz = 0; iz < p->nz; iz++)
-			w->x[(int64_t)iz * w->stride + iy] =
-				x ? (iso_real)(x[(int64_t)iy * p->nz + iz] / w->x_scale) : 1;
+			to[(int64_t)iz * stride + iy] =
+				x ? (iso_real)(x[(int64_t)iy * p->nz + iz] / scale) : 1;
+	return scale;
+}
+
+static void take_image(struct strip_work *w, const struct strip_params *p, const iso_real *x)
+{
+	w->x_scale = pad_image(w->x, w->stride, p, x);
 }
 
 /* ---- the operator ---- */
 
 /* A pass over the events of a subset. */
 struct pass {
-	enum { FORWARD, BOUND, ADJOINT, EM } what;
+	enum { FORWARD, BOUND, ADJOINT, EM, RATIO } what;
 	iso_real *to;                /* FORWARD */
 	const iso_real *y;           /* BOUND, ADJOINT */
 	double unit;                 /* ADJOINT: blocks are times it */
-	const struct iso_em_data *d; /* EM: acc = x A*(y / (A x + a)) */
+	const struct iso_em_data *d; /* EM: acc = x A*(y / (A x + a)), RATIO: acc = u A*(new - rho) */
+	struct ratio_rows ratio;     /* RATIO */
+	double most;                 /* RATIO: bound of a term */
 };
 
 /* What the terms of event i go back to the image with, in an EM step the terms w x of the forward sum over
@@ -591,16 +660,41 @@ static double respond(const struct pass *a, const struct strip_work *w, int64_t 
 		return a->y[i] * factor * a->unit;
 	case EM:
 		return em_respond(s, a->d, i, unit * sum) * unit;
+	case RATIO:
+		return ratio_respond(s, &a->ratio, i, a->d, i, unit * sum) * factor * w->u_scale;
 	}
 	return 0;
 }
 
+/* Whether event i has anything to do: in steps rows whose factor is 0 have not, unless they sent something before. */
+static bool takes_part(const struct pass *a, int64_t i)
+{
+	bool step = a->what == EM || a->what == RATIO;
+
+	return !step || !a->d->mult || a->d->mult[i] > 0 || (a->what == RATIO && a->ratio.rho[i] != 0);
+}
+
+/* Where the sum of an event's terms is within the bound of one of them, none is cut. */
+INLINE void send_back(const struct pass *a, struct strip_work *w, const struct patch *p, iso_real *block,
+                      double send, bool ratio)
+{
+	int64_t cut = 0;
+
+	if (send == 0) return;
+	if (!ratio || p->terms * fabs(send) <= a->most) {
+		add(block, p, w, (iso_real)send);
+		return;
+	}
+	add_cut(block, p, w, send, a->most, &cut);
+	__atomic_fetch_add(&w->cut, cut, __ATOMIC_RELAXED);
+}
+
 /* Events of rows r. */
 INLINE void pass_rows(const struct pass *a, const iso_op *op, struct iso_rows r, struct scratch *v,
-                      iso_real *block, struct iso_em_stat *s, enum iso_strip_kernel kernel)
+                      iso_real *block, struct iso_em_stat *s, enum iso_strip_kernel kernel, bool ratio)
 {
 	const struct strip_model *m = op->data;
-	const struct strip_work *w = op->work;
+	struct strip_work *w = op->work;
 
 	for (int64_t i = r.first; !iso_stopped(op->ctx) && i < r.first + r.n; i += LANES) {
 		const int n = (int)(r.first + r.n - i < LANES ? r.first + r.n - i : LANES);
@@ -608,14 +702,26 @@ INLINE void pass_rows(const struct pass *a, const iso_op *op, struct iso_rows r,
 		set_group(&v->g, &m->p, m->e + i, n, kernel);
 		set_bands(v, m->p.nz);
 		for (int k = 0; k < n; k++) {
-			v->p.sum = v->p.tiles = 0;
-			if (v->g.rows[k] > 0 && (a->what != EM || !a->d->mult || a->d->mult[i + k] > 0))
-				project(v, k, m->e + i + k, &m->p, w, kernel);
-			double send = respond(a, w, i + k, v->g.factor[k], v->p.sum, s);
-
-			if (send != 0) add(block, &v->p, w, (iso_real)send);
+			v->p.sum = v->p.terms = v->p.tiles = 0;
+			if (v->g.rows[k] > 0 && takes_part(a, i + k))
+				project(v, k, m->e + i + k, &m->p, w, kernel, ratio);
+			send_back(a, w, &v->p, block, respond(a, w, i + k, v->g.factor[k], v->p.sum, s),
+			          ratio);
 		}
 	}
+}
+
+static void pass_ratios(const struct pass *a, const iso_op *op, struct iso_rows r, struct scratch *v,
+                        iso_real *block, struct iso_em_stat *s)
+{
+	const enum iso_strip_kernel kernel = ((const struct strip_model *)op->data)->p.kernel;
+
+	if (kernel == ISO_STRIP_EQ7)
+		pass_rows(a, op, r, v, block, s, ISO_STRIP_EQ7, true);
+	else if (kernel == ISO_STRIP_TAN)
+		pass_rows(a, op, r, v, block, s, ISO_STRIP_TAN, true);
+	else
+		pass_rows(a, op, r, v, block, s, ISO_STRIP_GAUSS, true);
 }
 
 /* All events of r, a chunk a thread; blocks go to the fixed-point image times `scale`, but not if it is 0. */
@@ -631,12 +737,14 @@ static int pass_events(const struct pass *a, const iso_op *op, struct iso_rows r
 		iso_real *block = w->block + omp_get_thread_num() * padded(w, &m->p);
 
 		take_scratch(&v, w);
-		if (m->p.kernel == ISO_STRIP_EQ7)
-			pass_rows(a, op, order_chunk(r, c), &v, block, &part, ISO_STRIP_EQ7);
+		if (a->what == RATIO)
+			pass_ratios(a, op, order_chunk(r, c), &v, block, &part);
+		else if (m->p.kernel == ISO_STRIP_EQ7)
+			pass_rows(a, op, order_chunk(r, c), &v, block, &part, ISO_STRIP_EQ7, false);
 		else if (m->p.kernel == ISO_STRIP_TAN)
-			pass_rows(a, op, order_chunk(r, c), &v, block, &part, ISO_STRIP_TAN);
+			pass_rows(a, op, order_chunk(r, c), &v, block, &part, ISO_STRIP_TAN, false);
 		else
-			pass_rows(a, op, order_chunk(r, c), &v, block, &part, ISO_STRIP_GAUSS);
+			pass_rows(a, op, order_chunk(r, c), &v, block, &part, ISO_STRIP_GAUSS, false);
 		if (scale > 0) flush(w, &m->p, block, scale);
 		w->stat[c] = part;
 	}
@@ -680,26 +788,59 @@ static struct em_tally tally(const struct iso_em_stat *stat, int64_t chunks, str
 	return t;
 }
 
+/* A step over the rows of `sub`, whose sums stay within `bound`; the sums of all ranks. `counts`: of all y. */
+static int step(const struct pass *a, const iso_op *op, int sub, double bound, double counts,
+                struct iso_ratio_stat *s)
+{
+	struct strip_work *w = op->work;
+	struct iso_rows r = iso_op_rows(op, sub);
+	struct em_scales scales = em_scales(counts);
+	int st;
+
+	w->cut = 0;
+	iso_fixed_begin(&w->acc, op->ctx, bound);
+	st = pass_events(a, op, r, w->acc.scale);
+	struct em_tally t = tally(w->stat, st ? 0 : order_chunks(r), scales);
+
+	t.cut = w->cut;
+	if ((st = iso_fixed_sum(&w->acc, op->ctx, st)) || (st = iso_em_tally_sum(&t, op->ctx, st))) return st;
+	*s = ratio_stat(&t, scales);
+	return ISO_OK;
+}
+
 static int strip_em_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x,
                          const struct iso_em_data *d, struct iso_em_stat *s)
 {
-	const struct strip_model *m = op->data;
 	struct strip_work *w = op->work;
 	struct iso_rows r = iso_op_rows(op, sub);
+	struct iso_ratio_stat all;
 	double bound = (double)r.n; /* x w / q <= 1 for every event */
 	int st = d->y ? op->ctx->vec->asum(op->ctx, r.n, &bound, d->y + r.first) : ISO_OK;
 
 	if ((st = iso_comm_sum_real(op->ctx, st, &bound, 1))) return st;
-	struct em_scales scales = em_scales(bound);
-
-	take_image(w, &m->p, x);
-	iso_fixed_begin(&w->acc, op->ctx, bound);
-	st = pass_events(&(struct pass){ EM, .d = d }, op, r, w->acc.scale);
-	struct em_tally t = tally(w->stat, st ? 0 : order_chunks(r), scales);
-
-	if ((st = iso_fixed_sum(&w->acc, op->ctx, st)) || (st = iso_em_tally_sum(&t, op->ctx, st))) return st;
-	*s = em_tally_stat(&t, scales);
+	take_image(w, &((const struct strip_model *)op->data)->p, x);
+	if ((st = step(&(struct pass){ EM, .d = d }, op, sub, bound, bound, &all))) return st;
+	*s = all.em;
 	iso_fixed_end(acc, &w->acc, op->ctx);
+	return ISO_OK;
+}
+
+static int strip_ratio_step(const iso_op *op, int sub, iso_real *z, iso_real *rho, bool keep,
+                            const iso_real *x, const iso_real *u, const struct iso_em_data *d,
+                            struct iso_ratio_stat *s)
+{
+	const struct strip_params *p = &((const struct strip_model *)op->data)->p;
+	struct strip_work *w = op->work;
+	struct ratio_counts c;
+	int st = iso_ratio_counts(&c, op->ctx, iso_op_rows(op, sub), d->y);
+
+	if (st) return st;
+	struct pass a = { RATIO, .d = d, .ratio = { rho, keep }, .most = RATIO_MOST * c.most };
+
+	take_image(w, p, x);
+	w->u_scale = pad_image(w->u, w->stride, p, u);
+	if ((st = step(&a, op, sub, ratio_bound(c.rows, c.most, 1), c.sum, s))) return st;
+	iso_fixed_end_over(z, &w->acc, op->ctx, u);
 	return ISO_OK;
 }
 
@@ -739,6 +880,7 @@ static int strip_open(iso_op *op)
 
 	set_sizes(w, &m->p);
 	ISO_HOST(&op->room, w->x, padded(w, &m->p));
+	ISO_HOST(&op->room, w->u, padded(w, &m->p));
 	ISO_HOST(&op->room, w->block, padded(w, &m->p) * threads);
 	ISO_HOST(&op->room, w->band, 2 * LANES * (int64_t)w->bands * threads);
 	ISO_HOST(&op->room, w->start, (int64_t)w->tiles * threads);
@@ -754,6 +896,7 @@ const struct iso_op_fn iso_strip_cpu_fn = {
 	.forward = strip_forward,
 	.adjoint = strip_adjoint,
 	.em_step = strip_em_step,
+	.ratio_step = strip_ratio_step,
 	.rows = iso_strip_rows,
 	.file_row = iso_strip_file_row,
 	.open = strip_open,
@@ -768,7 +911,7 @@ void iso_strip_cpu_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct 
 	int64_t pixels = (int64_t)m->p.ny * m->p.nz;
 
 	set_sizes(&w, &m->p);
-	iso_plan_add(plan, "padded images", padded(&w, &m->p), (int64_t)sizeof(iso_real) * (ctx->threads + 1),
+	iso_plan_add(plan, "padded images", padded(&w, &m->p), (int64_t)sizeof(iso_real) * (ctx->threads + 2),
 	             false);
 	iso_plan_add(plan, "ellipses", ctx->threads, ellipse_bytes(&w), false);
 	iso_plan_add(plan, "fixed-point image", pixels,

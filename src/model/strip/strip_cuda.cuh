@@ -5,11 +5,12 @@
 
 #include "core/em.cuh"
 #include "core/fixed.cuh"
+#include "core/em_kern.h"
 #include "strip.h"
 
 #define STRIP_BLOCKS 1024 /* fixed, so that sums over blocks have a fixed order */
 
-/* What a step needs besides the model. */
+/* What a step needs besides the model: acc = x A*(y / (A x + a)), that of EM, or u A*(new - rho), one of ratios. */
 struct strip_step {
 	struct strip_model m;
 	struct iso_rows rows;
@@ -17,6 +18,11 @@ struct strip_step {
 	const float *x;
 	struct iso_fixed_cuda acc;
 	struct iso_em_stat *stat; /* STRIP_BLOCKS of them, added to */
+	/* of a step of ratios: */
+	const float *u; /* NULL: the step is one of EM */
+	struct ratio_rows ratio;
+	double limit; /* of a term, in units of the sums */
+	int64_t *cut; /* terms that were cut to it, added to, on the device */
 };
 
 /* The image in shared memory and a row of the ellipse a lane; serves images and ellipses that are

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The EM step of model strip with the image in shared memory.
+/* The EM step of model strip, and its step of ratios, with the image in shared memory.
 
    A warp takes 32 events: first each lane prepares one of them, then the warp goes through them one
    by one with a row of the ellipse in each lane. From row to row all of strip_row is a polynomial of
@@ -11,7 +11,8 @@
    of zeros spares the test for the image's edge.
 
    Sums are integers, so the order of events does not matter: 32 bits in shared memory, and whoever
-   meets a sum past the half moves it to the image. */
+   meets a sum past the half moves it to the image. Those of a step of ratios have a sign; its image u, which goes
+   back, stays in global memory: shared memory for it would leave room for half the warps. */
 #include "strip_cuda.cuh"
 
 #define THREADS 384
@@ -29,7 +30,7 @@ struct __align__(16) prepared
 	float t, fz;
 	float steps; /* Dy of the first row, in pixels */
 	int low, rows, iz;
-	float count, add;   /* count in fixed point; 0: skipped */
+	float count, add;   /* count in fixed point, in a step of ratios as it is; 0: skipped */
 	float factor, half; /* half: width of the ellipse along a row, at most, in pixels, halved */
 };
 
@@ -97,7 +98,7 @@ static __device__ void prepare(struct prepared *e, const struct strip_step *s, f
 	e->low = l.low;
 	e->rows = l.high - l.low + 1;
 	e->iz = l.iz;
-	e->count = !there || !(mult > 0) ? 0 : (s->d.y ? s->d.y[row] : 1) * (float)s->acc.scale;
+	e->count = !there || !(mult > 0) ? 0 : (s->d.y ? s->d.y[row] : 1) * (s->u ? 1 : (float)s->acc.scale);
 	e->add = (there && s->d.add ? s->d.add[row] : 0) / unit;
 	e->factor = l.factor;
 }
@@ -131,8 +132,9 @@ static __device__ struct fast_row row_of(const struct strip_params *p, const str
 	return r;
 }
 
-/* Terms weight x value of a lane's row, without its root; their sum over the warp, with it. */
-template <enum iso_strip_kernel KERNEL, bool EDGE, int COLUMNS>
+/* Terms weight x value of a lane's row, without its root; their sum over the warp, with it. RATIO: terms are the
+   weights. */
+template <enum iso_strip_kernel KERNEL, bool EDGE, int COLUMNS, bool RATIO>
 static __device__ float terms_of(float term[COLUMNS], const struct strip_params *p,
                                  const struct fast_row *row, const float *x)
 {
@@ -140,7 +142,7 @@ static __device__ float terms_of(float term[COLUMNS], const struct strip_params 
 
 #pragma unroll
 	for (int c = 0; c < COLUMNS; c++) {
-		term[c] = weight<KERNEL>(row, (float)c) * x[row->at + c];
+		term[c] = weight<KERNEL>(row, (float)c) * (RATIO ? 1 : x[row->at + c]);
 		if (EDGE && term[c] > 0) { /* the share of directions that meet both strips */
 			struct strip_row r = ISO_ZERO;
 
@@ -150,7 +152,7 @@ static __device__ float terms_of(float term[COLUMNS], const struct strip_params 
 			term[c] *= strip_edge(&p->strips, &r, 0, row->y,
 			                      (row->first + c - .5 * (p->nz - 1)) * p->pixel);
 		}
-		sum += term[c];
+		sum += RATIO ? term[c] * x[row->at + c] : term[c];
 	}
 	return iso_warp_sum(sum * row->root);
 }
@@ -171,10 +173,64 @@ static __device__ void add_terms(const float term[COLUMNS], float send, unsigned
 			if (term[c] > 0) atomicAdd(acc + c, (unsigned long long)atomicExch(low + c, 0));
 }
 
+/* What 32 bits hold of a sum with a sign: from here to overflow there is room for a term of each warp. */
+#define HALF (1 << 30)
+#define LARGE 0x1p26f /* terms from here on go to the image at once */
+
+/* The same in a step of ratios: low += weight x u x send, in the columns that the image has; over: 1 / unit. */
+template <int COLUMNS>
+static __device__ void add_signed(const float weight[COLUMNS], float send, const struct strip_step *s,
+                                  const struct fast_row *row, float over, unsigned *low, int64_t *count)
+{
+	unsigned long long *acc = s->acc.v + row->pixel;
+	unsigned met = 0;
+
+#pragma unroll
+	for (int c = 0; c < COLUMNS; c++) {
+		if (!(weight[c] > 0) || (unsigned)(row->first + c) >= (unsigned)s->m.p.nz) continue;
+		float term = weight[c] * send * (s->u[row->pixel + c] * over);
+
+		if (fabsf(term) < LARGE) {
+			int old = (int)atomicAdd(low + c, (unsigned)__float2int_rn(term));
+
+			met |= (unsigned)(old >= HALF || old <= -HALF) << c;
+		} else {
+			atomicAdd(acc + c,
+			          (unsigned long long)__double2ll_rn(ratio_cut(term, s->limit, count)));
+		}
+	}
+	for (; met; met &= met - 1) {
+		int c = __ffs((int)met) - 1;
+
+		atomicAdd(acc + c, (unsigned long long)(long long)(int)atomicExch(low + c, 0));
+	}
+}
+
+/* The ratios of a warp's events, a lane each, over the unit of the image. */
+struct ratios {
+	float before, now;
+	int64_t count; /* of terms that were cut */
+};
+
+/* Event j of a warp in a step of ratios, whose sum is ax. */
+template <int COLUMNS>
+static __device__ void send_ratio(struct ratios *r, int j, float ax, const struct prepared *e,
+                                  const float weight[COLUMNS], const struct strip_step *s,
+                                  const struct fast_row *row, const struct tile *image)
+{
+	float q = ax + e->add, now = e->count > 0 && q > 0 ? fminf(e->count * iso_over(q), FLT_MAX) : 0;
+	float change = now - __shfl_sync(ISO_FULL_WARP, r->before, j);
+
+	if (threadIdx.x % ISO_WARP == j) r->now = now;
+	if (change != 0)
+		add_signed<COLUMNS>(weight, change * e->factor * row->root * (float)s->acc.scale, s, row,
+		                    1 / image->unit, image->low + row->at, &r->count);
+}
+
 /* The 32 events of a warp; ax of each goes to its lane. */
-template <enum iso_strip_kernel KERNEL, bool EDGE, int COLUMNS>
+template <enum iso_strip_kernel KERNEL, bool EDGE, int COLUMNS, bool RATIO>
 static __device__ float go_through(const struct strip_step *s, int n, const struct prepared *events,
-                                   const struct tile *image)
+                                   const struct tile *image, struct ratios *ratios)
 {
 	float mine = 0;
 
@@ -182,11 +238,13 @@ static __device__ float go_through(const struct strip_step *s, int n, const stru
 		struct prepared e = events[j];
 		struct fast_row row = row_of<KERNEL>(&s->m.p, &e, image);
 		float term[COLUMNS];
-		float sum = terms_of<KERNEL, EDGE, COLUMNS>(term, &s->m.p, &row, image->x);
+		float sum = terms_of<KERNEL, EDGE, COLUMNS, RATIO>(term, &s->m.p, &row, image->x);
 		float ax = sum * e.factor;
 
 		if (threadIdx.x % ISO_WARP == j) mine = ax;
-		if (sum > 0 && e.count > 0)
+		if (RATIO)
+			send_ratio<COLUMNS>(ratios, j, ax, &e, term, s, &row, image);
+		else if (sum > 0 && e.count > 0)
 			add_terms<COLUMNS>(term, e.count * iso_over(ax + e.add) * e.factor * row.root,
 			                   image->low + row.at, s->acc.v + row.pixel);
 	}
@@ -224,7 +282,23 @@ static __host__ __device__ int pitch_of(int nz, int columns)
 	return least + ((BANK - least) % 32 + 32) % 32;
 }
 
-template <enum iso_strip_kernel KERNEL, bool EDGE, int COLUMNS>
+/* Over the unit, a power of two: exact, but for what leaves the range of float. */
+static __device__ void take_ratio(struct ratios *r, const struct strip_step *s, float unit, int64_t row,
+                                  bool there)
+{
+	float rho = there ? s->ratio.rho[row] * unit : 0;
+
+	r->before = fminf(fmaxf(rho, -FLT_MAX), FLT_MAX);
+	r->now = 0;
+}
+
+static __device__ void leave_ratio(const struct ratios *r, const struct strip_step *s, float unit,
+                                   int64_t row)
+{
+	if (!s->ratio.keep) s->ratio.rho[row] = fminf(r->now / unit, FLT_MAX);
+}
+
+template <enum iso_strip_kernel KERNEL, bool EDGE, int COLUMNS, bool RATIO>
 static __global__ void __launch_bounds__(THREADS, 2) step(struct strip_step s)
 {
 	extern __shared__ float4 memory[];
@@ -233,6 +307,7 @@ static __global__ void __launch_bounds__(THREADS, 2) step(struct strip_step s)
 	struct tile image = { (float *)((struct prepared *)memory + THREADS), NULL,
 		              pitch_of(s.m.p.nz, COLUMNS), COLUMNS, 1 };
 	struct iso_em_stat stat = ISO_ZERO;
+	struct ratios ratios = ISO_ZERO;
 	int64_t batches = (s.rows.n + ISO_WARP - 1) / ISO_WARP;
 
 	image.low = (unsigned *)(image.x + s.m.p.ny * image.pitch);
@@ -242,19 +317,24 @@ static __global__ void __launch_bounds__(THREADS, 2) step(struct strip_step s)
 		int n = (int)min((int64_t)ISO_WARP, end - (row - lane));
 
 		prepare(e + lane, &s, image.unit, row, row < end);
+		if (RATIO) take_ratio(&ratios, &s, image.unit, row, row < end);
 		__syncwarp();
-		double ax = go_through<KERNEL, EDGE, COLUMNS>(&s, n, e, &image);
+		double ax = go_through<KERNEL, EDGE, COLUMNS, RATIO>(&s, n, e, &image, &ratios);
 
 		if (row < end) em_respond(&stat, &s.d, row, ax * image.unit);
+		if (RATIO && row < end) leave_ratio(&ratios, &s, image.unit, row);
 		__syncwarp();
 	}
 	__syncthreads();
 	for (int i = threadIdx.x, nz = s.m.p.nz; i < s.m.p.ny * nz; i += THREADS) {
 		unsigned v = image.low[i / nz * image.pitch + image.border + i % nz];
 
-		if (v) atomicAdd(s.acc.v + i, (unsigned long long)v);
+		if (v)
+			atomicAdd(s.acc.v + i,
+			          RATIO ? (unsigned long long)(long long)(int)v : (unsigned long long)v);
 	}
 	em_leave_sums(s.stat, stat);
+	if (RATIO) em_leave_integer(s.cut, ratios.count);
 }
 
 /* ---- launching ---- */
@@ -287,7 +367,7 @@ bool iso_strip_fast_serves(const iso_ctx *ctx, const struct strip_model *m)
 template <enum iso_strip_kernel KERNEL, bool EDGE, int COLUMNS>
 static int launch(const struct strip_step *s, iso_ctx *ctx)
 {
-	auto kernel = step<KERNEL, EDGE, COLUMNS>;
+	auto kernel = s->u ? step<KERNEL, EDGE, COLUMNS, true> : step<KERNEL, EDGE, COLUMNS, false>;
 	int bytes = bytes_of(&s->m, COLUMNS), blocks = 0, sms = 0;
 	cudaError_t e;
 
@@ -297,7 +377,7 @@ static int launch(const struct strip_step *s, iso_ctx *ctx)
 		return iso_cuda_check("strip", e);
 	blocks = blocks * sms < STRIP_BLOCKS ? blocks * sms : STRIP_BLOCKS;
 	kernel<<<blocks, THREADS, bytes, iso_stream(ctx)>>>(*s);
-	return iso_cuda_launched("strip em step");
+	return iso_cuda_launched("strip step");
 }
 
 template <enum iso_strip_kernel KERNEL, bool EDGE>

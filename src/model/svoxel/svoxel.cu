@@ -239,8 +239,17 @@ static int open_work(iso_op *op)
 }
 
 static const struct iso_op_fn svoxel_fn_cuda = {
-	forward,   adjoint,    NULL, NULL, NULL,
-	open_work, close_work, NULL, NULL, sizeof(struct svoxel_cuda_work),
+	forward,
+	adjoint,
+	NULL,
+	NULL,
+	NULL,
+	NULL,
+	open_work,
+	close_work,
+	NULL,
+	NULL,
+	sizeof(struct svoxel_cuda_work),
 	NULL,
 };
 

@@ -162,7 +162,17 @@ static int ubp_open(iso_op *op)
 }
 
 static const struct iso_op_fn ubp_fn_cuda = {
-	NULL,       ubp_adjoint, NULL, NULL, NULL, ubp_open, NULL, NULL, NULL, sizeof(struct ubp_cuda_work),
+	NULL,
+	ubp_adjoint,
+	NULL,
+	NULL,
+	NULL,
+	NULL,
+	ubp_open,
+	NULL,
+	NULL,
+	NULL,
+	sizeof(struct ubp_cuda_work),
 	UBP_CANNOT,
 };
 

@@ -90,8 +90,9 @@ static void params(struct opt *table, void *self)
 		  .help = "seed of that draw" },
 		{ 0 },
 	};
+	enum { OWN = sizeof own / sizeof *own - 1 };
 
-	_Static_assert(sizeof own <= MODEL_PARAMS * sizeof *own, "room for the parameters");
+	_Static_assert(OWN + RAY_SCATTER_PARAMS < MODEL_PARAMS, "room for the parameters");
 	*ray = (struct ray){ .projector = "slice",
 		             .rays = 1,
 		             .tof_truncate = 3,
@@ -100,7 +101,9 @@ static void params(struct opt *table, void *self)
 	iso_kind_events(files);
 	snprintf(ray->events_help, sizeof ray->events_help,
 	         "list-mode events, or a histogram of lines with counts (%s)", files);
-	memcpy(table, own, sizeof own);
+	memcpy(table, own, OWN * sizeof *own);
+	ray_scatter_params(table + OWN, &ray->scatter);
+	table[OWN + RAY_SCATTER_PARAMS] = own[OWN];
 }
 
 /* ---- reading what the options name ---- */
@@ -206,6 +209,7 @@ static int ray_load(iso_problem *problem, int need, const struct iso_grid *image
 		return st;
 	problem->found.sens_of_pairs = !ray->e.lists_all;
 	if ((st = ray_load_factors(ray))) return st;
+	if (need & MODEL_MAY_STREAM && need & MODEL_NEEDS_ADD && (st = ray_scatter_check(ray))) return st;
 	ray->needs_sens = need & MODEL_NEEDS_SENS;
 	ray->needs_add = need & MODEL_NEEDS_ADD;
 	return ray->needs_add ? ray_load_additive(ray) : ISO_OK;
@@ -215,8 +219,10 @@ static void ray_unload(iso_problem *problem)
 {
 	struct ray *ray = problem->self;
 
+	ray_scatter_forget(ray);
 	ray_unselect(ray);
 	ray_disk_close(ray);
+	iso_event_file_close(ray->file); /* before the scanner, which may be its own */
 	ray_forget_events(ray);
 	iso_events_free(&ray->late);
 	free(ray->times.number);
@@ -357,6 +363,12 @@ static void ray_plan(iso_problem *problem, struct iso_plan *plan, const struct m
 		iso_ray_sens_plan(plan, problem->ctx, &sens);
 	}
 	if (ray->needs_sens && ray->e.lists_all) ray_bins_plan(ray, plan);
+	if (ray_scatter_on(ray) && ray->needs_add) {
+		iso_plan_add(plan, "coarse images of the rounds", iso_grid_voxels(&ray->grid),
+		             3 * sizeof(iso_real), false);
+		ray_scatter_plan(ray, plan);
+		ray_seen_plan(ray, plan);
+	}
 	if (ray->disk) {
 		ray_disk_plan(ray, plan, s);
 		return;
@@ -410,6 +422,11 @@ static int ray_sens(iso_problem *problem, struct iso_array *s)
 	return ray->e.lists_all ? ray_bins_sens(ray, s) : sens_of_pairs(ray, s);
 }
 
+static bool ray_needs_rounds(const iso_problem *problem)
+{
+	return ray_scatter_on(problem->self);
+}
+
 const struct model model_ray = {
 	.name = "ray",
 	.title = "Model ray",
@@ -430,6 +447,12 @@ const struct model model_ray = {
 	.sens = ray_sens,
 	.sens_of_subsets = ray_bins_of_subsets,
 	.describe = ray_disk_describe,
+	.needs_rounds = ray_needs_rounds,
+	.rounds = ray_rounds,
+	.seen = ray_seen,
+	.told = ray_scatter_told,
+	.scatter = ray_scatter_of_image,
+	.finish = ray_scatter_save,
 	.scale = ray_scale,
 	.calibration = ray_calibration,
 };

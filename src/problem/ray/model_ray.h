@@ -7,6 +7,8 @@
 
 #include "problem/problem.h"
 #include "core/deal.h"
+#include "ray_scatter.h"
+#include "ray_seen.h"
 
 /* Numbers of events in the order of time; NULL: they are in that order. */
 struct ray_times {
@@ -25,12 +27,14 @@ struct ray {
 	bool precorrected, norm_inverse, additive_over_m;
 	struct iso_events_options read; /* how to read events */
 	char events_help[700];          /* of the parameter, with the formats that there are */
+	struct ray_scatter scatter;
 	/* what they name */
 	struct iso_grid grid;
 	bool field; /* the grid is the scanner's field of view: outside its circle there is no image */
-	struct iso_events e; /* the file, or, where it is streamed or the run is dry, a
+	struct iso_events e;  /* the file, or, where it is streamed or the run is dry, a
 						   sample of it */
-	int64_t n;           /* events of the file */
+	int64_t n;            /* events of the file */
+	iso_event_file *file; /* 'events', once ray_file was asked for it */
 	/* several ranks, each of which has its share of the file in `e` */
 	bool dealt;
 	struct iso_deal deal;
@@ -54,6 +58,7 @@ struct ray {
 	const int64_t *number, *in_frame;
 	int64_t *own_number, *own_in_frame; /* of a frame; NULL: those of `e` serve, or there are none */
 	double unit, randoms;               /* of the file's additive term, of rate_a rate_b */
+	double share_randoms; /* of rate_a rate_b, in the frame: counts of the pair at all times */
 };
 
 /* Events whose factors are wanted; number[j] is the place of event j in `norm` and `add`, which
@@ -78,6 +83,10 @@ int ray_field_of_view(struct ray *ray);
 void ray_clear_corners(const struct ray *ray, iso_real *s);
 
 /* ray_events.c */
+/* The file of events, opened when it is first asked for and closed with the rest: opening counts the events of some
+   formats, which takes a pass through the file. NULL without a failure: there is none, or text, which is read whole;
+   `pieces`: text is refused. */
+int ray_file(struct ray *ray, iso_event_file **f, bool pieces);
 /* From a file, with its hash for the record_input that follows. */
 int ray_read_events(struct ray *ray, struct iso_events *e, const char *path,
                     const struct iso_events_options *o);
@@ -102,6 +111,10 @@ int ray_between(struct iso_events *part, int64_t **place, const struct iso_event
 int ray_load_factors(struct ray *ray);
 int ray_load_additive(struct ray *ray);
 int ray_data(iso_problem *problem, struct model_data *d);
+/* The same with the scatter in force, which may be none. */
+int ray_make_data(struct ray *ray, struct model_data *d);
+/* After ray_prepare_data: the randoms of all pairs in the frame, as far as crystals have rates. */
+int ray_randoms_sum(struct ray *ray, double *sum);
 /* In three steps, for events in memory or a block of them: what holds for all of a frame; counts, m
    without attenuation and r (NULL: not wanted); attenuation into m, or into the counts. */
 int ray_prepare_data(struct ray *ray);
@@ -130,6 +143,11 @@ json_t *ray_scale(iso_problem *problem);
 int ray_calibration(iso_problem *problem, double *k);
 
 /* ray_disk.c */
+/* m events of the frame from its number `first` on, to a block with room: lines, counts, m without attenuation, and r
+   without scatter. Not while an operator reads. */
+int ray_disk_block(struct ray *ray, struct iso_events *block, int64_t first, int64_t m);
+/* Place `at` of a block, as a block. */
+struct iso_events ray_from_place(const struct iso_events *e, int64_t at);
 /* The factors of m events from number `first` of the file on, to `block`, with their lines. */
 int ray_disk_factors(struct ray *ray, struct iso_events *block, int64_t first, int64_t m);
 /* Streams if it is asked for, or if the file could be and does not fit; then `e` is a sample. */

@@ -19,17 +19,11 @@ enum { BLOCK = 1 << 20 }; /* lines that are read and traced at a time, of those 
 
 int ray_lists_all(struct ray *ray, bool *all)
 {
-	iso_event_file *f = NULL;
-	int st;
+	iso_event_file *f;
+	int st = ray_file(ray, &f, false);
 
-	if (!ray->events || record_given(ray->p->record, ray->events)->events.v ||
-	    iso_events_only_whole(ray->events))
-		return ISO_OK;
-	ray->read.scanner = ray->s;
-	if ((st = iso_event_file_open(&f, ray->events, &ray->read))) return st;
-	*all = iso_event_file_info(f)->lists_all;
-	iso_event_file_close(f);
-	return ISO_OK;
+	if (f) *all = iso_event_file_info(f)->lists_all;
+	return st;
 }
 
 /* Factors of lines, in place of those that `mult` has: without decay and live time, which scale the sensitivity of a

@@ -37,11 +37,15 @@ static int around_given(struct ray *ray, const struct iso_events *e)
 int ray_find_scanner(struct ray *ray, bool needed)
 {
 	const struct iso_events *given;
-	int st = ISO_OK;
+	iso_event_file *f;
+	int st;
 
 	if (!ray->events) return ISO_OK;
 	given = &record_given(ray->p->record, ray->events)->events;
-	if (!given->v)
+	if ((st = ray_file(ray, &f, false))) return st;
+	if (f)
+		st = iso_event_file_own(&ray->s, f, ray->events, needed);
+	else if (!given->v)
 		st = iso_events_scanner(&ray->s, ray->events, &ray->read, needed);
 	else if (needed)
 		st = around_given(ray, given);

@@ -16,9 +16,9 @@
 enum { PIECE = 1 << 16 }; /* events whose factors are made at a time */
 
 struct ray_disk {
-	iso_event_file *file;
-	int64_t first; /* event of the frame in force, which has found.rows of them */
-	bool ordered;  /* the whole file was seen to be in the order of time */
+	const iso_event_file *file; /* the problem's */
+	int64_t first;              /* event of the frame in force, which has found.rows of them */
+	bool ordered;               /* the whole file was seen to be in the order of time */
 	struct ray *ray;
 
 	/* of the thread that reads */
@@ -101,8 +101,7 @@ static int fits(bool *yes, struct ray *ray, const struct iso_events_info *i)
 
 /* ---- a sample, for checks that look at events ---- */
 
-/* Place `at` of a block, as a block. */
-static struct iso_events from_place(const struct iso_events *e, int64_t at)
+struct iso_events ray_from_place(const struct iso_events *e, int64_t at)
 {
 	struct iso_events r = *e;
 
@@ -121,19 +120,10 @@ static int read_sample(struct ray *ray, const iso_event_file *f)
 	return iso_event_file_sample(&ray->e, f);
 }
 
-/* NULL without a failure: text, which is read whole, or not at all. */
-static int open_file(iso_event_file **f, struct ray *ray, bool always)
+static int open_disk(struct ray *ray, const iso_event_file *f)
 {
-	return always || !iso_events_only_whole(ray->events) ? iso_event_file_open(f, ray->events, &ray->read)
-	                                                     : ISO_OK;
-}
-
-static int open_disk(struct ray *ray, iso_event_file *f)
-{
-	if (!(ray->disk = size_alloc(1, sizeof *ray->disk))) {
-		iso_event_file_close(f);
+	if (!(ray->disk = size_alloc(1, sizeof *ray->disk)))
 		return iso_fail_memory("events", sizeof *ray->disk);
-	}
 	*ray->disk = (struct ray_disk){ .file = f, .ray = ray };
 	return read_sample(ray, f);
 }
@@ -141,17 +131,15 @@ static int open_disk(struct ray *ray, iso_event_file *f)
 int ray_disk_open(struct ray *ray)
 {
 	bool asked = ray->stream.on || ray->stream.block > 0 || ray->stream.scratch;
-	iso_event_file *f = NULL;
+	iso_event_file *f;
 	bool memory = true;
-	int st = open_file(&f, ray, asked);
+	int st = ray_file(ray, &f, asked);
 
 	if (f && !asked) st = fits(&memory, ray, iso_event_file_info(f));
 	double stream = f && (asked || !memory);
 
 	st = iso_comm_max(ray->p->ctx, st, &stream, 1); /* all ranks do, or none */
-	if (!st && stream > 0) return open_disk(ray, f);
-	iso_event_file_close(f);
-	return st;
+	return !st && stream > 0 ? open_disk(ray, f) : st;
 }
 
 /* Whether a device that events were taken to fit, while it was opened, does not hold them. */
@@ -178,26 +166,24 @@ static int too_small(struct ray *ray, double *is)
 
 int ray_disk_turn(struct ray *ray)
 {
-	iso_event_file *f = NULL;
+	iso_event_file *f;
 	double turn = 0;
 	int st = too_small(ray, &turn);
 
 	st = iso_comm_max(ray->p->ctx, st, &turn, 1); /* all ranks do, or none */
 	if (st || turn == 0) return st;
 	ray_forget_events(ray);
-	return (st = open_file(&f, ray, true)) ? st : open_disk(ray, f);
+	return (st = ray_file(ray, &f, true)) ? st : open_disk(ray, f);
 }
 
 int ray_sample(struct ray *ray)
 {
-	iso_event_file *f = NULL;
-	int st = open_file(&f, ray, false);
+	iso_event_file *f;
+	int st = ray_file(ray, &f, false);
 
 	if (!f) return st;
 	ray->dry = true;
-	st = read_sample(ray, f);
-	iso_event_file_close(f);
-	return st;
+	return read_sample(ray, f);
 }
 
 /* ---- the frame in force ---- */
@@ -219,7 +205,6 @@ void ray_disk_close(struct ray *ray)
 	iso_events_free(&d->piece);
 	free(d->norm);
 	free(d->add);
-	iso_event_file_close(d->file);
 	free(d);
 	ray->disk = NULL;
 }
@@ -348,11 +333,20 @@ static int read_block(void *arg, struct iso_events *block, int64_t first, int64_
 	int st = ISO_OK;
 
 	for (int64_t i = 0; i < n && !st; i += PIECE) {
-		struct iso_events to = from_place(block, i);
+		struct iso_events to = ray_from_place(block, i);
 
 		st = read_piece(d, &to, d->first + first + i, n - i < PIECE ? n - i : PIECE);
 	}
 	return st;
+}
+
+int ray_disk_block(struct ray *ray, struct iso_events *block, int64_t first, int64_t m)
+{
+	int st = make_pieces(ray, ray->disk);
+	struct iso_events b = *block;
+
+	if (!ray_has_additive(ray)) b.add = NULL;
+	return st ? st : read_block(ray->disk, &b, first, m);
 }
 
 static int attenuate_block(void *arg, struct iso_events *block)
@@ -472,6 +466,7 @@ int ray_disk_op(struct ray *ray, iso_op **op, const struct model_subsets *subset
 	struct ray_disk *d = ray->disk;
 	int st = make_pieces(ray, d);
 
+	forget_frame(d); /* of an operator before */
 	if (ray->stream.scratch && iso_ranks(ray->p->ctx) > 1)
 		return iso_fail(ISO_EARG, "'scratch' is for one process, there are %d ranks",
 		                iso_ranks(ray->p->ctx));

@@ -96,23 +96,32 @@ static void heed_info(struct ray *ray, const struct iso_events_info *i)
 		            ray->events, i->max_axial_mm, iso_scanner_name(ray->s));
 }
 
-int ray_heed_file(struct ray *ray)
+int ray_file(struct ray *ray, iso_event_file **f, bool pieces)
 {
-	iso_event_file *f = NULL;
-	int st;
+	int st = ISO_OK;
 
+	*f = NULL;
 	ray->read.scanner = ray->s;
 	ray->read.ctx = ray->p->ctx;
 	if (!ray->events || record_given(ray->p->record, ray->events)->events.v ||
-	    iso_events_only_whole(ray->events))
+	    (!pieces && iso_events_only_whole(ray->events)))
 		return ISO_OK;
-	if ((st = iso_event_file_open(&f, ray->events, &ray->read))) return st;
+	if (!ray->file) st = iso_event_file_open(&ray->file, ray->events, &ray->read);
+	*f = ray->file;
+	return st;
+}
+
+int ray_heed_file(struct ray *ray)
+{
+	iso_event_file *f;
+	int st = ray_file(ray, &f, false);
+
+	if (!f) return st;
 	heed_info(ray, iso_event_file_info(f));
 	const iso_scanner *s = iso_event_file_scanner(f);
 
 	if (s && s != ray->s && iso_scanner_note(s)[0])
 		record_warn(ray->p->record, "%s: %s", iso_scanner_name(s), iso_scanner_note(s));
-	iso_event_file_close(f);
 	return ISO_OK;
 }
 
@@ -137,14 +146,28 @@ void ray_forget_events(struct ray *ray)
 	ray->dealt = false;
 }
 
+/* NULL: text. */
+static int read_whole(struct ray *ray, const iso_event_file *f)
+{
+	struct iso_hash hash;
+	int st = f ? iso_event_file_read_hashed(&ray->e, &hash, f, ray->events)
+	           : iso_events_read_hashed(&ray->e, &hash, ray->events, &ray->read);
+
+	if (!st) record_hashed(ray->p->record, &hash);
+	return st;
+}
+
 /* All events of the file, or this rank's; there the hash is of a sample, which record_input reads. */
 static int read_whole_or_share(struct ray *ray)
 {
 	iso_ctx *ctx = ray->p->ctx;
+	iso_event_file *f;
+	int st = ray_file(ray, &f, false);
 
-	if (iso_ranks(ctx) == 1) return ray_read_events(ray, &ray->e, ray->events, &ray->read);
-	int st = iso_events_read_share(&ray->e, &ray->deal, ray->events, &ray->read, ctx);
-
+	if (st) return st;
+	if (iso_ranks(ctx) == 1) return read_whole(ray, f);
+	st = f ? iso_event_file_read_share(&ray->e, &ray->deal, f, ray->events, ctx)
+	       : iso_events_read_share(&ray->e, &ray->deal, ray->events, &ray->read, ctx);
 	return st ? st : take_numbers(ray);
 }
 
@@ -204,8 +227,8 @@ int ray_given_events(struct ray *ray, struct iso_events *e, const char *path)
 
 int ray_load_events(struct ray *ray, int need)
 {
-	static const struct model_frame whole = { true, .factor = 1, .share = 1, .share_randoms = 1,
-		                                  .pile_up = 1 };
+	static const struct model_frame whole = { true,       .factor = 1,        .units = 1,
+		                                  .share = 1, .share_randoms = 1, .pile_up = 1 };
 	int st;
 
 	if (!ray->events) return iso_fail(ISO_EARG, "'events' is missing");

@@ -8,6 +8,7 @@
 #include "core/ctx.h"
 #include "core/size.h"
 #include "io/kinds.h"
+#include "physics/randoms.h"
 #include "scanner/scanner.h"
 #include "file/npy.h"
 
@@ -189,17 +190,15 @@ static int randoms_of(struct ray *ray, const struct iso_events *late)
 /* Randoms that nobody gave are those of the events' own file, where it holds delayeds besides prompts. */
 static int find_delayed(struct ray *ray)
 {
-	iso_event_file *f = NULL;
+	iso_event_file *f;
 
 	ray->late_file = ray->delayed && strcmp(ray->delayed, "none") != 0 ? ray->delayed : NULL;
 	if (ray->delayed || ray->singles || ray->additive || ray->precorrected || ray->e.add || !ray->s ||
-	    !ray->n || record_given(ray->p->record, ray->events)->events.v ||
-	    iso_events_only_whole(ray->events))
+	    !ray->n)
 		return ISO_OK;
-	int st = iso_event_file_open(&f, ray->events, &ray->read);
-	int64_t n = st ? 0 : iso_event_file_info(f)->delayeds;
+	int st = ray_file(ray, &f, false);
+	int64_t n = f ? iso_event_file_info(f)->delayeds : 0;
 
-	iso_event_file_close(f);
 	if (n == 0) return st;
 	if (ray->tof > 0 && !(ray->coincidence_ns > 0 || iso_scanner_coincidence_ns(ray->s) > 0)) {
 		record_warn(ray->p->record,
@@ -350,7 +349,7 @@ static int unknown_share(struct ray *ray)
 
 bool ray_has_additive(struct ray *ray)
 {
-	return ray->needs_add && (additive_given(ray) || ray->e.add);
+	return ray->needs_add && (additive_given(ray) || ray->e.add || ray->scatter.table);
 }
 
 /* Delayed events of the frame itself, where they have times; else the frame's share. */
@@ -389,8 +388,26 @@ int ray_prepare_data(struct ray *ray)
 		                ray->events, tof ? "of" : "without", tof ? "has none" : "has it");
 	ray->unit = width_mm(ray->bin) / width_mm(ray->e.tof_bin_ps);
 	if (ray->rate && (st = rates_of_frame(ray, &share))) return st;
+	ray->share_randoms = share;
 	ray->randoms = share * unit_of_randoms(ray);
 	return ISO_OK;
+}
+
+int ray_randoms_sum(struct ray *ray, double *sum)
+{
+	struct iso_fans fans = { 0 };
+	int64_t n = ray->rate ? iso_scanner_crystals(ray->s) : 0;
+	double *fan = size_alloc(n + 1, sizeof *fan);
+	int st = fan ? ISO_OK : iso_fail_memory("randoms", n * (int64_t)sizeof *fan);
+
+	*sum = 0;
+	if (!st && ray->rate && !(st = iso_fans_create(&fans, ray->s))) {
+		iso_fans_sum(fan, &fans, ray->rate);
+		for (int64_t a = 0; a < n; a++) *sum += .5 * ray->rate[a] * fan[a] * ray->share_randoms;
+	}
+	iso_fans_free(&fans);
+	free(fan);
+	return st;
 }
 
 static double factor(struct ray *ray, const struct ray_part *p, int64_t j);
@@ -404,7 +421,7 @@ static double additive(struct ray *ray, const struct ray_part *p, int64_t j)
 	if (ray->additive)
 		r = (p->add ? (double)p->add[place(p, j)] : ray->add_constant) * ray->frame.share *
 		    (ray->additive_over_m ? factor(ray, p, j) : 1);
-	else if (!additive_given(ray))
+	else if (p->e->add && !additive_given(ray))
 		r = p->e->add[j] * ray->unit * ray->frame.share;
 	if (ray->rate && !iso_event_bad(p->e->v + j)) {
 		int64_t a = crystal_of(ray, p, j, 0), b = crystal_of(ray, p, j, 1);
@@ -453,15 +470,17 @@ int ray_fill(struct ray *ray, const struct ray_part *p, iso_real *count, iso_rea
 }
 
 /* m_j = attenuation x efficiencies x pair weight x the frame's factor; with 'precorrected' the
-   attenuation leaves it, and its inverse weighs the event (Van Gendt 2021 eq. 7). */
+   attenuation leaves it, and its inverse weighs the event (Van Gendt 2021 eq. 7). Scatter needs m without it. */
 int ray_attenuate(struct ray *ray, const struct iso_events *e, iso_real *count, iso_real *mult, iso_real *add)
 {
-	iso_real *alpha;
+	iso_real *alpha, *scatter = NULL;
 	int st;
 
 	if (!ray->mu) return ISO_OK;
 	if ((st = model_vector(&alpha, e->n, "attenuation"))) return st;
 	st = iso_ray_attenuation(alpha, ray->p->ctx, &ray->mu_map, e);
+	if (!st && add && ray->scatter.table && !(st = model_vector(&scatter, e->n, "scatter")))
+		st = ray_scatter_add(ray, e, mult, scatter);
 #pragma omp parallel for num_threads(iso_ctx_threads(ray->p->ctx))
 	for (int64_t j = 0; j < (st ? 0 : e->n); j++) {
 		if (ray->precorrected)
@@ -469,14 +488,15 @@ int ray_attenuate(struct ray *ray, const struct iso_events *e, iso_real *count, 
 		else
 			mult[j] *= alpha[j];
 		if (add && ray->additive_over_m) add[j] *= alpha[j];
+		if (scatter) add[j] += scatter[j];
 	}
 	free(alpha);
+	free(scatter);
 	return st;
 }
 
-int ray_data(iso_problem *problem, struct model_data *d)
+int ray_make_data(struct ray *ray, struct model_data *d)
 {
-	struct ray *ray = problem->self;
 	struct ray_part p = { &ray->now, ray->number, ray->factors.v, ray->add.v };
 	int st;
 
@@ -486,4 +506,13 @@ int ray_data(iso_problem *problem, struct model_data *d)
 	if ((st = model_vector(&d->mult, p.e->n, "factors"))) return st;
 	if ((st = ray_fill(ray, &p, d->y, d->mult, d->add))) return st;
 	return ray_attenuate(ray, &ray->now, d->y, d->mult, d->add);
+}
+
+int ray_data(iso_problem *problem, struct model_data *d)
+{
+	struct ray *ray = problem->self;
+
+	if (ray_scatter_on(ray) && !ray->scatter.table)
+		return iso_fail(ISO_EARG, "'scatter' is made with an image: recon makes both in turn");
+	return ray_make_data(ray, d);
 }

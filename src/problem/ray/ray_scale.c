@@ -71,15 +71,13 @@ static double factor_of(const struct ray *ray, const iso_event_file *f)
 int ray_calibration(iso_problem *problem, double *k)
 {
 	struct ray *ray = problem->self;
-	iso_event_file *f = NULL;
-	int st;
+	iso_event_file *f;
+	int st = ray_file(ray, &f, false);
 
-	if (record_given(problem->record, ray->events)->events.v || iso_events_only_whole(ray->events))
-		return iso_fail(ISO_EINPUT, "%s: holds no calibration factor", ray->events);
-	if ((st = iso_event_file_open(&f, ray->events, &ray->read))) return st;
+	if (st) return st;
+	if (!f) return iso_fail(ISO_EINPUT, "%s: holds no calibration factor", ray->events);
 	double factor = factor_of(ray, f);
 
-	iso_event_file_close(f);
 	if (!(factor > 0))
 		return iso_fail(ISO_EINPUT, "%s: holds no calibration factor%s", ray->events,
 		                ray->norm ? " beside 'norm'" : "");

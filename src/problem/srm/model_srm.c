@@ -137,6 +137,15 @@ static int get_matrix(struct srm_model *srm)
 	return srm->own ? record_input(r, srm->matrix) : record_given_matrix(srm);
 }
 
+/* Directions |dx|, |dz|; or groups of 4 x 4 of them. */
+static int64_t most_subsets(const struct srm_model *srm)
+{
+	const int64_t n[2] = { srm->info.panels.crystals[0], srm->info.panels.crystals[1] };
+	bool groups = strcmp(srm->p->s.rule, "groups") == 0 && !srm->deal;
+
+	return groups ? ((n[0] + 3) / 4) * ((n[1] + 3) / 4) : n[0] * n[1];
+}
+
 static int load(iso_problem *problem, int need, const struct iso_grid *image)
 {
 	struct srm_model *srm = problem->self;
@@ -148,6 +157,7 @@ static int load(iso_problem *problem, int need, const struct iso_grid *image)
 	problem->found.unit = "emissions";
 	problem->found.rows = iso_panels_lors(&srm->info.panels);
 	problem->found.n_dim = lors_shape(problem->found.dim, &srm->info.panels);
+	problem->found.most_subsets = most_subsets(srm);
 	if ((st = check_scanner(srm))) return st;
 	if ((st = check_image(srm, image))) return st;
 	if ((st = srm_load_data(srm, need))) return st;

@@ -188,8 +188,7 @@ static int save(struct state *f)
 	f->saved_s = iso_now_s();
 	f->saved = f->updates;
 	tell(f, true);
-	recon_unweigh(f->r.x.v, &f->r.weight, f->iterated.v, f->r.x.n);
-	if ((st = record_events(f))) return st;
+	if ((st = recon_unweigh(&f->r, f->r.x.v, f->iterated.v)) || (st = record_events(f))) return st;
 	if ((st = problem_write_image(f->r.problem, f->r.s->out, &f->r.x, NULL))) return st;
 	return write_picture(f);
 }

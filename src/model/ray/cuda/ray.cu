@@ -2,9 +2,9 @@
 /* Model ray on CUDA. The EM step and both projections go through bricks (ray_brick.cu); what bricks do not
    serve takes one warp an event, its lanes along the slices of the main axis, weights computed again on the
    way back. */
-#include "ray_brick.cuh"
+#include "ray_respond.cuh"
+#include "ray_row.cuh"
 
-#include "core/em.cuh"
 #include "core/progress.h"
 
 #include <stdlib.h>
@@ -17,16 +17,6 @@ struct ray_cuda {
 	struct ray_model m;    /* first: the functions that both backends share see it alone */
 	struct iso_room room;  /* of the packs */
 	struct ray_pack *pack; /* one a subset; NULL: m.plain has the reason */
-};
-
-/* The sums of a step. */
-struct ray_sum {
-	struct iso_room room;
-	iso_ctx *ctx;
-	bool may_brick, bricks; /* whether the model is for bricks; and the step in hand */
-	struct iso_fixed_cuda acc;
-	struct em_scales scales;
-	struct em_tally *tally; /* on the device */
 };
 
 /* Of values to back project: how many there are of each binary exponent (the last: infinity and NaN), and how many
@@ -51,60 +41,6 @@ struct ray_cuda_work {
 
 /* ---- one warp an event ---- */
 
-/* Sum of weight x image over this lane's slices of one line. */
-static __device__ float sum_of_lane(const struct ray_model *m, const struct ray *r, const iso_real *x)
-{
-	struct ray_piece piece[RAY_PIECES];
-	float q = 0;
-
-	for (int k = r->k0 + threadIdx.x % ISO_WARP; k < r->k1; k += ISO_WARP) {
-		int n = ray_pieces(piece, m->projector, r, &m->tof, k);
-
-		for (int i = 0; i < n; i++) q += piece[i].w * x[piece[i].voxel];
-	}
-	return q;
-}
-
-/* The row of an event times the image, in every lane. */
-static __device__ float row_sum(const struct ray_model *m, const struct iso_event *e, const iso_real *x)
-{
-	float q = 0;
-
-	for (int line = 0; line < m->spread.lines; line++) {
-		struct ray r = ray_of_event(m, e, line);
-
-		q += sum_of_lane(m, &r, x);
-	}
-	return iso_warp_sum(q) / m->spread.lines;
-}
-
-/* acc += factor * weight (* x, if given) along one line. */
-static __device__ void add_line(struct iso_fixed_cuda acc, const struct ray_model *m, const struct ray *r,
-                                const iso_real *x, double factor)
-{
-	struct ray_piece piece[RAY_PIECES];
-
-	for (int k = r->k0 + threadIdx.x % ISO_WARP; k < r->k1; k += ISO_WARP) {
-		int n = ray_pieces(piece, m->projector, r, &m->tof, k);
-
-		for (int i = 0; i < n; i++) {
-			float term = piece[i].w * (x ? x[piece[i].voxel] : 1);
-
-			if (term != 0) iso_fixed_add(acc, piece[i].voxel, term * factor);
-		}
-	}
-}
-
-static __device__ void row_add(struct iso_fixed_cuda acc, const struct ray_model *m,
-                               const struct iso_event *e, const iso_real *x, double factor)
-{
-	for (int line = 0; line < m->spread.lines; line++) {
-		struct ray r = ray_of_event(m, e, line);
-
-		add_line(acc, m, &r, x, factor / m->spread.lines);
-	}
-}
-
 static __global__ void forward(struct ray_model m, struct iso_rows rows, iso_real *y, const iso_real *x)
 {
 	ISO_WARP_LOOP (j, rows) {
@@ -118,7 +54,7 @@ static __global__ void adjoint(struct ray_model m, struct iso_rows rows, struct 
                                const iso_real *y)
 {
 	ISO_WARP_LOOP (j, rows)
-		if (y[j] != 0) row_add(acc, &m, m.e + j, NULL, y[j] * acc.scale);
+		if (y[j] != 0) row_add(acc, &m, m.e + j, NULL, y[j] * acc.scale, whole_terms());
 }
 
 /* The same of the few rows whose magnitudes are not between `from` and `below`. A warp looks at 32 rows at once. */
@@ -138,7 +74,7 @@ static __global__ void adjoint_outside(struct ray_model m, struct iso_rows rows,
 			int lane = __ffs((int)left) - 1;
 			double value = __shfl_sync(ISO_FULL_WARP, v, lane);
 
-			row_add(acc, &m, m.e + first + lane, NULL, value * acc.scale);
+			row_add(acc, &m, m.e + first + lane, NULL, value * acc.scale, whole_terms());
 		}
 	}
 }
@@ -180,7 +116,7 @@ static __global__ void times(struct iso_fixed_cuda acc, int64_t factor)
 	ISO_GRID_LOOP (i, acc.n) acc.v[i] *= factor;
 }
 
-/* ---- the data side of an EM step ---- */
+/* ---- the data side of a step ---- */
 
 /* acc = x A*(y / (A x + a)), one warp an event. */
 static __global__ void em_rows(struct ray_model m, struct iso_rows rows, struct ray_sum sum,
@@ -194,55 +130,29 @@ static __global__ void em_rows(struct ray_model m, struct iso_rows rows, struct 
 		double send = em_respond(&row, &d, j, ax);
 
 		if (threadIdx.x % ISO_WARP == 0) em_tally_row(&tally, sum.scales, &row);
-		if (send > 0) row_add(sum.acc, &m, m.e + j, x, send * sum.acc.scale);
+		if (send > 0) row_add(sum.acc, &m, m.e + j, x, send * sum.acc.scale, whole_terms());
 	}
 	em_leave_tally(sum.tally, &tally);
 }
 
-/* Between the two passes through the bricks: from sums along rays to what they send back. One ray a
-   row, in the order of slots. */
-static __global__ void em_slots(struct ray_pack p, struct ray_brick_work w, double sum_scale,
-                                struct iso_em_data d, struct ray_sum sum)
+/* acc = u A*(new - rho). All lanes of a warp have read a ratio before one of them changes it. */
+static __global__ void rows_of_ratios(struct ray_model m, struct iso_rows rows, struct ray_sum sum,
+                                      const iso_real *x, struct iso_em_data d, struct ratio_rows ratio)
 {
 	struct em_tally tally = ISO_ZERO;
-	double up = ray_brick_up(*w.limit), unit = 1 / (sum_scale * up), out = sum.acc.scale / up;
+	struct cut_terms cut = { sum.most * sum.acc.scale, &tally.cut };
 
-	ISO_GRID_LOOP (i, p.slots) {
-		if (p.ray[i] == RAY_NO_RAY) continue;
+	ISO_WARP_LOOP (j, rows) {
 		struct iso_em_stat row = ISO_ZERO;
-		double ax = (double)(long long)w.sum[i] * unit * p.factor[i];
+		iso_real before = ratio.rho[j], now = ratio_new(&row, &d, j, row_sum(&m, m.e + j, x));
+		double send = (double)now - before;
 
-		w.send[i] = (float)(em_respond(&row, &d, p.rows.first + p.ray[i], ax) * p.factor[i] * out);
-		em_tally_row(&tally, sum.scales, &row);
-	}
-	em_leave_tally(sum.tally, &tally);
-}
-
-/* Row r of a pack times the image: the mean over its lines. unit: of the sums. */
-static __device__ double mean_of_lines(const struct ray_pack *p, const unsigned long long *sum, int64_t r,
-                                       double unit)
-{
-	double ax = 0;
-
-	for (int64_t i = r * p->lines; i < (r + 1) * p->lines; i++)
-		ax += (double)(long long)sum[p->slot[i]] * p->factor[p->slot[i]];
-	return ax * unit / p->lines;
-}
-
-/* Several rays a row, in the order of rows. */
-static __global__ void em_lines(struct ray_pack p, struct ray_brick_work w, double sum_scale,
-                                struct iso_em_data d, struct ray_sum sum)
-{
-	struct em_tally tally = ISO_ZERO;
-	double up = ray_brick_up(*w.limit), unit = 1 / (sum_scale * up), out = sum.acc.scale / up / p.lines;
-
-	ISO_GRID_LOOP (r, p.rows.n) {
-		struct iso_em_stat row = ISO_ZERO;
-		double send = em_respond(&row, &d, p.rows.first + r, mean_of_lines(&p, w.sum, r, unit)) * out;
-
-		for (int64_t i = r * p.lines; i < (r + 1) * p.lines; i++)
-			w.send[p.slot[i]] = (float)(send * p.factor[p.slot[i]]);
-		em_tally_row(&tally, sum.scales, &row);
+		__syncwarp();
+		if (threadIdx.x % ISO_WARP == 0) {
+			em_tally_row(&tally, sum.scales, &row);
+			if (!ratio.keep) ratio.rho[j] = now;
+		}
+		if (send != 0) row_add(sum.acc, &m, m.e + j, sum.u, send * sum.acc.scale, cut);
 	}
 	em_leave_tally(sum.tally, &tally);
 }
@@ -280,6 +190,7 @@ static int sum_create(void **out, iso_ctx *ctx, const struct ray_model *m)
 	sum->room = iso_room_of(ctx, "ray");
 	sum->ctx = ctx;
 	sum->may_brick = iso_ray_brick_serves(m);
+	sum->times = iso_ray_times(m);
 	iso_fixed_open(&sum->acc, &sum->room, ray_voxels(&m->grid));
 	ISO_DEVICE(&sum->room, sum->tally, 1);
 	if ((st = sum->room.status))
@@ -289,67 +200,102 @@ static int sum_create(void **out, iso_ctx *ctx, const struct ray_model *m)
 	return st;
 }
 
-static int sum_begin(void *arg, const struct ray_counts *c)
+/* The scale of the sums: in bricks the bits of a term are few. */
+static double scale_of(const struct ray_sum *sum, const struct ray_counts *c, double most)
+{
+	/* EM: x w / q <= 1 for every count */
+	double whole = iso_fixed_scale(sum->u ? ratio_bound(c->rows, most, sum->times) : c->sum);
+	double brick = ldexp(1, RAY_BRICK_BITS - (most > 1 ? ilogb(most) + 1 : 0));
+
+	if (!sum->bricks) return whole;
+	return sum->u ? fmin(brick, whole) : brick;
+}
+
+static int sum_begin(void *arg, const struct ray_counts *c, const struct ray_step *p)
 {
 	struct ray_sum *sum = (struct ray_sum *)arg;
-	int st = iso_fixed_begin(&sum->acc, sum->ctx, c->sum); /* x w / q <= 1 for every count */
+	double most = c->most > 0 ? c->most : 1;
+	int st = iso_fixed_begin(&sum->acc, sum->ctx, 1);
 
 	sum->scales = em_scales(c->sum);
 	sum->bricks = sum->may_brick && c->most <= ISO_RAY_MOST_COUNT;
-	if (sum->bricks) sum->acc.scale = ldexp(1, RAY_BRICK_BITS - (c->most > 1 ? ilogb(c->most) + 1 : 0));
+	sum->u = p->u;
+	sum->most = RATIO_MOST * most;
+	sum->acc.scale = scale_of(sum, c, most);
 	return st ? st
 	          : iso_cuda_check("clear",
 	                           cudaMemsetAsync(sum->tally, 0, sizeof *sum->tally, iso_stream(sum->ctx)));
 }
 
-static int step_by_rows(const struct ray_sum *sum, const iso_op *op, int sub, const iso_real *x,
+static int step_by_rows(const struct ray_sum *sum, const iso_op *op, int sub, const struct ray_step *p,
                         const struct iso_em_data *d)
 {
 	const struct ray_cuda *c = (const struct ray_cuda *)op->data;
+	struct iso_rows rows = iso_op_rows(op, sub);
 
-	em_rows<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(c->m, iso_op_rows(op, sub), *sum, x, *d);
-	return iso_cuda_launched("ray em step");
+	if (p->u)
+		rows_of_ratios<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(c->m, rows, *sum, p->x, *d,
+		                                                                p->ratio);
+	else
+		em_rows<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(c->m, rows, *sum, p->x, *d);
+	return iso_cuda_launched("ray step");
+}
+
+template <class RESPONSE>
+static int respond_of_pack(const struct ray_sum *sum, const iso_op *op, const struct ray_pack *p,
+                           const struct iso_em_data *d, RESPONSE response)
+{
+	const struct ray_cuda *c = (const struct ray_cuda *)op->data;
+	struct ray_cuda_work *w = (struct ray_cuda_work *)op->work;
+	auto respond = p->lines == 1 ? respond_slots<RESPONSE> : respond_lines<RESPONSE>;
+
+	respond<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(
+		*p, w->brick, iso_ray_brick_scale(&c->m.grid), *d, *sum, response);
+	return iso_cuda_launched("ray response");
 }
 
 /* One subset: forward, response, back. */
 static int step_of_pack(const struct ray_sum *sum, const iso_op *op, const struct ray_pack *p,
-                        const iso_real *x, const struct iso_em_data *d)
+                        const struct ray_step *q, const struct iso_em_data *d)
 {
 	const struct ray_cuda *c = (const struct ray_cuda *)op->data;
 	struct ray_cuda_work *w = (struct ray_cuda_work *)op->work;
-	int st = p->rows.n ? iso_ray_brick_forward(&w->brick, op->ctx, &c->m, p, x) : ISO_OK;
+	struct ray_brick_cut cut = { sum->most * sum->acc.scale, &sum->tally->cut };
+	int st = p->rows.n ? iso_ray_brick_forward(&w->brick, op->ctx, &c->m, p, q->x) : ISO_OK;
 
 	if (st || !p->rows.n) return st;
-	auto respond = p->lines == 1 ? em_slots : em_lines;
-
-	respond<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*p, w->brick,
-	                                                         iso_ray_brick_scale(&c->m.grid), *d, *sum);
-	if ((st = iso_cuda_launched("ray response"))) return st;
-	return iso_ray_brick_back(&w->brick, op->ctx, &c->m, p, x, sum->acc.v);
+	if (!q->u) {
+		st = respond_of_pack(sum, op, p, d, em_response());
+		return st ? st : iso_ray_brick_back(&w->brick, op->ctx, &c->m, p, q->x, sum->acc.v);
+	}
+	st = respond_of_pack(sum, op, p, d, ratio_response{ q->ratio });
+	return st ? st : iso_ray_brick_back_signed(&w->brick, op->ctx, &c->m, p, q->u, sum->acc.v, cut);
 }
 
-static int step_by_packs(const struct ray_sum *sum, const iso_op *op, int sub, const iso_real *x,
+static int step_by_packs(const struct ray_sum *sum, const iso_op *op, int sub, const struct ray_step *p,
                          const struct iso_em_data *d)
 {
 	const struct ray_cuda *c = (const struct ray_cuda *)op->data;
 	struct ray_cuda_work *w = (struct ray_cuda_work *)op->work;
 	int first = sub == ISO_ALL ? 0 : sub, last = sub == ISO_ALL ? op->n_sub - 1 : sub;
-	int st = iso_ray_brick_limit(&w->brick, op->ctx, op->n_in, x);
+	int st = iso_ray_brick_limit(&w->brick, op->ctx, op->n_in, p->x);
 
-	for (int s = first; s <= last && !st; s++) st = step_of_pack(sum, op, c->pack + s, x, d);
+	if (!st && p->u) st = iso_ray_brick_limit_u(&w->brick, op->ctx, op->n_in, p->u);
+	for (int s = first; s <= last && !st; s++) st = step_of_pack(sum, op, c->pack + s, p, d);
 	return st;
 }
 
-static int sum_add(void *arg, const iso_op *op, int sub, const iso_real *x, const struct iso_em_data *d)
+static int sum_add(void *arg, const iso_op *op, int sub, const struct ray_step *p,
+                   const struct iso_em_data *d)
 {
 	const struct ray_sum *sum = (const struct ray_sum *)arg;
 
 	const struct ray_cuda *c = (const struct ray_cuda *)op->data;
 
-	return (sum->bricks && c->pack ? step_by_packs : step_by_rows)(sum, op, sub, x, d);
+	return (sum->bricks && c->pack ? step_by_packs : step_by_rows)(sum, op, sub, p, d);
 }
 
-static int sum_end(iso_real *acc, struct iso_em_stat *s, void *arg, int st)
+static int sum_end(iso_real *acc, struct iso_ratio_stat *s, void *arg, int st)
 {
 	struct ray_sum *sum = (struct ray_sum *)arg;
 	struct em_tally tally;
@@ -357,10 +303,10 @@ static int sum_end(iso_real *acc, struct iso_em_stat *s, void *arg, int st)
 	if ((st = iso_fixed_sum(&sum->acc, sum->ctx, st)) ||
 	    (st = iso_comm_sum_device(sum->ctx, st, (int64_t *)sum->tally, sizeof tally / sizeof(int64_t))))
 		return st;
-	if ((st = iso_fixed_end(acc, &sum->acc, sum->ctx)) ||
-	    (st = sum->ctx->vec->download(sum->ctx, &tally, sum->tally, sizeof tally)))
-		return st;
-	*s = em_tally_stat(&tally, sum->scales);
+	st = sum->u ? iso_fixed_end_over(acc, &sum->acc, sum->ctx, sum->u)
+	            : iso_fixed_end(acc, &sum->acc, sum->ctx);
+	if (st || (st = sum->ctx->vec->download(sum->ctx, &tally, sum->tally, sizeof tally))) return st;
+	*s = ratio_stat(&tally, sum->scales);
 	return ISO_OK;
 }
 
@@ -572,7 +518,7 @@ static int find_counts(const iso_op *op, int sub, const struct iso_em_data *d, s
 	float most = 1;
 	int st;
 
-	*c = { (double)rows.n, 1 };
+	*c = { (double)rows.n, 1, (double)rows.n };
 	if (!d->y) return ISO_OK;
 	if ((st = iso_ray_brick_limit(&w->brick, op->ctx, rows.n, d->y + rows.first)) ||
 	    (st = op->ctx->vec->download(op->ctx, &most, w->brick.limit, sizeof most)))
@@ -581,8 +527,8 @@ static int find_counts(const iso_op *op, int sub, const struct iso_em_data *d, s
 	return op->ctx->vec->asum(op->ctx, rows.n, &c->sum, d->y + rows.first);
 }
 
-static int ray_em_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x,
-                       const struct iso_em_data *d, struct iso_em_stat *s)
+static int ray_step(const iso_op *op, int sub, iso_real *acc, const struct ray_step *p,
+                    const struct iso_em_data *d, struct iso_ratio_stat *s)
 {
 	struct ray_counts c = ISO_ZERO;
 	struct ray_sum *sum;
@@ -590,8 +536,27 @@ static int ray_em_step(const iso_op *op, int sub, iso_real *acc, const iso_real 
 
 	if (!st) st = find_counts(op, sub, d, &c);
 	if ((st = iso_ray_counts(&c, op->ctx, st))) return st;
-	st = sum_begin(sum, &c);
-	return sum_end(acc, s, sum, st ? st : sum_add(sum, op, sub, x, d));
+	st = sum_begin(sum, &c, p);
+	return sum_end(acc, s, sum, st ? st : sum_add(sum, op, sub, p, d));
+}
+
+static int ray_em_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x,
+                       const struct iso_em_data *d, struct iso_em_stat *s)
+{
+	struct ray_step p = { x, NULL, ISO_ZERO };
+	struct iso_ratio_stat all;
+	int st = ray_step(op, sub, acc, &p, d, &all);
+
+	if (!st) *s = all.em;
+	return st;
+}
+
+static int ray_ratio_step(const iso_op *op, int sub, iso_real *z, iso_real *rho, bool keep, const iso_real *x,
+                          const iso_real *u, const struct iso_em_data *d, struct iso_ratio_stat *s)
+{
+	struct ray_step p = { x, u, { rho, keep } };
+
+	return ray_step(op, sub, z, &p, d, s);
 }
 
 /* ---- memory ---- */
@@ -635,8 +600,17 @@ static void ray_free(iso_op *op)
 }
 
 static const struct iso_op_fn ray_fn_cuda = {
-	ray_forward, ray_adjoint, ray_em_step, iso_ray_rows, iso_ray_file_row,
-	ray_open,    ray_close,   ray_free,    NULL,         sizeof(struct ray_cuda_work),
+	ray_forward,
+	ray_adjoint,
+	ray_em_step,
+	ray_ratio_step,
+	iso_ray_rows,
+	iso_ray_file_row,
+	ray_open,
+	ray_close,
+	ray_free,
+	NULL,
+	sizeof(struct ray_cuda_work),
 	NULL,
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The two passes of an EM step through bricks of voxels in shared memory.
+/* The two passes of a step, of EM or of ratios, through bricks of voxels in shared memory.
 
    A unit of work is a brick and some of the rays that cross it. A block takes units from a queue:
    it loads the brick, and then each lane follows one ray through it, voxel by voxel. Forward, it
@@ -161,27 +161,65 @@ static __device__ float sum_along(const struct ray_line *l, const brick<K> *u, c
 	return sum;
 }
 
-/* The brick holds the low 32 bits of its sums; what overflows goes to the image at once. */
-template <int K> static __device__ void carry(const brick<K> *u, int at, unsigned long long *acc)
+/* Adds to the image itself, by the place in a brick. */
+template <int K>
+static __device__ void add_beyond(const brick<K> *u, int at, unsigned long long value,
+                                  unsigned long long *acc)
 {
 	int i = at / 4, k = i / u->plane, c = i / u->nb % u->nc, b = i % u->nb;
 
 	if (u->in_grid(u->k0 + k, u->b0 + b, u->c0 + c))
-		atomicAdd(acc + u->voxel(u->k0 + k, u->b0 + b, u->c0 + c), 1ull << 32);
+		atomicAdd(acc + u->voxel(u->k0 + k, u->b0 + b, u->c0 + c), value);
 }
 
-template <int K>
-static __device__ void add_term(const brick<K> *u, unsigned *low, int at, float v, unsigned long long *acc)
-{
-	unsigned term = __float2uint_rn(v), old = atomicAdd(at_byte(low, at), term);
+/* Adds to a brick, which holds the low 32 bits of its sums; what overflows goes to the image at once. */
+template <int K> struct positive_terms {
+	const brick<K> *u;
+	unsigned *low;
+	unsigned long long *acc;
 
-	if (old + term < old) carry(u, at, acc);
-}
+	__device__ void operator()(int at, float v) const
+	{
+		unsigned term = __float2uint_rn(v), old = atomicAdd(at_byte(low, at), term);
 
-template <int K, enum ray_rule RULE>
+		if (old + term < old) add_beyond(u, at, 1ull << 32, acc);
+	}
+};
+
+/* The same of terms of either sign: the low words are then signed themselves, so that a sum around 0 stays in them.
+   A term of 2^31 units or more goes to the image. */
+template <int K> struct signed_terms {
+	const brick<K> *u;
+	unsigned *low;
+	unsigned long long *acc;
+	const struct ray_brick_cut *cut;
+
+	__device__ void operator()(int at, float v) const
+	{
+		if (!(fabsf(v) < 0x1p31f)) {
+			large(at, v);
+			return;
+		}
+		int term = __float2int_rn(v), old = (int)atomicAdd(at_byte(low, at), (unsigned)term);
+		int sum = (int)((unsigned)old + (unsigned)term);
+
+		if (((old ^ sum) & (term ^ sum)) < 0)
+			add_beyond(u, at, term < 0 ? 0ull - (1ull << 32) : 1ull << 32, acc);
+	}
+
+	__device__ void large(int at, float v) const
+	{
+		int64_t count = 0;
+		double term = ratio_cut(v, cut->limit, &count);
+
+		add_beyond(u, at, (unsigned long long)__double2ll_rn(term), acc);
+		if (count) atomicAdd((unsigned long long *)cut->count, 1ull);
+	}
+};
+
+template <int K, enum ray_rule RULE, class TERMS>
 static __device__ void add_along(const struct ray_line *l, const brick<K> *u, const struct rule_data *r,
-                                 enum ray_crossing how, const float *x, float send, unsigned *low,
-                                 unsigned long long *acc)
+                                 enum ray_crossing how, const float *x, float send, TERMS add)
 {
 	walk<K> w(l, u, how);
 	measure<RULE> weight(l, u->cell.k0, w.t, r);
@@ -189,7 +227,7 @@ static __device__ void add_along(const struct ray_line *l, const brick<K> *u, co
 	while (w.t < w.end) {
 		float f = w.face();
 
-		add_term(u, low, w.at, weight(w.t, f) * send * *at_byte(x, w.at), acc);
+		add(w.at, weight(w.t, f) * send * *at_byte(x, w.at));
 		w.cross(f);
 	}
 }
@@ -276,9 +314,9 @@ static __device__ float sum_samples(josephs<K> j, const struct rule_data *r, con
 	return sum;
 }
 
-template <int K, enum ray_rule RULE>
+template <int K, enum ray_rule RULE, class TERMS>
 static __device__ void add_samples(josephs<K> j, const struct rule_data *r, const float *x, float send,
-                                   unsigned *low, unsigned long long *acc)
+                                   TERMS add)
 {
 	measure<RULE> weight(&j.l, j.u->cell.k0, j.from(), r);
 	int at, up = j.u->nb * 4;
@@ -288,10 +326,10 @@ static __device__ void add_samples(josephs<K> j, const struct rule_data *r, cons
 		float w = weight(j.from(), j.to()) * send;
 
 		if (!j.sample(&at, &b, &c)) continue;
-		add_term(j.u, low, at, w * (1 - b) * (1 - c) * *at_byte(x, at), acc);
-		add_term(j.u, low, at + 4, w * b * (1 - c) * *at_byte(x, at + 4), acc);
-		add_term(j.u, low, at + up, w * (1 - b) * c * *at_byte(x, at + up), acc);
-		add_term(j.u, low, at + up + 4, w * b * c * *at_byte(x, at + up + 4), acc);
+		add(at, w * (1 - b) * (1 - c) * *at_byte(x, at));
+		add(at + 4, w * b * (1 - c) * *at_byte(x, at + 4));
+		add(at + up, w * (1 - b) * c * *at_byte(x, at + up));
+		add(at + up + 4, w * b * c * *at_byte(x, at + up + 4));
 	}
 }
 
@@ -305,8 +343,12 @@ struct pass {
 	unsigned long long *sum, *acc;
 	int *queue;
 	float scale; /* of sums */
+	struct ray_brick_cut cut;
 	struct rule_data rule;
 };
+
+/* BACK: what rays send is not negative. */
+enum way { FORWARD, BACK, BACK_SIGNED };
 
 /* What a lane has in a chunk: the ray, its slot, and how it crosses the brick. */
 struct listed {
@@ -325,28 +367,48 @@ static __device__ struct listed fetch(const struct pass *p, unsigned listed)
 	return r;
 }
 
-template <int K, enum ray_rule RULE, bool JOSEPH, bool BACK>
-static __device__ void follow(const struct pass *p, const struct rule_data *rule, const brick<K> *u,
-                              const struct listed *r, const float *x, unsigned *low)
+template <int K, enum ray_rule RULE, bool JOSEPH, class TERMS>
+static __device__ void follow_back(const struct pass *p, const struct rule_data *rule, const brick<K> *u,
+                                   const struct listed *r, const float *x, TERMS add)
+{
+	float send = p->send[r->slot];
+
+	if (JOSEPH) {
+		josephs<K> j(&r->line, p->reach + r->slot, u, r->how);
+
+		add_samples<K, RULE>(j, rule, x, send, add);
+	} else {
+		add_along<K, RULE>(&r->line, u, rule, r->how, x, send, add);
+	}
+}
+
+template <int K, enum ray_rule RULE, bool JOSEPH>
+static __device__ void follow_forward(const struct pass *p, const struct rule_data *rule, const brick<K> *u,
+                                      const struct listed *r, const float *x)
 {
 	float sum = 0;
 
 	if (JOSEPH) {
 		josephs<K> j(&r->line, p->reach + r->slot, u, r->how);
 
-		if (BACK)
-			add_samples<K, RULE>(j, rule, x, p->send[r->slot], low, p->acc);
-		else
-			sum = sum_samples<K, RULE>(j, rule, x);
-	} else if (BACK) {
-		add_along<K, RULE>(&r->line, u, rule, r->how, x, p->send[r->slot], low, p->acc);
+		sum = sum_samples<K, RULE>(j, rule, x);
 	} else {
 		sum = sum_along<K, RULE>(&r->line, u, rule, r->how, x);
 	}
-	if (BACK) return;
-
 	if (r->how != RAY_ABSENT)
 		atomicAdd(p->sum + r->slot, (unsigned long long)__float2ll_rn(sum * p->scale));
+}
+
+template <int K, enum ray_rule RULE, bool JOSEPH, enum way WAY>
+static __device__ void follow(const struct pass *p, const struct rule_data *rule, const brick<K> *u,
+                              const struct listed *r, const float *x, unsigned *low)
+{
+	if (WAY == FORWARD)
+		follow_forward<K, RULE, JOSEPH>(p, rule, u, r, x);
+	else if (WAY == BACK)
+		follow_back<K, RULE, JOSEPH>(p, rule, u, r, x, positive_terms<K>{ u, low, p->acc });
+	else
+		follow_back<K, RULE, JOSEPH>(p, rule, u, r, x, signed_terms<K>{ u, low, p->acc, &p->cut });
 }
 
 /* What this lane has in chunk i of a unit. */
@@ -356,7 +418,7 @@ static __device__ unsigned listed_at(const struct ray_lists *l, struct ray_unit 
 	return l->slot[(size_t)l->order[unit.first + i] * RAY_PACKET + threadIdx.x % ISO_WARP];
 }
 
-template <int K, enum ray_rule RULE, bool JOSEPH, bool BACK>
+template <int K, enum ray_rule RULE, bool JOSEPH, enum way WAY>
 static __device__ void do_unit(const struct pass *p, const struct rule_data *rule, struct ray_unit unit,
                                float *x, unsigned *low)
 {
@@ -366,7 +428,7 @@ static __device__ void do_unit(const struct pass *p, const struct rule_data *rul
 
 	u.each([&](int i, long long voxel) {
 		x[i] = voxel < 0 ? 0 : p->x ? p->x[voxel] * up : 1;
-		if (BACK) low[i] = 0;
+		if (WAY != FORWARD) low[i] = 0;
 	});
 	__syncthreads();
 	/* while one ray is followed, the next one and the number after it are on their way */
@@ -377,18 +439,21 @@ static __device__ void do_unit(const struct pass *p, const struct rule_data *rul
 		struct listed next = fetch(p, soon);
 
 		soon = listed_at(&p->l, unit, i + 2 * WARPS);
-		follow<K, RULE, JOSEPH, BACK>(p, rule, &u, &here, x, low);
+		follow<K, RULE, JOSEPH, WAY>(p, rule, &u, &here, x, low);
 		__syncwarp(); /* lanes leave their rays at different times */
 		here = next;
 	}
 	__syncthreads();
-	if (BACK)
+	if (WAY != FORWARD)
 		u.each([&](int i, long long voxel) {
-			if (voxel >= 0 && low[i]) atomicAdd(p->acc + voxel, (unsigned long long)low[i]);
+			unsigned long long sum =
+				WAY == BACK ? low[i] : (unsigned long long)(long long)(int)low[i];
+
+			if (voxel >= 0 && sum) atomicAdd(p->acc + voxel, sum);
 		});
 }
 
-template <int K, enum ray_rule RULE, bool JOSEPH, bool BACK>
+template <int K, enum ray_rule RULE, bool JOSEPH, enum way WAY>
 static __global__ void __launch_bounds__(THREADS, 1) run(struct pass p)
 {
 	extern __shared__ float4 shared[];
@@ -406,18 +471,19 @@ static __global__ void __launch_bounds__(THREADS, 1) run(struct pass p)
 		if (threadIdx.x == 0) next = atomicAdd(p.queue, 1);
 		__syncthreads();
 		if (next >= p.l.units) return;
-		do_unit<K, RULE, JOSEPH, BACK>(&p, &rule, p.l.unit[next], memory,
-		                               (unsigned *)memory + p.l.wall.words);
+		do_unit<K, RULE, JOSEPH, WAY>(&p, &rule, p.l.unit[next], memory,
+		                              (unsigned *)memory + p.l.wall.words);
 	}
 }
 
 /* ---- launching ---- */
 
-template <int K, enum ray_rule RULE, bool JOSEPH, bool BACK>
+template <int K, enum ray_rule RULE, bool JOSEPH, enum way WAY>
 static int launch(const struct pass *p, iso_ctx *ctx)
 {
-	auto kernel = run<K, RULE, JOSEPH, BACK>;
-	int bytes = p->l.wall.words * (BACK ? 8 : 4) + p->rule.bins.cells * (int)sizeof(float4), blocks = 0;
+	auto kernel = run<K, RULE, JOSEPH, WAY>;
+	int bytes = p->l.wall.words * (WAY == FORWARD ? 4 : 8) + p->rule.bins.cells * (int)sizeof(float4),
+	    blocks = 0;
 	cudaError_t e;
 
 	if (p->l.units == 0) return ISO_OK;
@@ -426,32 +492,32 @@ static int launch(const struct pass *p, iso_ctx *ctx)
 	    (e = cudaMemsetAsync(p->queue, 0, sizeof *p->queue, iso_stream(ctx))))
 		return iso_cuda_check("bricks", e);
 	kernel<<<blocks, THREADS, bytes, iso_stream(ctx)>>>(*p);
-	return iso_cuda_launched(BACK ? "ray back" : "ray forward");
+	return iso_cuda_launched(WAY == FORWARD ? "ray forward" : "ray back");
 }
 
-template <int K, enum ray_rule RULE, bool BACK> static int by_projector(const struct pass *p, iso_ctx *ctx)
+template <int K, enum ray_rule RULE, enum way WAY> static int by_projector(const struct pass *p, iso_ctx *ctx)
 {
-	return p->reach ? launch<K, RULE, true, BACK>(p, ctx) : launch<K, RULE, false, BACK>(p, ctx);
+	return p->reach ? launch<K, RULE, true, WAY>(p, ctx) : launch<K, RULE, false, WAY>(p, ctx);
 }
 
-template <int K, bool BACK> static int by_rule(const struct pass *p, iso_ctx *ctx, enum ray_rule rule)
+template <int K, enum way WAY> static int by_rule(const struct pass *p, iso_ctx *ctx, enum ray_rule rule)
 {
 	switch (rule) {
 	case RAY_RULE_LENGTH:
-		return by_projector<K, RAY_RULE_LENGTH, BACK>(p, ctx);
+		return by_projector<K, RAY_RULE_LENGTH, WAY>(p, ctx);
 	case RAY_RULE_MIDDLE:
-		return by_projector<K, RAY_RULE_MIDDLE, BACK>(p, ctx);
+		return by_projector<K, RAY_RULE_MIDDLE, WAY>(p, ctx);
 	case RAY_RULE_ERF:
-		return by_projector<K, RAY_RULE_ERF, BACK>(p, ctx);
+		return by_projector<K, RAY_RULE_ERF, WAY>(p, ctx);
 	default:
-		return by_projector<K, RAY_RULE_BIN, BACK>(p, ctx);
+		return by_projector<K, RAY_RULE_BIN, WAY>(p, ctx);
 	}
 }
 
-template <bool BACK> static int dispatch(const struct pass *p, iso_ctx *ctx, enum ray_rule rule)
+template <enum way WAY> static int dispatch(const struct pass *p, iso_ctx *ctx, enum ray_rule rule)
 {
-	return p->l.wall.slices == RAY_SLICES_THIN ? by_rule<RAY_SLICES_THIN, BACK>(p, ctx, rule)
-	                                           : by_rule<RAY_SLICES_THICK, BACK>(p, ctx, rule);
+	return p->l.wall.slices == RAY_SLICES_THIN ? by_rule<RAY_SLICES_THIN, WAY>(p, ctx, rule)
+	                                           : by_rule<RAY_SLICES_THICK, WAY>(p, ctx, rule);
 }
 
 static struct pass pass_of(const struct ray_brick_work *w, const struct ray_model *m,
@@ -482,13 +548,23 @@ static __global__ void find_limit(unsigned *limit, int64_t n, const float *x)
 	if (threadIdx.x % ISO_WARP == 0) atomicMax(limit, most);
 }
 
-int iso_ray_brick_limit(struct ray_brick_work *w, iso_ctx *ctx, int64_t n, const float *x)
+static int limit_of(float *limit, iso_ctx *ctx, int64_t n, const float *x)
 {
-	cudaError_t e = cudaMemsetAsync(w->limit, 0, sizeof *w->limit, iso_stream(ctx));
+	cudaError_t e = cudaMemsetAsync(limit, 0, sizeof *limit, iso_stream(ctx));
 
 	if (e != cudaSuccess) return iso_cuda_check("clear", e);
-	find_limit<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>((unsigned *)w->limit, n, x);
+	find_limit<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>((unsigned *)limit, n, x);
 	return iso_cuda_launched("greatest value");
+}
+
+int iso_ray_brick_limit(struct ray_brick_work *w, iso_ctx *ctx, int64_t n, const float *x)
+{
+	return limit_of(w->limit, ctx, n, x);
+}
+
+int iso_ray_brick_limit_u(struct ray_brick_work *w, iso_ctx *ctx, int64_t n, const float *u)
+{
+	return limit_of(w->limit_u, ctx, n, u);
 }
 
 int iso_ray_brick_forward(struct ray_brick_work *w, iso_ctx *ctx, const struct ray_model *m,
@@ -499,7 +575,7 @@ int iso_ray_brick_forward(struct ray_brick_work *w, iso_ctx *ctx, const struct r
 
 	if (e != cudaSuccess) return iso_cuda_check("clear", e);
 	s.queue = w->queue;
-	return dispatch<false>(&s, ctx, p->rule);
+	return dispatch<FORWARD>(&s, ctx, p->rule);
 }
 
 int iso_ray_brick_back(struct ray_brick_work *w, iso_ctx *ctx, const struct ray_model *m,
@@ -509,7 +585,20 @@ int iso_ray_brick_back(struct ray_brick_work *w, iso_ctx *ctx, const struct ray_
 
 	s.acc = acc;
 	s.queue = w->queue + 1;
-	return dispatch<true>(&s, ctx, p->rule);
+	return dispatch<BACK>(&s, ctx, p->rule);
+}
+
+int iso_ray_brick_back_signed(struct ray_brick_work *w, iso_ctx *ctx, const struct ray_model *m,
+                              const struct ray_pack *p, const float *u, unsigned long long *acc,
+                              struct ray_brick_cut cut)
+{
+	struct pass s = pass_of(w, m, p, u);
+
+	s.acc = acc;
+	s.limit = w->limit_u;
+	s.queue = w->queue + 1;
+	s.cut = cut;
+	return dispatch<BACK_SIGNED>(&s, ctx, p->rule);
 }
 
 /* ---- work space ---- */
@@ -531,6 +620,7 @@ int iso_ray_brick_open(struct ray_brick_work *w, struct iso_room *room, int64_t 
 	ISO_DEVICE(room, w->sum, slots);
 	ISO_DEVICE(room, w->send, slots);
 	ISO_DEVICE(room, w->limit, 1);
+	ISO_DEVICE(room, w->limit_u, 1);
 	ISO_DEVICE(room, w->queue, 2);
 	return room->status;
 }

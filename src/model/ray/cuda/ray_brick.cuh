@@ -163,14 +163,23 @@ bool iso_ray_brick_serves(const struct ray_model *m);
 struct ray_brick_work {
 	unsigned long long *sum; /* fixed point */
 	float *send;
-	float *limit; /* greatest magnitude in x, on the device */
-	int *queue;   /* next unit of work: forward, back */
+	float *limit;   /* greatest magnitude in x, on the device */
+	float *limit_u; /* the same in u, of a step of ratios */
+	int *queue;     /* next unit of work: forward, back */
+};
+
+/* What becomes of terms whose magnitude exceeds `limit`, in units of the sums: they are cut to it, and *count (device
+   memory) grows. */
+struct ray_brick_cut {
+	double limit;
+	int64_t *count;
 };
 
 int iso_ray_brick_open(struct ray_brick_work *w, struct iso_room *room, int64_t slots);
 
 /* The greatest magnitude of n values, for the scale of the sums. Once for each image. */
 int iso_ray_brick_limit(struct ray_brick_work *w, iso_ctx *ctx, int64_t n, const float *x);
+int iso_ray_brick_limit_u(struct ray_brick_work *w, iso_ctx *ctx, int64_t n, const float *u);
 
 /* w->sum[slot] = the ray's line integral of x, over its factor, times iso_ray_brick_scale(grid) and
    ray_brick_up(greatest x). */
@@ -182,6 +191,11 @@ int iso_ray_brick_forward(struct ray_brick_work *w, iso_ctx *ctx, const struct r
    everywhere. */
 int iso_ray_brick_back(struct ray_brick_work *w, iso_ctx *ctx, const struct ray_model *m,
                        const struct ray_pack *p, const float *x, unsigned long long *acc);
+
+/* The same for what rays send of either sign, and with the image u: up = ray_brick_up(greatest u). */
+int iso_ray_brick_back_signed(struct ray_brick_work *w, iso_ctx *ctx, const struct ray_model *m,
+                              const struct ray_pack *p, const float *u, unsigned long long *acc,
+                              struct ray_brick_cut cut);
 
 /* Bits after the binary point of a term of the EM step. A term is at most 1; one of 1/1000 has 18 bits. */
 #define RAY_BRICK_BITS 28

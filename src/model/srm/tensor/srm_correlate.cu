@@ -308,6 +308,18 @@ static int em_step(const iso_op *op, int sub, iso_real *acc, const iso_real *x, 
 	return st;
 }
 
+static int ratio_step(const iso_op *op, int sub, iso_real *z, iso_real *rho, bool keep, const iso_real *x,
+                      const iso_real *u, const struct iso_em_data *d, struct iso_ratio_stat *stat)
+{
+	struct correlate_work *w = parts_of(op).w;
+	int st;
+
+	w->em = d;
+	st = iso_srm_ratio_step(op, sub, z, rho, keep, x, u, d, stat);
+	w->em = NULL;
+	return st;
+}
+
 /* ---- memory ---- */
 
 static int open_work(iso_op *op)
@@ -441,6 +453,7 @@ static int make_streams(struct iso_room *room, struct correlate_cuda *c, const s
 static const struct iso_op_fn correlate_fn = { forward,
 	                                       adjoint,
 	                                       em_step,
+	                                       ratio_step,
 	                                       iso_srm_op_rows,
 	                                       iso_srm_op_file_row,
 	                                       open_work,

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Total variation without smoothing, by primal-dual hybrid gradients: the image x at which
+
+	P(x) = <S, x> - sum_j y_j log(m_j ((A x)_j + a_j)) + tv TV(x),   x >= 0,     or
+	P(x) = |y - A x|^2 + tv TV(x),                                   x >= 0 if wanted,
+
+   is smallest. TV(x) = sum over voxels of |D x|, (D x)_a = (v_1/v_a) times the difference to the next voxel along axis
+   a, v the voxel sizes: ISO_PRIOR_TV of prior.h with eta = 0; for cubic voxels that of struct iso_fista. Each look also
+   has a dual image, and with it the duality gap: P(x) is at most that far above the minimum. docs/priors-tv.md has the
+   equations. As in algo.h: in one call (iso_pdhg_run) or step by step, which gives the same bits; arrays are copied. */
+#ifndef ISOTOME_PDHG_H
+#define ISOTOME_PDHG_H
+
+#include "isotome/algo.h"
+#include "isotome/grid.h"
+
+ISO_BEGIN_C
+
+struct iso_pdhg {
+	size_t size; /* of this struct */
+	iso_op *op;
+	enum iso_place place;    /* of data, sens, y and images */
+	struct iso_em_data data; /* of the likelihood: file order; add is r, not r/m */
+	struct iso_sens sens;    /* S; its image NULL: least squares of y */
+	const iso_real *y;       /* of least squares: file order */
+	struct iso_grid grid;
+	double tv;        /* >= 0 */
+	bool nonneg;      /* of least squares: no voxel below 0; the likelihood has it always */
+	bool subsets;     /* SPDHG: a step takes one of the operator's subsets, at random; else all data */
+	bool keep_unseen; /* voxels without sensitivity stay neighbours in TV */
+	int iterations;   /* over all data, at most */
+	double tolerance; /* relative gap that ends the run; 0: none does */
+	int look_every; /* iterations from one look to the next; 0: 1, with subsets, where a look is a pass, 10 */
+	double balance; /* steps of the dual over those of the image; 0: 0.3, of a likelihood with subsets 1 */
+	uint64_t seed;  /* of the order of subsets */
+};
+
+typedef struct iso_pdhg_state iso_pdhg_state;
+
+/* As iso_em_create and so on: x is the start; of a likelihood it must not be 0 everywhere, and its size counts. */
+int iso_pdhg_create(iso_pdhg_state **d, const struct iso_pdhg *p, const iso_real *x);
+int iso_pdhg_step(iso_pdhg_state *d); /* one of `iterations`, or a subset's share of it */
+bool iso_pdhg_finished(const iso_pdhg_state *d);
+int iso_pdhg_image(iso_real *x, const iso_pdhg_state *d);
+void iso_pdhg_free(iso_pdhg_state *d);
+
+struct iso_pdhg_look {
+	double iterations,
+		passes;       /* so far; passes: of A and A* over all data, those of start and looks too */
+	double cost, penalty; /* P, and tv TV(x) in it */
+	double gap;      /* of P(x) and the dual, >= 0. Least squares: over images of at most twice max |x| */
+	double relative; /* gap over the counts used; of least squares, over |y|^2 */
+};
+
+/* Those so far: after the first iteration, every look_every-th and the last; valid until the next call. */
+const struct iso_pdhg_look *iso_pdhg_looks(const iso_pdhg_state *d, int *n);
+
+struct iso_pdhg_result {
+	size_t size; /* of this struct, set by the caller */
+	int n;       /* iterations done */
+	int n_looks;
+	struct iso_pdhg_look *look; /* free with iso_pdhg_result_free */
+	double counts, lost;        /* used; of rows skipped: m = 0, or no voxel and no additive term */
+	int64_t unseen;             /* voxels without sensitivity */
+	bool converged, stopped;    /* by tolerance; by `each` of struct iso_run */
+	int resumed_from, unsaved;  /* as in struct iso_em_result */
+};
+
+/* As iso_em_run. */
+int iso_pdhg_run(iso_real *x, struct iso_pdhg_result *r, const struct iso_pdhg *p, const struct iso_run *run);
+void iso_pdhg_result_free(struct iso_pdhg_result *r);
+
+/* For n voxels and n_data rows; of p what is not an array counts, and which arrays there are. */
+void iso_pdhg_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_pdhg *p, int64_t n,
+                   int64_t n_data);
+
+ISO_END_C
+#endif

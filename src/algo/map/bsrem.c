@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* BSREM (Ahn and Fessler 2003), with the preconditioner of the others: update k takes one subset b of B,
+
+	x <- [x + alpha_k P (B A_b*(y / (A_b x + a)) - S - beta grad R(x))]+,   alpha_k = alpha / (1 + relax k / B) */
+#include "state.h"
+
+/* The ratios stay 0, and the gradient -S. */
+static int begin(iso_map_state *m)
+{
+	struct iso_loop *l = &m->l;
+	int st = l->v->fill(l->ctx, l->n, m->gradient, 0);
+
+	if (!st) st = l->v->fill(l->ctx, l->n_data, m->rho, 0);
+	return st ? st : l->v->axpy(l->ctx, l->n, m->gradient, -1, m->sens);
+}
+
+/* No voxel goes beyond 100 times the largest of the start. */
+static int bound(iso_map_state *m)
+{
+	struct iso_loop *l = &m->l;
+	double sum, most;
+	int st = map_expected(m, &sum);
+
+	if (st || m->p.guard == ISO_MAP_NO_GUARDS) return st;
+	if ((st = m->v->largest(l->ctx, l->n, &most, l->x, NULL, NULL)) || !(most > m->f.most)) return st;
+	m->c.went_back++;
+	return m->v->limit(l->ctx, l->n, l->x, m->f.most);
+}
+
+static int update(iso_map_state *m)
+{
+	struct iso_loop *l = &m->l;
+	double step = m->f.step / (1 + m->p.relax * (double)l->done / m->subsets);
+	int st;
+
+	if ((st = map_renew(m, l->done, NULL))) return st;
+	if ((st = map_ratio(m, map_subset(m, l->done), true))) return st;
+	m->c.used++;
+	if ((st = map_move(m, m->subsets, step))) return st;
+	if ((st = bound(m))) return st;
+	if ((st = map_end(m, true))) return st;
+	return l->done % m->subsets ? ISO_OK : map_look(m, NAN);
+}
+
+static int items(iso_map_state *m, struct iso_item *item, int n)
+{
+	item[n++] = (struct iso_item){ "two epochs before", ISO_ITEM_REAL, m->l.n, m->anchor };
+	item[n++] = (struct iso_item){ "preconditioner", ISO_ITEM_REAL, m->l.n, m->precond };
+	item[n++] = (struct iso_item){ "scale of ratios", ISO_ITEM_REAL, m->l.n, m->u };
+	return n;
+}
+
+const struct map_method map_bsrem = {
+	.name = "bsrem",
+	.by_subsets = true,
+	.rates = true,
+	.begin = begin,
+	.update = update,
+	.items = items,
+	.restored = begin,
+};

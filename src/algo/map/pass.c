@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Passes over the data, updates, guards and looks of the algorithms of penalised likelihood. */
+#include "state.h"
+
+#include "core/philox.h"
+
+#include <math.h>
+
+#define MOST_ACTIVITY 1.5 /* a MAP image has <S, x> <= sum of counts */
+
+/* ---- order ---- */
+
+/* Fisher and Yates, from the last place down: what ends up in place `at`, without the others. */
+static int shuffled(uint64_t seed, uint64_t epoch, int n, int at)
+{
+	int place = at; /* follow the item at place `at` of the end back through the swaps */
+
+	for (int i = 1; i < n; i++) {
+		int with = (int)(philox_draw(seed, epoch, (uint64_t)i).w[0] % (uint32_t)(i + 1));
+
+		if (place == i)
+			place = with;
+		else if (place == with)
+			place = i;
+	}
+	return place;
+}
+
+int map_subset(const iso_map_state *m, int64_t k)
+{
+	int at = (int)(k % m->subsets);
+
+	return m->p.in_turn ? at : shuffled(m->p.seed, (uint64_t)(k / m->subsets), m->subsets, at);
+}
+
+/* ---- passes ---- */
+
+static int ratio(iso_map_state *m, int b, bool keep, const iso_real *x, const iso_real *u)
+{
+	struct iso_ratio_stat s = { 0 };
+	double *part = m->part + (int64_t)MAP_PARTS * b;
+	int st = iso_ratio_step(m->l.op, b, m->z, m->rho, keep, x, u, &m->p.data, &s);
+
+	if (st) return st;
+	part[0] = s.em.loglik;
+	part[1] = s.em.lost;
+	part[2] = (double)s.em.used;
+	part[3] = (double)s.em.skipped;
+	part[4] = s.em.counts;
+	m->c.cut += s.cut;
+	return ISO_OK;
+}
+
+int map_ratio(iso_map_state *m, int b, bool keep)
+{
+	return ratio(m, b, keep, m->l.x, m->u);
+}
+
+int map_pass(iso_map_state *m, const iso_real *x, const iso_real *u)
+{
+	struct iso_loop *l = &m->l;
+	int st;
+
+	if ((st = l->v->fill(l->ctx, l->n_data, m->rho, 0))) return st;
+	if ((st = l->v->fill(l->ctx, l->n, m->gradient, 0))) return st;
+	if ((st = l->v->fill(l->ctx, l->n, m->balance, 0))) return st;
+	for (int b = 0; b < m->subsets; b++) {
+		if ((st = ratio(m, b, false, x, u))) return st;
+		if ((st = m->v->gather(l->ctx, l->n, m->gradient, m->balance, m->z, m->subsets))) return st;
+	}
+	if ((st = l->v->axpy(l->ctx, l->n, m->gradient, -1, m->sens))) return st;
+	return l->v->fill(l->ctx, l->n, m->z, 0);
+}
+
+/* ---- the penalty ---- */
+
+int map_penalty(iso_map_state *m, double *value, iso_real *gradient, iso_real *curvature, iso_real *hessian,
+                const iso_real *x)
+{
+	struct iso_loop *l = &m->l;
+	iso_real *const image[] = { gradient, curvature, hessian };
+	int st = ISO_OK;
+
+	if (m->prior) return iso_prior_eval(m->prior, value, gradient, curvature, hessian, x);
+	if (value) *value = 0;
+	for (int i = 0; i < 3 && !st; i++)
+		if (image[i]) st = l->v->fill(l->ctx, l->n, image[i], 0);
+	return st;
+}
+
+/* ---- updates ---- */
+
+/* Epochs 0, 1, 2, 3, 4, 6, 8, 10. */
+static bool renewed_in(int64_t epoch)
+{
+	return epoch <= 4 || (epoch <= 10 && epoch % 2 == 0);
+}
+
+int map_renew(iso_map_state *m, int64_t k, const iso_real *balance)
+{
+	struct iso_loop *l = &m->l;
+	int st;
+
+	if (k % m->subsets || !renewed_in(k / m->subsets)) return ISO_OK;
+	if ((st = m->v->shift(l->ctx, l->n, m->u, l->x, m->f.off))) return st;
+	/* `next` has the curvature at u */
+	if (m->prior && (st = map_penalty(m, NULL, NULL, m->next, NULL, m->u))) return st;
+	return m->v->precondition(l->ctx, l->n, m->precond, m->u, m->sens, balance, m->prior ? m->next : NULL,
+	                          m->f.beta);
+}
+
+int map_move(iso_map_state *m, double scale, double step)
+{
+	struct iso_loop *l = &m->l;
+	iso_real *before = l->x;
+	int st = iso_prior_step(m->prior, l->ctx, l->n, m->next, l->x, m->z, m->gradient, m->precond, scale,
+	                        m->f.beta, step);
+
+	if (st) return st;
+	l->x = m->next;
+	m->next = before;
+	return ISO_OK;
+}
+
+int map_expected(iso_map_state *m, double *sum)
+{
+	struct iso_loop *l = &m->l;
+	int st = l->v->dot(l->ctx, l->n, sum, m->sens, l->x);
+
+	if (st || isfinite(*sum)) return st;
+	return iso_fail(ISO_EINPUT,
+	                "%s: the image of update %" PRId64
+	                " is not finite: start image, sensitivity or factors are too small or too large",
+	                m->method->name, l->done + 1);
+}
+
+/* Sum of y, or what the last visits of the subsets say of it: an operator that streams its data alone knows. */
+static double counts(const iso_map_state *m)
+{
+	double sum = 0;
+
+	for (int b = 0; b < m->subsets; b++)
+		sum += m->part[(int64_t)MAP_PARTS * b + 1] + m->part[(int64_t)MAP_PARTS * b + 4];
+	return fmax(sum, m->counts);
+}
+
+int map_guard(iso_map_state *m, const iso_real *to)
+{
+	struct iso_loop *l = &m->l;
+	double sum;
+	int st = map_expected(m, &sum);
+
+	if (st || m->p.guard == ISO_MAP_NO_GUARDS || !(sum > MOST_ACTIVITY * counts(m))) return st;
+	if ((st = l->v->copy(l->ctx, l->n, l->x, to))) return st;
+	m->f.step /= 2;
+	m->c.went_back++;
+	return ISO_OK;
+}
+
+int map_difference(iso_map_state *m, double *r, const iso_real *a, const iso_real *b)
+{
+	struct iso_loop *l = &m->l;
+	double d, size;
+	int st;
+
+	if ((st = l->v->copy(l->ctx, l->n, m->z, a))) return st;
+	if ((st = l->v->axpy(l->ctx, l->n, m->z, -1, b))) return st;
+	if ((st = l->v->dot(l->ctx, l->n, &d, m->z, m->z))) return st;
+	if ((st = l->v->dot(l->ctx, l->n, &size, b, b))) return st;
+	*r = size > 0 ? sqrt(d / size) : 0;
+	return l->v->fill(l->ctx, l->n, m->z, 0);
+}
+
+int map_end(iso_map_state *m, bool keep)
+{
+	struct iso_loop *l = &m->l;
+	int st;
+
+	l->done++;
+	if (l->done % (2 * (int64_t)m->subsets)) return ISO_OK;
+	if ((st = map_difference(m, &m->f.change, m->anchor, l->x))) return st;
+	m->c.converged = m->p.tolerance > 0 && m->f.change <= m->p.tolerance;
+	return keep ? l->v->copy(l->ctx, l->n, m->anchor, l->x) : ISO_OK;
+}
+
+/* ---- looks ---- */
+
+int map_objective(iso_map_state *m, struct iso_map_look *look)
+{
+	struct iso_loop *l = &m->l;
+	double expected, penalty;
+	int st;
+
+	if ((st = map_expected(m, &expected))) return st;
+	if ((st = map_penalty(m, &penalty, NULL, NULL, NULL, l->x))) return st;
+	*look = (struct iso_map_look){
+		.passes = (double)m->c.used / m->subsets,
+		.updates = l->done,
+		.loglik = -expected,
+		.penalty = m->f.beta * penalty,
+		.gradient = NAN,
+		.change = m->f.change,
+	};
+	for (int b = 0; b < m->subsets; b++) look->loglik += m->part[(int64_t)MAP_PARTS * b];
+	look->objective = look->loglik - look->penalty;
+	if (isfinite(look->objective)) return ISO_OK;
+	return iso_fail(ISO_EINPUT,
+	                "%s: the objective after update %" PRId64
+	                " is %g: start image, sensitivity or factors are too small or too large",
+	                m->method->name, l->done, look->objective);
+}
+
+int map_look(iso_map_state *m, double gradient)
+{
+	struct iso_map_look look;
+	int st;
+
+	if (m->c.looks >= m->most_looks) return ISO_OK;
+	if ((st = map_objective(m, &look))) return st;
+	look.gradient = gradient;
+	m->look[m->c.looks++] = look;
+	return ISO_OK;
+}

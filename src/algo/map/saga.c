@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* SAGA (Defazio, Bach and Lacoste-Julien 2014), with one ratio a row in place of an image a subset: from a pass at the
+   start, rho = y / (A x + a), G = A* rho; then each update takes one subset b of B, and renews its ratios:
+
+	t = A_b*(y / (A_b x + a) - rho_b),   x <- [x + alpha P (B t + G - S - beta grad R(x))]+,   G <- G + t */
+#include "state.h"
+
+static int64_t most_rows(const iso_map_state *m)
+{
+	int64_t most = 0;
+
+	for (int b = 0; b < m->subsets; b++) {
+		struct iso_rows r = iso_op_rows(m->l.op, b);
+
+		most = r.n > most ? r.n : most;
+	}
+	return most;
+}
+
+static int take(iso_map_state *m)
+{
+	struct iso_loop *l = &m->l;
+
+	ISO_DEVICE(&l->room, m->old, most_rows(m));
+	ISO_DEVICE(&l->room, m->start, l->n);
+	return l->room.status;
+}
+
+static int begin(iso_map_state *m)
+{
+	struct iso_loop *l = &m->l;
+	int st;
+
+	if ((st = l->v->copy(l->ctx, l->n, m->start, l->x))) return st;
+	if ((st = m->v->shift(l->ctx, l->n, m->u, l->x, m->f.off))) return st;
+	if ((st = map_pass(m, l->x, m->u))) return st;
+	m->c.used += m->subsets;
+	return map_look(m, NAN);
+}
+
+/* z and the ratios of subset b, which are as they were if that is interrupted. */
+static int renew_ratios(iso_map_state *m, int b)
+{
+	struct iso_loop *l = &m->l;
+	struct iso_rows r = iso_op_rows(l->op, b);
+	int st = l->v->copy(l->ctx, r.n, m->old, m->rho + r.first);
+
+	if (st) return st;
+	if ((st = map_ratio(m, b, false))) l->v->copy(l->ctx, r.n, m->rho + r.first, m->old);
+	return st;
+}
+
+static int update(iso_map_state *m)
+{
+	struct iso_loop *l = &m->l;
+	int st;
+
+	if ((st = map_renew(m, l->done, m->balance))) return st;
+	if ((st = renew_ratios(m, map_subset(m, l->done)))) return st;
+	m->c.used++;
+	/* G + t first: B t + G = (B - 1) t + (G + t) */
+	if ((st = l->v->axpy(l->ctx, l->n, m->gradient, 1, m->z))) return st;
+	if ((st = map_move(m, m->subsets - 1, m->f.step))) return st;
+	if ((st = map_guard(m, m->start))) return st;
+	if ((st = map_end(m, true))) return st;
+	return l->done % m->subsets ? ISO_OK : map_look(m, NAN);
+}
+
+static int items(iso_map_state *m, struct iso_item *item, int n)
+{
+	struct iso_loop *l = &m->l;
+
+	item[n++] = (struct iso_item){ "two epochs before", ISO_ITEM_REAL, l->n, m->anchor };
+	item[n++] = (struct iso_item){ "preconditioner", ISO_ITEM_REAL, l->n, m->precond };
+	item[n++] = (struct iso_item){ "scale of ratios", ISO_ITEM_REAL, l->n, m->u };
+	item[n++] = (struct iso_item){ "start", ISO_ITEM_REAL, l->n, m->start };
+	item[n++] = (struct iso_item){ "gradient", ISO_ITEM_REAL, l->n, m->gradient };
+	item[n++] = (struct iso_item){ "balance", ISO_ITEM_REAL, l->n, m->balance };
+	item[n++] = (struct iso_item){ "ratios", ISO_ITEM_REAL, l->n_data, m->rho };
+	return n;
+}
+
+const struct map_method map_saga = {
+	.name = "saga",
+	.start = 1,
+	.by_subsets = true,
+	.rates = true,
+	.take = take,
+	.begin = begin,
+	.update = update,
+	.items = items,
+};

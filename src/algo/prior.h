@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What algorithms use of a prior besides iso_prior_eval. */
+#ifndef ISO_PRIOR_H
+#define ISO_PRIOR_H
+
+#include "isotome.h"
+
+ISO_BEGIN_C
+
+/* to = [x + step p (scale z + g - beta grad R(x))]+, and z = 0, in one pass. `to` is not x; r NULL: without R. */
+int iso_prior_step(iso_prior *r, iso_ctx *ctx, int64_t n, iso_real *to, const iso_real *x, iso_real *z,
+                   const iso_real *g, const iso_real *p, double scale, double beta, double step);
+
+ISO_END_C
+#endif

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Penalties on CUDA: pairs by columns of voxels (prior_tile.cuh); tv, and the Hessian, which few calls want, a thread a
+   voxel. The value is a sum of doubles in a fixed order. */
+#include "core/cuda.cuh"
+#include "prior_tile.cuh"
+
+/* ---- pairs by columns ---- */
+
+/* Rows of a column; with Bowsher's weights registers suffice for one. */
+template <int DEPTH, int EXTRA> static constexpr int rows = EXTRA == PRIOR_WEIGHTS ? 1 : 2;
+
+static __host__ __device__ int64_t blocks_x(const int n[3])
+{
+	return (n[0] + PRIOR_WIDE * PRIOR_X - 1) / (PRIOR_WIDE * PRIOR_X);
+}
+
+static __host__ __device__ int64_t blocks_y(const int n[3], int each)
+{
+	const int high = PRIOR_THREADS / PRIOR_WIDE * each;
+
+	return (n[1] + high - 1) / high;
+}
+
+static int64_t blocks_z(const int n[3], int planes)
+{
+	return (n[2] + planes - 1) / planes;
+}
+
+template <int KIND, int DEPTH, int EXTRA>
+static __global__ void __launch_bounds__(PRIOR_THREADS, DEPTH || EXTRA ? 3 : 4)
+	columns(const __grid_constant__ prior_job j)
+{
+	constexpr int R = rows<DEPTH, EXTRA>;
+	const int64_t block = blockIdx.x, gx = blocks_x(j.n), gy = blocks_y(j.n, R);
+	const int tx = threadIdx.x % PRIOR_WIDE, ty = threadIdx.x / PRIOR_WIDE;
+	const int x0 = ((int)(block % gx) * PRIOR_WIDE + tx) * PRIOR_X;
+	const int y0 = ((int)(block / gx % gy) * (PRIOR_THREADS / PRIOR_WIDE) + ty) * R;
+	const int z0 = (int)(block / gx / gy) * j.planes;
+	double value = 0;
+
+	if (x0 < j.n[0] && y0 < j.n[1]) value = prior_column<KIND, DEPTH, EXTRA, R>(j, x0, y0, z0);
+	if (!DEPTH) return;
+	value = iso_block_sum(value);
+	if (threadIdx.x == 0) j.partial[block] = value;
+}
+
+/* Long columns compute fewer planes twice; short ones keep all of the card at work until the end: it holds some 500 blocks. */
+static int64_t choose_planes(prior_job *j, int each)
+{
+	const int64_t plane = blocks_x(j->n) * blocks_y(j->n, each);
+
+	for (j->planes = 32; j->planes > 4 && plane * blocks_z(j->n, j->planes) < 1024;) j->planes /= 2;
+	return plane * blocks_z(j->n, j->planes);
+}
+
+template <int KIND, int DEPTH, int EXTRA> static int64_t launch(prior_job *j, cudaStream_t stream)
+{
+	const int64_t blocks = choose_planes(j, rows<DEPTH, EXTRA>);
+
+	columns<KIND, DEPTH, EXTRA><<<(unsigned)blocks, PRIOR_THREADS, 0, stream>>>(*j);
+	return blocks;
+}
+
+/* Without kappa only relative differences have a kernel of their own; the others read 1 in its place. */
+template <int KIND, int DEPTH> static int64_t launch_with(prior_job *j, cudaStream_t stream)
+{
+	const bool plain = j->whole && j->n[1] % rows<DEPTH, PRIOR_PLAIN> == 0 && !j->kappa;
+
+	if (j->bits) return launch<KIND, DEPTH, PRIOR_WEIGHTS>(j, stream);
+	if (KIND == ISO_PRIOR_RDP && plain) return launch<ISO_PRIOR_RDP, DEPTH, PRIOR_PLAIN>(j, stream);
+	return launch<KIND, DEPTH, PRIOR_KAPPA>(j, stream);
+}
+
+template <int DEPTH> static int64_t launch_kind(prior_job *j, cudaStream_t stream)
+{
+	switch (j->p.kind) {
+	case ISO_PRIOR_RDP:
+		return launch_with<ISO_PRIOR_RDP, DEPTH>(j, stream);
+	case ISO_PRIOR_LOGCOSH:
+		return launch_with<ISO_PRIOR_LOGCOSH, DEPTH>(j, stream);
+	case ISO_PRIOR_HUBER:
+		return launch_with<ISO_PRIOR_HUBER, DEPTH>(j, stream);
+	default:
+		return launch_with<ISO_PRIOR_QUADRATIC, DEPTH>(j, stream);
+	}
+}
+
+/* ---- the Hessian's diagonal ---- */
+
+template <int KIND> static __device__ float hessian_at(const prior_job &j, const int at[3], int64_t v)
+{
+	float sum = 0;
+
+	for (int dz = -1; dz <= 1; dz++)
+		for (int dy = -1; dy <= 1; dy++)
+			for (int dx = -1; dx <= 1; dx++) {
+				const int x = at[0] + dx, y = at[1] + dy, z = at[2] + dz;
+				const int64_t m = ((int64_t)z * j.n[1] + y) * j.n[0] + x;
+
+				if (dz * 9 + dy * 3 + dx == 0 || x < 0 || x >= j.n[0] || y < 0 ||
+				    y >= j.n[1] || z < 0 || z >= j.n[2])
+					continue;
+				float w = j.p.w[prior_number(dx, dy, dz)];
+
+				if (j.bits)
+					w = prior_weight<PRIOR_WEIGHTS>(j.p, dx, dy, dz, j.bits[v],
+					                                j.bits[m]);
+				if (j.kappa) w *= j.kappa[v] * j.kappa[m];
+				sum = fmaf(w, prior_at<KIND>(j.p, j.x[v], j.x[m]).h1, sum);
+			}
+	return sum;
+}
+
+template <int KIND>
+static __global__ void hessians(const __grid_constant__ prior_job j, int64_t voxels, float *to)
+{
+	ISO_GRID_LOOP (v, voxels) {
+		const int at[3] = { (int)(v % j.n[0]), (int)(v / j.n[0] % j.n[1]),
+			            (int)(v / j.n[0] / j.n[1]) };
+
+		to[v] = hessian_at<KIND>(j, at, v);
+	}
+}
+
+static void launch_hessian(const prior_job *j, int64_t n, float *to, cudaStream_t stream)
+{
+	const int blocks = iso_blocks(n);
+
+	switch (j->p.kind) {
+	case ISO_PRIOR_RDP:
+		hessians<ISO_PRIOR_RDP><<<blocks, ISO_THREADS, 0, stream>>>(*j, n, to);
+		return;
+	case ISO_PRIOR_LOGCOSH:
+		hessians<ISO_PRIOR_LOGCOSH><<<blocks, ISO_THREADS, 0, stream>>>(*j, n, to);
+		return;
+	case ISO_PRIOR_HUBER:
+		hessians<ISO_PRIOR_HUBER><<<blocks, ISO_THREADS, 0, stream>>>(*j, n, to);
+		return;
+	default:
+		hessians<ISO_PRIOR_QUADRATIC><<<blocks, ISO_THREADS, 0, stream>>>(*j, n, to);
+	}
+}
+
+/* ---- tv ---- */
+
+/* The term of voxel v, at `at`. */
+static __device__ prior_tv tv_at(const prior_job &j, const int at[3], int64_t v)
+{
+	const int64_t step[3] = { 1, j.n[0], (int64_t)j.n[0] * j.n[1] };
+	float next[3], there[3];
+
+	for (int a = 0; a < 3; a++) {
+		const bool in = at[a] + 1 < j.n[a];
+
+		next[a] = in ? j.x[v + step[a]] : 0;
+		there[a] = in && (!j.kappa || j.kappa[v + step[a]] > 0);
+	}
+	return prior_tv_of(&j.p, j.kappa ? j.kappa[v] : 1, j.x[v], next, there);
+}
+
+/* A voxel has its own term, and a part of the terms of the voxels before it along each axis. */
+static __global__ void tv_voxels(const __grid_constant__ prior_job j, int64_t voxels, float *hessian)
+{
+	const int64_t step[3] = { 1, j.n[0], (int64_t)j.n[0] * j.n[1] };
+	double value = 0;
+
+	ISO_GRID_LOOP (v, voxels) {
+		const int at[3] = { (int)(v % j.n[0]), (int)(v / j.n[0] % j.n[1]),
+			            (int)(v / j.n[0] / j.n[1]) };
+		const prior_tv own = tv_at(j, at, v);
+		const bool seen = !j.kappa || j.kappa[v] > 0;
+		float g = own.g, c = own.c, h = own.h;
+
+		for (int a = 0; a < 3; a++) {
+			const int before[3] = { at[0] - (a == 0), at[1] - (a == 1), at[2] - (a == 2) };
+
+			if (before[a] < 0 || !seen) continue;
+			const prior_tv t = tv_at(j, before, v - step[a]);
+
+			g += t.ga[a];
+			c += t.ca[a];
+			h += t.ha[a];
+		}
+		value += own.f;
+		if (j.u.z) {
+			g = prior_updated(&j.u, j.x[v], j.u.z[v], j.u.g[v], j.u.p[v], g);
+			j.u.z[v] = 0;
+		}
+		if (j.gradient) j.gradient[v] = g;
+		if (j.curvature) j.curvature[v] = c;
+		if (hessian) hessian[v] = h;
+	}
+	value = iso_block_sum(value);
+	if (threadIdx.x == 0) j.partial[blockIdx.x] = value;
+}
+
+/* ---- a prior ---- */
+
+static bool aligned(const void *p)
+{
+	return (uintptr_t)p % sizeof(float4) == 0;
+}
+
+static prior_job job_of(const iso_prior *r, const float *x, const prior_want *want, const prior_update *u)
+{
+	prior_job j = ISO_ZERO;
+
+	j.p = r->par;
+	for (int a = 0; a < 3; a++) j.n[a] = (int)r->par.n[a];
+	j.x = x;
+	j.kappa = r->kappa;
+	j.bits = r->bits;
+	j.gradient = want->gradient;
+	j.curvature = want->curvature;
+	j.partial = r->partial;
+	if (u) j.u = *u;
+	j.whole = j.n[0] % PRIOR_X == 0 && aligned(x) && aligned(j.gradient) && aligned(j.curvature) &&
+	          aligned(j.kappa) && aligned(j.bits) && aligned(j.u.z) && aligned(j.u.g) && aligned(j.u.p);
+	return j;
+}
+
+/* The sum of `blocks` partial sums, in their order. */
+static int sum_up(double *value, iso_prior *r, int64_t blocks)
+{
+	struct iso_room room = iso_room_of(r->ctx, "prior");
+	double *part;
+
+	if (ISO_HOST(&room, part, blocks))
+		room.status = r->ctx->vec->download(r->ctx, part, r->partial, blocks * (int64_t)sizeof *part);
+	if (!room.status) *value = 0;
+	for (int64_t i = 0; i < blocks && !room.status; i++) *value += part[i];
+	return iso_room_free(&room);
+}
+
+static int eval(iso_prior *r, const prior_want *want, const iso_real *x)
+{
+	const int64_t n = r->par.n[0] * r->par.n[1] * r->par.n[2];
+	prior_job j = job_of(r, x, want, NULL);
+	cudaStream_t stream = iso_stream(r->ctx);
+	int64_t blocks = 0;
+	int st = iso_cuda_use(r->ctx);
+
+	if (st) return st;
+	if (r->par.kind == ISO_PRIOR_TV) {
+		blocks = iso_blocks(n);
+		tv_voxels<<<(unsigned)blocks, ISO_THREADS, 0, stream>>>(j, n, want->hessian);
+	} else {
+		if (want->value || want->curvature)
+			blocks = launch_kind<1>(&j, stream);
+		else if (want->gradient)
+			launch_kind<0>(&j, stream);
+		if (want->hessian) launch_hessian(&j, n, want->hessian, stream);
+	}
+	if ((st = iso_cuda_launched("prior"))) return st;
+	return want->value ? sum_up(want->value, r, blocks) : ISO_OK;
+}
+
+static int step(iso_prior *r, iso_real *to, const iso_real *x, const prior_update *u)
+{
+	const int64_t n = r->par.n[0] * r->par.n[1] * r->par.n[2];
+	const prior_want want = { NULL, to, NULL, NULL };
+	prior_job j = job_of(r, x, &want, u);
+	cudaStream_t stream = iso_stream(r->ctx);
+	int st = iso_cuda_use(r->ctx);
+
+	if (st) return st;
+	if (r->par.kind == ISO_PRIOR_TV)
+		tv_voxels<<<iso_blocks(n), ISO_THREADS, 0, stream>>>(j, n, NULL);
+	else
+		launch_kind<0>(&j, stream);
+	return iso_cuda_launched("prior step");
+}
+
+extern "C" int iso_prior_open_cuda(iso_prior *r)
+{
+	prior_job j = ISO_ZERO;
+	int64_t blocks;
+
+	for (int a = 0; a < 3; a++) {
+		if (r->par.n[a] > INT32_MAX / 2)
+			return iso_fail(ISO_EARG, "prior: size %c is %" PRId64 ", on CUDA at most %d",
+			                "xyz"[a], r -> par.n[a], INT32_MAX / 2);
+		j.n[a] = (int)r->par.n[a];
+	}
+	blocks = choose_planes(&j, 1);
+	if (blocks < choose_planes(&j, 2)) blocks = choose_planes(&j, 2);
+	if (blocks > INT32_MAX)
+		return iso_fail(ISO_EARG, "prior: the image is larger than a grid of CUDA blocks");
+	r->eval_cuda = eval;
+	r->step_cuda = step;
+	ISO_DEVICE(&r->room, r->partial, blocks > 2048 ? blocks : 2048); /* iso_blocks: at most 2048 */
+	return r->room.status;
+}
+
+/* ---- without a prior ---- */
+
+static __global__ void plain_voxels(int64_t n, float *to, const float *x, prior_update u)
+{
+	ISO_GRID_LOOP (i, n) {
+		to[i] = prior_updated(&u, x[i], u.z[i], u.g[i], u.p[i], 0);
+		u.z[i] = 0;
+	}
+}
+
+extern "C" int iso_prior_plain_step_cuda(iso_ctx *ctx, int64_t n, iso_real *to, const iso_real *x,
+                                         const prior_update *u)
+{
+	int st = iso_cuda_use(ctx);
+
+	if (st) return st;
+	plain_voxels<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>(n, to, x, *u);
+	return iso_cuda_launched("step");
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a prior is inside. */
+#ifndef ISO_PRIOR_IN_H
+#define ISO_PRIOR_IN_H
+
+#include "algo/prior.h"
+#include "core/room.h"
+#include "prior_kern.h"
+
+ISO_BEGIN_C
+
+/* What an evaluation gives, each NULL: not wanted. */
+struct prior_want {
+	double *value;
+	iso_real *gradient, *curvature, *hessian;
+};
+
+/* The rest of iso_prior_step; `to` has the gradient, or nothing where there is no prior. */
+struct prior_update {
+	iso_real *z;
+	const iso_real *g, *p;
+	iso_real scale, beta, step;
+};
+
+/* [x + step p (scale z + g - beta gradient)]+ */
+ISO_HD iso_real prior_updated(const struct prior_update *u, iso_real x, iso_real z, iso_real g, iso_real p,
+                              iso_real gradient)
+{
+	iso_real to = x + u->step * p * (u->scale * z + g - u->beta * gradient);
+
+	return to > 0 ? to : 0;
+}
+
+struct iso_prior {
+	iso_ctx *ctx;
+	struct prior_par par;
+	struct iso_room room;  /* has the arrays, on the context's device */
+	const iso_real *kappa; /* NULL: 1 */
+	const uint32_t *
+		bits; /* Bowsher's weights of the 13 pairs in front of a voxel, 2 bits each, in halves; NULL: 1 */
+	/* on CUDA, looked up once */
+	int (*eval_cuda)(iso_prior *r, const struct prior_want *want, const iso_real *x);
+	int (*step_cuda)(iso_prior *r, iso_real *to, const iso_real *x, const struct prior_update *u);
+	double *partial; /* on CUDA: the value's sum over each block */
+};
+
+/* Weights of all pairs, n = voxels words on the host; the anatomical image lies on the host. */
+void iso_prior_bowsher(uint32_t *bits, const iso_ctx *ctx, const struct iso_grid *g, const iso_real *anatomy,
+                       int neighbours);
+
+/* On the CPU: all of `want`; or, with `u`, the step, whose result is want->gradient. */
+int iso_prior_cpu(iso_prior *r, const struct prior_want *want, const iso_real *x,
+                  const struct prior_update *u);
+
+ISO_END_C
+#endif

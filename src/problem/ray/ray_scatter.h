@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Scatter of model ray: parameters and the term itself in ray_scatter.c, the rounds that make it in ray_rounds.c, with
+   their coarse images in ray_coarse.c and the counts that they balance in ray_counts.c, lines of crystal pairs and of
+   events that they look at in ray_pairs.c, the scale that tails want in ray_tail.c, what a report shows of it in
+   ray_seen.h. */
+#ifndef ISO_RAY_SCATTER_H
+#define ISO_RAY_SCATTER_H
+
+#include "problem/model.h"
+
+#include "isotome/scatter.h"
+
+struct ray;
+
+struct ray_scatter {
+	/* parameters */
+	const char *method, *scale, *save;
+	int64_t rounds, seed;
+	double error, window_kev[2], resolution;
+	bool extend;
+	/* what they say */
+	bool fit;     /* 'scatter-scale' fit */
+	double times; /* 'scatter-scale' as a number; 1 with fit */
+	/* the estimate in force; NULL: none, r has no scatter */
+	iso_scatter_table *table;
+	double by; /* expected counts over m h / (alpha W): count balance and scale, over the unit of the image */
+	double eta; /* mean efficiency of pairs, where only events and the sensitivity have theirs; else 1 */
+	json_t *told;          /* of the frame under way, for its record; NULL: nothing yet */
+	struct ray_seen *seen; /* of that frame: histograms of prompts; NULL: not kept */
+};
+
+/* ---- ray_scatter.c ---- */
+
+enum { RAY_SCATTER_PARAMS = 9 };
+
+void ray_scatter_params(struct opt *table, struct ray_scatter *s);
+
+/* Whether 'scatter' is given. */
+bool ray_scatter_on(const struct ray *ray);
+
+/* In load: ISO_EARG or ISO_EINPUT where the parameters, the scanner or the map can't be used. */
+int ray_scatter_check(struct ray *ray);
+void ray_scatter_forget(struct ray *ray); /* the estimate, and what was told */
+
+/* What is to be estimated from an image; NULL: a plan that has none. */
+struct iso_scatter ray_scatter_parameters(struct ray *ray, const struct iso_array *image);
+
+/* The table from an image in counts/mm, in place of the one in force. */
+int ray_scatter_estimate(struct ray *ray, const struct iso_array *image);
+
+/* r[j] += by m_j h_j / W_j of the events, m without attenuation: expected scattered counts, per mm of the line or per bin
+   with time of flight. */
+int ray_scatter_add(struct ray *ray, const struct iso_events *e, const iso_real *mult, iso_real *r);
+
+double ray_solid_angle(const struct iso_event *e); /* W */
+
+/* Warnings of an estimate, once it is the last. */
+void ray_scatter_warn(struct ray *ray, const struct iso_scatter_info *i);
+
+/* What is told of a table: an object. */
+json_t *ray_scatter_json(const struct ray *ray, const struct iso_scatter_info *i);
+
+void ray_scatter_plan(struct ray *ray, struct iso_plan *plan);
+/* See struct model. */
+int ray_scatter_of_image(iso_problem *problem, const struct iso_array *image, iso_real *r, const char *table);
+int ray_scatter_save(iso_problem *problem);           /* 'scatter-save', where it is given */
+json_t *ray_scatter_told(const iso_problem *problem); /* of the frame; NULL: nothing */
+
+/* ---- ray_rounds.c ---- */
+
+/* The estimate of the frame in force, from coarse reconstructions of it. `sens`: without PSF and the frame's factor; no
+   values: the rows list all lines. k: number of the frame. */
+int ray_rounds(iso_problem *problem, const struct iso_array *sens, int64_t k);
+
+/* ---- ray_coarse.c ---- */
+
+/* The grid of the rounds: voxels of block[] of those of g. */
+struct iso_grid ray_coarse_grid(const struct iso_grid *g, int64_t block[3]);
+
+/* S of a coarse voxel is the sum of S of those in it, times the factor; where some of it lies outside the grid, as if that
+   saw as much. */
+int ray_coarse_sens(struct iso_array *to, const struct iso_array *s, const int64_t block[3], double factor);
+
+/* Before an estimate: a Gaussian of 10 mm within matter, and one within what lies away from it; each keeps what is even, up
+   to the surface, and the sum. What lies near matter, up to 9 mm from it, goes to it first: decays are in matter, and it
+   is the resolution of the scan that has some of them beside it, where they would scatter less, and least into the
+   tails. */
+int ray_coarse_smooth(iso_real *f, struct ray *ray, const struct iso_grid *grid);
+
+/* ---- ray_counts.c ---- */
+
+struct ray_counts {
+	double all, net; /* J, J - R */
+	bool net_known;  /* else R is not known over all pairs: net is what the first image explains */
+};
+
+/* Of the frame in force; and the mean efficiency of pairs, where only events have theirs. */
+int ray_count(struct ray_counts *c, struct ray *ray);
+
+/* Scattered counts of the frame that the table in force expects. */
+int ray_scatter_sum(double *sum, struct ray *ray);
+
+/* ---- ray_pairs.c ---- */
+
+/* Lines between crystals of the scanner, drawn evenly. */
+struct ray_pairs {
+	struct iso_events e; /* without times */
+	double times;        /* pairs of the scanner that each stands for */
+	double *eta;         /* expected scattered counts over h: efficiencies, and g */
+	double *randoms;     /* expected randoms; NULL: there are none, or they are not known by pairs */
+	bool *counted;       /* the pair is in coincidence */
+};
+
+int ray_pairs_draw(struct ray_pairs *p, struct ray *ray, int64_t n, uint64_t seed);
+/* Some of those n: places first ... first + n - 1 of `part`. */
+int ray_pairs_part(struct ray_pairs *p, struct ray *ray, int64_t n, uint64_t seed, struct iso_rows part);
+void ray_pairs_free(struct ray_pairs *p);
+
+/* Expected scattered counts of each, of all u, by the table in force with by = 1. */
+int ray_pairs_scatter(iso_real *r, const struct ray_pairs *p, struct ray *ray);
+
+/* Some events of the frame: y counts (NULL: 1 each), m without attenuation, r without scatter. */
+struct ray_some {
+	struct iso_events e; /* lines and times alone */
+	const iso_real *count, *mult, *add;
+};
+
+/* All events of the frame that this rank has, block by block. */
+int ray_each(struct ray *ray, int (*block)(void *arg, struct ray *ray, const struct ray_some *some),
+             void *arg);
+
+/* ---- ray_tail.c ---- */
+
+/* k that lines beside the object want, by maximum likelihood. */
+struct ray_tail {
+	double k, error;  /* error: standard, of k */
+	double counts;    /* of lines beside the object */
+	double scattered; /* share of these that is scatter, by k */
+	bool known;       /* enough of them: k is of use */
+};
+
+int ray_tail_fit(struct ray_tail *t, struct ray *ray, const struct ray_pairs *pairs);
+
+#endif

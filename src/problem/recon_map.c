@@ -1,0 +1,519 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Penalised likelihood and kernel EM in a reconstruction: what they read besides the data, the updates of a frame, and
+   what the record says of them. Sensitivity and frames are those of EM, recon_em.c. */
+#include "problem.h"
+
+#include "base/number.h"
+#include "core/comm.h"
+#include "core/op.h"
+#include "core/room.h"
+#include "core/size.h"
+#include "file/out.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Weights above which a run is likely not to do what was meant. */
+#define LARGE_RELATIVE 5. /* rel */
+#define LARGE_EPSILON .1  /* epsilon over the mean of the image */
+#define FEW_EVENTS 500    /* of a subset */
+#define COUNTS_OF_A_SUBSET 1000
+
+/* ---- what is read ---- */
+
+static int named(char path[PATH_MAX], const char *name, int length)
+{
+	if (length >= PATH_MAX)
+		return iso_fail(ISO_EARG, "a file's name of %d characters is too long", length);
+	memcpy(path, name, (size_t)length);
+	path[length] = '\0';
+	return ISO_OK;
+}
+
+static int read_image(struct recon *r, struct iso_array *a, const char *path, enum iso_values allowed)
+{
+	int st = record_read_image(r->record, a, path, allowed, &r->grid);
+
+	return st ? st : record_input(r->record, path);
+}
+
+/* Images of one file: one, or in an array of four axes several. */
+static int read_features(struct recon *r, struct iso_array *a, const char *path)
+{
+	struct iso_array head = { 0 };
+	const int64_t *n = r->grid.n;
+	int st = record_peek(r->record, &head, path, ISO_FINITE);
+	bool several =
+		!st && head.n_dim == 4 && head.dim[1] == n[2] && head.dim[2] == n[1] && head.dim[3] == n[0];
+
+	iso_array_free(&head);
+	if (st || !several) return st ? st : read_image(r, a, path, ISO_FINITE);
+	st = record_read(r->record, a, path, ISO_FINITE);
+	return st ? st : record_input(r->record, path);
+}
+
+static int read_kernel(struct recon *r, struct recon_map *m)
+{
+	const struct penalties *p = &r->s->penalties;
+	char path[PATH_MAX];
+	int st = ISO_OK;
+
+	for (int i = 0; i < p->n_features && !st; i++) {
+		if ((st = named(path, p->feature[i].at, p->feature[i].length))) return st;
+		if (!(st = read_features(r, &m->feature[i], path)))
+			m->n_features += (int)(m->feature[i].n / iso_grid_voxels(&r->grid));
+	}
+	return st;
+}
+
+int map_read(struct recon *r, struct recon_map *m)
+{
+	const struct penalties *p = &r->s->penalties;
+	char path[PATH_MAX];
+	int st = ISO_OK;
+
+	if (recon_is_kem(r->s)) return read_kernel(r, m);
+	if (!recon_is_map(r->s)) return ISO_OK;
+	m->kappa_auto = p->kappa && strcmp(p->kappa, "auto") == 0;
+	if (p->kappa && !m->kappa_auto) st = read_image(r, &m->kappa, p->kappa, ISO_NONNEGATIVE);
+	if (!st && p->bowsher && !(st = named(path, p->bowsher, p->anatomy)))
+		st = read_image(r, &m->anatomy, path, ISO_FINITE);
+	return st;
+}
+
+void map_free(struct recon_map *m)
+{
+	for (int i = 0; i < MAP_FEATURES; i++) iso_array_free(&m->feature[i]);
+	iso_array_free(&m->kappa);
+	iso_array_free(&m->anatomy);
+}
+
+/* ---- the kernel ---- */
+
+void map_plan_kernel(const struct recon *r, const struct recon_map *m, struct iso_plan *plan)
+{
+	const struct penalties *p = &r->s->penalties;
+	int64_t n = iso_grid_voxels(&r->grid);
+
+	iso_plan_add(plan, "features", n, m->n_features * (int64_t)sizeof(iso_real), false);
+	iso_plan_add(plan, "kernel, and its transpose", n, 16 * (int64_t)p->k, iso_ctx_is_cuda(r->ctx));
+	iso_plan_add(plan, "images behind the kernel", n, 3 * sizeof(iso_real), iso_ctx_is_cuda(r->ctx));
+}
+
+int map_make_kernel(struct recon *r, struct recon_map *m)
+{
+	const struct penalties *p = &r->s->penalties;
+	int64_t n = iso_grid_voxels(&r->grid), at = 0;
+	struct iso_kernel k = {
+		.size = sizeof k,
+		.grid = r->grid,
+		.n_features = m->n_features,
+		.neighbours = p->k,
+		.radius = p->radius,
+		.sigma = p->sigma,
+	};
+	iso_real *all;
+	int st;
+
+	record_stage(r->record, "kernel");
+	if ((st = model_vector(&all, n * m->n_features, "features"))) return st;
+	for (int i = 0; i < p->n_features; i++) {
+		memcpy(all + at, m->feature[i].v, (size_t)m->feature[i].n * sizeof *all);
+		at += m->feature[i].n;
+		iso_array_free(&m->feature[i]);
+	}
+	k.feature = all;
+	st = iso_kernel_create(&r->kernel, r->ctx, &k);
+	free(all);
+	return st;
+}
+
+int map_add_kernel(struct recon *r)
+{
+	iso_op *chain = NULL;
+	int st;
+
+	if (!r->kernel) return ISO_OK;
+	st = iso_chain_create(&chain, r->op, r->kernel);
+	iso_op_free(r->op);
+	r->op = chain;
+	return st;
+}
+
+int map_kernel(const struct recon *r, iso_real *to, const iso_real *from, bool adjoint)
+{
+	int64_t n = iso_grid_voxels(&r->grid);
+	struct iso_room room = iso_room_of(r->ctx, "images behind the kernel");
+	iso_real *a, *b;
+	int st;
+
+	ISO_UPLOAD(&room, a, from, n);
+	ISO_DEVICE(&room, b, n);
+	st = room.status;
+	if (!st) st = (adjoint ? iso_adjoint : iso_forward)(r->kernel, ISO_ALL, b, a);
+	if (!st) st = iso_ctx_vec(r->ctx)->download(r->ctx, to, b, n * (int64_t)sizeof *b);
+	iso_room_free(&room);
+	return st;
+}
+
+/* ---- subsets and start ---- */
+
+/* Counts of the frame, over all ranks. */
+static int counts(const struct recon *r, double *sum)
+{
+	const struct model_found *is = &r->problem->found;
+	int64_t rows = is->rows - is->elsewhere, whole;
+	double here = 0;
+	int st = ISO_OK;
+
+	*sum = (double)is->rows;
+	if (!r->data.y) return ISO_OK;
+	for (int64_t j = 0; j < rows; j++) here += r->data.y[j];
+	whole = llround(here * 1024); /* an integer, so that the sum over ranks has no order */
+	if (r->m->rows_split && iso_ranks(r->ctx) > 1) st = iso_comm_sum(r->ctx, ISO_OK, &whole, 1);
+	*sum = (double)whole / 1024;
+	return st;
+}
+
+/* Streamed rows have steps of ratios, and no back-projection of ratios that were made of others. */
+static int check_streamed(const struct recon *r, const struct recon_map *m)
+{
+	bool method = recon_map_method(r->s) == ISO_MAP_LBFGS || recon_is_pdhg(r->s);
+
+	if (!r->problem->found.on_disk || !(method || m->kappa_auto)) return ISO_OK;
+	return iso_fail(ISO_EARG,
+	                "%s%s needs the events in memory, and these stay on disk: more memory, or %s",
+	                method ? "'method' " : "'kappa' auto", method ? r->s->method : "",
+	                method ? "'method' svrg" : "'kappa' FILE");
+}
+
+/* min(32, counts/1000), at least 4, as far as rows and model allow. */
+int map_subsets(struct recon *r, struct recon_map *m)
+{
+	struct settings *s = &r->problem->s;
+	const struct model_found *is = &r->problem->found;
+	int64_t most = is->most_subsets ? is->most_subsets : is->rows, n;
+	double sum = 0;
+	int st = check_streamed(r, m);
+
+	if (st || (st = counts(r, &sum))) return st;
+	n = (int64_t)fmin(MAP_SUBSETS, floor(sum / COUNTS_OF_A_SUBSET));
+	if (n < 4) n = 4;
+	if (n > most) n = most;
+	if (problem_given(r->problem, "subsets") || strcmp(s->method, "pdhg") == 0) n = s->subsets;
+	s->subsets = s->by.n = (int)n;
+	if (sum / (double)n < FEW_EVENTS && n > 1 && m->few++ == 0) {
+		m->counts = sum;
+		m->subsets = (int)n;
+	}
+	return ISO_OK;
+}
+
+/* Uniform where the sensitivity is, with as many counts as the data. */
+int map_start(struct recon *r, const iso_real *sens)
+{
+	double all = 0, sum = 0;
+	int st = counts(r, &sum);
+
+	for (int64_t i = 0; i < r->x.n; i++) all += sens[i];
+	for (int64_t i = 0; i < r->x.n; i++) r->x.v[i] = sens[i] > 0 && sum > 0 ? (iso_real)(sum / all) : 0;
+	return st;
+}
+
+/* ---- the run ---- */
+
+static struct iso_prior_spec prior_of(const struct recon *r, const struct recon_map *m)
+{
+	const struct penalties *p = &r->s->penalties;
+	struct iso_prior_spec prior = p->prior;
+
+	prior.grid = r->grid;
+	prior.place = ISO_HOST;
+	prior.kappa = m->kappa.v;
+	prior.anatomy = m->anatomy.v;
+	/* 0 would be "not given"; as a float this is 0 */
+	if (p->epsilon_given && prior.epsilon == 0) prior.epsilon = 1e-300;
+	prior.bowsher = p->neighbours ? p->neighbours : r->grid.n[2] == 1 ? 3 : 7;
+	return prior;
+}
+
+static struct iso_map map_of(const struct recon *r, const struct recon_map *m,
+                             const struct iso_prior_spec *prior, const struct iso_sens *sens)
+{
+	const struct settings *s = r->s;
+	const struct penalties *p = &s->penalties;
+
+	return (struct iso_map){
+		.size = sizeof(struct iso_map),
+		.op = r->op,
+		.place = ISO_HOST,
+		.data = { r->data.y, r->data.add, r->data.mult },
+		.sens = *sens,
+		.method = recon_map_method(s),
+		.prior = p->text ? prior : NULL,
+		.kappa_auto = m->kappa_auto,
+		.keep_unseen = strcmp(p->unseen, "keep") == 0,
+		.beta = p->beta,
+		.relative = p->relative,
+		.passes = (int)s->iterations,
+		.tolerance = p->tolerance,
+		.step = p->step,
+		.relax = problem_given(r->problem, "relax") && p->relax == 0 ? -1 : p->relax,
+		.seed = (uint64_t)s->seed,
+		.as_given = s->start,
+	};
+}
+
+void map_plan(const struct recon *r, const struct recon_map *m, struct iso_plan *plan, int64_t rows)
+{
+	static const struct iso_sens sens = { .n_images = 1 };
+	const struct iso_prior_spec prior = prior_of(r, m);
+	const struct iso_map map = map_of(r, m, &prior, &sens);
+
+	if (recon_is_pdhg(r->s)) {
+		pdhg_plan(r, plan, rows);
+		return;
+	}
+	iso_map_plan(plan, r->ctx, &map, iso_grid_voxels(&r->grid), rows);
+	if (r->problem->found.on_disk)
+		iso_plan_add(plan, "ratios of the events", r->problem->found.rows, sizeof(iso_real),
+		             iso_ctx_is_cuda(r->ctx));
+}
+
+/* ---- the record ---- */
+
+/* One number of all looks, as a list. */
+static json_t *looks(const struct iso_map_result *of, size_t at)
+{
+	json_t *list = json_array();
+
+	for (int i = 0; i < of->n; i++)
+		json_array_append_new(list, record_real(*(const double *)((const char *)&of->look[i] + at)));
+	return list;
+}
+
+#define LOOKS(of, name) looks(of, offsetof(struct iso_map_look, name))
+
+static json_t *updates(const struct iso_map_result *of)
+{
+	json_t *list = json_array();
+
+	for (int i = 0; i < of->n; i++) json_array_append_new(list, json_integer(of->look[i].updates));
+	return list;
+}
+
+static json_t *described(const struct recon *r, const struct recon_map *m, const struct iso_map_result *of)
+{
+	const struct settings *s = r->s;
+	const struct penalties *p = &s->penalties;
+	const bool has = p->text;
+	enum iso_prior_kind kind = p->prior.kind;
+	json_t *o = record_pack("{s:i, s:f, s:f, s:s, s:I, s:f, s:I, s:f, s:i, s:I, s:b}", "subsets", s->by.n,
+	                        "beta", of->beta, "relative", of->relative, "unseen", p->unseen,
+	                        "unseen_voxels", (json_int_t)of->unseen, "passes", of->passes, "updates",
+	                        (json_int_t)of->updates, "step", of->step, "went_back", of->went_back,
+	                        "terms_cut", (json_int_t)of->cut, "converged", of->converged);
+
+	json_object_set_new(o, "penalty", has ? json_string(recon_penalty_name(s)) : json_null());
+	if (has && kind == ISO_PRIOR_RDP) json_object_set_new(o, "gamma", record_real(of->gamma));
+	if (has && kind == ISO_PRIOR_RDP) json_object_set_new(o, "epsilon", record_real(of->epsilon));
+	if (has && kind == ISO_PRIOR_LOGCOSH) json_object_set_new(o, "s", record_real(of->s));
+	if (has && kind == ISO_PRIOR_HUBER) json_object_set_new(o, "delta", record_real(of->delta));
+	if (has && kind == ISO_PRIOR_TV) json_object_set_new(o, "eta", record_real(of->eta));
+	if (has)
+		json_object_set_new(o, "kappa",
+		                    json_string(m->kappa_auto ? "auto"
+		                                : m->kappa.v  ? "image"
+		                                              : "1"));
+	if (m->anatomy.v) json_object_set_new(o, "bowsher_neighbours", json_integer(prior_of(r, m).bowsher));
+	if (isfinite(of->kkt)) json_object_set_new(o, "kkt", record_real(of->kkt));
+	json_object_set_new(o, "looks",
+	                    record_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "passes", LOOKS(of, passes),
+	                                "updates", updates(of), "objective", LOOKS(of, objective), "loglik",
+	                                LOOKS(of, loglik), "penalty", LOOKS(of, penalty), "gradient",
+	                                LOOKS(of, gradient), "change", LOOKS(of, change)));
+	return o;
+}
+
+#define CURVE_HEAD "passes,updates,objective,loglik,penalty,gradient,change\n"
+
+static int write_curve(const char *path, const struct iso_map_result *of)
+{
+	size_t size = 0;
+	char *text = NULL;
+	FILE *f = open_memstream(&text, &size);
+	int st;
+
+	if (!f) return iso_fail_memory("curve", 1);
+	fputs(CURVE_HEAD, f);
+	for (int i = 0; i < of->n; i++) {
+		const struct iso_map_look *l = &of->look[i];
+		char line[256], change[32] = "";
+
+		if (isfinite(l->change)) iso_snprintf(change, sizeof change, "%.17g", l->change);
+		iso_snprintf(line, sizeof line, "%.17g,%lld,%.17g,%.17g,%.17g,%.17g,%s\n", l->passes,
+		             (long long)l->updates, l->objective, l->loglik, l->penalty, l->gradient, change);
+		fputs(line, f);
+	}
+	st = fclose(f) == 0 && text ? iso_out_text(path, text) : iso_fail_memory("curve", (int64_t)size);
+	free(text);
+	return st;
+}
+
+/* Mean of the image where the sensitivity is over a tenth of its maximum. */
+static double mean_seen(const struct recon *r, const iso_real *sens)
+{
+	double top = 0, sum = 0;
+	int64_t n = 0;
+
+	for (int64_t i = 0; i < r->x.n; i++) top = fmax(top, sens[i]);
+	for (int64_t i = 0; i < r->x.n; i++)
+		if (sens[i] > .1 * top) {
+			sum += r->x.v[i];
+			n++;
+		}
+	return n ? sum / (double)n : 0;
+}
+
+/* Counts what map_warn tells of all frames. */
+static void add_up(struct recon_map *m, const struct recon *r, const struct iso_map_result *of,
+                   const iso_real *sens)
+{
+	const struct penalties *p = &r->s->penalties;
+	const struct iso_map_look *last = of->n ? &of->look[of->n - 1] : NULL;
+	double mean = mean_seen(r, sens);
+
+	m->frames++;
+	m->went_back += of->went_back > 0;
+	m->cut += of->cut;
+	m->unseen = of->unseen;
+	m->relative = fmax(m->relative, of->relative);
+	if (p->text && p->prior.kind == ISO_PRIOR_RDP && of->epsilon > LARGE_EPSILON * mean &&
+	    m->coarse++ == 0) {
+		m->epsilon = of->epsilon;
+		m->mean = mean;
+	}
+	if (of->converged || of->stopped || !(p->tolerance > 0) || m->unfinished++ > 0) return;
+	m->change = isfinite(of->kkt) ? of->kkt : last ? last->change : NAN;
+	m->passes = of->passes;
+}
+
+static void tell(const struct recon *r, const struct iso_map_result *of)
+{
+	const struct penalties *p = &r->s->penalties;
+
+	if (!p->text) return;
+	record_tell(r->record, ISO_NEWS,
+	            "%s: beta %.4g, which is rel=%.3g; %.1f passes over the data, %" PRId64 " updates",
+	            recon_penalty_name(r->s), of->beta, of->relative, of->passes, of->updates);
+}
+
+int map_iterate(struct recon *r, struct recon_map *m, const struct iso_sens *sens, const iso_real *whole,
+                struct recon_result *out)
+{
+	const struct settings *s = r->s;
+	const struct iso_prior_spec prior = prior_of(r, m);
+	struct iso_map map = map_of(r, m, &prior, sens);
+	struct iso_map_result of = { .size = sizeof of };
+	struct iso_run run;
+	int st;
+
+	if (recon_is_pdhg(s)) return pdhg_iterate(r, m, sens, whole, out);
+	if (!s->start && (st = map_start(r, whole))) return st;
+	if ((st = recon_run(r, &run, !(map.method == ISO_MAP_SAGA && r->op->rows_split)))) return st;
+	st = iso_map_run(r->x.v, &of, &map, &run);
+	record_stage(r->record, NULL);
+	if (!st) {
+		*out = (struct recon_result){
+			.used = of.used,
+			.skipped = of.skipped,
+			.lost = of.lost,
+			.resumed_from = of.resumed_from,
+			.unsaved = of.unsaved,
+			.updates = (int)of.updates,
+			.iterations = (int)ceil(of.passes),
+			.stopped = of.stopped,
+			.map = described(r, m, &of),
+		};
+		add_up(m, r, &of, whole);
+		tell(r, &of);
+		if (s->penalties.curve) st = write_curve(s->penalties.curve, &of);
+	}
+	iso_map_result_free(&of);
+	return st;
+}
+
+void map_warn(const struct recon *r, const struct recon_map *m)
+{
+	const struct settings *s = r->s;
+	const char *test = recon_is_pdhg(s)                       ? "relative duality gap"
+	                   : recon_map_method(s) == ISO_MAP_LBFGS ? "KKT residual"
+	                                                          : "change over two epochs";
+	char of[48] = "";
+
+	if (m->frames > 1) snprintf(of, sizeof of, " in frames, of %d,", m->frames);
+	if (!s->penalties.text)
+		record_warn(r->record,
+		            "'method' %s without 'penalty': beta is 0, and the image is that of maximum "
+		            "likelihood, with all its noise",
+		            s->method);
+	if (m->few)
+		record_warn(
+			r->record,
+			"%.6g counts in %d subsets, fewer than %d in each%s: 'subsets' %d converge better",
+			m->counts, m->subsets, FEW_EVENTS, m->few > 1 ? ", and so in other frames" : "",
+			(int)fmax(1, floor(m->counts / FEW_EVENTS)));
+	if (m->relative > LARGE_RELATIVE)
+		record_warn(
+			r->record,
+			"the penalty is %.3g times as strong as the data (rel): the image shows it more than "
+			"them; 0.05 to 0.5 are usual",
+			m->relative);
+	if (m->coarse)
+		record_warn(
+			r->record,
+			"epsilon of rdp is %.3g, over a tenth of the image's mean, %.3g: differences in the "
+			"background are smoothed as by quadratic",
+			m->epsilon, m->mean);
+	if (m->went_back)
+		record_warn(
+			r->record,
+			"updates went too far%s and were taken back: a smaller 'step', such as %g, or fewer "
+			"'subsets' converge better",
+			of, s->penalties.step > 0 ? s->penalties.step / 2 : .5);
+	if (m->cut)
+		record_warn(r->record,
+		            "%" PRId64
+		            " terms of the gradient were larger than their bound and were cut to it",
+		            m->cut);
+	if (m->unseen)
+		record_warn(
+			r->record, "%" PRId64 " voxels of the image are seen by no line: they are 0, and %s",
+			m->unseen,
+			strcmp(s->penalties.unseen, "keep") == 0 ? "neighbours in the penalty ('unseen' keep)"
+								 : "nobody's neighbours ('unseen' drop)");
+	if (m->unfinished == 1 && m->frames == 1)
+		record_warn(r->record,
+		            "not converged after %.3g passes: %s %.3g, 'tolerance' is %g; more 'iterations' "
+		            "do it",
+		            m->passes, test, m->change, s->penalties.tolerance);
+	else if (m->unfinished)
+		record_warn(r->record,
+		            "%d of %d frames are not converged; the first: %s %.3g, 'tolerance' is %g",
+		            m->unfinished, m->frames, test, m->change, s->penalties.tolerance);
+}
+
+/* After the last update, as filters of EM do: where no line sees a voxel it stays 0. */
+int map_filter(struct recon *r, const iso_real *sens)
+{
+	int st;
+
+	if (!r->s->filter_text) return ISO_OK;
+	if ((st = iso_filter_host(r->x.v, r->ctx, &r->s->filter, &r->grid))) return st;
+	for (int64_t i = 0; sens && i < r->x.n; i++)
+		if (!(sens[i] > 0)) r->x.v[i] = 0;
+	return ISO_OK;
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Total variation without smoothing in a reconstruction: 'method' pdhg and spdhg of counts, pdhg of least squares; and
+   what the record says of them. */
+#include "problem.h"
+
+#include "base/number.h"
+#include "file/out.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct iso_pdhg pdhg_of(const struct recon *r)
+{
+	const struct settings *s = r->s;
+
+	return (struct iso_pdhg){
+		.size = sizeof(struct iso_pdhg),
+		.op = r->op,
+		.place = ISO_HOST,
+		.grid = r->grid,
+		.tv = s->least_squares ? s->squares.tv : s->penalties.beta,
+		.nonneg = s->squares.nonneg,
+		.subsets = strcmp(s->method, "spdhg") == 0,
+		.keep_unseen = strcmp(s->penalties.unseen, "keep") == 0,
+		.iterations = (int)s->iterations,
+		.tolerance = s->penalties.tolerance,
+		.seed = (uint64_t)s->seed,
+	};
+}
+
+void pdhg_plan(const struct recon *r, struct iso_plan *plan, int64_t rows)
+{
+	static const iso_real there = 0;
+	struct iso_pdhg p = pdhg_of(r);
+
+	if (r->s->least_squares)
+		p.y = &there;
+	else
+		p.data = (struct iso_em_data){ &there, &there, &there };
+	iso_pdhg_plan(plan, r->ctx, &p, iso_grid_voxels(&r->grid), rows);
+}
+
+/* ---- the record ---- */
+
+/* One number of all looks, as a list. */
+static json_t *list(const struct iso_pdhg_result *of, size_t at, double sign, size_t less)
+{
+	json_t *all = json_array();
+
+	for (int i = 0; i < of->n_looks; i++) {
+		const char *look = (const char *)&of->look[i];
+		double v =
+			sign * (*(const double *)(look + at) - (less ? *(const double *)(look + less) : 0));
+
+		json_array_append_new(all, record_real(v));
+	}
+	return all;
+}
+
+#define LIST(of, name) list(of, offsetof(struct iso_pdhg_look, name), 1, 0)
+
+/* Of a likelihood the objective is to be as great as can be, with the constants of EM's; of least squares the cost small. */
+json_t *pdhg_looks(const struct iso_pdhg_result *of, bool likelihood)
+{
+	size_t cost = offsetof(struct iso_pdhg_look, cost), penalty = offsetof(struct iso_pdhg_look, penalty);
+	json_t *o = record_pack("{s:o, s:o, s:o, s:o, s:o}", "passes", LIST(of, passes), "iterations",
+	                        LIST(of, iterations), "penalty", LIST(of, penalty), "gap", LIST(of, gap),
+	                        "relative_gap", LIST(of, relative));
+
+	if (likelihood) json_object_set_new(o, "objective", list(of, cost, -1, 0));
+	if (likelihood) json_object_set_new(o, "loglik", list(of, cost, -1, penalty));
+	if (!likelihood) json_object_set_new(o, "cost", list(of, cost, 1, 0));
+	return o;
+}
+
+int pdhg_write_curve(const char *path, const struct iso_pdhg_result *of, bool likelihood)
+{
+	size_t size = 0;
+	char *text = NULL;
+	FILE *f = open_memstream(&text, &size);
+	int st;
+
+	if (!f) return iso_fail_memory("curve", 1);
+	fprintf(f, "iteration,passes,%s,penalty,gap,relative_gap\n", likelihood ? "objective" : "cost");
+	for (int i = 0; i < of->n_looks; i++) {
+		const struct iso_pdhg_look *l = &of->look[i];
+		char line[256];
+
+		iso_snprintf(line, sizeof line, "%.17g,%.17g,%.17g,%.17g,%.17g,%.17g\n", l->iterations,
+		             l->passes, likelihood ? -l->cost : l->cost, l->penalty, l->gap, l->relative);
+		fputs(line, f);
+	}
+	st = fclose(f) == 0 && text ? iso_out_text(path, text) : iso_fail_memory("curve", (int64_t)size);
+	free(text);
+	return st;
+}
+
+static json_t *described(const struct recon *r, const struct iso_pdhg_result *of)
+{
+	const struct settings *s = r->s;
+	const struct iso_pdhg_look *last = &of->look[of->n_looks - 1];
+	json_t *o = record_pack("{s:i, s:f, s:s, s:s, s:I, s:f, s:i, s:f, s:f, s:b, s:o}", "subsets", s->by.n,
+	                        "beta", s->penalties.beta, "penalty", "tv", "unseen", s->penalties.unseen,
+	                        "unseen_voxels", (json_int_t)of->unseen, "passes", last->passes, "iterations",
+	                        of->n, "gap", last->gap, "relative_gap", last->relative, "converged",
+	                        of->converged, "looks", pdhg_looks(of, true));
+
+	return o;
+}
+
+/* ---- of counts ---- */
+
+/* One pass of EM from a uniform image. */
+static int make_start(struct recon *r, const struct iso_sens *sens, const iso_real *whole)
+{
+	const struct iso_em em = {
+		.size = sizeof em,
+		.op = r->op,
+		.iterations = 1,
+		.data = { r->data.y, r->data.add, r->data.mult },
+		.sens = *sens,
+		.grid = r->grid,
+	};
+	int st = map_start(r, whole);
+
+	return st ? st : iso_em_run(r->x.v, NULL, &em, NULL);
+}
+
+static void add_up(struct recon_map *m, const struct recon *r, const struct iso_pdhg_result *of)
+{
+	m->frames++;
+	m->unseen = of->unseen;
+	if (of->converged || of->stopped || !(r->s->penalties.tolerance > 0) || m->unfinished++ > 0) return;
+	m->change = of->look[of->n_looks - 1].relative;
+	m->passes = of->look[of->n_looks - 1].passes;
+}
+
+static void tell(const struct recon *r, const struct iso_pdhg_result *of)
+{
+	const struct iso_pdhg_look *last = &of->look[of->n_looks - 1];
+
+	record_tell(r->record, ISO_NEWS,
+	            "tv without smoothing: beta %.4g; duality gap %.3g, %.2g of the counts, after %.1f "
+	            "passes over the "
+	            "data",
+	            r->s->penalties.beta, last->gap, last->relative, last->passes);
+}
+
+int pdhg_iterate(struct recon *r, struct recon_map *m, const struct iso_sens *sens, const iso_real *whole,
+                 struct recon_result *out)
+{
+	const struct settings *s = r->s;
+	struct iso_pdhg p = pdhg_of(r);
+	struct iso_pdhg_result of = { .size = sizeof of };
+	int64_t rows = r->problem->found.rows - r->problem->found.elsewhere;
+	struct iso_run run;
+	int st;
+
+	p.data = (struct iso_em_data){ r->data.y, r->data.add, r->data.mult };
+	p.sens = *sens;
+	if (!s->start && (st = make_start(r, sens, whole))) return st;
+	if ((st = recon_run(r, &run, true))) return st;
+	st = iso_pdhg_run(r->x.v, &of, &p, &run);
+	record_stage(r->record, NULL);
+	if (!st) {
+		int64_t skipped = r->data.y ? 0 : (int64_t)of.lost;
+
+		*out = (struct recon_result){
+			.used = of.counts > 0 ? rows - skipped : 0,
+			.skipped = of.counts > 0 ? skipped : rows,
+			.lost = of.lost,
+			.resumed_from = of.resumed_from,
+			.unsaved = of.unsaved,
+			.updates = of.n * (p.subsets ? s->by.n : 1),
+			.iterations = of.n,
+			.stopped = of.stopped,
+			.map = described(r, &of),
+		};
+		add_up(m, r, &of);
+		tell(r, &of);
+		if (s->penalties.curve) st = pdhg_write_curve(s->penalties.curve, &of, true);
+	}
+	iso_pdhg_result_free(&of);
+	return st;
+}
+
+/* ---- of least squares ---- */
+
+int pdhg_squares(struct recon *r, struct iso_pdhg_result *result)
+{
+	struct iso_pdhg p = pdhg_of(r);
+	struct iso_run run;
+	int st = recon_run(r, &run, !r->series);
+
+	p.y = r->data.y;
+	return st ? st : iso_pdhg_run(r->x.v, result, &p, &run);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What scatters, what radiates and what is seen: the object and the ring, as formula and Monte Carlo share them.
+   Plain data that goes to any device. Lengths mm, energies keV. z is counted from the middle of the ring. */
+#ifndef ISO_SCATTER_SCENE_H
+#define ISO_SCATTER_SCENE_H
+
+#include "isotome/scatter.h"
+#include "core/hd.h"
+
+enum { SCENE_ENERGIES = 512 }; /* tables over energy: entry k is k keV */
+
+/* Values on a grid, x fastest. */
+struct scene_volume {
+	int32_t n[3];
+	float voxel[3], low[3]; /* mm; low corner of voxel 0 */
+	float *v;
+};
+
+struct scene {
+	double rho, half; /* of the cylinder: radius, half the axial length */
+	double reach;     /* |z| of the centres of the first ring and of the last */
+	double middle;    /* z of the middle of the ring, as the scanner and the events have it */
+	double min_angle; /* rad, between the ends of a pair seen from the axis; 0: any */
+	double most_z;    /* mm between the ends of a pair along z; 0: any */
+	double sigma;     /* of u, mm; 0: no time of flight */
+	double window[2], resolution;
+	double eps0;                   /* eps(511 keV) */
+	double least_kev;              /* up to which e is below 1e-6: a photon below is never seen */
+	float e[SCENE_ENERGIES];       /* eps(E) / eps(511) */
+	float water[SCENE_ENERGIES];   /* mu of water, 1/mm: Compton and photoelectric */
+	float compton[SCENE_ENERGIES]; /* of it, Compton */
+	struct scene_volume q;    /* density relative to water; averaged down to SCENE_VOXEL_MM, mass stays */
+	struct scene_volume f;    /* activity, counts per mm of chord; averaged likewise */
+	struct scene_volume fine; /* density as the map has it, before it was averaged */
+	const iso_scanner *scanner;    /* the caller's */
+	bool table;                    /* its table of efficiencies counts, not window and resolution */
+	struct iso_scatter_info found; /* what the checks saw */
+};
+
+/* Voxels are averaged to at most this, mm, where they are smaller. */
+#define SCENE_VOXEL_MM 5.
+
+/* Checks all that p says, and makes the tables; refuses by one line. What it made must be freed, also if it fails. */
+int scene_create(struct scene *s, const struct iso_scatter *p);
+/* The ring alone, of a scene of zeros: sizes, energies, time of flight. */
+int scene_ring(struct scene *s, const struct iso_scatter *p);
+void scene_free(struct scene *s);
+
+/* eps(E), of the scanner's table where it has one and p names no window of its own. */
+double scene_efficiency(const struct scene *s, double kev);
+
+/* to = the mean of k voxels an axis of `from`; the last ones reach beyond it where n is no multiple of k. */
+int scene_average(struct scene_volume *to, const struct scene_volume *from, const int k[3]);
+
+/* Value at a place; 0: outside. */
+ISO_HD float scene_at(const struct scene_volume *v, float x, float y, float z)
+{
+	float i = (x - v->low[0]) / v->voxel[0], j = (y - v->low[1]) / v->voxel[1],
+	      k = (z - v->low[2]) / v->voxel[2];
+
+	if (!(i >= 0 && j >= 0 && k >= 0 && i < (float)v->n[0] && j < (float)v->n[1] && k < (float)v->n[2]))
+		return 0;
+	return v->v[((int64_t)(int)k * v->n[1] + (int)j) * v->n[0] + (int)i];
+}
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Legs from all scatter points to all detectors of a set, on the host. */
+#include "sss.h"
+
+int sss_set_make(struct sss_set *set, struct iso_room *room, const iso_ctx *ctx, const struct sss *s,
+                 int64_t detectors, const float *place)
+{
+	struct sss_legs *l = &set->legs;
+	int64_t n = detectors * s->points;
+
+	*set = (struct sss_set){ .detectors = detectors, .place = place };
+	for (int a = 0; a < 3; a++) ISO_HOST(room, l->dir[a], n);
+	ISO_HOST(room, l->length, n);
+	ISO_HOST(room, l->g, n);
+	ISO_HOST(room, l->q, n);
+	ISO_HOST(room, l->first, n);
+	ISO_HOST(room, l->pieces, n);
+	ISO_HOST(room, l->at, n);
+	if (room->status) return room->status;
+#pragma omp parallel for num_threads(ctx->threads)
+	for (int64_t i = 0; i < n; i++) {
+		const float *from = s->point[i % s->points].at;
+		struct sss_ray r = sss_ray(s, from, place + 3 * (i / s->points));
+
+		for (int a = 0; a < 3; a++) l->dir[a][i] = r.dir[a];
+		l->length[i] = r.length;
+		l->g[i] = r.length > 0 ? r.normal / (r.length * r.length) : 0;
+		sss_pieces(&l->first[i], &l->pieces[i], s, from, &r);
+	}
+	for (int64_t i = 0; i < n; i++) {
+		l->at[i] = set->pieces;
+		set->pieces += l->pieces[i];
+	}
+	return ISO_OK;
+}
+
+void sss_set_trace(const struct sss_set *set, const iso_ctx *ctx, const struct sss *s)
+{
+	const struct sss_legs *l = &set->legs;
+	int64_t n = set->detectors * s->points;
+
+#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic, 256)
+	for (int64_t i = 0; i < n; i++) {
+		const float *from = s->point[i % s->points].at;
+		struct sss_ray r = sss_ray(s, from, set->place + 3 * (i / s->points));
+
+		l->q[i] = sss_density(s, from, &r);
+		l->g[i] *= sss_exp(-s->mu * l->q[i]);
+		sss_profile(set->profile + l->at[i], s, from, &r, l->first[i], l->pieces[i]);
+	}
+}
