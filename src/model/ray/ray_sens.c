@@ -46,7 +46,7 @@ static void add_pair(const struct iso_fixed *acc, const struct ray_sens *q, int6
 static int on_cpu(iso_real *s, iso_ctx *ctx, const struct ray_sens *q, int half)
 {
 	struct iso_fixed acc = { 0 };
-	int64_t n = ray_sens_lines(q);
+	int64_t n = ray_sens_lines(q), done = 0;
 	int st = iso_fixed_create(&acc, ctx, ray_voxels(&q->grid),
 	                          iso_ray_visits(&q->grid, NULL, q->projector) * (double)n);
 
@@ -56,11 +56,13 @@ static int on_cpu(iso_real *s, iso_ctx *ctx, const struct ray_sens *q, int half)
 	for (int64_t c = iso_rank(ctx); c < (st ? 0 : (n + CHUNK - 1) / CHUNK); c += iso_ranks(ctx)) {
 		for (int64_t i = c * CHUNK; !iso_stopped(ctx) && i < n && i < (c + 1) * CHUNK; i++)
 			add_pair(&acc, q, i, half);
-		if (omp_get_thread_num() == 0) /* the caller's thread */
-			ray_sens_step(q, fmin(1, (double)(c + 1) * CHUNK / (double)n));
+		/* chunks end in any order: their number is told, by the caller's thread, the last one below */
+		int64_t lines = CHUNK * iso_ranks(ctx) * __atomic_add_fetch(&done, 1, __ATOMIC_RELAXED);
+
+		if (omp_get_thread_num() == 0 && lines < n) ray_sens_step(q, (double)lines / (double)n);
 	}
 	if (!(st = iso_fixed_sum(&acc, ctx, st ? st : iso_ctx_poll(ctx)))) {
-		ray_sens_step(q, 1); /* another thread may have had the last chunk */
+		ray_sens_step(q, 1);
 		iso_fixed_end(s, &acc, ctx);
 	}
 	iso_fixed_free(&acc);
