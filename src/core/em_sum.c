@@ -12,11 +12,11 @@ int iso_em_tally_sum(struct em_tally *t, iso_ctx *ctx, int st)
 
 double iso_largest(const iso_ctx *ctx, int64_t n, const iso_real *v)
 {
-	double most = 0;
+	iso_real most = 0; /* not a double: gcc 12 ends in an internal error there on aarch64 */
 
 #pragma omp parallel for num_threads(ctx->threads) reduction(max : most)
-	for (int64_t i = 0; i < n; i++) most = fmax(most, v[i]);
-	return most;
+	for (int64_t i = 0; i < n; i++) most = v[i] > most ? v[i] : most;
+	return (double)most;
 }
 
 int iso_ratio_counts(struct ratio_counts *c, iso_ctx *ctx, struct iso_rows rows, const iso_real *y)

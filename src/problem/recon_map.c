@@ -369,7 +369,7 @@ static double mean_seen(const struct recon *r, const iso_real *sens)
 	double top = 0, sum = 0;
 	int64_t n = 0;
 
-	for (int64_t i = 0; i < r->x.n; i++) top = fmax(top, sens[i]);
+	for (int64_t i = 0; i < r->x.n; i++) top = sens[i] > top ? (double)sens[i] : top;
 	for (int64_t i = 0; i < r->x.n; i++)
 		if (sens[i] > .1 * top) {
 			sum += r->x.v[i];

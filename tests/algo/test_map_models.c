@@ -46,8 +46,8 @@ static void compare(const struct scan *c, const char *name)
 		OK(iso_map_run(x[k], &r[k], &map, NULL));
 	}
 	for (int64_t i = 0; i < n; i++) {
-		most = fmax(most, x[0][i]);
-		worst = fmax(worst, fabs(x[1][i] - x[0][i]));
+		most = larger(most, x[0][i]);
+		worst = larger(worst, fabs(x[1][i] - x[0][i]));
 	}
 	print_message("%s: lbfgs %g passes, KKT %.2g; svrg %g passes, %d times back, off by %.2g\n", name,
 	              r[0].passes, r[0].kkt, r[1].passes, r[1].went_back, worst / most);

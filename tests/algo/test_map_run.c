@@ -280,7 +280,7 @@ static void other_starts(void **state)
 	}
 	double most = 0;
 
-	for (int64_t v = 0; v < p.n; v++) most = fmax(most, x[0][v]);
+	for (int64_t v = 0; v < p.n; v++) most = larger(most, x[0][v]);
 	for (int64_t v = 0; v < p.n; v++) {
 		NEAR(x[1][v], x[0][v], TOLERANCE(1e-3, 1e-5) * most);
 		NEAR(x[2][v], x[0][v], 1e-3 * most);
@@ -352,8 +352,8 @@ static void strength(void **state)
 
 	(void)state;
 	for (int64_t v = 0; v < p.n; v++) {
-		largest = fmax(largest, p.sens[v]);
-		most = fmax(most, p.start[v]);
+		largest = larger(largest, p.sens[v]);
+		most = larger(most, p.start[v]);
 	}
 	for (int64_t v = 0; v < p.n; v++)
 		if (p.sens[v] > .1 * largest) {
@@ -520,7 +520,7 @@ static void guards(void **state)
 
 	map.step = 1e4;
 	map.guard = ISO_MAP_GUARDS;
-	for (int64_t v = 0; v < p.n; v++) most = fmax(most, p.start[v]);
+	for (int64_t v = 0; v < p.n; v++) most = larger(most, p.start[v]);
 	OK(iso_map_run(x, &r, &map, NULL));
 	assert_true(r.went_back > 0);
 	for (int64_t v = 0; v < p.n; v++) assert_true(x[v] <= 100.001 * most);
@@ -747,7 +747,7 @@ static void check_device(iso_ctx *ctx)
 			OK(iso_map_run(y, NULL, &map, NULL));
 			double most = 0;
 
-			for (int64_t v = 0; v < p.n; v++) most = fmax(most, y[v]);
+			for (int64_t v = 0; v < p.n; v++) most = larger(most, y[v]);
 			for (int64_t v = 0; v < p.n; v++) NEAR(x[v], y[v], 1e-3 * most);
 			free(x);
 			free(y);

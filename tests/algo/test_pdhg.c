@@ -570,7 +570,7 @@ static void limit_of_smoothed(void **state)
 		OK(iso_prior_create(&s.prior, ctx, &sharp));
 		plain = smooth_cost(&s, z, g);
 		iso_prior_free(s.prior);
-		for (int i = 0; i < BOX; i++) d = fmax(d, fabs(z[i] - x[i]));
+		for (int i = 0; i < BOX; i++) d = larger(d, fabs(z[i] - x[i]));
 		print_message("eta %g: cost %.8g with, %.8g without smoothing; %.8g; image %g\n", eta,
 		              smoothed, plain, least, d);
 		assert_true(smoothed < least && plain > least - TOLERANCE(1e-3, 1e-6));

@@ -300,7 +300,7 @@ static void differences(void **state)
 		struct prior_results e = prior_evaluated(ctx, &s, x);
 		double top = 0;
 
-		for (int64_t v = 0; v < n; v++) top = fmax(top, fabs((double)e.gradient[v]));
+		for (int64_t v = 0; v < n; v++) top = larger(top, fabs((double)e.gradient[v]));
 		for (int64_t v = 0; v < n; v++) {
 			const iso_real was = x[v];
 			double value[2];

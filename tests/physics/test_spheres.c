@@ -395,7 +395,7 @@ static void check_devices(iso_ctx *ctx)
 		}
 		for (int64_t i = 0; i < x[0].n; i++)
 			NEAR(x[1].v[i], x[0].v[i], 2.5e-7 * fabs((double)x[0].v[i]) + 1e-12);
-		for (int64_t i = 0; i < n; i++) most = fmax(most, fabs((double)y[0][i]));
+		for (int64_t i = 0; i < n; i++) most = larger(most, fabs((double)y[0][i]));
 		assert_true(most > 0);
 		for (int64_t i = 0; i < n; i++) NEAR(y[1][i], y[0][i], 2.5e-7 * most);
 		for (int k = 0; k < 2; k++) {

@@ -33,7 +33,7 @@ static void same_but_for(const struct iso_array *a, const struct iso_array *b, d
 	double most = 0;
 
 	assert_int_equal(a->n, b->n);
-	for (int64_t i = 0; i < a->n; i++) most = fmax(most, (double)a->v[i]);
+	for (int64_t i = 0; i < a->n; i++) most = larger(most, (double)a->v[i]);
 	for (int64_t i = 0; i < a->n; i++) NEAR((double)b->v[i] * factor, (double)a->v[i], tolerance * most);
 }
 
