@@ -42,6 +42,24 @@ static inline double larger(double a, double b)
 	return b > a ? b : a;
 }
 
+/* The n items of a file of vectors, folder/name in tests/data, which holds no more. */
+static inline void *test_data(const char *folder, const char *name, int64_t n, size_t item)
+{
+	char path[512];
+	void *v = calloc((size_t)n, item);
+
+	snprintf(path, sizeof path, "%s/%s/%s", TEST_DATA, folder, name);
+	FILE *f = fopen(path, "rb");
+
+	if (!f) print_error("can't open %s\n", path);
+	assert_non_null(f);
+	assert_non_null(v);
+	assert_int_equal(fread(v, item, (size_t)n, f), n);
+	assert_int_equal(fgetc(f), EOF);
+	fclose(f);
+	return v;
+}
+
 /* Skips the test, saying what is missing. With ISO_TEST_STRICT=1 that is a failure. */
 static inline void skip_without(const char *what)
 {

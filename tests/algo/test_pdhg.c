@@ -13,24 +13,9 @@ enum { NX = 16, NY = 12, NZ = 10, VOXELS = NX * NY * NZ, EVENTS = 20181 };
 static const struct iso_grid grid = { { NX, NY, NZ }, { 4, 5, 6 }, { 0, 0, 0 } };
 #define ADD_PER_LOR 0.30193236470222473
 
-static void *load(const char *name, int64_t n, size_t item)
-{
-	char path[512];
-	void *v = calloc((size_t)n, item);
-
-	snprintf(path, sizeof path, "%s/listmode/%s", TEST_DATA, name);
-	FILE *f = fopen(path, "rb");
-
-	assert_non_null(f);
-	assert_non_null(v);
-	assert_int_equal(fread(v, item, (size_t)n, f), n);
-	fclose(f);
-	return v;
-}
-
 static iso_real *load_f64(const char *name, int64_t n)
 {
-	double *f = load(name, n, sizeof *f);
+	double *f = test_data("listmode", name, n, sizeof *f);
 	iso_real *v = calloc((size_t)n, sizeof *v);
 
 	for (int64_t i = 0; i < n; i++) v[i] = (iso_real)f[i];
