@@ -38,6 +38,9 @@ static void escapes(void **state)
 		{ "\xf4\x90\x80\x80", "\ufffd\ufffd\ufffd\ufffd" }, /* beyond U+10FFFF */
 		{ "x\xe4\xb8", "x\ufffd\ufffd" },                   /* ends too early */
 		{ "\xe4<", "\ufffd&lt;" },
+		{ "\xc2\x80\xc2\x9f\u00a0", "\ufffd\ufffd\u00a0" },         /* C1 controls */
+		{ "\u2027\u2028\u202e\u202f", "\u2027\ufffd\ufffd\u202f" }, /* lines turned around */
+		{ "\u2065\u2066\u2069\u206a \u05d0", "\u2065\ufffd\ufffd\u206a \u05d0" }, /* isolates */
 	};
 
 	(void)state;
