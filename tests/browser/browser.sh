@@ -21,9 +21,12 @@ run recon ray --events scattered.lmdT --scanner ring.yaml --mu mu.nii "${grid[@]
 	--scatter sss --scatter-rounds 2 --energy-window 400,650 --energy-resolution 0.12 --iterations 2 -o scattered.nii
 run report image.nii -o one.html
 run report scattered.nii image.nii --truth truth.nii --title 'Two images' -o two.html
+run phantom spheres --grid 70,60,12 --voxel 5,5,5 -o spheres.nii
+run filter gaussian:8 spheres.nii -o blurred.nii
+run report blurred.nii --truth spheres.nii -o spheres.html
 
 "$PYTHON" "$SOURCE/tests/browser/hostile.py" scattered.nii || fail "can't write hostile records"
-run report scattered.nii -o plain.html # the same with its own record
+run report noted.nii -o plain.html # the same with texts that are harmless
 run report hostile.nii -o hostile.html --title "$(cat hostile.txt)"
 run report "$(cat name.txt)" hostile.nii --truth hostile.nii -o names.html
 for kind in nul surrogate bytes deep; do

@@ -170,6 +170,13 @@ class Page:
             raise Failed(f"{expression}: {details.get('exception', {}).get('description', details['text'])}")
         return got["result"].get("value")
 
+    def key(self, name, text="", modifiers=0):
+        """Pressed and released where the focus is; `text` is what it would write."""
+        code = {"Enter": 13, " ": 32, "Tab": 9, "Escape": 27}.get(name, 0)
+        same = {"key": name, "modifiers": modifiers, "windowsVirtualKeyCode": code}
+        self.call("Input.dispatchKeyEvent", type="keyDown", text=text or {"Enter": "\r"}.get(name, ""), **same)
+        self.call("Input.dispatchKeyEvent", type="keyUp", **same)
+
     def pdf(self):
         return base64.b64decode(self.call("Page.printToPDF", printBackground=True)["data"])
 

@@ -46,13 +46,14 @@ def main():
     evil = hostile(record, [0])
     evil["verb"] = "recon"  # or nothing of it is shown as a reconstruction
     evil["results"]["events"] = record["results"].get("events")
-    evil["warnings"] = PAYLOADS + [HUGE, ALL]
+    evil["warnings"] = evil["notes"] = PAYLOADS + [HUGE, ALL]
     evil["parameters"].update({HUGE: HUGE, "huge": HUGE, "list": [HUGE] * 3})
     evil["command"] = ALL + HUGE
     evil["device"] = evil["ReconMethodName"] = ALL + HUGE
     evil["Units"] = "</td><b>"
     evil["times_s"].update({p: 1.5 for p in PAYLOADS})
-    texts = {"hostile": json.dumps(evil), NAME[:-4]: json.dumps(hostile({**record, "verb": "recon"}, [5])),
+    noted = {**record, "warnings": ["half of it"], "notes": ["27 of 5000000 events"]}
+    texts = {"hostile": json.dumps(evil), "noted": json.dumps(noted), NAME[:-4]: json.dumps(hostile({**record, "verb": "recon"}, [5])),
              "damaged-nul": json.dumps({**record, "command": "\0" + ALL}),
              "damaged-surrogate": json.dumps({**record, "command": "\ud800" + ALL}),
              "damaged-bytes": "{\"verb\": \"recon\", \"command\": \"\udcff" + ALL + "\"}",

@@ -110,16 +110,19 @@ MARKUP = """[...new Set([...document.querySelectorAll('*')].flatMap(e =>
     [e.localName, ...e.getAttributeNames().map(a => e.localName + ' ' + a)]))]"""
 
 
-def is_text(page, path, like, shown):
-    """Nothing of it runs, becomes an element or an attribute that a page of plain records lacks; `shown` can be read."""
-    page.look()
-    markup = set()
-    for name in like:
-        page.open(name)
-        markup |= set(page.value(MARKUP))
+def markup(page, *paths):
+    found = set()
+    for path in paths:
+        page.open(path)
+        found |= set(page.value(MARKUP))
+    return found
+
+
+def is_text(page, path, plain, shown):
+    """Nothing of it runs, or becomes an element or attribute that is not in `plain`; `shown` can be read."""
     page.open(path)
     must(page.value("typeof hostile") == "undefined", f"{path}: a script ran: {page.value('String(window.hostile)')}")
-    more = set(page.value(MARKUP)) - markup
+    more = set(page.value(MARKUP)) - plain
     must(not more, f"{path}: has become {sorted(more)[:5]}")
     must(page.value("document.querySelectorAll('#hostile, iframe, [onerror], [onload]').length") == 0,
          f"{path}: a record made an element")

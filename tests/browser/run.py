@@ -11,7 +11,7 @@ import pages
 from devtools import Browser, Failed
 
 FULL = os.environ.get("ISO_TEST_FULL") == "1"
-PAGES = ["one.html", "two.html", "hostile.html"]
+PAGES = ["one.html", "two.html", "spheres.html", "hostile.html"]
 DAMAGED = [f"damaged-{kind}.html" for kind in ("nul", "surrogate", "bytes", "deep")]
 
 
@@ -43,11 +43,26 @@ def on_paper(page):
 
 
 def records_are_text(page):
-    plain = ["plain.html", "two.html"]
+    page.look()
+    plain = pages.markup(page, "plain.html", "two.html")
     pages.is_text(page, "hostile.html", plain, pages.TEXTS)
     pages.is_text(page, "names.html", plain, [pages.NAME_TEXT])
     for path in DAMAGED:
         pages.is_text(page, path, plain, ["nothing of it is shown"])
+
+
+def notes_are_folded(page):
+    """Closed at first, opened by a key, and open on paper."""
+    shown = "document.querySelector('.notes li').checkVisibility()"
+    page.look()
+    page.open("plain.html")
+    pages.must(not page.value(shown), "notes are open at first")
+    page.value("document.querySelector('.notes summary').focus()")
+    page.key("Enter")
+    pages.must(page.value(shown), "notes do not open by Enter")
+    page.open("plain.html")
+    page.call("Emulation.setEmulatedMedia", media="print")
+    pages.must(page.value(shown), "notes are not printed")
 
 
 # Breaks every rule, but for the scripts that are nobody's: those the browser refuses by itself.
@@ -65,7 +80,7 @@ def checks_can_fail(page):
     page.open("bad.html")
     for rule in pages.RULES:
         refused(rule.__name__, rule, page, "bad.html", False)
-    refused("a script ran", pages.is_text, page, "bad.html", ["plain.html"], [])
+    refused("a script ran", pages.is_text, page, "bad.html", set(), [])
 
 
 def refused(what, check, *arguments):
@@ -76,7 +91,7 @@ def refused(what, check, *arguments):
     raise pages.Wrong(f"nothing was said of a bad page: {what}")
 
 
-CHECKS = [checks_can_fail, every_page_stands_alone, every_look, without_scripts, on_paper, records_are_text]
+CHECKS = [checks_can_fail, every_page_stands_alone, every_look, without_scripts, on_paper, notes_are_folded, records_are_text]
 
 
 def main():
