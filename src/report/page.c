@@ -62,13 +62,15 @@ int iso_report_page(struct iso_text *t, const struct iso_report *r)
 	iso_text_free(&title);
 	iso_report_warnings(t, r);
 	iso_report_figures(t, r);
-	if ((st = iso_report_pictures(t, r)) || (st = iso_report_profile(t, r)) ||
-	    (st = iso_report_likelihood(t, r)) || (st = iso_report_objective(t, r)) ||
+	if ((st = iso_report_pictures(t, r)) || (st = iso_report_profile(t, r))) return st;
+	iso_report_nema(t, r);
+	if ((st = iso_report_likelihood(t, r)) || (st = iso_report_objective(t, r)) ||
 	    (st = iso_report_scatter(t, r)))
 		return st;
 	iso_report_times(t, r);
 	iso_report_steps(t, r);
 	iso_report_parameters(t, r);
+	iso_report_notes(t, r);
 	iso_page_close(t, "report");
 	return t->failed ? iso_fail_memory("report", (int64_t)t->n) : ISO_OK;
 }

@@ -6,6 +6,7 @@
 
 #include "core/status.h"
 #include "image/places.h"
+#include "isotome/measure.h"
 #include "svg.h"
 #include "text.h"
 
@@ -43,8 +44,10 @@ struct iso_report_image {
 	struct iso_shown volume; /* its first frame */
 	struct iso_range range;
 	struct iso_history history;
-	int64_t cut[3];        /* the voxel where the slices shown cross */
-	struct iso_rmse error; /* against the truth, with the scale that fits best */
+	int64_t cut[3];              /* the voxel where the slices shown cross */
+	struct iso_rmse error;       /* against the truth, with the scale that fits best */
+	struct iso_nema_result nema; /* where the report has spheres */
+	char no_nema[256];           /* why they could not be measured; "" if they could */
 };
 
 struct iso_report {
@@ -55,11 +58,17 @@ struct iso_report {
 	struct iso_report_image truth; /* no history */
 	bool has_line;
 	double from[3], to[3]; /* of the profile, mm; else along x through the slices */
+	bool has_spheres;
+	struct iso_nema spheres;
 };
 
 /* The truth must lie on the grid of every image; NULL: there is none. */
 int iso_report_read(struct iso_report *r, int n, char *const *paths, const char *truth);
 void iso_report_free(struct iso_report *r);
+
+/* Measures the spheres of a phantom after NEMA NU 2, where the description has them. NULL: those of the
+   phantom `spheres`, if the records say that an image or the truth comes of it; else there are none. */
+int iso_report_spheres(struct iso_report *r, const char *description);
 
 /* Head and title of any page in this style, and its end; `title` is HTML, what it takes from files
    escaped. Between them stand sections. */
@@ -75,12 +84,14 @@ void iso_report_warnings(struct iso_text *t, const struct iso_report *r);
 void iso_report_figures(struct iso_text *t, const struct iso_report *r);
 int iso_report_pictures(struct iso_text *t, const struct iso_report *r);
 int iso_report_profile(struct iso_text *t, const struct iso_report *r);
+void iso_report_nema(struct iso_text *t, const struct iso_report *r);
 int iso_report_likelihood(struct iso_text *t, const struct iso_report *r);
 int iso_report_scatter(struct iso_text *t, const struct iso_report *r);
 int iso_report_objective(struct iso_text *t, const struct iso_report *r); /* of penalised likelihood */
 void iso_report_times(struct iso_text *t, const struct iso_report *r);
 void iso_report_steps(struct iso_text *t, const struct iso_report *r);
 void iso_report_parameters(struct iso_text *t, const struct iso_report *r);
+void iso_report_notes(struct iso_text *t, const struct iso_report *r);
 
 /* Values in colours, rows upwards: from 0, or symmetric about it, to `most`. */
 struct iso_panel {

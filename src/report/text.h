@@ -16,7 +16,7 @@ struct iso_text {
 void iso_text_add(struct iso_text *t, const char *fmt, ...) ISO_PRINTF(2, 3);
 
 /* Any bytes, as text content or attribute value: & < > " ' become entities, and what is not UTF-8
-   or not printable becomes U+FFFD. */
+   or not printable, or would turn the text around it, becomes U+FFFD. */
 void iso_text_escaped(struct iso_text *t, const char *any);
 
 /* The same of the first `most` characters; an ellipsis stands for the rest. */

@@ -95,6 +95,40 @@ for part in Prompts Trues Scatter Randoms 'Prompts less the parts'; do
 	grep -q "alt='$part' src='data:image/png;base64,iVBOR" scattered.html || fail "no sinogram of $part"
 done
 
+# ---- spheres: what measure nema says, found by the records or where a description has them ----
+run phantom spheres --grid 70,60,12 --voxel 5,5,5 -o spheres.nii
+run filter gaussian:8 spheres.nii -o blurred.nii
+run measure nema blurred.nii --like-phantom spheres --json
+cp out measured.json
+run report blurred.nii --json -o blurred.html
+page blurred.html 'Contrast recovery' 'Lung residual'
+check "the spheres of a report" <<'END'
+import json, re
+r = json.load(open("out"))["results"]["nema"][0]
+m = json.load(open("measured.json"))["results"]
+assert r["contrast_percent"] == [s["contrast_percent"] for s in m["spheres"]] and len(m["spheres"]) == 6
+assert r["variability_percent"] == [s["variability_percent"] for s in m["spheres"]]
+assert r["lung_residual_percent"] == m["lung_residual_percent"]
+rows = re.findall(r"<th scope='row'>(\d+) mm</th><td>4</td><td>([\d.]+) %</td><td>([\d.]+) %</td>", open("blurred.html").read())
+assert rows == [(f"{s['diameter_mm']:g}", f"{s['contrast_percent']:.1f}", f"{s['variability_percent']:.1f}") for s in m["spheres"]]
+END
+cat >two.yaml <<'END'
+spheres:
+  - {centre_mm: [57.2, 0, 0], diameter_mm: 10, ratio: 4}
+  - {centre_mm: [28.6, -49.537, 0], diameter_mm: 37, ratio: 4}
+background: [{centre_mm: [106, 36]}, {centre_mm: [-58, 74]}]
+slices_mm: [0, 10]
+END
+run report blurred.nii --spheres two.yaml --json -o two_spheres.html
+check "two spheres" <<'END'
+import json
+r = json.load(open("out"))
+assert len(r["results"]["nema"][0]["contrast_percent"]) == 2 and r["results"]["nema"][0]["lung_residual_percent"] is None
+assert r["inputs"][-1]["name"] == "two.yaml"
+END
+expect 3 report image.nii --spheres two.yaml -o new.html
+err_has 'image.nii: nema: the disc of radius'
+
 # ---- arrays without a grid or a record; damaged and hostile records ----
 run convert image.nii plain.npy
 rm plain.npy.json
