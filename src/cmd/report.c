@@ -11,24 +11,30 @@
 
 struct settings {
 	struct opt_list images;
-	const char *out, *truth, *title;
+	const char *out, *truth, *title, *overlay, *viewer;
 	double from[3], to[3];
 };
 
 static const struct opt_usage usage = {
 	"report",
 	"Show images on one HTML page: slices, profile, likelihood, times, parameters, and the commands that "
-	"made them, from the records beside the images. The page needs no other file and no network.",
+	"made them, from the records beside the images. The page needs no other file and no network. In a browser that runs "
+	"its script one can go through the slices, change the window, read values, draw lines and regions.",
 	"  isotome report image.nii -o report.html\n"
 	"  isotome report plain.nii tof.nii --truth truth.nii --title 'With and without TOF' \\\n"
 	"      -o report.html\n"
-	"  isotome report image.nii --profile-from -100,0,0 --profile-to 100,0,0 -o report.html\n",
+	"  isotome report image.nii --overlay ct.nii --profile-from -100,0,0 --profile-to 100,0,0 \\\n"
+	"      -o report.html\n",
 };
+
+static const char *const switches[] = { "on", "off", NULL };
 
 static int check(const struct cmd *c, const struct settings *s)
 {
 	if (cmd_given(c, "profile-from") != cmd_given(c, "profile-to"))
 		return iso_fail(ISO_EARG, "--profile-from and --profile-to go together");
+	if (s->overlay && strcmp(s->viewer, "off") == 0)
+		return iso_fail(ISO_EARG, "--overlay is for the viewer, which --viewer off leaves out");
 	if (!iso_has_suffix(s->out, ".html") && !iso_has_suffix(s->out, ".htm"))
 		return iso_fail(ISO_EARG, "%s: a report is written as .html", s->out);
 	return iso_target_check(s->out, c->force);
@@ -48,6 +54,7 @@ static int record_images(struct cmd *c, const struct iso_report *r)
 		                      e->n && isfinite(e->nrmse) ? record_real(e->nrmse) : json_null());
 	}
 	if (!st && r->has_truth) st = record_input(&c->record, r->truth.path);
+	if (!st && r->has_overlay) st = record_input(&c->record, r->overlay.path);
 	return record_result(&c->record, "nrmse", errors) ? ISO_ENOMEM : st;
 }
 
@@ -62,7 +69,9 @@ static int run(struct cmd *c, const struct settings *s)
 	r.has_line = cmd_given(c, "profile-from");
 	memcpy(r.from, s->from, sizeof r.from);
 	memcpy(r.to, s->to, sizeof r.to);
-	if (!(st = iso_report_page(&page, &r))) st = iso_out_text(s->out, page.v);
+	r.viewer = strcmp(s->viewer, "on") == 0;
+	if (s->overlay) st = iso_report_read_overlay(&r, s->overlay);
+	if (!st && !(st = iso_report_page(&page, &r))) st = iso_out_text(s->out, page.v);
 	if (!st && c->json) st = record_images(c, &r);
 	iso_text_free(&page);
 	iso_report_free(&r);
@@ -71,7 +80,7 @@ static int run(struct cmd *c, const struct settings *s)
 
 int main_report(int argc, char **argv)
 {
-	struct settings s = { 0 };
+	struct settings s = { .viewer = "on" };
 	struct cmd c = { 0 };
 	struct opt own[] = {
 		{ 0, "images", .rest = &s.images, .file = OPT_MAY_READ, .value = "IMAGE", .positional = true,
@@ -79,6 +88,10 @@ int main_report(int argc, char **argv)
 		CMD_OUTPUT(s.out, "page to write (.html)"),
 		{ 0, "truth", .text = &s.truth, .file = OPT_MAY_READ, .value = "FILE",
 		  .help = "what the images should be, on the same grid and any scale" },
+		{ 0, "overlay", .text = &s.overlay, .file = OPT_MAY_READ, .value = "FILE",
+		  .help = "an image to lay over the first in the viewer, such as CT or mu, on any grid" },
+		{ 0, "viewer", .text = &s.viewer, .words = switches, .value = "on|off",
+		  .help = "off: the page to be printed alone, without the images' values and a script" },
 		{ 0, "title", .text = &s.title, .value = "TEXT", .absent = "names of the images",
 		  .help = "heading of the page" },
 		{ 0, "profile-from", .real = s.from, .count = 3, .value = "X,Y,Z",
