@@ -23,6 +23,8 @@ static const char script[] =
 #include "embedded/viewer_planes.js.h"
 #include "embedded/viewer_curves.js.h"
 #include "embedded/viewer_files.js.h"
+#include "embedded/viewer_shown.js.h"
+#include "embedded/viewer_input.js.h"
 #include "embedded/viewer.js.h"
 	;
 
