@@ -89,7 +89,7 @@ class Sheet {
 		const angle = degrees * Math.PI / 180, c = Math.cos(angle), s = Math.sin(angle);
 		const [nx, ny, nz] = volume.n, [dx, dy] = volume.voxel, codes = volume.codes[t], { noNumber } = volume;
 		const wide = Math.max(Math.abs(c) * dx, Math.abs(s) * dy);
-		const width = Math.floor((Math.abs(c) * (nx - 1) * dx + Math.abs(s) * (ny - 1) * dy) / wide) + 2;
+		const width = Math.ceil((Math.abs(c) * (nx - 1) * dx + Math.abs(s) * (ny - 1) * dy) / wide - 1e-9) + 1;
 		const to = new Int32Array(nx * ny), most = new Int32Array(width * nz).fill(-1);
 		for (let y = 0, k = 0; y < ny; y++)
 			for (let x = 0; x < nx; x++, k++)

@@ -141,6 +141,7 @@ const showControls = () => {
 	const v = first(), frames = Math.max(v.frames, second() ? second().frames : 1), longest = v.frames === frames ? v : second();
 	$('image').value = state.image;
 	$('second').value = state.second === null ? '' : state.second;
+	for (const option of $('second').options) option.disabled = option.value === String(state.image); // keys pass over it
 	$('mode').value = state.mode;
 	$('mode').disabled = !second();
 	$('opacity').value = state.opacity;

@@ -25,9 +25,12 @@ const unfold = (raw, count, bits) => {
 	return codes;
 };
 
+// Without what turns or breaks the lines of the text around it.
+const printable = text => text.replace(/[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g, '\ufffd');
+
 class Volume {
 	constructor(head, number) {
-		Object.assign(this, head);
+		Object.assign(this, head, { name: printable(head.name), unit: printable(head.unit) });
 		this.number = number;
 		this.step = [1, this.n[0], this.n[0] * this.n[1]];
 		this.count = this.step[2] * this.n[2];
