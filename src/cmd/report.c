@@ -18,7 +18,8 @@ struct settings {
 static const struct opt_usage usage = {
 	"report",
 	"Show images on one HTML page: slices, profile, likelihood, times, parameters, and the commands that "
-	"made them, from the records beside the images. The page needs no other file and no network. In a browser that runs "
+	"made them, from the records beside the images. The page needs no other file and no network. In a "
+	"browser that runs "
 	"its script one can go through the slices, change the window, read values, draw lines and regions.",
 	"  isotome report image.nii -o report.html\n"
 	"  isotome report plain.nii tof.nii --truth truth.nii --title 'With and without TOF' \\\n"

@@ -23,8 +23,9 @@ static int take_place(struct iso_report_image *m, const struct iso_picture *look
 		if (look->at == ISO_AT_CENTRE) m->cut[a] = (g->n[a] - 1) / 2;
 		if (look->at != ISO_AT_POINT) continue;
 		if (!iso_measure_inside(g, a, look->point[a]))
-			return iso_fail(ISO_EINPUT, "--at %g,%g,%g is outside %s, which reaches %s", look->point[0],
-			                look->point[1], look->point[2], m->path, iso_measure_extent(g).text);
+			return iso_fail(ISO_EINPUT, "--at %g,%g,%g is outside %s, which reaches %s",
+			                look->point[0], look->point[1], look->point[2], m->path,
+			                iso_measure_extent(g).text);
 		int64_t pair[2];
 		double part = iso_measure_between(pair, iso_measure_index(g, a, look->point[a]), g->n[a]);
 
@@ -39,8 +40,8 @@ static int take_look(struct iso_report *r, const struct view_page *page, const s
 	int64_t frames = a->n_dim == 4 ? a->dim[0] : 1;
 
 	if (look->frame >= frames)
-		return iso_fail(ISO_EARG, "--frame is %" PRId64 ", and %s has %" PRId64 ", from 0", look->frame,
-		                page->image, frames);
+		return iso_fail(ISO_EARG, "--frame is %" PRId64 ", and %s has %" PRId64 ", from 0",
+		                look->frame, page->image, frames);
 	r->viewer = true;
 	r->title = look->title;
 	r->frame = look->frame;
@@ -57,8 +58,8 @@ static int note(struct cmd *c, const struct iso_report *r)
 		record_warn(&c->record, "%s has no voxel size; drawn with square voxels", m->path);
 	if (m->range.not_finite > 0)
 		record_warn(&c->record,
-		            "%s: %" PRId64 " voxels are NaN or infinite; those shown are drawn in magenta", m->path,
-		            m->range.not_finite);
+		            "%s: %" PRId64 " voxels are NaN or infinite; those shown are drawn in magenta",
+		            m->path, m->range.not_finite);
 	return record_result(&c->record, "page",
 	                     record_pack("{s:[I,I,I], s:f, s:f}", "voxel", (json_int_t)m->cut[0],
 	                                 (json_int_t)m->cut[1], (json_int_t)m->cut[2], "min", m->range.min,
@@ -89,7 +90,8 @@ int view_page(struct cmd *c, const struct view_page *page, const struct iso_pict
 	if ((st = record_input(&c->record, page->image)) ||
 	    (page->overlay && (st = record_input(&c->record, page->overlay))) ||
 	    (st = iso_report_read(&r, 1, paths, NULL)) ||
-	    (page->overlay && (st = iso_report_read_overlay(&r, page->overlay))) || (st = take_look(&r, page, look)))
+	    (page->overlay && (st = iso_report_read_overlay(&r, page->overlay))) ||
+	    (st = take_look(&r, page, look)))
 		goto done;
 	record_stage(&c->record, "draw");
 	if (!(st = note(c, &r)) && !(st = iso_report_view(&text, &r))) st = write(c, page->out, &text);

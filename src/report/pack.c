@@ -65,7 +65,8 @@ static struct iso_grid grid_of_blocks(const struct iso_grid *g, const int64_t bl
 	for (int a = 0; a < 3; a++) {
 		r.n[a] = blocks_along(g, block, a);
 		r.voxel[a] = (double)block[a] * g->voxel[a];
-		r.centre[a] = g->centre[a] + ((double)r.n[a] * r.voxel[a] - (double)g->n[a] * g->voxel[a]) / 2;
+		r.centre[a] =
+			g->centre[a] + ((double)r.n[a] * r.voxel[a] - (double)g->n[a] * g->voxel[a]) / 2;
 	}
 	return r;
 }
@@ -190,7 +191,8 @@ static void drop_frames(struct iso_pack *p)
 }
 
 /* All frames in codes of one fineness; *total stops growing where it is beyond `most`. */
-static int pack_frames(struct iso_pack *p, size_t *total, const struct source *s, struct fineness k, size_t most)
+static int pack_frames(struct iso_pack *p, size_t *total, const struct source *s, struct fineness k,
+                       size_t most)
 {
 	int64_t n = iso_grid_voxels(&s->grid), raw_size = n * (k.bits / 8);
 	size_t room_size = compressBound((uLong)raw_size);

@@ -24,8 +24,10 @@ static void put_title(struct iso_text *t, const struct iso_report *r)
    nothing load. */
 static void put_policy(struct iso_text *t, bool viewer)
 {
-	iso_text_add(t, "<meta http-equiv='Content-Security-Policy' content=\"default-src 'none'; "
-	                "img-src data:; style-src 'unsafe-inline'; style-src-attr 'unsafe-inline'; style-src-elem ");
+	iso_text_add(
+		t,
+		"<meta http-equiv='Content-Security-Policy' content=\"default-src 'none'; "
+		"img-src data:; style-src 'unsafe-inline'; style-src-attr 'unsafe-inline'; style-src-elem ");
 	iso_viewer_hash(t, css);
 	if (viewer) iso_viewer_policy(t);
 	iso_text_add(t, "; base-uri 'none'; form-action 'none'\">\n");
@@ -43,8 +45,8 @@ void iso_page_open(struct iso_text *t, const char *brand, const char *title, boo
 	             iso_version(), title, brand, css);
 	if (viewer) iso_viewer_style(t);
 	iso_text_add(t,
-	             "</head>\n<body>\n<header>\n<p class='brand'>%s</p>\n<h1>%s</h1>\n</header>\n<main>\n", brand,
-	             title);
+	             "</head>\n<body>\n<header>\n<p class='brand'>%s</p>\n<h1>%s</h1>\n</header>\n<main>\n",
+	             brand, title);
 }
 
 void iso_page_close(struct iso_text *t, const char *command, bool viewer)

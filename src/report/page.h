@@ -57,9 +57,9 @@ struct iso_report {
 	bool has_overlay;
 	struct iso_report_image overlay; /* for the viewer, which lays it under the images */
 	bool viewer;
-	int64_t frame;          /* that the viewer shows first, */
-	const double *window;   /* in these values of the first and the last colour, */
-	const char *map;        /* and these colours; NULL: what suits the values */
+	int64_t frame;        /* that the viewer shows first, */
+	const double *window; /* in these values of the first and the last colour, */
+	const char *map;      /* and these colours; NULL: what suits the values */
 	bool has_line;
 	double from[3], to[3]; /* of the profile, mm; else along x through the slices */
 };

@@ -112,8 +112,9 @@ int iso_report_read_overlay(struct iso_report *r, const char *path)
 	if (under->in_mm != first->in_mm) {
 		if (memcmp(under->grid.n, first->grid.n, sizeof first->grid.n) != 0)
 			return iso_fail(ISO_EINPUT,
-			                "%s has %s, and other sizes than %s; both must have a voxel size, or the same sizes", path,
-			                under->in_mm ? "a voxel size" : "none", r->image[0].path);
+			                "%s has %s, and other sizes than %s; both must have a voxel size, or "
+			                "the same sizes",
+			                path, under->in_mm ? "a voxel size" : "none", r->image[0].path);
 		under->grid = first->grid;
 		under->in_mm = first->in_mm;
 	}

@@ -61,7 +61,7 @@ static void add_block(uint32_t h[8], const struct constants *c, const unsigned c
 		uint32_t choice = (s[4] & s[5]) ^ (~s[4] & s[6]);
 		uint32_t majority = (s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]);
 		uint32_t one = s[7] + (turn(s[4], 6) ^ turn(s[4], 11) ^ turn(s[4], 25)) + choice +
-			       c->round[i] + w[i];
+		               c->round[i] + w[i];
 		uint32_t two = (turn(s[0], 2) ^ turn(s[0], 13) ^ turn(s[0], 22)) + majority;
 
 		memmove(s + 1, s, 7 * sizeof *s);

@@ -101,20 +101,22 @@ static void put_axis(struct iso_text *t, const struct shown *s)
 {
 	const json_t *record = iso_report_record(s->m);
 	bool times = has_numbers(record, "FrameTimesStart", s->frames) &&
-		     has_numbers(record, "FrameDuration", s->frames);
+	             has_numbers(record, "FrameDuration", s->frames);
 	bool colours = !times && has_numbers(record, "wavelength_nm", s->frames);
 
 	iso_text_add(t, ", \"axis\": {\"name\": \"%s\", \"unit\": \"%s\", \"value\": [",
-	             times   ? "time"
+	             times     ? "time"
 	             : colours ? "wavelength"
-	                     : "frame",
-	             times   ? "s"
+	                       : "frame",
+	             times     ? "s"
 	             : colours ? "nm"
-	                     : "");
+	                       : "");
 	for (int64_t k = 0; k < s->frames; k++) {
 		double v = (double)k;
 
-		if (times) v = number_at(record, "FrameTimesStart", k) + number_at(record, "FrameDuration", k) / 2;
+		if (times)
+			v = number_at(record, "FrameTimesStart", k) +
+			    number_at(record, "FrameDuration", k) / 2;
 		if (colours) v = number_at(record, "wavelength_nm", k);
 		iso_text_add(t, "%s%.9g", k ? ", " : "", v);
 	}
@@ -156,8 +158,9 @@ static int put_head(struct iso_text *t, const struct shown *s)
 	put_sizes(t, "block", p->block);
 	put_list(t, "window", 2, s->window);
 	put_list(t, "range", 2, (const double[]){ p->min, p->max });
-	iso_text_add(t, ", \"map\": \"%s\", \"factor\": %.17g, \"frames\": %" PRId64 ", \"all_frames\": %" PRId64
-	                ", \"bits\": %d, \"exact\": %s, \"not_finite\": %s, \"scale\": [",
+	iso_text_add(t,
+	             ", \"map\": \"%s\", \"factor\": %.17g, \"frames\": %" PRId64 ", \"all_frames\": %" PRId64
+	             ", \"bits\": %d, \"exact\": %s, \"not_finite\": %s, \"scale\": [",
 	             s->map, s->factor, s->frames, s->all, p->bits, p->exact ? "true" : "false",
 	             p->not_finite ? "true" : "false");
 	for (int64_t k = 0; k < p->frames; k++) iso_text_add(t, "%s%.17g", k ? ", " : "", p->frame[k].scale);
@@ -173,7 +176,8 @@ static int put_head(struct iso_text *t, const struct shown *s)
 static void put_frames(struct iso_text *t, const struct iso_pack *p, int number)
 {
 	for (int64_t k = 0; k < p->frames; k++) {
-		iso_text_add(t, "<script type='application/octet-stream' id='volume-%d-%" PRId64 "'>", number, k);
+		iso_text_add(t, "<script type='application/octet-stream' id='volume-%d-%" PRId64 "'>", number,
+		             k);
 		iso_text_base64(t, p->frame[k].bytes, p->frame[k].n);
 		iso_text_add(t, "</script>\n");
 	}
@@ -184,7 +188,8 @@ static void put_frames(struct iso_text *t, const struct iso_pack *p, int number)
 #define MOST_SHOWN (ISO_REPORT_MOST + 2)
 
 /* An image as it is, the truth, and one to lie under the first, in grey. */
-static int describe(struct shown *s, const struct iso_report *r, const struct iso_report_image *m, const char *role)
+static int describe(struct shown *s, const struct iso_report *r, const struct iso_report_image *m,
+                    const char *role)
 {
 	bool under = m == &r->overlay, signed_;
 	int st;
@@ -248,7 +253,7 @@ static int put_data(struct iso_text *t, struct shown *all, int n, const struct i
 
 	for (int i = 0; !st && i < n; i++) {
 		size_t most = (size_t)ISO_PACK_BYTES *
-			      (size_t)(all[i].frames < ISO_PACK_FRAMES ? all[i].frames : ISO_PACK_FRAMES);
+		              (size_t)(all[i].frames < ISO_PACK_FRAMES ? all[i].frames : ISO_PACK_FRAMES);
 
 		st = iso_pack_make(&all[i].pack, &all[i].m->volume, all[i].frames, most);
 		if (st) break;
@@ -257,7 +262,8 @@ static int put_data(struct iso_text *t, struct shown *all, int n, const struct i
 		st = put_head(&heads, &all[i]);
 		iso_pack_free(&all[i].pack);
 	}
-	iso_text_part(t, "<script type='application/json' id='viewer-data'>{\"volumes\": [\n", &heads, "],\n");
+	iso_text_part(t, "<script type='application/json' id='viewer-data'>{\"volumes\": [\n", &heads,
+	              "],\n");
 	if (!st) st = put_maps(t);
 	put_start(t, r);
 	iso_text_add(t, "}</script>\n");
