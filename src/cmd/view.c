@@ -130,13 +130,23 @@ done:
 	return st;
 }
 
-/* Looks that a page lets one choose in the browser, or does not have, can't be asked for. */
+/* An option that only a picture has, if one was given; a record of a page has those that have a default, with it. */
+static const char *drawn_alone(const struct cmd *c, const struct settings *s)
+{
+	static const char *const drawn[] = { "axis", "every", "columns", "percent", "zoom", NULL };
+	const struct iso_picture *p = &s->picture;
+
+	return p->kind != ISO_SLICES            ? "kind"
+	       : p->linear                      ? "linear"
+	       : p->radiological                ? "radiological"
+	       : p->crosshair                   ? "crosshair"
+	       : p->labels != ISO_LABEL_ANATOMY ? "labels"
+	                                        : cmd_given_of(c, drawn);
+}
+
 static int check_output(const struct cmd *c, const struct settings *s)
 {
-	static const char *const drawn[] = { "kind",    "axis",      "every",  "columns",
-		                             "percent", "zoom",      "linear", "radiological",
-		                             "labels",  "crosshair", NULL };
-	const char *given = cmd_given_of(c, drawn);
+	const char *given = drawn_alone(c, s);
 
 	if (view_is_page(s->out) && given)
 		return iso_fail(ISO_EARG, "--%s is for a picture (.png), not for a page", given);

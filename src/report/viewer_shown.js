@@ -55,6 +55,7 @@ const framePanels = () => {
 	for (const id of ['y', 'x']) panels[id].canvas.closest('figure').hidden = v.flat;
 	for (const id of ['z2', 'y2', 'x2']) panels[id].canvas.closest('figure').hidden = state.mode !== 'side' || (v.flat && id !== 'z2');
 	$('mip-box').hidden = v.flat;
+	$('planes').classList.toggle('v-alone', v.flat && state.mode !== 'side');
 };
 
 const drawPanel = (id, panel) => {
@@ -201,7 +202,7 @@ const drawRegion = async () => {
 	const r = all[0], v = first(), t = frameOf(v);
 	curve = { volume: v, result: r };
 	$('region').textContent = `radius ${words(radius)}${unitOf(v)}, ${r.voxels} voxels: ` + (r.voxels ?
-		`mean ${words(r.mean[t])} ${v.unit}, deviation ${words(r.sd[t])}, from ${words(r.min[t])} to ${words(r.max[t])}` : 'no centre of a voxel lies in it');
+		`mean ${`${words(r.mean[t])} ${v.unit}`.trim()}, deviation ${words(r.sd[t])}, from ${words(r.min[t])} to ${words(r.max[t])}` : 'no centre of a voxel lies in it');
 	$('curve-save').hidden = v.frames === 1;
 	if (v.frames === 1 || !r.voxels) return $('curve').replaceChildren();
 	const { name, unit } = v.axis;
