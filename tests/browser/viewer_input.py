@@ -113,6 +113,26 @@ def keys(page, **look):
     v.same([v.state()["line"], page.value("document.getElementById('v-profile-box').hidden")], [None, True], "the line after Escape")
 
 
+def in_a_hurry(page, **look):
+    """Redrawn while frames are still being unpacked: the last one asked for is shown, and nothing is thrown."""
+    v = Viewer(page, "series.html", "series.nii", **look)
+    page.value("""(async () => {
+        const all = [1, 2, 3, 4].map(frame => isotome.set({ frame }));
+        document.getElementById('v-planes').style.width = '90%';
+        document.getElementById('v-z').dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowRight' }));
+        isotome.set({ spinning: true });
+        await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
+        isotome.set({ spinning: false });
+        await Promise.all(all);
+    })()""")
+    v.settle()
+    s = v.state()
+    v.same(s["frame"], 4, "the frame")
+    value = v.stored(v.image.place(s["voxel"]))
+    v.near(value, v.image.at(s["voxel"], 4), v.error(), "the value of the last frame")
+    v.near(v.pixel("z", s["voxel"]), v.colour(value, s["window"], s["map"]), 0, "its colour")
+
+
 def modes_by_keys(page, **look):
     v = Viewer(page, "over.html", "image.nii", **look)
     v.focus("z")
@@ -270,4 +290,4 @@ def without_it(page, **look):
              f"{path}: pictures are missing without scripts")
 
 
-CHECKS = [wheel, slice_sliders, fingers, keys, modes_by_keys, keyboard_alone, profile, region, downloads, without_it]
+CHECKS = [wheel, slice_sliders, fingers, keys, in_a_hurry, modes_by_keys, keyboard_alone, profile, region, downloads, without_it]
