@@ -49,7 +49,7 @@ CONTRAST = """(() => {
 })()"""
 
 # Elements that reach beyond the window, but for those inside of a part that scrolls by itself.
-TOO_WIDE = """[...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1
+TOO_WIDE = """[...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > document.documentElement.clientWidth + 1
     && !e.closest('.scroll, svg, [hidden]')).map(e => e.outerHTML.slice(0, 80)).slice(0, 3)"""
 
 
@@ -61,7 +61,7 @@ def has_title(page, where, dark):
 
 
 def fits_the_window(page, where, dark):
-    must(page.value("document.documentElement.scrollWidth <= innerWidth"),
+    must(page.value("document.documentElement.scrollWidth <= document.documentElement.clientWidth"),
          f"{where}: scrolls sideways: {page.value(TOO_WIDE)}")
 
 
