@@ -94,8 +94,12 @@ const drawBar = () => {
 	context.putImageData(pixels, 0, 0);
 };
 
+// Nothing is drawn of a frame that is still packed: who asked for it draws when it is not.
+const unpacked = () => [first(), second()].every(v => !v || v.codes[frameOf(v)]);
+
 const show = () => {
 	const v = first();
+	if (!unpacked()) return;
 	state.draws++;
 	for (const [id, panel] of Object.entries(panels)) drawPanel(id, panel);
 	drawMip();
