@@ -34,6 +34,9 @@ const chosenPalette = () => differs() ? palettes['blue-red'] : paletteFor(first(
 
 // ---- drawing ----
 
+// Whether there is something to draw; if not yet, whoever waits for it (set) will draw.
+const unpacked = () => [first(), second()].every(v => !v || v.codes[frameOf(v)]);
+
 const unitOf = volume => volume.in_mm ? ' mm' : '';
 const placeWords = (at, volume) => `x ${words(at[0])}, y ${words(at[1])}, z ${words(at[2])}${unitOf(volume)}`;
 const valueWords = (volume, at) => volume.holds(at) ? `${words(volume.valueAt(at, frameOf(volume)))} ${volume.unit}`.trim() : 'outside';
@@ -79,7 +82,7 @@ const drawPanel = (id, panel) => {
 // It takes longer than the planes, so it is drawn where it changes.
 const drawMip = () => {
 	const v = first(), t = frameOf(v), key = [v.number, t, looks[v.number].map, windowOf(v), state.angle, state.smooth, mip.box.clientWidth].join();
-	if (v.flat || key === mip.key) return;
+	if (v.flat || key === mip.key || !unpacked()) return;
 	mip.key = key;
 	mip.begin(state.smooth);
 	const table = mip.colours[0].table(v, t, paletteFor(v), windowOf(v));
@@ -93,9 +96,6 @@ const drawBar = () => {
 	new Uint32Array(pixels.data.buffer).set(chosenPalette());
 	context.putImageData(pixels, 0, 0);
 };
-
-// Nothing is drawn of a frame that is still packed: who asked for it draws when it is not.
-const unpacked = () => [first(), second()].every(v => !v || v.codes[frameOf(v)]);
 
 const show = () => {
 	const v = first();
@@ -186,7 +186,7 @@ const sameFrames = () => [first(), second()].filter(v => v && (v === first() || 
 
 const drawProfile = () => {
 	$('profile-box').hidden = !state.line;
-	profile = state.line && first().profile(state.line.from, state.line.to, frameOf(first()));
+	profile = state.line && unpacked() && first().profile(state.line.from, state.line.to, frameOf(first()));
 	if (!profile) return;
 	const curves = sameFrames().map((v, k) => {
 		const p = v.profile(state.line.from, state.line.to, frameOf(v));
