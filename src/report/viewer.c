@@ -78,48 +78,63 @@ static void put_sizes(struct iso_text *t, const char *name, const int64_t n[3])
 	iso_text_add(t, ", \"%s\": [%" PRId64 ", %" PRId64 ", %" PRId64 "]", name, n[0], n[1], n[2]);
 }
 
-/* Whether a record has a number for each frame, under `key`. */
-static bool has_numbers(const json_t *record, const char *key, int64_t frames)
+/* Number k of a list of the record; NAN where there is none. */
+static double number_at(const json_t *record, const char *key, int64_t k)
 {
-	const json_t *list = json_object_get(record, key);
-	size_t i;
-	json_t *v;
+	const json_t *v = json_array_get(json_object_get(record, key), (size_t)k);
 
-	if ((int64_t)json_array_size(list) < frames) return false;
-	json_array_foreach ((json_t *)list, i, v)
-		if (!json_is_number(v)) return false;
+	return json_is_number(v) ? json_number_value(v) : NAN;
+}
+
+/* The middle of a frame's time, s. */
+static double time_at(const json_t *record, int64_t k)
+{
+	return number_at(record, "FrameTimesStart", k) + number_at(record, "FrameDuration", k) / 2;
+}
+
+/* What recordings tell of their images. */
+static double wavelength_at(const json_t *record, int64_t k)
+{
+	const json_t *images = json_object_get(json_object_get(record, "results"), "images");
+
+	return iso_value_number(json_array_get(images, (size_t)k), "nm");
+}
+
+static double number_of(const json_t *record, int64_t k)
+{
+	(void)record;
+	return (double)k;
+}
+
+/* What can tell frames apart; the last always does. */
+static const struct axis {
+	const char *name, *unit;
+	double (*at)(const json_t *record, int64_t k); /* NAN where the record does not say */
+} axes[] = { { "time", "s", time_at }, { "wavelength", "nm", wavelength_at }, { "frame", "", number_of } };
+
+static bool rises(const struct axis *axis, const json_t *record, int64_t frames)
+{
+	double before = -INFINITY;
+
+	for (int64_t k = 0; k < frames; k++) {
+		double v = axis->at(record, k);
+
+		if (!(v > before) || !isfinite(v)) return false;
+		before = v;
+	}
 	return true;
 }
 
-static double number_at(const json_t *record, const char *key, int64_t i)
-{
-	return json_number_value(json_array_get(json_object_get(record, key), (size_t)i));
-}
-
-/* What tells frames apart: the middle of their time, a wavelength, or a number from 0. */
+/* The first that rises from frame to frame. */
 static void put_axis(struct iso_text *t, const struct shown *s)
 {
 	const json_t *record = iso_report_record(s->m);
-	bool times = has_numbers(record, "FrameTimesStart", s->frames) &&
-	             has_numbers(record, "FrameDuration", s->frames);
-	bool colours = !times && has_numbers(record, "wavelength_nm", s->frames);
+	const struct axis *axis = axes;
 
-	iso_text_add(t, ", \"axis\": {\"name\": \"%s\", \"unit\": \"%s\", \"value\": [",
-	             times     ? "time"
-	             : colours ? "wavelength"
-	                       : "frame",
-	             times     ? "s"
-	             : colours ? "nm"
-	                       : "");
-	for (int64_t k = 0; k < s->frames; k++) {
-		double v = (double)k;
-
-		if (times)
-			v = number_at(record, "FrameTimesStart", k) +
-			    number_at(record, "FrameDuration", k) / 2;
-		if (colours) v = number_at(record, "wavelength_nm", k);
-		iso_text_add(t, "%s%.9g", k ? ", " : "", v);
-	}
+	while (!rises(axis, record, s->frames)) axis++;
+	iso_text_add(t, ", \"axis\": {\"name\": \"%s\", \"unit\": \"%s\", \"value\": [", axis->name,
+	             axis->unit);
+	for (int64_t k = 0; k < s->frames; k++) iso_text_add(t, "%s%.9g", k ? ", " : "", axis->at(record, k));
 	iso_text_add(t, "]}");
 }
 

@@ -53,7 +53,9 @@ const start = async () => {
 window.isotome = {
 	ready: start().catch(error => {
 		document.getElementById('viewer').dataset.state = 'failed';
-		$('note').textContent = `The images can't be shown: ${error.message}`;
+		$('note').textContent = `The images can't be shown here: ${error.message}`;
+		document.querySelectorAll('.v-layout, .v-charts, .v-files, .v-help').forEach(part => part.hidden = true);
+		if (document.getElementById('stills')) document.getElementById('stills').className = '';
 		throw error;
 	}),
 	state: () => {

@@ -24,6 +24,7 @@ const set = async part => {
 	if (second() && map2) looks[state.second].map = map2;
 	if (second() && window2 && window2[0] < window2[1]) looks[state.second].window = [...window2];
 	await Promise.all([first(), second()].filter(Boolean).map(v => v.load(frameOf(v))));
+	if (!unpacked()) return; // the state has changed again, and that call will draw
 	framePanels();
 	showControls();
 	show();
@@ -98,7 +99,7 @@ const keys = {
 
 const listen = panel => {
 	const held = new Map();
-	let begun = null, stepped = 0;
+	let begun = null, before = null, stepped = 0;
 	const placeOf = event => {
 		const box = panel.canvas.getBoundingClientRect(), inside = (v, low, high) => Math.min(Math.max(v, low), high);
 		return panel.placeOf(inside(event.clientX, box.left, box.right), inside(event.clientY, box.top, box.bottom), state.at);
@@ -121,6 +122,8 @@ const listen = panel => {
 		panel.canvas.setPointerCapture(event.pointerId);
 		held.set(event.pointerId, event.clientY);
 		stepped = 0;
+		if (held.size > 1) move(before); // the first of two fingers was not meant to move the cross-hair
+		else before = [...state.at];
 		begun = held.size > 1 ? null : { at: placeOf(event), x: event.clientX, y: event.clientY, window: event.shiftKey ? [...chosenWindow()] : null };
 		if (begun) drag(event);
 	});
@@ -142,9 +145,13 @@ const listen = panel => {
 			begun = null;
 		});
 	panel.canvas.addEventListener('pointerleave', () => $('cursor').textContent = '');
+	let turned = 0; // by a wheel so many pixels at once, by a finger on a pad a few at a time
 	panel.canvas.addEventListener('wheel', event => {
 		event.preventDefault();
-		if (event.deltaY) step(panel.axes.across, event.deltaY < 0 ? 1 : -1);
+		turned += event.deltaMode ? 100 * event.deltaY : event.deltaY;
+		if (Math.abs(turned) < 40) return;
+		step(panel.axes.across, turned < 0 ? 1 : -1);
+		turned = 0;
 	}, { passive: false });
 	panel.canvas.addEventListener('keydown', event => {
 		const action = keys[event.key.length === 1 ? event.key.toLowerCase() : event.key];

@@ -225,8 +225,12 @@ class Panel {
 		if (region) this.ring(stroke, region, at[across] - region.centre[across]);
 		m.fillStyle = '#fff';
 		m.font = `${11 * unit}px sans-serif`;
-		m.fillText(letters[right], w - 12 * unit, h / 2 - 4 * unit);
-		m.fillText(letters[up], w / 2 + 4 * unit, 13 * unit);
+		m.strokeStyle = '#000';
+		m.lineWidth = 2 * unit;
+		for (const [letter, x0, y0] of [[letters[right], w - 12 * unit, h / 2 - 4 * unit], [letters[up], w / 2 + 4 * unit, 13 * unit]]) {
+			m.strokeText(letter, x0, y0);
+			m.fillText(letter, x0, y0);
+		}
 	}
 
 	// Where a ball is cut by the plane, so far from its centre.

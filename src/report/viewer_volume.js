@@ -37,12 +37,17 @@ class Volume {
 		this.codesUsed = 2 ** this.bits;
 		this.noNumber = this.not_finite ? this.codesUsed - 1 : -1;
 		this.codes = [];
+		this.loading = [];
 		this.flat = this.n[2] === 1;
 	}
 
 	// Frame t, unpacked when first asked for.
-	async load(t) {
-		if (this.codes[t]) return;
+	load(t) {
+		if (!this.loading[t]) this.loading[t] = this.unpack(t);
+		return this.loading[t];
+	}
+
+	async unpack(t) {
 		const element = document.getElementById(`volume-${this.number}-${t}`);
 		const raw = await inflate(bytesOf(element.textContent));
 		if (raw.length !== this.count * this.bits / 8) throw new Error(`frame ${t} of ${this.name} is damaged`);

@@ -389,30 +389,45 @@ static void long_record_is_left_out(void **state)
 	free(record);
 }
 
-/* Frames have their times where the record tells them. */
+/* Frames have their times or wavelengths where the record tells them for all, rising; else numbers from 0. */
 static void frames_have_times(void **state)
 {
+	static const struct {
+		const char *record, *name;
+		double second;
+	} c[] = {
+		{ "\"FrameTimesStart\": [0, 10, 30], \"FrameDuration\": [10, 20, 40]", "time", 20 },
+		{ "\"FrameTimesStart\": [0, 10], \"FrameDuration\": [10, 20, 40]", "frame", 1 },
+		{ "\"FrameTimesStart\": [0, \"x\", 30], \"FrameDuration\": [10, 20, 40]", "frame", 1 },
+		{ "\"results\": {\"images\": [{\"nm\": 700}, {\"nm\": 750}, {\"nm\": 800}]}", "wavelength",
+		  750 },
+		{ "\"results\": {\"images\": [{\"nm\": 700}, {\"nm\": 700}, {\"nm\": 700}]}", "frame", 1 },
+		{ "\"results\": {\"images\": [{\"nm\": null}, 3]}", "frame", 1 },
+	};
 	const int64_t dim[] = { 3, 2, 2, 2 };
 	struct iso_array a = { 0 };
 
 	(void)state;
 	OK(iso_array_create(&a, 4, dim));
 	noise(a.v, a.n);
-	OK(iso_write(
-		"f.npy", &a,
-		"{\"verb\": \"recon\", \"FrameTimesStart\": [0, 10, 30], \"FrameDuration\": [10, 20, 40]}"));
-	iso_array_free(&a);
-	struct iso_text t = page_of("f.npy", NULL);
-	json_t *data = data_of(&t);
-	const json_t *volume = json_array_get(json_object_get(data, "volumes"), 0);
-	const json_t *axis = json_object_get(volume, "axis");
+	for (int i = 0; i < N_OF(c); i++) {
+		char record[200];
 
-	assert_int_equal(json_integer_value(json_object_get(volume, "frames")), 3);
-	assert_string_equal(json_string_value(json_object_get(axis, "unit")), "s");
-	NEAR(json_number_value(json_array_get(json_object_get(axis, "value"), 1)), 20, 1e-9);
-	assert_non_null(strstr(t.v, "id='volume-0-2'>"));
-	json_decref(data);
-	iso_text_free(&t);
+		snprintf(record, sizeof record, "{\"verb\": \"recon\", %s}", c[i].record);
+		OK(iso_write("f.npy", &a, record));
+		struct iso_text t = page_of("f.npy", NULL);
+		json_t *data = data_of(&t);
+		const json_t *volume = json_array_get(json_object_get(data, "volumes"), 0);
+		const json_t *axis = json_object_get(volume, "axis");
+
+		assert_int_equal(json_integer_value(json_object_get(volume, "frames")), 3);
+		assert_string_equal(json_string_value(json_object_get(axis, "name")), c[i].name);
+		NEAR(json_number_value(json_array_get(json_object_get(axis, "value"), 1)), c[i].second, 1e-9);
+		assert_non_null(strstr(t.v, "id='volume-0-2'>"));
+		json_decref(data);
+		iso_text_free(&t);
+	}
+	iso_array_free(&a);
 }
 
 /* One without a grid lies on the image's where it has its voxels, and is refused where it has not. */
