@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A report: images side by side, beside the truth where it is known, and how they were made, as
-   one HTML page that needs no other file, no network and no script. */
+   one HTML page that needs no other file and no network. A script of its own lets one look around in the images;
+   without it the page is whole. */
 #ifndef ISO_PAGE_H
 #define ISO_PAGE_H
 
@@ -56,6 +57,12 @@ struct iso_report {
 	struct iso_report_image image[ISO_REPORT_MOST];
 	bool has_truth;
 	struct iso_report_image truth; /* no history */
+	bool has_overlay;
+	struct iso_report_image overlay; /* for the viewer, which lays it under the images */
+	bool viewer;
+	int64_t frame;        /* that the viewer shows first, */
+	const double *window; /* in these values of the first and the last colour, */
+	const char *map;      /* and these colours; NULL: what suits the values */
 	bool has_line;
 	double from[3], to[3]; /* of the profile, mm; else along x through the slices */
 	bool has_spheres;
@@ -64,6 +71,9 @@ struct iso_report {
 
 /* The truth must lie on the grid of every image; NULL: there is none. */
 int iso_report_read(struct iso_report *r, int n, char *const *paths, const char *truth);
+
+/* Adds an image of any grid; one that has no grid must have the voxels of the first image, and lies there. */
+int iso_report_read_overlay(struct iso_report *r, const char *path);
 void iso_report_free(struct iso_report *r);
 
 /* Measures the spheres of a phantom after NEMA NU 2, where the description has them. NULL: those of the
@@ -71,12 +81,13 @@ void iso_report_free(struct iso_report *r);
 int iso_report_spheres(struct iso_report *r, const char *description);
 
 /* Head and title of any page in this style, and its end; `title` is HTML, what it takes from files
-   escaped. Between them stand sections. */
-void iso_page_open(struct iso_text *t, const char *brand, const char *title);
-void iso_page_close(struct iso_text *t, const char *command);
+   escaped. Between them stand sections; with `viewer`, one may be the viewer's. */
+void iso_page_open(struct iso_text *t, const char *brand, const char *title, bool viewer);
+void iso_page_close(struct iso_text *t, const char *command, bool viewer);
 
-/* The whole page. */
+/* The whole page; and one with the viewer, and pictures where it can't run, alone. */
 int iso_report_page(struct iso_text *t, const struct iso_report *r);
+int iso_report_view(struct iso_text *t, const struct iso_report *r);
 
 /* ---- its sections ---- */
 
@@ -104,6 +115,10 @@ struct iso_panel {
 
 int iso_report_panel(struct iso_text *t, const struct iso_panel *p);
 int iso_report_panel_scale(struct iso_text *t, const struct iso_panel *p, const char *name, const char *unit);
+
+/* Values of the first and the last colour: a few hot voxels of noise do not set them, unless they are all there is;
+   symmetric where there are negative ones. */
+int iso_report_window(double window[2], bool *symmetric, const struct iso_report_image *image);
 
 /* The record that says most about an image: of its reconstruction, else its own, else NULL. */
 const json_t *iso_report_record(const struct iso_report_image *image);

@@ -114,6 +114,26 @@ void iso_text_part(struct iso_text *t, const char *before, struct iso_text *part
 	iso_text_free(part);
 }
 
+void iso_text_json(struct iso_text *t, const char *any)
+{
+	append(t, "\"", 1);
+	while (*any) {
+		int n = iso_utf8_length(any);
+		bool line = n == 3 && (memcmp(any, "\u2028", 3) == 0 || memcmp(any, "\u2029", 3) == 0);
+
+		if (n == 0)
+			append(t, "\ufffd", 3);
+		else if (line)
+			iso_text_add(t, "\\u202%d", any[2] & 15);
+		else if ((unsigned char)*any < ' ' || strchr("\"\\<>&'\x7f", *any))
+			iso_text_add(t, "\\u%04x", (unsigned)*any);
+		else
+			append(t, any, (size_t)n);
+		any += n ? n : 1;
+	}
+	append(t, "\"", 1);
+}
+
 void iso_text_base64(struct iso_text *t, const void *bytes, size_t n)
 {
 	static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

@@ -18,6 +18,10 @@ import time
 WAIT_S = 60  # for any answer: a slow machine, not a fast one, is what this is for
 
 
+KEYS = {"Tab": 9, "Enter": 13, "Escape": 27, " ": 32, "PageUp": 33, "PageDown": 34, "End": 35, "Home": 36,
+        "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
+
+
 class Failed(Exception):
     """What the browser refused, or did not do in time."""
 
@@ -170,12 +174,40 @@ class Page:
             raise Failed(f"{expression}: {details.get('exception', {}).get('description', details['text'])}")
         return got["result"].get("value")
 
-    def key(self, name, text="", modifiers=0):
-        """Pressed and released where the focus is; `text` is what it would write."""
-        code = {"Enter": 13, " ": 32, "Tab": 9, "Escape": 27}.get(name, 0)
-        same = {"key": name, "modifiers": modifiers, "windowsVirtualKeyCode": code}
-        self.call("Input.dispatchKeyEvent", type="keyDown", text=text or {"Enter": "\r"}.get(name, ""), **same)
+    def key(self, name, shift=False):
+        """Pressed and released where the focus is."""
+        text = name if len(name) == 1 else {"Enter": "\r"}.get(name, "")
+        same = {"key": name, "modifiers": 8 if shift else 0,
+                "windowsVirtualKeyCode": KEYS.get(name, ord(name.upper()) if name.isalnum() and len(name) == 1 else 0)}
+        self.call("Input.dispatchKeyEvent", type="keyDown", text=text, **same)
         self.call("Input.dispatchKeyEvent", type="keyUp", **same)
+
+    def write(self, text):
+        self.call("Input.insertText", text=text)
+
+    def mouse(self, kind, at, held=False, shift=False, **more):
+        """kind: Moved, Pressed, Released, Wheel."""
+        button = "left" if held or kind in ("Pressed", "Released") else "none"
+        self.call("Input.dispatchMouseEvent", type=f"mouse{kind}", x=at[0], y=at[1], button=button,
+                  buttons=1 if held or kind == "Pressed" else 0, clickCount=1 if kind in ("Pressed", "Released") else 0,
+                  modifiers=8 if shift else 0, **more)
+
+    def drag(self, begin, end, shift=False):
+        self.mouse("Moved", begin)
+        self.mouse("Pressed", begin, shift=shift)
+        for share in .5, 1:
+            self.mouse("Moved", [a + share * (b - a) for a, b in zip(begin, end)], held=True, shift=shift)
+        self.mouse("Released", end, shift=shift)
+
+    def touch(self, *places):
+        """From the first place on, each a list of fingers, to the last."""
+        for i, fingers in enumerate(places):
+            self.call("Input.dispatchTouchEvent", type="touchMove" if i else "touchStart",
+                      touchPoints=[{"x": x, "y": y, "id": k} for k, (x, y) in enumerate(fingers)])
+        self.call("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
+
+    def downloads(self, folder):
+        self.browser.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=folder, eventsEnabled=True)
 
     def pdf(self):
         return base64.b64decode(self.call("Page.printToPDF", printBackground=True)["data"])

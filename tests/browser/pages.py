@@ -49,7 +49,7 @@ CONTRAST = """(() => {
 })()"""
 
 # Elements that reach beyond the window, but for those inside of a part that scrolls by itself.
-TOO_WIDE = """[...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1
+TOO_WIDE = """[...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > document.documentElement.clientWidth + 1
     && !e.closest('.scroll, svg, [hidden]')).map(e => e.outerHTML.slice(0, 80)).slice(0, 3)"""
 
 
@@ -61,7 +61,7 @@ def has_title(page, where, dark):
 
 
 def fits_the_window(page, where, dark):
-    must(page.value("document.documentElement.scrollWidth <= innerWidth"),
+    must(page.value("document.documentElement.scrollWidth <= document.documentElement.clientWidth"),
          f"{where}: scrolls sideways: {page.value(TOO_WIDE)}")
 
 
@@ -88,11 +88,17 @@ def is_quiet(page, where, dark):
 RULES = [has_title, fits_the_window, can_be_read, shows_its_pictures, asks_for_nothing, is_quiet]
 
 
+def ready(page):
+    """Once its script, where there is one, has drawn what it draws first."""
+    page.value("window.isotome ? isotome.ready : 0")
+
+
 def looks_right(page, path, width, dark, scripts=True):
     """Opened at a width, light or dark: quiet, readable, no wider than the window."""
     page.look(width=width, dark=dark, scripts=scripts)
     page.open(path)
     where = f"{path} at {width} px, {'dark' if dark else 'light'}{'' if scripts else ', without scripts'}"
+    ready(page)
     for rule in RULES:
         rule(page, where, dark)
 
@@ -105,6 +111,13 @@ def prints(page, path):
     must(len(re.findall(rb"/Type\s*/Page\b", pdf)) >= 1, f"{path}: a PDF without pages")
 
 
+# All that can be read of a page, or be read out: texts, and values of attributes.
+READABLE = """(() => {
+    const copy = document.documentElement.cloneNode(true);
+    copy.querySelectorAll('script, style, img').forEach(e => e.remove());
+    return copy.textContent + [...copy.querySelectorAll('*')].flatMap(e => [...e.attributes].map(a => a.value)).join('\\n');
+})()"""
+
 # Names of elements and attributes that a page has.
 MARKUP = """[...new Set([...document.querySelectorAll('*')].flatMap(e =>
     [e.localName, ...e.getAttributeNames().map(a => e.localName + ' ' + a)]))]"""
@@ -114,6 +127,7 @@ def markup(page, *paths):
     found = set()
     for path in paths:
         page.open(path)
+        ready(page)
         found |= set(page.value(MARKUP))
     return found
 
@@ -121,12 +135,13 @@ def markup(page, *paths):
 def is_text(page, path, plain, shown):
     """Nothing of it runs, or becomes an element or attribute that is not in `plain`; `shown` can be read."""
     page.open(path)
+    ready(page)
     must(page.value("typeof hostile") == "undefined", f"{path}: a script ran: {page.value('String(window.hostile)')}")
     more = set(page.value(MARKUP)) - plain
     must(not more, f"{path}: has become {sorted(more)[:5]}")
     must(page.value("document.querySelectorAll('#hostile, iframe, [onerror], [onload]').length") == 0,
          f"{path}: a record made an element")
-    text = page.value("document.documentElement.textContent")
+    text = page.value(READABLE)
     for part in shown:
         must(part in text, f"{path}: lacks the text {part!r}")
     odd = set(re.findall("[\0-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", text))

@@ -8,16 +8,18 @@ import sys
 import time
 
 import pages
+import viewer_input
+import viewer_values
 from devtools import Browser, Failed
 
 FULL = os.environ.get("ISO_TEST_FULL") == "1"
-PAGES = ["one.html", "two.html", "spheres.html", "hostile.html"]
+PAGES = ["two.html", "one.html", "spheres.html", "hostile.html", "over.html", "series.html"]
 DAMAGED = [f"damaged-{kind}.html" for kind in ("nul", "surrogate", "bytes", "deep")]
 
 
-def looks():
-    """Width and darkness of what is opened: in full every pair."""
-    return [(w, d) for w in pages.WIDTHS for d in (False, True)] if FULL else [(1280, False), (390, True)]
+def looks(i):
+    """Width and darkness of what is opened: in full every pair, as a sample two of them in turn."""
+    return [(w, d) for w in pages.WIDTHS for d in (False, True)] if FULL else [((1280, False), (390, True))[i % 2]]
 
 
 def every_page_stands_alone(page):
@@ -26,14 +28,14 @@ def every_page_stands_alone(page):
 
 
 def every_look(page):
-    for path in PAGES + (DAMAGED + ["names.html"] if FULL else ["names.html"]):
-        for width, dark in looks():
+    for i, path in enumerate([*PAGES, "names.html", "two.html", *(DAMAGED if FULL else [])]):
+        for width, dark in looks(i):
             pages.looks_right(page, path, width, dark)
 
 
 def without_scripts(page):
-    for path in PAGES if FULL else ["two.html"]:
-        for width, dark in looks():
+    for i, path in enumerate(PAGES if FULL else ["two.html", "over.html"]):
+        for width, dark in looks(i):
             pages.looks_right(page, path, width, dark, scripts=False)
 
 
@@ -91,6 +93,18 @@ def refused(what, check, *arguments):
     raise pages.Wrong(f"nothing was said of a bad page: {what}")
 
 
+def viewer_checks():
+    """Each at every look; as a sample each at one of the looks, in turn."""
+    for i, check in enumerate(viewer_values.CHECKS + viewer_input.CHECKS):
+        for width, dark in looks(i):
+            def one(page, check=check, width=width, dark=dark):
+                check(page, width=width, dark=dark)
+                pages.is_quiet(page, check.__name__, dark)
+                pages.asks_for_nothing(page, check.__name__, dark)
+            one.__name__ = f"{check.__name__} at {width} px, {'dark' if dark else 'light'}"
+            yield one
+
+
 CHECKS = [checks_can_fail, every_page_stands_alone, every_look, without_scripts, on_paper, notes_are_folded, records_are_text]
 
 
@@ -100,7 +114,7 @@ def main():
     failed = 0
     with Browser(program, os.getcwd()) as browser:
         page = browser.page()
-        for check in CHECKS:
+        for check in [*CHECKS, *viewer_checks()]:
             begin = time.monotonic()
             try:
                 check(page)
