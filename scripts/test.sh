@@ -18,7 +18,7 @@ cd "$(dirname "$0")/.."
 ISO_TEST_STRICT=$(strict_or_not "$@")
 export ISO_TEST_STRICT
 # shellcheck disable=SC2086
-install_packages $build_packages $test_packages $wheel_packages
+install_packages $build_packages $test_packages $wheel_packages $site_packages
 full=${ISO_TEST_FULL:-0}
 stages=()
 failed=0
