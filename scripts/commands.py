@@ -63,8 +63,9 @@ def rows(lines):
 
 
 def plain(text):
-    """Without Markdown or HTML of its own."""
-    return re.sub(r"([*_|`\\])", r"\\\1", text).replace("<", "&lt;")
+    """Without Markdown or HTML of its own; options as code."""
+    text = re.sub(r"([*_|`\\])", r"\\\1", text).replace("<", "&lt;")
+    return re.sub(r"(?<![\w-])--[a-z][a-z0-9-]*", r"`\g<0>`", text)
 
 
 def table(found):

@@ -121,12 +121,12 @@ def on_page_markdown(markdown, page, config, files):
 
 
 def text_of(piece):
-    return html.unescape(" ".join(re.sub(r"<[^>]+>", " ", piece).replace("\u00b6", " ").split()))
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", piece)).replace("\u00b6", " ").split())
 
 
 def on_page_content(content, page, config, files):
-    title = page.title or ""
     parts = re.split(r'<h[123] id="([^"]+)">(.*?)</h[123]>', content, flags=re.S)
+    title = text_of(parts[2]) if len(parts) > 2 else page.title
     words.append([page.url, title, text_of(parts[0])])
     for anchor, heading, body in zip(parts[1::3], parts[2::3], parts[3::3]):
         name = text_of(heading)

@@ -11,6 +11,7 @@ why: <!-- not run: needs a GPU -->. Commands in any other kind of block are an e
 
 import os
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -77,6 +78,12 @@ def script(found):
         yield f"echo '== {b}'\n{b.text}"
 
 
+def processor_time():
+    """Of the children that have ended, s."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def run_page(source, program, page, found):
     """0, or 1 with what the page printed."""
     with tempfile.TemporaryDirectory() as folder:
@@ -87,11 +94,12 @@ def run_page(source, program, page, found):
         os.symlink(sys.executable, Path(folder, ".bin", "python3"))
         where = dict(os.environ, PATH=f"{folder}/.bin:{os.environ['PATH']}",
                      OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-        begin, log = time.monotonic(), Path(folder, ".log")
+        begin, worked, log = time.monotonic(), processor_time(), Path(folder, ".log")
         with open(log, "w") as out:
             done = subprocess.run(["bash", "-c", "\n".join(script(found))], cwd=folder, env=where,
                                   stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
-        print(f"{'passed' if done.returncode == 0 else 'FAILED':6} {time.monotonic() - begin:7.1f} s  docs/{page}", flush=True)
+        took = f"{time.monotonic() - begin:7.1f} s, of processors {processor_time() - worked:7.1f} s"
+        print(f"{'passed' if done.returncode == 0 else 'FAILED':6} {took}  docs/{page}", flush=True)
         if done.returncode:
             print(log.read_text()[-4000:])
         return int(done.returncode != 0)

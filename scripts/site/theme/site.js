@@ -63,6 +63,8 @@ document.addEventListener("click", event => {
 	if (!event.target.closest("search")) found.hidden = true;
 });
 document.querySelector("search").hidden = false;
+query.value = new URLSearchParams(location.search).get("q") || "";	/* a search may be an address: index.html?q=attenuation */
+if (query.value) search();
 document.getElementById("pages").open = matchMedia("(min-width: 60em)").matches;
 document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest" });
 scrollTo(0, location.hash ? scrollY : 0);
