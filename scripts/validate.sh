@@ -23,4 +23,4 @@ done
 case $scale in tiny | small | full) ;; *) usage ;; esac
 [ -e "$build/CMakeCache.txt" ] || cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DISO_TESTS=ON >/dev/null
 cmake --build "$build" -j "$(nproc)" >/dev/null
-exec "${PYTHON:-/usr/bin/python3}" scripts/validate.py "$build" --scale "$scale" -o "$out"
+exec "${PYTHON:-/usr/bin/python3}" scripts/site/validate.py "$build" --scale "$scale" -o "$out"

@@ -77,8 +77,8 @@ static inline void ok_at(int st, const char *file, int line)
 }
 #define OK(call) ok_at((call), __FILE__, __LINE__)
 
-/* With ISO_TEST_RESULTS=1 every comparison says what it found, for scripts/validate.py; cmocka's lines around it name the
-   test. */
+/* With ISO_TEST_RESULTS=1 every comparison says what it found, for scripts/validate.sh; cmocka's lines around it name
+   the test. */
 static inline void told(double found, double bound, const char *file, int line)
 {
 	const char *on = getenv("ISO_TEST_RESULTS");

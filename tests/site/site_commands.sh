@@ -22,7 +22,7 @@ printf '```\nisotome info x.nii\n```\n' >fake/docs/b.md
 ! blocks --list 2>err || fail "commands in a plain block were not told"
 
 # ---- the pages ----
-pages=(index.md howto/look-and-measure.md tutorials/other-files.md tutorials/optoacoustics.md)
+pages=(index.md tutorials/first-ten-minutes.md tutorials/prototype-scanner.md howto/look-and-measure.md)
 [ "${ISO_TEST_FULL:-0}" != 1 ] || pages=()
 [ "${#pages[@]}" != 0 ] || need_ranks
 "$PYTHON" "$SOURCE/tests/site/blocks.py" "$SOURCE" "$ISOTOME" --run "${pages[@]}" || fail "a page"

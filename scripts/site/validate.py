@@ -19,7 +19,7 @@ from pathlib import Path
 
 import validate_papers
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 #: Folder of tests -> title, what its comparisons are about.
 PARTS = {
     "model": ("Models", "Forward and back projection, EM steps and images against reference vectors of independent programs "
