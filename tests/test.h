@@ -95,15 +95,36 @@ static inline void ok_at(int st, const char *file, int line)
 }
 #define OK(call) ok_at((call), __FILE__, __LINE__)
 
+/* With ISO_TEST_RESULTS=1 every comparison says what it found, for scripts/validate.sh; cmocka's lines around it name
+   the test. */
+static inline void told(double found, double bound, const char *file, int line)
+{
+	const char *on = getenv("ISO_TEST_RESULTS");
+
+	if (on && strcmp(on, "1") == 0) print_message("measured %s:%d %.3g %.3g\n", file, line, found, bound);
+}
+
 /* |a - b| <= tolerance, with both on failure. */
 static inline void near_at(double a, double b, double tolerance, const char *file, int line)
 {
+	told(fabs(a - b), tolerance, file, line);
 	if (!(fabs(a - b) <= tolerance)) {
 		print_error("%s:%d: %.17g is not within %g of %.17g\n", file, line, a, tolerance, b);
 		fail();
 	}
 }
 #define NEAR(a, b, tolerance) near_at((a), (b), (tolerance), __FILE__, __LINE__)
+
+/* value <= limit, with both on failure. */
+static inline void below_at(double value, double limit, const char *what, const char *file, int line)
+{
+	told(value, limit, file, line);
+	if (!(value <= limit)) {
+		print_error("%s:%d: %s is %g, must be below %g\n", file, line, what, value, limit);
+		fail();
+	}
+}
+#define BELOW(value, limit) below_at((value), (limit), #value, __FILE__, __LINE__)
 
 /* Fails with this status and a message that holds `text`. */
 static inline void refused_at(int st, int want, const char *text, const char *file, int line)

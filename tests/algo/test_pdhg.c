@@ -107,7 +107,7 @@ static void list_mode(void **state)
 	p.tolerance = tolerance;
 	OK(iso_pdhg_run(x, &r, &p, NULL));
 	assert_true(r.converged);
-	assert_true(r.look[r.n_looks - 1].relative <= tolerance);
+	BELOW(r.look[r.n_looks - 1].relative, tolerance);
 	least = last_cost(&r);
 	q.tolerance = 1e-4;
 	OK(iso_pdhg_run(z, &w, &q, NULL));
@@ -185,7 +185,7 @@ static void solve(iso_ctx *ctx, struct iso_pdhg p, int n, const iso_real *d, con
 	p.iterations = 3000;
 	OK(iso_pdhg_run(x, &r, &p, NULL));
 	for (int i = 0; i < n; i++) NEAR(x[i], want[i], TOLERANCE(2e-4, 1e-5));
-	assert_true(r.look[r.n_looks - 1].relative < TOLERANCE(1e-5, 1e-8));
+	BELOW(r.look[r.n_looks - 1].relative, TOLERANCE(1e-5, 1e-8));
 	iso_pdhg_result_free(&r);
 	iso_op_free(p.op);
 }

@@ -93,7 +93,7 @@ static void check_image(const iso_real *x, const char *name, double in_float)
 	double w = worst(VOXELS, x, ref), most = sizeof *x == sizeof(float) ? in_float : 1e-9;
 
 	if (!(w <= most)) print_error("%s: off by %g of the maximum\n", name, w);
-	assert_true(w <= most);
+	BELOW(w, most);
 	free(ref);
 }
 
@@ -389,7 +389,7 @@ static void check_adjoint(iso_ctx *ctx)
 			OK(iso_test_adjoint(&err, op, sub, (uint64_t)(7 + sub)));
 			if (!(err < 1e-6))
 				print_error("way %d, subset %d: adjoint error %g\n", way, sub, err);
-			assert_true(err < 1e-6);
+			BELOW(err, 1e-6);
 		}
 		iso_op_free(op);
 	}
@@ -499,7 +499,7 @@ static void check_em_step(iso_ctx *ctx)
 			if (off >= tolerance)
 				print_error("way %d, data %d, subset %d: %g\n", which / 8, which % 8, sub,
 				            off);
-			assert_true(off < tolerance);
+			BELOW(off, tolerance);
 			NEAR(s.loglik, t.loglik, tolerance / 2 * (fabs(t.loglik) + 100));
 			NEAR(s.counts, t.counts, 1e-9);
 			assert_int_equal(s.used, t.used);
@@ -553,7 +553,7 @@ static void check_tiny_images(iso_ctx *ctx)
 	OK(iso_em_step(op, ISO_ALL, acc, x, &d, &s));
 	iso_real *got = to_host(ctx, VOXELS, acc);
 
-	assert_true(relative_difference(VOXELS, got, want) < 1e-5);
+	BELOW(relative_difference(VOXELS, got, want), 1e-5);
 	device_free(ctx, x);
 	device_free(ctx, acc);
 	iso_op_free(op);
@@ -1009,7 +1009,7 @@ static void check_sens_lines(iso_ctx *ctx, enum iso_projector projector, int ray
 	iso_real *want = apply_adjoint(ctx, op, ones);
 
 	OK(iso_ray_sens(x, &error, ctx, &p));
-	assert_true(relative_difference(VOXELS, x, want) < 1e-5); /* ends rounded to float */
+	BELOW(relative_difference(VOXELS, x, want), 1e-5); /* ends rounded to float */
 	p.projector = ISO_SLICE;
 	p.rays = 1;
 	OK(iso_ray_sens(x, &error, ctx, &p));
@@ -1307,7 +1307,7 @@ static void check_sens_per_subset(iso_ctx *ctx)
 	OK(iso_em_run(x, NULL, &em, NULL));
 	em.sens = (struct iso_sens){ 4, 4, four };
 	OK(iso_em_run(y, NULL, &em, NULL));
-	assert_true(relative_difference(VOXELS, y, x) < 1e-6);
+	BELOW(relative_difference(VOXELS, y, x), 1e-6);
 	while (sens[seen] == 0) seen++;
 	for (int k = 0; k < 4; k++) four[k * VOXELS + seen] = k == 3 ? sens[seen] : 0;
 	for (int i = 0; i < VOXELS; i++) y[i] = 1;
@@ -1562,7 +1562,7 @@ static void cuda_image_is_the_cpu_image(void **state)
 
 		print_message("%s: CPU and CUDA differ by %.2g\n", em_cases[i].name,
 		              relative_difference(VOXELS, a, b));
-		assert_true(relative_difference(VOXELS, a, b) < 1e-4);
+		BELOW(relative_difference(VOXELS, a, b), 1e-4);
 		assert_memory_equal(a, again, VOXELS * sizeof *a);
 		free(a);
 		free(b);
