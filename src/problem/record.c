@@ -12,6 +12,7 @@
 #include "file/out.h"
 #include "io/events.h"
 #include "io/format.h"
+#include "live/live.h"
 
 #include <limits.h>
 #include <math.h>
@@ -275,13 +276,15 @@ void record_tell(struct record *r, enum iso_message_kind kind, const char *fmt, 
 	va_end(ap);
 	iso_utf8_clean(text);
 	if (r->message) r->message(r->arg, kind, text);
-	if (kind == ISO_WARNING)
-		json_array_append_new(json_object_get(r->root, "warnings"), record_string(text));
+	if (kind != ISO_WARNING) return;
+	json_array_append_new(json_object_get(r->root, "warnings"), record_string(text));
+	iso_live_warning(r->live, text);
 }
 
 void record_part(struct record *r, const char *kind, int64_t k, int64_t n)
 {
 	if (r->part) r->part(r->arg, kind, k, n);
+	iso_live_part(r->live, kind, k, n);
 }
 
 /* ---- out ---- */
