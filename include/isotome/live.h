@@ -40,14 +40,16 @@ int iso_live_start(iso_live **live, iso_ctx *ctx, const struct iso_live_options 
 /* "http://127.0.0.1:PORT/TOKEN/": whoever has it sees the run and may stop it. */
 const char *iso_live_address(const iso_live *live);
 
-/* Tells the pages that are open how it ended (NULL: nothing), for which it waits less than a second and only where one
-   is open; then closes. */
+/* Tells the pages that are open how it ended (NULL: nothing): where one is, waits until it has asked, at most 2 s; then
+   closes. */
 void iso_live_stop(iso_live *live, const char *outcome);
 
 /* ---- what a run tells; iso_problem_recon does all of it ---- */
 
 /* Progress of a stage, as the context's own listener has it. */
 void iso_live_progress(iso_live *live, const struct iso_progress *p);
+
+/* One of the page's warnings; the last dozen are shown. */
 void iso_live_warning(iso_live *live, const char *text);
 
 /* After a step of a run. A `done` smaller than before begins a new curve. */
@@ -60,18 +62,26 @@ struct iso_live_step {
 	double objective;     /* NaN: none of this step */
 	const char *figure;   /* what the objective is: "log-likelihood" */
 };
+
+/* Counts, rates and the curve of the page follow from the steps. */
 void iso_live_step(iso_live *live, const struct iso_live_step *s);
 
-/* Whether an image is due: the last is a quarter of a second old, or older where taking planes took long, so that it
-   costs less than a hundredth of the time. Then iso_live_image copies its planes through the greatest value, or
-   through the point that was clicked; ISO_EARG for an array that is no image. */
+/* Whether an image is due: the last is a fifth of a second old (without a page that is open, two seconds), or as much
+   older as keeps the images below a hundredth of the time. */
 bool iso_live_wants_image(iso_live *live);
+
+/* Copies the planes of an image through its greatest value, or through the point that was clicked; ISO_EARG for an
+   array that is no image. */
 int iso_live_image(iso_live *live, const struct iso_array *image);
 
-/* Whether the page asked to save, once for each time; and how that went. can_save: from now on the page may. */
-bool iso_live_asked_to_save(iso_live *live);
-void iso_live_saved(iso_live *live, int status);
+/* Whether the page may ask to save, from now on; at first not. */
 void iso_live_can_save(iso_live *live, bool can);
+
+/* Whether the page has asked to save; once for each time. */
+bool iso_live_asked_to_save(iso_live *live);
+
+/* How that went. */
+void iso_live_saved(iso_live *live, int status);
 
 ISO_END_C
 #endif

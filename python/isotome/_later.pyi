@@ -120,7 +120,7 @@ def ray(
     frames: _Text | None = ...,
     isotope: _Text | None = ...,
     half_life_s: float | None = ...,
-    live: _Text | None = ...,
+    live_share: _Text | None = ...,
     penalty: _Text | None = ...,
     tolerance: float | None = ...,
     curve: _File | None = ...,
@@ -288,7 +288,7 @@ def ray(
         Rb-82 or I-124
     half_life_s: float, s; default the isotope's
         the same for any half-life
-    live: text; default 1
+    live_share: text; default 1
         live share of the time, above 0 to 1: one for all frames, or one each
 
     Penalties ('method' svrg, saga, bsrem, osl, lbfgs) and kernels (kem)
@@ -408,7 +408,7 @@ def strip(
     frames: _Text | None = ...,
     isotope: _Text | None = ...,
     half_life_s: float | None = ...,
-    live: _Text | None = ...,
+    live_share: _Text | None = ...,
     penalty: _Text | None = ...,
     tolerance: float | None = ...,
     curve: _File | None = ...,
@@ -525,7 +525,7 @@ def strip(
         Rb-82 or I-124
     half_life_s: float, s; default the isotope's
         the same for any half-life
-    live: text; default 1
+    live_share: text; default 1
         live share of the time, above 0 to 1: one for all frames, or one each
 
     Penalties ('method' svrg, saga, bsrem, osl, lbfgs) and kernels (kem)
@@ -644,7 +644,7 @@ def srm(
     frames: _Text | None = ...,
     isotope: _Text | None = ...,
     half_life_s: float | None = ...,
-    live: _Text | None = ...,
+    live_share: _Text | None = ...,
     penalty: _Text | None = ...,
     tolerance: float | None = ...,
     curve: _File | None = ...,
@@ -756,7 +756,7 @@ def srm(
         Rb-82 or I-124
     half_life_s: float, s; default the isotope's
         the same for any half-life
-    live: text; default 1
+    live_share: text; default 1
         live share of the time, above 0 to 1: one for all frames, or one each
 
     Penalties ('method' svrg, saga, bsrem, osl, lbfgs) and kernels (kem)
@@ -875,7 +875,7 @@ def ubp(
     frames: _Text | None = ...,
     isotope: _Text | None = ...,
     half_life_s: float | None = ...,
-    live: _Text | None = ...,
+    live_share: _Text | None = ...,
     penalty: _Text | None = ...,
     tolerance: float | None = ...,
     curve: _File | None = ...,
@@ -988,7 +988,7 @@ def ubp(
         Rb-82 or I-124
     half_life_s: float, s; default the isotope's
         the same for any half-life
-    live: text; default 1
+    live_share: text; default 1
         live share of the time, above 0 to 1: one for all frames, or one each
 
     Penalties ('method' cg)
@@ -1092,7 +1092,7 @@ def svoxel(
     frames: _Text | None = ...,
     isotope: _Text | None = ...,
     half_life_s: float | None = ...,
-    live: _Text | None = ...,
+    live_share: _Text | None = ...,
     penalty: _Text | None = ...,
     tolerance: float | None = ...,
     curve: _File | None = ...,
@@ -1208,7 +1208,7 @@ def svoxel(
         Rb-82 or I-124
     half_life_s: float, s; default the isotope's
         the same for any half-life
-    live: text; default 1
+    live_share: text; default 1
         live share of the time, above 0 to 1: one for all frames, or one each
 
     Penalties ('method' cg)
@@ -1307,7 +1307,7 @@ def sradon(
     frames: _Text | None = ...,
     isotope: _Text | None = ...,
     half_life_s: float | None = ...,
-    live: _Text | None = ...,
+    live_share: _Text | None = ...,
     penalty: _Text | None = ...,
     tolerance: float | None = ...,
     curve: _File | None = ...,
@@ -1412,7 +1412,7 @@ def sradon(
         Rb-82 or I-124
     half_life_s: float, s; default the isotope's
         the same for any half-life
-    live: text; default 1
+    live_share: text; default 1
         live share of the time, above 0 to 1: one for all frames, or one each
 
     Penalties ('method' cg)

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define END_WAIT_S .6   /* at most, for a page to see how the run ended */
+#define END_WAIT_S 2.   /* at most, for a page to see how the run ended */
 #define END_IMAGE_S .15 /* and then to fetch the last image */
 #define POLLING_S 1.5   /* a page that asked within this time is open */
 #define COST 100        /* an image is taken after this many times what the last one took */

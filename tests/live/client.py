@@ -75,6 +75,26 @@ class Run:
         raise SystemExit(f"the page never showed it: {s}")
 
 
+def watched(start, attempts=5):
+    """A run that `start` starts, seen to its end: the run, its last state and its last image. On a busy machine a short
+    run may end before its page is open: then once more."""
+    for _ in range(attempts):
+        r = start()
+        s, body = {"ended": False}, b""
+        try:
+            c = r.connect()
+            while not s["ended"]:
+                time.sleep(.02)
+                s = r.state(c)
+            body = r.ask("image", connection=c)[2]
+        except (OSError, http.client.HTTPException):
+            pass
+        require(r.wait() == 0, "".join(r.lines))
+        if body:
+            return r, s, image(body)
+    raise SystemExit("a page was never open as its run ended")
+
+
 def image(body):
     """The image of a live page, as docs/live.md describes it."""
     magic, version, n = struct.unpack_from("<8sQI", body)

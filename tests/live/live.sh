@@ -68,17 +68,10 @@ for k, words in enumerate(methods):
     plain, page = f"plain{k}.npy", f"page{k}.npy"
     words = [*words, "--iterations", n]
     subprocess.run([program, "recon", *words, "-q", "-o", plain], check=True)
-    r = Run(program, *words, "-o", page)
-    c = r.connect()
-    last, seen = None, None
-    while not (last and last["ended"]):
-        last = r.state(c)
-        if last["image"]:
-            seen = image(r.ask("image", connection=c)[2])
-    require(r.wait() == 0, "".join(r.lines))
+    r, last, im = watched(lambda: Run(program, *words, "--force", "-o", page))
     require(open(plain, "rb").read() == open(page, "rb").read(), f"{words}: other bits with a live page")
     require(page in last["outcome"], f"{words}: the end was not told: {last}")
-    require(seen and last["iterations"]["total"] and last["objective"]["value"], f"{words}: {last}")
+    require(im["high"] > 0 and last["iterations"]["total"] and last["objective"]["value"], f"{words}: {last}")
     text = open(page + ".json").read()
     require(r.token not in text and f":{r.port}" not in text, "the address is in the record")
 END
@@ -142,14 +135,8 @@ import os
 import numpy as np
 from client import *
 
-r = Run(os.environ["ISOTOME"], *"ray --events e.lmdT --scanner ring.yaml --grid 20,20,12 --voxel 5".split(),
-        "--iterations", "20", "-o", "last.npy")
-c = r.connect()
-while not r.state(c)["ended"]:
-    time.sleep(.05)
-im = image(r.ask("image", connection=c)[2])
-c.close()
-require(r.wait() == 0, r.lines)
+words = "ray --events e.lmdT --scanner ring.yaml --grid 20,20,12 --voxel 5 --iterations 20 --force -o last.npy".split()
+_, _, im = watched(lambda: Run(os.environ["ISOTOME"], *words))
 x = np.load("last.npy")
 i, j, k = im["at"]
 planes = {2: x[k], 1: x[:, j], 0: x[:, :, i]}

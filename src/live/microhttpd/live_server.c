@@ -5,7 +5,6 @@
 #include "core/progress.h"
 #include "core/status.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
 #include <signal.h>
@@ -14,6 +13,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 /* ---- guests ---- */
 
@@ -131,58 +131,73 @@ static int find_address(struct addrinfo **found, const char *bind, int port)
 	char service[8];
 
 	snprintf(service, sizeof service, "%d", port);
-	if (getaddrinfo(bind, service, &hints, found) == 0) return ISO_OK;
+	int bad = getaddrinfo(bind, service, &hints, found);
+
+	if (bad == 0) return ISO_OK;
+	if (bad == EAI_MEMORY) return iso_fail_memory("live page", 1);
 	return iso_fail(ISO_EARG, "live: '%.100s' is no numeric address to listen on, such as 127.0.0.1",
 	                bind);
 }
 
-static int name_address(struct live_server *s, const struct addrinfo *a)
+static int open_socket(int *fd, const struct addrinfo *a, const char *host, int port)
 {
-	const union MHD_DaemonInfo *i = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_BIND_PORT);
-	bool six = a->ai_family == AF_INET6;
-	char host[NI_MAXHOST];
+	int again = 1;
 
-	if (!i || getnameinfo(a->ai_addr, a->ai_addrlen, host, sizeof host, NULL, 0, NI_NUMERICHOST) != 0)
+	*fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (*fd >= 0 && setsockopt(*fd, SOL_SOCKET, SO_REUSEADDR, &again, sizeof again) == 0 &&
+	    bind(*fd, a->ai_addr, a->ai_addrlen) == 0 && listen(*fd, LIVE_CONNECTIONS) == 0)
+		return ISO_OK;
+	return iso_fail(ISO_EIO, "live: can't listen on %s, port %d: %s", host, port, strerror(errno));
+}
+
+/* With the port that it has. */
+static int name_address(struct live_server *s, int fd)
+{
+	struct sockaddr_storage at = { 0 };
+	socklen_t size = sizeof at;
+	char host[NI_MAXHOST], port[NI_MAXSERV];
+
+	if (getsockname(fd, (struct sockaddr *)&at, &size) != 0 ||
+	    getnameinfo((struct sockaddr *)&at, size, host, sizeof host, port, sizeof port,
+	                NI_NUMERICHOST | NI_NUMERICSERV) != 0)
 		return iso_fail(ISO_EIO, "live: the address is not known");
-	s->port = i->port;
+	bool six = at.ss_family == AF_INET6;
+
+	s->port = (int)strtol(port, NULL, 10);
 	snprintf(s->live->address, sizeof s->live->address, "http://%s%.60s%s:%d/%s/", six ? "[" : "", host,
 	         six ? "]" : "", s->port, s->live->token);
 	return ISO_OK;
 }
 
-/* Signals are the program's threads' alone. */
-static struct MHD_Daemon *start(struct live_server *s, const struct addrinfo *a)
+/* Signals are the program's threads' alone. The daemon closes the socket when it stops. */
+static struct MHD_Daemon *start(struct live_server *s, int fd)
 {
-	unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_AUTO |
-	                 (a->ai_family == AF_INET6 ? MHD_USE_IPv6 : 0);
 	sigset_t all, before;
 	struct MHD_Daemon *d;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	d = MHD_start_daemon(flags, 0, NULL, NULL, on_request, s, MHD_OPTION_SOCK_ADDR, a->ai_addr,
-	                     MHD_OPTION_CONNECTION_LIMIT, (unsigned)LIVE_CONNECTIONS,
-	                     MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)LIVE_TIMEOUT_S,
-	                     MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)LIVE_REQUEST_BYTES,
-	                     MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_NOTIFY_COMPLETED,
-	                     on_completed, s, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, s,
-	                     MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+	d = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_AUTO, 0, NULL, NULL, on_request, s,
+	                     MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
+	                     (unsigned)LIVE_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
+	                     (unsigned)LIVE_TIMEOUT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+	                     (size_t)LIVE_REQUEST_BYTES, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
+	                     MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_UNESCAPE_CALLBACK,
+	                     keep_escapes, s, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return d;
 }
 
-static int listen_on(struct live_server *s, const char *bind, int port)
+static int listen_on(struct live_server *s, const char *host, int port)
 {
 	struct addrinfo *a = NULL;
-	int st = find_address(&a, bind, port);
+	int fd = -1, st = find_address(&a, host, port);
 
-	if (st) return st;
-	errno = 0;
-	if (!(s->daemon = start(s, a)))
-		st = iso_fail(ISO_EIO, "live: can't listen on %s, port %d%s%s", bind, port, errno ? ": " : "",
-		              errno ? strerror(errno) : "");
-	if (!st) st = name_address(s, a);
-	freeaddrinfo(a);
+	if (!st) st = open_socket(&fd, a, host, port);
+	if (!st) st = name_address(s, fd);
+	if (!st && !(s->daemon = start(s, fd))) st = iso_fail_memory("server of the live page", 1);
+	if (st && fd >= 0) close(fd);
+	if (a) freeaddrinfo(a);
 	return st;
 }
 
