@@ -54,6 +54,7 @@
 #include "isotome/ubp.h"
 #include "isotome/svoxel.h"
 #include "isotome/sradon.h"
+#include "isotome/live.h"
 #include "isotome/problem.h"
 
 #endif

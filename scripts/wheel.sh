@@ -45,7 +45,7 @@ if [ $cuda = yes ]; then
 	repair --exclude 'libisotome.so.*' --exclude libisotome_cuda.so --exclude 'libcudart.so.*' --exclude 'libcufft.so.*'
 else
 	wheel . --config-settings=cmake.define.ISO_FFTW=OFF --config-settings=cmake.define.ISO_HDF5=OFF \
-		--config-settings=cmake.define.ISO_MPI=OFF
+		--config-settings=cmake.define.ISO_MPI=OFF --config-settings=cmake.define.ISO_MICROHTTPD=OFF
 	repair
 fi
 mkdir -p "$out"

@@ -24,6 +24,30 @@ enum iso_place {
 	ISO_DEVICE, /* memory of the operator's context: of the GPU on CUDA, of the host on the CPU */
 };
 
+/* What a step of a run left. */
+struct iso_watched {
+	int64_t done, total; /* steps */
+	int per;             /* steps of an iteration */
+	double objective;    /* as of struct iso_run; NaN within an iteration */
+	const char *figure;  /* what the objective is: "loglik" */
+};
+
+#define ISO_WATCH_IMAGE 1 /* what whoever looks on asks for after a step */
+#define ISO_WATCH_SAVE 2
+
+/* Looks on, on the caller's thread, and changes nothing of the run. */
+struct iso_watch {
+	size_t size; /* sizeof(struct iso_watch) */
+	/* After each step: 0, or ISO_WATCH_IMAGE and ISO_WATCH_SAVE added up. */
+	int (*step)(void *arg, const struct iso_watched *s);
+	/* ISO_WATCH_IMAGE, and once more behind the last step: the image on the host, for the time of the call. A failure
+	   ends the run. */
+	int (*image)(void *arg, const iso_real *x);
+	/* ISO_WATCH_SAVE, where the run has a checkpoint: it was written now, or could not be. */
+	void (*saved)(void *arg, int status);
+	void *arg;
+};
+
 /* What surrounds the steps of a run. */
 struct iso_run {
 	size_t size;               /* sizeof(struct iso_run) */
@@ -43,6 +67,7 @@ struct iso_run {
 	/* Set before `each` is called; NULL: not wanted. Of EM the log-likelihood, a sum over the updates of the
 	   iteration, each of its subset and before it; else the cost after the iteration. */
 	double *objective;
+	const struct iso_watch *watch; /* NULL: nobody looks on */
 };
 
 /* ---- expectation maximisation ---- */

@@ -28,6 +28,7 @@
 
 #include "isotome/array.h"
 #include "isotome/events.h"
+#include "isotome/live.h"
 #include "isotome/memory.h"
 #include "isotome/op.h"
 #include "isotome/srm.h"
@@ -199,6 +200,11 @@ typedef int (*iso_iteration_fn)(void *arg, const struct iso_iteration *step);
    nothing. Methods without iterations, 'follow' and frames without events show none. Of several ranks each shows it to
    its own function, where it has one; what one of them wants holds for all. */
 void iso_problem_set_each(iso_problem *p, iso_iteration_fn fn, void *arg);
+
+/* The live page that iso_problem_recon fills from now on; NULL: none. It must stay for the time of the call, and its
+   context is that of the problem. The page may save a checkpoint where one would be written, and with 'follow' the
+   image. Of several ranks one, the first, has a page. */
+void iso_problem_set_live(iso_problem *p, iso_live *live);
 
 /* Writes an array with the record of the problem beside it. */
 int iso_problem_write(iso_problem *p, const char *path, const struct iso_array *a);

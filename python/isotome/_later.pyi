@@ -122,7 +122,7 @@ def ray(
     frames: _Text | None = ...,
     isotope: _Text | None = ...,
     half_life_s: float | None = ...,
-    live: _Text | None = ...,
+    live_share: _Text | None = ...,
     penalty: _Text | None = ...,
     tolerance: float | None = ...,
     curve: _File | None = ...,
@@ -290,7 +290,7 @@ def ray(
         Rb-82 or I-124
     half_life_s: float, s; default the isotope's
         the same for any half-life
-    live: text; default 1
+    live_share: text; default 1
         live share of the time, above 0 to 1: one for all frames, or one each
 
     Penalties ('method' svrg, saga, bsrem, osl, lbfgs) and kernels (kem)
@@ -410,7 +410,7 @@ def strip(
     frames: _Text | None = ...,
     isotope: _Text | None = ...,
     half_life_s: float | None = ...,
-    live: _Text | None = ...,
+    live_share: _Text | None = ...,
     penalty: _Text | None = ...,
     tolerance: float | None = ...,
     curve: _File | None = ...,
@@ -527,7 +527,7 @@ def strip(
         Rb-82 or I-124
     half_life_s: float, s; default the isotope's
         the same for any half-life
-    live: text; default 1
+    live_share: text; default 1
         live share of the time, above 0 to 1: one for all frames, or one each
 
     Penalties ('method' svrg, saga, bsrem, osl, lbfgs) and kernels (kem)
@@ -646,7 +646,7 @@ def srm(
     frames: _Text | None = ...,
     isotope: _Text | None = ...,
     half_life_s: float | None = ...,
-    live: _Text | None = ...,
+    live_share: _Text | None = ...,
     penalty: _Text | None = ...,
     tolerance: float | None = ...,
     curve: _File | None = ...,
@@ -758,7 +758,7 @@ def srm(
         Rb-82 or I-124
     half_life_s: float, s; default the isotope's
         the same for any half-life
-    live: text; default 1
+    live_share: text; default 1
         live share of the time, above 0 to 1: one for all frames, or one each
 
     Penalties ('method' svrg, saga, bsrem, osl, lbfgs) and kernels (kem)
@@ -877,7 +877,7 @@ def ubp(
     frames: _Text | None = ...,
     isotope: _Text | None = ...,
     half_life_s: float | None = ...,
-    live: _Text | None = ...,
+    live_share: _Text | None = ...,
     penalty: _Text | None = ...,
     tolerance: float | None = ...,
     curve: _File | None = ...,
@@ -990,7 +990,7 @@ def ubp(
         Rb-82 or I-124
     half_life_s: float, s; default the isotope's
         the same for any half-life
-    live: text; default 1
+    live_share: text; default 1
         live share of the time, above 0 to 1: one for all frames, or one each
 
     Penalties ('method' cg)
@@ -1094,7 +1094,7 @@ def svoxel(
     frames: _Text | None = ...,
     isotope: _Text | None = ...,
     half_life_s: float | None = ...,
-    live: _Text | None = ...,
+    live_share: _Text | None = ...,
     penalty: _Text | None = ...,
     tolerance: float | None = ...,
     curve: _File | None = ...,
@@ -1210,7 +1210,7 @@ def svoxel(
         Rb-82 or I-124
     half_life_s: float, s; default the isotope's
         the same for any half-life
-    live: text; default 1
+    live_share: text; default 1
         live share of the time, above 0 to 1: one for all frames, or one each
 
     Penalties ('method' cg)
@@ -1309,7 +1309,7 @@ def sradon(
     frames: _Text | None = ...,
     isotope: _Text | None = ...,
     half_life_s: float | None = ...,
-    live: _Text | None = ...,
+    live_share: _Text | None = ...,
     penalty: _Text | None = ...,
     tolerance: float | None = ...,
     curve: _File | None = ...,
@@ -1414,7 +1414,7 @@ def sradon(
         Rb-82 or I-124
     half_life_s: float, s; default the isotope's
         the same for any half-life
-    live: text; default 1
+    live_share: text; default 1
         live share of the time, above 0 to 1: one for all frames, or one each
 
     Penalties ('method' cg)

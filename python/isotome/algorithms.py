@@ -73,6 +73,7 @@ class _Run(ctypes.Structure):  # algo.h
         ("wants", c_void_p),
         ("keep", c_bool),
         ("objective", POINTER(c_double)),
+        ("watch", c_void_p),
     ]
 
 

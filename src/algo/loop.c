@@ -212,7 +212,23 @@ static int show(struct iso_loop *l, const struct iso_run *run)
 /* What is to be done after a step. */
 struct next {
 	bool stop, save;
+	bool asked; /* to save, by whoever looks on */
 };
+
+/* Shows the image to whoever looks on and wants it; whether to save. */
+static int watch(bool *save, struct iso_loop *l, const struct iso_watch *w)
+{
+	const struct iso_watched s = { l->done, l->total, l->per, l->done % l->per ? NAN : objective(l),
+		                       l->fn->figure };
+	int wants = w->step(w->arg, &s), st = ISO_OK;
+
+	*save = wants & ISO_WATCH_SAVE;
+	if (wants & ISO_WATCH_IMAGE) {
+		st = l->v->download(l->ctx, l->host, l->x, l->n * (int64_t)sizeof *l->host);
+		if (!st) st = w->image(w->arg, l->host);
+	}
+	return st;
+}
 
 /* What the clocks, and the callers of several ranks, ask for after a step that ended with `st`: all ranks do what one
    of them is asked for. */
@@ -220,10 +236,14 @@ static int ask(struct next *n, struct iso_loop *l, const struct iso_run *run, do
 {
 	bool asked = iso_ranks(l->ctx) > 1 && iso_stopped(l->ctx);
 	bool late = run->stop_after_minutes > 0 && minutes_over(run->stop_after_minutes, l->start_s);
-	double v[2] = { asked || late, run->checkpoint && minutes_over(run->checkpoint_minutes, saved_s) };
+	bool save = false;
+
+	if (!st && run->watch) st = watch(&save, l, run->watch);
+	bool due = save || minutes_over(run->checkpoint_minutes, saved_s);
+	double v[2] = { asked || late, run->checkpoint && due };
 
 	st = iso_comm_max(l->ctx, st, v, 2);
-	*n = (struct next){ v[0] > 0, v[1] > 0 };
+	*n = (struct next){ v[0] > 0, v[1] > 0, save };
 	return st;
 }
 
@@ -246,7 +266,9 @@ static int loop(struct iso_loop *l, const struct iso_run *run)
 		if (next.stop) return stop(l, run);
 		if (!next.save) continue;
 		saved_s = iso_now_s();
-		if (transfer(l, run, true)) l->unsaved++; /* it may be written next time: the run goes on */
+		st = transfer(l, run, true);
+		if (st) l->unsaved++; /* it may be written next time: the run goes on */
+		if (next.asked) run->watch->saved(run->watch->arg, st);
 	}
 	return ISO_OK;
 }
@@ -292,7 +314,9 @@ int iso_loop_run(struct iso_loop *l, iso_real *x, const struct iso_run *given)
 	if (!st) st = loop(l, &run);
 	if (!st && run.keep && run.checkpoint && transfer(l, &run, true)) l->unsaved++;
 	if (!st && l->stopped && l->fn->cut) st = cut(l, &run);
-	return st ? st : iso_loop_image(x, l);
+	if (!st) st = iso_loop_image(x, l);
+	if (!st && run.watch && l->place == ISO_HOST) st = run.watch->image(run.watch->arg, x);
+	return st;
 }
 
 int iso_loop_step(struct iso_loop *l)

@@ -26,6 +26,9 @@ static const char parts[] =
 #ifdef ISO_LZMA
 	", LZMA"
 #endif
+#ifdef ISO_MICROHTTPD
+	", libmicrohttpd"
+#endif
 	", for " ISO_PROCESSOR;
 
 const char *iso_version(void)

@@ -72,6 +72,9 @@ static int take(struct opt *o, const char *shown, const char *text)
 
 static int take_next(struct words *w, struct opt *o, const char *shown)
 {
+	const char *next = w->at + 1 < w->argc ? w->argv[w->at + 1] : "";
+
+	if (o->bare && !isdigit((unsigned char)next[0])) return take(o, shown, o->bare);
 	if (w->at + 1 >= w->argc || is_option(w->argv[w->at + 1]))
 		return iso_fail(ISO_EARG, "%s needs a value %s; try 'isotome %s --help'", shown, o->value,
 		                w->usage->command);

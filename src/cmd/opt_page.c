@@ -87,7 +87,7 @@ static const struct opt *awaits(const struct opt_set *sets, const char *word)
 		bool named = word[1] == '-' ? strcmp(word + 2, o->name) == 0
 		                            : o->letter && word[1] == o->letter && !word[2];
 
-		if (named && !o->flag && !o->positional) return o;
+		if (named && !o->flag && !o->bare && !o->positional) return o;
 	}
 	return NULL;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* isotome recon: an image from measured data. */
 #include "cmd.h"
+#include "recon_live.h"
 #include "recon_scan.h"
 
 #include "io/format.h"
@@ -39,7 +40,8 @@ static const struct opt_usage usage = {
 	"  isotome recon svoxel --scanner array.yaml --data traces.npy --grid 64 --voxel 0.28 \\\n"
 	"      --method cg --penalty quadratic:1e4 --iterations 20 --curve cost.csv -o x.nii\n"
 	"  daq | isotome recon strip --events - --follow --scanner strips.yaml -o x.npy\n"
-	"  isotome recon --like x.json --iterations 8 -o y.nii\n",
+	"  isotome recon --like x.json --iterations 8 -o y.nii\n"
+	"  isotome recon scan.Cdh --iterations 50 --live -o x.nii\n",
 };
 
 /* A checkpoint that nobody asked to continue is somebody's work. */
@@ -107,6 +109,7 @@ int main_recon(int argc, char **argv)
 	iso_problem *p = NULL;
 	struct cmd c = { 0 };
 	struct scan scan = { 0 };
+	struct live_page live = { 0 };
 	const char *out = NULL;
 	int st = cmd_problem(&p, &c, argc, argv);
 
@@ -117,27 +120,23 @@ int main_recon(int argc, char **argv)
 		CMD_OUTPUT(out, "image (.nii, .nii.gz, .hv, .npy, .raw)"),
 		{ 0 },
 	};
-	struct opt_set sets[] = { { NULL, own },
-		                  { NULL, p->s.own },
-		                  { NULL, p->psf },
-		                  { p->m->title, p->params },
-		                  p->sets[3],
-		                  p->sets[4],
-		                  p->sets[9],
-		                  scan_params(&scan),
-		                  p->sets[5],
-		                  p->sets[8],
-		                  cmd_common(&c, CMD_COMPUTES | CMD_WRITES),
-		                  p->sets[6],
-		                  { 0 } };
+	struct opt_set sets[] = { { NULL, own },      { NULL, p->s.own },
+		                  { NULL, p->psf },   { p->m->title, p->params },
+		                  p->sets[3],         p->sets[4],
+		                  p->sets[9],         scan_params(&scan),
+		                  live_params(&live), p->sets[5],
+		                  p->sets[8],         cmd_common(&c, CMD_COMPUTES | CMD_WRITES),
+		                  p->sets[6],         { 0 } };
 
 	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;
 	p->like = c.like;
 	p->force = c.force;
-	if ((st = scan_begin(&scan, p, &c, out))) goto done;
+	if ((st = live_check(&live)) || (st = scan_begin(&scan, p, &c, out))) goto done;
 	if ((st = settings_out(&p->s, scan.list ? scan.path : out))) goto done;
-	if (!(st = check(p, &c)) && !(st = problem_record_parameters(p)) && !(st = cmd_problem_begin(p, &c)))
+	if (!(st = check(p, &c)) && !(st = problem_record_parameters(p)) &&
+	    !(st = cmd_problem_begin(p, &c)) && !(st = live_begin(&live, p, &c, out)))
 		st = scan.list ? scan_run(&scan, p, &c) : iso_problem_recon(p, NULL, out);
+	live_end(&live, st, out);
 done:
 	iso_problem_free(p);
 	return cmd_end(&c, st);

@@ -23,7 +23,7 @@ struct opt_set frames_params(struct frames *f)
 		          "Zr-89, Rb-82 or I-124" },
 		{ 0, "half-life-s", .real = &f->half_life_option_s, .unit = "s", .value = "S", .min = 1e-3,
 		  .max = 1e12, .absent = "the isotope's", .help = "the same for any half-life" },
-		{ 0, "live", .text = &f->live_list, .value = "F[,F...]", .absent = "1",
+		{ 0, "live-share", .text = &f->live_list, .value = "F[,F...]", .absent = "1",
 		  .help = "live share of the time, above 0 to 1: one for all frames, or one each" },
 		{ 0 },
 	};
@@ -116,12 +116,13 @@ static int read_live(struct frames *f)
 	if (!f->live_list) f->live[0] = n = 1;
 	if (n != 1 && n != f->n)
 		return iso_fail(ISO_EARG,
-		                "'live' is '%.200s', must be one number, or one for each of %d frames",
+		                "'live-share' is '%.200s', must be one number, or one for each of %d frames",
 		                f->live_list, f->n);
 	for (int k = 0; k < f->n; k++) {
 		f->live[k] = f->live[n == 1 ? 0 : k];
 		if (!(f->live[k] > 0 && f->live[k] <= 1))
-			return iso_fail(ISO_EARG, "'live' is %g, must be above 0, at most 1", f->live[k]);
+			return iso_fail(ISO_EARG, "'live-share' is %g, must be above 0, at most 1",
+			                f->live[k]);
 	}
 	return ISO_OK;
 }

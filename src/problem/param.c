@@ -312,13 +312,19 @@ static bool is_given(const struct opt_set *sets, const struct opt *of)
 	return of->given;
 }
 
+/* The name of a parameter that records of 0.1 have by another. */
+static const char *name_now(const char *key)
+{
+	return strcmp(key, "live") == 0 ? "live-share" : key;
+}
+
 int opt_from_json(const struct opt_set *sets, const json_t *parameters, const char *file)
 {
 	const char *key;
 	json_t *v;
 
 	json_object_foreach ((json_t *)parameters, key, v) {
-		struct opt *o = opt_find(sets, key);
+		struct opt *o = opt_find(sets, name_now(key));
 		bool output = o && (o->file == OPT_WRITES || o->file == OPT_PLACE);
 		int st = ISO_OK;
 

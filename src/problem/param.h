@@ -46,10 +46,11 @@ struct opt {
 	const char *absent; /* what holds when not given, in words: no default value,
 					   null in the record */
 	bool positional, required;
-	bool alone;     /* if given, nothing else is required */
-	bool transient; /* not what a run computes: left out of the record */
-	bool given;     /* set by opt_parse and opt_from_json */
-	bool lone;      /* with spread: one number was given; set by opt_parse */
+	const char *bare; /* of a text: its value where no number stands behind it; NULL: it needs a value */
+	bool alone;       /* if given, nothing else is required */
+	bool transient;   /* not what a run computes: left out of the record */
+	bool given;       /* set by opt_parse and opt_from_json */
+	bool lone;        /* with spread: one number was given; set by opt_parse */
 };
 
 /* A titled group of options (title NULL: the command's own); an array ends with opts NULL. */
@@ -79,7 +80,8 @@ int opt_take(struct opt *o, const char *text);
 /* The value as opt_take reads it, cut to `size`; "" if there is none. */
 void opt_value_text(char *text, size_t size, const struct opt *o);
 
-/* All parameters, defaults included; NULL without memory. */
+/* All parameters, defaults included; NULL without memory. A parameter that has had another name is written by its own,
+   and read by either. */
 json_t *opt_to_json(const struct opt_set *sets);
 
 /* Sets what was not given from the parameters of a record, read from `file`; what names outputs stays as it

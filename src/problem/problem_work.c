@@ -480,11 +480,39 @@ static int reconstruct(iso_problem *p, struct iso_array *x, const char *path)
 	return st;
 }
 
+/* Progress goes on to whoever the context tells. */
+struct listeners {
+	iso_live *live;
+	iso_progress_fn fn;
+	void *arg;
+};
+
+static void tell_both(void *arg, const struct iso_progress *progress)
+{
+	const struct listeners *l = arg;
+
+	iso_live_progress(l->live, progress);
+	if (l->fn) l->fn(l->arg, progress);
+}
+
+static int reconstruct_live(iso_problem *p, struct iso_array *x, const char *path)
+{
+	struct listeners both = { p->record->live, p->ctx->progress, p->ctx->progress_arg };
+	int st;
+
+	if (!both.live) return reconstruct(p, x, path);
+	iso_ctx_set_progress(p->ctx, tell_both, &both);
+	st = reconstruct(p, x, path);
+	iso_ctx_set_progress(p->ctx, both.fn, both.arg);
+	iso_live_can_save(both.live, false);
+	return st;
+}
+
 int iso_problem_recon(iso_problem *p, struct iso_array *x, const char *path)
 {
 	if (!p || (!x && !path)) return iso_fail_null(__func__);
 	struct call c = enter(p);
-	int own = reconstruct(p, x, path), st = leave(c, own);
+	int own = reconstruct_live(p, x, path), st = leave(c, own);
 
 	if (x && st && !own) iso_array_free(x); /* another rank failed */
 	return st;
@@ -495,6 +523,11 @@ void iso_problem_set_each(iso_problem *p, iso_iteration_fn fn, void *arg)
 	if (!p) return;
 	p->each = fn;
 	p->each_arg = arg;
+}
+
+void iso_problem_set_live(iso_problem *p, iso_live *live)
+{
+	if (p) p->record->live = live;
 }
 
 /* A listener of the plan that keeps it, and ends the run. */
@@ -522,6 +555,7 @@ int iso_problem_plan(iso_problem *p, struct iso_plan *plan)
 	p->record->dry_run = true;
 	p->record->plan = keep_plan;
 	p->record->message = NULL;
+	p->record->live = NULL;
 	p->record->arg = plan;
 	st = iso_problem_recon(p, &x, NULL);
 	problem_unload(p);

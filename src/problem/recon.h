@@ -188,10 +188,11 @@ struct recon {
 	struct iso_array weight;    /* EM runs on weight x image; no values: on the image */
 	struct model_data data;
 	iso_op *op;
-	iso_op *kernel;   /* of 'method' kem: EM runs on alpha, the image is K alpha; else NULL */
-	json_t *results;  /* a list, of the images behind us */
-	bool shown;       /* images between iterations, to the caller of one of the ranks */
-	double objective; /* of the iteration behind us */
+	iso_op *kernel;         /* of 'method' kem: EM runs on alpha, the image is K alpha; else NULL */
+	json_t *results;        /* a list, of the images behind us */
+	bool shown;             /* images between iterations, to the caller of one of the ranks */
+	double objective;       /* of the iteration behind us */
+	struct iso_watch watch; /* for the live page */
 };
 
 struct recon recon_of(iso_problem *problem, int64_t n, bool series);

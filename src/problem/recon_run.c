@@ -160,16 +160,24 @@ static int show_iteration(const struct recon *r, int iteration, const struct iso
 	                iteration, step.iterations, why);
 }
 
+/* `a`: the image behind what is iterated, x itself or made in `image`, which is to be freed. */
+static int behind(const struct recon *r, struct iso_array *a, iso_real **image, const iso_real *x)
+{
+	int st;
+
+	*a = r->x;
+	if ((r->weight.v || r->kernel) && (st = model_vector(image, a->n, "image"))) return st;
+	a->v = *image ? *image : (iso_real *)x;
+	return *image ? recon_unweigh(r, *image, x) : ISO_OK;
+}
+
 static int each(void *arg, int iteration, const iso_real *x)
 {
 	struct recon *r = arg;
-	struct iso_array a = r->x;
+	struct iso_array a;
 	iso_real *image = NULL;
-	int st;
+	int st = behind(r, &a, &image, x);
 
-	if ((r->weight.v || r->kernel) && (st = model_vector(&image, a.n, "image"))) return st;
-	st = image ? recon_unweigh(r, image, x) : ISO_OK;
-	a.v = image ? image : (iso_real *)x;
 	if (!st && saves(r->s, iteration)) st = save_iteration(r, iteration, &a);
 	if (!st) st = show_iteration(r, iteration, &a);
 	free(image);
@@ -209,6 +217,53 @@ int recon_stopped(const struct recon *r, int st, const char *from)
 	                from);
 }
 
+/* ---- the live page ---- */
+
+/* What an algorithm calls its figure, in words. */
+static const char *figure_of(const char *figure)
+{
+	if (strcmp(figure, "logL") == 0) return "log-likelihood";
+	if (strcmp(figure, "Phi") == 0) return "penalised log-likelihood";
+	return figure;
+}
+
+static int watch_step(void *arg, const struct iso_watched *s)
+{
+	const struct recon *r = arg;
+	const struct model_found *is = &r->problem->found;
+	iso_live *live = r->record->live;
+
+	iso_live_step(live, &(const struct iso_live_step){
+				    .size = sizeof(struct iso_live_step),
+				    .done = s->done,
+				    .total = s->total,
+				    .per = s->per,
+				    .rows = is->rows,
+				    .row_name = r->m->row_name ? r->m->row_name : "events",
+				    .objective = s->objective,
+				    .figure = figure_of(s->figure),
+			    });
+	return (iso_live_wants_image(live) ? ISO_WATCH_IMAGE : 0) |
+	       (iso_live_asked_to_save(live) ? ISO_WATCH_SAVE : 0);
+}
+
+static int watch_image(void *arg, const iso_real *x)
+{
+	struct recon *r = arg;
+	iso_real *image = NULL;
+	struct iso_array a;
+	int st = behind(r, &a, &image, x);
+
+	if (!st) st = iso_live_image(r->record->live, &a);
+	free(image);
+	return st;
+}
+
+static void watch_saved(void *arg, int status)
+{
+	iso_live_saved(((struct recon *)arg)->record->live, status);
+}
+
 /* 'stop-after' counts from the beginning of iso_problem_recon on. */
 int recon_run(struct recon *r, struct iso_run *run, bool checkpoints)
 {
@@ -227,7 +282,10 @@ int recon_run(struct recon *r, struct iso_run *run, bool checkpoints)
 		.arg = r,
 		.keep = keeps_all(r),
 		.objective = &r->objective,
+		.watch = r->record->live ? &r->watch : NULL,
 	};
+	r->watch = (struct iso_watch){ sizeof r->watch, watch_step, watch_image, watch_saved, r };
+	iso_live_can_save(r->record->live, checkpoints);
 	double shown = r->problem->each ? 1 : 0;
 	int st = recon_key(r->problem, &run->key, r->k);
 
@@ -306,6 +364,7 @@ static int make_direct(struct recon *r)
 	for (; r->k < r->n; r->k++) {
 		if (r->k > 0 && (st = r->m->image(r->problem, r->k))) return st;
 		if ((st = r->m->direct(r->problem, &r->x)) || (st = recon_check_image(r))) return st;
+		if ((st = iso_live_image(r->record->live, &r->x))) return st;
 		recon_keep_image(r);
 		if (r->m->image_json) /* NULL, of data that do not say, is not appended */
 			json_array_append_new(r->results, r->m->image_json(r->problem, r->k));

@@ -110,8 +110,9 @@ void settings_begin(struct settings *s, const struct model *m, struct model_stre
 /* ---- checks before the work ---- */
 
 const char *const recon_em_params[] = {
-	"subsets", "subset-rule", "seed", "sens",    "psf",         "filter",      "filter-every", "frames",
-	"from-s",  "to-s",        "live", "isotope", "half-life-s", "calibration", "suv",          NULL,
+	"subsets",      "subset-rule", "seed",   "sens", "psf",        "filter",
+	"filter-every", "frames",      "from-s", "to-s", "live-share", "isotope",
+	"half-life-s",  "calibration", "suv",    NULL,
 };
 
 bool recon_is_direct(const struct settings *s)

@@ -12,6 +12,7 @@
 #include "file/out.h"
 #include "io/events.h"
 #include "io/format.h"
+#include "live/live.h"
 
 #include <limits.h>
 #include <math.h>
@@ -274,7 +275,9 @@ static void tell(struct record *r, enum iso_message_kind kind, const char *list,
 	iso_vsnprintf(text, sizeof text, fmt, ap);
 	iso_utf8_clean(text);
 	if (r->message) r->message(r->arg, kind, text);
-	if (list) json_array_append_new(json_object_get(r->root, list), record_string(text));
+	if (!list) return;
+	json_array_append_new(json_object_get(r->root, list), record_string(text));
+	iso_live_warning(r->live, text);
 }
 
 void record_tell(struct record *r, enum iso_message_kind kind, const char *fmt, ...)
@@ -298,6 +301,7 @@ void record_warn_share(struct record *r, double part, double whole, const char *
 void record_part(struct record *r, const char *kind, int64_t k, int64_t n)
 {
 	if (r->part) r->part(r->arg, kind, k, n);
+	iso_live_part(r->live, kind, k, n);
 }
 
 /* ---- out ---- */

@@ -45,6 +45,7 @@ struct record {
 	struct known_hash *known;  /* of files that were hashed as they were read */
 	struct record_split split; /* known when the plan is */
 	/* whom to tell; NULL: nobody */
+	iso_live *live;
 	iso_message_fn message;
 	/* the work is part k of n, from 1; `kind` ("frame") stays */
 	void (*part)(void *arg, const char *kind, int64_t k, int64_t n);

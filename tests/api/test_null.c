@@ -60,6 +60,8 @@ static void null_is_refused(void **state)
 	EACH(1, iso_problem_load(P(0)));
 	EACH(2, iso_problem_grid(P(0), P(1)));
 	iso_problem_set_each(NULL, NULL, NULL);
+	iso_problem_set_live(NULL, NULL);
+	EACH(3, iso_live_start(P(0), P(1), P(2)));
 	assert_int_equal(iso_problem_shape(NULL, (int64_t[8]){ 0 }), 0);
 	assert_int_equal(iso_problem_own_rows(NULL), 0);
 	EACH(2, iso_problem_op(P(0), P(1)));
@@ -240,6 +242,7 @@ static void null_is_freed(void **state)
 	iso_ctx_free(NULL);
 	iso_op_free(NULL);
 	iso_event_file_close(NULL);
+	iso_live_stop(NULL, NULL);
 	iso_event_writer_free(NULL);
 	iso_scanner_free(NULL);
 	iso_phantom_free(NULL);

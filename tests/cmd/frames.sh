@@ -101,7 +101,7 @@ recon all first.npy --to-s 10
 recon all last.npy --from-s 25
 recon all whole.npy
 recon all both.npy --frames 0,60
-recon all dead.npy --frames 0,10,25,60 --live 0.5,1,0.25
+recon all dead.npy --frames 0,10,25,60 --live-share 0.5,1,0.25
 recon all decayed.npy --frames 0,10,25,60 --half-life-s 20
 recon all falling.nii --frames 0,45,60
 run recon --like decayed.npy.json -o again.npy
@@ -150,7 +150,7 @@ near("image", np.load("aligned.npy"), want, 1e-6 * want.max())
 END
 d=$("$PYTHON" -c 'f = lambda t: 1 - 2 ** (-t / 20); k = 0.6931471805599453 / 20
 print((f(25) - f(10)) / (k * 15), 0.01 * (f(25) - f(10)) / f(60))')
-recon middle decay_part.npy --additive "${d#* }" --live "${d% *}"
+recon middle decay_part.npy --additive "${d#* }" --live-share "${d% *}"
 check "share of the additive term" <<'END'
 from checks import *
 want = np.load("decay_part.npy")
@@ -249,7 +249,7 @@ err_has 'exclude each other'
 expect 2 recon "${all[@]}" --from-s 5 --to-s 5
 expect 3 recon ray --events counts.Cdh "${common[@]}" -o x.npy --from-s 0
 err_has 'a histogram, with counts of the whole scan'
-expect 2 recon "${all[@]}" --frames 0,5,9 --live 1,1,1
+expect 2 recon "${all[@]}" --frames 0,5,9 --live-share 1,1,1
 err_has 'one for each of 2 frames'
 expect 2 recon "${all[@]}" --frames 0,10 --method osem --subsets 5000
 err_has 'events in that time'

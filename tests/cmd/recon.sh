@@ -151,7 +151,7 @@ done
 # ---- live time: S and r/m scale together ----
 "$PYTHON" -c 'from checks import *; np.save("twos.npy", np.full((12, 20, 20), 2.))'
 recon --iterations 3 --additive 0.001 -o whole.npy
-recon --iterations 3 --additive 0.001 --live 0.5 --start twos.npy -o half.npy
+recon --iterations 3 --additive 0.001 --live-share 0.5 --start twos.npy -o half.npy
 check "live time" <<'END'
 from checks import *
 whole, half = np.load("whole.npy"), np.load("half.npy")
@@ -159,8 +159,8 @@ near("image at half the live time", half, 2 * whole, 2e-6 * whole.max())
 require(record("half.npy.json")["results"]["decay_and_live_factor"] == .5, "factor")
 END
 for live in 0 1.5 x 0.5,0.5; do
-	expect 2 recon "${args[@]}" --live $live -o x.nii
-	err_has '--live'
+	expect 2 recon "${args[@]}" --live-share $live -o x.nii
+	err_has '--live-share'
 done
 expect 2 recon "${args[@]}" --isotope F-19 -o x.nii
 expect 2 recon "${args[@]}" --isotope F-18 -o x.nii

@@ -28,8 +28,10 @@ struct state {
 	struct iso_array iterated, sens, share;
 	struct strip_count count;              /* of all that came */
 	int64_t used, skipped, updates, saved; /* saved: updates by then */
+	double loglik;                         /* of the events of the last update, before it */
 	double began_s, saved_s, idle_s;
 	double waited_s;   /* for events, since the last came */
+	bool asked;        /* to save, by the live page */
 	const char *ended; /* NULL: goes on */
 };
 
@@ -125,6 +127,7 @@ static int update(struct state *f)
 		f->used = r.used;
 		f->skipped = r.skipped;
 		f->updates++;
+		f->loglik = r.loglik[0];
 	}
 	iso_em_result_free(&r);
 	iso_op_free(em.op);
@@ -193,6 +196,25 @@ static int save(struct state *f)
 	return write_picture(f);
 }
 
+/* On the live page an update is an iteration. */
+static int show(struct state *f)
+{
+	iso_live *live = f->r.record->live;
+	int st;
+
+	iso_live_step(live, &(const struct iso_live_step){
+				    .size = sizeof(struct iso_live_step),
+				    .done = f->updates,
+				    .rows = f->ring.n,
+				    .row_name = "events",
+				    .objective = f->loglik,
+				    .figure = "log-likelihood of a block",
+			    });
+	if (!iso_live_wants_image(live)) return ISO_OK;
+	st = recon_unweigh(&f->r, f->r.x.v, f->iterated.v);
+	return st ? st : iso_live_image(live, &f->r.x);
+}
+
 /* ---- the loop ---- */
 
 /* Reads what is there, or waits a little; a full ring is a block. */
@@ -209,7 +231,24 @@ static int take(struct state *f, bool *end)
 	if (f->ring.n < f->at) f->ring.n = f->at;
 	if (f->at < f->r.s->follow.block) return ISO_OK;
 	f->at = 0;
-	if (!(st = update(f))) tell(f, false);
+	if ((st = update(f))) return st;
+	tell(f, false);
+	return show(f);
+}
+
+/* Whether image and picture are to be written now. */
+static bool is_due(struct state *f)
+{
+	if (iso_live_asked_to_save(f->r.record->live)) f->asked = true;
+	return f->updates > f->saved && (f->asked || iso_now_s() - f->saved_s >= f->r.s->follow.every_s);
+}
+
+static int save_due(struct state *f)
+{
+	int st = save(f);
+
+	if (f->asked) iso_live_saved(f->r.record->live, st);
+	f->asked = false;
 	return st;
 }
 
@@ -227,8 +266,7 @@ static int loop(struct state *f)
 			f->ended = "end of the events";
 		else if (f->idle_s > 0 && f->waited_s >= f->idle_s)
 			f->ended = "no more events came";
-		else if (f->updates > f->saved && iso_now_s() - f->saved_s >= f->r.s->follow.every_s &&
-		         (st = save(f)))
+		else if (is_due(f) && (st = save_due(f)))
 			return st;
 	}
 	return ISO_OK;
@@ -249,7 +287,8 @@ static int finish(struct state *f)
 		                  "%" PRId64 " of the %" PRId64
 		                  " events of the last update meet no activity and are left out",
 		                  f->skipped, f->used + f->skipped);
-	if (f->updates > 0 && (st = save(f))) return st;
+	if (f->updates > 0 && ((st = save(f)) || (st = iso_live_image(f->r.record->live, &f->r.x))))
+		return st;
 	if (!iso_ctx_cancelled(f->r.ctx)) return ISO_OK;
 	return f->updates > 0 ? iso_fail(ISO_ECANCEL, "stopped after %" PRId64 " events; the image is in %s",
 	                                 f->count.n, f->r.s->out)
@@ -276,6 +315,7 @@ int recon_follow(iso_problem *problem, struct iso_array *to)
 	if (problem_given(problem, "idle-s")) f.idle_s = s->follow.idle_s;
 	f.r = recon_of(problem, 1, false);
 	st = prepare(&f);
+	iso_live_can_save(problem->record->live, true);
 	if (!st) st = loop(&f);
 	if (!st) st = finish(&f);
 	if (!st) recon_give(&f.r, to);

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The server of a live page: one thread of libmicrohttpd, whose callbacks these files have. What is not said to be
+   otherwise is that thread's own. */
+#ifndef ISO_LIVE_SERVER_H
+#define ISO_LIVE_SERVER_H
+
+#include "live/live.h"
+
+#include <microhttpd.h>
+
+enum {
+	LIVE_IMAGES = 6,     /* responses with an image that may be on their way: a slow reader keeps his */
+	LIVE_STATES = 16,    /* the same of states */
+	LIVE_BODY = 1024,    /* bytes of a request's body, which nothing needs */
+	LIVE_TIMEOUT_S = 10, /* of a connection on which nothing moves */
+	LIVE_REQUEST_BYTES = 16384, /* memory of a connection: a longer request is refused */
+	LIVE_ROOM = 16, /* connections kept free: one more, and the oldest without the token is closed */
+};
+
+/* A connection, known by its socket. */
+struct live_guest {
+	int fd; /* -1: free */
+	double since_s;
+	bool welcome; /* has shown the token */
+};
+
+struct live_server {
+	iso_live *live;
+	struct MHD_Daemon *daemon;
+	int port;
+	bool lowered; /* the priority of its thread */
+	struct live_guest guest[LIVE_CONNECTIONS];
+	struct MHD_Response *page, *script, *style, *colours;
+	struct MHD_Response *state; /* the last, shared for a tenth of a second; NULL: none */
+	double state_s;
+	bool state_ended;           /* it says that the run has ended */
+	bool told_end;              /* the answer under way says so */
+	struct MHD_Response *image; /* of image_version; NULL: none */
+	uint64_t image_version;
+	int images, states; /* responses that live, this one included */
+};
+
+/* live_answer.c: the answer to a request for `path`, by `method`; queued. `first`: its head alone is there yet; then only
+   a refusal is, and *wait is set for any other. */
+enum MHD_Result iso_live_answer(struct live_server *s, struct MHD_Connection *c, const char *path,
+                                const char *method, bool first, bool *wait);
+
+/* The responses that never change. */
+int iso_live_answers_make(struct live_server *s);
+void iso_live_answers_free(struct live_server *s);
+
+/* live_server.c: the guest of a connection has the token. */
+void iso_live_welcome(struct live_server *s, struct MHD_Connection *c);
+
+#endif
