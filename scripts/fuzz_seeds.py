@@ -640,6 +640,7 @@ RUNS = [
     ["calibrate", "x.nii", "--concentration", "5", "--at", "09:15", "--started-at", "10:00", "--roi",
      "cylinder:0,0,0,9,9,x", "-o", "k.json"],
     ["bids", "x.nii", "--subject", "01", "--session", "a", "--tracer-name", "FDG", "-o", "study"],
+    ["view", "x.nii", "--overlay", "r.nii", "--at", "0,0,0", "-o", "a.html"],
 ]
 
 

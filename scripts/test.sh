@@ -18,7 +18,7 @@ cd "$(dirname "$0")/.."
 ISO_TEST_STRICT=$(strict_or_not "$@")
 export ISO_TEST_STRICT
 # shellcheck disable=SC2086
-install_packages $build_packages $test_packages $wheel_packages
+install_packages $build_packages $test_packages $wheel_packages $site_packages
 full=${ISO_TEST_FULL:-0}
 stages=()
 failed=0
@@ -122,7 +122,7 @@ stage python_tests
 # Under the sanitizers a small run of every command, the tests of commands less those that take longest, and the tests
 # of functions less theirs; in full all of them, under gcc's sanitizers too. Double storage serves the tolerances
 # of the release build alone
-longest='^cmd_(bench.*|castor|demo|device|events_npy|exchange|files|filter|follow|formats|frames|help|interrupt|measure|memory.*|norm|one_command|optoacoustic|petlink|petsird|pipeline|place|priors.*|ranks.*|recon|report|recordings|reproduce.*|resume|simulate.*|sound.*|srm.*|stages|stream|strip|strip_files|units|vectors|view)$|^test_(cg|commit|core|custom|em|fft|filter|fista|histories|kernel|ladder|locale|map|material|mc|measure|panel_norm|panel_scan|panel_simulate|patches|pdhg|phantom|picture|prior|prior_step|problem|psf|randoms|ranks_(ray|report|resample|ring|s).*|ratio|ratio_step|ray_brick|ray_rings|rods|scatter|scatter_recon|scatter_with|seen|simulate|simulate_physics|spheres|sradon|sradon_arcs|sradon_brick|srm|srm_op|srm_op_cuda|srm_stream|srm_tables|sss|stop|stream|strip|strip_simulate|svoxel|transport|ubp)$'
+longest='^cmd_(bench.*|browser|castor|demo|device|events_npy|exchange|files|filter|follow|formats|frames|help|interrupt|measure|memory.*|norm|one_command|optoacoustic|petlink|petsird|pipeline|place|priors.*|ranks.*|recon|report|recordings|reproduce.*|resume|simulate.*|site.*|sound.*|srm.*|stages|stream|strip|strip_files|units|validate|vectors|view|view_page)$|^test_(cg|commit|core|custom|em|fft|filter|fista|histories|kernel|ladder|locale|map|material|mc|measure|panel_norm|panel_scan|panel_simulate|patches|pdhg|phantom|picture|prior|prior_step|problem|psf|randoms|ranks_(ray|report|resample|ring|s).*|ratio|ratio_step|ray_brick|ray_rings|rods|scatter|scatter_recon|scatter_with|seen|simulate|simulate_physics|spheres|sradon|sradon_arcs|sradon_brick|srm|srm_op|srm_op_cuda|srm_stream|srm_tables|sss|stop|stream|strip|strip_simulate|svoxel|transport|ubp)$'
 
 # sanitized FOLDER ARGUMENT...
 sanitized() {

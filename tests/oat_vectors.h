@@ -64,13 +64,4 @@ static inline double compare(iso_op *op, bool adjoint, const iso_real *in, const
 	return difference;
 }
 
-static inline void below_at(double value, double limit, const char *what, int line)
-{
-	if (!(value <= limit)) {
-		print_error("line %d: %s is %g, must be below %g\n", line, what, value, limit);
-		fail();
-	}
-}
-#define BELOW(value, limit) below_at((value), (limit), #value, __LINE__)
-
 #endif

@@ -42,6 +42,24 @@ static inline double larger(double a, double b)
 	return b > a ? b : a;
 }
 
+/* The n items of a file of vectors, kind/name in tests/data, which holds no more. */
+static inline void *test_data(const char *kind, const char *name, int64_t n, size_t item)
+{
+	char path[512];
+	void *v = calloc((size_t)n, item);
+
+	snprintf(path, sizeof path, "%s/%s/%s", TEST_DATA, kind, name);
+	FILE *f = fopen(path, "rb");
+
+	if (!f) print_error("can't open %s\n", path);
+	assert_non_null(f);
+	assert_non_null(v);
+	assert_int_equal(fread(v, item, (size_t)n, f), n);
+	assert_int_equal(fgetc(f), EOF);
+	fclose(f);
+	return v;
+}
+
 /* Skips the test, saying what is missing. With ISO_TEST_STRICT=1 that is a failure. */
 static inline void skip_without(const char *what)
 {
@@ -77,15 +95,36 @@ static inline void ok_at(int st, const char *file, int line)
 }
 #define OK(call) ok_at((call), __FILE__, __LINE__)
 
+/* With ISO_TEST_RESULTS=1 every comparison says what it found, for scripts/validate.sh; cmocka's lines around it name
+   the test. */
+static inline void told(double found, double bound, const char *file, int line)
+{
+	const char *on = getenv("ISO_TEST_RESULTS");
+
+	if (on && strcmp(on, "1") == 0) print_message("measured %s:%d %.3g %.3g\n", file, line, found, bound);
+}
+
 /* |a - b| <= tolerance, with both on failure. */
 static inline void near_at(double a, double b, double tolerance, const char *file, int line)
 {
+	told(fabs(a - b), tolerance, file, line);
 	if (!(fabs(a - b) <= tolerance)) {
 		print_error("%s:%d: %.17g is not within %g of %.17g\n", file, line, a, tolerance, b);
 		fail();
 	}
 }
 #define NEAR(a, b, tolerance) near_at((a), (b), (tolerance), __FILE__, __LINE__)
+
+/* value <= limit, with both on failure. */
+static inline void below_at(double value, double limit, const char *what, const char *file, int line)
+{
+	told(value, limit, file, line);
+	if (!(value <= limit)) {
+		print_error("%s:%d: %s is %g, must be below %g\n", file, line, what, value, limit);
+		fail();
+	}
+}
+#define BELOW(value, limit) below_at((value), (limit), #value, __FILE__, __LINE__)
 
 /* Fails with this status and a message that holds `text`. */
 static inline void refused_at(int st, int want, const char *text, const char *file, int line)

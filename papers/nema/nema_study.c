@@ -13,24 +13,9 @@ static const char template[] =
 #include "embedded/nema.html.h"
 	;
 
-/* 60 mm of a ring like the clinical one, with few large crystals. */
-static const char short_ring[] = "kind: cylinder\n"
-				 "name: short ring\n"
-				 "radius_mm: 330\n"
-				 "rings: 6\n"
-				 "ring_pitch_mm: 10\n"
-				 "crystals_per_ring: 144\n"
-				 "crystal_mm: [14.4, 9.8, 20]\n"
-				 "interaction_depth_mm: 7\n"
-				 "min_crystal_distance: 24\n"
-				 "tof: {fwhm_ps: 390, bin_ps: 83}\n"
-				 "time: {coincidence_ns: 4.5}\n"
-				 "energy: {window_kev: [435, 650], resolution: 0.11}\n"
-				 "pair_weight: solid-angle\n";
-
 static const struct nema_scale scales[] = {
 	/* in the order of enum study_scale */
-	{ 1e5, 2e4, 2, 8, 24, 48, .1, 1e5, 3, 4, short_ring },
+	{ 1e5, 2e4, 2, 8, 24, 48, .1, 1e5, 3, 4, STUDY_SHORT_RING(6) },
 	{ 4e6, 1e6, 3, 5, 5, 1e3, .02, 5e5, 6, 10, clinical_ring },
 	{ 1e8, 2e7, 10, 4, 4, 1e3, .01, 4e6, 10, 10, clinical_ring },
 };

@@ -11,23 +11,9 @@ static const char template[] =
 #include "embedded/priors.html.h"
 	;
 
-/* 120 mm of a ring like the clinical one, with few large crystals. */
-static const char short_ring[] = "kind: cylinder\n"
-				 "name: short ring\n"
-				 "radius_mm: 330\n"
-				 "rings: 12\n"
-				 "ring_pitch_mm: 10\n"
-				 "crystals_per_ring: 144\n"
-				 "crystal_mm: [14.4, 9.8, 20]\n"
-				 "interaction_depth_mm: 7\n"
-				 "min_crystal_distance: 24\n"
-				 "tof: {fwhm_ps: 390, bin_ps: 83}\n"
-				 "time: {coincidence_ns: 4.5}\n"
-				 "pair_weight: solid-angle\n";
-
 static const struct priors_scale scales[] = {
 	/* in the order of enum study_scale */
-	{ { 1e5 }, { .4 }, 1, 20, 100, 8, 1e5, 2, { 40, 32, 12 }, 10, short_ring },
+	{ { 1e5 }, { .4 }, 1, 20, 100, 8, 1e5, 2, { 40, 32, 12 }, 10, STUDY_SHORT_RING(12) },
 	{ { 1e6 }, { .4 }, 1, 20, 200, 32, 1e6, 2, { 80, 80, 32 }, 5, clinical_ring },
 	{ { 1e6, 1e7, 1e8 }, { .4, .2, .1 }, 3, 30, 300, 32, 1e7, 10, { 200, 200, 80 }, 2, clinical_ring },
 };

@@ -189,9 +189,10 @@ static int write_all(const struct study *s, const struct paper *p)
 	char *results = NULL;
 	int st;
 
-	iso_page_open(&t, "Isotome reproduces", study_text("%.*s", (int)(body - p->template), p->template));
+	iso_page_open(&t, "Isotome reproduces", study_text("%.*s", (int)(body - p->template), p->template),
+	              false);
 	template_put(&t, body + 1, s->page, json_object_get(s->c->record.root, "results"));
-	iso_page_close(&t, "reproduce");
+	iso_page_close(&t, "reproduce", false);
 	st = t.failed ? iso_fail_memory("reproduce", (int64_t)t.n) : iso_out_text("report.html", t.v);
 	iso_text_free(&t);
 	if (!st && !(st = record_text(&s->c->record, &results))) st = iso_out_text("results.json", results);

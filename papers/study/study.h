@@ -53,6 +53,22 @@ int study_poll(const struct study *s);
 /* Polls, ends the stage before, and begins one of the record's times. */
 int study_stage(struct study *s, const char *name);
 
+/* Description of a ring like the clinical one, with few large crystals: `rings`, a literal number, of 10 mm each. */
+#define STUDY_SHORT_RING(rings)                                \
+	"kind: cylinder\n"                                     \
+	"name: short ring\n"                                   \
+	"radius_mm: 330\n"                                     \
+	"rings: " #rings "\n"                                  \
+	"ring_pitch_mm: 10\n"                                  \
+	"crystals_per_ring: 144\n"                             \
+	"crystal_mm: [14.4, 9.8, 20]\n"                        \
+	"interaction_depth_mm: 7\n"                            \
+	"min_crystal_distance: 24\n"                           \
+	"tof: {fwhm_ps: 390, bin_ps: 83}\n"                    \
+	"time: {coincidence_ns: 4.5}\n"                        \
+	"energy: {window_kev: [435, 650], resolution: 0.11}\n" \
+	"pair_weight: solid-angle\n"
+
 /* The scanner of this description, which goes with the results as scanner.yaml. */
 int study_scanner(iso_scanner **scanner, const char *text);
 

@@ -41,6 +41,8 @@ _LATER: dict[str, str] = {
     "Calibration": "units",
     "Matrix": "matrix",
     "Picture": "drawing",
+    "Prior": "priors",
+    "PriorValues": "priors",
     "Psf": "filters",
     "Recording": "recordings",
     "Scanner": "scanner",

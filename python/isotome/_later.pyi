@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from .units import Calibration as Calibration
 from .matrix import Matrix as Matrix
 from .drawing import Picture as Picture
+from .priors import Prior as Prior
+from .priors import PriorValues as PriorValues
 from .filters import Psf as Psf
 from .recordings import Recording as Recording
 from .scanner import Scanner as Scanner

@@ -20,7 +20,7 @@ def blocks(page):
 
 
 @pytest.mark.filterwarnings("ignore::isotome.IsotomeWarning")
-@pytest.mark.parametrize("page", ["docs/python.md", "README.md"])
+@pytest.mark.parametrize("page", ["docs/python.md", "docs/tutorials/methods-in-python.md", "README.md"])
 def test_a_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {"__name__": "docs"}

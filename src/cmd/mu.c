@@ -154,8 +154,9 @@ static int make(struct cmd *c, const struct settings *s, const struct iso_volume
 		st = iso_fail(ISO_EARG,
 		              "the grid lies outside of %s; --centre or --shift brings them together", s->ct);
 	else if (outside > 0 && asked) /* of the grid that covers an oblique CT, corners always do */
-		record_warn(&c->record, "%.3g %% of the grid lies outside of %s; attenuation is 0 there",
-		            100 * (double)outside / (double)n, s->ct);
+		record_warn_share(&c->record, (double)outside, (double)n,
+		                  "%.3g %% of the grid lies outside of %s; attenuation is 0 there",
+		                  100 * (double)outside / (double)n, s->ct);
 	strcpy(mu.unit, "1/mm");
 	if (!st) st = cmd_write(c, s->out, &mu);
 done:

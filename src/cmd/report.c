@@ -11,33 +11,56 @@
 
 struct settings {
 	struct opt_list images;
-	const char *out, *truth, *title;
+	const char *out, *truth, *title, *overlay, *viewer, *spheres;
 	double from[3], to[3];
 };
 
 static const struct opt_usage usage = {
 	"report",
 	"Show images on one HTML page: slices, profile, likelihood, times, parameters, and the commands that "
-	"made them, from the records beside the images. The page needs no other file and no network.",
+	"made them, from the records beside the images. The page needs no other file and no network. In a "
+	"browser that runs "
+	"its script one can go through the slices, change the window, read values, draw lines and regions.",
 	"  isotome report image.nii -o report.html\n"
 	"  isotome report plain.nii tof.nii --truth truth.nii --title 'With and without TOF' \\\n"
 	"      -o report.html\n"
-	"  isotome report image.nii --profile-from -100,0,0 --profile-to 100,0,0 -o report.html\n",
+	"  isotome report image.nii --overlay ct.nii --profile-from -100,0,0 --profile-to 100,0,0 \\\n"
+	"      -o report.html\n",
 };
+
+static const char *const switches[] = { "on", "off", NULL };
 
 static int check(const struct cmd *c, const struct settings *s)
 {
 	if (cmd_given(c, "profile-from") != cmd_given(c, "profile-to"))
 		return iso_fail(ISO_EARG, "--profile-from and --profile-to go together");
+	if (s->overlay && strcmp(s->viewer, "off") == 0)
+		return iso_fail(ISO_EARG, "--overlay is for the viewer, which --viewer off leaves out");
 	if (!iso_has_suffix(s->out, ".html") && !iso_has_suffix(s->out, ".htm"))
 		return iso_fail(ISO_EARG, "%s: a report is written as .html", s->out);
 	return iso_target_check(s->out, c->force);
 }
 
-/* For --json: files, and errors against the truth. */
-static int record_images(struct cmd *c, const struct iso_report *r)
+/* null: the spheres of the image could not be measured. */
+static json_t *nema_json(const struct iso_report_image *m, int n)
 {
-	json_t *errors = json_array();
+	enum { MOST = sizeof m->nema.sphere / sizeof *m->nema.sphere };
+	double contrast[MOST], variability[MOST];
+
+	for (int i = 0; i < n; i++) {
+		contrast[i] = m->nema.sphere[i].contrast;
+		variability[i] = m->nema.sphere[i].variability;
+	}
+	if (m->no_nema[0]) return json_null();
+	return record_pack("{s:o, s:o, s:f}", "contrast_percent", record_reals(n, contrast),
+	                   "variability_percent", record_reals(n, variability), "lung_residual_percent",
+	                   m->nema.lung);
+}
+
+/* For --json: files, errors against the truth, and what was measured of spheres. */
+static int record_images(struct cmd *c, const struct iso_report *r, const char *spheres)
+{
+	json_t *errors = json_array(), *nema = json_array();
 	int st = ISO_OK;
 
 	for (int i = 0; !st && i < r->n; i++) {
@@ -47,8 +70,13 @@ static int record_images(struct cmd *c, const struct iso_report *r)
 		json_array_append_new(errors,
 		                      e->n && isfinite(e->nrmse) ? record_real(e->nrmse) : json_null());
 	}
+	for (int i = 0; r->has_spheres && i < r->n; i++)
+		json_array_append_new(nema, nema_json(&r->image[i], r->spheres.n_spheres));
 	if (!st && r->has_truth) st = record_input(&c->record, r->truth.path);
-	return record_result(&c->record, "nrmse", errors) ? ISO_ENOMEM : st;
+	if (!st && r->has_overlay) st = record_input(&c->record, r->overlay.path);
+	if (!st && spheres) st = record_input(&c->record, spheres);
+	if (record_result(&c->record, "nrmse", errors)) st = ISO_ENOMEM;
+	return record_result(&c->record, "nema", nema) ? ISO_ENOMEM : st;
 }
 
 static int run(struct cmd *c, const struct settings *s)
@@ -58,12 +86,16 @@ static int run(struct cmd *c, const struct settings *s)
 	int st = iso_report_read(&r, s->images.n, s->images.v, s->truth);
 
 	if (st) return st;
+	if ((st = iso_report_spheres(&r, s->spheres))) goto done;
 	r.title = s->title;
 	r.has_line = cmd_given(c, "profile-from");
 	memcpy(r.from, s->from, sizeof r.from);
 	memcpy(r.to, s->to, sizeof r.to);
-	if (!(st = iso_report_page(&page, &r))) st = iso_out_text(s->out, page.v);
-	if (!st && c->json) st = record_images(c, &r);
+	r.viewer = strcmp(s->viewer, "on") == 0;
+	if (s->overlay) st = iso_report_read_overlay(&r, s->overlay);
+	if (!st && !(st = iso_report_page(&page, &r))) st = iso_out_text(s->out, page.v);
+	if (!st && c->json) st = record_images(c, &r, s->spheres);
+done:
 	iso_text_free(&page);
 	iso_report_free(&r);
 	return st;
@@ -71,7 +103,7 @@ static int run(struct cmd *c, const struct settings *s)
 
 int main_report(int argc, char **argv)
 {
-	struct settings s = { 0 };
+	struct settings s = { .viewer = "on" };
 	struct cmd c = { 0 };
 	struct opt own[] = {
 		{ 0, "images", .rest = &s.images, .file = OPT_MAY_READ, .value = "IMAGE", .positional = true,
@@ -79,6 +111,13 @@ int main_report(int argc, char **argv)
 		CMD_OUTPUT(s.out, "page to write (.html)"),
 		{ 0, "truth", .text = &s.truth, .file = OPT_MAY_READ, .value = "FILE",
 		  .help = "what the images should be, on the same grid and any scale" },
+		{ 0, "spheres", .text = &s.spheres, .file = OPT_MAY_READ, .value = "FILE",
+		  .absent = "those of the phantom 'spheres', if it was scanned",
+		  .help = "where spheres and background are, for contrast and noise as of 'measure nema'" },
+		{ 0, "overlay", .text = &s.overlay, .file = OPT_MAY_READ, .value = "FILE",
+		  .help = "an image to lay over the first in the viewer, such as CT or mu, on any grid" },
+		{ 0, "viewer", .text = &s.viewer, .words = switches, .value = "on|off",
+		  .help = "off: the page to be printed alone, without the images' values and a script" },
 		{ 0, "title", .text = &s.title, .value = "TEXT", .absent = "names of the images",
 		  .help = "heading of the page" },
 		{ 0, "profile-from", .real = s.from, .count = 3, .value = "X,Y,Z",

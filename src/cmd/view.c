@@ -2,23 +2,30 @@
 /* isotome view: a picture of an image. */
 #include "cmd.h"
 
+#include "io/format.h"
+#include "view_page.h"
+
 #include <math.h>
 
 struct settings {
 	const char *image, *out;
 	const char *kind, *at, *axis, *labels;
 	struct iso_picture picture;
+	struct view_page page;
 };
 
 static const struct opt_usage usage = {
 	"view",
 	"Draw an image as PNG: three orthogonal slices, a montage of slices, or maximum-intensity "
 	"projections, with colour bar and scale bar. Axes run to the right and upwards: left is left. An "
-	"array (ny,nx) or (nz,ny,nx) without a grid is drawn with square voxels.",
+	"array (ny,nx) or (nz,ny,nx) without a grid is drawn with square voxels. As .html: a page to look "
+	"around in "
+	"the image, with linked slices, profiles and regions, that needs nothing but a browser.",
 	"  isotome view image.nii -o image.png\n"
 	"  isotome view image.nii -o hot.png --at max --crosshair --percent 0,99.9\n"
 	"  isotome view image.nii -o slices.png --kind montage --every 4 --map inverted-grey\n"
-	"  isotome view image.nii -o mip.png --kind mip --linear --title 'Ten minutes'\n",
+	"  isotome view image.nii -o mip.png --kind mip --linear --title 'Ten minutes'\n"
+	"  isotome view image.nii --overlay ct.nii -o image.html\n",
 };
 
 /* In the order of enum iso_picture_kind, iso_picture_at, iso_picture_labels. */
@@ -123,6 +130,40 @@ done:
 	return st;
 }
 
+/* An option that only a picture has, if one was given; a record of a page has those that have a default, with it. */
+static const char *drawn_alone(const struct cmd *c, const struct settings *s)
+{
+	static const char *const drawn[] = { "axis", "every", "columns", "percent", "zoom", NULL };
+	const struct iso_picture *p = &s->picture;
+
+	return p->kind != ISO_SLICES            ? "kind"
+	       : p->linear                      ? "linear"
+	       : p->radiological                ? "radiological"
+	       : p->crosshair                   ? "crosshair"
+	       : p->labels != ISO_LABEL_ANATOMY ? "labels"
+	                                        : cmd_given_of(c, drawn);
+}
+
+static int check_output(const struct cmd *c, const struct settings *s)
+{
+	const char *given = drawn_alone(c, s);
+
+	if (view_is_page(s->out) && given)
+		return iso_fail(ISO_EARG, "--%s is for a picture (.png), not for a page", given);
+	if (!view_is_page(s->out) && s->page.overlay)
+		return iso_fail(ISO_EARG, "--overlay is for a page (.html), not for a picture");
+	return cmd_check(c, s->out, view_is_page(s->out) ? iso_target_check : iso_picture_write_check);
+}
+
+static int run_page(struct cmd *c, struct settings *s)
+{
+	s->page.image = s->image;
+	s->page.out = s->out;
+	s->page.at_given = s->at;
+	s->page.window_given = cmd_given(c, "window");
+	return view_page(c, &s->page, &s->picture);
+}
+
 int main_view(int argc, char **argv)
 {
 	struct settings s = { .kind = "slices", .axis = "z", .labels = "anatomy" };
@@ -130,7 +171,9 @@ int main_view(int argc, char **argv)
 	struct opt own[] = {
 		CMD_ARGUMENT("image", s.image, OPT_MAY_READ, "IMAGE",
 		             "image or array of 2 to 4 axes (.nii, .nii.gz, .hv, .npy, .raw)"),
-		CMD_OUTPUT(s.out, "picture (.png)"),
+		CMD_OUTPUT(s.out, "picture (.png) or page (.html)"),
+		{ 0, "overlay", .text = &s.page.overlay, .file = OPT_MAY_READ, .value = "FILE",
+		  .help = "page: a second image, such as CT, mu or the truth, on any grid" },
 		{ 0, "kind", .text = &s.kind, .words = kinds, .value = "KIND", .help = "what is shown" },
 		{ 0, "at", .text = &s.at, .value = "POINT", .absent = "centre",
 		  .help = "where slices cross: X,Y,Z in mm (indices where there is no grid), centre, or max, "
@@ -170,7 +213,7 @@ int main_view(int argc, char **argv)
 	struct opt_set sets[] = { { NULL, own }, { "Looks", looks }, cmd_common(&c, CMD_WRITES), { 0 } };
 	int st = cmd_parse(&c, &usage, sets, argc, argv);
 
-	if (!st && !(st = take_words(&c, &s)) && !(st = cmd_check(&c, s.out, iso_picture_write_check)))
-		st = run(&c, &s);
+	if (!st && !(st = take_words(&c, &s)) && !(st = check_output(&c, &s)))
+		st = view_is_page(s.out) ? run_page(&c, &s) : run(&c, &s);
 	return cmd_end(&c, st);
 }

@@ -12,13 +12,14 @@ enum { BLOCK = 1 << 18 }; /* events in memory at a time */
 void events_warn(struct record *record, const char *path, const struct iso_events *e)
 {
 	if (e->n_bad)
-		record_warn(record,
-		            "%s: %" PRId64 " of %" PRId64
-		            " events are left out (not finite, or both ends in one place)",
-		            path, e->n_bad, e->n);
+		record_warn_share(record, (double)e->n_bad, (double)e->n,
+		                  "%s: %" PRId64 " of %" PRId64
+		                  " events are left out (not finite, or both ends in one place)",
+		                  path, e->n_bad, e->n);
 	if (e->n_lines_bad)
-		record_warn(record, "%s: %" PRId64 " lines can't be used, the first is line %" PRId64, path,
-		            e->n_lines_bad, e->first_line_bad);
+		record_warn_share(record, (double)e->n_lines_bad, (double)(e->n + e->n_lines_bad),
+		                  "%s: %" PRId64 " lines can't be used, the first is line %" PRId64, path,
+		                  e->n_lines_bad, e->first_line_bad);
 	if (e->n_left_out)
 		record_tell(record, ISO_DETAIL, "%s: %" PRId64 " coincidences left out: randoms or scattered",
 		            path, e->n_left_out);
@@ -69,8 +70,9 @@ int strip_convert(struct record *record, const char *from, const char *to, const
 	if ((st = iso_strip_writer_open(&p.w, to, 0))) goto done;
 	if ((st = each_block(&p, from, o, append))) goto done;
 	if (p.bad)
-		record_warn(record, "%s: %" PRId64 " of %" PRId64 " events are left out (not finite)", from,
-		            p.bad, p.n);
+		record_warn_share(record, (double)p.bad, (double)p.n,
+		                  "%s: %" PRId64 " of %" PRId64 " events are left out (not finite)", from,
+		                  p.bad, p.n);
 	if ((st = record_text(record, &text))) goto done;
 	st = iso_strip_writer_close(p.w, text);
 	p.w = NULL;

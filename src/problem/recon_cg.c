@@ -175,7 +175,7 @@ static int describe(struct recon *r, const struct iso_cg_result *e)
 	int st;
 
 	if (e->unsaved)
-		record_warn(r->record, "%d checkpoints could not be written beside %s", e->unsaved,
+		record_note(r->record, "%d checkpoints could not be written beside %s", e->unsaved,
 		            r->s->out);
 	st = recon_describe(r, "iterations", q->kind,
 	                    record_pack("[I,f]", (json_int_t)e->n, q->tv > 0 ? q->tv : q->mu));
@@ -252,7 +252,7 @@ static int iterate_pdhg(struct run *c)
 		            "'iterations' do it",
 		            of.n, last->relative, s->penalties.tolerance);
 	if (of.unsaved)
-		record_warn(r->record, "%d checkpoints could not be written beside %s", of.unsaved,
+		record_note(r->record, "%d checkpoints could not be written beside %s", of.unsaved,
 		            r->s->out);
 	if (!st)
 		st = recon_describe(r, "iterations", "tv",

@@ -180,8 +180,9 @@ static void warn_of_lost(const struct em *e)
 	const char *rows = e->r.m->row_name ? e->r.m->row_name : "events";
 
 	if (!t->counts && t->lost == (double)t->skipped) /* each event is a count */
-		record_warn(e->r.record, "%" PRId64 " of %" PRId64 " %s meet no activity and are left out",
-		            t->skipped, t->used + t->skipped, rows);
+		record_warn_share(e->r.record, (double)t->skipped, (double)(t->used + t->skipped),
+		                  "%" PRId64 " of %" PRId64 " %s meet no activity and are left out",
+		                  t->skipped, t->used + t->skipped, rows);
 	else
 		record_warn(e->r.record, "%.6g counts are of %s that meet no activity%s and are left out",
 		            t->lost, rows, t->factors ? ", or have a factor of 0," : "");
@@ -194,7 +195,7 @@ static void warn_of_all(const struct em *e)
 	const double *edge_s = e->r.s->frames.edge_s + t->first_empty;
 
 	if (t->unsaved)
-		record_warn(e->r.record, "%" PRId64 " checkpoints could not be written beside %s", t->unsaved,
+		record_note(e->r.record, "%" PRId64 " checkpoints could not be written beside %s", t->unsaved,
 		            e->r.s->out);
 	if (t->empty == 1)
 		record_warn(e->r.record, "frame %d, from %g to %g s, has no events: its image is 0",

@@ -236,7 +236,7 @@ int recon_run(struct recon *r, struct iso_run *run, bool checkpoints)
 	if (checkpoints && !s->resume)
 		iso_out_remove(s->checkpoint); /* of an earlier run, which this one begins anew */
 	if (checkpoints && s->resume && r->k == 0 && access(s->checkpoint, F_OK) != 0)
-		record_warn(r->record, "there is no %s: beginning at the start", s->checkpoint);
+		record_note(r->record, "there is no %s: beginning at the start", s->checkpoint);
 	record_stage(r->record, "reconstruct");
 	return ISO_OK;
 }

@@ -57,9 +57,10 @@ static json_t *utc_now(void)
 int record_begin(struct record *r, const char *verb, const char *command)
 {
 	*r = (struct record){ .failures = iso_json_failures() };
-	r->root = record_pack("{s:s, s:s, s:o, s:o, s:{}, s:[], s:{}, s:[], s:{}}", "isotome", iso_version(),
-	                      "verb", verb, "command", command ? record_string(command) : json_null(),
-	                      "started", utc_now(), "parameters", "inputs", "times_s", "warnings", "results");
+	r->root = record_pack("{s:s, s:s, s:o, s:o, s:{}, s:[], s:{}, s:[], s:[], s:{}}", "isotome",
+	                      iso_version(), "verb", verb, "command",
+	                      command ? record_string(command) : json_null(), "started", utc_now(),
+	                      "parameters", "inputs", "times_s", "warnings", "notes", "results");
 	return r->root ? ISO_OK : no_memory();
 }
 
@@ -266,18 +267,33 @@ void record_stage(struct record *r, const char *name)
 	r->stage_began_s = now;
 }
 
-void record_tell(struct record *r, enum iso_message_kind kind, const char *fmt, ...)
+/* Into a list of the record; NULL: into none. */
+static void tell(struct record *r, enum iso_message_kind kind, const char *list, const char *fmt, va_list ap)
 {
 	char text[512];
+
+	iso_vsnprintf(text, sizeof text, fmt, ap);
+	iso_utf8_clean(text);
+	if (r->message) r->message(r->arg, kind, text);
+	if (list) json_array_append_new(json_object_get(r->root, list), record_string(text));
+}
+
+void record_tell(struct record *r, enum iso_message_kind kind, const char *fmt, ...)
+{
 	va_list ap;
 
 	va_start(ap, fmt);
-	iso_vsnprintf(text, sizeof text, fmt, ap);
+	tell(r, kind, kind == ISO_WARNING ? "warnings" : NULL, fmt, ap);
 	va_end(ap);
-	iso_utf8_clean(text);
-	if (r->message) r->message(r->arg, kind, text);
-	if (kind == ISO_WARNING)
-		json_array_append_new(json_object_get(r->root, "warnings"), record_string(text));
+}
+
+void record_warn_share(struct record *r, double part, double whole, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	tell(r, ISO_WARNING, part < RECORD_SMALL * whole ? "notes" : "warnings", fmt, ap);
+	va_end(ap);
 }
 
 void record_part(struct record *r, const char *kind, int64_t k, int64_t n)

@@ -93,6 +93,14 @@ void record_stage(struct record *r, const char *name);
 void record_tell(struct record *r, enum iso_message_kind kind, const char *fmt, ...) ISO_PRINTF(3, 4);
 #define record_warn(r, ...) record_tell(r, ISO_WARNING, __VA_ARGS__)
 
+/* A warning of `part` of `whole` (events, lines of a file). Whoever listens hears it as any other; below
+   RECORD_SMALL of the whole, which the numbers of a result hardly show, the record has it among its "notes". */
+#define RECORD_SMALL 1e-3
+void record_warn_share(struct record *r, double part, double whole, const char *fmt, ...) ISO_PRINTF(4, 5);
+
+/* One that does not touch the result at all. */
+#define record_note(r, ...) record_warn_share(r, 0, 1, __VA_ARGS__)
+
 void record_part(struct record *r, const char *kind, int64_t k, int64_t n);
 
 /* JSON of another file; *root stays where there is none or it is no JSON: a failure is want of memory.

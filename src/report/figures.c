@@ -1,77 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a reader wants first: warnings, then the key figures of each image. */
+/* The key figures of each image. */
 #include "page.h"
 
 #include "value.h"
 
 #include <math.h>
-#include <string.h>
 
-#define MOST_WARNINGS 20 /* of one record */
-
-/* ---- warnings ---- */
-
-#define WARNING "<li><b>%.60s</b> " /* how one begins: the file that it is about */
-
-static void put_step_warnings(struct iso_text *t, const struct iso_step *step)
-{
-	const json_t *list = json_object_get(step->record, "warnings");
-	const char *name = iso_value_base(step->file);
-	size_t n = json_array_size(list);
-
-	for (size_t i = 0; i < n && i < MOST_WARNINGS; i++) {
-		iso_text_html(t, WARNING, name);
-		iso_value_in(t, "", json_array_get(list, i), "</li>\n");
-	}
-	if (n <= MOST_WARNINGS) return;
-	iso_text_html(t, WARNING, name);
-	iso_text_add(t, "and %zu more</li>\n", n - MOST_WARNINGS);
-}
-
-static void put_image_warnings(struct iso_text *t, const struct iso_report *r,
-                               const struct iso_report_image *m)
-{
-	const char *name = iso_value_base(m->path);
-
-	if (m->history.problem[0]) iso_text_html(t, WARNING "%s</li>\n", name, m->history.problem);
-	if (m->range.not_finite) {
-		iso_text_html(t, WARNING, name);
-		iso_value_count(t, (double)m->range.not_finite);
-		iso_text_add(t, " values are not finite</li>\n");
-	}
-	if (r->has_truth && m != &r->truth && !isfinite(m->error.nrmse))
-		iso_text_html(t,
-		              WARNING "can\u2019t be scaled to the truth: it is zero, or not finite</li>\n",
-		              name);
-}
-
-/* Steps that images share come once. */
-static bool seen_before(const struct iso_report *r, int image, const char *file)
-{
-	for (int i = 0; i < image; i++)
-		for (int k = 0; k < r->image[i].history.n; k++)
-			if (strcmp(r->image[i].history.step[k].file, file) == 0) return true;
-	return false;
-}
-
-void iso_report_warnings(struct iso_text *t, const struct iso_report *r)
-{
-	struct iso_text list = { 0 };
-
-	for (int i = 0; i < r->n; i++) {
-		const struct iso_history *h = &r->image[i].history;
-
-		put_image_warnings(&list, r, &r->image[i]);
-		for (int k = 0; k < h->n; k++)
-			if (!seen_before(r, i, h->step[k].file)) put_step_warnings(&list, &h->step[k]);
-	}
-	iso_text_part(t,
-	              "<section class='warnings' aria-labelledby='warnings'>\n"
-	              "<h2 id='warnings'>Warnings</h2>\n<ul>\n",
-	              &list, "</ul>\n</section>\n");
-}
-
-/* ---- key figures: each writes its value, and nothing if there is none ---- */
+/* ---- each writes its value, and nothing if there is none ---- */
 
 static void put_sizes(struct iso_text *t, const struct iso_report_image *m)
 {

@@ -23,7 +23,9 @@ static void put_times(struct iso_text *t, const struct iso_report_image *m, int 
 	int n = 0;
 
 	if (json_object_size(times) == 0) return;
-	iso_text_html(t, "<figure><figcaption><b>%.60s</b> %.40s</figcaption>\n<table class='bars'>\n",
+	iso_text_html(t,
+	              "<figure><figcaption><b>%.60s</b> %.40s</figcaption>\n<div class='scroll'><table "
+	              "class='bars'>\n",
 	              iso_value_base(m->path), iso_value_text(record, "verb"));
 	json_object_foreach (times, key, v) top = fmax(top, json_number_value(v));
 	json_object_foreach (times, key, v) {
@@ -36,7 +38,7 @@ static void put_times(struct iso_text *t, const struct iso_report_image *m, int 
 		iso_value_time(t, s);
 		iso_text_add(t, "</td></tr>\n");
 	}
-	iso_text_add(t, "</table>\n</figure>\n");
+	iso_text_add(t, "</table></div>\n</figure>\n");
 }
 
 void iso_report_times(struct iso_text *t, const struct iso_report *r)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A report: images side by side, beside the truth where it is known, and how they were made, as
-   one HTML page that needs no other file, no network and no script. */
+   one HTML page that needs no other file and no network. A script of its own lets one look around in the images;
+   without it the page is whole. */
 #ifndef ISO_PAGE_H
 #define ISO_PAGE_H
 
 #include "core/status.h"
 #include "image/places.h"
+#include "isotome/measure.h"
 #include "svg.h"
 #include "text.h"
 
@@ -43,8 +45,10 @@ struct iso_report_image {
 	struct iso_shown volume; /* its first frame */
 	struct iso_range range;
 	struct iso_history history;
-	int64_t cut[3];        /* the voxel where the slices shown cross */
-	struct iso_rmse error; /* against the truth, with the scale that fits best */
+	int64_t cut[3];              /* the voxel where the slices shown cross */
+	struct iso_rmse error;       /* against the truth, with the scale that fits best */
+	struct iso_nema_result nema; /* where the report has spheres */
+	char no_nema[256];           /* why they could not be measured; "" if they could */
 };
 
 struct iso_report {
@@ -53,21 +57,37 @@ struct iso_report {
 	struct iso_report_image image[ISO_REPORT_MOST];
 	bool has_truth;
 	struct iso_report_image truth; /* no history */
+	bool has_overlay;
+	struct iso_report_image overlay; /* for the viewer, which lays it under the images */
+	bool viewer;
+	int64_t frame;        /* that the viewer shows first, */
+	const double *window; /* in these values of the first and the last colour, */
+	const char *map;      /* and these colours; NULL: what suits the values */
 	bool has_line;
 	double from[3], to[3]; /* of the profile, mm; else along x through the slices */
+	bool has_spheres;
+	struct iso_nema spheres;
 };
 
 /* The truth must lie on the grid of every image; NULL: there is none. */
 int iso_report_read(struct iso_report *r, int n, char *const *paths, const char *truth);
+
+/* Adds an image of any grid; one that has no grid must have the voxels of the first image, and lies there. */
+int iso_report_read_overlay(struct iso_report *r, const char *path);
 void iso_report_free(struct iso_report *r);
 
-/* Head and title of any page in this style, and its end; `title` is HTML, what it takes from files
-   escaped. Between them stand sections. */
-void iso_page_open(struct iso_text *t, const char *brand, const char *title);
-void iso_page_close(struct iso_text *t, const char *command);
+/* Measures the spheres of a phantom after NEMA NU 2, where the description has them. NULL: those of the
+   phantom `spheres`, if the records say that an image or the truth comes of it; else there are none. */
+int iso_report_spheres(struct iso_report *r, const char *description);
 
-/* The whole page. */
+/* Head and title of any page in this style, and its end; `title` is HTML, what it takes from files
+   escaped. Between them stand sections; with `viewer`, one may be the viewer's. */
+void iso_page_open(struct iso_text *t, const char *brand, const char *title, bool viewer);
+void iso_page_close(struct iso_text *t, const char *command, bool viewer);
+
+/* The whole page; and one with the viewer, and pictures where it can't run, alone. */
 int iso_report_page(struct iso_text *t, const struct iso_report *r);
+int iso_report_view(struct iso_text *t, const struct iso_report *r);
 
 /* ---- its sections ---- */
 
@@ -75,12 +95,14 @@ void iso_report_warnings(struct iso_text *t, const struct iso_report *r);
 void iso_report_figures(struct iso_text *t, const struct iso_report *r);
 int iso_report_pictures(struct iso_text *t, const struct iso_report *r);
 int iso_report_profile(struct iso_text *t, const struct iso_report *r);
+void iso_report_nema(struct iso_text *t, const struct iso_report *r);
 int iso_report_likelihood(struct iso_text *t, const struct iso_report *r);
 int iso_report_scatter(struct iso_text *t, const struct iso_report *r);
 int iso_report_objective(struct iso_text *t, const struct iso_report *r); /* of penalised likelihood */
 void iso_report_times(struct iso_text *t, const struct iso_report *r);
 void iso_report_steps(struct iso_text *t, const struct iso_report *r);
 void iso_report_parameters(struct iso_text *t, const struct iso_report *r);
+void iso_report_notes(struct iso_text *t, const struct iso_report *r);
 
 /* Values in colours, rows upwards: from 0, or symmetric about it, to `most`. */
 struct iso_panel {
@@ -93,6 +115,10 @@ struct iso_panel {
 
 int iso_report_panel(struct iso_text *t, const struct iso_panel *p);
 int iso_report_panel_scale(struct iso_text *t, const struct iso_panel *p, const char *name, const char *unit);
+
+/* Values of the first and the last colour: a few hot voxels of noise do not set them, unless they are all there is;
+   symmetric where there are negative ones. */
+int iso_report_window(double window[2], bool *symmetric, const struct iso_report_image *image);
 
 /* The record that says most about an image: of its reconstruction, else its own, else NULL. */
 const json_t *iso_report_record(const struct iso_report_image *image);

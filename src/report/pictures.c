@@ -54,14 +54,26 @@ static double farthest(const struct iso_report_image *m)
 	return fmax(-m->range.min, m->range.max);
 }
 
-/* A few hot voxels of noise do not set the window, unless they are all there is. */
-static int own_look(struct look *l, const struct iso_report_image *m)
+int iso_report_window(double window[2], bool *symmetric, const struct iso_report_image *m)
 {
 	const double percent[2] = { .01, 99.99 };
 	double v[2];
 	int st = iso_shown_percentiles(v, &m->volume, percent);
 
-	return st ? st : make_look(l, fmax(fmax(-v[0], v[1]), .1 * farthest(m)), m->range.min < 0);
+	if (st) return st;
+	*symmetric = m->range.min < 0;
+	window[1] = fmax(fmax(-v[0], v[1]), .1 * farthest(m));
+	window[0] = *symmetric ? -window[1] : 0;
+	return ISO_OK;
+}
+
+static int own_look(struct look *l, const struct iso_report_image *m)
+{
+	double window[2];
+	bool symmetric;
+	int st = iso_report_window(window, &symmetric, m);
+
+	return st ? st : make_look(l, window[1], symmetric);
 }
 
 static bool comparable(const struct iso_report *r)

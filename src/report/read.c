@@ -102,6 +102,26 @@ int iso_report_read(struct iso_report *r, int n, char *const *paths, const char 
 	return st;
 }
 
+int iso_report_read_overlay(struct iso_report *r, const char *path)
+{
+	const struct iso_shown *first = &r->image[0].volume;
+	struct iso_shown *under = &r->overlay.volume;
+	int st = read_one(&r->overlay, path, ISO_ANY);
+
+	if (st) return st;
+	if (under->in_mm != first->in_mm) {
+		if (memcmp(under->grid.n, first->grid.n, sizeof first->grid.n) != 0)
+			return iso_fail(ISO_EINPUT,
+			                "%s has %s, and other sizes than %s; both must have a voxel size, or "
+			                "the same sizes",
+			                path, under->in_mm ? "a voxel size" : "none", r->image[0].path);
+		under->grid = first->grid;
+		under->in_mm = first->in_mm;
+	}
+	r->has_overlay = true;
+	return ISO_OK;
+}
+
 static void free_image(struct iso_report_image *m)
 {
 	iso_array_free(&m->array);
@@ -112,6 +132,7 @@ void iso_report_free(struct iso_report *r)
 {
 	for (int i = 0; i < ISO_REPORT_MOST; i++) free_image(&r->image[i]);
 	free_image(&r->truth);
+	free_image(&r->overlay);
 	*r = (struct iso_report){ 0 };
 }
 

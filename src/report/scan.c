@@ -74,7 +74,7 @@ int iso_report_scan(struct iso_text *t, const struct iso_report *r, int n, const
 	int st;
 
 	if (!room) return iso_fail_memory("report", 2 * n * (int64_t)sizeof *room);
-	iso_page_open(t, "Isotome report", "Strength of the penalty");
+	iso_page_open(t, "Isotome report", "Strength of the penalty", false);
 	iso_text_add(t, "<section>\n<h2>Strengths</h2>\n<p>With a stronger penalty the image is smoother: R "
 	                "falls, and with it "
 	                "the log-likelihood L. Where L begins to fall steeply, the penalty takes more than "
@@ -90,6 +90,6 @@ int iso_report_scan(struct iso_text *t, const struct iso_report *r, int n, const
 	free(room);
 	if ((st = iso_report_pictures(t, r)) || (st = iso_report_profile(t, r))) return st;
 	iso_report_steps(t, r);
-	iso_page_close(t, "recon");
+	iso_page_close(t, "recon", false);
 	return t->failed ? iso_fail_memory("report", (int64_t)t->n) : ISO_OK;
 }

@@ -54,6 +54,18 @@ static const char *entity(char c)
 	return at ? name[at - special] : NULL;
 }
 
+/* A control character, or one that turns or breaks the lines of the text around it: U+2028 to U+202E, U+2066 to
+   U+2069. It has n bytes, 0: none of UTF-8. */
+static bool unprintable(const char *any, int n)
+{
+	const unsigned char *c = (const unsigned char *)any;
+
+	if (n < 2) return n == 0 || c[0] < ' ' || c[0] == 127;
+	if (n == 2) return c[0] == 0xc2 && c[1] < 0xa0;
+	return c[0] == 0xe2 && ((c[1] == 0x80 && c[2] >= 0xa8 && c[2] <= 0xae) ||
+	                        (c[1] == 0x81 && c[2] >= 0xa6 && c[2] <= 0xa9));
+}
+
 void iso_text_cut(struct iso_text *t, const char *any, size_t most)
 {
 	for (; *any && most > 0; most--) {
@@ -62,7 +74,7 @@ void iso_text_cut(struct iso_text *t, const char *any, size_t most)
 
 		if (e)
 			append(t, e, strlen(e));
-		else if (n == 0 || (unsigned char)*any < ' ' || *any == 127)
+		else if (unprintable(any, n))
 			append(t, "\xef\xbf\xbd", 3);
 		else
 			append(t, any, (size_t)n);
@@ -100,6 +112,26 @@ void iso_text_part(struct iso_text *t, const char *before, struct iso_text *part
 	if (part->n) iso_text_add(t, "%s%s%s", before, part->v, after);
 	t->failed |= part->failed;
 	iso_text_free(part);
+}
+
+void iso_text_json(struct iso_text *t, const char *any)
+{
+	append(t, "\"", 1);
+	while (*any) {
+		int n = iso_utf8_length(any);
+		bool line = n == 3 && (memcmp(any, "\u2028", 3) == 0 || memcmp(any, "\u2029", 3) == 0);
+
+		if (n == 0)
+			append(t, "\ufffd", 3);
+		else if (line)
+			iso_text_add(t, "\\u202%d", any[2] & 15);
+		else if ((unsigned char)*any < ' ' || strchr("\"\\<>&'\x7f", *any))
+			iso_text_add(t, "\\u%04x", (unsigned)*any);
+		else
+			append(t, any, (size_t)n);
+		any += n ? n : 1;
+	}
+	append(t, "\"", 1);
 }
 
 void iso_text_base64(struct iso_text *t, const void *bytes, size_t n)

@@ -16,7 +16,7 @@ struct iso_text {
 void iso_text_add(struct iso_text *t, const char *fmt, ...) ISO_PRINTF(2, 3);
 
 /* Any bytes, as text content or attribute value: & < > " ' become entities, and what is not UTF-8
-   or not printable becomes U+FFFD. */
+   or not printable, or would turn the text around it, becomes U+FFFD. */
 void iso_text_escaped(struct iso_text *t, const char *any);
 
 /* The same of the first `most` characters; an ellipsis stands for the rest. */
@@ -27,6 +27,10 @@ void iso_text_html(struct iso_text *t, const char *markup, ...) ISO_PRINTF(2, 3)
 
 /* `part` between such markup, or nothing if it is empty; frees it. */
 void iso_text_part(struct iso_text *t, const char *before, struct iso_text *part, const char *after);
+
+/* Any bytes as a string of JSON, its quotes included, that may stand in a script element: neither < nor &, nor
+   what ends a line, is in it; what is not UTF-8 becomes U+FFFD. */
+void iso_text_json(struct iso_text *t, const char *any);
 
 void iso_text_base64(struct iso_text *t, const void *bytes, size_t n);
 

@@ -210,7 +210,7 @@ static void counts_are_repeated_events(void **state)
 	em.data.y = NULL;
 	em.op = events;
 	reconstruct(y, &em);
-	assert_true(relative_difference(VOXELS, x, y) < TOLERANCE(1e-6, 1e-12));
+	BELOW(relative_difference(VOXELS, x, y), TOLERANCE(1e-6, 1e-12));
 	iso_op_free(histogram);
 	iso_op_free(events);
 	iso_events_free(&list);

@@ -7,24 +7,9 @@ enum { NX = 16, NY = 12, NZ = 10, VOXELS = NX * NY * NZ };
 
 static const struct iso_grid grid = { { NX, NY, NZ }, { 4, 5, 6 }, { 0, 0, 0 } };
 
-static void *load(const char *name, int64_t n, size_t item)
-{
-	char path[512];
-	void *v = calloc((size_t)n, item);
-
-	snprintf(path, sizeof path, "%s/listmode/%s", TEST_DATA, name);
-	FILE *f = fopen(path, "rb");
-
-	assert_non_null(f);
-	assert_non_null(v);
-	assert_int_equal(fread(v, item, (size_t)n, f), n);
-	fclose(f);
-	return v;
-}
-
 static iso_real *load_image(void)
 {
-	float *f = load("image.f32", VOXELS, sizeof *f);
+	float *f = test_data("listmode", "image.f32", VOXELS, sizeof *f);
 	iso_real *v = calloc(VOXELS, sizeof *v);
 
 	for (int i = 0; i < VOXELS; i++) v[i] = f[i];
@@ -146,8 +131,8 @@ static void check_vectors(iso_ctx *ctx)
 {
 	iso_real *x = load_image(), *median = filtered(ctx, "median:3", &grid, x);
 	iso_real *gauss = filtered(ctx, "gaussian:9", &grid, x);
-	double *ref = load("median3.f64", VOXELS, sizeof *ref);
-	double *smooth = load("gauss9mm.f64", VOXELS, sizeof *smooth), top = 0;
+	double *ref = test_data("listmode", "median3.f64", VOXELS, sizeof *ref);
+	double *smooth = test_data("listmode", "gauss9mm.f64", VOXELS, sizeof *smooth), top = 0;
 
 	for (int i = 0; i < VOXELS; i++) top = smooth[i] > top ? smooth[i] : top;
 	for (int i = 0; i < VOXELS; i++) {

@@ -87,7 +87,7 @@ static void check_matrix_of(iso_ctx *ctx, const struct iso_kernel *p)
 		unit[i] = 0;
 	}
 	OK(iso_test_adjoint(&err, op, ISO_ALL, 3));
-	assert_true(err < TOLERANCE(1e-6, 1e-14));
+	BELOW(err, TOLERANCE(1e-6, 1e-14));
 	iso_op_free(op);
 	free(unit);
 	free(row);

@@ -36,7 +36,7 @@ static void check_updates(iso_ctx *ctx, const char *name)
 		print_message("%s: %g\n", file, w);
 		assert_int_equal(r.updates, 8);
 		assert_int_equal(r.went_back, 0);
-		assert_true(w <= TOLERANCE(2e-4, 1e-9));
+		BELOW(w, TOLERANCE(2e-4, 1e-9));
 		free(ref);
 		free(x);
 		iso_map_result_free(&r);
@@ -98,8 +98,8 @@ static void check_reference(iso_ctx *ctx, const char *name)
 		     TOLERANCE(1e-5, 1e-9) * rise);
 		NEAR(r.look[r.n - 1].objective, objective, TOLERANCE(1e-5, 1e-9) * rise);
 		assert_true(r.passes <= 400);
-		assert_true(r.kkt <= TOLERANCE(1e-2, 1e-5));
-		assert_true(w <= TOLERANCE(5e-3, 1e-5));
+		BELOW(r.kkt, TOLERANCE(1e-2, 1e-5));
+		BELOW(w, TOLERANCE(5e-3, 1e-5));
 		free(ref);
 		free(x);
 		iso_map_result_free(&r);
@@ -149,7 +149,7 @@ static void check_defaults(iso_ctx *ctx, const char *name, enum iso_map_method m
 		              r.look[r.n - 1].change);
 		assert_int_equal(r.went_back, 0);
 		assert_true(r.passes <= 30 && r.passes > 29);
-		assert_true(d <= most);
+		BELOW(d, most);
 		/* Phi at anchors; the last look is none */
 		for (int k = 3; method == ISO_MAP_SVRG && k < r.n - 1; k++)
 			assert_true(r.look[k].objective >=

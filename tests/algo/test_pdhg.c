@@ -13,24 +13,9 @@ enum { NX = 16, NY = 12, NZ = 10, VOXELS = NX * NY * NZ, EVENTS = 20181 };
 static const struct iso_grid grid = { { NX, NY, NZ }, { 4, 5, 6 }, { 0, 0, 0 } };
 #define ADD_PER_LOR 0.30193236470222473
 
-static void *load(const char *name, int64_t n, size_t item)
-{
-	char path[512];
-	void *v = calloc((size_t)n, item);
-
-	snprintf(path, sizeof path, "%s/listmode/%s", TEST_DATA, name);
-	FILE *f = fopen(path, "rb");
-
-	assert_non_null(f);
-	assert_non_null(v);
-	assert_int_equal(fread(v, item, (size_t)n, f), n);
-	fclose(f);
-	return v;
-}
-
 static iso_real *load_f64(const char *name, int64_t n)
 {
-	double *f = load(name, n, sizeof *f);
+	double *f = test_data("listmode", name, n, sizeof *f);
 	iso_real *v = calloc((size_t)n, sizeof *v);
 
 	for (int64_t i = 0; i < n; i++) v[i] = (iso_real)f[i];
@@ -122,7 +107,7 @@ static void list_mode(void **state)
 	p.tolerance = tolerance;
 	OK(iso_pdhg_run(x, &r, &p, NULL));
 	assert_true(r.converged);
-	assert_true(r.look[r.n_looks - 1].relative <= tolerance);
+	BELOW(r.look[r.n_looks - 1].relative, tolerance);
 	least = last_cost(&r);
 	q.tolerance = 1e-4;
 	OK(iso_pdhg_run(z, &w, &q, NULL));
@@ -200,7 +185,7 @@ static void solve(iso_ctx *ctx, struct iso_pdhg p, int n, const iso_real *d, con
 	p.iterations = 3000;
 	OK(iso_pdhg_run(x, &r, &p, NULL));
 	for (int i = 0; i < n; i++) NEAR(x[i], want[i], TOLERANCE(2e-4, 1e-5));
-	assert_true(r.look[r.n_looks - 1].relative < TOLERANCE(1e-5, 1e-8));
+	BELOW(r.look[r.n_looks - 1].relative, TOLERANCE(1e-5, 1e-8));
 	iso_pdhg_result_free(&r);
 	iso_op_free(p.op);
 }

@@ -76,7 +76,7 @@ static void check_adjoint(iso_ctx *ctx)
 			double err = 1;
 
 			OK(iso_test_adjoint(&err, op, ISO_ALL, 3));
-			assert_true(err < TOLERANCE(1e-6, 1e-14));
+			BELOW(err, TOLERANCE(1e-6, 1e-14));
 			iso_op_free(op);
 		}
 }
@@ -109,7 +109,7 @@ static void chained_em_step_is_the_plain_pair(void **state)
 	OK(iso_chain_create(&chain, diag, inner));
 	OK(iso_em_step(chain, 0, fused, x, &data, &a));
 	OK(iso_em_step_plain(chain, 0, plain, x, &data, &b));
-	assert_true(relative_difference(VOXELS, fused, plain) < TOLERANCE(1e-6, 1e-14));
+	BELOW(relative_difference(VOXELS, fused, plain), TOLERANCE(1e-6, 1e-14));
 	NEAR(a.loglik, b.loglik, 1e-5 * fabs(b.loglik));
 	iso_op_free(chain);
 	iso_op_free(inner);

@@ -79,10 +79,10 @@ static void check_widths(int axis)
 	assert_int_equal(r.size[1].pairs, 0);
 	assert_true(isnan(r.size[1].valley));
 	/* straight lines lie above the foot of a Gaussian by at most h^2 f'' / (8 f'): 1.7 % of FWTM */
-	assert_true(fabs(r.size[1].fwhm.median / FWHM - 1) < .01);
-	assert_true(fabs(r.size[1].fwtm.median / FWTM - 1) < .02);
-	assert_true(fabs(r.size[0].fwhm.median / FWHM - 1) < .02);
-	assert_true(fabs(r.size[0].valley / valley - 1) < .15); /* h^2 f'' / (8 f) is 13 % */
+	BELOW(fabs(r.size[1].fwhm.median / FWHM - 1), .01);
+	BELOW(fabs(r.size[1].fwtm.median / FWTM - 1), .02);
+	BELOW(fabs(r.size[0].fwhm.median / FWHM - 1), .02);
+	BELOW(fabs(r.size[0].valley / valley - 1), .15); /* h^2 f'' / (8 f) is 13 % */
 	assert_true(r.size[0].resolved == 1);
 	iso_array_free(&x);
 	iso_phantom_free(p);
@@ -110,7 +110,7 @@ static void slab(void **state)
 	(void)state;
 	OK(iso_measure_rods(&a, &x, p, 2));
 	OK(iso_measure_rods(&b, &x, p, 24));
-	assert_true(fabs(a.size[1].fwhm.median - b.size[1].fwhm.median) < 1e-5);
+	BELOW(fabs(a.size[1].fwhm.median - b.size[1].fwhm.median), 1e-5);
 	iso_array_free(&x);
 	iso_phantom_free(p);
 }
@@ -216,9 +216,9 @@ static void spheres(void **state)
 	                    (d * d + 2 * d * a - 3 * a * a + 2 * d * b + 6 * a * b - 3 * b * b) / (12 * d);
 
 	(void)state;
-	assert_true(fabs(volume("sphere") / ball(10) - 1) < 2e-3);
-	assert_true(fabs(volume("two-spheres-apart") / (ball(10) + ball(15)) - 1) < 2e-3);
-	assert_true(fabs(volume("two-spheres") / (ball(10) + ball(15) - lens) - 1) < 2e-3);
+	BELOW(fabs(volume("sphere") / ball(10) - 1), 2e-3);
+	BELOW(fabs(volume("two-spheres-apart") / (ball(10) + ball(15)) - 1), 2e-3);
+	BELOW(fabs(volume("two-spheres") / (ball(10) + ball(15) - lens) - 1), 2e-3);
 }
 
 /* Rods that all fit: row m of a sector reaches to its corner rod. */
@@ -243,7 +243,7 @@ static void derenzo(void **state)
 
 	(void)state;
 	for (int i = 0; i < 6; i++) want += rods_of(meng[i], 14.975) * M_PI * meng[i] * meng[i] / 4 * 10;
-	assert_true(fabs(volume("derenzo-meng") / want - 1) < 3e-3);
+	BELOW(fabs(volume("derenzo-meng") / want - 1), 3e-3);
 	OK(iso_phantom_create(&p, "derenzo-meng", NULL));
 	OK(iso_array_on_grid(&x, &g));
 	OK(iso_phantom_raster(x.v, NULL, NULL, p, &g, 5));
@@ -256,8 +256,8 @@ static void derenzo(void **state)
 	}
 	/* the phantom itself, voxels of 0.5 mm: rods of 1.6 mm and above are plainly apart */
 	for (int i = 3; i < 6; i++) {
-		assert_true(r.size[i].valley < .1);
-		assert_true(fabs(r.size[i].fwhm.median - r.size[i].diameter) < .25);
+		BELOW(r.size[i].valley, .1);
+		BELOW(fabs(r.size[i].fwhm.median - r.size[i].diameter), .25);
 	}
 	iso_array_free(&x);
 	iso_phantom_free(p);
@@ -278,7 +278,7 @@ static void mouse(void **state)
 	OK(iso_array_on_grid(&x, &g));
 	OK(iso_phantom_raster(x.v, NULL, NULL, p, &g, 5));
 	OK(iso_measure_tbr(&tbr, &x, &tumour, &muscle));
-	assert_true(fabs(tbr - 5) < 1e-5);
+	BELOW(fabs(tbr - 5), 1e-5);
 	for (int64_t i = 0; i < x.n; i++) x.v[i] = 0;
 	assert_int_equal(iso_measure_tbr(&tbr, &x, &tumour, &muscle), ISO_EINPUT);
 	iso_array_free(&x);

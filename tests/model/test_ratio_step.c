@@ -191,7 +191,7 @@ static void check_against_pair(iso_op *op, double size, double tolerance)
 			double off = furthest(in.n, a.z, b.z);
 
 			if (!(off < tolerance)) fail_msg("data %d, subset %d: %g", which, sub, off);
-			assert_true(furthest(in.rows, a.rho, b.rho) < tolerance);
+			BELOW(furthest(in.rows, a.rho, b.rho), tolerance);
 			check_rho(&a, op, sub, keep, &in);
 			check_stat(&a.s, &b.s, tolerance);
 			free_outcome(&a);

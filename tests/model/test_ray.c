@@ -26,26 +26,9 @@ static const char scanner_text[] = "kind: cylinder\nradius_mm: 64\nrings: 6\ncry
 
 /* ---- files ---- */
 
-static void *load(const char *name, int64_t n, size_t item)
-{
-	char path[512];
-	void *v = calloc((size_t)n, item);
-
-	snprintf(path, sizeof path, "%s/listmode/%s", TEST_DATA, name);
-	FILE *f = fopen(path, "rb");
-
-	if (!f) print_error("can't open %s\n", path);
-	assert_non_null(f);
-	assert_non_null(v);
-	assert_int_equal(fread(v, item, (size_t)n, f), n);
-	assert_int_equal(fgetc(f), EOF);
-	fclose(f);
-	return v;
-}
-
 static iso_real *load_f32(const char *name, int64_t n)
 {
-	float *f = load(name, n, sizeof *f);
+	float *f = test_data("listmode", name, n, sizeof *f);
 	iso_real *v = calloc((size_t)n, sizeof *v);
 
 	for (int64_t i = 0; i < n; i++) v[i] = f[i];
@@ -55,7 +38,7 @@ static iso_real *load_f32(const char *name, int64_t n)
 
 static iso_real *load_f64(const char *name, int64_t n)
 {
-	double *f = load(name, n, sizeof *f);
+	double *f = test_data("listmode", name, n, sizeof *f);
 	iso_real *v = calloc((size_t)n, sizeof *v);
 
 	for (int64_t i = 0; i < n; i++) v[i] = (iso_real)f[i];
@@ -106,11 +89,11 @@ static double worst(int64_t n, const iso_real *x, const double *ref)
 
 static void check_image(const iso_real *x, const char *name, double in_float)
 {
-	double *ref = load(name, VOXELS, sizeof *ref);
+	double *ref = test_data("listmode", name, VOXELS, sizeof *ref);
 	double w = worst(VOXELS, x, ref), most = sizeof *x == sizeof(float) ? in_float : 1e-9;
 
 	if (!(w <= most)) print_error("%s: off by %g of the maximum\n", name, w);
-	assert_true(w <= most);
+	BELOW(w, most);
 	free(ref);
 }
 
@@ -118,8 +101,8 @@ static void check_image(const iso_real *x, const char *name, double in_float)
    either side there and are left out. */
 static void check_forward(const iso_real *y, const char *name)
 {
-	double *ref = load(name, LORS, sizeof *ref), top = 0;
-	uint8_t *kind = load("lors_kind.u8", LORS, 1);
+	double *ref = test_data("listmode", name, LORS, sizeof *ref), top = 0;
+	uint8_t *kind = test_data("listmode", "lors_kind.u8", LORS, 1);
 
 	for (int j = 0; j < LORS; j++) top = fmax(top, ref[j]);
 	for (int j = 0; j < LORS; j++) {
@@ -267,10 +250,10 @@ static void projections(void **state)
 static void chords(void **state)
 {
 	struct iso_events e = load_events("lors.lmdT", LORS);
-	int32_t *ptr = load("lors_ptr.i32", LORS + 1, sizeof *ptr);
-	int32_t *vox = load("lors_vox.i32", ptr[LORS], sizeof *vox);
-	double *len = load("lors_len.f64", ptr[LORS], sizeof *len), row[VOXELS];
-	uint8_t *kind = load("lors_kind.u8", LORS, 1);
+	int32_t *ptr = test_data("listmode", "lors_ptr.i32", LORS + 1, sizeof *ptr);
+	int32_t *vox = test_data("listmode", "lors_vox.i32", ptr[LORS], sizeof *vox);
+	double *len = test_data("listmode", "lors_len.f64", ptr[LORS], sizeof *len), row[VOXELS];
+	uint8_t *kind = test_data("listmode", "lors_kind.u8", LORS, 1);
 	struct ray_grid g = { { NX, NY, NZ }, { 1, NX, NX * NY }, { 4, 5, 6 }, { -32, -30, -30 } };
 	const struct ray_tof none = { 0 };
 
@@ -406,7 +389,7 @@ static void check_adjoint(iso_ctx *ctx)
 			OK(iso_test_adjoint(&err, op, sub, (uint64_t)(7 + sub)));
 			if (!(err < 1e-6))
 				print_error("way %d, subset %d: adjoint error %g\n", way, sub, err);
-			assert_true(err < 1e-6);
+			BELOW(err, 1e-6);
 		}
 		iso_op_free(op);
 	}
@@ -516,7 +499,7 @@ static void check_em_step(iso_ctx *ctx)
 			if (off >= tolerance)
 				print_error("way %d, data %d, subset %d: %g\n", which / 8, which % 8, sub,
 				            off);
-			assert_true(off < tolerance);
+			BELOW(off, tolerance);
 			NEAR(s.loglik, t.loglik, tolerance / 2 * (fabs(t.loglik) + 100));
 			NEAR(s.counts, t.counts, 1e-9);
 			assert_int_equal(s.used, t.used);
@@ -570,7 +553,7 @@ static void check_tiny_images(iso_ctx *ctx)
 	OK(iso_em_step(op, ISO_ALL, acc, x, &d, &s));
 	iso_real *got = to_host(ctx, VOXELS, acc);
 
-	assert_true(relative_difference(VOXELS, got, want) < 1e-5);
+	BELOW(relative_difference(VOXELS, got, want), 1e-5);
 	device_free(ctx, x);
 	device_free(ctx, acc);
 	iso_op_free(op);
@@ -950,7 +933,7 @@ static void check_sens(iso_ctx *ctx)
 	check_image(x, "sens_full.f64", 2e-5);
 
 	/* a small share is off by the error it states, on average over many */
-	double *ref = load("sens_full.f64", VOXELS, sizeof *ref), off = 0, stated = 0;
+	double *ref = test_data("listmode", "sens_full.f64", VOXELS, sizeof *ref), off = 0, stated = 0;
 
 	p.share = .05;
 	for (p.seed = 1; p.seed <= 20; p.seed++) {
@@ -1026,7 +1009,7 @@ static void check_sens_lines(iso_ctx *ctx, enum iso_projector projector, int ray
 	iso_real *want = apply_adjoint(ctx, op, ones);
 
 	OK(iso_ray_sens(x, &error, ctx, &p));
-	assert_true(relative_difference(VOXELS, x, want) < 1e-5); /* ends rounded to float */
+	BELOW(relative_difference(VOXELS, x, want), 1e-5); /* ends rounded to float */
 	p.projector = ISO_SLICE;
 	p.rays = 1;
 	OK(iso_ray_sens(x, &error, ctx, &p));
@@ -1064,7 +1047,7 @@ static void check_attenuation(iso_ctx *ctx)
 		.n = VOXELS, .has_grid = true, .grid = grid, .v = load_f32("mu.f32", VOXELS)
 	};
 	iso_real *alpha = calloc(EVENTS, sizeof *alpha);
-	double *ref = load("events_att.f64", EVENTS, sizeof *ref);
+	double *ref = test_data("listmode", "events_att.f64", EVENTS, sizeof *ref);
 
 	OK(iso_ray_attenuation(alpha, ctx, &mu, &e));
 	for (int j = 0; j < EVENTS; j++) NEAR(alpha[j], ref[j], TOLERANCE(5e-6, 1e-9));
@@ -1324,7 +1307,7 @@ static void check_sens_per_subset(iso_ctx *ctx)
 	OK(iso_em_run(x, NULL, &em, NULL));
 	em.sens = (struct iso_sens){ 4, 4, four };
 	OK(iso_em_run(y, NULL, &em, NULL));
-	assert_true(relative_difference(VOXELS, y, x) < 1e-6);
+	BELOW(relative_difference(VOXELS, y, x), 1e-6);
 	while (sens[seen] == 0) seen++;
 	for (int k = 0; k < 4; k++) four[k * VOXELS + seen] = k == 3 ? sens[seen] : 0;
 	for (int i = 0; i < VOXELS; i++) y[i] = 1;
@@ -1579,7 +1562,7 @@ static void cuda_image_is_the_cpu_image(void **state)
 
 		print_message("%s: CPU and CUDA differ by %.2g\n", em_cases[i].name,
 		              relative_difference(VOXELS, a, b));
-		assert_true(relative_difference(VOXELS, a, b) < 1e-4);
+		BELOW(relative_difference(VOXELS, a, b), 1e-4);
 		assert_memory_equal(a, again, VOXELS * sizeof *a);
 		free(a);
 		free(b);

@@ -125,7 +125,7 @@ static void check_against_cpu(iso_ctx *cuda)
 			norm += (double)want[v] * want[v];
 		}
 		print_message("setting %d: relative difference %.2g\n", i, sqrt(diff / norm));
-		assert_true(sqrt(diff / norm) < 1e-5);
+		BELOW(sqrt(diff / norm), 1e-5);
 		NEAR(a.loglik, b.loglik, 1e-6 * fabs(b.loglik));
 		NEAR((double)a.used, (double)b.used, 1); /* a ray that touches a corner */
 		NEAR(a.lost, (double)a.skipped, 0);
@@ -236,12 +236,17 @@ static void check_pair(iso_op *cuda, iso_op *host, int number, const iso_real *x
 
 	print_message("setting %d: 1 beside many of 1e6 %.2g, -1e-7 beside many of 1 %.2g\n", number, large,
 	              small);
-	assert_true(large < 1e-5 && small < 1e-5);
+	BELOW(large, 1e-5);
+	BELOW(small, 1e-5);
 	OK(iso_test_adjoint(&error, cuda, ISO_ALL, 3));
 	print_message("setting %d: forward %.2g, back %.2g, of both signs %.2g, beside large values %.2g, "
 	              "adjoint %.2g\n",
 	              number, forward, positive, both, beside, error);
-	assert_true(forward < 1e-5 && positive < 1e-5 && both < 1e-5 && beside < 1e-5 && error < 1e-6);
+	BELOW(forward, 1e-5);
+	BELOW(positive, 1e-5);
+	BELOW(both, 1e-5);
+	BELOW(beside, 1e-5);
+	BELOW(error, 1e-6);
 	free(got);
 	free(want);
 	free(y);
@@ -441,7 +446,7 @@ static void check_short_memory(iso_ctx *cuda)
 		diff += ((double)got[i] - want[i]) * ((double)got[i] - want[i]);
 		norm += (double)want[i] * want[i];
 	}
-	assert_true(sqrt(diff / norm) < 1e-5);
+	BELOW(sqrt(diff / norm), 1e-5);
 	NEAR(a.loglik, b.loglik, 1e-6 * fabs(b.loglik));
 	for (int i = 0; i < pieces; i++) iso_ctx_vec(cuda)->free(cuda, piece[i]);
 	iso_events_free(&e);

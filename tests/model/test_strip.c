@@ -140,7 +140,7 @@ static void ellipses(void **state)
 		assert_true(abs(box[0] - ref[5 * i]) <= 1);
 		differ += memcmp(box, ref + 5 * i, sizeof box) != 0;
 	}
-	assert_true(differ <= TOLERANCE(2, 0));
+	BELOW(differ, TOLERANCE(2, 0));
 	free(e.v);
 	free(ref);
 }
@@ -212,7 +212,7 @@ static void kernels_near_the_integral(void **state)
 		n++;
 	}
 	assert_int_equal(n, 503); /* 9 of the 512 lie outside */
-	assert_true(sqrt(squares / n) < .04);
+	BELOW(sqrt(squares / n), .04);
 	assert_true(sqrt(squares / n) > .01); /* its expansion is not exact */
 	free(point);
 	free(exact);
@@ -258,7 +258,7 @@ static void fast_exponential(void **state)
 
 		worst = fmax(worst, fabs(strip_exp2(x) / exp2((double)x) - 1));
 	}
-	assert_true(worst < 2e-7);
+	BELOW(worst, 2e-7);
 }
 #endif
 
@@ -388,7 +388,7 @@ static void check_forward(iso_ctx *ctx)
 			NEAR(y[j], ref, TOLERANCE(1e-2, 1e-11) * ref);
 			off += fabs(y[j] - ref) > TOLERANCE(1e-5, 1e-11) * ref;
 		}
-		assert_true(off <= TOLERANCE(1, 0));
+		BELOW(off, TOLERANCE(1, 0));
 		free(x);
 		free(y);
 		device_free(ctx, dx);
@@ -513,7 +513,7 @@ static void check_adjoint(iso_ctx *ctx)
 			iso_op *op = make_op(ctx, &p, &e);
 
 			OK(iso_test_adjoint(&err, op, n_sub == 1 ? ISO_ALL : 2, 7));
-			assert_true(err < TOLERANCE(1e-6, 1e-13));
+			BELOW(err, TOLERANCE(1e-6, 1e-13));
 			iso_op_free(op);
 		}
 	free(e.v);
@@ -544,7 +544,7 @@ static void check_em_step_of(iso_ctx *ctx, const struct iso_strip *p, int sub, b
 	OK(iso_em_step_plain(op, sub, ref, dx, &d, &t));
 	iso_real *got = to_host(ctx, op->n_in, acc), *want = to_host(ctx, op->n_in, ref);
 
-	assert_true(relative_difference(op->n_in, got, want) < TOLERANCE(2e-6, 1e-13));
+	BELOW(relative_difference(op->n_in, got, want), TOLERANCE(2e-6, 1e-13));
 	assert_int_equal(s.used, t.used);
 	assert_int_equal(s.skipped, t.skipped);
 	NEAR(s.lost, plain_list ? (double)t.skipped : t.lost, 1e-9 * t.lost);
@@ -605,8 +605,8 @@ static void check_image(const iso_real *x, const char *name)
 	}
 	if (!(sqrt(d2 / r2) <= TOLERANCE(1e-5, 1e-10)) || !(most <= TOLERANCE(1e-4, 1e-9) * top))
 		print_error("%s: L2 %g, largest %g\n", name, sqrt(d2 / r2), most / top);
-	assert_true(sqrt(d2 / r2) <= TOLERANCE(1e-5, 1e-10)); /* the README asks for 1e-4 in float */
-	assert_true(most <= TOLERANCE(1e-4, 1e-9) * top);
+	BELOW(sqrt(d2 / r2), TOLERANCE(1e-5, 1e-10)); /* the README asks for 1e-4 in float */
+	BELOW(most, TOLERANCE(1e-4, 1e-9) * top);
 	free(ref);
 }
 
@@ -713,7 +713,7 @@ static void check_eq3(iso_ctx *ctx)
 		device_free(ctx, dy);
 	}
 	for (int i = 0; i < PIXELS; i++) srho[i] = s[i] * rho[i];
-	assert_true(relative_difference(PIXELS, raw, srho) < TOLERANCE(1e-5, 1e-12));
+	BELOW(relative_difference(PIXELS, raw, srho), TOLERANCE(1e-5, 1e-12));
 	iso_op_free(op);
 	free(e.v);
 }
@@ -945,8 +945,8 @@ static void kernels_agree_with_simulation(void **state)
 		print_message("(%g, %g): eq7 %.4f tan %.4f gauss %.4f; tan with ends, all bins %.4f\n", y, z,
 		              eq7, tan_, gauss, edge);
 		assert_true(eq7 < point[i].eq7);
-		assert_true(tan_ < .009);
-		assert_true(edge < .013);
+		BELOW(tan_, .009);
+		BELOW(edge, .013);
 		assert_true(gauss > point[i].gauss[0] && gauss < point[i].gauss[1]);
 	}
 	free(count);

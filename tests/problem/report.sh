@@ -8,19 +8,25 @@ need_python
 # page FILE TEXT...: well-formed HTML that loads nothing, and holds the texts
 page() {
 	"$PYTHON" - "$@" <<'END' || fail "$1 is not as it should be"
+import base64
+import hashlib
 import sys
 from html.parser import HTMLParser
 
-VOID = {"meta", "img", "path", "circle"}
+VOID = {"meta", "img", "path", "circle", "input"}
+DATA = {"application/json", "application/octet-stream"}
 
 class Page(HTMLParser):
     def __init__(self):
         super().__init__()
-        self.open, self.seen, self.text = [], [], ""
+        self.open, self.seen, self.text, self.script, self.hidden = [], [], "", None, ""
 
     def handle_starttag(self, tag, attrs):
         attrs = dict(attrs)
-        assert tag not in ("script", "link", "iframe", "object", "a", "form"), tag
+        assert tag not in ("link", "iframe", "object", "a", "form"), tag
+        if tag == "script":
+            assert attrs["type"] in DATA | {"module"} and "src" not in attrs, attrs
+            self.script = attrs["type"]
         assert not any(name.startswith("on") for name in attrs), attrs
         assert "href" not in attrs
         if tag == "img":
@@ -39,7 +45,13 @@ class Page(HTMLParser):
             assert self.open and self.open.pop() == tag, f"</{tag}> in {self.open}"
 
     def handle_data(self, data):
-        if self.open[-1:] != ["style"]:
+        if self.open[-1:] == ["script"]:
+            if self.script == "module":
+                assert not self.hidden, "two scripts"
+                self.hidden = data
+            else:
+                assert "<" not in data, "data that could end its element"
+        elif self.open[-1:] != ["style"]:
             self.text += data
 
 name, *texts = sys.argv[1:]
@@ -49,6 +61,13 @@ p.feed(raw)
 p.close()
 assert not p.open, p.open
 assert "default-src 'none'; img-src data:; style-src 'unsafe-inline'" in raw
+policy = raw.split('content="')[1].split('"')[0]
+if p.hidden:
+    digest = base64.b64encode(hashlib.sha256(p.hidden.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}';" in policy, "the script is not the policy's"
+else:
+    assert "script-src" not in policy
+assert policy.count("script-src") == bool(p.hidden)
 assert p.seen.count("h1") == 1 and p.seen.count("img") >= 2
 for text in texts:
     assert text in p.text, f"no '{text}'"
@@ -74,6 +93,12 @@ page two.html 'A & <B>' 'NRMSE against the truth' 'Difference from the truth' \
 	'isotome filter gaussian:8 image.nii' 'isotome recon ray' 'From (−60, 0, 0) to (60, 0, 0) mm'
 [ "$(grep -o 'isotome</span> <span>simulate' two.html | wc -l)" = 1 ] ||
 	fail "a step that two images share must come once"
+run report image.nii --viewer off -o still.html
+page still.html osem 'runs no script.'
+if grep -q '<script' still.html; then fail "--viewer off leaves a script"; fi
+run report image.nii --overlay truth.nii -o over.html
+page over.html 'no script but its own viewer'
+grep -q '"role": "overlay"' over.html || fail "no overlay in the page"
 run report image.nii --truth truth.nii --json -o json.html
 check "--json lacks the error" <<'END'
 import json
@@ -94,6 +119,40 @@ page scattered.html Scatter Profiles 'Trues, scatter and randoms' Sinograms 'Not
 for part in Prompts Trues Scatter Randoms 'Prompts less the parts'; do
 	grep -q "alt='$part' src='data:image/png;base64,iVBOR" scattered.html || fail "no sinogram of $part"
 done
+
+# ---- spheres: what measure nema says, found by the records or where a description has them ----
+run phantom spheres --grid 70,60,12 --voxel 5,5,5 -o spheres.nii
+run filter gaussian:8 spheres.nii -o blurred.nii
+run measure nema blurred.nii --like-phantom spheres --json
+cp out measured.json
+run report blurred.nii --json -o blurred.html
+page blurred.html 'Contrast recovery' 'Lung residual'
+check "the spheres of a report" <<'END'
+import json, re
+r = json.load(open("out"))["results"]["nema"][0]
+m = json.load(open("measured.json"))["results"]
+assert r["contrast_percent"] == [s["contrast_percent"] for s in m["spheres"]] and len(m["spheres"]) == 6
+assert r["variability_percent"] == [s["variability_percent"] for s in m["spheres"]]
+assert r["lung_residual_percent"] == m["lung_residual_percent"]
+rows = re.findall(r"<th scope='row'>(\d+) mm</th><td>4</td><td>([\d.]+) %</td><td>([\d.]+) %</td>", open("blurred.html").read())
+assert rows == [(f"{s['diameter_mm']:g}", f"{s['contrast_percent']:.1f}", f"{s['variability_percent']:.1f}") for s in m["spheres"]]
+END
+cat >two.yaml <<'END'
+spheres:
+  - {centre_mm: [57.2, 0, 0], diameter_mm: 10, ratio: 4}
+  - {centre_mm: [28.6, -49.537, 0], diameter_mm: 37, ratio: 4}
+background: [{centre_mm: [106, 36]}, {centre_mm: [-58, 74]}]
+slices_mm: [0, 10]
+END
+run report blurred.nii --spheres two.yaml --json -o two_spheres.html
+check "two spheres" <<'END'
+import json
+r = json.load(open("out"))
+assert len(r["results"]["nema"][0]["contrast_percent"]) == 2 and r["results"]["nema"][0]["lung_residual_percent"] is None
+assert r["inputs"][-1]["name"] == "two.yaml"
+END
+expect 3 report image.nii --spheres two.yaml -o new.html
+err_has 'image.nii: nema: the disc of radius'
 
 # ---- arrays without a grid or a record; damaged and hostile records ----
 run convert image.nii plain.npy
@@ -122,6 +181,9 @@ err_has 'one.html exists; --force replaces it'
 expect 0 report image.nii -o one.html --force
 expect 2 report image.nii -o one.txt
 err_has 'a report is written as .html'
+expect 2 report image.nii -o new.html --overlay truth.nii --viewer off
+err_has '--overlay is for the viewer'
+expect 3 report image.nii -o new.html --overlay missing.nii
 expect 2 report image.nii -o new.html --profile-from 1,2,3
 err_has 'go together'
 expect 3 report image.nii -o new.html --profile-from 0,0,0 --profile-to 0,0,500

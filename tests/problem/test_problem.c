@@ -232,7 +232,7 @@ static void projections_and_operator(void **state)
 	NEAR(forward, backward, 1e-5 * forward);
 	OK(iso_problem_op(p, &op));
 	OK(iso_test_adjoint(&error, op, ISO_ALL, 5));
-	assert_true(error < 1e-6);
+	BELOW(error, 1e-6);
 	iso_op_free(op);
 	iso_problem_free(p);
 	iso_array_free(&x);

@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include "files.h"
+#include "problem/record.h"
 #include "report/page.h"
 #include "report/value.h"
 
@@ -38,6 +39,9 @@ static void escapes(void **state)
 		{ "\xf4\x90\x80\x80", "\ufffd\ufffd\ufffd\ufffd" }, /* beyond U+10FFFF */
 		{ "x\xe4\xb8", "x\ufffd\ufffd" },                   /* ends too early */
 		{ "\xe4<", "\ufffd&lt;" },
+		{ "\xc2\x80\xc2\x9f\u00a0", "\ufffd\ufffd\u00a0" },         /* C1 controls */
+		{ "\u2027\u2028\u202e\u202f", "\u2027\ufffd\ufffd\u202f" }, /* lines turned around */
+		{ "\u2065\u2066\u2069\u206a \u05d0", "\u2065\ufffd\ufffd\u206a \u05d0" }, /* isolates */
 	};
 
 	(void)state;
@@ -461,11 +465,11 @@ static void write_image(const char *path, int64_t nx, int64_t ny, int64_t nz, do
 static void assert_tags(const struct iso_text *t)
 {
 	static const char *const known[] = {
-		"!doctype",   "html",    "head", "meta", "title", "style",  "body",  "header", "main",
-		"footer",     "section", "h1",   "h2",   "h3",    "p",      "b",     "i",      "small",
-		"span",       "div",     "ul",   "ol",   "li",    "dl",     "dt",    "dd",     "figure",
-		"figcaption", "img",     "svg",  "path", "text",  "circle", "table", "thead",  "tbody",
-		"tr",         "th",      "td",   "pre",  "code",
+		"!doctype",   "html",    "head", "meta", "title", "style",   "body",    "header", "main",
+		"footer",     "section", "h1",   "h2",   "h3",    "p",       "b",       "i",      "small",
+		"span",       "div",     "ul",   "ol",   "li",    "dl",      "dt",      "dd",     "figure",
+		"figcaption", "img",     "svg",  "path", "text",  "circle",  "table",   "thead",  "tbody",
+		"tr",         "th",      "td",   "pre",  "code",  "details", "summary",
 	};
 
 	for (const char *c = t->v; (c = strchr(c, '<')); c++) {
@@ -541,6 +545,63 @@ static void page_tells_the_run(void **state)
 	has(&t, "Not given: mu.");
 	lacks(&t, "Error");
 	iso_text_free(&t);
+}
+
+/* Warnings come before all else, notes after it, folded. */
+static void notes_come_last(void **state)
+{
+	(void)state;
+	write_image("x.nii", 8, 6, 5, 3,
+	            "{\"verb\": \"recon\", \"warnings\": [\"half of it\"], \"notes\": [\"27 <of> many\"],"
+	            " \"parameters\": {\"grid\": [8, 6, 5]}}");
+	struct iso_text t = page_of_one("x.nii");
+	const char *first = strstr(t.v, "<b>x.nii</b> half of it</li>"),
+		   *last = strstr(t.v, "<details class='notes'>");
+
+	assert_non_null(first);
+	assert_true(first < strstr(t.v, "aria-label='Key figures'"));
+	assert_non_null(last);
+	assert_true(last > strstr(t.v, "<h2>Parameters</h2>"));
+	assert_non_null(strstr(last, "<b>x.nii</b> 27 &lt;of&gt; many</li>"));
+	iso_text_free(&t);
+	write_image("x.nii", 8, 6, 5, 3, "{\"verb\": \"recon\", \"warnings\": [], \"notes\": []}");
+	t = page_of_one("x.nii");
+	lacks(&t, "<details");
+	lacks(&t, "<section class='warnings'");
+	iso_text_free(&t);
+}
+
+/* What the rule is: a share below RECORD_SMALL is a note, one at it a warning; both are told. */
+static void count_told(void *arg, enum iso_message_kind kind, const char *text)
+{
+	*(int *)arg += kind == ISO_WARNING && strstr(text, "events") != NULL;
+}
+
+static void small_shares_are_notes(void **state)
+{
+	struct record r;
+	int told = 0;
+
+	(void)state;
+	OK(record_begin(&r, "recon", NULL));
+	r.message = count_told;
+	r.arg = &told;
+	record_warn_share(&r, 27, 5e6, "%d of 5000000 events", 27);
+	record_warn_share(&r, 1, 1000, "1 of 1000 events");
+	record_warn_share(&r, .999, 1000, "fewer events");
+	record_warn_share(&r, 0, 0, "0 of 0 events");
+	record_note(&r, "no events");
+	record_warn(&r, "all events");
+	assert_int_equal(told, 6);
+	const json_t *notes = json_object_get(r.root, "notes"),
+		     *warnings = json_object_get(r.root, "warnings");
+
+	assert_int_equal(json_array_size(notes), 3);
+	assert_string_equal(json_string_value(json_array_get(notes, 0)), "27 of 5000000 events");
+	assert_string_equal(json_string_value(json_array_get(notes, 1)), "fewer events");
+	assert_string_equal(json_string_value(json_array_get(notes, 2)), "no events");
+	assert_int_equal(json_array_size(warnings), 3);
+	record_free(&r);
 }
 
 /* Sums over two updates from the second on: -90, -70, -50, -30, -19, -17. */
@@ -819,6 +880,8 @@ int main(void)
 		cmocka_unit_test(history_of_a_circle),
 		cmocka_unit_test(history_has_problems),
 		cmocka_unit_test(page_tells_the_run),
+		cmocka_unit_test(notes_come_last),
+		cmocka_unit_test(small_shares_are_notes),
 		cmocka_unit_test(likelihood_begins_after_the_start_image),
 		cmocka_unit_test(page_of_hostile_record),
 		cmocka_unit_test(page_of_damaged_record),

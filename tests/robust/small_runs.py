@@ -125,6 +125,7 @@ fwhm measure fwhm @x.nii --at 0,0,0 --json
 diff measure diff @x.nii @truth.nii --json
 rmse measure rmse @x.nii @truth.nii
 view view @x.nii -o x.png --title image --crosshair
+view_page~ view @x.nii --overlay @truth.nii -o x.html
 report~ report @x.nii --truth @truth.nii -o report.html
 convert_raw! convert @x.nii plain.raw
 ray_bins recon ray --events @sino.hs --norm @sino.hs --additive @sino.hs --additive-over-m --mu @mu.nii {BINS} -o x.hv

@@ -135,8 +135,8 @@ static void against_pairs(iso_ctx *ctx, const iso_scatter_table *t)
 	}
 	print_message("%g pairs: rms pull %.3f, worst %.2f\n", pulls, sqrt(pull / pulls), worst);
 	assert_true(pulls > 2000);
-	assert_true(sqrt(pull / pulls) < 1.15);
-	assert_true(worst < 5);
+	BELOW(sqrt(pull / pulls), 1.15);
+	BELOW(worst, 5);
 	free(h);
 	free(e.v);
 	iso_array_free(&pairs);

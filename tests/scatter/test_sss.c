@@ -444,8 +444,9 @@ static void check_coarse_pairs(iso_ctx *ctx, const iso_scatter_table *t)
 	print_message("%d coarse pairs: rms pull %.3f, worst %.2f, of the mean u %.3f\n", n, sqrt(pull / n),
 	              worst, sqrt(pull_u / n));
 	assert_true(n > 2600);
-	assert_true(sqrt(pull / n) <= 1.15 && worst <= 5);
-	assert_true(sqrt(pull_u / n) <= 1.15);
+	BELOW(sqrt(pull / n), 1.15);
+	BELOW(worst, 5);
+	BELOW(sqrt(pull_u / n), 1.15);
 	iso_array_free(&pair);
 	iso_array_free(&seen);
 	iso_array_free(&mean);

@@ -19,7 +19,7 @@ static void describe_record(json_t *o, const json_t *root)
 {
 	static const char *const keys[] = {
 		"isotome", "command",           "started", "device",   "inputs",
-		"times_s", "peak_memory_bytes", "results", "warnings",
+		"times_s", "peak_memory_bytes", "results", "warnings", "notes",
 	};
 
 	set(o, "kind", json_string("record of a run"));

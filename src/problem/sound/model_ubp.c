@@ -88,10 +88,11 @@ static void warn_of_sphere(struct ubp *ubp)
 		            "on one sphere; 'weights' solid-angle needs none",
 		            ubp->t.spread);
 	if (!sphere && iso_transducers_hear(&h, &ubp->t, &ubp->sound.grid) == ISO_OK && h.away > 0)
-		record_warn(ubp->sound.p->record,
-		            "%" PRId64 " of %" PRId64
-		            " normals point away from the grid's centre; such transducers do not hear it",
-		            h.away, ubp->t.n);
+		record_warn_share(
+			ubp->sound.p->record, (double)h.away, (double)ubp->t.n,
+			"%" PRId64 " of %" PRId64
+			" normals point away from the grid's centre; such transducers do not hear it",
+			h.away, ubp->t.n);
 }
 
 static int load(iso_problem *problem, int need, const struct iso_grid *image)

@@ -271,8 +271,9 @@ static int direct(iso_problem *problem, struct iso_array *x)
 	iso_room_free(&room);
 	if (st) return st;
 	if (outside)
-		record_warn(problem->record, "%" PRId64 " of %" PRId64 " events lie outside the image",
-		            outside, strip->n);
+		record_warn_share(problem->record, (double)outside, (double)strip->n,
+		                  "%" PRId64 " of %" PRId64 " events lie outside the image", outside,
+		                  strip->n);
 	snprintf(x->unit, sizeof x->unit, "events");
 	return record_result(problem->record, "events",
 	                     json_pack("{s:I, s:I}", "used", (json_int_t)(strip->n - outside), "skipped",

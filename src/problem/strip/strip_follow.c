@@ -245,10 +245,10 @@ static int finish(struct state *f)
 	if (f->at > 0 && (st = update(f))) return st;
 	strip_warn(f->r.record, "", &f->count);
 	if (f->skipped)
-		record_warn(f->r.record,
-		            "%" PRId64 " of the %" PRId64
-		            " events of the last update meet no activity and are left out",
-		            f->skipped, f->used + f->skipped);
+		record_warn_share(f->r.record, (double)f->skipped, (double)(f->used + f->skipped),
+		                  "%" PRId64 " of the %" PRId64
+		                  " events of the last update meet no activity and are left out",
+		                  f->skipped, f->used + f->skipped);
 	if (f->updates > 0 && (st = save(f))) return st;
 	if (!iso_ctx_cancelled(f->r.ctx)) return ISO_OK;
 	return f->updates > 0 ? iso_fail(ISO_ECANCEL, "stopped after %" PRId64 " events; the image is in %s",

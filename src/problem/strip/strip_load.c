@@ -74,13 +74,13 @@ static int count_events(struct strip *strip)
 void strip_warn(struct record *record, const char *from, const struct strip_count *c)
 {
 	if (c->bad)
-		record_warn(record,
-		            "%s%" PRId64 " of %" PRId64
-		            " events hold values that are not finite; they are left out",
-		            from, c->bad, c->n);
+		record_warn_share(record, (double)c->bad, (double)c->n,
+		                  "%s%" PRId64 " of %" PRId64
+		                  " events hold values that are not finite; they are left out",
+		                  from, c->bad, c->n);
 	if (c->outside)
-		record_warn(
-			record,
+		record_warn_share(
+			record, (double)c->outside, (double)c->n,
 			"%s%" PRId64 " of %" PRId64
 			" events have a hit beyond the ends of the strips, by up to %.3g mm; they are kept",
 			from, c->outside, c->n, c->farthest);

@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Writes docs/commands/, a page a command, from what the program says of itself: --write, or --check whether it is current.
+
+    commands.py --write|--check PROGRAM
+
+Kinds of a command that have options of their own (recon strip, measure roi) are sections of its page, with what
+the sections before them do not say.
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parents[1] / "docs" / "commands"
+MADE = "Made from the program's own tables by `scripts/commands.py --write`."
+EXAMPLES = "Examples"
+
+
+def ask(program, *words):
+    return subprocess.run([program, *words], capture_output=True, text=True, check=True).stdout
+
+
+def candidates(program, *words):
+    """(word, what it is) that may follow, without options and files."""
+    lines = ask(program, *words, "--help=next:").splitlines()
+    return [tuple((line + "\t").split("\t")[:2]) for line in lines if line[:1] not in ("-", "@")]
+
+
+def kinds(program, command):
+    plain = ask(program, command, "--help")
+    return [k for k, _ in candidates(program, command) if ask(program, command, k, "--help") != plain]
+
+
+# ---- what --help says, in parts ----
+
+
+def parts(text):
+    """The words before the usage, the usage, and {title of a section: its lines}."""
+    about, rest = text.split("\n\nusage: ", 1)
+    usage, *sections = rest.split("\n\n")
+    found = {}
+    for section in sections:
+        title, _, body = section.strip("\n").partition(":\n")
+        found[title] = body.split("\n")
+    return " ".join(about.split()), " ".join(usage.split()), found
+
+
+def rows(lines):
+    """(option, text) of the lines of a section. Texts go on at column 28; an option may reach beyond it."""
+    found = []
+    for line in lines:
+        if line[:28].strip():
+            option, _, text = re.sub("  +", "\n", line.strip(), count=1).partition("\n")
+            found.append([option, text])
+        else:
+            found[-1][1] += " " + line.strip()
+    return [(option, text.strip()) for option, text in found]
+
+
+# ---- Markdown ----
+
+
+def plain(text):
+    """Without Markdown or HTML of its own; options as code."""
+    text = re.sub(r"([*_|`\\])", r"\\\1", text).replace("<", "&lt;")
+    return re.sub(r"(?<![\w-])--[a-z][a-z0-9-]*", r"`\g<0>`", text)
+
+
+def table(found):
+    yield "| | |"
+    yield "| --- | --- |"
+    for option, text in found:
+        code = option.replace("|", "\\|")
+        yield f"| `{code}` | {plain(text)} |"
+    yield ""
+
+
+def sections(found, said, level):
+    """Tables of the rows that were not said yet."""
+    for title, lines in found.items():
+        if title == EXAMPLES:
+            continue
+        fresh = [row for row in rows(lines) if (title, row) not in said]
+        said.update((title, row) for row in fresh)
+        if fresh:
+            yield f"{'#' * level} {title}\n"
+            yield from table(fresh)
+
+
+def page(program, command, summary):
+    about, usage, found = parts(ask(program, command, "--help"))
+    said = set()
+    yield f"# isotome {command}\n"
+    yield f"{summary[:1].upper()}{summary[1:]}. {MADE}\n"
+    yield f"{plain(about)}\n"
+    yield f"```text\n{usage}\n```\n"
+    yield from sections(found, said, 2)
+    for kind in kinds(program, command):
+        of_kind, _, own = parts(ask(program, command, kind, "--help"))
+        yield f"## isotome {command} {kind}\n"
+        if of_kind != about:
+            yield f"{plain(of_kind)}\n"
+        yield from sections(own, said, 3)
+    yield "## Examples\n"
+    yield "<!-- not run: they name files of your own -->\n"
+    yield "```sh\n" + "\n".join(line[2:] for line in found[EXAMPLES]) + "\n```\n"
+
+
+def index(names):
+    yield "# Commands\n"
+    yield f"One program, `isotome`, a verb a task. {MADE} `isotome COMMAND --help` prints the same, `man isotome-COMMAND` where it is installed.\n"
+    yield "| command | |"
+    yield "| --- | --- |"
+    for name, summary in names:
+        yield f"| [{name}]({name}.md) | {plain(summary)} |"
+    yield """
+## What all have in common
+
+Results go to standard output, progress and warnings to standard error. Nothing is replaced without `--force`. Beside each output stands its record, a JSON file, by which `--like` repeats the run. Exit codes:
+
+| code | |
+| --- | --- |
+| 0 | done |
+| 1 | a failure at run time: the system failed to read or write, or a figure is not below its limit |
+| 2 | the command line is wrong |
+| 3 | an input file is missing, damaged, or holds what is not allowed |
+| 4 | no memory for it |
+| 5 | the device is not there, or failed |
+| 130, 143 | interrupted by SIGINT or SIGTERM, after a checkpoint where the command has one |
+"""
+
+
+def pages(program):
+    """{name of the file: its text}"""
+    names = candidates(program)
+    made = {"index.md": index(names)}
+    made.update({f"{name}.md": page(program, name, summary) for name, summary in names})
+    return {name: "\n".join(lines).rstrip() + "\n" for name, lines in made.items()}
+
+
+def main():
+    if len(sys.argv) != 3 or sys.argv[1] not in ("--write", "--check"):
+        sys.exit("usage: commands.py --write|--check PROGRAM")
+    made = pages(sys.argv[2])
+    there = {path.name: path.read_text() for path in FOLDER.glob("*.md")}
+    if sys.argv[1] == "--check":
+        stale = sorted(name for name in made.keys() | there.keys() if made.get(name) != there.get(name))
+        if stale:
+            sys.exit(f"docs/commands is not current ({', '.join(stale)}): scripts/commands.py --write PROGRAM")
+        return
+    FOLDER.mkdir(exist_ok=True)
+    for name in there.keys() - made.keys():
+        (FOLDER / name).unlink()
+    for name, text in made.items():
+        (FOLDER / name).write_text(text)
+
+
+main()

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Pages of `isotome view`: what the viewer of a report is, alone. */
+#include "view_page.h"
+
+#include "file/out.h"
+#include "io/format.h"
+#include "report/page.h"
+
+#include <string.h>
+
+bool view_is_page(const char *path)
+{
+	return iso_has_suffix(path, ".html") || iso_has_suffix(path, ".htm");
+}
+
+/* Where the slices cross, if that was said; else they do where the signal is. */
+static int take_place(struct iso_report_image *m, const struct iso_picture *look)
+{
+	const struct iso_grid *g = &m->volume.grid;
+
+	if (look->at == ISO_AT_MAX) iso_shown_hottest(m->cut, &m->volume);
+	for (int a = 0; a < 3; a++) {
+		if (look->at == ISO_AT_CENTRE) m->cut[a] = (g->n[a] - 1) / 2;
+		if (look->at != ISO_AT_POINT) continue;
+		if (!iso_measure_inside(g, a, look->point[a]))
+			return iso_fail(ISO_EINPUT, "--at %g,%g,%g is outside %s, which reaches %s",
+			                look->point[0], look->point[1], look->point[2], m->path,
+			                iso_measure_extent(g).text);
+		int64_t pair[2];
+		double part = iso_measure_between(pair, iso_measure_index(g, a, look->point[a]), g->n[a]);
+
+		m->cut[a] = pair[part >= .5];
+	}
+	return ISO_OK;
+}
+
+static int take_look(struct iso_report *r, const struct view_page *page, const struct iso_picture *look)
+{
+	const struct iso_array *a = &r->image[0].array;
+	int64_t frames = a->n_dim == 4 ? a->dim[0] : 1;
+
+	if (look->frame >= frames)
+		return iso_fail(ISO_EARG, "--frame is %" PRId64 ", and %s has %" PRId64 ", from 0",
+		                look->frame, page->image, frames);
+	r->viewer = true;
+	r->title = look->title;
+	r->frame = look->frame;
+	r->map = look->map;
+	r->window = page->window_given ? look->window : NULL;
+	return page->at_given ? take_place(&r->image[0], look) : ISO_OK;
+}
+
+static int note(struct cmd *c, const struct iso_report *r)
+{
+	const struct iso_report_image *m = &r->image[0];
+
+	if (!m->volume.in_mm)
+		record_warn(&c->record, "%s has no voxel size; drawn with square voxels", m->path);
+	if (m->range.not_finite > 0)
+		record_warn(&c->record,
+		            "%s: %" PRId64 " voxels are NaN or infinite; those shown are drawn in magenta",
+		            m->path, m->range.not_finite);
+	return record_result(&c->record, "page",
+	                     record_pack("{s:[I,I,I], s:f, s:f}", "voxel", (json_int_t)m->cut[0],
+	                                 (json_int_t)m->cut[1], (json_int_t)m->cut[2], "min", m->range.min,
+	                                 "max", m->range.max));
+}
+
+/* The page and its record, both or none. */
+static int write(struct cmd *c, const char *path, const struct iso_text *text)
+{
+	struct iso_out o = { 0 };
+	int st;
+
+	if (!(st = cmd_text(c)) && !(st = iso_out_open(&o, path, (int64_t)text->n, ISO_OUT_PLAIN)) &&
+	    !(st = iso_out_write(&o, text->v, (int64_t)text->n)))
+		st = iso_target_finish(&o, c->text);
+	iso_out_free(&o);
+	return st;
+}
+
+int view_page(struct cmd *c, const struct view_page *page, const struct iso_picture *look)
+{
+	struct iso_text text = { 0 };
+	struct iso_report r = { 0 };
+	char *paths[] = { (char *)page->image };
+	int st;
+
+	record_stage(&c->record, "read");
+	if ((st = record_input(&c->record, page->image)) ||
+	    (page->overlay && (st = record_input(&c->record, page->overlay))) ||
+	    (st = iso_report_read(&r, 1, paths, NULL)) ||
+	    (page->overlay && (st = iso_report_read_overlay(&r, page->overlay))) ||
+	    (st = take_look(&r, page, look)))
+		goto done;
+	record_stage(&c->record, "draw");
+	if (!(st = note(c, &r)) && !(st = iso_report_view(&text, &r))) st = write(c, page->out, &text);
+done:
+	iso_text_free(&text);
+	iso_report_free(&r);
+	return st;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* isotome view -o FILE.html: a page to look around in an image. */
+#ifndef ISO_VIEW_PAGE_H
+#define ISO_VIEW_PAGE_H
+
+#include "cmd.h"
+
+struct view_page {
+	const char *image, *out;
+	const char *overlay; /* NULL: none */
+	bool at_given, window_given;
+};
+
+bool view_is_page(const char *path);
+
+/* `look`: title, frame, window, colours and place that the page shows first. */
+int view_page(struct cmd *c, const struct view_page *page, const struct iso_picture *look);
+
+#endif

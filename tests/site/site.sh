@@ -1,0 +1,43 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The documentation site builds without a warning, has no broken link, no page that is not listed, and asks nobody; its
+# reference says what program, tables and headers say.
+# shellcheck source=tests/cmd/lib.bash
+. "$SOURCE/tests/cmd/lib.bash"
+
+# ---- the reference: pages that are stored ----
+"$PYTHON" "$SOURCE/scripts/commands.py" --check "$ISOTOME" 2>err || fail "docs/commands is not current"
+suffixes=$(sed -n '/^static const struct iso_kind kinds/,/^};/s/^\t{ "\(\.[^"]*\)".*/\1/p' "$SOURCE/src/io/kinds.c" | sort -u)
+[ "$(wc -w <<<"$suffixes")" -gt 20 ] || fail "the table of src/io/kinds.c was not understood"
+for suffix in $suffixes; do
+	case $suffix in .yml | .ckpt | .dcm) continue ;; esac	# other names of what is there; what users do not open
+	grep -qF "\`$suffix\`" "$SOURCE/docs/formats.md" || fail "docs/formats.md does not tell of $suffix"
+done
+
+# ---- the site ----
+command -v mkdocs >/dev/null || skip "no mkdocs here (Debian: mkdocs)"
+ISOTOME_NO_INSTALL=1 bash "$SOURCE/scripts/site.sh" -o site >out 2>err || fail "the site does not build"
+[ ! -s err ] || fail "mkdocs warns"
+"$PYTHON" "$SOURCE/tests/site/links.py" "$SOURCE" site >out || { cat out; fail "links"; }
+for name in $(grep -ohE '\biso_[a-z0-9_]+\(' "$SOURCE"/src/exports.map.in "$SOURCE"/include/isotome/problem.h | sort -u); do
+	grep -qF "$name" site/c-api/*.html || fail "the C reference lacks $name"
+done
+grep -q 'Content-Security-Policy' site/index.html || fail "no policy against requests"
+
+# ---- what links.py must find ----
+cp -r site broken
+sed -i 's/href="models.html"/href="modles.html"/; s|<img |<img src="https://example.org/x.png"><img |' broken/index.html
+sed -i 's/#normalisation"/#norm"/' broken/howto/corrections.html
+echo 'body { background: url(https://example.org/x.png) }' >>broken/site.css
+cp site/models.html broken/orphan.html
+! "$PYTHON" "$SOURCE/tests/site/links.py" "$SOURCE" broken >out || fail "links.py finds nothing"
+for fault in 'index.html: modles.html leads to no file' 'corrections.html: ../list-mode.html#norm leads to no anchor' \
+	'index.html: https://example.org/x.png is not a file of the site' 'site.css:' 'orphan.html is not in the list of pages'; do
+	out_has "$fault"
+done
+
+# ---- where the site goes ----
+mkdir mine && touch mine/thesis.txt
+! ISOTOME_NO_INSTALL=1 bash "$SOURCE/scripts/site.sh" -o mine 2>err || fail "a folder of other things was emptied"
+[ -e mine/thesis.txt ] || fail "a file is gone"
+echo "all passed"
