@@ -341,7 +341,7 @@ static int tell_hash(struct writing *w, int64_t first)
 
 static int write_all(struct writing *w)
 {
-	struct iso_clock clock = iso_clock_start(w->c->ctx, "write", 0, w->n);
+	struct iso_clock clock = iso_clock_start_of(w->c->ctx, "write", "events", 0, w->n);
 	char *text = NULL;
 	int st = iso_event_writer_open(&w->out, set.write, NULL, w->n);
 

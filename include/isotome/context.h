@@ -59,13 +59,19 @@ void iso_ctx_clear_cancel(iso_ctx *ctx);
 bool iso_ctx_cancelled(const iso_ctx *ctx);
 
 /* Progress of a long call: `done` of `total` steps of `stage`, `left_s` seconds to go (negative:
-   not known yet), `note` one line about the step, or NULL. Called on the calling thread, first as
-   the stage begins, with elapsed_s 0. */
+   not known yet), `note` one line about the step, or NULL. A total of 0 is not known. Called on the calling
+   thread, first as the stage begins, with elapsed_s 0. `unit`: what the stage counts ("events", "bytes"), of which
+   it does per_s a second; NULL: nothing but steps. `brief`: a stage beside the work itself, maybe within another,
+   that often is over at once, as the reading of a file: it is told of only if it lasts longer than a moment. The
+   library makes the struct, and may add members at its end. */
 struct iso_progress {
 	const char *stage;
 	int64_t done, total;
 	double elapsed_s, left_s;
 	const char *note;
+	const char *unit;
+	double per_s; /* 0: not known yet */
+	bool brief;
 };
 typedef void (*iso_progress_fn)(void *arg, const struct iso_progress *p);
 void iso_ctx_set_progress(iso_ctx *ctx, iso_progress_fn fn, void *arg);

@@ -47,6 +47,9 @@ class Progress(ctypes.Structure):  # context.h
         ("elapsed_s", c_double),
         ("left_s", c_double),
         ("note", c_char_p),
+        ("unit", c_char_p),
+        ("per_s", c_double),
+        ("brief", c_bool),
     ]
 
 

@@ -138,6 +138,9 @@ class Progress(NamedTuple):
     elapsed_s: float
     left_s: float | None  # None: not known yet
     note: str
+    unit: str  # what it counts, "events"; "": nothing but steps
+    per_s: float  # so many of these a second; 0: not known yet
+    brief: bool  # beside the work itself, maybe within another stage, as the reading of a file
 
 
 class Listener:
@@ -161,8 +164,10 @@ class Listener:
             if self.error is not None:
                 return
             left = s.left_s if s.left_s >= 0 else None
-            note = (s.note or b"").decode()
-            answer = self._callback(Progress(s.stage.decode(), s.done, s.total, s.elapsed_s, left, note))
+            note, unit = (s.note or b"").decode(errors="replace"), (s.unit or b"").decode()
+            answer = self._callback(
+                Progress(s.stage.decode(), s.done, s.total, s.elapsed_s, left, note, unit, s.per_s, s.brief)
+            )
             refuse_fork()
             if answer is not None and bool(answer):
                 self._context.cancel()

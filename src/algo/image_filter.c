@@ -145,8 +145,10 @@ static int gaussian(iso_real *y, iso_ctx *ctx, const struct iso_filter *f, const
 	const struct lines along[3] = { { ny * nz, nx, nx, 1, 1 },
 		                        { nz, nx * ny, ny, nx, nx },
 		                        { ny, nx, nz, nx * ny, nx } };
+	struct iso_clock clock = iso_clock_brief(ctx, "filter", "voxels", 3 * iso_grid_voxels(g), NULL);
 	int st = ctx->vec->copy(ctx, iso_grid_voxels(g), y, x);
 
+	iso_clock_count(&clock, "voxels", 1. / 3);
 	for (int axis = 0; axis < 3 && !st; axis++) {
 		const struct lines *l = &along[axis];
 		struct iso_room room = { .ctx = ctx, .what = "filter" };
@@ -163,9 +165,11 @@ static int gaussian(iso_real *y, iso_ctx *ctx, const struct iso_filter *f, const
 				smooth_row(y + i * l->plane, nx, &t, own);
 			else
 				smooth_plane(y + i * l->plane, l, &t, own);
+			iso_clock_add(&clock, iso_grid_voxels(g) / l->planes);
 		}
 		st = iso_room_free(&room);
 	}
+	iso_clock_end(&clock);
 	return st;
 }
 
@@ -210,6 +214,7 @@ static int median(iso_real *y, iso_ctx *ctx, const struct iso_filter *f, const s
 	(void)border; /* the edge voxel always goes on */
 	int64_t size = f->size, pitch = rows_pitch(g, f->size), each = pitch * size * size;
 	filter_key *room = size_alloc(each * ctx->threads, sizeof *room);
+	struct iso_clock clock = iso_clock_brief(ctx, "filter", "voxels", iso_grid_voxels(g), NULL);
 
 	if (!room) return iso_fail_memory("filter", each * ctx->threads * (int64_t)sizeof *room);
 #pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
@@ -229,7 +234,9 @@ static int median(iso_real *y, iso_ctx *ctx, const struct iso_filter *f, const s
 			if (ix % BLOCK == 0) median_block(found, key + ix, f->size, pitch);
 			y[i * g->n[0] + ix] = filter_value_of(found[ix % BLOCK]);
 		}
+		iso_clock_add(&clock, g->n[0]);
 	}
+	iso_clock_end(&clock);
 	free(room);
 	return ISO_OK;
 }

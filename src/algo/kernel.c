@@ -3,6 +3,7 @@
    like it in the features, weights exp(-D2 / (2 sigma^2)) over their sum, D2 = sum over features of (f_n - f_m)^2 / var_f. K is
    not symmetric: its adjoint is a table of its own. */
 #include "kernel.h"
+#include "core/progress.h"
 
 #include "core/size.h"
 #include "core/sized.h"
@@ -206,6 +207,8 @@ static int make_rows(struct kernel *k, struct iso_room *room, const struct makin
 		ISO_HOST(&own, w[t].at, most);
 	}
 	if (!own.status && !room->status) {
+		struct iso_clock clock = iso_clock_brief(ctx, "kernel", "voxels", k->n, NULL);
+
 #pragma omp parallel for num_threads(ctx->threads)
 		for (int64_t v = 0; v < k->n; v++) {
 			struct window *mine = &w[omp_get_thread_num()];
@@ -215,7 +218,9 @@ static int make_rows(struct kernel *k, struct iso_room *room, const struct makin
 			place_of(at, &p->grid, v);
 			look_around(mine, m, at, v);
 			choose(k->of.at + k->of.first[v], k->of.w + k->of.first[v], mine, p);
+			iso_clock_add(&clock, 1);
 		}
+		iso_clock_end(&clock);
 		own.status = iso_ctx_poll(ctx);
 	}
 	int st = iso_room_free(&own);

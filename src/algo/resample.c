@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A volume of any orientation on a grid: a Gaussian along the volume's axes, then linear interpolation. */
 #include "core/ctx.h"
+#include "core/progress.h"
 #include "core/size.h"
 #include "core/status.h"
 
@@ -164,10 +165,15 @@ int iso_volume_resample(iso_real *x, int64_t *outside, iso_ctx *ctx, const struc
 	if ((st = iso_grid_check(g)) || (st = check(v)) || (st = invert(to, v))) return st;
 	st = soften(&soft, ctx, g, v, smooth);
 	if (!st) {
+		struct iso_clock clock = iso_clock_brief(ctx, "resample", "voxels", iso_grid_voxels(g), NULL);
+
 #pragma omp parallel for num_threads(ctx->threads) reduction(+ : out)
-		for (int64_t row = 0; row < g->n[1] * g->n[2]; row++)
+		for (int64_t row = 0; row < g->n[1] * g->n[2]; row++) {
 			if (!iso_stopped(ctx))
 				out += fill_row(x + row * g->n[0], g, row, v, soft ? soft : v->v, to);
+			iso_clock_add(&clock, g->n[0]);
+		}
+		iso_clock_end(&clock);
 		st = iso_ctx_poll(ctx);
 	}
 	free(soft);

@@ -4,6 +4,7 @@
 
 #include "core/comm.h"
 #include "core/ctx.h"
+#include "core/progress.h"
 #include "text/json_file.h"
 #include "file/out.h"
 #include "io/kinds.h"
@@ -185,6 +186,11 @@ static int name_device(struct cmd *c)
 	return record_set(&c->record, "device", device);
 }
 
+static void on_stage(void *arg, const char *stage)
+{
+	term_stage(&((struct cmd *)arg)->term, stage);
+}
+
 static void on_part(void *arg, const char *kind, int64_t k, int64_t n)
 {
 	term_part(&((struct cmd *)arg)->term, kind, k, n);
@@ -205,6 +211,7 @@ static int begin_record(struct cmd *c, int argc, char **argv)
 
 	free(line);
 	c->record.message = on_message;
+	c->record.staged = on_stage;
 	c->record.part = on_part;
 	c->record.plan = on_plan;
 	c->record.arg = c;
@@ -221,6 +228,7 @@ int cmd_parse(struct cmd *c, const struct opt_usage *u, const struct opt_set *se
 	if ((st = begin_record(c, argc, argv)) || (st = opt_parse(u, sets, argc, argv))) return st;
 	c->term.quiet = c->quiet || !ranks_is_first();
 	c->term.verbose = c->verbose;
+	iso_progress_listen(term_progress, &c->term);
 	c->record.dry_run = c->dry_run;
 	if ((c->like && !cmd_like_image(c) && (st = read_like(c))) || (st = opt_check(u, sets))) return st;
 	warn_of_outputs(c);
@@ -301,6 +309,7 @@ int cmd_end(struct cmd *c, int st)
 	term_close(&c->term);
 	running = NULL;
 	iso_stop_watch(NULL);
+	iso_progress_listen(NULL, NULL);
 	iso_ctx_free(c->ctx);
 	for (int i = 0; i < c->n_locks; i++) iso_lock_release(&c->lock[i]);
 	iso_names_free(&c->names);

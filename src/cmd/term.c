@@ -56,26 +56,43 @@ __attribute__((format(printf, 3, 4))) static void append(char *line, size_t size
 	va_end(ap);
 }
 
-/* "frame 2/3  recon  12/40  30 %  1.2 s/it  left 34 s  logL -1.234e5"; only steps with a note are
-   iterations. */
+/* "  480 MB/s", "  1.25 M events/s"; nothing where there is no rate. */
+static void append_rate(char *line, size_t size, const struct iso_progress *p)
+{
+	static const char *const prefix[] = { "", "k", "M", "G", "T" };
+	bool bytes = p->unit && strcmp(p->unit, "bytes") == 0;
+	double v = p->per_s;
+	int k = 0;
+
+	if (!p->unit || !(v > 0)) return;
+	for (; v >= 999.5 && k < 4; k++) v /= 1e3;
+	append(line, size, "  %.3g %s%s%s/s", v, prefix[k], bytes ? "B" : k ? " " : "", bytes ? "" : p->unit);
+}
+
+/* "frame 2/3  recon  12/40  30 %  1.2 s/it  left 34 s  logL -1.234e5"; "read  30 %  480 MB/s  left 3 s  scan.lmdT".
+   Steps that count nothing and have a note are iterations. */
 static void format(char *line, size_t size, const struct term *t, const struct iso_progress *p)
 {
-	bool running = p->left_s >= 0 && p->done < p->total;
+	bool running = p->left_s >= 0 && p->done < p->total, iterates = p->note && !p->unit;
 	double each = running ? p->left_s / (double)(p->total - p->done) : 0;
 	char time[32];
 
 	line[0] = '\0';
-	if (t->kind) append(line, size, "%s %" PRId64 "/%" PRId64 "  ", t->kind, t->part, t->parts);
+	if (t && t->kind) append(line, size, "%s %" PRId64 "/%" PRId64 "  ", t->kind, t->part, t->parts);
 	append(line, size, "%s", p->stage);
-	if (p->total > 0 && p->total < MANY) append(line, size, "  %" PRId64 "/%" PRId64, p->done, p->total);
+	if (p->total > 0 && p->total < MANY && !p->unit)
+		append(line, size, "  %" PRId64 "/%" PRId64, p->done, p->total);
 	if (p->total > 0) append(line, size, "  %.0f %%", 100. * (double)p->done / (double)p->total);
-	if (p->note && each >= .1)
+	if (iterates && each >= .1)
 		append(line, size, "  %.1f s/it", each);
-	else if (p->note && running)
+	else if (iterates && running)
 		append(line, size, "  %.1f ms/it", 1e3 * each);
+	append_rate(line, size, p);
+	if (p->total == 0 && p->elapsed_s > 0)
+		append(line, size, "  %s", duration(p->elapsed_s, time, sizeof time));
 	if (running)
 		append(line, size, "  left %s", duration(p->left_s, time, sizeof time));
-	else if (p->done == p->total)
+	else if (p->done == p->total && p->total > 0)
 		append(line, size, "  took %s", duration(p->elapsed_s, time, sizeof time));
 	if (p->note) append(line, size, "  %s", p->note);
 }
@@ -86,22 +103,27 @@ void term_clear(struct term *t)
 	t->drawn = false;
 }
 
-/* Once more what was last heard. */
-static void show(struct term *t)
+static void show(struct term *t, const char *text)
 {
 	if (t->is_tty)
-		fprintf(stderr, "\r%.*s\033[K", width() - 1, t->last);
+		fprintf(stderr, "\r%.*s\033[K", width() - 1, text);
 	else
-		fprintf(stderr, "%s\n", t->last);
+		fprintf(stderr, "%s\n", text);
 	t->drawn = t->is_tty;
-	t->told = true;
 	t->told_s = t->now_s();
+}
+
+/* What was last heard. */
+static void show_last(struct term *t)
+{
+	show(t, t->last);
+	t->told = true;
 }
 
 /* The last that was heard of a stage which ended before its last step. */
 static void end_stage(struct term *t)
 {
-	if (t->open && !t->told && !t->is_tty && !t->quiet) show(t);
+	if (t->open && !t->told && !t->is_tty && !t->quiet) show_last(t);
 	t->open = false;
 }
 
@@ -124,22 +146,46 @@ static bool is_told_again(const struct term *t, const struct iso_progress *p)
 	       strncmp(t->stage, p->stage, sizeof t->stage - 1) == 0;
 }
 
+static bool is_due(const struct term *t)
+{
+	return t->now_s() - t->told_s >= (t->is_tty ? REDRAW_S : PLAIN_S);
+}
+
+/* A brief stage within another stands behind it; a log need not hear of it. */
+static void interlude(struct term *t, const struct iso_progress *p)
+{
+	char text[2 * sizeof t->last], part[sizeof t->last];
+
+	if (!t->is_tty || !is_due(t)) return;
+	format(part, sizeof part, NULL, p);
+	snprintf(text, sizeof text, "%s  |  %s", t->last, iso_utf8_clean(part));
+	show(t, text);
+}
+
+void term_stage(struct term *t, const char *name)
+{
+	if (!t->quiet && t->is_tty && !t->open) show(t, name);
+}
+
 void term_progress(void *arg, const struct iso_progress *p)
 {
 	struct term *t = arg;
-	bool begins = p->elapsed_s == 0 || !t->open, ends = p->done == p->total;
+	bool begins = p->elapsed_s == 0 || !t->open, ends = p->done == p->total && p->total > 0;
 
 	if (t->quiet || is_told_again(t, p)) return;
+	if (p->brief && t->open && !t->brief) {
+		interlude(t, p);
+		return;
+	}
 	if (begins) end_stage(t);
 	format(t->last, sizeof t->last, t, p);
 	iso_utf8_clean(t->last);
 	snprintf(t->stage, sizeof t->stage, "%s", p->stage);
 	t->done = p->done;
 	t->open = !ends;
+	t->brief = p->brief;
 	t->told = false;
-	if (((begins || ends) && (t->is_tty || !is_middle_part(t))) ||
-	    t->now_s() - t->told_s >= (t->is_tty ? REDRAW_S : PLAIN_S))
-		show(t);
+	if (((begins || ends) && (t->is_tty || !is_middle_part(t))) || is_due(t)) show_last(t);
 }
 
 void term_close(struct term *t)

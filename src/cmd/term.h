@@ -15,6 +15,7 @@ struct term {
 				   parts */
 	bool drawn;            /* the progress line stands on the screen */
 	bool open, told;       /* a stage is under way; its last line was printed */
+	bool brief;            /* that stage is a brief one */
 	double (*now_s)(void); /* iso_now_s; tests have their own */
 	double told_s;         /* when a line was last printed */
 	char stage[32];        /* what the last progress was about, */
@@ -28,6 +29,9 @@ void term_open(struct term *t, const char *command);
 
 /* Progress from now on is of part k of n, from 1: its line begins with "KIND k/n". `kind` must stay. */
 void term_part(struct term *t, const char *kind, int64_t k, int64_t n);
+
+/* What is done from now on, for the line of a terminal: progress, where there is some, takes its place. */
+void term_stage(struct term *t, const char *name);
 
 /* Sink for iso_ctx_set_progress; arg is the struct term. */
 void term_progress(void *arg, const struct iso_progress *p);

@@ -247,18 +247,77 @@ double iso_now_s(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+#define MOMENT_S .3 /* a brief stage that is over sooner is not told of, */
+#define PAUSE_S .1  /* and a longer one no more often */
+
+static _Thread_local struct {
+	iso_progress_fn fn;
+	void *arg;
+	bool mute;
+} listener; /* its address tells threads apart, too */
+
+void iso_progress_listen(iso_progress_fn fn, void *arg)
+{
+	listener.fn = fn;
+	listener.arg = arg;
+}
+
+void iso_progress_mute(void)
+{
+	listener.mute = true;
+}
+
+static struct iso_clock make_clock(const iso_ctx *ctx, const char *stage, int64_t first, int64_t total)
+{
+	return (struct iso_clock){ .fn = ctx ? ctx->progress : listener.fn,
+		                   .arg = ctx ? ctx->progress_arg : listener.arg,
+		                   .stage = stage,
+		                   .first = first,
+		                   .total = total,
+		                   .start_s = iso_now_s(),
+		                   .thread = &listener };
+}
+
+static void tell_begin(const struct iso_clock *c)
+{
+	struct iso_progress p = { .stage = c->stage,
+		                  .done = c->first,
+		                  .total = c->total,
+		                  .left_s = -1,
+		                  .note = c->note,
+		                  .unit = c->unit,
+		                  .brief = c->brief };
+
+	if (c->fn) c->fn(c->arg, &p);
+}
+
 struct iso_clock iso_clock_start(const iso_ctx *ctx, const char *stage, int64_t first, int64_t total)
 {
-	struct iso_clock c = { ctx, stage, first, total, iso_now_s() };
-	struct iso_progress p = { .stage = stage, .done = first, .total = total, .left_s = -1 };
+	struct iso_clock c = make_clock(ctx, stage, first, total);
 
-	if (ctx->progress) ctx->progress(ctx->progress_arg, &p);
+	tell_begin(&c);
+	return c;
+}
+
+void iso_clock_count(struct iso_clock *c, const char *unit, double each)
+{
+	c->unit = unit;
+	c->each = each;
+}
+
+struct iso_clock iso_clock_start_of(const iso_ctx *ctx, const char *stage, const char *unit, int64_t first,
+                                    int64_t total)
+{
+	struct iso_clock c = make_clock(ctx, stage, first, total);
+
+	iso_clock_count(&c, unit, 1);
+	tell_begin(&c);
 	return c;
 }
 
 void iso_clock_step(const struct iso_clock *c, int64_t done, const char *note)
 {
-	if (!c->ctx->progress) return;
+	if (!c->fn) return;
 	double elapsed = iso_now_s() - c->start_s;
 	int64_t steps = done - c->first;
 	struct iso_progress p = {
@@ -266,11 +325,49 @@ void iso_clock_step(const struct iso_clock *c, int64_t done, const char *note)
 		.done = done,
 		.total = c->total,
 		.elapsed_s = elapsed,
-		.left_s = steps > 0 ? elapsed / (double)steps * (double)(c->total - done) : -1,
+		.left_s =
+			steps > 0 && c->total > 0 ? elapsed / (double)steps * (double)(c->total - done) : -1,
 		.note = note,
+		.unit = c->unit,
+		.per_s = c->unit && elapsed > 0 ? (double)steps * c->each / elapsed : 0,
+		.brief = c->brief,
 	};
 
-	c->ctx->progress(c->ctx->progress_arg, &p);
+	c->fn(c->arg, &p);
+}
+
+struct iso_clock iso_clock_brief(const iso_ctx *ctx, const char *stage, const char *unit, int64_t total,
+                                 const char *note)
+{
+	struct iso_clock c = make_clock(ctx, stage, 0, total);
+
+	iso_clock_count(&c, unit, 1);
+	if (listener.mute) c.fn = NULL;
+	c.brief = true;
+	c.note = note;
+	return c;
+}
+
+void iso_clock_add(struct iso_clock *c, int64_t steps)
+{
+	int64_t done = __atomic_add_fetch(&c->done, steps, __ATOMIC_RELAXED);
+
+	if (!c->fn || c->thread != &listener) return;
+	double now = iso_now_s();
+
+	if (now < (c->told_s > 0 ? c->told_s + PAUSE_S : c->start_s + MOMENT_S) ||
+	    (c->total > 0 && done == c->total))
+		return;
+	if (c->told_s == 0) tell_begin(c);
+	iso_clock_step(c, done, c->note);
+	c->told_s = now;
+}
+
+void iso_clock_end(struct iso_clock *c)
+{
+	if (c->total == 0) c->total = c->done > 0 ? c->done : 1;
+	if (c->told_s > 0) iso_clock_step(c, c->total, c->note);
+	c->told_s = 0;
 }
 
 void iso_ctx_set_progress(iso_ctx *ctx, iso_progress_fn fn, void *arg)

@@ -45,6 +45,7 @@ int iso_op_create_in(iso_op **out, iso_ctx *ctx, const struct iso_op_fn *fn, int
 		return st;
 	}
 	*op = proto;
+	op->clock = &op->own;
 	iso_ctx_keep(ctx);
 	*shared = (struct iso_op_shared){ 1, *room };
 	op->shared = shared;
@@ -93,6 +94,7 @@ int iso_op_clone(iso_op **clone, iso_op *op)
 	c->busy = 0;
 	c->work = NULL;
 	c->order = NULL;
+	c->clock = &c->own;
 	iso_ctx_keep(c->ctx);
 	__atomic_add_fetch(&c->shared->handles, 1, __ATOMIC_RELAXED);
 	if ((st = open_work(c)))
@@ -192,8 +194,21 @@ static int enter(iso_op *op, int sub)
 
 static int leave(iso_op *op, int st)
 {
+	if (!st) iso_clock_end(op->clock);
+	op->own = (struct iso_clock){ 0 };
 	__atomic_store_n(&op->busy, 0, __ATOMIC_RELEASE);
 	return st;
+}
+
+void iso_op_counts(const iso_op *op, const char *stage, const char *unit, int64_t total)
+{
+	iso_clock_end(op->clock);
+	*op->clock = iso_clock_brief(op->ctx, stage, unit, total, NULL);
+}
+
+void iso_op_count(const iso_op *op, int64_t parts)
+{
+	iso_clock_add(op->clock, parts);
 }
 
 static int apply(iso_op *op, int sub, int (*fn)(const iso_op *, int, iso_real *, const iso_real *),

@@ -3,6 +3,7 @@
 #ifndef ISO_OP_H
 #define ISO_OP_H
 
+#include "progress.h"
 #include "room.h"
 
 ISO_BEGIN_C
@@ -53,7 +54,14 @@ struct iso_op {
 	int64_t *order; /* of iso_op_sort_device: the file's row of each row, on the device; of the room */
 	int refs;       /* owners of this handle */
 	int busy;       /* 1 during a call */
+	struct iso_clock own,
+		*clock; /* of the part of a call that counts; clock: &own, which a const handle changes */
 };
+
+/* For loops of models, on the CPU: what follows is told of as a brief stage of `total` parts, "events" or others; so
+   many more are done. A call has one such stage after the other. */
+void iso_op_counts(const iso_op *op, const char *stage, const char *unit, int64_t total);
+void iso_op_count(const iso_op *op, int64_t parts);
 
 /* Takes `data`, from malloc or size_alloc, in any case: a failure frees it. */
 int iso_op_create(iso_op **op, iso_ctx *ctx, const struct iso_op_fn *fn, int64_t n_in, int64_t n_out,

@@ -3,6 +3,7 @@
 #include "hash.h"
 #include "in.h"
 #include "out.h"
+#include "suffix.h"
 #include "core/status.h"
 
 #include <errno.h>
@@ -69,6 +70,7 @@ static int unreadable(const char *path)
 static int hash_all(struct iso_hash *h, int fd, int64_t size, const char *path, const iso_ctx *ctx)
 {
 	struct iso_hasher s;
+	struct iso_clock clock = iso_clock_brief(ctx, "hash", "bytes", size, iso_base_name(path));
 	char block[BLOCK];
 	int64_t got = 1;
 	int st = ISO_OK;
@@ -78,7 +80,9 @@ static int hash_all(struct iso_hash *h, int fd, int64_t size, const char *path, 
 	while (!st && got > 0 && !(st = iso_stop_check(ctx, path))) {
 		if ((got = iso_read_at(fd, block, BLOCK, s.bytes)) < 0) st = unreadable(path);
 		if (got > 0) iso_hasher_add(&s, block, got);
+		if (got > 0) iso_clock_add(&clock, got);
 	}
+	if (!st) iso_clock_end(&clock);
 	iso_hasher_end(h, &s, path, s.bytes);
 	return st;
 }

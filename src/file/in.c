@@ -2,6 +2,7 @@
 /* Opening regular files, and reading them, plain or gzip. */
 #include "in.h"
 #include "out.h"
+#include "suffix.h"
 #include "core/size.h"
 #include "core/status.h"
 
@@ -144,10 +145,13 @@ static int read_some(struct iso_in *in, void *dst, int64_t bytes, int64_t *got)
 {
 	ssize_t n;
 
+	if (!in->clock.stage)
+		in->clock = iso_clock_brief(in->ctx, "read", "bytes", in->size, iso_base_name(in->path));
 	do n = read(in->fd, dst, bytes < PIECE ? (size_t)bytes : PIECE);
 	while (n < 0 && errno == EINTR);
 	if (n < 0) return iso_fail_errno(in->path, "read");
 	*got = n;
+	iso_clock_add(&in->clock, n);
 	return ISO_OK;
 }
 
@@ -249,6 +253,7 @@ int iso_in_end(struct iso_in *in)
 	char more;
 	int st = next_bytes(in, &more, 1, &n);
 
+	iso_clock_end(&in->clock);
 	if (!st && n > 0)
 		st = iso_refuse(in->path, "data goes on after the %" PRId64 " bytes expected", want);
 	return st;

@@ -3,7 +3,7 @@
 #ifndef ISO_IN_H
 #define ISO_IN_H
 
-#include "isotome.h"
+#include "core/progress.h"
 
 #include <stdio.h>
 
@@ -21,10 +21,11 @@ int64_t iso_read_at(int fd, void *dst, int64_t bytes, int64_t at);
 struct iso_in {
 	const char *path; /* the caller's */
 	int fd;
-	int64_t size;       /* of the file: packed, if gzip */
-	int64_t at;         /* bytes read so far, unpacked */
-	const iso_ctx *ctx; /* whose request to stop ends it: set after iso_in_open; NULL: nobody's */
-	struct gunzip *gz;  /* NULL: plain */
+	int64_t size;           /* of the file: packed, if gzip */
+	int64_t at;             /* bytes read so far, unpacked */
+	const iso_ctx *ctx;     /* whose request to stop ends it: set after iso_in_open; NULL: nobody's */
+	struct gunzip *gz;      /* NULL: plain */
+	struct iso_clock clock; /* counts bytes of the file */
 };
 
 int iso_in_open(struct iso_in *in, const char *path, bool gzip);

@@ -187,6 +187,7 @@ int iso_out_open(struct iso_out *o, const char *path, int64_t size, enum iso_out
 	if (st) return st;
 	n.path = strdup(path);
 	if (!n.path) return iso_fail_memory("file name", (int64_t)strlen(path));
+	n.size = size;
 	st = mute ? open_mute(&n, how) : open_beside(&n, size, how);
 	if (st) iso_out_free(&n);
 	*o = n;
@@ -215,6 +216,8 @@ int iso_out_write(struct iso_out *o, const void *data, int64_t bytes)
 {
 	const char *p = data;
 
+	if (!o->clock.stage)
+		o->clock = iso_clock_brief(o->ctx, "write", "bytes", o->size, iso_base_name(o->path));
 	for (int64_t left = o->mute ? 0 : bytes; left > 0;) {
 		int st = iso_stop_check(o->ctx, o->path);
 		int64_t n = st ? 0 : write_some(o, p, left);
@@ -226,6 +229,7 @@ int iso_out_write(struct iso_out *o, const void *data, int64_t bytes)
 			                strerror(errno));
 		p += n;
 		left -= n;
+		iso_clock_add(&o->clock, n);
 	}
 	return ISO_OK;
 }
@@ -270,6 +274,7 @@ int iso_out_close(struct iso_out *o)
 	if (o->gz && gzclose(o->gz) != Z_OK) st = iso_fail_errno(o->path, "write the end of it");
 	o->gz = NULL;
 	if (!st && !iso_flushed(fd)) st = iso_fail_errno(o->path, "flush to disk");
+	if (!st) iso_clock_end(&o->clock);
 	if (st || !o->named) return st;
 	o->fd = -1;
 	return close(fd) ? iso_fail_errno(o->path, "close") : ISO_OK;

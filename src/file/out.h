@@ -5,7 +5,7 @@
 #define ISO_OUT_H
 
 #include "base/number.h"
-#include "isotome.h"
+#include "core/progress.h"
 
 #include <signal.h>
 
@@ -32,6 +32,8 @@ struct iso_out {
 	bool mute;          /* written to nowhere */
 	void *gz;           /* gzFile, or NULL */
 	const iso_ctx *ctx; /* whose request to stop ends it: set after iso_out_open; NULL: nobody's */
+	int64_t size;       /* bytes to come, before they are packed: for progress; 0: not known */
+	struct iso_clock clock;
 };
 
 /* ISO_OUT_NAMED: for a library that writes to `temp` by its name, and won't be led through /proc. */

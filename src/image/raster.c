@@ -2,6 +2,7 @@
 /* A phantom on a grid: mean value of its volumes over each voxel, then points and lines. */
 #include "core/box.h"
 #include "core/ctx.h"
+#include "core/progress.h"
 #include "core/size.h"
 #include "raster_kern.h"
 #include "shapes.h"
@@ -49,13 +50,17 @@ static int raster_volumes(iso_real *image, iso_ctx *ctx, const struct raster *r)
 	int64_t items = (2 * (int64_t)threads + 1) * n;
 	int32_t *room = size_alloc(items, sizeof *room);
 	struct pile all = { n, room };
+	struct iso_clock clock = iso_clock_brief(ctx, "raster", "voxels", iso_grid_voxels(&r->g), NULL);
 
 	if (!room) return iso_fail_memory("phantom", items * (int64_t)sizeof *room);
 	for (int i = 0; i < n; i++) room[i] = i;
 #pragma omp parallel for num_threads(threads) schedule(dynamic)
-	for (int64_t z = 0; z < r->g.n[2]; z++)
+	for (int64_t z = 0; z < r->g.n[2]; z++) {
 		if (!ctx || !iso_ctx_cancelled(ctx))
 			raster_slice(image, r, &all, room + (int64_t)n * (2 * omp_get_thread_num() + 1), z);
+		iso_clock_add(&clock, r->g.n[0] * r->g.n[1]);
+	}
+	iso_clock_end(&clock);
 	free(room);
 	return ctx ? iso_ctx_poll(ctx) : ISO_OK;
 }

@@ -343,6 +343,7 @@ int iso_writer_open(struct iso_writer *w, const char *path, const struct iso_arr
 	if (!st)
 		st = iso_out_open(&r.o, *values ? values : path, f->gzip ? 0 : r.a.n * (int64_t)sizeof *r.a.v,
 		                  f->gzip ? ISO_OUT_GZIP : ISO_OUT_PLAIN);
+	r.o.size = r.a.n * (int64_t)sizeof *r.a.v;
 	if (!st) st = f->lead(*values ? &r.head : &r.o, &r.a, range);
 	if (st) iso_writer_free(&r);
 	*w = r;

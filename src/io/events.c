@@ -6,6 +6,7 @@
 #include "core/status.h"
 #include "core/sized.h"
 #include "core/turn.h"
+#include "file/suffix.h"
 #include "kinds.h"
 
 #include <math.h>
@@ -292,11 +293,16 @@ static void lower(int64_t *least, int64_t v)
 		;
 }
 
-/* Events first ... first + n - 1, in parts; their records in the order of the file into `hasher`, unless that
-   is NULL. The message of a failure is of the thread that it happens in: so the first part that fails is
+/* Whom to tell about the parts of a whole file; NULL: nobody. */
+struct whole {
+	struct iso_hasher *hasher; /* of the records, in the order of the file */
+	struct iso_clock *clock;   /* of the events */
+};
+
+/* Events first ... first + n - 1, in parts. The message of a failure is of the thread that it happens in: so the first part that fails is
    read again by the caller's. */
 static int read_events(struct iso_events *block, const iso_event_file *f, int64_t first, int64_t n,
-                       struct tally *t, struct iso_hasher *hasher)
+                       struct tally *t, struct whole whole)
 {
 	int64_t per = f->record < BUFFER ? BUFFER / f->record : 1;
 	int64_t begin = first / f->per_record, last = (first + n + f->per_record - 1) / f->per_record;
@@ -325,9 +331,10 @@ static int read_events(struct iso_events *block, const iso_event_file *f, int64_
 		bad += part.bad;
 		far += part.far;
 		reach = part.most > reach ? part.most : reach;
-		if (!hasher) continue;
+		if (whole.clock) iso_clock_add(whole.clock, (end - r) * f->per_record);
+		if (!whole.hasher) continue;
 		if (!iso_turn_wait(&turn, i)) break;
-		iso_hasher_add(hasher, own, (end - r) * f->record);
+		iso_hasher_add(whole.hasher, own, (end - r) * f->record);
 		iso_turn_pass(&turn);
 	}
 	*t = (struct tally){ bad, far, reach };
@@ -355,7 +362,7 @@ static int check_sample(const iso_event_file *f)
 	struct tally t = { 0 };
 	int st = iso_event_file_block(&e, f, n);
 
-	if (!st) st = read_events(&e, f, 0, n, &t, NULL);
+	if (!st) st = read_events(&e, f, 0, n, &t, (struct whole){ 0 });
 	if (!st) st = check_ends(&t, n, f);
 	iso_events_free(&e);
 	return st;
@@ -489,7 +496,7 @@ int iso_event_file_read(struct iso_events *block, const iso_event_file *f, int64
 		                "%s: %" PRId64 " events from number %" PRId64
 		                " on asked for, it has %" PRId64,
 		                f->path, n, first, f->info.n);
-	st = read_events(block, f, first, n, &t, NULL);
+	st = read_events(block, f, first, n, &t, (struct whole){ 0 });
 	block->n = n;
 	block->n_bad = t.bad;
 	return st;
@@ -543,12 +550,14 @@ static int read_all_records(struct iso_events *e, struct iso_hash *hash, const i
 	struct iso_hasher hasher = { 0 };
 	struct tally t = { 0 };
 	int64_t n = f->info.n;
+	struct iso_clock clock = iso_clock_brief(f->ctx, "read", "events", n, iso_base_name(path));
 	int st = f->ctx ? iso_memory_check(f->ctx, path, n * iso_event_bytes(&f->info)) : ISO_OK;
 
 	if (hash && !f->format->read) iso_hasher_begin(&hasher, f->size);
 	if (!st) st = iso_hasher_head(&hasher, f->path, f->fd, f->first);
 	if (!st && !(st = iso_event_file_block(e, f, n)) &&
-	    !(st = read_events(e, f, 0, n, &t, hasher.state ? &hasher : NULL))) {
+	    !(st = read_events(e, f, 0, n, &t, (struct whole){ hasher.state ? &hasher : NULL, &clock }))) {
+		iso_clock_end(&clock);
 		e->n = n;
 		e->n_bad = t.bad;
 		st = check_ends(&t, n, f);
@@ -617,6 +626,8 @@ static int sum_tally(struct tally *t, iso_ctx *ctx)
 static int read_chunks(struct iso_events *e, const iso_event_file *f, const struct iso_deal *d,
                        struct tally *t, int64_t *failed)
 {
+	struct iso_clock clock =
+		iso_clock_brief(f->ctx, "read", "events", iso_deal_count(d), iso_base_name(f->path));
 	int st = ISO_OK;
 
 	for (int64_t c = d->rank; c < iso_deal_chunks(d) && !st; c += d->ranks) {
@@ -624,11 +635,12 @@ static int read_chunks(struct iso_events *e, const iso_event_file *f, const stru
 		struct iso_events part = from_place(e, e->n);
 		struct tally of = { 0 };
 
-		st = read_events(&part, f, r.first, r.n, &of, NULL);
+		st = read_events(&part, f, r.first, r.n, &of, (struct whole){ .clock = &clock });
 		*failed = c;
 		*t = (struct tally){ t->bad + of.bad, t->far + of.far, fmaxf(t->most, of.most) };
 		e->n += r.n;
 	}
+	if (!st) iso_clock_end(&clock);
 	return st;
 }
 

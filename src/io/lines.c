@@ -6,6 +6,7 @@
 #include "core/turn.h"
 #include "file/in.h"
 #include "file/out.h"
+#include "file/suffix.h"
 
 #include <errno.h>
 #include <omp.h>
@@ -23,6 +24,7 @@ struct source {
 	const struct iso_lines *l;
 	int fd;
 	int64_t size, end; /* bytes: of the file, and of what is read of it */
+	struct iso_clock clock;
 };
 
 /* Bytes of a file: from `at` on, `n` of them. */
@@ -137,8 +139,7 @@ static void take_block(struct failure *f, const struct source *s, void *part, co
 	f->code = st;
 }
 
-static int parse_blocks(const struct source *s, char *room, char *parts, int threads,
-                        struct iso_hasher *hasher)
+static int parse_blocks(struct source *s, char *room, char *parts, int threads, struct iso_hasher *hasher)
 {
 	const struct iso_lines *l = s->l;
 	int64_t blocks = (s->end + BLOCK - 1) / BLOCK, before = 0;
@@ -158,7 +159,9 @@ static int parse_blocks(const struct source *s, char *room, char *parts, int thr
 		take_block(&f, s, part, &o, &before);
 		if (f.code) iso_turn_end(&turn);
 		iso_turn_pass(&turn);
+		iso_clock_add(&s->clock, left < BLOCK ? left : BLOCK);
 	}
+	iso_clock_end(&s->clock);
 	if (f.code) return iso_fail(f.code, "%s", f.text);
 	return iso_stop_check(l->ctx, l->path);
 }
@@ -180,6 +183,7 @@ int iso_lines_read(const struct iso_lines *l, struct iso_hash *hash)
 		st = iso_fail_memory(l->path, threads * (text_room(l) + l->part));
 	if (!st) {
 		if (hash) iso_hasher_begin(&hasher, s.size);
+		s.clock = iso_clock_brief(l->ctx, "read", "bytes", s.end, iso_base_name(l->path));
 		st = parse_blocks(&s, room, parts, threads, &hasher);
 	}
 	for (int i = 0; parts && l->release && i < threads; i++) l->release(parts + i * l->part);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What values and events look like: ranges, sums, and what is wrong with them. */
-#include "isotome/array.h"
-#include "isotome/events.h"
+#include "core/progress.h"
+#include "events.h"
+#include "file/suffix.h"
 
 #include <math.h>
 
@@ -75,6 +76,7 @@ void iso_events_stats_add(struct iso_events_stats *s, const struct iso_events *e
 int iso_event_file_stats(struct iso_events_stats *s, const iso_event_file *f)
 {
 	int64_t n = iso_event_file_info(f)->n;
+	struct iso_clock clock = iso_clock_brief(f->ctx, "read", "events", n, iso_base_name(f->path));
 	struct iso_events e = { 0 };
 	int st = iso_event_file_block(&e, f, n < BLOCK ? n : BLOCK);
 
@@ -82,7 +84,9 @@ int iso_event_file_stats(struct iso_events_stats *s, const iso_event_file *f)
 	for (int64_t i = 0; i < n && !st; i += BLOCK) {
 		st = iso_event_file_read(&e, f, i, n - i < BLOCK ? n - i : BLOCK);
 		if (!st) iso_events_stats_add(s, &e);
+		iso_clock_add(&clock, e.n);
 	}
+	if (!st) iso_clock_end(&clock);
 	iso_events_free(&e);
 	return st;
 }

@@ -7,6 +7,7 @@
 #include "core/status.h"
 #include "core/turn.h"
 #include "file/in.h"
+#include "file/suffix.h"
 
 #include <errno.h>
 #include <omp.h>
@@ -178,6 +179,7 @@ static int read_parts(struct iso_strip_events *e, iso_strip_file *f, struct iso_
 {
 	int64_t per = PART / f->record, parts = (f->total + per - 1) / per, bad = 0, far = 0;
 	int64_t last = f->total * f->record;
+	struct iso_clock clock = iso_clock_brief(f->ctx, "read", "events", f->total, iso_base_name(f->path));
 	struct iso_turn turn = { 0 };
 	uint32_t most = 0;
 	int error = 0;
@@ -197,11 +199,13 @@ static int read_parts(struct iso_strip_events *e, iso_strip_file *f, struct iso_
 		most = t.most > most ? t.most : most;
 		if (got < (r1 - r0) * f->record && end < last) last = end;
 		if (iso_stop_asked(f->ctx)) iso_turn_end(&turn);
+		iso_clock_add(&clock, r1 - r0);
 		if (!hasher->state) continue;
 		if (!iso_turn_wait(&turn, i)) break;
 		iso_hasher_add(hasher, own, got > 0 ? got : 0);
 		iso_turn_pass(&turn);
 	}
+	iso_clock_end(&clock);
 	f->seen = (struct iso_strip_tally){ bad, far, most };
 	if ((errno = error)) return iso_fail_errno(f->path, "read");
 	if (last < f->total * f->record) return iso_strip_ends_within(f, last / f->record, last % f->record);
@@ -270,13 +274,17 @@ static int read_chunks(struct iso_strip_events *e, iso_strip_file *f, const stru
 	uint8_t *buffer = size_alloc(PART, 1);
 	int64_t room = 0;
 	int st = buffer ? grow(e, &room, f, iso_deal_count(d) + 1) : iso_fail_memory(f->path, PART);
+	struct iso_clock clock =
+		iso_clock_brief(f->ctx, "read", "events", iso_deal_count(d), iso_base_name(f->path));
 
 	for (int64_t c = d->rank; c < iso_deal_chunks(d) && !st; c += d->ranks) {
 		struct iso_rows r = iso_deal_chunk(d, c);
 
 		st = read_run(e->v + e->n, f, r.first, r.n, buffer);
 		e->n += r.n;
+		iso_clock_add(&clock, r.n);
 	}
+	if (!st) iso_clock_end(&clock);
 	free(buffer);
 	return st;
 }

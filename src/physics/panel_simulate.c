@@ -266,7 +266,8 @@ static int one_piece(run *r)
 int iso_panel_simulate_events(iso_real *lors, run *r, iso_emit_fn emit, void *arg)
 {
 	int64_t total = r->decays > 0 ? r->decays : r->trues, done = 0;
-	struct iso_clock clock = iso_clock_start(r->scan.ctx, "simulate", 0, total);
+	struct iso_clock clock =
+		iso_clock_start_of(r->scan.ctx, "simulate", r->decays > 0 ? "decays" : "events", 0, total);
 	int st = ISO_OK;
 
 	r->lors = lors;

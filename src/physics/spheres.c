@@ -4,6 +4,7 @@
 #include "core/comm.h"
 #include "core/ctx.h"
 #include "core/philox.h"
+#include "core/progress.h"
 #include "core/size.h"
 #include "spheres_kern.h"
 
@@ -238,6 +239,7 @@ static int hear_all(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s, cons
 {
 	const double sigma = s->fwhm * PER_FWHM;
 	const int64_t end = own.first + own.n;
+	struct iso_clock clock = iso_clock_brief(ctx, "spheres", "traces", own.n, NULL);
 	struct spheres_face face;
 	bool full = false;
 
@@ -259,11 +261,13 @@ static int hear_all(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s, cons
 				hear_sphere(&l, t, s->v + k, sigma, &face, q0, n, together);
 			for (int64_t i = 0; i < n * t->samples; i++)
 				y[q0 * t->samples + i] = (iso_real)l.rows[i];
+			iso_clock_add(&clock, n);
 		}
 		full = full || l.full;
 		free(l.rows);
 		free(l.wave.v);
 	}
+	iso_clock_end(&clock);
 	if (full) return iso_fail_memory("traces", TOGETHER * t->samples * (int64_t)sizeof(double));
 	return ctx ? iso_ctx_poll(ctx) : ISO_OK;
 }

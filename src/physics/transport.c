@@ -224,7 +224,7 @@ int iso_transport_count(int64_t *count, iso_ctx *ctx, const struct transport_sou
 		shared[0].least = fminf(shared[0].least, shared[r].least);
 		count[r] = 0;
 	}
-	struct iso_clock clock = iso_clock_start(ctx, "decays", 0, mine.n);
+	struct iso_clock clock = iso_clock_start_of(ctx, "decays", "decays", 0, mine.n);
 
 	for (int64_t i = 0; i < mine.n && !st; i += piece) {
 		int64_t m = mine.n - i < piece ? mine.n - i : piece;

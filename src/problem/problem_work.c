@@ -556,6 +556,7 @@ int iso_problem_plan(iso_problem *p, struct iso_plan *plan)
 	p->record->plan = keep_plan;
 	p->record->message = NULL;
 	p->record->live = NULL;
+	p->record->staged = NULL;
 	p->record->arg = plan;
 	st = iso_problem_recon(p, &x, NULL);
 	problem_unload(p);

@@ -263,6 +263,7 @@ void record_stage(struct record *r, const char *name)
 		json_object_set_new(times, r->stage, record_real(ms / 1e3));
 	}
 	if (name && (!r->stage || strcmp(name, r->stage) != 0)) record_tell(r, ISO_DETAIL, "stage: %s", name);
+	if (name && r->staged) r->staged(r->arg, name);
 	r->stage = name;
 	r->stage_began_s = now;
 }

@@ -47,6 +47,7 @@ struct record {
 	/* whom to tell; NULL: nobody */
 	iso_live *live;
 	iso_message_fn message;
+	void (*staged)(void *arg, const char *stage); /* which begins */
 	/* the work is part k of n, from 1; `kind` ("frame") stays */
 	void (*part)(void *arg, const char *kind, int64_t k, int64_t n);
 	/* asked once, before the work takes memory; anything but ISO_OK ends the run. NULL: what does not

@@ -187,7 +187,7 @@ int iso_patch_tally_run(struct patch_tally *t, iso_ctx *ctx, int64_t histories)
 	int64_t piece = iso_ctx_is_cuda(ctx) ? 64 * (int64_t)PIECE : PIECE;
 	int64_t n = PATCH_SUMS * (int64_t)t->patches.pairs * t->patches.cells;
 	struct iso_rows mine = iso_share(ctx, histories);
-	struct iso_clock clock = iso_clock_start(ctx, "decays", 0, mine.n);
+	struct iso_clock clock = iso_clock_start_of(ctx, "decays", "decays", 0, mine.n);
 	void *cuda = NULL;
 	int st = iso_ctx_is_cuda(ctx) ? iso_cuda_symbol(&cuda, "iso_patch_count_cuda") : ISO_OK;
 

@@ -45,11 +45,16 @@ static char *end(struct term *t, FILE *kept)
 static void steps(struct term *t, const char *stage, int from, int to, int total, double step_s,
                   const char *note)
 {
-	if (from == 0) term_progress(t, &(struct iso_progress){ stage, 0, total, 0, -1, NULL });
+	if (from == 0)
+		term_progress(t, &(struct iso_progress){ .stage = stage, .total = total, .left_s = -1 });
 	for (int i = from + 1; i <= to; i++) {
 		now += step_s;
-		term_progress(
-			t, &(struct iso_progress){ stage, i, total, i * step_s, (total - i) * step_s, note });
+		term_progress(t, &(struct iso_progress){ .stage = stage,
+		                                         .done = i,
+		                                         .total = total,
+		                                         .elapsed_s = i * step_s,
+		                                         .left_s = (total - i) * step_s,
+		                                         .note = note });
 	}
 }
 
@@ -145,9 +150,92 @@ static void resumed(void **state)
 	struct term t = begin(&kept);
 
 	(void)state;
-	term_progress(&t, &(struct iso_progress){ "mlem", 8, 10, 0, -1, NULL });
+	term_progress(&t, &(struct iso_progress){ .stage = "mlem", .done = 8, .total = 10, .left_s = -1 });
 	steps(&t, "mlem", 8, 10, 10, 1, NULL);
 	assert_string_equal(end(&t, kept), "mlem  8/10  80 %\nmlem  10/10  100 %  took 10 s\n");
+}
+
+/* A stage that counts bytes or events tells how many a second, and no iterations. */
+static void rates(void **state)
+{
+	FILE *kept;
+	struct term t = begin(&kept);
+	struct iso_progress p = { .stage = "read",
+		                  .total = 4000000000,
+		                  .left_s = -1,
+		                  .unit = "bytes",
+		                  .note = "a.lmdT",
+		                  .brief = true };
+
+	(void)state;
+	term_progress(&t, &p);
+	p.done = p.total;
+	p.elapsed_s = 8;
+	p.per_s = 5e8;
+	term_progress(&t, &p);
+	p = (struct iso_progress){ .stage = "order", .total = 50, .left_s = -1, .unit = "events" };
+	term_progress(&t, &p);
+	for (double rate = 999; rate < 2e9; rate *= 1000) {
+		p.elapsed_s = ++p.done;
+		p.left_s = 5;
+		p.per_s = rate;
+		now += 61;
+		term_progress(&t, &p);
+	}
+	assert_string_equal(end(&t, kept),
+	                    "read  0 %  a.lmdT\nread  100 %  500 MB/s  took 8 s  a.lmdT\norder  0 %\n"
+	                    "order  2 %  999 events/s  left 5 s\n"
+	                    "order  4 %  999 k events/s  left 5 s\n"
+	                    "order  6 %  999 M events/s  left 5 s\n");
+}
+
+/* A brief stage within another, such as a checkpoint that is written, is none of the log's; between stages it is. */
+static void brief_within(void **state)
+{
+	FILE *kept;
+	struct term t = begin(&kept);
+	const struct iso_progress write[2] = {
+		{ .stage = "write", .total = 9, .left_s = -1, .unit = "bytes", .brief = true },
+		{ .stage = "write",
+		  .done = 9,
+		  .total = 9,
+		  .elapsed_s = 1,
+		  .unit = "bytes",
+		  .per_s = 9,
+		  .brief = true },
+	};
+
+	(void)state;
+	steps(&t, "mlem", 0, 1, 2, 1, NULL);
+	for (int i = 0; i < 2; i++) term_progress(&t, write + i);
+	steps(&t, "mlem", 1, 2, 2, 1, NULL);
+	for (int i = 0; i < 2; i++) term_progress(&t, write + i);
+	t.is_tty = true;
+	now += 1;
+	steps(&t, "cg", 0, 1, 2, 0, NULL);
+	now += 1;
+	term_progress(&t, write);
+	t.is_tty = t.open = false;
+	assert_string_equal(end(&t, kept), "mlem  0/2  0 %\nmlem  2/2  100 %  took 2 s\n"
+	                                   "write  0 %\nwrite  100 %  9 B/s  took 1 s\n"
+	                                   "\rcg  0/2  0 %\033[K\rcg  1/2  50 %  left 0 s\033[K\rcg  1/2  50 "
+	                                   "%  left 0 s  |  write  0 %\033[K\r\033[K");
+}
+
+/* The name of a stage is for terminals, where it is drawn at once unless progress is. */
+static void names_of_stages(void **state)
+{
+	FILE *kept;
+	struct term t = begin(&kept);
+
+	(void)state;
+	term_stage(&t, "read");
+	t.is_tty = true;
+	term_stage(&t, "factors");
+	steps(&t, "mlem", 0, 1, 2, 1, NULL);
+	term_stage(&t, "hidden");
+	assert_string_equal(end(&t, kept),
+	                    "\rfactors\033[K\rmlem  0/2  0 %\033[K\rmlem  1/2  50 %  left 1 s\033[K\r\033[K");
 }
 
 static void quiet(void **state)
@@ -179,7 +267,8 @@ static void controls(void **state)
 	term_warning(&t, hostile);
 	term_put(stderr, hostile);
 	fputc('\n', stderr);
-	term_progress(&t, &(struct iso_progress){ "read", 1, 1, 1, 0, hostile });
+	term_progress(&t, &(struct iso_progress){
+				  .stage = "read", .done = 1, .total = 1, .elapsed_s = 1, .note = hostile });
 	snprintf(want, sizeof want,
 	         "isotome recon: %s\nisotome recon: %s\nisotome recon: warning: %s\n"
 	         "%s\nread  1/1  100 %%  took 1 s  %s\n",
@@ -190,10 +279,12 @@ static void controls(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(short_stage),    cmocka_unit_test(long_stage),
-		cmocka_unit_test(several_stages), cmocka_unit_test(many_parts),
-		cmocka_unit_test(stopped_stages), cmocka_unit_test(resumed),
-		cmocka_unit_test(quiet),          cmocka_unit_test(controls),
+		cmocka_unit_test(short_stage),     cmocka_unit_test(long_stage),
+		cmocka_unit_test(several_stages),  cmocka_unit_test(many_parts),
+		cmocka_unit_test(stopped_stages),  cmocka_unit_test(resumed),
+		cmocka_unit_test(rates),           cmocka_unit_test(brief_within),
+		cmocka_unit_test(names_of_stages), cmocka_unit_test(quiet),
+		cmocka_unit_test(controls),
 	};
 
 	return cmocka_run_group_tests(tests, enter, leave);

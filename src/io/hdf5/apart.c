@@ -4,6 +4,7 @@
 #include "h5.h"
 #include "core/ctx.h"
 #include "file/out.h"
+#include "file/suffix.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,8 +32,10 @@ static bool wait_for(struct iso_pipe p)
 {
 	struct pollfd one = { .fd = p.fd, .events = POLLIN };
 
-	while (!iso_stop_asked(p.ctx))
+	while (!iso_stop_asked(p.ctx)) {
 		if (poll(&one, 1, LOOK_MS) > 0) return true;
+		iso_clock_add(p.clock, 0);
+	}
 	return false;
 }
 
@@ -46,6 +49,7 @@ bool iso_apart_pass(struct iso_pipe p, void *data, int64_t bytes)
 		if (n <= 0) return false;
 		at += n;
 		bytes -= n;
+		if (!p.sends) iso_clock_add(p.clock, n);
 	}
 	return true;
 }
@@ -104,6 +108,8 @@ static int parent(const char *path, const struct iso_apart *a, struct iso_pipe p
 
 int iso_apart(const char *path, const struct iso_apart *a, int64_t bytes)
 {
+	struct iso_clock clock = iso_clock_brief(a->ctx, a->pass ? "read" : "write", a->pass ? "bytes" : NULL,
+	                                         0, iso_base_name(path));
 	int fd[2], st;
 	pid_t pid;
 
@@ -113,11 +119,11 @@ int iso_apart(const char *path, const struct iso_apart *a, int64_t bytes)
 	pid = fork();
 	if (pid == 0) {
 		close(fd[0]);
-		child(a, bytes, (struct iso_pipe){ fd[1], true, NULL });
+		child(a, bytes, (struct iso_pipe){ fd[1], true, NULL, NULL });
 	}
 	iso_h5_unlock();
 	close(fd[1]);
-	st = pid > 0 ? parent(path, a, (struct iso_pipe){ fd[0], false, a->ctx })
+	st = pid > 0 ? parent(path, a, (struct iso_pipe){ fd[0], false, a->ctx, &clock })
 	             : iso_fail(ISO_EIO, "%s: no process for the HDF5 library: %s", path, strerror(errno));
 	if (st && a->pass && iso_stop_asked(a->ctx)) {
 		if (pid > 0) kill(pid, SIGKILL); /* it may be unpacking */
@@ -126,5 +132,6 @@ int iso_apart(const char *path, const struct iso_apart *a, int64_t bytes)
 	close(fd[0]); /* a child that still sends ends by that */
 	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;
+	if (!st) iso_clock_end(&clock);
 	return st;
 }

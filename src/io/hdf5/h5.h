@@ -81,10 +81,12 @@ int iso_h5_put_text(const struct iso_h5 *h, const char *name, const char *text);
    it is that process that dies or never ends, and the caller sees a file that can't be read or written ---- */
 
 /* From the child, which sends, to the caller, which takes. */
+struct iso_clock;
 struct iso_pipe {
 	int fd;
 	bool sends;
-	const iso_ctx *ctx; /* whose request to stop ends the taking; NULL: nobody's */
+	const iso_ctx *ctx;      /* whose request to stop ends the taking; NULL: nobody's */
+	struct iso_clock *clock; /* of whoever takes */
 };
 
 struct iso_apart {

@@ -52,6 +52,7 @@ static int ray_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x
 	const struct ray_model *m = op->data;
 	struct iso_rows r = iso_op_rows(op, sub);
 
+	iso_op_counts(op, "project", "events", r.n);
 #pragma omp parallel for num_threads(op->ctx->threads) schedule(dynamic)
 	for (int64_t c = 0; c < order_chunks(r); c++) {
 		struct ray_list l = thread_list(op);
@@ -61,6 +62,7 @@ static int ray_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x
 			iso_ray_trace(&l, m, m->e + i);
 			y[m->row[i]] = (iso_real)sum_along(&l, x);
 		}
+		iso_op_count(op, rows.n);
 	}
 	return iso_ctx_poll(op->ctx);
 }
@@ -72,6 +74,7 @@ int iso_ray_cpu_sums(iso_real *y, iso_ctx *ctx, const struct ray_model *m, const
 	int64_t bytes = iso_ray_list_bytes(&m->grid, &m->spread);
 	struct iso_room room = { .ctx = ctx, .what = "ray sums" };
 	char *list = iso_room_host(&room, ctx->threads, bytes);
+	struct iso_clock clock = iso_clock_brief(ctx, "project", "events", e->n, NULL);
 
 #pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
 	for (int64_t c = 0; c < (list ? order_chunks(all) : 0); c++) {
@@ -84,8 +87,11 @@ int iso_ray_cpu_sums(iso_real *y, iso_ctx *ctx, const struct ray_model *m, const
 			iso_ray_trace(&l, m, &v);
 			y[j] = (iso_real)sum_along(&l, x);
 		}
+		iso_clock_add(&clock, rows.n);
 	}
 	int st = iso_room_free(&room);
+
+	iso_clock_end(&clock);
 
 	return st ? st : iso_ctx_poll(ctx);
 }
@@ -114,6 +120,7 @@ static int ray_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y
 	if ((st = iso_comm_sum_real(op->ctx, st, &total, 1))) return st;
 	if (!isfinite(total)) return iso_fail(ISO_EARG, "ray: a value to back project is not finite");
 	iso_fixed_begin(&sum->acc, op->ctx, total * most);
+	iso_op_counts(op, "backproject", "events", r.n);
 #pragma omp parallel for num_threads(op->ctx->threads) schedule(dynamic)
 	for (int64_t c = 0; c < order_chunks(r); c++) {
 		struct ray_list l = thread_list(op);
@@ -126,6 +133,7 @@ static int ray_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y
 			for (int k = 0; k < FOURS(l.n); k++) l.term[k] = l.w[k];
 			add_along(&sum->acc, &l, value[i] * sum->acc.scale, most);
 		}
+		iso_op_count(op, rows.n);
 	}
 	if (!(st = iso_fixed_sum(&sum->acc, op->ctx, iso_ctx_poll(op->ctx))))
 		iso_fixed_end(x, &sum->acc, op->ctx);
@@ -213,6 +221,7 @@ static int sum_add(void *arg, const iso_op *op, int sub, const struct ray_step *
 	struct iso_rows r = iso_op_rows(op, sub);
 	struct ray_sum *sum = arg;
 
+	iso_op_counts(op, "update", "events", r.n);
 #pragma omp parallel num_threads(op->ctx->threads)
 	{
 		struct ray_list l = thread_list(op);
@@ -220,8 +229,10 @@ static int sum_add(void *arg, const iso_op *op, int sub, const struct ray_step *
 		struct chunk_data data;
 
 #pragma omp for schedule(dynamic)
-		for (int64_t c = 0; c < order_chunks(r); c++)
+		for (int64_t c = 0; c < order_chunks(r); c++) {
 			add_chunk(sum, op, order_chunk(r, c), &l, p, d, &data, &tally);
+			iso_op_count(op, order_chunk(r, c).n);
+		}
 #pragma omp critical(ray_tally)
 		em_tally_add(&sum->tally, &tally);
 	}

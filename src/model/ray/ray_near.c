@@ -10,7 +10,8 @@
 #define KEY_BITS (4 * COORD_BITS + 2)
 #define DIGIT_BITS 10
 #define DIGITS (1 << DIGIT_BITS)
-#define CHUNK 16384 /* events between two looks at the request to stop */
+#define PASSES (2 + KEY_BITS / DIGIT_BITS) /* over the events: their keys, the sort, and into their places */
+#define CHUNK 16384                        /* events between two looks at the request to stop */
 
 /* Bits of v, three zeros between any two. */
 static uint32_t spread_bits(uint32_t v)
@@ -53,7 +54,7 @@ static int64_t chunk_end(int64_t c, int64_t n, const iso_ctx *ctx)
 /* One pass of a radix sort; stable, so that equal keys keep the order of the data. It leaves off where the
    caller asked to stop. */
 static void sort_digit(struct ray_near_item *dst, const struct ray_near_item *src, int64_t n, int shift,
-                       const iso_ctx *ctx)
+                       const iso_ctx *ctx, struct iso_clock *clock)
 {
 	int64_t place[DIGITS + 1] = { 0 };
 
@@ -63,16 +64,17 @@ static void sort_digit(struct ray_near_item *dst, const struct ray_near_item *sr
 		int64_t end = chunk_end(c, n, ctx);
 
 		for (int64_t i = c; i < end; i++) dst[place[src[i].key >> shift & (DIGITS - 1)]++] = src[i];
+		iso_clock_add(clock, end - c);
 	}
 }
 
 static struct ray_near_item *sort(struct ray_near_item *a, struct ray_near_item *b, int64_t n,
-                                  const iso_ctx *ctx)
+                                  const iso_ctx *ctx, struct iso_clock *clock)
 {
 	for (int shift = 0; shift < KEY_BITS && !iso_stopped(ctx); shift += DIGIT_BITS) {
 		struct ray_near_item *t = a;
 
-		sort_digit(b, a, n, shift, ctx);
+		sort_digit(b, a, n, shift, ctx, clock);
 		a = b;
 		b = t;
 	}
@@ -80,7 +82,7 @@ static struct ray_near_item *sort(struct ray_near_item *a, struct ray_near_item 
 }
 
 static void sort_rows(struct ray_model *m, struct iso_rows r, struct iso_event *e, struct ray_near_item *a,
-                      struct ray_near_item *b, const iso_ctx *ctx)
+                      struct ray_near_item *b, const iso_ctx *ctx, struct iso_clock *clock)
 {
 #pragma omp parallel for num_threads(ctx->threads)
 	for (int64_t c = 0; c < r.n; c += CHUNK) {
@@ -88,8 +90,9 @@ static void sort_rows(struct ray_model *m, struct iso_rows r, struct iso_event *
 
 		for (int64_t i = c; i < end; i++)
 			a[i] = (struct ray_near_item){ key_of(m, m->e + r.first + i), (uint32_t)i };
+		iso_clock_add(clock, end - c);
 	}
-	struct ray_near_item *sorted = sort(a, b, r.n, ctx);
+	struct ray_near_item *sorted = sort(a, b, r.n, ctx, clock);
 
 #pragma omp parallel for num_threads(ctx->threads)
 	for (int64_t c = 0; c < r.n; c += CHUNK) {
@@ -99,6 +102,7 @@ static void sort_rows(struct ray_model *m, struct iso_rows r, struct iso_event *
 			m->row[r.first + i] = r.first + sorted[i].from;
 			e[i] = m->e[r.first + sorted[i].from];
 		}
+		iso_clock_add(clock, end - c);
 	}
 	if (!iso_stopped(ctx)) memcpy(m->e + r.first, e, (size_t)r.n * sizeof *e);
 }
@@ -109,13 +113,15 @@ int iso_ray_near(struct ray_model *m, const iso_ctx *ctx)
 	struct iso_room room = { .what = "ray order" };
 	struct iso_event *e;
 	struct ray_near_item *a;
-	double began = iso_now_s();
+	struct iso_clock clock = iso_clock_brief(ctx, "order", "events", PASSES * m->n, NULL);
 
+	iso_clock_count(&clock, "events", 1. / PASSES);
 	ISO_HOST(&room, e, most);
 	ISO_HOST(&room, a, 2 * most);
 	for (int sub = 0; sub < m->order.n_sub && !room.status; sub++)
-		sort_rows(m, order_rows(&m->order, sub), e, a, a + most, ctx);
-	m->ordering_s = iso_now_s() - began;
+		sort_rows(m, order_rows(&m->order, sub), e, a, a + most, ctx, &clock);
+	iso_clock_end(&clock);
+	m->ordering_s = iso_now_s() - clock.start_s;
 	int st = iso_room_free(&room);
 
 	return st ? st : iso_ctx_poll(ctx);

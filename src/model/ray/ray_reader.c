@@ -234,6 +234,7 @@ static void *read_blocks(void *arg)
 	struct iso_ray_reader *r = arg;
 	int st = ISO_OK;
 
+	iso_progress_mute();
 	for (int64_t k = r->filled; k < r->end && !st && may_fill(r, k); k++) {
 		st = fill(r, r->slot + k % SLOTS, k);
 		tell(r, st, st ? k : k + 1);

@@ -202,7 +202,7 @@ static int rewrite(const iso_ray_scratch *s, iso_ctx *ctx, const struct iso_ray 
 		               .from = from,
 		               .order = { .n = from->n, .n_sub = p->n_sub, .rule = p->rule, .seed = p->seed },
 		               .room = { .what = "scratch" } };
-	struct iso_clock clock = iso_clock_start(ctx, "scratch", 0, from->n);
+	struct iso_clock clock = iso_clock_start_of(ctx, "scratch", "events", 0, from->n);
 	int st = allocate(&w);
 
 	for (int64_t i = 0; i < from->n && !st; i += PIECE) {

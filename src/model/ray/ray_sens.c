@@ -165,6 +165,12 @@ static double combine(int64_t n, iso_real *a, const iso_real *b)
 	return sum > 0 ? sqrt(diff / sum) : 0;
 }
 
+/* Progress counts the lines of so many pairs. */
+static void count_lines(struct ray_sens *q, int64_t pairs, int passes)
+{
+	iso_clock_count(&q->clock, "lines", (double)pairs * q->spread.lines / (RAY_SENS_TICKS * passes));
+}
+
 /* By the pairs that are drawn, or all of them: in one pass. */
 static int by_pairs(iso_real *s, double *error, iso_ctx *ctx, struct ray_sens *q, sens_fn fn)
 {
@@ -172,7 +178,8 @@ static int by_pairs(iso_real *s, double *error, iso_ctx *ctx, struct ray_sens *q
 	bool all = q->drawn[q->n_strata] == q->pairs.n;
 	int st;
 
-	q->clock = iso_clock_start(ctx, "sensitivity", 0, RAY_SENS_TICKS * (all ? 1 : 2));
+	q->clock = iso_clock_start_of(ctx, "sensitivity", "lines", 0, RAY_SENS_TICKS * (all ? 1 : 2));
+	count_lines(q, q->drawn[q->n_strata], all ? 1 : 2);
 	*error = 0;
 	if ((st = fn(s, ctx, q, all ? RAY_SENS_WHOLE : 0)) || all) return st;
 	iso_real *half = size_alloc(voxels, sizeof *half);
@@ -196,7 +203,8 @@ static int by_rings(iso_real *s, double *error, iso_ctx *ctx, struct ray_sens *q
 	if (!iso_rings_serve(q))
 		return iso_fail(ISO_EARG, "sensitivity: share of pairs is 0, which needs a cylinder of equal "
 		                          "rings, and for Joseph's projector lines that are not too steep");
-	q->clock = iso_clock_start(ctx, "sensitivity", 0, RAY_SENS_TICKS);
+	q->clock = iso_clock_start_of(ctx, "sensitivity", "lines", 0, RAY_SENS_TICKS);
+	count_lines(q, q->pairs.n, 1);
 	*error = 0;
 	return iso_ray_sens_rings(s, ctx, q);
 }

@@ -152,7 +152,7 @@ static int count_source(const iso_op *op, struct ray_counts *c)
 	const struct stream *t = op->data;
 	struct iso_order all = { .n = t->share.order.n, .n_sub = 1, .rule = ISO_BLOCKS };
 	int64_t n = iso_deal_count(&t->share.deal);
-	struct iso_clock clock = iso_clock_start(op->ctx, "counts", 0, n);
+	struct iso_clock clock = iso_clock_start_of(op->ctx, "counts", "events", 0, n);
 	struct iso_room room = { .what = "ray stream" };
 	struct iso_ray_reader *r = NULL;
 	struct ray_share share;

@@ -268,6 +268,7 @@ static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 	const struct iso_rows own = iso_share(op->ctx, s->p.n_trans);
 
 	(void)sub; /* one subset only */
+	iso_op_counts(op, "project", "traces", own.n);
 	memset(w->image, 0, (size_t)cells(&box) * sizeof *x);
 	for (int64_t iz = 0; iz < n[2]; iz++)
 		for (int64_t iy = 0; iy < n[1]; iy++)
@@ -279,6 +280,7 @@ static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 
 		for (int64_t k = 0; k < samples && !iso_ctx_cancelled(op->ctx); k++)
 			y[q * samples + k] = (iso_real)sphere(s, q, &seen, k, &v);
+		iso_op_count(op, 1);
 	}
 	return iso_comm_gather(op->ctx, iso_ctx_poll(op->ctx), y, s->p.n_trans, samples * (int64_t)sizeof *y);
 }
@@ -316,8 +318,10 @@ static void scatter(const iso_op *op, iso_real *x, int64_t first, const iso_real
 	struct visit v = { .box = &box, .to = w->slab + omp_get_thread_num() * cells(&whole) };
 
 	memset(v.to, 0, (size_t)cells(&whole) * sizeof *v.to);
-	for (int64_t q = 0; q < s->p.n_trans && !iso_ctx_cancelled(op->ctx); q++)
+	for (int64_t q = 0; q < s->p.n_trans && !iso_ctx_cancelled(op->ctx); q++) {
 		scatter_trace(s, q, &v, y + q * s->p.samples);
+		iso_op_count(op, 1);
+	}
 	for (int64_t iz = first; iz < first + planes; iz++)
 		for (int64_t iy = 0; iy < s->p.n[1]; iy++) {
 			iso_real *to = x + (iz * s->p.n[1] + iy) * s->p.n[0];
@@ -332,9 +336,12 @@ static int adjoint_gather(const iso_op *op, iso_real *x, const iso_real *y)
 {
 	const struct iso_rows own = iso_share(op->ctx, op->n_in);
 
+	iso_op_counts(op, "backproject", "voxels", own.n);
 #pragma omp parallel for schedule(dynamic, 16) num_threads(op->ctx->threads)
-	for (int64_t n = own.first; n < own.first + own.n; n++)
+	for (int64_t n = own.first; n < own.first + own.n; n++) {
 		if (!iso_ctx_cancelled(op->ctx)) x[n] = (iso_real)iso_sradon_at(op->data, n, y);
+		iso_op_count(op, 1);
+	}
 	return iso_comm_gather(op->ctx, iso_ctx_poll(op->ctx), x, op->n_in, sizeof *x);
 }
 
@@ -347,6 +354,7 @@ static int adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 
 	(void)sub; /* one subset only */
 	if (s->adjoint == ISO_SRADON_GATHER) return adjoint_gather(op, x, y);
+	iso_op_counts(op, "backproject", "traces", own.n * s->p.n_trans);
 #pragma omp parallel for schedule(dynamic) num_threads(op->ctx->threads)
 	for (int64_t i = own.first; i < own.first + own.n; i++) scatter(op, x, i * planes, y);
 	return iso_comm_gather_cut(op->ctx, iso_ctx_poll(op->ctx), x, slabs, planes * plane,

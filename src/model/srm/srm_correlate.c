@@ -341,6 +341,7 @@ static int forward_mine(const iso_op *op, int sub, iso_real *y, const iso_real *
 
 	if (!make_plane(&f, m, false)) return no_plane(m);
 	memset(y + rows.first, 0, (size_t)rows.n * sizeof *y);
+	iso_op_counts(op, "project", "planes", m->shape.planes);
 #pragma omp parallel num_threads(op->ctx->threads) firstprivate(f)
 	for (int k = 0; k < m->shape.planes; k++) {
 		set_pass(&f, k);
@@ -353,6 +354,8 @@ static int forward_mine(const iso_op *op, int sub, iso_real *y, const iso_real *
 #pragma omp for schedule(dynamic)
 		for (int b = c->sub[s.first]; b < c->sub[s.end]; b++)
 			if (!iso_ctx_cancelled(op->ctx)) apply_block(y, NULL, &f, &c->block[b]);
+#pragma omp master
+		iso_op_count(op, 1);
 	}
 	free_plane(&f);
 	return iso_ctx_poll(op->ctx);
@@ -400,6 +403,7 @@ static int back_mine(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 	struct iso_rows mine = srm_my_planes(m);
 	bool failed = false;
 
+	iso_op_counts(op, "backproject", "planes", mine.n);
 #pragma omp parallel num_threads(op->ctx->threads) reduction(|| : failed)
 	{
 		struct plane f;
@@ -409,6 +413,7 @@ static int back_mine(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 		for (int64_t k = mine.first; k < mine.first + mine.n; k++) {
 			set_pass(&f, pass_of(m, m->share->plane[k]));
 			if (!failed && !iso_ctx_cancelled(op->ctx)) back_plane(x, &f, sub, y);
+			iso_op_count(op, 1);
 		}
 		free_plane(&f);
 	}

@@ -3,6 +3,7 @@
 #include "srm_correlate.h"
 #include "srm_share.h"
 #include "matrix/srm_matrix.h"
+#include "core/progress.h"
 
 #include <omp.h>
 
@@ -114,12 +115,16 @@ static void fill(struct srm_op *m, const struct iso_srm_rows *taps)
 	}
 	ISO_HOST(m->room, c->tap, c->ptr[lists]);
 	if (!ISO_HOST(m->room, order, 2 * longest * m->room->ctx->threads)) return;
+	struct iso_clock clock = iso_clock_brief(m->room->ctx, "tables", "rows", lists, NULL);
+
 #pragma omp parallel for num_threads(m->room->ctx->threads) schedule(dynamic, 64)
 	for (int64_t i = 0; i < lists; i++) {
 		uint64_t *mine = order + 2 * longest * omp_get_thread_num();
 
 		if (c->ptr[i + 1] > c->ptr[i]) fill_list(c, m, taps, i, mine, mine + longest);
+		iso_clock_add(&clock, 1);
 	}
+	iso_clock_end(&clock);
 	iso_room_drop(m->room, order);
 }
 

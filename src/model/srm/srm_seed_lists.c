@@ -4,6 +4,7 @@
 #include "srm_seed_lists.h"
 #include "matrix/srm_matrix.h"
 #include "srm_share.h"
+#include "core/progress.h"
 
 #include <omp.h>
 #include <stdlib.h>
@@ -206,8 +207,14 @@ static void make_columns(struct srm_seed_columns *c, struct iso_room *room, cons
 	ISO_HOST(room, c->first, m->n_direction);
 	if (!ISO_HOST(room, next, lists)) return;
 	for (int i = 0; i < m->n_direction; i++) c->first[i] = m->direction[m->place[i]].first;
+	struct iso_clock clock = iso_clock_brief(room->ctx, "tables", "columns", 2 * columns, NULL);
+
+	iso_clock_count(&clock, "columns", .5);
 #pragma omp parallel for num_threads(room->ctx->threads) schedule(dynamic)
-	for (int64_t i = 0; i < columns; i++) deal_column(c, next, all, m, i);
+	for (int64_t i = 0; i < columns; i++) {
+		deal_column(c, next, all, m, i);
+		iso_clock_add(&clock, 1);
+	}
 	for (int64_t i = 0; i < lists; i++) {
 		c->ptr[i + 1] = c->ptr[i] + next[i];
 		next[i] = c->ptr[i];
@@ -215,7 +222,11 @@ static void make_columns(struct srm_seed_columns *c, struct iso_room *room, cons
 	ISO_HOST(room, c->pair, c->ptr[lists]);
 	if (!ISO_HOST(room, c->w, c->ptr[lists])) return;
 #pragma omp parallel for num_threads(room->ctx->threads) schedule(dynamic)
-	for (int64_t i = 0; i < columns; i++) deal_column(c, next, all, m, i);
+	for (int64_t i = 0; i < columns; i++) {
+		deal_column(c, next, all, m, i);
+		iso_clock_add(&clock, 1);
+	}
+	iso_clock_end(&clock);
 	c->most = greatest(c->ptr[lists], c->w);
 	iso_room_drop(room, next);
 }

@@ -730,6 +730,7 @@ static int pass_events(const struct pass *a, const iso_op *op, struct iso_rows r
 	const struct strip_model *m = op->data;
 	struct strip_work *w = op->work;
 
+	iso_op_counts(op, "update", "events", r.n);
 #pragma omp parallel for num_threads(op->ctx->threads) schedule(dynamic)
 	for (int64_t c = 0; c < order_chunks(r); c++) {
 		struct iso_em_stat part = { 0 };
@@ -747,6 +748,7 @@ static int pass_events(const struct pass *a, const iso_op *op, struct iso_rows r
 			pass_rows(a, op, order_chunk(r, c), &v, block, &part, ISO_STRIP_GAUSS, false);
 		if (scale > 0) flush(w, &m->p, block, scale);
 		w->stat[c] = part;
+		iso_op_count(op, order_chunk(r, c).n);
 	}
 	return iso_ctx_poll(op->ctx);
 }

@@ -6,6 +6,7 @@
    with t0 the time of the first sample after the laser pulse. */
 #include "core/comm.h"
 #include "core/ctx.h"
+#include "core/progress.h"
 #include "core/sized.h"
 
 #include <math.h>
@@ -90,11 +91,15 @@ int iso_svoxel_spectra(iso_real *u, iso_ctx *ctx, const struct iso_svoxel *p, co
 
 	if (st || (st = iso_transducers_check(t))) return st;
 	const struct iso_rows own = iso_share(ctx, t->n);
+	struct iso_clock clock = iso_clock_brief(ctx, "spectra", "traces", own.n, NULL);
 
 #pragma omp parallel for schedule(dynamic) num_threads(ctx->threads)
-	for (int64_t q = own.first; q < own.first + own.n; q++)
+	for (int64_t q = own.first; q < own.first + own.n; q++) {
 		for (int64_t l = 0; l < p->lines && !iso_ctx_cancelled(ctx); l++)
 			line(u + 2 * (q * p->lines + l), t, iso_svoxel_line_mhz(p, l),
 			     traces + q * t->samples);
+		iso_clock_add(&clock, 1);
+	}
+	iso_clock_end(&clock);
 	return iso_comm_gather_shares(ctx, iso_ctx_poll(ctx), u, t->n, 2 * p->lines * (int64_t)sizeof *u);
 }

@@ -257,6 +257,7 @@ static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 	const struct iso_rows own = iso_share(op->ctx, p->n_trans);
 
 	(void)sub; /* one subset only */
+	iso_op_counts(op, "project", "traces", own.n);
 #pragma omp parallel for schedule(dynamic) num_threads(op->ctx->threads)
 	for (int64_t q = own.first; q < own.first + own.n; q++) {
 		double *z = own_period(w, p);
@@ -264,6 +265,7 @@ static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 		if (iso_ctx_cancelled(op->ctx)) continue;
 		hear(z, w->moments + omp_get_thread_num() * SVOXEL_COPIES * p->span, p, q, x);
 		to_lines(y + 2 * q * p->lines, p, w, z);
+		iso_op_count(op, 1);
 	}
 	return iso_comm_gather(op->ctx, iso_ctx_poll(op->ctx), y, p->n_trans,
 	                       2 * p->lines * (int64_t)sizeof *y);
@@ -412,14 +414,17 @@ static int adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 	const struct iso_rows own = iso_share(op->ctx, rows), blocks = blocks_of(p, own);
 
 	(void)sub; /* one subset only */
+	iso_op_counts(op, "backproject", "blocks", blocks.n);
 #pragma omp parallel num_threads(op->ctx->threads)
 	{
 #pragma omp for schedule(static)
 		for (int64_t q = 0; q < p->n_trans; q++)
 			to_pieces(w->pieces + q * p->span, p, w, y + 2 * q * p->lines);
 #pragma omp for schedule(dynamic)
-		for (int64_t b = blocks.first; b < blocks.first + blocks.n; b++)
+		for (int64_t b = blocks.first; b < blocks.first + blocks.n; b++) {
 			if (!iso_ctx_cancelled(op->ctx)) adjoint_block(x, p, block_at(p, b, own), w->pieces);
+			iso_op_count(op, 1);
+		}
 	}
 	return iso_comm_gather(op->ctx, iso_ctx_poll(op->ctx), x, rows, p->n[0] * (int64_t)sizeof *x);
 }

@@ -8,6 +8,7 @@
    B rises from a/2 to 3a/2 and falls from 3b/4 to 5b/4. */
 #include "core/comm.h"
 #include "core/fft/fft.h"
+#include "core/progress.h"
 #include "core/room.h"
 #include "core/size.h"
 
@@ -155,8 +156,13 @@ static int multiply_own(iso_real *y, struct rows *r, struct iso_rows own)
 	ISO_DEVICE(&r->room, r->x, r->n * r->nfft);
 	ISO_DEVICE(&r->room, r->spectrum, r->n * 2 * lines);
 	if ((st = r->room.status) || (st = iso_fft_create(&r->fft, r->ctx, r->nfft, r->n))) goto done;
-	for (int64_t q = own.first; q < own.first + own.n && !st; q += r->n)
+	struct iso_clock clock = iso_clock_brief(r->ctx, "filter", "traces", own.n, NULL);
+
+	for (int64_t q = own.first; q < own.first + own.n && !st; q += r->n) {
 		st = some(r, y, q, own.first + own.n);
+		iso_clock_add(&clock, r->n);
+	}
+	if (!st) iso_clock_end(&clock);
 done:
 	iso_fft_free(r->fft);
 	iso_room_free(&r->room);

@@ -264,16 +264,19 @@ static int ubp_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y
 	const struct iso_rows own = iso_share(op->ctx, rows);
 
 	(void)sub; /* one subset only */
+	iso_op_counts(op, "backproject", "voxels", own.n * m->p.n[0]);
 #pragma omp parallel for num_threads(op->ctx->threads)
 	for (int64_t q = 0; q < m->p.sources; q++)
 		for (int j = 0; j < m->p.pairs; j++)
 			pair[q * m->p.pairs + j] = ubp_pair_of(y + q * m->p.samples, m->p.samples,
 			                                       m->first[q], j, 2. * m->face[q].area);
 #pragma omp parallel for num_threads(op->ctx->threads) schedule(dynamic)
-	for (int64_t i = 0; i < own.n; i += ROWS)
+	for (int64_t i = 0; i < own.n; i += ROWS) {
 		for (int64_t x0 = 0; x0 < m->p.n[0] && !iso_ctx_cancelled(op->ctx); x0 += WIDTH)
 			tile(x, m, pair, own.first + i, (int)MIN(own.n - i, ROWS), x0,
 			     (int)MIN(m->p.n[0] - x0, WIDTH));
+		iso_op_count(op, MIN(own.n - i, ROWS) * m->p.n[0]);
+	}
 	return iso_comm_gather(op->ctx, iso_ctx_poll(op->ctx), x, rows, m->p.n[0] * (int64_t)sizeof *x);
 }
 

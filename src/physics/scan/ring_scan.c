@@ -563,7 +563,7 @@ static void count_round(struct iso_simulated *info, struct sim *s, const struct 
 
 static int run(struct iso_simulated *info, struct sim *s, iso_emit_fn emit, void *arg)
 {
-	struct iso_clock clock = iso_clock_start(s->ctx, "simulate", 0, s->blocks);
+	struct iso_clock clock = iso_clock_start_of(s->ctx, "simulate", "events", 0, s->blocks);
 	struct list l = { .e = { .tof_fwhm_ps = s->p->tof_fwhm_ps, .duration_s = s->p->duration_s } };
 	struct block *b = size_alloc(ROUND, sizeof *b);
 	int st = b ? ISO_OK : iso_fail_memory("simulate", ROUND * (int64_t)sizeof *b);
@@ -578,6 +578,8 @@ static int run(struct iso_simulated *info, struct sim *s, iso_emit_fn emit, void
 		count_round(info, s, &l, b, n);
 		if (l.e.n > 0 && s->p->truth) st = s->p->truth(s->p->truth_arg, l.order, l.e.n);
 		if (l.e.n > 0 && !st) st = emit(arg, &l.e);
+		iso_clock_count(&clock, "events",
+		                (double)(info->trues + info->scatters + info->randoms) / (double)(first + n));
 		if (!st) iso_clock_step(&clock, first + n, NULL);
 	}
 	free(b);

@@ -122,7 +122,7 @@ static int add_blocks(struct pass *s)
 	struct ray *ray = s->ray;
 	iso_ctx *ctx = ray->p->ctx;
 	int64_t each = ray->n < BLOCK ? ray->n : BLOCK, step = each * iso_ranks(ctx);
-	struct iso_clock clock = iso_clock_start(ctx, "sensitivity", 0, ray->n);
+	struct iso_clock clock = iso_clock_start_of(ctx, "sensitivity", "bins", 0, ray->n);
 	int st = ISO_OK;
 
 	for (int64_t i = 0; i < ray->n && !st; i += step) {

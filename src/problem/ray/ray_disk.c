@@ -225,7 +225,7 @@ static int check_order(struct ray *ray)
 	struct ray_disk *d = ray->disk;
 	struct iso_rows mine = iso_share(ray->p->ctx, ray->n);
 	int64_t begin = mine.first > 0 ? mine.first - 1 : 0, end = mine.first + mine.n;
-	struct iso_clock clock = iso_clock_start(ray->p->ctx, "times", begin, end);
+	struct iso_clock clock = iso_clock_start_of(ray->p->ctx, "times", "events", begin, end);
 	uint32_t last = 0;
 	int st = make_pieces(ray, d);
 

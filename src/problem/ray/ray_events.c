@@ -5,6 +5,7 @@
 #include "problem/inputs.h"
 
 #include "core/ctx.h"
+#include "core/progress.h"
 #include "core/size.h"
 #include "io/events.h"
 #include "scanner/scanner.h"
@@ -390,19 +391,27 @@ static int compare_numbers(const void *a, const void *b)
 	return (p > q) - (p < q);
 }
 
-enum { DIGIT = 11 }; /* bits of a time that one pass of the sort looks at */
+enum {
+	DIGIT = 11,                       /* bits of a time that one pass of the sort looks at, */
+	PASSES = (32 + DIGIT - 1) / DIGIT /* and how many there are */
+};
 
 /* dst = the numbers in src by one digit of their times, those of equal digits as they were; not all of them
    where the run was asked to stop. */
 static void sort_by_digit(int64_t *dst, const int64_t *src, const struct iso_events *e, int shift,
-                          const iso_ctx *ctx)
+                          const iso_ctx *ctx, struct iso_clock *clock)
 {
 	int64_t first[(1 << DIGIT) + 1] = { 0 };
 
 	for (int64_t i = 0; i < e->n; i++) first[(e->time_ms[i] >> shift & ((1 << DIGIT) - 1)) + 1]++;
 	for (int k = 0; k < 1 << DIGIT; k++) first[k + 1] += first[k];
-	for (int64_t i = 0; i < e->n && !iso_stopped(ctx); i++)
-		dst[first[e->time_ms[src[i]] >> shift & ((1 << DIGIT) - 1)]++] = src[i];
+	for (int64_t at = 0; at < e->n; at += PIECE) {
+		int64_t end = e->n - at < PIECE ? e->n : at + PIECE;
+
+		for (int64_t i = at; i < end && !iso_stopped(ctx); i++)
+			dst[first[e->time_ms[src[i]] >> shift & ((1 << DIGIT) - 1)]++] = src[i];
+		iso_clock_add(clock, end - at);
+	}
 }
 
 /* The numbers of events by time, where that is not their order: those of a frame are then one stretch
@@ -422,9 +431,13 @@ static int sort_times(struct ray_times *t, const struct iso_events *e, const iso
 		free(b);
 		return iso_fail_memory("order of events", 2 * e->n * (int64_t)sizeof *a);
 	}
+	struct iso_clock clock = iso_clock_brief(ctx, "order", "events", PASSES * e->n, "by time");
+
+	iso_clock_count(&clock, "events", 1. / PASSES);
 	for (int64_t i = 0; i < e->n; i++) a[i] = i;
 	for (int shift = 0; shift < 32 && !iso_stopped(ctx); shift += DIGIT, c = a, a = b, b = c)
-		sort_by_digit(b, a, e, shift, ctx);
+		sort_by_digit(b, a, e, shift, ctx, &clock);
+	iso_clock_end(&clock);
 	free(b);
 	if (iso_stopped(ctx))
 		free(a);

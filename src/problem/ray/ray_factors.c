@@ -6,6 +6,7 @@
 #include "base/constants.h"
 #include "base/number.h"
 #include "core/ctx.h"
+#include "core/progress.h"
 #include "core/size.h"
 #include "io/kinds.h"
 #include "physics/randoms.h"
@@ -455,17 +456,25 @@ static double factor(struct ray *ray, const struct ray_part *p, int64_t j)
 	return ray_factors_per_event(ray) ? (double)p->norm[place(p, j)] : pair_factor(ray, p, j);
 }
 
+enum { CHUNK = 1 << 14 }; /* events that a thread takes at a time */
+
 int ray_fill(struct ray *ray, const struct ray_part *p, iso_real *count, iso_real *mult, iso_real *add)
 {
 	const iso_ctx *ctx = ray->p->ctx;
+	struct iso_clock clock = iso_clock_brief(ctx, "factors", "events", p->e->n, NULL);
 
 #pragma omp parallel for num_threads(iso_ctx_threads(ctx))
-	for (int64_t j = 0; j < p->e->n; j++) {
-		if (iso_stopped(ctx)) continue;
-		if (count) count[j] = p->e->count ? p->e->count[j] : 1;
-		if (mult) mult[j] = (iso_real)(factor(ray, p, j) * ray->frame.factor);
-		if (add) add[j] = (iso_real)additive(ray, p, j);
+	for (int64_t c = 0; c < p->e->n; c += CHUNK) {
+		int64_t end = p->e->n - c < CHUNK ? p->e->n : c + CHUNK;
+
+		for (int64_t j = c; j < end && !iso_stopped(ctx); j++) {
+			if (count) count[j] = p->e->count ? p->e->count[j] : 1;
+			if (mult) mult[j] = (iso_real)(factor(ray, p, j) * ray->frame.factor);
+			if (add) add[j] = (iso_real)additive(ray, p, j);
+		}
+		iso_clock_add(&clock, end - c);
 	}
+	iso_clock_end(&clock);
 	return iso_ctx_poll(ctx);
 }
 

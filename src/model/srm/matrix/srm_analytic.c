@@ -13,6 +13,7 @@
    mean over points that lie symmetrically in it. */
 #include "srm_matrix.h"
 #include "core/comm.h"
+#include "core/progress.h"
 #include "core/size.h"
 #include "physics/material.h"
 
@@ -166,6 +167,7 @@ static int make_strips(struct strips s[2], const struct iso_panels *p)
 static int fill_columns(iso_srm *m, iso_ctx *ctx, double mu)
 {
 	struct iso_rows mine = iso_share(ctx, m->n_column);
+	struct iso_clock clock = iso_clock_brief(ctx, "analytic", "columns", mine.n, NULL);
 	bool full = false;
 
 #pragma omp parallel num_threads(ctx->threads) reduction(|| : full)
@@ -174,12 +176,15 @@ static int fill_columns(iso_srm *m, iso_ctx *ctx, double mu)
 
 		full = make_strips(s, &m->panels);
 #pragma omp for schedule(dynamic)
-		for (int64_t c = mine.first; c < mine.first + mine.n; c++)
+		for (int64_t c = mine.first; c < mine.first + mine.n; c++) {
 			if (!full && !iso_stopped(ctx))
 				full = fill_column(&m->given[c], m, s, iso_srm_column(&m->shape, c), mu);
+			iso_clock_add(&clock, 1);
+		}
 		free(s[0].v);
 		free(s[1].v);
 	}
+	iso_clock_end(&clock);
 	return full ? iso_fail_memory("srm: analytic columns", 0) : iso_ctx_poll(ctx);
 }
 

@@ -225,7 +225,7 @@ static int run_rounds(iso_srm *m, srm_round_fn run, struct srm_round r, int64_t 
 	int64_t most =
 		(run == iso_srm_round ? ROUND_CPU : ROUND_CUDA) / (m->options.outcomes * m->options.outcomes);
 	int64_t voxels = iso_srm_all_voxels(m), end = r.first + n;
-	struct iso_clock clock = iso_clock_start(r.ctx, "srm", 0, voxels * n);
+	struct iso_clock clock = iso_clock_start_of(r.ctx, "srm", "pairs", 0, voxels * n);
 	int st = ISO_OK;
 
 	r.clock = &clock;

@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# On a terminal every stage of a run is named as it begins, however long it takes; a log is told of the few that are
+# the work itself.
+# shellcheck source=tests/cmd/lib.bash
+. "$SOURCE/tests/cmd/lib.bash"
+
+# on_terminal ARGS...: runs the program, and leaves the lines that it drew in `drawn`
+on_terminal() {
+	"$PYTHON" "$SOURCE/tests/robust/terminal.py" 60 "$ISOTOME" "$@" >drawn 2>err || fail "isotome $* on a terminal: $(cat drawn)"
+}
+
+# names STAGE...: were drawn, in this order
+names() {
+	local stage at=0 line
+
+	for stage in "$@"; do
+		line=$(awk -v from="$at" -v stage="$stage" 'NR > from && $2 == stage { print NR; exit }' drawn)
+		[ -n "$line" ] || fail "stage $stage is not named, or not in its place: $(cat drawn)"
+		at=$line
+	done
+}
+
+small_ring >ring.yaml
+on_terminal phantom sphere --grid 12,12,6 --voxel 6 --mu mu.nii -o p.nii
+names raster
+on_terminal simulate ring.yaml p.nii --mu mu.nii --counts 2000 -o e.lmdT
+names read simulate
+grep -q 'simulate  100 %  .* events/s  took' drawn || fail "no events a second: $(cat drawn)"
+on_terminal recon ray --events e.lmdT --scanner ring.yaml --mu mu.nii --grid 12,12,6 --voxel 6 --method osem --subsets 2 \
+	--iterations 2 -o x.nii
+names read factors sensitivity reconstruct osem
+grep -q 'sensitivity  100 %  .* lines/s  took' drawn || fail "no lines a second: $(cat drawn)"
+run recon ray --events e.lmdT --scanner ring.yaml --mu mu.nii --grid 12,12,6 --voxel 6 --method osem --subsets 2 \
+	--iterations 2 --force -o x.nii
+[ "$(grep -vcE '^(sensitivity|osem)  ' err)" = "$(grep -c warning err)" ] || fail "a log hears more than of the work"
+on_terminal project ray --events e.lmdT --grid 12,12,6 --voxel 6 p.nii -o y.npy
+names read project
+on_terminal filter median:3 x.nii -o m.nii
+names read filter
+on_terminal view x.nii -o x.png
+names read draw
+
+cat >panels.yaml <<-END
+	kind: panels
+	crystals: [3, 3]
+	pitch_mm: [2, 2]
+	crystal_mm: [1.8, 1.8, 6]
+	gap_mm: 10
+	layers: 1
+	readout: head
+	voxels_per_pitch: [2, 2]
+	planes: 2
+	plane_mm: 3
+END
+on_terminal srm panels.yaml --pairs 1000 -o m.srm
+names srm write
+cat >traces.yaml <<-END
+	kind: transducers
+	sphere: {radius_mm: 40, rings: 4, views: 4}
+	speed_mm_per_us: 1.5
+	sampling_mhz: 5
+	first_sample_us: 20
+	samples: 64
+END
+on_terminal simulate traces.yaml nine-spheres -o t.npy
+names simulate
+on_terminal recon ubp --data t.npy --scanner traces.yaml --grid 6 --voxel 2 -o u.nii
+names read filter reconstruct
