@@ -42,13 +42,13 @@ static inline double larger(double a, double b)
 	return b > a ? b : a;
 }
 
-/* The n items of a file of vectors, kind/name in tests/data, which holds no more. */
-static inline void *test_data(const char *kind, const char *name, int64_t n, size_t item)
+/* The n items of a file of vectors, which holds no more. */
+static inline void *test_data(const char *where, const char *name, int64_t n, size_t item)
 {
 	char path[512];
 	void *v = calloc((size_t)n, item);
 
-	snprintf(path, sizeof path, "%s/%s/%s", TEST_DATA, kind, name);
+	snprintf(path, sizeof path, "%s/%s", where, name);
 	FILE *f = fopen(path, "rb");
 
 	if (!f) print_error("can't open %s\n", path);

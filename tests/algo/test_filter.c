@@ -9,7 +9,7 @@ static const struct iso_grid grid = { { NX, NY, NZ }, { 4, 5, 6 }, { 0, 0, 0 } }
 
 static iso_real *load_image(void)
 {
-	float *f = test_data("listmode", "image.f32", VOXELS, sizeof *f);
+	float *f = test_data(TEST_DATA "/listmode", "image.f32", VOXELS, sizeof *f);
 	iso_real *v = calloc(VOXELS, sizeof *v);
 
 	for (int i = 0; i < VOXELS; i++) v[i] = f[i];
@@ -131,8 +131,8 @@ static void check_vectors(iso_ctx *ctx)
 {
 	iso_real *x = load_image(), *median = filtered(ctx, "median:3", &grid, x);
 	iso_real *gauss = filtered(ctx, "gaussian:9", &grid, x);
-	double *ref = test_data("listmode", "median3.f64", VOXELS, sizeof *ref);
-	double *smooth = test_data("listmode", "gauss9mm.f64", VOXELS, sizeof *smooth), top = 0;
+	double *ref = test_data(TEST_DATA "/listmode", "median3.f64", VOXELS, sizeof *ref);
+	double *smooth = test_data(TEST_DATA "/listmode", "gauss9mm.f64", VOXELS, sizeof *smooth), top = 0;
 
 	for (int i = 0; i < VOXELS; i++) top = smooth[i] > top ? smooth[i] : top;
 	for (int i = 0; i < VOXELS; i++) {

@@ -15,7 +15,7 @@ static const struct iso_grid grid = { { NX, NY, NZ }, { 4, 5, 6 }, { 0, 0, 0 } }
 
 static iso_real *load_f64(const char *name, int64_t n)
 {
-	double *f = test_data("listmode", name, n, sizeof *f);
+	double *f = test_data(TEST_DATA "/listmode", name, n, sizeof *f);
 	iso_real *v = calloc((size_t)n, sizeof *v);
 
 	for (int64_t i = 0; i < n; i++) v[i] = (iso_real)f[i];

@@ -28,7 +28,7 @@ static const char scanner_text[] = "kind: cylinder\nradius_mm: 64\nrings: 6\ncry
 
 static iso_real *load_f32(const char *name, int64_t n)
 {
-	float *f = test_data("listmode", name, n, sizeof *f);
+	float *f = test_data(TEST_DATA "/listmode", name, n, sizeof *f);
 	iso_real *v = calloc((size_t)n, sizeof *v);
 
 	for (int64_t i = 0; i < n; i++) v[i] = f[i];
@@ -38,7 +38,7 @@ static iso_real *load_f32(const char *name, int64_t n)
 
 static iso_real *load_f64(const char *name, int64_t n)
 {
-	double *f = test_data("listmode", name, n, sizeof *f);
+	double *f = test_data(TEST_DATA "/listmode", name, n, sizeof *f);
 	iso_real *v = calloc((size_t)n, sizeof *v);
 
 	for (int64_t i = 0; i < n; i++) v[i] = (iso_real)f[i];
@@ -89,7 +89,7 @@ static double worst(int64_t n, const iso_real *x, const double *ref)
 
 static void check_image(const iso_real *x, const char *name, double in_float)
 {
-	double *ref = test_data("listmode", name, VOXELS, sizeof *ref);
+	double *ref = test_data(TEST_DATA "/listmode", name, VOXELS, sizeof *ref);
 	double w = worst(VOXELS, x, ref), most = sizeof *x == sizeof(float) ? in_float : 1e-9;
 
 	if (!(w <= most)) print_error("%s: off by %g of the maximum\n", name, w);
@@ -101,8 +101,8 @@ static void check_image(const iso_real *x, const char *name, double in_float)
    either side there and are left out. */
 static void check_forward(const iso_real *y, const char *name)
 {
-	double *ref = test_data("listmode", name, LORS, sizeof *ref), top = 0;
-	uint8_t *kind = test_data("listmode", "lors_kind.u8", LORS, 1);
+	double *ref = test_data(TEST_DATA "/listmode", name, LORS, sizeof *ref), top = 0;
+	uint8_t *kind = test_data(TEST_DATA "/listmode", "lors_kind.u8", LORS, 1);
 
 	for (int j = 0; j < LORS; j++) top = fmax(top, ref[j]);
 	for (int j = 0; j < LORS; j++) {
@@ -250,10 +250,10 @@ static void projections(void **state)
 static void chords(void **state)
 {
 	struct iso_events e = load_events("lors.lmdT", LORS);
-	int32_t *ptr = test_data("listmode", "lors_ptr.i32", LORS + 1, sizeof *ptr);
-	int32_t *vox = test_data("listmode", "lors_vox.i32", ptr[LORS], sizeof *vox);
-	double *len = test_data("listmode", "lors_len.f64", ptr[LORS], sizeof *len), row[VOXELS];
-	uint8_t *kind = test_data("listmode", "lors_kind.u8", LORS, 1);
+	int32_t *ptr = test_data(TEST_DATA "/listmode", "lors_ptr.i32", LORS + 1, sizeof *ptr);
+	int32_t *vox = test_data(TEST_DATA "/listmode", "lors_vox.i32", ptr[LORS], sizeof *vox);
+	double *len = test_data(TEST_DATA "/listmode", "lors_len.f64", ptr[LORS], sizeof *len), row[VOXELS];
+	uint8_t *kind = test_data(TEST_DATA "/listmode", "lors_kind.u8", LORS, 1);
 	struct ray_grid g = { { NX, NY, NZ }, { 1, NX, NX * NY }, { 4, 5, 6 }, { -32, -30, -30 } };
 	const struct ray_tof none = { 0 };
 
@@ -933,7 +933,8 @@ static void check_sens(iso_ctx *ctx)
 	check_image(x, "sens_full.f64", 2e-5);
 
 	/* a small share is off by the error it states, on average over many */
-	double *ref = test_data("listmode", "sens_full.f64", VOXELS, sizeof *ref), off = 0, stated = 0;
+	double *ref = test_data(TEST_DATA "/listmode", "sens_full.f64", VOXELS, sizeof *ref), off = 0,
+	       stated = 0;
 
 	p.share = .05;
 	for (p.seed = 1; p.seed <= 20; p.seed++) {
@@ -1047,7 +1048,7 @@ static void check_attenuation(iso_ctx *ctx)
 		.n = VOXELS, .has_grid = true, .grid = grid, .v = load_f32("mu.f32", VOXELS)
 	};
 	iso_real *alpha = calloc(EVENTS, sizeof *alpha);
-	double *ref = test_data("listmode", "events_att.f64", EVENTS, sizeof *ref);
+	double *ref = test_data(TEST_DATA "/listmode", "events_att.f64", EVENTS, sizeof *ref);
 
 	OK(iso_ray_attenuation(alpha, ctx, &mu, &e));
 	for (int j = 0; j < EVENTS; j++) NEAR(alpha[j], ref[j], TOLERANCE(5e-6, 1e-9));
