@@ -19,6 +19,8 @@ ISO_TEST_STRICT=$(strict_or_not "$@")
 export ISO_TEST_STRICT
 # shellcheck disable=SC2086
 install_packages $build_packages $test_packages $wheel_packages $site_packages
+# where it does not come from a package (Ubuntu has none), it may be there all the same
+command -v chromium >/dev/null || install_packages $browser_packages
 full=${ISO_TEST_FULL:-0}
 stages=()
 failed=0

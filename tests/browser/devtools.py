@@ -41,10 +41,9 @@ class Browser:
                  "--no-first-run", "--no-default-browser-check", "--disable-gpu", "--disable-dev-shm-usage",
                  "--disable-extensions", "--disable-sync", "--disable-background-networking",
                  "--disable-component-update", "--force-color-profile=srgb",
-                 "--host-resolver-rules=MAP * ~NOTFOUND"]
-        if os.getuid() == 0:
-            words.append("--no-sandbox")
-        self.log = open(f"{folder}/chromium.log", "wb")
+                 "--host-resolver-rules=MAP * ~NOTFOUND",
+                 "--no-sandbox"]  # root has none, nor have many containers; the pages are our own
+        self.log = open(f"{folder}/chromium.log", "w+b")
         self.child = subprocess.Popen(
             ["bash", "-c", f'exec "$@" 3<&{to_child} 4>&{from_child} {to_child}<&- {from_child}>&-', "chromium", *words],
             pass_fds=(to_child, from_child), stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
@@ -75,7 +74,8 @@ class Browser:
                 return None
             some = os.read(self.read_end, 1 << 20)
             if not some:
-                raise Failed("the browser has ended")
+                self.log.seek(0)
+                raise Failed("the browser has ended: " + self.log.read()[-1000:].decode(errors="replace"))
             self.rest += some
         message, self.rest = self.rest.split(b"\0", 1)
         return json.loads(message)

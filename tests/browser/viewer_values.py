@@ -104,6 +104,7 @@ def side_by_side(page, **look):
     v = Viewer(page, "pair.html", "image.nii", **look)
     truth = Image("truth.nii")
     v.choose("second", "1")
+    v.until("Number.isFinite(isotome.valueAt(isotome.state().at, 1))", "the second image is not unpacked")
     v.same(v.state()["mode"], "overlay", "the mode once there is a second image")
     v.choose("mode", "side")
     s, voxel = v.state(), [6, 12, 5]
@@ -124,6 +125,7 @@ def difference(page, **look):
     fit = np.vdot(v.image.v[0], truth.v[0]) / np.vdot(v.image.v[0], v.image.v[0])
     v.near(v.head()["factor"], fit, 1e-6 * fit, "the scale of the image")
     v.choose("second", "1")
+    v.until("Number.isFinite(isotome.valueAt(isotome.state().at, 1))", "the second image is not unpacked")
     v.choose("mode", "difference")
     s = v.state()
     for x, y in (3, 11), (16, 5), (10, 10):
@@ -143,7 +145,8 @@ def frames(page, **look):
         if frame:
             v.focus("frame")
             v.keys("ArrowRight")
-        v.until(f"isotome.state().frame === {frame}", f"the slider does not reach frame {frame}")
+        v.until(f"isotome.state().frame === {frame} && Number.isFinite(isotome.valueAt(isotome.state().at))",
+                f"the slider does not reach frame {frame}")
         v.settle()
         if f"{middle} s" not in v.text("frame-label"):
             v.same(v.text("frame-label"), f"... {middle} s", "the label of the frame")
