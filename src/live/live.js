@@ -32,6 +32,10 @@ function time(s) {
 	return Math.floor(t / 3600) + " h " + Math.floor((t % 3600) / 60) + " min";
 }
 
+function capital(text) {
+	return text[0].toUpperCase() + text.slice(1);
+}
+
 // ---- image ----
 
 // The head that docs/live.md describes, then 16 bits a pixel.
@@ -63,7 +67,20 @@ function parse(buffer) {
 	return image;
 }
 
-function paint(canvas, plane) {
+// The last colour: a few voxels far above the others do not set it. As a share of the greatest value.
+function window_of(image) {
+	const all = new Uint16Array(image.planes.reduce((n, p) => n + p.pixels.length, 0));
+	let n = 0;
+	for (const p of image.planes) {
+		all.set(p.pixels, n);
+		n += p.pixels.length;
+	}
+	all.sort();
+	const most = all[Math.floor(.997 * (n - 1))] / 65534;
+	return most > 0 && most < .5 ? most : 1;
+}
+
+function paint(canvas, plane, share) {
 	canvas.width = plane.w;
 	canvas.height = plane.h;
 	canvas.style.aspectRatio = `${plane.w * plane.mm[0]} / ${plane.h * plane.mm[1]}`;
@@ -73,7 +90,7 @@ function paint(canvas, plane) {
 		for (let i = 0; i < plane.w; i++) {
 			const q = plane.pixels[(plane.h - 1 - j) * plane.w + i];
 			const p = 4 * (j * plane.w + i);
-			const c = 3 * Math.min(255, Math.floor((q * 256) / 65535));
+			const c = 3 * Math.min(255, Math.floor((q * 256) / (65535 * share)));
 			const bad = q === 65535;
 			image.data[p] = bad ? 0 : colours[c];
 			image.data[p + 1] = bad ? 255 : colours[c + 1];
@@ -103,15 +120,17 @@ function show(image, unit) {
 		figure.append(document.createElement("canvas"), document.createElement("figcaption"));
 		room.append(figure);
 	}
+	const share = window_of(image);
 	image.planes.forEach((plane, k) => {
 		const [canvas, caption] = room.children[k].children;
-		paint(canvas, plane);
+		paint(canvas, plane, share);
 		canvas.onclick = (event) => choose(event, canvas, plane, image.at);
 		const name = image.size[2] > 1 ? NAMES[plane.axis] + ", " + "xyz"[plane.axis] + " " + number(image.place[plane.axis]) + " mm" : "";
 		caption.textContent = name + (plane.step > 1 ? `, every ${plane.step}th voxel` : "");
 	});
 	put("low", number(image.min));
-	put("high", number(image.max) + (unit ? " " + unit : ""));
+	const high = image.min + share * (image.max - image.min);
+	put("high", number(high) + (unit ? " " + unit : "") + (share < 1 ? `, the greatest ${number(image.max)}` : ""));
 	put("point", `Voxel (${image.at.join(", ")}) at (${image.place.map((p) => number(p)).join(", ")}) mm: ${number(image.value)} ${unit}`);
 	size = image.size;
 	version = image.version;
@@ -128,10 +147,12 @@ async function draw_colours() {
 
 // ---- state ----
 
+// The first fifth, in which most is gained, may leave the chart.
 function show_curve(c) {
-	const [low, high] = [Math.min(...c.value), Math.max(...c.value)];
+	const late = c.value.slice(Math.floor(c.value.length / 5));
+	const [low, high] = [Math.min(...late), Math.max(...late)];
 	const [from, to] = [c.iteration[0], c.iteration[c.iteration.length - 1]];
-	const x = (v) => 60 + (to > from ? ((v - from) / (to - from)) * 536 : 0);
+	const x = (v) => 90 + (to > from ? ((v - from) / (to - from)) * 506 : 0);
 	const y = (v) => 214 - (high > low ? ((v - low) / (high - low)) * 200 : 100);
 	const [line, top, bottom, left, right] = at("curve").children;
 	line.setAttribute("d", c.value.map((v, i) => (i ? "L" : "M") + x(c.iteration[i]).toFixed(1) + " " + y(v).toFixed(1)).join(""));
@@ -139,7 +160,7 @@ function show_curve(c) {
 	bottom.textContent = number(low, 6);
 	left.textContent = number(from);
 	right.textContent = "iteration " + number(to);
-	put("objective", number(c.value[c.value.length - 1], 7));
+	put("objective", number(c.value[c.value.length - 1], 6));
 }
 
 function show_warnings(w) {
@@ -158,17 +179,16 @@ function show_state(s) {
 	const i = s.iterations;
 	put("title", s.title);
 	document.title = s.title + ", live";
-	put("status", s.ended ? s.outcome || "The run has ended." : s.stopping ? "Stopping." : "Running since " + time(s.since_s) + ". " + g.note);
+	put("status", s.ended ? s.outcome || "The run has ended." : s.stopping ? "Stopping." : "Running for " + time(s.since_s) + ". " + g.note);
 	put("stage", [g.part, g.name].filter(Boolean).join(": ") || "-");
 	if (g.total > 0) at("bar").value = g.done / g.total;
 	else at("bar").removeAttribute("value");
 	put("iteration", i.total ? `${number(i.done)} of ${number(i.total)}` : i.updates ? `${i.updates} updates` : "-");
 	put("left", time(g.left_s));
 	put("rate", number(i.iterations_a_second, 3));
-	put("rows-name", (i.rows ? i.rows[0].toUpperCase() + i.rows.slice(1) : "Rows") + " a second");
+	put("rows-name", capital(i.rows || "rows") + " a second");
 	put("rows", number(i.rows_a_second, 3));
-	if (s.objective.figure) put("curve-title", s.objective.figure);
-	if (s.objective.figure) put("figure", s.objective.figure);
+	if (s.objective.figure) for (const id of ["curve-title", "figure"]) put(id, capital(s.objective.figure));
 	if (s.objective.value.length) show_curve(s.objective);
 	show_warnings(s.warnings);
 	at("stop").disabled = s.stopping || s.ended;

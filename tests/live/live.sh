@@ -48,7 +48,7 @@ shapes:
   - {type: sphere, centre_mm: [2, -1, 0], radius_mm: 1.5, activity: 1}
 END
 run simulate sphere.yaml ball.yaml -o traces.npy
-check methods "$(size 8 2)" <<'END'
+check methods "$(size 8 4)" <<'END'
 import os, subprocess, sys
 from client import *
 

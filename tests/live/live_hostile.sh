@@ -30,17 +30,16 @@ def feed():
 
 
 def plug():
-    s = socket.create_connection((r.host, r.port), timeout=10)
-    return s
+    return socket.create_connection((r.host, r.port), timeout=10)
 
 
-def raw(request, size=65536):
-    """What comes back for these bytes, up to the end or half a second; b"" where the connection is just closed."""
+def raw(request, seconds=.5, size=65536):
+    """What comes back for these bytes, up to the end or some seconds; b"" where the connection is just closed."""
     s = plug()
     got = b""
     try:
         s.sendall(request)
-        s.settimeout(.5)
+        s.settimeout(seconds)
         while len(got) < size:
             more = s.recv(size)
             if not more:
@@ -53,7 +52,7 @@ def raw(request, size=65536):
 
 
 def status(request):
-    got = raw(request)
+    got = raw(request, 20)
     return int(got.split()[1]) if got.startswith(b"HTTP/1.1 ") else 0
 
 

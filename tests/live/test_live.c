@@ -84,6 +84,8 @@ static void planes(void **state)
 	OK(iso_array_on_grid(&a, &g));
 	for (int64_t i = 0; i < a.n; i++) a.v[i] = (iso_real)(i % 1000);
 	a.v[600 * 3 + 600 * 1 + 7] = 5000;
+	a.v[600 * 3 + 600 * 1 + 8] = 4000;
+	a.v[100] = 9000; /* alone */
 	a.v[3] = -1;
 	OK(iso_live_greatest(at, &a));
 	assert_int_equal(at[0], 7);
@@ -213,7 +215,7 @@ static void hands(void **state)
 	OK(iso_array_create(&a, 2, (int64_t[]){ 4, 4 }));
 	assert_int_equal(iso_live_front(l)->version, 0);
 	for (int k = 1; k <= 5; k++) {
-		a.v[5] = (iso_real)k;
+		a.v[5] = a.v[6] = (iso_real)k;
 		OK(iso_live_image(l, &a));
 	}
 	assert_int_equal(iso_live_front(l)->version, 5);
