@@ -104,7 +104,7 @@ def page(program, command, summary):
             yield f"{plain(of_kind)}\n"
         yield from sections(own, said, 3)
     yield "## Examples\n"
-    yield "<!-- not run: they name files of your own -->\n"
+    yield "<!-- not run: they name files of your own; tests/site/site.sh looks at their words -->\n"
     yield "```sh\n" + "\n".join(line[2:] for line in found[EXAMPLES]) + "\n```\n"
 
 

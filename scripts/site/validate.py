@@ -107,19 +107,24 @@ def cell(test):
     return f"{test.worst[1]:.2g} of {test.worst[2]:.2g}"
 
 
+def columns(double):
+    return ["CPU, float", "CPU, double", "CUDA"] if double else ["CPU", "CUDA"]
+
+
 def rows(source, single, double):
-    """Of a program: tests on the CPU with those of the same name on CUDA beside them."""
+    """Of a program: tests on the CPU with those of the same name on CUDA beside them; double: None, or the same program's."""
     for name, test in single.items():
         if name.startswith("cuda_") and name[5:] in single:
             continue
         on_cuda = test if name.startswith("cuda_") else single.get("cuda_" + name)
         on_cpu = None if name.startswith("cuda_") else test
-        of_double = double.get(name)
+        of_double = (double or {}).get(name)
         measured = [t for t in (on_cpu, on_cuda, of_double) if t and (t.worst or t.state == "SKIPPED")]
         if not measured or not any(t.worst for t in measured) and not name.startswith("cuda_"):
             continue
         n = max(t.n for t in measured)
-        yield f"| {escaped(about(source, name))} | {n or ''} | {cell(on_cpu)} | {cell(of_double)} | {cell(on_cuda)} |"
+        cells = [cell(on_cpu), cell(of_double), cell(on_cuda)] if double is not None else [cell(on_cpu), cell(on_cuda)]
+        yield " | ".join([f"| {escaped(about(source, name))}", str(n or ""), *cells]) + " |"
 
 
 def part(build, folder, wanted):
@@ -129,12 +134,12 @@ def part(build, folder, wanted):
         if wanted and path.stem not in wanted or not (build / "tests" / path.stem).exists():
             continue
         single = run(build, path.stem)
-        double = run(build, path.stem + "_double") if (build / "tests" / f"{path.stem}_double").exists() else {}
+        double = run(build, path.stem + "_double") if (build / "tests" / f"{path.stem}_double").exists() else None
         lines = list(rows(path.read_text(), single, double))
         plain += sum(t.state == "OK" and not t.n for t in single.values())
         if lines:
-            found += [f"### {path.stem}\n", "| what | comparisons | CPU, float | CPU, double | CUDA |",
-                      "| --- | --- | --- | --- | --- |", *lines, ""]
+            head = ["what", "comparisons", *columns(double)]
+            found += [f"### {path.stem}\n", f"| {' | '.join(head)} |", "| --- " * len(head) + "|", *lines, ""]
     if found:
         yield f"## {title}\n"
         yield words + (f" Besides, {plain} tests of these programs passed that compare bits, messages or order." if plain else "") + "\n"
@@ -162,8 +167,9 @@ def page(build, scale, wanted):
     yield f"Measured on {machine()}.\n"
     yield ("A cell reads *found of allowed*: of all comparisons of a test, the one that came nearest to its bound. Bounds are in "
            "the tests, with their reasons; a test fails where one is passed, so every figure here is below it. The unit is "
-           "that of the quantity, or a share of its norm. `scripts/test.sh` runs all of this, and much that has no figure. "
-           "Double storage is a build of the library for tests alone, held to the tolerances of the vectors in double.\n")
+           "that of the quantity, or a share of its norm. `scripts/test.sh` runs all of this, and much that has no figure."
+           + (" Double storage is a build of the library for tests alone, held to the tolerances of the vectors in double."
+              if any((build / "tests").glob("test_*_double")) else "") + "\n")
     for folder in PARTS:
         yield from part(build, folder, wanted)
     if scale != "none":

@@ -39,7 +39,7 @@ class Page(HTMLParser):
             self.links.append(a["href"])
             if self.in_nav:
                 self.listed.add(a["href"])
-        if tag in FETCHED and a.get(FETCHED[tag]):
+        if tag in FETCHED and a.get(FETCHED[tag]) and not a[FETCHED[tag]].startswith("data:"):
             self.fetched.append(a[FETCHED[tag]])
         for name, value in attributes:
             if name.startswith("on") or name == "srcset" or name == "style" and "url(" in (value or ""):

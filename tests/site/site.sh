@@ -14,6 +14,25 @@ for suffix in $suffixes; do
 	grep -qF "\`$suffix\`" "$SOURCE/docs/formats.md" || fail "docs/formats.md does not tell of $suffix"
 done
 
+# ---- the examples of the reference: words that the program takes; what they name is not there ----
+mkdir empty
+check "an example of docs/commands" "$ISOTOME" "$SOURCE/docs/commands" <<'END'
+import pathlib, re, shlex, subprocess, sys
+program, folder = sys.argv[1:]
+wrong, n = [], 0
+for page in sorted(pathlib.Path(folder).glob("*.md")):
+    found = re.search(r"^## Examples\n.*?```sh\n(.*?)```", page.read_text(), re.S | re.M)
+    for line in found[1].replace("\\\n", " ").strip().split("\n") if found and page.stem != "bench" else []:
+        words = shlex.split(re.split(r" [|>] ", line.split("isotome ", 1)[1])[0])
+        quick = ["--dry-run"] * (page.stem in ("phantom", "reproduce", "demo"))
+        code = subprocess.run([program, *words, *quick], cwd="empty", stdin=subprocess.DEVNULL, capture_output=True).returncode
+        n += 1
+        if code not in (0, 3):
+            wrong.append(f"{page.name}: exit code {code}: {line}")
+if wrong or n < 60:
+    sys.exit("\n".join([f"{n} examples", *wrong]))
+END
+
 # ---- the site ----
 command -v mkdocs >/dev/null || skip "no mkdocs here (Debian: mkdocs)"
 ISOTOME_NO_INSTALL=1 bash "$SOURCE/scripts/site.sh" -o site >out 2>err || fail "the site does not build"

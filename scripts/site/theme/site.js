@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The search, over the words of all pages (words.js: rows of address, title, text), and the list of pages, which is open
-   where the window is wide. */
+/* The search, over the words of all pages (words.js: rows of address, title, text), and the list of pages, which is closed
+   where the window is narrow. */
 "use strict";
 
 const root = document.currentScript.dataset.root;
