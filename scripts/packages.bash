@@ -6,6 +6,7 @@ build_packages="build-essential cmake pkg-config zlib1g-dev libpng-dev libjansso
 test_packages="clang lld clang-format libclang-rt-dev libomp-dev libcmocka-dev python3 python3-numpy python3-nibabel python3-h5py locales libopenmpi-dev openmpi-bin"
 browser_packages="chromium"
 wheel_packages="python3-venv ninja-build"
+package_packages="dpkg-dev file libopenmpi-dev"
 site_packages="mkdocs"
 
 install_packages() {

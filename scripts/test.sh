@@ -18,7 +18,7 @@ cd "$(dirname "$0")/.."
 ISO_TEST_STRICT=$(strict_or_not "$@")
 export ISO_TEST_STRICT
 # shellcheck disable=SC2086
-install_packages $build_packages $test_packages $wheel_packages $site_packages
+install_packages $build_packages $test_packages $wheel_packages $package_packages $site_packages
 # where it does not come from a package (Ubuntu has none), it may be there all the same
 command -v chromium >/dev/null || install_packages $browser_packages
 full=${ISO_TEST_FULL:-0}
@@ -82,6 +82,12 @@ no_clang() {
 	missing "no clang here: its build, the fuzzing and the thread sanitizer"
 }
 
+# Debian packages, the steps of the container and the conda recipe, in clean roots
+clean_roots() {
+	bash scripts/package.sh -o build-package/dist && bash scripts/package_test.sh build-package/dist &&
+		bash scripts/container_test.sh && bash scripts/conda_lint.sh
+}
+
 # all of them, where there is a GPU
 cuda_tests() {
 	[ -z "$cuda" ] || [ "$ISO_TEST_STRICT" != 1 ] || [ "$(cuda_skipped "$cuda_log")" = 0 ]
@@ -120,6 +126,7 @@ stage python_wheel
 stage python_wheel_tests
 stage python_install
 stage python_tests
+[ "$full" != 1 ] || stage clean_roots
 
 # Under the sanitizers a small run of every command, the tests of commands less those that take longest, and the tests
 # of functions less theirs; in full all of them, under gcc's sanitizers too. Double storage serves the tolerances

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Debian packages by `cpack -G DEB`, one for each component of install.cmake:
+#     libisotome0.2     the library, with its levels for newer processors where there are some
+#     libisotome-dev    headers, isotome.pc, the CMake package
+#     isotome           the program, man pages, completion, examples
+#     isotome-mpi       libisotome_mpi.so, where MPI was found
+#     isotome-cuda      libisotome_cuda.so and others of CUDA, where nvcc was found
+# scripts/package.sh makes those that are given away. What else a package needs is found by dpkg-shlibdeps.
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME isotome)
+set(CPACK_PACKAGE_VENDOR "Isotome developers")
+set(CPACK_PACKAGE_CONTACT "Isotome developers <isotome@localhost>")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE
+	WORLD_READ WORLD_EXECUTE)
+set(CPACK_COMPONENTS_ALL library development program)
+if(TARGET isotome_mpi)
+	list(APPEND CPACK_COMPONENTS_ALL mpi)
+endif()
+if(TARGET isotome_cuda)
+	list(APPEND CPACK_COMPONENTS_ALL cuda)
+endif()
+
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CMAKE_BINARY_DIR})
+set(SAME "(= ${PROJECT_VERSION})")
+
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libisotome${ISO_SOVERSION})
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_GENERATE_SHLIBS ON)
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_GENERATE_SHLIBS_POLICY >=)
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_SUGGESTS "isotome-mpi, isotome-cuda")
+set(CPACK_COMPONENT_LIBRARY_DESCRIPTION "tomography: PET and optoacoustic reconstruction, the library
+ Operators, corrections, simulations and reconstructions for list-mode PET, dual-head PET, two-strip J-PET and
+ optoacoustic tomography, behind a C interface.")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libisotome-dev)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libisotome${ISO_SOVERSION} ${SAME}")
+set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "tomography: PET and optoacoustic reconstruction, development files
+ Headers, pkg-config file and CMake package of libisotome.")
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME isotome)
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_DEPENDS "libisotome${ISO_SOVERSION} ${SAME}")
+set(CPACK_COMPONENT_PROGRAM_DESCRIPTION "tomography: PET and optoacoustic reconstruction, the program
+ The command isotome simulates scans, reconstructs, filters, measures and shows images of list-mode PET, dual-head
+ PET, two-strip J-PET and optoacoustic tomography. `isotome demo` is a run of each kind.")
+set(CPACK_DEBIAN_MPI_PACKAGE_NAME isotome-mpi)
+set(CPACK_DEBIAN_MPI_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS "libisotome${ISO_SOVERSION} ${SAME}")
+set(CPACK_COMPONENT_MPI_DESCRIPTION "tomography: PET and optoacoustic reconstruction, several processes
+ What libisotome opens where mpirun started it.")
+# NVIDIA's own packages bring the runtime and cuFFT, or its installer does, which no package tells of
+set(CPACK_DEBIAN_CUDA_PACKAGE_NAME isotome-cuda)
+set(CPACK_DEBIAN_CUDA_PACKAGE_SECTION non-free/libs)
+set(CPACK_DEBIAN_CUDA_PACKAGE_SHLIBDEPS OFF)
+set(CPACK_DEBIAN_CUDA_PACKAGE_DEPENDS "libisotome${ISO_SOVERSION} ${SAME}, libc6, libstdc++6")
+set(CUDA_SUFFIX ${CUDAToolkit_VERSION_MAJOR}-${CUDAToolkit_VERSION_MINOR})
+set(CPACK_DEBIAN_CUDA_PACKAGE_RECOMMENDS "cuda-cudart-${CUDA_SUFFIX}, libcufft-${CUDA_SUFFIX}")
+set(CPACK_COMPONENT_CUDA_DESCRIPTION "tomography: PET and optoacoustic reconstruction, CUDA devices
+ What libisotome opens on the first use of a CUDA device.")
+
+# licence, changes, packed man pages
+set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_SOURCE_DIR}/packaging/finish.cmake)
+set(CPACK_ISO_SOURCE ${CMAKE_SOURCE_DIR})
+include(CPack)
