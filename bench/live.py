@@ -6,11 +6,13 @@
 
 Follows a pipe of strip events (model strip), then reconstructs a ring by MLEM, each R times without a page, with one
 that nobody opens, and with C clients that ask as the page does. Prints seconds by the records, the median and the least of
-them, events a second, and images a second that a client got. The order of the three changes from round to round.
+them, and seconds of processors, which a busy machine changes less; events a second, and what a client got a second. The
+order of the three changes from round to round.
 """
 import argparse
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -61,6 +63,7 @@ def run_once(program, words, out, kind, clients, data):
     if data:  # a pipe, not the file
         stdin = subprocess.Popen(["cat", data], stdout=subprocess.PIPE).stdout
     viewers = []
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     if kind == "plain":
         subprocess.run([program, "recon", *words, "-q"], stdin=stdin, check=True)
     else:
@@ -71,17 +74,20 @@ def run_once(program, words, out, kind, clients, data):
         client.require(r.wait(3600) == 0, "".join(r.lines))
         for v in viewers:
             v.join(5)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     with open(out + ".json") as f:
-        return json.load(f), viewers
+        return json.load(f), after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, viewers
 
 
 def compare(program, name, words, repeat, clients, folder, seconds, data=None):
-    kinds = ["plain", "unseen", "seen"]
-    took = {k: [] for k in kinds}
+    kinds, last = ["plain", "unseen", "seen"], []
+    took, busy = {k: [] for k in kinds}, {k: [] for k in kinds}
     for i in range(repeat):
         for k in kinds[i % 3:] + kinds[:i % 3]:
-            record, viewers = run_once(program, words, os.path.join(folder, f"{name}-{k}.npy"), k, clients, data)
+            record, cpu, viewers = run_once(program, words, os.path.join(folder, f"{name}-{k}.npy"), k, clients, data)
             took[k].append(seconds(record))
+            busy[k].append(cpu)
+            last = viewers or last
     images = {k: open(os.path.join(folder, f"{name}-{k}.npy"), "rb").read() for k in kinds}
     client.require(len(set(images.values())) == 1, "the images differ")
     print(f"{name}: the same image {3 * repeat} times")
@@ -89,7 +95,10 @@ def compare(program, name, words, repeat, clients, folder, seconds, data=None):
     for k in kinds:
         print(f"  {k:7} median {statistics.median(took[k]):8.3f} s, least {min(took[k]):8.3f} s "
               f"({100 * (min(took[k]) / least - 1):+.2f} %)")
-    for v in viewers[:1]:
+    for k in kinds:
+        print(f"  {k:7} processors: median {statistics.median(busy[k]):8.3f} s, least {min(busy[k]):8.3f} s "
+              f"({100 * (min(busy[k]) / min(busy['plain']) - 1):+.2f} %)")
+    for v in last[:1]:
         print(f"  a client got {v.states / v.seconds:.2f} states and {v.images / v.seconds:.2f} images a second")
     return min(took["seen"])
 

@@ -54,10 +54,10 @@ static void make_room(struct live_server *s)
 	if (oldest && n > LIVE_CONNECTIONS - LIVE_ROOM) shutdown(oldest->fd, SHUT_RDWR);
 }
 
-/* The run comes first. On Linux this is of the calling thread alone. */
+/* The run comes first. On Linux this is of the calling thread alone; 19 is the most that there is. */
 static void lower_priority(struct live_server *s)
 {
-	if (!s->lowered) setpriority(PRIO_PROCESS, 0, 19);
+	if (!s->lowered) setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + 19);
 	s->lowered = true;
 }
 
