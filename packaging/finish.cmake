@@ -3,13 +3,13 @@
 # and packs man pages, as Debian wants them.
 string(TIMESTAMP now "%a, %d %b %Y %H:%M:%S +0000" UTC)	# or SOURCE_DATE_EPOCH
 file(READ ${CPACK_ISO_SOURCE}/LICENSE licence)
-string(REGEX REPLACE "^[^\n]*\n\n" "" licence "${licence}")	# its title
-string(REGEX MATCH "^Copyright [^\n]*" holder "${licence}")
-string(REGEX REPLACE "^[^\n]*\n\n" "" terms "${licence}")
-string(REGEX REPLACE "\n+$" "" terms "${terms}")
-string(REGEX REPLACE "\n" "\n " terms "${terms}")
-string(REGEX REPLACE "\n \n" "\n .\n" terms "${terms}")
+string(REGEX MATCH "Copyright [^\n]*" holder "${licence}")
 string(REGEX REPLACE "^Copyright (\\(c\\) )?" "" holder "${holder}")
+string(FIND "${licence}" "Redistribution" begin)
+string(SUBSTRING "${licence}" ${begin} -1 terms)
+string(STRIP "${terms}" terms)
+string(REPLACE "\n" "\n " terms "${terms}")
+string(REPLACE "\n \n" "\n .\n" terms "${terms}")
 
 foreach(component ${CPACK_COMPONENTS_ALL})
 	string(TOUPPER ${component} upper)

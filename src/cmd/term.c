@@ -14,6 +14,7 @@
 
 #define REDRAW_S .1  /* least time between two drawings of the line */
 #define PLAIN_S 60.  /* and between two plain lines, but for those that begin and end a stage */
+#define LASTING_S 1. /* of a brief stage that plain lines tell of */
 #define FEW_PARTS 10 /* up to here, each part has lines of its own */
 #define MANY 100000  /* from here on, steps are a percentage only */
 
@@ -80,7 +81,7 @@ static void format(char *line, size_t size, const struct term *t, const struct i
 	line[0] = '\0';
 	if (t && t->kind) append(line, size, "%s %" PRId64 "/%" PRId64 "  ", t->kind, t->part, t->parts);
 	append(line, size, "%s", p->stage);
-	if (p->total > 0 && p->total < MANY && !p->unit)
+	if (p->total > 0 && p->total < MANY && !p->unit && !p->brief)
 		append(line, size, "  %" PRId64 "/%" PRId64, p->done, p->total);
 	if (p->total > 0) append(line, size, "  %.0f %%", 100. * (double)p->done / (double)p->total);
 	if (iterates && each >= .1)
@@ -172,7 +173,7 @@ void term_progress(void *arg, const struct iso_progress *p)
 	struct term *t = arg;
 	bool begins = p->elapsed_s == 0 || !t->open, ends = p->done == p->total && p->total > 0;
 
-	if (t->quiet || is_told_again(t, p)) return;
+	if (t->quiet || is_told_again(t, p) || (p->brief && !t->is_tty && p->elapsed_s < LASTING_S)) return;
 	if (p->brief && t->open && !t->brief) {
 		interlude(t, p);
 		return;
@@ -185,6 +186,7 @@ void term_progress(void *arg, const struct iso_progress *p)
 	t->open = !ends;
 	t->brief = p->brief;
 	t->told = false;
+	begins = begins && (t->is_tty || p->total > 0);
 	if (((begins || ends) && (t->is_tty || !is_middle_part(t))) || is_due(t)) show_last(t);
 }
 

@@ -168,10 +168,13 @@ static void rates(void **state)
 		                  .brief = true };
 
 	(void)state;
-	term_progress(&t, &p);
+	for (p.elapsed_s = 0; p.elapsed_s < 1.6; p.elapsed_s += .5) { /* told of from 1 s on */
+		p.per_s = 5e8;
+		p.done = (int64_t)(p.per_s * p.elapsed_s);
+		term_progress(&t, &p);
+	}
 	p.done = p.total;
 	p.elapsed_s = 8;
-	p.per_s = 5e8;
 	term_progress(&t, &p);
 	p = (struct iso_progress){ .stage = "order", .total = 50, .left_s = -1, .unit = "events" };
 	term_progress(&t, &p);
@@ -182,11 +185,12 @@ static void rates(void **state)
 		now += 61;
 		term_progress(&t, &p);
 	}
-	assert_string_equal(end(&t, kept),
-	                    "read  0 %  a.lmdT\nread  100 %  500 MB/s  took 8 s  a.lmdT\norder  0 %\n"
-	                    "order  2 %  999 events/s  left 5 s\n"
-	                    "order  4 %  999 k events/s  left 5 s\n"
-	                    "order  6 %  999 M events/s  left 5 s\n");
+	assert_string_equal(
+		end(&t, kept),
+		"read  12 %  500 MB/s  a.lmdT\nread  100 %  500 MB/s  took 8 s  a.lmdT\norder  0 %\n"
+		"order  2 %  999 events/s  left 5 s\n"
+		"order  4 %  999 k events/s  left 5 s\n"
+		"order  6 %  999 M events/s  left 5 s\n");
 }
 
 /* A brief stage within another, such as a checkpoint that is written, is none of the log's; between stages it is. */
@@ -217,9 +221,25 @@ static void brief_within(void **state)
 	term_progress(&t, write);
 	t.is_tty = t.open = false;
 	assert_string_equal(end(&t, kept), "mlem  0/2  0 %\nmlem  2/2  100 %  took 2 s\n"
-	                                   "write  0 %\nwrite  100 %  9 B/s  took 1 s\n"
+	                                   "write  100 %  9 B/s  took 1 s\n"
 	                                   "\rcg  0/2  0 %\033[K\rcg  1/2  50 %  left 0 s\033[K\rcg  1/2  50 "
 	                                   "%  left 0 s  |  write  0 %\033[K\r\033[K");
+}
+
+/* Of a total that is not known, a log hears the end, and a line a minute. */
+static void total_not_known(void **state)
+{
+	FILE *kept;
+	struct term t = begin(&kept);
+	struct iso_progress p = { .stage = "read", .left_s = -1, .note = "a.hdf5", .brief = true };
+
+	(void)state;
+	t.told_s = now;
+	for (; p.elapsed_s <= 90; p.elapsed_s += 10, now += 10) term_progress(&t, &p);
+	p.done = p.total = 1;
+	term_progress(&t, &p);
+	assert_string_equal(end(&t, kept),
+	                    "read  1 min 00 s  a.hdf5\nread  100 %  took 1 min 40 s  a.hdf5\n");
 }
 
 /* The name of a stage is for terminals, where it is drawn at once unless progress is. */
@@ -283,8 +303,8 @@ int main(void)
 		cmocka_unit_test(several_stages),  cmocka_unit_test(many_parts),
 		cmocka_unit_test(stopped_stages),  cmocka_unit_test(resumed),
 		cmocka_unit_test(rates),           cmocka_unit_test(brief_within),
-		cmocka_unit_test(names_of_stages), cmocka_unit_test(quiet),
-		cmocka_unit_test(controls),
+		cmocka_unit_test(total_not_known), cmocka_unit_test(names_of_stages),
+		cmocka_unit_test(quiet),           cmocka_unit_test(controls),
 	};
 
 	return cmocka_run_group_tests(tests, enter, leave);
