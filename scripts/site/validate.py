@@ -31,7 +31,6 @@ PARTS = {
     "scatter": ("Scatter", "Expected scatter against an independent Monte Carlo: pulls are differences over their standard error."),
     "image": ("Phantoms and measures", "Volumes, widths, contrasts and profiles whose value is known."),
     "core": ("Operators and transforms", "Fourier transforms, vectors, fixed point, grids, random numbers."),
-    "problem": ("Whole problems", "What the library gives for a problem, by another way."),
 }
 STATE = re.compile(r"\[ +(RUN|OK|FAILED|SKIPPED) +\] (\w+)")
 MEASURED = re.compile(r"measured \S*?(\w+\.[ch]):(\d+) (\S+) (\S+)$")

@@ -10,7 +10,7 @@ import sys
 
 
 def number(v):
-    return f"{v:.3g}"
+    return "not measured here" if v is None else f"{v:.3g}"
 
 
 def bialas(r):
@@ -68,7 +68,7 @@ def nema(r):
 
 def priors(r):
     for x in r["convergence"]:
-        yield (f"passes until the image is converged, {x['method']}", number(x["passes"]) + ("" if x["reached"] else ", not reached"),
+        yield (f"passes until the image is converged, {x['method']}", number(x["passes"]) if x["reached"] else "not reached",
                "svrg in about ten")
         yield f"error of the whole object after that, {x['method']}", number(x["rmse_whole"]), ""
     for x in r["references"]:
