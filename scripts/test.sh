@@ -43,20 +43,27 @@ finish() {
 	exit "$failed"
 }
 
-# build FOLDER ARGUMENT...: configure and build, also a folder that was made without the tests
+# build FOLDER ARGUMENT...: configure and build, also a folder that was made without the tests; programs of tests that
+# match $except are left out
 build() {
 	local dir=$1
 	shift
 	# shellcheck disable=SC2086
-	cmake -S . -B "$dir" -DISO_TESTS=ON -DISO_REQUIRE_ALL="$ISO_TEST_STRICT" "$@" ${ISOTOME_CMAKE:-} >"$dir.log" ||
+	cmake -S . -B "$dir" -DISO_TESTS=ON -DISO_REQUIRE_ALL="$ISO_TEST_STRICT" -DISO_TESTS_EXCEPT="$except" "$@" ${ISOTOME_CMAKE:-} >"$dir.log" ||
 		{ cat "$dir.log"; return 1; }
 	cmake --build "$dir" -j "$(nproc)" >"$dir.log" 2>&1 || { cat "$dir.log"; return 1; }
 	rm "$dir.log"
 }
 
-# tests FOLDER...: cmocka and ctest tell what ran
+# tests FOLDER: all that do not match $except; cmocka and ctest tell what ran
 tests() {
-	ctest --test-dir "$1" --no-tests=error --output-on-failure -j "$(nproc)" "${@:2}"
+	ctest --test-dir "$1" --no-tests=error --output-on-failure -j "$(nproc)" ${except:+-E "$except"}
+}
+
+# leave_out EXPRESSION: tests that match it run in full alone
+leave_out() {
+	except=
+	[ "$full" = 1 ] || except=$1
 }
 
 fuzz() {
@@ -111,14 +118,16 @@ structure() {
 	"${PYTHON:-/usr/bin/python3}" scripts/structure.py
 }
 
+# what the release build runs in full alone
+only_full='^test_(map|map_run|mc|patches|pdhg|prior_step|ratio_step|ratio|ray|ray_rings|scatter|scatter_recon|scatter_with|simulate_physics|srm|sss|strip)_double$|^test_(scatter|scatter_with|seen|srm_stream|ranks_.*_[34]|ranks_ray_problem_1)$|^cmd_(bench_end_to_end|reproduce_nema|reproduce_priors)$'
+
 stage structure
 stage format
 # kernels for the card at hand; without one a single kind shows that they compile
 cuda=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -1 | tr -d . || true)
+leave_out "$only_full"
 stage build build -DCMAKE_BUILD_TYPE=Release -DCMAKE_CUDA_ARCHITECTURES="${cuda:-90}"
-# what the release build runs in full alone
-only_full='^test_(map|mc|patches|pdhg|prior_step|ratio_step|ratio|ray|ray_rings|scatter|scatter_recon|scatter_with|simulate_physics|srm|sss|strip)_double$|^test_(scatter|scatter_with|seen|srm_stream|ranks_.*_[34]|ranks_ray_problem_1)$|^cmd_(bench_end_to_end|reproduce_nema|reproduce_priors)$'
-stage tests build -E "$([ "$full" = 1 ] && echo '^$' || echo "$only_full")"
+stage tests build
 cuda_log=build/Testing/Temporary/LastTest.log
 stage cuda_tests
 stage no_cuda_symbols
@@ -135,9 +144,10 @@ longest='^cmd_(bench.*|browser|castor|demo|device|events_npy|exchange|files|filt
 
 # sanitized FOLDER ARGUMENT...
 sanitized() {
+	leave_out "$longest"
 	stage build "$@" -DISO_TESTS_DOUBLE=OFF
 	stage small_runs "$1"
-	stage tests "$1" -E "$([ "$full" = 1 ] && echo '^$' || echo "$longest")"
+	stage tests "$1"
 	stage python_sanitized "$1" "$(runtime "$1")" "$(gcc -print-file-name=libstdc++.so)"
 }
 

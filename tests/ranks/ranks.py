@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Small runs of all commands that share their work, by one process and by several: the files must be the same.
 
-    ranks.py PROGRAM SOURCE FOLDER NUMBERS [NAME...]    NUMBERS: of ranks, as "2,3,4"; each run takes the next,
-                                                        with ISO_TEST_FULL=1 all of them
+    ranks.py PROGRAM SOURCE FOLDER NUMBERS [NAME...]    NUMBERS: of ranks, as "2,3,4"; every second run takes
+                                                        the next, with ISO_TEST_FULL=1 each all of them
 
 Runs are those of small_runs.py; in FOLDER, which must be empty."""
 import json
@@ -11,6 +11,7 @@ import sys
 
 import small_runs
 
+FULL = os.environ.get("ISO_TEST_FULL") == "1"
 SHARED = {"simulate", "srm", "sens", "project", "backproject", "recon"}
 MPIRUN = ["mpirun", "-q", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n"]
 TIMED = ("_s", "seconds", "seconds_sss", "seconds_mc", "bytes", "ranks", "path", "streamed")    # keys that end so tell of the run, not of the image
@@ -61,7 +62,7 @@ def main():
         code, _, err = run.start(program, folder, os.environ)
         if code != run.code:
             sys.exit("%s: exit code %d: %s" % (run.name, code, err.decode(errors="replace")))
-        took = numbers if os.environ.get("ISO_TEST_FULL") == "1" else [numbers[count % len(numbers)]]
+        took = numbers if FULL else [] if count % 2 else [numbers[count // 2 % len(numbers)]]
         for n in took if chosen else []:
             other = os.path.join(work, "%s.%d" % (run.name, n))
             os.makedirs(other)
