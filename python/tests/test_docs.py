@@ -8,7 +8,7 @@ import sys
 import pytest
 from conftest import ROOT, package_environment
 
-BLOCK = re.compile(r"(?P<skip><!-- not run: .*? -->\n)?^```python\n(?P<code>.*?)^```$", re.S | re.M)
+BLOCK = re.compile(r"(?P<skip><!-- not run: [^\n]*? -->\n\n?)?^```python\n(?P<code>.*?)^```$", re.S | re.M)
 
 
 def blocks(page):
