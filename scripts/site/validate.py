@@ -166,7 +166,7 @@ def page(build, scale, wanted):
     yield f"Measured on {machine()}.\n"
     yield ("A cell reads *found of allowed*: of all comparisons of a test, the one that came nearest to its bound. Bounds are in "
            "the tests, with their reasons; a test fails where one is passed, so every figure here is below it. The unit is "
-           "that of the quantity, or a share of its norm. `scripts/test.sh` runs all of this, and much that has no figure."
+           "that of the quantity, or a share of its norm. `scripts/test-all.sh` runs all of this, and much that has no figure."
            + (" Double storage is a build of the library for tests alone, held to the tolerances of the vectors in double."
               if any((build / "tests").glob("test_*_double")) else "") + "\n")
     for folder in PARTS:
