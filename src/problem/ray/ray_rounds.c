@@ -81,12 +81,14 @@ static void go_fine(struct rounds *r)
 	r->ray->stream.scratch = r->fine.scratch;
 }
 
-/* As many subsets as leave each enough events, of the numbers that divide UPDATES. */
-static struct model_subsets choose_subsets(const iso_problem *p)
+/* As many subsets as leave each enough events, of the numbers that divide UPDATES. The rows of a histogram are dealt at
+   random: where five bins of time follow each other, every fifth row is of one of them. */
+static struct model_subsets choose_subsets(const iso_problem *p, const struct ray *ray)
 {
 	static const int of[] = { 10, 5, 4, 2 };
 	struct model_subsets by = p->s.by;
 
+	if (ray->e.lists_all) by.rule = ISO_RANDOM;
 	by.n = 1;
 	for (int i = 0; i < 4 && by.n == 1; i++)
 		if (p->found.rows >= (int64_t)of[i] * EVENTS_OF_SUBSET) by.n = of[i];
@@ -328,7 +330,7 @@ static int prepare(struct rounds *r, const struct iso_array *sens, const int64_t
 	const struct iso_grid *g = &r->ray->grid;
 	int st;
 
-	r->by = choose_subsets(r->p);
+	r->by = choose_subsets(r->p, r->ray);
 	if ((st = iso_array_on_grid(&r->x, g)) || (st = iso_array_on_grid(&r->sens, g))) return st;
 	if (sens->v && (st = ray_coarse_sens(&r->sens, sens, block, r->ray->frame.factor))) return st;
 	for (int64_t i = 0; i < r->x.n; i++) r->x.v[i] = (iso_real)(1 / r->ray->frame.units);
