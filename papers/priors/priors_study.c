@@ -13,9 +13,9 @@ static const char template[] =
 
 static const struct priors_scale scales[] = {
 	/* in the order of enum study_scale */
-	{ { 1e5 }, { .4 }, 1, 20, 100, 8, 1e5, 2, { 40, 32, 12 }, 10, STUDY_SHORT_RING(12) },
+	{ { 5e5 }, { .4 }, 1, 20, 400, 8, 1e5, 2, { 40, 32, 12 }, 10, STUDY_SHORT_RING(12) },
 	{ { 1e6 }, { .4 }, 1, 20, 200, 32, 1e6, 2, { 80, 80, 32 }, 5, clinical_ring },
-	{ { 1e6, 1e7, 1e8 }, { .4, .2, .1 }, 3, 30, 300, 32, 1e7, 10, { 200, 200, 80 }, 2, clinical_ring },
+	{ { 1e6, 1e7, 1e8 }, { .4, .2, .1 }, 3, 30, 1000, 32, 1e7, 10, { 200, 200, 80 }, 2, clinical_ring },
 };
 
 static const char outputs[] = "truth.nii osem.nii rdp.nii bowsher.nii";
