@@ -45,19 +45,7 @@ static const struct iso_strip ways[] = {
 
 static void *load(const char *name, int64_t n, size_t item)
 {
-	char path[512];
-	void *v = calloc((size_t)n, item);
-
-	snprintf(path, sizeof path, "%s/jpet/%s", TEST_DATA, name);
-	FILE *f = fopen(path, "rb");
-
-	if (!f) print_error("can't open %s\n", path);
-	assert_non_null(f);
-	assert_non_null(v);
-	assert_int_equal(fread(v, item, (size_t)n, f), n);
-	assert_int_equal(fgetc(f), EOF);
-	fclose(f);
-	return v;
+	return test_data(TEST_DATA "/jpet", name, n, item);
 }
 
 static struct iso_strip_events vector_events(int64_t n)
