@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What a live page costs, and how often it is updated.
 
-    live.py ISOTOME [--events N] [--repeat R] [--clients C] [--folder DIR]
+    live.py ISOTOME [--events N] [--repeat R] [--clients C] [--device NAME] [--folder DIR]
 
 Follows a pipe of strip events (model strip), then reconstructs a ring by MLEM, each R times without a page, with one
 that nobody opens, and with C clients that ask as the page does. Prints seconds by the records, the median and the least of
@@ -112,6 +112,7 @@ def main():
     p.add_argument("--iterations", type=int, default=10, help="of the ring")
     p.add_argument("--folder", help="to work in")
     p.add_argument("--kernel", default="gauss", help="of strips")
+    p.add_argument("--device", default="auto", help="of the runs")
     a = p.parse_args()
     folder = a.folder or tempfile.mkdtemp()
     program = os.path.realpath(a.program)
@@ -126,12 +127,13 @@ def main():
     make(events, "simulate", strips, "ellipses", "--counts", str(a.events), "-o", events)
     make(truth, "phantom", "spheres", "-o", truth)
     make(scan, "simulate", ring, truth, "--counts", "1e6", "-o", scan)
-    follow = ["strip", "--follow", "--events", "-", "--scanner", strips, "--kernel", a.kernel]
+    follow = ["strip", "--follow", "--events", "-", "--scanner", strips, "--kernel", a.kernel,
+              "--device", a.device]
     took = compare(program, "follow", follow, a.repeat, a.clients, folder,
                    lambda r: r["results"]["follow"]["seconds"], events)
     print(f"  {a.events / took:.3g} events a second, with clients")
     ray = ["ray", "--events", scan, "--scanner", ring, "--grid", "79,62,49", "--voxel", "4", "--sens", "none",
-           "--iterations", str(a.iterations)]
+           "--iterations", str(a.iterations), "--device", a.device]
     compare(program, "ray", ray, a.repeat, a.clients, folder, lambda r: r["times_s"]["reconstruct"])
 
 

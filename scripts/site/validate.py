@@ -15,6 +15,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import validate_papers
@@ -69,6 +70,13 @@ def run(build, program):
         failed = [name for name, t in tests.items() if t.state == "FAILED"]
         sys.exit(f"{program} failed: {', '.join(failed) or 'exit code ' + str(done.returncode)}")
     return tests
+
+
+def run_all(build, programs):
+    """{program: its tests}, of those that were built; a quarter of the cores' number side by side."""
+    built = [p for p in programs if (build / "tests" / p).exists()]
+    with ThreadPoolExecutor(max(1, os.cpu_count() // 4)) as pool:
+        return dict(zip(built, pool.map(lambda p: run(build, p), built)))
 
 
 # ---- what a test is about: the comment above its function ----
@@ -129,11 +137,10 @@ def rows(source, single, double):
 def part(build, folder, wanted):
     title, words = PARTS[folder]
     found, plain = [], 0
-    for path in sorted((ROOT / "tests" / folder).glob("test_*.c")):
-        if wanted and path.stem not in wanted or not (build / "tests" / path.stem).exists():
-            continue
-        single = run(build, path.stem)
-        double = run(build, path.stem + "_double") if (build / "tests" / f"{path.stem}_double").exists() else None
+    paths = [p for p in sorted((ROOT / "tests" / folder).glob("test_*.c")) if not wanted or p.stem in wanted]
+    tests = run_all(build, [p.stem + of for p in paths for of in ("", "_double")])
+    for path in (p for p in paths if p.stem in tests):
+        single, double = tests[path.stem], tests.get(path.stem + "_double")
         lines = list(rows(path.read_text(), single, double))
         plain += sum(t.state == "OK" and not t.n for t in single.values())
         if lines:
