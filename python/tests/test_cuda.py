@@ -333,6 +333,17 @@ def test_tof_as_on_the_cpu(library, values):
     assert A.adjointness_test(like=library.array(x)) < 1e-5
 
 
+@pytest.mark.parametrize("kind, words", [("rdp", {"epsilon": 0.05}), ("logcosh", {"s": 1.5}), ("tv", {"eta": 0.1})])
+def test_penalties_as_on_the_cpu(library, values, kind, words, no_copies):
+    x, kappa = values[0], 0.5 + values[0][::-1].copy()
+    grid = isotome.Grid(BOX["grid"], BOX["voxel"])
+    R, Q = (isotome.Prior(kind, grid, kappa=kappa, context=isotome.Context(d), **words) for d in ("cuda:0", "cpu"))
+    got, want = R(library.array(x)), Q(x)
+    assert got.value == pytest.approx(want.value, rel=CLOSE)
+    for of_cuda, of_cpu in zip(got[1:], want[1:]):
+        assert library.is_one(of_cuda) and off(library.host(of_cuda), of_cpu) < CLOSE
+
+
 # ---- errors ----
 
 
