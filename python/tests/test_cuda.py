@@ -336,7 +336,7 @@ def test_tof_as_on_the_cpu(library, values):
 @pytest.mark.parametrize("kind, words", [("rdp", {"epsilon": 0.05}), ("logcosh", {"s": 1.5}), ("tv", {"eta": 0.1})])
 def test_penalties_as_on_the_cpu(library, values, kind, words, no_copies):
     x, kappa = values[0], 0.5 + values[0][::-1].copy()
-    grid = isotome.Grid(BOX["grid"], BOX["voxel"])
+    grid = isotome.Grid(BOX["grid"], (BOX["voxel"],) * 3)
     R, Q = (isotome.Prior(kind, grid, kappa=kappa, context=isotome.Context(d), **words) for d in ("cuda:0", "cpu"))
     got, want = R(library.array(x)), Q(x)
     assert got.value == pytest.approx(want.value, rel=CLOSE)

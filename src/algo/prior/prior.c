@@ -99,7 +99,7 @@ static struct prior_par parameters(const struct iso_prior_spec *s)
 		.n = { s->grid.n[0], s->grid.n[1], s->grid.n[2] },
 		.gamma = (iso_real)s->gamma,
 		.epsilon = (iso_real)s->epsilon,
-		.least = (iso_real)(s->epsilon > 1e-37 ? s->epsilon : 1e-37),
+		.least = (iso_real)(s->epsilon > 1e-37 ? 0 : 1e-37),
 		.s = (iso_real)s->s,
 		.over_s = s->s > 0 ? (iso_real)(1 / s->s) : 0,
 		.delta = (iso_real)s->delta,

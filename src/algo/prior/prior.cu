@@ -26,8 +26,11 @@ static int64_t blocks_z(const int n[3], int planes)
 	return (n[2] + planes - 1) / planes;
 }
 
+/* Blocks that a multiprocessor holds. */
+template <int DEPTH, int EXTRA> static constexpr int resident = DEPTH || EXTRA ? 3 : 4;
+
 template <int KIND, int DEPTH, int EXTRA>
-static __global__ void __launch_bounds__(PRIOR_THREADS, DEPTH || EXTRA ? 3 : 4)
+static __global__ void __launch_bounds__(PRIOR_THREADS, resident<DEPTH, EXTRA>)
 	columns(const __grid_constant__ prior_job j)
 {
 	constexpr int R = rows<DEPTH, EXTRA>;
@@ -44,18 +47,30 @@ static __global__ void __launch_bounds__(PRIOR_THREADS, DEPTH || EXTRA ? 3 : 4)
 	if (threadIdx.x == 0) j.partial[block] = value;
 }
 
-/* Long columns compute fewer planes twice; short ones keep all of the card at work until the end: it holds some 500 blocks. */
-static int64_t choose_planes(prior_job *j, int each)
+/* Long columns compute fewer planes twice; short ones leave fewer multiprocessors without work at the end. The number of
+   planes with the least sum of both, on a card of PROCESSORS, the same on every card: the order of the value's sum is too. */
+static int64_t choose_planes(prior_job *j, int each, int held)
 {
-	const int64_t plane = blocks_x(j->n) * blocks_y(j->n, each);
+	enum { PROCESSORS = 132, FEWEST = 4 };
+	const double again = .7; /* of a plane: what of the plane before the first is computed again */
+	const int64_t plane = blocks_x(j->n) * blocks_y(j->n, each), at_once = (int64_t)held * PROCESSORS;
+	double least = INFINITY;
+	int best = 1;
 
-	for (j->planes = 32; j->planes > 4 && plane * blocks_z(j->n, j->planes) < 1024;) j->planes /= 2;
-	return plane * blocks_z(j->n, j->planes);
+	for (int64_t parts = 1; parts == 1 || j->n[2] / parts >= FEWEST; parts++) {
+		const int planes = (int)((j->n[2] + parts - 1) / parts);
+		const int64_t rounds = (plane * blocks_z(j->n, planes) + at_once - 1) / at_once;
+		const double cost = (double)rounds * (planes + again);
+
+		if (cost < least) least = cost, best = planes;
+	}
+	j->planes = best;
+	return plane * blocks_z(j->n, best);
 }
 
 template <int KIND, int DEPTH, int EXTRA> static int64_t launch(prior_job *j, cudaStream_t stream)
 {
-	const int64_t blocks = choose_planes(j, rows<DEPTH, EXTRA>);
+	const int64_t blocks = choose_planes(j, rows<DEPTH, EXTRA>, resident<DEPTH, EXTRA>);
 
 	columns<KIND, DEPTH, EXTRA><<<(unsigned)blocks, PRIOR_THREADS, 0, stream>>>(*j);
 	return blocks;
@@ -182,10 +197,6 @@ static __global__ void tv_voxels(const __grid_constant__ prior_job j, int64_t vo
 			h += t.ha[a];
 		}
 		value += own.f;
-		if (j.u.z) {
-			g = prior_updated(&j.u, j.x[v], j.u.z[v], j.u.g[v], j.u.p[v], g);
-			j.u.z[v] = 0;
-		}
 		if (j.gradient) j.gradient[v] = g;
 		if (j.curvature) j.curvature[v] = c;
 		if (hessian) hessian[v] = h;
@@ -201,7 +212,7 @@ static bool aligned(const void *p)
 	return (uintptr_t)p % sizeof(float4) == 0;
 }
 
-static prior_job job_of(const iso_prior *r, const float *x, const prior_want *want, const prior_update *u)
+static prior_job job_of(const iso_prior *r, const float *x, const prior_want *want)
 {
 	prior_job j = ISO_ZERO;
 
@@ -213,9 +224,8 @@ static prior_job job_of(const iso_prior *r, const float *x, const prior_want *wa
 	j.gradient = want->gradient;
 	j.curvature = want->curvature;
 	j.partial = r->partial;
-	if (u) j.u = *u;
 	j.whole = j.n[0] % PRIOR_X == 0 && aligned(x) && aligned(j.gradient) && aligned(j.curvature) &&
-	          aligned(j.kappa) && aligned(j.bits) && aligned(j.u.z) && aligned(j.u.g) && aligned(j.u.p);
+	          aligned(j.kappa) && aligned(j.bits);
 	return j;
 }
 
@@ -235,7 +245,7 @@ static int sum_up(double *value, iso_prior *r, int64_t blocks)
 static int eval(iso_prior *r, const prior_want *want, const iso_real *x)
 {
 	const int64_t n = r->par.n[0] * r->par.n[1] * r->par.n[2];
-	prior_job j = job_of(r, x, want, NULL);
+	prior_job j = job_of(r, x, want);
 	cudaStream_t stream = iso_stream(r->ctx);
 	int64_t blocks = 0;
 	int st = iso_cuda_use(r->ctx);
@@ -255,21 +265,29 @@ static int eval(iso_prior *r, const prior_want *want, const iso_real *x)
 	return want->value ? sum_up(want->value, r, blocks) : ISO_OK;
 }
 
+/* ---- the step of an update ---- */
+
+/* `to` has the gradient, of a prior. In a kernel of its own: inside that of the gradient it took 2.6 times as long as both. */
+static __global__ void update_voxels(int64_t n, float *to, const float *x, prior_update u, bool prior)
+{
+	ISO_GRID_LOOP (i, n) {
+		to[i] = prior_updated(&u, x[i], u.z[i], u.g[i], u.p[i], prior ? to[i] : 0);
+		u.z[i] = 0;
+	}
+}
+
 static int step(iso_prior *r, iso_real *to, const iso_real *x, const prior_update *u)
 {
 	const int64_t n = r->par.n[0] * r->par.n[1] * r->par.n[2];
 	const prior_want want = { NULL, to, NULL, NULL };
-	prior_job j = job_of(r, x, &want, u);
-	cudaStream_t stream = iso_stream(r->ctx);
-	int st = iso_cuda_use(r->ctx);
+	int st = eval(r, &want, x);
 
 	if (st) return st;
-	if (r->par.kind == ISO_PRIOR_TV)
-		tv_voxels<<<iso_blocks(n), ISO_THREADS, 0, stream>>>(j, n, NULL);
-	else
-		launch_kind<0>(&j, stream);
+	update_voxels<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(r->ctx)>>>(n, to, x, *u, true);
 	return iso_cuda_launched("prior step");
 }
+
+/* ---- opening ---- */
 
 extern "C" int iso_prior_open_cuda(iso_prior *r)
 {
@@ -282,8 +300,12 @@ extern "C" int iso_prior_open_cuda(iso_prior *r)
 			                "xyz"[a], r -> par.n[a], INT32_MAX / 2);
 		j.n[a] = (int)r->par.n[a];
 	}
-	blocks = choose_planes(&j, 1);
-	if (blocks < choose_planes(&j, 2)) blocks = choose_planes(&j, 2);
+	blocks = 0;
+	for (int i = 0; i < 4; i++) { /* rows<>, resident<> */
+		const int64_t some = choose_planes(&j, 1 + i % 2, 3 + i / 2);
+
+		if (blocks < some) blocks = some;
+	}
 	if (blocks > INT32_MAX)
 		return iso_fail(ISO_EARG, "prior: the image is larger than a grid of CUDA blocks");
 	r->eval_cuda = eval;
@@ -294,20 +316,12 @@ extern "C" int iso_prior_open_cuda(iso_prior *r)
 
 /* ---- without a prior ---- */
 
-static __global__ void plain_voxels(int64_t n, float *to, const float *x, prior_update u)
-{
-	ISO_GRID_LOOP (i, n) {
-		to[i] = prior_updated(&u, x[i], u.z[i], u.g[i], u.p[i], 0);
-		u.z[i] = 0;
-	}
-}
-
 extern "C" int iso_prior_plain_step_cuda(iso_ctx *ctx, int64_t n, iso_real *to, const iso_real *x,
                                          const prior_update *u)
 {
 	int st = iso_cuda_use(ctx);
 
 	if (st) return st;
-	plain_voxels<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>(n, to, x, *u);
+	update_voxels<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>(n, to, x, *u, false);
 	return iso_cuda_launched("step");
 }

@@ -31,7 +31,6 @@ struct prior_job {
 	const uint32_t *bits;
 	float *gradient, *curvature; /* NULL: not wanted */
 	double *partial;             /* sum of the value, a block each */
-	struct prior_update u;       /* z: the gradient becomes the step's result */
 };
 
 /* The plane of a column, with the voxels around it: [1][1] is the first of its own. */
@@ -70,7 +69,8 @@ static __device__ __forceinline__ void prior_row(T to[PRIOR_X + 2], const T *fro
 	if (x0 + PRIOR_X < nx) to[PRIOR_X + 1] = __ldg(from + PRIOR_X);
 }
 
-template <int EXTRA, int R>
+/* Relative differences have x + epsilon / 2 in the place of x (prior_add). */
+template <int KIND, int EXTRA, int R>
 static __device__ __forceinline__ void prior_load(prior_plane<EXTRA, R> &s, const prior_job &j, int x0,
                                                   int y0, int z)
 {
@@ -81,6 +81,9 @@ static __device__ __forceinline__ void prior_load(prior_plane<EXTRA, R> &s, cons
 		const int64_t at = ((int64_t)z * j.n[1] + y) * j.n[0] + x0;
 
 		prior_row<float, float4>(s.v[r], j.x + at, x0, j.n[0], in, j.whole);
+		if (KIND == ISO_PRIOR_RDP)
+#pragma unroll
+			for (int c = 0; c < PRIOR_X + 2; c++) s.v[r][c] += .5f * j.p.epsilon;
 		if (EXTRA && j.kappa) prior_row<float, float4>(s.k[r], j.kappa + at, x0, j.n[0], in, j.whole);
 		if (EXTRA && !j.kappa)
 #pragma unroll
@@ -97,7 +100,7 @@ template <int KIND>
 static __device__ __forceinline__ prior_pair prior_at(const prior_par &p, float x, float y)
 {
 	if (KIND == ISO_PRIOR_RDP)
-		return prior_rdp_of(&p, x, y, iso_over(fmaf(p.gamma, fabsf(x - y), (x + p.least) + y)));
+		return prior_rdp_of(&p, x, y, iso_over(fmaf(p.gamma, fabsf(x - y), (x + y + p.epsilon) + p.least)));
 	return prior_pair_of((enum iso_prior_kind)KIND, &p, x, y);
 }
 
@@ -118,15 +121,51 @@ static __device__ __forceinline__ float prior_weight(const prior_par &p, int dx,
 	return EXTRA == PRIOR_WEIGHTS ? p.w[i] * .5f * (float)(word >> 2 * i & 3) : p.w[i];
 }
 
+/* What a pair adds: to the sums of its first voxel, x, and with BOTH to those of the other, y; w: its weight without
+   kappa, kx and ky: kappa of its voxels, of which each sum lacks its own voxel's.
+
+   Relative differences in few operations: a = x + epsilon / 2, b = y + epsilon / 2, D = a + b + gamma |a - b|, q = 1 / D,
+   t = (a - b) q:
+
+	f = (a - b) t,  f_1 = 2 t (1/2 + b q),  f_11 = 8 q (b q)^2,
+
+   of which 2 and 8 are left for the end (prior_store). Where D is 0, all is 0. */
+template <int KIND, int DEPTH, bool BOTH>
+static __device__ __forceinline__ void prior_add(prior_sums &of_x, prior_sums &of_y, const prior_par &p,
+                                                 float x, float y, float w, float kx, float ky)
+{
+	if (KIND == ISO_PRIOR_RDP) {
+		const float d = x - y, q = iso_over(fmaf(p.gamma, fabsf(d), (x + p.least) + y));
+		const float px = y * q, py = x * q, qw = w * q, qx = qw * ky, qy = qw * kx, tx = d * qx;
+
+		of_x.g = fmaf(tx, px + .5f, of_x.g);
+		if (BOTH) of_y.g = fmaf(-d * qy, py + .5f, of_y.g);
+		if (!DEPTH) return;
+		of_x.v = fmaf(tx, d, of_x.v);
+		of_x.c = fmaf(qx * px, px, of_x.c);
+		if (BOTH) of_y.c = fmaf(qy * py, py, of_y.c);
+	} else {
+		const prior_pair f = prior_pair_of((enum iso_prior_kind)KIND, &p, x, y);
+		const float wx = w * ky, wy = w * kx;
+
+		of_x.g = fmaf(wx, f.f1, of_x.g);
+		if (BOTH) of_y.g = fmaf(wy, f.f2, of_y.g);
+		if (!DEPTH) return;
+		of_x.v = fmaf(wx, f.f, of_x.v);
+		of_x.c = fmaf(wx, f.c1, of_x.c);
+		if (BOTH) of_y.c = fmaf(wy, f.c2, of_y.c);
+	}
+}
+
 /* Own voxel (r, c) of plane `a` with the voxels beside the column in plane `b`, dz away, which may be `a`: the terms of its
-   own. v has twice that of the value, once for each voxel. */
+   own. The value gets half of each, the rest comes from the other voxel. */
 template <int KIND, int DEPTH, int EXTRA, int R>
 static __device__ __forceinline__ void prior_beside(prior_sums &to, float &value, const prior_job &j,
                                                     const prior_plane<EXTRA, R> &a,
                                                     const prior_plane<EXTRA, R> &b, int r, int c, int dz,
                                                     const float flag[3][3])
 {
-	prior_sums t[3][3];
+	prior_sums t[3][3], none;
 
 #pragma unroll
 	for (int s = 0; s < 9; s++) t[s / 3][s % 3] = prior_sums{ 0, 0, 0 };
@@ -136,15 +175,11 @@ static __device__ __forceinline__ void prior_beside(prior_sums &to, float &value
 		const int sy = y < 0 ? 0 : y < R ? 1 : 2, sx = x < 0 ? 0 : x < PRIOR_X ? 1 : 2;
 
 		if (sy == 1 && sx == 1) continue;
-		prior_sums &s = EXTRA ? t[1][1] : t[sy][sx];
-		const prior_pair q = prior_at<KIND>(j.p, a.v[r + 1][c + 1], b.v[y + 1][x + 1]);
-		float w = prior_weight<EXTRA>(j.p, dx, dy, dz, EXTRA == PRIOR_WEIGHTS ? a.b[r + 1][c + 1] : 0,
-		                              EXTRA == PRIOR_WEIGHTS ? b.b[y + 1][x + 1] : 0);
-
-		if (EXTRA) w *= b.k[y + 1][x + 1];
-		s.g = fmaf(w, q.f1, s.g);
-		if (DEPTH) s.c = fmaf(w, q.c1, s.c);
-		if (DEPTH) s.v = fmaf(w, q.f, s.v);
+		prior_add<KIND, DEPTH, false>(
+			EXTRA ? t[1][1] : t[sy][sx], none, j.p, a.v[r + 1][c + 1], b.v[y + 1][x + 1],
+			prior_weight<EXTRA>(j.p, dx, dy, dz, EXTRA == PRIOR_WEIGHTS ? a.b[r + 1][c + 1] : 0,
+		                            EXTRA == PRIOR_WEIGHTS ? b.b[y + 1][x + 1] : 0),
+			1, EXTRA ? b.k[y + 1][x + 1] : 1);
 	}
 #pragma unroll
 	for (int s = 0; s < 9; s++) {
@@ -165,23 +200,27 @@ static __device__ __forceinline__ void prior_beside(prior_sums &to, float &value
 
 /* A pair within the column: voxel (r, c) of plane `a`, and the one at the offset, in plane `b`. */
 template <int KIND, int DEPTH, int EXTRA, int R>
-static __device__ __forceinline__ void prior_within(prior_sums &to, prior_sums &other, float &value,
-                                                    const prior_job &j, const prior_plane<EXTRA, R> &a,
+static __device__ __forceinline__ void prior_within(prior_sums &to, prior_sums &other, const prior_job &j,
+                                                    const prior_plane<EXTRA, R> &a,
                                                     const prior_plane<EXTRA, R> &b, int r, int c, int dx,
                                                     int dy, int dz)
 {
 	const int y = r + dy + 1, x = c + dx + 1;
-	const prior_pair q = prior_at<KIND>(j.p, a.v[r + 1][c + 1], b.v[y][x]);
-	const float w = prior_weight<EXTRA>(j.p, dx, dy, dz, EXTRA == PRIOR_WEIGHTS ? a.b[r + 1][c + 1] : 0,
-	                                    EXTRA == PRIOR_WEIGHTS ? b.b[y][x] : 0);
-	const float w1 = EXTRA ? w * b.k[y][x] : w, w2 = EXTRA ? w * a.k[r + 1][c + 1] : w;
 
-	to.g = fmaf(w1, q.f1, to.g);
-	other.g = fmaf(w2, q.f2, other.g);
-	if (!DEPTH) return;
-	to.c = fmaf(w1, q.c1, to.c);
-	other.c = fmaf(w2, q.c2, other.c);
-	value = fmaf(EXTRA ? w1 * a.k[r + 1][c + 1] : w, q.f, value);
+	prior_add<KIND, DEPTH, true>(
+		to, other, j.p, a.v[r + 1][c + 1], b.v[y][x],
+		prior_weight<EXTRA>(j.p, dx, dy, dz, EXTRA == PRIOR_WEIGHTS ? a.b[r + 1][c + 1] : 0,
+	                            EXTRA == PRIOR_WEIGHTS ? b.b[y][x] : 0),
+		EXTRA ? a.k[r + 1][c + 1] : 1, EXTRA ? b.k[y][x] : 1);
+}
+
+/* The value of the pairs within the column of voxel (r, c), whose sum prior_within has in to.v, joins the plane's. */
+template <int DEPTH, int EXTRA, int R>
+static __device__ __forceinline__ void prior_value(float &value, prior_sums &to,
+                                                   const prior_plane<EXTRA, R> &a, int r, int c)
+{
+	if (DEPTH) value = EXTRA ? fmaf(a.k[r + 1][c + 1], to.v, value) : value + to.v;
+	to.v = 0;
 }
 
 /* All pairs within a plane. */
@@ -199,9 +238,10 @@ static __device__ __forceinline__ void prior_in_plane(prior_sums to[R][PRIOR_X],
 			const int dy = d / 3 - 1, dx = d % 3 - 1;
 
 			if (r + dy < R && c + dx >= 0 && c + dx < PRIOR_X)
-				prior_within<KIND, DEPTH>(to[r][c], to[r + dy][c + dx], value, j, a, a, r, c,
-				                          dx, dy, 0);
+				prior_within<KIND, DEPTH>(to[r][c], to[r + dy][c + dx], j, a, a, r, c, dx, dy,
+				                          0);
 		}
+		prior_value<DEPTH>(value, to[r][c], a, r, c);
 		prior_beside<KIND, DEPTH>(to[r][c], value, j, a, a, r, c, 0, flag);
 	}
 }
@@ -222,9 +262,9 @@ static __device__ __forceinline__ void prior_between(prior_sums to[R][PRIOR_X], 
 			const int dy = d / 3 - 1, dx = d % 3 - 1, y = r + dy, x = c + dx;
 
 			if (y >= 0 && y < R && x >= 0 && x < PRIOR_X)
-				prior_within<KIND, DEPTH>(to[r][c], next[y][x], value, j, a, b, r, c, dx, dy,
-				                          1);
+				prior_within<KIND, DEPTH>(to[r][c], next[y][x], j, a, b, r, c, dx, dy, 1);
 		}
+		prior_value<DEPTH>(value, to[r][c], a, r, c);
 		prior_beside<KIND, DEPTH>(to[r][c], value, j, a, b, r, c, 1, flag);
 		prior_beside<KIND, DEPTH>(next[r][c], value, j, b, a, r, c, -1, flag);
 	}
@@ -244,39 +284,11 @@ static __device__ __forceinline__ void prior_put(float *to, const float v[PRIOR_
 		if (x0 + c < nx) to[c] = v[c];
 }
 
-/* A row of a column; not by __ldg: the kernel writes z. */
-static __device__ __forceinline__ void prior_get(float v[PRIOR_X], const float *from, int x0, int nx,
-                                                 bool whole)
-{
-	if (whole) {
-		const float4 q = *(const float4 *)from;
+/* What prior_add left out. */
+template <int KIND> static constexpr float prior_times_g = KIND == ISO_PRIOR_RDP ? 2.f : 1.f;
+template <int KIND> static constexpr float prior_times_c = KIND == ISO_PRIOR_RDP ? 8.f : 1.f;
 
-		v[0] = q.x;
-		v[1] = q.y;
-		v[2] = q.z;
-		v[3] = q.w;
-		return;
-	}
-#pragma unroll
-	for (int c = 0; c < PRIOR_X; c++) v[c] = x0 + c < nx ? from[c] : 0;
-}
-
-/* v, a row of the gradient at x, becomes that of the step. */
-static __device__ __forceinline__ void prior_step_row(float v[PRIOR_X], const prior_job &j,
-                                                      const float x[PRIOR_X + 2], int64_t at, int x0)
-{
-	const float none[PRIOR_X] = { 0, 0, 0, 0 };
-	float z[PRIOR_X], g[PRIOR_X], p[PRIOR_X];
-
-	prior_get(z, j.u.z + at, x0, j.n[0], j.whole);
-	prior_get(g, j.u.g + at, x0, j.n[0], j.whole);
-	prior_get(p, j.u.p + at, x0, j.n[0], j.whole);
-#pragma unroll
-	for (int c = 0; c < PRIOR_X; c++) v[c] = prior_updated(&j.u, x[c + 1], z[c], g[c], p[c], v[c]);
-	prior_put(j.u.z + at, none, x0, j.n[0], j.whole);
-}
-
-template <int DEPTH, int EXTRA, int R>
+template <int KIND, int DEPTH, int EXTRA, int R>
 static __device__ __forceinline__ void prior_store(const prior_sums of[R][PRIOR_X], const prior_job &j,
                                                    const prior_plane<EXTRA, R> &a, int x0, int y0, int z)
 {
@@ -288,10 +300,11 @@ static __device__ __forceinline__ void prior_store(const prior_sums of[R][PRIOR_
 		if (y0 + r >= j.n[1]) continue;
 #pragma unroll
 		for (int i = 0; i < PRIOR_X; i++) { /* + 0: never -0 */
-			g[i] = EXTRA ? fmaf(a.k[r + 1][i + 1], of[r][i].g, 0.f) : of[r][i].g;
-			c[i] = EXTRA ? a.k[r + 1][i + 1] * of[r][i].c : of[r][i].c;
+			const float k = EXTRA ? a.k[r + 1][i + 1] : 1.f;
+
+			g[i] = fmaf(prior_times_g<KIND> * k, of[r][i].g, 0.f);
+			c[i] = prior_times_c<KIND> * k * of[r][i].c;
 		}
-		if (!DEPTH && j.u.z) prior_step_row(g, j, a.v[r + 1], at, x0);
 		if (j.gradient) prior_put(j.gradient + at, g, x0, j.n[0], j.whole);
 		if (DEPTH && j.curvature) prior_put(j.curvature + at, c, x0, j.n[0], j.whole);
 	}
@@ -313,18 +326,18 @@ static __device__ __forceinline__ double prior_column(const prior_job &j, int x0
 
 #pragma unroll
 	for (int i = 0; i < R * PRIOR_X; i++) to[i / PRIOR_X][i % PRIOR_X] = prior_sums{ 0, 0, 0 };
-	prior_load(a, j, x0, y0, first);
+	prior_load<KIND>(a, j, x0, y0, first);
 #pragma unroll 1
 	for (int z = first; z < z1; z++) { /* plane z0 - 1 only for what it gives to z0 */
 		float v = 0;
 
 #pragma unroll
 		for (int i = 0; i < R * PRIOR_X; i++) next[i / PRIOR_X][i % PRIOR_X] = prior_sums{ 0, 0, 0 };
-		if (z + 1 < j.n[2]) prior_load(b, j, x0, y0, z + 1);
+		if (z + 1 < j.n[2]) prior_load<KIND>(b, j, x0, y0, z + 1);
 		if (z >= z0) prior_in_plane<KIND, DEPTH>(to, v, j, a, flag);
 		if (z + 1 < j.n[2]) prior_between<KIND, DEPTH>(to, next, v, j, a, b, flag);
 		if (z >= z0) {
-			prior_store<DEPTH>(to, j, a, x0, y0, z);
+			prior_store<KIND, DEPTH>(to, j, a, x0, y0, z);
 			value += v;
 		}
 		a = b;
