@@ -29,7 +29,7 @@ static int64_t blocks_z(const int n[3], int planes)
 /* Blocks that a multiprocessor holds. */
 template <int DEPTH, int EXTRA> static constexpr int resident = DEPTH || EXTRA ? 3 : 4;
 
-template <int KIND, int DEPTH, int EXTRA>
+template <int KIND, int DEPTH, int EXTRA, bool WHOLE>
 static __global__ void __launch_bounds__(PRIOR_THREADS, resident<DEPTH, EXTRA>)
 	columns(const __grid_constant__ prior_job j)
 {
@@ -41,7 +41,7 @@ static __global__ void __launch_bounds__(PRIOR_THREADS, resident<DEPTH, EXTRA>)
 	const int z0 = (int)(block / gx / gy) * j.planes;
 	double value = 0;
 
-	if (x0 < j.n[0] && y0 < j.n[1]) value = prior_column<KIND, DEPTH, EXTRA, R>(j, x0, y0, z0);
+	if (x0 < j.n[0] && y0 < j.n[1]) value = prior_column<KIND, DEPTH, EXTRA, WHOLE, R>(j, x0, y0, z0);
 	if (!DEPTH) return;
 	value = iso_block_sum(value);
 	if (threadIdx.x == 0) j.partial[block] = value;
@@ -68,22 +68,37 @@ static int64_t choose_planes(prior_job *j, int each, int held)
 	return plane * blocks_z(j->n, best);
 }
 
-template <int KIND, int DEPTH, int EXTRA> static int64_t launch(prior_job *j, cudaStream_t stream)
+template <int KIND, int DEPTH, int EXTRA, bool WHOLE> static int64_t launch(prior_job *j, cudaStream_t stream)
 {
 	const int64_t blocks = choose_planes(j, rows<DEPTH, EXTRA>, resident<DEPTH, EXTRA>);
 
-	columns<KIND, DEPTH, EXTRA><<<(unsigned)blocks, PRIOR_THREADS, 0, stream>>>(*j);
+	columns<KIND, DEPTH, EXTRA, WHOLE><<<(unsigned)blocks, PRIOR_THREADS, 0, stream>>>(*j);
 	return blocks;
+}
+
+static bool aligned(const void *p)
+{
+	return (uintptr_t)p % sizeof(float4) == 0;
+}
+
+/* Rows begin at multiples of 16 bytes, and end with a whole column. */
+static bool whole_rows(const prior_job *j)
+{
+	return j->n[0] % PRIOR_X == 0 && aligned(j->x) && aligned(j->gradient) && aligned(j->curvature) &&
+	       aligned(j->kappa) && aligned(j->bits);
 }
 
 /* Without kappa only relative differences have a kernel of their own; the others read 1 in its place. */
 template <int KIND, int DEPTH> static int64_t launch_with(prior_job *j, cudaStream_t stream)
 {
-	const bool plain = j->whole && j->n[1] % rows<DEPTH, PRIOR_PLAIN> == 0 && !j->kappa;
+	const bool whole = whole_rows(j),
+		   plain = whole && j->n[1] % rows<DEPTH, PRIOR_PLAIN> == 0 && !j->kappa;
 
-	if (j->bits) return launch<KIND, DEPTH, PRIOR_WEIGHTS>(j, stream);
-	if (KIND == ISO_PRIOR_RDP && plain) return launch<ISO_PRIOR_RDP, DEPTH, PRIOR_PLAIN>(j, stream);
-	return launch<KIND, DEPTH, PRIOR_KAPPA>(j, stream);
+	if (j->bits && whole) return launch<KIND, DEPTH, PRIOR_WEIGHTS, true>(j, stream);
+	if (j->bits) return launch<KIND, DEPTH, PRIOR_WEIGHTS, false>(j, stream);
+	if (KIND == ISO_PRIOR_RDP && plain) return launch<ISO_PRIOR_RDP, DEPTH, PRIOR_PLAIN, true>(j, stream);
+	if (whole) return launch<KIND, DEPTH, PRIOR_KAPPA, true>(j, stream);
+	return launch<KIND, DEPTH, PRIOR_KAPPA, false>(j, stream);
 }
 
 template <int DEPTH> static int64_t launch_kind(prior_job *j, cudaStream_t stream)
@@ -207,11 +222,6 @@ static __global__ void tv_voxels(const __grid_constant__ prior_job j, int64_t vo
 
 /* ---- a prior ---- */
 
-static bool aligned(const void *p)
-{
-	return (uintptr_t)p % sizeof(float4) == 0;
-}
-
 static prior_job job_of(const iso_prior *r, const float *x, const prior_want *want)
 {
 	prior_job j = ISO_ZERO;
@@ -224,8 +234,6 @@ static prior_job job_of(const iso_prior *r, const float *x, const prior_want *wa
 	j.gradient = want->gradient;
 	j.curvature = want->curvature;
 	j.partial = r->partial;
-	j.whole = j.n[0] % PRIOR_X == 0 && aligned(x) && aligned(j.gradient) && aligned(j.curvature) &&
-	          aligned(j.kappa) && aligned(j.bits);
 	return j;
 }
 

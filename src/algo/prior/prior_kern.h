@@ -24,7 +24,7 @@ struct prior_par {
 	int64_t n[3];
 	iso_real gamma, epsilon, s, delta, eta;
 	iso_real over_s; /* 1 / s */
-	iso_real least;  /* 0, or with epsilon 0 so little that it changes no sum and still has a reciprocal */
+	iso_real least; /* 0, or with epsilon 0 so little that it changes no sum and still has a reciprocal */
 	iso_real w[PRIOR_PAIRS];
 };
 

@@ -26,7 +26,6 @@ enum {
 struct prior_job {
 	struct prior_par p;
 	int n[3], planes; /* planes of a column */
-	bool whole;       /* rows begin at multiples of 16 bytes, and end with a whole column */
 	const float *x, *kappa;
 	const uint32_t *bits;
 	float *gradient, *curvature; /* NULL: not wanted */
@@ -45,15 +44,15 @@ struct prior_sums {
 
 /* ---- loads ---- */
 
-/* 4 values from `from`, and one before and behind them; what is outside the image is 0. */
-template <class T, class T4>
-static __device__ __forceinline__ void prior_row(T to[PRIOR_X + 2], const T *from, int x0, int nx, bool in,
-                                                 bool whole)
+/* 4 values from `from`, and one before and behind them; what is outside the image is 0. WHOLE: rows begin at multiples of
+   16 bytes, and end with a whole column; known when compiled, or a quarter of the time goes into asking. */
+template <bool WHOLE, class T, class T4>
+static __device__ __forceinline__ void prior_row(T to[PRIOR_X + 2], const T *from, int x0, int nx, bool in)
 {
 #pragma unroll
 	for (int c = 0; c < PRIOR_X + 2; c++) to[c] = 0;
 	if (!in) return;
-	if (whole) {
+	if (WHOLE) {
 		const T4 q = __ldg((const T4 *)from);
 
 		to[1] = q.x;
@@ -70,7 +69,7 @@ static __device__ __forceinline__ void prior_row(T to[PRIOR_X + 2], const T *fro
 }
 
 /* Relative differences have x + epsilon / 2 in the place of x (prior_add). */
-template <int KIND, int EXTRA, int R>
+template <int KIND, bool WHOLE, int EXTRA, int R>
 static __device__ __forceinline__ void prior_load(prior_plane<EXTRA, R> &s, const prior_job &j, int x0,
                                                   int y0, int z)
 {
@@ -80,17 +79,17 @@ static __device__ __forceinline__ void prior_load(prior_plane<EXTRA, R> &s, cons
 		const bool in = y >= 0 && y < j.n[1];
 		const int64_t at = ((int64_t)z * j.n[1] + y) * j.n[0] + x0;
 
-		prior_row<float, float4>(s.v[r], j.x + at, x0, j.n[0], in, j.whole);
+		prior_row<WHOLE, float, float4>(s.v[r], j.x + at, x0, j.n[0], in);
 		if (KIND == ISO_PRIOR_RDP)
 #pragma unroll
 			for (int c = 0; c < PRIOR_X + 2; c++) s.v[r][c] += .5f * j.p.epsilon;
-		if (EXTRA && j.kappa) prior_row<float, float4>(s.k[r], j.kappa + at, x0, j.n[0], in, j.whole);
+		if (EXTRA && j.kappa) prior_row<WHOLE, float, float4>(s.k[r], j.kappa + at, x0, j.n[0], in);
 		if (EXTRA && !j.kappa)
 #pragma unroll
 			for (int c = 0; c < PRIOR_X + 2; c++)
 				s.k[r][c] = in && x0 + c >= 1 && x0 + c <= j.n[0] ? 1.f : 0.f;
 		if (EXTRA == PRIOR_WEIGHTS)
-			prior_row<uint32_t, uint4>(s.b[r], j.bits + at, x0, j.n[0], in, j.whole);
+			prior_row<WHOLE, uint32_t, uint4>(s.b[r], j.bits + at, x0, j.n[0], in);
 	}
 }
 
@@ -100,7 +99,8 @@ template <int KIND>
 static __device__ __forceinline__ prior_pair prior_at(const prior_par &p, float x, float y)
 {
 	if (KIND == ISO_PRIOR_RDP)
-		return prior_rdp_of(&p, x, y, iso_over(fmaf(p.gamma, fabsf(x - y), (x + y + p.epsilon) + p.least)));
+		return prior_rdp_of(&p, x, y,
+		                    iso_over(fmaf(p.gamma, fabsf(x - y), (x + y + p.epsilon) + p.least)));
 	return prior_pair_of((enum iso_prior_kind)KIND, &p, x, y);
 }
 
@@ -207,11 +207,11 @@ static __device__ __forceinline__ void prior_within(prior_sums &to, prior_sums &
 {
 	const int y = r + dy + 1, x = c + dx + 1;
 
-	prior_add<KIND, DEPTH, true>(
-		to, other, j.p, a.v[r + 1][c + 1], b.v[y][x],
-		prior_weight<EXTRA>(j.p, dx, dy, dz, EXTRA == PRIOR_WEIGHTS ? a.b[r + 1][c + 1] : 0,
-	                            EXTRA == PRIOR_WEIGHTS ? b.b[y][x] : 0),
-		EXTRA ? a.k[r + 1][c + 1] : 1, EXTRA ? b.k[y][x] : 1);
+	prior_add<KIND, DEPTH, true>(to, other, j.p, a.v[r + 1][c + 1], b.v[y][x],
+	                             prior_weight<EXTRA>(j.p, dx, dy, dz,
+	                                                 EXTRA == PRIOR_WEIGHTS ? a.b[r + 1][c + 1] : 0,
+	                                                 EXTRA == PRIOR_WEIGHTS ? b.b[y][x] : 0),
+	                             EXTRA ? a.k[r + 1][c + 1] : 1, EXTRA ? b.k[y][x] : 1);
 }
 
 /* The value of the pairs within the column of voxel (r, c), whose sum prior_within has in to.v, joins the plane's. */
@@ -272,10 +272,10 @@ static __device__ __forceinline__ void prior_between(prior_sums to[R][PRIOR_X], 
 
 /* ---- results ---- */
 
-static __device__ __forceinline__ void prior_put(float *to, const float v[PRIOR_X], int x0, int nx,
-                                                 bool whole)
+template <bool WHOLE>
+static __device__ __forceinline__ void prior_put(float *to, const float v[PRIOR_X], int x0, int nx)
 {
-	if (whole) {
+	if (WHOLE) {
 		*(float4 *)to = float4{ v[0], v[1], v[2], v[3] };
 		return;
 	}
@@ -288,7 +288,7 @@ static __device__ __forceinline__ void prior_put(float *to, const float v[PRIOR_
 template <int KIND> static constexpr float prior_times_g = KIND == ISO_PRIOR_RDP ? 2.f : 1.f;
 template <int KIND> static constexpr float prior_times_c = KIND == ISO_PRIOR_RDP ? 8.f : 1.f;
 
-template <int KIND, int DEPTH, int EXTRA, int R>
+template <int KIND, int DEPTH, bool WHOLE, int EXTRA, int R>
 static __device__ __forceinline__ void prior_store(const prior_sums of[R][PRIOR_X], const prior_job &j,
                                                    const prior_plane<EXTRA, R> &a, int x0, int y0, int z)
 {
@@ -305,14 +305,14 @@ static __device__ __forceinline__ void prior_store(const prior_sums of[R][PRIOR_
 			g[i] = fmaf(prior_times_g<KIND> * k, of[r][i].g, 0.f);
 			c[i] = prior_times_c<KIND> * k * of[r][i].c;
 		}
-		if (j.gradient) prior_put(j.gradient + at, g, x0, j.n[0], j.whole);
-		if (DEPTH && j.curvature) prior_put(j.curvature + at, c, x0, j.n[0], j.whole);
+		if (j.gradient) prior_put<WHOLE>(j.gradient + at, g, x0, j.n[0]);
+		if (DEPTH && j.curvature) prior_put<WHOLE>(j.curvature + at, c, x0, j.n[0]);
 	}
 }
 
 /* ---- a column ---- */
 
-template <int KIND, int DEPTH, int EXTRA, int R>
+template <int KIND, int DEPTH, int EXTRA, bool WHOLE, int R>
 static __device__ __forceinline__ double prior_column(const prior_job &j, int x0, int y0, int z0)
 {
 	const float left = x0 > 0, right = x0 + PRIOR_X<j.n[0], below = y0> 0, above = y0 + R < j.n[1];
@@ -326,18 +326,18 @@ static __device__ __forceinline__ double prior_column(const prior_job &j, int x0
 
 #pragma unroll
 	for (int i = 0; i < R * PRIOR_X; i++) to[i / PRIOR_X][i % PRIOR_X] = prior_sums{ 0, 0, 0 };
-	prior_load<KIND>(a, j, x0, y0, first);
+	prior_load<KIND, WHOLE>(a, j, x0, y0, first);
 #pragma unroll 1
 	for (int z = first; z < z1; z++) { /* plane z0 - 1 only for what it gives to z0 */
 		float v = 0;
 
 #pragma unroll
 		for (int i = 0; i < R * PRIOR_X; i++) next[i / PRIOR_X][i % PRIOR_X] = prior_sums{ 0, 0, 0 };
-		if (z + 1 < j.n[2]) prior_load<KIND>(b, j, x0, y0, z + 1);
+		if (z + 1 < j.n[2]) prior_load<KIND, WHOLE>(b, j, x0, y0, z + 1);
 		if (z >= z0) prior_in_plane<KIND, DEPTH>(to, v, j, a, flag);
 		if (z + 1 < j.n[2]) prior_between<KIND, DEPTH>(to, next, v, j, a, b, flag);
 		if (z >= z0) {
-			prior_store<KIND, DEPTH>(to, j, a, x0, y0, z);
+			prior_store<KIND, DEPTH, WHOLE>(to, j, a, x0, y0, z);
 			value += v;
 		}
 		a = b;
