@@ -32,26 +32,47 @@ struct against {
 	double norm; /* mean of its background */
 };
 
-static struct errors compare(const struct against *a, const iso_real *x)
+/* Sums over some voxels of the object: squares of the differences, and differences of each region. */
+struct sums {
+	double whole, background, mean[PRIORS_REGIONS];
+	int64_t n_whole, n_background, n[PRIORS_REGIONS];
+};
+
+static struct sums sum_up(const struct against *a, const iso_real *x, int64_t from, int64_t to)
 {
 	const struct priors *p = a->p;
-	double whole = 0, background = 0, mean[PRIORS_REGIONS] = { 0 };
-	int64_t n_whole = 0, n_background = 0, n[PRIORS_REGIONS] = { 0 };
-	struct errors e = { 0 };
+	struct sums s = { 0 };
 
-	for (int64_t i = 0; i < p->truth.n; i++) {
+	for (int64_t i = from; i < to; i++) {
 		const double d = (double)x[i] - (double)a->reference[i];
 
 		if (!p->whole[i]) continue;
-		whole += d * d;
-		n_whole++;
-		if (p->background[i]) background += d * d, n_background++;
-		if (p->region[i]) mean[p->region[i] - 1] += d, n[p->region[i] - 1]++;
+		s.whole += d * d;
+		s.n_whole++;
+		if (p->background[i]) s.background += d * d, s.n_background++;
+		if (p->region[i]) s.mean[p->region[i] - 1] += d, s.n[p->region[i] - 1]++;
 	}
-	e.whole = sqrt(whole / (double)n_whole) / a->norm;
-	e.background = sqrt(background / (double)n_background) / a->norm;
-	for (int k = 0; k < p->regions; k++)
-		if (n[k] > 0) e.worst = fmax(e.worst, fabs(mean[k] / (double)n[k]) / a->norm);
+	return s;
+}
+
+static struct errors compare(const struct against *a, const iso_real *x)
+{
+	enum { PARTS = 64 }; /* joined in their order */
+	const int64_t n = a->p->truth.n;
+	struct sums part[PARTS], s = { 0 };
+	struct errors e = { 0 };
+
+#pragma omp parallel for num_threads(iso_ctx_threads(a->p->s.cpu))
+	for (int i = 0; i < PARTS; i++) part[i] = sum_up(a, x, n * i / PARTS, n * (i + 1) / PARTS);
+	for (int i = 0; i < PARTS; i++) {
+		s.whole += part[i].whole, s.n_whole += part[i].n_whole;
+		s.background += part[i].background, s.n_background += part[i].n_background;
+		for (int k = 0; k < PRIORS_REGIONS; k++) s.mean[k] += part[i].mean[k], s.n[k] += part[i].n[k];
+	}
+	e.whole = sqrt(s.whole / (double)s.n_whole) / a->norm;
+	e.background = sqrt(s.background / (double)s.n_background) / a->norm;
+	for (int k = 0; k < a->p->regions; k++)
+		if (s.n[k] > 0) e.worst = fmax(e.worst, fabs(s.mean[k] / (double)s.n[k]) / a->norm);
 	return e;
 }
 
@@ -135,18 +156,27 @@ done:
 
 /* ---- a scan ---- */
 
-/* The converged image; fixes beta and the prior's parameters, which come from the start. */
+/* The converged image: lbfgs from where svrg came to; fixes beta and the prior's parameters, which come from the start. */
 static int refer(struct iso_array *x, struct iso_map_result *r, const struct priors *p,
-                 const struct priors_scan *s, const struct iso_prior_spec *prior, double relative)
+                 const struct priors_scan *s, struct iso_prior_spec *prior, double relative)
 {
 	struct iso_map map = priors_map(p, s, prior);
+	struct iso_map_result near = { .size = sizeof near };
 	int st = priors_start(x, p, s);
 
+	map.method = ISO_MAP_SVRG;
+	map.relative = relative;
+	if (!st) st = iso_map_run(x->v, &near, &map, NULL);
 	map.method = ISO_MAP_LBFGS;
 	map.passes = p->scale.reference;
 	map.tolerance = REFERENCE_KKT;
-	map.relative = relative;
-	return st ? st : iso_map_run(x->v, r, &map, NULL);
+	map.relative = 0;
+	map.beta = near.beta;
+	map.as_given = true;
+	prior->epsilon = near.epsilon;
+	if (!st) st = iso_map_run(x->v, r, &map, NULL);
+	iso_map_result_free(&near);
+	return st;
 }
 
 static json_t *run_json(const char *name, double events, uint64_t seed, const struct run *r)
