@@ -275,13 +275,12 @@ static __device__ __forceinline__ void prior_between(prior_sums to[R][PRIOR_X], 
 template <bool WHOLE>
 static __device__ __forceinline__ void prior_put(float *to, const float v[PRIOR_X], int x0, int nx)
 {
-	if (WHOLE) {
+	if (WHOLE)
 		*(float4 *)to = float4{ v[0], v[1], v[2], v[3] };
-		return;
-	}
+	else
 #pragma unroll
-	for (int c = 0; c < PRIOR_X; c++)
-		if (x0 + c < nx) to[c] = v[c];
+		for (int c = 0; c < PRIOR_X; c++)
+			if (x0 + c < nx) to[c] = v[c];
 }
 
 /* What prior_add left out. */
