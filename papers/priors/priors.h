@@ -15,7 +15,7 @@ struct priors_scale {
 	double relative[PRIORS_COUNTS]; /* their scale-free strengths */
 	int64_t seeds;                  /* scans of each */
 	int passes, reference;          /* at most; evaluations of the reference */
-	int subsets;
+	int subsets;                    /* at most */
 	double lesion_events;
 	int64_t lesion_seeds;
 	int64_t n[3];
@@ -37,6 +37,7 @@ struct priors {
 
 /* One scan, ready for any algorithm. */
 struct priors_scan {
+	int subsets; /* those of the scale; fewer in scans with fewer counts than voxels */
 	struct iso_events e;
 	iso_problem *problem;
 	iso_op *op;

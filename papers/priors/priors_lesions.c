@@ -59,7 +59,7 @@ static int make_osem(struct iso_array *x, const struct priors *p, const struct p
 	struct iso_em em = { .size = sizeof em,
 		             .op = s->op,
 		             .data = { .y = s->y, .add = s->r, .mult = s->m },
-		             .sens = { 1, p->scale.subsets, p->sens.v },
+		             .sens = { 1, s->subsets, p->sens.v },
 		             .iterations = OSEM_ITERATIONS };
 	int st = priors_start(x, p, s);
 

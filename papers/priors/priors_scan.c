@@ -8,7 +8,8 @@
 #define SAMPLES 5   /* along each axis of a voxel that a surface crosses */
 #define RANDOMS .25 /* of the events */
 #define EDGE_MM 10. /* background nearer than that to another region is left out */
-#define WITHIN .8   /* of the half length: planes of regions */
+#define LEAST_SUBSETS 4
+#define WITHIN .8 /* of the half length: planes of regions */
 
 /* ---- regions ---- */
 
@@ -157,7 +158,7 @@ static int make_op(struct priors_scan *s, const struct priors *p)
 		{ "grid", study_text("%d,%d,%d", (int)g->n[0], (int)g->n[1], (int)g->n[2]) },
 		{ "voxel", study_text("%g", p->scale.voxel) },
 		{ "method", "osem" },
-		{ "subsets", study_text("%d", p->scale.subsets) },
+		{ "subsets", study_text("%d", s->subsets) },
 	};
 	iso_real *none = NULL;
 	int st = iso_problem_create(&s->problem, p->s.fast, "ray");
@@ -177,6 +178,8 @@ int priors_scan_open(struct priors_scan *s, const struct priors *p, double event
 	int st;
 
 	*s = (struct priors_scan){ 0 };
+	s->subsets = (int)fmin(p->scale.subsets,
+	                       fmax(LEAST_SUBSETS, p->scale.subsets * events / (double)p->truth.n));
 	st = simulate(s, p, events, seed);
 	return st ? st : make_op(s, p);
 }
@@ -197,7 +200,7 @@ struct iso_map priors_map(const struct priors *p, const struct priors_scan *s,
 	return (struct iso_map){ .size = sizeof(struct iso_map),
 		                 .op = s->op,
 		                 .data = { .y = s->y, .add = s->r, .mult = s->m },
-		                 .sens = { 1, p->scale.subsets, p->sens.v },
+		                 .sens = { 1, s->subsets, p->sens.v },
 		                 .prior = prior,
 		                 .passes = p->scale.passes,
 		                 .seed = 1 };

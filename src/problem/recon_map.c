@@ -190,7 +190,8 @@ static int check_streamed(const struct recon *r, const struct recon_map *m)
 	                method ? "'method' svrg" : "'kappa' FILE");
 }
 
-/* min(32, counts/1000), at least 4, as far as rows and model allow. */
+/* min(32, counts/1000, 32 counts/voxels), at least 4, as far as rows and model allow. With fewer counts than voxels a subset
+   hardly tells what the next one will: with 32 the guards held every step back. */
 int map_subsets(struct recon *r, struct recon_map *m)
 {
 	struct settings *s = &r->problem->s;
@@ -200,7 +201,8 @@ int map_subsets(struct recon *r, struct recon_map *m)
 	int st = check_streamed(r, m);
 
 	if (st || (st = counts(r, &sum))) return st;
-	n = (int64_t)fmin(MAP_SUBSETS, floor(sum / COUNTS_OF_A_SUBSET));
+	n = (int64_t)fmin(fmin(MAP_SUBSETS, floor(sum / COUNTS_OF_A_SUBSET)),
+	                  floor(MAP_SUBSETS * sum / (double)iso_grid_voxels(&r->grid)));
 	if (n < 4) n = 4;
 	if (n > most) n = most;
 	if (problem_given(r->problem, "subsets") || strcmp(s->method, "pdhg") == 0) n = s->subsets;

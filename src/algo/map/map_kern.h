@@ -6,8 +6,9 @@
 
 #include "core/hd.h"
 
-#define MAP_BALANCE 1.5 /* subsets may differ by this factor before the balance image shortens steps */
-#define MAP_LATE .1     /* of osl: the divisor is at least this share of the sensitivity */
+#define MAP_BALANCE 1.5   /* subsets may differ by this factor before the balance image shortens steps */
+#define MAP_STEEPEST 1e24 /* curvature of a row */
+#define MAP_LATE .1       /* of osl: the divisor is at least this share of the sensitivity */
 
 /* P = u / (max(S, M/1.5) + 2 beta C u), with u = x + off; 0 where S is 0. */
 ISO_HD iso_real map_precondition(double u, double sens, double balance, double curvature, double beta)
@@ -27,10 +28,13 @@ ISO_HD iso_real map_late(double acc, double sens, double gradient, double beta, 
 }
 
 /* y (A 1) / (A x + a)^2 of a row, its weight in the likelihood's curvature, from its ratios at x and at x + t:
-   here = y / (A x + a), there = y / (A x + a + t (A 1)). 0 where the row is skipped or without counts. */
+   here = y / (A x + a), there = y / (A x + a + t (A 1)). 0 where the row is skipped or without counts; cut where sums of it
+   might leave the floats: of a row that nothing in x explains, and whose a is tiny. */
 ISO_HD iso_real map_row_curvature(double here, double there, double t)
 {
-	return (iso_real)(there > 0 && here > there ? here * ((here - there) / (t * there)) : 0);
+	double c = there > 0 && here > there ? here * ((here - there) / (t * there)) : 0;
+
+	return (iso_real)(c < MAP_STEEPEST ? c : MAP_STEEPEST);
 }
 
 /* 1 / (k^2 + beta H), the scale of lbfgs; at most 1000 times that of EM, u / S. */

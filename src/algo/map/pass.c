@@ -3,9 +3,11 @@
 #include "state.h"
 
 #include "core/philox.h"
+#include "isotome/filter.h"
 
 #include <math.h>
 
+#define SOFT 1.6          /* FWHM of what smooths u, in voxels */
 #define MOST_ACTIVITY 1.5 /* a MAP image has <S, x> <= sum of counts */
 
 /* ---- order ---- */
@@ -96,13 +98,43 @@ static bool renewed_in(int64_t epoch)
 	return epoch <= 4 || (epoch <= 10 && epoch % 2 == 0);
 }
 
+/* Sum of y, or what the last visits of the subsets say of it: an operator that streams its data alone knows. */
+static double counts(const iso_map_state *m)
+{
+	double sum = 0;
+
+	for (int b = 0; b < m->subsets; b++)
+		sum += m->part[(int64_t)MAP_PARTS * b + 1] + m->part[(int64_t)MAP_PARTS * b + 4];
+	return fmax(sum, m->counts);
+}
+
+/* u = x + off; of a scan with fewer counts than voxels that are seen, x smoothed by a voxel: there a voxel is large or 0 by
+   the chance of an event, and P of a large one, kept for an epoch or more, would throw it up from 0 again and again. */
+static int find_u(iso_map_state *m)
+{
+	struct iso_loop *l = &m->l;
+	const struct iso_grid *g = &m->spec.grid;
+	const struct iso_filter soft = {
+		.kind = ISO_GAUSSIAN, .fwhm = { SOFT * g->voxel[0], SOFT * g->voxel[1], SOFT * g->voxel[2] }
+	};
+	const double y = counts(m);
+	const iso_real *of = l->x;
+	int st;
+
+	if (m->prior && y > 0 && y < (double)(l->n - m->unseen)) {
+		if ((st = iso_filter_apply(m->u, l->ctx, &soft, g, l->x))) return st;
+		of = m->u;
+	}
+	return m->v->shift(l->ctx, l->n, m->u, of, m->f.off);
+}
+
 int map_renew(iso_map_state *m, int64_t k, const iso_real *balance)
 {
 	struct iso_loop *l = &m->l;
 	int st;
 
 	if (k % m->subsets || !renewed_in(k / m->subsets)) return ISO_OK;
-	if ((st = m->v->shift(l->ctx, l->n, m->u, l->x, m->f.off))) return st;
+	if ((st = find_u(m))) return st;
 	/* `next` has the curvature at u */
 	if (m->prior && (st = map_penalty(m, NULL, NULL, m->next, NULL, m->u))) return st;
 	return m->v->precondition(l->ctx, l->n, m->precond, m->u, m->sens, balance, m->prior ? m->next : NULL,
@@ -132,16 +164,6 @@ int map_expected(iso_map_state *m, double *sum)
 	                "%s: the image of update %" PRId64
 	                " is not finite: start image, sensitivity or factors are too small or too large",
 	                m->method->name, l->done + 1);
-}
-
-/* Sum of y, or what the last visits of the subsets say of it: an operator that streams its data alone knows. */
-static double counts(const iso_map_state *m)
-{
-	double sum = 0;
-
-	for (int b = 0; b < m->subsets; b++)
-		sum += m->part[(int64_t)MAP_PARTS * b + 1] + m->part[(int64_t)MAP_PARTS * b + 4];
-	return fmax(sum, m->counts);
 }
 
 int map_guard(iso_map_state *m, const iso_real *to)
