@@ -33,6 +33,7 @@
 #include "isotome/events.h"
 #include "isotome/phantom.h"
 #include "isotome/picture.h"
+#include "isotome/report.h"
 #include "isotome/measure.h"
 #include "isotome/physics.h"
 #include "isotome/units.h"

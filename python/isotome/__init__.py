@@ -79,7 +79,9 @@ _LATER: dict[str, str] = {
     "write": "files",
     "write_events": "eventfiles",
     "write_recording": "recordings",
+    "write_report": "pages",
     "write_strip_events": "eventfiles",
+    "write_viewer": "pages",
 }
 
 models = problem.names()

@@ -50,7 +50,9 @@ from .transducers import water_speed as water_speed
 from .files import write as write
 from .eventfiles import write_events as write_events
 from .recordings import write_recording as write_recording
+from .pages import write_report as write_report
 from .eventfiles import write_strip_events as write_strip_events
+from .pages import write_viewer as write_viewer
 from .context import Context
 from .events import Events
 from .grid import Grid

@@ -184,7 +184,7 @@ static int look(struct iso_scan_point *p, const struct scan *s, const struct iso
 static int write_page(struct scan *s, const struct iso_scan_point *p)
 {
 	char names[ISO_REPORT_MOST][PATH_MAX];
-	char *paths[ISO_REPORT_MOST];
+	const char *paths[ISO_REPORT_MOST];
 	struct iso_text page = { 0 };
 	struct iso_report r;
 	int n = s->n < ISO_REPORT_MOST ? s->n : ISO_REPORT_MOST, st = ISO_OK;

@@ -36,9 +36,9 @@ static int check(const struct cmd *c, const struct settings *s)
 		return iso_fail(ISO_EARG, "--profile-from and --profile-to go together");
 	if (s->overlay && strcmp(s->viewer, "off") == 0)
 		return iso_fail(ISO_EARG, "--overlay is for the viewer, which --viewer off leaves out");
-	if (!iso_has_suffix(s->out, ".html") && !iso_has_suffix(s->out, ".htm"))
-		return iso_fail(ISO_EARG, "%s: a report is written as .html", s->out);
-	return iso_target_check(s->out, c->force);
+	int st = iso_page_check(s->out);
+
+	return st ? st : iso_target_check(s->out, c->force);
 }
 
 /* null: the spheres of the image could not be measured. */
@@ -83,7 +83,7 @@ static int run(struct cmd *c, const struct settings *s)
 {
 	struct iso_text page = { 0 };
 	struct iso_report r;
-	int st = iso_report_read(&r, s->images.n, s->images.v, s->truth);
+	int st = iso_report_read(&r, s->images.n, (const char *const *)s->images.v, s->truth);
 
 	if (st) return st;
 	if ((st = iso_report_spheres(&r, s->spheres))) goto done;

@@ -16,21 +16,9 @@ bool view_is_page(const char *path)
 /* Where the slices cross, if that was said; else they do where the signal is. */
 static int take_place(struct iso_report_image *m, const struct iso_picture *look)
 {
-	const struct iso_grid *g = &m->volume.grid;
-
+	if (look->at == ISO_AT_POINT) return iso_report_place(m, look->point);
 	if (look->at == ISO_AT_MAX) iso_shown_hottest(m->cut, &m->volume);
-	for (int a = 0; a < 3; a++) {
-		if (look->at == ISO_AT_CENTRE) m->cut[a] = (g->n[a] - 1) / 2;
-		if (look->at != ISO_AT_POINT) continue;
-		if (!iso_measure_inside(g, a, look->point[a]))
-			return iso_fail(ISO_EINPUT, "--at %g,%g,%g is outside %s, which reaches %s",
-			                look->point[0], look->point[1], look->point[2], m->path,
-			                iso_measure_extent(g).text);
-		int64_t pair[2];
-		double part = iso_measure_between(pair, iso_measure_index(g, a, look->point[a]), g->n[a]);
-
-		m->cut[a] = pair[part >= .5];
-	}
+	for (int a = 0; a < 3 && look->at == ISO_AT_CENTRE; a++) m->cut[a] = (m->volume.grid.n[a] - 1) / 2;
 	return ISO_OK;
 }
 
@@ -83,7 +71,7 @@ int view_page(struct cmd *c, const struct view_page *page, const struct iso_pict
 {
 	struct iso_text text = { 0 };
 	struct iso_report r = { 0 };
-	char *paths[] = { (char *)page->image };
+	const char *paths[] = { page->image };
 	int st;
 
 	record_stage(&c->record, "read");

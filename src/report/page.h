@@ -70,10 +70,18 @@ struct iso_report {
 };
 
 /* The truth must lie on the grid of every image; NULL: there is none. */
-int iso_report_read(struct iso_report *r, int n, char *const *paths, const char *truth);
+int iso_report_read(struct iso_report *r, int n, const char *const *paths, const char *truth);
 
 /* Adds an image of any grid; one that has no grid must have the voxels of the first image, and lies there. */
 int iso_report_read_overlay(struct iso_report *r, const char *path);
+
+/* The same for arrays: m is about the array, which stays the caller's (no iso_report_free), and has no history; r->overlay,
+   borrowed so, is laid over the first image. */
+int iso_report_borrow(struct iso_report_image *m, const struct iso_array *array, const char *name);
+int iso_report_lay(struct iso_report *r);
+
+/* The slices shown cross in the voxel around a place. */
+int iso_report_place(struct iso_report_image *m, const double at[3]);
 void iso_report_free(struct iso_report *r);
 
 /* Measures the spheres of a phantom after NEMA NU 2, where the description has them. NULL: those of the
@@ -84,6 +92,9 @@ int iso_report_spheres(struct iso_report *r, const char *description);
    escaped. Between them stand sections; with `viewer`, one may be the viewer's. */
 void iso_page_open(struct iso_text *t, const char *brand, const char *title, bool viewer);
 void iso_page_close(struct iso_text *t, const char *command, bool viewer);
+
+/* ISO_EARG for a name that is not .html or .htm. */
+int iso_page_check(const char *path);
 
 /* The whole page; and one with the viewer, and pictures where it can't run, alone. */
 int iso_report_page(struct iso_text *t, const struct iso_report *r);

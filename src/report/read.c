@@ -44,20 +44,53 @@ static int choose_cut(int64_t cut[3], const struct iso_shown *vol)
 	return st;
 }
 
+/* Of an image that has its array. */
+static int look_at(struct iso_report_image *m)
+{
+	int st;
+
+	if (m->array.n_dim < 2 || m->array.n_dim > 4)
+		return iso_fail(ISO_EINPUT, "%s: an array of %d axes; a page is about images of 2 to 4",
+		                m->path, m->array.n_dim);
+	if ((st = iso_shown_of(&m->volume, &m->array, 0))) return st;
+	m->range = iso_shown_range(&m->volume);
+	return choose_cut(m->cut, &m->volume);
+}
+
 static int read_one(struct iso_report_image *m, const char *path, enum iso_values allowed)
 {
 	int st;
 
 	m->path = path;
-	if ((st = iso_read(&m->array, path, allowed))) return st;
-	if (m->array.n_dim < 2 || m->array.n_dim > 4)
-		return iso_fail(ISO_EINPUT, "%s: an array of %d axes; a report is about images of 2 to 4",
-		                path, m->array.n_dim);
-	if ((st = iso_shown_of(&m->volume, &m->array, 0))) return st;
-	m->range = iso_shown_range(&m->volume);
-	if ((st = iso_history_read(&m->history, path))) return st;
+	if ((st = iso_read(&m->array, path, allowed)) || (st = look_at(m)) ||
+	    (st = iso_history_read(&m->history, path)))
+		return st;
 	take_unit(m);
-	return choose_cut(m->cut, &m->volume);
+	return ISO_OK;
+}
+
+int iso_report_borrow(struct iso_report_image *m, const struct iso_array *array, const char *name)
+{
+	m->path = name;
+	m->array = *array;
+	return look_at(m);
+}
+
+int iso_report_place(struct iso_report_image *m, const double at[3])
+{
+	const struct iso_grid *g = &m->volume.grid;
+
+	for (int a = 0; a < 3; a++) {
+		int64_t pair[2];
+		double part;
+
+		if (!iso_measure_inside(g, a, at[a]))
+			return iso_fail(ISO_EINPUT, "%g,%g,%g is outside %s, which reaches %s", at[0], at[1],
+			                at[2], m->path, iso_measure_extent(g).text);
+		part = iso_measure_between(pair, iso_measure_index(g, a, at[a]), g->n[a]);
+		m->cut[a] = pair[part >= .5];
+	}
+	return ISO_OK;
 }
 
 static bool same_grid(const struct iso_shown *a, const struct iso_shown *b)
@@ -81,7 +114,7 @@ static int compare(struct iso_report_image *m, const struct iso_report_image *tr
 	return ISO_OK;
 }
 
-int iso_report_read(struct iso_report *r, int n, char *const *paths, const char *truth)
+int iso_report_read(struct iso_report *r, int n, const char *const *paths, const char *truth)
 {
 	int st = ISO_OK;
 
@@ -104,17 +137,23 @@ int iso_report_read(struct iso_report *r, int n, char *const *paths, const char 
 
 int iso_report_read_overlay(struct iso_report *r, const char *path)
 {
-	const struct iso_shown *first = &r->image[0].volume;
-	struct iso_shown *under = &r->overlay.volume;
 	int st = read_one(&r->overlay, path, ISO_ANY);
 
-	if (st) return st;
+	return st ? st : iso_report_lay(r);
+}
+
+int iso_report_lay(struct iso_report *r)
+{
+	const struct iso_shown *first = &r->image[0].volume;
+	struct iso_shown *under = &r->overlay.volume;
+
 	if (under->in_mm != first->in_mm) {
 		if (memcmp(under->grid.n, first->grid.n, sizeof first->grid.n) != 0)
 			return iso_fail(ISO_EINPUT,
 			                "%s has %s, and other sizes than %s; both must have a voxel size, or "
 			                "the same sizes",
-			                path, under->in_mm ? "a voxel size" : "none", r->image[0].path);
+			                r->overlay.path, under->in_mm ? "a voxel size" : "none",
+			                r->image[0].path);
 		under->grid = first->grid;
 		under->in_mm = first->in_mm;
 	}

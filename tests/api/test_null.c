@@ -165,6 +165,8 @@ static void null_is_refused(void **state)
 	EACH(3, iso_picture_render(P(0), NULL, P(1), P(2)));
 	EACH(2, iso_picture_scanner(P(0), P(1), NULL, NULL));
 	EACH(2, iso_picture_write(P(0), P(1), NULL));
+	EACH(2, iso_report_write(P(0), 1, P(1), NULL));
+	EACH(2, iso_viewer_write(P(0), P(1), NULL, NULL));
 	EACH(1, iso_picture_write_check(P(0), false));
 	EACH(4, iso_ray_create(P(0), P(1), P(2), P(3)));
 	EACH(4, iso_ray_stream_create(P(0), P(1), P(2), P(3), 1));

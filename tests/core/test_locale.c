@@ -323,7 +323,7 @@ static void check_picture(const char *locale)
 
 static void check_page(const char *locale)
 {
-	char name[] = "x.nii", *paths[] = { name };
+	const char *name = "x.nii", *paths[] = { name };
 	struct iso_array a = { 0 };
 	struct iso_text t = { 0 };
 	struct iso_report r;

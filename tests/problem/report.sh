@@ -180,7 +180,7 @@ expect 2 report image.nii -o one.html
 err_has 'one.html exists; --force replaces it'
 expect 0 report image.nii -o one.html --force
 expect 2 report image.nii -o one.txt
-err_has 'a report is written as .html'
+err_has 'a page is written as .html'
 expect 2 report image.nii -o new.html --overlay truth.nii --viewer off
 err_has '--overlay is for the viewer'
 expect 3 report image.nii -o new.html --overlay missing.nii

@@ -483,7 +483,7 @@ static void assert_tags(const struct iso_text *t)
 }
 
 /* The page of some images, complete and closed to the outside. */
-static struct iso_text page_of(struct iso_report *r, int n, char *const *paths, const char *truth)
+static struct iso_text page_of(struct iso_report *r, int n, const char *const *paths, const char *truth)
 {
 	struct iso_text t = { 0 };
 
@@ -507,7 +507,7 @@ static struct iso_text page_of(struct iso_report *r, int n, char *const *paths, 
 static struct iso_text page_of_one(const char *path)
 {
 	struct iso_report r;
-	char *paths[] = { (char *)path };
+	const char *paths[] = { path };
 
 	return page_of(&r, 1, paths, NULL);
 }
@@ -708,11 +708,11 @@ static void page_of_any_values(void **state)
 		const struct iso_grid g = { { 4, 1, 1 }, { 2, 2, 4 }, { 0, 0, 0 } };
 		struct iso_array a = { 0 };
 		struct iso_report r;
-		char path[] = "v.nii", *paths[] = { path, path };
+		const char *paths[] = { "v.nii", "v.nii" };
 
 		OK(iso_array_on_grid(&a, &g));
 		for (int k = 0; k < 4; k++) a.v[k] = (iso_real)v[i][k];
-		OK(iso_write(path, &a, NULL));
+		OK(iso_write(paths[0], &a, NULL));
 		iso_array_free(&a);
 		struct iso_text alone = page_of(&r, 1, paths, NULL);
 		struct iso_text beside = page_of(&r, 2, paths, "t.nii");
@@ -726,7 +726,7 @@ static void page_of_any_values(void **state)
 /* Images of 1, 2, 3 times the truth: no error, and the pictures of all are the truth's. */
 static void truth_sets_the_scale(void **state)
 {
-	char a[] = "one.nii", b[] = "two.nii", c[] = "three.nii", *paths[] = { a, b, c };
+	const char *paths[] = { "one.nii", "two.nii", "three.nii" };
 	struct iso_report r;
 
 	(void)state;
@@ -762,7 +762,8 @@ static void truth_sets_the_scale(void **state)
 /* Errors are told in per cent. */
 static void errors_are_told(void **state)
 {
-	char a[] = "half.nii", *paths[] = { a }, text[64];
+	const char *paths[] = { "half.nii" };
+	char text[64];
 	const struct iso_grid g = { { 8, 6, 5 }, { 2, 2, 4 }, { 0, 0, 0 } };
 	struct iso_array truth = { 0 }, half = { 0 };
 	struct iso_report r;
@@ -775,7 +776,7 @@ static void errors_are_told(void **state)
 		half.v[i] = i % 2 ? 2 : 1;
 	}
 	OK(iso_write("truth.nii", &truth, NULL));
-	OK(iso_write(a, &half, NULL));
+	OK(iso_write(paths[0], &half, NULL));
 	/* the scale of (1 + 2)/(1 + 4) = .6 leaves -.4 and .2 */
 	snprintf(text, sizeof text, "%.1f %%<small>NRMSE against the truth", 100 * sqrt((.16 + .04) / 2));
 	struct iso_text t = page_of(&r, 1, paths, "truth.nii");
@@ -791,19 +792,19 @@ static void slices_go_where_the_signal_is(void **state)
 	const struct iso_grid g = { { 8, 6, 5 }, { 2, 2, 4 }, { 0, 0, 0 } };
 	struct iso_array a = { 0 };
 	struct iso_report r;
-	char path[] = "spot.nii", *paths[] = { path };
+	const char *paths[] = { "spot.nii" };
 
 	(void)state;
 	OK(iso_array_on_grid(&a, &g));
 	a.v[6 + 8 * (1 + 6 * 3)] = 5;
-	OK(iso_write(path, &a, NULL));
+	OK(iso_write(paths[0], &a, NULL));
 	iso_array_free(&a);
 	OK(iso_report_read(&r, 1, paths, NULL));
 	assert_int_equal(r.image[0].cut[0], 6);
 	assert_int_equal(r.image[0].cut[1], 1);
 	assert_int_equal(r.image[0].cut[2], 3);
 	iso_report_free(&r);
-	struct iso_text t = page_of_one(path);
+	struct iso_text t = page_of_one(paths[0]);
 
 	has(&t, "x = 5 mm");
 	has(&t, "y = \u22123 mm");
@@ -816,7 +817,7 @@ static void refusals(void **state)
 	struct iso_report r;
 	struct iso_text t = { 0 };
 	struct iso_array line = { 0 };
-	char x[] = "x.nii", *paths[] = { x, x, x, x, x, x, x }, flat[] = "flat.npy", *one[] = { flat };
+	const char x[] = "x.nii", *paths[] = { x, x, x, x, x, x, x }, *one[] = { "flat.npy" };
 
 	(void)state;
 	write_image("x.nii", 8, 6, 5, 3, NULL);
@@ -827,7 +828,7 @@ static void refusals(void **state)
 	        "other.nii and x.nii do not lie on one grid");
 	REFUSED(iso_report_read(&r, 1, paths, "missing.nii"), ISO_EINPUT, "missing.nii");
 	OK(iso_array_create(&line, 1, (int64_t[]){ 9 }));
-	OK(iso_write(flat, &line, NULL));
+	OK(iso_write(one[0], &line, NULL));
 	iso_array_free(&line);
 	REFUSED(iso_report_read(&r, 1, one, NULL), ISO_EINPUT, "flat.npy: an array of 1 axes");
 	OK(iso_report_read(&r, 1, paths, NULL));
@@ -842,7 +843,7 @@ static void names_of_files_are_escaped(void **state)
 {
 	const char *name = "<b onclick='x'>\xff&.nii";
 	struct iso_report r;
-	char *paths[] = { (char *)name };
+	const char *paths[] = { name };
 	struct iso_text t = { 0 };
 
 	(void)state;

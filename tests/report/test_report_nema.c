@@ -41,7 +41,8 @@ static void write_spheres(const char *path, const char *text)
 	iso_array_free(&a);
 }
 
-static struct iso_text page_of_spheres(int n, char *const *paths, const char *truth, const char *description)
+static struct iso_text page_of_spheres(int n, const char *const *paths, const char *truth,
+                                       const char *description)
 {
 	struct iso_report r;
 	struct iso_text t = { 0 };
@@ -55,7 +56,7 @@ static struct iso_text page_of_spheres(int n, char *const *paths, const char *tr
 
 static void spheres_are_measured(void **state)
 {
-	char a[] = "q.nii", b[] = "r.nii", *paths[] = { a, b };
+	const char *a = "q.nii", *b = "r.nii", *paths[] = { a, b };
 	struct iso_report r;
 	char text[64];
 
@@ -100,7 +101,8 @@ static void spheres_are_found(void **state)
 	} c[] = { { "spheres", "s.nii", true },
 		  { "derenzo", "s.nii", false },
 		  { "spheres", "mu.nii", false } };
-	char s[] = "s.nii", *paths[] = { s }, text[256];
+	const char *s = "s.nii", *paths[] = { s };
+	char text[256];
 
 	(void)state;
 	for (int i = 0; i < N_OF(c); i++) {

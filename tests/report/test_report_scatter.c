@@ -30,7 +30,7 @@ static struct iso_text page(void)
 {
 	struct iso_report r;
 	struct iso_text t = { 0 };
-	char *paths[] = { "s.npy" };
+	const char *paths[] = { "s.npy" };
 
 	OK(iso_report_read(&r, 1, paths, NULL));
 	OK(iso_report_page(&t, &r));

@@ -278,7 +278,7 @@ static struct iso_text page_of(const char *path, const char *overlay)
 {
 	struct iso_text t = { 0 };
 	struct iso_report r;
-	char *paths[] = { (char *)path };
+	const char *paths[] = { path };
 
 	OK(iso_report_read(&r, 1, paths, NULL));
 	if (overlay) OK(iso_report_read_overlay(&r, overlay));
@@ -436,7 +436,7 @@ static void overlay_lies_on_the_image(void **state)
 	const int64_t dim[] = { 4, 4, 4 }, other[] = { 4, 4, 5 };
 	struct iso_array a = { 0 };
 	struct iso_report r;
-	char path[] = "o.nii", *paths[] = { path };
+	const char *path = "o.nii", *paths[] = { path };
 
 	(void)state;
 	write_noise(path, 4, 4, 4, NULL);

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Pages: images and how they were made, each page one HTML file that needs nothing but a browser. A script of its own lets
+   one look around in the images; where it can't run, and on paper, the page is whole without it.
+
+	const char *images[] = { "plain.nii", "tof.nii" };
+
+	iso_report_write("report.html", 2, images, NULL);
+
+   A page appears whole or not at all, and replaces what is there.
+
+   Threads: any number of pages at a time. */
+#ifndef ISOTOME_REPORT_H
+#define ISOTOME_REPORT_H
+
+#include "isotome/array.h"
+
+ISO_BEGIN_C
+
+/* All 0 but `size`, or none of it (NULL), is a good start. */
+struct iso_report_options {
+	size_t size;       /* of this struct */
+	const char *title; /* UTF-8; NULL: the names of the images */
+	const char *truth; /* file: what the images should be, on their grid and any scale; NULL: not known */
+	const char *overlay; /* file: an image of any grid that the viewer lays over the first; NULL: none */
+	const char *spheres; /* file: where spheres and background are (iso_nema_read), for a table of
+	                          contrast and noise; NULL: those of the phantom `spheres`, if it was scanned */
+	const double
+		*profile; /* 6 numbers: x, y, z where the profile begins and where it ends, mm; NULL: along
+	                          x, where the signal is */
+	bool plain;       /* the page to be printed alone: no viewer, and no values of the images */
+};
+
+/* `images`: names of up to 6 files. The records beside them, and those beside what they were made from, tell how they were
+   made: likelihood, times, parameters, commands, warnings. */
+int iso_report_write(const char *path, int n, const char *const *images, const struct iso_report_options *o);
+
+struct iso_viewer_options {
+	size_t size;       /* of this struct */
+	const char *title; /* UTF-8; NULL: the name */
+	const char *name;  /* of the image, and of the file that the page lets one save; NULL: "image" */
+	const char *map;   /* colours (iso_picture_maps); NULL: what suits the values */
+	int64_t frame;     /* shown first */
+	double window[2];  /* values of the first and the last colour; both 0: what suits the values */
+	const double *
+		at; /* x, y, z where the slices cross, mm (indices without a grid); NULL: where the signal is */
+};
+
+/* The viewer alone, of an array (ny, nx), (nz, ny, nx) or (nt, nz, ny, nx); `overlay`: an image of any grid to lay over it;
+   one of both without a grid must have the sizes of the other. NULL: none. `o` may be NULL. */
+int iso_viewer_write(const char *path, const struct iso_array *image, const struct iso_array *overlay,
+                     const struct iso_viewer_options *o);
+
+ISO_END_C
+#endif

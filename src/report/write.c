@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Pages as files: the public functions. */
+#include "page.h"
+
+#include "core/sized.h"
+#include "file/out.h"
+#include "image/colormap.h"
+#include "io/format.h"
+#include "isotome/report.h"
+
+#include <string.h>
+
+int iso_page_check(const char *path)
+{
+	if (iso_has_suffix(path, ".html") || iso_has_suffix(path, ".htm")) return ISO_OK;
+	return iso_fail(ISO_EARG, "%s: a page is written as .html", path);
+}
+
+/* ---- a report ---- */
+
+static int make_report(struct iso_report *r, const struct iso_report_options *o)
+{
+	int st = iso_report_spheres(r, o->spheres);
+
+	if (st) return st;
+	r->title = o->title;
+	r->viewer = !o->plain;
+	r->has_line = o->profile;
+	if (o->profile) {
+		memcpy(r->from, o->profile, sizeof r->from);
+		memcpy(r->to, o->profile + 3, sizeof r->to);
+	}
+	return o->overlay ? iso_report_read_overlay(r, o->overlay) : ISO_OK;
+}
+
+int iso_report_write(const char *path, int n, const char *const *images, const struct iso_report_options *o)
+{
+	struct iso_report_options own = { .size = sizeof own };
+	struct iso_text text = { 0 };
+	struct iso_report r;
+	int st;
+
+	if (!path || !images) return iso_fail_null(__func__);
+	if (o && (st = iso_sized_take(&own, "iso_report_options", sizeof own, o))) return st;
+	for (int i = 0; i < n; i++)
+		if (!images[i]) return iso_fail_null(__func__);
+	if ((st = iso_page_check(path)) || (st = iso_report_read(&r, n, images, own.truth))) return st;
+	if (!(st = make_report(&r, &own)) && !(st = iso_report_page(&text, &r)))
+		st = iso_out_text(path, text.v);
+	iso_text_free(&text);
+	iso_report_free(&r);
+	return st;
+}
+
+/* ---- the viewer alone ---- */
+
+static int make_view(struct iso_report *r, const struct iso_viewer_options *o)
+{
+	struct iso_report_image *m = &r->image[0];
+	const int64_t frames = m->array.n_dim == 4 ? m->array.dim[0] : 1;
+	struct iso_colormap map;
+	int st;
+
+	if (o->map && (st = iso_colormap_make(&map, o->map))) return st;
+	if (o->frame < 0 || o->frame >= frames)
+		return iso_fail(ISO_EARG, "frame is %" PRId64 ", and %s has %" PRId64 ", from 0", o->frame,
+		                m->path, frames);
+	r->viewer = true;
+	r->title = o->title;
+	r->frame = o->frame;
+	r->map = o->map;
+	if (o->window[0] != 0 || o->window[1] != 0) r->window = o->window;
+	return o->at ? iso_report_place(m, o->at) : ISO_OK;
+}
+
+int iso_viewer_write(const char *path, const struct iso_array *image, const struct iso_array *overlay,
+                     const struct iso_viewer_options *o)
+{
+	struct iso_viewer_options own = { .size = sizeof own };
+	struct iso_text text = { 0 };
+	struct iso_report r = { .n = 1 };
+	int st;
+
+	if (!path || !image) return iso_fail_null(__func__);
+	if (o && (st = iso_sized_take(&own, "iso_viewer_options", sizeof own, o))) return st;
+	if ((st = iso_page_check(path))) return st;
+	if (!(st = iso_report_borrow(&r.image[0], image, own.name ? own.name : "image")) && overlay &&
+	    !(st = iso_report_borrow(&r.overlay, overlay, "overlay")))
+		st = iso_report_lay(&r);
+	if (!st && !(st = make_view(&r, &own)) && !(st = iso_report_view(&text, &r)))
+		st = iso_out_text(path, text.v);
+	iso_text_free(&text);
+	return st; /* the arrays are the caller's */
+}
