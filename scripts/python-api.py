@@ -20,7 +20,7 @@ Made from the docstrings by `scripts/python-api.py --write`. [python.md](python.
 """
 #: Modules in the order of the page; others follow by name.
 ORDER = (
-    "problem steps operator algorithms priors torch image files units drawing pages filters measure phantoms scanner "
+    "problem steps live operator algorithms priors torch image files units drawing pages filters measure phantoms scanner "
     "simulation panel_simulation sound_simulation events eventfiles matrix transport transducers "
     "recordings grid context program errors"
 ).split()

@@ -39,6 +39,7 @@ from .steps import Step
 #: Loaded when first used: name -> the module that has it, or that it is.
 _LATER: dict[str, str] = {
     "Calibration": "units",
+    "Live": "live",
     "Matrix": "matrix",
     "Picture": "drawing",
     "Prior": "priors",

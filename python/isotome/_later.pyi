@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .units import Calibration as Calibration
+from .live import Live as Live
 from .matrix import Matrix as Matrix
 from .drawing import Picture as Picture
 from .priors import Prior as Prior

@@ -24,7 +24,7 @@ import threading
 import warnings
 import weakref
 from ctypes import byref, c_char_p, c_int64, c_void_p
-from typing import Any, Callable, Iterator, NamedTuple
+from typing import TYPE_CHECKING, Any, Callable, Iterator, NamedTuple
 
 import numpy as np
 
@@ -38,6 +38,9 @@ from .grid import Grid
 from .image import Image
 from .operator import ModelOperator, _Shared
 from .steps import Callback, Step, Watcher
+
+if TYPE_CHECKING:
+    from .live import Live
 
 
 class Parameter(NamedTuple):
@@ -379,6 +382,7 @@ class Problem:
         *,
         force: bool | None = None,
         resume: bool | None = None,
+        live: Live | None = None,
     ) -> Image:
         """The image; with several frames their images, one behind the other.
 
@@ -393,6 +397,7 @@ class Problem:
         force: replaces a file that exists, with its record and checkpoint. resume: goes on from the checkpoint,
             or begins where there is none. None: as the parameters of the problem say. Where they say otherwise
             the data are loaded anew.
+        live: a page that is filled meanwhile (isotome.Live).
         """
         self._switch(force=force, resume=resume)
         file = None if path is None else text(os.fspath(path), "path")
@@ -401,7 +406,20 @@ class Problem:
                 during.enter_context(Listener(self.context, progress))
             if callback is not None:
                 during.enter_context(self._shown(callback))
+            if live is not None:
+                during.enter_context(self._on_page(live))
             return _arrays.made_image(lambda to: self._call(lib.iso_problem_recon, to, file))
+
+    @contextlib.contextmanager
+    def _on_page(self, live: Live) -> Iterator[None]:
+        """During `with`, the page follows."""
+        if live.context is not self.context:
+            raise errors.ArgumentError("live: given a page of another context, wanted the problem's")
+        lib.iso_problem_set_live(self._handle.pointer, live._pointer)
+        try:
+            yield
+        finally:
+            lib.iso_problem_set_live(self._handle.pointer, None)
 
     def _switch(self, **wanted: bool | None) -> None:
         """Flags for the call that follows. Set back by the next one, as setting them forgets the record."""
