@@ -5,7 +5,7 @@
 #include "core/size.h"
 #include "core/status.h"
 #include "file/npy.h"
-#include "kinds.h"
+#include "io/kinds.h"
 
 enum { LINES = 1024, LINE = 64 };
 

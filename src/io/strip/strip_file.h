@@ -5,7 +5,7 @@
 #define ISO_STRIP_FILE_H
 
 #include "file/element.h"
-#include "kinds.h"
+#include "io/kinds.h"
 
 #define STRIP_FARTHEST_MM 1e5f /* no strip is 100 m long */
 enum { STRIP_LINE = 4096 };    /* bytes of a line of text, at most */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Whole files of strip events: a pipe as it comes, text and records in parts, by several threads. */
 #include "strip_file.h"
-#include "lines.h"
+#include "io/lines.h"
 #include "core/deal.h"
 #include "core/size.h"
 #include "core/status.h"
