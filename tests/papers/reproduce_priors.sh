@@ -30,4 +30,14 @@ for name in ("truth", "osem", "rdp", "bowsher"):
     v = image(f"here/{name}.nii")
     require(np.isfinite(v).all() and v.min() >= 0 < v.max(), name)
 PY
+
+# ---- fewer counts than voxels: no voxel runs away ----
+if [ "${ISO_TEST_FULL:-}" = 1 ]; then
+	run reproduce priors --scale tiny --events 1e4 --device cpu -q -o few
+	check "few counts" <<'PY'
+from checks import *
+rows = {x["method"]: x for x in record("few/results.json")["results"]["convergence"]}
+require(all(rows[m]["rmse_whole"] < .3 for m in ("svrg", "bsrem", "lbfgs")), rows)  # once 0.6, 7
+PY
+fi
 echo "all passed"
