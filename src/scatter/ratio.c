@@ -2,6 +2,7 @@
 /* The Monte Carlo as a smooth ratio to the single scatter of the formula. */
 #include "ratio.h"
 #include "core/comm.h"
+#include "core/progress.h"
 #include "core/size.h"
 #include "core/status.h"
 
@@ -106,8 +107,10 @@ static int smooth(double *out, iso_ctx *ctx, const struct patches *p, const int3
 	if (!work)
 		return iso_fail_memory("scatter",
 		                       (int64_t)ctx->threads * n * p->cells * (int64_t)sizeof *work);
+	struct iso_clock clock = iso_clock_brief(ctx, "smooth", "pairs", (int64_t)n * (n - 1) / 2, NULL);
+
 #pragma omp parallel for schedule(dynamic) num_threads(ctx->threads)
-	for (int32_t a = 0; a < n; a++)
+	for (int32_t a = 0; a < n; a++) {
 		for (int32_t b = a + 1; b < n; b++) {
 			int32_t i = pair[(int64_t)a * n + b];
 
@@ -115,6 +118,9 @@ static int smooth(double *out, iso_ctx *ctx, const struct patches *p, const int3
 				smooth_pair(out + (int64_t)i * p->cells, work + (int64_t)a * p->cells, p,
 				            pair, in, a, b, squared);
 		}
+		iso_clock_add(&clock, n - 1 - a);
+	}
+	iso_clock_end(&clock);
 	free(work);
 	return ISO_OK;
 }
