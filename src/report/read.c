@@ -2,6 +2,7 @@
 /* What a report is about: images, their histories, the truth, and where to cut them. */
 #include "page.h"
 
+#include "core/progress.h"
 #include "core/size.h"
 
 #include <math.h>
@@ -44,17 +45,21 @@ static int choose_cut(int64_t cut[3], const struct iso_shown *vol)
 	return st;
 }
 
-static int read_one(struct iso_report_image *m, const char *path, enum iso_values allowed)
+/* The clock counts voxels that were looked at. */
+static int read_one(struct iso_report_image *m, const char *path, enum iso_values allowed,
+                    struct iso_clock *clock)
 {
 	int st;
 
 	m->path = path;
 	if ((st = iso_read(&m->array, path, allowed))) return st;
+	iso_clock_add(clock, 0);
 	if (m->array.n_dim < 2 || m->array.n_dim > 4)
 		return iso_fail(ISO_EINPUT, "%s: an array of %d axes; a report is about images of 2 to 4",
 		                path, m->array.n_dim);
 	if ((st = iso_shown_of(&m->volume, &m->array, 0))) return st;
 	m->range = iso_shown_range(&m->volume);
+	iso_clock_add(clock, iso_grid_voxels(&m->volume.grid));
 	if ((st = iso_history_read(&m->history, path))) return st;
 	take_unit(m);
 	return choose_cut(m->cut, &m->volume);
@@ -88,16 +93,20 @@ int iso_report_read(struct iso_report *r, int n, char *const *paths, const char 
 	if (n < 1 || n > ISO_REPORT_MOST)
 		return iso_fail(ISO_EARG, "report: %d images; one page shows 1 to %d", n, ISO_REPORT_MOST);
 	*r = (struct iso_report){ .has_truth = truth };
-	if (truth) st = read_one(&r->truth, truth, ISO_FINITE);
+	struct iso_clock clock = iso_clock_brief(NULL, "look", "voxels", 0, NULL);
+
+	if (truth) st = read_one(&r->truth, truth, ISO_FINITE, &clock);
 	for (; !st && r->n < n; r->n++) {
 		struct iso_report_image *m = &r->image[r->n];
 
-		if ((st = read_one(m, paths[r->n], ISO_ANY))) break;
+		if ((st = read_one(m, paths[r->n], ISO_ANY, &clock))) break;
+		iso_clock_add(&clock, 0);
 		if (truth)
 			st = compare(m, &r->truth);
 		else if (same_grid(&m->volume, &r->image[0].volume))
 			memcpy(m->cut, r->image[0].cut, sizeof m->cut);
 	}
+	iso_clock_end(&clock);
 	if (st) iso_report_free(r);
 	return st;
 }
@@ -106,7 +115,10 @@ int iso_report_read_overlay(struct iso_report *r, const char *path)
 {
 	const struct iso_shown *first = &r->image[0].volume;
 	struct iso_shown *under = &r->overlay.volume;
-	int st = read_one(&r->overlay, path, ISO_ANY);
+	struct iso_clock clock = iso_clock_brief(NULL, "look", "voxels", 0, NULL);
+	int st = read_one(&r->overlay, path, ISO_ANY, &clock);
+
+	iso_clock_end(&clock);
 
 	if (st) return st;
 	if (under->in_mm != first->in_mm) {

@@ -126,3 +126,6 @@ told mu large.nii --kvp 120 --like large.nii --threads 1 -o ct.nii
 has attenuation voxels resample voxels
 told view large.nii -o large.html
 has pack voxels
+told report large.nii --truth large.nii -o report.html
+names read look draw pack
+has look voxels
