@@ -11,6 +11,7 @@
 #define LEAST_SINGLE .005 /* of the greatest K[S]: below, single scatter hardly gets there */
 #define ABOVE .1          /* of the greatest total: cells that the error is told of */
 #define USUAL_ERROR .01
+#define PIECE 1024 /* cells that a thread takes at a time */
 #define FIRST_HISTORIES 4e6
 #define MOST_HISTORIES 3e10 /* that a sum of PATCH_ONE surely holds */
 
@@ -146,26 +147,36 @@ static double greatest(const double *v, int64_t n)
 }
 
 /* w->in = h of some orders, or squares, of all cells. */
-static void take(struct work *w, const struct patch_tally *t, bool once, bool more, bool square)
+static void take(struct work *w, const iso_ctx *ctx, const struct patch_tally *t, bool once, bool more,
+                 bool square)
 {
 	enum patch_sum a = square ? PATCH_SINGLE_SQUARE : PATCH_SINGLE,
 		       b = square ? PATCH_MULTIPLE_SQUARE : PATCH_MULTIPLE;
 	double unit = t->per_weight / (double)t->histories;
 
-	for (int64_t i = 0; i < w->n; i++)
-		w->in[i] = (square ? unit : 1) *
-		           ((once ? patch_value(t, a, 0, i) : 0) + (more ? patch_value(t, b, 0, i) : 0));
+	struct iso_clock clock = iso_clock_brief(ctx, "take", "cells", w->n, NULL);
+
+#pragma omp parallel for num_threads(ctx->threads)
+	for (int64_t at = 0; at < w->n; at += PIECE) {
+		int64_t end = w->n - at < PIECE ? w->n : at + PIECE;
+
+		for (int64_t i = at; i < end; i++)
+			w->in[i] = (square ? unit : 1) * ((once ? patch_value(t, a, 0, i) : 0) +
+			                                  (more ? patch_value(t, b, 0, i) : 0));
+		iso_clock_add(&clock, end - at);
+	}
+	iso_clock_end(&clock);
 }
 
 static int smooth_count(struct work *w, iso_ctx *ctx, const struct patch_tally *t, bool all)
 {
 	int st;
 
-	take(w, t, true, true, false);
+	take(w, ctx, t, true, true, false);
 	if ((st = smooth(w->all, ctx, &t->patches, t->pair, w->in, false))) return st;
-	take(w, t, all, true, false);
+	take(w, ctx, t, all, true, false);
 	if ((st = smooth(w->w, ctx, &t->patches, t->pair, w->in, false))) return st;
-	take(w, t, all, true, true);
+	take(w, ctx, t, all, true, true);
 	return smooth(w->variance, ctx, &t->patches, t->pair, w->in, true);
 }
 

@@ -99,7 +99,7 @@ told simulate tof.yaml p.nii --mu mu.nii --physics $energy --counts 6000 -o f.lm
 has simulate events
 # shellcheck disable=SC2086
 told scatter tof.yaml p.nii --mu mu.nii --events f.lmdT $energy --scatter-error 0.5 -o r.npy
-has legs legs reach pairs single pairs cells pairs patches pairs smooth pairs decays decays multiple pairs scatter events
+has legs legs reach pairs single pairs cells pairs patches pairs take cells smooth pairs decays decays multiple pairs scatter events
 # shellcheck disable=SC2086
 told recon ray --events f.lmdT --scanner tof.yaml --mu mu.nii --scatter sss+mc ${energy% --threads 1} --scatter-error 0.5 \
 	--scatter-rounds 1 $small -o s.nii
