@@ -30,13 +30,19 @@ static int upload(struct iso_loop *l, struct iso_em_data *data)
 int iso_loop_em_data(struct iso_loop *l, struct iso_em_data *d, double *counts)
 {
 	int64_t n = l->n_data;
+	int passes = 2 * (!!d->y + !!d->add + !!d->mult); /* checked, and put in order */
 	double sum = 0;
 	int st;
 
+	l->data = iso_clock_brief(l->ctx, "data", "events", passes * n, NULL);
+	iso_clock_count(&l->data, "events", 1. / fmax(passes, 1));
 	if ((st = iso_loop_take(l, "counts", n, &d->y, true))) return st;
 	if ((st = iso_loop_take(l, "additive term", n, &d->add, true))) return st;
 	if ((st = iso_loop_take(l, "multiplicative factor", n, &d->mult, true))) return st;
 	for (int64_t j = 0; counts && d->y && j < n; j++) sum += d->y[j];
 	if (counts) *counts = d->y ? sum : (double)n;
-	return upload(l, d);
+	st = upload(l, d);
+	if (!st) iso_clock_end(&l->data);
+	l->data = (struct iso_clock){ 0 };
+	return st;
 }

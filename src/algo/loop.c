@@ -81,6 +81,7 @@ int iso_loop_take(struct iso_loop *l, const char *what, int64_t n, const iso_rea
 	if (bad < n)
 		return iso_fail(ISO_EINPUT, "%s: %s holds %g at %" PRId64 ", must be finite%s", l->fn->name,
 		                what, (double)(*v)[bad], bad, nonneg ? " and not negative" : "");
+	iso_clock_add(&l->data, n);
 	return ISO_OK;
 }
 
@@ -102,6 +103,7 @@ iso_real *iso_loop_rows(struct iso_loop *l, const iso_real *host)
 		if (cuda)
 			l->room.status =
 				l->v->upload(l->ctx, there + i, block, rows.n * (int64_t)sizeof *block);
+		iso_clock_add(&l->data, rows.n);
 	}
 	iso_room_free(&room);
 	return l->room.status ? NULL : there;

@@ -5,6 +5,7 @@
 #define ISO_LOOP_H
 
 #include "checkpoint.h"
+#include "core/progress.h"
 #include "core/room.h"
 
 enum { LOOP_ITEMS = 16 };
@@ -50,6 +51,7 @@ struct iso_loop {
 	double *curve[2];    /* total + at_start values each */
 	int resumed_from, unsaved;
 	double start_s;        /* when the run began */
+	struct iso_clock data; /* while arrays of the data are taken */
 	struct iso_room room;  /* has the state's arrays; zeros at first */
 	struct iso_room taken; /* copies of the caller's arrays, until all are checked and on the device */
 };

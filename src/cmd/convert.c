@@ -157,6 +157,7 @@ static int convert_events(struct cmd *c, struct settings *s)
 	if (!st && s->scanner) st = cmd_scanner(c, &scanner, s->scanner);
 	s->read.scanner = scanner;
 	s->read.ctx = cores;
+	if (!st) iso_ctx_set_progress(cores, term_progress, &c->term);
 	if (!st && !(st = copy_events(&k, c, s))) st = close_copy(&k, c, s);
 	iso_event_writer_free(k.w);
 	iso_scanner_free(scanner);

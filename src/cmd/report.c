@@ -83,8 +83,10 @@ static int run(struct cmd *c, const struct settings *s)
 {
 	struct iso_text page = { 0 };
 	struct iso_report r;
-	int st = iso_report_read(&r, s->images.n, (const char *const *)s->images.v, s->truth);
+	int st;
 
+	term_stage(&c->term, "read");
+	st = iso_report_read(&r, s->images.n, (const char *const *)s->images.v, s->truth);
 	if (st) return st;
 	if ((st = iso_report_spheres(&r, s->spheres))) goto done;
 	r.title = s->title;
@@ -93,6 +95,7 @@ static int run(struct cmd *c, const struct settings *s)
 	memcpy(r.to, s->to, sizeof r.to);
 	r.viewer = strcmp(s->viewer, "on") == 0;
 	if (s->overlay) st = iso_report_read_overlay(&r, s->overlay);
+	term_stage(&c->term, "draw");
 	if (!st && !(st = iso_report_page(&page, &r))) st = iso_out_text(s->out, page.v);
 	if (!st && c->json) st = record_images(c, &r, s->spheres);
 done:

@@ -2,7 +2,10 @@
 /* Operators: handles, subsets, and the calls that check before they pass on. */
 #include "op.h"
 #include "comm.h"
+#include "progress.h"
 #include "size.h"
+
+#define PIECE ((int64_t)1 << 22) /* rows that are put in order between two words about it */
 
 /* After `fn->open` failed the handle is as after `fn->close`. */
 static int open_work(iso_op *op)
@@ -170,13 +173,29 @@ void iso_op_sort_rows(const iso_op *op, iso_real *dst, const iso_real *src, stru
 
 void iso_op_sort(const iso_op *op, iso_real *dst, const iso_real *src)
 {
-	iso_op_sort_rows(op, dst, src, (struct iso_rows){ 0, op->n_out });
+	struct iso_clock clock = iso_clock_brief(op->ctx, "order", "rows", op->n_out, NULL);
+
+	for (int64_t i = 0; i < op->n_out; i += PIECE) {
+		struct iso_rows rows = { i, op->n_out - i < PIECE ? op->n_out - i : PIECE };
+
+		iso_op_sort_rows(op, dst + i, src, rows);
+		iso_clock_add(&clock, rows.n);
+	}
+	iso_clock_end(&clock);
 }
 
 void iso_op_unsort(const iso_op *op, iso_real *dst, const iso_real *src)
 {
+	struct iso_clock clock = iso_clock_brief(op->ctx, "order", "rows", op->n_out, NULL);
+
+	for (int64_t at = 0; at < op->n_out; at += PIECE) {
+		int64_t end = op->n_out - at < PIECE ? op->n_out : at + PIECE;
+
 #pragma omp parallel for num_threads(op->ctx->threads)
-	for (int64_t i = 0; i < op->n_out; i++) dst[file_row(op, i)] = src[i];
+		for (int64_t i = at; i < end; i++) dst[file_row(op, i)] = src[i];
+		iso_clock_add(&clock, end - at);
+	}
+	iso_clock_end(&clock);
 }
 
 static int enter(iso_op *op, int sub)

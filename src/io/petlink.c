@@ -17,6 +17,7 @@
    Tags lie between events, so the words are counted once, when the file is opened: `start` tells what stands before
    every block of them, and reading begins at a block. */
 #include "text/interfile.h"
+#include "core/progress.h"
 #include "core/size.h"
 #include "core/status.h"
 #include "file/in.h"
@@ -372,13 +373,19 @@ static int count_all(struct tally *t, const iso_event_file *f)
 	uint8_t *buffer = size_alloc(threads, CHUNK * WORD);
 
 	if (!buffer) return iso_fail_memory(f->path, threads * (int64_t)CHUNK * WORD);
+	struct iso_clock clock =
+		iso_clock_brief(f->ctx, "count", "bytes", l->words * WORD, iso_base_name(f->path));
+
 #pragma omp parallel for num_threads(threads) schedule(dynamic) reduction(min : failed)
-	for (int64_t c = 0; c < chunks; c++)
+	for (int64_t c = 0; c < chunks; c++) {
 		if (iso_stop_asked(f->ctx) ||
 		    count_chunk(t, f, c, buffer + omp_get_thread_num() * CHUNK * WORD))
 			failed = c < failed ? c : failed;
+		iso_clock_add(&clock, (c < chunks - 1 ? CHUNK : l->words - c * CHUNK) * WORD);
+	}
 	int st = iso_stop_check(f->ctx, f->path);
 
+	if (!st) iso_clock_end(&clock);
 	if (!st && failed < chunks && !(st = count_chunk(t, f, failed, buffer)))
 		st = iso_fail(ISO_EIO, "%s: can't read: it failed once, or changed meanwhile", f->path);
 	free(buffer);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* CT numbers as attenuation at 511 keV: two straight lines, that of soft tissue and that of bone. */
+#include "core/progress.h"
 #include "core/status.h"
 
 #include <math.h>
@@ -16,6 +17,7 @@ static const struct curve curves[] = {
 };
 enum { N_CURVES = sizeof curves / sizeof curves[0] };
 
+#define PIECE 65536   /* values between two words about them */
 #define TISSUE 9.6e-5 /* 1/cm for each unit above air; water 0.096 1/cm */
 
 /* kvp lies between those of the first and the last row; two rows hold it. */
@@ -45,6 +47,14 @@ int iso_mu_of_hu(iso_real *mu, int64_t n, const iso_real *hu, double kvp)
 		                ISO_KVP_LEAST, ISO_KVP_MOST);
 	const struct curve c = curve_of(kvp);
 
-	for (int64_t i = 0; i < n; i++) mu[i] = (iso_real)(per_cm(&c, (double)hu[i]) / 10);
+	struct iso_clock clock = iso_clock_brief(NULL, "attenuation", "voxels", n, NULL);
+
+	for (int64_t at = 0; at < n; at += PIECE) {
+		int64_t end = n - at < PIECE ? n : at + PIECE;
+
+		for (int64_t i = at; i < end; i++) mu[i] = (iso_real)(per_cm(&c, (double)hu[i]) / 10);
+		iso_clock_add(&clock, end - at);
+	}
+	iso_clock_end(&clock);
 	return ISO_OK;
 }

@@ -11,6 +11,7 @@
    and plain. The likelihood never falls. */
 #define _GNU_SOURCE /* qsort_r */
 #include "core/ctx.h"
+#include "core/progress.h"
 #include "core/size.h"
 #include "emission.h"
 #include "randoms.h"
@@ -196,6 +197,7 @@ static int64_t count_ends(double *d, iso_ctx *ctx, const iso_scanner *s, const s
 {
 	int64_t pair[BLOCK][2], bad = 0;
 	bool good[BLOCK];
+	struct iso_clock clock = iso_clock_brief(ctx, "randoms", "events", e->n, NULL);
 
 	for (int64_t first = 0; first < e->n && !iso_stopped(ctx); first += BLOCK) {
 		int64_t n = e->n - first < BLOCK ? e->n - first : BLOCK;
@@ -207,7 +209,9 @@ static int64_t count_ends(double *d, iso_ctx *ctx, const iso_scanner *s, const s
 			for (int k = 0; good[i] && k < 2; k++)
 				d[pair[i][k]] += e->count ? (double)e->count[first + i] : 1;
 		}
+		iso_clock_add(&clock, n);
 	}
+	iso_clock_end(&clock);
 	return bad;
 }
 

@@ -172,8 +172,8 @@ int iso_transport_move(struct transport *device, struct iso_room *room, const st
 
 /* ---- a point source ---- */
 
-/* Decays between two looks at the cancel flag, and of one thread's turn. */
-enum { PIECE = 1 << 22, TURN = 4096 };
+/* Decays between two looks at the cancel flag, of each thread and on CUDA, and of one thread's turn. */
+enum { PIECE = 1 << 17, CUDA_PIECE = 1 << 28, TURN = 4096 };
 
 /* One piece, on CUDA iso_transport_count_cuda; count is added to. */
 static int count_piece(int64_t *count, iso_ctx *ctx, const struct transport_source *s, int64_t first,
@@ -208,7 +208,7 @@ int iso_transport_count(int64_t *count, iso_ctx *ctx, const struct transport_sou
 		shared, s->readings, { s->point[0], s->point[1], s->point[2] }, s->stream
 	};
 	struct iso_room room = { .ctx = ctx, .what = "transport" };
-	int64_t piece = iso_ctx_is_cuda(ctx) ? 64 * (int64_t)PIECE : PIECE;
+	int64_t piece = iso_ctx_is_cuda(ctx) ? CUDA_PIECE : (int64_t)PIECE * ctx->threads;
 	struct iso_rows mine = iso_share(ctx, n);
 	void *cuda = NULL;
 	int st = ISO_OK;

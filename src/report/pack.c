@@ -2,14 +2,17 @@
 /* Packing: blocks of voxels, codes, zlib. */
 #include "pack.h"
 
+#include "core/progress.h"
 #include "core/size.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
 #define LEVEL 6
+#define PIECE 65536 /* voxels, or bytes, between two words about them */
 
 /* Codes to try, the finest first: their bits, and the highest code that a value may have. Fewer codes of 16
    bits take less room, as their upper bytes have less to say. */
@@ -23,8 +26,9 @@ struct source {
 	struct iso_grid grid;
 	const iso_real *v;
 	int64_t frames;
-	bool whole, not_finite; /* all finite values are whole numbers; some are not finite */
-	double widest;          /* difference of the greatest and the least value of a frame */
+	struct iso_clock *clock; /* counts voxels that have codes */
+	bool whole, not_finite;  /* all finite values are whole numbers; some are not finite */
+	double widest;           /* difference of the greatest and the least value of a frame */
 	double min, max;
 };
 
@@ -94,10 +98,12 @@ static void average(iso_real *to, const struct source *image, const struct iso_g
 	int64_t step = iso_grid_voxels(&image->grid), at[3];
 
 	for (int64_t t = 0; t < image->frames; t++)
-		for (at[2] = 0; at[2] < small->n[2]; at[2]++)
+		for (at[2] = 0; at[2] < small->n[2]; at[2]++) {
 			for (at[1] = 0; at[1] < small->n[1]; at[1]++)
 				for (at[0] = 0; at[0] < small->n[0]; at[0]++)
 					*to++ = mean_of_block(image->v + t * step, &image->grid, block, at);
+			iso_clock_add(image->clock, 0);
+		}
 }
 
 /* ---- codes ---- */
@@ -165,17 +171,40 @@ static void put_codes(unsigned char *to, const struct source *s, int64_t frame, 
 		if (k.bits == 16) to[n + i] = (unsigned char)(folded & 255);
 		to[i] = (unsigned char)(k.bits == 16 ? folded >> 8 : folded);
 		before = code;
+		if (i % PIECE == 0) iso_clock_add(s->clock, n - i < PIECE ? n - i : PIECE);
 	}
 }
 
 /* ---- zlib ---- */
 
-static int compress_frame(struct iso_pack_frame *f, const unsigned char *raw, size_t n, unsigned char *room,
-                          size_t room_size)
+/* n bytes, piece by piece; *got: room, and what was used of it. */
+static int deflate_all(unsigned char *room, size_t *got, const unsigned char *raw, size_t n,
+                       struct iso_clock *clock)
 {
-	uLongf got = room_size;
+	z_stream z = { .next_out = room };
+	int st = deflateInit(&z, LEVEL);
 
-	if (compress2(room, &got, raw, n, LEVEL) != Z_OK) return iso_fail_memory("report", (int64_t)n);
+	if (st != Z_OK) return st;
+	for (size_t at = 0; at < n && st == Z_OK; at += PIECE) {
+		size_t m = n - at < PIECE ? n - at : PIECE, used = (size_t)(z.next_out - room);
+
+		z.next_in = (unsigned char *)(uintptr_t)(raw + at);
+		z.avail_in = (uInt)m;
+		z.avail_out = *got - used < UINT_MAX ? (uInt)(*got - used) : UINT_MAX;
+		st = deflate(&z, at + m < n ? Z_NO_FLUSH : Z_FINISH);
+		iso_clock_add(clock, 0);
+	}
+	*got = (size_t)(z.next_out - room);
+	deflateEnd(&z);
+	return st == Z_STREAM_END ? Z_OK : st;
+}
+
+static int compress_frame(struct iso_pack_frame *f, const unsigned char *raw, size_t n, unsigned char *room,
+                          size_t room_size, struct iso_clock *clock)
+{
+	size_t got = room_size;
+
+	if (deflate_all(room, &got, raw, n, clock) != Z_OK) return iso_fail_memory("report", (int64_t)n);
 	if (!(f->bytes = malloc(got))) return iso_fail_memory("report", (int64_t)got);
 	memcpy(f->bytes, room, got);
 	f->n = got;
@@ -211,7 +240,7 @@ static int pack_frames(struct iso_pack *p, size_t *total, const struct source *s
 
 		choose_scale(f, range_of(s, t), s->whole, k.top);
 		put_codes(raw, s, t, f, k);
-		st = compress_frame(f, raw, (size_t)raw_size, room, room_size);
+		st = compress_frame(f, raw, (size_t)raw_size, room, room_size, s->clock);
 		*total += f->n;
 	}
 	free(raw);
@@ -271,13 +300,15 @@ static int pack_image(struct iso_pack *p, const struct source *image, size_t mos
 
 int iso_pack_make(struct iso_pack *p, const struct iso_shown *first, int64_t frames, size_t most)
 {
-	const struct source image = { .grid = first->grid, .v = first->v, .frames = frames };
+	struct iso_clock clock = iso_clock_brief(NULL, "pack", "voxels", 0, NULL);
+	const struct source image = { .grid = first->grid, .v = first->v, .frames = frames, .clock = &clock };
 	int st;
 
 	*p = (struct iso_pack){ .block = { 1, 1, 1 }, .frames = frames };
 	p->frame = size_alloc(frames, sizeof *p->frame);
 	if (!p->frame) return iso_fail_memory("report", frames * (int64_t)sizeof *p->frame);
 	st = pack_image(p, &image, most);
+	iso_clock_end(&clock);
 	if (st) iso_pack_free(p);
 	return st;
 }

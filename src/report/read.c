@@ -2,6 +2,7 @@
 /* What a report is about: images, their histories, the truth, and where to cut them. */
 #include "page.h"
 
+#include "core/progress.h"
 #include "core/size.h"
 
 #include <math.h>
@@ -44,8 +45,8 @@ static int choose_cut(int64_t cut[3], const struct iso_shown *vol)
 	return st;
 }
 
-/* Of an image that has its array. */
-static int look_at(struct iso_report_image *m)
+/* Of an image that has its array; the clock counts voxels that were looked at. */
+static int look_at(struct iso_report_image *m, struct iso_clock *clock)
 {
 	int st;
 
@@ -53,16 +54,19 @@ static int look_at(struct iso_report_image *m)
 		return iso_fail(ISO_EINPUT, "%s: an array of %d axes; a page is about images of 2 to 4",
 		                m->path, m->array.n_dim);
 	if ((st = iso_shown_of(&m->volume, &m->array, 0))) return st;
+	iso_clock_add(clock, 0);
 	m->range = iso_shown_range(&m->volume);
+	iso_clock_add(clock, iso_grid_voxels(&m->volume.grid));
 	return choose_cut(m->cut, &m->volume);
 }
 
-static int read_one(struct iso_report_image *m, const char *path, enum iso_values allowed)
+static int read_one(struct iso_report_image *m, const char *path, enum iso_values allowed,
+                    struct iso_clock *clock)
 {
 	int st;
 
 	m->path = path;
-	if ((st = iso_read(&m->array, path, allowed)) || (st = look_at(m)) ||
+	if ((st = iso_read(&m->array, path, allowed)) || (st = look_at(m, clock)) ||
 	    (st = iso_history_read(&m->history, path)))
 		return st;
 	take_unit(m);
@@ -71,9 +75,14 @@ static int read_one(struct iso_report_image *m, const char *path, enum iso_value
 
 int iso_report_borrow(struct iso_report_image *m, const struct iso_array *array, const char *name)
 {
+	struct iso_clock clock = iso_clock_brief(NULL, "look", "voxels", 0, NULL);
+	int st;
+
 	m->path = name;
 	m->array = *array;
-	return look_at(m);
+	st = look_at(m, &clock);
+	iso_clock_end(&clock);
+	return st;
 }
 
 int iso_report_place(struct iso_report_image *m, const double at[3])
@@ -121,24 +130,30 @@ int iso_report_read(struct iso_report *r, int n, const char *const *paths, const
 	if (n < 1 || n > ISO_REPORT_MOST)
 		return iso_fail(ISO_EARG, "report: %d images; one page shows 1 to %d", n, ISO_REPORT_MOST);
 	*r = (struct iso_report){ .has_truth = truth };
-	if (truth) st = read_one(&r->truth, truth, ISO_FINITE);
+	struct iso_clock clock = iso_clock_brief(NULL, "look", "voxels", 0, NULL);
+
+	if (truth) st = read_one(&r->truth, truth, ISO_FINITE, &clock);
 	for (; !st && r->n < n; r->n++) {
 		struct iso_report_image *m = &r->image[r->n];
 
-		if ((st = read_one(m, paths[r->n], ISO_ANY))) break;
+		if ((st = read_one(m, paths[r->n], ISO_ANY, &clock))) break;
+		iso_clock_add(&clock, 0);
 		if (truth)
 			st = compare(m, &r->truth);
 		else if (same_grid(&m->volume, &r->image[0].volume))
 			memcpy(m->cut, r->image[0].cut, sizeof m->cut);
 	}
+	iso_clock_end(&clock);
 	if (st) iso_report_free(r);
 	return st;
 }
 
 int iso_report_read_overlay(struct iso_report *r, const char *path)
 {
-	int st = read_one(&r->overlay, path, ISO_ANY);
+	struct iso_clock clock = iso_clock_brief(NULL, "look", "voxels", 0, NULL);
+	int st = read_one(&r->overlay, path, ISO_ANY, &clock);
 
+	iso_clock_end(&clock);
 	return st ? st : iso_report_lay(r);
 }
 

@@ -71,12 +71,17 @@ static float cell_mean(const float *row, const struct scatter_grid *g, const str
 /* cells (rows, cells of p): the table by cells of u. */
 static void by_cells(float *cells, iso_ctx *ctx, const iso_scatter_table *t, const struct patches *p)
 {
-	int64_t rows = table_rows(&t->grid);
+	int64_t rows = table_rows(&t->grid), each = t->grid.offsets;
+	struct iso_clock clock = iso_clock_brief(ctx, "cells", "pairs", rows, NULL);
 
-#pragma omp parallel for num_threads(ctx->threads)
-	for (int64_t i = 0; i < rows; i++)
-		for (int32_t c = 0; c < p->cells; c++)
-			cells[i * p->cells + c] = cell_mean(t->h + i * t->grid.cells, &t->grid, p, c);
+#pragma omp parallel for schedule(dynamic) num_threads(ctx->threads)
+	for (int64_t first = 0; first < rows; first += each) {
+		for (int64_t i = first; i < first + each; i++)
+			for (int32_t c = 0; c < p->cells; c++)
+				cells[i * p->cells + c] = cell_mean(t->h + i * t->grid.cells, &t->grid, p, c);
+		iso_clock_add(&clock, each);
+	}
+	iso_clock_end(&clock);
 }
 
 struct over_patches {
@@ -131,13 +136,18 @@ static int mean_over_patches(double *s, iso_ctx *ctx, const void *table, const s
 	}
 	sector_taps(o.sector, &t->grid);
 	slab_taps(o.slab, &t->grid, p);
+	struct iso_clock clock = iso_clock_brief(ctx, "patches", "pairs", (int64_t)n * (n - 1) / 2, NULL);
+
 #pragma omp parallel for schedule(dynamic) num_threads(ctx->threads)
-	for (int32_t a = 0; a < n; a++)
+	for (int32_t a = 0; a < n; a++) {
 		for (int32_t b = a + 1; b < n; b++) {
 			int64_t i = pair[(int64_t)a * n + b];
 
 			if (i >= 0) mean_of_pair(s + i * p->cells, &o, a, b);
 		}
+		iso_clock_add(&clock, n - 1 - a);
+	}
+	iso_clock_end(&clock);
 	return iso_room_free(&room);
 }
 
@@ -171,9 +181,15 @@ int mc_join(struct iso_scatter_table *t, iso_ctx *ctx, const struct scene *s, co
 	int st = iso_ratio_create(&r, ctx, s, &single, &set);
 
 	if (st) return st;
+	struct iso_clock clock = iso_clock_brief(ctx, "multiple", "pairs", table_rows(g), NULL);
+
 #pragma omp parallel for schedule(dynamic) num_threads(ctx->threads)
 	for (int32_t a = 0; a < g->rings; a++)
-		for (int32_t b = a; b < g->rings; b++) multiply(t, &r, &single, a, b);
+		for (int32_t b = a; b < g->rings; b++) {
+			multiply(t, &r, &single, a, b);
+			iso_clock_add(&clock, (int64_t)g->detectors * g->offsets);
+		}
+	iso_clock_end(&clock);
 	t->info.histories = r.histories;
 	t->info.error = r.error;
 	t->info.worst_error = r.worst_error;

@@ -8,8 +8,8 @@
 
 #define SLAB_MM 40.
 
-/* Histories between two looks at the cancel flag, and of one thread's turn. */
-enum { PIECE = 1 << 22, TURN = 4096 };
+/* Histories between two looks at the cancel flag, of each thread and on CUDA, and of one thread's turn. */
+enum { PIECE = 1 << 17, CUDA_PIECE = 1 << 28, TURN = 4096 };
 
 /* ---- setting up ---- */
 
@@ -184,7 +184,7 @@ int iso_patch_count(iso_ctx *ctx, const struct patch_tally *t, int64_t first, in
 
 int iso_patch_tally_run(struct patch_tally *t, iso_ctx *ctx, int64_t histories)
 {
-	int64_t piece = iso_ctx_is_cuda(ctx) ? 64 * (int64_t)PIECE : PIECE;
+	int64_t piece = iso_ctx_is_cuda(ctx) ? CUDA_PIECE : (int64_t)PIECE * ctx->threads;
 	int64_t n = PATCH_SUMS * (int64_t)t->patches.pairs * t->patches.cells;
 	struct iso_rows mine = iso_share(ctx, histories);
 	struct iso_clock clock = iso_clock_start_of(ctx, "decays", "decays", 0, mine.n);

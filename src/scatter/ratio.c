@@ -2,6 +2,7 @@
 /* The Monte Carlo as a smooth ratio to the single scatter of the formula. */
 #include "ratio.h"
 #include "core/comm.h"
+#include "core/progress.h"
 #include "core/size.h"
 #include "core/status.h"
 
@@ -10,6 +11,7 @@
 #define LEAST_SINGLE .005 /* of the greatest K[S]: below, single scatter hardly gets there */
 #define ABOVE .1          /* of the greatest total: cells that the error is told of */
 #define USUAL_ERROR .01
+#define PIECE 1024 /* cells that a thread takes at a time */
 #define FIRST_HISTORIES 4e6
 #define MOST_HISTORIES 3e10 /* that a sum of PATCH_ONE surely holds */
 
@@ -106,8 +108,10 @@ static int smooth(double *out, iso_ctx *ctx, const struct patches *p, const int3
 	if (!work)
 		return iso_fail_memory("scatter",
 		                       (int64_t)ctx->threads * n * p->cells * (int64_t)sizeof *work);
+	struct iso_clock clock = iso_clock_brief(ctx, "smooth", "pairs", (int64_t)n * (n - 1) / 2, NULL);
+
 #pragma omp parallel for schedule(dynamic) num_threads(ctx->threads)
-	for (int32_t a = 0; a < n; a++)
+	for (int32_t a = 0; a < n; a++) {
 		for (int32_t b = a + 1; b < n; b++) {
 			int32_t i = pair[(int64_t)a * n + b];
 
@@ -115,6 +119,9 @@ static int smooth(double *out, iso_ctx *ctx, const struct patches *p, const int3
 				smooth_pair(out + (int64_t)i * p->cells, work + (int64_t)a * p->cells, p,
 				            pair, in, a, b, squared);
 		}
+		iso_clock_add(&clock, n - 1 - a);
+	}
+	iso_clock_end(&clock);
 	free(work);
 	return ISO_OK;
 }
@@ -140,26 +147,36 @@ static double greatest(const double *v, int64_t n)
 }
 
 /* w->in = h of some orders, or squares, of all cells. */
-static void take(struct work *w, const struct patch_tally *t, bool once, bool more, bool square)
+static void take(struct work *w, const iso_ctx *ctx, const struct patch_tally *t, bool once, bool more,
+                 bool square)
 {
 	enum patch_sum a = square ? PATCH_SINGLE_SQUARE : PATCH_SINGLE,
 		       b = square ? PATCH_MULTIPLE_SQUARE : PATCH_MULTIPLE;
 	double unit = t->per_weight / (double)t->histories;
 
-	for (int64_t i = 0; i < w->n; i++)
-		w->in[i] = (square ? unit : 1) *
-		           ((once ? patch_value(t, a, 0, i) : 0) + (more ? patch_value(t, b, 0, i) : 0));
+	struct iso_clock clock = iso_clock_brief(ctx, "take", "cells", w->n, NULL);
+
+#pragma omp parallel for num_threads(ctx->threads)
+	for (int64_t at = 0; at < w->n; at += PIECE) {
+		int64_t end = w->n - at < PIECE ? w->n : at + PIECE;
+
+		for (int64_t i = at; i < end; i++)
+			w->in[i] = (square ? unit : 1) * ((once ? patch_value(t, a, 0, i) : 0) +
+			                                  (more ? patch_value(t, b, 0, i) : 0));
+		iso_clock_add(&clock, end - at);
+	}
+	iso_clock_end(&clock);
 }
 
 static int smooth_count(struct work *w, iso_ctx *ctx, const struct patch_tally *t, bool all)
 {
 	int st;
 
-	take(w, t, true, true, false);
+	take(w, ctx, t, true, true, false);
 	if ((st = smooth(w->all, ctx, &t->patches, t->pair, w->in, false))) return st;
-	take(w, t, all, true, false);
+	take(w, ctx, t, all, true, false);
 	if ((st = smooth(w->w, ctx, &t->patches, t->pair, w->in, false))) return st;
-	take(w, t, all, true, true);
+	take(w, ctx, t, all, true, true);
 	return smooth(w->variance, ctx, &t->patches, t->pair, w->in, true);
 }
 

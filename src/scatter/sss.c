@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The table of single scatter: all pairs of sample detectors, on the host or on a CUDA device. */
+#include "core/progress.h"
 #include "core/size.h"
 #include "sss.h"
 #include "sss_run.h"
@@ -92,7 +93,7 @@ static void fill_pair(const struct sss_job *job, struct sss_work *w, int32_t a, 
 }
 
 /* All pairs, dealt out by ring pair and group; *most: the largest w->all. */
-static int all_pairs(const struct sss_job *job, iso_ctx *ctx, double reach, double *most,
+static int all_pairs(const struct sss_job *job, iso_ctx *ctx, const char *stage, double reach, double *most,
                      void (*call)(const struct sss_job *, struct sss_work *, int32_t a, int32_t i, int32_t b,
                                   int32_t k))
 {
@@ -104,13 +105,18 @@ static int all_pairs(const struct sss_job *job, iso_ctx *ctx, double reach, doub
 	ISO_HOST(&room, work, ctx->threads);
 	for (int t = 0; t < ctx->threads && !room.status; t++) sss_work_make(&work[t], &room, &job->s, reach);
 	if (room.status) return iso_room_free(&room);
+	struct iso_clock clock = iso_clock_brief(ctx, stage, "pairs", table_ring_pairs(g) * groups, NULL);
+
+	iso_clock_count(&clock, "pairs", (double)g->detectors * g->offsets / (double)groups);
 #pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
 	for (int64_t n = 0; n < jobs; n++) {
 		int32_t a = (int32_t)(n / groups / g->rings), b = (int32_t)(n / groups % g->rings);
 
 		if (a > b || iso_stopped(ctx)) continue;
 		each_pair(job, &work[omp_get_thread_num()], a, b, (int32_t)(n % groups) * GROUP, call);
+		iso_clock_add(&clock, 1);
 	}
+	iso_clock_end(&clock);
 	for (int t = 0; t < ctx->threads && most; t++) *most = fmax(*most, work[t].all);
 	iso_room_free(&room);
 	return iso_ctx_poll(ctx);
@@ -141,9 +147,9 @@ static int fill_cpu(struct sss_job *job, iso_ctx *ctx, struct iso_scatter_table 
 	ISO_HOST(room, job->set.profile, job->set.pieces);
 	if ((st = room->status)) return st;
 	sss_set_trace(&job->set, ctx, &job->s);
-	if (job->grid.sigma > 0 && (st = all_pairs(job, ctx, 0, &reach, measure_pair))) return st;
+	if (job->grid.sigma > 0 && (st = all_pairs(job, ctx, "reach", 0, &reach, measure_pair))) return st;
 	if ((st = sss_job_cells(job, t, reach))) return st;
-	return all_pairs(job, ctx, reach, NULL, fill_pair);
+	return all_pairs(job, ctx, "single", reach, NULL, fill_pair);
 }
 
 int sss_fill(struct iso_scatter_table *t, iso_ctx *ctx, const struct scene *s, const struct iso_scatter *p)

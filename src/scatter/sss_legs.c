@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Legs from all scatter points to all detectors of a set, on the host. */
+#include "core/progress.h"
 #include "sss.h"
 
 int sss_set_make(struct sss_set *set, struct iso_room *room, const iso_ctx *ctx, const struct sss *s,
@@ -37,15 +38,19 @@ int sss_set_make(struct sss_set *set, struct iso_room *room, const iso_ctx *ctx,
 void sss_set_trace(const struct sss_set *set, const iso_ctx *ctx, const struct sss *s)
 {
 	const struct sss_legs *l = &set->legs;
-	int64_t n = set->detectors * s->points;
+	struct iso_clock clock = iso_clock_brief(ctx, "legs", "legs", set->detectors * s->points, NULL);
 
-#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic, 256)
-	for (int64_t i = 0; i < n; i++) {
-		const float *from = s->point[i % s->points].at;
-		struct sss_ray r = sss_ray(s, from, set->place + 3 * (i / s->points));
+#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
+	for (int64_t d = 0; d < set->detectors; d++) {
+		for (int64_t p = 0, i = d * s->points; p < s->points; p++, i++) {
+			const float *from = s->point[p].at;
+			struct sss_ray r = sss_ray(s, from, set->place + 3 * d);
 
-		l->q[i] = sss_density(s, from, &r);
-		l->g[i] *= sss_exp(-s->mu * l->q[i]);
-		sss_profile(set->profile + l->at[i], s, from, &r, l->first[i], l->pieces[i]);
+			l->q[i] = sss_density(s, from, &r);
+			l->g[i] *= sss_exp(-s->mu * l->q[i]);
+			sss_profile(set->profile + l->at[i], s, from, &r, l->first[i], l->pieces[i]);
+		}
+		iso_clock_add(&clock, s->points);
 	}
+	iso_clock_end(&clock);
 }

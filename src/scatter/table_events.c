@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A table of scatter read at events, on the host. An event reads 64 rows of the table, which lie far apart: in the order
    of a list most of them come from main memory. So events are read in the order of the table, a block at a time. */
+#include "core/progress.h"
 #include "core/room.h"
 #include "table.h"
 
-/* Events of a block; fewer than LEAST are read as they come; an event is fetched AHEAD of its turn. */
-enum { BLOCK = 1 << 22, LEAST = 4096, AHEAD = 6 };
+/* Events of a block; fewer than LEAST are read as they come; a thread takes TURN at a time; an event is fetched AHEAD of
+   its turn. */
+enum { BLOCK = 1 << 22, LEAST = 4096, TURN = 4096, AHEAD = 6 };
+enum { PASSES = 2 }; /* over the events: their keys, their values */
 
 static float value(const struct iso_scatter_table *t, const struct iso_event *e, double bin)
 {
@@ -32,12 +35,17 @@ struct order {
 };
 
 static void sort(struct order *o, const struct scatter_grid *g, const iso_ctx *ctx, const struct iso_event *e,
-                 int64_t n)
+                 int64_t n, struct iso_clock *clock)
 {
 	int64_t sum = 0;
 
-#pragma omp parallel for num_threads(ctx->threads)
-	for (int64_t i = 0; i < n; i++) o->key[i] = key(g, &e[i]);
+#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
+	for (int64_t at = 0; at < n; at += TURN) {
+		int64_t end = n - at < TURN ? n : at + TURN;
+
+		for (int64_t i = at; i < end; i++) o->key[i] = key(g, &e[i]);
+		iso_clock_add(clock, end - at);
+	}
 	for (int64_t k = 0; k < o->keys; k++) o->first[k] = 0;
 	for (int64_t i = 0; i < n; i++) o->first[o->key[i]]++;
 	for (int64_t k = 0; k < o->keys; k++) {
@@ -63,18 +71,27 @@ int table_events(iso_real *h, const struct iso_scatter_table *t, iso_ctx *ctx, c
 	ISO_HOST(&room, o.key, most);
 	ISO_HOST(&room, o.index, most);
 	ISO_HOST(&room, o.first, o.keys);
+	struct iso_clock clock = iso_clock_brief(ctx, "scatter", "events", PASSES * e->n, NULL);
+
+	iso_clock_count(&clock, "events", 1. / PASSES);
 	for (int64_t from = 0; from < e->n && !room.status; from += most) {
 		int64_t n = e->n - from < most ? e->n - from : most;
 
-		sort(&o, &t->grid, ctx, e->v + from, n);
-#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic, 4096)
-		for (int64_t i = 0; i < n; i++) {
-			const struct iso_event *at = e->v + from + o.index[i];
+		sort(&o, &t->grid, ctx, e->v + from, n, &clock);
+#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
+		for (int64_t at = 0; at < n; at += TURN) {
+			int64_t end = n - at < TURN ? n : at + TURN;
 
-			if (i + AHEAD < n) __builtin_prefetch(e->v + from + o.index[i + AHEAD]);
-			h[from + o.index[i]] = (iso_real)value(t, at, bin);
+			for (int64_t i = at; i < end; i++) {
+				const struct iso_event *own = e->v + from + o.index[i];
+
+				if (i + AHEAD < n) __builtin_prefetch(e->v + from + o.index[i + AHEAD]);
+				h[from + o.index[i]] = (iso_real)value(t, own, bin);
+			}
+			iso_clock_add(&clock, end - at);
 		}
 		room.status = iso_ctx_poll(ctx);
 	}
+	if (!room.status) iso_clock_end(&clock);
 	return iso_room_free(&room);
 }

@@ -5,6 +5,7 @@
    Of a share of the pairs every n-th is taken, from a place that is drawn: along the ring, and along both rings of two
    columns. h is smooth, so that such a sample is far better than as many pairs, or columns, that are drawn alone. */
 #include "core/philox.h"
+#include "core/progress.h"
 #include "core/room.h"
 #include "scanner/scanner.h"
 #include "table.h"
@@ -119,12 +120,18 @@ static int sum_cylinder(double *sum, const struct sums *s, iso_ctx *ctx, struct 
 		ISO_HOST(room, w[i].across, rings + 1);
 	}
 	if (room->status) return room->status;
+	struct iso_clock clock = iso_clock_brief(ctx, "sum", "pairs", per, NULL);
+
+	iso_clock_count(&clock, "pairs", (double)c->pairs.n * s->share / (double)per);
 #pragma omp parallel for num_threads(ctx->threads) schedule(dynamic) reduction(+ : drawn)
-	for (int64_t a = 0; a < per; a++)
+	for (int64_t a = 0; a < per; a++) {
 		for (int64_t b = a + near + start(s, a, 0, s->columns); b < per && b - a <= per - near;
 		     b += s->columns)
 			if (!iso_stopped(ctx))
 				part[a] += sum_columns(&drawn, s, &w[omp_get_thread_num()], a, b);
+		iso_clock_add(&clock, 1);
+	}
+	iso_clock_end(&clock);
 	*sum = 0;
 	for (int64_t a = 0; a < per; a++) *sum += part[a];
 	*sum *= drawn > 0 ? (double)c->pairs.n / (double)drawn : 0;
@@ -179,10 +186,17 @@ static int sum_detectors(double *sum, const struct sums *s, iso_ctx *ctx, struct
 	n = n < all ? n : all;
 	ISO_HOST(room, part, blocks);
 	if (room->status) return room->status;
+	struct iso_clock clock = iso_clock_brief(ctx, "sum", "pairs", n, NULL);
+
 #pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
-	for (int64_t k = 0; k < blocks; k++)
-		for (int64_t i = k * BLOCK; i < n && i < (k + 1) * BLOCK && !iso_stopped(ctx); i++)
+	for (int64_t k = 0; k < blocks; k++) {
+		int64_t end = n < (k + 1) * BLOCK ? n : (k + 1) * BLOCK;
+
+		for (int64_t i = k * BLOCK; i < end && !iso_stopped(ctx); i++)
 			part[k] += of_pair(s, drawn_pair(s, i, n));
+		iso_clock_add(&clock, end - k * BLOCK);
+	}
+	iso_clock_end(&clock);
 	*sum = 0;
 	for (int64_t k = 0; k < blocks; k++) *sum += part[k];
 	*sum *= n > 0 ? (double)all / (double)n : 0;

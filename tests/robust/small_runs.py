@@ -106,6 +106,7 @@ ray_scatter! recon ray --events @e.Cdh {RAY} --mu @mu.nii --delayed @late.Cdh --
 ray_scatter_bins recon ray --events @sino.hs --scanner @ring.yaml {BINS} --mu @mu.nii {SCATTER} --scatter-error 0.5 --scatter-rounds 1 -o x.nii
 scatter scatter @ring.yaml @truth.nii --mu @mu.nii --events @e.lmdT --energy-window 435,650 --energy-resolution 0.11 --scatter-error 0.5 -o r.npy
 report_scatter~ report @scattered.nii -o report.html
+ray_live~ recon ray --events @e.lmdT {RAY} --sens @sens.nii --iterations 1 --live 0 -o x.nii
 ray_file recon @e.Cdh --voxel 20 --iterations 1 -o x.nii
 ray_around recon @e.lmdT --voxel 20 --iterations 1 -o x.nii
 ray_sens sens @e.Cdh --grid 8,8,4 -o x.nii

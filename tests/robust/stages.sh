@@ -4,10 +4,28 @@
 # the work itself.
 # shellcheck source=tests/cmd/lib.bash
 . "$SOURCE/tests/cmd/lib.bash"
+FAST_CLOCK=${FAST_CLOCK:-$(dirname "$ISOTOME")/tests/libfast_clock.so}
 
 # on_terminal ARGS...: runs the program, and leaves the lines that it drew in `drawn`
 on_terminal() {
 	"$PYTHON" "$SOURCE/tests/robust/terminal.py" 60 "$ISOTOME" "$@" >drawn 2>err || fail "isotome $* on a terminal: $(cat drawn)"
+}
+
+# told ARGS...: the same where every stage lasts longer than a moment, so that brief ones are drawn as well
+told() {
+	local sanitizer
+
+	sanitizer=$(ldd "$ISOTOME" | awk '/lib(a|t)san/ { print $3 }') # which must come first
+	"$PYTHON" "$SOURCE/tests/robust/terminal.py" 1e9 env LD_PRELOAD="${sanitizer:+$sanitizer }$FAST_CLOCK" "$ISOTOME" "$@" \
+		>drawn 2>err || fail "isotome $* on a terminal: $(cat drawn)"
+}
+
+# has STAGE UNIT...: was drawn, with a rate
+has() {
+	while [ $# -gt 0 ]; do
+		grep -qE "(^ *[^ ]+|\|)  $1  .*[0-9] [kMGT]? ?$2/s" drawn || fail "stage $1 has no $2/s: $(cat drawn)"
+		shift 2
+	done
 }
 
 # names STAGE...: were drawn, in this order
@@ -67,3 +85,47 @@ on_terminal simulate traces.yaml nine-spheres -o t.npy
 names simulate
 on_terminal recon ubp --data t.npy --scanner traces.yaml --grid 6 --voxel 2 -o u.nii
 names read filter reconstruct
+
+# ---- brief stages ----
+need_python
+{
+	small_ring
+	echo "tof: {fwhm_ps: 300}"
+} >tof.yaml
+energy="--energy-window 435,650 --energy-resolution 0.11 --threads 1"
+small="--grid 12,12,6 --voxel 6 --iterations 1 --threads 1"
+# shellcheck disable=SC2086
+told simulate tof.yaml p.nii --mu mu.nii --physics $energy --counts 6000 -o f.lmdT
+has simulate events
+# shellcheck disable=SC2086
+told scatter tof.yaml p.nii --mu mu.nii --events f.lmdT $energy --scatter-error 0.5 -o r.npy
+has legs legs reach pairs single pairs cells pairs patches pairs take cells smooth pairs decays decays multiple pairs scatter events
+# shellcheck disable=SC2086
+told recon ray --events f.lmdT --scanner tof.yaml --mu mu.nii --scatter sss+mc ${energy% --threads 1} --scatter-error 0.5 \
+	--scatter-rounds 1 $small -o s.nii
+has single pairs sum pairs scatter events order events data events
+
+"$PYTHON" - <<'END'
+from petlink_words import *
+
+draw = np.random.default_rng(1)
+ends = [draw.integers(0, N, 150000) for _ in range(2)], [draw.integers(0, Z, 150000) for _ in range(2)]
+write("both", np.concatenate([words(*ends, True), words(*ends, False)]))
+line = "0 1 0 1 2 3 1.25 .511 100 7 3 0 1 2 3 4 5 0 0 0 0 0 0"
+open("gate.dat", "w").write(5000 * f"{line} {line.replace('100', '-100')}\n")
+END
+# shellcheck disable=SC2086
+told recon ray --events both.l $small -o l.nii
+has count B read events randoms events order events data events
+told info "$SOURCE/tests/data/petsird/point-0.12.0.petsird"
+has count B
+told convert gate.dat gate.npy
+has read B
+run phantom sphere --grid 48 --voxel 4 -o large.nii
+told mu large.nii --kvp 120 --like large.nii --threads 1 -o ct.nii
+has attenuation voxels resample voxels
+told view large.nii -o large.html
+has pack voxels
+told report large.nii --truth large.nii -o report.html
+names read look draw pack
+has look voxels

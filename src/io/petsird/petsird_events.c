@@ -8,9 +8,11 @@
    The time of an event is the middle of its time block, counted from the start of the first block. */
 #include "petsird.h"
 
+#include "core/progress.h"
 #include "core/size.h"
 #include "core/status.h"
 #include "file/in.h"
+#include "file/suffix.h"
 #include "io/events.h"
 #include "io/kinds.h"
 #include "scanner/scanner.h"
@@ -57,6 +59,8 @@ struct scan {
 	struct recipe wanted, other; /* of those that are wanted, and of those that are counted */
 	int64_t n, others, cells, room;
 	struct cell *cell;
+	struct iso_clock clock;   /* of the file's bytes, */
+	int64_t told;             /* of which it has heard so far */
 	double start_ms, stop_ms; /* of the time block that is read; */
 	double first_ms, last_ms; /* of all blocks of events */
 	int64_t beyond;           /* events of kinds of modules that there are not */
@@ -170,6 +174,15 @@ static void skip_events(struct yardl *y, const struct recipe *r, int64_t n)
 		for (int64_t i = 0; i < n && !y->status; i++) yardl_skip(y, r->type);
 }
 
+/* How far the file is counted. */
+static void tell_place(struct scan *s)
+{
+	int64_t at = yardl_tell(&s->p.y);
+
+	iso_clock_add(&s->clock, at - s->told);
+	s->told = at;
+}
+
 static void add_cell(struct scan *s, int n, int t1, int t2)
 {
 	struct yardl *y = &s->p.y;
@@ -200,6 +213,7 @@ static void add_cell(struct scan *s, int n, int t1, int t2)
 	}
 	s->cell[s->cells++] = c;
 	s->n += n;
+	tell_place(s);
 }
 
 /* Where some kinds of modules have TOF bins, those with events must. */
@@ -353,8 +367,13 @@ static void read_stream(struct scan *s)
 		y->status = iso_refuse(y->path, "schema: 'timeBlocks' is no stream");
 	if (!y->status && !y->type[y->type[stream].part].least) /* blocks of no bytes would have no end */
 		y->status = iso_refuse(y->path, "schema: 'timeBlocks' has nothing in it");
+	s->clock = iso_clock_brief(s->ctx, "count", "bytes", y->size, iso_base_name(y->path));
 	while (!y->status && (n = yardl_varint(y)) > 0)
-		for (; n > 0 && !y->status; n--) read_time_block(s, y->type[stream].part);
+		for (; n > 0 && !y->status; n--) {
+			read_time_block(s, y->type[stream].part);
+			tell_place(s);
+		}
+	if (!y->status) iso_clock_end(&s->clock);
 	if (!y->status && yardl_tell(y) != y->size)
 		y->status = iso_refuse(y->path, "%" PRId64 " bytes after the end of its time blocks",
 		                       y->size - yardl_tell(y));

@@ -2,8 +2,10 @@
 /* GATE coincidences in a ROOT tree: columns of numbers, each in baskets of its own, of which blocks of events are made. */
 #include "root_file.h"
 #include "core/ctx.h"
+#include "core/progress.h"
 #include "core/size.h"
 #include "core/status.h"
+#include "file/suffix.h"
 #include "io/gate_columns.h"
 
 #include <math.h>
@@ -219,6 +221,9 @@ static int choose_all(struct layout *l, const iso_ctx *ctx)
 	bool no_memory = false;
 
 	if (!buffer) return iso_fail_memory(l->file.path, (int64_t)threads * ISO_EVENT_BUFFER);
+	struct iso_clock clock =
+		iso_clock_brief(ctx, "choose", "events", l->tree.entries, iso_base_name(l->file.path));
+
 #pragma omp parallel for num_threads(threads) schedule(dynamic) reduction(min                    \
                                                                           : failed) reduction(|| \
                                                                                               : no_memory)
@@ -228,8 +233,9 @@ static int choose_all(struct layout *l, const iso_ctx *ctx)
 
 		no_memory = no_memory || got == ISO_ENOMEM;
 		if (got) failed = i;
+		iso_clock_add(&clock, i < parts - 1 ? PART : l->tree.entries - i * PART);
 	}
-	st = iso_stop_check(ctx, l->file.path);
+	if (!(st = iso_stop_check(ctx, l->file.path))) iso_clock_end(&clock);
 	if (!st && failed < parts && !(st = choose_part(l, failed, buffer)))
 		st = no_memory ? iso_fail(ISO_ENOMEM, "%s: no memory to read it", l->file.path)
 		               : iso_fail(ISO_EIO, "%s: can't read: it failed once, or changed meanwhile",

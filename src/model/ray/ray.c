@@ -174,8 +174,6 @@ int iso_ray_check(const struct iso_ray *p, int64_t n)
 
 /* ---- the operator ---- */
 
-#define PIECE ((int64_t)1 << 20) /* events put in order between two looks at the request to stop */
-
 struct iso_event iso_ray_event(const struct iso_event *e)
 {
 	struct iso_event r = *e;
@@ -224,8 +222,6 @@ static int make_model(struct ray_model **out, struct iso_room *room, const struc
 	}
 	if (!ISO_HOST(room, m, 1)) return room->status;
 	*m = model;
-	for (int64_t i = 0; m->row && i < m->n && !iso_stopped(ctx); i += PIECE)
-		iso_ray_take(m->e + i, m, ctx, i, m->n - i < PIECE ? m->n - i : PIECE);
 	*out = m;
 	return m->row ? iso_ray_near(m, ctx) : ISO_OK;
 }

@@ -10,8 +10,10 @@
 #define KEY_BITS (4 * COORD_BITS + 2)
 #define DIGIT_BITS 10
 #define DIGITS (1 << DIGIT_BITS)
-#define PASSES (2 + KEY_BITS / DIGIT_BITS) /* over the events: their keys, the sort, and into their places */
-#define CHUNK 16384                        /* events between two looks at the request to stop */
+#define PASSES \
+	(3 + KEY_BITS / DIGIT_BITS) /* over the events: taken, their keys, the sort, and into their places */
+#define CHUNK 16384                 /* events between two looks at the request to stop, */
+#define PIECE ((int64_t)1 << 20)    /* and while they are taken */
 
 /* Bits of v, three zeros between any two. */
 static uint32_t spread_bits(uint32_t v)
@@ -116,12 +118,20 @@ int iso_ray_near(struct ray_model *m, const iso_ctx *ctx)
 	struct iso_clock clock = iso_clock_brief(ctx, "order", "events", PASSES * m->n, NULL);
 
 	iso_clock_count(&clock, "events", 1. / PASSES);
+	for (int64_t i = 0; i < m->n && !iso_stopped(ctx); i += PIECE) {
+		int64_t n = m->n - i < PIECE ? m->n - i : PIECE;
+
+		iso_ray_take(m->e + i, m, ctx, i, n);
+		iso_clock_add(&clock, n);
+	}
+	double began = iso_now_s();
+
 	ISO_HOST(&room, e, most);
 	ISO_HOST(&room, a, 2 * most);
 	for (int sub = 0; sub < m->order.n_sub && !room.status; sub++)
 		sort_rows(m, order_rows(&m->order, sub), e, a, a + most, ctx, &clock);
 	iso_clock_end(&clock);
-	m->ordering_s = iso_now_s() - clock.start_s;
+	m->ordering_s = iso_now_s() - began;
 	int st = iso_room_free(&room);
 
 	return st ? st : iso_ctx_poll(ctx);

@@ -13,7 +13,7 @@ struct ray_near_item {
 /* Work space for each event of the longest subset. */
 #define ISO_RAY_NEAR_BYTES (int64_t)(sizeof(struct iso_event) + 2 * sizeof(struct ray_near_item))
 
-/* Reorders m->e inside each subset and sets m->row, n numbers. */
+/* Fills m->e, in another order inside each subset, and sets m->row, n numbers. */
 int iso_ray_near(struct ray_model *m, const iso_ctx *ctx);
 
 #endif

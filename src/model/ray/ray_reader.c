@@ -2,6 +2,7 @@
 /* Reads the blocks of a subset on a thread of its own, into two places in turn: one is read while
    the other is used. */
 #include "ray_reader.h"
+#include "core/progress.h"
 #include "core/room.h"
 #include "core/size.h"
 
@@ -9,10 +10,13 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
+#define LOOK_NS 100000000 /* between two looks of who waits for a block */
 enum {
 	SLOTS = 2,
-	PIECE = 1 << 16, /* events read at a time where a subset's are picked out */
+	PIECE = 1 << 16,   /* events read at a time where a subset's are picked out, */
+	AT_ONCE = 1 << 20, /* and elsewhere at most */
 };
 
 struct iso_ray_reader {
@@ -30,6 +34,7 @@ struct iso_ray_reader {
 	pthread_mutex_t lock;
 	pthread_cond_t change;
 	int64_t end, filled, used; /* blocks: of the subset, read so far, given back so far */
+	int64_t read;              /* events of the block that is read now, so far */
 	bool stop;
 	int status;
 	struct iso_room room;
@@ -134,8 +139,9 @@ static struct iso_events from_place(const struct iso_events *b, int64_t at)
 }
 
 /* n events of this rank from number `first` of its own on, chunk by chunk of the source. */
-static int read_share(const struct ray_share *h, struct iso_events *b, int64_t first, int64_t n)
+static int read_share(struct iso_ray_reader *r, struct iso_events *b, int64_t first, int64_t n)
 {
+	const struct ray_share *h = r->h;
 	int st = ISO_OK;
 
 	for (int64_t i = 0, m; i < n && !st; i += m) {
@@ -143,7 +149,9 @@ static int read_share(const struct ray_share *h, struct iso_events *b, int64_t f
 		int64_t left = h->deal.chunk - (first + i) % h->deal.chunk;
 
 		m = n - i < left ? n - i : left;
+		m = m < AT_ONCE ? m : AT_ONCE;
 		st = h->s.read(h->s.arg, &to, iso_deal_number(&h->deal, first + i), m);
+		__atomic_add_fetch(&r->read, m, __ATOMIC_RELAXED);
 	}
 	return st;
 }
@@ -179,7 +187,7 @@ static int pick_out(struct iso_ray_reader *r, struct iso_events *b, int64_t n, i
 	while (b->n < n) {
 		int64_t m = all - *at < PIECE ? all - *at : PIECE, looked;
 		int64_t found = choose(r, *at, m, n - b->n, &looked);
-		int st = found ? read_share(r->h, &r->piece, *at, looked) : ISO_OK;
+		int st = found ? read_share(r, &r->piece, *at, looked) : ISO_OK;
 
 		if (st) return st;
 		pick_all(b, &r->piece, found, r->chosen);
@@ -197,7 +205,7 @@ static int fill(struct iso_ray_reader *r, struct iso_events *b, int64_t k)
 
 	if (consecutive(&r->h->order)) {
 		b->n = n;
-		return read_share(r->h, b, rows.first + k * r->block, n);
+		return read_share(r, b, rows.first + k * r->block, n);
 	}
 	int64_t at = start[0];
 
@@ -236,6 +244,7 @@ static void *read_blocks(void *arg)
 
 	iso_progress_mute();
 	for (int64_t k = r->filled; k < r->end && !st && may_fill(r, k); k++) {
+		__atomic_store_n(&r->read, 0, __ATOMIC_RELAXED);
 		st = fill(r, r->slot + k % SLOTS, k);
 		tell(r, st, st ? k : k + 1);
 	}
@@ -256,12 +265,32 @@ int iso_ray_reader_start(struct iso_ray_reader *r, int sub, int64_t first)
 	return e ? iso_fail(ISO_EIO, "ray stream: can't start a thread: %s", strerror(e)) : ISO_OK;
 }
 
-int iso_ray_reader_next(struct iso_ray_reader *r, struct iso_events **block)
+/* Waits for a change, but not long. */
+static void wait_a_little(struct iso_ray_reader *r)
 {
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	t.tv_nsec += LOOK_NS;
+	t.tv_sec += t.tv_nsec / 1000000000;
+	t.tv_nsec %= 1000000000;
+	pthread_cond_timedwait(&r->change, &r->lock, &t);
+}
+
+int iso_ray_reader_next(struct iso_ray_reader *r, const iso_ctx *ctx, struct iso_events **block)
+{
+	struct iso_clock clock = iso_clock_brief(ctx, "read", "events", 0, NULL);
+	int64_t read = 0, now;
 	int st;
 
 	pthread_mutex_lock(&r->lock);
-	while (r->filled == r->used && !r->status) pthread_cond_wait(&r->change, &r->lock);
+	while (r->filled == r->used && !r->status) {
+		wait_a_little(r);
+		now = __atomic_load_n(&r->read, __ATOMIC_RELAXED);
+		iso_clock_add(&clock, now - read);
+		read = now;
+	}
+	iso_clock_end(&clock);
 	st = r->filled == r->used ? r->status : ISO_OK;
 	pthread_mutex_unlock(&r->lock);
 	if (st) return iso_fail(st, "%s", r->message);

@@ -40,7 +40,7 @@ void iso_ray_reader_plan(struct iso_plan *plan, const struct iso_ray_source *s, 
 /* Begins to read blocks `first` ... of a subset, in order; each `next` waits for one, each `done`
    gives its room back; end with `stop`, at any time. Blocks before the first were read before. */
 int iso_ray_reader_start(struct iso_ray_reader *r, int sub, int64_t first);
-int iso_ray_reader_next(struct iso_ray_reader *r, struct iso_events **block);
+int iso_ray_reader_next(struct iso_ray_reader *r, const iso_ctx *ctx, struct iso_events **block);
 void iso_ray_reader_done(struct iso_ray_reader *r);
 void iso_ray_reader_stop(struct iso_ray_reader *r);
 

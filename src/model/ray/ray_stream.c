@@ -105,7 +105,7 @@ static int read_part(struct part *b, const iso_op *op)
 {
 	struct stream_work *w = op->work;
 	struct iso_events *e;
-	int st = iso_ray_reader_next(w->reader, &e);
+	int st = iso_ray_reader_next(w->reader, op->ctx, &e);
 
 	if (!st) st = make_part(b, op, e);
 	iso_ray_reader_done(w->reader);
@@ -162,7 +162,7 @@ static int count_source(const iso_op *op, struct ray_counts *c)
 	if (!st) st = iso_ray_reader_create(&r, &share, t->whole.n);
 	if (!st) st = iso_ray_reader_start(r, 0, 0);
 	for (int64_t at = 0; at < n && !st; at += t->whole.n) {
-		if ((st = iso_ctx_poll(op->ctx)) || (st = iso_ray_reader_next(r, &e))) break;
+		if ((st = iso_ctx_poll(op->ctx)) || (st = iso_ray_reader_next(r, op->ctx, &e))) break;
 		if (!(st = complete(t, e))) count_block(&t->share, c, at, e);
 		iso_clock_step(&clock, at + e->n, NULL);
 		iso_ray_reader_done(r);

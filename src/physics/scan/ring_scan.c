@@ -17,6 +17,7 @@
 #include "photon_history.h"
 #include "physics/randoms.h"
 
+#include <omp.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,6 +29,15 @@
 #define TURN 4096                    /* histories between two looks at a request to stop */
 #define PILOT (1 << 21)              /* histories that tell a rate */
 #define SINGLES_HISTORY (1ull << 62) /* beyond those of events */
+#define TICKS 1000                   /* of the clock, a block */
+
+/* How far a round of blocks is; threads add to it. */
+struct round {
+	int64_t first, n, own; /* blocks; of these, this rank's */
+	int64_t goal,
+		behind; /* of these: hits to be found, or where decays are counted histories; those so far */
+	int64_t events; /* found so far */
+};
 
 struct sim {
 	const struct iso_simulate *p;
@@ -40,6 +50,8 @@ struct sim {
 	double mean[HISTORY_KINDS]; /* events of each kind, over the scan; of trues with p->decays: decays */
 	int64_t blocks;
 	int hopeless; /* set by any thread */
+	struct iso_clock clock;
+	struct round round;
 	struct iso_simulated_photons found;
 };
 
@@ -304,6 +316,26 @@ static int64_t block_events(const struct block *b)
 	return n;
 }
 
+static int64_t goal_of(const struct photon_hits *h)
+{
+	return h->want < INT64_MAX ? h->want : h->limit;
+}
+
+/* A turn took the hits from `before` to `h`. */
+static void tell_turn(struct sim *s, const struct photon_hits *before, const struct photon_hits *h)
+{
+	struct round *r = &s->round;
+	int64_t more = h->want < INT64_MAX ? h->n - before->n : h->histories - before->histories;
+	int64_t behind = __atomic_add_fetch(&r->behind, more, __ATOMIC_RELAXED);
+	int64_t events = __atomic_add_fetch(&r->events, h->n - before->n, __ATOMIC_RELAXED);
+
+	if (omp_get_thread_num() > 0 || behind == 0) return;
+	double share = (double)behind / (double)r->goal;
+
+	iso_clock_count(&s->clock, "events", (double)events / (TICKS * (double)r->own * share));
+	iso_clock_step(&s->clock, (int64_t)(TICKS * ((double)r->first + (double)r->n * share)), NULL);
+}
+
 /* Histories of kind k without photons, a batch at a time. */
 static bool run_batches(struct photon_hits *h, const struct sim *s, int k)
 {
@@ -322,8 +354,11 @@ static bool run_histories(struct sim *s, struct photon_hits *h, int k)
 	bool fits = true;
 
 	while (fits && h->n < h->want && h->histories < h->limit && !iso_stopped(s->ctx) && !s->hopeless) {
+		struct photon_hits before = *h;
+
 		fits = by_photons(s, k) ? iso_photon_hits_run(h, &s->photons, photon_kind(k), TURN)
 		                        : run_batches(h, s, k);
+		tell_turn(s, &before, h);
 		if (h->n == 0 && h->histories >= HOPELESS && h->want < INT64_MAX) {
 #pragma omp atomic write
 			s->hopeless = 1;
@@ -368,6 +403,8 @@ static int make_hits(struct sim *s, struct block *b, struct iso_rows mine)
 	int failed = 0, st = device_hits(s, b + mine.first, (int)mine.n);
 
 	if (st) return st;
+	for (int64_t i = mine.first; i < mine.first + mine.n; i++)
+		for (int k = 0; k < HISTORY_KINDS; k++) s->round.goal += goal_of(&b[i].hits[k]);
 #pragma omp parallel for num_threads(s->ctx->threads) schedule(dynamic) reduction(+ : failed)
 	for (int64_t i = mine.first; i < mine.first + mine.n; i++)
 		for (int k = 0; k < HISTORY_KINDS; k++) failed += !run_histories(s, &b[i].hits[k], k);
@@ -521,6 +558,7 @@ static int make_round(struct list *l, struct sim *s, struct block *b, int n, int
 	struct iso_rows mine = iso_share(s->ctx, n);
 	int st;
 
+	s->round = (struct round){ .first = first, .n = n, .own = mine.n };
 	for (int i = 0; i < n; i++) begin_block(b + i, s, first + i);
 	if ((st = share_numbers(s, b, n, mine, make_hits(s, b, mine)))) return st;
 	l->e.n = 0;
@@ -563,11 +601,11 @@ static void count_round(struct iso_simulated *info, struct sim *s, const struct 
 
 static int run(struct iso_simulated *info, struct sim *s, iso_emit_fn emit, void *arg)
 {
-	struct iso_clock clock = iso_clock_start_of(s->ctx, "simulate", "events", 0, s->blocks);
 	struct list l = { .e = { .tof_fwhm_ps = s->p->tof_fwhm_ps, .duration_s = s->p->duration_s } };
 	struct block *b = size_alloc(ROUND, sizeof *b);
 	int st = b ? ISO_OK : iso_fail_memory("simulate", ROUND * (int64_t)sizeof *b);
 
+	s->clock = iso_clock_start_of(s->ctx, "simulate", "events", 0, TICKS * s->blocks);
 	snprintf(l.e.isotope, sizeof l.e.isotope, "%s", s->p->isotope ? s->p->isotope : "");
 	for (int64_t first = 0; first < s->blocks && !st; first += ROUND) {
 		int n = s->blocks - first < ROUND ? (int)(s->blocks - first) : ROUND;
@@ -578,9 +616,10 @@ static int run(struct iso_simulated *info, struct sim *s, iso_emit_fn emit, void
 		count_round(info, s, &l, b, n);
 		if (l.e.n > 0 && s->p->truth) st = s->p->truth(s->p->truth_arg, l.order, l.e.n);
 		if (l.e.n > 0 && !st) st = emit(arg, &l.e);
-		iso_clock_count(&clock, "events",
-		                (double)(info->trues + info->scatters + info->randoms) / (double)(first + n));
-		if (!st) iso_clock_step(&clock, first + n, NULL);
+		double events = (double)(info->trues + info->scatters + info->randoms);
+
+		iso_clock_count(&s->clock, "events", events / (double)(TICKS * (first + n)));
+		if (!st) iso_clock_step(&s->clock, TICKS * (first + n), NULL);
 	}
 	free(b);
 	free_list(&l);

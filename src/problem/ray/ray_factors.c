@@ -490,15 +490,23 @@ int ray_attenuate(struct ray *ray, const struct iso_events *e, iso_real *count, 
 	st = iso_ray_attenuation(alpha, ray->p->ctx, &ray->mu_map, e);
 	if (!st && add && ray->scatter.table && !(st = model_vector(&scatter, e->n, "scatter")))
 		st = ray_scatter_add(ray, e, mult, scatter);
+	struct iso_clock clock = iso_clock_brief(ray->p->ctx, "factors", "events", e->n, NULL);
+
 #pragma omp parallel for num_threads(iso_ctx_threads(ray->p->ctx))
-	for (int64_t j = 0; j < (st ? 0 : e->n); j++) {
-		if (ray->precorrected)
-			count[j] /= alpha[j];
-		else
-			mult[j] *= alpha[j];
-		if (add && ray->additive_over_m) add[j] *= alpha[j];
-		if (scatter) add[j] += scatter[j];
+	for (int64_t c = 0; c < (st ? 0 : e->n); c += CHUNK) {
+		int64_t end = e->n - c < CHUNK ? e->n : c + CHUNK;
+
+		for (int64_t j = c; j < end; j++) {
+			if (ray->precorrected)
+				count[j] /= alpha[j];
+			else
+				mult[j] *= alpha[j];
+			if (add && ray->additive_over_m) add[j] *= alpha[j];
+			if (scatter) add[j] += scatter[j];
+		}
+		iso_clock_add(&clock, end - c);
 	}
+	if (!st) iso_clock_end(&clock);
 	free(alpha);
 	free(scatter);
 	return st;
