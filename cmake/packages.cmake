@@ -61,13 +61,18 @@ set(CPACK_DEBIAN_MPI_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS "libisotome${ISO_SOVERSION} ${SAME}")
 set(CPACK_COMPONENT_MPI_DESCRIPTION "tomography: PET and optoacoustic reconstruction, several processes
 What libisotome opens where mpirun started it.")
-# NVIDIA's own packages bring the runtime and cuFFT, or its installer does, which no package tells of
+# NVIDIA's own packages bring the runtime and cuFFT, or its installer does, which no package tells of: nothing of NVIDIA's
+# is a must, also where dpkg-shlibdeps would find it. packaging/finish.cmake adds what else is needed.
 set(CPACK_DEBIAN_CUDA_PACKAGE_NAME isotome-cuda)
 set(CPACK_DEBIAN_CUDA_PACKAGE_SECTION non-free/libs)
 set(CPACK_DEBIAN_CUDA_PACKAGE_SHLIBDEPS OFF)
-set(CPACK_DEBIAN_CUDA_PACKAGE_DEPENDS "libisotome${ISO_SOVERSION} ${SAME}, libc6, libstdc++6")
+set(CPACK_DEBIAN_CUDA_PACKAGE_DEPENDS "libisotome${ISO_SOVERSION} ${SAME}")
 set(CUDA_SUFFIX ${CUDAToolkit_VERSION_MAJOR}-${CUDAToolkit_VERSION_MINOR})
 set(CPACK_DEBIAN_CUDA_PACKAGE_RECOMMENDS "cuda-cudart-${CUDA_SUFFIX}, libcufft-${CUDA_SUFFIX}")
+set(CPACK_ISO_NVIDIA cuda-cudart-${CUDA_SUFFIX} libcufft-${CUDA_SUFFIX} libnccl2)
+if(TARGET isotome_nccl)
+	set(CPACK_DEBIAN_CUDA_PACKAGE_SUGGESTS "isotome-mpi, libnccl2")
+endif()
 set(CPACK_COMPONENT_CUDA_DESCRIPTION "tomography: PET and optoacoustic reconstruction, CUDA devices
 What libisotome opens on the first use of a CUDA device.")
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Run by cpack on the files of all Debian packages, before they are packed: adds the licence and the changes to each,
-# and packs man pages, as Debian wants them.
+# and packs man pages, as Debian wants them; finds what the CUDA half needs that is not NVIDIA's.
 string(TIMESTAMP now "%a, %d %b %Y %H:%M:%S +0000" UTC)	# or SOURCE_DATE_EPOCH
 file(READ ${CPACK_ISO_SOURCE}/LICENSE licence)
 string(REGEX MATCH "Copyright [^\n]*" holder "${licence}")
@@ -37,3 +37,19 @@ License: BSD-3-Clause
 		file(CHMOD ${file} PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
 	endforeach()
 endforeach()
+
+if(EXISTS ${CPACK_TEMPORARY_DIRECTORY}/cuda)
+	set(root ${CPACK_TEMPORARY_DIRECTORY}/cuda)
+	file(GLOB_RECURSE libraries ${root}/*.so)
+	list(TRANSFORM CPACK_ISO_NVIDIA PREPEND -x OUTPUT_VARIABLE but)
+	file(WRITE ${CPACK_TEMPORARY_DIRECTORY}/debian/control "")
+	execute_process(COMMAND dpkg-shlibdeps --ignore-missing-info -l${CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS} ${but} -O
+		${libraries} WORKING_DIRECTORY ${CPACK_TEMPORARY_DIRECTORY} OUTPUT_VARIABLE needed ERROR_VARIABLE said
+		RESULT_VARIABLE status OUTPUT_STRIP_TRAILING_WHITESPACE)
+	if(status)
+		message(FATAL_ERROR "dpkg-shlibdeps: ${said}")
+	endif()
+	file(REMOVE_RECURSE ${CPACK_TEMPORARY_DIRECTORY}/debian)
+	string(REGEX REPLACE "^.*Depends=" "" needed "${needed}")
+	string(APPEND CPACK_DEBIAN_CUDA_PACKAGE_DEPENDS ", ${needed}")
+endif()

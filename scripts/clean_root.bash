@@ -20,6 +20,7 @@ make_root() {
 		rm -f "$1.log"
 	fi
 	cp -L /etc/resolv.conf "$1/etc/resolv.conf"
+	echo 'Dpkg::Use-Pty "0";' >"$1/etc/apt/apt.conf.d/90pty" # no /dev/pts there
 	apt-config dump | grep -i '::proxy ' >"$1/etc/apt/apt.conf.d/90proxy" || true
 }
 

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Runs the steps of packaging/Containerfile in clean roots, one for each FROM, without any tool for containers, and the
-# demo in the last of them. Knows the instructions that stand there, and refuses others.
+# demo in the last of them. The build is one of the steps. Knows the instructions that stand there, and refuses others;
+# tells the seconds of each.
 #
 #     scripts/container_test.sh [-r ROOT]
 #
-# ROOT: a root that debootstrap made before, of which copies are taken; else one is made. Wants root; builds the project.
+# ROOT: a root that debootstrap made before, of which copies are taken; else one is made. Wants root; some minutes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/packages.bash
@@ -42,7 +43,15 @@ copy() {
 	fi
 }
 
+# run_inside COMMAND: says something where it fails
+run_inside() {
+	inside "$root" bash -c "cd '$folder' && $1" >"$work/log" 2>&1 </dev/null || { tail -40 "$work/log"; return 1; }
+	grep -E '\.deb: ' "$work/log" || true # what package.sh made
+}
+
 while read -r word rest; do
+	began=$SECONDS
+	# shellcheck disable=SC2086
 	case $word in
 	'' | '#'*) continue ;;
 	FROM)
@@ -52,16 +61,17 @@ while read -r word rest; do
 		root_of[$name]=$root
 		mkdir "$root"
 		make_root "$root" "$base"
+		image=${rest%% *} got=$(. "$root/etc/os-release" && echo "$ID:$VERSION_ID")
+		[ "$got" = "${image%-slim}" ] || echo "container_test.sh: $got in place of $image" >&2
 		;;
 	WORKDIR) folder=$rest; mkdir -p "$root$folder" ;;
-	# shellcheck disable=SC2086
 	COPY) copy $rest ;;
-	RUN) inside "$root" bash -c "cd '$folder' && $rest" ;;
+	RUN) run_inside "$rest" ;;
 	USER) user=$rest ;;
 	ENTRYPOINT) entry=$(sed 's/[]["]//g' <<<"$rest") ;;
 	*) echo "container_test.sh: $word: an instruction that it does not know" >&2; exit 1 ;;
 	esac
-	echo "== $word $rest"
+	echo "== $word $rest: $((SECONDS - began)) s"
 done <packaging/Containerfile
 inside "$root" chown "$user" "$folder"
 inside "$root" su "$user" -c "cd '$folder' && $entry demo -o demo -q" >/dev/null

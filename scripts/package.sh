@@ -22,10 +22,13 @@ while [ $# -gt 0 ]; do
 done
 # shellcheck disable=SC2086
 install_packages $build_packages $package_packages
+devices=-UCMAKE_CUDA_ARCHITECTURES # a build that was there before may have had others
+[ -z "${CUDAARCHS:-}" ] || devices=-DCMAKE_CUDA_ARCHITECTURES=$CUDAARCHS
 
 # shellcheck disable=SC2086
 cmake -S . -B build-package -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=/usr -DCMAKE_SKIP_INSTALL_RPATH=ON \
-	-DISO_NATIVE=OFF -DISO_LEVELS=ON -DISO_FFTW=OFF -DISO_CUDA=$cuda -DISO_TESTS=OFF ${ISOTOME_CMAKE:-} >build-package.log ||
+	-DISO_NATIVE=OFF -DISO_LEVELS=ON -DISO_FFTW=OFF -DISO_CUDA=$cuda -DISO_CUDA_LINES=OFF -DISO_TESTS=OFF \
+	"$devices" ${ISOTOME_CMAKE:-} >build-package.log ||
 	{ cat build-package.log; exit 1; }
 [ $cuda = OFF ] || grep -q '^CMAKE_CUDA_COMPILER:' build-package/CMakeCache.txt || { echo "--cuda: no nvcc found" >&2; exit 1; }
 cmake --build build-package -j "$(nproc)" >build-package.log 2>&1 || { cat build-package.log; exit 1; }

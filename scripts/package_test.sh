@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Installs the Debian packages of scripts/package.sh in a clean root, and uses them as anybody would: `isotome demo`, a C
-# program found by pkg-config, and away with them.
+# program found by pkg-config, and away with them. Where isotome-cuda is among them, also that: without a GPU it says so,
+# and the CPU takes its place.
 #
 #     scripts/package_test.sh [-r ROOT] [FOLDER]
 #
@@ -48,6 +49,40 @@ inside "$root" isotome --built-with
 inside "$root" isotome demo -o /demo -q >/dev/null || fail "isotome demo"
 [ -s "$root/demo/report.html" ] || fail "isotome demo made no report"
 echo "demo: $(du -sh "$root/demo" | cut -f 1), report $(stat -c %s "$root/demo/report.html") bytes"
+
+# recon DEVICE: in one iteration, what it said in the file said
+recon() {
+	inside "$root" isotome recon /demo/events.lmdT --scanner /demo/scanner.yaml --iterations 1 --device "$1" -q --force \
+		-o /device.nii >"$root/said" 2>&1
+}
+
+# no_cuda WHY: --device cuda ends in one line that has WHY, and exit code 5; --device auto takes the CPU
+no_cuda() {
+	local status=0
+
+	recon cuda || status=$?
+	cat "$root/said"
+	[ $status = 5 ] || fail "--device cuda without a GPU: exit code $status"
+	[ "$(wc -l <"$root/said")" = 1 ] && grep -q "^isotome recon: CUDA: .*$1" "$root/said" || fail "--device cuda: not a line with $1"
+	recon auto || { cat "$root/said"; fail "--device auto without a GPU"; }
+	grep -q '"device": "cpu (' "$root/device.json" || fail "--device auto: not on the CPU"
+}
+
+if [ -e "$(echo "$from"/isotome-cuda_*.deb)" ]; then
+	echo "== CUDA"
+	cp "$(one isotome-cuda)" "$root/debs/isotome-cuda.deb"
+	install_inside "$root" /debs/isotome-cuda.deb
+	no_cuda 'lib[a-z]*\.so\.[0-9]*: cannot open' # NVIDIA's libraries are not there
+	mkdir "$root/nvidia"
+	echo /nvidia >"$root/etc/ld.so.conf.d/nvidia.conf"
+	missing=""
+	for name in $(objdump -p "$root"/usr/lib/*/libisotome_cuda.so | grep -oE 'libcu[a-z]+\.so\.[0-9]+'); do
+		path=$(ldconfig -p | sed -n "s|.*\s$name .*=> ||p" | head -1)
+		if [ -n "$path" ]; then cp "$path" "$root/nvidia"; else missing="$missing $name"; fi
+	done
+	inside "$root" ldconfig
+	if [ -z "$missing" ]; then no_cuda "NVIDIA's driver is not installed"; else echo "with NVIDIA's libraries: not tried, no$missing here"; fi
+fi
 
 echo "== development"
 install_inside "$root" /debs/libisotome-dev.deb gcc libc6-dev pkg-config

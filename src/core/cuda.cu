@@ -179,6 +179,17 @@ static const struct iso_vec iso_vec_cuda = {
 
 /* ---- devices ---- */
 
+/* Why there is none. The runtime calls a driver that is not there too old. */
+static const char *why_none(cudaError_t e)
+{
+	int driver = 0;
+
+	if (e == cudaSuccess) return "none found";
+	if (e == cudaErrorInsufficientDriver && cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0)
+		return "NVIDIA's driver is not installed";
+	return cudaGetErrorString(e);
+}
+
 static int device_open(iso_ctx *ctx, int device)
 {
 	cudaDeviceProp prop;
@@ -188,8 +199,7 @@ static int device_open(iso_ctx *ctx, int device)
 
 	if (e != cudaSuccess || n < 1) {
 		cudaGetLastError();
-		return iso_fail(ISO_EDEVICE, "CUDA: no device on this machine (%s)",
-		                e == cudaSuccess ? "none found" : cudaGetErrorString(e));
+		return iso_fail(ISO_EDEVICE, "CUDA: no device on this machine (%s)", why_none(e));
 	}
 	if (device >= n)
 		return iso_fail(ISO_EDEVICE, "device cuda:%d: this machine has %d CUDA device%s", device, n,

@@ -55,6 +55,17 @@ needs libisotome-dev "$library (= $version)"
 dpkg-deb --ctrl-tarfile "debs/$library"_*.deb | tar -tf - | grep -qE '/(triggers|postinst)$' || fail "nobody tells the loader"
 ! dpkg-deb -c "debs/isotome_${version}_$arch.deb" | grep -v ' root/root ' || fail "a file is not root's"
 
+if [ -e "debs/isotome-cuda_${version}_$arch.deb" ]; then # NVIDIA's libraries are no must: its installer may have brought them
+	mkdir root/isotome-cuda
+	dpkg-deb -x "debs/isotome-cuda_${version}_$arch.deb" root/isotome-cuda
+	has isotome-cuda /libisotome_cuda.so /libisotome_bench_cuda.so
+	has_not isotome-cuda '/libisotome.so*' '/libcu*'
+	needs isotome-cuda "$library (= $version)"
+	needs isotome-cuda 'libstdc++6 (>='
+	! dpkg-deb -f "debs/isotome-cuda_${version}_$arch.deb" Depends | grep -qE 'cuda-|cufft|nccl' || fail "isotome-cuda insists on NVIDIA's packages"
+	dpkg-deb -f "debs/isotome-cuda_${version}_$arch.deb" Recommends | grep -q 'cuda-cudart-.*libcufft-' || fail "isotome-cuda does not recommend them"
+fi
+
 merged=$work/merged
 mkdir "$merged"
 cp -a root/*/. "$merged"
