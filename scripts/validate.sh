@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Makes docs/validation.md: builds, runs every test that compares numbers, on the CPU and, where there is one, on the
-# GPU, and the papers' studies, and writes what was found beside its bound. Ten minutes on two idle cores with --scale
+# GPU, and the papers' studies, and writes what was found beside its bound. Four minutes on two idle cores with --scale
 # tiny; half an hour with small.
 #
 #   scripts/validate.sh [-o FILE] [--build DIR] [--scale tiny|small|full]     docs/validation.md, build, small
