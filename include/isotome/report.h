@@ -20,14 +20,16 @@ ISO_BEGIN_C
 struct iso_report_options {
 	size_t size;       /* of this struct */
 	const char *title; /* UTF-8; NULL: the names of the images */
-	const char *truth; /* file: what the images should be, on their grid and any scale; NULL: not known */
-	const char *overlay; /* file: an image of any grid that the viewer lays over the first; NULL: none */
-	const char *spheres; /* file: where spheres and background are (iso_nema_read), for a table of
-	                          contrast and noise; NULL: those of the phantom `spheres`, if it was scanned */
-	const double
-		*profile; /* 6 numbers: x, y, z where the profile begins and where it ends, mm; NULL: along
-	                          x, where the signal is */
-	bool plain;       /* the page to be printed alone: no viewer, and no values of the images */
+	/* files; NULL: none */
+	const char *truth;   /* what the images should be, on their grid and any scale */
+	const char *overlay; /* an image of any grid that the viewer lays over the first */
+	const char
+		*spheres; /* where spheres and background are (iso_nema_read), for contrast and noise; NULL:
+	                        those of the phantom `spheres`, if it was scanned */
+
+	/* x, y, z where the profile begins, then where it ends, mm; NULL: along x, where the signal is */
+	const double *profile;
+	bool plain; /* the page to be printed alone: no viewer, and no values of the images */
 };
 
 /* `images`: names of up to 6 files. The records beside them, and those beside what they were made from, tell how they were
@@ -41,8 +43,8 @@ struct iso_viewer_options {
 	const char *map;   /* colours (iso_picture_maps); NULL: what suits the values */
 	int64_t frame;     /* shown first */
 	double window[2];  /* values of the first and the last colour; both 0: what suits the values */
-	const double *
-		at; /* x, y, z where the slices cross, mm (indices without a grid); NULL: where the signal is */
+	/* x, y, z where the slices cross, mm (indices without a grid); NULL: where the signal is */
+	const double *at;
 };
 
 /* The viewer alone, of an array (ny, nx), (nz, ny, nx) or (nt, nz, ny, nx); `overlay`: an image of any grid to lay over it;

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SAMPLES 5   /* along each axis of a voxel that a surface crosses */
-#define RANDOMS .25 /* of the events */
-#define EDGE_MM 10. /* background nearer than that to another region is left out */
-#define LEAST_SUBSETS 4
-#define WITHIN .8 /* of the half length: planes of regions */
+#define SAMPLES 5       /* along each axis of a voxel that a surface crosses */
+#define RANDOMS .25     /* of the events */
+#define EDGE_MM 10.     /* background nearer than that to another region is left out */
+#define LEAST_SUBSETS 4 /* and fewer where counts are few, as recon_map.c chooses them */
+#define WITHIN .8       /* of the half length: planes of regions */
 
 /* ---- regions ---- */
 

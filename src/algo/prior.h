@@ -7,7 +7,7 @@
 
 ISO_BEGIN_C
 
-/* to = [x + step p (scale z + g - beta grad R(x))]+, and z = 0, in one pass. `to` is not x; r NULL: without R. */
+/* to = [x + step p (scale z + g - beta grad R(x))]+, and z = 0. `to` is not x; r NULL: without R. */
 int iso_prior_step(iso_prior *r, iso_ctx *ctx, int64_t n, iso_real *to, const iso_real *x, iso_real *z,
                    const iso_real *g, const iso_real *p, double scale, double beta, double step);
 

@@ -12,7 +12,7 @@
 struct settings {
 	struct opt_list images;
 	const char *out, *truth, *title, *overlay, *viewer, *spheres;
-	double from[3], to[3];
+	double line[6]; /* from, to */
 };
 
 static const struct opt_usage usage = {
@@ -81,6 +81,11 @@ static int record_images(struct cmd *c, const struct iso_report *r, const char *
 
 static int run(struct cmd *c, const struct settings *s)
 {
+	const struct iso_report_options o = { .title = s->title,
+		                              .overlay = s->overlay,
+		                              .spheres = s->spheres,
+		                              .profile = cmd_given(c, "profile-from") ? s->line : NULL,
+		                              .plain = strcmp(s->viewer, "off") == 0 };
 	struct iso_text page = { 0 };
 	struct iso_report r;
 	int st;
@@ -88,17 +93,10 @@ static int run(struct cmd *c, const struct settings *s)
 	term_stage(&c->term, "read");
 	st = iso_report_read(&r, s->images.n, (const char *const *)s->images.v, s->truth);
 	if (st) return st;
-	if ((st = iso_report_spheres(&r, s->spheres))) goto done;
-	r.title = s->title;
-	r.has_line = cmd_given(c, "profile-from");
-	memcpy(r.from, s->from, sizeof r.from);
-	memcpy(r.to, s->to, sizeof r.to);
-	r.viewer = strcmp(s->viewer, "on") == 0;
-	if (s->overlay) st = iso_report_read_overlay(&r, s->overlay);
+	st = iso_report_set(&r, &o);
 	term_stage(&c->term, "draw");
 	if (!st && !(st = iso_report_page(&page, &r))) st = iso_out_text(s->out, page.v);
 	if (!st && c->json) st = record_images(c, &r, s->spheres);
-done:
 	iso_text_free(&page);
 	iso_report_free(&r);
 	return st;
@@ -123,9 +121,9 @@ int main_report(int argc, char **argv)
 		  .help = "off: the page to be printed alone, without the images' values and a script" },
 		{ 0, "title", .text = &s.title, .value = "TEXT", .absent = "names of the images",
 		  .help = "heading of the page" },
-		{ 0, "profile-from", .real = s.from, .count = 3, .value = "X,Y,Z",
+		{ 0, "profile-from", .real = s.line, .count = 3, .value = "X,Y,Z",
 		  .absent = "along x, where the signal is", .help = "where the profile begins, mm" },
-		{ 0, "profile-to", .real = s.to, .count = 3, .value = "X,Y,Z",
+		{ 0, "profile-to", .real = s.line + 3, .count = 3, .value = "X,Y,Z",
 		  .absent = "along x, where the signal is", .help = "where it ends, mm" },
 		{ 0, "force", .flag = &c.force, .transient = true, .help = "replace an existing page" },
 		{ 0 },

@@ -13,16 +13,15 @@ bool view_is_page(const char *path)
 	return iso_has_suffix(path, ".html") || iso_has_suffix(path, ".htm");
 }
 
-/* Where the slices cross, if that was said; else they do where the signal is. */
-static int take_place(struct iso_report_image *m, const struct iso_picture *look)
+/* Where the slices cross, if that was said by a word. */
+static void take_place(struct iso_report_image *m, const struct iso_picture *look)
 {
-	if (look->at == ISO_AT_POINT) return iso_report_place(m, look->point);
 	if (look->at == ISO_AT_MAX) iso_shown_hottest(m->cut, &m->volume);
 	for (int a = 0; a < 3 && look->at == ISO_AT_CENTRE; a++) m->cut[a] = (m->volume.grid.n[a] - 1) / 2;
-	return ISO_OK;
 }
 
-static int take_look(struct iso_report *r, const struct view_page *page, const struct iso_picture *look)
+static int take_look(struct iso_report *r, const struct iso_viewer_options *o, const struct view_page *page,
+                     const struct iso_picture *look)
 {
 	const struct iso_array *a = &r->image[0].array;
 	int64_t frames = a->n_dim == 4 ? a->dim[0] : 1;
@@ -30,12 +29,8 @@ static int take_look(struct iso_report *r, const struct view_page *page, const s
 	if (look->frame >= frames)
 		return iso_fail(ISO_EARG, "--frame is %" PRId64 ", and %s has %" PRId64 ", from 0",
 		                look->frame, page->image, frames);
-	r->viewer = true;
-	r->title = look->title;
-	r->frame = look->frame;
-	r->map = look->map;
-	r->window = page->window_given ? look->window : NULL;
-	return page->at_given ? take_place(&r->image[0], look) : ISO_OK;
+	if (page->at_given) take_place(&r->image[0], look);
+	return iso_viewer_set(r, o);
 }
 
 static int note(struct cmd *c, const struct iso_report *r)
@@ -69,17 +64,23 @@ static int write(struct cmd *c, const char *path, const struct iso_text *text)
 
 int view_page(struct cmd *c, const struct view_page *page, const struct iso_picture *look)
 {
+	struct iso_viewer_options o = { .title = look->title,
+		                        .map = look->map,
+		                        .frame = look->frame,
+		                        .at = page->at_given && look->at == ISO_AT_POINT ? look->point
+		                                                                         : NULL };
 	struct iso_text text = { 0 };
 	struct iso_report r = { 0 };
 	const char *paths[] = { page->image };
 	int st;
 
+	if (page->window_given) memcpy(o.window, look->window, sizeof o.window);
 	record_stage(&c->record, "read");
 	if ((st = record_input(&c->record, page->image)) ||
 	    (page->overlay && (st = record_input(&c->record, page->overlay))) ||
 	    (st = iso_report_read(&r, 1, paths, NULL)) ||
 	    (page->overlay && (st = iso_report_read_overlay(&r, page->overlay))) ||
-	    (st = take_look(&r, page, look)))
+	    (st = take_look(&r, &o, page, look)))
 		goto done;
 	record_stage(&c->record, "draw");
 	if (!(st = note(c, &r)) && !(st = iso_report_view(&text, &r))) st = write(c, page->out, &text);

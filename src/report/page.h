@@ -8,6 +8,7 @@
 #include "core/status.h"
 #include "image/places.h"
 #include "isotome/measure.h"
+#include "isotome/report.h"
 #include "svg.h"
 #include "text.h"
 
@@ -82,6 +83,10 @@ int iso_report_lay(struct iso_report *r);
 
 /* The slices shown cross in the voxel around a place. */
 int iso_report_place(struct iso_report_image *m, const double at[3]);
+
+/* What a report, or the viewer alone, of images that were read is to show; arrays of o must stay. */
+int iso_report_set(struct iso_report *r, const struct iso_report_options *o);
+int iso_viewer_set(struct iso_report *r, const struct iso_viewer_options *o);
 void iso_report_free(struct iso_report *r);
 
 /* Measures the spheres of a phantom after NEMA NU 2, where the description has them. NULL: those of the

@@ -6,8 +6,8 @@
 #include "file/out.h"
 #include "image/colormap.h"
 #include "io/format.h"
-#include "isotome/report.h"
 
+#include <math.h>
 #include <string.h>
 
 int iso_page_check(const char *path)
@@ -18,7 +18,7 @@ int iso_page_check(const char *path)
 
 /* ---- a report ---- */
 
-static int make_report(struct iso_report *r, const struct iso_report_options *o)
+int iso_report_set(struct iso_report *r, const struct iso_report_options *o)
 {
 	int st = iso_report_spheres(r, o->spheres);
 
@@ -45,7 +45,7 @@ int iso_report_write(const char *path, int n, const char *const *images, const s
 	for (int i = 0; i < n; i++)
 		if (!images[i]) return iso_fail_null(__func__);
 	if ((st = iso_page_check(path)) || (st = iso_report_read(&r, n, images, own.truth))) return st;
-	if (!(st = make_report(&r, &own)) && !(st = iso_report_page(&text, &r)))
+	if (!(st = iso_report_set(&r, &own)) && !(st = iso_report_page(&text, &r)))
 		st = iso_out_text(path, text.v);
 	iso_text_free(&text);
 	iso_report_free(&r);
@@ -54,10 +54,11 @@ int iso_report_write(const char *path, int n, const char *const *images, const s
 
 /* ---- the viewer alone ---- */
 
-static int make_view(struct iso_report *r, const struct iso_viewer_options *o)
+int iso_viewer_set(struct iso_report *r, const struct iso_viewer_options *o)
 {
 	struct iso_report_image *m = &r->image[0];
 	const int64_t frames = m->array.n_dim == 4 ? m->array.dim[0] : 1;
+	const double *w = o->window[0] != 0 || o->window[1] != 0 ? o->window : NULL;
 	struct iso_colormap map;
 	int st;
 
@@ -65,11 +66,13 @@ static int make_view(struct iso_report *r, const struct iso_viewer_options *o)
 	if (o->frame < 0 || o->frame >= frames)
 		return iso_fail(ISO_EARG, "frame is %" PRId64 ", and %s has %" PRId64 ", from 0", o->frame,
 		                m->path, frames);
+	if (w && !(isfinite(w[0]) && isfinite(w[1]) && w[0] < w[1]))
+		return iso_fail(ISO_EARG, "window is %g to %g, must rise", w[0], w[1]);
 	r->viewer = true;
 	r->title = o->title;
 	r->frame = o->frame;
 	r->map = o->map;
-	if (o->window[0] != 0 || o->window[1] != 0) r->window = o->window;
+	r->window = w;
 	return o->at ? iso_report_place(m, o->at) : ISO_OK;
 }
 
@@ -87,7 +90,7 @@ int iso_viewer_write(const char *path, const struct iso_array *image, const stru
 	if (!(st = iso_report_borrow(&r.image[0], image, own.name ? own.name : "image")) && overlay &&
 	    !(st = iso_report_borrow(&r.overlay, overlay, "overlay")))
 		st = iso_report_lay(&r);
-	if (!st && !(st = make_view(&r, &own)) && !(st = iso_report_view(&text, &r)))
+	if (!st && !(st = iso_viewer_set(&r, &own)) && !(st = iso_report_view(&text, &r)))
 		st = iso_out_text(path, text.v);
 	iso_text_free(&text);
 	return st; /* the arrays are the caller's */

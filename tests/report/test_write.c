@@ -80,6 +80,8 @@ static void reports(void **state)
 	REFUSED(iso_report_write("none.html", 1, (const char *[]){ "none.nii" }, NULL), ISO_EINPUT,
 	        "none.nii");
 	REFUSED(iso_report_write("no/folder.html", 1, images, NULL), ISO_EIO, "no/folder.html");
+	o.profile = (const double[]){ NAN, 0, 0, 1, 0, 0 };
+	REFUSED(iso_report_write("none.html", 1, images, &o), ISO_EINPUT, "outside");
 	o.size = 0;
 	REFUSED(iso_report_write("page.html", 1, images, &o), ISO_EARG, "size");
 	assert_null(fopen("none.html", "rb"));
@@ -110,6 +112,9 @@ static void viewers(void **state)
 	o.frame = 1;
 	REFUSED(iso_viewer_write("view.html", &a, NULL, &o), ISO_EARG, "frame is 1, and mine.nii has 1");
 	o.frame = 0;
+	o.window[0] = 10;
+	REFUSED(iso_viewer_write("view.html", &a, NULL, &o), ISO_EARG, "window is 10 to 10, must rise");
+	o.window[0] = 0;
 	o.map = "mauve";
 	REFUSED(iso_viewer_write("view.html", &a, NULL, &o), ISO_EARG, "mauve");
 	REFUSED(iso_viewer_write("view.png", &a, NULL, NULL), ISO_EARG,

@@ -109,7 +109,8 @@ static double counts(const iso_map_state *m)
 }
 
 /* u = x + off; of a scan with fewer counts than voxels that are seen, x smoothed by a voxel: there a voxel is large or 0 by
-   the chance of an event, and P of a large one, kept for an epoch or more, would throw it up from 0 again and again. */
+   the chance of an event, and P of a large one, kept for an epoch or more, would throw it up from 0 again and again. P of a
+   smoothed image is that of Ehrhardt et al. 2025, in every scan. */
 static int find_u(iso_map_state *m)
 {
 	struct iso_loop *l = &m->l;

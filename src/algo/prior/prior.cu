@@ -275,7 +275,7 @@ static int eval(iso_prior *r, const prior_want *want, const iso_real *x)
 
 /* ---- the step of an update ---- */
 
-/* `to` has the gradient, of a prior. In a kernel of its own: inside that of the gradient it took 2.6 times as long as both. */
+/* `to` has the gradient, of a prior. In a kernel of its own: inside that of the gradient it took almost three times as long as both. */
 static __global__ void update_voxels(int64_t n, float *to, const float *x, prior_update u, bool prior)
 {
 	ISO_GRID_LOOP (i, n) {

@@ -45,7 +45,7 @@ struct prior_sums {
 /* ---- loads ---- */
 
 /* 4 values from `from`, and one before and behind them; what is outside the image is 0. WHOLE: rows begin at multiples of
-   16 bytes, and end with a whole column; known when compiled, or a quarter of the time goes into asking. */
+   16 bytes, and end with a whole column; known when compiled, as asking took up to a quarter of the time. */
 template <bool WHOLE, class T, class T4>
 static __device__ __forceinline__ void prior_row(T to[PRIOR_X + 2], const T *from, int x0, int nx, bool in)
 {

@@ -34,9 +34,9 @@
 /* How far a round of blocks is; threads add to it. */
 struct round {
 	int64_t first, n, own; /* blocks; of these, this rank's */
-	int64_t goal,
-		behind; /* of these: hits to be found, or where decays are counted histories; those so far */
-	int64_t events; /* found so far */
+	int64_t goal;          /* of these: hits to be found, or histories where decays are counted; */
+	int64_t behind;        /* of the goal, so far */
+	int64_t events;        /* found so far */
 };
 
 struct sim {
