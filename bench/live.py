@@ -2,15 +2,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What a live page costs, and how often it is updated.
 
-    live.py ISOTOME [--events N] [--repeat R] [--clients C] [--device NAME] [--folder DIR]
+    live.py ISOTOME [--events N] [--rate E] [--repeat R] [--clients C] [--apart] [--device NAME] [--folder DIR]
 
 Follows a pipe of strip events (model strip), then reconstructs a ring by MLEM, each R times without a page, with one
 that nobody opens, and with C clients that ask as the page does. Prints seconds by the records, the median and the least of
 them, and seconds of processors, which a busy machine changes less; events a second, and what a client got a second. The
-order of the three changes from round to round.
+order of the three changes from round to round. With --rate the pipe brings E events a second, as a scanner would, else
+as many as are taken. With --apart the clients and the pipe have the last two processors for themselves, the runs the
+others: a browser is mostly on another machine.
 """
 import argparse
 import json
+import multiprocessing
 import os
 import resource
 import statistics
@@ -25,6 +28,14 @@ import client  # noqa: E402
 
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 EVERY_S = .35  # as live.js
+EVENT_BYTES = 12  # of strips: three floats
+OTHERS = set()  # processors of clients and pipe alone, with --apart
+
+
+def step_aside():
+    """Puts this thread on the processors of clients and pipe."""
+    if OTHERS:
+        os.sched_setaffinity(0, OTHERS)
 
 
 class Viewer(threading.Thread):
@@ -35,6 +46,7 @@ class Viewer(threading.Thread):
         self.run_of, self.states, self.images, self.bytes = run, 0, 0, 0
 
     def run(self):
+        step_aside()
         c, version = self.run_of.connect(), 0
         first = None
         try:
@@ -56,12 +68,33 @@ class Viewer(threading.Thread):
             pass
 
 
-def run_once(program, words, out, kind, clients, data):
+def feed(data, out, rate):
+    """Writes a file into a pipe, rate events a second, a hundredth of a second at a time; as fast as the pipe takes it
+    where rate is 0."""
+    step_aside()
+    piece = int(rate / 100) * EVENT_BYTES or 1 << 20
+    began, sent = time.monotonic(), 0
+    with open(data, "rb") as events, os.fdopen(out, "wb", buffering=0) as pipe:
+        while block := memoryview(events.read(piece)):
+            while block:
+                n = pipe.write(block)
+                block, sent = block[n:], sent + n
+            if rate:
+                time.sleep(max(0, began + sent / EVENT_BYTES / rate - time.monotonic()))
+
+
+def pipe_of(data, rate):
+    """The end to read of a pipe that another process fills."""
+    end, start = os.pipe()
+    multiprocessing.get_context("fork").Process(target=feed, args=(data, start, rate), daemon=True).start()
+    os.close(start)
+    return end
+
+
+def run_once(program, words, out, kind, clients, data, rate):
     """The record of one run, and its viewers. kind: plain, unseen or seen."""
-    stdin = open(data, "rb") if data else subprocess.DEVNULL
+    stdin = pipe_of(data, rate) if data else subprocess.DEVNULL
     words = [*words, "--force", "-o", out]
-    if data:  # a pipe, not the file
-        stdin = subprocess.Popen(["cat", data], stdout=subprocess.PIPE).stdout
     viewers = []
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     if kind == "plain":
@@ -74,17 +107,20 @@ def run_once(program, words, out, kind, clients, data):
         client.require(r.wait(3600) == 0, "".join(r.lines))
         for v in viewers:
             v.join(5)
+    if data:
+        os.close(stdin)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     with open(out + ".json") as f:
         return json.load(f), after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, viewers
 
 
-def compare(program, name, words, repeat, clients, folder, seconds, data=None):
+def compare(program, name, words, repeat, clients, folder, seconds, data=None, rate=0):
     kinds, last = ["plain", "unseen", "seen"], []
     took, busy = {k: [] for k in kinds}, {k: [] for k in kinds}
     for i in range(repeat):
         for k in kinds[i % 3:] + kinds[:i % 3]:
-            record, cpu, viewers = run_once(program, words, os.path.join(folder, f"{name}-{k}.npy"), k, clients, data)
+            record, cpu, viewers = run_once(program, words, os.path.join(folder, f"{name}-{k}.npy"), k, clients, data,
+                                            rate)
             took[k].append(seconds(record))
             busy[k].append(cpu)
             last = viewers or last
@@ -107,6 +143,8 @@ def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("program")
     p.add_argument("--events", type=float, default=6e6, help="of strips, through the pipe")
+    p.add_argument("--rate", type=float, default=0, help="of the pipe, events a second")
+    p.add_argument("--apart", action="store_true", help="processors of their own for clients and pipe")
     p.add_argument("--repeat", type=int, default=5)
     p.add_argument("--clients", type=int, default=3)
     p.add_argument("--iterations", type=int, default=10, help="of the ring")
@@ -124,13 +162,19 @@ def main():
         if not os.path.exists(path):
             subprocess.run([program, *words, "-q"], check=True)
 
+    if a.apart:
+        mine = sorted(os.sched_getaffinity(0))
+        if len(mine) < 4:
+            p.error(f"--apart wants four processors, not {len(mine)}")
+        OTHERS.update(mine[-2:])
+        os.sched_setaffinity(0, mine[:-2])
     make(events, "simulate", strips, "ellipses", "--counts", str(a.events), "-o", events)
     make(truth, "phantom", "spheres", "-o", truth)
     make(scan, "simulate", ring, truth, "--counts", "1e6", "-o", scan)
     follow = ["strip", "--follow", "--events", "-", "--scanner", strips, "--kernel", a.kernel,
               "--device", a.device]
     took = compare(program, "follow", follow, a.repeat, a.clients, folder,
-                   lambda r: r["results"]["follow"]["seconds"], events)
+                   lambda r: r["results"]["follow"]["seconds"], events, a.rate)
     print(f"  {a.events / took:.3g} events a second, with clients")
     ray = ["ray", "--events", scan, "--scanner", ring, "--grid", "79,62,49", "--voxel", "4", "--sens", "none",
            "--iterations", str(a.iterations), "--device", a.device]
