@@ -34,7 +34,8 @@ def vangendt(r):
 
 def wang(r):
     for x in r["study"]:
-        yield f"RMSE against the phantom: {x['method']}, {x['data']} transducers", number(x["rmse"]), ""
+        if x["rmse"] is not None:  # else a row of times
+            yield f"RMSE against the phantom: {x['method']}, {x['data']} transducers", number(x["rmse"]), ""
 
 
 def rods(found):
