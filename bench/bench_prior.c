@@ -85,6 +85,7 @@ static int open_images(struct run *r)
 /* The value comes to the host with the last of them. */
 static int once(void *arg)
 {
+	const struct prior_length length = { .scale = 1, .beta = 1e-3, .step = 1, .grow = 4, .off = 1e-3 };
 	struct run *r = arg;
 	int st = ISO_OK;
 
@@ -92,8 +93,7 @@ static int once(void *arg)
 		double *value = i + 1 == r->times ? &r->value : NULL;
 
 		if (r->what == STEP)
-			st = iso_prior_step(r->prior, r->c->ctx, r->n, r->to, r->x, r->z, r->g, r->p, 1, 1e-3,
-			                    1);
+			st = iso_prior_step(r->prior, r->c->ctx, r->n, r->to, r->x, r->z, r->g, r->p, &length);
 		else if (r->what == WHOLE)
 			st = iso_prior_eval(r->prior, value, r->to, r->curvature, NULL, r->x);
 		else

@@ -7,9 +7,16 @@
 
 ISO_BEGIN_C
 
-/* to = [x + step p (scale z + g - beta grad R(x))]+, and z = 0. `to` is not x; r NULL: without R. */
+/* How far a step goes: p (scale z + g - beta grad R(x)) times `step`, and to at most grow (x + off). */
+struct prior_length {
+	double scale, beta, step;
+	double grow, off; /* grow: INFINITY for no such bound; off > 0 */
+};
+
+/* to = [x + step p (scale z + g - beta grad R(x))]+ or grow (x + off), whichever is less, and z = 0. `to` is not x; r NULL:
+   without R. */
 int iso_prior_step(iso_prior *r, iso_ctx *ctx, int64_t n, iso_real *to, const iso_real *x, iso_real *z,
-                   const iso_real *g, const iso_real *p, double scale, double beta, double step);
+                   const iso_real *g, const iso_real *p, const struct prior_length *length);
 
 ISO_END_C
 #endif

@@ -159,24 +159,27 @@ static void check_one_step(iso_ctx *ctx, const struct iso_grid *grid, iso_prior 
 		 *left;
 	iso_real *dx = to_device(ctx, n, x), *dz = to_device(ctx, n, z), *dg, *dp,
 		 *dto = to_device(ctx, n, z);
-	const double scale = 4, beta = .2, step = .5;
-	int64_t zeros = 0;
+	const struct prior_length l = { .scale = 4, .beta = .2, .step = .5, .grow = 2, .off = .1 };
+	int64_t zeros = 0, bound = 0;
 
 	for (int64_t v = 0; v < n; v++) g[v] -= 3; /* some voxels end at 0 */
 	dg = to_device(ctx, n, g);
 	dp = to_device(ctx, n, p);
-	OK(iso_prior_step(r, ctx, n, dto, dx, dz, dg, dp, scale, beta, step));
+	OK(iso_prior_step(r, ctx, n, dto, dx, dz, dg, dp, &l));
 	to = to_host(ctx, n, dto);
 	left = to_host(ctx, n, dz);
 	for (int64_t v = 0; v < n; v++) {
-		double want =
-			x[v] + step * p[v] * (scale * z[v] + g[v] - beta * (gradient ? gradient[v] : 0));
+		double want = x[v] + l.step * p[v] *
+		                             (l.scale * z[v] + g[v] - l.beta * (gradient ? gradient[v] : 0)),
+		       most = l.grow * (x[v] + l.off);
 
 		assert_true(left[v] == 0);
-		NEAR(to[v], want > 0 ? want : 0, TOLERANCE(5e-6, 1e-14) * 4);
+		NEAR(to[v], want > most ? most : want > 0 ? want : 0, TOLERANCE(5e-6, 1e-14) * 4);
 		zeros += to[v] == 0;
+		bound += want > most;
 	}
 	assert_true(zeros > n / 20 && zeros < n / 2);
+	assert_true(bound > n / 100 && bound < n / 2);
 	iso_real *device[] = { dx, dz, dg, dp, dto }, *host[] = { z, g, p, to, left };
 
 	for (int i = 0; i < 5; i++) {

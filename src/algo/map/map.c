@@ -82,6 +82,7 @@ static int restored(struct iso_loop *l, const char *path)
 static int64_t cost(const iso_map_state *m)
 {
 	if (!m->method->by_subsets) return m->subsets;
+	if (m->c.stale) return m->subsets + 1;
 	return m->method->anchors && m->l.done % (2 * (int64_t)m->subsets) == 0 ? m->subsets : 1;
 }
 

@@ -9,6 +9,8 @@
 
 #define SOFT 1.6          /* FWHM of what smooths u, in voxels */
 #define MOST_ACTIVITY 1.5 /* a MAP image has <S, x> <= sum of counts */
+#define FEW 8.            /* counts a voxel; of scans with fewer, */
+#define GROW 4.           /* u = x + off of a voxel grows by this factor at most in an update */
 
 /* ---- order ---- */
 
@@ -108,6 +110,12 @@ static double counts(const iso_map_state *m)
 	return fmax(sum, m->counts);
 }
 
+/* Of the voxels that are seen. */
+static double counts_a_voxel(const iso_map_state *m)
+{
+	return counts(m) / (double)(m->l.n - m->unseen);
+}
+
 /* u = x + off; of a scan with fewer counts than voxels that are seen, x smoothed by a voxel: there a voxel is large or 0 by
    the chance of an event, and P of a large one, kept for an epoch or more, would throw it up from 0 again and again. P of a
    smoothed image is that of Ehrhardt et al. 2025, in every scan. */
@@ -118,11 +126,11 @@ static int find_u(iso_map_state *m)
 	const struct iso_filter soft = {
 		.kind = ISO_GAUSSIAN, .fwhm = { SOFT * g->voxel[0], SOFT * g->voxel[1], SOFT * g->voxel[2] }
 	};
-	const double y = counts(m);
+	const double y = counts_a_voxel(m);
 	const iso_real *of = l->x;
 	int st;
 
-	if (m->prior && y > 0 && y < (double)(l->n - m->unseen)) {
+	if (m->prior && y > 0 && y < 1) {
 		if ((st = iso_filter_apply(m->u, l->ctx, &soft, g, l->x))) return st;
 		of = m->u;
 	}
@@ -142,12 +150,23 @@ int map_renew(iso_map_state *m, int64_t k, const iso_real *balance)
 	                          m->f.beta);
 }
 
+/* An event whose line has lost all activity has a ratio without bound, and the P of a voxel on it may be that of a larger
+   image: one update would throw the voxel far beyond what all events together ask for, and others, whose P is as it was,
+   take long to bring it back. With many counts a voxel other events hold it. The bound lets x double twice in an update,
+   and where updates have become small it is never met: the images that a run ends at are the same. */
+static double growth(const iso_map_state *m)
+{
+	return m->p.guard == ISO_MAP_GUARDS && counts_a_voxel(m) < FEW ? GROW : INFINITY;
+}
+
 int map_move(iso_map_state *m, double scale, double step)
 {
 	struct iso_loop *l = &m->l;
+	const struct prior_length length = {
+		.scale = scale, .beta = m->f.beta, .step = step, .grow = growth(m), .off = m->f.off
+	};
 	iso_real *before = l->x;
-	int st = iso_prior_step(m->prior, l->ctx, l->n, m->next, l->x, m->z, m->gradient, m->precond, scale,
-	                        m->f.beta, step);
+	int st = iso_prior_step(m->prior, l->ctx, l->n, m->next, l->x, m->z, m->gradient, m->precond, &length);
 
 	if (st) return st;
 	l->x = m->next;

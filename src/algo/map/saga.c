@@ -26,15 +26,27 @@ static int take(iso_map_state *m)
 	return l->room.status;
 }
 
+/* Ratios, G and M at the image, by a pass. Interrupted, they belong together no more, and it begins anew. */
+static int take_all(iso_map_state *m)
+{
+	struct iso_loop *l = &m->l;
+	int st;
+
+	m->c.stale = 1;
+	if ((st = m->v->shift(l->ctx, l->n, m->u, l->x, m->f.off))) return st;
+	if ((st = map_pass(m, l->x, m->u))) return st;
+	m->c.used += m->subsets;
+	m->c.stale = 0;
+	return ISO_OK;
+}
+
 static int begin(iso_map_state *m)
 {
 	struct iso_loop *l = &m->l;
 	int st;
 
 	if ((st = l->v->copy(l->ctx, l->n, m->start, l->x))) return st;
-	if ((st = m->v->shift(l->ctx, l->n, m->u, l->x, m->f.off))) return st;
-	if ((st = map_pass(m, l->x, m->u))) return st;
-	m->c.used += m->subsets;
+	if ((st = take_all(m))) return st;
 	return map_look(m, NAN);
 }
 
@@ -50,14 +62,19 @@ static int renew_ratios(iso_map_state *m, int b)
 	return st;
 }
 
+/* A term that was cut is in rho and not in G, which would be wrong by it for good: then all anew before the next update. */
 static int update(iso_map_state *m)
 {
 	struct iso_loop *l = &m->l;
+	int64_t cut;
 	int st;
 
+	if (m->c.stale && (st = take_all(m))) return st;
+	cut = m->c.cut;
 	if ((st = map_renew(m, l->done, m->balance))) return st;
 	if ((st = renew_ratios(m, map_subset(m, l->done)))) return st;
 	m->c.used++;
+	m->c.stale = m->c.cut > cut;
 	/* G + t first: B t + G = (B - 1) t + (G + t) */
 	if ((st = l->v->axpy(l->ctx, l->n, m->gradient, 1, m->z))) return st;
 	if ((st = map_move(m, m->subsets - 1, m->f.step))) return st;

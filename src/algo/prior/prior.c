@@ -219,9 +219,18 @@ static int plain_step(iso_ctx *ctx, int64_t n, iso_real *to, const iso_real *x, 
 }
 
 int iso_prior_step(iso_prior *r, iso_ctx *ctx, int64_t n, iso_real *to, const iso_real *x, iso_real *z,
-                   const iso_real *g, const iso_real *p, double scale, double beta, double step)
+                   const iso_real *g, const iso_real *p, const struct prior_length *length)
 {
-	const struct prior_update u = { z, g, p, (iso_real)scale, (iso_real)beta, (iso_real)step };
+	const struct prior_update u = {
+		.z = z,
+		.g = g,
+		.p = p,
+		.scale = (iso_real)length->scale,
+		.beta = (iso_real)length->beta,
+		.step = (iso_real)length->step,
+		.grow = (iso_real)length->grow,
+		.off = (iso_real)length->off,
+	};
 
 	if (!r) return plain_step(ctx, n, to, x, &u);
 	if (r->step_cuda) return r->step_cuda(r, to, x, &u);

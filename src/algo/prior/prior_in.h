@@ -19,16 +19,16 @@ struct prior_want {
 struct prior_update {
 	iso_real *z;
 	const iso_real *g, *p;
-	iso_real scale, beta, step;
+	iso_real scale, beta, step, grow, off;
 };
 
-/* [x + step p (scale z + g - beta gradient)]+ */
+/* [x + step p (scale z + g - beta gradient)]+, at most grow (x + off) */
 ISO_HD iso_real prior_updated(const struct prior_update *u, iso_real x, iso_real z, iso_real g, iso_real p,
                               iso_real gradient)
 {
-	iso_real to = x + u->step * p * (u->scale * z + g - u->beta * gradient);
+	const iso_real to = x + u->step * p * (u->scale * z + g - u->beta * gradient), most = u->grow * (x + u->off);
 
-	return to > 0 ? to : 0;
+	return to > most ? most : to > 0 ? to : 0;
 }
 
 struct iso_prior {
