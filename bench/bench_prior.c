@@ -93,7 +93,8 @@ static int once(void *arg)
 		double *value = i + 1 == r->times ? &r->value : NULL;
 
 		if (r->what == STEP)
-			st = iso_prior_step(r->prior, r->c->ctx, r->n, r->to, r->x, r->z, r->g, r->p, &length);
+			st = iso_prior_step(r->prior, r->c->ctx, r->n, r->to, r->x, r->z, r->g, r->p,
+			                    &length);
 		else if (r->what == WHOLE)
 			st = iso_prior_eval(r->prior, value, r->to, r->curvature, NULL, r->x);
 		else

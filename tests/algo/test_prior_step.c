@@ -169,8 +169,8 @@ static void check_one_step(iso_ctx *ctx, const struct iso_grid *grid, iso_prior 
 	to = to_host(ctx, n, dto);
 	left = to_host(ctx, n, dz);
 	for (int64_t v = 0; v < n; v++) {
-		double want = x[v] + l.step * p[v] *
-		                             (l.scale * z[v] + g[v] - l.beta * (gradient ? gradient[v] : 0)),
+		double want = x[v] +
+		              l.step * p[v] * (l.scale * z[v] + g[v] - l.beta * (gradient ? gradient[v] : 0)),
 		       most = l.grow * (x[v] + l.off);
 
 		assert_true(left[v] == 0);

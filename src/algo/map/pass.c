@@ -166,7 +166,8 @@ int map_move(iso_map_state *m, double scale, double step)
 		.scale = scale, .beta = m->f.beta, .step = step, .grow = growth(m), .off = m->f.off
 	};
 	iso_real *before = l->x;
-	int st = iso_prior_step(m->prior, l->ctx, l->n, m->next, l->x, m->z, m->gradient, m->precond, &length);
+	int st =
+		iso_prior_step(m->prior, l->ctx, l->n, m->next, l->x, m->z, m->gradient, m->precond, &length);
 
 	if (st) return st;
 	l->x = m->next;

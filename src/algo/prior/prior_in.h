@@ -26,7 +26,8 @@ struct prior_update {
 ISO_HD iso_real prior_updated(const struct prior_update *u, iso_real x, iso_real z, iso_real g, iso_real p,
                               iso_real gradient)
 {
-	const iso_real to = x + u->step * p * (u->scale * z + g - u->beta * gradient), most = u->grow * (x + u->off);
+	const iso_real to = x + u->step * p * (u->scale * z + g - u->beta * gradient),
+		       most = u->grow * (x + u->off);
 
 	return to > most ? most : to > 0 ? to : 0;
 }

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Penalised likelihood of scans with few counts a voxel: how far an update may go, and that runs end where they should. */
+#include "map_problem.h"
+
+#include "algo/map/state.h"
+
+enum { EVERY = 8 }; /* of the events of p3: 1.3 are left for a voxel */
+
+static iso_real *thinned(int64_t n, iso_real *v)
+{
+	for (int64_t j = 0; j < n; j++) v[j] = v[j * EVERY];
+	return v;
+}
+
+static struct map_problem few_begin(iso_ctx *ctx, int n_sub)
+{
+	struct map_problem p = problem_begin(ctx, "p3", 4);
+	struct iso_ray ray = { .size = sizeof ray, .grid = p.grid, .n_sub = n_sub, .tof_fwhm_ps = 390 };
+	struct iso_events e = { 0 };
+
+	iso_op_free(p.op);
+	OK(iso_events_read(&e, TEST_DATA "/listmode/events.lmdT", NULL));
+	e.n /= EVERY;
+	for (int64_t j = 0; j < e.n; j++) e.v[j] = e.v[j * EVERY];
+	OK(iso_ray_create(&p.op, ctx, &ray, &e));
+	p.mult = thinned(e.n, p.mult);
+	for (int64_t j = 0; j < e.n; j++) p.add[j] /= EVERY;
+	for (int64_t i = 0; i < p.n; i++) p.sens[i] /= EVERY;
+	for (int64_t i = 0; i < p.n; i++) p.start[i] = 1;
+	iso_events_free(&e);
+	return p;
+}
+
+static struct iso_prior_spec few_prior(const struct map_problem *p)
+{
+	return (struct iso_prior_spec){ .size = sizeof(struct iso_prior_spec),
+		                        .kind = ISO_PRIOR_RDP,
+		                        .grid = p->grid,
+		                        .gamma = 2,
+		                        .epsilon = 1e-3 };
+}
+
+static struct iso_map few_map(const struct map_problem *p, const struct iso_prior_spec *s,
+                              enum iso_map_method method, int passes)
+{
+	struct iso_map map = problem_map(p, s, method, .5, passes);
+
+	map.in_turn = map.as_given = false;
+	map.guard = ISO_MAP_GUARDS;
+	return map;
+}
+
+/* ---- guards ---- */
+
+/* The most that a voxel grew by in one of the updates, over its u = x + off before. */
+static double growth(const struct iso_map *map, const iso_real *start)
+{
+	iso_map_state *m = NULL;
+	double most = 0;
+
+	OK(iso_map_create(&m, map, start));
+	while (!iso_map_finished(m)) {
+		iso_real *before = copy_of(m->l.n, m->l.x);
+
+		OK(iso_map_update(m));
+		for (int64_t i = 0; i < m->l.n; i++) most = larger(most, m->l.x[i] / (before[i] + m->f.off));
+		free(before);
+	}
+	iso_map_free(m);
+	return most;
+}
+
+/* A voxel grows fourfold at most in an update; with all events of the scan, 10 a voxel, by what it would without guards. */
+static void grows(void **state)
+{
+	static const enum iso_map_method methods[] = { ISO_MAP_SVRG, ISO_MAP_SAGA, ISO_MAP_BSREM };
+	iso_ctx *ctx = cpu(1);
+	struct map_problem p = few_begin(ctx, 16), q = problem_begin(ctx, "p3", 16);
+	struct iso_prior_spec s = few_prior(&p);
+
+	(void)state;
+	for (int k = 0; k < N_OF(methods); k++) {
+		struct iso_map map = few_map(&p, &s, methods[k], 6), many = few_map(&q, &s, methods[k], 6);
+
+		BELOW(fabs(growth(&map, p.start) / 4 - 1), 1e-6);
+		map.guard = ISO_MAP_NO_GUARDS;
+		assert_true(growth(&map, p.start) > 100);
+		const double free_to_grow = growth(&many, p.start);
+
+		many.guard = ISO_MAP_NO_GUARDS;
+		assert_true(free_to_grow == growth(&many, p.start));
+	}
+	problem_end(&p);
+	problem_end(&q);
+	iso_ctx_free(ctx);
+}
+
+/* ---- where runs end ---- */
+
+static double objective_of(const struct map_problem *p, const struct iso_prior_spec *s, const iso_real *x)
+{
+	struct iso_map map = few_map(p, s, ISO_MAP_LBFGS, 3);
+	iso_map_state *m = NULL;
+	int n;
+
+	map.as_given = true;
+	OK(iso_map_create(&m, &map, x));
+	double phi = iso_map_looks(m, &n)[0].objective;
+
+	iso_map_free(m);
+	return phi;
+}
+
+/* Phi of the image that 40 passes end at; of lbfgs 600. */
+static double end_of(const struct map_problem *p, const struct iso_prior_spec *s, enum iso_map_method method,
+                     double step)
+{
+	struct iso_map map = few_map(p, s, method, method == ISO_MAP_LBFGS ? 600 : 40);
+	iso_real *x = copy_of(p->n, p->start);
+
+	map.step = step;
+	OK(iso_map_run(x, NULL, &map, NULL));
+	double phi = objective_of(p, s, x);
+
+	free(x);
+	return phi;
+}
+
+/* svrg at the maximum, whatever the subsets; saga near it with half the step. */
+static void ends(void **state)
+{
+	iso_ctx *ctx = cpu(1);
+
+	(void)state;
+	for (int n_sub = 4; n_sub <= 16; n_sub *= 2) {
+		struct map_problem p = few_begin(ctx, n_sub);
+		struct iso_prior_spec s = few_prior(&p);
+		const double start = objective_of(&p, &s, p.start), best = end_of(&p, &s, ISO_MAP_LBFGS, 0),
+			     rise = best - start;
+
+		BELOW((best - end_of(&p, &s, ISO_MAP_SVRG, 0)) / rise, 1e-4);
+		BELOW((best - end_of(&p, &s, ISO_MAP_SAGA, .5)) / rise, .01);
+		problem_end(&p);
+	}
+	iso_ctx_free(ctx);
+}
+
+/* ---- terms that are cut ---- */
+
+/* G of saga is A* rho - S after every update that cut no term, also after ones that did. */
+static void gradient_of_ratios(void **state)
+{
+	iso_ctx *ctx = cpu(1);
+	struct map_problem p = few_begin(ctx, 8);
+	struct iso_prior_spec s = few_prior(&p);
+	struct iso_map map = few_map(&p, &s, ISO_MAP_SAGA, 30);
+	iso_real *back = calloc((size_t)p.n, sizeof *back);
+	iso_map_state *m = NULL;
+	int checked = 0;
+
+	(void)state;
+	map.guard = ISO_MAP_NO_GUARDS;
+	OK(iso_map_create(&m, &map, p.start));
+	while (!iso_map_finished(m)) {
+		OK(iso_map_update(m));
+		if (m->c.stale || !m->c.cut) continue;
+		double off = 0, most = 0;
+
+		OK(iso_adjoint(p.op, ISO_ALL, back, m->rho));
+		for (int64_t i = 0; i < p.n; i++) {
+			off = larger(off, fabs(back[i] - p.sens[i] - m->gradient[i]));
+			most = larger(most, back[i]);
+		}
+		BELOW(off / most, 1e-6);
+		checked++;
+	}
+	assert_true(checked > 10);
+	iso_map_free(m);
+	free(back);
+	problem_end(&p);
+	iso_ctx_free(ctx);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(grows), cmocka_unit_test(ends),
+		                            cmocka_unit_test(gradient_of_ratios) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
