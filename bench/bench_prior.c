@@ -85,7 +85,7 @@ static int open_images(struct run *r)
 /* The value comes to the host with the last of them. */
 static int once(void *arg)
 {
-	const struct prior_length length = { .scale = 1, .beta = 1e-3, .step = 1, .grow = 4, .off = 1e-3 };
+	const struct prior_length length = { .scale = 1, .beta = 1e-3, .step = 1, .grow = 2, .off = 1e-3 };
 	struct run *r = arg;
 	int st = ISO_OK;
 

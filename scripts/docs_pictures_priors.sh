@@ -22,7 +22,7 @@ recon() { # NAME ARGS...
 	"$program" recon ray --events e.lmdT --delayed late.lmdT --scanner "$scanner" --mu mu.nii --sens sens.nii \
 		"${grid[@]}" -q "${@:2}" -o "$1.nii"
 }
-svrg=(--method svrg --penalty rdp:rel=0.4 --step 0.5 --iterations 30)
+svrg=(--method svrg --penalty rdp:rel=0.4)
 recon osem --method osem --subsets 8 --iterations 5
 recon filtered --method osem --subsets 8 --iterations 5 --filter gaussian:8
 recon rdp "${svrg[@]}"

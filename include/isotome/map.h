@@ -22,7 +22,7 @@ enum iso_map_method {
 
 /* Where an image has 1.5 times the counts, or Phi falls from one anchor to the next, svrg goes back to the anchor before
    with half the step; saga at 1.5 times the counts to the start; bsrem keeps below 100 times the start's maximum. Of
-   scans with fewer than 8 counts a voxel all three let a voxel grow fourfold at most in an update. */
+   scans with fewer than 8 counts a voxel all three let a voxel double at most in an update. */
 enum iso_map_guard { ISO_MAP_GUARDS, ISO_MAP_NO_GUARDS };
 
 struct iso_map {

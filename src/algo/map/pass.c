@@ -10,7 +10,7 @@
 #define SOFT 1.6          /* FWHM of what smooths u, in voxels */
 #define MOST_ACTIVITY 1.5 /* a MAP image has <S, x> <= sum of counts */
 #define FEW 8.            /* counts a voxel; of scans with fewer, */
-#define GROW 4.           /* u = x + off of a voxel grows by this factor at most in an update */
+#define GROW 2.           /* a voxel becomes this much of u = x + off at most in an update */
 
 /* ---- order ---- */
 
@@ -152,8 +152,8 @@ int map_renew(iso_map_state *m, int64_t k, const iso_real *balance)
 
 /* An event whose line has lost all activity has a ratio without bound, and the P of a voxel on it may be that of a larger
    image: one update would throw the voxel far beyond what all events together ask for, and others, whose P is as it was,
-   take long to bring it back. With many counts a voxel other events hold it. The bound lets x double twice in an update,
-   and where updates have become small it is never met: the images that a run ends at are the same. */
+   take long to bring it back. With many counts a voxel other events hold it. Where updates have become small the bound
+   is never met: the images that a run ends at are the same. */
 static double growth(const iso_map_state *m)
 {
 	return m->p.guard == ISO_MAP_GUARDS && counts_a_voxel(m) < FEW ? GROW : INFINITY;

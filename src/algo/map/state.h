@@ -118,8 +118,8 @@ int map_ratio(iso_map_state *m, int b, bool keep);
 /* u and P of the present image, where the epoch that update k begins is one of those at which they are made. */
 int map_renew(iso_map_state *m, int64_t k, const iso_real *balance);
 
-/* The image becomes [x + step P (scale z + gradient - beta grad R)]+, of a scan with few counts at most GROW times larger in
-   each voxel; z is 0 then. The image before is in m->next. */
+/* The image becomes [x + step P (scale z + gradient - beta grad R)]+, of a scan with few counts no voxel more than
+   doubled; z is 0 then. The image before is in m->next. */
 int map_move(iso_map_state *m, double scale, double step);
 
 /* <S, x> of an image that is fit to go on from; ISO_EINPUT if it is not finite. */
