@@ -13,6 +13,7 @@
    A scale can pass between c_u, c_l and f: at the end both heads have the same mean, and f is 1 on average. n
    = c_u c_l f_d does not depend on that. */
 #include "core/ctx.h"
+#include "core/progress.h"
 #include "core/size.h"
 
 #include <math.h>
@@ -30,6 +31,7 @@ struct fit {
 	double *factor;           /* upper crystals, lower ones, directions */
 	double *count, *sum;      /* of y and of m / factor, in the same order */
 	double *expected;         /* sums of e */
+	struct iso_clock clock;   /* counts LORs summed */
 };
 
 /* ---- sums over the LORs of a crystal or a direction ----
@@ -123,6 +125,12 @@ static void direction_sums(double *sum, const struct fit *f, const iso_real *v)
 static void (*const sums[])(double *sum, const struct fit *f, const iso_real *v) = { upper_sums, lower_sums,
 	                                                                             direction_sums };
 
+static void sum_set(double *sum, struct fit *f, int k, const iso_real *v)
+{
+	sums[k](sum, f, v);
+	iso_clock_add(&f->clock, f->head * f->head);
+}
+
 /* Where set number k of the factors begins. */
 static int64_t first(const struct fit *f, int k)
 {
@@ -141,7 +149,7 @@ static double step(struct fit *f, int k)
 {
 	double worst = 0;
 
-	sums[k](f->sum + first(f, k), f, f->e);
+	sum_set(f->sum + first(f, k), f, k, f->e);
 	for (int64_t i = first(f, k); i < first(f, k + 1); i++) {
 		double now = f->sum[i] > 0 ? f->count[i] / f->sum[i] : 0;
 
@@ -323,9 +331,9 @@ static int make_fit(struct fit *f)
 	f->sum = f->count + n;
 	f->expected = f->sum + n;
 	for (int64_t i = 0; i < n; i++) f->factor[i] = 1;
-	for (int k = 0; k < sets(f); k++) sums[k](f->expected + first(f, k), f, f->e);
+	for (int k = 0; k < sets(f); k++) sum_set(f->expected + first(f, k), f, k, f->e);
 	for (int64_t i = 0; i < n; i++) f->factor[i] = f->expected[i] > 0;
-	for (int k = 0; k < sets(f); k++) sums[k](f->count + first(f, k), f, f->y);
+	for (int k = 0; k < sets(f); k++) sum_set(f->count + first(f, k), f, k, f->y);
 	return ISO_OK;
 }
 
@@ -344,6 +352,7 @@ int iso_panel_norm(iso_real *n, double *efficiency, struct iso_norm_figures *fig
 	if (o->per_lor && (efficiency || o->directions))
 		return iso_fail(ISO_EARG, "norm: ratios per LOR have no %s",
 		                efficiency ? "efficiencies of crystals" : "factor for directions");
+	f.clock = iso_clock_brief(ctx, "efficiencies", "LORs", 0, NULL); /* steps are not known before */
 	if ((st = check_values(&f, &r)) || (st = make_fit(&f)) || (st = check_stray(&f, &r, o->per_lor)))
 		goto done;
 	for (int64_t i = 0; o->per_lor && i < f.head * f.head; i++) n[i] = e[i] > 0 ? y[i] / e[i] : 0;
@@ -357,6 +366,7 @@ int iso_panel_norm(iso_real *n, double *efficiency, struct iso_norm_figures *fig
 	for (int64_t i = 0; efficiency && i < 2 * f.head; i++) efficiency[i] = f.factor[i];
 	*figures = r;
 done:
+	iso_clock_end(&f.clock);
 	free(f.factor);
 	return st;
 }
