@@ -295,6 +295,21 @@ static inline struct iso_map problem_map(const struct map_problem *p, const stru
 	};
 }
 
+/* Phi of an image. */
+static inline double objective_of(const struct map_problem *p, const struct iso_prior_spec *s, double beta,
+                                  const iso_real *x)
+{
+	struct iso_map map = problem_map(p, s, ISO_MAP_LBFGS, beta, 3);
+	iso_map_state *m = NULL;
+	int n;
+
+	OK(iso_map_create(&m, &map, x));
+	double phi = iso_map_looks(m, &n)[0].objective;
+
+	iso_map_free(m);
+	return phi;
+}
+
 static inline iso_real *copy_of(int64_t n, const iso_real *v)
 {
 	iso_real *x = calloc((size_t)n, sizeof *x);

@@ -6,6 +6,8 @@
 
 enum { EVERY = 8 }; /* of the events of p3: 1.3 are left for a voxel */
 
+#define BETA .5
+
 static iso_real *thinned(int64_t n, iso_real *v)
 {
 	for (int64_t j = 0; j < n; j++) v[j] = v[j * EVERY];
@@ -43,7 +45,7 @@ static struct iso_prior_spec few_prior(const struct map_problem *p)
 static struct iso_map few_map(const struct map_problem *p, const struct iso_prior_spec *s,
                               enum iso_map_method method, int passes)
 {
-	struct iso_map map = problem_map(p, s, method, .5, passes);
+	struct iso_map map = problem_map(p, s, method, BETA, passes);
 
 	map.in_turn = map.as_given = false;
 	map.guard = ISO_MAP_GUARDS;
@@ -97,20 +99,6 @@ static void grows(void **state)
 
 /* ---- where runs end ---- */
 
-static double objective_of(const struct map_problem *p, const struct iso_prior_spec *s, const iso_real *x)
-{
-	struct iso_map map = few_map(p, s, ISO_MAP_LBFGS, 3);
-	iso_map_state *m = NULL;
-	int n;
-
-	map.as_given = true;
-	OK(iso_map_create(&m, &map, x));
-	double phi = iso_map_looks(m, &n)[0].objective;
-
-	iso_map_free(m);
-	return phi;
-}
-
 /* Phi of the image that 40 passes end at; of lbfgs 600. */
 static double end_of(const struct map_problem *p, const struct iso_prior_spec *s, enum iso_map_method method,
                      double step)
@@ -120,7 +108,7 @@ static double end_of(const struct map_problem *p, const struct iso_prior_spec *s
 
 	map.step = step;
 	OK(iso_map_run(x, NULL, &map, NULL));
-	double phi = objective_of(p, s, x);
+	double phi = objective_of(p, s, BETA, x);
 
 	free(x);
 	return phi;
@@ -135,8 +123,8 @@ static void ends(void **state)
 	for (int n_sub = 4; n_sub <= 16; n_sub *= 2) {
 		struct map_problem p = few_begin(ctx, n_sub);
 		struct iso_prior_spec s = few_prior(&p);
-		const double start = objective_of(&p, &s, p.start), best = end_of(&p, &s, ISO_MAP_LBFGS, 0),
-			     rise = best - start;
+		const double start = objective_of(&p, &s, BETA, p.start),
+			     best = end_of(&p, &s, ISO_MAP_LBFGS, 0), rise = best - start;
 
 		BELOW((best - end_of(&p, &s, ISO_MAP_SVRG, 0)) / rise, 1e-4);
 		BELOW((best - end_of(&p, &s, ISO_MAP_SAGA, .5)) / rise, .01);

@@ -203,20 +203,6 @@ static void interrupted(void **state)
 
 /* ---- limits ---- */
 
-static double objective_of(const struct map_problem *p, const struct iso_prior_spec *s, double beta,
-                           const iso_real *x)
-{
-	struct iso_map map = problem_map(p, s, ISO_MAP_LBFGS, beta, 3);
-	iso_map_state *m = NULL;
-	int n;
-
-	OK(iso_map_create(&m, &map, x));
-	double phi = iso_map_looks(m, &n)[0].objective;
-
-	iso_map_free(m);
-	return phi;
-}
-
 /* Without a penalty 10 passes of svrg, the start's included, come as far as 100 of MLEM. */
 static void no_penalty(void **state)
 {
