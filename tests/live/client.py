@@ -76,16 +76,15 @@ class Run:
 
 
 def watched(start, attempts=5):
-    """A run that `start` starts, seen to its end: the run, its last state and its last image. On a busy machine a short
-    run may end before its page is open: then once more."""
+    """A run that `start` starts, seen to its end: the run, its last state and its last image. A short run may end before
+    its page is open: then once more."""
     for _ in range(attempts):
         r = start()
-        s, body = {"ended": False}, b""
+        s, body = {}, b""
         try:
             c = r.connect()
-            while not s["ended"]:
+            while not (s := r.state(c))["ended"]:
                 time.sleep(.02)
-                s = r.state(c)
             body = r.ask("image", connection=c)[2]
         except (OSError, http.client.HTTPException):
             pass
