@@ -120,13 +120,21 @@ int main_recon(int argc, char **argv)
 		CMD_OUTPUT(out, "image (.nii, .nii.gz, .hv, .npy, .raw)"),
 		{ 0 },
 	};
-	struct opt_set sets[] = { { NULL, own },      { NULL, p->s.own },
-		                  { NULL, p->psf },   { p->m->title, p->params },
-		                  p->sets[3],         p->sets[4],
-		                  p->sets[9],         scan_params(&scan),
-		                  live_params(&live), p->sets[5],
-		                  p->sets[8],         cmd_common(&c, CMD_COMPUTES | CMD_WRITES),
-		                  p->sets[6],         { 0 } };
+	struct opt_set sets[] = { { NULL, own },
+		                  { NULL, p->s.own },
+		                  { NULL, p->psf },
+		                  { p->m->title, p->params },
+		                  p->sets[3],
+		                  p->sets[4],
+		                  p->sets[9],
+		                  scan_params(&scan),
+		                  live_params(&live),
+		                  p->sets[5],
+		                  p->sets[8],
+		                  cmd_common(&c, CMD_COMPUTES | CMD_WRITES),
+		                  p->sets[6],
+		                  p->sets[10],
+		                  { 0 } };
 
 	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;
 	p->like = c.like;

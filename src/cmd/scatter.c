@@ -61,9 +61,11 @@ int main_scatter(int argc, char **argv)
 		  .transient = true, .absent = "sss+mc", .help = "the same as 'scatter'" },
 		{ 0 },
 	};
-	struct opt_set sets[] = {
-		{ NULL, own }, { p->m->title, p->params }, cmd_common(&c, CMD_COMPUTES | CMD_WRITES), { 0 }
-	};
+	struct opt_set sets[] = { { NULL, own },
+		                  { p->m->title, p->params },
+		                  p->sets[10],
+		                  cmd_common(&c, CMD_COMPUTES | CMD_WRITES),
+		                  { 0 } };
 
 	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;
 	bool table = iso_has_suffix(out, ".h5");

@@ -45,9 +45,11 @@ int main_sens(int argc, char **argv)
 		CMD_OUTPUT(out, "sensitivity image (.nii, .nii.gz, .hv, .npy, .raw)"),
 		{ 0 },
 	};
-	struct opt_set sets[] = {
-		{ NULL, own }, { p->m->title, p->params }, cmd_common(&c, CMD_COMPUTES | CMD_WRITES), { 0 }
-	};
+	struct opt_set sets[] = { { NULL, own },
+		                  { p->m->title, p->params },
+		                  p->sets[10],
+		                  cmd_common(&c, CMD_COMPUTES | CMD_WRITES),
+		                  { 0 } };
 
 	if (!(st = cmd_parse(&c, &usage, sets, argc, argv)) && !(st = cmd_check_array(&c, out)) &&
 	    !(st = cmd_problem_begin(p, &c)))

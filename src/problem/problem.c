@@ -40,6 +40,8 @@ static void fill_tables(iso_problem *p)
 		  .max = 1e5, .absent = "none", .unit = "mm",
 		  .help = "point spread function of the image: FWHM in mm, one for all axes or one each" },
 		{ 0, "force", .flag = &p->force, .transient = true, .help = "replace an existing output" },
+		{ 0, "accept", .text = &p->accept, .value = "CHECK,...", .absent = "none",
+		  .help = "checks whose refusals become warnings; a refusal names its check" },
 	};
 	const struct opt_set sets[] = {
 		{ "Reconstruction", s->own },
@@ -53,12 +55,14 @@ static void fill_tables(iso_problem *p)
 		{ "Output", p->more },
 		units_params(&s->units),
 		cg_params(&s->squares),
+		{ "Checks", p->fit },
 		{ 0 },
 	};
 
 	_Static_assert(sizeof sets <= sizeof p->sets, "room for the tables");
 	p->psf[0] = own[0];
 	p->more[0] = own[1];
+	p->fit[0] = own[2];
 	memcpy(p->sets, sets, sizeof sets);
 }
 
@@ -213,7 +217,9 @@ static int load(iso_problem *p, int need, const struct iso_grid *image)
 	p->loaded = need;
 	p->found = (struct model_found){ .images = 1 };
 	record_stage(p->record, "read");
-	if ((st = p->m->load(p, need, image)) || (st = iso_ctx_ready(p->ctx))) problem_unload(p);
+	if ((st = problem_check_accept(p)) || (st = p->m->load(p, need, image)) ||
+	    (st = iso_ctx_ready(p->ctx)) || (st = problem_check_inputs(p)))
+		problem_unload(p);
 	record_hash_forget(p->record); /* of a load that failed */
 	return st;
 }

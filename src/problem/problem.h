@@ -15,10 +15,11 @@ struct iso_problem {
 	struct model_found found;
 	bool like; /* parameters come from a record, which has the defaults too: those were not asked for */
 	bool force;
+	const char *accept; /* checks whose refusals become warnings, with commas between them; NULL: none */
 
-	struct opt params[MODEL_PARAMS], psf[2], more[2];
+	struct opt params[MODEL_PARAMS], psf[2], more[2], fit[2];
 	struct settings s;       /* of the reconstruction */
-	struct opt_set sets[11]; /* all tables of parameters */
+	struct opt_set sets[12]; /* all tables of parameters */
 	json_t *kept;            /* a list of texts that were set, and of records: values lie in them */
 
 	struct record *record, own; /* record: its own, or that of the command */
@@ -84,6 +85,21 @@ int problem_backproject(iso_problem *p, struct iso_array *x, const struct iso_ar
 
 /* iso_problem_scatter; in a dry run the image has no values. */
 int problem_scatter(iso_problem *p, const struct iso_array *image, struct iso_array *r, const char *table);
+
+/* What a run made of a frame, for checks of it. */
+struct run_made {
+	const struct iso_array *image;
+	const iso_real *sens; /* of all subsets, times the frame's factor */
+	double counts;        /* of the rows that were used; NaN: not known */
+	double added; /* expected counts besides the image's: 0, or NaN where their sum is not known */
+	const json_t *loglik; /* of each update; NULL: the method tells another figure */
+};
+
+/* check/check.c: that inputs fit each other, after load, and that an image fits its data. A finding is a warning, or, if
+   the image can only be wrong, ISO_EINPUT; and that the words of 'accept' are names of checks. */
+int problem_check_inputs(iso_problem *p);
+int problem_check_image(iso_problem *p, const struct run_made *made);
+int problem_check_accept(const iso_problem *p);
 
 /* The model's sensitivity without the PSF, after load. */
 int problem_sens(iso_problem *p, struct iso_array *s);

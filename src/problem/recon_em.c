@@ -8,6 +8,7 @@
 #include "core/size.h"
 #include "file/out.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -366,6 +367,42 @@ static int iterate_em(struct em *e, const struct iso_sens *sens, struct recon_re
 	return st;
 }
 
+/* Counts of the rows, and what is added to them where the rows are all that could be measured; over all ranks. */
+static int sum_rows(const struct em *e, double *counts, double *added)
+{
+	enum { PARTS = 256 }; /* of a count, which ranks add as integers */
+	const struct model_found *is = &e->r.problem->found;
+	int64_t n = is->rows - is->elsewhere, sum[2];
+	double y = 0, add = 0;
+	int st = ISO_OK;
+
+	for (int64_t j = 0; e->r.data.y && j < n; j++) y += e->r.data.y[j];
+	for (int64_t j = 0; e->r.data.add && j < n; j++) add += e->r.data.add[j];
+	sum[0] = llround(PARTS * y);
+	sum[1] = llround(PARTS * fmin(add, 1e15));
+	if (is->elsewhere > 0) st = iso_comm_sum(e->r.ctx, ISO_OK, sum, 2);
+	*counts = (double)sum[0] / PARTS;
+	*added = by_subset(e) || !e->r.data.add ? (double)sum[1] / PARTS : NAN;
+	return st;
+}
+
+/* Of an image that EM or a penalised method made itself: not of its weights, nor of coefficients of a kernel. */
+static int check_image(const struct em *e, const struct recon_result *of)
+{
+	bool without = e->r.s->sens && strcmp(e->r.s->sens, "none") == 0;
+	struct run_made made = { .image = &e->r.x,
+		                 .sens = e->scaled.v,
+		                 .loglik = recon_is_map(e->r.s) ? NULL : of->loglik };
+	int st;
+
+	if (e->r.weight.v || e->r.kernel || without || of->used == 0 || of->stopped) return ISO_OK;
+	if ((st = sum_rows(e, &made.counts, &made.added))) return st;
+	made.counts = e->r.data.y ? made.counts - of->lost : (double)of->used;
+	if (e->r.problem->found.on_disk) made.added = NAN;
+	if (e->r.problem->found.on_disk && e->sum.counts) made.counts = NAN;
+	return problem_check_image(e->r.problem, &made);
+}
+
 static int iterate(struct em *e)
 {
 	int subsets = (int)e->r.s->subsets, st;
@@ -379,6 +416,7 @@ static int iterate(struct em *e)
 	if (!st && of.used == 0) st = none_used(e, of.skipped);
 	if (!st && of.stopped) st = recon_stopped_early(&e->r, of.iterations);
 	if (!st && of.updates > 0 && e->r.m->seen) st = e->r.m->seen(e->r.problem, &e->r.x);
+	if (!st) st = check_image(e, &of);
 	if (!st) return describe_frame(e, &of);
 	json_decref(of.loglik);
 	json_decref(of.map);

@@ -113,7 +113,8 @@ int ray_load_additive(struct ray *ray);
 int ray_data(iso_problem *problem, struct model_data *d);
 /* The same with the scatter in force, which may be none. */
 int ray_make_data(struct ray *ray, struct model_data *d);
-/* After ray_prepare_data: the randoms of all pairs in the frame, as far as crystals have rates. */
+/* The randoms of all pairs, as far as crystals have rates: of the whole scan; after ray_prepare_data, in the frame. */
+int ray_rates_sum(struct ray *ray, double *sum);
 int ray_randoms_sum(struct ray *ray, double *sum);
 /* In three steps, for events in memory or a block of them: what holds for all of a frame; counts, m
    without attenuation and r (NULL: not wanted); attenuation into m, or into the counts. */

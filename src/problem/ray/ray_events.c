@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Events of model ray: read, compared with the scanner, chosen by their time. */
+/* Events of model ray: read, and chosen by their time. */
 #include "model_ray.h"
 
 #include "problem/inputs.h"
@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FAR_MM 30   /* end points farther than this from every crystal are of another scanner */
 #define ON_BIN 1e-3 /* times this near to the centre of a bin, in bins, lie on it */
 
 enum { PIECE = 1 << 20 }; /* events between two looks at the request to stop */
@@ -26,34 +25,6 @@ static int of_all(const struct ray *ray, int64_t *sum, int n, double *greatest)
 	int st = ray->dealt && n > 0 ? iso_comm_sum(ctx, ISO_OK, sum, n) : ISO_OK;
 
 	return ray->dealt ? iso_comm_max(ctx, st, greatest, 1) : st;
-}
-
-/* End points far from every crystal: the wrong scanner, or the wrong unit. */
-static int warn_if_far(struct ray *ray)
-{
-	int64_t n = ray->dealt ? ray->n : ray->e.n, step = n / 1000 + 1, sum[2] = { 0 }; /* far, looked at */
-	double worst = 0;
-	int st;
-
-	for (int64_t i = 0; i < n; i += step) {
-		int64_t j = ray->dealt ? iso_deal_place(&ray->deal, i) : i;
-		const struct iso_event *e = ray->e.v + j;
-		double d = 0;
-
-		if (j < 0 || iso_event_bad(e)) continue;
-		iso_scanner_nearest(ray->s, (double[]){ e->p1[0], e->p1[1], e->p1[2] }, &d);
-		sum[0] += d > FAR_MM;
-		sum[1]++;
-		worst = fmax(worst, d);
-	}
-	if ((st = of_all(ray, sum, 2, &worst))) return st;
-	if (sum[0])
-		record_warn(
-			ray->p->record,
-			"%s: %" PRId64 " of %" PRId64
-			" end points looked at lie more than %d mm from every crystal of %s, up to %.0f mm",
-			ray->events, sum[0], sum[1], FAR_MM, iso_scanner_name(ray->s), worst);
-	return ISO_OK;
 }
 
 /* Decay and shares of a frame count on a scan from 0 to its duration. */
@@ -247,7 +218,6 @@ int ray_load_events(struct ray *ray, int need)
 		of_file.n = ray->n = ray->dealt ? ray->n : ray->e.n;
 		events_warn(ray->p->record, ray->events, &of_file);
 	}
-	if (ray->s && (st = warn_if_far(ray))) return st;
 	if (problem_given(ray->p, "duration-s")) ray->e.duration_s = ray->duration_s;
 	ray->p->found.duration_s = ray->e.duration_s;
 	ray->p->found.on_disk = ray->disk;

@@ -394,7 +394,7 @@ int ray_prepare_data(struct ray *ray)
 	return ISO_OK;
 }
 
-int ray_randoms_sum(struct ray *ray, double *sum)
+int ray_rates_sum(struct ray *ray, double *sum)
 {
 	struct iso_fans fans = { 0 };
 	int64_t n = ray->rate ? iso_scanner_crystals(ray->s) : 0;
@@ -404,10 +404,18 @@ int ray_randoms_sum(struct ray *ray, double *sum)
 	*sum = 0;
 	if (!st && ray->rate && !(st = iso_fans_create(&fans, ray->s))) {
 		iso_fans_sum(fan, &fans, ray->rate);
-		for (int64_t a = 0; a < n; a++) *sum += .5 * ray->rate[a] * fan[a] * ray->share_randoms;
+		for (int64_t a = 0; a < n; a++) *sum += .5 * ray->rate[a] * fan[a];
 	}
 	iso_fans_free(&fans);
 	free(fan);
+	return st;
+}
+
+int ray_randoms_sum(struct ray *ray, double *sum)
+{
+	int st = ray_rates_sum(ray, sum);
+
+	*sum *= ray->share_randoms;
 	return st;
 }
 

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The table of checks; findings as warnings or refusals, and their place in the record. */
+#include "check.h"
+
+#include "text/nearest.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct check checks[] = {
+	{ "ends", "ray", false, check_ends },
+	{ "time-differences", "ray", false, check_time_differences },
+	{ "attenuation", "ray", false, check_attenuation },
+	{ "efficiencies", "ray", false, check_efficiencies },
+	{ "randoms", "ray", false, check_randoms },
+	{ "additive", "ray", false, check_additive },
+	{ "matter", "ray", true, check_matter },
+	{ "counts", NULL, true, check_counts },
+	{ "border", NULL, true, check_border },
+	{ "faint-voxels", NULL, true, check_faint },
+	{ "likelihood", NULL, true, check_likelihood },
+};
+
+enum { N_CHECKS = sizeof checks / sizeof checks[0] };
+
+/* ---- 'accept' ---- */
+
+/* Whether a list of words with commas between them holds the word. */
+static bool lists(const char *list, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (const char *at = list; at && *at; at += strcspn(at, ","), at += *at == ',')
+		if (strcspn(at, ",") == n && memcmp(at, word, n) == 0) return true;
+	return false;
+}
+
+/* Each word of 'accept' is the name of a check. */
+int problem_check_accept(const iso_problem *p)
+{
+	const char *names[N_CHECKS];
+
+	for (int i = 0; i < N_CHECKS; i++) names[i] = checks[i].name;
+	for (const char *at = p->accept; at && *at; at += strcspn(at, ","), at += *at == ',') {
+		char word[64];
+		bool known = false;
+
+		snprintf(word, sizeof word, "%.*s", (int)strcspn(at, ","), at);
+		for (int i = 0; i < N_CHECKS && !known; i++) known = strcmp(word, names[i]) == 0;
+		const char *near = known ? NULL : iso_nearest(word, N_CHECKS, names);
+
+		if (!known)
+			return iso_fail(ISO_EARG, "'accept' names no check '%s'%s%s", word,
+			                near ? "; did you mean " : "", near ? near : "");
+	}
+	return ISO_OK;
+}
+
+/* ---- findings ---- */
+
+void check_doubt(struct look *l, const char *fmt, ...)
+{
+	char text[sizeof l->refusal];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	l->doubts++;
+	record_warn(l->p->record, "%s", text);
+}
+
+void check_refuse(struct look *l, const char *fmt, ...)
+{
+	char text[sizeof l->refusal];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	l->doubts++;
+	if (lists(l->p->accept, l->check->name))
+		record_warn(l->p->record, "%s", text);
+	else if (!l->refusal[0])
+		memcpy(l->refusal, text, sizeof text);
+}
+
+/* ---- all of them ---- */
+
+/* What the record says of a check: the worst that any frame showed. */
+static int note(struct look *l)
+{
+	json_t *all = json_object_get(l->p->record->root, "checks");
+	const char *name = l->check->name, *now = l->doubts ? "doubtful" : "fits";
+
+	if (!all && !(all = json_object()))
+		return iso_fail_memory("record", 1);
+	else if (!json_object_get(l->p->record->root, "checks") &&
+	         json_object_set_new(l->p->record->root, "checks", all))
+		return iso_fail_memory("record", 1);
+	if (!l->doubts && json_object_get(all, name)) return ISO_OK;
+	return json_object_set_new(all, name, json_string(now)) ? iso_fail_memory("record", 1) : ISO_OK;
+}
+
+static bool serves(const struct check *c, const iso_problem *p)
+{
+	return c->model ? strcmp(c->model, p->m->name) == 0 : p->m->sens || p->m->sens_of_subsets;
+}
+
+static int look_at(iso_problem *p, const struct check *c, const struct run_made *made)
+{
+	struct look l = { .p = p, .made = made, .check = c };
+	int st = c->look(&l);
+
+	if (!st) st = note(&l);
+	if (st || !l.refusal[0]) return st;
+	return iso_fail(ISO_EINPUT, "%s; 'accept' %s takes it all the same", l.refusal, c->name);
+}
+
+/* Of thousands of frames each check speaks once. */
+static int look_at_all(iso_problem *p, const struct run_made *made)
+{
+	int st = ISO_OK;
+
+	for (int i = 0; i < N_CHECKS && !st; i++) {
+		const json_t *before =
+			json_object_get(json_object_get(p->record->root, "checks"), checks[i].name);
+		bool spoke = before && strcmp(json_string_value(before), "doubtful") == 0;
+
+		if (checks[i].after == !!made && serves(&checks[i], p) && !(made && spoke))
+			st = look_at(p, &checks[i], made);
+	}
+	return st;
+}
+
+int problem_check_inputs(iso_problem *p)
+{
+	return look_at_all(p, NULL);
+}
+
+int problem_check_image(iso_problem *p, const struct run_made *made)
+{
+	return look_at_all(p, made);
+}

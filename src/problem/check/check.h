@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Checks that the inputs of a run fit each other, and that its image fits its data. One table, check.c; a check
+   looks at heads and samples alone, and all ranks look at the same. */
+#ifndef ISO_CHECK_H
+#define ISO_CHECK_H
+
+#include "problem/problem.h"
+
+/* What a check looks at, and what it has found so far. */
+struct look {
+	iso_problem *p;
+	const struct run_made *made; /* by the run; NULL before it */
+	const struct check *check;
+	int doubts;        /* findings of this check */
+	char refusal[640]; /* the first finding that ends the run; "": none */
+};
+
+struct check {
+	const char *name;  /* in the record, in docs/checks.md, and what 'accept' takes */
+	const char *model; /* that it is for; NULL: every one that has a sensitivity */
+	bool after;        /* it looks at the image, once that is made */
+	/* Tells what it finds by check_doubt and check_refuse; fails for want of memory alone. */
+	int (*look)(struct look *l);
+};
+
+/* A finding that may be right: a warning. */
+void check_doubt(struct look *l, const char *fmt, ...) ISO_PRINTF(2, 3);
+
+/* A finding with which the image can only be wrong: the run is refused, unless 'accept' names the check. */
+void check_refuse(struct look *l, const char *fmt, ...) ISO_PRINTF(2, 3);
+
+/* ---- the checks, a file a subject ---- */
+
+int check_ends(struct look *l); /* check_events.c */
+int check_time_differences(struct look *l);
+int check_attenuation(struct look *l); /* check_mu.c */
+int check_matter(struct look *l);
+int check_efficiencies(struct look *l); /* check_factors.c */
+int check_randoms(struct look *l);
+int check_additive(struct look *l);
+int check_counts(struct look *l); /* check_image.c */
+int check_border(struct look *l);
+int check_faint(struct look *l);
+int check_likelihood(struct look *l);
+
+/* ---- what several of them need ---- */
+
+struct ray;
+
+/* Some events of model ray, spread over the file: the same on every rank. */
+enum { CHECK_EVENTS = 500 };
+struct some_events {
+	int n;
+	struct iso_event v[CHECK_EVENTS];
+	int32_t crystal[2 * CHECK_EVENTS]; /* -1: the file does not say */
+};
+int check_some_events(struct some_events *some, struct ray *ray);
+
+/* Box around the crystals of a scanner; false: it has none, or was assumed from the events. */
+struct box {
+	double low[3], high[3];
+};
+bool check_crystals(struct box *b, const iso_scanner *s);
+struct box check_box(const struct iso_grid *g); /* of a grid, to the outer faces of its voxels */
+
+#endif
