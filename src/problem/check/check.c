@@ -113,7 +113,7 @@ static int look_at(iso_problem *p, const struct check *c, const struct run_made 
 	struct look l = { .p = p, .made = made, .check = c };
 	int st = c->look(&l);
 
-	if (!st) st = note(&l);
+	if (!st && l.looked) st = note(&l);
 	if (st || !l.refusal[0]) return st;
 	return iso_fail(ISO_EINPUT, "%s; 'accept' %s takes it all the same", l.refusal, c->name);
 }

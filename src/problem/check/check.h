@@ -11,6 +11,7 @@ struct look {
 	iso_problem *p;
 	const struct run_made *made; /* by the run; NULL before it */
 	const struct check *check;
+	bool looked;       /* it had something to compare; else the record has no word of it */
 	int doubts;        /* findings of this check */
 	char refusal[640]; /* the first finding that ends the run; "": none */
 };

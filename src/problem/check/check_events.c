@@ -203,6 +203,7 @@ int check_ends(struct look *l)
 	int st = check_some_events(&some, ray);
 
 	if (st || some.n == 0) return st;
+	l->looked = true;
 	if (check_crystals(&b, ray->s))
 		compare_ends(l, ray, &some, &b);
 	else
@@ -248,6 +249,7 @@ int check_time_differences(struct look *l)
 
 	if (!(ray->tof > 0)) return ISO_OK;
 	if ((st = check_some_events(&some, ray)) || some.n == 0) return st;
+	l->looked = true;
 	for (int i = 0; i < some.n; i++) {
 		double most = length_of(some.v + i) / ISO_C_MM_PER_PS;
 

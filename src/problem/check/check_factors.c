@@ -31,6 +31,7 @@ int check_efficiencies(struct look *l)
 
 	if (!ray->norm || !ray->factors.v || !ray_norm_per_crystal(ray)) return ISO_OK;
 	if ((st = check_some_events(&some, ray)) || some.n == 0) return st;
+	l->looked = true;
 	for (int i = 0; i < 2 * some.n; i++) {
 		int64_t c = crystal_of(ray, &some, i);
 
@@ -69,6 +70,7 @@ int check_randoms(struct look *l)
 	int st = ISO_OK;
 
 	if (!ray->rate || ray->p->record->dry_run || !counts_of_file(&prompts, ray)) return ISO_OK;
+	l->looked = true;
 	if (ray->singles && (st = ray_rates_sum(ray, &randoms))) return st;
 	if (ray->late.count) {
 		randoms = 0;
@@ -91,8 +93,12 @@ int check_additive(struct look *l)
 	struct ray *ray = l->p->self;
 	double sum = 0, counts;
 
-	if (!ray->additive || ray->additive_over_m || !ray->e.count || !counts_of_file(&counts, ray))
+	bool density = ray->tof > 0 && !(ray->bin > 0); /* it is per mm */
+
+	if (!ray->additive || ray->additive_over_m || density || !ray->e.count ||
+	    !counts_of_file(&counts, ray))
 		return ISO_OK;
+	l->looked = true;
 	for (int64_t i = 0; i < ray->e.n; i++) sum += ray->add.v ? (double)ray->add.v[i] : ray->add_constant;
 	if (sum > counts + SIGMAS * sqrt(counts + sum))
 		check_refuse(l,

@@ -30,6 +30,7 @@ int check_counts(struct look *l)
 	       slack = MISSED * m->counts + SIGMAS * sqrt(m->counts);
 
 	if (isnan(m->counts) || m->counts == 0) return ISO_OK;
+	l->looked = true;
 	if (isnan(m->added) && trues < EXPLAINED * m->counts)
 		check_doubt(l,
 		            "the image explains %.3g of the %.6g counts, the additive term all others: is "
@@ -55,6 +56,7 @@ int check_border(struct look *l)
 	double sum[2] = { 0 };
 	int64_t seen[2] = { 0 };
 
+	l->looked = true;
 	for (int64_t i = 0; i < x->n; i++) {
 		int64_t ix = i % n[0], iy = i / n[0] % n[1];
 		int at = ix == 0 || iy == 0 || ix == n[0] - 1 || iy == n[1] - 1;
@@ -81,6 +83,7 @@ int check_faint(struct look *l)
 	double faint = 0, all = 0;
 	iso_real most = 0;
 
+	l->looked = true;
 	for (int64_t i = 0; i < x->n; i++) most = l->made->sens[i] > most ? l->made->sens[i] : most;
 	for (int64_t i = 0; i < x->n; i++) {
 		all += x->v[i];
@@ -113,6 +116,7 @@ int check_likelihood(struct look *l)
 
 	if (!l->made->loglik || l->made->added != 0 || n < 4 || s->filter_every < s->iterations)
 		return ISO_OK;
+	l->looked = true;
 	double first = likelihood(l->made->loglik, 1, subsets), most = first,
 	       last = likelihood(l->made->loglik, n - 1, subsets);
 

@@ -146,6 +146,7 @@ int check_attenuation(struct look *l)
 	if (!ray->mu || !ray->mu_map.v || !ray->mu_map.has_grid) return ISO_OK;
 	struct matter m = look_for_matter(&ray->mu_map, &ray->grid);
 
+	l->looked = true;
 	compare_values(l, ray->mu, &m);
 	if (m.n == 0) return ISO_OK;
 	compare_sizes(l, ray, &m);
@@ -181,6 +182,7 @@ int check_matter(struct look *l)
 	double air = 0, all = 0, at[3];
 
 	if (!ray->mu || !ray->mu_map.v || !ray->mu_map.has_grid || !l->made->sens) return ISO_OK;
+	l->looked = true;
 	for (int64_t i = 0, step = step_of(&x->grid); i < x->n; i += step) {
 		double seen = (double)x->v[i] * l->made->sens[i];
 
