@@ -140,8 +140,12 @@ int record_read_image(struct record *r, struct iso_array *a, const char *path, e
 /* An image without negative values on its own grid; one without a grid must fit `g`. */
 int record_read_map(struct record *r, struct iso_array *a, const char *path, const struct iso_grid *g);
 
-/* The same for a map of attenuation in 1/mm; warns of values that look like 1/cm. */
+/* The same for a map of attenuation in 1/mm; and a warning of values that look like 1/cm. */
 int record_read_mu(struct record *r, struct iso_array *a, const char *path, const struct iso_grid *g);
+void record_warn_mu(struct record *r, const struct iso_array *a, const char *path);
+
+/* 1/mm: at 511 keV dense bone has 0.02, titanium 0.04; water in 1/cm would be 0.096. */
+#define RECORD_MU_LIKELY 0.05
 
 /* Writes the array with the record as its sidecar, where the array's unit is "Units". `stop`: whose request
    to stop ends it; NULL: nobody's, because what was made would be lost. */

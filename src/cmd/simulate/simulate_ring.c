@@ -40,6 +40,7 @@ static int read_inputs(struct cmd *c, struct inputs *in, const struct simulate *
 	    (st = record_input(&c->record, s->image)) ||
 	    (s->mu && (st = record_read_mu(&c->record, &in->mu, s->mu, &in->image.grid))))
 		return st;
+	record_warn_mu(&c->record, &in->mu, s->mu);
 	return s->norm ? read_norm(c, in, s->norm) : ISO_OK;
 }
 

@@ -68,7 +68,7 @@ void check_doubt(struct look *l, const char *fmt, ...)
 	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
 	l->doubts++;
-	record_warn(l->p->record, "%s", text);
+	if (!l->refusal[0]) record_warn(l->p->record, "%s", text);
 }
 
 void check_refuse(struct look *l, const char *fmt, ...)

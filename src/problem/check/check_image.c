@@ -7,7 +7,7 @@
 #define SIGMAS 5
 #define MISSED .05      /* of the counts: as far as subsets and filters take the sum */
 #define EXPLAINED .05   /* of the counts, the least that the image explains beside an additive term */
-#define PILED 3.        /* activity a voxel at the border over that of all voxels, at most, */
+#define PILED 2.        /* activity a voxel at the border over that of one inside, at most, */
 #define PILED_SHARE .05 /* where it is this share of the activity or more */
 #define FAINT .01       /* of the greatest sensitivity */
 #define FAINT_SHARE .2
@@ -64,15 +64,14 @@ int check_border(struct look *l)
 		sum[at] += (double)x->v[i] * l->made->sens[i];
 		seen[at] += l->made->sens[i] > 0;
 	}
-	double all = sum[0] + sum[1], share = sum[1] / all;
+	double share = sum[1] / (sum[0] + sum[1]), voxels = (double)seen[1] / (double)(seen[0] + seen[1]);
 
-	if (seen[0] > 0 && share > PILED_SHARE &&
-	    share > PILED * (double)seen[1] / (double)(seen[0] + seen[1]))
+	if (seen[0] > 0 && share > PILED_SHARE && share * (1 - voxels) > PILED * voxels * (1 - share))
 		check_doubt(l,
 		            "%.0f %% of the activity lies in the outermost voxels across, which are %.2g %% "
 		            "of all: "
 		            "something outside of the image was measured; a larger 'grid' takes it in",
-		            100 * share, 100. * (double)seen[1] / (double)(seen[0] + seen[1]));
+		            100 * share, 100 * voxels);
 	return ISO_OK;
 }
 

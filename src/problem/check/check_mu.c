@@ -8,8 +8,6 @@
 #include <stdio.h>
 
 #define MATTER .003      /* 1/mm: less is air, or lung at its thinnest */
-#define DENSE .05        /* 1/mm: bone has 0.02, titanium 0.04, water in 1/cm 0.096 */
-#define THIN .003        /* 1/mm: no body is so thin throughout; water in 1/m would be 9.6 */
 #define HUGE 3.          /* matter wider than so many times the crystals is in another unit */
 #define TINY .005        /* and so is matter narrower than this share of them */
 #define AWAY .3          /* share of the activity in air */
@@ -59,7 +57,7 @@ static struct matter look_for_matter(const struct iso_array *mu, const struct is
 		if (mu->v[i] < MATTER) continue;
 		place_of(at, &mu->grid, i);
 		m.n++;
-		m.dense += mu->v[i] > DENSE;
+		m.dense += mu->v[i] > RECORD_MU_LIKELY;
 		m.in_image += inside(&of_image, at);
 		for (int a = 0; a < 3; a++) {
 			m.box.low[a] = fmin(m.box.low[a], at[a] - .5 * mu->grid.voxel[a]);
@@ -89,7 +87,12 @@ static void compare_values(struct look *l, const char *path, const struct matter
 		             "%s: most of its matter has more than %g, up to %.3g; attenuation is in 1/mm, "
 		             "0.0096 for "
 		             "water: is this map in 1/cm",
-		             path, DENSE, m->most);
+		             path, RECORD_MU_LIKELY, m->most);
+	else if (m->dense > 0)
+		check_doubt(l,
+		            "%s: values up to %.3g; attenuation is in 1/mm, 0.0096 for water: is this map in "
+		            "1/cm",
+		            path, m->most);
 	if (m->n == 0 && m->most > 0)
 		check_doubt(l, "%s: values up to %.3g only; attenuation is in 1/mm, 0.0096 for water", path,
 		            m->most);
