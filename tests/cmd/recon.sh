@@ -192,6 +192,7 @@ tau=(--coincidence-ns 4)
 run project ray "${zero[@]}" "${notof[@]}" --delayed late.lmdT -o delayed.npy
 run project ray "${zero[@]}" "${notof[@]}" --delayed late.lmdT --additive 0.25 -o more.npy
 run project ray "${zero[@]}" "${notof[@]}" --singles singles.npy --duration-s 100 "${tau[@]}" \
+	--accept randoms \
 	-o singles_r.npy
 run project ray "${zero[@]}" --delayed late.lmdT "${tau[@]}" -o per_mm.npy
 run project ray "${zero[@]}" --delayed late.lmdT "${tau[@]}" --tof-bin-ps 50 -o per_bin.npy

@@ -80,7 +80,7 @@ agree attenuation "${events[@]}" --mu mu.nii --additive add.npy
 agree precorrected "${events[@]}" --mu mu.nii --precorrected
 agree crystals "${events[@]}" --norm eff.npy --tof-fwhm-ps 0 --delayed late.Cdh
 agree factor "${events[@]}" --norm norm.npy --tof-fwhm-ps 0 --singles singles.npy \
-	--coincidence-ns 4 --method osem --subsets 4
+	--coincidence-ns 4 --accept randoms --method osem --subsets 4
 agree own --events factors.Cdh --tof-fwhm-ps 0 --iterations 3
 agree histogram --events counts.Cdh --tof-fwhm-ps 0 --iterations 3
 agree window "${events[@]}" --from-s 20 --to-s 70 --norm norm.npy --additive add.npy

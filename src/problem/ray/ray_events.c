@@ -221,6 +221,7 @@ int ray_load_events(struct ray *ray, int need)
 	if (problem_given(ray->p, "duration-s")) ray->e.duration_s = ray->duration_s;
 	ray->p->found.duration_s = ray->e.duration_s;
 	ray->p->found.on_disk = ray->disk;
+	ray->p->found.counted = ray->e.count || ray->precorrected;
 	return (st = warn_if_late(ray)) ? st : ray_select(ray->p, &whole);
 }
 
