@@ -202,7 +202,7 @@ same small.nii large.nii
 run recon "${small[@]}" --dry-run -o dry.nii
 grep -qE '[0-9]+ of [0-9]+ blocks kept' out || fail "the plan does not say what is kept"
 [ ! -e dry.nii ] || fail "--dry-run wrote its image"
-expect 4 recon "${small[@]}" --grid 256 -o x.nii
+expect 4 recon "${small[@]}" --grid 256 --voxel 4 -o x.nii
 err_has 'needs'
 
 # ---- what can't be ----
