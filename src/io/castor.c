@@ -7,7 +7,8 @@
    .hscan files mirrors z. A .geom serves as well.
 
    Times of flight are t1 - t2, as here. Correction factors divide: mult = 1 / (attenuation x
-   normalisation). Additive terms are rates, and duration_s makes them counts:
+   normalisation). `Duration (s)` may be 0, as iso_castor_finish writes it, or missing: not known. Additive terms
+   are rates, and duration_s, which must then be known, makes them counts:
 
 	no TOF              add = (scatter + randoms) T
 	list mode, TOF      add = (scatter + randoms / R) T    per mm; R: range of t1 - t2 times c/2
@@ -161,7 +162,6 @@ static int get_header(struct header *h)
 	const struct iso_keys *k = &h->keys;
 	int st;
 
-	h->i->duration_s = -1;
 	if ((st = get_mode(h)) || (st = get_flags(h)) || (st = get_poi(h)) || (st = get_tof(h)) ||
 	    (st = get_axial(h)) || (st = get_calibration(h)) ||
 	    (st = iso_keys_int(&h->records, k, "Number of events", 0, INT64_MAX / 2)) ||
@@ -175,7 +175,9 @@ static int get_header(struct header *h)
 		                  "%" PRId64 " lines per event in %" PRId64
 		                  " TOF bins, must be at most %d together",
 		                  h->max_lines, h->bins, WORK_MOST);
-	if (h->i->duration_s <= 0) return iso_refuse(k->path, "key 'Duration (s)' is missing or 0");
+	if (h->i->duration_s == 0 && (h->i->scatter || h->i->randoms))
+		return iso_refuse(k->path, "key 'Duration (s)' is missing or 0: rates of scatter and randoms "
+		                           "become counts by how long the scan took");
 	return ISO_OK;
 }
 

@@ -52,6 +52,15 @@
 /* Warnings about what was read: bad events, lines that could not be used. */
 void events_warn(struct record *record, const char *path, const struct iso_events *e);
 
+/* A parameter that says otherwise than a file: a warning with both values, of which the parameter's is taken. 0: the
+   file does not say. Values that agree to the digits that are written of one of them, and to 1 %, are the same. */
+void input_overridden(struct record *record, const char *path, const char *name, double given, double of_file,
+                      const char *unit);
+
+/* The same of 'isotope' or 'half-life-s' (NULL, 0: not given), and the isotope that a file names; "": none. */
+void input_decay_overridden(struct record *record, const char *path, const char *isotope, double half_life_s,
+                            const char *of_file);
+
 /* Strip events, from one file to another, block by block; the output was checked. */
 int strip_convert(struct record *record, const char *from, const char *to, const struct iso_strip_options *o);
 

@@ -226,6 +226,18 @@ int ray_given_events(struct ray *ray, struct iso_events *e, const char *path)
 	return record_piped(ray->p->record, path, e->v, e->n * (int64_t)sizeof *e->v);
 }
 
+/* What the parameters say of the scan holds, whatever the file says. */
+static void heed_times(struct ray *ray)
+{
+	const struct frames *f = &ray->p->s.frames;
+
+	input_decay_overridden(ray->p->record, ray->events, f->isotope, f->half_life_option_s,
+	                       ray->e.isotope);
+	if (!problem_given(ray->p, "duration-s")) return;
+	input_overridden(ray->p->record, ray->events, "duration-s", ray->duration_s, ray->e.duration_s, "s");
+	ray->e.duration_s = ray->duration_s;
+}
+
 int ray_load_events(struct ray *ray, int need)
 {
 	static const struct model_frame whole = { true,       .factor = 1,        .units = 1,
@@ -248,7 +260,7 @@ int ray_load_events(struct ray *ray, int need)
 		events_warn(ray->p->record, ray->events, &of_file);
 	}
 	if (ray->s && (st = warn_if_far(ray))) return st;
-	if (problem_given(ray->p, "duration-s")) ray->e.duration_s = ray->duration_s;
+	heed_times(ray);
 	ray->p->found.duration_s = ray->e.duration_s;
 	ray->p->found.on_disk = ray->disk;
 	return (st = warn_if_late(ray)) ? st : ray_select(ray->p, &whole);
@@ -276,13 +288,6 @@ static bool times_are_centres(struct ray *ray, double bin_ps)
 	return all;
 }
 
-static void warn_of_override(struct ray *ray, const char *name, double given, double of_file)
-{
-	if (of_file > 0 && of_file != given)
-		record_warn(ray->p->record, "%s: says %g ps; '%s' %g takes its place", ray->events, of_file,
-		            name, given);
-}
-
 /* The width in force: the option's, the file's, or the scanner's if the times are binned so. */
 static int load_bin(struct ray *ray)
 {
@@ -290,7 +295,9 @@ static int load_bin(struct ray *ray)
 	bool given = problem_given(ray->p, "tof-bin-ps");
 	int st = ISO_OK;
 
-	if (given) warn_of_override(ray, "tof-bin-ps", ray->tof_bin_ps, ray->e.tof_bin_ps);
+	if (given)
+		input_overridden(ray->p->record, ray->events, "tof-bin-ps", ray->tof_bin_ps,
+		                 ray->e.tof_bin_ps, "ps");
 	if (given || ray->e.tof_bin_ps > 0)
 		ray->bin = given ? ray->tof_bin_ps : ray->e.tof_bin_ps;
 	else if (of_scanner > 0) {
@@ -309,7 +316,9 @@ int ray_load_tof(struct ray *ray)
 	double any;
 	int st = ISO_OK;
 
-	if (given) warn_of_override(ray, "tof-fwhm-ps", ray->tof_fwhm_ps, ray->e.tof_fwhm_ps);
+	if (given)
+		input_overridden(ray->p->record, ray->events, "tof-fwhm-ps", ray->tof_fwhm_ps,
+		                 ray->e.tof_fwhm_ps, "ps");
 	ray->tof = given     ? ray->tof_fwhm_ps
 	           : of_file ? ray->e.tof_fwhm_ps
 	           : ray->s  ? iso_scanner_tof_fwhm_ps(ray->s)
