@@ -16,6 +16,7 @@ enum { BLOCK = 1 << 18 }; /* events in memory at a time */
 struct settings {
 	const char *from, *to, *scanner;
 	double voxel[3], centre[3], start_s, duration_s;
+	bool scanner_differs;
 	struct iso_events_options read;
 	struct iso_strip_options strips;
 };
@@ -134,6 +135,8 @@ static int copy_events(struct copy *k, struct cmd *c, const struct settings *s)
 	                                        : iso_event_file_open(&f, s->from, &s->read);
 	int64_t n = f ? iso_event_file_info(f)->n : e.n, block = f && n > BLOCK ? BLOCK : n;
 
+	if (!st && f && s->scanner)
+		st = input_scanner(&c->record, f, s->from, s->read.scanner, s->scanner, s->scanner_differs);
 	if (st || (f && (st = iso_event_file_block(&e, f, block)))) goto done;
 	set_times(c, s, &e);
 	if ((st = iso_event_writer_open(&k->w, s->to, s->read.scanner, n))) goto done;
@@ -201,8 +204,9 @@ static int convert(struct cmd *c, struct settings *s, enum what what)
 #define OF(what) (1u << (what))
 #define OF_STRIPS "--event-unit-mm and --dl-is-time are for strip events: one of the two files is then .f32"
 #define OF_IMAGES "--voxel and --centre are for images, not events"
-#define OF_EVENTS                                                                                          \
-	"--scanner, --duration-s, --start-s, --gate-mask, --trues-only and --swap-dt are for events, not " \
+#define OF_EVENTS                                                                                         \
+	"--scanner, --scanner-differs, --duration-s, --start-s, --gate-mask, --trues-only and --swap-dt " \
+	"are for events, not "                                                                            \
 	"arrays"
 
 /* Options that only some take, and what is told to arrays and events, which may be either. */
@@ -218,6 +222,7 @@ static const struct {
 	{ "scanner", OF(EVENTS) | OF(TRACES), OF_EVENTS },
 	{ "duration-s", OF(EVENTS), OF_EVENTS },
 	{ "start-s", OF(EVENTS), OF_EVENTS },
+	{ "scanner-differs", OF(EVENTS), OF_EVENTS },
 	{ "gate-mask", OF(EVENTS), OF_EVENTS },
 	{ "trues-only", OF(EVENTS), OF_EVENTS },
 	{ "swap-dt", OF(EVENTS), OF_EVENTS },
@@ -265,6 +270,8 @@ int main_convert(int argc, char **argv)
 		  .help = "where the crystals are, for events of crystal numbers: a description (YAML or "
 		          "JSON) or a CASToR .hscan or .geom; where the transducers are, for an array of "
 		          "traces: " TRANSDUCERS_FILES },
+		{ 0, "scanner-differs", .flag = &s.scanner_differs,
+		  .help = "take --scanner though FROM brings another one" },
 		{ 0, "duration-s", .real = &s.duration_s, .value = "S", .min = 1e-6, .max = 1e9,
 		  .absent = "what FROM says; 0 in the header, not known, where it does not",
 		  .help = "CASToR .Cdh: how long the scan took" },

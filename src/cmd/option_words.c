@@ -30,7 +30,7 @@ static bool bids_knows(const char *name)
 /* Whether an option of this command has this name, of which the library speaks though there is no problem. */
 static bool has_option(const char *command, const char *name)
 {
-	static const char *const convert[] = { "scanner", "duration-s", "start-s", NULL };
+	static const char *const convert[] = { "scanner", "scanner-differs", "duration-s", "start-s", NULL };
 
 	return strcmp(name, "force") == 0 ||
 	       (command && strcmp(command, "convert") == 0 && opt_place(convert, name) >= 0);

@@ -349,6 +349,16 @@ int iso_castor_files(char data[PATH_MAX], char scanner[PATH_MAX], const char *pa
 	return st;
 }
 
+/* Where the caller gives a scanner, that of the file is there to be compared with it; one that can't be read is none. */
+static int find_own(iso_event_file *f, const struct iso_keys *k)
+{
+	char path[PATH_MAX];
+	int st = find_file(path, sizeof path, k);
+
+	if (!st && path[0]) st = iso_scanner_read(&f->own, path);
+	return st == ISO_ENOMEM ? st : ISO_OK;
+}
+
 static int find_scanner(iso_event_file *f, const struct iso_keys *k)
 {
 	const char *name = iso_keys_find(k, "Scanner name");
@@ -384,7 +394,7 @@ static int open_castor(iso_event_file *f, const char *path, const struct iso_eve
 	}
 	iso_keys_find(&h.keys,
 	              "Scanner name"); /* where the caller gives a scanner, its name is not asked for */
-	if (!st && !f->scanner) st = find_scanner(f, &h.keys);
+	if (!st) st = (f->scanner ? find_own : find_scanner)(f, &h.keys);
 	if (!st) tell_ignored(&h, f->scanner, f->layout);
 	iso_keys_free(&h.keys);
 	return st;

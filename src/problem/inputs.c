@@ -2,6 +2,10 @@
 /* What every command says about the events that it read; files of strip events described and converted. */
 #include "inputs.h"
 
+#include "base/number.h"
+#include "io/events.h"
+#include "scanner/scanner.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,6 +65,34 @@ void input_decay_overridden(struct record *record, const char *path, const char 
 	else if (!isotope && known && fabs(half_life_s - own_s) > HALF_LIVES * own_s)
 		record_warn(record, "%s: says %s, whose half-life is %g s; 'half-life-s' %g takes its place",
 		            path, of_file, own_s, half_life_s);
+}
+
+/* ---- a scanner in place of the file's ---- */
+
+int input_scanner(struct record *record, const iso_event_file *f, const char *path, const iso_scanner *given,
+                  const char *name, bool differs)
+{
+	struct iso_scanner_apart apart;
+	char own[160], other[160], crystal[120] = "";
+
+	if (!f->own || f->own == given || iso_scanner_same(&apart, f->own, given, f->info.has_crystal))
+		return ISO_OK;
+	iso_scanner_figures(own, sizeof own, f->own);
+	iso_scanner_figures(other, sizeof other, given);
+	if (apart.crystal >= 0)
+		iso_snprintf(crystal, sizeof crystal,
+		             ", crystal %" PRId64
+		             " %.3g mm off (allowed are %.2g across the radius, %.2g along it)",
+		             apart.crystal, apart.mm, apart.across, apart.along);
+	if (!differs)
+		return iso_fail(
+			ISO_EARG,
+			"%s: brings a scanner of %s; 'scanner' %s has %s%s; 'scanner-differs' takes it "
+			"all the same",
+			path, own, name, other, crystal);
+	record_warn(record, "%s: brings a scanner of %s; 'scanner' %s, which is taken, has %s%s", path, own,
+	            name, other, crystal);
+	return ISO_OK;
 }
 
 /* ---- strip events ---- */

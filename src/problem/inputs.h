@@ -61,6 +61,11 @@ void input_overridden(struct record *record, const char *path, const char *name,
 void input_decay_overridden(struct record *record, const char *path, const char *isotope, double half_life_s,
                             const char *of_file);
 
+/* The scanner that a file of events brings, where `given`, from the file `name`, stands for it: ISO_EARG where they
+   differ, with figures of both; a warning if `differs` ('scanner-differs'). */
+int input_scanner(struct record *record, const iso_event_file *f, const char *path, const iso_scanner *given,
+                  const char *name, bool differs);
+
 /* Strip events, from one file to another, block by block; the output was checked. */
 int strip_convert(struct record *record, const char *from, const char *to, const struct iso_strip_options *o);
 

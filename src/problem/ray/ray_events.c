@@ -118,6 +118,9 @@ int ray_heed_file(struct ray *ray)
 	int st = ray_file(ray, &f, false);
 
 	if (!f) return st;
+	if (ray->scanner &&
+	    (st = input_scanner(ray->p->record, f, ray->events, ray->s, ray->scanner, ray->scanner_differs)))
+		return st;
 	heed_info(ray, iso_event_file_info(f));
 	const iso_scanner *s = iso_event_file_scanner(f);
 
@@ -202,11 +205,20 @@ int ray_read_events(struct ray *ray, struct iso_events *e, const char *path,
                     const struct iso_events_options *o)
 {
 	struct iso_hash hash;
-	int st = iso_events_read_hashed(e, &hash, path, o);
+	iso_event_file *f = NULL;
+	int st;
 
-	if (st) return st;
-	record_hashed(ray->p->record, &hash);
-	return ISO_OK;
+	if (iso_events_only_whole(path))
+		st = iso_events_read_hashed(e, &hash, path, o);
+	else if (!(st = iso_event_file_open(&f, path, o)) &&
+	         ((ray->events && strcmp(path, ray->events) == 0) || /* told already */
+	          !(st = input_scanner(ray->p->record, f, path, ray->s,
+	                               ray->scanner ? ray->scanner : iso_scanner_name(ray->s),
+	                               ray->scanner_differs))))
+		st = iso_event_file_read_hashed(e, &hash, f, path);
+	iso_event_file_close(f);
+	if (!st) record_hashed(ray->p->record, &hash);
+	return st;
 }
 
 /* Which of them are usable is found here: the caller need not have counted. */
