@@ -79,4 +79,22 @@ run convert e.Cdh e.lmdT
 run recon ray --events e.lmdT --scanner narrow.yaml "${image[@]}" -o fine.nii
 echo damaged >e.hscan
 run recon ray --events e.Cdh --scanner ring.yaml "${image[@]}" -o fine.nii
+
+# ---- one thing named twice ----
+cp e.lmdT f.lmdT
+twice() { # MESSAGE ARGS...
+	expect 2 recon "${@:2}" --scanner ring.yaml "${image[@]}" -o no.nii
+	err_has "$1 name the same thing: give one of them"
+}
+twice "FILE e.lmdT and --events f.lmdT" e.lmdT --events f.lmdT
+twice "--events f.lmdT and FILE e.lmdT" --events f.lmdT e.lmdT
+twice "--events e.lmdT and --data f.lmdT" ray --events e.lmdT --data f.lmdT
+twice "--data f.lmdT and --events e.lmdT" ray --data=f.lmdT --events=e.lmdT
+twice "FILE e.lmdT and --data f.lmdT" ray e.lmdT --data f.lmdT
+expect 2 scatter ring.yaml x.nii --scanner narrow.yaml --mu mu.nii -o no.h5
+err_has "SCANNER ring.yaml and --scanner narrow.yaml name the same thing"
+[ ! -e no.nii ] || fail "a refused run has left a file"
+run recon ray e.lmdT --events e.lmdT --scanner ring.yaml --scanner ring.yaml "${image[@]}" -o fine.nii # nothing is dropped
+run recon --like fine.json f.lmdT -o other.nii --force
+grep -q '"events": "f.lmdT"' other.json || fail "a file beside --like is not taken"
 echo "all passed"
