@@ -155,6 +155,8 @@ static int read_like(struct cmd *c)
 	if (strcmp(verb, c->term.command) != 0)
 		return iso_fail(ISO_EINPUT, "%s: record of 'isotome %s', not of 'isotome %s'", c->like, verb,
 		                c->term.command);
+	c->record.like = c->like_record;
+	c->record.like_path = c->like;
 	return opt_from_json(c->sets, parameters, c->like);
 }
 

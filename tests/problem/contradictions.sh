@@ -97,4 +97,32 @@ err_has "SCANNER ring.yaml and --scanner narrow.yaml name the same thing"
 run recon ray e.lmdT --events e.lmdT --scanner ring.yaml --scanner ring.yaml "${image[@]}" -o fine.nii # nothing is dropped
 run recon --like fine.json f.lmdT -o other.nii --force
 grep -q '"events": "f.lmdT"' other.json || fail "a file beside --like is not taken"
+
+# ---- a record whose files have changed ----
+run recon ray --events e.lmdT --mu mu.nii --scanner ring.yaml "${image[@]}" -o first.nii
+run recon --like first.json -o second.nii
+same first.nii second.nii
+! grep -q repeated err || fail "nothing has changed"
+cp mu.nii mu0.nii
+"$PYTHON" - <<'PY'
+b = bytearray(open("mu.nii", "rb").read())
+b[-1] ^= 1
+open("mu.nii", "wb").write(b)
+e = open("e.lmdT", "rb").read()
+open("e.lmdT", "wb").write(e[:-28])
+PY
+size=$(stat -c %s f.lmdT)
+run recon --like first.json -o third.nii
+err_has "e.lmdT: has $((size - 28)) bytes, and had $size when first.json was written: its run is not repeated"
+err_has "mu.nii: has another content (xxh64 "
+[ "$(grep -c 'is not repeated' err)" = 2 ] || fail "a warning more than files that changed"
+[ "$(grep -c 'is not repeated' third.json)" = 2 ] || fail "the record lacks the warnings"
+run recon --like first.json --events f.lmdT --mu mu0.nii -o fourth.nii
+! grep -q repeated err || fail "other files that are asked for are no news"
+same first.nii fourth.nii
+run phantom phantom.yaml --grid 12,12,6 --voxel 6 -o y.nii
+run simulate ring.yaml y.nii --counts 300 -o s.lmdT
+run phantom phantom.yaml --grid 12,12,8 --voxel 6 -o y.nii --force
+run simulate --like s.lmdT.json -o t.lmdT
+err_has "when s.lmdT.json was written: its run is not repeated"
 echo "all passed"
