@@ -41,6 +41,8 @@ struct record {
 	bool dry_run;              /* heads of arrays alone */
 	bool lively;               /* whoever listens likes to hear of every update */
 	int64_t inputs;            /* bytes of the arrays that record_read gave, or would give */
+	const json_t *like;        /* the record that 'like' names, borrowed; NULL: none */
+	const char *like_path;     /* its file */
 	struct given *given;       /* what stands for files, the last first; record_free forgets it */
 	struct known_hash *known;  /* of files that were hashed as they were read */
 	struct record_split split; /* known when the plan is */
