@@ -15,7 +15,7 @@
 #define FAR_MOST .5 /* share of the ends that may be so far */
 #define APART 2     /* distance from the axis of one end over that of the other, at most */
 #define WIDE 4      /* width of the image over that of the events, at most */
-#define BEYOND .05  /* share of events from behind their own ends: randoms reach that far */
+#define BEYOND .05  /* share of events from behind their own ends, where no randoms are known */
 #define BEYOND_MOST .8
 #define STILL .2 /* of sigma, the least median of |dt|: a Gaussian has 0.67 */
 
@@ -273,7 +273,8 @@ int check_time_differences(struct look *l)
 		             "longer than "
 		             "light takes from one end to the other: are they in %s (ps are expected)",
 		             ray->events, beyond, some.n, median, time_unit(typical / median));
-	else if (beyond > BEYOND * some.n)
+	else if (beyond > BEYOND * some.n &&
+	         !(ray->rate || ray->additive || ray->e.add)) /* else randoms are known */
 		check_doubt(
 			l,
 			"%s: %d of %d time differences looked at are longer than light takes from one end to "
