@@ -433,7 +433,7 @@ static int check_sidecar(const struct cmd *c, const char *path)
 	char sidecar[PATH_MAX];
 	int st = iso_sidecar_path(sidecar, sizeof sidecar, path);
 
-	if (st || access(sidecar, F_OK) != 0) return st;
+	if (st || iso_stands_at(sidecar) == ISO_STANDS_NOTHING) return st;
 	st = check_record(sidecar);
 	if (st == ISO_ENOMEM) return st;
 	if (st)
