@@ -131,4 +131,70 @@ rm part.nii part.json
 run recon "${args[@]}" -o part.nii --resume
 err_has 'there is no part.nii.ckpt: beginning at the start'
 same whole.nii part.nii
+
+# ---- a run that is complete, of which a checkpoint is left: as SIGKILL behind the commit of the image leaves it ----
+mkdir before
+cp part.nii part.json before
+complete() { # ARGS...: says so, changes nothing, cleans up
+	cp kept part.nii.ckpt
+	run recon "${args[@]}" -o part.nii --resume "$@"
+	err_has 'part.nii is complete: nothing is left to do'
+	[ ! -e part.nii.ckpt ] || fail "the checkpoint of a complete run stays"
+	same before/part.nii part.nii
+	same before/part.json part.json
+}
+complete
+complete --threads 2
+complete --events moved.lmdT
+complete --checkpoint-minutes 3 --json
+check "the record of a complete run" <<'END'
+import json
+if json.load(open("out"))["results"] != json.load(open("part.json"))["results"]:
+    raise SystemExit("--json tells of another run")
+END
+touch .isotome.lock .isotome-commit.tmp	# of a commit that was killed
+complete
+[ ! -e .isotome.lock ] && [ ! -e .isotome-commit.tmp ] || fail "what a killed commit left stays"
+
+not_of_this_run() { # TEXT ARGS...: the image and the checkpoint stay as they are
+	local text=$1
+	shift
+	cp kept part.nii.ckpt
+	cp part.nii was.nii
+	expect 2 recon "${args[@]}" -o part.nii --resume "$@"
+	err_has "$text"
+	same kept part.nii.ckpt
+	same was.nii part.nii
+}
+not_of_this_run "part.nii exists, and is not of this run: its run had another --iterations; --force" --iterations 21
+not_of_this_run "its run had another --save-every" --save-every 5
+not_of_this_run "its run had another --events" --events other.lmdT
+mv e.lmdT aside
+cp other.lmdT e.lmdT
+not_of_this_run "its run read another e.lmdT"
+mv aside e.lmdT
+cp sens.npy aside
+printf '\0\0\0\0' | dd of=sens.npy bs=4 seek=4000 conv=notrunc 2>dd
+not_of_this_run "its run read another sens.npy"
+mv aside sens.npy
+cp truth.nii part.nii	# another image beside the record
+not_of_this_run "its values are not those that its record tells of"
+head -c 1000 before/part.nii >part.nii
+not_of_this_run "its values are not those that its record tells of"
+cp before/part.nii .
+rm part.json
+expect 2 recon "${args[@]}" -o part.nii --resume
+err_has 'part.nii exists; --force replaces it'
+cp before/part.json .
+
+# its checkpoint may be somebody else's work
+rm -f part.nii.ckpt
+got=0
+"$ISOTOME" recon "${args[@]}" --iterations 1000 -o part.nii --force --stop-after 0.002 >out 2>err || got=$?
+[ "$got" = 143 ] && [ -s part.nii.ckpt ] || fail "no checkpoint of another run"
+cp part.nii.ckpt another
+same before/part.nii part.nii
+expect 2 recon "${args[@]}" -o part.nii --resume
+err_has 'part.nii is complete, but part.nii.ckpt is of another run'
+same another part.nii.ckpt
 echo "all passed"
