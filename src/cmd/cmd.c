@@ -73,17 +73,21 @@ static volatile sig_atomic_t caught;
 
 static void on_signal(int number)
 {
-	caught = number;
+	if (!caught) caught = number;
 	if (running) iso_ctx_cancel(running);
 }
 
-/* SA_RESETHAND: the second one meets the default action. */
+/* SA_RESETHAND: the second one meets the default action. Of a terminal that is lost, its shell and the system may each
+   send SIGHUP: there a second one means no more than the first. nohup has it ignored, and so it stays. */
 static void catch_signals(void)
 {
-	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESETHAND | SA_RESTART };
+	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESETHAND | SA_RESTART }, was;
 
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
+	action.sa_flags = SA_RESTART;
+	if (sigaction(SIGHUP, NULL, &was) == 0 && was.sa_handler != SIG_IGN)
+		sigaction(SIGHUP, &action, NULL);
 }
 
 int cmd_signal(void)

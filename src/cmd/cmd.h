@@ -75,7 +75,7 @@ struct opt_set cmd_common(struct cmd *c, int which);
 
 /* Options from the command line, then from --like; begins the record. CMD_DONE after --help. Refuses
    outputs that are also inputs or one another, and locks them: a second run of the same output is
-   refused. From here on SIGINT and SIGTERM end a command that writes without leaving anything behind. */
+   refused. From here on SIGINT, SIGTERM and SIGHUP end a command that writes without leaving anything behind. */
 int cmd_parse(struct cmd *c, const struct opt_usage *u, const struct opt_set *sets, int argc, char **argv);
 
 /* Parts of cmd_parse, in cmd_files.c. */
@@ -98,7 +98,8 @@ int cmd_grid_within(struct iso_grid *g, const struct cmd *c, const int64_t size[
 /* One more output, of which no option speaks. */
 int cmd_add_output(struct cmd *c, const char *path, const char *what);
 
-/* The context, with progress on stderr; SIGINT and SIGTERM cancel it, a second one kills. ISO_EINPUT
+/* The context, with progress on stderr; SIGINT, SIGTERM and SIGHUP cancel it, a second one of
+   the first two kills. ISO_EINPUT
    before that if a file that an option names can't be read. Ahead: the device is opened while inputs are
    read, and named with the plan. */
 int cmd_begin(struct cmd *c);

@@ -45,6 +45,7 @@ interrupt() {
 	[ "$got" = "$want" ] || fail "exit code $got after SIG$signal, expected $want"
 	[ ! -e part.nii ] || fail "an interrupted run wrote its image"
 	[ -s part.nii.ckpt ] || fail "SIG$signal left no checkpoint"
+	[ "$signal" = KILL ] || ! ls .isotome*.lock >ls 2>&1 || fail "SIG$signal left a lock: $(cat ls)"
 }
 
 # The part ends as the whole did, from where it was, and leaves no checkpoint.
@@ -61,12 +62,29 @@ loglik() { sed -n '/"loglik"/,/]/p' "$1"; }
 interrupt KILL 137 "${args[@]}" -o part.nii --checkpoint-minutes 0
 finish
 rm -f .isotome-*.tmp	# what SIGKILL may leave where files without a name are not to be had
-for signal in INT:130 TERM:143; do
+for signal in INT:130 TERM:143 HUP:129; do
 	interrupt "${signal%:*}" "${signal#*:}" "${args[@]}" -o part.nii --checkpoint-minutes 0
 	grep -q 'updates; resume continues from part.nii.ckpt' err || fail "it does not say how to go on"
 	cp part.nii.ckpt kept
 	finish
 done
+# a terminal that is lost may be told twice; nohup has it ignored
+"$ISOTOME" recon "${args[@]}" --iterations 1000 -o part.nii --checkpoint-minutes 0 >out 2>err &
+pid=$!
+while [ ! -e part.nii.ckpt ] && kill -0 $pid 2>/dev/null; do sleep 0.02; done
+kill -s HUP $pid
+kill -s HUP $pid 2>/dev/null || true
+got=0
+wait $pid 2>/dev/null || got=$?
+[ "$got" = 129 ] || fail "exit code $got after two SIGHUP, expected 129"
+rm part.nii.ckpt
+nohup "$ISOTOME" recon "${args[@]}" -o part.nii --checkpoint-minutes 0 >out 2>err &
+pid=$!
+while [ ! -e part.nii.ckpt ] && kill -0 $pid 2>/dev/null; do sleep 0.02; done
+kill -s HUP $pid || fail "the run ended before SIGHUP could be sent"
+wait $pid || fail "SIGHUP ended a run under nohup"
+same whole.nii part.nii
+rm part.nii part.json
 # twice, and with another number of threads
 expect 143 recon "${args[@]}" -o part.nii --stop-after 0.0001
 cp part.nii.ckpt first
