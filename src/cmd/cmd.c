@@ -86,8 +86,7 @@ static void catch_signals(void)
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	action.sa_flags = SA_RESTART;
-	if (sigaction(SIGHUP, NULL, &was) == 0 && was.sa_handler != SIG_IGN)
-		sigaction(SIGHUP, &action, NULL);
+	if (sigaction(SIGHUP, NULL, &was) == 0 && was.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, NULL);
 }
 
 int cmd_signal(void)
