@@ -422,11 +422,15 @@ static int check_record(const char *path)
 	return st;
 }
 
-bool cmd_has_record(const char *path)
+int cmd_has_record(bool *has, const char *path)
 {
 	char sidecar[PATH_MAX];
+	int st = iso_sidecar_path(sidecar, sizeof sidecar, path);
 
-	return iso_sidecar_path(sidecar, sizeof sidecar, path) == ISO_OK && check_record(sidecar) == ISO_OK;
+	if (st) return st;
+	st = check_record(sidecar);
+	*has = st == ISO_OK;
+	return st == ISO_ENOMEM ? st : ISO_OK;
 }
 
 /* x.json beside x.nii may be the record of another file, or no record at all but, for one, the

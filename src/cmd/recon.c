@@ -74,7 +74,9 @@ static int check_iterations(const struct settings *s, struct cmd *c, int k)
 		if ((st = recon_iteration_path(path, s, k, (int)i)) ||
 		    (st = iso_target_names(&c->names, path, "an image of --save-every")))
 			break;
-		if (!s->resume || !cmd_has_record(path)) st = cmd_check_array(c, path);
+		bool own = false;
+
+		if ((!s->resume || !(st = cmd_has_record(&own, path))) && !own) st = cmd_check_array(c, path);
 	}
 	return st;
 }
@@ -94,11 +96,12 @@ static int check_follow(struct settings *s, struct cmd *c)
    there already. */
 static int check_image(const struct settings *s, struct cmd *c)
 {
+	bool may_be_own = false;
 	int st = iso_commit_repair(s->out);
 
+	if (!st && s->resume && !c->force) st = cmd_has_record(&may_be_own, s->out);
 	if (st) return st;
-	if (s->resume && !c->force && cmd_has_record(s->out)) return iso_write_check(s->out, true);
-	return cmd_check_array(c, s->out);
+	return may_be_own ? iso_write_check(s->out, true) : cmd_check_array(c, s->out);
 }
 
 static int check(iso_problem *p, struct cmd *c)

@@ -6,6 +6,7 @@ unbroken run; "complete" where it was there already.
                                     in their name), and at calls that change names or flush: the last of each
                                     run of SAMPLE, or, where KILLS is above 100, all of every method
     kill.py --random KILLS [SEED [METHOD]]      at random moments alone
+    kill.py --calls [METHOD]                    at all such calls alone
 
 Works in the current folder; ISOTOME is the program, KILL_AT the library of tests/robust/kill_at.c. Methods of several
 ranks are left out where there is no mpirun. A run may be killed several times. It fails where a killed run can't be
@@ -307,6 +308,8 @@ def commit_kills(case, most):
 
 
 def main(argv):
+    if argv[1] == "--calls":
+        argv = [argv[0], "0", "1", *argv[2:]]
     only_random = argv[1] == "--random"
     argv = argv[1:] if only_random else argv
     kills, seed = int(argv[1]), int(argv[2]) if len(argv) > 2 else 1
@@ -314,13 +317,13 @@ def main(argv):
     make_inputs()
     have_ranks = shutil.which("mpirun") and os.path.exists(os.path.join(os.path.dirname(PROGRAM), "libisotome_mpi.so"))
     names = [n for n in CASES if (len(argv) < 4 or argv[3] in n) and (have_ranks or ranks_of(n) == 1)]
-    if kills < len(CASES) and not only_random:  # every case takes its time to make
+    if 0 < kills < len(CASES) and not only_random:  # every case takes its time to make
         drawn = draw.sample(names, min(kills, len(names)))
         names = drawn + [n for n in names if n in SAMPLE and n not in drawn]
     cases = [Case(n, CASES[n]) for n in names]
     if only_random:
         at_calls = 0
-    elif kills > 100:
+    elif kills == 0 or kills > 100:
         at_calls = sum(commit_kills(c, 10**6) for c in cases)
     else:
         at_calls = sum(commit_kills(c, LAST_CALLS) for c in cases if c.name in SAMPLE)
