@@ -128,7 +128,7 @@ Results go to standard output, progress and warnings to standard error. Nothing 
 | 3 | an input file is missing, damaged, or holds what is not allowed |
 | 4 | no memory for it |
 | 5 | the device is not there, or failed |
-| 130, 143 | interrupted by SIGINT or SIGTERM, after a checkpoint where the command has one |
+| 129, 130, 143 | interrupted by SIGHUP, SIGINT or SIGTERM, after a checkpoint where the command has one |
 """
 
 

@@ -81,7 +81,7 @@ done < <("$program" --help=next:)
 		.B 5
 		the device is not there, or failed
 		.TP
-		.B 130, 143
-		interrupted by SIGINT or SIGTERM, after a checkpoint where the command has one
+		.B 129, 130, 143
+		interrupted by SIGHUP, SIGINT or SIGTERM, after a checkpoint where the command has one
 	END
 } >"$folder/isotome.1"

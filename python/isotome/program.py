@@ -29,6 +29,7 @@ _BY_CODE: dict[int, type[errors.IsotomeError]] = {
     3: errors.InputError,
     4: errors.MemoryError,
     5: errors.DeviceError,
+    129: errors.Cancelled,
     130: errors.Cancelled,
     143: errors.Cancelled,
 }

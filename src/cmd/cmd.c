@@ -73,17 +73,20 @@ static volatile sig_atomic_t caught;
 
 static void on_signal(int number)
 {
-	caught = number;
+	if (!caught) caught = number;
 	if (running) iso_ctx_cancel(running);
 }
 
-/* SA_RESETHAND: the second one meets the default action. */
+/* SA_RESETHAND: the second one meets the default action. Of a terminal that is lost, its shell and the system may each
+   send SIGHUP: there a second one means no more than the first. nohup has it ignored, and so it stays. */
 static void catch_signals(void)
 {
-	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESETHAND | SA_RESTART };
+	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESETHAND | SA_RESTART }, was;
 
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
+	action.sa_flags = SA_RESTART;
+	if (sigaction(SIGHUP, NULL, &was) == 0 && was.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, NULL);
 }
 
 int cmd_signal(void)
@@ -421,11 +424,15 @@ static int check_record(const char *path)
 	return st;
 }
 
-bool cmd_has_record(const char *path)
+int cmd_has_record(bool *has, const char *path)
 {
 	char sidecar[PATH_MAX];
+	int st = iso_sidecar_path(sidecar, sizeof sidecar, path);
 
-	return iso_sidecar_path(sidecar, sizeof sidecar, path) == ISO_OK && check_record(sidecar) == ISO_OK;
+	if (st) return st;
+	st = check_record(sidecar);
+	*has = st == ISO_OK;
+	return st == ISO_ENOMEM ? st : ISO_OK;
 }
 
 /* x.json beside x.nii may be the record of another file, or no record at all but, for one, the
@@ -435,7 +442,7 @@ static int check_sidecar(const struct cmd *c, const char *path)
 	char sidecar[PATH_MAX];
 	int st = iso_sidecar_path(sidecar, sizeof sidecar, path);
 
-	if (st || access(sidecar, F_OK) != 0) return st;
+	if (st || iso_stands_at(sidecar) == ISO_STANDS_NOTHING) return st;
 	st = check_record(sidecar);
 	if (st == ISO_ENOMEM) return st;
 	if (st)

@@ -75,7 +75,7 @@ struct opt_set cmd_common(struct cmd *c, int which);
 
 /* Options from the command line, then from --like; begins the record. CMD_DONE after --help. Refuses
    outputs that are also inputs or one another, and locks them: a second run of the same output is
-   refused. From here on SIGINT and SIGTERM end a command that writes without leaving anything behind. */
+   refused. From here on SIGINT, SIGTERM and SIGHUP end a command that writes without leaving anything behind. */
 int cmd_parse(struct cmd *c, const struct opt_usage *u, const struct opt_set *sets, int argc, char **argv);
 
 /* Parts of cmd_parse, in cmd_files.c. */
@@ -98,7 +98,8 @@ int cmd_grid_within(struct iso_grid *g, const struct cmd *c, const int64_t size[
 /* One more output, of which no option speaks. */
 int cmd_add_output(struct cmd *c, const char *path, const char *what);
 
-/* The context, with progress on stderr; SIGINT and SIGTERM cancel it, a second one kills. ISO_EINPUT
+/* The context, with progress on stderr; SIGINT, SIGTERM and SIGHUP cancel it, a second one of
+   the first two kills. ISO_EINPUT
    before that if a file that an option names can't be read. Ahead: the device is opened while inputs are
    read, and named with the plan. */
 int cmd_begin(struct cmd *c);
@@ -119,7 +120,7 @@ int cmd_plan(struct cmd *c, struct iso_plan *plan);
 int cmd_check(const struct cmd *c, const char *path, int (*check)(const char *path, bool force));
 int cmd_check_array(const struct cmd *c, const char *path);
 int cmd_check_output(const struct cmd *c, const char *path); /* an array or events, by suffix */
-bool cmd_has_record(const char *path);                       /* a run has written that file */
+int cmd_has_record(bool *has, const char *path);             /* a run has written that file */
 
 /* Works in a folder from now on; with `make`, one that may have to be made first. Without it, a
    folder that is not there is no failure. */

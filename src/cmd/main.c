@@ -113,6 +113,7 @@ static int exit_code(int st, int signal)
 	       : st == ISO_ENOMEM             ? 4
 	       : st == ISO_EDEVICE            ? 5
 	       : st != ISO_ECANCEL            ? 1
+	       : signal == SIGHUP             ? 129
 	       : signal == SIGINT             ? 130
 	                                      : 143;
 }

@@ -8,7 +8,6 @@
 #include "problem/problem.h"
 
 #include <limits.h>
-#include <unistd.h>
 
 static const struct opt_usage usage = {
 	"recon",
@@ -58,7 +57,7 @@ static int check_checkpoint(iso_problem *p, struct cmd *c)
 		if ((st = iso_names_add(&c->names, true, path[i], what[i])) ||
 		    (!recon_is_direct(s) && (st = iso_target_try(path[i]))))
 			return st;
-		if (!s->resume && !c->force && access(path[i], F_OK) == 0)
+		if (!s->resume && !c->force && iso_stands_at(path[i]) != ISO_STANDS_NOTHING)
 			return iso_fail(ISO_EARG, "%s exists: --resume continues it, --force begins anew",
 			                path[i]);
 	}
@@ -75,7 +74,9 @@ static int check_iterations(const struct settings *s, struct cmd *c, int k)
 		if ((st = recon_iteration_path(path, s, k, (int)i)) ||
 		    (st = iso_target_names(&c->names, path, "an image of --save-every")))
 			break;
-		if (!s->resume || !cmd_has_record(path)) st = cmd_check_array(c, path);
+		bool own = false;
+
+		if ((!s->resume || !(st = cmd_has_record(&own, path))) && !own) st = cmd_check_array(c, path);
 	}
 	return st;
 }
@@ -91,6 +92,18 @@ static int check_follow(struct settings *s, struct cmd *c)
 	return st ? st : cmd_check(c, s->follow.picture, iso_picture_write_check);
 }
 
+/* What a run that continues finds in the place of its image, with a record, it looks at itself: its own image may be
+   there already. */
+static int check_image(const struct settings *s, struct cmd *c)
+{
+	bool may_be_own = false;
+	int st = iso_commit_repair(s->out);
+
+	if (!st && s->resume && !c->force) st = cmd_has_record(&may_be_own, s->out);
+	if (st) return st;
+	return may_be_own ? iso_write_check(s->out, true) : cmd_check_array(c, s->out);
+}
+
 static int check(iso_problem *p, struct cmd *c)
 {
 	struct settings *s = &p->s;
@@ -98,7 +111,7 @@ static int check(iso_problem *p, struct cmd *c)
 
 	if (st) return st;
 	if (s->follow.on) return check_follow(s, c);
-	if ((st = cmd_check_array(c, s->out))) return st;
+	if ((st = check_image(s, c))) return st;
 	for (int k = 0; k < s->frames.n; k++)
 		if ((st = check_iterations(s, c, k))) return st;
 	return check_checkpoint(p, c);

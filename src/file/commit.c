@@ -254,6 +254,13 @@ static int repair_unlocked(int folder, const char *name, const char *path)
 	return journal_repair(folder, name);
 }
 
+/* What a process that was killed left, in a locked folder. */
+static int clean_up(int folder, const char *name)
+{
+	unlinkat(folder, LINKED, 0);
+	return journal_repair(folder, name);
+}
+
 /* Opens and locks a folder for a commit, and finishes what a dead process began there. */
 static int enter(struct place *p, const char *name, const char *path)
 {
@@ -271,8 +278,7 @@ static int enter(struct place *p, const char *name, const char *path)
 	if (!st && got != ISO_LOCK_MINE) {
 		st = repair_unlocked(p->folder, name, path);
 	} else if (!st) {
-		unlinkat(p->folder, LINKED, 0); /* left by a process that was killed */
-		st = journal_repair(p->folder, name);
+		st = clean_up(p->folder, name);
 	}
 	if (st) leave(p);
 	return st;
@@ -288,11 +294,11 @@ int iso_commit_repair(const char *path)
 	if (st || iso_out_is_mute()) return st;
 	p.folder = open_folder(name);
 	if (p.folder < 0) return ISO_OK; /* whoever opens the file will say it better */
-	if (journal_exists(p.folder)) {
+	if (journal_exists(p.folder) || exists(p.folder, LOCK)) {
 		enum iso_locked got = iso_lock_file(&p.lock, p.folder, LOCK);
 
 		if (got == ISO_LOCK_MINE)
-			st = journal_repair(p.folder, name);
+			st = clean_up(p.folder, name);
 		else if (got == ISO_LOCK_NONE)
 			st = repair_unlocked(p.folder, name, path);
 	}

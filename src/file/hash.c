@@ -147,3 +147,34 @@ int iso_hash_sample(struct iso_hash *h, const char *path, const iso_ctx *ctx)
 {
 	return hash_file(h, path, ctx, true);
 }
+
+/* ---- of values ---- */
+
+int iso_values_hash_add(struct iso_values_hash *h, int64_t n, const iso_real *v)
+{
+	float some[1024];
+	int64_t most = sizeof some / sizeof *some;
+
+	if (!h->state) {
+		if (!(h->state = XXH64_createState())) return iso_fail_memory("hash", 1 << 10);
+		XXH64_reset(h->state, 0);
+	}
+	for (int64_t i = 0; i < n; i += most) {
+		int64_t m = n - i < most ? n - i : most;
+
+		for (int64_t k = 0; k < m; k++) some[k] = (float)v[i + k];
+		XXH64_update(h->state, some, (size_t)m * sizeof *some);
+	}
+	return ISO_OK;
+}
+
+uint64_t iso_values_hash_now(const struct iso_values_hash *h)
+{
+	return h->state ? XXH64_digest(h->state) : XXH64(NULL, 0, 0);
+}
+
+void iso_values_hash_free(struct iso_values_hash *h)
+{
+	XXH64_freeState(h->state);
+	h->state = NULL;
+}

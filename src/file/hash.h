@@ -36,4 +36,13 @@ int iso_hasher_head(struct iso_hasher *s, const char *path, int fd, int64_t end)
 /* Ends it. The hash is made if `size` bytes, those of the whole file, have come. */
 void iso_hasher_end(struct iso_hash *h, struct iso_hasher *s, const char *path, int64_t size);
 
+/* Of values as floats, in their order, in however many pieces they come. All zero: none yet. */
+struct iso_values_hash {
+	void *state;
+};
+
+int iso_values_hash_add(struct iso_values_hash *h, int64_t n, const iso_real *v);
+uint64_t iso_values_hash_now(const struct iso_values_hash *h);
+void iso_values_hash_free(struct iso_values_hash *h);
+
 #endif

@@ -119,6 +119,24 @@ static int open_named(struct iso_out *o, const char *folder)
 	return iso_fail_memory("file name", TEMP_PATH);
 }
 
+enum iso_stands iso_stands_at(const char *path)
+{
+	struct stat s;
+
+	if (stat(path, &s) == 0) return S_ISREG(s.st_mode) ? ISO_STANDS_FILE : ISO_STANDS_OTHER;
+	return lstat(path, &s) == 0 ? ISO_STANDS_FILE : ISO_STANDS_NOTHING;
+}
+
+int iso_stands_check(const char *path, const char *of, bool force)
+{
+	enum iso_stands is = iso_stands_at(path);
+	const char *which = of ? ", which belongs to " : "", *comma = of ? "," : "";
+
+	if (is == ISO_STANDS_NOTHING || (is == ISO_STANDS_FILE && force)) return ISO_OK;
+	return iso_fail(ISO_EARG, "%s%s%s%s exists%s", path, which, of ? of : "", comma,
+	                is == ISO_STANDS_FILE ? "; 'force' replaces it" : " and is not a file");
+}
+
 static int check_target(const char *path)
 {
 	struct stat s;

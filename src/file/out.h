@@ -74,6 +74,14 @@ int iso_commit_repair(const char *path);
 /* Remove the temporary file, if any, and free; also right after a commit. */
 void iso_out_free(struct iso_out *o);
 
+/* What stands in a place: nothing, a file that 'force' may replace, or a folder, device, pipe or socket. A link is what it
+   leads to, and one that leads nowhere a file: a file replaces the link, never what it leads to. */
+enum iso_stands { ISO_STANDS_NOTHING, ISO_STANDS_FILE, ISO_STANDS_OTHER };
+enum iso_stands iso_stands_at(const char *path);
+
+/* ISO_EARG if something stands there that may not be replaced; `of`: the output that it belongs to, or NULL. */
+int iso_stands_check(const char *path, const char *of, bool force);
+
 /* Removes a file, if it is there, unless the thread is mute. */
 void iso_out_remove(const char *path);
 

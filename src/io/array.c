@@ -9,7 +9,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 int iso_array_make(struct iso_array *a, const char *who, int n_dim, const int64_t *dim, bool values)
 {
@@ -277,15 +276,11 @@ int iso_write_check(const char *path, bool force)
 	if (!path) return iso_fail_null(__func__);
 	const struct iso_format *f = find_format(path);
 	char values[PATH_MAX];
-	struct stat s;
 	int st;
 
 	if (!f || !f->lead) return iso_kind_unknown(ISO_EARG, path, ISO_ARRAY_FILE, true);
 	if ((st = iso_target_check(path, force)) || (st = iso_format_values(values, path))) return st;
-	if (*values && stat(values, &s) == 0 && !(force && S_ISREG(s.st_mode)))
-		return iso_fail(ISO_EARG, "%s, which belongs to %s, exists%s", values, path,
-		                S_ISREG(s.st_mode) ? "; 'force' replaces it" : " and is not a file");
-	return ISO_OK;
+	return *values ? iso_stands_check(values, path, force) : ISO_OK;
 }
 
 static int check_length(const char *path, int64_t n, bool images)

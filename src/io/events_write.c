@@ -6,7 +6,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum { WRITTEN = 1 << 16 }; /* bytes of records that are written at a time */
 
@@ -122,14 +121,11 @@ int iso_events_write_check(const char *path, bool force)
 	if (!path) return iso_fail_null(__func__);
 	const struct iso_event_format *m;
 	char name[PATH_MAX];
-	struct stat s;
 	int st = find(&m, path);
 
 	if (!st) st = iso_target_check(path, force);
 	for (int i = 0; !st && m->beside && m->beside[i]; i++)
-		if (!(st = iso_events_partner(name, sizeof name, path, m->beside[i])) &&
-		    stat(name, &s) == 0 && !(force && S_ISREG(s.st_mode)))
-			st = iso_fail(ISO_EARG, "%s, which belongs to %s, exists%s", name, path,
-			              S_ISREG(s.st_mode) ? "; 'force' replaces it" : " and is not a file");
+		if (!(st = iso_events_partner(name, sizeof name, path, m->beside[i])))
+			st = iso_stands_check(name, path, force);
 	return st;
 }

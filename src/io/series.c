@@ -4,6 +4,7 @@
    behind it: they are made again. */
 #include "series.h"
 
+#include "file/hash.h"
 #include "file/in.h"
 #include "file/out.h"
 #include "core/size.h"
@@ -31,6 +32,7 @@ struct iso_series {
 	int fd;               /* -1: of a mute thread, which keeps and finds nothing */
 	int64_t n, at, count; /* values of an image; bytes and images passed so far */
 	iso_real range[2];    /* of all of these */
+	struct iso_values_hash hash;
 };
 
 static int64_t image_bytes(const iso_series *s)
@@ -120,8 +122,28 @@ void iso_series_free(iso_series *s)
 {
 	if (!s) return;
 	if (s->fd >= 0) close(s->fd);
+	iso_values_hash_free(&s->hash);
 	free(s->path);
 	free(s);
+}
+
+int iso_series_key(uint64_t *key, bool *has, const char *path)
+{
+	struct head h;
+	int64_t size, got;
+	int fd, st = iso_regular_open(&fd, &size, path);
+
+	if (st) return st;
+	got = iso_read_at(fd, &h, sizeof h, 0);
+	close(fd);
+	*has = got == (int64_t)sizeof h;
+	*key = *has ? h.key : 0;
+	return ISO_OK;
+}
+
+uint64_t iso_series_hash(const iso_series *s)
+{
+	return iso_values_hash_now(&s->hash);
 }
 
 int64_t iso_series_count(const iso_series *s)
@@ -131,11 +153,12 @@ int64_t iso_series_count(const iso_series *s)
 
 /* ---- images ---- */
 
-static void pass(iso_series *s, const iso_real *x, int64_t text)
+static int pass(iso_series *s, const iso_real *x, int64_t text)
 {
 	iso_range(s->range, s->n, x, s->count > 0);
 	s->at += 8 + image_bytes(s) + text + 8;
 	s->count++;
+	return iso_values_hash_add(&s->hash, s->n, x);
 }
 
 /* Whether a whole record stands at s->at; *text is then to be freed. */
@@ -171,11 +194,8 @@ int iso_series_next(iso_series *s, bool *found, iso_real *x, char **text)
 
 	*found = false;
 	if (s->fd < 0 || (st = read_record(s, found, x, text))) return st;
-	if (*found)
-		pass(s, x, (int64_t)strlen(*text));
-	else if (ftruncate(s->fd, s->at))
-		return iso_fail_errno(s->path, "write");
-	return ISO_OK;
+	if (*found) return pass(s, x, (int64_t)strlen(*text));
+	return ftruncate(s->fd, s->at) ? iso_fail_errno(s->path, "write") : ISO_OK;
 }
 
 int iso_series_add(iso_series *s, const iso_real *x, const char *text)
@@ -192,8 +212,7 @@ int iso_series_add(iso_series *s, const iso_real *x, const char *text)
 	    (st = iso_write_at(s->path, s->fd, &hash, 8, at + 8 + bytes + (int64_t)size)))
 		return st;
 	if (fdatasync(s->fd)) return iso_fail_errno(s->path, "flush to disk");
-	pass(s, x, (int64_t)size);
-	return ISO_OK;
+	return pass(s, x, (int64_t)size);
 }
 
 /* ---- all of them ---- */

@@ -19,6 +19,12 @@ int iso_series_next(iso_series *s, bool *found, iso_real *x, char **text);
 /* One more image behind the last, safe on the disk when this returns. */
 int iso_series_add(iso_series *s, const iso_real *x, const char *text);
 
+/* Hash of the values of all images so far, as file/hash.h has it. */
+uint64_t iso_series_hash(const iso_series *s);
+
+/* The key of such a file; *has is false where it ends within its head. */
+int iso_series_key(uint64_t *key, bool *has, const char *path);
+
 /* All images as one array like `shape`, whose first axis counts the images. x: room for one. The context's
    request to stop ends it; NULL: nobody's. */
 int iso_series_write(iso_series *s, const iso_ctx *ctx, const char *path, const struct iso_array *shape,

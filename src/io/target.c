@@ -49,14 +49,11 @@ int iso_target_try(const char *path)
 int iso_target_check(const char *path, bool force)
 {
 	char sidecar[PATH_MAX];
-	struct stat s;
 	int st = iso_sidecar_path(sidecar, sizeof sidecar, path);
 
 	if (st || (st = iso_commit_repair(path))) return st;
-	if (stat(path, &s) == 0 && !(force && S_ISREG(s.st_mode)))
-		return iso_fail(ISO_EARG, "%s exists%s", path,
-		                S_ISREG(s.st_mode) ? "; 'force' replaces it" : " and is not a file");
-	if (stat(sidecar, &s) == 0 && !S_ISREG(s.st_mode))
+	if ((st = iso_stands_check(path, NULL, force))) return st;
+	if (iso_stands_at(sidecar) == ISO_STANDS_OTHER)
 		return iso_fail(ISO_EARG, "%s, beside %s, exists and is not a file", sidecar, path);
 	if ((st = check_folder(path)) || (st = iso_target_try(path))) return st;
 	return iso_target_try(sidecar);

@@ -15,8 +15,10 @@
 
 #define END_WAIT_S 2.   /* at most, for a page to see how the run ended */
 #define END_IMAGE_S .15 /* and then to fetch the last image */
-#define POLLING_S 1.5   /* a page that asked within this time is open */
-#define COST 100        /* an image is taken after this many times what the last one took */
+#define POLLING_S 1.5   /* a page that asked within this time is open, */
+#define HURRIED_S \
+	.45      /* and where somebody waits for the program to end: pages that are seen ask every .35 s */
+#define COST 100 /* an image is taken after this many times what the last one took */
 
 static void copy_text(char *to, size_t size, const char *from)
 {
@@ -93,20 +95,28 @@ const char *iso_live_address(const iso_live *l)
 	return l ? l->address : "";
 }
 
-/* A page that is open asks several times a second: it sees the end, and fetches the last image. */
+/* A page that is open has a connection, and asks several times a second: it sees the end, and fetches the last image. */
+bool iso_live_end_waits(const struct live_end *e)
+{
+	double asks_within_s = e->hurried ? HURRIED_S : POLLING_S;
+
+	if (e->guests == 0 || e->polled_s <= 0 || e->now_s - e->polled_s >= asks_within_s) return false;
+	if (e->seen_s > 0 && e->now_s - e->seen_s >= END_IMAGE_S) return false;
+	return e->now_s - e->began_s < (e->hurried ? HURRIED_S + END_IMAGE_S : END_WAIT_S);
+}
+
 static void wait_for_pages(iso_live *l)
 {
-	double began_s = iso_now_s(), seen_s = 0;
+	struct live_end e = { .began_s = iso_now_s(), .hurried = iso_stopped(l->ctx) };
 
 	for (;;) {
-		double now = iso_now_s();
-
+		e.now_s = iso_now_s();
 		pthread_mutex_lock(&l->lock);
-		bool open = l->polled_s > 0 && now - l->polled_s < POLLING_S, seen = l->end_seen;
+		e.polled_s = l->polled_s;
+		e.guests = l->guests;
+		if (l->end_seen && e.seen_s == 0) e.seen_s = e.now_s;
 		pthread_mutex_unlock(&l->lock);
-		if (!open || now - began_s > END_WAIT_S) return;
-		if (seen && seen_s == 0) seen_s = now;
-		if (seen && now - seen_s >= END_IMAGE_S) return;
+		if (!iso_live_end_waits(&e)) return;
 		usleep(10000);
 	}
 }
@@ -311,6 +321,13 @@ void iso_live_end_seen(iso_live *l)
 {
 	pthread_mutex_lock(&l->lock);
 	l->end_seen = true;
+	pthread_mutex_unlock(&l->lock);
+}
+
+void iso_live_guests(iso_live *l, int n)
+{
+	pthread_mutex_lock(&l->lock);
+	l->guests = n;
 	pthread_mutex_unlock(&l->lock);
 }
 

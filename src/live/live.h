@@ -86,6 +86,7 @@ struct iso_live {
 	struct live_facts facts;
 	struct live_image *ready;
 	double polled_s; /* when a page last asked for the state; 0: never */
+	int guests;      /* connections of those who have shown the token */
 	bool end_seen;   /* a page has the state with has_ended */
 
 	/* the run's own */
@@ -102,11 +103,23 @@ struct iso_live {
 /* Progress from now on is of part k of n, from 1. */
 void iso_live_part(iso_live *live, const char *kind, int64_t k, int64_t n);
 
+/* At the end of a run: whether to wait on, for pages that are open to see how it ended. */
+struct live_end {
+	double now_s, began_s; /* began_s: to wait */
+	double polled_s;       /* when a page last asked; 0: never */
+	double seen_s;         /* when one had seen the end; 0: none has */
+	int guests;
+	bool hurried; /* the run was asked to stop */
+};
+
+bool iso_live_end_waits(const struct live_end *e);
+
 /* ---- for the server ---- */
 
 struct live_facts iso_live_facts(iso_live *live); /* a copy */
 void iso_live_polled(iso_live *live);
 void iso_live_end_seen(iso_live *live);
+void iso_live_guests(iso_live *live, int n);
 void iso_live_ask_stop(iso_live *live);
 bool iso_live_ask_save(iso_live *live); /* false: there is nothing to save to */
 

@@ -118,7 +118,9 @@ struct model {
 		const iso_problem *problem); /* of them, for the results of the frame; NULL: nothing */
 	/* The scatter of an image on the rows, found.rows less those elsewhere, and as a file; either may be NULL. After load. */
 	int (*scatter)(iso_problem *problem, const struct iso_array *image, iso_real *r, const char *table);
-	int (*finish)(iso_problem *problem); /* after the image is written: what else was asked for */
+	int (*finish)(
+		iso_problem *
+			problem); /* before the image is written, which comes last: what else was asked for */
 	/* Into the record: how the rows of the frame were read; NULL: as a whole. */
 	int (*describe)(iso_problem *problem);
 

@@ -12,7 +12,6 @@
 #include "text/json_file.h"
 
 #include <string.h>
-#include <unistd.h>
 
 enum {
 	RECON = MODEL_NEEDS_DATA | MODEL_NEEDS_COUNTS | MODEL_NEEDS_ADD | MODEL_MAY_STREAM,
@@ -400,7 +399,7 @@ static int check_sidecar(const iso_problem *p, const char *path)
 	json_t *root = NULL;
 	int st = iso_sidecar_path(sidecar, sizeof sidecar, path);
 
-	if (st || access(sidecar, F_OK) != 0) return st;
+	if (st || iso_stands_at(sidecar) == ISO_STANDS_NOTHING) return st;
 	if (!p->force)
 		return iso_fail(ISO_EARG, "%s: its record %s exists; 'force' replaces it", path, sidecar);
 	st = iso_json_read(&root, sidecar);
@@ -433,16 +432,18 @@ static int check_iterations(const iso_problem *p, int k)
 	return st;
 }
 
-/* Commands have checked theirs. A checkpoint that nobody asked to continue is somebody's work. */
+/* Commands have checked theirs. What stands in the place of the image of a run that continues is left to
+   recon_complete. A checkpoint that nobody asked to continue is somebody's work. */
 static int check_files(iso_problem *p, const char *path)
 {
 	const char *const work[] = { p->s.checkpoint, p->s.kept, p->s.rounds };
 	bool own = p->record == &p->own;
-	int st = iso_write_check(path, p->force || !own);
+	int st = iso_write_check(path, p->force || p->s.resume || !own);
 
-	if (st || !own || (st = check_sidecar(p, path)) || (st = settings_check(p))) return st;
+	if (st || !own || (!p->s.resume && (st = check_sidecar(p, path))) || (st = settings_check(p)))
+		return st;
 	for (int i = 0; i < 3 && !p->s.resume && !p->force; i++)
-		if (access(work[i], F_OK) == 0)
+		if (iso_stands_at(work[i]) != ISO_STANDS_NOTHING)
 			return iso_fail(ISO_EARG, "%s exists: 'resume' continues it, 'force' begins anew",
 			                work[i]);
 	for (int k = 0; k < p->s.frames.n && !st; k++) st = check_iterations(p, k);
@@ -456,9 +457,18 @@ static bool leaves_a_part(iso_problem *p)
 	return !p->s.frames.all || (p->m->image && (recon_is_direct(&p->s) || p->found.images > 1));
 }
 
+/* After a run. */
+static int settle(iso_problem *p, int st)
+{
+	if (leaves_a_part(p)) problem_unload(p);
+	p->told = !st;
+	return st;
+}
+
 /* No rank writes before all have looked at what stands there. */
 static int reconstruct(iso_problem *p, struct iso_array *x, const char *path)
 {
+	bool complete;
 	int st;
 
 	p->s.since = record_since(p->ctx);
@@ -471,13 +481,12 @@ static int reconstruct(iso_problem *p, struct iso_array *x, const char *path)
 	if (path && (st = iso_comm_agree(p->ctx, check_files(p, path)))) return st;
 	if ((st = iso_problem_load(p)) || (st = problem_begin_run(p))) return st;
 	if (path && (st = iso_write_check_grid(path, &p->found.grid))) return st;
+	if ((st = recon_complete(p, &complete, x, path)) || complete) return settle(p, st);
 	st = p->s.follow.on           ? recon_follow(p, x)
 	     : recon_is_cg(&p->s)     ? recon_cg(p, x)
 	     : recon_is_direct(&p->s) ? recon_direct(p, x)
 	                              : recon_em(p, x);
-	if (leaves_a_part(p)) problem_unload(p);
-	p->told = !st;
-	return st;
+	return settle(p, st);
 }
 
 /* Progress goes on to whoever the context tells. */

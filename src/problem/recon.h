@@ -291,6 +291,11 @@ int pdhg_squares(struct recon *r, struct iso_pdhg_result *result);
 json_t *pdhg_looks(const struct iso_pdhg_result *of, bool likelihood);
 int pdhg_write_curve(const char *path, const struct iso_pdhg_result *of, bool likelihood);
 
+/* recon_complete.c: where 'resume' finds the image at `path`, once the data are read. *complete: it is of this very run,
+   whose checkpoints are removed; then the image is in `to`, where not NULL, and the record is the one beside it.
+   ISO_EARG: it is of another run, and 'force' is not given. Collective. */
+int recon_complete(iso_problem *problem, bool *complete, struct iso_array *to, const char *path);
+
 /* The kinds of reconstruction; the image goes to `to`, to settings.out, or both. */
 int recon_em(iso_problem *problem, struct iso_array *to);
 int recon_cg(iso_problem *problem, struct iso_array *to);

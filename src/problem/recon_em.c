@@ -657,8 +657,8 @@ static int reconstruct(struct em *e, struct iso_array *to)
 	warn_of_all(e);
 	if (recon_is_map(e->r.s)) map_warn(&e->r, &e->map);
 	if ((st = describe(e)) || (st = record_ranks(e->r.record, e->r.ctx, &e->r.s->since))) return st;
-	if (e->r.s->out && (st = write_image(e))) return st;
 	if (e->r.m->finish && (st = e->r.m->finish(e->r.problem))) return st;
+	if (e->r.s->out && (st = write_image(e))) return st; /* last: where it is, all else is too */
 	recon_give(&e->r, to);
 	return ISO_OK;
 }

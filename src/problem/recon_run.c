@@ -112,7 +112,9 @@ int recon_key(iso_problem *problem, uint64_t *key, int64_t k)
 {
 	int st = record_key(problem->record, key, not_in_key);
 
-	*key += (uint64_t)iso_ctx_is_cuda(problem->ctx) + 2 * (uint64_t)k;
+	*key += (uint64_t)iso_ctx_is_cuda(problem->ctx);
+	if (!st) st = record_add_key(problem->record, *key);
+	*key += 2 * (uint64_t)k;
 	return iso_comm_broadcast(problem->ctx, st, key, sizeof *key);
 }
 

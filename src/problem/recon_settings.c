@@ -147,10 +147,28 @@ static int check_direct(iso_problem *problem)
 	return st ? st : problem_refuse(problem, recon_em_params, with);
 }
 
+/* Rules are of events, or of the directions of a matrix. */
+static int check_rule(const iso_problem *problem)
+{
+	static const char *const of_directions[] = { "mod", "groups", "random", NULL };
+	static const char *const of_events[] = { "interleaved", "blocks", "random", NULL };
+	const char *rule = problem->s.rule;
+	bool directions = problem->m->rule;
+	const char *const *r = directions ? of_directions : of_events;
+
+	while (*r && strcmp(*r, rule) != 0) r++;
+	if (*r) return ISO_OK;
+	return iso_fail(ISO_EARG, "'subset-rule' %s deals out %s; model %s has %s: %s", rule,
+	                directions ? "events" : "directions", problem->m->name,
+	                directions ? "directions" : "events",
+	                directions ? "mod, groups or random" : "interleaved, blocks or random");
+}
+
 static int check_method(iso_problem *problem)
 {
 	struct settings *s = &problem->s;
 	bool osem = strcmp(s->method, "osem") == 0, map = recon_is_map(s);
+	int st;
 
 	/* groups of directions are few, and penalised likelihood wants many subsets */
 	if (!problem_given(problem, "subset-rule")) {
@@ -163,6 +181,7 @@ static int check_method(iso_problem *problem)
 	if (one && s->subsets > 1)
 		return iso_fail(ISO_EARG, "'subsets' is %" PRId64 ": %s has one; 'method' %s takes more",
 		                s->subsets, s->method, mlem ? "osem" : "spdhg");
+	if ((st = check_rule(problem))) return st;
 	s->by = (struct model_subsets){ (int)s->subsets, (enum iso_subset_rule)opt_place(rules, s->rule),
 		                        (uint64_t)s->seed };
 	return ISO_OK;

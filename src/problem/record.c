@@ -396,6 +396,20 @@ int record_text(struct record *r, char **text)
 	return ISO_OK;
 }
 
+int record_add_key(struct record *r, uint64_t key)
+{
+	json_t *keys = json_object_get(r->root, RECORD_KEYS), *value;
+	char hex[17];
+	size_t i;
+	int st;
+
+	if (!keys && (st = record_set(r, RECORD_KEYS, keys = json_array()))) return st;
+	snprintf(hex, sizeof hex, "%016" PRIx64, key);
+	json_array_foreach (keys, i, value)
+		if (strcmp(json_string_value(value), hex) == 0) return ISO_OK;
+	return json_array_append_new(keys, json_string(hex)) ? no_memory() : ISO_OK;
+}
+
 /* Contents of the inputs, whatever their names, then the parameters by name. */
 static json_t *key_parts(const struct record *r, const char *const *without)
 {

@@ -178,6 +178,14 @@ int64_t record_peak_bytes(void);
 /* JSON text, to be freed. The running stage counts up to now, and goes on. */
 int record_text(struct record *r, char **text);
 
+/* In the record of an array: the hash of its values as floats, in their order; and the keys of a reconstruction, to which
+   that of frame k adds 2 k. */
+#define RECORD_HASH "xxh64_of_values"
+#define RECORD_KEYS "keys"
+
+int record_hash_values(char hex[17], int64_t n, const iso_real *v);
+int record_add_key(struct record *r, uint64_t key); /* unless it is there */
+
 /* Hash of the contents of all inputs and of the parameters, less those named in `without` (ends
    with NULL): two runs of one key compute the same. */
 int record_key(const struct record *r, uint64_t *key, const char *const *without);

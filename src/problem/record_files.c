@@ -201,12 +201,32 @@ void record_warn_mu(struct record *r, const struct iso_array *a, const char *pat
 		            path, most);
 }
 
+static void to_hex(char hex[17], uint64_t hash)
+{
+	snprintf(hex, 17, "%016" PRIx64, hash);
+}
+
+int record_hash_values(char hex[17], int64_t n, const iso_real *v)
+{
+	struct iso_values_hash h = { 0 };
+	int st = iso_values_hash_add(&h, n, v);
+
+	to_hex(hex, iso_values_hash_now(&h));
+	iso_values_hash_free(&h);
+	return st;
+}
+
 int record_write_series(struct record *r, const char *path, iso_series *s, const struct iso_array *a,
                         iso_real *x, const iso_ctx *stop)
 {
-	char *text = NULL;
+	char *text = NULL, hex[17];
 	int st = a->unit[0] ? record_set(r, "Units", record_string(a->unit)) : ISO_OK;
 
+	if (!st && s)
+		to_hex(hex, iso_series_hash(s));
+	else if (!st)
+		st = record_hash_values(hex, a->n, a->v);
+	if (!st) st = record_set(r, RECORD_HASH, json_string(hex));
 	if (!st) st = record_text(r, &text);
 	if (!st) st = s ? iso_series_write(s, stop, path, a, x, text) : iso_write_on(stop, path, a, text);
 	free(text);

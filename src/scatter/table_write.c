@@ -23,7 +23,7 @@ int iso_scatter_write(const char *path, const iso_scatter_table *t)
 	int64_t rows = table_rows(&t->grid);
 	int st = iso_out_open(&o, path,
 	                      rows * (t->grid.cells * (int64_t)sizeof *t->h + 2 * (int64_t)sizeof(int64_t)),
-	                      ISO_OUT_NAMED);
+	                      ISO_OUT_PLAIN);
 
 	if (!st && !(st = write(o.temp, path, t)) && !(st = iso_out_close(&o))) st = iso_out_commit(&o);
 	iso_out_free(&o);

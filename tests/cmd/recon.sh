@@ -144,6 +144,8 @@ for rule in interleaved blocks random; do
 	same mlem_interleaved.nii mlem_$rule.nii
 done
 recon "${osem[@]}" --subset-rule random --seed 2 -o seed.nii
+expect 2 recon "${args[@]}" "${osem[@]}" --subset-rule mod -o mod.nii
+err_has '--subset-rule mod deals out directions; model ray has events: interleaved, blocks or random'
 for pair in interleaved:blocks blocks:random random:seed; do
 	! cmp -s ${pair%:*}.nii ${pair#*:}.nii || fail "$pair: the rules give one image"
 done

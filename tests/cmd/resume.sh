@@ -45,6 +45,7 @@ interrupt() {
 	[ "$got" = "$want" ] || fail "exit code $got after SIG$signal, expected $want"
 	[ ! -e part.nii ] || fail "an interrupted run wrote its image"
 	[ -s part.nii.ckpt ] || fail "SIG$signal left no checkpoint"
+	[ "$signal" = KILL ] || ! ls .isotome*.lock >ls 2>&1 || fail "SIG$signal left a lock: $(cat ls)"
 }
 
 # The part ends as the whole did, from where it was, and leaves no checkpoint.
@@ -61,12 +62,29 @@ loglik() { sed -n '/"loglik"/,/]/p' "$1"; }
 interrupt KILL 137 "${args[@]}" -o part.nii --checkpoint-minutes 0
 finish
 rm -f .isotome-*.tmp	# what SIGKILL may leave where files without a name are not to be had
-for signal in INT:130 TERM:143; do
+for signal in INT:130 TERM:143 HUP:129; do
 	interrupt "${signal%:*}" "${signal#*:}" "${args[@]}" -o part.nii --checkpoint-minutes 0
 	grep -q 'updates; resume continues from part.nii.ckpt' err || fail "it does not say how to go on"
 	cp part.nii.ckpt kept
 	finish
 done
+# a terminal that is lost may be told twice; nohup has it ignored
+"$ISOTOME" recon "${args[@]}" --iterations 1000 -o part.nii --checkpoint-minutes 0 >out 2>err &
+pid=$!
+while [ ! -e part.nii.ckpt ] && kill -0 $pid 2>/dev/null; do sleep 0.02; done
+kill -s HUP $pid
+kill -s HUP $pid 2>/dev/null || true
+got=0
+wait $pid 2>/dev/null || got=$?
+[ "$got" = 129 ] || fail "exit code $got after two SIGHUP, expected 129"
+rm part.nii.ckpt
+nohup "$ISOTOME" recon "${args[@]}" -o part.nii --checkpoint-minutes 0 >out 2>err &
+pid=$!
+while [ ! -e part.nii.ckpt ] && kill -0 $pid 2>/dev/null; do sleep 0.02; done
+kill -s HUP $pid || fail "the run ended before SIGHUP could be sent"
+wait $pid || fail "SIGHUP ended a run under nohup"
+same whole.nii part.nii
+rm part.nii part.json
 # twice, and with another number of threads
 expect 143 recon "${args[@]}" -o part.nii --stop-after 0.0001
 cp part.nii.ckpt first
@@ -131,4 +149,70 @@ rm part.nii part.json
 run recon "${args[@]}" -o part.nii --resume
 err_has 'there is no part.nii.ckpt: beginning at the start'
 same whole.nii part.nii
+
+# ---- a run that is complete, of which a checkpoint is left: as SIGKILL behind the commit of the image leaves it ----
+mkdir before
+cp part.nii part.json before
+complete() { # ARGS...: says so, changes nothing, cleans up
+	cp kept part.nii.ckpt
+	run recon "${args[@]}" -o part.nii --resume "$@"
+	err_has 'part.nii is complete: nothing is left to do'
+	[ ! -e part.nii.ckpt ] || fail "the checkpoint of a complete run stays"
+	same before/part.nii part.nii
+	same before/part.json part.json
+}
+complete
+complete --threads 2
+complete --events moved.lmdT
+complete --checkpoint-minutes 3 --json
+check "the record of a complete run" <<'END'
+import json
+if json.load(open("out"))["results"] != json.load(open("part.json"))["results"]:
+    raise SystemExit("--json tells of another run")
+END
+touch .isotome.lock .isotome-commit.tmp	# of a commit that was killed
+complete
+[ ! -e .isotome.lock ] && [ ! -e .isotome-commit.tmp ] || fail "what a killed commit left stays"
+
+not_of_this_run() { # TEXT ARGS...: the image and the checkpoint stay as they are
+	local text=$1
+	shift
+	cp kept part.nii.ckpt
+	cp part.nii was.nii
+	expect 2 recon "${args[@]}" -o part.nii --resume "$@"
+	err_has "$text"
+	same kept part.nii.ckpt
+	same was.nii part.nii
+}
+not_of_this_run "part.nii exists, and is not of this run: its run had another --iterations; --force" --iterations 21
+not_of_this_run "its run had another --save-every" --save-every 5
+not_of_this_run "its run had another --events" --events other.lmdT
+mv e.lmdT aside
+cp other.lmdT e.lmdT
+not_of_this_run "its run read another e.lmdT"
+mv aside e.lmdT
+cp sens.npy aside
+printf '\0\0\0\0' | dd of=sens.npy bs=4 seek=4000 conv=notrunc 2>dd
+not_of_this_run "its run read another sens.npy"
+mv aside sens.npy
+cp truth.nii part.nii	# another image beside the record
+not_of_this_run "its values are not those that its record tells of"
+head -c 1000 before/part.nii >part.nii
+not_of_this_run "its values are not those that its record tells of"
+cp before/part.nii .
+rm part.json
+expect 2 recon "${args[@]}" -o part.nii --resume
+err_has 'part.nii exists; --force replaces it'
+cp before/part.json .
+
+# its checkpoint may be somebody else's work
+rm -f part.nii.ckpt
+got=0
+"$ISOTOME" recon "${args[@]}" --iterations 1000 -o part.nii --force --stop-after 0.002 >out 2>err || got=$?
+[ "$got" = 143 ] && [ -s part.nii.ckpt ] || fail "no checkpoint of another run"
+cp part.nii.ckpt another
+same before/part.nii part.nii
+expect 2 recon "${args[@]}" -o part.nii --resume
+err_has 'part.nii is complete, but part.nii.ckpt is of another run'
+same another part.nii.ckpt
 echo "all passed"

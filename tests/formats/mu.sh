@@ -210,6 +210,28 @@ refused 3 "is packed (transfer syntax 1.2.840.10008.1.2.5); 'gdcmconv' unpacks a
 cp "$ct"/CT0[0-4].dcm empty/ # CT02 lies at one end: without CT04 one is missing in the middle
 rm empty/CT04.dcm
 refused 3 'there are 10 mm, elsewhere 5: is a slice missing?' empty -o y.nii
+# CT02, at the end, is empty, cut, of zeros, or a link that leads nowhere: no map that is one slice short
+cp "$ct/CT04.dcm" empty/
+for bytes in 0 1 131 132 200 600 1000; do
+	head -c $bytes "$ct/CT02.dcm" >empty/CT02.dcm
+	refused 3 'empty/CT02.dcm' empty -o y.nii
+	refused 3 'empty/CT02.dcm' empty/CT01.dcm -o y.nii
+done
+: >empty/CT02.dcm
+refused 3 'empty/CT02.dcm: empty, and named as the slices beside it are' empty -o y.nii
+head -c 1038 /dev/zero >empty/CT02.dcm
+refused 3 'empty/CT02.dcm: no DICOM file (1038 bytes), and named as the slices beside it are' empty -o y.nii
+ln -sf nowhere empty/CT02.dcm
+refused 3 'empty/CT02.dcm: No such file' empty -o y.nii
+mkdir plain # names without an ending; what is named otherwise is passed over
+for k in 0 1 2 3 4 5; do cp -L "$ct/CT0$k.dcm" "plain/IM-0001-0$k"; done
+echo notes >plain/notes.txt
+: >plain/._IM-0001-02
+: >plain/DICOMDIR
+run mu plain -o unended.nii
+: >plain/IM-0001-10
+refused 3 'plain/IM-0001-10: empty' plain -o y.nii
+rm empty/CT02.dcm
 cp -L "$ct/CT01.dcm" empty/x.nii
 refused 2 'are one file' empty/CT01.dcm --force -o empty/CT01.dcm
 [ -z "$(find . -name 'y.*')" ] || fail "a refused run left a file"

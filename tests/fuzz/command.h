@@ -162,7 +162,7 @@ static inline void set_timer(int ms)
 /* Whatever went wrong is told, in lines of text: nothing in them that a terminal would obey. */
 static inline void check_told(int code, const char *text, size_t size)
 {
-	MUST(code == 0 || code == 130 || code == 143 || (code >= 1 && code <= 5));
+	MUST(code == 0 || (code >= 129 && code <= 130) || code == 143 || (code >= 1 && code <= 5));
 	MUST(code == 0 || (size > 0 && text[size - 1] == '\n' && strstr(text, "isotome")));
 	for (size_t i = 0; i < size; i++)
 		MUST(((unsigned char)text[i] >= ' ' && text[i] != 0x7f) || text[i] == '\n');

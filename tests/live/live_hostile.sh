@@ -105,6 +105,22 @@ for request in (b"\0" * 2000, b"GET\r\n\r\n", b"\r\n\r\n\r\n", b"GET  /\r\n\r\n"
                 get(f"/{r.token}/save", more="Transfer-Encoding: chunked\r\n", method="POST") + b"zzzz\r\n\r\n"):
     got = raw(request)
     require(b"root:" not in got and got.count(b"HTTP/1.1 200") <= 1, f"{request[:80]}: {got[:200]}")
+
+
+
+def cookies(n):
+    return get(f"/{r.token}/state", more="Cookie: " + "; ".join(f"c{i}=v" for i in range(n)) + "\r\n")
+
+
+for n in (500, 450, 1000, 3000):  # 500 were an empty reply
+    got = raw(cookies(n), 20)
+    head, _, body = got.partition(b"\r\n\r\n")
+    require(head.startswith(b"HTTP/1.1 431 ") and body and body.strip().count(b"\n") == 0, f"{n} cookies: {got[:200]}")
+require(status(cookies(180)) == 200, "as many cookies as a browser has for one machine")
+for n in range(330, 440, 10):
+    require(status(cookies(n)) in (200, 431), f"{n} cookies: an empty reply")
+require(status(get(f"/{r.token}/state?" + "a=b&" * 250)) == 414, "arguments")
+require(status(get(f"/{r.token}/image?after=0")) == 200, "an argument")
 require(status(get(f"/{r.token}/save", more="Content-Length: 5000\r\n", method="POST")) == 413, "a long body")
 next(more)
 
@@ -148,6 +164,29 @@ for _ in range(5):
             pass
     require(look(), "slow readers keep the page waiting")
 next(more)
+
+# ---- the same with the token, more than there are connections: others get in before their ten seconds are over ----
+many = []
+for k in range(80):
+    s = socket.socket()
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
+    s.settimeout(.2)
+    try:
+        s.connect((r.host, r.port))
+        s.sendall(get(f"/{r.token}/{'image' if k % 2 else 'state'}").replace(b"Connection: close\r\n", b""))
+    except OSError:
+        pass
+    many.append(s)
+served = 0
+for _ in range(4):
+    c = r.connect(timeout=5)
+    try:
+        served += r.state(c)["image"] > 0 and r.ask("image", connection=c)[0] == 200
+    except (OSError, http.client.HTTPException) as e:
+        print("with 80 readers:", repr(e))
+    c.close()
+require(served >= 3, f"readers with the token keep others out: {served} of 4 were served")
+slow += many
 
 # ---- floods: by many threads, with and without the token ----
 answered = []

@@ -263,12 +263,38 @@ static void served(void **state)
 	REFUSED(iso_live_start(&l, ctx, &o), ISO_EARG, "size");
 }
 
+/* A page asks every .35 s, and then fetches the last image; whoever stopped the run waits a fraction of a second. */
+static void end_of_run(void **state)
+{
+	struct live_end e = { .now_s = 10, .began_s = 10, .polled_s = 9.9, .guests = 1 };
+
+	(void)state;
+	assert_true(iso_live_end_waits(&e));
+	e.now_s = 10.5;
+	assert_true(iso_live_end_waits(&e));
+	e.hurried = true;
+	assert_false(iso_live_end_waits(&e)); /* it was closed */
+	e.polled_s = 10.3;
+	assert_true(iso_live_end_waits(&e));
+	e.now_s = 10.7;
+	assert_false(iso_live_end_waits(&e)); /* asks on and on, and never sees it */
+	e.now_s = 10.5;
+	e.seen_s = 10.4;
+	assert_true(iso_live_end_waits(&e));
+	e.seen_s = 10.3;
+	assert_false(iso_live_end_waits(&e));
+	e = (struct live_end){ .now_s = 10, .began_s = 10, .polled_s = 9.9, .guests = 0 };
+	assert_false(iso_live_end_waits(&e)); /* no connection is open */
+	e = (struct live_end){ .now_s = 10, .began_s = 10, .polled_s = 0, .guests = 1 };
+	assert_false(iso_live_end_waits(&e));
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tokens),          cmocka_unit_test(hosts),  cmocka_unit_test(planes),
 		cmocka_unit_test(bytes_of_planes), cmocka_unit_test(curve),  cmocka_unit_test(state_is_json),
-		cmocka_unit_test(hands),           cmocka_unit_test(served),
+		cmocka_unit_test(hands),           cmocka_unit_test(served), cmocka_unit_test(end_of_run),
 	};
 	int failed;
 

@@ -611,7 +611,7 @@ static int count(const char *text, const char *part)
 /* A run that was stopped goes on in the same problem; nothing of anybody's is replaced unasked. */
 static void checkpoints_and_records(void **state)
 {
-	struct iso_array x = { 0 }, additive = { 0 };
+	struct iso_array x = { 0 }, additive = { 0 }, back = { 0 };
 	struct scan s = { 0 };
 	iso_problem *p, *q;
 	char *record = NULL;
@@ -635,6 +635,27 @@ static void checkpoints_and_records(void **state)
 	assert_int_equal(count(record, "\"xxh64\""), 3);
 	assert_null(strstr(record, "\"resumed_from_update\": 0"));
 	free(record);
+	/* now it is complete: the image is read back, and a checkpoint of it would go; of another run it is refused */
+	OK(iso_problem_recon(p, &x, "stop.nii"));
+	OK(iso_read(&back, "stop.nii", ISO_FINITE));
+	assert_int_equal(x.n, back.n);
+	assert_memory_equal(x.v, back.v, (size_t)x.n * sizeof *x.v);
+	assert_string_equal(x.unit, "counts/mm");
+	OK(iso_problem_record(p, &record));
+	assert_null(strstr(record, "\"resumed_from_update\": 0"));
+	free(record);
+	OK(iso_problem_set(p, "iterations", "6"));
+	REFUSED(iso_problem_recon(p, NULL, "stop.nii"), ISO_EARG,
+	        "not of this run: its run had another 'iterations'");
+	OK(iso_problem_set(p, "iterations", "5"));
+	additive.v[3] = 1e-6f;
+	OK(iso_problem_set_array(p, "additive", &additive, false));
+	REFUSED(iso_problem_recon(p, NULL, "stop.nii"), ISO_EARG, "not of this run");
+	additive.v[3] = 0;
+	OK(iso_problem_set_array(p, "additive", &additive, false));
+	OK(iso_problem_recon(p, NULL, "stop.nii"));
+	iso_array_free(&x);
+	iso_array_free(&back);
 	unlink("stop.nii");
 	REFUSED(iso_problem_recon(p, NULL, "stop.nii"), ISO_EARG, "stop.json exists");
 	q = make(s.ctx, "ray");

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Interrupts `isotome` in every stage of a run, by SIGINT and SIGTERM in turn: as soon as `-v` says that the stage
+"""Interrupts `isotome` in every stage of a run, by SIGINT, SIGTERM and SIGHUP in turn: as soon as `-v` says that the stage
 has begun. What is left must be what README, "What to rely on", says.
 
     interrupt.py EVENTS [SECONDS]   with files of so many events. SECONDS: fails where an interrupted run takes
@@ -48,7 +48,7 @@ CASES = {
     "reconstruct strips": ("mlem", STRIP % "s.f32" + "--iterations 500", ("x.npy.ckpt",)),
     "project": ("stage: project", "project ray x0.nii --events e.lmdT --threads 1 --device cpu -v -o x.npy", ()),
 }
-SIGNALS = ((signal.SIGINT, 130), (signal.SIGTERM, 143))
+SIGNALS = ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129))
 
 
 def leave(text):
@@ -136,7 +136,7 @@ def check(name, run, code, left, may_leave):
 
 def interrupt(name, words, line, may_leave, turn):
     """Whether the stage was met, and how long the end took then; leaves where something is wrong."""
-    number, code = SIGNALS[turn % 2]
+    number, code = SIGNALS[turn % len(SIGNALS)]
     before = set(os.listdir())
     for _ in range(TRIES):
         run = Run(line, words, number)

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Ctrl-C and SIGTERM in every stage of a run, from reading to writing: see interrupt.py.
+# Ctrl-C, SIGTERM and SIGHUP in every stage of a run, from reading to writing: see interrupt.py.
 # shellcheck source=tests/cmd/lib.bash
 . "$SOURCE/tests/cmd/lib.bash"
 

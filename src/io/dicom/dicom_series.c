@@ -14,6 +14,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #define DIRECTORY "1.2.840.10008.1.3.10" /* class of the file that lists the others of a medium */
@@ -93,6 +94,59 @@ static int names_read(struct names *s, const char *folder)
 	return st;
 }
 
+/* ---- files that should belong to it ---- */
+
+/* Whether two names differ in their numbers alone: IM-0001-0007 and IM-0001-0012. */
+static bool numbered_alike(const char *a, const char *b)
+{
+	static const char digits[] = "0123456789";
+
+	while (*a && *b) {
+		size_t n = strspn(a, digits), m = strspn(b, digits);
+
+		if ((n > 0) != (m > 0) || (n == 0 && *a != *b)) return false;
+		a += n > 0 ? n : 1;
+		b += m > 0 ? m : 1;
+	}
+	return *a == *b;
+}
+
+/* ".dcm" of a name; "" where there is none, or a number, as of a name that is an identifier. */
+static const char *ending(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	return dot && dot[1] && strspn(dot + 1, "0123456789") < strlen(dot + 1) ? dot : "";
+}
+
+/* Names with a dot in front are the system's (._IM0001.dcm). */
+static bool named_alike(const char *a, const char *b)
+{
+	if (a[0] == '.') return false;
+	return numbered_alike(a, b) || (*ending(a) && strcasecmp(ending(a), ending(b)) == 0);
+}
+
+/* One that has not the mark of DICOM: a slice that was cut or never copied must not be missed in silence. */
+static int check_odd(const struct series *s, const char *path)
+{
+	const char *name = iso_base_name(path);
+	struct stat info;
+	int64_t k = 0;
+
+	while (k < s->n && !named_alike(name, iso_base_name(s->v[k].path))) k++;
+	if (k == s->n) return ISO_OK;
+	if (stat(path, &info) != 0) return iso_refuse(path, "%s", strerror(errno));
+	if (info.st_size == 0)
+		return iso_refuse(path,
+		                  "empty, and named as the slices beside it are: copy it anew, or move it "
+		                  "out of the folder");
+	return iso_refuse(path,
+	                  "no DICOM file (%" PRId64
+	                  " bytes), and named as the slices beside it are: copy it anew, or move "
+	                  "it out of the folder",
+	                  (int64_t)info.st_size);
+}
+
 /* ---- which of them belong to it ---- */
 
 static int several(const struct dicom_slice *a, const struct dicom_slice *b)
@@ -101,14 +155,17 @@ static int several(const struct dicom_slice *a, const struct dicom_slice *b)
 	                a->path, b->path);
 }
 
-/* A file of the folder: `series`, or with "" the one CT series that is there. *other: what else was seen. */
-static int take_file(struct series *s, const char *path, const char *series, char other[DICOM_TEXT])
+/* A file of the folder: `series`, or with "" the one CT series that is there. *other: what else was seen. *odd: files
+   that are no DICOM. */
+static int take_file(struct series *s, const char *path, const char *series, char other[DICOM_TEXT],
+                     struct names *odd)
 {
 	struct dicom_slice slice = { 0 };
 	struct stat info;
 	int st;
 
-	if (stat(path, &info) != 0 || !S_ISREG(info.st_mode) || !dicom_marked(path)) return ISO_OK;
+	if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) return ISO_OK;
+	if (!dicom_marked(path)) return names_add(odd, path);
 	if ((st = dicom_head(&slice, path))) return st;
 	slice.path = (char *)path;
 	if (strcmp(slice.class, DIRECTORY) == 0) return ISO_OK;
@@ -125,14 +182,16 @@ static int gather(struct series *s, const iso_ctx *ctx, const char *folder, cons
 {
 	const char *slash = folder[0] && folder[strlen(folder) - 1] != '/' ? "/" : "";
 	char path[PATH_MAX], other[DICOM_TEXT] = "";
-	struct names names = { 0 };
+	struct names names = { 0 }, odd = { 0 };
 	int st = names_read(&names, folder[0] ? folder : ".");
 
 	for (int64_t i = 0; i < names.n && !st && !(st = iso_stop_check(ctx, folder)); i++)
 		st = snprintf(path, sizeof path, "%s%s%s", folder, slash, names.v[i]) < (int)sizeof path
-		             ? take_file(s, path, series, other)
+		             ? take_file(s, path, series, other, &odd)
 		             : iso_refuse(names.v[i], "its name is too long");
+	for (int64_t i = 0; i < odd.n && !st; i++) st = check_odd(s, odd.v[i]);
 	names_free(&names);
+	names_free(&odd);
 	if (!st && s->n == 0)
 		st = iso_refuse(folder, "no CT in this folder%s%s%s; a series of DICOM files was expected",
 		                other[0] ? ", modality " : "", other, other[0] ? " is there" : "");

@@ -73,6 +73,7 @@ static void prepare_child(const struct iso_apart *a, int64_t bytes)
 	for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) signal(signals[i], SIG_DFL);
 	signal(SIGINT, SIG_IGN); /* meant for the parent, which ends in its own way */
 	signal(SIGTERM, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
 	if (nowhere >= 0) {
 		dup2(nowhere, STDOUT_FILENO);
 		dup2(nowhere, STDERR_FILENO);

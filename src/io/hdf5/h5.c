@@ -3,11 +3,14 @@
 #define _GNU_SOURCE /* recursive locks */
 #include "h5.h"
 #include "file/in.h"
+#include "file/out.h"
 #include "core/size.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -16,6 +19,7 @@ enum {
 	TEXT_MOST = 4096,      /* of a string of fixed length; what we look for is shorter */
 	DEFLATE_RATIO = 1032,  /* deflate's best: 258 bytes from 2 bits */
 	CHUNK_MOST = 32 << 20, /* bytes, unless the dataset itself is larger */
+	GROWS_BY = 1 << 20,    /* bytes, of a file in memory */
 };
 
 /* Recursive: one file may be written while another is read. */
@@ -89,6 +93,8 @@ static int open_file(struct iso_h5 *h, const char *name, bool anew)
 {
 	hid_t list = H5Pcreate(H5P_FILE_ACCESS);
 
+	if (h->later && list >= 0 && H5Pset_fapl_core(list, GROWS_BY, false) < 0)
+		return iso_h5_fail(h, ISO_EIO, "can't be made in memory");
 #if H5_VERSION_GE(1, 10, 7)
 	if (list >= 0) H5Pset_file_locking(list, 0, 1);
 #endif
@@ -118,11 +124,40 @@ int iso_h5_create(struct iso_h5 *h, const char *temp, const char *path)
 	return open_file(h, temp, true);
 }
 
+int iso_h5_create_in_memory(struct iso_h5 *h, const char *temp, const char *path)
+{
+	*h = (struct iso_h5){ .path = path, .file = -1, .later = temp };
+	begin();
+	return open_file(h, temp, true);
+}
+
+/* What was made in memory, to its place. */
+static int write_later(const struct iso_h5 *h)
+{
+	ssize_t bytes = H5Fflush(h->file, H5F_SCOPE_GLOBAL) < 0 ? -1 : H5Fget_file_image(h->file, NULL, 0);
+	void *image = bytes > 0 ? malloc((size_t)bytes) : NULL;
+	int fd = -1, st;
+
+	if (bytes <= 0)
+		st = iso_h5_fail(h, ISO_EIO, "can't be written");
+	else if (!image)
+		st = iso_fail_memory(h->path, bytes);
+	else if (H5Fget_file_image(h->file, image, (size_t)bytes) != bytes)
+		st = iso_h5_fail(h, ISO_EIO, "can't be written");
+	else if ((fd = open(h->later, O_WRONLY | O_CLOEXEC)) < 0)
+		st = iso_fail_errno(h->path, "open");
+	else
+		st = iso_write_at(h->path, fd, image, bytes, 0);
+	if (fd >= 0) close(fd);
+	free(image);
+	return st;
+}
+
 int iso_h5_close(struct iso_h5 *h)
 {
-	int st = ISO_OK;
+	int st = h->file >= 0 && h->later ? write_later(h) : ISO_OK;
 
-	if (h->file >= 0 && H5Fclose(h->file) < 0) st = iso_h5_fail(h, ISO_EIO, "can't be closed");
+	if (h->file >= 0 && H5Fclose(h->file) < 0 && !st) st = iso_h5_fail(h, ISO_EIO, "can't be closed");
 	if (--depth == 0) H5Eset_auto2(H5E_DEFAULT, was_print, was_arg);
 	iso_h5_unlock();
 	return st;
@@ -400,21 +435,32 @@ int iso_h5_group(const struct iso_h5 *h, const char *name)
 	return group >= 0 && H5Gclose(group) >= 0 ? ISO_OK : unwritten(h, name);
 }
 
+/* Without the second in which it is made, so that equal contents are equal files. */
+hid_t iso_h5_set_list(void)
+{
+	hid_t list = H5Pcreate(H5P_DATASET_CREATE);
+
+	if (list >= 0) H5Pset_obj_track_times(list, false);
+	return list;
+}
+
 /* columns = 0: a vector of n values; n < 0: a single one. */
 static int put_matrix(const struct iso_h5 *h, const char *name, int64_t n, int64_t columns, hid_t type,
                       hid_t memory, const void *v)
 {
 	hsize_t dim[2] = { (hsize_t)n, (hsize_t)columns };
-	hid_t space = n < 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(columns > 0 ? 2 : 1, dim, NULL),
-	      set = -1;
+	hid_t space = n < 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(columns > 0 ? 2 : 1, dim, NULL);
+	hid_t list = iso_h5_set_list(), set = -1;
 	bool good = false;
 
-	if (space >= 0) set = H5Dcreate2(h->file, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+	if (space >= 0 && list >= 0)
+		set = H5Dcreate2(h->file, name, type, space, H5P_DEFAULT, list, H5P_DEFAULT);
 	if (set >= 0) {
 		good = H5Dwrite(set, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, v) >= 0;
 		good = H5Dclose(set) >= 0 && good;
 	}
 	if (space >= 0) H5Sclose(space);
+	if (list >= 0) H5Pclose(list);
 	return good ? ISO_OK : unwritten(h, name);
 }
 

@@ -12,12 +12,15 @@
 struct iso_h5 {
 	const char *path; /* in messages */
 	hid_t file;
-	int64_t bytes; /* of the file */
+	int64_t bytes;     /* of the file */
+	const char *later; /* the file that iso_h5_close writes; NULL: `file` itself is written */
 };
 
 /* Keeps other threads out until iso_h5_close, which must follow also where this fails. */
 int iso_h5_open(struct iso_h5 *h, const char *path);
 int iso_h5_create(struct iso_h5 *h, const char *temp, const char *path);
+/* The same of a small file: in memory until it is closed, so that `temp` may be one without a name. */
+int iso_h5_create_in_memory(struct iso_h5 *h, const char *temp, const char *path);
 int iso_h5_close(struct iso_h5 *h); /* ISO_EIO if what was written can't be kept */
 
 /* "PATH: ..." with the code given, or ISO_ENOMEM where the library ran out of memory. */
@@ -68,6 +71,7 @@ int iso_h5_expect(const struct iso_h5 *h, const struct iso_h5_set *s, const char
 /* ---- writing ---- */
 
 int iso_h5_group(const struct iso_h5 *h, const char *name);
+hid_t iso_h5_set_list(void); /* how datasets are made, to be closed; negative: no memory */
 /* n < 0: a single value, without axes. */
 int iso_h5_put_reals(const struct iso_h5 *h, const char *name, int64_t n, const double *v);
 /* A matrix, row by row. */

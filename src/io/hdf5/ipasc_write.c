@@ -49,7 +49,7 @@ static hid_t create_traces(const struct writer *w, hid_t space)
 	const struct iso_transducers *t = &w->r->info.t;
 	int64_t rows = (1 << 18) / w->samples;
 	hsize_t chunk[4] = { (hsize_t)(rows < 1 ? 1 : rows < t->n ? rows : t->n), 0, 1, 1 };
-	hid_t list = H5Pcreate(H5P_DATASET_CREATE), set = -1;
+	hid_t list = iso_h5_set_list(), set = -1;
 
 	chunk[1] = (hsize_t)(w->samples < 1 << 20 ? w->samples : 1 << 20);
 	if (list >= 0 && H5Pset_chunk(list, 4, chunk) >= 0)

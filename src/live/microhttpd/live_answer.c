@@ -130,8 +130,10 @@ static void let_go(void *arg)
 }
 
 /* Takes over the bytes; NULL where there are none, or as many responses on their way as may be. */
-static struct MHD_Response *counted(void *bytes, size_t size, const char *type, int *count, int most)
+static struct MHD_Response *counted(struct live_server *s, void *bytes, size_t size, const char *type,
+                                    int *count, int most)
 {
+	if (*count >= most - LIVE_SPARE) iso_live_end_slowest(s);
 	struct counted *k = bytes && *count < most ? malloc(sizeof *k) : NULL;
 	struct MHD_Response *r = NULL;
 
@@ -162,8 +164,8 @@ static enum MHD_Result give_state(struct live_server *s, struct MHD_Connection *
 		char *text = iso_live_state(&f, now, s->live->began_s);
 
 		replace(&s->state, NULL);
-		s->state =
-			counted(text, text ? strlen(text) : 0, "application/json", &s->states, LIVE_STATES);
+		s->state = counted(s, text, text ? strlen(text) : 0, "application/json", &s->states,
+		                   LIVE_STATES);
 		s->state_s = now;
 		s->state_ended = f.has_ended;
 	}
@@ -183,7 +185,7 @@ static enum MHD_Result give_image(struct live_server *s, struct MHD_Connection *
 		unsigned char *bytes = s->images < LIVE_IMAGES ? iso_live_image_bytes(im, &size) : NULL;
 
 		replace(&s->image, NULL);
-		s->image = counted(bytes, size, "application/octet-stream", &s->images, LIVE_IMAGES);
+		s->image = counted(s, bytes, size, "application/octet-stream", &s->images, LIVE_IMAGES);
 		s->image_version = im->version;
 	}
 	return give(c, s->image);

@@ -74,7 +74,7 @@ static int write_there(void *arg)
 	struct iso_h5 h;
 	int st, closed;
 
-	if (!(st = iso_h5_create(&h, task->temp, task->path)) && !(st = write_axes(&h, g, &room)) &&
+	if (!(st = iso_h5_create_in_memory(&h, task->temp, task->path)) && !(st = write_axes(&h, g, &room)) &&
 	    !(st = write_pairs(&h, g, &room)))
 		st = iso_h5_put_floats(&h, "h", table_rows(g), g->cells, task->t->h);
 	closed = iso_h5_close(&h);
