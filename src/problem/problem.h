@@ -101,6 +101,9 @@ int problem_check_inputs(iso_problem *p);
 int problem_check_image(iso_problem *p, const struct run_made *made);
 int problem_check_accept(const iso_problem *p);
 
+/* check/idle.c: notes of parameters that were given and do nothing in this run; after load. */
+void problem_tell_idle(const iso_problem *p);
+
 /* The model's sensitivity without the PSF, after load. */
 int problem_sens(iso_problem *p, struct iso_array *s);
 

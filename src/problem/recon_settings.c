@@ -147,6 +147,20 @@ static int check_direct(iso_problem *problem)
 	return st ? st : problem_refuse(problem, recon_em_params, with);
 }
 
+/* Events and directions are dealt by rules of their own. */
+static int check_rule(iso_problem *problem)
+{
+	static const char *const of_events[] = { "interleaved", "blocks", "random", NULL };
+	static const char *const of_directions[] = { "mod", "groups", "random", NULL };
+	bool directions = problem->m->rule && strcmp(problem->m->rule, "groups") == 0;
+	const char *rule = problem->s.rule;
+
+	if (opt_place(directions ? of_directions : of_events, rule) >= 0) return ISO_OK;
+	return iso_fail(ISO_EARG, "'subset-rule' is %s, which is for %s; model %s has %s", rule,
+	                directions ? "events" : "directions of srm", problem->m->name,
+	                directions ? "mod, groups and random" : "interleaved, blocks and random");
+}
+
 static int check_method(iso_problem *problem)
 {
 	struct settings *s = &problem->s;
@@ -157,6 +171,9 @@ static int check_method(iso_problem *problem)
 		s->rule = problem->m->rule ? problem->m->rule : "interleaved";
 		if (map && strcmp(s->rule, "groups") == 0) s->rule = "mod";
 	}
+	int st = check_rule(problem);
+
+	if (st) return st;
 	bool mlem = strcmp(s->method, "mlem") == 0, one = mlem || strcmp(s->method, "pdhg") == 0;
 
 	if (!problem_given(problem, "subsets")) s->subsets = one ? 1 : map ? MAP_SUBSETS : osem ? 8 : 1;

@@ -38,6 +38,7 @@ norm = np.ones_like(counts)
 np.save("norm.npy", norm)
 norm[:2] = 0	# a sixth of the upper head, which has counts
 np.save("dead.npy", norm)
+np.save("deal.npy", ints("deal"))
 mu = np.full((12, 6, 16), .0096, "f4")	# voxels of 1 mm, the image's
 def save(name, v, voxel=1., shift=0.):
     v = np.asarray(v, "f4")
@@ -53,7 +54,7 @@ save("short", mu[:6], shift=-3.)
 save("air", mu * 0)
 END
 run srm b.yaml --import rows.npy --share 1 -o b.srm
-srm="srm --srm b.srm --data counts.npy --iterations 30 --subsets 1"
+srm="srm --srm b.srm --data counts.npy --iterations 30"
 
 # ---- what fits ----
 # shellcheck disable=SC2086
@@ -81,4 +82,12 @@ srm="srm --srm b.srm --data counts.npy --iterations 30 --subsets 1"
 	doubted attenuation 'short.nii: its matter is cut off at x = 0 mm, where the map ends' $srm --mu short.nii
 	doubted attenuation 'air.nii: is 0 everywhere: the image is not corrected for attenuation' $srm --mu air.nii
 	doubted matter 'of the activity that is seen lies where short.nii has no matter' $srm --mu short.nii
+
+	# ---- an option without effect (idle.sh has the others) ----
+	run recon $srm --deal deal.npy --force -o x.nii
+	err_has 'warning: --deal has no effect: there is one subset'
+	run recon $srm --method osem --subsets 4 --subset-rule random --deal deal.npy --force -o x.nii
+	err_has 'warning: --subset-rule has no effect: --deal takes its place'
+	expect 2 recon $srm --subset-rule blocks --force -o x.nii
+	err_has '--subset-rule is blocks, which is for events; model srm has mod, groups and random'
 }
