@@ -50,10 +50,10 @@ ubp() { echo "ubp --scanner $1.yaml --data ${2:-y}.npy ${grid[*]}"; }
 	err_has 'khz.yaml: at 1.5 mm/us: transducers: the record holds 0 to 0.03995 us, but the image is heard from'
 	err_has 'mm away: is the sampling rate in kHz (MHz are expected)'
 	expect 3 recon $(ubp s) --speeds 1450,1550,3 -o no.nii
-	err_has 'is it in m/s (mm/us are expected)'
+	err_has 'is the speed in m/s (mm/us are expected)'
 	array slow speed_mm_per_us 0.0015
 	expect 3 recon $(ubp slow) -o no.nii
-	err_has 'is it in m/us (mm/us are expected)'
+	err_has 'is the speed in m/us (mm/us are expected)'
 	array interval sampling_mhz 0.05
 	refused sampling 'interval.yaml: at 1.5 mm/us its 800 samples hold sound from 0 to 2.4e+04 mm away, one every 30 mm' $(ubp interval)
 	err_has 'is the sampling rate in GHz, or the interval of samples (MHz are expected)'
@@ -81,7 +81,7 @@ ubp() { echo "ubp --scanner $1.yaml --data ${2:-y}.npy ${grid[*]}"; }
 	fits $all $plane --data flat.npy "${near[@]}"
 	fits $all $plane --data pulse.npy "${near[@]}"
 	expect 3 recon $plane --data flat.npy "${near[@]}" --speeds 1400,1600,2 -o no.nii
-	err_has 'plane.yaml: the speed of sound is 1400 mm/us, in water it is 1.5: is it in m/s (mm/us are expected); --accept speed'
+	err_has 'plane.yaml: the speed of sound is 1400 mm/us, in water it is 1.5: is the speed in m/s (mm/us are expected); --accept speed'
 	also=sampling refused speed 'plane.yaml: the speed of sound is 60 mm/us, in water it is 1.5' \
 		$plane --data flat.npy "${near[@]}" --speed 60
 

@@ -314,8 +314,8 @@ const char *sound_wrong_unit(struct sound *sound, const struct iso_hearing *h)
 	double last = t->first_us + (double)(t->samples - 1) * t->dt_us;
 	double times = sound_speed(sound, 0) / iso_water_speed(25);
 
-	if (times > 1000 / 3.) return ": is it in m/s (mm/us are expected)";
-	if (times < 3. / 1000) return ": is it in m/us (mm/us are expected)";
+	if (times > 1000 / 3.) return ": is the speed in m/s (mm/us are expected)";
+	if (times < 3. / 1000) return ": is the speed in m/us (mm/us are expected)";
 	if (!h) return "";
 	if (h->farthest > 1000 / FACTOR * last) return ": is the sampling rate in kHz (MHz are expected)";
 	if (t->first_us >= h->farthest) return ": is the time of the first sample in us";

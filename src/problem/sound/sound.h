@@ -62,7 +62,7 @@ int sound_hearing(struct sound *sound, struct iso_hearing *worst, double *at);
 	"at %g mm/us sound of the image arrives from %.4g to %.4g us after the laser pulse; the record " \
 	"holds %.3g %% of that"
 
-/* The unit that would make a speed, or a record (NULL: leave that alone), of no use: ": is it in m/s"; "": none. */
+/* The unit that would make a speed, or a record (NULL: leave that alone), of no use: ": is the speed in m/s"; "": none. */
 const char *sound_wrong_unit(struct sound *sound, const struct iso_hearing *h);
 
 /* Images that the data hold, as in struct model. */
