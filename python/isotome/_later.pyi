@@ -86,6 +86,7 @@ def ray(
     psf: _Float | None = ...,
     data: _Events | None = ...,
     scanner: _File | None = ...,
+    scanner_differs: bool | None = ...,
     gate_mask: _Text | None = ...,
     trues_only: bool | None = ...,
     tree: _Text | None = ...,
@@ -205,6 +206,9 @@ def ray(
         the same as 'events'
     scanner: file; default that of the events' file; of a file that holds none, a cylinder through the ends of its events
         scanner description (YAML or JSON), or a CASToR .hscan or .geom
+    scanner_differs: bool; default false
+        take 'scanner' though the events' file brings another one: crystal numbers are then
+        those of 'scanner'
     gate_mask: text
         GATE text: its 18 column switches, "1 1 0 ...", where some are off
     trues_only: bool; default false

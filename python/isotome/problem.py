@@ -212,6 +212,8 @@ class Problem:
             for name in ("voxel", "centre"):
                 if parameters.get(name) is not None:
                     raise errors.ArgumentError(f"{name}: given besides an isotome.Grid, which has its own")
+        if all(name in self._table and parameters.get(name) is not None for name in _FIRST):
+            raise errors.ArgumentError("events, data: given both, which name the same thing, wanted one of them")
         for name, value in parameters.items():
             if value is not None:
                 self._set(name, value)

@@ -358,6 +358,11 @@ def test_long_and_odd_paths_read_back(context, tmp_path):
     assert p.parameters["mu"] == odd and "mu=" in repr(p)
 
 
+def test_data_named_twice(lines, context):
+    with pytest.raises(isotome.ArgumentError, match="events, data: given both"):
+        isotome.ray(lines, data="e.lmdT", context=context)
+
+
 @pytest.mark.filterwarnings("ignore::isotome.IsotomeWarning")
 def test_a_run_like_another(problem, lines, context, tmp_path):
     first = problem.reconstruct(tmp_path / "x.nii")

@@ -155,6 +155,8 @@ static int read_like(struct cmd *c)
 	if (strcmp(verb, c->term.command) != 0)
 		return iso_fail(ISO_EINPUT, "%s: record of 'isotome %s', not of 'isotome %s'", c->like, verb,
 		                c->term.command);
+	c->record.like = c->like_record;
+	c->record.like_path = c->like;
 	return opt_from_json(c->sets, parameters, c->like);
 }
 
@@ -494,6 +496,15 @@ int cmd_write_picture(struct cmd *c, const char *path, const struct iso_pixels *
 	int st = cmd_text(c);
 
 	return st ? st : iso_picture_write(path, p, c->text);
+}
+
+void cmd_tell_duration(struct cmd *c, const char *path, double duration_s)
+{
+	if (iso_has_suffix(path, ".Cdh") && !(duration_s > 0))
+		record_note(&c->record,
+		            "%s: how long the scan took is not known, so its header says 0 s; --duration-s "
+		            "sets it",
+		            path);
 }
 
 int cmd_close_events(struct cmd *c, iso_event_writer **w)

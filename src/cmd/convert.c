@@ -15,7 +15,8 @@ enum { BLOCK = 1 << 18 }; /* events in memory at a time */
 
 struct settings {
 	const char *from, *to, *scanner;
-	double voxel[3], centre[3];
+	double voxel[3], centre[3], start_s, duration_s;
+	bool scanner_differs;
 	struct iso_events_options read;
 	struct iso_strip_options strips;
 };
@@ -32,7 +33,7 @@ static const struct opt_usage usage = {
 	"to an array of these four axes.",
 	"  isotome convert image.nii image.npy\n"
 	"  isotome convert image.npy image.nii.gz --voxel 2,2,4\n"
-	"  isotome convert scan.lmdT scan.Cdh --scanner scanner.yaml\n"
+	"  isotome convert scan.lmdT scan.Cdh --scanner scanner.yaml --duration-s 600\n"
 	"  isotome convert gateCoincidences.dat scan.lmdT --trues-only\n"
 	"  isotome convert Scan_9.msot scan.hdf5\n"
 	"  isotome convert traces.npy traces.hdf5 --scanner array.yaml\n"
@@ -96,6 +97,19 @@ struct copy {
 	double moved; /* the farthest that an end was from its crystal */
 };
 
+/* What the options say of the scan, in place of what the file says of it. */
+static void set_times(struct cmd *c, const struct settings *s, struct iso_events *e)
+{
+	if (cmd_given(c, "duration-s")) {
+		input_overridden(&c->record, s->from, "duration-s", s->duration_s, e->duration_s, "s");
+		e->duration_s = s->duration_s;
+	}
+	if (cmd_given(c, "start-s")) {
+		input_overridden(&c->record, s->from, "start-s", s->start_s, e->start_s, "s");
+		e->start_s = s->start_s;
+	}
+}
+
 static int append(struct copy *k, const struct settings *s, struct iso_events *e)
 {
 	double moved;
@@ -121,7 +135,10 @@ static int copy_events(struct copy *k, struct cmd *c, const struct settings *s)
 	                                        : iso_event_file_open(&f, s->from, &s->read);
 	int64_t n = f ? iso_event_file_info(f)->n : e.n, block = f && n > BLOCK ? BLOCK : n;
 
+	if (!st && f && s->scanner)
+		st = input_scanner(&c->record, f, s->from, s->read.scanner, s->scanner, s->scanner_differs);
 	if (st || (f && (st = iso_event_file_block(&e, f, block)))) goto done;
+	set_times(c, s, &e);
 	if ((st = iso_event_writer_open(&k->w, s->to, s->read.scanner, n))) goto done;
 	for (int64_t i = 0; i < n; i += block)
 		if ((f && (st = iso_event_file_read(&e, f, i, n - i < block ? n - i : block))) ||
@@ -131,6 +148,7 @@ static int copy_events(struct copy *k, struct cmd *c, const struct settings *s)
 	e.n_bad = k->n_bad;
 	events_warn(&c->record, s->from, &e);
 	warn_lost(c, s, &e);
+	cmd_tell_duration(c, s->to, e.duration_s);
 done:
 	iso_events_free(&e);
 	iso_event_file_close(f);
@@ -186,7 +204,10 @@ static int convert(struct cmd *c, struct settings *s, enum what what)
 #define OF(what) (1u << (what))
 #define OF_STRIPS "--event-unit-mm and --dl-is-time are for strip events: one of the two files is then .f32"
 #define OF_IMAGES "--voxel and --centre are for images, not events"
-#define OF_EVENTS "--scanner, --gate-mask, --trues-only and --swap-dt are for events, not arrays"
+#define OF_EVENTS                                                                                         \
+	"--scanner, --scanner-differs, --duration-s, --start-s, --gate-mask, --trues-only and --swap-dt " \
+	"are for events, not "                                                                            \
+	"arrays"
 
 /* Options that only some take, and what is told to arrays and events, which may be either. */
 static const struct {
@@ -199,6 +220,9 @@ static const struct {
 	{ "voxel", OF(ARRAYS), OF_IMAGES },
 	{ "centre", OF(ARRAYS), OF_IMAGES },
 	{ "scanner", OF(EVENTS) | OF(TRACES), OF_EVENTS },
+	{ "duration-s", OF(EVENTS), OF_EVENTS },
+	{ "start-s", OF(EVENTS), OF_EVENTS },
+	{ "scanner-differs", OF(EVENTS), OF_EVENTS },
 	{ "gate-mask", OF(EVENTS), OF_EVENTS },
 	{ "trues-only", OF(EVENTS), OF_EVENTS },
 	{ "swap-dt", OF(EVENTS), OF_EVENTS },
@@ -223,6 +247,10 @@ static int check_output(const struct cmd *c, const struct settings *s, enum what
 	if (what != STRIPS && cmd_is_events(s->from) && !cmd_is_events(s->to) &&
 	    !iso_has_suffix(s->to, ".npy"))
 		return iso_fail(ISO_EARG, "%s: events are written as .lmdT, .Cdh or .npy", s->to);
+	if (what == EVENTS && !iso_has_suffix(s->to, ".Cdh") &&
+	    (cmd_given(c, "duration-s") || cmd_given(c, "start-s")))
+		return iso_fail(ISO_EARG, "%s has no place for --duration-s and --start-s; a CASToR .Cdh has",
+		                s->to);
 	return iso_is_recording(s->to) ? cmd_check(c, s->to, iso_recording_write_check)
 	       : what == STRIPS        ? cmd_check(c, s->to, iso_strip_events_write_check)
 	                               : cmd_check_output(c, s->to);
@@ -242,6 +270,13 @@ int main_convert(int argc, char **argv)
 		  .help = "where the crystals are, for events of crystal numbers: a description (YAML or "
 		          "JSON) or a CASToR .hscan or .geom; where the transducers are, for an array of "
 		          "traces: " TRANSDUCERS_FILES },
+		{ 0, "scanner-differs", .flag = &s.scanner_differs,
+		  .help = "take --scanner though FROM brings another one" },
+		{ 0, "duration-s", .real = &s.duration_s, .value = "S", .min = 1e-6, .max = 1e9,
+		  .absent = "what FROM says; 0 in the header, not known, where it does not",
+		  .help = "CASToR .Cdh: how long the scan took" },
+		{ 0, "start-s", .real = &s.start_s, .value = "S", .min = -1e9, .max = 1e9,
+		  .absent = "what FROM says, or 0", .help = "CASToR .Cdh: when the scan began" },
 		EVENTS_OPTS(s.read),
 		STRIP_EVENTS_OPTS(s.strips),
 		{ 0 },

@@ -62,11 +62,28 @@ static int unknown(const struct words *w, const char *word, const char *name)
 	                w->usage->command);
 }
 
-/* `shown` is the option or positional as the user knows it. */
-static int take(struct opt *o, const char *shown, const char *text)
+/* Another option or positional of the same place that was given, which has another value: one of the two would be
+   dropped. Of one option that stands twice the last counts. */
+static int check_alone(const struct words *w, const struct opt *o, const char *shown, const char *text)
 {
-	int st = opt_take(o, text);
+	const struct opt *other;
 
+	for (int k = 0; o->text && (other = opt_at(w->sets, k)); k++)
+		if (other != o && other->text == o->text && other->given && strcmp(*other->text, text) != 0)
+			return iso_fail(ISO_EARG, "%s%s %s and %s %s name the same thing: give one of them",
+			                other->positional ? "" : "--",
+			                other->positional ? other->value : other->name, *other->text, shown,
+			                text);
+	return ISO_OK;
+}
+
+/* `shown` is the option or positional as the user knows it. */
+static int take(const struct words *w, struct opt *o, const char *shown, const char *text)
+{
+	int st = check_alone(w, o, shown, text);
+
+	if (st) return st;
+	st = opt_take(o, text);
 	return st ? iso_fail(st, "%s %s", shown, iso_message()) : ISO_OK;
 }
 
@@ -74,11 +91,11 @@ static int take_next(struct words *w, struct opt *o, const char *shown)
 {
 	const char *next = w->at + 1 < w->argc ? w->argv[w->at + 1] : "";
 
-	if (o->bare && !isdigit((unsigned char)next[0])) return take(o, shown, o->bare);
+	if (o->bare && !isdigit((unsigned char)next[0])) return take(w, o, shown, o->bare);
 	if (w->at + 1 >= w->argc || is_option(w->argv[w->at + 1]))
 		return iso_fail(ISO_EARG, "%s needs a value %s; try 'isotome %s --help'", shown, o->value,
 		                w->usage->command);
-	return take(o, shown, w->argv[++w->at]);
+	return take(w, o, shown, w->argv[++w->at]);
 }
 
 static int take_flag(struct opt *o, bool value)
@@ -107,7 +124,7 @@ static int parse_long(struct words *w)
 	if (!o) return unknown(w, shown, name);
 	if (o->flag && equals) return iso_fail(ISO_EARG, "%s takes no value, got '%s'", shown, equals + 1);
 	if (o->flag) return take_flag(o, true);
-	return equals ? take(o, shown, equals + 1) : take_next(w, o, shown);
+	return equals ? take(w, o, shown, equals + 1) : take_next(w, o, shown);
 }
 
 /* "-n value", "-nvalue", or several flags in one word */
@@ -120,7 +137,7 @@ static int parse_letters(struct words *w)
 		const char shown[] = { '-', *c, '\0' };
 
 		if (!o) return unknown(w, word, word + 1);
-		if (!o->flag) return c[1] ? take(o, shown, c + 1) : take_next(w, o, shown);
+		if (!o->flag) return c[1] ? take(w, o, shown, c + 1) : take_next(w, o, shown);
 		take_flag(o, true);
 	}
 	return ISO_OK;
@@ -134,7 +151,7 @@ static int parse_positional(struct words *w)
 	if (!o)
 		return iso_fail(ISO_EARG, "'%s' is one argument too many; try 'isotome %s --help'", word,
 		                w->usage->command);
-	if (!o->rest) return take(o, o->value, word);
+	if (!o->rest) return take(w, o, o->value, word);
 	w->argv[w->n_rest++] = word; /* at or before the word itself: nothing unread is lost */
 	*o->rest = (struct opt_list){ w->n_rest, w->argv };
 	o->given = true;

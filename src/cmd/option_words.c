@@ -27,6 +27,15 @@ static bool bids_knows(const char *name)
 	return opt_place(labels, name) >= 0;
 }
 
+/* Whether an option of this command has this name, of which the library speaks though there is no problem. */
+static bool has_option(const char *command, const char *name)
+{
+	static const char *const convert[] = { "scanner", "scanner-differs", "duration-s", "start-s", NULL };
+
+	return strcmp(name, "force") == 0 ||
+	       (command && strcmp(command, "convert") == 0 && opt_place(convert, name) >= 0);
+}
+
 /* The length of a name in quotes that begins here, without the quotes; 0: there is none. */
 static size_t quoted(const char *text)
 {
@@ -47,7 +56,7 @@ const char *option_words(char *to, size_t size, const char *command, const char 
 
 		snprintf(name, sizeof name, "%.*s", n < sizeof name ? (int)n : 0, text + 1);
 		if (n > 0 && ((any && (problem_knows(name) || bids_knows(name))) ||
-		              (!key && strcmp(name, "force") == 0))) {
+		              (!key && has_option(command, name)))) {
 			used += (size_t)snprintf(to + used, size - used, "--%s", name);
 			used = used < size ? used : size - 1;
 			text += n + 2;

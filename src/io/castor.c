@@ -7,7 +7,8 @@
    .hscan files mirrors z. A .geom serves as well.
 
    Times of flight are t1 - t2, as here. Correction factors divide: mult = 1 / (attenuation x
-   normalisation). Additive terms are rates, and duration_s makes them counts:
+   normalisation). `Duration (s)` may be 0, as iso_castor_finish writes it, or missing: not known. Additive terms
+   are rates, and duration_s, which must then be known, makes them counts:
 
 	no TOF              add = (scatter + randoms) T
 	list mode, TOF      add = (scatter + randoms / R) T    per mm; R: range of t1 - t2 times c/2
@@ -161,7 +162,6 @@ static int get_header(struct header *h)
 	const struct iso_keys *k = &h->keys;
 	int st;
 
-	h->i->duration_s = -1;
 	if ((st = get_mode(h)) || (st = get_flags(h)) || (st = get_poi(h)) || (st = get_tof(h)) ||
 	    (st = get_axial(h)) || (st = get_calibration(h)) ||
 	    (st = iso_keys_int(&h->records, k, "Number of events", 0, INT64_MAX / 2)) ||
@@ -175,7 +175,9 @@ static int get_header(struct header *h)
 		                  "%" PRId64 " lines per event in %" PRId64
 		                  " TOF bins, must be at most %d together",
 		                  h->max_lines, h->bins, WORK_MOST);
-	if (h->i->duration_s <= 0) return iso_refuse(k->path, "key 'Duration (s)' is missing or 0");
+	if (h->i->duration_s == 0 && (h->i->scatter || h->i->randoms))
+		return iso_refuse(k->path, "key 'Duration (s)' is missing or 0: rates of scatter and randoms "
+		                           "become counts by how long the scan took");
 	return ISO_OK;
 }
 
@@ -347,6 +349,16 @@ int iso_castor_files(char data[PATH_MAX], char scanner[PATH_MAX], const char *pa
 	return st;
 }
 
+/* Where the caller gives a scanner, that of the file is there to be compared with it; one that can't be read is none. */
+static int find_own(iso_event_file *f, const struct iso_keys *k)
+{
+	char path[PATH_MAX];
+	int st = find_file(path, sizeof path, k);
+
+	if (!st && path[0]) st = iso_scanner_read(&f->own, path);
+	return st == ISO_ENOMEM ? st : ISO_OK;
+}
+
 static int find_scanner(iso_event_file *f, const struct iso_keys *k)
 {
 	const char *name = iso_keys_find(k, "Scanner name");
@@ -382,7 +394,7 @@ static int open_castor(iso_event_file *f, const char *path, const struct iso_eve
 	}
 	iso_keys_find(&h.keys,
 	              "Scanner name"); /* where the caller gives a scanner, its name is not asked for */
-	if (!st && !f->scanner) st = find_scanner(f, &h.keys);
+	if (!st) st = (f->scanner ? find_own : find_scanner)(f, &h.keys);
 	if (!st) tell_ignored(&h, f->scanner, f->layout);
 	iso_keys_free(&h.keys);
 	return st;

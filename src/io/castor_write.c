@@ -3,7 +3,11 @@
    crystals (.hscan, .lut), all beside each other and renamed together.
 
    mult is written as its inverse, a normalisation factor, and add as a scatter rate: that one is
-   per mm with TOF, as add is. z is mirrored: CASToR's axes are left-handed. */
+   per mm with TOF, as add is. z is mirrored: CASToR's axes are left-handed.
+
+   CASToR has no word for a duration that is not known: its list-mode headers must have the key, and must not have
+   less than 0. 0 it reads, and then divides by it: no image in Bq/ml or counts/s comes out of such a file by mistake,
+   and one in counts by its option -ignore-corr fdur. */
 #include "base/number.h"
 #include "core/status.h"
 #include "events.h"
@@ -23,7 +27,6 @@ struct layout {
 	bool tof;
 	double fwhm_ps, to_rate; /* to_rate: of add to a scatter rate */
 	double most_ps;          /* largest |t1 - t2| */
-	uint32_t last_ms;
 };
 
 /* The name that the header gives to its files: one line, without a comment. */
@@ -86,7 +89,12 @@ int iso_castor_begin(iso_event_writer *w, const struct iso_events *e)
 		                "%s: events with times of flight of unknown resolution; scanner %s must say "
 		                "it (tof: {fwhm_ps: ...})",
 		                l->header.path, w->scanner->name);
-	l->to_rate = 1 / (l->first.duration_s > 0 ? l->first.duration_s : 1);
+	if (e->add && !(e->duration_s > 0))
+		return iso_fail(ISO_EARG,
+		                "%s: a CASToR file holds scatter and randoms as rates, and how long the scan "
+		                "took is not known: 'duration-s' says it",
+		                l->header.path);
+	l->to_rate = e->add ? 1 / e->duration_s : 0;
 	if (l->tof && l->first.tof_bin_ps > 0) l->to_rate /= l->first.tof_bin_ps * ISO_MM_PER_PS;
 	w->record = 12 + 4 * (!!e->add + !!e->mult + l->tof);
 	return ISO_OK;
@@ -144,30 +152,24 @@ int iso_castor_encode(iso_event_writer *w, uint8_t *record, const struct iso_eve
 	put(&record, &c[0]);
 	put(&record, &c[1]);
 	l->most_ps = fmax(l->most_ps, fabs(dt));
-	l->last_ms = time > l->last_ms ? time : l->last_ms;
 	return ISO_OK;
 }
 
 /* ---- the files beside it ---- */
 
-/* The duration that rates were divided by; without it, the time of the last event. */
-static double duration(const struct layout *l)
-{
-	if (l->first.duration_s > 0) return l->first.duration_s;
-	return l->first.add || l->last_ms < 1000 ? 1 : ceil((double)l->last_ms / 1000);
-}
-
 static int write_header(iso_event_writer *w, const char *base)
 {
 	struct layout *l = w->layout;
 	struct iso_out *o = &l->header;
-	int st = iso_out_print(o,
-	                       "Scanner name: %s\nData filename: %s.Cdf\nNumber of events: %" PRId64
-	                       "\nData mode: list-mode\nData type: PET\nStart time (s): %.17g\n"
-	                       "Duration (s): %.17g\nIsotope: %s\nCalibration factor: %.17g\n",
-	                       base, base, w->n, l->first.start_s, duration(l),
-	                       l->first.isotope[0] ? l->first.isotope : "unknown",
-	                       l->first.calibration > 0 ? l->first.calibration : 1);
+	bool known = l->first.duration_s > 0;
+	int st =
+		iso_out_print(o,
+	                      "Scanner name: %s\nData filename: %s.Cdf\nNumber of events: %" PRId64
+	                      "\nData mode: list-mode\nData type: PET\nStart time (s): %.17g\n"
+	                      "Duration (s): %.17g%s\nIsotope: %s\nCalibration factor: %.17g\n",
+	                      base, base, w->n, l->first.start_s, known ? l->first.duration_s : 0,
+	                      known ? "" : " # not known", l->first.isotope[0] ? l->first.isotope : "unknown",
+	                      l->first.calibration > 0 ? l->first.calibration : 1);
 
 	if (!st && l->first.add)
 		st = iso_out_print(o, "Scatter correction flag: 1 # scatter and randoms together\n");

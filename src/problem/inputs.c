@@ -2,8 +2,13 @@
 /* What every command says about the events that it read; files of strip events described and converted. */
 #include "inputs.h"
 
+#include "base/number.h"
+#include "io/events.h"
+#include "scanner/scanner.h"
+
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { BLOCK = 1 << 18 }; /* events in memory at a time */
 
@@ -23,6 +28,71 @@ void events_warn(struct record *record, const char *path, const struct iso_event
 	if (e->n_left_out)
 		record_tell(record, ISO_DETAIL, "%s: %" PRId64 " coincidences left out: randoms or scattered",
 		            path, e->n_left_out);
+}
+
+/* ---- parameters that say otherwise ---- */
+
+#define HALF_LIVES .006 /* by so much, of themselves, published half lives differ: physics/isotope.c */
+
+/* The unit of the last place that is written of a number: 1 of 600, 0.1 of 599.6. */
+static double last_place(double v)
+{
+	double place = 1;
+
+	while (place > 1e-9 && fabs(v / place - round(v / place)) > 1e-6) place /= 10;
+	return place;
+}
+
+void input_overridden(struct record *record, const char *path, const char *name, double given, double of_file,
+                      const char *unit)
+{
+	double digits = .5 * fmax(last_place(given), last_place(of_file));
+
+	if (of_file == 0 || fabs(given - of_file) <= fmin(digits * (1 + 1e-9), .01 * fabs(of_file))) return;
+	record_warn(record, "%s: says %g %s; '%s' %g takes its place", path, of_file, unit, name, given);
+}
+
+void input_decay_overridden(struct record *record, const char *path, const char *isotope, double half_life_s,
+                            const char *of_file)
+{
+	const char *known = iso_isotope(of_file), *asked = isotope ? iso_isotope(isotope) : NULL;
+	double own_s = 0;
+
+	if (!of_file[0] || (!isotope && !(half_life_s > 0))) return;
+	if (known) iso_half_life(&own_s, known);
+	if (isotope && (!known || !asked || strcmp(known, asked) != 0))
+		record_warn(record, "%s: says %s; 'isotope' %s takes its place", path, of_file, isotope);
+	else if (!isotope && known && fabs(half_life_s - own_s) > HALF_LIVES * own_s)
+		record_warn(record, "%s: says %s, whose half-life is %g s; 'half-life-s' %g takes its place",
+		            path, of_file, own_s, half_life_s);
+}
+
+/* ---- a scanner in place of the file's ---- */
+
+int input_scanner(struct record *record, const iso_event_file *f, const char *path, const iso_scanner *given,
+                  const char *name, bool differs)
+{
+	struct iso_scanner_apart apart;
+	char own[160], other[160], crystal[120] = "";
+
+	if (!f->own || f->own == given || iso_scanner_same(&apart, f->own, given, f->info.has_crystal))
+		return ISO_OK;
+	iso_scanner_figures(own, sizeof own, f->own);
+	iso_scanner_figures(other, sizeof other, given);
+	if (apart.crystal >= 0)
+		iso_snprintf(crystal, sizeof crystal,
+		             ", crystal %" PRId64
+		             " %.3g mm off (allowed are %.2g across the radius, %.2g along it)",
+		             apart.crystal, apart.mm, apart.across, apart.along);
+	if (!differs)
+		return iso_fail(
+			ISO_EARG,
+			"%s: brings a scanner of %s; 'scanner' %s has %s%s; 'scanner-differs' takes it "
+			"all the same",
+			path, own, name, other, crystal);
+	record_warn(record, "%s: brings a scanner of %s; 'scanner' %s, which is taken, has %s%s", path, own,
+	            name, other, crystal);
+	return ISO_OK;
 }
 
 /* ---- strip events ---- */

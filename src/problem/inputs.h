@@ -52,6 +52,20 @@
 /* Warnings about what was read: bad events, lines that could not be used. */
 void events_warn(struct record *record, const char *path, const struct iso_events *e);
 
+/* A parameter that says otherwise than a file: a warning with both values, of which the parameter's is taken. 0: the
+   file does not say. Values that agree to the digits that are written of one of them, and to 1 %, are the same. */
+void input_overridden(struct record *record, const char *path, const char *name, double given, double of_file,
+                      const char *unit);
+
+/* The same of 'isotope' or 'half-life-s' (NULL, 0: not given), and the isotope that a file names; "": none. */
+void input_decay_overridden(struct record *record, const char *path, const char *isotope, double half_life_s,
+                            const char *of_file);
+
+/* The scanner that a file of events brings, where `given`, from the file `name`, stands for it: ISO_EARG where they
+   differ, with figures of both; a warning if `differs` ('scanner-differs'). */
+int input_scanner(struct record *record, const iso_event_file *f, const char *path, const iso_scanner *given,
+                  const char *name, bool differs);
+
 /* Strip events, from one file to another, block by block; the output was checked. */
 int strip_convert(struct record *record, const char *from, const char *to, const struct iso_strip_options *o);
 

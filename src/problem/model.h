@@ -59,6 +59,7 @@ struct model_found {
 	int64_t elsewhere;     /* rows that other ranks have: op and data are of the rest */
 	const int64_t *number; /* of each row here among all; NULL: no rank has rows of its own */
 	bool on_disk;          /* the rows: data has no vectors */
+	bool counted;          /* rows have counts or weights of their own; else each counts 1 */
 	int n_dim;             /* the rows as an array; 0: they have one axis */
 	int64_t dim[8];
 	int64_t most_subsets; /* where the model has fewer than rows; else 0 */

@@ -90,6 +90,7 @@ int problem_scatter(iso_problem *p, const struct iso_array *image, struct iso_ar
 struct run_made {
 	const struct iso_array *image;
 	const iso_real *sens; /* of all subsets, times the frame's factor */
+	double expected;      /* sum of S x over all voxels: counts that the image expects on all lines */
 	double counts;        /* of the rows that were used; NaN: not known */
 	double added; /* expected counts besides the image's: 0, or NaN where their sum is not known */
 	const json_t *loglik; /* of each update; NULL: the method tells another figure */

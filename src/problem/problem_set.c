@@ -189,7 +189,9 @@ int iso_problem_like(iso_problem *p, const char *record)
 	int st;
 
 	if (!p || !record) return iso_fail_null(__func__);
-	if ((st = iso_json_read(&root, record)) || (st = keep(p, root))) return st;
+	json_t *path = json_string_nocheck(record);
+
+	if ((st = keep(p, path)) || (st = iso_json_read(&root, record)) || (st = keep(p, root))) return st;
 	parameters = json_object_get(root, "parameters");
 	model = json_string_value(json_object_get(parameters, "model"));
 	if (!model || strcmp(model, p->m->name) != 0)
@@ -199,5 +201,7 @@ int iso_problem_like(iso_problem *p, const char *record)
 	{
 		if (!opt_find(p->sets, key)) json_object_del(parameters, key); /* the command line's own */
 	}
+	p->record->like = root;
+	p->record->like_path = json_string_value(path);
 	return take_all(p, parameters, record);
 }

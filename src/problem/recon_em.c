@@ -23,6 +23,7 @@ struct em {
 	struct model_frame frame;
 	struct iso_array scaled; /* the sensitivity times the frame's factor */
 	iso_real *parts;         /* the same of each subset; NULL: 1/K of it */
+	double activity;         /* sum of image times sensitivity */
 	/* the frames of a series behind us */
 	iso_series *kept; /* their images; NULL: not open yet */
 	bool found;       /* those of an earlier run, so far */
@@ -227,14 +228,12 @@ static int describe_frame(struct em *e, const struct recon_result *of)
 	struct record *rec = e->r.record;
 	const char *curve = of->map ? "map" : "loglik";
 	json_t *of_method = of->map ? of->map : of->loglik;
-	double activity = 0;
 	int st;
 
 	add_up(e, of);
-	for (int64_t i = 0; i < e->r.x.n; i++) activity += (double)e->r.x.v[i] * e->scaled.v[i];
 	json_t *events = record_pack("{s:I, s:I, s:f, s:f}", "used", (json_int_t)of->used, "skipped",
 	                             (json_int_t)of->skipped, "counts_lost", of->lost,
-	                             "sum_of_sensitivity_times_image", activity);
+	                             "sum_of_sensitivity_times_image", e->activity);
 	json_t *rounds = of->updates > 0 && e->r.m->told ? e->r.m->told(e->r.problem) : NULL;
 
 	if (e->r.series) {
@@ -315,6 +314,7 @@ static int describe(struct em *e)
 static int empty_frame(struct em *e)
 {
 	memset(e->r.x.v, 0, (size_t)e->r.x.n * sizeof *e->r.x.v);
+	e->activity = 0;
 	return describe_frame(e, &(const struct recon_result){ .loglik = json_array() });
 }
 
@@ -392,6 +392,7 @@ static int check_image(const struct em *e, const struct recon_result *of)
 	bool without = e->r.s->sens && strcmp(e->r.s->sens, "none") == 0;
 	struct run_made made = { .image = &e->r.x,
 		                 .sens = e->scaled.v,
+		                 .expected = e->activity,
 		                 .loglik = recon_is_map(e->r.s) ? NULL : of->loglik };
 	int st;
 
@@ -399,7 +400,7 @@ static int check_image(const struct em *e, const struct recon_result *of)
 	if ((st = sum_rows(e, &made.counts, &made.added))) return st;
 	made.counts = e->r.data.y ? made.counts - of->lost : (double)of->used;
 	if (e->r.problem->found.on_disk) made.added = NAN;
-	if (e->r.problem->found.on_disk && e->sum.counts) made.counts = NAN;
+	if (e->r.problem->found.on_disk && e->r.problem->found.counted) made.counts = NAN;
 	return problem_check_image(e->r.problem, &made);
 }
 
@@ -416,6 +417,8 @@ static int iterate(struct em *e)
 	if (!st && of.used == 0) st = none_used(e, of.skipped);
 	if (!st && of.stopped) st = recon_stopped_early(&e->r, of.iterations);
 	if (!st && of.updates > 0 && e->r.m->seen) st = e->r.m->seen(e->r.problem, &e->r.x);
+	e->activity = 0;
+	for (int64_t i = 0; i < e->r.x.n && !st; i++) e->activity += (double)e->r.x.v[i] * e->scaled.v[i];
 	if (!st) st = check_image(e, &of);
 	if (!st) return describe_frame(e, &of);
 	json_decref(of.loglik);

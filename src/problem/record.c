@@ -128,6 +128,47 @@ static json_t *hash_json(const struct iso_hash *h)
 	return h->path[0] ? json_string(hex) : NULL;
 }
 
+/* The input of this name in the list of a record; NULL: none. */
+static const json_t *find_input(const json_t *record, const json_t *name)
+{
+	const json_t *input;
+	size_t i;
+
+	json_array_foreach (json_object_get(record, "inputs"), i, input)
+		if (json_equal(json_object_get(input, "name"), name)) return input;
+	return NULL;
+}
+
+/* Of a run that repeats another: a file of the same name that is not what it was. Told once; of the hashes that both
+   records have the first decides. An array in place of a file was given for this run. */
+static void compare_input(struct record *r, const json_t *now)
+{
+	static const char *const hashes[] = { "xxh64", "xxh64_of_sample" };
+	const json_t *name = json_object_get(now, "name"), *then = find_input(r->like, name);
+	json_int_t bytes = json_integer_value(json_object_get(now, "bytes"));
+	json_int_t before = json_integer_value(json_object_get(then, "bytes"));
+
+	if (!then || find_input(r->root, name) || record_given(r, json_string_value(name))->path[0]) return;
+	if (bytes != before) {
+		record_warn(r,
+		            "%s: has %" JSON_INTEGER_FORMAT " bytes, and had %" JSON_INTEGER_FORMAT
+		            " when %s was written: its run is not repeated",
+		            json_string_value(name), bytes, before, r->like_path);
+		return;
+	}
+	for (int k = 0; k < 2; k++) {
+		const char *a = json_string_value(json_object_get(now, hashes[k]));
+		const char *b = json_string_value(json_object_get(then, hashes[k]));
+
+		if (a && b && strcmp(a, b) != 0)
+			record_warn(r,
+			            "%s: has another content (xxh64 %s) than when %s was written (%s): its "
+			            "run is not repeated",
+			            json_string_value(name), a, r->like_path, b);
+		if (a && b) return;
+	}
+}
+
 static int append_input(struct record *r, const char *path, int64_t bytes, const struct iso_hash *whole,
                         const struct iso_hash *sample)
 {
@@ -135,6 +176,8 @@ static int append_input(struct record *r, const char *path, int64_t bytes, const
 		json_pack("{s:o*, s:I, s:o*, s:o*}", "name", record_string(path), "bytes", (json_int_t)bytes,
 	                  "xxh64", hash_json(whole), "xxh64_of_sample", hash_json(sample));
 
+	if (input && (whole->path[0] || sample->path[0]))
+		compare_input(r, input); /* not of ranks but the first */
 	return json_array_append_new(json_object_get(r->root, "inputs"), input) ? no_memory() : ISO_OK;
 }
 

@@ -41,6 +41,8 @@ struct record {
 	bool dry_run;              /* heads of arrays alone */
 	bool lively;               /* whoever listens likes to hear of every update */
 	int64_t inputs;            /* bytes of the arrays that record_read gave, or would give */
+	const json_t *like;        /* the record that 'like' names, borrowed; NULL: none */
+	const char *like_path;     /* its file */
 	struct given *given;       /* what stands for files, the last first; record_free forgets it */
 	struct known_hash *known;  /* of files that were hashed as they were read */
 	struct record_split split; /* known when the plan is */
@@ -140,8 +142,12 @@ int record_read_image(struct record *r, struct iso_array *a, const char *path, e
 /* An image without negative values on its own grid; one without a grid must fit `g`. */
 int record_read_map(struct record *r, struct iso_array *a, const char *path, const struct iso_grid *g);
 
-/* The same for a map of attenuation in 1/mm; warns of values that look like 1/cm. */
+/* The same for a map of attenuation in 1/mm; and a warning of values that look like 1/cm. */
 int record_read_mu(struct record *r, struct iso_array *a, const char *path, const struct iso_grid *g);
+void record_warn_mu(struct record *r, const struct iso_array *a, const char *path);
+
+/* 1/mm: at 511 keV dense bone has 0.02, titanium 0.04; water in 1/cm would be 0.096. */
+#define RECORD_MU_LIKELY 0.05
 
 /* Writes the array with the record as its sidecar, where the array's unit is "Units". `stop`: whose request
    to stop ends it; NULL: nobody's, because what was made would be lost. */

@@ -147,9 +147,6 @@ int record_read_map(struct record *r, struct iso_array *a, const char *path, con
 	return read_map(r, a, path, g, ISO_NONNEGATIVE);
 }
 
-/* At 511 keV dense bone has 0.02/mm, titanium 0.04; water in 1/cm would be 0.096. */
-#define MU_LIKELY 0.05
-
 /* No attenuation is below 0, air in Hounsfield units is -1000: a map that reaches that far is a CT. */
 static int refuse_hu(const struct iso_array *a, const char *path)
 {
@@ -181,7 +178,6 @@ static void per_mm(struct record *r, struct iso_array *a, const char *path)
 int record_read_mu(struct record *r, struct iso_array *a, const char *path, const struct iso_grid *g)
 {
 	int st = read_map(r, a, path, g, ISO_FINITE);
-	double most = 0;
 
 	if (st) return st;
 	if (a->v && !(st = refuse_hu(a, path))) st = iso_values_check(a, path, ISO_NONNEGATIVE);
@@ -190,13 +186,19 @@ int record_read_mu(struct record *r, struct iso_array *a, const char *path, cons
 		return st;
 	}
 	per_mm(r, a, path);
+	return ISO_OK;
+}
+
+void record_warn_mu(struct record *r, const struct iso_array *a, const char *path)
+{
+	double most = 0;
+
 	for (int64_t i = 0; a->v && i < a->n; i++) most = a->v[i] > most ? (double)a->v[i] : most;
-	if (most > MU_LIKELY)
+	if (most > RECORD_MU_LIKELY)
 		record_warn(r,
 		            "%s: values up to %.3g; attenuation is in 1/mm, 0.0096 for water: is this map in "
 		            "1/cm?",
 		            path, most);
-	return ISO_OK;
 }
 
 int record_write_series(struct record *r, const char *path, iso_series *s, const struct iso_array *a,

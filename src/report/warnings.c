@@ -85,8 +85,7 @@ static void put_checks(struct iso_text *t, const struct iso_step *step)
 	if (n == 0) return;
 	iso_text_html(t, WARNING, iso_value_base(step->file));
 	iso_text_add(t, "%zu made", n);
-	json_object_foreach(checks, name, value)
-	{
+	json_object_foreach (checks, name, value) {
 		if (!json_is_string(value) || strcmp(json_string_value(value), "fits") == 0) continue;
 		if (doubtful++ < MOST_WARNINGS)
 			iso_text_html(t, "%s%.40s", doubtful == 1 ? "; doubtful: " : ", ", name);

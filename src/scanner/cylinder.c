@@ -117,7 +117,6 @@ static int read_cylinder(iso_scanner *s, const struct conf_node *root)
 {
 	static const char *const weights[] = { "uniform", "solid-angle", NULL };
 	const struct conf_node *block = NULL, *energy = NULL;
-	double depth = 0;
 	struct iso_pairs *p = &s->pairs;
 	const struct conf_key keys[] = {
 		SCANNER_KEYS,
@@ -134,7 +133,7 @@ static int read_cylinder(iso_scanner *s, const struct conf_node *root)
 		/* Blocks of crystals round the ring. Default: no gaps. */
 		{ "block", CONF_NODE, &block, 1, 0, 0, false },
 		/* Lines end so deep in the crystals. Default 0. */
-		{ "interaction_depth_mm", CONF_REAL, &depth, 1, 0, 1e5, false },
+		{ "interaction_depth_mm", CONF_REAL, &s->depth, 1, 0, 1e5, false },
 		/* Crystals of a pair are at least so many apart round the ring. Default 1. */
 		{ "min_crystal_distance", CONF_INT, &p->min_distance, 1, 1, SCANNER_MAX, false },
 		/* And at most so many rings. Default: all. */
@@ -152,7 +151,7 @@ static int read_cylinder(iso_scanner *s, const struct conf_node *root)
 	if ((st = iso_conf_keys(root, keys)) || (st = iso_conf_word(&weight, root, "pair_weight", weights)))
 		return st;
 	s->solid_angle = weight == 1;
-	s->radius += depth;
+	s->radius += s->depth;
 	if (p->rings * p->per_ring > SCANNER_MAX)
 		return iso_conf_fail(root,
 		                     "%" PRId64 " rings of %" PRId64 " crystals are more than %d crystals",

@@ -32,6 +32,7 @@ struct iso_scanner {
 	bool assumed;     /* by iso_scanner_around; `name` says what */
 	/* cylinder */
 	double radius; /* of the ends of LORs: radius_mm + interaction_depth_mm */
+	double depth;  /* interaction_depth_mm */
 	double ring_pitch;
 	int64_t block;       /* crystals of a block; per_ring: no blocks */
 	double block_gap;    /* mm between two blocks, on that radius */
@@ -52,6 +53,19 @@ struct iso_scanner {
 
 /* Crystal of a cylinder that a photon meets; -1: past the axial end, or in a gap between blocks. */
 int64_t iso_scanner_hit(const iso_scanner *s, const double origin[3], const double dir[3]);
+
+/* scanner_same.c: whether `given` describes the scanner `own` that a file of events brings: as many crystals, and, with
+   `numbers`, each where that of its number is, up to a quarter of a crystal across the radius (at most 1 mm) and up to the
+   depth of a crystal, where one of the two says it, along the radius: lines may end at another depth. Without, radius
+   and ends along z alone are compared, up to the same. */
+struct iso_scanner_apart {
+	int64_t crystal;          /* that is the farthest off, in units of what is allowed; -1: none */
+	double mm, across, along; /* how far, and what is allowed */
+};
+bool iso_scanner_same(struct iso_scanner_apart *a, const iso_scanner *own, const iso_scanner *given,
+                      bool numbers);
+void iso_scanner_figures(char *to, size_t size,
+                         const iso_scanner *s); /* crystals, rings, radius, z, in words */
 
 /* Least angle between crystals in coincidence, seen from the z axis, rad; 0: any. */
 double iso_scanner_min_angle(const iso_scanner *s);

@@ -222,12 +222,63 @@ pair_weight: solid-angle
 tof: {fwhm_ps: 200}
 END
 run simulate solid.yaml x.nii --counts 5000 -o sim.lmdT
-run convert sim.lmdT sim.Cdh --scanner solid.yaml
+run convert sim.lmdT sim.Cdh --scanner solid.yaml --duration-s 60 --start-s 5
 [ ! -s err ] || fail "a warning where nothing is lost"
+grep -qxF 'Start time (s): 5' sim.Cdh && grep -qxF 'Duration (s): 60' sim.Cdh || fail "times: $(cat sim.Cdh)"
 run convert sim.Cdh back.lmdT
 same sim.lmdT back.lmdT
 run simulate solid.yaml x.nii --counts 5000 -o direct.Cdh
 same sim.Cdf direct.Cdf
+
+# ---- a duration that nobody knows is 0, never 1 ----
+grep -qxF 'Duration (s): 0 # not known' direct.Cdh || fail "simulate: $(grep Duration direct.Cdh)"
+err_has "direct.Cdh: how long the scan took is not known, so its header says 0 s; --duration-s sets it"
+run convert sim.lmdT timeless.Cdh --scanner solid.yaml
+grep -qxF 'Duration (s): 0 # not known' timeless.Cdh || fail "convert: $(grep Duration timeless.Cdh)"
+err_has "timeless.Cdh: how long the scan took is not known"
+sed /Duration/d timeless.Cdh >keyless.Cdh
+counts=("${grid[@]}" --iterations 1 --device cpu)
+for scan in timeless keyless; do
+	run recon ray --events $scan.Cdh "${counts[@]}" -o $scan.nii
+	expect 2 recon ray --events $scan.Cdh "${counts[@]}" --calibration 100 --branching 1 -o no.nii
+	err_has "--calibration needs the length of the scan, which the data do not say: give --duration-s"
+	expect 2 recon ray --events $scan.Cdh "${counts[@]}" --calibration 100 --isotope F-18 -o no.nii
+	err_has "give --duration-s"
+done
+same timeless.nii keyless.nii
+run recon ray --events timeless.Cdh "${counts[@]}" --calibration 100 --branching 1 --duration-s 60 -o bq60.nii
+run recon ray --events sim.Cdh "${counts[@]}" --calibration 100 --branching 1 -o bq.nii
+run measure rmse bq.nii bq60.nii --below 1e-6
+# rates make counts by the duration: without it there is no meaning in them
+sed 's/Duration (s): .*/Duration (s): 0/' six.Cdh >six0.Cdh
+expect 3 recon ray --events six0.Cdh "${counts[@]}" -o no.nii
+err_has "key 'Duration (s)' is missing or 0: rates of scatter and randoms become counts by how long the scan took"
+for to in t.lmdT t.npy; do
+	expect 2 convert sim.Cdh $to --duration-s 60
+	err_has "$to has no place for --duration-s and --start-s; a CASToR .Cdh has"
+done
+expect 2 convert x.nii t.npy --start-s 60
+err_has "are for events, not arrays"
+
+# ---- what contradicts the file is told with both values; what agrees to the digits written is not ----
+sed -e 's/Duration (s): .*/Duration (s): 599.6/' -e 's/Isotope: .*/Isotope: F-18/' sim.Cdh >f18.Cdh
+told() { # WARNING ARGS...: the program and its record
+	run recon ray --events f18.Cdh "${counts[@]}" -o told.nii --force "${@:2}"
+	err_has "$1"
+	grep -qF -e "${1//--/}" <(tr -d "'" <told.json) || fail "the record lacks '$1'"
+}
+told "f18.Cdh: says 599.6 s; --duration-s 60 takes its place" --duration-s 60
+told "f18.Cdh: says F-18; --isotope C-11 takes its place" --isotope C-11
+told "f18.Cdh: says F-18, whose half-life is 6586.2 s; --half-life-s 1221.8 takes its place" --half-life-s 1221.8
+run convert f18.Cdh c11.Cdh --scanner solid.yaml --duration-s 60 --start-s 7
+err_has "f18.Cdh: says 599.6 s; --duration-s 60 takes its place"
+err_has "f18.Cdh: says 5 s; --start-s 7 takes its place"
+for same in "--duration-s 600" "--isotope f-18" "--half-life-s 6588"; do
+	# shellcheck disable=SC2086
+	run recon ray --events f18.Cdh "${counts[@]}" $same -o told.nii --force
+	! grep -q 'takes its place' err || fail "$same: no contradiction"
+done
+
 cp sim.lut ring2.lut
 sed 's/scanner name.*/scanner name: ring2/' sim.hscan >ring2.hscan
 run convert six.Cdh six2.Cdh --scanner ring.hscan

@@ -185,7 +185,7 @@ recon all own.npy --to-s 30 --delayed all.Cdh
 recon early own_part.npy --delayed early.Cdh
 same own.npy own_part.npy
 run project ray zeros.npy --events early.Cdh --scanner ring.yaml "${grid[@]}" --delayed pairs.npy \
-	-o r.npy
+	--accept randoms -o r.npy
 "$PYTHON" -c 'import numpy as np; np.save("half.npy", np.load("r.npy") / 2)'
 recon all shared.npy --to-s 30 --delayed pairs.npy
 recon early shared_part.npy --additive half.npy

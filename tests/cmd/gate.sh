@@ -94,9 +94,10 @@ c, d = r.integers(0, PER_RING, 90000), r.integers(40, 140, 90000)
 z = r.integers(0, RINGS, (90000, 2)) * PER_RING
 np.save("late.npy", np.stack([z[:, 0] + c, z[:, 1] + (c + d) % PER_RING], 1))'
 delayed=(--scanner ring.yaml --tof-fwhm-ps 0 --sens none "${grid[@]}" --iterations 1)
-run recon ray --events full.dat --trues-only "${delayed[@]}" --delayed full.dat -o late.nii
+run recon ray --events full.dat --trues-only "${delayed[@]}" --delayed full.dat --accept randoms \
+	-o late.nii
 run recon ray --events masked.dat --gate-mask "$(cat mask.txt)" "${delayed[@]}" --delayed late.npy \
-	-o later.nii
+	--accept randoms -o later.nii
 
 # ---- refused ----
 expect 3 convert masked.dat o.npy

@@ -70,7 +70,7 @@ next '' recon no-such-model --
 next '--kernel' recon strip --ker
 next 'eq7 tan gauss' recon strip --kernel ''
 next 'tan' recon strip --kernel = t
-next '--scanner --scatter --scatter-rounds --scatter-scale --scatter-seed --scatter-error --scatter-extend --scatter-save --scratch' recon ray -o x.nii --method=osem --sc
+next '--scanner --scanner-differs --scatter --scatter-rounds --scatter-scale --scatter-seed --scatter-error --scatter-extend --scatter-save --scratch' recon ray -o x.nii --method=osem --sc
 next 'README.md' recon ray --scanner READ
 next 'README.md' recon ray --scanner = READ
 next 'docs' demo -o 'do'

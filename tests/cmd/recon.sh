@@ -192,7 +192,7 @@ tau=(--coincidence-ns 4)
 run project ray "${zero[@]}" "${notof[@]}" --delayed late.lmdT -o delayed.npy
 run project ray "${zero[@]}" "${notof[@]}" --delayed late.lmdT --additive 0.25 -o more.npy
 run project ray "${zero[@]}" "${notof[@]}" --singles singles.npy --duration-s 100 "${tau[@]}" \
-	-o singles_r.npy
+	--accept randoms -o singles_r.npy
 run project ray "${zero[@]}" --delayed late.lmdT "${tau[@]}" -o per_mm.npy
 run project ray "${zero[@]}" --delayed late.lmdT "${tau[@]}" --tof-bin-ps 50 -o per_bin.npy
 check "randoms" <<'END'
@@ -256,8 +256,8 @@ for unit, water in ("cm", .096), ("mm", .0096):
     np.save(unit + ".npy", np.full((8, 8, 8), water, "f4"))'
 run convert cm.npy cm.nii --voxel 10
 run convert mm.npy mm.nii --voxel 10
-recon --mu cm.nii --iterations 1 -o cm_x.nii
-err_has 'is this map in 1/cm?'
+recon --mu cm.nii --accept attenuation --iterations 1 -o cm_x.nii
+err_has 'is this map in 1/cm'
 err_has 'sens.nii was made without --mu'
 recon --projector joseph --iterations 1 -o other.nii
 err_has 'sens.nii was made with --projector slice, this run has joseph'

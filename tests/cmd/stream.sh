@@ -80,7 +80,7 @@ agree attenuation "${events[@]}" --mu mu.nii --additive add.npy
 agree precorrected "${events[@]}" --mu mu.nii --precorrected
 agree crystals "${events[@]}" --norm eff.npy --tof-fwhm-ps 0 --delayed late.Cdh
 agree factor "${events[@]}" --norm norm.npy --tof-fwhm-ps 0 --singles singles.npy \
-	--coincidence-ns 4 --method osem --subsets 4
+	--coincidence-ns 4 --accept randoms --method osem --subsets 4
 agree own --events factors.Cdh --tof-fwhm-ps 0 --iterations 3
 agree histogram --events counts.Cdh --tof-fwhm-ps 0 --iterations 3
 agree window "${events[@]}" --from-s 20 --to-s 70 --norm norm.npy --additive add.npy
@@ -202,7 +202,7 @@ same small.nii large.nii
 run recon "${small[@]}" --dry-run -o dry.nii
 grep -qE '[0-9]+ of [0-9]+ blocks kept' out || fail "the plan does not say what is kept"
 [ ! -e dry.nii ] || fail "--dry-run wrote its image"
-expect 4 recon "${small[@]}" --grid 256 -o x.nii
+expect 4 recon "${small[@]}" --grid 256 --voxel 4 -o x.nii
 err_has 'needs'
 
 # ---- what can't be ----

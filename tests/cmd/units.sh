@@ -151,13 +151,13 @@ refused() { # CODE TEXT ARGS...
 		"${grid[@]}" -o no.nii "${@:3}"
 	err_has "$2"
 }
-sed 's/radius_mm: 120/radius_mm: 121/' ring.yaml >wide.yaml
+sed 's/radius_mm: 120/radius_mm: 120.5/' ring.yaml >wide.yaml
 sed '$a name: other' ring.yaml >other.yaml
 refused 2 "made with --projector slice, this run has joseph" "${c11[@]}" --projector joseph
 refused 2 "made with --scanner ring, this run has wide" "${c11[@]}" --scanner wide.yaml
 mkdir moved
 cp wide.yaml moved/ring.yaml
-refused 2 "made with 'radius_mm' 120.0, this run has 121.0" "${c11[@]}" --scanner moved/ring.yaml
+refused 2 "made with 'radius_mm' 120.0, this run has 120.5" "${c11[@]}" --scanner moved/ring.yaml
 "$PYTHON" -c 'import numpy as np; np.save("eff2.npy", np.load("eff.npy") * np.float32(.5))'
 refused 2 "made with --norm xxh64" "${c11[@]}" --norm eff2.npy
 expect 2 recon ray --events second.Cdh --scanner ring.yaml --norm eff.npy --tof-fwhm-ps 0 "${grid[@]}" \

@@ -37,10 +37,10 @@ grid="--scanner $mmr --grid 25 --voxel 4 --centre 50,-30,-20 --iterations 4"
 run recon ray --events prompts.l $grid -o plain.nii
 ! grep -q delayed err || fail "a file without delayeds speaks of them"
 # shellcheck disable=SC2086
-run recon ray --events both.l.hdr $grid -o both.nii
+run recon ray --events both.l.hdr $grid --accept randoms -o both.nii # more of them than prompts
 err_has "randoms are taken from its 40000 delayed events"
 # shellcheck disable=SC2086
-run recon ray --events both.l $grid --delayed late.l -o given.nii
+run recon ray --events both.l $grid --delayed late.l --accept randoms -o given.nii
 # shellcheck disable=SC2086
 run recon ray --events both.l $grid --delayed none -o none.nii
 check "where the source is, and randoms" <<'END'

@@ -314,7 +314,14 @@ static void damaged(void **state)
 	static const struct {
 		const char *header, *message;
 	} t[] = {
-		{ HEADER "Number of events: 2\nData mode: list-mode\n", "'Duration (s)' is missing" },
+		{ HEADER "Number of events: 2\nData mode: list-mode\nScatter correction flag: 1\n",
+		  "'Duration (s)' is missing or 0: rates of scatter and randoms" },
+		{ HEADER
+		  "Number of events: 2\nDuration (s): 0\nData mode: list-mode\nRandom correction flag: "
+		  "1\n",
+		  "'Duration (s)' is missing or 0: rates of scatter and randoms" },
+		{ HEADER "Number of events: 2\nDuration (s): -1\nData mode: list-mode\n",
+		  "Duration (s) is '-1'" },
 		{ HEADER "Duration (s): 1\nData mode: list-mode\n", "'Number of events' is missing" },
 		{ HEADER "Number of events: 2\nDuration (s): 1\n", "'Data mode' is missing" },
 		{ HEADER "Number of events: 2\nDuration (s): 1\nData mode: normalization\n",
@@ -665,24 +672,52 @@ static void round_trip(void **state)
 	iso_scanner_free(s);
 }
 
+/* A duration that is not known: 0, or no such key, in what is read, and 0 in what is written. Stamps of events do not
+   tell it, and rates can't do without it. */
+static void no_duration(void **state)
+{
+	static const char *const headers[] = {
+		HEADER "Number of events: 2\nData mode: list-mode\n",
+		HEADER "Number of events: 2\nDuration (s): 0 # not known\nData mode: list-mode\n",
+	};
+	struct bytes b = two_plain();
+	struct iso_event v[2] = { { { 100, 0, 0 }, { -100, 0, 0 }, 0 },
+		                  { { 0, 100, -30 }, { 0, -100, -30 }, 0 } };
+	struct iso_events e = { .n = 2, .v = v, .time_ms = (uint32_t[]){ 5, 59001 } }, r = { 0 };
+	iso_scanner *s = NULL;
+
+	(void)state;
+	for (int i = 0; i < COUNT(headers); i++) {
+		put_set(headers[i], &b);
+		read_events(&r, NULL);
+		assert_true(r.n == 2 && r.duration_s == 0 && r.start_s == 2.5);
+		iso_events_free(&r);
+	}
+	assert_int_equal(iso_scanner_read(&s, "four.hscan"), ISO_OK);
+	files(true);
+	assert_int_equal(iso_events_write_with("a.Cdh", &e, s, NULL), ISO_OK);
+	read_events(&r, NULL);
+	assert_true(r.duration_s == 0 && r.time_ms[1] == 59001);
+	iso_events_free(&r);
+	files(true);
+	e.add = (iso_real[]){ 1, 2 };
+	assert_int_equal(iso_events_write_with("a.Cdh", &e, s, NULL), ISO_EARG);
+	assert_message("scatter and randoms as rates, and how long the scan took is not known: 'duration-s'");
+	assert_int_equal(files(false), 0);
+	iso_scanner_free(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(plain),
-		cmocka_unit_test(corrections),
-		cmocka_unit_test(histogram),
-		cmocka_unit_test(histogram_blocks),
-		cmocka_unit_test(lines),
-		cmocka_unit_test(scanner),
-		cmocka_unit_test(scanner_damaged),
-		cmocka_unit_test(damaged),
-		cmocka_unit_test(bad_records),
-		cmocka_unit_test(round_trip),
-		cmocka_unit_test(each_key_missing),
-		cmocka_unit_test(depths),
-		cmocka_unit_test(directions),
-		cmocka_unit_test(other_keys),
-		cmocka_unit_test(geometry),
+		cmocka_unit_test(plain),           cmocka_unit_test(corrections),
+		cmocka_unit_test(histogram),       cmocka_unit_test(histogram_blocks),
+		cmocka_unit_test(lines),           cmocka_unit_test(scanner),
+		cmocka_unit_test(scanner_damaged), cmocka_unit_test(damaged),
+		cmocka_unit_test(bad_records),     cmocka_unit_test(round_trip),
+		cmocka_unit_test(no_duration),     cmocka_unit_test(each_key_missing),
+		cmocka_unit_test(depths),          cmocka_unit_test(directions),
+		cmocka_unit_test(other_keys),      cmocka_unit_test(geometry),
 	};
 
 	return cmocka_run_group_tests(tests, enter, leave);

@@ -595,9 +595,56 @@ static void examples(void **state)
 	}
 }
 
+#define THREE "kind: cylinder\nrings: 3\nring_pitch_mm: 4\ncrystals_per_ring: 72\n"
+
+/* A ring of crystals of 8.7 by 4 mm against others: up to 1 mm across, a quarter of 4, and along the radius the depth
+   that one of the two says, besides that. */
+static void same_as_that_of_a_file(void **state)
+{
+	static const struct {
+		const char *text;
+		bool numbers, same;
+		int64_t crystal;
+	} t[] = {
+		{ THREE "radius_mm: 100\n", true, true, -1 },
+		{ THREE "radius_mm: 99.1\n", true, true, -1 },
+		{ THREE "radius_mm: 98.9\n", true, false, 0 },
+		{ THREE "radius_mm: 100\ninteraction_depth_mm: 8\n", true, true, -1 },
+		{ THREE "radius_mm: 94\ncrystal_mm: [8, 4, 10]\n", true, true, -1 },
+		{ THREE "radius_mm: 88\ncrystal_mm: [8, 4, 10]\n", true, false, 0 },
+		{ THREE "radius_mm: 88\ncrystal_mm: [8, 4, 10]\n", false, false, -1 },
+		{ THREE "radius_mm: 94\ncrystal_mm: [8, 4, 10]\n", false, true, -1 },
+		{ "kind: cylinder\nrings: 3\nring_pitch_mm: 5.1\ncrystals_per_ring: 72\nradius_mm: 100\n",
+		  true, false, 0 },
+		{ "kind: cylinder\nrings: 3\nring_pitch_mm: 4.9\ncrystals_per_ring: 72\nradius_mm: 100\n",
+		  true, true, -1 },
+		{ "kind: cylinder\nrings: 4\nring_pitch_mm: 4\ncrystals_per_ring: 54\nradius_mm: 100\n", true,
+		  false, 25 }, /* 216 crystals as well */
+		{ "kind: cylinder\nrings: 3\nring_pitch_mm: 4\ncrystals_per_ring: 71\nradius_mm: 100\n", true,
+		  false, -1 },
+	};
+	iso_scanner *own = scanner(THREE "radius_mm: 100\n");
+	char words[160];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+		struct iso_scanner_apart apart;
+		iso_scanner *given = scanner(t[i].text);
+
+		if (iso_scanner_same(&apart, own, given, t[i].numbers) != t[i].same)
+			fail_msg("row %zu: %s", i, t[i].same ? "the same" : "not the same");
+		if (t[i].crystal < 25) assert_int_equal(apart.crystal, t[i].crystal);
+		iso_scanner_free(given);
+	}
+	iso_scanner_figures(words, sizeof words, own);
+	assert_string_equal(words, "216 crystals in 3 rings, at 100 mm from the axis, z -4 to 4 mm");
+	iso_scanner_free(own);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(same_as_that_of_a_file),
 		cmocka_unit_test(positions),
 		cmocka_unit_test(blocks),
 		cmocka_unit_test(blocks_along_z),

@@ -132,6 +132,8 @@ static int describe_records(json_t *o, const char *path, const struct iso_events
 	put_stats(o, &s);
 	put_info(o, iso_event_file_info(f));
 	put_warnings(o, &s);
+	if (how->scanner && input_scanner(NULL, f, path, how->scanner, iso_scanner_name(how->scanner), false))
+		facts_warn(o, "%s", iso_message());
 	st = put_scanner(o, path, how);
 done:
 	iso_event_file_close(f);

@@ -144,6 +144,7 @@ static int prepare(struct work *w)
 	if ((st = read_image(w)) ||
 	    (s->mu && (st = record_read_mu(&w->c->record, &w->mu, s->mu, &w->image.grid))))
 		return st;
+	record_warn_mu(&w->c->record, &w->mu, s->mu);
 	plan = cmd_plan_begin(w->c);
 	iso_panel_simulate_plan(&plan, w->c->ctx, w->panels, w->image.n, s->list);
 	if ((st = cmd_plan(w->c, &plan)) || (st = iso_panel_histogram(&w->lors, w->panels))) return st;

@@ -40,6 +40,7 @@ static int read_inputs(struct cmd *c, struct inputs *in, const struct simulate *
 	    (st = record_input(&c->record, s->image)) ||
 	    (s->mu && (st = record_read_mu(&c->record, &in->mu, s->mu, &in->image.grid))))
 		return st;
+	record_warn_mu(&c->record, &in->mu, s->mu);
 	return s->norm ? read_norm(c, in, s->norm) : ISO_OK;
 }
 
@@ -107,6 +108,7 @@ static int write_list(struct cmd *c, const char *path, const struct iso_simulate
 	if (!st && p->duration_s > 0 && iso_has_suffix(path, ".lmdT"))
 		record_warn(&c->record,
 		            "%s: lmdT has no place for the times of events: only their order is kept", path);
+	if (!st) cmd_tell_duration(c, path, p->duration_s);
 	if (!st && truth_path) st = iso_npy_bytes(truth_path, truth.order, truth.n);
 	if (!st) st = cmd_close_events(c, &w);
 	iso_event_writer_free(w);

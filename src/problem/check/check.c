@@ -2,6 +2,7 @@
 /* The table of checks; findings as warnings or refusals, and their place in the record. */
 #include "check.h"
 
+#include "base/number.h"
 #include "text/nearest.h"
 
 #include <stdarg.h>
@@ -73,10 +74,10 @@ void check_doubt(struct look *l, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof text, fmt, ap);
+	iso_vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
 	l->doubts++;
-	record_warn(l->p->record, "%s", text);
+	if (!l->refusal[0]) record_warn(l->p->record, "%s", text);
 }
 
 void check_refuse(struct look *l, const char *fmt, ...)
@@ -85,13 +86,24 @@ void check_refuse(struct look *l, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof text, fmt, ap);
+	iso_vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
 	l->doubts++;
 	if (lists(l->p->accept, l->check->name))
 		record_warn(l->p->record, "%s", text);
 	else if (!l->refusal[0])
 		memcpy(l->refusal, text, sizeof text);
+}
+
+/* ---- samples ---- */
+
+/* No multiple of a row or a plane, which would look at one column of voxels alone. */
+int64_t check_step(const struct iso_grid *g)
+{
+	int64_t step = iso_grid_voxels(g) >> 16, row = g->n[0], plane = row * g->n[1];
+
+	if (step < 2) return 1;
+	return step + (step % row == 0 || row % step == 0 || step % plane == 0);
 }
 
 /* ---- all of them ---- */
@@ -144,10 +156,18 @@ static int look_at_all(iso_problem *p, const struct run_made *made)
 
 int problem_check_inputs(iso_problem *p)
 {
-	return look_at_all(p, NULL);
+	record_stage(p->record, "check");
+	int st = look_at_all(p, NULL);
+
+	record_stage(p->record, "read"); /* which goes on */
+	return st;
 }
 
 int problem_check_image(iso_problem *p, const struct run_made *made)
 {
-	return look_at_all(p, made);
+	record_stage(p->record, "check");
+	int st = look_at_all(p, made);
+
+	record_stage(p->record, NULL);
+	return st;
 }

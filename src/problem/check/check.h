@@ -72,6 +72,9 @@ struct box {
 	double low[3], high[3];
 };
 bool check_crystals(struct box *b, const iso_scanner *s);
+
+/* Every so many voxels are looked at: a sample of about 65536 that is spread over the grid. */
+int64_t check_step(const struct iso_grid *g);
 struct box check_box(const struct iso_grid *g); /* of a grid, to the outer faces of its voxels */
 
 /* An attenuation map and what it is to fit; path NULL: there is none. */

@@ -7,26 +7,17 @@
 #define SIGMAS 5
 #define MISSED .05      /* of the counts: as far as subsets and filters take the sum */
 #define EXPLAINED .05   /* of the counts, the least that the image explains beside an additive term */
-#define PILED 3.        /* activity a voxel at the border over that of all voxels, at most, */
+#define PILED 2.        /* activity a voxel at the border over that of one inside, at most, */
 #define PILED_SHARE .05 /* where it is this share of the activity or more */
 #define FAINT .01       /* of the greatest sensitivity */
 #define FAINT_SHARE .2
 #define FALL .01 /* of the rise, for methods with subsets */
 
-/* Sum of S x: the counts that the image expects on all lines. */
-static double expected(const struct run_made *m)
-{
-	double sum = 0;
-
-	for (int64_t i = 0; i < m->image->n; i++) sum += (double)m->image->v[i] * m->sens[i];
-	return sum;
-}
-
 /* sum_j (A x + r)_j over all lines is the number of counts, where x is the image of greatest likelihood. */
 int check_counts(struct look *l)
 {
 	const struct run_made *m = l->made;
-	double trues = expected(m), all = trues + m->added,
+	double trues = m->expected, all = trues + m->added,
 	       slack = MISSED * m->counts + SIGMAS * sqrt(m->counts);
 
 	if (isnan(m->counts) || m->counts == 0) return ISO_OK;
@@ -57,22 +48,21 @@ int check_border(struct look *l)
 	int64_t seen[2] = { 0 };
 
 	l->looked = true;
-	for (int64_t i = 0; i < x->n; i++) {
+	for (int64_t i = 0, step = check_step(&x->grid); i < x->n; i += step) {
 		int64_t ix = i % n[0], iy = i / n[0] % n[1];
 		int at = ix == 0 || iy == 0 || ix == n[0] - 1 || iy == n[1] - 1;
 
 		sum[at] += (double)x->v[i] * l->made->sens[i];
 		seen[at] += l->made->sens[i] > 0;
 	}
-	double all = sum[0] + sum[1], share = sum[1] / all;
+	double share = sum[1] / (sum[0] + sum[1]), voxels = (double)seen[1] / (double)(seen[0] + seen[1]);
 
-	if (seen[0] > 0 && share > PILED_SHARE &&
-	    share > PILED * (double)seen[1] / (double)(seen[0] + seen[1]))
+	if (seen[0] > 0 && share > PILED_SHARE && share * (1 - voxels) > PILED * voxels * (1 - share))
 		check_doubt(l,
 		            "%.0f %% of the activity lies in the outermost voxels across, which are %.2g %% "
 		            "of all: "
 		            "something outside of the image was measured; a larger 'grid' takes it in",
-		            100 * share, 100. * (double)seen[1] / (double)(seen[0] + seen[1]));
+		            100 * share, 100 * voxels);
 	return ISO_OK;
 }
 
@@ -80,12 +70,13 @@ int check_border(struct look *l)
 int check_faint(struct look *l)
 {
 	const struct iso_array *x = l->made->image;
+	int64_t step = check_step(&x->grid);
 	double faint = 0, all = 0;
 	iso_real most = 0;
 
 	l->looked = true;
-	for (int64_t i = 0; i < x->n; i++) most = l->made->sens[i] > most ? l->made->sens[i] : most;
-	for (int64_t i = 0; i < x->n; i++) {
+	for (int64_t i = 0; i < x->n; i += step) most = l->made->sens[i] > most ? l->made->sens[i] : most;
+	for (int64_t i = 0; i < x->n; i += step) {
 		all += x->v[i];
 		if (l->made->sens[i] < FAINT * most) faint += x->v[i];
 	}

@@ -2,19 +2,16 @@
 /* The attenuation map against the image, the scanner and the activity. */
 #include "check.h"
 
+#include "base/number.h"
 #include "problem/ray/model_ray.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
-#define MATTER .003      /* 1/mm: less is air, or lung at its thinnest */
-#define DENSE .05        /* 1/mm: bone has 0.02, titanium 0.04, water in 1/cm 0.096 */
-#define THIN .003        /* 1/mm: no body is so thin throughout; water in 1/m would be 9.6 */
-#define HUGE 3.          /* matter wider than so many times the crystals is in another unit */
-#define TINY .005        /* and so is matter narrower than this share of them */
-#define AWAY .3          /* share of the activity in air */
-#define LOOKED (1 << 18) /* voxels that are looked at, at most, about */
+#define MATTER .003 /* 1/mm: less is air, or lung at its thinnest */
+#define HUGE 3.     /* matter wider than so many times the crystals is in another unit */
+#define TINY .005   /* and so is matter narrower than this share of them */
+#define AWAY .3     /* share of the activity in air */
 
 /* What a sample of the map's voxels shows. */
 struct matter {
@@ -54,14 +51,6 @@ static bool inside(const struct box *b, const double at[3])
 	return true;
 }
 
-/* A step of voxels that is no multiple of a row or a plane, so that the sample is spread. */
-static int64_t step_of(const struct iso_grid *g)
-{
-	int64_t step = iso_grid_voxels(g) / LOOKED;
-
-	return step < 2 ? 1 : step + (step % g->n[0] == 0 || step % (g->n[0] * g->n[1]) == 0);
-}
-
 static struct matter look_for_matter(const struct iso_array *mu, const struct iso_grid *image)
 {
 	struct matter m = { .box = { { INFINITY, INFINITY, INFINITY },
@@ -69,12 +58,12 @@ static struct matter look_for_matter(const struct iso_array *mu, const struct is
 	struct box of_image = check_box(image);
 	double at[3];
 
-	for (int64_t i = 0, step = step_of(&mu->grid); i < mu->n; i += step) {
+	for (int64_t i = 0, step = check_step(&mu->grid); i < mu->n; i += step) {
 		m.most = fmax(m.most, mu->v[i]);
 		if (mu->v[i] < MATTER) continue;
 		place_of(at, &mu->grid, i);
 		m.n++;
-		m.dense += mu->v[i] > DENSE;
+		m.dense += mu->v[i] > RECORD_MU_LIKELY;
 		m.in_image += inside(&of_image, at);
 		for (int a = 0; a < 3; a++) {
 			m.box.low[a] = fmin(m.box.low[a], at[a] - .5 * mu->grid.voxel[a]);
@@ -87,8 +76,8 @@ static struct matter look_for_matter(const struct iso_array *mu, const struct is
 /* "x -12 to 12, y ..., z ... mm" */
 static const char *words(char text[120], const struct box *b)
 {
-	snprintf(text, 120, "x %.4g to %.4g, y %.4g to %.4g, z %.4g to %.4g mm", b->low[0], b->high[0],
-	         b->low[1], b->high[1], b->low[2], b->high[2]);
+	iso_snprintf(text, 120, "x %.4g to %.4g, y %.4g to %.4g, z %.4g to %.4g mm", b->low[0], b->high[0],
+	             b->low[1], b->high[1], b->low[2], b->high[2]);
 	return text;
 }
 
@@ -104,7 +93,12 @@ static void compare_values(struct look *l, const char *path, const struct matter
 		             "%s: most of its matter has more than %g, up to %.3g; attenuation is in 1/mm, "
 		             "0.0096 for "
 		             "water: is this map in 1/cm",
-		             path, DENSE, m->most);
+		             path, RECORD_MU_LIKELY, m->most);
+	else if (m->dense > 0)
+		check_doubt(l,
+		            "%s: values up to %.3g; attenuation is in 1/mm, 0.0096 for water: is this map in "
+		            "1/cm",
+		            path, m->most);
 	if (m->n == 0 && m->most > 0)
 		check_doubt(l, "%s: values up to %.3g only; attenuation is in 1/mm, 0.0096 for water", path,
 		            m->most);
@@ -197,7 +191,7 @@ int check_matter(struct look *l)
 
 	if (!map_of(&map, l->p) || !l->made->sens) return ISO_OK;
 	l->looked = true;
-	for (int64_t i = 0, step = step_of(&x->grid); i < x->n; i += step) {
+	for (int64_t i = 0, step = check_step(&x->grid); i < x->n; i += step) {
 		double seen = (double)x->v[i] * l->made->sens[i];
 
 		place_of(at, &x->grid, i);

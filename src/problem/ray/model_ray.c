@@ -32,6 +32,9 @@ static void params(struct opt *table, void *self)
 		  .absent = "that of the events' file; of a file that holds none, a cylinder through the "
 		            "ends of its events",
 		  .help = "scanner description (YAML or JSON), or a CASToR .hscan or .geom" },
+		{ 0, "scanner-differs", .flag = &ray->scanner_differs,
+		  .help = "take 'scanner' though the events' file brings another one: crystal numbers are "
+		          "then those of 'scanner'" },
 		EVENTS_OPTS(ray->read),
 		{ 0, "grid", .integer = ray->size, .count = 3, .spread = true, .value = "NX,NY,NZ", .min = 1,
 		  .max = 1e15, .absent = "the image's, where there is one, else the scanner's field of view",

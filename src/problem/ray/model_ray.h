@@ -24,7 +24,7 @@ struct ray {
 	int64_t size[3], rays, sens_seed;
 	double voxel[3], centre[3];
 	double tof_fwhm_ps, tof_bin_ps, tof_truncate, share, duration_s, coincidence_ns;
-	bool precorrected, norm_inverse, additive_over_m;
+	bool scanner_differs, precorrected, norm_inverse, additive_over_m;
 	struct iso_events_options read; /* how to read events */
 	char events_help[700];          /* of the parameter, with the formats that there are */
 	struct ray_scatter scatter;
@@ -88,7 +88,7 @@ void ray_clear_corners(const struct ray *ray, iso_real *s);
    formats, which takes a pass through the file. NULL without a failure: there is none, or text, which is read whole;
    `pieces`: text is refused. */
 int ray_file(struct ray *ray, iso_event_file **f, bool pieces);
-/* From a file, with its hash for the record_input that follows. */
+/* From a file of this scanner, with its hash for the record_input that follows. */
 int ray_read_events(struct ray *ray, struct iso_events *e, const char *path,
                     const struct iso_events_options *o);
 /* A copy of what was set in place of the file, which must be there; n_bad is counted. */

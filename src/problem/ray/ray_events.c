@@ -89,6 +89,9 @@ int ray_heed_file(struct ray *ray)
 	int st = ray_file(ray, &f, false);
 
 	if (!f) return st;
+	if (ray->scanner &&
+	    (st = input_scanner(ray->p->record, f, ray->events, ray->s, ray->scanner, ray->scanner_differs)))
+		return st;
 	heed_info(ray, iso_event_file_info(f));
 	const iso_scanner *s = iso_event_file_scanner(f);
 
@@ -173,11 +176,20 @@ int ray_read_events(struct ray *ray, struct iso_events *e, const char *path,
                     const struct iso_events_options *o)
 {
 	struct iso_hash hash;
-	int st = iso_events_read_hashed(e, &hash, path, o);
+	iso_event_file *f = NULL;
+	int st;
 
-	if (st) return st;
-	record_hashed(ray->p->record, &hash);
-	return ISO_OK;
+	if (iso_events_only_whole(path))
+		st = iso_events_read_hashed(e, &hash, path, o);
+	else if (!(st = iso_event_file_open(&f, path, o)) &&
+	         ((ray->events && strcmp(path, ray->events) == 0) || /* told already */
+	          !(st = input_scanner(ray->p->record, f, path, ray->s,
+	                               ray->scanner ? ray->scanner : iso_scanner_name(ray->s),
+	                               ray->scanner_differs))))
+		st = iso_event_file_read_hashed(e, &hash, f, path);
+	iso_event_file_close(f);
+	if (!st) record_hashed(ray->p->record, &hash);
+	return st;
 }
 
 /* Which of them are usable is found here: the caller need not have counted. */
@@ -195,6 +207,18 @@ int ray_given_events(struct ray *ray, struct iso_events *e, const char *path)
 			path, "none of its %" PRId64 " events is usable: not finite, or both ends the same",
 			e->n);
 	return record_piped(ray->p->record, path, e->v, e->n * (int64_t)sizeof *e->v);
+}
+
+/* What the parameters say of the scan holds, whatever the file says. */
+static void heed_times(struct ray *ray)
+{
+	const struct frames *f = &ray->p->s.frames;
+
+	input_decay_overridden(ray->p->record, ray->events, f->isotope, f->half_life_option_s,
+	                       ray->e.isotope);
+	if (!problem_given(ray->p, "duration-s")) return;
+	input_overridden(ray->p->record, ray->events, "duration-s", ray->duration_s, ray->e.duration_s, "s");
+	ray->e.duration_s = ray->duration_s;
 }
 
 int ray_load_events(struct ray *ray, int need)
@@ -218,9 +242,10 @@ int ray_load_events(struct ray *ray, int need)
 		of_file.n = ray->n = ray->dealt ? ray->n : ray->e.n;
 		events_warn(ray->p->record, ray->events, &of_file);
 	}
-	if (problem_given(ray->p, "duration-s")) ray->e.duration_s = ray->duration_s;
+	heed_times(ray);
 	ray->p->found.duration_s = ray->e.duration_s;
 	ray->p->found.on_disk = ray->disk;
+	ray->p->found.counted = ray->e.count || ray->precorrected;
 	return (st = warn_if_late(ray)) ? st : ray_select(ray->p, &whole);
 }
 
@@ -246,13 +271,6 @@ static bool times_are_centres(struct ray *ray, double bin_ps)
 	return all;
 }
 
-static void warn_of_override(struct ray *ray, const char *name, double given, double of_file)
-{
-	if (of_file > 0 && of_file != given)
-		record_warn(ray->p->record, "%s: says %g ps; '%s' %g takes its place", ray->events, of_file,
-		            name, given);
-}
-
 /* The width in force: the option's, the file's, or the scanner's if the times are binned so. */
 static int load_bin(struct ray *ray)
 {
@@ -260,7 +278,9 @@ static int load_bin(struct ray *ray)
 	bool given = problem_given(ray->p, "tof-bin-ps");
 	int st = ISO_OK;
 
-	if (given) warn_of_override(ray, "tof-bin-ps", ray->tof_bin_ps, ray->e.tof_bin_ps);
+	if (given)
+		input_overridden(ray->p->record, ray->events, "tof-bin-ps", ray->tof_bin_ps,
+		                 ray->e.tof_bin_ps, "ps");
 	if (given || ray->e.tof_bin_ps > 0)
 		ray->bin = given ? ray->tof_bin_ps : ray->e.tof_bin_ps;
 	else if (of_scanner > 0) {
@@ -279,7 +299,9 @@ int ray_load_tof(struct ray *ray)
 	double any;
 	int st = ISO_OK;
 
-	if (given) warn_of_override(ray, "tof-fwhm-ps", ray->tof_fwhm_ps, ray->e.tof_fwhm_ps);
+	if (given)
+		input_overridden(ray->p->record, ray->events, "tof-fwhm-ps", ray->tof_fwhm_ps,
+		                 ray->e.tof_fwhm_ps, "ps");
 	ray->tof = given     ? ray->tof_fwhm_ps
 	           : of_file ? ray->e.tof_fwhm_ps
 	           : ray->s  ? iso_scanner_tof_fwhm_ps(ray->s)

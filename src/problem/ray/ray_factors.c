@@ -10,6 +10,7 @@
 #include "core/size.h"
 #include "io/kinds.h"
 #include "physics/randoms.h"
+#include "problem/inputs.h"
 #include "scanner/scanner.h"
 #include "file/npy.h"
 
@@ -279,7 +280,11 @@ static int load_randoms(struct ray *ray)
 		return iso_fail(ISO_EARG, "'delayed' and 'singles' exclude each other");
 	if (!ray->s)
 		return iso_fail(ISO_EARG, "'%s' needs 'scanner'", ray->late_file ? "delayed" : "singles");
-	if (ray->coincidence_ns == 0) ray->coincidence_ns = iso_scanner_coincidence_ns(ray->s);
+	if (problem_given(ray->p, "coincidence-ns"))
+		input_overridden(ray->p->record, iso_scanner_name(ray->s), "coincidence-ns",
+		                 ray->coincidence_ns, iso_scanner_coincidence_ns(ray->s), "ns");
+	else
+		ray->coincidence_ns = iso_scanner_coincidence_ns(ray->s);
 	if (ray->tof > 0 && !(ray->coincidence_ns > 0))
 		return iso_fail(ISO_EARG, "randoms with time of flight need the coincidence window: "
 		                          "'coincidence-ns', or time: {coincidence_ns: ...} of the scanner");

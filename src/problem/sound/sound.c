@@ -7,7 +7,6 @@
 #include "io/recording.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 int sound_params(struct opt *table, struct sound *sound)
@@ -338,8 +337,8 @@ int sound_hearing(struct sound *sound, struct iso_hearing *worst, double *at)
 			char away[64] = "";
 
 			if (h.farthest > 0)
-				snprintf(away, sizeof away, ", %.4g to %.4g mm away", t.speed * h.nearest,
-				         t.speed * h.farthest);
+				iso_snprintf(away, sizeof away, ", %.4g to %.4g mm away", t.speed * h.nearest,
+				             t.speed * h.farthest);
 			return iso_fail(ISO_EINPUT, "%s: at %g mm/us: %s%s%s", sound_scanner(sound), t.speed,
 			                iso_message(), away, away[0] ? sound_wrong_unit(sound, &h) : "");
 		}

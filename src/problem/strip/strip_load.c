@@ -2,6 +2,7 @@
 /* Model strip as a problem: its events, from a file, a pipe or memory; of several ranks, those of this one. */
 #include "model_strip.h"
 
+#include "base/number.h"
 #include "core/order.h"
 #include "core/size.h"
 #include "io/kinds.h"
@@ -91,10 +92,10 @@ bool strip_in_the_middle(char text[160], int64_t n, double reach, double half)
 	if (n < STRIP_TELLING || reach >= STRIP_MIDDLE * half) return false;
 	bool metres = reach < .01 * STRIP_MIDDLE * half;
 
-	snprintf(text, 160,
-	         "all hits lie within %.3g mm of the middle of strips of %g mm; in another unit? "
-	         "'event-unit-mm' is %d for %s",
-	         reach, 2 * half, metres ? 1000 : 10, metres ? "metres" : "cm");
+	iso_snprintf(text, 160,
+	             "all hits lie within %.3g mm of the middle of strips of %g mm; in another unit? "
+	             "'event-unit-mm' is %d for %s",
+	             reach, 2 * half, metres ? 1000 : 10, metres ? "metres" : "cm");
 	return true;
 }
 
