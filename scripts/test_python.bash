@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Sourced by test.sh: stages of the Python package. All of them share one build, build-wheel/cmake; of the options
-# that the wheel leaves out (FFTW, HDF5, MPI) few files depend. Each has a virtual environment of its own, outside
-# the tree, with NumPy and pytest alone; PYTHON is its interpreter (default: /usr/bin/python3).
+# Sourced by test.sh and test-more.sh: stages of the Python package. Wheel and install share one build,
+# build-wheel/cmake; few files depend on the options that the wheel leaves out (FFTW, HDF5, MPI). Each stage has a
+# virtual environment of its own, outside the tree; PYTHON is its interpreter (default: /usr/bin/python3).
 python_work=${python_work:-$(mktemp -d)}
 
 # fresh NAME: a virtual environment
@@ -36,20 +36,29 @@ python_wheel_tests() {
 	in_fresh wheel pytest -q -p no:cacheprovider "$PWD/python/tests/test_problem.py"
 }
 
-# pip install ., with what this machine has, and what some of the tests need. PyTorch where PyPI has one without CUDA's
-# libraries, some gigabytes
-python_install() {
-	local more=(pytest-xdist scipy mypy nbclient ipykernel nibabel)
-
-	[ "$(uname -m)" != aarch64 ] || more+=(torch==2.8.0)
-	! command -v mpirun >/dev/null || more+=(mpi4py)
-	fresh install
-	rm -f build-wheel/cmake/.skbuild-info.json # as in wheel.sh
-	pip_in install install "${PWD}[test]" "${more[@]}" --config-settings=build-dir="$PWD/build-wheel/cmake"
+# what some of the tests need. PyTorch where PyPI has one without CUDA's libraries, some gigabytes
+python_modules() {
+	echo pytest-xdist scipy mypy nbclient ipykernel nibabel
+	[ "$(uname -m)" != aarch64 ] || echo torch==2.8.0
+	! command -v mpirun >/dev/null || echo mpi4py
 }
 
-python_tests() {
-	in_fresh install pytest -q -n "$(nproc)" -p no:cacheprovider "$PWD/python/tests"
+# all tests of the package, as it lies in the tree, over the library of the folder build
+python_here() {
+	fresh here
+	# shellcheck disable=SC2046
+	pip_in here install numpy pytest $(python_modules)
+	(cd "$python_work" && ISOTOME_LIBRARY="$OLDPWD/build" PYTHONPATH="$OLDPWD/python" here/bin/python -m pytest -q \
+		-n "$(nproc)" -p no:cacheprovider "$OLDPWD/python/tests")
+}
+
+# pip install ., with what this machine has; and that what it installs works without the tree
+python_install() {
+	fresh install
+	rm -f build-wheel/cmake/.skbuild-info.json # as in wheel.sh
+	# shellcheck disable=SC2046
+	pip_in install install "${PWD}[test]" $(python_modules) --config-settings=build-dir="$PWD/build-wheel/cmake"
+	in_fresh install pytest -q -n "$(nproc)" -p no:cacheprovider "$PWD"/python/tests/test_{abi,problem,run,wheel}.py
 }
 
 # python_sanitized FOLDER RUNTIME...: the tests of that build with these libraries loaded first: the sanitizer's, and

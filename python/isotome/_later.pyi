@@ -153,6 +153,7 @@ def ray(
     injected_at: _Text | None = ...,
     nonneg: bool | None = ...,
     weigh: Literal["equal", "area"] | None = ...,
+    accept: _Text | None = ...,
 ) -> Problem:
     """A problem of model ray: `.reconstruct()` makes the image, `.operator()` the operator.
 
@@ -380,6 +381,11 @@ def ray(
     weigh: 'equal' or 'area'; default equal
         equal: all data count alike; area: by the surface that their transducer stands for.
         Where an array is dense in places, as rings are at the poles, fewer iterations do
+
+    Checks
+    ------
+    accept: text; default none
+        checks whose refusals become warnings; a refusal names its check
     """
 
 
@@ -445,6 +451,7 @@ def strip(
     injected_at: _Text | None = ...,
     nonneg: bool | None = ...,
     weigh: Literal["equal", "area"] | None = ...,
+    accept: _Text | None = ...,
 ) -> Problem:
     """A problem of model strip: `.reconstruct()` makes the image, `.operator()` the operator.
 
@@ -618,6 +625,11 @@ def strip(
     weigh: 'equal' or 'area'; default equal
         equal: all data count alike; area: by the surface that their transducer stands for.
         Where an array is dense in places, as rings are at the poles, fewer iterations do
+
+    Checks
+    ------
+    accept: text; default none
+        checks whose refusals become warnings; a refusal names its check
     """
 
 
@@ -680,6 +692,7 @@ def srm(
     injected_at: _Text | None = ...,
     nonneg: bool | None = ...,
     weigh: Literal["equal", "area"] | None = ...,
+    accept: _Text | None = ...,
 ) -> Problem:
     """A problem of model srm: `.reconstruct()` makes the image, `.operator()` the operator.
 
@@ -848,6 +861,11 @@ def srm(
     weigh: 'equal' or 'area'; default equal
         equal: all data count alike; area: by the surface that their transducer stands for.
         Where an array is dense in places, as rings are at the poles, fewer iterations do
+
+    Checks
+    ------
+    accept: text; default none
+        checks whose refusals become warnings; a refusal names its check
     """
 
 
@@ -905,6 +923,7 @@ def ubp(
     injected_at: _Text | None = ...,
     nonneg: bool | None = ...,
     weigh: Literal["equal", "area"] | None = ...,
+    accept: _Text | None = ...,
 ) -> Problem:
     """A problem of model ubp: `.reconstruct()` makes the image, `.operator()` the operator.
 
@@ -1062,6 +1081,11 @@ def ubp(
     weigh: 'equal' or 'area'; default equal
         equal: all data count alike; area: by the surface that their transducer stands for.
         Where an array is dense in places, as rings are at the poles, fewer iterations do
+
+    Checks
+    ------
+    accept: text; default none
+        checks whose refusals become warnings; a refusal names its check
     """
 
 
@@ -1122,6 +1146,7 @@ def svoxel(
     injected_at: _Text | None = ...,
     nonneg: bool | None = ...,
     weigh: Literal["equal", "area"] | None = ...,
+    accept: _Text | None = ...,
 ) -> Problem:
     """A problem of model svoxel: `.reconstruct()` makes the image, `.operator()` the operator.
 
@@ -1282,6 +1307,11 @@ def svoxel(
     weigh: 'equal' or 'area'; default equal
         equal: all data count alike; area: by the surface that their transducer stands for.
         Where an array is dense in places, as rings are at the poles, fewer iterations do
+
+    Checks
+    ------
+    accept: text; default none
+        checks whose refusals become warnings; a refusal names its check
     """
 
 
@@ -1337,6 +1367,7 @@ def sradon(
     injected_at: _Text | None = ...,
     nonneg: bool | None = ...,
     weigh: Literal["equal", "area"] | None = ...,
+    accept: _Text | None = ...,
 ) -> Problem:
     """A problem of model sradon: `.reconstruct()` makes the image, `.operator()` the operator.
 
@@ -1486,4 +1517,9 @@ def sradon(
     weigh: 'equal' or 'area'; default equal
         equal: all data count alike; area: by the surface that their transducer stands for.
         Where an array is dense in places, as rings are at the poles, fewer iterations do
+
+    Checks
+    ------
+    accept: text; default none
+        checks whose refusals become warnings; a refusal names its check
     """

@@ -78,12 +78,13 @@ def test_castor_keeps_all(on_crystals, tmp_path, context):
     events, s = on_crystals
     random = np.random.default_rng(4)
     events.mult, events.add = random.random((2, len(events)), np.float32)
+    events.duration_s = 60.0  # scatter and randoms are rates there
     isotome.write_events(tmp_path / "e.Cdh", events, scanner=s)
     back = isotome.read_events(tmp_path / "e.Cdh", context=context)
     for name in ("lines", "time_ms", "crystal"):
         assert np.array_equal(getattr(back, name), getattr(events, name)), name
     assert np.allclose(back.mult, events.mult) and np.allclose(back.add, events.add)
-    assert back.isotope == "F-18" and back.tof_fwhm_ps == 400
+    assert back.isotope == "F-18" and back.tof_fwhm_ps == 400 and back.duration_s == 60
     beside = isotome.Scanner(next(tmp_path.glob("*.hscan")))
     assert np.allclose(beside.positions, s.positions, atol=1e-4)
 
