@@ -671,6 +671,7 @@ int recon_em(iso_problem *problem, struct iso_array *to)
 
 	if (!st) st = units_settle(problem);
 	if (!st && e.r.s->out && f->series) st = iso_write_check_series(e.r.s->out, f->n);
+	if (!st) problem_tell_idle(problem);
 	if (!st) st = reconstruct(&e, to);
 	iso_series_free(e.kept);
 	iso_array_free(&e.start);
