@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Checks of traces: speed of sound, sampling, arrival; what is refused, doubted, and what is no cause for alarm.
-# shellcheck source=../cmd/lib.bash
-. "$(dirname "$0")/../cmd/lib.bash"
-# shellcheck source=checks.bash
+# shellcheck source=tests/cmd/lib.bash
+. "$SOURCE/tests/cmd/lib.bash"
+# shellcheck source=tests/problem/checks.bash
 . "$SOURCE/tests/problem/checks.bash"
 need_python
 
@@ -22,7 +22,7 @@ array s
 run simulate s.yaml nine-spheres -o y.npy
 run simulate s.yaml nine-spheres --noise 0.05 -o noisy.npy
 
-grid=(--grid 15,15,29 --voxel 2)
+grid=(--grid '15,15,29' --voxel 2)
 all=speed,sampling,arrival
 # ubp SCANNER [DATA]: the arguments of a run
 ubp() { echo "ubp --scanner $1.yaml --data ${2:-y}.npy ${grid[*]}"; }
@@ -74,16 +74,16 @@ ubp() { echo "ubp --scanner $1.yaml --data ${2:-y}.npy ${grid[*]}"; }
 		y[:, :8] += 50	# the laser's own pulse
 		np.save("pulse.npy", y.astype("f4"))
 	END
-	near=(--grid 15,15,20 --voxel 1 --centre 0,0,10.1)
+	near=(--grid '15,15,20' --voxel 1 --centre '0,0,10.1')
 	printf '%s\n' 'kind: transducers' 'positions: p.npy' 'normals: n.npy' 'areas: a.npy' 'speed_mm_per_us: 1.5' 'sampling_mhz: 20' \
 		'samples: 400' >plane.yaml
-	plane="ubp --weights solid-angle --scanner plane.yaml"
-	fits $all $plane --data flat.npy "${near[@]}"
-	fits $all $plane --data pulse.npy "${near[@]}"
-	expect 3 recon $plane --data flat.npy "${near[@]}" --speeds 1400,1600,2 -o no.nii
+	plane=(ubp --weights solid-angle --scanner plane.yaml)
+	fits $all "${plane[@]}" --data flat.npy "${near[@]}"
+	fits $all "${plane[@]}" --data pulse.npy "${near[@]}"
+	expect 3 recon "${plane[@]}" --data flat.npy "${near[@]}" --speeds 1400,1600,2 -o no.nii
 	err_has 'plane.yaml: the speed of sound is 1400 mm/us, in water it is 1.5: is the speed in m/s (mm/us are expected); --accept speed'
 	also=sampling refused speed 'plane.yaml: the speed of sound is 60 mm/us, in water it is 1.5' \
-		$plane --data flat.npy "${near[@]}" --speed 60
+		"${plane[@]}" --data flat.npy "${near[@]}" --speed 60
 
 	# ---- the time of the first sound ----
 	array from first_sample_us 15

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Checks of events of two strips: hits on the strips, and differences of the two ways.
-# shellcheck source=../cmd/lib.bash
-. "$(dirname "$0")/../cmd/lib.bash"
-# shellcheck source=checks.bash
+# shellcheck source=tests/cmd/lib.bash
+. "$SOURCE/tests/cmd/lib.bash"
+# shellcheck source=tests/problem/checks.bash
 . "$SOURCE/tests/problem/checks.bash"
 need_python
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Options that have no effect in a run say so: a case for each row of src/problem/check/idle.c, with one in which the
 # option has its effect.
-# shellcheck source=../cmd/lib.bash
-. "$(dirname "$0")/../cmd/lib.bash"
+# shellcheck source=tests/cmd/lib.bash
+. "$SOURCE/tests/cmd/lib.bash"
 need_python
 
 # idle OPTION WHY ARGS...: the note is told, and is in the record
@@ -36,7 +36,7 @@ nib.save(nib.Nifti1Image(mu, np.array([[20., 0, 0, -70], [0, 20, 0, -70], [0, 0,
 np.save("eff.npy", np.ones(288, "f4"))
 np.save("rates.npy", np.full(288, 100., "f4"))
 END
-ray=(ray --events e.lmdT --grid 8,8,4 --voxel 20,20,18 --iterations 2)
+ray=(ray --events e.lmdT --grid '8,8,4' --voxel '20,20,18' --iterations 2)
 tof=("${ray[@]}" --scanner ring.yaml)
 ray=("${ray[@]}" --scanner plain.yaml --tof-fwhm-ps 0)
 
@@ -122,7 +122,7 @@ idle strategy "the CPU has one way" "${strip[@]}" --iterations 2 --strategy warp
 printf '%s\n' 'kind: transducers' 'sphere: {radius_mm: 40, rings: 4, views: 6}' 'speed_mm_per_us: 1.5' \
 	'sampling_mhz: 20' 'samples: 800' >s.yaml
 run simulate s.yaml nine-spheres -o y.npy
-svoxel=(svoxel --scanner s.yaml --data y.npy --grid 9,9,13 --voxel 3 --iterations 1)
+svoxel=(svoxel --scanner s.yaml --data y.npy --grid '9,9,13' --voxel 3 --iterations 1)
 idle width "--transform direct has no kernel" "${svoxel[@]}" --fmax-mhz .1 --transform direct --width 6
 works width "${svoxel[@]}" --fmax-mhz .1 --width 6
 works fmax-mhz "${svoxel[@]}" --fmax-mhz .1
