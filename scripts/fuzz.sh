@@ -12,7 +12,7 @@
 # it into tests/fuzz/corpus/TARGET as regression-NAME. ISOTOME_CMAKE as in test.sh.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-. scripts/strict.bash
+. scripts/testing/strict.bash
 build=$PWD/build-clang
 dir=$build/fuzz
 case ${1:-} in

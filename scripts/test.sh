@@ -14,10 +14,10 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/packages.bash
-. scripts/strict.bash
-. scripts/test_python.bash
-. scripts/stages.bash
-. scripts/test_lists.bash
+. scripts/testing/strict.bash
+. scripts/testing/python.bash
+. scripts/testing/stages.bash
+. scripts/testing/lists.bash
 ISO_TEST_STRICT=$(strict_or_not "$@")
 export ISO_TEST_STRICT
 # shellcheck disable=SC2086

@@ -94,6 +94,7 @@ struct run_made {
 	double counts;        /* of the rows that were used; NaN: not known */
 	double added; /* expected counts besides the image's: 0, or NaN where their sum is not known */
 	const json_t *loglik; /* of each update; NULL: the method tells another figure */
+	int updates;
 };
 
 /* check/check.c: that inputs fit each other, after load, and that an image fits its data. A finding is a warning, or, if
@@ -101,6 +102,9 @@ struct run_made {
 int problem_check_inputs(iso_problem *p);
 int problem_check_image(iso_problem *p, const struct run_made *made);
 int problem_check_accept(const iso_problem *p);
+
+/* check/idle.c: notes of parameters that were given and do nothing in this run; after load. */
+void problem_tell_idle(const iso_problem *p);
 
 /* The model's sensitivity without the PSF, after load. */
 int problem_sens(iso_problem *p, struct iso_array *s);

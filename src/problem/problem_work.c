@@ -482,10 +482,13 @@ static int reconstruct(iso_problem *p, struct iso_array *x, const char *path)
 	if ((st = iso_problem_load(p)) || (st = problem_begin_run(p))) return st;
 	if (path && (st = iso_write_check_grid(path, &p->found.grid))) return st;
 	if ((st = recon_complete(p, &complete, x, path)) || complete) return settle(p, st);
-	st = p->s.follow.on           ? recon_follow(p, x)
-	     : recon_is_cg(&p->s)     ? recon_cg(p, x)
-	     : recon_is_direct(&p->s) ? recon_direct(p, x)
-	                              : recon_em(p, x);
+	bool em = !p->s.follow.on && !recon_is_cg(&p->s) && !recon_is_direct(&p->s);
+
+	if (!em) problem_tell_idle(p); /* EM, which may yet be refused for its units, tells itself */
+	st = em                   ? recon_em(p, x)
+	     : p->s.follow.on     ? recon_follow(p, x)
+	     : recon_is_cg(&p->s) ? recon_cg(p, x)
+	                          : recon_direct(p, x);
 	return settle(p, st);
 }
 

@@ -393,6 +393,7 @@ static int check_image(const struct em *e, const struct recon_result *of)
 	struct run_made made = { .image = &e->r.x,
 		                 .sens = e->scaled.v,
 		                 .expected = e->activity,
+		                 .updates = of->updates,
 		                 .loglik = recon_is_map(e->r.s) ? NULL : of->loglik };
 	int st;
 
@@ -671,6 +672,7 @@ int recon_em(iso_problem *problem, struct iso_array *to)
 
 	if (!st) st = units_settle(problem);
 	if (!st && e.r.s->out && f->series) st = iso_write_check_series(e.r.s->out, f->n);
+	if (!st) problem_tell_idle(problem);
 	if (!st) st = reconstruct(&e, to);
 	iso_series_free(e.kept);
 	iso_array_free(&e.start);

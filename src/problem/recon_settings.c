@@ -147,41 +147,39 @@ static int check_direct(iso_problem *problem)
 	return st ? st : problem_refuse(problem, recon_em_params, with);
 }
 
-/* Rules are of events, or of the directions of a matrix. */
-static int check_rule(const iso_problem *problem)
+/* Events and directions are dealt by rules of their own. */
+static int check_rule(iso_problem *problem)
 {
-	static const char *const of_directions[] = { "mod", "groups", "random", NULL };
 	static const char *const of_events[] = { "interleaved", "blocks", "random", NULL };
+	static const char *const of_directions[] = { "mod", "groups", "random", NULL };
+	bool directions = problem->m->rule && strcmp(problem->m->rule, "groups") == 0;
 	const char *rule = problem->s.rule;
-	bool directions = problem->m->rule;
-	const char *const *r = directions ? of_directions : of_events;
 
-	while (*r && strcmp(*r, rule) != 0) r++;
-	if (*r) return ISO_OK;
-	return iso_fail(ISO_EARG, "'subset-rule' %s deals out %s; model %s has %s: %s", rule,
-	                directions ? "events" : "directions", problem->m->name,
-	                directions ? "directions" : "events",
-	                directions ? "mod, groups or random" : "interleaved, blocks or random");
+	if (opt_place(directions ? of_directions : of_events, rule) >= 0) return ISO_OK;
+	return iso_fail(ISO_EARG, "'subset-rule' is %s, which is for %s; model %s has %s", rule,
+	                directions ? "events" : "directions of srm", problem->m->name,
+	                directions ? "mod, groups and random" : "interleaved, blocks and random");
 }
 
 static int check_method(iso_problem *problem)
 {
 	struct settings *s = &problem->s;
 	bool osem = strcmp(s->method, "osem") == 0, map = recon_is_map(s);
-	int st;
 
 	/* groups of directions are few, and penalised likelihood wants many subsets */
 	if (!problem_given(problem, "subset-rule")) {
 		s->rule = problem->m->rule ? problem->m->rule : "interleaved";
 		if (map && strcmp(s->rule, "groups") == 0) s->rule = "mod";
 	}
+	int st = check_rule(problem);
+
+	if (st) return st;
 	bool mlem = strcmp(s->method, "mlem") == 0, one = mlem || strcmp(s->method, "pdhg") == 0;
 
 	if (!problem_given(problem, "subsets")) s->subsets = one ? 1 : map ? MAP_SUBSETS : osem ? 8 : 1;
 	if (one && s->subsets > 1)
 		return iso_fail(ISO_EARG, "'subsets' is %" PRId64 ": %s has one; 'method' %s takes more",
 		                s->subsets, s->method, mlem ? "osem" : "spdhg");
-	if ((st = check_rule(problem))) return st;
 	s->by = (struct model_subsets){ (int)s->subsets, (enum iso_subset_rule)opt_place(rules, s->rule),
 		                        (uint64_t)s->seed };
 	return ISO_OK;

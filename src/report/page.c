@@ -108,6 +108,7 @@ int iso_report_page(struct iso_text *t, const struct iso_report *r)
 		return st;
 	iso_report_times(t, r);
 	iso_report_steps(t, r);
+	iso_report_checks(t, r);
 	iso_report_parameters(t, r);
 	iso_report_notes(t, r);
 	return close_page(t, "report", r->viewer);

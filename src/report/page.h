@@ -118,6 +118,7 @@ int iso_report_objective(struct iso_text *t, const struct iso_report *r); /* of 
 void iso_report_times(struct iso_text *t, const struct iso_report *r);
 void iso_report_steps(struct iso_text *t, const struct iso_report *r);
 void iso_report_parameters(struct iso_text *t, const struct iso_report *r);
+void iso_report_checks(struct iso_text *t, const struct iso_report *r);
 void iso_report_notes(struct iso_text *t, const struct iso_report *r);
 
 /* Values in colours, rows upwards: from 0, or symmetric about it, to `most`. */

@@ -75,6 +75,38 @@ void iso_report_warnings(struct iso_text *t, const struct iso_report *r)
 	              &list, "</ul>\n</section>\n");
 }
 
+/* How many checks the step's run made of its inputs and its image, and which of them were doubtful. */
+static void put_checks(struct iso_text *t, const struct iso_step *step)
+{
+	json_t *checks = json_object_get(step->record, "checks"), *value;
+	size_t n = json_object_size(checks), doubtful = 0;
+	const char *name;
+
+	if (n == 0) return;
+	iso_text_html(t, WARNING, iso_value_base(step->file));
+	iso_text_add(t, "%zu made", n);
+	json_object_foreach (checks, name, value) {
+		if (!json_is_string(value) || strcmp(json_string_value(value), "fits") == 0) continue;
+		if (doubtful++ < MOST_WARNINGS)
+			iso_text_html(t, "%s%.40s", doubtful == 1 ? "; doubtful: " : ", ", name);
+	}
+	iso_text_add(t, doubtful ? "</li>\n" : ", all fit</li>\n");
+}
+
+void iso_report_checks(struct iso_text *t, const struct iso_report *r)
+{
+	struct iso_text list = { 0 };
+
+	for (int i = 0; i < r->n; i++)
+		for (int k = 0; k < r->image[i].history.n; k++)
+			if (!seen_before(r, i, r->image[i].history.step[k].file))
+				put_checks(&list, &r->image[i].history.step[k]);
+	iso_text_part(t,
+	              "<section aria-labelledby='checks'>\n<h2 id='checks'>Checks that inputs and image fit "
+	              "each other</h2>\n<ul class='checks'>\n",
+	              &list, "</ul>\n</section>\n");
+}
+
 void iso_report_notes(struct iso_text *t, const struct iso_report *r)
 {
 	struct iso_text list = { 0 };

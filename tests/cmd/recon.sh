@@ -145,7 +145,7 @@ for rule in interleaved blocks random; do
 done
 recon "${osem[@]}" --subset-rule random --seed 2 -o seed.nii
 expect 2 recon "${args[@]}" "${osem[@]}" --subset-rule mod -o mod.nii
-err_has '--subset-rule mod deals out directions; model ray has events: interleaved, blocks or random'
+err_has '--subset-rule is mod, which is for directions of srm; model ray has interleaved, blocks and random'
 for pair in interleaved:blocks blocks:random random:seed; do
 	! cmp -s ${pair%:*}.nii ${pair#*:}.nii || fail "$pair: the rules give one image"
 done

@@ -164,8 +164,7 @@ bad 2 '49 subsets, must be 1 to 48, the number of directions' \
 	--srm b.srm --data counts.npy --method osem --subsets 49 --subset-rule mod
 bad 2 '13 subsets, must be 1 to 4, the number of groups of directions' \
 	--srm b.srm --data counts.npy --method osem --subsets 13
-bad 2 '--subset-rule interleaved deals out events; model srm has directions: mod, groups or random' \
-	--srm b.srm --data counts.npy --method osem --subset-rule interleaved
+bad 2 '--subset-rule is interleaved, which is for events' --srm b.srm --data counts.npy --method osem --subset-rule interleaved
 bad 2 '--randoms subtract needs --delayed' --srm b.srm --data counts.npy --randoms subtract
 bad 2 '--additive and --delayed' --srm b.srm --data counts.npy --additive mean.npy --delayed delayed.npy
 bad 2 '--sens is one image' --srm b.srm --data counts.npy --method osem --sens sens.npy

@@ -72,6 +72,11 @@ static void counts(void **state)
 	c.made.expected = .93e6;
 	assert_int_equal(findings("counts", &c.made, 1), 1);
 	c.made.added = .07e6; /* known, and makes up for it */
+	c.made.updates = 40;
+	assert_int_equal(findings("counts", &c.made, 1), 0);
+	c.made.added = .3e6;
+	assert_int_equal(findings("counts", &c.made, 1), 1);
+	c.made.updates = 2; /* too few to share the counts out */
 	assert_int_equal(findings("counts", &c.made, 1), 0);
 	c.made.added = NAN; /* not known: anything below the counts may be */
 	assert_int_equal(findings("counts", &c.made, 1), 0);

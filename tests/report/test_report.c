@@ -571,6 +571,28 @@ static void notes_come_last(void **state)
 	iso_text_free(&t);
 }
 
+/* How many checks a run made, and which were doubtful; names of a foreign record are text. */
+static void checks_are_counted(void **state)
+{
+	(void)state;
+	write_image("x.nii", 8, 6, 5, 3,
+	            "{\"verb\": \"recon\", \"checks\": {\"ends\": \"fits\", \"matter\": \"doubtful\","
+	            " \"<b>\": \"doubtful\", \"odd\": 3}}");
+	struct iso_text t = page_of_one("x.nii");
+
+	has(&t, "<b>x.nii</b> 4 made; doubtful: matter, &lt;b&gt;</li>");
+	iso_text_free(&t);
+	write_image("x.nii", 8, 6, 5, 3,
+	            "{\"verb\": \"recon\", \"checks\": {\"ends\": \"fits\", \"counts\": \"fits\"}}");
+	t = page_of_one("x.nii");
+	has(&t, "<b>x.nii</b> 2 made, all fit</li>");
+	iso_text_free(&t);
+	write_image("x.nii", 8, 6, 5, 3, "{\"verb\": \"recon\", \"checks\": []}");
+	t = page_of_one("x.nii");
+	lacks(&t, "id='checks'");
+	iso_text_free(&t);
+}
+
 /* What the rule is: a share below RECORD_SMALL is a note, one at it a warning; both are told. */
 static void count_told(void *arg, enum iso_message_kind kind, const char *text)
 {
@@ -881,6 +903,7 @@ int main(void)
 		cmocka_unit_test(history_of_a_circle),
 		cmocka_unit_test(history_has_problems),
 		cmocka_unit_test(page_tells_the_run),
+		cmocka_unit_test(checks_are_counted),
 		cmocka_unit_test(notes_come_last),
 		cmocka_unit_test(small_shares_are_notes),
 		cmocka_unit_test(likelihood_begins_after_the_start_image),

@@ -4,8 +4,8 @@
 # and what is said of CUDA tests is right.
 # shellcheck source=tests/cmd/lib.bash
 . "$SOURCE/tests/cmd/lib.bash"
-# shellcheck source=scripts/strict.bash
-. "$SOURCE/scripts/strict.bash"
+# shellcheck source=scripts/testing/strict.bash
+. "$SOURCE/scripts/testing/strict.bash"
 
 # ends CODE COMMAND...: with that exit code
 ends() {
@@ -54,7 +54,7 @@ fi
 # ---- scripts/test.sh ----
 strict() { # WANT SETTING... -- ARGUMENT...
 	local want=$1 got
-	got=$(env "${@:2}" bash -c '. "$SOURCE/scripts/strict.bash"; strict_or_not ${ARGUMENTS:-}')
+	got=$(env "${@:2}" bash -c '. "$SOURCE/scripts/testing/strict.bash"; strict_or_not ${ARGUMENTS:-}')
 	[ "$got" = "$want" ] || fail "strict is '$got' for ${*:2}, expected $want"
 }
 export SOURCE

@@ -19,5 +19,5 @@ out_has 'tests are not built'
 [ ! -e build/CTestTestfile.cmake ] || fail "there are tests without cmocka"
 configure -DISO_TESTS=ON && fail "ISO_TESTS=ON does without cmocka"
 err_has 'ISO_TESTS=ON needs cmocka'
-grep -q 'DISO_TESTS=ON' "$SOURCE/scripts/stages.bash" || fail "scripts/test.sh does not insist on the tests"
+grep -q 'DISO_TESTS=ON' "$SOURCE/scripts/testing/stages.bash" || fail "scripts/test.sh does not insist on the tests"
 echo "all passed"

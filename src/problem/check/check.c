@@ -12,11 +12,19 @@
 static const struct check checks[] = {
 	{ "ends", "ray", false, check_ends },
 	{ "time-differences", "ray", false, check_time_differences },
-	{ "attenuation", "ray", false, check_attenuation },
+	{ "attenuation", "ray,srm", false, check_attenuation },
 	{ "efficiencies", "ray", false, check_efficiencies },
 	{ "randoms", "ray", false, check_randoms },
 	{ "additive", "ray", false, check_additive },
-	{ "matter", "ray", true, check_matter },
+	{ "efficiencies", "srm", false, check_panels_efficiencies },
+	{ "randoms", "srm", false, check_panels_randoms },
+	{ "additive", "srm", false, check_panels_additive },
+	{ "hits", "strip", false, check_strip_events },
+	{ "path-differences", "strip", false, check_path_differences },
+	{ "speed", "ubp,sradon,svoxel", false, check_speed },
+	{ "sampling", "ubp,sradon,svoxel", false, check_sampling },
+	{ "arrival", "ubp,sradon,svoxel", false, check_arrival },
+	{ "matter", "ray,srm", true, check_matter },
 	{ "counts", NULL, true, check_counts },
 	{ "border", NULL, true, check_border },
 	{ "faint-voxels", NULL, true, check_faint },
@@ -117,7 +125,7 @@ static int note(struct look *l)
 
 static bool serves(const struct check *c, const iso_problem *p)
 {
-	return c->model ? strcmp(c->model, p->m->name) == 0 : p->m->sens || p->m->sens_of_subsets;
+	return c->model ? lists(c->model, p->m->name) : p->m->sens || p->m->sens_of_subsets;
 }
 
 static int look_at(iso_problem *p, const struct check *c, const struct run_made *made)

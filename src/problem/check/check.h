@@ -18,7 +18,8 @@ struct look {
 
 struct check {
 	const char *name;  /* in the record, in docs/checks.md, and what 'accept' takes */
-	const char *model; /* that it is for; NULL: every one that has a sensitivity */
+	const char *model; /* that it is for, several with commas between them; NULL: every one that has a
+				      sensitivity */
 	bool after;        /* it looks at the image, once that is made */
 	/* Tells what it finds by check_doubt and check_refuse; fails for want of memory alone. */
 	int (*look)(struct look *l);
@@ -44,6 +45,15 @@ int check_border(struct look *l);
 int check_faint(struct look *l);
 int check_likelihood(struct look *l);
 
+int check_speed(struct look *l); /* check_sound.c */
+int check_sampling(struct look *l);
+int check_arrival(struct look *l);
+int check_strip_events(struct look *l); /* check_strip.c */
+int check_path_differences(struct look *l);
+int check_panels_efficiencies(struct look *l); /* check_panels.c */
+int check_panels_randoms(struct look *l);
+int check_panels_additive(struct look *l);
+
 /* ---- what several of them need ---- */
 
 struct ray;
@@ -66,5 +76,17 @@ bool check_crystals(struct box *b, const iso_scanner *s);
 /* Every so many voxels are looked at: a sample of about 65536 that is spread over the grid. */
 int64_t check_step(const struct iso_grid *g);
 struct box check_box(const struct iso_grid *g); /* of a grid, to the outer faces of its voxels */
+
+/* An attenuation map and what it is to fit; path NULL: there is none. */
+struct mapped {
+	const char *path;
+	const struct iso_array *mu;
+	const struct iso_grid *image;
+	const char *scanner; /* its name; NULL: crystals are not known */
+	struct box crystals;
+};
+
+struct srm_model;
+void check_panels_map(struct mapped *map, const struct srm_model *srm);
 
 #endif

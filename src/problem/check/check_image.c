@@ -5,7 +5,8 @@
 #include <math.h>
 
 #define SIGMAS 5
-#define MISSED .05      /* of the counts: as far as subsets and filters take the sum */
+#define SETTLED 30 /* updates, after which the image and an additive term share the counts as they should */
+#define MISSED .05 /* of the counts: as far as subsets and filters take the sum */
 #define EXPLAINED .05   /* of the counts, the least that the image explains beside an additive term */
 #define PILED 2.        /* activity a voxel at the border over that of one inside, at most, */
 #define PILED_SHARE .05 /* where it is this share of the activity or more */
@@ -28,13 +29,14 @@ int check_counts(struct look *l)
 		            "that in "
 		            "expected counts of the whole scan",
 		            trues, m->counts);
-	if (isnan(m->added) ? trues > m->counts + slack : fabs(all - m->counts) > slack)
+	bool bounded = isnan(m->added) || (m->added > 0 && m->updates < SETTLED);
+
+	if (bounded ? trues > m->counts + slack : fabs(all - m->counts) > slack)
 		check_doubt(l,
 		            "the image expects %.6g counts on all lines%s, %.6g were measured: sensitivity, "
 		            "factors or "
 		            "additive term do not fit the data",
-		            isnan(all) ? trues : all, isnan(all) ? ", without the additive term" : "",
-		            m->counts);
+		            bounded ? trues : all, bounded ? ", without the additive term" : "", m->counts);
 	return ISO_OK;
 }
 
@@ -112,7 +114,8 @@ int check_likelihood(struct look *l)
 	       last = likelihood(l->made->loglik, n - 1, subsets);
 
 	for (int k = 2; k < n - 1; k++) most = fmax(most, likelihood(l->made->loglik, k, subsets));
-	if (most - last > (subsets > 1 ? FALL : 1e-3) * (most - first) + 1e-9 * fabs(most))
+	if (most - last >
+	    (subsets > 1 ? FALL : 1e-3) * (most - first) + (subsets > 1 ? 1e-5 : 1e-9) * fabs(most))
 		check_doubt(
 			l,
 			"the log-likelihood falls: %.9g before the last iteration, %.9g at its highest: %s",

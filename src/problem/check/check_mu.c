@@ -6,6 +6,7 @@
 #include "problem/ray/model_ray.h"
 
 #include <math.h>
+#include <string.h>
 
 #define MATTER .003 /* 1/mm: less is air, or lung at its thinnest */
 #define HUGE 3.     /* matter wider than so many times the crystals is in another unit */
@@ -20,6 +21,20 @@ struct matter {
 	double most;      /* 1/mm */
 	struct box box;   /* around it, to the outer faces of voxels */
 };
+
+/* The map of a run, of the two models that have one; false: it has none, or its values were not read. */
+static bool map_of(struct mapped *map, const iso_problem *p)
+{
+	const struct ray *ray = p->self;
+
+	if (strcmp(p->m->name, "srm") == 0)
+		check_panels_map(map, p->self);
+	else {
+		*map = (struct mapped){ .path = ray->mu, .mu = &ray->mu_map, .image = &ray->grid };
+		if (check_crystals(&map->crystals, ray->s)) map->scanner = iso_scanner_name(ray->s);
+	}
+	return map->path && map->mu->v && map->mu->has_grid;
+}
 
 static void place_of(double at[3], const struct iso_grid *g, int64_t i)
 {
@@ -91,32 +106,31 @@ static void compare_values(struct look *l, const char *path, const struct matter
 		check_doubt(l, "%s: is 0 everywhere: the image is not corrected for attenuation", path);
 }
 
-static void compare_sizes(struct look *l, const struct ray *ray, const struct matter *m)
+static void compare_sizes(struct look *l, const struct mapped *map, const struct matter *m)
 {
-	struct box crystals;
+	const struct box *crystals = &map->crystals;
 	double size = widest(&m->box), bore;
 
-	if (!check_crystals(&crystals, ray->s)) return;
-	bore = fmax(crystals.high[0] - crystals.low[0], crystals.high[1] - crystals.low[1]);
+	if (!map->scanner) return;
+	bore = fmax(crystals->high[0] - crystals->low[0], crystals->high[1] - crystals->low[1]);
 	if (fmin(m->box.high[0] - m->box.low[0], m->box.high[1] - m->box.low[1]) > HUGE * bore ||
 	    size < TINY * bore)
 		check_refuse(l,
 		             "%s: its matter is %.3g mm wide and %.3g mm long, the crystals of %s lie %.4g "
 		             "mm apart: is the "
 		             "map's voxel, %.3g mm, in mm",
-		             ray->mu, fmax(m->box.high[0] - m->box.low[0], m->box.high[1] - m->box.low[1]),
-		             m->box.high[2] - m->box.low[2], iso_scanner_name(ray->s), bore,
-		             ray->mu_map.grid.voxel[0]);
+		             map->path, fmax(m->box.high[0] - m->box.low[0], m->box.high[1] - m->box.low[1]),
+		             m->box.high[2] - m->box.low[2], map->scanner, bore, map->mu->grid.voxel[0]);
 }
 
 /* Matter that reaches the end of the map goes on behind it, where the image still has voxels. */
-static void compare_ends_of_map(struct look *l, const struct ray *ray, const struct matter *m)
+static void compare_ends_of_map(struct look *l, const struct mapped *of, const struct matter *m)
 {
 	static const char axis[] = "xyz";
-	struct box map = check_box(&ray->mu_map.grid), image = check_box(&ray->grid);
+	struct box map = check_box(&of->mu->grid), image = check_box(of->image);
 
 	for (int a = 0; a < 3; a++) {
-		double voxel = ray->mu_map.grid.voxel[a], slack = 2 * fmax(voxel, ray->grid.voxel[a]);
+		double voxel = of->mu->grid.voxel[a], slack = 2 * fmax(voxel, of->image->voxel[a]);
 		bool low = m->box.low[a] < map.low[a] + voxel && image.low[a] < map.low[a] - slack;
 		bool high = m->box.high[a] > map.high[a] - voxel && image.high[a] > map.high[a] + slack;
 
@@ -125,7 +139,7 @@ static void compare_ends_of_map(struct look *l, const struct ray *ray, const str
 		            "%s: its matter is cut off at %c = %.4g mm, where the map ends; the image goes "
 		            "on to %.4g mm, "
 		            "without attenuation",
-		            ray->mu, axis[a], low ? map.low[a] : map.high[a],
+		            of->path, axis[a], low ? map.low[a] : map.high[a],
 		            low ? image.low[a] : image.high[a]);
 		return;
 	}
@@ -133,23 +147,23 @@ static void compare_ends_of_map(struct look *l, const struct ray *ray, const str
 
 int check_attenuation(struct look *l)
 {
-	const struct ray *ray = l->p->self;
+	struct mapped map;
 	char of_map[120], of_image[120];
-	struct box image = check_box(&ray->grid);
 
-	if (!ray->mu || !ray->mu_map.v || !ray->mu_map.has_grid) return ISO_OK;
-	struct matter m = look_for_matter(&ray->mu_map, &ray->grid);
+	if (!map_of(&map, l->p)) return ISO_OK;
+	struct box image = check_box(map.image);
+	struct matter m = look_for_matter(map.mu, map.image);
 
 	l->looked = true;
-	compare_values(l, ray->mu, &m);
+	compare_values(l, map.path, &m);
 	if (m.n == 0) return ISO_OK;
-	compare_sizes(l, ray, &m);
+	compare_sizes(l, &map, &m);
 	if (m.in_image == 0)
 		check_refuse(
 			l, "%s: its matter (%s) does not meet the image (%s): attenuation would be left out",
-			ray->mu, words(of_map, &m.box), words(of_image, &image));
+			map.path, words(of_map, &m.box), words(of_image, &image));
 	else
-		compare_ends_of_map(l, ray, &m);
+		compare_ends_of_map(l, &map, &m);
 	return ISO_OK;
 }
 
@@ -171,24 +185,24 @@ static bool is_matter(const struct iso_array *mu, const double at[3])
 /* A map that is moved against the activity leaves much of that in air. */
 int check_matter(struct look *l)
 {
-	const struct ray *ray = l->p->self;
 	const struct iso_array *x = l->made->image;
 	double air = 0, all = 0, at[3];
+	struct mapped map;
 
-	if (!ray->mu || !ray->mu_map.v || !ray->mu_map.has_grid || !l->made->sens) return ISO_OK;
+	if (!map_of(&map, l->p) || !l->made->sens) return ISO_OK;
 	l->looked = true;
 	for (int64_t i = 0, step = check_step(&x->grid); i < x->n; i += step) {
 		double seen = (double)x->v[i] * l->made->sens[i];
 
 		place_of(at, &x->grid, i);
 		all += seen;
-		if (seen > 0 && !is_matter(&ray->mu_map, at)) air += seen;
+		if (seen > 0 && !is_matter(map.mu, at)) air += seen;
 	}
 	if (air > AWAY * all)
 		check_doubt(l,
 		            "%.0f %% of the activity that is seen lies where %s has no matter: does the map "
 		            "belong to this "
 		            "scan, and lie where the scanner is",
-		            100 * air / all, ray->mu);
+		            100 * air / all, map.path);
 	return ISO_OK;
 }

@@ -353,6 +353,13 @@ static struct iso_ray_sens sens_parameters(struct ray *ray)
 	return p;
 }
 
+bool ray_draws_pairs(struct ray *ray)
+{
+	double share = sens_parameters(ray).share;
+
+	return share > 0 && share < 1;
+}
+
 static void ray_plan(iso_problem *problem, struct iso_plan *plan, const struct model_subsets *s)
 {
 	struct ray *ray = problem->self;

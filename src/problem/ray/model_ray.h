@@ -71,6 +71,7 @@ struct ray_part {
 
 /* model_ray.c */
 struct iso_ray ray_parameters(struct ray *ray, const struct model_subsets *s);
+bool ray_draws_pairs(struct ray *ray); /* for the sensitivity of its scanner: some of all */
 void ray_plan_inputs(struct ray *ray, struct iso_plan *plan, bool cuda); /* that record_read did not count */
 
 /* ray_defaults.c */

@@ -54,6 +54,17 @@ void sound_unload(iso_problem *problem);
 double sound_speed(struct sound *sound, int i); /* number i of those to try */
 const char *sound_scanner(struct sound *sound); /* the file that says where the transducers are */
 
+/* What the record holds of the image's sound, of several speeds at the worst; ISO_EINPUT if nothing. `at`: that speed. */
+int sound_hearing(struct sound *sound, struct iso_hearing *worst, double *at);
+
+/* Format of a warning that it does not hold all. */
+#define SOUND_HELD                                                                                       \
+	"at %g mm/us sound of the image arrives from %.4g to %.4g us after the laser pulse; the record " \
+	"holds %.3g %% of that"
+
+/* The unit that would make a speed, or a record (NULL: leave that alone), of no use: ": is the speed in m/s"; "": none. */
+const char *sound_wrong_unit(struct sound *sound, const struct iso_hearing *h);
+
 /* Images that the data hold, as in struct model. */
 int sound_image(iso_problem *problem, int64_t k);
 json_t *sound_image_json(iso_problem *problem, int64_t k);

@@ -101,7 +101,6 @@ int srm_load_data(struct srm_model *srm, int need)
 	if ((st = read_deal(srm))) return st;
 	if (srm->mu && (st = record_read_mu(srm->p->record, &srm->mu_map, srm->mu, &srm->p->found.grid)))
 		return st;
-	record_warn_mu(srm->p->record, &srm->mu_map, srm->mu);
 	if (!srm->needs_add) return ISO_OK;
 	if ((st = read_histogram(srm, &srm->add, srm->additive))) return st;
 	return read_histogram(srm, &srm->late, srm->delayed);

@@ -40,4 +40,10 @@ void strip_count(struct strip *strip, struct strip_count *c, const struct iso_st
 /* `from`: what the warnings begin with. */
 void strip_warn(struct record *record, const char *from, const struct strip_count *c);
 
+/* Photons of a decay anywhere reach all of the strips: a hundred events that do not are in another unit. Of n hits that
+   reach so far, mm; false: they are as they should be. */
+#define STRIP_TELLING 100
+#define STRIP_MIDDLE .12 /* of half of a strip */
+bool strip_in_the_middle(char text[160], int64_t n, double reach, double half);
+
 #endif

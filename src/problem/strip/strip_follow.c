@@ -276,12 +276,15 @@ static int loop(struct state *f)
    whole block, the last N events, some of them a second time. */
 static int finish(struct state *f)
 {
+	char unit[160];
 	int st;
 
 	if (f->count.n == 0 && strcmp(f->ended, "interrupted") != 0)
 		return iso_fail(ISO_EINPUT, "%s: no events came", f->strip->events);
 	if (f->at > 0 && (st = update(f))) return st;
 	strip_warn(f->r.record, "", &f->count);
+	if (strip_in_the_middle(unit, f->count.n - f->count.bad, f->count.reach, f->count.half))
+		record_warn(f->r.record, "%s", unit);
 	if (f->skipped)
 		record_warn_share(f->r.record, (double)f->skipped, (double)(f->used + f->skipped),
 		                  "%" PRId64 " of the %" PRId64

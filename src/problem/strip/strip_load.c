@@ -2,6 +2,7 @@
 /* Model strip as a problem: its events, from a file, a pipe or memory; of several ranks, those of this one. */
 #include "model_strip.h"
 
+#include "base/number.h"
 #include "core/order.h"
 #include "core/size.h"
 #include "io/kinds.h"
@@ -84,14 +85,18 @@ void strip_warn(struct record *record, const char *from, const struct strip_coun
 			"%s%" PRId64 " of %" PRId64
 			" events have a hit beyond the ends of the strips, by up to %.3g mm; they are kept",
 			from, c->outside, c->n, c->farthest);
-	/* photons of a decay anywhere reach all of the strips: a hundred events that do not are in another unit */
-	if (c->n - c->bad >= 100 && c->reach < .12 * c->half)
-		record_warn(
-			record,
-			"%sall hits lie within %.3g mm of the middle of strips of %g mm; in another unit? "
-			"'event-unit-mm' is %d for %s",
-			from, c->reach, 2 * c->half, c->reach < .0012 * c->half ? 1000 : 10,
-			c->reach < .0012 * c->half ? "metres" : "cm");
+}
+
+bool strip_in_the_middle(char text[160], int64_t n, double reach, double half)
+{
+	if (n < STRIP_TELLING || reach >= STRIP_MIDDLE * half) return false;
+	bool metres = reach < .01 * STRIP_MIDDLE * half;
+
+	iso_snprintf(text, 160,
+	             "all hits lie within %.3g mm of the middle of strips of %g mm; in another unit? "
+	             "'event-unit-mm' is %d for %s",
+	             reach, 2 * half, metres ? 1000 : 10, metres ? "metres" : "cm");
+	return true;
 }
 
 /* Which of them are finite is found here: the caller need not have counted. */
@@ -182,7 +187,6 @@ static int count_all(struct strip *strip, struct strip_count *c)
 	if (!strip->number) return ISO_OK;
 	c->n = strip->n;
 	if ((st = iso_comm_sum(ctx, ISO_OK, &c->outside, 1))) return st;
-	if ((st = iso_comm_max(ctx, ISO_OK, &c->reach, 1))) return st;
 	return iso_comm_max(ctx, ISO_OK, &c->farthest, 1);
 }
 
