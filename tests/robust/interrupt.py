@@ -68,7 +68,7 @@ def make_inputs(n):
     angle, turn = draw.uniform(0, 2 * np.pi, n), draw.uniform(2.2, 4, n)
     ends = np.zeros((n, 7), np.float32)
     for k, a in ((0, angle), (3, angle + turn)):
-        ends[:, k], ends[:, k + 1] = 400 * np.cos(a), 400 * np.sin(a)
+        ends[:, k], ends[:, k + 1] = 337 * np.cos(a), 337 * np.sin(a)
         ends[:, k + 2] = draw.uniform(-70, 70, n)
     ends[:, 6] = draw.normal(0, 200, n)
     ends.tofile("e.lmdT")
