@@ -3,8 +3,10 @@
 
 	Phi(x) = sum_j y_j log(m_j ((A x)_j + a_j)) - <S, x> - beta R(x)
 
-   is greatest, through any operator with subsets. docs/priors.md has the algorithms with their equations. As in
-   algo.h: in one call (iso_map_run) or step by step, which gives the same bits; arrays are copied. */
+   is greatest. Every method means this by its objective, of one image, with the same constants: the sum of r and the
+   factorials of y are left out, rows with m = 0 or A x + a = 0 are left out and counted. The image is found
+   through any operator with subsets. docs/priors.md has the algorithms with their equations. As in algo.h: in one call
+   (iso_map_run) or step by step, which gives the same bits; arrays are copied. */
 #ifndef ISOTOME_MAP_H
 #define ISOTOME_MAP_H
 
@@ -14,15 +16,16 @@ ISO_BEGIN_C
 
 enum iso_map_method {
 	ISO_MAP_SVRG,  /* stochastic variance reduced gradients, with one ratio a row in place of images */
-	ISO_MAP_SAGA,  /* the same, with ratios renewed at every update */
-	ISO_MAP_BSREM, /* Ahn and Fessler 2003, steps that shrink */
+	ISO_MAP_SAGA,  /* the same, with ratios renewed at every update between two anchors */
+	ISO_MAP_BSREM, /* Ahn and Fessler 2003, steps that shrink: svrg is nearer after as many passes */
 	ISO_MAP_OSL,   /* one step late (Green 1990): the baseline, ends beside the maximum */
 	ISO_MAP_LBFGS, /* L-BFGS for x >= 0 of the preconditioned image (Tsai 2018), all data at once: the reference */
 };
 
-/* Where an image has 1.5 times the counts, or Phi falls from one anchor to the next, svrg goes back to the anchor before
-   with half the step; saga at 1.5 times the counts to the start; bsrem keeps below 100 times the start's maximum. Of
-   scans with fewer than 8 counts a voxel all three let a voxel double at most in an update. */
+/* Where an image has 1.5 times the counts, or Phi falls from one anchor to the next, svrg and saga go back to the anchor
+   before with half the step; bsrem keeps below 100 times the start's maximum, and shortens steps where subsets are
+   uneven. Of scans with fewer than 32 counts a voxel, 8 where the start is taken as given, all three let a voxel double at most in
+   an update. */
 enum iso_map_guard { ISO_MAP_GUARDS, ISO_MAP_NO_GUARDS };
 
 struct iso_map {
@@ -41,8 +44,8 @@ struct iso_map {
 	double relative;  /* > 0: scale-free strength in place of beta */
 	int passes;       /* over the data, at most, the start's included; of lbfgs evaluations */
 	double tolerance; /* change of the image over two epochs (lbfgs: KKT residual) that ends the run; 0: none does */
-	double step;   /* 0: 1 */
-	double relax;  /* of bsrem: step / (1 + relax epoch); < 0: 0; 0: 0.5 */
+	double step; /* 0: 1 */
+	double relax; /* of bsrem: step / (1 + relax epoch); < 0: it does not shrink; 0: to 1/50 by the last update */
 	uint64_t seed; /* of the order of subsets */
 	bool in_turn;  /* subsets 0, 1, 2, ... in every epoch */
 	bool as_given; /* x is the start as it is; else one OSEM pass from it comes first */
@@ -60,15 +63,15 @@ int iso_map_image(iso_real *x, const iso_map_state *m);
 double iso_map_passes(const iso_map_state *m); /* over the data so far, the start's included */
 void iso_map_free(iso_map_state *m);
 
-/* A look at Phi: of svrg at anchors, before their update; of saga, bsrem and osl after each epoch, of lbfgs after each
-   step; and at the end. At anchors and of lbfgs it is Phi of one image; else the data's part of each subset is that
-   of its last update. */
+/* A look at Phi: of svrg and saga at anchors, before their update; of lbfgs after each step; and of all at the end, where it
+   takes a pass that `passes` does not count. Phi is that of one image, or NAN: bsrem and osl look after each epoch, where
+   only the penalty and the change are known. */
 struct iso_map_look {
 	double passes; /* over the data so far */
 	int64_t updates;
-	double objective, loglik, penalty; /* Phi, its data's part, beta R */
-	double gradient; /* of svrg |[x + P grad Phi]+ - x| over |x|; of lbfgs the KKT residual; else NAN */
-	double change;   /* of the image since two epochs, over its size; NAN: not known yet */
+	double objective, loglik, penalty; /* Phi, its data's part, beta R; the first two NAN: not known */
+	double gradient; /* of svrg and saga |[x + P grad Phi]+ - x| over |x|; of lbfgs the KKT residual; else NAN */
+	double change; /* of the image since two epochs, over its size; NAN: not known yet */
 };
 
 /* Those so far; valid until the next call. */

@@ -324,8 +324,10 @@ def ray(
         count (7 of 26; 3 of 8 in one plane)
     step: float; default 1
         length of a step of svrg, saga, bsrem
-    relax: float; default 0.5
-        of bsrem: the step shrinks as 1/(1 + E passes)
+    relax: float; default the step falls to a fiftieth by the last pass
+        of bsrem: the step shrinks as 1/(1 + E passes) instead; 0: it does not shrink. Without
+        it bsrem came within 1 % of the maximum in 60 passes from 13 counts a voxel on; with 4
+        within 3 to 5 %, where svrg took 21 to 35 passes
     kernel: file or array
         of kem: images of features on the grid, of which each voxel's kernel is made; then k=48
         (voxels of a kernel), radius=3 (of the window), sigma=1, each behind a comma
@@ -567,8 +569,10 @@ def strip(
         count (7 of 26; 3 of 8 in one plane)
     step: float; default 1
         length of a step of svrg, saga, bsrem
-    relax: float; default 0.5
-        of bsrem: the step shrinks as 1/(1 + E passes)
+    relax: float; default the step falls to a fiftieth by the last pass
+        of bsrem: the step shrinks as 1/(1 + E passes) instead; 0: it does not shrink. Without
+        it bsrem came within 1 % of the maximum in 60 passes from 13 counts a voxel on; with 4
+        within 3 to 5 %, where svrg took 21 to 35 passes
 
     Interruption
     ------------
@@ -804,8 +808,10 @@ def srm(
         count (7 of 26; 3 of 8 in one plane)
     step: float; default 1
         length of a step of svrg, saga, bsrem
-    relax: float; default 0.5
-        of bsrem: the step shrinks as 1/(1 + E passes)
+    relax: float; default the step falls to a fiftieth by the last pass
+        of bsrem: the step shrinks as 1/(1 + E passes) instead; 0: it does not shrink. Without
+        it bsrem came within 1 % of the maximum in 60 passes from 13 counts a voxel on; with 4
+        within 3 to 5 %, where svrg took 21 to 35 passes
     kernel: file or array
         of kem: images of features on the grid, of which each voxel's kernel is made; then k=48
         (voxels of a kernel), radius=3 (of the window), sigma=1, each behind a comma

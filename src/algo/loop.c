@@ -252,7 +252,7 @@ static int ask(struct next *n, struct iso_loop *l, const struct iso_run *run, do
 static int loop(struct iso_loop *l, const struct iso_run *run)
 {
 	struct iso_clock clock = iso_clock_start(l->ctx, l->stage, l->done, l->total);
-	double saved_s = l->start_s;
+	double saved_s = l->start_s, value;
 	struct next next;
 	char note[64];
 	int st;
@@ -260,9 +260,9 @@ static int loop(struct iso_loop *l, const struct iso_run *run)
 	while (!iso_loop_finished(l)) {
 		if ((st = ask(&next, l, run, saved_s, l->fn->step(l))))
 			return st == ISO_ECANCEL ? stop(l, run) : st;
-		iso_snprintf(note, sizeof note, "%s %.9g", l->fn->figure,
-		             l->fn->now ? l->fn->now(l) : l->curve[0][l->done - 1 + l->fn->at_start]);
-		iso_clock_step(&clock, l->done, l->done % l->per ? NULL : note);
+		value = l->fn->now ? l->fn->now(l) : l->curve[0][l->done - 1 + l->fn->at_start];
+		iso_snprintf(note, sizeof note, "%s %.9g", l->fn->figure, value);
+		iso_clock_step(&clock, l->done, l->done % l->per || isnan(value) ? NULL : note);
 		if ((st = show(l, run))) return st;
 		if (l->stopped || iso_loop_finished(l)) break;
 		if (next.stop) return stop(l, run);

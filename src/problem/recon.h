@@ -288,6 +288,7 @@ void pdhg_plan(const struct recon *r, struct iso_plan *plan, int64_t rows);
 int pdhg_iterate(struct recon *r, struct recon_map *m, const struct iso_sens *sens, const iso_real *whole,
                  struct recon_result *out);
 int pdhg_squares(struct recon *r, struct iso_pdhg_result *result);
+void curve_number(FILE *f, double v); /* of a curve's line: behind a comma, nothing where it is not finite */
 json_t *pdhg_looks(const struct iso_pdhg_result *of, bool likelihood);
 int pdhg_write_curve(const char *path, const struct iso_pdhg_result *of, bool likelihood);
 

@@ -219,7 +219,8 @@ static void add_up(struct em *e, const struct recon_result *of)
 	t->lost += of->lost;
 	t->unsaved += of->unsaved;
 	if (of->iterations > t->iterations) t->iterations = of->iterations;
-	if (of->updates == 0 && t->empty++ == 0) t->first_empty = (int)e->r.k;
+	/* lbfgs makes no update where it begins at the maximum */
+	if (of->updates == 0 && of->used + of->skipped == 0 && t->empty++ == 0) t->first_empty = (int)e->r.k;
 }
 
 /* Results of a frame: of the record itself, or one of its list of frames. */

@@ -307,6 +307,16 @@ static json_t *updates(const struct iso_map_result *of)
 	return list;
 }
 
+/* How the step of bsrem falls. */
+static json_t *relaxation(const struct recon *r)
+{
+	char text[64] = "step/50^(pass/passes)";
+
+	if (problem_given(r->problem, "relax"))
+		iso_snprintf(text, sizeof text, "step/(1 + %g passes)", r->s->penalties.relax);
+	return json_string(text);
+}
+
 static json_t *described(const struct recon *r, const struct recon_map *m, const struct iso_map_result *of)
 {
 	const struct settings *s = r->s;
@@ -332,12 +342,22 @@ static json_t *described(const struct recon *r, const struct recon_map *m, const
 		                                              : "1"));
 	if (m->anatomy.v) json_object_set_new(o, "bowsher_neighbours", json_integer(prior_of(r, m).bowsher));
 	if (isfinite(of->kkt)) json_object_set_new(o, "kkt", record_real(of->kkt));
+	if (recon_map_method(s) == ISO_MAP_BSREM) json_object_set_new(o, "relaxation", relaxation(r));
 	json_object_set_new(o, "looks",
 	                    record_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "passes", LOOKS(of, passes),
 	                                "updates", updates(of), "objective", LOOKS(of, objective), "loglik",
 	                                LOOKS(of, loglik), "penalty", LOOKS(of, penalty), "gradient",
 	                                LOOKS(of, gradient), "change", LOOKS(of, change)));
 	return o;
+}
+
+/* Behind a comma; nothing where it is not known, or infinite. */
+void curve_number(FILE *f, double v)
+{
+	char text[32] = "";
+
+	if (isfinite(v)) iso_snprintf(text, sizeof text, "%.17g", v);
+	fprintf(f, ",%s", text);
 }
 
 #define CURVE_HEAD "passes,updates,objective,loglik,penalty,gradient,change\n"
@@ -353,12 +373,17 @@ static int write_curve(const char *path, const struct iso_map_result *of)
 	fputs(CURVE_HEAD, f);
 	for (int i = 0; i < of->n; i++) {
 		const struct iso_map_look *l = &of->look[i];
-		char line[256], change[32] = "";
 
-		if (isfinite(l->change)) iso_snprintf(change, sizeof change, "%.17g", l->change);
-		iso_snprintf(line, sizeof line, "%.17g,%lld,%.17g,%.17g,%.17g,%.17g,%s\n", l->passes,
-		             (long long)l->updates, l->objective, l->loglik, l->penalty, l->gradient, change);
-		fputs(line, f);
+		char start[64];
+
+		iso_snprintf(start, sizeof start, "%.17g,%lld", l->passes, (long long)l->updates);
+		fputs(start, f);
+		curve_number(f, l->objective);
+		curve_number(f, l->loglik);
+		curve_number(f, l->penalty);
+		curve_number(f, l->gradient);
+		curve_number(f, l->change);
+		fputc('\n', f);
 	}
 	st = fclose(f) == 0 && text ? iso_out_text(path, text) : iso_fail_memory("curve", (int64_t)size);
 	free(text);

@@ -87,11 +87,15 @@ int pdhg_write_curve(const char *path, const struct iso_pdhg_result *of, bool li
 	fprintf(f, "iteration,passes,%s,penalty,gap,relative_gap\n", likelihood ? "objective" : "cost");
 	for (int i = 0; i < of->n_looks; i++) {
 		const struct iso_pdhg_look *l = &of->look[i];
-		char line[256];
+		char start[64];
 
-		iso_snprintf(line, sizeof line, "%.17g,%.17g,%.17g,%.17g,%.17g,%.17g\n", l->iterations,
-		             l->passes, likelihood ? -l->cost : l->cost, l->penalty, l->gap, l->relative);
-		fputs(line, f);
+		iso_snprintf(start, sizeof start, "%.17g,%.17g", l->iterations, l->passes);
+		fputs(start, f);
+		curve_number(f, likelihood ? -l->cost : l->cost);
+		curve_number(f, l->penalty);
+		curve_number(f, l->gap);
+		curve_number(f, l->relative);
+		fputc('\n', f);
 	}
 	st = fclose(f) == 0 && text ? iso_out_text(path, text) : iso_fail_memory("curve", (int64_t)size);
 	free(text);

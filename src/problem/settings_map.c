@@ -75,8 +75,13 @@ struct opt_set map_params(struct penalties *p, const struct model *m, const stru
 		          "count (7 of 26; 3 of 8 in one plane)" },
 		{ 0, "step", .real = &p->step, .value = "A", .min = 1e-6, .max = 100, .absent = "1",
 		  .help = "length of a step of svrg, saga, bsrem" },
-		{ 0, "relax", .real = &p->relax, .value = "E", .min = 0, .max = 1e6, .absent = "0.5",
-		  .help = "of bsrem: the step shrinks as 1/(1 + E passes)" },
+		{ 0, "relax", .real = &p->relax, .value = "E", .min = 0, .max = 1e6,
+		  .absent = "the step falls to a fiftieth by the last pass",
+		  .help = "of bsrem: the step shrinks as 1/(1 + E passes) instead; 0: it does not shrink. "
+		          "Without it "
+		          "bsrem came within 1 % of the maximum in 60 passes from 13 counts a voxel on; with "
+		          "4 within 3 "
+		          "to 5 %, where svrg took 21 to 35 passes" },
 		{ 0, "kernel", .text = &p->kernel, .file = OPT_MAY_READ, .takes = ISO_TAKES_ARRAY,
 		  .value = "FILE[,FILE...]",
 		  .help = "of kem: images of features on the grid, of which each voxel's kernel is made; "

@@ -27,6 +27,8 @@ static void check_updates(iso_ctx *ctx, const char *name)
 		iso_real *x = copy_of(p.n, p.start);
 		char file[64];
 
+		map.relax = .5; /* of bsrem, as the vectors have it */
+
 		snprintf(file, sizeof file, "%s_%s_8updates", name, runs[i].name);
 		double *ref = priors_array(file, p.n);
 
@@ -150,8 +152,8 @@ static void check_defaults(iso_ctx *ctx, const char *name, enum iso_map_method m
 		assert_int_equal(r.went_back, 0);
 		assert_true(r.passes <= 30 && r.passes > 29);
 		BELOW(d, most);
-		/* Phi at anchors; the last look is none */
-		for (int k = 3; method == ISO_MAP_SVRG && k < r.n - 1; k++)
+		/* Phi at anchors, and of the last image */
+		for (int k = 3; k < r.n; k++)
 			assert_true(r.look[k].objective >=
 			            r.look[k - 1].objective -
 			                    1e-6 * (r.look[k - 1].objective - r.look[0].objective));

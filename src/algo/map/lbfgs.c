@@ -24,7 +24,8 @@ enum {
 
 /* What an evaluation finds. */
 struct value {
-	double phi, loglik, penalty;
+	double phi; /* of `look`, or -infinity */
+	struct iso_map_look look;
 	struct iso_em_stat em;
 };
 
@@ -50,28 +51,23 @@ static int evaluate(iso_map_state *m, struct value *v, iso_real *slope, const is
 {
 	struct iso_loop *l = &m->l;
 	struct iso_ratio_stat s = { 0 };
-	double expected, penalty;
 	int st;
 
 	if ((st = m->v->shift(l->ctx, l->n, m->u, x, m->f.off))) return st;
 	if ((st = iso_ratio_step(l->op, ISO_ALL, slope, m->rho, true, x, m->u, &m->p.data, &s))) return st;
 	if ((st = l->v->axpy(l->ctx, l->n, slope, -1, m->sens))) return st;
-	if ((st = l->v->dot(l->ctx, l->n, &expected, m->sens, x))) return st;
-	if ((st = map_penalty(m, &penalty, m->prior ? m->z : NULL, NULL, NULL, x))) return st;
-	if (m->prior && (st = l->v->axpy(l->ctx, l->n, slope, -m->f.beta, m->z))) return st;
-	*v = (struct value){ .loglik = s.em.loglik - expected, .penalty = m->f.beta * penalty, .em = s.em };
-	v->phi = s.em.skipped > m->c.skipped ? -INFINITY : v->loglik - v->penalty;
 	m->c.used += m->subsets;
 	m->c.cut += s.cut;
-	return ISO_OK;
+	v->em = s.em;
+	if ((st = map_phi(m, &v->look, s.em.loglik, m->prior ? m->z : NULL, x))) return st;
+	v->phi = s.em.skipped > m->c.skipped ? -INFINITY : v->look.objective;
+	return m->prior ? l->v->axpy(l->ctx, l->n, slope, -m->f.beta, m->z) : ISO_OK;
 }
 
 /* The image is one that has been evaluated. */
 static int accept(iso_map_state *m, const struct value *v)
 {
 	struct iso_loop *l = &m->l;
-	const struct iso_em_stat *e = &v->em;
-	const double part[MAP_PARTS] = { e->loglik, e->lost, (double)e->used, (double)e->skipped, e->counts };
 	int st;
 
 	if (!isfinite(v->phi))
@@ -79,20 +75,14 @@ static int accept(iso_map_state *m, const struct value *v)
 		                "lbfgs: the objective is %g: start image, sensitivity or factors are too "
 		                "small or too large",
 		                v->phi);
-	for (int i = 0; i < MAP_PARTS; i++) m->part[i] = part[i];
+	map_part(m, 0, &v->em);
 	m->f.phi = v->phi;
 	if ((st = m->v->largest(l->ctx, l->n, &m->f.kkt, l->x, m->b.slope, m->sens))) return st;
 	m->c.converged = m->p.tolerance > 0 && m->f.kkt <= m->p.tolerance;
 	if (m->c.looks >= m->most_looks) return ISO_OK;
-	m->look[m->c.looks++] = (struct iso_map_look){
-		.passes = (double)m->c.used / m->subsets,
-		.updates = l->done,
-		.objective = v->phi,
-		.loglik = v->loglik,
-		.penalty = v->penalty,
-		.gradient = m->f.kkt,
-		.change = NAN,
-	};
+	m->look[m->c.looks] = v->look;
+	m->look[m->c.looks].updates = l->done;
+	m->look[m->c.looks++].gradient = m->f.kkt;
 	return ISO_OK;
 }
 

@@ -11,8 +11,7 @@
 #include <string.h>
 
 #define MOST_UPDATES 10000000
-#define STEP 1.  /* alpha */
-#define RELAX .5 /* of bsrem */
+#define STEP 1. /* alpha */
 
 static const struct map_method *const methods[] = {
 	[ISO_MAP_SVRG] = &map_svrg, [ISO_MAP_SAGA] = &map_saga,   [ISO_MAP_BSREM] = &map_bsrem,
@@ -82,15 +81,29 @@ static int restored(struct iso_loop *l, const char *path)
 static int64_t cost(const iso_map_state *m)
 {
 	if (!m->method->by_subsets) return m->subsets;
-	if (m->c.stale) return m->subsets + 1;
-	return m->method->anchors && m->l.done % (2 * (int64_t)m->subsets) == 0 ? m->subsets : 1;
+	if (m->method->anchors && map_at_anchor(m)) return m->subsets;
+	return m->c.stale ? m->subsets + 1 : 1;
+}
+
+/* No update is left. */
+static bool ended(const iso_map_state *m)
+{
+	return m->l.done >= m->l.total || m->c.converged || m->l.ended || m->c.used + cost(m) > m->budget;
+}
+
+/* Whether Phi of the present image is known. */
+static bool told(const iso_map_state *m)
+{
+	const struct iso_map_look *last = m->look + m->c.looks - 1;
+
+	return m->c.looks > 0 && last->updates == m->l.done && isfinite(last->objective);
 }
 
 static bool finished(const struct iso_loop *l)
 {
 	const iso_map_state *m = (const iso_map_state *)l;
 
-	return l->done >= l->total || m->c.converged || l->ended || m->c.used + cost(m) > m->budget;
+	return ended(m) && told(m);
 }
 
 static int begin(struct iso_loop *l)
@@ -102,21 +115,21 @@ static int begin(struct iso_loop *l)
 	return st;
 }
 
-/* The last image's look, unless it had one. */
+/* Phi of the last image, by a pass that is not one of the budget. */
 static int last_look(struct iso_loop *l)
 {
 	iso_map_state *m = (iso_map_state *)l;
 
-	if (m->c.looks > 0 && m->look[m->c.looks - 1].updates == l->done) return ISO_OK;
-	return map_look(m, NAN);
+	return told(m) ? ISO_OK : map_look(m);
 }
 
+/* An update, and behind the last one its look; that alone, where the look was interrupted. */
 static int step(struct iso_loop *l)
 {
 	iso_map_state *m = (iso_map_state *)l;
-	int st = m->method->update(m);
+	int st = ended(m) ? ISO_OK : m->method->update(m);
 
-	return st || !finished(l) ? st : last_look(l);
+	return st || !ended(m) ? st : last_look(l);
 }
 
 static double now(const struct iso_loop *l)
@@ -279,7 +292,7 @@ static int take_arrays(iso_map_state *m)
 	if (m->method->rates) {
 		ISO_DEVICE(r, m->gradient, l->n);
 		ISO_DEVICE(r, m->precond, l->n);
-		if (m->method != &map_bsrem) ISO_DEVICE(r, m->balance, l->n);
+		ISO_DEVICE(r, m->balance, l->n);
 		ISO_DEVICE(r, m->rho, l->n_data);
 	}
 	ISO_HOST(r, m->part, (int64_t)MAP_PARTS * m->subsets);
@@ -312,13 +325,12 @@ static int make(iso_map_state **out, const struct iso_map *given, const iso_real
 		return iso_comm_agree(iso_op_ctx(p.op), ISO_ENOMEM);
 	*out = m;
 	m->p = p;
-	m->p.relax = p.relax < 0 ? 0 : p.relax > 0 ? p.relax : RELAX;
 	m->method = methods[p.method];
 	m->subsets = iso_op_n_sub(p.op);
 	m->budget = (int64_t)p.passes * m->subsets;
 	m->l.per = m->method->by_subsets ? m->subsets : 1;
 	m->l.stage = m->method->name;
-	m->most_looks = (int64_t)p.passes + 4;
+	m->most_looks = (int64_t)p.passes + 4; /* no method has more than one a pass */
 	m->f = (struct map_numbers){ .step = p.step > 0 ? p.step : STEP, .change = NAN, .kkt = NAN };
 	st = load(m, x);
 	if (!m->l.op->rows_split) return iso_comm_agree(m->l.ctx, st);

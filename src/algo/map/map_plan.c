@@ -9,11 +9,9 @@ static int images_of(enum iso_map_method method)
 
 	switch (method) {
 	case ISO_MAP_SVRG:
-		return SHARED + 3; /* gradient, preconditioner, balance */
 	case ISO_MAP_SAGA:
-		return SHARED + 4; /* and the start */
 	case ISO_MAP_BSREM:
-		return SHARED + 2;
+		return SHARED + 3; /* gradient, preconditioner, balance */
 	case ISO_MAP_OSL:
 		return SHARED;
 	case ISO_MAP_LBFGS:
@@ -27,10 +25,11 @@ static int saved_of(enum iso_map_method method)
 {
 	switch (method) {
 	case ISO_MAP_SVRG:
-	case ISO_MAP_BSREM:
 		return 4;
+	case ISO_MAP_BSREM:
+		return 5;
 	case ISO_MAP_SAGA:
-		return 7;
+		return 6;
 	case ISO_MAP_OSL:
 		return 2;
 	case ISO_MAP_LBFGS:

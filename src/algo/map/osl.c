@@ -9,14 +9,10 @@ static int update(iso_map_state *m)
 	struct iso_loop *l = &m->l;
 	struct iso_em_stat s = { 0 };
 	int b = map_subset(m, l->done), st;
-	double sum, *part = m->part + (int64_t)MAP_PARTS * b;
+	double sum;
 
 	if ((st = iso_em_step(l->op, b, m->z, l->x, &m->p.data, &s))) return st;
-	part[0] = s.loglik;
-	part[1] = s.lost;
-	part[2] = (double)s.used;
-	part[3] = (double)s.skipped;
-	part[4] = s.counts;
+	map_part(m, b, &s);
 	m->c.used++;
 	if (m->prior && (st = map_penalty(m, NULL, m->next, NULL, NULL, l->x))) return st;
 	/* a subset without a single event used leaves the image as it is */
@@ -25,7 +21,7 @@ static int update(iso_map_state *m)
 		return st;
 	if ((st = map_expected(m, &sum))) return st;
 	if ((st = map_end(m, true))) return st;
-	return l->done % m->subsets ? ISO_OK : map_look(m, NAN);
+	return l->done % m->subsets ? ISO_OK : map_glance(m);
 }
 
 static int items(iso_map_state *m, struct iso_item *item, int n)

@@ -2,15 +2,18 @@
 /* Passes over the data, updates, guards and looks of the algorithms of penalised likelihood. */
 #include "state.h"
 
+#include "core/em_kern.h"
 #include "core/philox.h"
 #include "isotome/filter.h"
 
 #include <math.h>
 
-#define SOFT 1.6          /* FWHM of what smooths u, in voxels */
+#define SOFT 1.6          /* FWHM of what smooths u, in voxels, */
+#define SOFT_BELOW 8.     /* of scans with fewer counts a voxel */
 #define MOST_ACTIVITY 1.5 /* a MAP image has <S, x> <= sum of counts */
-#define FEW 8.            /* counts a voxel; of scans with fewer, */
-#define GROW 2.           /* a voxel becomes this much of u = x + off at most in an update */
+#define FEW 32.           /* counts a voxel; of scans with fewer, */
+#define FEW_GIVEN 8. /* and of those that begin with an image of the caller's, which may be far too small, */
+#define GROW 2.      /* a voxel becomes this much of u = x + off at most in an update */
 
 /* ---- order ---- */
 
@@ -39,18 +42,24 @@ int map_subset(const iso_map_state *m, int64_t k)
 
 /* ---- passes ---- */
 
+void map_part(iso_map_state *m, int b, const struct iso_em_stat *s)
+{
+	double *part = m->part + (int64_t)MAP_PARTS * b;
+
+	part[0] = s->loglik;
+	part[1] = s->lost;
+	part[2] = (double)s->used;
+	part[3] = (double)s->skipped;
+	part[4] = s->counts;
+}
+
 static int ratio(iso_map_state *m, int b, bool keep, const iso_real *x, const iso_real *u)
 {
 	struct iso_ratio_stat s = { 0 };
-	double *part = m->part + (int64_t)MAP_PARTS * b;
 	int st = iso_ratio_step(m->l.op, b, m->z, m->rho, keep, x, u, &m->p.data, &s);
 
 	if (st) return st;
-	part[0] = s.em.loglik;
-	part[1] = s.em.lost;
-	part[2] = (double)s.em.used;
-	part[3] = (double)s.em.skipped;
-	part[4] = s.em.counts;
+	map_part(m, b, &s.em);
 	m->c.cut += s.cut;
 	return ISO_OK;
 }
@@ -94,12 +103,6 @@ int map_penalty(iso_map_state *m, double *value, iso_real *gradient, iso_real *c
 
 /* ---- updates ---- */
 
-/* Epochs 0, 1, 2, 3, 4, 6, 8, 10. */
-static bool renewed_in(int64_t epoch)
-{
-	return epoch <= 4 || (epoch <= 10 && epoch % 2 == 0);
-}
-
 /* Sum of y, or what the last visits of the subsets say of it: an operator that streams its data alone knows. */
 static double counts(const iso_map_state *m)
 {
@@ -116,9 +119,16 @@ static double counts_a_voxel(const iso_map_state *m)
 	return counts(m) / (double)(m->l.n - m->unseen);
 }
 
-/* u = x + off; of a scan with fewer counts than voxels that are seen, x smoothed by a voxel: there a voxel is large or 0 by
-   the chance of an event, and P of a large one, kept for an epoch or more, would throw it up from 0 again and again. P of a
-   smoothed image is that of Ehrhardt et al. 2025, in every scan. */
+/* u = x + off; of a scan with few counts a voxel, x smoothed by a voxel: there a voxel is large or 0 by the chance of an event,
+   and P of a large one, kept for an epoch or more, would throw it up from 0 again and again. P of a smoothed image is that of
+   Ehrhardt et al. 2025, in every scan. bsrem, whose P is never old, comes nearer without it from one count a voxel on. */
+static bool is_soft(const iso_map_state *m)
+{
+	const double y = counts_a_voxel(m);
+
+	return m->prior && y > 0 && y < (m->method->fresh ? 1 : SOFT_BELOW);
+}
+
 static int find_u(iso_map_state *m)
 {
 	struct iso_loop *l = &m->l;
@@ -126,15 +136,23 @@ static int find_u(iso_map_state *m)
 	const struct iso_filter soft = {
 		.kind = ISO_GAUSSIAN, .fwhm = { SOFT * g->voxel[0], SOFT * g->voxel[1], SOFT * g->voxel[2] }
 	};
-	const double y = counts_a_voxel(m);
 	const iso_real *of = l->x;
 	int st;
 
-	if (m->prior && y > 0 && y < 1) {
+	if (is_soft(m)) {
 		if ((st = iso_filter_apply(m->u, l->ctx, &soft, g, l->x))) return st;
 		of = m->u;
 	}
 	return m->v->shift(l->ctx, l->n, m->u, of, m->f.off);
+}
+
+/* Epochs 0, 1, 2, 3, 4, 6, 8, 10. P of a smoothed image also in 12, 14, ...; of bsrem in all: a voxel that was near 0 when it was
+   made for the last time would hardly grow any more. P of an image as it is shrinks with the voxels that go to 0, which
+   then never come there: it is kept. */
+static bool renewed_in(const iso_map_state *m, int64_t epoch)
+{
+	if (m->method->fresh || epoch <= 4) return true;
+	return epoch % 2 == 0 && (epoch <= 10 || is_soft(m));
 }
 
 int map_renew(iso_map_state *m, int64_t k, const iso_real *balance)
@@ -142,7 +160,7 @@ int map_renew(iso_map_state *m, int64_t k, const iso_real *balance)
 	struct iso_loop *l = &m->l;
 	int st;
 
-	if (k % m->subsets || !renewed_in(k / m->subsets)) return ISO_OK;
+	if (k % m->subsets || !renewed_in(m, k / m->subsets)) return ISO_OK;
 	if ((st = find_u(m))) return st;
 	/* `next` has the curvature at u */
 	if (m->prior && (st = map_penalty(m, NULL, NULL, m->next, NULL, m->u))) return st;
@@ -156,7 +174,9 @@ int map_renew(iso_map_state *m, int64_t k, const iso_real *balance)
    is never met: the images that a run ends at are the same. */
 static double growth(const iso_map_state *m)
 {
-	return m->p.guard == ISO_MAP_GUARDS && counts_a_voxel(m) < FEW ? GROW : INFINITY;
+	const double few = m->p.as_given ? FEW_GIVEN : FEW;
+
+	return m->p.guard == ISO_MAP_GUARDS && counts_a_voxel(m) < few ? GROW : INFINITY;
 }
 
 int map_move(iso_map_state *m, double scale, double step)
@@ -228,39 +248,75 @@ int map_end(iso_map_state *m, bool keep)
 
 /* ---- looks ---- */
 
-int map_objective(iso_map_state *m, struct iso_map_look *look)
+int map_phi(iso_map_state *m, struct iso_map_look *look, double rows, iso_real *gradient, const iso_real *x)
 {
 	struct iso_loop *l = &m->l;
 	double expected, penalty;
 	int st;
 
-	if ((st = map_expected(m, &expected))) return st;
-	if ((st = map_penalty(m, &penalty, NULL, NULL, NULL, l->x))) return st;
+	if ((st = l->v->dot(l->ctx, l->n, &expected, m->sens, x))) return st;
+	if ((st = map_penalty(m, &penalty, gradient, NULL, NULL, x))) return st;
 	*look = (struct iso_map_look){
 		.passes = (double)m->c.used / m->subsets,
 		.updates = l->done,
-		.loglik = -expected,
+		.loglik = rows - expected,
 		.penalty = m->f.beta * penalty,
 		.gradient = NAN,
 		.change = m->f.change,
 	};
-	for (int b = 0; b < m->subsets; b++) look->loglik += m->part[(int64_t)MAP_PARTS * b];
 	look->objective = look->loglik - look->penalty;
-	if (isfinite(look->objective)) return ISO_OK;
+	return ISO_OK;
+}
+
+int map_objective(iso_map_state *m, struct iso_map_look *look)
+{
+	double rows = 0;
+	int st;
+
+	for (int b = 0; b < m->subsets; b++) rows += m->part[(int64_t)MAP_PARTS * b];
+	if ((st = map_phi(m, look, rows, NULL, m->l.x)) || isfinite(look->objective)) return st;
 	return iso_fail(ISO_EINPUT,
 	                "%s: the objective after update %" PRId64
 	                " is %g: start image, sensitivity or factors are too small or too large",
-	                m->method->name, l->done, look->objective);
+	                m->method->name, m->l.done, look->objective);
 }
 
-int map_look(iso_map_state *m, double gradient)
+/* In place of the last look where that is of the same image. */
+static void keep_look(iso_map_state *m, const struct iso_map_look *look)
+{
+	bool again = m->c.looks > 0 && m->look[m->c.looks - 1].updates == look->updates;
+
+	if (again) m->c.looks--;
+	if (m->c.looks < m->most_looks) m->look[m->c.looks++] = *look;
+}
+
+int map_glance(iso_map_state *m)
 {
 	struct iso_map_look look;
-	int st;
+	int st = map_phi(m, &look, NAN, NULL, m->l.x);
 
-	if (m->c.looks >= m->most_looks) return ISO_OK;
+	if (!st) keep_look(m, &look);
+	return st;
+}
+
+/* By steps of EM, whose image is not wanted. Interrupted, it leaves the parts as they were. */
+int map_look(iso_map_state *m)
+{
+	struct iso_loop *l = &m->l;
+	struct iso_em_stat all = { 0 }, none = { 0 };
+	struct iso_map_look look;
+	int st = ISO_OK, clear;
+
+	for (int b = 0; b < m->subsets && !st; b++) {
+		struct iso_em_stat s = { 0 };
+
+		st = iso_em_step(l->op, b, m->z, l->x, &m->p.data, &s);
+		em_stat_add(&all, &s);
+	}
+	clear = l->v->fill(l->ctx, l->n, m->z, 0);
+	if (st || (st = clear)) return st;
+	for (int b = 0; b < m->subsets; b++) map_part(m, b, b ? &none : &all);
 	if ((st = map_objective(m, &look))) return st;
-	look.gradient = gradient;
-	m->look[m->c.looks++] = look;
+	keep_look(m, &look);
 	return ISO_OK;
 }

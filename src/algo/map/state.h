@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the algorithms of penalised likelihood share: the state, and what is done at its start, in every pass and every
-   update. One algorithm a file: svrg.c, saga.c, bsrem.c, osl.c, lbfgs.c. */
+   update. One algorithm a file: svrg.c, saga.c, bsrem.c, osl.c, lbfgs.c; anchor.c has what svrg and saga share. */
 #ifndef ISO_MAP_STATE_H
 #define ISO_MAP_STATE_H
 
@@ -69,8 +69,7 @@ struct iso_map_state {
 	iso_real *balance;  /* M */
 	iso_real *precond;  /* P */
 	iso_real *u;        /* scale of ratio steps */
-	iso_real *anchor;   /* image two epochs before, of svrg that of the last anchor */
-	iso_real *start;    /* of saga */
+	iso_real *anchor;   /* image two epochs before, of svrg and saga that of the last anchor */
 	iso_real *kappa;    /* of kappa_auto */
 	iso_real *rho;      /* ratios, rows of this rank */
 	iso_real *old;      /* ratios of one subset before an update */
@@ -87,7 +86,8 @@ struct map_method {
 	const char *name;
 	int start;                      /* passes that `begin` takes */
 	bool by_subsets;                /* updates take a subset each; else all data */
-	bool anchors;                   /* every second epoch begins with an update of all data */
+	bool anchors;                   /* every second epoch begins with an update of all data: anchor.c */
+	bool fresh;                     /* P is made anew in every epoch */
 	bool rates;                     /* it has ratios */
 	int (*take)(iso_map_state *m);  /* arrays; NULL: none of its own */
 	int (*begin)(iso_map_state *m); /* after the start image and the prior are there; NULL: nothing */
@@ -112,6 +112,9 @@ int map_subset(const iso_map_state *m, int64_t k);
 /* rho = y / (A x + a), gradient = A* rho - S and the balance image at x, subset by subset; u: of the ratio steps. */
 int map_pass(iso_map_state *m, const iso_real *x, const iso_real *u);
 
+/* What a step tells of the rows of subset b. */
+void map_part(iso_map_state *m, int b, const struct iso_em_stat *s);
+
 /* z of a ratio step of subset b at the present image. */
 int map_ratio(iso_map_state *m, int b, bool keep);
 
@@ -128,13 +131,28 @@ int map_expected(iso_map_state *m, double *sum);
 /* Guard: an image with more than 1.5 times the counts goes back to `to`, with half the step. */
 int map_guard(iso_map_state *m, const iso_real *to);
 
-/* Phi of the log-likelihoods that the subsets had when they were last seen. */
+/* Phi of the image x, the one place that computes it: `rows` is the sum of y log(m (A x + a)) over all rows at x. Writes
+   the gradient of R too, where that is wanted. */
+int map_phi(iso_map_state *m, struct iso_map_look *look, double rows, iso_real *gradient, const iso_real *x);
+
+/* Phi of the image that the last map_pass was at, which is m->l.x. */
 int map_objective(iso_map_state *m, struct iso_map_look *look);
-int map_look(iso_map_state *m, double gradient);
+
+/* Looks: what is known without a pass, Phi is not; and the whole, by a pass of its own, in place of a look that the
+   image had before. */
+int map_glance(iso_map_state *m);
+int map_look(iso_map_state *m);
 
 /* The end of update k: counts it, and at the end of every second epoch takes the change; `keep`: the image there is the
    next anchor. */
 int map_end(iso_map_state *m, bool keep);
+
+/* ---- anchor.c ---- */
+
+bool map_at_anchor(const iso_map_state *m);
+int map_anchored(iso_map_state *m); /* the update at an anchor */
+
+/* ---- images ---- */
 
 /* r = |a - b| / |b|, by way of m->z, which is 0 then. */
 int map_difference(iso_map_state *m, double *r, const iso_real *a, const iso_real *b);
