@@ -215,7 +215,8 @@ static void apply_whole(struct whole *w, iso_ctx *ctx, iso_op *op)
 
 	w->n = iso_op_n_in(op);
 	iso_real *x = to_device(ctx, w->n, NULL), *out = to_device(ctx, w->n, NULL);
-	iso_real *y = to_device(ctx, iso_op_n_out(op) + 1, NULL), *rho = to_device(ctx, iso_op_n_out(op) + 1, NULL);
+	iso_real *y = to_device(ctx, iso_op_n_out(op) + 1, NULL),
+		 *rho = to_device(ctx, iso_op_n_out(op) + 1, NULL);
 
 	OK(iso_ctx_vec(ctx)->fill(ctx, w->n, x, 1.1f));
 	OK(iso_forward(op, ISO_ALL, y, x));
@@ -233,8 +234,8 @@ static void apply_whole(struct whole *w, iso_ctx *ctx, iso_op *op)
 
 static void compare_whole(const char *rule)
 {
-	const char *const set[] = { "events", "scan.f32", "kernel", "gauss", "method", "osem", "subsets", "7",
-		                    "subset-rule", rule, NULL };
+	const char *const set[] = { "events",  "scan.f32", "kernel",      "gauss", "method", "osem",
+		                    "subsets", "7",        "subset-rule", rule,    NULL };
 	iso_ctx *const of[2] = { alone, all };
 	struct whole w[2];
 	char words[WORDS] = "";
@@ -271,10 +272,8 @@ static void whole_of_subsets(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(images_are_those_of_one),
-		cmocka_unit_test(other_sources),
-		cmocka_unit_test(adjoint_and_forward),
-		cmocka_unit_test(steps_of_ratios),
+		cmocka_unit_test(images_are_those_of_one), cmocka_unit_test(other_sources),
+		cmocka_unit_test(adjoint_and_forward),     cmocka_unit_test(steps_of_ratios),
 		cmocka_unit_test(whole_of_subsets),
 	};
 
