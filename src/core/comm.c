@@ -52,6 +52,43 @@ void iso_comm_close(struct iso_comm *c)
 	free(c);
 }
 
+/* ---- who shares a GPU ---- */
+
+static bool same_gpu(const struct iso_gpu *a, const struct iso_gpu *b)
+{
+	static const struct iso_gpu unknown;
+
+	if (memcmp(a->uuid, unknown.uuid, sizeof a->uuid) != 0 &&
+	    memcmp(b->uuid, unknown.uuid, sizeof b->uuid) != 0)
+		return memcmp(a->uuid, b->uuid, sizeof a->uuid) == 0;
+	return strncmp(a->host, b->host, sizeof a->host) == 0 && strncmp(a->bus, b->bus, sizeof a->bus) == 0;
+}
+
+int iso_gpu_sharers(const struct iso_gpu *of, int ranks, int rank)
+{
+	int n = 0;
+
+	for (int r = 0; r < ranks; r++) n += same_gpu(of + r, of + rank);
+	return n;
+}
+
+int iso_comm_share_gpu(struct iso_comm *c, int st, const struct iso_gpu *own)
+{
+	struct iso_gpu *of = size_alloc(c->size, sizeof *of);
+	int64_t *first = size_alloc(c->size + 1, sizeof *first);
+
+	if (!st && (!of || !first)) st = iso_fail_memory("ranks", c->size * (int64_t)sizeof *of);
+	if (!(st = iso_comm_settle(c, st))) {
+		for (int r = 0; r <= c->size; r++) first[r] = r * (int64_t)sizeof *of;
+		of[c->rank] = *own;
+		st = c->fn->gather(c, of, first);
+	}
+	if (!st) c->sharers = iso_gpu_sharers(of, c->size, c->rank);
+	free(of);
+	free(first);
+	return st;
+}
+
 /* ---- agreement ---- */
 
 /* What the lowest rank that failed has to say, to all. */
@@ -193,7 +230,7 @@ int iso_comm_broadcast(iso_ctx *ctx, int st, void *v, int64_t bytes)
 static int find_nccl(iso_ctx *ctx)
 {
 	struct iso_comm *c = ctx->comm;
-	double shared[2] = { c->local_size > c->devices, 1 };
+	double shared[2] = { c->sharers != 1, 1 };
 	void *fn = NULL;
 	int st;
 
