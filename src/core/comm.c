@@ -91,15 +91,15 @@ int iso_comm_share_gpu(struct iso_comm *c, int st, const struct iso_gpu *own)
 
 /* ---- agreement ---- */
 
-/* What the lowest rank that failed has to say, to all. */
-static int share_failure(struct iso_comm *c, int st, int from)
+/* What the lowest rank that failed has to say, to all, after `who`. */
+static int share_failure(struct iso_comm *c, int st, int from, const char *who)
 {
 	struct {
 		int status;
 		char message[sizeof c->message];
 	} told = { st, "" };
 
-	if (c->rank == from) snprintf(told.message, sizeof told.message, "%s", iso_message());
+	if (c->rank == from) snprintf(told.message, sizeof told.message, "%s%s", who, iso_message());
 	if ((st = c->fn->broadcast(c, &told, sizeof told, from))) {
 		c->failed = st;
 		snprintf(c->message, sizeof c->message, "%s", iso_message());
@@ -109,6 +109,24 @@ static int share_failure(struct iso_comm *c, int st, int from)
 	c->agreed = true;
 	memcpy(c->message, told.message, sizeof c->message);
 	return iso_fail(c->failed, "%s", c->message);
+}
+
+/* Want of memory or of a device on some ranks alone is told with the rank; what is wrong with an input, which one rank may
+   be the one to read, as by one process. */
+static int tell_all(struct iso_comm *c, int st, int from)
+{
+	double some = st ? 1 : 0;
+	char who[48] = "";
+	int told = c->fn->sum_real(c, &some, 1);
+
+	if (told) {
+		c->failed = told;
+		snprintf(c->message, sizeof c->message, "%s", iso_message());
+		return told;
+	}
+	if (some < c->size && (st == ISO_ENOMEM || st == ISO_EDEVICE))
+		snprintf(who, sizeof who, "rank %d of %d: ", from, c->size);
+	return share_failure(c, st, from, who);
 }
 
 static int agree(struct iso_comm *c, int st)
@@ -122,7 +140,7 @@ static int agree(struct iso_comm *c, int st)
 		snprintf(c->message, sizeof c->message, "%s", iso_message());
 		return own;
 	}
-	return failed > 0 ? share_failure(c, st, c->size - (int)failed) : ISO_OK;
+	return failed > 0 ? tell_all(c, st, c->size - (int)failed) : ISO_OK;
 }
 
 int iso_comm_settle(struct iso_comm *c, int st)
@@ -146,7 +164,7 @@ int iso_comm_conclude(struct iso_comm *c, int st)
 	if (!all) return st;
 	if (!c->agreed) return failure ? failure : all;
 	c->concluded = true;
-	return share_failure(c, failure ? failure : iso_fail(c->failed, "%s", c->message), 0);
+	return share_failure(c, failure ? failure : iso_fail(c->failed, "%s", c->message), 0, "");
 }
 
 int iso_comm_greatest(struct iso_comm *c, double *v)
