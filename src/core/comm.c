@@ -269,6 +269,7 @@ static int sum_staged(iso_ctx *ctx, int64_t *v, int64_t n)
 
 	most = n < most ? n : most;
 	ISO_HOST(&room, host, most);
+	room.status = agree(ctx->comm, room.status);
 	for (int64_t i = 0; i < n && !room.status; i += most) {
 		int64_t some = n - i < most ? n - i : most, bytes = some * (int64_t)sizeof *v;
 
@@ -310,7 +311,8 @@ static int gather_staged(iso_ctx *ctx, char *v, const int64_t *first)
 	int64_t from = first[0], mine = first[c->rank], all = first[c->size] - from;
 	char *host;
 
-	if (ISO_HOST(&room, host, all)) {
+	ISO_HOST(&room, host, all);
+	if (!(room.status = agree(c, room.status))) {
 		room.status =
 			ctx->vec->download(ctx, host + (mine - from), v + mine, first[c->rank + 1] - mine);
 		if (!room.status) room.status = c->fn->gather(c, host - from, first);
