@@ -4,8 +4,9 @@
 
    Every rank makes its context and calls the same functions with the same arguments in the same order. Operators of
    srm, svoxel, sradon and ubp take and give whole images and data on every rank. Those of ray and strip have rows of
-   their own on each rank: the events that the rank was given. If a call fails on one rank it fails on all, with that
-   rank's status and message, and the context is good for nothing more.
+   their own on each rank: the events that the rank was given. If a call that computes or that makes an operator fails on
+   one rank it fails on all, with that rank's status and message, and the context is good for nothing more. Where some ranks
+   alone are short of memory or of a device, the message begins with "rank R of N: ". iso_op_clone is a matter of one rank.
 
    A process links no MPI for this: libisotome_mpi.so, which stands beside libisotome.so, is opened here. It is made
    where the build finds MPI, and must be of the MPI that the caller's communicator is of.

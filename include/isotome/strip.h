@@ -104,6 +104,7 @@ struct iso_strip {
 
 /* The CPU adds up so many rows of a subset before their sum becomes integers: the images of several ranks are those
    of one, bit for bit, if no such chunk of rows, counted from the beginning of a subset, is divided between two ranks.
+   That holds for one subset and for all at once (ISO_ALL).
    On CUDA any dealing gives the same bits. */
 #define ISO_STRIP_CHUNK 1024
 

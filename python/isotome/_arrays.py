@@ -11,7 +11,7 @@ from typing import Callable
 
 import numpy as np
 
-from . import errors
+from . import _masks, errors
 from ._abi import Array, free, lib
 from .grid import Grid
 from .image import Image
@@ -32,6 +32,7 @@ def refuse_values(values: np.ndarray, name: str) -> None:
 def refuse_form(values: object, name: str, dtype: np.dtype) -> None:
     if not isinstance(values, np.ndarray):
         raise errors.ArgumentError(f"{name}: given {type(values).__name__}, wanted a NumPy array of {dtype}")
+    _masks.refuse(values, name)
     if values.dtype != dtype:
         raise errors.ArgumentError(
             f"{name}: given values of {values.dtype}, wanted {dtype}: convert by .astype(numpy.{dtype})"
@@ -109,6 +110,7 @@ def real(values: object, name: str, clip: bool = False) -> np.ndarray:
 
     clip: those beyond float32 become infinite; otherwise they are refused.
     """
+    _masks.refuse(values, name)
     try:
         array = np.asanyarray(values)
     except (TypeError, ValueError, RuntimeError) as error:  # a tensor with a gradient, or on a device

@@ -9,7 +9,7 @@ from typing import Any, Sequence
 
 import numpy as np
 
-from . import errors
+from . import _masks, errors
 from ._call import text
 
 _INT64_MAX = 2**63 - 1
@@ -43,6 +43,7 @@ def number(value: Any, name: str, least: float = -math.inf, most: float = math.i
 
 def numbers(value: Any, n: int, name: str) -> tuple[float, ...]:
     """n finite numbers."""
+    _masks.refuse(value, name)
     try:
         found = tuple(_float(v) for v in value)
     except TypeError:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _abi, _arrays, errors
+from . import _abi, _arrays, _masks, errors
 from ._call import text
 from ._checks import number
 
@@ -73,6 +73,7 @@ class Events:
         if isinstance(which, (int, np.integer)) and not isinstance(which, bool):
             which = [which]
         elif not isinstance(which, slice):
+            _masks.refuse(which, "events")
             which = np.asarray(which)
             if which.ndim != 1 or which.dtype.kind not in "iub":
                 raise errors.ArgumentError(

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from . import errors
+from . import _masks, errors
 from .grid import Grid
 
 
@@ -53,6 +53,7 @@ class Image(np.ndarray):
     unit: str
 
     def __new__(cls, values: Any, grid: Grid | None = None, unit: str = "") -> Image:
+        _masks.refuse(values, "image")
         image = np.asarray(values).view(cls)
         image.grid = grid
         image.unit = unit

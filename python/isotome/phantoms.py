@@ -14,7 +14,7 @@ from typing import Any, Literal, Sequence, Union, overload
 
 import numpy as np
 
-from . import _abi, _arrays, errors
+from . import _abi, _arrays, _masks, errors
 from ._abi import declare, handle, lib, out, vector
 from ._call import Handle, call, check, text
 from ._checks import integer
@@ -61,6 +61,7 @@ def opened(name_or_file: str | os.PathLike, at: Sequence[float] = (0, 0, 0)) -> 
 
 def _three(values: Any, name: str, kind: type) -> list[Any]:
     """Three numbers, or one for all."""
+    _masks.refuse(values, name)
     three = np.asarray(values)
     if three.dtype.kind not in ("iu" if kind is int else "iuf") or three.shape not in ((), (1,), (3,)):
         wanted = "integers" if kind is int else "numbers"

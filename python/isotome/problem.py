@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, NamedTuple
 
 import numpy as np
 
-from . import _abi, _arrays, errors
+from . import _abi, _arrays, _masks, errors
 from . import context as contexts
 from ._abi import lib
 from ._call import Handle, call, check, refuse_fork, text
@@ -144,6 +144,7 @@ def _written(name: str, value: Any) -> str:
     if isinstance(value, (tuple, list)) and not any(isinstance(v, (tuple, list)) for v in value):
         return ",".join(_written(name, v) for v in value)
     if isinstance(value, np.ndarray) and value.ndim <= 1:
+        _masks.refuse(value, name)
         return _written(name, value.tolist())
     raise errors.ArgumentError(
         f"{name}: given {type(value).__name__}, wanted a number, a text or a list of them"

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _arrays, errors
+from . import _arrays, _masks, errors
 from ._abi import declare, handle, lib, vector
 from ._call import check
 from ._checks import integer, number
@@ -57,6 +57,7 @@ declare(
 def _spheres(of: Any, fwhm: float) -> tuple[np.ndarray, float]:
     """(n, 5) float64: centre, radius, value; and the FWHM of a Gaussian that smooths them."""
     if isinstance(of, np.ndarray):
+        _masks.refuse(of, "spheres")
         if of.ndim != 2 or of.shape[1] != 5 or len(of) == 0 or of.dtype.kind not in "iuf":
             raise errors.ArgumentError(
                 f"spheres: given {of.dtype} of shape {of.shape}, wanted (n, 5): x, y, z, radius in mm, value"

@@ -7,6 +7,7 @@
    does not rise. Scalar products are sums in double. */
 #include "squares.h"
 
+#include "core/comm.h"
 #include "core/op.h"
 #include "core/sized.h"
 
@@ -248,7 +249,7 @@ static int make(iso_cg_state **out, const struct iso_cg *given, const iso_real *
 		                p.tolerance);
 	iso_cg_state *c = *out = iso_loop_make(sizeof *c, &cg_fn, p.op, p.place, p.iterations);
 
-	if (!c) return ISO_ENOMEM;
+	if (!c) return iso_comm_agree(iso_op_ctx(p.op), ISO_ENOMEM);
 	struct iso_loop *l = &c->s.l;
 
 	c->tolerance = p.tolerance;
@@ -256,7 +257,7 @@ static int make(iso_cg_state **out, const struct iso_cg *given, const iso_real *
 	ISO_DEVICE(&l->room, c->d, l->n);
 	ISO_DEVICE(&l->room, c->z, l->n);
 	ISO_DEVICE(&l->room, c->w, l->n_data);
-	return iso_squares_load(&c->s, &p, x, &c->e);
+	return iso_comm_agree(l->ctx, iso_squares_load(&c->s, &p, x, &c->e));
 }
 
 int iso_cg_create(iso_cg_state **out, const struct iso_cg *p, const iso_real *x)

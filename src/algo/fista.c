@@ -8,6 +8,8 @@
 #include "prox_kern.h"
 #include "squares.h"
 
+#include "core/comm.h"
+#include "core/op.h"
 #include "core/sized.h"
 
 #include <math.h>
@@ -258,7 +260,7 @@ static int make(iso_fista_state **out, const struct iso_fista *given, const iso_
 	if (st || (st = iso_squares_check("fista", &squares, x)) || (st = check(&p))) return st;
 	iso_fista_state *f = *out = iso_loop_make(sizeof *f, &fista_fn, p.op, p.place, p.iterations);
 
-	if (!f) return ISO_ENOMEM;
+	if (!f) return iso_comm_agree(iso_op_ctx(p.op), ISO_ENOMEM);
 	struct iso_loop *l = &f->s.l;
 
 	f->tv = p.tv;
@@ -272,7 +274,7 @@ static int make(iso_fista_state **out, const struct iso_fista *given, const iso_
 	ISO_DEVICE(&l->room, f->e, l->n_data);
 	ISO_DEVICE(&l->room, f->g, l->n);
 	if (f->tv > 0) ISO_DEVICE(&l->room, f->dual, 3 * l->n);
-	st = iso_squares_load(&f->s, &squares, x, &f->y);
+	st = iso_comm_agree(l->ctx, iso_squares_load(&f->s, &squares, x, &f->y));
 	f->now.x = l->x;
 	return st;
 }

@@ -319,9 +319,8 @@ static int psf_apply(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 
 static const struct iso_op_fn psf_fn = { .forward = psf_apply, .adjoint = psf_apply };
 
-int iso_psf_create(iso_op **op, iso_ctx *ctx, const struct iso_grid *g, const double fwhm[3])
+static int make_psf(iso_op **op, iso_ctx *ctx, const struct iso_grid *g, const double fwhm[3])
 {
-	if (!op || !ctx || !g || !fwhm) return iso_fail_null(__func__);
 	struct psf psf = { .filter = { ISO_GAUSSIAN, { fwhm[0], fwhm[1], fwhm[2] }, 0 }, .grid = *g };
 	int st = iso_grid_check(g);
 
@@ -332,6 +331,15 @@ int iso_psf_create(iso_op **op, iso_ctx *ctx, const struct iso_grid *g, const do
 	if (!p) return iso_fail_memory("psf", sizeof *p);
 	*p = psf;
 	return iso_op_create(op, ctx, &psf_fn, iso_grid_voxels(g), iso_grid_voxels(g), 1, p);
+}
+
+int iso_psf_create(iso_op **op, iso_ctx *ctx, const struct iso_grid *g, const double fwhm[3])
+{
+	if (!op || !ctx || !g || !fwhm) return iso_fail_null(__func__);
+	iso_op *made = NULL;
+	int st = make_psf(&made, ctx, g, fwhm);
+
+	return iso_op_agree(op, made, ctx, st);
 }
 
 void iso_psf_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_grid *g)

@@ -336,9 +336,8 @@ static int take_features(struct making *m, struct iso_room *room)
 	return room->status;
 }
 
-int iso_kernel_create(iso_op **op, iso_ctx *ctx, const struct iso_kernel *given)
+static int make_kernel(iso_op **op, iso_ctx *ctx, const struct iso_kernel *given)
 {
-	if (!op || !ctx || !given) return iso_fail_null(__func__);
 	struct iso_kernel p;
 	int st = iso_sized_take(&p, "iso_kernel", sizeof p, given);
 
@@ -361,4 +360,13 @@ int iso_kernel_create(iso_op **op, iso_ctx *ctx, const struct iso_kernel *given)
 	if (!st) return iso_op_create_in(op, ctx, &kernel_fn, k->n, k->n, 1, &room, k);
 	iso_room_free(&room);
 	return st;
+}
+
+int iso_kernel_create(iso_op **op, iso_ctx *ctx, const struct iso_kernel *given)
+{
+	if (!op || !ctx || !given) return iso_fail_null(__func__);
+	iso_op *made = NULL;
+	int st = make_kernel(&made, ctx, given);
+
+	return iso_op_agree(op, made, ctx, st);
 }

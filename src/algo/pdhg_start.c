@@ -2,6 +2,7 @@
 /* The start of primal-dual hybrid gradients: the caller's arrays, and the lengths of steps. */
 #include "pdhg.h"
 
+#include "core/comm.h"
 #include "core/op.h"
 #include "core/size.h"
 #include "core/sized.h"
@@ -276,7 +277,7 @@ int iso_pdhg_make(iso_pdhg_state **out, const struct iso_pdhg *given, const iso_
 	if (st || (st = check(&p, x, &steps))) return st;
 	iso_pdhg_state *s = *out = iso_loop_make(sizeof *s, &iso_pdhg_fn, p.op, p.place, steps);
 
-	if (!s) return ISO_ENOMEM;
+	if (!s) return iso_comm_agree(iso_op_ctx(p.op), ISO_ENOMEM);
 	bool whole = !p.subsets || iso_op_n_sub(p.op) == 1, squares = p.y != NULL;
 	double balance = p.balance > 0 ? p.balance : whole || squares ? .3 : 1;
 	const struct iso_grid *g = &p.grid;
@@ -300,7 +301,7 @@ int iso_pdhg_make(iso_pdhg_state **out, const struct iso_pdhg *given, const iso_
 	};
 	for (int a = 0; a < 3; a++) s->c.axis[a] = (iso_real)(g->voxel[0] / g->voxel[a]);
 	st = take_memory(s);
-	return st ? st : load(s, x);
+	return iso_comm_agree(s->l.ctx, st ? st : load(s, x));
 }
 
 void iso_pdhg_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_pdhg *p, int64_t n,

@@ -40,9 +40,8 @@ static const struct iso_op_fn penalty_fn = { .forward = apply,
 	                                     .adjoint = apply,
 	                                     .to_cuda = "iso_penalty_to_cuda" };
 
-int iso_penalty_create(iso_op **op, iso_ctx *ctx, const char *name, const struct iso_grid *g)
+static int make_penalty(iso_op **op, iso_ctx *ctx, const char *name, const struct iso_grid *g)
 {
-	if (!op || !ctx || !name || !g) return iso_fail_null(__func__);
 	int i = 0, st = iso_grid_check(g);
 
 	if (st) return st;
@@ -53,6 +52,15 @@ int iso_penalty_create(iso_op **op, iso_ctx *ctx, const char *name, const struct
 	if (!p) return iso_fail_memory("penalty", sizeof *p);
 	*p = (struct penalty){ table[i].kind, { g->n[0], g->n[1], g->n[2] } };
 	return iso_op_create(op, ctx, &penalty_fn, iso_grid_voxels(g), iso_grid_voxels(g), 1, p);
+}
+
+int iso_penalty_create(iso_op **op, iso_ctx *ctx, const char *name, const struct iso_grid *g)
+{
+	if (!op || !ctx || !name || !g) return iso_fail_null(__func__);
+	iso_op *made = NULL;
+	int st = make_penalty(&made, ctx, name, g);
+
+	return iso_op_agree(op, made, ctx, st);
 }
 
 int iso_smoothness_create(iso_op **op, iso_ctx *ctx, const struct iso_grid *g)

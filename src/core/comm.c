@@ -52,17 +52,54 @@ void iso_comm_close(struct iso_comm *c)
 	free(c);
 }
 
+/* ---- who shares a GPU ---- */
+
+static bool same_gpu(const struct iso_gpu *a, const struct iso_gpu *b)
+{
+	static const struct iso_gpu unknown;
+
+	if (memcmp(a->uuid, unknown.uuid, sizeof a->uuid) != 0 &&
+	    memcmp(b->uuid, unknown.uuid, sizeof b->uuid) != 0)
+		return memcmp(a->uuid, b->uuid, sizeof a->uuid) == 0;
+	return strncmp(a->host, b->host, sizeof a->host) == 0 && strncmp(a->bus, b->bus, sizeof a->bus) == 0;
+}
+
+int iso_gpu_sharers(const struct iso_gpu *of, int ranks, int rank)
+{
+	int n = 0;
+
+	for (int r = 0; r < ranks; r++) n += same_gpu(of + r, of + rank);
+	return n;
+}
+
+int iso_comm_share_gpu(struct iso_comm *c, int st, const struct iso_gpu *own)
+{
+	struct iso_gpu *of = size_alloc(c->size, sizeof *of);
+	int64_t *first = size_alloc(c->size + 1, sizeof *first);
+
+	if (!st && (!of || !first)) st = iso_fail_memory("ranks", c->size * (int64_t)sizeof *of);
+	if (!(st = iso_comm_settle(c, st))) {
+		for (int r = 0; r <= c->size; r++) first[r] = r * (int64_t)sizeof *of;
+		of[c->rank] = *own;
+		st = c->fn->gather(c, of, first);
+	}
+	if (!st) c->sharers = iso_gpu_sharers(of, c->size, c->rank);
+	free(of);
+	free(first);
+	return st;
+}
+
 /* ---- agreement ---- */
 
-/* What the lowest rank that failed has to say, to all. */
-static int share_failure(struct iso_comm *c, int st, int from)
+/* What the lowest rank that failed has to say, to all, after `who`. */
+static int share_failure(struct iso_comm *c, int st, int from, const char *who)
 {
 	struct {
 		int status;
 		char message[sizeof c->message];
 	} told = { st, "" };
 
-	if (c->rank == from) snprintf(told.message, sizeof told.message, "%s", iso_message());
+	if (c->rank == from) snprintf(told.message, sizeof told.message, "%s%s", who, iso_message());
 	if ((st = c->fn->broadcast(c, &told, sizeof told, from))) {
 		c->failed = st;
 		snprintf(c->message, sizeof c->message, "%s", iso_message());
@@ -72,6 +109,24 @@ static int share_failure(struct iso_comm *c, int st, int from)
 	c->agreed = true;
 	memcpy(c->message, told.message, sizeof c->message);
 	return iso_fail(c->failed, "%s", c->message);
+}
+
+/* Want of memory or of a device on some ranks alone is told with the rank; what is wrong with an input, which one rank may
+   be the one to read, as by one process. */
+static int tell_all(struct iso_comm *c, int st, int from)
+{
+	double some = st ? 1 : 0;
+	char who[48] = "";
+	int told = c->fn->sum_real(c, &some, 1);
+
+	if (told) {
+		c->failed = told;
+		snprintf(c->message, sizeof c->message, "%s", iso_message());
+		return told;
+	}
+	if (some < c->size && (st == ISO_ENOMEM || st == ISO_EDEVICE))
+		snprintf(who, sizeof who, "rank %d of %d: ", from, c->size);
+	return share_failure(c, st, from, who);
 }
 
 static int agree(struct iso_comm *c, int st)
@@ -85,7 +140,7 @@ static int agree(struct iso_comm *c, int st)
 		snprintf(c->message, sizeof c->message, "%s", iso_message());
 		return own;
 	}
-	return failed > 0 ? share_failure(c, st, c->size - (int)failed) : ISO_OK;
+	return failed > 0 ? tell_all(c, st, c->size - (int)failed) : ISO_OK;
 }
 
 int iso_comm_settle(struct iso_comm *c, int st)
@@ -109,7 +164,7 @@ int iso_comm_conclude(struct iso_comm *c, int st)
 	if (!all) return st;
 	if (!c->agreed) return failure ? failure : all;
 	c->concluded = true;
-	return share_failure(c, failure ? failure : iso_fail(c->failed, "%s", c->message), 0);
+	return share_failure(c, failure ? failure : iso_fail(c->failed, "%s", c->message), 0, "");
 }
 
 int iso_comm_greatest(struct iso_comm *c, double *v)
@@ -193,7 +248,7 @@ int iso_comm_broadcast(iso_ctx *ctx, int st, void *v, int64_t bytes)
 static int find_nccl(iso_ctx *ctx)
 {
 	struct iso_comm *c = ctx->comm;
-	double shared[2] = { c->local_size > c->devices, 1 };
+	double shared[2] = { c->sharers != 1, 1 };
 	void *fn = NULL;
 	int st;
 
@@ -214,6 +269,7 @@ static int sum_staged(iso_ctx *ctx, int64_t *v, int64_t n)
 
 	most = n < most ? n : most;
 	ISO_HOST(&room, host, most);
+	room.status = agree(ctx->comm, room.status);
 	for (int64_t i = 0; i < n && !room.status; i += most) {
 		int64_t some = n - i < most ? n - i : most, bytes = some * (int64_t)sizeof *v;
 
@@ -255,7 +311,8 @@ static int gather_staged(iso_ctx *ctx, char *v, const int64_t *first)
 	int64_t from = first[0], mine = first[c->rank], all = first[c->size] - from;
 	char *host;
 
-	if (ISO_HOST(&room, host, all)) {
+	ISO_HOST(&room, host, all);
+	if (!(room.status = agree(c, room.status))) {
 		room.status =
 			ctx->vec->download(ctx, host + (mine - from), v + mine, first[c->rank + 1] - mine);
 		if (!room.status) room.status = c->fn->gather(c, host - from, first);

@@ -50,7 +50,7 @@ struct iso_comm {
 	const struct iso_nccl_fn *nccl; /* NULL: ranks share a GPU, or have none, or there is no NCCL */
 	void *nccl_comm;
 	bool looked; /* for NCCL */
-	int devices; /* GPUs of this machine; 0: not known, or none */
+	int sharers; /* ranks that compute on this rank's GPU, itself among them; 0: it has none */
 	int rank, size;
 	int local_rank, local_size;    /* of those on this machine */
 	bool takes_device;             /* the functions take pointers to device memory */
@@ -81,9 +81,7 @@ static inline int iso_ranks_of_machine(const iso_ctx *ctx)
 
 static inline int iso_ranks_of_device(const iso_ctx *ctx)
 {
-	int devices = ctx->comm && ctx->comm->devices > 0 ? ctx->comm->devices : 1;
-
-	return (iso_ranks_of_machine(ctx) + devices - 1) / devices;
+	return ctx->comm && ctx->comm->sharers > 0 ? ctx->comm->sharers : 1;
 }
 
 /* Rank `rank`'s share of n pieces: contiguous, of two sizes that differ by one. */
@@ -138,6 +136,14 @@ int iso_comm_settle(struct iso_comm *comm, int st);
 /* The end of a piece of work, and of the communicator if the work failed: then all ranks get the status and the
    message of rank 0, which may have added to those that all agreed on. A status above 0 is no failure. */
 int iso_comm_conclude(struct iso_comm *comm, int st);
+
+/* How many of `ranks` ranks compute on the GPU of rank `rank`, itself among them. The same GPU has the same UUID; where one
+   is not known, the same place in the same machine. Its number says nothing: launchers show each process GPUs of its own
+   (srun --gpus-per-task, CUDA_VISIBLE_DEVICES), all of which begin at 0. */
+int iso_gpu_sharers(const struct iso_gpu *of, int ranks, int rank);
+
+/* Sets c->sharers, from the GPU of each rank; collective. */
+int iso_comm_share_gpu(struct iso_comm *c, int st, const struct iso_gpu *own);
 
 /* *v = the greatest over all ranks, also after a failure that all know of. */
 int iso_comm_greatest(struct iso_comm *comm, double *v);

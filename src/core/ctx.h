@@ -7,6 +7,13 @@
 
 ISO_BEGIN_C
 
+/* A GPU, as several processes tell it from others. */
+struct iso_gpu {
+	char host[64];          /* the machine */
+	char bus[16];           /* its place there, as PCI names it */
+	unsigned char uuid[16]; /* all 0: not known */
+};
+
 /* What the core calls in libisotome_cuda.so: its symbol iso_cuda_fn. */
 struct iso_cuda_fn {
 	int (*open)(iso_ctx *ctx, int device); /* fills device_name, makes a stream */
@@ -19,7 +26,8 @@ struct iso_cuda_fn {
 	/* dst[i] = src[at[i]], and dst[at[i]] = src[i] */
 	int (*gather)(iso_ctx *ctx, int64_t n, iso_real *dst, const iso_real *src, const int64_t *at);
 	int (*scatter)(iso_ctx *ctx, int64_t n, iso_real *dst, const iso_real *src, const int64_t *at);
-	int (*devices)(void); /* that there are */
+	int (*devices)(void);                                     /* that there are */
+	int (*identify)(const iso_ctx *ctx, struct iso_gpu *gpu); /* its bus and uuid */
 	const struct iso_vec *vec;
 };
 

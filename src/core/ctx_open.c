@@ -34,11 +34,12 @@ static int use_cpu(iso_ctx *ctx)
 	return ISO_OK;
 }
 
-/* The next GPU of the machine for each rank on it. */
-static int gpu_of_rank(struct iso_comm *c, const struct iso_cuda_fn *fn)
+/* The next GPU of the machine for each rank on it, of those that the rank sees. */
+static int gpu_of_rank(const struct iso_comm *c, const struct iso_cuda_fn *fn)
 {
-	c->devices = fn->devices();
-	return c->devices > 0 ? c->local_rank % c->devices : 0;
+	int devices = fn->devices();
+
+	return devices > 0 ? c->local_rank % devices : 0;
 }
 
 /* `device` below 0: none was chosen. */
@@ -145,12 +146,26 @@ static int check_kind(struct iso_comm *c, const iso_ctx *ctx, int st)
 	                "device auto: some ranks have a GPU, others have none; cpu or cuda says which");
 }
 
+/* Who shares the GPUs, if they have any; collective. */
+static int compare_gpus(struct iso_comm *c, const iso_ctx *ctx)
+{
+	struct iso_gpu own = { "", "", { 0 } };
+	int st;
+
+	if (!ctx->cuda) return ISO_OK;
+	st = ctx->cuda->identify(ctx, &own);
+	if (!st && gethostname(own.host, sizeof own.host - 1)) st = iso_fail_errno("this machine", "name");
+	return iso_comm_share_gpu(c, st, &own);
+}
+
 static int create_over(iso_ctx **out, const char *device, int threads, struct iso_comm *comm)
 {
 	iso_ctx *ctx = NULL;
 	int st = create(&ctx, device, threads, comm);
 
-	if ((st = check_kind(comm, ctx, st)))
+	st = check_kind(comm, ctx, st);
+	if (!st) st = compare_gpus(comm, ctx);
+	if (st)
 		iso_ctx_free(ctx);
 	else
 		*out = ctx;

@@ -5,6 +5,7 @@
 #include "philox.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static int vec_alloc(iso_ctx *ctx, void **p, int64_t bytes)
 {
@@ -254,6 +255,18 @@ static int device_order(const iso_ctx *ctx, void *first, void *then)
 	return st;
 }
 
+static int device_identify(const iso_ctx *ctx, struct iso_gpu *gpu)
+{
+	cudaDeviceProp prop;
+	int st = iso_cuda_check("device properties", cudaGetDeviceProperties(&prop, ctx->cuda_device));
+
+	if (st) return st;
+	static_assert(sizeof gpu->uuid == sizeof prop.uuid, "16 bytes");
+	memcpy(gpu->uuid, &prop.uuid, sizeof gpu->uuid);
+	return iso_cuda_check("place of a device",
+	                      cudaDeviceGetPCIBusId(gpu->bus, (int)sizeof gpu->bus, ctx->cuda_device));
+}
+
 static int device_count(void)
 {
 	int n = 0;
@@ -266,6 +279,6 @@ static int device_count(void)
 extern "C" const char iso_half_version[] = ISO_VERSION; /* library.c */
 
 extern "C" const struct iso_cuda_fn iso_cuda_fn = {
-	device_open,  device_close, iso_cuda_use, device_free_memory, device_wait,
-	device_order, vec_gather,   vec_scatter,  device_count,       &iso_vec_cuda,
+	device_open, device_close, iso_cuda_use, device_free_memory, device_wait,   device_order,
+	vec_gather,  vec_scatter,  device_count, device_identify,    &iso_vec_cuda,
 };

@@ -72,6 +72,15 @@ int iso_op_create(iso_op **op, iso_ctx *ctx, const struct iso_op_fn *fn, int64_t
 	return st;
 }
 
+int iso_op_agree(iso_op **op, iso_op *made, iso_ctx *ctx, int st)
+{
+	if ((st = iso_comm_agree(ctx, st)))
+		iso_op_free(made);
+	else
+		*op = made;
+	return st;
+}
+
 int iso_op_refuse_split(const iso_op *op, const char *who)
 {
 	if (!op->rows_split) return ISO_OK;

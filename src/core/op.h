@@ -71,6 +71,10 @@ int iso_op_create(iso_op **op, iso_ctx *ctx, const struct iso_op_fn *fn, int64_t
 int iso_op_create_in(iso_op **op, iso_ctx *ctx, const struct iso_op_fn *fn, int64_t n_in, int64_t n_out,
                      int n_sub, struct iso_room *room, void *data);
 
+/* The end of a public constructor: what failed on one rank, such as want of memory, fails on all, and nobody waits for
+   that rank later on. *op = made, or `made`, which may be NULL, is freed. Collective, see comm.h. */
+int iso_op_agree(iso_op **op, iso_op *made, iso_ctx *ctx, int st);
+
 /* ISO_EARG where ranks have rows of their own: `who` adds up over rows, and would add up those of one rank. */
 int iso_op_refuse_split(const iso_op *op, const char *who);
 

@@ -81,9 +81,16 @@ static int begin(const void *comm)
 	return st;
 }
 
+/* What c->mpi is. The counts are there from the start: a rank that found no memory for them amid an exchange would leave
+   the others waiting. */
+struct own {
+	MPI_Comm comm;
+	int *n, *at; /* c->size each, for gather_small */
+};
+
 static MPI_Comm comm_of(const struct iso_comm *c)
 {
-	return *(const MPI_Comm *)c->mpi;
+	return ((const struct own *)c->mpi)->comm;
 }
 
 /* ---- made and given back ---- */
@@ -124,27 +131,33 @@ static int join(struct iso_comm *c, MPI_Comm *own, const void *comm)
 
 static void mpi_close(struct iso_comm *c)
 {
+	struct own *own = c->mpi;
 	int ended = 0;
 
 	MPI_Finalized(&ended);
 	if (c->failed && !c->agreed)
 		lost = true;
 	else if (!ended)
-		MPI_Comm_free(c->mpi);
-	free(c->mpi);
+		MPI_Comm_free(&own->comm);
+	free(own->n);
+	free(own);
 }
 
 static int mpi_open(struct iso_comm *c, const void *comm)
 {
-	MPI_Comm *own = size_alloc(1, sizeof *own);
+	struct own *own = size_alloc(1, sizeof *own);
 	int st = own ? begin(comm) : iso_fail_memory("communicator", sizeof *own);
 
-	if (!st) st = join(c, own, comm);
-	if (st)
+	if (!st) st = join(c, &own->comm, comm);
+	if (!st && !(own->n = size_alloc(c->size, 2 * sizeof *own->n)))
+		st = iso_fail_memory("ranks", c->size * (int64_t)(2 * sizeof *own->n));
+	if (st) {
 		free(own);
-	else
-		c->mpi = own;
-	return st;
+		return st;
+	}
+	own->at = own->n + c->size;
+	c->mpi = own;
+	return ISO_OK;
 }
 
 /* ---- exchange ---- */
@@ -192,17 +205,14 @@ static int mpi_broadcast(struct iso_comm *c, void *v, int64_t bytes, int from)
 /* Parts that int can count go in one call, as bytes; others by a broadcast of each rank's. */
 static int gather_small(struct iso_comm *c, char *v, const int64_t *first)
 {
-	int *n = size_alloc(c->size, 2 * sizeof *n), *at = n + c->size, st;
+	const struct own *own = c->mpi;
 
-	if (!n) return iso_fail_memory("ranks", c->size * (int64_t)(2 * sizeof *n));
 	for (int r = 0; r < c->size; r++) {
-		n[r] = (int)(first[r + 1] - first[r]);
-		at[r] = (int)(first[r] - first[0]);
+		own->n[r] = (int)(first[r + 1] - first[r]);
+		own->at[r] = (int)(first[r] - first[0]);
 	}
-	st = check("gather", MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, v + first[0], n, at, MPI_BYTE,
-	                                    comm_of(c)));
-	free(n);
-	return st;
+	return check("gather", MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, v + first[0], own->n,
+	                                      own->at, MPI_BYTE, own->comm));
 }
 
 static int mpi_gather(struct iso_comm *c, void *v, const int64_t *first)

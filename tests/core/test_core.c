@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include "algo/checkpoint.h"
+#include "core/comm.h"
 #include "core/fixed.h"
 #include "text/nearest.h"
 #include "core/op.h"
@@ -12,6 +13,30 @@
 #include <omp.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* Who computes on whose GPU: by UUID, whatever a rank calls it; without one, by machine and place. */
+static void sharers_of_gpus(void **state)
+{
+	const struct iso_gpu own[] = {
+		/* two machines with two GPUs each, a rank a GPU, in the same places */
+		{ "a", "0000:01:00.0", { 1 } },
+		{ "a", "0000:02:00.0", { 2 } },
+		{ "b", "0000:01:00.0", { 3 } },
+		{ "b", "0000:02:00.0", { 4 } },
+		/* a fifth rank on the last GPU, in a container with a name of its own */
+		{ "c", "0000:02:00.0", { 4 } },
+		/* no UUID: of these the second is in another machine, the third is with the first */
+		{ "d", "0000:01:00.0", { 0 } },
+		{ "e", "0000:01:00.0", { 0 } },
+		{ "d", "0000:01:00.0", { 0 } },
+	};
+	const int want[] = { 1, 1, 1, 2, 2, 2, 1, 2 };
+
+	(void)state;
+	for (int i = 0; i < N_OF(own); i++) assert_int_equal(iso_gpu_sharers(own, N_OF(own), i), want[i]);
+	assert_int_equal(iso_gpu_sharers(own, 4, 3), 1);
+	assert_int_equal(iso_gpu_sharers(own, 1, 0), 1);
+}
 
 /* Known answers of Random123 1.09, file kat_vectors, philox4x32 10. */
 static void philox_known_answers(void **state)
@@ -753,6 +778,7 @@ int main(void)
 		cmocka_unit_test(checkpoints),
 		cmocka_unit_test(messages_are_one_line),
 		cmocka_unit_test(fused_multiply_add_in_double),
+		cmocka_unit_test(sharers_of_gpus),
 		cmocka_unit_test(cuda_vectors),
 		cmocka_unit_test(cuda_streams_are_in_order),
 		cmocka_unit_test(cuda_chain_and_diagonal),

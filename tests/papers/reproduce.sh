@@ -50,7 +50,7 @@ for n in names:
 END
 
 # ---- refusals ----
-run reproduce vangendt2021 --scale full --dry-run -o there
+run reproduce vangendt2021 --scale full --dry-run --memory-limit 1000 -o there
 out_has 'memory for'
 expect 4 reproduce vangendt2021 --scale tiny --memory-limit 0.001 --device cpu -o small
 expect 2 reproduce vangendt2021 --scale tiny -o here

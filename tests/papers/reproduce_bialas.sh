@@ -42,7 +42,7 @@ PY
 
 expect 2 reproduce bialas2015 --scale tiny -o here
 err_has 'phantom.nii exists'
-run reproduce bialas2015 --scale full --dry-run -o there
+run reproduce bialas2015 --scale full --dry-run --memory-limit 1000 -o there
 out_has 'memory for'
 [ ! -e there ] || fail "--dry-run made a folder"
 echo "all passed"

@@ -96,7 +96,7 @@ PY
 expect 2 reproduce meng2019 --scale tiny -o meng
 err_has 'two-spheres.nii exists'
 for paper in meng2019 chou2012; do
-	run reproduce $paper --scale full --dry-run -o there
+	run reproduce $paper --scale full --dry-run --memory-limit 1000 -o there
 	out_has 'memory for'
 	[ ! -e there ] || fail "--dry-run made a folder"
 done

@@ -81,7 +81,7 @@ expect 3 reproduce wang2013 --scale tiny --msot no.msot -o there
 err_has 'no.msot: no such file'
 expect 2 reproduce wang2013 --scale tiny -o here
 err_has 'exists'
-run reproduce wang2013 --scale full --dry-run -o there
+run reproduce wang2013 --scale full --dry-run --memory-limit 1000 -o there
 out_has 'memory for'
 [ ! -e there ] || fail "--dry-run made a folder"
 echo "all passed"

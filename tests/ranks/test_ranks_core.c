@@ -109,12 +109,46 @@ static void failures_are_shared(void **state)
 	iso_ctx_free(ctx);
 }
 
+/* Who is short of memory is told, unless all are. */
+static void short_of_memory(void **state)
+{
+	for (int from = 0; from < 2; from++) {
+		iso_ctx *ctx = all_ranks();
+		bool all = from == 0 || iso_ctx_ranks(ctx) == 1;
+		char expected[64] = "no room";
+
+		(void)state;
+		if (!all) snprintf(expected, sizeof expected, "rank 1 of %d: no room", iso_ctx_ranks(ctx));
+		int st = all || iso_ctx_rank(ctx) >= from ? iso_fail(ISO_ENOMEM, "no room") : ISO_OK;
+
+		assert_int_equal(iso_comm_agree(ctx, st), ISO_ENOMEM);
+		assert_string_equal(iso_message(), expected);
+		iso_ctx_free(ctx);
+	}
+}
+
+/* Each rank sees one GPU, number 0: ranks 0 and 1 the same one, the others one of their own, in one machine. */
+static void gpus_are_compared(void **state)
+{
+	iso_ctx *ctx = all_ranks();
+	int rank = iso_ctx_rank(ctx), ranks = iso_ctx_ranks(ctx);
+	struct iso_gpu own = { "node", "0000:01:00.0", { 1, 2, 3 } };
+
+	(void)state;
+	assert_int_equal(iso_ranks_of_device(ctx), 1); /* on the CPU */
+	own.uuid[15] = (unsigned char)(rank > 1 ? rank : 1);
+	OK(iso_comm_share_gpu(ctx->comm, ISO_OK, &own));
+	assert_int_equal(iso_ranks_of_device(ctx), rank < 2 && ranks > 1 ? 2 : 1);
+	iso_ctx_free(ctx);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(shares_are_all),      cmocka_unit_test(sums_and_greatest),
 		cmocka_unit_test(parts_are_gathered),  cmocka_unit_test(fixed_sums),
-		cmocka_unit_test(failures_are_shared),
+		cmocka_unit_test(failures_are_shared), cmocka_unit_test(short_of_memory),
+		cmocka_unit_test(gpus_are_compared),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -201,13 +201,80 @@ static void steps_of_ratios(void **state)
 	}
 }
 
+/* What the whole operator makes of its subsets' rows: A* A x, a step of EM and one of ratios. */
+struct whole {
+	int64_t n;
+	iso_real *back, *em, *ratio;
+	struct iso_em_stat stat;
+};
+
+static void apply_whole(struct whole *w, iso_ctx *ctx, iso_op *op)
+{
+	struct iso_em_data d = { 0 };
+	struct iso_ratio_stat s;
+
+	w->n = iso_op_n_in(op);
+	iso_real *x = to_device(ctx, w->n, NULL), *out = to_device(ctx, w->n, NULL);
+	iso_real *y = to_device(ctx, iso_op_n_out(op) + 1, NULL),
+		 *rho = to_device(ctx, iso_op_n_out(op) + 1, NULL);
+
+	OK(iso_ctx_vec(ctx)->fill(ctx, w->n, x, 1.1f));
+	OK(iso_forward(op, ISO_ALL, y, x));
+	OK(iso_adjoint(op, ISO_ALL, out, y));
+	w->back = to_host(ctx, w->n, out);
+	OK(iso_em_step(op, ISO_ALL, out, x, &d, &w->stat));
+	w->em = to_host(ctx, w->n, out);
+	OK(iso_ratio_step(op, ISO_ALL, out, rho, false, x, x, &d, &s));
+	w->ratio = to_host(ctx, w->n, out);
+	device_free(ctx, x);
+	device_free(ctx, out);
+	device_free(ctx, y);
+	device_free(ctx, rho);
+}
+
+static void compare_whole(const char *rule)
+{
+	const char *const set[] = { "events",  "scan.f32", "kernel",      "gauss", "method", "osem",
+		                    "subsets", "7",        "subset-rule", rule,    NULL };
+	iso_ctx *const of[2] = { alone, all };
+	struct whole w[2];
+	char words[WORDS] = "";
+
+	for (int k = 0; k < 2; k++) {
+		iso_problem *p = make(of[k], set, words);
+		iso_op *op = NULL;
+
+		OK(iso_problem_op(p, &op));
+		assert_int_equal(iso_op_n_sub(op), 7);
+		apply_whole(&w[k], of[k], op);
+		iso_problem_free(p);
+	}
+	assert_memory_equal(w[0].back, w[1].back, (size_t)w[0].n * sizeof *w[0].back);
+	assert_memory_equal(w[0].em, w[1].em, (size_t)w[0].n * sizeof *w[0].em);
+	assert_memory_equal(w[0].ratio, w[1].ratio, (size_t)w[0].n * sizeof *w[0].ratio);
+	assert_true(w[0].stat.loglik == w[1].stat.loglik && w[0].stat.used == w[1].stat.used);
+	for (int k = 0; k < 2; k++) {
+		free(w[k].back);
+		free(w[k].em);
+		free(w[k].ratio);
+	}
+}
+
+/* Chunks of rows begin with each subset: a rank has whole ones, also where all subsets are taken at once. */
+static void whole_of_subsets(void **state)
+{
+	(void)state;
+	compare_whole("interleaved");
+	compare_whole("blocks");
+	compare_whole("random");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(images_are_those_of_one),
-		cmocka_unit_test(other_sources),
-		cmocka_unit_test(adjoint_and_forward),
-		cmocka_unit_test(steps_of_ratios),
+		cmocka_unit_test(images_are_those_of_one), cmocka_unit_test(other_sources),
+		cmocka_unit_test(adjoint_and_forward),     cmocka_unit_test(steps_of_ratios),
+		cmocka_unit_test(whole_of_subsets),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);

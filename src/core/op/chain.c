@@ -134,9 +134,8 @@ static const struct iso_op_fn chain_fn = {
 	.work = sizeof(struct chain_work),
 };
 
-int iso_chain_create(iso_op **op, iso_op *outer, iso_op *inner)
+static int make_chain(iso_op **op, iso_op *outer, iso_op *inner)
 {
-	if (!op || !outer || !inner) return iso_fail_null(__func__);
 	if (inner->n_out != outer->n_in)
 		return iso_fail(ISO_EARG,
 		                "chain: the inner one gives %" PRId64 " values, the outer one takes %" PRId64,
@@ -155,4 +154,13 @@ int iso_chain_create(iso_op **op, iso_op *outer, iso_op *inner)
 
 	if (!st) (*op)->rows_split = outer->rows_split;
 	return st;
+}
+
+int iso_chain_create(iso_op **op, iso_op *outer, iso_op *inner)
+{
+	if (!op || !outer || !inner) return iso_fail_null(__func__);
+	iso_op *made = NULL;
+	int st = make_chain(&made, outer, inner);
+
+	return iso_op_agree(op, made, iso_op_ctx(outer), st);
 }

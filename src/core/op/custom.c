@@ -96,23 +96,28 @@ static int check(const struct iso_custom *p)
 	return ISO_OK;
 }
 
+static int make(iso_op **op, iso_ctx *ctx, const struct iso_custom *p)
+{
+	struct custom *c = size_alloc(1, (int64_t)(sizeof *c + (size_t)p->n_sub * sizeof *c->rows));
+
+	if (!c) return iso_fail_memory("custom operator", p->n_sub * (int64_t)sizeof *c->rows);
+	c->p = *p;
+	c->p.free = NULL; /* after a failure, also another rank's, the argument is still the caller's */
+	if (p->rows)
+		memcpy(c->rows, p->rows, (size_t)p->n_sub * sizeof *c->rows);
+	else
+		c->rows[0] = (struct iso_rows){ 0, p->n_out };
+	return iso_op_create(op, ctx, &custom_fn, p->n_in, p->n_out, p->n_sub, c);
+}
+
 int iso_custom_create(iso_op **op, iso_ctx *ctx, const struct iso_custom *given)
 {
 	if (!op || !ctx || !given) return iso_fail_null(__func__);
 	struct iso_custom p;
-	struct custom *c;
+	iso_op *made = NULL;
 	int st = iso_sized_take(&p, "iso_custom", sizeof p, given);
 
-	if (st || (st = check(&p))) return st;
-	if (!(c = size_alloc(1, (int64_t)(sizeof *c + (size_t)p.n_sub * sizeof *c->rows))))
-		return iso_fail_memory("custom operator", p.n_sub * (int64_t)sizeof *c->rows);
-	c->p = p;
-	c->p.free = NULL; /* after a failure the argument is still the caller's */
-	if (p.rows)
-		memcpy(c->rows, p.rows, (size_t)p.n_sub * sizeof *c->rows);
-	else
-		c->rows[0] = (struct iso_rows){ 0, p.n_out };
-	if ((st = iso_op_create(op, ctx, &custom_fn, p.n_in, p.n_out, p.n_sub, c))) return st;
-	c->p.free = p.free;
-	return ISO_OK;
+	if (!st && !(st = check(&p))) st = make(&made, ctx, &p);
+	if (!(st = iso_op_agree(op, made, ctx, st))) ((struct custom *)made->data)->p.free = p.free;
+	return st;
 }

@@ -2,6 +2,7 @@
 /* The diagonal operator, y = d * x, its own adjoint; and what it serves for: rows that count by weights in
    least squares. The sum of w (y - A x)^2 is |sqrt(w) y - sqrt(w) A x|^2, that of a diagonal operator
    behind A and of data multiplied alike. */
+#include "core/comm.h"
 #include "core/op.h"
 #include "core/size.h"
 
@@ -19,15 +20,23 @@ static const struct iso_op_fn diag_fn = {
 	.adjoint = diag_apply,
 };
 
-int iso_diag_create(iso_op **op, iso_ctx *ctx, int64_t n, const iso_real *d)
+static int make_diag(iso_op **op, iso_ctx *ctx, int64_t n, const iso_real *d)
 {
-	if (!op || !ctx || !d) return iso_fail_null(__func__);
 	if (n < 1) return iso_fail(ISO_EARG, "diagonal: n is %" PRId64 ", must be at least 1", n);
 	struct iso_room room = { .ctx = ctx, .what = "diagonal" };
 	iso_real *on_device;
 
 	ISO_UPLOAD(&room, on_device, d, n);
 	return iso_op_create_in(op, ctx, &diag_fn, n, n, 1, &room, on_device);
+}
+
+int iso_diag_create(iso_op **op, iso_ctx *ctx, int64_t n, const iso_real *d)
+{
+	if (!op || !ctx || !d) return iso_fail_null(__func__);
+	iso_op *made = NULL;
+	int st = make_diag(&made, ctx, n, d);
+
+	return iso_op_agree(op, made, ctx, st);
 }
 
 /* ---- weights ---- */
@@ -87,5 +96,5 @@ int iso_weigh_rows(iso_op **op, int64_t n, const double *weight)
 	}
 	iso_op_free(diag);
 	free(d);
-	return st;
+	return iso_comm_agree(iso_op_ctx(*op), st);
 }

@@ -257,13 +257,8 @@ int iso_ray_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const str
 
 	st = iso_order_ranks(&l, ctx, st, "ray", e->n, full.number, full.total);
 	if (!st) st = make(&made, ctx, &full, &l, full.n_sub, e);
-	if ((st = iso_comm_agree(ctx, st))) {
-		iso_op_free(made);
-		return st;
-	}
-	made->rows_split = iso_ranks(ctx) > 1;
-	*op = made;
-	return ISO_OK;
+	if (!st) made->rows_split = iso_ranks(ctx) > 1;
+	return iso_op_agree(op, made, ctx, st);
 }
 
 /* Bytes a line, besides its event: as ordered for the fast EM step (its ends and slopes, its factor,

@@ -3,8 +3,11 @@
 #include "ray_means.h"
 
 #define STEP_MM 5.    /* from step to step, at least */
-#define CELL_MM 5.    /* cells, at most; of thin slices two slices, or 2 mm */
-#define MOST_BLUR 30. /* slices */
+#define CELL_MM 2.5   /* cells, at most; of thin slices two slices, or LEAST_MM */
+#define LEAST_MM 2.   /* cells, at least */
+#define MOST_BLUR 30. /* slices that a line is spread over, of a ring that stands for several */
+#define FINE_BLUR 2.  /* slices: where it is more, coarse parts and cells will do */
+#define COARSE_MM 5.  /* cells then */
 #define FILL 16       /* means of a cell are a multiple of so many */
 
 /* ---- rings ---- */
@@ -32,6 +35,7 @@ static void set_rings(struct ray_means *m, const struct ray_sens *q)
 	m->pitch = m->rings > 1 ? length / (m->rings - 1) : 1;
 	m->reach =
 		p->rings > 1 ? (double)p->max_ring_difference * (m->rings - 1) / (double)(p->rings - 1) : 0;
+	m->joined = m->rings < p->rings;
 	m->solid_angle = q->solid_angle;
 }
 
@@ -122,31 +126,37 @@ static void fill_columns(float *column, const struct ray_means *m, const struct 
 
 /* ---- all of it ---- */
 
-/* mm along z from the lines that count to those that are meant, at most. */
-static double blur(const struct ray_means *m, const struct ray_sens *q)
+/* Joseph shares lines between two slices; lines of a ring that stands for several are spread over its pitch. */
+static void set_parts(struct ray_means *m, const struct ray_sens *q, double across)
 {
-	double most = m->rings < q->pairs.rings ? m->pitch : 0;
+	bool joseph = q->projector == ISO_JOSEPH;
+	double slice = q->grid.voxel[2], blur = m->joined ? fmin(m->pitch / slice, MOST_BLUR) : 0;
 
-	for (int i = 0; q->spread.lines > 1 && i < q->spread.lines; i++)
-		if (fabsf(q->spread.off[i][1]) > (float)most) most = (double)fabsf(q->spread.off[i][1]);
-	return most;
+	if (blur > FINE_BLUR) {
+		m->sub = joseph ? 2 : 1;
+		m->cells = (int)ceil(across / COARSE_MM);
+	} else {
+		m->sub = joseph || m->joined ? 4 : 1;
+		m->cells = (int)ceil(across / fmin(fmax(2 * slice, LEAST_MM), CELL_MM));
+	}
+	m->parts = m->slices * m->sub;
+	m->part = slice / m->sub;
+	m->width = (float)(joseph ? 1 + blur : .5 + blur / 2);
+	m->fall = (float)(joseph ? 1 + blur : fmax(blur, 1e-3));
 }
 
 struct ray_means iso_means_shape(const struct ray_sens *q, double lines, int64_t sheet_bytes)
 {
-	struct ray_means m = { .rings = count_rings(q, lines, sheet_bytes),
+	struct ray_means m = { .kinds = iso_rings_kinds(q),
+		               .rings = count_rings(q, lines, sheet_bytes),
 		               .slices = q->grid.n[2],
-		               .sub = q->projector == ISO_JOSEPH ? 2 : 1,
 		               .base = q->grid.low[2] };
-	double across = 0, slice = q->grid.voxel[2];
+	double across = 0;
 
 	for (int64_t c = 0; c < q->pairs.per_ring; c++)
 		across = fmax(across, 2 * hypot(q->pos[3 * c], q->pos[3 * c + 1]));
 	set_rings(&m, q);
-	m.cells = (int)ceil(across / fmin(fmax(2 * slice, .4 * CELL_MM), CELL_MM));
-	m.parts = m.slices * m.sub;
-	m.part = slice / m.sub;
-	m.width = (float)(1 + fmin(blur(&m, q) / slice, MOST_BLUR));
+	set_parts(&m, q, across);
 	m.stride = (m.slices + FILL - 1) / FILL * FILL;
 	if (q->mu) set_map(&m, &q->mu_grid, across, sheet_bytes);
 	return m;

@@ -5,7 +5,11 @@
    Two crystals, seen along z, span a *sheet*: t, the share of the way between them, and z. It has a line
    for every two rings. mu is summed along t between *steps*, a column of slices each, and a line adds up
    what it meets at the steps. So the factor of every line, attenuation times efficiencies, is known. t is
-   cut into *cells*; the mean of a cell and slice is over the lines that are there, by how long they stay. */
+   cut into *cells*; the mean of a cell and slice is over the lines that are there, by how long they stay.
+
+   Several lines a pair end at other z than its crystals, each kind of them (ray_rings.h) elsewhere: each kind has means
+   of its own, over its own lines. Where rings see nothing, efficiencies change from slice to slice, so that lines must
+   count where they are. Attenuation changes little from line to line of a pair: that between the crystals serves all. */
 #ifndef ISO_RAY_MEANS_H
 #define ISO_RAY_MEANS_H
 
@@ -15,7 +19,9 @@
 
 /* Pointers are host or device memory, as the backend needs. */
 struct ray_means {
+	int kinds;           /* of lines: struct ray_rings */
 	int rings;           /* of the scanner, or as many between its first and last as can be afforded */
+	bool joined;         /* not all: a ring stands for several of the scanner's */
 	double first, pitch; /* z of ring 0, and from ring to ring, mm */
 	double reach;        /* rings in coincidence are at most so many apart */
 	bool solid_angle;    /* how lines weigh: ray_rings.h */
@@ -31,17 +37,17 @@ struct ray_means {
 	/* the image */
 	int cells; /* from t = 0 to 1 */
 	int slices;
-	int sub;           /* parts of a slice: 1; Joseph: 2, as what a line leaves depends on where it is */
-	int parts;         /* slices * sub */
+	int sub;   /* parts of a slice: 1, or more where what a line leaves depends on where in it it is */
+	int parts; /* slices * sub */
 	double base, part; /* lower face of the first part, and thickness, mm */
-	/* Lines count in slices whose middle is nearer than `width` slices, the farther the less: they are
-	   shared by two slices (Joseph), or spread over crystals, or a ring stands for several. */
-	float width;
-	int stride; /* from cell to cell of the means of a pair: slices, and some to fill up */
+	/* Lines count in slices whose middle is nearer than `width` slices, less so over the last `fall` of these: they are
+	   shared by two slices (Joseph), or a ring stands for several. */
+	float width, fall;
+	int stride; /* from cell to cell of the means of a kind: slices, and some to fill up */
 };
 
-#define MEANS_NEXT .1f /* how much the lines of the cells before and after count */
-#define MEANS_PAD 2    /* rows of a sheet beyond the slices of mu: one below, one above; all 0 */
+#define MEANS_NEXT .001f /* how much the lines of the cells before and after count */
+#define MEANS_PAD 2      /* rows of a sheet beyond the slices of mu: one below, one above; all 0 */
 
 ISO_HD double means_z(const struct ray_means *m, int ring)
 {
@@ -72,10 +78,16 @@ ISO_HD float means_row(const struct ray_means *m, int ring)
 	return (float)((means_z(m, ring) - m->low) / m->thick) + 1;
 }
 
-/* z of a ring in parts of slices, rounded as the tracer rounds: rings may lie on faces. */
-ISO_HD float means_part(const struct ray_means *m, int ring)
+/* z of a ring, or `up` mm above it, in parts of slices, rounded as the tracer rounds: rings may lie on faces. */
+ISO_HD float means_part(const struct ray_means *m, int ring, double up)
 {
-	return (float)((means_z(m, ring) - m->base) / m->part);
+	return (float)((means_z(m, ring) + up - m->base) / m->part);
+}
+
+/* rings_join; of a ring that stands for several, lines to itself are of either kind. */
+ISO_HD bool means_join(const struct ray_means *m, const struct ray_spread *s, int kind, int i, int k)
+{
+	return rings_join(s, kind, i, k) || (m->joined && i == k);
 }
 
 /* A line from t = first / cells to (last + 1) / cells: in part `now` of the slices, and
@@ -83,6 +95,8 @@ ISO_HD float means_part(const struct ray_means *m, int ring)
 struct means_walk {
 	int now, up, left; /* left: parts still to enter */
 	float at, every;   /* where it enters the next, and from there to the one after */
+	float beside;      /* share of a line that enters no other part, for the part `up` of it: slices are
+	                      shared by where lines are, and this keeps its z (Joseph) */
 };
 
 /* z, z_k: means_part of the rings. */
@@ -98,6 +112,14 @@ ISO_HD struct means_walk means_walk(const struct ray_means *m, float z, float z_
 	w.left = abs((int)to - w.now);
 	w.every = w.left ? 1 / fabsf(each) : 0;
 	w.at = (w.up > 0 ? from + 1 - a : a - from) * w.every;
+	w.beside = 0;
+	if (m->sub > 1 && w.left == 0) {
+		float off = .5f * (a + b) - from - .5f; /* from the middle of the part */
+		int other = w.now + (off < 0 ? -1 : 1);
+
+		w.up = other - w.now;
+		if (w.now >= 0 && w.now < m->parts && other >= 0 && other < m->parts) w.beside = fabsf(off);
+	}
 	return w;
 }
 
@@ -118,7 +140,10 @@ ISO_HD int means_last(const struct ray_means *m, int j)
 
 ISO_HD float means_counts(const struct ray_means *m, int j, int part)
 {
-	return fmaxf(1 - fabsf(((float)part + .5f) / (float)m->sub - ((float)j + .5f)) / m->width, 0);
+	float up = ((float)part + .5f) / (float)m->sub - ((float)j + .5f);
+
+	if ((j == 0 && up < 0) || (j == m->slices - 1 && up > 0)) up = 0; /* nobody shares the outer halves */
+	return fminf(fmaxf((m->width - fabsf(up)) / m->fall, 0), 1);
 }
 
 /* Sizes alone. `lines`: between rings, of all pairs in the plane together, at most; sheet_bytes: of a sheet and
@@ -129,10 +154,62 @@ struct ray_means iso_means_shape(const struct ray_sens *q, double lines, int64_t
 int iso_means_create(struct ray_means *m, struct iso_room *room, const struct ray_sens *q);
 void iso_means_plan(struct iso_plan *plan, const struct ray_means *m, const struct ray_sens *q);
 
-/* Of a pair in the plane: (cells, stride). */
+/* What is found at a time: means of the pairs in the plane of offsets o0 .. o1, lines of kinds k0 .. k1. They lie as
+   (pairs, kinds, cells, stride). */
+struct means_round {
+	int64_t o0, o1;
+	int k0, k1;
+};
+
+/* Of a kind of lines of a pair: (cells, stride). */
 ISO_HD int64_t means_size(const struct ray_means *m)
 {
 	return (int64_t)m->cells * m->stride;
+}
+
+/* Where those of a pair of round w are; k: number of the pair, `first`: of the first of the round. */
+ISO_HD int64_t means_place(const struct ray_means *m, const struct means_round *w, int64_t k, int64_t first,
+                           int kind)
+{
+	return ((k - first) * (w->k1 - w->k0) + kind - w->k0) * means_size(m);
+}
+
+/* Floats of an offset and kind: the means of its pairs, and 1 over the sum of shapes. */
+static inline int64_t means_floats(const struct ray_means *m, const struct iso_pairs *p)
+{
+	return p->per_ring * means_size(m) + (int64_t)m->cells * m->slices;
+}
+
+/* The kinds of lines of a round: the two of one line, so that rounds of several offsets fit; without means all. */
+static inline int means_kinds(const struct ray_means *m, int kinds)
+{
+	return m && kinds > 2 ? 2 : kinds;
+}
+
+/* The first round, as large as any: of as many offsets as fit so many bytes, beside `table` floats an offset, but at least
+   one. m NULL: there are no means. */
+static inline struct means_round means_at_once(const struct ray_means *m, const struct ray_sens *q,
+                                               double bytes, int64_t table)
+{
+	int kinds = means_kinds(m, iso_rings_kinds(q));
+	int64_t floats = table + (m ? kinds * means_floats(m, &q->pairs) : 0);
+	double offsets = bytes / (double)sizeof(float) / (double)floats;
+	struct means_round w = { 0, (int64_t)fmax(1, fmin((double)iso_rings_offsets(q), offsets)), 0, kinds };
+
+	return w;
+}
+
+/* On CUDA: tables of an offset, of all kinds of lines; what is at work together takes so many bytes. */
+#define MEANS_BATCH_BYTES 5e8
+
+static inline int64_t means_table(const struct ray_sens *q)
+{
+	return (int64_t)iso_rings_kinds(q) * (RINGS_STEPS + 1) * q->grid.n[2];
+}
+
+static inline struct means_round means_batch(const struct ray_sens *q, const struct ray_means *m)
+{
+	return means_at_once(m, q, MEANS_BATCH_BYTES, means_table(q));
 }
 
 /* The cell that t is in. */
@@ -154,32 +231,13 @@ ISO_HD void means_cells(const struct ray_means *m, const struct rings_line *l, i
 	if (*high >= m->cells) *high = m->cells - 1;
 }
 
-/* On CUDA: offsets that are at work together. Tables and means of them take at most these bytes, or one
-   offset does. */
-#define MEANS_BATCH_BYTES 5e8
-
-static inline int64_t means_batch_floats(const struct ray_sens *q, int kinds, const struct ray_means *m)
-{
-	return (int64_t)kinds * (RINGS_STEPS + 1) * q->grid.n[2] +
-	       (m ? q->pairs.per_ring * means_size(m) : 0);
-}
-
-static inline int64_t means_batch(const struct ray_sens *q, int kinds, int64_t offsets,
-                                  const struct ray_means *m)
-{
-	double most = MEANS_BATCH_BYTES / (double)sizeof(float) / (double)means_batch_floats(q, kinds, m);
-
-	return (int64_t)fmax(1, fmin((double)offsets, most));
-}
-
-/* On the CPU: work space of the threads, and means_size of each pair in the plane of the offsets o0 .. o1,
-   one behind the other; of offsets o whose bit o % groups is set in `which`. Cells that no pixel of the image
-   is in are left as they are. */
+/* On the CPU: work space of the threads, and the means of a round, at most as large as `most`; of offsets o whose bit
+   o % groups is set in `which`. Cells that no pixel of the image is in are left as they are. */
 struct means_work;
 int iso_means_open(struct means_work **w, struct iso_room *room, const struct ray_means *m,
-                   const struct ray_rings *r);
+                   const struct ray_rings *r, struct means_round most);
 void iso_means_open_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct ray_means *m,
-                         const struct ray_sens *q);
-void iso_means_fill(float *mean, struct means_work *w, int64_t o0, int64_t o1, int groups, unsigned which);
+                         const struct ray_sens *q, struct means_round most);
+void iso_means_fill(float *mean, struct means_work *w, struct means_round round, int groups, unsigned which);
 
 #endif

@@ -18,7 +18,6 @@ struct rows {
 /* A line between rings: `at` in the factors. */
 struct line {
 	int i, k, at;
-	float z, z_k; /* its ends, in parts of slices */
 };
 
 /* What a line in the plane leaves in a pixel. */
@@ -47,8 +46,9 @@ struct means_work {
 	const iso_ctx *ctx;
 	struct line *line;
 	int lines;
-	struct rows *rows;   /* (steps + 1, lines) */
-	float *over;         /* (offsets, cells, slices): 1 over the sum of shapes; 0: no line */
+	struct rows *rows; /* (steps + 1, lines) */
+	float *z;          /* (kinds, 2, rings): where lines end, in parts of slices */
+	float *over; /* (offsets, kinds, cells, slices) of a round: 1 over the sum of shapes; 0: no line */
 	struct batch *batch; /* one a thread */
 };
 
@@ -190,17 +190,22 @@ static inline void change(float *restrict sum, const struct ray_means *m, int p,
 }
 
 /* b->sum = how the sum of factors in each part changes from cell to cell, b->low first. */
-static void enter_lines(struct batch *b, const struct means_work *w)
+static void enter_lines(struct batch *b, const struct means_work *w, int kind)
 {
 	const struct ray_means *m = w->m;
+	const float *z = w->z + 2 * kind * m->rings, *z_k = z + m->rings;
 	float cells = (float)(b->high - b->low + 1);
 
 	memset(b->sum, 0, sum_bytes(m));
 	for (int n = 0; n < w->lines; n++) {
-		const float *factor = b->factor + (int64_t)w->line[n].at * BATCH;
-		struct means_walk a = means_walk(m, w->line[n].z, w->line[n].z_k, b->low, b->high);
+		struct line l = w->line[n];
+		const float *factor = b->factor + (int64_t)l.at * BATCH;
 
-		for (change(b->sum, m, a.now, 0, 1, factor); a.left > 0 && a.at < cells;
+		if (!means_join(m, &w->r->spread, kind, l.i, l.k)) continue;
+		struct means_walk a = means_walk(m, z[l.i], z_k[l.k], b->low, b->high);
+
+		if (a.beside > 0) change(b->sum, m, a.now + a.up, 0, a.beside, factor);
+		for (change(b->sum, m, a.now, 0, 1 - a.beside, factor); a.left > 0 && a.at < cells;
 		     a.left--, a.at += a.every) {
 			change(b->sum, m, a.now, a.at, -1, factor);
 			a.now += a.up;
@@ -242,11 +247,14 @@ static inline void add_parts(float all[BATCH], const struct batch *b, const stru
 	}
 }
 
-/* over of eight offsets from `first` on: by shapes alone, an offset a lane. */
-static void set_over(struct means_work *w, struct batch *b, int64_t first)
+/* over of eight offsets of the round from `first` on, a kind of lines: by shapes alone, an offset a lane. */
+static void set_over(struct means_work *w, struct batch *b, const struct means_round *round, int64_t first,
+                     int kind)
 {
 	const struct ray_means *m = w->m;
-	int64_t offset = (int64_t)m->cells * m->slices, left = w->r->offsets - first;
+	int64_t each = (int64_t)m->cells * m->slices, offset = each * (round->k1 - round->k0);
+	int64_t left = round->o1 - first;
+	float *to = w->over + (first - round->o0) * offset + (kind - round->k0) * each;
 
 	for (int n = 0; n < w->lines; n++)
 		for (int k = 0; k < BATCH; k++) {
@@ -258,9 +266,9 @@ static void set_over(struct means_work *w, struct batch *b, int64_t first)
 		}
 	b->low = 0;
 	b->high = m->cells - 1;
-	enter_lines(b, w);
+	enter_lines(b, w, kind);
 	for (int cell = 0; cell < m->cells; cell++) {
-		float *over = w->over + first * offset + (int64_t)cell * m->slices, all[BATCH];
+		float *over = to + (int64_t)cell * m->slices, all[BATCH];
 
 		next_cell(b, m, cell);
 		for (int j = 0; j < m->slices; j++) {
@@ -271,11 +279,10 @@ static void set_over(struct means_work *w, struct batch *b, int64_t first)
 	}
 }
 
-/* Means of a cell for the batch: into `mean` of its first pair. */
-static void leave_cell(float *mean, const struct batch *b, const struct ray_means *m, const float *over)
+/* Means of a cell for the batch: into `mean` of its first pair; from pair to pair there are so many. */
+static void leave_cell(float *mean, int64_t pair, const struct batch *b, const struct ray_means *m,
+                       const float *over)
 {
-	int64_t pair = means_size(m);
-
 	for (int j = 0; j < m->slices; j++) {
 		float all[BATCH];
 
@@ -300,37 +307,57 @@ static void find_cells(struct batch *b, const struct means_work *w)
 		}
 }
 
-static void do_batch(float *mean, struct batch *b, const struct means_work *w, int64_t offset)
+/* mean: of the first kind of the batch's first pair; over: of the offset and that kind. */
+static void do_batch(float *mean, struct batch *b, const struct means_work *w,
+                     const struct means_round *round, float apart, const float *over)
 {
 	const struct ray_means *m = w->m;
+	int64_t size = means_size(m), kinds = round->k1 - round->k0;
 
 	find_cells(b, w);
 	if (b->low > b->high) return;
 	memset(b->factor, 0, factor_bytes(m));
 	if (m->column) integrate(b, w);
-	weigh(b, w, (float)w->r->apart[offset]);
-	enter_lines(b, w);
-	for (int64_t cell = b->low; cell <= b->high; cell++) {
-		next_cell(b, m, (int)cell - b->low);
-		leave_cell(mean + cell * m->stride, b, m, w->over + (offset * m->cells + cell) * m->slices);
+	weigh(b, w, apart);
+	for (int64_t k = 0; k < kinds; k++) {
+		enter_lines(b, w, round->k0 + (int)k);
+		for (int64_t cell = b->low; cell <= b->high; cell++) {
+			next_cell(b, m, (int)cell - b->low);
+			leave_cell(mean + k * size + cell * m->stride, kinds * size, b, m,
+			           over + (k * m->cells + cell) * m->slices);
+		}
 	}
 }
 
-void iso_means_fill(float *mean, struct means_work *w, int64_t o0, int64_t o1, int groups, unsigned which)
+static void fill_over(struct means_work *w, const struct means_round *round)
 {
-	const struct ray_rings *r = w->r;
-	int64_t each = (r->pairs.per_ring + BATCH - 1) / BATCH, pair = means_size(w->m);
+	int64_t kinds = round->k1 - round->k0, runs = (round->o1 - round->o0 + BATCH - 1) / BATCH;
 
 #pragma omp parallel for num_threads(w->ctx->threads) schedule(dynamic)
-	for (int64_t i = 0; i < (o1 - o0) * each; i++) {
+	for (int64_t i = 0; i < runs * kinds; i++)
+		if (!iso_stopped(w->ctx))
+			set_over(w, w->batch + omp_get_thread_num(), round, round->o0 + i / kinds * BATCH,
+			         round->k0 + (int)(i % kinds));
+}
+
+void iso_means_fill(float *mean, struct means_work *w, struct means_round round, int groups, unsigned which)
+{
+	const struct ray_rings *r = w->r;
+	int64_t each = (r->pairs.per_ring + BATCH - 1) / BATCH, first = rings_first(r, round.o0);
+	int64_t of_offset = (int64_t)(round.k1 - round.k0) * w->m->cells * w->m->slices;
+
+	fill_over(w, &round);
+#pragma omp parallel for num_threads(w->ctx->threads) schedule(dynamic)
+	for (int64_t i = 0; i < (round.o1 - round.o0) * each; i++) {
 		struct batch *b = w->batch + omp_get_thread_num();
-		int64_t o = o0 + i / each, from = i % each * BATCH, left = rings_count(r, o) - from;
+		int64_t o = round.o0 + i / each, from = i % each * BATCH, left = rings_count(r, o) - from;
 
 		if (!(which >> o % groups & 1)) continue;
 		b->first = rings_first(r, o) + from;
 		b->n = left < BATCH ? (int)left : BATCH;
 		if (left > 0 && !iso_stopped(w->ctx))
-			do_batch(mean + (b->first - rings_first(r, o0)) * pair, b, w, o);
+			do_batch(mean + means_place(w->m, &round, b->first, first, round.k0), b, w, &round,
+			         (float)r->apart[o], w->over + (o - round.o0) * of_offset);
 	}
 }
 
@@ -343,8 +370,12 @@ static void list_lines(struct means_work *w)
 	for (int i = 0; i < m->rings; i++)
 		for (int k = 0; k < m->rings; k++)
 			if (abs(i - k) < m->reach + 1)
-				w->line[w->lines++] = (struct line){ i, k, i * m->rings + k, means_part(m, i),
-					                             means_part(m, k) };
+				w->line[w->lines++] = (struct line){ i, k, i * m->rings + k };
+	for (int kind = 0; kind < m->kinds; kind++)
+		for (int end = 0; end < 2; end++)
+			for (int i = 0; i < m->rings; i++)
+				w->z[(2 * kind + end) * m->rings + i] =
+					means_part(m, i, rings_up(&w->r->spread, kind, end));
 }
 
 static void place_lines(struct means_work *w)
@@ -374,8 +405,13 @@ static int open_batch(struct batch *b, struct iso_room *room, const struct ray_m
 	return room->status;
 }
 
+static int64_t over_floats(const struct ray_means *m, struct means_round most)
+{
+	return (most.o1 - most.o0) * (most.k1 - most.k0) * m->cells * m->slices;
+}
+
 int iso_means_open(struct means_work **out, struct iso_room *room, const struct ray_means *m,
-                   const struct ray_rings *r)
+                   const struct ray_rings *r, struct means_round most)
 {
 	struct means_work *w;
 
@@ -383,22 +419,20 @@ int iso_means_open(struct means_work **out, struct iso_room *room, const struct 
 	*w = (struct means_work){ .m = m, .r = r, .ctx = room->ctx };
 	ISO_HOST(room, w->batch, w->ctx->threads);
 	ISO_HOST(room, w->line, (int64_t)m->rings * m->rings);
-	ISO_HOST(room, w->over, r->offsets * m->cells * m->slices);
+	ISO_HOST(room, w->z, 2 * (int64_t)m->kinds * m->rings);
+	ISO_HOST(room, w->over, over_floats(m, most));
 	for (int i = 0; i < w->ctx->threads && !room->status; i++) open_batch(w->batch + i, room, m);
 	if (room->status) return room->status;
 	list_lines(w);
 	if (m->column && ISO_HOST(room, w->rows, (int64_t)(m->steps + 1) * w->lines)) place_lines(w);
-#pragma omp parallel for num_threads(w->ctx->threads) schedule(dynamic)
-	for (int64_t o = 0; o < r->offsets; o += BATCH)
-		if (!iso_stopped(w->ctx)) set_over(w, w->batch + omp_get_thread_num(), o);
 	*out = w;
 	return room->status;
 }
 
 void iso_means_open_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct ray_means *m,
-                         const struct ray_sens *q)
+                         const struct ray_sens *q, struct means_round most)
 {
-	int64_t lines = (int64_t)m->rings * m->rings, offsets = (q->pairs.same - 1) / q->pairs.per_ring + 1;
+	int64_t lines = (int64_t)m->rings * m->rings;
 	int64_t own = 3 * ((int64_t)m->plane.n[0] + m->plane.n[1]) * BATCH * (int64_t)sizeof(struct part);
 
 	own += (2 * (int64_t)(m->nz + MEANS_PAD) + 3 * (int64_t)m->parts) * BATCH * (int64_t)sizeof(float);
@@ -406,5 +440,5 @@ void iso_means_open_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct
 	iso_plan_add(plan, "lines between rings, a thread", ctx->threads, own, false);
 	iso_plan_add(plan, "lines between rings, at each step", lines * (q->mu ? m->steps + 1 : 0),
 	             sizeof(struct rows), false);
-	iso_plan_add(plan, "lines between rings, in each cell", offsets * m->cells, m->slices * 4L, false);
+	iso_plan_add(plan, "lines between rings, in each cell", over_floats(m, most), sizeof(float), false);
 }

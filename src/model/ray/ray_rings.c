@@ -156,15 +156,14 @@ static double in_slices(const struct ray_sens *q, double z)
 static void add_lines(const struct knots *k, const iso_ctx *ctx, const struct ray_sens *q, int kind, double l)
 {
 	const struct iso_pairs *p = &q->pairs;
-	const float *off = q->spread.off[kind / 2];
-	bool several = q->spread.lines > 1, swap = kind % 2;
-	double up = several ? (double)off[swap ? 3 : 1] : 0, up2 = several ? (double)off[swap ? 1 : 3] : 0;
+	double up = rings_up(&q->spread, kind, 0), up2 = rings_up(&q->spread, kind, 1);
 
 	for (int64_t i = 0; i < p->rings && !iso_stopped(ctx); i++)
 		for (int64_t j = 0; j < p->rings; j++) {
 			double a = ring_z(q, i), b = ring_z(q, j);
 
-			if (llabs(i - j) > p->max_ring_difference || (several && swap != (i > j))) continue;
+			if (llabs(i - j) > p->max_ring_difference || !rings_join(&q->spread, kind, i, j))
+				continue;
 			(q->projector == ISO_JOSEPH ? add_shares : add_chords)(
 				k, in_slices(q, a + up), in_slices(q, b + up2),
 				shape(q, l, b - a, b + up2 - a - up));

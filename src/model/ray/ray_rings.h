@@ -72,6 +72,18 @@ ISO_HD double rings_distance(const double p1[3], const double p2[3])
 	return sqrt(x * x + y * y);
 }
 
+/* mm along z from the crystal at end 0 or 1 of a pair to where its lines of a kind end. */
+ISO_HD double rings_up(const struct ray_spread *s, int kind, int end)
+{
+	return s->lines > 1 ? (double)s->off[kind / 2][kind % 2 == end ? 1 : 3] : 0;
+}
+
+/* Whether lines between ring i, of the first crystal, and ring k are of the kind. */
+ISO_HD bool rings_join(const struct ray_spread *s, int kind, int64_t i, int64_t k)
+{
+	return s->lines <= 1 || (kind % 2 ? i > k : i <= k);
+}
+
 /* Line `kind` of a pair, seen along z. t = (x - from) per_x, x the coordinate along its main axis. */
 struct rings_line {
 	struct ray ray;

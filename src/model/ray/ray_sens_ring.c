@@ -9,7 +9,7 @@
 #define SLICES 16       /* of a task */
 #define GROUPS 8        /* of offsets: a sum each, so that threads do not show in it */
 #define MOST_BYTES 1e9  /* of the sums of all tasks at work */
-#define MEANS_BYTES 1e8 /* of the means of a round */
+#define MEANS_BYTES 2e8 /* of the means of a round */
 /* Lines between rings, with means, and bytes of a sheet, as far as rings need not be taken together */
 #define LINES_CPU 2e8
 #define LINES_CUDA 1e9
@@ -21,8 +21,8 @@ struct job {
 	const struct ray_rings *r;
 	const struct ray_means *m; /* NULL: none */
 	struct means_work *work;
-	float *mean;        /* of the pairs of a round, from offset `round` on */
-	int64_t round, end; /* its offsets */
+	float *mean; /* of the pairs of the round */
+	struct means_round round;
 };
 
 /* ---- lines in the plane ---- */
@@ -71,26 +71,46 @@ static inline void add_part(float *restrict v, const float *restrict to, const f
 		for (int j = 0; j < SLICES; j++) v[j] = iso_fma(scale, fabsf(to[j] - from[j]), v[j]);
 }
 
+/* A line on its way: where it is, and the table there. */
+struct way {
+	const float *table, *mean; /* mean: of its kind and pair; NULL: 1 */
+	double t;
+	float column[2][SLICES];
+	int now; /* which of the two */
+};
+
+/* v += what is left from way->t to t, cell by cell: in each the mean is that of the lines there. */
+static void go_to(struct way *way, float *v, const struct job *b, double t, float scale)
+{
+	int cell = b->m ? means_cell(b->m, way->t) : 0, last = b->m ? means_cell(b->m, t) : 0;
+	int up = last < cell ? -1 : 1;
+
+	for (;; cell += up) {
+		double to = cell == last ? t : (double)(up > 0 ? cell + 1 : cell) / b->m->cells;
+
+		column_at(way->column[!way->now], way->table, to);
+		add_part(v, way->column[!way->now], way->column[way->now], scale,
+		         way->mean ? way->mean + (int64_t)cell * b->m->stride : NULL);
+		way->now = !way->now;
+		if (cell == last) break;
+	}
+	way->t = t;
+}
+
 /* sum (pixels, SLICES) += what the lines of a pair leave. mean: of the pair; NULL: 1. */
 static void trace_chords(float *sum, const struct job *b, const struct rings_line *l, const float *table,
                          const float *mean)
 {
-	float column[2][SLICES];
-	int now = 0;
+	struct way way = { .table = table, .mean = mean, .t = rings_t(l, (double)l->ray.x0) };
 
-	column_at(column[now], table, rings_t(l, (double)l->ray.x0));
+	column_at(way.column[way.now], table, way.t);
 	for (int k = l->ray.k0; k < l->ray.k1; k++) {
 		struct ray_cut cut = ray_cut_slice(&l->ray, k);
 
-		for (int i = 0; i < 3; i++) {
-			double middle = .5 * ((double)cut.x[i] + cut.x[i + 1]);
-
-			if (!(cut.x[i + 1] > cut.x[i])) continue;
-			column_at(column[!now], table, rings_t(l, (double)cut.x[i + 1]));
-			add_part(sum + (int64_t)cut.voxel[i] * SLICES, column[!now], column[now], l->scale,
-			         mean ? mean_at(b->m, mean, rings_t(l, middle)) : NULL);
-			now = !now;
-		}
+		for (int i = 0; i < 3; i++)
+			if (cut.x[i + 1] > cut.x[i])
+				go_to(&way, sum + (int64_t)cut.voxel[i] * SLICES, b,
+				      rings_t(l, (double)cut.x[i + 1]), l->scale);
 	}
 }
 
@@ -123,11 +143,13 @@ static void trace_samples(float *sum, const struct job *b, const struct rings_li
 static void do_offset(float *sum, const float *table, const struct job *b, int z0, int64_t o, int kind)
 {
 	const struct ray_rings *r = b->r;
-	int64_t first = rings_first(r, o), end = first + rings_count(r, o), before = rings_first(r, b->round);
+	int64_t first = rings_first(r, o), end = first + rings_count(r, o),
+		before = rings_first(r, b->round.o0);
 
 	for (int64_t k = first; k < end && !iso_stopped(b->ctx); k++) {
 		struct rings_line l = rings_line(r, k, kind);
-		const float *mean = b->m ? b->mean + (k - before) * means_size(b->m) + z0 : NULL;
+		const float *mean =
+			b->m ? b->mean + means_place(b->m, &b->round, k, before, kind) + z0 : NULL;
 
 		if (l.ray.k0 >= l.ray.k1) continue;
 		if (r->projector == ISO_JOSEPH)
@@ -137,12 +159,12 @@ static void do_offset(float *sum, const float *table, const struct job *b, int z
 	}
 }
 
-/* Slices z0 .. z0 + n, from the offsets of the round that are of the group. */
+/* Slices z0 .. z0 + n, from the offsets of the round that are of the group, by its kinds of lines. */
 static void do_task(float *sum, float *table, const struct job *b, int z0, int n, int group)
 {
-	for (int64_t o = b->round; o < b->end; o++) {
+	for (int64_t o = b->round.o0; o < b->round.o1; o++) {
 		if (o % GROUPS != group) continue;
-		for (int kind = 0; kind < b->r->kinds; kind++) {
+		for (int kind = b->round.k0; kind < b->round.k1; kind++) {
 			table_at(table, b->r, kind, o, z0, n);
 			do_offset(sum, table, b, z0, o, kind);
 		}
@@ -166,8 +188,8 @@ static void leave(iso_real *s, const float *sum, int64_t apart, int64_t pixels, 
 /* What is done at a time: so many slices, and offsets if there are means. */
 struct sizes {
 	int slices, tasks;
-	int64_t task;    /* floats of a task: table and sums */
-	int64_t offsets; /* of all, at most */
+	int64_t task;             /* floats of a task: table and sums */
+	struct means_round round; /* of offsets and kinds of lines, at most */
 };
 
 /* Means are made again for other slices: there all slices, if they fit. */
@@ -180,14 +202,10 @@ static struct sizes choose_sizes(const iso_ctx *ctx, const struct ray_sens *q, c
 	int chunks = (int)fmax(1, fmin(fmin(all, wanted), most));
 	struct sizes s = { .slices = SLICES * chunks,
 		           .tasks = chunks * GROUPS,
-		           .offsets = iso_rings_offsets(q) };
+		           .round = { 0, iso_rings_offsets(q), 0, iso_rings_kinds(q) } };
 
 	s.task = ((int64_t)(RINGS_STEPS + 1) + (int64_t)q->grid.n[0] * q->grid.n[1]) * SLICES;
-	if (m) {
-		double offset = 4. * (double)(q->pairs.per_ring * means_size(m));
-
-		s.offsets = (int64_t)fmax(1, fmin((double)s.offsets, fmin(MEANS_BYTES, bytes) / offset));
-	}
+	if (m) s.round = means_at_once(m, q, fmin(MEANS_BYTES, bytes), 0);
 	return s;
 }
 
@@ -205,7 +223,7 @@ static void do_round(float *memory, const struct job *b, const struct sizes *s, 
 	unsigned groups = 0;
 
 	for (int64_t i = mine.first; i < mine.first + mine.n; i++) groups |= 1u << i / chunks;
-	if (b->m) iso_means_fill(b->mean, b->work, b->round, b->end, GROUPS, groups);
+	if (b->m) iso_means_fill(b->mean, b->work, b->round, GROUPS, groups);
 #pragma omp parallel for num_threads(b->ctx->threads) schedule(dynamic)
 	for (int64_t i = mine.first; i < mine.first + mine.n; i++) {
 		float *own = memory + i * s->task;
@@ -213,6 +231,26 @@ static void do_round(float *memory, const struct job *b, const struct sizes *s, 
 
 		do_task(own + (RINGS_STEPS + 1) * SLICES, own, b, z, n, (int)(i / chunks));
 	}
+}
+
+/* All offsets, as many as go at a time, by the kinds of lines of b->round: sums are in the order of offsets, whatever
+   goes at a time. */
+static int do_kinds(float *memory, struct job *b, const struct sizes *by, int z0, int z1)
+{
+	double kinds = b->r->kinds, nz = b->q->grid.n[2];
+	int64_t offsets = b->r->offsets;
+	int st = ISO_OK;
+
+	for (int64_t o = 0; o < offsets && !st; o = b->round.o1) {
+		b->round.o0 = o;
+		b->round.o1 = offsets - o < by->round.o1 ? offsets : o + by->round.o1;
+		do_round(memory, b, by, z0, z1);
+		st = iso_ctx_poll(b->ctx);
+		double some = (double)b->round.o1 / (double)offsets * (b->round.k1 - b->round.k0);
+
+		ray_sens_step(b->q, (z0 + (b->round.k0 + some) / kinds * (z1 - z0)) / nz);
+	}
+	return st;
 }
 
 /* s of slices z0 .. z1. */
@@ -223,13 +261,9 @@ static int do_slices(iso_real *s, float *memory, struct job *b, const struct siz
 	int chunks = chunks_of(z0, z1), st = ISO_OK;
 
 	memset(memory, 0, (size_t)(by->tasks * by->task) * sizeof *memory);
-	for (b->round = 0; b->round < b->r->offsets && !st; b->round = b->end) {
-		b->end = b->r->offsets - b->round < by->offsets ? b->r->offsets : b->round + by->offsets;
-		do_round(memory, b, by, z0, z1);
-		st = iso_ctx_poll(b->ctx);
-		double done = (double)b->end / (double)b->r->offsets;
-
-		ray_sens_step(b->q, (z0 + done * (z1 - z0)) / g->n[2]);
+	for (b->round.k0 = 0; b->round.k0 < b->r->kinds && !st; b->round.k0 = b->round.k1) {
+		b->round.k1 = b->round.k0 + by->round.k1;
+		st = do_kinds(memory, b, by, z0, z1);
 	}
 	st = iso_comm_gather(b->ctx, st, memory, (int64_t)chunks * GROUPS,
 	                     by->task * (int64_t)sizeof *memory);
@@ -251,6 +285,11 @@ static int agree_on_slices(struct sizes *s, iso_ctx *ctx)
 	return st;
 }
 
+static int64_t means_of_round(const struct ray_sens *q, const struct ray_means *m, struct means_round w)
+{
+	return w.o1 * w.k1 * q->pairs.per_ring * means_size(m);
+}
+
 static int on_cpu(iso_real *s, struct iso_room *room, struct job *b)
 {
 	struct sizes by = choose_sizes(b->ctx, b->q, b->m);
@@ -261,8 +300,8 @@ static int on_cpu(iso_real *s, struct iso_room *room, struct job *b)
 
 	ISO_HOST(room, memory, by.tasks * by.task);
 	if (b->m) {
-		ISO_HOST(room, b->mean, by.offsets * b->r->pairs.per_ring * means_size(b->m));
-		iso_means_open(&b->work, room, b->m, b->r);
+		ISO_HOST(room, b->mean, means_of_round(b->q, b->m, by.round));
+		iso_means_open(&b->work, room, b->m, b->r, by.round);
 	}
 	st = iso_comm_agree(b->ctx, room->status);
 	for (int z = 0; z < nz && !st; z += by.slices)
@@ -306,16 +345,13 @@ int iso_ray_sens_rings(iso_real *s, iso_ctx *ctx, const struct ray_sens *q)
 
 static void plan_cuda(struct iso_plan *plan, const struct ray_sens *q, const struct ray_means *m)
 {
-	int kinds = iso_rings_kinds(q);
-	int64_t offsets = iso_rings_offsets(q), batch = means_batch(q, kinds, offsets, m);
-	int64_t tables = (int64_t)kinds * RINGS_NODES * (RINGS_STEPS + 1) * q->grid.n[2];
+	struct means_round w = means_batch(q, m);
+	int64_t means = m ? w.o1 * w.k1 * means_floats(m, &q->pairs) : 0;
 
-	iso_plan_add(plan, "lines between rings, as tables", tables, sizeof(float), true);
-	iso_plan_add(plan, "lines between rings, of some offsets", batch * means_batch_floats(q, kinds, m),
+	iso_plan_add(plan, "lines between rings, as tables", RINGS_NODES * means_table(q), sizeof(float),
+	             true);
+	iso_plan_add(plan, "lines between rings, of some offsets", w.o1 * means_table(q) + means,
 	             sizeof(float), true);
-	if (m)
-		iso_plan_add(plan, "lines between rings, in each cell", offsets * m->cells * m->slices,
-		             sizeof(float), true);
 	iso_plan_add(plan, "sensitivity, fixed point", ray_voxels(&q->grid), 8 + sizeof(iso_real), true);
 }
 
@@ -335,8 +371,8 @@ void iso_ray_sens_rings_plan(struct iso_plan *plan, const iso_ctx *ctx, const st
 
 	iso_plan_add(plan, "sensitivity, as sums of tasks", s.tasks * s.task, sizeof(float), false);
 	if (means) {
-		iso_plan_add(plan, "means over lines between rings", s.offsets * q->pairs.per_ring,
-		             means_size(&m) * (int64_t)sizeof(float), false);
-		iso_means_open_plan(plan, ctx, &m, q);
+		iso_plan_add(plan, "means over lines between rings", means_of_round(q, &m, s.round),
+		             sizeof(float), false);
+		iso_means_open_plan(plan, ctx, &m, q, s.round);
 	}
 }

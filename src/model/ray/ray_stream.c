@@ -450,10 +450,9 @@ static int take(struct iso_ray *ray, const struct iso_ray **p, struct iso_ray_so
 	return st;
 }
 
-int iso_ray_stream_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const struct iso_ray_source *s,
-                          int64_t block)
+static int make_stream(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const struct iso_ray_source *s,
+                       int64_t block)
 {
-	if (!op || !ctx || !p || !s) return iso_fail_null(__func__);
 	struct ray_model whole = { 0 };
 	const struct ray_sum_fn *sum;
 	struct iso_ray ray;
@@ -483,6 +482,16 @@ int iso_ray_stream_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, co
 	}
 	for (int sub = 0; sub < p->n_sub; sub++) t->blocks += iso_ray_blocks(&t->share, sub, block);
 	return iso_op_create(op, ctx, &stream_fn, iso_grid_voxels(&p->grid), s->n, p->n_sub, t);
+}
+
+int iso_ray_stream_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const struct iso_ray_source *s,
+                          int64_t block)
+{
+	if (!op || !ctx || !p || !s) return iso_fail_null(__func__);
+	iso_op *made = NULL;
+	int st = make_stream(&made, ctx, p, s, block);
+
+	return iso_op_agree(op, made, ctx, st);
 }
 
 void iso_ray_stream_state(const iso_op *op, int64_t *blocks, int64_t *kept)

@@ -115,9 +115,8 @@ static void set_up(struct iso_room *room, struct sradon *s, const struct iso_sra
 	make_rings(room, s);
 }
 
-int iso_sradon_integrals(iso_op **op, iso_ctx *ctx, const struct iso_sradon *q)
+static int make_integrals(iso_op **op, iso_ctx *ctx, const struct iso_sradon *q)
 {
-	if (!op || !ctx || !q) return iso_fail_null(__func__);
 	struct iso_sradon full;
 	int64_t n_out;
 	int st = iso_sized_take(&full, "iso_sradon", sizeof full, q);
@@ -133,6 +132,15 @@ int iso_sradon_integrals(iso_op **op, iso_ctx *ctx, const struct iso_sradon *q)
 
 	if (ISO_HOST(&room, s, 1)) set_up(&room, s, q, support);
 	return iso_op_create_in(op, ctx, &iso_sradon_fn, iso_grid_voxels(&q->grid), n_out, 1, &room, s);
+}
+
+int iso_sradon_integrals(iso_op **op, iso_ctx *ctx, const struct iso_sradon *q)
+{
+	if (!op || !ctx || !q) return iso_fail_null(__func__);
+	iso_op *made = NULL;
+	int st = make_integrals(&made, ctx, q);
+
+	return iso_op_agree(op, made, ctx, st);
 }
 
 /* ---- operators on traces: the derivative D and the impulse response He ---- */
@@ -166,7 +174,7 @@ static const struct iso_op_fn time_fn = { .forward = forward,
 	                                  .adjoint = adjoint,
 	                                  .to_cuda = "iso_sradon_time_to_cuda" };
 
-static int create(iso_op **op, iso_ctx *ctx, const struct iso_transducers *t, bool response)
+static int make_time(iso_op **op, iso_ctx *ctx, const struct iso_transducers *t, bool response)
 {
 	int64_t n;
 	int st = iso_transducers_check(t);
@@ -190,7 +198,10 @@ static int create(iso_op **op, iso_ctx *ctx, const struct iso_transducers *t, bo
 int iso_sradon_derivative(iso_op **op, iso_ctx *ctx, const struct iso_transducers *t)
 {
 	if (!op || !ctx || !t) return iso_fail_null(__func__);
-	return create(op, ctx, t, false);
+	iso_op *made = NULL;
+	int st = make_time(&made, ctx, t, false);
+
+	return iso_op_agree(op, made, ctx, st);
 }
 
 int iso_sradon_response(iso_op **op, iso_ctx *ctx, const struct iso_transducers *t)
@@ -198,7 +209,10 @@ int iso_sradon_response(iso_op **op, iso_ctx *ctx, const struct iso_transducers 
 	if (!op || !ctx || !t) return iso_fail_null(__func__);
 	if (!t->eir || t->n_eir < 1)
 		return iso_fail(ISO_EARG, "sradon: the transducers have no impulse response");
-	return create(op, ctx, t, true);
+	iso_op *made = NULL;
+	int st = make_time(&made, ctx, t, true);
+
+	return iso_op_agree(op, made, ctx, st);
 }
 
 /* ---- the chain ---- */

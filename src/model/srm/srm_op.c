@@ -208,9 +208,8 @@ static const struct strategy strategies[] = {
 	                       { iso_srm_row_forward, iso_srm_column_back, SHARED } },
 };
 
-int iso_srm_op_create(iso_op **op, iso_ctx *ctx, const struct iso_srm_model *p)
+static int make_op(iso_op **op, iso_ctx *ctx, const struct iso_srm_model *p)
 {
-	if (!op || !ctx || !p) return iso_fail_null(__func__);
 	struct iso_room room = { .ctx = ctx, .what = "srm: tables" };
 	struct iso_srm_model full;
 	struct srm_op *m;
@@ -227,6 +226,15 @@ int iso_srm_op_create(iso_op **op, iso_ctx *ctx, const struct iso_srm_model *p)
 		m->room = NULL;
 	}
 	return st;
+}
+
+int iso_srm_op_create(iso_op **op, iso_ctx *ctx, const struct iso_srm_model *p)
+{
+	if (!op || !ctx || !p) return iso_fail_null(__func__);
+	iso_op *made = NULL;
+	int st = make_op(&made, ctx, p);
+
+	return iso_op_agree(op, made, ctx, st);
 }
 
 /* Elements of all phases and half the planes; the tables of a strategy hold them once or twice. Of streams,

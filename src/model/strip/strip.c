@@ -125,11 +125,7 @@ int iso_strip_create(iso_op **op, iso_ctx *ctx, const struct iso_strip *p, const
 
 	st = iso_order_ranks(&l, ctx, st, "strip", e->n, full.number, full.total);
 	if (!st) st = make(&made, ctx, &full, &l, e);
-	if ((st = iso_comm_agree(ctx, st)))
-		iso_op_free(made);
-	else
-		*op = made;
-	return st;
+	return iso_op_agree(op, made, ctx, st);
 }
 
 void iso_strip_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_strip *p, int64_t n)

@@ -3,7 +3,8 @@
    sum and the way back.
 
    A chunk of events adds to an image of its own, in float, which is then rounded to fixed point:
-   the sums are short, and the same for every number of threads. */
+   the sums are short, and the same for every number of threads. No chunk has rows of two subsets, also where a pass
+   takes all subsets: ranks are dealt whole chunks of each subset, so that sums are the same for every number of ranks. */
 #include "core/em_sum.h"
 #include "core/em_kern.h"
 #include "core/size.h"
@@ -184,31 +185,56 @@ static void pass_ratios(const struct pass *a, const iso_op *op, struct iso_rows 
 		pass_rows(a, op, r, v, block, s, ISO_STRIP_GAUSS, true);
 }
 
-/* All events of r, a chunk a thread; blocks go to the fixed-point image times `scale`, but not if it is 0. */
-static int pass_events(const struct pass *a, const iso_op *op, struct iso_rows r, double scale)
+/* Chunks of the rows of `sub`, which may be ISO_ALL. */
+static int64_t count_chunks(const iso_op *op, int sub)
+{
+	const int64_t *first = ((const struct strip_work *)op->work)->chunk;
+
+	return sub == ISO_ALL ? first[op->n_sub] : first[sub + 1] - first[sub];
+}
+
+/* Number c of them. */
+static struct iso_rows find_chunk(const iso_op *op, int sub, int64_t c)
+{
+	const int64_t *first = ((const struct strip_work *)op->work)->chunk;
+
+	if (sub != ISO_ALL) return order_chunk(iso_op_rows(op, sub), c);
+	int low = 0, high = op->n_sub; /* first[low] <= c < first[high] */
+
+	while (high - low > 1) {
+		int middle = low + (high - low) / 2;
+
+		*(first[middle] <= c ? &low : &high) = middle;
+	}
+	return order_chunk(iso_op_rows(op, low), c - first[low]);
+}
+
+/* All events of `sub`, a chunk a thread; blocks go to the fixed-point image times `scale`, but not if it is 0. */
+static int pass_events(const struct pass *a, const iso_op *op, int sub, double scale)
 {
 	const struct strip_model *m = op->data;
 	struct strip_work *w = op->work;
 
-	iso_op_counts(op, "update", "events", r.n);
+	iso_op_counts(op, "update", "events", iso_op_rows(op, sub).n);
 #pragma omp parallel for num_threads(op->ctx->threads) schedule(dynamic)
-	for (int64_t c = 0; c < order_chunks(r); c++) {
+	for (int64_t c = 0; c < count_chunks(op, sub); c++) {
+		const struct iso_rows r = find_chunk(op, sub, c);
 		struct iso_em_stat part = { 0 };
 		struct scratch v;
 		iso_real *block = w->block + omp_get_thread_num() * padded(w, &m->p);
 
 		take_scratch(&v, w);
 		if (a->what == RATIO)
-			pass_ratios(a, op, order_chunk(r, c), &v, block, &part);
+			pass_ratios(a, op, r, &v, block, &part);
 		else if (m->p.kernel == ISO_STRIP_EQ7)
-			pass_rows(a, op, order_chunk(r, c), &v, block, &part, ISO_STRIP_EQ7, false);
+			pass_rows(a, op, r, &v, block, &part, ISO_STRIP_EQ7, false);
 		else if (m->p.kernel == ISO_STRIP_TAN)
-			pass_rows(a, op, order_chunk(r, c), &v, block, &part, ISO_STRIP_TAN, false);
+			pass_rows(a, op, r, &v, block, &part, ISO_STRIP_TAN, false);
 		else
-			pass_rows(a, op, order_chunk(r, c), &v, block, &part, ISO_STRIP_GAUSS, false);
+			pass_rows(a, op, r, &v, block, &part, ISO_STRIP_GAUSS, false);
 		if (scale > 0) flush(w, &m->p, block, scale);
 		w->stat[c] = part;
-		iso_op_count(op, order_chunk(r, c).n);
+		iso_op_count(op, r.n);
 	}
 	return iso_ctx_poll(op->ctx);
 }
@@ -216,19 +242,18 @@ static int pass_events(const struct pass *a, const iso_op *op, struct iso_rows r
 static int strip_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 {
 	take_image(op->work, &((const struct strip_model *)op->data)->p, x);
-	return pass_events(&(struct pass){ FORWARD, .to = y }, op, iso_op_rows(op, sub), 0);
+	return pass_events(&(struct pass){ FORWARD, .to = y }, op, sub, 0);
 }
 
 static int strip_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 {
 	struct strip_work *w = op->work;
-	struct iso_rows r = iso_op_rows(op, sub);
 	int st;
 
 	take_image(w, &((const struct strip_model *)op->data)->p, NULL);
-	st = pass_events(&(struct pass){ BOUND, .y = y }, op, r, 0);
+	st = pass_events(&(struct pass){ BOUND, .y = y }, op, sub, 0);
 	/* no pixel of A* y exceeds the sum of |A* y| over all pixels */
-	double bound = st ? 0 : em_stat_sum(order_chunks(r), w->stat).counts;
+	double bound = st ? 0 : em_stat_sum(count_chunks(op, sub), w->stat).counts;
 
 	if ((st = iso_comm_sum_real(op->ctx, st, &bound, 1))) return st;
 	if (!isfinite(bound)) return iso_fail(ISO_EARG, "strip: a value to back project is not finite");
@@ -236,7 +261,7 @@ static int strip_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real 
 	double unit = bound > 0 ? ldexp(1, -ilogb(bound)) : 1;
 
 	iso_fixed_begin(&w->acc, op->ctx, bound);
-	st = pass_events(&(struct pass){ ADJOINT, .y = y, .unit = unit }, op, r, w->acc.scale / unit);
+	st = pass_events(&(struct pass){ ADJOINT, .y = y, .unit = unit }, op, sub, w->acc.scale / unit);
 	if (!(st = iso_fixed_sum(&w->acc, op->ctx, st))) iso_fixed_end(x, &w->acc, op->ctx);
 	return st;
 }
@@ -255,14 +280,13 @@ static int step(const struct pass *a, const iso_op *op, int sub, double bound, d
                 struct iso_ratio_stat *s)
 {
 	struct strip_work *w = op->work;
-	struct iso_rows r = iso_op_rows(op, sub);
 	struct em_scales scales = em_scales(counts);
 	int st;
 
 	w->cut = 0;
 	iso_fixed_begin(&w->acc, op->ctx, bound);
-	st = pass_events(a, op, r, w->acc.scale);
-	struct em_tally t = tally(w->stat, st ? 0 : order_chunks(r), scales);
+	st = pass_events(a, op, sub, w->acc.scale);
+	struct em_tally t = tally(w->stat, st ? 0 : count_chunks(op, sub), scales);
 
 	t.cut = w->cut;
 	if ((st = iso_fixed_sum(&w->acc, op->ctx, st)) || (st = iso_em_tally_sum(&t, op->ctx, st))) return st;
@@ -329,6 +353,12 @@ static double additions(const struct strip_model *m)
 	return (double)((order_most_rows(&m->order) / ORDER_CHUNK + 1) * m->p.ny * m->p.nz);
 }
 
+static void number_chunks(int64_t *first, const iso_op *op)
+{
+	for (int sub = 0; sub < op->n_sub; sub++)
+		first[sub + 1] = first[sub] + order_chunks(iso_op_rows(op, sub));
+}
+
 static void strip_close(iso_op *op)
 {
 	iso_fixed_free(&((struct strip_work *)op->work)->acc);
@@ -349,7 +379,10 @@ static int strip_open(iso_op *op)
 	ISO_HOST(&op->room, w->power, w->powers * threads);
 	ISO_HOST(&op->room, w->tile, (int64_t)w->tiles * threads);
 	ISO_HOST(&op->room, w->t, w->terms * threads);
-	ISO_HOST(&op->room, w->stat, op->n_out / ORDER_CHUNK + 1);
+	if (ISO_HOST(&op->room, w->chunk, (int64_t)op->n_sub + 1)) {
+		number_chunks(w->chunk, op);
+		ISO_HOST(&op->room, w->stat, w->chunk[op->n_sub] + 1);
+	}
 	if (op->room.status) return op->room.status;
 	return iso_fixed_create(&w->acc, op->ctx, op->n_in, additions(m));
 }

@@ -102,6 +102,7 @@ struct strip_work {
 	struct tile *tile;   /* `tiles` */
 	iso_real *t;         /* `terms` */
 	int64_t powers, terms;
+	int64_t *chunk;           /* number of the first chunk of each subset, n_sub + 1 */
 	struct iso_em_stat *stat; /* one for each chunk */
 };
 

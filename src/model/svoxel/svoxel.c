@@ -159,9 +159,8 @@ static int set_up(struct iso_room *room, struct svoxel *p, const struct iso_svox
 	return ISO_OK;
 }
 
-int iso_svoxel_create(iso_op **op, iso_ctx *ctx, const struct iso_svoxel *q)
+static int make_op(iso_op **op, iso_ctx *ctx, const struct iso_svoxel *q)
 {
-	if (!op || !ctx || !q) return iso_fail_null(__func__);
 	struct iso_svoxel full;
 	int64_t n_out;
 	int st = iso_sized_take(&full, "iso_svoxel", sizeof full, q);
@@ -175,6 +174,15 @@ int iso_svoxel_create(iso_op **op, iso_ctx *ctx, const struct iso_svoxel *q)
 
 	if (ISO_HOST(&room, p, 1)) room.status = set_up(&room, p, q);
 	return iso_op_create_in(op, ctx, fn, iso_grid_voxels(&q->grid), n_out, 1, &room, p);
+}
+
+int iso_svoxel_create(iso_op **op, iso_ctx *ctx, const struct iso_svoxel *q)
+{
+	if (!op || !ctx || !q) return iso_fail_null(__func__);
+	iso_op *made = NULL;
+	int st = make_op(&made, ctx, q);
+
+	return iso_op_agree(op, made, ctx, st);
 }
 
 /* On CUDA the most that parts can take: bricks may be fewer. */

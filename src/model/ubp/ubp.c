@@ -287,9 +287,8 @@ static const struct iso_op_fn ubp_fn = {
 	.cannot = UBP_CANNOT,
 };
 
-int iso_ubp_create(iso_op **op, iso_ctx *ctx, const struct iso_ubp *p)
+static int make_op(iso_op **op, iso_ctx *ctx, const struct iso_ubp *p)
 {
-	if (!op || !ctx || !p) return iso_fail_null(__func__);
 	struct iso_room room = { .ctx = ctx, .what = "transducers" };
 	struct ubp_model *m;
 	struct iso_ubp full;
@@ -299,6 +298,15 @@ int iso_ubp_create(iso_op **op, iso_ctx *ctx, const struct iso_ubp *p)
 	if (ISO_HOST(&room, m, 1)) make(&room, m, p);
 	return iso_op_create_in(op, ctx, &ubp_fn, iso_grid_voxels(&p->grid),
 	                        p->transducers->n * p->transducers->samples, 1, &room, m);
+}
+
+int iso_ubp_create(iso_op **op, iso_ctx *ctx, const struct iso_ubp *p)
+{
+	if (!op || !ctx || !p) return iso_fail_null(__func__);
+	iso_op *made = NULL;
+	int st = make_op(&made, ctx, p);
+
+	return iso_op_agree(op, made, ctx, st);
 }
 
 void iso_ubp_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ubp *p)

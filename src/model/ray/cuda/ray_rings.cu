@@ -36,8 +36,8 @@ struct work {
 	struct ray_means m;
 	bool means;
 	float *table;      /* (offsets, kinds, RINGS_STEPS + 1, nz) of a batch */
-	float *mean;       /* (pairs of the batch, cells, stride) */
-	float *over;       /* (offsets of all, cells, slices): 1 over the sum of shapes; 0: no line */
+	float *mean;       /* of a round: ray_means.h */
+	float *over;       /* (offsets, kinds, cells, slices) of it: 1 over the sum of shapes; 0: no line */
 	struct part *part; /* (blocks, parts): of each block's pair */
 	int blocks, parts;
 	/* Lines by the difference of their rings, the greatest first, so that the lanes of a warp walk as far as
@@ -226,7 +226,10 @@ static __device__ void enter_line(const struct cells *c, const struct ray_means 
 	int skip = a.up > 0 ? c->first - 1 - a.now : a.now - (c->first + c->n);
 
 	if (f == 0) return;
-	change(c, a.now, 0, f, 0);
+	unsigned beside = (unsigned)(int)rintf(a.beside * (float)(int)f);
+
+	change(c, a.now, 0, f - beside, 0);
+	if (beside) change(c, a.now + a.up, 0, beside, 0);
 	if (skip > 0) {
 		skip = min(skip, a.left);
 		a.now += a.up * skip;
@@ -244,10 +247,12 @@ static __device__ void enter_line(const struct cells *c, const struct ray_means 
 	}
 }
 
-/* c->sum = sums of factors of each cell and part. By the whole block. */
-static __device__ void fill_cells(const struct cells *c, const float *factor, const struct work *w)
+/* c->sum = sums of factors of each cell and part, by lines of a kind. By the whole block. */
+static __device__ void fill_cells(const struct cells *c, const float *factor, const struct work *w, int kind)
 {
 	const struct ray_means *m = &w->m;
+	const struct ray_spread *spread = &w->r.spread;
+	double up = rings_up(spread, kind, 0), up_k = rings_up(spread, kind, 1);
 	int cells = c->high - c->low + 1;
 
 	for (int i = threadIdx.x; i < (cells + 2) * c->n; i += blockDim.x) c->sum[i] = 0;
@@ -255,7 +260,9 @@ static __device__ void fill_cells(const struct cells *c, const float *factor, co
 	for (int n = threadIdx.x; n < w->lines; n += blockDim.x) {
 		struct ends e = w->line[n];
 
-		enter_line(c, m, means_part(m, e.i), means_part(m, e.k), factor[e.i * m->rings + e.k]);
+		if (means_join(m, spread, kind, e.i, e.k))
+			enter_line(c, m, means_part(m, e.i, up), means_part(m, e.k, up_k),
+			           factor[e.i * m->rings + e.k]);
 	}
 	__syncthreads();
 	for (int p = threadIdx.x; p < c->n; p += blockDim.x) {
@@ -283,10 +290,10 @@ static __device__ float slice_sum(const struct cells *c, const struct ray_means 
 	return fmaxf(all, 0) / c->scale;
 }
 
-/* leave(cell, slice, sum of factors) for all. memory: shared, w->floats. By the whole block. */
+/* leave(cell, slice, sum of factors) for all, by lines of a kind. memory: shared, w->floats. By the whole block. */
 template <class F>
-static __device__ void each_cell(float *memory, const float *factor, const struct work *w, int low, int high,
-                                 float scale, F leave)
+static __device__ void each_cell(float *memory, const float *factor, const struct work *w, int kind, int low,
+                                 int high, float scale, F leave)
 {
 	const struct ray_means *m = &w->m;
 	int most = w->floats / (high - low + 3); /* parts at a time */
@@ -296,7 +303,7 @@ static __device__ void each_cell(float *memory, const float *factor, const struc
 
 		for (end = j + 1; end < m->slices && means_last(m, end) < c.first + most;) end++;
 		c.n = means_last(m, end - 1) - c.first + 1;
-		fill_cells(&c, factor, w);
+		fill_cells(&c, factor, w, kind);
 		for (int i = threadIdx.x; i < (high - low + 1) * (end - j); i += blockDim.x) {
 			int cell = i / (end - j), slice = j + i % (end - j);
 
@@ -306,29 +313,43 @@ static __device__ void each_cell(float *memory, const float *factor, const struc
 	}
 }
 
-/* Shapes alone, a block an offset. */
-static __global__ void find_over(struct work w)
+/* Where `over` has offset o and a kind of lines. */
+static __device__ float *over_at(const struct work *w, const struct means_round *round, int64_t o, int kind)
+{
+	int64_t which = (o - round->o0) * (round->k1 - round->k0) + kind - round->k0;
+
+	return w->over + which * w->m.cells * w->m.slices;
+}
+
+/* Shapes alone, a block an offset and kind of the round. */
+static __global__ void find_over(struct work w, struct means_round round)
 {
 	extern __shared__ float memory[];
 	const struct ray_means *m = &w.m;
 	float *factor = memory + w.floats;
+	int kinds = round.k1 - round.k0;
 
-	for (int64_t o = blockIdx.x; o < w.r.offsets; o += gridDim.x) {
+	for (int64_t b = blockIdx.x; b < (round.o1 - round.o0) * kinds; b += gridDim.x) {
+		int64_t o = round.o0 + b / kinds;
+		int kind = round.k0 + (int)(b % kinds);
+		float *over = over_at(&w, &round, o, kind);
+
 		for (int n = threadIdx.x; n < m->rings * m->rings; n += blockDim.x) {
 			int i = n / m->rings, k = n % m->rings;
 
 			factor[n] = means_shape(m, means_tilt(m, (float)w.r.apart[o], i, k), i, k);
 		}
 		__syncthreads();
-		each_cell(memory, factor, &w, 0, m->cells - 1, w.scale, [&](int cell, int j, float sum) {
-			w.over[(o * m->cells + cell) * m->slices + j] = sum > LEAST ? 1 / sum : 0;
-		});
+		each_cell(memory, factor, &w, kind, 0, m->cells - 1, w.scale,
+		          [&](int cell, int j, float sum) {
+				  over[(int64_t)cell * m->slices + j] = sum > LEAST ? 1 / sum : 0;
+			  });
 	}
 }
 
-/* Pairs first .. first + n, a block each at a time. */
+/* The n pairs of the round, from pair `first` on, a block each at a time. */
 static __global__ void __launch_bounds__(ISO_THREADS, BLOCKS)
-	find_means(struct work w, float scale, int64_t first, int64_t n)
+	find_means(struct work w, struct means_round round, float scale, int64_t first, int64_t n)
 {
 	extern __shared__ float memory[];
 	__shared__ struct sheet s;
@@ -338,7 +359,6 @@ static __global__ void __launch_bounds__(ISO_THREADS, BLOCKS)
 
 	for (int64_t i = blockIdx.x; i < n; i += gridDim.x) {
 		int64_t o = (first + i) / w.r.pairs.per_ring;
-		float *mean = w.mean + i * means_size(m);
 
 		open_sheet(&s, &w, first + i);
 		if (s.low <= s.high) {
@@ -348,10 +368,16 @@ static __global__ void __launch_bounds__(ISO_THREADS, BLOCKS)
 			__syncthreads();
 			fill_factors(factor, memory, &s, &w, (float)w.r.apart[o]);
 			__syncthreads();
-			each_cell(memory, factor, &w, s.low, s.high, scale, [&](int cell, int j, float sum) {
-				mean[(int64_t)cell * m->stride + j] =
-					sum * w.over[(o * m->cells + cell) * m->slices + j];
-			});
+			for (int kind = round.k0; kind < round.k1; kind++) {
+				const float *over = over_at(&w, &round, o, kind);
+				float *mean = w.mean + means_place(m, &round, i, 0, kind);
+
+				each_cell(memory, factor, &w, kind, s.low, s.high, scale,
+				          [&](int cell, int j, float sum) {
+						  mean[(int64_t)cell * m->stride + j] =
+							  sum * over[(int64_t)cell * m->slices + j];
+					  });
+			}
 		}
 		__syncthreads();
 	}
@@ -372,17 +398,22 @@ static __device__ float t_at(const struct trace *l, float x)
 	return fminf(fmaxf(fmaf(l->per_x, x, l->from), 0), 1);
 }
 
-static __device__ float column_at(const struct trace *l, const struct ray_rings *r, float x)
+static __device__ float column_at(const struct trace *l, const struct ray_rings *r, float t)
 {
-	float at = t_at(l, x) * RINGS_STEPS, m = fminf(floorf(at), RINGS_STEPS - 1);
+	float at = t * RINGS_STEPS, m = fminf(floorf(at), RINGS_STEPS - 1);
 	const float *low = l->table + (int64_t)m * r->nz;
 
 	return fmaf(at - m, low[r->nz] - low[0], low[0]);
 }
 
-static __device__ float mean_at(const struct trace *l, const struct ray_means *m, float x)
+static __device__ int cell_at(const struct ray_means *m, float t)
 {
-	return l->mean ? l->mean[(int64_t)min((int)(t_at(l, x) * m->cells), m->cells - 1) * m->stride] : 1;
+	return min((int)(t * m->cells), m->cells - 1);
+}
+
+static __device__ float mean_of(const struct trace *l, const struct ray_means *m, int cell)
+{
+	return l->mean[(int64_t)cell * m->stride];
 }
 
 static __device__ void add(const struct trace *l, const struct ray_rings *r, int pixel, float v)
@@ -390,21 +421,42 @@ static __device__ void add(const struct trace *l, const struct ray_rings *r, int
 	atomicAdd(l->acc + (int64_t)pixel * r->nz, (unsigned long long)__float2ll_rn(v * l->scale));
 }
 
+/* Where a line is on its way, and the table there. */
+struct way {
+	float t, column;
+};
+
+/* What is left from there to t, cell by cell: in each the mean is that of the lines there. */
+static __device__ float go_to(struct way *way, const struct trace *l, const struct work *w, float t)
+{
+	const struct ray_means *m = &w->m;
+	int cell = l->mean ? cell_at(m, way->t) : 0, last = l->mean ? cell_at(m, t) : 0;
+	int up = last < cell ? -1 : 1;
+	float sum = 0;
+
+	for (;; cell += up) {
+		float to = cell == last ? t : (float)(up > 0 ? cell + 1 : cell) / (float)m->cells;
+		float here = column_at(l, &w->r, to), left = fabsf(here - way->column);
+
+		sum += l->mean ? left * mean_of(l, m, cell) : left;
+		way->column = here;
+		if (cell == last) break;
+	}
+	way->t = t;
+	return sum;
+}
+
 static __device__ void trace_chords(const struct trace *l, const struct work *w, const struct ray *ray)
 {
-	float before = column_at(l, &w->r, ray->x0);
+	struct way way = { t_at(l, ray->x0), 0 };
 
+	way.column = column_at(l, &w->r, way.t);
 	for (int k = ray->k0; k < ray->k1; k++) {
 		struct ray_cut cut = ray_cut_slice(ray, k);
 
-		for (int i = 0; i < 3; i++) {
-			if (!(cut.x[i + 1] > cut.x[i])) continue;
-			float here = column_at(l, &w->r, cut.x[i + 1]);
-
-			add(l, &w->r, cut.voxel[i],
-			    fabsf(here - before) * mean_at(l, &w->m, .5f * (cut.x[i] + cut.x[i + 1])));
-			before = here;
-		}
+		for (int i = 0; i < 3; i++)
+			if (cut.x[i + 1] > cut.x[i])
+				add(l, &w->r, cut.voxel[i], go_to(&way, l, w, t_at(l, cut.x[i + 1])));
 	}
 }
 
@@ -413,21 +465,20 @@ static __device__ void trace_samples(const struct trace *l, const struct work *w
 	for (int k = ray->k0; k < ray->k1; k++) {
 		struct ray_sample s = ray_sample_slice(ray, k);
 		float x0 = fmaxf((float)k, ray->x0), x1 = fmaxf(x0, fminf((float)(k + 1), ray->x1));
-		float x = .5f * (x0 + x1);
-		float v = column_at(l, &w->r, x) * mean_at(l, &w->m, x) * (x1 - x0) * fabsf(l->per_x);
+		float t = t_at(l, .5f * (x0 + x1)), v = column_at(l, &w->r, t) * (x1 - x0) * fabsf(l->per_x);
 
+		if (l->mean) v *= mean_of(l, &w->m, cell_at(&w->m, t));
 		for (int i = 0; i < 2; i++) add(l, &w->r, s.voxel[i], v * s.share[i]);
 	}
 }
 
-/* Line `kind` of pair first + i, at slice z; the batch begins with pair `first`. */
-static __device__ struct trace trace_of(const struct work *w, const struct rings_line *l, int64_t first,
-                                        int64_t i, int kind, int z)
+/* Line `kind` of pair i of the round, at slice z. */
+static __device__ struct trace trace_of(const struct work *w, const struct means_round *round,
+                                        const struct rings_line *l, int64_t i, int kind, int z)
 {
-	int64_t size = (int64_t)(RINGS_STEPS + 1) * w->r.nz;
-	int64_t o = (first + i) / w->r.pairs.per_ring - first / w->r.pairs.per_ring;
+	int64_t size = (int64_t)(RINGS_STEPS + 1) * w->r.nz, o = i / w->r.pairs.per_ring;
 	struct trace t = { w->table + (o * w->r.kinds + kind) * size + z,
-		           w->means ? w->mean + i * means_size(&w->m) + z : NULL,
+		           w->means ? w->mean + means_place(&w->m, round, i, 0, kind) + z : NULL,
 		           w->acc.v + z,
 		           (float)(-l->from * l->per_x),
 		           (float)l->per_x,
@@ -436,13 +487,14 @@ static __device__ struct trace trace_of(const struct work *w, const struct rings
 	return t;
 }
 
-/* By a warp: line `kind` of pair first + i, at slice z. */
-static __device__ void trace_line(const struct work *w, int64_t first, int64_t i, int kind, int z)
+/* By a warp: line `kind` of pair i of the round, at slice z. */
+static __device__ void trace_line(const struct work *w, const struct means_round *round, int64_t i, int kind,
+                                  int z)
 {
-	struct rings_line l = rings_line(&w->r, first + i, kind);
+	struct rings_line l = rings_line(&w->r, rings_first(&w->r, round->o0) + i, kind);
 
 	if (z >= w->r.nz || l.ray.k0 >= l.ray.k1) return;
-	struct trace t = trace_of(w, &l, first, i, kind, z);
+	struct trace t = trace_of(w, round, &l, i, kind, z);
 
 	if (w->r.projector == ISO_JOSEPH)
 		trace_samples(&t, w, &l.ray);
@@ -460,20 +512,20 @@ static __host__ __device__ int64_t runs_of(const struct ray_rings *r)
 	return (r->pairs.per_ring + RUN - 1) / RUN;
 }
 
-/* Offsets o0 .. o0 + n: a warp a line and 32 slices. A block has a run of pairs of one offset and kind and of the
+/* A round: a warp a line and 32 slices. A block has a run of pairs of one offset and kind and of the
    same slices, of which one table tells: it stays in the first-level cache. */
-static __global__ void __launch_bounds__(TRACERS, 2) trace(struct work w, int64_t o0, int64_t n)
+static __global__ void __launch_bounds__(TRACERS, 2) trace(struct work w, struct means_round round)
 {
-	int chunks = chunks_of(&w.r), lane = threadIdx.x % ISO_WARP;
-	int64_t runs = runs_of(&w.r), first = rings_first(&w.r, o0);
+	int chunks = chunks_of(&w.r), lane = threadIdx.x % ISO_WARP, kinds = round.k1 - round.k0;
+	int64_t runs = runs_of(&w.r), n = round.o1 - round.o0;
 
-	for (int64_t i = blockIdx.x; i < n * w.r.kinds * chunks * runs; i += gridDim.x) {
-		int64_t of = i / runs, o = of / chunks / w.r.kinds, begin = i % runs * RUN;
-		int64_t end = min(begin + RUN, rings_count(&w.r, o0 + o));
-		int z = (int)(of % chunks) * ISO_WARP + lane, kind = (int)(of / chunks % w.r.kinds);
+	for (int64_t i = blockIdx.x; i < n * kinds * chunks * runs; i += gridDim.x) {
+		int64_t of = i / runs, o = of / chunks / kinds, begin = i % runs * RUN;
+		int64_t end = min(begin + RUN, rings_count(&w.r, round.o0 + o));
+		int z = (int)(of % chunks) * ISO_WARP + lane, kind = round.k0 + (int)(of / chunks % kinds);
 
 		for (int64_t k = begin + threadIdx.x / ISO_WARP; k < end; k += blockDim.x / ISO_WARP)
-			trace_line(&w, first, rings_first(&w.r, o) + k, kind, z);
+			trace_line(&w, &round, rings_first(&w.r, o) + k, kind, z);
 	}
 }
 
@@ -547,8 +599,8 @@ static void send_lines(struct work *w, struct iso_room *room)
 	ISO_UPLOAD(room, w->line, line, w->lines);
 }
 
-/* Memory for means, and their sums without attenuation and efficiencies. */
-static int open_means(struct work *w, struct iso_room *room, int64_t pairs)
+/* Memory for the means of a round of at most o1 offsets and k1 kinds. */
+static int open_means(struct work *w, struct iso_room *room, struct means_round most)
 {
 	int multiprocessors = 1;
 	cudaError_t e = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount,
@@ -558,8 +610,8 @@ static int open_means(struct work *w, struct iso_room *room, int64_t pairs)
 	w->blocks = BLOCKS * multiprocessors;
 	w->parts = 2 * max(w->m.plane.n[0], w->m.plane.n[1]);
 	send_lines(w, room);
-	ISO_DEVICE(room, w->mean, pairs * means_size(&w->m));
-	ISO_DEVICE(room, w->over, w->r.offsets * w->m.cells * w->m.slices);
+	ISO_DEVICE(room, w->mean, most.o1 * most.k1 * w->r.pairs.per_ring * means_size(&w->m));
+	ISO_DEVICE(room, w->over, most.o1 * most.k1 * w->m.cells * w->m.slices);
 	ISO_DEVICE(room, w->part, (int64_t)w->blocks * w->parts);
 	if (room->status) return room->status;
 	if (!e)
@@ -573,42 +625,55 @@ static int open_means(struct work *w, struct iso_room *room, int64_t pairs)
 	w->map.plane = w->m.plane;
 	w->map.spread.lines = 1;
 	w->scale = scale_of(w, 1);
-	find_over<<<w->blocks, ISO_THREADS, shared_bytes(w), iso_stream(room->ctx)>>>(*w);
-	return iso_cuda_launched("lines between rings");
+	return ISO_OK;
 }
 
-/* Offsets o0 .. o1. */
-static int batch(const struct work *w, iso_ctx *ctx, int64_t o0, int64_t o1, float scale)
+/* Its sums without attenuation and efficiencies, its means, and its lines in the plane. */
+static void start_round(const struct work *w, iso_ctx *ctx, struct means_round round, float scale)
 {
-	int64_t first = rings_first(&w->r, o0), n = pairs_of(&w->r, o0, o1);
-	double blocks = (double)(o1 - o0) * w->r.kinds * chunks_of(&w->r) * (double)runs_of(&w->r);
+	int64_t first = rings_first(&w->r, round.o0), n = pairs_of(&w->r, round.o0, round.o1);
+	double blocks = (double)(round.o1 - round.o0) * (round.k1 - round.k0) * chunks_of(&w->r) *
+	                (double)runs_of(&w->r);
 
+	if (w->means) {
+		find_over<<<w->blocks, ISO_THREADS, shared_bytes(w), iso_stream(ctx)>>>(*w, round);
+		find_means<<<w->blocks, ISO_THREADS, shared_bytes(w), iso_stream(ctx)>>>(*w, round, scale,
+		                                                                         first, n);
+	}
+	trace<<<(unsigned)fmin(blocks, 1 << 20), TRACERS, 0, iso_stream(ctx)>>>(*w, round);
+}
+
+/* Offsets o0 .. o1, by all kinds of lines, so many at a time. */
+static int batch(const struct work *w, iso_ctx *ctx, int64_t o0, int64_t o1, int kinds, float scale)
+{
 	blend<<<2048, ISO_THREADS, 0, iso_stream(ctx)>>>(w->r, w->table, o0, o1 - o0);
-	if (w->means)
-		find_means<<<w->blocks, ISO_THREADS, shared_bytes(w), iso_stream(ctx)>>>(*w, scale, first, n);
-	trace<<<(unsigned)fmin(blocks, 1 << 20), TRACERS, 0, iso_stream(ctx)>>>(*w, o0, o1 - o0);
+	for (int k = 0; k < w->r.kinds; k += kinds) {
+		struct means_round round = { o0, o1, k, min(k + kinds, w->r.kinds) };
+
+		start_round(w, ctx, round, scale);
+	}
 	return iso_cuda_check("sensitivity", cudaStreamSynchronize(iso_stream(ctx)));
 }
 
 static int trace_all(struct work *w, struct iso_room *room, const struct ray_sens *q, double eff)
 {
-	int64_t offsets = w->r.offsets, each = means_batch(q, w->r.kinds, offsets, w->means ? &w->m : NULL);
+	struct means_round most = means_batch(q, w->means ? &w->m : NULL);
 	iso_ctx *ctx = room->ctx;
+	int64_t offsets = w->r.offsets, each = most.o1;
 	int st;
 
 	if (iso_ranks(ctx) > 1 && each > offsets / (4 * iso_ranks(ctx)) + 1) /* several batches a rank */
 		each = offsets / (4 * iso_ranks(ctx)) + 1;
 	ISO_DEVICE(room, w->table, each * w->r.kinds * (RINGS_STEPS + 1) * w->r.nz);
 	iso_fixed_open(&w->acc, room, (int64_t)w->r.plane.n[0] * w->r.plane.n[1] * w->r.nz);
-	if ((st = room->status) || (w->means && (st = open_means(w, room, each * w->r.pairs.per_ring))))
-		return st;
+	if ((st = room->status) || (w->means && (st = open_means(w, room, most)))) return st;
 	float scale = w->means ? scale_of(w, eff) : 1;
 
 	st = iso_fixed_begin(&w->acc, ctx, q->bound);
 	for (int64_t o = iso_rank(ctx) * each; o < offsets && !st; o += iso_ranks(ctx) * each) {
 		int64_t end = offsets - o < each ? offsets : o + each;
 
-		if (!(st = batch(w, ctx, o, end, scale))) st = iso_ctx_poll(ctx);
+		if (!(st = batch(w, ctx, o, end, most.k1, scale))) st = iso_ctx_poll(ctx);
 		ray_sens_step(q, (double)end / (double)offsets);
 	}
 	return st;
