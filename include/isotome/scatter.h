@@ -52,6 +52,7 @@ struct iso_scatter_info {
 	bool ends_active;          /* activity in the image's first or last plane */
 	bool cut;                  /* matter at the transaxial edge of the map */
 	double seconds_sss, seconds_mc;
+	double block_mm; /* of the scatter points */
 };
 
 typedef struct iso_scatter_table iso_scatter_table;
