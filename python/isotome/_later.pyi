@@ -270,7 +270,8 @@ def ray(
     scatter_rounds: int; default 3
         image and estimate in turn, at most so many times
     scatter_scale: text; default 1
-        times the estimate, which is in counts already; fit: what lines beside the object want
+        times the estimate, which is in counts already; fit: what lines beside the object want,
+        if it is within 5 sigma of the estimate; fit-anyway: in any case
     scatter_seed: int; default 1
         of the Monte Carlo
     scatter_error: float; default 0.01

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The Monte Carlo in the table of an estimate: the formula's mean over patches makes the ratio, which its
+/* The Monte Carlo in the table of an estimate: means of formula and guide over patches make the ratios, which their
    rows are multiplied by. */
 #include "mc.h"
 #include "core/progress.h"
@@ -7,7 +7,8 @@
 
 /* ---- the formula's mean over patches ---- */
 
-enum { TAPS = 8 };
+/* Even places of a patch, each way, that a mean is of: across the ring single scatter may fall by ten in one patch. */
+enum { ACROSS = 6, ALONG = 4, TAPS = 4 * ACROSS };
 
 /* Samples of the table along one axis whose weighted sum is the mean over a patch. */
 struct taps {
@@ -29,31 +30,31 @@ static void add_tap(struct taps *t, int32_t at, float w)
 	t->w[i] += w;
 }
 
-/* Two points of each sector: cubic between sample detectors. */
+/* Cubic between sample detectors. */
 static void sector_taps(struct taps t[PATCH_SECTORS], const struct scatter_grid *g)
 {
-	for (int i = 0; i < 2 * PATCH_SECTORS; i++) {
-		double azimuth = M_PI / PATCH_SECTORS * (i + .5);
+	for (int i = 0; i < ACROSS * PATCH_SECTORS; i++) {
+		double azimuth = 2 * M_PI / (ACROSS * PATCH_SECTORS) * (i + .5);
 		struct table_end e =
 			table_end(g, (double[]){ g->rho * cos(azimuth), g->rho * sin(azimuth), 0 });
 
-		for (int k = 0; k < 4; k++) add_tap(t + i / 2, e.i[k], e.w[k] / 2);
+		for (int k = 0; k < 4; k++) add_tap(t + i / ACROSS, e.i[k], e.w[k] / ACROSS);
 	}
 }
 
-/* Two points of each slab: linear between sample rings. */
+/* Linear between sample rings. */
 static void slab_taps(struct taps *t, const struct scatter_grid *g, const struct patches *p)
 {
-	for (int i = 0; i < 2 * p->slabs; i++) {
-		double z = (i + .5) / (2 * (double)p->slabs_per_mm) - (double)p->half;
+	for (int i = 0; i < ALONG * p->slabs; i++) {
+		double z = (i + .5) / (ALONG * (double)p->slabs_per_mm) - (double)p->half;
 		struct table_end e = table_end(g, (double[]){ g->rho, 0, z });
 
-		add_tap(t + i / 2, e.ring, (1 - e.up) / 2);
-		add_tap(t + i / 2, e.ring + 1, e.up / 2);
+		add_tap(t + i / ALONG, e.ring, (1 - e.up) / ALONG);
+		add_tap(t + i / ALONG, e.ring + 1, e.up / ALONG);
 	}
 }
 
-/* Mean over cell c of a row: at three places, linear between those of the table. */
+/* Mean over cell c of a row: at three places, cubic between those of the table. */
 static float cell_mean(const float *row, const struct scatter_grid *g, const struct patches *p, int32_t c)
 {
 	double sum = 0;
@@ -62,8 +63,11 @@ static float cell_mean(const float *row, const struct scatter_grid *g, const str
 		double at = (c - p->cells / 2 + k / 3.) * (double)p->sigma / g->du + g->cells / 2;
 		int64_t i = (int64_t)floor(at);
 
-		if (i >= 0 && i < g->cells) sum += ((double)(i + 1) - at) * (double)row[i];
-		if (i + 1 >= 0 && i + 1 < g->cells) sum += (at - (double)i) * (double)row[i + 1];
+		float w[4];
+
+		table_cubic(w, (float)(at - (double)i));
+		for (int j = 0; j < 4; j++)
+			if (i - 1 + j >= 0 && i - 1 + j < g->cells) sum += (double)(w[j] * row[i - 1 + j]);
 	}
 	return (float)(sum / 3);
 }
@@ -117,7 +121,6 @@ static void mean_of_pair(double *s, const struct over_patches *o, int32_t a, int
 	for (int32_t c = 0; c < n; c++) s[c] = s[c] > 0 ? s[c] : 0;
 }
 
-/* Over 2 x 2 points of each patch. */
 static int mean_over_patches(double *s, iso_ctx *ctx, const void *table, const struct patches *p,
                              const int32_t *pair)
 {
@@ -157,6 +160,7 @@ static int mean_over_patches(double *s, iso_ctx *ctx, const void *table, const s
 static void multiply(struct iso_scatter_table *t, const struct ratio *r, const struct ratio_single *single,
                      int32_t a, int32_t b)
 {
+	const struct iso_scatter_table *guide = single->guide;
 	const struct scatter_grid *g = &t->grid;
 	const double z[2] = { -g->reach + a * g->step, -g->reach + b * g->step };
 
@@ -167,14 +171,16 @@ static void multiply(struct iso_scatter_table *t, const struct ratio *r, const s
 			const double azimuth[2] = { 2 * M_PI * i / g->detectors,
 				                    2 * M_PI * j / g->detectors };
 
-			iso_ratio_apply(t->h + row * g->cells, r, single, azimuth, z);
+			iso_ratio_apply(t->h + row * g->cells, guide->h + row * g->cells, r, single, azimuth,
+			                z);
 		}
 }
 
-int mc_join(struct iso_scatter_table *t, iso_ctx *ctx, const struct scene *s, const struct iso_scatter *p)
+int mc_join(struct iso_scatter_table *t, const struct iso_scatter_table *guide, iso_ctx *ctx,
+            const struct scene *s, const struct iso_scatter *p)
 {
 	const struct scatter_grid *g = &t->grid;
-	const struct ratio_single single = { t, g->cells, g->du, mean_over_patches };
+	const struct ratio_single single = { t, guide, g->cells, g->du, mean_over_patches };
 	const struct ratio_setting set = { p->method == ISO_SCATTER_MC, p->histories, p->error, p->seed };
 	double start = iso_now_s();
 	struct ratio r;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The Monte Carlo as a smooth ratio to the single scatter of the formula. */
+/* The Monte Carlo as smooth ratios to the single scatter of the formula, and to the guide of multiple scatter. */
 #include "ratio.h"
 #include "core/comm.h"
 #include "core/progress.h"
@@ -8,8 +8,9 @@
 
 #include <stdlib.h>
 
-#define LEAST_SINGLE .005 /* of the greatest K[S]: below, single scatter hardly gets there */
-#define ABOVE .1          /* of the greatest total: cells that the error is told of */
+#define MOST_RATIO \
+	1e6      /* of counts to formula: any more is of single decays in cells where it is next to nothing */
+#define ABOVE .1 /* of the greatest total: cells that the error is told of */
 #define USUAL_ERROR .01
 #define PIECE 1024 /* cells that a thread takes at a time */
 #define FIRST_HISTORIES 4e6
@@ -131,20 +132,12 @@ static int smooth(double *out, iso_ctx *ctx, const struct patches *p, const int3
 /* Work arrays, (pairs, cells) each. */
 struct work {
 	int64_t n;
-	double *in; /* before K */
-	double *s, *w,
-		*variance; /* K[S], K[W], and the variance of K[W], of the orders that the method asks for */
-	double *all;       /* K[W1 + W2] */
-	double *error;     /* of cells above ABOVE */
+	double *in;          /* before K */
+	double *s, *g;       /* K[S], K[G] */
+	double *once, *more; /* K[W1], K[W2] */
+	double *variance;    /* of the orders that the method asks for */
+	double *error;       /* of cells above ABOVE */
 };
-
-static double greatest(const double *v, int64_t n)
-{
-	double most = 0;
-
-	for (int64_t i = 0; i < n; i++) most = fmax(most, v[i]);
-	return most;
-}
 
 /* w->in = h of some orders, or squares, of all cells. */
 static void take(struct work *w, const iso_ctx *ctx, const struct patch_tally *t, bool once, bool more,
@@ -172,10 +165,10 @@ static int smooth_count(struct work *w, iso_ctx *ctx, const struct patch_tally *
 {
 	int st;
 
-	take(w, ctx, t, true, true, false);
-	if ((st = smooth(w->all, ctx, &t->patches, t->pair, w->in, false))) return st;
-	take(w, ctx, t, all, true, false);
-	if ((st = smooth(w->w, ctx, &t->patches, t->pair, w->in, false))) return st;
+	if (all) take(w, ctx, t, true, false, false);
+	if (all && (st = smooth(w->once, ctx, &t->patches, t->pair, w->in, false))) return st;
+	take(w, ctx, t, false, true, false);
+	if ((st = smooth(w->more, ctx, &t->patches, t->pair, w->in, false))) return st;
 	take(w, ctx, t, all, true, true);
 	return smooth(w->variance, ctx, &t->patches, t->pair, w->in, true);
 }
@@ -190,12 +183,13 @@ static int compare(const void *a, const void *b)
 /* sqrt(sum k^2 w^2) / sum k w, of the total of the method. */
 static void find_error(struct ratio *r, struct work *w, bool all)
 {
+	const double *once = all ? w->once : w->s;
 	double most = 0;
 	int64_t n = 0;
 
-	for (int64_t i = 0; i < w->n; i++) most = fmax(most, w->w[i] + (all ? 0 : w->s[i]));
+	for (int64_t i = 0; i < w->n; i++) most = fmax(most, w->more[i] + once[i]);
 	for (int64_t i = 0; i < w->n; i++) {
-		double total = w->w[i] + (all ? 0 : w->s[i]);
+		double total = w->more[i] + once[i];
 
 		if (total > 0 && total >= ABOVE * most) w->error[n++] = sqrt(w->variance[i]) / total;
 	}
@@ -204,15 +198,19 @@ static void find_error(struct ratio *r, struct work *w, bool all)
 	r->worst_error = n > 0 ? w->error[n - 1] : 0;
 }
 
+/* 0 where there is nothing to multiply. */
+static float ratio_of(double w, double s)
+{
+	return s > 1e-30 ? (float)fmin(w / s, MOST_RATIO) : 0;
+}
+
 static void fill(struct ratio *r, const struct work *w, const struct patch_tally *t, bool all)
 {
-	double least = LEAST_SINGLE * greatest(w->s, w->n), sum[2] = { 0 };
+	double sum[2] = { 0 };
 
 	for (int64_t i = 0; i < w->n; i++) {
-		bool by_ratio = w->s[i] >= least && w->s[i] > 0;
-
-		r->factor[i] = by_ratio ? (float)(w->w[i] / w->s[i] + (all ? 0 : 1)) : 0;
-		r->plain[i] = by_ratio ? 0 : (float)w->all[i];
+		r->once[i] = all ? ratio_of(w->once[i], w->s[i]) : 1;
+		r->more[i] = ratio_of(w->more[i], w->g[i]);
 		sum[0] += patch_value(t, PATCH_SINGLE, 0, i);
 		sum[1] += patch_value(t, PATCH_MULTIPLE, 0, i);
 	}
@@ -274,14 +272,17 @@ int iso_ratio_create(struct ratio *r, iso_ctx *ctx, const struct scene *s, const
 	w.n = (int64_t)t.patches.pairs * t.patches.cells;
 	made.patches = t.patches;
 	ISO_HOST(&made.room, made.place, (int64_t)patch_count(&t.patches) * patch_count(&t.patches));
-	ISO_HOST(&made.room, made.factor, w.n);
-	ISO_HOST(&made.room, made.plain, w.n);
-	for (double **v[6] = { &w.in, &w.s, &w.w, &w.variance, &w.all, &w.error }, ***p = v; p < v + 6; p++)
+	ISO_HOST(&made.room, made.once, w.n);
+	ISO_HOST(&made.room, made.more, w.n);
+	for (double **v[7] = { &w.in, &w.s, &w.g, &w.once, &w.more, &w.variance, &w.error }, ***p = v;
+	     p < v + 7; p++)
 		ISO_HOST(&room, **p, w.n);
 	if ((st = made.room.status) || (st = room.status)) goto done;
 	place_pairs(made.place, &t.patches, t.pair);
 	if ((st = single->over_patches(w.in, ctx, single->table, &t.patches, t.pair)) ||
-	    (st = smooth(w.s, ctx, &t.patches, t.pair, w.in, false)) || (st = count(&made, &t, &w, ctx, set)))
+	    (st = smooth(w.s, ctx, &t.patches, t.pair, w.in, false)) ||
+	    (st = single->over_patches(w.in, ctx, single->guide, &t.patches, t.pair)) ||
+	    (st = smooth(w.g, ctx, &t.patches, t.pair, w.in, false)) || (st = count(&made, &t, &w, ctx, set)))
 		goto done;
 	fill(&made, &w, &t, set->all);
 done:
@@ -323,8 +324,8 @@ static struct between between(const struct patches *p, double azimuth, double z)
 		                 .up = t - slab };
 }
 
-/* factor[], plain[] of all cells at the pair: linear between patch centres, beyond the last ones as theirs. */
-static void mix(double *factor, double *plain, const struct ratio *r, const struct between *b)
+/* once[], more[] of all cells at the pair: linear between patch centres, beyond the last ones as theirs. */
+static void mix(double *once, double *more, const struct ratio *r, const struct between *b)
 {
 	const struct patches *p = &r->patches;
 	int32_t n = patch_count(p), cells = p->cells;
@@ -346,23 +347,23 @@ static void mix(double *factor, double *plain, const struct ratio *r, const stru
 		for (int32_t c = 0; c < cells; c++) {
 			int64_t at = first + (place % 2 ? cells - 1 - c : c);
 
-			factor[c] += weight * (double)r->factor[at];
-			plain[c] += weight * (double)r->plain[at];
+			once[c] += weight * (double)r->once[at];
+			more[c] += weight * (double)r->more[at];
 		}
 	}
 }
 
-void iso_ratio_apply(float *h, const struct ratio *r, const struct ratio_single *single,
+void iso_ratio_apply(float *h, const float *guide, const struct ratio *r, const struct ratio_single *single,
                      const double azimuth[2], const double z[2])
 {
 	const struct between b[2] = { between(&r->patches, azimuth[0], z[0]),
 		                      between(&r->patches, azimuth[1], z[1]) };
 	int32_t cells = r->patches.cells;
-	double factor[cells], plain[cells];
+	double once[cells], more[cells];
 
-	memset(factor, 0, sizeof factor);
-	memset(plain, 0, sizeof plain);
-	mix(factor, plain, r, b);
+	memset(once, 0, sizeof once);
+	memset(more, 0, sizeof more);
+	mix(once, more, r, b);
 	for (int64_t i = 0; i < single->n_u; i++) {
 		double u = (double)(i - single->n_u / 2) * single->u_step;
 		double at = cells > 1 ? u / (double)r->patches.sigma + cells / 2 : 0;
@@ -371,7 +372,7 @@ void iso_ratio_apply(float *h, const struct ratio *r, const struct ratio_single 
 		int32_t c = (int32_t)at < cells - 1 ? (int32_t)at : cells - 1, d = c < cells - 1 ? c + 1 : c;
 		double share = at - c;
 
-		h[i] = (float)(((1 - share) * factor[c] + share * factor[d]) * (double)h[i] +
-		               (1 - share) * plain[c] + share * plain[d]);
+		h[i] = (float)(((1 - share) * once[c] + share * once[d]) * (double)h[i] +
+		               ((1 - share) * more[c] + share * more[d]) * (double)guide[i]);
 	}
 }

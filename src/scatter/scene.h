@@ -9,6 +9,10 @@
 
 enum { SCENE_ENERGIES = 512 }; /* tables over energy: entry k is k keV */
 
+/* What a point does to a photon: SSS_ONCE, single scatter; SSS_GUIDE, about what several scatters do together
+   (sss_cosines.c). */
+enum sss_kernel { SSS_ONCE, SSS_GUIDE };
+
 /* Values on a grid, x fastest. */
 struct scene_volume {
 	int32_t n[3];

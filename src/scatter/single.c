@@ -68,7 +68,7 @@ int iso_scatter_single(double *h, iso_ctx *ctx, const struct iso_scatter *p, con
 		return iso_fail(ISO_EARG, "iso_scatter_single: %" PRId64 " places u %s", n_u,
 		                n_u < 0 ? "are none" : "need a TOF resolution");
 	if ((st = scene_create(&scene, &own)) || (st = table_grid(&g, &scene, &own)) ||
-	    (st = sss_make(&s, &room, &scene, own.block_mm)))
+	    (st = sss_make(&s, &room, &scene, own.block_mm, SSS_ONCE)))
 		goto done;
 	iso_ctx one = { .threads = 1 };
 

@@ -122,15 +122,16 @@ static int all_pairs(const struct sss_job *job, iso_ctx *ctx, const char *stage,
 	return iso_ctx_poll(ctx);
 }
 
-/* Cells of the table, once the largest |u| is known. */
+/* Cells of the table, once the largest |u| is known, or as many as it has if these are more. */
 int sss_job_cells(struct sss_job *job, struct iso_scatter_table *t, double reach)
 {
 	double sigma = job->grid.sigma;
 
 	job->reach = reach;
-	job->grid.cells = 1;
 	if (sigma > 0) {
-		job->grid.cells = 2 * (int32_t)ceil((reach + 4 * sigma) / job->grid.du) + 1;
+		int32_t cells = 2 * (int32_t)ceil((reach + 4 * sigma) / job->grid.du) + 1;
+
+		job->grid.cells = cells > job->grid.cells ? cells : job->grid.cells;
 		job->kernel_half = sss_kernel(job->kernel, SSS_KERNEL, sigma);
 	}
 	t->grid = job->grid;
@@ -152,7 +153,8 @@ static int fill_cpu(struct sss_job *job, iso_ctx *ctx, struct iso_scatter_table 
 	return all_pairs(job, ctx, "single", reach, NULL, fill_pair);
 }
 
-int sss_fill(struct iso_scatter_table *t, iso_ctx *ctx, const struct scene *s, const struct iso_scatter *p)
+int sss_fill(struct iso_scatter_table *t, iso_ctx *ctx, const struct scene *s, const struct iso_scatter *p,
+             enum sss_kernel kernel)
 {
 	struct iso_room room = iso_room_of(ctx, "single scatter");
 	struct sss_job job = { .grid = t->grid, .most_z = s->most_z > 0 ? s->most_z + 2 * t->grid.step : 0 };
@@ -160,7 +162,7 @@ int sss_fill(struct iso_scatter_table *t, iso_ctx *ctx, const struct scene *s, c
 	void *cuda = NULL;
 	int st;
 
-	if ((st = sss_make(&job.s, &room, s, p->block_mm)) ||
+	if ((st = sss_make(&job.s, &room, s, p->block_mm, kernel)) ||
 	    (st = place_samples(&place, &room, &job.grid)) ||
 	    (st = sss_set_make(&job.set, &room, ctx, &job.s, (int64_t)t->grid.detectors * t->grid.rings,
 	                       place)))
@@ -171,6 +173,8 @@ int sss_fill(struct iso_scatter_table *t, iso_ctx *ctx, const struct scene *s, c
 		st = fill_cpu(&job, ctx, t, &room);
 	}
 	t->info.points = job.s.points;
+	t->info.block_mm = p->block_mm > 0 ? p->block_mm : sss_block_mm(s);
+	if (!st) st = table_bend_rings(t, ctx, job.most_z);
 done:
 	iso_room_free(&room);
 	return st;

@@ -20,8 +20,15 @@ struct sss_set {
 	float *profile;
 };
 
-/* Points and tables of a scene, in the room. */
-int sss_make(struct sss *s, struct iso_room *room, const struct scene *scene, double block_mm);
+/* Blocks of the points, mm, where none are asked for; these are cut at the surface. 20 mm; no more than a tenth of the object's least side, nor than 1.6
+   sigma of the time of flight, but of that at least 8 mm. */
+double sss_block_mm(const struct scene *s);
+
+/* Points and tables of a scene, in the room. block_mm 0: as above; else so large everywhere. */
+int sss_make(struct sss *s, struct iso_room *room, const struct scene *scene, double block_mm,
+             enum sss_kernel kernel);
+void sss_make_cosines(struct sss *s, struct iso_room *room, const struct scene *scene,
+                      enum sss_kernel kernel);
 
 /* Directions, lengths and places of profiles of all legs; then what lies on them. Both on the host. */
 int sss_set_make(struct sss_set *set, struct iso_room *room, const iso_ctx *ctx, const struct sss *s,

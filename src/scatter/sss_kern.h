@@ -10,6 +10,8 @@
      G_A  = cos(angle of SA to the cylinder's normal at A) / |SA|^2 exp(-mu(511) Q_A)
      T_A  = integral of f over the leg SA, at s mm from S seen at u = (|SA| - |SB|) / 2 - s; T_B at ... + s
 
+   The guide of multiple scatter (sss_cosines.c) is the same with another K, and times Q_A + Q_B.
+
    Legs are made once for each point and detector; T_A as a profile of pieces of equal length. */
 #ifndef ISO_SSS_KERN_H
 #define ISO_SSS_KERN_H
@@ -38,9 +40,10 @@ struct sss_legs {
 /* What every leg and pair needs. Pointers are host or device memory, as the backend needs. */
 struct sss {
 	struct scene_volume q, f;
-	float q_box[2][3], f_box[2][3];  /* mm: around what is above 0 */
-	float rho, mu;                   /* mu of water at 511 keV */
-	float piece;                     /* mm of a profile; 0: no time of flight, one piece a leg */
+	float q_box[2][3], f_box[2][3]; /* mm: around what is above 0 */
+	float rho, mu;                  /* mu of water at 511 keV */
+	float once, again; /* a point counts once + again (Q_A + Q_B) times: 1, 0; the guide 0, 1 */
+	float piece;       /* mm of a profile; 0: no time of flight, one piece a leg */
 	float least_cosine, per_cosine;  /* of the table: where it begins, intervals a unit */
 	const struct sss_cosine *cosine; /* (SSS_COSINES + 1) */
 	int64_t points;
@@ -198,8 +201,9 @@ ISO_HD void sss_weights(float *a, float *b, const struct sss *s, float cosine, f
 	float share = t - (float)i, k = c[0].k + share * (c[1].k - c[0].k),
 	      d = c[0].d + share * (c[1].d - c[0].d);
 
-	*a = g * k * sss_exp(-d * q_b);
-	*b = g * k * sss_exp(-d * q_a);
+	k *= g * (s->once + s->again * (q_a + q_b));
+	*a = k * sss_exp(-d * q_b);
+	*b = k * sss_exp(-d * q_a);
 }
 
 /* Largest |u| of the pieces of both legs; shift = (|SA| - |SB|) / 2. */

@@ -91,19 +91,36 @@ static void describe_grid(struct iso_scatter_info *i, const struct scatter_grid 
 	i->pairs = table_rows(g);
 }
 
-static int estimate(iso_scatter_table *t, iso_ctx *ctx, const struct iso_scatter *p, struct scene *s)
+/* The table of the formula, and of sss+mc and mc the guide of multiple scatter, on the same samples. */
+static int fill(iso_scatter_table *t, iso_scatter_table *guide, iso_ctx *ctx, const struct iso_scatter *p,
+                const struct scene *s)
 {
 	double from = seconds();
+	int st;
+
+	if (p->method != ISO_SCATTER_SSS) {
+		guide->grid = t->grid;
+		if ((st = sss_fill(guide, ctx, s, p, SSS_GUIDE))) return st;
+		t->grid.cells = guide->grid.cells; /* the guide reaches farther */
+	}
+	if ((st = sss_fill(t, ctx, s, p, SSS_ONCE))) return st;
+	describe_grid(&t->info, &t->grid);
+	t->info.seconds_sss = seconds() - from;
+	return ISO_OK;
+}
+
+static int estimate(iso_scatter_table *t, iso_ctx *ctx, const struct iso_scatter *p, struct scene *s)
+{
+	iso_scatter_table guide = { 0 };
 	int st = scene_create(s, p);
 
 	if (st || (st = table_grid(&t->grid, s, p))) return st;
 	t->scanner = p->scanner;
 	t->info = s->found;
-	if ((st = sss_fill(t, ctx, s, p))) return st;
-	describe_grid(&t->info, &t->grid);
-	t->info.seconds_sss = seconds() - from;
-	if (p->method != ISO_SCATTER_SSS && (st = mc_join(t, ctx, s, p))) return st;
-	return table_finish(t, ctx);
+	st = fill(t, &guide, ctx, p, s);
+	if (!st && p->method != ISO_SCATTER_SSS) st = mc_join(t, &guide, ctx, s, p);
+	free(guide.h);
+	return st ? st : table_finish(t, ctx);
 }
 
 int iso_scatter_create(iso_scatter_table **t, iso_ctx *ctx, const struct iso_scatter *p)
@@ -175,6 +192,9 @@ int iso_scatter_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso
 	iso_plan_add(plan, "scatter: legs", (int64_t)legs, 40, false);
 	iso_plan_add(plan, "scatter: profiles of legs", (int64_t)pieces, 4, cuda);
 	iso_plan_add(plan, "scatter: table", table_rows(&g), 4 * (int64_t)g.cells, false);
+	if (own.method != ISO_SCATTER_SSS)
+		iso_plan_add(plan, "scatter: guide of multiple scatter", table_rows(&g), 4 * (int64_t)g.cells,
+		             false);
 	if (cuda) {
 		iso_plan_add(plan, "scatter: legs on the device", (int64_t)legs, 40, true);
 		iso_plan_add(plan, "scatter: table on the device", table_rows(&g), 4 * (int64_t)g.cells,

@@ -31,7 +31,12 @@ int table_write_h5(const char *temp, const char *path, const iso_scatter_table *
 int table_events(iso_real *h, const struct iso_scatter_table *t, iso_ctx *ctx, const struct iso_events *e,
                  double bin);
 
-/* h and cells of t by the single-scatter formula (sss.c). */
-int sss_fill(struct iso_scatter_table *t, iso_ctx *ctx, const struct scene *s, const struct iso_scatter *p);
+/* The samples of all rings so that lines between them keep the mean (table_rings.c). most_z: mm between two rings up to which
+   there are values; 0: everywhere. */
+int table_bend_rings(struct iso_scatter_table *t, iso_ctx *ctx, double most_z);
+
+/* h and cells, at least as many as it has, of t by the single-scatter formula (sss.c). */
+int sss_fill(struct iso_scatter_table *t, iso_ctx *ctx, const struct scene *s, const struct iso_scatter *p,
+             enum sss_kernel kernel);
 
 #endif

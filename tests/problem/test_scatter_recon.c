@@ -142,6 +142,49 @@ static void tails_confirm_the_scale(void **state)
 	iso_problem_free(p);
 }
 
+/* An energy window that the scan did not have: the tails want another scale than the estimate, by far more than their error.
+   That is told with both values, and the absolute estimate is kept unless the fit is asked for anyway. Of `sss`, which is less
+   than all scatter by itself, a fit is taken as it comes. */
+static void tails_that_contradict(void **state)
+{
+	static const struct {
+		const char *method, *scale;
+		bool applied;
+	} of[] = { { "sss+mc", "fit", false }, { "sss+mc", "fit-anyway", true }, { "sss", "fit", true } };
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		iso_problem *p = problem_of(NULL, true);
+		struct iso_array x = { 0 };
+		char *text = NULL;
+
+		OK(iso_problem_set(p, "scatter", of[i].method));
+		OK(iso_problem_set(p, "scatter-scale", of[i].scale));
+		OK(iso_problem_set(p, "scatter-error", "0.1"));
+		OK(iso_problem_set(p, "scatter-rounds", "1"));
+		OK(iso_problem_set(p, "energy-window", "450,650"));
+		OK(iso_problem_set(p, "iterations", "1"));
+		OK(iso_problem_recon(p, &x, NULL));
+		OK(iso_problem_record(p, &text));
+		json_t *record = record_of(p);
+		const json_t *round = json_array_get(json_object_get(scatter_of(record), "rounds"), 0);
+		const json_t *tail = json_object_get(round, "tail");
+		double k = number(tail, "k"), scale = number(round, "scale");
+
+		print_message("%s %s: k %.3f +- %.3f, %.3f of the absolute estimate, scale %.3f\n",
+		              of[i].method, of[i].scale, k, number(tail, "error"),
+		              number(tail, "of_absolute"), scale);
+		assert_true(number(tail, "of_absolute") > 1 + 5 * number(tail, "error"));
+		assert_true(json_is_true(json_object_get(tail, "applied")) == of[i].applied);
+		assert_true((strstr(text, "more than 5 sigma off: 1 is kept") != NULL) == !of[i].applied);
+		NEAR(scale, of[i].applied ? k : number(round, "c"), 1e-6);
+		json_decref(record);
+		free(text);
+		iso_array_free(&x);
+		iso_problem_free(p);
+	}
+}
+
 static void same_image(const struct iso_array *a, const struct iso_array *b)
 {
 	assert_int_equal(a->n, b->n);
@@ -258,8 +301,8 @@ static void what_is_refused(void **state)
 	(void)state;
 	refuse("precorrected", "true", ISO_EARG, "'precorrected' data can't carry 'scatter'");
 	refuse("sens", "none", ISO_EARG, "not 'sens' none");
-	refuse("scatter-scale", "-1", ISO_EARG, "must be a number above 0 or fit");
-	refuse("scatter-scale", "much", ISO_EARG, "must be a number above 0 or fit");
+	refuse("scatter-scale", "-1", ISO_EARG, "must be a number above 0, fit or fit-anyway");
+	refuse("scatter-scale", "much", ISO_EARG, "must be a number above 0, fit or fit-anyway");
 	refuse("energy-window", "650,435", ISO_EARG, "the first must be below the second");
 	refuse("scatter-save", "t.nii", ISO_EARG, "writes .h5 alone");
 	p = problem_of(&w.all, true);
@@ -316,6 +359,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rounds_settle_in_absolute_counts),
 		cmocka_unit_test(tails_confirm_the_scale),
+		cmocka_unit_test(tails_that_contradict),
 		cmocka_unit_test(resumes_behind_the_rounds),
 		cmocka_unit_test(corrects_with_time_of_flight),
 		cmocka_unit_test(corrects_without),

@@ -53,7 +53,7 @@ static int flat(double *s, iso_ctx *ctx, const void *table, const struct patches
 /* A single scatter for the scene. */
 static struct ratio_single single_of(const struct scene *s, struct ratio_single *own)
 {
-	*own = (struct ratio_single){ NULL, s->sigma > 0 ? N_U : 1, s->sigma / 3, flat };
+	*own = (struct ratio_single){ NULL, NULL, s->sigma > 0 ? N_U : 1, s->sigma / 3, flat };
 	return *own;
 }
 
@@ -74,6 +74,12 @@ static int compare(const void *a, const void *b)
 	return (p > q) - (p < q);
 }
 
+/* h over a formula and a guide that are equal. */
+static double times(const struct ratio *r, int64_t i)
+{
+	return (double)r->once[i] + (double)r->more[i];
+}
+
 /* The median difference of two seeds, as the width of Gaussian errors, in cells above a tenth of the greatest. */
 static double difference(const struct ratio *a, const struct ratio *b)
 {
@@ -82,9 +88,9 @@ static double difference(const struct ratio *a, const struct ratio *b)
 
 	assert_non_null(off);
 	for (int64_t i = 0; i < cells; i++)
-		if ((double)a->factor[i] > most) most = (double)a->factor[i];
+		if (times(a, i) > most) most = times(a, i);
 	for (int64_t i = 0; i < cells; i++) {
-		double x = (double)a->factor[i], y = (double)b->factor[i];
+		double x = times(a, i), y = times(b, i);
 
 		if (x + y >= .2 * most) off[n++] = fabs(x - y) / (.5 * (x + y)) / sqrt(2) / .67449;
 	}
@@ -165,12 +171,13 @@ static void between_patches(void **state)
 	struct ratio_single own;
 	struct ratio r;
 	struct scene s;
-	float h[N_U], turned[N_U], half[N_U], next[N_U];
+	float h[N_U], turned[N_U], half[N_U], next[N_U], guide[N_U];
 
 	(void)state;
 	open_scene(&s, 390);
 	single_of(&s, &own);
 	OK(iso_ratio_create(&r, ctx, &s, &own, &set));
+	for (int i = 0; i < N_U; i++) guide[i] = 1;
 	for (int a = 3, b = 42; a < 120; a += 17, b = (b + 29) % 120) {
 		int d = abs(a - b) % 24, cells = r.patches.cells;
 		double azimuth[2], z[2], back[2], down[2], save;
@@ -179,28 +186,27 @@ static void between_patches(void **state)
 		centre(azimuth, z, a);
 		centre(azimuth + 1, z + 1, b);
 		for (int i = 0; i < N_U; i++) h[i] = turned[i] = half[i] = next[i] = 1;
-		iso_ratio_apply(h, &r, &own, azimuth, z);
+		iso_ratio_apply(h, guide, &r, &own, azimuth, z);
 		int place = r.place[a * 120 + b];
 
 		for (int c = -8; c <= 8; c++) {
 			int cell = cells / 2 + (place % 2 ? -c : c);
 			int64_t at = (int64_t)(place / 2) * cells + cell;
 
-			NEAR((double)h[N_U / 2 + 3 * c], (double)(r.factor[at] + r.plain[at]),
-			     1e-5 * (double)r.factor[at] + 1e-5);
+			NEAR((double)h[N_U / 2 + 3 * c], times(&r, at), 1e-5 * times(&r, at) + 1e-5);
 		}
 		for (int k = 0; k < 2; k++) {
 			back[k] = azimuth[1 - k];
 			down[k] = z[1 - k];
 		}
-		iso_ratio_apply(turned, &r, &own, back, down);
+		iso_ratio_apply(turned, guide, &r, &own, back, down);
 		for (int i = 0; i < N_U; i++)
 			NEAR((double)turned[i], (double)h[N_U - 1 - i], 1e-5 * (double)h[N_U - 1 - i] + 1e-6);
 		save = azimuth[0];
 		azimuth[0] += 2 * M_PI / PATCH_SECTORS;
-		iso_ratio_apply(next, &r, &own, azimuth, z);
+		iso_ratio_apply(next, guide, &r, &own, azimuth, z);
 		azimuth[0] = save + M_PI / PATCH_SECTORS;
-		iso_ratio_apply(half, &r, &own, azimuth, z);
+		iso_ratio_apply(half, guide, &r, &own, azimuth, z);
 		for (int i = 0; i < N_U; i++)
 			NEAR((double)half[i], .5 * (double)(h[i] + next[i]),
 			     1e-5 * (double)(h[i] + next[i]) + 1e-5);
@@ -208,9 +214,9 @@ static void between_patches(void **state)
 	double azimuth[2] = { 0, M_PI }, z[2] = { 80, 0 };
 
 	for (int i = 0; i < N_U; i++) h[i] = next[i] = 1;
-	iso_ratio_apply(h, &r, &own, azimuth, z);
+	iso_ratio_apply(h, guide, &r, &own, azimuth, z);
 	z[0] = 99;
-	iso_ratio_apply(next, &r, &own, azimuth, z);
+	iso_ratio_apply(next, guide, &r, &own, azimuth, z);
 	for (int i = 0; i < N_U; i++) NEAR((double)next[i], (double)h[i], 1e-5 * (double)h[i] + 1e-5);
 	iso_ratio_free(&r);
 	scene_free(&s);
@@ -224,7 +230,7 @@ static void upper(void **state)
 	const double azimuth[2] = { -M_PI / 2, M_PI / 2 }, z[2] = { 0, 0 };
 	iso_ctx *ctx = cpu(2);
 	struct ratio_single own;
-	float h[N_U];
+	float h[N_U], guide[N_U];
 	double u = 0, sum = 0;
 	struct ratio r;
 	struct scene s;
@@ -233,8 +239,8 @@ static void upper(void **state)
 	open_scene(&s, 390);
 	single_of(&s, &own);
 	OK(iso_ratio_create(&r, ctx, &s, &own, &set));
-	for (int i = 0; i < N_U; i++) h[i] = SINGLE;
-	iso_ratio_apply(h, &r, &own, azimuth, z);
+	for (int i = 0; i < N_U; i++) h[i] = guide[i] = SINGLE;
+	iso_ratio_apply(h, guide, &r, &own, azimuth, z);
 	for (int i = 0; i < N_U; i++) {
 		u += (double)h[i] * (i - N_U / 2) * own.u_step;
 		sum += (double)h[i];

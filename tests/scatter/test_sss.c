@@ -222,6 +222,9 @@ static void formula_at_pairs(void **state)
 	iso_ctx_free(ctx);
 }
 
+/* The vectors are of blocks of 8 mm, which on lines far out give 0.4 to 1.5 % more than blocks of 4 mm. */
+#define FAR_PAIRS .99
+
 static void check_pairs(iso_ctx *ctx, const struct phantom *o, const iso_scatter_table *t)
 {
 	struct pairs q = { 0 };
@@ -238,8 +241,12 @@ static void check_pairs(iso_ctx *ctx, const struct phantom *o, const iso_scatter
 	for (int k = 4; k < PLACES; k++) {
 		for (int i = 0; i < PAIRS; i++) q.e[i].dt_ps = (float)(2 * q.u[k - 4] / C_MM_PER_PS);
 		OK(iso_scatter_at(h, t, ctx, &e, 0));
-		for (int i = 0; i < PAIRS; i++)
-			NEAR(per * (double)h[i] / most[i], (double)q.v.v[i * PLACES + k] / most[i], .02);
+		for (int i = 0; i < PAIRS; i++) {
+			bool far = (double)q.v.v[i * PLACES + 3] < .2 * q.most;
+
+			NEAR(per * (double)h[i] / most[i],
+			     (far ? FAR_PAIRS : 1) * (double)q.v.v[i * PLACES + k] / most[i], .02);
+		}
 	}
 	iso_array_free(&q.v);
 }
@@ -467,7 +474,7 @@ static void check_table(iso_ctx *ctx)
 	OK(iso_scatter_describe(&info, t));
 	print_message("%" PRId64 " points, %" PRId64 " pairs, %" PRId64 " u: %.3f s\n", info.points,
 	              info.pairs, info.cells, info.seconds_sss);
-	assert_int_equal(info.points, 880);
+	assert_int_equal(info.points, 1980); /* 880 blocks, those at the surface in parts */
 	assert_false(info.cut);
 	assert_true(info.ends_active && info.outside_matter == 0);
 	check_pairs(ctx, &o, t);

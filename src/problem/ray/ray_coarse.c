@@ -63,6 +63,7 @@ struct smoothing {
 	const struct iso_grid *grid;
 	int64_t n;
 	unsigned char *place;
+	iso_real *filled;      /* the share of a voxel that is matter: below 1 at the surface */
 	iso_real *wide, *part; /* work */
 };
 
@@ -72,6 +73,35 @@ static int blur(iso_real *v, const struct smoothing *s)
 	const struct iso_filter g = { .kind = ISO_GAUSSIAN, .fwhm = { SMOOTH_MM, SMOOTH_MM, SMOOTH_MM } };
 
 	return iso_filter_host(v, s->ctx, &g, s->grid);
+}
+
+/* The greatest value beside voxel i along the three axes; *edge: one of them is no matter, or none at all. */
+static iso_real beside(const struct smoothing *s, const iso_real *v, int64_t i, bool *edge)
+{
+	const int64_t *n = s->grid->n, stride[3] = { 1, n[0], n[0] * n[1] };
+	iso_real most = 0;
+
+	*edge = false;
+	for (int k = 0; k < 6; k++) {
+		int64_t at = i / stride[k / 2] % n[k / 2], to = at + (k % 2 ? 1 : -1);
+		iso_real there = to < 0 || to >= n[k / 2] ? 0 : v[i + (to - at) * stride[k / 2]];
+
+		if (!(there > MATTER)) *edge = true;
+		most = there > most ? there : most;
+	}
+	return most;
+}
+
+/* The voxels at the surface hold matter in part, and activity in that part alone: as much as they attenuate less than those
+   beside them. An image that is evened out over whole ones would reach beyond the object. */
+static void find_filled(struct smoothing *s)
+{
+	for (int64_t i = 0; i < s->n; i++) {
+		bool edge = false;
+		iso_real most = s->wide[i] > MATTER ? beside(s, s->wide, i, &edge) : 0;
+
+		s->filled[i] = most > s->wide[i] && edge ? s->wide[i] / most : 1;
+	}
 }
 
 /* wide = 1 where the map, on the grid of the image, has matter, else 0. */
@@ -86,6 +116,7 @@ static int find_matter(struct smoothing *s, const struct iso_array *mu)
 		map.affine[a][3] = mu->grid.centre[a] - .5 * (double)(map.dim[a] - 1) * mu->grid.voxel[a];
 	}
 	st = iso_volume_resample(s->wide, NULL, s->ctx, s->grid, &map, 0);
+	if (!st) find_filled(s);
 	for (int64_t i = 0; i < s->n && !st; i++) s->wide[i] = s->wide[i] > MATTER;
 	return st;
 }
@@ -101,22 +132,27 @@ static int find_places(struct smoothing *s, const struct iso_array *mu)
 	return st;
 }
 
-/* f of voxels near matter goes to it: f += m G(f / G m), m = 1 inside. */
+/* f of voxels near matter goes to it: f += m G(f / G m), m the matter inside. */
 static int take_in(const struct smoothing *s, iso_real *f)
 {
 	int st;
 
-	for (int64_t i = 0; i < s->n; i++) s->wide[i] = s->place[i] == INSIDE;
+	for (int64_t i = 0; i < s->n; i++) s->wide[i] = s->place[i] == INSIDE ? s->filled[i] : 0;
 	if ((st = blur(s->wide, s))) return st;
-	for (int64_t i = 0; i < s->n; i++) s->part[i] = s->place[i] == NEAR ? f[i] / s->wide[i] : 0;
-	if ((st = blur(s->part, s))) return st;
 	for (int64_t i = 0; i < s->n; i++)
-		f[i] = s->place[i] == INSIDE ? f[i] + s->part[i] : s->place[i] == NEAR ? 0 : f[i];
+		s->part[i] = s->place[i] == NEAR && s->wide[i] > 0 ? f[i] / s->wide[i] : 0;
+	if ((st = blur(s->part, s))) return st;
+	for (int64_t i = 0; i < s->n; i++) {
+		if (s->place[i] == INSIDE)
+			f[i] += s->filled[i] * s->part[i];
+		else if (s->place[i] == NEAR && s->wide[i] > 0)
+			f[i] = 0;
+	}
 	return ISO_OK;
 }
 
-/* f <- d G(d f) over the voxels of one place, where d G d = 1, found by turns (Sinkhorn and Knopp 1967): so it keeps what
-   is even, up to the surface, and, as d G d is symmetric, the sum. */
+/* f <- d G(d f / m) over the voxels of one place, m their matter (away from it 1), where d G d = m, found by turns (Sinkhorn
+   and Knopp 1967): so it keeps what is even in matter, up to the surface, and, as d G d is symmetric, the sum. */
 static int smooth_within(const struct smoothing *s, iso_real *f, iso_real *d, enum place of)
 {
 	int st = ISO_OK;
@@ -126,10 +162,12 @@ static int smooth_within(const struct smoothing *s, iso_real *f, iso_real *d, en
 		memcpy(s->wide, d, (size_t)s->n * sizeof *d);
 		st = blur(s->wide, s);
 		for (int64_t i = 0; i < s->n && !st; i++)
-			if (d[i] > 0) d[i] = (iso_real)sqrt((double)d[i] / (double)s->wide[i]);
+			if (d[i] > 0)
+				d[i] = (iso_real)sqrt((double)d[i] * (double)s->filled[i] /
+				                      (double)s->wide[i]);
 	}
 	if (st) return st;
-	for (int64_t i = 0; i < s->n; i++) s->part[i] = d[i] * f[i];
+	for (int64_t i = 0; i < s->n; i++) s->part[i] = d[i] * f[i] / s->filled[i];
 	st = blur(s->part, s);
 	for (int64_t i = 0; i < s->n && !st; i++)
 		if (s->place[i] == of) f[i] = d[i] * s->part[i];
@@ -143,6 +181,7 @@ int ray_coarse_smooth(iso_real *f, struct ray *ray, const struct iso_grid *grid)
 	iso_real *d;
 
 	ISO_HOST(&room, s.place, s.n);
+	ISO_HOST(&room, s.filled, s.n);
 	ISO_HOST(&room, s.wide, s.n);
 	ISO_HOST(&room, s.part, s.n);
 	ISO_HOST(&room, d, s.n);

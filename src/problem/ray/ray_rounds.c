@@ -20,15 +20,18 @@
 #include "text/json_file.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define SETTLED .005    /* |c_t - 1|, and */
-#define UNCHANGED .01   /* sum of |r_t - r_(t-1)| over that of r_t: the rounds end */
-#define FAR_FROM_1 .05  /* |c_t - 1| at the end: a warning */
-#define MOST_SHARE .7   /* of the counts, scattered */
-#define PAIRS (1 << 19) /* that changes of r are seen from */
+#define SETTLED .005       /* |c_t - 1|, and */
+#define UNCHANGED .01      /* sum of |r_t - r_(t-1)| over that of r_t: the rounds end */
+#define FAR_FROM_1 .05     /* |c_t - 1| at the end: a warning */
+#define MOST_SHARE .7      /* of the counts, scattered */
+#define ABSOLUTE_ERROR .01 /* of the absolute estimate: sampling, Monte Carlo, energies */
+#define PAIRS (1 << 19)    /* that changes of r are seen from */
 enum {
+	SIGMAS = 5,               /* from the absolute estimate: a fit that is farther off is not applied */
 	UPDATES = 20,             /* of an image */
 	EVENTS_OF_SUBSET = 10000, /* at least */
 };
@@ -189,24 +192,58 @@ static double change(const struct rounds *r)
 	return r->done > 0 && all > 0 ? sum / all : 1;
 }
 
-static int tell_tail(struct rounds *r, const struct ray_tail *t, json_t *o)
+/* k against the absolute estimate, which the balance of counts takes c times. `sss` alone is less than all scatter, and a
+   fit is to take that up. */
+static void judge(struct ray_tail *t, const struct ray_scatter *s, double c)
 {
+	double off = t->k / c - 1;
+
+	t->of_absolute = t->k / c;
+	t->contradicts = t->known && !s->anyway && strcmp(s->method, "sss") != 0 &&
+	                 fabs(off) > SIGMAS * hypot(t->error / c, ABSOLUTE_ERROR);
+}
+
+static void warn_tail(struct rounds *r, const struct ray_tail *t)
+{
+	double c = t->k / t->of_absolute;
+
 	if (!t->known)
 		record_warn(r->p->record,
 		            "'scatter-scale' fit: %.0f counts beside the object are too few for a scale "
 		            "(%.3g +- %.2g): "
 		            "1 is taken",
 		            t->counts, t->k, t->error);
+	else if (t->contradicts)
+		record_warn(
+			r->p->record,
+			"'scatter-scale' fit: lines beside the object want %.3f +- %.3f times the absolute "
+			"estimate, more than %d sigma off: 1 is kept; 'scatter-scale' fit-anyway takes the "
+			"other",
+			t->of_absolute, t->error / c, SIGMAS);
 	else if (t->k < .7 || t->k > 1.5)
 		record_warn(r->p->record,
 		            "'scatter-scale' fit: the tails want %.3g +- %.2g times the scatter", t->k,
 		            t->error);
-	return json_object_set_new(o, "tail",
-	                           record_pack("{s:f, s:f, s:f, s:f, s:b}", "k", t->k, "error", t->error,
-	                                       "counts", t->counts, "scatter_share", t->scattered, "applied",
-	                                       (int)t->known))
-	               ? iso_fail_memory("record", 1)
-	               : ISO_OK;
+}
+
+static int tell_tail(struct rounds *r, const struct ray_tail *t, json_t *o)
+{
+	json_t *tail = record_pack("{s:f, s:f, s:f, s:f, s:f, s:b}", "k", t->k, "error", t->error,
+	                           "of_absolute", t->of_absolute, "counts", t->counts, "scatter_share",
+	                           t->scattered, "applied", (int)(t->known && !t->contradicts));
+
+	warn_tail(r, t);
+	return json_object_set_new(o, "tail", tail) ? iso_fail_memory("record", 1) : ISO_OK;
+}
+
+/* What is in force after a round, as one line. */
+static void tell_round(struct rounds *r, const struct ray_tail *t, double c, double k, double share)
+{
+	char tail[64] = "";
+
+	if (r->ray->scatter.fit) snprintf(tail, sizeof tail, " (fit %.3f +- %.3f)", t->k, t->error);
+	record_tell(r->p->record, ISO_NEWS, "scatter, round %d: c %.4f, k %.3g%s, %.1f %% of the counts",
+	            r->done + 1, c, k, tail, 100 * share);
 }
 
 /* Round done + 1: estimate, balance, scale; *ended: it is the last, and why. */
@@ -225,8 +262,11 @@ static int round_of(struct rounds *r, const char **ended)
 		return iso_fail(ISO_EINPUT,
 		                "'scatter': the estimate is 0 everywhere: does the map hold the image?");
 	if (s->fit && (st = ray_tail_fit(&tail, r->ray, &r->pairs))) return st;
-	if (s->fit && tail.known) k = tail.k;
-	double c = r->counts.net / (seen + k * sum), scale = s->fit && tail.known ? k : c * k;
+	if (s->fit) judge(&tail, s, r->counts.net / (seen + sum));
+	bool fitted = s->fit && tail.known && !tail.contradicts;
+
+	if (fitted) k = tail.k;
+	double c = r->counts.net / (seen + k * sum), scale = fitted ? k : c * k;
 
 	s->by = scale / r->ray->frame.units;
 	for (int64_t i = 0; i < r->pairs.e.n; i++)
@@ -243,8 +283,7 @@ static int round_of(struct rounds *r, const char **ended)
 		return st;
 	}
 	if (json_array_append_new(r->told, o)) return iso_fail_memory("record", 1);
-	record_tell(r->p->record, ISO_NEWS, "scatter, round %d: c %.4f, k %.3g, %.1f %% of the counts",
-	            r->done + 1, c, k, 100 * share);
+	tell_round(r, &tail, c, k, share);
 	iso_real *swap = r->before;
 
 	r->before = r->now;

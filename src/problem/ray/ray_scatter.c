@@ -40,7 +40,7 @@ void ray_scatter_params(struct opt *table, struct ray_scatter *s)
 		  .help = "image and estimate in turn, at most so many times" },
 		{ 0, "scatter-scale", .text = &s->scale, .value = "K|fit",
 		  .help = "times the estimate, which is in counts already; fit: what lines beside the object "
-		          "want" },
+		          "want, if it is within 5 sigma of the estimate; fit-anyway: in any case" },
 		{ 0, "scatter-seed", .integer = &s->seed, .value = "N", .min = 0, .max = 9e15,
 		  .help = "of the Monte Carlo" },
 		{ 0, "scatter-error", .real = &s->error, .value = "F", .min = 1e-4, .max = 0.5,
@@ -78,9 +78,11 @@ static int check_lone(const struct ray *ray)
 static int check_scale(struct ray_scatter *s)
 {
 	s->times = 1;
-	s->fit = strcmp(s->scale, "fit") == 0;
+	s->anyway = strcmp(s->scale, "fit-anyway") == 0;
+	s->fit = s->anyway || strcmp(s->scale, "fit") == 0;
 	if (s->fit || (iso_number(&s->times, s->scale, strlen(s->scale)) && s->times > 0)) return ISO_OK;
-	return iso_fail(ISO_EARG, "'scatter-scale' is '%.40s', must be a number above 0 or fit", s->scale);
+	return iso_fail(ISO_EARG, "'scatter-scale' is '%.40s', must be a number above 0, fit or fit-anyway",
+	                s->scale);
 }
 
 static int check_save(const struct ray *ray)
@@ -212,7 +214,7 @@ struct iso_scatter ray_scatter_parameters(struct ray *ray, const struct iso_arra
 		.tof_fwhm_ps = ray->tof,
 		.window_kev = { s->window_kev[0], s->window_kev[1] },
 		.resolution = s->resolution,
-		.error = s->error,
+		.error = s->fit && !problem_given(ray->p, "scatter-error") ? s->error / 2 : s->error,
 		.extend = s->extend,
 		.seed = (uint64_t)s->seed,
 	};
@@ -356,10 +358,10 @@ int ray_scatter_of_image(iso_problem *problem, const struct iso_array *image, is
 
 json_t *ray_scatter_json(const struct ray *ray, const struct iso_scatter_info *i)
 {
-	return record_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:b, s:b}", "method",
-	                   ray->scatter.method, "points", (json_int_t)i->points, "sample_detectors",
-	                   (json_int_t)i->detectors, "sample_rings", (json_int_t)i->rings, "u_cells",
-	                   (json_int_t)i->cells, "histories", (json_int_t)i->histories, "error",
+	return record_pack("{s:s, s:I, s:f, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:b, s:b}", "method",
+	                   ray->scatter.method, "points", (json_int_t)i->points, "block_mm", i->block_mm,
+	                   "sample_detectors", (json_int_t)i->detectors, "sample_rings", (json_int_t)i->rings,
+	                   "u_cells", (json_int_t)i->cells, "histories", (json_int_t)i->histories, "error",
 	                   i->histories > 0 ? i->error : 0, "multiple_over_single",
 	                   i->multiple > 0 ? i->multiple : NAN, "seconds_sss", i->seconds_sss, "seconds_mc",
 	                   i->seconds_mc, "outside_matter", i->outside_matter, "map_cut", (int)i->cut,
