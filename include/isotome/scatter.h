@@ -32,12 +32,12 @@ struct iso_scatter {
 	double tof_fwhm_ps;            /* 0: without time of flight, h is the integral over u */
 	double window_kev[2];          /* energy window; 0, 0: the scanner's */
 	double resolution;             /* FWHM at 511 keV as a share of it; 0: the scanner's */
-	double block_mm;               /* of scatter points; 0: by object and time of flight, cut at the surface */
-	int64_t detectors;             /* sample detectors a ring; 0: 60, of long scanners 30 */
-	double ring_step_mm;           /* between sample rings, at most; 0: 20, of long scanners 40 */
-	int64_t histories;             /* decays of the Monte Carlo; 0: as many as `error` takes */
-	double error;                  /* statistical error asked for, a share of the scatter; 0: 0.01 */
-	bool extend;                   /* the last planes of image and map go on beyond their ends */
+	double block_mm;     /* of scatter points; 0: by object and time of flight, cut at the surface */
+	int64_t detectors;   /* sample detectors a ring; 0: 60, of long scanners 30 */
+	double ring_step_mm; /* between sample rings, at most; 0: 20, of long scanners 40 */
+	int64_t histories;   /* decays of the Monte Carlo; 0: as many as `error` takes */
+	double error;        /* statistical error asked for, a share of the scatter; 0: 0.01 */
+	bool extend;         /* the last planes of image and map go on beyond their ends */
 	uint64_t seed;
 };
 
