@@ -93,8 +93,7 @@ class Study:
         for on in tof:
             last = self.fit(name, scanner, where, GEOMETRIES[name][1] if on == "on" else 0)
             tail = last["tail"]
-            balanced = tail["k"] / tail["of_absolute"]
-            absolute = last["share"] / last["scale"] * balanced
+            absolute = last["share"] / last["k"]
             off = (tail["k"] - 1) / tail["error"]
             seconds, begin = time.monotonic() - begin, time.monotonic()
             rows.append((name, on, tail["k"], tail["error"], off, share, absolute, tail["counts"], seconds))

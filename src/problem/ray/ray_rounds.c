@@ -192,21 +192,18 @@ static double change(const struct rounds *r)
 	return r->done > 0 && all > 0 ? sum / all : 1;
 }
 
-/* k against the absolute estimate, which the balance of counts takes c times. `sss` alone is less than all scatter, and a
-   fit is to take that up. */
+/* k becomes that of the absolute estimate, which the balance of counts takes c times, and is judged by it. `sss` alone is
+   less than all scatter, and a fit is to take that up. */
 static void judge(struct ray_tail *t, const struct ray_scatter *s, double c)
 {
-	double off = t->k / c - 1;
-
-	t->of_absolute = t->k / c;
+	t->k /= c;
+	t->error /= c;
 	t->contradicts = t->known && !s->anyway && strcmp(s->method, "sss") != 0 &&
-	                 fabs(off) > SIGMAS * hypot(t->error / c, ABSOLUTE_ERROR);
+	                 fabs(t->k - 1) > SIGMAS * hypot(t->error, ABSOLUTE_ERROR);
 }
 
 static void warn_tail(struct rounds *r, const struct ray_tail *t)
 {
-	double c = t->k / t->of_absolute;
-
 	if (!t->known)
 		record_warn(r->p->record,
 		            "'scatter-scale' fit: %.0f counts beside the object are too few for a scale "
@@ -214,12 +211,11 @@ static void warn_tail(struct rounds *r, const struct ray_tail *t)
 		            "1 is taken",
 		            t->counts, t->k, t->error);
 	else if (t->contradicts)
-		record_warn(
-			r->p->record,
-			"'scatter-scale' fit: lines beside the object want %.3f +- %.3f times the absolute "
-			"estimate, more than %d sigma off: 1 is kept; 'scatter-scale' fit-anyway takes the "
-			"other",
-			t->of_absolute, t->error / c, SIGMAS);
+		record_warn(r->p->record,
+		            "'scatter-scale' fit: lines beside the object want %.3f +- %.3f times the "
+		            "absolute estimate, more than %d sigma off: 1 is kept; 'scatter-scale' "
+		            "fit-anyway takes the other",
+		            t->k, t->error, SIGMAS);
 	else if (t->k < .7 || t->k > 1.5)
 		record_warn(r->p->record,
 		            "'scatter-scale' fit: the tails want %.3g +- %.2g times the scatter", t->k,
@@ -228,9 +224,9 @@ static void warn_tail(struct rounds *r, const struct ray_tail *t)
 
 static int tell_tail(struct rounds *r, const struct ray_tail *t, json_t *o)
 {
-	json_t *tail = record_pack("{s:f, s:f, s:f, s:f, s:f, s:b}", "k", t->k, "error", t->error,
-	                           "of_absolute", t->of_absolute, "counts", t->counts, "scatter_share",
-	                           t->scattered, "applied", (int)(t->known && !t->contradicts));
+	json_t *tail =
+		record_pack("{s:f, s:f, s:f, s:f, s:b}", "k", t->k, "error", t->error, "counts", t->counts,
+	                    "scatter_share", t->scattered, "applied", (int)(t->known && !t->contradicts));
 
 	warn_tail(r, t);
 	return json_object_set_new(o, "tail", tail) ? iso_fail_memory("record", 1) : ISO_OK;
@@ -262,11 +258,12 @@ static int round_of(struct rounds *r, const char **ended)
 		return iso_fail(ISO_EINPUT,
 		                "'scatter': the estimate is 0 everywhere: does the map hold the image?");
 	if (s->fit && (st = ray_tail_fit(&tail, r->ray, &r->pairs))) return st;
-	if (s->fit) judge(&tail, s, r->counts.net / (seen + sum));
-	bool fitted = s->fit && tail.known && !tail.contradicts;
+	double balance = r->counts.net / (seen + k * sum);
 
-	if (fitted) k = tail.k;
-	double c = r->counts.net / (seen + k * sum), scale = fitted ? k : c * k;
+	if (s->fit) judge(&tail, s, balance);
+	if (s->fit && tail.known && !tail.contradicts) k = tail.k;
+	double scale = balance * k,
+	       c = s->fit && k == tail.k ? r->counts.net / (seen + scale * sum) : balance;
 
 	s->by = scale / r->ray->frame.units;
 	for (int64_t i = 0; i < r->pairs.e.n; i++)

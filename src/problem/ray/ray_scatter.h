@@ -134,12 +134,11 @@ int ray_each(struct ray *ray, int (*block)(void *arg, struct ray *ray, const str
 
 /* k that lines beside the object want, by maximum likelihood. */
 struct ray_tail {
-	double k, error;    /* error: standard, of k */
-	double of_absolute; /* k over the balance of counts: over what the absolute estimate is taken times */
-	double counts;      /* of lines beside the object */
-	double scattered;   /* share of these that is scatter, by k */
-	bool known;         /* enough of them: k is of use */
-	bool contradicts;   /* the absolute estimate: that is kept */
+	double k, error;  /* error: standard, of k */
+	double counts;    /* of lines beside the object */
+	double scattered; /* share of these that is scatter, by k */
+	bool known;       /* enough of them: k is of use */
+	bool contradicts; /* the absolute estimate: that is kept */
 };
 
 int ray_tail_fit(struct ray_tail *t, struct ray *ray, const struct ray_pairs *pairs);
