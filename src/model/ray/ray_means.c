@@ -147,7 +147,7 @@ static void set_parts(struct ray_means *m, const struct ray_sens *q, double acro
 
 struct ray_means iso_means_shape(const struct ray_sens *q, double lines, int64_t sheet_bytes)
 {
-	struct ray_means m = { .kinds = iso_rings_kinds(q),
+	struct ray_means m = { .kinds = rings_kinds(q),
 		               .rings = count_rings(q, lines, sheet_bytes),
 		               .slices = q->grid.n[2],
 		               .base = q->grid.low[2] };

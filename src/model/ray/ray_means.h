@@ -191,10 +191,10 @@ static inline int means_kinds(const struct ray_means *m, int kinds)
 static inline struct means_round means_at_once(const struct ray_means *m, const struct ray_sens *q,
                                                double bytes, int64_t table)
 {
-	int kinds = means_kinds(m, iso_rings_kinds(q));
+	int kinds = means_kinds(m, rings_kinds(q));
 	int64_t floats = table + (m ? kinds * means_floats(m, &q->pairs) : 0);
 	double offsets = bytes / (double)sizeof(float) / (double)floats;
-	struct means_round w = { 0, (int64_t)fmax(1, fmin((double)iso_rings_offsets(q), offsets)), 0, kinds };
+	struct means_round w = { 0, (int64_t)fmax(1, fmin((double)rings_offsets(q), offsets)), 0, kinds };
 
 	return w;
 }
@@ -204,7 +204,7 @@ static inline struct means_round means_at_once(const struct ray_means *m, const 
 
 static inline int64_t means_table(const struct ray_sens *q)
 {
-	return (int64_t)iso_rings_kinds(q) * (RINGS_STEPS + 1) * q->grid.n[2];
+	return (int64_t)rings_kinds(q) * (RINGS_STEPS + 1) * q->grid.n[2];
 }
 
 static inline struct means_round means_batch(const struct ray_sens *q, const struct ray_means *m)

@@ -46,16 +46,6 @@ static double ring_z(const struct ray_sens *q, int64_t ring)
 	return q->pos[3 * ring * q->pairs.per_ring + 2];
 }
 
-int64_t iso_rings_offsets(const struct ray_sens *q)
-{
-	return (q->pairs.same + q->pairs.per_ring - 1) / q->pairs.per_ring;
-}
-
-int iso_rings_kinds(const struct ray_sens *q)
-{
-	return q->spread.lines > 1 ? 2 * q->spread.lines : 1;
-}
-
 /* Whether no line crosses more slices than columns. In the plane, a line of length L crosses at least
    L / hypot(voxel) along its main axis; offset 0 has the shortest. */
 static bool flat(const struct ray_sens *q)
@@ -248,8 +238,8 @@ int iso_rings_create(struct ray_rings *r, struct iso_room *room, const struct ra
 		.pairs = q->pairs,
 		.solid_angle = q->solid_angle,
 		.pos = q->pos,
-		.offsets = iso_rings_offsets(q),
-		.kinds = iso_rings_kinds(q),
+		.offsets = rings_offsets(q),
+		.kinds = rings_kinds(q),
 	};
 	r->plane.n[2] = 1;
 	r->plane.voxel[2] = 1;
@@ -263,7 +253,7 @@ int iso_rings_create(struct ray_rings *r, struct iso_room *room, const struct ra
 
 void iso_rings_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct ray_sens *q)
 {
-	int n = RINGS_NODES * iso_rings_kinds(q), threads = ctx->threads < n ? ctx->threads : n;
+	int n = RINGS_NODES * rings_kinds(q), threads = ctx->threads < n ? ctx->threads : n;
 
 	iso_plan_add(plan, "lines between rings, as tables", n * table_size(q), sizeof(float), false);
 	iso_plan_add(plan, "the same, while they are made", 2 * threads * table_size(q), sizeof(double),

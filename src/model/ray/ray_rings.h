@@ -148,11 +148,19 @@ ISO_HD int rings_between(const struct ray_rings *r, double l, double share[4])
 	return first;
 }
 
+/* Offsets in the plane between two crystals of a pair; and kinds of lines that a pair has. */
+ISO_HD int64_t rings_offsets(const struct ray_sens *q)
+{
+	return (q->pairs.same + q->pairs.per_ring - 1) / q->pairs.per_ring;
+}
+
+ISO_HD int rings_kinds(const struct ray_sens *q)
+{
+	return q->spread.lines > 1 ? 2 * q->spread.lines : 1;
+}
+
 /* Whether lines can go by rings: rings are equal, and main axes of Joseph's lines lie in the plane. */
 bool iso_rings_serve(const struct ray_sens *q);
-
-int64_t iso_rings_offsets(const struct ray_sens *q);
-int iso_rings_kinds(const struct ray_sens *q);
 
 /* In arrays of the room, on the host. */
 int iso_rings_create(struct ray_rings *r, struct iso_room *room, const struct ray_sens *q);

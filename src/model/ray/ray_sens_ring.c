@@ -202,7 +202,7 @@ static struct sizes choose_sizes(const iso_ctx *ctx, const struct ray_sens *q, c
 	int chunks = (int)fmax(1, fmin(fmin(all, wanted), most));
 	struct sizes s = { .slices = SLICES * chunks,
 		           .tasks = chunks * GROUPS,
-		           .round = { 0, iso_rings_offsets(q), 0, iso_rings_kinds(q) } };
+		           .round = { 0, rings_offsets(q), 0, rings_kinds(q) } };
 
 	s.task = ((int64_t)(RINGS_STEPS + 1) + (int64_t)q->grid.n[0] * q->grid.n[1]) * SLICES;
 	if (m) s.round = means_at_once(m, q, fmin(MEANS_BYTES, bytes), 0);
