@@ -453,7 +453,7 @@ static void check_short_memory(iso_ctx *cuda)
 	iso_real *want = step_of(op, x, NULL, &a);
 
 	small.card = cuda->vec;
-	small.left = 36 << 20; /* the events take 11 MB, in order 50 */
+	small.left = 18 << 20; /* the events take 11 MB, their order 20, without the lists of rays */
 	vec.alloc = take_some;
 	vec.free = give_some;
 	cuda->vec = &vec;
