@@ -23,6 +23,7 @@ struct sss_set {
 /* Blocks of the points, mm, where none are asked for; these are cut at the surface. 20 mm; no more than a tenth of the object's least side, nor than 1.6
    sigma of the time of flight, but of that at least 8 mm. */
 double sss_block_mm(const struct scene *s);
+double sss_block_most(double sigma); /* whatever the object */
 
 /* Points and tables of a scene, in the room. block_mm 0: as above; else so large everywhere. */
 int sss_make(struct sss *s, struct iso_room *room, const struct scene *scene, double block_mm,

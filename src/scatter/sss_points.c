@@ -41,9 +41,14 @@ static void block_voxels(int32_t k[3], const struct scene_volume *q, double bloc
 	for (int a = 0; a < 3; a++) k[a] = (int32_t)fmax(1, round(block_mm / (double)q->voxel[a]));
 }
 
+double sss_block_most(double sigma)
+{
+	return sigma > 0 ? fmin(BLOCK_MM, fmax(BLOCK_SIGMAS * sigma, LEAST_MM)) : BLOCK_MM;
+}
+
 double sss_block_mm(const struct scene *s)
 {
-	double block = s->sigma > 0 ? fmin(BLOCK_MM, fmax(BLOCK_SIGMAS * s->sigma, LEAST_MM)) : BLOCK_MM;
+	double block = sss_block_most(s->sigma);
 	float box[2][3];
 
 	box_around(box, &s->fine, BODY);

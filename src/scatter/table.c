@@ -5,6 +5,7 @@
 #include "core/sized.h"
 #include "core/status.h"
 #include "mc.h"
+#include "sss.h"
 #include "table_run.h"
 
 #include <stdlib.h>
@@ -176,7 +177,8 @@ int iso_scatter_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso
 	if ((st = iso_sized_take(&own, "iso_scatter", sizeof own, p))) return st;
 	if ((st = scene_ring(&s, &own)) || (st = table_grid(&g, &s, &own))) return st;
 	cuda = iso_ctx_is_cuda(ctx);
-	double block = own.block_mm > 0 ? own.block_mm : 20, points = 1, diagonal = 0;
+	double block = own.block_mm > 0 ? own.block_mm : sss_block_most(s.sigma), diagonal = 0;
+	double points = own.block_mm > 0 ? 1 : 1.5; /* those at the surface are cut */
 	const struct iso_grid *map = own.mu ? &own.mu->grid : NULL;
 
 	for (int a = 0; a < 3 && map; a++) {
