@@ -381,7 +381,8 @@ static int sum_rows(const struct em *e, double *counts, double *added)
 	for (int64_t j = 0; e->r.data.add && j < n; j++) add += e->r.data.add[j];
 	sum[0] = llround(PARTS * y);
 	sum[1] = llround(PARTS * fmin(add, 1e15));
-	if (is->elsewhere > 0) st = iso_comm_sum(e->r.ctx, ISO_OK, sum, 2);
+	if (e->r.m->rows_split)
+		st = iso_comm_sum(e->r.ctx, ISO_OK, sum, 2); /* one rank may have all of them */
 	*counts = (double)sum[0] / PARTS;
 	*added = by_subset(e) || !e->r.data.add ? (double)sum[1] / PARTS : NAN;
 	return st;
@@ -650,6 +651,7 @@ static int reconstruct(struct em *e, struct iso_array *to)
 	int st;
 
 	if ((st = map_read(&e->r, &e->map)) || (st = plan(e))) return st;
+	problem_tell_idle(e->r.problem);
 	if (recon_is_kem(e->r.s) && (st = map_make_kernel(&e->r, &e->map))) return st;
 	if ((st = read_start(e))) return st;
 	if ((st = iso_array_on_grid(&e->r.x, &e->r.grid))) return st;
@@ -673,7 +675,6 @@ int recon_em(iso_problem *problem, struct iso_array *to)
 
 	if (!st) st = units_settle(problem);
 	if (!st && e.r.s->out && f->series) st = iso_write_check_series(e.r.s->out, f->n);
-	if (!st) problem_tell_idle(problem);
 	if (!st) st = reconstruct(&e, to);
 	iso_series_free(e.kept);
 	iso_array_free(&e.start);

@@ -69,7 +69,7 @@ static int make_strip(struct side *s, const char *scanner)
 
 	for (int i = 0; v && i < EVENTS; i++)
 		v[i] = (struct iso_strip_event){ (float)(i % 41 - 20), (float)(i % 37 - 18),
-			                         (float)(i % 29 - 14) };
+			                         (float)(i % 29 - 14) * 5 };
 	if (!(st = iso_problem_create(&s->p, s->ctx, "strip")) && !(st = set_all(s->p, set)))
 		st = iso_problem_set_strip_events(s->p, &e);
 	free(v);

@@ -14,7 +14,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 
 #define DIRECTORY "1.2.840.10008.1.3.10" /* class of the file that lists the others of a medium */
@@ -123,7 +122,7 @@ static const char *ending(const char *name)
 static bool named_alike(const char *a, const char *b)
 {
 	if (a[0] == '.') return false;
-	return numbered_alike(a, b) || (*ending(a) && strcasecmp(ending(a), ending(b)) == 0);
+	return numbered_alike(a, b) || (*ending(a) && iso_same_word(ending(a), ending(b)));
 }
 
 /* One that has not the mark of DICOM: a slice that was cut or never copied must not be missed in silence. */

@@ -10,6 +10,7 @@
    from f_(t-1). What has been done so far stands in OUTPUT.rounds: 'resume' goes on behind the last image. */
 #include "model_ray.h"
 
+#include "base/number.h"
 #include "core/comm.h"
 #include "core/ctx.h"
 #include "core/op.h"
@@ -237,7 +238,7 @@ static void tell_round(struct rounds *r, const struct ray_tail *t, double c, dou
 {
 	char tail[64] = "";
 
-	if (r->ray->scatter.fit) snprintf(tail, sizeof tail, " (fit %.3f +- %.3f)", t->k, t->error);
+	if (r->ray->scatter.fit) iso_snprintf(tail, sizeof tail, " (fit %.3f +- %.3f)", t->k, t->error);
 	record_tell(r->p->record, ISO_NEWS, "scatter, round %d: c %.4f, k %.3g%s, %.1f %% of the counts",
 	            r->done + 1, c, k, tail, 100 * share);
 }
