@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from ._call import text
 from ._checks import number
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from .simulation import Simulated
 
 _U32 = np.dtype(np.uint32)
@@ -32,7 +34,8 @@ def _bad(lines: np.ndarray) -> int:
 class Events:
     """Events, or lines with counts. All arrays are contiguous; all but `lines` may be None.
 
-    `len(events)`; `events[:1000]`, `events[mask]`, `events[numbers]` are some of them.
+    `len(events)`; `events[:1000]`, `events[mask]`, `events[numbers]` are some of them, `events[3]` is a row of `lines`.
+    `np.asarray(events)` are the rows, `lines` itself; `events.dt` are the time differences.
 
     lines: (n, 7) float32: both ends of each line, x, y, z in mm, and t1 - t2 in ps, which is positive if
         the annihilation was nearer to the second end. (n, 6): there are no times.
@@ -68,11 +71,56 @@ class Events:
     def __len__(self) -> int:
         return len(self.lines)
 
-    def __getitem__(self, which: Any) -> Events:
-        """Some of the events: by a slice, a mask, or their numbers."""
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """The rows: `lines`, without a copy where none is needed."""
+        rows = self.lines if dtype is None else self.lines.astype(dtype, copy=False)
+        if copy is False and rows is not self.lines:
+            raise ValueError(f"the rows are {self.lines.dtype}: as {np.dtype(dtype)} they must be copied")
+        return rows.copy() if copy and rows is self.lines else rows
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        return iter(self.lines)
+
+    @property
+    def dt(self) -> np.ndarray:
+        """t1 - t2 of each event in ps: a view of `lines`; zeros where there are no times."""
+        return self.lines[:, 6] if self.lines.shape[1] == 7 else np.zeros(len(self.lines), self.lines.dtype)
+
+    @staticmethod
+    def concatenate(parts: Sequence[Events]) -> Events:
+        """All events of several, one behind the other.
+
+        A column that only some have, and a resolution, bin width or isotope that differs, is an error. Times and the start
+        are those of one clock. The duration is the sum, or 0, not known, where one is not known.
+        """
+        parts = list(parts)
+        if not parts:
+            raise errors.ArgumentError("concatenate: given no events, wanted some")
+        joined: dict[str, Any] = {}
+        for name in _COLUMNS:
+            columns = [getattr(e, name) for e in parts]
+            if any(c is None for c in columns) and not all(c is None for c in columns):
+                raise errors.ArgumentError(f"concatenate: only some of the events have {name!r}")
+            joined[name] = None if columns[0] is None else np.concatenate(columns)
+        for name in ("tof_fwhm_ps", "tof_bin_ps", "isotope", "attenuated"):
+            values = {getattr(e, name) for e in parts}
+            if len(values) > 1:
+                raise errors.ArgumentError(f"concatenate: {name!r} differs: {sorted(values)}")
+        lasts = [e.duration_s for e in parts]
+        duration_s = sum(lasts) if all(lasts) else 0.0
+        return replace(parts[0], info=None, lists_all=False, duration_s=duration_s, **joined)
+
+    @overload
+    def __getitem__(self, which: int) -> np.ndarray: ...
+
+    @overload
+    def __getitem__(self, which: Any) -> Events: ...
+
+    def __getitem__(self, which: Any) -> Any:
+        """Some of the events: by a slice, a mask, or their numbers. Of one number: that row of `lines`."""
         if isinstance(which, (int, np.integer)) and not isinstance(which, bool):
-            which = [which]
-        elif not isinstance(which, slice):
+            return self.lines[which]
+        if not isinstance(which, slice):
             _masks.refuse(which, "events")
             which = np.asarray(which)
             if which.ndim != 1 or which.dtype.kind not in "iub":

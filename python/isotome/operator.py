@@ -97,6 +97,11 @@ class Operator:
         """The adjoint, as an operator."""
         return Adjoint(self)
 
+    @property
+    def T(self) -> Operator:
+        """The same as `H`: values are real, so the transpose is the adjoint."""
+        return self.H
+
     def em_step(
         self,
         x: Array,

@@ -41,7 +41,7 @@ def test_slices_masks_and_numbers(events):
     assert np.array_equal(early.lines, events.lines[events.time_ms < 2000])
     assert early.tof_fwhm_ps == 400 and early.isotope == "F-18" and early.count is None
     assert np.array_equal(events[[3, 1]].time_ms, events.time_ms[[3, 1]])
-    assert np.array_equal(events[-1].lines, events.lines[-1:])
+    assert np.array_equal(events[[-1]].lines, events.lines[-1:]) and np.array_equal(events[-1], events.lines[-1])
     for some in (events[::7], events[::-1]):
         assert some.lines.flags.c_contiguous and some.time_ms.flags.c_contiguous
     assert np.shares_memory(events[10:20].lines, events.lines)
@@ -178,3 +178,39 @@ def test_wrong_arguments(events, tmp_path, context):
         isotome.write_events(tmp_path / "none.npy", empty)
     except isotome.IsotomeError:
         assert not (tmp_path / "none.npy").exists()
+
+
+def test_events_are_an_array(on_crystals):
+    events, _ = on_crystals
+    assert np.asarray(events) is events.lines  # and not a search through events of events
+    assert np.array(events).base is None and np.array_equal(np.array(events), events.lines)
+    assert np.asarray(events, np.float64).dtype == np.float64
+    assert np.array_equal(events[3], events.lines[3]) and events[-1].shape == (7,)
+    assert np.shares_memory(events.dt, events.lines) and np.array_equal(events.dt, events.lines[:, 6])
+    assert sum(1 for _ in events) == len(events)
+    with pytest.raises(IndexError):
+        events[len(events)]
+    without = isotome.Events(np.ascontiguousarray(events.lines[:, :6]))
+    assert np.array_equal(without.dt, np.zeros(len(events), np.float32))
+
+
+def test_events_one_behind_the_other(on_crystals):
+    events, _ = on_crystals
+    n = len(events)
+    a, b = events[: n // 3], events[n // 3 :]
+    a.duration_s = b.duration_s = 30.0
+    both = isotome.Events.concatenate([a, b])
+    for name in ("lines", "time_ms", "crystal"):
+        assert np.array_equal(getattr(both, name), getattr(events, name)), name
+    assert both.duration_s == 60 and both.isotope == events.isotope and both.tof_fwhm_ps == events.tof_fwhm_ps
+    b.duration_s = 0.0
+    assert isotome.Events.concatenate([a, b]).duration_s == 0  # not known
+    b.time_ms = None
+    with pytest.raises(isotome.ArgumentError, match="only some of the events have 'time_ms'"):
+        isotome.Events.concatenate([a, b])
+    c = events[:5]
+    c.isotope = "C-11"
+    with pytest.raises(isotome.ArgumentError, match="'isotope' differs"):
+        isotome.Events.concatenate([events, c])
+    with pytest.raises(isotome.ArgumentError, match="given no events"):
+        isotome.Events.concatenate([])

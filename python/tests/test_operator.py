@@ -33,6 +33,12 @@ def test_adjoints(operator, image):
     assert operator.H.H is operator
 
 
+def test_the_transpose_is_the_adjoint(operator, image):
+    y = operator(image)
+    assert np.array_equal(operator.T @ y, operator.adjoint(y)) and operator.T.in_shape == operator.out_shape
+
+
+
 @pytest.mark.filterwarnings("ignore::isotome.IsotomeWarning")
 @pytest.mark.parametrize("model, shape", [("svoxel", (384, 256, 2)), ("sradon", (384, 256))])
 def test_adjoints_of_sound(context, model, shape):
