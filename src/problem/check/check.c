@@ -108,19 +108,23 @@ int64_t check_step(const struct iso_grid *g)
 
 /* ---- all of them ---- */
 
-/* What the record says of a check: the worst that any frame showed. */
+/* What the record says of the checks so far; NULL: nothing. */
+static json_t *verdicts(const iso_problem *p)
+{
+	return json_object_get(p->record->root, "checks");
+}
+
+/* Of a check the worst that any frame showed. */
 static int note(struct look *l)
 {
-	json_t *all = json_object_get(l->p->record->root, "checks");
-	const char *name = l->check->name, *now = l->doubts ? "doubtful" : "fits";
+	struct record *r = l->p->record;
+	const char *name = l->check->name;
+	int st = verdicts(l->p) ? ISO_OK : record_set(r, "checks", json_object());
 
-	if (!all && !(all = json_object()))
-		return iso_fail_memory("record", 1);
-	else if (!json_object_get(l->p->record->root, "checks") &&
-	         json_object_set_new(l->p->record->root, "checks", all))
-		return iso_fail_memory("record", 1);
-	if (!l->doubts && json_object_get(all, name)) return ISO_OK;
-	return json_object_set_new(all, name, json_string(now)) ? iso_fail_memory("record", 1) : ISO_OK;
+	if (st || (!l->doubts && json_object_get(verdicts(l->p), name))) return st;
+	return json_object_set_new(verdicts(l->p), name, json_string(l->doubts ? "doubtful" : "fits"))
+	               ? iso_fail_memory("record", 1)
+	               : ISO_OK;
 }
 
 static bool serves(const struct check *c, const iso_problem *p)
@@ -144,8 +148,7 @@ static int look_at_all(iso_problem *p, const struct run_made *made)
 	int st = ISO_OK;
 
 	for (int i = 0; i < N_CHECKS && !st; i++) {
-		const json_t *before =
-			json_object_get(json_object_get(p->record->root, "checks"), checks[i].name);
+		const json_t *before = json_object_get(verdicts(p), checks[i].name);
 		bool spoke = before && strcmp(json_string_value(before), "doubtful") == 0;
 
 		if (checks[i].after == !!made && serves(&checks[i], p) && !(made && spoke))
