@@ -206,14 +206,16 @@ static int get_rings(struct geom *g)
 	return ISO_OK;
 }
 
+/* "nbZShift: 0", as some files have it, is no shift, whatever ZShift says. */
 static int get_shifts(struct geom *g)
 {
 	const struct iso_keys_line *l = find_line(g, "rsectors ZShift");
+	bool said = iso_keys_find(g->k, "rsectors nbZShift");
 	int64_t n = 0;
 	int st = iso_keys_int(&n, g->k, "rsectors nbZShift", 0, SHIFTS);
 
 	g->shifts = st || n < 1 ? 1 : (int)n;
-	if (st || (!l && n < 2)) return st;
+	if (st || (!l && n < 2) || (said && n == 0)) return st;
 	if (!l || n < 1)
 		return iso_refuse(g->k->path, "key 'rsectors %s' is missing", l ? "nbZShift" : "ZShift");
 	bool good = numbers(g->shift, g->shifts, l);

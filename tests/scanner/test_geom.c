@@ -157,6 +157,20 @@ static void each_key_missing(void **state)
 	files(true);
 }
 
+/* "nbZShift: 0": every sector lies where it would with shifts of 0. */
+static void no_shifts(void **state)
+{
+	(void)state;
+	iso_scanner *none = good(with("rsectors nbZShift", "rsectors nbZShift: 0"));
+	iso_scanner *zero = good(with("rsectors ZShift", "rsectors ZShift: 0,0"));
+	const double *a = iso_scanner_positions(none), *b = iso_scanner_positions(zero);
+
+	assert_int_equal(iso_scanner_crystals(none), iso_scanner_crystals(zero));
+	for (int64_t i = 0; i < 3 * iso_scanner_crystals(none); i++) assert_true(a[i] == b[i]);
+	iso_scanner_free(none);
+	iso_scanner_free(zero);
+}
+
 static void damaged(void **state)
 {
 	static const struct {
@@ -239,7 +253,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(against_table),    cmocka_unit_test(other_way),
 		cmocka_unit_test(each_key_missing), cmocka_unit_test(damaged),
-		cmocka_unit_test(lenient),
+		cmocka_unit_test(lenient),          cmocka_unit_test(no_shifts),
 	};
 
 	return cmocka_run_group_tests(tests, load, leave);
