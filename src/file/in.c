@@ -169,6 +169,18 @@ static int refill(struct iso_in *in)
 	return ISO_OK;
 }
 
+/* What stands in place of gzip data from the first byte on, such as the page of a download that failed. */
+static int refuse_other(const struct iso_in *in)
+{
+	const unsigned char *b = in->gz->packed;
+	char begin[16] = "";
+	int n = 0;
+
+	for (; n < (int)sizeof begin - 1 && b[n] >= ' ' && b[n] < 0x7f; n++) begin[n] = (char)b[n];
+	if (n < 4) return iso_refuse(in->path, "not gzip: begins with other bytes than 1f 8b");
+	return iso_refuse(in->path, "not gzip: begins with '%s'", begin);
+}
+
 static int inflate_piece(struct iso_in *in, void *dst, int64_t bytes, int64_t *got)
 {
 	z_stream *z = &in->gz->z;
@@ -182,6 +194,8 @@ static int inflate_piece(struct iso_in *in, void *dst, int64_t bytes, int64_t *g
 	in->gz->ended = r == Z_STREAM_END;
 	*got = room - z->avail_out;
 	if (r == Z_MEM_ERROR) return iso_fail_memory(in->path, 1 << MAX_WBITS);
+	if (r == Z_DATA_ERROR && in->at + *got == 0 && memcmp(in->gz->packed, "\x1f\x8b", 2) != 0)
+		return refuse_other(in);
 	if (r != Z_OK && r != Z_STREAM_END && r != Z_BUF_ERROR)
 		return iso_refuse(in->path, "damaged gzip data after %" PRId64 " bytes: %s", in->at + *got,
 		                  z->msg ? z->msg : "no reason known");

@@ -100,7 +100,7 @@ static void vast(void **state)
 	static const char *const message[] = {
 		"not a .npy file",
 		"not a NIfTI-1 file",
-		"damaged gzip data",
+		"not gzip",
 		"larger than 32 MiB",
 		NULL,
 		"larger than 1 MiB",
