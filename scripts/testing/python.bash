@@ -63,10 +63,11 @@ python_install() {
 
 # python_sanitized FOLDER RUNTIME...: the tests of that build with these libraries loaded first: the sanitizer's, and
 # that of C++, which PyTorch brings too late. What has no C of its own, runs the program, which clang links with a
-# runtime of its own, or ends the interpreter amid a parallel loop, where clang's OpenMP aborts, is left out; so is,
+# runtime of its own, ends the interpreter amid a parallel loop, where clang's OpenMP aborts, or watches memory, which the
+# sanitizer keeps for a while, is left out; so is,
 # unless in full, what takes long
 python_sanitized() {
-	local left_out="test_cuda test_docs test_examples test_extensions test_ranks test_run test_types test_wheel" name ignored=()
+	local left_out="test_cuda test_docs test_examples test_extensions test_memory test_ranks test_run test_types test_wheel" name ignored=()
 
 	[ "${full:-0}" = 1 ] || left_out="$left_out test_algorithms test_ct test_image test_interfile test_measure test_phantom test_picture test_scipy test_torch test_units"
 	for name in $left_out; do
