@@ -68,31 +68,36 @@ int problem_check_accept(const iso_problem *p)
 
 /* ---- findings ---- */
 
-void check_doubt(struct look *l, const char *fmt, ...)
+/* A warning, or the first refusal of this check, behind which it says no more. */
+static void find(struct look *l, bool refuses, const char *fmt, va_list ap)
 {
 	char text[sizeof l->refusal];
+
+	iso_vsnprintf(text, sizeof text, fmt, ap);
+	l->doubts++;
+	if (l->refusal[0]) return;
+	if (refuses && !lists(l->p->accept, l->check->name))
+		memcpy(l->refusal, text, sizeof text);
+	else
+		record_warn(l->p->record, "%s", text);
+}
+
+void check_doubt(struct look *l, const char *fmt, ...)
+{
 	va_list ap;
 
 	va_start(ap, fmt);
-	iso_vsnprintf(text, sizeof text, fmt, ap);
+	find(l, false, fmt, ap);
 	va_end(ap);
-	l->doubts++;
-	if (!l->refusal[0]) record_warn(l->p->record, "%s", text);
 }
 
 void check_refuse(struct look *l, const char *fmt, ...)
 {
-	char text[sizeof l->refusal];
 	va_list ap;
 
 	va_start(ap, fmt);
-	iso_vsnprintf(text, sizeof text, fmt, ap);
+	find(l, true, fmt, ap);
 	va_end(ap);
-	l->doubts++;
-	if (lists(l->p->accept, l->check->name))
-		record_warn(l->p->record, "%s", text);
-	else if (!l->refusal[0])
-		memcpy(l->refusal, text, sizeof text);
 }
 
 /* ---- samples ---- */
