@@ -28,7 +28,9 @@ FENCE = re.compile(r"^ *(```|~~~)")
 LINK = re.compile(r'(\]\(|<img [^>]*?src=")(?!https?:|mailto:|#)([^)#"\s]+)(#[^)"\s]*)?')
 
 made = tempfile.TemporaryDirectory()
-words = []  # of the search: [address, title, text]
+words = []  # of the search: [address, title, text, words that the section answers to]
+#: A comment in a page, behind a heading: words that users type for what stands there.
+ANSWERS = re.compile(r"<!-- search: (.*?) -->")
 
 
 def slug(text, separator="-"):
@@ -127,10 +129,11 @@ def text_of(piece):
 def on_page_content(content, page, config, files):
     parts = re.split(r'<h[123] id="([^"]+)">(.*?)</h[123]>', content, flags=re.S)
     title = text_of(parts[2]) if len(parts) > 2 else page.title
-    words.append([page.url, title, text_of(parts[0])])
+    words.append([page.url, title, text_of(parts[0]), ""])
     for anchor, heading, body in zip(parts[1::3], parts[2::3], parts[3::3]):
         name = text_of(heading)
-        words.append([f"{page.url}#{anchor}", name if name == title else f"{title}: {name}", text_of(body)])
+        asked = ", ".join(ANSWERS.findall(body))
+        words.append([f"{page.url}#{anchor}", name if name == title else f"{title}: {name}", text_of(body), asked])
     return content
 
 

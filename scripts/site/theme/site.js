@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The search, over the words of all pages (words.js: rows of address, title, text), and the list of pages, which is closed
-   where the window is narrow. */
+/* The search, over the words of all pages (words.js: rows of address, title, text, words that it answers to), and the
+   list of pages, which is closed where the window is narrow. */
 "use strict";
 
 const root = document.currentScript.dataset.root;
@@ -8,17 +8,29 @@ const query = document.getElementById("query");
 const found = document.getElementById("found");
 const MOST = 15;
 
-/* How well a row has all the words asked for; 0: not all. Titles count ten times. */
+/* Places that few look for: they come behind all others. */
+const LAST = /^(CHANGELOG|c-api|python-api|validation|abi)/;
+
+/* How often a word stands in a text, as far as that tells anything. */
+function often(text, word)
+{
+	let n = 0;
+	for (let at = text.indexOf(word); at >= 0 && n < 5; at = text.indexOf(word, at + word.length)) n++;
+	return n;
+}
+
+/* How well a row has all the words asked for; 0: not all. A word that the row answers to counts most, then one that
+   begins a word of its title, then one inside a word of its title, then the text. */
 function score(row, asked)
 {
 	let sum = 0;
 	for (const word of asked) {
-		const title = row.title.indexOf(word), text = row.text.indexOf(word);
-		if (title < 0 && text < 0) return 0;
+		const title = row.title.indexOf(word), text = often(row.text, word), named = row.answers.includes(word);
+		if (title < 0 && !text && !named) return 0;
 		const begins = title === 0 || (title > 0 && !/\w/.test(row.title[title - 1]));
-		sum += (begins ? 15 : title >= 0 ? 10 : 0) + (text >= 0 ? 1 : 0);
+		sum += (named ? 60 : 0) + (begins ? 15 : title >= 0 ? 10 : 0) + text;
 	}
-	return sum;
+	return row.last ? sum / 10 : sum;
 }
 
 function excerpt(text, word)
@@ -41,7 +53,9 @@ function show(hits, asked)
 	found.hidden = !asked.length;
 }
 
-const rows = WORDS.map(([, title, text]) => ({ title: title.toLowerCase(), text: text.toLowerCase() }));
+const rows = WORDS.map(([address, title, text, answers]) => ({
+	title: title.toLowerCase(), text: text.toLowerCase(), answers: answers.toLowerCase().split(", "), last: LAST.test(address),
+}));
 
 function search()
 {
