@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Interrupts `isotome` in every stage of a run, by SIGINT, SIGTERM and SIGHUP in turn: as soon as `-v` says that the stage
-has begun. What is left must be what README, "What to rely on", says.
+has begun. What is left must be what docs/promises.md says.
 
     interrupt.py EVENTS [SECONDS]   with files of so many events. SECONDS: fails where an interrupted run takes
                                     longer to end; only by hand, on an idle machine
