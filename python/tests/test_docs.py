@@ -23,6 +23,7 @@ def blocks(page):
 @pytest.mark.parametrize("page", ["docs/python.md", "docs/tutorials/methods-in-python.md", "README.md"])
 def test_a_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     names = {"__name__": "docs"}
     run = [exec(compile(code, page, "exec"), names) for code in blocks(page)]
     assert run
