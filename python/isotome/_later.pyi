@@ -311,12 +311,12 @@ def ray(
         rdp:BETA[,gamma=2,epsilon=E] (relative differences), quadratic:BETA, logcosh:BETA[,s=S],
         huber:BETA[,delta=D], tv:BETA[,eta=E]; rel=B in place of BETA is a strength without
         unit, 0.05 to 0.5 are usual. pdhg and spdhg: tv:BETA, not smoothed
-    tolerance: float; default 0.005; of pdhg, spdhg 1e-4
-        stop where the image changes by less than this share over two passes of all subsets;
-        lbfgs: where the gradient, over the sensitivity, is below it (KKT); pdhg, spdhg: where
-        the duality gap is below this share of the counts; 0: never
+    tolerance: float; default 0.005; 1e-4 for pdhg, spdhg
+        stop when the image changes by less than this share over two passes of all subsets;
+        lbfgs: when the gradient divided by the sensitivity is below this (KKT); pdhg, spdhg:
+        when the duality gap is below this share of the counts; 0: never
     curve: file
-        objective, its parts and the gradient, or the duality gap, on the way
+        write the objective, its parts and the gradient, or the duality gap, on the way
     kappa: file or array; default 1 everywhere
         image that weights the penalty; each pair of voxels is weighted by both values. auto:
         computed from the data, so that the resolution is nearly the same everywhere
@@ -559,12 +559,12 @@ def strip(
         rdp:BETA[,gamma=2,epsilon=E] (relative differences), quadratic:BETA, logcosh:BETA[,s=S],
         huber:BETA[,delta=D], tv:BETA[,eta=E]; rel=B in place of BETA is a strength without
         unit, 0.05 to 0.5 are usual. pdhg and spdhg: tv:BETA, not smoothed
-    tolerance: float; default 0.005; of pdhg, spdhg 1e-4
-        stop where the image changes by less than this share over two passes of all subsets;
-        lbfgs: where the gradient, over the sensitivity, is below it (KKT); pdhg, spdhg: where
-        the duality gap is below this share of the counts; 0: never
+    tolerance: float; default 0.005; 1e-4 for pdhg, spdhg
+        stop when the image changes by less than this share over two passes of all subsets;
+        lbfgs: when the gradient divided by the sensitivity is below this (KKT); pdhg, spdhg:
+        when the duality gap is below this share of the counts; 0: never
     curve: file
-        objective, its parts and the gradient, or the duality gap, on the way
+        write the objective, its parts and the gradient, or the duality gap, on the way
     kappa: file or array; default 1 everywhere
         image that weights the penalty; each pair of voxels is weighted by both values. auto:
         computed from the data, so that the resolution is nearly the same everywhere
@@ -801,12 +801,12 @@ def srm(
         rdp:BETA[,gamma=2,epsilon=E] (relative differences), quadratic:BETA, logcosh:BETA[,s=S],
         huber:BETA[,delta=D], tv:BETA[,eta=E]; rel=B in place of BETA is a strength without
         unit, 0.05 to 0.5 are usual. pdhg and spdhg: tv:BETA, not smoothed
-    tolerance: float; default 0.005; of pdhg, spdhg 1e-4
-        stop where the image changes by less than this share over two passes of all subsets;
-        lbfgs: where the gradient, over the sensitivity, is below it (KKT); pdhg, spdhg: where
-        the duality gap is below this share of the counts; 0: never
+    tolerance: float; default 0.005; 1e-4 for pdhg, spdhg
+        stop when the image changes by less than this share over two passes of all subsets;
+        lbfgs: when the gradient divided by the sensitivity is below this (KKT); pdhg, spdhg:
+        when the duality gap is below this share of the counts; 0: never
     curve: file
-        objective, its parts and the gradient, or the duality gap, on the way
+        write the objective, its parts and the gradient, or the duality gap, on the way
     kappa: file or array; default 1 everywhere
         image that weights the penalty; each pair of voxels is weighted by both values. auto:
         computed from the data, so that the resolution is nearly the same everywhere
@@ -988,7 +988,7 @@ def ubp(
     Model ubp
     ---------
     scanner: file; default that of the data
-        description of the transducers: YAML or JSON, kind: transducers, or a file of traces
+        description of the transducers: YAML or JSON (kind: transducers), or a file of traces
         that holds them
     speed: float, mm/us; default the scanner's, or the data's
         speed of sound, mm/us; wins over the value of any file
@@ -1045,11 +1045,11 @@ def ubp(
     penalty: text
         quadratic: MU times the sum of squared differences between neighbours; tv: MU times the
         sum of the gradient's size. MU grows with grueneisen and the amount of data
-    tolerance: float; default 0: none; of pdhg 1e-4
-        stop where the gradient has fallen to this share of the first; pdhg: where the duality
-        gap is below this share of |data|^2
+    tolerance: float; default 0: none; 1e-4 for pdhg
+        stop when the gradient has fallen to this share of the first; pdhg: when the duality gap
+        is below this share of |data|^2
     curve: file
-        cost and gradient after each iteration; of pdhg the duality gap
+        write cost and gradient after each iteration; for pdhg the duality gap
 
     Interruption
     ------------
@@ -1216,7 +1216,7 @@ def svoxel(
     Model svoxel
     ------------
     scanner: file; default that of the data
-        description of the transducers: YAML or JSON, kind: transducers, or a file of traces
+        description of the transducers: YAML or JSON (kind: transducers), or a file of traces
         that holds them
     speed: float, mm/us; default the scanner's, or the data's
         speed of sound, mm/us; wins over the value of any file
@@ -1277,11 +1277,11 @@ def svoxel(
     penalty: text
         quadratic: MU times the sum of squared differences between neighbours; tv: MU times the
         sum of the gradient's size. MU grows with grueneisen and the amount of data
-    tolerance: float; default 0: none; of pdhg 1e-4
-        stop where the gradient has fallen to this share of the first; pdhg: where the duality
-        gap is below this share of |data|^2
+    tolerance: float; default 0: none; 1e-4 for pdhg
+        stop when the gradient has fallen to this share of the first; pdhg: when the duality gap
+        is below this share of |data|^2
     curve: file
-        cost and gradient after each iteration; of pdhg the duality gap
+        write cost and gradient after each iteration; for pdhg the duality gap
 
     Interruption
     ------------
@@ -1443,7 +1443,7 @@ def sradon(
     Model sradon
     ------------
     scanner: file; default that of the data
-        description of the transducers: YAML or JSON, kind: transducers, or a file of traces
+        description of the transducers: YAML or JSON (kind: transducers), or a file of traces
         that holds them
     speed: float, mm/us; default the scanner's, or the data's
         speed of sound, mm/us; wins over the value of any file
@@ -1492,11 +1492,11 @@ def sradon(
     penalty: text
         quadratic: MU times the sum of squared differences between neighbours; tv: MU times the
         sum of the gradient's size. MU grows with grueneisen and the amount of data
-    tolerance: float; default 0: none; of pdhg 1e-4
-        stop where the gradient has fallen to this share of the first; pdhg: where the duality
-        gap is below this share of |data|^2
+    tolerance: float; default 0: none; 1e-4 for pdhg
+        stop when the gradient has fallen to this share of the first; pdhg: when the duality gap
+        is below this share of |data|^2
     curve: file
-        cost and gradient after each iteration; of pdhg the duality gap
+        write cost and gradient after each iteration; for pdhg the duality gap
 
     Interruption
     ------------

@@ -59,7 +59,7 @@ static int check_checkpoint(iso_problem *p, struct cmd *c)
 		    (!recon_is_direct(s) && (st = iso_target_try(path[i]))))
 			return st;
 		if (!s->resume && !c->force && iso_stands_at(path[i]) != ISO_STANDS_NOTHING)
-			return iso_fail(ISO_EARG, "%s exists: --resume continues it, --force begins anew",
+			return iso_fail(ISO_EARG, "%s exists: --resume continues it, --force starts again",
 			                path[i]);
 	}
 	return iso_names_check(&c->names);

@@ -25,7 +25,7 @@ static const struct opt_usage usage = {
 	"Make the system matrix of two panels: the probability of each pair of "
 	"crystals for each voxel of a pitch cell. Isotome computes it by photon "
 	"transport in heads without end, and folds it by symmetry. SOURCE is a "
-	"scanner description, or a matrix to add to, to continue or to cut anew. "
+	"scanner description, or a matrix to add to, to continue or to cut again. "
 	"Ctrl-C writes the matrix made so far.",
 	"  isotome srm examples/scanners/meng2019.yaml -o meng.srm\n"
 	"  isotome srm examples/scanners/meng2019.yaml --continue --pairs 2e8 -o meng.srm\n"
@@ -329,7 +329,7 @@ static void list_options(struct opt o[OPTIONS], struct settings *s)
 		  .help = "leave out crystals that lie farther apart, along x or z; 0: no limit" },
 		{ 0, "final", .flag = &s->final,
 		  .help = "leave the counts out. The file is smaller, but can't be continued, added "
-		          "to or cut anew" },
+		          "to or cut again" },
 		{ 0, "analytic", .flag = &s->analytic,
 		  .help = "compute by solid angles instead of photon transport: no noise, no scatter" },
 		{ 0, "import", .text = &s->import, .file = OPT_READS, .value = "FILE",

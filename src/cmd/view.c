@@ -183,7 +183,7 @@ int main_view(int argc, char **argv)
 		{ 0, "frame", .integer = &p->frame, .value = "K", .min = 0, .max = INFINITY,
 		  .help = "number of the image in an array of 4 axes, from 0" },
 		{ 0, "axis", .text = &s.axis, .words = axes, .value = "AXIS", .absent = "z",
-		  .help = "montage: axis across which the slices lie" },
+		  .help = "axis across which the slices of a montage lie" },
 		{ 0, "every", .integer = &p->every, .value = "K", .min = 1, .max = INFINITY,
 		  .absent = "as many as show at most 24 slices", .help = "montage: one slice in K" },
 		{ 0, "columns", .integer = &p->columns, .value = "N", .min = 1, .max = INFINITY,

@@ -81,7 +81,7 @@ int strip_describe(json_t *out, const char *path);
 int lors_shape(int64_t dim[8], const struct iso_panels *p);
 int lors_read(struct record *record, struct iso_array *a, const char *path, const struct iso_panels *p);
 
-#define TRANSDUCERS_FILES "YAML or JSON, kind: transducers, or a file of traces that holds them"
+#define TRANSDUCERS_FILES "YAML or JSON (kind: transducers), or a file of traces that holds them"
 
 /* One of s and r is set; t is of that one. */
 struct transducers {

@@ -47,18 +47,17 @@ struct opt_set map_params(struct penalties *p, const struct model *m, const stru
 	const struct opt opts[] = {
 		{ 0, "penalty", .text = &p->text, .value = "KIND:STRENGTH", .help = p->help },
 		{ 0, "tolerance", .real = &p->tolerance, .value = "T", .min = 0, .max = .999,
-		  .absent = cg ? "0: none; of pdhg 1e-4" : "0.005; of pdhg, spdhg 1e-4",
-		  .help = cg ? "stop where the gradient has fallen to this share of the first; pdhg: where "
-		               "the duality "
-		               "gap is below this share of |data|^2"
-		             : "stop where the image changes by less than this share over two passes of all "
-		               "subsets; "
-		               "lbfgs: where the gradient, over the sensitivity, is below it (KKT); pdhg, "
-		               "spdhg: "
-		               "where the duality gap is below this share of the counts; 0: never" },
+		  .absent = cg ? "0: none; 1e-4 for pdhg" : "0.005; 1e-4 for pdhg, spdhg",
+		  .help = cg ? "stop when the gradient has fallen to this share of the first; pdhg: when the "
+		               "duality gap is below this share of |data|^2"
+		             : "stop when the image changes by less than this share over two passes of all "
+		               "subsets; lbfgs: when the gradient divided by the sensitivity is below this "
+		               "(KKT); pdhg, spdhg: when the duality gap is below this share of the counts; "
+		               "0: never" },
 		{ 0, "curve", .text = &p->curve, .file = OPT_WRITES, .value = "FILE.csv",
-		  .help = cg ? "cost and gradient after each iteration; of pdhg the duality gap"
-		             : "objective, its parts and the gradient, or the duality gap, on the way" },
+		  .help = cg ? "write cost and gradient after each iteration; for pdhg the duality gap"
+		             : "write the objective, its parts and the gradient, or the duality gap, on the "
+		               "way" },
 		{ 0, "kappa", .text = &p->kappa, .file = OPT_READS, .takes = ISO_TAKES_ARRAY,
 		  .value = "FILE|auto", .absent = "1 everywhere",
 		  .help = "image that weights the penalty; each pair of voxels is weighted by both "
