@@ -21,10 +21,11 @@ static const char *const names[] = { "ray",      "strip", "srm",    "oat",      
 
 static const struct opt_usage usage = {
 	"bench",
-	"Time the heart of a model on this machine: the median of several repeats after a warm-up, "
-	"the work done, and what share that is of the machine's own limit, measured at the same time. Or "
-	"end-to-end: whole runs of the program, from a file to the image, stage by stage. Or limits: the "
-	"machine alone.",
+	"Measure how fast a model runs on this machine. The result is the median "
+	"of several repeats after a warm-up, the work done, and the share of the "
+	"machine's own limit, which is measured at the same time. 'end-to-end' "
+	"times whole runs of the program, from a file to the image, stage by "
+	"stage. 'limits' measures the machine alone.",
 	"  isotome bench\n"
 	"  isotome bench ray --case 128 --device cpu --threads 1\n"
 	"  isotome bench ray --case all --json > bench.json\n"

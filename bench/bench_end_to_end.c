@@ -55,25 +55,28 @@ static struct settings {
 
 static struct opt opts[] = {
 	{ 0, "cases", .text = &set.cases, .value = "NAMES", .absent = "all",
-	  .help = "of plain (list-mode PET with TOF, 10 iterations), osem (with 21 subsets, "
-	          "attenuation, PSF, an additive term), joseph, tof-bin (bins of 50 ps), rays (4 "
-	          "lines an event), strip (J-PET), srm (dual heads, 20 iterations of a histogram), "
-	          "a comma between" },
+	  .help = "cases, separated by commas: plain (list-mode PET with TOF, 10 "
+	          "iterations), osem (21 subsets, attenuation, PSF, an additive term), "
+	          "joseph, tof-bin (bins of 50 ps), rays (4 lines an event), strip (J-PET), "
+	          "srm (dual heads, 20 iterations of a histogram)" },
 	{ 0, "events", .text = &set.events, .value = "N,N,...",
 	  .absent = "1e6,5e6,2e7,1e8,3e8 on CUDA, 1e5,3e5,1e6 on the CPU; not all for the slower cases",
-	  .help = "how many events, for each case" },
+	  .help = "number of events, for each case" },
 	{ 0, "block", .real = &set.block, .value = "N", .min = 1, .max = 1e9,
-	  .help = "events that are simulated; larger files are these over and over" },
+	  .help = "number of events that are simulated; larger files repeat them" },
 	{ 0, "with", .text = &set.with, .value = "OPTIONS",
-	  .help = "more options for the cases of 'recon ray', as --with='--grid 128 --voxel 4'" },
+	  .help = "more options for the cases of 'recon ray', such as --with='--grid 128 "
+	          "--voxel 4'" },
 	{ 0, "repeats", .integer = &set.repeats, .value = "N", .min = 0, .max = MOST_REPEATS,
-	  .help = "repeats after the first run, which is told apart; 0: that one alone" },
-	{ 0, "at-most-s", .real = &set.at_most_s, .value = "S", .min = 0, .max = 1e9, .absent = "no bound",
-	  .help = "begin no run after so many seconds" },
+	  .help = "repeats after the first run, which is reported separately; 0: the first "
+	          "run alone" },
+	{ 0, "at-most-s", .real = &set.at_most_s, .value = "S", .min = 0, .max = 1e9, .absent = "no limit",
+	  .help = "start no run after this many seconds" },
 	BENCH_FOLDER(&set.folder, "where the events lie meanwhile, up to 9.2 GB"),
-	{ 0, "table", .text = &set.table, .file = OPT_WRITES, .value = "FILE", .help = "the rows as .csv" },
+	{ 0, "table", .text = &set.table, .file = OPT_WRITES, .value = "FILE",
+	  .help = "write the rows as .csv" },
 	{ 0, "plot", .text = &set.plot, .file = OPT_WRITES, .value = "FILE",
-	  .help = "seconds against events as .svg, from two numbers of events on" },
+	  .help = "draw seconds against events as .svg; needs two numbers of events" },
 	{ 0 },
 };
 

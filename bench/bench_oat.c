@@ -87,12 +87,13 @@ static struct opt opts[] = {
 	  .max = 1e5, .help = "number of voxels" },
 	{ 0, "voxel", .real = &set.voxel, .value = "MM", .min = 1e-3, .max = 100, .help = "edge of a voxel" },
 	{ 0, "rings", .integer = &set.rings, .value = "N", .min = 1, .max = 1e5,
-	  .help = "rings of transducers for ubp; the other operators have every second" },
+	  .help = "rings of transducers for ubp; the other operators use every second one" },
 	{ 0, "views", .integer = &set.views, .value = "N", .min = 1, .max = 1e5,
 	  .help = "transducers of a ring" },
 	{ 0, "transducers", .integer = &set.transducers, .value = "N", .min = 1, .max = 1e9,
-	  .absent = "all on CUDA; on the CPU 2 a thread, at least 4, and 16 times as many for ubp",
-	  .help = "take so many of them, spread over all" },
+	  .absent = "all on CUDA; on the CPU 2 per thread, at least 4, and 16 times as many "
+	            "for ubp",
+	  .help = "use this many transducers, spread over all" },
 	BENCH_REPEATS(&set.repeats),
 	{ 0 },
 };

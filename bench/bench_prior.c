@@ -49,7 +49,8 @@ static struct opt opts[] = {
 	{ 0, "with", .text = &set.with, .words = withs, .value = "NAME",
 	  .help = "none, kappa, bowsher (weights from an anatomical image, and kappa) or all" },
 	BENCH_REPEATS(&set.repeats),
-	{ 0, "seed", .integer = &set.seed, .value = "N", .min = 0, .max = 9e15, .help = "of the images" },
+	{ 0, "seed", .integer = &set.seed, .value = "N", .min = 0, .max = 9e15,
+	  .help = "seed of the images" },
 	{ 0 },
 };
 

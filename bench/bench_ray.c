@@ -46,20 +46,24 @@ static struct opt opts[] = {
 	  .help = "128 (voxels of 4 mm), 256 (2 mm), 512 (1 mm) cubed in a clinical ring, body "
 	          "(133 x 86 x 580 of 4 mm) in a ring of 2 m, or all" },
 	{ 0, "grid", .integer = set.size, .count = 3, .spread = true, .value = "NX,NY,NZ", .min = 1,
-	  .max = 1e5, .absent = "those of --case", .help = "another image, in the clinical ring" },
+	  .max = 1e5, .absent = "the grid of --case", .help = "another image, in the clinical ring" },
 	{ 0, "voxel", .real = set.voxel, .count = 3, .spread = true, .value = "DX,DY,DZ", .min = 1e-3,
-	  .max = 1e4, .help = "its voxels, mm" },
+	  .max = 1e4, .help = "size of the voxels of --grid, mm" },
 	BENCH_EVENTS(&set.events),
 	{ 0, "tof-fwhm-ps", .real = &set.tof_fwhm_ps, .value = "PS", .min = 0, .max = 1e5,
-	  .help = "time-of-flight resolution of the second row, cut at 3 sigma; 0: no such row" },
+	  .help = "time-of-flight resolution of the second row, cut at 3 sigma; 0: no second "
+	          "row" },
 	{ 0, "projector", .text = &set.projector, .words = projectors, .value = "NAME",
 	  .help = "slice or joseph" },
 	{ 0, "file-order", .text = &set.file_order, .words = switches, .value = "on|off",
-	  .help = "off: events come sorted by direction and place; on: as scanners write them" },
+	  .help = "off: events are sorted by direction and position; on: events are in the "
+	          "order in which scanners write them" },
 	BENCH_REPEATS(&set.repeats),
-	{ 0, "seed", .integer = &set.seed, .value = "N", .min = 0, .max = 9e15, .help = "of the events" },
+	{ 0, "seed", .integer = &set.seed, .value = "N", .min = 0, .max = 9e15,
+	  .help = "seed of the events" },
 	{ 0, "write", .text = &set.write, .file = OPT_WRITES, .value = "FILE",
-	  .help = "only write the events, as .lmdT in blocks, and tell hashes of ten of them" },
+	  .help = "only write the events as .lmdT, in blocks, and print the hashes of ten "
+	          "blocks" },
 	{ 0 },
 };
 

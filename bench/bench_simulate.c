@@ -34,11 +34,12 @@ static struct opt opts[] = {
 	  .help = "ring (events without photons), physics (by photons), phantom (voxels), or all" },
 	BENCH_EVENTS(&set.events),
 	{ 0, "voxel", .real = &set.voxel, .value = "MM", .min = .1, .max = 100,
-	  .absent = "4 on the CPU, 1.5 on CUDA", .help = "of the phantom" },
+	  .absent = "4 on the CPU, 1.5 on CUDA", .help = "voxel size of the phantom" },
 	{ 0, "samples", .integer = &set.samples, .value = "N", .min = 1, .max = 64,
 	  .help = "points along each axis of a voxel that a surface crosses" },
 	BENCH_REPEATS(&set.repeats),
-	{ 0, "seed", .integer = &set.seed, .value = "N", .min = 0, .max = 9e15, .help = "of the events" },
+	{ 0, "seed", .integer = &set.seed, .value = "N", .min = 0, .max = 9e15,
+	  .help = "seed of the events" },
 	{ 0 },
 };
 

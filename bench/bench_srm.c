@@ -50,21 +50,21 @@ static struct opt opts[] = {
 	  .absent = "made here, for the scanner of Meng 2019", .help = "system matrix" },
 	{ 0, "pairs", .real = &set.pairs, .value = "N", .min = 1, .max = 1e12,
 	  .absent = "none: the analytic matrix, which has no scatter and so fewer elements",
-	  .help = "make it by photon transport, with so many pairs a voxel" },
+	  .help = "make the matrix by photon transport, with this many pairs per voxel" },
 	{ 0, "per-column", .real = &set.per_column, .value = "N", .min = 1, .max = 1e9,
-	  .help = "elements a column, at most, of a matrix made here" },
+	  .help = "largest number of elements per column of a matrix made here" },
 	{ 0, "strategy", .text = &set.strategy, .words = strategies, .value = "NAME",
 	  .help = "correlation, row, column, combined or all" },
 	{ 0, "subsets", .integer = &set.subsets, .value = "N", .min = 1, .max = 1e6,
-	  .help = "an iteration is one update with each" },
+	  .help = "number of subsets; an iteration is one update with each" },
 	{ 0, "subset-rule", .text = &set.rule, .words = rules, .value = "NAME",
 	  .help = "mod, random or groups of directions" },
 	{ 0, "ladder", .flag = &set.ladder,
-	  .help = "also the variants that the papers compare, each timed once; on CUDA alone. One "
-	          "thread a block takes minutes" },
+	  .help = "also time the variants that the papers compare, once each; on CUDA only. "
+	          "The variant with one thread per block takes minutes" },
 	BENCH_REPEATS(&set.repeats),
 	{ 0, "seed", .integer = &set.seed, .value = "N", .min = 0, .max = 9e15,
-	  .help = "of transport and of random subsets" },
+	  .help = "seed of transport and of random subsets" },
 	{ 0 },
 };
 

@@ -33,11 +33,13 @@ static struct opt opts[] = {
 	{ 0, "kernel", .text = &set.kernel, .words = kernels, .value = "NAME",
 	  .help = "eq7, tan, gauss or all" },
 	{ 0, "strategy", .text = &set.strategy, .words = strategies, .value = "NAME",
-	  .help = "on CUDA: fast, the paper's warp or thread, or all; the CPU has one way" },
+	  .help = "on CUDA: fast, the paper's warp or thread, or all; the CPU has one "
+	          "strategy" },
 	{ 0, "pixel", .real = &set.pixel, .value = "MM", .min = .1, .max = 100, .help = "edge of a pixel" },
 	BENCH_EVENTS(&set.events),
 	BENCH_REPEATS(&set.repeats),
-	{ 0, "seed", .integer = &set.seed, .value = "N", .min = 0, .max = 9e15, .help = "of the events" },
+	{ 0, "seed", .integer = &set.seed, .value = "N", .min = 0, .max = 9e15,
+	  .help = "seed of the events" },
 	{ 0 },
 };
 

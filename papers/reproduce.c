@@ -26,15 +26,18 @@ struct settings {
 
 static const struct opt_usage usage = {
 	"reproduce",
-	"Run the experiments of a paper and put the tables and pictures on one page, every figure "
-	"measured in this run and the paper's own beside it. vangendt2021: list-mode PET, its Table 2 "
-	"(from a basic to an optimised kernel) and Table 3 (the extensions of MLEM). small takes "
-	"minutes on two cores, full wants a GPU; tiny is a rehearsal. bialas2015: two-strip J-PET, its "
-	"Figure 3, its benchmark, and each kernel against simulated events. meng2019: dual-head PET, "
-	"its system matrix, spheres, Derenzo phantom and strategies. chou2012: a larger one, OSEM. "
-	"wang2013: 3-D optoacoustic tomography, its numerical study, its experiment, its Table I. "
-	"nema, of no paper: image quality after NEMA NU 2 with and without scatter correction. priors, of "
-	"none either: penalised likelihood, its convergence and the contrast of lesions at equal noise.",
+	"Run the experiments of a paper. The result is one page with tables and pictures; every figure is "
+	"measured in this run and stands beside the paper's own. vangendt2021 is list-mode PET: Table 2 "
+	"(from "
+	"a basic to an optimised kernel) and Table 3 (the extensions of MLEM). bialas2015 is two-strip "
+	"J-PET: "
+	"Figure 3, the benchmark, and each kernel against simulated events. meng2019 is dual-head PET: the "
+	"system matrix, spheres, Derenzo phantom and strategies. chou2012 is a larger dual-head scanner, "
+	"with "
+	"OSEM. wang2013 is 3-D optoacoustic tomography: the numerical study, the experiment, Table I. nema "
+	"and priors belong to no paper. nema measures image quality after NEMA NU 2 with and without scatter "
+	"correction. priors measures the convergence of penalised likelihood, and the contrast of lesions at "
+	"equal noise. --scale small takes minutes on two cores, full needs a GPU, tiny is a rehearsal.",
 	"  isotome reproduce vangendt2021 -o vangendt\n"
 	"  isotome reproduce vangendt2021 --scale full -o vangendt --force\n"
 	"  isotome reproduce bialas2015 -o bialas\n"
@@ -113,20 +116,20 @@ int main_reproduce(int argc, char **argv)
 		          "meng2019 and chou2012 (dual-head PET), wang2013 (optoacoustic), nema (scatter), "
 		          "priors (penalised likelihood)" },
 		{ 'o', "output", .text = &s.folder, .value = "FOLDER", .required = true,
-		  .help = "folder of all files; made if it is not there" },
+		  .help = "folder for all files; made if it does not exist" },
 		{ 0, "scale", .text = &s.scale, .words = scale_names, .value = "NAME",
 		  .help = "how much data: tiny, small or full" },
 		{ 0, "only", .text = &s.only, .words = part_names, .value = "PART", .absent = "all of it",
 		  .help = "wang2013: study, experiment, or times (Table I)" },
 		{ 0, "msot", .text = &s.msot, .file = OPT_MAY_READ, .value = "FILE",
-		  .help = "wang2013: also the image of this recording (.msot with its .bin, .hdf5)" },
+		  .help = "wang2013: also make the image of this recording (.msot with its .bin, .hdf5)" },
 		{ 0, "events", .real = &s.events, .value = "N", .min = 1e4, .max = 1e10,
 		  .absent = "nema: tiny 1e5, small 4e6, full 1e8; priors: tiny 1e5, small 1e6, full 1e6, 1e7 "
 		            "and 1e8",
-		  .help = "nema, priors: events of a scan" },
+		  .help = "nema, priors: number of events of a scan" },
 		{ 0, "seeds", .integer = &s.seeds, .value = "N", .min = 2, .max = 1000,
 		  .absent = "tiny 2, small 3, full 10",
-		  .help = "nema, priors: scans that the noise is seen from" },
+		  .help = "nema, priors: number of scans from which the noise is measured" },
 		{ 0, "force", .flag = &c.force, .transient = true,
 		  .help = "replace the files of an earlier run" },
 		{ 0 },

@@ -110,7 +110,7 @@ def page(program, command, summary):
 
 def index(names):
     yield "# Commands\n"
-    yield f"One program, `isotome`, a verb a task. {MADE} `isotome COMMAND --help` prints the same, `man isotome-COMMAND` where it is installed.\n"
+    yield f"The program `isotome` has one command for each task. {MADE} `isotome COMMAND --help` prints the same text, and so does `man isotome-COMMAND` after an installation.\n"
     yield "| command | |"
     yield "| --- | --- |"
     for name, summary in names:
@@ -118,17 +118,17 @@ def index(names):
     yield """
 ## What all have in common
 
-Results go to standard output, progress and warnings to standard error. Nothing is replaced without `--force`. Beside each output stands its record, a JSON file, by which `--like` repeats the run. Exit codes:
+Results go to standard output. Progress and warnings go to standard error. Isotome replaces no file without `--force`. It writes a record, a JSON file, beside each output; `--like` repeats the run from its record. The exit codes are:
 
 | code | |
 | --- | --- |
 | 0 | done |
 | 1 | a failure at run time: the system failed to read or write, or a figure is not below its limit |
 | 2 | the command line is wrong |
-| 3 | an input file is missing, damaged, or holds what is not allowed |
-| 4 | no memory for it |
-| 5 | the device is not there, or failed |
-| 129, 130, 143 | interrupted by SIGHUP, SIGINT or SIGTERM, after a checkpoint where the command has one |
+| 3 | an input file is missing or damaged, or holds a value that is not allowed |
+| 4 | there is not enough memory |
+| 5 | the device is missing, or failed |
+| 129, 130, 143 | interrupted by SIGHUP, SIGINT or SIGTERM, after a checkpoint if the command writes checkpoints |
 """
 
 

@@ -163,39 +163,39 @@ def ray(
     Reconstruction
     --------------
     method: 'mlem' or 'osem' or 'svrg' or 'saga' or 'bsrem' or 'osl' or 'lbfgs' or 'pdhg' or 'spdhg' or 'kem' or 'cg' or 'direct' or 'fbp'; default mlem
-        mlem, osem with 'subsets'; with a 'penalty' svrg (converges in about ten passes), saga,
-        bsrem, osl, lbfgs (the reference); with total variation, not smoothed, spdhg or pdhg;
-        kem (EM behind a 'kernel'); cg (least squares: svoxel, sradon), (strip) direct: each
-        event where it most likely came from, or (ubp) fbp
+        mlem; osem (with 'subsets'); with a 'penalty' svrg (converges in about ten passes),
+        saga, bsrem, osl or lbfgs (the reference); spdhg or pdhg with total variation that is
+        not smoothed; kem (EM with a 'kernel'); cg (least squares, for svoxel and sradon);
+        direct (strip: each event goes where it most likely came from); fbp (ubp)
     iterations: int; default 10
-        passes over all data; with a penalty 20 at most, the start's included, of lbfgs 400,
-        spdhg 100, pdhg 500
-    subsets: int; default 1 for mlem, kem and pdhg, 8 for osem; with a penalty 4 to 32, of 1000 counts or more
+        passes over all data. With a penalty this is the largest number, including the start:
+        20, or 400 for lbfgs, 100 for spdhg, 500 for pdhg
+    subsets: int; default 1 for mlem, kem and pdhg, 8 for osem; with a penalty 4 to 32, each of 1000 counts or more
         parts of the data, taken in turn
     subset_rule: 'interleaved' or 'blocks' or 'random' or 'mod' or 'groups'; default interleaved
         interleaved: subset b holds events b, b+K, b+2K, ...; blocks: consecutive events;
-        random: dealt at random; of srm, for directions: mod, groups (4 x 4 neighbours
-        together), random
+        random: events drawn at random. For srm the rule is for directions: mod, groups (4 x 4
+        neighbours together) or random
     seed: int; default 1
-        of 'subset-rule' random, and of the order of subsets of svrg, saga, bsrem, spdhg
+        seed of 'subset-rule' random, and of the order of subsets in svrg, saga, bsrem, spdhg
     sens: file or array; default from 'scanner'
         sensitivity image, without 'psf'; none: 1 everywhere
-    start: file or array; default 1 everywhere; for cg, 0; with a penalty a pass of osem
+    start: file or array; default 1 everywhere; 0 for cg; one pass of osem with a penalty
         start image
     filter: text
         gaussian:MM, gaussian:X,Y,Z or median:N, after the last iteration
     filter_every: int; default once, at the end
-        filter after every N iterations instead, also what goes on into the next
+        filter after every N iterations; the next iteration starts from the filtered image
     save_every: int; default 0
         also write the image after every N iterations (x_it005.nii)
     deterministic: bool; default false
-        the same bits on every run, for every number of threads: always so, because sums are of
-        integers on both devices
+        give the same bits on every run, with any number of threads. Isotome always does,
+        because it sums integers on both devices
 
     Image
     -----
     psf: 3 x float, mm; default none
-        point spread function of the image: FWHM in mm, one for all axes or one each
+        FWHM in mm of the point spread function of the image, one for all axes or one each
 
     Model ray
     ---------
@@ -205,102 +205,105 @@ def ray(
         ROOT .root, GATE HDF5 .hdf5)
     data: file, array or Events
         the same as 'events'
-    scanner: file; default that of the events' file; of a file that holds none, a cylinder through the ends of its events
+    scanner: file; default the one in the events' file; if the file has none, a cylinder through the end points of the events
         scanner description (YAML or JSON), or a CASToR .hscan or .geom
     scanner_differs: bool; default false
-        take 'scanner' though the events' file brings another one: crystal numbers are then
-        those of 'scanner'
+        use 'scanner' although the events' file brings another one; crystal numbers then count
+        in 'scanner'
     gate_mask: text
-        GATE text: its 18 column switches, "1 1 0 ...", where some are off
+        GATE text: the 18 column switches, "1 1 0 ...", if some are off
     trues_only: bool; default false
-        GATE: only pairs of one decay, neither photon scattered in the phantom
+        GATE: keep only pairs of one decay whose photons did not scatter in the phantom
     tree: text
-        GATE's ROOT and HDF5 files: the tree or table (default Coincidences)
+        GATE's ROOT and HDF5 files: name of the tree or table (default Coincidences)
     no_multiplicity: bool; default false
-        projection data: a bin is one line, not its number of crystal pairs
+        projection data: a bin counts as one line, not as its number of crystal pairs
     swap_dt: bool; default false
-        the file's time differences have the other sign
-    grid: 3 x int or Grid; default the image's, where there is one, else the scanner's field of view
+        turn the sign of the file's time differences
+    grid: 3 x int or Grid; default the grid of the image, if one is given, or else the scanner's field of view
         number of voxels
-    voxel: 3 x float, mm; default the image's, else about half a crystal
+    voxel: 3 x float, mm; default that of the image, or else about half a crystal
         size of a voxel, mm
-    centre: 3 x float, mm; default 0,0,0, or the scanner's where its field of view is taken
+    centre: 3 x float, mm; default 0,0,0, or the centre of the scanner if its field of view is used
         centre of the image, mm
     projector: 'slice' or 'joseph'; default slice
         slice: exact chords through box voxels; joseph: bilinear samples, smooth inside
     rays: int; default 1
-        lines per event, spread over its two crystals (crystal_mm of the scanner)
+        lines per event, spread over its two crystals (needs crystal_mm of the scanner)
     tof_fwhm_ps: float, ps; default the events' or the scanner's
-        time-of-flight resolution; 0: do not use it
+        time-of-flight resolution; 0: do not use time of flight
     tof_bin_ps: float, ps; default the events', or the scanner's if all times are centres of its bins
         width of a bin of t1 - t2; 0: times are not binned
     tof_truncate: float; default 3
-        cut the TOF kernel at K sigma; 0: nowhere
+        cut the TOF kernel at K sigma; 0: do not cut
     mu: file or array
         attenuation map, 1/mm
     precorrected: bool; default false
         divide events by their attenuation instead of putting it into the model
     norm: file or array
-        efficiencies per crystal, or factors per event, told apart by length; or projection data
-        on the bins of 'events'
+        efficiencies per crystal, or factors per event (the length says which), or projection
+        data on the bins of 'events'
     norm_inverse: bool; default false
-        'norm' holds 1/efficiency, as STIR's norm factors
+        'norm' holds 1/efficiency, as STIR's norm factors do
     additive: file or array or float
-        randoms and scatter in expected counts of the whole scan, per event or one number for
-        all; with TOF per mm, or per bin of 'tof-bin-ps'; or projection data on the bins of
-        'events'
+        expected counts of randoms and scatter in the whole scan: a file with one value per
+        event, one number for all, or projection data on the bins of 'events'. With TOF the
+        values are per mm, or per bin of 'tof-bin-ps'
     additive_over_m: bool; default false
-        'additive' was divided by the factors m, as PETRIC's additive_term
-    delayed: file, array or Events; default those that the events' file holds besides prompts
-        events of the delayed window: their randoms are added
+        'additive' was divided by the factors m, as PETRIC's additive_term is
+    delayed: file, array or Events; default the delayed events in the events' file, if it has any
+        events of the delayed window, from which randoms are estimated and added
     singles: file or array
-        single counts per crystal: their randoms are added
+        single counts per crystal, from which randoms are estimated and added
     coincidence_ns: float, ns; default the scanner's
-        photons up to this far apart are a pair: for 'singles', and for randoms with TOF
+        two photons at most this far apart form a pair; used for 'singles', and for randoms with
+        TOF
     duration_s: float, s; default what the events' file says
         how long the scan took
-    sens_share: float; default all pairs of a cylinder, else up to 2e7 (CPU) or 3e8 (CUDA)
-        share of the crystal pairs drawn for the sensitivity; 1: all
+    sens_share: float; default all pairs of a cylinder, otherwise up to 2e7 (CPU) or 3e8 (CUDA)
+        share of the crystal pairs that is drawn for the sensitivity; 1: all pairs
     sens_seed: int; default 1
         seed of that draw
     scatter: 'sss+mc' or 'sss' or 'mc'; default none
-        estimate scattered coincidences of a ring from coarse images of the scan, with 'mu':
-        sss+mc, single scatter by formula and multiple by Monte Carlo; sss, single alone; mc,
-        all by Monte Carlo
+        estimate the scattered coincidences of a ring from coarse images of the scan; needs
+        'mu'. sss+mc: single scatter by formula and multiple scatter by Monte Carlo; sss: single
+        scatter alone; mc: all by Monte Carlo
     scatter_rounds: int; default 3
-        image and estimate in turn, at most so many times
+        largest number of rounds, each an image and an estimate
     scatter_scale: text; default 1
-        times the estimate, which is in counts already; fit: what lines beside the object want,
-        if it is within 5 sigma of the estimate; fit-anyway: in any case
+        factor on the estimate, which is already in counts. fit: the factor that lines beside
+        the object ask for, if it is within 5 sigma of the estimate; fit-anyway: that factor in
+        any case
     scatter_seed: int; default 1
-        of the Monte Carlo
+        seed of the Monte Carlo
     scatter_error: float; default 0.01
         statistical error of the Monte Carlo, as a share of the scatter
     scatter_extend: bool; default false
-        the last planes of image and map go on beyond their ends
+        repeat the last planes of image and map beyond their ends
     scatter_save: file
-        write the last estimate, as a table over sample detectors and time of flight
+        write the last estimate as a table over sample detectors and time of flight
     energy_window: 2 x float, keV; default the scanner's
-        energies that count
+        energies that the scanner counts
     energy_resolution: float; default the scanner's
-        FWHM at 511 keV as a share of it
+        FWHM at 511 keV, as a share of 511 keV
 
     Times, in s since the start of the scan
     ---------------------------------------
     from_s: float, s; default the first
-        only events from this time on
+        use only events from this time on
     to_s: float, s; default the last
-        only events before this time
+        use only events before this time
     frames: text
-        edges of frames in s, rising; FIRST:STEP:LAST stands for many, as in 0:10:600 or
-        0:5:60,120,180. A 4-D image with one image each, at most 100000
+        edges of frames in s, in rising order. FIRST:STEP:LAST stands for many edges, as in
+        0:10:600 or 0:5:60,120,180. The result is a 4-D image with one image per frame, at most
+        100000
     isotope: text
-        correct for decay to the start of the scan: F-18, C-11, O-15, N-13, Ga-68, Cu-64, Zr-89,
-        Rb-82 or I-124
+        correct for the decay of this isotope to the start of the scan: F-18, C-11, O-15, N-13,
+        Ga-68, Cu-64, Zr-89, Rb-82 or I-124
     half_life_s: float, s; default the isotope's
-        the same for any half-life
+        correct for decay with this half-life
     live_share: text; default 1
-        live share of the time, above 0 to 1: one for all frames, or one each
+        live share of the time, above 0 to 1, one for all frames or one each
 
     Penalties ('method' svrg, saga, bsrem, osl, lbfgs) and kernels (kem)
     --------------------------------------------------------------------
@@ -308,49 +311,49 @@ def ray(
         rdp:BETA[,gamma=2,epsilon=E] (relative differences), quadratic:BETA, logcosh:BETA[,s=S],
         huber:BETA[,delta=D], tv:BETA[,eta=E]; rel=B in place of BETA is a strength without
         unit, 0.05 to 0.5 are usual. pdhg and spdhg: tv:BETA, not smoothed
-    tolerance: float; default 0.005; of pdhg, spdhg 1e-4
-        stop where the image changes by less than this share over two passes of all subsets;
-        lbfgs: where the gradient, over the sensitivity, is below it (KKT); pdhg, spdhg: where
-        the duality gap is below this share of the counts; 0: never
+    tolerance: float; default 0.005; 1e-4 for pdhg, spdhg
+        stop when the image changes by less than this share over two passes of all subsets;
+        lbfgs: when the gradient divided by the sensitivity is below this (KKT); pdhg, spdhg:
+        when the duality gap is below this share of the counts; 0: never
     curve: file
-        objective, its parts and the gradient, or the duality gap, on the way
+        write the objective, its parts and the gradient, or the duality gap, on the way
     kappa: file or array; default 1 everywhere
-        image by which the penalty is weighted, each pair of voxels by both of theirs; auto:
-        from the data, so that resolution is nearly the same everywhere
+        image that weights the penalty; each pair of voxels is weighted by both values. auto:
+        computed from the data, so that the resolution is nearly the same everywhere
     unseen: 'drop' or 'keep'; default drop
-        voxels without sensitivity: drop (they are nobody's neighbours) or keep (neighbours of
-        value 0, as in STIR without kappa)
+        what to do with voxels without sensitivity. drop: they are no neighbours of any voxel;
+        keep: they are neighbours of value 0, as in STIR without kappa
     bowsher: file or array
-        anatomical image on the grid: of each voxel's neighbours only the N most alike in it
-        count (7 of 26; 3 of 8 in one plane)
+        anatomical image on the grid. Only the N neighbours of a voxel that are most alike in
+        this image count (7 of 26; 3 of 8 in one plane)
     step: float; default 1
         length of a step of svrg, saga, bsrem
     relax: float; default the step falls to a fiftieth by the last pass
-        of bsrem: the step shrinks as 1/(1 + E passes) instead; 0: it does not shrink. Without
-        it bsrem came within 1 % of the maximum in 60 passes from 13 counts a voxel on; with 4
-        within 3 to 5 %, where svrg took 21 to 35 passes
+        for bsrem: shrink the step as 1/(1 + E passes); 0: do not shrink the step. By default
+        bsrem came within 1 % of the maximum in 60 passes with 13 counts a voxel or more; with 4
+        counts a voxel it came within 3 to 5 %, where svrg took 21 to 35 passes
     kernel: file or array
-        of kem: images of features on the grid, of which each voxel's kernel is made; then k=48
-        (voxels of a kernel), radius=3 (of the window), sigma=1, each behind a comma
+        for kem: images of features on the grid, from which Isotome makes each voxel's kernel.
+        Then k=48 (voxels of a kernel), radius=3 (of the window), sigma=1, each after a comma
 
     Interruption
     ------------
     resume: bool; default false
-        continue from OUTPUT.ckpt; begin at the start where there is none
+        continue from OUTPUT.ckpt; start from the beginning if the file does not exist
     checkpoint_minutes: float, min; default 10
-        least time between two checkpoints; 0: after every update
+        shortest time between two checkpoints; 0: write one after every update
     stop_after: float, min; default 0
-        write a checkpoint and stop (exit code 143) after M minutes; 0: never
+        after M minutes write a checkpoint and stop with exit code 143; 0: never
 
     Events that do not fit memory
     -----------------------------
     stream: bool; default false
-        leave the events on disk, also if they fit memory, and read them in blocks
-    block: int; default what suits the memory
-        the same, N events at a time
+        leave the events on disk, even if they fit in memory, and read them in blocks
+    block: int; default chosen by the memory
+        like 'stream', with N events at a time
     scratch: folder
-        the same, from a copy there, subset by subset and with all factors made once; at most 40
-        bytes an event, gone with the run
+        like 'stream', from a copy in FOLDER that is sorted by subset and has all factors. The
+        copy takes at most 40 bytes an event, and is removed at the end
 
     Output
     ------
@@ -360,35 +363,37 @@ def ray(
     Units
     -----
     calibration: file; default none: the image is in counts/mm
-        of the scanner, for an image in Bq/ml at the start of the scan: a file of 'isotome
-        calibrate', its number K, or the factor of the events' file
+        calibration of the scanner, for an image in Bq/ml at the start of the scan: a file of
+        'isotome calibrate', its number K, or the word events for the factor in the events' file
     branching: float; default the isotope's
-        positrons a decay
+        positrons per decay
     started_at: text
         when the scan started: 14:30:15, or with the date 2026-11-16T14:30:15
     suv: bool; default false
-        standardised uptake values by body weight, g/ml, in place of Bq/ml
+        make standardised uptake values by body weight, g/ml, instead of Bq/ml
     weight_kg: float, kg; default not known
         weight of the body
     dose_mbq: float, MBq; default not known
-        activity in the syringe, as of 'injected-at'
+        activity in the syringe at the time 'injected-at'
     residual_mbq: float, MBq; default 0
-        what stayed in the syringe, as of 'injected-at'
+        activity that stayed in the syringe, at the time 'injected-at'
     injected_at: text
-        when; without a date within 12 hours of 'started-at', over midnight too
+        time of the injection; without a date Isotome takes the time within 12 hours of
+        'started-at', also across midnight
 
     Least squares ('method' cg)
     ---------------------------
     nonneg: bool; default false
-        no voxel below 0
+        allow no voxel below 0
     weigh: 'equal' or 'area'; default equal
-        equal: all data count alike; area: by the surface that their transducer stands for.
-        Where an array is dense in places, as rings are at the poles, fewer iterations do
+        equal: all data count alike; area: data count by the surface of their transducer. area
+        needs fewer iterations if an array is denser in some places, as rings are at the poles
 
     Checks
     ------
     accept: text; default none
-        checks whose refusals become warnings; a refusal names its check
+        checks that only warn instead of refusing, separated by commas; a refusal names its
+        check
     """
 
 
@@ -464,39 +469,39 @@ def strip(
     Reconstruction
     --------------
     method: 'mlem' or 'osem' or 'svrg' or 'saga' or 'bsrem' or 'osl' or 'lbfgs' or 'pdhg' or 'spdhg' or 'kem' or 'cg' or 'direct' or 'fbp'; default mlem
-        mlem, osem with 'subsets'; with a 'penalty' svrg (converges in about ten passes), saga,
-        bsrem, osl, lbfgs (the reference); with total variation, not smoothed, spdhg or pdhg;
-        kem (EM behind a 'kernel'); cg (least squares: svoxel, sradon), (strip) direct: each
-        event where it most likely came from, or (ubp) fbp
+        mlem; osem (with 'subsets'); with a 'penalty' svrg (converges in about ten passes),
+        saga, bsrem, osl or lbfgs (the reference); spdhg or pdhg with total variation that is
+        not smoothed; kem (EM with a 'kernel'); cg (least squares, for svoxel and sradon);
+        direct (strip: each event goes where it most likely came from); fbp (ubp)
     iterations: int; default 10
-        passes over all data; with a penalty 20 at most, the start's included, of lbfgs 400,
-        spdhg 100, pdhg 500
-    subsets: int; default 1 for mlem, kem and pdhg, 8 for osem; with a penalty 4 to 32, of 1000 counts or more
+        passes over all data. With a penalty this is the largest number, including the start:
+        20, or 400 for lbfgs, 100 for spdhg, 500 for pdhg
+    subsets: int; default 1 for mlem, kem and pdhg, 8 for osem; with a penalty 4 to 32, each of 1000 counts or more
         parts of the data, taken in turn
     subset_rule: 'interleaved' or 'blocks' or 'random' or 'mod' or 'groups'; default interleaved
         interleaved: subset b holds events b, b+K, b+2K, ...; blocks: consecutive events;
-        random: dealt at random; of srm, for directions: mod, groups (4 x 4 neighbours
-        together), random
+        random: events drawn at random. For srm the rule is for directions: mod, groups (4 x 4
+        neighbours together) or random
     seed: int; default 1
-        of 'subset-rule' random, and of the order of subsets of svrg, saga, bsrem, spdhg
+        seed of 'subset-rule' random, and of the order of subsets in svrg, saga, bsrem, spdhg
     sens: file or array; default from 'scanner'
         sensitivity image, without 'psf'; none: 1 everywhere
-    start: file or array; default 1 everywhere; for cg, 0; with a penalty a pass of osem
+    start: file or array; default 1 everywhere; 0 for cg; one pass of osem with a penalty
         start image
     filter: text
         gaussian:MM, gaussian:X,Y,Z or median:N, after the last iteration
     filter_every: int; default once, at the end
-        filter after every N iterations instead, also what goes on into the next
+        filter after every N iterations; the next iteration starts from the filtered image
     save_every: int; default 0
         also write the image after every N iterations (x_it005.nii)
     deterministic: bool; default false
-        the same bits on every run, for every number of threads: always so, because sums are of
-        integers on both devices
+        give the same bits on every run, with any number of threads. Isotome always does,
+        because it sums integers on both devices
 
     Image
     -----
     psf: 3 x float, mm; default none
-        point spread function of the image: FWHM in mm, one for all axes or one each
+        FWHM in mm of the point spread function of the image, one for all axes or one each
 
     Model strip
     -----------
@@ -510,42 +515,43 @@ def strip(
         the events' unit of length: 10 for cm
     dl_is_time: bool; default false
         the third value of an event is t_up - t_down in ps
-    grid: 2 x int; default the image's, or what covers the strips: ceil(L/d), ceil(2R/d)
+    grid: 2 x int; default that of the image, or a grid that covers the strips: ceil(L/d), ceil(2R/d)
         pixels along the strips, and across
     pixel: float, mm; default 4
         edge d of a pixel
     kernel: 'eq7' or 'tan' or 'gauss'; default eq7
-        eq7: second order in the angle, the paper's; tan: in its tangent, closer to the truth;
-        gauss: a plain Gaussian, fastest
+        eq7: second order in the angle, the paper's; tan: second order in the tangent, closer to
+        the truth; gauss: a plain Gaussian, fastest
     edge: bool; default false
-        with 'kernel' tan: the ends of the strips are in the kernel
+        with 'kernel' tan: include the ends of the strips in the kernel
     gamma: float, 1/mm^2; default the scanner's
         coupling of z and dl in the inverse covariance, 1/mm^2 (eq. 12)
     form: 'ml' or 'raw' or 'eq3'; default ml
-        of the iteration: ml (maximum likelihood, with the sensitivity s), raw (eq. 5, without:
-        an image of s times activity), eq3 (eq. 3 as printed)
+        form of the iteration. ml: maximum likelihood, with the sensitivity s; raw: eq. 5,
+        without s, which gives an image of s times activity; eq3: eq. 3 as printed
     sens_rule: 'center' or '5point'; default center
-        s at the centre of a pixel, or 1/3 centre + 1/6 each corner
+        sensitivity s of a pixel. center: s at its centre; 5point: 1/3 centre + 1/6 each corner
     strategy: 'fast' or 'warp' or 'thread'; default fast
-        on CUDA: fast (image in shared memory), or the paper's: a warp, or a thread, an event;
-        the CPU has one way
+        on CUDA: fast (image in shared memory), or the paper's warp (a warp per event) or thread
+        (a thread per event). The CPU has one strategy
 
     Times, in s since the start of the scan
     ---------------------------------------
     from_s: float, s; default the first
-        only events from this time on
+        use only events from this time on
     to_s: float, s; default the last
-        only events before this time
+        use only events before this time
     frames: text
-        edges of frames in s, rising; FIRST:STEP:LAST stands for many, as in 0:10:600 or
-        0:5:60,120,180. A 4-D image with one image each, at most 100000
+        edges of frames in s, in rising order. FIRST:STEP:LAST stands for many edges, as in
+        0:10:600 or 0:5:60,120,180. The result is a 4-D image with one image per frame, at most
+        100000
     isotope: text
-        correct for decay to the start of the scan: F-18, C-11, O-15, N-13, Ga-68, Cu-64, Zr-89,
-        Rb-82 or I-124
+        correct for the decay of this isotope to the start of the scan: F-18, C-11, O-15, N-13,
+        Ga-68, Cu-64, Zr-89, Rb-82 or I-124
     half_life_s: float, s; default the isotope's
-        the same for any half-life
+        correct for decay with this half-life
     live_share: text; default 1
-        live share of the time, above 0 to 1: one for all frames, or one each
+        live share of the time, above 0 to 1, one for all frames or one each
 
     Penalties ('method' svrg, saga, bsrem, osl, lbfgs) and kernels (kem)
     --------------------------------------------------------------------
@@ -553,48 +559,48 @@ def strip(
         rdp:BETA[,gamma=2,epsilon=E] (relative differences), quadratic:BETA, logcosh:BETA[,s=S],
         huber:BETA[,delta=D], tv:BETA[,eta=E]; rel=B in place of BETA is a strength without
         unit, 0.05 to 0.5 are usual. pdhg and spdhg: tv:BETA, not smoothed
-    tolerance: float; default 0.005; of pdhg, spdhg 1e-4
-        stop where the image changes by less than this share over two passes of all subsets;
-        lbfgs: where the gradient, over the sensitivity, is below it (KKT); pdhg, spdhg: where
-        the duality gap is below this share of the counts; 0: never
+    tolerance: float; default 0.005; 1e-4 for pdhg, spdhg
+        stop when the image changes by less than this share over two passes of all subsets;
+        lbfgs: when the gradient divided by the sensitivity is below this (KKT); pdhg, spdhg:
+        when the duality gap is below this share of the counts; 0: never
     curve: file
-        objective, its parts and the gradient, or the duality gap, on the way
+        write the objective, its parts and the gradient, or the duality gap, on the way
     kappa: file or array; default 1 everywhere
-        image by which the penalty is weighted, each pair of voxels by both of theirs; auto:
-        from the data, so that resolution is nearly the same everywhere
+        image that weights the penalty; each pair of voxels is weighted by both values. auto:
+        computed from the data, so that the resolution is nearly the same everywhere
     unseen: 'drop' or 'keep'; default drop
-        voxels without sensitivity: drop (they are nobody's neighbours) or keep (neighbours of
-        value 0, as in STIR without kappa)
+        what to do with voxels without sensitivity. drop: they are no neighbours of any voxel;
+        keep: they are neighbours of value 0, as in STIR without kappa
     bowsher: file or array
-        anatomical image on the grid: of each voxel's neighbours only the N most alike in it
-        count (7 of 26; 3 of 8 in one plane)
+        anatomical image on the grid. Only the N neighbours of a voxel that are most alike in
+        this image count (7 of 26; 3 of 8 in one plane)
     step: float; default 1
         length of a step of svrg, saga, bsrem
     relax: float; default the step falls to a fiftieth by the last pass
-        of bsrem: the step shrinks as 1/(1 + E passes) instead; 0: it does not shrink. Without
-        it bsrem came within 1 % of the maximum in 60 passes from 13 counts a voxel on; with 4
-        within 3 to 5 %, where svrg took 21 to 35 passes
+        for bsrem: shrink the step as 1/(1 + E passes); 0: do not shrink the step. By default
+        bsrem came within 1 % of the maximum in 60 passes with 13 counts a voxel or more; with 4
+        counts a voxel it came within 3 to 5 %, where svrg took 21 to 35 passes
 
     Interruption
     ------------
     resume: bool; default false
-        continue from OUTPUT.ckpt; begin at the start where there is none
+        continue from OUTPUT.ckpt; start from the beginning if the file does not exist
     checkpoint_minutes: float, min; default 10
-        least time between two checkpoints; 0: after every update
+        shortest time between two checkpoints; 0: write one after every update
     stop_after: float, min; default 0
-        write a checkpoint and stop (exit code 143) after M minutes; 0: never
+        after M minutes write a checkpoint and stop with exit code 143; 0: never
 
     Following a scan
     ----------------
     follow: bool; default false
-        events come while this runs: 'events' is a file that grows, a pipe, or - for standard
-        input; ends with the pipe, after 'idle-s', or on Ctrl-C
+        read events while they come: 'events' is a file that grows, a pipe, or - for standard
+        input. The run ends with the pipe, after 'idle-s', or on Ctrl-C
     block: int; default 100000
-        events of one update
+        events per update
     every_s: float, s; default 5
-        image and picture are written anew after so many seconds
+        write image and picture again after this many seconds
     idle_s: float, s; default 10 for a file, never for a pipe
-        end after so many seconds without events; 0: never
+        end after this many seconds without events; 0: never
     picture: file; default the output's name with .png
         picture of the image
 
@@ -606,35 +612,37 @@ def strip(
     Units
     -----
     calibration: file; default none: the image is in counts/mm
-        of the scanner, for an image in Bq/ml at the start of the scan: a file of 'isotome
-        calibrate', its number K, or the factor of the events' file
+        calibration of the scanner, for an image in Bq/ml at the start of the scan: a file of
+        'isotome calibrate', its number K, or the word events for the factor in the events' file
     branching: float; default the isotope's
-        positrons a decay
+        positrons per decay
     started_at: text
         when the scan started: 14:30:15, or with the date 2026-11-16T14:30:15
     suv: bool; default false
-        standardised uptake values by body weight, g/ml, in place of Bq/ml
+        make standardised uptake values by body weight, g/ml, instead of Bq/ml
     weight_kg: float, kg; default not known
         weight of the body
     dose_mbq: float, MBq; default not known
-        activity in the syringe, as of 'injected-at'
+        activity in the syringe at the time 'injected-at'
     residual_mbq: float, MBq; default 0
-        what stayed in the syringe, as of 'injected-at'
+        activity that stayed in the syringe, at the time 'injected-at'
     injected_at: text
-        when; without a date within 12 hours of 'started-at', over midnight too
+        time of the injection; without a date Isotome takes the time within 12 hours of
+        'started-at', also across midnight
 
     Least squares ('method' cg)
     ---------------------------
     nonneg: bool; default false
-        no voxel below 0
+        allow no voxel below 0
     weigh: 'equal' or 'area'; default equal
-        equal: all data count alike; area: by the surface that their transducer stands for.
-        Where an array is dense in places, as rings are at the poles, fewer iterations do
+        equal: all data count alike; area: data count by the surface of their transducer. area
+        needs fewer iterations if an array is denser in some places, as rings are at the poles
 
     Checks
     ------
     accept: text; default none
-        checks whose refusals become warnings; a refusal names its check
+        checks that only warn instead of refusing, separated by commas; a refusal names its
+        check
     """
 
 
@@ -707,54 +715,54 @@ def srm(
     Reconstruction
     --------------
     method: 'mlem' or 'osem' or 'svrg' or 'saga' or 'bsrem' or 'osl' or 'lbfgs' or 'pdhg' or 'spdhg' or 'kem' or 'cg' or 'direct' or 'fbp'; default mlem
-        mlem, osem with 'subsets'; with a 'penalty' svrg (converges in about ten passes), saga,
-        bsrem, osl, lbfgs (the reference); with total variation, not smoothed, spdhg or pdhg;
-        kem (EM behind a 'kernel'); cg (least squares: svoxel, sradon), (strip) direct: each
-        event where it most likely came from, or (ubp) fbp
+        mlem; osem (with 'subsets'); with a 'penalty' svrg (converges in about ten passes),
+        saga, bsrem, osl or lbfgs (the reference); spdhg or pdhg with total variation that is
+        not smoothed; kem (EM with a 'kernel'); cg (least squares, for svoxel and sradon);
+        direct (strip: each event goes where it most likely came from); fbp (ubp)
     iterations: int; default 10
-        passes over all data; with a penalty 20 at most, the start's included, of lbfgs 400,
-        spdhg 100, pdhg 500
-    subsets: int; default 1 for mlem, kem and pdhg, 8 for osem; with a penalty 4 to 32, of 1000 counts or more
+        passes over all data. With a penalty this is the largest number, including the start:
+        20, or 400 for lbfgs, 100 for spdhg, 500 for pdhg
+    subsets: int; default 1 for mlem, kem and pdhg, 8 for osem; with a penalty 4 to 32, each of 1000 counts or more
         parts of the data, taken in turn
     subset_rule: 'interleaved' or 'blocks' or 'random' or 'mod' or 'groups'; default groups
         interleaved: subset b holds events b, b+K, b+2K, ...; blocks: consecutive events;
-        random: dealt at random; of srm, for directions: mod, groups (4 x 4 neighbours
-        together), random
+        random: events drawn at random. For srm the rule is for directions: mod, groups (4 x 4
+        neighbours together) or random
     seed: int; default 1
-        of 'subset-rule' random, and of the order of subsets of svrg, saga, bsrem, spdhg
+        seed of 'subset-rule' random, and of the order of subsets in svrg, saga, bsrem, spdhg
     sens: file or array; default from 'scanner'
         sensitivity image, without 'psf'; none: 1 everywhere
-    start: file or array; default 1 everywhere; for cg, 0; with a penalty a pass of osem
+    start: file or array; default 1 everywhere; 0 for cg; one pass of osem with a penalty
         start image
     filter: text
         gaussian:MM, gaussian:X,Y,Z or median:N, after the last iteration
     filter_every: int; default once, at the end
-        filter after every N iterations instead, also what goes on into the next
+        filter after every N iterations; the next iteration starts from the filtered image
     save_every: int; default 0
         also write the image after every N iterations (x_it005.nii)
     deterministic: bool; default false
-        the same bits on every run, for every number of threads: always so, because sums are of
-        integers on both devices
+        give the same bits on every run, with any number of threads. Isotome always does,
+        because it sums integers on both devices
 
     Image
     -----
     psf: 3 x float, mm; default none
-        point spread function of the image: FWHM in mm, one for all axes or one each
+        FWHM in mm of the point spread function of the image, one for all axes or one each
 
     Model srm
     ---------
     srm: file or Matrix
         system matrix (.srm)
     data: file or array
-        histogram of counts: upper crystal x, z, lower crystal x, z; with layers the upper and
-        the lower layer before
+        histogram of counts over upper crystal x, z, lower crystal x, z; with layers the upper
+        and the lower layer come first
     scanner: file
-        description of the panels, to be sure that the matrix is of this scanner
+        description of the panels; Isotome checks that the matrix belongs to this scanner
     strategy: 'correlation' or 'row' or 'column' or 'combined'; default correlation
         correlation (shifted copies, fastest), or the papers': row (LOR by LOR), column (voxel
-        by voxel), combined (row forward, column back); all give the same image
+        by voxel), combined (row forward, column back). All give the same image
     norm: file or array
-        normalisation per LOR; 0: it is dead
+        normalisation per LOR; 0 marks a dead LOR
     mu: file or array
         attenuation map, 1/mm
     additive: file or array
@@ -762,29 +770,30 @@ def srm(
     delayed: file or array
         histogram of the delayed window
     randoms: 'model' or 'subtract'; default model
-        with 'delayed': model (their mean, a product of crystal rates, is part of the model) or
-        subtract (from the counts, which biases low ones upwards)
+        with 'delayed': model (the mean of the delayed counts, a product of crystal rates, is
+        part of the model) or subtract (from the counts, which biases low counts upwards)
     absolute: bool; default false
-        make up for the share of the sensitivity that the matrix left out
+        correct for the share of the sensitivity that the matrix left out
     deal: file or array
-        subset of each direction |dx|, |dz|, instead of a 'subset-rule'
+        subset number of each direction |dx|, |dz|, instead of a 'subset-rule'
 
     Times, in s since the start of the scan
     ---------------------------------------
     from_s: float, s; default the first
-        only events from this time on
+        use only events from this time on
     to_s: float, s; default the last
-        only events before this time
+        use only events before this time
     frames: text
-        edges of frames in s, rising; FIRST:STEP:LAST stands for many, as in 0:10:600 or
-        0:5:60,120,180. A 4-D image with one image each, at most 100000
+        edges of frames in s, in rising order. FIRST:STEP:LAST stands for many edges, as in
+        0:10:600 or 0:5:60,120,180. The result is a 4-D image with one image per frame, at most
+        100000
     isotope: text
-        correct for decay to the start of the scan: F-18, C-11, O-15, N-13, Ga-68, Cu-64, Zr-89,
-        Rb-82 or I-124
+        correct for the decay of this isotope to the start of the scan: F-18, C-11, O-15, N-13,
+        Ga-68, Cu-64, Zr-89, Rb-82 or I-124
     half_life_s: float, s; default the isotope's
-        the same for any half-life
+        correct for decay with this half-life
     live_share: text; default 1
-        live share of the time, above 0 to 1: one for all frames, or one each
+        live share of the time, above 0 to 1, one for all frames or one each
 
     Penalties ('method' svrg, saga, bsrem, osl, lbfgs) and kernels (kem)
     --------------------------------------------------------------------
@@ -792,49 +801,49 @@ def srm(
         rdp:BETA[,gamma=2,epsilon=E] (relative differences), quadratic:BETA, logcosh:BETA[,s=S],
         huber:BETA[,delta=D], tv:BETA[,eta=E]; rel=B in place of BETA is a strength without
         unit, 0.05 to 0.5 are usual. pdhg and spdhg: tv:BETA, not smoothed
-    tolerance: float; default 0.005; of pdhg, spdhg 1e-4
-        stop where the image changes by less than this share over two passes of all subsets;
-        lbfgs: where the gradient, over the sensitivity, is below it (KKT); pdhg, spdhg: where
-        the duality gap is below this share of the counts; 0: never
+    tolerance: float; default 0.005; 1e-4 for pdhg, spdhg
+        stop when the image changes by less than this share over two passes of all subsets;
+        lbfgs: when the gradient divided by the sensitivity is below this (KKT); pdhg, spdhg:
+        when the duality gap is below this share of the counts; 0: never
     curve: file
-        objective, its parts and the gradient, or the duality gap, on the way
+        write the objective, its parts and the gradient, or the duality gap, on the way
     kappa: file or array; default 1 everywhere
-        image by which the penalty is weighted, each pair of voxels by both of theirs; auto:
-        from the data, so that resolution is nearly the same everywhere
+        image that weights the penalty; each pair of voxels is weighted by both values. auto:
+        computed from the data, so that the resolution is nearly the same everywhere
     unseen: 'drop' or 'keep'; default drop
-        voxels without sensitivity: drop (they are nobody's neighbours) or keep (neighbours of
-        value 0, as in STIR without kappa)
+        what to do with voxels without sensitivity. drop: they are no neighbours of any voxel;
+        keep: they are neighbours of value 0, as in STIR without kappa
     bowsher: file or array
-        anatomical image on the grid: of each voxel's neighbours only the N most alike in it
-        count (7 of 26; 3 of 8 in one plane)
+        anatomical image on the grid. Only the N neighbours of a voxel that are most alike in
+        this image count (7 of 26; 3 of 8 in one plane)
     step: float; default 1
         length of a step of svrg, saga, bsrem
     relax: float; default the step falls to a fiftieth by the last pass
-        of bsrem: the step shrinks as 1/(1 + E passes) instead; 0: it does not shrink. Without
-        it bsrem came within 1 % of the maximum in 60 passes from 13 counts a voxel on; with 4
-        within 3 to 5 %, where svrg took 21 to 35 passes
+        for bsrem: shrink the step as 1/(1 + E passes); 0: do not shrink the step. By default
+        bsrem came within 1 % of the maximum in 60 passes with 13 counts a voxel or more; with 4
+        counts a voxel it came within 3 to 5 %, where svrg took 21 to 35 passes
     kernel: file or array
-        of kem: images of features on the grid, of which each voxel's kernel is made; then k=48
-        (voxels of a kernel), radius=3 (of the window), sigma=1, each behind a comma
+        for kem: images of features on the grid, from which Isotome makes each voxel's kernel.
+        Then k=48 (voxels of a kernel), radius=3 (of the window), sigma=1, each after a comma
 
     Interruption
     ------------
     resume: bool; default false
-        continue from OUTPUT.ckpt; begin at the start where there is none
+        continue from OUTPUT.ckpt; start from the beginning if the file does not exist
     checkpoint_minutes: float, min; default 10
-        least time between two checkpoints; 0: after every update
+        shortest time between two checkpoints; 0: write one after every update
     stop_after: float, min; default 0
-        write a checkpoint and stop (exit code 143) after M minutes; 0: never
+        after M minutes write a checkpoint and stop with exit code 143; 0: never
 
     Events that do not fit memory
     -----------------------------
     stream: bool; default false
-        leave the events on disk, also if they fit memory, and read them in blocks
-    block: int; default what suits the memory
-        the same, N events at a time
+        leave the events on disk, even if they fit in memory, and read them in blocks
+    block: int; default chosen by the memory
+        like 'stream', with N events at a time
     scratch: folder
-        the same, from a copy there, subset by subset and with all factors made once; at most 40
-        bytes an event, gone with the run
+        like 'stream', from a copy in FOLDER that is sorted by subset and has all factors. The
+        copy takes at most 40 bytes an event, and is removed at the end
 
     Output
     ------
@@ -844,35 +853,37 @@ def srm(
     Units
     -----
     calibration: file; default none: the image is in counts/mm
-        of the scanner, for an image in Bq/ml at the start of the scan: a file of 'isotome
-        calibrate', its number K, or the factor of the events' file
+        calibration of the scanner, for an image in Bq/ml at the start of the scan: a file of
+        'isotome calibrate', its number K, or the word events for the factor in the events' file
     branching: float; default the isotope's
-        positrons a decay
+        positrons per decay
     started_at: text
         when the scan started: 14:30:15, or with the date 2026-11-16T14:30:15
     suv: bool; default false
-        standardised uptake values by body weight, g/ml, in place of Bq/ml
+        make standardised uptake values by body weight, g/ml, instead of Bq/ml
     weight_kg: float, kg; default not known
         weight of the body
     dose_mbq: float, MBq; default not known
-        activity in the syringe, as of 'injected-at'
+        activity in the syringe at the time 'injected-at'
     residual_mbq: float, MBq; default 0
-        what stayed in the syringe, as of 'injected-at'
+        activity that stayed in the syringe, at the time 'injected-at'
     injected_at: text
-        when; without a date within 12 hours of 'started-at', over midnight too
+        time of the injection; without a date Isotome takes the time within 12 hours of
+        'started-at', also across midnight
 
     Least squares ('method' cg)
     ---------------------------
     nonneg: bool; default false
-        no voxel below 0
+        allow no voxel below 0
     weigh: 'equal' or 'area'; default equal
-        equal: all data count alike; area: by the surface that their transducer stands for.
-        Where an array is dense in places, as rings are at the poles, fewer iterations do
+        equal: all data count alike; area: data count by the surface of their transducer. area
+        needs fewer iterations if an array is denser in some places, as rings are at the poles
 
     Checks
     ------
     accept: text; default none
-        checks whose refusals become warnings; a refusal names its check
+        checks that only warn instead of refusing, separated by commas; a refusal names its
+        check
     """
 
 
@@ -940,56 +951,58 @@ def ubp(
     Reconstruction
     --------------
     method: 'mlem' or 'osem' or 'svrg' or 'saga' or 'bsrem' or 'osl' or 'lbfgs' or 'pdhg' or 'spdhg' or 'kem' or 'cg' or 'direct' or 'fbp'; default fbp
-        mlem, osem with 'subsets'; with a 'penalty' svrg (converges in about ten passes), saga,
-        bsrem, osl, lbfgs (the reference); with total variation, not smoothed, spdhg or pdhg;
-        kem (EM behind a 'kernel'); cg (least squares: svoxel, sradon), (strip) direct: each
-        event where it most likely came from, or (ubp) fbp
+        mlem; osem (with 'subsets'); with a 'penalty' svrg (converges in about ten passes),
+        saga, bsrem, osl or lbfgs (the reference); spdhg or pdhg with total variation that is
+        not smoothed; kem (EM with a 'kernel'); cg (least squares, for svoxel and sradon);
+        direct (strip: each event goes where it most likely came from); fbp (ubp)
     iterations: int; default 10
-        passes over all data; with a penalty 20 at most, the start's included, of lbfgs 400,
-        spdhg 100, pdhg 500
-    subsets: int; default 1 for mlem, kem and pdhg, 8 for osem; with a penalty 4 to 32, of 1000 counts or more
+        passes over all data. With a penalty this is the largest number, including the start:
+        20, or 400 for lbfgs, 100 for spdhg, 500 for pdhg
+    subsets: int; default 1 for mlem, kem and pdhg, 8 for osem; with a penalty 4 to 32, each of 1000 counts or more
         parts of the data, taken in turn
     subset_rule: 'interleaved' or 'blocks' or 'random' or 'mod' or 'groups'; default interleaved
         interleaved: subset b holds events b, b+K, b+2K, ...; blocks: consecutive events;
-        random: dealt at random; of srm, for directions: mod, groups (4 x 4 neighbours
-        together), random
+        random: events drawn at random. For srm the rule is for directions: mod, groups (4 x 4
+        neighbours together) or random
     seed: int; default 1
-        of 'subset-rule' random, and of the order of subsets of svrg, saga, bsrem, spdhg
+        seed of 'subset-rule' random, and of the order of subsets in svrg, saga, bsrem, spdhg
     sens: file or array; default from 'scanner'
         sensitivity image, without 'psf'; none: 1 everywhere
-    start: file or array; default 1 everywhere; for cg, 0; with a penalty a pass of osem
+    start: file or array; default 1 everywhere; 0 for cg; one pass of osem with a penalty
         start image
     filter: text
         gaussian:MM, gaussian:X,Y,Z or median:N, after the last iteration
     filter_every: int; default once, at the end
-        filter after every N iterations instead, also what goes on into the next
+        filter after every N iterations; the next iteration starts from the filtered image
     save_every: int; default 0
         also write the image after every N iterations (x_it005.nii)
     deterministic: bool; default false
-        the same bits on every run, for every number of threads: always so, because sums are of
-        integers on both devices
+        give the same bits on every run, with any number of threads. Isotome always does,
+        because it sums integers on both devices
 
     Image
     -----
     psf: 3 x float, mm; default none
-        point spread function of the image: FWHM in mm, one for all axes or one each
+        FWHM in mm of the point spread function of the image, one for all axes or one each
 
     Model ubp
     ---------
-    scanner: file; default what the data say
-        the transducers: YAML or JSON, kind: transducers; or a file of traces that holds them
+    scanner: file; default that of the data
+        description of the transducers: YAML or JSON (kind: transducers), or a file of traces
+        that holds them
     speed: float, mm/us; default the scanner's, or the data's
-        speed of sound, mm/us; goes before what any file says
+        speed of sound, mm/us; wins over the value of any file
     wavelength: text; default the first
-        of a file with several: by number, by its nm, or all: one image for each
+        wavelength of a file with several: its number, its nm, or all, which makes one image for
+        each
     frame: text; default the first
-        of a file with several: by number, or all: one image for each
-    grid: 3 x int or Grid; default the image's; or the field of view of the file, or of a planar array
-        number of voxels; alone, it settles their size in the field of view; one number: along
-        every axis, but one plane where all transducers lie in a plane
-    voxel: 1 x float, mm; default the image's; or the field of view of the file, or of a planar array
-        edge of a voxel: they are cubes; alone, it settles their number
-    centre: 3 x float, mm; default the image's; or the field of view of the file, or of a planar array, or 0,0,0
+        frame of a file with several: its number, or all, which makes one image for each
+    grid: 3 x int or Grid; default that of the image, or the field of view of the file or of a planar array
+        number of voxels. Without 'voxel' it sets their size in the field of view. One number
+        counts along every axis, but the image has one plane if all transducers lie in a plane
+    voxel: 1 x float, mm; default that of the image, or the field of view of the file or of a planar array
+        edge of a voxel, which is a cube. Without 'grid' it sets the number of voxels
+    centre: 3 x float, mm; default that of the image, or the field of view of the file or of a planar array, or 0,0,0
         centre of the image, mm
     data: file or array
         traces: an array (transducers, samples), of several (frames, wavelengths, transducers,
@@ -997,64 +1010,65 @@ def ubp(
         with .bin)
     weights: 'sphere' or 'solid-angle'; default sphere
         sphere: exact for transducers on a sphere round the object; solid-angle: for any
-        surface, each by the solid angle of its patch, of which the normal must face the voxel.
-        Without areas all are alike
-    hann_mhz: float, MHz; default 5 where the scanner has an impulse response, else none
-        window that falls to 0 at F, after division by the impulse response; without one, the
-        window alone; 0: traces as they are
+        surface, each transducer weighted by the solid angle of its patch, whose normal must
+        face the voxel. Without areas all weights are equal
+    hann_mhz: float, MHz; default 5 if the scanner has an impulse response, otherwise none
+        window that falls to 0 at F, after division by the impulse response. Without an impulse
+        response only the window is used; 0: traces are used unchanged
     band_mhz: 2 x float, MHz; default all
-        frequencies of the traces that are used; half passes at LOW and at HIGH, and LOW 0 is no
-        lower edge
+        band of the traces that is used; the filter passes half at LOW and at HIGH. LOW 0 means
+        no lower edge
     speeds: 3 x float; default one speed
-        an image for each of N speeds of sound from LOW to HIGH, mm/us; the sharpest is written,
-        the sharpness of all goes into the record. Instead of 'speed', for one image
+        make an image for each of N speeds of sound from LOW to HIGH, mm/us, and write the
+        sharpest. The record has the sharpness of all. For one image, instead of 'speed'
 
     Times, in s since the start of the scan
     ---------------------------------------
     from_s: float, s; default the first
-        only events from this time on
+        use only events from this time on
     to_s: float, s; default the last
-        only events before this time
+        use only events before this time
     frames: text
-        edges of frames in s, rising; FIRST:STEP:LAST stands for many, as in 0:10:600 or
-        0:5:60,120,180. A 4-D image with one image each, at most 100000
+        edges of frames in s, in rising order. FIRST:STEP:LAST stands for many edges, as in
+        0:10:600 or 0:5:60,120,180. The result is a 4-D image with one image per frame, at most
+        100000
     isotope: text
-        correct for decay to the start of the scan: F-18, C-11, O-15, N-13, Ga-68, Cu-64, Zr-89,
-        Rb-82 or I-124
+        correct for the decay of this isotope to the start of the scan: F-18, C-11, O-15, N-13,
+        Ga-68, Cu-64, Zr-89, Rb-82 or I-124
     half_life_s: float, s; default the isotope's
-        the same for any half-life
+        correct for decay with this half-life
     live_share: text; default 1
-        live share of the time, above 0 to 1: one for all frames, or one each
+        live share of the time, above 0 to 1, one for all frames or one each
 
     Penalties ('method' cg)
     -----------------------
     penalty: text
         quadratic: MU times the sum of squared differences between neighbours; tv: MU times the
         sum of the gradient's size. MU grows with grueneisen and the amount of data
-    tolerance: float; default 0: none; of pdhg 1e-4
-        stop where the gradient has fallen to this share of the first; pdhg: where the duality
-        gap is below this share of |data|^2
+    tolerance: float; default 0: none; 1e-4 for pdhg
+        stop when the gradient has fallen to this share of the first; pdhg: when the duality gap
+        is below this share of |data|^2
     curve: file
-        cost and gradient after each iteration; of pdhg the duality gap
+        write cost and gradient after each iteration; for pdhg the duality gap
 
     Interruption
     ------------
     resume: bool; default false
-        continue from OUTPUT.ckpt; begin at the start where there is none
+        continue from OUTPUT.ckpt; start from the beginning if the file does not exist
     checkpoint_minutes: float, min; default 10
-        least time between two checkpoints; 0: after every update
+        shortest time between two checkpoints; 0: write one after every update
     stop_after: float, min; default 0
-        write a checkpoint and stop (exit code 143) after M minutes; 0: never
+        after M minutes write a checkpoint and stop with exit code 143; 0: never
 
     Events that do not fit memory
     -----------------------------
     stream: bool; default false
-        leave the events on disk, also if they fit memory, and read them in blocks
-    block: int; default what suits the memory
-        the same, N events at a time
+        leave the events on disk, even if they fit in memory, and read them in blocks
+    block: int; default chosen by the memory
+        like 'stream', with N events at a time
     scratch: folder
-        the same, from a copy there, subset by subset and with all factors made once; at most 40
-        bytes an event, gone with the run
+        like 'stream', from a copy in FOLDER that is sorted by subset and has all factors. The
+        copy takes at most 40 bytes an event, and is removed at the end
 
     Output
     ------
@@ -1064,35 +1078,37 @@ def ubp(
     Units
     -----
     calibration: file; default none: the image is in counts/mm
-        of the scanner, for an image in Bq/ml at the start of the scan: a file of 'isotome
-        calibrate', its number K, or the factor of the events' file
+        calibration of the scanner, for an image in Bq/ml at the start of the scan: a file of
+        'isotome calibrate', its number K, or the word events for the factor in the events' file
     branching: float; default the isotope's
-        positrons a decay
+        positrons per decay
     started_at: text
         when the scan started: 14:30:15, or with the date 2026-11-16T14:30:15
     suv: bool; default false
-        standardised uptake values by body weight, g/ml, in place of Bq/ml
+        make standardised uptake values by body weight, g/ml, instead of Bq/ml
     weight_kg: float, kg; default not known
         weight of the body
     dose_mbq: float, MBq; default not known
-        activity in the syringe, as of 'injected-at'
+        activity in the syringe at the time 'injected-at'
     residual_mbq: float, MBq; default 0
-        what stayed in the syringe, as of 'injected-at'
+        activity that stayed in the syringe, at the time 'injected-at'
     injected_at: text
-        when; without a date within 12 hours of 'started-at', over midnight too
+        time of the injection; without a date Isotome takes the time within 12 hours of
+        'started-at', also across midnight
 
     Least squares ('method' cg)
     ---------------------------
     nonneg: bool; default false
-        no voxel below 0
+        allow no voxel below 0
     weigh: 'equal' or 'area'; default equal
-        equal: all data count alike; area: by the surface that their transducer stands for.
-        Where an array is dense in places, as rings are at the poles, fewer iterations do
+        equal: all data count alike; area: data count by the surface of their transducer. area
+        needs fewer iterations if an array is denser in some places, as rings are at the poles
 
     Checks
     ------
     accept: text; default none
-        checks whose refusals become warnings; a refusal names its check
+        checks that only warn instead of refusing, separated by commas; a refusal names its
+        check
     """
 
 
@@ -1163,56 +1179,58 @@ def svoxel(
     Reconstruction
     --------------
     method: 'mlem' or 'osem' or 'svrg' or 'saga' or 'bsrem' or 'osl' or 'lbfgs' or 'pdhg' or 'spdhg' or 'kem' or 'cg' or 'direct' or 'fbp'; default cg
-        mlem, osem with 'subsets'; with a 'penalty' svrg (converges in about ten passes), saga,
-        bsrem, osl, lbfgs (the reference); with total variation, not smoothed, spdhg or pdhg;
-        kem (EM behind a 'kernel'); cg (least squares: svoxel, sradon), (strip) direct: each
-        event where it most likely came from, or (ubp) fbp
+        mlem; osem (with 'subsets'); with a 'penalty' svrg (converges in about ten passes),
+        saga, bsrem, osl or lbfgs (the reference); spdhg or pdhg with total variation that is
+        not smoothed; kem (EM with a 'kernel'); cg (least squares, for svoxel and sradon);
+        direct (strip: each event goes where it most likely came from); fbp (ubp)
     iterations: int; default 10
-        passes over all data; with a penalty 20 at most, the start's included, of lbfgs 400,
-        spdhg 100, pdhg 500
-    subsets: int; default 1 for mlem, kem and pdhg, 8 for osem; with a penalty 4 to 32, of 1000 counts or more
+        passes over all data. With a penalty this is the largest number, including the start:
+        20, or 400 for lbfgs, 100 for spdhg, 500 for pdhg
+    subsets: int; default 1 for mlem, kem and pdhg, 8 for osem; with a penalty 4 to 32, each of 1000 counts or more
         parts of the data, taken in turn
     subset_rule: 'interleaved' or 'blocks' or 'random' or 'mod' or 'groups'; default interleaved
         interleaved: subset b holds events b, b+K, b+2K, ...; blocks: consecutive events;
-        random: dealt at random; of srm, for directions: mod, groups (4 x 4 neighbours
-        together), random
+        random: events drawn at random. For srm the rule is for directions: mod, groups (4 x 4
+        neighbours together) or random
     seed: int; default 1
-        of 'subset-rule' random, and of the order of subsets of svrg, saga, bsrem, spdhg
+        seed of 'subset-rule' random, and of the order of subsets in svrg, saga, bsrem, spdhg
     sens: file or array; default from 'scanner'
         sensitivity image, without 'psf'; none: 1 everywhere
-    start: file or array; default 1 everywhere; for cg, 0; with a penalty a pass of osem
+    start: file or array; default 1 everywhere; 0 for cg; one pass of osem with a penalty
         start image
     filter: text
         gaussian:MM, gaussian:X,Y,Z or median:N, after the last iteration
     filter_every: int; default once, at the end
-        filter after every N iterations instead, also what goes on into the next
+        filter after every N iterations; the next iteration starts from the filtered image
     save_every: int; default 0
         also write the image after every N iterations (x_it005.nii)
     deterministic: bool; default false
-        the same bits on every run, for every number of threads: always so, because sums are of
-        integers on both devices
+        give the same bits on every run, with any number of threads. Isotome always does,
+        because it sums integers on both devices
 
     Image
     -----
     psf: 3 x float, mm; default none
-        point spread function of the image: FWHM in mm, one for all axes or one each
+        FWHM in mm of the point spread function of the image, one for all axes or one each
 
     Model svoxel
     ------------
-    scanner: file; default what the data say
-        the transducers: YAML or JSON, kind: transducers; or a file of traces that holds them
+    scanner: file; default that of the data
+        description of the transducers: YAML or JSON (kind: transducers), or a file of traces
+        that holds them
     speed: float, mm/us; default the scanner's, or the data's
-        speed of sound, mm/us; goes before what any file says
+        speed of sound, mm/us; wins over the value of any file
     wavelength: text; default the first
-        of a file with several: by number, by its nm, or all: one image for each
+        wavelength of a file with several: its number, its nm, or all, which makes one image for
+        each
     frame: text; default the first
-        of a file with several: by number, or all: one image for each
-    grid: 3 x int or Grid; default the image's; or the field of view of the file, or of a planar array
-        number of voxels; alone, it settles their size in the field of view; one number: along
-        every axis, but one plane where all transducers lie in a plane
-    voxel: 1 x float, mm; default the image's; or the field of view of the file, or of a planar array
-        edge of a voxel: they are cubes; alone, it settles their number
-    centre: 3 x float, mm; default the image's; or the field of view of the file, or of a planar array, or 0,0,0
+        frame of a file with several: its number, or all, which makes one image for each
+    grid: 3 x int or Grid; default that of the image, or the field of view of the file or of a planar array
+        number of voxels. Without 'voxel' it sets their size in the field of view. One number
+        counts along every axis, but the image has one plane if all transducers lie in a plane
+    voxel: 1 x float, mm; default that of the image, or the field of view of the file or of a planar array
+        edge of a voxel, which is a cube. Without 'grid' it sets the number of voxels
+    centre: 3 x float, mm; default that of the image, or the field of view of the file or of a planar array, or 0,0,0
         centre of the image, mm
     data: file or array
         traces: an array (transducers, samples), of several (frames, wavelengths, transducers,
@@ -1222,65 +1240,67 @@ def svoxel(
     lines: int; default up to 'fmax-mhz'
         spectral lines, from 'f0-mhz' on
     f0_mhz: float, MHz; default 'df-mhz'
-        first spectral line: any, not only a multiple of 'df-mhz'
+        first spectral line; it need not be a multiple of 'df-mhz'
     df_mhz: float, MHz; default 1/(2 x duration of the record)
-        distance of spectral lines. With this or 'f0-mhz', spectra say how many there are
+        distance between spectral lines. If you give this or 'f0-mhz', the spectra say how many
+        lines there are
     fmax_mhz: float, MHz; default 5, or half the sampling rate
         highest spectral line
     sir: 'point' or 'rect' or 'near'; default point
-        what a transducer hears: point; rect (its aperture_mm in the far field); near (the
-        integral over it, 256 times the work)
+        how a transducer hears: point; rect (its aperture_mm in the far field); near (the
+        integral over the aperture, 256 times the work)
     transform: 'nufft' or 'direct'; default nufft
-        nufft (fast), or direct (term by term: the reference)
+        nufft (fast), or direct (term by term, the reference)
     width: int; default 7, or 8 with 'sir' rect
-        of nufft's kernel: each less is a tenth less work and a digit less
+        width of nufft's kernel; one less saves a tenth of the work and costs a digit
 
     Times, in s since the start of the scan
     ---------------------------------------
     from_s: float, s; default the first
-        only events from this time on
+        use only events from this time on
     to_s: float, s; default the last
-        only events before this time
+        use only events before this time
     frames: text
-        edges of frames in s, rising; FIRST:STEP:LAST stands for many, as in 0:10:600 or
-        0:5:60,120,180. A 4-D image with one image each, at most 100000
+        edges of frames in s, in rising order. FIRST:STEP:LAST stands for many edges, as in
+        0:10:600 or 0:5:60,120,180. The result is a 4-D image with one image per frame, at most
+        100000
     isotope: text
-        correct for decay to the start of the scan: F-18, C-11, O-15, N-13, Ga-68, Cu-64, Zr-89,
-        Rb-82 or I-124
+        correct for the decay of this isotope to the start of the scan: F-18, C-11, O-15, N-13,
+        Ga-68, Cu-64, Zr-89, Rb-82 or I-124
     half_life_s: float, s; default the isotope's
-        the same for any half-life
+        correct for decay with this half-life
     live_share: text; default 1
-        live share of the time, above 0 to 1: one for all frames, or one each
+        live share of the time, above 0 to 1, one for all frames or one each
 
     Penalties ('method' cg)
     -----------------------
     penalty: text
         quadratic: MU times the sum of squared differences between neighbours; tv: MU times the
         sum of the gradient's size. MU grows with grueneisen and the amount of data
-    tolerance: float; default 0: none; of pdhg 1e-4
-        stop where the gradient has fallen to this share of the first; pdhg: where the duality
-        gap is below this share of |data|^2
+    tolerance: float; default 0: none; 1e-4 for pdhg
+        stop when the gradient has fallen to this share of the first; pdhg: when the duality gap
+        is below this share of |data|^2
     curve: file
-        cost and gradient after each iteration; of pdhg the duality gap
+        write cost and gradient after each iteration; for pdhg the duality gap
 
     Interruption
     ------------
     resume: bool; default false
-        continue from OUTPUT.ckpt; begin at the start where there is none
+        continue from OUTPUT.ckpt; start from the beginning if the file does not exist
     checkpoint_minutes: float, min; default 10
-        least time between two checkpoints; 0: after every update
+        shortest time between two checkpoints; 0: write one after every update
     stop_after: float, min; default 0
-        write a checkpoint and stop (exit code 143) after M minutes; 0: never
+        after M minutes write a checkpoint and stop with exit code 143; 0: never
 
     Events that do not fit memory
     -----------------------------
     stream: bool; default false
-        leave the events on disk, also if they fit memory, and read them in blocks
-    block: int; default what suits the memory
-        the same, N events at a time
+        leave the events on disk, even if they fit in memory, and read them in blocks
+    block: int; default chosen by the memory
+        like 'stream', with N events at a time
     scratch: folder
-        the same, from a copy there, subset by subset and with all factors made once; at most 40
-        bytes an event, gone with the run
+        like 'stream', from a copy in FOLDER that is sorted by subset and has all factors. The
+        copy takes at most 40 bytes an event, and is removed at the end
 
     Output
     ------
@@ -1290,35 +1310,37 @@ def svoxel(
     Units
     -----
     calibration: file; default none: the image is in counts/mm
-        of the scanner, for an image in Bq/ml at the start of the scan: a file of 'isotome
-        calibrate', its number K, or the factor of the events' file
+        calibration of the scanner, for an image in Bq/ml at the start of the scan: a file of
+        'isotome calibrate', its number K, or the word events for the factor in the events' file
     branching: float; default the isotope's
-        positrons a decay
+        positrons per decay
     started_at: text
         when the scan started: 14:30:15, or with the date 2026-11-16T14:30:15
     suv: bool; default false
-        standardised uptake values by body weight, g/ml, in place of Bq/ml
+        make standardised uptake values by body weight, g/ml, instead of Bq/ml
     weight_kg: float, kg; default not known
         weight of the body
     dose_mbq: float, MBq; default not known
-        activity in the syringe, as of 'injected-at'
+        activity in the syringe at the time 'injected-at'
     residual_mbq: float, MBq; default 0
-        what stayed in the syringe, as of 'injected-at'
+        activity that stayed in the syringe, at the time 'injected-at'
     injected_at: text
-        when; without a date within 12 hours of 'started-at', over midnight too
+        time of the injection; without a date Isotome takes the time within 12 hours of
+        'started-at', also across midnight
 
     Least squares ('method' cg)
     ---------------------------
     nonneg: bool; default false
-        no voxel below 0
+        allow no voxel below 0
     weigh: 'equal' or 'area'; default equal
-        equal: all data count alike; area: by the surface that their transducer stands for.
-        Where an array is dense in places, as rings are at the poles, fewer iterations do
+        equal: all data count alike; area: data count by the surface of their transducer. area
+        needs fewer iterations if an array is denser in some places, as rings are at the poles
 
     Checks
     ------
     accept: text; default none
-        checks whose refusals become warnings; a refusal names its check
+        checks that only warn instead of refusing, separated by commas; a refusal names its
+        check
     """
 
 
@@ -1384,113 +1406,116 @@ def sradon(
     Reconstruction
     --------------
     method: 'mlem' or 'osem' or 'svrg' or 'saga' or 'bsrem' or 'osl' or 'lbfgs' or 'pdhg' or 'spdhg' or 'kem' or 'cg' or 'direct' or 'fbp'; default cg
-        mlem, osem with 'subsets'; with a 'penalty' svrg (converges in about ten passes), saga,
-        bsrem, osl, lbfgs (the reference); with total variation, not smoothed, spdhg or pdhg;
-        kem (EM behind a 'kernel'); cg (least squares: svoxel, sradon), (strip) direct: each
-        event where it most likely came from, or (ubp) fbp
+        mlem; osem (with 'subsets'); with a 'penalty' svrg (converges in about ten passes),
+        saga, bsrem, osl or lbfgs (the reference); spdhg or pdhg with total variation that is
+        not smoothed; kem (EM with a 'kernel'); cg (least squares, for svoxel and sradon);
+        direct (strip: each event goes where it most likely came from); fbp (ubp)
     iterations: int; default 10
-        passes over all data; with a penalty 20 at most, the start's included, of lbfgs 400,
-        spdhg 100, pdhg 500
-    subsets: int; default 1 for mlem, kem and pdhg, 8 for osem; with a penalty 4 to 32, of 1000 counts or more
+        passes over all data. With a penalty this is the largest number, including the start:
+        20, or 400 for lbfgs, 100 for spdhg, 500 for pdhg
+    subsets: int; default 1 for mlem, kem and pdhg, 8 for osem; with a penalty 4 to 32, each of 1000 counts or more
         parts of the data, taken in turn
     subset_rule: 'interleaved' or 'blocks' or 'random' or 'mod' or 'groups'; default interleaved
         interleaved: subset b holds events b, b+K, b+2K, ...; blocks: consecutive events;
-        random: dealt at random; of srm, for directions: mod, groups (4 x 4 neighbours
-        together), random
+        random: events drawn at random. For srm the rule is for directions: mod, groups (4 x 4
+        neighbours together) or random
     seed: int; default 1
-        of 'subset-rule' random, and of the order of subsets of svrg, saga, bsrem, spdhg
+        seed of 'subset-rule' random, and of the order of subsets in svrg, saga, bsrem, spdhg
     sens: file or array; default from 'scanner'
         sensitivity image, without 'psf'; none: 1 everywhere
-    start: file or array; default 1 everywhere; for cg, 0; with a penalty a pass of osem
+    start: file or array; default 1 everywhere; 0 for cg; one pass of osem with a penalty
         start image
     filter: text
         gaussian:MM, gaussian:X,Y,Z or median:N, after the last iteration
     filter_every: int; default once, at the end
-        filter after every N iterations instead, also what goes on into the next
+        filter after every N iterations; the next iteration starts from the filtered image
     save_every: int; default 0
         also write the image after every N iterations (x_it005.nii)
     deterministic: bool; default false
-        the same bits on every run, for every number of threads: always so, because sums are of
-        integers on both devices
+        give the same bits on every run, with any number of threads. Isotome always does,
+        because it sums integers on both devices
 
     Image
     -----
     psf: 3 x float, mm; default none
-        point spread function of the image: FWHM in mm, one for all axes or one each
+        FWHM in mm of the point spread function of the image, one for all axes or one each
 
     Model sradon
     ------------
-    scanner: file; default what the data say
-        the transducers: YAML or JSON, kind: transducers; or a file of traces that holds them
+    scanner: file; default that of the data
+        description of the transducers: YAML or JSON (kind: transducers), or a file of traces
+        that holds them
     speed: float, mm/us; default the scanner's, or the data's
-        speed of sound, mm/us; goes before what any file says
+        speed of sound, mm/us; wins over the value of any file
     wavelength: text; default the first
-        of a file with several: by number, by its nm, or all: one image for each
+        wavelength of a file with several: its number, its nm, or all, which makes one image for
+        each
     frame: text; default the first
-        of a file with several: by number, or all: one image for each
-    grid: 3 x int or Grid; default the image's; or the field of view of the file, or of a planar array
-        number of voxels; alone, it settles their size in the field of view; one number: along
-        every axis, but one plane where all transducers lie in a plane
-    voxel: 1 x float, mm; default the image's; or the field of view of the file, or of a planar array
-        edge of a voxel: they are cubes; alone, it settles their number
-    centre: 3 x float, mm; default the image's; or the field of view of the file, or of a planar array, or 0,0,0
+        frame of a file with several: its number, or all, which makes one image for each
+    grid: 3 x int or Grid; default that of the image, or the field of view of the file or of a planar array
+        number of voxels. Without 'voxel' it sets their size in the field of view. One number
+        counts along every axis, but the image has one plane if all transducers lie in a plane
+    voxel: 1 x float, mm; default that of the image, or the field of view of the file or of a planar array
+        edge of a voxel, which is a cube. Without 'grid' it sets the number of voxels
+    centre: 3 x float, mm; default that of the image, or the field of view of the file or of a planar array, or 0,0,0
         centre of the image, mm
     data: file or array
         traces: an array (transducers, samples), of several (frames, wavelengths, transducers,
         samples), as .npy; or with their transducers as IPASC (.hdf5, .h5) or iThera MSOT (.msot
         with .bin)
     sampling: 'midpoint' or 'alg4'; default midpoint
-        of the spheres: midpoint (patches of exact area), or alg4 (the paper's)
+        sampling of the spheres: midpoint (patches of exact area) or alg4 (the paper's)
     adjoint: 'auto' or 'gather' or 'scatter'; default auto
-        gather (voxel by voxel) or scatter (sample by sample): the same image; auto is the
-        faster on the device
+        gather (voxel by voxel) or scatter (sample by sample); both give the same image. auto:
+        the faster one on the device
 
     Times, in s since the start of the scan
     ---------------------------------------
     from_s: float, s; default the first
-        only events from this time on
+        use only events from this time on
     to_s: float, s; default the last
-        only events before this time
+        use only events before this time
     frames: text
-        edges of frames in s, rising; FIRST:STEP:LAST stands for many, as in 0:10:600 or
-        0:5:60,120,180. A 4-D image with one image each, at most 100000
+        edges of frames in s, in rising order. FIRST:STEP:LAST stands for many edges, as in
+        0:10:600 or 0:5:60,120,180. The result is a 4-D image with one image per frame, at most
+        100000
     isotope: text
-        correct for decay to the start of the scan: F-18, C-11, O-15, N-13, Ga-68, Cu-64, Zr-89,
-        Rb-82 or I-124
+        correct for the decay of this isotope to the start of the scan: F-18, C-11, O-15, N-13,
+        Ga-68, Cu-64, Zr-89, Rb-82 or I-124
     half_life_s: float, s; default the isotope's
-        the same for any half-life
+        correct for decay with this half-life
     live_share: text; default 1
-        live share of the time, above 0 to 1: one for all frames, or one each
+        live share of the time, above 0 to 1, one for all frames or one each
 
     Penalties ('method' cg)
     -----------------------
     penalty: text
         quadratic: MU times the sum of squared differences between neighbours; tv: MU times the
         sum of the gradient's size. MU grows with grueneisen and the amount of data
-    tolerance: float; default 0: none; of pdhg 1e-4
-        stop where the gradient has fallen to this share of the first; pdhg: where the duality
-        gap is below this share of |data|^2
+    tolerance: float; default 0: none; 1e-4 for pdhg
+        stop when the gradient has fallen to this share of the first; pdhg: when the duality gap
+        is below this share of |data|^2
     curve: file
-        cost and gradient after each iteration; of pdhg the duality gap
+        write cost and gradient after each iteration; for pdhg the duality gap
 
     Interruption
     ------------
     resume: bool; default false
-        continue from OUTPUT.ckpt; begin at the start where there is none
+        continue from OUTPUT.ckpt; start from the beginning if the file does not exist
     checkpoint_minutes: float, min; default 10
-        least time between two checkpoints; 0: after every update
+        shortest time between two checkpoints; 0: write one after every update
     stop_after: float, min; default 0
-        write a checkpoint and stop (exit code 143) after M minutes; 0: never
+        after M minutes write a checkpoint and stop with exit code 143; 0: never
 
     Events that do not fit memory
     -----------------------------
     stream: bool; default false
-        leave the events on disk, also if they fit memory, and read them in blocks
-    block: int; default what suits the memory
-        the same, N events at a time
+        leave the events on disk, even if they fit in memory, and read them in blocks
+    block: int; default chosen by the memory
+        like 'stream', with N events at a time
     scratch: folder
-        the same, from a copy there, subset by subset and with all factors made once; at most 40
-        bytes an event, gone with the run
+        like 'stream', from a copy in FOLDER that is sorted by subset and has all factors. The
+        copy takes at most 40 bytes an event, and is removed at the end
 
     Output
     ------
@@ -1500,33 +1525,35 @@ def sradon(
     Units
     -----
     calibration: file; default none: the image is in counts/mm
-        of the scanner, for an image in Bq/ml at the start of the scan: a file of 'isotome
-        calibrate', its number K, or the factor of the events' file
+        calibration of the scanner, for an image in Bq/ml at the start of the scan: a file of
+        'isotome calibrate', its number K, or the word events for the factor in the events' file
     branching: float; default the isotope's
-        positrons a decay
+        positrons per decay
     started_at: text
         when the scan started: 14:30:15, or with the date 2026-11-16T14:30:15
     suv: bool; default false
-        standardised uptake values by body weight, g/ml, in place of Bq/ml
+        make standardised uptake values by body weight, g/ml, instead of Bq/ml
     weight_kg: float, kg; default not known
         weight of the body
     dose_mbq: float, MBq; default not known
-        activity in the syringe, as of 'injected-at'
+        activity in the syringe at the time 'injected-at'
     residual_mbq: float, MBq; default 0
-        what stayed in the syringe, as of 'injected-at'
+        activity that stayed in the syringe, at the time 'injected-at'
     injected_at: text
-        when; without a date within 12 hours of 'started-at', over midnight too
+        time of the injection; without a date Isotome takes the time within 12 hours of
+        'started-at', also across midnight
 
     Least squares ('method' cg)
     ---------------------------
     nonneg: bool; default false
-        no voxel below 0
+        allow no voxel below 0
     weigh: 'equal' or 'area'; default equal
-        equal: all data count alike; area: by the surface that their transducer stands for.
-        Where an array is dense in places, as rings are at the poles, fewer iterations do
+        equal: all data count alike; area: data count by the surface of their transducer. area
+        needs fewer iterations if an array is denser in some places, as rings are at the poles
 
     Checks
     ------
     accept: text; default none
-        checks whose refusals become warnings; a refusal names its check
+        checks that only warn instead of refusing, separated by commas; a refusal names its
+        check
     """

@@ -7,12 +7,12 @@
 
 static const struct opt_usage usage = {
 	"bids",
-	"Put an image in Bq/mL, or in SUV, into a PET-BIDS data set: as sub-LABEL/pet/sub-LABEL_pet.nii.gz "
-	"with its "
-	"sidecar, SUV under derivatives/isotome. The data set is made where it is not there. What the record "
-	"beside the image says goes into the sidecar (isotope, times, dose, method); what it does not say is "
-	"asked "
-	"for by name, or taken from --with.",
+	"Put an image in Bq/mL, or in SUV, into a PET-BIDS data set. The image "
+	"becomes sub-LABEL/pet/sub-LABEL_pet.nii.gz with its sidecar; an SUV image "
+	"goes under derivatives/isotome. Isotome makes the data set if it does not "
+	"exist. The sidecar takes isotope, times, dose and method from the record "
+	"beside the image. If the record lacks a value, Isotome asks for the value "
+	"by name, or takes it from --with.",
 	"  isotome bids image.nii --subject 01 -o study --manufacturer simulated --tracer-name FDG \\\n"
 	"      --injected-mass n/a --specific-radioactivity n/a --mode-of-administration bolus\n"
 	"  isotome bids suv.nii --subject 01 --session baseline --with study.json -o study\n",
@@ -30,15 +30,17 @@ int main_bids(int argc, char **argv)
 		CMD_ARGUMENT("image", p.image, OPT_READS, "IMAGE",
 		             "image of recon, with its record beside it"),
 		{ 'o', "output", .text = &p.folder, .file = OPT_PLACE, .value = "FOLDER", .required = true,
-		  .help = "of the data set" },
-		{ 0, "subject", .text = &p.subject, .value = "LABEL", .required = true, .help = "sub-LABEL" },
-		{ 0, "session", .text = &p.session, .value = "LABEL", .help = "ses-LABEL" },
-		{ 0, "tracer", .text = &p.tracer, .value = "LABEL", .help = "trc-LABEL" },
-		{ 0, "reconstruction", .text = &p.reconstruction, .value = "LABEL", .help = "rec-LABEL" },
-		{ 0, "run", .text = &p.run, .value = "LABEL", .help = "run-LABEL" },
+		  .help = "folder of the data set" },
+		{ 0, "subject", .text = &p.subject, .value = "LABEL", .required = true,
+		  .help = "LABEL of sub-LABEL" },
+		{ 0, "session", .text = &p.session, .value = "LABEL", .help = "LABEL of ses-LABEL" },
+		{ 0, "tracer", .text = &p.tracer, .value = "LABEL", .help = "LABEL of trc-LABEL" },
+		{ 0, "reconstruction", .text = &p.reconstruction, .value = "LABEL",
+		  .help = "LABEL of rec-LABEL" },
+		{ 0, "run", .text = &p.run, .value = "LABEL", .help = "LABEL of run-LABEL" },
 		{ 0, "with", .text = &p.with, .file = OPT_READS, .value = "FILE",
-		  .help = "JSON file of keys of the sidecar: those below, and any others" },
-		{ 0, "force", .flag = &p.force, .transient = true, .help = "replace an image that is there" },
+		  .help = "JSON file with keys of the sidecar: the keys below, and any others" },
+		{ 0, "force", .flag = &p.force, .transient = true, .help = "replace an existing image" },
 		{ 0 },
 	};
 	struct opt first[OWN], asked[KEYS] = { { 0 } };

@@ -26,14 +26,14 @@ struct opt_set cmd_common(struct cmd *c, int which)
 {
 	const struct opt computing[] = {
 		{ 0, "device", .text = &c->device, .value = "NAME",
-		  .help = "auto (CUDA where there is one), cpu, cuda or cuda:N" },
+		  .help = "auto (CUDA if this machine has it), cpu, cuda or cuda:N" },
 		{ 0, "threads", .integer = &c->threads, .value = "N", .min = 0, .max = 4096,
 		  .absent = "all cores", .help = "CPU threads" },
 		{ 0, "memory-limit", .real = &c->memory_gb, .value = "GB", .min = 1e-6, .max = 1e6,
-		  .absent = "what is free", .help = "host memory that may be used" },
+		  .absent = "the free memory", .help = "most host memory that Isotome may use" },
 		{ 0, "dry-run", .flag = &c->dry_run, .transient = true,
-		  .help = "print the memory needed, and stop before the work" },
-		{ 'v', "verbose", .flag = &c->verbose, .transient = true, .help = "say more on stderr" },
+		  .help = "print how much memory the run needs, then stop" },
+		{ 'v', "verbose", .flag = &c->verbose, .transient = true, .help = "print more on stderr" },
 		{ 0 },
 	};
 	/* like has no .file: read whole before the run, so the record of its repetition may replace it */
@@ -41,18 +41,16 @@ struct opt_set cmd_common(struct cmd *c, int which)
 		{ 0, "force", .flag = &c->force, .transient = true, .help = "replace an existing output" },
 		{ 0, "like", .text = &c->like, .value = "FILE", .transient = true,
 		  .help = c->like_image
-		                  ? "the grid of an image; or, of a .json, repeat the run whose record it is"
-		                  : "repeat the run whose record (the JSON file beside an output) is FILE; "
-		                    "options "
-		                    "given here "
-		                    "override it, --no-NAME turns a flag off" },
+		                  ? "use the grid of this image; if FILE is a record (.json), repeat its run"
+		                  : "repeat the run of this record (the JSON file beside an output). Options "
+		                    "given here override the record; --no-NAME turns a flag off" },
 		{ 0 },
 	};
 	const struct opt all[] = {
 		{ 'q', "quiet", .flag = &c->quiet, .transient = true,
-		  .help = "no progress and no warnings on stderr" },
-		{ 0, "json", .flag = &c->json, .transient = true, .help = "results on stdout as JSON" },
-		{ 'h', "help", .flag = &c->help, .transient = true, .help = "this text" },
+		  .help = "print no progress and no warnings on stderr" },
+		{ 0, "json", .flag = &c->json, .transient = true, .help = "print results on stdout as JSON" },
+		{ 'h', "help", .flag = &c->help, .transient = true, .help = "print this text" },
 		{ 0 },
 	};
 	struct opt *to = c->common;

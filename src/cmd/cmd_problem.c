@@ -113,7 +113,8 @@ struct opt cmd_model(struct cmd *c)
 	for (int k = 0; k < names(c->models); k++)
 		at += snprintf(c->about_models + at, size - (size_t)at, "%s%s (%s)", k ? ", " : "",
 		               c->models[k], model_find(c->models[k])->about);
-	snprintf(c->about_models + at, size - (size_t)at, "; may be left out where the data's file tells it");
+	snprintf(c->about_models + at, size - (size_t)at,
+	         "; may be left out if the data file tells the model");
 	o.words = c->models;
 	o.given = c->model;
 	o.required = false; /* cmd_problem_begin looks */
@@ -134,7 +135,7 @@ struct opt cmd_data(struct cmd *c, iso_problem *p)
 	for (int k = 0; k < 3 && !o.text; k++) {
 		const struct opt *of = names[k] ? opt_find(own, names[k]) : NULL;
 
-		if (of) snprintf(c->about_file, sizeof c->about_file, "the data, as '%s'", names[k]);
+		if (of) snprintf(c->about_file, sizeof c->about_file, "the data, the same as '%s'", names[k]);
 		o.text = of ? of->text : NULL;
 	}
 	return o;

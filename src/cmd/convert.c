@@ -23,14 +23,17 @@ struct settings {
 
 static const struct opt_usage usage = {
 	"convert",
-	"Write a file in another format; the suffixes say which. Arrays and images: .npy, .nii, .nii.gz, "
-	".raw (described by FILE.raw.json). Events: .lmdT, CASToR (.Cdh with .Cdf; written with the scanner "
-	"as .hscan and .lut), GATE text (.dat, .txt; only read), and .npy: (n,7) of x1 y1 z1 x2 y2 z2 in mm "
-	"and t1 - t2 in ps, (n,6) without times, (n,3) or (n,2) of crystal numbers. Strip events: .f32 "
-	"(float32 triples), and to or from it .txt and .npy (n,3). Traces: from iThera MSOT (.msot with "
-	".bin), or an array (transducers, samples) or (frames, wavelengths, transducers, samples) with its "
-	"scanner, to IPASC (.hdf5, .h5), where zeros fill the time between pulse and first sample; from both "
-	"to an array of these four axes.",
+	"Write a file in another format. The suffixes say which. Arrays and "
+	"images: .npy, .nii, .nii.gz, .raw (described by FILE.raw.json). Events: "
+	".lmdT, CASToR (.Cdh with .Cdf; written with the scanner as .hscan and "
+	".lut), GATE text (.dat, .txt; only read), and .npy with rows (n,7) of x1 "
+	"y1 z1 x2 y2 z2 in mm and t1 - t2 in ps, (n,6) without times, (n,3) or "
+	"(n,2) of crystal numbers. Strip events: .f32 (float32 triples), .txt and "
+	".npy (n,3). Traces: iThera MSOT (.msot with .bin; only read), IPASC "
+	"(.hdf5, .h5), and arrays (transducers, samples) or (frames, wavelengths, "
+	"transducers, samples). To write IPASC from an array, give --scanner; "
+	"zeros fill the time between the pulse and the first sample. Traces become "
+	"an array of four axes.",
 	"  isotome convert image.nii image.npy\n"
 	"  isotome convert image.npy image.nii.gz --voxel 2,2,4\n"
 	"  isotome convert scan.lmdT scan.Cdh --scanner scanner.yaml --duration-s 600\n"
@@ -267,13 +270,13 @@ int main_convert(int argc, char **argv)
 		{ 0, "centre", .real = s.centre, .count = 3, .value = "X,Y,Z",
 		  .absent = "the file's own, or 0,0,0", .help = "centre of the image, mm" },
 		{ 0, "scanner", .text = &s.scanner, .file = OPT_MAY_READ, .value = "FILE",
-		  .help = "where the crystals are, for events of crystal numbers: a description (YAML or "
-		          "JSON) or a CASToR .hscan or .geom; where the transducers are, for an array of "
-		          "traces: " TRANSDUCERS_FILES },
+		  .help = "where the crystals are, for events of crystal numbers: a description "
+		          "(YAML or JSON) or a CASToR .hscan or .geom. For an array of traces, where "
+		          "the transducers are: " TRANSDUCERS_FILES },
 		{ 0, "scanner-differs", .flag = &s.scanner_differs,
-		  .help = "take --scanner though FROM brings another one" },
+		  .help = "use --scanner although FROM brings another one" },
 		{ 0, "duration-s", .real = &s.duration_s, .value = "S", .min = 1e-6, .max = 1e9,
-		  .absent = "what FROM says; 0 in the header, not known, where it does not",
+		  .absent = "what FROM says; 0, which means not known, if FROM does not say",
 		  .help = "CASToR .Cdh: how long the scan took" },
 		{ 0, "start-s", .real = &s.start_s, .value = "S", .min = -1e9, .max = 1e9,
 		  .absent = "what FROM says, or 0", .help = "CASToR .Cdh: when the scan began" },

@@ -42,10 +42,13 @@ static const char *const names[] = { "ring", "strip", "optoacoustic", NULL }; /*
 
 static const struct opt_usage usage = {
 	"demo",
-	"A small complete run: hot spheres in a body, scanned by a clinical PET ring, reconstructed without "
-	"and with time of flight, and a report. Or strip: ellipses between two J-PET strips, directly and by "
-	"MLEM. Or optoacoustic: spheres heard by 384 transducers, by filtered back-projection, least squares "
-	"and total variation. The commands are printed as they run; every file lies in one folder.",
+	"Run a small complete example. 'ring': a clinical PET ring scans hot "
+	"spheres in a body; two images follow, without and with time of flight, "
+	"and a report. 'strip': two J-PET strips see ellipses; the images are "
+	"direct and by MLEM. 'optoacoustic': 384 transducers hear spheres; the "
+	"images are by filtered back-projection, least squares and total "
+	"variation. Isotome prints the commands as they run, and puts every file "
+	"in one folder.",
 	"  isotome demo -o demo\n"
 	"  isotome demo -o demo --dry-run\n"
 	"  isotome demo ring --counts 2e7 -o demo --force\n"
@@ -445,9 +448,9 @@ int main_demo(int argc, char **argv)
 		  .help = "ring: list-mode PET on a clinical ring; strip: two-strip J-PET; optoacoustic: "
 		          "transducers on a sphere" },
 		{ 'o', "output", .text = &s.folder, .value = "FOLDER", .required = true,
-		  .help = "folder of all files; made if it is not there" },
+		  .help = "folder for all files; made if it does not exist" },
 		{ 0, "counts", .real = &s.counts, .value = "N", .min = 1000, .max = 1e9,
-		  .absent = "5e6, strip: 1e6", .help = "events of the scan" },
+		  .absent = "5e6; 1e6 for strip", .help = "number of events of the scan" },
 		{ 0, "force", .flag = &c.force, .transient = true,
 		  .help = "replace the files of an earlier run" },
 		{ 0 },

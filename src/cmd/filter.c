@@ -4,9 +4,9 @@
 
 static const struct opt_usage usage = {
 	"filter",
-	"Smooth an image: with a Gaussian of a full width at half maximum in mm, one for all "
-	"axes or one each (it ends at 3 sigma), or with the median of the N x N x N voxels "
-	"around each voxel. Beyond the border the edge voxel goes on.",
+	"Smooth an image. A Gaussian has a full width at half maximum in mm, one "
+	"for all axes or one each, and ends at 3 sigma. A median takes the N x N x "
+	"N voxels around each voxel. Beyond the border the edge voxel is repeated.",
 	"  isotome filter gaussian:5 image.nii -o smooth.nii\n"
 	"  isotome filter gaussian:4,4,6 image.nii.gz -o smooth.nii.gz\n"
 	"  isotome filter median:3 image.nii -o median.nii\n",

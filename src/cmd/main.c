@@ -15,27 +15,27 @@ static const struct command {
 	int (*run)(int argc, char **argv);
 	bool shares; /* its work over the processes that were started together; else the first does it */
 } commands[] = {
-	{ "info", "what a file is: kind, sizes, units, statistics, warnings", main_info, false },
+	{ "info", "say what a file is: kind, sizes, units, statistics, warnings", main_info, false },
 	{ "phantom", "make a test image", main_phantom, false },
 	{ "simulate", "simulate the events that a scanner records of an image", main_simulate, true },
-	{ "srm", "system matrix of a dual-head scanner, by photon transport", main_srm, true },
-	{ "norm", "normalisation of a dual-head scanner from a flat source", main_norm, false },
-	{ "sens", "sensitivity image of a scanner", main_sens, true },
-	{ "project", "y = A x: from an image to data", main_project, true },
-	{ "backproject", "x = A* y: from data to an image", main_backproject, true },
+	{ "srm", "make the system matrix of a dual-head scanner, by photon transport", main_srm, true },
+	{ "norm", "make the normalisation of a dual-head scanner from a flat source", main_norm, false },
+	{ "sens", "make the sensitivity image of a scanner", main_sens, true },
+	{ "project", "project an image to data: y = A x", main_project, true },
+	{ "backproject", "project data back to an image: x = A* y", main_backproject, true },
 	{ "recon", "reconstruct an image from measured data", main_recon, true },
-	{ "scatter", "scattered coincidences that an image makes in a ring", main_scatter, true },
-	{ "calibrate", "calibration of a scanner, from a uniform phantom", main_calibrate, false },
+	{ "scatter", "estimate the scattered coincidences of a ring", main_scatter, true },
+	{ "calibrate", "calibrate a scanner with a uniform phantom", main_calibrate, false },
 	{ "filter", "smooth an image: Gaussian or median", main_filter, false },
-	{ "mu", "attenuation from a CT, on the grid of an image", main_mu, false },
-	{ "measure", "figures of an image: regions, profiles, widths, differences", main_measure, false },
-	{ "view", "a picture: slices, montage, maximum-intensity projection", main_view, false },
-	{ "convert", "from one file format to another", main_convert, false },
-	{ "bids", "an image into a PET-BIDS data set", main_bids, false },
-	{ "report", "images and how they were made, as one HTML page", main_report, false },
-	{ "bench", "how fast it is here, and what the machine could do", main_bench, true },
-	{ "reproduce", "the experiments of a paper, beside its own figures", main_reproduce, false },
-	{ "demo", "a small complete run, from a phantom to a report", main_demo, false },
+	{ "mu", "turn a CT into attenuation, on the grid of an image", main_mu, false },
+	{ "measure", "measure an image: regions, profiles, widths, differences", main_measure, false },
+	{ "view", "draw a picture: slices, montage, maximum-intensity projection", main_view, false },
+	{ "convert", "convert a file to another format", main_convert, false },
+	{ "bids", "put an image into a PET-BIDS data set", main_bids, false },
+	{ "report", "show images and how they were made, on one HTML page", main_report, false },
+	{ "bench", "measure how fast Isotome and this machine are", main_bench, true },
+	{ "reproduce", "repeat the experiments of a paper, and compare the figures", main_reproduce, false },
+	{ "demo", "run a small complete example, from a phantom to a report", main_demo, false },
 };
 
 #define N_COMMANDS ((int)(sizeof commands / sizeof commands[0]))
@@ -52,8 +52,8 @@ static void print_help(void)
 	       "      --counts 1e6 -o spheres.lmdT\n"
 	       "  isotome recon ray --scanner examples/scanners/clinical-ring.yaml \\\n"
 	       "      --events spheres.lmdT --grid 79,62,49 --voxel 4 -o image.nii\n"
-	       "\n'isotome COMMAND --help' explains a command, 'isotome --version' tells the version,\n"
-	       "'isotome --built-with' the libraries of this build, and its processors.\n");
+	       "\n'isotome COMMAND --help' explains a command, 'isotome --version' prints the version,\n"
+	       "'isotome --built-with' prints the libraries and the processors of this build.\n");
 }
 
 /* For completion in shells: as opt_print_page. */

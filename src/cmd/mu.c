@@ -17,15 +17,14 @@ struct settings {
 
 static const struct opt_usage usage = {
 	"mu",
-	"Attenuation at 511 keV in 1/mm, as --mu of other commands takes it, from a CT in Hounsfield units: "
-	"a NIfTI image, "
-	"straight or oblique, or a DICOM series that is not packed, by its folder or one of its files. Two "
-	"straight lines "
-	"that depend on the tube voltage (Carney et al. 2006) turn HU into attenuation, which is then "
-	"smoothed by as much "
-	"as the new voxels are wider than the CT's, and interpolated. Axes are right, anterior, superior, in "
-	"mm as the CT "
-	"has them. Beyond the CT attenuation is 0.",
+	"Turn a CT in Hounsfield units into attenuation at 511 keV in 1/mm, for "
+	"--mu of other commands. The CT is a NIfTI image, straight or oblique, or "
+	"a DICOM series that is not compressed, given by its folder or one of its "
+	"files. Two straight lines that depend on the tube voltage (Carney et al. "
+	"2006) turn HU into attenuation. Isotome then smooths the map by as much "
+	"as the new voxels are wider than the CT's, and interpolates. Axes are "
+	"right, anterior, superior, in mm as the CT has them. Outside the CT the "
+	"attenuation is 0.",
 	"  isotome mu CT -o mu.nii\n"
 	"  isotome mu CT/IM0001 --like image.nii --smooth 5 -o mu.nii\n"
 	"  isotome mu ct.nii.gz --kvp 120 --voxel 4 --shift 0,0,-12.5 -o mu.nii\n",
@@ -191,18 +190,18 @@ int main_mu(int argc, char **argv)
 		CMD_OUTPUT(s.out, "attenuation (.nii, .nii.gz, .npy, .raw)"),
 		{ 0, "kvp", .real = &s.kvp, .value = "KV", .min = ISO_KVP_LEAST, .max = ISO_KVP_MOST,
 		  .absent = "what the CT says",
-		  .help = "voltage of the X-ray tube, kV; for NIfTI, KVP of the JSON file beside it is what "
-		          "it says" },
+		  .help = "voltage of the X-ray tube, kV. For NIfTI it comes from KVP in the JSON "
+		          "file beside the image" },
 		{ 0, "smooth", .real = &s.smooth, .value = "MM", .min = 0, .max = 1000,
-		  .help = "full width at half maximum of a Gaussian that comes on top, as the resolution of "
-		          "the PET" },
+		  .help = "full width at half maximum of a further Gaussian, such as the resolution "
+		          "of the PET" },
 		{ 0, "shift", .real = s.shift, .count = 3, .value = "X,Y,Z",
-		  .help = "moves the CT, mm: what the alignment of the two scanners asks for" },
+		  .help = "move the CT by this much, mm, to align the two scanners" },
 		{ 0 },
 	};
 	struct opt grid[] = {
 		{ 0, "grid", .integer = s.size, .count = 3, .spread = true, .value = "NX,NY,NZ", .min = 1,
-		  .max = 1e15, .absent = "what covers the CT", .help = "number of voxels" },
+		  .max = 1e15, .absent = "covers the CT", .help = "number of voxels" },
 		{ 0, "voxel", .real = s.voxel, .count = 3, .spread = true, .value = "DX,DY,DZ", .min = 1e-6,
 		  .max = 1e6, .absent = "the CT's own, or its extent over the grid",
 		  .help = "size of a voxel, mm" },

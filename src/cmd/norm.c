@@ -19,10 +19,11 @@ struct settings {
 
 static const struct opt_usage usage = {
 	"norm",
-	"Make the normalisation of two panels: n = measured / expected counts of each line of response "
-	"(LOR), from a histogram of a flat source that covers the heads. By crystals, the default, n is the "
-	"product of two efficiencies that explain the counts best, and a thousand counts a crystal suffice; "
-	"0 marks LORs of dead crystals.",
+	"Make the normalisation of two panels: n = measured / expected counts of "
+	"each line of response (LOR), from a histogram of a flat source that "
+	"covers the heads. The default, by crystals, makes n the product of the "
+	"two efficiencies that explain the counts best; a thousand counts a "
+	"crystal suffice. n is 0 for LORs of dead crystals.",
 	"  isotome norm examples/scanners/meng2019.yaml flat.npy --expected ideal.npy -o n.npy\n"
 	"  isotome norm meng2019.yaml flat.npy --expected ideal.npy --relative --directions \\\n"
 	"      --crystals efficiency.npy -o n.npy\n"
@@ -176,17 +177,17 @@ int main_norm(int argc, char **argv)
 		             "measured counts of a flat source: histogram of LORs (.npy)"),
 		CMD_OUTPUT(s.out, "n of each LOR, in the shape of the histogram (.npy)"),
 		{ 0, "expected", .text = &s.expected, .file = OPT_READS, .value = "FILE", .required = true,
-		  .help = "what the ideal scanner counts of the same source, without noise or from a long "
-		          "simulation" },
+		  .help = "counts of the same source that the ideal scanner expects, without noise "
+		          "or from a long simulation" },
 		{ 0, "method", .text = &s.method, .words = methods, .value = "RULE",
 		  .help = "crystal: a product of efficiencies; lor: the plain ratio, as noisy as its "
 		          "counts" },
 		{ 0, "directions", .flag = &s.o.directions,
-		  .help = "with the crystals, a factor for each offset |l - u| between them" },
+		  .help = "also fit a factor for each offset |l - u| between two crystals" },
 		{ 0, "relative", .flag = &s.o.relative,
-		  .help = "the expected counts have no scale: n is 1 on average over living LORs" },
+		  .help = "the expected counts have no scale: make n 1 on average over living LORs" },
 		{ 0, "crystals", .text = &s.crystals, .file = OPT_WRITES, .value = "FILE",
-		  .help = "also the efficiencies of the crystals (.npy), upper head first" },
+		  .help = "also write the efficiencies of the crystals (.npy), upper head first" },
 		{ 0 },
 	};
 	struct cmd c = { .cpu_only = true };

@@ -2,6 +2,7 @@
 /* The help of a command, from its tables. */
 #include "cmd.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #define WIDTH 80
@@ -35,13 +36,32 @@ static void append(char *to, size_t size, const char *text)
 	snprintf(to + used, size - used, "%s", text);
 }
 
+/* Whether a text has `word` with no letter or digit beside it. */
+static bool has_word(const char *text, const char *word)
+{
+	const size_t n = strlen(word);
+
+	for (const char *at = text; (at = strstr(at, word)); at += n)
+		if ((at == text || !isalnum((unsigned char)at[-1])) && !isalnum((unsigned char)at[n]))
+			return true;
+	return false;
+}
+
+/* A help text that explains every word that may be given needs no list of them. */
+static bool has_words(const char *text, const char *const *words)
+{
+	for (int i = 0; words[i]; i++)
+		if (!has_word(text, words[i])) return false;
+	return true;
+}
+
 void opt_help_text(char *to, size_t size, const struct opt *o)
 {
 	char text[1024] = "", value[256];
 	const char *otherwise = o->absent ? o->absent : value;
 
 	append(text, sizeof text, o->help);
-	for (int i = 0; o->words && o->words[i]; i++) {
+	for (int i = 0; o->words && !has_words(o->help, o->words) && o->words[i]; i++) {
 		append(text, sizeof text, i ? ", " : ": ");
 		append(text, sizeof text, o->words[i]);
 	}

@@ -11,15 +11,16 @@
 
 static const struct opt_usage usage = {
 	"recon",
-	"Reconstruct an image from measured data: by MLEM or OSEM (ray, strip, srm), with a penalty by SVRG, "
-	"which "
-	"converges in about ten passes, filtered "
-	"back-projection (ubp) or penalised least squares (svoxel, sradon). The sensitivity of PET comes "
-	"from the scanner (also for a histogram), or from a file. Events that do not fit memory are read in "
-	"blocks. An interrupted run of iterations leaves a checkpoint beside the output. Started by mpirun, "
-	"several processes share the work. A file of data alone will do: it tells the model, brings its "
-	"scanner, and "
-	"the image is the scanner's field of view. 'isotome recon MODEL --help' has the options of a model.",
+	"Reconstruct an image from measured data. The file alone is enough: "
+	"Isotome finds the model and the scanner in the file, and the image covers "
+	"the scanner's field of view. The methods are MLEM or OSEM (ray, strip, "
+	"srm), SVRG with a penalty, which converges in about ten passes, filtered "
+	"back-projection (ubp), and penalised least squares (svoxel, sradon). The "
+	"sensitivity of PET comes from the scanner (also for a histogram), or from "
+	"a file. If the events do not fit in memory, Isotome reads them in blocks. "
+	"If you interrupt a run, it leaves a checkpoint beside the output. Under "
+	"mpirun, several processes share the work. 'isotome recon MODEL --help' "
+	"prints the options of a model.",
 	"  isotome recon scan.Cdh -o x.nii\n"
 	"  isotome recon ray --events e.lmdT --scanner examples/scanners/clinical-ring.yaml \\\n"
 	"      --grid 128,128,50 --voxel 4 --method osem --subsets 8 --iterations 4 -o x.nii\n"
@@ -58,7 +59,7 @@ static int check_checkpoint(iso_problem *p, struct cmd *c)
 		    (!recon_is_direct(s) && (st = iso_target_try(path[i]))))
 			return st;
 		if (!s->resume && !c->force && iso_stands_at(path[i]) != ISO_STANDS_NOTHING)
-			return iso_fail(ISO_EARG, "%s exists: --resume continues it, --force begins anew",
+			return iso_fail(ISO_EARG, "%s exists: --resume continues it, --force starts again",
 			                path[i]);
 	}
 	return iso_names_check(&c->names);

@@ -9,14 +9,13 @@ struct opt_set live_params(struct live_page *l)
 {
 	const struct opt opts[] = {
 		{ 0, "live", .text = &l->port, .bare = "0", .value = "[PORT]", .transient = true,
-		  .help = "a page for a browser, on this machine alone, that fills while the run goes on: "
-		          "image, objective, rate, time left; it can stop the run and save a checkpoint. "
-		          "Prints its address; without PORT a free one" },
+		  .help = "serve a page for a browser, on this machine alone, with image, objective, "
+		          "rate and time left. The page follows the run, and can stop it and save a "
+		          "checkpoint. Isotome prints the address; without PORT it takes a free port" },
 		{ 0, "live-bind", .text = &l->bind, .value = "ADDRESS", .transient = true,
 		  .absent = "127.0.0.1",
-		  .help = "numeric address to serve that page on: 0.0.0.0, and whoever reaches this machine "
-		          "and "
-		          "has the page's address may see and stop the run" },
+		  .help = "numeric address on which to serve that page. With 0.0.0.0, anyone who "
+		          "reaches this machine and has the page's address can see and stop the run" },
 		{ 0 },
 	};
 

@@ -14,16 +14,14 @@ struct opt_set scan_params(struct scan *s)
 {
 	const struct opt opts[] = {
 		{ 0, "beta-scan", .text = &s->list, .value = "[rel=]B,B,...", .transient = true,
-		  .help = "reconstruct with each of these strengths, each from the image of the one before, "
-		          "into "
-		          "x_rel0.1.nii (or x_beta0.1.nii) and so on, and write x.html: L-curve, images; "
-		          "--penalty "
-		          "has no strength then" },
+		  .help = "reconstruct with each of these strengths, each starting from the image "
+		          "before. The images are x_rel0.1.nii (or x_beta0.1.nii) and so on; x.html "
+		          "shows the L-curve and the images. --penalty then has no strength" },
 		{ 0, "beta-background", .text = &s->background, .file = OPT_MAY_READ, .value = "FILE",
 		  .transient = true,
-		  .help = "mask of a uniform background, for contrast against noise on that page" },
+		  .help = "mask of a uniform background; the page then shows contrast against noise" },
 		{ 0, "beta-region", .text = &s->region, .file = OPT_MAY_READ, .value = "FILE",
-		  .transient = true, .help = "mask of the region whose contrast it is" },
+		  .transient = true, .help = "mask of the region whose contrast the page shows" },
 		{ 0 },
 	};
 

@@ -17,10 +17,11 @@ struct settings {
 
 static const struct opt_usage usage = {
 	"report",
-	"Show images on one HTML page: slices, profile, likelihood, times, parameters, and the commands that "
-	"made them, from the records beside the images. The page needs no other file and no network. In a "
-	"browser that runs "
-	"its script one can go through the slices, change the window, read values, draw lines and regions.",
+	"Show images on one HTML page: slices, profile, likelihood, times, "
+	"parameters, and the commands that made them, from the records beside the "
+	"images. The page needs no other file and no network. In a browser with "
+	"scripts you can go through the slices, change the window, read values, "
+	"and draw lines and regions.",
 	"  isotome report image.nii -o report.html\n"
 	"  isotome report plain.nii tof.nii --truth truth.nii --title 'With and without TOF' \\\n"
 	"      -o report.html\n"
@@ -108,23 +109,25 @@ int main_report(int argc, char **argv)
 	struct cmd c = { 0 };
 	struct opt own[] = {
 		{ 0, "images", .rest = &s.images, .file = OPT_MAY_READ, .value = "IMAGE", .positional = true,
-		  .required = true, .help = "images, side by side; the records beside them are read" },
+		  .required = true, .help = "images to show side by side, with the records beside them" },
 		CMD_OUTPUT(s.out, "page to write (.html)"),
 		{ 0, "truth", .text = &s.truth, .file = OPT_MAY_READ, .value = "FILE",
-		  .help = "what the images should be, on the same grid and any scale" },
+		  .help = "the true image, on the same grid and any scale" },
 		{ 0, "spheres", .text = &s.spheres, .file = OPT_MAY_READ, .value = "FILE",
-		  .absent = "those of the phantom 'spheres', if it was scanned",
-		  .help = "where spheres and background are, for contrast and noise as of 'measure nema'" },
+		  .absent = "those of the phantom 'spheres', if the scan was of it",
+		  .help = "positions of spheres and background, for contrast and noise as in "
+		          "'measure nema'" },
 		{ 0, "overlay", .text = &s.overlay, .file = OPT_MAY_READ, .value = "FILE",
-		  .help = "an image to lay over the first in the viewer, such as CT or mu, on any grid" },
+		  .help = "image to lay over the first in the viewer, such as CT or mu, on any grid" },
 		{ 0, "viewer", .text = &s.viewer, .words = switches, .value = "on|off",
-		  .help = "off: the page to be printed alone, without the images' values and a script" },
+		  .help = "on, or off for only the page to be printed, without the images' values and "
+		          "without a script" },
 		{ 0, "title", .text = &s.title, .value = "TEXT", .absent = "names of the images",
 		  .help = "heading of the page" },
 		{ 0, "profile-from", .real = s.line, .count = 3, .value = "X,Y,Z",
-		  .absent = "along x, where the signal is", .help = "where the profile begins, mm" },
+		  .absent = "along x, through the signal", .help = "where the profile begins, mm" },
 		{ 0, "profile-to", .real = s.line + 3, .count = 3, .value = "X,Y,Z",
-		  .absent = "along x, where the signal is", .help = "where it ends, mm" },
+		  .absent = "along x, through the signal", .help = "where the profile ends, mm" },
 		{ 0, "force", .flag = &c.force, .transient = true, .help = "replace an existing page" },
 		{ 0 },
 	};

@@ -8,11 +8,11 @@
 
 static const struct opt_usage usage = {
 	"scatter",
-	"Estimate the scattered coincidences of a PET ring from an image in the units of recon (counts per "
-	"mm of chord) and "
-	"an attenuation map, in absolute counts: one value an event, for --additive, or the table itself "
-	"over sample "
-	"detectors and time of flight. 'isotome recon --scatter' does so in rounds with the image.",
+	"Estimate the scattered coincidences of a PET ring in absolute counts, "
+	"from an attenuation map and an image in the units of recon (counts per mm "
+	"of chord). The result is one value per event, for --additive, or the "
+	"table itself over sample detectors and time of flight. 'isotome recon "
+	"--scatter' repeats this estimate in turn with the image.",
 	"  isotome scatter ring.yaml x.nii --mu mu.nii --events e.lmdT -o r.npy\n"
 	"  isotome scatter ring.yaml x.nii --mu mu.nii --norm eff.npy --events e.lmdT --method sss -o r.npy\n"
 	"  isotome scatter ring.yaml x.nii --mu mu.nii -o scatter.h5\n",
@@ -56,7 +56,7 @@ int main_scatter(int argc, char **argv)
 		  .transient = true,
 		  .help = "scanner description, as 'scanner' of model ray" },
 		CMD_ARGUMENT("image", in, OPT_READS, "IMAGE", "image in counts/mm, as recon makes it"),
-		CMD_OUTPUT(out, "one value an event (.npy), or the table (.h5)"),
+		CMD_OUTPUT(out, "one value per event (.npy), or the table (.h5)"),
 		{ 0, "method", .text = method->text, .words = method->words, .value = "METHOD",
 		  .transient = true, .absent = "sss+mc", .help = "the same as 'scatter'" },
 		{ 0 },

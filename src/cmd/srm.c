@@ -22,9 +22,11 @@ struct settings {
 
 static const struct opt_usage usage = {
 	"srm",
-	"Make the system matrix of two panels: the probability of each pair of crystals for each voxel of a "
-	"pitch cell, by photon transport in heads without end, folded by symmetry. SOURCE is a scanner "
-	"description, or a matrix to add to, to continue or to cut anew. Ctrl-C writes what is there.",
+	"Make the system matrix of two panels: the probability of each pair of "
+	"crystals for each voxel of a pitch cell. Isotome computes it by photon "
+	"transport in heads without end, and folds it by symmetry. SOURCE is a "
+	"scanner description, or a matrix to add to, to continue or to cut again. "
+	"Ctrl-C writes the matrix made so far.",
 	"  isotome srm examples/scanners/meng2019.yaml -o meng.srm\n"
 	"  isotome srm examples/scanners/meng2019.yaml --continue --pairs 2e8 -o meng.srm\n"
 	"  isotome srm examples/scanners/meng2019.yaml --until-counts 40 -o meng.srm\n"
@@ -295,52 +297,60 @@ static void list_options(struct opt o[OPTIONS], struct settings *s)
 		             "scanner description (kind: panels), or a matrix (.srm)"),
 		CMD_OUTPUT(s->out, "the matrix (.srm)"),
 		{ 0, "pairs", .integer = &s->pairs, .value = "N", .min = 1, .max = MOST_PAIRS,
-		  .help = "pairs of photons in each simulated voxel, with those that are there already" },
+		  .help = "pairs of photons in each simulated voxel, including pairs from earlier "
+		          "runs" },
 		{ 0, "until-counts", .real = &s->until, .value = "N", .min = 0, .max = 1e9,
 		  .help = "go on until the elements that hold half of the sensitivity have N counts on "
 		          "average, up to --pairs if given; 0: --pairs decides" },
 		{ 0, "continue", .flag = &s->go_on,
-		  .help = "go on from the output, if it is there: the same matrix as one long run" },
+		  .help = "go on from the output if it exists; the result is the matrix of one long "
+		          "run" },
 		{ 0, "add", .text = &s->add, .file = OPT_MAY_READ, .value = "FILES",
 		  .help = "add the counts of other runs (.srm, separated by commas)" },
 		{ 0, "first", .integer = &s->first, .value = "N", .min = 0, .max = MOST_PAIRS,
-		  .help = "number of the first pair, for runs to be added up" },
+		  .help = "number of the first pair, for runs that are added up later" },
 		{ 0, "seed", .integer = &s->seed, .value = "N", .min = 0, .max = 9e15,
-		  .help = "of the random numbers" },
+		  .help = "seed of the random numbers" },
 		{ 0, "symmetry", .text = &s->symmetry, .words = symmetries, .value = "RULE",
-		  .help = "one voxel for its images by mirrors and head exchange, and all: by the swap of x "
-		          "and z (3 phases a plane of 4 x 4); mirror: without it (4); none: every voxel "
-		          "(16); auto: the swap where it holds" },
+		  .help = "simulate one voxel for all voxels that symmetry maps to it. mirror: by "
+		          "mirrors and head exchange (4 phases per plane of 4 x 4). all: also by the "
+		          "swap of x and z (3 phases). none: every voxel (16). auto: the swap if it "
+		          "holds" },
 		{ 0, "outcomes", .integer = &s->outcomes, .value = "M", .min = 1, .max = 8,
-		  .help = "outcomes of each photon of a line, all M x M combined" },
+		  .help = "outcomes of each photon of a line; all M x M are combined" },
 		{ 0, "share", .real = &s->share, .value = "Q", .min = 1e-6, .max = 1,
-		  .absent = "0.8; 1 of an imported matrix",
+		  .absent = "0.8; 1 for an imported matrix",
 		  .help = "keep the largest weights, up to this share of the scanner's sensitivity" },
 		{ 0, "min-weight", .real = &s->min_weight, .value = "W", .min = 1e-30, .max = 1,
-		  .absent = "by --share", .help = "keep weights from here on" },
+		  .absent = "decided by --share", .help = "keep weights of at least this" },
 		{ 0, "per-column", .real = &s->per_column, .value = "N", .min = 1, .max = 1e9,
-		  .absent = "by --share", .help = "keep so many a column, on average" },
+		  .absent = "decided by --share", .help = "keep this many weights per column, on average" },
 		{ 0, "max-offset", .integer = &s->max_offset, .value = "N", .min = 0, .max = 4096,
-		  .help = "leave out crystals that lie farther apart, along x or z; 0: none" },
+		  .help = "leave out crystals that lie farther apart, along x or z; 0: no limit" },
 		{ 0, "final", .flag = &s->final,
-		  .help = "leave the counts out: smaller, but can't be continued, added to or cut anew" },
+		  .help = "leave the counts out. The file is smaller, but can't be continued, added "
+		          "to or cut again" },
 		{ 0, "analytic", .flag = &s->analytic,
-		  .help = "solid angles instead of photon transport: no noise, no scatter" },
+		  .help = "compute by solid angles instead of photon transport: no noise, no scatter" },
 		{ 0, "import", .text = &s->import, .file = OPT_READS, .value = "FILE",
-		  .help = "rows of another program (.npy): plane, phase x, phase z, upper crystal x, z, "
-		          "lower crystal x, z, weight, crystals counted from the voxel's own cell; with "
-		          "layers, those of the upper and lower crystal before the weight" },
+		  .help = "rows of another program (.npy): plane, phase x, phase z, upper crystal x, "
+		          "z, lower crystal x, z, weight. Crystals are counted from the voxel's own "
+		          "cell. With layers, the layers of the upper and lower crystal come before "
+		          "the weight" },
 		{ 0, "export", .text = &s->export, .file = OPT_WRITES, .value = "FILE",
-		  .help = "write such rows as well" },
-		{ 0, "rayleigh", .flag = &s->rayleigh, .help = "Rayleigh scattering" },
-		{ 0, "reentry", .flag = &s->reentry, .help = "photons scattered back into the other head" },
-		{ 0, "acollinearity", .flag = &s->transport.acollinearity, .help = "0.5 degrees FWHM" },
+		  .help = "also write such rows" },
+		{ 0, "rayleigh", .flag = &s->rayleigh, .help = "simulate Rayleigh scattering" },
+		{ 0, "reentry", .flag = &s->reentry,
+		  .help = "simulate photons that scatter back into the other head" },
+		{ 0, "acollinearity", .flag = &s->transport.acollinearity,
+		  .help = "simulate acollinearity of 0.5 degrees FWHM" },
 		{ 0, "positron", .text = &s->transport.positron, .value = "ISOTOPE",
-		  .help = "range in water of F-18, C-11, O-15 or Ga-68" },
+		  .help = "simulate the positron range in water of F-18, C-11, O-15 or Ga-68" },
 		{ 0, "centroid", .flag = &s->transport.centroid,
-		  .help = "a hit is the crystal at the mean of the deposits, not the one with the largest" },
+		  .help = "place a hit in the crystal at the mean of the deposits, not in the one "
+		          "with the largest deposit" },
 		{ 0, "first-layer", .flag = &s->transport.first_layer,
-		  .help = "a hit's layer is that of the first interaction" },
+		  .help = "take the layer of a hit from its first interaction" },
 		{ 0 },
 	};
 

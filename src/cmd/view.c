@@ -16,11 +16,12 @@ struct settings {
 
 static const struct opt_usage usage = {
 	"view",
-	"Draw an image as PNG: three orthogonal slices, a montage of slices, or maximum-intensity "
-	"projections, with colour bar and scale bar. Axes run to the right and upwards: left is left. An "
-	"array (ny,nx) or (nz,ny,nx) without a grid is drawn with square voxels. As .html: a page to look "
-	"around in "
-	"the image, with linked slices, profiles and regions, that needs nothing but a browser.",
+	"Draw an image as PNG: three orthogonal slices, a montage of slices, or "
+	"maximum-intensity projections, with colour bar and scale bar. Axes run to "
+	"the right and upwards, so left is left. An array (ny,nx) or (nz,ny,nx) "
+	"without a grid is drawn with square voxels. If the output ends in .html, "
+	"Isotome writes a page that lets you move through the image, with linked "
+	"slices, profiles and regions. The page needs nothing but a browser.",
 	"  isotome view image.nii -o image.png\n"
 	"  isotome view image.nii -o hot.png --at max --crosshair --percent 0,99.9\n"
 	"  isotome view image.nii -o slices.png --kind montage --every 4 --map inverted-grey\n"
@@ -173,19 +174,20 @@ int main_view(int argc, char **argv)
 		             "image or array of 2 to 4 axes (.nii, .nii.gz, .hv, .npy, .raw)"),
 		CMD_OUTPUT(s.out, "picture (.png) or page (.html)"),
 		{ 0, "overlay", .text = &s.page.overlay, .file = OPT_MAY_READ, .value = "FILE",
-		  .help = "page: a second image, such as CT, mu or the truth, on any grid" },
+		  .help = "page: show a second image over the first, such as CT, mu or the truth, on "
+		          "any grid" },
 		{ 0, "kind", .text = &s.kind, .words = kinds, .value = "KIND", .help = "what is shown" },
 		{ 0, "at", .text = &s.at, .value = "POINT", .absent = "centre",
-		  .help = "where slices cross: X,Y,Z in mm (indices where there is no grid), centre, or max, "
-		          "the hottest place of the image slightly smoothed" },
+		  .help = "point where slices cross: X,Y,Z in mm (indices if the image has no grid), "
+		          "centre, or max. max is the hottest place of the image, slightly smoothed" },
 		{ 0, "frame", .integer = &p->frame, .value = "K", .min = 0, .max = INFINITY,
-		  .help = "of an array of 4 axes, from 0" },
+		  .help = "number of the image in an array of 4 axes, from 0" },
 		{ 0, "axis", .text = &s.axis, .words = axes, .value = "AXIS", .absent = "z",
-		  .help = "montage: the axis that slices lie across" },
+		  .help = "axis across which the slices of a montage lie" },
 		{ 0, "every", .integer = &p->every, .value = "K", .min = 1, .max = INFINITY,
-		  .absent = "for at most 24 slices", .help = "montage: one slice in K" },
+		  .absent = "as many as show at most 24 slices", .help = "montage: one slice in K" },
 		{ 0, "columns", .integer = &p->columns, .value = "N", .min = 1, .max = INFINITY,
-		  .absent = "what fills the picture", .help = "montage: slices in a row" },
+		  .absent = "as many as fill the picture", .help = "montage: slices in a row" },
 		{ 0 },
 	};
 	struct opt looks[] = {
@@ -193,20 +195,21 @@ int main_view(int argc, char **argv)
 		  .absent = "0 to the greatest value; symmetric if there are negative ones",
 		  .help = "values of the first and the last colour" },
 		{ 0, "percent", .real = p->percent, .count = 2, .value = "LO,HI", .min = 0, .max = 100,
-		  .absent = "see --window", .help = "the same, as percentiles" },
+		  .absent = "see --window", .help = "the window as percentiles" },
 		{ 0, "map", .text = &p->map, .words = iso_picture_maps(), .value = "MAP",
-		  .absent = "ember, or blue-red for a symmetric window", .help = "colours" },
+		  .absent = "ember, or blue-red for a symmetric window", .help = "colour map" },
 		{ 0, "zoom", .real = &p->zoom, .value = "PIXELS", .min = 1e-3, .max = 1e3,
-		  .absent = "for a picture of about 1000 pixels",
+		  .absent = "a picture of about 1000 pixels",
 		  .help = "pixels along the shortest edge of a voxel" },
 		{ 0, "linear", .flag = &p->linear,
 		  .help = "interpolate between voxels, instead of flat boxes" },
 		{ 0, "radiological", .flag = &p->radiological,
-		  .help = "turn x round: the patient's right is on the left" },
+		  .help = "mirror x: the patient's right is on the left" },
 		{ 0, "labels", .text = &s.labels, .words = labels, .value = "LABELS",
-		  .help = "at the edges: anatomy is R L A P S I, the ends of +x -x +y -y +z -z" },
+		  .help = "letters at the edges. anatomy: R L A P S I at the ends of +x -x +y -y +z "
+		          "-z. axes: the names of the axes. none: no letters" },
 		{ 0, "crosshair", .flag = &p->crosshair, .help = "mark where slices cross" },
-		{ 0, "title", .text = &p->title, .value = "TEXT", .help = "above the picture" },
+		{ 0, "title", .text = &p->title, .value = "TEXT", .help = "text above the picture" },
 		{ 0 },
 	};
 	struct cmd c = { 0 };

@@ -51,9 +51,10 @@ int iso_castor_create(iso_event_writer *w, const char *path, int64_t bytes)
 	int st;
 
 	if (!w->scanner)
-		return iso_fail(ISO_EARG,
-		                "%s: CASToR files hold crystal numbers; a scanner must say where they are",
-		                path);
+		return iso_fail(
+			ISO_EARG,
+			"%s: CASToR files hold crystal numbers; a scanner must say where the crystals are",
+			path);
 	if (w->scanner->kind == ISO_PANELS) /* its tables know angles round an axis, no heads */
 		return iso_fail(
 			ISO_EARG,

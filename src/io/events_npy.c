@@ -109,7 +109,7 @@ static int check_fields(const struct layout *l, const char *path)
 	if ((ends == 6 || (ends == 0 && crystals == 2)) && crystals != 1) return ISO_OK;
 	return iso_refuse(
 		path, "records of events need the fields x1 y1 z1 x2 y2 z2, or p1 p2 of three numbers, in "
-		      "mm, or crystal1 crystal2; besides dt_ps, time_ms or time_s");
+		      "mm, or crystal1 crystal2; also dt_ps, time_ms or time_s");
 }
 
 static int take_records(struct layout *l, struct iso_events_info *info, const struct iso_npy *h,
@@ -159,7 +159,7 @@ static int open_npy(iso_event_file *f, const char *path, const struct iso_events
 	f->info.has_time = l->column[TIME].there;
 	if (!l->column[CRYSTAL_1].there) return ISO_OK;
 	if (!o->scanner && !l->column[X1].there)
-		return iso_refuse(path, "holds crystal numbers; a scanner must say where they are");
+		return iso_refuse(path, "holds crystal numbers; a scanner must say where the crystals are");
 	f->scanner = o->scanner;
 	f->info.has_crystal = f->scanner;
 	return ISO_OK;

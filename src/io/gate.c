@@ -392,7 +392,7 @@ static int read_gate(struct iso_events *e, struct iso_hash *hash, const char *pa
 		              g.e.first_line_bad, g.why, g.e.n_lines_bad, g.lines);
 	else if (!st && g.e.n == 0)
 		st = iso_refuse(path, "no coincidences%s",
-		                g.e.n_left_out ? " but those that trues_only leaves out" : "");
+		                g.e.n_left_out ? " except the ones that trues_only leaves out" : "");
 	if (st)
 		iso_events_free(&g.e);
 	else

@@ -10,8 +10,8 @@ int gate_table_read(struct gate_table *t)
 {
 	return iso_refuse(
 		t->path,
-		"this build has no HDF5, which .hdf5 files need; built from source, Isotome takes it "
-		"where it is installed");
+		"this build has no HDF5, which .hdf5 files need; install the library and build Isotome "
+		"from source");
 }
 #endif
 
@@ -45,7 +45,7 @@ static int open_table(iso_event_file *f, const char *path, const struct iso_even
 	f->left_out = t->left_out;
 	return t->e.n > 0 ? ISO_OK
 	                  : iso_refuse(path, "no coincidences%s",
-	                               t->left_out ? " but those that trues_only leaves out" : "");
+	                               t->left_out ? " except the ones that trues_only leaves out" : "");
 }
 
 static void close_table(iso_event_file *f)

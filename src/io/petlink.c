@@ -440,7 +440,7 @@ static int header_beside(char out[PATH_MAX], const char *path)
 
 	if (st) return st;
 	if (access(other, F_OK) != 0)
-		return iso_refuse(path, "its header is not there: %s", iso_base_name(out));
+		return iso_refuse(path, "its header is missing: %s", iso_base_name(out));
 	memcpy(out, other, strlen(other) + 1);
 	return ISO_OK;
 }

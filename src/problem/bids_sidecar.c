@@ -24,29 +24,33 @@ struct key {
 static const struct key keys[] = {
 	{ { "Manufacturer", "manufacturer", "of the scanner" }, false },
 	{ { "ManufacturersModelName", "manufacturers-model-name",
-	    "of the scanner; else its name in the record" },
+	    "of the scanner (default: its name in the record)" },
 	  false },
 	{ { "TracerName", "tracer-name", "FDG" }, false },
-	{ { "TracerRadionuclide", "tracer-radionuclide", "F18; else of the record's isotope" }, false },
-	{ { "InjectedRadioactivity", "injected-radioactivity", "else the record's dose less the residue" },
+	{ { "TracerRadionuclide", "tracer-radionuclide", "such as F18 (default: the record's isotope)" },
 	  false },
-	{ { "InjectedRadioactivityUnits", "injected-radioactivity-units", "MBq, unless said" }, false },
+	{ { "InjectedRadioactivity", "injected-radioactivity",
+	    "number (default: the record's dose less the residue)" },
+	  false },
+	{ { "InjectedRadioactivityUnits", "injected-radioactivity-units",
+	    "unit of the activity (default: MBq)" },
+	  false },
 	{ { "InjectedMass", "injected-mass", "of the tracer" }, false },
 	{ { "InjectedMassUnits", "injected-mass-units", "ug" }, false },
-	{ { "SpecificRadioactivity", "specific-radioactivity", "activity a mass" }, false },
+	{ { "SpecificRadioactivity", "specific-radioactivity", "activity per mass" }, false },
 	{ { "SpecificRadioactivityUnits", "specific-radioactivity-units", "Bq/g" }, false },
 	{ { "ModeOfAdministration", "mode-of-administration", "bolus, infusion or bolus-infusion" }, false },
-	{ { "InfusionRadioactivity", "infusion-radioactivity", "of a bolus-infusion" }, true },
-	{ { "InfusionStart", "infusion-start", "of a bolus-infusion, s from the time zero" }, true },
-	{ { "InfusionSpeed", "infusion-speed", "of a bolus-infusion" }, true },
-	{ { "InfusionSpeedUnits", "infusion-speed-units", "of a bolus-infusion: mL/s" }, true },
-	{ { "InjectedVolume", "injected-volume", "of a bolus-infusion, mL" }, true },
-	{ { "TimeZero", "time-zero", "hh:mm:ss; else the start of the scan, where the record says it" },
+	{ { "InfusionRadioactivity", "infusion-radioactivity", "activity of a bolus-infusion" }, true },
+	{ { "InfusionStart", "infusion-start", "start of a bolus-infusion, s from the time zero" }, true },
+	{ { "InfusionSpeed", "infusion-speed", "speed of a bolus-infusion" }, true },
+	{ { "InfusionSpeedUnits", "infusion-speed-units", "unit of that speed, such as mL/s" }, true },
+	{ { "InjectedVolume", "injected-volume", "volume of a bolus-infusion, mL" }, true },
+	{ { "TimeZero", "time-zero", "hh:mm:ss (default: the start of the scan, if the record has it)" },
 	  false },
 	{ { "ScanStart", "scan-start", "s from the time zero" }, false },
 	{ { "InjectionStart", "injection-start", "s from the time zero" }, false },
-	{ { "AcquisitionMode", "acquisition-mode", "list mode, unless said" }, false },
-	{ { "AttenuationCorrection", "attenuation-correction", "in words; else what the record says" },
+	{ { "AcquisitionMode", "acquisition-mode", "mode of the acquisition (default: list mode)" }, false },
+	{ { "AttenuationCorrection", "attenuation-correction", "in words (default: what the record says)" },
 	  false },
 };
 enum { KEYS = sizeof keys / sizeof keys[0] };
@@ -264,11 +268,10 @@ static int check_record(const struct sidecar *s)
 	if (!s->record || !json_object_get(s->record, "ReconMethodName"))
 		return iso_fail(ISO_EINPUT, "%s: has no record of a reconstruction beside it", image);
 	if (!unit || (strcmp(unit, "Bq/mL") != 0 && strcmp(unit, "g/mL") != 0))
-		return iso_fail(
-			ISO_EINPUT,
-			"%s: is in %s, PET-BIDS takes Bq/mL: reconstruct with 'calibration' (or with 'suv' "
-			"besides)",
-			image, unit ? unit : "no known unit");
+		return iso_fail(ISO_EINPUT,
+		                "%s: is in %s, PET-BIDS takes Bq/mL: reconstruct with 'calibration' (and "
+		                "'suv' for g/mL)",
+		                image, unit ? unit : "no known unit");
 	if (json_array_size(json_object_get(s->record, "FrameDuration")) < 1)
 		return iso_fail(ISO_EINPUT, "%s: its record does not say how long the frames are", image);
 	return ISO_OK;

@@ -9,18 +9,20 @@
 /* ---- events ---- */
 
 /* Entries of a table of options; o is a struct iso_events_options of static or longer life. */
-#define EVENTS_OPTS(o)                                                                                \
-	{ 0, "gate-mask", .text = &(o).gate_mask, .value = "SWITCHES",                                \
-	  .help = "GATE text: its 18 column switches, \"1 1 0 ...\", where some are off" },           \
-		{ 0, "trues-only", .flag = &(o).trues_only,                                           \
-		  .help = "GATE: only pairs of one decay, neither photon scattered in the phantom" }, \
-		{ 0, "tree", .text = &(o).tree, .value = "NAME",                                      \
-		  .help = "GATE's ROOT and HDF5 files: the tree or table (default Coincidences)" },   \
-		{ 0, "no-multiplicity", .flag = &(o).no_multiplicity,                                 \
-		  .help = "projection data: a bin is one line, not its number of crystal pairs" },    \
-	{                                                                                             \
-		0, "swap-dt", .flag = &(o).swap_dt,                                                   \
-			      .help = "the file's time differences have the other sign"               \
+#define EVENTS_OPTS(o)                                                                                     \
+	{ 0, "gate-mask", .text = &(o).gate_mask, .value = "SWITCHES",                                     \
+	  .help = "GATE text: the 18 column switches, \"1 1 0 ...\", if some are off" },                   \
+		{ 0, "trues-only", .flag = &(o).trues_only,                                                \
+		  .help = "GATE: keep only pairs of one decay whose photons did not scatter in the "       \
+		          "phantom" },                                                                     \
+		{ 0, "tree", .text = &(o).tree, .value = "NAME",                                           \
+		  .help = "GATE's ROOT and HDF5 files: name of the tree or table (default "                \
+		          "Coincidences)" },                                                               \
+		{ 0, "no-multiplicity", .flag = &(o).no_multiplicity,                                      \
+		  .help = "projection data: a bin counts as one line, not as its number of crystal "       \
+		          "pairs" },                                                                       \
+	{                                                                                                  \
+		0, "swap-dt", .flag = &(o).swap_dt, .help = "turn the sign of the file's time differences" \
 	}
 
 /* And the scanner, for commands that have it for this alone. */
@@ -79,7 +81,7 @@ int strip_describe(json_t *out, const char *path);
 int lors_shape(int64_t dim[8], const struct iso_panels *p);
 int lors_read(struct record *record, struct iso_array *a, const char *path, const struct iso_panels *p);
 
-#define TRANSDUCERS_FILES "YAML or JSON, kind: transducers; or a file of traces that holds them"
+#define TRANSDUCERS_FILES "YAML or JSON (kind: transducers), or a file of traces that holds them"
 
 /* One of s and r is set; t is of that one. */
 struct transducers {

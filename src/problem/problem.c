@@ -38,10 +38,12 @@ static void fill_tables(iso_problem *p)
 	const struct opt own[] = {
 		{ 0, "psf", .real = s->psf, .count = 3, .spread = true, .value = "X,Y,Z", .min = 0,
 		  .max = 1e5, .absent = "none", .unit = "mm",
-		  .help = "point spread function of the image: FWHM in mm, one for all axes or one each" },
+		  .help = "FWHM in mm of the point spread function of the image, one for all axes or "
+		          "one each" },
 		{ 0, "force", .flag = &p->force, .transient = true, .help = "replace an existing output" },
 		{ 0, "accept", .text = &p->accept, .value = "CHECK,...", .absent = "none",
-		  .help = "checks whose refusals become warnings; a refusal names its check" },
+		  .help = "checks that only warn instead of refusing, separated by commas; a refusal "
+		          "names its check" },
 	};
 	const struct opt_set sets[] = {
 		{ "Reconstruction", s->own },

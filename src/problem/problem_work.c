@@ -444,7 +444,7 @@ static int check_files(iso_problem *p, const char *path)
 		return st;
 	for (int i = 0; i < 3 && !p->s.resume && !p->force; i++)
 		if (iso_stands_at(work[i]) != ISO_STANDS_NOTHING)
-			return iso_fail(ISO_EARG, "%s exists: 'resume' continues it, 'force' begins anew",
+			return iso_fail(ISO_EARG, "%s exists: 'resume' continues it, 'force' starts again",
 			                work[i]);
 	for (int k = 0; k < p->s.frames.n && !st; k++) st = check_iterations(p, k);
 	return st;

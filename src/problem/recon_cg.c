@@ -18,11 +18,11 @@ static const char *const weighs[] = { "equal", "area", NULL };
 struct opt_set cg_params(struct least_squares *p)
 {
 	const struct opt opts[] = {
-		{ 0, "nonneg", .flag = &p->nonneg, .help = "no voxel below 0" },
+		{ 0, "nonneg", .flag = &p->nonneg, .help = "allow no voxel below 0" },
 		{ 0, "weigh", .text = &p->weigh, .words = weighs, .value = "NAME", .absent = "equal",
-		  .help = "equal: all data count alike; area: by the surface that their transducer stands "
-		          "for. Where an array is dense in places, as rings are at the poles, fewer "
-		          "iterations do" },
+		  .help = "equal: all data count alike; area: data count by the surface of their "
+		          "transducer. area needs fewer iterations if an array is denser in some "
+		          "places, as rings are at the poles" },
 		{ 0 },
 	};
 

@@ -170,7 +170,7 @@ static int compare_image(struct found *f, const iso_problem *p, const char *path
 	if (!hash)
 		snprintf(f->why, sizeof f->why, "its record has no hash of its values");
 	else if (st || strcmp(hash, hex) != 0)
-		snprintf(f->why, sizeof f->why, "its values are not those that its record tells of");
+		snprintf(f->why, sizeof f->why, "its values are not the values of its record");
 	else if (unit)
 		snprintf(f->x.unit, sizeof f->x.unit, "%s", unit);
 	return ISO_OK;

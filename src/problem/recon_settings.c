@@ -19,42 +19,42 @@ static void own_params(struct settings *s)
 {
 	const struct opt own[] = {
 		{ 0, "method", .text = &s->method, .words = methods, .value = "M",
-		  .help = "mlem, osem with 'subsets'; with a 'penalty' svrg (converges in about ten passes), "
-		          "saga, "
-		          "bsrem, osl, lbfgs (the reference); with total variation, not smoothed, spdhg or "
-		          "pdhg; kem (EM behind a 'kernel'); cg (least squares: "
-		          "svoxel, "
-		          "sradon), (strip) direct: each event where it most likely came from, or (ubp) "
-		          "fbp" },
+		  .help = "mlem; osem (with 'subsets'); with a 'penalty' svrg (converges in about "
+		          "ten passes), saga, bsrem, osl or lbfgs (the reference); spdhg or pdhg "
+		          "with total variation that is not smoothed; kem (EM with a 'kernel'); cg "
+		          "(least squares, for svoxel and sradon); direct (strip: each event goes "
+		          "where it most likely came from); fbp (ubp)" },
 		{ 0, "iterations", .integer = &s->iterations, .value = "N", .min = 1, .max = 1e6,
-		  .help = "passes over all data; with a penalty 20 at most, the start's included, of lbfgs "
-		          "400, spdhg 100, pdhg 500" },
+		  .help = "passes over all data. With a penalty this is the largest number, "
+		          "including the start: 20, or 400 for lbfgs, 100 for spdhg, 500 for pdhg" },
 		{ 0, "subsets", .integer = &s->subsets, .value = "K", .min = 1, .max = 1e6,
-		  .absent = "1 for mlem, kem and pdhg, 8 for osem; with a penalty 4 to 32, of 1000 counts or "
-		            "more",
+		  .absent = "1 for mlem, kem and pdhg, 8 for osem; with a penalty 4 to 32, each of "
+		            "1000 counts or more",
 		  .help = "parts of the data, taken in turn" },
 		{ 0, "subset-rule", .text = &s->rule, .words = rules, .value = "RULE",
-		  .help = "interleaved: subset b holds events b, b+K, b+2K, ...; blocks: consecutive events; "
-		          "random: dealt at random; of srm, for directions: mod, groups (4 x 4 neighbours "
-		          "together), random" },
+		  .help = "interleaved: subset b holds events b, b+K, b+2K, ...; blocks: consecutive "
+		          "events; random: events drawn at random. For srm the rule is for "
+		          "directions: mod, groups (4 x 4 neighbours together) or random" },
 		{ 0, "seed", .integer = &s->seed, .value = "N", .min = 0, .max = 9e15,
-		  .help = "of 'subset-rule' random, and of the order of subsets of svrg, saga, bsrem, "
-		          "spdhg" },
+		  .help = "seed of 'subset-rule' random, and of the order of subsets in svrg, saga, "
+		          "bsrem, spdhg" },
 		{ 0, "sens", .text = &s->sens, .file = OPT_READS, .takes = ISO_TAKES_ARRAY,
 		  .value = "FILE|none", .absent = "from 'scanner'",
 		  .help = "sensitivity image, without 'psf'; none: 1 everywhere" },
 		{ 0, "start", .text = &s->start, .file = OPT_READS, .takes = ISO_TAKES_ARRAY, .value = "FILE",
-		  .absent = "1 everywhere; for cg, 0; with a penalty a pass of osem", .help = "start image" },
+		  .absent = "1 everywhere; 0 for cg; one pass of osem with a penalty",
+		  .help = "start image" },
 		{ 0, "filter", .text = &s->filter_text, .value = "FILTER",
 		  .help = "gaussian:MM, gaussian:X,Y,Z or median:N, after the last iteration" },
 		{ 0, "filter-every", .integer = &s->filter_every, .value = "N", .min = 1, .max = 1e6,
 		  .absent = "once, at the end",
-		  .help = "filter after every N iterations instead, also what goes on into the next" },
+		  .help = "filter after every N iterations; the next iteration starts from the "
+		          "filtered image" },
 		{ 0, "save-every", .integer = &s->save_every, .value = "N", .min = 0, .max = 1e6,
 		  .help = "also write the image after every N iterations (x_it005.nii)" },
 		{ 0, "deterministic", .flag = &s->deterministic, .transient = true,
-		  .help = "the same bits on every run, for every number of threads: always so, because sums "
-		          "are of integers on both devices" },
+		  .help = "give the same bits on every run, with any number of threads. Isotome "
+		          "always does, because it sums integers on both devices" },
 		{ 0 },
 	};
 
@@ -66,22 +66,26 @@ static void other_params(struct settings *s, struct model_stream *at)
 {
 	const struct opt stream[] = {
 		{ 0, "stream", .flag = &at->on,
-		  .help = "leave the events on disk, also if they fit memory, and read them in blocks" },
+		  .help = "leave the events on disk, even if they fit in memory, and read them in "
+		          "blocks" },
 		{ 0, "block", .integer = &at->block, .value = "N", .min = 1, .max = 1e12,
-		  .absent = "what suits the memory", .help = "the same, N events at a time" },
+		  .absent = "chosen by the memory", .help = "like 'stream', with N events at a time" },
 		{ 0, "scratch", .text = &at->scratch, .file = OPT_PLACE, .value = "FOLDER",
-		  .help = "the same, from a copy there, subset by subset and with all factors made once; at "
-		          "most 40 bytes an event, gone with the run" },
+		  .help = "like 'stream', from a copy in FOLDER that is sorted by subset and has all "
+		          "factors. The copy takes at most 40 bytes an event, and is removed at the "
+		          "end" },
 		{ 0 },
 	};
 
 	const struct opt stop[] = {
 		{ 0, "resume", .flag = &s->resume, .transient = true,
-		  .help = "continue from OUTPUT.ckpt; begin at the start where there is none" },
+		  .help = "continue from OUTPUT.ckpt; start from the beginning if the file does not "
+		          "exist" },
 		{ 0, "checkpoint-minutes", .real = &s->checkpoint_minutes, .value = "M", .min = 0, .max = 1e6,
-		  .unit = "min", .help = "least time between two checkpoints; 0: after every update" },
+		  .unit = "min",
+		  .help = "shortest time between two checkpoints; 0: write one after every update" },
 		{ 0, "stop-after", .real = &s->stop_after, .value = "M", .min = 0, .max = 1e6, .unit = "min",
-		  .help = "write a checkpoint and stop (exit code 143) after M minutes; 0: never" },
+		  .help = "after M minutes write a checkpoint and stop with exit code 143; 0: never" },
 		{ 0 },
 	};
 

@@ -47,47 +47,43 @@ struct opt_set map_params(struct penalties *p, const struct model *m, const stru
 	const struct opt opts[] = {
 		{ 0, "penalty", .text = &p->text, .value = "KIND:STRENGTH", .help = p->help },
 		{ 0, "tolerance", .real = &p->tolerance, .value = "T", .min = 0, .max = .999,
-		  .absent = cg ? "0: none; of pdhg 1e-4" : "0.005; of pdhg, spdhg 1e-4",
-		  .help = cg ? "stop where the gradient has fallen to this share of the first; pdhg: where "
-		               "the duality "
-		               "gap is below this share of |data|^2"
-		             : "stop where the image changes by less than this share over two passes of all "
-		               "subsets; "
-		               "lbfgs: where the gradient, over the sensitivity, is below it (KKT); pdhg, "
-		               "spdhg: "
-		               "where the duality gap is below this share of the counts; 0: never" },
+		  .absent = cg ? "0: none; 1e-4 for pdhg" : "0.005; 1e-4 for pdhg, spdhg",
+		  .help = cg ? "stop when the gradient has fallen to this share of the first; pdhg: when the "
+		               "duality gap is below this share of |data|^2"
+		             : "stop when the image changes by less than this share over two passes of all "
+		               "subsets; lbfgs: when the gradient divided by the sensitivity is below this "
+		               "(KKT); pdhg, spdhg: when the duality gap is below this share of the counts; "
+		               "0: never" },
 		{ 0, "curve", .text = &p->curve, .file = OPT_WRITES, .value = "FILE.csv",
-		  .help = cg ? "cost and gradient after each iteration; of pdhg the duality gap"
-		             : "objective, its parts and the gradient, or the duality gap, on the way" },
+		  .help = cg ? "write cost and gradient after each iteration; for pdhg the duality gap"
+		             : "write the objective, its parts and the gradient, or the duality gap, on the "
+		               "way" },
 		{ 0, "kappa", .text = &p->kappa, .file = OPT_READS, .takes = ISO_TAKES_ARRAY,
 		  .value = "FILE|auto", .absent = "1 everywhere",
-		  .help = "image by which the penalty is weighted, each pair of voxels by both of theirs; "
-		          "auto: "
-		          "from the data, so that resolution is nearly the same everywhere" },
+		  .help = "image that weights the penalty; each pair of voxels is weighted by both "
+		          "values. auto: computed from the data, so that the resolution is nearly "
+		          "the same everywhere" },
 		{ 0, "unseen", .text = &p->unseen, .words = unseen, .value = "WORD",
-		  .help = "voxels without sensitivity: drop (they are nobody's neighbours) or keep "
-		          "(neighbours "
-		          "of value 0, as in STIR without kappa)" },
+		  .help = "what to do with voxels without sensitivity. drop: they are no neighbours "
+		          "of any voxel; keep: they are neighbours of value 0, as in STIR without "
+		          "kappa" },
 		{ 0, "bowsher", .text = &p->bowsher, .file = OPT_MAY_READ, .takes = ISO_TAKES_ARRAY,
 		  .value = "FILE[,N]",
-		  .help = "anatomical image on the grid: of each voxel's neighbours only the N most alike in "
-		          "it "
-		          "count (7 of 26; 3 of 8 in one plane)" },
+		  .help = "anatomical image on the grid. Only the N neighbours of a voxel that are "
+		          "most alike in this image count (7 of 26; 3 of 8 in one plane)" },
 		{ 0, "step", .real = &p->step, .value = "A", .min = 1e-6, .max = 100, .absent = "1",
 		  .help = "length of a step of svrg, saga, bsrem" },
 		{ 0, "relax", .real = &p->relax, .value = "E", .min = 0, .max = 1e6,
 		  .absent = "the step falls to a fiftieth by the last pass",
-		  .help = "of bsrem: the step shrinks as 1/(1 + E passes) instead; 0: it does not shrink. "
-		          "Without it "
-		          "bsrem came within 1 % of the maximum in 60 passes from 13 counts a voxel on; with "
-		          "4 within 3 "
-		          "to 5 %, where svrg took 21 to 35 passes" },
+		  .help = "for bsrem: shrink the step as 1/(1 + E passes); 0: do not shrink the "
+		          "step. By default bsrem came within 1 % of the maximum in 60 passes with "
+		          "13 counts a voxel or more; with 4 counts a voxel it came within 3 to 5 %, "
+		          "where svrg took 21 to 35 passes" },
 		{ 0, "kernel", .text = &p->kernel, .file = OPT_MAY_READ, .takes = ISO_TAKES_ARRAY,
 		  .value = "FILE[,FILE...]",
-		  .help = "of kem: images of features on the grid, of which each voxel's kernel is made; "
-		          "then "
-		          "k=48 (voxels of a kernel), radius=3 (of the window), sigma=1, each behind a "
-		          "comma" },
+		  .help = "for kem: images of features on the grid, from which Isotome makes each "
+		          "voxel's kernel. Then k=48 (voxels of a kernel), radius=3 (of the window), "
+		          "sigma=1, each after a comma" },
 		{ 0 },
 	};
 	const struct opt_set own[] = { { NULL, (struct opt *)model }, { 0 } };

@@ -25,23 +25,24 @@ struct opt_set units_params(struct units *u)
 	const struct opt opts[] = {
 		{ 0, "calibration", .text = &u->calibration, .file = OPT_MAY_READ,
 		  .value = "FILE|K|" OF_EVENTS, .absent = "none: the image is in counts/mm",
-		  .help = "of the scanner, for an image in Bq/ml at the start of the scan: a file of "
-		          "'isotome "
-		          "calibrate', its number K, or the factor of the events' file" },
+		  .help = "calibration of the scanner, for an image in Bq/ml at the start of the "
+		          "scan: a file of 'isotome calibrate', its number K, or the word events "
+		          "for the factor in the events' file" },
 		{ 0, "branching", .real = &u->branching_option, .value = "F", .min = 1e-6, .max = 1,
-		  .absent = "the isotope's", .help = "positrons a decay" },
+		  .absent = "the isotope's", .help = "positrons per decay" },
 		{ 0, "started-at", .text = &u->started_at, .value = "TIME",
 		  .help = "when the scan started: 14:30:15, or with the date 2026-11-16T14:30:15" },
 		{ 0, "suv", .flag = &u->suv,
-		  .help = "standardised uptake values by body weight, g/ml, in place of Bq/ml" },
+		  .help = "make standardised uptake values by body weight, g/ml, instead of Bq/ml" },
 		{ 0, "weight-kg", .real = &u->weight_kg, .unit = "kg", .value = "KG", .min = 1e-6, .max = 1e4,
 		  .absent = "not known", .help = "weight of the body" },
 		{ 0, "dose-mbq", .real = &u->dose_mbq, .unit = "MBq", .value = "MBQ", .min = 1e-9, .max = 1e9,
-		  .absent = "not known", .help = "activity in the syringe, as of 'injected-at'" },
+		  .absent = "not known", .help = "activity in the syringe at the time 'injected-at'" },
 		{ 0, "residual-mbq", .real = &u->residual_mbq, .unit = "MBq", .value = "MBQ", .min = 0,
-		  .max = 1e9, .help = "what stayed in the syringe, as of 'injected-at'" },
+		  .max = 1e9, .help = "activity that stayed in the syringe, at the time 'injected-at'" },
 		{ 0, "injected-at", .text = &u->injected_at, .value = "TIME",
-		  .help = "when; without a date within 12 hours of 'started-at', over midnight too" },
+		  .help = "time of the injection; without a date Isotome takes the time within 12 "
+		          "hours of 'started-at', also across midnight" },
 		{ 0 },
 	};
 

@@ -104,7 +104,7 @@ refuse() { # CODE TEXT ARGS...
 }
 checkpoint=kept
 cp kept part.nii.ckpt
-refuse 2 'part.nii.ckpt exists: --resume continues it, --force begins anew' "${args[@]}"
+refuse 2 'part.nii.ckpt exists: --resume continues it, --force starts again' "${args[@]}"
 refuse 3 'checkpoint of other inputs or options' "${args[@]}" --resume --subsets 5
 refuse 3 'checkpoint of other inputs or options' "${args[@]}" --resume --iterations 19
 refuse 3 'checkpoint of other inputs or options' "${args[@]}" --resume --tof-fwhm-ps 250
@@ -196,9 +196,9 @@ printf '\0\0\0\0' | dd of=sens.npy bs=4 seek=4000 conv=notrunc 2>dd
 not_of_this_run "its run read another sens.npy"
 mv aside sens.npy
 cp truth.nii part.nii	# another image beside the record
-not_of_this_run "its values are not those that its record tells of"
+not_of_this_run "its values are not the values of its record"
 head -c 1000 before/part.nii >part.nii
-not_of_this_run "its values are not those that its record tells of"
+not_of_this_run "its values are not the values of its record"
 cp before/part.nii .
 rm part.json
 expect 2 recon "${args[@]}" -o part.nii --resume

@@ -82,7 +82,7 @@ static void crystals(void **state)
 	         "kind: cylinder\nradius_mm: 100\nrings: 1\nring_pitch_mm: 4\ncrystals_per_ring: 4\n");
 	assert_int_equal(iso_scanner_read(&s, "ring.yaml"), ISO_OK);
 	put_npy("[('crystal', '>u2', (2,)), ('time_s', '>f4')]", "(1,)", plain, sizeof plain);
-	refused("holds crystal numbers; a scanner must say where they are");
+	refused("holds crystal numbers; a scanner must say where the crystals are");
 	read_events(&e, s);
 	assert_true(e.crystal[0] == 3 && e.crystal[1] == 1 && e.time_ms[0] == 1500);
 	assert_near((double)e.v[0].p1[0], iso_scanner_positions(s)[9], 1e-4);

@@ -63,7 +63,7 @@ static void trues(void **state)
 	                           &(struct iso_events_options){ .size = sizeof(struct iso_events_options),
 	                                                         .trues_only = true }),
 	                 ISO_EINPUT);
-	assert_message("no coincidences but those that trues_only leaves out");
+	assert_message("no coincidences except the ones that trues_only leaves out");
 	files(true);
 }
 

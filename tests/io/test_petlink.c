@@ -248,7 +248,7 @@ static void names(void **state)
 	read_file(&e, "other.hdr.text", NULL);
 	assert_int_equal(e.n, 3);
 	iso_events_free(&e);
-	assert_not_read("a.l", NULL, "its header is not there: a.l.hdr");
+	assert_not_read("a.l", NULL, "its header is missing: a.l.hdr");
 	assert_int_equal(rename("other.hdr.text", "a.hdr"), 0);
 	read_file(&e, "a.l", NULL);
 	assert_int_equal(e.n, 3);

@@ -119,9 +119,8 @@ int main_info(int argc, char **argv)
 		EVENTS_SCANNER_OPT(scanner),
 		EVENTS_OPTS(how),
 		{ 0, "plot", .text = &plot, .file = OPT_WRITES, .value = "FILE",
-		  .help = "of one file of events, or of a scanner: a picture (.png) of the crystals, and of "
-		          "lines of "
-		          "events through them" },
+		  .help = "draw the crystals of a scanner, or of one file of events with lines of "
+		          "its events, as a picture (.png)" },
 		{ 0, "force", .flag = &c.force, .transient = true, .help = "replace an existing picture" },
 		{ 0 },
 	};

@@ -47,8 +47,10 @@ static const struct fact diff_facts[] = {
 
 static const struct opt_usage diff_usage = {
 	"measure",
-	"How far A is from B: largest |a - b|, mean of a - b, relative difference in the L2 norm, and "
-	"diff% = 100 sum |a - b| / sum |b|. Arrays of any shape; of two images the grids must agree.",
+	"Say how far A is from B: the largest |a - b|, the mean of a - b, the "
+	"relative difference in the L2 norm, and diff% = 100 sum |a - b| / sum "
+	"|b|. Arrays may have any shape. If both are images, their grids must "
+	"agree.",
 	"  isotome measure diff cpu.nii cuda.nii --below 0.01\n"
 };
 
@@ -58,7 +60,7 @@ int measure_diff(struct measure *m)
 	struct opt own[] = {
 		measure_word(m, "the difference of two arrays"),
 		CMD_ARGUMENT("a", a, OPT_MAY_READ, "A", "array or image"),
-		CMD_ARGUMENT("b", b, OPT_MAY_READ, "B", "what it is held against"),
+		CMD_ARGUMENT("b", b, OPT_MAY_READ, "B", "array or image to compare A with"),
 		measure_below(m, "diff%", "diff% must be below X"),
 		{ 0 },
 	};
@@ -85,9 +87,10 @@ static const struct fact rmse_facts[] = {
 
 static const struct opt_usage rmse_usage = {
 	"measure",
-	"Root of the mean squared error of an image against a reference, also over the mean of the "
-	"reference (NRMSE). Images that differ in scale can be scaled first: so that the sums agree, or so "
-	"that the error is smallest.",
+	"Compute the root of the mean squared error of an image against a "
+	"reference, also divided by the mean of the reference (NRMSE). Images that "
+	"differ in scale can be scaled first, so that the sums agree, or so that "
+	"the error is smallest.",
 	"  isotome measure rmse image.nii truth.nii --scale fit\n"
 	"  isotome measure rmse image.nii truth.nii --mask body.nii --scale sum --below 0.1\n"
 };
@@ -99,11 +102,11 @@ int measure_rmse(struct measure *m)
 	struct opt own[] = {
 		measure_word(m, "the error of an image"),
 		CMD_ARGUMENT("image", image, OPT_MAY_READ, "IMAGE", "array or image"),
-		CMD_ARGUMENT("reference", reference, OPT_NO_FILE, "REFERENCE", "what it should be"),
+		CMD_ARGUMENT("reference", reference, OPT_NO_FILE, "REFERENCE", "the true array or image"),
 		{ 0, "mask", .text = &mask, .file = OPT_MAY_READ, .value = "FILE",
-		  .help = "compare only where this is not 0" },
+		  .help = "mask: compare only where this image is not 0" },
 		{ 0, "scale", .text = &scale, .words = scales, .value = "HOW",
-		  .help = "scale the image first" },
+		  .help = "how to scale the image first" },
 		measure_below(m, "NRMSE", "NRMSE must be below X"),
 		{ 0 },
 	};

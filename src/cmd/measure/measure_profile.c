@@ -136,8 +136,9 @@ static int run(struct measure *m, struct settings *s)
 
 static const struct opt_usage usage = {
 	"measure",
-	"Values of an image along a line, trilinear between the voxel centres. Columns: distance from the "
-	"beginning, x, y, z in mm, value. On stdout, or with -o in a file: .csv, or an array of these "
+	"Print the values of an image along a line, trilinear between the voxel "
+	"centres. The columns are distance from the beginning, x, y, z in mm, "
+	"value. With -o the table goes to a file: .csv, or an array of these "
 	"columns (.npy, .raw).",
 	"  isotome measure profile image.nii --from -50,0,0 --to 50,0,0\n"
 	"  isotome measure profile image.nii --from 0,0,-80 --to 0,0,80 --width 10 -o axial.csv\n"
@@ -150,15 +151,16 @@ int measure_profile(struct measure *m)
 		measure_word(m, "values along a line"),
 		CMD_ARGUMENT("image", s.in, OPT_MAY_READ, "IMAGE", "image with a voxel size"),
 		{ 0, "from", .real = s.p.from, .count = 3, .value = "X,Y,Z", .required = true,
-		  .help = "where it begins, mm" },
+		  .help = "where the line begins, mm" },
 		{ 0, "to", .real = s.p.to, .count = 3, .value = "X,Y,Z", .required = true,
-		  .help = "where it ends, mm" },
+		  .help = "where the line ends, mm" },
 		{ 0, "samples", .integer = &s.p.samples, .value = "N", .min = 2, .max = MAX_SAMPLES,
-		  .absent = "one a voxel, of the smallest edge", .help = "values, ends included" },
+		  .absent = "one per voxel, by its smallest edge",
+		  .help = "number of values, ends included" },
 		{ 0, "width", .real = &s.p.width, .value = "MM", .min = 0, .max = 1e5,
-		  .help = "mean over a disc of this diameter across the line" },
+		  .help = "take the mean over a disc of this diameter across the line" },
 		{ 'o', "output", .text = &s.out, .file = OPT_WRITES, .value = "FILE",
-		  .help = "write the table there (.csv, .npy, .raw)" },
+		  .help = "write the table to this file (.csv, .npy, .raw)" },
 		measure_below(m, "largest value", "the largest value must be below X"),
 		{ 0 },
 	};

@@ -120,10 +120,12 @@ done:
 
 static const struct opt_usage usage = {
 	"measure",
-	"Rods of a phantom in its image: for each diameter the median and quartiles of the widths at half "
-	"and at a tenth of the height (FWHM, FWTM), of two profiles a rod, and the value halfway between "
-	"neighbours over the mean of theirs. Rods count as resolved where that is below 0.735, the "
-	"criterion of Rayleigh, in the mean of their pairs. The image is averaged along the rods.",
+	"Measure the rods of a phantom in its image. For each diameter Isotome "
+	"prints the median and quartiles of the widths at half and at a tenth of "
+	"the height (FWHM, FWTM), from two profiles per rod. It also prints the "
+	"value halfway between neighbours, divided by the mean of both. Rods count "
+	"as resolved if the mean of that ratio over their pairs is below 0.735, "
+	"the criterion of Rayleigh. The image is averaged along the rods.",
 	"  isotome measure rods image.nii --phantom derenzo-meng\n"
 	"  isotome measure rods image.nii --phantom rods.yaml --slab 5 -o boxes.png\n"
 	"  isotome measure rods image.nii --phantom derenzo-meng --diameter 1.6 --below 2\n"
@@ -138,11 +140,12 @@ int measure_rods(struct measure *m)
 		{ 0, "phantom", .text = &s.phantom, .file = OPT_MAY_READ, .value = "NAME|FILE",
 		  .required = true, .help = "phantom whose cylinders with activity are the rods" },
 		{ 0, "slab", .real = &s.slab, .value = "MM", .min = 1e-6, .max = 1e5,
-		  .absent = "half the length of the rods", .help = "length of the rods that is averaged" },
+		  .absent = "half the length of the rods",
+		  .help = "length of the rods over which the image is averaged" },
 		{ 0, "diameter", .real = &s.diameter, .value = "MM", .min = 1e-6, .max = 1e5,
-		  .absent = "the largest rods", .help = "rods whose width --below is about" },
+		  .absent = "the largest rods", .help = "diameter of the rods whose width --below limits" },
 		{ 'o', "output", .text = &s.out, .file = OPT_WRITES, .value = "FILE",
-		  .help = "boxes and whiskers, as .png" },
+		  .help = "draw boxes and whiskers, as .png" },
 		measure_below(m, "median FWHM in mm", "the median FWHM must be below X"),
 		{ 0 },
 	};

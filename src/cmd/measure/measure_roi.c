@@ -142,9 +142,10 @@ static int run_roi(struct measure *m, struct regions *all)
 
 static const struct opt_usage roi_usage = {
 	"measure",
-	"Statistics of the voxels whose centre lies in a region: number, volume, mean, standard deviation "
-	"(also in per cent of the mean, PSTD), least, largest, sum. Places in mm. An option may name "
-	"several regions with '/' between, each with NAME= in front if it has a name.",
+	"Print statistics of the voxels whose centre lies in a region: number, "
+	"volume, mean, standard deviation (also in per cent of the mean, PSTD), "
+	"least, largest, sum. Positions are in mm. An option may name several "
+	"regions, separated by '/', each with NAME= in front if it has a name.",
 	"  isotome measure roi image.nii --sphere 57.2,0,0,18\n"
 	"  isotome measure roi image.nii --sphere hot=57,0,0,5/cold=0,0,0,15 --box 0,9,-9,9,0,0\n"
 	"  isotome measure roi image.nii --cylinder 0,0,0,80,40,z --mask body.nii --json\n"
@@ -159,11 +160,11 @@ int measure_roi(struct measure *m)
 		{ 0, "sphere", .text = &all.text[ISO_ROI_SPHERE], .value = forms[ISO_ROI_SPHERE].value,
 		  .help = "centre and radius" },
 		{ 0, "cylinder", .text = &all.text[ISO_ROI_CYLINDER], .value = forms[ISO_ROI_CYLINDER].value,
-		  .help = "centre, radius, length, and the axis (x, y or z) if it is not z" },
+		  .help = "centre, radius, length, and the axis (x, y or z; z if left out)" },
 		{ 0, "box", .text = &all.text[ISO_ROI_BOX], .value = forms[ISO_ROI_BOX].value,
 		  .help = "from and to, along each axis" },
 		{ 0, "mask", .text = &all.text[ISO_ROI_MASK], .value = forms[ISO_ROI_MASK].value,
-		  .help = "image of the same grid: voxels that are not 0" },
+		  .help = "image on the same grid; voxels that are not 0 count" },
 		measure_below(m, "largest PSTD in per cent", "the largest PSTD must be below X"),
 		{ 0 },
 	};
@@ -216,9 +217,10 @@ static int run_tbr(struct measure *m, struct tumour *s)
 
 static const struct opt_usage tbr_usage = {
 	"measure",
-	"Ratio of the mean of a tumour to that of the background (TBR; Meng 2019, eq. 9), each a sphere. "
-	"With a second image also its ratio, and the difference of the two in per cent of the first (eq. "
-	"10): put the reference first.",
+	"Compute the ratio of the mean of a tumour to the mean of the background "
+	"(TBR; Meng 2019, eq. 9), each a sphere. With a second image, also print "
+	"its ratio, and the difference of the two in per cent of the first (eq. "
+	"10). Put the reference first.",
 	"  isotome measure tbr image.nii --tumour 10,0,12,2.5 --background 0,-6,-2,2\n"
 	"  isotome measure tbr cpu.nii cuda.nii --tumour 10,0,12,2.5 --background 0,-6,-2,2 --below "
 	"0.1\n"
@@ -231,7 +233,7 @@ int measure_tbr(struct measure *m)
 		measure_word(m, "tumour to background"),
 		CMD_ARGUMENT("image", s.in, OPT_NO_FILE, "IMAGE", "image with a voxel size"),
 		{ 0, "other", .text = &s.other, .value = "OTHER", .positional = true,
-		  .help = "image that is compared with it" },
+		  .help = "second image, to compare with the first" },
 		{ 0, "tumour", .real = s.tumour, .count = 4, .value = "X,Y,Z,R", .required = true,
 		  .help = "centre and radius, mm" },
 		{ 0, "background", .real = s.background, .count = 4, .value = "X,Y,Z,R", .required = true,

@@ -9,16 +9,18 @@
 
 static const struct opt_usage usage = {
 	"simulate",
-	"Simulate list-mode events: decays in the voxels of an image, two photons in an isotropic direction, "
-	"crystals and their efficiencies, attenuation, TOF blur and randoms; beside them delayed "
-	"coincidences "
-	"and singles. With --physics photons are followed through the object and counted by energy: scatter "
-	"of all orders is what comes of it. Events are in the order of time. Two strips (kind: "
-	"strips) see a phantom of ellipses instead: --counts events exactly, as .f32, .txt or .npy. Two "
-	"panels (kind: panels) see the image or phantom by --physics: photons followed through the crystals, "
-	"counted in a histogram of LORs. Transducers (kind: transducers) hear a phantom of spheres in closed "
-	"form, through their apertures and impulse response: traces as .npy, or with the transducers as "
-	"IPASC (.hdf5, .h5).",
+	"Simulate list-mode events of a ring. Decays in the voxels of an image "
+	"send out two photons in an isotropic direction. Crystals have "
+	"efficiencies; attenuation, TOF blur and randoms are included. Isotome "
+	"also writes delayed coincidences and singles if you ask. With --physics "
+	"it follows photons through the object and counts them by energy, so "
+	"scatter of all orders is included. Events are in the order of time. Two "
+	"strips (kind: strips) see a phantom of ellipses: exactly --counts events, "
+	"as .f32, .txt or .npy. Two panels (kind: panels) see the image or phantom "
+	"by --physics, with photons followed through the crystals, in a histogram "
+	"of LORs. Transducers (kind: transducers) hear a phantom of spheres in "
+	"closed form, through their apertures and impulse response. Their traces "
+	"are .npy, or IPASC (.hdf5, .h5) with the transducers.",
 	"  isotome phantom spheres -o x.nii --mu mu.nii\n"
 	"  isotome simulate examples/scanners/clinical-ring.yaml x.nii --mu mu.nii --counts 2e6 -o e.lmdT\n"
 	"  isotome simulate examples/scanners/clinical-ring.yaml x.nii --mu mu.nii --physics --counts 1e7 "
@@ -54,32 +56,34 @@ static void list_options(struct opt o[OWN_OPTIONS], struct simulate *s)
 		  .help = "expected number of events, all kinds together" },
 		{ 0, "exact", .flag = &s->exact, .help = "exactly --counts events, not a Poisson number" },
 		{ 0, "seed", .integer = &s->seed, .value = "N", .min = 0, .max = 9e15,
-		  .help = "the same seed gives the same events or noise, whatever the threads" },
+		  .help = "seed: the same seed gives the same events or noise, with any number of "
+		          "threads" },
 		{ 0, "mu", .text = &s->mu, .file = OPT_READS, .value = "FILE",
 		  .help = "attenuation map, 1/mm" },
 		{ 0, "norm", .text = &s->norm, .file = OPT_READS, .value = "FILE",
-		  .help = "efficiency per crystal: thins all kinds of events alike" },
+		  .help = "efficiency per crystal; it thins all kinds of events alike" },
 		{ 0, "tof-fwhm-ps", .real = &s->tof_fwhm_ps, .value = "PS", .min = 0, .max = 1e6,
 		  .absent = "the scanner's", .help = "time-of-flight resolution; 0: no times" },
 		{ 0, "randoms", .real = &s->randoms, .value = "F", .min = 0, .max = 1,
 		  .help = "share of the events that are randoms: any pair, any time" },
 		{ 0, "bent", .real = &s->bent, .value = "F", .min = 0, .max = 1,
-		  .help = "share of the events with one photon deflected: a stand-in for scatter" },
+		  .help = "share of the events with one photon deflected, a simple stand-in for "
+		          "scatter" },
 		{ 0, "delayed", .text = &s->delayed, .file = OPT_WRITES, .value = "FILE",
-		  .help = "also delayed coincidences, as the randoms but drawn apart" },
+		  .help = "also write delayed coincidences, as the randoms but drawn separately" },
 		{ 0, "singles", .text = &s->singles, .file = OPT_WRITES, .value = "FILE",
-		  .help = "also counts per crystal that give the randoms" },
+		  .help = "also write counts per crystal that correspond to the randoms" },
 		{ 0, "truth", .text = &s->truth, .file = OPT_WRITES, .value = "FILE",
-		  .help = "also what each event is, as .npy of bytes: 0 a true, 1, 2, ... scatters, 255 a "
-		          "random; of panels with --list" },
+		  .help = "also write what each event is, as .npy of bytes: 0 a true, 1, 2, ... the "
+		          "number of scatters, 255 a random. For panels use it with --list" },
 		{ 0, "duration-s", .real = &s->duration_s, .value = "S", .min = 0, .max = 4e6,
 		  .help = "length of the scan; 0: events have no times" },
 		{ 0, "isotope", .text = &s->isotope, .value = "NAME",
-		  .help = "the activity decays over the scan: F-18, C-11, ..." },
+		  .help = "isotope whose decay over the scan is simulated: F-18, C-11, ..." },
 		{ 0, "half-life-s", .real = &s->half_life_s, .value = "S", .min = 0, .max = 1e12,
-		  .help = "the same by half life; 0: it does not decay" },
+		  .help = "half-life of the decay over the scan; 0: no decay" },
 		{ 0, "noise", .real = &s->noise, .value = "F", .min = 0, .max = 1e3,
-		  .help = "transducers: width of Gaussian noise, as a share of the greatest pressure" },
+		  .help = "transducers: width of Gaussian noise, as a share of the highest pressure" },
 		{ 0 },
 	};
 
@@ -90,19 +94,21 @@ static void list_physics(struct opt o[PHYSICS_OPTIONS], struct simulate *s)
 {
 	const struct opt table[PHYSICS_OPTIONS] = {
 		{ 0, "physics", .flag = &s->physics,
-		  .help = "follow photons: Compton scatter and photoelectric effect in the object (--mu), "
-		          "energy "
-		          "window; of panels also crystals, gaps and readout" },
+		  .help = "follow photons through the object (--mu), with Compton scatter, "
+		          "photoelectric effect and energy window. For panels also through crystals, "
+		          "gaps and readout" },
 		{ 0, "decays", .real = &s->decays, .value = "N", .min = 1, .max = 1e13,
-		  .absent = "what --counts takes", .help = "expected number of decays, instead of --counts" },
+		  .absent = "as many as --counts needs",
+		  .help = "expected number of decays, instead of --counts" },
 		{ 0, "randoms-by-rate", .flag = &s->by_rate,
-		  .help = "randoms from the rates of --duration-s and the scanner's coincidence_ns" },
+		  .help = "compute randoms from the rates, --duration-s and the scanner's "
+		          "coincidence_ns" },
 		{ 0, "energy-window", .real = s->window_kev, .count = 2, .value = "LOW,HIGH", .min = 0,
 		  .max = 1e4, .absent = "the scanner's", .help = "rings: energies that are counted, keV" },
 		{ 0, "energy-resolution", .real = &s->resolution, .value = "F", .min = 0, .max = 1,
-		  .absent = "the scanner's", .help = "rings: FWHM at 511 keV, as a share of it" },
+		  .absent = "the scanner's", .help = "rings: FWHM at 511 keV, as a share of 511 keV" },
 		{ 0, "object-rayleigh", .flag = &s->object_rayleigh,
-		  .help = "Rayleigh scatter in the object, too" },
+		  .help = "also simulate Rayleigh scatter in the object" },
 		{ 0 },
 	};
 

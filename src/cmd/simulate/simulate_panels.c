@@ -20,23 +20,25 @@ void simulate_panels_options(struct opt o[SIMULATE_PANELS_OPTIONS], struct simul
 {
 	const struct opt table[SIMULATE_PANELS_OPTIONS] = {
 		{ 0, "point", .real = s->point, .count = 3, .value = "X,Y,Z", .alone = true, .absent = "none",
-		  .help = "no scan: print the share of decays at this point that is recorded, for every "
-		          "readout and window" },
+		  .help = "simulate no scan; print the share of decays at this point that is "
+		          "recorded, for every readout and window" },
 		{ 0, "pairs", .real = &s->pairs, .value = "N", .min = 1, .max = 1e13,
 		  .help = "decays for --point" },
 		{ 0, "list", .text = &s->list, .file = OPT_WRITES, .value = "FILE",
-		  .help = "also the events one by one (.lmdT or .npy)" },
+		  .help = "also write the events one by one (.lmdT or .npy)" },
 		{ 0, "centroid", .flag = &s->transport.centroid,
-		  .help = "place a hit at the mean of its deposits, not at the largest" },
+		  .help = "place a hit at the mean of its deposits, not at the largest deposit" },
 		{ 0, "first-layer", .flag = &s->transport.first_layer,
-		  .help = "the layer of a hit is that of its first interaction" },
-		{ 0, "acollinearity", .flag = &s->transport.acollinearity, .help = "of 0.5 degrees FWHM" },
+		  .help = "take the layer of a hit from its first interaction" },
+		{ 0, "acollinearity", .flag = &s->transport.acollinearity,
+		  .help = "simulate acollinearity of 0.5 degrees FWHM" },
 		{ 0, "positron", .text = &s->transport.positron, .value = "NAME",
-		  .help = "with the positron range in water of F-18, C-11, O-15 or Ga-68" },
+		  .help = "simulate the positron range in water of F-18, C-11, O-15 or Ga-68" },
 		{ 0, "rayleigh", .flag = &s->rayleigh,
-		  .help = "Rayleigh scatter in crystals; --no-rayleigh: none" },
+		  .help = "Rayleigh scatter in crystals; --no-rayleigh turns it off" },
 		{ 0, "reentry", .flag = &s->reentry,
-		  .help = "photons that leave a head may enter the other; --no-reentry: are lost" },
+		  .help = "photons that leave a head may enter the other; with --no-reentry they are "
+		          "lost" },
 		{ 0 },
 	};
 

@@ -243,7 +243,7 @@ static int32_t group_of(struct yardl *y, const struct table_pair *t, float sgid)
 	int32_t found = (double)sgid < (double)t->tables ? t->place[(int64_t)sgid] : EFFICIENCY_APART;
 
 	if (found == EFFICIENCY_APART)
-		petsird_refuse(y, "modulePairSGIDLUT names a table that is not there", (double)sgid);
+		petsird_refuse(y, "modulePairSGIDLUT names a table that does not exist", (double)sgid);
 	return found;
 }
 

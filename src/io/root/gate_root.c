@@ -255,8 +255,9 @@ static int choose_trues(iso_event_file *f, struct layout *l)
 	if ((st = choose_all(l, f->ctx))) return st;
 	f->info.n = count_chosen(l);
 	f->left_out = entries - f->info.n;
-	return f->info.n > 0 ? ISO_OK
-	                     : iso_refuse(f->path, "no coincidences but those that trues_only leaves out");
+	return f->info.n > 0
+	               ? ISO_OK
+	               : iso_refuse(f->path, "no coincidences except the ones that trues_only leaves out");
 }
 
 /* The entry of event i. */

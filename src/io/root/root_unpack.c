@@ -56,11 +56,13 @@ static int find_packer(const struct packer **which, const uint8_t *letters, cons
 
 		if (memcmp(letters, p->letters, 2) != 0) continue;
 		*which = p;
-		return p->unpack ? ISO_OK
-		                 : iso_refuse(path,
-		                              "packed by %s, which this build has not; built from source, "
-		                              "Isotome takes it where it is installed (Debian: %s)",
-		                              p->library, p->package);
+		return p->unpack
+		               ? ISO_OK
+		               : iso_refuse(
+					 path,
+					 "packed by %s, which this build does not have; install the library "
+					 "(Debian: %s) and build Isotome from source",
+					 p->library, p->package);
 	}
 	if (memcmp(letters, "CS", 2) == 0)
 		return iso_refuse(path, "packed by ROOT's old method (CS), which is not read; zlib, LZ4, "

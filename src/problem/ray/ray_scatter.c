@@ -31,28 +31,29 @@ void ray_scatter_params(struct opt *table, struct ray_scatter *s)
 {
 	const struct opt own[RAY_SCATTER_PARAMS] = {
 		{ 0, "scatter", .text = &s->method, .words = methods, .value = "METHOD", .absent = "none",
-		  .help = "estimate scattered coincidences of a ring from coarse images of the scan, with "
-		          "'mu': "
-		          "sss+mc, single scatter by formula and multiple by Monte Carlo; sss, single alone; "
-		          "mc, "
-		          "all by Monte Carlo" },
+		  .help = "estimate the scattered coincidences of a ring from coarse images of the "
+		          "scan; needs 'mu'. sss+mc: single scatter by formula and multiple scatter "
+		          "by Monte Carlo; sss: single scatter alone; mc: all by Monte Carlo" },
 		{ 0, "scatter-rounds", .integer = &s->rounds, .value = "N", .min = 1, .max = 20,
-		  .help = "image and estimate in turn, at most so many times" },
+		  .help = "largest number of rounds, each an image and an estimate" },
 		{ 0, "scatter-scale", .text = &s->scale, .value = "K|fit",
-		  .help = "times the estimate, which is in counts already; fit: what lines beside the object "
-		          "want, if it is within 5 sigma of the estimate; fit-anyway: in any case" },
+		  .help = "factor on the estimate, which is already in counts. fit: the factor that "
+		          "lines beside the object ask for, if it is within 5 sigma of the estimate; "
+		          "fit-anyway: that factor in any case" },
 		{ 0, "scatter-seed", .integer = &s->seed, .value = "N", .min = 0, .max = 9e15,
-		  .help = "of the Monte Carlo" },
+		  .help = "seed of the Monte Carlo" },
 		{ 0, "scatter-error", .real = &s->error, .value = "F", .min = 1e-4, .max = 0.5,
 		  .help = "statistical error of the Monte Carlo, as a share of the scatter" },
 		{ 0, "scatter-extend", .flag = &s->extend,
-		  .help = "the last planes of image and map go on beyond their ends" },
+		  .help = "repeat the last planes of image and map beyond their ends" },
 		{ 0, "scatter-save", .text = &s->save, .file = OPT_WRITES, .value = "FILE.h5",
-		  .help = "write the last estimate, as a table over sample detectors and time of flight" },
+		  .help = "write the last estimate as a table over sample detectors and time of "
+		          "flight" },
 		{ 0, "energy-window", .real = s->window_kev, .count = 2, .unit = "keV", .value = "LO,HI",
-		  .min = 1, .max = 1e4, .absent = "the scanner's", .help = "energies that count" },
+		  .min = 1, .max = 1e4, .absent = "the scanner's",
+		  .help = "energies that the scanner counts" },
 		{ 0, "energy-resolution", .real = &s->resolution, .value = "F", .min = 1e-6, .max = 0.999999,
-		  .absent = "the scanner's", .help = "FWHM at 511 keV as a share of it" },
+		  .absent = "the scanner's", .help = "FWHM at 511 keV, as a share of 511 keV" },
 	};
 
 	*s = (struct ray_scatter){ .scale = "1", .rounds = 3, .seed = 1, .error = .01, .eta = 1 };

@@ -32,22 +32,24 @@ static void params(struct opt *table, void *self)
 		{ 0, "data", .text = &ubp->sound.data, .file = OPT_READS, .takes = ISO_TAKES_ARRAY,
 		  .value = "FILE", .help = SOUND_DATA },
 		{ 0, "weights", .text = &ubp->weights, .words = weights, .value = "NAME",
-		  .help = "sphere: exact for transducers on a sphere round the object; solid-angle: for any "
-		          "surface, each by the solid angle of its patch, of which the normal must face the "
-		          "voxel. Without areas all are alike" },
+		  .help = "sphere: exact for transducers on a sphere round the object; solid-angle: "
+		          "for any surface, each transducer weighted by the solid angle of its "
+		          "patch, whose normal must face the voxel. Without areas all weights are "
+		          "equal" },
 		{ 0, "hann-mhz", .real = &ubp->cutoff_mhz, .unit = "MHz", .value = "F", .min = 0, .max = 1e6,
-		  .absent = "5 where the scanner has an impulse response, else none",
-		  .help = "window that falls to 0 at F, after division by the impulse response; without one, "
-		          "the window alone; 0: traces as they are" },
+		  .absent = "5 if the scanner has an impulse response, otherwise none",
+		  .help = "window that falls to 0 at F, after division by the impulse response. "
+		          "Without an impulse response only the window is used; 0: traces are used "
+		          "unchanged" },
 		{ 0, "band-mhz", .real = ubp->band_mhz, .unit = "MHz", .count = 2, .value = "LOW,HIGH",
 		  .min = 0, .max = 1e6, .absent = "all",
-		  .help = "frequencies of the traces that are used; half passes at LOW and at HIGH, and LOW "
-		          "0 is no lower edge" },
+		  .help = "band of the traces that is used; the filter passes half at LOW and at "
+		          "HIGH. LOW 0 means no lower edge" },
 		{ 0, "speeds", .real = ubp->speeds, .count = 3, .value = "LOW,HIGH,N", .min = .01, .max = 1e4,
 		  .absent = "one speed",
-		  .help = "an image for each of N speeds of sound from LOW to HIGH, mm/us; the sharpest is "
-		          "written, the sharpness of all goes into the record. Instead of 'speed', for one "
-		          "image" },
+		  .help = "make an image for each of N speeds of sound from LOW to HIGH, mm/us, and "
+		          "write the sharpest. The record has the sharpness of all. For one image, "
+		          "instead of 'speed'" },
 		{ 0 },
 	};
 

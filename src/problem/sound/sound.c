@@ -13,21 +13,26 @@ int sound_params(struct opt *table, struct sound *sound)
 {
 	const struct opt own[SOUND_PARAMS] = {
 		{ 0, "scanner", .text = &sound->scanner, .file = OPT_READS, .value = "FILE",
-		  .absent = "what the data say", .help = "the transducers: " TRANSDUCERS_FILES },
+		  .absent = "that of the data",
+		  .help = "description of the transducers: " TRANSDUCERS_FILES },
 		{ 0, "speed", .real = &sound->speed, .unit = "mm/us", .value = "C", .min = .01, .max = 100,
 		  .absent = "the scanner's, or the data's",
-		  .help = "speed of sound, mm/us; goes before what any file says" },
+		  .help = "speed of sound, mm/us; wins over the value of any file" },
 		{ 0, "wavelength", .text = &sound->wavelength, .value = "N|all", .absent = "the first",
-		  .help = "of a file with several: by number, by its nm, or all: one image for each" },
+		  .help = "wavelength of a file with several: its number, its nm, or all, which "
+		          "makes one image for each" },
 		{ 0, "frame", .text = &sound->frame, .value = "N|all", .absent = "the first",
-		  .help = "of a file with several: by number, or all: one image for each" },
+		  .help = "frame of a file with several: its number, or all, which makes one image "
+		          "for each" },
 		{ 0, "grid", .integer = sound->size, .count = 3, .spread = true, .value = "NX,NY,NZ",
 		  .min = 1, .max = 1e15, .absent = SOUND_GRID,
-		  .help = "number of voxels; alone, it settles their size in the field of view; one number: "
-		          "along every axis, but one plane where all transducers lie in a plane" },
+		  .help = "number of voxels. Without 'voxel' it sets their size in the field of "
+		          "view. One number counts along every axis, but the image has one plane if "
+		          "all transducers lie in a plane" },
 		{ 0, "voxel", .real = sound->voxel, .unit = "mm", .count = 1, .value = "MM", .min = 1e-6,
 		  .max = 1e6, .absent = SOUND_GRID,
-		  .help = "edge of a voxel: they are cubes; alone, it settles their number" },
+		  .help = "edge of a voxel, which is a cube. Without 'grid' it sets the number of "
+		          "voxels" },
 		{ 0, "centre", .real = sound->centre, .unit = "mm", .count = 3, .value = "X,Y,Z",
 		  .absent = SOUND_GRID ", or 0,0,0", .help = "centre of the image, mm" }
 	};

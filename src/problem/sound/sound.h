@@ -36,7 +36,7 @@ struct sound {
 	struct iso_array y;       /* no values: not asked for */
 };
 
-#define SOUND_GRID "the image's; or the field of view of the file, or of a planar array"
+#define SOUND_GRID "that of the image, or the field of view of the file or of a planar array"
 #define SOUND_DATA                                                                                        \
 	"traces: an array (transducers, samples), of several (frames, wavelengths, "                      \
 	"transducers, samples), as .npy; or with their transducers as IPASC (.hdf5, .h5) or iThera MSOT " \

@@ -21,15 +21,17 @@ static void params(struct opt *table, void *self)
 		{ 0, "srm", .text = &srm->matrix, .file = OPT_READS, .takes = ISO_TAKES_MATRIX,
 		  .value = "FILE", .help = "system matrix (.srm)" },
 		{ 0, "data", .text = &srm->data, .file = OPT_READS, .takes = ISO_TAKES_ARRAY, .value = "FILE",
-		  .help = "histogram of counts: upper crystal x, z, lower crystal x, z; with layers the "
-		          "upper and the lower layer before" },
+		  .help = "histogram of counts over upper crystal x, z, lower crystal x, z; with "
+		          "layers the upper and the lower layer come first" },
 		{ 0, "scanner", .text = &srm->scanner, .file = OPT_READS, .value = "FILE",
-		  .help = "description of the panels, to be sure that the matrix is of this scanner" },
+		  .help = "description of the panels; Isotome checks that the matrix belongs to this "
+		          "scanner" },
 		{ 0, "strategy", .text = &srm->strategy, .words = strategies, .value = "NAME",
-		  .help = "correlation (shifted copies, fastest), or the papers': row (LOR by LOR), column "
-		          "(voxel by voxel), combined (row forward, column back); all give the same image" },
+		  .help = "correlation (shifted copies, fastest), or the papers': row (LOR by LOR), "
+		          "column (voxel by voxel), combined (row forward, column back). All give "
+		          "the same image" },
 		{ 0, "norm", .text = &srm->norm, .file = OPT_READS, .takes = ISO_TAKES_ARRAY, .value = "FILE",
-		  .help = "normalisation per LOR; 0: it is dead" },
+		  .help = "normalisation per LOR; 0 marks a dead LOR" },
 		{ 0, "mu", .text = &srm->mu, .file = OPT_READS, .takes = ISO_TAKES_ARRAY, .value = "FILE",
 		  .help = "attenuation map, 1/mm" },
 		{ 0, "additive", .text = &srm->additive, .file = OPT_READS, .takes = ISO_TAKES_ARRAY,
@@ -37,12 +39,13 @@ static void params(struct opt *table, void *self)
 		{ 0, "delayed", .text = &srm->delayed, .file = OPT_READS, .takes = ISO_TAKES_ARRAY,
 		  .value = "FILE", .help = "histogram of the delayed window" },
 		{ 0, "randoms", .text = &srm->randoms, .words = modes, .value = "MODE", .absent = "model",
-		  .help = "with 'delayed': model (their mean, a product of crystal rates, is part of the "
-		          "model) or subtract (from the counts, which biases low ones upwards)" },
+		  .help = "with 'delayed': model (the mean of the delayed counts, a product of "
+		          "crystal rates, is part of the model) or subtract (from the counts, which "
+		          "biases low counts upwards)" },
 		{ 0, "absolute", .flag = &srm->absolute,
-		  .help = "make up for the share of the sensitivity that the matrix left out" },
+		  .help = "correct for the share of the sensitivity that the matrix left out" },
 		{ 0, "deal", .text = &srm->deal, .file = OPT_READS, .takes = ISO_TAKES_ARRAY, .value = "FILE",
-		  .help = "subset of each direction |dx|, |dz|, instead of a 'subset-rule'" },
+		  .help = "subset number of each direction |dx|, |dz|, instead of a 'subset-rule'" },
 		{ 0 },
 	};
 

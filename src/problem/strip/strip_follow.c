@@ -41,15 +41,16 @@ struct opt_set follow_params(struct follow *f)
 {
 	const struct opt opts[] = {
 		{ 0, "follow", .flag = &f->on,
-		  .help = "events come while this runs: 'events' is a file that grows, a pipe, or - for "
-		          "standard input; ends with the pipe, after 'idle-s', or on Ctrl-C" },
+		  .help = "read events while they come: 'events' is a file that grows, a pipe, or - "
+		          "for standard input. The run ends with the pipe, after 'idle-s', or on "
+		          "Ctrl-C" },
 		{ 0, "block", .integer = &f->block, .value = "N", .min = 1000, .max = 1e9, .absent = "100000",
-		  .help = "events of one update" },
+		  .help = "events per update" },
 		{ 0, "every-s", .real = &f->every_s, .unit = "s", .value = "S", .min = .1, .max = 1e6,
-		  .absent = "5", .help = "image and picture are written anew after so many seconds" },
+		  .absent = "5", .help = "write image and picture again after this many seconds" },
 		{ 0, "idle-s", .real = &f->idle_s, .unit = "s", .value = "S", .min = 0, .max = 1e9,
 		  .absent = "10 for a file, never for a pipe",
-		  .help = "end after so many seconds without events; 0: never" },
+		  .help = "end after this many seconds without events; 0: never" },
 		{ 0, "picture", .text = &f->picture, .file = OPT_WRITES, .value = "FILE",
 		  .absent = "the output's name with .png", .help = "picture of the image" },
 		{ 0 },
