@@ -20,6 +20,7 @@ enum iso_picture_at {
 	ISO_AT_CENTRE, /* of the grid */
 	ISO_AT_MAX,    /* greatest value, once smoothed by (1 2 1)/4 along each axis */
 	ISO_AT_POINT,
+	ISO_AT_OBJECT, /* centre of mass of the upper half of the image, smoothed */
 };
 
 enum iso_picture_labels {
@@ -41,8 +42,10 @@ struct iso_picture {
 	int64_t every, columns; /* montage: one slice in so many, so many in a row;
 					   0: at most 24 slices, and what fills the picture */
 	double window[2];       /* values of the first and last colour; both 0: */
-	double percent[2];      /* from these percentiles; both 0: from 0 to the greatest,
-					   or symmetric about 0 if there are negative values */
+	double percent[2];      /* from these percentiles of all voxels; both 0: from 0 to a high
+					   percentile of what is inside the object (docs/viewer.md has
+					   the rule), or symmetric about 0 if there are negative values
+					   that the unit does not rule out */
 	const char *map;        /* see iso_picture_maps; NULL: ember, or blue-red for a
 					   window symmetric about 0 */
 	double zoom;            /* pixels along the shortest edge of a voxel;

@@ -84,7 +84,7 @@ _abi.declare(
 
 # In the order of enum iso_picture_kind, iso_picture_at, iso_picture_labels.
 _KINDS = ("slices", "montage", "mip")
-_PLACES = ("centre", "max")
+_PLACES = ("centre", "max", "point", "object")
 _LABELS = ("anatomy", "axes", "none")
 
 
@@ -143,12 +143,13 @@ class Picture:
 def _point(values: np.ndarray, at: Any, axis: int | None) -> tuple[int, tuple[float, ...]]:
     """enum iso_picture_at and the point; a number is a place along the axis of a slice."""
     if isinstance(at, str):
-        return place_of(_PLACES, at, "at"), (0.0, 0.0, 0.0)
+        named = ("object", "centre", "max")
+        return _PLACES.index(named[place_of(named, at, "at")]), (0.0, 0.0, 0.0)
     if axis is None or isinstance(at, bool) or not isinstance(at, (int, float, np.integer, np.floating)):
-        return len(_PLACES), numbers(at, 3, "at")
+        return _PLACES.index("point"), numbers(at, 3, "at")
     grid = values.grid if isinstance(values, Image) else None
     centre = grid.centre if grid else tuple((n - 1) / 2 for n in values.shape[::-1])
-    return len(_PLACES), tuple(float(at) if i == axis else centre[i] for i in range(3))
+    return _PLACES.index("point"), tuple(float(at) if i == axis else centre[i] for i in range(3))
 
 
 def taken(pixels: _Pixels) -> np.ndarray:
@@ -201,7 +202,7 @@ def _slice(values: np.ndarray, how: _Picture, axis: int, at: Any) -> np.ndarray:
 def _refuse_idle(kind: Any, at: Any, axis: str, every: int, columns: int, crosshair: bool) -> None:
     """Words that say nothing in this kind of picture are mistakes."""
     idle = {
-        "at": kind == "montage" and not (isinstance(at, str) and at == "centre"),
+        "at": kind == "montage" and not (isinstance(at, str) and at == "object"),
         "axis": kind in ("slices", "mip") and axis != "z",
         "every": kind != "montage" and every != 0,
         "columns": kind != "montage" and columns != 0,
@@ -214,7 +215,7 @@ def _refuse_idle(kind: Any, at: Any, axis: str, every: int, columns: int, crossh
 def picture(
     image: Any,
     kind: str = "slices",
-    at: Any = "centre",
+    at: Any = "object",
     *,
     axis: str = "z",
     frame: int = 0,
@@ -234,12 +235,14 @@ def picture(
 
     kind: "slices" (coronal, sagittal and transverse through a point), "slice" (one, across `axis`),
         "montage" (slices across `axis`, row by row) or "mip" (the greatest values along y, x and z).
-    at: where slices cross: "centre", "max" (the greatest value of the image slightly smoothed), or x, y, z
-        in mm, as indices without a grid. Of a slice also one number, its place along the axis.
+    at: where slices cross: "object" (the centre of mass of the upper half of the image smoothed), "centre" (of
+        the grid), "max" (the greatest value of the image slightly smoothed), or x, y, z in mm, as indices
+        without a grid. Of a slice also one number, its place along the axis.
     axis: of a slice or montage: "x", "y" or "z". frame: which of a series, from 0.
     every, columns: montage: one slice in so many, so many in a row; 0: what fills the picture.
-    window: values of the first and last colour; None: 0 to the greatest of the image, symmetric where there
-        are negative ones. percent: the same as percentiles, such as (0, 99.5).
+    window: values of the first and last colour; None: from 0 to a high percentile of what is inside the object,
+        as docs/viewer.md tells, symmetric where values below 0 mean something.
+    percent: the same as percentiles of all voxels; (0, 100) is from the least to the greatest value.
     map: see isotome.drawing.maps(); None: "ember", or "blue-red" for a symmetric window.
     zoom: pixels along the shortest edge of a voxel; 0: for a picture about 1000 pixels wide or high.
     linear: interpolates between voxels. radiological: turns x round. crosshair: marks where slices cross.
@@ -275,22 +278,31 @@ def picture(
 # ---- several in one ----
 
 
-def _common_window(images: Sequence[np.ndarray], percent: Any, map: str | None) -> tuple[float, float] | None:
-    """What the library would choose for all of them together; None: there is no value to choose by."""
+def _about_zero(low: float, high: float) -> tuple[float, float]:
+    return min(low, -high), max(high, -low)
+
+
+def _common_percentiles(images: Sequence[np.ndarray], percent: Any, map: str | None) -> Any:
+    """Of the values of all of them together; None: there is none that is finite."""
     plain = [np.asarray(image) for image in images]
     found = np.concatenate([x[np.isfinite(x)] for x in plain])
+    first, last = rising(percent, "percent")
+    if not 0 <= first < last <= 100:
+        raise errors.ArgumentError(f"percent: given {percent!r}, wanted 0 to 100")
     if not found.size:
         return None
-    if percent is not None:
-        first, last = rising(percent, "percent")
-        if not 0 <= first < last <= 100:
-            raise errors.ArgumentError(f"percent: given {percent!r}, wanted 0 to 100")
-        low, high = (float(v) for v in np.percentile(found, (first, last)))
-    else:
-        low, high = min(float(found.min()), 0.0), float(found.max())
+    low, high = (float(v) for v in np.percentile(found, (first, last)))
     if map == "blue-red" or (map is None and found.min() < 0):
-        low, high = -max(abs(low), abs(high)), max(abs(low), abs(high))
+        low, high = _about_zero(low, high)
     return (low, high) if low < high else None
+
+
+def _common_window(images: Sequence[np.ndarray], **how: Any) -> tuple[float, float]:
+    """The widest of the windows that the library chooses for each of them, which it draws as small as it can."""
+    drawn = [picture(image, zoom=1e-3, **how).info for image in images]
+    windows = [info.window for info in drawn if info]
+    low, high = min(w[0] for w in windows), max(w[1] for w in windows)
+    return _about_zero(low, high) if any(w[0] == -w[1] for w in windows) else (low, high)
 
 
 def _columns(n: int, width: int, height: int) -> int:
@@ -348,7 +360,11 @@ def pictures(
         place_of(("each",), window, "window")
         how.update(window=None, percent=percent)
     elif window is None:
-        how["window"] = _common_window(given, percent, how.get("map"))
+        words = {name: how[name] for name in ("map", "frame") if name in how}
+        if percent is None:
+            how["window"] = _common_window(given, **words)
+        else:
+            how["window"] = _common_percentiles(given, percent, how.get("map"))
     else:
         how.update(window=window, percent=percent)
     drawn = [picture(image, title=name, **how) for image, name in zip(given, names)]

@@ -56,13 +56,26 @@ def image():
 def test_pixels_and_what_they_show(image):
     p = isotome.picture(image, at="max")
     assert p.pixels.dtype == np.uint8 and p.pixels.ndim == 3 and p.pixels.shape[2] == 3
-    assert p.info.window == (0, 30) and p.info.max == 30 and p.info.map == "ember" and p.info.panels == 3
+    assert p.info.max == 30 and p.info.map == "ember" and p.info.panels == 3
+    assert p.info.window[0] == 0 and 0.8 < p.info.window[1] < 1.1  # the lone voxel of 30 does not count
+    assert isotome.picture(image, percent=(0, 100)).info.window[1] == 30
     assert p.info.voxel == (8, 7, 6) and p.info.point == (10, 5, 10)
     assert isotome.picture(image, at=(10, 5, 10)).info.voxel == (8, 7, 6)
     assert isotome.picture(-image).info.map == "blue-red"
+    below = Image(np.asarray(image) - 0.3, GRID, "Bq/mL")  # an activity is never below 0
+    assert isotome.picture(below).info.map == "ember" and isotome.picture(below).info.window[0] == 0
     assert isotome.picture(image, percent=(10, 50)).info.window[1] < 1
     assert isotome.picture(image, kind="mip", crosshair=True).info.panels == 3
     assert isotome.picture(image, kind="montage", every=2, columns=2).info.panels == 4
+
+
+def test_slices_cross_in_the_object():
+    x = np.zeros(GRID.shape, np.float32)
+    x[1:4, 2:5, 3:8] = 1
+    x[-1, 0, 0] = 100
+    assert isotome.picture(Image(x, GRID)).info.voxel == (5, 3, 2)
+    assert isotome.picture(Image(x, GRID)).info.window == (0, 1)
+    assert isotome.picture(Image(x, GRID), at="centre").info.voxel != (5, 3, 2)
 
 
 def test_png_is_the_pixels(image, tmp_path):
@@ -101,7 +114,7 @@ def test_a_slice_through_the_greatest_value_and_of_a_frame(image):
     high = isotome.picture(series, "slice", "max", frame=1, axis="y")
     assert high.info.max == 30 and high.info.panels == 1
     low = isotome.picture(image, "slice", -14)
-    assert low.info.max < 1 and low.info.window == (0, 30)  # that of the whole image
+    assert low.info.max < 1 and low.info.window == isotome.picture(image).info.window
     assert isotome.picture(image, "slice", percent=(0, 50)).info.window[1] < 1
     assert isotome.picture(image, "slice", window=(1, 2)).info.window == (1, 2)
     assert isotome.picture(series, "slice", "max", frame=0).info.max == 0
@@ -155,7 +168,7 @@ def test_what_is_no_image_is_refused(values, message):
     [
         ({"kind": "slab"}, "kind: given 'slab', wanted one of slices, montage, mip, slice"),
         ({"kind": 2}, "kind: given 2"),
-        ({"at": "top"}, "at: given 'top', wanted one of centre, max"),
+        ({"at": "top"}, "at: given 'top', wanted one of object, centre, max"),
         ({"at": (1, 2)}, r"at: given \(1, 2\), wanted 3 numbers"),
         ({"at": (1, 2, "a")}, "wanted 3 finite numbers"),
         ({"at": (1000, 0, 0)}, "outside the image"),
@@ -211,8 +224,10 @@ def test_long_titles_and_maps(image):
 
 def test_several_have_one_window(image):
     image.unit, how = "", {"labels": "none", "zoom": 4}
-    one = isotome.picture(image, window=(0, 60), title="a", **how).pixels
-    two = isotome.picture(2 * image, window=(0, 60), title="b", **how).pixels
+    wide = isotome.picture(2 * image).info.window
+    assert wide[1] > 1.9 * isotome.picture(image).info.window[1]
+    one = isotome.picture(image, window=wide, title="a", **how).pixels
+    two = isotome.picture(2 * image, window=wide, title="b", **how).pixels
     for axis in (0, 1):
         both = isotome.pictures([image, 2 * image], ["a", "b"], columns=1 + axis, **how)
         assert np.array_equal(both.pixels, np.concatenate([one, two], axis=axis))
@@ -222,11 +237,14 @@ def test_several_have_one_window(image):
 
 def test_the_window_of_several_is_what_one_would_have(image):
     whole = np.stack([image, -0.5 * image])
-    for how in ({}, {"map": "grey"}, {"map": "blue-red"}, {"percent": (0, 99)}):
+    for how in ({}, {"map": "blue-red"}):
         alone = isotome.picture(whole.reshape(16, 10, 12), **how).info.window
-        found = drawing._common_window([image, -0.5 * image], how.get("percent"), how.get("map"))
+        assert np.allclose(drawing._common_window([image, -0.5 * image], **how), alone, rtol=0.05)
+    for map in (None, "grey", "blue-red"):
+        alone = isotome.picture(whole.reshape(16, 10, 12), percent=(0, 99), map=map).info.window
+        found = drawing._common_percentiles([image, -0.5 * image], (0, 99), map)
         assert np.allclose(found, alone, rtol=0.02)
-    assert drawing._common_window([np.full((2, 2), np.nan)], None, None) is None
+    assert drawing._common_percentiles([np.full((2, 2), np.nan)], (0, 99), None) is None
     assert isotome.pictures([np.full((2, 2), np.nan), np.zeros((2, 2))]).pixels.size
 
 

@@ -29,19 +29,20 @@ static const struct opt_usage usage = {
 	"  isotome view image.nii --overlay ct.nii -o image.html\n",
 };
 
-/* In the order of enum iso_picture_kind, iso_picture_at, iso_picture_labels. */
+/* Kinds and labels in the order of enum iso_picture_kind and iso_picture_labels. */
 static const char *const kinds[] = { "slices", "montage", "mip", NULL };
-static const char *const places[] = { "centre", "max", NULL };
+static const char *const places[] = { "centre", "max", "object", NULL };
+static const enum iso_picture_at place_at[] = { ISO_AT_CENTRE, ISO_AT_MAX, ISO_AT_OBJECT };
 static const char *const labels[] = { "anatomy", "axes", "none", NULL };
 static const char *const axes[] = { "x", "y", "z", NULL };
 
 static int take_at(struct settings *s)
 {
 	const struct opt point = { 0, "at", .real = s->picture.point, .count = 3,
-		                   .value = "X,Y,Z, centre or max" };
-	int place = s->at ? opt_place(places, s->at) : ISO_AT_CENTRE, st;
+		                   .value = "X,Y,Z, object, centre or max" };
+	int place = opt_place(places, s->at ? s->at : "object"), st;
 
-	s->picture.at = place < 0 ? ISO_AT_POINT : (enum iso_picture_at)place;
+	s->picture.at = place < 0 ? ISO_AT_POINT : place_at[place];
 	if (place >= 0) return ISO_OK;
 	st = opt_value_parse(&point, s->at);
 	return st ? iso_fail(st, "--at %s", iso_message()) : ISO_OK;
@@ -134,7 +135,7 @@ done:
 /* An option that only a picture has, if one was given; a record of a page has those that have a default, with it. */
 static const char *drawn_alone(const struct cmd *c, const struct settings *s)
 {
-	static const char *const drawn[] = { "axis", "every", "columns", "percent", "zoom", NULL };
+	static const char *const drawn[] = { "axis", "every", "columns", "zoom", NULL };
 	const struct iso_picture *p = &s->picture;
 
 	return p->kind != ISO_SLICES            ? "kind"
@@ -162,6 +163,7 @@ static int run_page(struct cmd *c, struct settings *s)
 	s->page.out = s->out;
 	s->page.at_given = s->at;
 	s->page.window_given = cmd_given(c, "window");
+	s->page.percent_given = cmd_given(c, "percent");
 	return view_page(c, &s->page, &s->picture);
 }
 
@@ -177,9 +179,11 @@ int main_view(int argc, char **argv)
 		  .help = "page: show a second image over the first, such as CT, mu or the truth, on "
 		          "any grid" },
 		{ 0, "kind", .text = &s.kind, .words = kinds, .value = "KIND", .help = "what is shown" },
-		{ 0, "at", .text = &s.at, .value = "POINT", .absent = "centre",
-		  .help = "point where slices cross: X,Y,Z in mm (indices if the image has no grid), "
-		          "centre, or max. max is the hottest place of the image, slightly smoothed" },
+		{ 0, "at", .text = &s.at, .value = "POINT", .absent = "object",
+		  .help = "point where slices cross: X,Y,Z in mm (indices if the image has no grid), object, "
+		          "centre or max. object is the centre of mass of the upper half of the smoothed "
+		          "image. centre is that of the grid. max is the hottest place of the image, slightly "
+		          "smoothed" },
 		{ 0, "frame", .integer = &p->frame, .value = "K", .min = 0, .max = INFINITY,
 		  .help = "number of the image in an array of 4 axes, from 0" },
 		{ 0, "axis", .text = &s.axis, .words = axes, .value = "AXIS", .absent = "z",
@@ -192,10 +196,12 @@ int main_view(int argc, char **argv)
 	};
 	struct opt looks[] = {
 		{ 0, "window", .real = p->window, .count = 2, .value = "LO,HI",
-		  .absent = "0 to the greatest value; symmetric if there are negative ones",
+		  .absent = "0 to a high percentile of what is inside the object, as docs/viewer.md tells; "
+		            "symmetric if values below 0 mean something",
 		  .help = "values of the first and the last colour" },
 		{ 0, "percent", .real = p->percent, .count = 2, .value = "LO,HI", .min = 0, .max = 100,
-		  .absent = "see --window", .help = "the window as percentiles" },
+		  .absent = "see --window", .help = "the window as percentiles of all voxels. 0,100 goes from "
+		                                     "the least to the greatest value" },
 		{ 0, "map", .text = &p->map, .words = iso_picture_maps(), .value = "MAP",
 		  .absent = "ember, or blue-red for a symmetric window", .help = "colour map" },
 		{ 0, "zoom", .real = &p->zoom, .value = "PIXELS", .min = 1e-3, .max = 1e3,

@@ -20,16 +20,19 @@ static void take_place(struct iso_report_image *m, const struct iso_picture *loo
 	for (int a = 0; a < 3 && look->at == ISO_AT_CENTRE; a++) m->cut[a] = (m->volume.grid.n[a] - 1) / 2;
 }
 
-static int take_look(struct iso_report *r, const struct iso_viewer_options *o, const struct view_page *page,
+static int take_look(struct iso_report *r, struct iso_viewer_options *o, const struct view_page *page,
                      const struct iso_picture *look)
 {
 	const struct iso_array *a = &r->image[0].array;
 	int64_t frames = a->n_dim == 4 ? a->dim[0] : 1;
+	int st;
 
 	if (look->frame >= frames)
 		return iso_fail(ISO_EARG, "--frame is %" PRId64 ", and %s has %" PRId64 ", from 0",
 		                look->frame, page->image, frames);
 	if (page->at_given) take_place(&r->image[0], look);
+	if (page->percent_given && (st = iso_shown_percentiles(o->window, &r->image[0].volume, look->percent)))
+		return st;
 	return iso_viewer_set(r, o);
 }
 

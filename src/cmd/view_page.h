@@ -8,7 +8,7 @@
 struct view_page {
 	const char *image, *out;
 	const char *overlay; /* NULL: none */
-	bool at_given, window_given;
+	bool at_given, window_given, percent_given;
 };
 
 bool view_is_page(const char *path);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Pictures of an image: what is shown is decided here, and painted. sheet.c says where. */
 #include "sheet.h"
+#include "window.h"
 
 #include "core/size.h"
 #include "core/status.h"
@@ -20,9 +21,9 @@ static int check(const struct iso_picture *p)
 {
 	const double *w = p->window, *c = p->percent;
 
-	if ((unsigned)p->kind > ISO_MIP || (unsigned)p->at > ISO_AT_POINT ||
+	if ((unsigned)p->kind > ISO_MIP || (unsigned)p->at > ISO_AT_OBJECT ||
 	    (unsigned)p->labels > ISO_LABEL_NONE)
-		return iso_fail(ISO_EARG, "picture: kind %d, at %d, labels %d: must each be 0, 1 or 2",
+		return iso_fail(ISO_EARG, "picture: kind %d, at %d, labels %d: must be 0 to 2, 0 to 3 and 0 to 2",
 		                (int)p->kind, (int)p->at, (int)p->labels);
 	if (p->crosshair && p->kind == ISO_MONTAGE)
 		return iso_fail(ISO_EARG, "picture: a montage has no point to put a crosshair on");
@@ -42,20 +43,14 @@ static int check(const struct iso_picture *p)
 	return ISO_OK;
 }
 
-static int choose_window(double window[2], const struct iso_shown *vol, const struct iso_picture *p,
-                         const struct iso_range *r)
+/* Percentiles of all voxels; about 0 where the map has its light middle. */
+static int percentile_window(double window[2], const struct iso_shown *vol, const double percent[2],
+                             bool diverging)
 {
-	bool diverging = p->map ? strcmp(p->map, "blue-red") == 0 : r->min < 0;
-	int st;
+	int st = iso_shown_percentiles(window, vol, percent);
 
-	if (is_set(p->window)) {
-		memcpy(window, p->window, sizeof p->window);
-		return ISO_OK;
-	}
-	window[0] = fmin(r->min, 0);
-	window[1] = r->max;
-	if (is_set(p->percent) && (st = iso_shown_percentiles(window, vol, p->percent))) return st;
-	if (diverging) { /* about 0, where a map with a light middle has its middle */
+	if (st) return st;
+	if (diverging) {
 		window[1] = fmax(fabs(window[0]), fabs(window[1]));
 		window[0] = -window[1];
 	}
@@ -64,12 +59,31 @@ static int choose_window(double window[2], const struct iso_shown *vol, const st
 	return ISO_OK;
 }
 
+/* The window, and where the object is if slices are to cross there. */
+static int choose_window(double window[2], int64_t voxel[3], const struct iso_sheet *s,
+                         const struct iso_array *a, const struct iso_picture *p, const struct iso_range *r)
+{
+	const struct iso_shown *vol = &s->volume;
+	enum iso_window_kind kind = iso_window_kind(r, a->unit, p->map);
+	bool window_set = is_set(p->window), percent_set = !window_set && is_set(p->percent);
+	double *to = window_set || percent_set ? NULL : window;
+	int64_t *object = p->at == ISO_AT_OBJECT ? voxel : NULL;
+	int st = ISO_OK;
+
+	if (window_set) memcpy(window, p->window, sizeof p->window);
+	if (percent_set)
+		st = percentile_window(window, vol, p->percent, kind == ISO_WINDOW_SIGNED);
+	if (!st && (to || object)) st = iso_window_choose(to, object, vol, kind);
+	return st;
+}
+
 /* Slices go through the voxel whose half-open box holds the point. */
 static int choose_voxel(int64_t voxel[3], const struct iso_shown *vol, const struct iso_picture *p)
 {
 	const struct iso_grid *g = &vol->grid;
 	const double *point = p->at == ISO_AT_POINT ? p->point : g->centre;
 
+	if (p->at == ISO_AT_OBJECT) return ISO_OK; /* chosen with the window */
 	if (p->at == ISO_AT_MAX) iso_shown_hottest(voxel, vol);
 	for (int i = 0; i < 3 && p->at != ISO_AT_MAX; i++) {
 		double at = floor((point[i] - g->centre[i]) / g->voxel[i] + .5 * (double)g->n[i]);
@@ -92,12 +106,12 @@ int iso_picture_sheet(struct iso_sheet *s, const struct iso_array *a, const stru
 
 	if ((st = iso_shown_of(&r.volume, a, p->frame)) || (st = check(p))) return st;
 	range = iso_shown_range(&r.volume);
-	if ((st = choose_window(info->window, &r.volume, p, &range)) ||
-	    (st = choose_voxel(info->voxel, &r.volume, p)) || (st = iso_sheet_make(&r, a, p)))
-		return st;
 	info->min = range.min;
 	info->max = range.max;
 	info->not_finite = range.not_finite;
+	if ((st = choose_window(info->window, info->voxel, &r, a, p, &range)) ||
+	    (st = choose_voxel(info->voxel, &r.volume, p)) || (st = iso_sheet_make(&r, a, p)))
+		return st;
 	info->map = p->map ? p->map : info->window[0] == -info->window[1] ? "blue-red" : "ember";
 	for (int i = 0; i < 3; i++) info->point[i] = iso_measure_place(&r.volume.grid, i, info->voxel[i]);
 	*s = r;

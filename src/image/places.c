@@ -197,8 +197,8 @@ void iso_shown_hottest(int64_t voxel[3], const struct iso_shown *vol)
 			}
 }
 
-/* Hoare's selection: the value that would stand at place k of the sorted array. */
-static iso_real select_place(iso_real *a, int64_t n, int64_t k)
+/* Hoare's. */
+iso_real iso_select_place(iso_real *a, int64_t n, int64_t k)
 {
 	int64_t left = 0, right = n - 1;
 
@@ -231,7 +231,7 @@ int iso_shown_percentiles(double value[2], const struct iso_shown *vol, const do
 	for (int64_t i = 0; i < total; i++)
 		if (isfinite(vol->v[i])) finite[n++] = vol->v[i];
 	for (int i = 0; i < 2; i++)
-		value[i] = n ? select_place(finite, n, llround(percent[i] / 100 * (double)(n - 1))) : 0;
+		value[i] = n ? iso_select_place(finite, n, llround(percent[i] / 100 * (double)(n - 1))) : 0;
 	free(finite);
 	return ISO_OK;
 }

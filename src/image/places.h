@@ -62,6 +62,9 @@ struct iso_range iso_shown_range(const struct iso_shown *vol);
    lone voxels of noise; the first of equals. */
 void iso_shown_hottest(int64_t voxel[3], const struct iso_shown *vol);
 
+/* The value that would stand at place k of the n sorted; those before it are no greater then, those behind it no less. */
+iso_real iso_select_place(iso_real *a, int64_t n, int64_t k);
+
 /* value[i]: percent[i] % of the finite values lie below it. */
 int iso_shown_percentiles(double value[2], const struct iso_shown *vol, const double percent[2]);
 

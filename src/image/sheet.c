@@ -138,8 +138,10 @@ static void choose_texts(struct draft *d)
 	if (d->a->n_dim == 4 && d->a->dim[0] > 1)
 		snprintf(frame, sizeof frame, "frame %" PRId64 " of 0 to %" PRId64, d->p->frame,
 		         d->a->dim[0] - 1);
-	snprintf(d->s->note, sizeof d->s->note, "%s%s%s", frame, frame[0] && !mm ? ", " : "",
-	         mm ? "" : "no voxel size");
+	const char *below = d->s->info.min < 0 && d->s->info.window[0] == 0 ? "values below 0 are shown as 0" : "";
+
+	snprintf(d->s->note, sizeof d->s->note, "%s%s%s%s%s", frame, frame[0] && !mm ? ", " : "",
+	         mm ? "" : "no voxel size", below[0] && (frame[0] || !mm) ? ", " : "", below);
 	iso_ticks_make(&d->s->ticks, d->s->info.window[0], d->s->info.window[1], 0);
 	snprintf(d->s->unit, sizeof d->s->unit, "%.23s%s%.50s", d->s->ticks.factor,
 	         d->s->ticks.factor[0] && d->a->unit[0] ? " " : "", d->a->unit);

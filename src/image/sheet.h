@@ -48,7 +48,7 @@ struct iso_sheet {
 	char unit[80];        /* above the bar, with the ticks' factor */
 	struct iso_box ruler; /* scale bar */
 	char ruler_text[32];
-	char title[256], note[64];
+	char title[256], note[96];
 	int64_t title_y, note_y; /* base lines */
 };
 

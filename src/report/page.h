@@ -6,7 +6,7 @@
 #define ISO_PAGE_H
 
 #include "core/status.h"
-#include "image/places.h"
+#include "image/window.h"
 #include "isotome/measure.h"
 #include "isotome/report.h"
 #include "svg.h"
@@ -46,7 +46,9 @@ struct iso_report_image {
 	struct iso_shown volume; /* its first frame */
 	struct iso_range range;
 	struct iso_history history;
-	int64_t cut[3];              /* the voxel where the slices shown cross */
+	enum iso_window_kind kind;   /* what its values are, */
+	double window[2];            /* those of the first and the last colour, */
+	int64_t cut[3];              /* and the voxel where the slices shown cross */
 	struct iso_rmse error;       /* against the truth, with the scale that fits best */
 	struct iso_nema_result nema; /* where the report has spheres */
 	char no_nema[256];           /* why they could not be measured; "" if they could */
@@ -133,9 +135,8 @@ struct iso_panel {
 int iso_report_panel(struct iso_text *t, const struct iso_panel *p);
 int iso_report_panel_scale(struct iso_text *t, const struct iso_panel *p, const char *name, const char *unit);
 
-/* Values of the first and the last colour: a few hot voxels of noise do not set them, unless they are all there is;
-   symmetric where there are negative ones. */
-int iso_report_window(double window[2], bool *symmetric, const struct iso_report_image *image);
+/* Whether the image has values below 0 that are shown as 0, as its quantity is never negative. */
+bool iso_report_hides_negative(const struct iso_report_image *image);
 
 /* The record that says most about an image: of its reconstruction, else its own, else NULL. */
 const json_t *iso_report_record(const struct iso_report_image *image);

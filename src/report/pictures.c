@@ -49,31 +49,14 @@ static int make_look(struct look *l, double most, bool symmetric)
 	return iso_colormap_make(&l->map, symmetric ? "blue-red" : "ember");
 }
 
-static double farthest(const struct iso_report_image *m)
+bool iso_report_hides_negative(const struct iso_report_image *m)
 {
-	return fmax(-m->range.min, m->range.max);
+	return m->range.min < 0 && m->kind == ISO_WINDOW_PLAIN;
 }
 
-int iso_report_window(double window[2], bool *symmetric, const struct iso_report_image *m)
+static int own_look(struct look *l, const struct iso_report_image *m, double factor)
 {
-	const double percent[2] = { .01, 99.99 };
-	double v[2];
-	int st = iso_shown_percentiles(v, &m->volume, percent);
-
-	if (st) return st;
-	*symmetric = m->range.min < 0;
-	window[1] = fmax(fmax(-v[0], v[1]), .1 * farthest(m));
-	window[0] = *symmetric ? -window[1] : 0;
-	return ISO_OK;
-}
-
-static int own_look(struct look *l, const struct iso_report_image *m)
-{
-	double window[2];
-	bool symmetric;
-	int st = iso_report_window(window, &symmetric, m);
-
-	return st ? st : make_look(l, window[1], symmetric);
+	return make_look(l, factor * m->window[1], m->kind == ISO_WINDOW_SIGNED);
 }
 
 static bool comparable(const struct iso_report *r)
@@ -90,9 +73,9 @@ static int choose_looks(struct look look[ISO_REPORT_MOST], bool *common, const s
 	int widest = 0, st = ISO_OK;
 
 	*common = r->has_truth || comparable(r);
-	if (r->has_truth) st = make_look(&look[0], 1.1 * farthest(&r->truth), r->truth.range.min < 0);
+	if (r->has_truth) st = own_look(&look[0], &r->truth, 1.1);
 	for (int i = 0; !st && !r->has_truth && i < r->n; i++) {
-		st = own_look(&look[i], &r->image[i]);
+		st = own_look(&look[i], &r->image[i], 1);
 		if (look[i].hi - look[i].lo > look[widest].hi - look[widest].lo) widest = i;
 	}
 	for (int i = 0; *common && i < r->n; i++) look[i] = look[widest];
@@ -297,7 +280,7 @@ int iso_report_pictures(struct iso_text *t, const struct iso_report *r)
 		iso_text_add(t, "<p>Each image is multiplied by the factor that brings it nearest to the "
 		                "truth; all are shown in the same colours.</p>\n");
 	if ((st = put_scales(t, r, look, common)) || (st = put_views(t, r, look))) return st;
-	if (r->has_truth && (st = make_look(look, .5 * farthest(&r->truth), true)) == ISO_OK &&
+	if (r->has_truth && (st = make_look(look, .5 * r->truth.window[1], true)) == ISO_OK &&
 	    (st = put_row(t, r, look, &views[0], true)) == ISO_OK)
 		st = put_scale(t, look, "", r->truth.array.unit);
 	iso_text_add(t, "</section>\n");

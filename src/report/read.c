@@ -3,7 +3,6 @@
 #include "page.h"
 
 #include "core/progress.h"
-#include "core/size.h"
 
 #include <math.h>
 #include <string.h>
@@ -16,32 +15,31 @@ static void take_unit(struct iso_report_image *m)
 	if (!m->array.unit[0] && unit && strlen(unit) < sizeof m->array.unit) strcpy(m->array.unit, unit);
 }
 
-/* Where the signal is: across each axis the slice with the greatest sum of squares. */
-static int choose_cut(int64_t cut[3], const struct iso_shown *vol)
+#define MOST_LOOKED_AT 16 /* frames of an image, evenly spread, that choose its window */
+
+/* The least and the greatest value of these frames, and what they choose: the widest window of any, and the place
+   that is shown in that frame. */
+static int choose_window(struct iso_report_image *m)
 {
-	const int64_t *n = vol->grid.n;
-	double *sum[3] = { 0 };
-	const iso_real *value = vol->v;
+	int64_t frames = m->array.n_dim == 4 ? m->array.dim[0] : 1, step = (frames - 1) / MOST_LOOKED_AT + 1;
+	struct iso_range all = m->range;
+	struct iso_shown vol;
 	int st = ISO_OK;
 
-	for (int a = 0; a < 3; a++)
-		if (!(sum[a] = size_alloc(n[a], sizeof(double))))
-			st = iso_fail_memory("report", n[a] * (int64_t)sizeof(double));
-	for (int64_t z = 0; !st && z < n[2]; z++)
-		for (int64_t y = 0; y < n[1]; y++)
-			for (int64_t x = 0; x < n[0]; x++, value++) {
-				double square = isfinite(*value) ? (double)*value * *value : 0;
+	for (int64_t k = step; !st && k < frames; k += step)
+		if (!(st = iso_shown_of(&vol, &m->array, k))) all.min = fmin(all.min, iso_shown_range(&vol).min);
+	m->kind = iso_window_kind(&all, m->array.unit, NULL);
+	m->window[1] = -INFINITY;
+	for (int64_t k = 0; !st && k < frames; k += step) {
+		double window[2];
+		int64_t voxel[3];
 
-				sum[0][x] += square;
-				sum[1][y] += square;
-				sum[2][z] += square;
-			}
-	for (int a = 0; !st && a < 3; a++) {
-		cut[a] = (n[a] - 1) / 2;
-		for (int64_t i = 0; i < n[a]; i++)
-			if (sum[a][i] > sum[a][cut[a]]) cut[a] = i;
+		if ((st = iso_shown_of(&vol, &m->array, k)) ||
+		    (st = iso_window_choose(window, voxel, &vol, m->kind)) || window[1] <= m->window[1])
+			continue;
+		memcpy(m->window, window, sizeof window);
+		memcpy(m->cut, voxel, sizeof voxel);
 	}
-	for (int a = 0; a < 3; a++) free(sum[a]);
 	return st;
 }
 
@@ -57,7 +55,7 @@ static int look_at(struct iso_report_image *m, struct iso_clock *clock)
 	iso_clock_add(clock, 0);
 	m->range = iso_shown_range(&m->volume);
 	iso_clock_add(clock, iso_grid_voxels(&m->volume.grid));
-	return choose_cut(m->cut, &m->volume);
+	return choose_window(m);
 }
 
 static int read_one(struct iso_report_image *m, const char *path, enum iso_values allowed,
@@ -66,11 +64,9 @@ static int read_one(struct iso_report_image *m, const char *path, enum iso_value
 	int st;
 
 	m->path = path;
-	if ((st = iso_read(&m->array, path, allowed)) || (st = look_at(m, clock)) ||
-	    (st = iso_history_read(&m->history, path)))
-		return st;
+	if ((st = iso_read(&m->array, path, allowed)) || (st = iso_history_read(&m->history, path))) return st;
 	take_unit(m);
-	return ISO_OK;
+	return look_at(m, clock);
 }
 
 int iso_report_borrow(struct iso_report_image *m, const struct iso_array *array, const char *name)

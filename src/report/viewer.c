@@ -206,20 +206,21 @@ static void put_frames(struct iso_text *t, const struct iso_pack *p, int number)
 static int describe(struct shown *s, const struct iso_report *r, const struct iso_report_image *m,
                     const char *role)
 {
-	bool under = m == &r->overlay, signed_;
-	int st;
+	bool under = m == &r->overlay;
+	int st = ISO_OK;
 
 	*s = (struct shown){ .m = m, .role = role, .factor = 1 };
 	s->all = m->array.n_dim == 4 ? m->array.dim[0] : 1;
 	s->frames = s->all < ISO_VIEWER_FRAMES ? s->all : ISO_VIEWER_FRAMES;
 	if (r->has_truth && !under && m != &r->truth && isfinite(m->error.nrmse)) s->factor = m->error.scale;
-	if ((st = iso_report_window(s->window, &signed_, m))) return st;
-	s->map = under ? "grey" : signed_ ? "blue-red" : "ember";
-	if (under) s->window[0] = m->range.min;
+	memcpy(s->window, m->window, sizeof s->window);
+	s->map = under ? "grey" : m->kind == ISO_WINDOW_SIGNED ? "blue-red" : "ember";
+	if (under && m->kind == ISO_WINDOW_SIGNED)
+		st = iso_window_choose(s->window, NULL, &m->volume, ISO_WINDOW_LEAST);
 	if (m == &r->image[0] && r->window) memcpy(s->window, r->window, sizeof s->window);
 	if (m == &r->image[0] && r->map) s->map = r->map;
 	if (!(s->window[0] < s->window[1])) s->window[1] = s->window[0] + 1;
-	return ISO_OK;
+	return st;
 }
 
 static int gather(struct shown *all, int *n, const struct iso_report *r)

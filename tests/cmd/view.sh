@@ -146,7 +146,7 @@ err_has 'an array of 5 axes'
 expect 2 view frames.npy -o x.png --frame 3
 err_has 'frame 3 of an array with 3'
 expect 2 view hot.nii -o x.png --at 1,2
-err_has "--at is '1,2', must be 3 numbers X,Y,Z, centre or max"
+err_has "--at is '1,2', must be 3 numbers X,Y,Z, object, centre or max"
 expect 2 view hot.nii -o x.png --at 1000,0,0
 err_has 'lies outside the image'
 expect 2 view hot.nii -o x.png --window 2,1

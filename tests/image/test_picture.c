@@ -546,12 +546,17 @@ static void windows(void **state)
 	a.n = 20;
 	assert_window(&a, (struct iso_picture){ .size = sizeof(struct iso_picture), .percent = { 0, 50 } }, 1,
 	              11, "ember");
-	a.v[3] = -31;
+	a.v[3] = a.v[8] = -31; /* one above the other: a voxel that stands alone would not count */
 	assert_window(&a, (struct iso_picture){ .size = sizeof(struct iso_picture) }, -31, 31, "blue-red");
 	assert_window(&a, (struct iso_picture){ .size = sizeof(struct iso_picture), .map = "grey" }, -31, 20,
 	              "grey");
 	assert_window(&a, (struct iso_picture){ .size = sizeof(struct iso_picture), .percent = { 10, 90 } },
 	              -18, 18, "blue-red");
+	strcpy(a.unit, "absorbed energy"); /* which is never below 0 */
+	assert_window(&a, (struct iso_picture){ .size = sizeof(struct iso_picture) }, 0, 20, "ember");
+	assert_window(&a, (struct iso_picture){ .size = sizeof(struct iso_picture), .map = "blue-red" }, -31,
+	              31, "blue-red");
+	a.unit[0] = 0;
 	for (int64_t i = 0; i < a.n; i++) a.v[i] = 0;
 	assert_window(&a, (struct iso_picture){ .size = sizeof(struct iso_picture) }, 0, 1, "ember");
 	for (int64_t i = 0; i < a.n; i++) a.v[i] = (iso_real)NAN;
