@@ -246,7 +246,9 @@ static int load_own(iso_problem *p, int need, const struct iso_grid *image)
 int problem_load(iso_problem *p, int need, const struct iso_grid *image)
 {
 	bool same = !image || iso_grid_same(&p->found.grid, image);
+	int st = p->m->preset ? p->m->preset(p) : ISO_OK;
 
+	if (st) return st;
 	if (p->loaded && (p->loaded & need) == need && same) return ISO_OK;
 	problem_unload(p);
 	return (p->record == &p->own ? load_own : load)(p, need, image);

@@ -186,6 +186,7 @@ static int ray_load(iso_problem *problem, int need, const struct iso_grid *image
 
 	ray->p = problem;
 	ray->read.ctx = problem->ctx;
+	if ((st = ray_preset_record(problem))) return st;
 	bool settled = problem_takes_grid(problem, image) || ray_grid(problem, &ray->grid) != MODEL_ASK_LOAD;
 
 	if ((st = load_scanner(ray, need & MODEL_NEEDS_SENS || !settled))) return st;
@@ -447,6 +448,8 @@ const struct model model_ray = {
 	.rows_split = true,
 	.one_sens = true,
 	.load = ray_load,
+	.preset = ray_preset,
+	.preset_param = ray_preset_param,
 	.grid = ray_grid,
 	.unload = ray_unload,
 	.select = ray_select,
