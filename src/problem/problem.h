@@ -98,7 +98,9 @@ bool problem_has_psf(const iso_problem *p);
 /* The operator behind the problem's PSF; as it is where that is 0. `op` is taken over, NULL on failure. */
 int problem_add_psf(iso_problem *p, iso_op **op);
 
-/* s = P* s, where there is a PSF: the sensitivity of A P from that of A. */
+/* s = P* s, where there is a PSF: the sensitivity of A P from that of A. Where that was cut at the edge of the field of
+   view, s = P* s / P* (s > 0) within it and 0 outside: lines go on beyond the edge, and an s that fell towards it would
+   let the image grow there without bound. */
 int problem_blur_sens(iso_problem *p, struct iso_array *s);
 
 /* record_write of an image, in the shape that the model's images have in this format. */

@@ -212,6 +212,7 @@ static int ray_load(iso_problem *problem, int need, const struct iso_grid *image
 	    ((st = ray_heed_file(ray)) || (st = record_input(ray->p->record, ray->events))))
 		return st;
 	problem->found.sens_of_pairs = !ray->e.lists_all;
+	problem->found.cut = ray->field && !ray->e.lists_all;
 	if ((st = ray_load_factors(ray))) return st;
 	if (need & MODEL_MAY_STREAM && need & MODEL_NEEDS_ADD && (st = ray_scatter_check(ray))) return st;
 	ray->needs_sens = need & MODEL_NEEDS_SENS;
