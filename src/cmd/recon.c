@@ -4,10 +4,13 @@
 #include "recon_live.h"
 #include "recon_scan.h"
 
+#include "core/size.h"
 #include "io/format.h"
 #include "problem/problem.h"
 
 #include <limits.h>
+#include <stdlib.h>
+#include <string.h>
 
 static const struct opt_usage usage = {
 	"recon",
@@ -118,6 +121,67 @@ static int check(iso_problem *p, struct cmd *c)
 	return check_checkpoint(p, c);
 }
 
+/* ---- presets ---- */
+
+/* Where argv has the word --preset; argc: nowhere. */
+static int preset_word(int argc, char **argv)
+{
+	int i = 1;
+
+	while (i < argc && strcmp(argv[i], "--preset") != 0 && strncmp(argv[i], "--preset=", 9) != 0) i++;
+	return i;
+}
+
+/* The words of the command with the preset's choices in place of --preset: `words` has room. */
+static int without_preset(char **words, char (*names)[32], const iso_problem *p, int argc, char **argv)
+{
+	const struct preset *t = &p->preset;
+	int at = preset_word(argc, argv), own = at < argc && !strchr(argv[at], '=') ? 2 : 1, n = 0, rest = 0;
+
+	while (rest < argc && strcmp(argv[rest], "--") != 0) rest++;
+	for (int i = 0; i < rest; i++)
+		if (i < at || i >= at + own) words[n++] = argv[i];
+	for (int i = 0; i < t->n; i++) {
+		snprintf(names[i], sizeof names[i], "--%s", t->choice[i].o->name);
+		words[n++] = names[i];
+		words[n++] = (char *)t->choice[i].text;
+	}
+	for (; rest < argc; rest++) words[n++] = argv[rest];
+	return n;
+}
+
+/* The command that a preset stands for, on stderr and into the record. */
+static int tell_preset(const iso_problem *p, struct cmd *c, int argc, char **argv)
+{
+	const struct preset *t = &p->preset;
+	char names[PRESET_CHOICES][32], about[64], *line = NULL;
+	char **words = t->settled ? size_alloc(argc + 2 * PRESET_CHOICES, sizeof *words) : NULL;
+	int st = ISO_OK;
+
+	if (!t->settled) return ISO_OK;
+	if (words) line = command_line(without_preset(words, names, p, argc, argv), words);
+	if (!line) st = iso_fail_memory("the command line", argc);
+	if (!st) {
+		snprintf(about, sizeof about, "preset %s stands for", p->s.preset);
+		term_line(&c->term, about, line);
+		st = record_set(&c->record, "stands_for", record_string(line));
+	}
+	free(line);
+	free(words);
+	return st;
+}
+
+/* A record has the values of its run: another preset would leave some of them. */
+static int begin_preset(iso_problem *p, struct cmd *c, int argc, char **argv)
+{
+	if (c->like && preset_word(argc, argv) < argc)
+		return iso_fail(ISO_EARG, "--preset does not go with --like, which takes the values of %s; "
+		                          "give the files in place of --like",
+		                c->like);
+	problem_default_preset(p);
+	return ISO_OK;
+}
+
 int main_recon(int argc, char **argv)
 {
 	iso_problem *p = NULL;
@@ -153,9 +217,11 @@ int main_recon(int argc, char **argv)
 	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;
 	p->like = c.like;
 	p->force = c.force;
+	if ((st = begin_preset(p, &c, argc, argv))) goto done;
 	if ((st = live_check(&live)) || (st = scan_begin(&scan, p, &c, out))) goto done;
 	if ((st = settings_out(&p->s, scan.list ? scan.path : out))) goto done;
 	if (!(st = check(p, &c)) && !(st = problem_record_parameters(p)) &&
+	    !(st = tell_preset(p, &c, argc, argv)) &&
 	    !(st = cmd_problem_begin(p, &c)) && !(st = live_begin(&live, p, &c, out)))
 		st = scan.list ? scan_run(&scan, p, &c) : iso_problem_recon(p, NULL, out);
 	live_end(&live, st, out);

@@ -234,6 +234,15 @@ void term_note(struct term *t, const char *fmt, ...)
 	va_end(ap);
 }
 
+void term_line(struct term *t, const char *about, const char *text)
+{
+	if (t->quiet) return;
+	term_clear(t);
+	fprintf(stderr, "isotome %s: %s: ", t->command, about);
+	term_put(stderr, text);
+	fputc('\n', stderr);
+}
+
 void term_warning(struct term *t, const char *text)
 {
 	if (t->quiet) return;

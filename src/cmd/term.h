@@ -48,6 +48,7 @@ void term_put(FILE *f, const char *text);
 /* One line "isotome COMMAND: ..."; note only with --verbose, the others unless --quiet. */
 void term_say(struct term *t, const char *fmt, ...) ISO_PRINTF(2, 3);
 void term_note(struct term *t, const char *fmt, ...) ISO_PRINTF(2, 3);
+void term_line(struct term *t, const char *about, const char *text); /* "about: text", of any length */
 void term_warning(struct term *t, const char *text);
 
 #endif

@@ -65,8 +65,11 @@ struct model_found {
 	int64_t most_subsets; /* where the model has fewer than rows; else 0 */
 	int64_t images;       /* that the data hold, of several wavelengths or frames; else 1 */
 	double duration_s;    /* of the scan; 0: not known */
+	bool cut;             /* the sensitivity is set to 0 outside of the field of view, though lines cross it */
 	bool sens_of_pairs;   /* the sensitivity is `sens` of the scanner, not sens_of_subsets of the rows */
 };
+
+struct settings;
 
 /* A model as its problem sees it. Functions that a model has not are NULL where the comment says so. */
 struct model {
@@ -91,6 +94,11 @@ struct model {
 	   on, or NULL. */
 	int (*load)(iso_problem *problem, int need, const struct iso_grid *image);
 	void (*unload)(iso_problem *problem); /* frees them; the problem then restores the parameters */
+
+	/* 'preset': parameters that nobody gave become what suits the data, which are looked at; before settings are checked
+	   and before load. Again and again: the second time there is nothing to do. NULL: the model has no such parameter. */
+	int (*preset)(iso_problem *problem);
+	struct opt (*preset_param)(struct settings *s);
 
 	/* The grid, where the parameters alone settle it and load would not find another; MODEL_ASK_LOAD, or NULL:
 	   load finds it. */

@@ -248,7 +248,9 @@ static int load_own(iso_problem *p, int need, const struct iso_grid *image)
 int problem_load(iso_problem *p, int need, const struct iso_grid *image)
 {
 	bool same = !image || iso_grid_same(&p->found.grid, image);
+	int st = p->m->preset ? p->m->preset(p) : ISO_OK;
 
+	if (st) return st;
 	if (p->loaded && (p->loaded & need) == need && same) return ISO_OK;
 	problem_unload(p);
 	return (p->record == &p->own ? load_own : load)(p, need, image);
@@ -310,19 +312,35 @@ int problem_add_psf(iso_problem *p, iso_op **op)
 	return st;
 }
 
+/* v = P* v, of an array on the host; a, b: room on the device. */
+static int blur(iso_ctx *ctx, iso_op *psf, iso_real *v, iso_real *a, iso_real *b)
+{
+	int64_t bytes = iso_op_n_in(psf) * (int64_t)sizeof *v;
+	const struct iso_vec *vec = iso_ctx_vec(ctx);
+	int st;
+
+	if ((st = vec->upload(ctx, a, v, bytes)) || (st = iso_adjoint(psf, ISO_ALL, b, a))) return st;
+	return vec->download(ctx, v, b, bytes);
+}
+
 int problem_blur_sens(iso_problem *p, struct iso_array *s)
 {
 	struct iso_room room = iso_room_of(p->ctx, "sensitivity");
-	iso_real *a, *b;
+	iso_real *a, *b, *inside = NULL;
 	iso_op *psf = NULL;
 	int st;
 
 	if (!problem_has_psf(p)) return ISO_OK;
-	ISO_UPLOAD(&room, a, s->v, s->n);
+	ISO_DEVICE(&room, a, s->n);
 	ISO_DEVICE(&room, b, s->n);
+	if (p->found.cut) ISO_HOST(&room, inside, s->n);
 	st = room.status ? room.status : iso_psf_create(&psf, p->ctx, &s->grid, p->s.psf);
-	if (!st) st = iso_adjoint(psf, ISO_ALL, b, a);
-	if (!st) st = iso_ctx_vec(p->ctx)->download(p->ctx, s->v, b, s->n * (int64_t)sizeof *b);
+	for (int64_t i = 0; i < s->n && !st && inside; i++) inside[i] = s->v[i] > 0;
+	if (!st) st = blur(p->ctx, psf, s->v, a, b);
+	for (int64_t i = 0; i < s->n && !st && inside; i++) s->v[i] *= inside[i];
+	if (!st && inside) st = blur(p->ctx, psf, inside, a, b);
+	for (int64_t i = 0; i < s->n && !st && inside; i++)
+		if (s->v[i] > 0) s->v[i] /= inside[i];
 	iso_op_free(psf);
 	iso_room_free(&room);
 	return st;

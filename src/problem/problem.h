@@ -6,6 +6,26 @@
 #include "model.h"
 #include "recon.h"
 
+enum { PRESET_CHOICES = 10 };
+
+/* What 'preset' has set in place of the user: ray/ray_preset.c. */
+struct preset {
+	bool by_default; /* the command chose it, because nothing else was said */
+	bool settled;    /* for the parameters as they are */
+	double counts, crystal; /* that the choices come from; crystal in mm */
+	int n;
+	struct preset_choice {
+		struct opt *o;
+		char text[48];   /* its value, as a user would give it */
+		const char *why; /* in words */
+		union {
+			const char *text;
+			double real[3];
+			int64_t integer[3];
+		} was; /* its value before */
+	} choice[PRESET_CHOICES];
+};
+
 struct iso_problem {
 	iso_ctx *ctx; /* NULL while a command has not made it yet */
 	const struct model *m;
@@ -19,6 +39,7 @@ struct iso_problem {
 
 	struct opt params[MODEL_PARAMS], psf[2], more[2], fit[2];
 	struct settings s;       /* of the reconstruction */
+	struct preset preset;
 	struct opt_set sets[12]; /* all tables of parameters */
 	json_t *kept;            /* a list of texts that were set, and of records: values lie in them */
 
@@ -47,6 +68,12 @@ int problem_refuse(const iso_problem *p, const char *const *names, const char *w
 bool problem_takes_grid(const iso_problem *p, const struct iso_grid *image);
 int problem_check_grid(const struct iso_grid *g, const struct iso_grid *image);
 
+/* ray/ray_preset.c: 'preset' is quick from now on where nobody gave it or another parameter that it would choose, or that
+   it does not go with. For a command; in the library nothing is chosen unless 'preset' is given. */
+void problem_default_preset(iso_problem *p);
+/* What 'preset' has set is as before; it will be chosen anew. */
+void problem_forget_preset(iso_problem *p);
+
 /* Loads what is needed and is not there; `image`: a grid to fall back on, or NULL. */
 int problem_load(iso_problem *p, int need, const struct iso_grid *image);
 void problem_unload(iso_problem *p);
@@ -71,7 +98,9 @@ bool problem_has_psf(const iso_problem *p);
 /* The operator behind the problem's PSF; as it is where that is 0. `op` is taken over, NULL on failure. */
 int problem_add_psf(iso_problem *p, iso_op **op);
 
-/* s = P* s, where there is a PSF: the sensitivity of A P from that of A. */
+/* s = P* s, where there is a PSF: the sensitivity of A P from that of A. Where that was cut at the edge of the field of
+   view, s = P* s / P* (s > 0) within it and 0 outside: lines go on beyond the edge, and an s that fell towards it would
+   let the image grow there without bound. */
 int problem_blur_sens(iso_problem *p, struct iso_array *s);
 
 /* record_write of an image, in the shape that the model's images have in this format. */

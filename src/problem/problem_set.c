@@ -79,6 +79,7 @@ static int find(struct opt **o, iso_problem *p, const char *name)
 static void begin_anew(iso_problem *p)
 {
 	problem_unload(p);
+	problem_forget_preset(p);
 	p->s.by.n = 0;
 	p->told = false;
 }

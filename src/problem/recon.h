@@ -89,6 +89,7 @@ struct penalties {
 };
 
 struct settings {
+	const char *preset; /* NULL: none */
 	const char *method, *sens, *start, *rule, *filter_text;
 	const char *out; /* file, NULL: the image goes to the caller alone */
 	/* OUTPUT.ckpt: the work under way. OUTPUT.frames: the finished images of a series. OUTPUT.rounds: coarse images

@@ -17,7 +17,7 @@
    belongs to a run. */
 static const char *const not_in_key[] = {
 	"output", "device", "threads", "memory-limit", "checkpoint-minutes", "stop-after", "save-every",
-	"stream", "block",  "scratch", "curve",        "scatter-save",       "accept",     NULL,
+	"stream", "block",  "scratch", "curve",        "scatter-save",       "accept",     "preset", NULL,
 };
 
 struct recon recon_of(iso_problem *problem, int64_t n, bool series)

@@ -15,7 +15,8 @@ static const char *const rules[] = { "interleaved", "blocks", "random", "mod", "
 
 /* ---- tables ---- */
 
-static void own_params(struct settings *s)
+/* 'preset' comes first, where the model has it. */
+static void own_params(struct settings *s, const struct model *m)
 {
 	const struct opt own[] = {
 		{ 0, "method", .text = &s->method, .words = methods, .value = "M",
@@ -58,8 +59,11 @@ static void own_params(struct settings *s)
 		{ 0 },
 	};
 
-	_Static_assert(sizeof own <= sizeof s->own, "room for the parameters");
-	memcpy(s->own, own, sizeof own);
+	_Static_assert(sizeof own < sizeof s->own, "room for the parameters");
+	struct opt *to = s->own;
+
+	if (m->preset) *to++ = m->preset_param(s);
+	memcpy(to, own, sizeof own);
 }
 
 static void other_params(struct settings *s, struct model_stream *at)
@@ -107,7 +111,7 @@ void settings_begin(struct settings *s, const struct model *m, struct model_stre
 		                .follow = { .block = 100000, .every_s = 5 } };
 	s->penalties.unseen = "drop";
 	s->least_squares = m->method && strcmp(m->method, "cg") == 0;
-	own_params(s);
+	own_params(s, m);
 	other_params(s, stream ? stream : &s->no_stream);
 }
 
@@ -211,6 +215,7 @@ int settings_check(iso_problem *problem)
 	const struct settings *s = &problem->s;
 	int st;
 
+	if (m->preset && (st = m->preset(problem))) return st;
 	if ((st = units_suit(problem))) return st;
 	if (m->follows && (st = follow_check(problem))) return st;
 	if (s->follow.on) return ISO_OK;

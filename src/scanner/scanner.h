@@ -67,6 +67,11 @@ bool iso_scanner_same(struct iso_scanner_apart *a, const iso_scanner *own, const
 void iso_scanner_figures(char *to, size_t size,
                          const iso_scanner *s); /* crystals, rings, radius, z, in words */
 
+/* scanner_grid.c: the round length nearest to `mm` in ratio; up: not below it. And the width of a crystal, mm, or, where it
+   is not said, how far apart crystals are; of an assumed scanner, as assumed; 0: not known. */
+double iso_scanner_round_mm(double mm, bool up);
+double iso_scanner_crystal_width(const iso_scanner *s);
+
 /* Least angle between crystals in coincidence, seen from the z axis, rad; 0: any. */
 double iso_scanner_min_angle(const iso_scanner *s);
 

@@ -100,8 +100,7 @@ static struct field find(const iso_scanner *s)
 	return f;
 }
 
-/* The round length nearest to `mm` in ratio; up: not below it. */
-static double round_length(double mm, bool up)
+double iso_scanner_round_mm(double mm, bool up)
 {
 	static const double steps[] = { 1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10 };
 	double unit = pow(10, floor(log10(mm))), best = 10;
@@ -135,11 +134,21 @@ static double voxels(const struct field *f, double voxel)
 static double choose_voxel(const struct field *f)
 {
 	double most = fmax(f->side[0], f->side[1]) / SIDE;
-	double voxel = round_length(f->crystal / 2, false);
+	double voxel = iso_scanner_round_mm(f->crystal / 2, false);
 
-	if (voxel < most) voxel = round_length(most, true);
-	while (voxels(f, voxel) > MOST) voxel = round_length(1.05 * voxel, true);
+	if (voxel < most) voxel = iso_scanner_round_mm(most, true);
+	while (voxels(f, voxel) > MOST) voxel = iso_scanner_round_mm(1.05 * voxel, true);
 	return voxel;
+}
+
+double iso_scanner_crystal_width(const iso_scanner *s)
+{
+	struct field f = { 0 };
+
+	if (s->kind == ISO_PANELS) return fmin(s->panels.pitch[0], s->panels.pitch[1]);
+	if (s->n < 2) return 0;
+	find_crystal(&f, s);
+	return s->assumed ? f.crystal / 2 : f.crystal;
 }
 
 /* The grid of the description, as a field of view. */

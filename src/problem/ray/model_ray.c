@@ -190,6 +190,7 @@ static int ray_load(iso_problem *problem, int need, const struct iso_grid *image
 
 	ray->p = problem;
 	ray->read.ctx = problem->ctx;
+	if ((st = ray_preset_record(problem))) return st;
 	bool settled = problem_takes_grid(problem, image) || ray_grid(problem, &ray->grid) != MODEL_ASK_LOAD;
 
 	if ((st = load_scanner(ray, need & MODEL_NEEDS_SENS || !settled))) return st;
@@ -215,6 +216,7 @@ static int ray_load(iso_problem *problem, int need, const struct iso_grid *image
 	    ((st = ray_heed_file(ray)) || (st = record_input(ray->p->record, ray->events))))
 		return st;
 	problem->found.sens_of_pairs = !ray->e.lists_all;
+	problem->found.cut = ray->field && !ray->e.lists_all;
 	if ((st = ray_load_factors(ray))) return st;
 	if (need & MODEL_MAY_STREAM && need & MODEL_NEEDS_ADD && (st = ray_scatter_check(ray))) return st;
 	ray->needs_sens = need & MODEL_NEEDS_SENS;
@@ -451,6 +453,8 @@ const struct model model_ray = {
 	.rows_split = true,
 	.one_sens = true,
 	.load = ray_load,
+	.preset = ray_preset,
+	.preset_param = ray_preset_param,
 	.grid = ray_grid,
 	.unload = ray_unload,
 	.select = ray_select,

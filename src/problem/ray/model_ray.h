@@ -83,6 +83,11 @@ int ray_field_of_view(struct ray *ray);
 /* Where the grid is that: S is 0 in its corners, near and behind the crystals, where few lines see much noise. */
 void ray_clear_corners(const struct ray *ray, iso_real *s);
 
+/* ray_preset.c: see struct model; and what was chosen, into the record */
+int ray_preset(iso_problem *problem);
+struct opt ray_preset_param(struct settings *s);
+int ray_preset_record(iso_problem *problem);
+
 /* ray_events.c */
 /* The file of events, opened when it is first asked for and closed with the rest: opening counts the events of some
    formats, which takes a pass through the file. NULL without a failure: there is none, or text, which is read whole;
