@@ -1002,9 +1002,11 @@ def ubp(
     hann_mhz: float, MHz; default 5 where the scanner has an impulse response, else none
         window that falls to 0 at F, after division by the impulse response; without one, the
         window alone; 0: traces as they are
-    band_mhz: 2 x float, MHz; default all
+    band_mhz: 2 x float, MHz; default from the traces
         frequencies of the traces that are used; half passes at LOW and at HIGH, and LOW 0 is no
-        lower edge
+        lower edge. 0,0 uses all frequencies. Without the option the traces tell: LOW is above
+        the drift that all transducers share, HIGH where neighbouring transducers stop agreeing.
+        Clean traces of a dense array stay as they are
     speeds: 3 x float; default one speed
         an image for each of N speeds of sound from LOW to HIGH, mm/us; the sharpest is written,
         the sharpness of all goes into the record. Instead of 'speed', for one image
