@@ -39,7 +39,7 @@ static const struct opt_usage usage = {
 	"  isotome recon srm --srm m.srm --data counts.npy --method osem --subsets 10 -o x.nii\n"
 	"  isotome recon ubp --data y.npy --scanner examples/scanners/wang2013.yaml \\\n"
 	"      --grid 105,105,220 --voxel 0.28 -o x.nii\n"
-	"  isotome recon ubp --data Scan_9.msot --band-mhz 0.1,4 -o slice.nii\n"
+	"  isotome recon Scan_9.msot -o slice.nii\n"
 	"  isotome recon svoxel --scanner array.yaml --data traces.npy --grid 64 --voxel 0.28 \\\n"
 	"      --method cg --penalty quadratic:1e4 --iterations 20 --curve cost.csv -o x.nii\n"
 	"  daq | isotome recon strip --events - --follow --scanner strips.yaml -o x.npy\n"

@@ -69,6 +69,28 @@ check "width of the noise" <<-END
 	near("sigma", (a - y).std(), 0.1 * abs(y).max(), 0.002 * abs(y).max())
 END
 
+# ---- the band that the traces tell: of noisy ones alone ----
+# shellcheck disable=SC2086
+run recon ubp --data y.npy --scanner s.yaml $nodes --band-mhz 0,0 -o every.nii
+same every.nii x.nii
+# shellcheck disable=SC2086
+run recon ubp --data a.npy --scanner s.yaml $nodes -o heard.nii
+err_has 'MHz (--band-mhz 0,0 uses all). Above the band neighbouring transducers do not agree'
+# shellcheck disable=SC2086
+run recon ubp --data a.npy --scanner s.yaml $nodes --band-mhz 0,0 -o noisy.nii
+# shellcheck disable=SC2086
+run recon ubp --data a.npy --scanner s.yaml $nodes --band-mhz 0,1 -o said.nii
+check "band" <<-END
+	from checks import *
+	error = lambda name: np.sqrt(np.mean((image(name) - image("truth.nii")) ** 2))
+	require(error("heard.nii") < 0.2 * error("noisy.nii"), "the band takes the noise away")
+	band = lambda name: record(name)["results"]["band_mhz"]
+	require(band("x.json") is None and band("noisy.json") is None, "clean traces, and 0,0: no band")
+	heard = band("heard.json")
+	require(heard["low"] == 0 and 0.7 < heard["high"] < 1.6 and "neighbouring" in heard["why"], "found")
+	require(band("said.json") == {"low": 0, "high": 1, "why": "asked for"}, "said")
+END
+
 # ---- impulse response: simulated, and taken out again ----
 check "make a response" <<-END
 	import numpy as np

@@ -6,7 +6,9 @@
 #include "core/room.h"
 #include "core/size.h"
 #include "core/ctx.h"
+#include "model/ubp/band.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,6 +20,9 @@ struct ubp {
 	const char *weights;
 	double cutoff_mhz, band_mhz[2], speeds[3];
 	bool scan;
+	/* the band of the first image's traces, where nobody says one: further images get the same */
+	struct iso_band found;
+	bool has_found;
 	/* what they name */
 	struct iso_transducers t; /* the scanner's, with the speed of the options; borrows */
 	struct iso_ubp model;
@@ -42,9 +47,11 @@ static void params(struct opt *table, void *self)
 		          "Without an impulse response only the window is used; 0: traces are used "
 		          "unchanged" },
 		{ 0, "band-mhz", .real = ubp->band_mhz, .unit = "MHz", .count = 2, .value = "LOW,HIGH",
-		  .min = 0, .max = 1e6, .absent = "all",
-		  .help = "band of the traces that is used; the filter passes half at LOW and at "
-		          "HIGH. LOW 0 means no lower edge" },
+		  .min = 0, .max = 1e6, .absent = "from the traces",
+		  .help = "frequencies of the traces that are used; half passes at LOW and at HIGH, and LOW "
+		          "0 is no lower edge. 0,0 uses all frequencies. Without the option the traces tell: "
+		          "LOW is above the drift that all transducers share, HIGH where neighbouring "
+		          "transducers stop agreeing. Clean traces of a dense array stay as they are" },
 		{ 0, "speeds", .real = ubp->speeds, .count = 3, .value = "LOW,HIGH,N", .min = .01, .max = 1e4,
 		  .absent = "one speed",
 		  .help = "make an image for each of N speeds of sound from LOW to HIGH, mm/us, and "
@@ -70,8 +77,8 @@ static int check_options(struct ubp *ubp)
 			ISO_EARG,
 			"'speeds' is %g,%g,%g, must be two speeds that rise and a number of at least 2", s[0],
 			s[1], s[2]);
-	if (problem_given(ubp->sound.p, "band-mhz") && !(b[0] < b[1]))
-		return iso_fail(ISO_EARG, "'band-mhz' is %g,%g, must rise", b[0], b[1]);
+	if (problem_given(ubp->sound.p, "band-mhz") && !(b[0] < b[1]) && !(b[0] == 0 && b[1] == 0))
+		return iso_fail(ISO_EARG, "'band-mhz' is %g,%g, must rise, or be 0,0 for all", b[0], b[1]);
 	return ISO_OK;
 }
 
@@ -152,6 +159,67 @@ static int op(iso_problem *problem, iso_op **made, const struct model_subsets *s
 
 /* ---- the image ---- */
 
+/* Whether the traces are asked for their band: another filter, or the lack of one, is the user's or the scanner's. */
+static bool asks_for_band(const struct ubp *ubp)
+{
+	return !problem_given(ubp->sound.p, "band-mhz") && !problem_given(ubp->sound.p, "hann-mhz") &&
+	       !ubp->t.eir;
+}
+
+/* Why the edges of a band are where they are. */
+static void band_reason(char *to, size_t size, const struct iso_band *b)
+{
+	char high[160] = "";
+
+	if (b->high_mhz > 0)
+		snprintf(high, sizeof high,
+		         "%sAbove the band neighbouring transducers do not agree, and %.0f %% of the power "
+		         "of the "
+		         "differentiated traces lies there.",
+		         b->low_mhz > 0 ? " " : "", 100 * b->beyond);
+	snprintf(to, size, "%s%s", b->low_mhz > 0 ? "Below the band all transducers drift together." : "",
+	         high);
+}
+
+/* The band of the traces becomes that of the run. Samples from the first to the last sound of the image are looked at:
+   the pulse of the laser is outside. */
+static int find_band(struct ubp *ubp)
+{
+	struct iso_band *b = &ubp->found;
+	struct iso_hearing h;
+	char why[256];
+	int st = iso_transducers_hear(&h, &ubp->t, &ubp->sound.grid);
+
+	if (st) return st;
+	double first = fmax(0, (h.nearest - ubp->t.first_us) / ubp->t.dt_us),
+	       last = fmin((double)ubp->t.samples, (h.farthest - ubp->t.first_us) / ubp->t.dt_us);
+
+	if ((st = iso_band_of(b, ubp->sound.y.v, &ubp->t, (int64_t)first, (int64_t)last - (int64_t)first)))
+		return st;
+	ubp->has_found = true;
+	if (b->low_mhz == 0 && b->high_mhz == 0) return ISO_OK;
+	ubp->band_mhz[0] = b->low_mhz;
+	ubp->band_mhz[1] = b->high_mhz > 0 ? b->high_mhz : 1 / ubp->t.dt_us;
+	band_reason(why, sizeof why, b);
+	record_tell(ubp->sound.p->record, ISO_NEWS,
+	            "the image uses frequencies from %g to %g MHz ('band-mhz' 0,0 uses all). %s",
+	            ubp->band_mhz[0], ubp->band_mhz[1], why);
+	return ISO_OK;
+}
+
+/* Into the record: the band that was used, and who chose it. */
+static int record_band(struct ubp *ubp)
+{
+	const struct iso_band *b = &ubp->found;
+	char why[256] = "asked for";
+
+	if (!(ubp->band_mhz[1] > 0)) return record_result(ubp->sound.p->record, "band_mhz", json_null());
+	if (ubp->has_found) band_reason(why, sizeof why, b);
+	return record_result(ubp->sound.p->record, "band_mhz",
+	                     record_pack("{s:f, s:f, s:s}", "low", ubp->band_mhz[0], "high", ubp->band_mhz[1],
+	                                 "why", why));
+}
+
 static int filter(struct ubp *ubp)
 {
 	iso_real *y = ubp->sound.y.v;
@@ -159,6 +227,7 @@ static int filter(struct ubp *ubp)
 	int st = ISO_OK;
 
 	record_stage(ubp->sound.p->record, "filter");
+	if (!ubp->has_found && asks_for_band(ubp) && (st = find_band(ubp))) return st;
 	if (ubp->cutoff_mhz > 0)
 		st = iso_traces_deconvolve(y, ubp->sound.p->ctx, &ubp->t, ubp->cutoff_mhz, 0);
 	if (st == ISO_EINPUT) return iso_fail(st, "%s: %s", sound_scanner(&ubp->sound), iso_message());
@@ -240,6 +309,7 @@ static int direct(iso_problem *problem, struct iso_array *x)
 	iso_room_free(&room);
 	record_stage(problem->record, NULL);
 	if (!st) st = record_result(problem->record, "speed_mm_per_us", record_real(ubp->t.speed));
+	if (!st) st = record_band(ubp);
 	snprintf(x->unit, sizeof x->unit, "%s", problem->found.unit);
 	return st ? st
 	          : record_result(problem->record, "hann_mhz",
