@@ -131,10 +131,9 @@ class Image(np.ndarray):
 
     @property
     def affine(self) -> np.ndarray:
-        """(4, 4) float64, as nibabel and NIfTI have it: of voxel (i, j, k) along x, y, z the middle in mm.
+        """Where voxels lie, as nibabel has it: a (4, 4) matrix from voxel numbers to mm, RAS as in the .nii of `save`.
 
-        Places are RAS, as those of the NIfTI file that `save` writes. Of the array, k is the first axis and i the
-        last: `image.affine @ (i, j, k, 1)` is where `image[k, j, i]` lies.
+        `image.affine @ (i, j, k, 1)` is the middle of voxel `image[k, j, i]`, since x is the last axis of the array.
         """
         grid, affine = self._placed(), np.eye(4)
         for axis, (n, voxel, centre) in enumerate(zip(grid.n, grid.voxel, grid.centre)):
@@ -165,7 +164,7 @@ class Image(np.ndarray):
         return nifti
 
     def save(self, path: str | os.PathLike, force: bool = False) -> None:
-        """isotome.write of it: .nii, .nii.gz, .npy or .raw, as float32, with its grid and unit.
+        """isotome.write of it: .nii, .nii.gz, .hv, .npy or .raw, as float32, with its grid and unit.
 
         force: replaces a file that exists, which is refused otherwise.
         """

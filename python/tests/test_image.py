@@ -202,7 +202,7 @@ def test_memory_of_the_library_lives_as_long_as_a_view(problem):
 # ---- other programs ----
 
 
-@pytest.mark.parametrize("suffix", [".nii", ".nii.gz", ".npy", ".raw"])
+@pytest.mark.parametrize("suffix", [".nii", ".nii.gz", ".hv", ".npy", ".raw"])
 def test_save(tmp_path, suffix):
     image, file = make(), tmp_path / f"x{suffix}"
     image.save(file)
