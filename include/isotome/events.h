@@ -60,6 +60,8 @@ struct iso_events_options {
 	bool no_multiplicity; /* projection data: a bin's mult is 1, not its number of crystal pairs */
 	const char *tree;     /* GATE's ROOT and HDF5 files: name of the tree or table; NULL: Coincidences,
 				   or, with delayeds, delay */
+	bool scanner_differs; /* iso_events_read takes `scanner` though the file brings another one, which is
+				   ISO_EARG otherwise */
 };
 
 /* By the first bytes of a file, or its suffix: .lmdT (stores t2 - t1: negated on the way in and out), .Cdh (CASToR list

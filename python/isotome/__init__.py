@@ -28,6 +28,7 @@ from .errors import (
     InputError,
     IsotomeError,
     IsotomeWarning,
+    MissingFileError,
 )
 from .events import Events
 from .grid import Grid
@@ -128,6 +129,7 @@ __all__ = [
     "InputError",
     "IsotomeError",
     "IsotomeWarning",
+    "MissingFileError",
     "ModelOperator",
     "Operator",
     "Parameter",

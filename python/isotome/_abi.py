@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 from ctypes import POINTER, c_bool, c_char, c_char_p, c_double, c_float, c_int, c_int64, c_size_t, c_uint32
 from ctypes import c_uint64, c_void_p
+from typing import Any
 
 from . import _library
 
@@ -26,6 +27,7 @@ class Grid(ctypes.Structure):  # grid.h
 
 class Array(ctypes.Structure):  # array.h
     _c_name_ = "iso_array"
+    shown: Any  # of as_struct: the values
     _fields_ = [
         ("n_dim", c_int),
         ("dim", c_int64 * 8),

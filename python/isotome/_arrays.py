@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""NumPy arrays on their way into the library and out of it, without copies."""
+"""NumPy arrays on their way into the library and out of it.
+
+An array of float32 in C order goes in as it is. Any other array of real numbers is copied once, rounded to float32.
+"""
 
 from __future__ import annotations
 
@@ -44,18 +47,42 @@ def refuse_form(values: object, name: str, dtype: np.dtype) -> None:
         )
 
 
+def _refuse_kind(values: np.ndarray, name: str, dtype: np.dtype) -> None:
+    """What does not become a number of `dtype`: floats become floats alone, and whole numbers must fit."""
+    if values.dtype.kind not in ("biuf" if dtype.kind == "f" else "biu"):
+        wanted = f"real numbers, which become {dtype}" if dtype.kind == "f" else f"{dtype}"
+        raise errors.ArgumentError(f"{name}: given values of {values.dtype}, wanted {wanted}")
+    if dtype.kind == "u" and values.dtype.kind in "iu" and values.size:
+        least, most = int(values.min()), int(values.max())
+        if least < 0 or most > np.iinfo(dtype).max:
+            beyond = least if least < 0 else most
+            raise errors.ArgumentError(f"{name}: given {beyond} among its values, wanted what {dtype} holds")
+
+
+def converted(values: object, name: str, dtype: np.dtype = REAL) -> np.ndarray:
+    """A NumPy array as one of `dtype` in C order: itself where it is that, else one copy; of an Image an Image."""
+    if not isinstance(values, np.ndarray):
+        raise errors.ArgumentError(f"{name}: given {type(values).__name__}, wanted a NumPy array of {dtype}")
+    _masks.refuse(values, name)
+    if values.dtype == dtype and values.flags.c_contiguous:
+        return values
+    _refuse_kind(values, name, dtype)
+    if dtype == REAL:
+        return real(values, name)
+    return np.ascontiguousarray(values, dtype)
+
+
 def given(values: object, shape: tuple[int, ...], name: str) -> np.ndarray:
-    """An input of that shape: float32, in C order, finite."""
-    refuse_form(values, name, REAL)
-    assert isinstance(values, np.ndarray)
-    if values.shape != shape:
+    """An input of that shape, as finite values of float32 in C order. A wrong shape is named first."""
+    if isinstance(values, np.ndarray) and values.shape != shape:
         raise errors.ArgumentError(f"{name}: given shape {values.shape}, wanted {shape}")
+    values = converted(values, name)
     refuse_values(values, name)
     return values
 
 
 def given_any(values: object, name: str, dtype: np.dtype = REAL) -> np.ndarray:
-    """An input of any shape, whose values the library checks."""
+    """An input of any shape and of exactly this type, whose values the library checks."""
     refuse_form(values, name, dtype)
     assert isinstance(values, np.ndarray)
     return values
@@ -66,14 +93,12 @@ def address(values: np.ndarray) -> c_void_p:
 
 
 def as_struct(values: np.ndarray) -> Array:
-    """struct iso_array over the values, which it borrows: they must stay while it is used.
-
-    Of an Image with its grid and unit.
-    """
+    """struct iso_array over the values, which stay while the struct does; of an Image with its grid and unit."""
     if not 1 <= values.ndim <= 8:
         raise errors.ArgumentError(f"given an array of {values.ndim} axes, wanted 1 to 8")
     a = Array(n_dim=values.ndim, n=values.size, v=values.ctypes.data)
     a.dim[: values.ndim] = values.shape
+    a.shown = values
     if isinstance(values, Image):
         a.unit = unit(values.unit)
         if values.grid is not None:

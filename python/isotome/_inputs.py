@@ -13,7 +13,7 @@ from . import _abi, _arrays, errors
 from . import context as contexts
 from ._abi import declare, handle, lib
 from ._call import call, check
-from .context import Context, Listener, Progress
+from .context import Context, Tell, listening
 from .grid import Grid
 
 declare({"iso_memory_check": (c_int, [handle, c_char_p, c_int64])})
@@ -59,13 +59,10 @@ def image(values: Any, name: str, grid: Grid | None = None) -> _abi.Array:
 
 def run(
     context: Context,
-    progress: Callable[[Progress], object] | None,
+    progress: Tell,
     function: Callable[..., int],
     *arguments: Any,
 ) -> None:
-    """A long call that tells `progress` of its steps, if there is one to be told."""
-    if progress is None:
-        call(context, function, *arguments)
-        return
-    with Listener(context, progress):
+    """A long call, whose steps go where `progress` says."""
+    with listening(context, progress):
         call(context, function, *arguments)

@@ -20,9 +20,11 @@ import numpy as np
 from . import _arrays, errors
 from ._abi import lib
 from ._call import check
+from .image import Image
 
 if TYPE_CHECKING:
     from ._dlpack import Loan
+    from .grid import Grid
 
 Shape = tuple[int, ...]
 
@@ -44,6 +46,11 @@ class Kind:
     def refuse_form(self, values: Any, name: str) -> None:
         """What is not float32 in C order."""
         raise NotImplementedError
+
+    def converted(self, values: Any, name: str) -> Any:
+        """An input as float32 in C order. Only NumPy's arrays are converted; of other libraries they are refused."""
+        self.refuse_form(values, name)
+        return values
 
     def address(self, values: Any) -> int:
         raise NotImplementedError
@@ -121,13 +128,16 @@ class Kind:
             if not signed:
                 _refuse_negative(host, name)
 
-    def refuse_shape(self, values: Any, shape: Shape, name: str) -> None:
-        if tuple(values.shape) != shape:
-            raise errors.ArgumentError(f"{name}: given shape {tuple(values.shape)}, wanted {shape}")
-
     def overlap(self, a: Any, b: Any) -> bool:
         first, second = self.address(a), self.address(b)
         return first < second + 4 * math.prod(b.shape) and second < first + 4 * math.prod(a.shape)
+
+
+def refuse_shape(values: Any, shape: Shape, name: str) -> None:
+    if not hasattr(values, "shape"):
+        raise errors.ArgumentError(f"{name}: given {type(values).__name__} without a shape, wanted {shape}")
+    if tuple(values.shape) != shape:
+        raise errors.ArgumentError(f"{name}: given shape {tuple(values.shape)}, wanted {shape}")
 
 
 def _refuse_negative(values: np.ndarray, name: str) -> None:
@@ -144,6 +154,9 @@ def _refuse_negative(values: np.ndarray, name: str) -> None:
 class NumPy(Kind):
     def refuse_form(self, values: Any, name: str) -> None:
         _arrays.refuse_form(values, name, _arrays.REAL)
+
+    def converted(self, values: Any, name: str) -> np.ndarray:
+        return _arrays.converted(values, name)
 
     def address(self, values: Any) -> int:
         return values.ctypes.data
@@ -453,8 +466,10 @@ class Arguments:
         self._looks: list[tuple[Any, str, Any]] = []  # values, name, and the smallest
 
     def _seen(self, values: Any, shape: Shape, name: str) -> Any:
-        """The array, checked but for its values; one of another library on the host as a NumPy array."""
+        """The array, of the right shape and kind; one of another library on the host as a NumPy array."""
         given = values
+        if is_array(values) and hasattr(values, "shape"):
+            refuse_shape(values, shape, name)
         if _is_lent(values):
             values = _borrowed(values, name)
         kind = of(values, name)
@@ -464,13 +479,13 @@ class Arguments:
             raise errors.ArgumentError(
                 f"{name}: given {kind.words}, wanted {self.kind.words}, as {self._first[0]} is"
             )
-        kind.refuse_form(values, name)
-        kind.refuse_shape(values, shape, name)
+        refuse_shape(values, shape, name)
         return values
 
     def take(self, values: Any, shape: Shape, name: str, signed: bool = True) -> Any:
-        """An input of that shape: float32, in C order, finite; unless `signed` not below 0."""
+        """An input of that shape, as float32 in C order: finite; unless `signed` not below 0."""
         values = self._seen(values, shape, name)
+        values = self.kind.converted(values, name)
         if self._waits and self.kind.device != "cpu" and self.kind.xp is not None and 0 not in shape:
             self._looks.append((values, name, self.kind.least(values)))
         else:
@@ -491,16 +506,18 @@ class Arguments:
         if out is None:
             return self.kind.empty(shape)
         out = self._seen(out, shape, "out")
+        self.kind.refuse_form(out, "out")
         if not self.kind.writeable(out):
             raise errors.ArgumentError("out: given a read-only array, wanted one that can be written")
         if any(self.kind.overlap(out, x) for x in self._inputs):
             raise errors.ArgumentError("out: given memory of an input, wanted memory of its own")
         return out
 
-    def result(self, values: Any, out: Any, finite: bool = True) -> Any:
+    def result(self, values: Any, out: Any, finite: bool = True, grid: Grid | None = None) -> Any:
         """What the caller gets of a result: `out`, if it was given, else an array of the caller's library.
 
-        finite: whether sums over the inputs, of a call that waits, are so."""
+        finite: whether sums over the inputs, of a call that waits, are so.
+        grid: of an image, which is then an Image where NumPy's arrays went in."""
         for given, name, least in self._looks:
             if not (finite and float(least) >= 0):
                 self.kind.refuse_values(given, name, signed=False)
@@ -510,7 +527,12 @@ class Arguments:
         library = getattr(self._first[1], "__array_namespace__", None)
         if self.kind is _numpy and not isinstance(self._first[1], np.ndarray) and library:
             return library().from_dlpack(values)
-        return values
+        return on_grid(values, grid)
+
+
+def on_grid(values: Any, grid: Grid | None) -> Any:
+    """A NumPy array as an Image on the grid, if there is one; any other array as it is."""
+    return Image(values, grid) if grid is not None and isinstance(values, np.ndarray) else values
 
 
 def kept(values: Any, name: str) -> Any:

@@ -27,7 +27,7 @@ from . import _abi, _arrays, _kinds, errors
 from ._abi import ALL, lib
 from ._call import Handle, call, check, text
 from ._checks import integer, number, utf8
-from .context import Context, Listener, Progress
+from .context import Context, Tell, listening
 from .filters import _Filter
 from .grid import Grid
 from .image import Image
@@ -288,14 +288,13 @@ class _Outside:
 
 
 def _known_grid(A: Operator, *given: Any) -> Grid | None:
-    """A grid that was given, that of an image, or that of the operator's problem."""
+    """A grid that was given, that of an image, or that of the operator."""
     for value in given:
         if isinstance(value, Grid):
             return value
         if isinstance(value, Image) and value.grid is not None:
             return value.grid
-    problem = A._shared.problem if isinstance(A, ModelOperator) else None
-    return problem.grid if problem is not None and problem._owned is not None else None
+    return A.in_grid
 
 
 class _Work:
@@ -400,8 +399,7 @@ class _Work:
         with contextlib.ExitStack() as during:
             for op in self._ops:
                 during.callback(op.close)
-            if self._how.progress is not None:
-                during.enter_context(Listener(self._context, self._how.progress))
+            during.enter_context(listening(self._context, self._how.progress))
             during.enter_context(self._watcher)
             call(self._context, function, x.ctypes.data, byref(result), byref(p), byref(run))
         self._how.finish(result.unsaved)
@@ -474,7 +472,7 @@ def em(
     filter_every: int = 1,
     grid: Grid | None = None,
     callback: Callback | None = None,
-    progress: Callable[[Progress], object] | None = None,
+    progress: Tell = None,
     checkpoint: str | os.PathLike | None = None,
     resume: bool = False,
     checkpoint_minutes: float = 10.0,
@@ -490,7 +488,8 @@ def em(
     filter: "gaussian:MM", "gaussian:X,Y,Z" or "median:N", after every `filter_every`-th iteration, on `grid`;
         None: that of the start or sensitivity image, or of the operator's problem.
     callback: called after each iteration with a Step; True ends the run there, in good order.
-    progress: called with a Progress after each update; True ends the run with Cancelled.
+    progress: True: shows bars of tqdm where it is installed, else a line on stderr. Or a function that is called with
+        a Progress after each update; where it returns True the run ends with Cancelled.
     checkpoint: a file to which the work goes every `checkpoint_minutes`, and when it is stopped or fails;
         `resume` goes on from it, where it is there. It is removed at the end. Data and options must be those
         of the run that wrote it; of the operator the shapes are compared.
@@ -541,7 +540,7 @@ def cg(
     tolerance: float = 0.0,
     grid: Grid | None = None,
     callback: Callback | None = None,
-    progress: Callable[[Progress], object] | None = None,
+    progress: Tell = None,
     checkpoint: str | os.PathLike | None = None,
     resume: bool = False,
     checkpoint_minutes: float = 10.0,
@@ -583,7 +582,7 @@ def fista(
     tv_steps: int = 20,
     grid: Grid | None = None,
     callback: Callback | None = None,
-    progress: Callable[[Progress], object] | None = None,
+    progress: Tell = None,
     checkpoint: str | os.PathLike | None = None,
     resume: bool = False,
     checkpoint_minutes: float = 10.0,

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import threading
 import weakref
 from ctypes import byref, c_void_p
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple
+from typing import TYPE_CHECKING, Any, Callable, Iterator, NamedTuple, Union
 
 from . import errors
 from ._abi import PROGRESS_FN, lib
@@ -143,6 +144,25 @@ class Progress(NamedTuple):
     brief: bool  # beside the work itself, maybe within another stage, as the reading of a file
 
 
+#: What the argument `progress` may be: a function of a Progress; True: bars of tqdm, or a line on stderr; None: nothing.
+Tell = Union[Callable[[Progress], object], bool, None]
+
+
+@contextlib.contextmanager
+def listening(context: Context, progress: Tell) -> Iterator[None]:
+    """During `with`, steps of the context's calls go where `progress` says."""
+    if progress is None or progress is False:
+        yield
+    elif progress is True:
+        from .bars import shown
+
+        with contextlib.closing(shown()) as bars, Listener(context, bars):
+            yield
+    else:
+        with Listener(context, progress):
+            yield
+
+
 class Listener:
     """During `with`, tells `callback` of the context's progress; if it returns True the call stops.
 
@@ -152,7 +172,7 @@ class Listener:
     def __init__(self, context: Context, callback: Callable[[Progress], object]):
         if not callable(callback):
             raise errors.ArgumentError(
-                f"progress: given {type(callback).__name__}, wanted a function of a Progress"
+                f"progress: given {type(callback).__name__}, wanted a function of a Progress, or True"
             )
         self._context = context
         self._callback = callback

@@ -8,6 +8,8 @@ ArgumentError. Two share their names with Python's own; they are used as `isotom
 from __future__ import annotations
 
 import builtins
+import errno
+import os
 
 
 class IsotomeError(Exception):
@@ -20,6 +22,10 @@ class ArgumentError(IsotomeError, ValueError):
 
 class InputError(IsotomeError, ValueError):
     """An input is missing, damaged, or holds values that are not allowed."""
+
+
+class MissingFileError(InputError, builtins.FileNotFoundError):
+    """A file that was named does not exist: an InputError that `except FileNotFoundError` catches too."""
 
 
 class IOError(IsotomeError, OSError):
@@ -60,4 +66,6 @@ BY_STATUS: dict[int, type[IsotomeError]] = {
 
 def of_status(status: int, message: str) -> IsotomeError:
     """The exception of a status that is not 0."""
+    if BY_STATUS.get(status) is InputError and message.endswith(": " + os.strerror(errno.ENOENT)):
+        return MissingFileError(message)
     return BY_STATUS.get(status, IsotomeError)(message or f"status {status}, without a message")

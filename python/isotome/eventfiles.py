@@ -40,6 +40,7 @@ class _EventsOptions(ctypes.Structure):  # events.h
         ("delayeds", c_bool),
         ("no_multiplicity", c_bool),
         ("tree", c_char_p),
+        ("scanner_differs", c_bool),
     ]
 
 
@@ -69,11 +70,13 @@ def read_events(
     context: Context | None = None,
     delayeds: bool = False,
     tree: str | None = None,
+    scanner_differs: bool = False,
 ) -> Events:
     """Events of a file, by its content and suffix: .lmdT, .Cdh (CASToR), .dat or .txt (GATE ASCII), .root and .hdf5
     (GATE), .npy.
 
-    scanner: for files of crystal numbers. gate_mask: the 18 column switches of GATE ASCII, "1 1 0 ...".
+    scanner: for files of crystal numbers. One that differs from the scanner that the file brings is refused, unless
+        scanner_differs: then the numbers are those of `scanner`. gate_mask: the 18 column switches of GATE ASCII, "1 1 0 ...".
     trues_only: GATE: both photons of one decay, neither scattered.
     swap_dt: the file's times have the other sign.
     delayeds: of a file that holds both (PETLINK): the delayed coincidences in place of the prompts.
@@ -82,6 +85,7 @@ def read_events(
     context, file, e = context_of(context), path_of(path), _abi.Events()
     o = _EventsOptions(size=ctypes.sizeof(_EventsOptions), ctx=context._pointer)
     o.trues_only, o.swap_dt, o.delayeds = bool(trues_only), bool(swap_dt), bool(delayeds)
+    o.scanner_differs = bool(scanner_differs)
     if gate_mask is not None:
         o.gate_mask = text(str(gate_mask), "gate_mask")
     if tree is not None:
@@ -114,7 +118,7 @@ def write_events(
     if not isinstance(events, Events):
         raise errors.ArgumentError(f"events: given {type(events).__name__}, wanted Events or an array")
     file, of = path_of(path), None if scanner is None else Scanner._of(scanner)
-    e, _lines = events._struct()
+    e, _kept = events._struct()
     check(lib.iso_events_write_check(file, bool(force)))
     check(lib.iso_events_write_with(file, byref(e), of._pointer if of else None, None))
 
@@ -135,6 +139,6 @@ def read_strip_events(
 
 def write_strip_events(path: Path, events: np.ndarray, force: bool = False) -> None:
     """Writes (n, 3) events of two strips as .f32, .raw, .txt or .npy; force: an existing file is replaced."""
-    file, e = path_of(path), strip_struct(events)
+    file, (e, _kept) = path_of(path), strip_struct(events)
     check(lib.iso_strip_events_write_check(file, bool(force)))
     check(lib.iso_strip_events_write(file, byref(e), None))

@@ -32,7 +32,10 @@ def _bad(lines: np.ndarray) -> int:
 
 @dataclass(eq=False, repr=False)
 class Events:
-    """Events, or lines with counts. All arrays are contiguous; all but `lines` may be None.
+    """Events, or lines with counts. All arrays but `lines` may be None.
+
+    Arrays of the types below, in C order, are used as they are. Others are copied and converted where the library
+    needs them; numbers that do not fit are an error.
 
     `len(events)`; `events[:1000]`, `events[mask]`, `events[numbers]` are some of them, `events[3]` is a row of `lines`.
     `np.asarray(events)` are the rows, `lines` itself; `events.dt` are the time differences.
@@ -140,28 +143,29 @@ class Events:
         isotope = [self.isotope] if self.isotope else []
         return f"<isotome.Events {', '.join([str(len(self)), *tof, *lasts, *isotope, *has])}>"
 
-    def _column(self, name: str, dtype: np.dtype, shape: tuple[int, ...]) -> int | None:
+    def _column(self, kept: list[np.ndarray], name: str, dtype: np.dtype, shape: tuple[int, ...]) -> int | None:
+        """The address of a column, which is kept."""
         values = getattr(self, name)
         if values is None:
             return None
-        values = _arrays.given_any(values, name, dtype)
-        if values.shape != shape:
+        if isinstance(values, np.ndarray) and values.shape != shape:
             raise errors.ArgumentError(f"{name}: given shape {values.shape}, wanted {shape}")
-        return values.ctypes.data
+        kept.append(_arrays.converted(values, name, dtype))
+        return kept[-1].ctypes.data
 
-    def _struct(self) -> tuple[_abi.Events, np.ndarray]:
-        """struct iso_events over the arrays, and the lines it shows: both must stay while it is used."""
-        lines = _arrays.given_any(self.lines, "lines")
-        if lines.ndim != 2 or lines.shape[1] not in (6, 7):
-            raise errors.ArgumentError(f"lines: given shape {lines.shape}, wanted (n, 7) or (n, 6)")
+    def _struct(self) -> tuple[_abi.Events, list[np.ndarray]]:
+        """struct iso_events over the arrays, and the arrays that it shows: both must stay while it is used."""
+        if isinstance(self.lines, np.ndarray) and (self.lines.ndim != 2 or self.lines.shape[1] not in (6, 7)):
+            raise errors.ArgumentError(f"lines: given shape {self.lines.shape}, wanted (n, 7) or (n, 6)")
+        lines = _arrays.converted(self.lines, "lines")
         if lines.shape[1] == 6:
             lines = np.pad(lines, ((0, 0), (0, 1)))
-        n = len(lines)
+        n, kept = len(lines), [lines]
         e = _abi.Events(n=n, v=lines.ctypes.data, n_bad=_bad(lines))
-        e.time_ms = self._column("time_ms", _U32, (n,))
+        e.time_ms = self._column(kept, "time_ms", _U32, (n,))
         for name in ("count", "mult", "add"):
-            setattr(e, name, self._column(name, _arrays.REAL, (n,)))
-        e.crystal = self._column("crystal", _U32, (n, 2))
+            setattr(e, name, self._column(kept, name, _arrays.REAL, (n,)))
+        e.crystal = self._column(kept, "crystal", _U32, (n, 2))
         for name in ("tof_fwhm_ps", "tof_bin_ps", "start_s", "duration_s"):
             setattr(e, name, number(getattr(self, name), name, 0))
         isotope = text(self.isotope, "isotope")
@@ -169,7 +173,7 @@ class Events:
             raise errors.ArgumentError(f"isotope: given {self.isotope!r}, wanted a name such as 'F-18'")
         e.isotope = isotope
         e.lists_all, e.attenuated = bool(self.lists_all), bool(self.attenuated)
-        return e, lines
+        return e, kept
 
 
 def adopted(e: _abi.Events) -> Events:
@@ -201,10 +205,10 @@ def adopted(e: _abi.Events) -> Events:
     )
 
 
-def strip_struct(values: np.ndarray) -> _abi.StripEvents:
-    """struct iso_strip_events over (n, 3) float32: z_up, z_down, dl in mm."""
-    values = _arrays.given_any(values, "events")
-    if values.ndim != 2 or values.shape[1] != 3:
+def strip_struct(values: np.ndarray) -> tuple[_abi.StripEvents, np.ndarray]:
+    """struct iso_strip_events over (n, 3): z_up, z_down, dl in mm; and the array that must stay while it is used."""
+    if isinstance(values, np.ndarray) and (values.ndim != 2 or values.shape[1] != 3):
         raise errors.ArgumentError(f"events: given shape {values.shape}, wanted (n, 3): z_up, z_down, dl")
+    values = _arrays.converted(values, "events")
     bad = int((~np.isfinite(values).all(axis=1)).sum())
-    return _abi.StripEvents(n=len(values), v=values.ctypes.data, n_bad=bad)
+    return _abi.StripEvents(n=len(values), v=values.ctypes.data, n_bad=bad), values

@@ -78,7 +78,8 @@ class Psf(ModelOperator):
         made = Handle(lib.iso_op_free, used._handle)
         check(lib.iso_psf_create(byref(made.pointer), used._pointer, byref(g), (c_double * 3)(*widths)))
         self._made_of = grid, widths
-        super().__init__(_Shared(made, used, None, grid.shape), grid.shape)
+        super().__init__(_Shared(made, used, None, grid.shape), grid.shape, in_grid=grid)
+        self.out_grid = grid
 
     def subset(self, k: int) -> Psf:
         self._check_subset(k)

@@ -5,10 +5,12 @@
     image.grid, image.unit
     2 * image, image[10:20, :, 5:]         # images again: a crop lies where it was cut out
     image.show()                           # in Jupyter an image draws itself
+    image.save("image.nii")                # or image.to_nibabel()
 """
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -116,6 +118,59 @@ class Image(np.ndarray):
         values, grid, self.unit = state
         super().__setstate__(values)
         self._lie_on(grid)
+
+    # ---- where voxels lie, and other programs ----
+
+    def _placed(self) -> Grid:
+        grid = self.grid
+        if grid is None:
+            raise errors.ArgumentError(
+                f"image: given shape {self.shape} without a grid, wanted image.grid = isotome.Grid(n, voxel, centre)"
+            )
+        return grid
+
+    @property
+    def affine(self) -> np.ndarray:
+        """Where voxels lie, as nibabel has it: a (4, 4) matrix from voxel numbers to mm, RAS as in the .nii of `save`.
+
+        `image.affine @ (i, j, k, 1)` is the middle of voxel `image[k, j, i]`, since x is the last axis of the array.
+        """
+        grid, affine = self._placed(), np.eye(4)
+        for axis, (n, voxel, centre) in enumerate(zip(grid.n, grid.voxel, grid.centre)):
+            affine[axis, axis] = voxel
+            affine[axis, 3] = centre - (n - 1) / 2 * voxel
+        return affine
+
+    def to_nibabel(self) -> Any:
+        """A nibabel.Nifti1Image of the same memory: axes x, y, z, or x, y, z, t of frames; needs nibabel.
+
+        Its header has the lengths in mm and the unit of the values where isotome.write puts it, in `descrip`.
+        """
+        affine = self.affine
+        if self.ndim > 4:
+            raise errors.ArgumentError(f"image: given {self.ndim} axes, wanted 3, or 4 with those of frames")
+        try:
+            import nibabel  # type: ignore[import-not-found, unused-ignore]
+        except ImportError as error:
+            raise ImportError(f"Image.to_nibabel needs nibabel, `pip install nibabel`: {error}") from error
+        values = np.asarray(self)
+        if values.dtype == bool:
+            values = values.view(np.uint8)
+        nifti = nibabel.Nifti1Image(values.T, affine, dtype=values.dtype)  # of int64 else a warning
+        nifti.header.set_xyzt_units("mm", "sec")
+        nifti.set_sform(affine, code="scanner")
+        nifti.set_qform(affine, code="scanner")
+        nifti.header["descrip"] = "; ".join(filter(None, ("isotome", self.unit)))
+        return nifti
+
+    def save(self, path: str | os.PathLike, force: bool = False) -> None:
+        """isotome.write of it: .nii, .nii.gz, .hv, .npy or .raw, as float32, with its grid and unit.
+
+        force: replaces a file that exists, which is refused otherwise.
+        """
+        from .files import write
+
+        write(path, self, force=force)
 
     # ---- pictures ----
 

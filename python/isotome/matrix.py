@@ -14,7 +14,7 @@ import os
 import threading
 from contextlib import contextmanager
 from ctypes import POINTER, byref, c_bool, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint64, c_void_p
-from typing import Any, Callable, Iterator, NamedTuple, Union
+from typing import Any, Iterator, NamedTuple, Union
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from ._abi import declare, handle, lib, out
 from ._call import Handle, check
 from ._checks import integer, number
 from ._inputs import context_of, run
-from .context import Context, Progress
+from .context import Context, Tell
 from .files import path_of
 from .grid import Grid
 from .operator import ModelOperator, _Shared
@@ -31,7 +31,6 @@ from .scanner import Panels, PanelsStruct, Scanner, panels_grid
 from .transport import Transport, TransportOptions, transport_options
 
 Path = Union[str, "os.PathLike[str]"]
-Tell = Union[Callable[[Progress], object], None]
 
 SYMMETRIES = ("auto", "all", "mirror", "none")  # enum iso_srm_symmetry
 STRATEGIES = ("correlation", "row", "column", "combined")  # enum iso_srm_strategy
@@ -224,6 +223,7 @@ class Matrix:
         share: of the scanner's sensitivity that the table keeps; `threshold` cuts it otherwise.
         symmetry: "all", "mirror", "none": what one voxel is simulated for; "auto".
         outcomes: of each photon of a line, all combined, 1 to 8.
+        progress: as of isotome.simulate.
         """
         _scanner, panels = _panels(scanner)
         o = _Options(size=ctypes.sizeof(_Options), symmetry=_place(symmetry, SYMMETRIES, "symmetry"))
@@ -407,11 +407,11 @@ class Matrix:
         _place(subset_rule, tuple(RULES), "subset_rule")
         model.rule, model.seed = RULES[subset_rule], integer(seed, "seed", 0, 2**64 - 1)
         model.n_sub = integer(subsets, "subsets", 1, 2**31 - 1)
-        made, shape = Handle(lib.iso_op_free, context._handle), self.grid.shape
+        made, grid = Handle(lib.iso_op_free, context._handle), self.grid
         with self._use() as m:
             model.srm = m
             run(context, None, lib.iso_srm_op_create, byref(made.pointer), context._pointer, byref(model))
-        return ModelOperator(_Shared(made, context, None, self._lors()), shape)
+        return ModelOperator(_Shared(made, context, None, self._lors()), grid.shape, in_grid=grid)
 
     def _lors(self) -> tuple[int, ...]:
         """The shape of a histogram: x, z of the upper crystal, of the lower; with layers those before."""

@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Operators: y = A x and its adjoint, the step of EM, subsets, and operators made of others.
 
-    y = A(x)              x, y: float32 arrays of A.in_shape and A.out_shape
+    y = A(x)              x, y: arrays of A.in_shape and A.out_shape
     x = A.adjoint(y)      or A.H(y)
     z = A.em_step(x, y)   x * A*(y / (A x)), in one pass over the data; MLEM: with sens=s
     B = A.subset(k)       some of the rows; B.rows says which
     C = 2 * A @ P + B     chains, sums, multiples; A @ x is A(x)
 
-Arrays are of NumPy, PyTorch, CuPy, or another library with DLPack, in C order. Results are of the kind that
-went in, on the same device.
+Arrays are of NumPy, PyTorch, CuPy, or another library with DLPack. Results are of the kind that went in, on the same
+device. They are float32 whatever went in: the library computes in float32.
+
+NumPy arrays may be of any real type: float64, integers, bool, in any order of the axes. What is not float32 in C order
+is copied once, on the way in. `out` is never converted. Arrays of other libraries must be float32 in C order.
+
+What is an image on a known grid comes out as an isotome.Image where NumPy arrays went in: A.H @ y has A.in_grid.
 """
 
 from __future__ import annotations
@@ -28,6 +33,7 @@ from ._kinds import Arguments, Kind
 from .context import Context
 
 if TYPE_CHECKING:
+    from .grid import Grid
     from .problem import Problem
 
 Shape = tuple[int, ...]
@@ -49,6 +55,8 @@ class Operator:
 
     in_shape: Shape
     out_shape: Shape
+    in_grid: Grid | None = None  # where the images that it takes lie; None: not known, or they are data
+    out_grid: Grid | None = None  # the same of what it gives
     n_subsets: int = 1
 
     # ---- what kinds of operators differ in; arguments were checked, and are of one kind ----
@@ -75,13 +83,13 @@ class Operator:
     # ---- mathematics ----
 
     def __call__(self, x: Array, out: Array | None = None) -> Array:
-        """y = A x, into `out` if it is given."""
+        """y = A x in float32, into `out` if it is given, which must be float32."""
         a = Arguments()
         x = a.take(x, self.in_shape, "x")
         y = a.place(out, self.out_shape)
         with a.kind.current():
             self._forward(x, y)
-        return a.result(y, out)
+        return a.result(y, out, grid=self.out_grid)
 
     def adjoint(self, y: Array, out: Array | None = None) -> Array:
         """x = A* y, into `out` if it is given."""
@@ -90,7 +98,7 @@ class Operator:
         x = a.place(out, self.in_shape)
         with a.kind.current():
             self._adjoint(y, x)
-        return a.result(x, out)
+        return a.result(x, out, grid=self.in_grid)
 
     @property
     def H(self) -> Operator:
@@ -144,7 +152,8 @@ class Operator:
             if add is not None and mult is not None:
                 add = a.kind.over(add, mult)
             statistics = self._em_step(acc, x, y, add, mult, sens)
-        return a.result(acc, out, math.isfinite(statistics.log_likelihood)), statistics
+        finite = math.isfinite(statistics.log_likelihood)
+        return a.result(acc, out, finite, self.in_grid), statistics
 
     def _em_step(
         self, acc: Array, x: Array, y: Array | None, add: Array | None, mult: Array | None, sens: Array | None
@@ -183,7 +192,7 @@ class Operator:
         """
         kind = _kinds.like(like)
         with kind.current():
-            return self._sensitivity(kind)
+            return _kinds.on_grid(self._sensitivity(kind), self.in_grid)
 
     def _sensitivity(self, kind: Kind) -> Array:
         s = kind.empty(self.in_shape)
@@ -317,6 +326,7 @@ class Adjoint(Operator):
     def __init__(self, of: Operator):
         self._of = of
         self.in_shape, self.out_shape = of.out_shape, of.in_shape
+        self.in_grid, self.out_grid = of.out_grid, of.in_grid
 
     def _forward(self, x, out):
         self._of._adjoint(x, out)
@@ -342,6 +352,8 @@ class Chain(Operator):
             )
         self._outer, self._inner = outer, inner
         self.in_shape, self.out_shape = inner.in_shape, outer.out_shape
+        self.in_grid = inner.in_grid or (outer.in_grid if isinstance(inner, Diagonal) else None)
+        self.out_grid = outer.out_grid or (inner.out_grid if isinstance(outer, Diagonal) else None)
         self._of_rows = inner if isinstance(outer, Diagonal) else outer  # whose rows and subsets it has
         self.n_subsets = self._of_rows.n_subsets
         self._subsets: dict[int, Operator] = {}  # of Diagonal(d) @ A, made when first asked for
@@ -393,6 +405,7 @@ class Multiple(Operator):
             raise errors.ArgumentError(f"factor of an operator: given {factor}, wanted a finite float32")
         self._factor, self._of = factor, of
         self.in_shape, self.out_shape, self.n_subsets = of.in_shape, of.out_shape, of.n_subsets
+        self.in_grid, self.out_grid = of.in_grid, of.out_grid
 
     def _forward(self, x, out):
         self._of._forward(x, out)
@@ -429,6 +442,8 @@ class Sum(Operator):
             )
         self._a, self._b = a, b
         self.in_shape, self.out_shape = a.in_shape, a.out_shape
+        self.in_grid = a.in_grid if a.in_grid == b.in_grid else None
+        self.out_grid = a.out_grid if a.out_grid == b.out_grid else None
 
     def _forward(self, x, out):
         second = _kinds.of(x).empty(self.out_shape)
@@ -646,7 +661,14 @@ class ModelOperator(Operator):
     saves time: `rows` says which row of the file each is, so that `y.reshape(-1)[B.rows]` are the data of B.
     """
 
-    def __init__(self, shared: _Shared, in_shape: Shape, subset: int = ALL, in_file_order: bool = True):
+    def __init__(
+        self,
+        shared: _Shared,
+        in_shape: Shape,
+        subset: int = ALL,
+        in_file_order: bool = True,
+        in_grid: Grid | None = None,
+    ):
         self._shared = shared
         self._subset = subset
         self._in_file_order = in_file_order
@@ -654,6 +676,7 @@ class ModelOperator(Operator):
         span = lib.iso_op_rows(op.pointer, subset)
         self._span = slice(span.first, span.first + span.n)
         self.in_shape, self.out_shape = in_shape, shared.shape if in_file_order else (span.n,)
+        self.in_grid = in_grid
         self.n_subsets = shared.n_subsets if subset == ALL else 1
 
     @property
@@ -669,11 +692,12 @@ class ModelOperator(Operator):
 
     def subset(self, k: int) -> ModelOperator:
         k = self._check_subset(k)
-        return ModelOperator(self._shared, self.in_shape, k if self.n_subsets > 1 else self._subset, False)
+        which = k if self.n_subsets > 1 else self._subset
+        return ModelOperator(self._shared, self.in_shape, which, False, self.in_grid)
 
     def ordered(self) -> ModelOperator:
         """The same with its data in the library's own order."""
-        return ModelOperator(self._shared, self.in_shape, self._subset, False)
+        return ModelOperator(self._shared, self.in_shape, self._subset, False, self.in_grid)
 
     def clone(self) -> ModelOperator:
         """A second one on the same tables, for another thread."""
@@ -682,7 +706,7 @@ class ModelOperator(Operator):
         check(lib.iso_op_clone(byref(handle.pointer), op.pointer))
         shared = _Shared(handle, self.context, self._shared.problem, self._shared.shape)
         shared._order, shared._plain = self._shared._order, self._shared._plain
-        return ModelOperator(shared, self.in_shape, self._subset, self._in_file_order)
+        return ModelOperator(shared, self.in_shape, self._subset, self._in_file_order, self.in_grid)
 
     def free(self) -> None:
         """Gives its memory back now; its subsets are gone too."""

@@ -19,12 +19,12 @@ from ._abi import declare, handle, lib, out, vector
 from ._call import Handle, check
 from ._checks import number
 from ._inputs import context_of, image, refuse_memory, room, run
-from .context import Context
+from .context import Context, Tell
 from .events import Events
 from .grid import Grid
 from .phantoms import phantom
 from .scanner import Panels, Scanner, of_kind
-from .simulation import _TRUTH_FN, AnyScanner, Tell
+from .simulation import _TRUTH_FN, AnyScanner
 from .transport import Transport, TransportOptions, transport_options
 
 
@@ -171,6 +171,7 @@ def simulate_panels(
         of the activity; None: none. object_rayleigh: Rayleigh scatter in it, too.
     events: also the events one by one, and `info.order`: what each is.
     delayed: also delayed coincidences, as many as the randoms but apart.
+    progress: as of isotome.simulate.
     """
     context, scanner = context_of(context), Scanner._of(scanner)
     panels = Panels._of(of_kind(scanner, "panels", lib.iso_scanner_panels).contents)

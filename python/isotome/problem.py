@@ -32,7 +32,7 @@ from . import _abi, _arrays, _masks, errors
 from . import context as contexts
 from ._abi import lib
 from ._call import Handle, call, check, refuse_fork, text
-from .context import Context, Listener, Progress
+from .context import Context, Tell, listening
 from .events import Events, strip_struct
 from .grid import Grid
 from .image import Image
@@ -176,6 +176,30 @@ def _step(it: _abi.Iteration) -> Step:
     return Step(it.iteration, it.iterations, it.frame, _arrays.copied(it.image.contents), it.objective)
 
 
+_LEADING = ("events", "data", "scanner", "srm", "grid", "voxel", "centre")  # of a repr
+_LINES, _COLUMNS = 10, 100  # of a repr at most
+
+
+def _shortened(value: str) -> str:
+    """Of a long path the end."""
+    return repr(value if len(value) <= 60 else "..." + value[-57:])
+
+
+def _enclosed(head: str, pairs: list[str]) -> str:
+    """`<head: a=1, b=2>` in lines, of which the last says how many pairs did not fit."""
+    lines = [head + ":" if pairs else head]
+    for k, pair in enumerate(pairs):
+        more = pair + ("," if k + 1 < len(pairs) else "")
+        if len(lines[-1]) + 1 + len(more) < _COLUMNS:
+            lines[-1] += " " + more
+        elif len(lines) < _LINES - 1:
+            lines.append("  " + more)
+        else:
+            lines.append(f"  and {len(pairs) - k} more in .parameters")
+            break
+    return "\n".join(lines) + ">"
+
+
 _WITHOUT_ITERATIONS = ("direct", "fbp")  # methods
 
 
@@ -303,13 +327,14 @@ class Problem:
         if isinstance(value, np.ndarray) and takes == _abi.EVENTS:
             value = Events(value)
         if isinstance(value, Events):
-            events, _lines = value._struct()
+            events, _kept = value._struct()
             check(lib.iso_problem_set_events(p, key, byref(events)))
         elif takes == _abi.STRIP_EVENTS:
-            check(lib.iso_problem_set_strip_events(p, byref(strip_struct(value))))
+            strips, _rows = strip_struct(value)
+            check(lib.iso_problem_set_strip_events(p, byref(strips)))
         else:
-            array = _arrays.as_struct(_arrays.given_any(value, name))
-            check(lib.iso_problem_set_array(p, key, byref(array), False))
+            values = _arrays.converted(value, name)
+            check(lib.iso_problem_set_array(p, key, byref(_arrays.as_struct(values)), False))
 
     @property
     def parameters(self) -> dict[str, str]:
@@ -331,16 +356,22 @@ class Problem:
         self._ask(lib.iso_problem_grid, byref(g))
         return Grid._of(g)
 
-    def load(self) -> Problem:
-        """Reads and checks all that the parameters name; the calls below do so by themselves."""
-        self._call(lib.iso_problem_load)
+    def load(self, progress: Tell = None) -> Problem:
+        """Reads and checks all that the parameters name; the calls below do so by themselves.
+
+        progress: here and below as of `reconstruct`.
+        """
+        with listening(self.context, progress):
+            self._call(lib.iso_problem_load)
         return self
 
-    def operator(self) -> ModelOperator:
+    def operator(self, progress: Tell = None) -> ModelOperator:
         """The operator of all rows, in the problem's subsets, behind its PSF."""
         made = Handle(lib.iso_op_free, self._handle)
-        self._call(lib.iso_problem_op, byref(made.pointer))
-        return ModelOperator(_Shared(made, self.context, self, self._shape()), self.grid.shape)
+        with listening(self.context, progress):
+            self._call(lib.iso_problem_op, byref(made.pointer))
+        grid = self.grid
+        return ModelOperator(_Shared(made, self.context, self, self._shape()), grid.shape, in_grid=grid)
 
     def _shape(self) -> tuple[int, ...]:
         """Of the data, after what has loaded them."""
@@ -356,7 +387,7 @@ class Problem:
         shape = self._shape()
         return Data(*(v.reshape(shape) if v is not None and v.size == math.prod(shape) else v for v in vectors))
 
-    def sensitivity(self) -> Image:
+    def sensitivity(self, progress: Tell = None) -> Image:
         """The sensitivity image, with attenuation and efficiencies, behind the PSF.
 
         It is what steps of `operator()` are divided by. The parameter `sens` takes the image without the PSF,
@@ -364,24 +395,27 @@ class Problem:
         """
         self._handle  # raises, if it was freed
         if self._sensitivity is None:
-            self._sensitivity = _arrays.made_image(lambda to: self._call(lib.iso_problem_sens, to))
+            with listening(self.context, progress):
+                self._sensitivity = _arrays.made_image(lambda to: self._call(lib.iso_problem_sens, to))
         return self._sensitivity.copy()
 
-    def project(self, image: np.ndarray) -> np.ndarray:
+    def project(self, image: np.ndarray, progress: Tell = None) -> np.ndarray:
         """m A x + r: the mean of the data that an image gives."""
         x = _arrays.as_struct(_arrays.given(image, np.shape(image), "image"))
-        return _arrays.made(lambda to: self._call(lib.iso_problem_project, to, byref(x)))
+        with listening(self.context, progress):
+            return _arrays.made(lambda to: self._call(lib.iso_problem_project, to, byref(x)))
 
-    def backproject(self, data: np.ndarray) -> Image:
+    def backproject(self, data: np.ndarray, progress: Tell = None) -> Image:
         """A* (m y)."""
         y = _arrays.as_struct(_arrays.given(data, np.shape(data), "data"))
-        return _arrays.made_image(lambda to: self._call(lib.iso_problem_backproject, to, byref(y)))
+        with listening(self.context, progress):
+            return _arrays.made_image(lambda to: self._call(lib.iso_problem_backproject, to, byref(y)))
 
     def reconstruct(
         self,
         path: str | os.PathLike | None = None,
         callback: Callback | None = None,
-        progress: Callable[[Progress], object] | None = None,
+        progress: Tell = None,
         *,
         force: bool | None = None,
         resume: bool | None = None,
@@ -395,8 +429,9 @@ class Problem:
         callback: called after each iteration with a Step, whose image is the callback's own. Where it returns
             True the image as it is is the result, with the frames before it. An exception ends the
             reconstruction and is raised.
-        progress: called with a Progress after each step of what takes long, such as an update. Where it
-            returns True the reconstruction ends, and raises Cancelled.
+        progress: True: shows bars of tqdm where it is installed, else a line on stderr. Or a function that is
+            called with a Progress after each step of what takes long, such as an update. Where it returns True the
+            reconstruction ends, and raises Cancelled.
         force: replaces a file that exists, with its record and checkpoint. resume: goes on from the checkpoint,
             or begins where there is none. None: as the parameters of the problem say. Where they say otherwise
             the data are loaded anew.
@@ -405,8 +440,7 @@ class Problem:
         self._switch(force=force, resume=resume)
         file = None if path is None else text(os.fspath(path), "path")
         with contextlib.ExitStack() as during:
-            if progress is not None:
-                during.enter_context(Listener(self.context, progress))
+            during.enter_context(listening(self.context, progress))
             if callback is not None:
                 during.enter_context(self._shown(callback))
             if live is not None:
@@ -453,7 +487,7 @@ class Problem:
 
         One that exists is replaced if the problem has force=True.
         """
-        file, values = text(os.fspath(path), "path"), _arrays.given_any(array, "array")
+        file, values = text(os.fspath(path), "path"), _arrays.converted(array, "array")
         if values.ndim >= 3 and getattr(values, "grid", None) is None and values.shape[-3:] == self.grid.shape:
             values = Image(values, self.grid, getattr(values, "unit", ""))
         a = _arrays.as_struct(values)
@@ -473,8 +507,15 @@ class Problem:
     def __repr__(self) -> str:
         if self._owned is None:
             return f"<isotome.Problem {self.model}: freed>"
-        values = ", ".join(f"{k}={v!r}" for k, v in self.parameters.items())
-        return f"<isotome.Problem {self.model}: {values}>"
+        pairs = [f"{k}={_shortened(v)}" for k, v in self._chosen().items()]
+        return _enclosed(f"<isotome.Problem {self.model} on {self.context.device}", pairs)
+
+    def _chosen(self) -> dict[str, str]:
+        """The parameters that are not as they are by themselves: first the data and where the image lies."""
+        now = {k: v for k, v in self.parameters.items() if v != self._table[k].default}
+        if "events" in now:
+            now.pop("data", None)  # the same by another name
+        return {name: now[name] for name in sorted(now, key=lambda name: name not in _LEADING)}
 
 
 def open(  # noqa: A001

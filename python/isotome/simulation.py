@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 import os
 from ctypes import POINTER, byref, c_bool, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint64, c_void_p
-from typing import Any, Callable, NamedTuple, Union
+from typing import Any, NamedTuple, Union
 
 import numpy as np
 
@@ -20,13 +20,12 @@ from ._abi import declare, handle, lib, vector
 from ._call import check, text
 from ._checks import integer, number
 from ._inputs import context_of, image, refuse_memory, room, run
-from .context import Context, Progress
+from .context import Context, Tell
 from .events import Events, adopted
 from .grid import Grid
 from .phantoms import opened
 from .scanner import Scanner, StripsStruct, of_kind
 
-Tell = Union[Callable[[Progress], object], None]
 AnyScanner = Union[Scanner, str, "os.PathLike[str]"]
 
 # ---- simulate.h, physics.h: crystals on a cylinder ----
@@ -170,6 +169,8 @@ def simulate(
         what comes of it. decays: expected decays instead of counts. randoms_by_rate: randoms from the rate of singles.
     energy_window, energy_resolution: keV, and FWHM at 511 keV as a share of it; None: the scanner's.
     object_rayleigh: Rayleigh scatter in the object, too.
+    progress: True: shows bars of tqdm where it is installed, else a line on stderr. Or a function that is called with
+        a Progress after each step; where it returns True the call ends with Cancelled.
     """
     context, scanner = context_of(context), Scanner._of(scanner)
     x = image(activity, "activity", grid)

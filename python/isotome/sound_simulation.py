@@ -19,7 +19,7 @@ from ._abi import declare, handle, lib, vector
 from ._call import check
 from ._checks import integer, number
 from ._inputs import context_of, room, run
-from .context import Context
+from .context import Context, Tell
 from .phantoms import opened
 from .recordings import any_transducers
 from .transducers import TransducersStruct
@@ -78,6 +78,7 @@ def simulate_traces(
     smooth_fwhm: float = 0,
     seed: int = 1,
     context: Context | None = None,
+    progress: Tell = None,
 ) -> np.ndarray:
     """What transducers hear of spheres, in closed form, with apertures and impulse response: (n, samples).
 
@@ -85,6 +86,7 @@ def simulate_traces(
         z, radius in mm, absorbed energy density; smooth_fwhm in mm smooths those.
     scanner: a Scanner or its file, Transducers, or a Recording or its file.
     noise: width of Gaussian noise, as a share of the greatest pressure.
+    progress: as of isotome.simulate.
     Traces of an image are `isotome.sradon(scanner=...).project(image)`.
     """
     context = context_of(context)
@@ -95,7 +97,7 @@ def simulate_traces(
     y = room(context, (t.n, t.samples), "traces")
     run(
         context,
-        None,
+        progress,
         lib.iso_spheres_traces,
         _arrays.address(y),
         byref(greatest),

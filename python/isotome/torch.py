@@ -52,11 +52,12 @@ def _floating(values: object, name: str) -> torch.Tensor:
 
 def _given(values: object, shape: tuple[int, ...], name: str) -> torch.Tensor:
     """A tensor whose last axes are `shape`."""
-    values = _floating(values, name)
+    if not isinstance(values, torch.Tensor):
+        raise errors.ArgumentError(f"{name}: given {type(values).__name__}, wanted a torch.Tensor")
     if values.dim() < len(shape) or values.shape[values.dim() - len(shape) :] != shape:
         wanted = ", ".join(["...", *map(str, shape)])
         raise errors.ArgumentError(f"{name}: given shape {tuple(values.shape)}, wanted ({wanted})")
-    return values
+    return _floating(values, name)
 
 
 def _leading(values: torch.Tensor, shape: tuple[int, ...]) -> torch.Size:

@@ -149,6 +149,21 @@ def test_damaged_files(tmp_path, damage, context):
         isotome.read_events(tmp_path / "e.lmdT", context=context)
 
 
+def test_a_scanner_that_differs_is_refused(on_crystals, tmp_path, context):
+    events, scanner = on_crystals
+    file, other = tmp_path / "e.Cdh", tmp_path / "other.yaml"
+    isotome.write_events(file, events, scanner)
+    other.write_text(ring(tmp_path).read_text().replace("radius_mm: ", "radius_mm: 1"))
+    assert np.allclose(isotome.read_events(file, scanner, context=context).lines, events.lines)
+    message = r"e.Cdh: brings a scanner of \d+ crystals .*; 'scanner' .* has .*; 'scanner-differs' takes it"
+    for given in (other, isotome.Scanner(other)):
+        with pytest.raises(isotome.ArgumentError, match=message):
+            isotome.read_events(file, given, context=context)
+    taken = isotome.read_events(file, other, scanner_differs=True, context=context)
+    want = isotome.Scanner(other).positions[events.crystal[:, 0]]
+    assert np.allclose(taken.lines[:, :3], want, atol=1e-3)
+
+
 def test_wrong_arguments(events, tmp_path, context):
     with pytest.raises(isotome.InputError, match="none.lmdT"):
         isotome.read_events(tmp_path / "none.lmdT", context=context)
@@ -160,8 +175,17 @@ def test_wrong_arguments(events, tmp_path, context):
         isotome.read_events(tmp_path / "none.lmdT", context="cpu")
     with pytest.raises(isotome.ArgumentError, match="events: given list"):
         isotome.write_events(tmp_path / "e.npy", [1, 2])
-    with pytest.raises(isotome.ArgumentError, match="float64"):
-        isotome.write_events(tmp_path / "e.npy", np.ones((2, 7)))
+    with pytest.raises(isotome.ArgumentError, match="complex128, wanted real numbers"):
+        isotome.write_events(tmp_path / "e.npy", np.ones((2, 7), complex))
+    for name, values, message in (
+        ("time_ms", [0.5, 1], "given values of float64, wanted uint32"),
+        ("time_ms", [-1, 1], "given -1 among its values, wanted what uint32 holds"),
+        ("time_ms", [1, 2**32], "given 4294967296 among its values"),
+        ("crystal", [[1.5, 2], [3, 4]], "given values of float64, wanted uint32"),
+        ("crystal", [[1.5, 2, 3], [3, 4, 5]], r"given shape \(2, 3\), wanted \(2, 2\)"),
+    ):
+        with pytest.raises(isotome.ArgumentError, match=f"{name}: {message}"):
+            isotome.write_events(tmp_path / "e.npy", isotome.Events(np.ones((2, 7)), **{name: np.array(values)}))
     with pytest.raises(isotome.ArgumentError, match="scanner"):
         isotome.write_events(tmp_path / "e.Cdh", events)
     with pytest.raises(isotome.ArgumentError, match="e.xyz"):

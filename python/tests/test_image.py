@@ -197,3 +197,59 @@ def test_memory_of_the_library_lives_as_long_as_a_view(problem):
     before = np.array(part)
     junk = [np.random.default_rng(i).random(100000) for i in range(20)]
     assert np.array_equal(before, part) and len(junk) == 20
+
+
+# ---- other programs ----
+
+
+@pytest.mark.parametrize("suffix", [".nii", ".nii.gz", ".hv", ".npy", ".raw"])
+def test_save(tmp_path, suffix):
+    image, file = make(), tmp_path / f"x{suffix}"
+    image.save(file)
+    again = isotome.read(file)
+    assert np.array_equal(again, image) and again.grid == (None if suffix == ".npy" else GRID)
+    with pytest.raises(isotome.ArgumentError, match="exists"):
+        image.save(file)
+    (image + 1).save(file, force=True)
+    assert np.array_equal(isotome.read(file), image + 1)
+    with pytest.raises(isotome.ArgumentError, match="x.jpg"):
+        image.save(tmp_path / "x.jpg")
+    with pytest.raises(isotome.ArgumentError, match="without a grid"):
+        Image(np.ones((2, 3, 4), np.float32)).save(tmp_path / "y.nii")
+
+
+def test_affine():
+    image = make()
+    for z, y, x in ((0, 0, 0), (2, 3, 4), (1, 0, 3)):
+        assert np.allclose((image.affine @ (x, y, z, 1))[:3], place(image, z, y, x))
+    assert image.affine.shape == (4, 4) and image.affine.dtype == np.float64
+    assert np.allclose(image[1:, :, 2:].affine @ (0, 0, 0, 1), image.affine @ (2, 0, 1, 1))
+    with pytest.raises(isotome.ArgumentError, match="without a grid, wanted image.grid = isotome.Grid"):
+        image.T.affine
+
+
+@pytest.mark.parametrize("leading", [(), (6,)])
+@pytest.mark.parametrize("kind", [np.float32, np.int64, np.uint8, bool])
+def test_to_nibabel(tmp_path, leading, kind):
+    nibabel = pytest.importorskip("nibabel")
+    image = make(leading=leading).astype(kind)
+    image.unit = "Bq/mL"
+    nifti = image.to_nibabel()
+    assert np.array_equal(np.asanyarray(nifti.dataobj).T, image) and np.array_equal(nifti.affine, image.affine)
+    assert kind is bool or np.shares_memory(nifti.dataobj, image)
+    nibabel.save(nifti, tmp_path / "of-nibabel.nii")
+    image.save(tmp_path / "own.nii")
+    theirs, own = (nibabel.load(tmp_path / name) for name in ("of-nibabel.nii", "own.nii"))
+    assert np.array_equal(theirs.affine, own.affine) and np.array_equal(theirs.get_fdata(), own.get_fdata())
+    for key in ("sform_code", "qform_code", "xyzt_units"):
+        assert theirs.header[key] == own.header[key]
+    again = isotome.read(tmp_path / "of-nibabel.nii")
+    assert again.grid == GRID and np.array_equal(again, image)
+
+
+def test_to_nibabel_says_what_it_lacks(monkeypatch):
+    with pytest.raises(isotome.ArgumentError, match="wanted 3, or 4"):
+        make(leading=(2, 2)).to_nibabel()
+    monkeypatch.setitem(__import__("sys").modules, "nibabel", None)
+    with pytest.raises(ImportError, match="pip install nibabel"):
+        make().to_nibabel()

@@ -278,11 +278,12 @@ def test_results_go_where_they_shall_without_copies(operator, image):
 @pytest.mark.parametrize(
     "spoil, message",
     [
-        (lambda x: x.astype(np.float64), "x: given values of float64, wanted float32"),
-        (lambda x: x.astype(">f4"), "given values of >f4, wanted float32"),
+        (lambda x: x + 0j, "x: given values of complex64, wanted real numbers, which become float32"),
+        (lambda x: x.astype(str), "x: given values of <U32, wanted real numbers"),
+        (lambda x: x.astype(np.float64) * 1e300, r"x: given .*e\+\d+ among its values, wanted what float32 holds"),
+        (lambda x: x[:-1] + 0j, r"x: given shape \(7, 12, 16\), wanted \(8, 12, 16\)"),
         (lambda x: x[:-1], r"x: given shape \(7, 12, 16\), wanted \(8, 12, 16\)"),
         (lambda x: x.ravel(), r"given shape \(1536,\), wanted \(8, 12, 16\)"),
-        (lambda x: np.asfortranarray(x), "wanted a contiguous one in C order"),
         (lambda x: x.tolist(), "x: given list, wanted a NumPy array"),
         (lambda x: None, "x: given NoneType"),
         (lambda x: np.where(np.arange(16) == 3, np.float32("nan"), x), r"value at \(0, 0, 3\) is nan"),
@@ -295,6 +296,64 @@ def test_wrong_images_are_refused(operator, image, spoil, message):
         with pytest.raises(ValueError, match=message) as error:
             call(spoil(image))
         assert isinstance(error.value, isotome.ArgumentError)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda x: x.astype(np.float64),
+        lambda x: x.astype(np.float16),
+        lambda x: x.astype(">f4"),
+        lambda x: x.astype(np.int64),
+        lambda x: x.astype(np.uint16),
+        lambda x: x > 3,
+        np.asfortranarray,
+        lambda x: np.repeat(x, 2, axis=1)[:, ::2],
+        lambda x: isotome.Image(x, isotome.Grid((16, 12, 8), (4, 4, 4))).astype(np.float64),
+    ],
+)
+def test_any_real_type_goes_in_and_float32_comes_out(operator, image, change):
+    given = change(np.rint(image * 10))
+    plain = np.ascontiguousarray(given, np.float32)
+    before = given.copy()
+    for A in (operator, operator.subset(1), 2 * operator, isotome.Diagonal(image)):
+        y = A @ given
+        assert y.dtype == np.float32 and np.array_equal(y, A(plain))
+        assert np.array_equal(A.em_step(given), A.em_step(plain))
+    assert np.array_equal(given, before)
+    want = operator.em_step(plain, np.ones(operator.out_shape, np.float32), sens=plain)
+    assert np.array_equal(operator.em_step(given, np.ones(operator.out_shape, int), sens=given), want)
+
+
+def test_a_result_is_never_float64(operator, image):
+    for call, shape in ((operator, operator.out_shape), (operator.em_step, operator.in_shape)):
+        with pytest.raises(isotome.ArgumentError, match="out: given values of float64, wanted float32"):
+            call(image, out=np.empty(shape))
+        with pytest.raises(isotome.ArgumentError, match="out: given an array with strides"):
+            call(image, out=np.empty((*shape, 2), np.float32)[..., 0])
+
+
+def test_images_keep_their_grid(operator, problem, image):
+    y = operator(image)
+    assert type(y) is np.ndarray
+    half = isotome.Diagonal(np.full(operator.in_shape, 0.5))
+    for x in (
+        operator.H @ y,
+        operator.T @ y,
+        operator.adjoint(y),
+        operator.em_step(image),
+        operator.subset(1).H @ y[operator.subset(1).rows],
+        (2 * operator + operator).H @ y,
+        (operator @ half).H @ y,
+        (isotome.Diagonal(np.ones(operator.out_shape)) @ operator).H @ y,
+        (operator.H @ operator) @ image,
+        operator.sensitivity(),
+        isotome.Psf(problem.grid, 6) @ image,
+    ):
+        assert isinstance(x, isotome.Image) and x.grid == problem.grid and x.dtype == np.float32
+    out = np.empty(operator.in_shape, np.float32)
+    assert operator.adjoint(y, out=out) is out
+    assert isotome.em(operator @ half, sens=image + 1, iterations=1).image.grid == problem.grid
 
 
 def test_large_finite_values_are_taken(context):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Problems: parameters, arrays in place of files, results, records."""
 
+import contextlib
 import inspect
 
 import numpy as np
@@ -50,10 +51,86 @@ def test_parameters_read_back(problem):
     assert "method='osem'" in repr(problem)
 
 
-def test_a_missing_file_is_an_input_error(context, tmp_path):
-    p = isotome.ray(tmp_path / "none.lmdT", context=context, **BOX)
-    with pytest.raises(isotome.InputError, match="none.lmdT"):
-        p.operator()
+@pytest.mark.parametrize(
+    "model, name, file",
+    [
+        ("ray", "events", "none.lmdT"),
+        ("ray", "scanner", "none.yaml"),
+        ("ray", "mu", "none.nii"),
+        ("ray", "norm", "none.npy"),
+        ("ray", "sens", "none.nii"),
+        ("ray", "start", "none.nii"),
+        ("ray", "kernel", "none.nii,k=20"),
+        ("strip", "events", "none.f32"),
+        ("srm", "srm", "none.srm"),
+        ("ubp", "data", "none.hdf5"),
+    ],
+)
+def test_a_missing_file_is_refused_when_it_is_given(context, tmp_path, model, name, file):
+    with pytest.raises(isotome.MissingFileError) as error:
+        getattr(isotome, model)(context=context, **{name: str(tmp_path / file)})
+    assert str(error.value) == f"{tmp_path}/{file.partition(',')[0]}: No such file or directory"
+    assert isinstance(error.value, (isotome.InputError, ValueError)) and isinstance(error.value, FileNotFoundError)
+
+
+def test_every_reader_says_that_a_file_is_missing(context, tmp_path):
+    for read, name in (
+        (isotome.read, "none.nii"),
+        (isotome.read_events, "none.Cdh"),
+        (isotome.read_recording, "none.hdf5"),
+        (isotome.open, "none.Cdh"),
+        (isotome.Scanner, "none.yaml"),
+        (isotome.Matrix.read, "none.srm"),
+    ):
+        with pytest.raises(FileNotFoundError, match=name):
+            read(tmp_path / name)
+    for name, word in (("sens", "none"), ("kappa", "auto")):
+        assert isotome.ray(context=context, **{name: word}).parameters[name] == word
+
+
+def test_repr_is_short(problem, context, tmp_path):
+    assert repr(problem) == (
+        "<isotome.Problem ray on cpu: events='(events in memory)', grid='16,12,8', voxel='4,4,4',\n"
+        "  method='osem', iterations='2', subsets='4', sens='none'>"
+    )
+    assert repr(isotome.ray(context=context)) == "<isotome.Problem ray on cpu>"
+    deep = tmp_path / ("d" * 200)
+    deep.mkdir()
+    values = {name: isotome.ray(context=context)._table[name] for name in problem.parameters}
+    many = isotome.ray(context=context)
+    for p in values.values():
+        if p.file == 1:
+            (deep / p.name).touch()
+            many._set(p.name, deep / p.name)
+        elif p.type in (1, 2) and not p.words:
+            with contextlib.suppress(isotome.ArgumentError):  # out of its range
+                many._set(p.name, (0.25,) * max(p.numbers, 1))
+    for line in (lines := repr(many).split("\n")):
+        assert len(line) <= 100
+    assert len(lines) <= 10 and lines[0].startswith("<isotome.Problem ray on cpu: events='...ddd")
+
+
+@pytest.mark.filterwarnings("ignore::isotome.IsotomeWarning")
+def test_any_real_type_is_taken(context, lines):
+    def made(change):
+        image = np.arange(8 * 12 * 16).reshape(8, 12, 16) % 7
+        events = isotome.Events(change(lines), count=change(np.arange(len(lines)) % 3))
+        p = isotome.ray(
+            events, context=context, start=change(image + 1), mu=change(image / 1e4), sens=change(image), iterations=2, **BOX
+        )
+        return p.reconstruct(), p.project(change(image)), p.backproject(change(np.ones(len(lines))))
+
+    float32 = made(lambda v: np.ascontiguousarray(v, np.float32))
+    for change in (np.float64, lambda v: np.asfortranarray(v, np.float32), lambda v: v.astype(">f8")):
+        for got, want in zip(made(change), float32):
+            assert got.dtype == np.float32 and np.array_equal(got, want)
+
+
+def test_crystal_numbers_and_times_of_any_integer_type(context, lines):
+    kinds = (np.uint32, np.int64, np.uint8)
+    got = [isotome.Events(lines, time_ms=(np.arange(len(lines)) % 99).astype(k)) for k in kinds]
+    frames = [isotome.ray(e, context=context, frames=(0, 0.05, 0.1), sens="none", **BOX).reconstruct() for e in got]
+    assert all(np.array_equal(f, frames[0]) for f in frames)
 
 
 def test_six_columns_have_no_times(context, lines, image):
@@ -65,9 +142,9 @@ def test_six_columns_have_no_times(context, lines, image):
 @pytest.mark.parametrize(
     "spoil, message",
     [
-        (lambda v: v.astype(np.float64), "lines: given values of float64, wanted float32"),
+        (lambda v: v + 0j, "lines: given values of complex64, wanted real numbers"),
+        (lambda v: v[:, :5] + 0j, r"lines: given shape \(2000, 5\), wanted \(n, 7\) or \(n, 6\)"),
         (lambda v: v[:, :5].copy(), r"lines: given shape \(2000, 5\), wanted \(n, 7\) or \(n, 6\)"),
-        (lambda v: v[:, :6], "contiguous"),
         (lambda v: isotome.Events(v, count=np.ones(3, np.float32)), r"count: given shape \(3,\), wanted"),
         (lambda v: isotome.Events(v, time_ms=np.ones(2000)), "time_ms: given values of float64, wanted uint"),
         (lambda v: isotome.Events(v, isotope="x" * 16), "isotope"),
@@ -351,9 +428,12 @@ def test_objects_that_cannot_stand_for_a_file_are_named(context):
 
 
 def test_long_and_odd_paths_read_back(context, tmp_path):
-    long = str(tmp_path / ("x" * 200) / ("y" * 200) / "mu.nii")
+    folder = tmp_path / ("x" * 200) / ("y" * 200)
+    folder.mkdir(parents=True)
+    long, odd = str(folder / "mu.nii"), str(tmp_path / "\udcff.nii")  # a byte that is not of UTF-8
+    for name in (long, odd):
+        open(name, "w").close()
     assert isotome.ray(mu=long, context=context).parameters["mu"] == long
-    odd = "/tmp/\udcff.nii"  # a byte that is not of UTF-8
     p = isotome.ray(mu=odd, context=context)
     assert p.parameters["mu"] == odd and "mu=" in repr(p)
 

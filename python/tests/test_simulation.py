@@ -181,7 +181,7 @@ def nan(x):
     [
         ({"activity": np.ones((4, 4, 4), np.float32)}, "ndarray without a grid"),
         ({"activity": "spheres"}, "str without a grid"),
-        ({"activity": ball().astype(np.float64)}, "float64"),
+        ({"activity": ball() + 0j}, "complex64"),
         ({"activity": ball()[:, ::2]}, "grid|strides"),
         ({"activity": nan(ball())}, "nan"),
         ({"activity": ball() - 1}, "below 0"),

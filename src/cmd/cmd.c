@@ -256,25 +256,15 @@ static int make_context(struct cmd *c, bool ahead)
 	return st;
 }
 
-/* "-" is standard input; of FILE|none, "none" is no file; FILE|R may be a number. */
-static bool names_file(const struct opt *o)
-{
-	const char *other = strchr(o->value, '|');
-
-	return *o->text && strcmp(*o->text, "-") != 0 &&
-	       !(other && (strcmp(other, "|R") == 0 || strcmp(other + 1, *o->text) == 0));
-}
-
-/* What is wrong with a file is told before what is missing beside it. Not by opening it: that would
-   take away a pipe's writer. */
+/* What is wrong with a file is told before what is missing beside it. */
 static int check_inputs(const struct opt_set *sets)
 {
 	const struct opt *o;
+	int st = ISO_OK;
 
-	for (int k = 0; (o = opt_at(sets, k)); k++)
-		if (o->file == OPT_READS && names_file(o) && access(*o->text, R_OK) != 0)
-			return iso_fail(ISO_EINPUT, "%s: %s", *o->text, strerror(errno));
-	return ISO_OK;
+	for (int k = 0; !st && (o = opt_at(sets, k)); k++)
+		if (o->text) st = opt_check_file(o, *o->text);
+	return st;
 }
 
 /* No rank goes on before all have checked their inputs and outputs: then rank 0 begins to write. */

@@ -567,8 +567,13 @@ static int read_records(struct iso_events *e, struct iso_hash *hash, const char 
                         const struct iso_events_options *o)
 {
 	iso_event_file *f = NULL;
+	char apart[EVENTS_APART];
 	int st = iso_event_file_open(&f, path, o);
 
+	if (!st && !o->scanner_differs &&
+	    !iso_event_file_of_scanner(apart, f, path, o->scanner,
+	                               o->scanner ? iso_scanner_name(o->scanner) : ""))
+		st = iso_fail(ISO_EARG, "%s; 'scanner-differs' takes it all the same", apart);
 	if (!st) st = read_all_records(e, hash, f, path);
 	iso_event_file_close(f);
 	return st;

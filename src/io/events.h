@@ -107,6 +107,13 @@ int iso_event_file_sample(struct iso_events *e, const iso_event_file *f);
 /* iso_events_scanner of a file that is open. The caller must not free the scanner before the file is closed. */
 int iso_event_file_own(iso_scanner **s, iso_event_file *f, const char *path, bool assume);
 
+enum { EVENTS_APART = 2 * PATH_MAX + 512 };
+
+/* Whether `given`, of the file `name`, is the scanner that a file of events brings, or the file brings none. False:
+   `apart` has one line with figures of both. */
+bool iso_event_file_of_scanner(char apart[EVENTS_APART], const iso_event_file *f, const char *path,
+                               const iso_scanner *given, const char *name);
+
 /* All events of a file that is open; else as iso_events_read_hashed and iso_events_read_share. */
 int iso_event_file_read_hashed(struct iso_events *e, struct iso_hash *hash, const iso_event_file *f,
                                const char *path);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The scanner of a file of events: that which the file brings, or one around the ends of its events. */
+#include "base/number.h"
 #include "core/status.h"
 #include "events.h"
 #include "scanner/scanner.h"
@@ -56,4 +57,24 @@ int iso_events_scanner(iso_scanner **s, const char *path, const struct iso_event
 
 	if (!st) *s = found;
 	return st;
+}
+
+bool iso_event_file_of_scanner(char apart[EVENTS_APART], const iso_event_file *f, const char *path,
+                               const iso_scanner *given, const char *name)
+{
+	struct iso_scanner_apart a;
+	char own[160], other[160], crystal[120] = "";
+
+	if (!given || !f->own || f->own == given || iso_scanner_same(&a, f->own, given, f->info.has_crystal))
+		return true;
+	iso_scanner_figures(own, sizeof own, f->own);
+	iso_scanner_figures(other, sizeof other, given);
+	if (a.crystal >= 0)
+		iso_snprintf(crystal, sizeof crystal,
+		             ", crystal %" PRId64
+		             " %.3g mm off (allowed are %.2g across the radius, %.2g along it)",
+		             a.crystal, a.mm, a.across, a.along);
+	iso_snprintf(apart, EVENTS_APART, "%s: brings a scanner of %s; 'scanner' %s has %s%s", path, own,
+	             name, other, crystal);
+	return false;
 }

@@ -72,26 +72,12 @@ void input_decay_overridden(struct record *record, const char *path, const char 
 int input_scanner(struct record *record, const iso_event_file *f, const char *path, const iso_scanner *given,
                   const char *name, bool differs)
 {
-	struct iso_scanner_apart apart;
-	char own[160], other[160], crystal[120] = "";
+	char apart[EVENTS_APART], words[PATH_MAX + 32];
 
-	if (!f->own || f->own == given || iso_scanner_same(&apart, f->own, given, f->info.has_crystal))
-		return ISO_OK;
-	iso_scanner_figures(own, sizeof own, f->own);
-	iso_scanner_figures(other, sizeof other, given);
-	if (apart.crystal >= 0)
-		iso_snprintf(crystal, sizeof crystal,
-		             ", crystal %" PRId64
-		             " %.3g mm off (allowed are %.2g across the radius, %.2g along it)",
-		             apart.crystal, apart.mm, apart.across, apart.along);
-	if (!differs)
-		return iso_fail(
-			ISO_EARG,
-			"%s: brings a scanner of %s; 'scanner' %s has %s%s; 'scanner-differs' takes it "
-			"all the same",
-			path, own, name, other, crystal);
-	record_warn(record, "%s: brings a scanner of %s; 'scanner' %s, which is taken, has %s%s", path, own,
-	            name, other, crystal);
+	iso_snprintf(words, sizeof words, differs ? "%s, which is taken," : "%s", name);
+	if (iso_event_file_of_scanner(apart, f, path, given, words)) return ISO_OK;
+	if (!differs) return iso_fail(ISO_EARG, "%s; 'scanner-differs' takes it all the same", apart);
+	record_warn(record, "%s", apart);
 	return ISO_OK;
 }
 

@@ -12,6 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define EXACT 9007199254740992. /* 2^53: below, every integer is a double */
 
@@ -167,6 +168,21 @@ static int take_flag(const struct opt *o, const char *text)
 		return iso_fail(ISO_EARG, "is '%s', must be true or false", text);
 	*o->flag = on;
 	return ISO_OK;
+}
+
+/* "-" is standard input; of FILE|none, "none" is no file; FILE|R may be a number. */
+static bool names_file(const struct opt *o, const char *text)
+{
+	const char *other = strchr(o->value, '|');
+
+	return strcmp(text, "-") != 0 &&
+	       !(other && (strcmp(other, "|R") == 0 || strcmp(other + 1, text) == 0));
+}
+
+int opt_check_file(const struct opt *o, const char *text)
+{
+	if (o->file != OPT_READS || !text || !names_file(o, text) || access(text, R_OK) == 0) return ISO_OK;
+	return iso_fail(ISO_EINPUT, "%s: %s", text, strerror(errno));
 }
 
 int opt_take(struct opt *o, const char *text)

@@ -77,6 +77,10 @@ int opt_value_parse(const struct opt *o, const char *text);
    value stays as it was. */
 int opt_take(struct opt *o, const char *text);
 
+/* ISO_EINPUT if `text` as the value of an OPT_READS names a file that can't be read. The file is not opened: that would
+   take away the writer of a pipe. */
+int opt_check_file(const struct opt *o, const char *text);
+
 /* The value as opt_take reads it, cut to `size`; "" if there is none. */
 void opt_value_text(char *text, size_t size, const struct opt *o);
 

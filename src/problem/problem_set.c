@@ -7,9 +7,12 @@
 #include "model/srm/matrix/srm_matrix.h"
 #include "text/json_file.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static int keep(iso_problem *p, json_t *v)
 {
@@ -84,18 +87,37 @@ static void begin_anew(iso_problem *p)
 	p->told = false;
 }
 
-int iso_problem_set(iso_problem *p, const char *name, const char *value)
+static int set(iso_problem *p, struct opt *o, const char *name, const char *value)
 {
-	struct opt *o = NULL;
 	json_t *kept;
-	int st = find(&o, p, name);
+	int st;
 
-	if (st) return st;
-	if (!value) return iso_fail_null("problem");
 	begin_anew(p);
 	if ((st = keep(p, kept = json_string_nocheck(value)))) return st;
 	st = opt_take(o, json_string_value(kept));
 	return st ? iso_fail(st, "'%s' %s", name, iso_message()) : ISO_OK;
+}
+
+/* The file that a value names; of FILE[,...] the first. */
+static int check_file(const struct opt *o, const char *value)
+{
+	char first[PATH_MAX];
+
+	if (o->file != OPT_MAY_READ || strncmp(o->value, "FILE[,", 6) != 0) return opt_check_file(o, value);
+	snprintf(first, sizeof first, "%.*s", (int)strcspn(value, ","), value);
+	return access(first, R_OK) == 0 ? ISO_OK : iso_fail(ISO_EINPUT, "%s: %s", first, strerror(errno));
+}
+
+int iso_problem_set(iso_problem *p, const char *name, const char *value)
+{
+	struct opt *o = NULL;
+	int st = find(&o, p, name);
+
+	if (st) return st;
+	if (!value) return iso_fail_null("problem");
+	/* of several ranks, one that lacks the file must fail with the others, when they load */
+	if (iso_ctx_ranks(p->ctx) == 1 && (st = check_file(o, value))) return st;
+	return set(p, o, name, value);
 }
 
 /* `kind` can't take the place of what the parameter names. */
@@ -122,7 +144,7 @@ static int give(struct given **g, iso_problem *p, const char *name, enum iso_par
 	if (o->takes != kind) return refuse_kind(p, o, kind);
 	if (!v) return iso_fail(ISO_EARG, "'%s': the array has no values, or there are no events", name);
 	snprintf(path, sizeof path, "(%s in memory)", name);
-	if ((st = iso_problem_set(p, name, path))) return st;
+	if ((st = set(p, o, name, path))) return st;
 	return (*g = record_give(p->record, path)) ? ISO_OK : iso_fail_memory("array", sizeof **g);
 }
 

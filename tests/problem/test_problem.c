@@ -320,9 +320,13 @@ static void refused_values_change_nothing(void **state)
 	assert_string_equal(value_of(p, "voxel", &a), "4,4,4");
 	assert_string_equal(value_of(p, "mu", &a), "");
 	OK(iso_problem_recon(p, &x, NULL));
-	OK(iso_problem_set(p, "scanner", "nowhere.yaml"));
-	for (int i = 0; i < 2; i++) REFUSED(iso_problem_load(p), ISO_EINPUT, "nowhere.yaml");
-	REFUSED(iso_problem_recon(p, &x, NULL), ISO_EINPUT, "nowhere.yaml");
+	REFUSED(iso_problem_set(p, "mu", "nowhere.nii"), ISO_EINPUT, "nowhere.nii: No such file");
+	assert_string_equal(value_of(p, "mu", &a), "");
+	OK(iso_write("gone.nii", &s.mu, NULL));
+	OK(iso_problem_set(p, "mu", "gone.nii"));
+	assert_int_equal(remove("gone.nii"), 0);
+	for (int i = 0; i < 2; i++) REFUSED(iso_problem_load(p), ISO_EINPUT, "gone.nii");
+	REFUSED(iso_problem_recon(p, &x, NULL), ISO_EINPUT, "gone.nii");
 	iso_problem_free(p);
 	iso_array_free(&x);
 	free_scan(&s);
