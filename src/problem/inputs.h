@@ -3,24 +3,41 @@
 #ifndef ISO_INPUTS_H
 #define ISO_INPUTS_H
 
+#include "io/events.h"
 #include "problem/param.h"
 #include "problem/record.h"
 
 /* ---- events ---- */
 
 /* Entries of a table of options; o is a struct iso_events_options of static or longer life. */
-#define EVENTS_OPTS(o)                                                                                \
-	{ 0, "gate-mask", .text = &(o).gate_mask, .value = "SWITCHES",                                \
-	  .help = "GATE text: its 18 column switches, \"1 1 0 ...\", where some are off" },           \
-		{ 0, "trues-only", .flag = &(o).trues_only,                                           \
-		  .help = "GATE: only pairs of one decay, neither photon scattered in the phantom" }, \
-		{ 0, "tree", .text = &(o).tree, .value = "NAME",                                      \
-		  .help = "GATE's ROOT and HDF5 files: the tree or table (default Coincidences)" },   \
-		{ 0, "no-multiplicity", .flag = &(o).no_multiplicity,                                 \
-		  .help = "projection data: a bin is one line, not its number of crystal pairs" },    \
-	{                                                                                             \
-		0, "swap-dt", .flag = &(o).swap_dt,                                                   \
-			      .help = "the file's time differences have the other sign"               \
+#define EVENTS_OPTS(o)                                                                                 \
+	{ 0, "gate-mask", .text = &(o).gate_mask, .value = "SWITCHES",                                 \
+	  .help = "GATE text: its 18 column switches, \"1 1 0 ...\", where some are off" },            \
+		{ 0, "trues-only", .flag = &(o).trues_only,                                            \
+		  .help = "GATE: only pairs of one decay, neither photon scattered in the phantom" },  \
+		{ 0, "tree", .text = &(o).tree, .value = "NAME",                                       \
+		  .help = "GATE's ROOT and HDF5 files: the tree or table (default Coincidences)" },    \
+		{ 0,                                                                                   \
+		  "bins",                                                                              \
+		  .text = &(o).bins,                                                                   \
+		  .words = iso_bins_words,                                                             \
+		  .value = "WHAT",                                                                     \
+		  .absent = "what the values look like",                                               \
+		  .help = "projection data: values are counts, which grow with the number of crystal " \
+		          "pairs of a bin, or line-integrals, which do not" },                         \
+		{ 0, "no-multiplicity", .flag = &(o).no_multiplicity,                                  \
+		  .help = "projection data: the same as 'bins' line-integrals" },                      \
+		{ 0,                                                                                   \
+		  "negative",                                                                          \
+		  .text = &(o).negative,                                                               \
+		  .words = iso_negative_words,                                                         \
+		  .value = "WHAT",                                                                     \
+		  .absent = "clip where their sum is at most 1 % of the others', else refuse",         \
+		  .help = "projection data with values below 0: clip them to 0, keep them (recon "     \
+		          "then refuses), or refuse the file" },                                       \
+	{                                                                                              \
+		0, "swap-dt", .flag = &(o).swap_dt,                                                    \
+			      .help = "the file's time differences have the other sign"                \
 	}
 
 /* And the scanner, for commands that have it for this alone. */
