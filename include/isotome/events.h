@@ -57,11 +57,15 @@ struct iso_events_options {
 	const iso_ctx *ctx;         /* whose threads read, whose memory limit holds and whose request to
 					   stop ends it; NULL: one thread; borrowed */
 	bool delayeds; /* of a file that holds both: the delayed coincidences in place of the prompts */
-	bool no_multiplicity; /* projection data: a bin's mult is 1, not its number of crystal pairs */
+	bool no_multiplicity; /* projection data: as bins "line-integrals" */
 	const char *tree;     /* GATE's ROOT and HDF5 files: name of the tree or table; NULL: Coincidences,
 				   or, with delayeds, delay */
 	bool scanner_differs; /* iso_events_read takes `scanner` though the file brings another one, which is
 				   ISO_EARG otherwise */
+	const char *bins;     /* projection data: what values are, "counts" or "line-integrals"; NULL: told
+				   from the values */
+	const char *negative; /* projection data: values below 0, "clip" to 0, "keep" or "refuse"; NULL:
+				   clip them where their sum is at most 1 % of the others', else refuse */
 };
 
 /* By the first bytes of a file, or its suffix: .lmdT (stores t2 - t1: negated on the way in and out), .Cdh (CASToR list
@@ -103,7 +107,8 @@ struct iso_events_info {
 	bool multiplicity;   /* there is mult: of each bin of a histogram, its number of crystal pairs */
 	bool lists_all;      /* as in struct iso_events */
 	char layout[160];    /* of a histogram: what its bins are, in words; "": not said */
-	char assumed[80];    /* what the file does not say, and how it was taken; "": nothing */
+	char assumed[800];   /* what the file does not say, and how it was taken; "": nothing */
+	char warning[240];   /* what is wrong with it, in words; "": nothing */
 };
 
 /* All of iso_events_read but text, which must be converted first. A scanner and a context that the options

@@ -41,6 +41,8 @@ class _EventsOptions(ctypes.Structure):  # events.h
         ("no_multiplicity", c_bool),
         ("tree", c_char_p),
         ("scanner_differs", c_bool),
+        ("bins", c_char_p),
+        ("negative", c_char_p),
     ]
 
 
@@ -71,6 +73,8 @@ def read_events(
     delayeds: bool = False,
     tree: str | None = None,
     scanner_differs: bool = False,
+    bins: str | None = None,
+    negative: str | None = None,
 ) -> Events:
     """Events of a file, by its content and suffix: .lmdT, .Cdh (CASToR), .dat or .txt (GATE ASCII), .root and .hdf5
     (GATE), .npy.
@@ -81,6 +85,8 @@ def read_events(
     swap_dt: the file's times have the other sign.
     delayeds: of a file that holds both (PETLINK): the delayed coincidences in place of the prompts.
     tree: the tree of a ROOT file, or table of an HDF5 file, of GATE; else Coincidences.
+    bins: projection data: values are "counts" or "line-integrals"; else the values tell.
+    negative: projection data: "clip", "keep" or "refuse" values below 0; else clip those that are at most 1 % of the sum.
     """
     context, file, e = context_of(context), path_of(path), _abi.Events()
     o = _EventsOptions(size=ctypes.sizeof(_EventsOptions), ctx=context._pointer)
@@ -88,8 +94,9 @@ def read_events(
     o.scanner_differs = bool(scanner_differs)
     if gate_mask is not None:
         o.gate_mask = text(str(gate_mask), "gate_mask")
-    if tree is not None:
-        o.tree = text(str(tree), "tree")
+    for name, value in (("tree", tree), ("bins", bins), ("negative", negative)):
+        if value is not None:
+            setattr(o, name, text(str(value), name))
     of = None if scanner is None else Scanner._of(scanner)
     if of is not None:
         o.scanner = of._pointer

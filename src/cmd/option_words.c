@@ -31,9 +31,12 @@ static bool bids_knows(const char *name)
 static bool has_option(const char *command, const char *name)
 {
 	static const char *const convert[] = { "scanner", "scanner-differs", "duration-s", "start-s", NULL };
+	static const char *const both[] = { "bins", "negative", "no-multiplicity", NULL };
+	bool converts = command && strcmp(command, "convert") == 0;
+	bool reads = converts || (command && strcmp(command, "info") == 0);
 
-	return strcmp(name, "force") == 0 ||
-	       (command && strcmp(command, "convert") == 0 && opt_place(convert, name) >= 0);
+	return strcmp(name, "force") == 0 || (converts && opt_place(convert, name) >= 0) ||
+	       (reads && opt_place(both, name) >= 0);
 }
 
 /* The length of a name in quotes that begins here, without the quotes; 0: there is none. */

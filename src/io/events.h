@@ -163,6 +163,9 @@ bool iso_is_projection_data(const char *path);
 int iso_interfile_fits(const char *path, const char *like, bool any_tof);
 int iso_interfile_piece(iso_real *v, const char *path, int64_t first, int64_t n);
 
+/* What `bins` and `negative` of struct iso_events_options may be; each ends with NULL. */
+extern const char *const iso_bins_words[], *const iso_negative_words[];
+
 /* The writer of CASToR files, see struct iso_event_format. */
 int iso_castor_create(iso_event_writer *w, const char *path, int64_t bytes);
 int iso_castor_begin(iso_event_writer *w, const struct iso_events *e);

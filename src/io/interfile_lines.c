@@ -14,6 +14,7 @@
    The bin's pairs are those of mash views, and of rings (s - d)/2 and (s + d)/2 for d of a ... b that go with
    s = (2k - (n-1)) / inc + Z - 1, both in 0 ... Z - 1; their number is `mult`. */
 #include "interfile_lines.h"
+#include "interfile_scanner.h"
 #include "core/size.h"
 #include "core/status.h"
 #include "file/suffix.h"
@@ -38,6 +39,11 @@ struct layout {
 	bool arc;
 	double radius, pitch, offset, bin, slope; /* mm, rad; bin: of arc-corrected data */
 	struct iso_element element;
+	struct interfile_scanner scanner;
+	double *place;     /* of each crystal, where it is no cylinder; in STIR's axes */
+	int64_t *pairs;    /* of the bins of each plane, */
+	int64_t *plane;    /* of which this is the first of each segment */
+	bool counts, keep; /* values are counts; those below 0 stay */
 	int sign[3];
 	bool position_known;
 	struct turn *phi, *beta; /* of each view, of each tangential position */
@@ -48,39 +54,45 @@ struct layout {
 
 static int get_scanner(struct layout *l, const struct iso_interfile *h)
 {
-	const char *geometry =
-		iso_interfile_find(h, "scanner geometry (blocksoncylindrical/cylindrical/generic)", 0);
 	const char *corrections = iso_interfile_find(h, "applied corrections", 0);
-	double diameter = 0, depth = 0, pitch = 0, offset = 0, bin = 0;
-	const struct iso_interfile_key keys[] = {
-		{ "number of rings", .integer = &l->rings, .min = 1, .max = 1e5, .required = true },
-		{ "number of detectors per ring", .integer = &l->detectors, .min = 2, .max = 1e6,
-		  .required = true },
-		{ "inner ring diameter (cm)", .real = &diameter, .min = 1e-3, .max = 1e4, .required = true },
-		{ "average depth of interaction (cm)", .real = &depth, .min = 0, .max = 1e3,
-		  .required = true },
-		{ "distance between rings (cm)", .real = &pitch, .min = 1e-4, .max = 1e3, .required = true },
-		{ "view offset (degrees)", .real = &offset, .min = -360, .max = 360, .required = true },
-		{ "default bin size (cm)", .real = &bin, .min = -1e3, .max = 1e3 },
-		{ "effective central bin size (cm)", .real = &bin, .min = -1e3, .max = 1e3 },
-		{ 0 },
-	};
-	int st = iso_interfile_take(h, keys);
+	struct interfile_scanner *s = &l->scanner;
+	int st = iso_interfile_scanner(s, h);
 
 	if (st) return st;
-	if (!geometry) geometry = iso_interfile_find(h, "scanner geometry", 0);
-	if (geometry && !iso_same_word(geometry, "cylindrical"))
-		return iso_refuse(h->path, "Scanner geometry is '%.60s', must be Cylindrical", geometry);
-	if (l->detectors % 2)
-		return iso_refuse(h->path, "number of detectors per ring is %" PRId64 ", must be even",
-		                  l->detectors);
+	l->rings = s->rings;
+	l->detectors = s->detectors;
+	l->radius = s->radius;
+	l->pitch = s->pitch;
+	l->offset = s->offset;
+	l->bin = s->bin;
 	l->arc = !corrections || iso_interfile_has(corrections, "arc correction") ||
 	         iso_interfile_has(corrections, "arc corrected");
 	l->mash = l->detectors % (2 * l->bins.views) ? 0 : l->detectors / (2 * l->bins.views);
-	l->radius = 10 * (diameter / 2 + depth);
-	l->pitch = 10 * pitch;
-	l->offset = offset * M_PI / 180;
-	l->bin = 10 * bin;
+	return ISO_OK;
+}
+
+/* Bins of a scanner that is no cylinder are crystal pairs, one each: a mean line would miss the crystals. */
+static int check_pairs(const struct layout *l, const struct iso_interfile *h)
+{
+	const struct interfile_bins *b = &l->bins;
+
+	if (l->arc || 2 * b->views != l->detectors)
+		return iso_refuse(h->path,
+		                  "%" PRId64
+		                  " views%s; a BlocksOnCylindrical or Generic scanner needs %" PRId64
+		                  " views, half its detectors, without arc correction",
+		                  b->views, l->arc ? ", arc-corrected" : "", l->detectors / 2);
+	for (int i = 0; i < b->segments; i++) {
+		const struct interfile_segment *s = &b->segment[i];
+
+		if (s->least != s->most || s->planes != l->rings - llabs(s->least))
+			return iso_refuse(h->path,
+			                  "segment %d of %" PRId64
+			                  " axial positions, ring differences %" PRId64 " to %" PRId64
+			                  "; a BlocksOnCylindrical or Generic scanner needs one ring "
+			                  "difference a segment, and all its ring pairs",
+			                  i, s->planes, s->least, s->most);
+	}
 	return ISO_OK;
 }
 
@@ -108,7 +120,7 @@ static int check_bins(const struct layout *l, const struct iso_interfile *h)
 			                  ", does not fit %" PRId64 " rings",
 			                  i, s->planes, s->least, s->most, l->rings);
 	}
-	return ISO_OK;
+	return l->scanner.geometry == INTERFILE_CYLINDER ? ISO_OK : check_pairs(l, h);
 }
 
 /* place[j]: of the bin that the file has at j. The list, where there is one, has either these places or timing positions,
@@ -137,20 +149,28 @@ static int get_order(int64_t *place, int64_t n, const struct iso_interfile *h)
 	return st;
 }
 
+/* Mashing is 1 where the header does not say, as in STIR; a known scanner's name tells the rest. */
 static int get_tof(struct layout *l, struct iso_events_info *i, const struct iso_interfile *h)
 {
+	struct interfile_scanner *s = &l->scanner;
 	int64_t n = l->bins.tof_bins, mashing = 1, *place;
-	double bin = 0;
+	double bin = s->tof_bin_ps;
 	const struct iso_interfile_key keys[] = {
-		{ "tof mashing factor", .integer = &mashing, .min = 1, .max = 1e5, .required = true },
+		{ "tof mashing factor", .integer = &mashing, .min = 1, .max = 1e5 },
 		{ "size of unmashed tof time bins (ps)", .real = &bin, .min = 1e-3, .max = 1e6,
-		  .required = true },
+		  .required = !(s->tof_bin_ps > 0) },
 		{ "tof timing resolution (ps)", .real = &i->tof_fwhm_ps, .min = 1e-3, .max = 1e6,
-		  .required = true },
+		  .required = !(s->tof_fwhm_ps > 0) },
 		{ 0 },
 	};
+
+	i->tof_fwhm_ps = n > 1 ? s->tof_fwhm_ps : 0;
 	int st = n > 1 ? iso_interfile_take(h, keys) : ISO_OK;
 
+	for (int k = 0; k < 3 && n > 1 && !st; k++)
+		if (!iso_interfile_find(h, keys[k].key, 0))
+			iso_interfile_tell(s->told, sizeof s->told, "%s is %.7g", keys[k].key,
+			                   k == 0 ? (double)mashing : *keys[k].real);
 	if (st) return st;
 	l->dt_ps = size_alloc(n, sizeof *l->dt_ps);
 	place = size_alloc(n, sizeof *place);
@@ -203,8 +223,19 @@ static void put_end(double p[3], const struct layout *l, double sine, double cos
 	p[2] = l->sign[2] * z;
 }
 
+/* Of a scanner that is no cylinder. */
+static int place_crystals(struct layout *l, const struct iso_interfile *h)
+{
+	int64_t n = 3 * l->rings * l->detectors;
+
+	if (l->scanner.geometry == INTERFILE_CYLINDER) return ISO_OK;
+	if (!(l->place = size_alloc(n, sizeof *l->place)))
+		return iso_fail_memory("crystals", n * (int64_t)sizeof *l->place);
+	return iso_interfile_crystals(l->place, &l->scanner, h);
+}
+
 /* All crystals, ring by ring; tangential positions say which are in coincidence. */
-static int make_scanner(iso_event_file *f, const struct layout *l, const struct iso_interfile *h)
+static int make_scanner(iso_event_file *f, struct layout *l, const struct iso_interfile *h)
 {
 	const char *name = iso_interfile_find(h, "scanner type", 0);
 	int64_t n = l->rings * l->detectors;
@@ -217,11 +248,16 @@ static int make_scanner(iso_event_file *f, const struct layout *l, const struct 
 		return iso_refuse(h->path, "%" PRId64 " crystals are too many for %" PRId64 " bins", n,
 		                  l->bins.n);
 	if (!pos) return iso_fail_memory("crystals", 3 * n * (int64_t)sizeof *pos);
+	if ((st = place_crystals(l, h))) {
+		free(pos);
+		return st;
+	}
 	for (int64_t i = 0; i < n; i++) {
 		double psi = 2 * M_PI * (double)(i % l->detectors) / (double)l->detectors + l->offset;
 		double ring = (double)(i / l->detectors) - .5 * (double)(l->rings - 1);
 
 		put_end(pos + 3 * i, l, sin(psi), cos(psi), ring * l->pitch);
+		for (int a = 0; l->place && a < 3; a++) pos[3 * i + a] = l->sign[a] * l->place[3 * i + a];
 	}
 	if (!name || iso_same_word(name, "unknown")) name = iso_interfile_find(h, "originating system", 0);
 	if (!name || iso_same_word(name, "unknown")) name = iso_base_name(h->path);
@@ -234,7 +270,7 @@ static int make_scanner(iso_event_file *f, const struct layout *l, const struct 
 	return st;
 }
 
-/* ---- opening ---- */
+/* ---- tables ---- */
 
 static int make_tables(struct layout *l, const char *path)
 {
@@ -259,7 +295,129 @@ static int make_tables(struct layout *l, const char *path)
 	return ISO_OK;
 }
 
-static void set_info(struct iso_events_info *i, const struct layout *l, const struct iso_events_options *o)
+/* Crystal pairs of the bins at an axial position. */
+static int64_t pairs_of(const struct layout *l, const struct interfile_segment *g, int64_t axial)
+{
+	int64_t inc = g->least == g->most ? 1 : 2, n = 0;
+	int64_t s = (2 * axial - (g->planes - 1)) / inc + l->rings - 1, most = 2 * (l->rings - 1);
+
+	for (int64_t d = g->least; d <= g->most; d++)
+		n += (s - d) % 2 == 0 && s - d >= 0 && s - d <= most && s + d >= 0 && s + d <= most;
+	return n * (l->mash ? l->mash : 1);
+}
+
+static int make_pairs(struct layout *l, const char *path)
+{
+	const struct interfile_bins *b = &l->bins;
+	int64_t planes = 0;
+
+	if (!(l->plane = size_alloc(b->segments, sizeof *l->plane)))
+		return iso_fail_memory(path, b->segments * (int64_t)sizeof *l->plane);
+	for (int i = 0; i < b->segments; planes += b->segment[i++].planes) l->plane[i] = planes;
+	if (!(l->pairs = size_alloc(planes, sizeof *l->pairs)))
+		return iso_fail_memory(path, planes * (int64_t)sizeof *l->pairs);
+	for (int i = 0; i < b->segments; i++)
+		for (int64_t k = 0; k < b->segment[i].planes; k++)
+			l->pairs[l->plane[i] + k] = pairs_of(l, &b->segment[i], k);
+	return ISO_OK;
+}
+
+/* ---- what the values are ---- */
+
+/* The place of a text among words; -1: none was given. */
+static int place_of(const char *text, const char *const *words)
+{
+	for (int i = 0; text && words[i]; i++)
+		if (strcmp(text, words[i]) == 0) return i;
+	return -1;
+}
+
+const char *const iso_bins_words[] = { "counts", "line-integrals", NULL };
+const char *const iso_negative_words[] = { "clip", "keep", "refuse", NULL };
+enum { CLIP, KEEP, REFUSE };
+
+static int check_words(const struct iso_events_options *o, const char *path)
+{
+	int bins = place_of(o->bins, iso_bins_words);
+
+	if (o->bins && bins < 0)
+		return iso_fail(ISO_EARG, "%s: 'bins' is '%.40s', must be counts or line-integrals", path,
+		                o->bins);
+	if (o->negative && place_of(o->negative, iso_negative_words) < 0)
+		return iso_fail(ISO_EARG, "%s: 'negative' is '%.40s', must be clip, keep or refuse", path,
+		                o->negative);
+	if (o->no_multiplicity && bins == 0)
+		return iso_fail(ISO_EARG, "%s: 'bins' counts and 'no-multiplicity' contradict each other",
+		                path);
+	return ISO_OK;
+}
+
+/* Counts or line integrals, and what is said of it where the caller left it open. */
+static void judge_meaning(struct layout *l, struct iso_events_info *i, const struct interfile_survey *s,
+                          const struct iso_events_options *o)
+{
+	static const char *const why[] = {
+		[INTERFILE_COUNTS] = NULL,
+		[INTERFILE_GROWING] = "values are counts, because they grow with the number of crystal pairs "
+				      "of a bin, %s, though they are not whole numbers ('bins' "
+				      "line-integrals changes that)",
+		[INTERFILE_INTEGRALS] =
+			"values are line integrals, because they are not whole numbers and do "
+			"not grow with the number of crystal pairs of a bin, %s ('bins' "
+			"counts changes that)",
+		[INTERFILE_UNCLEAR] = "values are counts, though they are not whole numbers and do not "
+				      "clearly grow with the number of crystal pairs of a bin, %s ('bins' "
+				      "line-integrals changes that)",
+	};
+	enum interfile_meaning m = iso_interfile_meaning(s);
+	char pairs[48];
+
+	l->counts = o->bins ? place_of(o->bins, iso_bins_words) == 0 : m != INTERFILE_INTEGRALS;
+	if (o->no_multiplicity) l->counts = false;
+	if (o->bins || o->no_multiplicity || !why[m]) return;
+	snprintf(pairs, sizeof pairs, "%" PRId64 " to %" PRId64, s->least, s->most);
+	iso_interfile_tell(i->assumed, sizeof i->assumed, why[m], pairs);
+}
+
+/* Values below 0: taken as 0, kept or refused. */
+static int judge_negative(struct layout *l, struct iso_events_info *i, const struct interfile_survey *s,
+                          const struct iso_events_options *o, const char *path)
+{
+	int how = place_of(o->negative, iso_negative_words);
+	double bins = s->looked > 0 ? 100 * (double)s->negative / (double)s->looked : 0;
+	double share = s->sum > 0 ? -100 * s->below / s->sum : 100;
+
+	l->keep = how == KEEP;
+	if (s->negative == 0) return ISO_OK;
+	if (how == REFUSE || (how < 0 && share > 100 * INTERFILE_SMALL))
+		return iso_refuse(path,
+		                  "%.3g %% of its values are negative, %.3g %% of the sum%s; 'negative' clip "
+		                  "takes 0 for them, 'negative' keep leaves them",
+		                  bins, share,
+		                  how == REFUSE ? "" : ", as after a subtraction of randoms or scatter");
+	iso_interfile_tell(i->warning, sizeof i->warning,
+	                   how == KEEP ? "%.3g %% of the bins are negative, %.3g %% of the sum, and stay so"
+	                               : "%.3g %% of the bins are negative, %.3g %% of the sum; 0 is taken "
+	                                 "for them",
+	                   bins, share);
+	return ISO_OK;
+}
+
+static int judge_values(struct layout *l, struct iso_events_info *i, const struct iso_interfile_data *d,
+                        const struct iso_events_options *o)
+{
+	struct interfile_survey s;
+	int st = check_words(o, d->path);
+
+	if (!st) st = iso_interfile_survey(&s, &l->bins, l->pairs, d, l->slope);
+	if (st) return st;
+	judge_meaning(l, i, &s, o);
+	return judge_negative(l, i, &s, o, d->path);
+}
+
+/* ---- opening ---- */
+
+static void set_info(struct iso_events_info *i, const struct layout *l)
 {
 	const struct interfile_bins *b = &l->bins;
 	int64_t planes = 0;
@@ -268,14 +426,15 @@ static void set_info(struct iso_events_info *i, const struct layout *l, const st
 	i->n = b->n;
 	i->has_count = true;
 	i->lists_all = true;
-	i->multiplicity = !o->no_multiplicity;
+	i->multiplicity = l->counts;
 	i->format = "Interfile projection data";
 	snprintf(i->layout, sizeof i->layout,
 	         "%" PRId64 " planes in %" PRId64 " segments, %" PRId64 " views, %" PRId64
 	         " tangential positions%s, %" PRId64 " TOF bins",
 	         planes, b->segments, b->views, b->tangential, l->arc ? " (arc-corrected)" : "", b->tof_bins);
+	if (l->scanner.told[0]) iso_interfile_tell(i->assumed, sizeof i->assumed, "%s", l->scanner.told);
 	if (!l->position_known)
-		snprintf(i->assumed, sizeof i->assumed, "the patient lies head first, supine");
+		iso_interfile_tell(i->assumed, sizeof i->assumed, "the patient lies head first, supine");
 }
 
 static int open_bins(iso_event_file *f, const struct iso_interfile *h, const struct iso_events_options *o)
@@ -289,13 +448,14 @@ static int open_bins(iso_event_file *f, const struct iso_interfile *h, const str
 	    (st = iso_interfile_signs(l->sign, &l->position_known, h)) ||
 	    (st = iso_interfile_values_of(&d, &l->slope, &l->bins, h)) ||
 	    (st = iso_event_file_records(f, d.path)) || (st = make_tables(l, h->path)) ||
-	    (st = make_scanner(f, l, h)))
+	    (st = make_scanner(f, l, h)) || (st = make_pairs(l, h->path)) ||
+	    (st = judge_values(l, &f->info, &d, o)))
 		return st;
 	l->element = d.element;
 	f->record = d.element.size;
 	f->first = d.offset;
 	f->scanner = o->scanner ? o->scanner : f->own;
-	set_info(&f->info, l, o);
+	set_info(&f->info, l);
 	return ISO_OK;
 }
 
@@ -320,6 +480,9 @@ static void close_lines(iso_event_file *f)
 	free(l->phi);
 	free(l->beta);
 	free(l->dt_ps);
+	free(l->place);
+	free(l->pairs);
+	free(l->plane);
 }
 
 /* ---- bins ---- */
@@ -341,17 +504,6 @@ static struct row row_of(const struct interfile_bins *b, int64_t number)
 	return (struct row){ g, b->view_slow ? row % g->planes : row / b->views,
 		             b->view_slow ? row / g->planes : row % b->views,
 		             (bin - g->first) % b->tangential, number / b->each };
-}
-
-static int64_t pairs_of(const struct layout *l, const struct row *r)
-{
-	const struct interfile_segment *g = r->segment;
-	int64_t inc = g->least == g->most ? 1 : 2, n = 0;
-	int64_t s = (2 * r->axial - (g->planes - 1)) / inc + l->rings - 1, most = 2 * (l->rings - 1);
-
-	for (int64_t d = g->least; d <= g->most; d++)
-		n += (s - d) % 2 == 0 && s - d >= 0 && s - d <= most && s + d >= 0 && s + d <= most;
-	return n * (l->mash ? l->mash : 1);
 }
 
 /* n lines of a row. */
@@ -377,6 +529,26 @@ static void put_row(struct iso_event *v, const struct layout *l, const struct ro
 	}
 }
 
+/* The same of a scanner that is no cylinder: view v, tangential position t are of detectors v + floor(t/2) and
+   v - floor((t+1)/2) + N/2. */
+static void put_pairs(struct iso_event *v, const struct layout *l, const struct row *r, int64_t n)
+{
+	int64_t d = r->segment->least, N = l->detectors;
+	int64_t sum = 2 * r->axial - (r->segment->planes - 1) + l->rings - 1;
+	const double *ring[2] = { l->place + 3 * N * ((sum - d) / 2), l->place + 3 * N * ((sum + d) / 2) };
+
+	for (int64_t j = 0; j < n; j++) {
+		int64_t t = r->i + j - l->bins.tangential / 2, half = (t + 2 * N) / 2 - N;
+		int64_t a = (r->view + half + N) % N, b = (r->view - (t - half) + N / 2 + N) % N;
+
+		for (int c = 0; c < 3; c++) {
+			v[j].p1[c] = (float)(l->sign[c] * ring[0][3 * a + c]);
+			v[j].p2[c] = (float)(l->sign[c] * ring[1][3 * b + c]);
+		}
+		v[j].dt_ps = l->dt_ps[r->tof];
+	}
+}
+
 static int put_counts(const iso_event_file *f, iso_real *count, const uint8_t *values, int64_t i, int64_t n)
 {
 	const struct layout *l = f->layout;
@@ -384,14 +556,9 @@ static int put_counts(const iso_event_file *f, iso_real *count, const uint8_t *v
 	for (int64_t j = 0; j < n; j++) {
 		double v = l->slope * iso_element_get(values + j * f->record, l->element);
 
-		if (!(v >= 0 && isfinite(v)))
-			return iso_refuse(
-				f->path,
-				"value %" PRId64
-				" is %g, counts must be finite and not negative: data that were corrected by "
-				"subtraction or interpolation are not read",
-				i + j, v);
-		count[j] = (iso_real)v;
+		if (!isfinite(v))
+			return iso_refuse(f->path, "value %" PRId64 " is %g, must be finite", i + j, v);
+		count[j] = (iso_real)(v < 0 && !l->keep ? 0 : v);
 	}
 	return ISO_OK;
 }
@@ -405,9 +572,10 @@ static int decode(const iso_event_file *f, struct iso_events *e, int64_t k, cons
 		struct row r = row_of(&l->bins, i + j);
 
 		m = n - j < l->bins.tangential - r.i ? n - j : l->bins.tangential - r.i;
-		put_row(e->v + k + j, l, &r, m);
-		for (int64_t c = 0, pairs = pairs_of(l, &r); c < (e->mult ? m : 0); c++)
-			e->mult[k + j + c] = (iso_real)pairs;
+		(l->place ? put_pairs : put_row)(e->v + k + j, l, &r, m);
+		int64_t pairs = l->pairs[l->plane[r.segment - l->bins.segment] + r.axial];
+
+		for (int64_t c = 0; c < (e->mult ? m : 0); c++) e->mult[k + j + c] = (iso_real)pairs;
 	}
 	return put_counts(f, e->count + k, values, i, n);
 }

@@ -30,4 +30,32 @@ bool iso_interfile_bins_same(const struct interfile_bins *a, const struct interf
 int iso_interfile_values_of(struct iso_interfile_data *d, double *slope, const struct interfile_bins *b,
                             const struct iso_interfile *h);
 
+/* What the values of projection data are, from a look at them all; of more than 2^26, at rows here and there. */
+struct interfile_survey {
+	int64_t looked, negative; /* values */
+	double sum, below;        /* of those above 0, and of those below, which is negative */
+	bool whole;               /* all are whole numbers */
+	double rough, rough_each; /* see iso_interfile_meaning */
+	int64_t least, most;      /* crystal pairs of a bin */
+};
+
+/* pairs[plane]: crystal pairs of the bins of a plane, planes counted segment by segment. Values that are not finite are
+   refused. */
+int iso_interfile_survey(struct interfile_survey *s, const struct interfile_bins *b, const int64_t *pairs,
+                         const struct iso_interfile_data *d, double slope);
+
+/* The one rule of what values are. Whole numbers are counts. Others are counts if the means of neighbouring planes
+   follow each other more smoothly once each is divided by the number of its crystal pairs (rough_each, the sum of the
+   second differences of their logarithms) than as they are (rough), and line integrals if it is the other way round. */
+enum interfile_meaning {
+	INTERFILE_COUNTS,
+	INTERFILE_GROWING,   /* counts, though not whole numbers: they grow with the pairs */
+	INTERFILE_INTEGRALS, /* line integrals: they do not */
+	INTERFILE_UNCLEAR,   /* neither is seen */
+};
+enum interfile_meaning iso_interfile_meaning(const struct interfile_survey *s);
+
+/* The one rule of values below 0: 0 is taken for them where their sum is at most this share of that of the others. */
+#define INTERFILE_SMALL .01
+
 #endif

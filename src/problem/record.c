@@ -267,7 +267,7 @@ static int add_input(struct record *r, const char *path)
 }
 
 /* Files that count together: x.raw brings x.raw.json, and a description the file that it names; a
-   .Cdh its records and the scanner beside it, a .hscan its .lut, an Interfile header its data. "": none. */
+   .Cdh its records and the scanner beside it, a .hscan its .lut, an Interfile header its data and its map of crystals. "": none. */
 static int find_partners(char partner[PATH_MAX], char scanner[PATH_MAX], const char *path)
 {
 	*partner = *scanner = '\0';
@@ -277,7 +277,7 @@ static int find_partners(char partner[PATH_MAX], char scanner[PATH_MAX], const c
 	if (iso_has_suffix(path, ".msot")) return iso_suffix_partner(partner, PATH_MAX, path, ".bin");
 	if (iso_has_suffix(path, ".json")) return raw_partner(partner, path);
 	if (iso_has_suffix(path, ".raw")) snprintf(partner, PATH_MAX, "%s.json", path);
-	return iso_interfile_partner(partner, path);
+	return iso_interfile_partner(partner, scanner, path);
 }
 
 int record_input(struct record *r, const char *path)

@@ -277,21 +277,26 @@ bool iso_interfile_has(const char *value, const char *word)
 
 /* ---- the data ---- */
 
-int iso_interfile_name(char out[PATH_MAX], const struct iso_interfile *h)
+int iso_interfile_beside(char out[PATH_MAX], const struct iso_interfile *h, const char *key)
 {
 	int folder = (int)(iso_base_name(h->path) - h->path);
 	const char *name;
-	int st = iso_interfile_need(&name, h, "name of data file", 0);
+	int st = iso_interfile_need(&name, h, key, 0);
 
 	if (st) return st;
 	if (*name == '/' || strstr(name, ".."))
 		return iso_refuse(h->path,
-		                  "name of data file is '%.200s'; a file beside it was expected, without '/' "
-		                  "in front and '..'",
-		                  name);
+		                  "%s is '%.200s'; a file beside it was expected, without '/' in front and "
+		                  "'..'",
+		                  key, name);
 	if (snprintf(out, PATH_MAX, "%.*s%s", folder, h->path, name) >= PATH_MAX)
-		return iso_refuse(h->path, "the name of its data file is too long");
+		return iso_refuse(h->path, "%s is too long", key);
 	return ISO_OK;
+}
+
+int iso_interfile_name(char out[PATH_MAX], const struct iso_interfile *h)
+{
+	return iso_interfile_beside(out, h, "name of data file");
 }
 
 /* Whether a file is a header of projection data or of an image. */
@@ -308,7 +313,7 @@ static bool is_either(const char *path)
 	return n > 0 && (iso_interfile_is_lines(head, n) || iso_interfile_is_image(head, n));
 }
 
-int iso_interfile_partner(char out[PATH_MAX], const char *path)
+int iso_interfile_partner(char out[PATH_MAX], char map[PATH_MAX], const char *path)
 {
 	bool named =
 		iso_has_suffix(path, ".hs") || iso_has_suffix(path, ".hv") || iso_has_suffix(path, ".h33");
@@ -318,6 +323,10 @@ int iso_interfile_partner(char out[PATH_MAX], const char *path)
 	if (!named && !is_either(path)) return ISO_OK;
 	if ((st = iso_interfile_read(&h, path))) return st;
 	st = iso_interfile_name(out, &h);
+	const char *geometry = iso_interfile_find(&h, ISO_INTERFILE_GEOMETRY, 0);
+
+	if (!st && geometry && iso_same_word(geometry, "generic"))
+		st = iso_interfile_beside(map, &h, "name of crystal map");
 	iso_interfile_free(&h);
 	return st;
 }

@@ -29,6 +29,8 @@ bool iso_interfile_is_image(const uint8_t *head, int64_t n);
 int iso_interfile_read(struct iso_interfile *h, const char *path);
 void iso_interfile_free(struct iso_interfile *h);
 
+#define ISO_INTERFILE_GEOMETRY "scanner geometry (blocksoncylindrical/cylindrical/generic)"
+
 /* Keys are written as above, in lower case. NULL: the header lacks the key, or gives it no value. */
 const char *iso_interfile_find(const struct iso_interfile *h, const char *key, int index);
 int iso_interfile_need(const char **value, const struct iso_interfile *h, const char *key, int index);
@@ -64,10 +66,12 @@ struct iso_interfile_data {
 	int64_t offset; /* of the first, bytes */
 };
 
-/* The name is taken beside the header: refuses absolute names and "..". */
-int iso_interfile_name(char out[PATH_MAX], const struct iso_interfile *h);
-/* The same by the path of a header: "" where the file is none, of projection data or an image. */
-int iso_interfile_partner(char out[PATH_MAX], const char *path);
+/* The file that a key names, beside the header: refuses absolute names and "..". */
+int iso_interfile_beside(char out[PATH_MAX], const struct iso_interfile *h, const char *key);
+int iso_interfile_name(char out[PATH_MAX], const struct iso_interfile *h); /* of the data */
+/* The same by the path of a header, and the map of crystals that a Generic scanner has: "" where the file is no header
+   of projection data or an image. */
+int iso_interfile_partner(char out[PATH_MAX], char map[PATH_MAX], const char *path);
 int iso_interfile_data(struct iso_interfile_data *d, const struct iso_interfile *h);
 
 /* STIR's axes are those of a patient on the bed, left-handed; sign[a] turns them to R, A, S. *known: the header says

@@ -70,6 +70,6 @@ head -c 146815 cylinder.s >short.s
 sed 's/cylinder\.s/short.s/' cylinder.hs >short.hs
 expect 3 recon ray --events short.hs --grid 8 --voxel 20 -o y.nii
 err_has "146815 bytes, its header says 36704 values of 4 bytes"
-expect 3 recon ray --events cylinder.hs --norm point-tof.hs --grid 8 --voxel 20 -o y.nii
+expect 3 recon ray -q --events cylinder.hs --norm point-tof.hs --grid 8 --voxel 20 -o y.nii
 err_has "its bins are not those of"
 [ ! -e y.nii ] || fail "an image of a run that failed"

@@ -293,7 +293,8 @@ static void each_key_missing(void **state)
 			key[n++] = *c >= 'A' && *c <= 'Z' ? (char)(*c + 'a' - 'A') : *c;
 		if (strstr(key, "interfile") || strstr(key, "modality") || strstr(key, "scanner parameters"))
 			continue;
-		if (strstr(key, "byte order")) continue; /* big-endian then */
+		if (strstr(key, "byte order")) continue;                            /* big-endian then */
+		if (strstr(key, "view offset") || strstr(key, "mashing")) continue; /* have defaults */
 		snprintf(text, sizeof text, "%.*s%s", (int)(line - whole), whole, strchr(line, '\n') + 1);
 		put_text("a.hs", text);
 		struct iso_events lacking = { 0 };
@@ -305,7 +306,7 @@ static void each_key_missing(void **state)
 		assert_message(key);
 		tried++;
 	}
-	assert_int_equal(tried, 26);
+	assert_int_equal(tried, 24);
 }
 
 static void wrong_values(void **state)
@@ -320,9 +321,9 @@ static void wrong_values(void **state)
 		  "crystals are too many" },
 		{ "Number of rings := 1.5\n", "whole number" },
 		{ "Number of rings := nan\n", "number of rings is 'nan'" },
-		{ "Scanner geometry := BlocksOnCylindrical\n", "must be Cylindrical" },
-		{ "Scanner geometry (BlocksOnCylindrical/Cylindrical/Generic) := Generic\n",
-		  "must be Cylindrical" },
+		{ "Scanner geometry := BlocksOnCylindrical\n", "2 views; a BlocksOnCylindrical or Generic" },
+		{ "Scanner geometry (BlocksOnCylindrical/Cylindrical/Generic) := Spherical\n",
+		  "must be Cylindrical, BlocksOnCylindrical or Generic" },
 		{ "matrix size [4] := 2\n", "3 numbers for 2 segments" },
 		{ "matrix size [2] := {3,5}\n", "2 numbers for 3 segments" },
 		{ "matrix size [2] := {3,4,3}\n", "an odd number" },
@@ -339,7 +340,7 @@ static void wrong_values(void **state)
 		{ "data offset in bytes := 4\n", "its header says" },
 		{ "number format := signed integer\nnumber of bytes per pixel := 3\n", "number format" },
 		{ "imagedata byte order := MIDDLE\n", "imagedata byte order" },
-		{ "", "value 3 is -1e-20, counts must be finite and not negative" },
+		{ "", "1.52 % of its values are negative, 100 % of the sum" },
 		{ "name of data file := /etc/a.s\n", "name of data file" },
 		{ "name of data file := ../a.s\n", "name of data file" },
 		{ "name of data file := b.s\n", "b.s" },
@@ -353,7 +354,7 @@ static void wrong_values(void **state)
 
 		snprintf(text, sizeof text, "%s%s%s", HEAD AXES RINGS PLAIN, of[i].more, END);
 		put_set(text);
-		if (strstr(of[i].message, "not negative")) {
+		if (strstr(of[i].message, "are negative")) {
 			const float v[BINS] = { [3] = -1e-20f };
 
 			put("a.s", v, sizeof v);

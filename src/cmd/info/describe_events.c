@@ -42,6 +42,7 @@ static void put_info(json_t *o, const struct iso_events_info *i)
 	static const char *const name[] = { "attenuation", "normalisation", "scatter", "randoms" };
 	const bool there[] = { i->attenuation, i->normalisation, i->scatter, i->randoms };
 	json_t *corrections = json_array();
+	char words[sizeof i->assumed + 64];
 
 	for (int k = 0; k < 4; k++)
 		if (there[k]) json_array_append_new(corrections, json_string(name[k]));
@@ -61,8 +62,10 @@ static void put_info(json_t *o, const struct iso_events_info *i)
 	if (i->layout[0]) set(o, "bins", record_string(i->layout));
 	if (i->multiplicity) set(o, "multiplicative_is", json_string("crystal pairs of each bin"));
 	if (i->lists_all) set(o, "sensitivity", json_string("of its own lines"));
-	if (i->assumed[0]) set(o, "assumed", record_string(i->assumed));
+	if (i->assumed[0])
+		set(o, "assumed", record_string(option_words(words, sizeof words, "info", i->assumed)));
 	if (i->ignored[0]) facts_warn(o, "not used: %s", i->ignored);
+	if (i->warning[0]) facts_warn(o, "%s", i->warning);
 }
 
 static void put_warnings(json_t *o, const struct iso_events_stats *s)

@@ -51,6 +51,9 @@ static int warn_if_late(struct ray *ray)
 static void heed_info(struct ray *ray, const struct iso_events_info *i)
 {
 	if (i->ignored[0]) record_warn(ray->p->record, "%s: not used: %s", ray->events, i->ignored);
+	if (i->warning[0]) record_warn(ray->p->record, "%s: %s", ray->events, i->warning);
+	if (i->assumed[0])
+		record_tell(ray->p->record, ISO_NEWS, "%s: it is assumed that %s", ray->events, i->assumed);
 	if (i->isotope[0] && !problem_given(ray->p, "isotope") && !problem_given(ray->p, "half-life-s"))
 		record_tell(ray->p->record, ISO_DETAIL,
 		            "%s: isotope %s; decay is corrected for with 'isotope'", ray->events, i->isotope);
@@ -93,8 +96,10 @@ int ray_heed_file(struct ray *ray)
 	    (st = input_scanner(ray->p->record, f, ray->events, ray->s, ray->scanner, ray->scanner_differs)))
 		return st;
 	heed_info(ray, iso_event_file_info(f));
+	const char *assumed = iso_event_file_info(f)->assumed;
 	const iso_scanner *s = iso_event_file_scanner(f);
 
+	if (assumed[0] && (st = record_result(ray->p->record, "assumed", record_string(assumed)))) return st;
 	if (s && s != ray->s && iso_scanner_note(s)[0])
 		record_warn(ray->p->record, "%s: %s", iso_scanner_name(s), iso_scanner_note(s));
 	return ISO_OK;
