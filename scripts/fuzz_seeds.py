@@ -54,6 +54,26 @@ def nii(dim, code, bits, data, order="<", sform=0, qform=0, units=2, slope=0.0, 
     return bytes(h) + data
 
 
+def nii2(dim, code, bits, data, order="<", tilt=0.0):
+    """NIfTI-2; `tilt`: oblique rows."""
+    h = bytearray(544)
+
+    def put(at, form, *value):
+        struct.pack_into(order + form, h, at, *value)
+
+    put(0, "i", 540)
+    h[4:12] = b"n+2\0\r\n\x1a\n"
+    put(12, "2h", code, bits)
+    put(16, "8q", len(dim), *dim, *[1] * (7 - len(dim)))
+    put(104, "8d", 1, 2, 2.5, 3, 1, 1, 1, 1)
+    put(168, "q", 544)
+    put(176, "2d", 2, 0.5)
+    put(344, "2i", 0, 1)
+    put(400, "12d", 2, tilt, 0, 1, -tilt, 2.5, 0, 2, 0, 0, 3, 3)
+    put(500, "i", 2)
+    return bytes(h) + data
+
+
 def dicom(implicit=False, z=0, more=b"", without=None, syntax=None):
     """One CT slice of 3 x 2 voxels."""
     def element(group, number, vr, value):
@@ -417,6 +437,8 @@ def seeds():
     yield "nifti", "rows-scaled.nii", nii([2, 3, 1, 2], 2, 8, bytes(range(12)), sform=1, slope=2.0)
     yield "nifti", "flipped.nii", nii([2, 3, 4], 256, 8, bytes(24), sform=1, flip=True)
     yield "nifti", "turned-big-endian.nii", nii([3, 2], 4, 16, bytes(12), order=">", qform=1)
+    yield "nifti", "two.nii", nii2([2, 3, 4], 16, 32, floats)
+    yield "nifti", "two-big-endian-oblique.nii", nii2([3, 2], 4, 16, bytes(12), order=">", tilt=0.5)
     packed = gzip.compress(nii([2, 3, 4], 16, 32, floats), mtime=0)
     yield "nifti", "float32.nii.gz", packed
     yield "nifti", "two-members.nii.gz", gzip.compress(nii([1], 2, 8, b""), mtime=0) + \

@@ -119,7 +119,8 @@ static int run(struct cmd *c, const struct settings *s)
 
 	record_stage(&c->record, "read");
 	if ((st = record_input(&c->record, s->image)) ||
-	    (st = record_read(&c->record, &a, s->image, ISO_ANY)))
+	    (st = record_read(&c->record, &a, s->image, ISO_ANY | ISO_OBLIQUE)) ||
+	    (st = view_tell_tilt(c, s->image)))
 		goto done;
 	record_stage(&c->record, "draw");
 	if (!(st = iso_picture_render(&p, &info, &a, &s->picture)) && !(st = note(c, s, &a, &p, &info)))

@@ -5,6 +5,7 @@
 #include "cmd/cmd.h"
 #include "file/suffix.h"
 #include "io/format.h"
+#include "io/volume.h"
 #include "problem/inputs.h"
 
 #include <math.h>
@@ -32,19 +33,6 @@ static void describe_values(json_t *o, const struct iso_array *a)
 		facts_warn(o, "%" PRId64 " values are NaN or infinite", s.nan + s.infinite);
 	if (s.negative > 0) facts_warn(o, "%" PRId64 " values are negative", s.negative);
 	if (a->n > 0 && s.zero == a->n) facts_warn(o, "all values are 0");
-}
-
-/* A NIfTI image that is refused but for its axes. */
-static bool is_oblique(const char *path)
-{
-	struct iso_volume v = { 0 };
-	struct iso_array head;
-
-	if (!iso_has_suffix(path, ".nii") && !iso_has_suffix(path, ".nii.gz")) return false;
-	bool yes = iso_peek(&head, path) == ISO_EINPUT && iso_volume_peek(&v, path) == ISO_OK;
-
-	iso_volume_free(&v);
-	return yes;
 }
 
 /* Whether a row has two ends, from 1 cm to 100 m apart. */
@@ -92,10 +80,10 @@ static int describe_triples(json_t *o, const char *path)
 
 int describe_array(json_t *o, const char *path, const struct iso_events_options *how)
 {
-	if (is_oblique(path)) return describe_volume(o, path);
 	struct iso_array a = { 0 };
 	json_t *shape = json_array();
-	int st = record_read(NULL, &a, path, ISO_ANY | ISO_PAIRS);
+	double tilt = 0;
+	int st = record_read(NULL, &a, path, ISO_ANY | ISO_PAIRS | ISO_OBLIQUE);
 	bool events = st ? st == ISO_EINPUT && iso_has_suffix(path, ".npy")
 	                 : are_events(&a, path, how ? how->scanner : NULL);
 
@@ -105,9 +93,16 @@ int describe_array(json_t *o, const char *path, const struct iso_events_options 
 		return describe_events(o, path, how);
 	}
 	for (int i = 0; i < a.n_dim; i++) json_array_append_new(shape, json_integer(a.dim[i]));
-	set(o, "kind", json_string(a.has_grid ? "image" : a.pairs ? "array of complex pairs" : "array"));
+	if (!st && a.has_grid) st = iso_image_tilt(&tilt, path);
+	set(o, "kind",
+	    json_string(tilt > 0     ? "oblique image"
+	                : a.has_grid ? "image"
+	                : a.pairs    ? "array of complex pairs"
+	                             : "array"));
 	set(o, "shape", shape);
-	if (a.has_grid)
+	if (!st && tilt > 0)
+		st = describe_oblique(o, path);
+	else if (a.has_grid)
 		facts_grid(o, &a.grid);
 	else
 		facts_warn(o, "no grid: the file does not say where its values lie");
