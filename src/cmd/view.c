@@ -171,7 +171,7 @@ int main_view(int argc, char **argv)
 	struct iso_picture *p = &s.picture;
 	struct opt own[] = {
 		CMD_ARGUMENT("image", s.image, OPT_MAY_READ, "IMAGE",
-		             "image or array of 2 to 4 axes (.nii, .nii.gz, .hv, .npy, .raw)"),
+		             "image or array of 2 to 4 axes (.nii, .nii.gz, .hv, .v, .npy, .raw)"),
 		CMD_OUTPUT(s.out, "picture (.png) or page (.html)"),
 		{ 0, "overlay", .text = &s.page.overlay, .file = OPT_MAY_READ, .value = "FILE",
 		  .help = "page: a second image, such as CT, mu or the truth, on any grid" },

@@ -4,6 +4,7 @@
 
 #include "cmd/cmd.h"
 #include "file/suffix.h"
+#include "io/ecat/ecat.h"
 #include "io/format.h"
 #include "io/volume.h"
 #include "problem/inputs.h"
@@ -78,6 +79,22 @@ static int describe_triples(json_t *o, const char *path)
 	return st == ISO_ENOMEM ? st : ISO_OK;
 }
 
+/* Times of frames, and how the patient lies, of an ECAT 7 image. */
+static int describe_ecat(json_t *o, const char *path)
+{
+	struct iso_ecat e = { 0 };
+	int st = iso_ecat_info(&e, path);
+
+	if (st) return st;
+	set(o, "frame_start_s", record_reals((int)e.frames, e.start_s));
+	set(o, "frame_duration_s", record_reals((int)e.frames, e.duration_s));
+	set(o, "patient", json_string(e.patient));
+	if (!e.patient_said)
+		facts_warn(o, "the file does not say how the patient lies; head first, supine is assumed");
+	iso_ecat_info_free(&e);
+	return ISO_OK;
+}
+
 int describe_array(json_t *o, const char *path, const struct iso_events_options *how)
 {
 	struct iso_array a = { 0 };
@@ -109,6 +126,7 @@ int describe_array(json_t *o, const char *path, const struct iso_events_options 
 	set(o, "unit", a.unit[0] ? record_string(a.unit) : json_null());
 	if (!a.unit[0]) facts_warn(o, "no unit");
 	describe_values(o, &a);
+	if (!st && iso_is_ecat(path)) st = describe_ecat(o, path);
 	if (!st && !a.pairs && a.n_dim == 2 && a.dim[1] == 3 && iso_has_suffix(path, ".npy"))
 		st = describe_triples(o, path);
 	iso_array_free(&a);
