@@ -54,6 +54,46 @@ def nii(dim, code, bits, data, order="<", sform=0, qform=0, units=2, slope=0.0, 
     return bytes(h) + data
 
 
+def nii2(dim, code, bits, data, order="<", tilt=0.0):
+    """NIfTI-2; `tilt`: oblique rows."""
+    h = bytearray(544)
+
+    def put(at, form, *value):
+        struct.pack_into(order + form, h, at, *value)
+
+    put(0, "i", 540)
+    h[4:12] = b"n+2\0\r\n\x1a\n"
+    put(12, "2h", code, bits)
+    put(16, "8q", len(dim), *dim, *[1] * (7 - len(dim)))
+    put(104, "8d", 1, 2, 2.5, 3, 1, 1, 1, 1)
+    put(168, "q", 544)
+    put(176, "2d", 2, 0.5)
+    put(344, "2i", 0, 1)
+    put(400, "12d", 2, tilt, 0, 1, -tilt, 2.5, 0, 2, 0, 0, 3, 3)
+    put(500, "i", 2)
+    return bytes(h) + data
+
+
+def ecat(frames, patient=3, code=6, next_block=2):
+    """ECAT 7, frames of 2 x 3 x 1 voxels: a main header, a block of the directory, two blocks a frame."""
+    main = bytearray(512)
+    main[:9] = b"MATRIX72v"
+    struct.pack_into(">3h", main, 46, 72, 962, 7)
+    struct.pack_into(">f2h", main, 144, 2.5, 1, 0)
+    struct.pack_into(">h", main, 330, patient)
+    main[466:471] = b"Bq/cc"
+    entries = b"".join(struct.pack(">4i", 0x1010001 + k, 3 + 2 * k, 4 + 2 * k, 1) for k in range(frames))
+    data = (struct.pack(">4i", 31 - frames, next_block, 0, frames) + entries).ljust(512, b"\0")
+    for k in range(frames):
+        sub = bytearray(1024)
+        struct.pack_into(">5h4f", sub, 0, code, 3, 2, 3, 1, 0, 0.5, 0, 1)
+        struct.pack_into(">f", sub, 26, 0.25 * (k + 1))
+        struct.pack_into(">3f2i", sub, 34, 0.2, 0.25, 0.3, 60000, 60000 * k)
+        struct.pack_into(">6h", sub, 512, *range(-2, 4))
+        data += sub
+    return bytes(main) + data
+
+
 def dicom(implicit=False, z=0, more=b"", without=None, syntax=None):
     """One CT slice of 3 x 2 voxels."""
     def element(group, number, vr, value):
@@ -417,10 +457,16 @@ def seeds():
     yield "nifti", "rows-scaled.nii", nii([2, 3, 1, 2], 2, 8, bytes(range(12)), sform=1, slope=2.0)
     yield "nifti", "flipped.nii", nii([2, 3, 4], 256, 8, bytes(24), sform=1, flip=True)
     yield "nifti", "turned-big-endian.nii", nii([3, 2], 4, 16, bytes(12), order=">", qform=1)
+    yield "nifti", "two.nii", nii2([2, 3, 4], 16, 32, floats)
+    yield "nifti", "two-big-endian-oblique.nii", nii2([3, 2], 4, 16, bytes(12), order=">", tilt=0.5)
     packed = gzip.compress(nii([2, 3, 4], 16, 32, floats), mtime=0)
     yield "nifti", "float32.nii.gz", packed
     yield "nifti", "two-members.nii.gz", gzip.compress(nii([1], 2, 8, b""), mtime=0) + \
         gzip.compress(b"\7", mtime=0)
+    yield "ecat", "one", ecat(1)
+    yield "ecat", "frames-on-the-side", ecat(3, patient=5)
+    yield "ecat", "floats", ecat(1, code=5)
+    yield "ecat", "unknown-patient-long-directory", ecat(2, patient=8, next_block=3)
     yield "dicom", "explicit", dicom()
     yield "dicom", "implicit", dicom(implicit=True)
     yield "dicom", "two", dicom() + b"NEXT" + dicom(implicit=True, z=5)

@@ -42,6 +42,7 @@ enum iso_values {
 	ISO_NONNEGATIVE = 1, /* and negative values: counts, sensitivity, mu, normalisation */
 	ISO_ANY = 2,         /* nothing is refused */
 	ISO_PAIRS = 4,       /* added to one of them: complex numbers are taken, as pairs */
+	ISO_OBLIQUE = 8,     /* added: an oblique image is taken too, its own axes as the grid's */
 };
 
 /* By suffix: .npy, .nii, .nii.gz, .raw (described by FILE.raw.json) or that .json itself. */

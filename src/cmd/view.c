@@ -121,7 +121,8 @@ static int run(struct cmd *c, const struct settings *s)
 
 	record_stage(&c->record, "read");
 	if ((st = record_input(&c->record, s->image)) ||
-	    (st = record_read(&c->record, &a, s->image, ISO_ANY)))
+	    (st = record_read(&c->record, &a, s->image, ISO_ANY | ISO_OBLIQUE)) ||
+	    (st = view_tell_tilt(c, s->image)))
 		goto done;
 	record_stage(&c->record, "draw");
 	if (!(st = iso_picture_render(&p, &info, &a, &s->picture)) && !(st = note(c, s, &a, &p, &info)))
@@ -173,7 +174,7 @@ int main_view(int argc, char **argv)
 	struct iso_picture *p = &s.picture;
 	struct opt own[] = {
 		CMD_ARGUMENT("image", s.image, OPT_MAY_READ, "IMAGE",
-		             "image or array of 2 to 4 axes (.nii, .nii.gz, .hv, .npy, .raw)"),
+		             "image or array of 2 to 4 axes (.nii, .nii.gz, .hv, .v, .npy, .raw)"),
 		CMD_OUTPUT(s.out, "picture (.png) or page (.html)"),
 		{ 0, "overlay", .text = &s.page.overlay, .file = OPT_MAY_READ, .value = "FILE",
 		  .help = "page: show a second image over the first, such as CT, mu or the truth, on "

@@ -4,6 +4,7 @@
 
 #include "file/out.h"
 #include "io/format.h"
+#include "io/volume.h"
 #include "report/page.h"
 
 #include <string.h>
@@ -11,6 +12,20 @@
 bool view_is_page(const char *path)
 {
 	return iso_has_suffix(path, ".html") || iso_has_suffix(path, ".htm");
+}
+
+int view_tell_tilt(struct cmd *c, const char *path)
+{
+	double degrees;
+	int st = iso_image_tilt(&degrees, path);
+
+	if (!st && degrees > 0)
+		record_warn(&c->record,
+		            "%s is oblique by %.3g degrees. The slices follow the axes of the image. R, L, "
+		            "A, P, S, "
+		            "I and mm are those of the nearest straight axes.",
+		            path, degrees);
+	return st;
 }
 
 /* Where the slices cross, if that was said by a word. */
@@ -40,6 +55,9 @@ static int note(struct cmd *c, const struct iso_report *r)
 {
 	const struct iso_report_image *m = &r->image[0];
 
+	int st = view_tell_tilt(c, m->path);
+
+	if (st) return st;
 	if (!m->volume.in_mm)
 		record_warn(&c->record, "%s has no voxel size; drawn with square voxels", m->path);
 	if (m->range.not_finite > 0)

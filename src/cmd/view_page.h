@@ -16,4 +16,7 @@ bool view_is_page(const char *path);
 /* `look`: title, frame, window, colours and place that the page shows first. */
 int view_page(struct cmd *c, const struct view_page *page, const struct iso_picture *look);
 
+/* Warns where the image is oblique, and says what is then drawn. */
+int view_tell_tilt(struct cmd *c, const char *path);
+
 #endif

@@ -98,7 +98,7 @@ int iso_values_check(const struct iso_array *a, const char *path, enum iso_value
 {
 	int64_t count = 0, first = 0;
 
-	allowed = (enum iso_values)(allowed & ~ISO_PAIRS);
+	allowed = (enum iso_values)(allowed & ~(ISO_PAIRS | ISO_OBLIQUE));
 	if (allowed == ISO_ANY) return ISO_OK;
 	for (int64_t i = a->n - 1; i >= 0; i--)
 		if (!isfinite(a->v[i]) || (allowed == ISO_NONNEGATIVE && a->v[i] < 0)) {
@@ -130,6 +130,14 @@ static int read_share(struct iso_array *a, struct iso_stored *s, iso_ctx *ranks)
 	return iso_comm_gather_shares(ranks, st, a->v, a->n, sizeof *a->v);
 }
 
+/* Where the values of a format do not lie in one file, every rank reads them all. */
+static int read_filled(struct iso_array *a, struct iso_stored *s, const iso_ctx *ctx, const char *path,
+                       const struct iso_format *f)
+{
+	a->v = size_alloc(a->n, sizeof *a->v);
+	return a->v ? f->fill(a, s, ctx, path) : iso_fail_memory(path, a->n * (int64_t)sizeof *a->v);
+}
+
 static int read_stored(struct iso_array *a, struct iso_stored *s, iso_ctx *ranks)
 {
 	bool shared = ranks && !s->in.gz && iso_layout_in_order(&s->layout, a);
@@ -147,15 +155,17 @@ static int read_file(struct iso_array *a, const iso_ctx *ctx, const char *path, 
                      bool values, iso_ctx *ranks)
 {
 	const struct iso_format *f = format_to_read(path);
-	struct iso_stored s = { 0 };
+	struct iso_stored s = { .oblique = allowed & ISO_OBLIQUE };
 	struct iso_array r = { 0 };
 	int st;
 
 	if (!f) return iso_kind_unknown(ISO_EINPUT, path, ISO_ARRAY_FILE, false);
 	st = f->open(&r, &s, path, allowed & ISO_PAIRS);
 	s.in.ctx = ctx;
-	if (!st && values && !(st = read_stored(&r, &s, ranks))) st = iso_values_check(&r, path, allowed);
+	if (!st && values) st = f->fill ? read_filled(&r, &s, ctx, path, f) : read_stored(&r, &s, ranks);
+	if (!st && values) st = iso_values_check(&r, path, allowed);
 	iso_in_close(&s.in);
+	if (s.release) s.release(s.own);
 	if (st)
 		iso_array_free(&r);
 	else

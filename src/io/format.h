@@ -18,6 +18,9 @@ struct iso_stored {
 	int64_t skip; /* bytes up to the first */
 	bool scaled;  /* value = slope * stored + inter */
 	double slope, inter;
+	bool oblique; /* what the caller takes: an oblique image as well, on its own axes */
+	void *own;    /* what a format with `fill` keeps of its files, freed by `release` */
+	void (*release)(void *own);
 };
 
 struct iso_format {
@@ -31,6 +34,8 @@ struct iso_format {
 	/* Opens s->in, which the caller closes, and makes an array with all but values. `pairs`: takes complex
 	   numbers too, if it knows any. */
 	int (*open)(struct iso_array *a, struct iso_stored *s, const char *path, bool pairs);
+	/* All values into a->v, where they do not lie in one file by s->layout; NULL: they do. */
+	int (*fill)(struct iso_array *a, struct iso_stored *s, const iso_ctx *ctx, const char *path);
 	/* Writes what stands before the elements of an array of these sizes (it has none yet) whose
 	   least and greatest are range[0], range[1]; NULL: the format is only read */
 	int (*lead)(struct iso_out *o, const struct iso_array *a, const iso_real range[2]);

@@ -2,6 +2,7 @@
 /* The one table of kinds: a new format is a row here, and a file that defines what it points to. */
 #include "kinds.h"
 #include "core/status.h"
+#include "ecat/ecat.h"
 #include "file/in.h"
 #include "volume.h"
 #include "text/interfile.h"
@@ -12,7 +13,7 @@
 #include <unistd.h>
 
 extern const struct iso_format iso_npy_format, iso_nii_format, iso_nii_gz_format, iso_raw_format,
-	iso_raw_json_format, iso_interfile_hv_format, iso_interfile_h33_format;
+	iso_raw_json_format, iso_interfile_hv_format, iso_interfile_h33_format, iso_ecat_format;
 extern const struct iso_event_format iso_lmdt_format, iso_castor_format, iso_npy_events_format,
 	iso_gate_format, iso_interfile_format, iso_petsird_format, iso_root_format, iso_table_format;
 extern const struct iso_recording_format iso_ipasc_format, iso_msot_format;
@@ -39,6 +40,7 @@ static const struct iso_kind kinds[] = {
 	{ ".hs", .content = ISO_EVENTS_FILE, .events = &iso_interfile_format, .is = iso_interfile_is_lines },
 	{ ".hv", .content = ISO_ARRAY_FILE, .array = &iso_interfile_hv_format, .is = iso_interfile_is_image },
 	{ ".h33", .content = ISO_ARRAY_FILE, .array = &iso_interfile_h33_format },
+	{ ".v", .content = ISO_ARRAY_FILE, .array = &iso_ecat_format, .is = iso_ecat_begins },
 	{ ".root", .content = ISO_EVENTS_FILE, .events = &iso_root_format, .is = iso_is_root },
 	{ ".hdf5", .content = ISO_RECORDING_FILE, .recording = &iso_ipasc_format },
 	{ ".h5", .content = ISO_RECORDING_FILE, .recording = &iso_ipasc_format },

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* NIfTI-1 images, .nii and .nii.gz: a header of 348 bytes, 4 more, then the voxels. */
+/* NIfTI images, .nii and .nii.gz: a header of 348 bytes (NIfTI-1) or 540 (NIfTI-2), 4 more, then the voxels. Both are
+   read; NIfTI-1 is written. */
 #include "base/number.h"
 #include "core/size.h"
 #include "core/status.h"
@@ -11,9 +12,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { HEADER = 348, DATA = 352, AXIS_MOST = 32767 }; /* sizes are int16 */
+enum { HEADER = 348, DATA = 352, AXIS_MOST = 32767 }; /* of NIfTI-1, whose sizes are int16 */
+enum { HEADER_2 = 540 };
 
-/* Byte offsets of the fields. */
+/* Byte offsets of the fields of NIfTI-1. */
 enum { SIZEOF_HDR = 0, REGULAR = 38, DIM = 40, DATATYPE = 70, BITPIX = 72, PIXDIM = 76, VOX_OFFSET = 108 };
 enum { SCL_SLOPE = 112, SCL_INTER = 116, XYZT_UNITS = 123, CAL_MAX = 124, CAL_MIN = 128, DESCRIP = 148 };
 enum { QFORM_CODE = 252, SFORM_CODE = 254, QUATERN = 256, QOFFSET = 268, SROW = 280, MAGIC = 344 };
@@ -30,78 +32,159 @@ enum { N_TYPES = sizeof types / sizeof *types };
 
 /* ---- reading ---- */
 
+/* Where the two versions have their fields, and as what. */
+struct version {
+	int header;        /* bytes */
+	const char *magic; /* of one file, and of the header of a pair */
+	const char *of_pair;
+	int magic_at, magic_bytes;
+	int dim, dim_size; /* bytes of an integer */
+	int datatype, bitpix;
+	int pixdim, real; /* real: bytes of all floating-point fields */
+	struct iso_element offset_type;
+	int vox_offset, slope, inter, units, units_size;
+	int qform, sform, code_size, quatern, qoffset, srow;
+};
+
+static const struct version versions[] = {
+	{ .header = HEADER,
+	  .magic = "n+1",
+	  .of_pair = "ni1",
+	  .magic_at = MAGIC,
+	  .magic_bytes = 4,
+	  .dim = DIM,
+	  .dim_size = 2,
+	  .datatype = DATATYPE,
+	  .bitpix = BITPIX,
+	  .pixdim = PIXDIM,
+	  .real = 4,
+	  .offset_type = { 'f', 4, false },
+	  .vox_offset = VOX_OFFSET,
+	  .slope = SCL_SLOPE,
+	  .inter = SCL_INTER,
+	  .units = XYZT_UNITS,
+	  .units_size = 1,
+	  .qform = QFORM_CODE,
+	  .sform = SFORM_CODE,
+	  .code_size = 2,
+	  .quatern = QUATERN,
+	  .qoffset = QOFFSET,
+	  .srow = SROW },
+	{ .header = HEADER_2,
+	  .magic = "n+2\0\r\n\032\n",
+	  .of_pair = "ni2\0\r\n\032\n",
+	  .magic_at = 4,
+	  .magic_bytes = 8,
+	  .dim = 16,
+	  .dim_size = 8,
+	  .datatype = 12,
+	  .bitpix = 14,
+	  .pixdim = 104,
+	  .real = 8,
+	  .offset_type = { 'i', 8, false },
+	  .vox_offset = 168,
+	  .slope = 176,
+	  .inter = 184,
+	  .units = 500,
+	  .units_size = 4,
+	  .qform = 344,
+	  .sform = 348,
+	  .code_size = 4,
+	  .quatern = 352,
+	  .qoffset = 376,
+	  .srow = 400 },
+};
+enum { N_VERSIONS = sizeof versions / sizeof *versions };
+
 struct header {
 	const char *path;
+	const struct version *is;
 	bool swap; /* of the other byte order */
-	unsigned char byte[HEADER];
+	unsigned char byte[HEADER_2];
 };
 
 /* What the header says, checked. File axes are x, y, z, t. */
 struct volume {
 	struct iso_stored *stored;
-	int64_t dim[4], bytes; /* bytes: of the data */
-	double affine[3][4];   /* file indices -> mm */
-	int axis[3], sign[3];  /* the file axis along world x, y, z, and which way */
+	int64_t dim[4];
+	int64_t bytes_before, bytes; /* of the header and what follows it; of the data */
+	double affine[3][4];         /* file indices -> mm */
+	int axis[3], sign[3];        /* the file axis along world x, y, z, and which way */
 	struct iso_grid grid;
 };
 
-static int get_int(const struct header *h, int at, int size)
+static double get_int(const struct header *h, int at, int size)
 {
-	return (int)iso_element_get(h->byte + at, (struct iso_element){ 'i', size, h->swap });
+	return iso_element_get(h->byte + at, (struct iso_element){ 'i', size, h->swap });
 }
 
-static double get_float(const struct header *h, int at)
+/* Real number i of those that begin at byte `at`. */
+static double get_real(const struct header *h, int at, int i)
 {
-	return iso_element_get(h->byte + at, (struct iso_element){ 'f', 4, h->swap });
+	const int size = h->is->real;
+
+	return iso_element_get(h->byte + at + i * size, (struct iso_element){ 'f', size, h->swap });
 }
 
 /* The double that reads like the float, 1.6 and not 1.60000002: grids keep their round values. */
-static double get_length(const struct header *h, int at)
+static double get_length(const struct header *h, int at, int i)
 {
-	double v = get_float(h, at), d;
+	double v = get_real(h, at, i), d;
 	char text[32];
 	int n = iso_snprintf(text, sizeof text, "%.7g", v);
 
+	if (h->is->real == 8) return v;
 	return iso_number(&d, text, (size_t)n) ? d : v; /* no number: NaN or infinite */
 }
 
-static int check_kind(struct header *h)
+/* The version, and the byte order, by the first four bytes. */
+static int find_version(struct header *h)
 {
-	int size = get_int(h, SIZEOF_HDR, 4);
+	for (int i = 0; i < 2 * N_VERSIONS; i++) {
+		h->is = &versions[i / 2];
+		h->swap = i % 2;
+		if (get_int(h, SIZEOF_HDR, 4) == h->is->header) return ISO_OK;
+	}
+	return iso_refuse(h->path,
+	                  "not a NIfTI file: the header size is neither %d (NIfTI-1) nor %d (NIfTI-2)",
+	                  HEADER, HEADER_2);
+}
 
-	h->swap = size != HEADER;
-	size = get_int(h, SIZEOF_HDR, 4);
-	if (size == 540 || size == 469893120) /* in either byte order */
-		return iso_refuse(h->path, "NIfTI-2, only NIfTI-1 is read");
-	if (size == HEADER && memcmp(h->byte + MAGIC, "ni1", 4) == 0)
+static int check_kind(const struct header *h)
+{
+	const unsigned char *magic = h->byte + h->is->magic_at;
+
+	if (memcmp(magic, h->is->of_pair, (size_t)h->is->magic_bytes) == 0)
 		return iso_refuse(h->path, "header of a pair of files, a single .nii was expected");
-	if (size != HEADER || memcmp(h->byte + MAGIC, "n+1", 4) != 0)
-		return iso_refuse(h->path, "not a NIfTI-1 file: size field or magic is wrong");
+	if (memcmp(magic, h->is->magic, (size_t)h->is->magic_bytes) != 0)
+		return iso_refuse(h->path, "not a NIfTI file: its magic is not %.3s", h->is->magic);
 	return ISO_OK;
 }
 
 static int get_dims(struct volume *v, const struct header *h)
 {
-	int n = get_int(h, DIM, 2);
+	const int size = h->is->dim_size;
+	double n = get_int(h, h->is->dim, size);
 
-	if (n < 1 || n > 7) return iso_refuse(h->path, "%d axes, must be 1 to 7", n);
+	if (!(n >= 1 && n <= 7)) return iso_refuse(h->path, "%g axes, must be 1 to 7", n);
 	for (int i = 0; i < 7; i++) {
-		int size = i < n ? get_int(h, DIM + 2 + 2 * i, 2) : 1;
+		double length = i < n ? get_int(h, h->is->dim + size * (i + 1), size) : 1;
 
-		if (size < 1)
-			return iso_refuse(h->path, "axis %d has size %d, must be at least 1", i + 1, size);
-		if (i >= 4 && size > 1)
+		if (length < 1)
+			return iso_refuse(h->path, "axis %d has size %g, must be at least 1", i + 1, length);
+		if (i >= 4 && length > 1)
 			return iso_refuse(h->path,
-			                  "axis %d has size %d; only x, y, z, t may be longer than 1", i + 1,
-			                  size);
-		if (i < 4) v->dim[i] = size;
+			                  "axis %d has size %g; only x, y, z, t may be longer than 1", i + 1,
+			                  length);
+		if (length > 0x1p40) return iso_refuse(h->path, "axis %d has size %g", i + 1, length);
+		if (i < 4) v->dim[i] = (int64_t)length;
 	}
 	return ISO_OK;
 }
 
 static int get_type(struct volume *v, const struct header *h)
 {
-	int code = get_int(h, DATATYPE, 2), bits = get_int(h, BITPIX, 2), i = 0;
+	int code = (int)get_int(h, h->is->datatype, 2), bits = (int)get_int(h, h->is->bitpix, 2), i = 0;
 
 	while (i < N_TYPES && types[i].code != code) i++;
 	if (i == N_TYPES)
@@ -117,17 +200,21 @@ static int get_type(struct volume *v, const struct header *h)
 static int get_data(struct volume *v, const struct header *h)
 {
 	struct iso_stored *s = v->stored;
-	double offset = get_float(h, VOX_OFFSET);
-	int size = s->layout.element.size;
+	struct iso_element whole = h->is->offset_type;
+	int size = s->layout.element.size, least = h->is->header + 4;
 
-	if (!(offset >= DATA && offset < 0x1p30) || offset != floor(offset))
-		return iso_refuse(h->path, "data at byte %g, must be a whole number from %d", offset, DATA);
-	s->skip = (int64_t)offset - HEADER;
+	whole.big_endian = h->swap;
+	double offset = iso_element_get(h->byte + h->is->vox_offset, whole);
+
+	if (!(offset >= least && offset < 0x1p30) || offset != floor(offset))
+		return iso_refuse(h->path, "data at byte %g, must be a whole number from %d", offset, least);
+	s->skip = (int64_t)offset - h->is->header;
+	v->bytes_before = (int64_t)offset;
 	if (!size_product(&v->bytes, 4, v->dim) || v->bytes > INT64_MAX / 16 / size)
 		return iso_refuse(h->path, "more voxels than 64 bits count");
 	v->bytes *= size;
-	s->slope = get_float(h, SCL_SLOPE);
-	s->inter = get_float(h, SCL_INTER);
+	s->slope = get_real(h, h->is->slope, 0);
+	s->inter = get_real(h, h->is->inter, 0);
 	if (!isfinite(s->slope) || !isfinite(s->inter))
 		return iso_refuse(h->path, "scale %g x + %g, must be finite", s->slope, s->inter);
 	s->scaled = s->slope != 0 && (s->slope != 1 || s->inter != 0); /* 0: by definition not */
@@ -137,14 +224,14 @@ static int get_data(struct volume *v, const struct header *h)
 static int affine_of_rows(struct volume *v, const struct header *h)
 {
 	for (int r = 0; r < 3; r++)
-		for (int c = 0; c < 4; c++) v->affine[r][c] = get_length(h, SROW + 4 * (4 * r + c));
+		for (int c = 0; c < 4; c++) v->affine[r][c] = get_length(h, h->is->srow, 4 * r + c);
 	return ISO_OK;
 }
 
 static int get_pixdim(double d[3], const struct header *h)
 {
 	for (int i = 0; i < 3; i++) {
-		d[i] = get_length(h, PIXDIM + 4 * (i + 1));
+		d[i] = get_length(h, h->is->pixdim, i + 1);
 		if (!(d[i] > 0))
 			return iso_refuse(h->path, "voxel size %g along axis %d, must be above 0", d[i],
 			                  i + 1);
@@ -155,9 +242,9 @@ static int get_pixdim(double d[3], const struct header *h)
 /* Unit quaternion (a, b, c, d), a >= 0 from the other three; nifti1.h, "method 2". */
 static int affine_of_quaternion(struct volume *v, const struct header *h)
 {
-	double b = get_float(h, QUATERN), c = get_float(h, QUATERN + 4);
-	double d = get_float(h, QUATERN + 8), norm = b * b + c * c + d * d;
-	double a = 0, size[3], last = get_float(h, PIXDIM) < 0 ? -1 : 1;
+	double b = get_real(h, h->is->quatern, 0), c = get_real(h, h->is->quatern, 1);
+	double d = get_real(h, h->is->quatern, 2), norm = b * b + c * c + d * d;
+	double a = 0, size[3], last = get_real(h, h->is->pixdim, 0) < 0 ? -1 : 1;
 	int st = get_pixdim(size, h);
 
 	if (st) return st;
@@ -176,7 +263,7 @@ static int affine_of_quaternion(struct volume *v, const struct header *h)
 	};
 	for (int r = 0; r < 3; r++) {
 		for (int k = 0; k < 3; k++) v->affine[r][k] = turn[r][k] * size[k] * (k == 2 ? last : 1);
-		v->affine[r][3] = get_length(h, QOFFSET + 4 * r);
+		v->affine[r][3] = get_length(h, h->is->qoffset, r);
 	}
 	return ISO_OK;
 }
@@ -196,13 +283,13 @@ static int affine_of_pixdim(struct volume *v, const struct header *h)
 static int get_affine(struct volume *v, const struct header *h)
 {
 	static const double mm[4] = { 1, 1e3, 1, 1e-3 }; /* not said, m, mm, um */
-	int unit = h->byte[XYZT_UNITS] & 7, st;
+	int unit = (int)get_int(h, h->is->units, h->is->units_size) & 7, st;
 
 	if (unit > 3)
 		return iso_refuse(h->path, "unit of length %d, known are 1 (m), 2 (mm) and 3 (um)", unit);
-	st = (get_int(h, SFORM_CODE, 2) > 0   ? affine_of_rows
-	      : get_int(h, QFORM_CODE, 2) > 0 ? affine_of_quaternion
-	                                      : affine_of_pixdim)(v, h);
+	st = (get_int(h, h->is->sform, h->is->code_size) > 0   ? affine_of_rows
+	      : get_int(h, h->is->qform, h->is->code_size) > 0 ? affine_of_quaternion
+	                                                       : affine_of_pixdim)(v, h);
 	if (st) return st;
 	for (int i = 0; i < 12; i++) {
 		v->affine[i / 4][i % 4] *= mm[unit];
@@ -212,32 +299,16 @@ static int get_affine(struct volume *v, const struct header *h)
 	return ISO_OK;
 }
 
-/* The grid; each file axis must run along one world axis, to 1e-4 of its length. */
-static int get_axes(struct volume *v, const char *path)
+static int get_axes(struct volume *v, const struct iso_stored *s, const char *path)
 {
-	bool taken[3] = { false };
+	int st = iso_axes_find(v->axis, v->sign, v->affine, path);
 
-	for (int c = 0; c < 3; c++) {
-		double at[3] = { v->affine[0][c], v->affine[1][c], v->affine[2][c] };
-		int r = fabs(at[1]) > fabs(at[0]);
-
-		if (fabs(at[2]) > fabs(at[r])) r = 2;
-		if (at[r] == 0) return iso_refuse(path, "voxel size 0 along axis %d", c + 1);
-		if (taken[r] || fabs(at[(r + 1) % 3]) > 1e-4 * fabs(at[r]) ||
-		    fabs(at[(r + 2) % 3]) > 1e-4 * fabs(at[r]))
-			return iso_refuse(path,
-			                  "its axes are oblique; command mu resamples a CT to straight ones");
-		taken[r] = true;
-		v->axis[r] = c;
-		v->sign[r] = at[r] > 0 ? 1 : -1;
-		v->grid.n[r] = v->dim[c];
-		v->grid.voxel[r] = fabs(at[r]);
-	}
-	for (int r = 0; r < 3; r++) {
-		v->grid.centre[r] = v->affine[r][3];
-		for (int c = 0; c < 3; c++)
-			v->grid.centre[r] += v->affine[r][c] * .5 * (double)(v->dim[c] - 1);
-	}
+	if (st) return st;
+	if (!s->oblique && iso_axes_tilt(NULL, v->affine, v->axis) > 0) return iso_axes_refuse(path);
+	iso_axes_grid(&v->grid, v->dim, v->affine, v->axis);
+	for (int r = 0; r < 3; r++)
+		if (!isfinite(v->grid.voxel[r]) || !isfinite(v->grid.centre[r]))
+			return iso_refuse(path, "voxel size or position is not finite");
 	return ISO_OK;
 }
 
@@ -246,7 +317,8 @@ static int read_header(struct volume *v, struct iso_in *in)
 	struct header h = { .path = in->path };
 	int st = iso_in_read(in, h.byte, HEADER);
 
-	if (st || (st = check_kind(&h)) || (st = get_dims(v, &h)) || (st = get_type(v, &h)) ||
+	if (st || (st = find_version(&h)) || (st = iso_in_read(in, h.byte + HEADER, h.is->header - HEADER)) ||
+	    (st = check_kind(&h)) || (st = get_dims(v, &h)) || (st = get_type(v, &h)) ||
 	    (st = get_data(v, &h)))
 		return st;
 	return get_affine(v, &h);
@@ -273,7 +345,7 @@ static int open_nifti(struct iso_array *a, struct iso_stored *s, const char *pat
 
 	(void)pairs;
 	if ((st = iso_in_open(&s->in, path, iso_has_suffix(path, ".gz"))) || (st = read_header(&v, &s->in)) ||
-	    (st = get_axes(&v, path)) || (st = iso_in_expect(&s->in, HEADER + s->skip + v.bytes)))
+	    (st = get_axes(&v, s, path)) || (st = iso_in_expect(&s->in, v.bytes_before + v.bytes)))
 		return st;
 	int64_t dim[4] = { v.dim[3], v.grid.n[2], v.grid.n[1], v.grid.n[0] };
 	int skip = v.dim[3] == 1; /* a single frame is an image */
@@ -309,7 +381,7 @@ static int read_volume(struct iso_volume *to, struct iso_stored *s, const iso_ct
 	int st;
 
 	if ((st = iso_in_open(&s->in, path, iso_has_suffix(path, ".gz"))) || (st = read_header(&v, &s->in)) ||
-	    (st = iso_in_expect(&s->in, HEADER + s->skip + v.bytes)))
+	    (st = iso_in_expect(&s->in, v.bytes_before + v.bytes)))
 		return st;
 	if (v.dim[3] > 1) return iso_refuse(path, "%" PRId64 " frames, one volume was expected", v.dim[3]);
 	for (int i = 0; i < 3; i++) n *= to->dim[i] = v.dim[i];
@@ -318,6 +390,19 @@ static int read_volume(struct iso_volume *to, struct iso_stored *s, const iso_ct
 	if (!(to->file[0] = strdup(path))) return iso_fail_memory(path, PATH_MAX);
 	s->in.ctx = ctx;
 	return values ? volume_values(to->v, n, s, path) : ISO_OK;
+}
+
+int iso_nifti_place(struct iso_volume *to, const char *path)
+{
+	struct iso_stored s = { 0 };
+	struct volume v = { .stored = &s };
+	int st = iso_in_open(&s.in, path, iso_has_suffix(path, ".gz"));
+
+	if (!st) st = read_header(&v, &s.in);
+	for (int i = 0; i < 3; i++) to->dim[i] = v.dim[i];
+	memcpy(to->affine, v.affine, sizeof to->affine);
+	iso_in_close(&s.in);
+	return st;
 }
 
 int iso_nifti_volume(struct iso_volume *v, const iso_ctx *ctx, const char *path, bool values)

@@ -3,6 +3,8 @@
 #include "page.h"
 
 #include "core/progress.h"
+#include "core/size.h"
+#include "io/volume.h"
 
 #include <math.h>
 #include <string.h>
@@ -132,7 +134,7 @@ int iso_report_read(struct iso_report *r, int n, const char *const *paths, const
 	for (; !st && r->n < n; r->n++) {
 		struct iso_report_image *m = &r->image[r->n];
 
-		if ((st = read_one(m, paths[r->n], ISO_ANY, &clock))) break;
+		if ((st = read_one(m, paths[r->n], truth ? ISO_ANY : ISO_ANY | ISO_OBLIQUE, &clock))) break;
 		iso_clock_add(&clock, 0);
 		if (truth)
 			st = compare(m, &r->truth);
@@ -144,10 +146,29 @@ int iso_report_read(struct iso_report *r, int n, const char *const *paths, const
 	return st;
 }
 
+/* Oblique images are shown on their own axes: two of them lie right only if they share these. */
+static int check_tilt(const char *image, const char *overlay)
+{
+	struct iso_volume a = { 0 }, b = { 0 };
+	double tilt[2] = { 0, 0 };
+
+	if (iso_image_tilt(&tilt[0], image) || iso_image_tilt(&tilt[1], overlay) ||
+	    !(tilt[0] > 0 || tilt[1] > 0))
+		return ISO_OK; /* what can't be read is told by its reader */
+	if (!iso_image_place(&a, image) && !iso_image_place(&b, overlay) && a.dim[0] > 0 && b.dim[0] > 0 &&
+	    iso_axes_same(&a, &b))
+		return ISO_OK;
+	return iso_refuse(overlay,
+	                  "its axes are tilted against those of %s (%.3g and %.3g degrees off straight)",
+	                  image, tilt[1], tilt[0]);
+}
+
 int iso_report_read_overlay(struct iso_report *r, const char *path)
 {
 	struct iso_clock clock = iso_clock_brief(NULL, "look", "voxels", 0, NULL);
-	int st = read_one(&r->overlay, path, ISO_ANY, &clock);
+	int st = check_tilt(r->image[0].path, path);
+
+	if (!st) st = read_one(&r->overlay, path, ISO_ANY | ISO_OBLIQUE, &clock);
 
 	iso_clock_end(&clock);
 	return st ? st : iso_report_lay(r);

@@ -1,7 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Any bytes as a .nii file, or, if they begin like one, as a .nii.gz file: an image, and a volume of any
-   orientation. */
+/* Any bytes as a .nii file, or, if they begin like one, as a .nii.gz file: an image, one on its own axes, and a volume of
+   any orientation. */
 #include "fuzz.h"
+
+static void read_own_axes(const char *path)
+{
+	struct iso_array a = { 0 };
+	int st = iso_read(&a, path, ISO_ANY | ISO_OBLIQUE);
+
+	fuzz_status(st);
+	for (int r = 0; !st && r < 3; r++) MUST(a.grid.voxel[r] > 0 && isfinite(a.grid.centre[r]));
+	iso_array_free(&a);
+}
 
 static void read_volume(const char *path)
 {
@@ -20,6 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const char *path = fuzz_file(gzip ? "x.nii.gz" : "x.nii", data, size);
 
 	fuzz_read(path);
+	read_own_axes(path);
 	read_volume(path);
 	return 0;
 }

@@ -320,6 +320,130 @@ static void flat(void **state)
 	files(true);
 }
 
+/* ---- NIfTI-2 ---- */
+
+struct nii2 {
+	unsigned char byte[544 + 48];
+	bool big;
+};
+
+static void set2(struct nii2 *h, int at, const void *value, int size)
+{
+	for (int i = 0; i < size; i++)
+		h->byte[at + i] = ((const unsigned char *)value)[h->big ? size - 1 - i : i];
+}
+
+/* 2 x 3 x 4 voxels of int16, 100 z + 10 y + x times 2 plus 1, mirrored along x; offsets are those of nifti2.h. */
+static struct nii2 nii2_head(bool big)
+{
+	const double row[12] = { -2, 0, 0, 1, 0, 3, 0, -3.1, 0, 0, 5, 7.123456789012 }, slope = 2, inter = 1;
+	const int64_t dim[8] = { 3, 2, 3, 4, 1, 1, 1, 1 }, offset = 544;
+	const int32_t header = 540, code = 1, units = 2;
+	const int16_t type[2] = { 4, 16 };
+	struct nii2 h = { .big = big };
+
+	set2(&h, 0, &header, 4);
+	memcpy(h.byte + 4, "n+2\0\r\n\032\n", 8);
+	for (int i = 0; i < 2; i++) set2(&h, 12 + 2 * i, &type[i], 2);
+	for (int i = 0; i < 8; i++) set2(&h, 16 + 8 * i, &dim[i], 8);
+	set2(&h, 168, &offset, 8);
+	set2(&h, 176, &slope, 8);
+	set2(&h, 184, &inter, 8);
+	set2(&h, 348, &code, 4);
+	for (int i = 0; i < 12; i++) set2(&h, 400 + 8 * i, &row[i], 8);
+	set2(&h, 500, &units, 4);
+	for (int i = 0; i < 24; i++) {
+		int16_t v = (int16_t)(100 * (i / 6) + 10 * (i / 2 % 3) + i % 2);
+
+		set2(&h, 544 + 2 * i, &v, 2);
+	}
+	return h;
+}
+
+static void version_2(void **state)
+{
+	(void)state;
+	for (int k = 0; k < 4; k++) { /* both byte orders, plain and packed */
+		const char *path = k < 2 ? "a.nii" : "a.nii.gz";
+		struct nii2 h = nii2_head(k % 2);
+		struct iso_array a = { 0 };
+
+		if (k < 2)
+			put(path, h.byte, sizeof h.byte);
+		else
+			put_gzip(path, "wb", h.byte, sizeof h.byte);
+		read_ok(&a, path);
+		assert_true(a.n_dim == 3 && a.dim[0] == 4 && a.dim[1] == 3 && a.dim[2] == 2);
+		for (int i = 0; i < 24; i++)
+			assert_true(a.v[i] == 1 + 2 * (100 * (i / 6) + 10 * (i / 2 % 3) + 1 - i % 2));
+		assert_near(a.grid.voxel[0], 2, 0);
+		assert_near(a.grid.centre[0], 0, 0);
+		assert_near(a.grid.centre[2], 7.123456789012 + 1.5 * 5, 1e-12); /* not cut to a float */
+		iso_array_free(&a);
+	}
+	files(true);
+}
+
+static void version_2_damaged(void **state)
+{
+	static const struct {
+		int at, size;
+		int64_t value;
+		const char *message;
+	} bad[] = {
+		{ 4, 1, 'm', "its magic is not n+2" },
+		{ 5, 1, 'i', "header of a pair of files" },
+		{ 16, 8, 9, "9 axes" },
+		{ 24, 8, 0, "axis 1 has size 0" },
+		{ 24, 8, INT64_MAX, "axis 1 has size 9.2" },
+		{ 24, 8, INT64_C(1) << 39, "bytes expected, the file has 592" },
+		{ 12, 2, 128, "data type 128" },
+		{ 168, 8, 540, "data at byte 540, must be a whole number from 544" },
+		{ 168, 8, INT64_MIN, "data at byte -9.2" },
+		{ 500, 4, 7, "unit of length 7" },
+	};
+
+	(void)state;
+	for (int i = 0; i < COUNT(bad); i++)
+		for (int big = 0; big < 2; big++) {
+			struct nii2 h = nii2_head(big);
+
+			set2(&h, bad[i].at, &bad[i].value, bad[i].size);
+			put("a.nii", h.byte, sizeof h.byte);
+			assert_refused("a.nii", bad[i].message);
+		}
+	for (size_t n = 4; n < 592; n += 12) {
+		struct nii2 h = nii2_head(false);
+
+		put("a.nii", h.byte, n);
+		assert_refused("a.nii", "a.nii");
+	}
+	files(true);
+}
+
+/* Turned by 0.2 about z: a grid only for those who take the image's own axes. */
+static void own_axes(void **state)
+{
+	const double c = cos(.2), s = sin(.2);
+	const double row[3][4] = { { 2 * c, -3 * s, 0, 1 }, { 2 * s, 3 * c, 0, 2 }, { 0, 0, 5, 3 } };
+	struct nii h = nii_head(3, dims_24, 3, false);
+	struct iso_array a = { 0 };
+
+	(void)state;
+	set_rows(&h, row);
+	put_numbered("a.nii", &h);
+	assert_refused("a.nii", "oblique");
+	assert_int_equal(iso_read(&a, "a.nii", ISO_ANY | ISO_OBLIQUE), ISO_OK);
+	for (int r = 0; r < 3; r++) {
+		double middle = row[r][3] + .5 * row[r][0] + row[r][1] + 1.5 * row[r][2];
+
+		assert_near(a.grid.voxel[r], (double[]){ 2, 3, 5 }[r], 1e-6);
+		assert_near(a.grid.centre[r], middle, 1e-5);
+	}
+	iso_array_free(&a);
+	files(true);
+}
+
 static void damaged(void **state)
 {
 	static const struct {
@@ -328,9 +452,9 @@ static void damaged(void **state)
 		double value;
 		const char *message;
 	} bad[] = {
-		{ 0, 's', 349, "not a NIfTI-1 file" },
-		{ 0, 's', 540, "NIfTI-2" },
-		{ 344, 'b', 'm', "not a NIfTI-1 file" },
+		{ 0, 's', 349, "not a NIfTI file: the header size is neither 348" },
+		{ 0, 's', 540, "ends after 400 bytes" },
+		{ 344, 'b', 'm', "not a NIfTI file: its magic is not n+1" },
 		{ 345, 'b', 'i', "header of a pair of files" },
 		{ 40, 's', 0, "0 axes" },
 		{ 40, 's', 8, "8 axes" },
@@ -412,7 +536,7 @@ static void absurd(void **state)
 	h = nii_head(3, dims_24, 3, false);
 	set_rows(&h, both_along_x);
 	put_numbered("a.nii", &h);
-	assert_refused("a.nii", "oblique");
+	assert_refused("a.nii", "lie in a plane");
 	for (int i = 0; i < COUNT(bad); i++) {
 		h = nii_head(3, dims_24, 3, false);
 		set_short(&h, 252, 1);
@@ -475,11 +599,24 @@ static void gzip_damaged(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(writes),    cmocka_unit_test(limits),    cmocka_unit_test(types),
-		cmocka_unit_test(no_grid),   cmocka_unit_test(scale),     cmocka_unit_test(units),
-		cmocka_unit_test(turned),    cmocka_unit_test(frames),    cmocka_unit_test(quaternion),
-		cmocka_unit_test(half_turn), cmocka_unit_test(flat),      cmocka_unit_test(damaged),
-		cmocka_unit_test(absurd),    cmocka_unit_test(extension), cmocka_unit_test(gzip_damaged),
+		cmocka_unit_test(writes),
+		cmocka_unit_test(limits),
+		cmocka_unit_test(types),
+		cmocka_unit_test(no_grid),
+		cmocka_unit_test(scale),
+		cmocka_unit_test(units),
+		cmocka_unit_test(turned),
+		cmocka_unit_test(frames),
+		cmocka_unit_test(quaternion),
+		cmocka_unit_test(half_turn),
+		cmocka_unit_test(flat),
+		cmocka_unit_test(version_2),
+		cmocka_unit_test(version_2_damaged),
+		cmocka_unit_test(own_axes),
+		cmocka_unit_test(damaged),
+		cmocka_unit_test(absurd),
+		cmocka_unit_test(extension),
+		cmocka_unit_test(gzip_damaged),
 	};
 
 	return cmocka_run_group_tests(tests, enter, leave);

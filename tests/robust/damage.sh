@@ -106,7 +106,7 @@ nifti() {
 	refused 3 "$1" simulate ring.yaml header.nii --counts 500 -o o/e.lmdT
 }
 most='\xff\x7f'	# 32767
-nifti 'not a NIfTI-1 file' 0 '\x5d'
+nifti 'not a NIfTI file' 0 '\x5d'
 nifti 'axes, must be 1 to 7' 40 '\x63'
 nifti 'axis 1 has size 0' 42 '\x00\x00'
 nifti 'axis 2 has size -1' 44 '\xff\xff'

@@ -25,6 +25,7 @@ int describe_phantom(json_t *out, const char *path);
 int describe_srm(json_t *out, const char *path);
 int describe_recording(json_t *out, const char *path);
 int describe_volume(json_t *out, const char *path);
+int describe_oblique(json_t *out, const char *path); /* the axes of an oblique image, and a grid around it */
 int describe_events(json_t *out, const char *path, const struct iso_events_options *o);
 
 /* Of a scanner of crystals: their distances from the axis and their z, and the grid that recon takes where none is

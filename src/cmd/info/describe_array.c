@@ -4,7 +4,9 @@
 
 #include "cmd/cmd.h"
 #include "file/suffix.h"
+#include "io/ecat/ecat.h"
 #include "io/format.h"
+#include "io/volume.h"
 #include "problem/inputs.h"
 
 #include <math.h>
@@ -32,19 +34,6 @@ static void describe_values(json_t *o, const struct iso_array *a)
 		facts_warn(o, "%" PRId64 " values are NaN or infinite", s.nan + s.infinite);
 	if (s.negative > 0) facts_warn(o, "%" PRId64 " values are negative", s.negative);
 	if (a->n > 0 && s.zero == a->n) facts_warn(o, "all values are 0");
-}
-
-/* A NIfTI image that is refused but for its axes. */
-static bool is_oblique(const char *path)
-{
-	struct iso_volume v = { 0 };
-	struct iso_array head;
-
-	if (!iso_has_suffix(path, ".nii") && !iso_has_suffix(path, ".nii.gz")) return false;
-	bool yes = iso_peek(&head, path) == ISO_EINPUT && iso_volume_peek(&v, path) == ISO_OK;
-
-	iso_volume_free(&v);
-	return yes;
 }
 
 /* Whether a row has two ends, from 1 cm to 100 m apart. */
@@ -90,12 +79,28 @@ static int describe_triples(json_t *o, const char *path)
 	return st == ISO_ENOMEM ? st : ISO_OK;
 }
 
+/* Times of frames, and how the patient lies, of an ECAT 7 image. */
+static int describe_ecat(json_t *o, const char *path)
+{
+	struct iso_ecat e = { 0 };
+	int st = iso_ecat_info(&e, path);
+
+	if (st) return st;
+	set(o, "frame_start_s", record_reals((int)e.frames, e.start_s));
+	set(o, "frame_duration_s", record_reals((int)e.frames, e.duration_s));
+	set(o, "patient", json_string(e.patient));
+	if (!e.patient_said)
+		facts_warn(o, "the file does not say how the patient lies; head first, supine is assumed");
+	iso_ecat_info_free(&e);
+	return ISO_OK;
+}
+
 int describe_array(json_t *o, const char *path, const struct iso_events_options *how)
 {
-	if (is_oblique(path)) return describe_volume(o, path);
 	struct iso_array a = { 0 };
 	json_t *shape = json_array();
-	int st = record_read(NULL, &a, path, ISO_ANY | ISO_PAIRS);
+	double tilt = 0;
+	int st = record_read(NULL, &a, path, ISO_ANY | ISO_PAIRS | ISO_OBLIQUE);
 	bool events = st ? st == ISO_EINPUT && iso_has_suffix(path, ".npy")
 	                 : are_events(&a, path, how ? how->scanner : NULL);
 
@@ -105,15 +110,23 @@ int describe_array(json_t *o, const char *path, const struct iso_events_options 
 		return describe_events(o, path, how);
 	}
 	for (int i = 0; i < a.n_dim; i++) json_array_append_new(shape, json_integer(a.dim[i]));
-	set(o, "kind", json_string(a.has_grid ? "image" : a.pairs ? "array of complex pairs" : "array"));
+	if (!st && a.has_grid) st = iso_image_tilt(&tilt, path);
+	set(o, "kind",
+	    json_string(tilt > 0     ? "oblique image"
+	                : a.has_grid ? "image"
+	                : a.pairs    ? "array of complex pairs"
+	                             : "array"));
 	set(o, "shape", shape);
-	if (a.has_grid)
+	if (!st && tilt > 0)
+		st = describe_oblique(o, path);
+	else if (a.has_grid)
 		facts_grid(o, &a.grid);
 	else
 		facts_warn(o, "no grid: the file does not say where its values lie");
 	set(o, "unit", a.unit[0] ? record_string(a.unit) : json_null());
 	if (!a.unit[0]) facts_warn(o, "no unit");
 	describe_values(o, &a);
+	if (!st && iso_is_ecat(path)) st = describe_ecat(o, path);
 	if (!st && !a.pairs && a.n_dim == 2 && a.dim[1] == 3 && iso_has_suffix(path, ".npy"))
 		st = describe_triples(o, path);
 	iso_array_free(&a);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a volume holds that only 'isotome mu' reads: a DICOM series, an oblique NIfTI image. */
+/* What a DICOM series holds, and how an oblique image lies. */
 #include "describe.h"
 
 #include "cmd/cmd.h"
@@ -16,6 +16,36 @@ static json_t *axes(const struct iso_volume *v)
 		json_array_append_new(
 			o, record_reals(3, (double[]){ v->affine[0][a], v->affine[1][a], v->affine[2][a] }));
 	return o;
+}
+
+/* Sizes, axes and angles, as the file has them. */
+static int describe_place(json_t *o, const struct iso_volume *v, const char *path)
+{
+	int axis[3], sign[3], st = iso_axes_find(axis, sign, v->affine, path);
+	double degrees[3];
+
+	if (st) return st;
+	set(o, "axes_mm", axes(v));
+	set(o, "first_voxel_mm",
+	    record_reals(3, (double[]){ v->affine[0][3], v->affine[1][3], v->affine[2][3] }));
+	if (iso_axes_tilt(degrees, v->affine, axis) > 0) set(o, "oblique_degrees", record_reals(3, degrees));
+	return ISO_OK;
+}
+
+int describe_oblique(json_t *o, const char *path)
+{
+	struct iso_volume v = { 0 };
+	struct iso_grid g;
+	int st;
+
+	if ((st = iso_image_place(&v, path)) || (st = describe_place(o, &v, path)) ||
+	    (st = iso_volume_grid(&g, &v)))
+		return st;
+	facts_grid(o, &g);
+	set(o, "use",
+	    json_string("'isotome view' shows it on its own axes; 'isotome mu' makes attenuation of a "
+	                "CT, on that grid or another"));
+	return ISO_OK;
 }
 
 static void describe_values(json_t *o, const struct iso_volume *v)

@@ -378,6 +378,17 @@ int iso_dicom_volume(struct iso_volume *v, const iso_ctx *ctx, const char *path,
 	return st;
 }
 
+int iso_dicom_place(struct iso_volume *v, const char *path)
+{
+	struct iso_volume r = { 0 };
+	int st = iso_dicom_volume(&r, NULL, path, false);
+
+	memcpy(v->dim, r.dim, sizeof v->dim);
+	memcpy(v->affine, r.affine, sizeof v->affine);
+	iso_volume_free(&r);
+	return st;
+}
+
 bool iso_is_dicom(const char *path)
 {
 	struct stat info;
