@@ -19,7 +19,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 ROOT = Path(__file__).resolve().parents[1]
 SCANNERS = ROOT / "examples" / "scanners"
-SIDE, GAP, FOOT = 400, 10, 44  # pixels of a tile, between two, and of the line below
+SIDE, GAP, FOOT = 360, 8, 40  # pixels of a tile, between two, and of the line below
 PAPER, INK = (17, 17, 22), (225, 225, 230)
 COLOURS = [(0, 0, 4), (40, 11, 84), (101, 21, 110), (159, 42, 99), (212, 72, 66), (245, 125, 21), (250, 193, 39),
            (252, 255, 164)]
@@ -40,14 +40,14 @@ def coloured(values, top, gamma):
     return np.stack([np.interp(place, steps, [c[i] for c in COLOURS]) for i in range(3)], -1).astype(np.uint8)
 
 
-def tile(values, step, width, name, *, gamma=1.0, share=99.7):
+def tile(values, step, width, name, *, gamma=1.0, share=99.7, top=None):
     """A plane (rows upwards) as a square of `width` mm around its middle, with its name below."""
-    top = np.percentile(values[values > 0.1 * values.max()], share)
+    if top is None:
+        top = np.percentile(values[values > 0.1 * values.max()], share)
     rgb = Image.fromarray(coloured(values[::-1], top, gamma))
     scale = SIDE / width
     rgb = rgb.resize((round(values.shape[1] * step[0] * scale), round(values.shape[0] * step[1] * scale)), Image.BICUBIC)
     out = Image.new("RGB", (SIDE, SIDE + FOOT), PAPER)
-    out.paste(Image.new("RGB", (SIDE, SIDE), (0, 0, 4)))
     square = Image.new("RGB", (SIDE, SIDE), (0, 0, 4))
     square.paste(rgb, ((SIDE - rgb.width) // 2, (SIDE - rgb.height) // 2))
     out.paste(square)
@@ -87,18 +87,21 @@ def tiles(work):
     yield tile(strips[0], step, 290, "Ellipses, J-PET")
 
 
+def beside(drawn, path):
+    """Tiles in a row, as PNG."""
+    wide = Image.new("RGB", (len(drawn) * (SIDE + GAP) + GAP, SIDE + FOOT + 2 * GAP), PAPER)
+    for i, t in enumerate(drawn):
+        wide.paste(t, (GAP + i * (SIDE + GAP), GAP))
+    wide.save(path, optimize=True)
+
+
 def main():
     if len(sys.argv) != 4:
         sys.exit(__doc__)
     program, msot, mmr = (Path(a).resolve() for a in sys.argv[1:])
     with tempfile.TemporaryDirectory() as name:
         make(program, msot, mmr, name)
-        drawn = list(tiles(Path(name)))
-    wide = Image.new("RGB", (4 * SIDE + 5 * GAP, SIDE + FOOT + 2 * GAP), PAPER)
-    for i, t in enumerate(drawn):
-        wide.paste(t, (GAP + i * (SIDE + GAP), GAP))
-    wide = wide.quantize(256, dither=Image.Dither.NONE)
-    wide.save(ROOT / "docs" / "pictures" / "four.png", optimize=True)
+        beside(list(tiles(Path(name))), ROOT / "docs" / "pictures" / "four.png")
 
 
 if __name__ == "__main__":

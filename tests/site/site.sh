@@ -44,6 +44,22 @@ for name in $(grep -ohE '\biso_[a-z0-9_]+\(' "$SOURCE"/src/exports.map.in "$SOUR
 done
 grep -q 'Content-Security-Policy' site/index.html || fail "no policy against requests"
 
+# ---- the search: what users type, and the place that they want ----
+searched() { # WORDS PLACE
+	"$CHROMIUM" --headless --no-sandbox --virtual-time-budget=3000 --dump-dom "file://$PWD/site/index.html?q=$1" 2>/dev/null |
+		tr -d '\n' | sed -n 's/.*<ol id="found">.\{0,9\}<a href="\([^"]*\)".*/\1/p' | grep -q "$2\$" ||
+		fail "the first hit of $1 is not $2"
+}
+CHROMIUM=${CHROMIUM:-chromium}
+if command -v "$CHROMIUM" >/dev/null; then
+	searched orientation conventions.html#units-and-axes
+	searched Bq/ml units.html#units-bqml-and-suv
+	searched scatter scatter.html#scatter
+	searched NaN conventions.html#values-refused
+	searched CASToR formats.html#castor
+	searched install howto/build.html#build-and-install
+fi
+
 # ---- what links.py must find ----
 cp -r site broken
 sed -i 's/href="models.html"/href="modles.html"/; s|<img |<img src="https://example.org/x.png"><img |' broken/index.html
