@@ -223,7 +223,7 @@ def blocks(text):
 
 def page_sentences(text):
     for line, block, after in blocks(text):
-        yield from sentences(line, block, after)
+        yield from sentences(line, block, after and block[0].islower())
 
 
 def header_sentences(text):
@@ -270,7 +270,7 @@ def findings(found):
                 yield line, name, why, instead, sentence
         if len(re.findall(r"[A-Za-z]\w*", short)) > MOST_WORDS_SENTENCE:
             yield line, *LONG, sentence
-        if after_code and re.match("[a-z]", sentence):
+        if after_code:
             yield line, *NO_SUBJECT, sentence
 
 
