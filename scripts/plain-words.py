@@ -36,7 +36,7 @@ TURNS = (
      "names nothing", "name the thing: 'the existing files'", "The run continues what is there."),
     ("not-there", r"\b(is|are|was|were) not there\b", "names no place",
      "'is missing', 'does not exist'", "The folder is made if it is not there."),
-    ("where-if", r"\bwhere (it|they|none|neither|nothing|nobody|there (is|are)|that is so)\b",
+    ("where-if", r"\bwhere ((it|they) (is|are|was|were|has|have|does|do|did|can|can't|holds?|fails?|brings?)|there (is|are)|none|neither|nothing|nobody|that is so)\b",
      "'where' stands for 'if'", "'if ...'", "The duration is 0 where nobody knows it."),
     ("those-that", r"\b(those|that) (that|which|of which|whose)\b", "the reader must look up what 'those' are",
      "repeat the noun: 'the penalties that ...'", "Penalty i of those that follow."),

@@ -32,22 +32,23 @@ enum iso_picture_labels {
    Axes run to the right and upwards, so left is left; `radiological` turns x round. Both axes of
    every panel have one scale, whatever the shape of the voxels. */
 struct iso_picture {
-	size_t size; /* of this struct */
+	size_t size; /* size of this struct */
 	enum iso_picture_kind kind;
 	int64_t frame;          /* t, from 0 */
-	enum iso_picture_at at; /* slices: where they cross */
+	enum iso_picture_at at; /* point where slices cross */
 	double point[3];        /* mm (indices without a grid), for ISO_AT_POINT */
 	char axis;              /* montage: 'x', 'y' or 'z'; 0: z */
-	int64_t every, columns; /* montage: one slice in so many, so many in a row;
-					   0: at most 24 slices, and what fills the picture */
-	double window[2];       /* values of the first and last colour; both 0: */
-	double percent[2];      /* from these percentiles; both 0: from 0 to the greatest,
+	int64_t every,
+		columns;   /* montage: one slice in `every`, `columns` in a row; 0: at most 24 slices, and as
+					   many columns as fill the picture */
+	double window[2];  /* values of the first and last colour; both 0: */
+	double percent[2]; /* from these percentiles; both 0: from 0 to the greatest,
 					   or symmetric about 0 if there are negative values */
-	const char *map;        /* see iso_picture_maps; NULL: ember, or blue-red for a
+	const char *map;   /* see iso_picture_maps; NULL: ember, or blue-red for a
 					   window symmetric about 0 */
-	double zoom;            /* pixels along the shortest edge of a voxel;
+	double zoom;       /* pixels along the shortest edge of a voxel;
 					   0: for a picture about 1000 pixels wide or high */
-	bool linear;            /* interpolate between voxels, instead of flat boxes */
+	bool linear;       /* interpolate between voxels, instead of flat boxes */
 	bool radiological, crosshair;
 	enum iso_picture_labels labels;
 	const char *title; /* UTF-8; NULL: none */
