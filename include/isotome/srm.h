@@ -37,8 +37,9 @@ int iso_srm_create(iso_srm **m, const struct iso_panels *p, const struct iso_srm
 void iso_srm_free(iso_srm *m);
 
 /* Pairs first ... first + n - 1 of each simulated voxel, in rounds over all of them. With until_counts > 0 it
-   continues by itself, up to n pairs, until the core has this many counts per element. After a failure or ISO_ECANCEL the matrix has the rounds that were whole. With
-   several ranks each rank simulates its share of the pairs, and has the counts of all ranks after a round. */
+   continues by itself, up to n pairs, until the core has this many counts per element. After a failure or
+   ISO_ECANCEL the matrix has the rounds that were whole. With several ranks each rank simulates its share of the
+   pairs, and has the counts of all ranks after a round. */
 int iso_srm_simulate(iso_srm *m, iso_ctx *ctx, int64_t first, int64_t n, double until_counts);
 
 /* What so many pairs a voxel will take; the size of the counts is an estimate. */
