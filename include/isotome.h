@@ -8,15 +8,15 @@
    - destination before source, as in memcpy;
    - every function that can fail returns ISO_OK (0) or a negative code, and leaves one line
      about it in iso_message(). A result leaves through the first argument, on success only;
-   - where such a function needs a pointer, NULL gives ISO_EARG; where NULL stands for something, the
-     function or the member says what. Functions without a status need all their pointers, but those
-     that free, which take NULL;
+   - if such a function needs a pointer, NULL gives ISO_EARG; if NULL has a meaning, the function or the member
+     says which. Functions without a status need all their pointers, except functions that free, which take
+     NULL;
    - a struct of parameters that begins with `size` is made as { .size = sizeof s, ... }: later versions
      add members at its end, and take a smaller struct as one with zeros there. Size 0 gives ISO_EARG.
      All other structs keep their members as long as the library keeps its soname;
    - threads may call any functions at the same time, as long as none writes an object that another
-     uses: what a function takes as const it does not write. Handles that allow more, or less, say so
-     where they are declared. */
+     uses: what a function takes as const it does not write. Handles that allow more, or less, say so in their
+     own header. */
 #ifndef ISOTOME_H
 #define ISOTOME_H
 

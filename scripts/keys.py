@@ -55,7 +55,7 @@ PARTS = [
     ),
     (
         "Regions of the NEMA phantom",
-        "`isotome measure nema` and `isotome report --spheres`, where they are not those of the phantom itself.",
+        "`isotome measure nema` and `isotome report --spheres`, if the spheres are not those of the phantom itself.",
         [
             ("src/image/nema.c", "read_all", "keys", ""),
             ("src/image/nema.c", "read_sphere", "keys", "one of spheres"),

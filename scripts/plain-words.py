@@ -36,7 +36,7 @@ TURNS = (
      "names nothing", "name the thing: 'the existing files'", "The run continues what is there."),
     ("not-there", r"\b(is|are|was|were) not there\b", "names no place",
      "'is missing', 'does not exist'", "The folder is made if it is not there."),
-    ("where-if", r"\bwhere (it|they|none|neither|nothing|nobody|there (is|are)|that is so)\b",
+    ("where-if", r"\bwhere ((it|they) (is|are|was|were|has|have|does|do|did|can|can't|holds?|fails?|brings?)|there (is|are)|none|neither|nothing|nobody|that is so)\b",
      "'where' stands for 'if'", "'if ...'", "The duration is 0 where nobody knows it."),
     ("those-that", r"\b(those|that) (that|which|of which|whose)\b", "the reader must look up what 'those' are",
      "repeat the noun: 'the penalties that ...'", "Penalty i of those that follow."),
@@ -89,24 +89,12 @@ ALLOWED = {
     "docs/abi.md": 3,
     "docs/architecture.md": 25,
     "docs/checks.md": 23,
-    "docs/commands/backproject.md": 3,
-    "docs/commands/bids.md": 4,
-    "docs/commands/convert.md": 1,
-    "docs/commands/index.md": 2,
-    "docs/commands/project.md": 3,
-    "docs/commands/recon.md": 4,
-    "docs/commands/sens.md": 3,
-    "docs/commands/srm.md": 2,
-    "docs/commands/view.md": 1,
     "docs/comparisons.md": 1,
     "docs/conventions.md": 2,
     "docs/descriptions.md": 11,
     "docs/dual-head.md": 12,
     "docs/examples.md": 1,
-    "docs/formats.md": 5,
     "docs/gallery.md": 1,
-    "docs/howto/frames.md": 1,
-    "docs/howto/long-runs.md": 1,
     "docs/index.md": 2,
     "docs/list-mode.md": 21,
     "docs/live.md": 10,
@@ -121,7 +109,6 @@ ALLOWED = {
     "docs/simulation.md": 9,
     "docs/srm.md": 1,
     "docs/strip.md": 8,
-    "docs/tutorials/first-ten-minutes.md": 1,
     "docs/units.md": 8,
     "docs/validation.md": 15,
     "include/isotome/algo.h": 9,
@@ -156,22 +143,6 @@ ALLOWED = {
     "include/isotome/vec.h": 1,
     "include/isotome/volume.h": 1,
     "include/isotome.h": 1,
-    "isotome srm --help": 2,
-    "isotome sens ubp --help": 1,
-    "isotome sens svoxel --help": 1,
-    "isotome sens sradon --help": 1,
-    "isotome project ubp --help": 1,
-    "isotome project svoxel --help": 1,
-    "isotome project sradon --help": 1,
-    "isotome backproject ubp --help": 1,
-    "isotome backproject svoxel --help": 1,
-    "isotome backproject sradon --help": 1,
-    "isotome recon ubp --help": 2,
-    "isotome recon svoxel --help": 1,
-    "isotome recon sradon --help": 1,
-    "isotome view --help": 1,
-    "isotome convert --help": 1,
-    "isotome bids --help": 4,
 }
 
 GOOD = (
@@ -252,7 +223,7 @@ def blocks(text):
 
 def page_sentences(text):
     for line, block, after in blocks(text):
-        yield from sentences(line, block, after)
+        yield from sentences(line, block, after and block[0].islower())
 
 
 def header_sentences(text):
@@ -299,7 +270,7 @@ def findings(found):
                 yield line, name, why, instead, sentence
         if len(re.findall(r"[A-Za-z]\w*", short)) > MOST_WORDS_SENTENCE:
             yield line, *LONG, sentence
-        if after_code and re.match("[a-z]", sentence):
+        if after_code:
             yield line, *NO_SUBJECT, sentence
 
 

@@ -21,7 +21,7 @@ ISO_BEGIN_C
 
 enum iso_place {
 	ISO_HOST,
-	ISO_DEVICE, /* memory of the operator's context: of the GPU on CUDA, of the host on the CPU */
+	ISO_DEVICE, /* memory of the operator's context: GPU memory on CUDA, host memory on the CPU */
 };
 
 /* What a step of a run left. */
@@ -58,16 +58,17 @@ struct iso_run {
 	bool resume;               /* from the checkpoint, if there is one */
 	/* After each iteration, with the image on the host; NULL: not wanted. ISO_OK goes on, ISO_ENOUGH ends the run as
 	   if there were no more iterations (a filter of EM that was to follow the last one alone follows this one); a
-	   failure ends it too, with a checkpoint. Of several ranks each has its own or none, and all end where one of
-	   them wants to. */
+	   failure ends it too, with a checkpoint. With several ranks each has its own function or none, and all ranks
+	   end if one of them asks to end. */
 	int (*each)(void *arg, int iteration, const iso_real *x);
 	void *arg;
 	bool (*wants)(void *arg, int iteration); /* NULL: every iteration */
 	bool keep; /* a checkpoint of the finished run too: resumed, it gives the image at once */
-	/* Set before `each` is called; NULL: not wanted. Of EM the log-likelihood, a sum over the updates of the
-	   iteration, each of its subset and before it; else the cost after the iteration. */
+	/* Set before `each` is called; NULL: not wanted. For EM this is the log-likelihood: the sum over the updates
+	   of the iteration, each for its subset and before the update. Otherwise it is the cost after the
+	   iteration. */
 	double *objective;
-	const struct iso_watch *watch; /* NULL: nobody looks on */
+	const struct iso_watch *watch; /* NULL: nobody watches */
 };
 
 /* ---- expectation maximisation ---- */
@@ -87,7 +88,7 @@ struct iso_em {
 	enum iso_place place;
 	struct iso_em_data data; /* file order; add is r, not r/m */
 	struct iso_sens sens;
-	int iterations;                  /* of all subsets, at most */
+	int iterations;                  /* most passes over all subsets */
 	const struct iso_filter *filter; /* NULL: none; else after every filter_every-th */
 	int filter_every;                /* iteration, on `grid`; as many as `iterations`: after the last */
 	struct iso_grid grid;
@@ -117,7 +118,7 @@ struct iso_em_result {
 	int resumed_from;      /* updates found in the checkpoint, 0 if none */
 	int unsaved;           /* checkpoints on the way that could not be written */
 	int n;                 /* updates done: iterations x subsets, unless stopped */
-	double *loglik;        /* of each update, before it; free with iso_em_result_free */
+	double *loglik;        /* log-likelihood before each update; free with iso_em_result_free */
 	bool stopped;          /* by `each` of struct iso_run */
 };
 
@@ -135,14 +136,13 @@ void iso_em_plan(struct iso_plan *plan, const iso_ctx *ctx, int64_t n, int64_t n
 struct iso_penalty {
 	const char *name; /* in parameter `penalty` of a problem: "quadratic" */
 	const char *help; /* what mu is times */
-	bool proximal;    /* it has no operator: a member of struct iso_fista */
+	bool proximal;    /* has no operator; use the member of struct iso_fista */
 };
 
-/* Penalty i of those that there are; NULL: they end before it. */
+/* Returns penalty i, or NULL if there are i or fewer. */
 const struct iso_penalty *iso_penalty(int i);
 
-/* A penalty that is quadratic, <x, L x>, as operator L, which is its own adjoint. ISO_EARG for a name that
-   is none of these. */
+/* A quadratic penalty <x, L x> as the operator L, which is its own adjoint. ISO_EARG for any other name. */
 int iso_penalty_create(iso_op **op, iso_ctx *ctx, const char *name, const struct iso_grid *g);
 
 /* "quadratic", smoothness: <x, L x> is the sum of (x_n - x_m)^2 over neighbours. */
@@ -219,8 +219,8 @@ struct iso_fista_result {
 	int n;                     /* iterations done */
 	int resumed_from, unsaved; /* as in struct iso_em_result */
 	double *cost;              /* as of struct iso_cg, with tv: n + 1 values that do not rise */
-	double *change;            /* of the image over its size, 0 where a step was not taken: n + 1 */
-	bool stopped;              /* as in struct iso_em_result */
+	double *change; /* change of the image over its size, 0 if a step was not taken; n + 1 values */
+	bool stopped;   /* as in struct iso_em_result */
 };
 
 /* As iso_em_run. */

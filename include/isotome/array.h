@@ -17,7 +17,7 @@ struct iso_array {
 	int64_t n;      /* product of dim */
 	iso_real *v;
 	bool has_grid;
-	bool pairs;           /* of complex numbers: the last axis, of 2 */
+	bool pairs;           /* values are complex: the last axis has size 2 */
 	struct iso_grid grid; /* meaningful if has_grid */
 	char unit[32];        /* "" if not known */
 };
@@ -27,7 +27,7 @@ int iso_array_create(struct iso_array *a, int n_dim, const int64_t *dim); /* zer
 int iso_array_on_grid(struct iso_array *a, const struct iso_grid *g);     /* zeroed image */
 void iso_array_free(struct iso_array *a);
 
-/* Of the finite values; mean NaN, min and max infinite where there are none. */
+/* Statistics of the finite values. Without finite values the mean is NaN, and min and max are infinite. */
 struct iso_array_stats {
 	double min, max, mean, sum;
 	int64_t nan, infinite, negative, zero; /* how many */
@@ -60,9 +60,9 @@ int iso_read_within(struct iso_array *a, const iso_ctx *ctx, const char *path, e
 int iso_read_image(struct iso_array *a, const char *path, enum iso_values allowed,
                    const struct iso_grid *want);
 
-/* Nothing stands under `path` unless it is whole. An existing file is replaced. `sidecar`: JSON text for
-   the file beside it (iso_sidecar_path), or NULL: both change at once, or none does. If the process is
-   killed meanwhile, the next call that reads or writes a file of this folder finishes it. */
+/* The file appears whole or not at all. An existing file is replaced. `sidecar` is the JSON text for the file
+   beside it (iso_sidecar_path), or NULL. Both files change at once, or neither does. If the process is killed
+   meanwhile, the next call that reads or writes a file of this folder finishes the work. */
 int iso_write(const char *path, const struct iso_array *a, const char *sidecar);
 
 /* Where the sidecar of an output goes: x.nii(.gz) -> x.json, all others FILE.json. */

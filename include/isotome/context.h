@@ -60,9 +60,10 @@ bool iso_ctx_cancelled(const iso_ctx *ctx);
 
 /* Progress of a long call: `done` of `total` steps of `stage`, `left_s` seconds to go (negative:
    not known yet), `note` one line about the step, or NULL. A total of 0 is not known. Called on the calling
-   thread, first as the stage begins, with elapsed_s 0. `unit`: what the stage counts ("events", "bytes"), of which
-   it does per_s a second; NULL: nothing but steps. `brief`: a stage beside the work itself, maybe within another,
-   that often is over at once, as the reading of a file: it is told of only if it lasts longer than a moment. The
+   thread, first as the stage begins, with elapsed_s 0. `unit` names what the stage counts ("events", "bytes"),
+   and per_s is their number per second; NULL: the stage counts only steps. `brief` marks a short stage beside
+   the work itself, maybe within another, such as reading a file. A brief stage is reported only if it lasts
+   longer than a moment. The
    library makes the struct, and may add members at its end. */
 struct iso_progress {
 	const char *stage;

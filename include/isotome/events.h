@@ -23,7 +23,7 @@ struct iso_events {
 	struct iso_event *v;
 	int64_t n_bad; /* non-finite or p1 = p2: kept, but they project to 0 */
 
-	/* What some formats say besides, one value an event; NULL: not said. */
+	/* Further values of some formats, one per event; NULL: not in the file. */
 	uint32_t *time_ms; /* since the start of the scan */
 	iso_real *count;   /* of a histogram's LOR; NULL: each event counts 1 */
 	iso_real *mult;    /* attenuation x normalisation: expected counts over line integral */
@@ -31,24 +31,24 @@ struct iso_events {
 				   tof_bin_ps is not 0, per bin) */
 	uint32_t *crystal; /* (n, 2): numbers of the two crystals */
 
-	/* Of the whole file; 0: not said. */
+	/* Values of the whole file; 0: not in the file. */
 	double tof_fwhm_ps, tof_bin_ps; /* bin: times are centres of bins of this width */
 	double start_s, duration_s;
 	char isotope[16];   /* "F-18"; "": not said */
-	double calibration; /* by which its maker multiplies images, CASToR's factor; 0: not said */
+	double calibration; /* factor by which the maker multiplies images (CASToR's); 0: not in the file */
 
-	/* Of a text file: lines that it could not use, the number of the first (from 1); of GATE's, also
-	   coincidences that trues_only left out. */
+	/* For a text file: number of lines that could not be used, and number of the first such line (from 1). For
+	   GATE: number of coincidences that trues_only left out. */
 	int64_t n_lines_bad, first_line_bad, n_left_out;
 
-	/* Of a histogram: it has every line that could have been measured, those without counts too, so that its
-	   sensitivity is the back-projection of `mult`; `mult` holds the attenuation. */
+	/* lists_all: the histogram has every line that could have been measured, also lines without counts, so its
+	   sensitivity is the back-projection of `mult`. attenuated: `mult` contains the attenuation. */
 	bool lists_all, attenuated;
 };
 
-/* How to read a file that does not say it all; all zero but `size` is a good start. */
+/* How to read a file that does not say everything. A struct of zeros with its `size` is a good start. */
 struct iso_events_options {
-	size_t size;                /* of this struct */
+	size_t size;                /* size of this struct */
 	const iso_scanner *scanner; /* for files of crystal numbers; borrowed */
 	const char *gate_mask;      /* GATE ASCII: its column switches, "1 1 0 ...", 18 for both singles or
 					   36; NULL: none is off */
@@ -68,23 +68,23 @@ struct iso_events_options {
 				   clip them where their sum is at most 1 % of the others', else refuse */
 };
 
-/* By the first bytes of a file, or its suffix: .lmdT (stores t2 - t1: negated on the way in and out), .Cdh (CASToR list
-   mode or histogram), .dat or .txt (GATE ASCII coincidences), .root and .hdf5 (GATE's trees and tables), .hs (Interfile
-   projection data), .l and .l.hdr (PETLINK), .petsird, .npy of rows or records. `options` may be NULL.
-   docs/formats.md says what each holds. */
+/* Reads a file by its first bytes or its suffix: .lmdT (stores t2 - t1; the reader and the writer turn the sign),
+   .Cdh (CASToR list mode or histogram), .dat or .txt (GATE ASCII coincidences), .root and .hdf5 (GATE's trees and
+   tables), .hs (Interfile projection data), .l and .l.hdr (PETLINK), .petsird, .npy of rows or records. `options`
+   may be NULL. docs/formats.md says what each holds. */
 int iso_events_read(struct iso_events *e, const char *path, const struct iso_events_options *o);
 void iso_events_free(struct iso_events *e);
 bool iso_event_bad(const struct iso_event *e);
 
-/* .lmdT, .npy (n, 7), or .Cdh, which keeps all but counts but needs a scanner (NULL: none) and
-   writes it beside, as .hscan and .lut. Histograms are refused. */
+/* .lmdT, .npy (n, 7), or .Cdh, which keeps everything except counts. .Cdh needs a scanner (NULL: none) and
+   writes it as .hscan and .lut. Histograms are refused. */
 int iso_events_write(const char *path, const struct iso_events *e, const char *sidecar);
 int iso_events_write_with(const char *path, const struct iso_events *e, const iso_scanner *s,
                           const char *sidecar);
 int iso_events_write_check(const char *path, bool force); /* as iso_write_check */
 
-/* Fills e->crystal, unless it is there, with the crystals nearest to the ends; *most: the farthest
-   that the end of a good event lies from its crystal, mm. */
+/* Fills e->crystal, if it is NULL, with the crystals nearest to the ends. *most is the largest distance of the
+   end of a good event from its crystal, mm. */
 int iso_events_crystals(struct iso_events *e, const iso_scanner *s, double *most);
 
 /* ---- files of events, piece by piece ---- */
@@ -93,7 +93,7 @@ typedef struct iso_event_file iso_event_file;
 
 struct iso_events_info {
 	const char *format; /* "lmdT", "CASToR list mode", ... */
-	int64_t n;          /* events; with the TOF bins of a histogram, one each */
+	int64_t n;          /* number of events; a histogram counts each TOF bin as one */
 	int64_t delayeds;   /* delayed coincidences of a file that holds them and prompts; 0: none */
 	int64_t bytes;      /* of the records */
 	bool has_dt, has_time, has_count, has_crystal;
@@ -103,23 +103,23 @@ struct iso_events_info {
 	char isotope[16];
 	double calibration;  /* as in struct iso_events */
 	double max_axial_mm; /* ends of lines farther apart along the axis were not recorded; 0: any were */
-	char ignored[320];   /* what the file holds besides, in words; "": nothing */
-	bool multiplicity;   /* there is mult: of each bin of a histogram, its number of crystal pairs */
+	char ignored[320];   /* contents of the file that are not used, in words; "": none */
+	bool multiplicity;   /* mult is the number of crystal pairs of each bin of a histogram */
 	bool lists_all;      /* as in struct iso_events */
 	char layout[160];    /* of a histogram: what its bins are, in words; "": not said */
 	char assumed[800];   /* what the file does not say, and how it was taken; "": nothing */
 	char warning[240];   /* what is wrong with it, in words; "": nothing */
 };
 
-/* All of iso_events_read but text, which must be converted first. A scanner and a context that the options
+/* Opens every format of iso_events_read except text, which must be converted first. A scanner and a context that the options
    give must outlive the file. */
 int iso_event_file_open(iso_event_file **f, const char *path, const struct iso_events_options *o);
 void iso_event_file_close(iso_event_file *f);
 const struct iso_events_info *iso_event_file_info(const iso_event_file *f);
 const iso_scanner *iso_event_file_scanner(const iso_event_file *f); /* NULL: not needed */
 
-/* The scanner that a file of events brings; where it brings none, *s becomes NULL, or, if `assume`, a cylinder through
-   the ends of its events, which iso_scanner_assumed tells. ISO_EINPUT where they lie on none. Free it with
+/* The scanner in a file of events. If the file has none, *s becomes NULL or, with `assume`, a cylinder through
+   the ends of the events; iso_scanner_assumed is true for it. ISO_EINPUT if the ends lie on no cylinder. Free it with
    iso_scanner_free. */
 int iso_events_scanner(iso_scanner **s, const char *path, const struct iso_events_options *o, bool assume);
 
@@ -130,30 +130,31 @@ int iso_event_file_block(struct iso_events *block, const iso_event_file *f, int6
    may read one file at the same time, each into a block of its own. */
 int iso_event_file_read(struct iso_events *block, const iso_event_file *f, int64_t first, int64_t n);
 
-/* Least and greatest of the good events: of both ends, of times, of what comes besides. First above
-   second: there are none. */
+/* Lowest and highest values of the good events: both ends, times, and further values. First above second:
+   there are none. */
 struct iso_events_stats {
 	int64_t n, n_bad;
 	struct iso_events_ends {
 		double x[2], y[2], z[2];
 	} ends_mm;
 	double dt_ps[2], time_s[2], count[2], mult[2], add[2];
-	double counts; /* sum over the good events, 1 each where the file has none */
+	double counts; /* sum over the good events; each counts 1 if the file has no counts */
 };
 
-void iso_events_stats_begin(struct iso_events_stats *s); /* of no events */
-/* And of these. */
+void iso_events_stats_begin(struct iso_events_stats *s); /* begins with no events */
+/* Adds these events. */
 void iso_events_stats_add(struct iso_events_stats *s, const struct iso_events *e);
-int iso_event_file_stats(struct iso_events_stats *s, const iso_event_file *f); /* of all, block by block */
+int iso_event_file_stats(struct iso_events_stats *s,
+                         const iso_event_file *f); /* all events, block by block */
 
 typedef struct iso_event_writer iso_event_writer;
 
-/* A file that grows by blocks; nothing stands under `path` before it is closed. By suffix, as
-   iso_events_write_with; n: events to come, checked against the free space, 0 if not known. All
+/* Writes a file block by block. Nothing exists under `path` before it is closed. The suffix decides, as in
+   iso_events_write_with. n: number of events to come, checked against the free space; 0 if not known. All
    blocks have the arrays of the first. */
 int iso_event_writer_open(iso_event_writer **w, const char *path, const iso_scanner *s, int64_t n);
 int iso_event_writer_append(iso_event_writer *w, const struct iso_events *block);
-int iso_event_writer_close(iso_event_writer *w, const char *sidecar); /* frees, also if it fails */
+int iso_event_writer_close(iso_event_writer *w, const char *sidecar); /* frees, even if it fails */
 void iso_event_writer_free(iso_event_writer *w);                      /* gives up: no file is left */
 
 ISO_END_C

@@ -33,8 +33,8 @@ struct iso_live_options {
 };
 
 /* Listens from now on. The page's stop cancels the context (iso_ctx_cancel), which is kept until iso_live_stop.
-   ISO_EARG for an address or port that is none, ISO_EIO where it can't be listened on, ISO_EDEVICE in a build without
-   libmicrohttpd. */
+   ISO_EARG for a wrong address or port, ISO_EIO if the library can't listen on it, ISO_EDEVICE in a build
+   without libmicrohttpd. */
 int iso_live_start(iso_live **live, iso_ctx *ctx, const struct iso_live_options *o);
 
 /* "http://127.0.0.1:PORT/TOKEN/": whoever has it sees the run and may stop it. */

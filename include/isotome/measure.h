@@ -18,7 +18,7 @@ struct iso_roi {
 	enum iso_roi_kind kind;
 	double centre[3]; /* sphere and cylinder */
 	double radius, length;
-	int axis;                     /* of the cylinder: 0, 1, 2 */
+	int axis;                     /* axis of the cylinder: 0, 1, 2 */
 	double low[3], high[3];       /* box */
 	const struct iso_array *mask; /* on the image's grid: voxels that are not 0 */
 };
@@ -35,10 +35,10 @@ struct iso_roi_stats {
 	double min, max, sum;
 };
 
-/* Of the values in a region. ISO_EINPUT where it holds the centre of no voxel. */
+/* Statistics of the values in a region. ISO_EINPUT if the region contains the centre of no voxel. */
 int iso_measure_roi(struct iso_roi_stats *s, const struct iso_array *x, const struct iso_roi *r);
 
-/* Mean of the tumour over mean of the background; ISO_EINPUT where that is 0. */
+/* Mean of the tumour over mean of the background; ISO_EINPUT if the latter is 0. */
 int iso_measure_tbr(double *tbr, const struct iso_array *x, const struct iso_roi *tumour,
                     const struct iso_roi *background);
 
@@ -58,9 +58,9 @@ struct iso_fwhm {
 	double background; /* taken off first */
 };
 
-/* Profiles along the axes through the highest voxel: the top is the parabola's through the three
-   highest points, the widths are between straight lines from voxel to voxel (NEMA NU 2). NaN
-   where there is no peak, or the profile ends above that height. */
+/* Profiles along the axes through the highest voxel. The height comes from the parabola through the three
+   highest points. The widths come from straight lines from voxel to voxel (NEMA NU 2). NaN if there is no peak,
+   or if the profile ends above that height. */
 struct iso_width {
 	double centre, height; /* of the top: mm; less the background */
 	double fwhm, fwtm;     /* at half, at a tenth of the height: mm */
@@ -69,19 +69,19 @@ struct iso_width {
 /* w[0], w[1], w[2]: the widths along x, y, z. */
 int iso_measure_fwhm(struct iso_width w[3], const struct iso_array *x, const struct iso_fwhm *p);
 
-/* Of n values, straight lines between the ordered ones; NaN where n is 0. */
+/* Quartiles of n values, with straight lines between the ordered values; NaN if n is 0. */
 struct iso_quartiles {
 	int n;
 	double least, low, median, high, most;
 };
 
-/* Sorts the values; those that are not finite are left out. */
+/* Sorts the values, and leaves out values that are not finite. */
 struct iso_quartiles iso_measure_quartiles(int n, double *value);
 
 /* The rods of one diameter in an image. */
 struct iso_rods_size {
 	double diameter;                 /* mm */
-	int rods, pairs;                 /* pairs: of rods at most 2.1 diameters from centre to centre */
+	int rods, pairs;                 /* pairs have at most 2.1 diameters from centre to centre */
 	int profiles;                    /* two a rod, along the axes across it */
 	struct iso_quartiles fwhm, fwtm; /* mm, of the profiles that fall so far between the rod
 						   and its neighbours */
@@ -97,8 +97,8 @@ struct iso_rods {
 	struct iso_rods_size size[16]; /* rising diameters */
 };
 
-/* Of the phantom's cylinders with activity, all along one axis, in the mean of the slices within
-   slab / 2 of their middle; 0: half their length. Profiles go through the voxels, interpolated
+/* Measures the phantom's cylinders with activity, all along one axis, in the mean of the slices within slab /
+   2 of their middle. slab 0 means half their length. Profiles go through the voxels, interpolated
    across; widths as iso_measure_fwhm takes them, no background taken off. */
 int iso_measure_rods(struct iso_rods *r, const struct iso_array *x, const iso_phantom *p, double slab);
 
@@ -147,8 +147,8 @@ struct iso_petric {
 	double rmse_whole, rmse_background; /* RMSE_W, RMSE_Bg: root of the mean squared difference */
 };
 
-/* Masks are voxels that are not 0. aem: of each of n_voi regions |mean of a - mean of ref|; NULL if there is none.
-   ISO_EINPUT where a mask is empty, or the mean in the background is not above 0. */
+/* Masks are voxels that are not 0. aem: |mean of a - mean of ref| for each of n_voi regions; NULL if there are no regions.
+   ISO_EINPUT if a mask is empty, or if the mean in the background is not above 0. */
 int iso_measure_petric(struct iso_petric *p, double *aem, int64_t n, const iso_real *a, const iso_real *ref,
                        const iso_real *whole, const iso_real *background, int n_voi,
                        const iso_real *const *voi);
@@ -170,7 +170,7 @@ struct iso_nema_result {
 	struct iso_nema_figures {
 		double mean, background; /* C_H and C_B */
 		double contrast;         /* recovery, per cent */
-		double variability;      /* of the background, per cent */
+		double variability;      /* variability of the background, per cent */
 	} sphere[16];
 	double lung; /* residual, per cent of the background; NaN if there is no lung */
 };

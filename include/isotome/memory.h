@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory: plans of what a call will allocate, in bytes, and checks against what there is.
+/* Memory: plans of the bytes that a call will allocate, and checks against the free memory.
 
    Threads: a plan belongs to one thread at a time. */
 #ifndef ISOTOME_MEMORY_H
@@ -9,14 +9,14 @@
 
 ISO_BEGIN_C
 
-/* What a call will allocate, from sizes alone: lines that the functions iso_..._plan add. It begins as
-   { 0 } and ends with iso_plan_free. Where there is no memory for a line, iso_plan_check tells. */
+/* A plan lists the memory that a call will allocate, from sizes alone. The functions iso_..._plan add lines. A
+   plan begins as { 0 } and ends with iso_plan_free. If there is no memory for a line, iso_plan_check fails. */
 struct iso_plan {
 	struct iso_plan_lines *lines; /* NULL: none yet */
 };
 
 struct iso_plan_line {
-	const char *what;     /* of the plan, until it changes */
+	const char *what;     /* belongs to the plan; valid until the plan changes */
 	int64_t host, device; /* bytes */
 };
 
@@ -33,12 +33,12 @@ void iso_plan_total(const struct iso_plan *plan, int64_t *host, int64_t *device)
 
 void iso_plan_free(struct iso_plan *plan); /* its lines; it is { 0 } again */
 
-/* ISO_ENOMEM, naming the sizes, if the plan exceeds the limit or what is free. */
+/* ISO_ENOMEM, naming the sizes, if the plan exceeds the limit or the free memory. */
 int iso_plan_check(const struct iso_plan *plan, const iso_ctx *ctx);
 
-/* ISO_ENOMEM, naming `what` and the sizes, if `bytes` more on the host exceed what is left of the
-   limit: what the process has come to hold since the context was made counts, but for 4 MiB. Without
-   a limit, or with NULL for the context: if they exceed what the machine has free. */
+/* ISO_ENOMEM, naming `what` and the sizes, if `bytes` more on the host exceed the rest of the limit. Memory
+   that the process has taken since the context was made counts, except 4 MiB. Without a limit, or with NULL for
+   the context: if they exceed the free memory of the machine. */
 int iso_memory_check(const iso_ctx *ctx, const char *what, int64_t bytes);
 
 ISO_END_C

@@ -59,8 +59,9 @@ struct iso_ratio_stat {
 };
 
 /* z = A_sub*( new - rho ), new_j = y_j / ((A_sub x)_j + a_j), for the rows of `sub` in one pass over the data; then
-   rho_j = new_j unless `keep`. rho: n_out values in the operator's order. u > 0: about the size of x, the scale of
-   fixed-point sums: terms u_n a_jn (new_j - rho_j) above 256 times the largest y are cut and counted. */
+   rho_j = new_j unless `keep`. rho: n_out values in the operator's order. u > 0 is about the size of x, and
+   sets the scale of fixed-point sums. Terms u_n a_jn (new_j - rho_j) above 256 times the largest y are cut and
+   counted. */
 int iso_ratio_step(iso_op *op, int sub, iso_real *z, iso_real *rho, bool keep, const iso_real *x,
                    const iso_real *u, const struct iso_em_data *data, struct iso_ratio_stat *stat);
 

@@ -9,7 +9,7 @@
 
 ISO_BEGIN_C
 
-/* Deposits that are summed before the energy window: of a head, a block, or a crystal. */
+/* Which deposits are summed before the energy window: those in a head, a block, or a crystal. */
 enum iso_readout { ISO_READ_HEAD, ISO_READ_BLOCK, ISO_READ_CRYSTAL };
 
 /* Two alike heads that face each other: y is normal to them, the upper one at +y; x and z lie in
@@ -28,11 +28,11 @@ struct iso_panels {
 	double time_fwhm, coincidence; /* ns */
 	enum iso_readout readout;
 	int per_pitch[2]; /* voxels: x, z */
-	int planes;       /* of voxels, along y; the stack is centred */
+	int planes;       /* planes of voxels along y; the stack is centred */
 	double plane;     /* mm: thickness of one */
 };
 
-/* Of a scanner of the kind ISO_PANELS; NULL: of another kind. */
+/* The panels of a scanner of the kind ISO_PANELS; NULL for another kind. */
 const struct iso_panels *iso_scanner_panels(const iso_scanner *s);
 
 /* Its image: crystals * per_pitch voxels in x and z, `planes` in y. */
@@ -79,9 +79,9 @@ struct iso_norm_options {
 /* `mean` to `noise` are of living crystals' efficiencies or, per LOR, of n above 0. */
 struct iso_norm_figures {
 	double counts, expected;          /* sums over all LORs */
-	double stray;                     /* counts where none are expected: of LORs, or of crystals */
+	double stray;                     /* counts in LORs or crystals without expected counts */
 	int64_t dead[2];                  /* crystals of the upper and lower head with c = 0 */
-	int64_t unseen[2];                /* of these, without expected counts: not known */
+	int64_t unseen[2];                /* dead ones without expected counts: not known */
 	int64_t few;                      /* living crystals with less than ISO_NORM_FEW counts */
 	double fewest;                    /* counts of a living crystal */
 	int64_t dead_lors;                /* n = 0 */

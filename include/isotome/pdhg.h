@@ -17,27 +17,29 @@
 ISO_BEGIN_C
 
 struct iso_pdhg {
-	size_t size; /* of this struct */
+	size_t size; /* size of this struct */
 	iso_op *op;
-	enum iso_place place;    /* of data, sens, y and images */
-	struct iso_em_data data; /* of the likelihood: file order; add is r, not r/m */
+	enum iso_place place;    /* place of data, sens, y and images */
+	struct iso_em_data data; /* for the likelihood: file order; add is r, not r/m */
 	struct iso_sens sens;    /* S; its image NULL: least squares of y */
-	const iso_real *y;       /* of least squares: file order */
+	const iso_real *y;       /* for least squares: file order */
 	struct iso_grid grid;
 	double tv;        /* >= 0 */
-	bool nonneg;      /* of least squares: no voxel below 0; the likelihood has it always */
-	bool subsets;     /* SPDHG: a step takes one of the operator's subsets, at random; else all data */
+	bool nonneg;      /* for least squares: no voxel below 0; the likelihood always has this */
+	bool subsets;     /* SPDHG: a step takes one of the operator's subsets, at random; false: all data */
 	bool keep_unseen; /* voxels without sensitivity stay neighbours in TV */
 	int iterations;   /* over all data, at most */
-	double tolerance; /* relative gap that ends the run; 0: none does */
-	int look_every; /* iterations from one look to the next; 0: 1, with subsets, where a look is a pass, 10 */
-	double balance; /* steps of the dual over those of the image; 0: 0.3, of a likelihood with subsets 1 */
-	uint64_t seed;  /* of the order of subsets */
+	double tolerance; /* relative gap that ends the run; 0: no gap does */
+	int look_every; /* iterations from one look to the next; 0: 1, or 10 with subsets, because a look is then a
+   pass */
+	double balance; /* steps of the dual over steps of the image; 0: 0.3, or 1 for a likelihood with subsets */
+	uint64_t seed; /* seed of the order of subsets */
 };
 
 typedef struct iso_pdhg_state iso_pdhg_state;
 
-/* As iso_em_create and so on: x is the start; of a likelihood it must not be 0 everywhere, and its size counts. */
+/* Like iso_em_create and so on. x is the start. For a likelihood, x must not be 0 everywhere, and its size
+   matters. */
 int iso_pdhg_create(iso_pdhg_state **d, const struct iso_pdhg *p, const iso_real *x);
 int iso_pdhg_step(iso_pdhg_state *d); /* one of `iterations`, or a subset's share of it */
 bool iso_pdhg_finished(const iso_pdhg_state *d);
@@ -45,32 +47,33 @@ int iso_pdhg_image(iso_real *x, const iso_pdhg_state *d);
 void iso_pdhg_free(iso_pdhg_state *d);
 
 struct iso_pdhg_look {
-	double iterations,
-		passes;       /* so far; passes: of A and A* over all data, those of start and looks too */
-	double cost, penalty; /* P, and tv TV(x) in it */
-	double gap;      /* of P(x) and the dual, >= 0. Least squares: over images of at most twice max |x| */
-	double relative; /* gap over the counts used; of least squares, over |y|^2 */
+	double iterations, passes; /* so far; passes of A and A* over all data, including start and looks */
+	double cost, penalty;      /* P, and tv TV(x) in it */
+	double gap; /* gap between P(x) and the dual, >= 0. Least squares: over images of at most twice max |x|
+   */
+	double relative; /* gap over the counts used; for least squares, gap over |y|^2 */
 };
 
-/* Those so far: after the first iteration, every look_every-th and the last; valid until the next call. */
+/* The looks so far: after the first iteration, every look_every-th and the last. Valid until the next call. */
 const struct iso_pdhg_look *iso_pdhg_looks(const iso_pdhg_state *d, int *n);
 
 struct iso_pdhg_result {
-	size_t size; /* of this struct, set by the caller */
+	size_t size; /* size of this struct, set by the caller */
 	int n;       /* iterations done */
 	int n_looks;
 	struct iso_pdhg_look *look; /* free with iso_pdhg_result_free */
-	double counts, lost;        /* used; of rows skipped: m = 0, or no voxel and no additive term */
-	int64_t unseen;             /* voxels without sensitivity */
-	bool converged, stopped;    /* by tolerance; by `each` of struct iso_run */
-	int resumed_from, unsaved;  /* as in struct iso_em_result */
+	double counts,
+		lost; /* counts used, and counts of skipped rows (m = 0, or no voxel and no additive term) */
+	int64_t unseen;            /* voxels without sensitivity */
+	bool converged, stopped;   /* by tolerance; by `each` of struct iso_run */
+	int resumed_from, unsaved; /* as in struct iso_em_result */
 };
 
 /* As iso_em_run. */
 int iso_pdhg_run(iso_real *x, struct iso_pdhg_result *r, const struct iso_pdhg *p, const struct iso_run *run);
 void iso_pdhg_result_free(struct iso_pdhg_result *r);
 
-/* For n voxels and n_data rows; of p what is not an array counts, and which arrays there are. */
+/* Plans for n voxels and n_data rows. From p it uses the values, and which arrays are not NULL. */
 void iso_pdhg_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_pdhg *p, int64_t n,
                    int64_t n_data);
 

@@ -35,7 +35,7 @@ enum iso_flat { ISO_FLAT_ELLIPSE, ISO_FLAT_RECTANGLE, ISO_FLAT_POINT };
 struct iso_ellipse {
 	double x, y, a, b; /* mm */
 	double cos_phi, sin_phi;
-	double rho; /* activity per area; of a point in all */
+	double rho; /* activity per area; for a point the total activity */
 	enum iso_flat kind;
 };
 

@@ -19,7 +19,7 @@ double iso_decay_mean(double half_life_s, double from_s, double to_s);
 
 /* Expected randoms of a pair of crystals a, b are rate[a] x rate[b] (rate: one value per crystal).
    From delayed coincidences, by maximum likelihood over the scanner's pairs (each fan sum is met);
-   `bad` counts those that lie on no pair. */
+   `bad` counts delayed coincidences that lie on no pair. */
 int iso_randoms_from_delayed(double *rate, int64_t *bad, iso_ctx *ctx, const iso_scanner *s,
                              const struct iso_events *delayed);
 

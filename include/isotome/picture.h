@@ -33,10 +33,10 @@ enum iso_picture_labels {
    Axes run to the right and upwards, so left is left; `radiological` turns x round. Both axes of
    every panel have one scale, whatever the shape of the voxels. */
 struct iso_picture {
-	size_t size; /* of this struct */
+	size_t size; /* size of this struct */
 	enum iso_picture_kind kind;
 	int64_t frame;          /* t, from 0 */
-	enum iso_picture_at at; /* slices: where they cross */
+	enum iso_picture_at at; /* point where slices cross */
 	double point[3];        /* mm (indices without a grid), for ISO_AT_POINT */
 	char axis;              /* montage: 'x', 'y' or 'z'; 0: z */
 	int64_t every, columns; /* montage: one slice in so many, so many in a row;

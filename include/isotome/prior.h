@@ -24,15 +24,15 @@ enum iso_prior_kind {
 };
 
 struct iso_prior_spec {
-	size_t size; /* of this struct */
+	size_t size; /* size of this struct */
 	enum iso_prior_kind kind;
 	struct iso_grid grid;
 	double gamma, epsilon, s, delta,
-		eta;             /* those of the kind; epsilon >= 0, the others > 0, gamma >= 0 */
-	enum iso_place place;    /* of the images below, copied */
-	const iso_real *kappa;   /* >= 0; NULL: 1. Voxels where it is 0 are nobody's neighbours */
+		eta;             /* parameters of the kind; epsilon >= 0, the others > 0, gamma >= 0 */
+	enum iso_place place;    /* place of the images below, which are copied */
+	const iso_real *kappa;   /* >= 0; NULL: 1. Voxels with kappa 0 are no neighbours of any voxel */
 	const iso_real *anatomy; /* NULL: none; not with ISO_PRIOR_TV */
-	int bowsher;             /* neighbours that count, those most alike in `anatomy` */
+	int bowsher;             /* number of neighbours that count: the most alike in `anatomy` */
 };
 
 typedef struct iso_prior iso_prior;
@@ -54,12 +54,12 @@ int iso_prior_kind_of(enum iso_prior_kind *kind, const char *name);
 /* ---- kernels from features (Wang and Qi 2015) ---- */
 
 struct iso_kernel {
-	size_t size; /* of this struct */
+	size_t size; /* size of this struct */
 	struct iso_grid grid;
 	int n_features;
 	const iso_real *feature; /* n_features images on the host, one after the other */
 	int neighbours;          /* k; 0: 48 */
-	int radius;              /* of the window, voxels; 0: 3 */
+	int radius;              /* radius of the window, voxels; 0: 3 */
 	double sigma;            /* 0: 1 */
 };
 

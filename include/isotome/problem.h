@@ -7,7 +7,7 @@
 	iso_problem_recon(p, NULL, "x.nii");
 	iso_problem_free(p);
 
-   or with all that is to be said:
+   or with more parameters:
 
 	iso_problem_create(&p, ctx, "ray");
 	iso_problem_set(p, "events", "scan.Cdh");
@@ -16,12 +16,12 @@
 	iso_problem_recon(p, NULL, "x.nii");
 	iso_problem_free(p);
 
-   Each parameter has a name, the one that `isotome recon MODEL --help` lists with two dashes before it;
-   values are text, as on the command line ("2,2,4", "true"), and checked as they are set. Messages put
+   Each parameter has the name that `isotome recon MODEL --help` lists with two dashes before it. Values are
+   text, as on the command line ("2,2,4", "true"). They are checked when they are set. Messages put
    the names of parameters in quotes: 'events'.
 
-   Thread rule: a problem serves one thread at a time. Several problems, of one context or of several,
-   may be used by several threads at once; of one context, one of them computes at a time. A NULL problem,
+   Thread rule: a problem serves one thread at a time. Several threads may use several problems at once, of one
+   context or of several. Within one context, one problem computes at a time. A NULL problem,
    name or destination is ISO_EARG, unless a comment says otherwise. */
 #ifndef ISOTOME_PROBLEM_H
 #define ISOTOME_PROBLEM_H
@@ -41,17 +41,17 @@ typedef struct iso_problem iso_problem;
 /* Name of model k ("ray"), NULL beyond the last. */
 const char *iso_problem_model(int k);
 
-/* A problem of that model, with all parameters at their defaults. The context must stay. */
+/* Creates a problem of this model, with all parameters at their defaults. The context must outlive it. */
 int iso_problem_create(iso_problem **p, iso_ctx *ctx, const char *model);
 void iso_problem_free(iso_problem *p); /* NULL: nothing */
 
-/* The model that a file of data is of, and its parameter that takes the file, by what the file holds: list-mode events
-   or a histogram "ray" and "events", strip events "strip" and "events", a recording of transducers "ubp" and "data", a
-   system matrix "srm" and "srm". Both texts stay. ISO_EINPUT for any other file, and for rows of three numbers in a
-   .npy, which two models have. */
+/* Finds the model for a file of data, and the parameter of the model that takes the file. List-mode events and
+   histograms give "ray" and "events". Strip events give "strip" and "events". A recording of transducers gives
+   "ubp" and "data". A system matrix gives "srm" and "srm". Both texts stay valid. ISO_EINPUT for any other
+   file, and for rows of three numbers in a .npy, because two models read such rows. */
 int iso_problem_model_of(const char **model, const char **parameter, const char *path);
 
-/* A problem of that model with that file, and all else at the defaults. */
+/* Creates a problem with this file and its model, and all other parameters at their defaults. */
 int iso_problem_open(iso_problem **p, iso_ctx *ctx, const char *path);
 
 /* ---- parameters ---- */
@@ -78,22 +78,22 @@ enum iso_param_takes {
 struct iso_param {
 	size_t size; /* sizeof(struct iso_param), set by the caller */
 	const char *name;
-	const char *group; /* "Model ray", "Least squares": those of one group stand together */
+	const char *group; /* "Model ray", "Least squares": parameters of one group stand together */
 	enum iso_param_type type;
 	int count;                /* numbers in a comma separated list; 0: one number */
 	bool spread;              /* one number may stand for all of the list */
-	double min, max;          /* of each number, where min < max */
+	double min, max;          /* range of each number, if min < max */
 	const char *const *words; /* what a text may be, ends with NULL; NULL: anything */
-	const char *unit;         /* of each number: "mm"; NULL: none */
-	const char *absent;       /* what holds when not set, in words; NULL: `value` */
+	const char *unit;         /* unit of each number: "mm"; NULL: none */
+	const char *absent;       /* the default in words; NULL: see `value` */
 	const char *value_name;   /* "FILE", "MM" */
 	const char *help;
 	enum iso_param_file file;
-	char value[256]; /* now, as iso_problem_set takes it; "": none */
+	char value[256]; /* present value, as iso_problem_set takes it; "": none */
 	enum iso_param_takes takes;
 };
 
-/* Parameter k of the problem, from 0; ISO_EARG beyond the last, of which there is no message. */
+/* Parameter k of the problem, from 0. ISO_EARG beyond the last, without a message. */
 int iso_problem_param(const iso_problem *p, int k, struct iso_param *param);
 
 /* ISO_EARG, with the nearest name or the range, if the name or value is none. ISO_EINPUT if the value names a file
@@ -101,20 +101,21 @@ int iso_problem_param(const iso_problem *p, int k, struct iso_param *param);
    let go: the next call loads them anew. */
 int iso_problem_set(iso_problem *p, const char *name, const char *value);
 
-/* An array in place of the file that a parameter names ("mu", "norm", "sens", "start", "data" ...): its
-   values are copied, so it need not stay. `device`: v is memory of the context's device. ISO_EARG where `takes` of
-   the parameter is another kind. */
+/* Sets an array in place of the file that a parameter names ("mu", "norm", "sens", "start", "data" ...). The
+   values are copied. `device`: v is memory of the context's device. ISO_EARG if `takes` of the parameter is
+   another kind. */
 int iso_problem_set_array(iso_problem *p, const char *name, const struct iso_array *a, bool device);
 
 /* The same for list-mode events ("events", "delayed" of model ray), and of strips ("events"). */
 int iso_problem_set_events(iso_problem *p, const char *name, const struct iso_events *e);
 int iso_problem_set_strip_events(iso_problem *p, const struct iso_strip_events *e);
 
-/* A system matrix that has its table in place of the file of 'srm' (model srm): borrowed, it must outlive the
-   problem and stay as it is. */
+/* Sets a system matrix with its table in place of the file of 'srm' (model srm). The matrix is borrowed: it
+   must outlive the problem and must not change. */
 int iso_problem_set_srm(iso_problem *p, const iso_srm *m);
 
-/* Sets what was not set from the record of an earlier run, a JSON file; but not what is written. */
+/* Sets every parameter that was not set from the record of an earlier run, a JSON file. Names of outputs are
+   not taken. */
 int iso_problem_like(iso_problem *p, const char *record);
 
 /* ---- messages ---- */
@@ -127,10 +128,10 @@ enum iso_message_kind {
 
 typedef void (*iso_message_fn)(void *arg, enum iso_message_kind kind, const char *text);
 
-/* Whom to tell, on the thread that called; NULL: nobody. Progress is the context's. */
+/* Sets the function that gets messages, on the calling thread; NULL: none. The context reports progress. */
 void iso_problem_set_message(iso_problem *p, iso_message_fn fn, void *arg);
 
-/* ---- work: each loads what it needs and has not been loaded ---- */
+/* ---- work: each function loads the data that it needs ---- */
 
 /* Reads and checks all that the parameters name. */
 int iso_problem_load(iso_problem *p);
@@ -138,14 +139,15 @@ int iso_problem_load(iso_problem *p);
 /* Bytes that iso_problem_recon will take, from sizes alone; data are not read. */
 int iso_problem_plan(iso_problem *p, struct iso_plan *plan);
 
-/* The grid of the image: as set, or what the data suggest. */
+/* The grid of the image: as set, or as the data suggest. */
 int iso_problem_grid(iso_problem *p, struct iso_grid *g);
 
 /* Rows of the data: events, LORs, samples; 0 on failure. */
 int64_t iso_problem_rows(iso_problem *p);
 
-/* Of them, those of this rank, which its operator has and iso_problem_data: of ray and strip over several ranks some,
-   else all; 0 on failure. Of events that stay on disk, which neither of the two takes: all. */
+/* Number of rows of this rank, as in its operator and in iso_problem_data; 0 on failure. With several ranks,
+   models ray and strip have a part of the rows. In all other cases, and for events that stay on disk, these are
+   all rows. */
 int64_t iso_problem_own_rows(iso_problem *p);
 
 /* The rows in the file's order as an array: its axes into dim, and their number; 0 on failure. Events, (rows); LORs of
@@ -157,8 +159,8 @@ int iso_problem_shape(iso_problem *p, int64_t dim[8]);
    must outlive the operator. */
 int iso_problem_op(iso_problem *p, iso_op **op);
 
-/* Vectors of the rows of this rank in the file's order, host memory, each to be freed with free(): counts y, mean
-   additive term r, factors m; NULL where there are none (y: each row counts 1). */
+/* Vectors of the rows of this rank in the file's order, in host memory: counts y, mean additive term r,
+   factors m. Free each with free(). A vector is NULL if the problem has none (y NULL: each row counts 1). */
 int iso_problem_data(iso_problem *p, iso_real **y, iso_real **r, iso_real **m);
 
 /* The sensitivity image, with attenuation and efficiencies, behind the PSF. */
@@ -175,13 +177,13 @@ int iso_problem_backproject(iso_problem *p, struct iso_array *x, const struct is
 int iso_problem_scatter(iso_problem *p, const struct iso_array *image, struct iso_array *r,
                         const char *table);
 
-/* The image: into `x`, which is 4-D (frames first) where there are several; into the file `path` with
-   the record beside it; or both. The other may be NULL. Checkpoints and images between iterations are
-   written beside `path` alone. An existing file, record or checkpoint is refused unless 'force' is
-   true; 'resume' continues a checkpoint. */
+/* Reconstructs the image into `x`, which is 4-D (frames first) if there are several frames, into the file
+   `path` with the record beside it, or into both. Either may be NULL. Checkpoints and images between iterations
+   are written only beside `path`. An existing file, record or checkpoint is refused unless 'force' is true;
+   'resume' continues a checkpoint. */
 int iso_problem_recon(iso_problem *p, struct iso_array *x, const char *path);
 
-/* The image after an iteration; all of it is the library's, and stays for the time of the call. */
+/* The image after an iteration. It belongs to the library, and is valid during the call. */
 struct iso_iteration {
 	size_t size;           /* sizeof(struct iso_iteration) of the library */
 	int iteration;         /* done, of this frame */
@@ -194,24 +196,25 @@ struct iso_iteration {
 /* ISO_OK: go on. ISO_ENOUGH: the image is good enough, iso_problem_recon ends with it, and with the frames before it;
    a 'filter' without 'filter-every' is applied to it; its record has "stopped_by_caller". ISO_ECANCEL or another
    failure: iso_problem_recon fails with that, the latter with iso_message() as the function left it, and leaves a
-   checkpoint, where it writes to a file. Must not call functions of the problem. */
+   checkpoint if it writes to a file. Must not call functions of the problem. */
 typedef int (*iso_iteration_fn)(void *arg, const struct iso_iteration *step);
 
-/* Whom iso_problem_recon shows the image of each iteration, on the thread that called; NULL: nobody, which costs
-   nothing. Methods without iterations, 'follow' and frames without events show none. Of several ranks each shows it to
-   its own function, where it has one; what one of them wants holds for all. */
+/* Sets the function that iso_problem_recon calls with the image of each iteration, on the calling thread;
+   NULL: none, which costs nothing. Methods without iterations, 'follow' and frames without events do not call
+   it. With several ranks each rank calls its own function, if it has one; if one of them asks to end, all ranks
+   end. */
 void iso_problem_set_each(iso_problem *p, iso_iteration_fn fn, void *arg);
 
-/* The live page that iso_problem_recon fills from now on; NULL: none. It must stay for the time of the call, and its
-   context is that of the problem. The page may save a checkpoint where one would be written, and with 'follow' the
-   image. Of several ranks one, the first, has a page. */
+/* Sets the live page that iso_problem_recon fills; NULL: none. The page must outlive the call, and has the
+   context of the problem. A reader of the page can save a checkpoint if the run writes checkpoints, and with
+   'follow' the image. With several ranks only the first has a page. */
 void iso_problem_set_live(iso_problem *p, iso_live *live);
 
 /* Writes an array with the record of the problem beside it. */
 int iso_problem_write(iso_problem *p, const char *path, const struct iso_array *a);
 
-/* The record of what was done so far, JSON text to be freed with free(): of the last run, once there was one with the
-   parameters as they are. */
+/* The record of the work so far, as JSON text; free it with free(). If there was a run with the present
+   parameters, this is the record of the last run. */
 int iso_problem_record(iso_problem *p, char **text);
 
 ISO_END_C

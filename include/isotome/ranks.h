@@ -19,14 +19,14 @@
 
 ISO_BEGIN_C
 
-/* mpi_comm: the address of an MPI_Comm, of which a duplicate is made; NULL: all processes that were started
-   together. If the caller has not begun MPI, it is begun here, and ended with the process.
-   device: as for iso_ctx_create; of "cuda" and "auto", ranks of a machine take one GPU after the other, and begin
-   again where there are fewer GPUs than ranks. threads: 0: the cores that the rank is bound to, else its share of
-   those of the machine. ISO_EDEVICE if there is no libisotome_mpi.so. */
+/* mpi_comm: the address of an MPI_Comm, which is duplicated; NULL: all processes that were started together.
+   If the caller has not started MPI, it is started here, and ended with the process. device: as for
+   iso_ctx_create; with "cuda" and "auto", the ranks of a machine take one GPU after the other, and share GPUs
+   if there are fewer GPUs than ranks. threads: 0 takes the cores that the rank is bound to, or its share of the
+   machine's cores. ISO_EDEVICE if there is no libisotome_mpi.so. */
 int iso_ctx_create_ranks(iso_ctx **ctx, const char *device, int threads, const void *mpi_comm);
 
-/* Which rank this is, and of how many; of other contexts 0 of 1. */
+/* The number of this rank, and the number of ranks. Other contexts are rank 0 of 1. */
 int iso_ctx_rank(const iso_ctx *ctx);
 int iso_ctx_ranks(const iso_ctx *ctx);
 

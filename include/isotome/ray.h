@@ -28,7 +28,7 @@ enum iso_subset_rule {
 };
 
 struct iso_ray {
-	size_t size; /* of this struct */
+	size_t size; /* size of this struct */
 	struct iso_grid grid;
 	enum iso_projector projector;
 	int n_sub;
@@ -53,9 +53,9 @@ struct iso_ray {
 #define ISO_RAY_MOST_COUNT 256
 
 /* A x = chord lengths times x (with TOF: the Gaussian's share of each chord), one row an event.
-   Copies the events. With several ranks each gives events of its own, which may be none, and has their rows:
-   images of adjoint and em_step, and the statistics of em_step, are those of the events of all ranks; n_sub
-   and the rule are of all events. */
+   Copies the events. With several ranks each rank gives its own events, which may be none, and has their rows.
+   Images of adjoint and em_step, and the statistics of em_step, include the events of all ranks. n_sub and the
+   rule count all events. */
 int iso_ray_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const struct iso_events *e);
 /* Seconds that ordering the events took, once, when the operator was made. */
 double iso_ray_ordering_s(const iso_op *op);
@@ -68,7 +68,7 @@ void iso_ray_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ra
 /* Where events come from that need not fit memory. A block is filled in v and, where the source has
    them, count, mult and add, whose meaning is that of struct iso_events; all have room. */
 struct iso_ray_source {
-	size_t size; /* of this struct */
+	size_t size; /* size of this struct */
 	int64_t n;   /* events in all */
 	bool has_count, has_mult, has_add;
 	/* Events first ... first + n - 1, into places 0 ... n - 1 of the block. Called on another
@@ -97,7 +97,7 @@ void iso_ray_stream_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct
 int64_t iso_ray_stream_block(const iso_ctx *ctx, const struct iso_ray *p, const struct iso_ray_source *s,
                              int64_t host, int64_t device);
 
-/* Blocks of all subsets together, and how many are kept by now. */
+/* Number of blocks of all subsets together, and how many are kept. */
 void iso_ray_stream_state(const iso_op *op, int64_t *blocks, int64_t *kept);
 
 /* A source rewritten once, subset by subset and finished, into a nameless file in `folder`: for
@@ -113,10 +113,10 @@ void iso_ray_scratch_free(iso_ray_scratch *scratch);
 int iso_ray_attenuation(iso_real *alpha, iso_ctx *ctx, const struct iso_array *mu,
                         const struct iso_events *e);
 
-/* Sensitivity: sum over the scanner's pairs of weight x efficiencies x attenuation x chord. Efficiencies are those of
-   crystals, `eff`, times those of pairs that the file brought which the scanner is from. */
+/* Sensitivity: sum over the scanner's pairs of weight x efficiencies x attenuation x chord. Efficiencies are
+   `eff` of the crystals times the efficiencies of pairs in the scanner's file. */
 struct iso_ray_sens {
-	size_t size; /* of this struct */
+	size_t size; /* size of this struct */
 	struct iso_grid grid;
 	enum iso_projector projector; /* as that of the events; attenuation is by exact chords */
 	int rays;                     /* the same; attenuation is along each line by itself */
@@ -125,13 +125,13 @@ struct iso_ray_sens {
 	const struct iso_array *mu; /* NULL: no attenuation; any grid */
 	const iso_real *eff;        /* per crystal; NULL: 1 */
 	/* 1: all pairs, one by one; less: this share, drawn at random; 0: all pairs of a cylinder by its equal
-	   rings, where iso_ray_sens_by_rings allows it. That is the image of all pairs to 1e-4, with eff
-	   and mu to about 0.3 %; to about 1 % where there are more than 2e8 lines (CUDA: 1e9), as then
-	   several rings are taken as one. */
+	   rings, where iso_ray_sens_by_rings allows it. The result equals that of all pairs to 1e-4, with eff and mu
+	   to about 0.3 %. With more than 2e8 lines (CUDA: 1e9) several rings are taken as one, and the error is
+	   about 1 %. */
 	double share;
 	uint64_t seed;
-	/* Of a scanner that came with efficiencies of pairs: of these only which pairs are in coincidence. False: the
-	   sensitivity has them, times eff. */
+	/* For a scanner that came with efficiencies of pairs: use them only to know which pairs are in coincidence.
+	   False: the sensitivity includes them, times eff. */
 	bool coincidence_alone;
 };
 

@@ -19,7 +19,7 @@ struct iso_recording_info {
 	int64_t wavelengths, frames;
 	double *wavelength_nm; /* (wavelengths); NULL: not said */
 	bool has_field;
-	double field[6];       /* of view, mm: x from, to, y from, to, z from, to */
+	double field[6];       /* field of view, mm: x from, to, y from, to, z from, to */
 	int n_warnings;        /* what was read otherwise than the file has it */
 	char warning[10][200]; /* room for one of each kind */
 };
@@ -48,8 +48,8 @@ int iso_recording_read_some(iso_real *y, const iso_recording *r, int64_t wavelen
 /* Least and greatest value of all traces, read piece by piece. */
 int iso_recording_range(double range[2], const iso_recording *r);
 
-/* As IPASC, by suffix. Its traces begin at the laser pulse: those that begin later have zeros put
-   before them. It has no place for areas, impulse response and Grueneisen parameter. */
+/* Writes IPASC, by suffix. The traces of IPASC begin at the laser pulse, so traces that begin later get zeros
+   before them. IPASC can't store areas, an impulse response and a Grueneisen parameter. */
 int iso_recording_write(const char *path, const iso_recording *r, const char *sidecar);
 int iso_recording_write_check(const char *path, bool force);
 

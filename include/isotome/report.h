@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Pages: images and how they were made, each page one HTML file that needs nothing but a browser. A script of its own lets
-   one look around in the images; where it can't run, and on paper, the page is whole without it.
+/* Pages: images and how they were made, each page one HTML file that needs nothing but a browser. The page has
+   its own script, with which a reader can move through the images. Without scripts, and on paper, the page is
+   still complete.
 
 	const char *images[] = { "plain.nii", "tof.nii" };
 
 	iso_report_write("report.html", 2, images, NULL);
 
-   A page appears whole or not at all, and replaces what is there.
+   A page appears whole or not at all, and replaces an existing file.
 
    Threads: any number of pages at a time. */
 #ifndef ISOTOME_REPORT_H
@@ -16,20 +17,20 @@
 
 ISO_BEGIN_C
 
-/* All 0 but `size`, or none of it (NULL), is a good start. */
+/* A struct of zeros with its `size`, or NULL, is a good start. */
 struct iso_report_options {
-	size_t size;       /* of this struct */
+	size_t size;       /* size of this struct */
 	const char *title; /* UTF-8; NULL: the names of the images */
 	/* files; NULL: none */
 	const char *truth;   /* what the images should be, on their grid and any scale */
 	const char *overlay; /* an image of any grid that the viewer lays over the first */
 	const char
 		*spheres; /* where spheres and background are (iso_nema_read), for contrast and noise; NULL:
-	                        those of the phantom `spheres`, if it was scanned */
+	                        the places of the phantom `spheres`, if it was scanned */
 
-	/* x, y, z where the profile begins, then where it ends, mm; NULL: along x, where the signal is */
+	/* x, y, z of the beginning and of the end of the profile, mm; NULL: along x, through the signal */
 	const double *profile;
-	bool plain; /* the page to be printed alone: no viewer, and no values of the images */
+	bool plain; /* only the page to be printed: no viewer, and no values of the images */
 };
 
 /* `images`: names of up to 6 files. The records beside them, and those beside what they were made from, tell how they were
@@ -37,9 +38,9 @@ struct iso_report_options {
 int iso_report_write(const char *path, int n, const char *const *images, const struct iso_report_options *o);
 
 struct iso_viewer_options {
-	size_t size;       /* of this struct */
+	size_t size;       /* size of this struct */
 	const char *title; /* UTF-8; NULL: the name */
-	const char *name;  /* of the image, and of the file that the page lets one save; NULL: "image" */
+	const char *name;  /* name of the image, and of the file that a reader can save; NULL: "image" */
 	const char *map;   /* colours (iso_picture_maps); NULL: what suits the values */
 	int64_t frame;     /* shown first */
 	double window[2];  /* values of the first and the last colour; both 0: what suits the values */

@@ -41,10 +41,12 @@ int64_t iso_scanner_nearest(const iso_scanner *s, const double p[3], double *dis
    (description key pair_weight). */
 double iso_scanner_pair_weight(const iso_scanner *s, const double p1[3], const double p2[3]);
 
-/* The field of view as a grid, for an image where nobody says which. Sizes and voxels of *g that are above 0 stay, those
-   that are 0 are chosen: across, the square around the circle that crystal pairs see, less a tenth of the radius;
-   along z, from the first crystal to the last; cubes of about half a crystal (of an assumed scanner: of one), at most 400 across and 4e7 in all. Of
-   two heads: the grid of the description. Its centre is the scanner's. ISO_EARG: there are no crystals. */
+/* The field of view as a grid, for an image without a given grid. Sizes and voxels of *g that are above 0
+   stay. The function chooses sizes and voxels that are 0. Across, the grid is the square around the circle that
+   crystal pairs see, less a tenth of the radius. Along z, it reaches from the first crystal to the last. Voxels
+   are cubes of about half a crystal (one crystal for an assumed scanner), at most 400 across and 4e7 in all.
+   For two heads it is the grid of the description. Its centre is the scanner's. ISO_EARG if there are no
+   crystals. */
 int iso_scanner_grid(struct iso_grid *g, const iso_scanner *s);
 
 ISO_END_C

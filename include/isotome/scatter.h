@@ -24,7 +24,7 @@ enum iso_scatter_method {
 };
 
 struct iso_scatter {
-	size_t size; /* of this struct */
+	size_t size; /* size of this struct */
 	enum iso_scatter_method method;
 	const iso_scanner *scanner;    /* whose crystals lie near a cylinder about z */
 	const struct iso_array *image; /* f as model ray makes it: counts per mm of chord of the scan */
@@ -32,17 +32,18 @@ struct iso_scatter {
 	double tof_fwhm_ps;            /* 0: without time of flight, h is the integral over u */
 	double window_kev[2];          /* energy window; 0, 0: the scanner's */
 	double resolution;             /* FWHM at 511 keV as a share of it; 0: the scanner's */
-	double block_mm;     /* of scatter points; 0: by object and time of flight, cut at the surface */
-	int64_t detectors;   /* sample detectors a ring; 0: 60, of long scanners 30 */
-	double ring_step_mm; /* between sample rings, at most; 0: 20, of long scanners 40 */
-	int64_t histories;   /* decays of the Monte Carlo; 0: as many as `error` takes */
+	double block_mm; /* side of a scatter point's block; 0: by object and time of flight, cut at the surface
+   */
+	int64_t detectors;   /* sample detectors per ring; 0: 60, or 30 for long scanners */
+	double ring_step_mm; /* largest distance of sample rings; 0: 20, or 40 for long scanners */
+	int64_t histories;   /* decays of the Monte Carlo; 0: as many as `error` needs */
 	double error;        /* statistical error asked for, a share of the scatter; 0: 0.01 */
 	bool extend;         /* the last planes of image and map go on beyond their ends */
 	uint64_t seed;
 };
 
 struct iso_scatter_info {
-	size_t size;                             /* of this struct */
+	size_t size;                             /* size of this struct */
 	int64_t points, detectors, rings, cells; /* scatter points; samples a ring; sample rings; u cells */
 	int64_t pairs;                           /* of sample detectors */
 	int64_t histories;                       /* 0: no Monte Carlo */
@@ -71,8 +72,9 @@ int iso_scatter_scale(iso_scatter_table *t, iso_ctx *ctx, double by);
 int iso_scatter_at(iso_real *h, const iso_scatter_table *t, iso_ctx *ctx, const struct iso_events *e,
                    double bin_ps);
 
-/* Sum over the scanner's pairs of eta g times the integral of h over u: the scattered coincidences of a scan. eff: per
-   crystal, NULL: the scanner's, else 1. From a share of the pairs, 0 < share <= 1, evenly spread, by the seed. */
+/* Sum over the scanner's pairs of eta g times the integral of h over u: the scattered coincidences of a scan. eff
+   has one value per crystal; NULL takes the scanner's, or 1. The sum uses a share of the pairs, 0 < share <= 1,
+   evenly spread, by the seed. */
 int iso_scatter_sum(double *sum, const iso_scatter_table *t, iso_ctx *ctx, const iso_real *eff, double share,
                     uint64_t seed);
 

@@ -20,14 +20,14 @@ typedef int (*iso_truth_fn)(void *arg, const uint8_t *order, int64_t n);
 
 /* What a simulation by photons found. */
 struct iso_simulated_photons {
-	size_t size;                        /* of this struct */
+	size_t size;                        /* size of this struct */
 	int64_t by_order[ISO_ORDERS];       /* events by scatters; the last: as many or more */
-	double decays_per_s, singles_per_s; /* with by_rate: of the scan, and of all crystals */
+	double decays_per_s, singles_per_s; /* with by_rate: rates of the scan, and of all crystals */
 	double randoms_expected;            /* with by_rate */
 };
 
 struct iso_simulate {
-	size_t size; /* of this struct */
+	size_t size; /* size of this struct */
 	const iso_scanner *scanner;
 	const struct iso_array *activity; /* any scale: decays per volume */
 	const struct iso_array *mu;       /* NULL: no attenuation */
@@ -43,14 +43,14 @@ struct iso_simulate {
 	double half_life_s;  /* of the activity over the scan; 0: it does not decay */
 	const char *isotope; /* for the events to tell; NULL: not said */
 	uint64_t seed;
-	bool physics;  /* photons are followed through the object, which `mu` tells, and counted by energy:
-				   scatter is what comes of it */
+	bool physics; /* follow photons through the object, which `mu` describes, and count them by energy, so that
+				   scatter is included */
 	double decays; /* with physics: expected decays instead of counts; exact_counts: exactly; 0: counts */
 	bool by_rate;  /* with physics: randoms from the rate of singles, instead of a share of the prompts;
 				   needs duration_s and the scanner's coincidence window */
-	double window_kev[2]; /* of energies; 0, 0: the scanner's */
+	double window_kev[2]; /* energy window; 0, 0: the scanner's */
 	double resolution;    /* FWHM at 511 keV as a share of it; 0: the scanner's */
-	bool rayleigh;        /* with physics: Rayleigh scatter besides Compton's */
+	bool rayleigh;        /* with physics: also Rayleigh scatter */
 	iso_truth_fn truth;   /* NULL: nobody asks */
 	void *truth_arg;
 	struct iso_simulated_photons *photons; /* filled at the end; NULL: nobody asks */
@@ -87,21 +87,22 @@ int iso_simulate_singles(iso_real *singles, const struct iso_simulate *p);
 /* ---- two panels, by photon transport ---- */
 
 struct iso_panel_simulate {
-	size_t size;                            /* of this struct */
+	size_t size;                            /* size of this struct */
 	const iso_scanner *scanner;             /* of two panels */
 	const struct iso_array *activity;       /* on a grid, any scale: decays per volume */
 	struct iso_transport_options transport; /* and the seed */
 	double counts;                          /* expected events, randoms among them */
-	double decays;                          /* expected decays instead; 0: as many as the counts take */
-	bool exact;                             /* those numbers exactly, instead of Poisson numbers */
+	double decays;                          /* expected decays instead; 0: as many as the counts need */
+	bool exact;                             /* exactly these numbers, instead of Poisson numbers */
 	double randoms;                         /* share of the events, below 1 */
 	bool by_rate;                           /* randoms from the rates instead: needs duration_s and the
 						   scanner's coincidence window */
 	double duration_s;
-	const struct iso_array
-		*mu;   /* of the object that photons go through, 1/mm, on a grid of its own; NULL: none */
-	bool rayleigh; /* Rayleigh scatter in the object, too */
-	iso_truth_fn truth; /* of the events that `emit` sees, by scatters in the object; NULL: nobody asks */
+	const struct iso_array *mu; /* attenuation of the object, 1/mm, on a grid of its own; NULL: none */
+	bool rayleigh;              /* Rayleigh scatter in the object, too */
+	iso_truth_fn
+		truth; /* gets the number of scatters in the object of each event that `emit` sees; NULL: not
+   wanted */
 	void *truth_arg;
 };
 
@@ -125,8 +126,8 @@ void iso_panel_simulate_plan(struct iso_plan *plan, const iso_ctx *ctx, const st
                              int64_t voxels, bool list);
 
 /* Adds the events to a histogram (iso_panels_lors), and sends them to `emit` (NULL: to nobody), as
-   iso_simulate_blocks does: crystals and their places, trues with randoms evenly between them. Of several
-   ranks each simulates its share of the decays, and gets and sends all events. */
+   iso_simulate_blocks does: crystals and their places, trues with randoms evenly between them. With several
+   ranks each rank simulates its share of the decays, and gets and sends all events. */
 int iso_panel_simulate_events(iso_real *lors, iso_panel_scan_run *run, iso_emit_fn emit, void *arg);
 
 /* After them, as many delayed coincidences as there are randoms (a Poisson number of the same mean
@@ -139,8 +140,9 @@ int iso_panel_histogram(struct iso_array *lors, const struct iso_panels *p);
 /* Absolute sensitivity: the share of the decays at a point that a readout and window record. */
 struct iso_panel_reading {
 	enum iso_readout readout;
-	double window[2];    /* keV */
-	double share, error; /* set by iso_panel_sensitivity: of `pairs` decays, and its standard error */
+	double window[2]; /* keV */
+	double share,
+		error; /* set by iso_panel_sensitivity: the share of `pairs` decays, and its standard error */
 };
 
 enum { ISO_PANEL_READINGS = 16 };

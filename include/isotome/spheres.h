@@ -24,8 +24,8 @@ struct iso_spheres {
 /* Value at each voxel centre, in host memory, by the context's device; ctx may be NULL. */
 int iso_spheres_raster(iso_real *x, iso_ctx *ctx, const struct iso_spheres *s, const struct iso_grid *g);
 
-/* Pressure traces (n, samples) in host memory, in closed form, by the context's device; the mean over the apertures where
-   there are any. ISO_EINPUT if a transducer lies in a sphere. ctx may be NULL. */
+/* Pressure traces (n, samples) in host memory, in closed form, by the context's device; with apertures, the
+   mean over each aperture. ISO_EINPUT if a transducer lies in a sphere. ctx may be NULL. */
 int iso_spheres_pressure(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s,
                          const struct iso_transducers *t);
 

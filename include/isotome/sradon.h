@@ -19,7 +19,7 @@ enum iso_sradon_sampling { ISO_SRADON_MIDPOINT, ISO_SRADON_ALG4 };
 enum iso_sradon_adjoint { ISO_SRADON_AUTO, ISO_SRADON_GATHER, ISO_SRADON_SCATTER };
 
 struct iso_sradon {
-	size_t size;                     /* of this struct */
+	size_t size;                     /* size of this struct */
 	const struct iso_transducers *t; /* copied */
 	struct iso_grid grid;            /* voxels must be cubes */
 	enum iso_sradon_sampling sampling;

@@ -18,27 +18,28 @@ ISO_BEGIN_C
    u and the lower crystal l. Kept for the voxels of one pitch cell, folded by symmetry. */
 typedef struct iso_srm iso_srm;
 
-/* What is simulated: one voxel for all its images by head exchange, mirrors and axis swap; without
-   the swap; or every voxel of the cell. AUTO: the swap where it holds. */
+/* Which voxels are simulated. ALL: one voxel for all its images by head exchange, mirrors and axis swap.
+   MIRROR: the same without the swap. NONE: every voxel of the cell. AUTO: with the swap if the scanner allows
+   it. */
 enum iso_srm_symmetry { ISO_SRM_AUTO, ISO_SRM_ALL, ISO_SRM_MIRROR, ISO_SRM_NONE };
 
 struct iso_srm_options {
-	size_t size; /* of this struct */
+	size_t size; /* size of this struct */
 	enum iso_srm_symmetry symmetry;
 	uint64_t seed;
-	int outcomes;                           /* of each photon, all combined; 0 or 1: one */
+	int outcomes;                           /* outcomes of each photon, all combined; 0 or 1: one */
 	struct iso_transport_options transport; /* `extended` and `seed` are set here */
 };
 
-/* A matrix of no pairs yet. ISO_EARG: the swap where it does not hold, readout by block, which a
-   shift by one crystal changes, or more crystals than positions of 4 bytes can tell apart. */
+/* Makes a matrix of no pairs yet. ISO_EARG for a swap that the scanner does not allow, for readout by block,
+   which a shift by one crystal changes, and for more crystals than positions of 4 bytes can number. */
 int iso_srm_create(iso_srm **m, const struct iso_panels *p, const struct iso_srm_options *o);
 void iso_srm_free(iso_srm *m);
 
-/* Pairs first ... first + n - 1 of each simulated voxel, in rounds over all of them. With
-   until_counts > 0 it goes on by itself, up to n pairs, until the core has so many counts an
-   element. After a failure or ISO_ECANCEL the matrix has the rounds that were whole. Of several ranks each
-   simulates its share of the pairs, and after a round has the counts of all. */
+/* Pairs first ... first + n - 1 of each simulated voxel, in rounds over all of them. With until_counts > 0 it
+   continues by itself, up to n pairs, until the core has this many counts per element. After a failure or
+   ISO_ECANCEL the matrix has the rounds that were whole. With several ranks each rank simulates its share of the
+   pairs, and has the counts of all ranks after a round. */
 int iso_srm_simulate(iso_srm *m, iso_ctx *ctx, int64_t first, int64_t n, double until_counts);
 
 /* What so many pairs a voxel will take; the size of the counts is an estimate. */
@@ -62,13 +63,13 @@ int iso_srm_export(struct iso_array *rows, const iso_srm *m);
 
 /* One bound on the weight for the whole table; exactly one of the first three is above 0. */
 struct iso_srm_bound {
-	double share; /* of the scanner's sensitivity that is kept, up to 1 */
+	double share; /* share of the scanner's sensitivity to keep, up to 1 */
 	double min_weight;
 	double per_column; /* elements, mean over the folded columns */
 	int max_offset;    /* crystals |l - u| an axis; 0: any */
 };
 
-/* Makes the table anew from all that was counted. ISO_EARG if there is nothing to make it from. */
+/* Makes the table again from all counts. ISO_EARG if there are no counts. */
 int iso_srm_threshold(iso_srm *m, iso_ctx *ctx, const struct iso_srm_bound *b);
 
 /* A matrix as a file. Without its counts (`final`) it can't be continued, added to or thresholded
@@ -95,13 +96,14 @@ struct iso_srm_info {
 	int runs;                  /* ranges of pairs: see iso_srm_run */
 	int64_t columns, elements; /* of the folded table */
 	struct iso_srm_bound bound;
-	double least_weight;          /* kept */
-	double recorded, usable;      /* probability, mean over columns: of a coincidence in heads
-					   without end, and of one that fits the scanner */
-	double kept, lost;            /* share of the scanner's sensitivity */
+	double least_weight; /* kept */
+	double recorded,
+		usable;    /* mean over columns of the probability of a coincidence in heads without end,
+					   and of a coincidence that fits the scanner */
+	double kept, lost; /* share of the scanner's sensitivity */
 	double lost_least, lost_most; /* of a column */
 	double core_counts;           /* mean counts of the elements that hold half of `usable` */
-	double core_elements;         /* of them, a column */
+	double core_elements;         /* number of these elements per column */
 	double once;                  /* share of the usable elements that were hit once */
 	int64_t usable_elements;
 	/* Storages of Table I of Meng 2019, bytes at 8 an element: every voxel; rows of unsigned
@@ -161,7 +163,7 @@ struct iso_srm_order {
 	bool is_unsigned; /* directions dx, dz >= 0 only */
 };
 
-/* Each is made anew; free what it gave. */
+/* Each call makes a new result. Free it with the functions below. */
 int iso_srm_columns(struct iso_srm_columns *c, iso_ctx *ctx, const iso_srm *m, const struct iso_srm_order *o);
 int iso_srm_rows(struct iso_srm_rows *r, iso_ctx *ctx, const iso_srm *m, const struct iso_srm_order *o);
 int iso_srm_taps(struct iso_srm_rows *r, iso_ctx *ctx, const iso_srm *m, const struct iso_srm_order *o);
@@ -178,7 +180,7 @@ enum iso_srm_strategy {
 };
 
 struct iso_srm_model {
-	size_t size;        /* of this struct */
+	size_t size;        /* size of this struct */
 	const iso_srm *srm; /* has a table; need not outlive the call */
 	enum iso_srm_strategy strategy;
 	int n_sub;

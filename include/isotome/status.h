@@ -38,13 +38,14 @@ enum iso_status {
 	ISO_EARG = -1,    /* an argument or option is wrong */
 	ISO_EINPUT = -2,  /* an input file is missing, damaged, or holds values not allowed */
 	ISO_EIO = -3,     /* the system failed to read or write */
-	ISO_ENOMEM = -4,  /* it does not fit the memory of host or device */
-	ISO_EDEVICE = -5, /* the device is not there, or failed */
+	ISO_ENOMEM = -4,  /* host or device has not enough memory */
+	ISO_EDEVICE = -5, /* the device is missing, or failed */
 	ISO_EBUSY = -6,   /* an operator was called while it served another caller */
 	ISO_ECANCEL = -7, /* iso_ctx_cancel was called */
 };
 
-/* No failure: what a function that is told of an iteration returns to end the run there, with the image as it is. */
+/* No failure. A function that is called after each iteration returns this to end the run with the image of
+   that iteration. */
 #define ISO_ENOUGH 1
 
 /* Message of the last failure on this thread: one line, who, what it got, what it wanted. */

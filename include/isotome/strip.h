@@ -22,7 +22,7 @@ struct iso_strips {
 	double gamma;             /* 1/mm^2: coupling of z and dl in the inverse covariance */
 };
 
-/* Of a scanner of the kind ISO_STRIPS; NULL: of another kind. */
+/* The strips of a scanner of the kind ISO_STRIPS; NULL for another kind. */
 const struct iso_strips *iso_scanner_strips(const iso_scanner *s);
 
 /* Hits on the upper and the lower strip, and the path to the upper less that to the lower, mm. */
@@ -37,11 +37,12 @@ struct iso_strip_events {
 };
 
 struct iso_strip_options {
-	size_t size;        /* of this struct */
-	double mm;          /* of the file's unit of length; 0: 1 */
-	bool dl_is_time;    /* the third value is t_up - t_down, ps */
-	const iso_ctx *ctx; /* of a whole file: whose threads read, whose memory limit holds and whose
-				   request to stop ends it; NULL: one thread; borrowed */
+	size_t size;     /* size of this struct */
+	double mm;       /* of the file's unit of length; 0: 1 */
+	bool dl_is_time; /* the third value is t_up - t_down, ps */
+	const iso_ctx
+		*ctx; /* for a whole file: its threads read, its memory limit applies, and its request to stop
+				   ends the call; NULL: one thread; borrowed */
 };
 
 /* By suffix: .f32 or .raw (little-endian float32 triples), .txt (a triple a line), .npy (n, 3);
@@ -63,17 +64,17 @@ int iso_strip_file_open(iso_strip_file **f, const char *path, const struct iso_s
 void iso_strip_file_close(iso_strip_file *f);
 int64_t iso_strip_file_total(const iso_strip_file *f); /* its events; 0: known at its end only */
 
-/* Up to `most` events, those that are there, into block->v, which has room for them; sets block's
-   n and n_bad. With none there it waits for up to wait_s seconds; n = 0 then means that none came,
-   or, with *end, that none will. */
+/* Reads up to `most` available events into block->v, which has room for them. Sets block's n and n_bad. If no
+   event is available, it waits for up to wait_s seconds. n = 0 then means that no event came, or, with *end,
+   that none will. */
 int iso_strip_file_next(struct iso_strip_events *block, bool *end, iso_strip_file *f, int64_t most,
                         double wait_s);
 
 /* A file that grows by blocks, as iso_event_writer. */
 typedef struct iso_strip_writer iso_strip_writer;
 
-/* n: events to come, 0 if not known. Close frees the writer also where it fails; free gives up, and no
-   file is left. */
+/* n: events to come, 0 if not known. Close frees the writer even if it fails. Free gives up, and leaves no
+   file. */
 int iso_strip_writer_open(iso_strip_writer **w, const char *path, int64_t n);
 int iso_strip_writer_append(iso_strip_writer *w, const struct iso_strip_events *block);
 int iso_strip_writer_close(iso_strip_writer *w, const char *sidecar);
@@ -85,7 +86,7 @@ enum iso_strip_kernel { ISO_STRIP_EQ7, ISO_STRIP_TAN, ISO_STRIP_GAUSS }; /* Bial
 enum iso_strip_strategy { ISO_STRIP_FAST, ISO_STRIP_WARP, ISO_STRIP_THREAD };
 
 struct iso_strip {
-	size_t size; /* of this struct */
+	size_t size; /* size of this struct */
 	struct iso_strips strips;
 	int64_t ny, nz; /* image (ny, nz), z fastest, centred */
 	double pixel;   /* mm */
@@ -108,9 +109,9 @@ struct iso_strip {
    On CUDA any dealing gives the same bits. */
 #define ISO_STRIP_CHUNK 1024
 
-/* A[j][l] = P(e_j | pixel l) at its centre, 1/mm^3, inside the 3 sigma ellipse. Copies the events. With several ranks
-   each gives events of its own, which may be none, and has their rows: images of adjoint and em_step, and the
-   statistics of em_step, are those of the events of all ranks; n_sub and the rule are of all events. */
+/* A[j][l] = P(e_j | pixel l) at its centre, 1/mm^3, inside the 3 sigma ellipse. Copies the events. With
+   several ranks each rank gives its own events, which may be none, and has their rows. Images of adjoint and
+   em_step, and the statistics of em_step, include the events of all ranks. n_sub and the rule count all events. */
 int iso_strip_create(iso_op **op, iso_ctx *ctx, const struct iso_strip *p, const struct iso_strip_events *e);
 void iso_strip_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_strip *p, int64_t n);
 
@@ -120,7 +121,7 @@ struct iso_grid iso_strip_grid(const struct iso_strip *p);
 /* Sensitivity of each pixel, at its centre or (`corners`) 1/3 centre + 1/6 each corner. */
 int iso_strip_sens(iso_real *s, const struct iso_strip *p, bool corners);
 
-/* Direct image: each event where it most likely came from; `outside` counts those elsewhere. */
+/* Direct image: counts each event at its most likely place. `outside` counts events outside the image. */
 int iso_strip_direct(iso_real *image, int64_t *outside, const struct iso_strip *p,
                      const struct iso_strip_events *e);
 

@@ -19,7 +19,7 @@ enum iso_sir { ISO_SIR_POINT, ISO_SIR_RECT, ISO_SIR_NEAR };
 enum iso_svoxel_transform { ISO_SVOXEL_NUFFT, ISO_SVOXEL_DIRECT };
 
 struct iso_svoxel {
-	size_t size;                     /* of this struct */
+	size_t size;                     /* size of this struct */
 	const struct iso_transducers *t; /* copied; its impulse response is part of the model */
 	struct iso_grid grid;            /* voxels must be cubes */
 	int64_t first_line, lines;       /* line l is at (first_line + l) df_mhz + offset_mhz */

@@ -17,11 +17,11 @@ struct iso_transducers {
 	double *pos, *normal, *ex, *ey; /* (n, 3); mm, and unit vectors */
 	double *aperture;               /* (n, 2), mm along ex and ey: flat rectangles; NULL: points */
 	double *area;                   /* (n), mm^2 of the surface that each stands for; NULL: not said */
-	double centre[3];               /* of the sphere that they lie on */
-	double radius;                  /* of it; where it was not given, the mean distance from the centre */
-	double spread;                  /* (greatest - least distance from the centre) / radius */
-	bool rings;                     /* made from rings and views: q = ring * views + view */
-	double speed;                   /* of sound, mm/us; of a file that does not say it, 0 */
+	double centre[3];               /* centre of the sphere that they lie on */
+	double radius; /* radius of that sphere; if it was not given, the mean distance from the centre */
+	double spread; /* (greatest - least distance from the centre) / radius */
+	bool rings;    /* made from rings and views: q = ring * views + view */
+	double speed;  /* speed of sound, mm/us; 0 if the file does not say it */
 	double dt_us, first_us;
 	int64_t samples;
 	double gamma; /* Grueneisen parameter: initial pressure = gamma * absorbed energy */
@@ -29,7 +29,7 @@ struct iso_transducers {
 	double *eir; /* impulse response, dt h(k dt), from delay 0; NULL: none */
 };
 
-/* Of a scanner of the kind ISO_TRANSDUCERS; NULL: of another kind. */
+/* The transducers of a scanner of the kind ISO_TRANSDUCERS; NULL for another kind. */
 const struct iso_transducers *iso_scanner_transducers(const iso_scanner *s);
 
 /* Rings of equal views on a sphere about the origin: ring r at polar angle first + r step. */

@@ -17,7 +17,7 @@ enum iso_ubp_weights {
 };
 
 struct iso_ubp {
-	size_t size;                               /* of this struct */
+	size_t size;                               /* size of this struct */
 	const struct iso_transducers *transducers; /* what is needed of it is copied */
 	struct iso_grid grid;
 	enum iso_ubp_weights weights;

@@ -19,7 +19,7 @@ int iso_seconds_between(double *seconds, const char *from, const char *to);
 /* ---- standardised uptake values ---- */
 
 struct iso_suv {
-	size_t size; /* of this struct */
+	size_t size; /* size of this struct */
 	double weight_kg;
 	double dose_mbq, residual_mbq; /* in the syringe before and after, both as of injected_at */
 	const char *injected_at;
@@ -37,11 +37,11 @@ int iso_suv_factor(double *factor, const struct iso_suv *p);
 typedef struct iso_calibration iso_calibration;
 
 struct iso_calibrate {
-	size_t size;       /* of this struct */
-	const char *image; /* of a uniform phantom, in counts/mm, with its record beside it */
+	size_t size;       /* size of this struct */
+	const char *image; /* image of a uniform phantom, in counts/mm, with its record beside it */
 	const char *roi;   /* as iso_roi_parse has it; or an image of the same grid: voxels that are not 0 */
 	double concentration;   /* in the phantom, Bq/ml, above 0 */
-	const char *at;         /* when it was so much; NULL: at the start of the scan */
+	const char *at;         /* time of this concentration; NULL: the start of the scan */
 	const char *started_at; /* the scan; NULL: 'started-at' of the record */
 };
 
@@ -70,16 +70,16 @@ struct iso_bids_key {
 const struct iso_bids_key *iso_bids_key(int k); /* NULL beyond the last */
 
 struct iso_bids {
-	size_t size; /* of this struct */
+	size_t size; /* size of this struct */
 	const char
 		*image; /* in Bq/mL, or in g/mL (SUV: goes under derivatives/), with its record beside it */
-	const char *folder; /* of the data set; made, with its description, where it is not there */
-	/* labels of letters and digits: sub-, ses-, trc-, rec-, run-; NULL: none, but `subject` must be there */
+	const char *folder; /* folder of the data set; made, with its description, if it does not exist */
+	/* labels of letters and digits: sub-, ses-, trc-, rec-, run-; NULL: none, but `subject` is required */
 	const char *subject, *session, *tracer, *reconstruction, *run;
 	const char *const *
 		value; /* a text for each iso_bids_key, NULL where the record or `with` says it; NULL: none */
 	const char *with; /* JSON file of further keys of the sidecar; NULL: none */
-	bool force;       /* replace an image that is there */
+	bool force;       /* replace an existing image */
 };
 
 /* Image and sidecar as files of a PET-BIDS data set; the name of the image into `path`, `bytes` of room, cut to that.

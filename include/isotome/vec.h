@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Vectors: the array functions that algorithms need, one table per device.
 
-   Sizes n are values of iso_real, `bytes` bytes. Vectors are in memory of the context's device, but for
-   `host`. On CUDA all is in the order of the context's stream; download, dot and asum wait for it.
+   Sizes n are values of iso_real, `bytes` bytes. Vectors are in memory of the context's device, except `host`.
+   On CUDA all work follows the order of the context's stream; download, dot and asum wait for the stream.
 
    Threads: as the context. */
 #ifndef ISOTOME_VEC_H

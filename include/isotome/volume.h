@@ -18,7 +18,7 @@ struct iso_volume {
 	int64_t dim[3];
 	double affine[3][4];
 	iso_real *v;
-	double kvp; /* of the tube of a CT, where the file says it; else 0 */
+	double kvp; /* tube voltage of a CT; 0 if the file does not say it */
 	int64_t n_files;
 	char **file; /* names of the files that it was read from */
 };

@@ -183,7 +183,8 @@ int main_view(int argc, char **argv)
 		{ 0, "at", .text = &s.at, .value = "POINT", .absent = "object",
 		  .help = "point where slices cross: X,Y,Z in mm (indices if the image has no grid), object, "
 		          "centre or max. object is the centre of mass of the upper half of the smoothed "
-		          "image. centre is that of the grid. max is the hottest place of the image, slightly "
+		          "image. centre is that of the grid. max is the hottest place of the image, "
+		          "slightly "
 		          "smoothed" },
 		{ 0, "frame", .integer = &p->frame, .value = "K", .min = 0, .max = INFINITY,
 		  .help = "number of the image in an array of 4 axes, from 0" },
@@ -201,8 +202,9 @@ int main_view(int argc, char **argv)
 		            "symmetric if values below 0 mean something",
 		  .help = "values of the first and the last colour" },
 		{ 0, "percent", .real = p->percent, .count = 2, .value = "LO,HI", .min = 0, .max = 100,
-		  .absent = "see --window", .help = "the window as percentiles of all voxels. 0,100 goes from "
-		                                     "the least to the greatest value" },
+		  .absent = "see --window",
+		  .help = "the window as percentiles of all voxels. 0,100 goes from "
+		          "the least to the greatest value" },
 		{ 0, "map", .text = &p->map, .words = iso_picture_maps(), .value = "MAP",
 		  .absent = "ember, or blue-red for a symmetric window", .help = "colour map" },
 		{ 0, "zoom", .real = &p->zoom, .value = "PIXELS", .min = 1e-3, .max = 1e3,

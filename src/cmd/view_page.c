@@ -46,7 +46,8 @@ static int take_look(struct iso_report *r, struct iso_viewer_options *o, const s
 		return iso_fail(ISO_EARG, "--frame is %" PRId64 ", and %s has %" PRId64 ", from 0",
 		                look->frame, page->image, frames);
 	if (page->at_given) take_place(&r->image[0], look);
-	if (page->percent_given && (st = iso_shown_percentiles(o->window, &r->image[0].volume, look->percent)))
+	if (page->percent_given &&
+	    (st = iso_shown_percentiles(o->window, &r->image[0].volume, look->percent)))
 		return st;
 	return iso_viewer_set(r, o);
 }

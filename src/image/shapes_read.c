@@ -43,7 +43,7 @@ static int read_keys(struct iso_shape *s, struct extra *e, const struct conf_nod
 		{ OF(SHAPE_LINE), { "from_mm", CONF_REALS, s->centre, 3, -1e5, 1e5, true } },
 		/* The other end. */
 		{ OF(SHAPE_LINE), { "to_mm", CONF_REALS, e->to, 3, -1e5, 1e5, true } },
-		/* In any unit a volume; of a point in all, of a line a mm. */
+		/* In any unit per volume; for a point in all, for a line per mm. */
 		{ VOLUMES | SOURCES,
 		  { "activity", CONF_REAL, &s->value[SHAPE_ACTIVITY], 1, 0, 1e12, source } },
 		/* Attenuation, 1/mm. A shape has activity, attenuation or both. */
@@ -56,7 +56,7 @@ static int read_keys(struct iso_shape *s, struct extra *e, const struct conf_nod
 		{ OF(SHAPE_CYLINDER), { .name = "axis", .kind = CONF_NODE } },
 		/* Edges along x, y, z. */
 		{ OF(SHAPE_BOX), { "size_mm", CONF_REALS, s->half, 3, SHORTEST, 1e5, true } },
-		/* By which the ellipse is turned, from x towards y. Default 0. */
+		/* Angle by which the ellipse is turned, from x towards y. Default 0. */
 		{ OF(SHAPE_ELLIPSE), { "angle_deg", CONF_REAL, &e->phi, 1, -360, 360, false } },
 	};
 	struct conf_key keys[sizeof all / sizeof *all + 1] = { 0 };
@@ -158,7 +158,7 @@ int iso_shapes_read(struct iso_phantom *p, const char *path)
 {
 	const struct conf_node *list = NULL, *grid = NULL;
 	const struct conf_key keys[] = {
-		/* At least one; those that come later lie on top. */
+		/* At least one; later shapes lie on top. */
 		{ "shapes", CONF_NODE, &list, 1, 0, 0, true },
 		/* That suits them. Default: chosen. */
 		{ "grid", CONF_NODE, &grid, 1, 0, 0, false },

@@ -47,7 +47,7 @@ static int get_description(struct description *d, const struct conf_node *map)
 	const struct conf_key keys[] = {
 		/* Of the description: 1. */
 		{ "version", CONF_INT, &version, .min = 1, .max = 1, .required = true },
-		/* Of the elements, beside the description. */
+		/* File of the elements, beside the description. */
 		{ "data_file", CONF_TEXT, &data, .required = true },
 		/* Of an element. */
 		{ "type", CONF_TEXT, .required = true },

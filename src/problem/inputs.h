@@ -10,34 +10,34 @@
 /* ---- events ---- */
 
 /* Entries of a table of options; o is a struct iso_events_options of static or longer life. */
-#define EVENTS_OPTS(o)                                                                                 \
-	{ 0, "gate-mask", .text = &(o).gate_mask, .value = "SWITCHES",                                 \
-	  .help = "GATE text: the 18 column switches, \"1 1 0 ...\", if some are off" },            \
-		{ 0, "trues-only", .flag = &(o).trues_only,                                            \
-		  .help = "GATE: keep only pairs of one decay whose photons did not scatter in the phantom" },  \
-		{ 0, "tree", .text = &(o).tree, .value = "NAME",                                       \
-		  .help = "GATE's ROOT and HDF5 files: name of the tree or table (default Coincidences)" },    \
-		{ 0,                                                                                   \
-		  "bins",                                                                              \
-		  .text = &(o).bins,                                                                   \
-		  .words = iso_bins_words,                                                             \
-		  .value = "WHAT",                                                                     \
-		  .absent = "what the values look like",                                               \
-		  .help = "projection data: values are counts, which grow with the number of crystal " \
-		          "pairs of a bin, or line-integrals, which do not" },                         \
-		{ 0, "no-multiplicity", .flag = &(o).no_multiplicity,                                  \
-		  .help = "projection data: the same as 'bins' line-integrals" },                      \
-		{ 0,                                                                                   \
-		  "negative",                                                                          \
-		  .text = &(o).negative,                                                               \
-		  .words = iso_negative_words,                                                         \
-		  .value = "WHAT",                                                                     \
-		  .absent = "clip if their sum is at most 1 % of the others', otherwise refuse",         \
-		  .help = "projection data with values below 0: clip them to 0, keep them (recon "     \
-		          "then refuses), or refuse the file" },                                       \
-	{                                                                                              \
-		0, "swap-dt", .flag = &(o).swap_dt,                                                    \
-			      .help = "turn the sign of the file's time differences"                \
+#define EVENTS_OPTS(o)                                                                                      \
+	{ 0, "gate-mask", .text = &(o).gate_mask, .value = "SWITCHES",                                      \
+	  .help = "GATE text: the 18 column switches, \"1 1 0 ...\", if some are off" },                    \
+		{ 0, "trues-only", .flag = &(o).trues_only,                                                 \
+		  .help = "GATE: keep only pairs of one decay whose photons did not scatter in the "        \
+		          "phantom" },                                                                      \
+		{ 0, "tree", .text = &(o).tree, .value = "NAME",                                            \
+		  .help = "GATE's ROOT and HDF5 files: name of the tree or table (default Coincidences)" }, \
+		{ 0,                                                                                        \
+		  "bins",                                                                                   \
+		  .text = &(o).bins,                                                                        \
+		  .words = iso_bins_words,                                                                  \
+		  .value = "WHAT",                                                                          \
+		  .absent = "what the values look like",                                                    \
+		  .help = "projection data: values are counts, which grow with the number of crystal "      \
+		          "pairs of a bin, or line-integrals, which do not" },                              \
+		{ 0, "no-multiplicity", .flag = &(o).no_multiplicity,                                       \
+		  .help = "projection data: the same as 'bins' line-integrals" },                           \
+		{ 0,                                                                                        \
+		  "negative",                                                                               \
+		  .text = &(o).negative,                                                                    \
+		  .words = iso_negative_words,                                                              \
+		  .value = "WHAT",                                                                          \
+		  .absent = "clip if their sum is at most 1 % of the others', otherwise refuse",            \
+		  .help = "projection data with values below 0: clip them to 0, keep them (recon "          \
+		          "then refuses), or refuse the file" },                                            \
+	{                                                                                                   \
+		0, "swap-dt", .flag = &(o).swap_dt, .help = "turn the sign of the file's time differences"  \
 	}
 
 /* And the scanner, for commands that have it for this alone. */

@@ -128,7 +128,7 @@ static int read_cylinder(iso_scanner *s, const struct conf_node *root)
 		{ "ring_pitch_mm", CONF_REAL, &s->ring_pitch, 1, 1e-3, 1e5, true },
 		/* Crystals round a ring. */
 		{ "crystals_per_ring", CONF_INT, &p->per_ring, 1, 2, SCANNER_MAX, true },
-		/* Tangential, axial, depth: for `--rays`, and for the voxel where none is given. */
+		/* Tangential, axial, depth: for `--rays`, and for the size of a voxel that is not given. */
 		{ "crystal_mm", CONF_REALS, s->crystal_mm, 3, 1e-3, 1e5, false },
 		/* Blocks of crystals round the ring. Default: no gaps. */
 		{ "block", CONF_NODE, &block, 1, 0, 0, false },

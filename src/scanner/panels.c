@@ -156,7 +156,7 @@ static int read_panels(iso_scanner *s, const struct conf_node *root)
 		{ "crystal_mm", CONF_REALS, p->crystal, 3, MM_MIN, MM_MAX, true },
 		/* From face to face of the two heads. */
 		{ "gap_mm", CONF_REAL, &p->gap, 1, MM_MIN, MM_MAX, true },
-		/* Of crystals, that share the depth. Default 1. */
+		/* Layers of crystals, which share the depth. Default 1. */
 		{ "layers", CONF_INT, &layers, 1, 1, LAYERS_MAX, false },
 		/* Crystals of a readout block along each axis. Default: no blocks. */
 		{ "block", CONF_INT, &block, 1, 1, AXIS_MAX, false },
@@ -166,7 +166,7 @@ static int read_panels(iso_scanner *s, const struct conf_node *root)
 		{ "voxels_per_pitch", CONF_INTS, per_pitch, 2, 1, PER_PITCH_MAX, false },
 		/* The same as a size, which divides the pitch. */
 		{ "voxel_mm", CONF_REALS, voxel, 2, 1e-6, MM_MAX, false },
-		/* Of voxels, along y. */
+		/* Planes of voxels, along y. */
 		{ "planes", CONF_INT, &planes, 1, 1, PLANES_MAX, true },
 		/* Thickness of a plane. */
 		{ "plane_mm", CONF_REAL, &p->plane, 1, MM_MIN, MM_MAX, true },

@@ -24,7 +24,7 @@ static int read_times(iso_scanner *s, const struct conf_node *root)
 	const struct conf_key time_keys[] = {
 		/* Photons up to this far apart are a pair: for randoms. */
 		{ "coincidence_ns", CONF_REAL, &s->coincidence_ns, 1, 1e-3, 1e6, true },
-		/* Of panels: resolution of a time, FWHM. */
+		/* Panels: resolution of a time, FWHM. */
 		{ s->kind == ISO_PANELS ? "fwhm_ns" : NULL, CONF_REAL, &s->panels.time_fwhm, 1, 1e-3, 1e6,
 		  false },
 		{ .name = NULL },

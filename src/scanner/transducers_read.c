@@ -19,7 +19,7 @@ static int read_rings(struct iso_transducers *t, const struct conf_node *node)
 	double polar[2] = { 0 }, azimuth = 0, step = 0;
 	struct iso_rings r = { 0 };
 	const struct conf_key keys[] = {
-		/* Of the sphere. With positions: where it is not their mean distance from the centre. */
+		/* Radius of the sphere. With positions: if it is not their mean distance from the centre. */
 		{ "radius_mm", CONF_REAL, &r.radius, 1, 1e-3, 1e5, true },
 		/* Rings of transducers from pole to pole. */
 		{ "rings", CONF_INT, &r.rings, 1, 1, TRANSDUCERS_MAX, true },
@@ -27,7 +27,7 @@ static int read_rings(struct iso_transducers *t, const struct conf_node *node)
 		{ "views", CONF_INT, &r.views, 1, 1, TRANSDUCERS_MAX, true },
 		/* Angles of the first and the last ring from +z. Default: patches of equal angle. */
 		{ "polar_deg", CONF_REALS, polar, 2, 0, 180, false },
-		/* Of the first view, from x towards y. Default 0. */
+		/* Angle of the first view, from x towards y. Default 0. */
 		{ "azimuth_deg", CONF_REAL, &azimuth, 1, -360, 360, false },
 		/* From view to view. Default: equal steps all round. */
 		{ "azimuth_step_deg", CONF_REAL, &step, 1, 1e-6, 360, false },
@@ -124,7 +124,7 @@ static int read_transducers(iso_scanner *s, const struct conf_node *root)
 		{ "areas", CONF_TEXT, &l.areas, 1, 0, 0, false },
 		/* Of positions: the middle of the array. Default 0, 0, 0. */
 		{ "centre_mm", CONF_REALS, t->centre, 3, -1e5, 1e5, false },
-		/* Of the sphere. With positions: where it is not their mean distance from the centre. */
+		/* Radius of the sphere. With positions: if it is not their mean distance from the centre. */
 		{ "radius_mm", CONF_REAL, &t->radius, 1, 1e-3, 1e5, false },
 		/* Of sound. Default: `--speed` gives it. */
 		{ "speed_mm_per_us", CONF_REAL, &t->speed, 1, 0, 100, false },

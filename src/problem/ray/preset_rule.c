@@ -6,12 +6,12 @@
 
 #include <math.h>
 
-#define WIDE_MM 300.         /* a field of view wider than this is that of a scanner for people: */
-#define WIDE_VOXEL_MM 2.     /* its voxels are no smaller */
-#define SUBSET_COUNTS 1000.  /* a subset has at least so many */
-#define FIELD_OF_RING .9     /* of a ring's diameter, see iso_scanner_grid */
-#define POSITRON_MM .54      /* range of F-18, as FWHM */
-#define NONCOLLINEAR .0022   /* of the diameter */
+#define WIDE_MM 300.        /* a field of view wider than this is that of a scanner for people: */
+#define WIDE_VOXEL_MM 2.    /* its voxels are no smaller */
+#define SUBSET_COUNTS 1000. /* a subset has at least so many */
+#define FIELD_OF_RING .9    /* of a ring's diameter, see iso_scanner_grid */
+#define POSITRON_MM .54     /* range of F-18, as FWHM */
+#define NONCOLLINEAR .0022  /* of the diameter */
 
 /* Lengths in crystals. */
 static const struct row {
