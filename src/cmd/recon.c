@@ -174,8 +174,9 @@ static int tell_preset(const iso_problem *p, struct cmd *c, int argc, char **arg
 static int begin_preset(iso_problem *p, struct cmd *c, int argc, char **argv)
 {
 	if (c->like && preset_word(argc, argv) < argc)
-		return iso_fail(ISO_EARG, "--preset does not go with --like, which takes the values of %s; "
-		                          "give the files in place of --like",
+		return iso_fail(ISO_EARG,
+		                "--preset does not go with --like, which takes the values of %s; "
+		                "give the files in place of --like",
 		                c->like);
 	problem_default_preset(p);
 	return ISO_OK;
@@ -220,8 +221,8 @@ int main_recon(int argc, char **argv)
 	if ((st = live_check(&live)) || (st = scan_begin(&scan, p, &c, out))) goto done;
 	if ((st = settings_out(&p->s, scan.list ? scan.path : out))) goto done;
 	if (!(st = check(p, &c)) && !(st = problem_record_parameters(p)) &&
-	    !(st = tell_preset(p, &c, argc, argv)) &&
-	    !(st = cmd_problem_begin(p, &c)) && !(st = live_begin(&live, p, &c, out)))
+	    !(st = tell_preset(p, &c, argc, argv)) && !(st = cmd_problem_begin(p, &c)) &&
+	    !(st = live_begin(&live, p, &c, out)))
 		st = scan.list ? scan_run(&scan, p, &c) : iso_problem_recon(p, NULL, out);
 	live_end(&live, st, out);
 done:

@@ -65,8 +65,8 @@ struct model_found {
 	int64_t most_subsets; /* where the model has fewer than rows; else 0 */
 	int64_t images;       /* that the data hold, of several wavelengths or frames; else 1 */
 	double duration_s;    /* of the scan; 0: not known */
-	bool cut;             /* the sensitivity is set to 0 outside of the field of view, though lines cross it */
-	bool sens_of_pairs;   /* the sensitivity is `sens` of the scanner, not sens_of_subsets of the rows */
+	bool cut; /* the sensitivity is set to 0 outside of the field of view, though lines cross it */
+	bool sens_of_pairs; /* the sensitivity is `sens` of the scanner, not sens_of_subsets of the rows */
 };
 
 struct settings;

@@ -10,8 +10,8 @@ enum { PRESET_CHOICES = 10 };
 
 /* What 'preset' has set in place of the user: ray/ray_preset.c. */
 struct preset {
-	bool by_default; /* the command chose it, because nothing else was said */
-	bool settled;    /* for the parameters as they are */
+	bool by_default;        /* the command chose it, because nothing else was said */
+	bool settled;           /* for the parameters as they are */
 	double counts, crystal; /* that the choices come from; crystal in mm */
 	int n;
 	struct preset_choice {
@@ -38,7 +38,7 @@ struct iso_problem {
 	const char *accept; /* checks whose refusals become warnings, with commas between them; NULL: none */
 
 	struct opt params[MODEL_PARAMS], psf[2], more[2], fit[2];
-	struct settings s;       /* of the reconstruction */
+	struct settings s; /* of the reconstruction */
 	struct preset preset;
 	struct opt_set sets[12]; /* all tables of parameters */
 	json_t *kept;            /* a list of texts that were set, and of records: values lie in them */

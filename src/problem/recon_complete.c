@@ -18,8 +18,8 @@
 
 /* Parameters in which the same run may differ: they change neither the image nor which files are written. */
 static const char *const any[] = {
-	"output",     "device", "threads", "memory-limit", "checkpoint-minutes",
-	"stop-after", "stream", "block",   "scratch",      "preset", NULL,
+	"output", "device",  "threads", "memory-limit", "checkpoint-minutes", "stop-after", "stream",
+	"block",  "scratch", "preset",  NULL,
 };
 
 /* What lies there. */

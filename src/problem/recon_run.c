@@ -16,8 +16,9 @@
 /* Parameters that do not change the image, ends with NULL: all others decide whether a checkpoint
    belongs to a run. */
 static const char *const not_in_key[] = {
-	"output", "device", "threads", "memory-limit", "checkpoint-minutes", "stop-after", "save-every",
-	"stream", "block",  "scratch", "curve",        "scatter-save",       "accept",     "preset", NULL,
+	"output",     "device",       "threads", "memory-limit", "checkpoint-minutes",
+	"stop-after", "save-every",   "stream",  "block",        "scratch",
+	"curve",      "scatter-save", "accept",  "preset",       NULL,
 };
 
 struct recon recon_of(iso_problem *problem, int64_t n, bool series)

@@ -13,14 +13,20 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const kinds[] = { "quick", "clinical", "converged", "none", NULL }; /* as enum preset_kind */
+static const char *const kinds[] = { "quick", "clinical", "converged", "none",
+	                             NULL }; /* as enum preset_kind */
 
 struct opt ray_preset_param(struct settings *s)
 {
 	return (struct opt){
-		0, "preset", .text = &s->preset, .words = kinds, .value = "NAME",
+		0,
+		"preset",
+		.text = &s->preset,
+		.words = kinds,
+		.value = "NAME",
 		.absent = "'isotome recon' takes quick, unless an option of the image or the method is given",
-		.help = "method, subsets, voxels and filter chosen from counts and crystals: quick (osem for a "
+		.help = "method, subsets, voxels and filter chosen from counts and crystals: quick (osem for "
+		        "a "
 			"first look), clinical (osem with a point spread function and a narrow filter), "
 			"converged (svrg with penalty rdp). What is given besides wins; none chooses nothing"
 	};
@@ -189,9 +195,9 @@ static bool has_grid(const iso_problem *p)
 static int choose_steps(iso_problem *p, const struct preset_values *v)
 {
 	static const char counts[] = "by counts";
-	int st = ISO_OK;
+	int st;
 
-	if (v->iterations > 0) st = choose(p, "iterations", counts, "%d", (int)v->iterations);
+	st = choose(p, "iterations", v->strength > 0 ? "the preset's" : counts, "%d", (int)v->iterations);
 	if (!st && v->subsets > 0)
 		st = choose(p, "subsets", "by counts, of 1000 or more each", "%d", (int)v->subsets);
 	if (!st && v->strength > 0) st = choose(p, "penalty", counts, "rdp:rel=%g", v->strength);
@@ -205,7 +211,8 @@ static int choose_all(iso_problem *p, const struct preset_values *v, const struc
 
 	if (!st && !other) st = choose_steps(p, v);
 	if (!st && v->voxel > 0 && !has_grid(p))
-		st = choose(p, "voxel", "by counts and crystal; the grid is the field of view", "%g", v->voxel);
+		st = choose(p, "voxel", "by counts and crystal; the grid is the field of view", "%g",
+		            v->voxel);
 	if (!st && v->psf > 0) st = choose(p, "psf", "by crystal and diameter", "%g", v->psf);
 	if (!st && !map && v->filter > 0)
 		st = choose(p, "filter", "by counts and crystal", "gaussian:%g", v->filter);
@@ -242,9 +249,9 @@ int ray_preset_record(iso_problem *p)
 	int bad = !chosen;
 
 	for (int i = 0; i < t->n; i++)
-		bad |= json_array_append_new(chosen,
-		                             record_pack("{s:s, s:s, s:s}", "parameter", t->choice[i].o->name,
-		                                         "value", t->choice[i].text, "why", t->choice[i].why));
+		bad |= json_array_append_new(chosen, record_pack("{s:s, s:s, s:s}", "parameter",
+		                                                 t->choice[i].o->name, "value",
+		                                                 t->choice[i].text, "why", t->choice[i].why));
 	if (!t->settled || bad) {
 		json_decref(chosen);
 		return bad ? iso_fail_memory("record", 1) : ISO_OK;
@@ -260,9 +267,10 @@ int ray_preset_record(iso_problem *p)
 void problem_default_preset(iso_problem *p)
 {
 	static const char *const names[] = {
-		"preset",    "method",  "iterations", "subsets", "grid",    "voxel",   "centre",  "filter",
-		"filter-every", "save-every", "sens", "start",   "penalty", "tolerance", "curve", "kappa",
-		"unseen",    "bowsher", "step",       "relax",   "kernel",  "nonneg",  "weigh",   NULL,
+		"preset",  "method",    "iterations",   "subsets",    "grid",   "voxel",
+		"centre",  "filter",    "filter-every", "save-every", "sens",   "start",
+		"penalty", "tolerance", "curve",        "kappa",      "unseen", "bowsher",
+		"step",    "relax",     "kernel",       "nonneg",     "weigh",  NULL,
 	};
 	const char *const *n = names;
 
