@@ -26,7 +26,7 @@ struct opt ray_preset_param(struct settings *s)
 		.value = "NAME",
 		.absent = "'isotome recon' takes quick, unless an option of the image or the method is given",
 		.help = "method, subsets, voxels and filter chosen from counts and crystals: quick (osem for "
-		        "a "
+			"a "
 			"first look), clinical (osem with a point spread function and a narrow filter), "
 			"converged (svrg with penalty rdp). What is given besides wins; none chooses nothing"
 	};
