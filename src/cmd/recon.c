@@ -22,8 +22,11 @@ static const struct opt_usage usage = {
 	"blocks. An interrupted run of iterations leaves a checkpoint beside the output. Started by mpirun, "
 	"several processes share the work. A file of data alone will do: it tells the model, brings its "
 	"scanner, and "
-	"the image is the scanner's field of view. 'isotome recon MODEL --help' has the options of a model.",
+	"the image is the scanner's field of view. Where you choose neither method nor voxels nor filter, "
+	"--preset quick chooses them from PET events, and prints the command that it stands for. "
+	"'isotome recon MODEL --help' has the options of a model.",
 	"  isotome recon scan.Cdh -o x.nii\n"
+	"  isotome recon scan.Cdh --preset clinical -o x.nii\n"
 	"  isotome recon ray --events e.lmdT --scanner examples/scanners/clinical-ring.yaml \\\n"
 	"      --grid 128,128,50 --voxel 4 --method osem --subsets 8 --iterations 4 -o x.nii\n"
 	"  isotome recon ray --events e.lmdT --sens s.nii --grid 128 --voxel 4 -o x.nii --resume\n"

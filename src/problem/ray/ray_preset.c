@@ -24,7 +24,9 @@ struct opt ray_preset_param(struct settings *s)
 		.text = &s->preset,
 		.words = kinds,
 		.value = "NAME",
-		.absent = "'isotome recon' takes quick, unless an option of the image or the method is given",
+		.absent = "quick in the command recon, unless one of 'method', 'iterations', 'subsets', "
+		          "'grid', 'voxel', "
+			  "'filter' and their like is given; else none",
 		.help = "method, subsets, voxels and filter chosen from counts and crystals: quick (osem for "
 			"a "
 			"first look), clinical (osem with a point spread function and a narrow filter), "
