@@ -112,6 +112,17 @@ err_has "--subsets 3 "
 run recon "${data[@]}" -q --force -o quiet.nii
 [ ! -s err ] || fail "-q says something"
 
+# ---- a point spread function at the edge of the field of view, beyond which the sensitivity is set to 0 ----
+run simulate ring.yaml truth.nii --counts 6000 --exact --randoms 0.5 --device cpu -o edge.Cdh
+run recon edge.Cdh --method osem --subsets 6 --iterations 4 --voxel 5 --psf 6 -o edge.nii
+! grep -q 'less than 1 % of the greatest sensitivity' err || fail "the edge grows"
+check "the edge" <<'END'
+import nibabel
+image = nibabel.load("edge.nii").get_fdata()
+if not 1e-3 < image.max() < 1:
+    raise SystemExit(f"the greatest value is {image.max()}")
+END
+
 # ---- histograms: counts, not lines ----
 run recon "$SOURCE/tests/data/interfile/cylinder.hs" -o bins.nii
 err_has "preset quick stands for"

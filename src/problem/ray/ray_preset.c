@@ -25,7 +25,7 @@ struct opt ray_preset_param(struct settings *s)
 		.words = kinds,
 		.value = "NAME",
 		.absent = "quick in the command recon, unless one of 'method', 'iterations', 'subsets', "
-		          "'grid', 'voxel', "
+			  "'grid', 'voxel', "
 			  "'filter' and their like is given; else none",
 		.help = "method, subsets, voxels and filter chosen from counts and crystals: quick (osem for "
 			"a "
