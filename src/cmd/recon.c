@@ -110,10 +110,23 @@ static int check_image(const struct settings *s, struct cmd *c)
 	return may_be_own ? iso_write_check(s->out, true) : cmd_check_array(c, s->out);
 }
 
+/* A preset looks at the data before a device is opened: on the CPU, within the memory and the threads of the run. */
+static int check_settings(iso_problem *p, struct cmd *c)
+{
+	int st = iso_ctx_create(&p->ctx, "cpu", (int)c->threads);
+
+	if (st) return st;
+	iso_ctx_set_memory_limit(p->ctx, (int64_t)(c->memory_gb * 1e9));
+	st = settings_check(p);
+	iso_ctx_free(p->ctx);
+	p->ctx = NULL;
+	return st;
+}
+
 static int check(iso_problem *p, struct cmd *c)
 {
 	struct settings *s = &p->s;
-	int st = settings_check(p);
+	int st = s->preset ? check_settings(p, c) : settings_check(p);
 
 	if (st) return st;
 	if (s->follow.on) return check_follow(s, c);
