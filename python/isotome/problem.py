@@ -523,6 +523,8 @@ def open(  # noqa: A001
 ) -> Problem:
     """A problem of the model that a file of data tells, with that file: what `isotome recon FILE` reconstructs.
 
+    `isotome recon FILE` of PET events chooses method, voxels and filter from the data: `preset="quick"` does so here.
+
     Events and histograms of lines are of model ray, strip events of strip, recordings of transducers of ubp, system
     matrices of srm. Model ray takes the scanner that the file brings (a cylinder around the events, with a warning,
     where it brings none) and the scanner's field of view as the grid, where the parameters do not say otherwise.

@@ -532,3 +532,21 @@ def test_the_scanner_and_the_grid_of_events(context, tmp_path):
     assert given == scanner.grid
     assert np.allclose(np.multiply(assumed.n, assumed.voxel), np.multiply(given.n, given.voxel), rtol=0.1)
     assert isotome.ray(lines, scanner=scanner, voxel=4, context=context).grid.voxel == (4, 4, 4)
+
+
+def test_preset_chooses_what_nobody_gave(context, lines):
+    ring = dict(scanner=SCANNERS / "small-animal.yaml", context=context)
+    lines[:, [0, 1, 3, 4]] *= 64 / 60  # onto its crystals
+    p = isotome.ray(lines, preset="quick", iterations=1, **ring)
+    assert p.grid.voxel == (1.5, 1.5, 1.5) and p.parameters["method"] == "osem"
+    image = p.reconstruct()
+    chosen = {c["parameter"]: c["value"] for c in p.record["results"]["preset"]["chosen"]}
+    assert chosen == {"method": "osem", "subsets": "2", "voxel": "1.5", "filter": "gaussian:3"}
+    assert p.record["parameters"]["preset"] == "quick"
+    told = isotome.ray(lines, method="osem", subsets=2, iterations=1, voxel=1.5, filter="gaussian:3", **ring)
+    assert np.array_equal(image, told.reconstruct())
+    assert p.sensitivity().shape == image.shape
+    # without the word nothing is chosen
+    plain = isotome.ray(lines, iterations=1, **ring)
+    assert "preset" not in plain.parameters and plain.grid.voxel == (0.8, 0.8, 0.8)
+    assert plain.parameters["method"] == "mlem"

@@ -16,7 +16,9 @@ static const struct opt_usage usage = {
 	"recon",
 	"Reconstruct an image from measured data. The file alone is enough: "
 	"Isotome finds the model and the scanner in the file, and the image covers "
-	"the scanner's field of view. The methods are MLEM or OSEM (ray, strip, "
+	"the scanner's field of view. If you choose neither method nor voxels nor filter, --preset quick "
+	"chooses them from PET events and prints the command that it stands for. The methods are MLEM or "
+	"OSEM (ray, strip, "
 	"srm), SVRG with a penalty, which converges in about ten passes, filtered "
 	"back-projection (ubp), and penalised least squares (svoxel, sradon). The "
 	"sensitivity of PET comes from the scanner (also for a histogram), or from "
@@ -25,6 +27,7 @@ static const struct opt_usage usage = {
 	"mpirun, several processes share the work. 'isotome recon MODEL --help' "
 	"prints the options of a model.",
 	"  isotome recon scan.Cdh -o x.nii\n"
+	"  isotome recon scan.Cdh --preset clinical -o x.nii\n"
 	"  isotome recon ray --events e.lmdT --scanner examples/scanners/clinical-ring.yaml \\\n"
 	"      --grid 128,128,50 --voxel 4 --method osem --subsets 8 --iterations 4 -o x.nii\n"
 	"  isotome recon ray --events e.lmdT --sens s.nii --grid 128 --voxel 4 -o x.nii --resume\n"
@@ -108,10 +111,23 @@ static int check_image(const struct settings *s, struct cmd *c)
 	return may_be_own ? iso_write_check(s->out, true) : cmd_check_array(c, s->out);
 }
 
+/* A preset looks at the data before a device is opened: on the CPU, within the memory and the threads of the run. */
+static int check_settings(iso_problem *p, struct cmd *c)
+{
+	int st = iso_ctx_create(&p->ctx, "cpu", (int)c->threads);
+
+	if (st) return st;
+	iso_ctx_set_memory_limit(p->ctx, (int64_t)(c->memory_gb * 1e9));
+	st = settings_check(p);
+	iso_ctx_free(p->ctx);
+	p->ctx = NULL;
+	return st;
+}
+
 static int check(iso_problem *p, struct cmd *c)
 {
 	struct settings *s = &p->s;
-	int st = settings_check(p);
+	int st = s->preset ? check_settings(p, c) : settings_check(p);
 
 	if (st) return st;
 	if (s->follow.on) return check_follow(s, c);

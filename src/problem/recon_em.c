@@ -65,7 +65,10 @@ static int plan(const struct em *e)
 		iso_plan_add(&p, "events of a frame", rows, sizeof(struct iso_event) + 3 * 8, false);
 	iso_plan_add(&p, "factors", rows, 3 * sizeof(iso_real), false);
 	iso_plan_add(&p, "log-likelihoods", s->iterations * s->subsets, sizeof(double), false);
-	if (problem_has_psf(e->r.problem)) iso_psf_plan(&p, e->r.ctx, &e->r.grid);
+	if (problem_has_psf(e->r.problem)) {
+		iso_psf_plan(&p, e->r.ctx, &e->r.grid);
+		if (e->r.problem->found.cut) iso_plan_add(&p, "field of view", n, sizeof(iso_real), false);
+	}
 	if (s->filter_text) {
 		iso_plan_add(&p, "voxels that are seen", n, sizeof(iso_real), iso_ctx_is_cuda(e->r.ctx));
 		iso_filter_plan(&p, e->r.ctx, &s->filter, &e->r.grid);

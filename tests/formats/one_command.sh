@@ -112,8 +112,7 @@ END2
 
 # ---- what is said of it ----
 
-mv list-Cdh.nii said.nii
-mv list-Cdh.json said.json
+run recon list.Cdh --preset none -o said.nii
 run recon list.Cdh --iterations 1 --sens none -o one.nii
 err_has 'the field of view of ring'
 run recon ends.lmdT --iterations 1 -o assumed.nii
@@ -158,7 +157,7 @@ err_has 'has no crystals to draw'
 
 # ---- the same by other words ----
 
-run recon ray list.Cdh -o word.nii
+run recon ray list.Cdh --preset none -o word.nii
 run sens list.Cdh -o sens.nii
 run recon --events=list.Cdh --sens sens.nii -o told.nii
 run recon -o late.nii --sens sens.nii list.Cdh
@@ -174,7 +173,8 @@ for x in word told late scanner like stream; do
 done
 # a file that is given takes the place of the record's
 run recon plain.Cdh --like said.json --sens sens.nii -o plain2.nii
-same plain-Cdh.nii plain2.nii
+run recon plain.Cdh --preset none -o plain.nii
+same plain.nii plain2.nii
 run project said.nii --events list.Cdh -o rows.npy
 run backproject rows.npy --events list.Cdh -o back.nii
 run recon gate.txt --dry-run -o dry.nii

@@ -299,6 +299,42 @@ static const char *value_of(iso_problem *p, const char *name, struct iso_param *
 }
 
 /* What is refused leaves a problem as it was. */
+/* What a preset has chosen is forgotten when a parameter is set, and chosen anew. */
+static void presets_choose_anew(void **state)
+{
+	struct scan s;
+	struct iso_param a = { .size = sizeof a };
+	struct iso_grid g;
+	iso_problem *p;
+
+	(void)state;
+	make_scan(&s);
+	p = make(s.ctx, "ray");
+	OK(iso_problem_set_events(p, "events", &s.e));
+	OK(iso_problem_set(p, "scanner", RING));
+	assert_string_equal(value_of(p, "preset", &a), "");
+	OK(iso_problem_set(p, "preset", "quick"));
+	OK(iso_problem_grid(p, &g));
+	assert_true(g.voxel[0] == 1.5);
+	assert_string_equal(value_of(p, "method", &a), "osem");
+	assert_string_equal(value_of(p, "filter", &a), "gaussian:3");
+	OK(iso_problem_set(p, "preset", "converged"));
+	assert_string_equal(value_of(p, "filter", &a), "");
+	OK(iso_problem_load(p));
+	assert_string_equal(value_of(p, "method", &a), "svrg");
+	assert_string_equal(value_of(p, "filter", &a), "");
+	assert_string_equal(value_of(p, "penalty", &a), "rdp:rel=2");
+	OK(iso_problem_set(p, "voxel", "8"));
+	OK(iso_problem_grid(p, &g));
+	assert_true(g.voxel[0] == 8);
+	OK(iso_problem_set(p, "preset", "none"));
+	OK(iso_problem_load(p));
+	assert_string_equal(value_of(p, "method", &a), "mlem");
+	assert_string_equal(value_of(p, "penalty", &a), "");
+	iso_problem_free(p);
+	free_scan(&s);
+}
+
 static void refused_values_change_nothing(void **state)
 {
 	struct iso_array x = { 0 };
@@ -1120,6 +1156,7 @@ int main(void)
 		cmocka_unit_test(projections_and_operator),
 		cmocka_unit_test(warnings_come_by_callback),
 		cmocka_unit_test(plans),
+		cmocka_unit_test(presets_choose_anew),
 		cmocka_unit_test(refused_values_change_nothing),
 		cmocka_unit_test(one_call_leaves_the_next_alone),
 		cmocka_unit_test(sound_twice),

@@ -13,6 +13,8 @@
 #define POSITRON_MM .54     /* range of F-18, as FWHM */
 #define NONCOLLINEAR .0022  /* of the diameter */
 
+enum { PASSES = 40 }; /* of svrg, at most: it stops at its tolerance */
+
 /* Lengths in crystals. */
 static const struct row {
 	double below; /* counts */
@@ -23,8 +25,8 @@ static const struct row {
 	} quick, clinical;
 	double strength;
 } rows[] = {
-	{ 1e6, 1, { 2, 8, 2 }, { 2, 12, 1.25 }, .5 },
-	{ 1e7, .75, { 2, 12, 1.5 }, { 3, 16, 1.25 }, .3 },
+	{ 1e6, 1, { 2, 8, 2 }, { 2, 12, 1.25 }, 2 },
+	{ 1e7, .75, { 2, 12, 1.5 }, { 3, 16, 1.25 }, .4 },
 	{ 1e8, .5, { 3, 16, 1.25 }, { 4, 20, 1 }, .2 },
 	{ INFINITY, .5, { 3, 24, 1 }, { 4, 24, 1 }, .1 },
 };
@@ -65,6 +67,7 @@ struct preset_values preset_rule(enum preset_kind kind, const struct preset_scan
 
 	if (kind == PRESET_CONVERGED)
 		return (struct preset_values){ .method = "svrg",
+			                       .iterations = PASSES,
 			                       .voxel = voxel_of(r, scan),
 			                       .strength = r->strength };
 	return (struct preset_values){

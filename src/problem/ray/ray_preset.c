@@ -24,9 +24,11 @@ struct opt ray_preset_param(struct settings *s)
 		.text = &s->preset,
 		.words = kinds,
 		.value = "NAME",
-		.absent = "'isotome recon' takes quick, unless an option of the image or the method is given",
+		.absent = "quick in the command recon, unless one of 'method', 'iterations', 'subsets', "
+			  "'grid', 'voxel', "
+			  "'filter' and their like is given; else none",
 		.help = "method, subsets, voxels and filter chosen from counts and crystals: quick (osem for "
-		        "a "
+			"a "
 			"first look), clinical (osem with a point spread function and a narrow filter), "
 			"converged (svrg with penalty rdp). What is given besides wins; none chooses nothing"
 	};
@@ -195,9 +197,9 @@ static bool has_grid(const iso_problem *p)
 static int choose_steps(iso_problem *p, const struct preset_values *v)
 {
 	static const char counts[] = "by counts";
-	int st = ISO_OK;
+	int st;
 
-	if (v->iterations > 0) st = choose(p, "iterations", counts, "%d", (int)v->iterations);
+	st = choose(p, "iterations", v->strength > 0 ? "the preset's" : counts, "%d", (int)v->iterations);
 	if (!st && v->subsets > 0)
 		st = choose(p, "subsets", "by counts, of 1000 or more each", "%d", (int)v->subsets);
 	if (!st && v->strength > 0) st = choose(p, "penalty", counts, "rdp:rel=%g", v->strength);
