@@ -141,7 +141,6 @@ static const char *drawn_alone(const struct cmd *c, const struct settings *s)
 	       : p->linear                      ? "linear"
 	       : p->radiological                ? "radiological"
 	       : p->crosshair                   ? "crosshair"
-	       : p->labels != ISO_LABEL_ANATOMY ? "labels"
 	                                        : cmd_given_of(c, drawn);
 }
 
@@ -153,6 +152,9 @@ static int check_output(const struct cmd *c, const struct settings *s)
 		return iso_fail(ISO_EARG, "--%s is for a picture (.png), not for a page", given);
 	if (!view_is_page(s->out) && s->page.overlay)
 		return iso_fail(ISO_EARG, "--overlay is for a page (.html), not for a picture");
+	if (!s->page.overlay && (s->page.overlay_map || s->page.opacity > 0))
+		return iso_fail(ISO_EARG, "--overlay-%s goes with --overlay",
+		                s->page.overlay_map ? "map" : "opacity");
 	return cmd_check(c, s->out, view_is_page(s->out) ? iso_target_check : iso_picture_write_check);
 }
 
@@ -176,6 +178,10 @@ int main_view(int argc, char **argv)
 		CMD_OUTPUT(s.out, "picture (.png) or page (.html)"),
 		{ 0, "overlay", .text = &s.page.overlay, .file = OPT_MAY_READ, .value = "FILE",
 		  .help = "page: a second image, such as CT, mu or the truth, on any grid" },
+		{ 0, "overlay-map", .text = &s.page.overlay_map, .words = iso_picture_maps(), .value = "MAP",
+		  .absent = "grey", .help = "page: colours of the second image" },
+		{ 0, "overlay-opacity", .real = &s.page.opacity, .value = "SHARE", .min = .01, .max = 1,
+		  .absent = "0.4", .help = "page: how much of the second image is seen, to 1" },
 		{ 0, "kind", .text = &s.kind, .words = kinds, .value = "KIND", .help = "what is shown" },
 		{ 0, "at", .text = &s.at, .value = "POINT", .absent = "object",
 		  .help = "where slices cross: X,Y,Z in mm (indices where there is no grid); object, the "

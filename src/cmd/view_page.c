@@ -70,6 +70,9 @@ int view_page(struct cmd *c, const struct view_page *page, const struct iso_pict
 	struct iso_viewer_options o = { .title = look->title,
 		                        .map = look->map,
 		                        .frame = look->frame,
+		                        .labels = look->labels,
+		                        .overlay_map = page->overlay_map,
+		                        .opacity = page->opacity,
 		                        .at = page->at_given && look->at == ISO_AT_POINT ? look->point
 		                                                                         : NULL };
 	struct iso_text text = { 0 };

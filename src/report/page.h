@@ -8,6 +8,7 @@
 #include "core/status.h"
 #include "image/window.h"
 #include "isotome/measure.h"
+#include "isotome/picture.h"
 #include "isotome/report.h"
 #include "svg.h"
 #include "text.h"
@@ -66,6 +67,9 @@ struct iso_report {
 	int64_t frame;        /* that the viewer shows first, */
 	const double *window; /* in these values of the first and the last colour, */
 	const char *map;      /* and these colours; NULL: what suits the values */
+	const char *overlay_map;        /* of the overlay; NULL: grey */
+	double opacity;                 /* of the overlay; 0: 0.4 */
+	enum iso_picture_labels labels; /* at the edges of the viewer's planes */
 	bool has_line;
 	double from[3], to[3]; /* of the profile, mm; else along x through the slices */
 	bool has_spheres;
