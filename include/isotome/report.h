@@ -41,7 +41,7 @@ struct iso_viewer_options {
 	const char *title; /* UTF-8; NULL: the name */
 	const char *name;  /* of the image, and of the file that the page lets one save; NULL: "image" */
 	const char *map;   /* colours (iso_picture_maps); NULL: what suits the values */
-	int64_t frame;     /* shown first */
+	int64_t frame;     /* shown first, from 0; -1: the one that is seen best */
 	double window[2];  /* values of the first and the last colour; both 0: what suits the values */
 	/* x, y, z where the slices cross, mm (indices without a grid); NULL: the middle of what is seen */
 	const double *at;

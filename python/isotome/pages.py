@@ -95,7 +95,7 @@ def write_viewer(
     title: str | None = None,
     name: str | None = None,
     map: str | None = None,
-    frame: int = 0,
+    frame: int | None = None,
     window: Any = None,
     at: Sequence[float] | None = None,
     overlay_map: str | None = None,
@@ -112,7 +112,7 @@ def write_viewer(
     """
     values = _arrays.real(image, "image", clip=True)
     over = None if overlay is None else _arrays.real(overlay, "overlay", clip=True)
-    o = _Viewer(size=ctypes.sizeof(_Viewer), frame=integer(frame, "frame"))
+    o = _Viewer(size=ctypes.sizeof(_Viewer), frame=-1 if frame is None else integer(frame, "frame", 0))
     o.title, o.name, o.map = (
         None if v is None else utf8(v, k) for k, v in (("title", title), ("name", name), ("map", map))
     )

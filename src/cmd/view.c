@@ -164,6 +164,7 @@ static int run_page(struct cmd *c, struct settings *s)
 	s->page.out = s->out;
 	s->page.at_given = s->at;
 	s->page.window_given = cmd_given(c, "window");
+	s->page.frame_given = cmd_given(c, "frame");
 	s->page.percent_given = cmd_given(c, "percent");
 	return view_page(c, &s->page, &s->picture);
 }
@@ -188,7 +189,7 @@ int main_view(int argc, char **argv)
 		          "centre of mass of the upper half of the image smoothed; centre, that of the grid; "
 		          "or max, the hottest place of the image slightly smoothed" },
 		{ 0, "frame", .integer = &p->frame, .value = "K", .min = 0, .max = INFINITY,
-		  .help = "of an array of 4 axes, from 0" },
+		  .absent = "0; page: the one that is seen best", .help = "of an array of 4 axes, from 0" },
 		{ 0, "axis", .text = &s.axis, .words = axes, .value = "AXIS", .absent = "z",
 		  .help = "montage: the axis that slices lie across" },
 		{ 0, "every", .integer = &p->every, .value = "K", .min = 1, .max = INFINITY,

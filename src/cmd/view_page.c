@@ -69,7 +69,7 @@ int view_page(struct cmd *c, const struct view_page *page, const struct iso_pict
 {
 	struct iso_viewer_options o = { .title = look->title,
 		                        .map = look->map,
-		                        .frame = look->frame,
+		                        .frame = page->frame_given ? look->frame : -1,
 		                        .labels = look->labels,
 		                        .overlay_map = page->overlay_map,
 		                        .opacity = page->opacity,

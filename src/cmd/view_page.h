@@ -10,7 +10,7 @@ struct view_page {
 	const char *overlay; /* NULL: none */
 	const char *overlay_map; /* its colours; NULL: grey */
 	double opacity;          /* of the overlay; 0: as the page chooses */
-	bool at_given, window_given, percent_given;
+	bool at_given, window_given, percent_given, frame_given;
 };
 
 bool view_is_page(const char *path);

@@ -49,7 +49,8 @@ struct iso_report_image {
 	struct iso_history history;
 	enum iso_window_kind kind;   /* what its values are, */
 	double window[2];            /* those of the first and the last colour, */
-	int64_t cut[3];              /* and the voxel where the slices shown cross */
+	int64_t cut[3];              /* the voxel where the slices shown cross, */
+	int64_t frame;               /* and the frame that chose both */
 	struct iso_rmse error;       /* against the truth, with the scale that fits best */
 	struct iso_nema_result nema; /* where the report has spheres */
 	char no_nema[256];           /* why they could not be measured; "" if they could */

@@ -61,6 +61,7 @@ struct shown {
 	const char *role;
 	double window[2];
 	const char *map;
+	double mip;    /* how much wider the window of its projection is, at least 1 */
 	double factor; /* that brings its values nearest to the truth's */
 	int64_t all, frames;
 	struct iso_pack pack;
@@ -174,9 +175,9 @@ static int put_head(struct iso_text *t, const struct shown *s)
 	put_list(t, "window", 2, s->window);
 	put_list(t, "range", 2, (const double[]){ p->min, p->max });
 	iso_text_add(t,
-	             ", \"hides_negative\": %s, \"map\": \"%s\", \"factor\": %.17g, \"frames\": %" PRId64 ", \"all_frames\": %" PRId64
+	             ", \"hides_negative\": %s, \"mip\": %.9g, \"map\": \"%s\", \"factor\": %.17g, \"frames\": %" PRId64 ", \"all_frames\": %" PRId64
 	             ", \"bits\": %d, \"exact\": %s, \"not_finite\": %s, \"scale\": [",
-	             iso_report_hides_negative(s->m) ? "true" : "false", s->map, s->factor, s->frames, s->all, p->bits, p->exact ? "true" : "false",
+	             iso_report_hides_negative(s->m) ? "true" : "false", s->mip, s->map, s->factor, s->frames, s->all, p->bits, p->exact ? "true" : "false",
 	             p->not_finite ? "true" : "false");
 	for (int64_t k = 0; k < p->frames; k++) iso_text_add(t, "%s%.17g", k ? ", " : "", p->frame[k].scale);
 	iso_text_add(t, "], \"offset\": [");
@@ -216,6 +217,20 @@ static int take_choice(struct shown *s, const struct iso_report *r)
 	return st;
 }
 
+/* From the front, of the frame that chose the window; colours that were named have nothing to do with it. */
+static int compare_projection(struct shown *s)
+{
+	const struct iso_report_image *m = s->m;
+	struct iso_shown vol;
+	double window[2];
+	int st;
+
+	if ((st = iso_shown_of(&vol, &m->array, m->frame)) || (st = iso_window_projection(window, &vol, m->kind, 1)))
+		return st;
+	s->mip = m->window[1] > 0 ? fmax(window[1] / m->window[1], 1) : 1;
+	return ISO_OK;
+}
+
 /* An image as it is, the truth, and one to lie under the first, in grey. */
 static int describe(struct shown *s, const struct iso_report *r, const struct iso_report_image *m,
                     const char *role)
@@ -234,7 +249,7 @@ static int describe(struct shown *s, const struct iso_report *r, const struct is
 	if (m == &r->image[0]) st = take_choice(s, r);
 	if (under && r->overlay_map) s->map = r->overlay_map;
 	if (!(s->window[0] < s->window[1])) s->window[1] = s->window[0] + 1;
-	return st;
+	return st ? st : compare_projection(s);
 }
 
 static int gather(struct shown *all, int *n, const struct iso_report *r)

@@ -37,7 +37,7 @@ const start = async () => {
 	fill($('second'), [['', 'none'], ...named]);
 	for (const id of ['map', 'map2']) fill($(id), Object.keys(palettes).map(name => [name, name]));
 	$('note').textContent = volumes.map(notes).join(' ');
-	$('second').closest('label').hidden = $('mode').closest('label').hidden = volumes.length < 2;
+	$('image').closest('fieldset').hidden = volumes.length < 2;
 	for (const axis of 'xyz') $(`name-${axis}`).textContent = data.labels === 'anatomy' ? PLANES[axis] : `Across ${axis}`;
 	const under = volumes.findIndex(v => v.role === 'overlay');
 	document.getElementById('viewer').hidden = false;
@@ -49,6 +49,7 @@ const start = async () => {
 	listenControls();
 	listenFiles();
 	new ResizeObserver(later).observe($('planes'));
+	CLOSE.addEventListener('change', () => set({}));
 	document.getElementById('viewer').dataset.state = 'ready';
 };
 

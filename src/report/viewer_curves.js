@@ -3,9 +3,12 @@
 
 const WIDTH = 480, HEIGHT = 250, LEFT = 62, RIGHT = 16, TOP = 26, BOTTOM = 44;
 
-// At most four digits that count, as many as anyone reads.
-const round = v => +v.toPrecision(4);
-const words = v => Number.isFinite(v) ? String(round(v)).replace('-', '\u2212') : 'not a number';
+// At most four digits that count, as many as anyone reads; very small and very large ones by a power of ten.
+const round = v => {
+	const near = +v.toPrecision(4), far = near !== 0 && (Math.abs(near) < 1e-3 || Math.abs(near) >= 1e7);
+	return far ? near.toExponential() : String(near);
+};
+const words = v => Number.isFinite(v) ? round(v).replaceAll('-', '\u2212') : 'not a number';
 
 const element = (name, attributes, text) => {
 	const e = document.createElementNS('http://www.w3.org/2000/svg', name);

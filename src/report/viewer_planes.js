@@ -3,7 +3,7 @@
 
 const AXES = { z: { across: 2, right: 0, up: 1 }, y: { across: 1, right: 0, up: 2 }, x: { across: 0, right: 1, up: 2 } };
 const NO_NUMBER = 0xffff00ff; // magenta, as bytes A B G R
-const HIGHEST_REM = 26, HIGHEST_ALONE_REM = 38;
+const HIGHEST_REM = 34, HIGHEST_ALONE_REM = 38;
 const LETTERS = { anatomy: ['LR', 'PA', 'IS'], axes: [['', '+x'], ['', '+y'], ['', '+z']], none: [['', ''], ['', ''], ['', '']] }; // ends of x, y, z
 const PLANES = { x: 'Sagittal', y: 'Coronal', z: 'Transverse' };
 

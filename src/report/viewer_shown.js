@@ -21,6 +21,12 @@ const paletteFor = volume => palettes[looks[volume.number].map];
 const windowOf = volume => looks[volume.number].window;
 const factor = () => second() && second().role === 'truth' ? first().factor : 1;
 
+// Greatest values are greater than those of a slice: the projection's window is the image's, so many times as wide.
+const mipWindow = v => {
+	const [low, high] = windowOf(v), more = (v.mip - 1) * (low < 0 ? high : high - low);
+	return [low < 0 ? low - more : low, high + more];
+};
+
 // A difference has a window of its own, symmetric: half of what the windows of both images reach, unless it was set.
 let differenceReach = null;
 const differs = () => state.mode === 'difference';
@@ -48,6 +54,46 @@ const told = at => {
 	return text;
 };
 
+// ---- where planes stand ----
+
+const CAPTION = .09; // height under a plane, of the width of both columns
+const CLOSE = matchMedia('(max-width: 40rem)');
+const figureOf = id => $(id).closest('figure');
+
+// Of two columns: the share of the width that makes the first as high as the second, and how much of both is picture.
+const fillOf = (ratio, columns) => {
+	const high = columns.map(ids => ids.reduce((sum, id) => sum + ratio[id], 0)), more = CAPTION * (columns[1].length - columns[0].length);
+	const share = Math.min(Math.max((high[1] + more) / (high[0] + high[1]), .35), .65), widths = [share, 1 - share];
+	const area = widths.reduce((sum, w, k) => sum + w * w * high[k], 0);
+	return { columns, share, fill: area / Math.max(...widths.map((w, k) => w * high[k] + CAPTION * columns[k].length)) };
+};
+
+// The two columns that leave least of the page empty; on a narrow page the first plane over the others.
+const columnsOf = v => {
+	const [x, y, z] = [0, 1, 2].map(axis => v.extent(axis)), ratio = { z: y / x, y: z / x, x: z / y, mip: z / Math.hypot(x, y) };
+	const ways = [[['z'], ['y', 'x', 'mip']], [['z', 'y'], ['x', 'mip']], [['z', 'x'], ['y', 'mip']]].map(way => fillOf(ratio, way));
+	return CLOSE.matches ? ways[0] : ways.reduce((best, way) => way.fill > best.fill ? way : best);
+};
+
+let arranged = '';
+const arrange = v => {
+	const planes = $('planes'), side = state.mode === 'side', { columns, share } = side ? {} : columnsOf(v);
+	const narrow = CLOSE.matches && !side || v.flat && !side, key = [side, narrow, v.flat, share, columns].join();
+	if (key === arranged) return;
+	arranged = key;
+	planes.classList.toggle('v-side', side);
+	planes.style.gridTemplateColumns = narrow ? 'minmax(0, 1fr)' : side ? 'repeat(2, minmax(0, 1fr))' : `minmax(0, ${share}fr) minmax(0, ${1 - share}fr)`;
+	const focused = document.activeElement;
+	const stacks = side ? [] : columns.map(() => document.createElement('div')), hidden = ['z2', 'y2', 'x2'];
+	if (side) planes.replaceChildren(...['z', 'z2', 'y', 'y2', 'x', 'x2', 'mip'].map(figureOf));
+	else {
+		stacks.forEach((stack, k) => stack.append(...columns[k].map(figureOf)));
+		stacks[0].append(...hidden.map(figureOf));
+		planes.replaceChildren(...stacks);
+	}
+	if (planes.contains(focused)) focused.focus({ preventScroll: true }); // what is moved loses it
+};
+
 // The rectangle that a panel shows is the first image's, in all ways to show two.
 const framePanels = () => {
 	const v = first(), alone = v.flat && state.mode !== 'side';
@@ -58,8 +104,7 @@ const framePanels = () => {
 	for (const id of ['y', 'x']) panels[id].canvas.closest('figure').hidden = v.flat;
 	for (const id of ['z2', 'y2', 'x2']) panels[id].canvas.closest('figure').hidden = state.mode !== 'side' || (v.flat && id !== 'z2');
 	$('mip-box').hidden = v.flat;
-	$('planes').classList.toggle('v-alone', alone);
-	$('planes').classList.toggle('v-side', state.mode === 'side');
+	arrange(v);
 };
 
 const drawPanel = (id, panel) => {
@@ -95,12 +140,12 @@ const drawMip = () => {
 	if (v.flat || key === mip.key || !unpacked()) return;
 	mip.key = key;
 	mip.begin(state.smooth);
-	const table = mip.colours[0].table(v, t, paletteFor(v), windowOf(v));
+	const table = mip.colours[0].table(v, t, paletteFor(v), mipWindow(v));
 	const width = mip.sheets[0].maximum(v, t, state.angle, table);
 	mip.put(mip.sheets[0], [-width / 2, v.lowEdge(2)], [width, v.extent(2)], 1);
 	mip.marker.clearRect(0, 0, ...mip.pixels);
 	mip.letter([...sidesAt(state.angle), ...LETTERS[data.labels][2]]);
-	$('place-mip').textContent = `${Math.round(state.angle)}°`;
+	$('place-mip').textContent = `${Math.round(state.angle)}°${v.mip > 1 ? `, to ${words(mipWindow(v)[1])}` : ''}`;
 };
 
 const drawBar = (id, palette) => {
@@ -120,7 +165,7 @@ const drawTime = () => {
 	}
 	const [v] = shown, { name, unit, value } = v.axis;
 	voxelCurve = { volume: v, ...v.curveAt(state.at) };
-	showChart($('time'), `The voxel at the cross-hair against ${name}`, unit ? `${name}, ${unit}` : name, v.unit || 'value',
+	showChart($('time'), `The voxel at the cross-hair against ${name}`, unit ? `${name}, ${unit}` : name, `voxel at the cross-hair${v.unit && `, ${v.unit}`}`,
 		shown.map((w, k) => ({ name: w.name, colour: k + 1, ...w.curveAt(state.at) })), value[v.frameAt(state.frame)]);
 };
 

@@ -39,7 +39,7 @@ class Volume {
 		this.codes = [];
 		this.loading = [];
 		this.flat = this.n[2] === 1;
-		this.slide = [Math.min(this.range[0], this.window[0]), Math.max(this.window[1], Math.min(this.range[1], 4 * this.window[1]))]; // of the window's ends
+		this.slide = [Math.min(Math.max(this.range[0], -4 * this.window[1]), this.window[0]), Math.max(this.window[1], Math.min(this.range[1], 4 * this.window[1]))]; // of the window's ends
 	}
 
 	// Frame t, unpacked when first asked for.
