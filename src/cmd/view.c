@@ -91,6 +91,12 @@ static int take_words(const struct cmd *c, struct settings *s)
 	return take_at(s);
 }
 
+/* Who chose the window. */
+static const char *window_by(const struct cmd *c)
+{
+	return cmd_given(c, "window") ? "window" : cmd_given(c, "percent") ? "percent" : "object";
+}
+
 static int note(struct cmd *c, const struct settings *s, const struct iso_array *a,
                 const struct iso_pixels *p, const struct iso_picture_info *info)
 {
@@ -101,9 +107,9 @@ static int note(struct cmd *c, const struct settings *s, const struct iso_array 
 		            s->image, info->not_finite);
 	return record_result(
 		&c->record, "picture",
-		record_pack("{s:[I,I], s:[f,f], s:s, s:f, s:f, s:I, s:[I,I,I], s:[f,f,f], s:f, s:I}",
+		record_pack("{s:[I,I], s:[f,f], s:s, s:s, s:f, s:f, s:I, s:[I,I,I], s:[f,f,f], s:f, s:I}",
 	                    "pixels", (json_int_t)p->width, (json_int_t)p->height, "window", info->window[0],
-	                    info->window[1], "map", info->map, "min", info->min, "max", info->max,
+	                    info->window[1], "window_by", window_by(c), "map", info->map, "min", info->min, "max", info->max,
 	                    "not_finite", (json_int_t)info->not_finite, "voxel", (json_int_t)info->voxel[0],
 	                    (json_int_t)info->voxel[1], (json_int_t)info->voxel[2], "point", info->point[0],
 	                    info->point[1], info->point[2],

@@ -139,6 +139,8 @@ near("window of the picture", drawn("hot")["window"], [0, 1], 1e-6)
 near("place", hot["at"], [7.5 * 4, 9.5 * 4, 7.5 * 4], 2.01)
 near("voxel of the picture", drawn("hot")["voxel"], [7.5, 9.5, 7.5], 0.51)
 near("full", page("full")["volumes"][0]["window"], [0, 300], 1e-6)
+require([drawn(n)["window_by"] for n in ("hot", "full")] == ["object", "percent"], "who chose")
+require(record("hot.html.json")["results"]["page"]["window"] == [0, 1], "the record of a page")
 near("full picture", drawn("full")["window"], [0, 300], 1e-6)
 for got in heard["volumes"][0], drawn("heard"):
     near("never negative", got["window"], [0, 0.6], 1e-6)
