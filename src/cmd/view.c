@@ -109,12 +109,12 @@ static int note(struct cmd *c, const struct settings *s, const struct iso_array 
 		&c->record, "picture",
 		record_pack("{s:[I,I], s:[f,f], s:s, s:s, s:f, s:f, s:I, s:[I,I,I], s:[f,f,f], s:f, s:I}",
 	                    "pixels", (json_int_t)p->width, (json_int_t)p->height, "window", info->window[0],
-	                    info->window[1], "window_by", window_by(c), "map", info->map, "min", info->min, "max", info->max,
-	                    "not_finite", (json_int_t)info->not_finite, "voxel", (json_int_t)info->voxel[0],
-	                    (json_int_t)info->voxel[1], (json_int_t)info->voxel[2], "point", info->point[0],
-	                    info->point[1], info->point[2],
-	                    a->has_grid ? "pixels_per_mm" : "pixels_per_voxel", info->pixels_per_mm, "panels",
-	                    (json_int_t)info->panels));
+	                    info->window[1], "window_by", window_by(c), "map", info->map, "min", info->min,
+	                    "max", info->max, "not_finite", (json_int_t)info->not_finite, "voxel",
+	                    (json_int_t)info->voxel[0], (json_int_t)info->voxel[1],
+	                    (json_int_t)info->voxel[2], "point", info->point[0], info->point[1],
+	                    info->point[2], a->has_grid ? "pixels_per_mm" : "pixels_per_voxel",
+	                    info->pixels_per_mm, "panels", (json_int_t)info->panels));
 }
 
 static int run(struct cmd *c, const struct settings *s)
@@ -143,11 +143,11 @@ static const char *drawn_alone(const struct cmd *c, const struct settings *s)
 	static const char *const drawn[] = { "axis", "every", "columns", "zoom", NULL };
 	const struct iso_picture *p = &s->picture;
 
-	return p->kind != ISO_SLICES            ? "kind"
-	       : p->linear                      ? "linear"
-	       : p->radiological                ? "radiological"
-	       : p->crosshair                   ? "crosshair"
-	                                        : cmd_given_of(c, drawn);
+	return p->kind != ISO_SLICES ? "kind"
+	       : p->linear           ? "linear"
+	       : p->radiological     ? "radiological"
+	       : p->crosshair        ? "crosshair"
+	                             : cmd_given_of(c, drawn);
 }
 
 static int check_output(const struct cmd *c, const struct settings *s)
@@ -210,8 +210,9 @@ int main_view(int argc, char **argv)
 		            "symmetric if values below 0 mean something",
 		  .help = "values of the first and the last colour" },
 		{ 0, "percent", .real = p->percent, .count = 2, .value = "LO,HI", .min = 0, .max = 100,
-		  .absent = "see --window", .help = "the same, as percentiles of all voxels; 0,100 is from the "
-		                                     "least to the greatest value" },
+		  .absent = "see --window",
+		  .help = "the same, as percentiles of all voxels; 0,100 is from the "
+		          "least to the greatest value" },
 		{ 0, "map", .text = &p->map, .words = iso_picture_maps(), .value = "MAP",
 		  .absent = "ember, or blue-red for a symmetric window", .help = "colours" },
 		{ 0, "zoom", .real = &p->zoom, .value = "PIXELS", .min = 1e-3, .max = 1e3,

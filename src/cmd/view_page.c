@@ -31,7 +31,8 @@ static int take_look(struct iso_report *r, struct iso_viewer_options *o, const s
 		return iso_fail(ISO_EARG, "--frame is %" PRId64 ", and %s has %" PRId64 ", from 0",
 		                look->frame, page->image, frames);
 	if (page->at_given) take_place(&r->image[0], look);
-	if (page->percent_given && (st = iso_shown_percentiles(o->window, &r->image[0].volume, look->percent)))
+	if (page->percent_given &&
+	    (st = iso_shown_percentiles(o->window, &r->image[0].volume, look->percent)))
 		return st;
 	return iso_viewer_set(r, o);
 }
@@ -49,8 +50,8 @@ static int note(struct cmd *c, const struct iso_report *r, const struct view_pag
 		            "%s: %" PRId64 " voxels are NaN or infinite; those shown are drawn in magenta",
 		            m->path, m->range.not_finite);
 	return record_result(&c->record, "page",
-	                     record_pack("{s:[f,f], s:s, s:[I,I,I], s:f, s:f}", "window", window[0], window[1],
-	                                 "window_by", by, "voxel", (json_int_t)m->cut[0],
+	                     record_pack("{s:[f,f], s:s, s:[I,I,I], s:f, s:f}", "window", window[0],
+	                                 window[1], "window_by", by, "voxel", (json_int_t)m->cut[0],
 	                                 (json_int_t)m->cut[1], (json_int_t)m->cut[2], "min", m->range.min,
 	                                 "max", m->range.max));
 }

@@ -7,7 +7,7 @@
 
 struct view_page {
 	const char *image, *out;
-	const char *overlay; /* NULL: none */
+	const char *overlay;     /* NULL: none */
 	const char *overlay_map; /* its colours; NULL: grey */
 	double opacity;          /* of the overlay; 0: as the page chooses */
 	bool at_given, window_given, percent_given, frame_given;

@@ -23,7 +23,8 @@ static int check(const struct iso_picture *p)
 
 	if ((unsigned)p->kind > ISO_MIP || (unsigned)p->at > ISO_AT_OBJECT ||
 	    (unsigned)p->labels > ISO_LABEL_NONE)
-		return iso_fail(ISO_EARG, "picture: kind %d, at %d, labels %d: must be 0 to 2, 0 to 3 and 0 to 2",
+		return iso_fail(ISO_EARG,
+		                "picture: kind %d, at %d, labels %d: must be 0 to 2, 0 to 3 and 0 to 2",
 		                (int)p->kind, (int)p->at, (int)p->labels);
 	if (p->crosshair && p->kind == ISO_MONTAGE)
 		return iso_fail(ISO_EARG, "picture: a montage has no point to put a crosshair on");
@@ -86,8 +87,7 @@ static int choose_window(double window[2], int64_t voxel[3], const struct iso_sh
 	int st = ISO_OK;
 
 	if (window_set) memcpy(window, p->window, sizeof p->window);
-	if (percent_set)
-		st = percentile_window(window, vol, p->percent, kind == ISO_WINDOW_SIGNED);
+	if (percent_set) st = percentile_window(window, vol, p->percent, kind == ISO_WINDOW_SIGNED);
 	if (!st && (to || object)) st = iso_window_choose(to, object, vol, kind);
 	if (!st && to && p->kind == ISO_MIP) st = projected_window(to, vol, kind);
 	return st;

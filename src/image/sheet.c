@@ -138,7 +138,8 @@ static void choose_texts(struct draft *d)
 	if (d->a->n_dim == 4 && d->a->dim[0] > 1)
 		snprintf(frame, sizeof frame, "frame %" PRId64 " of 0 to %" PRId64, d->p->frame,
 		         d->a->dim[0] - 1);
-	const char *below = d->s->info.min < 0 && d->s->info.window[0] == 0 ? "values below 0 are shown as 0" : "";
+	const char *below =
+		d->s->info.min < 0 && d->s->info.window[0] == 0 ? "values below 0 are shown as 0" : "";
 
 	snprintf(d->s->note, sizeof d->s->note, "%s%s%s%s%s", frame, frame[0] && !mm ? ", " : "",
 	         mm ? "" : "no voxel size", below[0] && (frame[0] || !mm) ? ", " : "", below);

@@ -26,9 +26,10 @@ static bool is_one_of(const char *word, const char *const *list)
 
 bool iso_window_never_negative(const char *unit)
 {
-	static const char *const units[] = { "absorbed energy", "counts/mm", "counts", "Bq/ml", "Bq/mL",
-		                             "kBq/ml", "kBq/mL", "g/ml", "g/mL", "1/mm", "1/cm",
-		                             NULL };
+	static const char *const units[] = {
+		"absorbed energy", "counts/mm", "counts", "Bq/ml", "Bq/mL", "kBq/ml",
+		"kBq/mL",          "g/ml",      "g/mL",   "1/mm",  "1/cm",  NULL
+	};
 
 	return is_one_of(unit, units);
 }
@@ -289,8 +290,8 @@ static int create(struct object *o, const struct iso_shown *vol)
 	o->mean = size_alloc(o->all, sizeof *o->mean);
 	o->smooth = size_alloc(o->all, sizeof *o->smooth);
 	if (o->counts && o->mean && o->smooth) return ISO_OK;
-	return iso_fail_memory("window of a picture", o->total * (int64_t)sizeof *o->counts +
-	                                                      2 * o->all * (int64_t)sizeof *o->mean);
+	return iso_fail_memory("window of a picture",
+	                       o->total * (int64_t)sizeof *o->counts + 2 * o->all * (int64_t)sizeof *o->mean);
 }
 
 static void set_window(double window[2], double reach, enum iso_window_kind kind, double least)

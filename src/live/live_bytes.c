@@ -71,7 +71,9 @@ static bool choose_last(struct range *r, const struct live_image *im)
 		const struct live_plane *p = &im->plane[k];
 		int64_t n = p->n[0] * p->n[1];
 		iso_real *v = malloc((size_t)n * sizeof *v);
-		const struct iso_shown plane = { .v = v, .grid = { .n = { p->n[0], p->n[1], 1 }, .voxel = { 1, 1, 1 } } };
+		const struct iso_shown plane = {
+			.v = v, .grid = { .n = { p->n[0], p->n[1], 1 }, .voxel = { 1, 1, 1 } }
+		};
 		double window[2];
 
 		for (int64_t i = 0; v && i < n; i++) v[i] = (iso_real)p->v[i];

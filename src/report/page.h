@@ -65,9 +65,9 @@ struct iso_report {
 	bool has_overlay;
 	struct iso_report_image overlay; /* for the viewer, which lays it under the images */
 	bool viewer;
-	int64_t frame;        /* that the viewer shows first, */
-	const double *window; /* in these values of the first and the last colour, */
-	const char *map;      /* and these colours; NULL: what suits the values */
+	int64_t frame;                  /* that the viewer shows first, */
+	const double *window;           /* in these values of the first and the last colour, */
+	const char *map;                /* and these colours; NULL: what suits the values */
 	const char *overlay_map;        /* of the overlay; NULL: grey */
 	double opacity;                 /* of the overlay; 0: 0.4 */
 	enum iso_picture_labels labels; /* at the edges of the viewer's planes */

@@ -27,7 +27,8 @@ static int choose_window(struct iso_report_image *m)
 	int st = ISO_OK;
 
 	for (int64_t k = step; !st && k < frames; k += step)
-		if (!(st = iso_shown_of(&vol, &m->array, k))) all.min = fmin(all.min, iso_shown_range(&vol).min);
+		if (!(st = iso_shown_of(&vol, &m->array, k)))
+			all.min = fmin(all.min, iso_shown_range(&vol).min);
 	m->kind = iso_window_kind(&all, m->array.unit, NULL);
 	m->window[1] = -INFINITY;
 	for (int64_t k = 0; !st && k < frames; k += step) {
@@ -65,7 +66,8 @@ static int read_one(struct iso_report_image *m, const char *path, enum iso_value
 	int st;
 
 	m->path = path;
-	if ((st = iso_read(&m->array, path, allowed)) || (st = iso_history_read(&m->history, path))) return st;
+	if ((st = iso_read(&m->array, path, allowed)) || (st = iso_history_read(&m->history, path)))
+		return st;
 	take_unit(m);
 	return look_at(m, clock);
 }

@@ -175,10 +175,11 @@ static int put_head(struct iso_text *t, const struct shown *s)
 	put_list(t, "window", 2, s->window);
 	put_list(t, "range", 2, (const double[]){ p->min, p->max });
 	iso_text_add(t,
-	             ", \"hides_negative\": %s, \"mip\": %.9g, \"map\": \"%s\", \"factor\": %.17g, \"frames\": %" PRId64 ", \"all_frames\": %" PRId64
+	             ", \"hides_negative\": %s, \"mip\": %.9g, \"map\": \"%s\", \"factor\": %.17g, "
+	             "\"frames\": %" PRId64 ", \"all_frames\": %" PRId64
 	             ", \"bits\": %d, \"exact\": %s, \"not_finite\": %s, \"scale\": [",
-	             iso_report_hides_negative(s->m) ? "true" : "false", s->mip, s->map, s->factor, s->frames, s->all, p->bits, p->exact ? "true" : "false",
-	             p->not_finite ? "true" : "false");
+	             iso_report_hides_negative(s->m) ? "true" : "false", s->mip, s->map, s->factor, s->frames,
+	             s->all, p->bits, p->exact ? "true" : "false", p->not_finite ? "true" : "false");
 	for (int64_t k = 0; k < p->frames; k++) iso_text_add(t, "%s%.17g", k ? ", " : "", p->frame[k].scale);
 	iso_text_add(t, "], \"offset\": [");
 	for (int64_t k = 0; k < p->frames; k++) iso_text_add(t, "%s%.17g", k ? ", " : "", p->frame[k].offset);
@@ -225,7 +226,8 @@ static int compare_projection(struct shown *s)
 	double window[2];
 	int st;
 
-	if ((st = iso_shown_of(&vol, &m->array, m->frame)) || (st = iso_window_projection(window, &vol, m->kind, 1)))
+	if ((st = iso_shown_of(&vol, &m->array, m->frame)) ||
+	    (st = iso_window_projection(window, &vol, m->kind, 1)))
 		return st;
 	s->mip = m->window[1] > 0 ? fmax(window[1] / m->window[1], 1) : 1;
 	return ISO_OK;
@@ -295,7 +297,8 @@ static void put_start(struct iso_text *t, const struct iso_report *r)
 	for (int a = 0; a < 3; a++) at[a] = iso_measure_place(&m->volume.grid, a, m->cut[a]);
 	put_list(t, "at", 3, at);
 	iso_text_add(t, ", \"frame\": %" PRId64 ", \"labels\": \"%s\", \"opacity\": %.9g",
-	             r->frame < ISO_VIEWER_FRAMES ? r->frame : 0, labels_of(r), r->opacity > 0 ? r->opacity : .4);
+	             r->frame < ISO_VIEWER_FRAMES ? r->frame : 0, labels_of(r),
+	             r->opacity > 0 ? r->opacity : .4);
 }
 
 /* The packed bytes go into the page as soon as they are there, so that one image's lie in memory at a time. */

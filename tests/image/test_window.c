@@ -259,14 +259,10 @@ static void flat_images(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(plain_images),
-		cmocka_unit_test(lone_voxel_is_passed_over),
-		cmocka_unit_test(points_are_seen),
-		cmocka_unit_test(lesion_stands_out),
-		cmocka_unit_test(noise_is_seen),
-		cmocka_unit_test(double_sided_windows),
-		cmocka_unit_test(kinds),
-		cmocka_unit_test(place_of_the_object),
+		cmocka_unit_test(plain_images),    cmocka_unit_test(lone_voxel_is_passed_over),
+		cmocka_unit_test(points_are_seen), cmocka_unit_test(lesion_stands_out),
+		cmocka_unit_test(noise_is_seen),   cmocka_unit_test(double_sided_windows),
+		cmocka_unit_test(kinds),           cmocka_unit_test(place_of_the_object),
 		cmocka_unit_test(flat_images),
 	};
 

@@ -308,9 +308,11 @@ static void end_of_run(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tokens),          cmocka_unit_test(hosts),  cmocka_unit_test(planes), cmocka_unit_test(middle_of_the_object),
-		cmocka_unit_test(bytes_of_planes), cmocka_unit_test(curve),  cmocka_unit_test(state_is_json),
-		cmocka_unit_test(hands),           cmocka_unit_test(served), cmocka_unit_test(end_of_run),
+		cmocka_unit_test(tokens),          cmocka_unit_test(hosts),
+		cmocka_unit_test(planes),          cmocka_unit_test(middle_of_the_object),
+		cmocka_unit_test(bytes_of_planes), cmocka_unit_test(curve),
+		cmocka_unit_test(state_is_json),   cmocka_unit_test(hands),
+		cmocka_unit_test(served),          cmocka_unit_test(end_of_run),
 	};
 	int failed;
 
