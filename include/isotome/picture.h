@@ -25,7 +25,7 @@ enum iso_picture_at {
 
 enum iso_picture_labels {
 	ISO_LABEL_ANATOMY, /* R L A P S I: the ends of +x -x +y -y +z -z */
-	ISO_LABEL_AXES,    /* +x +y +z; also where the array has no grid */
+	ISO_LABEL_AXES,    /* +x +y +z; also where the array has no grid, or the unit of optoacoustics */
 	ISO_LABEL_NONE,
 };
 

@@ -13,7 +13,7 @@
 #ifndef ISOTOME_REPORT_H
 #define ISOTOME_REPORT_H
 
-#include "isotome/array.h"
+#include "isotome/picture.h"
 
 ISO_BEGIN_C
 
@@ -42,10 +42,13 @@ struct iso_viewer_options {
 	const char *title; /* UTF-8; NULL: the name */
 	const char *name;  /* name of the image, and of the file that a reader can save; NULL: "image" */
 	const char *map;   /* colours (iso_picture_maps); NULL: what suits the values */
-	int64_t frame;     /* shown first */
+	int64_t frame;     /* shown first, from 0; -1: the one that is seen best */
 	double window[2];  /* values of the first and the last colour; both 0: what suits the values */
-	/* x, y, z where the slices cross, mm (indices without a grid); NULL: where the signal is */
+	/* x, y, z where the slices cross, mm (indices without a grid); NULL: the middle of what is seen */
 	const double *at;
+	const char *overlay_map;        /* colours of the overlay; NULL: grey */
+	double opacity;                 /* of the overlay, above 0, at most 1; 0: 0.4 */
+	enum iso_picture_labels labels; /* at the edges of the planes */
 };
 
 /* The viewer alone, of an array (ny, nx), (nz, ny, nx) or (nt, nz, ny, nx); `overlay`: an image of any grid to lay over it;

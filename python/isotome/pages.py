@@ -11,7 +11,7 @@ from typing import Any, Sequence
 from . import _abi, _arrays, errors
 from ._abi import lib
 from ._call import check
-from ._checks import integer, numbers, rising, utf8
+from ._checks import integer, number, numbers, place_of, rising, utf8
 from .files import path_of
 
 
@@ -38,6 +38,9 @@ class _Viewer(ctypes.Structure):  # report.h
         ("frame", c_int64),
         ("window", c_double * 2),
         ("at", POINTER(c_double)),
+        ("overlay_map", c_char_p),
+        ("opacity", c_double),
+        ("labels", c_int),
     ]
 
 
@@ -92,24 +95,35 @@ def write_viewer(
     title: str | None = None,
     name: str | None = None,
     map: str | None = None,
-    frame: int = 0,
+    frame: int | None = None,
     window: Any = None,
     at: Sequence[float] | None = None,
+    overlay_map: str | None = None,
+    opacity: float | None = None,
+    labels: str | None = None,
 ) -> None:
     """Writes a page to look around in an image: planes, window, values, profiles, regions, frames, a projection.
 
     image: an Image, or an array (ny, nx), (nz, ny, nx) or (nt, nz, ny, nx). overlay: another to lay over it.
     name: of the image, and of the file that the page lets one save. title: None: the name.
     map, frame, window, at: what the page shows first, as in `picture`; None: what suits the image.
+    overlay_map, opacity: of the overlay; None: grey, 0.4.
+    labels: "anatomy" (R L A P S I), "axes" (+x +y +z) or "none"; None: anatomy where there is a grid.
     """
     values = _arrays.real(image, "image", clip=True)
     over = None if overlay is None else _arrays.real(overlay, "overlay", clip=True)
-    o = _Viewer(size=ctypes.sizeof(_Viewer), frame=integer(frame, "frame"))
+    o = _Viewer(size=ctypes.sizeof(_Viewer), frame=-1 if frame is None else integer(frame, "frame", 0))
     o.title, o.name, o.map = (
         None if v is None else utf8(v, k) for k, v in (("title", title), ("name", name), ("map", map))
     )
     if window is not None:
         o.window = rising(window, "window")
+    if overlay_map is not None:
+        o.overlay_map = utf8(overlay_map, "overlay_map")
+    if opacity is not None:
+        o.opacity = number(opacity, "opacity")
+    if labels is not None:
+        o.labels = place_of(("anatomy", "axes", "none"), labels, "labels")
     if at is not None:
         o.at = (c_double * 3)(*numbers(at, 3, "at"))
     under = None if over is None else byref(_arrays.as_struct(over))

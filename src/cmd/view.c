@@ -92,6 +92,12 @@ static int take_words(const struct cmd *c, struct settings *s)
 	return take_at(s);
 }
 
+/* Who chose the window. */
+static const char *window_by(const struct cmd *c)
+{
+	return cmd_given(c, "window") ? "window" : cmd_given(c, "percent") ? "percent" : "object";
+}
+
 static int note(struct cmd *c, const struct settings *s, const struct iso_array *a,
                 const struct iso_pixels *p, const struct iso_picture_info *info)
 {
@@ -102,14 +108,14 @@ static int note(struct cmd *c, const struct settings *s, const struct iso_array 
 		            s->image, info->not_finite);
 	return record_result(
 		&c->record, "picture",
-		record_pack("{s:[I,I], s:[f,f], s:s, s:f, s:f, s:I, s:[I,I,I], s:[f,f,f], s:f, s:I}",
+		record_pack("{s:[I,I], s:[f,f], s:s, s:s, s:f, s:f, s:I, s:[I,I,I], s:[f,f,f], s:f, s:I}",
 	                    "pixels", (json_int_t)p->width, (json_int_t)p->height, "window", info->window[0],
-	                    info->window[1], "map", info->map, "min", info->min, "max", info->max,
-	                    "not_finite", (json_int_t)info->not_finite, "voxel", (json_int_t)info->voxel[0],
-	                    (json_int_t)info->voxel[1], (json_int_t)info->voxel[2], "point", info->point[0],
-	                    info->point[1], info->point[2],
-	                    a->has_grid ? "pixels_per_mm" : "pixels_per_voxel", info->pixels_per_mm, "panels",
-	                    (json_int_t)info->panels));
+	                    info->window[1], "window_by", window_by(c), "map", info->map, "min", info->min,
+	                    "max", info->max, "not_finite", (json_int_t)info->not_finite, "voxel",
+	                    (json_int_t)info->voxel[0], (json_int_t)info->voxel[1],
+	                    (json_int_t)info->voxel[2], "point", info->point[0], info->point[1],
+	                    info->point[2], a->has_grid ? "pixels_per_mm" : "pixels_per_voxel",
+	                    info->pixels_per_mm, "panels", (json_int_t)info->panels));
 }
 
 static int run(struct cmd *c, const struct settings *s)
@@ -139,12 +145,11 @@ static const char *drawn_alone(const struct cmd *c, const struct settings *s)
 	static const char *const drawn[] = { "axis", "every", "columns", "zoom", NULL };
 	const struct iso_picture *p = &s->picture;
 
-	return p->kind != ISO_SLICES            ? "kind"
-	       : p->linear                      ? "linear"
-	       : p->radiological                ? "radiological"
-	       : p->crosshair                   ? "crosshair"
-	       : p->labels != ISO_LABEL_ANATOMY ? "labels"
-	                                        : cmd_given_of(c, drawn);
+	return p->kind != ISO_SLICES ? "kind"
+	       : p->linear           ? "linear"
+	       : p->radiological     ? "radiological"
+	       : p->crosshair        ? "crosshair"
+	                             : cmd_given_of(c, drawn);
 }
 
 static int check_output(const struct cmd *c, const struct settings *s)
@@ -155,6 +160,9 @@ static int check_output(const struct cmd *c, const struct settings *s)
 		return iso_fail(ISO_EARG, "--%s is for a picture (.png), not for a page", given);
 	if (!view_is_page(s->out) && s->page.overlay)
 		return iso_fail(ISO_EARG, "--overlay is for a page (.html), not for a picture");
+	if (!s->page.overlay && (s->page.overlay_map || s->page.opacity > 0))
+		return iso_fail(ISO_EARG, "--overlay-%s goes with --overlay",
+		                s->page.overlay_map ? "map" : "opacity");
 	return cmd_check(c, s->out, view_is_page(s->out) ? iso_target_check : iso_picture_write_check);
 }
 
@@ -164,6 +172,7 @@ static int run_page(struct cmd *c, struct settings *s)
 	s->page.out = s->out;
 	s->page.at_given = s->at;
 	s->page.window_given = cmd_given(c, "window");
+	s->page.frame_given = cmd_given(c, "frame");
 	s->page.percent_given = cmd_given(c, "percent");
 	return view_page(c, &s->page, &s->picture);
 }
@@ -177,8 +186,12 @@ int main_view(int argc, char **argv)
 		             "image or array of 2 to 4 axes (.nii, .nii.gz, .hv, .v, .npy, .raw)"),
 		CMD_OUTPUT(s.out, "picture (.png) or page (.html)"),
 		{ 0, "overlay", .text = &s.page.overlay, .file = OPT_MAY_READ, .value = "FILE",
-		  .help = "page: show a second image over the first, such as CT, mu or the truth, on "
-		          "any grid" },
+		  .help = "page: show a second image over the first, such as CT, mu or the truth, on any "
+		          "grid" },
+		{ 0, "overlay-map", .text = &s.page.overlay_map, .words = iso_picture_maps(), .value = "MAP",
+		  .absent = "grey", .help = "page: colour map of the second image" },
+		{ 0, "overlay-opacity", .real = &s.page.opacity, .value = "SHARE", .min = .01, .max = 1,
+		  .absent = "0.4", .help = "page: opacity of the second image, at most 1" },
 		{ 0, "kind", .text = &s.kind, .words = kinds, .value = "KIND", .help = "what is shown" },
 		{ 0, "at", .text = &s.at, .value = "POINT", .absent = "object",
 		  .help = "point where slices cross: X,Y,Z in mm (indices if the image has no grid), object, "
@@ -187,6 +200,7 @@ int main_view(int argc, char **argv)
 		          "slightly "
 		          "smoothed" },
 		{ 0, "frame", .integer = &p->frame, .value = "K", .min = 0, .max = INFINITY,
+		  .absent = "0; page: the frame with the widest window",
 		  .help = "number of the image in an array of 4 axes, from 0" },
 		{ 0, "axis", .text = &s.axis, .words = axes, .value = "AXIS", .absent = "z",
 		  .help = "axis across which the slices of a montage lie" },

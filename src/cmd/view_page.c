@@ -52,9 +52,11 @@ static int take_look(struct iso_report *r, struct iso_viewer_options *o, const s
 	return iso_viewer_set(r, o);
 }
 
-static int note(struct cmd *c, const struct iso_report *r)
+static int note(struct cmd *c, const struct iso_report *r, const struct view_page *page)
 {
 	const struct iso_report_image *m = &r->image[0];
+	const double *window = r->window ? r->window : m->window;
+	const char *by = page->window_given ? "window" : page->percent_given ? "percent" : "object";
 
 	int st = view_tell_tilt(c, m->path);
 
@@ -66,7 +68,8 @@ static int note(struct cmd *c, const struct iso_report *r)
 		            "%s: %" PRId64 " voxels are NaN or infinite; those shown are drawn in magenta",
 		            m->path, m->range.not_finite);
 	return record_result(&c->record, "page",
-	                     record_pack("{s:[I,I,I], s:f, s:f}", "voxel", (json_int_t)m->cut[0],
+	                     record_pack("{s:[f,f], s:s, s:[I,I,I], s:f, s:f}", "window", window[0],
+	                                 window[1], "window_by", by, "voxel", (json_int_t)m->cut[0],
 	                                 (json_int_t)m->cut[1], (json_int_t)m->cut[2], "min", m->range.min,
 	                                 "max", m->range.max));
 }
@@ -88,7 +91,10 @@ int view_page(struct cmd *c, const struct view_page *page, const struct iso_pict
 {
 	struct iso_viewer_options o = { .title = look->title,
 		                        .map = look->map,
-		                        .frame = look->frame,
+		                        .frame = page->frame_given ? look->frame : -1,
+		                        .labels = look->labels,
+		                        .overlay_map = page->overlay_map,
+		                        .opacity = page->opacity,
 		                        .at = page->at_given && look->at == ISO_AT_POINT ? look->point
 		                                                                         : NULL };
 	struct iso_text text = { 0 };
@@ -105,7 +111,7 @@ int view_page(struct cmd *c, const struct view_page *page, const struct iso_pict
 	    (st = take_look(&r, &o, page, look)))
 		goto done;
 	record_stage(&c->record, "draw");
-	if (!(st = note(c, &r)) && !(st = iso_report_view(&text, &r))) st = write(c, page->out, &text);
+	if (!(st = note(c, &r, page)) && !(st = iso_report_view(&text, &r))) st = write(c, page->out, &text);
 done:
 	iso_text_free(&text);
 	iso_report_free(&r);

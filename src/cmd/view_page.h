@@ -7,8 +7,10 @@
 
 struct view_page {
 	const char *image, *out;
-	const char *overlay; /* NULL: none */
-	bool at_given, window_given, percent_given;
+	const char *overlay;     /* NULL: none */
+	const char *overlay_map; /* its colours; NULL: grey */
+	double opacity;          /* of the overlay; 0: as the page chooses */
+	bool at_given, window_given, percent_given, frame_given;
 };
 
 bool view_is_page(const char *path);

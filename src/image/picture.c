@@ -60,6 +60,21 @@ static int percentile_window(double window[2], const struct iso_shown *vol, cons
 	return ISO_OK;
 }
 
+/* The widest of the three projections. */
+static int projected_window(double window[2], const struct iso_shown *vol, enum iso_window_kind kind)
+{
+	int st = ISO_OK;
+
+	for (int axis = 0; !st && axis < 3; axis++) {
+		double one[2];
+
+		if ((st = iso_window_projection(one, vol, kind, axis))) break;
+		window[0] = axis == 0 ? one[0] : fmin(window[0], one[0]);
+		window[1] = axis == 0 ? one[1] : fmax(window[1], one[1]);
+	}
+	return st;
+}
+
 /* The window, and where the object is if slices are to cross there. */
 static int choose_window(double window[2], int64_t voxel[3], const struct iso_sheet *s,
                          const struct iso_array *a, const struct iso_picture *p, const struct iso_range *r)
@@ -74,6 +89,7 @@ static int choose_window(double window[2], int64_t voxel[3], const struct iso_sh
 	if (window_set) memcpy(window, p->window, sizeof p->window);
 	if (percent_set) st = percentile_window(window, vol, p->percent, kind == ISO_WINDOW_SIGNED);
 	if (!st && (to || object)) st = iso_window_choose(to, object, vol, kind);
+	if (!st && to && p->kind == ISO_MIP) st = projected_window(to, vol, kind);
 	return st;
 }
 

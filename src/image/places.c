@@ -104,6 +104,11 @@ int iso_shown_of(struct iso_shown *vol, const struct iso_array *a, int64_t frame
 	return ISO_OK;
 }
 
+bool iso_shown_anatomic(const struct iso_array *a)
+{
+	return a->has_grid && strcmp(a->unit, "absorbed energy") != 0;
+}
+
 /* ---- planes ---- */
 
 int iso_plane_axis(int axis, bool vertical)

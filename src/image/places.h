@@ -45,6 +45,10 @@ struct iso_shown {
 /* An array (ny, nx), (nz, ny, nx) or (nt, nz, ny, nx) at frame t; ISO_EARG for any other. */
 int iso_shown_of(struct iso_shown *vol, const struct iso_array *a, int64_t frame);
 
+/* Whether its axes are taken for a patient's, R A S: not where there is no grid, nor where transducers heard
+   it, whose files do not tell how the object lies. */
+bool iso_shown_anatomic(const struct iso_array *a);
+
 /* The axes of the plane across `axis`: (y, z) across x, (x, z) across y, (x, y) across z. */
 int iso_plane_axis(int axis, bool vertical);
 

@@ -60,7 +60,7 @@ static double coordinate(const struct draft *d, int axis, int64_t index)
 
 static bool anatomic(const struct draft *d)
 {
-	return d->s->volume.in_mm && d->p->labels == ISO_LABEL_ANATOMY;
+	return iso_shown_anatomic(d->a) && d->p->labels == ISO_LABEL_ANATOMY;
 }
 
 static void block_caption(const struct draft *d, struct iso_block *b)

@@ -322,3 +322,21 @@ int iso_window_choose(double window[2], int64_t voxel[3], const struct iso_shown
 	free(o.smooth);
 	return st;
 }
+
+/* The plane is an image of its own. */
+int iso_window_projection(double window[2], const struct iso_shown *vol, enum iso_window_kind kind, int axis)
+{
+	int h = iso_plane_axis(axis, false), v = iso_plane_axis(axis, true);
+	const struct iso_grid *g = &vol->grid;
+	struct iso_shown flat = { .grid = { .n = { g->n[h], g->n[v], 1 },
+		                            .voxel = { g->voxel[h], g->voxel[v], g->voxel[h] } } };
+	iso_real *plane = size_alloc(g->n[h] * g->n[v], sizeof *plane);
+	int st;
+
+	if (!plane) return iso_fail_memory("projection", g->n[h] * g->n[v] * (int64_t)sizeof *plane);
+	iso_shown_max(plane, vol, axis);
+	flat.v = plane;
+	st = iso_window_choose(window, NULL, &flat, kind);
+	free(plane);
+	return st;
+}

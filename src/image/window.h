@@ -24,4 +24,7 @@ enum iso_window_kind iso_window_kind(const struct iso_range *r, const char *unit
 int iso_window_choose(double window[2], int64_t voxel[3], const struct iso_shown *vol,
                       enum iso_window_kind kind);
 
+/* The window of the greatest values along an axis, as a projection shows them. */
+int iso_window_projection(double window[2], const struct iso_shown *vol, enum iso_window_kind kind, int axis);
+
 #endif

@@ -228,7 +228,7 @@ bool iso_live_wants_image(iso_live *l)
 	return true;
 }
 
-/* The point that was clicked, else the greatest value: where that is follows the image now and then. */
+/* The point that was clicked, else the middle of what is seen: where that is follows the image now and then. */
 static int point_of(iso_live *l, int64_t at[3], const struct iso_array *image)
 {
 	double now = iso_now_s();
@@ -239,7 +239,7 @@ static int point_of(iso_live *l, int64_t at[3], const struct iso_array *image)
 	memcpy(at, l->facts.point_at, 3 * sizeof *at);
 	pthread_mutex_unlock(&l->lock);
 	if (chosen) return ISO_OK;
-	if (now >= l->search_due_s && !(st = iso_live_greatest(l->found, image)))
+	if (now >= l->search_due_s && !(st = iso_live_object(l->found, image)))
 		l->search_due_s = iso_now_s() + fmax(LIVE_SEARCH_S, 2 * COST * (iso_now_s() - now));
 	memcpy(at, l->found, 3 * sizeof *at);
 	return st;

@@ -23,7 +23,7 @@ enum {
 
 #define LIVE_IMAGE_S .2  /* least time between two images, */
 #define LIVE_UNSEEN_S 2. /* and where no page has asked for as long as this */
-#define LIVE_SEARCH_S 1. /* between two searches for the greatest value */
+#define LIVE_SEARCH_S 1. /* between two searches for the middle of what is seen */
 #define LIVE_MARK_S .25  /* between two marks of the rate */
 
 struct live_plane {
@@ -69,7 +69,7 @@ struct live_facts {
 	bool can_save, save_asked, stop_asked, save_failed, has_ended;
 	int64_t saves;
 	double saved_s;
-	bool at_point; /* the page has chosen `point_at`; else the greatest value */
+	bool at_point; /* the page has chosen `point_at`; else the middle of what is seen */
 	int64_t point_at[3];
 	uint64_t image; /* version of the last */
 };
@@ -92,7 +92,7 @@ struct iso_live {
 	/* the run's own */
 	struct live_image *back;
 	double asked_s, image_due_s, search_due_s;
-	int64_t found[3]; /* the greatest value, when last searched */
+	int64_t found[3]; /* the middle of what is seen, when last searched */
 
 	/* the server's own */
 	struct live_image *front;
@@ -123,15 +123,15 @@ void iso_live_guests(iso_live *live, int n);
 void iso_live_ask_stop(iso_live *live);
 bool iso_live_ask_save(iso_live *live); /* false: there is nothing to save to */
 
-/* The point of the next planes; NULL: the greatest value. */
+/* The point of the next planes; NULL: the middle of what is seen. */
 void iso_live_ask_point(iso_live *live, const int64_t at[3]);
 
 /* The latest planes, in `front`. */
 const struct live_image *iso_live_front(iso_live *live);
 
-/* live_planes.c: planes of an image through a voxel; and the voxel of the greatest value. */
+/* live_planes.c: planes of an image through a voxel; and the voxel in the middle of what is seen. */
 int iso_live_planes(struct live_image *to, const struct iso_array *image, const int64_t at[3]);
-int iso_live_greatest(int64_t at[3], const struct iso_array *image);
+int iso_live_object(int64_t at[3], const struct iso_array *image);
 
 /* live_bytes.c. The image for the page: 16 bits a pixel with their scale, docs/live.md has the layout. To be freed;
    NULL without memory. */

@@ -51,11 +51,12 @@ function parse(buffer) {
 		value: v.getFloat64(68, true),
 		min: v.getFloat64(76, true),
 		max: v.getFloat64(84, true),
+		last: v.getFloat64(92, true),
 		planes: [],
 	};
-	let pixels = 92 + 32 * n;
+	let pixels = 100 + 32 * n;
 	for (let k = 0; k < n; k++) {
-		const from = 92 + 32 * k;
+		const from = 100 + 32 * k;
 		const [axis, w, h, step, x, y] = [0, 1, 2, 3, 4, 5].map((i) => v.getUint32(from + 4 * i, true));
 		image.planes.push({
 			axis, w, h, step, cross: [x, y],
@@ -67,17 +68,9 @@ function parse(buffer) {
 	return image;
 }
 
-// The last colour: a few voxels far above the others do not set it. As a share of the greatest value.
+// The last colour, which the run chose, as a share of the way to the greatest value.
 function window_of(image) {
-	const all = new Uint16Array(image.planes.reduce((n, p) => n + p.pixels.length, 0));
-	let n = 0;
-	for (const p of image.planes) {
-		all.set(p.pixels, n);
-		n += p.pixels.length;
-	}
-	all.sort();
-	const most = all[Math.floor(.997 * (n - 1))] / 65534;
-	return most > 0 && most < .5 ? most : 1;
+	return image.max > image.min && image.last > image.min ? (image.last - image.min) / (image.max - image.min) : 1;
 }
 
 function paint(canvas, plane, share) {

@@ -2,12 +2,14 @@
 /* Planes as bytes for the page: a head, then 16 bits a pixel, all with the lowest byte first. */
 #include "live.h"
 
+#include "image/window.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-	HEAD = 92,
+	HEAD = 100,
 	HEAD_PLANE = 32,
 	MOST = 65534, /* the greatest value */
 	NOT_FINITE = 65535,
@@ -40,13 +42,13 @@ static void put_float(struct writer *w, double v)
 }
 
 struct range {
-	double min, max;
+	double min, max, last; /* the value of the last colour */
 };
 
 /* 0 belongs to the window, whatever the values are. */
 static struct range range_of(const struct live_image *im)
 {
-	struct range r = { 0, 0 };
+	struct range r = { 0 };
 
 	for (int k = 0; k < im->n; k++)
 		for (int64_t i = 0; i < im->plane[k].n[0] * im->plane[k].n[1]; i++) {
@@ -59,9 +61,33 @@ static struct range range_of(const struct live_image *im)
 	return r;
 }
 
+/* The last colour by the rule of all pictures, each plane an image of its own; the widest of them. */
+static bool choose_last(struct range *r, const struct live_image *im)
+{
+	enum iso_window_kind kind = r->min < 0 ? ISO_WINDOW_LEAST : ISO_WINDOW_PLAIN;
+	bool chosen = true;
+
+	for (int k = 0; chosen && k < im->n; k++) {
+		const struct live_plane *p = &im->plane[k];
+		int64_t n = p->n[0] * p->n[1];
+		iso_real *v = malloc((size_t)n * sizeof *v);
+		const struct iso_shown plane = {
+			.v = v, .grid = { .n = { p->n[0], p->n[1], 1 }, .voxel = { 1, 1, 1 } }
+		};
+		double window[2];
+
+		for (int64_t i = 0; v && i < n; i++) v[i] = (iso_real)p->v[i];
+		chosen = v && !iso_window_choose(window, NULL, &plane, kind);
+		if (chosen) r->last = fmax(r->last, window[1]);
+		free(v);
+	}
+	r->last = r->max > r->min ? fmin(r->last, r->max) : r->max;
+	return chosen;
+}
+
 static void put_head(struct writer *w, const struct live_image *im, struct range r)
 {
-	memcpy(w->at, "ISOLIVE1", 8);
+	memcpy(w->at, "ISOLIVE2", 8);
 	w->at += 8;
 	put(w, im->version, 8);
 	put(w, (uint64_t)im->n, 4);
@@ -71,6 +97,7 @@ static void put_head(struct writer *w, const struct live_image *im, struct range
 	put_double(w, im->value);
 	put_double(w, r.min);
 	put_double(w, r.max);
+	put_double(w, r.last);
 }
 
 static void put_plane_head(struct writer *w, const struct live_plane *p)
@@ -102,7 +129,7 @@ unsigned char *iso_live_image_bytes(const struct live_image *im, size_t *size)
 	*size = HEAD;
 	for (int k = 0; k < im->n; k++)
 		*size += HEAD_PLANE + 2 * (size_t)(im->plane[k].n[0] * im->plane[k].n[1]);
-	if (!(bytes = malloc(*size))) return NULL;
+	if (!choose_last(&r, im) || !(bytes = malloc(*size))) return NULL;
 	w.at = bytes;
 	put_head(&w, im, r);
 	for (int k = 0; k < im->n; k++) put_plane_head(&w, &im->plane[k]);

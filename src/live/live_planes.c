@@ -2,47 +2,17 @@
 /* Planes of an image through a voxel, of at most LIVE_SIDE pixels along an axis. */
 #include "live.h"
 
-#include "image/places.h"
+#include "image/window.h"
 
-#include <math.h>
-
-/* Of the neighbours of voxel i along the axes, the greatest. */
-static iso_real neighbour(const struct iso_shown *vol, int64_t i)
-{
-	const int64_t *n = vol->grid.n;
-	const int64_t at[3] = { i % n[0], i / n[0] % n[1], i / n[0] / n[1] },
-		      stride[3] = { 1, n[0], n[0] * n[1] };
-	iso_real most = -INFINITY;
-
-	for (int a = 0; a < 3; a++) {
-		if (at[a] > 0 && vol->v[i - stride[a]] > most) most = vol->v[i - stride[a]];
-		if (at[a] + 1 < n[a] && vol->v[i + stride[a]] > most) most = vol->v[i + stride[a]];
-	}
-	return most;
-}
-
-/* A voxel counts as much as its greatest neighbour does, at most: one that stands out alone is noise. */
-int iso_live_greatest(int64_t at[3], const struct iso_array *image)
+int iso_live_object(int64_t at[3], const struct iso_array *image)
 {
 	struct iso_shown vol;
 	int st = iso_shown_of(&vol, image, 0);
-	int64_t n = 1, place = 0;
-	iso_real most = -INFINITY;
 
 	if (st) return st;
-	for (int a = 0; a < 3; a++) n *= vol.grid.n[a];
-	for (int64_t i = 0; i < n; i++) {
-		if (!(vol.v[i] > most)) continue;
-		iso_real beside = neighbour(&vol, i), counts = beside < vol.v[i] ? beside : vol.v[i];
+	const struct iso_range r = iso_shown_range(&vol);
 
-		if (!(counts > most)) continue;
-		most = counts;
-		place = i;
-	}
-	at[0] = place % vol.grid.n[0];
-	at[1] = place / vol.grid.n[0] % vol.grid.n[1];
-	at[2] = place / vol.grid.n[0] / vol.grid.n[1];
-	return ISO_OK;
+	return iso_window_choose(NULL, at, &vol, iso_window_kind(&r, image->unit, NULL));
 }
 
 static void take_plane(struct live_plane *p, const struct iso_shown *vol, int axis, const int64_t at[3])

@@ -8,6 +8,7 @@
 #include "core/status.h"
 #include "image/window.h"
 #include "isotome/measure.h"
+#include "isotome/picture.h"
 #include "isotome/report.h"
 #include "svg.h"
 #include "text.h"
@@ -48,7 +49,8 @@ struct iso_report_image {
 	struct iso_history history;
 	enum iso_window_kind kind;   /* what its values are, */
 	double window[2];            /* those of the first and the last colour, */
-	int64_t cut[3];              /* and the voxel where the slices shown cross */
+	int64_t cut[3];              /* the voxel where the slices shown cross, */
+	int64_t frame;               /* and the frame that chose both */
 	struct iso_rmse error;       /* against the truth, with the scale that fits best */
 	struct iso_nema_result nema; /* where the report has spheres */
 	char no_nema[256];           /* why they could not be measured; "" if they could */
@@ -63,9 +65,12 @@ struct iso_report {
 	bool has_overlay;
 	struct iso_report_image overlay; /* for the viewer, which lays it under the images */
 	bool viewer;
-	int64_t frame;        /* that the viewer shows first, */
-	const double *window; /* in these values of the first and the last colour, */
-	const char *map;      /* and these colours; NULL: what suits the values */
+	int64_t frame;                  /* that the viewer shows first, */
+	const double *window;           /* in these values of the first and the last colour, */
+	const char *map;                /* and these colours; NULL: what suits the values */
+	const char *overlay_map;        /* of the overlay; NULL: grey */
+	double opacity;                 /* of the overlay; 0: 0.4 */
+	enum iso_picture_labels labels; /* at the edges of the viewer's planes */
 	bool has_line;
 	double from[3], to[3]; /* of the profile, mm; else along x through the slices */
 	bool has_spheres;

@@ -279,6 +279,11 @@ int iso_report_pictures(struct iso_text *t, const struct iso_report *r)
 	if (r->has_truth)
 		iso_text_add(t, "<p>Each image is multiplied by the factor that brings it nearest to the "
 		                "truth; all are shown in the same colours.</p>\n");
+	for (int i = 0; i < r->n; i++)
+		if (iso_report_hides_negative(&r->image[i]))
+			iso_text_html(
+				t, "<p>%.60s: values below 0 are shown as 0, as %s is never negative.</p>\n",
+				iso_value_base(r->image[i].path), r->image[i].array.unit);
 	if ((st = put_scales(t, r, look, common)) || (st = put_views(t, r, look))) return st;
 	if (r->has_truth && (st = make_look(look, .5 * r->truth.window[1], true)) == ISO_OK &&
 	    (st = put_row(t, r, look, &views[0], true)) == ISO_OK)

@@ -42,6 +42,7 @@ static int choose_window(struct iso_report_image *m)
 			continue;
 		memcpy(m->window, window, sizeof window);
 		memcpy(m->cut, voxel, sizeof voxel);
+		m->frame = k;
 	}
 	return st;
 }

@@ -61,6 +61,7 @@ struct shown {
 	const char *role;
 	double window[2];
 	const char *map;
+	double mip;    /* how much wider the window of its projection is, at least 1 */
 	double factor; /* that brings its values nearest to the truth's */
 	int64_t all, frames;
 	struct iso_pack pack;
@@ -174,10 +175,11 @@ static int put_head(struct iso_text *t, const struct shown *s)
 	put_list(t, "window", 2, s->window);
 	put_list(t, "range", 2, (const double[]){ p->min, p->max });
 	iso_text_add(t,
-	             ", \"map\": \"%s\", \"factor\": %.17g, \"frames\": %" PRId64 ", \"all_frames\": %" PRId64
+	             ", \"hides_negative\": %s, \"mip\": %.9g, \"map\": \"%s\", \"factor\": %.17g, "
+	             "\"frames\": %" PRId64 ", \"all_frames\": %" PRId64
 	             ", \"bits\": %d, \"exact\": %s, \"not_finite\": %s, \"scale\": [",
-	             s->map, s->factor, s->frames, s->all, p->bits, p->exact ? "true" : "false",
-	             p->not_finite ? "true" : "false");
+	             iso_report_hides_negative(s->m) ? "true" : "false", s->mip, s->map, s->factor, s->frames,
+	             s->all, p->bits, p->exact ? "true" : "false", p->not_finite ? "true" : "false");
 	for (int64_t k = 0; k < p->frames; k++) iso_text_add(t, "%s%.17g", k ? ", " : "", p->frame[k].scale);
 	iso_text_add(t, "], \"offset\": [");
 	for (int64_t k = 0; k < p->frames; k++) iso_text_add(t, "%s%.17g", k ? ", " : "", p->frame[k].offset);
@@ -202,6 +204,35 @@ static void put_frames(struct iso_text *t, const struct iso_pack *p, int number)
 
 #define MOST_SHOWN (ISO_REPORT_MOST + 2)
 
+/* The window and the colours that were named; colours alone may want another window. */
+static int take_choice(struct shown *s, const struct iso_report *r)
+{
+	enum iso_window_kind kind = iso_window_kind(&s->m->range, s->m->array.unit, r->map);
+	int st = ISO_OK;
+
+	if (r->map) s->map = r->map;
+	if (r->window)
+		memcpy(s->window, r->window, sizeof s->window);
+	else if (r->map && kind != s->m->kind)
+		st = iso_window_choose(s->window, NULL, &s->m->volume, kind);
+	return st;
+}
+
+/* From the front, of the frame that chose the window; colours that were named have nothing to do with it. */
+static int compare_projection(struct shown *s)
+{
+	const struct iso_report_image *m = s->m;
+	struct iso_shown vol;
+	double window[2];
+	int st;
+
+	if ((st = iso_shown_of(&vol, &m->array, m->frame)) ||
+	    (st = iso_window_projection(window, &vol, m->kind, 1)))
+		return st;
+	s->mip = m->window[1] > 0 ? fmax(window[1] / m->window[1], 1) : 1;
+	return ISO_OK;
+}
+
 /* An image as it is, the truth, and one to lie under the first, in grey. */
 static int describe(struct shown *s, const struct iso_report *r, const struct iso_report_image *m,
                     const char *role)
@@ -217,10 +248,10 @@ static int describe(struct shown *s, const struct iso_report *r, const struct is
 	s->map = under ? "grey" : m->kind == ISO_WINDOW_SIGNED ? "blue-red" : "ember";
 	if (under && m->kind == ISO_WINDOW_SIGNED)
 		st = iso_window_choose(s->window, NULL, &m->volume, ISO_WINDOW_LEAST);
-	if (m == &r->image[0] && r->window) memcpy(s->window, r->window, sizeof s->window);
-	if (m == &r->image[0] && r->map) s->map = r->map;
+	if (m == &r->image[0]) st = take_choice(s, r);
+	if (under && r->overlay_map) s->map = r->overlay_map;
 	if (!(s->window[0] < s->window[1])) s->window[1] = s->window[0] + 1;
-	return st;
+	return st ? st : compare_projection(s);
 }
 
 static int gather(struct shown *all, int *n, const struct iso_report *r)
@@ -250,6 +281,13 @@ static int put_maps(struct iso_text *t)
 	return st;
 }
 
+/* What stands at the edges of a plane; of several images all have the first one's. */
+static const char *labels_of(const struct iso_report *r)
+{
+	if (r->labels == ISO_LABEL_NONE) return "none";
+	return r->labels == ISO_LABEL_ANATOMY && iso_shown_anatomic(&r->image[0].array) ? "anatomy" : "axes";
+}
+
 /* What the viewer shows first. */
 static void put_start(struct iso_text *t, const struct iso_report *r)
 {
@@ -258,7 +296,9 @@ static void put_start(struct iso_text *t, const struct iso_report *r)
 
 	for (int a = 0; a < 3; a++) at[a] = iso_measure_place(&m->volume.grid, a, m->cut[a]);
 	put_list(t, "at", 3, at);
-	iso_text_add(t, ", \"frame\": %" PRId64, r->frame < ISO_VIEWER_FRAMES ? r->frame : 0);
+	iso_text_add(t, ", \"frame\": %" PRId64 ", \"labels\": \"%s\", \"opacity\": %.9g",
+	             r->frame < ISO_VIEWER_FRAMES ? r->frame : 0, labels_of(r),
+	             r->opacity > 0 ? r->opacity : .4);
 }
 
 /* The packed bytes go into the page as soon as they are there, so that one image's lie in memory at a time. */

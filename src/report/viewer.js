@@ -8,6 +8,7 @@ const makers = {
 	record: () => [`${stem()}.json`, 'application/json', first().record],
 	profile: () => [`${stem()}-profile.csv`, 'text/csv', csv('distance_mm,x_mm,y_mm,z_mm,value', [profile.distance, profile.x, profile.y, profile.z, profile.value])],
 	curve: () => [`${stem()}-curve.csv`, 'text/csv', csv(`${curve.volume.axis.name},mean,deviation`, [curve.volume.axis.value, curve.result.mean, curve.result.sd])],
+	time: () => [`${stem()}-voxel.csv`, 'text/csv', csv(`${voxelCurve.volume.axis.name},value`, [voxelCurve.x, voxelCurve.y])],
 	charts: () => ['curves.svg', 'image/svg+xml', chartsOf()],
 };
 
@@ -19,7 +20,7 @@ const file = async kind => {
 
 const listenFiles = () => {
 	for (const kind of ['nii', 'npy', 'record', 'charts']) $(`save-${kind}`).addEventListener('click', async () => save(await file(kind)));
-	for (const kind of ['profile', 'curve']) $(`${kind}-save`).addEventListener('click', async () => save(await file(kind)));
+	for (const kind of ['profile', 'curve', 'time']) $(`${kind}-save`).addEventListener('click', async () => save(await file(kind)));
 	$('save-png').addEventListener('click', async () => {
 		const shown = [...Object.values(panels), mip].filter(p => !p.canvas.closest('figure').hidden);
 		save({ name: `${stem()}.png`, type: 'image/png', bytes: await pictureOf(shown) });
@@ -36,17 +37,19 @@ const start = async () => {
 	fill($('second'), [['', 'none'], ...named]);
 	for (const id of ['map', 'map2']) fill($(id), Object.keys(palettes).map(name => [name, name]));
 	$('note').textContent = volumes.map(notes).join(' ');
-	$('second').closest('label').hidden = $('mode').closest('label').hidden = volumes.length < 2;
+	$('image').closest('fieldset').hidden = volumes.length < 2;
+	for (const axis of 'xyz') $(`name-${axis}`).textContent = data.labels === 'anatomy' ? PLANES[axis] : `Across ${axis}`;
 	const under = volumes.findIndex(v => v.role === 'overlay');
 	document.getElementById('viewer').hidden = false;
 	const stills = document.getElementById('stills');
 	if (stills) stills.className = 'v-stills';
-	await set({ frame: data.frame, second: under < 0 ? null : under });
+	await set({ frame: data.frame, opacity: data.opacity, second: under < 0 ? null : under });
 	for (const panel of Object.values(panels)) listen(panel);
 	listenMip();
 	listenControls();
 	listenFiles();
 	new ResizeObserver(later).observe($('planes'));
+	CLOSE.addEventListener('change', () => set({}));
 	document.getElementById('viewer').dataset.state = 'ready';
 };
 

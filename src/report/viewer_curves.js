@@ -3,7 +3,12 @@
 
 const WIDTH = 480, HEIGHT = 250, LEFT = 62, RIGHT = 16, TOP = 26, BOTTOM = 44;
 
-const words = v => Number.isFinite(v) ? String(+v.toPrecision(6)).replace('-', '\u2212') : 'not a number';
+// At most four digits that count, as many as anyone reads; very small and very large ones by a power of ten.
+const round = v => {
+	const near = +v.toPrecision(4), far = near !== 0 && (Math.abs(near) < 1e-3 || Math.abs(near) >= 1e7);
+	return far ? near.toExponential() : String(near);
+};
+const words = v => Number.isFinite(v) ? round(v).replaceAll('-', '\u2212') : 'not a number';
 
 const element = (name, attributes, text) => {
 	const e = document.createElementNS('http://www.w3.org/2000/svg', name);
@@ -27,8 +32,8 @@ const axisOf = values => {
 	return [low - half, high + half];
 };
 
-// curves: {name, colour, x, y}; colours as of the page, 1 to 6.
-const chart = (label, xLabel, yLabel, curves) => {
+// curves: {name, colour, x, y}; colours as of the page, 1 to 6. mark: a place along x.
+const chart = (label, xLabel, yLabel, curves, mark) => {
 	const xs = axisOf(curves.flatMap(c => c.x)), ys = axisOf([0, ...curves.flatMap(c => c.y)]);
 	const svg = element('svg', { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: 'img', 'aria-label': label });
 	const px = x => LEFT + (x - xs[0]) / (xs[1] - xs[0]) * (WIDTH - LEFT - RIGHT);
@@ -41,6 +46,7 @@ const chart = (label, xLabel, yLabel, curves) => {
 		svg.append(element('text', { x: px(x), y: HEIGHT - BOTTOM + 18, 'text-anchor': 'middle' }, words(x)));
 	svg.append(element('text', { x: LEFT, y: 13 }, yLabel));
 	svg.append(element('text', { x: (LEFT + WIDTH - RIGHT) / 2, y: HEIGHT - 6, 'text-anchor': 'middle' }, xLabel));
+	if (mark !== undefined) svg.append(element('path', { d: `M${px(mark).toFixed(1)} ${TOP}V${HEIGHT - BOTTOM}`, stroke: 'var(--soft)', 'stroke-dasharray': '4 3' }));
 	for (const c of curves) {
 		let d = '', pen = 'M';
 		c.x.forEach((x, i) => {
@@ -68,5 +74,5 @@ const legend = curves => {
 	return list;
 };
 
-const showChart = (box, label, xLabel, yLabel, curves) =>
-	box.replaceChildren(chart(label, xLabel, yLabel, curves), ...curves.length > 1 ? [legend(curves)] : []);
+const showChart = (box, label, xLabel, yLabel, curves, mark) =>
+	box.replaceChildren(chart(label, xLabel, yLabel, curves, mark), ...curves.length > 1 ? [legend(curves)] : []);

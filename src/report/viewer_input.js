@@ -12,16 +12,25 @@ const legal = part => {
 	state.at = state.at.map((place, a) => first().place(a, first().nearest(a, place)));
 };
 
+// Of values whose sign is hidden: colours with a sign want a window about 0, those without one a window from 0.
+const chooseMap = (look, volume, map) => {
+	const wasSigned = look.map === 'blue-red', isSigned = map === 'blue-red';
+	look.map = map;
+	if (!volume.hides_negative || wasSigned === isSigned) return;
+	if (isSigned && look.window[0] === 0) look.window[0] = -look.window[1];
+	else if (wasSigned && look.window[0] === -look.window[1]) look.window[0] = 0;
+};
+
 // Any part of the state; drawn when it resolves. Windows and maps belong to the images that are shown.
 const set = async part => {
 	const { window, window2, map, map2, ...rest } = part;
 	if (rest.second !== undefined && rest.second !== null && !rest.mode && state.mode === 'one') rest.mode = 'overlay';
 	const spun = state.spinning;
 	legal(rest);
-	if (map) looks[state.image].map = map;
+	if (map) chooseMap(looks[state.image], first(), map);
 	if (window && window[0] < window[1] && differs()) differenceReach = Math.max(...window.map(Math.abs));
 	else if (window && window[0] < window[1]) looks[state.image].window = [...window];
-	if (second() && map2) looks[state.second].map = map2;
+	if (second() && map2) chooseMap(looks[state.second], second(), map2);
 	if (second() && window2 && window2[0] < window2[1]) looks[state.second].window = [...window2];
 	await Promise.all([first(), second()].filter(Boolean).map(v => v.load(frameOf(v))));
 	if (!unpacked()) return; // the state has changed again, and that call will draw
@@ -202,7 +211,7 @@ const listenControls = () => {
 	on('high', 'change', v => set({ window: [differs() ? -v : windowOf(first())[0], +v] }));
 	on('low2', 'change', v => set({ window2: [+v, windowOf(second())[1]] }));
 	on('high2', 'change', v => set({ window2: [windowOf(second())[0], +v] }));
-	const slid = v => first().range[0] + v / 1000 * (first().range[1] - first().range[0]);
+	const slid = v => first().slide[0] + v / 1000 * (first().slide[1] - first().slide[0]);
 	on('low-range', 'input', v => set({ window: [slid(v), differs() ? -slid(v) : windowOf(first())[1]] }));
 	on('high-range', 'input', v => set({ window: [differs() ? -slid(v) : windowOf(first())[0], slid(v)] }));
 	on('reset', 'click', () => {

@@ -3,7 +3,9 @@
 
 const AXES = { z: { across: 2, right: 0, up: 1 }, y: { across: 1, right: 0, up: 2 }, x: { across: 0, right: 1, up: 2 } };
 const NO_NUMBER = 0xffff00ff; // magenta, as bytes A B G R
-const HIGHEST_REM = 26;
+const HIGHEST_REM = 34, HIGHEST_ALONE_REM = 38;
+const LETTERS = { anatomy: ['LR', 'PA', 'IS'], axes: [['', '+x'], ['', '+y'], ['', '+z']], none: [['', ''], ['', ''], ['', '']] }; // ends of x, y, z
+const PLANES = { x: 'Sagittal', y: 'Coronal', z: 'Transverse' };
 
 // Colours as words of a canvas: red is the lowest byte.
 const paletteOf = base64 => {
@@ -130,13 +132,13 @@ class Panel {
 		this.size = [1, 1];
 	}
 
-	// What is shown: from the low edge, so many mm.
-	frame(low, size) {
+	// What is shown: from the low edge, so many mm, on a canvas of at most this height.
+	frame(low, size, highest = HIGHEST_REM) {
 		this.low = low;
 		this.size = size;
 		const aspect = size[0] / size[1];
 		this.box.style.aspectRatio = aspect;
-		this.box.style.width = `min(100%, ${HIGHEST_REM * aspect}rem)`;
+		this.box.style.width = `min(100%, ${highest * aspect}rem)`;
 	}
 
 	fit() {
@@ -197,7 +199,23 @@ class Panel {
 		this.put(this.sheets[k], [volume.lowEdge(right), volume.lowEdge(up)], [volume.extent(right), volume.extent(up)], alpha);
 	}
 
-	mark(at, line, region, letters) {
+	// At the edges: [left, right, bottom, top], '' for none.
+	letter(letters) {
+		const m = this.marker, [w, h] = this.pixels, unit = devicePixelRatio || 1, edge = 9 * unit;
+		m.fillStyle = '#fff';
+		m.strokeStyle = '#000';
+		m.lineWidth = 3 * unit;
+		m.lineJoin = 'round';
+		m.font = `600 ${12 * unit}px sans-serif`;
+		m.textBaseline = 'middle';
+		[[edge, h / 2, 'left'], [w - edge, h / 2, 'right'], [w / 2, h - edge, 'center'], [w / 2, edge, 'center']].forEach(([x, y, align], side) => {
+			m.textAlign = align;
+			m.strokeText(letters[side], x, y);
+			m.fillText(letters[side], x, y);
+		});
+	}
+
+	mark(at, line, region) {
 		const m = this.marker, [w, h] = this.pixels, { across, right, up } = this.axes, unit = devicePixelRatio || 1;
 		const [x, y] = this.pixelOf([at[right], at[up]]), gap = 7 * unit;
 		m.clearRect(0, 0, w, h);
@@ -223,14 +241,6 @@ class Panel {
 			stroke(path);
 		}
 		if (region) this.ring(stroke, region, at[across] - region.centre[across]);
-		m.fillStyle = '#fff';
-		m.font = `${11 * unit}px sans-serif`;
-		m.strokeStyle = '#000';
-		m.lineWidth = 2 * unit;
-		for (const [letter, x0, y0] of [[letters[right], w - 12 * unit, h / 2 - 4 * unit], [letters[up], w / 2 + 4 * unit, 13 * unit]]) {
-			m.strokeText(letter, x0, y0);
-			m.fillText(letter, x0, y0);
-		}
 	}
 
 	// Where a ball is cut by the plane, so far from its centre.

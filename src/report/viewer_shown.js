@@ -21,6 +21,12 @@ const paletteFor = volume => palettes[looks[volume.number].map];
 const windowOf = volume => looks[volume.number].window;
 const factor = () => second() && second().role === 'truth' ? first().factor : 1;
 
+// Greatest values are greater than those of a slice: the projection's window is the image's, so many times as wide.
+const mipWindow = v => {
+	const [low, high] = windowOf(v), more = (v.mip - 1) * (low < 0 ? high : high - low);
+	return [low < 0 ? low - more : low, high + more];
+};
+
 // A difference has a window of its own, symmetric: half of what the windows of both images reach, unless it was set.
 let differenceReach = null;
 const differs = () => state.mode === 'difference';
@@ -48,17 +54,57 @@ const told = at => {
 	return text;
 };
 
+// ---- where planes stand ----
+
+const CAPTION = .09; // height under a plane, of the width of both columns
+const CLOSE = matchMedia('(max-width: 40rem)');
+const figureOf = id => $(id).closest('figure');
+
+// Of two columns: the share of the width that makes the first as high as the second, and how much of both is picture.
+const fillOf = (ratio, columns) => {
+	const high = columns.map(ids => ids.reduce((sum, id) => sum + ratio[id], 0)), more = CAPTION * (columns[1].length - columns[0].length);
+	const share = Math.min(Math.max((high[1] + more) / (high[0] + high[1]), .35), .65), widths = [share, 1 - share];
+	const area = widths.reduce((sum, w, k) => sum + w * w * high[k], 0);
+	return { columns, share, fill: area / Math.max(...widths.map((w, k) => w * high[k] + CAPTION * columns[k].length)) };
+};
+
+// The two columns that leave least of the page empty; on a narrow page the first plane over the others.
+const columnsOf = v => {
+	const [x, y, z] = [0, 1, 2].map(axis => v.extent(axis)), ratio = { z: y / x, y: z / x, x: z / y, mip: z / Math.hypot(x, y) };
+	const ways = [[['z'], ['y', 'x', 'mip']], [['z', 'y'], ['x', 'mip']], [['z', 'x'], ['y', 'mip']]].map(way => fillOf(ratio, way));
+	return CLOSE.matches ? ways[0] : ways.reduce((best, way) => way.fill > best.fill ? way : best);
+};
+
+let arranged = '';
+const arrange = v => {
+	const planes = $('planes'), side = state.mode === 'side', { columns, share } = side ? {} : columnsOf(v);
+	const narrow = CLOSE.matches && !side || v.flat && !side, key = [side, narrow, v.flat, share, columns].join();
+	if (key === arranged) return;
+	arranged = key;
+	planes.classList.toggle('v-side', side);
+	planes.style.gridTemplateColumns = narrow ? 'minmax(0, 1fr)' : side ? 'repeat(2, minmax(0, 1fr))' : `minmax(0, ${share}fr) minmax(0, ${1 - share}fr)`;
+	const focused = document.activeElement;
+	const stacks = side ? [] : columns.map(() => document.createElement('div')), hidden = ['z2', 'y2', 'x2'];
+	if (side) planes.replaceChildren(...['z', 'z2', 'y', 'y2', 'x', 'x2', 'mip'].map(figureOf));
+	else {
+		stacks.forEach((stack, k) => stack.append(...columns[k].map(figureOf)));
+		stacks[0].append(...hidden.map(figureOf));
+		planes.replaceChildren(...stacks);
+	}
+	if (planes.contains(focused)) focused.focus({ preventScroll: true }); // what is moved loses it
+};
+
 // The rectangle that a panel shows is the first image's, in all ways to show two.
 const framePanels = () => {
-	const v = first();
+	const v = first(), alone = v.flat && state.mode !== 'side';
 	for (const p of Object.values(panels))
-		p.frame([v.lowEdge(p.axes.right), v.lowEdge(p.axes.up)], [v.extent(p.axes.right), v.extent(p.axes.up)]);
+		p.frame([v.lowEdge(p.axes.right), v.lowEdge(p.axes.up)], [v.extent(p.axes.right), v.extent(p.axes.up)], alone ? HIGHEST_ALONE_REM : HIGHEST_REM);
 	const across = Math.hypot(v.extent(0), v.extent(1));
 	mip.frame([-across / 2, v.lowEdge(2)], [across, v.extent(2)]);
 	for (const id of ['y', 'x']) panels[id].canvas.closest('figure').hidden = v.flat;
 	for (const id of ['z2', 'y2', 'x2']) panels[id].canvas.closest('figure').hidden = state.mode !== 'side' || (v.flat && id !== 'z2');
 	$('mip-box').hidden = v.flat;
-	$('planes').classList.toggle('v-alone', v.flat && state.mode !== 'side');
+	arrange(v);
 };
 
 const drawPanel = (id, panel) => {
@@ -76,7 +122,16 @@ const drawPanel = (id, panel) => {
 		const v = second();
 		panel.layer(1, v, frameOf(v), state.at, paletteFor(v), windowOf(v), state.opacity);
 	}
-	panel.mark(state.at, state.line, state.region, ['x', 'y', 'z']);
+	const letters = LETTERS[data.labels], { right, up } = panel.axes;
+	panel.mark(state.at, state.line, state.region);
+	panel.letter([...letters[right], ...letters[up]]);
+};
+
+// What lies to the left and the right of a projection: known from four sides.
+const sidesAt = angle => {
+	const quarter = Math.round(angle / 90) % 4, ends = LETTERS[data.labels][quarter % 2];
+	if (Math.abs(angle - 90 * Math.round(angle / 90)) > 1) return ['', ''];
+	return quarter < 2 ? ends : [ends[1], ends[0]];
 };
 
 // It takes longer than the planes, so it is drawn where it changes.
@@ -85,16 +140,33 @@ const drawMip = () => {
 	if (v.flat || key === mip.key || !unpacked()) return;
 	mip.key = key;
 	mip.begin(state.smooth);
-	const table = mip.colours[0].table(v, t, paletteFor(v), windowOf(v));
+	const table = mip.colours[0].table(v, t, paletteFor(v), mipWindow(v));
 	const width = mip.sheets[0].maximum(v, t, state.angle, table);
 	mip.put(mip.sheets[0], [-width / 2, v.lowEdge(2)], [width, v.extent(2)], 1);
-	$('place-mip').textContent = `${Math.round(state.angle)}°`;
+	mip.marker.clearRect(0, 0, ...mip.pixels);
+	mip.letter([...sidesAt(state.angle), ...LETTERS[data.labels][2]]);
+	$('place-mip').textContent = `${Math.round(state.angle)}°${v.mip > 1 ? `, to ${words(mipWindow(v)[1])}` : ''}`;
 };
 
-const drawBar = () => {
-	const context = $('bar').getContext('2d'), pixels = context.createImageData(256, 1);
-	new Uint32Array(pixels.data.buffer).set(chosenPalette());
+const drawBar = (id, palette) => {
+	const context = $(id).getContext('2d'), pixels = context.createImageData(256, 1);
+	new Uint32Array(pixels.data.buffer).set(palette);
 	context.putImageData(pixels, 0, 0);
+};
+
+// The cross-hair's voxel in all frames of the images that have several.
+let voxelCurve = null;
+const drawTime = () => {
+	const shown = [first(), second()].filter(v => v && v.frames > 1), whole = shown.every(v => v.codes.filter(Boolean).length === v.frames);
+	if (!shown.length) return;
+	if (!whole) { // unpacked once, then drawn
+		Promise.all(shown.map(v => v.loadAll())).then(later);
+		return;
+	}
+	const [v] = shown, { name, unit, value } = v.axis;
+	voxelCurve = { volume: v, ...v.curveAt(state.at) };
+	showChart($('time'), `The voxel at the cross-hair against ${name}`, unit ? `${name}, ${unit}` : name, `voxel at the cross-hair${v.unit && `, ${v.unit}`}`,
+		shown.map((w, k) => ({ name: w.name, colour: k + 1, ...w.curveAt(state.at) })), value[v.frameAt(state.frame)]);
 };
 
 const show = () => {
@@ -103,7 +175,9 @@ const show = () => {
 	state.draws++;
 	for (const [id, panel] of Object.entries(panels)) drawPanel(id, panel);
 	drawMip();
-	drawBar();
+	drawBar('bar', chosenPalette());
+	if (second()) drawBar('bar2', paletteFor(second()));
+	drawTime();
 	for (const [name, { across }] of Object.entries(AXES)) {
 		const place = `${name} = ${words(state.at[across])}${unitOf(v)}`;
 		$(`slice-${name}`).value = v.nearest(across, state.at[across]);
@@ -126,8 +200,8 @@ const later = () => {
 
 // ---- controls as the state is ----
 
-const round = v => +v.toPrecision(6);
-const shareOf = (volume, v) => Math.round(1000 * (v - volume.range[0]) / (volume.range[1] - volume.range[0] || 1));
+const shareOf = ({ slide: [low, high] }, v) => Math.round(1000 * (v - low) / (high - low || 1));
+const sentence = text => text.endsWith('.') ? text : `${text}.`; // some units end with a full stop
 
 const showWindow = () => {
 	const v = first(), [low, high] = chosenWindow();
@@ -135,6 +209,7 @@ const showWindow = () => {
 	$('high').value = round(high);
 	$('low-range').value = shareOf(v, low);
 	$('high-range').value = shareOf(v, high);
+	$('reach').textContent = sentence(`Values reach from ${words(v.range[0])} to ${`${words(v.range[1])} ${v.unit}`.trim()}`);
 	$('map').disabled = differs();
 	$('map').value = looks[v.number].map;
 	if (!second()) return;
@@ -152,7 +227,8 @@ const showControls = () => {
 	$('opacity').value = state.opacity;
 	$('opacity-box').hidden = state.mode !== 'overlay';
 	$('window2').hidden = !second() || !['overlay', 'side'].includes(state.mode);
-	$('frame-box').hidden = frames === 1;
+	$('time-box').hidden = frames === 1;
+	$('frame-name').textContent = longest.axis.name[0].toUpperCase() + longest.axis.name.slice(1);
 	$('frame').max = frames - 1;
 	$('frame').value = state.frame;
 	$('frame-label').textContent = longest.frameName(state.frame);
@@ -175,7 +251,8 @@ const notes = v => {
 	const exact = v.exact ? 'its values are exact' : `values to ± ${words(Math.max(...v.scale) / 2)} ${v.unit}`.trim();
 	const frames = v.frames < v.all_frames ? `, the first ${v.frames} of ${v.all_frames} frames` : '';
 	const record = typeof v.record === 'number' ? '; its record is too long to lie here' : '';
-	return `${v.name} ${by}${frames}, stored in ${v.bits} bits: ${exact}${record}.`;
+	const below = v.hides_negative ? ` Values below 0 are shown as 0: ${v.unit} is never negative, so the reconstruction is in error there. The map blue-red shows them.` : '';
+	return sentence(`${v.name} ${by}${frames}, stored in ${v.bits} bits: ${exact}${record}`) + below;
 };
 
 // ---- line and region ----

@@ -39,6 +39,7 @@ class Volume {
 		this.codes = [];
 		this.loading = [];
 		this.flat = this.n[2] === 1;
+		this.slide = [Math.min(Math.max(this.range[0], -4 * this.window[1]), this.window[0]), Math.max(this.window[1], Math.min(this.range[1], 4 * this.window[1]))]; // of the window's ends
 	}
 
 	// Frame t, unpacked when first asked for.
@@ -171,6 +172,11 @@ class Volume {
 
 	frameName(t) {
 		const { name, unit, value } = this.axis;
-		return name === 'frame' ? `frame ${t}` : `frame ${t}, ${name} ${value[t]} ${unit}`;
+		return name === 'frame' ? `frame ${t}` : `frame ${t}, ${name} ${words(value[t])} ${unit}`;
+	}
+
+	// The values of one voxel in all frames, once these are unpacked.
+	curveAt(at) {
+		return { x: this.axis.value, y: this.axis.value.map((_, t) => this.valueAt(at, t)) };
 	}
 }

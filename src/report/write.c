@@ -24,6 +24,7 @@ int iso_report_set(struct iso_report *r, const struct iso_report_options *o)
 
 	if (st) return st;
 	r->title = o->title;
+	r->frame = r->image[0].frame;
 	r->viewer = !o->plain;
 	r->has_line = o->profile;
 	if (o->profile) {
@@ -63,15 +64,23 @@ int iso_viewer_set(struct iso_report *r, const struct iso_viewer_options *o)
 	int st;
 
 	if (o->map && (st = iso_colormap_make(&map, o->map))) return st;
-	if (o->frame < 0 || o->frame >= frames)
+	if (o->overlay_map && (st = iso_colormap_make(&map, o->overlay_map))) return st;
+	if (!(o->opacity >= 0 && o->opacity <= 1))
+		return iso_fail(ISO_EARG, "opacity is %g, must be above 0 and at most 1", o->opacity);
+	if ((unsigned)o->labels > ISO_LABEL_NONE)
+		return iso_fail(ISO_EARG, "labels is %d, must be 0 to 2", (int)o->labels);
+	if (o->frame < -1 || o->frame >= frames)
 		return iso_fail(ISO_EARG, "frame is %" PRId64 ", and %s has %" PRId64 ", from 0", o->frame,
 		                m->path, frames);
 	if (w && !(isfinite(w[0]) && isfinite(w[1]) && w[0] < w[1]))
 		return iso_fail(ISO_EARG, "window is %g to %g, must rise", w[0], w[1]);
 	r->viewer = true;
 	r->title = o->title;
-	r->frame = o->frame;
+	r->frame = o->frame < 0 ? m->frame : o->frame;
 	r->map = o->map;
+	r->overlay_map = o->overlay_map;
+	r->opacity = o->opacity;
+	r->labels = o->labels;
 	r->window = w;
 	return o->at ? iso_report_place(m, o->at) : ISO_OK;
 }

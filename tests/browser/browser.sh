@@ -38,6 +38,10 @@ done
 run view image.nii -o alone.html
 run view image.nii --overlay under.nii -o over.html
 run view series.nii -o series.html
+run view image.nii --labels axes -o axes.html
+run view image.nii --overlay under.nii --overlay-map tide --overlay-opacity 0.7 -o tinted.html
+run view spheres.nii -o wide.html
+for image in heard hot tall; do run view $image.nii -o $image.html; done
 run report image.nii --truth truth.nii -o pair.html
 
 ISOTOME=$ISOTOME "$PYTHON" "$SOURCE/tests/browser/run.py" "$CHROMIUM" . || fail "pages in $CHROMIUM"

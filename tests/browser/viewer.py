@@ -45,9 +45,13 @@ class Viewer:
         return self.data["volumes"][volume]
 
     def error(self, volume=0):
-        """Of stored values: half a step, and what 6 digits leave out."""
+        """Of stored values: half a step."""
         head = self.head(volume)
         return max(head["scale"]) * .51 + 1e-5 * max(map(abs, head["range"]))
+
+    def told_error(self, volume=0):
+        """Of values that are written: what 4 digits leave out of the greatest, too."""
+        return self.error(volume) + 5e-4 * max(map(abs, self.head(volume)["range"]))
 
     def state(self):
         return self.page.value("isotome.state()")

@@ -46,6 +46,14 @@ def main():
         write(f"frame{t}", frame, voxel, centre)
     write("series", series, voxel, centre,
           {**record, "FrameTimesStart": [0, 60, 120, 300, 600], "FrameDuration": [60, 60, 180, 300, 300]})
+    heard = bumps(random, shape) - 1.5
+    write("heard", heard, voxel, centre, {**record, "Units": "absorbed energy"})
+    hot = np.zeros(shape)
+    hot[3:8, 6:11, 4:9] = 1
+    hot[-1, 0, 0] = 1000
+    hot[2:9, 5:12, 3:10] += .001 * np.arange(7)
+    write("hot", hot, voxel, centre, record)
+    write("tall", bumps(random, (60, 12, 16)), (3, 3, 3), centre)
 
 
 if __name__ == "__main__":

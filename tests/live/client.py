@@ -97,18 +97,19 @@ def watched(start, attempts=5):
 def image(body):
     """The image of a live page, as docs/live.md describes it."""
     magic, version, n = struct.unpack_from("<8sQI", body)
-    require(magic == b"ISOLIVE1", "the image begins otherwise")
+    require(magic == b"ISOLIVE2", "the image begins otherwise")
     at, size = struct.unpack_from("<3I", body, 20), struct.unpack_from("<3I", body, 32)
     place, (value, low, high) = struct.unpack_from("<3d", body, 44), struct.unpack_from("<3d", body, 68)
-    planes, pixels = [], 92 + 32 * n
+    (last,) = struct.unpack_from("<d", body, 92)
+    planes, pixels = [], 100 + 32 * n
     for k in range(n):
-        axis, w, h, step, x, y, dx, dy = struct.unpack_from("<6I2f", body, 92 + 32 * k)
+        axis, w, h, step, x, y, dx, dy = struct.unpack_from("<6I2f", body, 100 + 32 * k)
         q = struct.unpack_from(f"<{w * h}H", body, pixels)
         planes.append({"axis": axis, "n": (w, h), "step": step, "cross": (x, y), "mm": (dx, dy),
                        "v": [low + v * (high - low) / 65534 for v in q]})
         pixels += 2 * w * h
     require(pixels == len(body), "the image has another length")
-    return {"version": version, "at": at, "size": size, "place": place, "value": value, "low": low, "high": high,
+    return {"version": version, "at": at, "size": size, "place": place, "value": value, "low": low, "high": high, "last": last,
             "planes": planes}
 
 

@@ -110,6 +110,7 @@ r.until(lambda s: s["at_point"] and s["image"] > before + 1)
 im = image(r.ask("image")[2])
 require(im["at"] == (4, 5, 6) and im["size"] == (20, 20, 12) and len(im["planes"]) == 3, im["at"])
 require([p["cross"] for p in im["planes"]] == [(4, 5), (4, 6), (5, 6)], "cross")
+require(im["low"] < im["last"] <= im["high"], "the last colour")
 require(im["place"] == (-27.5, -22.5, 2.5) and im["planes"][0]["mm"] == (5, 5), im["place"])
 for bad in ("point?x=1", "point?x=a&y=1&z=1"):
     require(r.ask(bad, "POST")[0] == 400, bad)

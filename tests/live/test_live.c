@@ -77,20 +77,13 @@ static void planes(void **state)
 	struct iso_grid g = { { 600, 3, 2 }, { 1, 2, 3 }, { 0, 0, 0 } };
 	struct live_image *im = calloc(1, sizeof *im);
 	struct iso_array a = { 0 };
-	int64_t at[3];
+	const int64_t at[3] = { 7, 1, 1 };
 
 	(void)state;
 	assert_non_null(im);
 	OK(iso_array_on_grid(&a, &g));
 	for (int64_t i = 0; i < a.n; i++) a.v[i] = (iso_real)(i % 1000);
 	a.v[600 * 3 + 600 * 1 + 7] = 5000;
-	a.v[600 * 3 + 600 * 1 + 8] = 4000;
-	a.v[100] = 9000; /* alone */
-	a.v[3] = -1;
-	OK(iso_live_greatest(at, &a));
-	assert_int_equal(at[0], 7);
-	assert_int_equal(at[1], 1);
-	assert_int_equal(at[2], 1);
 	OK(iso_live_planes(im, &a, at));
 	assert_int_equal(im->n, 3);
 	assert_int_equal(im->plane[0].step, 3);
@@ -108,6 +101,25 @@ static void planes(void **state)
 	assert_int_equal(im->at[1], 2);
 	iso_array_free(&a);
 	free(im);
+}
+
+/* A ball, and a voxel that is hotter and stands alone. */
+static void middle_of_the_object(void **state)
+{
+	struct iso_grid g = { { 20, 20, 20 }, { 1, 1, 1 }, { 0, 0, 0 } };
+	struct iso_array a = { 0 };
+	int64_t at[3];
+
+	(void)state;
+	OK(iso_array_on_grid(&a, &g));
+	for (int64_t i = 0; i < a.n; i++)
+		a.v[i] = llabs(i % 20 - 6) <= 2 && llabs(i / 20 % 20 - 9) <= 2 && llabs(i / 400 - 13) <= 2;
+	a.v[0] = 50;
+	OK(iso_live_object(at, &a));
+	assert_int_equal(at[0], 6);
+	assert_int_equal(at[1], 9);
+	assert_int_equal(at[2], 13);
+	iso_array_free(&a);
 }
 
 static unsigned pixel(const unsigned char *bytes, size_t at)
@@ -131,12 +143,16 @@ static void bytes_of_planes(void **state)
 	a.v[4] = (iso_real)NAN;
 	OK(iso_live_planes(im, &a, (int64_t[]){ 2, 0, 0 }));
 	assert_non_null(bytes = iso_live_image_bytes(im, &size));
-	assert_int_equal(size, 92 + 32 + 2 * 6);
-	assert_memory_equal(bytes, "ISOLIVE1", 8);
-	assert_int_equal(pixel(bytes, 124), 0);
-	assert_int_equal(pixel(bytes, 126), 16384); /* 65534 / 4, to the nearest */
-	assert_int_equal(pixel(bytes, 128), 65534);
-	assert_int_equal(pixel(bytes, 132), 65535);
+	assert_int_equal(size, 100 + 32 + 2 * 6);
+	assert_memory_equal(bytes, "ISOLIVE2", 8);
+	double last;
+
+	memcpy(&last, bytes + 92, sizeof last); /* of the last colour */
+	assert_true(last > -1 && last <= 3);
+	assert_int_equal(pixel(bytes, 132), 0);
+	assert_int_equal(pixel(bytes, 134), 16384); /* 65534 / 4, to the nearest */
+	assert_int_equal(pixel(bytes, 136), 65534);
+	assert_int_equal(pixel(bytes, 140), 65535);
 	free(bytes);
 	iso_array_free(&a);
 	free(im);
@@ -292,9 +308,11 @@ static void end_of_run(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tokens),          cmocka_unit_test(hosts),  cmocka_unit_test(planes),
-		cmocka_unit_test(bytes_of_planes), cmocka_unit_test(curve),  cmocka_unit_test(state_is_json),
-		cmocka_unit_test(hands),           cmocka_unit_test(served), cmocka_unit_test(end_of_run),
+		cmocka_unit_test(tokens),          cmocka_unit_test(hosts),
+		cmocka_unit_test(planes),          cmocka_unit_test(middle_of_the_object),
+		cmocka_unit_test(bytes_of_planes), cmocka_unit_test(curve),
+		cmocka_unit_test(state_is_json),   cmocka_unit_test(hands),
+		cmocka_unit_test(served),          cmocka_unit_test(end_of_run),
 	};
 	int failed;
 

@@ -91,7 +91,74 @@ require("<h1>A &amp; &lt;B&gt;</h1>" in text and "http-equiv='Content-Security-P
 require(record("both.html.json")["results"]["page"]["voxel"] == [7, 6, 3], "record")
 END
 
+# ---- windows, places, frames and letters that nobody named ----
+"$PYTHON" - <<'END'
+import json
+
+import nibabel
+import numpy as np
+
+affine = np.diag([4.0, 4.0, 4.0, 1.0])
+body = np.zeros((20, 18, 16), "f4")
+body[4:12, 6:14, 5:11] = 1
+hot = body.copy()
+hot[-1, 0, -1] = 300
+below = body - 0.4
+late = np.stack([0 * body, body, 3 * body, 2 * body], axis=-1)
+for name, v in ("hot", hot), ("heard", below), ("signed", below), ("late", late):
+    nibabel.save(nibabel.Nifti1Image(v, affine), name + ".nii")
+with open("heard.json", "w") as f:
+    json.dump({"verb": "recon", "Units": "absorbed energy"}, f)
+END
+for image in hot heard signed late; do
+	run view $image.nii -o $image.html
+	run view $image.nii -o $image.png
+done
+run view hot.nii --percent 0,100 -o full.html
+run view hot.nii --percent 0,100 -o full.png
+run view heard.nii --map blue-red -o both-signs.html
+run view hot.nii --labels none -o bare.html
+run view hot.nii --overlay signed.nii --overlay-map tide --overlay-opacity 0.25 -o tinted.html
+check "what a page or a picture chooses is not what it should be" <<'END'
+import re
+from checks import *
+
+
+def page(name):
+    text = open(name + ".html", encoding="utf-8").read()
+    return json.loads(re.search("id='viewer-data'>(.*?)</script>", text, re.S).group(1))
+
+
+def drawn(name):
+    return record(name + ".png.json")["results"]["picture"]
+
+
+hot, heard, signed, late = (page(name) for name in ("hot", "heard", "signed", "late"))
+near("window", hot["volumes"][0]["window"], [0, 1], 1e-6)
+near("window of the picture", drawn("hot")["window"], [0, 1], 1e-6)
+near("place", hot["at"], [7.5 * 4, 9.5 * 4, 7.5 * 4], 2.01)
+near("voxel of the picture", drawn("hot")["voxel"], [7.5, 9.5, 7.5], 0.51)
+near("full", page("full")["volumes"][0]["window"], [0, 300], 1e-6)
+require([drawn(n)["window_by"] for n in ("hot", "full")] == ["object", "percent"], "who chose")
+require(record("hot.html.json")["results"]["page"]["window"] == [0, 1], "the record of a page")
+near("full picture", drawn("full")["window"], [0, 300], 1e-6)
+for got in heard["volumes"][0], drawn("heard"):
+    near("never negative", got["window"], [0, 0.6], 1e-6)
+    require(got["map"] == "ember", "never negative: map")
+require(heard["volumes"][0]["hides_negative"] and not signed["volumes"][0]["hides_negative"], "what is hidden")
+for got in signed["volumes"][0], drawn("signed"), page("both-signs")["volumes"][0]:
+    near("signed", got["window"], [-0.6, 0.6], 1e-6)
+    require(got["map"] == "blue-red", "signed: map")
+require([p["labels"] for p in (hot, heard, page("bare"))] == ["anatomy", "axes", "none"], "labels")
+require(late["frame"] == 2, "the frame with the widest window")
+near("its window", late["volumes"][0]["window"], [0, 3], 1e-6)
+require(page("tinted")["opacity"] == 0.25 and page("tinted")["volumes"][1]["map"] == "tide", "the overlay's look")
+END
+
 # ---- refusals ----
+expect 2 view image.nii -o new.html --overlay-map tide
+err_has '--overlay-map goes with --overlay'
+expect 2 view image.nii -o new.html --overlay ct.nii --overlay-opacity 2
 expect 2 view image.nii -o both.html
 err_has 'both.html exists'
 expect 2 view image.nii -o new.html --kind mip

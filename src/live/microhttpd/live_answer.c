@@ -191,7 +191,7 @@ static enum MHD_Result give_image(struct live_server *s, struct MHD_Connection *
 	return give(c, s->image);
 }
 
-/* point?x=1&y=2&z=3, a voxel; without them the greatest value. */
+/* point?x=1&y=2&z=3, a voxel; without them the middle of what is seen. */
 static enum MHD_Result take_point(struct live_server *s, struct MHD_Connection *c)
 {
 	int64_t at[3];
