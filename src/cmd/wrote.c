@@ -53,7 +53,7 @@ ISO_PRINTF(3, 4) static void append(char *text, size_t size, const char *fmt, ..
 
 /* ---- what ---- */
 
-/* "172 x 172 x 127 voxels of 4 mm", "12 x 79 x 62 x 49 voxels of 2 x 2 x 4 mm", "1440 x 1022 values" */
+/* Rows of seven are events. "172 x 172 x 127 voxels of 4 mm", "12 x 79 x 62 x 49 voxels of 2 x 2 x 4 mm", "1440 x 1022 values" */
 static enum wrote tell_array(char *text, size_t size, const char *path)
 {
 	struct iso_array a;
@@ -61,6 +61,10 @@ static enum wrote tell_array(char *text, size_t size, const char *path)
 	if (iso_peek(&a, path)) return WROTE_OTHER;
 	const double *v = a.grid.voxel;
 
+	if (!a.has_grid && a.n_dim == 2 && a.dim[1] == 7 && iso_has_suffix(path, ".npy")) {
+		append(text, size, "%" PRId64 " events", a.dim[0]);
+		return WROTE_EVENTS;
+	}
 	if (a.has_grid)
 		for (int i = 0; i < a.n_dim - 3; i++) append(text, size, "%" PRId64 " x ", a.dim[i]);
 	for (int i = 0; i < (a.has_grid ? 3 : a.n_dim); i++)
