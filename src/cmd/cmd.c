@@ -227,6 +227,7 @@ int cmd_parse(struct cmd *c, const struct opt_usage *u, const struct opt_set *se
 	int st;
 
 	c->sets = sets;
+	c->began_s = iso_now_s();
 	term_open(&c->term, u->command);
 	if ((st = begin_record(c, argc, argv)) || (st = opt_parse(u, sets, argc, argv))) return st;
 	c->term.quiet = c->quiet || !ranks_is_first();
@@ -300,6 +301,7 @@ int cmd_end(struct cmd *c, int st)
 {
 	if (!st && c->json && !(st = cmd_text(c))) fputs(c->text, stdout);
 	term_close(&c->term);
+	if (!st) cmd_tell_wrote(c);
 	running = NULL;
 	iso_stop_watch(NULL);
 	iso_progress_listen(NULL, NULL);

@@ -61,6 +61,7 @@ struct cmd {
 	struct iso_lock lock[CMD_OUTPUTS];
 	int n_locks;
 
+	double began_s; /* when the words were parsed */
 	struct opt common[16];
 	const struct opt_set *sets; /* all options, after cmd_parse */
 	json_t *like_record;        /* texts of options may lie in it */
@@ -107,6 +108,9 @@ int cmd_begin_ahead(struct cmd *c, bool ahead);
 
 /* After ISO_OK, with --json, the record on stdout. Frees what the command holds, and returns the status. */
 int cmd_end(struct cmd *c, int st);
+
+/* wrote.c: on a terminal, a line for each output that is there: what, how large, how long, and what to type next. */
+void cmd_tell_wrote(const struct cmd *c);
 
 /* The beginning of a plan: a line for the arrays that were read. */
 struct iso_plan cmd_plan_begin(const struct cmd *c);

@@ -32,10 +32,17 @@ static const char spheres_text[] =
 #include "embedded/smooth-spheres.yaml.h"
 	;
 
+/* Noise of two methods at one contrast, as shares. */
+struct equal {
+	bool known;
+	double contrast, noise[2];
+};
+
 struct settings {
 	const struct demo *demo;
 	const char *name, *folder;
 	double counts;
+	struct equal equal; /* once the images are there */
 };
 
 static const char *const names[] = { "ring", "strip", "optoacoustic", NULL }; /* as demos */
@@ -70,6 +77,7 @@ static const struct verb {
 };
 
 #define N_COUNTS "{counts}" /* replaced by the number */
+#define N_TITLE "{title}"   /* by what the demo found, or by its title where nothing is found yet */
 
 /* A line as it could be typed, but for the word isotome; the last has none. */
 struct step {
@@ -80,7 +88,7 @@ struct step {
 #define GRID " --grid 79,62,49 --voxel 4"
 #define RECON                                                                                    \
 	"recon ray --events events.lmdT --scanner scanner.yaml --mu mu.nii --sens sens.nii" GRID \
-	" --method osem --subsets 4 --iterations 3"
+	" --method osem --subsets 4 --iterations 3 --save-every 1"
 
 static const struct step ring_steps[] = {
 	{ "The phantom, and how it attenuates.", "phantom spheres -o truth.nii --mu mu.nii" },
@@ -94,8 +102,7 @@ static const struct step ring_steps[] = {
 	{ "The same with the scanner's time of flight.", RECON " -o osem-with-tof.nii" },
 	{ NULL, "filter gaussian:6 osem-with-tof.nii -o with-tof.nii" },
 	{ "Both beside the truth, on one page.",
-	  "report without-tof.nii with-tof.nii --truth truth.nii --title 'Hot spheres, without and with time "
-	  "of flight' -o report.html" },
+	  "report without-tof.nii with-tof.nii --truth truth.nii --title '" N_TITLE "' -o report.html" },
 	{ 0 },
 };
 
@@ -183,13 +190,18 @@ struct demo {
 	const char *image[2], *key[2], *words[2];
 	enum iso_scale scale; /* of that comparison: FIT where the phantom has a scale of its own */
 	void (*plan)(struct iso_plan *p, iso_ctx *ctx, int64_t events);
+	const char *title; /* of the report, where it is said here */
+	const char *curve
+		[2]; /* images, without and with, whose iterations trace contrast and noise; NULL: none */
 };
 
 static const struct demo demos[] = {
 	{ ring_text, "examples/scanners/clinical-ring.yaml", .steps = ring_steps, .counts = COUNTS,
 	  .events = "events.lmdT", .event_bytes = 7 * sizeof(float),
 	  .image = { "without-tof.nii", "with-tof.nii" }, .key = { "nrmse_without_tof", "nrmse_with_tof" },
-	  .words = { "without", "with time of flight" }, .scale = ISO_SCALE_FIT, .plan = plan_ring },
+	  .words = { "without", "with time of flight" }, .scale = ISO_SCALE_FIT, .plan = plan_ring,
+	  .title = "Hot spheres, without and with time of flight",
+	  .curve = { "osem-without-tof", "osem-with-tof" } },
 	{ strips_text, "examples/scanners/bialas2015.yaml", .steps = strip_steps, .counts = 1e6,
 	  .events = "events.f32", .event_bytes = sizeof(struct iso_strip_event),
 	  .image = { "direct.nii", "mlem.nii" }, .key = { "nrmse_direct", "nrmse_mlem" },
@@ -207,7 +219,7 @@ struct line {
 	char *argv[MOST_WORDS + 1];
 	char text[512]; /* its words, of which */
 	size_t used;    /* bytes are taken */
-	char counts[32];
+	char counts[32], title[160];
 };
 
 static void add(struct line *l, const char *word)
@@ -233,15 +245,31 @@ ISO_PRINTF(2, 3) static void add_words(struct line *l, const char *fmt, ...)
 		at = end + (*end != '\0');
 		*end = '\0';
 		at += strspn(at, " ");
-		add(l, strcmp(word, N_COUNTS) == 0 ? l->counts : word);
+		add(l, strcmp(word, N_COUNTS) == 0  ? l->counts
+		       : strcmp(word, N_TITLE) == 0 ? l->title
+		                                    : word);
 	}
 }
 
-/* For few events, few crystal pairs are enough. */
-static void make_line(struct line *l, const struct step *s, const struct cmd *c, double counts)
+static const char *lowers(const struct equal *e)
 {
+	return e->noise[1] < e->noise[0] ? "lowers" : "raises";
+}
+
+/* For few events, few crystal pairs are enough. */
+static void make_line(struct line *l, const struct step *s, const struct cmd *c, const struct settings *set)
+{
+	const struct equal *e = &set->equal;
+	const double counts = set->counts;
+
 	*l = (struct line){ .verb = verbs };
 	snprintf(l->counts, sizeof l->counts, "%.15g", counts);
+	if (e->known)
+		snprintf(l->title, sizeof l->title,
+		         "Hot spheres: time of flight %s the noise from %.0f %% to %.0f %% at equal contrast",
+		         lowers(e), 100 * e->noise[0], 100 * e->noise[1]);
+	else if (set->demo->title)
+		snprintf(l->title, sizeof l->title, "%s", set->demo->title);
 	add_words(l, "%s", s->line);
 	while (strcmp(l->verb->name, l->argv[0]) != 0) l->verb++;
 	if (l->verb->run == main_sens && counts < FEW)
@@ -314,7 +342,7 @@ static void print_all(const struct cmd *c, const struct settings *s)
 
 	print_folder(stdout, s->demo, s->folder);
 	for (const struct step *step = s->demo->steps; step->line; step++) {
-		make_line(&l, step, c, s->counts);
+		make_line(&l, step, c, s);
 		print_step(stdout, step, &l);
 	}
 	printf("\n# How far they are from the truth.\n");
@@ -340,13 +368,90 @@ static int check_outputs(const struct cmd *c, const struct settings *s)
 	struct line l;
 
 	for (const struct step *step = s->demo->steps; step->line && !st; step++) {
-		make_line(&l, step, c, s->counts);
+		make_line(&l, step, c, s);
 		for (int i = 0; i + 1 < l.argc && !st; i++)
 			if (strcmp(l.argv[i], "-o") == 0 ||
 			    (l.verb->run == main_phantom && strcmp(l.argv[i], "--mu") == 0))
 				st = check_output(c, l.argv[i + 1]);
 	}
 	return st ? st : iso_target_check("scanner.yaml", c->force);
+}
+
+/* ---- noise at equal contrast ---- */
+
+#define HOT 3.9   /* truth inside the spheres, whose activity is 4 */
+#define EVEN 1e-3 /* of the background, 1, in voxels that no surface crosses */
+#define ROUNDS 3  /* iterations, as in RECON */
+
+struct point {
+	double contrast, noise;
+};
+
+/* Contrast of the hot spheres, 1 being the truth's, and noise: the standard deviation of the background over its mean. */
+static struct point judge(const struct iso_array *x, const struct iso_array *truth)
+{
+	double n = 0, sum = 0, squares = 0, n_hot = 0, hot = 0, true_hot = 0;
+
+	for (int64_t i = 0; i < x->n; i++) {
+		double v = (double)x->v[i], t = (double)truth->v[i];
+
+		if (t > HOT) {
+			n_hot++;
+			hot += v;
+			true_hot += t;
+		} else if (fabs(t - 1) < EVEN) {
+			n++;
+			sum += v;
+			squares += v * v;
+		}
+	}
+	double mean = sum / n;
+
+	return (struct point){ (hot / n_hot / mean - 1) / (true_hot / n_hot - 1),
+		               sqrt(fmax(0, squares / n - mean * mean)) / mean };
+}
+
+/* Points of iterations 0, 1, ...: the even image at the start has neither contrast nor noise. */
+static int trace(struct point p[ROUNDS + 1], const char *name, const struct iso_array *truth)
+{
+	struct iso_array x = { 0 };
+	char path[64];
+	int st = ISO_OK;
+
+	p[0] = (struct point){ 0, 0 };
+	for (int k = 1; k <= ROUNDS && !st; k++) {
+		snprintf(path, sizeof path, k < ROUNDS ? "%s_it%03d.nii" : "%s.nii", name, k);
+		if (!(st = iso_read_image(&x, path, ISO_FINITE, &truth->grid))) p[k] = judge(&x, truth);
+		iso_array_free(&x);
+	}
+	return st;
+}
+
+/* Noise where the straight lines between points first reach a contrast. */
+static double noise_at(const struct point *p, double contrast)
+{
+	int k = 1;
+
+	while (k < ROUNDS && p[k].contrast < contrast) k++;
+	double share = (contrast - p[k - 1].contrast) / (p[k].contrast - p[k - 1].contrast);
+
+	return p[k - 1].noise + share * (p[k].noise - p[k - 1].noise);
+}
+
+/* At the lower of the two contrasts that the last iterations reach; not known where few events show no contrast. */
+static int compare(struct equal *e, const struct demo *d)
+{
+	struct point p[2][ROUNDS + 1];
+	struct iso_array truth = { 0 };
+	int st = iso_read(&truth, "truth.nii", ISO_FINITE);
+
+	for (int m = 0; m < 2 && !st; m++) st = trace(p[m], d->curve[m], &truth);
+	iso_array_free(&truth);
+	if (st) return st;
+	e->contrast = fmin(p[0][ROUNDS].contrast, p[1][ROUNDS].contrast);
+	for (int m = 0; m < 2; m++) e->noise[m] = noise_at(p[m], e->contrast);
+	e->known = e->contrast > 0 && isfinite(e->noise[0]) && isfinite(e->noise[1]);
+	return ISO_OK;
 }
 
 /* ---- the work, and what came of it ---- */
@@ -363,14 +468,15 @@ static void forget_peak_memory(void)
 	}
 }
 
-static int run_steps(struct cmd *c, const struct settings *s)
+static int run_steps(struct cmd *c, struct settings *s)
 {
 	struct line l;
 	int st = iso_out_text("scanner.yaml", s->demo->scanner);
 
 	if (!st && s->demo->phantom) st = iso_out_text("phantom.yaml", s->demo->phantom);
 	for (const struct step *step = s->demo->steps; step->line && !st; step++) {
-		make_line(&l, step, c, s->counts);
+		if (strstr(step->line, N_TITLE) && (st = compare(&s->equal, s->demo))) break;
+		make_line(&l, step, c, s);
 		if (!c->quiet) print_step(stderr, step, &l);
 		forget_peak_memory();
 		st = l.verb->run(l.argc, l.argv);
@@ -393,6 +499,30 @@ static int measure(double *nrmse, const struct demo *d, const char *path)
 	return st;
 }
 
+static int record_equal(struct record *r, const struct equal *e)
+{
+	int st = record_result(r, "contrast", record_real(e->contrast));
+
+	if (!st) st = record_result(r, "noise_without_tof", record_real(e->noise[0]));
+	return st ? st : record_result(r, "noise_with_tof", record_real(e->noise[1]));
+}
+
+static void print_equal(const struct equal *e)
+{
+	printf("At equal contrast (%.0f %% of the truth's), time of flight %s the noise from %.0f %% to %.0f "
+	       "%%.\n",
+	       100 * e->contrast, lowers(e), 100 * e->noise[0], 100 * e->noise[1]);
+}
+
+/* On a terminal, what to type next. */
+static void print_open(const struct cmd *c, const char *folder)
+{
+	if (!c->term.is_tty || c->quiet) return;
+	printf("open    xdg-open ");
+	print_quoted(stdout, folder);
+	puts("/report.html");
+}
+
 static int tell_results(struct cmd *c, const struct settings *s, double seconds, const double nrmse[2])
 {
 	const struct demo *d = s->demo;
@@ -404,8 +534,10 @@ static int tell_results(struct cmd *c, const struct settings *s, double seconds,
 	if ((st = record_result(r, "time_s", record_real(round(10 * seconds) / 10))) ||
 	    (d->events && (st = record_result(r, "events", json_integer(n)))) ||
 	    (st = record_result(r, d->key[0], record_real(nrmse[0]))) ||
-	    (st = record_result(r, d->key[1], record_real(nrmse[1]))) || c->json)
+	    (st = record_result(r, d->key[1], record_real(nrmse[1]))) ||
+	    (s->equal.known && (st = record_equal(r, &s->equal))) || c->json)
 		return st;
+	if (s->equal.known) print_equal(&s->equal);
 	printf("image   ");
 	term_put(stdout, s->folder);
 	printf("/%s\nreport  ", d->image[1]);
@@ -417,10 +549,11 @@ static int tell_results(struct cmd *c, const struct settings *s, double seconds,
 	       d->words[0]);
 	print_measure(d, d->image[1]);
 	puts(")");
+	print_open(c, s->folder);
 	return ISO_OK;
 }
 
-static int run(struct cmd *c, const struct settings *s)
+static int run(struct cmd *c, struct settings *s)
 {
 	double began_s = iso_now_s(), nrmse[2];
 	struct iso_plan plan = { 0 };

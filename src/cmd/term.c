@@ -26,7 +26,7 @@ void term_open(struct term *t, const char *command)
 	t->is_tty = isatty(STDERR_FILENO) && kind && strcmp(kind, "dumb") != 0;
 }
 
-static int width(void)
+int term_width(void)
 {
 	struct winsize size;
 
@@ -107,7 +107,7 @@ void term_clear(struct term *t)
 static void show(struct term *t, const char *text)
 {
 	if (t->is_tty)
-		fprintf(stderr, "\r%.*s\033[K", width() - 1, text);
+		fprintf(stderr, "\r%.*s\033[K", term_width() - 1, text);
 	else
 		fprintf(stderr, "%s\n", text);
 	t->drawn = t->is_tty;

@@ -33,6 +33,8 @@ void term_part(struct term *t, const char *kind, int64_t k, int64_t n);
 /* What is done from now on, for the line of a terminal: progress, where there is some, takes its place. */
 void term_stage(struct term *t, const char *name);
 
+int term_width(void); /* columns; 80: not known */
+
 /* Sink for iso_ctx_set_progress; arg is the struct term. */
 void term_progress(void *arg, const struct iso_progress *p);
 

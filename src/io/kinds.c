@@ -132,10 +132,23 @@ const struct iso_kind *iso_kind_to_read(const char *path, enum iso_content as)
 	return k ? k : iso_kind_as(path, as);
 }
 
+/* Whether a text stands in a list as one of its words. */
+static bool has_word(const char *list, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (const char *at = list; (at = strstr(at, word)); at += n)
+		if ((at == list || at[-1] == ' ') && (at[n] == '\0' || at[n] == ' ' || at[n] == ','))
+			return true;
+	return false;
+}
+
+/* Two rows may have one suffix, as .hdf5 of GATE and of IPASC: it stands once. */
 static void add(char list[ISO_KIND_LIST], const char *between, const char *text)
 {
 	size_t n = strlen(list);
 
+	if (has_word(list, text)) return;
 	snprintf(list + n, ISO_KIND_LIST - n, "%s%s", n ? between : "", text);
 }
 

@@ -14,13 +14,14 @@
 #include "io/format.h"
 #include "live/live.h"
 
-#include <limits.h>
+#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -278,6 +279,28 @@ static int find_partners(char partner[PATH_MAX], char scanner[PATH_MAX], const c
 	if (iso_has_suffix(path, ".json")) return raw_partner(partner, path);
 	if (iso_has_suffix(path, ".raw")) snprintf(partner, PATH_MAX, "%s.json", path);
 	return iso_interfile_partner(partner, scanner, path);
+}
+
+int record_data_file(char data[PATH_MAX], const char *path)
+{
+	char scanner[PATH_MAX];
+
+	*data = '\0';
+	if (iso_has_suffix(path, ".raw") || iso_has_suffix(path, ".hscan")) return ISO_OK; /* no headers */
+	return find_partners(data, scanner, path);
+}
+
+int record_bytes_of(int64_t *bytes, const char *path)
+{
+	char data[PATH_MAX];
+	struct stat info;
+	int st = record_data_file(data, path);
+
+	if (st) return st;
+	if (stat(*data ? data : path, &info) != 0)
+		return iso_fail(ISO_EINPUT, "%s: %s", *data ? data : path, strerror(errno));
+	*bytes = info.st_size;
+	return ISO_OK;
 }
 
 int record_input(struct record *r, const char *path)

@@ -10,6 +10,7 @@
 #include "io/series.h"
 
 #include <jansson.h>
+#include <limits.h>
 
 /* An array, events or a matrix in place of a file. */
 struct given {
@@ -70,6 +71,11 @@ int record_started(struct record *r);
    Above 4 GiB, and where several ranks read, the first is left out: reading all of the file once more would take
    as long as an iteration. ISO_EARG if it is an output. */
 int record_input(struct record *r, const char *path);
+
+/* The file that holds the values which a header or the description of an array is about; "": they lie in the file itself.
+   And the size of that file. */
+int record_data_file(char data[PATH_MAX], const char *path);
+int record_bytes_of(int64_t *bytes, const char *path);
 
 /* The hash of a file that was just read, for the record_input that follows: the file is not read again for
    it. One that was not made is none. */

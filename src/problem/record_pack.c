@@ -8,7 +8,7 @@
 
 json_t *record_real(double v)
 {
-	return isfinite(v) ? json_real(v) : json_null();
+	return isfinite(v) ? json_real(v + 0.) : json_null(); /* + 0: no -0 */
 }
 
 /* All of it, or NULL. */

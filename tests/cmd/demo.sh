@@ -52,6 +52,31 @@ expect 0 demo --counts 1000 -q --json --force -o "it's here"
 [ ! -s err ] || fail "--quiet is not quiet"
 error_of "it's here" nrmse_with_tof with-tof.nii --scale fit
 
+# ---- noise at equal contrast: what is told is what the images of the iterations give ----
+run demo --counts 4e5 --threads 2 --json -q -o enough
+check "noise at equal contrast" <<-'END'
+	import json
+	from checks import *
+	told = json.load(open("out"))["results"]
+	truth = image("enough/truth.nii")
+	hot, even = truth > 3.9, abs(truth - 1) < 1e-3
+	def curve(name):
+	    points = [(0, 0)]
+	    for file in f"{name}_it001.nii", f"{name}_it002.nii", f"{name}.nii":
+	        x = image("enough/" + file).astype(float)
+	        mean = x[even].mean()
+	        points.append(((x[hot].mean() / mean - 1) / (truth[hot].mean() - 1), x[even].std() / mean))
+	    return np.array(points).T
+	without, tof = curve("osem-without-tof"), curve("osem-with-tof")
+	contrast = min(without[0, -1], tof[0, -1])
+	near("contrast", told["contrast"], contrast, 1e-4)
+	near("noise without", told["noise_without_tof"], np.interp(contrast, *without), 1e-4)
+	near("noise with", told["noise_with_tof"], np.interp(contrast, *tof), 1e-4)
+	require(told["noise_with_tof"] < 0.9 * told["noise_without_tof"], "time of flight lowers the noise")
+END
+grep -q '<h1>Hot spheres: time of flight lowers the noise from [0-9]* % to [0-9]* % at equal contrast' \
+	enough/report.html || fail "the report does not begin with what was found"
+
 # ---- the other one ----
 run demo strip --counts 20000 -q --json -o strips
 error_of strips nrmse_mlem mlem.nii --scale fit

@@ -20,6 +20,20 @@ same e.lmdT e1.lmdT
 same d.lmdT d1.lmdT
 same s.npy s1.npy
 
+# the same events as rows of .npy, where the time difference has the other sign
+run "${scan[@]}" -o rows.npy --delayed rows-d.npy
+err_has 'rows.npy: npy has no place for the times'
+check "rows of .npy" <<'END'
+from checks import *
+for npy, lmdt in ("rows.npy", "e.lmdT"), ("rows-d.npy", "d.lmdT"):
+    a, b = np.load(npy), np.fromfile(lmdt, "<f4").reshape(-1, 7)
+    b[:, 6] *= -1
+    require(a.dtype == "<f4" and a.shape == b.shape and (a == b).all(), f"{npy}: other events than {lmdt}")
+    require((a[:, 6] != 0).any(), "time differences")
+END
+expect 2 "${scan[@]}" -o e.nii
+err_has 'e.nii: events are written as .lmdT, .Cdh or .npy'
+
 check "randoms, delayeds and singles do not fit each other" <<'END'
 from checks import *
 eff = np.load("eff.npy").astype(float)

@@ -49,13 +49,17 @@ static int describe_description(json_t *o, const char *path)
 	int st = iso_conf_read(&root, path);
 
 	if (st) return st;
-	bool scanner = iso_conf_find(root, "kind"), phantom = iso_conf_find(root, "shapes");
+	bool scanner = iso_conf_find(root, "kind"), phantom = iso_conf_find(root, "shapes"),
+	     json = iso_has_suffix(path, ".json"),
+	     array = json && (iso_conf_find(root, "data_file") || iso_conf_find(root, "array") ||
+	                      iso_has_suffix(path, ".raw.json"));
 
 	iso_conf_free(root);
 	if (scanner) return describe_scanner(o, path);
 	if (phantom) return describe_phantom(o, path);
-	if (iso_has_suffix(path, ".json")) return describe_array(o, path, NULL);
-	return iso_fail(ISO_EINPUT, "%s: neither a scanner (key kind) nor a phantom (key shapes)", path);
+	if (array) return describe_array(o, path, NULL);
+	return iso_fail(ISO_EINPUT, "%s: neither a scanner (key kind) nor a phantom (key shapes)%s", path,
+	                json ? " nor an array (key data_file) nor the record of a run (key verb)" : "");
 }
 
 /* K, where it comes from, and what it was made with. */
@@ -94,6 +98,18 @@ static int (*const by_content[])(json_t *o, const char *path) = {
 	[ISO_VOLUME_FILE] = describe_volume,
 };
 
+/* Of a header: "bytes" are those of the file that holds the values, "data_file". A failure is for those to tell who read
+   the file. */
+static void describe_data(json_t *o, const char *path)
+{
+	char data[PATH_MAX];
+	int64_t bytes;
+
+	if (record_data_file(data, path) || !*data || record_bytes_of(&bytes, path)) return;
+	set(o, "bytes", json_integer(bytes));
+	set(o, "data_file", record_string(data));
+}
+
 int describe(json_t **out, const char *path, const struct iso_events_options *how)
 {
 	const struct iso_kind *k = iso_kind_found(path);
@@ -104,6 +120,7 @@ int describe(json_t **out, const char *path, const struct iso_events_options *ho
 	if (stat(path, &info) != 0) return iso_fail(ISO_EINPUT, "%s: %s", path, strerror(errno));
 	o = json_pack("{s:o*, s:s, s:I, s:[]}", "file", record_string(path), "kind", "", "bytes",
 	              (json_int_t)info.st_size, "warnings");
+	if (o && S_ISREG(info.st_mode)) describe_data(o, path);
 	st = !o                              ? ISO_OK
 	     : S_ISDIR(info.st_mode)         ? describe_volume(o, path)
 	     : !k                            ? iso_kind_none(path)

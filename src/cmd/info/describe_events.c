@@ -134,6 +134,7 @@ static int describe_records(json_t *o, const char *path, const struct iso_events
 	set(o, "format", json_string(iso_event_file_info(f)->format));
 	put_stats(o, &s);
 	put_info(o, iso_event_file_info(f));
+	if (iso_event_file_info(f)->layout[0]) set(o, "kind", json_string("histogram of events"));
 	put_warnings(o, &s);
 	if (how->scanner && input_scanner(NULL, f, path, how->scanner, iso_scanner_name(how->scanner), false))
 		facts_warn(o, "%s", iso_message());

@@ -56,7 +56,7 @@ static void describe_crystals(json_t *o, const iso_scanner *s)
 	set(o, "pair_weight", json_string(s->solid_angle ? "solid-angle" : "uniform"));
 	describe_extent(o, s);
 	set(o, "crystal_mm", size ? record_reals(3, size) : json_null());
-	set(o, "tof_fwhm_ps", record_real(s->tof_fwhm_ps));
+	set(o, "tof_fwhm_ps", s->tof_fwhm_ps > 0 ? record_real(s->tof_fwhm_ps) : json_null());
 	set(o, "tof_bin_ps", s->tof_bin_ps > 0 ? record_real(s->tof_bin_ps) : json_null());
 	set(o, "coincidence_ns", s->coincidence_ns > 0 ? record_real(s->coincidence_ns) : json_null());
 	set(o, "window_kev", s->energy_kev[1] > 0 ? record_reals(2, s->energy_kev) : json_null());

@@ -59,6 +59,16 @@ static void describe_values(json_t *o, const struct iso_volume *v)
 	set(o, "mean", record_real(s.mean));
 }
 
+/* Of all files of the volume. */
+static int64_t bytes_of(const struct iso_volume *v)
+{
+	int64_t sum = 0, bytes;
+
+	for (int64_t i = 0; i < v->n_files; i++)
+		if (record_bytes_of(&bytes, v->file[i]) == ISO_OK) sum += bytes;
+	return sum;
+}
+
 int describe_volume(json_t *o, const char *path)
 {
 	bool dicom = iso_is_dicom(path);
@@ -69,6 +79,7 @@ int describe_volume(json_t *o, const char *path)
 	if (st || (st = iso_volume_grid(&g, &v))) goto done;
 	set(o, "kind", json_string(dicom ? "CT series in DICOM" : "oblique image"));
 	set(o, "files", json_integer(v.n_files));
+	set(o, "bytes", json_integer(bytes_of(&v)));
 	set(o, "shape",
 	    record_pack("[I,I,I]", (json_int_t)v.dim[2], (json_int_t)v.dim[1], (json_int_t)v.dim[0]));
 	set(o, "axes_mm", axes(&v));

@@ -105,9 +105,10 @@ static int write_list(struct cmd *c, const char *path, const struct iso_simulate
 		st = p->delayed
 		             ? record_result(&c->record, "delayed", json_integer((json_int_t)info->randoms))
 		             : report(c, &q, info);
-	if (!st && p->duration_s > 0 && iso_has_suffix(path, ".lmdT"))
+	if (!st && p->duration_s > 0 && (iso_has_suffix(path, ".lmdT") || iso_has_suffix(path, ".npy")))
 		record_warn(&c->record,
-		            "%s: lmdT has no place for the times of events: only their order is kept", path);
+		            "%s: %s has no place for the times of events: only their order is kept", path,
+		            strrchr(path, '.') + 1);
 	if (!st) cmd_tell_duration(c, path, p->duration_s);
 	if (!st && truth_path) st = iso_npy_bytes(truth_path, truth.order, truth.n);
 	if (!st) st = cmd_close_events(c, &w);
@@ -207,15 +208,21 @@ static int check_physics(const struct cmd *c, const struct simulate *s)
 	return ISO_OK;
 }
 
+/* Rows of .npy are events, too. */
+static bool takes_events(const char *path)
+{
+	return cmd_is_events(path) || iso_has_suffix(path, ".npy");
+}
+
 /* What the options must be together, before anything is read. */
 static int check_options(const struct cmd *c, const struct simulate *s)
 {
 	double t;
 	int st;
 
-	if (!cmd_is_events(s->out) || (s->delayed && !cmd_is_events(s->delayed)))
-		return iso_fail(ISO_EARG, "%s: events are written as .lmdT or .Cdh",
-		                cmd_is_events(s->out) ? s->delayed : s->out);
+	if (!takes_events(s->out) || (s->delayed && !takes_events(s->delayed)))
+		return iso_fail(ISO_EARG, "%s: events are written as .lmdT, .Cdh or .npy",
+		                takes_events(s->out) ? s->delayed : s->out);
 	if (s->singles && cmd_is_events(s->singles))
 		return iso_fail(ISO_EARG, "--singles %s: counts per crystal are an array, not events",
 		                s->singles);
@@ -240,9 +247,10 @@ int simulate_ring(struct cmd *c, const struct simulate *s)
 	int st;
 
 	c->cpu_only = false;
-	if ((st = check_options(c, s)) || (st = cmd_check_output(c, s->out)) ||
-	    (st = cmd_check_output(c, s->delayed)) || (st = cmd_check_array(c, s->singles)) ||
-	    (st = cmd_check_array(c, s->truth)) || (st = cmd_begin(c)))
+	if ((st = check_options(c, s)) || (st = cmd_check(c, s->out, iso_events_write_check)) ||
+	    (st = cmd_check(c, s->delayed, iso_events_write_check)) ||
+	    (st = cmd_check_array(c, s->singles)) || (st = cmd_check_array(c, s->truth)) ||
+	    (st = cmd_begin(c)))
 		return st;
 	return run(c, s);
 }

@@ -3,6 +3,7 @@
    scan over speeds of sound for users who do not know theirs. */
 #include "sound.h"
 
+#include "base/number.h"
 #include "core/room.h"
 #include "core/size.h"
 #include "core/ctx.h"
@@ -172,11 +173,12 @@ static void band_reason(char *to, size_t size, const struct iso_band *b)
 	char high[160] = "";
 
 	if (b->high_mhz > 0)
-		snprintf(high, sizeof high,
-		         "%sAbove the band neighbouring transducers do not agree, and %.0f %% of the power "
-		         "of the "
-		         "differentiated traces lies there.",
-		         b->low_mhz > 0 ? " " : "", 100 * b->beyond);
+		iso_snprintf(
+			high, sizeof high,
+			"%sAbove the band neighbouring transducers do not agree, and %.0f %% of the power "
+			"of the "
+			"differentiated traces lies there.",
+			b->low_mhz > 0 ? " " : "", 100 * b->beyond);
 	snprintf(to, size, "%s%s", b->low_mhz > 0 ? "Below the band all transducers drift together." : "",
 	         high);
 }
