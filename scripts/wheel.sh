@@ -4,11 +4,13 @@
 #
 #     scripts/wheel.sh [--cuda] [FOLDER]
 #
-# FOLDER (default: dist) gets isotome-*.whl, with --cuda isotome_cuda13-*.whl instead, which wants nvcc of CUDA 13;
-# CUDAARCHS names its devices. No FFTW, which is under the GPL; no HDF5, as Debian's brings libraries for networks
-# along; no MPI, which is the machine's own. The libraries that go into a wheel, and their licences:
-# scripts/wheel_licences.py. The tools come from PyPI into build-wheel/tools, PYTHON of the environment names the
-# interpreter (default: /usr/bin/python3); files of the build stay in build-wheel.
+# FOLDER (default: dist) gets isotome-*.whl for the kind of processor that this machine has: run it once on x86-64 and
+# once on arm64. The wheel of x86-64 has the library twice, for any processor and for x86-64-v3 (cmake/levels.cmake).
+# With --cuda FOLDER gets isotome_cuda13-*.whl instead, the extra [cuda]; it wants nvcc of CUDA 13, and CUDAARCHS names
+# its devices. No FFTW, which is under the GPL; no HDF5, as Debian's brings libraries for networks along; no MPI, which
+# is the machine's own. The libraries that go into a wheel, and their licences: scripts/wheel_licences.py. The tools come
+# from PyPI into build-wheel/tools, PYTHON of the environment names the interpreter (default: /usr/bin/python3); files of
+# the build stay in build-wheel.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/packages.bash
@@ -50,3 +52,12 @@ else
 fi
 mkdir -p "$out"
 python scripts/wheel_licences.py build-wheel/repaired/*.whl "$out"
+for made in build-wheel/repaired/*.whl; do
+	made=$out/$(basename "$made")
+	echo "wrote $made, $(($(stat -c %s "$made") / 1024)) KiB"
+done
+if [ $cuda = yes ]; then
+	echo "install: pip install --find-links $out 'isotome[cuda]'"
+else
+	echo "install: pip install $made"
+fi

@@ -38,7 +38,7 @@ python_wheel_tests() {
 
 # what some of the tests need. PyTorch where PyPI has one without CUDA's libraries, some gigabytes
 python_modules() {
-	echo pytest-xdist scipy mypy nbclient ipykernel nibabel
+	echo pytest-xdist scipy mypy nbclient ipykernel nibabel tqdm
 	[ "$(uname -m)" != aarch64 ] || echo torch==2.8.0
 	! command -v mpirun >/dev/null || echo mpi4py
 }
