@@ -115,6 +115,7 @@ extern const struct iso_scanner_fn iso_cylinder_fn, iso_detectors_fn, iso_strips
 
 /* A CASToR table of crystals, or its geometry: fill a scanner of kind detectors. */
 int iso_scanner_read_hscan(iso_scanner *s, const char *path);
+int iso_hscan_partner(char *out, size_t size, const char *path); /* x.hscan -> x.lut, x.ghscan -> x.glut */
 int iso_scanner_read_geom(iso_scanner *s, const char *path);
 
 /* Whether a name is that of a file of CASToR's, no description. */
