@@ -90,7 +90,9 @@ def ray(
     gate_mask: _Text | None = ...,
     trues_only: bool | None = ...,
     tree: _Text | None = ...,
+    bins: Literal["counts", "line-integrals"] | None = ...,
     no_multiplicity: bool | None = ...,
+    negative: Literal["clip", "keep", "refuse"] | None = ...,
     swap_dt: bool | None = ...,
     grid: _Int | Grid | None = ...,
     voxel: _Float | None = ...,
@@ -216,8 +218,14 @@ def ray(
         GATE: only pairs of one decay, neither photon scattered in the phantom
     tree: text
         GATE's ROOT and HDF5 files: the tree or table (default Coincidences)
+    bins: 'counts' or 'line-integrals'; default what the values look like
+        projection data: values are counts, which grow with the number of crystal pairs of a
+        bin, or line-integrals, which do not
     no_multiplicity: bool; default false
-        projection data: a bin is one line, not its number of crystal pairs
+        projection data: the same as 'bins' line-integrals
+    negative: 'clip' or 'keep' or 'refuse'; default clip where their sum is at most 1 % of the others', else refuse
+        projection data with values below 0: clip them to 0, keep them (recon then refuses), or
+        refuse the file
     swap_dt: bool; default false
         the file's time differences have the other sign
     grid: 3 x int or Grid; default the image's, where there is one, else the scanner's field of view
