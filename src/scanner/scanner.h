@@ -30,6 +30,7 @@ struct iso_scanner {
 	int64_t efficiencies_kev;
 	bool solid_angle; /* pair_weight: solid-angle */
 	bool assumed;     /* by iso_scanner_around; `name` says what */
+	double plane_mm; /* of projection data: planes of lines lie this far apart along z; 0: not in planes */
 	/* cylinder */
 	double radius; /* of the ends of LORs: radius_mm + interaction_depth_mm */
 	double depth;  /* interaction_depth_mm */

@@ -66,6 +66,19 @@ check "the ends do not fill the scale" <<-'END'
 	require("negative" in " ".join(r["warnings"]), f"{r['warnings']}")
 END
 
+# ---- the field of view: voxels as high as planes lie apart, so that each has lines ----
+sed 's/(cm) := 0\.4/(cm) := 0.65/' lines.hs >odd.hs
+run recon odd.hs --iterations 2 -o odd.nii
+check "planes" <<-'END'
+	from checks import *
+	img = nibabel.load("odd.nii")
+	a = np.asarray(img.dataobj)
+	near("height of a voxel", img.header.get_zooms()[2], 3.25, 1e-5)
+	require(a.shape[2] == 15, f"{a.shape}")
+	sums = a.sum((0, 1))
+	near("planes", sums / sums.mean(), np.ones(15), .1)
+END
+
 # ---- values below 0 ----
 expect 3 recon lines.hs "${grid[@]}" --negative refuse -o y.nii
 err_has "--negative clip takes 0 for them"
