@@ -51,7 +51,7 @@ draw petlink --kind mip --zoom 1
 
 isotome recon "$data/petsird/point-0.12.0.petsird" --filter gaussian:8 -o petsird.nii
 draw petsird --at max --zoom 3
-isotome recon "$data/interfile/cylinder.hs" --no-multiplicity -o interfile.nii
+isotome recon "$data/interfile/cylinder.hs" -o interfile.nii
 draw interfile --at max --zoom 3
 isotome recon "$data/root/coinc-lz4.root" --filter gaussian:10 -o root.nii
 draw root --at max --zoom 1

@@ -528,6 +528,20 @@ def seeds():
     yield "interfile", "arc-feet-first", interfile(2 * 5 * 3 + 2 * 2 * 3 * 3, **{
         "applied corrections": "{arc correction}", "patient orientation": "feet_in",
         "patient rotation": "prone"})
+    pairs = {"!matrix size [3]": 4, "!matrix size [2]": "{2,3,2}", "minimum ring difference per segment": "{-1,0,1}",
+             "maximum ring difference per segment": "{-1,0,1}"}
+    yield "interfile", "blocks", interfile(4 * 7 * 3, **pairs, **{
+        "Scanner geometry (BlocksOnCylindrical/Cylindrical/Generic)": "BlocksOnCylindrical",
+        **{"%s in %s direction%s" % (key, axis, unit): v for axis, n in (("transaxial", 2), ("axial", 1))
+           for key, unit, v in (("number of blocks per bucket", "", 1), ("number of crystals per block", "", n),
+                                ("distance between blocks", " (cm)", 2), ("distance between crystals", " (cm)", .9))}})
+    yield "interfile", "map", interfile(4 * 7 * 3, **pairs, **{
+        "Scanner geometry (BlocksOnCylindrical/Cylindrical/Generic)": "Generic", "Name of crystal map": "x.s"})
+    yield "interfile", "name", interfile(8 * 2, **{
+        "originating system": "RATPET", "!matrix size [4]": 1, "!matrix size [3]": 2, "!matrix size [2]": "{8}",
+        "!matrix size [1]": 1, "minimum ring difference per segment": "{0}",
+        "maximum ring difference per segment": "{0}", "Number of rings": "", "Number of detectors per ring": "",
+        "Inner ring diameter (cm)": "", "View offset (degrees)": ""})
     yield "interfile", "image", interfile_image(2 * 3 * 4)
     yield "interfile", "image-offset", interfile_image(2 * 3 * 4, **{
         "first pixel offset (mm) [1]": -3.5, "patient orientation": "FFP", "image scaling factor [1]": .5})

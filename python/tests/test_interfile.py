@@ -91,7 +91,7 @@ def copy_with(folder, sample, *lines):
 @pytest.mark.parametrize("sample", ["cylinder", "point-tof"])
 def test_lines_are_the_means_of_the_crystal_pairs(sample, context):
     path = SAMPLES / f"{sample}.hs"
-    header, events = Header(path), isotome.read_events(path, context=context)
+    header, events = Header(path), isotome.read_events(path, context=context, bins="counts")
     bins = list(header.bins())
     assert len(events) == len(bins) * EXPECTED[sample].get("tof_bins", 1) == EXPECTED[sample]["values"]
     assert events.count.sum(dtype=np.float64) == pytest.approx(EXPECTED[sample]["sum"], rel=1e-6)
@@ -184,11 +184,15 @@ def small(path, context, **more):
 
 
 def test_sensitivity_is_that_of_the_lines(context):
-    p = small(SAMPLES / "cylinder.hs", context)
-    events, s = isotome.read_events(SAMPLES / "cylinder.hs", context=context), p.sensitivity()
+    p = small(SAMPLES / "cylinder.hs", context, bins="counts")
+    events = isotome.read_events(SAMPLES / "cylinder.hs", context=context, bins="counts")
+    s = p.sensitivity()
     back = p.operator().adjoint(events.mult)
     assert np.allclose(np.asarray(s), np.asarray(back), rtol=1e-5, atol=1e-5 * np.asarray(back).max())
-    one = small(SAMPLES / "cylinder.hs", context, no_multiplicity=True).sensitivity()
+    assert isotome.read_events(SAMPLES / "cylinder.hs", context=context).mult is None  # line integrals
+    with pytest.raises(isotome.ArgumentError, match="'negative' is 'mend', must be clip, keep or refuse"):
+        isotome.read_events(SAMPLES / "cylinder.hs", context=context, negative="mend")
+    one = small(SAMPLES / "cylinder.hs", context).sensitivity()
     assert np.asarray(one).sum() < 0.8 * np.asarray(s).sum()
 
 

@@ -323,12 +323,12 @@ static int scanner_file(char *out, int size, const struct iso_keys *k, const cha
 	return iso_keys_beside(out, size, k, name);
 }
 
-/* The .hscan or .geom of the header's scanner; "" where neither is there. */
+/* The .hscan, .ghscan or .geom of the header's scanner; "" where none is there. */
 static int find_file(char *out, int size, const struct iso_keys *k)
 {
-	static const char *const suffix[] = { ".hscan", ".geom" };
+	static const char *const suffix[] = { ".hscan", ".ghscan", ".geom" };
 
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 3; i++) {
 		int st = scanner_file(out, size, k, suffix[i]);
 
 		if (st || access(out, F_OK) == 0) return st;

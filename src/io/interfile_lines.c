@@ -265,6 +265,7 @@ static int make_scanner(iso_event_file *f, struct layout *l, const struct iso_in
 		f->own->pairs.min_angle = l->arc ? 0 : fmax(M_PI - spread, 0);
 		f->own->pairs.cos_min_angle = cos(f->own->pairs.min_angle);
 		f->own->tof_fwhm_ps = f->info.tof_fwhm_ps;
+		f->own->plane_mm = l->place ? 0 : l->pitch / 2;
 	}
 	free(pos);
 	return st;

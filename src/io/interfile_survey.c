@@ -10,7 +10,8 @@
 
 enum { LOOKED = 1 << 26 }; /* values that are looked at, about */
 
-/* A ratio of the two roughnesses that tells; the samples of tests/data/interfile have 0.03 and 0.4. */
+/* A ratio of the two roughnesses that tells. STIR's line integrals of recon_demo/smalllong have 0.21; 3e4 counts in the
+   837 planes of an mMR of span 11, scaled so that they are not whole, 0.63 to 0.75, 1e6 counts 0.16 or less. */
 #define TELLS .8
 
 /* Sums of the rows of a plane. */

@@ -4,6 +4,7 @@
 #include "core/status.h"
 #include "ecat/ecat.h"
 #include "file/in.h"
+#include "file/suffix.h"
 #include "volume.h"
 #include "text/interfile.h"
 
@@ -19,6 +20,38 @@ extern const struct iso_event_format iso_lmdt_format, iso_castor_format, iso_npy
 extern const struct iso_recording_format iso_ipasc_format, iso_msot_format;
 
 bool iso_is_root(const uint8_t *head, int64_t n), iso_is_table(const uint8_t *head, int64_t n);
+
+/* ---- files that are not read: the last rows of the table ---- */
+
+static bool has(const uint8_t *head, int64_t n, const char *word)
+{
+	int64_t length = (int64_t)strlen(word);
+
+	for (int64_t i = 0; i + length <= n; i++)
+		if (iso_same_letters((const char *)head + i, word, (size_t)length)) return true;
+	return false;
+}
+
+static bool is_spect(const uint8_t *head, int64_t n)
+{
+	return has(head, n < 64 ? n : 64, "!INTERFILE") && has(head, n, "SPECT STUDY") &&
+	       !has(head, n, "reconstructed");
+}
+
+static bool is_siemens_sinogram(const uint8_t *head, int64_t n)
+{
+	return has(head, n < 64 ? n : 64, "!INTERFILE") && has(head, n, "sinogram subheader");
+}
+
+static bool is_siemens_norm(const uint8_t *head, int64_t n)
+{
+	return has(head, n < 64 ? n : 64, "!INTERFILE") && has(head, n, "PET normalization");
+}
+
+static bool is_hroot(const uint8_t *head, int64_t n)
+{
+	return has(head, n, "ROOT header") && has(head, n, "name of data file");
+}
 
 static const struct iso_kind kinds[] = {
 	{ ".lmdT", .content = ISO_EVENTS_FILE, .events = &iso_lmdt_format },
@@ -50,8 +83,31 @@ static const struct iso_kind kinds[] = {
 	{ ".yaml", .content = ISO_DESCRIPTION_FILE },
 	{ ".yml", .content = ISO_DESCRIPTION_FILE },
 	{ ".hscan", .content = ISO_SCANNER_FILE },
+	{ ".ghscan", .content = ISO_SCANNER_FILE },
 	{ ".geom", .content = ISO_SCANNER_FILE },
 	{ ".ckpt", .content = ISO_CHECKPOINT_FILE },
+	{ ".hs", .content = ISO_OTHER_FILE, .is = is_spect, .what = "a scan of SPECT",
+	  .next = "Isotome reconstructs PET and optoacoustics; STIR and CASToR reconstruct SPECT" },
+	{ ".s.hdr", .content = ISO_OTHER_FILE, .is = is_siemens_sinogram,
+	  .what = "a sinogram in Siemens' own format", .key = "compression",
+	  .next = "give the list mode of the scan (.l.hdr), or a .hs that STIR's "
+	          "convertSiemensInterfileToSTIR.sh makes of the uncompressed sinogram" },
+	{ ".n.hdr", .content = ISO_OTHER_FILE, .is = is_siemens_norm,
+	  .what = "a normalisation in Siemens' own format",
+	  .next = "'norm' takes projection data (.hs), which STIR makes of it" },
+	{ ".hroot", .content = ISO_OTHER_FILE, .is = is_hroot,
+	  .what = "a header of STIR for a ROOT file of GATE", .key = "name of data file",
+	  .next = "give that ROOT file instead" },
+	{ ".s", .content = ISO_OTHER_FILE, .what = "a file of numbers without its header",
+	  .next = "give the header beside it (.hs)" },
+	{ ".i33", .content = ISO_OTHER_FILE, .what = "a file of numbers without its header",
+	  .next = "give the header beside it (.h33)" },
+	{ ".Cdf", .content = ISO_OTHER_FILE, .what = "a file of CASToR records without its header",
+	  .next = "give the header beside it (.Cdh)" },
+	{ ".lut", .content = ISO_OTHER_FILE, .what = "a table of CASToR's crystals without its header",
+	  .next = "give the header beside it (.hscan)" },
+	{ ".glut", .content = ISO_OTHER_FILE, .what = "a table of CASToR's crystals without its header",
+	  .next = "give the header beside it (.ghscan)" },
 };
 enum { N_KINDS = sizeof kinds / sizeof kinds[0] };
 
@@ -105,12 +161,14 @@ static int64_t read_head(uint8_t head[ISO_KIND_HEAD], const char *path)
 	return n > 0 ? n : 0;
 }
 
-/* The row of these first bytes that serves; as < 0: any. */
+/* The row of these first bytes that serves; as < 0: any, those at the end of the table, which are not read, first. */
 static const struct iso_kind *by_content(const char *path, int as)
 {
 	uint8_t head[ISO_KIND_HEAD];
 	int64_t n = read_head(head, path);
 
+	for (int i = N_KINDS - 1; i >= 0 && n > 0 && as < 0 && kinds[i].content == ISO_OTHER_FILE; i--)
+		if (kinds[i].is && kinds[i].is(head, n)) return &kinds[i];
 	for (int i = 0; i < N_KINDS && n > 0; i++)
 		if (kinds[i].is && (as < 0 || serves(&kinds[i], (enum iso_content)as, false)) &&
 		    kinds[i].is(head, n))
@@ -129,7 +187,9 @@ const struct iso_kind *iso_kind_to_read(const char *path, enum iso_content as)
 {
 	const struct iso_kind *k = by_content(path, as);
 
-	return k ? k : iso_kind_as(path, as);
+	if (k) return k;
+	k = by_content(path, ISO_OTHER_FILE);
+	return k ? NULL : iso_kind_as(path, as);
 }
 
 /* Whether a text stands in a list as one of its words. */
@@ -177,9 +237,11 @@ int iso_kind_unknown(int code, const char *path, enum iso_content as, bool to_wr
 	};
 	char list[ISO_KIND_LIST] = "";
 	const struct iso_kind *k = to_write ? NULL : iso_kind_found(path);
+	bool told = k && (k->content == ISO_OTHER_FILE || k->content == ISO_VOLUME_FILE ||
+	                  (as == ISO_EVENTS_FILE && !k->events));
+	int st = told ? iso_kind_no_data(code, path) : ISO_OK;
 
-	if (k && k->content == ISO_VOLUME_FILE)
-		return iso_fail(code, "%s: a DICOM file; command mu makes attenuation of a CT series", path);
+	if (st) return st;
 	for (int i = 0; i < N_KINDS; i++)
 		if (serves(&kinds[i], as, to_write)) add(list, " ", kinds[i].suffix);
 	return iso_fail(code, "%s: unknown suffix%s; one of %s", path, what[as], list);
@@ -188,7 +250,61 @@ int iso_kind_unknown(int code, const char *path, enum iso_content as, bool to_wr
 int iso_kind_none(const char *path)
 {
 	char list[ISO_KIND_LIST] = "";
+	const struct iso_kind *k = iso_kind_found(path);
 
-	for (int i = 0; i < N_KINDS; i++) add(list, " ", kinds[i].suffix);
+	if (k && k->content == ISO_OTHER_FILE) return iso_kind_no_data(ISO_EINPUT, path);
+	for (int i = 0; i < N_KINDS; i++)
+		if (kinds[i].content != ISO_OTHER_FILE) add(list, " ", kinds[i].suffix);
 	return iso_refuse(path, "unknown kind of file; known are %s", list);
+}
+
+/* The value behind `key :=` among the first bytes of a header; "": there is none. */
+static void value_of(char *value, size_t size, const char *path, const char *key)
+{
+	uint8_t head[ISO_KIND_HEAD + 1];
+	int64_t n = read_head(head, path), length = (int64_t)strlen(key);
+	const char *text = (const char *)head;
+
+	head[n] = '\0';
+	*value = '\0';
+	for (int64_t i = 0; i + length <= n && !*value; i++) {
+		if (!iso_same_letters(text + i, key, (size_t)length)) continue;
+		const char *p = text + i + length + strspn(text + i + length, " \t");
+
+		if (p[0] != ':' || p[1] != '=') continue;
+		p += 2 + strspn(p + 2, " \t");
+		snprintf(value, size, "%.*s", (int)strcspn(p, " \t\r\n;"), p);
+	}
+}
+
+int iso_kind_no_data(int code, const char *path)
+{
+	static const struct {
+		const char *what, *next;
+	} by_content[ISO_OTHER_FILE + 1] = {
+		[ISO_ARRAY_FILE] = { "an image or an array, and no measured data",
+		                     "command view shows it, 'mu' and 'start' take images, and command mu "
+		                     "makes "
+		                     "an attenuation map of a CT" },
+		[ISO_VOLUME_FILE] = { "a DICOM file", "command mu makes an attenuation map of a CT series" },
+		[ISO_RECORDING_FILE] = { "a recording of transducers",
+		                         "the models of optoacoustics reconstruct it, and recon finds one "
+		                         "where none is named" },
+		[ISO_DESCRIPTION_FILE] = { "a description of a scanner or a phantom",
+		                           "'scanner' takes that of a scanner, beside a file of events" },
+		[ISO_JSON_FILE] = { "a description or a record of a run",
+		                    "'scanner' takes a scanner, beside a file of events, and 'like' a "
+		                    "record" },
+		[ISO_SCANNER_FILE] = { "a scanner of CASToR", "'scanner' takes it, beside a file of events" },
+		[ISO_CHECKPOINT_FILE] = { "a checkpoint", "the command that wrote it goes on with 'resume'" },
+	};
+	const struct iso_kind *k = iso_kind_found(path);
+	const char *what = k && !k->what ? by_content[k->content].what : k ? k->what : NULL;
+	const char *next = k && !k->next ? by_content[k->content].next : k ? k->next : NULL;
+	char value[256] = "";
+
+	if (!what) return ISO_OK;
+	if (k->key) value_of(value, sizeof value, path, k->key);
+	return *value ? iso_fail(code, "%s: this is %s (%s %s); %s", path, what, k->key, value, next)
+	              : iso_fail(code, "%s: this is %s; %s", path, what, next);
 }

@@ -18,6 +18,7 @@ enum iso_content {
 	ISO_SCANNER_FILE,
 	ISO_CHECKPOINT_FILE,
 	ISO_VOLUME_FILE, /* read by iso_volume_read alone */
+	ISO_OTHER_FILE,  /* not read: its row says what it is */
 };
 
 enum iso_strip_format { ISO_STRIP_UNKNOWN, ISO_STRIP_FLOATS, ISO_STRIP_TEXT, ISO_STRIP_NPY };
@@ -34,6 +35,8 @@ struct iso_kind {
 	/* Whether a file that begins with these n bytes, up to ISO_KIND_HEAD of them, is of this kind, whatever its
 	   name; NULL: the suffix alone tells. */
 	bool (*is)(const uint8_t *head, int64_t n);
+	/* Of a file that is not read: what it is, in words, a key of its header that is told besides, and what to do. */
+	const char *what, *key, *next;
 };
 enum { ISO_KIND_HEAD = 4096 };
 
@@ -57,6 +60,10 @@ int iso_kind_unknown(int code, const char *path, enum iso_content as, bool to_wr
 
 /* The same of a file that is in no row at all, with all suffixes. */
 int iso_kind_none(const char *path);
+
+/* Refuses a file that holds no measured data, with what it is and what to do with it; ISO_OK where its row says
+   neither. */
+int iso_kind_no_data(int code, const char *path);
 
 /* The formats of events that are read: "lmdT .lmdT, CASToR .Cdh, ..." */
 enum { ISO_KIND_LIST = 512 };

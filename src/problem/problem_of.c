@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct told {
@@ -18,6 +19,12 @@ static const struct told ray = { "ray", "events" }, strip = { "strip", "events" 
 
 static int refuse(const char *path)
 {
+	struct stat s;
+	int st = iso_has_suffix(path, ".npy") ? ISO_OK : iso_kind_no_data(ISO_EINPUT, path);
+
+	if (st) return st;
+	if (stat(path, &s) == 0 && S_ISDIR(s.st_mode))
+		return iso_refuse(path, "a folder; give a file of measured data");
 	return iso_refuse(path,
 	                  "does not tell a model, as events, strip events, recordings of transducers and "
 	                  "system matrices do; name the model");

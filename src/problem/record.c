@@ -13,6 +13,7 @@
 #include "io/events.h"
 #include "io/format.h"
 #include "live/live.h"
+#include "scanner/scanner.h"
 
 #include <errno.h>
 #include <math.h>
@@ -274,7 +275,8 @@ static int find_partners(char partner[PATH_MAX], char scanner[PATH_MAX], const c
 	*partner = *scanner = '\0';
 	if (iso_has_suffix(path, ".Cdh")) return iso_castor_files(partner, scanner, path);
 	if (iso_petlink_is(path)) return iso_petlink_partner(partner, path);
-	if (iso_has_suffix(path, ".hscan")) return iso_suffix_partner(partner, PATH_MAX, path, ".lut");
+	if (iso_has_suffix(path, ".hscan") || iso_has_suffix(path, ".ghscan"))
+		return iso_hscan_partner(partner, PATH_MAX, path);
 	if (iso_has_suffix(path, ".msot")) return iso_suffix_partner(partner, PATH_MAX, path, ".bin");
 	if (iso_has_suffix(path, ".json")) return raw_partner(partner, path);
 	if (iso_has_suffix(path, ".raw")) snprintf(partner, PATH_MAX, "%s.json", path);

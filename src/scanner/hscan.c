@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* CASToR tables of crystals: a text header (.hscan), and 6 float32 a crystal in the .lut beside it:
-   the crystal's middle in mm and a unit vector away from the axis. */
+   the crystal's middle in mm and a unit vector away from the axis. Tables that CASToR makes of a .geom end in .ghscan and
+   .glut. */
 #include "castor_table.h"
 #include "file/in.h"
 #include "core/size.h"
@@ -63,31 +64,44 @@ static int get_sizes(struct castor_table *t, const struct iso_keys *k)
 	return ISO_OK;
 }
 
+/* Number i of a table of float32, or of float64, as CASToR writes where it was built with these. */
+static double number_at(const void *rows, int64_t i, bool wide)
+{
+	return wide ? ((const double *)rows)[i] : (double)((const float *)rows)[i];
+}
+
 static int read_lut(iso_scanner *s, const struct castor_table *t, const char *lut)
 {
 	int64_t size = 0, want = t->n * ROW * (int64_t)sizeof(float);
-	float *rows = NULL;
+	void *rows = NULL;
 	FILE *f = NULL;
 	int st = iso_regular_fopen(&f, &size, lut);
+	bool wide = size == 2 * want;
 
 	if (st) return st;
-	if (size != want)
+	if (size != want && !wide)
 		st = iso_fail(ISO_EINPUT,
 		              "%s: %" PRId64 " bytes, expected %" PRId64 ", 24 for each of %" PRId64
 		              " crystals",
 		              lut, size, want, t->n);
-	else if (!(rows = size_alloc(t->n, ROW * sizeof *rows)))
-		st = iso_fail_memory(lut, want);
-	else if (fread(rows, 1, (size_t)want, f) != (size_t)want)
-		st = iso_fail(ISO_EIO, "%s: can't read %" PRId64 " bytes", lut, want);
+	else if (!(rows = size_alloc(size, 1)))
+		st = iso_fail_memory(lut, size);
+	else if (fread(rows, 1, (size_t)size, f) != (size_t)size)
+		st = iso_fail(ISO_EIO, "%s: can't read %" PRId64 " bytes", lut, size);
 	if (!st) st = iso_castor_table_room(s, t, lut);
-	for (int64_t i = 0; i < t->n && !st; i++) {
-		for (int a = 0; a < 3; a++) s->pos[3 * i + a] = (double)rows[ROW * i + a];
-		memcpy(s->face[i].outward, rows + ROW * i + 3, sizeof s->face[i].outward);
-	}
+	for (int64_t i = 0; i < t->n && !st; i++)
+		for (int a = 0; a < 3; a++) {
+			s->pos[3 * i + a] = number_at(rows, ROW * i + a, wide);
+			s->face[i].outward[a] = (float)number_at(rows, ROW * i + 3 + a, wide);
+		}
 	free(rows);
 	fclose(f);
 	return st;
+}
+
+int iso_hscan_partner(char *out, size_t size, const char *path)
+{
+	return iso_suffix_partner(out, size, path, iso_has_suffix(path, ".ghscan") ? ".glut" : ".lut");
 }
 
 int iso_scanner_read_hscan(iso_scanner *s, const char *path)
@@ -98,9 +112,8 @@ int iso_scanner_read_hscan(iso_scanner *s, const char *path)
 	int st = iso_keys_read(&keys, path);
 
 	if (st) return st;
-	if (!(st = iso_suffix_partner(lut, sizeof lut, path, ".lut")) &&
-	    !(st = iso_castor_table_head(s, &t, &keys)) && !(st = get_layers(&t, &keys)) &&
-	    !(st = get_sizes(&t, &keys)) && !(st = read_lut(s, &t, lut)))
+	if (!(st = iso_hscan_partner(lut, sizeof lut, path)) && !(st = iso_castor_table_head(s, &t, &keys)) &&
+	    !(st = get_layers(&t, &keys)) && !(st = get_sizes(&t, &keys)) && !(st = read_lut(s, &t, lut)))
 		st = iso_castor_table_finish(s, &t, lut);
 	iso_keys_free(&keys);
 	return st;

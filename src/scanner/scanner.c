@@ -73,11 +73,16 @@ done:
 static const struct {
 	const char *suffix;
 	int (*read)(iso_scanner *s, const char *path);
-} castor[] = { { ".hscan", iso_scanner_read_hscan }, { ".geom", iso_scanner_read_geom } };
+} castor[] = { { ".hscan", iso_scanner_read_hscan },
+	       { ".ghscan", iso_scanner_read_hscan },
+	       { ".geom", iso_scanner_read_geom } };
+enum { CASTOR_KINDS = sizeof castor / sizeof *castor };
 
 bool iso_scanner_is_castor(const char *path)
 {
-	return iso_has_suffix(path, castor[0].suffix) || iso_has_suffix(path, castor[1].suffix);
+	for (int i = 0; i < CASTOR_KINDS; i++)
+		if (iso_has_suffix(path, castor[i].suffix)) return true;
+	return false;
 }
 
 int iso_scanner_read(iso_scanner **s, const char *path)
@@ -88,7 +93,7 @@ int iso_scanner_read(iso_scanner **s, const char *path)
 	if (!scanner) return iso_fail_memory("scanner", sizeof *scanner);
 	int (*read)(iso_scanner * s, const char *path) = read_description;
 
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < CASTOR_KINDS; i++)
 		if (iso_has_suffix(path, castor[i].suffix)) read = castor[i].read;
 	int st = read(scanner, path);
 

@@ -30,6 +30,7 @@ struct iso_scanner {
 	int64_t efficiencies_kev;
 	bool solid_angle; /* pair_weight: solid-angle */
 	bool assumed;     /* by iso_scanner_around; `name` says what */
+	double plane_mm; /* of projection data: planes of lines lie this far apart along z; 0: not in planes */
 	/* cylinder */
 	double radius; /* of the ends of LORs: radius_mm + interaction_depth_mm */
 	double depth;  /* interaction_depth_mm */
@@ -120,6 +121,7 @@ extern const struct iso_scanner_fn iso_cylinder_fn, iso_detectors_fn, iso_strips
 
 /* A CASToR table of crystals, or its geometry: fill a scanner of kind detectors. */
 int iso_scanner_read_hscan(iso_scanner *s, const char *path);
+int iso_hscan_partner(char *out, size_t size, const char *path); /* x.hscan -> x.lut, x.ghscan -> x.glut */
 int iso_scanner_read_geom(iso_scanner *s, const char *path);
 
 /* Whether a name is that of a file of CASToR's, no description. */

@@ -174,7 +174,10 @@ int iso_scanner_grid(struct iso_grid *g, const iso_scanner *s)
 	for (int a = 0; a < 3; a++) {
 		bool sized = g->voxel[a] > 0, counted = g->n[a] > 0;
 
-		if (!sized)
+		/* voxels of another height would leave some planes without a line, and put two into others */
+		if (a == 2 && s->plane_mm > 0 && !sized && !counted)
+			g->voxel[a] = s->plane_mm;
+		else if (!sized)
 			g->voxel[a] = counted     ? f.side[a] / (double)g->n[a]
 			              : voxel > 0 ? voxel
 			                          : own.voxel[a];

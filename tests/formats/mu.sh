@@ -247,6 +247,6 @@ expect 3 recon ray --events e.lmdT --sens none --tof-fwhm-ps 0 --grid 8 --voxel 
 err_has "straight.nii: values from"
 err_has "a CT in Hounsfield units, attenuation in 1/mm was expected; command mu makes it"
 expect 3 recon ray --events e.lmdT --sens none --tof-fwhm-ps 0 --grid 8 --voxel 8 --mu "$ct/CT00.dcm" -o y.nii
-err_has "a DICOM file; command mu makes attenuation of a CT series"
+err_has "a DICOM file; command mu makes an attenuation map of a CT series"
 run recon ray --events e.lmdT --sens none --tof-fwhm-ps 0 --grid 8 --voxel 8 --mu pet_straight.nii --iterations 1 -o x.nii
 echo "all passed"

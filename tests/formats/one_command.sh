@@ -96,7 +96,7 @@ table <<'END2'
 point-0.7.2.petsird peak 25 -12 6 5
 point-0.12.0.petsird peak 25 -12 6 5
 coinc-none.root peak 30 -15 8 5
-cylinder.hs mean -30 20 - 5 --no-multiplicity
+cylinder.hs mean -30 20 - 5
 point-tof.hs peak -40 -15 0 8 --no-multiplicity
 END2
 # the same events otherwise written
@@ -203,7 +203,7 @@ err_has 'none.Cdh: No such file'
 expect 3 recon --events none.Cdh -o x.nii
 err_has 'none.Cdh: No such file'
 expect 3 recon said.nii -o x.nii
-err_has 'said.nii: does not tell a model'
+err_has 'said.nii: this is an image or an array, and no measured data; command view shows it'
 expect 3 recon three.npy -o x.nii
 err_has 'name the model'
 expect 3 recon crystals.npy -o x.nii

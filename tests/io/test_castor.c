@@ -256,6 +256,39 @@ static void scanner(void **state)
 	files(true);
 }
 
+/* Tables that CASToR makes of a geometry; of float64, where it was built with these. */
+static void scanner_of_geometry(void **state)
+{
+	struct bytes b = two_plain();
+	double wide[4][6];
+
+	(void)state;
+	for (int i = 0; i < 24; i++) wide[i / 6][i % 6] = (double)lut[i / 6][i % 6];
+	for (int k = 0; k < 2; k++) {
+		struct iso_events e = { 0 };
+		iso_scanner *s = NULL;
+
+		put_set(LIST, &b);
+		remove("four.hscan");
+		remove("four.lut");
+		put_text("four.ghscan", HSCAN "scanner radius:    90\nmin angle difference:    0 #deg\n"
+		                              "description:    LUT generated from geom file: four.geom\n");
+		put("four.glut", k ? (const void *)wide : lut, k ? sizeof wide : sizeof lut);
+		assert_int_equal(iso_scanner_read(&s, "four.ghscan"), ISO_OK);
+		assert_true(iso_scanner_positions(s)[0] == 100 && iso_scanner_positions(s)[8] == -30);
+		iso_scanner_free(s);
+		read_events(&e, NULL);
+		assert_true(e.v[0].p1[0] == 100 && e.v[0].p2[0] == -100);
+		iso_events_free(&e);
+	}
+	put("four.glut", wide, sizeof wide - 1);
+	iso_scanner *s = NULL;
+
+	assert_int_equal(iso_scanner_read(&s, "four.ghscan"), ISO_EINPUT);
+	assert_non_null(strstr(iso_message(), "four.glut: 191 bytes, expected 96"));
+	files(true);
+}
+
 static void scanner_damaged(void **state)
 {
 	static const struct {
@@ -710,14 +743,23 @@ static void no_duration(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(plain),           cmocka_unit_test(corrections),
-		cmocka_unit_test(histogram),       cmocka_unit_test(histogram_blocks),
-		cmocka_unit_test(lines),           cmocka_unit_test(scanner),
-		cmocka_unit_test(scanner_damaged), cmocka_unit_test(damaged),
-		cmocka_unit_test(bad_records),     cmocka_unit_test(round_trip),
-		cmocka_unit_test(no_duration),     cmocka_unit_test(each_key_missing),
-		cmocka_unit_test(depths),          cmocka_unit_test(directions),
-		cmocka_unit_test(other_keys),      cmocka_unit_test(geometry),
+		cmocka_unit_test(plain),
+		cmocka_unit_test(corrections),
+		cmocka_unit_test(histogram),
+		cmocka_unit_test(histogram_blocks),
+		cmocka_unit_test(lines),
+		cmocka_unit_test(scanner),
+		cmocka_unit_test(scanner_of_geometry),
+		cmocka_unit_test(scanner_damaged),
+		cmocka_unit_test(damaged),
+		cmocka_unit_test(bad_records),
+		cmocka_unit_test(round_trip),
+		cmocka_unit_test(no_duration),
+		cmocka_unit_test(each_key_missing),
+		cmocka_unit_test(depths),
+		cmocka_unit_test(directions),
+		cmocka_unit_test(other_keys),
+		cmocka_unit_test(geometry),
 	};
 
 	return cmocka_run_group_tests(tests, enter, leave);

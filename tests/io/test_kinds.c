@@ -9,13 +9,24 @@ static void by_suffix(void **state)
 		const char *path;
 		enum iso_content content;
 	} is[] = {
-		{ "a.lmdT", ISO_EVENTS_FILE },         { "a.LMDt", ISO_EVENTS_FILE },
-		{ "b/a.Cdh", ISO_EVENTS_FILE },        { "a.txt", ISO_EVENTS_FILE },
-		{ "a.npy", ISO_ARRAY_FILE },           { "a.nii.gz", ISO_ARRAY_FILE },
-		{ "a.raw.json", ISO_ARRAY_FILE },      { "a.json", ISO_JSON_FILE },
-		{ "a.f32", ISO_STRIPS_FILE },          { "a.H5", ISO_RECORDING_FILE },
-		{ "a.srm", ISO_MATRIX_FILE },          { "a.yml", ISO_DESCRIPTION_FILE },
-		{ "a.nii.ckpt", ISO_CHECKPOINT_FILE }, { "a.hscan", ISO_SCANNER_FILE },
+		{ "a.lmdT", ISO_EVENTS_FILE },
+		{ "a.LMDt", ISO_EVENTS_FILE },
+		{ "b/a.Cdh", ISO_EVENTS_FILE },
+		{ "a.txt", ISO_EVENTS_FILE },
+		{ "a.npy", ISO_ARRAY_FILE },
+		{ "a.nii.gz", ISO_ARRAY_FILE },
+		{ "a.raw.json", ISO_ARRAY_FILE },
+		{ "a.json", ISO_JSON_FILE },
+		{ "a.f32", ISO_STRIPS_FILE },
+		{ "a.H5", ISO_RECORDING_FILE },
+		{ "a.srm", ISO_MATRIX_FILE },
+		{ "a.yml", ISO_DESCRIPTION_FILE },
+		{ "a.nii.ckpt", ISO_CHECKPOINT_FILE },
+		{ "a.hscan", ISO_SCANNER_FILE },
+		{ "a.ghscan", ISO_SCANNER_FILE },
+		{ "a.hs", ISO_EVENTS_FILE },
+		{ "a.s", ISO_OTHER_FILE },
+		{ "a.glut", ISO_OTHER_FILE },
 	};
 
 	(void)state;
@@ -56,6 +67,11 @@ static void unknown(void **state)
 	REFUSED(iso_kind_unknown(ISO_EARG, "a.x", ISO_ARRAY_FILE, true), ISO_EARG,
 	        "a.x: unknown suffix; one of .npy .nii .nii.gz .raw");
 	assert_null(strstr(iso_message(), ".json"));
+	assert_int_equal(iso_kind_no_data(ISO_EINPUT, "a.lmdT"), ISO_OK);
+	REFUSED(iso_kind_no_data(ISO_EINPUT, "a.nii"), ISO_EINPUT, "a.nii: this is an image or an array");
+	REFUSED(iso_kind_unknown(ISO_EINPUT, "a.s", ISO_EVENTS_FILE, false), ISO_EINPUT,
+	        "a.s: this is a file of numbers without its header; give the header beside it (.hs)");
+	REFUSED(iso_kind_none("a.Cdf"), ISO_EINPUT, "give the header beside it (.Cdh)");
 	REFUSED(iso_kind_none("a.x"), ISO_EINPUT, "a.x: unknown kind of file; known are .lmdT .Cdh");
 	assert_non_null(strstr(iso_message(), ".ckpt")); /* the last row: nothing was cut off */
 }

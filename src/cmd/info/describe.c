@@ -121,12 +121,12 @@ int describe(json_t **out, const char *path, const struct iso_events_options *ho
 	o = json_pack("{s:o*, s:s, s:I, s:[]}", "file", record_string(path), "kind", "", "bytes",
 	              (json_int_t)info.st_size, "warnings");
 	if (o && S_ISREG(info.st_mode)) describe_data(o, path);
-	st = !o                              ? ISO_OK
-	     : S_ISDIR(info.st_mode)         ? describe_volume(o, path)
-	     : !k                            ? iso_kind_none(path)
-	     : k->content == ISO_EVENTS_FILE ? describe_events(o, path, how)
-	     : k->content == ISO_ARRAY_FILE  ? describe_array(o, path, how)
-	                                     : by_content[k->content](o, path);
+	st = !o                                   ? ISO_OK
+	     : S_ISDIR(info.st_mode)              ? describe_volume(o, path)
+	     : !k || k->content == ISO_OTHER_FILE ? iso_kind_none(path)
+	     : k->content == ISO_EVENTS_FILE      ? describe_events(o, path, how)
+	     : k->content == ISO_ARRAY_FILE       ? describe_array(o, path, how)
+	                                          : by_content[k->content](o, path);
 	if (!o || (!st && iso_json_failures() > 0))
 		st = iso_fail(ISO_ENOMEM, "%s: no memory to describe it", path);
 	if (st)
