@@ -465,10 +465,10 @@ def seeds():
     yield "nifti", "float32.nii.gz", packed
     yield "nifti", "two-members.nii.gz", gzip.compress(nii([1], 2, 8, b""), mtime=0) + \
         gzip.compress(b"\7", mtime=0)
-    yield "ecat", "one", ecat(1)
-    yield "ecat", "frames-on-the-side", ecat(3, patient=5)
-    yield "ecat", "floats", ecat(1, code=5)
-    yield "ecat", "unknown-patient-long-directory", ecat(2, patient=8, next_block=3)
+    yield "nifti", "ecat-one.v", ecat(1)
+    yield "nifti", "ecat-frames-on-the-side.v", ecat(3, patient=5)
+    yield "nifti", "ecat-floats.v", ecat(1, code=5)
+    yield "nifti", "ecat-unknown-patient-long-directory.v", ecat(2, patient=8, next_block=3)
     yield "dicom", "explicit", dicom()
     yield "dicom", "implicit", dicom(implicit=True)
     yield "dicom", "two", dicom() + b"NEXT" + dicom(implicit=True, z=5)

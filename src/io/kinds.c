@@ -2,7 +2,7 @@
 /* The one table of kinds: a new format is a row here, and a file that defines what it points to. */
 #include "kinds.h"
 #include "core/status.h"
-#include "ecat/ecat.h"
+#include "ecat.h"
 #include "file/in.h"
 #include "volume.h"
 #include "text/interfile.h"

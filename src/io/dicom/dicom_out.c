@@ -91,12 +91,14 @@ static int check_folder(const char *name, bool force)
 
 	if (others < 0) return iso_fail_errno(name, "read");
 	if (others > 0)
-		return iso_fail(ISO_EARG,
-		                "%s holds other files than a series that was written here, such as %s; name a folder "
-		                "that is not there yet",
-		                name, other);
+		return iso_fail(
+			ISO_EARG,
+			"%s holds other files than a series that was written here, such as %s; name a folder "
+			"that is not there yet",
+			name, other);
 	if (files > 0 && !force)
-		return iso_fail(ISO_EARG, "%s holds a series of %d files already; 'force' replaces it", name, files);
+		return iso_fail(ISO_EARG, "%s holds a series of %d files already; 'force' replaces it", name,
+		                files);
 	return ISO_OK;
 }
 
