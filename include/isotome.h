@@ -29,6 +29,7 @@
 #include "isotome/op.h"
 #include "isotome/array.h"
 #include "isotome/volume.h"
+#include "isotome/dicom.h"
 #include "isotome/scanner.h"
 #include "isotome/events.h"
 #include "isotome/phantom.h"

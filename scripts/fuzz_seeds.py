@@ -94,8 +94,8 @@ def ecat(frames, patient=3, code=6, next_block=2):
     return bytes(main) + data
 
 
-def dicom(implicit=False, z=0, more=b"", without=None, syntax=None):
-    """One CT slice of 3 x 2 voxels."""
+def dicom(implicit=False, z=0, more=b"", without=None, syntax=None, pet_ms=None):
+    """One CT slice of 3 x 2 voxels, or one of PET, of a frame at `pet_ms`."""
     def element(group, number, vr, value):
         if (group, number) == without:
             return b""
@@ -113,6 +113,8 @@ def dicom(implicit=False, z=0, more=b"", without=None, syntax=None):
               (0x0028, 0x0100, b"US", b"\x10\0"), (0x0028, 0x0101, b"US", b"\x0c\0"), (0x0028, 0x0102, b"US", b"\x0b\0"),
               (0x0028, 0x0103, b"US", b"\0\0"), (0x0028, 0x1052, b"DS", b"-1024"), (0x0028, 0x1053, b"DS", b"1"),
               (0x0028, 0x1054, b"LO", b"HU")]
+    if pet_ms is not None:
+        values += [(0x0008, 0x0060, b"CS", b"PT"), (0x0054, 0x1001, b"CS", b"BQML"), (0x0054, 0x1300, b"DS", b"%d" % pet_ms)]
     return (bytes(128) + b"DICM" + b"".join(element(*v) for v in values) + more
             + element(0x7fe0, 0x0010, b"OW", struct.pack("<6H", *range(6))))
 
@@ -463,15 +465,16 @@ def seeds():
     yield "nifti", "float32.nii.gz", packed
     yield "nifti", "two-members.nii.gz", gzip.compress(nii([1], 2, 8, b""), mtime=0) + \
         gzip.compress(b"\7", mtime=0)
-    yield "ecat", "one", ecat(1)
-    yield "ecat", "frames-on-the-side", ecat(3, patient=5)
-    yield "ecat", "floats", ecat(1, code=5)
-    yield "ecat", "unknown-patient-long-directory", ecat(2, patient=8, next_block=3)
+    yield "nifti", "ecat-one.v", ecat(1)
+    yield "nifti", "ecat-frames-on-the-side.v", ecat(3, patient=5)
+    yield "nifti", "ecat-floats.v", ecat(1, code=5)
+    yield "nifti", "ecat-unknown-patient-long-directory.v", ecat(2, patient=8, next_block=3)
     yield "dicom", "explicit", dicom()
     yield "dicom", "implicit", dicom(implicit=True)
     yield "dicom", "two", dicom() + b"NEXT" + dicom(implicit=True, z=5)
     yield "dicom", "sequences", dicom(more=NESTED)
     yield "dicom", "packed", dicom(syntax=b"1.2.840.10008.1.2.4.70")
+    yield "dicom", "pet-frames", dicom(pet_ms=5000) + b"NEXT" + dicom(implicit=True, pet_ms=1000)
     yield "dicom", "without-position", dicom(without=(0x0020, 0x0032))
     yield "raw", "image", raw(floats, type="float32", shape=[2, 3, 4], voxel_mm=[1, 2.5, 3],
                               centre_mm=[0, -1, 1e2], unit="1/mm")

@@ -65,7 +65,7 @@ int iso_read_image(struct iso_array *a, const char *path, enum iso_values allowe
    meanwhile, the next call that reads or writes a file of this folder finishes the work. */
 int iso_write(const char *path, const struct iso_array *a, const char *sidecar);
 
-/* Where the sidecar of an output goes: x.nii(.gz) -> x.json, all others FILE.json. */
+/* Where the sidecar of an output goes: x.nii(.gz) -> x.json, a folder x/ -> x.dcm.json, all others FILE.json. */
 int iso_sidecar_path(char *out, size_t size, const char *path);
 
 /* Before hours of work: ISO_EARG if `path` exists (unless `force`) or has no known suffix for an

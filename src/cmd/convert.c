@@ -16,6 +16,7 @@ enum { BLOCK = 1 << 18 }; /* events in memory at a time */
 struct settings {
 	const char *from, *to, *scanner;
 	double voxel[3], centre[3], start_s, duration_s;
+	struct iso_dicom dicom;
 	bool scanner_differs;
 	struct iso_events_options read;
 	struct iso_strip_options strips;
@@ -24,7 +25,10 @@ struct settings {
 static const struct opt_usage usage = {
 	"convert",
 	"Write a file in another format. The suffixes say which. Arrays and "
-	"images: .npy, .nii, .nii.gz, .raw (described by FILE.raw.json). Events: "
+	"images: .npy, .nii, .nii.gz, .raw (described by FILE.raw.json). ECAT 7 (.v) and DICOM are only "
+	"read. "
+	"If TO ends with a slash, it is a folder and gets the image as a PET series in DICOM, one file a "
+	"slice. Events: "
 	".lmdT, CASToR (.Cdh with .Cdf; written with the scanner as .hscan and "
 	".lut), GATE text (.dat, .txt; only read), and .npy with rows (n,7) of x1 "
 	"y1 z1 x2 y2 z2 in mm and t1 - t2 in ps, (n,6) without times, (n,3) or "
@@ -36,6 +40,8 @@ static const struct opt_usage usage = {
 	"an array of four axes.",
 	"  isotome convert image.nii image.npy\n"
 	"  isotome convert image.npy image.nii.gz --voxel 2,2,4\n"
+	"  isotome convert image.nii scan/ --patient-name 'Doe^Jane' --patient-id 17\n"
+	"  isotome convert scan/ image.nii.gz\n"
 	"  isotome convert scan.lmdT scan.Cdh --scanner scanner.yaml --duration-s 600\n"
 	"  isotome convert gateCoincidences.dat scan.lmdT --trues-only\n"
 	"  isotome convert Scan_9.msot scan.hdf5\n"
@@ -63,16 +69,38 @@ static int place(struct iso_array *a, const struct cmd *c, const struct settings
 	return iso_grid_check(&a->grid);
 }
 
-static int convert_array(struct cmd *c, const struct settings *s)
+/* What a viewer would take for another quantity. */
+static void tell_unit(struct cmd *c, const struct settings *s, const struct iso_array *a)
+{
+	if (strcmp(a->unit, "Bq/mL") == 0 || strcmp(a->unit, "g/mL") == 0) return;
+	record_warn(&c->record, "%s is in %s, not in Bq/mL. The DICOM series says Units CNTS.", s->from,
+	            a->unit[0] ? a->unit : "no known unit");
+}
+
+static int write_dicom(struct cmd *c, struct settings *s, const struct iso_array *a)
+{
+	int st;
+
+	tell_unit(c, s, a);
+	s->dicom.size = sizeof s->dicom;
+	s->dicom.image = s->from;
+	s->dicom.force = c->force;
+	if (a->unit[0] && (st = record_set(&c->record, "Units", record_string(a->unit)))) return st;
+	return (st = cmd_text(c)) ? st : iso_dicom_write(s->to, a, &s->dicom, c->text);
+}
+
+static int convert_array(struct cmd *c, struct settings *s)
 {
 	struct iso_array a = { 0 };
 	int st;
 
-	if ((st = record_read(&c->record, &a, s->from, ISO_ANY)) || (st = place(&a, c, s))) goto done;
+	enum iso_values takes = iso_names_folder(s->to) ? ISO_FINITE : ISO_ANY; /* DICOM has integers */
+
+	if ((st = record_read(&c->record, &a, s->from, takes)) || (st = place(&a, c, s))) goto done;
 	if (!a.has_grid && (iso_has_suffix(s->to, ".nii") || iso_has_suffix(s->to, ".nii.gz")))
 		record_warn(&c->record, "%s has no voxel size; %s says 1 mm (--voxel sets it)", s->from,
 		            s->to);
-	st = cmd_write(c, s->to, &a);
+	st = iso_names_folder(s->to) ? write_dicom(c, s, &a) : cmd_write(c, s->to, &a);
 done:
 	iso_array_free(&a);
 	return st;
@@ -206,7 +234,9 @@ static int convert(struct cmd *c, struct settings *s, enum what what)
 
 #define OF(what) (1u << (what))
 #define OF_STRIPS "--event-unit-mm and --dl-is-time are for strip events: one of the two files is then .f32"
-#define OF_IMAGES "--voxel and --centre are for images, not events"
+#define OF_IMAGES                                                                                       \
+	"--voxel, --centre, --patient-name, --patient-id and --series-description are for images, not " \
+	"events"
 #define OF_EVENTS                                                                                         \
 	"--scanner, --scanner-differs, --duration-s, --start-s, --gate-mask, --trues-only and --swap-dt " \
 	"are for events, not "                                                                            \
@@ -222,6 +252,9 @@ static const struct {
 	{ "dl-is-time", OF(STRIPS), OF_STRIPS },
 	{ "voxel", OF(ARRAYS), OF_IMAGES },
 	{ "centre", OF(ARRAYS), OF_IMAGES },
+	{ "patient-name", OF(ARRAYS), OF_IMAGES },
+	{ "patient-id", OF(ARRAYS), OF_IMAGES },
+	{ "series-description", OF(ARRAYS), OF_IMAGES },
 	{ "scanner", OF(EVENTS) | OF(TRACES), OF_EVENTS },
 	{ "duration-s", OF(EVENTS), OF_EVENTS },
 	{ "start-s", OF(EVENTS), OF_EVENTS },
@@ -245,8 +278,35 @@ static int check_options(const struct cmd *c, enum what what)
 	return ISO_OK;
 }
 
+/* A series of DICOM files is a folder; its options are for that alone. */
+static int check_dicom(const struct cmd *c, const struct settings *s, enum what what)
+{
+	static const char *const options[] = { "patient-name", "patient-id", "series-description", NULL };
+	const char *given = cmd_given_of(c, options);
+
+	if (iso_names_folder(s->to)) {
+		if (what != ARRAYS)
+			return iso_fail(ISO_EARG,
+			                "%s is a folder; only an image can be written there, as DICOM",
+			                s->to);
+		return cmd_check(c, s->to, iso_dicom_write_check);
+	}
+	if (iso_has_suffix(s->to, ".dcm"))
+		return iso_fail(ISO_EARG,
+		                "%s: a PET series has a file for each slice. Name a folder, with a slash at "
+		                "its end: %s/",
+		                s->to, s->to);
+	if (given && what == ARRAYS)
+		return iso_fail(ISO_EARG, "--%s is for DICOM: TO is then a folder, with a slash at its end",
+		                given);
+	return ISO_OK;
+}
+
 static int check_output(const struct cmd *c, const struct settings *s, enum what what)
 {
+	int st = check_dicom(c, s, what);
+
+	if (st || iso_names_folder(s->to)) return st;
 	if (what != STRIPS && cmd_is_events(s->from) && !cmd_is_events(s->to) &&
 	    !iso_has_suffix(s->to, ".npy"))
 		return iso_fail(ISO_EARG, "%s: events are written as .lmdT, .Cdh or .npy", s->to);
@@ -264,11 +324,18 @@ int main_convert(int argc, char **argv)
 	struct settings s = { .read.size = sizeof s.read, .strips.size = sizeof s.strips };
 	struct opt own[] = {
 		CMD_ARGUMENT("from", s.from, OPT_MAY_READ, "FROM", "file to read"),
-		CMD_ARGUMENT("to", s.to, OPT_WRITES, "TO", "file to write"),
+		CMD_ARGUMENT("to", s.to, OPT_WRITES, "TO", "file to write, or a folder (scan/) for DICOM"),
 		{ 0, "voxel", .real = s.voxel, .count = 3, .spread = true, .value = "DX,DY,DZ", .min = 1e-6,
 		  .max = 1e6, .absent = "the file's own", .help = "size of a voxel, mm" },
 		{ 0, "centre", .real = s.centre, .count = 3, .value = "X,Y,Z",
 		  .absent = "the file's own, or 0,0,0", .help = "centre of the image, mm" },
+		{ 0, "patient-name", .text = &s.dicom.patient_name, .value = "NAME", .absent = "Anonymous^",
+		  .help = "DICOM: name of the patient, as Family^Given" },
+		{ 0, "patient-id", .text = &s.dicom.patient_id, .value = "TEXT", .absent = "0",
+		  .help = "DICOM: identifier of the patient" },
+		{ 0, "series-description", .text = &s.dicom.description, .value = "TEXT",
+		  .absent = "the method of the record, or Isotome",
+		  .help = "DICOM: what a viewer shows in its list of series" },
 		{ 0, "scanner", .text = &s.scanner, .file = OPT_MAY_READ, .value = "FILE",
 		  .help = "where the crystals are, for events of crystal numbers: a description "
 		          "(YAML or JSON) or a CASToR .hscan or .geom. For an array of traces, where "

@@ -104,7 +104,7 @@ static int add_inputs(struct cmd *c, const struct iso_volume *ct)
 {
 	int st = ISO_OK;
 
-	for (int64_t i = 0; i < ct->n_files && !st; i++) st = record_input(&c->record, ct->file[i]);
+	for (int64_t i = 0; i < ct->n_files && !st; i++) st = record_input_file(&c->record, ct->file[i]);
 	return st;
 }
 

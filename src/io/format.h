@@ -87,6 +87,9 @@ int iso_peek_as(struct iso_array *a, const char *path, enum iso_values allowed);
 /* What iso_read_image asks of an array, values or not: to lie on `want`, or on a grid of its own. */
 int iso_image_fit(struct iso_array *a, const char *path, const struct iso_grid *want);
 
+/* Whether a path is that of a folder: one is there, or it ends with a slash. */
+bool iso_names_folder(const char *path);
+
 /* The part of iso_write_check that is the same for every kind of file. */
 int iso_target_check(const char *path, bool force);
 

@@ -2,7 +2,7 @@
 /* The one table of kinds: a new format is a row here, and a file that defines what it points to. */
 #include "kinds.h"
 #include "core/status.h"
-#include "ecat/ecat.h"
+#include "ecat.h"
 #include "file/in.h"
 #include "file/suffix.h"
 #include "volume.h"
@@ -11,10 +11,12 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 extern const struct iso_format iso_npy_format, iso_nii_format, iso_nii_gz_format, iso_raw_format,
-	iso_raw_json_format, iso_interfile_hv_format, iso_interfile_h33_format, iso_ecat_format;
+	iso_raw_json_format, iso_interfile_hv_format, iso_interfile_h33_format, iso_ecat_format,
+	iso_dicom_format;
 extern const struct iso_event_format iso_lmdt_format, iso_castor_format, iso_npy_events_format,
 	iso_gate_format, iso_interfile_format, iso_petsird_format, iso_root_format, iso_table_format;
 extern const struct iso_recording_format iso_ipasc_format, iso_msot_format;
@@ -61,7 +63,7 @@ static const struct iso_kind kinds[] = {
 	{ ".petsird", .content = ISO_EVENTS_FILE, .events = &iso_petsird_format, .is = iso_is_petsird },
 	{ ".npy", .content = ISO_ARRAY_FILE, .array = &iso_npy_format, .events = &iso_npy_events_format,
 	  .strips = ISO_STRIP_NPY },
-	{ ".dcm", .content = ISO_VOLUME_FILE, .is = iso_dicom_begins },
+	{ ".dcm", .content = ISO_VOLUME_FILE, .array = &iso_dicom_format, .is = iso_dicom_begins },
 	{ ".nii", .content = ISO_ARRAY_FILE, .array = &iso_nii_format },
 	{ ".nii.gz", .content = ISO_ARRAY_FILE, .array = &iso_nii_gz_format },
 	{ ".raw", .content = ISO_ARRAY_FILE, .array = &iso_raw_format, .strips = ISO_STRIP_FLOATS },
@@ -165,10 +167,14 @@ static int64_t read_head(uint8_t head[ISO_KIND_HEAD], const char *path)
 static const struct iso_kind *by_content(const char *path, int as)
 {
 	uint8_t head[ISO_KIND_HEAD];
+	struct stat info;
 	int64_t n = read_head(head, path);
 
 	for (int i = N_KINDS - 1; i >= 0 && n > 0 && as < 0 && kinds[i].content == ISO_OTHER_FILE; i--)
 		if (kinds[i].is && kinds[i].is(head, n)) return &kinds[i];
+	if (n == 0 && (as < 0 || as == ISO_ARRAY_FILE) && stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+		return iso_kind_of(".dcm"); /* a folder is taken for a series of DICOM files */
+
 	for (int i = 0; i < N_KINDS && n > 0; i++)
 		if (kinds[i].is && (as < 0 || serves(&kinds[i], (enum iso_content)as, false)) &&
 		    kinds[i].is(head, n))

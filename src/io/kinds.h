@@ -17,7 +17,7 @@ enum iso_content {
 	ISO_JSON_FILE,        /* a description, a record, or what stands beside a .raw */
 	ISO_SCANNER_FILE,
 	ISO_CHECKPOINT_FILE,
-	ISO_VOLUME_FILE, /* read by iso_volume_read alone */
+	ISO_VOLUME_FILE, /* DICOM: an image, or what iso_volume_read takes */
 	ISO_OTHER_FILE,  /* not read: its row says what it is */
 };
 

@@ -12,9 +12,31 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+bool iso_names_folder(const char *path)
+{
+	size_t n = strlen(path);
+	struct stat info;
+
+	return n > 0 && (path[n - 1] == '/' || (stat(path, &info) == 0 && S_ISDIR(info.st_mode)));
+}
+
+/* Of a folder, a series of DICOM files: NAME.dcm.json beside it, which no image of that name has. */
+static int folder_sidecar(char *out, size_t size, const char *path)
+{
+	size_t n = strlen(path);
+
+	while (n > 1 && path[n - 1] == '/') n--;
+	bool named = n > 4 && strncmp(path + n - 4, ".dcm", 4) == 0;
+
+	if (snprintf(out, size, "%.*s%s.json", (int)n, path, named ? "" : ".dcm") >= (int)size)
+		return iso_fail(ISO_EARG, "%s: name is too long", path);
+	return ISO_OK;
+}
+
 int iso_sidecar_path(char *out, size_t size, const char *path)
 {
 	if (!out || !path) return iso_fail_null(__func__);
+	if (iso_names_folder(path)) return folder_sidecar(out, size, path);
 	int dropped = iso_has_suffix(path, ".nii") ? 4 : iso_has_suffix(path, ".nii.gz") ? 7 : 0;
 
 	if (snprintf(out, size, "%.*s.json", (int)strlen(path) - dropped, path) >= (int)size)

@@ -41,4 +41,15 @@ bool iso_dicom_begins(const uint8_t *head, int64_t n); /* the mark among the fir
 int iso_dicom_place(struct iso_volume *v, const char *path);
 int iso_dicom_volume(struct iso_volume *v, const iso_ctx *ctx, const char *path, bool values);
 
+/* What a series says besides its values. */
+struct iso_dicom_about {
+	char modality[16], description[65];
+	int64_t frames, n_files;
+	char **file;
+	double *reference_s, *duration_s; /* of each frame of PET, s; 0: not said */
+};
+
+int iso_dicom_about(struct iso_dicom_about *about, const char *path);
+void iso_dicom_about_free(struct iso_dicom_about *about);
+
 #endif

@@ -12,6 +12,7 @@
 #include "file/out.h"
 #include "io/events.h"
 #include "io/format.h"
+#include "io/volume.h"
 #include "live/live.h"
 #include "scanner/scanner.h"
 
@@ -305,6 +306,22 @@ int record_bytes_of(int64_t *bytes, const char *path)
 	return ISO_OK;
 }
 
+int record_input_file(struct record *r, const char *path)
+{
+	return add_input(r, path);
+}
+
+/* All files of a DICOM series. */
+static int add_series(struct record *r, const char *path)
+{
+	struct iso_dicom_about about = { 0 };
+	int st = iso_dicom_about(&about, path);
+
+	for (int64_t k = 0; k < about.n_files && !st; k++) st = add_input(r, about.file[k]);
+	iso_dicom_about_free(&about);
+	return st;
+}
+
 int record_input(struct record *r, const char *path)
 {
 	const struct iso_array *given = &record_given(r, path)->array;
@@ -312,6 +329,7 @@ int record_input(struct record *r, const char *path)
 	int st;
 
 	if (given->v) return record_piped(r, path, given->v, given->n * (int64_t)sizeof *given->v);
+	if (iso_is_dicom(path)) return add_series(r, path);
 	if ((st = add_input(r, path)) || (st = find_partners(partner, scanner, path))) return st;
 	if (*partner) st = add_input(r, partner);
 	return !st && *scanner ? record_input(r, scanner) : st;

@@ -71,6 +71,7 @@ int record_started(struct record *r);
    Above 4 GiB, and where several ranks read, the first is left out: reading all of the file once more would take
    as long as an iteration. ISO_EARG if it is an output. */
 int record_input(struct record *r, const char *path);
+int record_input_file(struct record *r, const char *path); /* that file alone, not what belongs to it */
 
 /* The file that holds the values which a header or the description of an array is about; "": they lie in the file itself.
    And the size of that file. */

@@ -152,6 +152,8 @@ static int refuse_hu(const struct iso_array *a, const char *path)
 {
 	double least = 0, most = 0;
 
+	if (strcmp(a->unit, "HU") == 0)
+		return iso_refuse(path, "a DICOM file; command mu makes attenuation of a CT series");
 	for (int64_t i = 0; a->v && i < a->n; i++) {
 		least = a->v[i] < least ? (double)a->v[i] : least;
 		most = a->v[i] > most ? (double)a->v[i] : most;
@@ -180,7 +182,7 @@ int record_read_mu(struct record *r, struct iso_array *a, const char *path, cons
 	int st = read_map(r, a, path, g, ISO_FINITE);
 
 	if (st) return st;
-	if (a->v && !(st = refuse_hu(a, path))) st = iso_values_check(a, path, ISO_NONNEGATIVE);
+	if (!(st = refuse_hu(a, path)) && a->v) st = iso_values_check(a, path, ISO_NONNEGATIVE);
 	if (st || (st = record_input(r, path))) {
 		iso_array_free(a);
 		return st;

@@ -107,6 +107,8 @@ static void null_is_refused(void **state)
 	EACH(2, iso_volume_peek(P(0), P(1)));
 	EACH(4, iso_volume_resample(P(0), NULL, P(1), P(2), P(3), 0));
 	EACH(2, iso_volume_grid(P(0), P(1)));
+	EACH(3, iso_dicom_write(P(0), P(1), P(2), NULL));
+	EACH(1, iso_dicom_write_check(P(0), false));
 	EACH(2, iso_mu_of_hu(P(0), 1, P(1), 120));
 	EACH(2, iso_ctx_create(P(0), P(1), 1));
 	EACH(2, iso_ctx_create_ahead(P(0), P(1), 1));

@@ -95,6 +95,15 @@ refused() { # MESSAGE FILE
 	err_has "$1"
 }
 refused 'sinogram.v: file type 11 (a 3-D sinogram), an ECAT 7 image (6 or 7) was expected' sinogram.v
+"$PYTHON" - <<'END'
+import struct
+b = bytearray(open("one.v", "rb").read())
+struct.pack_into(">i", b, 512 + 12, 31)
+for k in range(31):
+    struct.pack_into(">4i", b, 512 + 16 + 16 * k, k + 1, 3, 4, 1)
+open("over.v", "wb").write(b)
+END
+refused 'over.v: 31 frames lie over one another' over.v
 refused 'beds.v: several bed positions' beds.v
 refused 'twice.v: frame 1 gate 0 is there twice' twice.v
 head -c 4096 /dev/zero >zeros.v

@@ -15,6 +15,17 @@ static void use(const struct iso_volume *v)
 	MUST(v->kvp >= 0 && iso_volume_grid(&g, v) == ISO_OK);
 }
 
+/* CT or PET, on whatever axes. */
+static void read_image(const char *path)
+{
+	struct iso_array a = { 0 };
+	int st = iso_read(&a, path, ISO_FINITE | ISO_OBLIQUE);
+
+	fuzz_status(st);
+	if (!st) fuzz_array(&a);
+	iso_array_free(&a);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const uint8_t *next = size ? memmem(data, size, "NEXT", 4) : NULL;
@@ -29,5 +40,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fuzz_status(st);
 	if (!st) use(&v);
 	iso_volume_free(&v);
+	read_image(path);
 	return 0;
 }

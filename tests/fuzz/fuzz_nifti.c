@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Any bytes as a .nii file, or, if they begin like one, as a .nii.gz file: an image, one on its own axes, and a volume of
-   any orientation. */
+   any orientation. Bytes that begin like an ECAT 7 image are read as that. */
 #include "fuzz.h"
 
 static void read_own_axes(const char *path)
@@ -25,6 +25,10 @@ static void read_volume(const char *path)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	if (size >= 7 && memcmp(data, "MATRIX7", 7) == 0) {
+		fuzz_read(fuzz_file("x.v", data, size));
+		return 0;
+	}
 	bool gzip = size >= 2 && data[0] == 0x1f && data[1] == 0x8b;
 
 	const char *path = fuzz_file(gzip ? "x.nii.gz" : "x.nii", data, size);

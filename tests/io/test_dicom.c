@@ -211,7 +211,8 @@ static void places(void **state)
 		assert_near(v.v[12 + i], i - 200 - 900, 0);
 	}
 	iso_volume_free(&v);
-	refuse(".", "are of two CT series");
+	refuse(".", ".: 2 series: CT (3 files, a), CT (1 files, other); name one file of the series that is "
+	            "wanted");
 	remove("other");
 	OK(iso_volume_read(&v, NULL, "."));
 	assert_int_equal(v.n_files, 3);
@@ -345,10 +346,17 @@ static void refused(void **state)
 		const char *text, *message;
 	} wrong[] = {
 		{ 0x00020010, "1.2.840.10008.1.2.4.70",
-		  "is packed (transfer syntax 1.2.840.10008.1.2.4.70); 'gdcmconv" },
-		{ 0x00020010, "1.2.840.10008.1.2.2", "explicit or implicit little-endian was expected" },
-		{ 0x00020010, "1.2.840.10008.1.2.1.99", "explicit or implicit little-endian was expected" },
-		{ 0x00080060, "PT", "modality is PT, CT was expected" },
+		  "is packed (transfer syntax 1.2.840.10008.1.2.4.70, JPEG lossless); 'gdcmconv --raw' "
+		  "unpacks" },
+		{ 0x00020010, "1.2.840.10008.1.2.4.201",
+		  "(transfer syntax 1.2.840.10008.1.2.4.201, not known here)" },
+		{ 0x00020010, "1.2.840.10008.1.2.2",
+		  "1.2.840.10008.1.2.2 (big-endian): explicit or implicit little-endian was expected; "
+		  "'gdcmconv" },
+		{ 0x00020010, "1.2.840.10008.1.2.1.99",
+		  "(deflated): explicit or implicit little-endian was expected" },
+		{ 0x00080060, "PT", "a: modality is PT, CT is wanted" },
+		{ 0x00080060, "MR", "a: modality is MR, CT is wanted" },
 		{ 0x00200032, "1\\2", "(0020,0032) position is 1\\2" },
 		{ 0x00200032, "1\\2\\3\\4", "position is 1\\2\\3\\4" },
 		{ 0x00200032, "1\\x\\3", "position is 1\\x\\3" },
@@ -427,6 +435,42 @@ static void series(void **state)
 	files(true);
 }
 
+/* With a file of its series named, what else lies in the folder does not matter, but for a file whose name differs from
+   that in numbers alone. */
+static void among_others(void **state)
+{
+	static const struct how others[] = {
+		{ .series = "1.2.4", .instead = 0x00020010, .text = "1.2.840.10008.1.2.2" },
+		{ .series = "1.2.4", .instead = 0x00020010, .text = "1.2.840.10008.1.2.1.99" },
+		{ .series = "1.2.4", .instead = 0x00200032, .text = "1\\x\\3" },
+		{ .series = "1.2.4", .instead = 0x00080060, .text = "MR" },
+		{ .without = 0x0020000e },
+		{ .without = 0x00080060, .series = "1.2.4" },
+		{ .without = 0x00020010 },
+	};
+	struct iso_volume v = { 0 };
+
+	(void)state;
+	put_slice("CT1.dcm", (struct how){ .position = "10\\20\\30" });
+	put_slice("CT2.dcm", (struct how){ .position = "10\\20\\34" });
+	put_text("page.dcm", "<!DOCTYPE html>");
+	for (int i = 0; i < COUNT(others); i++) {
+		put_slice("A.dcm", others[i]);
+		OK(iso_volume_read(&v, NULL, "CT2.dcm"));
+		assert_true(v.n_files == 2 && v.dim[2] == 2);
+		iso_volume_free(&v);
+	}
+	put_slice("CT3.dcm", (struct how){ .without = 0x00020010 });
+	refuse("CT2.dcm", "CT3.dcm: (0002,0010) transfer syntax is missing");
+	put_text("CT3.dcm", "");
+	refuse("CT2.dcm", "CT3.dcm: empty, and named as the slices beside it are");
+	/* damage in the series itself is not passed over, whatever the name */
+	put_slice("CT3.dcm", (struct how){ .series = "1.2.4" });
+	put_slice("A.dcm", (struct how){ .instead = 0x00280030, .text = "x" });
+	refuse("CT2.dcm", "A.dcm: (0028,0030) pixel spacing is x");
+	files(true);
+}
+
 /* ---- elements that are stepped over ---- */
 
 enum { ITEM = 0xfffee000u, ITEM_END = 0xfffee00du, SEQUENCE_END = 0xfffee0ddu, OPEN = 0xffffffffu };
@@ -501,24 +545,100 @@ static void cut_short(void **state)
 	files(true);
 }
 
-static void told_elsewhere(void **state)
+/* The same series as an image, its axes turned to right, anterior, superior. */
+static void as_image(void **state)
 {
 	struct iso_array a = { 0 };
 
 	(void)state;
 	put_slice("a", (struct how){ 0 });
+	put_slice("b", (struct how){ .position = "10\\20\\34", .value = 100 });
+	OK(iso_read(&a, "a", ISO_FINITE));
+	assert_string_equal(a.unit, "HU");
+	assert_true(a.n_dim == 3 && a.dim[0] == 2 && a.dim[1] == 2 && a.dim[2] == 3);
+	for (int i = 0; i < 12; i++) assert_near(a.v[i], 100 * (i / 6) + 5 - i % 6 - 1000, 0);
+	for (int r = 0; r < 3; r++) {
+		assert_near(a.grid.voxel[r], (double[]){ 2, 3, 4 }[r], 1e-12);
+		assert_near(a.grid.centre[r], (double[]){ -12, -21.5, 32 }[r], 1e-12);
+	}
+	iso_array_free(&a);
+	put_slice("a", (struct how){ .instead = 0x00080060, .text = "MR" });
 	assert_int_equal(iso_read(&a, "a", ISO_FINITE), ISO_EINPUT);
-	assert_message("a: a DICOM file; command mu makes attenuation of a CT series");
+	assert_message("a: modality is MR, CT or PT (PET) is wanted");
+	files(true);
+	put_slice("a", (struct how){ .orientation = "0\\.6\\.8\\1\\0\\0" });
+	assert_int_equal(iso_read(&a, "a", ISO_FINITE), ISO_EINPUT);
+	assert_message("its axes are oblique");
+	OK(iso_read(&a, ".", ISO_FINITE | ISO_OBLIQUE));
+	iso_array_free(&a);
+	files(true);
+}
+
+/* A slice of PET: later elements take the place of those of a CT. `ms`: of its frame. */
+static void put_pet(const char *path, const char *position, const char *ms, const char *units, int16_t value)
+{
+	struct how more = { 0 };
+	struct file f = { 0 };
+
+	words(&f, &more, 0x00080060, "CS", "PT");
+	words(&f, &more, 0x00281052, "DS", "0");
+	words(&f, &more, 0x00281053, "DS", value % 2 ? "0.5" : "2"); /* of each slice its own */
+	words(&f, &more, 0x00541001, "CS", units);
+	if (ms) words(&f, &more, 0x00541300, "DS", ms);
+	put_slice(
+		path,
+		(struct how){ .position = position, .value = value, .before = f.byte, .before_bytes = f.n });
+}
+
+static void pet(void **state)
+{
+	struct iso_array a = { 0 };
+	struct iso_volume v = { 0 };
+
+	(void)state;
+	put_pet("d", "10\\20\\30", "90000", "BQML", 301);
+	put_pet("a", "10\\20\\34", "90000", "BQML", 400);
+	put_pet("c", "10\\20\\30", "1500", "BQML", 100);
+	put_pet("b", "10\\20\\34", "1500", "BQML", 201);
+	OK(iso_read(&a, ".", ISO_FINITE));
+	assert_string_equal(a.unit, "Bq/mL");
+	assert_true(a.n_dim == 4 && a.dim[0] == 2 && a.dim[1] == 2 && a.dim[2] == 2 && a.dim[3] == 3);
+	for (int i = 0; i < 24; i++) {
+		int first[] = { 100, 201, 301, 400 };
+
+		assert_near(a.v[i], (first[i / 6] + 5 - i % 6) * (first[i / 6] % 2 ? .5 : 2), 0);
+	}
+	iso_array_free(&a);
+	assert_int_equal(iso_volume_read(&v, NULL, "a"), ISO_EINPUT);
+	assert_message("modality is PT, CT is wanted");
+	remove("b");
+	assert_int_equal(iso_read(&a, ".", ISO_FINITE), ISO_EINPUT);
+	assert_message("is a frame missing?");
+	put_pet("b", "10\\20\\34", "90000", "BQML", 201); /* twice the same frame */
+	put_pet("c", "10\\20\\30", "90000", "BQML", 100);
+	assert_int_equal(iso_read(&a, ".", ISO_FINITE), ISO_EINPUT);
+	assert_message("at the same place, at the same time");
+	put_pet("b", "10\\20\\34", "1500", "CNTS", 201);
+	put_pet("c", "10\\20\\30", "1500", "BQML", 100);
+	assert_int_equal(iso_read(&a, ".", ISO_FINITE), ISO_EINPUT);
+	assert_message("values are in CNTS, those of");
+	files(true);
+	put_pet("a", "10\\20\\30", NULL, "CNTS", 1);
+	OK(iso_read(&a, "a", ISO_FINITE));
+	assert_string_equal(a.unit, "counts");
+	assert_int_equal(a.n_dim, 3);
+	iso_array_free(&a);
 	files(true);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sample),    cmocka_unit_test(places),         cmocka_unit_test(oblique),
-		cmocka_unit_test(bits),      cmocka_unit_test(missing),        cmocka_unit_test(empty),
-		cmocka_unit_test(refused),   cmocka_unit_test(series),         cmocka_unit_test(sequences),
-		cmocka_unit_test(cut_short), cmocka_unit_test(told_elsewhere),
+		cmocka_unit_test(sample),       cmocka_unit_test(places),    cmocka_unit_test(oblique),
+		cmocka_unit_test(bits),         cmocka_unit_test(missing),   cmocka_unit_test(empty),
+		cmocka_unit_test(among_others), cmocka_unit_test(refused),   cmocka_unit_test(series),
+		cmocka_unit_test(sequences),    cmocka_unit_test(cut_short), cmocka_unit_test(as_image),
+		cmocka_unit_test(pet),
 	};
 
 	return cmocka_run_group_tests(tests, enter, leave);

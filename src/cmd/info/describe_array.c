@@ -4,7 +4,7 @@
 
 #include "cmd/cmd.h"
 #include "file/suffix.h"
-#include "io/ecat/ecat.h"
+#include "io/ecat.h"
 #include "io/format.h"
 #include "io/volume.h"
 #include "problem/inputs.h"

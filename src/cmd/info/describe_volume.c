@@ -6,6 +6,7 @@
 #include "io/volume.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Where each axis of the file goes, mm a voxel towards right, anterior, superior. */
 static json_t *axes(const struct iso_volume *v)
@@ -69,28 +70,49 @@ static int64_t bytes_of(const struct iso_volume *v)
 	return sum;
 }
 
-int describe_volume(json_t *o, const char *path)
+static int describe_ct(json_t *o, const char *path)
 {
-	bool dicom = iso_is_dicom(path);
 	struct iso_volume v = { 0 };
 	struct iso_grid g;
 	int st = iso_volume_read(&v, NULL, path);
 
 	if (st || (st = iso_volume_grid(&g, &v))) goto done;
-	set(o, "kind", json_string(dicom ? "CT series in DICOM" : "oblique image"));
+	set(o, "kind", json_string("CT series in DICOM"));
 	set(o, "files", json_integer(v.n_files));
 	set(o, "bytes", json_integer(bytes_of(&v)));
 	set(o, "shape",
 	    record_pack("[I,I,I]", (json_int_t)v.dim[2], (json_int_t)v.dim[1], (json_int_t)v.dim[0]));
-	set(o, "axes_mm", axes(&v));
-	set(o, "first_voxel_mm",
-	    record_reals(3, (double[]){ v.affine[0][3], v.affine[1][3], v.affine[2][3] }));
+	if ((st = describe_place(o, &v, path))) goto done;
 	set(o, "kvp", v.kvp > 0 ? record_real(v.kvp) : json_null());
-	set(o, "unit", dicom ? json_string("HU") : json_null());
+	set(o, "unit", json_string("HU"));
 	describe_values(o, &v);
 	facts_grid(o, &g);
 	set(o, "use", json_string("'isotome mu' makes attenuation of it, on that grid or another"));
 done:
 	iso_volume_free(&v);
+	return st;
+}
+
+static int describe_pet(json_t *o, const char *path, const struct iso_dicom_about *about)
+{
+	int st = describe_array(o, path, NULL);
+
+	set(o, "kind", json_string("PET series in DICOM"));
+	set(o, "files", json_integer(about->n_files));
+	set(o, "frame_time_s", record_reals((int)about->frames, about->reference_s));
+	set(o, "frame_duration_s", record_reals((int)about->frames, about->duration_s));
+	return st;
+}
+
+int describe_volume(json_t *o, const char *path)
+{
+	struct iso_dicom_about about = { 0 };
+	int st = iso_dicom_about(&about, path);
+
+	if (st) return st;
+	set(o, "kind", json_string(""));
+	if (about.description[0]) set(o, "description", record_string(about.description));
+	st = strcmp(about.modality, "PT") == 0 ? describe_pet(o, path, &about) : describe_ct(o, path);
+	iso_dicom_about_free(&about);
 	return st;
 }

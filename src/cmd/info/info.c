@@ -112,10 +112,10 @@ int main_info(int argc, char **argv)
 	struct opt own[] = {
 		{ 0, "files", .rest = &files, .file = OPT_MAY_READ, .value = "FILE", .positional = true,
 		  .required = true,
-		  .help = "arrays and images (.npy, .nii, .nii.gz, .raw), events (.lmdT, .Cdh, "
+		  .help = "arrays and images (.npy, .nii, .nii.gz, .v, .raw), events (.lmdT, .Cdh, "
 		          ".dat, .txt, of strips .f32), descriptions of scanners and phantoms (.yaml, .json, "
 		          ".hscan, .geom), recordings of transducers (.hdf5, .h5, .msot), system matrices "
-		          "(.srm), CT series in DICOM (a folder, or a file of it), records (.json)" },
+		          "(.srm), CT and PET series in DICOM (a folder, or a file of it), records (.json)" },
 		EVENTS_SCANNER_OPT(scanner),
 		EVENTS_OPTS(how),
 		{ 0, "plot", .text = &plot, .file = OPT_WRITES, .value = "FILE",

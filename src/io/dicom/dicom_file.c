@@ -37,10 +37,15 @@ static const struct tag {
 } tags[] = {
 	{ 0x0002, 0x0002, "class of the file", TEXT, 1, PLACE(class), false },
 	{ 0x0002, 0x0010, "transfer syntax", TEXT, 1, PLACE(syntax), true },
+	{ 0x0008, 0x0022, "date of acquisition", TEXT, 1, PLACE(date), false },
+	{ 0x0008, 0x0032, "time of acquisition", TEXT, 1, PLACE(time), false },
 	{ 0x0008, 0x0060, "modality", TEXT, 1, PLACE(modality), true },
+	{ 0x0008, 0x103e, "description of the series", TEXT, 1, PLACE(description), false },
 	{ 0x0018, 0x0050, "slice thickness", REALS, 1, PLACE(thickness), false },
 	{ 0x0018, 0x0060, "kVp", REALS, 1, PLACE(kvp), false },
+	{ 0x0018, 0x1242, "duration of the frame", REALS, 1, PLACE(duration_ms), false },
 	{ 0x0020, 0x000e, "number of the series", TEXT, 1, PLACE(series), true },
+	{ 0x0020, 0x0013, "number of the image", REALS, 1, PLACE(instance), false },
 	{ 0x0020, 0x0032, "position", REALS, 3, PLACE(position), true },
 	{ 0x0020, 0x0037, "orientation", REALS, 6, PLACE(orientation), true },
 	{ 0x0028, 0x0002, "samples per pixel", WHOLE, 1, PLACE(samples), false },
@@ -55,9 +60,35 @@ static const struct tag {
 	{ 0x0028, 0x1052, "rescale intercept", REALS, 1, PLACE(intercept), true },
 	{ 0x0028, 0x1053, "rescale slope", REALS, 1, PLACE(slope), true },
 	{ 0x0028, 0x1054, "rescale type", TEXT, 1, PLACE(unit), false },
+	{ 0x0054, 0x1001, "unit", TEXT, 1, PLACE(units), false },
+	{ 0x0054, 0x1300, "time of the frame", REALS, 1, PLACE(reference_ms), false },
 	{ 0x7fe0, 0x0010, "pixel data", TEXT, 1, 0, true },
 };
 enum { N_TAGS = sizeof tags / sizeof tags[0], SYNTAX = 1, PIXELS = N_TAGS - 1 };
+
+/* Transfer syntaxes that are not read. */
+static const struct {
+	const char *uid, *name;
+} packed[] = {
+	{ "1.2.840.10008.1.2.4.50", "JPEG baseline" },
+	{ "1.2.840.10008.1.2.4.51", "JPEG extended" },
+	{ "1.2.840.10008.1.2.4.57", "JPEG lossless" },
+	{ "1.2.840.10008.1.2.4.70", "JPEG lossless" },
+	{ "1.2.840.10008.1.2.4.80", "JPEG-LS lossless" },
+	{ "1.2.840.10008.1.2.4.81", "JPEG-LS" },
+	{ "1.2.840.10008.1.2.4.90", "JPEG 2000 lossless" },
+	{ "1.2.840.10008.1.2.4.91", "JPEG 2000" },
+	{ "1.2.840.10008.1.2.5", "RLE" },
+	{ DEFLATED, "deflated" },
+	{ BIG_ENDIAN_ORDER, "big-endian" },
+};
+
+static const char *syntax_name(const char *uid)
+{
+	for (size_t i = 0; i < sizeof packed / sizeof *packed; i++)
+		if (strcmp(uid, packed[i].uid) == 0) return packed[i].name;
+	return "not known here";
+}
 
 static int damaged(const char *path, const struct tag *t, const char *what, const char *text)
 {
@@ -176,7 +207,9 @@ static int take_value(struct dicom_slice *s, bool *there, const struct walk *w, 
 	while (n > 0 && (text[n - 1] == ' ' || text[n - 1] == '\0')) text[--n] = '\0';
 	make_printable(text);
 	*there = n > 0;
-	if (t->kind == TEXT && n >= DICOM_TEXT) return damaged(w->path, t, "is too long: ", text);
+	if (t->kind == TEXT && n >= DICOM_TEXT && t->needed)
+		return damaged(w->path, t, "is too long: ", text);
+	if (t->kind == TEXT && n >= DICOM_TEXT) text[n = DICOM_TEXT - 1] = '\0';
 	if (t->kind == TEXT) memcpy(to, text, (size_t)n + 1);
 	if (t->kind == REALS && n > 0) {
 		double v[6];
@@ -213,8 +246,11 @@ static int choose_syntax(struct walk *w, const struct dicom_slice *s)
 {
 	if (!s->syntax[0]) return damaged(w->path, &tags[SYNTAX], "is missing", "");
 	if (strcmp(s->syntax, DEFLATED) == 0 || strcmp(s->syntax, BIG_ENDIAN_ORDER) == 0)
-		return damaged(w->path, &tags[SYNTAX], s->syntax,
-		               ": explicit or implicit little-endian was expected");
+		return iso_refuse(
+			w->path,
+			"(0002,0010) transfer syntax %s (%s): explicit or implicit little-endian was "
+			"expected; 'gdcmconv --raw' rewrites a file",
+			s->syntax, syntax_name(s->syntax));
 	w->implicit = strcmp(s->syntax, IMPLICIT) == 0;
 	return ISO_OK;
 }
@@ -288,14 +324,33 @@ int dicom_head(struct dicom_slice *s, const char *path)
 	st = marked(w.fd) ? read_elements(&r, &w)
 	                  : iso_refuse(path, "no DICOM file: the letters DICM are not at byte %d", MARK);
 	close(w.fd);
-	if (!st) *s = r;
+	*s = r;
 	return st;
 }
 
 /* ---- what a slice must say ---- */
 
-static int check_kind(const struct dicom_slice *s)
+bool dicom_wanted(const struct dicom_slice *s, enum dicom_want want)
 {
+	return (want & DICOM_CT && strcmp(s->modality, "CT") == 0) ||
+	       (want & DICOM_PT && strcmp(s->modality, "PT") == 0);
+}
+
+static int check_modality(const struct dicom_slice *s, enum dicom_want want)
+{
+	static const char *const words[] = {
+		[DICOM_CT] = "CT is", [DICOM_PT] = "PT (PET) is", [DICOM_CT | DICOM_PT] = "CT or PT (PET) is"
+	};
+
+	if (!s->modality[0] || dicom_wanted(s, want)) return ISO_OK;
+	return iso_refuse(s->path, "modality is %s, %s wanted", s->modality, words[want]);
+}
+
+static int check_kind(const struct dicom_slice *s, enum dicom_want want)
+{
+	int st = check_modality(s, want);
+
+	if (st) return st;
 	if (s->frames != 1 || s->samples != 1)
 		return iso_refuse(s->path,
 		                  "%g frames of %d samples, a file for each slice was expected; 'dcm2niix' "
@@ -306,12 +361,11 @@ static int check_kind(const struct dicom_slice *s)
 			return damaged(s->path, &tags[i], "is missing", "");
 	if (strcmp(s->syntax, IMPLICIT) != 0 && strcmp(s->syntax, EXPLICIT) != 0)
 		return iso_refuse(s->path,
-		                  "is packed (transfer syntax %s); 'gdcmconv' unpacks a series, 'dcm2niix' "
-		                  "makes NIfTI of it",
-		                  s->syntax);
-	if (strcmp(s->modality, "CT") != 0)
-		return iso_refuse(s->path, "modality is %s, CT was expected", s->modality);
-	if (s->unit[0] && strcmp(s->unit, "HU") != 0 && strcmp(s->unit, "US") != 0)
+		                  "is packed (transfer syntax %s, %s); 'gdcmconv --raw' unpacks a file, "
+		                  "'dcm2niix' makes NIfTI of a series",
+		                  s->syntax, syntax_name(s->syntax));
+	if (strcmp(s->modality, "CT") == 0 && s->unit[0] && strcmp(s->unit, "HU") != 0 &&
+	    strcmp(s->unit, "US") != 0)
 		return iso_refuse(s->path, "values are in %s, Hounsfield units (HU) were expected", s->unit);
 	return ISO_OK;
 }
@@ -354,9 +408,9 @@ static int check_place(const struct dicom_slice *s)
 	return ISO_OK;
 }
 
-int dicom_complete(const struct dicom_slice *s)
+int dicom_complete(const struct dicom_slice *s, enum dicom_want want)
 {
-	int st = check_kind(s);
+	int st = check_kind(s, want);
 
 	return st || (st = check_values(s)) ? st : check_place(s);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A CT series in DICOM as a volume: its files, found in a folder under whatever names, put in the order of their
-   places. The volume may be oblique, and sheared by a tilted gantry. */
+/* A CT or PET series in DICOM as a volume: its slices put in the order of their places. The volume may be oblique, and
+   sheared by a tilted gantry. PET may have several frames. */
 #include "dicom.h"
 #include "core/size.h"
 #include "core/status.h"
@@ -8,215 +8,10 @@
 #include "file/suffix.h"
 #include "io/volume.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#define DIRECTORY "1.2.840.10008.1.3.10" /* class of the file that lists the others of a medium */
-
-struct series {
-	int64_t n, room;
-	struct dicom_slice *v;
-};
-
-static void series_free(struct series *s)
-{
-	for (int64_t i = 0; i < s->n; i++) free(s->v[i].path);
-	free(s->v);
-}
-
-/* Takes over nothing: the slice's path is copied. */
-static int series_add(struct series *s, const struct dicom_slice *slice)
-{
-	if (s->n == s->room) {
-		int64_t room = 2 * s->room + 64, bytes = room * (int64_t)sizeof *s->v;
-		struct dicom_slice *v = realloc(s->v, (size_t)bytes);
-
-		if (!v) return iso_fail_memory(slice->path, bytes);
-		s->v = v;
-		s->room = room;
-	}
-	s->v[s->n] = *slice;
-	if (!(s->v[s->n].path = strdup(slice->path))) return iso_fail_memory(slice->path, PATH_MAX);
-	s->n++;
-	return ISO_OK;
-}
-
-/* ---- the files of a folder ---- */
-
-struct names {
-	int64_t n, room;
-	char **v;
-};
-
-static int by_letters(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static int names_add(struct names *s, const char *name)
-{
-	if (s->n == s->room) {
-		int64_t room = 2 * s->room + 64;
-		char **v = realloc(s->v, (size_t)room * sizeof *v);
-
-		if (!v) return iso_fail_memory("names of files", room * (int64_t)sizeof *v);
-		s->v = v;
-		s->room = room;
-	}
-	if (!(s->v[s->n] = strdup(name))) return iso_fail_memory("names of files", PATH_MAX);
-	s->n++;
-	return ISO_OK;
-}
-
-static void names_free(struct names *s)
-{
-	for (int64_t i = 0; i < s->n; i++) free(s->v[i]);
-	free(s->v);
-}
-
-/* By letters, so that one folder always gives one message. */
-static int names_read(struct names *s, const char *folder)
-{
-	DIR *d = opendir(folder);
-	int st = ISO_OK;
-
-	if (!d && errno == ENOMEM) return iso_fail_memory(folder, sizeof(struct dirent));
-	if (!d) return iso_refuse(folder, "%s", strerror(errno));
-	for (struct dirent *e; !st && (e = readdir(d));) st = names_add(s, e->d_name);
-	closedir(d);
-	if (s->n > 0) qsort(s->v, (size_t)s->n, sizeof *s->v, by_letters);
-	return st;
-}
-
-/* ---- files that should belong to it ---- */
-
-/* Whether two names differ in their numbers alone: IM-0001-0007 and IM-0001-0012. */
-static bool numbered_alike(const char *a, const char *b)
-{
-	static const char digits[] = "0123456789";
-
-	while (*a && *b) {
-		size_t n = strspn(a, digits), m = strspn(b, digits);
-
-		if ((n > 0) != (m > 0) || (n == 0 && *a != *b)) return false;
-		a += n > 0 ? n : 1;
-		b += m > 0 ? m : 1;
-	}
-	return *a == *b;
-}
-
-/* ".dcm" of a name; "" where there is none, or a number, as of a name that is an identifier. */
-static const char *ending(const char *name)
-{
-	const char *dot = strrchr(name, '.');
-
-	return dot && dot[1] && strspn(dot + 1, "0123456789") < strlen(dot + 1) ? dot : "";
-}
-
-/* Names with a dot in front are the system's (._IM0001.dcm). */
-static bool named_alike(const char *a, const char *b)
-{
-	if (a[0] == '.') return false;
-	return numbered_alike(a, b) || (*ending(a) && iso_same_word(ending(a), ending(b)));
-}
-
-/* One that has not the mark of DICOM: a slice that was cut or never copied must not be missed in silence. */
-static int check_odd(const struct series *s, const char *path)
-{
-	const char *name = iso_base_name(path);
-	struct stat info;
-	int64_t k = 0;
-
-	while (k < s->n && !named_alike(name, iso_base_name(s->v[k].path))) k++;
-	if (k == s->n) return ISO_OK;
-	if (stat(path, &info) != 0) return iso_refuse(path, "%s", strerror(errno));
-	if (info.st_size == 0)
-		return iso_refuse(path,
-		                  "empty, and named as the slices beside it are: copy it again, or move it "
-		                  "out of the folder");
-	return iso_refuse(path,
-	                  "no DICOM file (%" PRId64
-	                  " bytes), and named as the slices beside it are: copy it again, or move "
-	                  "it out of the folder",
-	                  (int64_t)info.st_size);
-}
-
-/* ---- which of them belong to it ---- */
-
-static int several(const struct dicom_slice *a, const struct dicom_slice *b)
-{
-	return iso_fail(ISO_EINPUT, "%s and %s are of two CT series; name one file of the one that is wanted",
-	                a->path, b->path);
-}
-
-/* A file of the folder: `series`, or with "" the one CT series that is there. *other: what else was seen. *odd: files
-   that are no DICOM. */
-static int take_file(struct series *s, const char *path, const char *series, char other[DICOM_TEXT],
-                     struct names *odd)
-{
-	struct dicom_slice slice = { 0 };
-	struct stat info;
-	int st;
-
-	if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) return ISO_OK;
-	if (!dicom_marked(path)) return names_add(odd, path);
-	if ((st = dicom_head(&slice, path))) return st;
-	slice.path = (char *)path;
-	if (strcmp(slice.class, DIRECTORY) == 0) return ISO_OK;
-	if (!slice.modality[0] || !slice.series[0]) return dicom_complete(&slice);
-	if (series[0] ? strcmp(slice.series, series) != 0 : strcmp(slice.modality, "CT") != 0) {
-		memcpy(other, slice.modality, DICOM_TEXT);
-		return ISO_OK;
-	}
-	if (s->n > 0 && strcmp(slice.series, s->v[0].series) != 0) return several(&s->v[0], &slice);
-	return (st = dicom_complete(&slice)) ? st : series_add(s, &slice);
-}
-
-static int gather(struct series *s, const iso_ctx *ctx, const char *folder, const char *series)
-{
-	const char *slash = folder[0] && folder[strlen(folder) - 1] != '/' ? "/" : "";
-	char path[PATH_MAX], other[DICOM_TEXT] = "";
-	struct names names = { 0 }, odd = { 0 };
-	int st = names_read(&names, folder[0] ? folder : ".");
-
-	for (int64_t i = 0; i < names.n && !st && !(st = iso_stop_check(ctx, folder)); i++)
-		st = snprintf(path, sizeof path, "%s%s%s", folder, slash, names.v[i]) < (int)sizeof path
-		             ? take_file(s, path, series, other, &odd)
-		             : iso_refuse(names.v[i], "its name is too long");
-	for (int64_t i = 0; i < odd.n && !st; i++) st = check_odd(s, odd.v[i]);
-	names_free(&names);
-	names_free(&odd);
-	if (!st && s->n == 0)
-		st = iso_refuse(folder, "no CT in this folder%s%s%s; a series of DICOM files was expected",
-		                other[0] ? ", modality " : "", other, other[0] ? " is there" : "");
-	return st;
-}
-
-/* The series in a folder, or the one that a file is of, with those of its folder. */
-static int find_series(struct series *s, const iso_ctx *ctx, const char *path)
-{
-	struct dicom_slice first = { 0 };
-	char folder[PATH_MAX];
-	struct stat info;
-	int st;
-
-	if (stat(path, &info) != 0) return iso_refuse(path, "%s", strerror(errno));
-	if (S_ISDIR(info.st_mode)) return gather(s, ctx, path, "");
-	if ((st = dicom_head(&first, path))) return st;
-	first.path = (char *)path;
-	if ((st = dicom_complete(&first))) return st;
-	size_t length = (size_t)(iso_base_name(path) - path);
-
-	if (length >= sizeof folder) return iso_refuse(path, "its name is too long");
-	memcpy(folder, path, length);
-	folder[length] = '\0';
-	return gather(s, ctx, folder, first.series);
-}
 
 /* ---- where the slices lie ---- */
 
@@ -243,6 +38,60 @@ static int by_height(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* ---- frames ---- */
+
+/* When the frame of a slice was: by its reference time, else by date and time of its acquisition, else by its number. */
+static int by_time(const void *a, const void *b)
+{
+	const struct dicom_slice *x = a, *y = b;
+	int date = strcmp(x->date, y->date), time = strcmp(x->time, y->time);
+
+	if (x->reference_ms != y->reference_ms) return x->reference_ms > y->reference_ms ? 1 : -1;
+	if (date || time) return date ? date : time;
+	return (x->instance > y->instance) - (x->instance < y->instance);
+}
+
+/* How many slices lie at the place of slice `first`, which comes first of them. */
+static int64_t at_place(const struct dicom_series *s, int64_t first)
+{
+	int64_t n = 1;
+
+	while (first + n < s->n && height(&s->v[first + n]) - height(&s->v[first]) < 1e-3) n++;
+	return n;
+}
+
+/* Slices of PET in the order of their heights -> frame after frame. Each place has one slice of every frame. */
+static int order_frames(int64_t *frames, struct dicom_series *s)
+{
+	const int64_t n = at_place(s, 0), places = s->n / n;
+	struct dicom_slice *v;
+
+	*frames = 1;
+	if (n == 1 || strcmp(s->v[0].modality, "PT") != 0) return ISO_OK;
+	for (int64_t k = 0; k < s->n; k += n) {
+		if (at_place(s, k) != n)
+			return iso_refuse(s->v[k].path,
+			                  "%" PRId64 " slices lie at its place and %" PRId64
+			                  " at that of %s: is a frame missing?",
+			                  at_place(s, k), n, s->v[0].path);
+		qsort(s->v + k, (size_t)n, sizeof *s->v, by_time);
+		for (int64_t i = 1; i < n; i++)
+			if (by_time(&s->v[k + i - 1], &s->v[k + i]) == 0)
+				return iso_fail(ISO_EINPUT,
+				                "%s and %s lie at the same place, at the same time",
+				                s->v[k + i - 1].path, s->v[k + i].path);
+	}
+	if (!(v = size_alloc(s->n, sizeof *v))) return iso_fail_memory("series", s->n * (int64_t)sizeof *v);
+	for (int64_t k = 0; k < s->n; k++) v[k % n * places + k / n] = s->v[k];
+	free(s->v);
+	s->v = v;
+	s->room = s->n;
+	*frames = n;
+	return ISO_OK;
+}
+
+/* ---- places ---- */
+
 static int check_same(const struct dicom_slice *a, const struct dicom_slice *b)
 {
 	if (a->rows != b->rows || a->columns != b->columns)
@@ -264,7 +113,7 @@ static int check_same(const struct dicom_slice *a, const struct dicom_slice *b)
 #define ROUNDED .02
 
 /* Of slices in order, two or more: no two at one place, and none missing. */
-static int check_steps(const struct series *s)
+static int check_steps(const struct dicom_series *s)
 {
 	double least = INFINITY;
 
@@ -288,7 +137,7 @@ static int check_steps(const struct series *s)
 }
 
 /* step = from slice to slice in mm: from the first to the last over their number, on which line all must lie. */
-static int find_step(double step[3], const struct series *s)
+static int find_step(double step[3], const struct dicom_series *s)
 {
 	const struct dicom_slice *first = &s->v[0], *last = &s->v[s->n - 1];
 	double n[3], length = 0;
@@ -316,7 +165,7 @@ static int find_step(double step[3], const struct series *s)
 }
 
 /* The file's axes are left, posterior, superior: the first two change their signs. (-0 + 0 is 0, which reads better.) */
-static int place(struct iso_volume *v, const struct series *s)
+static int place(struct iso_volume *v, const struct dicom_series *s)
 {
 	const struct dicom_slice *first = &s->v[0];
 	double step[3];
@@ -338,15 +187,14 @@ static int place(struct iso_volume *v, const struct series *s)
 }
 
 /* Of a series with several tube voltages, none holds for all. */
-static double voltage(const struct series *s)
+static double voltage(const struct dicom_series *s)
 {
 	for (int64_t k = 1; k < s->n; k++)
 		if (s->v[k].kvp != s->v[0].kvp) return 0;
 	return s->v[0].kvp > 0 ? s->v[0].kvp : 0;
 }
 
-static int read_series(struct iso_volume *v, struct series *s, const iso_ctx *ctx, const char *path,
-                       bool values)
+int dicom_order(struct iso_volume *v, int64_t *frames, struct dicom_series *s)
 {
 	int st;
 
@@ -356,8 +204,21 @@ static int read_series(struct iso_volume *v, struct series *s, const iso_ctx *ct
 		memcpy(s->v[k].orientation, s->v[0].orientation, sizeof s->v[k].orientation);
 	}
 	qsort(s->v, (size_t)s->n, sizeof *s->v, by_height);
-	if ((st = place(v, s)) || (st = iso_volume_room(v, ctx, path, s->n, values))) return st;
+	if ((st = order_frames(frames, s))) return st;
+	const struct dicom_series first = { .n = s->n / *frames, .v = s->v };
+
 	v->kvp = voltage(s);
+	return place(v, &first);
+}
+
+static int read_series(struct iso_volume *v, struct dicom_series *s, const iso_ctx *ctx, const char *path,
+                       bool values)
+{
+	int64_t frames;
+	int st;
+
+	if ((st = dicom_order(v, &frames, s)) || (st = iso_volume_room(v, ctx, path, s->n, values)))
+		return st;
 	for (int64_t k = 0; k < s->n; k++) {
 		if ((st = iso_stop_check(ctx, path)) ||
 		    (values && (st = dicom_values(v->v + k * v->dim[0] * v->dim[1], &s->v[k]))))
@@ -370,22 +231,22 @@ static int read_series(struct iso_volume *v, struct series *s, const iso_ctx *ct
 
 int iso_dicom_volume(struct iso_volume *v, const iso_ctx *ctx, const char *path, bool values)
 {
-	struct series s = { 0 };
-	int st = find_series(&s, ctx, path);
+	struct dicom_series s = { 0 };
+	int st = dicom_gather(&s, ctx, path, DICOM_CT);
 
 	if (!st) st = read_series(v, &s, ctx, path, values);
-	series_free(&s);
+	dicom_series_free(&s);
 	return st;
 }
 
 int iso_dicom_place(struct iso_volume *v, const char *path)
 {
-	struct iso_volume r = { 0 };
-	int st = iso_dicom_volume(&r, NULL, path, false);
+	struct dicom_series s = { 0 };
+	int64_t frames;
+	int st = dicom_gather(&s, NULL, path, DICOM_CT | DICOM_PT);
 
-	memcpy(v->dim, r.dim, sizeof v->dim);
-	memcpy(v->affine, r.affine, sizeof v->affine);
-	iso_volume_free(&r);
+	if (!st) st = dicom_order(v, &frames, &s);
+	dicom_series_free(&s);
 	return st;
 }
 

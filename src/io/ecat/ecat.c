@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ECAT 7 images (.v), big-endian: a main header of 512 bytes, a directory of matrices in blocks of 512 bytes, and for each
    frame a subheader of one block with the voxels behind it. Fields by their offsets, as in CTI's ECAT 7 file format. */
-#include "ecat.h"
+#include "io/ecat.h"
 #include "base/number.h"
 #include "base/utf8.h"
 #include "core/size.h"
@@ -315,6 +315,8 @@ static int open_file(struct ecat **out, const char *path)
 	if (!st) st = read_main(e);
 	if (!st) st = read_directory(e);
 	for (int64_t k = 0; !st && k < e->n; k++) st = read_subheader(e, k);
+	if (!st && e->n * e->dim[0] * e->dim[1] * e->dim[2] * e->element.size > e->size) /* below 2^62 */
+		st = iso_refuse(path, "%" PRId64 " frames lie over one another", e->n);
 	if (st)
 		free_ecat(e);
 	else
