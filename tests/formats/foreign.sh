@@ -44,7 +44,7 @@ for name, value in ("lines", v), ("corrected", v - 3):
     open(f"{name}.hs", "w").write(head.replace("NAME", name))
     value.astype("<f4").tofile(f"{name}.s")
 END
-grid=(--grid 21,21,15 --voxel 5,5,2 --iterations 8)
+grid=(--grid "21,21,15" --voxel "5,5,2" --iterations 8)
 run info lines.hs
 out_has "values are line integrals, because they are not whole numbers and do not grow with the number of crystal pairs of a bin, 1 to 8 (--bins counts changes that)"
 out_has "% of the bins are negative"
