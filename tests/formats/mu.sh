@@ -206,7 +206,7 @@ refused 3 'unknown suffix' ct.py -o y.nii --kvp 120
 refused 4 'host memory' "$ct" --memory-limit 1e-6 -o y.nii
 mkdir packed
 sed 's/1\.2\.840\.10008\.1\.2\.1\x00/1.2.840.10008.1.2.5\x00/' "$ct/CT00.dcm" >packed/a.dcm
-refused 3 "is packed (transfer syntax 1.2.840.10008.1.2.5, RLE); 'gdcmconv --raw' unpacks a file" packed -o y.nii
+refused 3 "is packed (transfer syntax 1.2.840.10008.1.2.5, RLE); 'gdcmconv -w' unpacks a file" packed -o y.nii
 cp "$ct"/CT0[0-4].dcm empty/ # CT02 lies at one end: without CT04 one is missing in the middle
 rm empty/CT04.dcm
 refused 3 'there are 10 mm, elsewhere 5: is a slice missing?' empty -o y.nii

@@ -346,7 +346,7 @@ static void refused(void **state)
 		const char *text, *message;
 	} wrong[] = {
 		{ 0x00020010, "1.2.840.10008.1.2.4.70",
-		  "is packed (transfer syntax 1.2.840.10008.1.2.4.70, JPEG lossless); 'gdcmconv --raw' "
+		  "is packed (transfer syntax 1.2.840.10008.1.2.4.70, JPEG lossless); 'gdcmconv -w' "
 		  "unpacks" },
 		{ 0x00020010, "1.2.840.10008.1.2.4.201",
 		  "(transfer syntax 1.2.840.10008.1.2.4.201, not known here)" },

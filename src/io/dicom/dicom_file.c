@@ -249,7 +249,7 @@ static int choose_syntax(struct walk *w, const struct dicom_slice *s)
 		return iso_refuse(
 			w->path,
 			"(0002,0010) transfer syntax %s (%s): explicit or implicit little-endian was "
-			"expected; 'gdcmconv --raw' rewrites a file",
+			"expected; 'gdcmconv -w' rewrites a file",
 			s->syntax, syntax_name(s->syntax));
 	w->implicit = strcmp(s->syntax, IMPLICIT) == 0;
 	return ISO_OK;
@@ -361,7 +361,7 @@ static int check_kind(const struct dicom_slice *s, enum dicom_want want)
 			return damaged(s->path, &tags[i], "is missing", "");
 	if (strcmp(s->syntax, IMPLICIT) != 0 && strcmp(s->syntax, EXPLICIT) != 0)
 		return iso_refuse(s->path,
-		                  "is packed (transfer syntax %s, %s); 'gdcmconv --raw' unpacks a file, "
+		                  "is packed (transfer syntax %s, %s); 'gdcmconv -w' unpacks a file, "
 		                  "'dcm2niix' makes NIfTI of a series",
 		                  s->syntax, syntax_name(s->syntax));
 	if (strcmp(s->modality, "CT") == 0 && s->unit[0] && strcmp(s->unit, "HU") != 0 &&

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The files of a DICOM series, found in a folder under whatever names. */
 #include "dicom.h"
+#include "base/number.h"
 #include "core/status.h"
 #include "file/out.h"
 #include "file/suffix.h"
@@ -207,9 +208,9 @@ static int refuse_several(const struct dicom_series *s, const char *folder)
 		if (!begins(s, i)) continue;
 		n++;
 		for (int64_t k = i; k < s->n; k++) files += strcmp(s->v[k].series, v->series) == 0;
-		snprintf(list + used, sizeof list - used, "%s%s%s%s%s (%" PRId64 " files, %s)",
-		         used ? ", " : "", v->modality, v->description[0] ? " '" : "", v->description,
-		         v->description[0] ? "'" : "", files, iso_base_name(v->path));
+		iso_snprintf(list + used, sizeof list - used, "%s%s%s%s%s (%" PRId64 " files, %s)",
+		             used ? ", " : "", v->modality, v->description[0] ? " '" : "", v->description,
+		             v->description[0] ? "'" : "", files, iso_base_name(v->path));
 	}
 	return iso_refuse(folder, "%d series: %s; name one file of the series that is wanted", n, list);
 }
