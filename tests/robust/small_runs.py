@@ -109,6 +109,7 @@ report_scatter~ report @scattered.nii -o report.html
 ray_live~ recon ray --events @e.lmdT {RAY} --sens @sens.nii --iterations 1 --live 0 -o x.nii
 ray_file recon @e.Cdh --voxel 20 --iterations 1 -o x.nii
 ray_around recon @e.lmdT --voxel 20 --iterations 1 -o x.nii
+ray_preset recon @e.Cdh --preset clinical -o x.nii
 ray_sens sens @e.Cdh --grid 8,8,4 -o x.nii
 ray_like recon --like @x.json --events @e.lmdT --scanner @ring.yaml --sens @sens.nii --iterations 1 -o again.nii
 ray_stop! [143] recon ray --events @e.lmdT {RAY} --iterations 9 --sens @sens.nii --stop-after 0.0000001 -o part.nii
