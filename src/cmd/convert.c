@@ -309,7 +309,7 @@ static int check_output(const struct cmd *c, const struct settings *s, enum what
 	if (st || iso_names_folder(s->to)) return st;
 	if (what != STRIPS && cmd_is_events(s->from) && !cmd_is_events(s->to) &&
 	    !iso_has_suffix(s->to, ".npy"))
-		return iso_fail(ISO_EARG, "%s: events are written as .lmdT, .Cdh or .npy", s->to);
+		return iso_fail(ISO_EARG, "%s: events are written as .lmdT, .Cdh, .petsird or .npy", s->to);
 	if (what == EVENTS && !iso_has_suffix(s->to, ".Cdh") &&
 	    (cmd_given(c, "duration-s") || cmd_given(c, "start-s")))
 		return iso_fail(ISO_EARG, "%s has no place for --duration-s and --start-s; a CASToR .Cdh has",

@@ -75,8 +75,10 @@ struct iso_event_format {
 	bool simulated;                   /* trees or tables of a simulation, by name, which can tell trues */
 
 	int record; /* bytes of a record that is written, or the least if `begin` sets w->record */
-	/* Event i of e as a record; NULL: the format is only read. */
+	/* Event i of e as a record; NULL, and no append: the format is only read. */
 	int (*encode)(iso_event_writer *w, uint8_t *record, const struct iso_events *e, int64_t i);
+	/* In place of encode: all events of a block, where they differ in size. */
+	int (*append)(iso_event_writer *w, const struct iso_events *e);
 	/* For more than records in one file; each may be NULL. */
 	int (*create)(iso_event_writer *w, const char *path, int64_t bytes); /* opens w->out */
 	int (*begin)(iso_event_writer *w, const struct iso_events *e);       /* with the first block */

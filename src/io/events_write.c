@@ -12,7 +12,8 @@ enum { WRITTEN = 1 << 16 }; /* bytes of records that are written at a time */
 static int find(const struct iso_event_format **m, const char *path)
 {
 	*m = iso_event_format_find(path);
-	return *m && (*m)->encode ? ISO_OK : iso_kind_unknown(ISO_EARG, path, ISO_EVENTS_FILE, true);
+	return *m && ((*m)->encode || (*m)->append) ? ISO_OK
+	                                            : iso_kind_unknown(ISO_EARG, path, ISO_EVENTS_FILE, true);
 }
 
 int iso_event_writer_open(iso_event_writer **w, const char *path, const iso_scanner *s, int64_t n)
@@ -63,7 +64,7 @@ int iso_event_writer_append(iso_event_writer *w, const struct iso_events *block)
 		                w->out.path, w->format->name);
 	if (!w->begun && w->format->begin) st = w->format->begin(w, block);
 	w->begun = true;
-	if (!st) st = write_block(w, block);
+	if (!st) st = w->format->append ? w->format->append(w, block) : write_block(w, block);
 	w->n += block->n;
 	return st;
 }

@@ -120,7 +120,7 @@ static bool serves(const struct iso_kind *k, enum iso_content as, bool to_write)
 	case ISO_ARRAY_FILE:
 		return k->array && (!to_write || k->array->lead);
 	case ISO_EVENTS_FILE:
-		return k->events && (!to_write || k->events->encode);
+		return k->events && (!to_write || k->events->encode || k->events->append);
 	case ISO_STRIPS_FILE:
 		return k->strips != ISO_STRIP_UNKNOWN;
 	case ISO_RECORDING_FILE:

@@ -32,7 +32,7 @@ for npy, lmdt in ("rows.npy", "e.lmdT"), ("rows-d.npy", "d.lmdT"):
     require((a[:, 6] != 0).any(), "time differences")
 END
 expect 2 "${scan[@]}" -o e.nii
-err_has 'e.nii: events are written as .lmdT, .Cdh or .npy'
+err_has 'e.nii: events are written as .lmdT, .Cdh, .petsird or .npy'
 
 check "randoms, delayeds and singles do not fit each other" <<'END'
 from checks import *

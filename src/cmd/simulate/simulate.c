@@ -50,7 +50,8 @@ static void list_options(struct opt o[OWN_OPTIONS], struct simulate *s)
 		             "panels also a phantom; for transducers nine-spheres, vessel-tree, or a file of "
 		             "spheres that do not overlap (.yaml; smooth_fwhm_mm smooths them)"),
 		CMD_OUTPUT(s->out,
-		           "events (.lmdT, rows of .npy, or CASToR .Cdh with its .Cdf, .hscan and .lut; "
+		           "events (.lmdT, rows of .npy, PETSIRD .petsird, or CASToR .Cdh with its .Cdf, "
+		           ".hscan and .lut; "
 		           "strips: .f32; "
 		           "panels: histogram of LORs, .npy; transducers: traces, .npy, .hdf5 or .h5)"),
 		{ 0, "counts", .real = &s->counts, .value = "N", .min = 1, .max = 1e12,

@@ -2,6 +2,8 @@
 /* isotome simulate for crystals on a cylinder or anywhere: list-mode events of an activity image. */
 #include "simulate.h"
 
+#include "scanner/scanner.h"
+
 #include "file/npy.h"
 #include "io/format.h"
 #include "physics/scan/ring_scan.h"
@@ -109,6 +111,11 @@ static int write_list(struct cmd *c, const char *path, const struct iso_simulate
 		record_warn(&c->record,
 		            "%s: %s has no place for the times of events: only their order is kept", path,
 		            strrchr(path, '.') + 1);
+	if (!st && iso_has_suffix(path, ".petsird") && p->scanner->solid_angle)
+		record_note(
+			&c->record,
+			"%s: PETSIRD has no place for pair_weight: solid-angle; give recon the scanner, too",
+			path);
 	if (!st) cmd_tell_duration(c, path, p->duration_s);
 	if (!st && truth_path) st = iso_npy_bytes(truth_path, truth.order, truth.n);
 	if (!st) st = cmd_close_events(c, &w);
@@ -221,7 +228,7 @@ static int check_options(const struct cmd *c, const struct simulate *s)
 	int st;
 
 	if (!takes_events(s->out) || (s->delayed && !takes_events(s->delayed)))
-		return iso_fail(ISO_EARG, "%s: events are written as .lmdT, .Cdh or .npy",
+		return iso_fail(ISO_EARG, "%s: events are written as .lmdT, .Cdh, .petsird or .npy",
 		                takes_events(s->out) ? s->delayed : s->out);
 	if (s->singles && cmd_is_events(s->singles))
 		return iso_fail(ISO_EARG, "--singles %s: counts per crystal are an array, not events",

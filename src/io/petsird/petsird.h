@@ -63,4 +63,12 @@ void petsird_read_efficiencies(struct yardl *y, int type, void *arg);
 void petsird_take_efficiencies(struct petsird *p);
 void petsird_free_raw(struct petsird_raw *r);
 
+/* ---- writing ---- */
+
+struct iso_event_writer;
+struct iso_events;
+int petsird_create(struct iso_event_writer *w, const char *path, int64_t bytes);
+int petsird_append(struct iso_event_writer *w, const struct iso_events *e);
+int petsird_finish(struct iso_event_writer *w, const char *sidecar);
+
 #endif

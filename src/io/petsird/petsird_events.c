@@ -653,4 +653,8 @@ const struct iso_event_format iso_petsird_format = {
 	.open = open_petsird,
 	.read = read_petsird,
 	.close = close_petsird,
+	.record = NOMINAL,
+	.create = petsird_create,
+	.append = petsird_append,
+	.finish = petsird_finish,
 };
