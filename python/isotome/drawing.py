@@ -299,8 +299,8 @@ def _common_percentiles(images: Sequence[np.ndarray], percent: Any, map: str | N
 
 def _common_window(images: Sequence[np.ndarray], **how: Any) -> tuple[float, float]:
     """The widest of the windows that the library chooses for each of them, which it draws as small as it can."""
-    drawn = [picture(image, zoom=1e-3, **how).info for image in images]
-    windows = [info.window for info in drawn if info]
+    drawn = [info for image in images if (info := picture(image, zoom=1e-3, **how).info)]
+    windows = [info.window for info in drawn if info.min or info.max] or [drawn[0].window]  # zeros say nothing
     low, high = min(w[0] for w in windows), max(w[1] for w in windows)
     return _about_zero(low, high) if any(w[0] == -w[1] for w in windows) else (low, high)
 

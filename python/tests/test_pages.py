@@ -24,6 +24,11 @@ def test_viewer(image, tmp_path):
     )
     assert "A &amp; B" in page.read_text() and "x.nii" in page.read_text()
     isotome.write_viewer(page, np.ones((3, 4, 5, 6)), frame=2)
+    late = 1e-3 * np.stack([np.zeros((4, 5, 6)), np.ones((4, 5, 6)), np.zeros((4, 5, 6))])
+    isotome.write_viewer(page, late, overlay=late[1], overlay_map="tide", opacity=0.25, labels="none")
+    text = page.read_text(encoding="utf-8")
+    for words in ('"frame": 1', '"opacity": 0.25', '"labels": "none"', '"map": "tide"'):
+        assert words in text
 
 
 def test_report(image, tmp_path):

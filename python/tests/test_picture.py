@@ -231,6 +231,7 @@ def test_several_have_one_window(image):
     for axis in (0, 1):
         both = isotome.pictures([image, 2 * image], ["a", "b"], columns=1 + axis, **how)
         assert np.array_equal(both.pixels, np.concatenate([one, two], axis=axis))
+    assert drawing._common_window([np.zeros((2, 2)), np.full((2, 2), 1e-3)])[1] < 2e-3
     each = isotome.pictures([image, image], window="each", columns=1, **how)
     assert np.array_equal(each.pixels, np.concatenate([isotome.picture(image, **how).pixels] * 2))
 

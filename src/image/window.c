@@ -301,19 +301,28 @@ static void set_window(double window[2], double reach, enum iso_window_kind kind
 	if (kind == ISO_WINDOW_SIGNED) window[0] = -window[1];
 }
 
+/* What the voxel that counts most counts. */
+static double greatest_count(const struct iso_range *r, enum iso_window_kind kind)
+{
+	if (kind == ISO_WINDOW_SIGNED) return fmax(-r->min, r->max);
+	return kind == ISO_WINDOW_LEAST ? r->max - r->min : r->max;
+}
+
+bool iso_window_empty(const struct iso_range *r, enum iso_window_kind kind)
+{
+	return !(greatest_count(r, kind) > 0);
+}
+
 int iso_window_choose(double window[2], int64_t voxel[3], const struct iso_shown *vol,
                       enum iso_window_kind kind)
 {
 	const struct iso_range r = iso_shown_range(vol);
-	double greatest = kind == ISO_WINDOW_SIGNED  ? fmax(-r.min, r.max)
-	                  : kind == ISO_WINDOW_LEAST ? r.max - r.min
-	                                             : r.max;
 	double reach = 0;
 	struct object o;
 	int st;
 
 	if (!(st = create(&o, vol)) && !(st = count_voxels(&o, vol, kind, r.min)) &&
-	    !(st = find_reach(&o, &reach, greatest))) {
+	    !(st = find_reach(&o, &reach, greatest_count(&r, kind)))) {
 		if (window) set_window(window, reach, kind, r.min);
 		if (voxel) find_middle(&o, voxel, reach);
 	}

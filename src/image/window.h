@@ -19,6 +19,9 @@ bool iso_window_never_negative(const char *unit);
 /* The kind that suits values and unit, for a colour map of this name (NULL: whichever suits). */
 enum iso_window_kind iso_window_kind(const struct iso_range *r, const char *unit, const char *map);
 
+/* Whether no voxel counts; the window is then 1 wide, whatever other images have. */
+bool iso_window_empty(const struct iso_range *r, enum iso_window_kind kind);
+
 /* window: values of the first and the last colour, rising. voxel: the middle of what is seen in that window, the
    centre of mass of the upper half of the image smoothed. Either may be NULL. */
 int iso_window_choose(double window[2], int64_t voxel[3], const struct iso_shown *vol,

@@ -78,7 +78,9 @@ static bool choose_last(struct range *r, const struct live_image *im)
 
 		for (int64_t i = 0; v && i < n; i++) v[i] = (iso_real)p->v[i];
 		chosen = v && !iso_window_choose(window, NULL, &plane, kind);
-		if (chosen) r->last = fmax(r->last, window[1]);
+		const struct iso_range values = chosen ? iso_shown_range(&plane) : (struct iso_range){ 0 };
+
+		if (chosen && !iso_window_empty(&values, kind)) r->last = fmax(r->last, window[1]);
 		free(v);
 	}
 	r->last = r->max > r->min ? fmin(r->last, r->max) : r->max;

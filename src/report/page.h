@@ -47,6 +47,7 @@ struct iso_report_image {
 	struct iso_shown volume; /* its first frame */
 	struct iso_range range;
 	struct iso_history history;
+	bool empty;                  /* no value is above 0, nor below where that means something */
 	enum iso_window_kind kind;   /* what its values are, */
 	double window[2];            /* those of the first and the last colour, */
 	int64_t cut[3];              /* the voxel where the slices shown cross, */

@@ -76,7 +76,9 @@ static int choose_looks(struct look look[ISO_REPORT_MOST], bool *common, const s
 	if (r->has_truth) st = own_look(&look[0], &r->truth, 1.1);
 	for (int i = 0; !st && !r->has_truth && i < r->n; i++) {
 		st = own_look(&look[i], &r->image[i], 1);
-		if (look[i].hi - look[i].lo > look[widest].hi - look[widest].lo) widest = i;
+		if (r->image[i].empty) continue;
+		if (r->image[widest].empty || look[i].hi - look[i].lo > look[widest].hi - look[widest].lo)
+			widest = i;
 	}
 	for (int i = 0; *common && i < r->n; i++) look[i] = look[widest];
 	return st;

@@ -32,18 +32,25 @@ static int choose_window(struct iso_report_image *m)
 		if (!(st = iso_shown_of(&vol, &m->array, k)))
 			all.min = fmin(all.min, iso_shown_range(&vol).min);
 	m->kind = iso_window_kind(&all, m->array.unit, NULL);
-	m->window[1] = -INFINITY;
+	double widest = -INFINITY;
+
 	for (int64_t k = 0; !st && k < frames; k += step) {
-		double window[2];
+		double window[2], reach;
 		int64_t voxel[3];
 
 		if ((st = iso_shown_of(&vol, &m->array, k)) ||
-		    (st = iso_window_choose(window, voxel, &vol, m->kind)) || window[1] <= m->window[1])
-			continue;
+		    (st = iso_window_choose(window, voxel, &vol, m->kind)))
+			break;
+		const struct iso_range r = iso_shown_range(&vol);
+
+		reach = iso_window_empty(&r, m->kind) ? -1 : window[1]; /* an empty frame says nothing */
+		if (reach <= widest) continue;
+		widest = reach;
 		memcpy(m->window, window, sizeof window);
 		memcpy(m->cut, voxel, sizeof voxel);
 		m->frame = k;
 	}
+	m->empty = widest < 0;
 	return st;
 }
 

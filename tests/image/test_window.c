@@ -222,6 +222,12 @@ static void kinds(void **state)
 
 		assert_int_equal(iso_window_kind(&r, c[i].unit, c[i].map), c[i].want);
 	}
+	const struct iso_range zero = { 0 }, below = { .min = -2, .max = -1 };
+
+	assert_true(iso_window_empty(&zero, ISO_WINDOW_PLAIN) && iso_window_empty(&zero, ISO_WINDOW_LEAST));
+	assert_true(iso_window_empty(&below, ISO_WINDOW_PLAIN));
+	assert_false(iso_window_empty(&below, ISO_WINDOW_SIGNED) ||
+	             iso_window_empty(&below, ISO_WINDOW_LEAST));
 }
 
 /* ---- the place ---- */
