@@ -7,7 +7,7 @@
 #     isotome/lib/libisotome_front.so         where there are levels: see below
 #     isotome/lib/libisotome_mpi.so           and others, where they are built
 #     isotome/bin/isotome                     the program
-# Component `cuda`, python/cuda13/pyproject.toml:
+# Component `python_cuda` (`cuda` is the Debian package), python/cuda13/pyproject.toml:
 #     isotome_cuda13/lib/libisotome_cuda.so   and libisotome_bench_cuda.so
 set(WHEEL isotome isotome_program)
 
@@ -40,6 +40,6 @@ install(TARGETS isotome_program RUNTIME DESTINATION isotome/bin COMPONENT python
 if(TARGET isotome_cuda)	# the runtime and cuFFT: in NVIDIA's wheels, in conda's environment, else as the loader finds them
 	set_target_properties(isotome_cuda isotome_bench_cuda PROPERTIES INSTALL_RPATH
 		"$ORIGIN;$ORIGIN/../../nvidia/cu13/lib;$ORIGIN/../../../..;/usr/local/cuda/lib64")
-	install(TARGETS isotome_cuda isotome_bench_cuda LIBRARY DESTINATION isotome_cuda13/lib COMPONENT cuda)
+	install(TARGETS isotome_cuda isotome_bench_cuda LIBRARY DESTINATION isotome_cuda13/lib COMPONENT python_cuda)
 endif()
 add_custom_target(isotome_wheel DEPENDS ${WHEEL})

@@ -149,3 +149,11 @@ def test_the_cuda_half_is_an_extra():
     assert f'cuda13 = ["isotome-cuda13=={version}"' in text and 'cuda = ["isotome[cuda13]"]' in text
     half = (ROOT / "python" / "cuda13" / "pyproject.toml").read_text()
     assert 'name = "isotome-cuda13"' in half and f'version = "{version}"' in half and f"isotome=={version}" in half
+
+
+def test_the_cuda_wheel_has_its_own_component():
+    """That of the Debian package would put the libraries into the wheel a second time, in site-packages/lib."""
+    half = (ROOT / "python" / "cuda13" / "pyproject.toml").read_text()
+    assert 'install.components = ["python_cuda"]' in half
+    assert "python_cuda" in (ROOT / "cmake" / "python.cmake").read_text()
+    assert "python_cuda" not in (ROOT / "cmake" / "install.cmake").read_text()
