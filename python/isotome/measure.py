@@ -433,8 +433,8 @@ class Rmse(NamedTuple):
 def rmse(image: Any, reference: Any, *, mask: Any = None, scale: str = "none") -> Rmse:
     """Root of the mean squared error of any array against a reference.
 
-    mask: an image; only voxels that are not 0 in it are compared. scale: how the image is scaled first, by "none", "sum"
-    (the sums agree) or "fit" (the error is smallest).
+    mask: an image; only voxels that are not 0 in it are compared. scale: how the image is scaled first, by "none",
+    "sum" (the sums agree) or "fit" (the error is smallest).
     """
     x, y = _alike(image, reference, ("image", "reference"))
     m = None if mask is None else _alike(reference, mask, ("reference", "mask"))[1]
