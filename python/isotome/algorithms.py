@@ -484,7 +484,7 @@ def em(
     sens: the sensitivity S, of A.in_shape, of which each subset has an equal share, or (A.n_subsets, ...),
         one each; None: A.sensitivity().
     start: None: 1 in every voxel. Voxels without sensitivity are 0.
-    iterations: of all subsets.
+    iterations: passes over all subsets.
     filter: "gaussian:MM", "gaussian:X,Y,Z" or "median:N", after every `filter_every`-th iteration, on `grid`;
         None: that of the start or sensitivity image, or of the operator's problem.
     callback: called after each iteration with a Step; True ends the run there, in good order.

@@ -131,7 +131,7 @@ class Context:
 
 
 class Progress(NamedTuple):
-    """A step of a long call, as a callback is told of it."""
+    """A step of a long call, as a callback gets it."""
 
     stage: str
     done: int

@@ -122,7 +122,7 @@ class Picture:
         self.info = info  # None: it was put together from others
 
     def save(self, path: str | os.PathLike) -> None:
-        """Writes it as .png; one that is there is replaced."""
+        """Writes the picture as .png, and replaces an existing file."""
         name, (height, width) = path_of(path), self.pixels.shape[:2]
         check(lib.iso_picture_write_check(name, True))
         check(lib.iso_picture_write(name, byref(_Pixels(width, height, self.pixels.ctypes.data)), None))
@@ -237,8 +237,8 @@ def picture(
         "montage" (slices across `axis`, row by row) or "mip" (the greatest values along y, x and z).
     at: where slices cross: "object" (the centre of mass of the upper half of the image smoothed), "centre" (of
         the grid), "max" (the greatest value of the image slightly smoothed), or x, y, z in mm, as indices
-        without a grid. Of a slice also one number, its place along the axis.
-    axis: of a slice or montage: "x", "y" or "z". frame: which of a series, from 0.
+        without a grid. A slice also takes one number, its place along the axis.
+    axis: axis of a slice or montage, "x", "y" or "z". frame: number of the image in a series, from 0.
     every, columns: montage: one slice in so many, so many in a row; 0: what fills the picture.
     window: values of the first and last colour; None: from 0 to a high percentile of what is inside the object,
         as docs/viewer.md tells, symmetric where values below 0 mean something.
@@ -424,7 +424,7 @@ def _refuse_words(image: Any, several: bool, how: dict[str, Any]) -> None:
 def show(image: Any, *, path: str | os.PathLike | None = None, **how: Any) -> None:
     """Shows an image, or a list of them beside each other: `show([a, b], titles=["OSEM", "MAP"])`.
 
-    path: writes it there, as .png; one that is there is replaced.
+    path: writes the picture to this .png file, and replaces an existing one.
     Under Jupyter it is shown in the notebook, with a path too. Elsewhere, without a path, it is written as a
     temporary file, which is opened with the system's viewer or whose path, where there is no screen, is printed.
     The rest as in isotome.picture, and for a list isotome.pictures.

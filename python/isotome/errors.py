@@ -33,11 +33,11 @@ class IOError(IsotomeError, OSError):
 
 
 class MemoryError(IsotomeError, builtins.MemoryError):
-    """It does not fit the memory of host or device."""
+    """Host or device has not enough memory."""
 
 
 class DeviceError(IsotomeError, RuntimeError):
-    """The device is not there, or failed."""
+    """The device is missing, or failed."""
 
 
 class BusyError(IsotomeError, RuntimeError):

@@ -135,7 +135,7 @@ def read_strip_events(
 ) -> np.ndarray:
     """(n, 3) float32 of two strips: z_up, z_down, dl in mm; .f32, .raw, .txt or .npy.
 
-    mm: of the file's unit of length. dl_is_time: the third value is t_up - t_down in ps.
+    mm: length of the file's unit. dl_is_time: the third value is t_up - t_down in ps.
     """
     context, file, e = context_of(context), path_of(path), _abi.StripEvents()
     o = _StripOptions(size=ctypes.sizeof(_StripOptions), mm=number(mm, "mm", 0), ctx=context._pointer)

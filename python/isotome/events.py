@@ -49,7 +49,7 @@ class Events:
     crystal: (n, 2) uint32, the numbers of the two crystals.
     tof_fwhm_ps: resolution of t1 - t2; 0: there is no time of flight, or the scanner says.
     tof_bin_ps: width of the bins whose centres the times are; 0: they are not binned.
-    start_s: of the scan, as the file has it. duration_s: of the scan; 0: not known.
+    start_s: start of the scan, as in the file. duration_s: length of the scan; 0: not known.
     isotope: such as "F-18", for decay; "": not known.
     lists_all: a histogram with every line that could have been measured, those without counts too: its
         sensitivity is the back-projection of `mult`. attenuated: `mult` holds the attenuation.

@@ -40,7 +40,7 @@ class Live:
     """Serves the page, at `address`, until `close`: image, objective, rates, time left, warnings, stop and save.
 
     port: 0: a free one. bind: a numeric address to listen on; None: 127.0.0.1, which only this machine reaches.
-    title: of the page. context: of the problem whose reconstruction it shows; None: that of the process.
+    title: title of the page. context: context of the problem that the page shows; None: that of the process.
 
     Whoever has the address sees the run, and may stop it: the reconstruction then raises Cancelled. Images have the
     same bits with and without a page.
@@ -72,7 +72,7 @@ class Live:
         return self._handle.pointer
 
     def close(self, outcome: str | None = None) -> None:
-        """Ends the page; those that have it open are told how the run ended."""
+        """Ends the page. Open pages show how the run ended."""
         if self._handle is None:
             return
         handle, self._handle = self._handle, None

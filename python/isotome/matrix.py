@@ -185,7 +185,7 @@ class Matrix:
 
     @classmethod
     def read(cls, path: Path, counts: bool = True, context: Context | None = None) -> Matrix:
-        """From a file; without `counts` its table alone, which can't be continued or cut anew."""
+        """From a file; without `counts` its table alone, which can't be continued or cut again."""
         context, made, file = context_of(context), Handle(lib.iso_srm_free), path_of(path)
         run(context, None, lib.iso_srm_read_within, byref(made.pointer), context._pointer, file, bool(counts))
         return cls(made)
@@ -222,8 +222,8 @@ class Matrix:
             elements that hold half of the sensitivity have so many counts on average.
         share: of the scanner's sensitivity that the table keeps; `threshold` cuts it otherwise.
         symmetry: "all", "mirror", "none": what one voxel is simulated for; "auto".
-        outcomes: of each photon of a line, all combined, 1 to 8.
-        progress: as of isotome.simulate.
+        outcomes: outcomes of each photon of a line, all combined, 1 to 8.
+        progress: as in isotome.simulate.
         """
         _scanner, panels = _panels(scanner)
         o = _Options(size=ctypes.sizeof(_Options), symmetry=_place(symmetry, SYMMETRIES, "symmetry"))
@@ -279,7 +279,7 @@ class Matrix:
     ) -> Matrix:
         """Adds pairs first, first + 1 ... of photons in each simulated voxel; `threshold` makes the table.
 
-        first: None: after those that are there. until_counts: it ends before that when the elements that
+        first: None continues after the existing pairs. until_counts: it ends before that when the elements that
         hold half of the sensitivity have so many counts on average. If it is stopped, the matrix has the
         rounds that were whole.
         """
@@ -298,9 +298,9 @@ class Matrix:
         max_offset: int = 0,
         context: Context | None = None,
     ) -> Matrix:
-        """Makes the table anew from all that was counted, with the largest weights: one of the first three.
+        """Makes the table again from all counts, with the largest weights: one of the first three.
 
-        share: of the scanner's sensitivity that is kept, up to 1. min_weight: weights from here on.
+        share: share of the scanner's sensitivity to keep, up to 1. min_weight: keep weights of at least this.
         per_column: elements, mean over the columns. max_offset: crystals that lie farther apart along x or z
         are left out; 0: none.
         """
@@ -364,12 +364,12 @@ class Matrix:
 
     @property
     def panels(self) -> Panels:
-        """Of its scanner."""
+        """The panels of its scanner."""
         return Panels._of(self._panels_struct())
 
     @property
     def grid(self) -> Grid:
-        """Of its images."""
+        """The grid of its images."""
         return panels_grid(self._panels_struct())
 
     def rows(self) -> np.ndarray:
@@ -378,7 +378,7 @@ class Matrix:
             return _arrays.made(lambda to: check(lib.iso_srm_export(to, m)))
 
     def write(self, path: Path, final: bool = False, force: bool = False) -> None:
-        """To a file (.srm). final: without its counts, smaller, but it can't be continued or cut anew.
+        """To a file (.srm). final: without its counts, smaller, but the file can't be continued or cut again.
 
         force: an existing file is replaced. There is no file unless it is whole.
         """

@@ -294,7 +294,7 @@ def profile(image: Any, start: Any, end: Any, *, samples: int | None = None, wid
 
 
 class Width(NamedTuple):
-    """Of a peak along one axis, after NEMA NU 2; NaN where the profile does not fall so far."""
+    """Widths of a peak along one axis, after NEMA NU 2; NaN if the profile does not fall so far."""
 
     centre: float  # of the top, mm
     height: float  # less the background
@@ -324,7 +324,7 @@ def fwhm(image: Any, at: Any, *, window: float = 0, background: float = 0) -> Wi
 
 
 class Quartiles(NamedTuple):
-    """Of n values, straight lines between the ordered ones; NaN where n is 0."""
+    """Quartiles of n values, with straight lines between the ordered values; NaN if n is 0."""
 
     n: int
     least: float
@@ -433,8 +433,8 @@ class Rmse(NamedTuple):
 def rmse(image: Any, reference: Any, *, mask: Any = None, scale: str = "none") -> Rmse:
     """Root of the mean squared error of any array against a reference.
 
-    mask: compares only where it is not 0. scale: what the image is multiplied by first: "none", "sum" (the
-    sums agree), "fit" (the error is smallest).
+    mask: an image; only voxels that are not 0 in it are compared. scale: how the image is scaled first, by "none",
+    "sum" (the sums agree) or "fit" (the error is smallest).
     """
     x, y = _alike(image, reference, ("image", "reference"))
     m = None if mask is None else _alike(reference, mask, ("reference", "mask"))[1]

@@ -502,7 +502,7 @@ def _shape(value: Any, name: str) -> Shape:
 
 
 class Function(Operator):
-    """An operator of two functions of one's own, each of which returns a float32 array of the kind given."""
+    """An operator made of two functions of your own. Each returns a float32 array of the kind given."""
 
     def __init__(
         self,

@@ -133,7 +133,7 @@ def phantom(
     name_or_file: a built-in phantom (`phantom_names()`), or a file of shapes: YAML, JSON, or .txt.
     grid: voxels along x, y, z, one number for all, or an isotome.Grid; None: what covers the phantom.
     voxel: mm; None: the phantom's own, or its extent over the grid.
-    centre: of the image, mm; None: the phantom's own.
+    centre: centre of the image, mm; None: the phantom's own.
     at: the place of "point", mm.
     samples: points along each axis of a voxel that a surface crosses, 1 to 64.
     context: whose device makes the voxels, the same bits on each; None: the default context.

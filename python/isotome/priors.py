@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Penalties of penalised likelihood: their value, gradient and curvature, for algorithms of one's own.
+"""Penalties of penalised likelihood: their value, gradient and curvature, for your own algorithms.
 
     R = isotome.Prior("rdp", problem.grid, epsilon=0.01)
     r = R(x)                        r.value, r.gradient, r.curvature, r.hessian

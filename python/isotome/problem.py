@@ -74,7 +74,7 @@ class Parameter(NamedTuple):
 
 
 class Data(NamedTuple):
-    """Vectors of the rows in the order of the file; None where there are none."""
+    """Vectors of the rows in the order of the file; None if the problem has none."""
 
     y: np.ndarray | None  # counts; None: each row counts 1
     add: np.ndarray | None  # mean additive term r

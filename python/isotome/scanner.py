@@ -245,19 +245,19 @@ class Scanner:
 
     @property
     def strips(self) -> Strips | None:
-        """Of a scanner of kind "strips"."""
+        """The strips of a scanner of kind "strips"."""
         s = lib.iso_scanner_strips(self._pointer)
         return Strips(*(getattr(s.contents, name) for name in Strips._fields)) if s else None
 
     @property
     def panels(self) -> Panels | None:
-        """Of a scanner of kind "panels"."""
+        """The panels of a scanner of kind "panels"."""
         p = lib.iso_scanner_panels(self._pointer)
         return Panels._of(p.contents) if p else None
 
     @cached_property
     def transducers(self) -> Transducers | None:
-        """Of a scanner of kind "transducers"."""
+        """The transducers of a scanner of kind "transducers"."""
         from .transducers import of_scanner
 
         return of_scanner(self)

@@ -17,7 +17,7 @@ _CANCEL = -7  # ISO_ECANCEL
 
 
 class Step(NamedTuple):
-    """What there is after an iteration."""
+    """The state after an iteration."""
 
     iteration: int  # done
     iterations: int  # at most

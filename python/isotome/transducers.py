@@ -65,8 +65,8 @@ class Transducers:
     """An array of transducers and how it samples: traces are arrays (n, samples).
 
     positions: (n, 3) float64, mm. normals: (n, 3), unit vectors that point at the object.
-    dt_us: between samples. samples: of a trace. speed: of sound, mm/us; 0: not said.
-    first_us: of sample 0, after the laser pulse.
+    dt_us: time between samples. samples: samples per trace. speed: speed of sound, mm/us; 0: not known.
+    first_us: time of sample 0 after the laser pulse.
     aperture: (n, 2), mm along ex and ey: flat rectangles; None: points.
     area: (n,), mm^2 of the surface that each stands for; None: not said.
     gamma: Grueneisen parameter. eir: impulse response, dt h(k dt); None: none.
@@ -92,12 +92,12 @@ class Transducers:
 
     @property
     def n(self) -> int:
-        """Their number."""
+        """The number of transducers."""
         return len(self.positions)
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Of their traces."""
+        """Shape of their traces: (transducers, samples)."""
         return self.n, self.samples
 
     def __repr__(self) -> str:

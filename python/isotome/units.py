@@ -166,7 +166,7 @@ def bids(
     """Puts an image in Bq/mL, or in SUV, into a PET-BIDS data set, and tells its place there.
 
     image: file, with the record of its reconstruction beside it
-    folder: of the data set; made, with its description, where it is not there
+    folder: folder of the data set; made, with its description, if it does not exist
     subject, session, tracer, reconstruction, run: labels of letters and digits
     with_file: JSON of further keys of the sidecar
     keys: of the sidecar, such as TracerName="FDG"; those that are missing are named by the exception
