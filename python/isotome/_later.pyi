@@ -78,6 +78,7 @@ def ray(
     subset_rule: Literal["interleaved", "blocks", "random", "mod", "groups"] | None = ...,
     seed: int | None = ...,
     sens: _Array | None = ...,
+    sens_floor: float | None = ...,
     start: _Array | None = ...,
     filter: _Text | None = ...,
     filter_every: int | None = ...,
@@ -112,6 +113,8 @@ def ray(
     duration_s: float | None = ...,
     sens_share: float | None = ...,
     sens_seed: int | None = ...,
+    cache: _File | None = ...,
+    no_cache: bool | None = ...,
     scatter: Literal["sss+mc", "sss", "mc"] | None = ...,
     scatter_rounds: int | None = ...,
     scatter_scale: _Text | None = ...,
@@ -180,6 +183,9 @@ def ray(
         of 'subset-rule' random, and of the order of subsets of svrg, saga, bsrem, spdhg
     sens: file or array; default from 'scanner'
         sensitivity image, without 'psf'; none: 1 everywhere
+    sens_floor: float; default 0.2
+        voxels that hardly any line crosses get no activity: those whose sensitivity is below F
+        of their neighbours' and of their plane's median; 0: all get some
     start: file or array; default 1 everywhere; for cg, 0; with a penalty a pass of osem
         start image
     filter: text
@@ -263,6 +269,11 @@ def ray(
         share of the crystal pairs drawn for the sensitivity; 1: all
     sens_seed: int; default 1
         seed of that draw
+    cache: folder; default $ISOTOME_CACHE, else $XDG_CACHE_HOME/isotome, else ~/.cache/isotome
+        folder that keeps the sensitivity for the next run of the same scanner, grid and
+        factors; none: compute it anew
+    no_cache: bool; default false
+        the same as 'cache' none
     scatter: 'sss+mc' or 'sss' or 'mc'; default none
         estimate scattered coincidences of a ring from coarse images of the scan, with 'mu':
         sss+mc, single scatter by formula and multiple by Monte Carlo; sss, single alone; mc,
@@ -403,6 +414,7 @@ def strip(
     subset_rule: Literal["interleaved", "blocks", "random", "mod", "groups"] | None = ...,
     seed: int | None = ...,
     sens: _Array | None = ...,
+    sens_floor: float | None = ...,
     start: _Array | None = ...,
     filter: _Text | None = ...,
     filter_every: int | None = ...,
@@ -481,6 +493,9 @@ def strip(
         of 'subset-rule' random, and of the order of subsets of svrg, saga, bsrem, spdhg
     sens: file or array; default from 'scanner'
         sensitivity image, without 'psf'; none: 1 everywhere
+    sens_floor: float; default 0
+        voxels that hardly any line crosses get no activity: those whose sensitivity is below F
+        of their neighbours' and of their plane's median; 0: all get some
     start: file or array; default 1 everywhere; for cg, 0; with a penalty a pass of osem
         start image
     filter: text
@@ -649,6 +664,7 @@ def srm(
     subset_rule: Literal["interleaved", "blocks", "random", "mod", "groups"] | None = ...,
     seed: int | None = ...,
     sens: _Array | None = ...,
+    sens_floor: float | None = ...,
     start: _Array | None = ...,
     filter: _Text | None = ...,
     filter_every: int | None = ...,
@@ -724,6 +740,9 @@ def srm(
         of 'subset-rule' random, and of the order of subsets of svrg, saga, bsrem, spdhg
     sens: file or array; default from 'scanner'
         sensitivity image, without 'psf'; none: 1 everywhere
+    sens_floor: float; default 0
+        voxels that hardly any line crosses get no activity: those whose sensitivity is below F
+        of their neighbours' and of their plane's median; 0: all get some
     start: file or array; default 1 everywhere; for cg, 0; with a penalty a pass of osem
         start image
     filter: text
@@ -887,6 +906,7 @@ def ubp(
     subset_rule: Literal["interleaved", "blocks", "random", "mod", "groups"] | None = ...,
     seed: int | None = ...,
     sens: _Array | None = ...,
+    sens_floor: float | None = ...,
     start: _Array | None = ...,
     filter: _Text | None = ...,
     filter_every: int | None = ...,
@@ -957,6 +977,9 @@ def ubp(
         of 'subset-rule' random, and of the order of subsets of svrg, saga, bsrem, spdhg
     sens: file or array; default from 'scanner'
         sensitivity image, without 'psf'; none: 1 everywhere
+    sens_floor: float; default 0
+        voxels that hardly any line crosses get no activity: those whose sensitivity is below F
+        of their neighbours' and of their plane's median; 0: all get some
     start: file or array; default 1 everywhere; for cg, 0; with a penalty a pass of osem
         start image
     filter: text
@@ -1107,6 +1130,7 @@ def svoxel(
     subset_rule: Literal["interleaved", "blocks", "random", "mod", "groups"] | None = ...,
     seed: int | None = ...,
     sens: _Array | None = ...,
+    sens_floor: float | None = ...,
     start: _Array | None = ...,
     filter: _Text | None = ...,
     filter_every: int | None = ...,
@@ -1180,6 +1204,9 @@ def svoxel(
         of 'subset-rule' random, and of the order of subsets of svrg, saga, bsrem, spdhg
     sens: file or array; default from 'scanner'
         sensitivity image, without 'psf'; none: 1 everywhere
+    sens_floor: float; default 0
+        voxels that hardly any line crosses get no activity: those whose sensitivity is below F
+        of their neighbours' and of their plane's median; 0: all get some
     start: file or array; default 1 everywhere; for cg, 0; with a penalty a pass of osem
         start image
     filter: text
@@ -1333,6 +1360,7 @@ def sradon(
     subset_rule: Literal["interleaved", "blocks", "random", "mod", "groups"] | None = ...,
     seed: int | None = ...,
     sens: _Array | None = ...,
+    sens_floor: float | None = ...,
     start: _Array | None = ...,
     filter: _Text | None = ...,
     filter_every: int | None = ...,
@@ -1401,6 +1429,9 @@ def sradon(
         of 'subset-rule' random, and of the order of subsets of svrg, saga, bsrem, spdhg
     sens: file or array; default from 'scanner'
         sensitivity image, without 'psf'; none: 1 everywhere
+    sens_floor: float; default 0
+        voxels that hardly any line crosses get no activity: those whose sensitivity is below F
+        of their neighbours' and of their plane's median; 0: all get some
     start: file or array; default 1 everywhere; for cg, 0; with a penalty a pass of osem
         start image
     filter: text

@@ -464,6 +464,7 @@ const struct model model_ray = {
 	.streams_rows = true,
 	.rows_split = true,
 	.one_sens = true,
+	.sens_floor = .2,
 	.load = ray_load,
 	.grid = ray_grid,
 	.unload = ray_unload,
