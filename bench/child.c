@@ -156,6 +156,7 @@ int child_run(struct child *to, const char *folder, const char *line)
 
 	*to = (struct child){ 0 };
 	split(&words, line);
+	setenv("ISOTOME_CACHE", "none", 1); /* every run does all of its work */
 	if (pipe2(ends, O_CLOEXEC) != 0) return iso_fail(ISO_EIO, "a pipe: %s", strerror(errno));
 	began_s = iso_now_s();
 	if ((pid = fork()) == 0) become(&words, folder, ends[1], parent);

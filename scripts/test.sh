@@ -20,6 +20,7 @@ cd "$(dirname "$0")/.."
 . scripts/testing/lists.bash
 ISO_TEST_STRICT=$(strict_or_not "$@")
 export ISO_TEST_STRICT
+export ISOTOME_CACHE=none # no test depends on what an earlier run kept
 # shellcheck disable=SC2086
 install_packages $build_packages $test_packages $wheel_packages $site_packages
 

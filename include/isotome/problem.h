@@ -163,7 +163,9 @@ int iso_problem_op(iso_problem *p, iso_op **op);
    factors m. Free each with free(). A vector is NULL if the problem has none (y NULL: each row counts 1). */
 int iso_problem_data(iso_problem *p, iso_real **y, iso_real **r, iso_real **m);
 
-/* The sensitivity image, with attenuation and efficiencies, behind the PSF. */
+/* The sensitivity image, with attenuation and efficiencies, behind the PSF. That of a scanner's crystal pairs comes from the
+   user's cache where an earlier call kept it there; parameter 'cache' names another folder, or none. Voxels that 'sens-floor'
+   leaves without activity are in it. */
 int iso_problem_sens(iso_problem *p, struct iso_array *s);
 
 /* y = m A x + r, and x = A* (m y): rows in the file's order. */

@@ -550,3 +550,35 @@ def test_preset_chooses_what_nobody_gave(context, lines):
     plain = isotome.ray(lines, iterations=1, **ring)
     assert "preset" not in plain.parameters and plain.grid.voxel == (0.8, 0.8, 0.8)
     assert plain.parameters["method"] == "mlem"
+
+
+def ring_problem(lines, **given):
+    """Lines in the small ring's field, on a grid whose corners lie behind the crystals."""
+    return isotome.ray(lines, scanner=SCANNERS / "small-animal.yaml", grid=(24, 24, 6), voxel=6, **given)
+
+
+def test_the_sensitivity_comes_from_the_cache(context, lines, tmp_path, monkeypatch):
+    monkeypatch.setenv("ISOTOME_CACHE_SECONDS", "0")
+    folder = tmp_path / "kept"
+    first = ring_problem(lines, context=context, cache=folder).sensitivity()
+    assert [f.suffix for f in folder.iterdir()] == [".cache"]
+    p = ring_problem(lines, context=context, cache=folder)
+    second = p.sensitivity()
+    assert np.array_equal(first, second)
+    assert str(folder) in p.record["results"]["sensitivity"]["taken_from"]
+    for off in ({"cache": "none"}, {"cache": folder, "no_cache": True}):
+        p = ring_problem(lines, context=context, **off)
+        assert np.array_equal(first, p.sensitivity())
+        assert "taken_from" not in p.record["results"]["sensitivity"]
+
+
+def test_no_activity_where_hardly_any_line_crosses(context, lines):
+    scan = dict(context=context, iterations=2, **BOX)
+    s = np.ones(tuple(reversed(BOX["grid"])), np.float32)
+    image = np.asarray(isotome.ray(lines, sens=s, **scan).reconstruct())
+    hot = np.unravel_index(np.argmax(image), image.shape)
+    s[hot] = 0.01
+    p = isotome.ray(lines, sens=s, **scan)
+    assert image[hot] > 0 and p.reconstruct()[hot] == 0
+    assert p.record["results"]["sens_floor"] == {"floor": 0.2, "voxels_cut": 1, "voxels_seen": s.size}
+    assert isotome.ray(lines, sens=s, sens_floor=0, **scan).reconstruct()[hot] > image[hot]

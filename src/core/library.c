@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define LIBRARIES 8 /* more than there are */
@@ -36,6 +37,17 @@ static void path_beside(char *path, size_t size, const char *name)
 	end = strstr(own, "/glibc-hwcaps/");
 	if (!end) end = strrchr(own, '/');
 	snprintf(path, size, "%.*s%s", end ? (int)(end + 1 - own) : 0, own, name);
+}
+
+void iso_library_identity(int64_t file[3], const void *inside)
+{
+	Dl_info info;
+	struct stat s = { 0 };
+
+	if (dladdr(inside, &info) && info.dli_fname && stat(info.dli_fname, &s)) s = (struct stat){ 0 };
+	file[0] = s.st_size;
+	file[1] = s.st_mtim.tv_sec;
+	file[2] = s.st_mtim.tv_nsec;
 }
 
 /* What the loader found elsewhere may be of another version: its functions would see other structs. Each library says

@@ -84,6 +84,7 @@ struct model {
 	bool rows_split; /* several ranks have rows of their own each; else each makes a part of every result */
 	bool one_sens;   /* an image given by 'sens' serves all subsets */
 	bool by_events;       /* a subset has the share n_k/n of the sensitivity, to the event; else 1/K */
+	double sens_floor;    /* default of 'sens-floor': 0 where S has no ragged edge */
 	bool flat;            /* images have one plane: as .npy they are (ny, nx) */
 	const char *method;   /* default of 'method'; NULL: mlem. A model of fbp, or of cg, has no other */
 	const char *rule;     /* default of 'subset-rule'; NULL: interleaved */

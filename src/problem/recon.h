@@ -98,6 +98,7 @@ struct settings {
 	int64_t iterations, subsets, seed, filter_every, save_every;
 	double psf[3];
 	double checkpoint_minutes, stop_after;
+	double sens_floor; /* 0: none */
 	bool resume, deterministic;
 	bool least_squares;        /* the model's data have both signs */
 	double began_s;            /* the run: when iso_problem_recon was called */
@@ -110,7 +111,7 @@ struct settings {
 	struct least_squares squares;
 	struct penalties penalties;
 	struct model_stream no_stream; /* of models that can't */
-	struct opt own[14], stream[4], stop[4];
+	struct opt own[16], stream[4], stop[4];
 };
 
 /* recon_settings.c */
@@ -174,6 +175,19 @@ int follow_check(iso_problem *problem);
 struct opt_set cg_params(struct least_squares *q);
 int cg_check(iso_problem *problem);
 
+/* sens_floor.c: voxels that hardly any line crosses, by the rule that stands there. */
+struct sens_floor {
+	double share;          /* f of the rule; 0: no voxel is cut */
+	unsigned char *unseen; /* 1: the voxel is cut; NULL: none is */
+	int64_t cut, seen;     /* voxels: those, and all that have a sensitivity */
+};
+
+int sens_floor_find(struct sens_floor *f, const iso_real *s, const struct iso_grid *g);
+void sens_floor_clear(const struct sens_floor *f, iso_real *images, int64_t n,
+                      int64_t voxels); /* n images, 0 in voxels that are cut */
+void sens_floor_free(struct sens_floor *f);
+void sens_floor_plan(struct iso_plan *plan, const struct settings *s, const struct iso_grid *g);
+
 /* recon_run.c */
 /* A reconstruction under way. */
 struct recon {
@@ -187,6 +201,7 @@ struct recon {
 	bool series;                /* they are one 4-D image */
 	struct iso_array x, images; /* the one under way, with the unit of all; those of a series */
 	struct iso_array weight;    /* EM runs on weight x image; no values: on the image */
+	struct sens_floor floor;    /* of the sensitivity */
 	struct model_data data;
 	iso_op *op;
 	iso_op *kernel;         /* of 'method' kem: EM runs on alpha, the image is K alpha; else NULL */
@@ -197,6 +212,11 @@ struct recon {
 };
 
 struct recon recon_of(iso_problem *problem, int64_t n, bool series);
+
+/* sens_floor.c: r->floor, of the sensitivity `s` that updates divide by, or of the weight where EM runs on weight x image;
+   both become 0 in voxels that are cut. Told and recorded. */
+int recon_floor(struct recon *r, struct iso_array *s);
+
 void recon_free(struct recon *r);
 
 /* An image of the problem, with its unit: from 'start', or of this value. */

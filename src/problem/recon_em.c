@@ -73,6 +73,7 @@ static int plan(const struct em *e)
 		iso_plan_add(&p, "voxels that are seen", n, sizeof(iso_real), iso_ctx_is_cuda(e->r.ctx));
 		iso_filter_plan(&p, e->r.ctx, &s->filter, &e->r.grid);
 	}
+	sens_floor_plan(&p, s, &e->r.grid);
 	if (needs_rounds(e)) iso_plan_add(&p, "sensitivity without PSF", n, sizeof(iso_real), false);
 	if (by_subset(e))
 		iso_plan_add(&p, "sensitivities of the subsets", n, s->subsets * (int64_t)sizeof(iso_real),
@@ -130,22 +131,47 @@ static int keep_plain(struct em *e)
 {
 	int st = iso_array_on_grid(&e->plain, &e->r.grid);
 
+	struct sens_floor floor = { .share = e->r.s->sens_floor };
+
 	if (!st) memcpy(e->plain.v, e->sens.v, (size_t)e->sens.n * sizeof *e->sens.v);
+	if (!st && floor.share > 0) st = sens_floor_find(&floor, e->plain.v, &e->r.grid);
+	if (!st) sens_floor_clear(&floor, e->plain.v, 1, e->plain.n);
+	sens_floor_free(&floor);
+	return st;
+}
+
+/* No activity in voxels that hardly any line crosses. */
+static int apply_floor(struct em *e)
+{
+	int st = recon_floor(&e->r, &e->sens);
+
+	if (!st && e->parts) sens_floor_clear(&e->r.floor, e->parts, e->r.s->subsets, e->sens.n);
+	return st;
+}
+
+/* K* S. The kernel takes the sensitivity of other voxels into those that are cut: they are cleared once more. */
+static int sens_of_kernel(struct em *e)
+{
+	int st = apply_floor(e);
+
+	if (!st) st = map_kernel(&e->r, e->sens.v, e->sens.v, true);
+	if (!st) sens_floor_clear(&e->r.floor, e->sens.v, 1, e->sens.n);
 	return st;
 }
 
 static int make_sens(struct em *e)
 {
 	const struct model *m = e->r.m;
-	bool given = e->r.s->sens, by_rows = by_subset(e);
+	bool given = e->r.s->sens, by_rows = by_subset(e), behind_kernel = e->r.kernel && !by_rows;
 	int st;
 
 	record_stage(e->r.record, "sensitivity");
 	st = given ? given_sens(e) : by_rows ? sum_of_subsets(e) : m->sens(e->r.problem, &e->sens);
 	if (!st && !by_rows && needs_rounds(e)) st = keep_plain(e);
 	if (!st && !by_rows) st = problem_blur_sens(e->r.problem, &e->sens);
-	if (!st && !by_rows && e->r.kernel) st = map_kernel(&e->r, e->sens.v, e->sens.v, true);
+	if (!st && behind_kernel) st = sens_of_kernel(e);
 	if (!st && m->form) st = m->form(e->r.problem, &e->sens, &e->r.weight);
+	if (!st && !behind_kernel) st = apply_floor(e);
 	for (int64_t i = 0; !st && i < e->sens.n; i++)
 		if (e->sens.v[i] > 0) return iso_array_on_grid(&e->scaled, &e->r.grid);
 	return st ? st

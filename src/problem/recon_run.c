@@ -44,6 +44,7 @@ void recon_free(struct recon *r)
 	iso_array_free(&r->x);
 	iso_array_free(&r->images);
 	iso_array_free(&r->weight);
+	sens_floor_free(&r->floor);
 	json_decref(r->results);
 }
 
@@ -101,7 +102,12 @@ int recon_unweigh(const struct recon *r, iso_real *image, const iso_real *x)
 {
 	const iso_real *w = r->weight.v;
 
-	if (r->kernel) return map_kernel(r, image, x, false);
+	if (r->kernel) {
+		int st = map_kernel(r, image, x, false);
+
+		if (!st) sens_floor_clear(&r->floor, image, 1, r->x.n);
+		return st;
+	}
 	for (int64_t i = 0; i < r->x.n; i++) image[i] = !w ? x[i] : w[i] > 0 ? x[i] / w[i] : 0;
 	return ISO_OK;
 }

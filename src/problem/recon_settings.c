@@ -42,6 +42,9 @@ static void own_params(struct settings *s, const struct model *m)
 		{ 0, "sens", .text = &s->sens, .file = OPT_READS, .takes = ISO_TAKES_ARRAY,
 		  .value = "FILE|none", .absent = "from 'scanner'",
 		  .help = "sensitivity image, without 'psf'; none: 1 everywhere" },
+		{ 0, "sens-floor", .real = &s->sens_floor, .value = "F", .min = 0, .max = 1,
+		  .help = "voxels that hardly any line crosses get no activity: those whose sensitivity is "
+		          "below F of their neighbours' and of their plane's median; 0: all get some" },
 		{ 0, "start", .text = &s->start, .file = OPT_READS, .takes = ISO_TAKES_ARRAY, .value = "FILE",
 		  .absent = "1 everywhere; 0 for cg; one pass of osem with a penalty",
 		  .help = "start image" },
@@ -107,6 +110,7 @@ void settings_begin(struct settings *s, const struct model *m, struct model_stre
 		                .seed = 1,
 		                .rule = m->rule ? m->rule : "interleaved",
 		                .frames = { .to_s = INFINITY },
+		                .sens_floor = m->sens_floor,
 		                .checkpoint_minutes = 10,
 		                .follow = { .block = 100000, .every_s = 5 } };
 	s->penalties.unseen = "drop";
@@ -118,9 +122,9 @@ void settings_begin(struct settings *s, const struct model *m, struct model_stre
 /* ---- checks before the work ---- */
 
 const char *const recon_em_params[] = {
-	"subsets",      "subset-rule", "seed",   "sens", "psf",        "filter",
-	"filter-every", "frames",      "from-s", "to-s", "live-share", "isotope",
-	"half-life-s",  "calibration", "suv",    NULL,
+	"subsets", "subset-rule",  "seed",        "sens",   "sens-floor", "psf",
+	"filter",  "filter-every", "frames",      "from-s", "to-s",       "live-share",
+	"isotope", "half-life-s",  "calibration", "suv",    NULL,
 };
 
 bool recon_is_direct(const struct settings *s)

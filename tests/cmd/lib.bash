@@ -8,6 +8,7 @@ ISOTOME=$(realpath "$ISOTOME")
 SOURCE=$(realpath "$SOURCE")
 PYTHON=${PYTHON:-/usr/bin/python3}
 export PYTHONPATH=$SOURCE/tests/cmd PYTHONDONTWRITEBYTECODE=1
+export ISOTOME_CACHE=none # no test depends on what an earlier run kept
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"

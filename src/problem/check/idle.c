@@ -148,6 +148,11 @@ static const char *raw(const iso_problem *p)
 	return is(((const struct strip *)p->self)->form, "raw") ? "'form' raw has no sensitivity" : NULL;
 }
 
+static const char *sens_of_ones(const iso_problem *p)
+{
+	return is(p->s.sens, "none") ? "'sens' is none: the sensitivity is 1 in every voxel" : NULL;
+}
+
 static const char *on_cpu(const iso_problem *p)
 {
 	return iso_ctx_is_cuda(p->ctx) ? NULL : "the CPU has one way";
@@ -198,6 +203,8 @@ static const struct {
 	{ "form", "strip", without_kernel },
 	{ "sens-rule", "strip", without_sens },
 	{ "sens", "strip", raw },
+	{ "sens-floor", "strip", raw },
+	{ "sens-floor", NULL, sens_of_ones },
 	{ "strategy", "strip", on_cpu },
 	{ "width", "svoxel", no_nufft },
 	{ "fmax-mhz", "svoxel", counted },

@@ -95,6 +95,13 @@ static void params(struct opt *table, void *self)
 		          "pairs" },
 		{ 0, "sens-seed", .integer = &ray->sens_seed, .value = "N", .min = 0, .max = 9e15,
 		  .help = "seed of that draw" },
+		{ 0, "cache", .text = &ray->cache, .file = OPT_PLACE, .value = "FOLDER|none",
+		  .transient = true,
+		  .absent = "$ISOTOME_CACHE, else $XDG_CACHE_HOME/isotome, else ~/.cache/isotome",
+		  .help = "folder that keeps the sensitivity for the next run of the same scanner, grid and "
+		          "factors; none: compute it anew" },
+		{ 0, "no-cache", .flag = &ray->no_cache, .transient = true,
+		  .help = "the same as 'cache' none" },
 		{ 0 },
 	};
 	enum { OWN = sizeof own / sizeof *own - 1 };
@@ -398,26 +405,20 @@ static void ray_plan(iso_problem *problem, struct iso_plan *plan, const struct m
 	iso_ray_plan(plan, problem->ctx, &p, n);
 }
 
-static int sens_of_pairs(struct ray *ray, struct iso_array *s)
+/* What the image is made of, and `from` which file of the cache it comes; "": none. */
+static int tell_sens(struct ray *ray, const struct iso_ray_sens *p, double error, const char *from)
 {
 	struct record *record = ray->p->record;
-	struct iso_ray_sens p = sens_parameters(ray);
-	double pairs = (double)iso_scanner_pairs(ray->s), error = 0;
-	int st;
+	double pairs = (double)iso_scanner_pairs(ray->s), share = p->share > 0 ? p->share : 1;
+	json_t *told = record_pack("{s:f, s:f, s:b, s:f}", "pairs", pairs, "share", share, "by_rings",
+	                           p->share == 0, "relative_error", error);
 
-	if (ray_factors_not_in_sens(ray))
-		record_warn(record,
-		            "%s holds factors per event: they are not in the sensitivity; give an image that "
-		            "has them with 'sens'",
-		            ray->norm ? ray->norm : ray->events);
-	if ((st = iso_array_on_grid(s, &ray->grid))) return st;
-	if ((st = iso_ray_sens(s->v, &error, ray->p->ctx, &p))) return st;
-	ray_clear_corners(ray, s->v);
-	snprintf(s->unit, sizeof s->unit, "mm");
-	double share = p.share > 0 ? p.share : 1;
-
+	if (from[0]) {
+		record_tell(record, ISO_NEWS, "sensitivity taken from the cache: %s", from);
+		json_object_set_new(told, "taken_from", record_string(from));
+	}
 	record_tell(record, ISO_DETAIL, "sensitivity from %.3g of %.3g crystal pairs%s, error %.2g %%",
-	            share * pairs, pairs, p.share > 0 ? "" : ", by rings", 100 * error);
+	            share * pairs, pairs, p->share > 0 ? "" : ", by rings", 100 * error);
 	if (error > 0)
 		record_warn(record,
 		            "the sensitivity is from %.2g %% of the crystal pairs, to %.2g %%: every update "
@@ -426,9 +427,26 @@ static int sens_of_pairs(struct ray *ray, struct iso_array *s)
 		            "%.2g %%; "
 		            "'sens-share' 1 takes all pairs",
 		            100 * share, 100 * error, 100 * error);
-	return record_result(record, "sensitivity",
-	                     record_pack("{s:f, s:f, s:b, s:f}", "pairs", pairs, "share", share, "by_rings",
-	                                 p.share == 0, "relative_error", error));
+	return record_result(record, "sensitivity", told);
+}
+
+static int sens_of_pairs(struct ray *ray, struct iso_array *s)
+{
+	struct iso_ray_sens p = sens_parameters(ray);
+	char from[PATH_MAX];
+	double error = 0;
+	int st;
+
+	if (ray_factors_not_in_sens(ray))
+		record_warn(ray->p->record,
+		            "%s holds factors per event: they are not in the sensitivity; give an image that "
+		            "has them with 'sens'",
+		            ray->norm ? ray->norm : ray->events);
+	if ((st = iso_array_on_grid(s, &ray->grid))) return st;
+	if ((st = ray_sens_cached(ray, s->v, &error, &p, from))) return st;
+	ray_clear_corners(ray, s->v);
+	snprintf(s->unit, sizeof s->unit, "mm");
+	return tell_sens(ray, &p, error, from);
 }
 
 static int ray_sens(iso_problem *problem, struct iso_array *s)
@@ -452,6 +470,7 @@ const struct model model_ray = {
 	.streams_rows = true,
 	.rows_split = true,
 	.one_sens = true,
+	.sens_floor = .2,
 	.load = ray_load,
 	.preset = ray_preset,
 	.preset_param = ray_preset_param,

@@ -7,6 +7,7 @@
 
 #include "problem/problem.h"
 #include "core/deal.h"
+#include "file/cache.h"
 #include "ray_scatter.h"
 #include "ray_seen.h"
 
@@ -20,11 +21,11 @@ struct ray {
 	struct model_stream stream; /* first: see struct model */
 	iso_problem *p;             /* whose self this is, from load on */
 	/* parameters */
-	const char *events, *scanner, *mu, *norm, *additive, *delayed, *singles, *projector;
+	const char *events, *scanner, *mu, *norm, *additive, *delayed, *singles, *projector, *cache;
 	int64_t size[3], rays, sens_seed;
 	double voxel[3], centre[3];
 	double tof_fwhm_ps, tof_bin_ps, tof_truncate, share, duration_s, coincidence_ns;
-	bool scanner_differs, precorrected, norm_inverse, additive_over_m;
+	bool scanner_differs, precorrected, norm_inverse, additive_over_m, no_cache;
 	struct iso_events_options read; /* how to read events */
 	char events_help[700];          /* of the parameter, with the formats that there are */
 	struct ray_scatter scatter;
@@ -73,6 +74,14 @@ struct ray_part {
 struct iso_ray ray_parameters(struct ray *ray, const struct model_subsets *s);
 bool ray_draws_pairs(struct ray *ray); /* for the sensitivity of its scanner: some of all */
 void ray_plan_inputs(struct ray *ray, struct iso_plan *plan, bool cuda); /* that record_read did not count */
+
+/* ray_sens_cache.c */
+/* iso_ray_sens of p, from the user's cache where the image is there, and into it where not; `from`: the file it came from,
+   "": it was computed. Collective. */
+int ray_sens_cached(struct ray *ray, iso_real *s, double *error, const struct iso_ray_sens *p,
+                    char from[PATH_MAX]);
+/* The key of that image: it differs where a bit of the image may. */
+int ray_sens_key(char key[ISO_CACHE_KEY], const iso_ctx *ctx, const struct iso_ray_sens *p);
 
 /* ray_defaults.c */
 /* Where 'scanner' names none: the scanner that the events' file brings; `needed`: else the one that the ends of its

@@ -84,6 +84,7 @@ static int plan(const struct state *f)
 	struct iso_plan lines = { 0 };
 
 	iso_plan_add(&lines, "images and sensitivity", n, 5 * sizeof(iso_real), false);
+	sens_floor_plan(&lines, f->r.s, &f->r.grid);
 	iso_plan_add(&lines, "a block of events", block, sizeof(struct iso_strip_event), false);
 	iso_strip_plan(&lines, f->r.ctx, p, block);
 	iso_em_plan(&lines, f->r.ctx, n, block, 1, 0);
@@ -100,6 +101,7 @@ static int prepare(struct state *f)
 	if ((st = plan(f))) return st;
 	if ((st = f->r.m->sens(f->r.problem, &f->sens))) return st;
 	if ((st = f->r.m->form(f->r.problem, &f->sens, &f->r.weight))) return st;
+	if ((st = recon_floor(&f->r, &f->sens))) return st;
 	if ((st = iso_array_on_grid(&f->share, g))) return st;
 	if ((st = iso_array_on_grid(&f->r.x, g))) return st;
 	if ((st = recon_start(f->r.problem, &f->iterated, 1, ISO_NONNEGATIVE))) return st;
