@@ -72,12 +72,14 @@ def ray(
     *,
     context: Context | None = ...,
     like: _File | None = ...,
+    preset: Literal["quick", "clinical", "converged", "none"] | None = ...,
     method: Literal["mlem", "osem", "svrg", "saga", "bsrem", "osl", "lbfgs", "pdhg", "spdhg", "kem", "cg", "direct", "fbp"] | None = ...,
     iterations: int | None = ...,
     subsets: int | None = ...,
     subset_rule: Literal["interleaved", "blocks", "random", "mod", "groups"] | None = ...,
     seed: int | None = ...,
     sens: _Array | None = ...,
+    sens_floor: float | None = ...,
     start: _Array | None = ...,
     filter: _Text | None = ...,
     filter_every: int | None = ...,
@@ -90,7 +92,9 @@ def ray(
     gate_mask: _Text | None = ...,
     trues_only: bool | None = ...,
     tree: _Text | None = ...,
+    bins: Literal["counts", "line-integrals"] | None = ...,
     no_multiplicity: bool | None = ...,
+    negative: Literal["clip", "keep", "refuse"] | None = ...,
     swap_dt: bool | None = ...,
     grid: _Int | Grid | None = ...,
     voxel: _Float | None = ...,
@@ -112,6 +116,8 @@ def ray(
     duration_s: float | None = ...,
     sens_share: float | None = ...,
     sens_seed: int | None = ...,
+    cache: _File | None = ...,
+    no_cache: bool | None = ...,
     scatter: Literal["sss+mc", "sss", "mc"] | None = ...,
     scatter_rounds: int | None = ...,
     scatter_scale: _Text | None = ...,
@@ -162,6 +168,10 @@ def ray(
 
     Reconstruction
     --------------
+    preset: 'quick' or 'clinical' or 'converged' or 'none'; default quick in the command recon, unless one of 'method', 'iterations', 'subsets', 'grid', 'voxel', 'filter' and their like is given; else none
+        method, subsets, voxels and filter chosen from counts and crystals: quick (osem for a
+        first look), clinical (osem with a point spread function and a narrow filter), converged
+        (svrg with penalty rdp). What is given besides wins; none chooses nothing
     method: 'mlem' or 'osem' or 'svrg' or 'saga' or 'bsrem' or 'osl' or 'lbfgs' or 'pdhg' or 'spdhg' or 'kem' or 'cg' or 'direct' or 'fbp'; default mlem
         mlem; osem (with 'subsets'); with a 'penalty' svrg (converges in about ten passes),
         saga, bsrem, osl or lbfgs (the reference); spdhg or pdhg with total variation that is
@@ -180,6 +190,9 @@ def ray(
         seed of 'subset-rule' random, and of the order of subsets in svrg, saga, bsrem, spdhg
     sens: file or array; default from 'scanner'
         sensitivity image, without 'psf'; none: 1 everywhere
+    sens_floor: float; default 0.2
+        voxels that hardly any line crosses get no activity: those whose sensitivity is below F
+        of their neighbours' and of their plane's median; 0: all get some
     start: file or array; default 1 everywhere; 0 for cg; one pass of osem with a penalty
         start image
     filter: text
@@ -216,8 +229,14 @@ def ray(
         GATE: keep only pairs of one decay whose photons did not scatter in the phantom
     tree: text
         GATE's ROOT and HDF5 files: name of the tree or table (default Coincidences)
+    bins: 'counts' or 'line-integrals'; default what the values look like
+        projection data: values are counts, which grow with the number of crystal pairs of a
+        bin, or line-integrals, which do not
     no_multiplicity: bool; default false
-        projection data: a bin counts as one line, not as its number of crystal pairs
+        projection data: the same as 'bins' line-integrals
+    negative: 'clip' or 'keep' or 'refuse'; default clip if their sum is at most 1 % of the others', otherwise refuse
+        projection data with values below 0: clip them to 0, keep them (recon then refuses), or
+        refuse the file
     swap_dt: bool; default false
         turn the sign of the file's time differences
     grid: 3 x int or Grid; default the grid of the image, if one is given, or else the scanner's field of view
@@ -264,6 +283,11 @@ def ray(
         share of the crystal pairs that is drawn for the sensitivity; 1: all pairs
     sens_seed: int; default 1
         seed of that draw
+    cache: folder; default $ISOTOME_CACHE, else $XDG_CACHE_HOME/isotome, else ~/.cache/isotome
+        folder that keeps the sensitivity for the next run of the same scanner, grid and
+        factors; none: compute it anew
+    no_cache: bool; default false
+        the same as 'cache' none
     scatter: 'sss+mc' or 'sss' or 'mc'; default none
         estimate the scattered coincidences of a ring from coarse images of the scan; needs
         'mu'. sss+mc: single scatter by formula and multiple scatter by Monte Carlo; sss: single
@@ -408,6 +432,7 @@ def strip(
     subset_rule: Literal["interleaved", "blocks", "random", "mod", "groups"] | None = ...,
     seed: int | None = ...,
     sens: _Array | None = ...,
+    sens_floor: float | None = ...,
     start: _Array | None = ...,
     filter: _Text | None = ...,
     filter_every: int | None = ...,
@@ -486,6 +511,9 @@ def strip(
         seed of 'subset-rule' random, and of the order of subsets in svrg, saga, bsrem, spdhg
     sens: file or array; default from 'scanner'
         sensitivity image, without 'psf'; none: 1 everywhere
+    sens_floor: float; default 0
+        voxels that hardly any line crosses get no activity: those whose sensitivity is below F
+        of their neighbours' and of their plane's median; 0: all get some
     start: file or array; default 1 everywhere; 0 for cg; one pass of osem with a penalty
         start image
     filter: text
@@ -657,6 +685,7 @@ def srm(
     subset_rule: Literal["interleaved", "blocks", "random", "mod", "groups"] | None = ...,
     seed: int | None = ...,
     sens: _Array | None = ...,
+    sens_floor: float | None = ...,
     start: _Array | None = ...,
     filter: _Text | None = ...,
     filter_every: int | None = ...,
@@ -732,6 +761,9 @@ def srm(
         seed of 'subset-rule' random, and of the order of subsets in svrg, saga, bsrem, spdhg
     sens: file or array; default from 'scanner'
         sensitivity image, without 'psf'; none: 1 everywhere
+    sens_floor: float; default 0
+        voxels that hardly any line crosses get no activity: those whose sensitivity is below F
+        of their neighbours' and of their plane's median; 0: all get some
     start: file or array; default 1 everywhere; 0 for cg; one pass of osem with a penalty
         start image
     filter: text
@@ -898,6 +930,7 @@ def ubp(
     subset_rule: Literal["interleaved", "blocks", "random", "mod", "groups"] | None = ...,
     seed: int | None = ...,
     sens: _Array | None = ...,
+    sens_floor: float | None = ...,
     start: _Array | None = ...,
     filter: _Text | None = ...,
     filter_every: int | None = ...,
@@ -968,6 +1001,9 @@ def ubp(
         seed of 'subset-rule' random, and of the order of subsets in svrg, saga, bsrem, spdhg
     sens: file or array; default from 'scanner'
         sensitivity image, without 'psf'; none: 1 everywhere
+    sens_floor: float; default 0
+        voxels that hardly any line crosses get no activity: those whose sensitivity is below F
+        of their neighbours' and of their plane's median; 0: all get some
     start: file or array; default 1 everywhere; 0 for cg; one pass of osem with a penalty
         start image
     filter: text
@@ -1015,9 +1051,11 @@ def ubp(
     hann_mhz: float, MHz; default 5 if the scanner has an impulse response, otherwise none
         window that falls to 0 at F, after division by the impulse response. Without an impulse
         response only the window is used; 0: traces are used unchanged
-    band_mhz: 2 x float, MHz; default all
-        band of the traces that is used; the filter passes half at LOW and at HIGH. LOW 0 means
-        no lower edge
+    band_mhz: 2 x float, MHz; default from the traces
+        frequencies of the traces that are used; half passes at LOW and at HIGH, and LOW 0 is no
+        lower edge. 0,0 uses all frequencies. Without the option the traces tell: LOW is above
+        the drift that all transducers share, HIGH where neighbouring transducers stop agreeing.
+        Clean traces of a dense array stay as they are
     speeds: 3 x float; default one speed
         make an image for each of N speeds of sound from LOW to HIGH, mm/us, and write the
         sharpest. The record has the sharpness of all. For one image, instead of 'speed'
@@ -1123,6 +1161,7 @@ def svoxel(
     subset_rule: Literal["interleaved", "blocks", "random", "mod", "groups"] | None = ...,
     seed: int | None = ...,
     sens: _Array | None = ...,
+    sens_floor: float | None = ...,
     start: _Array | None = ...,
     filter: _Text | None = ...,
     filter_every: int | None = ...,
@@ -1196,6 +1235,9 @@ def svoxel(
         seed of 'subset-rule' random, and of the order of subsets in svrg, saga, bsrem, spdhg
     sens: file or array; default from 'scanner'
         sensitivity image, without 'psf'; none: 1 everywhere
+    sens_floor: float; default 0
+        voxels that hardly any line crosses get no activity: those whose sensitivity is below F
+        of their neighbours' and of their plane's median; 0: all get some
     start: file or array; default 1 everywhere; 0 for cg; one pass of osem with a penalty
         start image
     filter: text
@@ -1355,6 +1397,7 @@ def sradon(
     subset_rule: Literal["interleaved", "blocks", "random", "mod", "groups"] | None = ...,
     seed: int | None = ...,
     sens: _Array | None = ...,
+    sens_floor: float | None = ...,
     start: _Array | None = ...,
     filter: _Text | None = ...,
     filter_every: int | None = ...,
@@ -1423,6 +1466,9 @@ def sradon(
         seed of 'subset-rule' random, and of the order of subsets in svrg, saga, bsrem, spdhg
     sens: file or array; default from 'scanner'
         sensitivity image, without 'psf'; none: 1 everywhere
+    sens_floor: float; default 0
+        voxels that hardly any line crosses get no activity: those whose sensitivity is below F
+        of their neighbours' and of their plane's median; 0: all get some
     start: file or array; default 1 everywhere; 0 for cg; one pass of osem with a penalty
         start image
     filter: text
