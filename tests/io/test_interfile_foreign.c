@@ -4,7 +4,7 @@
 #include "files.h"
 #include "test.h"
 #include "io/events.h"
-#include "io/interfile_lines.h"
+#include "io/interfile/interfile_lines.h"
 #include "scanner/known.h"
 
 #define HEAD                                                                                           \

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Makes the picture at the head of README.md, docs/pictures/four.png: four images, a tile each.
 
-    python3 scripts/docs_pictures_front.py build/isotome Scan_9.msot PET_ACQ_small.l.hdr
+    python3 scripts/pictures/front.py build/isotome Scan_9.msot PET_ACQ_small.l.hdr
 
 The first two are of public files: an MSOT scan (BohndiekLab/patato, tests/test_data_ithera) and list mode of a Siemens
 mMR (UCL/STIR, recon_test_pack), both reconstructed by defaults. The others are simulated. Needs NumPy and Pillow.
@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 SCANNERS = ROOT / "examples" / "scanners"
 SIDE, GAP, FOOT = 360, 8, 40  # pixels of a tile, between two, and of the line below
 PAPER, INK = (17, 17, 22), (225, 225, 230)

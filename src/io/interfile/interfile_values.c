@@ -3,7 +3,7 @@
 #include "interfile_lines.h"
 #include "core/status.h"
 #include "file/in.h"
-#include "kinds.h"
+#include "io/kinds.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,10 +3,10 @@
 # Makes the pictures of docs/list-mode.md from small runs of the program, and prints the figures that
 # the page quotes. Takes a few minutes on two cores.
 #
-#   scripts/docs_pictures.sh [PROGRAM]      default: build/isotome
+#   scripts/pictures/list_mode.sh [PROGRAM]      default: build/isotome
 set -euo pipefail
-program=$(realpath "${1:-$(dirname "$0")/../build/isotome}")
-source=$(realpath "$(dirname "$0")/..")
+program=$(realpath "${1:-$(dirname "$0")/../../build/isotome}")
+source=$(realpath "$(dirname "$0")/../..")
 pictures=$source/docs/pictures
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

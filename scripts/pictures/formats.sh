@@ -3,10 +3,10 @@
 # Makes the pictures of docs/formats.md: what comes out where a file is all that `recon` is given, and a filter besides.
 # Files are the samples of tests/data, or simulated here, of PETLINK by NumPy. Takes under two minutes on two cores.
 #
-#   scripts/docs_pictures_formats.sh [PROGRAM]      default: build/isotome
+#   scripts/pictures/formats.sh [PROGRAM]      default: build/isotome
 set -euo pipefail
-program=$(realpath "${1:-$(dirname "$0")/../build/isotome}")
-source=$(realpath "$(dirname "$0")/..")
+program=$(realpath "${1:-$(dirname "$0")/../../build/isotome}")
+source=$(realpath "$(dirname "$0")/../..")
 data=$source/tests/data
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

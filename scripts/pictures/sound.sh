@@ -3,9 +3,9 @@
 # Makes the optoacoustic picture of README.md from a run of `isotome demo optoacoustic`, which is kept
 # in FOLDER. Needs NumPy and nibabel. Takes about two minutes on two cores.
 #
-#   scripts/docs_pictures_sound.sh FOLDER [PROGRAM]      default: build/isotome
+#   scripts/pictures/sound.sh FOLDER [PROGRAM]      default: build/isotome
 set -euo pipefail
-source=$(realpath "$(dirname "$0")/..")
+source=$(realpath "$(dirname "$0")/../..")
 program=$(realpath "${2:-$source/build/isotome}")
 [ -e "$1/tv.nii" ] || "$program" demo optoacoustic -o "$1"
 cd "$1"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Makes the rows of pictures of docs/gallery.md, docs/pictures/gallery/*.png, by the commands printed there.
 
-    python3 scripts/docs_pictures_gallery.py build/isotome
+    python3 scripts/pictures/gallery.py build/isotome
 
 Needs NumPy and Pillow; about two minutes on two cores.
 """
@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from docs_pictures_front import ROOT, beside, tile, volume
+from front import ROOT, beside, tile, volume
 
 BOX = re.compile(r"(<!-- not run: [^\n]*-->\n\n)?```sh\n(.*?)```", re.S)
 

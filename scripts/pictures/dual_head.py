@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Prints the tables of docs/dual-head.md on the noise of a matrix and the images made with it.
 
-    scripts/docs_dual_head.py [PROGRAM]      default: build/isotome
+    scripts/pictures/dual_head.py [PROGRAM]      default: build/isotome
 
 A small scanner, so that its whole matrix fits memory as an array. The data are noise-free: the
 reference matrix times an object; they are reconstructed with matrices of fewer pairs. An image's
@@ -94,7 +94,7 @@ def error(x, best, inside):
 
 def main():
     program = os.path.realpath(sys.argv[1] if len(sys.argv) > 1 else
-                               os.path.join(os.path.dirname(__file__), "../build/isotome"))
+                               os.path.join(os.path.dirname(__file__), "../../build/isotome"))
     f, inside = object_voxels()
     with tempfile.TemporaryDirectory() as work:
         os.chdir(work)

@@ -4,9 +4,9 @@
 # relative differences, and with Bowsher weights of a perfect anatomical image, at about equal noise; and prints the
 # figures that the page quotes. A minute or two on two cores.
 #
-#   scripts/docs_pictures_priors.sh [PROGRAM]      default: build/isotome
+#   scripts/pictures/priors.sh [PROGRAM]      default: build/isotome
 set -euo pipefail
-source=$(realpath "$(dirname "$0")/..")
+source=$(realpath "$(dirname "$0")/../..")
 program=$(realpath "${1:-$source/build/isotome}")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -3,10 +3,10 @@
 # Makes the pictures of docs/strip.md from small runs of the program, and prints the figures that the
 # page quotes. Takes about a minute on two cores.
 #
-#   scripts/docs_pictures_strip.sh [PROGRAM]      default: build/isotome
+#   scripts/pictures/strip.sh [PROGRAM]      default: build/isotome
 set -euo pipefail
-program=$(realpath "${1:-$(dirname "$0")/../build/isotome}")
-source=$(realpath "$(dirname "$0")/..")
+program=$(realpath "${1:-$(dirname "$0")/../../build/isotome}")
+source=$(realpath "$(dirname "$0")/../..")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"

@@ -15,8 +15,8 @@
 #include "base/number.h"
 #include "core/size.h"
 #include "core/status.h"
-#include "events.h"
-#include "format.h"
+#include "io/events.h"
+#include "io/format.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -4,9 +4,9 @@
 # the page quotes. Without a folder of such a run, one of scale small is made, which takes minutes on two cores; so does
 # the scan whose report is shown, which Chromium draws, where there is one.
 #
-#   scripts/docs_pictures_scatter.sh [FOLDER [PROGRAM [IMAGE]]]      default: new runs, build/isotome
+#   scripts/pictures/scatter.sh [FOLDER [PROGRAM [IMAGE]]]      default: new runs, build/isotome
 set -euo pipefail
-source=$(realpath "$(dirname "$0")/..")
+source=$(realpath "$(dirname "$0")/../..")
 program=$(realpath "${2:-$source/build/isotome}")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -19,7 +19,7 @@
 #include "core/status.h"
 #include "file/suffix.h"
 #include "scanner/scanner.h"
-#include "events.h"
+#include "io/events.h"
 
 #include <math.h>
 #include <stdio.h>
