@@ -85,10 +85,8 @@ NO_SUBJECT = ("no-subject", "a paragraph behind a block of code that begins in t
 
 #: Pages that are not rewritten yet -> the findings that they may have.
 ALLOWED = {
-    "README.md": 18,
-    "docs/architecture.md": 22,
-    "docs/index.md": 2,
-    "docs/python-api.md": 60,
+    "docs/architecture.md": 21,
+    "docs/python-api.md": 58,
     "docs/validation.md": 15,
 }
 

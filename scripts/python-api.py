@@ -146,7 +146,7 @@ def class_entry(name, kind):
     yield from heading(name, signature(kind) if is_called(kind) else "")
     if issubclass(kind, BaseException):
         bases = ", ".join(f"`{base.__name__}`" for base in kind.__bases__)
-        yield f"{prose(kind.__doc__)} Of {bases}.\n"
+        yield f"{prose(kind.__doc__)} This class derives from {bases}.\n"
         return
     yield prose(kind.__doc__) + "\n"
     found = [*fields(kind)] if issubclass(kind, tuple) else []

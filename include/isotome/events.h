@@ -106,7 +106,7 @@ struct iso_events_info {
 	char ignored[320];   /* contents of the file that are not used, in words; "": none */
 	bool multiplicity;   /* mult is the number of crystal pairs of each bin of a histogram */
 	bool lists_all;      /* as in struct iso_events */
-	char layout[160];    /* of a histogram: what its bins are, in words; "": not said */
+	char layout[160];    /* what the bins of a histogram are, in words; "": not known */
 	char assumed[800];   /* what the file does not say, and how it was taken; "": nothing */
 	char warning[240];   /* what is wrong with it, in words; "": nothing */
 };

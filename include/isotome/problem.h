@@ -97,8 +97,8 @@ struct iso_param {
 int iso_problem_param(const iso_problem *p, int k, struct iso_param *param);
 
 /* ISO_EARG, with the nearest name or the range, if the name or value is none. ISO_EINPUT if the value names a file
-   that can't be read; the parameter keeps its value then. The value is copied. After the data were loaded they are
-   let go: the next call loads them anew. */
+   that can't be read; the parameter keeps its value then. The value is copied. If the data were loaded, the
+   problem lets them go, and the next call loads them again. */
 int iso_problem_set(iso_problem *p, const char *name, const char *value);
 
 /* Sets an array in place of the file that a parameter names ("mu", "norm", "sens", "start", "data" ...). The

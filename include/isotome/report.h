@@ -47,7 +47,7 @@ struct iso_viewer_options {
 	/* x, y, z where the slices cross, mm (indices without a grid); NULL: the middle of what is seen */
 	const double *at;
 	const char *overlay_map;        /* colours of the overlay; NULL: grey */
-	double opacity;                 /* of the overlay, above 0, at most 1; 0: 0.4 */
+	double opacity;                 /* opacity of the overlay, above 0, at most 1; 0: 0.4 */
 	enum iso_picture_labels labels; /* at the edges of the planes */
 };
 

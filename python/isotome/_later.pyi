@@ -191,8 +191,8 @@ def ray(
     sens: file or array; default from 'scanner'
         sensitivity image, without 'psf'; none: 1 everywhere
     sens_floor: float; default 0.2
-        voxels that hardly any line crosses get no activity: those whose sensitivity is below F
-        of their neighbours' and of their plane's median; 0: all get some
+        a voxel that hardly any line crosses gets no activity. Its sensitivity is below F of its
+        neighbours' and of its plane's median; 0: all voxels get some
     start: file or array; default 1 everywhere; 0 for cg; one pass of osem with a penalty
         start image
     filter: text
@@ -285,7 +285,7 @@ def ray(
         seed of that draw
     cache: folder; default $ISOTOME_CACHE, else $XDG_CACHE_HOME/isotome, else ~/.cache/isotome
         folder that keeps the sensitivity for the next run of the same scanner, grid and
-        factors; none: compute it anew
+        factors; none: compute it again
     no_cache: bool; default false
         the same as 'cache' none
     scatter: 'sss+mc' or 'sss' or 'mc'; default none
@@ -512,8 +512,8 @@ def strip(
     sens: file or array; default from 'scanner'
         sensitivity image, without 'psf'; none: 1 everywhere
     sens_floor: float; default 0
-        voxels that hardly any line crosses get no activity: those whose sensitivity is below F
-        of their neighbours' and of their plane's median; 0: all get some
+        a voxel that hardly any line crosses gets no activity. Its sensitivity is below F of its
+        neighbours' and of its plane's median; 0: all voxels get some
     start: file or array; default 1 everywhere; 0 for cg; one pass of osem with a penalty
         start image
     filter: text
@@ -762,8 +762,8 @@ def srm(
     sens: file or array; default from 'scanner'
         sensitivity image, without 'psf'; none: 1 everywhere
     sens_floor: float; default 0
-        voxels that hardly any line crosses get no activity: those whose sensitivity is below F
-        of their neighbours' and of their plane's median; 0: all get some
+        a voxel that hardly any line crosses gets no activity. Its sensitivity is below F of its
+        neighbours' and of its plane's median; 0: all voxels get some
     start: file or array; default 1 everywhere; 0 for cg; one pass of osem with a penalty
         start image
     filter: text
@@ -1002,8 +1002,8 @@ def ubp(
     sens: file or array; default from 'scanner'
         sensitivity image, without 'psf'; none: 1 everywhere
     sens_floor: float; default 0
-        voxels that hardly any line crosses get no activity: those whose sensitivity is below F
-        of their neighbours' and of their plane's median; 0: all get some
+        a voxel that hardly any line crosses gets no activity. Its sensitivity is below F of its
+        neighbours' and of its plane's median; 0: all voxels get some
     start: file or array; default 1 everywhere; 0 for cg; one pass of osem with a penalty
         start image
     filter: text
@@ -1236,8 +1236,8 @@ def svoxel(
     sens: file or array; default from 'scanner'
         sensitivity image, without 'psf'; none: 1 everywhere
     sens_floor: float; default 0
-        voxels that hardly any line crosses get no activity: those whose sensitivity is below F
-        of their neighbours' and of their plane's median; 0: all get some
+        a voxel that hardly any line crosses gets no activity. Its sensitivity is below F of its
+        neighbours' and of its plane's median; 0: all voxels get some
     start: file or array; default 1 everywhere; 0 for cg; one pass of osem with a penalty
         start image
     filter: text
@@ -1467,8 +1467,8 @@ def sradon(
     sens: file or array; default from 'scanner'
         sensitivity image, without 'psf'; none: 1 everywhere
     sens_floor: float; default 0
-        voxels that hardly any line crosses get no activity: those whose sensitivity is below F
-        of their neighbours' and of their plane's median; 0: all get some
+        a voxel that hardly any line crosses gets no activity. Its sensitivity is below F of its
+        neighbours' and of its plane's median; 0: all voxels get some
     start: file or array; default 1 everywhere; 0 for cg; one pass of osem with a penalty
         start image
     filter: text

@@ -107,7 +107,7 @@ def write_viewer(
     image: an Image, or an array (ny, nx), (nz, ny, nx) or (nt, nz, ny, nx). overlay: another to lay over it.
     name: name of the image, and of the file that a reader can save. title: heading; None takes the name.
     map, frame, window, at: what the page shows first, as in `picture`; None: what suits the image.
-    overlay_map, opacity: of the overlay; None: grey, 0.4.
+    overlay_map, opacity: colours and opacity of the overlay; None: grey, 0.4.
     labels: "anatomy" (R L A P S I), "axes" (+x +y +z) or "none"; None: anatomy where there is a grid.
     """
     values = _arrays.real(image, "image", clip=True)

@@ -43,8 +43,8 @@ static void own_params(struct settings *s, const struct model *m)
 		  .value = "FILE|none", .absent = "from 'scanner'",
 		  .help = "sensitivity image, without 'psf'; none: 1 everywhere" },
 		{ 0, "sens-floor", .real = &s->sens_floor, .value = "F", .min = 0, .max = 1,
-		  .help = "voxels that hardly any line crosses get no activity: those whose sensitivity is "
-		          "below F of their neighbours' and of their plane's median; 0: all get some" },
+		  .help = "a voxel that hardly any line crosses gets no activity. Its sensitivity is below "
+		          "F of its neighbours' and of its plane's median; 0: all voxels get some" },
 		{ 0, "start", .text = &s->start, .file = OPT_READS, .takes = ISO_TAKES_ARRAY, .value = "FILE",
 		  .absent = "1 everywhere; 0 for cg; one pass of osem with a penalty",
 		  .help = "start image" },

@@ -28,4 +28,5 @@ words --root tree --readme >out && fail "a README.md of 700 words and more passe
 
 # ---- this source ----
 words "$ISOTOME" || fail "banned turns: see above"
+words --readme || fail "README.md is too long"
 echo "all passed"

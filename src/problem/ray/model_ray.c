@@ -99,7 +99,7 @@ static void params(struct opt *table, void *self)
 		  .transient = true,
 		  .absent = "$ISOTOME_CACHE, else $XDG_CACHE_HOME/isotome, else ~/.cache/isotome",
 		  .help = "folder that keeps the sensitivity for the next run of the same scanner, grid and "
-		          "factors; none: compute it anew" },
+		          "factors; none: compute it again" },
 		{ 0, "no-cache", .flag = &ray->no_cache, .transient = true,
 		  .help = "the same as 'cache' none" },
 		{ 0 },
