@@ -154,7 +154,7 @@ static int choose(iso_problem *p, const char *name, const char *why, const char 
 {
 	struct opt *o = opt_find(p->sets, name);
 	struct preset_choice *c = &p->preset.choice[p->preset.n];
-	size_t bytes;
+	size_t bytes = 0;
 	va_list ap;
 
 	if (o->given) return ISO_OK;
@@ -171,7 +171,7 @@ static int choose(iso_problem *p, const char *name, const char *why, const char 
 void problem_forget_preset(iso_problem *p)
 {
 	struct preset *t = &p->preset;
-	size_t bytes;
+	size_t bytes = 0;
 
 	for (int i = 0; i < t->n; i++) {
 		struct preset_choice *c = &t->choice[i];
