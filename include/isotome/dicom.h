@@ -14,8 +14,9 @@ struct iso_dicom {
 	/* Image that the array was read from: the record beside it says isotope, dose, times, corrections. NULL: none. */
 	const char *image;
 	const char *patient_name, *patient_id; /* NULL: "Anonymous^", "0" */
-	const char *description; /* name of the series in a viewer; NULL: the method of the record, or "Isotome" */
-	bool force;              /* replace an existing series */
+	const char *
+		description; /* name of the series in a viewer; NULL: the method of the record, or "Isotome" */
+	bool force;          /* replace an existing series */
 };
 
 /* A PET series (PET Image Storage): `folder`, which is made, holds one file a slice and frame. The folder appears whole, or

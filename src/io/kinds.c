@@ -172,8 +172,9 @@ static const struct iso_kind *by_content(const char *path, int as)
 
 	for (int i = N_KINDS - 1; i >= 0 && n > 0 && as < 0 && kinds[i].content == ISO_OTHER_FILE; i--)
 		if (kinds[i].is && kinds[i].is(head, n)) return &kinds[i];
-	if (n == 0 && (as < 0 || as == ISO_ARRAY_FILE) && stat(path, &info) == 0 && S_ISDIR(info.st_mode))
-		return iso_kind_of(".dcm"); /* a folder is taken for a series of DICOM files */
+	if (n == 0 && (as < 0 || as == ISO_ARRAY_FILE) && !iso_kind_of(path) && stat(path, &info) == 0 &&
+	    S_ISDIR(info.st_mode))
+		return iso_kind_of(".dcm"); /* a folder of no suffix is taken for a series of DICOM files */
 
 	for (int i = 0; i < N_KINDS && n > 0; i++)
 		if (kinds[i].is && (as < 0 || serves(&kinds[i], (enum iso_content)as, false)) &&

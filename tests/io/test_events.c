@@ -133,7 +133,7 @@ static void writers(void **state)
 
 	(void)state;
 	assert_int_equal(iso_event_writer_open(&w, "a.txt", NULL, 0), ISO_EARG);
-	assert_message("a.txt: unknown suffix for events; one of .lmdT .Cdh .npy");
+	assert_message("a.txt: unknown suffix for events; one of .lmdT .Cdh .petsird .npy");
 	assert_int_equal(iso_event_writer_open(&w, "a.Cdh", NULL, 0), ISO_EARG);
 	assert_message("a scanner must say");
 	assert_int_equal(iso_event_writer_open(&w, "a.lmdT", NULL, INT64_MAX / 28), ISO_EIO);

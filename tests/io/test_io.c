@@ -161,7 +161,7 @@ static void not_a_file(void **state)
 		assert_refused(names[i], "is a device, pipe or socket");
 		unlink(names[i]);
 	}
-	assert_refused("a.xyz", "a.xyz: unknown suffix; one of .npy .nii .nii.gz .raw .json");
+	assert_refused("a.xyz", "a.xyz: unknown suffix; one of .npy .dcm .nii .nii.gz .raw .json");
 }
 
 /* No part of a file passes for the whole, nor does the whole with one byte more. */
@@ -282,7 +282,7 @@ static void write_checks(void **state)
 	assert_int_equal(iso_write_check("y.nii", true), ISO_EARG);
 	assert_int_equal(iso_events_write_check("x.lmdt", false), ISO_OK);
 	assert_int_equal(iso_events_write_check("x.nii", true), ISO_EARG);
-	assert_message("one of .lmdT .Cdh .npy");
+	assert_message("one of .lmdT .Cdh .petsird .npy");
 	put_text("x.lmdT", "text");
 	assert_int_equal(iso_events_write_check("x.lmdT", false), ISO_EARG);
 	assert_int_equal(iso_events_write_check("none/x.lmdT", false), ISO_EIO);

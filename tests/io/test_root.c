@@ -19,17 +19,17 @@ static const struct sample {
 #ifdef ISO_LZ4
 	{ "coinc-lz4.root", "LZ4", true },
 #else
-	{ "coinc-lz4.root", "LZ4, which this build has not; built from source", false },
+	{ "coinc-lz4.root", "LZ4, which this build does not have; install", false },
 #endif
 #ifdef ISO_ZSTD
 	{ "coinc-zstd.root", "Zstandard", true },
 #else
-	{ "coinc-zstd.root", "Zstandard, which this build has not; built from source", false },
+	{ "coinc-zstd.root", "Zstandard, which this build does not have; install", false },
 #endif
 #ifdef ISO_LZMA
 	{ "coinc-lzma.root", "LZMA", true },
 #else
-	{ "coinc-lzma.root", "LZMA, which this build has not; built from source", false },
+	{ "coinc-lzma.root", "LZMA, which this build does not have; install", false },
 #endif
 	{ "coinc-gate10.root", "", true },
 #ifdef ISO_HDF5

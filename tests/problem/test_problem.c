@@ -298,7 +298,6 @@ static const char *value_of(iso_problem *p, const char *name, struct iso_param *
 	return NULL;
 }
 
-/* What is refused leaves a problem as it was. */
 /* What a preset has chosen is forgotten when a parameter is set, and chosen anew. */
 static void presets_choose_anew(void **state)
 {
@@ -335,6 +334,7 @@ static void presets_choose_anew(void **state)
 	free_scan(&s);
 }
 
+/* What is refused leaves a problem as it was. */
 static void refused_values_change_nothing(void **state)
 {
 	struct iso_array x = { 0 };

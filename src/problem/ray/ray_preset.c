@@ -139,12 +139,16 @@ static int look(struct look *l, iso_problem *p)
 
 /* ---- what is chosen ---- */
 
-static void *place_of(const struct opt *o, size_t *bytes)
+static void *place_of(const struct opt *o)
+{
+	return o->text ? (void *)o->text : o->real ? (void *)o->real : (void *)o->integer;
+}
+
+static size_t bytes_of(const struct opt *o)
 {
 	size_t n = o->count ? (size_t)o->count : 1;
 
-	*bytes = o->text ? sizeof *o->text : o->real ? n * sizeof *o->real : n * sizeof *o->integer;
-	return o->text ? (void *)o->text : o->real ? (void *)o->real : (void *)o->integer;
+	return o->text ? sizeof *o->text : o->real ? n * sizeof *o->real : n * sizeof *o->integer;
 }
 
 static int choose(iso_problem *p, const char *name, const char *why, const char *fmt, ...) ISO_PRINTF(4, 5);
@@ -154,13 +158,12 @@ static int choose(iso_problem *p, const char *name, const char *why, const char 
 {
 	struct opt *o = opt_find(p->sets, name);
 	struct preset_choice *c = &p->preset.choice[p->preset.n];
-	size_t bytes = 0;
 	va_list ap;
 
 	if (o->given) return ISO_OK;
 	c->o = o;
 	c->why = why;
-	memcpy(&c->was, place_of(o, &bytes), bytes);
+	memcpy(&c->was, place_of(o), bytes_of(o));
 	va_start(ap, fmt);
 	iso_vsnprintf(c->text, sizeof c->text, fmt, ap);
 	va_end(ap);
@@ -171,12 +174,11 @@ static int choose(iso_problem *p, const char *name, const char *why, const char 
 void problem_forget_preset(iso_problem *p)
 {
 	struct preset *t = &p->preset;
-	size_t bytes = 0;
 
 	for (int i = 0; i < t->n; i++) {
 		struct preset_choice *c = &t->choice[i];
 
-		memcpy(place_of(c->o, &bytes), &c->was, bytes);
+		memcpy(place_of(c->o), &c->was, bytes_of(c->o));
 		c->o->given = c->o->lone = false;
 	}
 	t->n = 0;
