@@ -153,7 +153,7 @@ static int refuse_hu(const struct iso_array *a, const char *path)
 	double least = 0, most = 0;
 
 	if (strcmp(a->unit, "HU") == 0)
-		return iso_refuse(path, "a DICOM file; command mu makes attenuation of a CT series");
+		return iso_refuse(path, "a DICOM file; command mu makes an attenuation map of a CT series");
 	for (int64_t i = 0; a->v && i < a->n; i++) {
 		least = a->v[i] < least ? (double)a->v[i] : least;
 		most = a->v[i] > most ? (double)a->v[i] : most;

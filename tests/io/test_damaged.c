@@ -99,7 +99,7 @@ static void vast(void **state)
 {
 	static const char *const message[] = {
 		"not a .npy file",
-		"not a NIfTI-1 file",
+		"not a NIfTI file",
 		"not gzip",
 		"larger than 32 MiB",
 		NULL,
