@@ -48,6 +48,8 @@ run phantom cylinder --grid 20,20,8 --voxel 6 -o x.nii
 scan=(simulate ring.yaml x.nii --counts 30000 --duration-s 30)
 run "${scan[@]}" -o rows.npy
 run "${scan[@]}" -o e.petsird
+# it begins as other files of PETSIRD 0.12 do: 9 bytes of yardl, 2 of a length, a schema of 12983
+cmp -n 12994 e.petsird "$data/point-0.12.0.petsird" >err || fail "the schema is not that of PETSIRD 0.12"
 run convert e.petsird back.npy
 run info --json e.petsird
 check "the same events" <<'END'

@@ -65,6 +65,9 @@ void petsird_free_raw(struct petsird_raw *r);
 
 /* ---- writing ---- */
 
+/* petsird_schema.c: the schema of 0.12, for the caller to free. */
+int petsird_schema(char **text);
+
 struct iso_event_writer;
 struct iso_events;
 int petsird_create(struct iso_event_writer *w, const char *path, int64_t bytes);

@@ -5,7 +5,7 @@
    A table of module pairs says which rings are in coincidence, and one of element pairs which crystals are. Times of
    flight are stored by bin, of a tenth of the resolution.
 
-   petsird-0.12.json is the schema that files of that version begin with: text of ETSInitiative/PETSIRD, Apache-2.0. */
+   A file begins with its schema, which names records and fields as PETSIRD 0.12 does: that is part of the format. */
 #include "petsird.h"
 
 #include "core/status.h"
@@ -16,10 +16,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const char schema[] =
-#include "embedded/petsird-0.12.json.h"
-	;
 
 enum {
 	BLOCK = 1 << 15,   /* events of a time block, at most */
@@ -186,10 +182,19 @@ static void put_efficiencies(struct pen *p, const struct iso_pairs *q)
 	put_count(p, 0); /* number of that table */
 }
 
+static void put_schema(struct pen *p)
+{
+	char *text = NULL;
+
+	if (!p->st) p->st = petsird_schema(&text);
+	if (!p->st) put_text(p, text);
+	free(text);
+}
+
 static void put_header(struct pen *p, const iso_scanner *s, const struct layout *l)
 {
 	put_bytes(p, "yardl\1\0\0\0", 9);
-	put_text(p, schema);
+	put_schema(p);
 	put_text(p, s->name);
 	put_geometry(p, s);
 	put_zeros(p, 2);     /* materials; alignment of the gantry */
