@@ -160,7 +160,7 @@ fi
 
 # ---- one number: one plane of a planar array, where it lies ----
 run recon ubp --help
-out_has 'one plane where all transducers lie in a plane'
+out_has 'the image has one plane if all transducers'
 plane=(recon ubp --data y.npy --scanner late.yaml)
 run "${plane[@]}" --grid 12 -o plane.nii
 run "${plane[@]}" --grid 12,12,12 -o cube.nii
