@@ -196,7 +196,7 @@ def ray(
     start: file or array; default 1 everywhere; 0 for cg; one pass of osem with a penalty
         start image
     filter: text
-        gaussian:MM, gaussian:X,Y,Z or median:N, after the last iteration
+        gaussian:MM, gaussian:X,Y,Z, median:N or none, after the last iteration
     filter_every: int; default once, at the end
         filter after every N iterations; the next iteration starts from the filtered image
     save_every: int; default 0
@@ -517,7 +517,7 @@ def strip(
     start: file or array; default 1 everywhere; 0 for cg; one pass of osem with a penalty
         start image
     filter: text
-        gaussian:MM, gaussian:X,Y,Z or median:N, after the last iteration
+        gaussian:MM, gaussian:X,Y,Z, median:N or none, after the last iteration
     filter_every: int; default once, at the end
         filter after every N iterations; the next iteration starts from the filtered image
     save_every: int; default 0
@@ -767,7 +767,7 @@ def srm(
     start: file or array; default 1 everywhere; 0 for cg; one pass of osem with a penalty
         start image
     filter: text
-        gaussian:MM, gaussian:X,Y,Z or median:N, after the last iteration
+        gaussian:MM, gaussian:X,Y,Z, median:N or none, after the last iteration
     filter_every: int; default once, at the end
         filter after every N iterations; the next iteration starts from the filtered image
     save_every: int; default 0
@@ -1007,7 +1007,7 @@ def ubp(
     start: file or array; default 1 everywhere; 0 for cg; one pass of osem with a penalty
         start image
     filter: text
-        gaussian:MM, gaussian:X,Y,Z or median:N, after the last iteration
+        gaussian:MM, gaussian:X,Y,Z, median:N or none, after the last iteration
     filter_every: int; default once, at the end
         filter after every N iterations; the next iteration starts from the filtered image
     save_every: int; default 0
@@ -1241,7 +1241,7 @@ def svoxel(
     start: file or array; default 1 everywhere; 0 for cg; one pass of osem with a penalty
         start image
     filter: text
-        gaussian:MM, gaussian:X,Y,Z or median:N, after the last iteration
+        gaussian:MM, gaussian:X,Y,Z, median:N or none, after the last iteration
     filter_every: int; default once, at the end
         filter after every N iterations; the next iteration starts from the filtered image
     save_every: int; default 0
@@ -1472,7 +1472,7 @@ def sradon(
     start: file or array; default 1 everywhere; 0 for cg; one pass of osem with a penalty
         start image
     filter: text
-        gaussian:MM, gaussian:X,Y,Z or median:N, after the last iteration
+        gaussian:MM, gaussian:X,Y,Z, median:N or none, after the last iteration
     filter_every: int; default once, at the end
         filter after every N iterations; the next iteration starts from the filtered image
     save_every: int; default 0

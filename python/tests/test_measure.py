@@ -330,7 +330,7 @@ def test_psf_behind_a_model(operator, image, context):
         (lambda x: measure.boxplot([(1, 2)], ["a"]), "Argument", "boxplot: wanted Quartiles"),
         (lambda x: isotome.filter(x, "gauss:3"), "Argument", "gauss"),
         (lambda x: isotome.filter(x, "gaussian:-3"), "Argument", "FWHM along x is -3"),
-        (lambda x: isotome.filter(x, "gaussian:nan"), "Argument", "'gaussian:nan' is none"),
+        (lambda x: isotome.filter(x, "gaussian:nan"), "Argument", "'gaussian:nan' is not known"),
         (lambda x: isotome.filter(x, "median:4"), "Argument", "4"),
         (lambda x: isotome.filter(x, None), "Argument", "filter: given NoneType, wanted a text"),
         (lambda x: isotome.filter(x, 3), "Argument", "filter: given int"),

@@ -49,7 +49,7 @@ int iso_filter_parse(struct iso_filter *f, const char *text)
 		r.size = (int)v[0];
 	} else {
 		return iso_fail(ISO_EARG,
-		                "filter '%.60s' is none; it must be gaussian:MM, gaussian:X,Y,Z "
+		                "filter '%.60s' is not known; it must be gaussian:MM, gaussian:X,Y,Z "
 		                "(FWHM in mm) or median:N (3, 5, 7 or 9 voxels)",
 		                text);
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* isotome convert for traces: recordings to IPASC and to arrays, arrays with a scanner to IPASC. */
 #include "cmd.h"
+#include "file/suffix.h"
 #include "problem/inputs.h"
 
 #include <string.h>
@@ -24,9 +25,15 @@ static int to_array(struct cmd *c, const char *to, const iso_recording *r)
 static int from_recording(struct cmd *c, const char *from, const char *to)
 {
 	iso_recording *r = NULL;
-	int st = iso_recording_open(&r, from);
+	int st;
 
-	if (!st) {
+	if (iso_has_suffix(to, ".nii") || iso_has_suffix(to, ".nii.gz") || iso_has_suffix(to, ".hv"))
+		return iso_fail(
+			ISO_EARG,
+			"%s holds traces of transducers, which are no image: command recon makes one, and "
+			"a name such as x.npy takes the traces",
+			from);
+	if (!(st = iso_recording_open(&r, from))) {
 		transducers_warn(&c->record, r);
 		st = iso_is_recording(to) ? cmd_write_recording(c, to, r) : to_array(c, to, r);
 	}

@@ -310,7 +310,15 @@ int iso_kind_no_data(int code, const char *path)
 	const char *next = k && !k->next ? by_content[k->content].next : k ? k->next : NULL;
 	char value[256] = "";
 
+	struct stat info;
+
 	if (!what) return ISO_OK;
+	if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+		return iso_fail(
+			code,
+			"%s: this is a folder; give a file of it, or a folder of a CT series in DICOM "
+			"to command mu",
+			path);
 	if (k->key) value_of(value, sizeof value, path, k->key);
 	return *value ? iso_fail(code, "%s: this is %s (%s %s); %s", path, what, k->key, value, next)
 	              : iso_fail(code, "%s: this is %s; %s", path, what, next);

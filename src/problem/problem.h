@@ -124,6 +124,7 @@ struct run_made {
 	double added; /* expected counts besides the image's: 0, or NaN where their sum is not known */
 	const json_t *loglik; /* of each update; NULL: the method tells another figure */
 	int updates;
+	bool filtered; /* since the last update */
 };
 
 /* check/check.c: that inputs fit each other, after load, and that an image fits its data. A finding is a warning, or, if

@@ -425,6 +425,7 @@ static int check_image(const struct em *e, const struct recon_result *of)
 		                 .sens = e->scaled.v,
 		                 .expected = e->activity,
 		                 .updates = of->updates,
+		                 .filtered = e->r.s->filter_text,
 		                 .loglik = recon_is_map(e->r.s) ? NULL : of->loglik };
 	int st;
 

@@ -49,7 +49,7 @@ static void own_params(struct settings *s, const struct model *m)
 		  .absent = "1 everywhere; 0 for cg; one pass of osem with a penalty",
 		  .help = "start image" },
 		{ 0, "filter", .text = &s->filter_text, .value = "FILTER",
-		  .help = "gaussian:MM, gaussian:X,Y,Z or median:N, after the last iteration" },
+		  .help = "gaussian:MM, gaussian:X,Y,Z, median:N or none, after the last iteration" },
 		{ 0, "filter-every", .integer = &s->filter_every, .value = "N", .min = 1, .max = 1e6,
 		  .absent = "once, at the end",
 		  .help = "filter after every N iterations; the next iteration starts from the "
@@ -202,6 +202,7 @@ static int check_filter(iso_problem *problem)
 {
 	struct settings *s = &problem->s;
 
+	if (s->filter_text && strcmp(s->filter_text, "none") == 0) s->filter_text = NULL;
 	if (!problem_given(problem, "filter-every"))
 		s->filter_every = s->iterations;
 	else if (!s->filter_text)

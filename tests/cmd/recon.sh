@@ -40,7 +40,7 @@ err_has '--filter-every needs --filter'
 expect 2 recon "${args[@]}" --filter median:3 --filter-every 11 -o x.nii
 err_has '--filter-every is 11, more than the 10 iterations'
 expect 2 recon "${args[@]}" --filter box:3 -o x.nii
-err_has "filter 'box:3' is none"
+err_has "filter 'box:3' is not known"
 
 # ---- point spread function ----
 psf=(--psf '12,12,9')

@@ -50,6 +50,24 @@ static void finer_with_counts(void **state)
 		}
 }
 
+/* Planes of lines lie inside voxels: an odd number of planes makes a voxel's height. */
+static void voxels_of_planes(void **state)
+{
+	static const double plane[] = { 2.03125, 3, 6, 1.2, .9, 4, 4.4, 9, 0 };
+	static const double height[] = { 2.03125, 3, 6, 3.6, 2.7, 4, 4.4, 9, 4 };
+
+	(void)state;
+	for (int i = 0; i < 9; i++) {
+		struct preset_scan scan = clinical;
+
+		scan.plane = plane[i];
+		struct preset_values v = of(PRESET_QUICK, scan, 2e5);
+
+		assert_true(v.voxel == 4);
+		assert_true(fabs(v.height - height[i]) < 1e-9);
+	}
+}
+
 /* A subset has 1000 counts or more, and there is one. */
 static void few_counts(void **state)
 {
@@ -103,9 +121,10 @@ static void clinical_and_converged(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(quick_by_counts), cmocka_unit_test(finer_with_counts),
-		cmocka_unit_test(few_counts),      cmocka_unit_test(voxels_by_crystal),
-		cmocka_unit_test(panels),          cmocka_unit_test(clinical_and_converged),
+		cmocka_unit_test(quick_by_counts),        cmocka_unit_test(finer_with_counts),
+		cmocka_unit_test(voxels_of_planes),       cmocka_unit_test(few_counts),
+		cmocka_unit_test(voxels_by_crystal),      cmocka_unit_test(panels),
+		cmocka_unit_test(clinical_and_converged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

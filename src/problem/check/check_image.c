@@ -6,7 +6,9 @@
 
 #define SIGMAS 5
 #define SETTLED 30 /* updates, after which the image and an additive term share the counts as they should */
-#define MISSED .05 /* of the counts: as far as subsets and filters take the sum */
+#define MISSED .05 /* of the counts: as far as subsets take the sum */
+#define MOVED \
+	.6 /* as far as a filter does: near the axis, voxels that are crossed by many lines and by few alternate */
 #define EXPLAINED .05   /* of the counts, the least that the image explains beside an additive term */
 #define PILED 2.        /* activity a voxel at the border over that of one inside, at most, */
 #define PILED_SHARE .05 /* where it is this share of the activity or more */
@@ -19,7 +21,7 @@ int check_counts(struct look *l)
 {
 	const struct run_made *m = l->made;
 	double trues = m->expected, all = trues + m->added,
-	       slack = MISSED * m->counts + SIGMAS * sqrt(m->counts);
+	       slack = (m->filtered ? MOVED : MISSED) * m->counts + SIGMAS * sqrt(m->counts);
 
 	if (isnan(m->counts) || m->counts == 0) return ISO_OK;
 	l->looked = true;

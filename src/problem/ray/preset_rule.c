@@ -43,6 +43,15 @@ static double voxel_of(const struct row *r, const struct preset_scan *scan)
 	return scan->finest > 0 ? fmax(round_mm(r->voxel * scan->crystal), least) : 0;
 }
 
+/* An odd number of planes, so that no plane of lines lies between two voxels, one of which would get all of them. */
+static double height_of(double voxel, double plane)
+{
+	if (!(plane > 0) || !(voxel > 0)) return voxel;
+	double planes = floor(1.1 * voxel / plane);
+
+	return plane * fmax(1, planes - (fmod(planes, 2) == 0));
+}
+
 /* Resolution in the middle of a ring, with crystals read out one by one: W. W. Moses, Nucl. Instrum. Meth. A 648 (2011)
    S236, with b = 0; to 0.1 mm. */
 static double resolution_of(const struct preset_scan *scan)
@@ -64,17 +73,20 @@ struct preset_values preset_rule(enum preset_kind kind, const struct preset_scan
 
 	while (scan->counts >= r->below) r++;
 	const struct em *em = kind == PRESET_QUICK ? &r->quick : &r->clinical;
+	double voxel = voxel_of(r, scan), height = height_of(voxel, scan->plane);
 
 	if (kind == PRESET_CONVERGED)
 		return (struct preset_values){ .method = "svrg",
 			                       .iterations = PASSES,
-			                       .voxel = voxel_of(r, scan),
+			                       .voxel = voxel,
+			                       .height = height,
 			                       .strength = r->strength };
 	return (struct preset_values){
 		.method = "osem",
 		.iterations = em->iterations,
 		.subsets = subsets_of(em->subsets, scan->counts),
-		.voxel = voxel_of(r, scan),
+		.voxel = voxel,
+		.height = height,
 		.filter = round_mm(em->filter * scan->crystal),
 		.psf = kind == PRESET_CLINICAL && scan->finest > 0 ? resolution_of(scan) : 0,
 	};

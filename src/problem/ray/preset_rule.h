@@ -13,12 +13,14 @@ struct preset_scan {
 	double crystal; /* width of a crystal, mm */
 	double across;  /* width of the scanner's field of view, mm */
 	double finest;  /* voxels of that field are no smaller, mm; 0: they are not to be chosen */
+	double plane;   /* planes of lines lie this far apart along z, mm; 0: not in planes */
 };
 
 struct preset_values {
 	const char *method;
 	int64_t iterations, subsets; /* 0: the method's own */
 	double voxel, filter, psf;   /* mm; filter, psf: FWHM; 0: none */
+	double height;               /* of a voxel along z, mm */
 	double strength;             /* of penalty rdp, without unit; 0: none */
 };
 

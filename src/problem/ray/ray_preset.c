@@ -53,6 +53,7 @@ static void look_at_scanner(struct look *l, const iso_scanner *s)
 	if (iso_scanner_grid(&g, s)) return; /* it has no field of view: load will tell */
 	l->scan.across = (double)g.n[0] * g.voxel[0];
 	if (!l->panels) l->scan.finest = g.voxel[0];
+	l->scan.plane = s->plane_mm;
 }
 
 /* Lists in memory, and text, which is read whole. */
@@ -208,15 +209,22 @@ static int choose_steps(iso_problem *p, const struct preset_values *v)
 	return st;
 }
 
+static int choose_voxel(iso_problem *p, const struct preset_values *v)
+{
+	if (v->height == v->voxel)
+		return choose(p, "voxel", "by counts and crystal; the grid is the field of view", "%g",
+		              v->voxel);
+	return choose(p, "voxel", "by counts, crystal and planes; the grid is the field of view",
+	              "%g,%g,%.9g", v->voxel, v->voxel, v->height);
+}
+
 static int choose_all(iso_problem *p, const struct preset_values *v, const struct look *l, bool corrects)
 {
 	bool map = v->strength > 0, other = problem_given(p, "method") && strcmp(p->s.method, v->method) != 0;
 	int st = choose(p, "method", "the preset's", "%s", v->method);
 
 	if (!st && !other) st = choose_steps(p, v);
-	if (!st && v->voxel > 0 && !has_grid(p))
-		st = choose(p, "voxel", "by counts and crystal; the grid is the field of view", "%g",
-		            v->voxel);
+	if (!st && v->voxel > 0 && !has_grid(p)) st = choose_voxel(p, v);
 	if (!st && v->psf > 0) st = choose(p, "psf", "by crystal and diameter", "%g", v->psf);
 	if (!st && !map && v->filter > 0)
 		st = choose(p, "filter", "by counts and crystal", "gaussian:%g", v->filter);
