@@ -344,11 +344,13 @@ def pictures(
     percent: Any = None,
     **how: Any,
 ) -> Picture:
-    """Several images in one picture, all in one window.
+    """Several images in one picture, all in one window; each in its own if their units differ.
 
     titles: one an image. columns: images in a row; 0: what fills a sheet.
     window: as in `picture`, for all; "each": every image in its own. The rest as in `picture`, but `title`.
     """
+    if window is None and percent is None and len({getattr(image, "unit", "") for image in images}) > 1:
+        window = "each"
     given = [_arrays.real(image, f"image {k}", clip=True) for k, image in enumerate(images)]
     if not given:
         raise errors.ArgumentError("images: given none, wanted at least one")

@@ -347,3 +347,13 @@ def test_words_of_one_and_of_several_images(tmp_path):
     with pytest.raises(isotome.ArgumentError, match="kind: given with a Picture"):
         isotome.show(isotome.picture(x), kind="mip", path=tmp_path / "x.png")
     assert not list(tmp_path.iterdir())
+
+
+def test_images_of_different_units_have_windows_of_their_own():
+    ones = np.ones((6, 8, 8), np.float32)
+    grid = isotome.Grid((8, 8, 6), (4, 4, 4))
+    truth, image = isotome.Image(ones, grid, unit="kBq/mL"), isotome.Image(1e-3 * ones, grid, unit="counts/mm")
+    own = isotome.pictures([truth, image]).pixels
+    assert np.array_equal(own, isotome.pictures([truth, image], window="each").pixels)
+    same = isotome.pictures([truth, isotome.Image(1e-3 * ones, grid, unit="kBq/mL")]).pixels
+    assert not np.array_equal(own[own.shape[0] // 2 :], same[same.shape[0] // 2 :])
