@@ -26,4 +26,14 @@ pages=(index.md tutorials/first-ten-minutes.md tutorials/prototype-scanner.md ho
 [ "${ISO_TEST_FULL:-0}" != 1 ] || pages=()
 [ "${#pages[@]}" != 0 ] || need_ranks
 "$PYTHON" "$SOURCE/tests/site/blocks.py" "$SOURCE" "$ISOTOME" --run "${pages[@]}" || fail "a page"
+
+# ---- README.md: its commands on a scan, with a file of that name ----
+solid_ring 6 >ring.yaml
+run phantom cylinder --grid 16,16,8 --voxel 6 -o cylinder.nii
+run simulate ring.yaml cylinder.nii --counts 5000 -o scan.Cdh
+sed -n '/^```sh$/,/^```$/p' "$SOURCE/README.md" | grep '^isotome ' >lines
+[ "$(wc -l <lines)" = 2 ] || fail "README.md: two commands were expected: $(cat lines)"
+isotome() { "$ISOTOME" "$@"; }
+. ./lines 2>err || fail "the commands of README.md"
+[ -s image.nii ] && [ -s image.html ] || fail "README.md: no image, or no page"
 echo "all passed"
