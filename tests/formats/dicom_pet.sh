@@ -191,6 +191,15 @@ same scan/IM00002.dcm again/IM00002.dcm
 mkdir mine && echo precious >mine/notes.txt
 refused 2 'mine holds other files than a series that was written here, such as notes.txt' pet.nii mine/ --force
 [ "$(cat mine/notes.txt)" = precious ] || fail "a file of the user's"
+mkdir others && "$PYTHON" - <<'END'
+b = open("scan/IM00001.dcm", "rb").read()
+maker = b"2.25.162837412365287461928374650192837465"
+assert b.count(maker) == 1
+open("others/IM00001.dcm", "wb").write(b)
+open("others/IM00002.dcm", "wb").write(b.replace(maker, b"1" + maker[1:]))
+END
+refused 2 'others holds other files than a series that was written here, such as IM00002.dcm' pet.nii others/ --force
+[ -e others/IM00001.dcm ] && [ -e others/IM00002.dcm ] || fail "slices of another program"
 refused 2 'pet.dcm: a PET series has a file for each slice. Name a folder, with a slash at its end: pet.dcm/' pet.nii pet.dcm
 refused 2 '--patient-id is for DICOM: TO is then a folder' pet.nii x.npy --patient-id 3
 refused 3 'not finite' nan.nii bad/

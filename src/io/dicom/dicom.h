@@ -14,6 +14,7 @@ struct dicom_slice {
 	char *path;
 	char class[DICOM_TEXT], syntax[DICOM_TEXT], modality[DICOM_TEXT], series[DICOM_TEXT],
 		unit[DICOM_TEXT];
+	char maker[DICOM_TEXT];                  /* class of the program that wrote it */
 	char description[DICOM_TEXT];            /* of the series */
 	char units[DICOM_TEXT];                  /* of PET: BQML, CNTS, ... */
 	char date[DICOM_TEXT], time[DICOM_TEXT]; /* of the acquisition */

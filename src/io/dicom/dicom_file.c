@@ -37,6 +37,7 @@ static const struct tag {
 } tags[] = {
 	{ 0x0002, 0x0002, "class of the file", TEXT, 1, PLACE(class), false },
 	{ 0x0002, 0x0010, "transfer syntax", TEXT, 1, PLACE(syntax), true },
+	{ 0x0002, 0x0012, "program that wrote it", TEXT, 1, PLACE(maker), false },
 	{ 0x0008, 0x0022, "date of acquisition", TEXT, 1, PLACE(date), false },
 	{ 0x0008, 0x0032, "time of acquisition", TEXT, 1, PLACE(time), false },
 	{ 0x0008, 0x0060, "modality", TEXT, 1, PLACE(modality), true },

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The folder of a PET series: made under another name, filled, and renamed. */
 #define _GNU_SOURCE /* renameat2 */
+#include "dicom.h"
 #include "dicom_tags.h"
 #include "dicom_write.h"
 #include "core/size.h"
@@ -25,10 +26,24 @@ enum { MOST_FILES = 65535 }; /* image indices have 16 bits */
 /* ---- folders ---- */
 
 /* IM00001.dcm and the like: what this writer makes. */
-static bool is_own(const char *name)
+static bool named_own(const char *name)
 {
 	return strncmp(name, "IM", 2) == 0 && strspn(name + 2, "0123456789") == 5 &&
 	       strcmp(name + 7, ".dcm") == 0;
+}
+
+/* A file that this writer made, by its name and by what its head says. */
+static bool is_own(const char *folder, const char *name)
+{
+	struct dicom_slice slice = { 0 };
+	char path[PATH_MAX + NAME_MAX];
+	struct stat info;
+
+	if (!named_own(name)) return false;
+	snprintf(path, sizeof path, "%s/%s", folder, name);
+	if (lstat(path, &info) != 0 || !S_ISREG(info.st_mode)) return false;
+	(void)dicom_head(&slice, path); /* of a file that was cut, what comes before is enough */
+	return strcmp(slice.maker, DICOM_MAKER) == 0;
 }
 
 /* Names of a folder that are not this writer's, one of them into `other`; -1: no folder. */
@@ -41,7 +56,7 @@ static int count_others(char other[NAME_MAX + 1], int *files, const char *folder
 	*files = 0;
 	for (struct dirent *e; (e = readdir(d));) {
 		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
-		if (is_own(e->d_name))
+		if (is_own(folder, e->d_name))
 			++*files;
 		else if (n++ == 0)
 			snprintf(other, NAME_MAX + 1, "%s", e->d_name);
@@ -50,14 +65,16 @@ static int count_others(char other[NAME_MAX + 1], int *files, const char *folder
 	return n;
 }
 
-static void remove_series(const char *folder)
+/* Files that are not this writer's stay, and so does their folder. `is_new`: this run made all of them, and the last may
+   be cut. */
+static void remove_series(const char *folder, bool is_new)
 {
 	DIR *d = opendir(folder);
 	char path[PATH_MAX + NAME_MAX];
 
 	if (!d) return;
 	for (struct dirent *e; (e = readdir(d));)
-		if (is_own(e->d_name)) {
+		if (is_new ? named_own(e->d_name) : is_own(folder, e->d_name)) {
 			snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
 			unlink(path);
 		}
@@ -151,7 +168,7 @@ static int put_in_place(const char *made, const char *name)
 	if (stat(name, &info) != 0) return rename(made, name) ? iso_fail_errno(name, "create") : ISO_OK;
 	if (renameat2(AT_FDCWD, made, AT_FDCWD, name, RENAME_EXCHANGE) != 0)
 		return iso_fail_errno(name, "replace");
-	remove_series(made); /* the old one, under the other name */
+	remove_series(made, false); /* the old one, under the other name */
 	return ISO_OK;
 }
 
@@ -174,7 +191,7 @@ static int write_folder(const char *name, const struct dicom_series_out *o, cons
 		st = iso_out_close(&out);
 	if (!st) st = put_in_place(made, name);
 	if (st)
-		remove_series(made);
+		remove_series(made, true);
 	else if (sidecar)
 		st = iso_out_commit(&out);
 	iso_out_free(&out);

@@ -14,7 +14,6 @@
 
 #define CLASS "1.2.840.10008.5.1.4.1.1.128" /* PET Image Storage */
 #define EXPLICIT "1.2.840.10008.1.2.1"
-#define MAKER "2.25.162837412365287461928374650192837465" /* of this writer: any number that stays the same */
 
 enum { LARGEST = 32767, NUMBER = 17 }; /* letters of a decimal number in DICOM, and a NUL */
 
@@ -147,7 +146,7 @@ static void put_meta(struct dicom_bytes *b, const char *instance)
 	text(&meta, 0x00020002, "UI", CLASS);
 	text(&meta, 0x00020003, "UI", instance);
 	text(&meta, 0x00020010, "UI", EXPLICIT);
-	text(&meta, 0x00020012, "UI", MAKER);
+	text(&meta, 0x00020012, "UI", DICOM_MAKER);
 	text(&meta, 0x00020013, "SH", "ISOTOME");
 	add(b, head, sizeof head);
 	add(b, "DICM", 4);
