@@ -204,8 +204,45 @@ refused 2 'pet.dcm: a PET series has a file for each slice. Name a folder, with 
 refused 2 '--patient-id is for DICOM: TO is then a folder' pet.nii x.npy --patient-id 3
 refused 3 'not finite' nan.nii bad/
 refused 1 "nowhere/deep.dcm.json: can't create" pet.nii nowhere/deep/
+mkdir own && cp again/* own && ln -s own link
+refused 2 'own/IM00001.dcm: its slices lie in own, which would be replaced; name another folder' own/IM00001.dcm own/ --force
+refused 2 'link/IM00003.dcm: its slices lie in own, which would be replaced' link/IM00003.dcm own/ --force
+for file in again/*; do same "$file" "own/$(basename "$file")"; done
 [ ! -e bad ] && [ -z "$(find . -name '.isotome*')" ] || fail "a refused run left something"
 run convert frames.nii.gz scan/ --force
 [ "$(find scan -name '*.dcm' | wc -l)" = 21 ] || fail "--force replaces the series"
 [ -z "$(find . -name '.isotome*')" ] || fail "something was left behind"
+
+# ---- a run that was killed leaves a folder, which the next run to the same name removes ----
+"$PYTHON" -c 'import nibabel, numpy; nibabel.save(nibabel.Nifti1Image(numpy.ones((2, 2, 20000), "f4"), numpy.eye(4)), "long.nii")'
+"$ISOTOME" convert long.nii killed/ >out 2>err &
+pid=$!
+for _ in $(seq 2000); do
+	[ -z "$(find . -path './.isotome-*.tmp/IM00009.dcm')" ] || break
+	sleep .01
+done
+kill -9 $pid
+wait $pid 2>err || true
+left=$(find . -name '.isotome-*.tmp' -type d)
+[ -n "$left" ] && [ ! -e killed ] || fail "the run ended before it was killed"
+: >"$left/IM20001.dcm" # one that was made, and not yet written
+cp -r "$left" "${left%????????.tmp}00000000.tmp"
+echo precious >"${left%????????.tmp}00000000.tmp/notes.txt"
+run convert pet.nii elsewhere/
+[ -d "$left" ] || fail "a folder of another name was removed"
+run convert pet.nii killed/
+[ ! -e "$left" ] || fail "what a killed run left is still there"
+[ "$(cat .isotome-*.tmp/notes.txt)" = precious ] || fail "a folder with a file of the user's"
+rm -r .isotome-*
+
+# ---- the record changes directly behind the series, before the old series is removed ----
+if strace -o trace true 2>err; then
+	strace -f -o trace "$ISOTOME" convert pet.nii scan/ --force 2>err
+	"$PYTHON" - <<'END' || fail "order of series, record and removal"
+lines = open("trace").read().splitlines()
+first = lambda *words: next(i for i, l in enumerate(lines) if all(w in l for w in words))
+last = max(i for i, l in enumerate(lines) if "scan.dcm.json" in l and ("rename" in l or "linkat" in l))
+assert first("renameat2", "RENAME_EXCHANGE") < last < first("unlink", "IM00"), "order"
+END
+fi
 echo "all passed"
