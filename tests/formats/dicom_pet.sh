@@ -35,6 +35,17 @@ record = {
 json.dump(record, open("pet.json", "w"))
 record.update(FrameTimesStart=[0.0, 60.0, 120.0, 300.0], FrameDuration=[60.0, 60.0, 180.0])
 json.dump(record, open("frames.json", "w"))
+record.update(FrameTimesStart=[0.0, 2e5, 3e5], FrameDuration=[60.0, 60.0, 60.0])  # of a nuclide that is long gone
+record["parameters"]["isotope"] = "O-15"
+json.dump(record, open("gone.json", "w"))
+nibabel.save(nibabel.Nifti1Image(np.stack([x, 3 * x, x / 7], -1), affine), "gone.nii")
+nibabel.save(nibabel.Nifti1Image(x * np.float32(1e12), affine), "large.nii")
+nibabel.save(nibabel.Nifti1Image(x * np.float32(1e34), affine), "huge.nii")
+nibabel.save(nibabel.Nifti1Image(x, np.diag([1500, 2, 3, 1])), "wide.nii")
+nibabel.save(nibabel.Nifti1Image(x[:, :, :1], np.diag([2, 2, 1500, 1])), "thick.nii")
+nibabel.save(nibabel.Nifti1Image(x, np.diag([2, 2, 5e-4, 1])), "thin.nii")
+affine[2, 3] = 2e6
+nibabel.save(nibabel.Nifti1Image(x, affine), "far.nii")
 END
 
 # ---- there and back ----
@@ -54,6 +65,10 @@ for a, b in (("pet.nii", "back.nii"), ("frames.nii.gz", "dynamic.nii")):
     quantum = np.abs(x).max(axis=(0, 1), keepdims=True) / 32767
     near(b, y, x, .5 * quantum * 1.0001 + 1e-7 * np.abs(x))
 END
+run convert large.nii large/
+run convert large large.npy # a factor of 3e11
+run convert gone.nii gone/
+run convert gone gone.npy
 run info dynamic
 out_has 'dynamic: PET series in DICOM'
 out_has 'unit              Bq/mL'
@@ -146,6 +161,9 @@ for f in (plain, *files):
     for tag in (0x00080018, 0x0020000d, 0x0020000e, 0x00200052):
         uid = f[tag].decode()
         require(uid.startswith("2.25.") and len(uid) <= 64 and uid[5] != "0" and int(uid[5:]) < 1 << 128, uid)
+gone = [read(f"gone/IM{k:05d}.dcm") for k in (1, 8, 15)]
+require([0x00541321 in f for f in gone] == [True, False, False], "no decay factor that is infinite")
+near("large values", np.load("large.npy").max(), x.max() * 1e12, x.max() * 1e8)
 require(plain[0x00541001] == b"CNTS" and plain[0x00541102] == b"NONE" and plain[0x00540016] == b"", "of no record")
 require(plain[0x00100010] == b"Anonymous^" and plain[0x00100020] == b"0" and plain[0x00080022] == b"", "nobody")
 require(dynamic[0][0x00541000] == b"DYNAMIC\\IMAGE" and dynamic[0][0x00540101] == struct.pack("<H", 3), "dynamic")
@@ -203,6 +221,11 @@ refused 2 'others holds other files than a series that was written here, such as
 refused 2 'pet.dcm: a PET series has a file for each slice. Name a folder, with a slash at its end: pet.dcm/' pet.nii pet.dcm
 refused 2 '--patient-id is for DICOM: TO is then a folder' pet.nii x.npy --patient-id 3
 refused 3 'not finite' nan.nii bad/
+refused 2 'bad/: values up to 1e+38; a DICOM series takes less than 3.2767e+34' huge.nii bad/
+refused 2 'bad/: voxels of 1500 mm; a DICOM series takes less than 1000 mm' wide.nii bad/
+refused 2 'bad/: voxels of 1500 mm; a DICOM series takes less than 1000 mm' thick.nii bad/
+refused 2 'bad/: the image reaches to 2.00002e+06 mm; a DICOM series takes less than 1e+06 mm' far.nii bad/
+refused 2 'bad/: slices are 0.0005 mm apart; those of a DICOM series must be more than 0.001 mm apart' thin.nii bad/
 refused 1 "nowhere/deep.dcm.json: can't create" pet.nii nowhere/deep/
 mkdir own && cp again/* own && ln -s own link
 refused 2 'own/IM00001.dcm: its slices lie in own, which would be replaced; name another folder' own/IM00001.dcm own/ --force

@@ -401,9 +401,9 @@ static int check_place(const struct dicom_slice *s)
 		                  "orientation %g, %g, %g; %g, %g, %g: no two directions at right angles",
 		                  r[0], r[1], r[2], c[0], c[1], c[2]);
 	for (int i = 0; i < 3; i++)
-		if (fabs(s->position[i]) > 1e6)
+		if (fabs(s->position[i]) > DICOM_FURTHEST)
 			return iso_refuse(s->path, "position %g mm: beyond a kilometre", s->position[i]);
-	if (!(s->spacing[0] < 1e3 && s->spacing[1] < 1e3 && fabs(s->slope) < 1e6 && fabs(s->intercept) < 1e9))
+	if (!(s->spacing[0] < DICOM_WIDEST && s->spacing[1] < DICOM_WIDEST && fabs(s->slope) < DICOM_STEEPEST && fabs(s->intercept) < DICOM_STEEPEST))
 		return iso_refuse(s->path, "pixels of %g x %g mm, values times %g plus %g: too large",
 		                  s->spacing[0], s->spacing[1], s->slope, s->intercept);
 	return ISO_OK;

@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -304,6 +305,44 @@ static int write_folder(const char *name, const struct dicom_series_out *o, cons
 
 /* ---- the series ---- */
 
+/* What the reader would refuse, or take for something else, is not written. */
+static int check_place(const struct iso_grid *g, const char *folder)
+{
+	for (int i = 0; i < 3; i++) {
+		double reach = fabs(g->centre[i]) + .5 * (double)(g->n[i] - 1) * g->voxel[i];
+
+		if (!(g->voxel[i] > 0 && g->voxel[i] < DICOM_WIDEST))
+			return iso_fail(ISO_EARG, "%s: voxels of %g mm; a DICOM series takes less than %g mm",
+			                folder, g->voxel[i], DICOM_WIDEST);
+		if (!(reach < DICOM_FURTHEST))
+			return iso_fail(ISO_EARG,
+			                "%s: the image reaches to %g mm; a DICOM series takes less than %g mm",
+			                folder, reach, DICOM_FURTHEST);
+	}
+	/* rounding of the positions must not bring slices closer */
+	if (g->n[2] > 1 && !(g->voxel[2] > 1.001 * DICOM_CLOSEST))
+		return iso_fail(ISO_EARG,
+		                "%s: slices are %g mm apart; those of a DICOM series must be more than %g mm "
+		                "apart",
+		                folder, g->voxel[2], DICOM_CLOSEST);
+	return ISO_OK;
+}
+
+static int check_values(const struct iso_array *a, const char *folder)
+{
+	iso_real range[2];
+	int st = iso_values_check(a, folder, ISO_FINITE);
+
+	if (st) return st;
+	iso_range(range, a->n, a->v, false);
+	double most = fmax(fabs((double)range[0]), fabs((double)range[1]));
+
+	if (!(most < 32767 * DICOM_STEEPEST))
+		return iso_fail(ISO_EARG, "%s: values up to %g; a DICOM series takes less than %g", folder,
+		                most, 32767 * DICOM_STEEPEST);
+	return ISO_OK;
+}
+
 static int check_array(const struct iso_array *a, const char *folder)
 {
 	int64_t frames = a->n_dim == 4 ? a->dim[0] : 1;
@@ -320,7 +359,9 @@ static int check_array(const struct iso_array *a, const char *folder)
 	for (int i = 0; i < 3; i++)
 		if (a->grid.n[i] != a->dim[a->n_dim - 1 - i])
 			return iso_fail(ISO_EARG, "%s: the array to write does not fit its grid", folder);
-	return iso_values_check(a, folder, ISO_FINITE);
+	int st = check_place(&a->grid, folder);
+
+	return st ? st : check_values(a, folder);
 }
 
 /* Identifiers of all that is written. Series of one patient and one start of the scan are of one study, and lie in one

@@ -299,6 +299,7 @@ static void put_pet(struct dicom_bytes *b, const struct dicom_series_out *o, int
 {
 	const struct dicom_tags *t = o->tags;
 	const int64_t slices = o->grid.n[2], frame = k / slices;
+	const double factor = decay_factor(t, frame);
 
 	put_tracer(b, t);
 	whole(b, 0x00540081, slices);
@@ -314,7 +315,7 @@ static void put_pet(struct dicom_bytes *b, const struct dicom_series_out *o, int
 	if (t->method[0]) text(b, 0x00541103, "LO", t->method);
 	if (t->scatter[0]) text(b, 0x00541105, "LO", t->scatter);
 	decimal(b, 0x00541300, reference_ms(t, frame));
-	if (t->corrects_decay) decimal(b, 0x00541321, decay_factor(t, frame));
+	if (t->corrects_decay && isfinite(factor)) decimal(b, 0x00541321, factor);
 	if (strcmp(t->units, "BQML") == 0) decimal(b, 0x00541322, 1);
 	whole(b, 0x00541330, k + 1);
 }
