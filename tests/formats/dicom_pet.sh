@@ -74,6 +74,10 @@ out_has 'dynamic: PET series in DICOM'
 out_has 'unit              Bq/mL'
 out_has 'shape             3, 7, 8, 9'
 out_has 'frame duration s  60, 60, 180'
+bytes=$(cat dynamic/*.dcm | wc -c)
+for name in dynamic dynamic/IM00003.dcm; do
+	"$ISOTOME" info $name --json | grep -q "\"bytes\": $bytes," || fail "$name: not the size of the series, $bytes"
+done
 run view dynamic -o dynamic.png --frame 2
 
 # ---- the same bytes on every run; another image has other identifiers ----
@@ -221,7 +225,8 @@ refused 2 'others holds other files than a series that was written here, such as
 refused 2 'pet.dcm: a PET series has a file for each slice. Name a folder, with a slash at its end: pet.dcm/' pet.nii pet.dcm
 refused 2 '--patient-id is for DICOM: TO is then a folder' pet.nii x.npy --patient-id 3
 refused 3 'not finite' nan.nii bad/
-refused 2 'bad/: values up to 1e+38; a DICOM series takes less than 3.2767e+34' huge.nii bad/
+for name in huge wide thick thin far; do cp pet.json $name.json; done
+refused 2 'bad/: values up to 9.99026e+37; a DICOM series takes less than 3.2767e+34' huge.nii bad/
 refused 2 'bad/: voxels of 1500 mm; a DICOM series takes less than 1000 mm' wide.nii bad/
 refused 2 'bad/: voxels of 1500 mm; a DICOM series takes less than 1000 mm' thick.nii bad/
 refused 2 'bad/: the image reaches to 2.00002e+06 mm; a DICOM series takes less than 1e+06 mm' far.nii bad/
