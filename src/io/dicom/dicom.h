@@ -8,10 +8,10 @@
 enum { DICOM_TEXT = 65 }; /* the longest UID, and a NUL */
 
 /* Reader and writer refuse what is beyond. */
-#define DICOM_FURTHEST 1e6 /* mm of a position */
-#define DICOM_WIDEST 1e3   /* mm of a pixel, and of a slice */
-#define DICOM_CLOSEST 1e-3 /* mm between slices; closer ones lie at one place */
-#define DICOM_STEEPEST 1e30 /* factor of the values, which have 16 bits: they stay finite */
+#define DICOM_FURTHEST 1e6  /* mm of a position */
+#define DICOM_WIDEST 1e3    /* mm of a pixel, and of a slice */
+#define DICOM_CLOSEST 1e-3  /* mm between slices; closer ones lie at one place */
+#define DICOM_STEEPEST 1e30 /* factor of PET values, which have 16 bits: they stay finite */
 
 /* Modalities that a caller takes; may be added. */
 enum dicom_want { DICOM_CT = 1, DICOM_PT = 2 };

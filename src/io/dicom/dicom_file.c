@@ -390,6 +390,8 @@ static int check_values(const struct dicom_slice *s)
 static int check_place(const struct dicom_slice *s)
 {
 	const double *r = s->orientation, *c = r + 3;
+	const bool ct = strcmp(s->modality, "CT") == 0;
+	const double steepest = ct ? 1e6 : DICOM_STEEPEST; /* of Hounsfield units; of any unit */
 
 	if (!(s->spacing[0] > 0 && s->spacing[1] > 0))
 		return iso_refuse(s->path, "pixel spacing %g, %g mm, must be above 0", s->spacing[0],
@@ -403,7 +405,8 @@ static int check_place(const struct dicom_slice *s)
 	for (int i = 0; i < 3; i++)
 		if (fabs(s->position[i]) > DICOM_FURTHEST)
 			return iso_refuse(s->path, "position %g mm: beyond a kilometre", s->position[i]);
-	if (!(s->spacing[0] < DICOM_WIDEST && s->spacing[1] < DICOM_WIDEST && fabs(s->slope) < DICOM_STEEPEST && fabs(s->intercept) < DICOM_STEEPEST))
+	if (!(s->spacing[0] < DICOM_WIDEST && s->spacing[1] < DICOM_WIDEST && fabs(s->slope) < steepest &&
+	      fabs(s->intercept) < (ct ? 1e9 : DICOM_STEEPEST)))
 		return iso_refuse(s->path, "pixels of %g x %g mm, values times %g plus %g: too large",
 		                  s->spacing[0], s->spacing[1], s->slope, s->intercept);
 	return ISO_OK;

@@ -24,8 +24,10 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-enum { MOST_FILES = 65535 };                    /* image indices have 16 bits */
-enum { LONGEST = PATH_MAX + 2 * NAME_MAX + 3 }; /* letters of the path of a file in a folder that is being made */
+enum { MOST_FILES = 65535 }; /* image indices have 16 bits */
+enum {
+	LONGEST = PATH_MAX + 2 * NAME_MAX + 3
+}; /* letters of the path of a file in a folder that is being made */
 
 /* ---- folders ---- */
 
@@ -92,8 +94,7 @@ static int plain_name(char to[PATH_MAX], const char *folder)
 	size_t n = strlen(folder);
 
 	while (n > 1 && folder[n - 1] == '/') n--;
-	if (n == 0 || n >= PATH_MAX - 64)
-		return iso_fail(ISO_EARG, "'%.60s': no name of a folder", folder);
+	if (n == 0 || n >= PATH_MAX - 64) return iso_fail(ISO_EARG, "'%.60s': no name of a folder", folder);
 	memcpy(to, folder, n);
 	to[n] = '\0';
 	return ISO_OK;
@@ -315,9 +316,10 @@ static int check_place(const struct iso_grid *g, const char *folder)
 			return iso_fail(ISO_EARG, "%s: voxels of %g mm; a DICOM series takes less than %g mm",
 			                folder, g->voxel[i], DICOM_WIDEST);
 		if (!(reach < DICOM_FURTHEST))
-			return iso_fail(ISO_EARG,
-			                "%s: the image reaches to %g mm; a DICOM series takes less than %g mm",
-			                folder, reach, DICOM_FURTHEST);
+			return iso_fail(
+				ISO_EARG,
+				"%s: the image reaches to %g mm; a DICOM series takes less than %g mm",
+				folder, reach, DICOM_FURTHEST);
 	}
 	/* rounding of the positions must not bring slices closer */
 	if (g->n[2] > 1 && !(g->voxel[2] > 1.001 * DICOM_CLOSEST))
