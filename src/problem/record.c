@@ -293,6 +293,24 @@ int record_data_file(char data[PATH_MAX], const char *path)
 	return find_partners(data, scanner, path);
 }
 
+/* Of all files of the DICOM series in a folder. */
+static int bytes_of_series(int64_t *bytes, const char *folder)
+{
+	struct iso_dicom_about about = { 0 };
+	struct stat info;
+	int st = iso_dicom_about(&about, folder);
+
+	*bytes = 0;
+	for (int64_t k = 0; k < about.n_files && !st; k++) {
+		if (stat(about.file[k], &info) != 0)
+			st = iso_fail(ISO_EINPUT, "%s: %s", about.file[k], strerror(errno));
+		else
+			*bytes += info.st_size;
+	}
+	iso_dicom_about_free(&about);
+	return st;
+}
+
 int record_bytes_of(int64_t *bytes, const char *path)
 {
 	char data[PATH_MAX];
@@ -302,6 +320,7 @@ int record_bytes_of(int64_t *bytes, const char *path)
 	if (st) return st;
 	if (stat(*data ? data : path, &info) != 0)
 		return iso_fail(ISO_EINPUT, "%s: %s", *data ? data : path, strerror(errno));
+	if (S_ISDIR(info.st_mode)) return bytes_of_series(bytes, path);
 	*bytes = info.st_size;
 	return ISO_OK;
 }

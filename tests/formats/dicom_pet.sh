@@ -35,6 +35,17 @@ record = {
 json.dump(record, open("pet.json", "w"))
 record.update(FrameTimesStart=[0.0, 60.0, 120.0, 300.0], FrameDuration=[60.0, 60.0, 180.0])
 json.dump(record, open("frames.json", "w"))
+record.update(FrameTimesStart=[0.0, 2e5, 3e5], FrameDuration=[60.0, 60.0, 60.0])  # of a nuclide that is long gone
+record["parameters"]["isotope"] = "O-15"
+json.dump(record, open("gone.json", "w"))
+nibabel.save(nibabel.Nifti1Image(np.stack([x, 3 * x, x / 7], -1), affine), "gone.nii")
+nibabel.save(nibabel.Nifti1Image(x * np.float32(1e12), affine), "large.nii")
+nibabel.save(nibabel.Nifti1Image(x * np.float32(1e34), affine), "huge.nii")
+nibabel.save(nibabel.Nifti1Image(x, np.diag([1500, 2, 3, 1])), "wide.nii")
+nibabel.save(nibabel.Nifti1Image(x[:, :, :1], np.diag([2, 2, 1500, 1])), "thick.nii")
+nibabel.save(nibabel.Nifti1Image(x, np.diag([2, 2, 5e-4, 1])), "thin.nii")
+affine[2, 3] = 2e6
+nibabel.save(nibabel.Nifti1Image(x, affine), "far.nii")
 END
 
 # ---- there and back ----
@@ -54,11 +65,19 @@ for a, b in (("pet.nii", "back.nii"), ("frames.nii.gz", "dynamic.nii")):
     quantum = np.abs(x).max(axis=(0, 1), keepdims=True) / 32767
     near(b, y, x, .5 * quantum * 1.0001 + 1e-7 * np.abs(x))
 END
+run convert large.nii large/
+run convert large large.npy # a factor of 3e11
+run convert gone.nii gone/
+run convert gone gone.npy
 run info dynamic
 out_has 'dynamic: PET series in DICOM'
 out_has 'unit              Bq/mL'
 out_has 'shape             3, 7, 8, 9'
 out_has 'frame duration s  60, 60, 180'
+bytes=$(cat dynamic/*.dcm | wc -c)
+for name in dynamic dynamic/IM00003.dcm; do
+	"$ISOTOME" info $name --json | grep -q "\"bytes\": $bytes," || fail "$name: not the size of the series, $bytes"
+done
 run view dynamic -o dynamic.png --frame 2
 
 # ---- the same bytes on every run; another image has other identifiers ----
@@ -146,6 +165,9 @@ for f in (plain, *files):
     for tag in (0x00080018, 0x0020000d, 0x0020000e, 0x00200052):
         uid = f[tag].decode()
         require(uid.startswith("2.25.") and len(uid) <= 64 and uid[5] != "0" and int(uid[5:]) < 1 << 128, uid)
+gone = [read(f"gone/IM{k:05d}.dcm") for k in (1, 8, 15)]
+require([0x00541321 in f for f in gone] == [True, False, False], "no decay factor that is infinite")
+near("large values", np.load("large.npy").max(), x.max() * 1e12, x.max() * 1e8)
 require(plain[0x00541001] == b"CNTS" and plain[0x00541102] == b"NONE" and plain[0x00540016] == b"", "of no record")
 require(plain[0x00100010] == b"Anonymous^" and plain[0x00100020] == b"0" and plain[0x00080022] == b"", "nobody")
 require(dynamic[0][0x00541000] == b"DYNAMIC\\IMAGE" and dynamic[0][0x00540101] == struct.pack("<H", 3), "dynamic")
@@ -191,12 +213,64 @@ same scan/IM00002.dcm again/IM00002.dcm
 mkdir mine && echo precious >mine/notes.txt
 refused 2 'mine holds other files than a series that was written here, such as notes.txt' pet.nii mine/ --force
 [ "$(cat mine/notes.txt)" = precious ] || fail "a file of the user's"
+mkdir others && "$PYTHON" - <<'END'
+b = open("scan/IM00001.dcm", "rb").read()
+maker = b"2.25.162837412365287461928374650192837465"
+assert b.count(maker) == 1
+open("others/IM00001.dcm", "wb").write(b)
+open("others/IM00002.dcm", "wb").write(b.replace(maker, b"1" + maker[1:]))
+END
+refused 2 'others holds other files than a series that was written here, such as IM00002.dcm' pet.nii others/ --force
+[ -e others/IM00001.dcm ] && [ -e others/IM00002.dcm ] || fail "slices of another program"
 refused 2 'pet.dcm: a PET series has a file for each slice. Name a folder, with a slash at its end: pet.dcm/' pet.nii pet.dcm
 refused 2 '--patient-id is for DICOM: TO is then a folder' pet.nii x.npy --patient-id 3
 refused 3 'not finite' nan.nii bad/
+for name in huge wide thick thin far; do cp pet.json $name.json; done
+refused 2 'bad/: values up to 9.99026e+37; a DICOM series takes less than 3.2767e+34' huge.nii bad/
+refused 2 'bad/: voxels of 1500 mm; a DICOM series takes less than 1000 mm' wide.nii bad/
+refused 2 'bad/: voxels of 1500 mm; a DICOM series takes less than 1000 mm' thick.nii bad/
+refused 2 'bad/: the image reaches to 2.00002e+06 mm; a DICOM series takes less than 1e+06 mm' far.nii bad/
+refused 2 'bad/: slices are 0.0005 mm apart; those of a DICOM series must be more than 0.001 mm apart' thin.nii bad/
 refused 1 "nowhere/deep.dcm.json: can't create" pet.nii nowhere/deep/
+mkdir own && cp again/* own && ln -s own link
+refused 2 'own/IM00001.dcm: its slices lie in own, which would be replaced; name another folder' own/IM00001.dcm own/ --force
+refused 2 'link/IM00003.dcm: its slices lie in own, which would be replaced' link/IM00003.dcm own/ --force
+for file in again/*; do same "$file" "own/$(basename "$file")"; done
 [ ! -e bad ] && [ -z "$(find . -name '.isotome*')" ] || fail "a refused run left something"
 run convert frames.nii.gz scan/ --force
 [ "$(find scan -name '*.dcm' | wc -l)" = 21 ] || fail "--force replaces the series"
 [ -z "$(find . -name '.isotome*')" ] || fail "something was left behind"
+
+# ---- a run that was killed leaves a folder, which the next run to the same name removes ----
+"$PYTHON" -c 'import nibabel, numpy; nibabel.save(nibabel.Nifti1Image(numpy.ones((2, 2, 20000), "f4"), numpy.eye(4)), "long.nii")'
+"$ISOTOME" convert long.nii killed/ >out 2>err &
+pid=$!
+for _ in $(seq 2000); do
+	[ -z "$(find . -path './.isotome-*.tmp/IM00009.dcm')" ] || break
+	sleep .01
+done
+kill -9 $pid
+wait $pid 2>err || true
+left=$(find . -name '.isotome-*.tmp' -type d)
+[ -n "$left" ] && [ ! -e killed ] || fail "the run ended before it was killed"
+: >"$left/IM20001.dcm" # one that was made, and not yet written
+cp -r "$left" "${left%????????.tmp}00000000.tmp"
+echo precious >"${left%????????.tmp}00000000.tmp/notes.txt"
+run convert pet.nii elsewhere/
+[ -d "$left" ] || fail "a folder of another name was removed"
+run convert pet.nii killed/
+[ ! -e "$left" ] || fail "what a killed run left is still there"
+[ "$(cat .isotome-*.tmp/notes.txt)" = precious ] || fail "a folder with a file of the user's"
+rm -r .isotome-*
+
+# ---- the record changes directly behind the series, before the old series is removed ----
+if strace -o trace true 2>err; then
+	strace -f -o trace "$ISOTOME" convert pet.nii scan/ --force 2>err
+	"$PYTHON" - <<'END' || fail "order of series, record and removal"
+lines = open("trace").read().splitlines()
+first = lambda *words: next(i for i, l in enumerate(lines) if all(w in l for w in words))
+last = max(i for i, l in enumerate(lines) if "scan.dcm.json" in l and ("rename" in l or "linkat" in l))
+assert first("renameat2", "RENAME_EXCHANGE") < last < first("unlink", "IM00"), "order"
+END
+fi
 echo "all passed"

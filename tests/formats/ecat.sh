@@ -102,8 +102,12 @@ struct.pack_into(">i", b, 512 + 12, 31)
 for k in range(31):
     struct.pack_into(">4i", b, 512 + 16 + 16 * k, k + 1, 3, 4, 1)
 open("over.v", "wb").write(b)
+b = bytearray(open("many.v", "rb").read())
+b[512 + 16 + 16 + 4:512 + 16 + 16 + 8] = b[512 + 16 + 4:512 + 16 + 8]  # the second frame is where the first is
+open("same.v", "wb").write(b)
 END
 refused 'over.v: 31 frames lie over one another' over.v
+refused 'same.v: two frames lie over one another: from byte 1024 on and from byte 1024 on, of 632 bytes each' same.v
 refused 'beds.v: several bed positions' beds.v
 refused 'twice.v: frame 1 gate 0 is there twice' twice.v
 head -c 4096 /dev/zero >zeros.v
@@ -117,7 +121,7 @@ import struct
 good = open("one.v", "rb").read()
 for name, at, form, value in (("type", 1024, ">h", 9), ("size", 1028, ">h", -4), ("scale", 1050, ">f", float("nan")),
                               ("used", 524, ">i", 32), ("place", 532, ">i", 1 << 30), ("voxel", 1058, ">f", 0.0),
-                              ("loop", 516, ">i", 3)):
+                              ("loop", 516, ">i", 3), ("calibration", 144, ">f", -2.0)):
     b = bytearray(good)
     struct.pack_into(form, b, at, value)
     open(f"bad_{name}.v", "wb").write(b)
@@ -125,6 +129,7 @@ END
 refused 'data type 9' bad_type.v
 refused 'axis 1 has -4 voxels' bad_size.v
 refused 'scale factor nan' bad_scale.v
+refused 'calibration factor -2' bad_calibration.v
 refused 'has 32 entries, at most 31' bad_used.v
 refused 'its subheader is at byte' bad_place.v
 refused 'voxels of 0 mm' bad_voxel.v

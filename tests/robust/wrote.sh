@@ -40,6 +40,8 @@ told convert e.lmdT bare.lmdT
 last_is "   see: isotome info bare\.lmdT$"
 told convert truth.nii truth.hv
 last_is "^truth\.hv  20 x 16 x 12 voxels of 4 mm, 15 kB, " # the values, not the header
+told convert truth.nii series/
+last_is "^series/  $((($(cat series/*.dcm | wc -c) + 500) / 1000)) kB, $seconds" # of all files, not of the folder
 told convert truth.nii truth.npy
 last_is "^truth\.npy  12 x 16 x 20 values, 15 kB, $seconds   see: isotome info truth\.npy$"
 follow

@@ -60,13 +60,13 @@ static void describe_values(json_t *o, const struct iso_volume *v)
 	set(o, "mean", record_real(s.mean));
 }
 
-/* Of all files of the volume. */
-static int64_t bytes_of(const struct iso_volume *v)
+/* Of all files of a series. */
+static int64_t bytes_of(int64_t n, char *const *file)
 {
 	int64_t sum = 0, bytes;
 
-	for (int64_t i = 0; i < v->n_files; i++)
-		if (record_bytes_of(&bytes, v->file[i]) == ISO_OK) sum += bytes;
+	for (int64_t i = 0; i < n; i++)
+		if (record_bytes_of(&bytes, file[i]) == ISO_OK) sum += bytes;
 	return sum;
 }
 
@@ -79,7 +79,7 @@ static int describe_ct(json_t *o, const char *path)
 	if (st || (st = iso_volume_grid(&g, &v))) goto done;
 	set(o, "kind", json_string("CT series in DICOM"));
 	set(o, "files", json_integer(v.n_files));
-	set(o, "bytes", json_integer(bytes_of(&v)));
+	set(o, "bytes", json_integer(bytes_of(v.n_files, v.file)));
 	set(o, "shape",
 	    record_pack("[I,I,I]", (json_int_t)v.dim[2], (json_int_t)v.dim[1], (json_int_t)v.dim[0]));
 	if ((st = describe_place(o, &v, path))) goto done;
@@ -99,6 +99,7 @@ static int describe_pet(json_t *o, const char *path, const struct iso_dicom_abou
 
 	set(o, "kind", json_string("PET series in DICOM"));
 	set(o, "files", json_integer(about->n_files));
+	set(o, "bytes", json_integer(bytes_of(about->n_files, about->file)));
 	set(o, "frame_time_s", record_reals((int)about->frames, about->reference_s));
 	set(o, "frame_duration_s", record_reals((int)about->frames, about->duration_s));
 	return st;

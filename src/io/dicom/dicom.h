@@ -7,6 +7,12 @@
 
 enum { DICOM_TEXT = 65 }; /* the longest UID, and a NUL */
 
+/* Reader and writer refuse what is beyond. */
+#define DICOM_FURTHEST 1e6  /* mm of a position */
+#define DICOM_WIDEST 1e3    /* mm of a pixel, and of a slice */
+#define DICOM_CLOSEST 1e-3  /* mm between slices; closer ones lie at one place */
+#define DICOM_STEEPEST 1e30 /* factor of PET values, which have 16 bits: they stay finite */
+
 /* Modalities that a caller takes; may be added. */
 enum dicom_want { DICOM_CT = 1, DICOM_PT = 2 };
 
@@ -14,6 +20,7 @@ struct dicom_slice {
 	char *path;
 	char class[DICOM_TEXT], syntax[DICOM_TEXT], modality[DICOM_TEXT], series[DICOM_TEXT],
 		unit[DICOM_TEXT];
+	char maker[DICOM_TEXT];                  /* class of the program that wrote it */
 	char description[DICOM_TEXT];            /* of the series */
 	char units[DICOM_TEXT];                  /* of PET: BQML, CNTS, ... */
 	char date[DICOM_TEXT], time[DICOM_TEXT]; /* of the acquisition */

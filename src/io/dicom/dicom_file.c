@@ -37,6 +37,7 @@ static const struct tag {
 } tags[] = {
 	{ 0x0002, 0x0002, "class of the file", TEXT, 1, PLACE(class), false },
 	{ 0x0002, 0x0010, "transfer syntax", TEXT, 1, PLACE(syntax), true },
+	{ 0x0002, 0x0012, "program that wrote it", TEXT, 1, PLACE(maker), false },
 	{ 0x0008, 0x0022, "date of acquisition", TEXT, 1, PLACE(date), false },
 	{ 0x0008, 0x0032, "time of acquisition", TEXT, 1, PLACE(time), false },
 	{ 0x0008, 0x0060, "modality", TEXT, 1, PLACE(modality), true },
@@ -389,6 +390,8 @@ static int check_values(const struct dicom_slice *s)
 static int check_place(const struct dicom_slice *s)
 {
 	const double *r = s->orientation, *c = r + 3;
+	const bool ct = strcmp(s->modality, "CT") == 0;
+	const double steepest = ct ? 1e6 : DICOM_STEEPEST; /* of Hounsfield units; of any unit */
 
 	if (!(s->spacing[0] > 0 && s->spacing[1] > 0))
 		return iso_refuse(s->path, "pixel spacing %g, %g mm, must be above 0", s->spacing[0],
@@ -400,9 +403,10 @@ static int check_place(const struct dicom_slice *s)
 		                  "orientation %g, %g, %g; %g, %g, %g: no two directions at right angles",
 		                  r[0], r[1], r[2], c[0], c[1], c[2]);
 	for (int i = 0; i < 3; i++)
-		if (fabs(s->position[i]) > 1e6)
+		if (fabs(s->position[i]) > DICOM_FURTHEST)
 			return iso_refuse(s->path, "position %g mm: beyond a kilometre", s->position[i]);
-	if (!(s->spacing[0] < 1e3 && s->spacing[1] < 1e3 && fabs(s->slope) < 1e6 && fabs(s->intercept) < 1e9))
+	if (!(s->spacing[0] < DICOM_WIDEST && s->spacing[1] < DICOM_WIDEST && fabs(s->slope) < steepest &&
+	      fabs(s->intercept) < (ct ? 1e9 : DICOM_STEEPEST)))
 		return iso_refuse(s->path, "pixels of %g x %g mm, values times %g plus %g: too large",
 		                  s->spacing[0], s->spacing[1], s->slope, s->intercept);
 	return ISO_OK;

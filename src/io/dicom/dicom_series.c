@@ -56,7 +56,7 @@ static int64_t at_place(const struct dicom_series *s, int64_t first)
 {
 	int64_t n = 1;
 
-	while (first + n < s->n && height(&s->v[first + n]) - height(&s->v[first]) < 1e-3) n++;
+	while (first + n < s->n && height(&s->v[first + n]) - height(&s->v[first]) < DICOM_CLOSEST) n++;
 	return n;
 }
 
@@ -120,7 +120,7 @@ static int check_steps(const struct dicom_series *s)
 	for (int64_t k = 1; k < s->n; k++) {
 		double step = height(&s->v[k]) - height(&s->v[k - 1]);
 
-		if (step < 1e-3)
+		if (step < DICOM_CLOSEST)
 			return iso_fail(ISO_EINPUT, "%s and %s lie at the same place", s->v[k - 1].path,
 			                s->v[k].path);
 		least = fmin(least, step);
@@ -145,7 +145,7 @@ static int find_step(double step[3], const struct dicom_series *s)
 
 	normal(n, first);
 	if (s->n == 1) {
-		if (!(first->thickness > 0 && first->thickness < 1e3))
+		if (!(first->thickness > 0 && first->thickness < DICOM_WIDEST))
 			return iso_refuse(first->path,
 			                  "is the only slice, and says no thickness (0018,0050)");
 		for (int i = 0; i < 3; i++) step[i] = first->thickness * n[i];

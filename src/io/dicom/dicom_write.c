@@ -14,7 +14,6 @@
 
 #define CLASS "1.2.840.10008.5.1.4.1.1.128" /* PET Image Storage */
 #define EXPLICIT "1.2.840.10008.1.2.1"
-#define MAKER "2.25.162837412365287461928374650192837465" /* of this writer: any number that stays the same */
 
 enum { LARGEST = 32767, NUMBER = 17 }; /* letters of a decimal number in DICOM, and a NUL */
 
@@ -147,7 +146,7 @@ static void put_meta(struct dicom_bytes *b, const char *instance)
 	text(&meta, 0x00020002, "UI", CLASS);
 	text(&meta, 0x00020003, "UI", instance);
 	text(&meta, 0x00020010, "UI", EXPLICIT);
-	text(&meta, 0x00020012, "UI", MAKER);
+	text(&meta, 0x00020012, "UI", DICOM_MAKER);
 	text(&meta, 0x00020013, "SH", "ISOTOME");
 	add(b, head, sizeof head);
 	add(b, "DICM", 4);
@@ -300,6 +299,7 @@ static void put_pet(struct dicom_bytes *b, const struct dicom_series_out *o, int
 {
 	const struct dicom_tags *t = o->tags;
 	const int64_t slices = o->grid.n[2], frame = k / slices;
+	const double factor = decay_factor(t, frame);
 
 	put_tracer(b, t);
 	whole(b, 0x00540081, slices);
@@ -315,7 +315,7 @@ static void put_pet(struct dicom_bytes *b, const struct dicom_series_out *o, int
 	if (t->method[0]) text(b, 0x00541103, "LO", t->method);
 	if (t->scatter[0]) text(b, 0x00541105, "LO", t->scatter);
 	decimal(b, 0x00541300, reference_ms(t, frame));
-	if (t->corrects_decay) decimal(b, 0x00541321, decay_factor(t, frame));
+	if (t->corrects_decay && isfinite(factor)) decimal(b, 0x00541321, factor);
 	if (strcmp(t->units, "BQML") == 0) decimal(b, 0x00541322, 1);
 	whole(b, 0x00541330, k + 1);
 }

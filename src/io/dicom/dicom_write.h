@@ -5,6 +5,9 @@
 
 #include "isotome.h"
 
+/* Of this writer: any number that stays the same. */
+#define DICOM_MAKER "2.25.162837412365287461928374650192837465"
+
 struct dicom_tags;
 
 struct dicom_bytes {

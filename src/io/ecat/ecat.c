@@ -162,7 +162,8 @@ static int read_main(struct ecat *e)
 			".hv header");
 	if ((st = check_type(e, (int)get(head + FILE_TYPE, 'i', 2)))) return st;
 	e->calibration = get(head + CALIBRATION, 'f', 4);
-	if (!isfinite(e->calibration)) return iso_refuse(e->path, "calibration factor %g", e->calibration);
+	if (!(isfinite(e->calibration) && e->calibration >= 0))
+		return iso_refuse(e->path, "calibration factor %g", e->calibration);
 	if (e->calibration == 0) e->calibration = 1; /* not set */
 	patient = (int)get(head + PATIENT, 'i', 2);
 	e->said = patient >= 0 && patient < N_LIES;
@@ -294,6 +295,33 @@ static int read_subheader(struct ecat *e, int64_t k)
 	return ISO_OK;
 }
 
+static int by_place(const void *a, const void *b)
+{
+	const int64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* Each frame has bytes of its own. */
+static int check_apart(const struct ecat *e)
+{
+	const int64_t bytes = e->dim[0] * e->dim[1] * e->dim[2] * e->element.size;
+	int64_t *at = size_alloc(e->n, sizeof *at);
+	int st = ISO_OK;
+
+	if (!at) return iso_fail_memory(e->path, e->n * (int64_t)sizeof *at);
+	for (int64_t k = 0; k < e->n; k++) at[k] = e->v[k].at;
+	qsort(at, (size_t)e->n, sizeof *at, by_place);
+	for (int64_t k = 1; k < e->n && !st; k++)
+		if (at[k] < at[k - 1] + BLOCK + bytes)
+			st = iso_refuse(e->path,
+			                "two frames lie over one another: from byte %" PRId64
+			                " on and from byte %" PRId64 " on, of %" PRId64 " bytes each",
+			                at[k - 1], at[k], BLOCK + bytes);
+	free(at);
+	return st;
+}
+
 static void free_ecat(void *p)
 {
 	struct ecat *e = p;
@@ -317,6 +345,7 @@ static int open_file(struct ecat **out, const char *path)
 	for (int64_t k = 0; !st && k < e->n; k++) st = read_subheader(e, k);
 	if (!st && e->n * e->dim[0] * e->dim[1] * e->dim[2] * e->element.size > e->size) /* below 2^62 */
 		st = iso_refuse(path, "%" PRId64 " frames lie over one another", e->n);
+	if (!st) st = check_apart(e);
 	if (st)
 		free_ecat(e);
 	else
