@@ -148,4 +148,10 @@ err_has 'weighted.petsird: PETSIRD has no place for pair_weight: solid-angle'
 run recon ray --events e.petsird --scanner ring.yaml "${grid[@]}" -o ones.nii
 ! grep -q 'factors per event' err || fail "efficiencies that are all 1 are said to be factors per event"
 same ones.nii of-both.nii
+# events of crystals that are not in coincidence count nowhere
+sed 's/min_crystal_distance: 18/min_crystal_distance: 25/' ring.yaml >narrow.yaml
+run convert rows.npy narrow.petsird --scanner narrow.yaml
+err_has ' events are of crystals that the scanner does not have in coincidence'
+run recon narrow.petsird "${grid[@]}" -o narrow.nii
+err_has ' events are left out (not finite'
 echo "all passed"

@@ -543,13 +543,15 @@ struct cell_view {
 	uint32_t bins[2], windows[2], first[2]; /* of detection bins, energy windows, first crystal */
 	const struct petsird_tof *tof;
 	uint32_t time_ms;
+	bool tables; /* say which pairs are in coincidence, or their efficiencies */
 };
 
 static struct cell_view view_cell(const struct scan *s, const struct cell *c)
 {
 	const struct iso_module_kind *m[2] = { &s->p.kind[c->t1], &s->p.kind[c->t2] };
 	struct cell_view w = { .tof = &s->p.tof[c->t1][c->t2],
-		               .time_ms = c->time_ms - (uint32_t)s->first_ms };
+		               .time_ms = c->time_ms - (uint32_t)s->first_ms,
+		               .tables = s->p.normalised };
 
 	for (int j = 0; j < 2; j++) {
 		w.bins[j] = (uint32_t)(m[j]->modules * m[j]->elements * m[j]->windows);
@@ -591,8 +593,13 @@ static bool take_values(const iso_event_file *f, struct iso_events *e, int64_t k
 		e->crystal[2 * k + 1] = b;
 	}
 	if (e->time_ms) e->time_ms[k] = w->time_ms;
+	if (!w->tables) return true;
+	double m = factor(f->own->efficiencies, c, (uint32_t)v[BIN1], (uint32_t)v[BIN2]);
+
 	if (e->mult)
-		e->mult[k] = (iso_real)factor(f->own->efficiencies, c, (uint32_t)v[BIN1], (uint32_t)v[BIN2]);
+		e->mult[k] = (iso_real)m;
+	else if (m == 0) /* not in coincidence: a bad event, which projects to 0 */
+		memcpy(to->p2, to->p1, sizeof to->p2);
 	return true;
 }
 

@@ -46,7 +46,8 @@ struct layout {
 	bool open;               /* a block is; */
 	uint32_t at_ms;          /* its time, from the scan's beginning, */
 	int64_t n, count_at;     /* events in it, and where in the file their number stands */
-	int64_t clamped, late;   /* events beyond the TOF bins, and beyond the end of the scan */
+	int64_t clamped, late;   /* events beyond the TOF bins, and beyond the end of the scan, */
+	int64_t apart;           /* and of crystals that are not in coincidence */
 	char lost[128];          /* what the format has no place for */
 	int64_t used;            /* bytes of events that are held */
 	uint8_t event[HELD];
@@ -417,6 +418,7 @@ static int add_event(iso_event_writer *w, const struct iso_events *e, int64_t i)
 	if ((!l->open || time != l->at_ms) && (st = begin_block(w, time, e->time_ms))) return st;
 	if (l->used > HELD - EVENT_BYTES && (st = flush(w))) return st;
 	l->clamped += bin != tof;
+	l->apart += !iso_scanner_in_coincidence(w->scanner, c[0], c[1]);
 	l->late += e->time_ms && l->end_ms > l->begin_ms && e->time_ms[i] > l->end_ms - l->begin_ms;
 	l->n++;
 	l->used += varint(l->event + l->used, c[0]);
@@ -429,17 +431,21 @@ static int add_event(iso_event_writer *w, const struct iso_events *e, int64_t i)
 static void set_warning(iso_event_writer *w)
 {
 	const struct layout *l = w->layout;
-	char clamped[96] = "", late[96] = "";
+	const struct {
+		int64_t n;
+		const char *words;
+	} told[] = {
+		{ l->clamped, "have times of flight beyond the scanner; they are in the last bins" },
+		{ l->late, "are later than the end of the scan" },
+		{ l->apart, "are of crystals that the scanner does not have in coincidence" },
+	};
+	size_t n = (size_t)snprintf(w->warning, sizeof w->warning, "%s", l->lost);
 
-	if (l->clamped)
-		snprintf(clamped, sizeof clamped,
-		         "%s%" PRId64
-		         " events have times of flight beyond the scanner; they are in the last bins",
-		         l->lost[0] ? "; " : "", l->clamped);
-	if (l->late)
-		snprintf(late, sizeof late, "%s%" PRId64 " events are later than the end of the scan",
-		         l->lost[0] || l->clamped ? "; " : "", l->late);
-	snprintf(w->warning, sizeof w->warning, "%s%s%s", l->lost, clamped, late);
+	for (size_t i = 0; i < sizeof told / sizeof *told; i++)
+		if (told[i].n && n < sizeof w->warning)
+			n += (size_t)snprintf(w->warning + n, sizeof w->warning - n,
+			                      "%s%" PRId64 " events %s", n ? "; " : "", told[i].n,
+			                      told[i].words);
 }
 
 int petsird_append(iso_event_writer *w, const struct iso_events *e)
