@@ -8,6 +8,7 @@
 #include "text/json_file.h"
 #include "file/out.h"
 #include "io/kinds.h"
+#include "scanner/scanner.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -502,13 +503,28 @@ void cmd_tell_duration(struct cmd *c, const char *path, double duration_s)
 		            "%s: how long the scan took is not known, so its header says 0 s; --duration-s "
 		            "sets it",
 		            path);
+	if (iso_has_suffix(path, ".petsird") && !(duration_s > 0))
+		record_note(&c->record,
+		            "%s: how long the scan took is not known, so its time blocks are 0 s long; "
+		            "--duration-s sets it",
+		            path);
+}
+
+void cmd_tell_weight(struct cmd *c, const char *path, const iso_scanner *s)
+{
+	if (iso_has_suffix(path, ".petsird") && s && s->solid_angle)
+		record_note(
+			&c->record,
+			"%s: PETSIRD has no place for pair_weight: solid-angle; give recon the scanner, too",
+			path);
 }
 
 int cmd_close_events(struct cmd *c, iso_event_writer **w)
 {
-	int st = cmd_text(c);
+	int st;
 
-	if (st) return st;
+	if ((*w)->warning[0]) record_warn(&c->record, "%s: %s", (*w)->out.path, (*w)->warning);
+	if ((st = cmd_text(c))) return st;
 	st = iso_event_writer_close(*w, c->text);
 	*w = NULL;
 	return st;

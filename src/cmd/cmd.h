@@ -140,8 +140,9 @@ int cmd_text(struct cmd *c);
 int cmd_write(struct cmd *c, const char *path, const struct iso_array *a);
 int cmd_write_recording(struct cmd *c, const char *path, const iso_recording *r);
 int cmd_write_picture(struct cmd *c, const char *path, const struct iso_pixels *p);
-void cmd_tell_duration(struct cmd *c, const char *path,
-                       double duration_s);                 /* a note where a CASToR header can't say it */
+/* Notes of what a file of events can't say: how long the scan took, and the weights of pairs. */
+void cmd_tell_duration(struct cmd *c, const char *path, double duration_s);
+void cmd_tell_weight(struct cmd *c, const char *path, const iso_scanner *s);
 int cmd_close_events(struct cmd *c, iso_event_writer **w); /* then *w is NULL, unless the record fails */
 
 /* {"n": [x, y, z], "voxel_mm": [...], "centre_mm": [...]} */

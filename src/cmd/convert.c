@@ -108,12 +108,18 @@ done:
 
 /* ---- events ---- */
 
+/* Formats of crystal numbers, which keep all or refuse it. */
+static bool of_crystals(const char *path)
+{
+	return iso_has_suffix(path, ".Cdh") || iso_has_suffix(path, ".petsird");
+}
+
 /* What the target has no place for. */
 static void warn_lost(struct cmd *c, const struct settings *s, const struct iso_events *e)
 {
 	char lost[128] = "";
 
-	if (iso_has_suffix(s->to, ".Cdh")) return;
+	if (of_crystals(s->to)) return;
 	if (e->time_ms) strcat(lost, ", time stamps");
 	if (e->mult) strcat(lost, ", attenuation and normalisation");
 	if (e->add) strcat(lost, ", scatter and randoms");
@@ -148,7 +154,7 @@ static int append(struct copy *k, const struct settings *s, struct iso_events *e
 
 	k->n += e->n;
 	k->n_bad += e->n_bad;
-	if (!iso_has_suffix(s->to, ".Cdh") || e->crystal) return iso_event_writer_append(k->w, e);
+	if (!of_crystals(s->to) || e->crystal) return iso_event_writer_append(k->w, e);
 	st = iso_events_crystals(e, s->read.scanner, &moved);
 	if (!st) st = iso_event_writer_append(k->w, e);
 	free(e->crystal);
@@ -180,6 +186,7 @@ static int copy_events(struct copy *k, struct cmd *c, const struct settings *s)
 	events_warn(&c->record, s->from, &e);
 	warn_lost(c, s, &e);
 	cmd_tell_duration(c, s->to, e.duration_s);
+	cmd_tell_weight(c, s->to, s->read.scanner);
 done:
 	iso_events_free(&e);
 	iso_event_file_close(f);
@@ -310,10 +317,11 @@ static int check_output(const struct cmd *c, const struct settings *s, enum what
 	if (what != STRIPS && cmd_is_events(s->from) && !cmd_is_events(s->to) &&
 	    !iso_has_suffix(s->to, ".npy"))
 		return iso_fail(ISO_EARG, "%s: events are written as .lmdT, .Cdh, .petsird or .npy", s->to);
-	if (what == EVENTS && !iso_has_suffix(s->to, ".Cdh") &&
-	    (cmd_given(c, "duration-s") || cmd_given(c, "start-s")))
-		return iso_fail(ISO_EARG, "%s has no place for --duration-s and --start-s; a CASToR .Cdh has",
-		                s->to);
+	if (what == EVENTS && !of_crystals(s->to) && (cmd_given(c, "duration-s") || cmd_given(c, "start-s")))
+		return iso_fail(
+			ISO_EARG,
+			"%s has no place for --duration-s and --start-s; a CASToR .Cdh and a .petsird have",
+			s->to);
 	return iso_is_recording(s->to) ? cmd_check(c, s->to, iso_recording_write_check)
 	       : what == STRIPS        ? cmd_check(c, s->to, iso_strip_events_write_check)
 	                               : cmd_check_output(c, s->to);
@@ -344,9 +352,9 @@ int main_convert(int argc, char **argv)
 		  .help = "use --scanner although FROM brings another one" },
 		{ 0, "duration-s", .real = &s.duration_s, .value = "S", .min = 1e-6, .max = 1e9,
 		  .absent = "what FROM says; 0, which means not known, if FROM does not say",
-		  .help = "CASToR .Cdh: how long the scan took" },
+		  .help = "CASToR .Cdh and PETSIRD: how long the scan took" },
 		{ 0, "start-s", .real = &s.start_s, .value = "S", .min = -1e9, .max = 1e9,
-		  .absent = "what FROM says, or 0", .help = "CASToR .Cdh: when the scan began" },
+		  .absent = "what FROM says, or 0", .help = "CASToR .Cdh and PETSIRD: when the scan began" },
 		EVENTS_OPTS(s.read),
 		STRIP_EVENTS_OPTS(s.strips),
 		{ 0 },

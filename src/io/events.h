@@ -51,7 +51,8 @@ struct iso_event_writer {
 	struct iso_out out; /* of the records */
 	int64_t n, record;  /* events so far, bytes of each */
 	bool begun;
-	void *layout; /* as above */
+	void *layout;      /* as above */
+	char warning[320]; /* what the file says otherwise than the events so far, in words; "": nothing */
 };
 
 struct iso_event_format {

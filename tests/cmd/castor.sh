@@ -255,7 +255,7 @@ expect 3 recon ray --events six0.Cdh "${counts[@]}" -o no.nii
 err_has "key 'Duration (s)' is missing or 0: rates of scatter and randoms become counts by how long the scan took"
 for to in t.lmdT t.npy; do
 	expect 2 convert sim.Cdh $to --duration-s 60
-	err_has "$to has no place for --duration-s and --start-s; a CASToR .Cdh has"
+	err_has "$to has no place for --duration-s and --start-s; a CASToR .Cdh and a .petsird have"
 done
 expect 2 convert x.nii t.npy --start-s 60
 err_has "are for events, not arrays"

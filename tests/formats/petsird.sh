@@ -78,4 +78,80 @@ require((abs(a - b) < 1e-3).all(), "convert and simulate write the same events")
 END
 expect 2 convert rows.npy no.petsird
 err_has 'PETSIRD files are written of scanners of kind cylinder, and none was given'
+
+# ---- how long the scan took: as said, or not known, but never the length of the blocks that events are in ----
+duration() { # FILE SECONDS START: what info says; 0: nothing
+	run info --json "$1"
+	check "duration of $1" <<-EOF
+		import json
+		o = json.load(open("out"))[0]
+		assert abs(o.get("duration_s", 0) - $2) < 1e-9 and abs(o.get("start_s", 0) - $3) < 1e-9, o
+	EOF
+}
+duration again.petsird 0 0 # rows have no times
+run convert rows.npy long.petsird --scanner ring.yaml --duration-s 580 --start-s 7.5
+! grep -q 'is not known' err || fail "a duration that is given is said not to be known"
+duration long.petsird 580 7.5
+run convert rows.npy unknown.petsird --scanner ring.yaml
+err_has 'unknown.petsird: how long the scan took is not known, so its time blocks are 0 s long'
+run convert long.petsird long.npy
+run convert again.petsird again.npy --force
+same long.npy again.npy
+# events from 10 to 12.3 s of a scan of 40 s; without --duration-s their times are kept, to half a block
+check "events with times" <<'END'
+import numpy as np
+rows = np.load("rows.npy")[:1000]
+e = np.zeros(1000, [(n, "f4") for n in ("x1", "y1", "z1", "x2", "y2", "z2", "dt_ps")] + [("time_ms", "u4")])
+for i, n in enumerate(e.dtype.names[:7]): e[n] = rows[:, i]
+e["time_ms"] = np.linspace(10000, 12300, 1000)
+np.save("timed.npy", e)
+e["dt_ps"][:3] = 1e5
+np.save("far.npy", e)
+END
+run convert timed.npy timed.petsird --scanner ring.yaml --duration-s 40 --start-s 3
+! grep -q 'has no place' err || fail "what PETSIRD stores is said to be lost"
+duration timed.petsird 40 3
+run convert timed.npy unknown.petsird --scanner ring.yaml --force
+duration unknown.petsird 0 0
+for e in timed unknown; do
+	run info --json $e.petsird
+	check "times of $e" <<'END'
+from checks import *
+near("times", json.load(open("out"))[0]["time_s"], [10.05, 12.35], 1e-3)
+END
+done
+run convert timed.npy short.petsird --scanner ring.yaml --duration-s 11
+err_has ' events are later than the end of the scan'
+run "${scan[@]}" --isotope F-18 -o f18.petsird
+err_has 'f18.petsird: no place for the isotope F-18'
+
+# ---- what is refused or told: times of flight without a resolution or beyond the bins, ends that move, weights ----
+sed '/tof:/d' ring.yaml >plain.yaml
+expect 2 convert rows.npy no.petsird --scanner plain.yaml
+err_has 'no.petsird: events with times of flight of unknown resolution; scanner'
+run simulate plain.yaml x.nii --counts 3000 --tof-fwhm-ps 300 -o option.petsird
+run info --json option.petsird
+check "the resolution of --tof-fwhm-ps" <<'END'
+from checks import *
+near("tof", json.load(open("out"))[0]["tof_fwhm_ps"], 300, .01)
+END
+run convert far.npy far.petsird --scanner ring.yaml
+err_has 'far.petsird: 3 events have times of flight beyond the scanner; they are in the last bins'
+sed 's/radius_mm: 120/radius_mm: 125/' ring.yaml >wide.yaml
+run convert rows.npy wide.petsird --scanner wide.yaml
+err_has 'wide.petsird: ends of events move to the crystals of'
+err_has ', by up to 5 mm'
+(cat ring.yaml && echo 'pair_weight: solid-angle') >weighted.yaml
+run convert rows.npy weighted.petsird --scanner weighted.yaml
+err_has 'weighted.petsird: PETSIRD has no place for pair_weight: solid-angle'
+# factors of 1 are none
+run recon ray --events e.petsird --scanner ring.yaml "${grid[@]}" -o ones.nii
+! grep -q 'factors per event' err || fail "efficiencies that are all 1 are said to be factors per event"
+same ones.nii of-both.nii
+# events of crystals that are not in coincidence count nowhere
+sed 's/min_crystal_distance: 18/min_crystal_distance: 25/' ring.yaml >narrow.yaml
+run convert rows.npy narrow.petsird --scanner narrow.yaml
+err_has ' events are of crystals that the scanner does not have in coincidence'
+run recon narrow.petsird "${grid[@]}" -o narrow.nii
+err_has ' events are left out (not finite'
 echo "all passed"

@@ -111,11 +111,7 @@ static int write_list(struct cmd *c, const char *path, const struct iso_simulate
 		record_warn(&c->record,
 		            "%s: %s has no place for the times of events: only their order is kept", path,
 		            strrchr(path, '.') + 1);
-	if (!st && iso_has_suffix(path, ".petsird") && p->scanner->solid_angle)
-		record_note(
-			&c->record,
-			"%s: PETSIRD has no place for pair_weight: solid-angle; give recon the scanner, too",
-			path);
+	if (!st) cmd_tell_weight(c, path, p->scanner);
 	if (!st) cmd_tell_duration(c, path, p->duration_s);
 	if (!st && truth_path) st = iso_npy_bytes(truth_path, truth.order, truth.n);
 	if (!st) st = cmd_close_events(c, &w);

@@ -29,7 +29,8 @@ struct petsird {
 	bool aligned;  /* gantryAlignment is there and not the identity */
 	struct petsird_raw *raw;
 	struct iso_efficiencies *efficiencies;
-	bool normalised; /* they are not all 1 */
+	bool normalised; /* the file has some, */
+	bool factors;    /* and not only 1 for pairs in coincidence and 0 for others */
 };
 
 /* The header; y stands behind it. */
@@ -71,6 +72,7 @@ int petsird_schema(char **text);
 struct iso_event_writer;
 struct iso_events;
 int petsird_create(struct iso_event_writer *w, const char *path, int64_t bytes);
+int petsird_begin(struct iso_event_writer *w, const struct iso_events *e);
 int petsird_append(struct iso_event_writer *w, const struct iso_events *e);
 int petsird_finish(struct iso_event_writer *w, const char *sidecar);
 

@@ -314,6 +314,20 @@ static void take_kinds(struct iso_efficiencies *e, const struct petsird *p)
 	e->most = e->scale * windows * windows;
 }
 
+static bool only(const float *v, int64_t n, bool or_0)
+{
+	bool found = true;
+
+	for (int64_t i = 0; v && i < n; i++) found = found && (v[i] == 1 || (or_0 && v[i] == 0));
+	return found;
+}
+
+/* Whether events have factors other than 1: a pair whose value is 0 is not in coincidence. */
+static bool has_factors(const struct iso_efficiencies *e)
+{
+	return e->scale != 1 || !only(e->bin, e->bins, false) || !only(e->value, e->values, true);
+}
+
 /* A factor of 0 is what writers leave that do not know it. */
 void petsird_take_efficiencies(struct petsird *p)
 {
@@ -332,6 +346,7 @@ void petsird_take_efficiencies(struct petsird *p)
 	if (p->raw && !y->status) take_pairs(p, e);
 	if (!(e->most < EFFICIENCY_MOST))
 		petsird_refuse(y, "efficiencies of pairs of crystals up to", e->most);
+	p->factors = p->normalised && has_factors(e);
 	petsird_free_raw(p->raw);
 	p->raw = NULL;
 }

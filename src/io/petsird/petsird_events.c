@@ -62,7 +62,10 @@ struct scan {
 	struct iso_clock clock;   /* of the file's bytes, */
 	int64_t told;             /* of which it has heard so far */
 	double start_ms, stop_ms; /* of the time block that is read; */
-	double first_ms, last_ms; /* of all blocks of events */
+	double first_ms, last_ms; /* of all blocks of events, */
+	double longest_ms;        /* and the longest of them; 0: how long the scan took is not known */
+	double full_ms;           /* the first one that has events; negative: none yet; */
+	bool timed;               /* there are others, of other times */
 	int64_t beyond;           /* events of kinds of modules that there are not */
 	const iso_ctx *ctx;       /* whose request to stop ends it; NULL: none */
 };
@@ -233,6 +236,13 @@ static void add_events(struct scan *s, int64_t n, int k, int l)
 		add_cell(s, (int)(n - i < CELL ? n - i : CELL), k, l);
 }
 
+/* Times are known where events are of several time blocks. */
+static void heed_time(struct scan *s)
+{
+	if (s->full_ms < 0) s->full_ms = s->start_ms;
+	s->timed = s->timed || s->start_ms != s->full_ms;
+}
+
 /* Lists by kinds of modules. Rows and columns beyond the kinds, which one version of the project's own generator
    writes, are left out. */
 static void read_lists(struct scan *s, int type, struct recipe *r)
@@ -249,6 +259,7 @@ static void read_lists(struct scan *s, int type, struct recipe *r)
 			bool known = i < s->p.kinds && j < s->p.kinds, wanted = r == &s->wanted;
 
 			if (n > 0 && r->type != event) compile_event(r, y, event);
+			if (n > 0) heed_time(s);
 			if (known && wanted)
 				add_events(s, n, (int)i, (int)j);
 			else
@@ -299,6 +310,7 @@ static void read_interval(struct yardl *y, int type, void *arg)
 		                       s->start_ms, s->stop_ms, yardl_tell(y));
 	s->first_ms = fmin(s->first_ms, s->start_ms);
 	s->last_ms = fmax(s->last_ms, s->stop_ms);
+	s->longest_ms = fmax(s->longest_ms, s->stop_ms - s->start_ms);
 }
 
 static void read_event_block(struct yardl *y, int type, struct scan *s)
@@ -447,12 +459,13 @@ static void set_info(iso_event_file *f, const struct scan *s)
 
 	i->n = s->n;
 	i->has_dt = tof->bins > 1;
-	i->has_time = i->has_crystal = true;
-	i->normalisation = s->p.normalised;
+	i->has_time = s->timed;
+	i->has_crystal = true;
+	i->normalisation = s->p.factors;
 	i->tof_fwhm_ps = i->has_dt ? tof->fwhm_ps : 0;
 	if (i->has_dt && tof->even) i->tof_bin_ps = (tof->edge_ps[1] - tof->edge_ps[0]) / (double)tof->bins;
 	i->start_s = 1e-3 * s->first_ms;
-	i->duration_s = 1e-3 * (s->last_ms - s->first_ms);
+	i->duration_s = s->longest_ms > 0 ? 1e-3 * (s->last_ms - s->first_ms) : 0;
 	i->delayeds = s->delayeds ? 0 : s->others;
 	set_notes(i, s);
 	snprintf(i->assumed, sizeof i->assumed, "axes are right-handed");
@@ -480,6 +493,7 @@ static int open_petsird(iso_event_file *f, const char *path, const struct iso_ev
 	s->delayeds = o->delayeds;
 	s->ctx = o->ctx;
 	s->first_ms = INFINITY;
+	s->full_ms = -1;
 	if ((st = iso_event_file_records(f, path)) || (st = yardl_open(&s->p.y, f->path, f->fd, f->size)) ||
 	    (st = petsird_read_header(&s->p)))
 		return st;
@@ -529,13 +543,15 @@ struct cell_view {
 	uint32_t bins[2], windows[2], first[2]; /* of detection bins, energy windows, first crystal */
 	const struct petsird_tof *tof;
 	uint32_t time_ms;
+	bool tables; /* say which pairs are in coincidence, or their efficiencies */
 };
 
 static struct cell_view view_cell(const struct scan *s, const struct cell *c)
 {
 	const struct iso_module_kind *m[2] = { &s->p.kind[c->t1], &s->p.kind[c->t2] };
 	struct cell_view w = { .tof = &s->p.tof[c->t1][c->t2],
-		               .time_ms = c->time_ms - (uint32_t)s->first_ms };
+		               .time_ms = c->time_ms - (uint32_t)s->first_ms,
+		               .tables = s->p.normalised };
 
 	for (int j = 0; j < 2; j++) {
 		w.bins[j] = (uint32_t)(m[j]->modules * m[j]->elements * m[j]->windows);
@@ -577,8 +593,13 @@ static bool take_values(const iso_event_file *f, struct iso_events *e, int64_t k
 		e->crystal[2 * k + 1] = b;
 	}
 	if (e->time_ms) e->time_ms[k] = w->time_ms;
+	if (!w->tables) return true;
+	double m = factor(f->own->efficiencies, c, (uint32_t)v[BIN1], (uint32_t)v[BIN2]);
+
 	if (e->mult)
-		e->mult[k] = (iso_real)factor(f->own->efficiencies, c, (uint32_t)v[BIN1], (uint32_t)v[BIN2]);
+		e->mult[k] = (iso_real)m;
+	else if (m == 0) /* not in coincidence: a bad event, which projects to 0 */
+		memcpy(to->p2, to->p1, sizeof to->p2);
 	return true;
 }
 
@@ -655,6 +676,7 @@ const struct iso_event_format iso_petsird_format = {
 	.close = close_petsird,
 	.record = NOMINAL,
 	.create = petsird_create,
+	.begin = petsird_begin,
 	.append = petsird_append,
 	.finish = petsird_finish,
 };
