@@ -11,6 +11,7 @@
    A file begins with its schema, which names records and fields as PETSIRD 0.12 does: that is part of the format. */
 #include "petsird.h"
 
+#include "base/number.h"
 #include "core/status.h"
 #include "file/out.h"
 #include "io/events.h"
@@ -266,7 +267,7 @@ static void lose(struct layout *l, const char *what, const char *value)
 {
 	size_t n = strlen(l->lost);
 
-	snprintf(l->lost + n, sizeof l->lost - n, "%s%s %s", n ? ", " : "no place for ", what, value);
+	iso_snprintf(l->lost + n, sizeof l->lost - n, "%s%s %s", n ? ", " : "no place for ", what, value);
 }
 
 /* Times are whole ms from 0 on; a scan that begins before is said to begin at 0. */
@@ -283,14 +284,14 @@ static int set_scan(iso_event_writer *w, const struct iso_events *e)
 	if (begin_ms >= 0 && begin_ms + long_ms <= UINT32_MAX)
 		l->begin_ms = begin_ms;
 	else {
-		snprintf(value, sizeof value, "%g s", e->start_s);
+		iso_snprintf(value, sizeof value, "%g s", e->start_s);
 		lose(l, "a start at", value);
 	}
 	l->reached_ms = l->begin_ms;
 	l->end_ms = l->begin_ms + long_ms;
 	if (e->isotope[0]) lose(l, "the isotope", e->isotope);
 	if (e->calibration > 0 && e->calibration != 1) {
-		snprintf(value, sizeof value, "%g", e->calibration);
+		iso_snprintf(value, sizeof value, "%g", e->calibration);
 		lose(l, "the calibration factor", value);
 	}
 	return ISO_OK;
@@ -439,13 +440,13 @@ static void set_warning(iso_event_writer *w)
 		{ l->late, "are later than the end of the scan" },
 		{ l->apart, "are of crystals that the scanner does not have in coincidence" },
 	};
-	size_t n = (size_t)snprintf(w->warning, sizeof w->warning, "%s", l->lost);
+	size_t n = (size_t)iso_snprintf(w->warning, sizeof w->warning, "%s", l->lost);
 
 	for (size_t i = 0; i < sizeof told / sizeof *told; i++)
 		if (told[i].n && n < sizeof w->warning)
-			n += (size_t)snprintf(w->warning + n, sizeof w->warning - n,
-			                      "%s%" PRId64 " events %s", n ? "; " : "", told[i].n,
-			                      told[i].words);
+			n += (size_t)iso_snprintf(w->warning + n, sizeof w->warning - n,
+			                          "%s%" PRId64 " events %s", n ? "; " : "", told[i].n,
+			                          told[i].words);
 }
 
 int petsird_append(iso_event_writer *w, const struct iso_events *e)
