@@ -290,7 +290,7 @@ refused 3 'sensitivity is 0 in every voxel' "${recon[@]}" --centre 9000,0,0 -o o
 for file in x.txt x 'x.nii.bz2' .. ; do
 	refused 2 'suffix' phantom point -o "o/$file"
 done
-refused 2 'lmdT' simulate ring.yaml x.nii --counts 500 -o o/e.npy
+refused 2 'lmdT' simulate ring.yaml x.nii --counts 500 -o o/e.root
 for file in o/no/x.nii x.nii/x.nii /proc/x.nii; do
 	refused 1 "$file" phantom point -o "$file"
 	refused 1 "$file" convert x.raw "$file"
