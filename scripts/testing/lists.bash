@@ -6,8 +6,8 @@
 only_full='^test_(map|map_run|mc|patches|pdhg|prior_step|ratio_step|ratio|ray|ray_rings|scatter|scatter_recon|scatter_with|simulate_physics|srm|sss|strip)_double$|^test_(scatter|scatter_with|seen|srm_stream|ranks_.*_[34]|ranks_ray_problem_1)$|^cmd_(bench_end_to_end|reproduce_nema|reproduce_priors)$'
 
 # in test-more.sh: what a newcomer need not wait for. Attacks, kills and failing allocations; the papers' studies and
-# benchmarks; packages, installed trees, the site and a browser.
-not_functional='^cmd_(allocations|bench.*|browser|damage|installed|kill|live_hostile|packages|ranks_kill|reproduce.*|site.*|validate|without_cmocka)$'
+# benchmarks; packages, installed trees, the site and a browser; two studies of scatter that take longest.
+not_functional='^cmd_(allocations|bench.*|browser|damage|installed|kill|live_hostile|packages|ranks_failures|ranks_kill|reproduce.*|site.*|validate|without_cmocka)$|^test_(scatter_recon|tails)$'
 
 # not under the sanitizers: what takes longest there, less what a small run of every command shows. Double storage
 # serves the tolerances of the release build alone
