@@ -82,8 +82,10 @@ def test_every_reader_says_that_a_file_is_missing(context, tmp_path):
         (isotome.Scanner, "none.yaml"),
         (isotome.Matrix.read, "none.srm"),
     ):
-        with pytest.raises(FileNotFoundError, match=name):
+        with pytest.raises(isotome.InputError, match=name) as told:
             read(tmp_path / name)
+        # wheels have no HDF5, and say that first
+        assert isinstance(told.value, FileNotFoundError) or "this build has no HDF5" in str(told.value)
     for name, word in (("sens", "none"), ("kappa", "auto")):
         assert isotome.ray(context=context, **{name: word}).parameters[name] == word
 
