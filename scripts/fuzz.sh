@@ -8,8 +8,8 @@
 #     scripts/fuzz.sh -runs=N [TARGET...]     so many inputs for each target
 #
 # As many targets at a time as there are cores. ISO_FUZZ_SEED=N begins with these random numbers, else with others each
-# time. What breaks one stays in build-clang/fuzz/TARGET-*: put
-# it into tests/fuzz/corpus/TARGET as regression-NAME. ISOTOME_CMAKE as in test.sh.
+# time. What breaks one stays in build-clang/fuzz/TARGET-*: keep
+# it by scripts/fuzz_seeds.py --keep TARGET NAME FILE. ISOTOME_CMAKE as in test.sh.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/testing/strict.bash
@@ -57,7 +57,7 @@ fuzz_one() {
 	# shellcheck disable=SC2086
 	if ! { { [ ! -e "${large[0]}" ] || "$target" $large_options "-artifact_prefix=$dir/$1-" "${large[@]}"; } &&
 	       "$target" $more "$2" -max_len=4096 "-artifact_prefix=$dir/$1-" "$dir/corpus/$1" \
-			"$PWD/tests/fuzz/corpus/$1"; } >"$log" 2>&1; then
+			"$dir/seeds/$1"; } >"$log" 2>&1; then
 		tail -n 60 "$log"
 		echo "$1: broken; see $log, and $dir/$1-* for the input"
 		return 1
@@ -79,11 +79,12 @@ mkdir -p "$dir"
 TMPDIR=$(mktemp -d "$([ -w /dev/shm ] && echo /dev/shm || echo /tmp)/isotome-fuzz-XXXXXX")
 export TMPDIR
 trap 'rm -rf "$TMPDIR"' EXIT
-rm -rf "$dir/large"
+rm -rf "$dir/large" "$dir/seeds"
+"${PYTHON:-/usr/bin/python3}" scripts/fuzz_seeds.py "$dir/seeds"
 "${PYTHON:-/usr/bin/python3}" scripts/fuzz_seeds.py --large "$dir/large"
 ASAN_OPTIONS=detect_leaks=0 dictionary >"$dir/words"
 export ASAN_OPTIONS=leak_check_at_exit=0
-[ ${#targets[@]} -gt 0 ] || mapfile -t targets < <(ls -r tests/fuzz/corpus) # the longest, yaml, first
+[ ${#targets[@]} -gt 0 ] || mapfile -t targets < <(ls -r "$dir/seeds") # the longest, yaml, first
 export -f fuzz_one
 export build dir options command_options large_options
 printf '%s\n' "${targets[@]}" | xargs -P "$(nproc)" -I{} bash -c 'fuzz_one "$@"' fuzz {} "$length"

@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Inputs for the fuzz targets.
 
-    fuzz_seeds.py FOLDER            small files that each target accepts: FOLDER/TARGET/NAME
+    fuzz_seeds.py FOLDER            small files that each target accepts: FOLDER/TARGET/NAME; and regression-NAME, inputs
+                                    that once broke a reader, from tests/data/fuzz-regressions.txt
     fuzz_seeds.py --large FOLDER    files made to be slow to read, of about 1 MiB, or ISO_FUZZ_LARGE bytes; a few of
                                     up to 1 MiB whatever that says
+    fuzz_seeds.py --keep TARGET NAME FILE    adds FILE to tests/data/fuzz-regressions.txt
 
-tests/fuzz/corpus holds the first kind beside regression-*, inputs that once broke a reader;
-scripts/fuzz.sh makes the second.
+The tests replay the first kind (ctest -R replay_), scripts/fuzz.sh begins with them and makes the second.
 """
+import base64
 import gzip
 import json
 import os
@@ -19,6 +21,7 @@ import zlib
 
 from yardl_seeds import petsird_seeds, petsird_slow
 
+REGRESSIONS = os.path.join(os.path.dirname(__file__), "..", "tests", "data", "fuzz-regressions.txt")
 LARGE = int(os.environ.get("ISO_FUZZ_LARGE", 1 << 20))
 ROOM = LARGE - 256  # the rest is for what stands around
 
@@ -898,11 +901,26 @@ def as_commands():
             yield "cmd_" + reader, name, data
 
 
+def regressions():
+    with open(REGRESSIONS) as f:
+        for line in f:
+            if not line.startswith("#"):
+                reader, name, data = line.split(" ")
+                yield reader, "regression-" + name, base64.b64decode(data)
+
+
+def keep(reader, name, path):
+    with open(path, "rb") as f, open(REGRESSIONS, "a") as out:
+        out.write("%s %s %s\n" % (reader, name, base64.b64encode(f.read()).decode()))
+
+
 def main(argv):
     large = argv[1:2] == ["--large"]
-    if len(argv) != 2 + large:
+    if argv[1:2] == ["--keep"] and len(argv) == 5:
+        return keep(*argv[2:])
+    if len(argv) != 2 + large or argv[-1].startswith("-"):
         sys.exit(__doc__)
-    for reader, name, data in slow() if large else (*seeds(), *as_commands()):
+    for reader, name, data in slow() if large else (*seeds(), *as_commands(), *regressions()):
         assert len(data) <= max(LARGE, 1 << 20), (reader, name, len(data))
         os.makedirs(os.path.join(argv[-1], reader), exist_ok=True)
         with open(os.path.join(argv[-1], reader, name), "wb") as f:
