@@ -132,11 +132,22 @@ bool recon_is_map(
 bool recon_is_pdhg(const struct settings *s); /* pdhg or spdhg, of counts or not */
 bool recon_is_kem(const struct settings *s);
 enum iso_map_method recon_map_method(const struct settings *s);
-const char *recon_penalty_name(const struct settings *s); /* "rdp" */
 
 /* `model`: its parameters, of which one may have the name of one of these. */
 struct opt_set map_params(struct penalties *p, const struct model *m, const struct opt *model);
 int map_check(iso_problem *problem); /* what does not go together; and parses the parameters */
+
+/* penalty_text.c: the text of 'penalty' */
+void penalty_help(char *to, size_t size, const struct model *m);
+int penalty_parse(struct penalties *p); /* without a text: ISO_OK */
+int penalty_check(const struct penalties *p, enum iso_map_method method);
+int penalty_check_sharp(const struct penalties *p,
+                        const char *method); /* total variation without smoothing, or none */
+struct iso_prior_spec penalty_prior(
+	const struct penalties *p); /* kind and parameters, no grid and no images */
+void penalty_record(json_t *o, const struct penalties *p,
+                    const struct iso_map_result *of);     /* as they were used */
+const char *recon_penalty_name(const struct settings *s); /* "rdp" */
 
 /* x.nii after iteration 5: x_it005.nii; of frame 0 of a series x_f01_it005.nii, of
    100 frames or more x_f000001_it005.nii. */

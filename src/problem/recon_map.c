@@ -230,14 +230,12 @@ int map_start(struct recon *r, const iso_real *sens)
 static struct iso_prior_spec prior_of(const struct recon *r, const struct recon_map *m)
 {
 	const struct penalties *p = &r->s->penalties;
-	struct iso_prior_spec prior = p->prior;
+	struct iso_prior_spec prior = penalty_prior(p);
 
 	prior.grid = r->grid;
 	prior.place = ISO_HOST;
 	prior.kappa = m->kappa.v;
 	prior.anatomy = m->anatomy.v;
-	/* 0 would be "not given"; as a float this is 0 */
-	if (p->epsilon_given && prior.epsilon == 0) prior.epsilon = 1e-300;
 	prior.bowsher = p->neighbours ? p->neighbours : r->grid.n[2] == 1 ? 3 : 7;
 	return prior;
 }
@@ -322,7 +320,6 @@ static json_t *described(const struct recon *r, const struct recon_map *m, const
 	const struct settings *s = r->s;
 	const struct penalties *p = &s->penalties;
 	const bool has = p->text;
-	enum iso_prior_kind kind = p->prior.kind;
 	json_t *o = record_pack("{s:i, s:f, s:f, s:s, s:I, s:f, s:I, s:f, s:i, s:I, s:b}", "subsets", s->by.n,
 	                        "beta", of->beta, "relative", of->relative, "unseen", p->unseen,
 	                        "unseen_voxels", (json_int_t)of->unseen, "passes", of->passes, "updates",
@@ -330,11 +327,7 @@ static json_t *described(const struct recon *r, const struct recon_map *m, const
 	                        "terms_cut", (json_int_t)of->cut, "converged", of->converged);
 
 	json_object_set_new(o, "penalty", has ? json_string(recon_penalty_name(s)) : json_null());
-	if (has && kind == ISO_PRIOR_RDP) json_object_set_new(o, "gamma", record_real(of->gamma));
-	if (has && kind == ISO_PRIOR_RDP) json_object_set_new(o, "epsilon", record_real(of->epsilon));
-	if (has && kind == ISO_PRIOR_LOGCOSH) json_object_set_new(o, "s", record_real(of->s));
-	if (has && kind == ISO_PRIOR_HUBER) json_object_set_new(o, "delta", record_real(of->delta));
-	if (has && kind == ISO_PRIOR_TV) json_object_set_new(o, "eta", record_real(of->eta));
+	if (has) penalty_record(o, p, of);
 	if (has)
 		json_object_set_new(o, "kappa",
 		                    json_string(m->kappa_auto ? "auto"
