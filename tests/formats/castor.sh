@@ -5,7 +5,7 @@
 # shellcheck source=lib.bash
 . "$(dirname "$0")/lib.bash"
 # shellcheck source=events.bash
-. "$SOURCE/tests/cmd/events.bash"
+. "$SOURCE/tests/formats/events.bash"
 need_python
 
 "$PYTHON" - <<'END'
