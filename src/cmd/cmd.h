@@ -148,7 +148,7 @@ int cmd_close_events(struct cmd *c, iso_event_writer **w); /* then *w is NULL, u
 /* {"n": [x, y, z], "voxel_mm": [...], "centre_mm": [...]} */
 json_t *cmd_grid_json(const struct iso_grid *g);
 
-/* A message of the library in the words of a command that has a problem, as recon: --grid where the library
+/* A message of the library in the words of a command, as its row of the table tells: --grid where the library
    says 'grid'; cut to `size`. */
 const char *option_words(char *to, size_t size, const char *command, const char *text);
 
@@ -191,6 +191,19 @@ int cmd_problem_begin(iso_problem *p, struct cmd *c); /* cmd_begin, with the pro
    And what IPASC files, such as `to`, have no place for. */
 int convert_sound(struct cmd *c, const char *from, const char *to, const char *scanner);
 void convert_sound_warn(struct cmd *c, const char *to, const char *scanner, const struct iso_transducers *t);
+
+/* commands.c: a row of the table of commands. */
+struct command {
+	const char *name, *help;
+	int (*run)(int argc, char **argv);
+	bool shares;      /* its work over the processes that were started together; else the first does it */
+	bool has_problem; /* the parameters of a problem are its options, or it speaks of the run of one */
+	const char *const *options; /* others of which the library speaks as of parameters; ends with NULL */
+};
+
+/* Command k, NULL beyond the last; and the command of a name, NULL if there is none. */
+const struct command *command_at(int k);
+const struct command *command_find(const char *name);
 
 int main_info(int argc, char **argv);
 int main_phantom(int argc, char **argv);

@@ -10,42 +10,12 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct command {
-	const char *name, *help;
-	int (*run)(int argc, char **argv);
-	bool shares; /* its work over the processes that were started together; else the first does it */
-} commands[] = {
-	{ "info", "say what a file is: kind, sizes, units, statistics, warnings", main_info, false },
-	{ "phantom", "make a test image", main_phantom, false },
-	{ "simulate", "simulate the events that a scanner records of an image", main_simulate, true },
-	{ "srm", "make the system matrix of a dual-head scanner, by photon transport", main_srm, true },
-	{ "norm", "make the normalisation of a dual-head scanner from a flat source", main_norm, false },
-	{ "sens", "make the sensitivity image of a scanner", main_sens, true },
-	{ "project", "project an image to data: y = A x", main_project, true },
-	{ "backproject", "project data back to an image: x = A* y", main_backproject, true },
-	{ "recon", "reconstruct an image from measured data", main_recon, true },
-	{ "scatter", "estimate the scattered coincidences of a ring", main_scatter, true },
-	{ "calibrate", "calibrate a scanner with a uniform phantom", main_calibrate, false },
-	{ "filter", "smooth an image: Gaussian or median", main_filter, false },
-	{ "mu", "turn a CT into attenuation, on the grid of an image", main_mu, false },
-	{ "measure", "measure an image: regions, profiles, widths, differences", main_measure, false },
-	{ "view", "draw a picture: slices, montage, maximum-intensity projection", main_view, false },
-	{ "convert", "convert a file to another format", main_convert, false },
-	{ "bids", "put an image into a PET-BIDS data set", main_bids, false },
-	{ "report", "show images and how they were made, on one HTML page", main_report, false },
-	{ "bench", "measure how fast Isotome and this machine are", main_bench, true },
-	{ "reproduce", "repeat the experiments of a paper, and compare the figures", main_reproduce, false },
-	{ "demo", "run a small complete example, from a phantom to a report", main_demo, false },
-};
-
-#define N_COMMANDS ((int)(sizeof commands / sizeof commands[0]))
-
 static void print_help(void)
 {
 	printf("Isotome %s: from tomography measurements to images.\n\n"
 	       "usage: isotome COMMAND [arguments and options]\n\nCommands:\n",
 	       iso_version());
-	for (int i = 0; i < N_COMMANDS; i++) printf("  %-12s %s\n", commands[i].name, commands[i].help);
+	for (int k = 0; command_at(k); k++) printf("  %-12s %s\n", command_at(k)->name, command_at(k)->help);
 	printf("\nA first run, in the folder of the source:\n"
 	       "  isotome phantom spheres -o spheres.nii\n"
 	       "  isotome simulate examples/scanners/clinical-ring.yaml spheres.nii \\\n"
@@ -59,15 +29,16 @@ static void print_help(void)
 /* For completion in shells: as opt_print_page. */
 static void print_names(void)
 {
-	for (int i = 0; i < N_COMMANDS; i++) printf("%s\t%s\n", commands[i].name, commands[i].help);
+	for (int k = 0; command_at(k); k++) printf("%s\t%s\n", command_at(k)->name, command_at(k)->help);
 }
 
 static int unknown(const char *name)
 {
-	const char *names[N_COMMANDS], *near;
+	const char *names[64], *near;
+	int n = 0;
 
-	for (int i = 0; i < N_COMMANDS; i++) names[i] = commands[i].name;
-	near = iso_nearest(name, N_COMMANDS, names);
+	for (; n < 64 && command_at(n); n++) names[n] = command_at(n)->name;
+	near = iso_nearest(name, n, names);
 	return iso_fail(ISO_EARG, "unknown command '%s'; %s%s%stry 'isotome --help'", name,
 	                near ? "did you mean '" : "", near ? near : "", near ? "'? " : "");
 }
@@ -76,8 +47,7 @@ static int run_command(const struct command **command, int argc, char **argv)
 {
 	int st;
 
-	for (int i = 0; i < N_COMMANDS; i++)
-		if (strcmp(commands[i].name, argv[0]) == 0) *command = &commands[i];
+	*command = command_find(argv[0]);
 	if (*command && (*command)->shares) return (st = ranks_begin()) ? st : (*command)->run(argc, argv);
 	if (ranks_idle()) return CMD_DONE;
 	return *command ? (*command)->run(argc, argv) : unknown(argv[0]);

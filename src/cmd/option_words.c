@@ -8,15 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The commands that have a problem, whose parameters are their options, and those that speak of its run. */
-static bool has_problem(const char *command)
-{
-	static const char *const with[] = { "sens",      "project", "backproject", "recon",
-		                            "calibrate", "bids",    NULL };
-
-	return command && opt_place(with, command) >= 0;
-}
-
 /* Whether a key or label of PET-BIDS has this name. */
 static bool bids_knows(const char *name)
 {
@@ -27,16 +18,11 @@ static bool bids_knows(const char *name)
 	return opt_place(labels, name) >= 0;
 }
 
-/* Whether an option of this command has this name, of which the library speaks though there is no problem. */
-static bool has_option(const char *command, const char *name)
+/* Whether the command has an option of this name. */
+static bool has_option(const struct command *c, const char *name)
 {
-	static const char *const convert[] = { "scanner", "scanner-differs", "duration-s", "start-s", NULL };
-	static const char *const both[] = { "bins", "negative", "no-multiplicity", NULL };
-	bool converts = command && strcmp(command, "convert") == 0;
-	bool reads = converts || (command && strcmp(command, "info") == 0);
-
-	return strcmp(name, "force") == 0 || (converts && opt_place(convert, name) >= 0) ||
-	       (reads && opt_place(both, name) >= 0);
+	return strcmp(name, "force") == 0 || (c && c->options && opt_place(c->options, name) >= 0) ||
+	       (c && c->has_problem && (problem_knows(name) || bids_knows(name)));
 }
 
 /* The length of a name in quotes that begins here, without the quotes; 0: there is none. */
@@ -49,8 +35,8 @@ static size_t quoted(const char *text)
 
 const char *option_words(char *to, size_t size, const char *command, const char *text)
 {
+	const struct command *c = command_find(command);
 	bool key = strstr(text, "parameter '"); /* of a record: no option */
-	bool any = has_problem(command) && !key;
 	size_t used = 0;
 
 	while (*text && used + 1 < size) {
@@ -58,8 +44,7 @@ const char *option_words(char *to, size_t size, const char *command, const char 
 		char name[64];
 
 		snprintf(name, sizeof name, "%.*s", n < sizeof name ? (int)n : 0, text + 1);
-		if (n > 0 && ((any && (problem_knows(name) || bids_knows(name))) ||
-		              (!key && has_option(command, name)))) {
+		if (n > 0 && !key && has_option(c, name)) {
 			used += (size_t)snprintf(to + used, size - used, "--%s", name);
 			used = used < size ? used : size - 1;
 			text += n + 2;

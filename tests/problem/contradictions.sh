@@ -97,6 +97,13 @@ err_has "SCANNER ring.yaml and --scanner narrow.yaml name the same thing"
 run recon ray e.lmdT --events e.lmdT --scanner ring.yaml --scanner ring.yaml "${image[@]}" -o fine.nii # nothing is dropped
 run recon --like fine.json f.lmdT -o other.nii --force
 grep -q '"events": "f.lmdT"' other.json || fail "a file beside --like is not taken"
+# every command that has a problem speaks of its options, not of parameters
+for what in "scatter ring.yaml x.nii --mu mu.nii -o no.h5" "sens ray --scanner ring.yaml --grid 12,12,6 --voxel 6 -o no.nii" \
+	"project ray x.nii --events e.lmdT --scanner ring.yaml -o no.npy" "recon ray --events e.lmdT --scanner ring.yaml --grid 12,12,6 --voxel 6 -o no.nii"; do
+	# shellcheck disable=SC2086
+	expect 2 $what --norm-inverse
+	err_has "--norm-inverse needs --norm"
+done
 
 # ---- a record whose files have changed ----
 run recon ray --events e.lmdT --mu mu.nii --scanner ring.yaml "${image[@]}" -o first.nii

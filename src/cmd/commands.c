@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The table of commands. */
+#include "cmd.h"
+
+#include <string.h>
+
+/* Options of commands without a problem, of which the library speaks as of parameters. */
+static const char *const of_info[] = { "bins", "negative", "no-multiplicity", NULL };
+static const char *const of_convert[] = {
+	"bins", "negative", "no-multiplicity", "scanner", "scanner-differs", "duration-s", "start-s", NULL
+};
+
+static const struct command commands[] = {
+	{ "info", "say what a file is: kind, sizes, units, statistics, warnings", .run = main_info,
+	  .options = of_info },
+	{ "phantom", "make a test image", .run = main_phantom },
+	{ "simulate", "simulate the events that a scanner records of an image", .run = main_simulate,
+	  .shares = true },
+	{ "srm", "make the system matrix of a dual-head scanner, by photon transport", .run = main_srm,
+	  .shares = true },
+	{ "norm", "make the normalisation of a dual-head scanner from a flat source", .run = main_norm },
+	{ "sens", "make the sensitivity image of a scanner", .run = main_sens, .shares = true,
+	  .has_problem = true },
+	{ "project", "project an image to data: y = A x", .run = main_project, .shares = true,
+	  .has_problem = true },
+	{ "backproject", "project data back to an image: x = A* y", .run = main_backproject, .shares = true,
+	  .has_problem = true },
+	{ "recon", "reconstruct an image from measured data", .run = main_recon, .shares = true,
+	  .has_problem = true },
+	{ "scatter", "estimate the scattered coincidences of a ring", .run = main_scatter, .shares = true,
+	  .has_problem = true },
+	{ "calibrate", "calibrate a scanner with a uniform phantom", .run = main_calibrate,
+	  .has_problem = true },
+	{ "filter", "smooth an image: Gaussian or median", .run = main_filter },
+	{ "mu", "turn a CT into attenuation, on the grid of an image", .run = main_mu },
+	{ "measure", "measure an image: regions, profiles, widths, differences", .run = main_measure },
+	{ "view", "draw a picture: slices, montage, maximum-intensity projection", .run = main_view },
+	{ "convert", "convert a file to another format", .run = main_convert, .options = of_convert },
+	{ "bids", "put an image into a PET-BIDS data set", .run = main_bids, .has_problem = true },
+	{ "report", "show images and how they were made, on one HTML page", .run = main_report },
+	{ "bench", "measure how fast Isotome and this machine are", .run = main_bench, .shares = true },
+	{ "reproduce", "repeat the experiments of a paper, and compare the figures", .run = main_reproduce },
+	{ "demo", "run a small complete example, from a phantom to a report", .run = main_demo },
+};
+
+const struct command *command_at(int k)
+{
+	return k >= 0 && k < (int)(sizeof commands / sizeof *commands) ? &commands[k] : NULL;
+}
+
+const struct command *command_find(const char *name)
+{
+	const struct command *c = NULL;
+
+	for (int k = 0; name && (c = command_at(k)) && strcmp(c->name, name) != 0; k++)
+		;
+	return c;
+}
