@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # The benchmark of penalties at a tiny size: rows and work are there; no time is asserted.
-# shellcheck source=lib.bash
-. "$(dirname "$0")/lib.bash"
+# shellcheck source=tests/cmd/lib.bash
+. "$SOURCE/tests/cmd/lib.bash"
 need_python
 
 run bench prior --penalty all --size 12 --repeats 2 --device cpu --json -q

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The benchmark of scatter at tiny sizes: rows, work and checks are there; no time is asserted. The total-body ring, whose
 # tallies take a GiB and half a minute, with ISO_TEST_FULL=1.
-# shellcheck source=lib.bash
-. "$(dirname "$0")/lib.bash"
+# shellcheck source=tests/cmd/lib.bash
+. "$SOURCE/tests/cmd/lib.bash"
 need_python
 
 few=(--voxel 20 --block 60 --detectors 16 --ring-step 100 --histories 2e4 --events 3000 --share 1e-4 --repeats 2)

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # The benchmark of simulated events and voxels at tiny sizes: rows, work and checks are there; no time is asserted.
-# shellcheck source=lib.bash
-. "$(dirname "$0")/lib.bash"
+# shellcheck source=tests/cmd/lib.bash
+. "$SOURCE/tests/cmd/lib.bash"
 need_python
 
 few=(--events 3000 --voxel 30 --samples 2 --repeats 2)

@@ -3,8 +3,8 @@
 # Pages in a real browser: reports stand alone, are read at any width, light and dark, on paper and without
 # scripts, whatever records hold is text, and a viewer shows what the arrays hold and does what it is told.
 # ISO_TEST_FULL=1: every look of every page. CHROMIUM names the browser.
-# shellcheck source=../cmd/lib.bash
-. "$(dirname "$0")/../cmd/lib.bash"
+# shellcheck source=tests/cmd/lib.bash
+. "$SOURCE/tests/cmd/lib.bash"
 need_python
 CHROMIUM=${CHROMIUM:-chromium}
 command -v "$CHROMIUM" >/dev/null || skip "no $CHROMIUM here (Debian: chromium)"

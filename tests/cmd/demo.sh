@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # The demo: what it prints can be pasted and gives the same image; it refuses, forces and stops.
-# shellcheck source=lib.bash
-. "$(dirname "$0")/lib.bash"
+# shellcheck source=tests/cmd/lib.bash
+. "$SOURCE/tests/cmd/lib.bash"
 
 # ---- before the work ----
 expect 0 demo --counts 2000 -o "it's here" --dry-run

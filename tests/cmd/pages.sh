@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Man pages and completion in shells say what --help says.
-# shellcheck source=lib.bash
-. "$(dirname "$0")/lib.bash"
+# shellcheck source=tests/cmd/lib.bash
+. "$SOURCE/tests/cmd/lib.bash"
 
 # ---- man pages: every option of the help, with its text, and nothing that troff warns of ----
 if [ "$(size full quick)" = full ]; then

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Pictures: what is asked for is drawn, the record says how, and left is left from file to pixel.
-# shellcheck source=lib.bash
-. "$(dirname "$0")/lib.bash"
+# shellcheck source=tests/cmd/lib.bash
+. "$SOURCE/tests/cmd/lib.bash"
 need_python
 
 # Images of a hot voxel, with one in the middle, or none; their x axis is stored from right to left.

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # CASToR files that NumPy wrote: where their events lie, what corrections they bring, and that a
 # point source appears where it is; and what the program writes, read by NumPy and by itself.
-# shellcheck source=lib.bash
-. "$(dirname "$0")/lib.bash"
+# shellcheck source=tests/cmd/lib.bash
+. "$SOURCE/tests/cmd/lib.bash"
 # shellcheck source=events.bash
 . "$SOURCE/tests/formats/events.bash"
 need_python

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # An image as a PET series in DICOM, and back: values, places, tags, identifiers; by the bytes, by pydicom and by dciodvfy.
-# shellcheck source=../cmd/lib.bash
-. "$(dirname "$0")/../cmd/lib.bash"
+# shellcheck source=tests/cmd/lib.bash
+. "$SOURCE/tests/cmd/lib.bash"
 need_python
 export PYTHONPATH=$PYTHONPATH:$SOURCE/tests/formats
 

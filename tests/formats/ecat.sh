@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # ECAT 7 images: what ecat_file.py writes, against nibabel's own reader; places by hand, and what is refused.
-# shellcheck source=../cmd/lib.bash
-. "$(dirname "$0")/../cmd/lib.bash"
+# shellcheck source=tests/cmd/lib.bash
+. "$SOURCE/tests/cmd/lib.bash"
 need_python
 export PYTHONPATH=$PYTHONPATH:$SOURCE/tests/formats
 

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Events as NumPy arrays: end points or crystal numbers, with and without times, of several types.
-# shellcheck source=lib.bash
-. "$(dirname "$0")/lib.bash"
+# shellcheck source=tests/cmd/lib.bash
+. "$SOURCE/tests/cmd/lib.bash"
 # shellcheck source=events.bash
 . "$SOURCE/tests/formats/events.bash"
 need_python

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Traces that go to files of other programs and come back: a record that begins after the pulse, axes
 # of wavelengths and frames, transducers from such a file, suffixes, planes, orders, and bad arrays.
-# shellcheck source=lib.bash
-. "$(dirname "$0")/lib.bash"
+# shellcheck source=tests/cmd/lib.bash
+. "$SOURCE/tests/cmd/lib.bash"
 need_hdf5
 
 ring() { # FIRST SAMPLES

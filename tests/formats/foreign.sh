@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Files as others write them: projections that are line integrals with a few values below 0, scanners known by name,
 # blocks; and files that hold no PET data, of which the program says what they are.
-# shellcheck source=../cmd/lib.bash
-. "$(dirname "$0")/../cmd/lib.bash"
+# shellcheck source=tests/cmd/lib.bash
+. "$SOURCE/tests/cmd/lib.bash"
 need_python
 
 # ---- line integrals of a long cylinder, 8 rings in one segment: 1 to 8 crystal pairs a bin ----

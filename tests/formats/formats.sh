@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Files in and out, seen by NumPy and nibabel: shape, place, values, byte order, orientation.
-# shellcheck source=lib.bash
-. "$(dirname "$0")/lib.bash"
+# shellcheck source=tests/cmd/lib.bash
+. "$SOURCE/tests/cmd/lib.bash"
 need_python
 
 # ---- what the program writes: odd and even sizes, anisotropic voxels, grids off centre ----

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # GATE text: all its columns, those of ecat, and a mask; randoms and scattered pairs among the true
 # ones; a point source where it is. The same of its ROOT files.
-# shellcheck source=lib.bash
-. "$(dirname "$0")/lib.bash"
+# shellcheck source=tests/cmd/lib.bash
+. "$SOURCE/tests/cmd/lib.bash"
 # shellcheck source=events.bash
 . "$SOURCE/tests/formats/events.bash"
 need_python

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # info tells the truth: bytes of the values and not of a header or a folder, no -0, no suffix twice, areas of elements
 # that have sizes, no path twice.
-# shellcheck source=../cmd/lib.bash
-. "$(dirname "$0")/../cmd/lib.bash"
+# shellcheck source=tests/cmd/lib.bash
+. "$SOURCE/tests/cmd/lib.bash"
 need_hdf5
 data=$SOURCE/tests/data
 

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # isotome mu against NumPy: DICOM, NIfTI of any orientation, grids, smoothing, warnings, and what is refused.
-# shellcheck source=../cmd/lib.bash
-. "$(dirname "$0")/../cmd/lib.bash"
+# shellcheck source=tests/cmd/lib.bash
+. "$SOURCE/tests/cmd/lib.bash"
 need_python
 ct=$SOURCE/tests/data/dicom
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Traces in files of other programs: IPASC through h5py's eyes, the many ways others write it, MSOT
 # scans, several wavelengths and frames, planes, and what is refused.
-# shellcheck source=lib.bash
-. "$(dirname "$0")/lib.bash"
+# shellcheck source=tests/cmd/lib.bash
+. "$SOURCE/tests/cmd/lib.bash"
 need_hdf5
 out_has 'wavelength nm     700, 750'
 

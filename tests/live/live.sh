@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Live pages: what they show is the run's, what they ask for is done, and no bit of the image changes.
-# shellcheck source=../cmd/lib.bash
+# shellcheck source=tests/cmd/lib.bash
 . "$SOURCE/tests/cmd/lib.bash"
 need_python
 export PYTHONPATH=$SOURCE/tests/live:$PYTHONPATH ISOTOME

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A live page under attack: crowds, slow readers and writers, wrong tokens, malformed requests, tricks with paths, floods.
 # It stays up for whoever has the token, gives nothing to others, takes little memory, and the image has the same bits.
-# shellcheck source=../cmd/lib.bash
+# shellcheck source=tests/cmd/lib.bash
 . "$SOURCE/tests/cmd/lib.bash"
 need_python
 export PYTHONPATH=$SOURCE/tests/live:$PYTHONPATH ISOTOME

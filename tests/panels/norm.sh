@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Normalisation of two panels: a simulated flat source, thinned by known efficiencies, gives them
 # back; what is told, warned of and refused.
-# shellcheck source=lib.bash
-. "$(dirname "$0")/lib.bash"
+# shellcheck source=tests/cmd/lib.bash
+. "$SOURCE/tests/cmd/lib.bash"
 need_python
 
 cat >small.yaml <<'YAML'

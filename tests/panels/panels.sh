@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Pairs of panels: what info says of them, and what the commands of other scanners make of them.
 # shellcheck source=tests/cmd/lib.bash
-. "$(dirname "$0")/lib.bash"
+. "$SOURCE/tests/cmd/lib.bash"
 need_python
 
 run info --json "$SOURCE/examples/scanners/meng2019.yaml"

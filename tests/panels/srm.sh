@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # System matrices through the command line: runs that add up to one, an interruption, import and
 # export, what info says, refusals.
-# shellcheck source=lib.bash
-. "$(dirname "$0")/lib.bash"
+# shellcheck source=tests/cmd/lib.bash
+. "$SOURCE/tests/cmd/lib.bash"
 need_python
 
 scanner() { # NAME LINES...: two small heads; a line replaces or adds a key

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Images from a system matrix: the reference vectors through the program, every strategy, subsets,
 # normalisation, randoms, attenuation, and what is refused.
-# shellcheck source=lib.bash
-. "$(dirname "$0")/lib.bash"
+# shellcheck source=tests/cmd/lib.bash
+. "$SOURCE/tests/cmd/lib.bash"
 need_python
 
 scanner() { # GAP: the heads of vector b

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The smallest rehearsal of Bialas 2015: every picture and every row is there, the images get closer
 # to the phantom than the direct one, and the better kernel is the better one.
-# shellcheck source=../cmd/lib.bash
-. "$(dirname "$0")/../cmd/lib.bash"
+# shellcheck source=tests/cmd/lib.bash
+. "$SOURCE/tests/cmd/lib.bash"
 need_python
 
 run reproduce bialas2015 --scale tiny --device cpu -q -o here

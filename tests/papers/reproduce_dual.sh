@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The smallest rehearsals of Meng 2019 and Chou 2012: every picture and every row is there, the
 # strategies agree, and counts come out as asked for.
-# shellcheck source=../cmd/lib.bash
-. "$(dirname "$0")/../cmd/lib.bash"
+# shellcheck source=tests/cmd/lib.bash
+. "$SOURCE/tests/cmd/lib.bash"
 need_python
 
 page() { # FOLDER IMAGES ROWS

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The smallest rehearsal of image quality with scatter: every picture and every row is there, an image without
 # correction has too much, the corrected ones have as much as that of the trues.
-# shellcheck source=../cmd/lib.bash
-. "$(dirname "$0")/../cmd/lib.bash"
+# shellcheck source=tests/cmd/lib.bash
+. "$SOURCE/tests/cmd/lib.bash"
 need_python
 
 run reproduce nema --scale tiny --device cpu -q -o here

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The smallest rehearsal of penalised likelihood: svrg comes within the thresholds of the converged image in few
 # passes, and every form of image is there at the noise they are compared at.
-# shellcheck source=../cmd/lib.bash
-. "$(dirname "$0")/../cmd/lib.bash"
+# shellcheck source=tests/cmd/lib.bash
+. "$SOURCE/tests/cmd/lib.bash"
 need_python
 
 run reproduce priors --scale tiny --device cpu -q -o here

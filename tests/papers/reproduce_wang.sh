@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The smallest rehearsal of Wang 2013: every picture and every row is there, least squares is nearer
 # to the phantom than back-projection, and the scanner written can be used by hand.
-# shellcheck source=../cmd/lib.bash
-. "$(dirname "$0")/../cmd/lib.bash"
+# shellcheck source=tests/cmd/lib.bash
+. "$SOURCE/tests/cmd/lib.bash"
 need_python
 
 run reproduce wang2013 --scale tiny --device cpu -q -o here

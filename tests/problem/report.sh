@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Reports: pages are whole, well-formed and closed to the outside, whatever the files hold.
-# shellcheck source=lib.bash
-. "$(dirname "$0")/../cmd/lib.bash"
+# shellcheck source=tests/cmd/lib.bash
+. "$SOURCE/tests/cmd/lib.bash"
 need_python
 
 # page FILE TEXT...: well-formed HTML that loads nothing, and holds the texts

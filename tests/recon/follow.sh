@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Following a scan: a pipe, a file that grows, Ctrl-C; the same image however the events come, in
 # memory that does not grow with them.
-# shellcheck source=lib.bash
-. "$(dirname "$0")/lib.bash"
+# shellcheck source=tests/cmd/lib.bash
+. "$SOURCE/tests/cmd/lib.bash"
 need_python
 
 DATA=$SOURCE/tests/data/jpet

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Time windows and frames, with what goes with them: decay, live time, factors per event, the
 # additive term's share, resume; and histograms. Events are CASToR files made here.
-# shellcheck source=lib.bash
-. "$(dirname "$0")/lib.bash"
+# shellcheck source=tests/cmd/lib.bash
+. "$SOURCE/tests/cmd/lib.bash"
 need_python
 
 small_ring >ring.yaml

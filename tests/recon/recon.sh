@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Options of recon and project: filters, PSF, projectors, subset rules, live time, randoms.
-# shellcheck source=lib.bash
-. "$(dirname "$0")/lib.bash"
+# shellcheck source=tests/cmd/lib.bash
+. "$SOURCE/tests/cmd/lib.bash"
 need_python
 
 "$PYTHON" -c 'import numpy as np; np.save("nothing.npy", np.zeros(1728, "f4"))'

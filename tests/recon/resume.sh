@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Interrupted runs continue to the same image, and the number of threads does not matter.
-# shellcheck source=lib.bash
-. "$(dirname "$0")/lib.bash"
+# shellcheck source=tests/cmd/lib.bash
+. "$SOURCE/tests/cmd/lib.bash"
 
 solid_ring "$(size 12 6)" >ring.yaml
 run phantom cylinder --grid 20,20,12 --voxel 10,10,6 -o truth.nii

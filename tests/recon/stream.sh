@@ -3,8 +3,8 @@
 # Events that stay on disk: the same bytes as from memory with every option, for every number of
 # threads, size of blocks and memory limit, with a scratch file, after a kill, and in less memory
 # than the file takes.
-# shellcheck source=lib.bash
-. "$(dirname "$0")/lib.bash"
+# shellcheck source=tests/cmd/lib.bash
+. "$SOURCE/tests/cmd/lib.bash"
 need_python
 
 solid_ring >ring.yaml

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The two-strip model through the command line: its reference vectors (tests/data/jpet/README.md has
 # their meaning and tolerances), forms, shapes of files, warnings, refusals.
-# shellcheck source=lib.bash
-. "$(dirname "$0")/lib.bash"
+# shellcheck source=tests/cmd/lib.bash
+. "$SOURCE/tests/cmd/lib.bash"
 need_python
 
 export DATA=$SOURCE/tests/data/jpet

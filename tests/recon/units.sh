@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Units: a uniform phantom of known activity calibrates a scanner; a scan of another activity, isotope and length,
 # on another grid, comes out in Bq/ml; SUV; what is refused; PET-BIDS.
-# shellcheck source=lib.bash
-. "$(dirname "$0")/lib.bash"
+# shellcheck source=tests/cmd/lib.bash
+. "$SOURCE/tests/cmd/lib.bash"
 need_python
 
 { solid_ring 8; echo 'time: {coincidence_ns: 4}'; } >ring.yaml

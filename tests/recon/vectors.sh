@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The list-mode reference vectors through the command line alone; tests/data/listmode/README.md
 # has their meaning and tolerances.
-# shellcheck source=lib.bash
-. "$(dirname "$0")/lib.bash"
+# shellcheck source=tests/cmd/lib.bash
+. "$SOURCE/tests/cmd/lib.bash"
 need_python
 
 export DATA=$SOURCE/tests/data/listmode

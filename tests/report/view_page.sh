@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Pages of `view`: what lies in them are the images' values, and other programs can unpack them.
-# shellcheck source=../cmd/lib.bash
+# shellcheck source=tests/cmd/lib.bash
 . "$SOURCE/tests/cmd/lib.bash"
 need_python
 

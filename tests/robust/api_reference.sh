@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Every public function has its text in the API reference: in what the filter gives to Doxygen, and, where
 # there is Doxygen, in its pages, without a warning.
-# shellcheck source=../cmd/lib.bash
-. "$(dirname "$0")/../cmd/lib.bash"
+# shellcheck source=tests/cmd/lib.bash
+. "$SOURCE/tests/cmd/lib.bash"
 
 for header in "$SOURCE"/include/isotome.h "$SOURCE"/include/isotome/*.h; do
 	awk -f "$SOURCE/docs/api/filter.awk" "$header"

@@ -3,8 +3,8 @@
 # The library as others use it: installed, moved, found by CMake and by pkg-config, and the programs of
 # examples/c built on it. Runs in the folder of the build.
 build=$PWD
-# shellcheck source=../cmd/lib.bash
-. "$(dirname "$0")/../cmd/lib.bash"
+# shellcheck source=tests/cmd/lib.bash
+. "$SOURCE/tests/cmd/lib.bash"
 
 cmake --install "$build" --prefix "$work/first" >out 2>err || fail "cmake --install"
 DESTDIR=$work/root cmake --install "$build" --prefix /opt/isotome >out 2>err || fail "cmake --install with DESTDIR"

@@ -3,8 +3,8 @@
 # Debian packages of this build: what is in which, what they need, and that they unpack to a program that runs. Also the
 # notes of a release. scripts/package_test.sh installs packages in a clean root. Runs in the folder of the build.
 build=$PWD
-# shellcheck source=../cmd/lib.bash
-. "$(dirname "$0")/../cmd/lib.bash"
+# shellcheck source=tests/cmd/lib.bash
+. "$SOURCE/tests/cmd/lib.bash"
 for tool in cpack dpkg-deb dpkg-shlibdeps; do
 	command -v $tool >/dev/null || skip "no $tool here"
 done

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Where there is no cmocka, plain cmake configures a build without tests and says so; ISO_TESTS=ON, as
 # scripts/test.sh has it, fails.
-# shellcheck source=../cmd/lib.bash
-. "$(dirname "$0")/../cmd/lib.bash"
+# shellcheck source=tests/cmd/lib.bash
+. "$SOURCE/tests/cmd/lib.bash"
 
 cat >pkg-config <<-'END'
 	#!/bin/sh

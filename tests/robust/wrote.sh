@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The last line on a terminal: what was written, how large, how long, and a next command that runs. Pipes and -q hear
 # nothing of it.
-# shellcheck source=../cmd/lib.bash
-. "$(dirname "$0")/../cmd/lib.bash"
+# shellcheck source=tests/cmd/lib.bash
+. "$SOURCE/tests/cmd/lib.bash"
 need_python
 
 # told ARGS...: runs the program on a terminal of 200 columns; leaves the lines that it drew, without their seconds, in out

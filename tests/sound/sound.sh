@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Optoacoustic images by least squares: a smooth ball heard by a small sphere of transducers, traces
 # by the closed form, through both models; what is refused; stop and resume.
-# shellcheck source=lib.bash
-. "$(dirname "$0")/lib.bash"
+# shellcheck source=tests/cmd/lib.bash
+. "$SOURCE/tests/cmd/lib.bash"
 need_python
 
 RINGS=$(size 8 4) VIEWS=$(size 12 6)
