@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reconstruction in parts: its parameters and their checks in recon_settings.c, times in frames.c; what
-   the kinds share in recon_run.c; the work in recon_em.c, recon_cg.c and strip/strip_follow.c. */
+   the kinds share in recon_run.c; the work in recon_em.c, method/ and strip/strip_follow.c. */
 #ifndef ISO_RECON_H
 #define ISO_RECON_H
 
@@ -50,7 +50,7 @@ struct follow {
 	char path[PATH_MAX]; /* of the picture, where none is given */
 };
 
-/* Parameters of 'method' cg: recon_cg.c. */
+/* Parameters of 'method' cg: method/method_cg.c. */
 struct least_squares {
 	const char *weigh;
 	double mu, tv;
@@ -180,7 +180,7 @@ int units_settle(iso_problem *problem);
 /* counts/mm in frame k for an image value of 1: T b / K for Bq/ml; 1 without calibration. */
 double units_of_frame(const iso_problem *problem, int k);
 
-/* strip/strip_follow.c, recon_cg.c: their parameters, and what does not go with them. */
+/* strip/strip_follow.c, method/method_cg.c: their parameters, and what does not go with them. */
 struct opt_set follow_params(struct follow *f);
 int follow_check(iso_problem *problem);
 struct opt_set cg_params(struct least_squares *q);
@@ -281,7 +281,7 @@ struct recon_result {
 	json_t *loglik, *map; /* one of them, taken over by whoever describes it */
 };
 
-/* recon_map.c: what penalised likelihood and kernel EM have besides EM; zeros at first. */
+/* method/method_map.c: what penalised likelihood and kernel EM have besides EM; zeros at first. */
 struct recon_map {
 	struct iso_array kappa, anatomy; /* no values: none */
 	bool kappa_auto;
@@ -315,7 +315,7 @@ int map_start(struct recon *r, const iso_real *sens);            /* r->x: unifor
 int map_filter(struct recon *r, const iso_real *sens);           /* sens NULL: every voxel counts */
 void map_warn(const struct recon *r, const struct recon_map *m); /* once, of all frames */
 
-/* recon_pdhg.c: as map_plan, map_iterate; and of least squares, `result` to be freed after success */
+/* method/method_pdhg.c: as map_plan, map_iterate; and of least squares, `result` to be freed after success */
 void pdhg_plan(const struct recon *r, struct iso_plan *plan, int64_t rows);
 int pdhg_iterate(struct recon *r, struct recon_map *m, const struct iso_sens *sens, const iso_real *whole,
                  struct recon_result *out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reconstruction by penalised least squares: conjugate gradients, or FISTA. */
-#include "problem.h"
+#include "problem/problem.h"
 
 #include "base/number.h"
 #include "file/out.h"
@@ -58,7 +58,7 @@ static bool proximal(const struct settings *s)
 }
 
 #define CURVE_HEAD "iteration,cost,gradient\n"
-#define LOOKS_HEAD "iteration,passes,cost," /* of recon_pdhg.c */
+#define LOOKS_HEAD "iteration,passes,cost," /* of method_pdhg.c */
 
 static bool is_curve(const char *path)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Penalised likelihood and kernel EM in a reconstruction: what they read besides the data, the updates of a frame, and
    what the record says of them. Sensitivity and frames are those of EM, recon_em.c. */
-#include "problem.h"
+#include "problem/problem.h"
 
 #include "base/number.h"
 #include "core/comm.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Total variation without smoothing in a reconstruction: 'method' pdhg and spdhg of counts, pdhg of least squares; and
    what the record says of them. */
-#include "problem.h"
+#include "problem/problem.h"
 
 #include "base/number.h"
 #include "file/out.h"
