@@ -36,11 +36,19 @@ static const struct iso_event_format *format_to_read(const char *path)
 	return k ? k->events : NULL;
 }
 
-bool iso_events_only_whole(const char *path)
+const char *iso_events_only_whole(const char *path)
 {
 	const struct iso_event_format *f = format_to_read(path);
 
-	return f && !f->open;
+	return f && !f->open ? f->name : NULL;
+}
+
+int iso_events_in_text(bool *found, const char *path, const struct iso_events_options *o)
+{
+	const struct iso_event_format *f = format_to_read(path);
+
+	*found = f && !f->masked;
+	return f && f->masked ? iso_is_gate(found, path, o) : ISO_OK;
 }
 
 bool iso_event_bad(const struct iso_event *e)
@@ -369,9 +377,9 @@ static int check_sample(const iso_event_file *f)
 static int check_options(const struct iso_events_options *o, const struct iso_event_format *m,
                          const char *path)
 {
-	if (o->gate_mask && !m->read_all)
+	if (o->gate_mask && !m->masked)
 		return iso_fail(ISO_EARG, "%s: gate_mask is for GATE text, not for %s", path, m->name);
-	if (o->trues_only && !m->read_all && !m->simulated)
+	if (o->trues_only && !m->masked && !m->simulated)
 		return iso_fail(ISO_EARG, "%s: trues_only is for files of GATE, not for %s", path, m->name);
 	if (o->tree && !m->simulated)
 		return iso_fail(ISO_EARG, "%s: 'tree' is for GATE's ROOT and HDF5 files, not for %s", path,

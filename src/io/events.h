@@ -73,6 +73,7 @@ struct iso_event_format {
 	            uint8_t *buffer, int64_t size);
 	void (*close)(iso_event_file *f); /* what `layout` points to; NULL: nothing */
 	bool has_ends;                    /* records hold coordinates, which may be of another unit */
+	bool masked;                      /* GATE text: a mask says its columns, and trues can be told */
 	bool simulated;                   /* trees or tables of a simulation, by name, which can tell trues */
 
 	int record; /* bytes of a record that is written, or the least if `begin` sets w->record */
@@ -98,8 +99,11 @@ size_t iso_next_word(const char **p, const char *end);
 /* By suffix, NULL if none has it. */
 const struct iso_event_format *iso_event_format_find(const char *path);
 
-/* Whether it is a format that can't be read piece by piece, as GATE text is. */
-bool iso_events_only_whole(const char *path);
+/* The name of a format that can't be read piece by piece, as text can't; NULL: it can. */
+const char *iso_events_only_whole(const char *path);
+
+/* Whether such a file holds events: GATE's by its lines, as texts of other kinds have the same suffix; others by their suffix. */
+int iso_events_in_text(bool *found, const char *path, const struct iso_events_options *o);
 
 /* Opens the file of records, and sets fd, size and path, a copy. */
 int iso_event_file_records(iso_event_file *f, const char *path);

@@ -8,10 +8,8 @@
    A mask of switches, one a column but one for all volume numbers of a single, says which are there: 18 for
    both singles, as GATE's setCoincidenceMask has them, or 36. Axes are right-handed, as here. */
 #include "base/number.h"
-#include "core/size.h"
 #include "core/status.h"
-#include "events.h"
-#include "lines.h"
+#include "event_text.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -24,7 +22,7 @@ enum { LINE_MOST = 1 << 16, COLUMNS_MOST = 64 };
 enum field { RUN, EVENT, TIME = 6, X = 8, Y, Z, VOLUMES, COMPTON, RAYLEIGH = 14, FIELDS = 18 };
 
 struct gate {
-	const char *path;
+	struct event_text text;
 	const struct iso_events_options *o;
 	bool on[2 * FIELDS]; /* the mask */
 	bool masked;
@@ -32,18 +30,6 @@ struct gate {
 	int at[2][FIELDS];           /* column of each field; -1: not there */
 	int need[2 * FIELDS], needs; /* columns that are read as numbers, from left to right, and how many */
 	bool whole[2 * FIELDS];      /* which of them count something */
-	/* what was taken so far */
-	struct iso_events e;
-	int64_t room, lines; /* lines: that are not blank */
-	char why[96];        /* about the first bad line */
-};
-
-/* What a thread makes of a block of lines. */
-struct part {
-	struct iso_events e; /* first_line_bad: in the block, from 0 */
-	int64_t room, lines;
-	char why[96];
-	bool no_memory;
 };
 
 /* ---- which column is what ---- */
@@ -182,14 +168,7 @@ static void split(struct words *w, const char *p, const char *end)
 	if (ended < w->n && ended < COLUMNS_MOST) w->end[ended] = end;
 }
 
-/* Whether the line is the first bad one of its block: then its reason is asked for. */
-static bool first_bad(struct part *b, int64_t number)
-{
-	if (b->e.n_lines_bad == 0) b->e.first_line_bad = number;
-	return b->e.n_lines_bad++ == 0;
-}
-
-static bool get_numbers(struct part *b, const struct gate *g, int64_t number, double *v,
+static bool get_numbers(struct event_part *b, const struct gate *g, int64_t number, double *v,
                         const struct words *w)
 {
 	for (int k = 0; k < g->needs; k++) {
@@ -197,7 +176,7 @@ static bool get_numbers(struct part *b, const struct gate *g, int64_t number, do
 
 		if (iso_number(&v[i], w->begin[i], (size_t)length) && (!g->whole[k] || v[i] == floor(v[i])))
 			continue;
-		if (first_bad(b, number))
+		if (event_part_bad(b, number))
 			snprintf(b->why, sizeof b->why, "column %d is '%.*s', not a %snumber", i + 1,
 			         length < 30 ? length : 30, w->begin[i], g->whole[k] ? "whole " : "");
 		return false;
@@ -221,50 +200,23 @@ static bool is_true(const struct gate *g, const double *v)
 	return same;
 }
 
-/* Room for n events, with times where the lines have them. False: no memory. */
-static bool grow(struct iso_events *e, bool times, int64_t n)
-{
-	int64_t bytes, ms;
-	void *v, *t = NULL;
-
-	if (!size_mul(&bytes, n, sizeof *e->v) || !size_mul(&ms, n, sizeof *e->time_ms)) return false;
-	if ((v = realloc(e->v, (size_t)bytes))) e->v = v;
-	if (times && (t = realloc(e->time_ms, (size_t)ms))) e->time_ms = t;
-	return v && (!times || t);
-}
-
-static bool add_event(struct part *b, const struct gate *g, int64_t number, const double *v)
+static bool add_event(struct event_part *b, const struct gate *g, int64_t number, const double *v)
 {
 	double t1 = field(g, v, 0, TIME), t2 = field(g, v, 1, TIME), dt = (t1 - t2) * 1e12;
 	struct iso_event e = { .dt_ps = has(g, TIME) ? (float)dt : 0 };
 
-	if (has(g, TIME) && !(t1 >= 0 && t1 * 1e3 < 4294967296.)) {
-		if (first_bad(b, number))
-			snprintf(b->why, sizeof b->why, "its time is negative, or later than 49 days");
-		return true;
-	}
-	if (b->e.n == b->room) {
-		int64_t room = b->room ? 2 * b->room : 1024;
-
-		b->no_memory = !grow(&b->e, has(g, TIME), room);
-		if (b->no_memory) return false;
-		b->room = room;
-	}
 	for (int a = 0; a < 3; a++) {
 		e.p1[a] = (float)field(g, v, 0, X + a);
 		e.p2[a] = (float)field(g, v, 1, X + a);
 	}
 	if (g->o->swap_dt) e.dt_ps = 0 - e.dt_ps;
-	b->e.n_bad += iso_event_bad(&e);
-	if (b->e.time_ms) b->e.time_ms[b->e.n] = (uint32_t)(t1 * 1e3);
-	b->e.v[b->e.n++] = e;
-	return true;
+	return event_part_add(b, &g->text, number, &e, t1 * 1e3);
 }
 
 static bool add_line(void *part, const void *arg, int64_t number, const char *p, const char *end)
 {
 	const struct gate *g = arg;
-	struct part *b = part;
+	struct event_part *b = part;
 	double v[COLUMNS_MOST];
 	struct words w;
 
@@ -272,7 +224,7 @@ static bool add_line(void *part, const void *arg, int64_t number, const char *p,
 	if (w.n == 0) return true;
 	b->lines++;
 	if (w.n != g->columns) {
-		if (first_bad(b, number))
+		if (event_part_bad(b, number))
 			snprintf(b->why, sizeof b->why, "%d columns, expected %s", w.n,
 			         g->masked ? "those of gate_mask" : "46, or 40 for ecat");
 		return true;
@@ -284,50 +236,6 @@ static bool add_line(void *part, const void *arg, int64_t number, const char *p,
 }
 
 /* ---- the file ---- */
-
-static int make_room(struct gate *g, int64_t n)
-{
-	int64_t room = g->room ? g->room : 4096;
-	int64_t one = (int64_t)sizeof *g->e.v + (has(g, TIME) ? (int64_t)sizeof *g->e.time_ms : 0);
-	int st;
-
-	if (n <= g->room) return ISO_OK;
-	while (room < n) room *= 2;
-	if (g->o->ctx && (st = iso_memory_check(g->o->ctx, g->path, (room - g->room) * one))) return st;
-	if (!grow(&g->e, has(g, TIME), room)) return iso_fail_memory(g->path, room * one);
-	g->room = room;
-	return ISO_OK;
-}
-
-static int take_part(void *arg, void *part, int64_t before)
-{
-	struct gate *g = arg;
-	struct part *b = part;
-	struct iso_events *e = &b->e;
-	int st = b->no_memory ? iso_fail_memory(g->path, b->room * (int64_t)sizeof *e->v)
-	                      : make_room(g, g->e.n + e->n);
-
-	if (st) return st;
-	if (e->n > 0) memcpy(g->e.v + g->e.n, e->v, (size_t)e->n * sizeof *e->v);
-	if (e->n > 0 && e->time_ms)
-		memcpy(g->e.time_ms + g->e.n, e->time_ms, (size_t)e->n * sizeof *e->time_ms);
-	if (e->n_lines_bad && !g->e.n_lines_bad) {
-		g->e.first_line_bad = before + e->first_line_bad + 1;
-		memcpy(g->why, b->why, sizeof g->why);
-	}
-	g->e.n += e->n;
-	g->e.n_bad += e->n_bad;
-	g->e.n_lines_bad += e->n_lines_bad;
-	g->e.n_left_out += e->n_left_out;
-	g->lines += b->lines;
-	e->n = e->n_bad = e->n_lines_bad = e->n_left_out = b->lines = 0;
-	return ISO_OK;
-}
-
-static void release_part(void *part)
-{
-	iso_events_free(&((struct part *)part)->e);
-}
 
 enum { FOUND = 1 };
 
@@ -356,7 +264,7 @@ static int take_columns(void *arg, void *part, int64_t before)
 /* The lines of the first `bytes` of the file, without what may be the beginning of one; 0: all. */
 static int read_lines(struct gate *g, struct iso_hash *hash, int64_t bytes)
 {
-	struct iso_lines look = { .path = g->path,
+	struct iso_lines look = { .path = g->text.path,
 		                  .what = "GATE coincidences",
 		                  .ctx = g->o->ctx,
 		                  .threads = 1,
@@ -370,44 +278,34 @@ static int read_lines(struct gate *g, struct iso_hash *hash, int64_t bytes)
 	int st;
 
 	add.threads = 0;
-	add.part = sizeof(struct part);
+	add.part = sizeof(struct event_part);
 	add.line = add_line;
-	add.take = take_part;
-	add.release = release_part;
+	add.take = event_text_take;
+	add.release = event_part_release;
 	if ((st = get_mask(g))) return st;
+	g->text.times = has(g, TIME);
 	st = iso_lines_read(&look, NULL);
 	return st == FOUND || st == ISO_OK ? iso_lines_read(&add, hash) : st;
 }
 
-/* A few lines may be damaged; if most are, the file is none of these. */
 static int read_gate(struct iso_events *e, struct iso_hash *hash, const char *path,
                      const struct iso_events_options *o)
 {
-	struct gate g = { .path = path, .o = o };
-	int st = read_lines(&g, hash, 0);
+	struct gate g = { .text = { .path = path, .ctx = o->ctx }, .o = o };
 
-	if (!st && g.e.n_lines_bad > g.lines / 2)
-		st = iso_fail(ISO_EINPUT,
-		              "%s:%" PRId64 ": %s; %" PRId64 " of %" PRId64 " lines can't be used", path,
-		              g.e.first_line_bad, g.why, g.e.n_lines_bad, g.lines);
-	else if (!st && g.e.n == 0)
-		st = iso_refuse(path, "no coincidences%s",
-		                g.e.n_left_out ? " except the ones that trues_only leaves out" : "");
-	if (st)
-		iso_events_free(&g.e);
-	else
-		*e = g.e;
-	return st;
+	return event_text_end(e, &g.text, read_lines(&g, hash, 0));
 }
 
 int iso_is_gate(bool *found, const char *path, const struct iso_events_options *o)
 {
-	struct gate g = { .path = path, .o = o };
+	struct gate g = { .text = { .path = path, .ctx = o->ctx }, .o = o };
 	int st = read_lines(&g, NULL, LINE_MOST);
 
-	*found = g.e.n + g.e.n_left_out > 0;
-	iso_events_free(&g.e);
+	*found = g.text.e.n + g.text.e.n_left_out > 0;
+	iso_events_free(&g.text.e);
 	return st == ISO_ENOMEM ? st : ISO_OK;
 }
 
-const struct iso_event_format iso_gate_format = { .name = "GATE text", .read_all = read_gate };
+const struct iso_event_format iso_gate_format = { .name = "GATE text",
+	                                          .read_all = read_gate,
+	                                          .masked = true };

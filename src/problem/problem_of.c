@@ -50,7 +50,7 @@ static int of_text(struct told *t, const char *path, const struct iso_kind *k)
 {
 	const struct iso_events_options o = { .size = sizeof o };
 	bool gate = true, strips = false;
-	int st = k->strips ? iso_is_gate(&gate, path, &o) : ISO_OK;
+	int st = k->strips ? iso_events_in_text(&gate, path, &o) : ISO_OK;
 
 	if (!st && !gate) st = are_strips(&strips, path);
 	if (st) return st;

@@ -20,7 +20,9 @@ static void try_text(const char *name, const uint8_t *data, size_t size)
 	bool masked = text < size && text < 128;
 	size_t skip = masked ? text + 1 : 0;
 	char mask[128] = "";
-	struct iso_events_options o = { .size = sizeof o, .gate_mask = masked ? mask : NULL };
+	struct iso_events_options o = { .size = sizeof o,
+		                        .scanner = ring(),
+		                        .gate_mask = masked ? mask : NULL };
 	const char *path = fuzz_file(name, data + skip, size - skip);
 
 	if (masked) memcpy(mask, data, text);

@@ -102,7 +102,7 @@ static int put_scanner(json_t *o, const char *path, const struct iso_events_opti
 	return ISO_OK;
 }
 
-static int describe_gate(json_t *o, const char *path, const struct iso_events_options *how)
+static int describe_whole(json_t *o, const char *path, const struct iso_events_options *how)
 {
 	struct iso_events e = { 0 };
 	struct iso_events_stats s;
@@ -111,7 +111,7 @@ static int describe_gate(json_t *o, const char *path, const struct iso_events_op
 	if (st) return st;
 	iso_events_stats_begin(&s);
 	iso_events_stats_add(&s, &e);
-	set(o, "format", json_string("GATE text"));
+	set(o, "format", json_string(iso_events_only_whole(path)));
 	put_stats(o, &s);
 	put_warnings(o, &s);
 	if (e.n_left_out) set(o, "left_out", json_integer(e.n_left_out));
@@ -165,9 +165,9 @@ static int describe_text(json_t *o, const char *path, const struct iso_events_op
 	bool txt = iso_has_suffix(path, ".txt");
 	bool empty = json_integer_value(json_object_get(o, "bytes")) == 0;
 	bool gate = how->gate_mask || empty || access(path, R_OK) != 0;
-	int st = gate ? ISO_OK : iso_is_gate(&gate, path, how);
+	int st = gate ? ISO_OK : iso_events_in_text(&gate, path, how);
 
-	if (st || gate) return st ? st : describe_gate(o, path, how);
+	if (st || gate) return st ? st : describe_whole(o, path, how);
 	if (txt && ((st = describe_strips(o, path)) == ISO_OK || st == ISO_ENOMEM ||
 	            (st = describe_phantom(o, path)) == ISO_OK || st == ISO_ENOMEM))
 		return st;
