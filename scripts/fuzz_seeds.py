@@ -558,6 +558,8 @@ def seeds():
     yield "events", "gate-masked", GATE + mask.encode() + b"\0" + gate(6, mask) + gate(6, mask, compton=1)
     yield "events", "gate-bare", GATE + b"0 0 0 0 0 0 0 0 1 1 1 0 0 0 0 0 0 0 " * 2 + b"\0" + \
         gate(6, "000000001110000000" * 2)
+    yield "events", "csv-ends", b".csv\n# x\nx1_mm;y1;z1;x2;y2;z2;dt_ns;time_s\n100;1;2;-100;4;5;.06;1e-3\n;;;;;;;\n"
+    yield "events", "csv-crystals", b".csv\n\"crystal1\",crystal2,dt_ps\n0,9,60\n15,4,-7\n1.5,2,3\n"
     row = [100, 1, 2, -100, 4, 5, 60]
     yield "events", "root-plain", root_file(GATE_9)
     yield "events", "root-times", root_file({**GATE_9, **GATE_9_TIMES}, packed=True)

@@ -69,7 +69,7 @@ struct iso_events_options {
 };
 
 /* Reads a file by its first bytes or its suffix: .lmdT (stores t2 - t1; the reader and the writer turn the sign),
-   .Cdh (CASToR list mode or histogram), .dat or .txt (GATE ASCII coincidences), .root and .hdf5 (GATE's trees and
+   .Cdh (CASToR list mode or histogram), .dat or .txt (GATE ASCII coincidences), .csv (columns with names), .root and .hdf5 (GATE's trees and
    tables), .hs (Interfile projection data), .l and .l.hdr (PETLINK), .petsird, .npy of rows or records. `options`
    may be NULL. docs/formats.md says what each holds. */
 int iso_events_read(struct iso_events *e, const char *path, const struct iso_events_options *o);

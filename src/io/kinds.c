@@ -18,7 +18,8 @@ extern const struct iso_format iso_npy_format, iso_nii_format, iso_nii_gz_format
 	iso_raw_json_format, iso_interfile_hv_format, iso_interfile_h33_format, iso_ecat_format,
 	iso_dicom_format;
 extern const struct iso_event_format iso_lmdt_format, iso_castor_format, iso_npy_events_format,
-	iso_gate_format, iso_interfile_format, iso_petsird_format, iso_root_format, iso_table_format;
+	iso_gate_format, iso_interfile_format, iso_petsird_format, iso_root_format, iso_table_format,
+	iso_csv_format;
 extern const struct iso_recording_format iso_ipasc_format, iso_msot_format;
 
 bool iso_is_root(const uint8_t *head, int64_t n), iso_is_table(const uint8_t *head, int64_t n);
@@ -72,6 +73,7 @@ static const struct iso_kind kinds[] = {
 	{ ".f32", .content = ISO_STRIPS_FILE, .strips = ISO_STRIP_FLOATS },
 	{ ".dat", .content = ISO_EVENTS_FILE, .events = &iso_gate_format },
 	{ ".txt", .content = ISO_EVENTS_FILE, .events = &iso_gate_format, .strips = ISO_STRIP_TEXT },
+	{ ".csv", .content = ISO_EVENTS_FILE, .events = &iso_csv_format },
 	{ ".hs", .content = ISO_EVENTS_FILE, .events = &iso_interfile_format, .is = iso_interfile_is_lines },
 	{ ".hv", .content = ISO_ARRAY_FILE, .array = &iso_interfile_hv_format, .is = iso_interfile_is_image },
 	{ ".h33", .content = ISO_ARRAY_FILE, .array = &iso_interfile_h33_format },

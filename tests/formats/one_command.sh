@@ -24,6 +24,7 @@ for s, (p, t) in enumerate(((e.p1, e.t1), (e.p2, e.t2))):
     rows[:, s, 8:11] = p
 write_gate("gate.dat", rows)
 write_gate("gate.txt", rows, volumes=3)
+np.savetxt("ends.csv", np.hstack([e.p1, e.p2, e.dt[:, None]]), "%.4f", ",", header="x1,y1,z1,x2,y2,z2,dt_ps", comments="")
 np.save("ends.npy", np.hstack([e.p1, e.p2, e.dt[:, None]]).astype("<f4"))
 both = np.zeros(n, [("p1", "f4", 3), ("p2", "f4", 3), ("crystal", "i4", 2)])
 both["p1"], both["p2"], both["crystal"] = e.p1, e.p2, np.stack([e.c1, e.c2], 1) + 10000000
@@ -86,11 +87,12 @@ plain.Cdh peak 22 -14 10 4
 counts.Cdh peak 22 -14 10 4
 ends.lmdT peak 22 -14 10 4
 ends.npy peak 22 -14 10 4
+ends.csv peak 22 -14 10 4
 gate.dat peak 22 -14 10 4
 gate.txt peak 22 -14 10 4
 both.npy peak 22 -14 10 4
 END2
-[ "$tested" = 8 ] || fail "$tested files were reconstructed"
+[ "$tested" = 9 ] || fail "$tested files were reconstructed"
 # samples of other formats: of the project, or of a folder that ISO_FOREIGN_SAMPLES names
 table <<'END2'
 point-0.7.2.petsird peak 25 -12 6 5
