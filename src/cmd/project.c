@@ -61,8 +61,8 @@ static int apply(bool back, int argc, char **argv)
 	};
 	struct opt_set sets[] = { { NULL, own },
 		                  { NULL, p->psf },
-		                  { p->m->title, p->params },
-		                  p->sets[10],
+		                  p->sets[SET_MODEL],
+		                  p->sets[SET_CHECKS],
 		                  cmd_common(&c, CMD_COMPUTES | CMD_WRITES),
 		                  { 0 } };
 

@@ -215,21 +215,13 @@ int main_recon(int argc, char **argv)
 		CMD_OUTPUT(out, "image (.nii, .nii.gz, .hv, .npy, .raw)"),
 		{ 0 },
 	};
-	struct opt_set sets[] = { { NULL, own },
-		                  { NULL, p->s.own },
-		                  { NULL, p->psf },
-		                  { p->m->title, p->params },
-		                  p->sets[3],
-		                  p->sets[4],
-		                  p->sets[9],
-		                  scan_params(&scan),
-		                  live_params(&live),
-		                  p->sets[5],
-		                  p->sets[8],
-		                  cmd_common(&c, CMD_COMPUTES | CMD_WRITES),
-		                  p->sets[6],
-		                  p->sets[10],
-		                  { 0 } };
+	struct opt_set sets[] = {
+		{ NULL, own },        { NULL, p->s.own },  { NULL, p->psf },
+		p->sets[SET_MODEL],   p->sets[SET_FRAMES], p->sets[SET_PENALTY],
+		p->sets[SET_SQUARES], scan_params(&scan),  live_params(&live),
+		p->sets[SET_STOP],    p->sets[SET_UNITS],  cmd_common(&c, CMD_COMPUTES | CMD_WRITES),
+		p->sets[SET_MEMORY],  p->sets[SET_CHECKS], { 0 },
+	};
 
 	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;
 	p->like = c.like;

@@ -62,8 +62,8 @@ int main_scatter(int argc, char **argv)
 		{ 0 },
 	};
 	struct opt_set sets[] = { { NULL, own },
-		                  { p->m->title, p->params },
-		                  p->sets[10],
+		                  p->sets[SET_MODEL],
+		                  p->sets[SET_CHECKS],
 		                  cmd_common(&c, CMD_COMPUTES | CMD_WRITES),
 		                  { 0 } };
 

@@ -45,23 +45,21 @@ static void fill_tables(iso_problem *p)
 		  .help = "checks that only warn instead of refusing, separated by commas; a refusal "
 		          "names its check" },
 	};
-	const struct opt_set sets[] = {
-		{ "Reconstruction", s->own },
-		{ "Image", p->psf },
-		{ p->m->title, p->params },
-		frames_params(&s->frames),
-		map_params(&s->penalties, p->m, p->params),
-		{ "Interruption", s->stop },
-		p->m->follows ? follow_params(&s->follow)
-			      : (struct opt_set){ "Events that do not fit memory", s->stream },
-		{ "Output", p->more },
-		units_params(&s->units),
-		cg_params(&s->squares),
-		{ "Checks", p->fit },
-		{ 0 },
+	const struct opt_set sets[PROBLEM_SETS + 1] = {
+		[SET_RECON] = { "Reconstruction", s->own },
+		[SET_IMAGE] = { "Image", p->psf },
+		[SET_MODEL] = { p->m->title, p->params },
+		[SET_FRAMES] = frames_params(&s->frames),
+		[SET_PENALTY] = map_params(&s->penalties, p->m, p->params),
+		[SET_STOP] = { "Interruption", s->stop },
+		[SET_MEMORY] = p->m->follows ? follow_params(&s->follow)
+		                             : (struct opt_set){ "Events that do not fit memory", s->stream },
+		[SET_OUTPUT] = { "Output", p->more },
+		[SET_UNITS] = units_params(&s->units),
+		[SET_SQUARES] = cg_params(&s->squares),
+		[SET_CHECKS] = { "Checks", p->fit },
 	};
 
-	_Static_assert(sizeof sets <= sizeof p->sets, "room for the tables");
 	p->psf[0] = own[0];
 	p->more[0] = own[1];
 	p->fit[0] = own[2];

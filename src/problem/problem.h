@@ -26,6 +26,22 @@ struct preset {
 	} choice[PRESET_CHOICES];
 };
 
+/* The tables of parameters, in the order in which they are described. */
+enum problem_set {
+	SET_RECON,
+	SET_IMAGE,
+	SET_MODEL,
+	SET_FRAMES,
+	SET_PENALTY,
+	SET_STOP,
+	SET_MEMORY, /* or those of 'follow' */
+	SET_OUTPUT,
+	SET_UNITS,
+	SET_SQUARES,
+	SET_CHECKS,
+	PROBLEM_SETS
+};
+
 struct iso_problem {
 	iso_ctx *ctx; /* NULL while a command has not made it yet */
 	const struct model *m;
@@ -40,8 +56,8 @@ struct iso_problem {
 	struct opt params[MODEL_PARAMS], psf[2], more[2], fit[2];
 	struct settings s; /* of the reconstruction */
 	struct preset preset;
-	struct opt_set sets[12]; /* all tables of parameters */
-	json_t *kept;            /* a list of texts that were set, and of records: values lie in them */
+	struct opt_set sets[PROBLEM_SETS + 1]; /* all tables of parameters, and one that ends them */
+	json_t *kept; /* a list of texts that were set, and of records: values lie in them */
 
 	struct record *record, own; /* record: its own, or that of the command */
 	json_t *blank, *read;       /* what its own says at first, and after load */
