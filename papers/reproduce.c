@@ -115,7 +115,7 @@ int main_reproduce(int argc, char **argv)
 		  .help = "vangendt2021 (list-mode PET), bialas2015 (two-strip J-PET), "
 		          "meng2019 and chou2012 (dual-head PET), wang2013 (optoacoustic), nema (scatter), "
 		          "priors (penalised likelihood)" },
-		{ 'o', "output", .text = &s.folder, .value = "FOLDER", .required = true,
+		{ 'o', "output", .text = &s.folder, .file = OPT_PLACE, .value = "FOLDER", .required = true,
 		  .help = "folder for all files; made if it does not exist" },
 		{ 0, "scale", .text = &s.scale, .words = scale_names, .value = "NAME",
 		  .help = "how much data: tiny, small or full" },

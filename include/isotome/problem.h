@@ -91,6 +91,7 @@ struct iso_param {
 	enum iso_param_file file;
 	char value[256]; /* present value, as iso_problem_set takes it; "": none */
 	enum iso_param_takes takes;
+	bool or_number; /* a number may stand in place of the file */
 };
 
 /* Parameter k of the problem, from 0. ISO_EARG beyond the last, without a message. */

@@ -158,6 +158,7 @@ class Param(ctypes.Structure):  # problem.h
         ("file", c_int),
         ("value", c_char * 256),
         ("takes", c_int),
+        ("or_number", c_bool),
     ]
 
 

@@ -57,6 +57,7 @@ class Parameter(NamedTuple):
     file: int
     takes: int  # in place of a file
     value: str  # "FILE", "FILE|none", "MM"
+    or_number: bool = False  # in place of a file
 
     @property
     def kind(self) -> str:
@@ -65,7 +66,7 @@ class Parameter(NamedTuple):
             return " or ".join(f"'{w}'" for w in self.words)
         if self.file == _abi.READS:
             more = ("", " or array", ", array or Events", " or array", " or Matrix")[self.takes]
-            return "file" + more + (" or float" if self.value == "FILE|R" else "")
+            return "file" + more + (" or float" if self.or_number else "")
         if self.file != _abi.NO_FILE:
             return "file" if self.file == _abi.WRITES else "folder"
         kind = {_abi.FLAG: "bool", _abi.INTEGER: "int", _abi.REAL: "float", _abi.TEXT: "text"}[self.type]
@@ -127,6 +128,7 @@ def _parameters(problem: Handle) -> dict[str, Parameter]:
             p.file,
             p.takes,
             _text(p.value_name),
+            p.or_number,
         )
     return table
 

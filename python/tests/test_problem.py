@@ -44,6 +44,13 @@ def test_parameters_are_checked_as_they_are_set(context):
         isotome.ray("a.lmdT", events="b.lmdT")
 
 
+def test_descriptions_say_where_a_number_may_stand_for_a_file():
+    lines = isotome.ray.__doc__.splitlines()
+    assert "additive: file or array or float" in lines
+    assert any(line.startswith("calibration: file or float") for line in lines)
+    assert "mu: file or array" in lines
+
+
 def test_parameters_read_back(problem):
     p = problem.parameters
     assert p["voxel"] == "4,4,4" and p["grid"] == "16,12,8" and p["subsets"] == "4"

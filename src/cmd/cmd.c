@@ -40,7 +40,7 @@ struct opt_set cmd_common(struct cmd *c, int which)
 	/* like has no .file: read whole before the run, so the record of its repetition may replace it */
 	const struct opt writing[] = {
 		{ 0, "force", .flag = &c->force, .transient = true, .help = "replace an existing output" },
-		{ 0, "like", .text = &c->like, .value = "FILE", .transient = true,
+		{ 0, "like", .text = &c->like, .file = OPT_RECORD, .value = "FILE", .transient = true,
 		  .help = c->like_image
 		                  ? "use the grid of this image; if FILE is a record (.json), repeat its run"
 		                  : "repeat the run of this record (the JSON file beside an output). Options "

@@ -64,7 +64,7 @@ int cmd_name_files(struct cmd *c)
 	for (int k = 0; !st && (o = opt_at(c->sets, k)); k++) {
 		c->writes |= is_output(o);
 		if (another_names_it(o)) continue;
-		if (o->file == OPT_READS || o->file == OPT_MAY_READ || o->file == OPT_WRITES)
+		if (o->file != OPT_NO_FILE && o->file != OPT_RECORD && o->file != OPT_PLACE)
 			st = add_files(c, o);
 	}
 	c->record.names = &c->names;

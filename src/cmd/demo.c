@@ -580,7 +580,7 @@ int main_demo(int argc, char **argv)
 		{ 0, "name", .text = &s.name, .words = names, .value = "NAME", .positional = true,
 		  .help = "ring: list-mode PET on a clinical ring; strip: two-strip J-PET; optoacoustic: "
 		          "transducers on a sphere" },
-		{ 'o', "output", .text = &s.folder, .value = "FOLDER", .required = true,
+		{ 'o', "output", .text = &s.folder, .file = OPT_PLACE, .value = "FOLDER", .required = true,
 		  .help = "folder for all files; made if it does not exist" },
 		{ 0, "counts", .real = &s.counts, .value = "N", .min = 1000, .max = 1e9,
 		  .absent = "5e6; 1e6 for strip", .help = "number of events of the scan" },

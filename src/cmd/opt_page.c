@@ -112,9 +112,9 @@ static void print_word(const char *dashes, const char *word, const char *help)
 static void print_values(const struct opt *o)
 {
 	for (int i = 0; o->words && o->words[i]; i++) print_word("", o->words[i], o->value);
-	if (o->file == OPT_PLACE || strstr(o->value, "FOLDER"))
+	if (o->file == OPT_PLACE)
 		print_word("", "@folder", o->help);
-	else if (o->file || strstr(o->value, "FILE"))
+	else if (o->file)
 		print_word("", "@file", o->help);
 }
 

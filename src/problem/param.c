@@ -9,7 +9,9 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -170,19 +172,20 @@ static int take_flag(const struct opt *o, const char *text)
 	return ISO_OK;
 }
 
-/* "-" is standard input; of FILE|none, "none" is no file; FILE|R may be a number. */
+/* Whether `text` can only be the name of a file; "-" is standard input. */
 static bool names_file(const struct opt *o, const char *text)
 {
-	const char *other = strchr(o->value, '|');
-
-	return strcmp(text, "-") != 0 &&
-	       !(other && (strcmp(other, "|R") == 0 || strcmp(other + 1, text) == 0));
+	return strcmp(text, "-") != 0 && !o->or_number && !(o->or_word && strcmp(o->or_word, text) == 0);
 }
 
 int opt_check_file(const struct opt *o, const char *text)
 {
-	if (o->file != OPT_READS || !text || !names_file(o, text) || access(text, R_OK) == 0) return ISO_OK;
-	return iso_fail(ISO_EINPUT, "%s: %s", text, strerror(errno));
+	char path[PATH_MAX];
+
+	if (!text || (o->file != OPT_READS && o->file != OPT_FIRST) || !names_file(o, text)) return ISO_OK;
+	snprintf(path, sizeof path, "%.*s", (int)(o->file == OPT_FIRST ? strcspn(text, ",") : strlen(text)),
+	         text);
+	return access(path, R_OK) == 0 ? ISO_OK : iso_fail(ISO_EINPUT, "%s: %s", path, strerror(errno));
 }
 
 int opt_take(struct opt *o, const char *text)

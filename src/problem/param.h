@@ -20,6 +20,8 @@ enum opt_file {
 	OPT_NO_FILE,
 	OPT_READS,    /* a file that the run reads, which must be there */
 	OPT_MAY_READ, /* such a file, several separated by commas, or none at all: a phantom */
+	OPT_FIRST,    /* files and settings separated by commas: the first is a file that must be there */
+	OPT_RECORD,   /* the record of an earlier run, which the run may replace */
 	OPT_WRITES,   /* an output */
 	OPT_PLACE,    /* a folder that the run writes to */
 };
@@ -34,6 +36,8 @@ struct opt {
 	double *real;
 	const char **text;
 	enum opt_file file;         /* of a text, or of a rest */
+	const char *or_word;        /* in place of the file: "none"; NULL: no word */
+	bool or_number;             /* a number may stand in place of the file */
 	enum iso_param_takes takes; /* in place of a file that is read */
 	struct opt_list *rest;      /* all positionals from here on; never in the record */
 	int count;                  /* numbers in a comma separated list; 0: one */
@@ -77,7 +81,7 @@ int opt_value_parse(const struct opt *o, const char *text);
    value stays as it was. */
 int opt_take(struct opt *o, const char *text);
 
-/* ISO_EINPUT if `text` as the value of an OPT_READS names a file that can't be read. The file is not opened: that would
+/* ISO_EINPUT if `text` as the value of an OPT_READS or OPT_FIRST names a file that can't be read. The file is not opened: that would
    take away the writer of a pipe. */
 int opt_check_file(const struct opt *o, const char *text);
 

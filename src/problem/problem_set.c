@@ -7,12 +7,9 @@
 #include "model/srm/matrix/srm_matrix.h"
 #include "text/json_file.h"
 
-#include <errno.h>
-#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 static int keep(iso_problem *p, json_t *v)
 {
@@ -32,9 +29,8 @@ static const char *group_of(const iso_problem *p, const struct opt *of)
 int iso_problem_param(const iso_problem *p, int k, struct iso_param *param)
 {
 	static const enum iso_param_file files[] = {
-		[OPT_READS] = ISO_PARAM_READS,
-		[OPT_MAY_READ] = ISO_PARAM_READS,
-		[OPT_WRITES] = ISO_PARAM_WRITES,
+		[OPT_READS] = ISO_PARAM_READS, [OPT_MAY_READ] = ISO_PARAM_READS,
+		[OPT_FIRST] = ISO_PARAM_READS, [OPT_WRITES] = ISO_PARAM_WRITES,
 		[OPT_PLACE] = ISO_PARAM_PLACE,
 	};
 	const struct opt *o = p && k >= 0 ? opt_at(p->sets, k) : NULL;
@@ -59,6 +55,7 @@ int iso_problem_param(const iso_problem *p, int k, struct iso_param *param)
 		.help = o->help,
 		.file = files[o->file],
 		.takes = o->takes,
+		.or_number = o->or_number,
 	};
 
 	opt_value_text(full.value, sizeof full.value, o);
@@ -98,16 +95,6 @@ static int set(iso_problem *p, struct opt *o, const char *name, const char *valu
 	return st ? iso_fail(st, "'%s' %s", name, iso_message()) : ISO_OK;
 }
 
-/* The file that a value names; of FILE[,...] the first. */
-static int check_file(const struct opt *o, const char *value)
-{
-	char first[PATH_MAX];
-
-	if (o->file != OPT_MAY_READ || strncmp(o->value, "FILE[,", 6) != 0) return opt_check_file(o, value);
-	snprintf(first, sizeof first, "%.*s", (int)strcspn(value, ","), value);
-	return access(first, R_OK) == 0 ? ISO_OK : iso_fail(ISO_EINPUT, "%s: %s", first, strerror(errno));
-}
-
 int iso_problem_set(iso_problem *p, const char *name, const char *value)
 {
 	struct opt *o = NULL;
@@ -116,7 +103,7 @@ int iso_problem_set(iso_problem *p, const char *name, const char *value)
 	if (st) return st;
 	if (!value) return iso_fail_null("problem");
 	/* of several ranks, one that lacks the file must fail with the others, when they load */
-	if (iso_ctx_ranks(p->ctx) == 1 && (st = check_file(o, value))) return st;
+	if (iso_ctx_ranks(p->ctx) == 1 && (st = opt_check_file(o, value))) return st;
 	return set(p, o, name, value);
 }
 
@@ -126,7 +113,7 @@ static int refuse_kind(const iso_problem *p, const struct opt *o, enum iso_param
 	static const char *const words[] = { "nothing in memory", "an array", "list-mode events",
 		                             "events of strips", "a system matrix" };
 
-	if (o->file != OPT_READS && o->file != OPT_MAY_READ)
+	if (o->file != OPT_READS && o->file != OPT_MAY_READ && o->file != OPT_FIRST)
 		return iso_fail(ISO_EARG, "'%s' names no file to read: %s can't take its place", o->name,
 		                words[kind]);
 	return iso_fail(ISO_EARG, "'%s' of model %s takes a file%s%s, not %s", o->name, p->m->name,

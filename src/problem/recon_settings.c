@@ -40,7 +40,7 @@ static void own_params(struct settings *s, const struct model *m)
 		  .help = "seed of 'subset-rule' random, and of the order of subsets in svrg, saga, "
 		          "bsrem, spdhg" },
 		{ 0, "sens", .text = &s->sens, .file = OPT_READS, .takes = ISO_TAKES_ARRAY,
-		  .value = "FILE|none", .absent = "from 'scanner'",
+		  .value = "FILE|none", .or_word = "none", .absent = "from 'scanner'",
 		  .help = "sensitivity image, without 'psf'; none: 1 everywhere" },
 		{ 0, "sens-floor", .real = &s->sens_floor, .value = "F", .min = 0, .max = 1,
 		  .help = "a voxel that hardly any line crosses gets no activity. Its sensitivity is below "

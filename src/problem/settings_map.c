@@ -38,7 +38,7 @@ struct opt_set map_params(struct penalties *p, const struct model *m, const stru
 		             : "write the objective, its parts and the gradient, or the duality gap, on the "
 		               "way" },
 		{ 0, "kappa", .text = &p->kappa, .file = OPT_READS, .takes = ISO_TAKES_ARRAY,
-		  .value = "FILE|auto", .absent = "1 everywhere",
+		  .value = "FILE|auto", .or_word = "auto", .absent = "1 everywhere",
 		  .help = "image that weights the penalty; each pair of voxels is weighted by both "
 		          "values. auto: computed from the data, so that the resolution is nearly "
 		          "the same everywhere" },
@@ -46,7 +46,7 @@ struct opt_set map_params(struct penalties *p, const struct model *m, const stru
 		  .help = "what to do with voxels without sensitivity. drop: they are no neighbours "
 		          "of any voxel; keep: they are neighbours of value 0, as in STIR without "
 		          "kappa" },
-		{ 0, "bowsher", .text = &p->bowsher, .file = OPT_MAY_READ, .takes = ISO_TAKES_ARRAY,
+		{ 0, "bowsher", .text = &p->bowsher, .file = OPT_FIRST, .takes = ISO_TAKES_ARRAY,
 		  .value = "FILE[,N]",
 		  .help = "anatomical image on the grid. Only the N neighbours of a voxel that are "
 		          "most alike in this image count (7 of 26; 3 of 8 in one plane)" },
@@ -58,7 +58,7 @@ struct opt_set map_params(struct penalties *p, const struct model *m, const stru
 		          "step. By default bsrem came within 1 % of the maximum in 60 passes with "
 		          "13 counts a voxel or more; with 4 counts a voxel it came within 3 to 5 %, "
 		          "where svrg took 21 to 35 passes" },
-		{ 0, "kernel", .text = &p->kernel, .file = OPT_MAY_READ, .takes = ISO_TAKES_ARRAY,
+		{ 0, "kernel", .text = &p->kernel, .file = OPT_FIRST, .takes = ISO_TAKES_ARRAY,
 		  .value = "FILE[,FILE...]",
 		  .help = "for kem: images of features on the grid, from which Isotome makes each "
 		          "voxel's kernel. Then k=48 (voxels of a kernel), radius=3 (of the window), "

@@ -24,7 +24,8 @@ struct opt_set units_params(struct units *u)
 {
 	const struct opt opts[] = {
 		{ 0, "calibration", .text = &u->calibration, .file = OPT_MAY_READ,
-		  .value = "FILE|K|" OF_EVENTS, .absent = "none: the image is in counts/mm",
+		  .value = "FILE|K|" OF_EVENTS, .or_word = OF_EVENTS, .or_number = true,
+		  .absent = "none: the image is in counts/mm",
 		  .help = "calibration of the scanner, for an image in Bq/ml at the start of the "
 		          "scan: a file of 'isotome calibrate', its number K, or the word events "
 		          "for the factor in the events' file" },

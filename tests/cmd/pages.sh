@@ -77,6 +77,8 @@ next 'docs' demo -o 'do'
 next 'LICENSE' info README.md LIC
 next '' recon ray -- --ke
 next 'rmse' measure rm
+next 'README.md' recon --like READ
+next 'README.md' measure nema x.nii --spheres READ
 next '--scale' measure rmse a.nii b.nii --sca
 "$ISOTOME" --help=next: | cut -f 1 >names
 "$ISOTOME" --help | awk '/^Commands:/ { on = 1; next } /^$/ { on = 0 } on { print $1 }' | cmp -s - names ||

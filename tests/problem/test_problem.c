@@ -334,6 +334,35 @@ static void presets_choose_anew(void **state)
 	free_scan(&s);
 }
 
+/* A file that must be there is looked for when it is named; the words and numbers in its place are no files. */
+static void files_are_looked_for(void **state)
+{
+	struct iso_param a;
+	struct scan s = { 0 };
+	iso_problem *p;
+
+	(void)state;
+	OK(iso_ctx_create(&s.ctx, "cpu", 1));
+	p = make(s.ctx, "ray");
+	assert_int_equal(iso_problem_set(p, "delayed", "nowhere.lmdT"), ISO_EINPUT);
+	OK(iso_problem_set(p, "delayed", "none"));
+	assert_int_equal(iso_problem_set(p, "delayed", "auto"), ISO_EINPUT);
+	assert_int_equal(iso_problem_set(p, "sens", "nowhere.nii"), ISO_EINPUT);
+	OK(iso_problem_set(p, "sens", "none"));
+	assert_int_equal(iso_problem_set(p, "bowsher", "nowhere.nii,5"), ISO_EINPUT);
+	assert_int_equal(iso_problem_set(p, "kernel", "nowhere.nii,k=8"), ISO_EINPUT);
+	OK(iso_problem_set(p, "kernel", RING ",k=8"));
+	OK(iso_problem_set(p, "additive", "0.25"));
+	value_of(p, "additive", &a);
+	assert_true(a.or_number);
+	value_of(p, "calibration", &a);
+	assert_true(a.or_number);
+	value_of(p, "mu", &a);
+	assert_false(a.or_number);
+	iso_problem_free(p);
+	iso_ctx_free(s.ctx);
+}
+
 /* What is refused leaves a problem as it was. */
 static void refused_values_change_nothing(void **state)
 {
@@ -1157,6 +1186,7 @@ int main(void)
 		cmocka_unit_test(warnings_come_by_callback),
 		cmocka_unit_test(plans),
 		cmocka_unit_test(presets_choose_anew),
+		cmocka_unit_test(files_are_looked_for),
 		cmocka_unit_test(refused_values_change_nothing),
 		cmocka_unit_test(one_call_leaves_the_next_alone),
 		cmocka_unit_test(sound_twice),

@@ -118,7 +118,7 @@ static int without_kind(int argc, char **argv)
 		          "diff (difference of two arrays), rmse (error of an image), nema (image "
 		          "quality after NEMA NU 2), rods (of a Derenzo phantom), tbr (tumour to "
 		          "background), petric (distance from a converged image)" },
-		{ 0, "arguments", .rest = &rest, .value = "FILE", .positional = true,
+		{ 0, "arguments", .rest = &rest, .file = OPT_MAY_READ, .value = "FILE", .positional = true,
 		  .help = "arguments of the kind" },
 		{ 0 },
 	};

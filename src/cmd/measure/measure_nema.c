@@ -56,7 +56,7 @@ int measure_nema(struct measure *m)
 	struct opt own[] = {
 		measure_word(m, "image quality after NEMA NU 2"),
 		CMD_ARGUMENT("image", in, OPT_NO_FILE, "IMAGE", "image with a voxel size"),
-		{ 0, "spheres", .text = &description, .value = "FILE",
+		{ 0, "spheres", .text = &description, .file = OPT_MAY_READ, .value = "FILE",
 		  .help = "where spheres and background are (.yaml, .json)" },
 		{ 0, "like-phantom", .text = &phantom, .words = phantoms, .value = "NAME",
 		  .help = "take the places of this phantom" },

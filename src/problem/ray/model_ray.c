@@ -71,14 +71,15 @@ static void params(struct opt *table, void *self)
 		{ 0, "norm-inverse", .flag = &ray->norm_inverse,
 		  .help = "'norm' holds 1/efficiency, as STIR's norm factors do" },
 		{ 0, "additive", .text = &ray->additive, .file = OPT_READS, .takes = ISO_TAKES_ARRAY,
-		  .value = "FILE|R",
+		  .value = "FILE|R", .or_number = true,
 		  .help = "expected counts of randoms and scatter in the whole scan: a file with one "
 		          "value per event, one number for all, or projection data on the bins of "
 		          "'events'. With TOF the values are per mm, or per bin of 'tof-bin-ps'" },
 		{ 0, "additive-over-m", .flag = &ray->additive_over_m,
 		  .help = "'additive' was divided by the factors m, as PETRIC's additive_term is" },
 		{ 0, "delayed", .text = &ray->delayed, .file = OPT_READS, .takes = ISO_TAKES_EVENTS,
-		  .value = "FILE|none", .absent = "the delayed events in the events' file, if it has any",
+		  .value = "FILE|none", .or_word = "none",
+		  .absent = "the delayed events in the events' file, if it has any",
 		  .help = "events of the delayed window, from which randoms are estimated and added" },
 		{ 0, "singles", .text = &ray->singles, .file = OPT_READS, .takes = ISO_TAKES_ARRAY,
 		  .value = "FILE",
