@@ -1,23 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Small faults of the kinds that slip in: a sign, a bound, a factor, a unit, an axis, a missing check.
-
-`old` stands in exactly one place under `where`, a file or a folder: a folder where the text is distinct
-enough, so that files may move within it. `tests` are names of ctest, the likeliest first; "any" tries all."""
-from typing import NamedTuple
-
-
-class Fault(NamedTuple):
-    name: str
-    where: str
-    old: str
-    new: str
-    why: str
-    tests: tuple
-
-
-def fault(name, where, old, new, why, tests):
-    return Fault(name, where, old, new, why, tuple(tests.split()))
-
+"""Faults from core to report; those of the wings, from penalties to ranks, stand in faults_wings.py."""
+from fault import fault
+from faults_wings import WINGS
 
 FAULTS = [
     # ---- core ----
@@ -517,4 +501,4 @@ FAULTS = [
     fault("report_steps", "src/report", "((const struct iso_step *)a)->order - ((const struct iso_step *)b)->order",
           "((const struct iso_step *)b)->order - ((const struct iso_step *)a)->order", "the steps of a run stand backwards",
           "test_report cmd_report"),
-]
+] + WINGS
