@@ -183,7 +183,7 @@ static void add_point(struct live_facts *f, double at, double value)
 {
 	if (f->next_thin-- > 1) return;
 	if (f->n_points == LIVE_POINTS) {
-		for (int i = 0; i < LIVE_POINTS / 2; i++) f->point[i] = f->point[2 * i + 1];
+		for (int i = 0; i < LIVE_POINTS / 2; i++) f->point[i] = f->point[2 * i];
 		f->n_points = LIVE_POINTS / 2;
 		f->thin *= 2;
 	}

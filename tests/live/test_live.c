@@ -158,7 +158,7 @@ static void bytes_of_planes(void **state)
 	free(im);
 }
 
-/* Of a curve that is too long every other point goes; the last is never far behind. */
+/* Of a curve that is too long every other point goes, so that 2500 become 313; the last is never far behind. */
 static void curve(void **state)
 {
 	iso_live *l = unserved();
@@ -174,7 +174,7 @@ static void curve(void **state)
 	assert_true(f.n_points > LIVE_POINTS / 2 - 2 && f.n_points <= LIVE_POINTS);
 	for (int i = 0; i < f.n_points; i++) {
 		assert_true(f.point[i].at == f.point[i].value / 2);
-		assert_true(i == 0 || f.point[i].at > f.point[i - 1].at);
+		assert_true(f.point[i].at == 1 + 8 * i); /* the first, and then evenly */
 	}
 	assert_true(f.point[f.n_points - 1].at > 2480);
 	s.done = 2; /* the next frame */
@@ -218,6 +218,129 @@ static void state_is_json(void **state)
 	json_decref(root);
 	free(text);
 	free(long_text);
+	unserved_free(l);
+}
+
+/* An object of the state, which is freed at the end. */
+static const json_t *state_of(json_t **root, const struct live_facts *f, double now_s, const char *key)
+{
+	char *text = iso_live_state(f, now_s, 0);
+
+	assert_non_null(text);
+	json_decref(*root);
+	*root = NULL;
+	OK(iso_json_parse(root, "state", text, strlen(text)));
+	free(text);
+	return json_object_get(*root, key);
+}
+
+static double number_of(const json_t *o, const char *key)
+{
+	return json_number_value(json_object_get(o, key));
+}
+
+/* Between two reports the clock goes on, and the time left goes down to 0. */
+static void clock_goes_on(void **state)
+{
+	struct live_facts f = { .told_s = 7, .elapsed_s = 5, .left_s = 20 };
+	json_t *root = NULL;
+	const json_t *o = state_of(&root, &f, 10, "stage");
+
+	(void)state;
+	NEAR(number_of(o, "elapsed_s"), 8, 1e-9);
+	NEAR(number_of(o, "left_s"), 17, 1e-9);
+	o = state_of(&root, &f, 40, "stage");
+	NEAR(number_of(o, "left_s"), 0, 0);
+	f.left_s = -1;
+	assert_true(json_is_null(json_object_get(state_of(&root, &f, 10, "stage"), "left_s")));
+	json_decref(root);
+}
+
+/* 10 updates a second, 5 an iteration, 1000 events an iteration; when none comes any more the rate falls. */
+static void rates(void **state)
+{
+	struct live_facts f = {
+		.per = 5, .rows = 1000, .n_marks = 3, .mark = { { 1, 0 }, { 2, 10 }, { 3, 20 } }
+	};
+	json_t *root = NULL;
+	const json_t *o = state_of(&root, &f, 3.1, "iterations");
+
+	(void)state;
+	NEAR(number_of(o, "iterations_a_second"), 2, 1e-9);
+	NEAR(number_of(o, "rows_a_second"), 2000, 1e-6);
+	o = state_of(&root, &f, 11, "iterations");
+	NEAR(number_of(o, "iterations_a_second"), .4, 1e-9);
+	json_decref(root);
+}
+
+/* Five images a second for a page, one in two seconds where nobody looks, and less often where an image takes long: a
+   hundredth of the time. */
+static void how_often(void **state)
+{
+	iso_live *l = unserved();
+	struct iso_array a = { 0 };
+
+	(void)state;
+	OK(iso_array_create(&a, 2, (int64_t[]){ 4, 4 }));
+	OK(iso_live_image(l, &a));
+	double now = l->image_due_s; /* and 0.2 s after the image */
+
+	l->image_due_s = now - 1;
+	assert_false(iso_live_wants_image(l));
+	iso_live_polled(l);
+	assert_true(iso_live_wants_image(l));
+	l->asked_s -= 1; /* it took a second to come here */
+	OK(iso_live_image(l, &a));
+	assert_true(l->image_due_s - now > 90);
+	iso_array_free(&a);
+	unserved_free(l);
+}
+
+static void saves(void **state)
+{
+	iso_live *l = unserved();
+	struct live_facts f;
+
+	(void)state;
+	iso_live_saved(l, ISO_EIO);
+	f = iso_live_facts(l);
+	assert_true(f.saves == 0 && f.save_failed);
+	iso_live_saved(l, ISO_OK);
+	f = iso_live_facts(l);
+	assert_true(f.saves == 1 && !f.save_failed);
+	unserved_free(l);
+}
+
+/* A point that is clicked, and without one the middle of the object again. */
+static void points(void **state)
+{
+	iso_live *l = unserved();
+	struct iso_array a = { 0 };
+
+	(void)state;
+	OK(iso_array_create(&a, 2, (int64_t[]){ 9, 9 }));
+	a.v[9 * 4 + 5] = a.v[9 * 4 + 6] = a.v[9 * 4 + 7] = 1;
+	iso_live_ask_point(l, (int64_t[]){ 1, 2, 0 });
+	OK(iso_live_image(l, &a));
+	assert_true(iso_live_front(l)->at[0] == 1 && iso_live_front(l)->at[1] == 2);
+	iso_live_ask_point(l, NULL);
+	OK(iso_live_image(l, &a));
+	assert_true(iso_live_front(l)->at[0] == 6 && iso_live_front(l)->at[1] == 4);
+	iso_array_free(&a);
+	unserved_free(l);
+}
+
+/* A note lasts for its stage. */
+static void notes(void **state)
+{
+	iso_live *l = unserved();
+
+	(void)state;
+	iso_live_progress(l, &(struct iso_progress){ .stage = "read", .note = "e.lmdT" });
+	iso_live_progress(l, &(struct iso_progress){ .stage = "read", .elapsed_s = 1 });
+	assert_string_equal(iso_live_facts(l).note, "e.lmdT");
+	iso_live_progress(l, &(struct iso_progress){ .stage = "osem" });
+	assert_string_equal(iso_live_facts(l).note, "");
 	unserved_free(l);
 }
 
@@ -313,6 +436,9 @@ int main(void)
 		cmocka_unit_test(bytes_of_planes), cmocka_unit_test(curve),
 		cmocka_unit_test(state_is_json),   cmocka_unit_test(hands),
 		cmocka_unit_test(served),          cmocka_unit_test(end_of_run),
+		cmocka_unit_test(clock_goes_on),   cmocka_unit_test(rates),
+		cmocka_unit_test(how_often),       cmocka_unit_test(saves),
+		cmocka_unit_test(points),          cmocka_unit_test(notes),
 	};
 	int failed;
 
