@@ -4,6 +4,7 @@
 #define _GNU_SOURCE /* memmem */
 #include "test.h"
 #include "files.h"
+#include "scanner/scanner.h"
 
 static const char *const version[] = { "0.7.2", "0.9.1", "0.12.0" };
 
@@ -379,6 +380,123 @@ static void refused(const char *path, const char *message)
 	assert_null(strchr(iso_message(), '\n'));
 }
 
+/* ---- files that say something else: bytes of a sample replaced by others ---- */
+
+/* A copy of two-kinds-0.12.0, with the nth place that has `old` as `new`. */
+static void edit(int nth, const void *old, size_t n_old, const void *new, size_t n_new)
+{
+	static uint8_t data[1 << 16], made[1 << 16];
+	size_t n = get(sample("two-kinds-0.12.0"), data, sizeof data), at, rest;
+	uint8_t *found = data - 1;
+
+	for (; nth >= 0; nth--)
+		assert_non_null(found = memmem(found + 1, n - (size_t)(found + 1 - data), old, n_old));
+	at = (size_t)(found - data);
+	rest = n - at - n_old;
+	memcpy(made, data, at);
+	memcpy(made + at, new, n_new);
+	memcpy(made + at + n_new, found + n_old, rest);
+	put("x.petsird", made, at + n_new + rest);
+}
+
+/* What the reader of the copy leaves out. */
+static void ignores(const char *note, double bin_ps)
+{
+	iso_event_file *f = open_file("x.petsird");
+
+	if (note)
+		assert_non_null(strstr(iso_event_file_info(f)->ignored, note));
+	else
+		assert_string_equal(iso_event_file_info(f)->ignored, "");
+	assert_near(iso_event_file_info(f)->tof_bin_ps, bin_ps, 1e-3);
+	iso_event_file_close(f);
+}
+
+/* Kinds of modules whose TOF differs from that of the first are told, by edges or resolution; so are bins of several
+   widths, whose times are their middles. */
+static void differing_tof(void **state)
+{
+	static const float edges[] = { -30, -10, 10, 30 }, farther[] = { -30, -10, 10, 31 },
+			   uneven[] = { -30, -10, 12, 30 }, flat[] = { -30, -10, -10, 30 };
+	static const float fwhm[] = { 30, 30 }, wider[] = { 30, 36 };
+	const double bin_ps = 20 / .149896229;
+	struct iso_events e = { 0 };
+
+	(void)state;
+	edit(1, edges, sizeof edges, edges, sizeof edges);
+	ignores(NULL, bin_ps);
+	for (int pair = 1; pair < 3; pair++) {
+		edit(pair, edges, sizeof edges, farther, sizeof farther);
+		ignores("TOF of other kinds of modules", bin_ps);
+	}
+	edit(0, fwhm, sizeof fwhm, wider, sizeof wider);
+	ignores("TOF of other kinds of modules", bin_ps);
+	edit(0, edges, sizeof edges, uneven, sizeof uneven);
+	ignores("widths of TOF bins, which differ: times are their middles", 0);
+	read_as(&e, "x.petsird", false);
+	assert_near(e.v[1].dt_ps, 1 / .149896229, 1e-3);
+	iso_events_free(&e);
+	edit(0, edges, sizeof edges, flat, sizeof flat);
+	refused("x.petsird", "edges of bins must rise, not so that of number: 2");
+}
+
+/* Of kinds 1 and 1, which have events. */
+static void lacking_tof(void **state)
+{
+	static const struct {
+		uint8_t n;
+		float v[4];
+	} __attribute__((packed)) edges = { 4, { -30, -10, 10, 30 } };
+
+	(void)state;
+	edit(2, &edges, sizeof edges, "", 1);
+	refused("x.petsird", "events of modules of kinds 1 and 1, of which tofBinEdges has no bins");
+}
+
+/* Detection bins (16 of the first kind) and TOF bins (3) of the third event, one too large. */
+static void beyond(void **state)
+{
+	static const uint8_t events[] = { 15, 0, 0, 14, 1, 1, 13, 2, 2 };
+	static const struct {
+		int at, value;
+		const char *message;
+	} wrong[] = { { 6, 16, "event 2: detection bin 16, there are 16" },
+		      { 7, 16, "event 2: detection bin 16, there are 16" },
+		      { 8, 3, "event 2: TOF bin 3, there are 3" } };
+
+	(void)state;
+	for (int i = 0; i < COUNT(wrong); i++) {
+		uint8_t changed[sizeof events];
+
+		memcpy(changed, events, sizeof events);
+		changed[wrong[i].at] = (uint8_t)wrong[i].value;
+		edit(0, events, sizeof events, changed, sizeof changed);
+		refused("x.petsird", wrong[i].message);
+	}
+}
+
+/* The last value of the second table, and its number: 1, that is 2 as a varint with sign. */
+static void same_number(void **state)
+{
+	static const uint8_t end[] = { 0xc3, 0xf5, 0x28, 0x3f, 2 }, again[] = { 0xc3, 0xf5, 0x28, 0x3f, 0 };
+
+	(void)state;
+	edit(0, end, sizeof end, again, sizeof again);
+	refused("x.petsird", "sgid of a table of efficiencies, not below their number, or again: 0");
+}
+
+/* Windows of 400 to 500 and 500 to 600 keV: photons from 400 to 600 are measured. */
+static void energy_window(void **state)
+{
+	iso_event_file *f = open_file(sample("two-kinds-0.12.0"));
+	const iso_scanner *s = iso_event_file_scanner(f);
+
+	(void)state;
+	assert_near(s->energy_kev[0], 400, 0);
+	assert_near(s->energy_kev[1], 600, 0);
+	iso_event_file_close(f);
+}
+
 static void moved(void **state)
 {
 	(void)state;
@@ -511,13 +629,16 @@ static void strange_schemas(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(events),      cmocka_unit_test(factors),
-		cmocka_unit_test(scanner),     cmocka_unit_test(pieces),
-		cmocka_unit_test(other_names), cmocka_unit_test(two_kinds),
-		cmocka_unit_test(sensitivity), cmocka_unit_test(cuda_sensitivity),
-		cmocka_unit_test(randoms),     cmocka_unit_test(extra_row),
-		cmocka_unit_test(moved),       cmocka_unit_test(names_missing),
-		cmocka_unit_test(damaged),     cmocka_unit_test(strange_schemas),
+		cmocka_unit_test(events),        cmocka_unit_test(factors),
+		cmocka_unit_test(scanner),       cmocka_unit_test(pieces),
+		cmocka_unit_test(other_names),   cmocka_unit_test(two_kinds),
+		cmocka_unit_test(sensitivity),   cmocka_unit_test(cuda_sensitivity),
+		cmocka_unit_test(randoms),       cmocka_unit_test(extra_row),
+		cmocka_unit_test(moved),         cmocka_unit_test(names_missing),
+		cmocka_unit_test(damaged),       cmocka_unit_test(strange_schemas),
+		cmocka_unit_test(differing_tof), cmocka_unit_test(lacking_tof),
+		cmocka_unit_test(beyond),        cmocka_unit_test(same_number),
+		cmocka_unit_test(energy_window),
 	};
 
 	return cmocka_run_group_tests(tests, enter, leave);
