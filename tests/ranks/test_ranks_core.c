@@ -69,6 +69,25 @@ static void parts_are_gathered(void **state)
 	iso_ctx_free(ctx);
 }
 
+/* A last piece that is shorter: what lies behind it stays as it is. */
+static void last_piece_is_cut(void **state)
+{
+	iso_ctx *ctx = all_ranks();
+	enum { PIECES = 7, LONG = 3, ALL = PIECES * LONG - 1 };
+	int rank = iso_ctx_rank(ctx);
+	float v[ALL + 1];
+	struct iso_rows mine = iso_share(ctx, PIECES);
+
+	(void)state;
+	for (int i = 0; i < ALL; i++)
+		v[i] = i / LONG >= mine.first && i / LONG < mine.first + mine.n ? (float)i : -1;
+	v[ALL] = (float)rank;
+	OK(iso_comm_gather_cut(ctx, ISO_OK, v, PIECES, LONG * sizeof *v, ALL * sizeof *v));
+	for (int i = 0; i < ALL; i++) assert_true(v[i] == (float)i);
+	assert_true(v[ALL] == (float)rank);
+	iso_ctx_free(ctx);
+}
+
 /* Thread copies of several ranks: one sum. */
 static void fixed_sums(void **state)
 {
@@ -106,22 +125,52 @@ static void failures_are_shared(void **state)
 	iso_fail(ISO_EARG, "another message");
 	assert_int_equal(iso_comm_agree(ctx, ISO_OK), ISO_EINPUT);
 	assert_string_equal(iso_message(), expected);
+	double most = rank, seconds;
+	int64_t bytes;
+
+	OK(iso_comm_greatest(ctx->comm, &most)); /* also now */
+	assert_true(most == iso_ctx_ranks(ctx) - 1);
+	iso_ctx_exchanged(ctx, &bytes, &seconds);
+	assert_int_equal(bytes, 0); /* no result went from rank to rank */
 	iso_ctx_free(ctx);
 }
 
-/* Who is short of memory is told, unless all are. */
+/* At the end of work that failed rank 0 speaks for all, once. A status above 0 is no failure. */
+static void rank_0_concludes(void **state)
+{
+	iso_ctx *ctx = all_ranks();
+	char own[64];
+	int rank = iso_ctx_rank(ctx);
+
+	(void)state;
+	assert_int_equal(iso_comm_conclude(ctx->comm, rank), rank);
+	OK(iso_comm_agree(ctx, ISO_OK));
+	int st = iso_comm_agree(ctx, rank == 0 ? iso_fail(ISO_EIO, "no disk") : ISO_OK);
+
+	assert_int_equal(iso_comm_conclude(ctx->comm, iso_fail(st, "rank %d: no disk", rank)), ISO_EIO);
+	assert_string_equal(iso_message(), "rank 0: no disk");
+	snprintf(own, sizeof own, "rank %d goes home", rank);
+	assert_int_equal(iso_comm_conclude(ctx->comm, iso_fail(ISO_EARG, "%s", own)), ISO_EARG);
+	assert_string_equal(iso_message(), own);
+	iso_ctx_free(ctx);
+}
+
+/* Who is short of memory, or has no GPU, is told, unless all are. */
 static void short_of_memory(void **state)
 {
-	for (int from = 0; from < 2; from++) {
+	static const int lack[] = { ISO_ENOMEM, ISO_EDEVICE };
+
+	(void)state;
+	for (int k = 0; k < 4; k++) {
 		iso_ctx *ctx = all_ranks();
+		int from = k % 2, code = lack[k / 2];
 		bool all = from == 0 || iso_ctx_ranks(ctx) == 1;
 		char expected[64] = "no room";
 
-		(void)state;
 		if (!all) snprintf(expected, sizeof expected, "rank 1 of %d: no room", iso_ctx_ranks(ctx));
-		int st = all || iso_ctx_rank(ctx) >= from ? iso_fail(ISO_ENOMEM, "no room") : ISO_OK;
+		int st = all || iso_ctx_rank(ctx) >= from ? iso_fail(code, "no room") : ISO_OK;
 
-		assert_int_equal(iso_comm_agree(ctx, st), ISO_ENOMEM);
+		assert_int_equal(iso_comm_agree(ctx, st), code);
 		assert_string_equal(iso_message(), expected);
 		iso_ctx_free(ctx);
 	}
@@ -148,7 +197,8 @@ int main(void)
 		cmocka_unit_test(shares_are_all),      cmocka_unit_test(sums_and_greatest),
 		cmocka_unit_test(parts_are_gathered),  cmocka_unit_test(fixed_sums),
 		cmocka_unit_test(failures_are_shared), cmocka_unit_test(short_of_memory),
-		cmocka_unit_test(gpus_are_compared),
+		cmocka_unit_test(gpus_are_compared),   cmocka_unit_test(last_piece_is_cut),
+		cmocka_unit_test(rank_0_concludes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
