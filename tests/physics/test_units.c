@@ -93,11 +93,23 @@ static void suv(void **state)
 	p.half_life_s = 0;
 	assert_int_equal(iso_suv_factor(&f, &p), ISO_OK);
 	assert_float_equal(f, 70e3 / 350e6, 1e-15);
+	/* measured at the start of the scan, an hour before the injection: it was more then */
+	p.half_life_s = 3600;
+	p.reference_at = "22:30:00";
+	assert_int_equal(iso_suv_factor(&f, &p), ISO_OK);
+	assert_float_equal(f, 70e3 / 700e6, 1e-15);
+	p.reference_at = "00:30:00";
+	p.half_life_s = -3600;
+	REFUSED(iso_suv_factor(&f, &p), ISO_EARG, "half life is -3600 s");
 	p.half_life_s = .01;
 	REFUSED(iso_suv_factor(&f, &p), ISO_EARG, "nothing is left of the dose");
 	p.residual_mbq = 370;
 	REFUSED(iso_suv_factor(&f, &p), ISO_EARG, "stay behind");
+	p.residual_mbq = -1;
+	REFUSED(iso_suv_factor(&f, &p), ISO_EARG, "of which -1 MBq stay behind");
 	p.residual_mbq = 0;
+	p.weight_kg = INFINITY;
+	REFUSED(iso_suv_factor(&f, &p), ISO_EARG, "weight is inf kg");
 	p.weight_kg = 0;
 	REFUSED(iso_suv_factor(&f, &p), ISO_EARG, "weight is 0 kg");
 }
