@@ -66,7 +66,7 @@ FAULTS = [
           "letters that changed places are two mistakes", "test_conf cmd_help"),
     # ---- io: readers ----
     fault("nifti_metres", "src/io", "{ 1, 1e3, 1, 1e-3 }", "{ 1, 1, 1, 1e-3 }", "metres are read as mm", "test_nifti"),
-    fault("nifti_sign", "src/io", "v->sign[r] = at[r] > 0 ? 1 : -1;", "v->sign[r] = 1;",
+    fault("nifti_sign", "src/io", "l->stride[n_dim - 1 - r] = v->sign[r] * step[c];", "l->stride[n_dim - 1 - r] = step[c];",
           "axes that run backwards are not turned", "test_nifti"),
     fault("nifti_qfac", "src/io", "size[k] * (k == 2 ? last : 1)", "size[k] * (k == 1 ? last : 1)",
           "the quaternion's third axis keeps its sign", "test_nifti"),
