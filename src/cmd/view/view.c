@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* isotome view: a picture of an image. */
-#include "cmd.h"
+#include "cmd/cmd.h"
 
 #include "io/format.h"
 #include "view_page.h"

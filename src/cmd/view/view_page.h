@@ -3,7 +3,7 @@
 #ifndef ISO_VIEW_PAGE_H
 #define ISO_VIEW_PAGE_H
 
-#include "cmd.h"
+#include "cmd/cmd.h"
 
 struct view_page {
 	const char *image, *out;
