@@ -51,7 +51,8 @@ static void split(struct words *w, const char *line)
 
 /* ---- the child's side, between fork and exec: nothing here takes memory ---- */
 
-_Noreturn static void become(const struct words *w, const char *folder, int out, pid_t parent)
+_Noreturn static void become(const char *program, const struct words *w, const char *folder, int out,
+                             pid_t parent)
 {
 	int messages;
 
@@ -59,7 +60,7 @@ _Noreturn static void become(const struct words *w, const char *folder, int out,
 	if (getppid() != parent || chdir(folder) != 0) _exit(127);
 	messages = open(MESSAGES, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (messages < 0 || dup2(out, STDOUT_FILENO) < 0 || dup2(messages, STDERR_FILENO) < 0) _exit(127);
-	execv("/proc/self/exe", w->argv);
+	execv(program, w->argv);
 	_exit(127);
 }
 
@@ -151,15 +152,19 @@ int child_run(struct child *to, const char *folder, const char *line)
 	double began_s;
 	char *text = NULL;
 	size_t size = 0;
+	char program[PATH_MAX];
 	int ends[2], how = 0, st;
 	pid_t pid;
 
 	*to = (struct child){ 0 };
 	split(&words, line);
+	if (!program_find(program, "isotome"))
+		return iso_fail(ISO_EINPUT,
+		                "the program isotome is neither beside isotome-bench nor on the PATH");
 	setenv("ISOTOME_CACHE", "none", 1); /* every run does all of its work */
 	if (pipe2(ends, O_CLOEXEC) != 0) return iso_fail(ISO_EIO, "a pipe: %s", strerror(errno));
 	began_s = iso_now_s();
-	if ((pid = fork()) == 0) become(&words, folder, ends[1], parent);
+	if ((pid = fork()) == 0) become(program, &words, folder, ends[1], parent);
 	close(ends[1]);
 	if (pid < 0) {
 		close(ends[0]);

@@ -36,7 +36,7 @@ def build(folder: Path) -> None:
         where = folder / name
         configure = ["cmake", "-S", ROOT, "-B", where, *COMMON, *options]
         subprocess.run(configure, check=True, stdout=subprocess.DEVNULL)
-        make = ["cmake", "--build", where, "-j", str(os.cpu_count()), "--target", "isotome_program"]
+        make = ["cmake", "--build", where, "-j", str(os.cpu_count()), "--target", "isotome_program", "isotome-bench"]
         subprocess.run(make, check=True, stdout=subprocess.DEVNULL)
 
 

@@ -5,6 +5,7 @@
 include(CMakePackageConfigHelpers)
 
 install(TARGETS isotome_program COMPONENT program)
+install(TARGETS isotome-bench COMPONENT bench OPTIONAL)
 install(TARGETS isotome EXPORT IsotomeTargets INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
 	LIBRARY COMPONENT library NAMELINK_COMPONENT development)
 foreach(level ${LEVELS})
@@ -15,7 +16,8 @@ if(TARGET isotome_mpi)
 	install(TARGETS isotome_mpi COMPONENT mpi)
 endif()
 if(TARGET isotome_cuda)
-	install(TARGETS isotome_cuda isotome_bench_cuda COMPONENT cuda)
+	install(TARGETS isotome_cuda COMPONENT cuda)
+	install(TARGETS isotome_bench_cuda COMPONENT cuda OPTIONAL)
 endif()
 if(TARGET isotome_nccl)
 	install(TARGETS isotome_nccl COMPONENT cuda)
@@ -54,11 +56,16 @@ install(FILES completion/_isotome DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-
 install(FILES completion/isotome.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d
 	COMPONENT program)
 find_program(BASH bash)
+if(ISO_BENCH_BUILT)
+	set(BENCH isotome-bench)
+endif()
 if(BASH AND NOT CMAKE_CROSSCOMPILING AND NOT ISO_SANITIZE)
 	add_custom_command(OUTPUT man/isotome.1 VERBATIM
 		COMMAND ${BASH} ${CMAKE_SOURCE_DIR}/scripts/man.sh $<TARGET_FILE:isotome_program> ${CMAKE_BINARY_DIR}/man
-		DEPENDS isotome_program scripts/man.sh COMMENT "Writing the man pages")
+		DEPENDS isotome_program ${BENCH} scripts/man.sh COMMENT "Writing the man pages")
 	add_custom_target(man ALL DEPENDS man/isotome.1)
 	install(DIRECTORY ${CMAKE_BINARY_DIR}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT program OPTIONAL
-		FILES_MATCHING PATTERN *.1)
+		FILES_MATCHING PATTERN *.1 REGEX "/isotome-(bench|reproduce)" EXCLUDE)
+	install(DIRECTORY ${CMAKE_BINARY_DIR}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT bench OPTIONAL
+		FILES_MATCHING REGEX "/isotome-(bench|reproduce).*\\.1$")
 endif()

@@ -3,6 +3,7 @@
 #     libisotome0.2     the library, with its levels for newer processors where there are some
 #     libisotome-dev    headers, isotome.pc, the CMake package
 #     isotome           the program, man pages, completion, examples
+#     isotome-bench     the program of `isotome bench` and `isotome reproduce`, where it is built (ISO_BENCH)
 #     isotome-mpi       libisotome_mpi.so, where MPI was found
 #     isotome-cuda      libisotome_cuda.so and others of CUDA, where nvcc was found
 # scripts/package.sh makes those that are given away. What else a package needs is found by dpkg-shlibdeps.
@@ -16,6 +17,9 @@ set(CPACK_STRIP_FILES ON)
 set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE
 	WORLD_READ WORLD_EXECUTE)
 set(CPACK_COMPONENTS_ALL library development program)
+if(ISO_BENCH_BUILT)
+	list(APPEND CPACK_COMPONENTS_ALL bench)
+endif()
 if(TARGET isotome_mpi)
 	list(APPEND CPACK_COMPONENTS_ALL mpi)
 endif()
@@ -56,6 +60,12 @@ set(CPACK_COMPONENT_PROGRAM_DESCRIPTION "tomography: PET and optoacoustic recons
 The command isotome simulates scans, reconstructs, filters, measures and
 shows images of list-mode PET, dual-head PET, two-strip J-PET and
 optoacoustic tomography. `isotome demo` is a run of each kind.")
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_SUGGESTS isotome-bench)
+set(CPACK_DEBIAN_BENCH_PACKAGE_NAME isotome-bench)
+set(CPACK_DEBIAN_BENCH_PACKAGE_DEPENDS "isotome ${SAME}")
+set(CPACK_COMPONENT_BENCH_DESCRIPTION "tomography: PET and optoacoustic reconstruction, benchmarks
+The commands `isotome bench`, which measures how fast Isotome and the machine
+are, and `isotome reproduce`, which repeats the experiments of papers.")
 set(CPACK_DEBIAN_MPI_PACKAGE_NAME isotome-mpi)
 set(CPACK_DEBIAN_MPI_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS "libisotome${ISO_SOVERSION} ${SAME}")

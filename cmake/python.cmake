@@ -6,10 +6,10 @@
 #     isotome/lib/libisotome.so.0.2           and in lib/glibc-hwcaps/LEVEL for newer processors
 #     isotome/lib/libisotome_front.so         where there are levels: see below
 #     isotome/lib/libisotome_mpi.so           and others, where they are built
-#     isotome/bin/isotome                     the program
+#     isotome/bin/isotome                     the program, with isotome-bench beside it
 # Component `python_cuda` (`cuda` is the Debian package), python/cuda13/pyproject.toml:
 #     isotome_cuda13/lib/libisotome_cuda.so   and libisotome_bench_cuda.so
-set(WHEEL isotome isotome_program)
+set(WHEEL isotome isotome_program isotome-bench)
 
 set_target_properties(isotome PROPERTIES VERSION ${ISO_SOVERSION} INSTALL_RPATH "$ORIGIN/../../isotome_cuda13/lib")
 install(TARGETS isotome LIBRARY DESTINATION isotome/lib COMPONENT python NAMELINK_SKIP)
@@ -34,8 +34,8 @@ foreach(name isotome_mpi isotome_nccl isotome_cuda isotome_bench_cuda)
 		list(APPEND WHEEL ${name})
 	endif()
 endforeach()
-set_target_properties(isotome_program PROPERTIES INSTALL_RPATH "$ORIGIN/../lib")
-install(TARGETS isotome_program RUNTIME DESTINATION isotome/bin COMPONENT python)
+set_target_properties(isotome_program isotome-bench PROPERTIES INSTALL_RPATH "$ORIGIN/../lib")
+install(TARGETS isotome_program isotome-bench RUNTIME DESTINATION isotome/bin COMPONENT python)
 
 if(TARGET isotome_cuda)	# the runtime and cuFFT: in NVIDIA's wheels, in conda's environment, else as the loader finds them
 	set_target_properties(isotome_cuda isotome_bench_cuda PROPERTIES INSTALL_RPATH

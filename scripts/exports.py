@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """The names that libisotome.so shows: the functions that include/isotome/*.h declare, in version node
-ISOTOME_0, and what libisotome_cuda.so, with that of the benchmarks, libisotome_mpi.so, libisotome_nccl.so and
-the program take of its inside, in ISOTOME_PRIVATE (src/exports.map.in). A name stands with the first of these
-that uses it.
+ISOTOME_0, and what libisotome_cuda.so, libisotome_mpi.so, libisotome_nccl.so, the program isotome, and
+isotome-bench with its CUDA half take of its inside, in ISOTOME_PRIVATE (src/exports.map.in). A name stands with
+the first of these that uses it.
 
     exports.py BUILD            fails where a declared function is not shown, a name is shown that is
                                 neither declared nor listed, or a listed one is used by nobody
@@ -20,8 +20,9 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 MAP = os.path.join(ROOT, "src/exports.map.in")
 NODE = "\nISOTOME_PRIVATE {"
-CUDA, MPI, NCCL, PROGRAM = "libisotome_cuda.so", "libisotome_mpi.so", "libisotome_nccl.so", "the program"
-PARTS = [CUDA, MPI, NCCL, PROGRAM]
+CUDA, MPI, NCCL = "libisotome_cuda.so", "libisotome_mpi.so", "libisotome_nccl.so"
+PROGRAM, BENCH = "isotome", "isotome-bench"
+PARTS = [CUDA, MPI, NCCL, PROGRAM, BENCH]
 
 
 def nm(paths, *options):
@@ -79,12 +80,13 @@ def objects(build, target):
 
 def users(build):
     """What each part uses of the library; None: the part was not built."""
-    files = {CUDA: [build + "/libisotome_cuda.so", build + "/libisotome_bench_cuda.so"], MPI: [build + "/" + MPI],
-             NCCL: [build + "/" + NCCL],
-             PROGRAM: [build + "/libisotome_commands.a", *objects(build, "isotome_program")]}
+    program = [*objects(build, "isotome_program"), *objects(build, "isotome_commands")]
+    bench = [*objects(build, "isotome-bench"), *objects(build, "isotome_bench")]
+    files = {CUDA: [build + "/" + CUDA], MPI: [build + "/" + MPI], NCCL: [build + "/" + NCCL], PROGRAM: program,
+             BENCH: [*bench, build + "/libisotome_bench_cuda.so"] if bench else []}
     library = {name for kind, name in nm(objects(build, "isotome_objects")) if kind != "U"}
-    return {part: needed(paths, library) if all(map(os.path.exists, paths)) else None
-            for part, paths in files.items()}
+    there = {part: [path for path in paths if os.path.exists(path)] for part, paths in files.items()}
+    return {part: needed(paths, library) if paths else None for part, paths in there.items()}
 
 
 def anew(build):

@@ -74,7 +74,7 @@ mkdir -p "$dir"
 # shellcheck disable=SC2086
 { cmake -S . -B "$build" -DCMAKE_C_COMPILER=clang -DISO_FUZZ=ON -DISO_CUDA=OFF -DISO_TESTS_DOUBLE=OFF \
 	${ISOTOME_CMAKE:-} &&
-  cmake --build "$build" --target fuzz isotome_program -j "$(nproc)"; } >"$dir/build.log" 2>&1 ||
+  cmake --build "$build" --target fuzz isotome_program isotome-bench -j "$(nproc)"; } >"$dir/build.log" 2>&1 ||
 	{ cat "$dir/build.log"; exit 1; }
 TMPDIR=$(mktemp -d "$([ -w /dev/shm ] && echo /dev/shm || echo /tmp)/isotome-fuzz-XXXXXX")
 export TMPDIR

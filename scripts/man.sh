@@ -26,7 +26,9 @@ see_also() {
 	printf '.BR %s (1),\n' "${@//-/\\-}" | sed '$ s/,$//'
 }
 
+# a command of another program that is not there has no page
 while IFS=$'\t' read -r command _; do
+	"$program" "$command" --help >/dev/null 2>&1 || continue
 	mapfile -t own < <(kinds "$command")
 	for kind in "${own[@]}"; do
 		{ "$program" "$command" "$kind" --help=man; see_also isotome "isotome-$command"; } \

@@ -21,6 +21,8 @@
 #include "problem/record.h"
 #include "term.h"
 
+#include <limits.h>
+
 #define CMD_DONE OPT_HELP    /* success, and nothing left to do: after --help or --dry-run */
 #define CMD_NOT_BELOW (-100) /* a figure missed its --below: exit code 1 */
 
@@ -192,10 +194,11 @@ int cmd_problem_begin(iso_problem *p, struct cmd *c); /* cmd_begin, with the pro
 int convert_sound(struct cmd *c, const char *from, const char *to, const char *scanner);
 void convert_sound_warn(struct cmd *c, const char *to, const char *scanner, const struct iso_transducers *t);
 
-/* commands.c: a row of the table of commands. */
+/* A row of a program's table of commands: commands.c, and that of isotome-bench. */
 struct command {
 	const char *name, *help;
 	int (*run)(int argc, char **argv);
+	const char *outside; /* instead: the program of this project that has it */
 	bool shares;      /* its work over the processes that were started together; else the first does it */
 	bool has_problem; /* the parameters of a problem are its options, or it speaks of the run of one */
 	const char *const *options; /* others of which the library speaks as of parameters; ends with NULL */
@@ -204,6 +207,18 @@ struct command {
 /* Command k, NULL beyond the last; and the command of a name, NULL if there is none. */
 const struct command *command_at(int k);
 const struct command *command_find(const char *name);
+
+/* program.c: what the main functions of isotome and isotome-bench do. `run` picks the command and runs it by
+   command_run; program_main then prints the message, and returns the exit code. */
+int command_run(const struct command *c, int argc, char **argv);
+int program_main(int (*run)(const struct command **c, int argc, char **argv), int argc, char **argv);
+
+/* Where a program is, beside this one or on the PATH; false: nowhere. */
+bool program_find(char path[PATH_MAX], const char *name);
+
+/* outside.c: goes on as that program, with these words behind its name. Returns only where that can't be: false where
+   there is no such program, else *st is the failure. */
+bool outside_run(int *st, const char *program, int argc, char **argv);
 
 int main_info(int argc, char **argv);
 int main_phantom(int argc, char **argv);

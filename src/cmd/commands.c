@@ -2,8 +2,6 @@
 /* The table of commands. */
 #include "cmd.h"
 
-#include <string.h>
-
 /* Options of commands without a problem, of which the library speaks as of parameters. */
 static const char *const of_info[] = { "bins", "negative", "no-multiplicity", NULL };
 static const char *const of_convert[] = {
@@ -38,21 +36,13 @@ static const struct command commands[] = {
 	{ "convert", "convert a file to another format", .run = main_convert, .options = of_convert },
 	{ "bids", "put an image into a PET-BIDS data set", .run = main_bids, .has_problem = true },
 	{ "report", "show images and how they were made, on one HTML page", .run = main_report },
-	{ "bench", "measure how fast Isotome and this machine are", .run = main_bench, .shares = true },
-	{ "reproduce", "repeat the experiments of a paper, and compare the figures", .run = main_reproduce },
+	{ "bench", "measure how fast Isotome and this machine are", .outside = "isotome-bench" },
+	{ "reproduce", "repeat the experiments of a paper, and compare the figures",
+	  .outside = "isotome-bench" },
 	{ "demo", "run a small complete example, from a phantom to a report", .run = main_demo },
 };
 
 const struct command *command_at(int k)
 {
 	return k >= 0 && k < (int)(sizeof commands / sizeof *commands) ? &commands[k] : NULL;
-}
-
-const struct command *command_find(const char *name)
-{
-	const struct command *c = NULL;
-
-	for (int k = 0; name && (c = command_at(k)) && strcmp(c->name, name) != 0; k++)
-		;
-	return c;
 }

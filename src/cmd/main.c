@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The program: picks the command, prints its message, turns its status into an exit code. */
+/* The program isotome: picks the command. */
 #include "cmd.h"
 
-#include "text/json_file.h"
 #include "text/nearest.h"
 
-#include <fcntl.h>
-#include <signal.h>
 #include <string.h>
-#include <unistd.h>
 
 static void print_help(void)
 {
@@ -43,14 +39,30 @@ static int unknown(const char *name)
 	                near ? "did you mean '" : "", near ? near : "", near ? "'? " : "");
 }
 
-static int run_command(const struct command **command, int argc, char **argv)
+/* The command in another program: its own, isotome-NAME, or that of the table, which may have several commands. */
+static int run_outside(const struct command *c, int argc, char **argv)
 {
+	char name[NAME_MAX] = "";
+	bool own = snprintf(name, sizeof name, "isotome-%s", argv[0]) < (int)sizeof name &&
+	           (!c || strcmp(c->outside, name) == 0);
 	int st;
 
-	*command = command_find(argv[0]);
-	if (*command && (*command)->shares) return (st = ranks_begin()) ? st : (*command)->run(argc, argv);
+	if (own ? outside_run(&st, name, argc - 1, argv + 1) : c && outside_run(&st, c->outside, argc, argv))
+		return st;
 	if (ranks_idle()) return CMD_DONE;
-	return *command ? (*command)->run(argc, argv) : unknown(argv[0]);
+	if (!c) return unknown(argv[0]);
+	return iso_fail(
+		ISO_EARG,
+		"this command is in the program %s, which is neither beside isotome nor on the PATH; make it "
+		"by 'cmake --build build --target %s', or install the package %s",
+		c->outside, c->outside, c->outside);
+}
+
+static int run_command(const struct command **command, int argc, char **argv)
+{
+	*command = command_find(argv[0]);
+	return *command && (*command)->run ? command_run(*command, argc, argv)
+	                                   : run_outside(*command, argc, argv);
 }
 
 static int run(const struct command **command, int argc, char **argv)
@@ -75,48 +87,7 @@ static int run(const struct command **command, int argc, char **argv)
 	return ISO_OK;
 }
 
-static int exit_code(int st, int signal)
-{
-	return st == ISO_OK || st == CMD_DONE ? 0
-	       : st == ISO_EARG               ? 2
-	       : st == ISO_EINPUT             ? 3
-	       : st == ISO_ENOMEM             ? 4
-	       : st == ISO_EDEVICE            ? 5
-	       : st != ISO_ECANCEL            ? 1
-	       : signal == SIGHUP             ? 129
-	       : signal == SIGINT             ? 130
-	                                      : 143;
-}
-
-/* A closed standard stream would lend its number to the next file opened, and messages would go
-   there. O_RDONLY: writing to it then still fails. */
-static void fill_standard_streams(void)
-{
-	int fd;
-
-	do fd = open("/dev/null", O_RDONLY);
-	while (fd >= 0 && fd <= STDERR_FILENO);
-	if (fd >= 0) close(fd);
-}
-
 int main(int argc, char **argv)
 {
-	const struct command *command = NULL;
-	char words[2048];
-	int st, signal_number;
-
-	fill_standard_streams();
-	signal(SIGXFSZ, SIG_IGN); /* past the file size limit, a write then just fails */
-	st = run(&command, argc, argv);
-	if (iso_json_failures() > 0 && st != ISO_ENOMEM) /* the reason, whatever came of it */
-		st = iso_fail(ISO_ENOMEM, "no memory for the values of a JSON text");
-	if ((fflush(stdout) != 0 || ferror(stdout)) && st >= 0)
-		st = iso_fail(ISO_EIO, "standard output could not be written");
-	signal_number = cmd_signal();
-	st = ranks_end(st, &signal_number);
-	if (st < 0 && ranks_speaks())
-		fprintf(stderr, "isotome%s%s: %s\n", command ? " " : "", command ? command->name : "",
-		        option_words(words, sizeof words, command ? command->name : NULL, iso_message()));
-	ranks_close(); /* waits for the others, so that the line stands before a launcher ends them */
-	return exit_code(st, signal_number);
+	return program_main(run, argc, argv);
 }

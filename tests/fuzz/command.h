@@ -6,6 +6,8 @@
 
 #include "fuzz.h"
 
+#include "cmd/cmd.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -174,6 +176,19 @@ static inline double now_s(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* In place of that of outside.c: the other program is here too, and its commands are run in this process. */
+bool outside_run(int *st, const char *program, int argc, char **argv)
+{
+	static char bench[] = "bench";
+	char *words[MOST_WORDS + 10] = { bench };
+	bool papers = argc > 0 && strcmp(argv[0], "reproduce") == 0;
+
+	if (strcmp(program, "isotome-bench") != 0) return false;
+	for (int i = 0; i < argc; i++) words[i + 1] = argv[i];
+	*st = papers ? main_reproduce(argc, words + 1) : main_bench(argc + 1, words);
+	return true;
 }
 
 static inline int run_words(int argc, char **argv)

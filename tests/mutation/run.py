@@ -100,8 +100,8 @@ class Copy:
         """Builds what the tests need; what the compiler says, if it fails."""
         targets = set()
         for t in tests:
-            targets |= {"isotome_program", "kill_at", "fast_clock", "fail_alloc"} if t.startswith("cmd_") \
-                else {re.sub(r"^(test_ranks_.*)_\d+$", r"\1", t)}  # a program, for several numbers of ranks
+            targets |= {"isotome_program", "isotome-bench", "kill_at", "fast_clock", "fail_alloc"} \
+                if t.startswith("cmd_") else {re.sub(r"^(test_ranks_.*)_\d+$", r"\1", t)}  # a program, for several numbers of ranks
         done = self.command("cmake", "--build", self.build, "-j", 2, "--target", *sorted(targets))
         return done.stdout if done.returncode else ""
 

@@ -32,7 +32,7 @@ sed -i '/\tiso_fail;/d; /\tiso_fail_memory;/d' tree/src/exports.map.in
 found 'iso_fail_memory is shown, but neither declared nor listed'
 copy
 sed -i 's/^};/\t\tiso_of_nobody;\n&/' tree/src/exports.map.in
-found 'iso_of_nobody is listed for the program, which does not use it'
+found 'iso_of_nobody is listed for isotome-bench, which does not use it'
 
 "$PYTHON" "$SOURCE/scripts/exports.py" "$build" >out 2>err || fail "$(cat out)"
 

@@ -16,7 +16,8 @@ grep -rIlF -e "$build" -e "$SOURCE" -e "$work/first" "$prefix" >out && fail "fol
 "$prefix/bin/isotome" --version >out 2>err || fail "the program does not find its library"
 version=$(sed 's/isotome //' out)
 grep -qx "version: $version" "$SOURCE/CITATION.cff" || fail "CITATION.cff has another version than $version"
-for file in bin/isotome include/isotome.h share/man/man1/isotome.1 share/man/man1/isotome-recon-strip.1 \
+"$prefix/bin/isotome" bench --help >out 2>err || fail "the program does not find isotome-bench"
+for file in bin/isotome bin/isotome-bench include/isotome.h share/man/man1/isotome.1 share/man/man1/isotome-recon-strip.1 \
 	share/bash-completion/completions/isotome share/zsh/site-functions/_isotome \
 	share/fish/vendor_completions.d/isotome.fish share/isotome/examples/c/osem.c; do
 	[ -s "$prefix/$file" ] || fail "not installed: $file"

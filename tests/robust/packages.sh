@@ -16,7 +16,7 @@ done
 version=$("$ISOTOME" --version | sed 's/isotome //')
 library=libisotome${version%.*}
 arch=$(dpkg --print-architecture)
-for name in "$library" libisotome-dev isotome; do
+for name in "$library" libisotome-dev isotome isotome-bench; do
 	[ -s "debs/${name}_${version}_$arch.deb" ] || fail "no package $name: $(ls debs)"
 	mkdir -p "root/$name"
 	dpkg-deb -x "debs/${name}_${version}_$arch.deb" "root/$name"
@@ -45,11 +45,14 @@ has_not "$library" /libisotome.so /bin/isotome '*.h' '*_cuda.so' '*_mpi.so'
 has libisotome-dev /usr/include/isotome.h /libisotome.so /pkgconfig/isotome.pc /IsotomeConfig.cmake
 has_not libisotome-dev "/libisotome.so.$version" /bin/isotome
 has isotome /usr/bin/isotome /man1/isotome.1.gz /man1/isotome-recon.1.gz /completions/isotome /examples/c/osem.c
-has_not isotome '*.h' '/libisotome*' '*.1'
+has_not isotome '*.h' '/libisotome*' '*.1' '/isotome-bench*' '/isotome-reproduce*'
+has isotome-bench /usr/bin/isotome-bench /man1/isotome-bench.1.gz /man1/isotome-bench-strip.1.gz /man1/isotome-reproduce.1.gz
+has_not isotome-bench /isotome /isotome.1.gz
 
 needs() { dpkg-deb -f "debs/$1_${version}_$arch.deb" Depends | grep -q -F "$2" || fail "$1 does not need $2"; }
 needs "$library" libjansson4
 needs isotome "$library (= $version)"
+needs isotome-bench "isotome (= $version)"
 needs libisotome-dev "$library (= $version)"
 ! dpkg-deb -f "debs/$library"_*.deb Depends | grep -qE 'cuda|openmpi' || fail "the library needs CUDA or MPI"
 dpkg-deb --ctrl-tarfile "debs/$library"_*.deb | tar -tf - | grep -qE '/(triggers|postinst)$' || fail "nobody tells the loader"
@@ -71,6 +74,7 @@ mkdir "$merged"
 cp -a root/*/. "$merged"
 folder=$(dirname "$(find "$merged" -name "libisotome.so.$version" | head -1)")
 [ "$(LD_LIBRARY_PATH=$folder "$merged/usr/bin/isotome" --version)" = "isotome $version" ] || fail "the packed program does not run"
+LD_LIBRARY_PATH=$folder "$merged/usr/bin/isotome" reproduce --help >out 2>err || fail "the packed isotome-bench does not run"
 
 bash "$SOURCE/scripts/release_notes.sh" >out 2>err || fail "release notes"
 out_has "# Isotome $version"
