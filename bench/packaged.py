@@ -20,7 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILDS = {"native": ["-DISO_NATIVE=ON"], "packaged": ["-DISO_NATIVE=OFF", "-DISO_LEVELS=ON"]}
-COMMON = ["-DCMAKE_BUILD_TYPE=Release", "-DISO_CUDA=OFF", "-DISO_MPI=OFF", "-DISO_FFTW=OFF", "-DISO_HDF5=OFF", "-DISO_TESTS=OFF"]
+COMMON = ["-DCMAKE_BUILD_TYPE=Release", "-DISO_CUDA=OFF", "-DISO_MPI=OFF", "-DISO_HDF5=OFF", "-DISO_TESTS=OFF"]
 BENCHES = [
     "ray --case 128 --events 300000 --repeats 3",
     "ray --case 256 --events 100000 --repeats 3 --projector joseph",

@@ -6,8 +6,7 @@
 #
 # FOLDER (default: dist) gets libisotome0.2, libisotome-dev, isotome, isotome-bench and isotome-mpi, with --cuda also isotome-cuda, which
 # wants nvcc (CUDAARCHS names its devices). Compiled for any processor of the kind; on x86-64 the library is there once
-# more for newer ones, and the loader takes the best. No FFTW, which is under the GPL: transforms of our own take its
-# place. The build stays in build-package; ISOTOME_CMAKE holds further arguments for cmake.
+# more for newer ones, and the loader takes the best. The build stays in build-package; ISOTOME_CMAKE holds further arguments for cmake.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/packages.bash
@@ -27,7 +26,7 @@ devices=-UCMAKE_CUDA_ARCHITECTURES # a build that was there before may have had 
 
 # shellcheck disable=SC2086
 cmake -S . -B build-package -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=/usr -DCMAKE_SKIP_INSTALL_RPATH=ON \
-	-DISO_NATIVE=OFF -DISO_LEVELS=ON -DISO_REQUIRE_ALL=ON -DISO_FFTW=OFF -DISO_CUDA=$cuda -DISO_CUDA_LINES=OFF -DISO_TESTS=OFF -DISO_BENCH=ON \
+	-DISO_NATIVE=OFF -DISO_LEVELS=ON -DISO_REQUIRE_ALL=ON -DISO_CUDA=$cuda -DISO_CUDA_LINES=OFF -DISO_TESTS=OFF -DISO_BENCH=ON \
 	"$devices" ${ISOTOME_CMAKE:-} >build-package.log ||
 	{ cat build-package.log; exit 1; }
 [ $cuda = OFF ] || grep -q '^CMAKE_CUDA_COMPILER:' build-package/CMakeCache.txt || { echo "--cuda: no nvcc found" >&2; exit 1; }

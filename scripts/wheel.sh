@@ -7,8 +7,8 @@
 # FOLDER (default: dist) gets isotome-*.whl for the kind of processor that this machine has: run it once on x86-64 and
 # once on arm64. The wheel of x86-64 has the library twice, for any processor and for x86-64-v3 (cmake/levels.cmake).
 # With --cuda FOLDER gets isotome_cuda13-*.whl instead, the extra [cuda]; it wants nvcc of CUDA 13, and CUDAARCHS names
-# its devices. No FFTW, which is under the GPL; no HDF5, as Debian's brings libraries for networks along; no MPI, which
-# is the machine's own. The libraries that go into a wheel, and their licences: scripts/wheel_licences.py. The tools come
+# its devices. No HDF5, as Debian's brings libraries for networks along; no MPI, which is the machine's
+# own. The libraries that go into a wheel, and their licences: scripts/wheel_licences.py. The tools come
 # from PyPI into build-wheel/tools, PYTHON of the environment names the interpreter (default: /usr/bin/python3); files of
 # the build stay in build-wheel.
 set -euo pipefail
@@ -46,7 +46,7 @@ if [ $cuda = yes ]; then
 	wheel ./python/cuda13
 	repair --exclude 'libisotome.so.*' --exclude libisotome_cuda.so --exclude 'libcudart.so.*' --exclude 'libcufft.so.*'
 else
-	wheel . --config-settings=cmake.define.ISO_FFTW=OFF --config-settings=cmake.define.ISO_HDF5=OFF \
+	wheel . --config-settings=cmake.define.ISO_HDF5=OFF \
 		--config-settings=cmake.define.ISO_MPI=OFF --config-settings=cmake.define.ISO_MICROHTTPD=OFF
 	repair
 fi

@@ -30,7 +30,7 @@ typedef float iso_real;
 /* "0.2.0" */
 const char *iso_version(void);
 
-/* The optional parts of this library and the processors it is for, one line: "FFTW, xraylib, HDF5, for x86-64-v3". */
+/* The optional parts of this library and the processors it is for, one line: "xraylib, HDF5, for x86-64-v3". */
 const char *iso_built_with(void);
 
 enum iso_status {

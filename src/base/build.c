@@ -3,33 +3,28 @@
 #include "isotome/status.h"
 
 static const char parts[] =
-#ifdef ISO_FFTW
-	"FFTW"
-#else
-	"own Fourier transforms"
-#endif
 #ifdef ISO_XRAYLIB
-	", xraylib"
+	"xraylib, "
 #endif
 #ifdef ISO_HDF5
-	", HDF5"
+	"HDF5, "
 #endif
 #ifdef ISO_EXPAT
-	", expat"
+	"expat, "
 #endif
 #ifdef ISO_LZ4
-	", LZ4"
+	"LZ4, "
 #endif
 #ifdef ISO_ZSTD
-	", Zstandard"
+	"Zstandard, "
 #endif
 #ifdef ISO_LZMA
-	", LZMA"
+	"LZMA, "
 #endif
 #ifdef ISO_MICROHTTPD
-	", libmicrohttpd"
+	"libmicrohttpd, "
 #endif
-	", for " ISO_PROCESSOR;
+	"for " ISO_PROCESSOR;
 
 const char *iso_version(void)
 {

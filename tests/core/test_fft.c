@@ -167,7 +167,7 @@ static void check_own(iso_ctx *ctx, int n)
 	free(s);
 }
 
-/* The transforms of builds without FFTW: every length up to that where all ways of cutting have been gone, and
+/* Every length up to that where all ways of cutting have been gone, and
    some above; rows of floats side by side. */
 static void own_transforms(void **state)
 {

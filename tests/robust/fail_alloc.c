@@ -26,7 +26,6 @@
 
 static const char *const spared[] = {
 	"libgomp.", /* gomp_malloc: "Out of memory", exit(1) */
-	"libfftw3", /* its planner: "assertion failed", abort() */
 	"ld-linux", /* the dynamic linker, on the first use of a function */
 };
 

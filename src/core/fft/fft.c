@@ -3,18 +3,12 @@
 #include "fft.h"
 #include "core/size.h"
 
-#ifdef ISO_FFTW
-static const struct iso_fft_fn *const of_cpu = &iso_fft_fftw, *const of_cpu_double = &iso_fft_fftw_double;
-#else
-static const struct iso_fft_fn *const of_cpu = &iso_fft_own, *const of_cpu_double = &iso_fft_own_double;
-#endif
-
 static int pick(const struct iso_fft_fn **fn, iso_ctx *ctx, bool wide)
 {
 	void *cufft = NULL;
 	int st;
 
-	*fn = wide ? of_cpu_double : of_cpu;
+	*fn = wide ? &iso_fft_own_double : &iso_fft_own;
 	if (!iso_ctx_is_cuda(ctx)) return ISO_OK;
 	st = iso_cuda_symbol(&cufft, "iso_fft_cufft");
 	*fn = cufft;

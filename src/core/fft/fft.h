@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Real Fourier transforms of many rows at once: on the CPU by FFTW in builds that have it, else by this
-   project's own code; cuFFT on CUDA. */
+/* Real Fourier transforms of many rows at once: on the CPU by this project's own code (fft_two.h), on CUDA
+   by cuFFT. */
 #ifndef ISO_FFT_H
 #define ISO_FFT_H
 
@@ -27,7 +27,6 @@ struct iso_fft_fn {
 };
 
 extern const struct iso_fft_fn iso_fft_own, iso_fft_own_double;
-extern const struct iso_fft_fn iso_fft_fftw, iso_fft_fftw_double; /* of builds with ISO_FFTW */
 
 /* Transforms of iso_real, or of double. */
 int iso_fft_create(struct iso_fft **f, iso_ctx *ctx, int64_t n, int64_t rows);
