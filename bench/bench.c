@@ -120,10 +120,10 @@ static int do_task(void *arg)
 
 	for (int k = 0; k < (b->all ? iso_op_n_sub(b->op) : 1) && !st; k++) {
 		st = b->task == BENCH_RATIO
-		             ? iso_ratio_step(b->op, k, b->acc, b->rho, false, b->x, b->ones, &d, &stat)
-		     : b->task == BENCH_FORWARD ? iso_forward(b->op, k, b->q, b->ones)
-		     : b->task == BENCH_ADJOINT ? iso_adjoint(b->op, k, b->acc, b->y)
-		                                : iso_em_step(b->op, k, b->acc, b->x, &d, &b->stat);
+		             ? iso_op_ratio_step(b->acc, b->rho, &stat, b->op, k, false, b->x, b->ones, &d)
+		     : b->task == BENCH_FORWARD ? iso_forward(b->q, b->op, k, b->ones)
+		     : b->task == BENCH_ADJOINT ? iso_adjoint(b->acc, b->op, k, b->y)
+		                                : iso_op_em_step(b->acc, &b->stat, b->op, k, b->x, &d);
 		if (!st && b->task == BENCH_UPDATE)
 			st = iso_ctx_vec(ctx)->update(ctx, iso_op_n_in(b->op), b->x, b->acc, b->ones, 1);
 	}

@@ -254,7 +254,7 @@ static int begin_vectors(struct run *r)
 	ISO_DEVICE(&r->room, r->y2, rows);
 	iso_room_drop(&r->room, host);
 	if ((st = r->room.status) || (st = iso_ctx_vec(ctx)->fill(ctx, n, r->x, 1))) return st;
-	if (r->w->way != ITERATION || (st = iso_forward(r->op, ISO_ALL, r->y, r->x))) return st;
+	if (r->w->way != ITERATION || (st = iso_forward(r->y, r->op, ISO_ALL, r->x))) return st;
 	return iso_ctx_vec(ctx)->fill(ctx, n, r->x, 0);
 }
 
@@ -278,7 +278,7 @@ static int iterate(struct run *r)
 	int st = r->cg ? ISO_OK : iso_cg_create(&r->cg, &p, r->x), n;
 
 	if (st || !iso_cg_finished(r->cg)) return st ? st : iso_cg_step(r->cg);
-	iso_cg_cost(r->cg, &n);
+	iso_cg_cost(&n, r->cg);
 	return iso_fail(
 		ISO_EARG,
 		"bench: the image is found after %d iterations; take a larger grid or fewer --repeats",
@@ -291,12 +291,12 @@ static int do_once(void *arg)
 	int st;
 
 	if (r->w->way == ITERATION) return iterate(r);
-	if (r->w->way == FORWARD) return iso_forward(r->op, ISO_ALL, r->y, r->x);
-	if (r->w->way == ADJOINT) return iso_adjoint(r->op, ISO_ALL, r->x, r->y);
-	if ((st = iso_forward(r->op, ISO_ALL, r->y2, r->y))) return st;
-	if ((st = iso_forward(r->more, ISO_ALL, r->y, r->y2))) return st;
-	if ((st = iso_adjoint(r->more, ISO_ALL, r->y2, r->y))) return st;
-	return iso_adjoint(r->op, ISO_ALL, r->y, r->y2);
+	if (r->w->way == FORWARD) return iso_forward(r->y, r->op, ISO_ALL, r->x);
+	if (r->w->way == ADJOINT) return iso_adjoint(r->x, r->op, ISO_ALL, r->y);
+	if ((st = iso_forward(r->y2, r->op, ISO_ALL, r->y))) return st;
+	if ((st = iso_forward(r->y, r->more, ISO_ALL, r->y2))) return st;
+	if ((st = iso_adjoint(r->y2, r->more, ISO_ALL, r->y))) return st;
+	return iso_adjoint(r->y, r->op, ISO_ALL, r->y2);
 }
 
 /* ---- one row ---- */

@@ -97,9 +97,9 @@ static int once(void *arg)
 			st = iso_prior_step(r->prior, r->c->ctx, r->n, r->to, r->x, r->z, r->g, r->p,
 			                    &length);
 		else if (r->what == WHOLE)
-			st = iso_prior_eval(r->prior, value, r->to, r->curvature, NULL, r->x);
+			st = iso_prior_eval(value, r->to, r->curvature, NULL, r->prior, r->x);
 		else
-			st = iso_prior_eval(r->prior, NULL, r->to, NULL, NULL, r->x);
+			st = iso_prior_eval(NULL, r->to, NULL, NULL, r->prior, r->x);
 	}
 	return st;
 }

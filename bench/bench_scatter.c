@@ -93,7 +93,7 @@ static int open_object(struct run *r, const char *scanner_text, const char *name
 
 	if ((st = bench_scanner(&r->scanner, scanner_text)) || (st = iso_phantom_create(&p, name, NULL)))
 		goto done;
-	iso_phantom_grid(p, &g);
+	iso_phantom_grid(&g, p);
 	for (int a = 0; a < 3; a++) {
 		g.n[a] = (int64_t)ceil((double)g.n[a] * g.voxel[a] / set.voxel);
 		g.voxel[a] = set.voxel;
@@ -276,12 +276,12 @@ struct reading {
 
 static int read_events(struct reading *d)
 {
-	return iso_scatter_at(d->h, d->t, d->r->c->ctx, &d->e, 0);
+	return iso_scatter_at(d->h, d->r->c->ctx, d->t, &d->e, 0);
 }
 
 static int read_sum(struct reading *d)
 {
-	return iso_scatter_sum(&d->sum, d->t, d->r->c->ctx, NULL, d->share, (uint64_t)set.seed);
+	return iso_scatter_sum(&d->sum, d->r->c->ctx, d->t, NULL, d->share, (uint64_t)set.seed);
 }
 
 static int time_reading(struct bench_time *time, struct reading *d, int (*once)(struct reading *d))

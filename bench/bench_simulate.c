@@ -89,7 +89,7 @@ static int open_phantom(struct run *r, const char *name, double voxel)
 	int st = iso_phantom_create(&r->phantom, name, NULL);
 
 	if (st) return st;
-	iso_phantom_grid(r->phantom, &g);
+	iso_phantom_grid(&g, r->phantom);
 	for (int a = 0; a < 3; a++) {
 		g.n[a] = (int64_t)ceil((double)g.n[a] * g.voxel[a] / voxel);
 		g.voxel[a] = voxel;

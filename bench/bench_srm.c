@@ -133,7 +133,7 @@ static int begin_operator(struct run *r, int strategy)
 	r->setup_s = iso_now_s() - start_s;
 	r->memory = memory_held(r->c->ctx) - held;
 	st = bench_open(&r->b, op, true);
-	return st ? st : iso_forward(op, ISO_ALL, r->b.y, r->b.ones); /* counts without noise */
+	return st ? st : iso_forward(r->b.y, op, ISO_ALL, r->b.ones); /* counts without noise */
 }
 
 /* ---- rows ---- */

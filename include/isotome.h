@@ -5,9 +5,11 @@
    - lengths are mm, time differences ps; any other unit is in the name;
    - images are (nz, ny, nx), x fastest, and voxel i has its centre at
      centre + (i - (n-1)/2) * voxel;
-   - destination before source, as in memcpy;
+   - arguments stand in this order: results, the context, everything else. A result is what the function writes
+     for its caller: a value or an array by its pointer, a handle that it makes, a file by its path. A function that
+     changes a handle (iso_problem_set) has that handle as its result;
    - every function that can fail returns ISO_OK (0) or a negative code, and leaves one line
-     about it in iso_message(). A result leaves through the first argument, on success only;
+     about it in iso_message(). Results are written on success only;
    - if such a function needs a pointer, NULL gives ISO_EARG; if NULL has a meaning, the function or the member
      says which. Functions without a status need all their pointers, except functions that free, which take
      NULL;

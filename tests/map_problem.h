@@ -304,7 +304,7 @@ static inline double objective_of(const struct map_problem *p, const struct iso_
 	int n;
 
 	OK(iso_map_create(&m, &map, x));
-	double phi = iso_map_looks(m, &n)[0].objective;
+	double phi = iso_map_looks(&n, m)[0].objective;
 
 	iso_map_free(m);
 	return phi;

@@ -54,7 +54,7 @@ static inline double compare(iso_op *op, bool adjoint, const iso_real *in, const
 	int64_t n_out = adjoint ? iso_op_n_in(op) : iso_op_n_out(op);
 	iso_real *from = to_device(ctx, n_in, in), *to = to_device(ctx, n_out, NULL);
 
-	OK((adjoint ? iso_adjoint : iso_forward)(op, ISO_ALL, to, from));
+	OK((adjoint ? iso_adjoint : iso_forward)(to, op, ISO_ALL, from));
 	iso_real *got = to_host(ctx, n_out, to);
 	double difference = relative_difference(n_out, got, want);
 

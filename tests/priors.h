@@ -104,7 +104,7 @@ static inline struct prior_results prior_evaluated(iso_ctx *ctx, const struct is
 
 	for (int k = 0; k < 3; k++) d[k] = to_device(ctx, n, x); /* not 0: to be overwritten */
 	OK(iso_prior_create(&r, ctx, s));
-	OK(iso_prior_eval(r, &e.value, d[0], d[1], d[2], dx));
+	OK(iso_prior_eval(&e.value, d[0], d[1], d[2], r, dx));
 	e.gradient = to_host(ctx, n, d[0]);
 	e.curvature = to_host(ctx, n, d[1]);
 	e.hessian = to_host(ctx, n, d[2]);

@@ -139,7 +139,7 @@ static inline void set_line(struct iso_event line[STEPS], int64_t pair, double s
 	const double *at = iso_scanner_positions(w.ring);
 	int64_t a, b;
 
-	iso_scanner_pair(w.ring, pair, &a, &b);
+	iso_scanner_pair(&a, &b, w.ring, pair);
 	for (int k = 0; k < STEPS; k++) {
 		for (int c = 0; c < 3; c++) {
 			line[k].p1[c] = (float)at[3 * a + c];
@@ -174,7 +174,7 @@ static inline double add_scatter(struct iso_events *to, const iso_scatter_table 
 		struct iso_events e = { .n = m * STEPS, .v = line };
 
 		for (int64_t i = 0; i < m; i++) set_line(line + i * STEPS, first + i, step_ps);
-		OK(iso_scatter_at(h, t, w.ctx, &e, 0));
+		OK(iso_scatter_at(h, w.ctx, t, &e, 0));
 		for (int64_t i = 0; i < m; i++) {
 			const iso_real *own = h + i * STEPS;
 			double sum = 0;
@@ -238,7 +238,7 @@ static inline void make_scan(struct iso_events *all, struct iso_events *trues, d
 	OK(iso_scatter_create(&t, w.ctx, &s));
 	*scattered = add_scatter(all, t);
 	mix(all);
-	OK(iso_scatter_sum(&sum, t, w.ctx, NULL, 1, 1));
+	OK(iso_scatter_sum(&sum, w.ctx, t, NULL, 1, 1));
 	print_message("%.0f trues, %.0f scattered, %.0f by all pairs\n", counts, *scattered, sum);
 	NEAR(sum, *scattered, .01 * sum);
 	iso_scatter_free(t);
@@ -300,7 +300,7 @@ static inline void reconstruct(struct iso_array *x, const struct iso_events *e, 
 	iso_problem *p = problem_of(e, scatter);
 
 	if (name) OK(iso_problem_set(p, name, value));
-	OK(iso_problem_recon(p, x, NULL));
+	OK(iso_problem_recon(x, NULL, p));
 	iso_problem_free(p);
 }
 
@@ -329,7 +329,7 @@ static inline json_t *record_of(iso_problem *p)
 	json_error_t error;
 	json_t *root;
 
-	OK(iso_problem_record(p, &text));
+	OK(iso_problem_record(&text, p));
 	root = json_loads(text, 0, &error);
 	assert_non_null(root);
 	free(text);

@@ -35,7 +35,7 @@ static int reconstruct(iso_ctx *ctx, char **file)
 	if (!st) iso_problem_set_message(p, tell, NULL);
 	for (size_t i = 0; !st && i < sizeof set / sizeof *set; i++)
 		st = iso_problem_set(p, set[i][0], set[i][1]);
-	if (!st) st = iso_problem_recon(p, NULL, file[5]);
+	if (!st) st = iso_problem_recon(NULL, file[5], p);
 	iso_problem_free(p);
 	return st;
 }

@@ -18,7 +18,7 @@ static void pick_lines(const iso_scanner *s)
 	int64_t step = iso_scanner_pairs(s) / LINES, a, b;
 
 	for (int64_t i = 0; i < LINES; i++) {
-		iso_scanner_pair(s, i * step, &a, &b);
+		iso_scanner_pair(&a, &b, s, i * step);
 		for (int k = 0; k < 3; k++) {
 			line[i].p1[k] = (float)at[3 * a + k];
 			line[i].p2[k] = (float)at[3 * b + k];
@@ -48,8 +48,8 @@ static int run(iso_ctx *ctx, const char *image_file, const char *scanner_file, c
 
 	/* The context is of the CPU: its vectors are plain arrays. The operator orders its rows as it
 	   likes; sums are in the order of the lines again. */
-	if ((st = iso_forward(op, ISO_ALL, ordered.v, image.v))) goto done;
-	iso_op_unsort(op, sums.v, ordered.v);
+	if ((st = iso_forward(ordered.v, op, ISO_ALL, image.v))) goto done;
+	iso_op_unsort(sums.v, op, ordered.v);
 	for (int64_t i = 0; i < sums.n; i++) sum += sums.v[i];
 	printf("adjoint to %.0e, mean of %d line integrals %.3f\n", error, LINES, sum / LINES);
 	st = iso_write(sums_file, &sums, NULL);

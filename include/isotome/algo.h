@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Algorithms: from data to images through any operator, in one call (iso_em_run) or step by step
-   (iso_em_create, iso_em_update, iso_em_image, iso_em_free). Both give the same bits.
+   (iso_em_create, iso_em_step, iso_em_image, iso_em_free). Both give the same bits.
 
    Structs that begin with `size` grow at their end in later versions: set it to the struct's sizeof. A
    size of 0 is refused; fields that a shorter struct lacks count as 0.
@@ -80,7 +80,7 @@ struct iso_sens {
 };
 
 /* Image and scale for a subset. */
-const iso_real *iso_sens_get(const struct iso_sens *s, int64_t n, int sub, double *scale);
+const iso_real *iso_sens_get(double *scale, const struct iso_sens *s, int64_t n, int sub);
 
 struct iso_em {
 	size_t size; /* sizeof(struct iso_em) */
@@ -101,14 +101,15 @@ int iso_em_create(iso_em_state **e, const struct iso_em *p, const iso_real *x);
 
 /* One update, with the next subset in turn, and the filter if one is due. After ISO_ECANCEL the next
    call goes on; ISO_EARG after the last. */
-int iso_em_update(iso_em_state *e);
+int iso_em_step(iso_em_state *e);
+bool iso_em_finished(const iso_em_state *e);          /* all updates are done; true of NULL, here and below */
 int iso_em_image(iso_real *x, const iso_em_state *e); /* a copy */
 
 /* The log-likelihood before each of the n updates done; valid until the next call. */
-const double *iso_em_loglik(const iso_em_state *e, int *n);
+const double *iso_em_loglik(int *n, const iso_em_state *e);
 
 /* Events of the iteration under way, used and skipped, and the counts of those skipped. */
-void iso_em_events(const iso_em_state *e, int64_t *used, int64_t *skipped, double *lost);
+void iso_em_events(int64_t *used, int64_t *skipped, double *lost, const iso_em_state *e);
 void iso_em_free(iso_em_state *e);
 
 struct iso_em_result {
@@ -168,8 +169,8 @@ bool iso_cg_finished(const iso_cg_state *c); /* by number, by tolerance, or as o
 int iso_cg_image(iso_real *x, const iso_cg_state *c);
 
 /* The curves of struct iso_cg_result so far, n values each; valid until the next call. */
-const double *iso_cg_cost(const iso_cg_state *c, int *n);
-const double *iso_cg_gradient(const iso_cg_state *c, int *n);
+const double *iso_cg_cost(int *n, const iso_cg_state *c);
+const double *iso_cg_gradient(int *n, const iso_cg_state *c);
 void iso_cg_free(iso_cg_state *c);
 
 struct iso_cg_result {
@@ -207,11 +208,12 @@ typedef struct iso_fista_state iso_fista_state;
 /* As iso_em_create and so on: x is the start, a step an iteration. */
 int iso_fista_create(iso_fista_state **f, const struct iso_fista *p, const iso_real *x);
 int iso_fista_step(iso_fista_state *f);
+bool iso_fista_finished(const iso_fista_state *f);
 int iso_fista_image(iso_real *x, const iso_fista_state *f);
 
 /* The curves of struct iso_fista_result so far, n values each; valid until the next call. */
-const double *iso_fista_cost(const iso_fista_state *f, int *n);
-const double *iso_fista_change(const iso_fista_state *f, int *n);
+const double *iso_fista_cost(int *n, const iso_fista_state *f);
+const double *iso_fista_change(int *n, const iso_fista_state *f);
 void iso_fista_free(iso_fista_state *f);
 
 struct iso_fista_result {

@@ -85,7 +85,7 @@ int iso_events_write_check(const char *path, bool force); /* as iso_write_check 
 
 /* Fills e->crystal, if it is NULL, with the crystals nearest to the ends. *most is the largest distance of the
    end of a good event from its crystal, mm. */
-int iso_events_crystals(struct iso_events *e, const iso_scanner *s, double *most);
+int iso_events_crystals(struct iso_events *e, double *most, const iso_scanner *s);
 
 /* ---- files of events, piece by piece ---- */
 

@@ -8,7 +8,7 @@
 	iso_live_start(&live, ctx, &o);
 	puts(iso_live_address(live));
 	iso_problem_set_live(p, live);
-	iso_problem_recon(p, NULL, "x.nii");
+	iso_problem_recon(NULL, "x.nii", p);
 	iso_live_stop(live, "done");
 
    The page is served from memory by a thread of its own, which reads copies and changes nothing of the run: images have

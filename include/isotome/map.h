@@ -59,7 +59,7 @@ typedef struct iso_map_state iso_map_state;
 /* From the caller's image to the first update: the OSEM pass, kappa, the parameters and the strength of the penalty. After
    ISO_ECANCEL the next update continues. The image is a copy. */
 int iso_map_create(iso_map_state **m, const struct iso_map *p, const iso_real *x);
-int iso_map_update(iso_map_state *m); /* one update; ISO_EARG after the last */
+int iso_map_step(iso_map_state *m); /* one update; ISO_EARG after the last */
 bool iso_map_finished(const iso_map_state *m);
 int iso_map_image(iso_real *x, const iso_map_state *m);
 double iso_map_passes(const iso_map_state *m); /* over the data so far, the start's included */
@@ -78,7 +78,7 @@ struct iso_map_look {
 };
 
 /* The looks so far; valid until the next call. */
-const struct iso_map_look *iso_map_looks(const iso_map_state *m, int *n);
+const struct iso_map_look *iso_map_looks(int *n, const iso_map_state *m);
 
 struct iso_map_result {
 	size_t size;               /* size of this struct, set by the caller */
@@ -90,7 +90,7 @@ struct iso_map_result {
 	double gamma, epsilon, s, delta, eta; /* as used */
 	double step;                          /* at the end: guards halve it */
 	int went_back;                        /* times that a guard acted */
-	int64_t cut;                          /* terms cut to the bound of iso_ratio_step */
+	int64_t cut;                          /* terms cut to the bound of iso_op_ratio_step */
 	int64_t unseen;                       /* voxels without sensitivity */
 	double kkt;                           /* lbfgs: residual; else NAN */
 	bool converged, stopped;              /* by tolerance; by `each` of struct iso_run */

@@ -76,7 +76,7 @@ struct iso_quartiles {
 };
 
 /* Sorts the values, and leaves out values that are not finite. */
-struct iso_quartiles iso_measure_quartiles(int n, double *value);
+struct iso_quartiles iso_measure_quartiles(double *value, int n);
 
 /* The rods of one diameter in an image. */
 struct iso_rods_size {

@@ -29,12 +29,12 @@ int iso_plan_size(const struct iso_plan *plan);
 struct iso_plan_line iso_plan_line(const struct iso_plan *plan, int i);
 
 /* Bytes of all lines together; too many for 64 bits count as INT64_MAX. */
-void iso_plan_total(const struct iso_plan *plan, int64_t *host, int64_t *device);
+void iso_plan_total(int64_t *host, int64_t *device, const struct iso_plan *plan);
 
 void iso_plan_free(struct iso_plan *plan); /* its lines; it is { 0 } again */
 
 /* ISO_ENOMEM, naming the sizes, if the plan exceeds the limit or the free memory. */
-int iso_plan_check(const struct iso_plan *plan, const iso_ctx *ctx);
+int iso_plan_check(const iso_ctx *ctx, const struct iso_plan *plan);
 
 /* ISO_ENOMEM, naming `what` and the sizes, if `bytes` more on the host exceed the rest of the limit. Memory
    that the process has taken since the context was made counts, except 4 MiB. Without a limit, or with NULL for

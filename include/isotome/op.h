@@ -31,8 +31,8 @@ struct iso_rows iso_op_rows(const iso_op *op, int sub);
 
 /* Both overwrite their destination. y is the whole data vector, in the operator's order; forward
    writes and adjoint reads the rows of `sub` only. */
-int iso_forward(iso_op *op, int sub, iso_real *y, const iso_real *x);
-int iso_adjoint(iso_op *op, int sub, iso_real *x, const iso_real *y);
+int iso_forward(iso_real *y, iso_op *op, int sub, const iso_real *x);
+int iso_adjoint(iso_real *x, iso_op *op, int sub, const iso_real *y);
 
 /* The data side of EM, vectors of n_out in the operator's order; each may be NULL. */
 struct iso_em_data {
@@ -50,8 +50,8 @@ struct iso_em_stat {
 };
 
 /* acc = x * A_sub*( y / (A_sub x + add) ) in one pass over the data. */
-int iso_em_step(iso_op *op, int sub, iso_real *acc, const iso_real *x, const struct iso_em_data *data,
-                struct iso_em_stat *stat);
+int iso_op_em_step(iso_real *acc, struct iso_em_stat *stat, iso_op *op, int sub, const iso_real *x,
+                   const struct iso_em_data *data);
 
 struct iso_ratio_stat {
 	struct iso_em_stat em;
@@ -62,17 +62,17 @@ struct iso_ratio_stat {
    rho_j = new_j unless `keep`. rho: n_out values in the operator's order. u > 0 is about the size of x, and
    sets the scale of fixed-point sums. Terms u_n a_jn (new_j - rho_j) above 256 times the largest y are cut and
    counted. */
-int iso_ratio_step(iso_op *op, int sub, iso_real *z, iso_real *rho, bool keep, const iso_real *x,
-                   const iso_real *u, const struct iso_em_data *data, struct iso_ratio_stat *stat);
+int iso_op_ratio_step(iso_real *z, iso_real *rho, struct iso_ratio_stat *stat, iso_op *op, int sub, bool keep,
+                      const iso_real *x, const iso_real *u, const struct iso_em_data *data);
 
 /* Data vectors on the host: from the file's order to the operator's, and back. dst and src must not overlap. */
-void iso_op_sort(const iso_op *op, iso_real *dst, const iso_real *src);
-void iso_op_unsort(const iso_op *op, iso_real *dst, const iso_real *src);
+void iso_op_sort(iso_real *dst, const iso_op *op, const iso_real *src);
+void iso_op_unsort(iso_real *dst, const iso_op *op, const iso_real *src);
 
 /* The same for vectors in memory of the context's device. On CUDA the first call takes 8 bytes a row of device
    memory for the order, which the handle keeps. */
-int iso_op_sort_device(iso_op *op, iso_real *dst, const iso_real *src);
-int iso_op_unsort_device(iso_op *op, iso_real *dst, const iso_real *src);
+int iso_op_sort_device(iso_real *dst, iso_op *op, const iso_real *src);
+int iso_op_unsort_device(iso_real *dst, iso_op *op, const iso_real *src);
 
 /* A second handle on the same tables, with work space of its own. */
 int iso_op_clone(iso_op **clone, iso_op *op);
@@ -90,7 +90,7 @@ struct iso_custom {
 	int n_sub;
 	const struct iso_rows *rows; /* of each subset, one behind the other from row 0 to n_out - 1;
 	                                copied; NULL: there is one subset */
-	/* as iso_forward, iso_adjoint, iso_em_step; `sub` may be ISO_ALL */
+	/* as iso_forward, iso_adjoint, iso_op_em_step; `sub` may be ISO_ALL */
 	int (*forward)(void *arg, int sub, iso_real *y, const iso_real *x);
 	int (*adjoint)(void *arg, int sub, iso_real *x, const iso_real *y);
 	int (*em_step)(void *arg, int sub, iso_real *acc, const iso_real *x, const struct iso_em_data *data,

@@ -55,7 +55,7 @@ struct iso_pdhg_look {
 };
 
 /* The looks so far: after the first iteration, every look_every-th and the last. Valid until the next call. */
-const struct iso_pdhg_look *iso_pdhg_looks(const iso_pdhg_state *d, int *n);
+const struct iso_pdhg_look *iso_pdhg_looks(int *n, const iso_pdhg_state *d);
 
 struct iso_pdhg_result {
 	size_t size; /* size of this struct, set by the caller */

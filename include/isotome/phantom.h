@@ -20,7 +20,7 @@ void iso_phantom_free(iso_phantom *p);
 const char *const *iso_phantom_names(void); /* ends with NULL */
 
 /* The grid that suits it when the user names none. */
-void iso_phantom_grid(const iso_phantom *p, struct iso_grid *g);
+void iso_phantom_grid(struct iso_grid *g, const iso_phantom *p);
 
 /* Mean activity, and mean attenuation in 1/mm, over each voxel, from samples^3 points in voxels
    that a surface crosses; on the context's device, with the same bits on each (smoothed spheres: but for rounding). The

@@ -44,7 +44,7 @@ void iso_prior_free(iso_prior *r); /* NULL: nothing */
 /* R, its gradient, the curvature C and the Hessian's diagonal at x in one pass; images in memory of the
    context's device; each destination may be NULL. x of relative differences is not negative. The same bits on every run,
    on the CPU for any number of threads. */
-int iso_prior_eval(iso_prior *r, double *value, iso_real *gradient, iso_real *curvature, iso_real *hessian,
+int iso_prior_eval(double *value, iso_real *gradient, iso_real *curvature, iso_real *hessian, iso_prior *r,
                    const iso_real *x);
 
 /* Word of a kind ("rdp"; NULL: it is none), and back: ISO_EARG, with the nearest word, if it is none. */

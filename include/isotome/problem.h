@@ -4,7 +4,7 @@
 	iso_problem *p = NULL;
 
 	iso_problem_open(&p, ctx, "scan.Cdh");
-	iso_problem_recon(p, NULL, "x.nii");
+	iso_problem_recon(NULL, "x.nii", p);
 	iso_problem_free(p);
 
    or with more parameters:
@@ -13,7 +13,7 @@
 	iso_problem_set(p, "events", "scan.Cdh");
 	iso_problem_set(p, "grid", "128,128,64");
 	iso_problem_set(p, "voxel", "2");
-	iso_problem_recon(p, NULL, "x.nii");
+	iso_problem_recon(NULL, "x.nii", p);
 	iso_problem_free(p);
 
    Each parameter has the name that `isotome recon MODEL --help` lists with two dashes before it. Values are
@@ -95,7 +95,7 @@ struct iso_param {
 };
 
 /* Parameter k of the problem, from 0. ISO_EARG beyond the last, without a message. */
-int iso_problem_param(const iso_problem *p, int k, struct iso_param *param);
+int iso_problem_param(struct iso_param *param, const iso_problem *p, int k);
 
 /* ISO_EARG, with the nearest name or the range, if the name or value is none. ISO_EINPUT if the value names a file
    that can't be read; the parameter keeps its value then. The value is copied. If the data were loaded, the
@@ -138,10 +138,10 @@ void iso_problem_set_message(iso_problem *p, iso_message_fn fn, void *arg);
 int iso_problem_load(iso_problem *p);
 
 /* Bytes that iso_problem_recon will take, from sizes alone; data are not read. */
-int iso_problem_plan(iso_problem *p, struct iso_plan *plan);
+int iso_problem_plan(struct iso_plan *plan, iso_problem *p);
 
 /* The grid of the image: as set, or as the data suggest. */
-int iso_problem_grid(iso_problem *p, struct iso_grid *g);
+int iso_problem_grid(struct iso_grid *g, iso_problem *p);
 
 /* Rows of the data: events, LORs, samples; 0 on failure. */
 int64_t iso_problem_rows(iso_problem *p);
@@ -154,37 +154,37 @@ int64_t iso_problem_own_rows(iso_problem *p);
 /* The rows in the file's order as an array: its axes into dim, and their number; 0 on failure. Events, (rows); LORs of
    panels, (Ncx, Ncz, Ncx, Ncz), with layers (L, L, ...) before; traces, (transducers, samples); spectra, (transducers,
    lines, 2). */
-int iso_problem_shape(iso_problem *p, int64_t dim[8]);
+int iso_problem_shape(int64_t dim[8], iso_problem *p);
 
 /* The operator of all rows in the problem's subsets, behind its PSF; free with iso_op_free. The problem
    must outlive the operator. */
-int iso_problem_op(iso_problem *p, iso_op **op);
+int iso_problem_op(iso_op **op, iso_problem *p);
 
 /* Vectors of the rows of this rank in the file's order, in host memory: counts y, mean additive term r,
    factors m. Free each with free(). A vector is NULL if the problem has none (y NULL: each row counts 1). */
-int iso_problem_data(iso_problem *p, iso_real **y, iso_real **r, iso_real **m);
+int iso_problem_data(iso_real **y, iso_real **r, iso_real **m, iso_problem *p);
 
 /* The sensitivity image, with attenuation and efficiencies, behind the PSF. That of a scanner's crystal pairs comes from the
    user's cache where an earlier call kept it there; parameter 'cache' names another folder, or none. Voxels that 'sens-floor'
    leaves without activity are in it. */
-int iso_problem_sens(iso_problem *p, struct iso_array *s);
+int iso_problem_sens(struct iso_array *s, iso_problem *p);
 
 /* y = m A x + r, and x = A* (m y): rows in the file's order. */
-int iso_problem_project(iso_problem *p, struct iso_array *y, const struct iso_array *x);
-int iso_problem_backproject(iso_problem *p, struct iso_array *x, const struct iso_array *y);
+int iso_problem_project(struct iso_array *y, iso_problem *p, const struct iso_array *x);
+int iso_problem_backproject(struct iso_array *x, iso_problem *p, const struct iso_array *y);
 
 /* Model ray with 'mu': the scatter that an image in counts/mm of chord makes, as 'scatter' (absent: sss+mc) says, in
    expected counts. r: one value an event in the file's order, with time of flight per mm of the line or per bin, as
    'additive' takes it; NULL: not wanted, and 'events' are not needed. `table`: a file of the estimate (iso_scatter_write);
    NULL: not wanted. */
-int iso_problem_scatter(iso_problem *p, const struct iso_array *image, struct iso_array *r,
-                        const char *table);
+int iso_problem_scatter(struct iso_array *r, const char *table, iso_problem *p,
+                        const struct iso_array *image);
 
 /* Reconstructs the image into `x`, which is 4-D (frames first) if there are several frames, into the file
    `path` with the record beside it, or into both. Either may be NULL. Checkpoints and images between iterations
    are written only beside `path`. An existing file, record or checkpoint is refused unless 'force' is true;
    'resume' continues a checkpoint. */
-int iso_problem_recon(iso_problem *p, struct iso_array *x, const char *path);
+int iso_problem_recon(struct iso_array *x, const char *path, iso_problem *p);
 
 /* The image after an iteration. It belongs to the library, and is valid during the call. */
 struct iso_iteration {
@@ -214,11 +214,11 @@ void iso_problem_set_each(iso_problem *p, iso_iteration_fn fn, void *arg);
 void iso_problem_set_live(iso_problem *p, iso_live *live);
 
 /* Writes an array with the record of the problem beside it. */
-int iso_problem_write(iso_problem *p, const char *path, const struct iso_array *a);
+int iso_problem_write(const char *path, iso_problem *p, const struct iso_array *a);
 
 /* The record of the work so far, as JSON text; free it with free(). If there was a run with the present
    parameters, this is the record of the last run. */
-int iso_problem_record(iso_problem *p, char **text);
+int iso_problem_record(char **text, iso_problem *p);
 
 ISO_END_C
 

@@ -31,7 +31,7 @@ int iso_ctx_rank(const iso_ctx *ctx);
 int iso_ctx_ranks(const iso_ctx *ctx);
 
 /* What the calls of this rank exchanged so far: bytes of results, seconds in which it waited or exchanged. */
-void iso_ctx_exchanged(const iso_ctx *ctx, int64_t *bytes, double *seconds);
+void iso_ctx_exchanged(int64_t *bytes, double *seconds, const iso_ctx *ctx);
 
 ISO_END_C
 #endif

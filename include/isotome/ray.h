@@ -98,7 +98,7 @@ int64_t iso_ray_stream_block(const iso_ctx *ctx, const struct iso_ray *p, const 
                              int64_t host, int64_t device);
 
 /* Number of blocks of all subsets together, and how many are kept. */
-void iso_ray_stream_state(const iso_op *op, int64_t *blocks, int64_t *kept);
+void iso_ray_stream_state(int64_t *blocks, int64_t *kept, const iso_op *op);
 
 /* A source rewritten once, subset by subset and finished, into a nameless file in `folder`: for
    iso_ray_stream_create with the same subsets by rule ISO_BLOCKS. `from` is read here, on this

@@ -32,10 +32,10 @@ const double *iso_scanner_crystal_mm(const iso_scanner *s); /* tangential, axial
 int64_t iso_scanner_pairs(const iso_scanner *s);            /* crystal pairs in coincidence */
 
 /* Crystals a and b of pair number i, 0 <= i < iso_scanner_pairs. */
-void iso_scanner_pair(const iso_scanner *s, int64_t i, int64_t *a, int64_t *b);
+void iso_scanner_pair(int64_t *a, int64_t *b, const iso_scanner *s, int64_t i);
 
 /* Nearest crystal to a point, and its distance. */
-int64_t iso_scanner_nearest(const iso_scanner *s, const double p[3], double *distance);
+int64_t iso_scanner_nearest(double *distance, const iso_scanner *s, const double p[3]);
 
 /* Weight of a pair besides efficiencies: 1, or the solid angle that the two faces share
    (description key pair_weight). */

@@ -69,13 +69,13 @@ int iso_scatter_scale(iso_scatter_table *t, iso_ctx *ctx, double by);
 
 /* h of each event: per mm at its u, or, with bin_ps > 0, its integral over the bin of that width around dt_ps. Without
    time of flight the integral over all u. Ends off the cylinder are taken where their line meets it. Bad events: 0. */
-int iso_scatter_at(iso_real *h, const iso_scatter_table *t, iso_ctx *ctx, const struct iso_events *e,
+int iso_scatter_at(iso_real *h, iso_ctx *ctx, const iso_scatter_table *t, const struct iso_events *e,
                    double bin_ps);
 
 /* Sum over the scanner's pairs of eta g times the integral of h over u: the scattered coincidences of a scan. eff
    has one value per crystal; NULL takes the scanner's, or 1. The sum uses a share of the pairs, 0 < share <= 1,
    evenly spread, by the seed. */
-int iso_scatter_sum(double *sum, const iso_scatter_table *t, iso_ctx *ctx, const iso_real *eff, double share,
+int iso_scatter_sum(double *sum, iso_ctx *ctx, const iso_scatter_table *t, const iso_real *eff, double share,
                     uint64_t seed);
 
 /* The single-scatter formula at the lines of the events themselves, without a table: slow, for tests and study. u: n_u

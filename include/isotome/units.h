@@ -51,7 +51,7 @@ int iso_calibrate(iso_calibration **c, const struct iso_calibrate *p);
 
 /* JSON. An existing file is replaced with `force` alone. */
 int iso_calibration_read(iso_calibration **c, const char *path);
-int iso_calibration_write(const iso_calibration *c, const char *path, bool force);
+int iso_calibration_write(const char *path, const iso_calibration *c, bool force);
 void iso_calibration_free(iso_calibration *c);
 
 double iso_calibration_k(const iso_calibration *c);            /* K, see above */

@@ -139,7 +139,7 @@ static int project(iso_real *y, const struct dual *d, const struct iso_array *ac
 
 	if ((st = dual_model_open(&m, d, d->s.fast, ISO_SRM_CORRELATION, 1))) return st;
 	if (!(st = STUDY_NEW(sorted, d->lors)) && !(st = study_apply(sorted, m.op, false, activity->v)))
-		iso_op_unsort(m.op, y, sorted);
+		iso_op_unsort(y, m.op, sorted);
 	free(sorted);
 	dual_model_close(&m);
 	for (int64_t i = 0; i < d->lors; i++) sum += y[i];

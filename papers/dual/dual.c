@@ -142,7 +142,7 @@ static int make_sens(struct dual_model *m)
 	if ((st = room.status) || (st = v->fill(ctx, rows, ones, 1))) goto done;
 	st = STUDY_NEW(m->sens, n * n_sub);
 	for (int k = 0; k < n_sub && !st; k++)
-		if (!(st = iso_adjoint(m->op, k, x, ones)))
+		if (!(st = iso_adjoint(x, m->op, k, ones)))
 			st = v->download(ctx, m->sens + k * n, x, n * (int64_t)sizeof *x);
 done:
 	iso_room_free(&room);
@@ -195,7 +195,7 @@ int dual_time(struct dual_times *t, const struct dual_model *m, int what, int re
 	if (!st && what & DUAL_SUBSET) st = median(&t->back_sub, &b, BENCH_ADJOINT, false, repeats);
 	if (!st && what & DUAL_ALL) st = median(&t->forward, &b, BENCH_FORWARD, true, repeats);
 	if (!st && what & DUAL_ALL) st = median(&t->back, &b, BENCH_ADJOINT, true, repeats);
-	if (!st && what & DUAL_ITERATION && !(st = iso_forward(b.op, ISO_ALL, b.y, b.ones)))
+	if (!st && what & DUAL_ITERATION && !(st = iso_forward(b.y, b.op, ISO_ALL, b.ones)))
 		st = median(&t->iteration, &b, BENCH_STEP, true, repeats);
 	iso_room_free(&b.room);
 	return st;

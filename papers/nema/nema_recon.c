@@ -16,7 +16,7 @@ static int add_known(iso_problem *p, const struct nema *n, const struct nema_sca
 	struct iso_array h = { 0 };
 	int st = iso_array_create(&h, 1, &s->e.n);
 
-	if (!st) st = iso_scatter_at(h.v, r->t, n->s.fast, &s->e, 0);
+	if (!st) st = iso_scatter_at(h.v, n->s.fast, r->t, &s->e, 0);
 	for (int64_t j = 0; j < h.n && !st; j++) h.v[j] *= (iso_real)r->times;
 	if (!st) st = iso_problem_set_array(p, "additive", &h, false);
 	iso_array_free(&h);
@@ -53,7 +53,7 @@ static int set_all(iso_problem *p, const struct nema *n, const struct nema_scan 
 static int tell(json_t **told, iso_problem *p)
 {
 	char *text = NULL;
-	int st = iso_problem_record(p, &text);
+	int st = iso_problem_record(&text, p);
 
 	if (st) return st;
 	json_t *root = json_loads(text, 0, NULL);
@@ -71,7 +71,7 @@ int nema_recon(struct iso_array *x, json_t **told, const struct nema *n, const s
 	int st = iso_problem_create(&p, n->s.fast, "ray");
 
 	if (!st) st = set_all(p, n, s, r);
-	if (!st) st = iso_problem_recon(p, x, NULL);
+	if (!st) st = iso_problem_recon(x, NULL, p);
 	if (!st && told && r->form == NEMA_ESTIMATED) st = tell(told, p);
 	iso_problem_free(p);
 	return st ? st : study_poll(&n->s);

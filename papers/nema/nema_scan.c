@@ -18,7 +18,7 @@ static struct iso_grid grid_of(const iso_phantom *p, double length, double voxel
 {
 	struct iso_grid g;
 
-	iso_phantom_grid(p, &g);
+	iso_phantom_grid(&g, p);
 	for (int a = 0; a < 3; a++) {
 		double extent = (double)g.n[a] * g.voxel[a] + (a < 2 ? 2 * MARGIN_MM : 0);
 
@@ -178,7 +178,7 @@ static void draw_pairs(struct iso_events *e, const iso_scanner *scanner)
 		const struct philox r = philox_draw(SEED, (uint64_t)i, 0);
 		int64_t a, b;
 
-		iso_scanner_pair(scanner, (int64_t)(pairs * philox_unit_double(r.w[0], r.w[1])), &a, &b);
+		iso_scanner_pair(&a, &b, scanner, (int64_t)(pairs * philox_unit_double(r.w[0], r.w[1])));
 		for (int k = 0; k < 3; k++) {
 			e->v[i].p1[k] = (float)at[3 * a + k];
 			e->v[i].p2[k] = (float)at[3 * b + k];
@@ -199,7 +199,7 @@ int nema_distances(double scanned[NEMA_BINS], double expected[NEMA_BINS], const 
 		if (s->order[j] > 0) scanned[bin_of(&s->e.v[j])]++;
 	if ((st = STUDY_NEW(e.v, e.n)) || (st = STUDY_NEW(h, e.n))) goto done;
 	draw_pairs(&e, n->scanner);
-	if ((st = iso_scatter_at(h, t, n->s.fast, &e, 0))) goto done;
+	if ((st = iso_scatter_at(h, n->s.fast, t, &e, 0))) goto done;
 	for (int64_t i = 0; i < e.n; i++)
 		expected[bin_of(&e.v[i])] +=
 			(double)h[i] * (double)iso_scanner_pairs(n->scanner) / (double)e.n;

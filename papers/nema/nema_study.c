@@ -160,7 +160,7 @@ static int run_distances(struct quality *q)
 		                                 expected } };
 	int st = nema_distances(scanned, expected, q->n, &q->s, q->t[0]);
 
-	if (!st) st = iso_scatter_sum(&sum, q->t[0], q->n->s.fast, NULL, 1, 0);
+	if (!st) st = iso_scatter_sum(&sum, q->n->s.fast, q->t[0], NULL, 1, 0);
 	if (st) return st;
 	for (int i = 0; i < NEMA_BINS; i++) middle[i] = (i + .5) * NEMA_BIN_MM;
 	study_chart(&q->n->s, "distances",
@@ -290,7 +290,7 @@ static int run_cylinder(struct nema *n)
 
 	if ((st = study_stage(&n->s, "cylinder")) || (st = nema_object_open(&o, n, "cylinder"))) goto done;
 	if ((st = nema_scan_open(&s, n, &o, n->scale.events, CYLINDER_SEED))) goto done;
-	if ((st = nema_expected(&t, n, &s, true)) || (st = iso_scatter_sum(&sum, t, n->s.fast, NULL, 1, 0)))
+	if ((st = nema_expected(&t, n, &s, true)) || (st = iso_scatter_sum(&sum, n->s.fast, t, NULL, 1, 0)))
 		goto done;
 	st = run_cylinder_images(rows, &told, n, &s, t);
 done:

@@ -112,7 +112,7 @@ static int follow(struct run *r, const struct against *a, const struct iso_map *
 
 	if (!st) st = iso_map_create(&m, map, start);
 	while (!st && !iso_map_finished(m) && in_a_row < IN_A_ROW) {
-		if ((st = iso_map_update(m)) || (st = iso_map_image(x.v, m)) || (st = study_poll(&a->p->s)))
+		if ((st = iso_map_step(m)) || (st = iso_map_image(x.v, m)) || (st = study_poll(&a->p->s)))
 			break;
 		updates++;
 		r->last = compare(a, x.v);
@@ -145,7 +145,7 @@ static int time_it(struct run *r, const struct priors *p, const struct iso_map *
 	if (st || !r->reached) goto done;
 	began_s = iso_now_s();
 	st = iso_map_create(&m, map, start);
-	for (int64_t k = 0; k < r->updates && !st; k++) st = iso_map_update(m);
+	for (int64_t k = 0; k < r->updates && !st; k++) st = iso_map_step(m);
 	if (!st) st = iso_map_image(x.v, m);
 	r->seconds = iso_now_s() - began_s;
 done:

@@ -167,8 +167,8 @@ static int make_op(struct priors_scan *s, const struct priors *p)
 	if (!st) st = iso_problem_set_events(s->problem, "events", &s->e);
 	if (!st) st = iso_problem_set_array(s->problem, "mu", &p->mu, false);
 	if (!st) st = iso_problem_set_array(s->problem, "sens", &p->sens, false);
-	if (!st) st = iso_problem_op(s->problem, &s->op);
-	if (!st) st = iso_problem_data(s->problem, &s->y, &none, &s->m);
+	if (!st) st = iso_problem_op(&s->op, s->problem);
+	if (!st) st = iso_problem_data(&s->y, &none, &s->m, s->problem);
 	free(none);
 	return st;
 }

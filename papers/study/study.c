@@ -54,7 +54,7 @@ int study_apply(iso_real *to, iso_op *op, bool adjoint, const iso_real *from)
 
 	ISO_UPLOAD(&room, x, from, n + rows - made);
 	ISO_DEVICE(&room, y, made);
-	if (!(st = room.status)) st = (adjoint ? iso_adjoint : iso_forward)(op, ISO_ALL, y, x);
+	if (!(st = room.status)) st = (adjoint ? iso_adjoint : iso_forward)(y, op, ISO_ALL, x);
 	if (!st) st = iso_ctx_vec(ctx)->download(ctx, to, y, made * (int64_t)sizeof *y);
 	iso_room_free(&room);
 	return st;

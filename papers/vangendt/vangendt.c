@@ -93,7 +93,7 @@ static int run_model(iso_real *host, struct iso_ladder_time *time, iso_ctx *ctx,
 	if ((st = room.status)) goto done;
 	start_s = iso_now_s();
 	for (int it = 0; it < iterations && !st; it++)
-		if (!(st = iso_em_step(op, 0, acc, x, &(struct iso_em_data){ 0 }, &stat)))
+		if (!(st = iso_op_em_step(acc, &stat, op, 0, x, &(struct iso_em_data){ 0 })))
 			st = iso_ctx_vec(ctx)->copy(ctx, n, x, acc);
 	if (st) goto done;
 	time->iterations_s = iso_now_s() - start_s;
@@ -114,7 +114,7 @@ static int check_memory(const iso_ctx *ctx, const struct program *p, const struc
 
 	iso_plan_add(&plan, "images", iso_grid_voxels(grid), 3 * sizeof(iso_real), false);
 	if (p->step < 0) iso_ray_plan(&plan, ctx, &ray, n);
-	int st = iso_plan_check(&plan, ctx);
+	int st = iso_plan_check(ctx, &plan);
 
 	iso_plan_free(&plan);
 	return st;

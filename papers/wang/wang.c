@@ -62,9 +62,9 @@ struct run {
 static int once(void *arg)
 {
 	const struct run *r = arg;
-	int st = r->fbp ? ISO_OK : iso_forward(r->op, ISO_ALL, r->y, r->x);
+	int st = r->fbp ? ISO_OK : iso_forward(r->y, r->op, ISO_ALL, r->x);
 
-	return st ? st : iso_adjoint(r->op, ISO_ALL, r->x, r->y);
+	return st ? st : iso_adjoint(r->x, r->op, ISO_ALL, r->y);
 }
 
 /* On CUDA after a warm-up. */
@@ -200,8 +200,8 @@ static int plan(void *state)
 	w->scale = &scales[w->s.scale];
 	if (wants(w, "study") || wants(w, "experiment")) st = plan_sph(&scan, w, false);
 	if (!st && wants(w, "times")) st = plan_sph(&times, w, true);
-	iso_plan_total(&scan, &host[0], &device[0]);
-	iso_plan_total(&times, &host[1], &device[1]);
+	iso_plan_total(&host[0], &device[0], &scan);
+	iso_plan_total(&host[1], &device[1], &times);
 	if (!st) st = cmd_plan(w->s.c, host[1] > host[0] || device[1] > device[0] ? &times : &scan);
 	iso_plan_free(&scan);
 	iso_plan_free(&times);

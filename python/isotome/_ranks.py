@@ -16,7 +16,7 @@ declare(
         "iso_ctx_create_ranks": (c_int, [out, c_char_p, c_int, c_void_p]),
         "iso_ctx_rank": (c_int, [handle]),
         "iso_ctx_ranks": (c_int, [handle]),
-        "iso_ctx_exchanged": (None, [handle, POINTER(c_int64), POINTER(c_double)]),
+        "iso_ctx_exchanged": (None, [POINTER(c_int64), POINTER(c_double), handle]),
     }
 )
 
@@ -47,5 +47,5 @@ def create(pointer: c_void_p, device: bytes, threads: int, comm: Any) -> None:
 
 def exchanged(context: c_void_p) -> Exchanged:
     n, seconds = c_int64(), c_double()
-    lib.iso_ctx_exchanged(context, byref(n), byref(seconds))
+    lib.iso_ctx_exchanged(byref(n), byref(seconds), context)
     return Exchanged(n.value, seconds.value)

@@ -217,7 +217,7 @@ class _Own:
         if self._of._in_file_order or self._of._shared.plain():
             return y
         file = np.empty_like(y)
-        lib.iso_op_unsort(self.handle.pointer, file.ctypes.data, y.ctypes.data)
+        lib.iso_op_unsort(file.ctypes.data, self.handle.pointer, y.ctypes.data)
         return file
 
     def close(self) -> None:

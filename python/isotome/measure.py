@@ -152,7 +152,7 @@ _abi.declare(
         "iso_measure_tbr": (c_int, [POINTER(c_double), _image, POINTER(_Roi), POINTER(_Roi)]),
         "iso_measure_profile": (c_int, [POINTER(c_double), _image, POINTER(_Profile)]),
         "iso_measure_fwhm": (c_int, [POINTER(_Width), _image, POINTER(_Fwhm)]),
-        "iso_measure_quartiles": (_Quartiles, [c_int, POINTER(c_double)]),
+        "iso_measure_quartiles": (_Quartiles, [POINTER(c_double), c_int]),
         "iso_measure_rods": (c_int, [POINTER(_Rods), _image, _abi.handle, c_double]),
         "iso_boxplot_render": (c_int, [POINTER(_Pixels), POINTER(_Boxplot)]),
         "iso_measure_diff": (None, [POINTER(_Diff), c_int64, _abi.vector, _abi.vector]),
@@ -341,7 +341,7 @@ def _quartiles(q: _Quartiles) -> Quartiles:
 def quartiles(values: Any) -> Quartiles:
     """Of the finite ones of any values."""
     array = np.array(_arrays.real(values, "values"), np.float64).ravel()
-    return _quartiles(lib.iso_measure_quartiles(array.size, array.ctypes.data_as(POINTER(c_double))))
+    return _quartiles(lib.iso_measure_quartiles(array.ctypes.data_as(POINTER(c_double)), array.size))
 
 
 class RodSize(NamedTuple):

@@ -629,7 +629,7 @@ class _Shared:
 
     def _sorted(self, values: np.ndarray) -> np.ndarray:
         op, y = self.held(), np.empty(self.n_out, _arrays.REAL)
-        lib.iso_op_sort(op.pointer, y.ctypes.data, values.ctypes.data)
+        lib.iso_op_sort(y.ctypes.data, op.pointer, values.ctypes.data)
         return y
 
     def order(self) -> np.ndarray:
@@ -729,7 +729,7 @@ class ModelOperator(Operator):
         if not self._sorts():
             return self._base(rows)
         vector = v.space(self._shared.n_out)
-        check(lib.iso_op_sort_device(op.pointer, vector, rows))
+        check(lib.iso_op_sort_device(vector, op.pointer, rows))
         return vector
 
     def _forward(self, x, out):
@@ -737,16 +737,16 @@ class ModelOperator(Operator):
         with _Vectors(self.context, _kinds.of(x)) as v:
             to, of = v.place(out), v.put(x)
             rows = v.space(self._shared.n_out) if self._sorts() else to
-            call(self.context, lib.iso_forward, op.pointer, self._subset, self._base(rows), of)
+            call(self.context, lib.iso_forward, self._base(rows), op.pointer, self._subset, of)
             if rows != to:
-                check(lib.iso_op_unsort_device(op.pointer, to, rows))
+                check(lib.iso_op_unsort_device(to, op.pointer, rows))
             v.get(out, to)
 
     def _adjoint(self, y, out):
         op = self._shared.held()
         with _Vectors(self.context, _kinds.of(y)) as v:
             to, of = v.place(out), self._data(v, op, y)
-            call(self.context, lib.iso_adjoint, op.pointer, self._subset, to, of)
+            call(self.context, lib.iso_adjoint, to, op.pointer, self._subset, of)
             v.get(out, to)
 
     def _em_step(self, acc, x, y, add, mult, sens):
@@ -754,7 +754,7 @@ class ModelOperator(Operator):
         with _Vectors(self.context, _kinds.of(x)) as v:
             to, of = v.place(acc), v.put(x)
             data = EmData(*(self._data(v, op, d) for d in (y, add, mult)))
-            call(self.context, lib.iso_em_step, op.pointer, self._subset, to, of, byref(data), byref(stat))
+            call(self.context, lib.iso_op_em_step, to, byref(stat), op.pointer, self._subset, of, byref(data))
             if sens is not None:
                 v.divide(to, v.put(sens), math.prod(self.in_shape))
             v.get(acc, to)

@@ -29,7 +29,7 @@ declare(
         "iso_phantom_create": (c_int, [out, c_char_p, POINTER(c_double)]),
         "iso_phantom_free": (None, [handle]),
         "iso_phantom_names": (POINTER(c_char_p), []),
-        "iso_phantom_grid": (None, [handle, POINTER(_abi.Grid)]),
+        "iso_phantom_grid": (None, [POINTER(_abi.Grid), handle]),
         "iso_phantom_raster": (c_int, [vector, vector, handle, handle, POINTER(_abi.Grid), c_int]),
         "iso_phantom_shapes": (c_int, [handle]),
     }
@@ -76,7 +76,7 @@ def _grid(of: Handle, grid: Any, voxel: Any, centre: Any) -> _abi.Grid:
             raise errors.ArgumentError("grid: given a Grid and voxel or centre besides, wanted one of them")
         return grid._struct()
     g = _abi.Grid()
-    lib.iso_phantom_grid(of.pointer, byref(g))
+    lib.iso_phantom_grid(byref(g), of.pointer)
     extent = [n * mm for n, mm in zip(g.n, g.voxel)]
     if grid is not None:
         g.n[:] = _three(grid, "grid", int)

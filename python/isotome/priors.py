@@ -54,7 +54,7 @@ _abi.declare(
         "iso_prior_free": (None, [_abi.handle]),
         "iso_prior_eval": (
             c_int,
-            [_abi.handle, POINTER(c_double), _abi.vector, _abi.vector, _abi.vector, _abi.vector],
+            [POINTER(c_double), _abi.vector, _abi.vector, _abi.vector, _abi.handle, _abi.vector],
         ),
     }
 )
@@ -147,7 +147,7 @@ class Prior:
         with kind.current(), self._lock, _Vectors(self.context, kind) as v:
             of, to = v.put(x), [v.place(out) for out in outputs]
             places = (*to, None, None, None)[:3]
-            call(self.context, lib.iso_prior_eval, self._handle.pointer, byref(value), *places, of)
+            call(self.context, lib.iso_prior_eval, byref(value), *places, self._handle.pointer, of)
             for out, p in zip(outputs, to):
                 v.get(out, p)
         return value.value

@@ -106,7 +106,7 @@ def _words(words) -> tuple[str, ...]:
 def _structs(problem: Handle):
     """struct iso_param of each parameter, in one struct that is overwritten; its texts are the problem's."""
     p, k = _abi.Param(size=ctypes.sizeof(_abi.Param)), 0
-    while lib.iso_problem_param(problem.pointer, k, byref(p)) == 0:
+    while lib.iso_problem_param(byref(p), problem.pointer, k) == 0:
         yield p
         k += 1
 
@@ -264,26 +264,27 @@ class Problem:
         if kind == _abi.WARNING:
             self._warned.setdefault(threading.get_ident(), []).append(line)
 
-    def _call(self, function: Callable[..., int], *arguments: Any) -> None:
-        """A call of the problem's own, which serves one at a time. It is forgotten in one step, as by call."""
+    def _call(self, function: Callable[..., int], *arguments: Any, to: tuple[Any, ...] = ()) -> None:
+        """A call of the problem's own, which serves one at a time: results `to`, the problem, arguments. It is forgotten in
+        one step, as by call."""
         handle, token = self._handle, object()
         try:
             self._calls[token] = threading.get_ident()
             if list(self._calls)[0] is not token:
                 raise errors.BusyError("given a problem that serves another call, wanted an idle one")
-            call(self.context, function, handle.pointer, *arguments)
+            call(self.context, function, *to, handle.pointer, *arguments)
         finally:
             self._calls.pop(token, None)
             for line in self._warned.pop(threading.get_ident(), ()):
                 warnings.warn(line, errors.IsotomeWarning, stacklevel=_callers_level())
 
-    def _ask(self, function: Callable[..., int], *arguments: Any) -> None:
+    def _ask(self, function: Callable[..., int], to: Any) -> None:
         """A question about the problem, which a callback of its call may put too."""
         if threading.get_ident() in list(self._calls.values())[:1]:
             handle = self._handle
-            call(self.context, function, handle.pointer, *arguments)
+            call(self.context, function, to, handle.pointer)
         else:
-            self._call(function, *arguments)
+            self._call(function, to=(to,))
 
     def free(self) -> None:
         """Lets its data go: now, or, as operators made of it go on working, with the last of these."""
@@ -371,20 +372,20 @@ class Problem:
         """The operator of all rows, in the problem's subsets, behind its PSF."""
         made = Handle(lib.iso_op_free, self._handle)
         with listening(self.context, progress):
-            self._call(lib.iso_problem_op, byref(made.pointer))
+            self._call(lib.iso_problem_op, to=(byref(made.pointer),))
         grid = self.grid
         return ModelOperator(_Shared(made, self.context, self, self._shape()), grid.shape, in_grid=grid)
 
     def _shape(self) -> tuple[int, ...]:
         """Of the data, after what has loaded them."""
         dim, handle = (c_int64 * 8)(), self._handle
-        return tuple(dim[: lib.iso_problem_shape(handle.pointer, dim)])
+        return tuple(dim[: lib.iso_problem_shape(dim, handle.pointer)])
 
     def data(self) -> Data:
         """Counts, additive term and factors, in the shape of the data; of this rank's rows, if it has its own."""
         handle = self._handle
         vectors = _arrays.made_vectors(
-            lambda *to: self._call(lib.iso_problem_data, *to), 3, lambda: lib.iso_problem_own_rows(handle.pointer)
+            lambda *to: self._call(lib.iso_problem_data, to=to), 3, lambda: lib.iso_problem_own_rows(handle.pointer)
         )
         shape = self._shape()
         return Data(*(v.reshape(shape) if v is not None and v.size == math.prod(shape) else v for v in vectors))
@@ -398,20 +399,20 @@ class Problem:
         self._handle  # raises, if it was freed
         if self._sensitivity is None:
             with listening(self.context, progress):
-                self._sensitivity = _arrays.made_image(lambda to: self._call(lib.iso_problem_sens, to))
+                self._sensitivity = _arrays.made_image(lambda to: self._call(lib.iso_problem_sens, to=(to,)))
         return self._sensitivity.copy()
 
     def project(self, image: np.ndarray, progress: Tell = None) -> np.ndarray:
         """m A x + r: the mean of the data that an image gives."""
         x = _arrays.as_struct(_arrays.given(image, np.shape(image), "image"))
         with listening(self.context, progress):
-            return _arrays.made(lambda to: self._call(lib.iso_problem_project, to, byref(x)))
+            return _arrays.made(lambda to: self._call(lib.iso_problem_project, byref(x), to=(to,)))
 
     def backproject(self, data: np.ndarray, progress: Tell = None) -> Image:
         """A* (m y)."""
         y = _arrays.as_struct(_arrays.given(data, np.shape(data), "data"))
         with listening(self.context, progress):
-            return _arrays.made_image(lambda to: self._call(lib.iso_problem_backproject, to, byref(y)))
+            return _arrays.made_image(lambda to: self._call(lib.iso_problem_backproject, byref(y), to=(to,)))
 
     def reconstruct(
         self,
@@ -447,7 +448,7 @@ class Problem:
                 during.enter_context(self._shown(callback))
             if live is not None:
                 during.enter_context(self._on_page(live))
-            return _arrays.made_image(lambda to: self._call(lib.iso_problem_recon, to, file))
+            return _arrays.made_image(lambda to: self._call(lib.iso_problem_recon, to=(to, file)))
 
     @contextlib.contextmanager
     def _on_page(self, live: Live) -> Iterator[None]:
@@ -494,7 +495,7 @@ class Problem:
             values = Image(values, self.grid, getattr(values, "unit", ""))
         a = _arrays.as_struct(values)
         _arrays.refuse_lost(file, a)
-        self._call(lib.iso_problem_write, file, byref(a))
+        self._call(lib.iso_problem_write, byref(a), to=(file,))
 
     @property
     def record(self) -> dict[str, Any]:

@@ -79,8 +79,8 @@ declare(
         "iso_scanner_coincidence_ns": (c_double, [handle]),
         "iso_scanner_crystal_mm": (POINTER(c_double), [handle]),
         "iso_scanner_pairs": (c_int64, [handle]),
-        "iso_scanner_pair": (None, [handle, c_int64, POINTER(c_int64), POINTER(c_int64)]),
-        "iso_scanner_nearest": (c_int64, [handle, POINTER(c_double), POINTER(c_double)]),
+        "iso_scanner_pair": (None, [POINTER(c_int64), POINTER(c_int64), handle, c_int64]),
+        "iso_scanner_nearest": (c_int64, [POINTER(c_double), handle, POINTER(c_double)]),
         "iso_scanner_pair_weight": (c_double, [handle, POINTER(c_double), POINTER(c_double)]),
         "iso_scanner_grid": (c_int, [POINTER(_abi.Grid), handle]),
         "iso_scanner_strips": (POINTER(StripsStruct), [handle]),
@@ -228,7 +228,7 @@ class Scanner:
         """The two crystals of pair number i, 0 to pairs - 1."""
         number = integer(i, "pair", 0, self.pairs - 1)
         a, b = c_int64(), c_int64()
-        lib.iso_scanner_pair(self._pointer, number, byref(a), byref(b))
+        lib.iso_scanner_pair(byref(a), byref(b), self._pointer, number)
         return a.value, b.value
 
     def nearest(self, p: Sequence[float]) -> tuple[int, float]:
@@ -236,7 +236,7 @@ class Scanner:
         place, distance = point(p, "p"), c_double()
         if self.crystals == 0:
             raise errors.ArgumentError(f"nearest: {self.name} is of kind {self.kind}, which has no crystals")
-        crystal = lib.iso_scanner_nearest(self._pointer, place, byref(distance))
+        crystal = lib.iso_scanner_nearest(byref(distance), self._pointer, place)
         return crystal, distance.value
 
     def pair_weight(self, p1: Sequence[float], p2: Sequence[float]) -> float:

@@ -58,7 +58,7 @@ _abi.declare(
         "iso_branching": (c_int, [POINTER(c_double), c_char_p]),
         "iso_calibrate": (c_int, [_abi.out, POINTER(_Calibrate)]),
         "iso_calibration_read": (c_int, [_abi.out, c_char_p]),
-        "iso_calibration_write": (c_int, [handle, c_char_p, c_bool]),
+        "iso_calibration_write": (c_int, [c_char_p, handle, c_bool]),
         "iso_calibration_free": (None, [handle]),
         "iso_calibration_k": (c_double, [handle]),
         "iso_calibration_error": (c_double, [handle]),
@@ -111,7 +111,7 @@ class Calibration:
 
     def write(self, path: str | os.PathLike[str], force: bool = False) -> None:
         """As .json, which parameter `calibration` takes; `force`: replace an existing file."""
-        check(lib.iso_calibration_write(self._handle.pointer, _path(path, "path"), force))
+        check(lib.iso_calibration_write(_path(path, "path"), self._handle.pointer, force))
 
     def __repr__(self) -> str:
         return f"Calibration of {self.scanner!r}: K = {self.k:.6g} +- {self.error:.2g}"

@@ -255,7 +255,7 @@ class Stand:
 
     def __getattr__(self, name):
         function = getattr(_abi.lib, name)
-        if name in ("iso_forward", "iso_adjoint", "iso_em_step") or name.endswith("sort_device"):
+        if name in ("iso_forward", "iso_adjoint", "iso_op_em_step") or name.endswith("sort_device"):
             self.calls.append((name,))
         return function
 
@@ -274,7 +274,7 @@ def calls(monkeypatch):
 ORDERED = [
     ("forward", ["iso_forward", "iso_op_unsort_device"]),
     ("adjoint", ["iso_op_sort_device", "iso_adjoint"]),
-    ("em_step", ["iso_op_sort_device", "iso_op_sort_device", "iso_op_sort_device", "iso_em_step"]),
+    ("em_step", ["iso_op_sort_device", "iso_op_sort_device", "iso_op_sort_device", "iso_op_em_step"]),
 ]
 
 

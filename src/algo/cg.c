@@ -90,7 +90,7 @@ int iso_squares_add(struct iso_squares *s, iso_real *z, double mu, const iso_rea
 	int st;
 
 	if (!s->lap) return ISO_OK;
-	if ((st = iso_forward(s->penalty, ISO_ALL, s->lap, x))) return st;
+	if ((st = iso_forward(s->lap, s->penalty, ISO_ALL, x))) return st;
 	return s->l.v->axpy(s->l.ctx, s->l.n, z, mu, s->lap);
 }
 
@@ -100,7 +100,7 @@ int iso_squares_smoothness(struct iso_squares *s, double *f, const iso_real *x)
 
 	*f = 0;
 	if (!s->lap) return ISO_OK;
-	if ((st = iso_forward(s->penalty, ISO_ALL, s->lap, x))) return st;
+	if ((st = iso_forward(s->lap, s->penalty, ISO_ALL, x))) return st;
 	if ((st = s->l.v->dot(s->l.ctx, s->l.n, f, x, s->lap))) return st;
 	*f *= s->mu;
 	return ISO_OK;
@@ -147,10 +147,10 @@ static int begin(struct iso_loop *l)
 
 	if ((st = l->v->dot(l->ctx, l->n, &size, l->x, l->x))) return st;
 	if (size > 0) {
-		if ((st = iso_forward(l->op, ISO_ALL, c->w, l->x))) return st;
+		if ((st = iso_forward(c->w, l->op, ISO_ALL, l->x))) return st;
 		if ((st = l->v->axpy(l->ctx, l->n_data, c->e, -1, c->w))) return st;
 	}
-	if ((st = iso_adjoint(l->op, ISO_ALL, c->r, c->e))) return st;
+	if ((st = iso_adjoint(c->r, l->op, ISO_ALL, c->e))) return st;
 	if ((st = iso_squares_add(&c->s, c->r, -c->s.mu, l->x))) return st;
 	if ((st = l->v->copy(l->ctx, l->n, c->d, c->r))) return st;
 	if ((st = l->v->dot(l->ctx, l->n, &c->rr[0], c->r, c->r))) return st;
@@ -168,8 +168,8 @@ static int iterate(struct iso_loop *l)
 	double dz, rn;
 	int st;
 
-	if ((st = iso_forward(l->op, ISO_ALL, c->w, c->d))) return st;
-	if ((st = iso_adjoint(l->op, ISO_ALL, c->z, c->w))) return st;
+	if ((st = iso_forward(c->w, l->op, ISO_ALL, c->d))) return st;
+	if ((st = iso_adjoint(c->z, l->op, ISO_ALL, c->w))) return st;
 	if ((st = iso_squares_add(&c->s, c->z, c->s.mu, c->d))) return st;
 	if ((st = l->v->dot(l->ctx, l->n, &dz, c->d, c->z))) return st;
 	if (!isfinite(dz))
@@ -279,7 +279,7 @@ int iso_cg_step(iso_cg_state *c)
 
 bool iso_cg_finished(const iso_cg_state *c)
 {
-	return iso_loop_finished(&c->s.l);
+	return !c || iso_loop_finished(&c->s.l);
 }
 
 int iso_cg_image(iso_real *x, const iso_cg_state *c)
@@ -287,12 +287,12 @@ int iso_cg_image(iso_real *x, const iso_cg_state *c)
 	return x && c ? iso_loop_image(x, &c->s.l) : iso_fail_null(__func__);
 }
 
-const double *iso_cg_cost(const iso_cg_state *c, int *n)
+const double *iso_cg_cost(int *n, const iso_cg_state *c)
 {
 	return iso_loop_curve(&c->s.l, COST, n);
 }
 
-const double *iso_cg_gradient(const iso_cg_state *c, int *n)
+const double *iso_cg_gradient(int *n, const iso_cg_state *c)
 {
 	return iso_loop_curve(&c->s.l, GRADIENT, n);
 }
@@ -313,6 +313,7 @@ int iso_cg_run(iso_real *x, struct iso_cg_result *r, const struct iso_cg *p, con
 
 void iso_cg_result_free(struct iso_cg_result *r)
 {
+	if (!r) return;
 	free(r->cost);
 	free(r->gradient);
 	r->cost = r->gradient = NULL;

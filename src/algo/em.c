@@ -31,7 +31,7 @@ struct iso_em_state {
 	int64_t counter[4]; /* for checkpoints */
 };
 
-const iso_real *iso_sens_get(const struct iso_sens *s, int64_t n, int sub, double *scale)
+const iso_real *iso_sens_get(double *scale, const struct iso_sens *s, int64_t n, int sub)
 {
 	*scale = s->n_images == 1 ? 1. / s->n_sub : 1;
 	return s->image + (s->n_images == 1 ? 0 : sub * n);
@@ -45,10 +45,10 @@ static int update(iso_em_state *e)
 	int sub = (int)(l->done % l->per);
 	struct iso_em_stat s = { 0 };
 	double scale, expected, *loglik = &l->curve[0][l->done];
-	const iso_real *sens = iso_sens_get(&e->p.sens, l->n, sub, &scale);
+	const iso_real *sens = iso_sens_get(&scale, &e->p.sens, l->n, sub);
 	int st;
 
-	if ((st = iso_em_step(l->op, sub, e->acc, l->x, &e->p.data, &s))) return st;
+	if ((st = iso_op_em_step(e->acc, &s, l->op, sub, l->x, &e->p.data))) return st;
 	if ((st = l->v->dot(l->ctx, l->n, &expected, sens, l->x))) return st;
 	/* a subset without a single event used leaves the image as it is */
 	if (s.used > 0 && (st = l->v->update(l->ctx, l->n, l->x, e->acc, sens, scale))) return st;
@@ -239,9 +239,14 @@ int iso_em_create(iso_em_state **out, const struct iso_em *given, const iso_real
 	return st;
 }
 
-int iso_em_update(iso_em_state *e)
+int iso_em_step(iso_em_state *e)
 {
 	return e ? iso_loop_step(&e->l) : iso_fail_null(__func__);
+}
+
+bool iso_em_finished(const iso_em_state *e)
+{
+	return !e || iso_loop_finished(&e->l);
 }
 
 int iso_em_image(iso_real *x, const iso_em_state *e)
@@ -249,12 +254,12 @@ int iso_em_image(iso_real *x, const iso_em_state *e)
 	return x && e ? iso_loop_image(x, &e->l) : iso_fail_null(__func__);
 }
 
-const double *iso_em_loglik(const iso_em_state *e, int *n)
+const double *iso_em_loglik(int *n, const iso_em_state *e)
 {
 	return iso_loop_curve(&e->l, 0, n);
 }
 
-void iso_em_events(const iso_em_state *e, int64_t *used, int64_t *skipped, double *lost)
+void iso_em_events(int64_t *used, int64_t *skipped, double *lost, const iso_em_state *e)
 {
 	*used = e->used;
 	*skipped = e->skipped;
@@ -293,6 +298,7 @@ int iso_em_run(iso_real *x, struct iso_em_result *r, const struct iso_em *p, con
 
 void iso_em_result_free(struct iso_em_result *r)
 {
+	if (!r) return;
 	free(r->loglik);
 	r->loglik = NULL;
 }

@@ -83,8 +83,8 @@ static int find_bound(iso_fista_state *f)
 		if (!(size > 0)) break;
 		if ((st = l->v->fill(l->ctx, l->n, f->z.x, 0))) return st;
 		if ((st = l->v->axpy(l->ctx, l->n, f->z.x, 1 / sqrt(size), f->next.x))) return st;
-		if ((st = iso_forward(l->op, ISO_ALL, f->e, f->z.x))) return st;
-		if ((st = iso_adjoint(l->op, ISO_ALL, f->next.x, f->e))) return st;
+		if ((st = iso_forward(f->e, l->op, ISO_ALL, f->z.x))) return st;
+		if ((st = iso_adjoint(f->next.x, l->op, ISO_ALL, f->e))) return st;
 		if ((st = iso_squares_add(&f->s, f->next.x, f->s.mu, f->z.x))) return st;
 	}
 	if ((st = l->v->dot(l->ctx, l->n, &size, f->next.x, f->next.x))) return st;
@@ -117,7 +117,7 @@ static int step(iso_fista_state *f)
 
 	if (f->stepped) return ISO_OK;
 	if ((st = residual(f, &f->z))) return st;
-	if ((st = iso_adjoint(l->op, ISO_ALL, f->g, f->e))) return st;
+	if ((st = iso_adjoint(f->g, l->op, ISO_ALL, f->e))) return st;
 	if ((st = iso_squares_add(&f->s, f->g, -f->s.mu, f->z.x))) return st;
 	if ((st = l->v->axpy(l->ctx, l->n, f->z.x, 2 / f->bound, f->g))) return st;
 	f->prox.lambda = f->tv / f->bound;
@@ -135,7 +135,7 @@ static int iterate(struct iso_loop *l)
 	int st;
 
 	if ((st = step(f))) return st;
-	if ((st = iso_forward(l->op, ISO_ALL, f->next.ax, f->next.x))) return st;
+	if ((st = iso_forward(f->next.ax, l->op, ISO_ALL, f->next.x))) return st;
 	if ((st = cost_of(f, &f->next, &cost))) return st;
 	if ((st = l->v->copy(l->ctx, l->n, f->g, f->next.x))) return st;
 	if ((st = l->v->axpy(l->ctx, l->n, f->g, -1, f->now.x))) return st;
@@ -170,7 +170,7 @@ static int begin(struct iso_loop *l)
 	if ((st = find_bound(f))) return st;
 	if ((st = iso_prox_apply(f->next.x, l->ctx, &f->prox, 0, f->dual, f->now.x))) return st;
 	if ((st = l->v->copy(l->ctx, l->n, f->now.x, f->next.x))) return st;
-	if ((st = iso_forward(l->op, ISO_ALL, f->now.ax, f->now.x))) return st;
+	if ((st = iso_forward(f->now.ax, l->op, ISO_ALL, f->now.x))) return st;
 	if ((st = extrapolate(f, &f->now, 0, &f->now))) return st;
 	return cost_of(f, &f->now, &l->curve[COST][0]);
 }
@@ -296,17 +296,22 @@ int iso_fista_step(iso_fista_state *f)
 	return f ? iso_loop_step(&f->s.l) : iso_fail_null(__func__);
 }
 
+bool iso_fista_finished(const iso_fista_state *f)
+{
+	return !f || iso_loop_finished(&f->s.l);
+}
+
 int iso_fista_image(iso_real *x, const iso_fista_state *f)
 {
 	return x && f ? iso_loop_image(x, &f->s.l) : iso_fail_null(__func__);
 }
 
-const double *iso_fista_cost(const iso_fista_state *f, int *n)
+const double *iso_fista_cost(int *n, const iso_fista_state *f)
 {
 	return iso_loop_curve(&f->s.l, COST, n);
 }
 
-const double *iso_fista_change(const iso_fista_state *f, int *n)
+const double *iso_fista_change(int *n, const iso_fista_state *f)
 {
 	return iso_loop_curve(&f->s.l, CHANGE, n);
 }
@@ -328,6 +333,7 @@ int iso_fista_run(iso_real *x, struct iso_fista_result *r, const struct iso_fist
 
 void iso_fista_result_free(struct iso_fista_result *r)
 {
+	if (!r) return;
 	free(r->cost);
 	free(r->change);
 	r->cost = r->change = NULL;

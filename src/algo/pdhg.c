@@ -83,9 +83,9 @@ static int update(iso_pdhg_state *s)
 		if (c->w && (st = voxels(s, PDHG_FIELD))) return st;
 		s->moved = true;
 	}
-	if ((st = iso_forward(l->op, sub, c->q, l->x))) return st;
+	if ((st = iso_forward(c->q, l->op, sub, l->x))) return st;
 	if ((st = rows(s, PDHG_ROWS, sub))) return st;
-	if ((st = iso_adjoint(l->op, sub, c->back, c->d))) return st;
+	if ((st = iso_adjoint(c->back, l->op, sub, c->d))) return st;
 	if ((st = l->v->copy(l->ctx, r.n, c->p + r.first, (c->whole ? c->d : c->q) + r.first))) return st;
 	if ((st = voxels(s, PDHG_COLLECT))) return st;
 	s->moved = false;
@@ -102,8 +102,8 @@ static int refresh(iso_pdhg_state *s)
 	int st;
 
 	if (s->c.whole) return ISO_OK; /* both are left by the step */
-	if ((st = iso_forward(l->op, ISO_ALL, s->c.q, l->x))) return st;
-	if ((st = iso_adjoint(l->op, ISO_ALL, s->c.back, s->c.p))) return st;
+	if ((st = iso_forward(s->c.q, l->op, ISO_ALL, l->x))) return st;
+	if ((st = iso_adjoint(s->c.back, l->op, ISO_ALL, s->c.p))) return st;
 	s->extra++;
 	return l->v->copy(l->ctx, l->n, s->c.za, s->c.back);
 }
@@ -286,7 +286,7 @@ int iso_pdhg_step(iso_pdhg_state *s)
 
 bool iso_pdhg_finished(const iso_pdhg_state *s)
 {
-	return iso_loop_finished(&s->l);
+	return !s || iso_loop_finished(&s->l);
 }
 
 int iso_pdhg_image(iso_real *x, const iso_pdhg_state *s)
@@ -294,7 +294,7 @@ int iso_pdhg_image(iso_real *x, const iso_pdhg_state *s)
 	return x && s ? iso_loop_image(x, &s->l) : iso_fail_null(__func__);
 }
 
-const struct iso_pdhg_look *iso_pdhg_looks(const iso_pdhg_state *s, int *n)
+const struct iso_pdhg_look *iso_pdhg_looks(int *n, const iso_pdhg_state *s)
 {
 	*n = (int)s->n_looks;
 	return s->look;
@@ -335,6 +335,7 @@ int iso_pdhg_run(iso_real *x, struct iso_pdhg_result *r, const struct iso_pdhg *
 
 void iso_pdhg_result_free(struct iso_pdhg_result *r)
 {
+	if (!r) return;
 	free(r->look);
 	r->look = NULL;
 }

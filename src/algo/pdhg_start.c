@@ -32,7 +32,7 @@ static int dual_image(iso_pdhg_state *s)
 	if ((st = l->v->fill(l->ctx, l->n, c->za, 0))) return st;
 	if ((st = l->v->fill(l->ctx, l->n, c->most, 0))) return st;
 	for (int b = 0; b < l->per; b++) {
-		if ((st = iso_adjoint(l->op, c->whole ? ISO_ALL : b, c->back, c->p))) return st;
+		if ((st = iso_adjoint(c->back, l->op, c->whole ? ISO_ALL : b, c->p))) return st;
 		if ((st = voxels(s, PDHG_MOST_OF))) return st;
 	}
 	return ISO_OK;
@@ -50,7 +50,7 @@ static int begin_likelihood(iso_pdhg_state *s)
 		return iso_fail(ISO_EINPUT, "pdhg: the start image is 0 wherever there is sensitivity");
 	c->mean = sum / (double)(l->n - s->unseen);
 	if ((st = voxels(s, PDHG_SIZE))) return st;
-	if ((st = iso_forward(l->op, ISO_ALL, c->q, c->size))) return st;
+	if ((st = iso_forward(c->q, l->op, ISO_ALL, c->size))) return st;
 	if ((st = iso_pdhg_loop(l->ctx, PDHG_ROWS_BEGIN, c, (struct iso_rows){ 0, l->n_data }))) return st;
 	if ((st = iso_pdhg_loop(l->ctx, PDHG_COUNTS, c, (struct iso_rows){ 0, l->n_data }))) return st;
 	if ((st = l->v->asum(l->ctx, l->n_data, &s->counts, c->d))) return st;
@@ -77,8 +77,8 @@ static int find_norm(iso_pdhg_state *s)
 			if (!(size > 0)) break;
 			if ((st = l->v->fill(l->ctx, l->n, c->ahead, 0))) return st;
 			if ((st = l->v->axpy(l->ctx, l->n, c->ahead, 1 / sqrt(size), c->back))) return st;
-			if ((st = iso_forward(l->op, sub, c->d, c->ahead))) return st;
-			if ((st = iso_adjoint(l->op, sub, c->back, c->d))) return st;
+			if ((st = iso_forward(c->d, l->op, sub, c->ahead))) return st;
+			if ((st = iso_adjoint(c->back, l->op, sub, c->d))) return st;
 		}
 		if ((st = l->v->dot(l->ctx, l->n, &size, c->back, c->back))) return st;
 		largest = fmax(largest, sqrt(size));
@@ -96,8 +96,8 @@ static int find_mean(iso_pdhg_state *s)
 	double image, data, sum;
 	int st;
 
-	if ((st = iso_adjoint(l->op, ISO_ALL, c->back, c->y))) return st;
-	if ((st = iso_forward(l->op, ISO_ALL, c->d, c->back))) return st;
+	if ((st = iso_adjoint(c->back, l->op, ISO_ALL, c->y))) return st;
+	if ((st = iso_forward(c->d, l->op, ISO_ALL, c->back))) return st;
 	if ((st = l->v->dot(l->ctx, l->n, &image, c->back, c->back))) return st;
 	if ((st = l->v->dot(l->ctx, l->n_data, &data, c->d, c->d))) return st;
 	if ((st = l->v->asum(l->ctx, l->n, &sum, c->back))) return st;
@@ -115,7 +115,7 @@ static int begin_squares(iso_pdhg_state *s)
 	s->extra = 1;
 	if ((st = find_norm(s)) || (st = find_mean(s))) return st;
 	if ((st = voxels(s, PDHG_SIZE))) return st;
-	if ((st = iso_forward(l->op, ISO_ALL, c->q, c->x))) return st;
+	if ((st = iso_forward(c->q, l->op, ISO_ALL, c->x))) return st;
 	/* p = 2 (A x - y) */
 	if ((st = l->v->fill(l->ctx, l->n_data, c->p, 0))) return st;
 	if ((st = l->v->axpy(l->ctx, l->n_data, c->p, 2, c->q))) return st;

@@ -22,7 +22,7 @@ static int run(struct cmd *c, const struct iso_calibrate *p, const char *out)
 	iso_calibration *k = NULL;
 	int st = iso_calibrate(&k, p);
 
-	if (!st && !(st = iso_calibration_write(k, out, c->force))) {
+	if (!st && !(st = iso_calibration_write(out, k, c->force))) {
 		double value = iso_calibration_k(k), error = iso_calibration_error(k);
 
 		term_say(&c->term, "K = %.6g +- %.2g (%.2g %%) of scanner '%s'", value, error,

@@ -363,7 +363,7 @@ static void print_plan(FILE *f, const struct iso_plan *plan, const struct record
 {
 	int64_t host, device;
 
-	iso_plan_total(plan, &host, &device);
+	iso_plan_total(&host, &device, plan);
 	fprintf(f, "%-40s %12s %12s\n", "memory for", "host", "device");
 	for (int i = 0; i < iso_plan_size(plan); i++) {
 		struct iso_plan_line l = iso_plan_line(plan, i);
@@ -392,7 +392,7 @@ int cmd_plan(struct cmd *c, struct iso_plan *plan)
 		print_plan(stdout, plan, &c->record.split);
 	else if (c->verbose && !c->term.quiet)
 		print_plan(stderr, plan, &c->record.split);
-	if (!st) st = iso_plan_check(plan, c->ctx);
+	if (!st) st = iso_plan_check(c->ctx, plan);
 	iso_plan_free(plan);
 	return !st && c->dry_run ? CMD_DONE : st;
 }

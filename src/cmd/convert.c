@@ -155,7 +155,7 @@ static int append(struct copy *k, const struct settings *s, struct iso_events *e
 	k->n += e->n;
 	k->n_bad += e->n_bad;
 	if (!of_crystals(s->to) || e->crystal) return iso_event_writer_append(k->w, e);
-	st = iso_events_crystals(e, s->read.scanner, &moved);
+	st = iso_events_crystals(e, &moved, s->read.scanner);
 	if (!st) st = iso_event_writer_append(k->w, e);
 	free(e->crystal);
 	e->crystal = NULL;

@@ -74,7 +74,7 @@ static int run(struct cmd *c, const struct settings *s)
 	if ((st = iso_phantom_create(&p, s->name, s->at))) goto done;
 	if (opt_place(iso_phantom_names(), s->name) < 0 && (st = record_input(&c->record, s->name)))
 		goto done;
-	iso_phantom_grid(p, &g);
+	iso_phantom_grid(&g, p);
 	if (!(st = cmd_grid_within(&g, c, s->size, s->voxel, s->centre)) &&
 	    !(st = record_result(&c->record, "grid", cmd_grid_json(&g))))
 		st = make(c, s, p, &g);

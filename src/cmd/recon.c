@@ -232,7 +232,7 @@ int main_recon(int argc, char **argv)
 	if (!(st = check(p, &c)) && !(st = problem_record_parameters(p)) &&
 	    !(st = tell_preset(p, &c, argc, argv)) && !(st = cmd_problem_begin(p, &c)) &&
 	    !(st = live_begin(&live, p, &c, out)))
-		st = scan.list ? scan_run(&scan, p, &c) : iso_problem_recon(p, NULL, out);
+		st = scan.list ? scan_run(&scan, p, &c) : iso_problem_recon(NULL, out, p);
 	live_end(&live, st, out);
 done:
 	iso_problem_free(p);

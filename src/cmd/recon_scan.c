@@ -212,7 +212,7 @@ static int run_all(struct scan *s, iso_problem *p, struct cmd *c, const struct i
 			if ((st = set_strength(s, p, k, more))) break;
 		}
 		record_part(p->record, "strength", k + 1, s->n);
-		if ((st = problem_record_parameters(p)) || (st = iso_problem_recon(p, NULL, s->path))) break;
+		if ((st = problem_record_parameters(p)) || (st = iso_problem_recon(NULL, s->path, p))) break;
 		const json_t *map = json_object_get(json_object_get(c->record.root, "results"), "map");
 
 		point[k] = point_of(map);

@@ -62,7 +62,7 @@ int iso_ctx_ranks(const iso_ctx *ctx)
 	return iso_ranks(ctx);
 }
 
-void iso_ctx_exchanged(const iso_ctx *ctx, int64_t *bytes, double *seconds)
+void iso_ctx_exchanged(int64_t *bytes, double *seconds, const iso_ctx *ctx)
 {
 	*bytes = ctx->comm ? ctx->comm->bytes : 0;
 	*seconds = ctx->comm ? ctx->comm->wait_s : 0;

@@ -180,7 +180,7 @@ void iso_op_sort_rows(const iso_op *op, iso_real *dst, const iso_real *src, stru
 	for (int64_t i = 0; i < rows.n; i++) dst[i] = src[file_row(op, rows.first + i)];
 }
 
-void iso_op_sort(const iso_op *op, iso_real *dst, const iso_real *src)
+void iso_op_sort(iso_real *dst, const iso_op *op, const iso_real *src)
 {
 	struct iso_clock clock = iso_clock_brief(op->ctx, "order", "rows", op->n_out, NULL);
 
@@ -193,7 +193,7 @@ void iso_op_sort(const iso_op *op, iso_real *dst, const iso_real *src)
 	iso_clock_end(&clock);
 }
 
-void iso_op_unsort(const iso_op *op, iso_real *dst, const iso_real *src)
+void iso_op_unsort(iso_real *dst, const iso_op *op, const iso_real *src)
 {
 	struct iso_clock clock = iso_clock_brief(op->ctx, "order", "rows", op->n_out, NULL);
 
@@ -273,7 +273,7 @@ static int reorder(iso_op *op, iso_real *dst, const iso_real *src, bool sort)
 	int st;
 
 	if (!cuda) {
-		(sort ? iso_op_sort : iso_op_unsort)(op, dst, src);
+		(sort ? iso_op_sort : iso_op_unsort)(dst, op, src);
 		return ISO_OK;
 	}
 	if (!op->fn->file_row) return op->ctx->vec->copy(op->ctx, op->n_out, dst, src);
@@ -281,7 +281,7 @@ static int reorder(iso_op *op, iso_real *dst, const iso_real *src, bool sort)
 	return (sort ? cuda->gather : cuda->scatter)(op->ctx, op->n_out, dst, src, op->order);
 }
 
-int iso_op_sort_device(iso_op *op, iso_real *dst, const iso_real *src)
+int iso_op_sort_device(iso_real *dst, iso_op *op, const iso_real *src)
 {
 	if (!op || !dst || !src) return iso_fail_null(__func__);
 	int st = enter(op, ISO_ALL);
@@ -289,7 +289,7 @@ int iso_op_sort_device(iso_op *op, iso_real *dst, const iso_real *src)
 	return st ? st : leave(op, reorder(op, dst, src, true));
 }
 
-int iso_op_unsort_device(iso_op *op, iso_real *dst, const iso_real *src)
+int iso_op_unsort_device(iso_real *dst, iso_op *op, const iso_real *src)
 {
 	if (!op || !dst || !src) return iso_fail_null(__func__);
 	int st = enter(op, ISO_ALL);
@@ -297,18 +297,18 @@ int iso_op_unsort_device(iso_op *op, iso_real *dst, const iso_real *src)
 	return st ? st : leave(op, reorder(op, dst, src, false));
 }
 
-int iso_forward(iso_op *op, int sub, iso_real *y, const iso_real *x)
+int iso_forward(iso_real *y, iso_op *op, int sub, const iso_real *x)
 {
 	return op && y && x ? apply(op, sub, op->fn->forward, y, x) : iso_fail_null(__func__);
 }
 
-int iso_adjoint(iso_op *op, int sub, iso_real *x, const iso_real *y)
+int iso_adjoint(iso_real *x, iso_op *op, int sub, const iso_real *y)
 {
 	return op && x && y ? apply(op, sub, op->fn->adjoint, x, y) : iso_fail_null(__func__);
 }
 
-int iso_em_step(iso_op *op, int sub, iso_real *acc, const iso_real *x, const struct iso_em_data *data,
-                struct iso_em_stat *stat)
+int iso_op_em_step(iso_real *acc, struct iso_em_stat *stat, iso_op *op, int sub, const iso_real *x,
+                   const struct iso_em_data *data)
 {
 	if (!op || !acc || !x || !data || !stat) return iso_fail_null(__func__);
 	int st = enter(op, sub);
@@ -318,8 +318,8 @@ int iso_em_step(iso_op *op, int sub, iso_real *acc, const iso_real *x, const str
 	             (op->fn->em_step ? op->fn->em_step : iso_em_step_plain)(op, sub, acc, x, data, stat));
 }
 
-int iso_ratio_step(iso_op *op, int sub, iso_real *z, iso_real *rho, bool keep, const iso_real *x,
-                   const iso_real *u, const struct iso_em_data *data, struct iso_ratio_stat *stat)
+int iso_op_ratio_step(iso_real *z, iso_real *rho, struct iso_ratio_stat *stat, iso_op *op, int sub, bool keep,
+                      const iso_real *x, const iso_real *u, const struct iso_em_data *data)
 {
 	if (!op || !z || !rho || !x || !u || !data || !stat) return iso_fail_null(__func__);
 	int st = enter(op, sub);

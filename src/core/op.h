@@ -15,7 +15,7 @@ struct iso_op_fn {
 	/* NULL: the plain pair serves */
 	int (*em_step)(const iso_op *op, int sub, iso_real *acc, const iso_real *x,
 	               const struct iso_em_data *d, struct iso_em_stat *s);
-	/* as iso_ratio_step; NULL: the plain pair serves */
+	/* as iso_op_ratio_step; NULL: the plain pair serves */
 	int (*ratio_step)(const iso_op *op, int sub, iso_real *z, iso_real *rho, bool keep, const iso_real *x,
 	                  const iso_real *u, const struct iso_em_data *d, struct iso_ratio_stat *s);
 	/* rows of one subset, a range of 0 ... n_out - 1; NULL: there is one subset */
@@ -89,7 +89,7 @@ int iso_op_wake(iso_op *op);
 int iso_em_step_plain(const iso_op *op, int sub, iso_real *acc, const iso_real *x,
                       const struct iso_em_data *d, struct iso_em_stat *s);
 
-/* iso_ratio_step by forward and adjoint. */
+/* iso_op_ratio_step by forward and adjoint. */
 int iso_ratio_step_plain(const iso_op *op, int sub, iso_real *z, iso_real *rho, bool keep, const iso_real *x,
                          const iso_real *u, const struct iso_em_data *d, struct iso_ratio_stat *s);
 

@@ -61,6 +61,7 @@ struct iso_plan_line iso_plan_line(const struct iso_plan *plan, int i)
 
 void iso_plan_free(struct iso_plan *plan)
 {
+	if (!plan) return;
 	if (plan->lines != &lost) free(plan->lines);
 	plan->lines = NULL;
 }
@@ -70,7 +71,7 @@ static void add_saturating(int64_t *sum, int64_t bytes)
 	if (!size_add(sum, *sum, bytes)) *sum = INT64_MAX;
 }
 
-void iso_plan_total(const struct iso_plan *plan, int64_t *host, int64_t *device)
+void iso_plan_total(int64_t *host, int64_t *device, const struct iso_plan *plan)
 {
 	*host = *device = 0;
 	for (int i = 0; i < iso_plan_size(plan); i++) {
@@ -113,7 +114,7 @@ static int too_large(const struct iso_plan *plan, const char *where, int64_t nee
 	                iso_bytes(device ? top.device : top.host), image);
 }
 
-int iso_plan_check(const struct iso_plan *plan, const iso_ctx *ctx)
+int iso_plan_check(const iso_ctx *ctx, const struct iso_plan *plan)
 {
 	if (!plan || !ctx) return iso_fail_null(__func__);
 	int64_t host, device, have = iso_ctx_host_memory(ctx);
@@ -121,7 +122,7 @@ int iso_plan_check(const struct iso_plan *plan, const iso_ctx *ctx)
 
 	if (plan->lines == &lost)
 		return iso_fail(ISO_ENOMEM, "out of memory: the plan of what a call will take");
-	iso_plan_total(plan, &host, &device);
+	iso_plan_total(&host, &device, plan);
 	if (host > have) return too_large(plan, "host", host, have, false);
 	if (device == 0 || !iso_ctx_is_cuda(ctx)) return ISO_OK;
 	if ((st = ctx->cuda->free_memory(ctx, &have))) return st;

@@ -24,6 +24,7 @@ int iso_canvas_create(struct iso_pixels *p, int64_t width, int64_t height, struc
 
 void iso_pixels_free(struct iso_pixels *p)
 {
+	if (!p) return;
 	free(p->rgb);
 	*p = (struct iso_pixels){ 0 };
 }

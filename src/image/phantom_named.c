@@ -322,7 +322,7 @@ void iso_phantom_free(iso_phantom *p)
 	free(p);
 }
 
-void iso_phantom_grid(const iso_phantom *p, struct iso_grid *g)
+void iso_phantom_grid(struct iso_grid *g, const iso_phantom *p)
 {
 	*g = p->grid;
 }

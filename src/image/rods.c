@@ -27,7 +27,7 @@ static double quantile(int n, const double *sorted, double q)
 	return i + 1 < n ? sorted[i] + (at - i) * (sorted[i + 1] - sorted[i]) : sorted[n - 1];
 }
 
-struct iso_quartiles iso_measure_quartiles(int n, double *value)
+struct iso_quartiles iso_measure_quartiles(double *value, int n)
 {
 	int kept = 0;
 
@@ -182,8 +182,8 @@ static int put_widths(struct iso_rods_size *s, struct work *w, const struct rod 
 		w->fwhm[s->profiles] = width.fwhm;
 		w->fwtm[s->profiles] = width.fwtm;
 	}
-	s->fwhm = iso_measure_quartiles(s->profiles, w->fwhm);
-	s->fwtm = iso_measure_quartiles(s->profiles, w->fwtm);
+	s->fwhm = iso_measure_quartiles(w->fwhm, s->profiles);
+	s->fwtm = iso_measure_quartiles(w->fwtm, s->profiles);
 	return st;
 }
 

@@ -50,6 +50,7 @@ int iso_array_on_grid(struct iso_array *a, const struct iso_grid *g)
 
 void iso_array_free(struct iso_array *a)
 {
+	if (!a) return;
 	free(a->v);
 	*a = (struct iso_array){ 0 };
 }

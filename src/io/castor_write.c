@@ -119,7 +119,7 @@ static uint32_t crystal(const iso_event_writer *w, const struct iso_events *e, i
 	double p[3] = { v[0], v[1], v[2] }, distance;
 
 	if (iso_event_bad(&e->v[i])) return 0;
-	return e->crystal ? e->crystal[2 * i + end] : (uint32_t)iso_scanner_nearest(w->scanner, p, &distance);
+	return e->crystal ? e->crystal[2 * i + end] : (uint32_t)iso_scanner_nearest(&distance, w->scanner, p);
 }
 
 static int check(const iso_event_writer *w, const struct iso_events *e, int64_t i, const uint32_t c[2])

@@ -102,6 +102,7 @@ static bool make_arrays(struct iso_events *e, int64_t n, struct wanted w)
 
 void iso_events_free(struct iso_events *e)
 {
+	if (!e) return;
 	for (int k = 0; k < ARRAYS; k++) free(array(e, k));
 	*e = (struct iso_events){ 0 };
 }
@@ -722,7 +723,7 @@ int iso_events_read(struct iso_events *e, const char *path, const struct iso_eve
 	return e && path ? iso_events_read_hashed(e, NULL, path, o) : iso_fail_null(__func__);
 }
 
-int iso_events_crystals(struct iso_events *e, const iso_scanner *s, double *most)
+int iso_events_crystals(struct iso_events *e, double *most, const iso_scanner *s)
 {
 	if (!e || !s || !most) return iso_fail_null(__func__);
 	bool there = e->crystal;
@@ -736,7 +737,7 @@ int iso_events_crystals(struct iso_events *e, const iso_scanner *s, double *most
 		const float *end = i % 2 ? e->v[i / 2].p2 : e->v[i / 2].p1;
 		double p[3] = { end[0], end[1], end[2] }, distance;
 
-		e->crystal[i] = (uint32_t)iso_scanner_nearest(s, p, &distance);
+		e->crystal[i] = (uint32_t)iso_scanner_nearest(&distance, s, p);
 		if (!iso_event_bad(&e->v[i / 2])) *most = fmax(*most, distance);
 	}
 	return ISO_OK;

@@ -198,11 +198,11 @@ static void number_own(struct layout *l, const iso_event_file *f, const int sign
 
 	for (int r = 0; r < RINGS; r++) {
 		place_of(p, 0, r, sign);
-		ring[r] = iso_scanner_nearest(f->own, p, &distance) / PER_RING;
+		ring[r] = iso_scanner_nearest(&distance, f->own, p) / PER_RING;
 	}
 	for (int c = 0; c < PER_RING; c++) {
 		place_of(p, c, 0, sign);
-		int64_t id = iso_scanner_nearest(f->own, p, &distance) % PER_RING;
+		int64_t id = iso_scanner_nearest(&distance, f->own, p) % PER_RING;
 
 		for (int r = 0; r < RINGS; r++) set_end(l, f->own, r * PER_RING + c, ring[r] * PER_RING + id);
 	}
@@ -216,7 +216,7 @@ static int number_given(struct layout *l, const iso_event_file *f, const int sig
 
 	for (int i = 0; i < RINGS * PER_RING; i++) {
 		place_of(p, i % PER_RING, i / PER_RING, sign);
-		int64_t id = iso_scanner_nearest(f->scanner, p, &distance);
+		int64_t id = iso_scanner_nearest(&distance, f->scanner, p);
 
 		if (distance > NEAR_MM || id >= RINGS * PER_RING || seen[id])
 			return iso_refuse(

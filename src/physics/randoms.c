@@ -185,7 +185,7 @@ static bool find_pair(int64_t pair[2], const iso_scanner *s, const struct iso_ev
 		const float *end = k == 0 ? e->v[i].p1 : e->v[i].p2;
 		double p[3] = { end[0], end[1], end[2] }, distance = 0;
 
-		pair[k] = e->crystal ? e->crystal[2 * i + k] : iso_scanner_nearest(s, p, &distance);
+		pair[k] = e->crystal ? e->crystal[2 * i + k] : iso_scanner_nearest(&distance, s, p);
 		if (distance > FAR_MM) return false;
 	}
 	return iso_scanner_in_coincidence(s, pair[0], pair[1]) && !iso_event_bad(&e->v[i]);

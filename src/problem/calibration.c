@@ -231,7 +231,7 @@ void iso_calibration_free(iso_calibration *c)
 
 /* ---- files ---- */
 
-int iso_calibration_write(const iso_calibration *c, const char *path, bool force)
+int iso_calibration_write(const char *path, const iso_calibration *c, bool force)
 {
 	if (!c || !path) return iso_fail_null(__func__);
 	if (!iso_has_suffix(path, ".json"))

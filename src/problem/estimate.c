@@ -15,9 +15,9 @@ static int step(iso_op *op, iso_real *acc, const iso_real *x, iso_real *y)
 	struct iso_em_stat stat;
 	int st = ISO_OK;
 
-	if (op->fn->em_step) return iso_em_step(op, ISO_ALL, acc, x, &ones, &stat);
-	if (op->fn->forward) st = iso_forward(op, ISO_ALL, y, x);
-	return st ? st : iso_adjoint(op, ISO_ALL, acc, y);
+	if (op->fn->em_step) return iso_op_em_step(acc, &stat, op, ISO_ALL, x, &ones);
+	if (op->fn->forward) st = iso_forward(y, op, ISO_ALL, x);
+	return st ? st : iso_adjoint(acc, op, ISO_ALL, y);
 }
 
 /* The second step, in seconds; what it makes is waited for. */

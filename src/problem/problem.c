@@ -283,8 +283,8 @@ int problem_plan_end(iso_problem *p, struct iso_plan *plan)
 		.exchanged = p->m->rows_split ? voxels * (int64_t)sizeof(int64_t)
 		                              : (rows + voxels) * (int64_t)sizeof(iso_real),
 	};
-	st = problem_estimate(p, &p->record->split, iso_plan_check(plan, p->ctx) == ISO_OK);
-	if (!st) st = p->record->plan ? p->record->plan(p->record->arg, plan) : iso_plan_check(plan, p->ctx);
+	st = problem_estimate(p, &p->record->split, iso_plan_check(p->ctx, plan) == ISO_OK);
+	if (!st) st = p->record->plan ? p->record->plan(p->record->arg, plan) : iso_plan_check(p->ctx, plan);
 	iso_plan_free(plan);
 	return st;
 }
@@ -317,7 +317,7 @@ static int blur(iso_ctx *ctx, iso_op *psf, iso_real *v, iso_real *a, iso_real *b
 	const struct iso_vec *vec = iso_ctx_vec(ctx);
 	int st;
 
-	if ((st = vec->upload(ctx, a, v, bytes)) || (st = iso_adjoint(psf, ISO_ALL, b, a))) return st;
+	if ((st = vec->upload(ctx, a, v, bytes)) || (st = iso_adjoint(b, psf, ISO_ALL, a))) return st;
 	return vec->download(ctx, v, b, bytes);
 }
 

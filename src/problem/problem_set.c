@@ -26,7 +26,7 @@ static const char *group_of(const iso_problem *p, const struct opt *of)
 	return NULL;
 }
 
-int iso_problem_param(const iso_problem *p, int k, struct iso_param *param)
+int iso_problem_param(struct iso_param *param, const iso_problem *p, int k)
 {
 	static const enum iso_param_file files[] = {
 		[OPT_READS] = ISO_PARAM_READS, [OPT_MAY_READ] = ISO_PARAM_READS,

@@ -74,7 +74,7 @@ static int load_rows(iso_problem *p, int need)
 	return st;
 }
 
-int iso_problem_grid(iso_problem *p, struct iso_grid *g)
+int iso_problem_grid(struct iso_grid *g, iso_problem *p)
 {
 	struct iso_grid settled;
 	int st = MODEL_ASK_LOAD;
@@ -100,7 +100,7 @@ int64_t iso_problem_own_rows(iso_problem *p)
 	return rows ? rows - p->found.elsewhere : 0;
 }
 
-int iso_problem_shape(iso_problem *p, int64_t dim[8])
+int iso_problem_shape(int64_t dim[8], iso_problem *p)
 {
 	const struct model_found *is = p ? &p->found : NULL;
 
@@ -118,7 +118,7 @@ static int make_op(iso_problem *p, iso_op **op)
 	return problem_add_psf(p, op);
 }
 
-int iso_problem_op(iso_problem *p, iso_op **op)
+int iso_problem_op(iso_op **op, iso_problem *p)
 {
 	if (!p || !op) return iso_fail_null(__func__);
 	struct call c = enter(p);
@@ -132,7 +132,7 @@ int iso_problem_op(iso_problem *p, iso_op **op)
 	return st;
 }
 
-int iso_problem_data(iso_problem *p, iso_real **y, iso_real **r, iso_real **m)
+int iso_problem_data(iso_real **y, iso_real **r, iso_real **m, iso_problem *p)
 {
 	if (!p || !y || !r || !m) return iso_fail_null(__func__);
 	struct call c = enter(p);
@@ -177,7 +177,7 @@ int problem_sens(iso_problem *p, struct iso_array *s)
 	return p->m->sens(p, s);
 }
 
-int iso_problem_sens(iso_problem *p, struct iso_array *s)
+int iso_problem_sens(struct iso_array *s, iso_problem *p)
 {
 	if (!p || !s) return iso_fail_null(__func__);
 	struct iso_array made = { 0 };
@@ -267,9 +267,9 @@ static int forward(struct apply *a, struct iso_array *y, const struct iso_array 
 	int st;
 
 	if ((st = v->upload(ctx, a->x, x->v, x->n * (int64_t)sizeof *x->v))) return st;
-	if ((st = iso_forward(a->op, ISO_ALL, a->y, a->x))) return st;
+	if ((st = iso_forward(a->y, a->op, ISO_ALL, a->x))) return st;
 	if ((st = v->download(ctx, a->sorted, a->y, n * (int64_t)sizeof *y->v))) return st;
-	iso_op_unsort(a->op, rows, a->sorted);
+	iso_op_unsort(rows, a->op, a->sorted);
 	for (int64_t j = 0; j < n; j++)
 		y->v[place(a, j)] = rows[j] * factor(a, j) + (a->data.add ? a->data.add[j] : 0);
 	return parts ? merge(ctx, ISO_OK, y->v, y->n) : ISO_OK;
@@ -285,9 +285,9 @@ static int backward(struct apply *a, struct iso_array *x, const struct iso_array
 	int64_t n = iso_op_n_out(a->op);
 
 	for (int64_t j = 0; j < n; j++) a->rows[j] = y->v[place(a, j)] * factor(a, j);
-	iso_op_sort(a->op, a->sorted, a->rows);
+	iso_op_sort(a->sorted, a->op, a->rows);
 	if ((st = v->upload(ctx, a->y, a->sorted, n * (int64_t)sizeof *y->v))) return st;
-	if ((st = iso_adjoint(a->op, ISO_ALL, a->x, a->y))) return st;
+	if ((st = iso_adjoint(a->x, a->op, ISO_ALL, a->y))) return st;
 	return v->download(ctx, x->v, a->x, x->n * (int64_t)sizeof *x->v);
 }
 
@@ -314,7 +314,7 @@ done:
 	return give(y, &made, st);
 }
 
-int iso_problem_project(iso_problem *p, struct iso_array *y, const struct iso_array *x)
+int iso_problem_project(struct iso_array *y, iso_problem *p, const struct iso_array *x)
 {
 	if (!p || !y || !x || !x->v) return iso_fail_null(__func__);
 	struct call c = enter(p);
@@ -347,7 +347,7 @@ done:
 	return give(x, &made, st);
 }
 
-int iso_problem_backproject(iso_problem *p, struct iso_array *x, const struct iso_array *y)
+int iso_problem_backproject(struct iso_array *x, iso_problem *p, const struct iso_array *y)
 {
 	if (!p || !x || !y || !y->v) return iso_fail_null(__func__);
 	struct call c = enter(p);
@@ -380,7 +380,7 @@ int problem_scatter(iso_problem *p, const struct iso_array *image, struct iso_ar
 	return is->number ? merge(p->ctx, st, r->v, r->n) : st;
 }
 
-int iso_problem_scatter(iso_problem *p, const struct iso_array *image, struct iso_array *r, const char *table)
+int iso_problem_scatter(struct iso_array *r, const char *table, iso_problem *p, const struct iso_array *image)
 {
 	if (!p || !image || !image->v || (!r && !table)) return iso_fail_null(__func__);
 	struct iso_array made = { 0 };
@@ -520,7 +520,7 @@ static int reconstruct_live(iso_problem *p, struct iso_array *x, const char *pat
 	return st;
 }
 
-int iso_problem_recon(iso_problem *p, struct iso_array *x, const char *path)
+int iso_problem_recon(struct iso_array *x, const char *path, iso_problem *p)
 {
 	if (!p || (!x && !path)) return iso_fail_null(__func__);
 	struct call c = enter(p);
@@ -552,7 +552,7 @@ static int keep_plan(void *arg, struct iso_plan *plan)
 	return PLANNED;
 }
 
-int iso_problem_plan(iso_problem *p, struct iso_plan *plan)
+int iso_problem_plan(struct iso_plan *plan, iso_problem *p)
 {
 	struct iso_array x = { 0 };
 	struct record before;
@@ -570,7 +570,7 @@ int iso_problem_plan(iso_problem *p, struct iso_plan *plan)
 	p->record->live = NULL;
 	p->record->staged = NULL;
 	p->record->arg = plan;
-	st = iso_problem_recon(p, &x, NULL);
+	st = iso_problem_recon(&x, NULL, p);
 	problem_unload(p);
 	json_decref(p->record->root);
 	before.stage = p->record->stage;
@@ -580,7 +580,7 @@ int iso_problem_plan(iso_problem *p, struct iso_plan *plan)
 	return st == PLANNED ? ISO_OK : st;
 }
 
-int iso_problem_write(iso_problem *p, const char *path, const struct iso_array *a)
+int iso_problem_write(const char *path, iso_problem *p, const struct iso_array *a)
 {
 	if (!p || !path || !a) return iso_fail_null(__func__);
 	struct call c = enter(p);
@@ -591,7 +591,7 @@ int iso_problem_write(iso_problem *p, const char *path, const struct iso_array *
 	return leave(c, st ? st : problem_write_image(p, path, a, p->ctx));
 }
 
-int iso_problem_record(iso_problem *p, char **text)
+int iso_problem_record(char **text, iso_problem *p)
 {
 	return p && text ? record_text(p->record, text) : iso_fail_null(__func__);
 }

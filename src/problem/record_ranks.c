@@ -29,7 +29,7 @@ static struct use own_use(const iso_ctx *ctx, const struct record_since *since)
 	struct use u = { .bytes_read = record_bytes_read() - since->bytes_read,
 		         .peak_bytes = record_peak_bytes() };
 
-	iso_ctx_exchanged(ctx, &u.exchanged, &u.waiting_s);
+	iso_ctx_exchanged(&u.exchanged, &u.waiting_s, ctx);
 	u.exchanged -= since->exchanged;
 	u.waiting_s -= since->waiting_s;
 	u.busy_s = iso_now_s() - since->began_s - u.waiting_s;
@@ -40,7 +40,7 @@ struct record_since record_since(const iso_ctx *ctx)
 {
 	struct record_since s = { .began_s = iso_now_s(), .bytes_read = record_bytes_read() };
 
-	iso_ctx_exchanged(ctx, &s.exchanged, &s.waiting_s);
+	iso_ctx_exchanged(&s.exchanged, &s.waiting_s, ctx);
 	return s;
 }
 

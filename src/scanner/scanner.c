@@ -185,12 +185,12 @@ int64_t iso_scanner_pairs(const iso_scanner *s)
 	return s->pairs.n;
 }
 
-void iso_scanner_pair(const iso_scanner *s, int64_t i, int64_t *a, int64_t *b)
+void iso_scanner_pair(int64_t *a, int64_t *b, const iso_scanner *s, int64_t i)
 {
 	pairs_get(&s->pairs, i, a, b);
 }
 
-int64_t iso_scanner_nearest(const iso_scanner *s, const double p[3], double *distance)
+int64_t iso_scanner_nearest(double *distance, const iso_scanner *s, const double p[3])
 {
 	if (s->n == 0 || !isfinite(p[0]) || !isfinite(p[1]) || !isfinite(p[2])) {
 		*distance = INFINITY; /* from any crystal */

@@ -37,6 +37,8 @@ void iso_transducer_frame(double ex[3], double ey[3], const double n[3])
 
 void iso_transducers_free(struct iso_transducers *t)
 {
+	if (!t) return;
+
 	double **const all[] = { &t->pos, &t->normal, &t->ex, &t->ey, &t->aperture, &t->area, &t->eir };
 
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {

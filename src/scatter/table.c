@@ -206,7 +206,7 @@ int iso_scatter_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso
 	return ISO_OK;
 }
 
-int iso_scatter_at(iso_real *h, const iso_scatter_table *t, iso_ctx *ctx, const struct iso_events *e,
+int iso_scatter_at(iso_real *h, iso_ctx *ctx, const iso_scatter_table *t, const struct iso_events *e,
                    double bin_ps)
 {
 	double bin = bin_ps * ISO_C_MM_PER_PS / 2;

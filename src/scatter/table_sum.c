@@ -210,7 +210,7 @@ static struct table_end end_of(const struct scatter_grid *g, const double *pos)
 	return table_end(g, p);
 }
 
-int iso_scatter_sum(double *sum, const iso_scatter_table *t, iso_ctx *ctx, const iso_real *eff, double share,
+int iso_scatter_sum(double *sum, iso_ctx *ctx, const iso_scatter_table *t, const iso_real *eff, double share,
                     uint64_t seed)
 {
 	struct iso_room room = iso_room_of(NULL, "sum of scatter");

@@ -413,7 +413,7 @@ static void check_weights(iso_ctx *ctx)
 
 	for (int q = 0; q < TRANS; q++) mean += (w[q] = 1 + q % 7) / TRANS;
 	OK(iso_sradon_create(&op, ctx, &m));
-	OK(iso_forward(op, ISO_ALL, to, from));
+	OK(iso_forward(to, op, ISO_ALL, from));
 	want = to_host(ctx, TRANS * SAMPLES, to);
 	REFUSED(iso_weigh_rows(&op, 11, w), ISO_EARG, "11 for 2520 rows");
 	OK(iso_weigh_rows(&op, TRANS, w));

@@ -246,14 +246,14 @@ static void steps_of_em(const struct iso_em *on_host, const iso_real *want, cons
 		device_free(ctx, mult);
 		device_free(ctx, sens);
 		for (int u = 0; u < r->n; u++) {
-			OK(iso_em_update(e));
-			const double *loglik = iso_em_loglik(e, &n);
+			OK(iso_em_step(e));
+			const double *loglik = iso_em_loglik(&n, e);
 
 			assert_int_equal(n, u + 1);
 			NEAR(loglik[u], r->loglik[u], 0);
 		}
-		REFUSED(iso_em_update(e), ISO_EARG, "all 21 updates are done");
-		iso_em_events(e, &used, &skipped, &lost);
+		REFUSED(iso_em_step(e), ISO_EARG, "all 21 updates are done");
+		iso_em_events(&used, &skipped, &lost, e);
 		assert_int_equal(used, r->used);
 		assert_int_equal(skipped, r->skipped);
 		NEAR(lost, r->lost, 0);
@@ -371,12 +371,12 @@ static void steps_of_cg(struct iso_cg p, const iso_real *want, const struct iso_
 
 		p.y = device ? y : traces;
 		OK(iso_cg_create(&c, &p, device ? x : zero));
-		NEAR(iso_cg_cost(c, &n)[0], r->cost[0], 0);
+		NEAR(iso_cg_cost(&n, c)[0], r->cost[0], 0);
 		assert_int_equal(n, 1);
 		while (!iso_cg_finished(c)) OK(iso_cg_step(c));
-		assert_memory_equal(iso_cg_cost(c, &n), r->cost, (size_t)(r->n + 1) * sizeof *r->cost);
+		assert_memory_equal(iso_cg_cost(&n, c), r->cost, (size_t)(r->n + 1) * sizeof *r->cost);
 		assert_int_equal(n, r->n + 1);
-		NEAR(iso_cg_gradient(c, &n)[r->n], r->gradient[r->n], 0);
+		NEAR(iso_cg_gradient(&n, c)[r->n], r->gradient[r->n], 0);
 		OK(iso_cg_image(device ? x : host, c));
 		same_image(ctx, p.place, device ? x : host, want);
 		iso_cg_free(c);
@@ -425,9 +425,9 @@ static void steps_of_fista(struct iso_fista p, const iso_real *want, const struc
 		OK(iso_fista_create(&f, &p, device ? x : zero));
 		for (int i = 0; i < p.iterations; i++) OK(iso_fista_step(f));
 		REFUSED(iso_fista_step(f), ISO_EARG, "fista: all 600 iterations are done");
-		assert_memory_equal(iso_fista_cost(f, &n), r->cost, (size_t)(r->n + 1) * sizeof *r->cost);
+		assert_memory_equal(iso_fista_cost(&n, f), r->cost, (size_t)(r->n + 1) * sizeof *r->cost);
 		assert_int_equal(n, r->n + 1);
-		NEAR(iso_fista_change(f, &n)[7], r->change[7], 0);
+		NEAR(iso_fista_change(&n, f)[7], r->change[7], 0);
 		OK(iso_fista_image(device ? x : host, f));
 		same_image(ctx, p.place, device ? x : host, want);
 		iso_fista_free(f);
@@ -534,7 +534,7 @@ static void nothing(void **state)
 	(void)state;
 	REFUSED(iso_custom_create(NULL, NULL, NULL), ISO_EARG, "iso_custom_create");
 	REFUSED(iso_em_create(NULL, NULL, NULL), ISO_EARG, "iso_em_create");
-	REFUSED(iso_em_update(NULL), ISO_EARG, "iso_em_update");
+	REFUSED(iso_em_step(NULL), ISO_EARG, "iso_em_step");
 	REFUSED(iso_em_image(x, NULL), ISO_EARG, "iso_em_image");
 	REFUSED(iso_em_run(x, NULL, NULL, NULL), ISO_EARG, "struct iso_em");
 	REFUSED(iso_cg_create(NULL, NULL, NULL), ISO_EARG, "iso_cg_create");
@@ -587,11 +587,11 @@ static void failures(void **state)
 
 	(void)state;
 	m.fail = ISO_EIO;
-	REFUSED(iso_forward(op, ISO_ALL, y, x), ISO_EIO, "custom operator: forward returned -3");
+	REFUSED(iso_forward(y, op, ISO_ALL, x), ISO_EIO, "custom operator: forward returned -3");
 	m.fail = 17;
-	REFUSED(iso_forward(op, ISO_ALL, y, x), ISO_EARG, "forward returned 17, which is no code");
+	REFUSED(iso_forward(y, op, ISO_ALL, x), ISO_EARG, "forward returned 17, which is no code");
 	m.fail = 0;
-	OK(iso_forward(op, ISO_ALL, y, x));
+	OK(iso_forward(y, op, ISO_ALL, x));
 	iso_op_free(op);
 	iso_ctx_free(ctx);
 }

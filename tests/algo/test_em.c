@@ -43,7 +43,7 @@ static struct iso_events all_pairs(const iso_scanner *s)
 	for (int64_t i = 0; i < e.n; i++) {
 		int64_t a, b;
 
-		iso_scanner_pair(s, i, &a, &b);
+		iso_scanner_pair(&a, &b, s, i);
 		for (int k = 0; k < 3; k++) {
 			e.v[i].p1[k] = (float)pos[3 * a + k];
 			e.v[i].p2[k] = (float)pos[3 * b + k];
@@ -101,10 +101,10 @@ static iso_real *project(const struct scan *c, iso_op *op, const iso_real *x)
 	int64_t n = iso_op_n_out(op);
 	iso_real *dx = to_device(c->ctx, VOXELS, x), *dy = to_device(c->ctx, n, NULL);
 
-	OK(iso_forward(op, ISO_ALL, dy, dx));
+	OK(iso_forward(dy, op, ISO_ALL, dx));
 	iso_real *sorted = to_host(c->ctx, n, dy), *y = calloc((size_t)n, sizeof *y);
 
-	iso_op_unsort(op, y, sorted);
+	iso_op_unsort(y, op, sorted);
 	free(sorted);
 	device_free(c->ctx, dx);
 	device_free(c->ctx, dy);
@@ -270,7 +270,7 @@ static void updates_conserve_counts(void **state)
 			ax = project(&c, op, x);
 			iso_real *sorted = calloc((size_t)c.e.n, sizeof *sorted);
 
-			iso_op_sort(op, sorted, ax);
+			iso_op_sort(sorted, op, ax);
 			for (int64_t j = last.first; j < last.first + last.n; j++) used += sorted[j] > 0;
 			for (int v = 0; v < VOXELS; v++) sum += (double)c.sens[v] * x[v] / n_sub;
 			NEAR(sum, used, TOLERANCE(1e-5, 1e-10) * used);
@@ -297,7 +297,7 @@ static void subsets_share_a_sensitivity(void **state)
 	ones(x);
 	ones(y);
 	ax = project(&c, op, x);
-	iso_op_sort(op, sorted, ax);
+	iso_op_sort(sorted, op, ax);
 	for (int i = 0; i < 3 * VOXELS; i++) parts[i] = c.sens[i % VOXELS] / 3;
 	for (int i = 0; i < VOXELS; i++) sum -= (double)c.sens[i] / 3;
 	for (int64_t j = 0; j < iso_op_rows(op, 0).n; j++) sum += sorted[j] > 0 ? log((double)sorted[j]) : 0;
@@ -354,7 +354,7 @@ static void psf_gives_points_back(void **state)
 	em.data.y = project(&c, chain, truth);
 	reconstruct(without, &em);
 	OK(iso_psf_create(&psf, c.ctx, &grid, (double[]){ 16, 16, 16 }));
-	OK(iso_adjoint(psf, ISO_ALL, sens, c.sens));
+	OK(iso_adjoint(sens, psf, ISO_ALL, c.sens));
 	em.op = chain;
 	em.sens.image = sens;
 	reconstruct(with, &em);

@@ -76,7 +76,7 @@ static void check_matrix_of(iso_ctx *ctx, const struct iso_kernel *p)
 		unit[i] = 1;
 		iso_real *y = to_device(ctx, n, unit), *x = to_device(ctx, n, NULL);
 
-		OK(iso_adjoint(op, ISO_ALL, x, y));
+		OK(iso_adjoint(x, op, ISO_ALL, y));
 		iso_real *got = to_host(ctx, n, x);
 
 		plain_row(row, p, i);
@@ -149,12 +149,12 @@ static void ends(void **state)
 	(void)state;
 	for (int k = 0; k < 2; k++) y[k] = calloc((size_t)n, sizeof *y[k]);
 	OK(iso_kernel_create(&op, ctx, &one));
-	OK(iso_forward(op, ISO_ALL, y[0], x));
+	OK(iso_forward(y[0], op, ISO_ALL, x));
 	assert_memory_equal(y[0], x, (size_t)n * sizeof *x);
 	iso_op_free(op);
 	for (int k = 0; k < 2; k++) {
 		OK(iso_kernel_create(&op, ctx, k ? &said : &usual));
-		OK(iso_forward(op, ISO_ALL, y[k], x));
+		OK(iso_forward(y[k], op, ISO_ALL, x));
 		iso_op_free(op);
 	}
 	assert_memory_equal(y[0], y[1], (size_t)n * sizeof *x);
@@ -171,7 +171,7 @@ static iso_real *sensitivity(iso_ctx *ctx, iso_op *kernel, const struct map_prob
 {
 	iso_real *s = to_device(ctx, p->n, p->sens), *ks = to_device(ctx, p->n, NULL), *host;
 
-	OK(iso_adjoint(kernel, ISO_ALL, ks, s));
+	OK(iso_adjoint(ks, kernel, ISO_ALL, s));
 	host = to_host(ctx, p->n, ks);
 	device_free(ctx, s);
 	device_free(ctx, ks);
@@ -231,7 +231,7 @@ static void check_em_of(iso_ctx *ctx, const char *name)
 	free(want);
 	iso_real *da = to_device(ctx, p.n, alpha), *dx = to_device(ctx, p.n, NULL);
 
-	OK(iso_forward(kernel, ISO_ALL, dx, da));
+	OK(iso_forward(dx, kernel, ISO_ALL, da));
 	iso_real *x = to_host(ctx, p.n, dx);
 
 	snprintf(file, sizeof file, "%s_kem10", name);

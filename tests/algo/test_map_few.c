@@ -64,7 +64,7 @@ static double growth(const struct iso_map *map, const iso_real *start)
 	while (!iso_map_finished(m)) {
 		iso_real *before = copy_of(m->l.n, m->l.x);
 
-		OK(iso_map_update(m));
+		OK(iso_map_step(m));
 		for (int64_t i = 0; i < m->l.n; i++) most = larger(most, m->l.x[i] / (before[i] + m->f.off));
 		free(before);
 	}
@@ -160,11 +160,11 @@ static void gradient_of_ratios(void **state)
 	map.beta = 0; /* without a penalty P is of the image as it is, and terms are cut */
 	OK(iso_map_create(&m, &map, p.start));
 	while (!iso_map_finished(m)) {
-		OK(iso_map_update(m));
+		OK(iso_map_step(m));
 		if (m->c.stale || !m->c.cut) continue;
 		double off = 0, most = 0;
 
-		OK(iso_adjoint(p.op, ISO_ALL, back, m->rho));
+		OK(iso_adjoint(back, p.op, ISO_ALL, m->rho));
 		for (int64_t i = 0; i < p.n; i++) {
 			off = larger(off, fabs(back[i] - p.sens[i] - m->gradient[i]));
 			most = larger(most, back[i]);

@@ -135,10 +135,10 @@ static void measure(struct scan *c, iso_ctx *ctx, double level)
 	for (int64_t j = 0; j < rows; j++) one[j] = 1;
 	iso_real *dx = to_device(ctx, n, truth), *dy = to_device(ctx, rows, one);
 
-	OK(iso_adjoint(c->op, ISO_ALL, dx, dy));
+	OK(iso_adjoint(dx, c->op, ISO_ALL, dy));
 	c->sens = to_host(ctx, n, dx);
 	OK(iso_ctx_vec(ctx)->upload(ctx, dx, truth, n * (int64_t)sizeof *truth));
-	OK(iso_forward(c->op, ISO_ALL, dy, dx));
+	OK(iso_forward(dy, c->op, ISO_ALL, dx));
 	iso_real *sorted = to_host(ctx, rows, dy);
 
 	c->y = calloc((size_t)rows, sizeof *c->y);
@@ -148,7 +148,7 @@ static void measure(struct scan *c, iso_ctx *ctx, double level)
 		sorted[j] = (iso_real)fmax(floor(mean + sqrt(mean) * (2 * draw(&seed) - 1) * 1.7 + .5), 0);
 		c->counts += sorted[j];
 	}
-	iso_op_unsort(c->op, c->y, sorted);
+	iso_op_unsort(c->y, c->op, sorted);
 	free(sorted);
 	free(truth);
 	free(one);

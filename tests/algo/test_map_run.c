@@ -127,7 +127,7 @@ static int stop_forward(void *arg, int sub, iso_real *y, const iso_real *x)
 	struct stopping *s = arg;
 
 	if (s->on && ++s->calls % 5 == 3) return ISO_ECANCEL;
-	return iso_forward(s->op, sub, y, x);
+	return iso_forward(y, s->op, sub, x);
 }
 
 static int stop_adjoint(void *arg, int sub, iso_real *x, const iso_real *y)
@@ -135,7 +135,7 @@ static int stop_adjoint(void *arg, int sub, iso_real *x, const iso_real *y)
 	struct stopping *s = arg;
 
 	if (s->on && ++s->calls % 5 == 3) return ISO_ECANCEL;
-	return iso_adjoint(s->op, sub, x, y);
+	return iso_adjoint(x, s->op, sub, y);
 }
 
 /* All updates of a state, however often they are interrupted; how often that was. */
@@ -144,7 +144,7 @@ static int finish(iso_map_state *m)
 	int stops = 0;
 
 	while (!iso_map_finished(m)) {
-		int st = iso_map_update(m);
+		int st = iso_map_step(m);
 
 		if (st == ISO_ECANCEL)
 			stops++;
@@ -456,7 +456,7 @@ static void unseen(void **state)
 
 		map.keep_unseen = keep;
 		OK(iso_map_create(&m, &map, x));
-		NEAR(iso_map_looks(m, &n)[0].penalty / 1.83, keep ? 177.666 : 126.085, 1e-3);
+		NEAR(iso_map_looks(&n, m)[0].penalty / 1.83, keep ? 177.666 : 126.085, 1e-3);
 		iso_map_free(m);
 	}
 	free(x);
@@ -736,7 +736,7 @@ static void refusals(void **state)
 
 	OK(iso_map_create(&m, &good, x));
 	finish(m);
-	REFUSED(iso_map_update(m), ISO_EARG, "all 8 updates are done");
+	REFUSED(iso_map_step(m), ISO_EARG, "all 8 updates are done");
 	iso_map_free(m);
 	free(x);
 	free(dark);

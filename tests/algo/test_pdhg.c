@@ -457,7 +457,7 @@ static double smooth_cost(const struct smooth *s, const double *x, double *gradi
 
 	for (int i = 0; i < BOX; i++) image[i] = (iso_real)x[i];
 	OK(dense_forward(s->m, ISO_ALL, q, image));
-	OK(iso_prior_eval(s->prior, &value, slope, NULL, NULL, image));
+	OK(iso_prior_eval(&value, slope, NULL, NULL, s->prior, image));
 	for (int j = 0; j < ROWS; j++) {
 		double r = (double)q[j] + s->add[j];
 
@@ -671,7 +671,7 @@ static void by_steps(void **state)
 	REFUSED(iso_pdhg_step(s), ISO_EARG, "pdhg: all 8 steps are done");
 	OK(iso_pdhg_image(z, s));
 	assert_memory_equal(x, z, sizeof x);
-	assert_true(iso_pdhg_looks(s, &n)[1].relative > 0);
+	assert_true(iso_pdhg_looks(&n, s)[1].relative > 0);
 	assert_int_equal(n, 2);
 	iso_pdhg_free(s);
 	pet_end(&t);

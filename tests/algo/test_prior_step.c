@@ -64,14 +64,14 @@ static void check_parts_on(iso_ctx *ctx, const struct iso_grid *g)
 
 		same_bits(g, &a, &b);
 		OK(iso_prior_create(&r, ctx, &s));
-		OK(iso_prior_eval(r, &value, NULL, NULL, NULL, dx));
+		OK(iso_prior_eval(&value, NULL, NULL, NULL, r, dx));
 		NEAR(value, a.value, 1e-7 * a.value);
 		for (int o = 0; o < 3; o++) {
-			OK(iso_prior_eval(r, NULL, o == 0 ? d : NULL, o == 1 ? d : NULL, o == 2 ? d : NULL,
+			OK(iso_prior_eval(NULL, o == 0 ? d : NULL, o == 1 ? d : NULL, o == 2 ? d : NULL, r,
 			                  dx));
 			iso_real *got = to_host(ctx, n, d);
 
-			OK(iso_prior_eval(r, NULL, o == 0 ? d : NULL, o == 1 ? d : NULL, o == 2 ? d : NULL,
+			OK(iso_prior_eval(NULL, o == 0 ? d : NULL, o == 1 ? d : NULL, o == 2 ? d : NULL, r,
 			                  dx));
 			iso_real *again = to_host(ctx, n, d);
 
@@ -271,7 +271,7 @@ static void refusals(void **state)
 	assert_null(iso_prior_name((enum iso_prior_kind)5));
 	s = prior_usual(ISO_PRIOR_RDP, &g);
 	OK(iso_prior_create(&r, ctx, &s));
-	REFUSED(iso_prior_eval(r, NULL, x, NULL, NULL, x), ISO_EARG, "the same array");
+	REFUSED(iso_prior_eval(NULL, x, NULL, NULL, r, x), ISO_EARG, "the same array");
 	iso_prior_free(r);
 	iso_prior_free(NULL);
 	iso_ctx_free(ctx);
@@ -290,7 +290,7 @@ static void keeps_context(void **state)
 	(void)state;
 	OK(iso_prior_create(&r, ctx, &s));
 	iso_ctx_free(ctx);
-	OK(iso_prior_eval(r, &value, NULL, NULL, NULL, x));
+	OK(iso_prior_eval(&value, NULL, NULL, NULL, r, x));
 	NEAR(value, .5 * (3 + 3 / sqrt(2) + 1 / sqrt(3)), 1e-6); /* a corner: 3, 3 and 1 neighbours */
 	iso_prior_free(r);
 }

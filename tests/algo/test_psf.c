@@ -39,7 +39,7 @@ static void check_matrix(iso_ctx *ctx)
 		unit[j] = 1;
 		iso_real *x = to_device(ctx, VOXELS, unit), *y = to_device(ctx, VOXELS, NULL);
 
-		OK(iso_forward(op, ISO_ALL, y, x));
+		OK(iso_forward(y, op, ISO_ALL, x));
 		iso_real *host = to_host(ctx, VOXELS, y);
 
 		for (int64_t i = 0; i < VOXELS; i++)
@@ -107,7 +107,7 @@ static void chained_em_step_is_the_plain_pair(void **state)
 	}
 	OK(iso_diag_create(&diag, ctx, VOXELS, d));
 	OK(iso_chain_create(&chain, diag, inner));
-	OK(iso_em_step(chain, 0, fused, x, &data, &a));
+	OK(iso_op_em_step(fused, &a, chain, 0, x, &data));
 	OK(iso_em_step_plain(chain, 0, plain, x, &data, &b));
 	BELOW(relative_difference(VOXELS, fused, plain), TOLERANCE(1e-6, 1e-14));
 	NEAR(a.loglik, b.loglik, 1e-5 * fabs(b.loglik));

@@ -31,10 +31,10 @@ static void context_freed_first(void **state)
 	iso_op_free(a);
 	iso_op_free(b);
 	assert_int_equal(iso_ctx_threads(iso_op_ctx(chain)), 1);
-	OK(iso_forward(chain, ISO_ALL, y, ones));
+	OK(iso_forward(y, chain, ISO_ALL, ones));
 	for (int i = 0; i < N; i++) assert_true(y[i] == weight[i] * weight[i]);
 	iso_op_free(chain);
-	OK(iso_adjoint(clone, ISO_ALL, y, ones));
+	OK(iso_adjoint(y, clone, ISO_ALL, ones));
 	assert_memory_equal(y, weight, sizeof y);
 	iso_op_free(clone);
 	iso_ctx_free(NULL);
@@ -61,11 +61,11 @@ static void cancel_is_cleared(void **state)
 	(void)state;
 	iso_ctx_cancel(ctx);
 	assert_true(iso_ctx_cancelled(ctx));
-	REFUSED(iso_forward(op, ISO_ALL, y, ones), ISO_ECANCEL, "stopped on request");
-	REFUSED(iso_forward(op, ISO_ALL, y, ones), ISO_ECANCEL, "stopped on request");
+	REFUSED(iso_forward(y, op, ISO_ALL, ones), ISO_ECANCEL, "stopped on request");
+	REFUSED(iso_forward(y, op, ISO_ALL, ones), ISO_ECANCEL, "stopped on request");
 	iso_ctx_clear_cancel(ctx);
 	assert_false(iso_ctx_cancelled(ctx));
-	OK(iso_forward(op, ISO_ALL, y, ones));
+	OK(iso_forward(y, op, ISO_ALL, ones));
 	assert_memory_equal(y, weight, sizeof y);
 	iso_op_free(op);
 	iso_ctx_free(ctx);
@@ -80,9 +80,9 @@ static void plan_of_many_lines(void **state)
 	char what[120];
 
 	(void)state;
-	iso_plan_total(&plan, &host, &device);
+	iso_plan_total(&host, &device, &plan);
 	assert_int_equal(host + device, 0);
-	OK(iso_plan_check(&plan, ctx));
+	OK(iso_plan_check(ctx, &plan));
 	for (int i = 0; i < 1000; i++) {
 		snprintf(what, sizeof what, "line %d %0100d", i, 0); /* longer than is kept */
 		iso_plan_add(&plan, what, i, 8, i % 2);
@@ -91,10 +91,10 @@ static void plan_of_many_lines(void **state)
 	assert_int_equal(iso_plan_line(&plan, 998).host, 998 * 8);
 	assert_int_equal(iso_plan_line(&plan, 999).device, 999 * 8);
 	assert_memory_equal(iso_plan_line(&plan, 777).what, "line 777 0000", 13);
-	iso_plan_total(&plan, &host, &device);
+	iso_plan_total(&host, &device, &plan);
 	assert_int_equal(host, 8 * 249500);
 	assert_int_equal(device, 8 * 250000);
-	OK(iso_plan_check(&plan, ctx));
+	OK(iso_plan_check(ctx, &plan));
 	iso_plan_free(&plan);
 	assert_int_equal(iso_plan_size(&plan), 0);
 	iso_plan_free(&plan);

@@ -163,16 +163,16 @@ static void plans_name_what_is_too_large(void **state)
 
 	(void)state;
 	iso_plan_add(&p, "small", 10, 4, false);
-	OK(iso_plan_check(&p, ctx));
+	OK(iso_plan_check(ctx, &p));
 	iso_plan_add(&p, "huge image", 1000000000000, 4, false);
-	REFUSED(iso_plan_check(&p, ctx), ISO_ENOMEM, "huge image");
+	REFUSED(iso_plan_check(ctx, &p), ISO_ENOMEM, "huge image");
 	iso_plan_add(&p, "beyond 64 bits", INT64_MAX, 16, false);
-	REFUSED(iso_plan_check(&p, ctx), ISO_ENOMEM, "beyond 64 bits");
+	REFUSED(iso_plan_check(ctx, &p), ISO_ENOMEM, "beyond 64 bits");
 	iso_plan_free(&p);
-	OK(iso_plan_check(&p, ctx));
+	OK(iso_plan_check(ctx, &p));
 	iso_plan_add(&p, "small", 10, 4, false);
 	iso_ctx_set_memory_limit(ctx, 39);
-	REFUSED(iso_plan_check(&p, ctx), ISO_ENOMEM, "needs 40 B of host memory, 39 B");
+	REFUSED(iso_plan_check(ctx, &p), ISO_ENOMEM, "needs 40 B of host memory, 39 B");
 	iso_plan_free(&p);
 	iso_ctx_free(ctx);
 }
@@ -448,22 +448,22 @@ static void operators_have_subsets_and_clones(void **state)
 	iso_real x[COLS] = { 1, 2, 3, 4, 5 }, y[ROWS], z[ROWS], sorted[ROWS], back[ROWS];
 
 	(void)state;
-	OK(iso_forward(op, ISO_ALL, y, x));
+	OK(iso_forward(y, op, ISO_ALL, x));
 	OK(iso_op_clone(&clone, op));
 	iso_op_free(op); /* the clone keeps the tables */
-	OK(iso_forward(clone, 0, z, x));
-	OK(iso_forward(clone, 1, z, x));
+	OK(iso_forward(z, clone, 0, x));
+	OK(iso_forward(z, clone, 1, x));
 	assert_memory_equal(y, z, sizeof y);
-	REFUSED(iso_forward(clone, 2, z, x), ISO_EARG, "subset is 2");
-	iso_op_sort(clone, sorted, y);
+	REFUSED(iso_forward(z, clone, 2, x), ISO_EARG, "subset is 2");
+	iso_op_sort(sorted, clone, y);
 	assert_true(sorted[0] == y[ROWS - 1]);
-	iso_op_unsort(clone, back, sorted);
+	iso_op_unsort(back, clone, sorted);
 	assert_memory_equal(back, y, sizeof y);
 	clone->busy = 1;
-	REFUSED(iso_forward(clone, 0, z, x), ISO_EBUSY, "clone it");
+	REFUSED(iso_forward(z, clone, 0, x), ISO_EBUSY, "clone it");
 	clone->busy = 0;
 	iso_ctx_cancel(ctx);
-	REFUSED(iso_forward(clone, 0, z, x), ISO_ECANCEL, "stopped");
+	REFUSED(iso_forward(z, clone, 0, x), ISO_ECANCEL, "stopped");
 	iso_op_free(clone);
 	iso_op_free(NULL);
 	iso_ctx_free(ctx);
@@ -485,7 +485,7 @@ static void chain_and_diagonal(void **state)
 	iso_op_free(a);
 	iso_op_free(d); /* the chain keeps both */
 	assert_int_equal(iso_op_n_sub(c), 2);
-	OK(iso_forward(c, ISO_ALL, y, x));
+	OK(iso_forward(y, c, ISO_ALL, x));
 	for (int i = 0; i < ROWS; i++) {
 		double want = 0;
 
@@ -498,7 +498,7 @@ static void chain_and_diagonal(void **state)
 	OK(iso_test_adjoint(&err, c, ISO_ALL, 1));
 	BELOW(err, 1e-6);
 	for (int sub = ISO_ALL; sub < 2; sub++) {
-		OK(iso_em_step(c, sub, acc, x, &data, &s));
+		OK(iso_op_em_step(acc, &s, c, sub, x, &data));
 		OK(iso_em_step_plain(c, sub, ref, x, &data, &t));
 		for (int j = 0; j < COLS; j++) NEAR(acc[j], ref[j], 1e-5 * ref[j]);
 		NEAR(s.loglik, t.loglik, 1e-6);
@@ -511,7 +511,7 @@ static void chain_and_diagonal(void **state)
 	iso_ctx_free(ctx);
 }
 
-/* Sums of iso_em_step as isotome.h defines them, row by row: row 0 has m = 0, row 1 no expectation,
+/* Sums of iso_op_em_step as isotome.h defines them, row by row: row 0 has m = 0, row 1 no expectation,
    row 2 neither expectation nor counts, row 3 an additive term alone. */
 static void em_step_by_hand(void **state)
 {
@@ -533,14 +533,14 @@ static void em_step_by_hand(void **state)
 		for (int j = 0; j < COLS; j++)
 			want[j] += (double)x[j] * matrix[i * COLS + j] * y[i] / (ax + add[i]);
 	}
-	OK(iso_em_step(op, ISO_ALL, acc, x, &(struct iso_em_data){ y, add, mult }, &s));
+	OK(iso_op_em_step(acc, &s, op, ISO_ALL, x, &(struct iso_em_data){ y, add, mult }));
 	for (int j = 0; j < COLS; j++) NEAR(acc[j], want[j], 1e-5 * want[j]);
 	NEAR(s.loglik, loglik, 1e-5 * loglik);
 	NEAR(s.counts, 5 + 1 + 4 + 6, 0);
 	NEAR(s.lost, 7 + 3, 0);
 	assert_int_equal(s.used, 6);
 	assert_int_equal(s.skipped, 3);
-	OK(iso_em_step(op, ISO_ALL, acc, x, &(struct iso_em_data){ .add = add, .mult = mult }, &s));
+	OK(iso_op_em_step(acc, &s, op, ISO_ALL, x, &(struct iso_em_data){ .add = add, .mult = mult }));
 	NEAR(s.lost, 3, 0); /* list mode: the events skipped */
 	iso_op_free(op);
 	iso_ctx_free(ctx);
@@ -697,7 +697,7 @@ static void cuda_chain_and_diagonal(void **state)
 	BELOW(err, 1e-6);
 	iso_real *x = to_device(ctx, 4, a), *y = to_device(ctx, 4, NULL);
 
-	OK(iso_forward(c, ISO_ALL, y, x));
+	OK(iso_forward(y, c, ISO_ALL, x));
 	iso_real *got = to_host(ctx, 4, y);
 
 	for (int i = 0; i < 4; i++) NEAR(got[i], a[i] * a[i] * b[i], 1e-6);
@@ -716,7 +716,7 @@ static void cuda_memory_runs_out(void **state)
 
 	(void)state;
 	iso_plan_add(&p, "a petabyte", 1ll << 50, 1, true);
-	REFUSED(iso_plan_check(&p, ctx), ISO_ENOMEM, "device memory");
+	REFUSED(iso_plan_check(ctx, &p), ISO_ENOMEM, "device memory");
 	iso_plan_free(&p);
 	REFUSED(iso_ctx_vec(ctx)->alloc(ctx, &x, 1ll << 50), ISO_ENOMEM, "1.0 PiB");
 	OK(iso_ctx_vec(ctx)->alloc(ctx, &x, 1 << 20)); /* the failure left nothing behind */

@@ -35,7 +35,7 @@ static inline void try_pair(const iso_scanner *s, int64_t i)
 {
 	int64_t n = iso_scanner_crystals(s), a = -1, b = -1;
 
-	iso_scanner_pair(s, i, &a, &b);
+	iso_scanner_pair(&a, &b, s, i);
 	MUST(a >= 0 && a < n && b >= 0 && b < n && a != b);
 }
 
@@ -66,7 +66,7 @@ static inline void try_scanner(const char *path)
 		MUST(n >= 2 && pairs >= 1);
 	for (int64_t i = 0; i < 3 * n; i++) MUST(isfinite(p[i]));
 	for (int64_t i = 0; i < n; i += 1 + n / 7) {
-		MUST(iso_scanner_nearest(s, p + 3 * i, &distance) < n);
+		MUST(iso_scanner_nearest(&distance, s, p + 3 * i) < n);
 		MUST(isfinite(distance));
 		try_pair(s, i % pairs);
 		try_pair(s, pairs - 1 - i % pairs);
@@ -83,7 +83,7 @@ static inline void try_phantom(const char *path)
 
 	fuzz_status(st);
 	if (st) return;
-	iso_phantom_grid(p, &g);
+	iso_phantom_grid(&g, p);
 	MUST(iso_grid_check(&g) == ISO_OK);
 	iso_phantom_free(p);
 }

@@ -50,7 +50,7 @@ static void try_ellipses(const char *path)
 
 	fuzz_status(st);
 	if (st) return;
-	iso_phantom_grid(p, &g);
+	iso_phantom_grid(&g, p);
 	MUST(iso_grid_check(&g) == ISO_OK && g.n[2] == 1);
 	for (int i = 0; i < iso_phantom_shapes(p); i++)
 		MUST(iso_phantom_ellipse(&e, p, i) == ISO_OK && e.rho >= 0 &&

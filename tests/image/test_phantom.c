@@ -65,7 +65,7 @@ static void raster(struct images *m, const iso_phantom *p, const struct iso_grid
 	if (g)
 		m->g = *g;
 	else
-		iso_phantom_grid(p, &m->g);
+		iso_phantom_grid(&m->g, p);
 	m->activity = calloc((size_t)iso_grid_voxels(&m->g), sizeof *m->activity);
 	m->mu = calloc((size_t)iso_grid_voxels(&m->g), sizeof *m->mu);
 	assert_true(m->activity && m->mu);
@@ -629,28 +629,28 @@ static void grids(void **state)
 	iso_phantom *p = phantom(BALL);
 
 	(void)state;
-	iso_phantom_grid(p, &g); /* 40 mm: voxels of 0.5 mm */
+	iso_phantom_grid(&g, p); /* 40 mm: voxels of 0.5 mm */
 	assert_true(g.voxel[0] == .5 && g.n[0] == 84 && g.n[2] == 84);
 	assert_true(g.centre[0] == 5 && g.centre[1] == 0);
 	iso_phantom_free(p);
 
 	p = phantom(BALL "grid: {voxel_mm: [1, 2, 4]}\n");
-	iso_phantom_grid(p, &g);
+	iso_phantom_grid(&g, p);
 	assert_true(g.n[0] == 44 && g.n[1] == 24 && g.n[2] == 14);
 	iso_phantom_free(p);
 
 	p = phantom(BALL "grid: {voxel_mm: [1, 2, 4], centre_mm: [0, 0, 1]}\n");
-	iso_phantom_grid(p, &g); /* 25 mm to either side of x = 0 */
+	iso_phantom_grid(&g, p); /* 25 mm to either side of x = 0 */
 	assert_true(g.n[0] == 54 && g.n[1] == 24 && g.n[2] == 15 && g.centre[2] == 1);
 	iso_phantom_free(p);
 
 	p = phantom(BALL "grid: {n: [3, 4, 5], voxel_mm: [1, 2, 4], centre_mm: [0, 0, 1]}\n");
-	iso_phantom_grid(p, &g);
+	iso_phantom_grid(&g, p);
 	assert_true(g.n[0] == 3 && g.n[1] == 4 && g.n[2] == 5);
 	iso_phantom_free(p);
 
 	p = phantom("shapes: [{type: point, centre_mm: [1, 2, 3], activity: 1}]\n");
-	iso_phantom_grid(p, &g);
+	iso_phantom_grid(&g, p);
 	assert_true(g.n[0] == 4 && g.voxel[0] == 1);
 	iso_phantom_free(p);
 }

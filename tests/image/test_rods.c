@@ -135,14 +135,14 @@ static void flat(void **state)
 static void quartiles(void **state)
 {
 	double v[] = { 5, NAN, 1, 3, 2, INFINITY, 4 }, one[] = { 7 }, none[] = { NAN };
-	struct iso_quartiles q = iso_measure_quartiles(7, v);
+	struct iso_quartiles q = iso_measure_quartiles(v, 7);
 
 	(void)state;
 	assert_int_equal(q.n, 5);
 	assert_true(q.least == 1 && q.low == 2 && q.median == 3 && q.high == 4 && q.most == 5);
-	q = iso_measure_quartiles(1, one);
+	q = iso_measure_quartiles(one, 1);
 	assert_true(q.n == 1 && q.least == 7 && q.low == 7 && q.most == 7);
-	assert_true(isnan(iso_measure_quartiles(1, none).median));
+	assert_true(isnan(iso_measure_quartiles(none, 1).median));
 }
 
 static void refused(void **state)
@@ -194,7 +194,7 @@ static double volume(const char *name)
 	double sum = 0;
 
 	OK(iso_phantom_create(&p, name, NULL));
-	iso_phantom_grid(p, &g);
+	iso_phantom_grid(&g, p);
 	OK(iso_array_on_grid(&x, &g));
 	OK(iso_phantom_raster(x.v, NULL, NULL, p, &g, 5));
 	for (int64_t i = 0; i < x.n; i++) sum += x.v[i];

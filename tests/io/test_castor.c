@@ -249,7 +249,7 @@ static void scanner(void **state)
 	assert_string_equal(iso_scanner_name(s), "four");
 	p = iso_scanner_positions(s);
 	assert_true(p[0] == 94 && p[3] == -94 && p[7] == 100 && p[8] == -30);
-	assert_int_equal(iso_scanner_nearest(s, (const double[]){ 0, -90, 0 }, &distance), 3);
+	assert_int_equal(iso_scanner_nearest(&distance, s, (const double[]){ 0, -90, 0 }), 3);
 	assert_true(iso_scanner_pair_weight(s, p, p + 3) == 1);
 	assert_true(iso_scanner_pair_weight(s, p, p + 6) == 0);
 	iso_scanner_free(s);

@@ -189,7 +189,7 @@ static void crystals(void **state)
 	(void)state;
 	put_text("ring.yaml", ring);
 	assert_int_equal(iso_scanner_read(&s, "ring.yaml"), ISO_OK);
-	assert_int_equal(iso_events_crystals(&e, s, &most), ISO_OK);
+	assert_int_equal(iso_events_crystals(&e, &most, s), ISO_OK);
 	assert_int_equal(e.crystal[0], 0);
 	assert_int_equal(e.crystal[1], 2);
 	assert_near(most, hypot(72 - 50 * sqrt(2), 50 * sqrt(2) - 70), 1e-6);

@@ -290,7 +290,7 @@ static void compare_sensitivity(iso_ctx *ctx, const iso_scanner *s, double calib
 
 	e.n = all_pairs(v, weight, s, coincidence_alone ? 0 : calibration);
 	OK(iso_ray_create(&op, host, &p, &e));
-	OK(iso_adjoint(op, ISO_ALL, want, weight));
+	OK(iso_adjoint(want, op, ISO_ALL, weight));
 	OK(iso_ray_sens(got, &error, ctx, &q));
 	assert_near(error, 0, 0);
 	for (int i = 0; i < 64; i++) {

@@ -57,7 +57,7 @@ static iso_real *model_image(iso_ctx *ctx, const struct iso_events *e)
 	free(host);
 	OK(iso_ray_create(&op, ctx, &ray, e));
 	for (int it = 0; it < ITERATIONS; it++) {
-		OK(iso_em_step(op, 0, acc, x, &(struct iso_em_data){ 0 }, &stat));
+		OK(iso_op_em_step(acc, &stat, op, 0, x, &(struct iso_em_data){ 0 }));
 		OK(iso_ctx_vec(ctx)->copy(ctx, n, x, acc));
 	}
 	host = to_host(ctx, n, x);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* iso_ratio_step: by hand, and that of every model against forward and adjoint; which terms are cut; the same bits for
+/* iso_op_ratio_step: by hand, and that of every model against forward and adjoint; which terms are cut; the same bits for
    any number of threads; also built in double. */
 #include "srm_problem.h"
 #include "test.h"
@@ -91,7 +91,7 @@ typedef int step_fn(const iso_op *op, int sub, iso_real *z, iso_real *rho, bool 
 static int own_step(const iso_op *op, int sub, iso_real *z, iso_real *rho, bool keep, const iso_real *x,
                     const iso_real *u, const struct iso_em_data *d, struct iso_ratio_stat *s)
 {
-	return iso_ratio_step((iso_op *)op, sub, z, rho, keep, x, u, d, s);
+	return iso_op_ratio_step(z, rho, s, (iso_op *)op, sub, keep, x, u, d);
 }
 
 static struct outcome step(step_fn *fn, const iso_op *op, int sub, bool keep, const struct inputs *in,
@@ -165,7 +165,7 @@ static void check_no_change(iso_op *op, int sub, const struct inputs *in, const 
 {
 	struct iso_ratio_stat s;
 
-	OK(iso_ratio_step(op, sub, in->z, in->now, false, in->x, in->u, d, &s));
+	OK(iso_op_ratio_step(in->z, in->now, &s, op, sub, false, in->x, in->u, d));
 	iso_real *z = to_host(in->ctx, in->n, in->z);
 
 	for (int64_t i = 0; i < in->n; i++) assert_true(z[i] == 0);
@@ -247,12 +247,12 @@ static void by_hand(void **state)
 	(void)state;
 	OK(iso_custom_create(&op, ctx, &p));
 	memcpy(before, rho, sizeof rho);
-	OK(iso_ratio_step(op, ISO_ALL, z, rho, true, x, u, &d, &s));
+	OK(iso_op_ratio_step(z, rho, &s, op, ISO_ALL, true, x, u, &d));
 	/* new: 0, 3/1.5, 0, 7/2, 4/8; differences: -1/4, 1, 0, 3, -1/2 */
 	NEAR(z[0], -.25 + .5 - 1.5, 1e-6);
 	NEAR(z[1], -.5 + 12 - .5, 1e-5);
 	assert_memory_equal(rho, before, sizeof rho);
-	OK(iso_ratio_step(op, 0, z, rho, false, x, u, &d, &s));
+	OK(iso_op_ratio_step(z, rho, &s, op, 0, false, x, u, &d));
 	NEAR(z[1], 11, 1e-5);
 	NEAR(rho[0], 0, 0);
 	NEAR(rho[1], 2, 1e-6);
@@ -264,7 +264,7 @@ static void by_hand(void **state)
 	NEAR(s.em.counts, 7, 1e-12); /* rows that meet activity: 1 and 4 */
 	NEAR(s.em.loglik, 3 * log(1.5) + 7 * log(4) + 4 * log(8), 1e-6);
 	assert_int_equal(s.cut, 0);
-	REFUSED(iso_ratio_step(op, 1, z, rho, false, x, u, &d, &s), ISO_EARG, "subset is 1");
+	REFUSED(iso_op_ratio_step(z, rho, &s, op, 1, false, x, u, &d), ISO_EARG, "subset is 1");
 	iso_op_free(op);
 	iso_ctx_free(ctx);
 }
@@ -373,7 +373,7 @@ static double largest_of(iso_op *op, int sub, int64_t *row)
 	double most = 0;
 
 	OK(iso_ctx_vec(ctx)->fill(ctx, iso_op_n_in(op), x, 1));
-	OK(iso_forward(op, ISO_ALL, y, x));
+	OK(iso_forward(y, op, ISO_ALL, x));
 	iso_real *host = to_host(ctx, iso_op_n_out(op), y);
 
 	for (int64_t j = rows.first; j < rows.first + rows.n; j++)
@@ -575,8 +575,8 @@ static void check_stream(iso_ctx *ctx)
 		struct inputs in = make_inputs(memory, size_of(ways + k));
 		iso_real *y = calloc(N_EVENTS, sizeof *y), *add = calloc(N_EVENTS, sizeof *add);
 
-		iso_op_sort(memory, y, e.count);
-		iso_op_sort(memory, add, e.add);
+		iso_op_sort(y, memory, e.count);
+		iso_op_sort(add, memory, e.add);
 		OK(iso_ctx_vec(ctx)->upload(ctx, in.y, y, N_EVENTS * (int64_t)sizeof *y));
 		OK(iso_ctx_vec(ctx)->upload(ctx, in.add, add, N_EVENTS * (int64_t)sizeof *add));
 		if (mixed) OK(iso_ctx_vec(ctx)->fill(ctx, N_EVENTS, in.rho, 0));
@@ -594,7 +594,7 @@ static void check_stream(iso_ctx *ctx)
 		}
 		struct iso_ratio_stat s;
 
-		REFUSED(iso_ratio_step(stream, 0, in.z, in.now, false, in.x, in.u, &d, &s), ISO_EARG,
+		REFUSED(iso_op_ratio_step(in.z, in.now, &s, stream, 0, false, in.x, in.u, &d), ISO_EARG,
 		        "the source has them");
 		free(y);
 		free(add);

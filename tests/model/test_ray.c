@@ -121,10 +121,10 @@ static iso_real *apply_forward(iso_ctx *ctx, iso_op *op, const iso_real *x)
 {
 	iso_real *dx = to_device(ctx, op->n_in, x), *dy = to_device(ctx, op->n_out, NULL);
 
-	OK(iso_forward(op, ISO_ALL, dy, dx));
+	OK(iso_forward(dy, op, ISO_ALL, dx));
 	iso_real *sorted = to_host(ctx, op->n_out, dy), *y = calloc((size_t)op->n_out, sizeof *y);
 
-	iso_op_unsort(op, y, sorted);
+	iso_op_unsort(y, op, sorted);
 	free(sorted);
 	device_free(ctx, dx);
 	device_free(ctx, dy);
@@ -135,10 +135,10 @@ static iso_real *apply_adjoint(iso_ctx *ctx, iso_op *op, const iso_real *y)
 {
 	iso_real *sorted = calloc((size_t)op->n_out, sizeof *sorted);
 
-	iso_op_sort(op, sorted, y);
+	iso_op_sort(sorted, op, y);
 	iso_real *dy = to_device(ctx, op->n_out, sorted), *dx = to_device(ctx, op->n_in, NULL);
 
-	OK(iso_adjoint(op, ISO_ALL, dx, dy));
+	OK(iso_adjoint(dx, op, ISO_ALL, dy));
 	iso_real *x = to_host(ctx, op->n_in, dx);
 
 	free(sorted);
@@ -490,7 +490,7 @@ static void check_em_step(iso_ctx *ctx)
 		for (int sub = ISO_ALL; sub < 3; sub++) {
 			struct iso_em_stat s, t;
 
-			OK(iso_em_step(op, sub, acc, x, &d, &s));
+			OK(iso_op_em_step(acc, &s, op, sub, x, &d));
 			OK(iso_em_step_plain(op, sub, ref, x, &d, &t));
 			iso_real *got = to_host(ctx, VOXELS, acc), *want = to_host(ctx, VOXELS, ref);
 
@@ -544,13 +544,13 @@ static void check_tiny_images(iso_ctx *ctx)
 	struct iso_em_data d = { 0 };
 	struct iso_em_stat s;
 
-	OK(iso_em_step(op, ISO_ALL, acc, x, &d, &s));
+	OK(iso_op_em_step(acc, &s, op, ISO_ALL, x, &d));
 	iso_real *want = to_host(ctx, VOXELS, acc);
 
 	for (int i = 0; i < VOXELS; i++) image[i] *= (iso_real)1e-30;
 	device_free(ctx, x);
 	x = to_device(ctx, VOXELS, image);
-	OK(iso_em_step(op, ISO_ALL, acc, x, &d, &s));
+	OK(iso_op_em_step(acc, &s, op, ISO_ALL, x, &d));
 	iso_real *got = to_host(ctx, VOXELS, acc);
 
 	BELOW(relative_difference(VOXELS, got, want), 1e-5);
@@ -765,13 +765,13 @@ static void check_sorting_on_device(iso_ctx *ctx, iso_op *op, const iso_real *in
 {
 	iso_real *from = to_device(ctx, LORS, in), *to = to_device(ctx, LORS, NULL);
 
-	OK(iso_op_sort_device(op, to, from));
+	OK(iso_op_sort_device(to, op, from));
 	iso_real *got = to_host(ctx, LORS, to);
 
 	assert_memory_equal(got, sorted, LORS * sizeof *got);
 	free(got);
 	OK(iso_ctx_vec(ctx)->fill(ctx, LORS, from, -1));
-	OK(iso_op_unsort_device(op, from, to));
+	OK(iso_op_unsort_device(from, op, to));
 	got = to_host(ctx, LORS, from);
 	assert_memory_equal(got, in, LORS * sizeof *got);
 	free(got);
@@ -792,13 +792,13 @@ static void check_subsets_add_up(iso_ctx *ctx)
 		iso_real *sorted = calloc(LORS, sizeof *sorted), *y = apply_forward(ctx, op, image);
 
 		check_forward(y, "fwd_nontof.f64");
-		iso_op_sort(op, sorted, in);
+		iso_op_sort(sorted, op, in);
 		iso_real *dy = to_device(ctx, LORS, sorted), *dx = to_device(ctx, VOXELS, NULL);
 
 		check_sorting_on_device(ctx, op, in, sorted);
 		memset(sum, 0, sizeof sum);
 		for (int b = 0; b < 7; b++) {
-			OK(iso_adjoint(op, b, dx, dy));
+			OK(iso_adjoint(dx, op, b, dy));
 			iso_real *x = to_host(ctx, VOXELS, dx);
 
 			for (int i = 0; i < VOXELS; i++) sum[i] += x[i];
@@ -999,7 +999,7 @@ static void check_sens_lines(iso_ctx *ctx, enum iso_projector projector, int ray
 	for (int64_t i = 0; i < e.n; i++) {
 		int64_t a, b;
 
-		iso_scanner_pair(s, i, &a, &b);
+		iso_scanner_pair(&a, &b, s, i);
 		for (int c = 0; c < 3; c++) {
 			e.v[i].p1[c] = (float)pos[3 * a + c];
 			e.v[i].p2[c] = (float)pos[3 * b + c];
@@ -1272,7 +1272,7 @@ static void same_bits_for_every_order_of_events(void **state)
 	iso_op *op = ray_op(ctx, &e, 1, FWHM_PS, 3);
 
 	(void)state;
-	OK(iso_em_step(op, ISO_ALL, a, x, &d, &s));
+	OK(iso_op_em_step(a, &s, op, ISO_ALL, x, &d));
 	iso_op_free(op);
 	for (int i = 0; i < EVENTS / 2; i++) {
 		struct iso_event v = e.v[i];
@@ -1281,7 +1281,7 @@ static void same_bits_for_every_order_of_events(void **state)
 		e.v[EVENTS - 1 - i] = v;
 	}
 	op = ray_op(ctx, &e, 1, FWHM_PS, 3);
-	OK(iso_em_step(op, ISO_ALL, b, x, &d, &s));
+	OK(iso_op_em_step(b, &s, op, ISO_ALL, x, &d));
 	assert_memory_equal(a, b, VOXELS * sizeof *a);
 	iso_op_free(op);
 	iso_events_free(&e);
@@ -1439,7 +1439,7 @@ static void bad_arguments_are_refused(void **state)
 	OK(iso_ray_create(&op, ctx, &p, &e));
 	iso_real y = NAN;
 
-	REFUSED(iso_adjoint(op, ISO_ALL, x, &y), ISO_EARG, "not finite");
+	REFUSED(iso_adjoint(x, op, ISO_ALL, &y), ISO_EARG, "not finite");
 	for (int i = 0; i < VOXELS; i++) x[i] = sens[i] = 1;
 	struct iso_em em = { .size = sizeof em, .op = op, .iterations = 1, .sens = { 1, 1, sens } };
 
@@ -1513,7 +1513,7 @@ static void check_bad_events(iso_ctx *ctx)
 	struct iso_em_data d = { 0 };
 	struct iso_em_stat s;
 
-	OK(iso_em_step(op, ISO_ALL, acc, dx, &d, &s));
+	OK(iso_op_em_step(acc, &s, op, ISO_ALL, dx, &d));
 	assert_true(s.used >= 1 && s.skipped >= 4);
 	device_free(ctx, dx);
 	device_free(ctx, acc);

@@ -87,7 +87,7 @@ static iso_real *step(iso_ctx *ctx, const struct setting *s, const struct iso_ev
 	iso_op *op = NULL;
 
 	OK(iso_ray_create(&op, ctx, &p, e));
-	OK(iso_em_step(op, 0, acc, x, &d, stat));
+	OK(iso_op_em_step(acc, stat, op, 0, x, &d));
 	iso_real *host = to_host(ctx, voxels, acc);
 
 	iso_op_free(op);
@@ -148,7 +148,7 @@ static iso_real *project(iso_op *op, bool back, const iso_real *from)
 	iso_real *of = to_device(ctx, back ? n_out : n_in, from),
 		 *to = to_device(ctx, back ? n_in : n_out, NULL);
 
-	OK((back ? iso_adjoint : iso_forward)(op, ISO_ALL, to, of));
+	OK((back ? iso_adjoint : iso_forward)(to, op, ISO_ALL, of));
 	iso_real *host = to_host(ctx, back ? n_in : n_out, to);
 
 	device_free(ctx, of);
@@ -343,7 +343,7 @@ static iso_real *step_of(iso_op *op, const iso_real *image, const iso_real *coun
 	iso_real *y = count ? to_device(ctx, iso_op_n_out(op), count) : NULL;
 	struct iso_em_data d = { .y = y };
 
-	OK(iso_em_step(op, ISO_ALL, acc, x, &d, stat));
+	OK(iso_op_em_step(acc, stat, op, ISO_ALL, x, &d));
 	iso_real *host = to_host(ctx, voxels, acc);
 
 	iso_op_free(op);

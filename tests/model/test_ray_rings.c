@@ -387,16 +387,16 @@ static void planned(void **state)
 
 	(void)state;
 	iso_ray_sens_plan(&plan, ctx, &p);
-	iso_plan_total(&plan, &plain, &device);
+	iso_plan_total(&plain, &device, &plan);
 	iso_plan_free(&plan);
 	p.mu = &mu;
 	p.eff = &any;
 	iso_ray_sens_plan(&plan, ctx, &p);
-	iso_plan_total(&plan, &all, &device);
+	iso_plan_total(&all, &device, &plan);
 	iso_plan_free(&plan);
 	p.share = 1;
 	iso_ray_sens_plan(&plan, ctx, &p);
-	iso_plan_total(&plan, &pairs, &device);
+	iso_plan_total(&pairs, &device, &plan);
 	iso_plan_free(&plan);
 	/* 8 groups of 16 slices, of which there are 20; tables of 12 distances */
 	assert_true(plain >= 8 * 16 * 30 * 26 * 4 + 12 * 1025 * 20 * 4);

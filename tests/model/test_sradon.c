@@ -175,7 +175,7 @@ static void memory(void **state)
 		}
 		OK(iso_ctx_create(&ctx, "cpu", 2));
 		iso_sradon_plan(&plan, ctx, &q);
-		iso_plan_total(&plan, &host, &device);
+		iso_plan_total(&host, &device, &plan);
 		iso_plan_free(&plan);
 		before = mallinfo2();
 		OK(iso_sradon_create(&op, ctx, &q));

@@ -293,7 +293,7 @@ static iso_real *apply(iso_ctx *ctx, const struct setting *set, enum iso_sradon_
 	*n = adjoint ? op->n_in : op->n_out;
 	iso_real *to = to_device(ctx, *n, NULL);
 
-	OK((adjoint ? iso_adjoint : iso_forward)(op, ISO_ALL, to, from));
+	OK((adjoint ? iso_adjoint : iso_forward)(to, op, ISO_ALL, from));
 	iso_real *got = to_host(ctx, *n, to);
 
 	device_free(ctx, from);

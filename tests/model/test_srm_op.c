@@ -151,8 +151,8 @@ static iso_real *project(iso_op *op, const iso_real *x)
 	iso_real *y = calloc((size_t)iso_op_n_out(op), sizeof *y);
 	iso_real *out = calloc((size_t)iso_op_n_out(op), sizeof *out);
 
-	OK(iso_forward(op, ISO_ALL, y, x));
-	iso_op_unsort(op, out, y);
+	OK(iso_forward(y, op, ISO_ALL, x));
+	iso_op_unsort(out, op, y);
 	free(y);
 	return out;
 }
@@ -162,8 +162,8 @@ static iso_real *back_project(iso_op *op, int sub, const iso_real *y)
 	iso_real *in = calloc((size_t)iso_op_n_out(op), sizeof *in);
 	iso_real *x = calloc((size_t)iso_op_n_in(op), sizeof *x);
 
-	iso_op_sort(op, in, y);
-	OK(iso_adjoint(op, sub, x, in));
+	iso_op_sort(in, op, y);
+	OK(iso_adjoint(x, op, sub, in));
 	free(in);
 	return x;
 }
@@ -451,19 +451,19 @@ static void check_subsets(iso_ctx *ctx, const iso_srm *m, const struct iso_panel
 	int face = p->crystals[0] * p->crystals[1], subset[64];
 
 	memset(subset, -1, sizeof subset);
-	OK(iso_forward(op, ISO_ALL, whole, x));
+	OK(iso_forward(whole, op, ISO_ALL, x));
 	for (int k = 0; k < n_sub; k++) {
 		struct iso_rows r = iso_op_rows(op, k);
 
 		assert_int_equal(r.first, sum);
 		assert_true(r.n > 0);
 		sum += r.n;
-		OK(iso_forward(op, k, part, x));
+		OK(iso_forward(part, op, k, x));
 		for (int64_t i = r.first; i < r.first + r.n; i++) which[i] = (iso_real)k;
 	}
 	assert_int_equal(sum, lors);
 	assert_memory_equal(part, whole, (size_t)lors * sizeof *part);
-	iso_op_unsort(op, of, which);
+	iso_op_unsort(of, op, which);
 	for (int64_t i = 0; i < lors; i++) {
 		int u = (int)(i / face % face), l = (int)(i % face), nz = p->crystals[1];
 		int *s = &subset[abs(u / nz - l / nz) * nz + abs(u % nz - l % nz)];
@@ -533,7 +533,7 @@ static void same_bits(void **state)
 	for (int t = 0; t < 3; t++) iso_ctx_free(ctx[t]);
 }
 
-/* iso_em_step: LORs without counts or with n = 0 add nothing. */
+/* iso_op_em_step: LORs without counts or with n = 0 add nothing. */
 static void one_step(void **state)
 {
 	struct iso_panels p = panels(4, 6, 2, 2, 4, 1);
@@ -556,15 +556,15 @@ static void one_step(void **state)
 	}
 	struct iso_rows r = iso_op_rows(op, 1);
 
-	OK(iso_forward(op, 1, q, x));
+	OK(iso_forward(q, op, 1, x));
 	for (int64_t i = r.first; i < r.first + r.n; i++) {
 		lost += mult[i] > 0 && q[i] + a[i] > 0 ? 0 : y[i];
 		q[i] = mult[i] > 0 ? y[i] / (q[i] + a[i]) : 0;
 	}
 	assert_true(lost > 0);
-	OK(iso_adjoint(op, 1, want, q));
+	OK(iso_adjoint(want, op, 1, q));
 	for (int64_t i = 0; i < nx; i++) want[i] *= x[i];
-	OK(iso_em_step(op, 1, acc, x, &data, &stat));
+	OK(iso_op_em_step(acc, &stat, op, 1, x, &data));
 	NEAR(off(nx, acc, want), 0, TOLERANCE(1e-6, 1e-14));
 	OK(iso_em_step_plain(op, 1, acc, x, &data, &plain));
 	NEAR(off(nx, acc, want), 0, TOLERANCE(1e-6, 1e-14));

@@ -165,7 +165,7 @@ static iso_real *apply(iso_op *op, int sub, bool back, const iso_real *v)
 	iso_real *in = to_device(ctx, from, v), *out = to_device(ctx, to, NULL), *result;
 
 	OK(iso_ctx_vec(ctx)->fill(ctx, to, out, UNTOUCHED));
-	OK((back ? iso_adjoint : iso_forward)(op, sub, out, in));
+	OK((back ? iso_adjoint : iso_forward)(out, op, sub, in));
 	result = to_host(ctx, to, out);
 	device_free(ctx, in);
 	device_free(ctx, out);
@@ -257,7 +257,7 @@ static iso_real *em(iso_op *op, int sub, struct iso_em_stat *stat)
 	struct iso_em_data d = { to_device(ctx, rows, counts), to_device(ctx, rows, add),
 		                 to_device(ctx, rows, mult) };
 
-	OK(iso_em_step(op, sub, acc, x, &d, stat));
+	OK(iso_op_em_step(acc, stat, op, sub, x, &d));
 	result = to_host(ctx, n, acc);
 	device_free(ctx, x);
 	device_free(ctx, acc);
@@ -307,7 +307,7 @@ static iso_real *faint_step(iso_op *op, const iso_real *image, const iso_real *c
 	struct iso_em_data d = { .y = to_device(ctx, iso_op_n_out(op), counts) };
 	struct iso_em_stat stat;
 
-	OK(iso_em_step(op, 0, acc, x, &d, &stat));
+	OK(iso_op_em_step(acc, &stat, op, 0, x, &d));
 	result = to_host(ctx, n, acc);
 	device_free(ctx, x);
 	device_free(ctx, acc);
@@ -516,11 +516,11 @@ static void refuse_not_finite(iso_ctx *ctx, const struct problem *p)
 	iso_real *v = to_device(ctx, iso_op_n_out(row), NULL), *x = to_device(ctx, iso_op_n_in(row), NULL);
 
 	OK(iso_ctx_vec(ctx)->fill(ctx, iso_op_n_out(row), v, NAN));
-	REFUSED(iso_adjoint(row, ISO_ALL, x, v), ISO_EARG, "not finite");
-	REFUSED(iso_adjoint(correlation, ISO_ALL, x, v), ISO_EARG, "not finite");
+	REFUSED(iso_adjoint(x, row, ISO_ALL, v), ISO_EARG, "not finite");
+	REFUSED(iso_adjoint(x, correlation, ISO_ALL, v), ISO_EARG, "not finite");
 	OK(iso_ctx_vec(ctx)->fill(ctx, iso_op_n_in(row), x, INFINITY));
-	REFUSED(iso_forward(column, ISO_ALL, v, x), ISO_EARG, "not finite");
-	REFUSED(iso_forward(correlation, ISO_ALL, v, x), ISO_EARG, "not finite");
+	REFUSED(iso_forward(v, column, ISO_ALL, x), ISO_EARG, "not finite");
+	REFUSED(iso_forward(v, correlation, ISO_ALL, x), ISO_EARG, "not finite");
 	device_free(ctx, v);
 	device_free(ctx, x);
 	iso_op_free(row);

@@ -239,7 +239,7 @@ static void walk_forward(struct scene *s, const struct srm_stream *t)
 	in.row = s->layout.row_image;
 	in.step = s->m->shape.d[1];
 	for (int sub = 0; sub < s->m->n_sub; sub++) {
-		OK(iso_forward(s->op, sub, s->want, s->x));
+		OK(iso_forward(s->want, s->op, sub, s->x));
 		walk(s, t, sub);
 		compare(s, s->op->n_out, iso_op_rows(s->op, sub));
 	}
@@ -286,7 +286,7 @@ static void adjoint(void **state)
 		in.row = s.layout.row_data;
 		in.step = 1;
 		for (int sub = 0; sub < s.m->n_sub; sub++) {
-			OK(iso_adjoint(s.op, sub, s.want, s.y));
+			OK(iso_adjoint(s.want, s.op, sub, s.y));
 			walk(&s, &t, sub);
 			compare(&s, s.op->n_in, (struct iso_rows){ 0, s.op->n_in });
 		}
@@ -369,7 +369,7 @@ static void single(void **state)
 
 		pad_quads(image, &s, t.image);
 		for (int sub = 0; sub < s.m->n_sub; sub++) {
-			OK(iso_forward(s.op, sub, s.want, s.x));
+			OK(iso_forward(s.want, s.op, sub, s.x));
 			for (int64_t i = t.block_of[sub]; i < t.block_of[sub + 1]; i++)
 				add_single(&s, &t, &t.block[i], image);
 			compare(&s, s.op->n_out, iso_op_rows(s.op, sub));

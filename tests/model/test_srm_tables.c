@@ -77,8 +77,8 @@ static void compare(struct scene *s, int64_t all, struct iso_rows part, const is
 /* What the subset's rows must be, forward and back. */
 static void project(struct scene *s, int sub)
 {
-	OK(iso_forward(s->op, sub, s->ax, s->x));
-	OK(iso_adjoint(s->op, sub, s->aty, s->y));
+	OK(iso_forward(s->ax, s->op, sub, s->x));
+	OK(iso_adjoint(s->aty, s->op, sub, s->y));
 }
 
 static struct iso_rows voxels(const struct scene *s)

@@ -247,11 +247,11 @@ static void all_subsets_are_one_step(void **state)
 	(void)state;
 	for (int v = 0; v < VOXELS; v++) x[v] = (iso_real)(1 + v % 4);
 	for (int sub = 0; sub < SUBSETS; sub++) {
-		OK(iso_em_step(op, sub, one, x, &none, &u));
+		OK(iso_op_em_step(one, &u, op, sub, x, &none));
 		used += u.used;
 		for (int v = 0; v < VOXELS; v++) sum[v] += one[v];
 	}
-	OK(iso_em_step(op, ISO_ALL, all, x, &none, &t));
+	OK(iso_op_em_step(all, &t, op, ISO_ALL, x, &none));
 	NEAR(relative_difference(VOXELS, all, sum), 0, TOLERANCE(1e-6, 1e-13));
 	assert_int_equal(t.used, used);
 	assert_int_equal(t.used + t.skipped, EVENTS);
@@ -272,7 +272,7 @@ static void check_kept(iso_ctx *ctx)
 	int64_t blocks, n;
 
 	kept = reconstruct(op, NULL);
-	iso_ray_stream_state(op, &blocks, &n);
+	iso_ray_stream_state(&blocks, &n, op);
 	assert_int_equal(blocks, 3 * 4);
 	assert_int_equal(n, blocks);
 	assert_int_equal(m->read, 2 * EVENTS); /* for the counts, and for all iterations */
@@ -282,7 +282,7 @@ static void check_kept(iso_ctx *ctx)
 	iso_ctx_set_memory_limit(ctx, 1);
 	op = streamed(ctx, &p, &s, 100);
 	anew = reconstruct(op, NULL);
-	iso_ray_stream_state(op, &blocks, &n);
+	iso_ray_stream_state(&blocks, &n, op);
 	assert_int_equal(n, 0);
 	assert_int_equal(m->read, (1 + ITERATIONS) * EVENTS);
 	same_image(kept, anew);
@@ -453,11 +453,11 @@ static void source_fails_midway(void **state)
 		iso_op *op = streamed(ctx, &p, &s, 20);
 
 		m->fail_at = 700;
-		REFUSED(iso_em_step(op, ISO_ALL, acc, x, &none, &t), ISO_EINPUT, "no-such-file.lmdT");
+		REFUSED(iso_op_em_step(acc, &t, op, ISO_ALL, x, &none), ISO_EINPUT, "no-such-file.lmdT");
 		m->fail_at = -1; /* and then the operator works as if nothing had been */
-		OK(iso_em_step(op, ISO_ALL, acc, x, &none, &t));
+		OK(iso_op_em_step(acc, &t, op, ISO_ALL, x, &none));
 		assert_int_equal(t.used + t.skipped, EVENTS);
-		OK(iso_em_step(op, ISO_ALL, again, x, &none, &t));
+		OK(iso_op_em_step(again, &t, op, ISO_ALL, x, &none));
 		assert_memory_equal(acc, again, sizeof acc);
 		iso_op_free(op);
 	}
@@ -478,7 +478,7 @@ static void stops_on_request(void **state)
 
 	(void)state;
 	m->cancel_at = 300;
-	REFUSED(iso_em_step(op, 0, acc, x, &none, &t), ISO_ECANCEL, "stopped on request");
+	REFUSED(iso_op_em_step(acc, &t, op, 0, x, &none), ISO_ECANCEL, "stopped on request");
 	assert_true(m->read < 400);
 	iso_op_free(op);
 	free(m);
@@ -504,14 +504,14 @@ static void bad_values(void **state)
 			iso_real good = array[a][777];
 
 			array[a][777] = (iso_real)wrong[i];
-			REFUSED(iso_em_step(op, 0, acc, x, &none, &t), ISO_EINPUT, name[a]);
+			REFUSED(iso_op_em_step(acc, &t, op, 0, x, &none), ISO_EINPUT, name[a]);
 			array[a][777] = good;
 		}
 	iso_op_free(op); /* its first blocks are kept, the last was refused */
 	op = streamed(ctx, &p, &s, 100);
 	m->mult[777] = (iso_real)TOLERANCE(1e-30, 1e-300);
 	m->add[777] = (iso_real)TOLERANCE(1e30, 1e300);
-	REFUSED(iso_em_step(op, 0, acc, x, &none, &t), ISO_EINPUT, "too large to hold");
+	REFUSED(iso_op_em_step(acc, &t, op, 0, x, &none), ISO_EINPUT, "too large to hold");
 	iso_op_free(op);
 	free(m);
 	iso_ctx_free(ctx);
@@ -529,9 +529,9 @@ static void refuses(void **state)
 	iso_real x[VOXELS], y[EVENTS];
 
 	(void)state;
-	REFUSED(iso_forward(op, 0, y, x), ISO_EARG, "no forward or back projection");
-	REFUSED(iso_adjoint(op, 0, x, y), ISO_EARG, "no forward or back projection");
-	REFUSED(iso_em_step(op, 0, x, x, &d, &t), ISO_EARG, "data vectors are given");
+	REFUSED(iso_forward(y, op, 0, x), ISO_EARG, "no forward or back projection");
+	REFUSED(iso_adjoint(x, op, 0, y), ISO_EARG, "no forward or back projection");
+	REFUSED(iso_op_em_step(x, &t, op, 0, x, &d), ISO_EARG, "data vectors are given");
 	REFUSED(iso_ray_stream_create(&no, ctx, &p, &s, 0), ISO_EARG, "blocks of 0 events");
 	s.n = 0;
 	REFUSED(iso_ray_stream_create(&no, ctx, &p, &s, 10), ISO_EARG, "no events");
@@ -561,7 +561,7 @@ static void chooses_a_block(void **state)
 		struct iso_plan plan = { 0 };
 
 		iso_ray_stream_plan(&plan, ctx, &p, &s, block);
-		iso_plan_total(&plan, &bytes, &device);
+		iso_plan_total(&bytes, &device, &plan);
 		iso_plan_free(&plan);
 		assert_true(bytes < host / 2 && bytes > host / 20);
 		assert_int_equal(block & (block - 1), 0);

@@ -366,7 +366,7 @@ static void check_forward(iso_ctx *ctx)
 		iso_real *x = some_values(op->n_in, 5), *dx = to_device(ctx, op->n_in, x);
 		iso_real *dy = to_device(ctx, SOME, NULL);
 
-		OK(iso_forward(op, ISO_ALL, dy, dx));
+		OK(iso_forward(dy, op, ISO_ALL, dx));
 		iso_real *y = to_host(ctx, SOME, dy);
 		int off = 0;
 
@@ -423,7 +423,7 @@ static void check_forward_of_slopes(iso_ctx *ctx)
 		iso_real *dy = to_device(ctx, some, NULL);
 
 		endless.edge = false;
-		OK(iso_forward(op, ISO_ALL, dy, dx));
+		OK(iso_forward(dy, op, ISO_ALL, dx));
 		iso_real *y = to_host(ctx, some, dy);
 		int seen = 0;
 
@@ -460,7 +460,7 @@ static void check_short_lists(iso_ctx *ctx)
 		iso_real *x = some_values(whole->n_in, 5), *dx = to_device(ctx, whole->n_in, x);
 		iso_real *dy = to_device(ctx, MOST, NULL);
 
-		OK(iso_forward(whole, ISO_ALL, dy, dx));
+		OK(iso_forward(dy, whole, ISO_ALL, dx));
 		iso_real *want = to_host(ctx, MOST, dy);
 
 		for (int64_t n = 1; n < MOST; n++) {
@@ -470,7 +470,7 @@ static void check_short_lists(iso_ctx *ctx)
 			memcpy(e.v, all.v, (size_t)n * sizeof *e.v);
 			iso_op *op = make_op(ctx, &ways[k], &e);
 
-			OK(iso_forward(op, ISO_ALL, dy, dx));
+			OK(iso_forward(dy, op, ISO_ALL, dx));
 			iso_real *got = to_host(ctx, n, dy);
 
 			assert_memory_equal(got, want, (size_t)n * sizeof *got);
@@ -528,7 +528,7 @@ static void check_em_step_of(iso_ctx *ctx, const struct iso_strip *p, int sub, b
 	struct iso_em_data d = plain_list ? (struct iso_em_data){ 0 } : (struct iso_em_data){ dy, da, dm };
 	struct iso_em_stat s, t;
 
-	OK(iso_em_step(op, sub, acc, dx, &d, &s));
+	OK(iso_op_em_step(acc, &s, op, sub, dx, &d));
 	OK(iso_em_step_plain(op, sub, ref, dx, &d, &t));
 	iso_real *got = to_host(ctx, op->n_in, acc), *want = to_host(ctx, op->n_in, ref);
 
@@ -685,12 +685,12 @@ static void check_eq3(iso_ctx *ctx)
 		for (int i = 0; i < PIXELS; i++) srho[i] = s[i] * rho[i];
 		iso_real *dx = to_device(ctx, PIXELS, srho), *dy = to_device(ctx, e.n, NULL);
 
-		OK(iso_forward(op, ISO_ALL, dy, dx));
+		OK(iso_forward(dy, op, ISO_ALL, dx));
 		iso_real *y = to_host(ctx, e.n, dy);
 
 		for (int64_t j = 0; j < e.n; j++) y[j] = y[j] > 0 ? 1 / y[j] : 0;
 		OK(iso_ctx_vec(ctx)->upload(ctx, dy, y, e.n * (int64_t)sizeof *y));
-		OK(iso_adjoint(op, ISO_ALL, dx, dy));
+		OK(iso_adjoint(dx, op, ISO_ALL, dy));
 		iso_real *back = to_host(ctx, PIXELS, dx);
 
 		for (int i = 0; i < PIXELS; i++) rho[i] *= back[i];
@@ -770,8 +770,8 @@ static void same_bits_for_every_number_of_threads(void **state)
 			iso_ctx *ctx = cpu((const int[]){ 1, 2, 7 }[t]);
 			iso_op *op = make_op(ctx, &ways[k], &e);
 
-			OK(iso_em_step(op, ISO_ALL, acc[t], x, &d, &s[t]));
-			OK(iso_adjoint(op, ISO_ALL, back[t], y));
+			OK(iso_op_em_step(acc[t], &s[t], op, ISO_ALL, x, &d));
+			OK(iso_adjoint(back[t], op, ISO_ALL, y));
 			assert_memory_equal(acc[t], acc[0], sizeof acc[0]);
 			assert_memory_equal(back[t], back[0], sizeof back[0]);
 			assert_true(s[t].loglik == s[0].loglik);
@@ -799,7 +799,7 @@ static void check_long_list(iso_ctx *ctx)
 
 	dx = to_device(ctx, 15, x);
 	acc = to_device(ctx, 15, NULL);
-	OK(iso_em_step(op, ISO_ALL, acc, dx, &d, &s));
+	OK(iso_op_em_step(acc, &s, op, ISO_ALL, dx, &d));
 	iso_real *got = to_host(ctx, 15, acc);
 
 	assert_int_equal(s.used + s.skipped, many);
@@ -997,8 +997,8 @@ static void check_bad_events(iso_ctx *ctx)
 		struct iso_em_data d = { 0 };
 		struct iso_em_stat s;
 
-		OK(iso_em_step(op, ISO_ALL, acc, dx, &d, &s));
-		OK(iso_forward(op, ISO_ALL, dy, dx));
+		OK(iso_op_em_step(acc, &s, op, ISO_ALL, dx, &d));
+		OK(iso_forward(dy, op, ISO_ALL, dx));
 		iso_real *y = to_host(ctx, e.n, dy), *got = to_host(ctx, op->n_in, acc);
 		int seen = 0;
 
@@ -1037,7 +1037,7 @@ static void check_scales(iso_ctx *ctx)
 		fill(x, pow(10, k));
 		iso_real *dx = to_device(ctx, PIXELS, x), *acc = to_device(ctx, PIXELS, NULL);
 
-		OK(iso_em_step(op, ISO_ALL, acc, dx, &d, &s));
+		OK(iso_op_em_step(acc, &s, op, ISO_ALL, dx, &d));
 		iso_real *got = to_host(ctx, PIXELS, acc);
 
 		assert_int_equal(s.used, 500);
@@ -1061,7 +1061,7 @@ static void scanner(void **state)
 	assert_memory_equal(iso_scanner_strips(s), &paper, sizeof paper);
 	assert_int_equal(iso_scanner_crystals(s), 0);
 	assert_int_equal(iso_scanner_pairs(s), 0);
-	iso_scanner_nearest(s, p, &distance);
+	iso_scanner_nearest(&distance, s, p);
 	assert_true(isinf(distance));
 	iso_scanner_free(s);
 	OK(iso_scanner_read(&s, TEST_EXAMPLES "/scanners/small-animal.yaml"));

@@ -202,7 +202,7 @@ static iso_real *spectrum_of(iso_ctx *ctx, const struct iso_svoxel *p, const iso
 	int64_t n = iso_op_n_out(op);
 	iso_real *device = to_device(ctx, VOXELS, x), *u = to_device(ctx, n, NULL);
 
-	OK(iso_forward(op, ISO_ALL, u, device));
+	OK(iso_forward(u, op, ISO_ALL, device));
 	iso_real *host = to_host(ctx, n, u);
 
 	OK(iso_test_adjoint(err, op, ISO_ALL, 1));
@@ -359,11 +359,11 @@ static void matrix(void **state)
 	OK(iso_svoxel_create(&op, ctx, &p));
 	for (int j = 0; j < ROWS; j += 7) {
 		y[j] = 1;
-		OK(iso_adjoint(op, ISO_ALL, row, y));
+		OK(iso_adjoint(row, op, ISO_ALL, y));
 		y[j] = 0;
 		for (int n = 0; n < N; n++) {
 			x[n] = 1;
-			OK(iso_forward(op, ISO_ALL, column, x));
+			OK(iso_forward(column, op, ISO_ALL, x));
 			x[n] = 0;
 			NEAR(row[n], column[j], TOLERANCE(1e-5, 1e-12) * fabs(column[j]) + 1e-6);
 		}

@@ -17,7 +17,7 @@ static struct iso_array image_of(iso_ctx *ctx, const struct iso_ubp *p, const is
 	OK(iso_array_on_grid(&x, &p->grid));
 	dx = to_device(ctx, x.n, NULL);
 	dy = to_device(ctx, n, y);
-	OK(iso_adjoint(op, ISO_ALL, dx, dy));
+	OK(iso_adjoint(dx, op, ISO_ALL, dy));
 	OK(iso_ctx_vec(ctx)->download(ctx, x.v, dx, x.n * (int64_t)sizeof *x.v));
 	device_free(ctx, dx);
 	device_free(ctx, dy);
@@ -320,7 +320,7 @@ static void refused(void **state)
 	t.dt_us = .05;
 	t.first_us = 6.5;
 	OK(iso_ubp_create(&op, ctx, &good));
-	REFUSED(iso_forward(op, ISO_ALL, &x, &x), ISO_EARG, "there is no way back");
+	REFUSED(iso_forward(&x, op, ISO_ALL, &x), ISO_EARG, "there is no way back");
 	iso_op_free(op);
 	iso_transducers_free(&t);
 	iso_ctx_free(ctx);

@@ -370,7 +370,7 @@ FAULTS = [
     fault("deconvolve_room", "src/model/ubp", "n < 2 * t->samples || n < t->samples + m", "n < t->samples || n < m",
           "the end of a trace wraps round", "test_ubp"),
     # ---- problem layer ----
-    fault("psf_sens", "src/problem", "iso_adjoint(psf, ISO_ALL, b, a)", "iso_ctx_vec(p->ctx)->copy(p->ctx, s->n, b, a)",
+    fault("psf_sens", "src/problem", "iso_adjoint(b, psf, ISO_ALL, a)", "iso_ctx_vec(p->ctx)->copy(p->ctx, s->n, b, a)",
           "the sensitivity of A P is that of A", "cmd_recon"),
     fault("bins_taken", "src/problem", "fabs(t - round(t)) <= ON_BIN", "fabs(t - round(t)) <= 1",
           "times that are not binned are taken for it", "cmd_recon"),

@@ -58,7 +58,7 @@ static struct iso_events expected(const iso_scanner *s, bool numbers)
 	for (int64_t i = 0; i < n; i++) {
 		int64_t a, b;
 
-		iso_scanner_pair(s, i, &a, &b);
+		iso_scanner_pair(&a, &b, s, i);
 		for (int c = 0; c < 3; c++) {
 			e.v[i].p1[c] = (float)pos[3 * a + c];
 			e.v[i].p2[c] = (float)pos[3 * b + c];
@@ -340,7 +340,7 @@ static void simulated_singles_give_the_randoms(void **state)
 	for (int64_t i = 0; i < iso_scanner_pairs(t.s); i++) {
 		int64_t a, b;
 
-		iso_scanner_pair(t.s, i, &a, &b);
+		iso_scanner_pair(&a, &b, t.s, i);
 		sum += rate[a] * rate[b];
 	}
 	NEAR(sum * pile_up, 4e5, .002 * 4e5);

@@ -180,7 +180,7 @@ static void times_point_to_the_source(void **state)
 		length = sqrt(length);
 		off = .5 + .5 * .299792458 * e.v[i].dt_ps / length;
 		for (int a = 0; a < 3; a++) mean[a] += (p1[a] + off * d[a]) / (double)e.n;
-		iso_scanner_nearest(s, p1, &distance);
+		iso_scanner_nearest(&distance, s, p1);
 		NEAR(distance, 0, 1e-4);
 	}
 	for (int a = 0; a < 3; a++) /* sigma of one event: 6.4 mm along the LOR, and the binning */
@@ -246,14 +246,14 @@ static void isotropic_events_follow_the_pair_weight(void **state)
 	for (int64_t i = 0; i < n; i++) {
 		int64_t a, b;
 
-		iso_scanner_pair(s, i * pairs / n, &a, &b);
+		iso_scanner_pair(&a, &b, s, i * pairs / n);
 		for (int c = 0; c < 3; c++) {
 			sample.v[i].p1[c] = (float)pos[3 * a + c];
 			sample.v[i].p2[c] = (float)pos[3 * b + c];
 		}
 	}
 	OK(iso_ray_create(&op, ctx, &ray, &sample));
-	OK(iso_forward(op, ISO_ALL, chord, x.v));
+	OK(iso_forward(chord, op, ISO_ALL, x.v));
 	for (int64_t i = 0; i < n; i++) {
 		const struct iso_event *v = sample.v + i;
 		double d[3] = { (double)v->p2[0] - v->p1[0], (double)v->p2[1] - v->p1[1],
@@ -423,7 +423,7 @@ static void efficiencies_thin_all_kinds(void **state)
 	for (int64_t i = 0; i < iso_scanner_pairs(s); i++) {
 		int64_t a, b;
 
-		iso_scanner_pair(s, i, &a, &b);
+		iso_scanner_pair(&a, &b, s, i);
 		sum += info.randoms_per_pair * (double)eff[a] * (double)eff[b];
 	}
 	NEAR(sum, 200000, 1);
@@ -448,8 +448,8 @@ static void crystals_are_named(void **state)
 		double p1[3] = { e.v[i].p1[0], e.v[i].p1[1], e.v[i].p1[2] }, d;
 		double p2[3] = { e.v[i].p2[0], e.v[i].p2[1], e.v[i].p2[2] };
 
-		assert_int_equal(iso_scanner_nearest(s, p1, &d), e.crystal[2 * i]);
-		assert_int_equal(iso_scanner_nearest(s, p2, &d), e.crystal[2 * i + 1]);
+		assert_int_equal(iso_scanner_nearest(&d, s, p1), e.crystal[2 * i]);
+		assert_int_equal(iso_scanner_nearest(&d, s, p2), e.crystal[2 * i + 1]);
 	}
 	assert_null(e.time_ms);
 	iso_events_free(&e);

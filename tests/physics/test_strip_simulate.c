@@ -49,7 +49,7 @@ static void image(iso_real **x, struct iso_grid *g, const char *text, int sample
 {
 	iso_phantom *p = phantom(text);
 
-	if (g->n[0] == 0) iso_phantom_grid(p, g);
+	if (g->n[0] == 0) iso_phantom_grid(g, p);
 	*x = calloc((size_t)iso_grid_voxels(g), sizeof **x);
 	OK(iso_phantom_raster(*x, NULL, NULL, p, g, samples));
 	iso_phantom_free(p);
@@ -125,7 +125,7 @@ static void turned_ellipses(void **state)
 	y = calloc((size_t)iso_grid_voxels(&g), sizeof *y);
 	OK(iso_phantom_raster(y, NULL, NULL, p, &g, 8));
 	assert_memory_equal(x, y, (size_t)iso_grid_voxels(&g) * sizeof *x);
-	iso_phantom_grid(p, &g);
+	iso_phantom_grid(&g, p);
 	assert_int_equal(g.n[2], 1);
 	iso_phantom_free(p);
 	free(x);
@@ -168,7 +168,7 @@ static void flat_shapes(void **state)
 	p = phantom(more);
 	assert_true(iso_phantom_adds(p));
 	assert_int_equal(iso_phantom_shapes(p), 3);
-	iso_phantom_grid(p, &g);
+	iso_phantom_grid(&g, p);
 	assert_int_equal(g.n[2], 1);
 	iso_phantom_free(p);
 	p = phantom(mm);

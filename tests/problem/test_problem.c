@@ -34,7 +34,7 @@ static void parameters_describe_themselves(void **state)
 		struct iso_param a = { .size = sizeof a };
 		int n = 0;
 
-		for (; iso_problem_param(p, n, &a) == ISO_OK; n++) {
+		for (; iso_problem_param(&a, p, n) == ISO_OK; n++) {
 			assert_non_null(a.name);
 			assert_non_null(a.help);
 			assert_non_null(a.group);
@@ -71,7 +71,7 @@ static void wrong_parameters_are_refused(void **state)
 	        "'events' of model ray takes a file or list-mode events, not an array");
 	REFUSED(iso_problem_set_strip_events(p, &(struct iso_strip_events){ 0 }), ISO_EARG,
 	        "not events of strips");
-	REFUSED(iso_problem_recon(p, NULL, NULL), ISO_EARG, "NULL");
+	REFUSED(iso_problem_recon(NULL, NULL, p), ISO_EARG, "NULL");
 	REFUSED(iso_problem_load(p), ISO_EARG, "give 'grid' and 'voxel'");
 	OK(iso_problem_set(p, "subsets", "3"));
 	REFUSED(iso_problem_load(p), ISO_EARG, "'method' osem takes more");
@@ -156,12 +156,12 @@ static void arrays_in_place_of_files(void **state)
 	p = of_scan(&s);
 	OK(iso_problem_set(p, "events", "scan.lmdT"));
 	OK(iso_problem_set(p, "mu", "mu.nii"));
-	OK(iso_problem_recon(p, &from_files, NULL));
+	OK(iso_problem_recon(&from_files, NULL, p));
 	OK(iso_problem_set_events(p, "events", &s.e));
 	OK(iso_problem_set_array(p, "mu", &s.mu, false));
-	OK(iso_problem_recon(p, &from_arrays, NULL));
+	OK(iso_problem_recon(&from_arrays, NULL, p));
 	same_values(&from_files, &from_arrays);
-	OK(iso_problem_record(p, &record));
+	OK(iso_problem_record(&record, p));
 	assert_non_null(strstr(record, "events in memory"));
 	assert_non_null(strstr(record, "\"iterations\": 2"));
 	free(record);
@@ -185,14 +185,14 @@ static void files_and_records(void **state)
 	p = of_scan(&s);
 	OK(iso_problem_set(p, "events", "again.lmdT"));
 	OK(iso_problem_set(p, "force", "true"));
-	OK(iso_problem_recon(p, &in_memory, "again.nii"));
+	OK(iso_problem_recon(&in_memory, "again.nii", p));
 	OK(iso_read(&read, "again.nii", ISO_FINITE));
 	same_values(&in_memory, &read);
 	OK(iso_problem_set(p, "force", "false"));
-	REFUSED(iso_problem_recon(p, NULL, "again.nii"), ISO_EARG, "again.nii");
+	REFUSED(iso_problem_recon(NULL, "again.nii", p), ISO_EARG, "again.nii");
 	q = make(s.ctx, "ray");
 	OK(iso_problem_like(q, "again.json"));
-	OK(iso_problem_recon(q, &again, NULL));
+	OK(iso_problem_recon(&again, NULL, q));
 	same_values(&in_memory, &again);
 	iso_problem_free(p);
 	iso_problem_free(q);
@@ -219,18 +219,18 @@ static void projections_and_operator(void **state)
 	OK(iso_problem_set_array(p, "mu", &s.mu, false));
 	OK(iso_array_on_grid(&x, &s.mu.grid));
 	for (int64_t i = 0; i < x.n; i++) x.v[i] = (iso_real)(i % 7);
-	OK(iso_problem_project(p, &y, &x));
+	OK(iso_problem_project(&y, p, &x));
 	assert_int_equal(y.n, s.e.n);
 	assert_int_equal(iso_problem_rows(p), s.e.n);
 	assert_int_equal(iso_problem_own_rows(p), s.e.n);
-	assert_int_equal(iso_problem_shape(p, dim), 1);
+	assert_int_equal(iso_problem_shape(dim, p), 1);
 	assert_int_equal(dim[0], s.e.n);
-	OK(iso_problem_backproject(p, &back, &y));
+	OK(iso_problem_backproject(&back, p, &y));
 	for (int64_t j = 0; j < y.n; j++) forward += (double)y.v[j] * y.v[j];
 	for (int64_t i = 0; i < x.n; i++) backward += (double)x.v[i] * back.v[i];
 	assert_true(forward > 0);
 	NEAR(forward, backward, 1e-5 * forward);
-	OK(iso_problem_op(p, &op));
+	OK(iso_problem_op(&op, p));
 	OK(iso_test_adjoint(&error, op, ISO_ALL, 5));
 	BELOW(error, 1e-6);
 	iso_op_free(op);
@@ -260,7 +260,7 @@ static void warnings_come_by_callback(void **state)
 	OK(iso_problem_set_events(p, "events", &s.e));
 	OK(iso_problem_set(p, "sens", "none"));
 	iso_problem_set_message(p, count_warnings, &warnings);
-	OK(iso_problem_recon(p, &x, NULL));
+	OK(iso_problem_recon(&x, NULL, p));
 	assert_true(warnings > 0);
 	iso_problem_free(p);
 	iso_array_free(&x);
@@ -279,8 +279,8 @@ static void plans(void **state)
 	make_scan(&s);
 	p = of_scan(&s);
 	OK(iso_problem_set_events(p, "events", &s.e));
-	OK(iso_problem_plan(p, &plan));
-	iso_plan_total(&plan, &host, &device);
+	OK(iso_problem_plan(&plan, p));
+	iso_plan_total(&host, &device, &plan);
 	assert_true(host > 4000 * (int64_t)sizeof(struct iso_event));
 	assert_int_equal(device, 0);
 	iso_plan_free(&plan);
@@ -293,7 +293,7 @@ static void plans(void **state)
 static const char *value_of(iso_problem *p, const char *name, struct iso_param *a)
 {
 	*a = (struct iso_param){ .size = sizeof *a };
-	for (int k = 0; iso_problem_param(p, k, a) == ISO_OK; k++)
+	for (int k = 0; iso_problem_param(a, p, k) == ISO_OK; k++)
 		if (strcmp(a->name, name) == 0) return a->value;
 	return NULL;
 }
@@ -313,7 +313,7 @@ static void presets_choose_anew(void **state)
 	OK(iso_problem_set(p, "scanner", RING));
 	assert_string_equal(value_of(p, "preset", &a), "");
 	OK(iso_problem_set(p, "preset", "quick"));
-	OK(iso_problem_grid(p, &g));
+	OK(iso_problem_grid(&g, p));
 	assert_true(g.voxel[0] == 1.5);
 	assert_string_equal(value_of(p, "method", &a), "osem");
 	assert_string_equal(value_of(p, "filter", &a), "gaussian:3");
@@ -324,7 +324,7 @@ static void presets_choose_anew(void **state)
 	assert_string_equal(value_of(p, "filter", &a), "");
 	assert_string_equal(value_of(p, "penalty", &a), "rdp:rel=2");
 	OK(iso_problem_set(p, "voxel", "8"));
-	OK(iso_problem_grid(p, &g));
+	OK(iso_problem_grid(&g, p));
 	assert_true(g.voxel[0] == 8);
 	OK(iso_problem_set(p, "preset", "none"));
 	OK(iso_problem_load(p));
@@ -384,14 +384,14 @@ static void refused_values_change_nothing(void **state)
 	assert_string_equal(value_of(p, "iterations", &a), "2");
 	assert_string_equal(value_of(p, "voxel", &a), "4,4,4");
 	assert_string_equal(value_of(p, "mu", &a), "");
-	OK(iso_problem_recon(p, &x, NULL));
+	OK(iso_problem_recon(&x, NULL, p));
 	REFUSED(iso_problem_set(p, "mu", "nowhere.nii"), ISO_EINPUT, "nowhere.nii: No such file");
 	assert_string_equal(value_of(p, "mu", &a), "");
 	OK(iso_write("gone.nii", &s.mu, NULL));
 	OK(iso_problem_set(p, "mu", "gone.nii"));
 	assert_int_equal(remove("gone.nii"), 0);
 	for (int i = 0; i < 2; i++) REFUSED(iso_problem_load(p), ISO_EINPUT, "gone.nii");
-	REFUSED(iso_problem_recon(p, &x, NULL), ISO_EINPUT, "gone.nii");
+	REFUSED(iso_problem_recon(&x, NULL, p), ISO_EINPUT, "gone.nii");
 	iso_problem_free(p);
 	iso_array_free(&x);
 	free_scan(&s);
@@ -416,13 +416,13 @@ static void one_call_leaves_the_next_alone(void **state)
 	OK(iso_problem_set(p, "frames", "0,3,10"));
 	OK(iso_problem_set(p, "method", "osem"));
 	OK(iso_problem_set(p, "subsets", "4"));
-	OK(iso_problem_sens(p, &sens));
-	OK(iso_problem_op(p, &op));
+	OK(iso_problem_sens(&sens, p));
+	OK(iso_problem_op(&op, p));
 	assert_int_equal(iso_op_n_sub(op), 4);
-	OK(iso_problem_recon(p, &x, NULL));
+	OK(iso_problem_recon(&x, NULL, p));
 	assert_int_equal(x.dim[0], 2);
 	assert_int_equal(iso_problem_rows(p), s.e.n);
-	OK(iso_problem_recon(p, &again, NULL));
+	OK(iso_problem_recon(&again, NULL, p));
 	same_values(&x, &again);
 	iso_op_free(op);
 	iso_problem_free(p);
@@ -451,20 +451,20 @@ static void sound_twice(void **state)
 	}
 	OK(iso_array_on_grid(&x, &g));
 	x.v[200] = 1;
-	OK(iso_problem_project(p[0], &y, &x));
+	OK(iso_problem_project(&y, p[0], &x));
 	for (int k = 0; k < 2; k++) OK(iso_problem_set_array(p[k], "data", &y, false));
 	OK(iso_problem_set(p[1], "band-mhz", "0.1,2"));
-	OK(iso_problem_recon(p[1], &one, NULL));
-	OK(iso_problem_recon(p[1], &two, NULL));
+	OK(iso_problem_recon(&one, NULL, p[1]));
+	OK(iso_problem_recon(&two, NULL, p[1]));
 	same_values(&one, &two);
 	iso_array_free(&one);
 	iso_array_free(&two);
 	OK(iso_problem_set(p[0], "iterations", "2"));
 	OK(iso_problem_set(p[0], "penalty", "tv:1"));
-	OK(iso_problem_recon(p[0], &one, NULL));
+	OK(iso_problem_recon(&one, NULL, p[0]));
 	OK(iso_problem_set(p[0], "penalty", "quadratic:1"));
-	OK(iso_problem_recon(p[0], &two, NULL));
-	OK(iso_problem_record(p[0], &record));
+	OK(iso_problem_recon(&two, NULL, p[0]));
+	OK(iso_problem_record(&record, p[0]));
 	assert_non_null(strstr(record, "\"quadratic\""));
 	assert_null(strstr(record, "\"tv\""));
 	free(record);
@@ -509,7 +509,7 @@ static void matrix_in_place_of_a_file(void **state)
 		OK(k ? iso_problem_set_srm(p, srm) : iso_problem_set(p, "srm", "given.srm"));
 		OK(iso_problem_set(p, "iterations", "3"));
 		OK(iso_problem_set_array(p, "data", &counts, false));
-		OK(iso_problem_recon(p, &x[k], NULL));
+		OK(iso_problem_recon(&x[k], NULL, p));
 		iso_problem_free(p);
 	}
 	assert_true(x[0].n == x[1].n && x[0].v[0] > 0);
@@ -530,8 +530,8 @@ static char *inputs_by(const iso_srm *srm, iso_ctx *ctx, const struct iso_array 
 	OK(iso_problem_set_srm(p, srm));
 	OK(iso_problem_set(p, "iterations", "1"));
 	OK(iso_problem_set_array(p, "data", counts, false));
-	OK(iso_problem_recon(p, NULL, "by.nii"));
-	OK(iso_problem_record(p, &record));
+	OK(iso_problem_recon(NULL, "by.nii", p));
+	OK(iso_problem_record(&record, p));
 	assert_non_null(inputs = strstr(record, "\"inputs\""));
 	assert_non_null(end = strchr(inputs, ']'));
 	inputs = strndup(inputs, (size_t)(end - inputs));
@@ -624,9 +624,9 @@ static void factors_after_a_stop(void **state)
 	OK(iso_problem_set_array(p, "mu", &mu, false));
 	OK(iso_problem_load(p));
 	iso_ctx_cancel(ctx);
-	REFUSED(iso_problem_data(p, &y, &r, &m), ISO_ECANCEL, "");
+	REFUSED(iso_problem_data(&y, &r, &m, p), ISO_ECANCEL, "");
 	iso_ctx_clear_cancel(ctx);
-	OK(iso_problem_data(p, &y, &r, &m));
+	OK(iso_problem_data(&y, &r, &m, p));
 	for (int64_t i = 0; i < counts.n; i++) assert_true(m[i] > .5 && m[i] < 1);
 	free(y);
 	free(r);
@@ -654,13 +654,13 @@ static void projections_of_other_grids(void **state)
 	OK(iso_problem_set_events(p, "events", &s.e));
 	OK(iso_array_on_grid(&x[0], &small));
 	OK(iso_array_on_grid(&x[1], &large));
-	for (int k = 0; k < 2; k++) OK(iso_problem_project(p, &y[k], &x[k]));
+	for (int k = 0; k < 2; k++) OK(iso_problem_project(&y[k], p, &x[k]));
 	iso_problem_free(p);
 	p = of_scan(&s);
 	OK(iso_problem_set_events(p, "events", &s.e));
 	OK(iso_problem_load(p));
 	iso_array_free(&y[1]);
-	REFUSED(iso_problem_project(p, &y[1], &x[1]), ISO_EARG, "not those of the image");
+	REFUSED(iso_problem_project(&y[1], p, &x[1]), ISO_EARG, "not those of the image");
 	iso_problem_free(p);
 	for (int k = 0; k < 2; k++) {
 		iso_array_free(&x[k]);
@@ -695,43 +695,43 @@ static void checkpoints_and_records(void **state)
 	OK(iso_problem_set(p, "iterations", "5"));
 	OK(iso_problem_set(p, "checkpoint-minutes", "0"));
 	OK(iso_problem_set(p, "stop-after", "1e-9"));
-	REFUSED(iso_problem_recon(p, NULL, "stop.nii"), ISO_ECANCEL, "stopped");
-	REFUSED(iso_problem_recon(p, NULL, "stop.nii"), ISO_EARG, "'resume' continues it");
+	REFUSED(iso_problem_recon(NULL, "stop.nii", p), ISO_ECANCEL, "stopped");
+	REFUSED(iso_problem_recon(NULL, "stop.nii", p), ISO_EARG, "'resume' continues it");
 	OK(iso_problem_set(p, "resume", "true"));
 	OK(iso_problem_set(p, "stop-after", "0"));
-	OK(iso_problem_recon(p, NULL, "stop.nii"));
-	OK(iso_problem_record(p, &record));
+	OK(iso_problem_recon(NULL, "stop.nii", p));
+	OK(iso_problem_record(&record, p));
 	assert_int_equal(count(record, "\"xxh64\""), 3);
 	assert_null(strstr(record, "\"resumed_from_update\": 0"));
 	free(record);
 	/* now it is complete: the image is read back, and a checkpoint of it would go; of another run it is refused */
-	OK(iso_problem_recon(p, &x, "stop.nii"));
+	OK(iso_problem_recon(&x, "stop.nii", p));
 	OK(iso_read(&back, "stop.nii", ISO_FINITE));
 	assert_int_equal(x.n, back.n);
 	assert_memory_equal(x.v, back.v, (size_t)x.n * sizeof *x.v);
 	assert_string_equal(x.unit, "counts/mm");
-	OK(iso_problem_record(p, &record));
+	OK(iso_problem_record(&record, p));
 	assert_null(strstr(record, "\"resumed_from_update\": 0"));
 	free(record);
 	OK(iso_problem_set(p, "iterations", "6"));
-	REFUSED(iso_problem_recon(p, NULL, "stop.nii"), ISO_EARG,
+	REFUSED(iso_problem_recon(NULL, "stop.nii", p), ISO_EARG,
 	        "not of this run: its run had another 'iterations'");
 	OK(iso_problem_set(p, "iterations", "5"));
 	additive.v[3] = 1e-6f;
 	OK(iso_problem_set_array(p, "additive", &additive, false));
-	REFUSED(iso_problem_recon(p, NULL, "stop.nii"), ISO_EARG, "not of this run");
+	REFUSED(iso_problem_recon(NULL, "stop.nii", p), ISO_EARG, "not of this run");
 	additive.v[3] = 0;
 	OK(iso_problem_set_array(p, "additive", &additive, false));
-	OK(iso_problem_recon(p, NULL, "stop.nii"));
+	OK(iso_problem_recon(NULL, "stop.nii", p));
 	iso_array_free(&x);
 	iso_array_free(&back);
 	unlink("stop.nii");
-	REFUSED(iso_problem_recon(p, NULL, "stop.nii"), ISO_EARG, "stop.json exists");
+	REFUSED(iso_problem_recon(NULL, "stop.nii", p), ISO_EARG, "stop.json exists");
 	q = make(s.ctx, "ray");
 	for (int k = 0; k < 2; k++) OK(iso_problem_like(q, "stop.json"));
 	OK(iso_problem_set_events(q, "events", &s.e));
 	OK(iso_problem_set_array(q, "additive", &additive, false));
-	OK(iso_problem_recon(q, &x, NULL));
+	OK(iso_problem_recon(&x, NULL, q));
 	iso_problem_free(p);
 	iso_problem_free(q);
 	iso_array_free(&x);
@@ -764,25 +764,25 @@ static void images_between_iterations(void **state)
 	OK(iso_problem_set(p, "iterations", "3"));
 	OK(iso_problem_set(p, "save-every", "1"));
 	put_text("every_it002.nii", "somebody's");
-	REFUSED(iso_problem_recon(p, NULL, "every.nii"), ISO_EARG, "every_it002.nii exists");
+	REFUSED(iso_problem_recon(NULL, "every.nii", p), ISO_EARG, "every_it002.nii exists");
 	OK(iso_problem_set(p, "resume", "true")); /* it has no record: it is not this run's */
-	REFUSED(iso_problem_recon(p, NULL, "every.nii"), ISO_EARG, "every_it002.nii exists");
+	REFUSED(iso_problem_recon(NULL, "every.nii", p), ISO_EARG, "every_it002.nii exists");
 	OK(iso_problem_set(p, "resume", "false"));
 	unlink("every_it002.nii");
 	put_text("every_it002.json", "{}");
-	REFUSED(iso_problem_recon(p, NULL, "every.nii"), ISO_EARG, "every_it002.json exists");
+	REFUSED(iso_problem_recon(NULL, "every.nii", p), ISO_EARG, "every_it002.json exists");
 	assert_int_equal(access("every_it001.nii", F_OK), -1);
 	unlink("every_it002.json");
-	OK(iso_problem_recon(p, NULL, "every.nii"));
+	OK(iso_problem_recon(NULL, "every.nii", p));
 	assert_int_equal(access("every_it002.nii", F_OK), 0);
 	unlink("every.nii");
 	unlink("every.json");
-	REFUSED(iso_problem_recon(p, NULL, "every.nii"), ISO_EARG, "every_it001.nii exists");
+	REFUSED(iso_problem_recon(NULL, "every.nii", p), ISO_EARG, "every_it001.nii exists");
 	OK(iso_problem_set(p, "resume", "true"));
-	OK(iso_problem_recon(p, NULL, "every.nii"));
+	OK(iso_problem_recon(NULL, "every.nii", p));
 	OK(iso_problem_set(p, "resume", "false"));
 	OK(iso_problem_set(p, "force", "true"));
-	OK(iso_problem_recon(p, NULL, "every.nii"));
+	OK(iso_problem_recon(NULL, "every.nii", p));
 	for (int i = 0; i < N_OF(left); i++) assert_int_equal(unlink(left[i]), 0);
 	iso_problem_free(p);
 	free_scan(&s);
@@ -836,12 +836,12 @@ static void bad_events_in_memory(void **state)
 	OK(iso_problem_set(p, "sens", "none"));
 	OK(iso_problem_set_events(p, "events", &s.e));
 	iso_problem_set_message(p, keep_warning, warning);
-	OK(iso_problem_recon(p, &x, NULL));
+	OK(iso_problem_recon(&x, NULL, p));
 	assert_non_null(strstr(warning, "(events in memory): 1 of "));
 	for (int64_t i = 0; i < s.e.n; i++) s.e.v[i].p1[0] = NAN;
 	OK(iso_problem_set_events(p, "events", &s.e));
 	iso_array_free(&x);
-	REFUSED(iso_problem_recon(p, &x, NULL), ISO_EINPUT, "events is usable");
+	REFUSED(iso_problem_recon(&x, NULL, p), ISO_EINPUT, "events is usable");
 	iso_problem_free(p);
 	free_scan(&s);
 }
@@ -856,12 +856,12 @@ static void grid_without_data(void **state)
 	struct iso_grid g = { .n = { 7 } };
 
 	(void)state;
-	REFUSED(iso_problem_grid(p, &g), ISO_EARG, "give 'grid' and 'voxel'");
+	REFUSED(iso_problem_grid(&g, p), ISO_EARG, "give 'grid' and 'voxel'");
 	assert_int_equal(g.n[0], 7);
 	OK(iso_problem_set(p, "grid", "12,10,8"));
 	OK(iso_problem_set(p, "voxel", "4"));
 	OK(iso_problem_set(p, "centre", "1,2,3"));
-	OK(iso_problem_grid(p, &g));
+	OK(iso_problem_grid(&g, p));
 	assert_true(g.n[0] == 12 && g.n[1] == 10 && g.n[2] == 8 && g.voxel[2] == 4 && g.centre[1] == 2);
 	iso_problem_free(p);
 	iso_ctx_free(ctx);
@@ -883,7 +883,7 @@ static void units_are_told(void **state)
 		iso_problem *p = make(ctx, iso_problem_model(m));
 		struct iso_param a = { .size = sizeof a };
 
-		for (int k = 0; iso_problem_param(p, k, &a) == ISO_OK; k++)
+		for (int k = 0; iso_problem_param(&a, p, k) == ISO_OK; k++)
 			for (int i = 0; i < N_OF(units) && a.type == ISO_PARAM_REAL; i++) {
 				size_t end = strlen(units[i][0]), n = strlen(a.name);
 
@@ -927,7 +927,7 @@ static void recorded(iso_problem *p, const char *holds, const char *lacks)
 {
 	char *text = NULL;
 
-	OK(iso_problem_record(p, &text));
+	OK(iso_problem_record(&text, p));
 	if (!strstr(text, holds) || (lacks && strstr(text, lacks))) {
 		print_error("wanted %s, and not %s: %s\n", holds, lacks ? lacks : "", text);
 		fail();
@@ -951,11 +951,11 @@ static void stopped_em_is_a_shorter_one(void **state)
 	OK(iso_problem_set(p, "subsets", "4"));
 	OK(iso_problem_set(p, "force", "true"));
 	OK(iso_problem_set(p, "iterations", "3"));
-	OK(iso_problem_recon(p, &y, NULL));
+	OK(iso_problem_recon(&y, NULL, p));
 	recorded(p, "\"iteration\": 3", "stopped_by_caller");
 	OK(iso_problem_set(p, "iterations", "6"));
 	iso_problem_set_each(p, see, &seen);
-	OK(iso_problem_recon(p, &x, "stopped.nii"));
+	OK(iso_problem_recon(&x, "stopped.nii", p));
 	assert_int_equal(seen.n, 3);
 	assert_int_equal(seen.frames, 1);
 	assert_true(seen.objective[0] < seen.objective[1] && seen.objective[1] < seen.objective[2]);
@@ -969,7 +969,7 @@ static void stopped_em_is_a_shorter_one(void **state)
 	iso_array_free(&x);
 	seen.n = 0; /* the last iteration is no stop */
 	seen.stop_at = 6;
-	OK(iso_problem_recon(p, &x, NULL));
+	OK(iso_problem_recon(&x, NULL, p));
 	assert_int_equal(seen.n, 6);
 	same_values(&x, &seen.last);
 	recorded(p, "\"iteration\": 6", "stopped_by_caller");
@@ -977,7 +977,7 @@ static void stopped_em_is_a_shorter_one(void **state)
 	iso_problem_set_each(NULL, NULL, NULL);
 	seen.n = 0;
 	iso_array_free(&y);
-	OK(iso_problem_recon(p, &y, NULL));
+	OK(iso_problem_recon(&y, NULL, p));
 	assert_int_equal(seen.n, 0);
 	same_values(&x, &y);
 	iso_problem_free(p);
@@ -1002,15 +1002,15 @@ static void stopped_em_is_filtered(void **state)
 	OK(iso_problem_set_events(p, "events", &s.e));
 	OK(iso_problem_set(p, "filter", "gaussian:9"));
 	OK(iso_problem_set(p, "iterations", "2"));
-	OK(iso_problem_recon(p, &y, NULL));
+	OK(iso_problem_recon(&y, NULL, p));
 	OK(iso_problem_set(p, "iterations", "5"));
 	iso_problem_set_each(p, see, &seen);
-	OK(iso_problem_recon(p, &x, NULL));
+	OK(iso_problem_recon(&x, NULL, p));
 	same_values(&x, &y);
 	recorded(p, "\"ReconFilterType\": \"gaussian\"", NULL);
 	iso_array_free(&x);
 	OK(iso_problem_set(p, "filter-every", "3"));
-	OK(iso_problem_recon(p, &x, NULL));
+	OK(iso_problem_recon(&x, NULL, p));
 	same_values(&x, &seen.last);
 	recorded(p, "stopped_by_caller", "ReconFilterType");
 	iso_problem_free(p);
@@ -1043,23 +1043,23 @@ static void failed_look_keeps_the_work(void **state)
 	OK(iso_problem_set_events(p, "events", &s.e));
 	OK(iso_problem_set(p, "iterations", "4"));
 	OK(iso_problem_set(p, "force", "true"));
-	OK(iso_problem_recon(p, &whole, NULL));
+	OK(iso_problem_recon(&whole, NULL, p));
 	unlink("look.nii"); /* of an earlier run of the tests */
 	unlink("look.json");
 	iso_problem_set_each(p, see, &seen);
-	REFUSED(iso_problem_recon(p, NULL, "look.nii"), ISO_ECANCEL,
+	REFUSED(iso_problem_recon(NULL, "look.nii", p), ISO_ECANCEL,
 	        "stopped by the caller after iteration 2 of 4");
 	assert_true(access("look.nii.ckpt", F_OK) == 0 && access("look.nii", F_OK) != 0);
 	seen.answer = 17; /* no status: a failure too */
-	REFUSED(iso_problem_recon(p, &x, NULL), ISO_ECANCEL, "stopped by the caller after iteration 2 of 4");
+	REFUSED(iso_problem_recon(&x, NULL, p), ISO_ECANCEL, "stopped by the caller after iteration 2 of 4");
 	assert_null(x.v);
 	iso_problem_set_each(p, fails_itself, NULL);
-	REFUSED(iso_problem_recon(p, &x, NULL), ISO_EINPUT,
+	REFUSED(iso_problem_recon(&x, NULL, p), ISO_EINPUT,
 	        "stopped by the caller after iteration 1 of 4: missing.nii");
 	iso_problem_set_each(p, see, &seen);
 	seen.n = 0;
 	OK(iso_problem_set(p, "resume", "true"));
-	OK(iso_problem_recon(p, &x, "look.nii"));
+	OK(iso_problem_recon(&x, "look.nii", p));
 	assert_int_equal(seen.n, 2); /* iterations 3 and 4 */
 	same_values(&x, &whole);
 	assert_true(access("look.nii.ckpt", F_OK) != 0);
@@ -1089,9 +1089,9 @@ static void stopped_series_has_the_frames_so_far(void **state)
 	OK(iso_problem_set_events(p, "events", &s.e));
 	OK(iso_problem_set(p, "frames", "0,3,6,9"));
 	OK(iso_problem_set(p, "force", "true"));
-	OK(iso_problem_recon(p, &whole, NULL));
+	OK(iso_problem_recon(&whole, NULL, p));
 	iso_problem_set_each(p, see, &seen);
-	OK(iso_problem_recon(p, &x, "series.nii"));
+	OK(iso_problem_recon(&x, "series.nii", p));
 	assert_int_equal(seen.n, 3);
 	assert_int_equal(seen.frames, 3);
 	assert_true(x.n_dim == 4 && x.dim[0] == 2 && x.n == 2 * 12 * 12 * 8);
@@ -1099,7 +1099,7 @@ static void stopped_series_has_the_frames_so_far(void **state)
 	assert_memory_equal(x.v + x.n / 2, seen.last.v, (size_t)x.n / 2 * sizeof *x.v);
 	OK(iso_read(&read, "series.nii", ISO_FINITE));
 	same_values(&x, &read);
-	OK(iso_problem_record(p, &text));
+	OK(iso_problem_record(&text, p));
 	assert_int_equal(count(text, "\"loglik\""), 2);
 	assert_int_equal(count(text, "\"stopped_by_caller\": true"),
 	                 2); /* of the run, and of its last frame */
@@ -1133,8 +1133,8 @@ static void stopped_least_squares(void **state)
 	OK(iso_problem_set(p, "voxel", "1"));
 	OK(iso_array_on_grid(&x, &g));
 	x.v[200] = 1;
-	OK(iso_problem_project(p, &y, &x));
-	assert_int_equal(iso_problem_shape(p, dim), 2);
+	OK(iso_problem_project(&y, p, &x));
+	assert_int_equal(iso_problem_shape(dim, p), 2);
 	assert_true(dim[0] == y.dim[0] && dim[1] == y.dim[1]);
 	OK(iso_problem_set_array(p, "data", &y, false));
 	for (int k = 0; k < 2; k++) {
@@ -1142,10 +1142,10 @@ static void stopped_least_squares(void **state)
 
 		OK(iso_problem_set(p, "penalty", penalty[k]));
 		OK(iso_problem_set(p, "iterations", "2"));
-		OK(iso_problem_recon(p, &one, NULL));
+		OK(iso_problem_recon(&one, NULL, p));
 		OK(iso_problem_set(p, "iterations", "5"));
 		iso_problem_set_each(p, see, &seen);
-		OK(iso_problem_recon(p, &two, NULL));
+		OK(iso_problem_recon(&two, NULL, p));
 		iso_problem_set_each(p, NULL, NULL);
 		same_values(&one, &two);
 		same_values(&two, &seen.last);
@@ -1163,7 +1163,7 @@ static void stopped_least_squares(void **state)
 	OK(iso_problem_set_array(p, "data", &several, false));
 	OK(iso_problem_set(p, "wavelength", "all"));
 	iso_problem_set_each(p, see, &seen);
-	OK(iso_problem_recon(p, &two, NULL));
+	OK(iso_problem_recon(&two, NULL, p));
 	assert_true(two.n_dim == 4 && two.dim[0] == 2 && two.n == 2 * 512);
 	assert_int_equal(seen.n, 6);
 	iso_problem_free(p);

@@ -47,7 +47,7 @@ static void rounds_settle_in_absolute_counts(void **state)
 
 	(void)state;
 	OK(iso_problem_set(p, "scatter-rounds", "3"));
-	OK(iso_problem_recon(p, &x, NULL));
+	OK(iso_problem_recon(&x, NULL, p));
 	json_t *record = record_of(p);
 	const json_t *s = scatter_of(record), *rounds = json_object_get(s, "rounds"), *last;
 	size_t n = json_array_size(rounds);
@@ -93,8 +93,8 @@ static void one_round_warns(void **state)
 	shifted.grid.centre[0] += 20;
 	OK(iso_problem_set_array(p, "mu", &shifted, false));
 	OK(iso_problem_set(p, "scatter-rounds", "1"));
-	OK(iso_problem_recon(p, &x, NULL));
-	OK(iso_problem_record(p, &text));
+	OK(iso_problem_recon(&x, NULL, p));
+	OK(iso_problem_record(&text, p));
 	assert_non_null(strstr(text, "scatter and image do not agree yet"));
 	assert_non_null(strstr(text, "is the map registered?"));
 	json_t *record = record_of(p);
@@ -124,7 +124,7 @@ static void tails_confirm_the_scale(void **state)
 	OK(iso_problem_set(p, "scatter-scale", "fit"));
 	OK(iso_problem_set(p, "scatter-rounds", "3"));
 	OK(iso_problem_set(p, "iterations", "1"));
-	OK(iso_problem_recon(p, &x, NULL));
+	OK(iso_problem_recon(&x, NULL, p));
 	json_t *record = record_of(p);
 	const json_t *rounds = json_object_get(scatter_of(record), "rounds");
 	const json_t *tail = json_object_get(json_array_get(rounds, json_array_size(rounds) - 1), "tail");
@@ -164,8 +164,8 @@ static void tails_that_contradict(void **state)
 		OK(iso_problem_set(p, "scatter-rounds", "1"));
 		OK(iso_problem_set(p, "energy-window", "450,650"));
 		OK(iso_problem_set(p, "iterations", "1"));
-		OK(iso_problem_recon(p, &x, NULL));
-		OK(iso_problem_record(p, &text));
+		OK(iso_problem_recon(&x, NULL, p));
+		OK(iso_problem_record(&text, p));
 		json_t *record = record_of(p);
 		const json_t *round = json_array_get(json_object_get(scatter_of(record), "rounds"), 0);
 		const json_t *tail = json_object_get(round, "tail");
@@ -208,7 +208,7 @@ static void bits_do_not_depend_on_where_events_are(void **state)
 		OK(iso_problem_set(p, "tof-fwhm-ps", "300"));
 		OK(iso_problem_set(p, "scatter-rounds", "1"));
 		if (k == 1) OK(iso_problem_set(p, "block", "10007"));
-		OK(iso_problem_recon(p, &x[k], NULL));
+		OK(iso_problem_recon(&x[k], NULL, p));
 		iso_problem_free(p);
 		same_image(&x[0], &x[k]);
 	}
@@ -237,15 +237,15 @@ static void resumes_behind_the_rounds(void **state)
 	reconstruct(&x, &w.all, true, "scatter-rounds", "1");
 	iso_problem_set_each(p, stop_at_once, NULL);
 	OK(iso_problem_set(p, "force", "true"));
-	assert_int_equal(iso_problem_recon(p, NULL, "stopped.nii"), ISO_ECANCEL);
+	assert_int_equal(iso_problem_recon(NULL, "stopped.nii", p), ISO_ECANCEL);
 	assert_int_equal(access("stopped.nii.rounds", F_OK), 0);
 	assert_int_not_equal(access("stopped.nii", F_OK), 0);
 	iso_problem_set_each(p, NULL, NULL);
 	OK(iso_problem_set(p, "force", "false"));
-	REFUSED(iso_problem_recon(p, NULL, "stopped.nii"), ISO_EARG, "'resume' continues it");
+	REFUSED(iso_problem_recon(NULL, "stopped.nii", p), ISO_EARG, "'resume' continues it");
 	OK(iso_problem_set(p, "force", "true"));
 	OK(iso_problem_set(p, "resume", "true"));
-	OK(iso_problem_recon(p, &y, "stopped.nii"));
+	OK(iso_problem_recon(&y, "stopped.nii", p));
 	same_image(&x, &y);
 	assert_int_not_equal(access("stopped.nii.rounds", F_OK), 0);
 	iso_array_free(&x);
@@ -268,7 +268,7 @@ static void frames_have_their_own(void **state)
 	p = problem_of(&e, true);
 	OK(iso_problem_set(p, "frames", "0,2.5,10"));
 	OK(iso_problem_set(p, "scatter-rounds", "1"));
-	OK(iso_problem_recon(p, &x, NULL));
+	OK(iso_problem_recon(&x, NULL, p));
 	json_t *record = record_of(p);
 	const json_t *frames = json_object_get(json_object_get(record, "results"), "frames");
 	double c[2];
@@ -292,7 +292,7 @@ static void refuse(const char *name, const char *value, int status, const char *
 	struct iso_array x = { 0 };
 
 	OK(iso_problem_set(p, name, value));
-	REFUSED(iso_problem_recon(p, &x, NULL), status, why);
+	REFUSED(iso_problem_recon(&x, NULL, p), status, why);
 	iso_problem_free(p);
 }
 
@@ -314,22 +314,22 @@ static void what_is_refused(void **state)
 	OK(iso_array_on_grid(&cm, &w.mu.grid));
 	for (int64_t i = 0; i < cm.n; i++) cm.v[i] = 10 * w.mu.v[i];
 	OK(iso_problem_set_array(p, "mu", &cm, false));
-	REFUSED(iso_problem_recon(p, &x, NULL), ISO_EINPUT, "is it 1/cm?");
+	REFUSED(iso_problem_recon(&x, NULL, p), ISO_EINPUT, "is it 1/cm?");
 	for (int64_t i = 0; i < cm.n; i++) cm.v[i] = 0;
 	OK(iso_problem_set_array(p, "mu", &cm, false));
-	REFUSED(iso_problem_recon(p, &x, NULL), ISO_EINPUT, "holds no matter");
+	REFUSED(iso_problem_recon(&x, NULL, p), ISO_EINPUT, "holds no matter");
 	iso_problem_free(p);
 	iso_array_free(&cm);
 	p = problem_of(&w.all, false);
 	OK(iso_problem_set(p, "scatter-rounds", "2"));
-	REFUSED(iso_problem_recon(p, &x, NULL), ISO_EARG,
+	REFUSED(iso_problem_recon(&x, NULL, p), ISO_EARG,
 	        "'scatter-rounds' does not go with a run without 'scatter'");
 	iso_problem_free(p);
 	p = problem_of(&w.all, false);
 	OK(iso_problem_set(p, "scatter", "sss"));
-	REFUSED(iso_problem_recon(p, &x, NULL), ISO_EARG, "needs the energy window: energy: {window_kev:");
+	REFUSED(iso_problem_recon(&x, NULL, p), ISO_EARG, "needs the energy window: energy: {window_kev:");
 	iso_real *y = NULL, *r = NULL, *m = NULL;
-	REFUSED(iso_problem_data(p, &y, &r, &m), ISO_EARG, "recon makes both in turn");
+	REFUSED(iso_problem_data(&y, &r, &m, p), ISO_EARG, "recon makes both in turn");
 	iso_problem_free(p);
 	OK(iso_problem_create(&p, w.ctx, "ray"));
 	OK(iso_problem_set_events(p, "events", &w.all));
@@ -337,7 +337,7 @@ static void what_is_refused(void **state)
 	OK(iso_problem_set(p, "grid", "8"));
 	OK(iso_problem_set(p, "voxel", "16"));
 	OK(iso_problem_set(p, "scatter", "sss"));
-	REFUSED(iso_problem_recon(p, &x, NULL), ISO_EARG, "'scatter' needs 'mu'");
+	REFUSED(iso_problem_recon(&x, NULL, p), ISO_EARG, "'scatter' needs 'mu'");
 	iso_problem_free(p);
 }
 
@@ -352,7 +352,7 @@ static void events_of_another_scanner_are_refused(void **state)
 	for (int64_t i = 0; i < e.n; i += 30) e.v[i].p1[2] += 150;
 	iso_problem *p = problem_of(&e, true);
 
-	REFUSED(iso_problem_recon(p, &x, NULL), ISO_EINPUT, "'scatter' needs its own scanner");
+	REFUSED(iso_problem_recon(&x, NULL, p), ISO_EINPUT, "'scatter' needs its own scanner");
 	iso_problem_free(p);
 	iso_events_free(&e);
 }

@@ -15,7 +15,7 @@ static struct said run(iso_problem *p, struct iso_array *x)
 {
 	struct said s;
 
-	OK(iso_problem_recon(p, x, NULL));
+	OK(iso_problem_recon(x, NULL, p));
 	json_t *record = record_of(p);
 	const json_t *rounds = json_object_get(scatter_of(record), "rounds");
 	const json_t *last = json_array_get(rounds, json_array_size(rounds) - 1);
@@ -52,7 +52,7 @@ static void add_randoms(struct iso_events *to, int64_t n, uint64_t seed)
 		int64_t pair = (int64_t)(philox_unit_double(d.w[0], d.w[1]) * (double)pairs), a, b;
 		struct iso_event *e = to->v + to->n + i;
 
-		iso_scanner_pair(w.ring, pair < pairs ? pair : pairs - 1, &a, &b);
+		iso_scanner_pair(&a, &b, w.ring, pair < pairs ? pair : pairs - 1);
 		for (int c = 0; c < 3; c++) {
 			e->p1[c] = (float)at[3 * a + c];
 			e->p2[c] = (float)at[3 * b + c];
@@ -118,7 +118,7 @@ static void histogram(struct iso_events *to, const struct iso_events *e, int64_t
 	for (int64_t i = 0; i < pairs; i += step) {
 		int64_t a, b;
 
-		iso_scanner_pair(w.ring, i, &a, &b);
+		iso_scanner_pair(&a, &b, w.ring, i);
 		row[a * crystals + b] = i / step * bins + 1;
 		for (int k = 0; k < bins; k++)
 			for (int c = 0; c < 3; c++) {
@@ -132,8 +132,8 @@ static void histogram(struct iso_events *to, const struct iso_events *e, int64_t
 	for (int64_t j = 0; j < e->n; j++) {
 		const struct iso_event *v = e->v + j;
 		double off;
-		int64_t a = iso_scanner_nearest(w.ring, (double[]){ v->p1[0], v->p1[1], v->p1[2] }, &off);
-		int64_t b = iso_scanner_nearest(w.ring, (double[]){ v->p2[0], v->p2[1], v->p2[2] }, &off);
+		int64_t a = iso_scanner_nearest(&off, w.ring, (double[]){ v->p1[0], v->p1[1], v->p1[2] });
+		int64_t b = iso_scanner_nearest(&off, w.ring, (double[]){ v->p2[0], v->p2[1], v->p2[2] });
 		bool turned = row[a * crystals + b] == 0;
 		int64_t first = turned ? row[b * crystals + a] : row[a * crystals + b];
 		double bin = round((turned ? -1 : 1) * v->dt_ps / bin_ps) + bins / 2;
@@ -241,7 +241,7 @@ static void factors_of_events(void **state)
 		OK(iso_problem_set(p, "scatter-rounds", "1"));
 		OK(iso_problem_set(p, "iterations", "1"));
 		s[k] = run(p, &x[k]);
-		if (k == 0) OK(iso_problem_sens(p, &sens));
+		if (k == 0) OK(iso_problem_sens(&sens, p));
 		iso_problem_free(p);
 	}
 	for (int k = 1; k < 3; k++) {
@@ -363,14 +363,14 @@ static void frames_are_resumed(void **state)
 		OK(iso_problem_set(p, "iterations", "1"));
 		OK(iso_problem_set(p, "force", "true"));
 		if (k == 0) {
-			OK(iso_problem_recon(p, &x, NULL));
+			OK(iso_problem_recon(&x, NULL, p));
 		} else {
 			iso_problem_set_each(p, stop_in_second, &calls);
-			assert_int_equal(iso_problem_recon(p, NULL, "frames.nii"), ISO_ECANCEL);
+			assert_int_equal(iso_problem_recon(NULL, "frames.nii", p), ISO_ECANCEL);
 			assert_int_equal(access("frames.nii.rounds", F_OK), 0);
 			iso_problem_set_each(p, NULL, NULL);
 			OK(iso_problem_set(p, "resume", "true"));
-			OK(iso_problem_recon(p, &y, "frames.nii"));
+			OK(iso_problem_recon(&y, "frames.nii", p));
 			assert_int_not_equal(access("frames.nii.rounds", F_OK), 0);
 		}
 		iso_problem_free(p);

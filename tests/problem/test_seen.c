@@ -74,7 +74,7 @@ static void reconstruct(void)
 
 	OK(iso_problem_set(p, "scatter", "sss+mc"));
 	OK(iso_problem_set(p, "scatter-rounds", "3"));
-	OK(iso_problem_recon(p, &w.x, NULL));
+	OK(iso_problem_recon(&w.x, NULL, p));
 	w.record = record_of(p);
 	iso_problem_free(p);
 }
@@ -155,7 +155,7 @@ static json_t *record_of(iso_problem *p)
 	char *text = NULL;
 	json_t *root;
 
-	OK(iso_problem_record(p, &text));
+	OK(iso_problem_record(&text, p));
 	root = json_loads(text, 0, NULL);
 	assert_non_null(root);
 	free(text);
@@ -285,20 +285,20 @@ static void expect_trues(struct direct *d, const json_t *seen, const struct iso_
 	for (int64_t i = 0; i < n; i++) {
 		int64_t a, b;
 
-		iso_scanner_pair(w.ring, i, &a, &b);
+		iso_scanner_pair(&a, &b, w.ring, i);
 		for (int k = 0; k < 3; k++) {
 			e.v[i].p1[k] = (float)at[3 * a + k];
 			e.v[i].p2[k] = (float)at[3 * b + k];
 		}
 	}
 	OK(iso_ray_create(&op, w.ctx, &p, &e));
-	OK(iso_forward(op, ISO_ALL, sorted, x->v));
-	iso_op_unsort(op, y, sorted);
+	OK(iso_forward(sorted, op, ISO_ALL, x->v));
+	iso_op_unsort(y, op, sorted);
 	OK(iso_ray_attenuation(alpha, w.ctx, &w.mu, &e));
 	for (int64_t i = 0; i < n; i++) {
 		int64_t a, b;
 
-		iso_scanner_pair(w.ring, i, &a, &b);
+		iso_scanner_pair(&a, &b, w.ring, i);
 		add_line(d, seen, e.v + i,
 		         (double)y[i] * (double)alpha[i] *
 		                 iso_scanner_pair_weight(w.ring, at + 3 * a, at + 3 * b));
@@ -389,7 +389,7 @@ static json_t *seen_with(iso_ctx *ctx, const char *name, const char *value)
 	iso_problem *p = problem_of(NULL);
 
 	if (name) OK(iso_problem_set(p, name, value));
-	OK(iso_problem_recon(p, &x, NULL));
+	OK(iso_problem_recon(&x, NULL, p));
 	w.ctx = before;
 	json_t *record = record_of(p), *seen = json_deep_copy(seen_of(record, NULL));
 
@@ -425,7 +425,7 @@ static void frames_add_up(void **state)
 	iso_problem *p = problem_of(&e);
 
 	OK(iso_problem_set(p, "frames", "0,4,10"));
-	OK(iso_problem_recon(p, &x, NULL));
+	OK(iso_problem_recon(&x, NULL, p));
 	json_t *record = record_of(p);
 	const json_t *frames = json_object_get(json_object_get(record, "results"), "frames"), *frame;
 	size_t k;
@@ -486,7 +486,7 @@ static void histograms_have_them(void **state)
 	OK(iso_problem_set(p, "voxel", "5"));
 	OK(iso_problem_set(p, "iterations", "10"));
 	OK(iso_problem_set(p, "scatter", "sss"));
-	OK(iso_problem_recon(p, &x, NULL));
+	OK(iso_problem_recon(&x, NULL, p));
 	json_t *record = record_of(p);
 	const json_t *totals = seen_of(record, "totals");
 	double prompts = json_number_value(json_object_get(totals, "prompts"));
@@ -516,7 +516,7 @@ static void a_sample_of_pairs_agrees(void **state)
 	(void)state;
 	OK(iso_problem_set(p, "scanner", "seen-fine.yaml"));
 	OK(iso_problem_set(p, "delayed", "none"));
-	OK(iso_problem_recon(p, &x, NULL));
+	OK(iso_problem_recon(&x, NULL, p));
 	json_t *record = record_of(p);
 	const json_t *results = json_object_get(record, "results"), *totals = seen_of(record, "totals");
 	double trues = json_number_value(
@@ -545,8 +545,8 @@ static void says_what_cannot_be_right(void **state)
 	OK(iso_array_on_grid(&cut, &g));
 	for (int64_t i = 0; i < cut.n; i++) cut.v[i] = (iso_real).0096;
 	OK(iso_problem_set_array(p, "mu", &cut, false));
-	OK(iso_problem_recon(p, &x, NULL));
-	OK(iso_problem_record(p, &text));
+	OK(iso_problem_recon(&x, NULL, p));
+	OK(iso_problem_record(&text, p));
 	assert_non_null(strstr(text, "has matter at its edge across"));
 	assert_non_null(strstr(text, "\"map_cut\": true"));
 	assert_non_null(strstr(text, "of the activity lies where"));

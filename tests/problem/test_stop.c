@@ -132,13 +132,13 @@ static void stop_in(iso_ctx *ctx, const struct stage *s)
 	forget(s->out);
 	if (s->frames) OK(iso_problem_set(p, "frames", s->frames));
 	if (s->stream) OK(iso_problem_set(p, "block", "1000"));
-	OK(iso_problem_recon(p, &whole, NULL));
+	OK(iso_problem_recon(&whole, NULL, p));
 	iso_problem_free(p);
 	p = make_problem(ctx);
 	if (s->frames) OK(iso_problem_set(p, "frames", s->frames));
 	if (s->stream) OK(iso_problem_set(p, "block", "1000"));
 	iso_problem_set_message(p, listen, &l);
-	int st = iso_problem_recon(p, NULL, s->out);
+	int st = iso_problem_recon(NULL, s->out, p);
 
 	iso_ctx_clear_cancel(ctx);
 	if (st != s->status) fail_msg("%s: status %d: %s", s->words, st, iso_message());
@@ -150,7 +150,7 @@ static void stop_in(iso_ctx *ctx, const struct stage *s)
 	if (s->checkpoint || s->kept) assert_non_null(strstr(iso_message(), "resume continues from x.nii"));
 	OK(iso_problem_set(p, "force", "true"));
 	OK(iso_problem_set(p, "resume", "true"));
-	OK(iso_problem_recon(p, &resumed, s->out));
+	OK(iso_problem_recon(&resumed, s->out, p));
 	assert_int_equal(resumed.n, whole.n);
 	assert_memory_equal(resumed.v, whole.v, (size_t)whole.n * sizeof *whole.v);
 	assert_false(exists(s->out, ".ckpt") || exists(s->out, ".frames"));
@@ -192,16 +192,16 @@ static void ended_series_is_resumed(void **state)
 	p = make_problem(ctx);
 	OK(iso_problem_set(p, "frames", "0,3,6,10"));
 	iso_problem_set_each(p, second_frame_is_enough, NULL);
-	OK(iso_problem_recon(p, &x, NULL));
+	OK(iso_problem_recon(&x, NULL, p));
 	iso_problem_set_message(p, listen, &l);
-	REFUSED(iso_problem_recon(p, NULL, "x.nii"), ISO_ECANCEL, "resume continues from x.nii.frames");
+	REFUSED(iso_problem_recon(NULL, "x.nii", p), ISO_ECANCEL, "resume continues from x.nii.frames");
 	iso_ctx_clear_cancel(ctx);
 	iso_problem_set_each(p, NULL, NULL);
 	OK(iso_problem_set(p, "resume", "true"));
-	OK(iso_problem_recon(p, &resumed, "x.nii"));
+	OK(iso_problem_recon(&resumed, "x.nii", p));
 	assert_true(x.dim[0] == 2 && resumed.dim[0] == 2 && resumed.n == x.n);
 	assert_memory_equal(resumed.v, x.v, (size_t)x.n * sizeof *x.v);
-	OK(iso_problem_record(p, &record));
+	OK(iso_problem_record(&record, p));
 	assert_non_null(strstr(record, "\"stopped_by_caller\": true"));
 	assert_non_null(strstr(record, "\"iteration\": 1"));
 	free(record);
@@ -228,7 +228,7 @@ static void between_updates(void **state)
 	forget("x.nii");
 	p = make_problem(ctx);
 	iso_ctx_set_progress(ctx, stop_at_second_update, ctx);
-	REFUSED(iso_problem_recon(p, NULL, "x.nii"), ISO_ECANCEL,
+	REFUSED(iso_problem_recon(NULL, "x.nii", p), ISO_ECANCEL,
 	        "stopped after 2 of 3 updates; resume continues from x.nii.ckpt");
 	assert_true(exists("x.nii", ".ckpt") && !exists("x.nii", ""));
 	iso_problem_free(p);
@@ -297,7 +297,7 @@ static void time_of_a_run(void **state)
 	p = make_problem(ctx);
 	OK(iso_problem_set(p, "stop-after", "10"));
 	p->s.began_s = iso_now_s() - 3600;
-	OK(iso_problem_recon(p, &x, NULL));
+	OK(iso_problem_recon(&x, NULL, p));
 	iso_problem_free(p);
 	iso_array_free(&x);
 	iso_ctx_free(ctx);
@@ -341,7 +341,7 @@ static int count(iso_problem *p, const char *part)
 	char *record = NULL, *at;
 	int n = 0;
 
-	OK(iso_problem_record(p, &record));
+	OK(iso_problem_record(&record, p));
 	for (at = record; (at = strstr(at, part)); at++) n++;
 	free(record);
 	return n;
@@ -360,33 +360,33 @@ static void second_run(void **state)
 	p = make_problem(ctx);
 	OK(iso_problem_set(p, "filter", "gaussian:5"));
 	OK(iso_problem_set(p, "sens", "none"));
-	OK(iso_problem_recon(p, &x, NULL));
+	OK(iso_problem_recon(&x, NULL, p));
 	assert_int_equal(count(p, "not corrected for sensitivity"), 1);
 	assert_int_equal(count(p, "ReconFilterType"), 1);
 	int inputs = count(p, "\"xxh64\"");
 
 	iso_array_free(&x);
-	OK(iso_problem_recon(p, &x, NULL)); /* of the same data, which are still there */
+	OK(iso_problem_recon(&x, NULL, p)); /* of the same data, which are still there */
 	assert_int_equal(count(p, "not corrected for sensitivity"), 1);
 	assert_int_equal(count(p, "\"tof_fwhm_ps\""), 1);
 	assert_int_equal(count(p, "\"xxh64\""), inputs);
 	assert_int_equal(count(p, "\"read\""), 1);
 	problem_unload(p);
-	OK(iso_problem_grid(p, &g)); /* read again, and the record is still that of the run */
+	OK(iso_problem_grid(&g, p)); /* read again, and the record is still that of the run */
 	assert_int_equal(count(p, "\"loglik\""), 1);
 	assert_int_equal(count(p, "\"xxh64\""), inputs);
-	OK(iso_problem_plan(p, &plan));
+	OK(iso_problem_plan(&plan, p));
 	assert_int_equal(count(p, "\"loglik\""), 1);
 	iso_plan_free(&plan);
 	iso_array_free(&x);
 	iso_problem_free(p);
 	p = make_problem(ctx);
-	OK(iso_problem_recon(p, &x, NULL));
+	OK(iso_problem_recon(&x, NULL, p));
 	assert_int_equal(count(p, "every update"), 1);
 	assert_int_equal(count(p, "relative_error"), 1);
 	OK(iso_problem_set(p, "sens", "none"));
 	iso_array_free(&x);
-	OK(iso_problem_recon(p, &x, NULL));
+	OK(iso_problem_recon(&x, NULL, p));
 	assert_int_equal(count(p, "every update"), 0); /* a warning of the run before */
 	assert_int_equal(count(p, "relative_error"), 0);
 	iso_array_free(&x);

@@ -82,7 +82,7 @@ static void *run(void *arg)
 
 	for (int i = 0; i < REPEATS && !s->st; i++) {
 		iso_array_free(&s->image);
-		s->st = iso_problem_recon(s->p, &s->image, NULL);
+		s->st = iso_problem_recon(&s->image, NULL, s->p);
 		if (s->st) snprintf(s->message, sizeof s->message, "%s", iso_message());
 	}
 	return NULL;
@@ -108,7 +108,7 @@ static int interleave(struct side side[2])
 			struct side *s = &side[k];
 
 			iso_array_free(step ? &s->image : &sens);
-			st = step ? iso_problem_recon(s->p, &s->image, NULL) : iso_problem_sens(s->p, &sens);
+			st = step ? iso_problem_recon(&s->image, NULL, s->p) : iso_problem_sens(&sens, s->p);
 		}
 	for (int k = 0; k < 2 && !st; k++) bad |= differs(&side[k], "interleaved");
 	if (st) fprintf(stderr, "%s\n", iso_message());
@@ -139,7 +139,7 @@ int main(int argc, char **argv)
 	for (int k = 0; k < 2 && !bad; k++)
 		bad = iso_ctx_create(&side[k].ctx, "cpu", 2) ||
 		      (k ? make_strip : make_ray)(&side[k], argv[k + 1]) ||
-		      iso_problem_recon(side[k].p, &side[k].alone, NULL);
+		      iso_problem_recon(&side[k].alone, NULL, side[k].p);
 	if (bad) fprintf(stderr, "two_problems: %s\n", argc == 3 ? iso_message() : "two scanners are needed");
 	bad = bad || interleave(side) || at_once(side);
 	for (int k = 0; k < 2; k++) {

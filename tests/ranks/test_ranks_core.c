@@ -47,7 +47,7 @@ static void sums_and_greatest(void **state)
 	assert_true(counts == ranks * (ranks + 1) / 2);
 	OK(iso_comm_broadcast(ctx, ISO_OK, &rank, sizeof rank));
 	assert_true(rank == 0);
-	iso_ctx_exchanged(ctx, &bytes, &seconds);
+	iso_ctx_exchanged(&bytes, &seconds, ctx);
 	assert_true(bytes == 16 + 16 + 8 + (int64_t)sizeof rank && seconds >= 0);
 	iso_ctx_free(ctx);
 }
@@ -130,7 +130,7 @@ static void failures_are_shared(void **state)
 
 	OK(iso_comm_greatest(ctx->comm, &most)); /* also now */
 	assert_true(most == iso_ctx_ranks(ctx) - 1);
-	iso_ctx_exchanged(ctx, &bytes, &seconds);
+	iso_ctx_exchanged(&bytes, &seconds, ctx);
 	assert_int_equal(bytes, 0); /* no result went from rank to rank */
 	iso_ctx_free(ctx);
 }

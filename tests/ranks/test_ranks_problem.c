@@ -62,14 +62,14 @@ static void image_is_that_of_one(void **state)
 	(void)state;
 	OK(iso_ctx_create(&alone, "cpu", 1));
 	q = problem_on(alone);
-	OK(iso_problem_recon(p, &x, "x.nii"));
+	OK(iso_problem_recon(&x, "x.nii", p));
 	assert_false(iso_out_is_mute());
-	OK(iso_problem_recon(q, &y, NULL));
+	OK(iso_problem_recon(&y, NULL, q));
 	assert_memory_equal(x.v, y.v, (size_t)x.n * sizeof *x.v);
 	OK(iso_comm_agree(ctx, ISO_OK));
 	OK(iso_read(&read, "x.nii", ISO_FINITE));
 	assert_memory_equal(x.v, read.v, (size_t)x.n * sizeof *x.v);
-	OK(iso_problem_record(p, &record));
+	OK(iso_problem_record(&record, p));
 	assert_true(!strstr(record, "\"ranks\"") == (iso_ctx_ranks(ctx) == 1));
 	free(record);
 	OK(iso_comm_agree(ctx, ISO_OK));
@@ -94,7 +94,7 @@ static void failure_is_everybodys(void **state)
 	else {
 		if (iso_ctx_rank(ctx) == iso_ctx_ranks(ctx) - 1)
 			OK(iso_problem_set(p, "scanner", "none.yaml"));
-		REFUSED(iso_problem_recon(p, &x, "y.nii"), ISO_EINPUT, "none.yaml");
+		REFUSED(iso_problem_recon(&x, "y.nii", p), ISO_EINPUT, "none.yaml");
 	}
 	assert_null(x.v);
 	assert_true(access("y.nii", F_OK) != 0);
@@ -108,15 +108,15 @@ static void stop_is_everybodys(void **state)
 	struct iso_array x = { 0 }, y = { 0 };
 
 	(void)state;
-	OK(iso_problem_recon(p, &x, NULL));
+	OK(iso_problem_recon(&x, NULL, p));
 	if (iso_ctx_rank(ctx) == iso_ctx_ranks(ctx) - 1) OK(iso_problem_set(p, "stop-after", "1e-9"));
-	REFUSED(iso_problem_recon(p, NULL, "z.nii"), ISO_ECANCEL, "stopped after 1 of 5");
+	REFUSED(iso_problem_recon(NULL, "z.nii", p), ISO_ECANCEL, "stopped after 1 of 5");
 	iso_problem_free(p);
 	free_context(NULL);
 	make_context(NULL);
 	p = problem_on(ctx);
 	OK(iso_problem_set(p, "resume", "true"));
-	OK(iso_problem_recon(p, &y, "z.nii"));
+	OK(iso_problem_recon(&y, "z.nii", p));
 	assert_memory_equal(x.v, y.v, (size_t)x.n * sizeof *x.v);
 	OK(iso_comm_agree(ctx, ISO_OK));
 	assert_true(access("z.nii", F_OK) == 0 && access("z.nii.ckpt", F_OK) != 0);
@@ -144,13 +144,13 @@ static void enough_is_everybodys(void **state)
 
 	(void)state;
 	OK(iso_problem_set(p, "iterations", "2"));
-	OK(iso_problem_recon(p, &x, NULL));
+	OK(iso_problem_recon(&x, NULL, p));
 	OK(iso_problem_set(p, "iterations", "5"));
 	if (last) iso_problem_set_each(p, second_is_enough, &seen);
-	OK(iso_problem_recon(p, &y, NULL));
+	OK(iso_problem_recon(&y, NULL, p));
 	assert_int_equal(seen, last ? 2 : 0);
 	assert_memory_equal(x.v, y.v, (size_t)x.n * sizeof *x.v);
-	OK(iso_problem_record(p, &record));
+	OK(iso_problem_record(&record, p));
 	assert_non_null(strstr(record, "stopped_by_caller"));
 	free(record);
 	iso_array_free(&x);
@@ -178,7 +178,7 @@ static void one_rank_may_look(void **state)
 	struct iso_cg_result r = { .size = sizeof r };
 
 	(void)state;
-	OK(iso_problem_op(p, &op));
+	OK(iso_problem_op(&op, p));
 	iso_real *x = calloc((size_t)iso_op_n_in(op), sizeof *x),
 		 *y = calloc((size_t)iso_op_n_out(op), sizeof *y);
 	struct iso_cg cg = { .size = sizeof cg, .op = op, .y = y, .iterations = 3 };

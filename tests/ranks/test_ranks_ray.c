@@ -320,7 +320,7 @@ static struct ratios *ratios_of(iso_op *op, const struct iso_em_data *given)
 	assert_non_null(sorted);
 	for (int i = 0; i < 3; i++) {
 		if (!from[i]) continue;
-		iso_op_sort(op, sorted, from[i]);
+		iso_op_sort(sorted, op, from[i]);
 		for (int64_t j = 0; i == 1 && j < n; j++) sorted[j] += 1; /* no row is without expectation */
 		v[i] = to_device(ctx, n, sorted);
 	}
@@ -332,7 +332,7 @@ static struct ratios *ratios_of(iso_op *op, const struct iso_em_data *given)
 		iso_real *x = to_device(ctx, VOXELS, host), *u = to_device(ctx, VOXELS, scale);
 		struct iso_em_data d = { v[0], v[1], v[2] };
 
-		OK(iso_ratio_step(op, k % SUBSETS, z, rho, false, x, u, &d, r->s + k));
+		OK(iso_op_ratio_step(z, rho, r->s + k, op, k % SUBSETS, false, x, u, &d));
 		OK(iso_ctx_vec(ctx)->download(ctx, r->z[k], z, VOXELS * (int64_t)sizeof *z));
 		device_free(ctx, x);
 		device_free(ctx, u);
@@ -431,9 +431,9 @@ static void project(iso_real *y, iso_op *op)
 
 	image(x);
 	there = to_device(ctx, VOXELS, x);
-	OK(iso_forward(op, ISO_ALL, rows, there));
+	OK(iso_forward(rows, op, ISO_ALL, there));
 	host = to_host(ctx, iso_op_n_out(op), rows);
-	iso_op_unsort(op, y, host);
+	iso_op_unsort(y, op, host);
 	free(host);
 	device_free(ctx, rows);
 	device_free(ctx, there);
@@ -449,11 +449,11 @@ static iso_real *back(iso_op *op, const iso_real *y)
 
 	assert_non_null(x);
 	assert_non_null(sorted);
-	iso_op_sort(op, sorted, y);
+	iso_op_sort(sorted, op, y);
 	iso_real *rows = to_device(ctx, n, sorted), *there = to_device(ctx, VOXELS, NULL);
 
 	for (int k = 0; k <= SUBSETS; k++) {
-		OK(iso_adjoint(op, k < SUBSETS ? k : ISO_ALL, there, rows));
+		OK(iso_adjoint(there, op, k < SUBSETS ? k : ISO_ALL, rows));
 		OK(iso_ctx_vec(ctx)->download(ctx, x + k * VOXELS, there, VOXELS * sizeof *x));
 	}
 	device_free(ctx, rows);

@@ -146,7 +146,7 @@ static char *seen_of(iso_problem *p)
 {
 	char *text = NULL;
 
-	OK(iso_problem_record(p, &text));
+	OK(iso_problem_record(&text, p));
 	json_t *record = json_loads(text, 0, NULL), *results = json_object_get(record, "results");
 	json_t *frame = json_array_get(json_object_get(results, "frames"), 0);
 	json_t *seen = json_object_get(json_object_get(frame ? frame : results, "scatter"), "seen");
@@ -176,7 +176,7 @@ static void compare(const struct setting *set, const struct iso_events *e, const
 		if (norm) OK(iso_problem_set_array(p, "norm", norm, false));
 		if (add) OK(iso_problem_set_array(p, "additive", add, false));
 		OK(iso_problem_set_array(p, "mu", &mu, false));
-		OK(iso_problem_recon(p, &x[k], NULL));
+		OK(iso_problem_recon(&x[k], NULL, p));
 		rows[k] = iso_problem_rows(p);
 		seen[k] = seen_of(p);
 		iso_problem_free(p);
@@ -314,8 +314,8 @@ static void projections(void **state)
 		iso_problem *p = make(of[k], set, words);
 
 		OK(iso_problem_set_array(p, "mu", &mu, false));
-		OK(iso_problem_project(p, &y[k], &mu));
-		OK(iso_problem_backproject(p, &x[k], &y[k]));
+		OK(iso_problem_project(&y[k], p, &mu));
+		OK(iso_problem_backproject(&x[k], p, &y[k]));
 		iso_problem_free(p);
 	}
 	assert_true(y[0].n == scan.n);

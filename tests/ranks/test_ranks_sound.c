@@ -85,7 +85,7 @@ static iso_real *applied(iso_op *op, bool adjoint)
 	iso_real *in = numbers(n_in), *from = to_device(ctx, n_in, in), *to = to_device(ctx, n_out, NULL),
 		 *got;
 
-	OK((adjoint ? iso_adjoint : iso_forward)(op, ISO_ALL, to, from));
+	OK((adjoint ? iso_adjoint : iso_forward)(to, op, ISO_ALL, from));
 	got = to_host(ctx, n_out, to);
 	device_free(ctx, from);
 	device_free(ctx, to);
@@ -379,7 +379,7 @@ static struct iso_array image_of(iso_ctx *ctx, const char *model, const char *da
 	OK(iso_problem_set(p, "grid", "12,10,9"));
 	OK(iso_problem_set(p, "voxel", "0.3"));
 	if (strcmp(model, "ubp") != 0) OK(iso_problem_set(p, "iterations", "2"));
-	OK(iso_problem_recon(p, &x, NULL));
+	OK(iso_problem_recon(&x, NULL, p));
 	iso_problem_free(p);
 	return x;
 }

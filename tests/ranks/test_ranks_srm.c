@@ -74,13 +74,14 @@ static iso_real *result(iso_op *op, iso_ctx *ctx, int sub, enum work work, const
 	for (int64_t i = 0; i < n; i++)
 		if (work != FORWARD || (i >= rows.first && i < rows.first + rows.n)) bad[i] = (iso_real)NAN;
 	out = to_device(ctx, n, bad);
-	if (work == FORWARD) OK(iso_forward(op, sub, out, x));
-	if (work == BACK) OK(iso_adjoint(op, sub, out, y));
-	if (work == STEP) OK(iso_em_step(op, sub, out, x, &(struct iso_em_data){ .y = y }, stat));
+	if (work == FORWARD) OK(iso_forward(out, op, sub, x));
+	if (work == BACK) OK(iso_adjoint(out, op, sub, y));
+	if (work == STEP) OK(iso_op_em_step(out, stat, op, sub, x, &(struct iso_em_data){ .y = y }));
 	if (work == RATIO) {
 		iso_real *rho = to_device(ctx, iso_op_n_out(op), NULL);
 
-		OK(iso_ratio_step(op, sub, out, rho, false, x, x, &(struct iso_em_data){ .y = y }, &ratio));
+		OK(iso_op_ratio_step(out, rho, &ratio, op, sub, false, x, x,
+		                     &(struct iso_em_data){ .y = y }));
 		*stat = ratio.em;
 		device_free(ctx, rho);
 	}
@@ -360,12 +361,12 @@ static void one_stops_all(void **state)
 	OK(iso_srm_op_create(&op, c.ranks, &model));
 	x = to_device(c.ranks, iso_op_n_in(op), NULL);
 	y = to_device(c.ranks, iso_op_n_out(op), NULL);
-	OK(iso_forward(op, ISO_ALL, y, x));
+	OK(iso_forward(y, op, ISO_ALL, x));
 	iso_srm_free(m);
 	OK(iso_srm_create(&m, &p, &o));
 	if (iso_ctx_rank(c.ranks) == iso_ctx_ranks(c.ranks) - 1) iso_ctx_set_progress(c.ranks, stop, c.ranks);
 	assert_int_equal(iso_srm_simulate(m, c.ranks, 0, 400000000, 0), ISO_ECANCEL);
-	if (iso_ctx_ranks(c.ranks) > 1) assert_int_equal(iso_forward(op, ISO_ALL, y, x), ISO_ECANCEL);
+	if (iso_ctx_ranks(c.ranks) > 1) assert_int_equal(iso_forward(y, op, ISO_ALL, x), ISO_ECANCEL);
 	device_free(c.ranks, x);
 	device_free(c.ranks, y);
 	iso_op_free(op);

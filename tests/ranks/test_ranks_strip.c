@@ -84,7 +84,7 @@ static void compare(const char *const *set, bool in_memory)
 		iso_problem *p = make(of[k], set, words[k]);
 
 		if (in_memory) OK(iso_problem_set_strip_events(p, &scan));
-		OK(iso_problem_recon(p, &x[k], NULL));
+		OK(iso_problem_recon(&x[k], NULL, p));
 		assert_true(iso_problem_rows(p) == EVENTS);
 		assert_true((iso_problem_own_rows(p) < EVENTS) == (iso_ctx_ranks(of[k]) > 1));
 		iso_problem_free(p);
@@ -141,11 +141,11 @@ static void adjoint_and_forward(void **state)
 		struct iso_array image = { 0 };
 		struct iso_grid g;
 
-		OK(iso_problem_grid(p, &g));
+		OK(iso_problem_grid(&g, p));
 		OK(iso_array_on_grid(&image, &g));
 		for (int64_t i = 0; i < image.n; i++) image.v[i] = (iso_real)(i % 7);
-		OK(iso_problem_project(p, &y[k], &image));
-		OK(iso_problem_backproject(p, &x[k], &y[k]));
+		OK(iso_problem_project(&y[k], p, &image));
+		OK(iso_problem_backproject(&x[k], p, &y[k]));
 		iso_array_free(&image);
 		iso_problem_free(p);
 	}
@@ -173,7 +173,7 @@ static void steps_of_ratios(void **state)
 		iso_problem *p = make(of[k], set, words);
 		iso_op *op = NULL;
 
-		OK(iso_problem_op(p, &op));
+		OK(iso_problem_op(&op, p));
 		n = iso_op_n_in(op);
 		iso_real *x = to_device(of[k], n, NULL), *rho = to_device(of[k], iso_op_n_out(op), NULL);
 		iso_real *out = to_device(of[k], n, NULL);
@@ -182,7 +182,7 @@ static void steps_of_ratios(void **state)
 			struct iso_em_data d = { 0 };
 
 			OK(iso_ctx_vec(of[k])->fill(of[k], n, x, 1 + step));
-			OK(iso_ratio_step(op, ISO_ALL, out, rho, false, x, x, &d, &s[k][step]));
+			OK(iso_op_ratio_step(out, rho, &s[k][step], op, ISO_ALL, false, x, x, &d));
 			z[k][step] = to_host(of[k], n, out);
 		}
 		device_free(of[k], x);
@@ -219,12 +219,12 @@ static void apply_whole(struct whole *w, iso_ctx *ctx, iso_op *op)
 		 *rho = to_device(ctx, iso_op_n_out(op) + 1, NULL);
 
 	OK(iso_ctx_vec(ctx)->fill(ctx, w->n, x, 1.1f));
-	OK(iso_forward(op, ISO_ALL, y, x));
-	OK(iso_adjoint(op, ISO_ALL, out, y));
+	OK(iso_forward(y, op, ISO_ALL, x));
+	OK(iso_adjoint(out, op, ISO_ALL, y));
 	w->back = to_host(ctx, w->n, out);
-	OK(iso_em_step(op, ISO_ALL, out, x, &d, &w->stat));
+	OK(iso_op_em_step(out, &w->stat, op, ISO_ALL, x, &d));
 	w->em = to_host(ctx, w->n, out);
-	OK(iso_ratio_step(op, ISO_ALL, out, rho, false, x, x, &d, &s));
+	OK(iso_op_ratio_step(out, rho, &s, op, ISO_ALL, false, x, x, &d));
 	w->ratio = to_host(ctx, w->n, out);
 	device_free(ctx, x);
 	device_free(ctx, out);
@@ -244,7 +244,7 @@ static void compare_whole(const char *rule)
 		iso_problem *p = make(of[k], set, words);
 		iso_op *op = NULL;
 
-		OK(iso_problem_op(p, &op));
+		OK(iso_problem_op(&op, p));
 		assert_int_equal(iso_op_n_sub(op), 7);
 		apply_whole(&w[k], of[k], op);
 		iso_problem_free(p);

@@ -111,7 +111,7 @@ static void pairs(void **state)
 	for (int tables = 0; tables < 4; tables++)
 		for (int u = 0; u < 12; u++)
 			for (int l = 0; l < 12; l++, i++) {
-				iso_scanner_pair(s, i, &a, &b);
+				iso_scanner_pair(&a, &b, s, i);
 				assert_int_equal(a, tables / 2 * 12 + u);
 				assert_int_equal(b, 24 + tables % 2 * 12 + l);
 				assert_true(iso_scanner_in_coincidence(s, a, b));
@@ -144,7 +144,7 @@ static void nearest(void **state)
 	for (int i = 0; i < 20000; i++) {
 		const double p[3] = { uniform(-20, 20), uniform(-60, 60), uniform(-20, 20) };
 		double best = INFINITY, d;
-		int64_t id = iso_scanner_nearest(s, p, &d);
+		int64_t id = iso_scanner_nearest(&d, s, p);
 
 		for (int64_t c = 0; c < iso_scanner_crystals(s); c++)
 			best = fmin(best, distance(p, pos + 3 * c));
@@ -191,7 +191,7 @@ static void randoms(void **state)
 	for (int64_t i = 0; i < iso_scanner_pairs(s); i++) {
 		int64_t a, b;
 
-		iso_scanner_pair(s, i, &a, &b);
+		iso_scanner_pair(&a, &b, s, i);
 		for (int64_t k = 0; k < (1 + a % 3) * (1 + b % 3); k++, n++)
 			for (int c = 0; c < 3; c++) {
 				v[n].p1[c] = (float)iso_scanner_positions(s)[3 * a + c];

@@ -132,7 +132,7 @@ static void blocks_along_z(void **state)
 	for (int i = 0; i < 5; i++) {
 		double p[3] = { 50, 20, borders[i] + (i == 1 ? .5 : i == 2 ? -.5 : 0) };
 
-		assert_int_equal(iso_scanner_nearest(s, p, &d), 8 * nearest_ring[i]);
+		assert_int_equal(iso_scanner_nearest(&d, s, p), 8 * nearest_ring[i]);
 	}
 	origin[2] = .9;
 	assert_int_equal(iso_scanner_hit(s, origin, along_x), -1);
@@ -180,16 +180,16 @@ static void check_nearest(const iso_scanner *s, double reach)
 	double p[3], d, want;
 
 	for (int64_t i = 0; i < s->n; i++) {
-		assert_int_equal(iso_scanner_nearest(s, s->pos + 3 * i, &d), i);
+		assert_int_equal(iso_scanner_nearest(&d, s, s->pos + 3 * i), i);
 		assert_true(d == 0);
 	}
 	for (int i = 0; i < 3000; i++) {
 		for (int a = 0; a < 3; a++) p[a] = draw(-reach, reach);
-		assert_int_equal(iso_scanner_nearest(s, p, &d), nearest_brute(s, p, &want));
+		assert_int_equal(iso_scanner_nearest(&d, s, p), nearest_brute(s, p, &want));
 		assert_float_equal(d, want, 1e-9);
 	}
 	p[1] = NAN;
-	assert_int_equal(iso_scanner_nearest(s, p, &d), 0);
+	assert_int_equal(iso_scanner_nearest(&d, s, p), 0);
 	assert_true(d == INFINITY);
 }
 
@@ -245,7 +245,7 @@ static void gap_share(void **state)
 		int64_t id = iso_scanner_hit(s, o, d);
 
 		lost += id < 0;
-		if (id >= 0) assert_int_equal(id, iso_scanner_nearest(s, at, &distance));
+		if (id >= 0) assert_int_equal(id, iso_scanner_nearest(&distance, s, at));
 	}
 	assert_float_equal((double)lost / n, 4 * 3 / (100 * M_PI), .005);
 	iso_scanner_free(s);
@@ -278,7 +278,7 @@ static void check_pairs(const iso_scanner *s)
 
 	assert_non_null(seen);
 	for (int64_t i = 0; i < iso_scanner_pairs(s); i++) {
-		iso_scanner_pair(s, i, &a, &b);
+		iso_scanner_pair(&a, &b, s, i);
 		assert_true(a >= 0 && a < s->n && b >= 0 && b < s->n);
 		assert_true(iso_scanner_in_coincidence(s, a, b));
 		assert_true(iso_scanner_in_coincidence(s, b, a));
@@ -368,7 +368,7 @@ static void listmode_data(void **state)
 		for (int k = 0; k < 2; k++) {
 			double p[3] = { row[3 * k], row[3 * k + 1], row[3 * k + 2] }, d;
 
-			assert_int_equal(iso_scanner_nearest(s, p, &d), id[k]);
+			assert_int_equal(iso_scanner_nearest(&d, s, p), id[k]);
 			assert_true(d < 1e-5);
 		}
 	assert_int_equal(n, 20181);
@@ -450,7 +450,7 @@ static void crafted_detectors(void **state)
 	assert_int_equal(read_text(&s, "d.yaml", "kind: detectors\npositions: p.npy\n"), ISO_OK);
 	alarm(0);
 	for (int i = 0; i < N; i += 997) {
-		assert_int_equal(iso_scanner_nearest(s, v + 3 * i, &d), i);
+		assert_int_equal(iso_scanner_nearest(&d, s, v + 3 * i), i);
 		assert_true(d == 0);
 	}
 	iso_scanner_free(s);
@@ -589,7 +589,7 @@ static void examples(void **state)
 		assert_true(iso_scanner_crystal_mm(s)[0] == table[i].crystal_mm);
 		assert_float_equal(s->pos[3 * s->n - 1] - s->pos[2], table[i].length, 1e-9);
 		assert_true(s->solid_angle);
-		iso_scanner_pair(s, iso_scanner_pairs(s) - 1, &a, &b);
+		iso_scanner_pair(&a, &b, s, iso_scanner_pairs(s) - 1);
 		assert_true(iso_scanner_in_coincidence(s, a, b));
 		iso_scanner_free(s);
 	}

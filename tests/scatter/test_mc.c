@@ -114,7 +114,7 @@ static void against_pairs(iso_ctx *ctx, const iso_scatter_table *t)
 	assert_non_null(e.v);
 	for (int64_t i = 0; i < pairs.dim[0]; i++)
 		lines_of(e.v + LINES * i, (int)pairs.v[2 * i], (int)pairs.v[2 * i + 1]);
-	OK(iso_scatter_at(h, t, ctx, &e, 0));
+	OK(iso_scatter_at(h, ctx, t, &e, 0));
 	for (int64_t i = 0; i < pairs.dim[0]; i++) {
 		int d = abs((int)pairs.v[2 * i] - (int)pairs.v[2 * i + 1]) % 24;
 		const iso_real *c = counts.v + 4 * i;
@@ -160,7 +160,7 @@ static void absolute(enum iso_scatter_method method)
 	struct iso_scatter_info info = describe(t);
 	double sum = 0;
 
-	OK(iso_scatter_sum(&sum, t, ctx, NULL, 1, 1));
+	OK(iso_scatter_sum(&sum, ctx, t, NULL, 1, 1));
 	print_message("scattered: %.5f of the vectors', multiple / single %.4f; %g histories, error %.4f, "
 	              "worst %.4f\n",
 	              sum / want, info.multiple, (double)info.histories, info.error, info.worst_error);
@@ -206,7 +206,7 @@ static void values(iso_real *h, iso_ctx *ctx, const iso_scatter_table *t, int n)
 		lines_of(v + LINES * i, i * 7 % COARSE, (i * 7 + 12 + i * 24) % COARSE);
 		for (int k = 0; k < LINES; k++) v[LINES * i + k].dt_ps = (float)((k - LINES / 2) * 50);
 	}
-	OK(iso_scatter_at(h, t, ctx, &e, 0));
+	OK(iso_scatter_at(h, ctx, t, &e, 0));
 	free(v);
 }
 

@@ -164,7 +164,7 @@ static double mean_of_lines(iso_ctx *ctx, const struct patches *p, int a, int b)
 	}
 	OK(iso_ray_attenuation(alpha, ctx, &mu, &e));
 	OK(iso_ray_create(&op, ctx, &ray, &e));
-	OK(iso_forward(op, ISO_ALL, line, body.v));
+	OK(iso_forward(line, op, ISO_ALL, body.v));
 	for (int i = 0; i < LINES; i++) {
 		double d[3], l2 = 0, normal[2] = { 0 };
 

@@ -85,7 +85,7 @@ static void lines(struct iso_event e[LINES], const iso_scanner *s)
 		int64_t a, b;
 
 		state = state * 6364136223846793005u + 1442695040888963407u;
-		iso_scanner_pair(s, (int64_t)((state >> 20) % (uint64_t)iso_scanner_pairs(s)), &a, &b);
+		iso_scanner_pair(&a, &b, s, (int64_t)((state >> 20) % (uint64_t)iso_scanner_pairs(s)));
 		for (int k = 0; k < 3; k++) {
 			e[i].p1[k] = (float)pos[3 * a + k];
 			e[i].p2[k] = (float)pos[3 * b + k];
@@ -102,7 +102,7 @@ static void values(iso_real h[LINES], iso_ctx *ctx, const struct iso_scatter *p,
 	iso_scatter_table *t = NULL;
 
 	OK(iso_scatter_create(&t, ctx, p));
-	OK(iso_scatter_at(h, t, ctx, &list, bin_ps));
+	OK(iso_scatter_at(h, ctx, t, &list, bin_ps));
 	iso_scatter_free(t);
 }
 
@@ -214,10 +214,10 @@ static void bins_add_up(void **state)
 	object_make(&o, 4);
 	lines(e, o.scanner);
 	OK(iso_scatter_create(&t, ctx, &o.p));
-	OK(iso_scatter_at(whole, t, ctx, &list, 800));
+	OK(iso_scatter_at(whole, ctx, t, &list, 800));
 	for (int i = 0; i < LINES; i++) e[i].dt_ps -= 400 - 5;
 	for (int k = 0; k < 80; k++) {
-		OK(iso_scatter_at(part, t, ctx, &list, 10));
+		OK(iso_scatter_at(part, ctx, t, &list, 10));
 		for (int i = 0; i < LINES; i++) {
 			sum[i] += part[i];
 			e[i].dt_ps += 10;
@@ -271,8 +271,8 @@ static void any_number_of_threads(void **state)
 	values(b, three, &o.p, e, 0);
 	assert_memory_equal(a, b, sizeof a);
 	OK(iso_scatter_create(&t, one, &o.p));
-	OK(iso_scatter_sum(&sum[0], t, one, NULL, 1, 1));
-	OK(iso_scatter_sum(&sum[1], t, three, NULL, 1, 1));
+	OK(iso_scatter_sum(&sum[0], one, t, NULL, 1, 1));
+	OK(iso_scatter_sum(&sum[1], three, t, NULL, 1, 1));
 	assert_memory_equal(&sum[0], &sum[1], sizeof sum[0]);
 	iso_scatter_free(t);
 	object_free(&o);
@@ -303,33 +303,33 @@ static void sum_of_pairs(void **state)
 	for (int64_t i = 0; i < n; i++) {
 		int64_t a, b;
 
-		iso_scanner_pair(o.scanner, i, &a, &b);
+		iso_scanner_pair(&a, &b, o.scanner, i);
 		for (int k = 0; k < 3; k++) {
 			list.v[i].p1[k] = (float)pos[3 * a + k];
 			list.v[i].p2[k] = (float)pos[3 * b + k];
 		}
 	}
-	OK(iso_scatter_at(h, t, ctx, &list, 0));
+	OK(iso_scatter_at(h, ctx, t, &list, 0));
 	write_text("flat.yaml", ring_text, "");
 	OK(iso_scanner_read(&flat.scanner, "flat.yaml"));
 	for (int64_t i = 0; i < n; i++) {
 		int64_t a, b;
 
-		iso_scanner_pair(o.scanner, i, &a, &b);
+		iso_scanner_pair(&a, &b, o.scanner, i);
 		want += (double)h[i] * (double)eff[a] * (double)eff[b];
 		weighted += (double)h[i] / iso_scanner_pair_weight(o.scanner, pos + 3 * a, pos + 3 * b);
 	}
-	OK(iso_scatter_sum(&sum, t, ctx, eff, 1, 1));
+	OK(iso_scatter_sum(&sum, ctx, t, eff, 1, 1));
 	NEAR(sum / want, 1, 1e-4);
-	OK(iso_scatter_sum(&share, t, ctx, eff, .1, 1));
+	OK(iso_scatter_sum(&share, ctx, t, eff, .1, 1));
 	print_message("of a tenth of the pairs: %.5f of the sum\n", share / want);
 	NEAR(share / want, 1, .01);
 	assert_true(fabs(share / want - 1) > 1e-6);
-	REFUSED(iso_scatter_sum(&share, t, ctx, eff, 0, 1), ISO_EARG, "share is 0");
+	REFUSED(iso_scatter_sum(&share, ctx, t, eff, 0, 1), ISO_EARG, "share is 0");
 	iso_scatter_free(t);
 	o.p.scanner = flat.scanner;
 	OK(iso_scatter_create(&t, ctx, &o.p));
-	OK(iso_scatter_sum(&sum, t, ctx, NULL, 1, 1));
+	OK(iso_scatter_sum(&sum, ctx, t, NULL, 1, 1));
 	NEAR(sum / weighted, 1, 1e-4);
 	iso_scatter_free(t);
 	object_free(&o);
@@ -405,7 +405,7 @@ static void extended(void **state)
 		OK(iso_scatter_create(&t, ctx, &o.p));
 		OK(iso_scatter_describe(&info, t));
 		assert_true(info.ends_active && !info.cut);
-		OK(iso_scatter_sum(&sum[k], t, ctx, NULL, 1, 1));
+		OK(iso_scatter_sum(&sum[k], ctx, t, NULL, 1, 1));
 		iso_scatter_free(t);
 	}
 	assert_true(sum[1] > 1.01 * sum[0] && sum[1] < 1.5 * sum[0]);
@@ -561,7 +561,7 @@ static void planned(void **state)
 	(void)state;
 	object_make(&o, 4);
 	OK(iso_scatter_plan(&plan, ctx, &o.p));
-	iso_plan_total(&plan, &host, &device);
+	iso_plan_total(&host, &device, &plan);
 	OK(iso_scatter_create(&t, ctx, &o.p));
 	OK(iso_scatter_describe(&info, t));
 	assert_true(host >= info.pairs * info.cells * 4 && device == 0);

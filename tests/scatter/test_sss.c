@@ -235,12 +235,12 @@ static void check_pairs(iso_ctx *ctx, const struct phantom *o, const iso_scatter
 	const double per = 1e9 / DECAYS;
 
 	pairs_read(&q, o->scanner);
-	OK(iso_scatter_at(h, t, ctx, &e, 1e4));
+	OK(iso_scatter_at(h, ctx, t, &e, 1e4));
 	for (int i = 0; i < PAIRS; i++) NEAR(per * (double)h[i] / (double)q.v.v[i * PLACES + 3], 1, .02);
 	for (int i = 0; i < PAIRS; i++) most[i] = largest(q.v.v + i * PLACES + 4);
 	for (int k = 4; k < PLACES; k++) {
 		for (int i = 0; i < PAIRS; i++) q.e[i].dt_ps = (float)(2 * q.u[k - 4] / C_MM_PER_PS);
-		OK(iso_scatter_at(h, t, ctx, &e, 0));
+		OK(iso_scatter_at(h, ctx, t, &e, 0));
 		for (int i = 0; i < PAIRS; i++) {
 			bool far = (double)q.v.v[i * PLACES + 3] < .2 * q.most;
 
@@ -331,7 +331,7 @@ static void add_tof(double *by_tof, const iso_scatter_table *t, iso_ctx *ctx, st
 
 	for (int b = 0; b < BINS; b++) {
 		for (int64_t i = 0; i < d->e.n; i++) d->e.v[i].dt_ps = (float)((b - 20) * BIN_PS);
-		OK(iso_scatter_at(h, t, ctx, &d->e, BIN_PS));
+		OK(iso_scatter_at(h, ctx, t, &d->e, BIN_PS));
 		for (int64_t i = 0; i < d->e.n; i++) by_tof[b] += (double)h[i] * scale;
 	}
 	free(h);
@@ -350,10 +350,10 @@ static void check_histogram(iso_ctx *ctx, const struct phantom *o, const iso_sca
 	for (int k = 0; k < S_BINS; k++) all += want_s[k];
 	double pairs = (double)iso_scanner_pairs(o->scanner);
 
-	OK(iso_scatter_sum(&sum, t, ctx, NULL, 1, 1));
+	OK(iso_scatter_sum(&sum, ctx, t, NULL, 1, 1));
 	NEAR(sum / all, 1, .01);
 	drawn_make(&d, o->scanner, DRAWN);
-	OK(iso_scatter_at(h, t, ctx, &d.e, 1e4));
+	OK(iso_scatter_at(h, ctx, t, &d.e, 1e4));
 	for (int64_t i = 0; i < DRAWN; i++) {
 		s[d.s[i]] += (double)h[i] * pairs / DRAWN;
 		rd[d.rd[i]] += (double)h[i] * pairs / DRAWN;
@@ -411,7 +411,7 @@ static void coarse_estimate(double *counts, double *u, const iso_scatter_table *
 	}
 	for (int b = -WIDE; b <= WIDE; b++) {
 		for (int64_t i = 0; i < n; i++) e.v[i].dt_ps = (float)(b * 2 * BIN_PS);
-		OK(iso_scatter_at(h, t, ctx, &e, 2 * BIN_PS));
+		OK(iso_scatter_at(h, ctx, t, &e, 2 * BIN_PS));
 		for (int64_t i = 0; i < n; i++) {
 			double r = (double)h[i] * 160 * 160 / (SIDE * SIDE);
 

@@ -76,7 +76,7 @@ static double sum_between(iso_ctx *ctx, const iso_scatter_table *t, double low, 
 	for (int64_t i = 0; i < pairs && e.n < LINES; i = (i + 8191) % pairs, looked++) {
 		int64_t a, b;
 
-		iso_scanner_pair(ring, i, &a, &b);
+		iso_scanner_pair(&a, &b, ring, i);
 		const double *p = at + 3 * a, *q = at + 3 * b;
 		double s = fabs(p[0] * q[1] - p[1] * q[0]) / hypot(q[0] - p[0], q[1] - p[1]);
 
@@ -87,7 +87,7 @@ static double sum_between(iso_ctx *ctx, const iso_scatter_table *t, double low, 
 		}
 		e.n++;
 	}
-	OK(iso_scatter_at(h, t, ctx, &e, 1e4));
+	OK(iso_scatter_at(h, ctx, t, &e, 1e4));
 	for (int64_t i = 0; i < e.n; i++) sum += (double)h[i];
 	return sum * (double)pairs / (double)looked;
 }
@@ -102,7 +102,7 @@ static void far_lines(double tof_ps)
 
 	p.tof_fwhm_ps = tof_ps;
 	OK(iso_scatter_create(&t, ctx, &p));
-	OK(iso_scatter_sum(&all, t, ctx, NULL, 1, 1));
+	OK(iso_scatter_sum(&all, ctx, t, NULL, 1, 1));
 	double beside = sum_between(ctx, t, 120, 140) / all, far = sum_between(ctx, t, 150, 174) / all;
 
 	print_message("TOF %g ps: 120 to 140 mm %.3e, over the truth %.3f; beyond 150 mm %.2e, %.2f\n",
@@ -140,7 +140,7 @@ static void rings_between_samples(void **state)
 		p.block_mm = 24;
 		p.ring_step_mm = k ? 6 : 20;
 		OK(iso_scatter_create(&t, ctx, &p));
-		OK(iso_scatter_sum(&sum[k], t, ctx, NULL, 1, 1));
+		OK(iso_scatter_sum(&sum[k], ctx, t, NULL, 1, 1));
 		iso_scatter_free(t);
 	}
 	print_message("sum over rings 19 mm apart / 6 mm apart %.5f\n", sum[0] / sum[1]);

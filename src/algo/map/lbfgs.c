@@ -54,7 +54,7 @@ static int evaluate(iso_map_state *m, struct value *v, iso_real *slope, const is
 	int st;
 
 	if ((st = m->v->shift(l->ctx, l->n, m->u, x, m->f.off))) return st;
-	if ((st = iso_ratio_step(l->op, ISO_ALL, slope, m->rho, true, x, m->u, &m->p.data, &s))) return st;
+	if ((st = iso_op_ratio_step(slope, m->rho, &s, l->op, ISO_ALL, true, x, m->u, &m->p.data))) return st;
 	if ((st = l->v->axpy(l->ctx, l->n, slope, -1, m->sens))) return st;
 	m->c.used += m->subsets;
 	m->c.cut += s.cut;

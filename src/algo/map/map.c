@@ -352,7 +352,7 @@ int iso_map_create(iso_map_state **out, const struct iso_map *p, const iso_real 
 	return st;
 }
 
-int iso_map_update(iso_map_state *m)
+int iso_map_step(iso_map_state *m)
 {
 	if (!m) return iso_fail_null(__func__);
 	if (finished(&m->l)) return iso_fail(ISO_EARG, "map: all %" PRId64 " updates are done", m->l.done);
@@ -374,7 +374,7 @@ int iso_map_image(iso_real *x, const iso_map_state *m)
 	return x && m ? iso_loop_image(x, &m->l) : iso_fail_null(__func__);
 }
 
-const struct iso_map_look *iso_map_looks(const iso_map_state *m, int *n)
+const struct iso_map_look *iso_map_looks(int *n, const iso_map_state *m)
 {
 	*n = (int)m->c.looks;
 	return m->look;
@@ -452,6 +452,7 @@ int iso_map_run(iso_real *x, struct iso_map_result *r, const struct iso_map *p, 
 
 void iso_map_result_free(struct iso_map_result *r)
 {
+	if (!r) return;
 	free(r->look);
 	r->look = NULL;
 }

@@ -11,7 +11,7 @@ static int update(iso_map_state *m)
 	int b = map_subset(m, l->done), st;
 	double sum;
 
-	if ((st = iso_em_step(l->op, b, m->z, l->x, &m->p.data, &s))) return st;
+	if ((st = iso_op_em_step(m->z, &s, l->op, b, l->x, &m->p.data))) return st;
 	map_part(m, b, &s);
 	m->c.used++;
 	if (m->prior && (st = map_penalty(m, NULL, m->next, NULL, NULL, l->x))) return st;

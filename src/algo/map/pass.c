@@ -56,7 +56,7 @@ void map_part(iso_map_state *m, int b, const struct iso_em_stat *s)
 static int ratio(iso_map_state *m, int b, bool keep, const iso_real *x, const iso_real *u)
 {
 	struct iso_ratio_stat s = { 0 };
-	int st = iso_ratio_step(m->l.op, b, m->z, m->rho, keep, x, u, &m->p.data, &s);
+	int st = iso_op_ratio_step(m->z, m->rho, &s, m->l.op, b, keep, x, u, &m->p.data);
 
 	if (st) return st;
 	map_part(m, b, &s.em);
@@ -94,7 +94,7 @@ int map_penalty(iso_map_state *m, double *value, iso_real *gradient, iso_real *c
 	iso_real *const image[] = { gradient, curvature, hessian };
 	int st = ISO_OK;
 
-	if (m->prior) return iso_prior_eval(m->prior, value, gradient, curvature, hessian, x);
+	if (m->prior) return iso_prior_eval(value, gradient, curvature, hessian, m->prior, x);
 	if (value) *value = 0;
 	for (int i = 0; i < 3 && !st; i++)
 		if (image[i]) st = l->v->fill(l->ctx, l->n, image[i], 0);
@@ -310,7 +310,7 @@ int map_look(iso_map_state *m)
 	for (int b = 0; b < m->subsets && !st; b++) {
 		struct iso_em_stat s = { 0 };
 
-		st = iso_em_step(l->op, b, m->z, l->x, &m->p.data, &s);
+		st = iso_op_em_step(m->z, &s, l->op, b, l->x, &m->p.data);
 		em_stat_add(&all, &s);
 	}
 	clear = l->v->fill(l->ctx, l->n, m->z, 0);

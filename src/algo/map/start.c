@@ -53,7 +53,7 @@ static int osem(iso_map_state *m)
 		for (int b = g; b < m->subsets; b += groups) {
 			struct iso_em_stat s = { 0 };
 
-			if ((st = iso_em_step(l->op, b, m->next, l->x, &m->p.data, &s))) return st;
+			if ((st = iso_op_em_step(m->next, &s, l->op, b, l->x, &m->p.data))) return st;
 			if ((st = l->v->axpy(l->ctx, l->n, m->z, 1, m->next))) return st;
 			used += s.used;
 		}
@@ -82,11 +82,11 @@ int map_curvature(iso_map_state *m, iso_real *k2, const iso_real *x)
 	if ((st = m->v->largest(l->ctx, l->n, &t, x, NULL, NULL))) goto done;
 	t *= BESIDE;
 	if ((st = m->v->shift(l->ctx, l->n, m->next, x, t))) goto done;
-	if ((st = iso_ratio_step(l->op, ISO_ALL, k2, here, false, x, m->next, &m->p.data, &s))) goto done;
-	if ((st = iso_ratio_step(l->op, ISO_ALL, k2, there, false, m->next, m->next, &m->p.data, &s)))
+	if ((st = iso_op_ratio_step(k2, here, &s, l->op, ISO_ALL, false, x, m->next, &m->p.data))) goto done;
+	if ((st = iso_op_ratio_step(k2, there, &s, l->op, ISO_ALL, false, m->next, m->next, &m->p.data)))
 		goto done;
 	if ((st = m->v->row_curvature(l->ctx, l->n_data, here, there, t))) goto done;
-	st = iso_adjoint(l->op, ISO_ALL, k2, here);
+	st = iso_adjoint(k2, l->op, ISO_ALL, here);
 done:
 	iso_room_free(&room);
 	if (!st) m->c.used += m->subsets;

@@ -189,7 +189,7 @@ void iso_prior_free(iso_prior *r)
 
 /* ---- either device ---- */
 
-int iso_prior_eval(iso_prior *r, double *value, iso_real *gradient, iso_real *curvature, iso_real *hessian,
+int iso_prior_eval(double *value, iso_real *gradient, iso_real *curvature, iso_real *hessian, iso_prior *r,
                    const iso_real *x)
 {
 	if (!r || !x) return iso_fail_null(__func__);

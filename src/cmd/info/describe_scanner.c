@@ -170,7 +170,7 @@ int describe_phantom(json_t *o, const char *path)
 	set(o, "kind", json_string("phantom"));
 	set(o, "shapes", json_integer(iso_phantom_shapes(p)));
 	set(o, "additive", json_boolean(iso_phantom_adds(p)));
-	iso_phantom_grid(p, &g);
+	iso_phantom_grid(&g, p);
 	facts_grid(o, &g);
 	if ((double)g.n[0] * g.voxel[0] < DESCRIBE_LITTLE_MM && iso_has_suffix(path, ".txt"))
 		facts_warn(o,

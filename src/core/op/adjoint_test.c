@@ -38,7 +38,7 @@ int iso_test_adjoint(double *err, iso_op *op, int sub, uint64_t seed)
 
 	ISO_DEVICE(&room, ax, op->n_out);
 	ISO_DEVICE(&room, aty, op->n_in);
-	if ((st = room.status) || (st = iso_forward(op, sub, ax, x)) || (st = iso_adjoint(op, sub, aty, y)) ||
+	if ((st = room.status) || (st = iso_forward(ax, op, sub, x)) || (st = iso_adjoint(aty, op, sub, y)) ||
 	    (st = v->dot(ctx, r.n, &axy, ax + r.first, y + r.first)) ||
 	    (st = v->dot(ctx, r.n, &axax, ax + r.first, ax + r.first)) ||
 	    (st = v->dot(ctx, r.n, &yy, y + r.first, y + r.first)) ||

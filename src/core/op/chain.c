@@ -20,17 +20,17 @@ struct chain_work {
 static int chain_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 {
 	struct chain_work *w = op->work;
-	int st = iso_forward(w->inner, ISO_ALL, w->mid, x);
+	int st = iso_forward(w->mid, w->inner, ISO_ALL, x);
 
-	return st ? st : iso_forward(w->outer, sub, y, w->mid);
+	return st ? st : iso_forward(y, w->outer, sub, w->mid);
 }
 
 static int chain_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 {
 	struct chain_work *w = op->work;
-	int st = iso_adjoint(w->outer, sub, w->mid, y);
+	int st = iso_adjoint(w->mid, w->outer, sub, y);
 
-	return st ? st : iso_adjoint(w->inner, ISO_ALL, x, w->mid);
+	return st ? st : iso_adjoint(x, w->inner, ISO_ALL, w->mid);
 }
 
 /* x' = P x, acc' = x' A*(y / (A x' + a)); then acc = x P*(acc' / x'). */
@@ -41,10 +41,10 @@ static int chain_em_step(const iso_op *op, int sub, iso_real *acc, const iso_rea
 	const struct iso_vec *v = op->ctx->vec;
 	int st;
 
-	if ((st = iso_forward(w->inner, ISO_ALL, w->mid, x))) return st;
-	if ((st = iso_em_step(w->outer, sub, w->acc, w->mid, d, s))) return st;
+	if ((st = iso_forward(w->mid, w->inner, ISO_ALL, x))) return st;
+	if ((st = iso_op_em_step(w->acc, s, w->outer, sub, w->mid, d))) return st;
 	if ((st = v->div(op->ctx, w->outer->n_in, w->acc, w->acc, w->mid))) return st;
-	if ((st = iso_adjoint(w->inner, ISO_ALL, w->back, w->acc))) return st;
+	if ((st = iso_adjoint(w->back, w->inner, ISO_ALL, w->acc))) return st;
 	return v->mul(op->ctx, op->n_in, acc, w->back, x);
 }
 
@@ -59,7 +59,7 @@ static int middle_scale(const iso_op *op, struct chain_work *w, const iso_real *
 	if (!w->scale) w->room = iso_room_of(op->ctx, "chain");
 	if (!w->scale) ISO_DEVICE(&w->room, w->scale, n);
 	if ((st = iso_comm_agree(op->ctx, w->room.status))) return st;
-	if ((st = iso_forward(w->inner, ISO_ALL, w->acc, u)) || (st = v->asum(op->ctx, n, &sum, w->acc)))
+	if ((st = iso_forward(w->acc, w->inner, ISO_ALL, u)) || (st = v->asum(op->ctx, n, &sum, w->acc)))
 		return st;
 	st = v->fill(op->ctx, n, w->scale, 1e-3 * sum / (double)n);
 	return st ? st : v->axpy(op->ctx, n, w->scale, 1, w->acc);
@@ -73,10 +73,10 @@ static int chain_ratio_step(const iso_op *op, int sub, iso_real *z, iso_real *rh
 	struct chain_work *w = op->work;
 	int st;
 
-	if ((st = iso_forward(w->inner, ISO_ALL, w->mid, x))) return st;
+	if ((st = iso_forward(w->mid, w->inner, ISO_ALL, x))) return st;
 	if ((st = middle_scale(op, w, u))) return st;
-	if ((st = iso_ratio_step(w->outer, sub, w->acc, rho, keep, w->mid, w->scale, d, s))) return st;
-	return iso_adjoint(w->inner, ISO_ALL, z, w->acc);
+	if ((st = iso_op_ratio_step(w->acc, rho, s, w->outer, sub, keep, w->mid, w->scale, d))) return st;
+	return iso_adjoint(z, w->inner, ISO_ALL, w->acc);
 }
 
 static struct iso_rows chain_rows(const iso_op *op, int sub)

@@ -393,7 +393,7 @@ static int find_crystals(uint32_t c[2], const iso_event_writer *w, const struct 
 		double place[3] = { v[0], v[1], v[2] }, distance;
 
 		c[end] = e->crystal ? e->crystal[2 * i + end]
-		                    : (uint32_t)iso_scanner_nearest(w->scanner, place, &distance);
+		                    : (uint32_t)iso_scanner_nearest(&distance, w->scanner, place);
 		if (c[end] >= w->scanner->n)
 			return iso_fail(
 				ISO_EARG, "%s: event %" PRId64 ": crystal %u, scanner %s has %" PRId64,

@@ -322,6 +322,7 @@ int iso_strip_file_next(struct iso_strip_events *block, bool *end, iso_strip_fil
 
 void iso_strip_events_free(struct iso_strip_events *e)
 {
+	if (!e) return;
 	free(e->v);
 	*e = (struct iso_strip_events){ 0 };
 }

@@ -371,7 +371,7 @@ int iso_ray_integrals(iso_real *y, iso_ctx *ctx, const struct iso_ray *p, const 
 	if (st || (st = iso_ray_create_part(&op, ctx, p, 1, e))) return st;
 	ISO_UPLOAD(&room, x, image, voxels);
 	ISO_DEVICE(&room, sum, e->n);
-	if (!(st = room.status) && !(st = iso_forward(op, ISO_ALL, sum, x)))
+	if (!(st = room.status) && !(st = iso_forward(sum, op, ISO_ALL, x)))
 		st = ctx->vec->download(ctx, y, sum, e->n * (int64_t)sizeof *y);
 	iso_room_free(&room);
 	iso_op_free(op);

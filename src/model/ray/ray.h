@@ -40,7 +40,7 @@ struct ray_counts {
 };
 
 /* A step over rows: x A*(y / (A x + a)), that of EM, or with `u` the sums u A*(new - rho) of one of ratios
-   (iso_ratio_step). */
+   (iso_op_ratio_step). */
 struct ray_step {
 	const iso_real *x;
 	const iso_real *u;       /* NULL: EM */

@@ -242,7 +242,7 @@ static void need(const iso_ctx *ctx, const struct iso_ray *p, const struct iso_r
 	struct iso_plan plan = { 0 };
 
 	block_plan(&plan, ctx, p, s, block);
-	iso_plan_total(&plan, host, device);
+	iso_plan_total(host, device, &plan);
 	iso_plan_free(&plan);
 }
 
@@ -494,7 +494,7 @@ int iso_ray_stream_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, co
 	return iso_op_agree(op, made, ctx, st);
 }
 
-void iso_ray_stream_state(const iso_op *op, int64_t *blocks, int64_t *kept)
+void iso_ray_stream_state(int64_t *blocks, int64_t *kept, const iso_op *op)
 {
 	const struct stream *t = op->data;
 
@@ -533,7 +533,7 @@ int64_t iso_ray_stream_block(const iso_ctx *ctx, const struct iso_ray *p, const 
 
 	if (take(&ray, &p, &source, &s)) return block; /* iso_ray_stream_create will say so */
 	iso_ray_sum_plan(&sum, ctx, p, s->n);
-	iso_plan_total(&sum, &sum_host, &sum_device);
+	iso_plan_total(&sum_host, &sum_device, &sum);
 	iso_plan_free(&sum);
 	host -= sum_host;
 	device -= sum_device;

@@ -113,6 +113,7 @@ int iso_srm_columns(struct iso_srm_columns *out, iso_ctx *ctx, const iso_srm *m,
 
 void iso_srm_columns_free(struct iso_srm_columns *c)
 {
+	if (!c) return;
 	free(c->ptr);
 	free(c->pair);
 	free(c->w);
@@ -375,6 +376,7 @@ int iso_srm_taps(struct iso_srm_rows *r, iso_ctx *ctx, const iso_srm *m, const s
 
 void iso_srm_rows_free(struct iso_srm_rows *r)
 {
+	if (!r) return;
 	free(r->ptr);
 	free(r->voxel);
 	free(r->w);

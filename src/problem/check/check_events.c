@@ -138,7 +138,7 @@ static void compare_ends(struct look *l, const struct ray *ray, const struct som
 		const float *p = i % 2 ? some->v[i / 2].p2 : some->v[i / 2].p1;
 		double d = 0;
 
-		iso_scanner_nearest(ray->s, (double[]){ p[0], p[1], p[2] }, &d);
+		iso_scanner_nearest(&d, ray->s, (double[]){ p[0], p[1], p[2] });
 		far += d > FAR_MM;
 		worst = fmax(worst, d);
 	}

@@ -19,7 +19,7 @@ static int64_t crystal_of(const struct ray *ray, const struct some_events *some,
 	double d;
 
 	if (some->crystal[i] >= 0) return some->crystal[i];
-	return iso_scanner_nearest(ray->s, (double[]){ p[0], p[1], p[2] }, &d);
+	return iso_scanner_nearest(&d, ray->s, (double[]){ p[0], p[1], p[2] });
 }
 
 /* Efficiencies in another order than the crystals: then dead ones have events. */

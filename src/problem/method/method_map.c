@@ -153,7 +153,7 @@ int map_kernel(const struct recon *r, iso_real *to, const iso_real *from, bool a
 	ISO_UPLOAD(&room, a, from, n);
 	ISO_DEVICE(&room, b, n);
 	st = room.status;
-	if (!st) st = (adjoint ? iso_adjoint : iso_forward)(r->kernel, ISO_ALL, b, a);
+	if (!st) st = (adjoint ? iso_adjoint : iso_forward)(b, r->kernel, ISO_ALL, a);
 	if (!st) st = iso_ctx_vec(r->ctx)->download(r->ctx, to, b, n * (int64_t)sizeof *b);
 	iso_room_free(&room);
 	return st;

@@ -47,12 +47,12 @@ static int back_project(const iso_ctx *ctx, iso_real *parts, iso_op *op, const i
 
 	ISO_DEVICE(&room, x, voxels);
 	ISO_HOST(&room, y, n);
-	if (y) iso_op_sort(op, y, mult);
+	if (y) iso_op_sort(y, op, mult);
 	ISO_MOVE(&room, y, n);
 	int st = room.status;
 
 	for (int k = 0; k < iso_op_n_sub(op) && !st; k++)
-		if (!(st = iso_adjoint(op, k, x, y)))
+		if (!(st = iso_adjoint(x, op, k, y)))
 			st = v->download(op->ctx, parts + k * voxels, x, voxels * (int64_t)sizeof *x);
 	iso_room_free(&room);
 	return st;

@@ -150,7 +150,7 @@ static int sum_of_pairs(double *sum, struct ray *ray)
 		eff = ones;
 	}
 	if (!st)
-		st = iso_scatter_sum(sum, ray->scatter.table, ray->p->ctx, eff, fmin(1, share),
+		st = iso_scatter_sum(sum, ray->p->ctx, ray->scatter.table, eff, fmin(1, share),
 		                     (uint64_t)ray->scatter.seed);
 	free(ones);
 	return st;

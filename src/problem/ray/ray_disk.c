@@ -89,9 +89,9 @@ static int fits(bool *yes, struct ray *ray, const struct iso_events_info *i)
 	else
 		plan_operator(ray, &plan, n);
 	int64_t host, device;
-	int st = iso_plan_check(&plan, ray->p->ctx);
+	int st = iso_plan_check(ray->p->ctx, &plan);
 
-	iso_plan_total(&plan, &host, &device);
+	iso_plan_total(&host, &device, &plan);
 	iso_plan_free(&plan);
 	*yes = st != ISO_ENOMEM;
 	return st == ISO_ENOMEM && host == 0 && device == 0
@@ -158,7 +158,7 @@ static int too_small(struct ray *ray, double *is)
 	else if ((st = ctx->cuda->free_memory(ctx, &have)))
 		return st;
 	plan_operator(ray, &plan, ray->e.n);
-	iso_plan_total(&plan, &need[0], &need[1]);
+	iso_plan_total(&need[0], &need[1], &plan);
 	iso_plan_free(&plan);
 	*is = need[cuda] > have / (cuda ? iso_ranks_of_device(ctx) : 1);
 	return ISO_OK;
@@ -381,7 +381,7 @@ static int64_t sum_and_free(struct iso_plan *plan, bool device)
 {
 	int64_t sum[2];
 
-	iso_plan_total(plan, &sum[0], &sum[1]);
+	iso_plan_total(&sum[0], &sum[1], plan);
 	iso_plan_free(plan);
 	return sum[device];
 }
@@ -394,7 +394,7 @@ static int64_t left_of(struct ray *ray, const struct iso_plan *plan, bool device
 
 	if (device && iso_ctx_is_cuda(ctx) && ctx->cuda->free_memory(ctx, &have) != ISO_OK) have = 0;
 	if (device) have /= iso_ranks_of_device(ctx);
-	iso_plan_total(plan, &planned[0], &planned[1]);
+	iso_plan_total(&planned[0], &planned[1], plan);
 	return have > planned[device] ? have - planned[device] : 0;
 }
 
@@ -499,7 +499,7 @@ int ray_disk_describe(iso_problem *problem)
 	int64_t blocks, kept;
 
 	if (!d || !d->op) return ISO_OK;
-	iso_ray_stream_state(d->op, &blocks, &kept);
+	iso_ray_stream_state(&blocks, &kept, d->op);
 	double seen = (double)d->seen; /* by the rank that came farthest */
 	int64_t of_all[3] = { d->bad, blocks, kept };
 	int st = iso_comm_sum(problem->ctx, ISO_OK, of_all, 3);

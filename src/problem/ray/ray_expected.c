@@ -59,7 +59,7 @@ static int blur(struct expected *q, const struct iso_array *image)
 	ISO_UPLOAD(&room, a, image->v, image->n);
 	ISO_DEVICE(&room, b, image->n);
 	st = room.status ? room.status : iso_psf_create(&psf, p->ctx, &q->ray->grid, p->s.psf);
-	if (!st) st = iso_forward(psf, ISO_ALL, b, a);
+	if (!st) st = iso_forward(b, psf, ISO_ALL, a);
 	if (!st) st = iso_ctx_vec(p->ctx)->download(p->ctx, q->x.v, b, image->n * (int64_t)sizeof *b);
 	iso_op_free(psf);
 	iso_room_free(&room);

@@ -342,7 +342,7 @@ static int64_t crystal_of(struct ray *ray, const struct ray_part *p, int64_t j, 
 	double distance;
 
 	if (p->e->crystal) return p->e->crystal[2 * j + end];
-	return iso_scanner_nearest(ray->s, (double[]){ at[0], at[1], at[2] }, &distance);
+	return iso_scanner_nearest(&distance, ray->s, (double[]){ at[0], at[1], at[2] });
 }
 
 static int unknown_share(struct ray *ray)

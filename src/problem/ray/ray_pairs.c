@@ -30,7 +30,7 @@ static void set_pair(struct ray_pairs *p, struct ray *ray, int64_t i, int64_t pa
 	struct iso_event *e = p->e.v + i;
 	int64_t a, b;
 
-	iso_scanner_pair(ray->s, pair, &a, &b);
+	iso_scanner_pair(&a, &b, ray->s, pair);
 	const double *p1 = at + 3 * a, *p2 = at + 3 * b;
 
 	*e = (struct iso_event){ .p1 = { (float)p1[0], (float)p1[1], (float)p1[2] },
@@ -88,7 +88,7 @@ void ray_pairs_free(struct ray_pairs *p)
 
 int ray_pairs_scatter(iso_real *r, const struct ray_pairs *p, struct ray *ray)
 {
-	int st = iso_scatter_at(r, ray->scatter.table, ray->p->ctx, &p->e, ray->tof > 0 ? ALL_TIMES : 0);
+	int st = iso_scatter_at(r, ray->p->ctx, ray->scatter.table, &p->e, ray->tof > 0 ? ALL_TIMES : 0);
 
 	for (int64_t i = 0; i < p->e.n && !st; i++) r[i] = (iso_real)((double)r[i] * p->eta[i]);
 	return st;

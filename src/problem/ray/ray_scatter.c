@@ -148,8 +148,8 @@ static int check_ends(struct ray *ray)
 		double d[2] = { 0 };
 
 		if (j < 0 || iso_event_bad(e)) continue;
-		iso_scanner_nearest(ray->s, (double[]){ e->p1[0], e->p1[1], e->p1[2] }, &d[0]);
-		iso_scanner_nearest(ray->s, (double[]){ e->p2[0], e->p2[1], e->p2[2] }, &d[1]);
+		iso_scanner_nearest(&d[0], ray->s, (double[]){ e->p1[0], e->p1[1], e->p1[2] });
+		iso_scanner_nearest(&d[1], ray->s, (double[]){ e->p2[0], e->p2[1], e->p2[2] });
 		sum[0] += d[0] > far || d[1] > far;
 		sum[1]++;
 	}
@@ -296,7 +296,7 @@ int ray_scatter_add(struct ray *ray, const struct iso_events *e, const iso_real 
 
 	if (!st && rounds && !(st = round_times(&rounded, ray, e))) lines = rounded;
 	if (!st && e->n > 0)
-		st = iso_scatter_at(h, s->table, ray->p->ctx, &lines, ray->tof > 0 ? ray->bin : 0);
+		st = iso_scatter_at(h, ray->p->ctx, s->table, &lines, ray->tof > 0 ? ray->bin : 0);
 #pragma omp parallel for num_threads(iso_ctx_threads(ray->p->ctx))
 	for (int64_t j = 0; j < (st ? 0 : e->n); j++) {
 		double w = h[j] > 0 ? ray_solid_angle(e->v + j) : 0;

@@ -255,7 +255,7 @@ static int image_at(struct ubp *ubp, iso_real *x, double speed, const iso_real *
 	ubp->t.speed = speed;
 	ISO_DEVICE(&room, dx, voxels);
 	st = room.status ? room.status : iso_ubp_create(&made, ctx, &ubp->model);
-	if (!st) st = iso_adjoint(made, ISO_ALL, dx, y);
+	if (!st) st = iso_adjoint(dx, made, ISO_ALL, y);
 	if (!st) st = iso_ctx_vec(ctx)->download(ctx, x, dx, voxels * (int64_t)sizeof *x);
 	iso_op_free(made);
 	iso_room_free(&room);

@@ -227,12 +227,12 @@ static int sens_of_subsets(iso_problem *problem, iso_real *parts, iso_op *of)
 	ISO_DEVICE(&room, x, voxels);
 	ISO_HOST(&room, y, n);
 	for (int64_t i = 0; y && !mult && i < n; i++) y[i] = 1;
-	if (y && mult) iso_op_sort(of, y, mult);
+	if (y && mult) iso_op_sort(y, of, mult);
 	free(mult);
 	ISO_MOVE(&room, y, n);
 	if (!st) st = room.status;
 	for (int k = 0; k < iso_op_n_sub(of) && !st; k++)
-		if (!(st = iso_adjoint(of, k, x, y)))
+		if (!(st = iso_adjoint(x, of, k, y)))
 			st = v->download(problem->ctx, parts + k * voxels, x, voxels * (int64_t)sizeof *x);
 	iso_room_free(&room);
 	return st;
