@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* GATE's ROOT trees and HDF5 tables: samples by uproot and pandas (tests/data/root) against the numbers they were made
    of, in pieces, by threads; names, trues, the assumed scanner; damage. */
+#define _GNU_SOURCE /* memmem */
 #include "files.h"
 #include "io/root/root_file.h"
 #include "scanner/scanner.h"
@@ -254,6 +255,67 @@ static void refuse(const char *name, const struct iso_events_options *o, int wan
 	assert_null(e.v);
 }
 
+/* A copy of coinc-none.root; what follows the name of a leaf is the length of its array, bytes of a number, offset, range,
+   whether it has no sign. */
+static uint8_t copied[FILE_MOST];
+enum { LEAF_LENGTH = 3, LEAF_UNSIGNED = 13 };
+
+static void change_leaf(size_t n, const char *name, int at, int value)
+{
+	uint8_t *p = copied;
+
+	/* in its branch name and title, in its leaf both */
+	for (int i = 0; i < 4; i++)
+		assert_non_null(p = memmem(p + 1, n - (size_t)(p + 1 - copied), name, strlen(name)));
+	p[(int)strlen(name) + at] = (uint8_t)value;
+	put("x.root", copied, n);
+}
+
+/* The first basket's numbers of a column, all -1, or 2^32 - 1. */
+static void fill_basket(size_t n, const char *name)
+{
+	enum { ENTRIES = 300, TO_DATA = 66 };
+	char key[64];
+	int length = snprintf(key, sizeof key, "\7TBasket\10%s", name);
+	uint8_t *p = memmem(copied, n, key, (size_t)length);
+
+	assert_non_null(p);
+	memset(p + TO_DATA, 0xff, (size_t)ENTRIES * 4);
+}
+
+static int64_t count_trues(void)
+{
+	struct iso_events e = { 0 };
+
+	assert_int_equal(iso_events_read(&e, "x.root", OPTIONS(.trues_only = true)), ISO_OK);
+	int64_t n = e.n;
+
+	iso_events_free(&e);
+	return n;
+}
+
+/* Photons of one decay have the same number of event: -1 and 2^32 - 1 are two. */
+static void unsigned_leaves(void **state)
+{
+	size_t n = get(path_of("coinc-none.root"), copied, sizeof copied);
+	int64_t same;
+
+	(void)state;
+	fill_basket(n, "eventID1");
+	fill_basket(n, "eventID2");
+	put("x.root", copied, n);
+	same = count_trues();
+	change_leaf(n, "eventID1", LEAF_UNSIGNED, 1);
+	assert_true(count_trues() < same - 10);
+	change_leaf(n, "eventID2", LEAF_UNSIGNED, 1);
+	assert_int_equal(count_trues(), same);
+	change_leaf(n, "eventID2", LEAF_LENGTH, 2);
+	assert_int_equal(iso_events_read(&(struct iso_events){ 0 }, "x.root", OPTIONS(.trues_only = true)),
+	                 ISO_EINPUT);
+	assert_message("branch eventID2 is no column of integers");
+	files(true);
+}
+
 static void names(void **state)
 {
 	(void)state;
@@ -437,12 +499,10 @@ static void fuzzed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_samples),     cmocka_unit_test(by_content),
-		cmocka_unit_test(integers),        cmocka_unit_test(pieces),
-		cmocka_unit_test(trues),           cmocka_unit_test(names),
-		cmocka_unit_test(around),          cmocka_unit_test(not_around),
-		cmocka_unit_test(missing_columns), cmocka_unit_test(damaged),
-		cmocka_unit_test(fuzzed),
+		cmocka_unit_test(all_samples),     cmocka_unit_test(by_content), cmocka_unit_test(integers),
+		cmocka_unit_test(pieces),          cmocka_unit_test(trues),      cmocka_unit_test(names),
+		cmocka_unit_test(unsigned_leaves), cmocka_unit_test(around),     cmocka_unit_test(not_around),
+		cmocka_unit_test(missing_columns), cmocka_unit_test(damaged),    cmocka_unit_test(fuzzed),
 	};
 
 	return cmocka_run_group_tests(tests, enter, leave);

@@ -50,9 +50,10 @@ WINGS = [
     fault("petsird_depth", "src/io/petsird", "s->radius + half[0] *", "s->radius + fabs(half[0]) *",
           "crystals are written off their middle", "cmd_petsird"),
     # ---- ROOT ----
-    fault("root_unsigned", "src/io/root", "leaves[i].type == 'i' && is_unsigned ? 'u' : leaves[i].type", "leaves[i].type",
+    fault("root_unsigned", "src/io/root", "leaves[i].type == 'i' && is_unsigned ? 'u' : leaves[i].type",
+          "leaves[i].type == 'i' && is_unsigned ? 'i' : leaves[i].type",
           "large unsigned numbers are read as negative ones", "test_root"),
-    fault("root_several", "src/io/root", "if (!one || !fits) break;", "if (!fits) break;",
+    fault("root_several", "src/io/root", "if (!one || !fits) break;", "if ((one && !one) || !fits) break;",
           "an array in a branch is read as one number", "test_root"),
     # ---- ranks ----
     fault("comm_device", "src/core", "(st == ISO_ENOMEM || st == ISO_EDEVICE)", "(st == ISO_ENOMEM)",
@@ -71,7 +72,7 @@ WINGS = [
           "failure ? failure : c->failed", "ranks end with messages of their own", "test_ranks_core_2"),
     fault("comm_concluded", "src/core", "if (!c || c->concluded) return st;", "if (!c) return st;",
           "a failure that has been told waits for ranks again", "test_ranks_core_2"),
-    fault("comm_cut", "src/core", "first[r] = at < all ? at : all;", "first[r] = at;",
+    fault("comm_cut", "src/core", "first[r] = at < all ? at : all;", "first[r] = at < all ? at : at;",
           "a last piece that is shorter is gathered beyond its end", "test_ranks_core_2"),
     fault("comm_share", "src/core", "rank * each + (rank < more ? rank : more)", "rank * each + more",
           "shares of ranks overlap", "test_ranks_core_2"),

@@ -156,12 +156,13 @@ static void get_times(double *dst, const struct cursor *a, int64_t entry, int64_
 		for (int64_t j = 0; j < n; j++) dst[j] = get_double(p + 8 * j);
 }
 
-/* Number j of a column of integers, as its bits. */
-static uint64_t get_integer(const struct cursor *a, int64_t entry, int64_t j)
+/* Number j of a column of integers, with its sign if it has one: columns may be of different sizes. */
+static int64_t get_integer(const struct cursor *a, int64_t entry, int64_t j)
 {
 	struct root_bytes b = { .p = bytes_at(a, entry + j), .n = a->branch->size };
+	uint64_t bits = root_number(&b, a->branch->size), sign = 1ull << (8 * a->branch->size - 1);
 
-	return root_number(&b, a->branch->size);
+	return (int64_t)(a->branch->type == 'i' ? (bits ^ sign) - sign : bits);
 }
 
 /* ---- which entries are events ---- */
