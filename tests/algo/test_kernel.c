@@ -93,12 +93,34 @@ static void check_matrix_of(iso_ctx *ctx, const struct iso_kernel *p)
 	free(row);
 }
 
+/* A feature of two values: many voxels are as alike as a voxel itself, which is in its row all the same; of the others the
+   first in the order z, y, x are. */
+static void check_alike(iso_ctx *ctx)
+{
+	static const struct iso_grid g = { { 7, 5, 4 }, { 1, 1, 1 }, { 0 } };
+	const int64_t n = iso_grid_voxels(&g);
+	iso_real *f = calloc((size_t)n, sizeof *f);
+	struct iso_kernel p = { .size = sizeof p,
+		                .grid = g,
+		                .n_features = 1,
+		                .feature = f,
+		                .neighbours = 4,
+		                .radius = 2,
+		                .sigma = 1 };
+
+	assert_non_null(f);
+	for (int64_t i = 0; i < n; i++) f[i] = i % 7 > 2;
+	check_matrix_of(ctx, &p);
+	free(f);
+}
+
 static void check_matrix(iso_ctx *ctx)
 {
 	static const struct iso_grid grids[] = { { { 9, 7, 5 }, { 1, 1, 1 }, { 0 } },
 		                                 { { 14, 11, 1 }, { 1, 1, 1 }, { 0 } },
 		                                 { { 2, 3, 37 }, { 1, 1, 1 }, { 0 } } };
 
+	check_alike(ctx);
 	for (int i = 0; i < 2 * N_OF(grids); i++) {
 		const struct iso_grid *g = &grids[i / 2];
 		iso_real *f = features(iso_grid_voxels(g));
