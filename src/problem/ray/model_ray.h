@@ -112,7 +112,9 @@ int ray_load_events(struct ray *ray, int need);
 /* What the file of events, if there is one, says besides them: pairs that are none, what is not used. Formats that are
    read whole say nothing. */
 int ray_heed_file(struct ray *ray);
-int ray_load_tof(struct ray *ray);
+int ray_load_tof(struct ray *ray); /* of events that were read: what is in force */
+/* FWHM in ps: the option's, else the events', else the scanner's; 0: no time of flight. */
+double ray_tof_width(const struct ray *ray);
 int ray_select(iso_problem *problem, const struct model_frame *f);
 void ray_unselect(struct ray *ray);
 void ray_forget_events(struct ray *ray);

@@ -296,21 +296,33 @@ static int load_bin(struct ray *ray)
 	return st;
 }
 
-/* The resolution in force: the option's, else the file's, else the scanner's if the events carry times. */
+/* What the events say of their resolution, if they were read or not; 0: nothing. */
+static double tof_of_events(const struct ray *ray)
+{
+	if (ray->e.tof_fwhm_ps > 0 || !ray->events) return ray->e.tof_fwhm_ps;
+	return ray->file ? iso_event_file_info(ray->file)->tof_fwhm_ps
+	                 : record_given(ray->p->record, ray->events)->events.tof_fwhm_ps;
+}
+
+double ray_tof_width(const struct ray *ray)
+{
+	double of_events = tof_of_events(ray);
+
+	if (problem_given(ray->p, "tof-fwhm-ps")) return ray->tof_fwhm_ps;
+	return of_events > 0 ? of_events : ray->s ? iso_scanner_tof_fwhm_ps(ray->s) : 0;
+}
+
+/* The scanner's resolution needs events that carry times. */
 int ray_load_tof(struct ray *ray)
 {
-	bool given = problem_given(ray->p, "tof-fwhm-ps"), of_file = !given && ray->e.tof_fwhm_ps > 0;
-	bool times = of_file;
+	bool given = problem_given(ray->p, "tof-fwhm-ps"), times = !given && ray->e.tof_fwhm_ps > 0;
 	double any;
 	int st = ISO_OK;
 
 	if (given)
 		input_overridden(ray->p->record, ray->events, "tof-fwhm-ps", ray->tof_fwhm_ps,
 		                 ray->e.tof_fwhm_ps, "ps");
-	ray->tof = given     ? ray->tof_fwhm_ps
-	           : of_file ? ray->e.tof_fwhm_ps
-	           : ray->s  ? iso_scanner_tof_fwhm_ps(ray->s)
-	                     : 0;
+	ray->tof = ray_tof_width(ray);
 	for (int64_t i = 0; i < ray->e.n && !times; i++) times = ray->e.v[i].dt_ps != 0;
 	if (iso_stopped(ray->p->ctx)) return iso_ctx_poll(ray->p->ctx);
 	any = times;

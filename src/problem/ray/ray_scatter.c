@@ -338,10 +338,7 @@ int ray_scatter_of_image(iso_problem *problem, const struct iso_array *image, is
 	int st;
 
 	if (!ray->scatter.method) ray->scatter.method = methods[0];
-	if (!r)
-		ray->tof = problem_given(problem, "tof-fwhm-ps") ? ray->tof_fwhm_ps
-		           : ray->s                              ? ray->s->tof_fwhm_ps
-		                                                 : 0;
+	if (!r && !ray->e.lists_all) ray->tof = ray_tof_width(ray); /* no events were read to settle it */
 	if ((st = ray_scatter_check(ray))) return st;
 	struct iso_plan plan = problem_plan_begin(problem);
 
