@@ -19,7 +19,7 @@ struct ray_disk {
 	const iso_event_file *file; /* the problem's */
 	int64_t first;              /* event of the frame in force, which has found.rows of them */
 	bool ordered;               /* the whole file was seen to be in the order of time */
-	struct ray *ray;
+	struct ray *ray;            /* for whom blocks are read */
 
 	/* of the thread that reads */
 	struct iso_events piece;
@@ -124,7 +124,7 @@ static int open_disk(struct ray *ray, const iso_event_file *f)
 {
 	if (!(ray->disk = size_alloc(1, sizeof *ray->disk)))
 		return iso_fail_memory("events", sizeof *ray->disk);
-	*ray->disk = (struct ray_disk){ .file = f, .ray = ray };
+	*ray->disk = (struct ray_disk){ .file = f };
 	return read_sample(ray, f);
 }
 
@@ -209,10 +209,12 @@ void ray_disk_close(struct ray *ray)
 	ray->disk = NULL;
 }
 
+/* Before blocks are read: room for the pieces, and for whom. */
 static int make_pieces(struct ray *ray, struct ray_disk *d)
 {
 	int st = d->piece.v ? ISO_OK : iso_event_file_block(&d->piece, d->file, PIECE);
 
+	d->ray = ray;
 	if (!st && ray->norm && !ray->factors.v && !d->norm) st = model_vector(&d->norm, PIECE, "factors");
 	if (!st && ray->add.n && !ray->add.v && !d->add) st = model_vector(&d->add, PIECE, "additive term");
 	return st;

@@ -37,19 +37,10 @@ enum {
 	EVENTS_OF_SUBSET = 10000, /* at least */
 };
 
-/* What the rounds change of the problem, and put back. */
-struct fine {
-	struct iso_grid grid;
-	double psf[3];
-	int64_t rays;
-	const char *scratch;
-};
-
 struct rounds {
-	iso_problem *p;
-	struct ray *ray;
+	iso_problem *p;  /* a copy of the user's, on the coarse grid, */
+	struct ray *ray; /* and of its model */
 	int64_t frame;
-	struct fine fine;
 	struct iso_array x, sens; /* coarse: the image so far, S with the frame's factor */
 	iso_real *parts;          /* S of each subset; NULL: 1/K of sens */
 	struct model_subsets by;
@@ -64,25 +55,16 @@ struct rounds {
 
 /* ---- the coarse problem ---- */
 
-static void go_coarse(struct rounds *r, const struct iso_grid *c)
+/* A copy of the problem and its model without PSF, one ray a line, and no scratch file. It shares with the original
+   all that was loaded, and makes an estimate of scatter of its own. */
+static void copy_coarse(iso_problem *p, struct ray *ray, const struct iso_grid *grid)
 {
-	struct settings *s = &r->p->s;
-
-	r->fine = (struct fine){
-		r->ray->grid, { s->psf[0], s->psf[1], s->psf[2] }, r->ray->rays, r->ray->stream.scratch
-	};
-	r->ray->grid = r->p->found.grid = *c;
-	memset(s->psf, 0, sizeof s->psf);
-	r->ray->rays = 1;
-	r->ray->stream.scratch = NULL;
-}
-
-static void go_fine(struct rounds *r)
-{
-	r->ray->grid = r->p->found.grid = r->fine.grid;
-	memcpy(r->p->s.psf, r->fine.psf, sizeof r->fine.psf);
-	r->ray->rays = r->fine.rays;
-	r->ray->stream.scratch = r->fine.scratch;
+	ray->p = p;
+	p->self = ray;
+	ray->grid = p->found.grid = *grid;
+	memset(p->s.psf, 0, sizeof p->s.psf);
+	ray->rays = 1;
+	ray->stream.scratch = NULL;
 }
 
 /* As many subsets as leave each enough events, of the numbers that divide UPDATES. The rows of a histogram are dealt at
@@ -371,9 +353,7 @@ static int prepare(struct rounds *r, const struct iso_array *sens, const int64_t
 	if ((st = iso_array_on_grid(&r->x, g)) || (st = iso_array_on_grid(&r->sens, g))) return st;
 	if (sens->v && (st = ray_coarse_sens(&r->sens, sens, block, r->ray->frame.factor))) return st;
 	for (int64_t i = 0; i < r->x.n; i++) r->x.v[i] = (iso_real)(1 / r->ray->frame.units);
-	if ((st = ray_prepare_data(r->ray)) || (st = ray_seen_begin(r->ray, r->frame)) ||
-	    (st = ray_count(&r->counts, r->ray)))
-		return st;
+	if ((st = ray_seen_begin(r->ray, r->frame)) || (st = ray_count(&r->counts, r->ray))) return st;
 	if (!sens->v && (st = sens_of_lines(r))) return st;
 	if ((st = ray_pairs_draw(&r->pairs, r->ray, PAIRS, (uint64_t)r->ray->scatter.seed))) return st;
 	if ((st = model_vector(&r->before, r->pairs.e.n, "scatter"))) return st;
@@ -442,22 +422,27 @@ static int tell(struct rounds *r, const char *ended)
 	return bad ? iso_fail_memory("record", 1) : ISO_OK;
 }
 
+/* The rounds on a coarse copy, whose estimate the model takes over. What is found once of the data of the frame is found
+   before: the copy shares it. */
 int ray_rounds(iso_problem *problem, const struct iso_array *sens, int64_t k)
 {
-	struct ray *ray = problem->self;
-	struct rounds r = { .p = problem, .ray = ray, .frame = k, .told = json_array() };
+	struct ray *ray = problem->self, coarse;
+	iso_problem of_coarse = *problem;
+	struct rounds r = { .p = &of_coarse, .ray = &coarse, .frame = k };
 	const char *ended = NULL;
 	int64_t block[3];
-	struct iso_grid coarse = ray_coarse_grid(&ray->grid, block);
+	struct iso_grid grid = ray_coarse_grid(&ray->grid, block);
 	int st;
 
 	ray_scatter_forget(ray);
-	go_coarse(&r, &coarse);
-	st = r.told ? prepare(&r, sens, block) : iso_fail_memory("record", 1);
+	if ((st = ray_prepare_data(ray))) return st;
+	coarse = *ray;
+	copy_coarse(&of_coarse, &coarse, &grid);
+	st = (r.told = json_array()) ? prepare(&r, sens, block) : iso_fail_memory("record", 1);
 	if (!st) st = all_rounds(&r, &ended);
 	if (!st) st = tell(&r, ended);
 	record_stage(problem->record, NULL);
-	go_fine(&r);
+	ray->scatter = coarse.scatter;
 	iso_op_free(r.op);
 	iso_series_free(r.kept);
 	iso_array_free(&r.x);
