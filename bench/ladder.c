@@ -4,7 +4,7 @@
 #include "ladder.h"
 
 #include "limits.h"
-#include "core/box.h"
+#include "core/loop/box.h"
 #include "core/ctx.h"
 #include "core/progress.h"
 #include "core/size.h"

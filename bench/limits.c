@@ -5,7 +5,7 @@
 #include "limits.h"
 
 #include "base/constants.h"
-#include "core/box.h"
+#include "core/loop/box.h"
 #include "core/ctx.h"
 #include "core/progress.h"
 #include "core/size.h"

@@ -4,7 +4,7 @@
    forward sum comes together, and how many threads share an event; the mathematics does not. */
 #include "ladder.h"
 
-#include "core/box.h"
+#include "core/loop/box.h"
 #include "core/cuda.cuh"
 #include "core/progress.h"
 #include "core/room.h"

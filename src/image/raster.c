@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A phantom on a grid: mean value of its volumes over each voxel, then points and lines. */
-#include "core/box.h"
+#include "core/loop/box.h"
 #include "core/ctx.h"
 #include "core/progress.h"
 #include "core/size.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Files of events, read whole or block by block. */
 #include "file/in.h"
-#include "core/deal.h"
+#include "core/loop/deal.h"
 #include "core/size.h"
 #include "core/status.h"
 #include "core/sized.h"

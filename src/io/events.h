@@ -133,7 +133,7 @@ int iso_event_file_read_share(struct iso_events *e, struct iso_deal *d, const is
 int iso_events_read_hashed(struct iso_events *e, struct iso_hash *hash, const char *path,
                            const struct iso_events_options *o);
 
-/* The events that a rank has of a list that is dealt to several (core/deal.h), in the order of the list. n_bad, and
+/* The events that a rank has of a list that is dealt to several (core/loop/deal.h), in the order of the list. n_bad, and
    what is said of a text's lines, is of the whole list, and so is the refusal of one without a usable event. */
 
 /* From a file, of which only these are read; of text, which has no places, the whole. Collective, see core/comm.h. */

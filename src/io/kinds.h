@@ -74,7 +74,7 @@ enum iso_strip_format iso_strip_format(const char *path);
 
 /* iso_strip_events_read, and the hash of the file, from the bytes that were read for it; hash->path is "" where it
    was not made: of a pipe, or a file above the size that is hashed whole. NULL: none is wanted. */
-struct iso_deal; /* core/deal.h */
+struct iso_deal; /* core/loop/deal.h */
 
 /* The events that a rank has of a file that is dealt to several, of which only these are read; n_bad is of the whole
    file, and so are refusals. Of text, which has no places, the whole is read. *d comes with the least that a chunk is

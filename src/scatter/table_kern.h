@@ -10,7 +10,7 @@
 #include "base/constants.h"
 #include "core/hd.h"
 #ifndef __CUDACC__
-#	include "core/four.h"
+#	include "core/loop/four.h"
 #endif
 
 /* Values along u: read so many at a time; taken for a part of a bin that is at most TABLE_STEPS long. */

@@ -4,7 +4,7 @@
 
 #include "algo/checkpoint.h"
 #include "core/comm.h"
-#include "core/fixed.h"
+#include "core/loop/fixed.h"
 #include "text/nearest.h"
 #include "core/op.h"
 #include "core/philox.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What ranks exchange, and how they agree on a failure; run by mpirun with one to four ranks. */
 #include "core/comm.h"
-#include "core/fixed.h"
+#include "core/loop/fixed.h"
 #include "test.h"
 
 static iso_ctx *all_ranks(void)

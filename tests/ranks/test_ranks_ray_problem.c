@@ -2,7 +2,7 @@
 /* Problems of model ray over several ranks: from files and arrays to images and messages, those of one process. Run by
    mpirun with one to four ranks; the device is that of ISO_TEST_DEVICE, or the CPU. */
 #include "core/comm.h"
-#include "core/deal.h"
+#include "core/loop/deal.h"
 #include "test.h"
 
 #include <jansson.h>

@@ -2,7 +2,7 @@
 /* Passes over the data, updates, guards and looks of the algorithms of penalised likelihood. */
 #include "state.h"
 
-#include "core/em_kern.h"
+#include "core/loop/em_kern.h"
 #include "core/philox.h"
 #include "isotome/filter.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The EM step spelled out: forward, ratio, adjoint, one after the other. The reference for every
    fused step, and what operators without one use. */
-#include "core/em_kern.h"
+#include "core/loop/em_kern.h"
 #include "core/op.h"
 
 /* Host copy of the rows r of a data vector; NULL where that stands for a constant. */

@@ -3,7 +3,7 @@
    operators without one use. Nothing is cut: the adjoint has its own scale. */
 #include "ratio_plain.h"
 #include "core/comm.h"
-#include "core/em_sum.h"
+#include "core/loop/em_sum.h"
 
 static int respond_cpu(iso_ctx *ctx, struct iso_rows rows, iso_real *q, const struct ratio_rows *r,
                        const struct iso_em_data *d, const struct em_scales *scales, struct em_tally *all)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The data side of a plain step of ratios on CUDA. */
 #include "ratio_plain.h"
-#include "core/em.cuh"
+#include "core/loop/em.cuh"
 
 static __global__ void ratios(struct iso_rows rows, iso_real *q, struct ratio_rows r, struct iso_em_data d,
                               struct em_scales scales, struct em_tally *all)

@@ -4,7 +4,7 @@
 #define ISO_RATIO_PLAIN_H
 
 #include "core/op.h"
-#include "core/em_kern.h"
+#include "core/loop/em_kern.h"
 
 ISO_BEGIN_C
 

@@ -2,7 +2,7 @@
 /* Whole files of strip events: a pipe as it comes, text and records in parts, by several threads. */
 #include "strip_file.h"
 #include "io/lines.h"
-#include "core/deal.h"
+#include "core/loop/deal.h"
 #include "core/size.h"
 #include "core/status.h"
 #include "core/turn.h"

@@ -3,7 +3,7 @@
 #include "ray_integrals.h"
 #include "ray_near.h"
 #include "core/comm.h"
-#include "core/fixed.h"
+#include "core/loop/fixed.h"
 #include "core/size.h"
 #include "core/sized.h"
 

@@ -4,8 +4,8 @@
 #define ISO_RAY_H
 
 #include "core/op.h"
-#include "core/order.h"
-#include "core/em_kern.h"
+#include "core/loop/order.h"
+#include "core/loop/em_kern.h"
 #include "ray_kern.h"
 
 #define RAY_LINES 64 /* of an event, at most */

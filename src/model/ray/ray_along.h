@@ -3,8 +3,8 @@
 #ifndef ISO_RAY_ALONG_H
 #define ISO_RAY_ALONG_H
 
-#include "core/fixed.h"
-#include "core/four.h"
+#include "core/loop/fixed.h"
+#include "core/loop/four.h"
 #include "ray_trace.h"
 
 #include <omp.h>

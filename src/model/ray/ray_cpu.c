@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Model ray on the CPU: each event is traced once into a short list of voxels and weights, which
    serves the forward sum and the way back. */
-#include "core/em_sum.h"
+#include "core/loop/em_sum.h"
 #include "core/size.h"
 #include "ray_along.h"
 #include "ray_near.h"

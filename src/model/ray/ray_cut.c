@@ -103,7 +103,7 @@ int iso_ray_cut(int *voxel, iso_real *w, struct ray_cuts *c, const struct ray *r
 
 #else
 
-#	include "core/four.h"
+#	include "core/loop/four.h"
 
 #	include <float.h>
 

@@ -12,7 +12,7 @@
 #ifndef ISO_RAY_KERN_H
 #define ISO_RAY_KERN_H
 
-#include "core/box.h"
+#include "core/loop/box.h"
 #include "base/constants.h"
 
 #define RAY_SQRT2 1.4142135623730951

@@ -3,7 +3,7 @@
 #ifndef ISO_RAY_READER_H
 #define ISO_RAY_READER_H
 
-#include "core/deal.h"
+#include "core/loop/deal.h"
 #include "ray.h"
 
 struct iso_ray_reader;

@@ -2,7 +2,7 @@
 /* Sensitivity image of a scanner: every crystal pair in coincidence, or a stratified random share
    of them, traced back with its weight. TOF does not change it. */
 #include "ray_sens.h"
-#include "core/fixed.h"
+#include "core/loop/fixed.h"
 #include "core/progress.h"
 #include "core/size.h"
 #include "core/sized.h"

@@ -9,7 +9,7 @@
 #include "sradon.h"
 #include "sradon_brick.h"
 
-#include "core/fixed.cuh"
+#include "core/loop/fixed.cuh"
 
 struct sradon_cuda {
 	struct sradon_params p;

@@ -3,8 +3,8 @@
 #ifndef ISO_SRM_CUDA_CUH
 #define ISO_SRM_CUDA_CUH
 
-#include "core/em.cuh"
-#include "core/fixed.cuh"
+#include "core/loop/em.cuh"
+#include "core/loop/fixed.cuh"
 #include "srm_op.h"
 #include "srm_seed_lists.h"
 

@@ -5,7 +5,7 @@
 #include "model/srm/matrix/srm_matrix.h"
 #include "srm_correlate.h"
 #include "srm_share.h"
-#include "core/order.h"
+#include "core/loop/order.h"
 #include "core/sized.h"
 
 #include <stdlib.h>

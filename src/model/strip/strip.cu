@@ -2,8 +2,8 @@
 /* Model strip on CUDA: the operator, and the two strategies of Bialas 2015 for its EM step, a thread
    an event and a warp an event. The third, `fast`, is in strip_fast.cu. All add in fixed point. */
 #include "strip_cuda.cuh"
-#include "core/em_sum.h"
-#include "core/em.cuh"
+#include "core/loop/em_sum.h"
+#include "core/loop/em.cuh"
 
 #define WARPS (ISO_THREADS / ISO_WARP) /* of a block */
 #define CACHED 640                     /* weights that a warp keeps from the first pass, as in the paper */

@@ -4,7 +4,7 @@
 #define ISO_STRIP_H
 
 #include "core/op.h"
-#include "core/order.h"
+#include "core/loop/order.h"
 #include "strip_kern.h"
 
 /* Data of the operator; on CUDA the events are device memory. */

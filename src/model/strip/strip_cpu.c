@@ -5,8 +5,8 @@
    A chunk of events adds to an image of its own, in float, which is then rounded to fixed point:
    the sums are short, and the same for every number of threads. No chunk has rows of two subsets, also where a pass
    takes all subsets: ranks are dealt whole chunks of each subset, so that sums are the same for every number of ranks. */
-#include "core/em_sum.h"
-#include "core/em_kern.h"
+#include "core/loop/em_sum.h"
+#include "core/loop/em_kern.h"
 #include "core/size.h"
 #include "strip_ellipse.h"
 

@@ -3,9 +3,9 @@
 #ifndef ISO_STRIP_CUDA_CUH
 #define ISO_STRIP_CUDA_CUH
 
-#include "core/em.cuh"
-#include "core/fixed.cuh"
-#include "core/em_kern.h"
+#include "core/loop/em.cuh"
+#include "core/loop/fixed.cuh"
+#include "core/loop/em_kern.h"
 #include "strip.h"
 
 #define STRIP_BLOCKS 1024 /* fixed, so that sums over blocks have a fixed order */

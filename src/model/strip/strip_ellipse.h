@@ -13,7 +13,7 @@
 #ifndef ISO_STRIP_ELLIPSE_H
 #define ISO_STRIP_ELLIPSE_H
 
-#include "core/fixed.h"
+#include "core/loop/fixed.h"
 #include "strip.h"
 #include "strip_lanes.h"
 

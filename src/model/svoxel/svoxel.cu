@@ -19,7 +19,7 @@ struct svoxel_cuda_work {
 	double *imaginary;   /* of the adjoint, where lines have an offset; else NULL */
 	double *spectrum;    /* n_trans x (bins/2 + 1) pairs */
 	float4 *pieces;      /* n_trans x 2 x span */
-	float *packed;       /* of core/bricks.cuh */
+	float *packed;       /* of core/loop/bricks.cuh */
 };
 
 /* ---- around the transforms: a block a transducer; forward, of this rank's ---- */

@@ -6,7 +6,7 @@
 #ifndef ISO_SVOXEL_ADJOINT_CUH
 #define ISO_SVOXEL_ADJOINT_CUH
 
-#include "core/bricks.cuh"
+#include "core/loop/bricks.cuh"
 #include "svoxel_cuda.cuh"
 
 enum {

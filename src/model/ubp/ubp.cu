@@ -3,7 +3,7 @@
    warp has 4 x 4 x 2 neighbours at a time, which hear one transducer within a few samples of each
    other: its loads meet one or two lines of the cache. Each thread has EACH voxels, one above the
    other, that share the distance in the plane. A rank has its share of the bricks. */
-#include "core/bricks.cuh"
+#include "core/loop/bricks.cuh"
 #include "ubp_kern.h"
 
 #include <limits.h>
@@ -16,7 +16,7 @@ static_assert(sizeof(struct ubp_source) == sizeof(float4), "sources are loaded a
 
 struct ubp_cuda_work {
 	float2 *pair;  /* (sources, pairs) */
-	float *packed; /* of core/bricks.cuh */
+	float *packed; /* of core/loop/bricks.cuh */
 };
 
 static __global__ void fill_pairs(float2 *pair, struct ubp_params p, const struct ubp_face *face,

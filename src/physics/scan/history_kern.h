@@ -11,7 +11,7 @@
 #define ISO_HISTORY_KERN_H
 
 #include "base/constants.h"
-#include "core/box.h"
+#include "core/loop/box.h"
 #include "physics/photon_kern.h"
 #include "scanner/cylinder_kern.h"
 #include "scanner/pairs_kern.h"

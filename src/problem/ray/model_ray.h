@@ -6,7 +6,7 @@
 #define ISO_MODEL_RAY_H
 
 #include "problem/problem.h"
-#include "core/deal.h"
+#include "core/loop/deal.h"
 #include "file/cache.h"
 #include "ray_scatter.h"
 #include "ray_seen.h"

@@ -5,7 +5,7 @@
 
 #include "core/ctx.h"
 #include "core/op.h"
-#include "core/order.h"
+#include "core/loop/order.h"
 #include "core/progress.h"
 #include "core/room.h"
 #include "core/size.h"

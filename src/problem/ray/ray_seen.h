@@ -7,7 +7,7 @@
 
 #include "ray_scatter.h"
 
-#include "core/fixed.h"
+#include "core/loop/fixed.h"
 
 enum {
 	SEEN_S = 80,   /* bins of s from -s_mm to s_mm, */

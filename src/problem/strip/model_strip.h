@@ -3,7 +3,7 @@
 #ifndef ISO_MODEL_STRIP_H
 #define ISO_MODEL_STRIP_H
 
-#include "core/deal.h"
+#include "core/loop/deal.h"
 #include "problem/problem.h"
 
 struct strip {

@@ -3,7 +3,7 @@
 #include "model_strip.h"
 
 #include "base/number.h"
-#include "core/order.h"
+#include "core/loop/order.h"
 #include "core/size.h"
 #include "io/kinds.h"
 

@@ -12,7 +12,7 @@
 #define ISO_RAY_BRICK_CUH
 
 #include "core/cuda.cuh"
-#include "core/fixed.cuh"
+#include "core/loop/fixed.cuh"
 #include "model/ray/ray.h"
 
 #define RAY_PACKET 32 /* rays, one a lane */

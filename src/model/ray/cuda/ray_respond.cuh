@@ -3,7 +3,7 @@
 #ifndef ISO_RAY_RESPOND_CUH
 #define ISO_RAY_RESPOND_CUH
 
-#include "core/em.cuh"
+#include "core/loop/em.cuh"
 #include "ray_brick.cuh"
 
 /* The sums of a step. */

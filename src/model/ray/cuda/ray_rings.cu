@@ -2,7 +2,7 @@
 /* Sensitivity by equal rings on CUDA (model/ray/ray_rings.h, ray_means.h), some offsets at a time: their
    tables are blended, the means of their pairs found, a block of threads a pair, and lines in the plane
    traced, a warp a line and 32 slices. */
-#include "core/fixed.cuh"
+#include "core/loop/fixed.cuh"
 #include "model/ray/ray_means.h"
 
 #define BLOCKS 4    /* of pairs, on a multiprocessor */

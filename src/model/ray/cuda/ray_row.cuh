@@ -3,8 +3,8 @@
 #ifndef ISO_RAY_ROW_CUH
 #define ISO_RAY_ROW_CUH
 
-#include "core/fixed.cuh"
-#include "core/em.cuh"
+#include "core/loop/fixed.cuh"
+#include "core/loop/em.cuh"
 #include "model/ray/ray.h"
 
 /* Sum of weight x image over this lane's slices of one line. */

@@ -4,7 +4,7 @@
 #ifndef ISO_DEAL_H
 #define ISO_DEAL_H
 
-#include "comm.h"
+#include "core/comm.h"
 
 struct iso_deal {
 	int64_t n, chunk; /* items of the list, and of a chunk; the last may be shorter */

@@ -4,7 +4,7 @@
 #ifndef ISO_FOUR_H
 #define ISO_FOUR_H
 
-#include "hd.h"
+#include "core/hd.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #ifndef ISO_EM_SUM_H
 #define ISO_EM_SUM_H
 
-#include "ctx.h"
+#include "core/ctx.h"
 #include "em_kern.h"
 
 ISO_BEGIN_C

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Rows of the events of one rank of several: which subset an event is of follows from its number among all. */
 #include "order.h"
-#include "comm.h"
-#include "room.h"
-#include "size.h"
+#include "core/comm.h"
+#include "core/room.h"
+#include "core/size.h"
 
 /* Subset of each event; the least event whose number there is not, n: none. */
 static int64_t find_subsets(int *sub, const struct iso_order *o, const iso_ctx *ctx, int64_t n,

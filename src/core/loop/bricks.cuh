@@ -5,9 +5,9 @@
 #ifndef ISO_BRICKS_CUH
 #define ISO_BRICKS_CUH
 
-#include "comm.h"
-#include "cuda.cuh"
-#include "hd.h"
+#include "core/comm.h"
+#include "core/cuda.cuh"
+#include "core/hd.h"
 
 struct iso_bricks {
 	int64_t n[3];          /* voxels of the image along x, y, z */

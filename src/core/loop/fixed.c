@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Fixed-point accumulation: private copies, or one shared copy where memory is short. */
 #include "fixed.h"
-#include "size.h"
+#include "core/size.h"
 
 #include <string.h>
 

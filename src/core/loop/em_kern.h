@@ -3,7 +3,7 @@
 #ifndef ISO_EM_KERN_H
 #define ISO_EM_KERN_H
 
-#include "hd.h"
+#include "core/hd.h"
 
 #include <float.h>
 

@@ -5,7 +5,7 @@
 #ifndef ISO_ORDER_H
 #define ISO_ORDER_H
 
-#include "philox.h"
+#include "core/philox.h"
 
 struct iso_room;
 

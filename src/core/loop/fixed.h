@@ -5,8 +5,8 @@
 #ifndef ISO_FIXED_H
 #define ISO_FIXED_H
 
-#include "comm.h"
-#include "hd.h"
+#include "core/comm.h"
+#include "core/hd.h"
 
 struct iso_fixed {
 	int64_t n;

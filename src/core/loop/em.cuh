@@ -4,7 +4,7 @@
 #ifndef ISO_EM_CUH
 #define ISO_EM_CUH
 
-#include "cuda.cuh"
+#include "core/cuda.cuh"
 #include "em_kern.h"
 
 /* Sums of each block of a step; their number is fixed, so that they are added in a fixed order. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The statistics of an EM step over all ranks. */
 #include "em_sum.h"
-#include "comm.h"
+#include "core/comm.h"
 
 _Static_assert(sizeof(struct em_tally) % sizeof(int64_t) == 0, "it has nothing but 64-bit integers");
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The fixed-point image of core/fixed.h on CUDA: one copy, added to by 64-bit atomics, whose order
+/* The fixed-point image of core/loop/fixed.h on CUDA: one copy, added to by 64-bit atomics, whose order
    does not matter. */
 #ifndef ISO_FIXED_CUH
 #define ISO_FIXED_CUH
 
-#include "comm.h"
-#include "cuda.cuh"
-#include "hd.h"
+#include "core/comm.h"
+#include "core/cuda.cuh"
+#include "core/hd.h"
 
 struct iso_fixed_cuda {
 	int64_t n;

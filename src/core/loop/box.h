@@ -4,7 +4,7 @@
 #ifndef ISO_BOX_H
 #define ISO_BOX_H
 
-#include "hd.h"
+#include "core/hd.h"
 
 /* Narrows [*t0, *t1] to where p + t d lies between two faces of an axis, which are `to_low` and
    `to_high` >= to_low from p. False for a line along the faces that is not between them; half-open:
