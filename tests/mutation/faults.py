@@ -248,9 +248,9 @@ FAULTS = [
     fault("energy_order", "src/scanner/energy.c", "!(s->energy_kev[0] < s->energy_kev[1])", "false",
           "a window may be upside down", "test_scatter"),
     # ---- scatter by Monte Carlo ----
-    fault("history_path", "src/physics/scan/history_kern.h", "t += w->path * (double)photon_exponential(p.w[k]);",
+    fault("history_path", "src/simulate/ring/history_kern.h", "t += w->path * (double)photon_exponential(p.w[k]);",
           "t += .9 * w->path * (double)photon_exponential(p.w[k]);", "free paths are too short", "test_histories test_simulate"),
-    fault("panel_order", "src/physics/panel_simulate.c", "random ? ISO_ORDER_RANDOM : order_of(e)", "order_of(e)",
+    fault("panel_order", "src/simulate/panel_simulate.c", "random ? ISO_ORDER_RANDOM : order_of(e)", "order_of(e)",
           "randoms of panels are told as trues", "test_panel_simulate"),
     fault("photon_density", "src/physics/photon_kern.h", "draw.w[0] >> 16 >= photon_density",
           "draw.w[0] >> 16 < photon_density", "photons interact where there is no matter", "test_photon test_patches"),

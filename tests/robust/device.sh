@@ -9,7 +9,7 @@ cat >pretend.c <<'END'
 #include "core/ctx.h"
 #include "core/op.h"
 #include "image/raster_kern.h"
-#include "physics/scan/history_scan.h"
+#include "simulate/ring/history_scan.h"
 #include "physics/spheres_kern.h"
 
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 
 #include "file/npy.h"
 #include "io/format.h"
-#include "physics/scan/ring_scan.h"
+#include "simulate/ring/ring_scan.h"
 
 #include <math.h>
 #include <stdlib.h>

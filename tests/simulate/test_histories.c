@@ -3,8 +3,8 @@
    exp(-integral of mu) says, times of a decaying scan. */
 #include "test.h"
 
-#include "physics/scan/history_scan.h"
-#include "physics/scan/photon_history.h"
+#include "simulate/ring/history_scan.h"
+#include "simulate/ring/photon_history.h"
 #include "scanner/scanner.h"
 
 static const struct iso_grid grid = { { 5, 4, 3 }, { 30, 40, 20 }, { 10, -20, 5 } };

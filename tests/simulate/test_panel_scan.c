@@ -4,7 +4,7 @@
    agree with a point source. */
 #include "test.h"
 
-#include "physics/panel_scan.h"
+#include "simulate/panel_scan.h"
 
 /* Two layers and gaps, small enough for maps of all LORs. */
 static const struct iso_panels small = {

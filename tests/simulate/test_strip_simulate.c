@@ -5,7 +5,7 @@
 #include "files.h"
 #include "test.h"
 
-#include "physics/strip_simulate.h"
+#include "simulate/strip_simulate.h"
 
 static const struct iso_strips paper = { .radius = 130, .length = 300, .sigma_z = 10, .sigma_dl = 40 };
 

@@ -7,9 +7,9 @@
 #ifndef ISO_PANEL_SCAN_H
 #define ISO_PANEL_SCAN_H
 
-#include "emission.h"
-#include "photon.h"
-#include "transport.h"
+#include "physics/emission.h"
+#include "physics/photon.h"
+#include "physics/transport.h"
 
 #define PANEL_STREAMS 0x80000000u
 
