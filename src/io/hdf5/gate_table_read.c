@@ -2,7 +2,7 @@
 /* Tables of pandas: a row of HDF5 has `index` and blocks, values_block_0 and so on, of columns of one type. The names of
    a block's columns stand in its attribute values_block_0_kind, a list of Python's pickle as text. Members that are no
    blocks are columns of their own name. */
-#include "h5.h"
+#include "file/hdf5/h5.h"
 #include "core/size.h"
 #include "file/in.h"
 #include "io/gate_columns.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* IPASC time series, as PACFISH and others write them: traces, and where each was heard. */
-#include "h5.h"
+#include "file/hdf5/h5.h"
 #include "file/in.h"
 #include "core/size.h"
 #include "io/recording.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* IPASC time series: four axes, every field that the standard demands, detectors by ten digits. */
-#include "h5.h"
+#include "file/hdf5/h5.h"
 #include "core/size.h"
 #include "io/recording.h"
 

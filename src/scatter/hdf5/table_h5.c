@@ -10,7 +10,7 @@
 
    A pair stands there once, end 1 in the lower ring; of one ring both ways, h(u) and h(-u). */
 #include "core/room.h"
-#include "io/hdf5/h5.h"
+#include "file/hdf5/h5.h"
 #include "scatter/table.h"
 
 struct task {
