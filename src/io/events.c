@@ -51,106 +51,6 @@ int iso_events_in_text(bool *found, const char *path, const struct iso_events_op
 	return f && f->masked ? iso_is_gate(found, path, o) : ISO_OK;
 }
 
-bool iso_event_bad(const struct iso_event *e)
-{
-	bool finite = isfinite(e->dt_ps);
-
-	for (int i = 0; i < 3; i++) finite = finite && isfinite(e->p1[i]) && isfinite(e->p2[i]);
-	return !finite || (e->p1[0] == e->p2[0] && e->p1[1] == e->p2[1] && e->p1[2] == e->p2[2]);
-}
-
-/* The arrays of events, and what an event has in each. */
-static const struct {
-	size_t at;
-	int64_t item;
-} arrays[] = {
-	{ offsetof(struct iso_events, v), sizeof(struct iso_event) },
-	{ offsetof(struct iso_events, time_ms), sizeof(uint32_t) },
-	{ offsetof(struct iso_events, count), sizeof(iso_real) },
-	{ offsetof(struct iso_events, mult), sizeof(iso_real) },
-	{ offsetof(struct iso_events, add), sizeof(iso_real) },
-	{ offsetof(struct iso_events, crystal), 2 * sizeof(uint32_t) },
-};
-enum { ARRAYS = sizeof arrays / sizeof *arrays };
-
-struct wanted {
-	bool array[ARRAYS];
-};
-
-static void *array(const struct iso_events *e, int k)
-{
-	void *p;
-
-	memcpy(&p, (const char *)e + arrays[k].at, sizeof p);
-	return p;
-}
-
-/* New ones for n events, NULL those that are not wanted. False: no memory, and none is there. */
-static bool make_arrays(struct iso_events *e, int64_t n, struct wanted w)
-{
-	bool good = true;
-
-	for (int k = 0; k < ARRAYS; k++) {
-		void *p = w.array[k] ? size_alloc(n, arrays[k].item) : NULL;
-
-		memcpy((char *)e + arrays[k].at, &p, sizeof p);
-		good = good && (p || !w.array[k]);
-	}
-	if (!good) iso_events_free(e);
-	return good;
-}
-
-void iso_events_free(struct iso_events *e)
-{
-	if (!e) return;
-	for (int k = 0; k < ARRAYS; k++) free(array(e, k));
-	*e = (struct iso_events){ 0 };
-}
-
-/* to[0 .. n-1] = from[first ...], in all arrays that there are. */
-static void copy_arrays(struct iso_events *to, const struct iso_events *from, int64_t first, int64_t n)
-{
-	for (int k = 0; k < ARRAYS; k++)
-		if (array(from, k))
-			memcpy(array(to, k), (const char *)array(from, k) + first * arrays[k].item,
-			       (size_t)(n * arrays[k].item));
-}
-
-/* Event `at` of the arrays of e, as the first. */
-static struct iso_events from_place(const struct iso_events *e, int64_t at)
-{
-	struct iso_events r = *e;
-
-	for (int k = 0; k < ARRAYS; k++) {
-		char *p = array(e, k) ? (char *)array(e, k) + at * arrays[k].item : NULL;
-
-		memcpy((char *)&r + arrays[k].at, &p, sizeof p);
-	}
-	return r;
-}
-
-int iso_events_share(struct iso_events *to, const struct iso_events *from, const struct iso_deal *d)
-{
-	struct iso_events e = *from;
-	struct wanted w;
-
-	for (int k = 0; k < ARRAYS; k++) w.array[k] = array(from, k);
-	e.n = iso_deal_count(d);
-	if (!make_arrays(&e, e.n, w)) return iso_fail_memory("events", e.n * (int64_t)sizeof *e.v);
-	for (int64_t j = 0; j < e.n; j += d->chunk) {
-		struct iso_events part = from_place(&e, j);
-
-		copy_arrays(&part, from, iso_deal_number(d, j), e.n - j < d->chunk ? e.n - j : d->chunk);
-	}
-	*to = e;
-	return ISO_OK;
-}
-
-int iso_events_copy(struct iso_events *to, const struct iso_events *from)
-{
-	return iso_events_share(to, from, &(struct iso_deal){ from->n, from->n + !from->n, 0, 1 });
-}
-
 /* ---- what formats share ---- */
 
 int iso_event_file_records(iso_event_file *f, const char *path)
@@ -454,20 +354,16 @@ const iso_scanner *iso_event_file_scanner(const iso_event_file *f)
 
 /* ---- reading ---- */
 
-static struct wanted wanted_of(const struct iso_events_info *i)
+static struct iso_event_arrays arrays_of(const struct iso_events_info *i)
 {
-	return (struct wanted){ { true, i->has_time, i->has_count,
-		                  i->attenuation || i->normalisation || i->multiplicity,
-		                  i->scatter || i->randoms, i->has_crystal } };
+	return (struct iso_event_arrays){ { true, i->has_time, i->has_count,
+		                            i->attenuation || i->normalisation || i->multiplicity,
+		                            i->scatter || i->randoms, i->has_crystal } };
 }
 
 int64_t iso_event_bytes(const struct iso_events_info *i)
 {
-	struct wanted w = wanted_of(i);
-	int64_t bytes = 0;
-
-	for (int k = 0; k < ARRAYS; k++) bytes += w.array[k] * arrays[k].item;
-	return bytes;
+	return iso_event_arrays_bytes(arrays_of(i));
 }
 
 int iso_event_file_block(struct iso_events *block, const iso_event_file *f, int64_t n)
@@ -485,7 +381,7 @@ int iso_event_file_block(struct iso_events *block, const iso_event_file *f, int6
 		                .n_left_out = f->left_out };
 
 	memcpy(e.isotope, i->isotope, sizeof e.isotope);
-	if (!make_arrays(&e, n, wanted_of(i)))
+	if (!iso_event_arrays_make(&e, n, arrays_of(i)))
 		return iso_fail(ISO_ENOMEM, "%s: no memory for %" PRId64 " events", f->path, n);
 	*block = e;
 	return ISO_OK;
@@ -516,7 +412,7 @@ int iso_event_file_sample(struct iso_events *e, const iso_event_file *f)
 
 	for (int64_t at = 0; at < size && !st; at += each) {
 		int64_t m = size - at < each ? size - at : each;
-		struct iso_events part = from_place(e, at);
+		struct iso_events part = iso_events_from(e, at);
 
 		/* the first piece at the beginning of the file, the last at its end */
 		int64_t first = size == n ? at : at / each * ((n - each) / (PLACES - 1));
@@ -643,7 +539,7 @@ static int read_chunks(struct iso_events *e, const iso_event_file *f, const stru
 
 	for (int64_t c = d->rank; c < iso_deal_chunks(d) && !st; c += d->ranks) {
 		struct iso_rows r = iso_deal_chunk(d, c);
-		struct iso_events part = from_place(e, e->n);
+		struct iso_events part = iso_events_from(e, e->n);
 		struct tally of = { 0 };
 
 		st = read_events(&part, f, r.first, r.n, &of, (struct whole){ .clock = &clock });

@@ -4,6 +4,7 @@
 #define ISO_IO_EVENTS_H
 
 #include "base/constants.h"
+#include "data/event_arrays.h"
 #include "file/hash.h"
 #include "file/out.h"
 
@@ -140,9 +141,6 @@ int iso_events_read_hashed(struct iso_events *e, struct iso_hash *hash, const ch
 int iso_events_read_share(struct iso_events *e, struct iso_deal *d, const char *path,
                           const struct iso_events_options *o, iso_ctx *ctx);
 
-/* A copy of those of a list in memory. */
-int iso_events_share(struct iso_events *to, const struct iso_events *from, const struct iso_deal *d);
-
 /* Ends of event k from crystal numbers a and b, whole numbers that the scanner must have; i: for messages. */
 int iso_event_place(const iso_event_file *f, struct iso_events *e, int64_t k, int64_t i, double a, double b);
 
@@ -151,9 +149,6 @@ int64_t iso_event_bytes(const struct iso_events_info *i);
 
 /* x.Cdh -> x.lut */
 int iso_events_partner(char *out, int size, const char *path, const char *suffix);
-
-/* All that `from` holds, to be freed with iso_events_free. */
-int iso_events_copy(struct iso_events *to, const struct iso_events *from);
 
 /* What a CASToR header brings: its records, and the .hscan of its scanner, "" if there is none beside it. */
 int iso_castor_files(char data[PATH_MAX], char scanner[PATH_MAX], const char *path);

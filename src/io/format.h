@@ -3,6 +3,7 @@
 #ifndef ISO_FORMAT_H
 #define ISO_FORMAT_H
 
+#include "data/arrays.h"
 #include "file/element.h"
 #include "file/names.h"
 #include "file/out.h"
@@ -70,9 +71,6 @@ void iso_range(iso_real range[2], int64_t n, const iso_real *v, bool more);
 
 /* iso_write, which the context's request to stop ends. */
 int iso_write_on(const iso_ctx *ctx, const char *path, const struct iso_array *a, const char *sidecar);
-
-/* iso_array_create, with `who` in its messages; memory only with `values`. */
-int iso_array_make(struct iso_array *a, const char *who, int n_dim, const int64_t *dim, bool values);
 
 /* ISO_EINPUT, with the first, if a value is none that is allowed. */
 int iso_values_check(const struct iso_array *a, const char *path, enum iso_values allowed);

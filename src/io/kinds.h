@@ -89,7 +89,4 @@ int iso_strip_events_share(struct iso_strip_events *to, const struct iso_strip_e
 int iso_strip_events_read_hashed(struct iso_strip_events *e, struct iso_hash *hash, const char *path,
                                  const struct iso_strip_options *o);
 
-/* All that `from` holds, to be freed with iso_strip_events_free. */
-int iso_strip_events_copy(struct iso_strip_events *to, const struct iso_strip_events *from);
-
 #endif

@@ -5,6 +5,7 @@
    middle of every range parts it by x, y or z in turn, lower ones before, higher ones after. */
 #define _GNU_SOURCE /* qsort_r */
 #include "core/size.h"
+#include "file/npy.h"
 #include "scanner.h"
 
 #include <limits.h>
@@ -165,24 +166,19 @@ static int read_detectors(iso_scanner *s, const struct conf_node *root)
 		{ "energy", CONF_NODE, &energy, 1, 0, 0, false },
 		{ .name = NULL },
 	};
-	struct iso_array a = { 0 };
 	char path[PATH_MAX];
 	int st;
 
 	if ((st = iso_conf_keys(root, keys)) || (st = iso_scanner_read_energy(s, root, energy)) ||
-	    (st = iso_conf_file(path, sizeof path, root, name)) || (st = iso_read(&a, path, ISO_FINITE)))
+	    (st = iso_conf_file(path, sizeof path, root, name)) ||
+	    (st = iso_table_read(&s->pos, &s->n, 3, path)))
 		return st;
-	s->n = a.dim[0];
-	if (a.n_dim != 2 || a.dim[1] != 3 || s->n < 2 || s->n > SCANNER_MAX)
-		st = iso_fail(ISO_EINPUT,
-		              "%s: detector positions must be an array (n, 3) in mm, n from 2 to %d", path,
-		              SCANNER_MAX);
-	else if (!(s->pos = size_alloc(s->n, 3 * sizeof *s->pos)))
-		st = iso_fail_memory("detector positions", s->n * 3 * (int64_t)sizeof *s->pos);
-	for (int64_t i = 0; i < 3 * s->n && !st; i++) s->pos[i] = (double)a.v[i];
-	if (!st) st = iso_detectors_finish(s);
-	iso_array_free(&a);
-	return st;
+	if (s->n < 2 || s->n > SCANNER_MAX)
+		return iso_fail(ISO_EINPUT, "%s: %" PRId64 " detector positions, must be 2 to %d", path, s->n,
+		                SCANNER_MAX);
+	for (int64_t i = 0; i < 3 * s->n; i++)
+		s->pos[i] = (double)(iso_real)s->pos[i]; /* as events hold them */
+	return iso_detectors_finish(s);
 }
 
 const struct iso_scanner_fn iso_detectors_fn = {

@@ -319,21 +319,3 @@ int iso_strip_file_next(struct iso_strip_events *block, bool *end, iso_strip_fil
 	*end = f->ended && block->n == 0;
 	return st ? st : iso_strip_check(f);
 }
-
-void iso_strip_events_free(struct iso_strip_events *e)
-{
-	if (!e) return;
-	free(e->v);
-	*e = (struct iso_strip_events){ 0 };
-}
-
-int iso_strip_events_copy(struct iso_strip_events *to, const struct iso_strip_events *from)
-{
-	struct iso_strip_event *v = size_alloc(from->n, sizeof *v);
-
-	if (!v) return iso_fail_memory("events", from->n * (int64_t)sizeof *v);
-	memcpy(v, from->v, (size_t)from->n * sizeof *v);
-	*to = *from;
-	to->v = v;
-	return ISO_OK;
-}

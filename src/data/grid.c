@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Grids: a box of voxels in mm. */
-#include "size.h"
-#include "status.h"
+#include "core/size.h"
+#include "core/status.h"
 
 #include <math.h>
 
