@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* isotome mu: attenuation at 511 keV from a CT in Hounsfield units. */
-#include "cmd.h"
+#include "onto.h"
 
 #include <math.h>
 #include <string.h>
@@ -11,8 +11,7 @@
 struct settings {
 	const char *ct, *out;
 	double kvp, smooth, shift[3];
-	int64_t size[3];
-	double voxel[3], centre[3];
+	struct onto onto;
 };
 
 static const struct opt_usage usage = {
@@ -29,35 +28,6 @@ static const struct opt_usage usage = {
 	"  isotome mu CT/IM0001 --like image.nii --smooth 5 -o mu.nii\n"
 	"  isotome mu ct.nii.gz --kvp 120 --voxel 4 --shift 0,0,-12.5 -o mu.nii\n",
 };
-
-/* ---- the grid ---- */
-
-/* Of an image; the record then tells it by numbers, which repeat the run without the image. */
-static int grid_of_image(struct iso_grid *g, struct cmd *c, struct settings *s)
-{
-	const char *const numbers[] = { "grid", "voxel", "centre", NULL }, *given = cmd_given_of(c, numbers);
-	struct iso_array head;
-	int st = given ? iso_fail(ISO_EARG, "--like %s says the grid, --%s does too", c->like, given)
-	               : iso_peek(&head, c->like);
-
-	if (st || (st = record_input(&c->record, c->like))) return st;
-	if (!head.has_grid) return iso_fail(ISO_EINPUT, "%s: holds no voxel size, as .nii does", c->like);
-	*g = head.grid;
-	memcpy(s->size, g->n, sizeof s->size);
-	memcpy(s->voxel, g->voxel, sizeof s->voxel);
-	memcpy(s->centre, g->centre, sizeof s->centre);
-	for (int i = 0; numbers[i]; i++) opt_find(c->sets, numbers[i])->given = true;
-	return record_set(&c->record, "parameters", opt_to_json(c->sets));
-}
-
-/* What is not given follows from the straight grid that covers the CT. */
-static int choose_grid(struct iso_grid *g, struct cmd *c, struct settings *s, const struct iso_volume *ct)
-{
-	if (cmd_like_image(c)) return grid_of_image(g, c, s);
-	int st = iso_volume_grid(g, ct);
-
-	return st ? st : cmd_grid_within(g, c, s->size, s->voxel, s->centre);
-}
 
 /* ---- the CT ---- */
 
@@ -99,15 +69,6 @@ static int choose_voltage(struct cmd *c, struct settings *s, const struct iso_vo
 	return record_result(&c->record, "kvp", record_real(s->kvp));
 }
 
-/* A file that the CT was read from may not be an output; each is in the record. */
-static int add_inputs(struct cmd *c, const struct iso_volume *ct)
-{
-	int st = ISO_OK;
-
-	for (int64_t i = 0; i < ct->n_files && !st; i++) st = record_input_file(&c->record, ct->file[i]);
-	return st;
-}
-
 static int read_ct(struct cmd *c, const struct settings *s, struct iso_volume *ct)
 {
 	int st;
@@ -136,8 +97,6 @@ static int make(struct cmd *c, const struct settings *s, const struct iso_volume
                 const struct iso_grid *g)
 {
 	const int64_t n = iso_grid_voxels(g);
-	const bool asked =
-		cmd_like_image(c) || cmd_given(c, "grid") || cmd_given(c, "voxel") || cmd_given(c, "centre");
 	struct iso_array mu = { 0 };
 	int64_t outside = 0;
 	int st;
@@ -152,7 +111,7 @@ static int make(struct cmd *c, const struct settings *s, const struct iso_volume
 	if (outside == n)
 		st = iso_fail(ISO_EARG,
 		              "the grid lies outside of %s; --centre or --shift brings them together", s->ct);
-	else if (outside > 0 && asked) /* of the grid that covers an oblique CT, corners always do */
+	else if (outside > 0 && onto_asked(c)) /* of the grid that covers an oblique CT, corners always do */
 		record_warn_share(&c->record, (double)outside, (double)n,
 		                  "%.3g %% of the grid lies outside of %s; attenuation is 0 there",
 		                  100 * (double)outside / (double)n, s->ct);
@@ -169,8 +128,8 @@ static int run(struct cmd *c, struct settings *s)
 	struct iso_grid g;
 	int st;
 
-	if ((st = iso_volume_peek(&ct, s->ct)) || (st = add_inputs(c, &ct)) ||
-	    (st = choose_voltage(c, s, &ct)) || (st = choose_grid(&g, c, s, &ct)) ||
+	if ((st = iso_volume_peek(&ct, s->ct)) || (st = onto_inputs(c, &ct)) ||
+	    (st = choose_voltage(c, s, &ct)) || (st = onto_grid(&g, c, &s->onto, &ct)) ||
 	    (st = iso_write_check_grid(s->out, &g)) ||
 	    (st = record_result(&c->record, "grid", cmd_grid_json(&g))) || (st = plan(c, s, &ct, &g)) ||
 	    (st = read_ct(c, s, &ct)))
@@ -199,20 +158,11 @@ int main_mu(int argc, char **argv)
 		  .help = "move the CT by this much, mm, to align the two scanners" },
 		{ 0 },
 	};
-	struct opt grid[] = {
-		{ 0, "grid", .integer = s.size, .count = 3, .spread = true, .value = "NX,NY,NZ", .min = 1,
-		  .max = 1e15, .absent = "covers the CT", .help = "number of voxels" },
-		{ 0, "voxel", .real = s.voxel, .count = 3, .spread = true, .value = "DX,DY,DZ", .min = 1e-6,
-		  .max = 1e6, .absent = "the CT's own, or its extent over the grid",
-		  .help = "size of a voxel, mm" },
-		{ 0, "centre", .real = s.centre, .count = 3, .value = "X,Y,Z", .absent = "the CT's own",
-		  .help = "centre of the image, mm" },
-		{ 0 },
-	};
 	struct cmd c = { .cpu_only = true, .like_image = true };
-	struct opt_set sets[] = {
-		{ NULL, own }, { "Image grid", grid }, cmd_common(&c, CMD_COMPUTES | CMD_WRITES), { 0 }
-	};
+	struct opt_set sets[] = { { NULL, own },
+		                  onto_options(&s.onto, "the CT"),
+		                  cmd_common(&c, CMD_COMPUTES | CMD_WRITES),
+		                  { 0 } };
 	int st = cmd_parse(&c, &usage, sets, argc, argv);
 
 	if (!st && !(st = cmd_check_array(&c, s.out)) && !(st = cmd_begin(&c))) st = run(&c, &s);
