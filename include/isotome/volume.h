@@ -20,7 +20,8 @@ struct iso_volume {
 	iso_real *v;
 	double kvp; /* tube voltage of a CT; 0 if the file does not say it */
 	int64_t n_files;
-	char **file; /* names of the files that it was read from */
+	char **file;   /* names of the files that it was read from */
+	char unit[32]; /* of its values, as Units of the JSON file beside it says; "" if it does not */
 };
 
 /* A NIfTI image (.nii, .nii.gz) of any orientation, another image with a grid (.raw), or a CT series in DICOM,

@@ -6,7 +6,7 @@ from __future__ import annotations
 import ctypes
 import os
 import warnings
-from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_int64, c_void_p
+from ctypes import POINTER, byref, c_char, c_char_p, c_double, c_int, c_int64, c_void_p
 from typing import Any, Sequence
 
 import numpy as np
@@ -31,6 +31,7 @@ class _Volume(ctypes.Structure):  # volume.h
         ("kvp", c_double),
         ("n_files", c_int64),
         ("file", POINTER(c_char_p)),
+        ("unit", c_char * 32),
     ]
 
 

@@ -157,8 +157,8 @@ static int image_volume(struct iso_volume *v, const iso_ctx *ctx, const char *pa
 	return (v->file[0] = strdup(path)) ? ISO_OK : iso_fail_memory(path, PATH_MAX);
 }
 
-/* The tube voltage from the JSON file that dcm2niix writes beside a NIfTI image. */
-static int voltage_beside(struct iso_volume *v, const char *path)
+/* The tube voltage and the unit from the JSON file beside a NIfTI image, as dcm2niix and this library write it. */
+static int look_beside(struct iso_volume *v, const char *path)
 {
 	char sidecar[PATH_MAX];
 	json_t *root = NULL;
@@ -166,8 +166,10 @@ static int voltage_beside(struct iso_volume *v, const char *path)
 	if (iso_sidecar_path(sidecar, sizeof sidecar, path) || access(sidecar, R_OK) != 0) return ISO_OK;
 	if (iso_json_read(&root, sidecar) == ISO_ENOMEM) return ISO_ENOMEM;
 	double kvp = json_number_value(json_object_get(root, "KVP"));
+	const char *unit = json_string_value(json_object_get(root, "Units"));
 
 	v->kvp = kvp > 0 ? kvp : 0;
+	if (unit) snprintf(v->unit, sizeof v->unit, "%s", unit);
 	json_decref(root);
 	return ISO_OK;
 }
@@ -177,7 +179,7 @@ static int read_volume(struct iso_volume *v, const iso_ctx *ctx, const char *pat
 	if (iso_is_dicom(path)) return iso_dicom_volume(v, ctx, path, values);
 	int st = (is_nifti(path) ? iso_nifti_volume : image_volume)(v, ctx, path, values);
 
-	return st ? st : voltage_beside(v, path);
+	return st ? st : look_beside(v, path);
 }
 
 static int read_whole(struct iso_volume *v, const iso_ctx *ctx, const char *path, bool values)
