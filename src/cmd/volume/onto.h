@@ -3,7 +3,7 @@
 #ifndef ISO_ONTO_H
 #define ISO_ONTO_H
 
-#include "cmd.h"
+#include "cmd/cmd.h"
 
 struct onto {
 	int64_t size[3];
