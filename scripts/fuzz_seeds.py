@@ -701,6 +701,7 @@ RUNS = [
     ["demo", "strip", "-o", "d"],
     ["help", "recon"],
     ["bench", "end-to-end", "--cases", "plain,srm", "--events", "1e5,1e6", "--plot", "a.svg"],
+    ["resample", "x.nii", "--like", "r.nii", "--shift", "1,2,3", "-o", "a.nii"],
     ["mu", "x.nii", "--kvp", "120", "--like", "r.nii", "--smooth", "9", "--shift", "1,2,3", "-o", "a.nii"],
     ["recon", "ray", "--events", "e.lmdT", "--scanner", "ring.yaml", "--grid", "3", "--voxel", "20", "--iterations", "1",
      "--duration-s", "9", "--isotope", "C-11", "--calibration", "3.5", "--suv", "--weight-kg", "70", "--dose-mbq", "300",

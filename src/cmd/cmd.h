@@ -233,6 +233,7 @@ int main_calibrate(int argc, char **argv);
 int main_scatter(int argc, char **argv);
 int main_filter(int argc, char **argv);
 int main_mu(int argc, char **argv);
+int main_resample(int argc, char **argv);
 int main_measure(int argc, char **argv);
 int main_view(int argc, char **argv);
 int main_convert(int argc, char **argv);

@@ -31,6 +31,7 @@ static const struct command commands[] = {
 	  .has_problem = true },
 	{ "filter", "smooth an image: Gaussian or median", .run = main_filter },
 	{ "mu", "turn a CT into attenuation, on the grid of an image", .run = main_mu },
+	{ "resample", "put an image onto another grid, or that of another image", .run = main_resample },
 	{ "measure", "measure an image: regions, profiles, widths, differences", .run = main_measure },
 	{ "view", "draw a picture: slices, montage, maximum-intensity projection", .run = main_view },
 	{ "convert", "convert a file to another format", .run = main_convert, .options = of_convert },

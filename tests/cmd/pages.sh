@@ -58,7 +58,7 @@ next() {
 		echo "${COMPREPLY[*]}"' bash "$ISOTOME" "$@")
 	[ "$got" = "$wanted" ] || fail "after '$*': '$got', expected '$wanted'"
 }
-next 'recon report reproduce' re
+next 'recon resample report reproduce' re
 next 'recon' help rec
 models=$(grep -o '&model_[a-z]*' "$SOURCE/src/problem/model.c" | sed 's/&model_//')
 # shellcheck disable=SC2086

@@ -120,6 +120,7 @@ bids bids @suv.nii --subject 01 --manufacturer us --tracer-name FDG --injected-m
 filter filter gaussian:20 @x.nii -o smooth.nii
 mu mu $tests/data/dicom --voxel 6 --smooth 5 -o ct.nii
 mu_like mu @x.nii --kvp 120 --like @truth.nii -o ct.nii
+resample resample @x.nii --like @truth.nii --smooth 9 -o on.nii
 filter_median filter median:3 @x.nii -o smooth.npy
 roi measure roi @x.nii --sphere 0,0,0,30 --json
 profile measure profile @x.nii --from -60,0,0 --to 60,0,0 --json
