@@ -17,13 +17,10 @@ import signal
 import socket
 import threading
 from ctypes import c_void_p
-from typing import TYPE_CHECKING, Any, Callable
+from typing import Any, Callable, Protocol
 
 from . import errors
 from ._abi import lib
-
-if TYPE_CHECKING:
-    from .context import Context
 
 # ---- forks: threads and devices of the library do not survive them ----
 
@@ -79,18 +76,27 @@ class Handle:
 
 # ---- calls that run, and Ctrl-C ----
 
+class Stoppable(Protocol):
+    """What a call needs of its context."""
+
+    _interrupted: bool
+
+    def _interrupt(self) -> None: ...
+    def _forget_requests(self) -> None: ...
+
+
 # By token: the context, and whether it is a call of the main thread. KeyboardInterrupt may come between any
 # two steps of the main thread, also while it takes back what it set. A call is therefore forgotten in one
 # step, dict.pop, and what else is to be taken back is taken back then or, at the latest, by the next call.
-_running: dict[object, tuple[Context, bool]] = {}
+_running: dict[object, tuple[Stoppable, bool]] = {}
 
 
-def runs(context: Context) -> bool:
+def runs(context: Stoppable) -> bool:
     """Whether a call runs on the context, on any thread."""
     return any(c is context for c, _ in tuple(_running.values()))
 
 
-def _of_main_thread() -> list[Context]:
+def _of_main_thread() -> list[Stoppable]:
     return [c for c, main in tuple(_running.values()) if main]
 
 
@@ -196,7 +202,7 @@ def check(status: int) -> None:
         raise errors.of_status(status, (lib.iso_message() or b"").decode(errors="replace"))
 
 
-def call(context: Context, function: Callable[..., int], *arguments: Any) -> None:
+def call(context: Stoppable, function: Callable[..., int], *arguments: Any) -> None:
     """A call that may be long, and its failure as an exception."""
     refuse_fork()
     token, main = object(), _in_main_thread()

@@ -1,16 +1,28 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What progress=True shows of a long call: bars of tqdm where it is installed, else a line on stderr."""
+"""Steps of a long call, and what progress=True shows of them: bars of tqdm where it is installed, else a line on stderr."""
 
 from __future__ import annotations
 
 import sys
 import warnings
-from typing import Any, Callable
-
-from .context import Progress
+from typing import Any, Callable, NamedTuple
 
 _EVERY_S = 0.2  # a line on a terminal is written anew no sooner
 _WIDTH = 79
+
+
+class Progress(NamedTuple):
+    """A step of a long call, as a callback gets it."""
+
+    stage: str
+    done: int
+    total: int
+    elapsed_s: float
+    left_s: float | None  # None: not known yet
+    note: str
+    unit: str  # what it counts, "events"; "": nothing but steps
+    per_s: float  # so many of these a second; 0: not known yet
+    brief: bool  # beside the work itself, maybe within another stage, as the reading of a file
 
 
 class Bars:

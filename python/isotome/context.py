@@ -15,6 +15,7 @@ from ._abi import PROGRESS_FN, lib
 from ._abi import Progress as _Step
 from ._call import Handle, check, refuse_fork, runs, text, use
 from ._checks import integer
+from .bars import Progress, shown
 
 if TYPE_CHECKING:
     from ._ranks import Exchanged
@@ -130,20 +131,6 @@ class Context:
                 lib.iso_ctx_clear_cancel(self._pointer)
 
 
-class Progress(NamedTuple):
-    """A step of a long call, as a callback gets it."""
-
-    stage: str
-    done: int
-    total: int
-    elapsed_s: float
-    left_s: float | None  # None: not known yet
-    note: str
-    unit: str  # what it counts, "events"; "": nothing but steps
-    per_s: float  # so many of these a second; 0: not known yet
-    brief: bool  # beside the work itself, maybe within another stage, as the reading of a file
-
-
 #: What the argument `progress` may be: a function of a Progress; True: bars of tqdm, or a line on stderr; None: nothing.
 Tell = Union[Callable[[Progress], object], bool, None]
 
@@ -154,8 +141,6 @@ def listening(context: Context, progress: Tell) -> Iterator[None]:
     if progress is None or progress is False:
         yield
     elif progress is True:
-        from .bars import shown
-
         with contextlib.closing(shown()) as bars, Listener(context, bars):
             yield
     else:

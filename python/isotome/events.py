@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
@@ -15,8 +15,6 @@ from ._checks import number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from .simulation import Simulated
 
 _U32 = np.dtype(np.uint32)
 _COLUMNS = ("lines", "time_ms", "count", "mult", "add", "crystal")
@@ -28,6 +26,20 @@ def _bad(lines: np.ndarray) -> int:
     if not math.isfinite(float(lines.sum(dtype=np.float64))):
         bad |= ~np.isfinite(lines).all(axis=1)
     return int(bad.sum())
+
+
+class Simulated(NamedTuple):
+    """What simulated events are made of: `events.info`."""
+
+    trues: int
+    scatters: int
+    randoms: int
+    decays: float  # that gave the trues and scatters, and all that no crystal saw
+    window_ps: float  # randoms are uniform over |dt| <= window
+    randoms_per_pair: float  # expected, of a pair of efficiency 1; without time of flight
+    randoms_per_pair_mm: float  # and with unbinned time of flight
+    by_scatters: tuple[int, ...] = ()  # events by scatters of both photons; the last: as many or more
+    order: np.ndarray | None = None  # (events,) uint8: 0 a true, 1, 2, ... scatters, 255 a random
 
 
 @dataclass(eq=False, repr=False)

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from typing import Any
 
@@ -17,6 +18,11 @@ import numpy as np
 
 from . import _masks, errors
 from .grid import Grid
+
+
+def _of_package(name: str) -> Any:
+    """A function that stands on images: __init__.py loads it when first used, by the table _LATER."""
+    return getattr(importlib.import_module(__package__), name)
 
 
 def _cropped(grid: Grid, n_leading: int, index: Any) -> Grid | None:
@@ -168,21 +174,15 @@ class Image(np.ndarray):
 
         force: replaces a file that exists, which is refused otherwise.
         """
-        from .files import write
-
-        write(path, self, force=force)
+        _of_package("write")(path, self, force=force)
 
     # ---- pictures ----
 
     def show(self, **how: Any) -> None:
         """isotome.show of it."""
-        from .drawing import show
-
-        show(self, **how)
+        _of_package("show")(self, **how)
 
     def _repr_png_(self) -> bytes | None:
-        from .drawing import picture
-
         if not 2 <= self.ndim <= 4 or not self.size or self.dtype.kind not in "biuf":
             return None
-        return picture(self)._repr_png_()
+        return _of_package("picture")(self)._repr_png_()

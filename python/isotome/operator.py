@@ -21,7 +21,7 @@ from __future__ import annotations
 import contextlib
 import math
 from ctypes import byref, c_double, c_void_p
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Protocol
 
 import numpy as np
 
@@ -34,10 +34,15 @@ from .context import Context
 
 if TYPE_CHECKING:
     from .grid import Grid
-    from .problem import Problem
 
 Shape = tuple[int, ...]
 Array = Any  # of a kind that _kinds knows
+
+
+class Sensitive(Protocol):
+    """What an operator needs of the problem that made it."""
+
+    def sensitivity(self) -> np.ndarray: ...
 
 
 class EmStatistics(NamedTuple):
@@ -608,7 +613,7 @@ class _Vectors:
 class _Shared:
     """An operator of the library, which the whole and its subsets share."""
 
-    def __init__(self, handle: Handle, context: Context, problem: Problem | None = None, shape: Shape = ()):
+    def __init__(self, handle: Handle, context: Context, problem: Sensitive | None = None, shape: Shape = ()):
         self.handle: Handle | None = handle
         self.context = context
         self.problem = problem

@@ -260,7 +260,7 @@ class Scanner:
         """The transducers of a scanner of kind "transducers"."""
         from .transducers import of_scanner
 
-        return of_scanner(self)
+        return of_scanner(self._pointer)
 
     @property
     def grid(self) -> Grid | None:

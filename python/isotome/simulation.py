@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 import os
 from ctypes import POINTER, byref, c_bool, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint64, c_void_p
-from typing import Any, NamedTuple, Union
+from typing import Any, Union
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from ._call import check, text
 from ._checks import integer, number
 from ._inputs import context_of, image, refuse_memory, room, run
 from .context import Context, Tell
-from .events import Events, adopted
+from .events import Events, Simulated, adopted
 from .grid import Grid
 from .phantoms import opened
 from .scanner import Scanner, StripsStruct, of_kind
@@ -96,20 +96,6 @@ declare(
         "iso_isotope": (c_char_p, [c_char_p]),
     }
 )
-
-
-class Simulated(NamedTuple):
-    """What simulated events are made of: `events.info`."""
-
-    trues: int
-    scatters: int
-    randoms: int
-    decays: float  # that gave the trues and scatters, and all that no crystal saw
-    window_ps: float  # randoms are uniform over |dt| <= window
-    randoms_per_pair: float  # expected, of a pair of efficiency 1; without time of flight
-    randoms_per_pair_mm: float  # and with unbinned time of flight
-    by_scatters: tuple[int, ...] = ()  # events by scatters of both photons; the last: as many or more
-    order: np.ndarray | None = None  # (events,) uint8: 0 a true, 1, 2, ... scatters, 255 a random
 
 
 def half_life(isotope: str) -> float:

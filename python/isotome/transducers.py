@@ -6,7 +6,7 @@ from __future__ import annotations
 import ctypes
 from ctypes import POINTER, byref, c_bool, c_double, c_int, c_int64, c_void_p
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,9 +14,6 @@ from . import _arrays, errors
 from ._abi import declare, handle, lib
 from ._call import check
 from ._checks import integer, number, numbers
-
-if TYPE_CHECKING:
-    from .scanner import Scanner
 
 _DOUBLE = np.dtype(np.float64)
 
@@ -197,7 +194,7 @@ def of_struct(t: TransducersStruct) -> Transducers:
     )
 
 
-def of_scanner(scanner: Scanner) -> Transducers | None:
-    """Those of a scanner; None: it is of another kind."""
-    t = lib.iso_scanner_transducers(scanner._pointer)
+def of_scanner(scanner: c_void_p) -> Transducers | None:
+    """Those of a scanner of the library; None: it is of another kind."""
+    t = lib.iso_scanner_transducers(scanner)
     return of_struct(t.contents) if t else None
