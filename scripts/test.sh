@@ -44,7 +44,7 @@ no_cuda_symbols() {
 }
 
 structure() {
-	"${PYTHON:-/usr/bin/python3}" scripts/structure.py
+	"${PYTHON:-/usr/bin/python3}" scripts/structure.py --checks all
 }
 
 stage structure
