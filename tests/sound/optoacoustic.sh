@@ -72,6 +72,21 @@ END
 # ---- the band that the traces tell: of noisy ones alone ----
 # shellcheck disable=SC2086
 run recon ubp --data y.npy --scanner s.yaml $nodes --band-mhz 0,0 -o every.nii
+# transducers that are left out might as well have heard nothing
+check "traces with silence" <<'END'
+import numpy as np
+y = np.load("y.npy")
+y[[2, 6, 7, 8]] = 0
+np.save("silent.npy", y)
+END
+run recon ubp --data silent.npy --scanner s.yaml $nodes --band-mhz 0,0 -o silent.nii
+run recon ubp --data y.npy --scanner s.yaml $nodes --band-mhz 0,0 --without 3,7-9 -o without.nii
+same silent.nii without.nii
+cmp -s every.nii without.nii && fail "--without changes nothing"
+for words in 0 3, 3-2 3,x 3-4-5 1-99999; do
+	expect 2 recon ubp --data y.npy --scanner s.yaml $nodes --without "$words" -o no.nii
+	err_has "--without is '$words', must be numbers of transducers from 1 to"
+done
 same every.nii x.nii
 # shellcheck disable=SC2086
 run recon ubp --data a.npy --scanner s.yaml $nodes -o heard.nii

@@ -18,7 +18,7 @@
 struct ubp {
 	struct sound sound; /* first: what the optoacoustic models share */
 	/* options */
-	const char *weights;
+	const char *weights, *without;
 	double cutoff_mhz, band_mhz[2], speeds[3];
 	bool scan;
 	/* the band of the first image's traces, where nobody says one: further images get the same */
@@ -53,6 +53,9 @@ static void params(struct opt *table, void *self)
 		          "0 is no lower edge. 0,0 uses all frequencies. Without the option the traces tell: "
 		          "LOW is above the drift that all transducers share, HIGH where neighbouring "
 		          "transducers stop agreeing. Clean traces of a dense array stay as they are" },
+		{ 0, "without", .text = &ubp->without, .value = "N,N-N,...", .absent = "all are used",
+		  .help = "transducers whose traces are not used, such as dead or noisy ones: numbers "
+		          "from 1 on, and ranges of them, as in 12,40-43" },
 		{ 0, "speeds", .real = ubp->speeds, .count = 3, .value = "LOW,HIGH,N", .min = .01, .max = 1e4,
 		  .absent = "one speed",
 		  .help = "make an image for each of N speeds of sound from LOW to HIGH, mm/us, and "
@@ -222,12 +225,51 @@ static int record_band(struct ubp *ubp)
 	                                 "why", why));
 }
 
+static bool next_number(int64_t *n, const char **text)
+{
+	const char *p = *text;
+
+	for (*n = 0; *p >= '0' && *p <= '9' && p - *text < 9; p++) *n = 10 * *n + (*p - '0');
+	bool found = p > *text;
+
+	*text = p;
+	return found;
+}
+
+/* The next entry of 'without', "N" or "N-N": its first and last number. False: it is neither. */
+static bool next_range(int64_t range[2], const char **text)
+{
+	if (!next_number(&range[0], text)) return false;
+	range[1] = range[0];
+	if (**text == '-' && (++*text, !next_number(&range[1], text))) return false;
+	if (**text == ',') return *++*text != '\0';
+	return **text == '\0';
+}
+
+/* A trace of zeros adds nothing to any voxel. */
+static int silence(struct ubp *ubp)
+{
+	int64_t n = ubp->t.n, samples = ubp->t.samples, range[2];
+
+	for (const char *at = ubp->without; at && *at;) {
+		if (!next_range(range, &at) || range[0] < 1 || range[1] < range[0] || range[1] > n)
+			return iso_fail(ISO_EARG,
+			                "'without' is '%s', must be numbers of transducers from 1 to %" PRId64
+			                ", and ranges that rise, as in 12,40-43",
+			                ubp->without, n);
+		memset(ubp->sound.y.v + (range[0] - 1) * samples, 0,
+		       (size_t)((range[1] - range[0] + 1) * samples) * sizeof *ubp->sound.y.v);
+	}
+	return ISO_OK;
+}
+
 static int filter(struct ubp *ubp)
 {
 	iso_real *y = ubp->sound.y.v;
 	const double *band = ubp->band_mhz;
-	int st = ISO_OK;
+	int st = silence(ubp);
 
+	if (st) return st;
 	record_stage(ubp->sound.p->record, "filter");
 	if (!ubp->has_found && asks_for_band(ubp) && (st = find_band(ubp))) return st;
 	if (ubp->cutoff_mhz > 0)
