@@ -11,8 +11,8 @@
    - every function that can fail returns ISO_OK (0) or a negative code, and leaves one line
      about it in iso_message(). Results are written on success only;
    - if such a function needs a pointer, NULL gives ISO_EARG; if NULL has a meaning, the function or the member
-     says which. Functions without a status need all their pointers, except functions that free, which take
-     NULL;
+     says which. Functions without a status do nothing with NULL, and return 0, NULL or false, unless their
+     comment says otherwise;
    - a struct of parameters that begins with `size` is made as { .size = sizeof s, ... }: later versions
      add members at its end, and take a smaller struct as one with zeros there. Size 0 gives ISO_EARG.
      All other structs keep their members as long as the library keeps its soname;

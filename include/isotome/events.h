@@ -74,7 +74,7 @@ struct iso_events_options {
    may be NULL. docs/formats.md says what each holds. */
 int iso_events_read(struct iso_events *e, const char *path, const struct iso_events_options *o);
 void iso_events_free(struct iso_events *e);
-bool iso_event_bad(const struct iso_event *e);
+bool iso_event_bad(const struct iso_event *e); /* as n_bad counts them; true of NULL */
 
 /* .lmdT, .npy (n, 7), or .Cdh, which keeps everything except counts. .Cdh needs a scanner (NULL: none) and
    writes it as .hscan and .lut. Histograms are refused. */

@@ -34,7 +34,7 @@ int64_t iso_scanner_pairs(const iso_scanner *s);            /* crystal pairs in 
 /* Crystals a and b of pair number i, 0 <= i < iso_scanner_pairs. */
 void iso_scanner_pair(int64_t *a, int64_t *b, const iso_scanner *s, int64_t i);
 
-/* Nearest crystal to a point, and its distance. */
+/* Nearest crystal to a point, and its distance; -1 of NULL. */
 int64_t iso_scanner_nearest(double *distance, const iso_scanner *s, const double p[3]);
 
 /* Weight of a pair besides efficiencies: 1, or the solid angle that the two faces share

@@ -52,7 +52,7 @@ int iso_strip_events_read(struct iso_strip_events *e, const char *path, const st
 int iso_strip_events_write(const char *path, const struct iso_strip_events *e, const char *sidecar);
 void iso_strip_events_free(struct iso_strip_events *e);
 int iso_strip_events_write_check(const char *path, bool force); /* as iso_write_check */
-bool iso_strip_event_bad(const struct iso_strip_event *e);
+bool iso_strip_event_bad(const struct iso_strip_event *e);      /* as n_bad counts them; true of NULL */
 
 /* The same piece by piece, in bounded memory. `grows`: others still write to the file, so its end
    is where to wait for more; a pipe ends when its writers are gone, whether or not it `grows`.

@@ -289,12 +289,12 @@ int iso_cg_image(iso_real *x, const iso_cg_state *c)
 
 const double *iso_cg_cost(int *n, const iso_cg_state *c)
 {
-	return iso_loop_curve(&c->s.l, COST, n);
+	return n && c ? iso_loop_curve(&c->s.l, COST, n) : NULL;
 }
 
 const double *iso_cg_gradient(int *n, const iso_cg_state *c)
 {
-	return iso_loop_curve(&c->s.l, GRADIENT, n);
+	return n && c ? iso_loop_curve(&c->s.l, GRADIENT, n) : NULL;
 }
 
 void iso_cg_free(iso_cg_state *c)

@@ -33,6 +33,7 @@ struct iso_em_state {
 
 const iso_real *iso_sens_get(double *scale, const struct iso_sens *s, int64_t n, int sub)
 {
+	if (!scale || !s) return NULL;
 	*scale = s->n_images == 1 ? 1. / s->n_sub : 1;
 	return s->image + (s->n_images == 1 ? 0 : sub * n);
 }
@@ -256,11 +257,12 @@ int iso_em_image(iso_real *x, const iso_em_state *e)
 
 const double *iso_em_loglik(int *n, const iso_em_state *e)
 {
-	return iso_loop_curve(&e->l, 0, n);
+	return n && e ? iso_loop_curve(&e->l, 0, n) : NULL;
 }
 
 void iso_em_events(int64_t *used, int64_t *skipped, double *lost, const iso_em_state *e)
 {
+	if (!used || !skipped || !lost || !e) return;
 	*used = e->used;
 	*skipped = e->skipped;
 	*lost = e->lost;

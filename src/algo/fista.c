@@ -308,12 +308,12 @@ int iso_fista_image(iso_real *x, const iso_fista_state *f)
 
 const double *iso_fista_cost(int *n, const iso_fista_state *f)
 {
-	return iso_loop_curve(&f->s.l, COST, n);
+	return n && f ? iso_loop_curve(&f->s.l, COST, n) : NULL;
 }
 
 const double *iso_fista_change(int *n, const iso_fista_state *f)
 {
-	return iso_loop_curve(&f->s.l, CHANGE, n);
+	return n && f ? iso_loop_curve(&f->s.l, CHANGE, n) : NULL;
 }
 
 void iso_fista_free(iso_fista_state *f)

@@ -246,6 +246,8 @@ static int median(iso_real *y, iso_ctx *ctx, const struct iso_filter *f, const s
 void iso_filter_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_filter *f,
                      const struct iso_grid *g)
 {
+	if (!plan || !ctx || !f || !g) return;
+
 	int64_t each = 0;
 
 	if (iso_ctx_is_cuda(ctx)) {
@@ -285,6 +287,8 @@ int iso_filter_apply(iso_real *y, iso_ctx *ctx, const struct iso_filter *f, cons
 
 int iso_filter_host(iso_real *x, iso_ctx *ctx, const struct iso_filter *f, const struct iso_grid *g)
 {
+	if (!x || !ctx || !f || !g) return iso_fail_null(__func__);
+
 	int64_t n = iso_grid_voxels(g);
 	struct iso_room room = { .ctx = ctx, .what = "filter" };
 	iso_real *from, *to;
@@ -344,6 +348,8 @@ int iso_psf_create(iso_op **op, iso_ctx *ctx, const struct iso_grid *g, const do
 
 void iso_psf_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_grid *g)
 {
+	if (!plan || !ctx || !g) return;
+
 	const struct iso_filter f = { .kind = ISO_GAUSSIAN };
 
 	iso_plan_add(plan, "images before and behind the PSF", iso_grid_voxels(g), 3 * sizeof(iso_real),

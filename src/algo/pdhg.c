@@ -296,6 +296,7 @@ int iso_pdhg_image(iso_real *x, const iso_pdhg_state *s)
 
 const struct iso_pdhg_look *iso_pdhg_looks(int *n, const iso_pdhg_state *s)
 {
+	if (!n || !s) return NULL;
 	*n = (int)s->n_looks;
 	return s->look;
 }

@@ -307,6 +307,8 @@ int iso_pdhg_make(iso_pdhg_state **out, const struct iso_pdhg *given, const iso_
 void iso_pdhg_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_pdhg *p, int64_t n,
                    int64_t n_data)
 {
+	if (!plan || !p) return;
+
 	int64_t real = sizeof(iso_real);
 	bool cuda = iso_ctx_is_cuda(ctx), squares = p->y != NULL;
 	int vectors = squares ? 1 : (p->data.y != NULL) + (p->data.add != NULL) + (p->data.mult != NULL);

@@ -184,6 +184,8 @@ int iso_volume_resample(iso_real *x, int64_t *outside, iso_ctx *ctx, const struc
 void iso_volume_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_grid *g,
                      const struct iso_volume *v, double smooth)
 {
+	if (!plan || !g || !v) return;
+
 	struct iso_filter f;
 	struct iso_grid own;
 

@@ -34,43 +34,44 @@ static const iso_ctx *opened(const iso_ctx *ctx)
 
 bool iso_ctx_is_cuda(const iso_ctx *ctx)
 {
-	return opened(ctx)->cuda != NULL;
+	return ctx && opened(ctx)->cuda != NULL;
 }
 
 const char *iso_ctx_device(const iso_ctx *ctx)
 {
-	return opened(ctx)->device;
+	return ctx ? opened(ctx)->device : NULL;
 }
 
 const char *iso_ctx_device_name(const iso_ctx *ctx)
 {
-	return opened(ctx)->device_name;
+	return ctx ? opened(ctx)->device_name : NULL;
 }
 
 int iso_ctx_threads(const iso_ctx *ctx)
 {
-	return ctx->threads;
+	return ctx ? ctx->threads : 0;
 }
 
 int iso_ctx_rank(const iso_ctx *ctx)
 {
-	return iso_rank(ctx);
+	return ctx ? iso_rank(ctx) : 0;
 }
 
 int iso_ctx_ranks(const iso_ctx *ctx)
 {
-	return iso_ranks(ctx);
+	return ctx ? iso_ranks(ctx) : 1;
 }
 
 void iso_ctx_exchanged(int64_t *bytes, double *seconds, const iso_ctx *ctx)
 {
+	if (!bytes || !seconds || !ctx) return;
 	*bytes = ctx->comm ? ctx->comm->bytes : 0;
 	*seconds = ctx->comm ? ctx->comm->wait_s : 0;
 }
 
 const struct iso_vec *iso_ctx_vec(const iso_ctx *ctx)
 {
-	return opened(ctx)->vec;
+	return ctx ? opened(ctx)->vec : NULL;
 }
 
 int iso_ctx_set_stream(iso_ctx *ctx, void *stream)
@@ -86,7 +87,7 @@ int iso_ctx_set_stream(iso_ctx *ctx, void *stream)
 
 void *iso_ctx_stream(const iso_ctx *ctx)
 {
-	return opened(ctx)->stream;
+	return ctx ? opened(ctx)->stream : NULL;
 }
 
 static int order(iso_ctx *ctx, const char *what, void *stream, bool lead)
@@ -117,16 +118,20 @@ int iso_ctx_wait(iso_ctx *ctx)
 
 void iso_ctx_set_memory_limit(iso_ctx *ctx, int64_t bytes)
 {
+	if (!ctx) return;
 	ctx->memory_limit = bytes;
 }
 
 void iso_ctx_cancel(iso_ctx *ctx)
 {
+	if (!ctx) return;
 	__atomic_store_n(&ctx->cancel, 1, __ATOMIC_RELAXED);
 }
 
 void iso_ctx_clear_cancel(iso_ctx *ctx)
 {
+	if (!ctx) return;
+
 	int asked = 1; /* and not ISO_CTX_LOST */
 
 	__atomic_compare_exchange_n(&ctx->cancel, &asked, 0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
@@ -134,7 +139,7 @@ void iso_ctx_clear_cancel(iso_ctx *ctx)
 
 bool iso_ctx_cancelled(const iso_ctx *ctx)
 {
-	return iso_stopped(ctx);
+	return ctx && iso_stopped(ctx);
 }
 
 int iso_ctx_poll(const iso_ctx *ctx)
@@ -372,6 +377,7 @@ void iso_clock_end(struct iso_clock *c)
 
 void iso_ctx_set_progress(iso_ctx *ctx, iso_progress_fn fn, void *arg)
 {
+	if (!ctx) return;
 	ctx->progress = fn;
 	ctx->progress_arg = arg;
 }

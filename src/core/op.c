@@ -144,26 +144,28 @@ void iso_op_free(iso_op *op)
 
 iso_ctx *iso_op_ctx(const iso_op *op)
 {
-	return op->ctx;
+	return op ? op->ctx : NULL;
 }
 
 int64_t iso_op_n_in(const iso_op *op)
 {
-	return op->n_in;
+	return op ? op->n_in : 0;
 }
 
 int64_t iso_op_n_out(const iso_op *op)
 {
-	return op->n_out;
+	return op ? op->n_out : 0;
 }
 
 int iso_op_n_sub(const iso_op *op)
 {
-	return op->n_sub;
+	return op ? op->n_sub : 0;
 }
 
 struct iso_rows iso_op_rows(const iso_op *op, int sub)
 {
+	if (!op) return (struct iso_rows){ 0 };
+
 	struct iso_rows all = { 0, op->n_out };
 
 	return sub == ISO_ALL || !op->fn->rows ? all : op->fn->rows(op, sub);
@@ -182,6 +184,8 @@ void iso_op_sort_rows(const iso_op *op, iso_real *dst, const iso_real *src, stru
 
 void iso_op_sort(iso_real *dst, const iso_op *op, const iso_real *src)
 {
+	if (!dst || !op || !src) return;
+
 	struct iso_clock clock = iso_clock_brief(op->ctx, "order", "rows", op->n_out, NULL);
 
 	for (int64_t i = 0; i < op->n_out; i += PIECE) {
@@ -195,6 +199,8 @@ void iso_op_sort(iso_real *dst, const iso_op *op, const iso_real *src)
 
 void iso_op_unsort(iso_real *dst, const iso_op *op, const iso_real *src)
 {
+	if (!dst || !op || !src) return;
+
 	struct iso_clock clock = iso_clock_brief(op->ctx, "order", "rows", op->n_out, NULL);
 
 	for (int64_t at = 0; at < op->n_out; at += PIECE) {

@@ -24,6 +24,8 @@ static struct iso_plan_lines lost;
 
 void iso_plan_add(struct iso_plan *plan, const char *what, int64_t count, int64_t item, bool on_device)
 {
+	if (!plan || !what) return;
+
 	struct iso_plan_lines *old = plan->lines, *more = NULL;
 	struct line line = { .count = count };
 	int64_t bytes;
@@ -49,11 +51,13 @@ void iso_plan_voxels(struct iso_plan *plan, int64_t voxels)
 
 int iso_plan_size(const struct iso_plan *plan)
 {
-	return plan->lines ? plan->lines->n : 0;
+	return plan && plan->lines ? plan->lines->n : 0;
 }
 
 struct iso_plan_line iso_plan_line(const struct iso_plan *plan, int i)
 {
+	if (!plan) return (struct iso_plan_line){ 0 };
+
 	const struct line *l = &plan->lines->line[i];
 
 	return (struct iso_plan_line){ l->what, l->host, l->device };
@@ -73,6 +77,7 @@ static void add_saturating(int64_t *sum, int64_t bytes)
 
 void iso_plan_total(int64_t *host, int64_t *device, const struct iso_plan *plan)
 {
+	if (!host || !device || !plan) return;
 	*host = *device = 0;
 	for (int i = 0; i < iso_plan_size(plan); i++) {
 		add_saturating(host, plan->lines->line[i].host);

@@ -9,6 +9,8 @@
 
 bool iso_event_bad(const struct iso_event *e)
 {
+	if (!e) return true;
+
 	bool finite = isfinite(e->dt_ps);
 
 	for (int i = 0; i < 3; i++) finite = finite && isfinite(e->p1[i]) && isfinite(e->p2[i]);

@@ -31,11 +31,12 @@ int iso_grid_check(const struct iso_grid *g)
 
 int64_t iso_grid_voxels(const struct iso_grid *g)
 {
-	return g->n[0] * g->n[1] * g->n[2];
+	return g ? g->n[0] * g->n[1] * g->n[2] : 0;
 }
 
 bool iso_grid_same(const struct iso_grid *a, const struct iso_grid *b)
 {
+	if (!a || !b) return false;
 	for (int i = 0; i < 3; i++) {
 		double tol = 1e-4 * a->voxel[i];
 

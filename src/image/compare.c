@@ -12,6 +12,8 @@ static double ratio(double difference, double reference)
 
 void iso_measure_diff(struct iso_diff *d, int64_t n, const iso_real *a, const iso_real *b)
 {
+	if (!d || !a || !b) return;
+
 	double top = 0, sum = 0, l1 = 0, l2 = 0, b1 = 0, b2 = 0;
 
 	for (int64_t i = 0; i < n; i++) {

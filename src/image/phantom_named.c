@@ -324,10 +324,11 @@ void iso_phantom_free(iso_phantom *p)
 
 void iso_phantom_grid(struct iso_grid *g, const iso_phantom *p)
 {
+	if (!g || !p) return;
 	*g = p->grid;
 }
 
 int iso_phantom_shapes(const iso_phantom *p)
 {
-	return p->n;
+	return p ? p->n : 0;
 }

@@ -344,12 +344,12 @@ void iso_event_file_close(iso_event_file *f)
 
 const struct iso_events_info *iso_event_file_info(const iso_event_file *f)
 {
-	return &f->info;
+	return f ? &f->info : NULL;
 }
 
 const iso_scanner *iso_event_file_scanner(const iso_event_file *f)
 {
-	return f->scanner;
+	return f ? f->scanner : NULL;
 }
 
 /* ---- reading ---- */

@@ -28,7 +28,7 @@ const struct iso_recording_format iso_msot_format = { "expat", false, MSOT };
 
 bool iso_is_recording(const char *path)
 {
-	return iso_kind_as(path, ISO_RECORDING_FILE);
+	return path && iso_kind_as(path, ISO_RECORDING_FILE);
 }
 
 /* The row of a file that this build has the library for. */
@@ -50,7 +50,7 @@ void iso_recording_warn(iso_recording *r, const char *fmt, ...)
 	const size_t size = sizeof *i->warning;
 	va_list args;
 
-	if (i->n_warnings == sizeof i->warning / size) return;
+	if (i->n_warnings == (int)(sizeof i->warning / size)) return;
 	char *text = i->warning[i->n_warnings++];
 	int n = r->path ? snprintf(text, size, "%s: ", r->path) : 0;
 
@@ -74,7 +74,7 @@ void iso_recording_free(iso_recording *r)
 
 const struct iso_recording_info *iso_recording_info(const iso_recording *r)
 {
-	return &r->info;
+	return r ? &r->info : NULL;
 }
 
 /* ---- opening ---- */
@@ -272,6 +272,8 @@ int iso_recording_read(iso_real *y, const iso_recording *r, int64_t wavelength, 
 
 int iso_recording_range(double range[2], const iso_recording *r)
 {
+	if (!range || !r) return iso_fail_null(__func__);
+
 	const struct iso_recording_info *i = &r->info;
 	int64_t most = i->t.samples < PIECE ? PIECE / i->t.samples : 1, images = i->wavelengths * i->frames;
 	iso_real *y, of_all[2] = { INFINITY, -INFINITY };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What values and events look like: ranges, sums, and what is wrong with them. */
 #include "core/progress.h"
+#include "core/status.h"
 #include "events.h"
 #include "file/suffix.h"
 
@@ -10,6 +11,7 @@ enum { BLOCK = 1 << 16 }; /* events in memory at a time */
 
 void iso_array_stats(struct iso_array_stats *s, const struct iso_array *a)
 {
+	if (!s || !a) return;
 	*s = (struct iso_array_stats){ .min = INFINITY, .max = -INFINITY };
 	for (int64_t i = 0; i < a->n; i++) {
 		double v = a->v[i];
@@ -36,6 +38,7 @@ static void extend(double range[2], double v)
 
 void iso_events_stats_begin(struct iso_events_stats *s)
 {
+	if (!s) return;
 	double(*const range[])[2] = { &s->ends_mm.x, &s->ends_mm.y, &s->ends_mm.z, &s->dt_ps,
 		                      &s->time_s,    &s->count,     &s->mult,      &s->add };
 
@@ -67,6 +70,7 @@ static void count_event(struct iso_events_stats *s, const struct iso_events *e, 
 
 void iso_events_stats_add(struct iso_events_stats *s, const struct iso_events *e)
 {
+	if (!s || !e) return;
 	for (int64_t k = 0; k < e->n; k++)
 		if (!iso_event_bad(&e->v[k])) count_event(s, e, k);
 	s->n += e->n;
@@ -75,6 +79,8 @@ void iso_events_stats_add(struct iso_events_stats *s, const struct iso_events *e
 
 int iso_event_file_stats(struct iso_events_stats *s, const iso_event_file *f)
 {
+	if (!s || !f) return iso_fail_null(__func__);
+
 	int64_t n = iso_event_file_info(f)->n;
 	struct iso_clock clock = iso_clock_brief(f->ctx, "read", "events", n, iso_base_name(f->path));
 	struct iso_events e = { 0 };

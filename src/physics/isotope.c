@@ -40,6 +40,8 @@ static int unknown(const char *isotope)
 
 const char *iso_isotope(const char *isotope)
 {
+	if (!isotope) return NULL;
+
 	const struct isotope *i = find(isotope);
 
 	return i ? i->name : NULL;

@@ -341,6 +341,7 @@ int iso_panel_norm(iso_real *n, double *efficiency, struct iso_norm_figures *fig
                    const struct iso_panels *p, const iso_real *y, const iso_real *e,
                    const struct iso_norm_options *o)
 {
+	if (!n || !figures || !ctx || !p || !y || !e || !o) return iso_fail_null(__func__);
 	struct fit f = {
 		.ctx = ctx, .y = y, .e = e, .layers = p->layers, .x = p->crystals[0], .z = p->crystals[1]
 	};

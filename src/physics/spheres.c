@@ -319,6 +319,8 @@ void iso_traces_noise(iso_real *y, int64_t n, double sigma, uint64_t seed)
 int iso_spheres_traces(iso_real *y, double *greatest, iso_ctx *ctx, const struct iso_spheres *s,
                        const struct iso_transducers *t, double noise, uint64_t seed)
 {
+	if (!y || !greatest || !s || !t) return iso_fail_null(__func__);
+
 	int64_t n = t->n * t->samples;
 	int st;
 

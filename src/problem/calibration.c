@@ -271,12 +271,12 @@ int iso_calibration_read(iso_calibration **out, const char *path)
 
 double iso_calibration_k(const iso_calibration *c)
 {
-	return c->k;
+	return c ? c->k : 0;
 }
 
 double iso_calibration_error(const iso_calibration *c)
 {
-	return c->error;
+	return c ? c->error : 0;
 }
 
 const json_t *calibration_made_with(const iso_calibration *c)
@@ -286,6 +286,8 @@ const json_t *calibration_made_with(const iso_calibration *c)
 
 const char *iso_calibration_scanner(const iso_calibration *c)
 {
+	if (!c) return NULL;
+
 	const char *name = json_string_value(json_object_get(calibration_made_with(c), "scanner"));
 
 	return name ? name : "";

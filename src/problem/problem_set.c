@@ -33,9 +33,10 @@ int iso_problem_param(struct iso_param *param, const iso_problem *p, int k)
 		[OPT_FIRST] = ISO_PARAM_READS, [OPT_WRITES] = ISO_PARAM_WRITES,
 		[OPT_PLACE] = ISO_PARAM_PLACE,
 	};
-	const struct opt *o = p && k >= 0 ? opt_at(p->sets, k) : NULL;
+	if (!param || !p) return iso_fail_null(__func__);
+	const struct opt *o = k >= 0 ? opt_at(p->sets, k) : NULL;
 
-	if (!o || !param || param->size < offsetof(struct iso_param, value)) return ISO_EARG;
+	if (!o || param->size < offsetof(struct iso_param, value)) return ISO_EARG;
 	struct iso_param full = {
 		.size = param->size < sizeof full ? param->size : sizeof full,
 		.name = o->name,
@@ -138,7 +139,7 @@ static int give(struct given **g, iso_problem *p, const char *name, enum iso_par
 int iso_problem_set_array(iso_problem *p, const char *name, const struct iso_array *a, bool device)
 {
 	struct given *g;
-	int st = give(&g, p, name, ISO_TAKES_ARRAY, a ? a->v : NULL);
+	int st = p && name && a ? give(&g, p, name, ISO_TAKES_ARRAY, a->v) : iso_fail_null(__func__);
 
 	return st ? st : record_copy(&g->array, a, device ? p->record->ctx : NULL);
 }
@@ -146,7 +147,7 @@ int iso_problem_set_array(iso_problem *p, const char *name, const struct iso_arr
 int iso_problem_set_events(iso_problem *p, const char *name, const struct iso_events *e)
 {
 	struct given *g;
-	int st = give(&g, p, name, ISO_TAKES_EVENTS, e ? e->v : NULL);
+	int st = p && name && e ? give(&g, p, name, ISO_TAKES_EVENTS, e->v) : iso_fail_null(__func__);
 
 	return st ? st : iso_events_copy(&g->events, e);
 }
@@ -154,7 +155,7 @@ int iso_problem_set_events(iso_problem *p, const char *name, const struct iso_ev
 int iso_problem_set_strip_events(iso_problem *p, const struct iso_strip_events *e)
 {
 	struct given *g;
-	int st = give(&g, p, "events", ISO_TAKES_STRIP_EVENTS, e ? e->v : NULL);
+	int st = p && e ? give(&g, p, "events", ISO_TAKES_STRIP_EVENTS, e->v) : iso_fail_null(__func__);
 
 	return st ? st : iso_strip_events_copy(&g->strips, e);
 }

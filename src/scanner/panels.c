@@ -220,11 +220,12 @@ const struct iso_scanner_fn iso_panels_fn = {
 
 const struct iso_panels *iso_scanner_panels(const iso_scanner *s)
 {
-	return s->kind == ISO_PANELS ? &s->panels : NULL;
+	return s && s->kind == ISO_PANELS ? &s->panels : NULL;
 }
 
 void iso_panels_grid(struct iso_grid *g, const struct iso_panels *p)
 {
+	if (!g || !p) return;
 	*g = (struct iso_grid){
 		.n = { (int64_t)p->crystals[0] * p->per_pitch[0], p->planes,
 		       (int64_t)p->crystals[1] * p->per_pitch[1] },
@@ -234,6 +235,8 @@ void iso_panels_grid(struct iso_grid *g, const struct iso_panels *p)
 
 int64_t iso_panels_lors(const struct iso_panels *p)
 {
+	if (!p) return 0;
+
 	int64_t head = p->layers * face(p);
 
 	return head * head;

@@ -127,71 +127,73 @@ void iso_scanner_free(iso_scanner *s)
 
 enum iso_scanner_kind iso_scanner_kind(const iso_scanner *s)
 {
-	return s->kind;
+	return s ? s->kind : 0;
 }
 
 const char *iso_scanner_name(const iso_scanner *s)
 {
-	return s->name;
+	return s ? s->name : NULL;
 }
 
 const char *iso_scanner_note(const iso_scanner *s)
 {
-	return s->note;
+	return s ? s->note : NULL;
 }
 
 bool iso_scanner_assumed(const iso_scanner *s)
 {
-	return s->assumed;
+	return s && s->assumed;
 }
 
 int64_t iso_scanner_crystals(const iso_scanner *s)
 {
-	return s->n;
+	return s ? s->n : 0;
 }
 
 const double *iso_scanner_positions(const iso_scanner *s)
 {
-	return s->pos;
+	return s ? s->pos : NULL;
 }
 
 double iso_scanner_tof_fwhm_ps(const iso_scanner *s)
 {
-	return s->tof_fwhm_ps;
+	return s ? s->tof_fwhm_ps : 0;
 }
 
 double iso_scanner_tof_bin_ps(const iso_scanner *s)
 {
-	return s->tof_bin_ps;
+	return s ? s->tof_bin_ps : 0;
 }
 
 double iso_scanner_coincidence_ns(const iso_scanner *s)
 {
-	return s->coincidence_ns;
+	return s ? s->coincidence_ns : 0;
 }
 
 const struct iso_strips *iso_scanner_strips(const iso_scanner *s)
 {
-	return s->kind == ISO_STRIPS ? &s->strips : NULL;
+	return s && s->kind == ISO_STRIPS ? &s->strips : NULL;
 }
 
 const double *iso_scanner_crystal_mm(const iso_scanner *s)
 {
-	return s->crystal_mm[0] > 0 ? s->crystal_mm : NULL;
+	return s && s->crystal_mm[0] > 0 ? s->crystal_mm : NULL;
 }
 
 int64_t iso_scanner_pairs(const iso_scanner *s)
 {
-	return s->pairs.n;
+	return s ? s->pairs.n : 0;
 }
 
 void iso_scanner_pair(int64_t *a, int64_t *b, const iso_scanner *s, int64_t i)
 {
+	if (!a || !b || !s) return;
 	pairs_get(&s->pairs, i, a, b);
 }
 
 int64_t iso_scanner_nearest(double *distance, const iso_scanner *s, const double p[3])
 {
+	if (!distance || !s || !p) return -1;
 	if (s->n == 0 || !isfinite(p[0]) || !isfinite(p[1]) || !isfinite(p[2])) {
 		*distance = INFINITY; /* from any crystal */
 		return 0;
@@ -232,6 +234,7 @@ bool iso_scanner_in_coincidence(const iso_scanner *s, int64_t a, int64_t b)
 
 double iso_scanner_pair_weight(const iso_scanner *s, const double p1[3], const double p2[3])
 {
+	if (!s || !p1 || !p2) return 0;
 	if (!pairs_counted(&s->pairs, p1, p2)) return 0;
 	return s->solid_angle ? pairs_solid_angle(p1, p2) : 1;
 }

@@ -29,6 +29,8 @@ static void cross(double c[3], const double a[3], const double b[3])
 /* v = n_z n - z, whose z component is n_z^2 - 1 = -(n_x^2 + n_y^2) without cancellation. */
 void iso_transducer_frame(double ex[3], double ey[3], const double n[3])
 {
+	if (!ex || !ey || !n) return;
+
 	double v[3] = { n[2] * n[0], n[2] * n[1], -(n[0] * n[0] + n[1] * n[1]) }, l = length(v);
 
 	for (int a = 0; a < 3; a++) ex[a] = l > 1e-6 ? v[a] / l : a == 0;
@@ -299,6 +301,8 @@ static int flat_axis(const struct iso_transducers *t)
 
 void iso_transducers_field(double field[6], const struct iso_transducers *t)
 {
+	if (!field || !t) return;
+
 	int flat = flat_axis(t);
 
 	for (int a = 0; a < 3; a++) {

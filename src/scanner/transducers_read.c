@@ -163,5 +163,5 @@ const struct iso_scanner_fn iso_transducers_fn = {
 
 const struct iso_transducers *iso_scanner_transducers(const iso_scanner *s)
 {
-	return s->kind == ISO_TRANSDUCERS ? &s->transducers : NULL;
+	return s && s->kind == ISO_TRANSDUCERS ? &s->transducers : NULL;
 }

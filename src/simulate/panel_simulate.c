@@ -43,7 +43,7 @@ typedef struct iso_panel_scan_run run;
 
 const struct iso_panel_simulated *iso_panel_simulate_info(const run *r)
 {
-	return &r->done;
+	return r ? &r->done : NULL;
 }
 
 int iso_panel_simulate_orders(int64_t by_order[ISO_ORDERS], const run *r)
@@ -74,6 +74,8 @@ void iso_panel_simulate_plan(struct iso_plan *plan, const iso_ctx *ctx, const st
 
 int iso_panel_histogram(struct iso_array *lors, const struct iso_panels *p)
 {
+	if (!lors || !p) return iso_fail_null(__func__);
+
 	const int64_t x = p->crystals[0], z = p->crystals[1], l = p->layers;
 	const int64_t dim[6] = { l, l, x, z, x, z };
 	int st = iso_array_create(lors, l > 1 ? 6 : 4, l > 1 ? dim : dim + 2);
@@ -129,6 +131,7 @@ static int set_numbers(run *r)
 
 int iso_panel_simulate_open(run **out, iso_ctx *ctx, const struct iso_panel_simulate *from)
 {
+	if (!out || !ctx || !from) return iso_fail_null(__func__);
 	run *r = calloc(1, sizeof *r);
 
 	if (!r) return iso_fail_memory("simulate", sizeof *r);
@@ -265,6 +268,8 @@ static int one_piece(run *r)
 
 int iso_panel_simulate_events(iso_real *lors, run *r, iso_emit_fn emit, void *arg)
 {
+	if (!lors || !r) return iso_fail_null(__func__);
+
 	int64_t total = r->decays > 0 ? r->decays : r->trues, done = 0;
 	struct iso_clock clock =
 		iso_clock_start_of(r->scan.ctx, "simulate", r->decays > 0 ? "decays" : "events", 0, total);
@@ -291,6 +296,8 @@ int iso_panel_simulate_events(iso_real *lors, run *r, iso_emit_fn emit, void *ar
 
 int iso_panel_simulate_delayed(iso_real *lors, int64_t *n, run *r)
 {
+	if (!lors || !n || !r) return iso_fail_null(__func__);
+
 	double mean = (double)r->done.trues * r->done.share / (1 - r->done.share);
 	int st = ISO_OK;
 
@@ -318,6 +325,8 @@ void iso_panel_sensitivity_plan(struct iso_plan *plan, const iso_ctx *ctx)
 int iso_panel_sensitivity(struct iso_panel_reading *r, int n, iso_ctx *ctx, const struct iso_panels *p,
                           const struct iso_transport_options *o, const double at[3], int64_t pairs)
 {
+	if (!r || !ctx || !p || !o || !at) return iso_fail_null(__func__);
+
 	struct transport_table *table = malloc(sizeof *table);
 	struct transport t[ISO_PANEL_READINGS];
 	struct transport_source source = { t, n, { (float)at[0], (float)at[1], (float)at[2] }, POINT_STREAM };

@@ -98,6 +98,8 @@ int iso_strip_simulate_blocks(int64_t *decays, iso_ctx *ctx, const struct iso_st
                               const iso_phantom *ellipses, uint64_t seed, int64_t n, iso_strip_emit_fn emit,
                               void *arg)
 {
+	if (!decays || !ctx || !strips || !ellipses) return iso_fail_null(__func__);
+
 	struct iso_clock clock = iso_clock_start_of(ctx, "simulate", "events", 0, n);
 	struct iso_strip_events block = { .v = size_alloc(BLOCK, sizeof *block.v) };
 	int st = block.v ? ISO_OK : iso_fail_memory("events", BLOCK * (int64_t)sizeof *block.v);

@@ -378,8 +378,8 @@ static void refused_values_change_nothing(void **state)
 	REFUSED(iso_problem_set(p, "method", "foo"), ISO_EARG, "must be one of");
 	REFUSED(iso_problem_set(p, "iterations", "0"), ISO_EARG, "must be");
 	REFUSED(iso_problem_set(p, "voxel", "2,-1,3"), ISO_EARG, "must be");
-	REFUSED(iso_problem_set_array(p, "mu", NULL, false), ISO_EARG, "no values");
-	REFUSED(iso_problem_set_events(p, "delayed", NULL), ISO_EARG, "no events");
+	REFUSED(iso_problem_set_array(p, "mu", &(struct iso_array){ 0 }, false), ISO_EARG, "no values");
+	REFUSED(iso_problem_set_events(p, "delayed", &(struct iso_events){ 0 }), ISO_EARG, "no events");
 	assert_string_equal(value_of(p, "method", &a), "mlem");
 	assert_string_equal(value_of(p, "iterations", &a), "2");
 	assert_string_equal(value_of(p, "voxel", &a), "4,4,4");

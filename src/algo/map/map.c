@@ -366,7 +366,7 @@ bool iso_map_finished(const iso_map_state *m)
 
 double iso_map_passes(const iso_map_state *m)
 {
-	return (double)m->c.used / (double)m->subsets;
+	return m ? (double)m->c.used / (double)m->subsets : 0;
 }
 
 int iso_map_image(iso_real *x, const iso_map_state *m)
@@ -376,6 +376,7 @@ int iso_map_image(iso_real *x, const iso_map_state *m)
 
 const struct iso_map_look *iso_map_looks(int *n, const iso_map_state *m)
 {
+	if (!n || !m) return NULL;
 	*n = (int)m->c.looks;
 	return m->look;
 }

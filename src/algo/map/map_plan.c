@@ -41,6 +41,8 @@ static int saved_of(enum iso_map_method method)
 void iso_map_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_map *p, int64_t n,
                   int64_t n_data)
 {
+	if (!plan || !p) return;
+
 	int64_t real = sizeof(iso_real);
 	bool cuda = iso_ctx_is_cuda(ctx), penalised = p->prior && (p->beta > 0 || p->relative > 0);
 	bool kappa = penalised && p->kappa_auto, curvature = kappa || p->method == ISO_MAP_LBFGS;

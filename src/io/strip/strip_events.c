@@ -45,7 +45,7 @@ enum iso_strip_format iso_strip_format(const char *path)
 
 bool iso_strip_event_bad(const struct iso_strip_event *e)
 {
-	return !isfinite(e->z_up) || !isfinite(e->z_down) || !isfinite(e->dl);
+	return !e || !isfinite(e->z_up) || !isfinite(e->z_down) || !isfinite(e->dl);
 }
 
 /* ---- opening ---- */
@@ -140,7 +140,7 @@ int iso_strip_file_open(iso_strip_file **f, const char *path, const struct iso_s
 
 int64_t iso_strip_file_total(const iso_strip_file *f)
 {
-	return f->total;
+	return f ? f->total : 0;
 }
 
 void iso_strip_file_close(iso_strip_file *f)

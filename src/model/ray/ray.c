@@ -68,6 +68,8 @@ int64_t iso_ray_file_row(const iso_op *op, int64_t row)
 
 double iso_ray_ordering_s(const iso_op *op)
 {
+	if (!op) return 0;
+
 	const struct ray_model *m = op->data;
 
 	return m->ordering_s;
@@ -75,6 +77,8 @@ double iso_ray_ordering_s(const iso_op *op)
 
 const char *iso_ray_plain(const iso_op *op)
 {
+	if (!op) return NULL;
+
 	const struct ray_model *m = op->data;
 
 	return m->plain;

@@ -255,7 +255,7 @@ int iso_ray_scratch_create(iso_ray_scratch **out, iso_ctx *ctx, const struct iso
 
 const struct iso_ray_source *iso_ray_scratch_source(const iso_ray_scratch *s)
 {
-	return &s->source;
+	return s ? &s->source : NULL;
 }
 
 void iso_ray_scratch_free(iso_ray_scratch *s)

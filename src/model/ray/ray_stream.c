@@ -496,6 +496,8 @@ int iso_ray_stream_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, co
 
 void iso_ray_stream_state(int64_t *blocks, int64_t *kept, const iso_op *op)
 {
+	if (!blocks || !kept || !op) return;
+
 	const struct stream *t = op->data;
 
 	*blocks = t->blocks;
@@ -505,6 +507,8 @@ void iso_ray_stream_state(int64_t *blocks, int64_t *kept, const iso_op *op)
 void iso_ray_stream_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p,
                          const struct iso_ray_source *s, int64_t block)
 {
+	if (!plan || !ctx || !p || !s) return;
+
 	struct iso_ray_source source;
 	struct iso_ray ray;
 
@@ -525,6 +529,8 @@ static bool block_fits(int64_t need_block, int64_t need_least, int64_t have)
 int64_t iso_ray_stream_block(const iso_ctx *ctx, const struct iso_ray *p, const struct iso_ray_source *s,
                              int64_t host, int64_t device)
 {
+	if (!ctx || !p || !s) return 0;
+
 	int64_t least_host, least_device, block = LEAST_BLOCK;
 	int64_t sum_host, sum_device;
 	struct iso_plan sum = { 0 };

@@ -242,6 +242,8 @@ done:
    or so, R the radius of the support. */
 void iso_sradon_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_sradon *q)
 {
+	if (!plan || !ctx || !q) return;
+
 	struct iso_sradon full;
 
 	if (iso_sized_take(&full, "iso_sradon", sizeof full, q)) return; /* iso_sradon_create will say so */

@@ -21,6 +21,7 @@ int64_t iso_strip_file_row(const iso_op *op, int64_t row)
 
 struct iso_grid iso_strip_grid(const struct iso_strip *p)
 {
+	if (!p) return (struct iso_grid){ 0 };
 	return (struct iso_grid){ { p->nz, p->ny, 1 }, { p->pixel, p->pixel, p->pixel }, { 0, 0, 0 } };
 }
 

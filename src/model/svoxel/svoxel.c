@@ -188,6 +188,8 @@ int iso_svoxel_create(iso_op **op, iso_ctx *ctx, const struct iso_svoxel *q)
 /* On CUDA the most that parts can take: bricks may be fewer. */
 void iso_svoxel_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_svoxel *q)
 {
+	if (!plan || !ctx || !q) return;
+
 	struct iso_svoxel full;
 
 	if (iso_sized_take(&full, "iso_svoxel", sizeof full, q)) return; /* iso_svoxel_create will say so */

@@ -38,7 +38,7 @@ int iso_svoxel_lines(struct iso_svoxel *p, double fmax_mhz)
 
 double iso_svoxel_line_mhz(const struct iso_svoxel *p, int64_t l)
 {
-	return (double)(p->first_line + l) * p->df_mhz + p->offset_mhz;
+	return p ? (double)(p->first_line + l) * p->df_mhz + p->offset_mhz : 0;
 }
 
 /* 1e-9: an f0 that was rounded from a multiple of df is one. */

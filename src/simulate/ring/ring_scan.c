@@ -663,6 +663,8 @@ done:
 
 void iso_simulate_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_simulate *p)
 {
+	if (!plan || !ctx || !p) return;
+
 	bool cuda = iso_ctx_is_cuda(ctx);
 
 	/* a round of blocks, give or take */

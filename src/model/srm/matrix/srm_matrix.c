@@ -340,6 +340,8 @@ int iso_srm_add(iso_srm *m, const iso_srm *other)
 
 int64_t iso_srm_next(const iso_srm *m)
 {
+	if (!m) return 0;
+
 	int64_t next = 0;
 
 	for (int i = 0; i < m->n_range; i++)
@@ -350,6 +352,7 @@ int64_t iso_srm_next(const iso_srm *m)
 
 void iso_srm_run(uint64_t *seed, int64_t *first, int64_t *n, const iso_srm *m, int i)
 {
+	if (!seed || !first || !n || !m) return;
 	*seed = m->range[i].seed;
 	*first = m->range[i].first;
 	*n = m->range[i].n;
@@ -357,7 +360,7 @@ void iso_srm_run(uint64_t *seed, int64_t *first, int64_t *n, const iso_srm *m, i
 
 const double *iso_srm_column_sens(const iso_srm *m)
 {
-	return &m->sens[0][0];
+	return m ? &m->sens[0][0] : NULL;
 }
 
 /* Elements of each storage, from those of the folded columns: sizes of Table I at 8 bytes each. */
@@ -403,6 +406,7 @@ static void put_sensitivity(struct iso_srm_info *info, const iso_srm *m)
 
 void iso_srm_info(struct iso_srm_info *info, const iso_srm *m)
 {
+	if (!info || !m) return;
 	*info = (struct iso_srm_info){
 		.panels = m->panels,
 		.source = iso_srm_sources[m->source],

@@ -261,6 +261,8 @@ static int run_until(iso_srm *m, srm_round_fn run, struct srm_round r, int64_t n
    times those of MENG, and 3 bytes each. */
 void iso_srm_plan(struct iso_plan *plan, const iso_ctx *ctx, const iso_srm *m, int64_t pairs)
 {
+	if (!plan || !m) return;
+
 	double cells = (double)srm_numbers(m->shape.reach, m->shape.layers);
 	double keys = fmin(40 * pow((double)pairs, .6), cells);
 	int outcomes = m->options.outcomes * m->options.outcomes;
