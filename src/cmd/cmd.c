@@ -404,52 +404,11 @@ bool cmd_is_events(const char *path)
 	return iso_kind_is(path, ISO_EVENTS_FILE);
 }
 
-/* ISO_EINPUT if it is none. */
-static int check_record(const char *path)
-{
-	json_t *root = NULL;
-	int st = iso_json_read(&root, path);
-
-	if (!st && !json_object_get(root, "verb")) st = ISO_EINPUT;
-	json_decref(root);
-	return st;
-}
-
-int cmd_has_record(bool *has, const char *path)
-{
-	char sidecar[PATH_MAX];
-	int st = iso_sidecar_path(sidecar, sizeof sidecar, path);
-
-	if (st) return st;
-	st = check_record(sidecar);
-	*has = st == ISO_OK;
-	return st == ISO_ENOMEM ? st : ISO_OK;
-}
-
-/* x.json beside x.nii may be the record of another file, or no record at all but, for one, the
-   description that the run reads. */
-static int check_sidecar(const struct cmd *c, const char *path)
-{
-	char sidecar[PATH_MAX];
-	int st = iso_sidecar_path(sidecar, sizeof sidecar, path);
-
-	if (st || iso_stands_at(sidecar) == ISO_STANDS_NOTHING) return st;
-	st = check_record(sidecar);
-	if (st == ISO_ENOMEM) return st;
-	if (st)
-		return iso_fail(
-			ISO_EARG,
-			"%s: its record would replace %s, which is no record; give the output another name",
-			path, sidecar);
-	return c->force ? ISO_OK
-	                : iso_fail(ISO_EARG, "%s: its record %s exists; --force replaces it", path, sidecar);
-}
-
 int cmd_check(const struct cmd *c, const char *path, int (*check)(const char *path, bool force))
 {
 	int st = path ? check(path, c->force) : ISO_OK;
 
-	return st || !path ? st : check_sidecar(c, path);
+	return st || !path ? st : record_check_place(path, c->force);
 }
 
 int cmd_check_array(const struct cmd *c, const char *path)

@@ -126,7 +126,6 @@ int cmd_plan(struct cmd *c, struct iso_plan *plan);
 int cmd_check(const struct cmd *c, const char *path, int (*check)(const char *path, bool force));
 int cmd_check_array(const struct cmd *c, const char *path);
 int cmd_check_output(const struct cmd *c, const char *path); /* an array or events, by suffix */
-int cmd_has_record(bool *has, const char *path);             /* a run has written that file */
 
 /* Works in a folder from now on; with `make`, one that may have to be made first. Without it, a
    folder that is not there is no failure. */

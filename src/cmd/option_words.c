@@ -21,7 +21,8 @@ static bool bids_knows(const char *name)
 /* Whether the command has an option of this name. */
 static bool has_option(const struct command *c, const char *name)
 {
-	return strcmp(name, "force") == 0 || (c && c->options && opt_place(c->options, name) >= 0) ||
+	return strcmp(name, "force") == 0 || strcmp(name, "output") == 0 ||
+	       (c && c->options && opt_place(c->options, name) >= 0) ||
 	       (c && c->has_problem && (problem_knows(name) || bids_knows(name)));
 }
 

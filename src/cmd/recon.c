@@ -8,7 +8,6 @@
 #include "io/format.h"
 #include "problem/problem.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,44 +49,6 @@ static const struct opt_usage usage = {
 	"  isotome recon scan.Cdh --iterations 50 --live -o x.nii\n",
 };
 
-/* A checkpoint that nobody asked to continue is somebody's work. */
-static int check_checkpoint(iso_problem *p, struct cmd *c)
-{
-	const struct settings *s = &p->s;
-	const bool rounds = p->m->needs_rounds && p->m->needs_rounds(p);
-	static const char *const what[] = { "the frames of --output", "the checkpoint of --output",
-		                            "the rounds of --output" };
-	const char *const path[] = { s->kept, s->checkpoint, s->rounds };
-	int st;
-
-	for (int i = s->frames.series ? 0 : 1; i < (rounds ? 3 : 2); i++) {
-		if ((st = iso_names_add(&c->names, true, path[i], what[i])) ||
-		    (!recon_is_direct(s) && (st = iso_target_try(path[i]))))
-			return st;
-		if (!s->resume && !c->force && iso_stands_at(path[i]) != ISO_STANDS_NOTHING)
-			return iso_fail(ISO_EARG, "%s exists: --resume continues it, --force starts again",
-			                path[i]);
-	}
-	return iso_names_check(&c->names);
-}
-
-/* A run that continues finds those that it wrote before. */
-static int check_iterations(const struct settings *s, struct cmd *c, int k)
-{
-	char path[PATH_MAX];
-	int st = ISO_OK;
-
-	for (int64_t i = s->save_every; s->save_every > 0 && i < s->iterations && !st; i += s->save_every) {
-		if ((st = recon_iteration_path(path, s, k, (int)i)) ||
-		    (st = iso_target_names(&c->names, path, "an image of --save-every")))
-			break;
-		bool own = false;
-
-		if ((!s->resume || !(st = cmd_has_record(&own, path))) && !own) st = cmd_check_array(c, path);
-	}
-	return st;
-}
-
 static int check_follow(struct settings *s, struct cmd *c)
 {
 	int st;
@@ -97,18 +58,6 @@ static int check_follow(struct settings *s, struct cmd *c)
 		return st;
 	st = cmd_check_output(c, s->out);
 	return st ? st : cmd_check(c, s->follow.picture, iso_picture_write_check);
-}
-
-/* What a run that continues finds in the place of its image, with a record, it looks at itself: its own image may be
-   there already. */
-static int check_image(const struct settings *s, struct cmd *c)
-{
-	bool may_be_own = false;
-	int st = iso_commit_repair(s->out);
-
-	if (!st && s->resume && !c->force) st = cmd_has_record(&may_be_own, s->out);
-	if (st) return st;
-	return may_be_own ? iso_write_check(s->out, true) : cmd_check_array(c, s->out);
 }
 
 /* A preset looks at the data before a device is opened: on the CPU, within the memory and the threads of the run. */
@@ -130,11 +79,7 @@ static int check(iso_problem *p, struct cmd *c)
 	int st = s->preset ? check_settings(p, c) : settings_check(p);
 
 	if (st) return st;
-	if (s->follow.on) return check_follow(s, c);
-	if ((st = check_image(s, c))) return st;
-	for (int k = 0; k < s->frames.n; k++)
-		if ((st = check_iterations(s, c, k))) return st;
-	return check_checkpoint(p, c);
+	return s->follow.on ? check_follow(s, c) : problem_check_files(p, &c->names);
 }
 
 /* ---- presets ---- */

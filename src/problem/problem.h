@@ -94,6 +94,11 @@ void problem_forget_preset(iso_problem *p);
 int problem_load(iso_problem *p, int need, const struct iso_grid *image);
 void problem_unload(iso_problem *p);
 
+/* After settings_check: ISO_EARG where something stands in the place of the image ('output'), of one between iterations
+   or of what an interrupted run leaves, and may not be replaced or continued. `names`: all of them are outputs, which must
+   differ from its other names; NULL: none is known. */
+int problem_check_files(iso_problem *p, struct iso_names *names);
+
 /* The problem's own record, after load, forgets what an earlier run left in it. */
 int problem_begin_run(iso_problem *p);
 

@@ -9,7 +9,6 @@
 #include "core/progress.h"
 #include "file/out.h"
 #include "io/format.h"
-#include "text/json_file.h"
 
 #include <string.h>
 
@@ -392,62 +391,76 @@ int iso_problem_scatter(struct iso_array *r, const char *table, iso_problem *p, 
 
 /* ---- the image ---- */
 
-/* x.json beside x.nii may be the record of another file, or no record at all. */
-static int check_sidecar(const iso_problem *p, const char *path)
+/* The image. What a run that continues finds in its place, with a record, it looks at itself (recon_complete): its own
+   image may be there already. */
+static int check_image(const iso_problem *p)
 {
-	char sidecar[PATH_MAX];
-	json_t *root = NULL;
-	int st = iso_sidecar_path(sidecar, sizeof sidecar, path);
+	bool may_be_own = false;
+	int st = iso_commit_repair(p->s.out);
 
-	if (st || iso_stands_at(sidecar) == ISO_STANDS_NOTHING) return st;
-	if (!p->force)
-		return iso_fail(ISO_EARG, "%s: its record %s exists; 'force' replaces it", path, sidecar);
-	st = iso_json_read(&root, sidecar);
-	if (st != ISO_ENOMEM && !json_object_get(root, "verb"))
-		st = iso_fail(
-			ISO_EARG,
-			"%s: its record would replace %s, which is no record; give the output another name",
-			path, sidecar);
-	json_decref(root);
-	return st;
+	if (!st && p->s.resume && !p->force) st = record_stands(&may_be_own, p->s.out);
+	if (st || (st = iso_write_check(p->s.out, p->force || may_be_own)) || may_be_own) return st;
+	return record_check_place(p->s.out, p->force);
 }
 
 /* Images between iterations, of frame k. A run that continues finds those that it wrote before, with their
    records. */
-static int check_iterations(const iso_problem *p, int k)
+static int check_iterations(const iso_problem *p, int k, struct iso_names *names)
 {
 	const struct settings *s = &p->s;
 	char path[PATH_MAX];
 	int st = ISO_OK;
 
 	for (int64_t i = s->save_every; s->save_every > 0 && i < s->iterations && !st; i += s->save_every) {
-		json_t *root = NULL;
+		bool own = false;
 
-		if ((st = recon_iteration_path(path, s, k, (int)i))) break;
-		if (s->resume) st = record_sidecar(&root, path);
-		if (!st && !json_object_get(root, "verb") && !(st = iso_write_check(path, p->force)))
-			st = check_sidecar(p, path);
-		json_decref(root);
+		if ((st = recon_iteration_path(path, s, k, (int)i)) ||
+		    (names && (st = iso_target_names(names, path, "an image of 'save-every'"))))
+			break;
+		if (s->resume) st = record_stands(&own, path);
+		if (!st && !own && !(st = iso_write_check(path, p->force)))
+			st = record_check_place(path, p->force);
 	}
 	return st;
 }
 
-/* Commands have checked theirs. What stands in the place of the image of a run that continues is left to
-   recon_complete. A checkpoint that nobody asked to continue is somebody's work. */
-static int check_files(iso_problem *p, const char *path)
+/* What a run leaves beside its image when it is interrupted. If nobody asked to continue it, it is somebody's work. */
+static int check_unfinished(iso_problem *p, struct iso_names *names)
 {
-	const char *const work[] = { p->s.checkpoint, p->s.kept, p->s.rounds };
-	bool own = p->record == &p->own;
-	int st = iso_write_check(path, p->force || p->s.resume || !own);
+	const struct settings *s = &p->s;
+	const bool rounds = p->m->needs_rounds && p->m->needs_rounds(p);
+	static const char *const what[] = { "the frames of 'output'", "the checkpoint of 'output'",
+		                            "the rounds of 'output'" };
+	const char *const path[] = { s->kept, s->checkpoint, s->rounds };
+	int st;
 
-	if (st || !own || (!p->s.resume && (st = check_sidecar(p, path))) || (st = settings_check(p)))
-		return st;
-	for (int i = 0; i < 3 && !p->s.resume && !p->force; i++)
-		if (iso_stands_at(work[i]) != ISO_STANDS_NOTHING)
+	for (int i = s->frames.series ? 0 : 1; i < (rounds ? 3 : 2); i++) {
+		if ((names && (st = iso_names_add(names, true, path[i], what[i]))) ||
+		    (!recon_is_direct(s) && (st = iso_target_try(path[i]))))
+			return st;
+		if (!s->resume && !p->force && iso_stands_at(path[i]) != ISO_STANDS_NOTHING)
 			return iso_fail(ISO_EARG, "%s exists: 'resume' continues it, 'force' starts again",
-			                work[i]);
-	for (int k = 0; k < p->s.frames.n && !st; k++) st = check_iterations(p, k);
-	return st;
+			                path[i]);
+	}
+	return names ? iso_names_check(names) : ISO_OK;
+}
+
+int problem_check_files(iso_problem *p, struct iso_names *names)
+{
+	int st = check_image(p);
+
+	for (int k = 0; k < p->s.frames.n && !st; k++) st = check_iterations(p, k, names);
+	return st ? st : check_unfinished(p, names);
+}
+
+/* Commands have checked theirs. */
+static int check_files(iso_problem *p)
+{
+	int st;
+
+	if (p->record != &p->own) return iso_write_check(p->s.out, true);
+	if ((st = settings_check(p))) return st;
+	return p->s.follow.on ? check_image(p) : problem_check_files(p, NULL);
 }
 
 /* Whether the model is left with the last frame or image of its data, or with filtered traces. */
@@ -478,7 +491,7 @@ static int reconstruct(iso_problem *p, struct iso_array *x, const char *path)
 		return iso_fail(ISO_EARG,
 		                "'follow': events as they come are for one process, there are %d ranks",
 		                iso_ranks(p->ctx));
-	if (path && (st = iso_comm_agree(p->ctx, check_files(p, path)))) return st;
+	if (path && (st = iso_comm_agree(p->ctx, check_files(p)))) return st;
 	if ((st = iso_problem_load(p)) || (st = problem_begin_run(p))) return st;
 	if (path && (st = iso_write_check_grid(path, &p->found.grid))) return st;
 	if ((st = recon_complete(p, &complete, x, path)) || complete) return settle(p, st);
@@ -586,7 +599,7 @@ int iso_problem_write(const char *path, iso_problem *p, const struct iso_array *
 	struct call c = enter(p);
 	int st = iso_write_check(path, p->force);
 
-	if (!st) st = check_sidecar(p, path);
+	if (!st) st = record_check_place(path, p->force);
 	st = iso_comm_agree(p->ctx, st);
 	return leave(c, st ? st : problem_write_image(p, path, a, p->ctx));
 }

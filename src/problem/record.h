@@ -118,6 +118,11 @@ void record_part(struct record *r, const char *kind, int64_t k, int64_t n);
 int record_json(json_t **root, const char *path);
 int record_sidecar(json_t **root, const char *path);
 
+/* Whether a run has written that file: its record stands beside it. And ISO_EARG where a record can't be put there: a file
+   that is none stands in its place, which may be the description that the run reads; or one that only `force` replaces. */
+int record_stands(bool *stands, const char *path);
+int record_check_place(const char *path, bool force);
+
 /* record_ranks.c: what this process had read, exchanged and waited for when a run began; and, where there are several
    ranks, what each took since then, as "ranks" of the record. All ranks call it. */
 struct record_since {

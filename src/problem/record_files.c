@@ -62,6 +62,33 @@ int record_sidecar(json_t **root, const char *path)
 	return iso_sidecar_path(sidecar, sizeof sidecar, path) ? ISO_OK : record_json(root, sidecar);
 }
 
+int record_stands(bool *stands, const char *path)
+{
+	json_t *root = NULL;
+	int st = record_sidecar(&root, path);
+
+	*stands = json_object_get(root, "verb");
+	json_decref(root);
+	return st;
+}
+
+int record_check_place(const char *path, bool force)
+{
+	char sidecar[PATH_MAX];
+	bool stands;
+	int st = iso_sidecar_path(sidecar, sizeof sidecar, path);
+
+	if (st || iso_stands_at(sidecar) == ISO_STANDS_NOTHING || (st = record_stands(&stands, path)))
+		return st;
+	if (!stands)
+		return iso_fail(
+			ISO_EARG,
+			"%s: its record would replace %s, which is no record; give the output another name",
+			path, sidecar);
+	return force ? ISO_OK
+	             : iso_fail(ISO_EARG, "%s: its record %s exists; 'force' replaces it", path, sidecar);
+}
+
 static int unit_from_sidecar(struct iso_array *a, const char *path)
 {
 	json_t *root = NULL;
