@@ -108,18 +108,12 @@ done:
 
 /* ---- events ---- */
 
-/* Formats of crystal numbers, which keep all or refuse it. */
-static bool of_crystals(const char *path)
-{
-	return iso_has_suffix(path, ".Cdh") || iso_has_suffix(path, ".petsird");
-}
-
 /* What the target has no place for. */
 static void warn_lost(struct cmd *c, const struct settings *s, const struct iso_events *e)
 {
 	char lost[128] = "";
 
-	if (of_crystals(s->to)) return;
+	if (iso_kind_keeps_crystals(s->to)) return;
 	if (e->time_ms) strcat(lost, ", time stamps");
 	if (e->mult) strcat(lost, ", attenuation and normalisation");
 	if (e->add) strcat(lost, ", scatter and randoms");
@@ -154,7 +148,7 @@ static int append(struct copy *k, const struct settings *s, struct iso_events *e
 
 	k->n += e->n;
 	k->n_bad += e->n_bad;
-	if (!of_crystals(s->to) || e->crystal) return iso_event_writer_append(k->w, e);
+	if (!iso_kind_keeps_crystals(s->to) || e->crystal) return iso_event_writer_append(k->w, e);
 	st = iso_events_crystals(e, &moved, s->read.scanner);
 	if (!st) st = iso_event_writer_append(k->w, e);
 	free(e->crystal);
@@ -317,7 +311,8 @@ static int check_output(const struct cmd *c, const struct settings *s, enum what
 	if (what != STRIPS && cmd_is_events(s->from) && !cmd_is_events(s->to) &&
 	    !iso_has_suffix(s->to, ".npy"))
 		return iso_fail(ISO_EARG, "%s: events are written as .lmdT, .Cdh, .petsird or .npy", s->to);
-	if (what == EVENTS && !of_crystals(s->to) && (cmd_given(c, "duration-s") || cmd_given(c, "start-s")))
+	if (what == EVENTS && !iso_kind_keeps_crystals(s->to) &&
+	    (cmd_given(c, "duration-s") || cmd_given(c, "start-s")))
 		return iso_fail(
 			ISO_EARG,
 			"%s has no place for --duration-s and --start-s; a CASToR .Cdh and a .petsird have",

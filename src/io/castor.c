@@ -531,6 +531,7 @@ static const char *const beside[] = { ".Cdf", ".hscan", ".lut", NULL };
 
 const struct iso_event_format iso_castor_format = {
 	.name = "CASToR",
+	.keeps_crystals = true,
 	.open = open_castor,
 	.decode = decode,
 	.record = 12,

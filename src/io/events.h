@@ -73,9 +73,10 @@ struct iso_event_format {
 	int (*read)(const iso_event_file *f, struct iso_events *e, int64_t k, int64_t i, int64_t n,
 	            uint8_t *buffer, int64_t size);
 	void (*close)(iso_event_file *f); /* what `layout` points to; NULL: nothing */
-	bool has_ends;                    /* records hold coordinates, which may be of another unit */
-	bool masked;                      /* GATE text: a mask says its columns, and trues can be told */
-	bool simulated;                   /* trees or tables of a simulation, by name, which can tell trues */
+	bool keeps_crystals; /* as written: their numbers, times and factors, not lines and t1 - t2 alone */
+	bool has_ends;       /* records hold coordinates, which may be of another unit */
+	bool masked;         /* GATE text: a mask says its columns, and trues can be told */
+	bool simulated;      /* trees or tables of a simulation, by name, which can tell trues */
 
 	int record; /* bytes of a record that is written, or the least if `begin` sets w->record */
 	/* Event i of e as a record; NULL, and no append: the format is only read. */

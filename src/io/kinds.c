@@ -5,6 +5,8 @@
 #include "ecat.h"
 #include "file/in.h"
 #include "file/suffix.h"
+#include "scanner/scanner.h"
+#include "text/json_file.h"
 #include "volume.h"
 #include "text/interfile.h"
 
@@ -56,38 +58,89 @@ static bool is_hroot(const uint8_t *head, int64_t n)
 	return has(head, n, "ROOT header") && has(head, n, "name of data file");
 }
 
+/* ---- files that belong together ---- */
+
+static int of_petlink(char first[PATH_MAX], char second[PATH_MAX], const char *path)
+{
+	(void)second;
+	return iso_petlink_partner(first, path);
+}
+
+static int of_hscan(char first[PATH_MAX], char second[PATH_MAX], const char *path)
+{
+	(void)second;
+	return iso_hscan_partner(first, PATH_MAX, path);
+}
+
+static int of_msot(char first[PATH_MAX], char second[PATH_MAX], const char *path)
+{
+	(void)second;
+	return iso_suffix_partner(first, PATH_MAX, path, ".bin");
+}
+
+static int of_raw(char first[PATH_MAX], char second[PATH_MAX], const char *path)
+{
+	(void)second;
+	snprintf(first, PATH_MAX, "%s.json", path);
+	return ISO_OK;
+}
+
+/* The data file that a description names; what is no description, or no JSON, names none. */
+static int of_json(char first[PATH_MAX], char second[PATH_MAX], const char *path)
+{
+	const char *name, *slash = strrchr(path, '/');
+	json_t *root = NULL, *array;
+	int st = iso_json_read(&root, path);
+
+	(void)second;
+	array = json_object_get(root, "array");
+	name = json_string_value(json_object_get(array ? array : root, "data_file"));
+	if (name) snprintf(first, PATH_MAX, "%.*s%s", slash ? (int)(slash + 1 - path) : 0, path, name);
+	json_decref(root);
+	return st == ISO_ENOMEM ? st : ISO_OK;
+}
+
 static const struct iso_kind kinds[] = {
 	{ ".lmdT", .content = ISO_EVENTS_FILE, .events = &iso_lmdt_format },
-	{ ".Cdh", .content = ISO_EVENTS_FILE, .events = &iso_castor_format },
-	{ ".l.hdr", .content = ISO_EVENTS_FILE, .events = &iso_petlink_format, .is = iso_petlink_header },
-	{ ".l", .content = ISO_EVENTS_FILE, .events = &iso_petlink_format },
+	{ ".Cdh", .content = ISO_EVENTS_FILE, .events = &iso_castor_format, .partners = iso_castor_files,
+	  .is_header = true },
+	{ ".l.hdr", .content = ISO_EVENTS_FILE, .events = &iso_petlink_format, .is = iso_petlink_header,
+	  .partners = of_petlink, .is_header = true },
+	{ ".l", .content = ISO_EVENTS_FILE, .events = &iso_petlink_format, .partners = of_petlink },
 	{ ".petsird", .content = ISO_EVENTS_FILE, .events = &iso_petsird_format, .is = iso_is_petsird },
 	{ ".npy", .content = ISO_ARRAY_FILE, .array = &iso_npy_format, .events = &iso_npy_events_format,
 	  .strips = ISO_STRIP_NPY },
 	{ ".dcm", .content = ISO_VOLUME_FILE, .array = &iso_dicom_format, .is = iso_dicom_begins },
 	{ ".nii", .content = ISO_ARRAY_FILE, .array = &iso_nii_format },
 	{ ".nii.gz", .content = ISO_ARRAY_FILE, .array = &iso_nii_gz_format },
-	{ ".raw", .content = ISO_ARRAY_FILE, .array = &iso_raw_format, .strips = ISO_STRIP_FLOATS },
-	{ ".raw.json", .content = ISO_ARRAY_FILE }, /* read by the next row; it may be a record as well */
-	{ ".json", .content = ISO_JSON_FILE, .array = &iso_raw_json_format },
+	{ ".raw", .content = ISO_ARRAY_FILE, .array = &iso_raw_format, .strips = ISO_STRIP_FLOATS,
+	  .partners = of_raw },
+	{ ".raw.json", .content = ISO_ARRAY_FILE, .partners = of_json,
+	  .is_header = true }, /* read by the next row; it may be a record as well */
+	{ ".json", .content = ISO_JSON_FILE, .array = &iso_raw_json_format, .partners = of_json,
+	  .is_header = true },
 	{ ".f32", .content = ISO_STRIPS_FILE, .strips = ISO_STRIP_FLOATS },
 	{ ".dat", .content = ISO_EVENTS_FILE, .events = &iso_gate_format },
 	{ ".txt", .content = ISO_EVENTS_FILE, .events = &iso_gate_format, .strips = ISO_STRIP_TEXT },
 	{ ".csv", .content = ISO_EVENTS_FILE, .events = &iso_csv_format },
-	{ ".hs", .content = ISO_EVENTS_FILE, .events = &iso_interfile_format, .is = iso_interfile_is_lines },
-	{ ".hv", .content = ISO_ARRAY_FILE, .array = &iso_interfile_hv_format, .is = iso_interfile_is_image },
-	{ ".h33", .content = ISO_ARRAY_FILE, .array = &iso_interfile_h33_format },
+	{ ".hs", .content = ISO_EVENTS_FILE, .events = &iso_interfile_format, .is = iso_interfile_is_lines,
+	  .partners = iso_interfile_partner, .is_header = true },
+	{ ".hv", .content = ISO_ARRAY_FILE, .array = &iso_interfile_hv_format, .is = iso_interfile_is_image,
+	  .partners = iso_interfile_partner, .is_header = true },
+	{ ".h33", .content = ISO_ARRAY_FILE, .array = &iso_interfile_h33_format,
+	  .partners = iso_interfile_partner, .is_header = true },
 	{ ".v", .content = ISO_ARRAY_FILE, .array = &iso_ecat_format, .is = iso_ecat_begins },
 	{ ".root", .content = ISO_EVENTS_FILE, .events = &iso_root_format, .is = iso_is_root },
 	{ ".hdf5", .content = ISO_RECORDING_FILE, .recording = &iso_ipasc_format },
 	{ ".h5", .content = ISO_RECORDING_FILE, .recording = &iso_ipasc_format },
 	{ ".hdf5", .content = ISO_EVENTS_FILE, .events = &iso_table_format, .is = iso_is_table },
-	{ ".msot", .content = ISO_RECORDING_FILE, .recording = &iso_msot_format },
+	{ ".msot", .content = ISO_RECORDING_FILE, .recording = &iso_msot_format, .partners = of_msot,
+	  .is_header = true },
 	{ ".srm", .content = ISO_MATRIX_FILE },
 	{ ".yaml", .content = ISO_DESCRIPTION_FILE },
 	{ ".yml", .content = ISO_DESCRIPTION_FILE },
-	{ ".hscan", .content = ISO_SCANNER_FILE },
-	{ ".ghscan", .content = ISO_SCANNER_FILE },
+	{ ".hscan", .content = ISO_SCANNER_FILE, .partners = of_hscan },
+	{ ".ghscan", .content = ISO_SCANNER_FILE, .partners = of_hscan },
 	{ ".geom", .content = ISO_SCANNER_FILE },
 	{ ".ckpt", .content = ISO_CHECKPOINT_FILE },
 	{ ".hs", .content = ISO_OTHER_FILE, .is = is_spect, .what = "a scan of SPECT",
@@ -199,6 +252,37 @@ const struct iso_kind *iso_kind_to_read(const char *path, enum iso_content as)
 	if (k) return k;
 	k = by_content(path, ISO_OTHER_FILE);
 	return k ? NULL : iso_kind_as(path, as);
+}
+
+const struct iso_kind *iso_kind_to_write(const char *path, enum iso_content as)
+{
+	for (int i = 0; i < N_KINDS; i++)
+		if (serves(&kinds[i], as, true) && iso_has_suffix(path, kinds[i].suffix)) return &kinds[i];
+	return NULL;
+}
+
+bool iso_kind_keeps_crystals(const char *path)
+{
+	const struct iso_kind *k = iso_kind_to_write(path, ISO_EVENTS_FILE);
+
+	return k && k->events->keeps_crystals;
+}
+
+int iso_kind_partners(char first[PATH_MAX], char second[PATH_MAX], const char *path)
+{
+	const struct iso_kind *k = iso_kind_found(path);
+
+	*first = *second = '\0';
+	return k && k->partners ? k->partners(first, second, path) : ISO_OK;
+}
+
+int iso_kind_data(char data[PATH_MAX], const char *path)
+{
+	const struct iso_kind *k = iso_kind_found(path);
+	char second[PATH_MAX];
+
+	*data = '\0';
+	return k && k->is_header ? k->partners(data, second, path) : ISO_OK;
 }
 
 /* Whether a text stands in a list as one of its words. */

@@ -35,6 +35,10 @@ struct iso_kind {
 	/* Whether a file that begins with these n bytes, up to ISO_KIND_HEAD of them, is of this kind, whatever its
 	   name; NULL: the suffix alone tells. */
 	bool (*is)(const uint8_t *head, int64_t n);
+	/* Files that belong to it, "" where there is none: `first` (its data, where the file is but a header), `second` (its
+	   scanner or crystals). NULL: none belongs to it. */
+	int (*partners)(char first[PATH_MAX], char second[PATH_MAX], const char *path);
+	bool is_header;
 	/* Of a file that is not read: what it is, in words, a key of its header that is told besides, and what to do. */
 	const char *what, *key, *next;
 };
@@ -54,6 +58,17 @@ const struct iso_kind *iso_kind_as(const char *path, enum iso_content as);
 
 /* The row of a file that is there, to be read as that: by its first bytes, then by its suffix. */
 const struct iso_kind *iso_kind_to_read(const char *path, enum iso_content as);
+
+/* The row of a file to be written as that, by its suffix; NULL: none. */
+const struct iso_kind *iso_kind_to_write(const char *path, enum iso_content as);
+
+/* The files that belong to one that is there, see `partners`; and the one that holds its data, "": the file itself. */
+int iso_kind_partners(char first[PATH_MAX], char second[PATH_MAX], const char *path);
+int iso_kind_data(char data[PATH_MAX], const char *path);
+
+/* Whether events that are written to a file of this name keep their crystals, times and factors; else their lines and
+   t1 - t2 are all that it has place for. */
+bool iso_kind_keeps_crystals(const char *path);
 
 /* The failure that follows: "x.foo: unknown suffix for events; one of .lmdT ..." */
 int iso_kind_unknown(int code, const char *path, enum iso_content as, bool to_write);

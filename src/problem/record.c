@@ -3,15 +3,13 @@
 #include "record.h"
 
 #include "base/number.h"
-#include "text/interfile.h"
 #include "text/json_file.h"
 #include "core/comm.h"
 #include "core/progress.h"
 #include "core/size.h"
 #include "base/utf8.h"
 #include "file/out.h"
-#include "io/events.h"
-#include "io/format.h"
+#include "io/kinds.h"
 #include "io/volume.h"
 #include "live/live.h"
 #include "scanner/scanner.h"
@@ -106,20 +104,6 @@ int record_json(json_t **root, const char *path)
 	int st = iso_json_read(root, path);
 
 	return st == ISO_ENOMEM ? st : ISO_OK;
-}
-
-/* The data file beside a description, "" if it names none or is no JSON. */
-static int raw_partner(char out[PATH_MAX], const char *path)
-{
-	json_t *root = NULL, *array;
-	int st = record_json(&root, path);
-	const char *name, *slash = strrchr(path, '/');
-
-	array = json_object_get(root, "array");
-	name = json_string_value(json_object_get(array ? array : root, "data_file"));
-	if (name) snprintf(out, PATH_MAX, "%.*s%s", slash ? (int)(slash + 1 - path) : 0, path, name);
-	json_decref(root);
-	return st;
 }
 
 /* NULL where it was not made. */
@@ -269,30 +253,6 @@ static int add_input(struct record *r, const char *path)
 	return st ? st : append_input(r, path, sample.bytes, &whole, &sample);
 }
 
-/* Files that count together: x.raw brings x.raw.json, and a description the file that it names; a
-   .Cdh its records and the scanner beside it, a .hscan its .lut, an Interfile header its data and its map of crystals. "": none. */
-static int find_partners(char partner[PATH_MAX], char scanner[PATH_MAX], const char *path)
-{
-	*partner = *scanner = '\0';
-	if (iso_has_suffix(path, ".Cdh")) return iso_castor_files(partner, scanner, path);
-	if (iso_petlink_is(path)) return iso_petlink_partner(partner, path);
-	if (iso_has_suffix(path, ".hscan") || iso_has_suffix(path, ".ghscan"))
-		return iso_hscan_partner(partner, PATH_MAX, path);
-	if (iso_has_suffix(path, ".msot")) return iso_suffix_partner(partner, PATH_MAX, path, ".bin");
-	if (iso_has_suffix(path, ".json")) return raw_partner(partner, path);
-	if (iso_has_suffix(path, ".raw")) snprintf(partner, PATH_MAX, "%s.json", path);
-	return iso_interfile_partner(partner, scanner, path);
-}
-
-int record_data_file(char data[PATH_MAX], const char *path)
-{
-	char scanner[PATH_MAX];
-
-	*data = '\0';
-	if (iso_has_suffix(path, ".raw") || iso_has_suffix(path, ".hscan")) return ISO_OK; /* no headers */
-	return find_partners(data, scanner, path);
-}
-
 /* Of all files of the DICOM series in a folder. */
 static int bytes_of_series(int64_t *bytes, const char *folder)
 {
@@ -315,7 +275,7 @@ int record_bytes_of(int64_t *bytes, const char *path)
 {
 	char data[PATH_MAX];
 	struct stat info;
-	int st = record_data_file(data, path);
+	int st = iso_kind_data(data, path);
 
 	if (st) return st;
 	if (stat(*data ? data : path, &info) != 0)
@@ -349,7 +309,7 @@ int record_input(struct record *r, const char *path)
 
 	if (given->v) return record_piped(r, path, given->v, given->n * (int64_t)sizeof *given->v);
 	if (iso_is_dicom(path)) return add_series(r, path);
-	if ((st = add_input(r, path)) || (st = find_partners(partner, scanner, path))) return st;
+	if ((st = add_input(r, path)) || (st = iso_kind_partners(partner, scanner, path))) return st;
 	if (*partner) st = add_input(r, partner);
 	return !st && *scanner ? record_input(r, scanner) : st;
 }

@@ -73,9 +73,7 @@ int record_started(struct record *r);
 int record_input(struct record *r, const char *path);
 int record_input_file(struct record *r, const char *path); /* that file alone, not what belongs to it */
 
-/* The file that holds the values which a header or the description of an array is about; "": they lie in the file itself.
-   And the size of that file; of a folder, that of the DICOM series in it. */
-int record_data_file(char data[PATH_MAX], const char *path);
+/* The size of the file that holds the values (iso_kind_data); of a folder, that of the DICOM series in it. */
 int record_bytes_of(int64_t *bytes, const char *path);
 
 /* The hash of a file that was just read, for the record_input that follows: the file is not read again for

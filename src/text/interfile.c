@@ -299,29 +299,12 @@ int iso_interfile_name(char out[PATH_MAX], const struct iso_interfile *h)
 	return iso_interfile_beside(out, h, "name of data file");
 }
 
-/* Whether a file is a header of projection data or of an image. */
-static bool is_either(const char *path)
-{
-	uint8_t head[4096];
-	struct stat s;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	int64_t n = fd >= 0 && fstat(fd, &s) == 0 && S_ISREG(s.st_mode)
-	                    ? iso_read_at(fd, head, sizeof head, 0)
-	                    : 0;
-
-	if (fd >= 0) close(fd);
-	return n > 0 && (iso_interfile_is_lines(head, n) || iso_interfile_is_image(head, n));
-}
-
 int iso_interfile_partner(char out[PATH_MAX], char map[PATH_MAX], const char *path)
 {
-	bool named =
-		iso_has_suffix(path, ".hs") || iso_has_suffix(path, ".hv") || iso_has_suffix(path, ".h33");
 	struct iso_interfile h;
-	int st = ISO_OK;
+	int st = iso_interfile_read(&h, path);
 
-	if (!named && !is_either(path)) return ISO_OK;
-	if ((st = iso_interfile_read(&h, path))) return st;
+	if (st) return st;
 	st = iso_interfile_name(out, &h);
 	const char *geometry = iso_interfile_find(&h, ISO_INTERFILE_GEOMETRY, 0);
 

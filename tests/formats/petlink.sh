@@ -25,6 +25,8 @@ write("late", both[both < 1 << 30])
 END
 
 run info both.l
+! grep -q 'data file' out || fail "the words of PETLINK lie in the file itself"
+out_has "bytes $(printf '%*s' 12 '')$(stat -c %s both.l)"
 out_has 'PETLINK list mode'
 out_has 'Siemens mMR'
 out_has 'events            8000'

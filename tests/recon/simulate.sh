@@ -32,7 +32,7 @@ for npy, lmdt in ("rows.npy", "e.lmdT"), ("rows-d.npy", "d.lmdT"):
     require((a[:, 6] != 0).any(), "time differences")
 END
 expect 2 "${scan[@]}" -o e.nii
-err_has 'e.nii: events are written as .lmdT, .Cdh, .petsird or .npy'
+err_has 'e.nii: unknown suffix for events; one of .lmdT .Cdh .petsird .npy'
 
 check "randoms, delayeds and singles do not fit each other" <<'END'
 from checks import *
@@ -129,7 +129,7 @@ err_has 'are one file'
 expect 2 "${scan[@]}" -o new.lmdT --singles new.Cdh
 err_has 'an array, not events'
 expect 2 "${scan[@]}" -o new.lmdT --delayed new.nii
-err_has 'new.nii: events are written as .lmdT'
+err_has 'new.nii: unknown suffix for events; one of .lmdT'
 expect 2 "${scan[@]}" -o new.lmdT --delayed d.lmdT
 err_has 'd.lmdT'
 "$PYTHON" -c 'import numpy as np; np.save("short.npy", np.ones(100, "f4"))'

@@ -105,7 +105,7 @@ static void describe_data(json_t *o, const char *path)
 	char data[PATH_MAX];
 	int64_t bytes;
 
-	if (record_data_file(data, path) || !*data || record_bytes_of(&bytes, path)) return;
+	if (iso_kind_data(data, path) || !*data || record_bytes_of(&bytes, path)) return;
 	set(o, "bytes", json_integer(bytes));
 	set(o, "data_file", record_string(data));
 }

@@ -5,7 +5,7 @@
 #include "scanner/scanner.h"
 
 #include "file/npy.h"
-#include "io/format.h"
+#include "io/kinds.h"
 #include "simulate/ring/ring_scan.h"
 
 #include <math.h>
@@ -107,7 +107,7 @@ static int write_list(struct cmd *c, const char *path, const struct iso_simulate
 		st = p->delayed
 		             ? record_result(&c->record, "delayed", json_integer((json_int_t)info->randoms))
 		             : report(c, &q, info);
-	if (!st && p->duration_s > 0 && (iso_has_suffix(path, ".lmdT") || iso_has_suffix(path, ".npy")))
+	if (!st && p->duration_s > 0 && !iso_kind_keeps_crystals(path))
 		record_warn(&c->record,
 		            "%s: %s has no place for the times of events: only their order is kept", path,
 		            strrchr(path, '.') + 1);
@@ -211,10 +211,12 @@ static int check_physics(const struct cmd *c, const struct simulate *s)
 	return ISO_OK;
 }
 
-/* Rows of .npy are events, too. */
-static bool takes_events(const char *path)
+/* Of a name that no file of events can have: why. */
+static int check_events(const char *path)
 {
-	return cmd_is_events(path) || iso_has_suffix(path, ".npy");
+	return !path || iso_kind_to_write(path, ISO_EVENTS_FILE)
+	               ? ISO_OK
+	               : iso_kind_unknown(ISO_EARG, path, ISO_EVENTS_FILE, true);
 }
 
 /* What the options must be together, before anything is read. */
@@ -223,9 +225,7 @@ static int check_options(const struct cmd *c, const struct simulate *s)
 	double t;
 	int st;
 
-	if (!takes_events(s->out) || (s->delayed && !takes_events(s->delayed)))
-		return iso_fail(ISO_EARG, "%s: events are written as .lmdT, .Cdh, .petsird or .npy",
-		                takes_events(s->out) ? s->delayed : s->out);
+	if ((st = check_events(s->out)) || (st = check_events(s->delayed))) return st;
 	if (s->singles && cmd_is_events(s->singles))
 		return iso_fail(ISO_EARG, "--singles %s: counts per crystal are an array, not events",
 		                s->singles);

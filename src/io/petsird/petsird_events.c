@@ -671,6 +671,7 @@ bool iso_is_petsird(const uint8_t *head, int64_t n)
 
 const struct iso_event_format iso_petsird_format = {
 	.name = "PETSIRD",
+	.keeps_crystals = true,
 	.open = open_petsird,
 	.read = read_petsird,
 	.close = close_petsird,
