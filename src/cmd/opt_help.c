@@ -124,7 +124,8 @@ void opt_print_help(const struct opt_usage *u, const struct opt_set *sets)
 		option_words(title, sizeof title, "recon", sets[i].title ? sets[i].title : "Arguments");
 		/* sets without a title that follow one another are one */
 		if (sets[i].title || i == 0 || sets[i - 1].title) printf("\n%s:\n", title);
-		for (const struct opt *o = sets[i].opts; o->name; o++) print_option(o);
+		for (const struct opt *o = sets[i].opts; o->name; o++)
+			if (o->help) print_option(o);
 	}
 	printf("\nExamples:\n%s", u->examples);
 }

@@ -69,7 +69,8 @@ static void print_man(const struct opt_usage *u, const struct opt_set *sets, con
 			print_roff(title);
 			printf("\"\n");
 		}
-		for (const struct opt *o = sets[i].opts; o->name; o++) print_option(o);
+		for (const struct opt *o = sets[i].opts; o->name; o++)
+			if (o->help) print_option(o);
 	}
 	printf(".SH EXAMPLES\n.nf\n");
 	print_roff(u->examples);
@@ -123,7 +124,7 @@ static void print_options(const struct opt_set *sets)
 	const struct opt *o;
 
 	for (int k = 0; (o = opt_at(sets, k)); k++) {
-		if (o->positional) continue;
+		if (o->positional || !o->help) continue;
 		if (o->letter) print_word("-", (char[]){ o->letter, '\0' }, o->help);
 		print_word("--", o->name, o->help);
 	}

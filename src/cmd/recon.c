@@ -151,6 +151,7 @@ int main_recon(int argc, char **argv)
 	struct scan scan = { 0 };
 	struct live_page live = { 0 };
 	const char *out = NULL;
+	bool deterministic = false;
 	int st = cmd_problem(&p, &c, argc, argv);
 
 	if (st) return st;
@@ -158,6 +159,7 @@ int main_recon(int argc, char **argv)
 		cmd_model(&c),
 		cmd_data(&c, p),
 		CMD_OUTPUT(out, "image (.nii, .nii.gz, .hv, .npy, .raw)"),
+		{ .name = "deterministic", .flag = &deterministic, .transient = true },
 		{ 0 },
 	};
 	struct opt_set sets[] = {
@@ -169,6 +171,9 @@ int main_recon(int argc, char **argv)
 	};
 
 	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;
+	if (deterministic)
+		record_note(&c.record,
+		            "--deterministic does nothing and will go: results always have the same bits");
 	p->like = c.like;
 	p->force = c.force;
 	if ((st = begin_preset(p, &c, argc, argv))) goto done;

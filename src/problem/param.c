@@ -347,6 +347,7 @@ int opt_from_json(const struct opt_set *sets, const json_t *parameters, const ch
 		bool output = o && (o->file == OPT_WRITES || o->file == OPT_PLACE);
 		int st = ISO_OK;
 
+		if (strcmp(key, "deterministic") == 0) continue; /* of 0.2 and before; it does nothing */
 		if (!o || !in_record(o))
 			st = unknown(sets, key, file);
 		else if (!is_given(sets, o) && !output)

@@ -46,8 +46,8 @@ struct opt {
 	double min, max;            /* of each number, where min < max; INFINITY: open */
 	const char *value;          /* name of the value in the help: "FILE", "MM" */
 	const char *unit;           /* of each number: "mm"; NULL: none, or told by the name */
-	const char *help;
-	const char *absent; /* what holds when not given, in words: no default value,
+	const char *help;           /* NULL: it is about to go, and no help speaks of it */
+	const char *absent;         /* what holds when not given, in words: no default value,
 					   null in the record */
 	bool positional, required;
 	const char *bare; /* of a text: its value where no number stands behind it; NULL: it needs a value */

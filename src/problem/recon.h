@@ -99,7 +99,7 @@ struct settings {
 	double psf[3];
 	double checkpoint_minutes, stop_after;
 	double sens_floor; /* 0: none */
-	bool resume, deterministic;
+	bool resume;
 	bool least_squares;        /* the model's data have both signs */
 	double began_s;            /* the run: when iso_problem_recon was called */
 	struct record_since since; /* the same, in what the process had done by then */

@@ -56,9 +56,6 @@ static void own_params(struct settings *s, const struct model *m)
 		          "filtered image" },
 		{ 0, "save-every", .integer = &s->save_every, .value = "N", .min = 0, .max = 1e6,
 		  .help = "also write the image after every N iterations (x_it005.nii)" },
-		{ 0, "deterministic", .flag = &s->deterministic, .transient = true,
-		  .help = "give the same bits on every run, with any number of threads. Isotome "
-		          "always does, because it sums integers on both devices" },
 		{ 0 },
 	};
 

@@ -16,8 +16,19 @@ run sens "${args[@]:0:1}" --scanner ring.yaml "${grid[@]}" -o sens.nii
 args+=(--sens sens.nii)
 recon() { run recon "${args[@]}" "$@"; }
 
-# ---- filters ----
 recon --iterations 3 -o plain.nii
+
+# ---- an option that does nothing, accepted for one version ----
+recon --iterations 3 --deterministic -o same.nii
+err_has '--deterministic does nothing and will go: results always have the same bits'
+same plain.nii same.nii
+sed 's/"parameters": {/&"deterministic": true, /' plain.json >earlier.json
+run recon --like earlier.json -o same.nii --force
+same plain.nii same.nii
+run recon ray --help
+! grep -q deterministic out || fail "the help speaks of --deterministic"
+
+# ---- filters ----
 recon --iterations 3 --filter gaussian:15 -o end.nii
 recon --iterations 3 --filter gaussian:15 --filter-every 3 -o third.nii
 same end.nii third.nii
