@@ -119,6 +119,17 @@ static void list_mode(void **state)
 		assert_true(w.look[k].cost - w.look[k].gap <= least + noise);
 	}
 	assert_int_equal(w.unseen, 384);
+	/* the log-likelihood of the image is that of EM */
+	const struct iso_em em = { .size = sizeof em,
+		                   .op = whole.op,
+		                   .data = { NULL, whole.add, whole.mult },
+		                   .sens = { 1, 1, whole.sens },
+		                   .iterations = 1 };
+	struct iso_em_result of = { .size = sizeof of };
+
+	OK(iso_em_run(z, &of, &em, NULL));
+	NEAR(w.look[w.n_looks - 1].penalty - last_cost(&w), of.loglik[0], 1e-6 * fabs(of.loglik[0]));
+	iso_em_result_free(&of);
 	NEAR(w.lost, 0, 0);
 	for (int i = 0; i < VOXELS; i++) assert_true(x[i] >= 0 && (x[i] == 0 || whole.sens[i] > 0));
 	for (int k = 0; k < r.n_looks; k++)
@@ -600,6 +611,8 @@ static void in_parts(struct dense *m, const struct iso_pdhg *p, int at, const is
 	assert_memory_equal(x, whole, sizeof x);
 	assert_int_equal(r.n_looks, want->n_looks);
 	assert_memory_equal(r.look, want->look, (size_t)r.n_looks * sizeof *r.look);
+	NEAR(r.lost, want->lost, 0);
+	NEAR(r.counts, want->counts, 0);
 	iso_pdhg_result_free(&r);
 	remove(run.checkpoint);
 }
@@ -625,10 +638,10 @@ static void parts(void **state)
 	static struct dense m;
 	iso_ctx *ctx = cpu(1);
 	iso_op *op = dense_create(&m, ctx, false);
-	iso_real y[ROWS], ones[ROWS], sens[BOX];
+	iso_real y[ROWS], ones[ROWS], sens[BOX], mult[ROWS];
 	struct iso_pdhg p = { .size = sizeof p,
 		              .op = op,
-		              .data = { .y = y },
+		              .data = { .y = y, .mult = mult },
 		              .grid = slab,
 		              .tv = 2,
 		              .iterations = ITERATIONS,
@@ -636,7 +649,10 @@ static void parts(void **state)
 		              .seed = 9 };
 
 	(void)state;
-	for (int j = 0; j < ROWS; j++) ones[j] = 1;
+	for (int j = 0; j < ROWS; j++) {
+		ones[j] = 1;
+		mult[j] = j == 5 ? 0 : 1; /* whose counts are lost */
+	}
 	measure(y, &m);
 	OK(dense_adjoint(&m, ISO_ALL, sens, ones));
 	p.sens = (struct iso_sens){ 1, SUBSETS, sens };
@@ -647,6 +663,57 @@ static void parts(void **state)
 	p.y = y;
 	p.tv = 0;
 	check_parts(&p, &m, 20 * 2 * SUBSETS + 3 + SUBSETS);
+	iso_op_free(op);
+	iso_ctx_free(ctx);
+}
+
+/* A likelihood with subsets from 1 everywhere: the image, and what it tells. */
+static void few_steps(iso_real x[BOX], struct iso_pdhg_result *r, struct iso_pdhg p)
+{
+	for (int i = 0; i < BOX; i++) x[i] = 1;
+	OK(iso_pdhg_run(x, r, &p, NULL));
+}
+
+/* Looks after the first, every third and the last iteration. A pass is the start, each iteration, each look. */
+static void passes_and_seeds(void **state)
+{
+	static struct dense m;
+	static const double at[] = { 1, 3, 4 }, passes[] = { 3, 6, 8 };
+	iso_ctx *ctx = cpu(1);
+	iso_op *op = dense_create(&m, ctx, false);
+	iso_real y[ROWS], ones[ROWS], sens[SUBSETS * BOX], all[BOX], x[BOX], z[BOX];
+	struct iso_pdhg_result r = { .size = sizeof r };
+	struct iso_pdhg p = { .size = sizeof p,
+		              .op = op,
+		              .data = { .y = y },
+		              .sens = { 1, SUBSETS, all },
+		              .grid = slab,
+		              .tv = 2,
+		              .subsets = true,
+		              .iterations = 4,
+		              .look_every = 3,
+		              .seed = 1 };
+
+	(void)state;
+	for (int j = 0; j < ROWS; j++) ones[j] = 1;
+	measure(y, &m);
+	OK(dense_adjoint(&m, ISO_ALL, all, ones));
+	for (int b = 0; b < SUBSETS; b++) OK(dense_adjoint(&m, b, sens + b * BOX, ones));
+	few_steps(x, &r, p);
+	assert_int_equal(r.n_looks, N_OF(at));
+	for (int k = 0; k < N_OF(at); k++) {
+		NEAR(r.look[k].iterations, at[k], 0);
+		NEAR(r.look[k].passes, passes[k], 0);
+	}
+	iso_pdhg_result_free(&r);
+	few_steps(z, NULL, p);
+	assert_memory_equal(x, z, sizeof x);
+	p.sens = (struct iso_sens){ SUBSETS, SUBSETS, sens }; /* their sum */
+	few_steps(z, NULL, p);
+	NEAR(relative_difference(BOX, x, z), 0, 1e-5);
+	p.seed = 2;
+	few_steps(z, NULL, p);
+	assert_true(relative_difference(BOX, x, z) > 1e-4);
 	iso_op_free(op);
 	iso_ctx_free(ctx);
 }
@@ -681,6 +748,8 @@ static void by_steps(void **state)
 static void refusals(void **state)
 {
 	const iso_real d[] = { 1, 1 }, good[] = { 1, 2 }, bad[] = { 1, -1 }, none[] = { 0, 0 };
+	const iso_real large[] = { 1, (iso_real)TOLERANCE(1e30, 1e300) },
+		       tiny[] = { 1, (iso_real)TOLERANCE(1e-30, 1e-300) };
 	iso_ctx *ctx = cpu(1);
 	iso_op *op = NULL;
 	iso_real x[2] = { 0 };
@@ -722,6 +791,11 @@ static void refusals(void **state)
 	p.tolerance = NAN;
 	REFUSED(iso_pdhg_run(x, NULL, &p, NULL), ISO_EARG, "the tolerance is nan");
 	p = fine;
+	p.y = NULL;
+	p.sens = (struct iso_sens){ 1, 1, good };
+	p.data = (struct iso_em_data){ good, large, tiny };
+	REFUSED(iso_pdhg_run(x, NULL, &p, NULL), ISO_EINPUT, "of row 1, is too large");
+	p = fine;
 	p.balance = -1;
 	REFUSED(iso_pdhg_run(x, NULL, &p, NULL), ISO_EARG, "the balance is -1");
 	iso_op_free(op);
@@ -737,6 +811,7 @@ int main(void)
 		cmocka_unit_test(limit_of_smoothed),
 		cmocka_unit_test(parts),
 		cmocka_unit_test(by_steps),
+		cmocka_unit_test(passes_and_seeds),
 		cmocka_unit_test(list_mode),
 		cmocka_unit_test(cuda_list_mode),
 		cmocka_unit_test(same_bits_for_any_threads),
