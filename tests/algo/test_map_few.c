@@ -180,10 +180,55 @@ static void gradient_of_ratios(void **state)
 	iso_ctx_free(ctx);
 }
 
+/* A run that stops after every update and goes on counts the same terms as one that never stops. */
+static void cut_of_resumed(void **state)
+{
+	static const enum iso_map_method methods[] = { ISO_MAP_SVRG, ISO_MAP_SAGA };
+	const struct iso_run run = { .size = sizeof run,
+		                     .checkpoint = "test_map_few.ckpt",
+		                     .stop_after_minutes = 1e-9,
+		                     .resume = true };
+	iso_ctx *ctx = cpu(1);
+	struct map_problem p = few_begin(ctx, 16);
+
+	(void)state;
+	for (int64_t j = 0; j < iso_op_n_out(p.op); j++) p.add[j] = 1e-9f; /* lines that lose all activity */
+	for (int k = 0; k < N_OF(methods); k++) {
+		struct iso_map map = few_map(&p, NULL, methods[k], 40);
+		struct iso_map_result whole = { .size = sizeof whole }, r = { .size = sizeof r };
+		iso_real *x = copy_of(p.n, p.start), *z = NULL;
+		int st = ISO_ECANCEL;
+
+		map.guard = ISO_MAP_NO_GUARDS;
+		map.beta = 0;
+		OK(iso_map_run(x, &whole, &map, NULL));
+		print_message("%d terms cut\n", (int)whole.cut);
+		assert_true(whole.cut > 0);
+		while (st == ISO_ECANCEL) {
+			free(z);
+			z = copy_of(p.n, p.start);
+			st = iso_map_run(z, &r, &map, &run);
+		}
+		OK(st);
+		remove(run.checkpoint);
+		assert_int_equal(r.cut, whole.cut);
+		assert_int_equal(r.used, whole.used);
+		assert_int_equal(r.skipped, whole.skipped);
+		assert_memory_equal(x, z, (size_t)p.n * sizeof *x);
+		iso_map_result_free(&whole);
+		iso_map_result_free(&r);
+		free(x);
+		free(z);
+	}
+	problem_end(&p);
+	iso_ctx_free(ctx);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(grows), cmocka_unit_test(ends),
-		                            cmocka_unit_test(gradient_of_ratios) };
+		                            cmocka_unit_test(gradient_of_ratios),
+		                            cmocka_unit_test(cut_of_resumed) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
