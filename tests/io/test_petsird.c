@@ -4,6 +4,7 @@
 #define _GNU_SOURCE /* memmem */
 #include "test.h"
 #include "files.h"
+#include "io/events.h"
 #include "scanner/scanner.h"
 
 static const char *const version[] = { "0.7.2", "0.9.1", "0.12.0" };
@@ -626,6 +627,90 @@ static void strange_schemas(void **state)
 	refused("x.petsird", "'scanner' is no record");
 }
 
+/* ---- written ---- */
+
+/* 4 rings of 12 crystals, those of up to 2 rings apart in coincidence, and of at least 3 crystals. */
+static iso_scanner *written_ring(void)
+{
+	iso_scanner *s = NULL;
+
+	put_text("ring.yaml",
+	         "kind: cylinder\nradius_mm: 100\nrings: 4\nring_pitch_mm: 10\ncrystals_per_ring: 12\n"
+	         "crystal_mm: [8, 9, 20]\nmin_crystal_distance: 3\nmax_ring_difference: 2\n"
+	         "tof: {fwhm_ps: 300}\n");
+	OK(iso_scanner_read(&s, "ring.yaml"));
+	return s;
+}
+
+enum { RING = 48, LINES = RING * RING };
+
+/* All pairs of crystals, with a time of flight of 0. */
+static struct iso_events all_lines(const iso_scanner *s)
+{
+	static struct iso_event v[LINES];
+	static uint32_t crystal[LINES][2];
+	struct iso_events e = { .v = v, .crystal = *crystal, .tof_fwhm_ps = 300 };
+
+	for (int i = 0; i < LINES; i++) {
+		const int of[2] = { i / RING, i % RING };
+
+		if (of[0] == of[1]) continue;
+		for (int k = 0; k < 2; k++) crystal[e.n][k] = (uint32_t)of[k];
+		for (int a = 0; a < 3; a++) {
+			v[e.n].p1[a] = (float)s->pos[3 * of[0] + a];
+			v[e.n].p2[a] = (float)s->pos[3 * of[1] + a];
+		}
+		e.n++;
+	}
+	return e;
+}
+
+/* A file has the scanner it was written of: places of crystals; and pairs in coincidence, of which all others are bad
+   events. A time of flight of 0 stays 0. */
+static void round_trip(void **state)
+{
+	iso_scanner *ring = written_ring();
+	struct iso_events e = all_lines(ring), back = { 0 };
+	iso_event_writer *w = NULL;
+
+	(void)state;
+	OK(iso_event_writer_open(&w, "x.petsird", ring, e.n));
+	OK(iso_event_writer_append(w, &e));
+	OK(iso_event_writer_close(w, NULL));
+	read_as(&back, "x.petsird", false);
+	assert_int_equal(back.n, e.n);
+	for (int64_t i = 0; i < e.n; i++) {
+		const uint32_t *c = back.crystal + 2 * i;
+		bool bad = memcmp(back.v[i].p1, back.v[i].p2, sizeof back.v[i].p1) == 0;
+
+		assert_true(c[0] == e.crystal[2 * i] && c[1] == e.crystal[2 * i + 1]);
+		assert_int_equal(!bad, iso_scanner_in_coincidence(ring, c[0], c[1]));
+		for (int a = 0; a < 3; a++) assert_near(back.v[i].p1[a], e.v[i].p1[a], 1e-3);
+		assert_near(back.v[i].dt_ps, 0, 1e-3);
+	}
+	iso_events_free(&back);
+	iso_scanner_free(ring);
+}
+
+/* A scan of 10 s that begins after 30 s: an event 12 s after its beginning is behind its end. */
+static void late_events(void **state)
+{
+	static uint32_t time_ms[LINES] = { 12000 };
+	iso_scanner *ring = written_ring();
+	struct iso_events e = all_lines(ring);
+	iso_event_writer *w = NULL;
+
+	(void)state;
+	e.time_ms = time_ms;
+	e.start_s = 30;
+	e.duration_s = 10;
+	OK(iso_event_writer_open(&w, "x.petsird", ring, e.n));
+	OK(iso_event_writer_append(w, &e));
+	assert_non_null(strstr(w->warning, "1 events are later than the end of the scan"));
+	iso_event_writer_free(w);
+	iso_scanner_free(ring);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -638,7 +723,8 @@ int main(void)
 		cmocka_unit_test(damaged),       cmocka_unit_test(strange_schemas),
 		cmocka_unit_test(differing_tof), cmocka_unit_test(lacking_tof),
 		cmocka_unit_test(beyond),        cmocka_unit_test(same_number),
-		cmocka_unit_test(energy_window),
+		cmocka_unit_test(energy_window), cmocka_unit_test(round_trip),
+		cmocka_unit_test(late_events),
 	};
 
 	return cmocka_run_group_tests(tests, enter, leave);
