@@ -6,6 +6,7 @@
 #include "scatter/ratio.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { SIDE = 20, N_U = 61 };
 
@@ -251,13 +252,80 @@ static void upper(void **state)
 	iso_ctx_free(ctx);
 }
 
+/* Lines too short for a pair of patches have the ratio of the pair that lies nearest: there is one for every two patches,
+   the same both ways round. */
+static void short_lines(void **state)
+{
+	const struct ratio_setting set = { .all = false, .histories = 100000, .seed = 1 };
+	iso_ctx *ctx = cpu(2);
+	struct ratio_single own;
+	struct ratio r;
+	struct scene s;
+
+	(void)state;
+	open_scene(&s, 0);
+	single_of(&s, &own);
+	OK(iso_ratio_create(&r, ctx, &s, &own, &set));
+	int n = patch_count(&r.patches);
+
+	for (int a = 0; a < n; a++)
+		for (int b = 0; b < n; b++) {
+			int place = r.place[a * n + b];
+
+			assert_in_range(place / 2, 0, r.patches.pairs - 1);
+			assert_true(place >= 0);
+		}
+	/* single scatter is that of the formula alone */
+	for (int64_t i = 0; i < (int64_t)r.patches.pairs * r.patches.cells; i++) assert_true(r.once[i] == 1);
+	iso_ratio_free(&r);
+	scene_free(&s);
+	iso_ctx_free(ctx);
+}
+
+/* ---- which rings ---- */
+
+static double most_z(const char *rings)
+{
+	struct iso_scatter p = { .size = sizeof p, .image = &body, .mu = &mu };
+	iso_scanner *few = NULL;
+	struct scene s;
+	char path[64];
+
+	snprintf(path, sizeof path, "test_ratio_%d.yaml", (int)getpid());
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	fprintf(f,
+	        "kind: cylinder\nradius_mm: 400\nrings: 10\nring_pitch_mm: 20\ncrystals_per_ring: 200\n"
+	        "energy: {window_kev: [435, 650], resolution: 0.11}\n%s",
+	        rings);
+	assert_int_equal(fclose(f), 0);
+	OK(iso_scanner_read(&few, path));
+	remove(path);
+	p.scanner = few;
+	OK(scene_create(&s, &p));
+	double z = s.most_z;
+
+	scene_free(&s);
+	iso_scanner_free(few);
+	return z;
+}
+
+/* Rings up to 3 apart are in coincidence: from one end of the first to the other of the last are 4 pitches. */
+static void ring_difference(void **state)
+{
+	(void)state;
+	NEAR(most_z(""), 0, 0);
+	NEAR(most_z("max_ring_difference: 9\n"), 0, 0);
+	NEAR(most_z("max_ring_difference: 3\n"), 80, 1e-9);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(stated_error),
-		cmocka_unit_test(until),
-		cmocka_unit_test(between_patches),
-		cmocka_unit_test(upper),
+		cmocka_unit_test(stated_error),    cmocka_unit_test(until),
+		cmocka_unit_test(between_patches), cmocka_unit_test(upper),
+		cmocka_unit_test(short_lines),     cmocka_unit_test(ring_difference),
 	};
 
 	return cmocka_run_group_tests(tests, make_phantom, free_phantom);
