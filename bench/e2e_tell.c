@@ -5,7 +5,7 @@
 #include "file/out.h"
 #include "file/suffix.h"
 #include "io/format.h"
-#include "report/svg.h"
+#include "report/markup/svg.h"
 
 #include <math.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #define ISO_STUDY_H
 
 #include "bench/bench.h"
-#include "report/svg.h"
+#include "report/markup/svg.h"
 
 #include <math.h>
 

@@ -14,7 +14,7 @@
    name is looked for in the element at hand, then outwards. */
 #include "study.h"
 
-#include "report/value.h"
+#include "report/markup/value.h"
 
 #include <assert.h>
 #include <ctype.h>

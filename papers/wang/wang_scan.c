@@ -8,7 +8,7 @@
    Beside it a measured slice: the first image of a recording, by FBP. */
 #include "wang.h"
 
-#include "report/value.h"
+#include "report/markup/value.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
 /* The key figures of each image. */
 #include "page.h"
 
-#include "value.h"
+#include "report/markup/value.h"
 
 #include <math.h>
 

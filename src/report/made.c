@@ -2,7 +2,7 @@
 /* How the images of a report were made: times by stage, commands with their inputs, parameters. */
 #include "page.h"
 
-#include "value.h"
+#include "report/markup/value.h"
 
 #include <math.h>
 #include <string.h>

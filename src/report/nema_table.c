@@ -2,7 +2,7 @@
 /* Image quality after NEMA NU 2, where the spheres are known: measured, and told as a table. */
 #include "page.h"
 
-#include "value.h"
+#include "report/markup/value.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #include "page.h"
 
 #include "core/size.h"
-#include "value.h"
+#include "report/markup/value.h"
 
 #include <math.h>
 

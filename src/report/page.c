@@ -2,7 +2,7 @@
 /* The frame of the page: head, title, sections in their order. */
 #include "page.h"
 
-#include "value.h"
+#include "report/markup/value.h"
 #include "viewer.h"
 
 #include <time.h>

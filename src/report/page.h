@@ -10,8 +10,8 @@
 #include "isotome/measure.h"
 #include "isotome/picture.h"
 #include "isotome/report.h"
-#include "svg.h"
-#include "text.h"
+#include "report/markup/svg.h"
+#include "report/markup/text.h"
 
 #include <jansson.h>
 

@@ -6,7 +6,7 @@
 #include "core/size.h"
 #include "image/colormap.h"
 #include "io/format.h"
-#include "value.h"
+#include "report/markup/value.h"
 
 #include <math.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 
 #include "text/json_file.h"
 #include "file/out.h"
-#include "value.h"
+#include "report/markup/value.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 
 #include "base/number.h"
 #include "core/size.h"
-#include "value.h"
+#include "report/markup/value.h"
 
 #include <math.h>
 #include <string.h>

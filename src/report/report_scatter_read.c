@@ -4,7 +4,7 @@
 #include "report_scatter.h"
 
 #include "core/size.h"
-#include "value.h"
+#include "report/markup/value.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,10 +3,10 @@
 #include "viewer.h"
 
 #include "image/colormap.h"
-#include "pack.h"
-#include "sha256.h"
+#include "report/viewer/pack.h"
+#include "report/markup/sha256.h"
 #include "text/json_file.h"
-#include "value.h"
+#include "report/markup/value.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
    them, and the notes of steps, which hardly touch the numbers (record_warn_share says which those are). */
 #include "page.h"
 
-#include "value.h"
+#include "report/markup/value.h"
 
 #include <math.h>
 #include <string.h>

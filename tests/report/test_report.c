@@ -5,7 +5,7 @@
 #include "files.h"
 #include "problem/record.h"
 #include "report/page.h"
-#include "report/value.h"
+#include "report/markup/value.h"
 
 #include <fcntl.h>
 

@@ -3,8 +3,8 @@
 #include "test.h"
 
 #include "files.h"
-#include "report/pack.h"
-#include "report/sha256.h"
+#include "report/viewer/pack.h"
+#include "report/markup/sha256.h"
 #include "report/viewer.h"
 
 #include <zlib.h>
