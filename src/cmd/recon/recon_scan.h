@@ -4,7 +4,7 @@
 #ifndef ISO_RECON_SCAN_H
 #define ISO_RECON_SCAN_H
 
-#include "cmd.h"
+#include "cmd/cmd.h"
 #include "problem/problem.h"
 
 #include <limits.h>

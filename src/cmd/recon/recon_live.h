@@ -3,7 +3,7 @@
 #ifndef ISO_RECON_LIVE_H
 #define ISO_RECON_LIVE_H
 
-#include "cmd.h"
+#include "cmd/cmd.h"
 #include "problem/problem.h"
 
 struct live_page {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* isotome recon: an image from measured data. */
-#include "cmd.h"
+#include "cmd/cmd.h"
 #include "recon_live.h"
 #include "recon_scan.h"
 
