@@ -18,7 +18,7 @@
 #include "file/lock.h"
 #include "file/names.h"
 #include "opt.h"
-#include "problem/record.h"
+#include "problem/record/record.h"
 #include "term.h"
 
 #include <limits.h>

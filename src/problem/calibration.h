@@ -3,7 +3,7 @@
 #ifndef ISO_CALIBRATION_H
 #define ISO_CALIBRATION_H
 
-#include "record.h"
+#include "problem/record/record.h"
 
 struct iso_calibration {
 	json_t *root; /* of the file */

@@ -5,7 +5,7 @@
 
 #include "io/events.h"
 #include "problem/param.h"
-#include "problem/record.h"
+#include "problem/record/record.h"
 
 /* ---- events ---- */
 

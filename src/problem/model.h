@@ -5,7 +5,7 @@
 #define ISO_MODEL_H
 
 #include "param.h"
-#include "record.h"
+#include "problem/record/record.h"
 
 enum {
 	MODEL_PARAMS = 48,

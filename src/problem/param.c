@@ -4,7 +4,7 @@
 
 #include "base/number.h"
 #include "core/status.h"
-#include "record.h"
+#include "problem/record/record.h"
 #include "text/nearest.h"
 
 #include <assert.h>

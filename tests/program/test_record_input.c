@@ -2,7 +2,7 @@
 /* Inputs of a record: a file has the hash of all its bytes and that of a sample, one above 4 GiB that of a sample
    alone, which must tell apart files that differ at the front, in the middle, at the end or in size. */
 #include "files.h"
-#include "problem/record.h"
+#include "problem/record/record.h"
 #include "test.h"
 
 #include <fcntl.h>

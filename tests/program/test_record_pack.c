@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Numbers of a record: what is not finite is null, and takes nothing else with it. */
-#include "problem/record_pack.c"
+#include "problem/record/record_pack.c"
 #include "test.h"
 
 static void same(json_t *made, const char *want)

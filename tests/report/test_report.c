@@ -3,7 +3,7 @@
 #include "test.h"
 
 #include "files.h"
-#include "problem/record.h"
+#include "problem/record/record.h"
 #include "report/page.h"
 #include "report/markup/value.h"
 

@@ -2,7 +2,7 @@
 /* What transducers are, and what a recording of them holds. */
 #include "describe.h"
 
-#include "problem/record.h"
+#include "problem/record/record.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* PET-BIDS: the sidecar of an image, from its record and what the user says besides. */
 #include "bids.h"
-#include "record.h"
+#include "problem/record/record.h"
 
 #include "base/number.h"
 #include "core/sized.h"
