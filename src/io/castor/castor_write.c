@@ -10,9 +10,9 @@
    and one in counts by its option -ignore-corr fdur. */
 #include "base/number.h"
 #include "core/status.h"
-#include "events.h"
+#include "io/events.h"
 #include "file/suffix.h"
-#include "format.h"
+#include "io/format.h"
 #include "scanner/scanner.h"
 
 #include <limits.h>

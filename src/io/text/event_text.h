@@ -4,8 +4,8 @@
 #ifndef ISO_EVENT_TEXT_H
 #define ISO_EVENT_TEXT_H
 
-#include "events.h"
-#include "lines.h"
+#include "io/events.h"
+#include "io/lines.h"
 
 /* The list so far. */
 struct event_text {

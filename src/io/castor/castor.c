@@ -24,7 +24,7 @@
 #include "core/size.h"
 #include "core/status.h"
 #include "file/suffix.h"
-#include "events.h"
+#include "io/events.h"
 #include "scanner/scanner.h"
 
 #include <limits.h>
