@@ -625,7 +625,7 @@ def seeds():
     yield from command_seeds()
 
 
-# ---- what whole commands are run on; files they name are those of tests/fuzz/fixtures.h ----
+# ---- what whole commands are run on; files they name are those of tests/fuzz/cmd/fixtures.h ----
 
 STRIPS = {"kind": "strips", "radius_mm": 130, "length_mm": 300, "sigma_z_mm": 10, "sigma_dl_mm": 40}
 # small ones: a target runs ten commands on each

@@ -3,7 +3,7 @@
    used by each strategy. */
 #define _GNU_SOURCE /* memmem */
 #include "fixtures.h"
-#include "srm_repair.h"
+#include "tests/fuzz/srm_repair.h"
 
 static const char *const lines[] = {
 	"info y.srm",

@@ -4,7 +4,7 @@
 #ifndef COMMAND_H
 #define COMMAND_H
 
-#include "fuzz.h"
+#include "tests/fuzz/fuzz.h"
 
 #include "cmd/cmd.h"
 

@@ -4,7 +4,7 @@
 #include "sound.h"
 
 #ifdef ISO_HDF5
-#	include "ipasc.h"
+#	include "tests/fuzz/ipasc.h"
 
 static void make(const uint8_t *data, size_t size)
 {
