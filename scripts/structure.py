@@ -231,10 +231,10 @@ def check_symbols(args, graph):
         users.setdefault(name, set()).add(sources[place])
     for name, users in sorted(used.items()):
         for user in sorted(users):
-            for other in sorted(defined.get(name, ())):
-                why = wrong_way(user, other)
-                if why:
-                    yield f"symbols: {user} uses {name} of {other}: {why}"
+            others = sorted(defined.get(name, ()))  # several, where programs have each its own
+            why = [wrong_way(user, other) for other in others]
+            if others and all(why):
+                yield f"symbols: {user} uses {name} of {others[0]}: {why[0]}"
 
 
 def check_apart(args, graph):

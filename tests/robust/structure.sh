@@ -97,6 +97,14 @@ object src/scanner/around.c
 rm tree/src/core/gone.c # an object of a file that was moved away since
 structure --build tree/build || fail "an object without its source: $(cat out)"
 clean_tree
+file src/cmd/main.c 'void command(void);' 'int main(void) { command(); return 0; }'
+file src/cmd/commands.c 'void command(void) { }'
+file bench/program.c 'void command(void) { }' # of another program
+object src/cmd/main.c
+object src/cmd/commands.c
+object bench/program.c
+structure --build tree/build || fail "two programs: $(cat out)"
+clean_tree
 mkdir tree/build
 found 'symbols: no objects in tree/build' --build tree/build
 
