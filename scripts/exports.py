@@ -75,7 +75,10 @@ def write(sections):
 
 
 def objects(build, target):
-    return glob.glob("%s/CMakeFiles/%s.dir/**/*.o" % (build, target), recursive=True)
+    """Those whose source is there: a file that was moved leaves its object behind."""
+    folder, root = "%s/CMakeFiles/%s.dir/" % (build, target), os.path.dirname(os.path.dirname(MAP))
+    found = glob.glob(folder + "**/*.o", recursive=True)
+    return [path for path in found if os.path.exists(os.path.join(root, path[len(folder):-len(".o")]))]
 
 
 def users(build):
