@@ -76,7 +76,8 @@ def write(sections):
 
 def objects(build, target):
     """Those whose source is there: a file that was moved leaves its object behind."""
-    folder, root = "%s/CMakeFiles/%s.dir/" % (build, target), os.path.dirname(os.path.dirname(MAP))
+    root = re.search("CMAKE_HOME_DIRECTORY:INTERNAL=(.*)", open(build + "/CMakeCache.txt").read()).group(1)
+    folder = "%s/CMakeFiles/%s.dir/" % (build, target)
     found = glob.glob(folder + "**/*.o", recursive=True)
     return [path for path in found if os.path.exists(os.path.join(root, path[len(folder):-len(".o")]))]
 
