@@ -7,9 +7,10 @@ the first of these that uses it.
 
     exports.py BUILD            fails where a declared function is not shown, a name is shown that is
                                 neither declared nor listed, or a listed one is used by nobody
-    exports.py --write BUILD    lists anew what is used; then build again
+    exports.py --write BUILD    lists anew what is used; then build again. A name that a program newly uses, for which it
+                                can't be linked, is added by hand, with the reason
 
-Names of a library that is not in the folder BUILD are taken as they stand."""
+Names of a part that is not in the folder BUILD are taken as they stand."""
 import collections
 import glob
 import os
@@ -22,7 +23,9 @@ MAP = os.path.join(ROOT, "src/exports.map.in")
 NODE = "\nISOTOME_PRIVATE {"
 CUDA, MPI, NCCL = "libisotome_cuda.so", "libisotome_mpi.so", "libisotome_nccl.so"
 PROGRAM, BENCH = "isotome", "isotome-bench"
-PARTS = [CUDA, MPI, NCCL, PROGRAM, BENCH]
+FILES = {CUDA: [CUDA], MPI: [MPI], NCCL: [NCCL], PROGRAM: ["isotome"], BENCH: ["isotome-bench", "libisotome_bench_cuda.so"]}
+PARTS = list(FILES)
+MOST = {PROGRAM: 68, BENCH: 37}  # names of its inside
 
 
 def nm(paths, *options):
@@ -45,33 +48,30 @@ def declared():
 
 
 def needed(paths, library):
-    """What these files use of the library's names: undefined in one of them, defined in none."""
-    symbols = nm(paths)
-    return ({name.split("@")[0] for kind, name in symbols if kind == "U"}
-            - {name for kind, name in symbols if kind != "U"}) & library
+    """What these files use of the library's names."""
+    return {name.split("@")[0] for kind, name in nm(paths, "-D") if kind == "U"} & library
 
 
 def listed():
-    """The private names, by the comment that stands before them."""
-    sections, into = {part: [] for part in PARTS}, None
+    """{name: why} of each part, by the comment that stands before its names."""
+    sections, into = {part: {} for part in PARTS}, None
     for line in open(MAP).read().split(NODE)[1].splitlines():
-        comment, name = re.match(r"\s*/\* for (.*) \*/", line), re.match(r"\s*(\w+);", line)
+        comment, name = re.match(r"\s*/\* for (.*) \*/", line), re.match(r"\s*(\w+);(?: /\* (.*) \*/)?", line)
         if comment:
             into = sections[comment.group(1)]
         elif name:
-            into.append(name.group(1))
+            into[name.group(1)] = name.group(2)
     return sections
 
 
 def write(sections):
     text = open(MAP).read()
-    begin = text.index(NODE)
     lines = [NODE, "\tglobal:"]
     for title, names in sections.items():
-        if not names:
-            continue
-        lines += ["\t\t/* for %s */" % title] + ["\t\t%s;" % name for name in sorted(names)]
-    open(MAP, "w").write(text[:begin] + "\n".join(lines) + "\n};\n")
+        if names:
+            lines += ["\t\t/* for %s */" % title]
+            lines += ["\t\t%s;%s" % (name, " /* %s */" % why if why else "") for name, why in sorted(names.items())]
+    open(MAP, "w").write(text[:text.index(NODE)] + "\n".join(lines) + "\n};\n")
 
 
 def objects(build, target):
@@ -84,22 +84,29 @@ def objects(build, target):
 
 def users(build):
     """What each part uses of the library; None: the part was not built."""
-    program = [*objects(build, "isotome_program"), *objects(build, "isotome_commands")]
-    bench = [*objects(build, "isotome-bench"), *objects(build, "isotome_bench")]
-    files = {CUDA: [build + "/" + CUDA], MPI: [build + "/" + MPI], NCCL: [build + "/" + NCCL], PROGRAM: program,
-             BENCH: [*bench, build + "/libisotome_bench_cuda.so"] if bench else []}
     library = {name for kind, name in nm(objects(build, "isotome_objects")) if kind != "U"}
-    there = {part: [path for path in paths if os.path.exists(path)] for part, paths in files.items()}
+    there = {part: [path for path in (build + "/" + name for name in names) if os.path.exists(path)]
+             for part, names in FILES.items()}
     return {part: needed(paths, library) if paths else None for part, paths in there.items()}
 
 
 def anew(build):
     """The private names, each with the first part that uses it."""
-    seen, sections, used = declared(), {}, users(build)
+    seen, sections, used, before = declared(), {}, users(build), listed()
+    reasons = {name: why for names in before.values() for name, why in names.items()}
     for part in PARTS:
-        sections[part] = set(listed()[part] if used[part] is None else used[part]) - seen
-        seen |= sections[part]
+        names = set(before[part] if used[part] is None else used[part]) - seen
+        sections[part] = {name: reasons.get(name) for name in names}
+        seen |= names
     return sections
+
+
+def too_many(used, public):
+    """What a program takes is little, and each name has a reason."""
+    for part, most in MOST.items():
+        names = (used[part] or set()) - public
+        if len(names) > most:
+            yield "%s uses %d private names, at most %d: %s" % (part, len(names), most, " ".join(sorted(names)))
 
 
 def wrong(build):
@@ -119,9 +126,10 @@ def wrong(build):
                 yield "%s is declared: no private name" % name
             elif used[part] is not None and name not in used[part]:
                 yield "%s is listed for %s, which does not use it" % (name, part)
-    for name, times in collections.Counter(sum(private.values(), [])).items():
+    for name, times in collections.Counter(name for names in private.values() for name in names).items():
         if times > 1:
             yield "%s is listed twice" % name
+    yield from too_many(used, public)
 
 
 def main(arguments):

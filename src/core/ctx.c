@@ -244,14 +244,6 @@ int iso_memory_check(const iso_ctx *ctx, const char *what, int64_t bytes)
 
 /* ---- progress: the rate so far gives the time left ---- */
 
-double iso_now_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 #define MOMENT_S .3 /* a brief stage that is over sooner is not told of, */
 #define PAUSE_S .1  /* and a longer one no more often */
 

@@ -3,6 +3,7 @@
 #ifndef ISO_PROGRESS_H
 #define ISO_PROGRESS_H
 
+#include "base/now.h"
 #include "isotome.h"
 
 ISO_BEGIN_C
@@ -22,9 +23,6 @@ struct iso_clock {
 	int64_t done;  /* steps so far, added by any thread */
 	double told_s; /* when it last told something; 0: it has told nothing */
 };
-
-/* Seconds of a clock that never jumps. */
-double iso_now_s(void);
 
 /* Tells that the stage begins. */
 struct iso_clock iso_clock_start(const iso_ctx *ctx, const char *stage, int64_t first, int64_t total);

@@ -24,40 +24,6 @@ enum { PIECE = 1 << 24, PIECE_GZIP = 1 << 20 };
 
 #define NOWHERE "/dev/null"
 
-static const volatile sig_atomic_t *watched;
-static _Thread_local bool mute;
-
-bool iso_out_mute(bool on)
-{
-	bool before = mute;
-
-	mute = on;
-	return before;
-}
-
-bool iso_out_is_mute(void)
-{
-	return mute;
-}
-
-void iso_stop_watch(const volatile sig_atomic_t *flag)
-{
-	watched = flag;
-}
-
-bool iso_stop_asked(const iso_ctx *ctx)
-{
-	return (ctx && iso_stopped(ctx)) || (watched && *watched);
-}
-
-int iso_stop_check(const iso_ctx *ctx, const char *path)
-{
-	if (!iso_stop_asked(ctx)) return ISO_OK;
-	int st = ctx ? iso_ctx_poll(ctx) : ISO_OK; /* a device that could not be opened stops the work too */
-
-	return st && st != ISO_ECANCEL ? st : iso_fail(ISO_ECANCEL, "%s: interrupted", path);
-}
-
 int iso_out_folder(char *folder, size_t size, const char *path)
 {
 	size_t n = (size_t)(iso_base_name(path) - path);
@@ -200,13 +166,13 @@ static int open_beside(struct iso_out *o, int64_t size, enum iso_out_how how)
 int iso_out_open(struct iso_out *o, const char *path, int64_t size, enum iso_out_how how)
 {
 	struct iso_out n = { .fd = -1 };
-	int st = mute ? ISO_OK : check_target(path);
+	int st = iso_out_is_mute() ? ISO_OK : check_target(path);
 
 	if (st) return st;
 	n.path = strdup(path);
 	if (!n.path) return iso_fail_memory("file name", (int64_t)strlen(path));
 	n.size = size;
-	st = mute ? open_mute(&n, how) : open_beside(&n, size, how);
+	st = iso_out_is_mute() ? open_mute(&n, how) : open_beside(&n, size, how);
 	if (st) iso_out_free(&n);
 	*o = n;
 	return st;
@@ -315,7 +281,7 @@ void iso_out_free(struct iso_out *o)
 
 void iso_out_remove(const char *path)
 {
-	if (!mute) unlink(path);
+	if (!iso_out_is_mute()) unlink(path);
 }
 
 int iso_out_text(const char *path, const char *text)

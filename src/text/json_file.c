@@ -1,51 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reading JSON files, and never waiting for a pipe; a malloc for jansson that counts its failures. */
+/* Reading JSON files, and never waiting for a pipe. */
 #include "json_file.h"
 #include "base/number.h"
 #include "file/in.h"
 #include "core/status.h"
 
 #include <stdlib.h>
-
-/* ---- memory ---- */
-
-static _Thread_local int64_t failures;
-
-/* Freed by free, so that values from before and after the change mix, the host program's too. */
-static void *counted(size_t bytes)
-{
-	void *p = malloc(bytes);
-
-	if (!p) failures++;
-	return p;
-}
-
-static void replace(json_malloc_t was, json_malloc_t by)
-{
-	json_malloc_t get;
-	json_free_t put;
-
-	json_get_alloc_funcs(&get, &put);
-	if (get == was && put == free) json_set_alloc_funcs(by, put);
-}
-
-__attribute__((constructor)) static void begin(void)
-{
-	replace(malloc, counted);
-}
-
-/* The library may be closed before jansson. */
-__attribute__((destructor)) static void end(void)
-{
-	replace(counted, malloc);
-}
-
-int64_t iso_json_failures(void)
-{
-	return failures;
-}
-
-/* ---- reading ---- */
 
 /* MiB of a file, bytes of its tree. A record of 1000 frames of 500 updates has 15 MiB; jansson would make
    100 bytes of each byte of "{},{},{},...", so what it will take is counted first. */
@@ -76,13 +36,13 @@ static int64_t weigh(const char *text, size_t size)
 
 int iso_json_parse(json_t **root, const char *name, const char *text, size_t size)
 {
-	int64_t before = failures;
+	int64_t before = iso_json_failures();
 	void *was = iso_number_locale();
 	json_error_t why;
 	json_t *found = json_loadb(text, size, JSON_REJECT_DUPLICATES, &why);
 
 	iso_number_locale_back(was);
-	if (failures != before) {
+	if (iso_json_failures() != before) {
 		json_decref(found);
 		return iso_fail_memory(name, (int64_t)size);
 	}
@@ -108,12 +68,12 @@ int iso_json_read(json_t **root, const char *path)
 
 char *iso_json_text(const json_t *root, size_t flags)
 {
-	int64_t before = failures;
+	int64_t before = iso_json_failures();
 	void *was = iso_number_locale();
 	char *text = json_dumps(root, flags);
 
 	iso_number_locale_back(was);
-	if (failures == before) return text;
+	if (iso_json_failures() == before) return text;
 	free(text);
 	return NULL;
 }

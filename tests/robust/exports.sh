@@ -33,6 +33,9 @@ found 'iso_fail_memory is shown, but neither declared nor listed'
 copy
 sed -i 's/^};/\t\tiso_of_nobody;\n&/' tree/src/exports.map.in
 found 'iso_of_nobody is listed for isotome-bench, which does not use it'
+copy
+sed -i 's/^MOST = {PROGRAM: [0-9]*,/MOST = {PROGRAM: 3,/' tree/scripts/exports.py
+found 'private names, at most 3: '
 
 "$PYTHON" "$SOURCE/scripts/exports.py" "$build" >out 2>err || fail "$(cat out)"
 

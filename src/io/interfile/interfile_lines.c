@@ -333,8 +333,6 @@ static int place_of(const char *text, const char *const *words)
 	return -1;
 }
 
-const char *const iso_bins_words[] = { "counts", "line-integrals", NULL };
-const char *const iso_negative_words[] = { "clip", "keep", "refuse", NULL };
 enum { CLIP, KEEP, REFUSE };
 
 static int check_words(const struct iso_events_options *o, const char *path)

@@ -79,6 +79,8 @@ int record_bytes_of(int64_t *bytes, const char *path);
 /* The hash of a file that was just read, for the record_input that follows: the file is not read again for
    it. One that was not made is none. */
 void record_hashed(struct record *r, const struct iso_hash *h);
+/* Takes that of the file, or with NULL any; false: none is known. */
+bool record_hash_known(struct record *r, struct iso_hash *h, const char *path);
 void record_hash_forget(struct record *r); /* those that no record_input asked for */
 
 /* What came through a pipe can't be read again: size and hash of what was made of it. The context's request
