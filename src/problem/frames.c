@@ -11,20 +11,22 @@
 struct opt_set frames_params(struct frames *f)
 {
 	const struct opt opts[] = {
-		{ 0, "from-s", .real = &f->from_s, .unit = "s", .value = "S", .min = 0, .max = 1e9,
-		  .absent = "the first", .help = "use only events from this time on" },
-		{ 0, "to-s", .real = &f->to_s, .unit = "s", .value = "S", .min = 0, .max = 1e9,
-		  .absent = "the last", .help = "use only events before this time" },
-		{ 0, "frames", .text = &f->list, .value = "T0,T1,T2,...",
+		{ 0, "from-s", .real = &f->from_s, .goes = TAKES_COUNTS, .unit = "s", .value = "S", .min = 0,
+		  .max = 1e9, .absent = "the first", .help = "use only events from this time on" },
+		{ 0, "to-s", .real = &f->to_s, .goes = TAKES_COUNTS, .unit = "s", .value = "S", .min = 0,
+		  .max = 1e9, .absent = "the last", .help = "use only events before this time" },
+		{ 0, "frames", .text = &f->list, .goes = TAKES_COUNTS, .value = "T0,T1,T2,...",
 		  .help = "edges of frames in s, in rising order. FIRST:STEP:LAST stands for many "
 		          "edges, as in 0:10:600 or 0:5:60,120,180. The result is a 4-D image with "
 		          "one image per frame, at most 100000" },
-		{ 0, "isotope", .text = &f->isotope, .value = "NAME",
+		{ 0, "isotope", .text = &f->isotope, .goes = TAKES_COUNTS, .value = "NAME",
 		  .help = "correct for the decay of this isotope to the start of the scan: F-18, "
 		          "C-11, O-15, N-13, Ga-68, Cu-64, Zr-89, Rb-82 or I-124" },
-		{ 0, "half-life-s", .real = &f->half_life_option_s, .unit = "s", .value = "S", .min = 1e-3,
-		  .max = 1e12, .absent = "the isotope's", .help = "correct for decay with this half-life" },
-		{ 0, "live-share", .text = &f->live_list, .value = "F[,F...]", .absent = "1",
+		{ 0, "half-life-s", .real = &f->half_life_option_s, .goes = TAKES_COUNTS, .unit = "s",
+		  .value = "S", .min = 1e-3, .max = 1e12, .absent = "the isotope's",
+		  .help = "correct for decay with this half-life" },
+		{ 0, "live-share", .text = &f->live_list, .goes = TAKES_COUNTS, .value = "F[,F...]",
+		  .absent = "1",
 		  .help = "live share of the time, above 0 to 1, one for all frames or one each" },
 		{ 0 },
 	};

@@ -22,6 +22,16 @@ enum model_need {
 	MODEL_NEEDS_COUNTS = 16, /* the counts of rows that are known without them */
 };
 
+/* What a model has: which methods serve it, and some of its parameters. Bits above those of enum method_takes. */
+enum model_has {
+	MODEL_COUNTS = 1 << 16,   /* data that are counts, and a sensitivity */
+	MODEL_FEATURES = 1 << 17, /* 'kernel' is that of kernel EM */
+	MODEL_SIGNS = 1 << 18,    /* data of both signs, for least squares */
+	MODEL_EVENTS = 1 << 19,   /* `direct` puts events where they came from */
+	MODEL_FILTERS = 1 << 20,  /* `direct` is filtered back-projection */
+	MODEL_UNITS = 1 << 21,    /* `scale`: units of activity */
+};
+
 /* Parameters of models that can stream their rows from disk. */
 struct model_stream {
 	bool on;             /* also where the rows fit memory */
@@ -75,6 +85,7 @@ struct settings;
 struct model {
 	const char *name, *title; /* title: of its parameters in the help */
 	const char *about;        /* what it is for, in a few words */
+	unsigned has;             /* of enum model_has */
 	size_t bytes;             /* of what a problem of this model holds, problem->self */
 	/* Sets *self to the defaults and fills its table of parameters, at most MODEL_PARAMS with the entry
 	   that ends it. */
@@ -86,7 +97,6 @@ struct model {
 	bool by_events;       /* a subset has the share n_k/n of the sensitivity, to the event; else 1/K */
 	double sens_floor;    /* default of 'sens-floor': 0 where S has no ragged edge */
 	bool flat;            /* images have one plane: as .npy they are (ny, nx) */
-	const char *method;   /* default of 'method'; NULL: mlem. A model of fbp, or of cg, has no other */
 	const char *rule;     /* default of 'subset-rule'; NULL: interleaved */
 	const char *row_name; /* in words; NULL: events */
 	const char *timeless; /* why it has no times to choose rows by; NULL: `select` does */

@@ -49,6 +49,9 @@ struct opt {
 	const char *help;           /* NULL: it is about to go, and no help speaks of it */
 	const char *absent;         /* what holds when not given, in words: no default value,
 					   null in the record */
+	unsigned
+		goes; /* what it is for, of enum method_takes and enum model_has: refused where that is not; 0: all */
+	const char *with; /* the parameter without which it has no meaning, a flag or a text; NULL: none */
 	bool positional, required;
 	const char *bare; /* of a text: its value where no number stands behind it; NULL: it needs a value */
 	bool alone;       /* if given, nothing else is required */

@@ -18,7 +18,7 @@ void penalty_help(char *to, size_t size, const struct model *m)
 	const struct iso_penalty *k;
 	size_t n = 0;
 
-	if (!m->method) {
+	if (m->has & MODEL_COUNTS) {
 		snprintf(to, size,
 		         "rdp:BETA[,gamma=2,epsilon=E] (relative differences), quadratic:BETA, "
 		         "logcosh:BETA[,s=S], "

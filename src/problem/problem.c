@@ -37,7 +37,7 @@ static void fill_tables(iso_problem *p)
 	struct settings *s = &p->s;
 	const struct opt own[] = {
 		{ 0, "psf", .real = s->psf, .count = 3, .spread = true, .value = "X,Y,Z", .min = 0,
-		  .max = 1e5, .absent = "none", .unit = "mm",
+		  .max = 1e5, .absent = "none", .unit = "mm", .goes = TAKES_COUNTS,
 		  .help = "FWHM in mm of the point spread function of the image, one for all axes or "
 		          "one each" },
 		{ 0, "force", .flag = &p->force, .transient = true, .help = "replace an existing output" },
@@ -50,7 +50,7 @@ static void fill_tables(iso_problem *p)
 		[SET_IMAGE] = { "Image", p->psf },
 		[SET_MODEL] = { p->m->title, p->params },
 		[SET_FRAMES] = frames_params(&s->frames),
-		[SET_PENALTY] = map_params(&s->penalties, p->m, p->params),
+		[SET_PENALTY] = map_params(&s->penalties, p->m, &s->words),
 		[SET_STOP] = { "Interruption", s->stop },
 		[SET_MEMORY] = p->m->follows ? follow_params(&s->follow)
 		                             : (struct opt_set){ "Events that do not fit memory", s->stream },
@@ -165,14 +165,6 @@ bool problem_given(const iso_problem *p, const char *name)
 	const struct opt *o = opt_find(p->sets, name);
 
 	return o && o->given;
-}
-
-int problem_refuse(const iso_problem *p, const char *const *names, const char *with)
-{
-	for (int i = 0; names[i] && !p->like; i++)
-		if (problem_given(p, names[i]))
-			return iso_fail(ISO_EARG, "'%s' does not go with %s", names[i], with);
-	return ISO_OK;
 }
 
 int problem_record_parameters(iso_problem *p)

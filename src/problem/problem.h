@@ -3,8 +3,7 @@
 #ifndef ISO_PROBLEM_INSIDE_H
 #define ISO_PROBLEM_INSIDE_H
 
-#include "model.h"
-#include "recon.h"
+#include "method.h"
 
 enum { PRESET_CHOICES = 10 };
 
@@ -75,9 +74,6 @@ int problem_create(iso_problem **p, const char *model, struct record *record);
 bool problem_knows(const char *name);
 
 bool problem_given(const iso_problem *p, const char *name);
-
-/* ISO_EARG if one of the parameters (a list that ends with NULL) is given: it does not go with `with`. */
-int problem_refuse(const iso_problem *p, const char *const *names, const char *with);
 
 /* Whether the grid is that of the image, where there is one: none was given. Else one that was settled
    must be a grid, and that of the image. */

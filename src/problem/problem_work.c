@@ -13,7 +13,6 @@
 #include <string.h>
 
 enum {
-	RECON = MODEL_NEEDS_DATA | MODEL_NEEDS_COUNTS | MODEL_NEEDS_ADD | MODEL_MAY_STREAM,
 	ALL_ROWS = MODEL_NEEDS_DATA | MODEL_NEEDS_ADD,
 };
 
@@ -46,11 +45,9 @@ static int leave(struct call c, int st)
 
 static int need_of(const iso_problem *p)
 {
-	const struct settings *s = &p->s;
+	const struct method *how = p->s.how;
 
-	if (s->follow.on) return MODEL_NEEDS_SENS;
-	if (recon_is_cg(s)) return MODEL_NEEDS_DATA | MODEL_NEEDS_COUNTS;
-	return RECON | (s->sens ? 0 : MODEL_NEEDS_SENS);
+	return p->s.sens && how->takes & TAKES_COUNTS ? how->load & ~MODEL_NEEDS_SENS : how->load;
 }
 
 int iso_problem_load(iso_problem *p)
@@ -436,7 +433,7 @@ static int check_unfinished(iso_problem *p, struct iso_names *names)
 
 	for (int i = s->frames.series ? 0 : 1; i < (rounds ? 3 : 2); i++) {
 		if ((names && (st = iso_names_add(names, true, path[i], what[i]))) ||
-		    (!recon_is_direct(s) && (st = iso_target_try(path[i]))))
+		    (s->how->takes & TAKES_FILES && (st = iso_target_try(path[i]))))
 			return st;
 		if (!s->resume && !p->force && iso_stands_at(path[i]) != ISO_STANDS_NOTHING)
 			return iso_fail(ISO_EARG, "%s exists: 'resume' continues it, 'force' starts again",
@@ -467,7 +464,8 @@ static int check_files(iso_problem *p)
 static bool leaves_a_part(iso_problem *p)
 {
 	if (p->s.follow.on) return false;
-	return !p->s.frames.all || (p->m->image && (recon_is_direct(&p->s) || p->found.images > 1));
+	return !p->s.frames.all ||
+	       (p->m->image && (!(p->s.how->takes & TAKES_ITERATIONS) || p->found.images > 1));
 }
 
 /* After a run. */
@@ -495,14 +493,7 @@ static int reconstruct(iso_problem *p, struct iso_array *x, const char *path)
 	if ((st = iso_problem_load(p)) || (st = problem_begin_run(p))) return st;
 	if (path && (st = iso_write_check_grid(path, &p->found.grid))) return st;
 	if ((st = recon_complete(p, &complete, x, path)) || complete) return settle(p, st);
-	bool em = !p->s.follow.on && !recon_is_cg(&p->s) && !recon_is_direct(&p->s);
-
-	if (!em) problem_tell_idle(p); /* EM, which may yet be refused for its units, tells itself */
-	st = em                   ? recon_em(p, x)
-	     : p->s.follow.on     ? recon_follow(p, x)
-	     : recon_is_cg(&p->s) ? recon_cg(p, x)
-	                          : recon_direct(p, x);
-	return settle(p, st);
+	return settle(p, p->s.how->run(p, x));
 }
 
 /* Progress goes on to whoever the context tells. */

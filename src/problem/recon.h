@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reconstruction in parts: its parameters and their checks in recon_settings.c, times in frames.c; what
-   the kinds share in recon_run.c; the work in recon_em.c, method/ and strip/strip_follow.c. */
+   all methods share in recon_run.c; the run in recon_em.c and recon_squares.c; methods in method.h. */
 #ifndef ISO_RECON_H
 #define ISO_RECON_H
 
@@ -65,7 +65,7 @@ enum {
 };
 
 /* Parameters of penalties, of penalised likelihood and of kernel EM: settings_map.c. The first three are also those of
-   'method' cg. */
+   least squares. */
 struct penalties {
 	const char *text, *curve;
 	double tolerance;
@@ -73,7 +73,6 @@ struct penalties {
 	double step, relax;
 	struct opt opts[10];
 	char help[1100]; /* of parameter penalty */
-	bool has_kernel; /* the model has no other parameter of that name */
 	/* what they say: */
 	struct iso_prior_spec prior; /* kind, and the parameters that were given, else 0; gamma is 2 then */
 	bool has_strength, epsilon_given;
@@ -88,8 +87,22 @@ struct penalties {
 	} feature[MAP_FEATURES];
 };
 
+enum { METHOD_WORDS = 24 };
+
+/* What the help says of methods and of defaults that depend on them: method.c. */
+struct method_words {
+	const char *names[METHOD_WORDS]; /* ends with NULL */
+	char about[1500];
+	char iterations[240], subsets[160], tolerance[80], start[160];
+	char passes[400]; /* help of 'iterations' */
+};
+
+struct method;
+
 struct settings {
-	const char *preset; /* NULL: none */
+	const char *preset;       /* NULL: none */
+	const struct method *how; /* row of 'method', or of 'follow', once the settings were checked */
+	struct method_words words;
 	const char *method, *sens, *start, *rule, *filter_text;
 	const char *out; /* file, NULL: the image goes to the caller alone */
 	/* OUTPUT.ckpt: the work under way. OUTPUT.frames: the finished images of a series. OUTPUT.rounds: coarse images
@@ -100,7 +113,6 @@ struct settings {
 	double checkpoint_minutes, stop_after;
 	double sens_floor; /* 0: none */
 	bool resume;
-	bool least_squares;        /* the model's data have both signs */
 	double began_s;            /* the run: when iso_problem_recon was called */
 	struct record_since since; /* the same, in what the process had done by then */
 	struct model_subsets by;   /* subsets, rule and seed */
@@ -120,22 +132,8 @@ void settings_begin(struct settings *s, const struct model *m, struct model_stre
 int settings_out(struct settings *s, const char *out); /* the output, and the files beside it */
 int settings_check(iso_problem *problem);              /* before anything is read */
 
-/* Parameters that only EM has a use for, ends with NULL. */
-extern const char *const recon_em_params[];
-
-bool recon_is_direct(const struct settings *s); /* 'method' direct or fbp */
-bool recon_is_cg(const struct settings *s);
-
 /* settings_map.c */
-bool recon_is_map(
-	const struct settings *s); /* 'method' svrg, saga, bsrem, osl, lbfgs, pdhg or spdhg, of counts */
-bool recon_is_pdhg(const struct settings *s); /* pdhg or spdhg, of counts or not */
-bool recon_is_kem(const struct settings *s);
-enum iso_map_method recon_map_method(const struct settings *s);
-
-/* `model`: its parameters, of which one may have the name of one of these. */
-struct opt_set map_params(struct penalties *p, const struct model *m, const struct opt *model);
-int map_check(iso_problem *problem); /* what does not go together; and parses the parameters */
+struct opt_set map_params(struct penalties *p, const struct model *m, const struct method_words *w);
 
 /* penalty_text.c: the text of 'penalty' */
 void penalty_help(char *to, size_t size, const struct model *m);
@@ -169,9 +167,6 @@ struct model_frame frames_get(const struct frames *f, int k);
 
 /* units.c */
 struct opt_set units_params(struct units *u);
-int units_suit(
-	const iso_problem
-		*problem); /* ISO_EARG if they are given and the model's images have no unit of activity */
 int units_check(iso_problem *problem); /* after frames_check; before the data are read */
 void units_free(struct units *u);
 
@@ -180,11 +175,9 @@ int units_settle(iso_problem *problem);
 /* counts/mm in frame k for an image value of 1: T b / K for Bq/ml; 1 without calibration. */
 double units_of_frame(const iso_problem *problem, int k);
 
-/* strip/strip_follow.c, method/method_cg.c: their parameters, and what does not go with them. */
+/* strip/strip_follow.c, method/method_cg.c: their parameters. */
 struct opt_set follow_params(struct follow *f);
-int follow_check(iso_problem *problem);
 struct opt_set cg_params(struct least_squares *q);
-int cg_check(iso_problem *problem);
 
 /* sens_floor.c: voxels that hardly any line crosses, by the rule that stands there. */
 struct sens_floor {
@@ -216,6 +209,7 @@ struct recon {
 	struct model_data data;
 	iso_op *op;
 	iso_op *kernel;         /* of 'method' kem: EM runs on alpha, the image is K alpha; else NULL */
+	iso_op *penalty;        /* of least squares; else NULL */
 	json_t *results;        /* a list, of the images behind us */
 	bool shown;             /* images between iterations, to the caller of one of the ranks */
 	double objective;       /* of the iteration behind us */
@@ -229,6 +223,10 @@ struct recon recon_of(iso_problem *problem, int64_t n, bool series);
 int recon_floor(struct recon *r, struct iso_array *s);
 
 void recon_free(struct recon *r);
+
+/* The file's name that is the first `length` bytes of a text; and an image on the grid, an input of the record. */
+int recon_path(char path[PATH_MAX], const char *text, int length);
+int recon_read_image(struct recon *r, struct iso_array *a, const char *path, enum iso_values allowed);
 
 /* An image of the problem, with its unit: from 'start', or of this value. */
 int recon_start(iso_problem *problem, struct iso_array *x, iso_real value, enum iso_values allowed);
@@ -271,68 +269,14 @@ int recon_finish(struct recon *r, struct iso_array *to);
    taken over. */
 int recon_describe(struct recon *r, const char *first, const char *second, json_t *values);
 
-/* What a method says of a frame. */
-struct recon_result {
-	int64_t used, skipped;
-	double lost;
-	int resumed_from, unsaved;
-	int updates, iterations; /* done; 0: there were no events */
-	bool stopped;
-	json_t *loglik, *map; /* one of them, taken over by whoever describes it */
-};
-
-/* method/method_map.c: what penalised likelihood and kernel EM have besides EM; zeros at first. */
-struct recon_map {
-	struct iso_array kappa, anatomy; /* no values: none */
-	bool kappa_auto;
-	int n_features; /* images in `feature`, of which one may hold several */
-	struct iso_array feature[MAP_FEATURES];
-	/* of all frames so far, for warnings */
-	int frames, went_back, coarse, unfinished, few;
-	int64_t cut, unseen;
-	double relative;      /* the greatest */
-	double epsilon, mean; /* of the first where epsilon is large */
-	double counts;        /* of the first whose subsets have few */
-	int subsets;
-	double change, passes; /* of the first that did not converge */
-};
-
-int map_read(struct recon *r, struct recon_map *m); /* the files of their parameters; before the plan */
-void map_free(struct recon_map *m);
-void map_plan(const struct recon *r, const struct recon_map *m, struct iso_plan *plan, int64_t rows);
-void map_plan_kernel(const struct recon *r, const struct recon_map *m, struct iso_plan *plan);
-int map_make_kernel(struct recon *r, struct recon_map *m); /* r->kernel, of the features, which it frees */
-int map_add_kernel(struct recon *r);                       /* behind r->op, where there is one */
-int map_kernel(const struct recon *r, iso_real *to, const iso_real *from,
-               bool adjoint); /* images on the host */
-
-/* Once the data of a frame are read: subsets, where none were asked for. */
-int map_subsets(struct recon *r, struct recon_map *m);
-/* All updates of a frame, on r->x. `whole`: the sensitivity of all subsets. */
-int map_iterate(struct recon *r, struct recon_map *m, const struct iso_sens *sens, const iso_real *whole,
-                struct recon_result *out);
-int map_start(struct recon *r, const iso_real *sens);            /* r->x: uniform where the sensitivity is */
-int map_filter(struct recon *r, const iso_real *sens);           /* sens NULL: every voxel counts */
-void map_warn(const struct recon *r, const struct recon_map *m); /* once, of all frames */
-
-/* method/method_pdhg.c: as map_plan, map_iterate; and of least squares, `result` to be freed after success */
-void pdhg_plan(const struct recon *r, struct iso_plan *plan, int64_t rows);
-int pdhg_iterate(struct recon *r, struct recon_map *m, const struct iso_sens *sens, const iso_real *whole,
-                 struct recon_result *out);
-int pdhg_squares(struct recon *r, struct iso_pdhg_result *result);
-void curve_number(FILE *f, double v); /* of a curve's line: behind a comma, nothing where it is not finite */
-json_t *pdhg_looks(const struct iso_pdhg_result *of, bool likelihood);
-int pdhg_write_curve(const char *path, const struct iso_pdhg_result *of, bool likelihood);
-
 /* recon_complete.c: where 'resume' finds the image at `path`, once the data are read. *complete: it is of this very run,
    whose checkpoints are removed; then the image is in `to`, where not NULL, and the record is the one beside it.
    ISO_EARG: it is of another run, and 'force' is not given. Collective. */
 int recon_complete(iso_problem *problem, bool *complete, struct iso_array *to, const char *path);
 
-/* The kinds of reconstruction; the image goes to `to`, to settings.out, or both. */
+/* Reconstruction from counts, frame by frame, and by least squares, image by image; the method's functions do the updates.
+   The image goes to `to`, to settings.out, or both. */
 int recon_em(iso_problem *problem, struct iso_array *to);
-int recon_cg(iso_problem *problem, struct iso_array *to);
-int recon_direct(iso_problem *problem, struct iso_array *to); /* no iterations */
-int recon_follow(iso_problem *problem, struct iso_array *to);
+int recon_squares(iso_problem *problem, struct iso_array *to);
 
 #endif

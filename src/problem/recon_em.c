@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reconstruction by EM, kernel EM or penalised likelihood: sensitivity once, then each frame of the scan. */
+/* Reconstruction from counts: sensitivity once, then each frame of the scan; the updates are the method's. */
 #include "problem.h"
 
 #include "text/json_file.h"
@@ -78,11 +78,7 @@ static int plan(const struct em *e)
 	if (by_subset(e))
 		iso_plan_add(&p, "sensitivities of the subsets", n, s->subsets * (int64_t)sizeof(iso_real),
 		             false);
-	if (recon_is_map(s))
-		map_plan(&e->r, &e->map, &p, rows);
-	else
-		iso_em_plan(&p, e->r.ctx, n, rows, m->by_events || by_subset(e) ? (int)s->subsets : 1, 3);
-	if (recon_is_kem(s)) map_plan_kernel(&e->r, &e->map, &p);
+	s->how->plan(&e->r, &e->map, &p, rows, m->by_events || by_subset(e) ? (int)s->subsets : 1);
 	m->plan(e->r.problem, &p, &s->by);
 	return problem_plan_end(e->r.problem, &p);
 }
@@ -154,7 +150,7 @@ static int sens_of_kernel(struct em *e)
 {
 	int st = apply_floor(e);
 
-	if (!st) st = map_kernel(&e->r, e->sens.v, e->sens.v, true);
+	if (!st) st = kernel_apply(&e->r, e->sens.v, e->sens.v, true);
 	if (!st) sens_floor_clear(&e->r.floor, e->sens.v, 1, e->sens.n);
 	return st;
 }
@@ -187,7 +183,7 @@ static int share_out(struct em *e)
 
 	for (int64_t i = 0; e->parts && i < n * subsets; i++)
 		e->parts[i] = (iso_real)(e->parts[i] * e->frame.factor);
-	if (e->parts || !e->r.m->by_events || recon_is_map(e->r.s)) return ISO_OK;
+	if (e->parts || !e->r.m->by_events || e->r.s->how->one_limit) return ISO_OK;
 	if ((st = make_parts(e))) return st;
 	if (!(rows = size_alloc(subsets + 1, sizeof *rows)))
 		return iso_fail_memory("rows of the subsets", (subsets + 1) * (int64_t)sizeof *rows);
@@ -360,43 +356,6 @@ static int none_used(struct em *e, int64_t skipped)
 	                skipped);
 }
 
-/* Updates of EM on the image, or on alpha, which has no filter. */
-static int iterate_em(struct em *e, const struct iso_sens *sens, struct recon_result *out)
-{
-	const struct settings *s = e->r.s;
-	int st;
-	struct iso_em em = {
-		.size = sizeof em,
-		.op = e->r.op,
-		.iterations = (int)s->iterations,
-		.data = { e->r.data.y, e->r.data.add, e->r.data.mult },
-		.sens = *sens,
-		.filter = s->filter_text && !e->r.kernel ? &s->filter : NULL,
-		.filter_every = (int)s->filter_every,
-		.grid = e->r.grid,
-	};
-	struct iso_run run;
-	struct iso_em_result of = { .size = sizeof of };
-
-	if ((st = recon_run(&e->r, &run, true))) return st;
-	st = iso_em_run(e->r.x.v, &of, &em, &run);
-	record_stage(e->r.record, NULL);
-	if (!st)
-		*out = (struct recon_result){
-			.used = of.used,
-			.skipped = of.skipped,
-			.lost = of.lost,
-			.resumed_from = of.resumed_from,
-			.unsaved = of.unsaved,
-			.updates = of.n,
-			.iterations = of.n / (int)s->subsets,
-			.stopped = of.stopped,
-			.loglik = record_reals(of.n, of.loglik),
-		};
-	iso_em_result_free(&of);
-	return st;
-}
-
 /* Counts of the rows, and what is added to them where the rows are all that could be measured; over all ranks. */
 static int sum_rows(const struct em *e, double *counts, double *added)
 {
@@ -426,7 +385,7 @@ static int check_image(const struct em *e, const struct recon_result *of)
 		                 .expected = e->activity,
 		                 .updates = of->updates,
 		                 .filtered = e->r.s->filter_text,
-		                 .loglik = recon_is_map(e->r.s) ? NULL : of->loglik };
+		                 .loglik = of->loglik };
 	int st;
 
 	if (e->r.weight.v || e->r.kernel || without || of->used == 0 || of->stopped) return ISO_OK;
@@ -443,10 +402,12 @@ static int iterate(struct em *e)
 	struct recon_result of = { 0 };
 
 	if ((st = share_out(e))) return st;
-	bool map = recon_is_map(e->r.s), parts = e->parts && !(map && e->r.m->one_sens);
-	const struct iso_sens sens = { parts ? subsets : 1, subsets, parts ? e->parts : e->scaled.v };
+	const struct method *how = e->r.s->how;
+	bool parts = e->parts && !(how->one_limit && e->r.m->one_sens);
+	const struct recon_sens sens = { { parts ? subsets : 1, subsets, parts ? e->parts : e->scaled.v },
+		                         e->scaled.v };
 
-	st = map ? map_iterate(&e->r, &e->map, &sens, e->scaled.v, &of) : iterate_em(e, &sens, &of);
+	st = how->iterate(&e->r, &e->map, &sens, &of);
 	if (!st && of.used == 0) st = none_used(e, of.skipped);
 	if (!st && of.stopped) st = recon_stopped_early(&e->r, of.iterations);
 	if (!st && of.updates > 0 && e->r.m->seen) st = e->r.m->seen(e->r.problem, &e->r.x);
@@ -487,10 +448,10 @@ static int prepare_frame(struct em *e, bool *empty)
 	if (!*empty && needs_rounds(e) && (st = rounds(e))) return st;
 	if (!*empty && m->data && (st = m->data(problem, &e->r.data))) return st;
 	if (!*empty) {
-		if (recon_is_map(e->r.s) && (st = map_subsets(&e->r, &e->map))) return st;
+		if (e->r.s->how->settle && (st = e->r.s->how->settle(&e->r, &e->map))) return st;
 		record_tell(e->r.record, ISO_DETAIL, "ordering the data");
 		if ((st = m->op(problem, &e->r.op, &e->r.s->by))) return st;
-		if ((st = problem_add_psf(problem, &e->r.op)) || (st = map_add_kernel(&e->r))) return st;
+		if ((st = problem_add_psf(problem, &e->r.op)) || (st = kernel_add(&e->r))) return st;
 	}
 	e->sum.counts |= e->r.data.y != NULL;
 	e->sum.factors |= e->r.data.mult != NULL;
@@ -586,6 +547,19 @@ static int keep_frame(struct em *e)
 
 /* ---- frames ---- */
 
+/* As filters of EM do: where no line sees a voxel it stays 0; behind a kernel every voxel counts. */
+static int filter_last(struct em *e)
+{
+	struct recon *r = &e->r;
+	int st;
+
+	if (!r->s->filter_text) return ISO_OK;
+	if ((st = iso_filter_host(r->x.v, r->ctx, &r->s->filter, &r->grid))) return st;
+	for (int64_t i = 0; !r->kernel && i < r->x.n; i++)
+		if (!(e->scaled.v[i] > 0)) r->x.v[i] = 0;
+	return ISO_OK;
+}
+
 static int frame(struct em *e)
 {
 	struct recon *r = &e->r;
@@ -608,8 +582,7 @@ static int frame(struct em *e)
 	st = empty ? empty_frame(e) : iterate(e);
 	if (!st && r->m->describe) st = r->m->describe(r->problem);
 	if (!st && (!empty || !r->kernel)) st = recon_unweigh(r, r->x.v, r->x.v);
-	if (!st && !empty && (r->kernel || recon_is_map(r->s)))
-		st = map_filter(r, r->kernel ? NULL : e->scaled.v);
+	if (!st && !empty && !(r->s->how->takes & TAKES_FILTER_EVERY)) st = filter_last(e);
 	if (!st && !empty) st = recon_check_image(r);
 	return !st && e->kept ? keep_frame(e) : st;
 }
@@ -678,18 +651,19 @@ static int read_start(struct em *e)
 
 static int reconstruct(struct em *e, struct iso_array *to)
 {
+	const struct method *how = e->r.s->how;
 	int st;
 
-	if ((st = map_read(&e->r, &e->map)) || (st = plan(e))) return st;
+	if ((how->read && (st = how->read(&e->r, &e->map))) || (st = plan(e))) return st;
 	problem_tell_idle(e->r.problem);
-	if (recon_is_kem(e->r.s) && (st = map_make_kernel(&e->r, &e->map))) return st;
+	if (how->begin && (st = how->begin(&e->r, &e->map))) return st;
 	if ((st = read_start(e))) return st;
 	if ((st = iso_array_on_grid(&e->r.x, &e->r.grid))) return st;
 	memcpy(e->r.x.unit, e->start.unit, sizeof e->r.x.unit);
 	if (to && e->r.series && (st = recon_series(&e->r))) return st;
 	if ((st = all_frames(e))) return st;
 	warn_of_all(e);
-	if (recon_is_map(e->r.s)) map_warn(&e->r, &e->map);
+	if (how->warn) how->warn(&e->r, &e->map);
 	if ((st = describe(e)) || (st = record_ranks(e->r.record, e->r.ctx, &e->r.s->since))) return st;
 	if (e->r.m->finish && (st = e->r.m->finish(e->r.problem))) return st;
 	if (e->r.s->out && (st = write_image(e))) return st; /* last: where it is, all else is too */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What reconstructions share; and that without iterations: filtered back-projection, and events where they
-   most likely came from. */
+/* What methods of reconstruction share. */
 #include "problem.h"
 
 #include "core/comm.h"
@@ -40,6 +39,7 @@ void recon_free(struct recon *r)
 {
 	iso_op_free(r->op);
 	iso_op_free(r->kernel);
+	iso_op_free(r->penalty);
 	model_data_free(&r->data);
 	iso_array_free(&r->x);
 	iso_array_free(&r->images);
@@ -49,6 +49,22 @@ void recon_free(struct recon *r)
 }
 
 /* ---- images ---- */
+
+int recon_path(char path[PATH_MAX], const char *text, int length)
+{
+	if (length >= PATH_MAX)
+		return iso_fail(ISO_EARG, "a file's name of %d characters is too long", length);
+	memcpy(path, text, (size_t)length);
+	path[length] = '\0';
+	return ISO_OK;
+}
+
+int recon_read_image(struct recon *r, struct iso_array *a, const char *path, enum iso_values allowed)
+{
+	int st = record_read_image(r->record, a, path, allowed, &r->grid);
+
+	return st ? st : record_input(r->record, path);
+}
 
 int recon_start(iso_problem *problem, struct iso_array *x, iso_real value, enum iso_values allowed)
 {
@@ -103,7 +119,7 @@ int recon_unweigh(const struct recon *r, iso_real *image, const iso_real *x)
 	const iso_real *w = r->weight.v;
 
 	if (r->kernel) {
-		int st = map_kernel(r, image, x, false);
+		int st = kernel_apply(r, image, x, false);
 
 		if (!st) sens_floor_clear(&r->floor, image, 1, r->x.n);
 		return st;
@@ -216,12 +232,12 @@ static bool keeps_all(const struct recon *r)
 
 const iso_ctx *recon_stop(const struct recon *r)
 {
-	return recon_is_direct(r->s) || keeps_all(r) ? r->ctx : NULL;
+	return !(r->s->how->takes & TAKES_FILES) || keeps_all(r) ? r->ctx : NULL;
 }
 
 int recon_stopped(const struct recon *r, int st, const char *from)
 {
-	if (st != ISO_ECANCEL || recon_is_direct(r->s)) return st;
+	if (st != ISO_ECANCEL || !(r->s->how->takes & TAKES_FILES)) return st;
 	return iso_fail(ISO_ECANCEL, "stopped while %s was written; resume continues from %s", r->s->out,
 	                from);
 }
@@ -345,49 +361,5 @@ int recon_finish(struct recon *r, struct iso_array *to)
 		st = recon_stopped(r, st, r->s->checkpoint);
 	}
 	if (!st) recon_give(r, to);
-	return st;
-}
-
-/* ---- without iterations ---- */
-
-static int plan_direct(const struct recon *r)
-{
-	struct iso_plan p = problem_plan_begin(r->problem);
-	int64_t voxels = iso_grid_voxels(&r->grid);
-
-	iso_plan_add(&p, "image", voxels, sizeof(iso_real), false);
-	if (r->series)
-		iso_plan_add(&p, "images of all data", voxels, r->n * (int64_t)sizeof(iso_real), false);
-	r->m->plan(r->problem, &p, &r->s->by);
-	return problem_plan_end(r->problem, &p);
-}
-
-static int make_direct(struct recon *r)
-{
-	int st;
-
-	if ((st = plan_direct(r))) return st;
-	if ((st = iso_array_on_grid(&r->x, &r->grid))) return st;
-	if (r->series && (st = recon_series(r))) return st;
-	record_stage(r->record, "reconstruct");
-	for (; r->k < r->n; r->k++) {
-		if (r->k > 0 && (st = r->m->image(r->problem, r->k))) return st;
-		if ((st = r->m->direct(r->problem, &r->x)) || (st = recon_check_image(r))) return st;
-		if ((st = iso_live_image(r->record->live, &r->x))) return st;
-		recon_keep_image(r);
-		if (r->m->image_json) /* NULL, of data that do not say, is not appended */
-			json_array_append_new(r->results, r->m->image_json(r->problem, r->k));
-	}
-	return record_set(r->record, "ReconMethodName", json_string(r->s->method));
-}
-
-int recon_direct(iso_problem *problem, struct iso_array *to)
-{
-	int64_t n = problem->found.images;
-	struct recon r = recon_of(problem, n, n > 1);
-	int st = make_direct(&r);
-
-	if (!st) st = recon_finish(&r, to);
-	recon_free(&r);
 	return st;
 }

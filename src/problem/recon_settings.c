@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const methods[] = { "mlem", "osem",  "svrg", "saga", "bsrem",  "osl", "lbfgs",
-	                               "pdhg", "spdhg", "kem",  "cg",   "direct", "fbp", NULL };
 /* as enum iso_subset_rule */
 static const char *const rules[] = { "interleaved", "blocks", "random", "mod", "groups", NULL };
 
@@ -19,42 +17,37 @@ static const char *const rules[] = { "interleaved", "blocks", "random", "mod", "
 static void own_params(struct settings *s, const struct model *m)
 {
 	const struct opt own[] = {
-		{ 0, "method", .text = &s->method, .words = methods, .value = "M",
-		  .help = "mlem; osem (with 'subsets'); with a 'penalty' svrg (converges in about "
-		          "ten passes), saga, bsrem, osl or lbfgs (the reference); spdhg or pdhg "
-		          "with total variation that is not smoothed; kem (EM with a 'kernel'); cg "
-		          "(least squares, for svoxel and sradon); direct (strip: each event goes "
-		          "where it most likely came from); fbp (ubp)" },
+		{ 0, "method", .text = &s->method, .words = s->words.names, .value = "M",
+		  .goes = TAKES_METHOD, .help = s->words.about },
 		{ 0, "iterations", .integer = &s->iterations, .value = "N", .min = 1, .max = 1e6,
-		  .help = "passes over all data. With a penalty this is the largest number, "
-		          "including the start: 20, or 400 for lbfgs, 100 for spdhg, 500 for pdhg" },
+		  .goes = TAKES_ITERATIONS, .help = s->words.passes },
 		{ 0, "subsets", .integer = &s->subsets, .value = "K", .min = 1, .max = 1e6,
-		  .absent = "1 for mlem, kem and pdhg, 8 for osem; with a penalty 4 to 32, each of "
-		            "1000 counts or more",
+		  .goes = TAKES_COUNTS, .absent = s->words.subsets,
 		  .help = "parts of the data, taken in turn" },
-		{ 0, "subset-rule", .text = &s->rule, .words = rules, .value = "RULE",
+		{ 0, "subset-rule", .text = &s->rule, .words = rules, .value = "RULE", .goes = TAKES_COUNTS,
 		  .help = "interleaved: subset b holds events b, b+K, b+2K, ...; blocks: consecutive "
 		          "events; random: events drawn at random. For srm the rule is for "
 		          "directions: mod, groups (4 x 4 neighbours together) or random" },
-		{ 0, "seed", .integer = &s->seed, .value = "N", .min = 0, .max = 9e15,
-		  .help = "seed of 'subset-rule' random, and of the order of subsets in svrg, saga, "
-		          "bsrem, spdhg" },
+		{ 0, "seed", .integer = &s->seed, .value = "N", .min = 0, .max = 9e15, .goes = TAKES_COUNTS,
+		  .help = "seed of 'subset-rule' random, and of methods that take subsets in random "
+		          "order" },
 		{ 0, "sens", .text = &s->sens, .file = OPT_READS, .takes = ISO_TAKES_ARRAY,
-		  .value = "FILE|none", .or_word = "none", .absent = "from 'scanner'",
+		  .value = "FILE|none", .or_word = "none", .absent = "from 'scanner'", .goes = TAKES_COUNTS,
 		  .help = "sensitivity image, without 'psf'; none: 1 everywhere" },
 		{ 0, "sens-floor", .real = &s->sens_floor, .value = "F", .min = 0, .max = 1,
+		  .goes = TAKES_COUNTS,
 		  .help = "a voxel that hardly any line crosses gets no activity. Its sensitivity is below "
 		          "F of its neighbours' and of its plane's median; 0: all voxels get some" },
 		{ 0, "start", .text = &s->start, .file = OPT_READS, .takes = ISO_TAKES_ARRAY, .value = "FILE",
-		  .absent = "1 everywhere; 0 for cg; one pass of osem with a penalty",
-		  .help = "start image" },
-		{ 0, "filter", .text = &s->filter_text, .value = "FILTER",
+		  .goes = TAKES_START, .absent = s->words.start, .help = "start image" },
+		{ 0, "filter", .text = &s->filter_text, .value = "FILTER", .goes = TAKES_COUNTS,
 		  .help = "gaussian:MM, gaussian:X,Y,Z, median:N or none, after the last iteration" },
 		{ 0, "filter-every", .integer = &s->filter_every, .value = "N", .min = 1, .max = 1e6,
-		  .absent = "once, at the end",
+		  .absent = "once, at the end", .goes = TAKES_FILTER_EVERY, .with = "filter",
 		  .help = "filter after every N iterations; the next iteration starts from the "
 		          "filtered image" },
 		{ 0, "save-every", .integer = &s->save_every, .value = "N", .min = 0, .max = 1e6,
+		  .goes = TAKES_ITERATIONS | TAKES_FILES,
 		  .help = "also write the image after every N iterations (x_it005.nii)" },
 		{ 0 },
 	};
@@ -82,13 +75,14 @@ static void other_params(struct settings *s, struct model_stream *at)
 	};
 
 	const struct opt stop[] = {
-		{ 0, "resume", .flag = &s->resume, .transient = true,
+		{ 0, "resume", .flag = &s->resume, .transient = true, .goes = TAKES_FILES,
 		  .help = "continue from OUTPUT.ckpt; start from the beginning if the file does not "
 		          "exist" },
 		{ 0, "checkpoint-minutes", .real = &s->checkpoint_minutes, .value = "M", .min = 0, .max = 1e6,
-		  .unit = "min",
+		  .unit = "min", .goes = TAKES_FILES,
 		  .help = "shortest time between two checkpoints; 0: write one after every update" },
 		{ 0, "stop-after", .real = &s->stop_after, .value = "M", .min = 0, .max = 1e6, .unit = "min",
+		  .goes = TAKES_FILES,
 		  .help = "after M minutes write a checkpoint and stop with exit code 143; 0: never" },
 		{ 0 },
 	};
@@ -101,8 +95,8 @@ static void other_params(struct settings *s, struct model_stream *at)
 
 void settings_begin(struct settings *s, const struct model *m, struct model_stream *stream)
 {
-	*s = (struct settings){ .method = m->method ? m->method : "mlem",
-		                .iterations = 10,
+	*s = (struct settings){ .method = method_at(m, 0)->name,
+		                .iterations = method_at(m, 0)->iterations,
 		                .subsets = 1,
 		                .seed = 1,
 		                .rule = m->rule ? m->rule : "interleaved",
@@ -111,50 +105,12 @@ void settings_begin(struct settings *s, const struct model *m, struct model_stre
 		                .checkpoint_minutes = 10,
 		                .follow = { .block = 100000, .every_s = 5 } };
 	s->penalties.unseen = "drop";
-	s->least_squares = m->method && strcmp(m->method, "cg") == 0;
+	method_describe(&s->words, m);
 	own_params(s, m);
 	other_params(s, stream ? stream : &s->no_stream);
 }
 
 /* ---- checks before the work ---- */
-
-const char *const recon_em_params[] = {
-	"subsets", "subset-rule",  "seed",        "sens",   "sens-floor", "psf",
-	"filter",  "filter-every", "frames",      "from-s", "to-s",       "live-share",
-	"isotope", "half-life-s",  "calibration", "suv",    NULL,
-};
-
-bool recon_is_direct(const struct settings *s)
-{
-	return strcmp(s->method, "direct") == 0 || strcmp(s->method, "fbp") == 0;
-}
-
-bool recon_is_cg(const struct settings *s)
-{
-	return strcmp(s->method, "cg") == 0 || (recon_is_pdhg(s) && s->least_squares);
-}
-
-/* Filtered back-projection is a model's only method, or none of its. What an image without iterations
-   has no use for is not taken in silence. */
-static int check_direct(iso_problem *problem)
-{
-	static const char *const iterating[] = { "iterations", "start",  "save-every",
-		                                 "stop-after", "resume", "checkpoint-minutes",
-		                                 NULL };
-	const struct settings *s = &problem->s;
-	const struct model *m = problem->m;
-	bool only = m->method && strcmp(m->method, "fbp") == 0, fbp = strcmp(s->method, "fbp") == 0;
-
-	if (only != fbp)
-		return iso_fail(ISO_EARG, "'method' %s: model %s %s", s->method, m->name,
-		                only ? "has fbp alone" : "has none");
-	if (!recon_is_direct(s)) return ISO_OK;
-	if (!m->direct) return iso_fail(ISO_EARG, "'method' direct: model %s has none", m->name);
-	const char *with = fbp ? "'method' fbp" : "'method' direct";
-	int st = problem_refuse(problem, iterating, with);
-
-	return st ? st : problem_refuse(problem, recon_em_params, with);
-}
 
 /* Events and directions are dealt by rules of their own. */
 static int check_rule(iso_problem *problem)
@@ -170,25 +126,36 @@ static int check_rule(iso_problem *problem)
 	                directions ? "mod, groups and random" : "interleaved, blocks and random");
 }
 
-static int check_method(iso_problem *problem)
+/* What was not given is what the method has. */
+static void take_defaults(iso_problem *problem)
 {
 	struct settings *s = &problem->s;
-	bool osem = strcmp(s->method, "osem") == 0, map = recon_is_map(s);
+	const struct method *how = s->how;
 
-	/* groups of directions are few, and penalised likelihood wants many subsets */
-	if (!problem_given(problem, "subset-rule")) {
-		s->rule = problem->m->rule ? problem->m->rule : "interleaved";
-		if (map && strcmp(s->rule, "groups") == 0) s->rule = "mod";
-	}
+	if (!problem_given(problem, "iterations")) s->iterations = how->iterations;
+	if (!problem_given(problem, "tolerance")) s->penalties.tolerance = how->tolerance;
+	if (!problem_given(problem, "subsets")) s->subsets = how->subsets ? how->subsets : MAP_SUBSETS;
+	if (problem_given(problem, "subset-rule")) return;
+	s->rule = problem->m->rule ? problem->m->rule : "interleaved";
+	/* groups of directions are few, and what does not depend on subsets wants many */
+	if (how->one_limit && strcmp(s->rule, "groups") == 0) s->rule = "mod";
+}
+
+static int check_subsets(iso_problem *problem)
+{
+	struct settings *s = &problem->s;
+	const struct model *m = problem->m;
 	int st = check_rule(problem);
 
 	if (st) return st;
-	bool mlem = strcmp(s->method, "mlem") == 0, one = mlem || strcmp(s->method, "pdhg") == 0;
-
-	if (!problem_given(problem, "subsets")) s->subsets = one ? 1 : map ? MAP_SUBSETS : osem ? 8 : 1;
-	if (one && s->subsets > 1)
+	if (s->how->more && s->subsets > 1)
 		return iso_fail(ISO_EARG, "'subsets' is %" PRId64 ": %s has one; 'method' %s takes more",
-		                s->subsets, s->method, mlem ? "osem" : "spdhg");
+		                s->subsets, s->method, s->how->more);
+	if (m->sens_of_subsets && !m->one_sens && s->sens && s->subsets > 1 && !s->how->one_limit)
+		return iso_fail(ISO_EARG,
+		                "'sens' is one image; the subsets of model %s see voxels differently, and "
+		                "their own are made without it",
+		                m->name);
 	s->by = (struct model_subsets){ (int)s->subsets, (enum iso_subset_rule)opt_place(rules, s->rule),
 		                        (uint64_t)s->seed };
 	return ISO_OK;
@@ -200,10 +167,7 @@ static int check_filter(iso_problem *problem)
 	struct settings *s = &problem->s;
 
 	if (s->filter_text && strcmp(s->filter_text, "none") == 0) s->filter_text = NULL;
-	if (!problem_given(problem, "filter-every"))
-		s->filter_every = s->iterations;
-	else if (!s->filter_text)
-		return iso_fail(ISO_EARG, "'filter-every' needs 'filter'");
+	if (!problem_given(problem, "filter-every")) s->filter_every = s->iterations;
 	if (s->filter_every > s->iterations)
 		return iso_fail(ISO_EARG,
 		                "'filter-every' is %" PRId64 ", more than the %" PRId64 " iterations",
@@ -214,22 +178,15 @@ static int check_filter(iso_problem *problem)
 int settings_check(iso_problem *problem)
 {
 	const struct model *m = problem->m;
-	const struct settings *s = &problem->s;
+	struct settings *s = &problem->s;
 	int st;
 
 	if (m->preset && (st = m->preset(problem))) return st;
-	if ((st = units_suit(problem))) return st;
-	if (m->follows && (st = follow_check(problem))) return st;
-	if (s->follow.on) return ISO_OK;
-	if ((st = map_check(problem)) || (st = cg_check(problem))) return st;
-	if ((st = check_direct(problem))) return st;
-	if ((st = check_method(problem))) return st;
-	if (m->sens_of_subsets && !m->one_sens && s->sens && s->subsets > 1 && !recon_is_map(s))
-		return iso_fail(ISO_EARG,
-		                "'sens' is one image; the subsets of model %s see voxels differently, and "
-		                "their own are made without it",
-		                m->name);
-	if ((st = check_filter(problem)) || (st = frames_check(problem, &problem->s.frames))) return st;
+	if ((st = method_choose(problem)) || s->follow.on) return st;
+	take_defaults(problem);
+	if (s->how->check && (st = s->how->check(problem))) return st;
+	if ((st = check_subsets(problem)) || (st = check_filter(problem))) return st;
+	if ((st = frames_check(problem, &s->frames))) return st;
 	return units_check(problem);
 }
 

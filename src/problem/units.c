@@ -25,23 +25,25 @@ struct opt_set units_params(struct units *u)
 	const struct opt opts[] = {
 		{ 0, "calibration", .text = &u->calibration, .file = OPT_MAY_READ,
 		  .value = "FILE|K|" OF_EVENTS, .or_word = OF_EVENTS, .or_number = true,
-		  .absent = "none: the image is in counts/mm",
+		  .goes = TAKES_COUNTS | MODEL_UNITS, .absent = "none: the image is in counts/mm",
 		  .help = "calibration of the scanner, for an image in Bq/ml at the start of the "
 		          "scan: a file of 'isotome calibrate', its number K, or the word events "
 		          "for the factor in the events' file" },
-		{ 0, "branching", .real = &u->branching_option, .value = "F", .min = 1e-6, .max = 1,
-		  .absent = "the isotope's", .help = "positrons per decay" },
-		{ 0, "started-at", .text = &u->started_at, .value = "TIME",
+		{ 0, "branching", .real = &u->branching_option, .goes = MODEL_UNITS, .value = "F",
+		  .min = 1e-6, .max = 1, .absent = "the isotope's", .help = "positrons per decay" },
+		{ 0, "started-at", .text = &u->started_at, .goes = MODEL_UNITS, .value = "TIME",
 		  .help = "when the scan started: 14:30:15, or with the date 2026-11-16T14:30:15" },
-		{ 0, "suv", .flag = &u->suv,
+		{ 0, "suv", .flag = &u->suv, .goes = TAKES_COUNTS | MODEL_UNITS,
 		  .help = "make standardised uptake values by body weight, g/ml, instead of Bq/ml" },
-		{ 0, "weight-kg", .real = &u->weight_kg, .unit = "kg", .value = "KG", .min = 1e-6, .max = 1e4,
-		  .absent = "not known", .help = "weight of the body" },
-		{ 0, "dose-mbq", .real = &u->dose_mbq, .unit = "MBq", .value = "MBQ", .min = 1e-9, .max = 1e9,
-		  .absent = "not known", .help = "activity in the syringe at the time 'injected-at'" },
-		{ 0, "residual-mbq", .real = &u->residual_mbq, .unit = "MBq", .value = "MBQ", .min = 0,
-		  .max = 1e9, .help = "activity that stayed in the syringe, at the time 'injected-at'" },
-		{ 0, "injected-at", .text = &u->injected_at, .value = "TIME",
+		{ 0, "weight-kg", .real = &u->weight_kg, .goes = MODEL_UNITS, .unit = "kg", .value = "KG",
+		  .min = 1e-6, .max = 1e4, .absent = "not known", .help = "weight of the body" },
+		{ 0, "dose-mbq", .real = &u->dose_mbq, .goes = MODEL_UNITS, .unit = "MBq", .value = "MBQ",
+		  .min = 1e-9, .max = 1e9, .absent = "not known",
+		  .help = "activity in the syringe at the time 'injected-at'" },
+		{ 0, "residual-mbq", .real = &u->residual_mbq, .goes = MODEL_UNITS, .unit = "MBq",
+		  .value = "MBQ", .min = 0, .max = 1e9,
+		  .help = "activity that stayed in the syringe, at the time 'injected-at'" },
+		{ 0, "injected-at", .text = &u->injected_at, .goes = MODEL_UNITS, .value = "TIME",
 		  .help = "time of the injection; without a date Isotome takes the time within 12 "
 		          "hours of 'started-at', also across midnight" },
 		{ 0 },
@@ -59,17 +61,6 @@ void units_free(struct units *u)
 }
 
 /* ---- before the data are read ---- */
-
-int units_suit(const iso_problem *p)
-{
-	static const char *const all[] = { "calibration", "branching",    "started-at",  "suv", "weight-kg",
-		                           "dose-mbq",    "residual-mbq", "injected-at", NULL };
-	char with[64];
-
-	if (p->m->scale) return ISO_OK;
-	snprintf(with, sizeof with, "model %s", p->m->name);
-	return problem_refuse(p, all, with);
-}
 
 /* 'calibration' as a file, a number or the word; k stays 0 for the last. */
 static int read_calibration(struct units *u)

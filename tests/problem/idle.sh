@@ -87,8 +87,7 @@ idle seed "nothing is random" "${ray[@]}" --method osem --subsets 2 --seed 5
 works seed "${ray[@]}" --method osem --subsets 2 --subset-rule random --seed 5
 idle save-every "there are no more --iterations than that" "${ray[@]}" --save-every 2
 works save-every "${ray[@]}" --save-every 1
-idle step "this method finds its steps itself" "${ray[@]}" --method osl --penalty rdp:rel=.1 --step .5
-idle unseen "there is no --penalty" "${ray[@]}" --method osl --unseen keep
+idle unseen "there is no --penalty" "${ray[@]}" --method svrg --unseen keep
 works step "${ray[@]}" --method svrg --penalty rdp:rel=.1 --step .5 --unseen keep --seed 3
 ! grep -q 'has no effect' err || fail "what svrg has an effect of"
 expect 2 recon "${ray[@]}" --method osem --subset-rule mod -o no.nii

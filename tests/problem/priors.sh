@@ -53,18 +53,18 @@ done
 
 # ---- what does not go together ----
 for method in mlem osem; do
-	refused 2 "--penalty: --method $method has none; svrg, saga, bsrem, osl or lbfgs have" --method $method \
+	refused 2 "--penalty goes with --method svrg, saga, bsrem, osl, lbfgs, pdhg or spdhg, not $method" --method $method \
 		--penalty rdp:1
 done
-refused 2 '--kappa does not go with this method; svrg, saga' --kappa auto
-refused 2 '--bowsher does not go with this method; svrg, saga' --method osem --bowsher truth.nii
-refused 2 '--tolerance does not go with this method; svrg, saga' --tolerance 0.1
-refused 2 '--kernel does not go with this method; --method kem has it' "${svrg[@]}" --kernel truth.nii
-refused 2 '--nonneg does not go with penalised likelihood' "${svrg[@]}" --nonneg
-refused 2 '--filter-every does not go with penalised likelihood' "${svrg[@]}" --filter gaussian:5 --filter-every 1
-refused 2 '--filter-every does not go with --method kem' --method kem --kernel truth.nii --filter gaussian:5 \
+refused 2 '--kappa goes with --method svrg, saga, bsrem, osl or lbfgs, not mlem' --kappa auto
+refused 2 '--bowsher goes with --method svrg, saga, bsrem, osl or lbfgs, not osem' --method osem --bowsher truth.nii
+refused 2 '--tolerance goes with --method svrg, saga' --tolerance 0.1
+refused 2 '--kernel goes with --method kem, not svrg' "${svrg[@]}" --kernel truth.nii
+refused 2 '--nonneg does not go with model ray' "${svrg[@]}" --nonneg
+refused 2 '--filter-every goes with --method mlem or osem, not svrg' "${svrg[@]}" --filter gaussian:5 --filter-every 1
+refused 2 '--filter-every goes with --method mlem or osem, not kem' --method kem --kernel truth.nii --filter gaussian:5 \
 	--filter-every 1
-refused 2 '--penalty does not go with --method kem' --method kem --kernel truth.nii --penalty rdp:1
+refused 2 '--penalty goes with --method svrg' --method kem --kernel truth.nii --penalty rdp:1
 refused 2 '--method kem needs --kernel' --method kem
 refused 2 '--bowsher does not go with --penalty tv' "${svrg[@]}" --penalty tv:1 --bowsher truth.nii
 refused 2 '--bowsher needs --penalty' "${svrg[@]}" --bowsher truth.nii
@@ -84,9 +84,9 @@ for form in raw eq3; do
 	err_has "--form $form is another likelihood"
 done
 expect 2 recon "${strip[@]}" --method kem -o x.nii
-err_has 'model strip has none; ray and srm have'
+err_has "--method is 'kem'"
 expect 2 recon ubp --data truth.nii "${svrg[@]}" -o x.nii
-err_has '--method svrg: model ubp has no counts; --method fbp'
+err_has "--method is 'svrg', must be one of fbp"
 
 # ---- files ----
 refused 3 'below.nii' "${svrg[@]}" --penalty rdp:1 --kappa below.nii

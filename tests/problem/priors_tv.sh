@@ -21,16 +21,16 @@ for method in pdhg spdhg; do
 	refused "--method $method has tv:BETA alone; svrg has rdp" --method $method --penalty rdp:1
 	refused 'does not smooth tv; without eta' --method $method --penalty tv:1,eta=0.1
 	refused 'is tv:BETA, not rel=B' --method $method --penalty tv:rel=0.2
-	refused '--kappa does not go with' --method $method --penalty tv:1 --kappa auto
-	refused '--step does not go with' --method $method --penalty tv:1 --step 1
-	refused '--nonneg does not go with penalised likelihood' --method $method --penalty tv:1 --nonneg
+	refused '--kappa goes with --method svrg' --method $method --penalty tv:1 --kappa auto
+	refused "--step goes with --method svrg, saga or bsrem, not $method" --method $method --penalty tv:1 --step 1
+	refused '--nonneg does not go with model ray' --method $method --penalty tv:1 --nonneg
 done
 refused '--subsets is 4: pdhg has one; --method spdhg takes more' --method pdhg --penalty tv:1 --subsets 4
 expect 2 recon strip --scanner "$SOURCE/examples/scanners/bialas2015.yaml" --events "$SOURCE/tests/data/jpet/events.f32" \
 	--method pdhg --penalty tv:1 --form raw -o no.nii
 err_has '--form raw is another likelihood'
 expect 2 recon ubp --data truth.nii --method pdhg -o no.nii
-err_has '--method pdhg: model ubp has no counts; --method fbp'
+err_has "--method is 'pdhg', must be one of fbp"
 
 expect 2 recon "${ray[@]}" --stream --method spdhg --penalty tv:1 -o no.nii
 err_has '--method spdhg needs the events in memory'
@@ -109,4 +109,4 @@ END
 expect 2 recon sradon "${cube[@]}" --data traces.npy --penalty quadratic:1 --method pdhg -o no.npy
 err_has '--method pdhg has tv:MU alone; cg has quadratic'
 expect 2 recon sradon "${cube[@]}" --data traces.npy --penalty tv:1 --method spdhg -o no.npy
-err_has 'has no subsets; --method pdhg'
+err_has "--method is 'spdhg'; did you mean 'pdhg'? (one of cg, pdhg)"

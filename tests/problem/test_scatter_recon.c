@@ -322,8 +322,7 @@ static void what_is_refused(void **state)
 	iso_array_free(&cm);
 	p = problem_of(&w.all, false);
 	OK(iso_problem_set(p, "scatter-rounds", "2"));
-	REFUSED(iso_problem_recon(&x, NULL, p), ISO_EARG,
-	        "'scatter-rounds' does not go with a run without 'scatter'");
+	REFUSED(iso_problem_recon(&x, NULL, p), ISO_EARG, "'scatter-rounds' needs 'scatter'");
 	iso_problem_free(p);
 	p = problem_of(&w.all, false);
 	OK(iso_problem_set(p, "scatter", "sss"));

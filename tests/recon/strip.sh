@@ -152,7 +152,7 @@ err_has 'events of strips have no times'
 no --kernel square
 no --form eq4
 no --block 5000
-err_has '--block goes with --follow'
+err_has '--block needs --follow'
 no --method osem --subsets 200000
 expect 2 recon strip "${events[@]}" -o no.npy
 err_has '--scanner is missing'
@@ -162,7 +162,7 @@ small_ring >ring.yaml
 expect 3 recon strip --scanner ring.yaml "${events[@]}" -o no.npy
 err_has 'expected kind: strips'
 expect 2 recon ray --method direct --events e.lmdT -o no.npy
-err_has 'model ray has none'
+err_has "--method is 'direct', must be one of mlem, osem, svrg"
 expect 2 recon ray --follow --events e.lmdT -o no.npy
 run phantom spheres -o spheres.nii
 expect 3 project strip spheres.nii "${events[@]}" "${scanner[@]}" -o no.npy

@@ -193,16 +193,16 @@ END
 	run recon ubp --data half.npy --scanner half.yaml $nodes -o half.nii
 	err_has 'the record holds'
 	recon 2 y.npy s.yaml $small --method mlem
-	err_has 'model ubp has fbp alone'
+	err_has "--method is 'mlem', must be one of fbp"
 	recon 2 y.npy s.yaml $small --iterations 3
-	err_has '--iterations does not go with --method fbp'
+	err_has '--iterations does not go with model ubp'
 	recon 2 y.npy s.yaml $small --speeds 1.6,1.5,3
 	err_has '--speeds is 1.6,1.5,3'
 	recon 2 y.npy s.yaml $small --speeds 1.4,1.5,3 --speed 1.5
 	err_has 'give one of them'
 }
 expect 2 recon ray --events e.lmdT --grid 8 --voxel 1 --method fbp -o no.nii
-err_has '--method fbp: model ray has none'
+err_has "--method is 'fbp', must be one of mlem, osem, svrg"
 expect 2 simulate s.yaml truth.nii -o no.npy
 err_has 'transducers hear spheres, not images'
 expect 2 simulate s.yaml cylinder -o no.npy

@@ -230,9 +230,9 @@ grep -qE '"resumed_from_iteration": [1-9]' parts.npy.json || fail "the run began
 
 # ---- refused ----
 expect 2 recon svoxel "${on_grid[@]}" "${low[@]}" --data traces.npy --method mlem -o no.npy
-err_has 'both signs'
+err_has "--method is 'mlem', must be one of cg, pdhg"
 expect 2 recon sradon "${on_grid[@]}" --data traces.npy --subsets 4 -o no.npy
-err_has '--subsets does not go with --method cg'
+err_has '--subsets does not go with model sradon'
 expect 2 recon sradon "${on_grid[@]}" --data traces.npy --penalty tv -o no.npy
 err_has "--penalty is 'tv'"
 expect 2 recon sradon "${on_grid[@]}" --data traces.npy --nonneg --tolerance 0.1 -o no.npy

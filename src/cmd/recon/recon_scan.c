@@ -102,7 +102,7 @@ int scan_begin(struct scan *s, iso_problem *p, struct cmd *c, const char *out)
 	if ((st = parse(s))) return st;
 	s->out = out;
 	s->penalty = p->s.penalties.text;
-	if (!recon_is_map(&p->s) || recon_is_pdhg(&p->s) || !s->penalty)
+	if (!(method_find(p->m, p->s.method)->takes & TAKES_PAIRS) || !s->penalty)
 		return iso_fail(
 			ISO_EARG,
 			"--beta-scan needs --method svrg, or another of these, and --penalty, such as rdp");

@@ -104,19 +104,9 @@ static const char *no_rule(const iso_problem *p)
 
 static const char *no_chance(const iso_problem *p)
 {
-	static const char *const methods[] = { "svrg", "saga", "bsrem", "spdhg", NULL };
-
-	if (p->s.subsets > 1 && (is(p->s.rule, "random") || opt_place(methods, p->s.method) >= 0))
-		return NULL;
-	return "nothing is random: that takes several subsets, and 'subset-rule' random or 'method' svrg, "
-	       "saga, "
-	       "bsrem or spdhg";
-}
-
-static const char *no_step(const iso_problem *p)
-{
-	return is(p->s.method, "osl") || is(p->s.method, "lbfgs") ? "this method finds its steps itself"
-	                                                          : NULL;
+	if (p->s.subsets > 1 && (is(p->s.rule, "random") || p->s.how->shuffles)) return NULL;
+	return "nothing is random: that takes several subsets, and 'subset-rule' random or a 'method' that "
+	       "shuffles them, such as svrg";
 }
 
 static const char *no_penalty(const iso_problem *p)
@@ -194,7 +184,6 @@ static const struct {
 	{ "subset-rule", NULL, no_rule },
 	{ "deal", "srm", one_subset },
 	{ "seed", NULL, no_chance },
-	{ "step", NULL, no_step },
 	{ "unseen", NULL, no_penalty },
 	{ "save-every", NULL, never_saved },
 	{ "kernel", "strip", without_kernel },

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Penalised likelihood and kernel EM in a reconstruction: what they read besides the data, the updates of a frame, and
-   what the record says of them. Sensitivity and frames are those of EM, recon_em.c. */
+/* 'method' svrg, saga, bsrem, osl and lbfgs: penalised likelihood. What they read besides the data, the updates of a frame,
+   and what the record says of them. Sensitivity and frames are in recon_em.c. */
 #include "problem/problem.h"
 
 #include "base/number.h"
@@ -22,65 +22,75 @@
 #define FEW_EVENTS 500    /* of a subset */
 #define COUNTS_OF_A_SUBSET 1000
 
-/* ---- what is read ---- */
+/* ---- parameters ---- */
 
-static int named(char path[PATH_MAX], const char *name, int length)
+static const char *text_of(const iso_problem *problem, const char *name)
 {
-	if (length >= PATH_MAX)
-		return iso_fail(ISO_EARG, "a file's name of %d characters is too long", length);
-	memcpy(path, name, (size_t)length);
-	path[length] = '\0';
+	const struct opt *o = opt_find(problem->sets, name);
+
+	return o && o->text ? *o->text : NULL;
+}
+
+/* Data that are not of this likelihood: sum y log(A x + a) - <S, x>. */
+int map_check_likelihood(const iso_problem *problem)
+{
+	const struct settings *s = &problem->s;
+	const struct opt *flag = opt_find(problem->sets, "precorrected");
+	const char *form = text_of(problem, "form");
+
+	if (flag && flag->flag && *flag->flag)
+		return iso_fail(ISO_EARG,
+		                "'method' %s: 'precorrected' data are no counts, which this likelihood is of",
+		                s->method);
+	if (form && strcmp(form, "ml") != 0)
+		return iso_fail(ISO_EARG,
+		                "'method' %s: 'form' %s is another likelihood; 'form' ml is this one's",
+		                s->method, form);
+	if (s->sens && strcmp(s->sens, "none") == 0)
+		return iso_fail(ISO_EARG, "'method' %s: 'sens' none: the likelihood needs the sensitivity",
+		                s->method);
 	return ISO_OK;
 }
 
-static int read_image(struct recon *r, struct iso_array *a, const char *path, enum iso_values allowed)
+/* FILE or FILE,N; a file whose name has a comma is read with N behind it. */
+static int parse_bowsher(struct penalties *p)
 {
-	int st = record_read_image(r->record, a, path, allowed, &r->grid);
+	const char *comma = p->bowsher ? strrchr(p->bowsher, ',') : NULL;
+	double n = 0;
 
-	return st ? st : record_input(r->record, path);
+	p->neighbours = p->anatomy = 0;
+	if (!p->bowsher) return ISO_OK;
+	if (comma && !iso_number(&n, comma + 1, strlen(comma + 1))) comma = NULL;
+	p->anatomy = comma ? (int)(comma - p->bowsher) : (int)strlen(p->bowsher);
+	if (comma && (n != floor(n) || n < 1 || n > 26))
+		return iso_fail(ISO_EARG,
+		                "'bowsher' is '%s': %g neighbours, must be a whole number from 1 to 26",
+		                p->bowsher, n);
+	p->neighbours = (int)n;
+	return ISO_OK;
 }
 
-/* Images of one file: one, or in an array of four axes several. */
-static int read_features(struct recon *r, struct iso_array *a, const char *path)
+static int check(iso_problem *problem)
 {
-	struct iso_array head = { 0 };
-	const int64_t *n = r->grid.n;
-	int st = record_peek(r->record, &head, path, ISO_FINITE);
-	bool several =
-		!st && head.n_dim == 4 && head.dim[1] == n[2] && head.dim[2] == n[1] && head.dim[3] == n[0];
+	struct penalties *p = &problem->s.penalties;
+	int st = map_check_likelihood(problem);
 
-	iso_array_free(&head);
-	if (st || !several) return st ? st : read_image(r, a, path, ISO_FINITE);
-	st = record_read(r->record, a, path, ISO_FINITE);
-	return st ? st : record_input(r->record, path);
+	if (st || (st = penalty_parse(p)) || (st = parse_bowsher(p))) return st;
+	return penalty_check(p, problem->s.how->map);
 }
 
-static int read_kernel(struct recon *r, struct recon_map *m)
+/* ---- what is read ---- */
+
+static int read(struct recon *r, struct recon_map *m)
 {
 	const struct penalties *p = &r->s->penalties;
 	char path[PATH_MAX];
 	int st = ISO_OK;
 
-	for (int i = 0; i < p->n_features && !st; i++) {
-		if ((st = named(path, p->feature[i].at, p->feature[i].length))) return st;
-		if (!(st = read_features(r, &m->feature[i], path)))
-			m->n_features += (int)(m->feature[i].n / iso_grid_voxels(&r->grid));
-	}
-	return st;
-}
-
-int map_read(struct recon *r, struct recon_map *m)
-{
-	const struct penalties *p = &r->s->penalties;
-	char path[PATH_MAX];
-	int st = ISO_OK;
-
-	if (recon_is_kem(r->s)) return read_kernel(r, m);
-	if (!recon_is_map(r->s)) return ISO_OK;
 	m->kappa_auto = p->kappa && strcmp(p->kappa, "auto") == 0;
-	if (p->kappa && !m->kappa_auto) st = read_image(r, &m->kappa, p->kappa, ISO_NONNEGATIVE);
-	if (!st && p->bowsher && !(st = named(path, p->bowsher, p->anatomy)))
-		st = read_image(r, &m->anatomy, path, ISO_FINITE);
+	if (p->kappa && !m->kappa_auto) st = recon_read_image(r, &m->kappa, p->kappa, ISO_NONNEGATIVE);
+	if (!st && p->bowsher && !(st = recon_path(path, p->bowsher, p->anatomy)))
+		st = recon_read_image(r, &m->anatomy, path, ISO_FINITE);
 	return st;
 }
 
@@ -89,74 +99,6 @@ void map_free(struct recon_map *m)
 	for (int i = 0; i < MAP_FEATURES; i++) iso_array_free(&m->feature[i]);
 	iso_array_free(&m->kappa);
 	iso_array_free(&m->anatomy);
-}
-
-/* ---- the kernel ---- */
-
-void map_plan_kernel(const struct recon *r, const struct recon_map *m, struct iso_plan *plan)
-{
-	const struct penalties *p = &r->s->penalties;
-	int64_t n = iso_grid_voxels(&r->grid);
-
-	iso_plan_add(plan, "features", n, m->n_features * (int64_t)sizeof(iso_real), false);
-	iso_plan_add(plan, "kernel, and its transpose", n, 16 * (int64_t)p->k, iso_ctx_is_cuda(r->ctx));
-	iso_plan_add(plan, "images behind the kernel", n, 3 * sizeof(iso_real), iso_ctx_is_cuda(r->ctx));
-}
-
-int map_make_kernel(struct recon *r, struct recon_map *m)
-{
-	const struct penalties *p = &r->s->penalties;
-	int64_t n = iso_grid_voxels(&r->grid), at = 0;
-	struct iso_kernel k = {
-		.size = sizeof k,
-		.grid = r->grid,
-		.n_features = m->n_features,
-		.neighbours = p->k,
-		.radius = p->radius,
-		.sigma = p->sigma,
-	};
-	iso_real *all;
-	int st;
-
-	record_stage(r->record, "kernel");
-	if ((st = model_vector(&all, n * m->n_features, "features"))) return st;
-	for (int i = 0; i < p->n_features; i++) {
-		memcpy(all + at, m->feature[i].v, (size_t)m->feature[i].n * sizeof *all);
-		at += m->feature[i].n;
-		iso_array_free(&m->feature[i]);
-	}
-	k.feature = all;
-	st = iso_kernel_create(&r->kernel, r->ctx, &k);
-	free(all);
-	return st;
-}
-
-int map_add_kernel(struct recon *r)
-{
-	iso_op *chain = NULL;
-	int st;
-
-	if (!r->kernel) return ISO_OK;
-	st = iso_chain_create(&chain, r->op, r->kernel);
-	iso_op_free(r->op);
-	r->op = chain;
-	return st;
-}
-
-int map_kernel(const struct recon *r, iso_real *to, const iso_real *from, bool adjoint)
-{
-	int64_t n = iso_grid_voxels(&r->grid);
-	struct iso_room room = iso_room_of(r->ctx, "images behind the kernel");
-	iso_real *a, *b;
-	int st;
-
-	ISO_UPLOAD(&room, a, from, n);
-	ISO_DEVICE(&room, b, n);
-	st = room.status;
-	if (!st) st = (adjoint ? iso_adjoint : iso_forward)(b, r->kernel, ISO_ALL, a);
-	if (!st) st = iso_ctx_vec(r->ctx)->download(r->ctx, to, b, n * (int64_t)sizeof *b);
-	iso_room_free(&room);
-	return st;
 }
 
 /* ---- subsets and start ---- */
@@ -181,7 +123,7 @@ static int counts(const struct recon *r, double *sum)
 /* Streamed rows have steps of ratios, and no back-projection of ratios that were made of others. */
 static int check_streamed(const struct recon *r, const struct recon_map *m)
 {
-	bool method = recon_map_method(r->s) == ISO_MAP_LBFGS || recon_is_pdhg(r->s);
+	bool method = r->s->how->in_memory;
 
 	if (!r->problem->found.on_disk || !(method || m->kappa_auto)) return ISO_OK;
 	return iso_fail(ISO_EARG,
@@ -192,7 +134,7 @@ static int check_streamed(const struct recon *r, const struct recon_map *m)
 
 /* min(32, counts/1000, 32 counts/voxels), at least 4, as far as rows and model allow. With fewer counts than voxels a subset
    hardly tells what the next one will: with 32 the guards held every step back. */
-int map_subsets(struct recon *r, struct recon_map *m)
+int map_settle(struct recon *r, struct recon_map *m)
 {
 	struct settings *s = &r->problem->s;
 	const struct model_found *is = &r->problem->found;
@@ -205,7 +147,7 @@ int map_subsets(struct recon *r, struct recon_map *m)
 	                  floor(MAP_SUBSETS * sum / (double)iso_grid_voxels(&r->grid)));
 	if (n < 4) n = 4;
 	if (n > most) n = most;
-	if (problem_given(r->problem, "subsets") || strcmp(s->method, "pdhg") == 0) n = s->subsets;
+	if (problem_given(r->problem, "subsets") || s->how->subsets) n = s->subsets;
 	s->subsets = s->by.n = (int)n;
 	if (sum / (double)n < FEW_EVENTS && n > 1 && m->few++ == 0) {
 		m->counts = sum;
@@ -252,7 +194,7 @@ static struct iso_map map_of(const struct recon *r, const struct recon_map *m,
 		.place = ISO_HOST,
 		.data = { r->data.y, r->data.add, r->data.mult },
 		.sens = *sens,
-		.method = recon_map_method(s),
+		.method = s->how->map,
 		.prior = p->text ? prior : NULL,
 		.kappa_auto = m->kappa_auto,
 		.keep_unseen = strcmp(p->unseen, "keep") == 0,
@@ -267,16 +209,14 @@ static struct iso_map map_of(const struct recon *r, const struct recon_map *m,
 	};
 }
 
-void map_plan(const struct recon *r, const struct recon_map *m, struct iso_plan *plan, int64_t rows)
+static void plan_memory(const struct recon *r, const struct recon_map *m, struct iso_plan *plan, int64_t rows,
+                        int images)
 {
 	static const struct iso_sens sens = { .n_images = 1 };
 	const struct iso_prior_spec prior = prior_of(r, m);
 	const struct iso_map map = map_of(r, m, &prior, &sens);
 
-	if (recon_is_pdhg(r->s)) {
-		pdhg_plan(r, plan, rows);
-		return;
-	}
+	(void)images;
 	iso_map_plan(plan, r->ctx, &map, iso_grid_voxels(&r->grid), rows);
 	if (r->problem->found.on_disk)
 		iso_plan_add(plan, "ratios of the events", r->problem->found.rows, sizeof(iso_real),
@@ -335,7 +275,7 @@ static json_t *described(const struct recon *r, const struct recon_map *m, const
 		                                              : "1"));
 	if (m->anatomy.v) json_object_set_new(o, "bowsher_neighbours", json_integer(prior_of(r, m).bowsher));
 	if (isfinite(of->kkt)) json_object_set_new(o, "kkt", record_real(of->kkt));
-	if (recon_map_method(s) == ISO_MAP_BSREM) json_object_set_new(o, "relaxation", relaxation(r));
+	if (s->how->takes & TAKES_RELAX) json_object_set_new(o, "relaxation", relaxation(r));
 	json_object_set_new(o, "looks",
 	                    record_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "passes", LOOKS(of, passes),
 	                                "updates", updates(of), "objective", LOOKS(of, objective), "loglik",
@@ -431,18 +371,17 @@ static void tell(const struct recon *r, const struct iso_map_result *of)
 	            recon_penalty_name(r->s), of->beta, of->relative, of->passes, of->updates);
 }
 
-int map_iterate(struct recon *r, struct recon_map *m, const struct iso_sens *sens, const iso_real *whole,
-                struct recon_result *out)
+static int iterate(struct recon *r, struct recon_map *m, const struct recon_sens *sens,
+                   struct recon_result *out)
 {
 	const struct settings *s = r->s;
 	const struct iso_prior_spec prior = prior_of(r, m);
-	struct iso_map map = map_of(r, m, &prior, sens);
+	struct iso_map map = map_of(r, m, &prior, &sens->parts);
 	struct iso_map_result of = { .size = sizeof of };
 	struct iso_run run;
 	int st;
 
-	if (recon_is_pdhg(s)) return pdhg_iterate(r, m, sens, whole, out);
-	if (!s->start && (st = map_start(r, whole))) return st;
+	if (!s->start && (st = map_start(r, sens->whole))) return st;
 	if ((st = recon_run(r, &run, !(map.method == ISO_MAP_SAGA && r->op->rows_split)))) return st;
 	st = iso_map_run(r->x.v, &of, &map, &run);
 	record_stage(r->record, NULL);
@@ -458,7 +397,7 @@ int map_iterate(struct recon *r, struct recon_map *m, const struct iso_sens *sen
 			.stopped = of.stopped,
 			.map = described(r, m, &of),
 		};
-		add_up(m, r, &of, whole);
+		add_up(m, r, &of, sens->whole);
 		tell(r, &of);
 		if (s->penalties.curve) st = write_curve(s->penalties.curve, &of);
 	}
@@ -469,9 +408,7 @@ int map_iterate(struct recon *r, struct recon_map *m, const struct iso_sens *sen
 void map_warn(const struct recon *r, const struct recon_map *m)
 {
 	const struct settings *s = r->s;
-	const char *test = recon_is_pdhg(s)                       ? "relative duality gap"
-	                   : recon_map_method(s) == ISO_MAP_LBFGS ? "KKT residual"
-	                                                          : "change over two epochs";
+	const char *test = s->how->residual;
 	char of[48] = "";
 
 	if (m->frames > 1) snprintf(of, sizeof of, " in frames, of %d,", m->frames);
@@ -526,14 +463,60 @@ void map_warn(const struct recon *r, const struct recon_map *m)
 		            m->unfinished, m->frames, test, m->change, s->penalties.tolerance);
 }
 
-/* After the last update, as filters of EM do: where no line sees a voxel it stays 0. */
-int map_filter(struct recon *r, const iso_real *sens)
-{
-	int st;
+/* ---- the rows ---- */
 
-	if (!r->s->filter_text) return ISO_OK;
-	if ((st = iso_filter_host(r->x.v, r->ctx, &r->s->filter, &r->grid))) return st;
-	for (int64_t i = 0; sens && i < r->x.n; i++)
-		if (!(sens[i] > 0)) r->x.v[i] = 0;
-	return ISO_OK;
-}
+#define CHANGE "change over two epochs"
+
+#define MAP(which)                                                                                \
+	.needs = MODEL_COUNTS, .start = "one pass of osem", .tolerance = .005, .one_limit = true, \
+	.map = which, .load = LOAD_COUNTS, .check = check, .run = recon_em, .read = read,         \
+	.plan = plan_memory, .settle = map_settle, .iterate = iterate, .warn = map_warn
+
+const struct method method_svrg = {
+	.name = "svrg",
+	.about = "with a 'penalty', converges in about ten passes",
+	.takes = TAKES_PHI | TAKES_PAIRS | TAKES_STEP,
+	.iterations = 20,
+	.shuffles = true,
+	.residual = CHANGE,
+	MAP(ISO_MAP_SVRG),
+};
+
+const struct method method_saga = {
+	.name = "saga",
+	.about = "as svrg, which it is seldom better than",
+	.takes = TAKES_PHI | TAKES_PAIRS | TAKES_STEP,
+	.iterations = 20,
+	.shuffles = true,
+	.residual = CHANGE,
+	MAP(ISO_MAP_SAGA),
+};
+
+const struct method method_bsrem = {
+	.name = "bsrem",
+	.about = "with a 'penalty', by steps that shrink",
+	.takes = TAKES_PHI | TAKES_PAIRS | TAKES_STEP | TAKES_RELAX,
+	.iterations = 20,
+	.shuffles = true,
+	.residual = CHANGE,
+	MAP(ISO_MAP_BSREM),
+};
+
+const struct method method_osl = {
+	.name = "osl",
+	.about = "one step late, a baseline",
+	.takes = TAKES_PHI | TAKES_PAIRS,
+	.iterations = 20,
+	.residual = CHANGE,
+	MAP(ISO_MAP_OSL),
+};
+
+const struct method method_lbfgs = {
+	.name = "lbfgs",
+	.about = "with a 'penalty', from all data in each update (the reference)",
+	.takes = TAKES_PHI | TAKES_PAIRS,
+	.iterations = 400,
+	.in_memory = true,
+	.residual = "KKT residual",
+	MAP(ISO_MAP_LBFGS),
+};

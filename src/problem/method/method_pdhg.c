@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Total variation without smoothing in a reconstruction: 'method' pdhg and spdhg of counts, pdhg of least squares; and
-   what the record says of them. */
+/* 'method' pdhg and spdhg: total variation without smoothing, of counts; pdhg of least squares too. */
 #include "problem/problem.h"
 
 #include "base/number.h"
@@ -21,9 +20,9 @@ static struct iso_pdhg pdhg_of(const struct recon *r)
 		.op = r->op,
 		.place = ISO_HOST,
 		.grid = r->grid,
-		.tv = s->least_squares ? s->squares.tv : s->penalties.beta,
+		.tv = s->how->fit ? s->squares.tv : s->penalties.beta,
 		.nonneg = s->squares.nonneg,
-		.subsets = strcmp(s->method, "spdhg") == 0,
+		.subsets = s->how->shuffles,
 		.keep_unseen = strcmp(s->penalties.unseen, "keep") == 0,
 		.iterations = (int)s->iterations,
 		.tolerance = s->penalties.tolerance,
@@ -31,15 +30,24 @@ static struct iso_pdhg pdhg_of(const struct recon *r)
 	};
 }
 
-void pdhg_plan(const struct recon *r, struct iso_plan *plan, int64_t rows)
+static const iso_real there = 0; /* of arrays that will be */
+
+static void plan_counts(const struct recon *r, const struct recon_map *m, struct iso_plan *plan, int64_t rows,
+                        int images)
 {
-	static const iso_real there = 0;
 	struct iso_pdhg p = pdhg_of(r);
 
-	if (r->s->least_squares)
-		p.y = &there;
-	else
-		p.data = (struct iso_em_data){ &there, &there, &there };
+	(void)m;
+	(void)images;
+	p.data = (struct iso_em_data){ &there, &there, &there };
+	iso_pdhg_plan(plan, r->ctx, &p, iso_grid_voxels(&r->grid), rows);
+}
+
+static void plan_squares(const struct recon *r, struct iso_plan *plan, int64_t rows)
+{
+	struct iso_pdhg p = pdhg_of(r);
+
+	p.y = &there;
 	iso_pdhg_plan(plan, r->ctx, &p, iso_grid_voxels(&r->grid), rows);
 }
 
@@ -63,7 +71,7 @@ static json_t *list(const struct iso_pdhg_result *of, size_t at, double sign, si
 #define LIST(of, name) list(of, offsetof(struct iso_pdhg_look, name), 1, 0)
 
 /* Of a likelihood the objective is to be as great as can be, with the constants of EM's; of least squares the cost small. */
-json_t *pdhg_looks(const struct iso_pdhg_result *of, bool likelihood)
+static json_t *looks(const struct iso_pdhg_result *of, bool likelihood)
 {
 	size_t cost = offsetof(struct iso_pdhg_look, cost), penalty = offsetof(struct iso_pdhg_look, penalty);
 	json_t *o = record_pack("{s:o, s:o, s:o, s:o, s:o}", "passes", LIST(of, passes), "iterations",
@@ -76,7 +84,7 @@ json_t *pdhg_looks(const struct iso_pdhg_result *of, bool likelihood)
 	return o;
 }
 
-int pdhg_write_curve(const char *path, const struct iso_pdhg_result *of, bool likelihood)
+static int write_curve(const char *path, const struct iso_pdhg_result *of, bool likelihood)
 {
 	size_t size = 0;
 	char *text = NULL;
@@ -110,25 +118,34 @@ static json_t *described(const struct recon *r, const struct iso_pdhg_result *of
 	                        "beta", s->penalties.beta, "penalty", "tv", "unseen", s->penalties.unseen,
 	                        "unseen_voxels", (json_int_t)of->unseen, "passes", last->passes, "iterations",
 	                        of->n, "gap", last->gap, "relative_gap", last->relative, "converged",
-	                        of->converged, "looks", pdhg_looks(of, true));
+	                        of->converged, "looks", looks(of, true));
 
 	return o;
 }
 
 /* ---- of counts ---- */
 
+static int check_counts(iso_problem *problem)
+{
+	struct penalties *p = &problem->s.penalties;
+	int st = map_check_likelihood(problem);
+
+	if (!st) st = penalty_parse(p);
+	return st ? st : penalty_check_sharp(p, problem->s.method);
+}
+
 /* One pass of EM from a uniform image. */
-static int make_start(struct recon *r, const struct iso_sens *sens, const iso_real *whole)
+static int make_start(struct recon *r, const struct recon_sens *sens)
 {
 	const struct iso_em em = {
 		.size = sizeof em,
 		.op = r->op,
 		.iterations = 1,
 		.data = { r->data.y, r->data.add, r->data.mult },
-		.sens = *sens,
+		.sens = sens->parts,
 		.grid = r->grid,
 	};
-	int st = map_start(r, whole);
+	int st = map_start(r, sens->whole);
 
 	return st ? st : iso_em_run(r->x.v, NULL, &em, NULL);
 }
@@ -153,8 +170,8 @@ static void tell(const struct recon *r, const struct iso_pdhg_result *of)
 	            r->s->penalties.beta, last->gap, last->relative, last->passes);
 }
 
-int pdhg_iterate(struct recon *r, struct recon_map *m, const struct iso_sens *sens, const iso_real *whole,
-                 struct recon_result *out)
+static int iterate(struct recon *r, struct recon_map *m, const struct recon_sens *sens,
+                   struct recon_result *out)
 {
 	const struct settings *s = r->s;
 	struct iso_pdhg p = pdhg_of(r);
@@ -164,8 +181,8 @@ int pdhg_iterate(struct recon *r, struct recon_map *m, const struct iso_sens *se
 	int st;
 
 	p.data = (struct iso_em_data){ r->data.y, r->data.add, r->data.mult };
-	p.sens = *sens;
-	if (!s->start && (st = make_start(r, sens, whole))) return st;
+	p.sens = sens->parts;
+	if (!s->start && (st = make_start(r, sens))) return st;
 	if ((st = recon_run(r, &run, true))) return st;
 	st = iso_pdhg_run(r->x.v, &of, &p, &run);
 	record_stage(r->record, NULL);
@@ -185,7 +202,7 @@ int pdhg_iterate(struct recon *r, struct recon_map *m, const struct iso_sens *se
 		};
 		add_up(m, r, &of);
 		tell(r, &of);
-		if (s->penalties.curve) st = pdhg_write_curve(s->penalties.curve, &of, true);
+		if (s->penalties.curve) st = write_curve(s->penalties.curve, &of, true);
 	}
 	iso_pdhg_result_free(&of);
 	return st;
@@ -193,7 +210,17 @@ int pdhg_iterate(struct recon *r, struct recon_map *m, const struct iso_sens *se
 
 /* ---- of least squares ---- */
 
-int pdhg_squares(struct recon *r, struct iso_pdhg_result *result)
+static int check_squares(iso_problem *problem)
+{
+	const struct settings *s = &problem->s;
+	int st = squares_check(problem);
+
+	if (st || !(s->squares.mu > 0)) return st;
+	return iso_fail(ISO_EARG, "'penalty' is '%s': 'method' pdhg has tv:MU alone; cg has %s",
+	                s->penalties.text, s->squares.kind);
+}
+
+static int run_squares(struct recon *r, struct iso_pdhg_result *result)
 {
 	struct iso_pdhg p = pdhg_of(r);
 	struct iso_run run;
@@ -202,3 +229,80 @@ int pdhg_squares(struct recon *r, struct iso_pdhg_result *result)
 	p.y = r->data.y;
 	return st ? st : iso_pdhg_run(r->x.v, result, &p, &run);
 }
+
+/* Primal-dual: the looks take the place of the curves. */
+static int fit(struct recon *r)
+{
+	const struct settings *s = r->s;
+	struct iso_pdhg_result of = { .size = sizeof of };
+	int st = run_squares(r, &of);
+
+	record_stage(r->record, NULL);
+	if (st) return st;
+	const struct iso_pdhg_look *last = &of.look[of.n_looks - 1];
+
+	if (of.stopped) st = recon_stopped_early(r, of.n);
+	if (!of.converged && !of.stopped && s->penalties.tolerance > 0)
+		record_warn(r->record,
+		            "not converged after %d iterations: relative duality gap %.3g, 'tolerance' is "
+		            "%g; more "
+		            "'iterations' do it",
+		            of.n, last->relative, s->penalties.tolerance);
+	if (of.unsaved)
+		record_note(r->record, "%d checkpoints could not be written beside %s", of.unsaved,
+		            r->s->out);
+	if (!st)
+		st = recon_describe(r, "iterations", "tv",
+		                    record_pack("[I,f]", (json_int_t)of.n, s->squares.tv));
+	if (!st) st = squares_add_image(r, last->cost);
+	if (!st) st = record_result(r->record, "looks", looks(&of, false));
+	if (!st) st = record_result(r->record, "converged", json_boolean(of.converged));
+	if (!st) st = record_result(r->record, "resumed_from_iteration", json_integer(of.resumed_from));
+	if (!st) st = record_result(r->record, "iteration", json_integer(of.n));
+	if (!st) st = recon_check_image(r);
+	if (!st && s->penalties.curve) st = write_curve(s->penalties.curve, &of, false);
+	iso_pdhg_result_free(&of);
+	return st;
+}
+
+/* ---- the rows ---- */
+
+#define GAP "relative duality gap"
+
+#define COUNTS                                                                                             \
+	.needs = MODEL_COUNTS, .takes = TAKES_PHI, .start = "one pass of osem", .tolerance = 1e-4,         \
+	.one_limit = true, .in_memory = true, .residual = GAP, .load = LOAD_COUNTS, .check = check_counts, \
+	.run = recon_em, .plan = plan_counts, .settle = map_settle, .iterate = iterate, .warn = map_warn
+
+const struct method method_pdhg = {
+	.name = "pdhg",
+	.about = "total variation that is not smoothed, from all data in each update",
+	.iterations = 500,
+	.subsets = 1,
+	.more = "spdhg",
+	COUNTS,
+};
+
+const struct method method_spdhg = {
+	.name = "spdhg",
+	.about = "the same from 'subsets', which is quicker",
+	.iterations = 100,
+	.shuffles = true,
+	COUNTS,
+};
+
+const struct method method_pdhg_squares = {
+	.name = "pdhg",
+	.about = "total variation with a duality gap that tells how near the end is",
+	.needs = MODEL_SIGNS,
+	.takes = TAKES_WORK | TAKES_PENALTY | TAKES_TOLERANCE | TAKES_SIGNS,
+	.start = "0",
+	.iterations = 500,
+	.subsets = 1,
+	.tolerance = 1e-4,
+	.load = LOAD_SQUARES,
+	.check = check_squares,
+	.run = recon_squares,
+	.plan_squares = plan_squares,
+	.fit = fit,
+};

@@ -466,6 +466,7 @@ const struct model model_ray = {
 	.name = "ray",
 	.title = "Model ray",
 	.about = "list-mode PET",
+	.has = MODEL_COUNTS | MODEL_FEATURES | MODEL_UNITS,
 	.bytes = sizeof(struct ray),
 	.params = params,
 	.streams_rows = true,

@@ -34,26 +34,28 @@ void ray_scatter_params(struct opt *table, struct ray_scatter *s)
 		  .help = "estimate the scattered coincidences of a ring from coarse images of the "
 		          "scan; needs 'mu'. sss+mc: single scatter by formula and multiple scatter "
 		          "by Monte Carlo; sss: single scatter alone; mc: all by Monte Carlo" },
-		{ 0, "scatter-rounds", .integer = &s->rounds, .value = "N", .min = 1, .max = 20,
-		  .help = "largest number of rounds, each an image and an estimate" },
-		{ 0, "scatter-scale", .text = &s->scale, .value = "K|fit",
+		{ 0, "scatter-rounds", .integer = &s->rounds, .with = "scatter", .value = "N", .min = 1,
+		  .max = 20, .help = "largest number of rounds, each an image and an estimate" },
+		{ 0, "scatter-scale", .text = &s->scale, .with = "scatter", .value = "K|fit",
 		  .help = "factor on the estimate, which is already in counts. fit: the factor that "
 		          "lines beside the object ask for, if it is within 5 sigma of the estimate; "
 		          "fit-anyway: that factor in any case" },
-		{ 0, "scatter-seed", .integer = &s->seed, .value = "N", .min = 0, .max = 9e15,
-		  .help = "seed of the Monte Carlo" },
-		{ 0, "scatter-error", .real = &s->error, .value = "F", .min = 1e-4, .max = 0.5,
-		  .help = "statistical error of the Monte Carlo, as a share of the scatter" },
-		{ 0, "scatter-extend", .flag = &s->extend,
+		{ 0, "scatter-seed", .integer = &s->seed, .with = "scatter", .value = "N", .min = 0,
+		  .max = 9e15, .help = "seed of the Monte Carlo" },
+		{ 0, "scatter-error", .real = &s->error, .with = "scatter", .value = "F", .min = 1e-4,
+		  .max = 0.5, .help = "statistical error of the Monte Carlo, as a share of the scatter" },
+		{ 0, "scatter-extend", .flag = &s->extend, .with = "scatter",
 		  .help = "repeat the last planes of image and map beyond their ends" },
-		{ 0, "scatter-save", .text = &s->save, .file = OPT_WRITES, .value = "FILE.h5",
+		{ 0, "scatter-save", .text = &s->save, .with = "scatter", .file = OPT_WRITES,
+		  .value = "FILE.h5",
 		  .help = "write the last estimate as a table over sample detectors and time of "
 		          "flight" },
-		{ 0, "energy-window", .real = s->window_kev, .count = 2, .unit = "keV", .value = "LO,HI",
-		  .min = 1, .max = 1e4, .absent = "the scanner's",
+		{ 0, "energy-window", .real = s->window_kev, .with = "scatter", .count = 2, .unit = "keV",
+		  .value = "LO,HI", .min = 1, .max = 1e4, .absent = "the scanner's",
 		  .help = "energies that the scanner counts" },
-		{ 0, "energy-resolution", .real = &s->resolution, .value = "F", .min = 1e-6, .max = 0.999999,
-		  .absent = "the scanner's", .help = "FWHM at 511 keV, as a share of 511 keV" },
+		{ 0, "energy-resolution", .real = &s->resolution, .with = "scatter", .value = "F",
+		  .min = 1e-6, .max = 0.999999, .absent = "the scanner's",
+		  .help = "FWHM at 511 keV, as a share of 511 keV" },
 	};
 
 	*s = (struct ray_scatter){ .scale = "1", .rounds = 3, .seed = 1, .error = .01, .eta = 1 };
@@ -66,15 +68,6 @@ bool ray_scatter_on(const struct ray *ray)
 }
 
 /* ---- what can't be used ---- */
-
-static int check_lone(const struct ray *ray)
-{
-	static const char *const with[] = { "scatter-rounds", "scatter-scale",     "scatter-seed",
-		                            "scatter-error",  "scatter-extend",    "scatter-save",
-		                            "energy-window",  "energy-resolution", NULL };
-
-	return ray_scatter_on(ray) ? ISO_OK : problem_refuse(ray->p, with, "a run without 'scatter'");
-}
 
 static int check_scale(struct ray_scatter *s)
 {
@@ -166,9 +159,9 @@ static int check_ends(struct ray *ray)
 int ray_scatter_check(struct ray *ray)
 {
 	const char *sens = ray->p->s.sens;
-	int st = check_lone(ray);
+	int st;
 
-	if (st || !ray_scatter_on(ray)) return st;
+	if (!ray_scatter_on(ray)) return ISO_OK;
 	if (!ray->mu) return iso_fail(ISO_EARG, "'scatter' needs 'mu', the attenuation map in 1/mm");
 	if (ray->precorrected) return iso_fail(ISO_EARG, "'precorrected' data can't carry 'scatter'");
 	if (sens && strcmp(sens, "none") == 0)

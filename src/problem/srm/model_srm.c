@@ -254,6 +254,7 @@ const struct model model_srm = {
 	.name = "srm",
 	.title = "Model srm",
 	.about = "dual-head PET by its system matrix",
+	.has = MODEL_COUNTS | MODEL_FEATURES,
 	.bytes = sizeof(struct srm_model),
 	.params = params,
 	.rule = "groups",

@@ -287,6 +287,7 @@ const struct model model_strip = {
 	.name = "strip",
 	.title = "Model strip",
 	.about = "two-strip J-PET",
+	.has = MODEL_COUNTS | MODEL_EVENTS,
 	.bytes = sizeof(struct strip),
 	.params = params,
 	.follows = true,

@@ -44,35 +44,21 @@ struct opt_set follow_params(struct follow *f)
 		  .help = "read events while they come: 'events' is a file that grows, a pipe, or - "
 		          "for standard input. The run ends with the pipe, after 'idle-s', or on "
 		          "Ctrl-C" },
-		{ 0, "block", .integer = &f->block, .value = "N", .min = 1000, .max = 1e9, .absent = "100000",
-		  .help = "events per update" },
-		{ 0, "every-s", .real = &f->every_s, .unit = "s", .value = "S", .min = .1, .max = 1e6,
-		  .absent = "5", .help = "write image and picture again after this many seconds" },
-		{ 0, "idle-s", .real = &f->idle_s, .unit = "s", .value = "S", .min = 0, .max = 1e9,
-		  .absent = "10 for a file, never for a pipe",
+		{ 0, "block", .integer = &f->block, .with = "follow", .value = "N", .min = 1000, .max = 1e9,
+		  .absent = "100000", .help = "events per update" },
+		{ 0, "every-s", .real = &f->every_s, .with = "follow", .unit = "s", .value = "S", .min = .1,
+		  .max = 1e6, .absent = "5",
+		  .help = "write image and picture again after this many seconds" },
+		{ 0, "idle-s", .real = &f->idle_s, .with = "follow", .unit = "s", .value = "S", .min = 0,
+		  .max = 1e9, .absent = "10 for a file, never for a pipe",
 		  .help = "end after this many seconds without events; 0: never" },
-		{ 0, "picture", .text = &f->picture, .file = OPT_WRITES, .value = "FILE",
+		{ 0, "picture", .text = &f->picture, .with = "follow", .file = OPT_WRITES, .value = "FILE",
 		  .absent = "the output's name with .png", .help = "picture of the image" },
 		{ 0 },
 	};
 
 	memcpy(f->opts, opts, sizeof opts);
 	return (struct opt_set){ "Following a scan", f->opts };
-}
-
-int follow_check(iso_problem *problem)
-{
-	static const char *const with[] = { "block", "every-s", "idle-s", "picture", NULL };
-	static const char *const without[] = { "method", "iterations",         "save-every", "stop-after",
-		                               "resume", "checkpoint-minutes", NULL };
-	int st;
-
-	for (int i = 0; with[i] && !problem->s.follow.on; i++)
-		if (problem_given(problem, with[i]))
-			return iso_fail(ISO_EARG, "'%s' goes with 'follow'", with[i]);
-	if (!problem->s.follow.on) return ISO_OK;
-	if ((st = problem_refuse(problem, without, "'follow'"))) return st;
-	return problem_refuse(problem, recon_em_params, "'follow'");
 }
 
 /* ---- before the first event ---- */
@@ -301,13 +287,14 @@ static int finish(struct state *f)
 	                      : iso_fail(ISO_ECANCEL, "stopped before the first event");
 }
 
-int recon_follow(iso_problem *problem, struct iso_array *to)
+static int run(iso_problem *problem, struct iso_array *to)
 {
 	const struct settings *s = &problem->s;
 	struct strip *strip = problem->self;
 	struct state f = { .strip = strip };
 	int st;
 
+	problem_tell_idle(problem);
 	record_stage(problem->record, "follow");
 	if (!strip->events) return iso_fail(ISO_EARG, "'events' is missing");
 	if (!s->out && !problem->record->dry_run)
@@ -334,3 +321,11 @@ int recon_follow(iso_problem *problem, struct iso_array *to)
 	recon_free(&f.r);
 	return st;
 }
+
+const struct method method_follow = {
+	.about = "events as they come",
+	.needs = MODEL_EVENTS,
+	.takes = TAKES_START,
+	.load = MODEL_NEEDS_SENS,
+	.run = run,
+};
