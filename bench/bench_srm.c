@@ -6,6 +6,7 @@
 
 #include "limits.h"
 #include "ladder.h"
+#include "srm/strategies.h"
 #include "core/ctx.h"
 
 #include <malloc.h>
@@ -29,8 +30,6 @@ static const struct iso_panels meng = MENG;
 
 static const char *const strategies[] = { "correlation", "row", "column", "combined", "all", NULL };
 static const char *const rules[] = { "mod", "random", "groups", NULL };
-
-enum { N_STRATEGIES = 4 }; /* as enum iso_srm_strategy */
 
 /* Rows of a strategy. */
 static const struct {
@@ -127,9 +126,8 @@ static int begin_operator(struct run *r, int strategy)
 	int st;
 
 	r->b = (struct bench_op){ 0 };
-	r->model.strategy = (enum iso_srm_strategy)strategy;
-	r->name = strategies[strategy];
-	if ((st = iso_srm_op_create(&op, r->c->ctx, &r->model))) return st;
+	r->name = srm_strategy_name[strategy];
+	if ((st = srm_strategy_create(&op, r->c->ctx, &r->model, (enum srm_strategy)strategy))) return st;
 	r->setup_s = iso_now_s() - start_s;
 	r->memory = memory_held(r->c->ctx) - held;
 	st = bench_open(&r->b, op, true);
@@ -209,8 +207,8 @@ static int run_strategy(struct run *r, int strategy)
 	int st = begin_operator(r, strategy);
 
 	for (int w = 0; w < 3 && !st; w++) st = time_row(r, works[w].task, works[w].name);
-	if (!st && set.ladder && strategy == ISO_SRM_ROW) st = time_steps(r);
-	if (!st && set.ladder && strategy == ISO_SRM_COMBINED) st = time_columns(r);
+	if (!st && set.ladder && strategy == SRM_ROW) st = time_steps(r);
+	if (!st && set.ladder && strategy == SRM_COMBINED) st = time_columns(r);
 	iso_room_free(&r->b.room);
 	iso_op_free(r->b.op);
 	return st;
@@ -268,8 +266,8 @@ static int run(struct cmd *c, const struct opt_set *sets)
 		       "projection, which count as visits; LORs as events\n",
 		       r.per_s, r.info.elements, r.info.columns, r.info.source, r.work);
 	if ((st = record_result(&c->record, "multiply_adds_per_s", record_real(r.per_s)))) goto done;
-	for (int s = 0; s < N_STRATEGIES && !st; s++)
-		if (bench_chosen(set.strategy, strategies[s])) st = run_strategy(&r, s);
+	for (int s = 0; s < SRM_STRATEGIES && !st; s++)
+		if (bench_chosen(set.strategy, srm_strategy_name[s])) st = run_strategy(&r, s);
 done:
 	iso_srm_free(r.srm);
 	return st;

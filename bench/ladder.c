@@ -8,7 +8,7 @@
 #include "core/ctx.h"
 #include "core/progress.h"
 #include "core/size.h"
-#include "model/srm/srm_op.h"
+#include "srm/strategies.h"
 
 #include <math.h>
 #include <string.h>
@@ -161,15 +161,16 @@ int iso_ladder_run(iso_real *x, struct iso_ladder_time *time, iso_ctx *ctx, cons
 
 /* ---- model srm ---- */
 
-static int check_operator(const iso_op *op, enum iso_srm_strategy other)
+static int check_operator(const iso_op *op, enum srm_strategy other)
 {
 	const struct srm_op *m = op->data;
 
 	if (!iso_ctx_is_cuda(op->ctx))
 		return iso_fail(ISO_EDEVICE, "srm ladder: needs a CUDA device, not %s",
 		                iso_ctx_device(op->ctx));
-	if (m->strategy != other && m->strategy != ISO_SRM_COMBINED)
-		return iso_fail(ISO_EARG, "srm ladder: strategy %d has no such table", (int)m->strategy);
+	if (m->way->number != (int)other && m->way->number != SRM_COMBINED)
+		return iso_fail(ISO_EARG, "srm ladder: strategy %s has no such table",
+		                srm_strategy_name[m->way->number]);
 	return ISO_OK;
 }
 
@@ -177,7 +178,7 @@ int iso_srm_ladder_forward(double *seconds, iso_op *op, const struct iso_srm_lad
                            const iso_real *x)
 {
 	void *cuda;
-	int st = check_operator(op, ISO_SRM_ROW);
+	int st = check_operator(op, SRM_ROW);
 
 	if (st) return st;
 	if ((unsigned)p->step >= ISO_SRM_STEPS)
@@ -192,7 +193,7 @@ int iso_srm_ladder_forward(double *seconds, iso_op *op, const struct iso_srm_lad
 int iso_srm_ladder_columns(iso_op *op, const iso_srm *m, bool folded)
 {
 	void *cuda;
-	int st = check_operator(op, ISO_SRM_COLUMN);
+	int st = check_operator(op, SRM_COLUMN);
 
 	if (st || (st = iso_bench_cuda(&cuda, "iso_srm_ladder_columns_cuda"))) return st;
 	return ((__typeof__(&iso_srm_ladder_columns))cuda)(op, m, folded);

@@ -3,7 +3,7 @@
 #include "ladder.h"
 
 #include "core/progress.h"
-#include "model/srm/srm_cuda.cuh"
+#include "srm/strategies.cuh"
 
 #define BLOCKS 4096 /* they go round, so that sums in global memory stay small */
 

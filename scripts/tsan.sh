@@ -24,7 +24,7 @@ export OMP_TOOL_LIBRARIES=$archer SMALL_RUNS_THREADS=4 OMP_WAIT_POLICY=passive S
 export TSAN_OPTIONS="ignore_noninstrumented_modules=1 exitcode=66 halt_on_error=0"
 ${PYTHON:-/usr/bin/python3} tests/robust/small_runs.py "$dir/isotome" . "$work/runs" \
 	sens_5point project backproject ray_plain ray_all ray_stream filter filter_median \
-	srm_add srm_import srm_analytic norm srm_project srm_correlation srm_row srm_column srm_combined \
+	srm_add srm_import srm_analytic norm srm_project srm_correlation \
 	strip strip_tan strip_direct strip_follow ubp sradon_project sradon_tv svoxel svoxel_rect svoxel_direct
 "$dir/tests/two_problems" examples/scanners/small-animal.yaml examples/scanners/bialas2015.yaml
 echo "no data races"

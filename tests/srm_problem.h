@@ -5,6 +5,8 @@
 
 #include "test.h"
 
+#include "bench/srm/strategies.h"
+
 struct problem {
 	int nc[2], d[2], planes, layers, n_sub;
 	enum iso_subset_rule rule;
@@ -33,15 +35,13 @@ static inline iso_op *row_operator(iso_srm **srm, iso_ctx *ctx, const struct pro
 		.planes = p->planes,
 		.plane = 8. / p->planes,
 	};
-	struct iso_srm_model model = {
-		.size = sizeof model, .strategy = ISO_SRM_ROW, .n_sub = p->n_sub, .rule = p->rule, .seed = 3
-	};
+	struct iso_srm_model model = { .size = sizeof model, .n_sub = p->n_sub, .rule = p->rule, .seed = 3 };
 	iso_op *op = NULL;
 
 	OK(iso_srm_analytic(srm, ctx, &panels));
 	OK(iso_srm_threshold(*srm, ctx, &(struct iso_srm_bound){ .share = p->share }));
 	model.srm = *srm;
-	OK(iso_srm_op_create(&op, ctx, &model));
+	OK(srm_strategy_create(&op, ctx, &model, SRM_ROW));
 	return op;
 }
 

@@ -170,19 +170,9 @@ int iso_srm_taps(struct iso_srm_rows *r, iso_ctx *ctx, const iso_srm *m, const s
 void iso_srm_columns_free(struct iso_srm_columns *c);
 void iso_srm_rows_free(struct iso_srm_rows *r);
 
-/* How the matrix meets image and data. All are the same sums; on CUDA, ISO_SRM_CORRELATION rounds
-   weights that were counted to 11 bits, within their own error. */
-enum iso_srm_strategy {
-	ISO_SRM_CORRELATION, /* shifted copies of a row: a correlation of phase planes */
-	ISO_SRM_ROW,         /* LOR by LOR, forward and back (Chou 2012) */
-	ISO_SRM_COLUMN,      /* voxel by voxel, forward and back */
-	ISO_SRM_COMBINED,    /* LOR by LOR forward, voxel by voxel back (Meng 2019) */
-};
-
 struct iso_srm_model {
 	size_t size;        /* size of this struct */
 	const iso_srm *srm; /* has a table; need not outlive the call */
-	enum iso_srm_strategy strategy;
 	int n_sub;
 	enum iso_subset_rule rule; /* ISO_MOD, ISO_RANDOM or ISO_GROUPS: sets of unsigned
 					   directions, with all their shifts and mirrors */
@@ -192,7 +182,8 @@ struct iso_srm_model {
 };
 
 /* A x: expected counts of each LOR, in the order of iso_panels_lors, from an image on the grid of
-   iso_panels_grid. ISO_EARG: more subsets than directions. */
+   iso_panels_grid. On CUDA, weights that were counted are rounded to 11 bits, within their own error.
+   ISO_EARG: more subsets than directions. */
 int iso_srm_op_create(iso_op **op, iso_ctx *ctx, const struct iso_srm_model *p);
 void iso_srm_op_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_srm_model *p);
 

@@ -137,7 +137,7 @@ static int project(iso_real *y, const struct dual *d, const struct iso_array *ac
 	double sum = 0;
 	int st;
 
-	if ((st = dual_model_open(&m, d, d->s.fast, ISO_SRM_CORRELATION, 1))) return st;
+	if ((st = dual_model_open(&m, d, d->s.fast, SRM_CORRELATION, 1))) return st;
 	if (!(st = STUDY_NEW(sorted, d->lors)) && !(st = study_apply(sorted, m.op, false, activity->v)))
 		iso_op_unsort(y, m.op, sorted);
 	free(sorted);
@@ -212,10 +212,10 @@ done:
 
 /* The projector of the images is there already. On the CPU at full scale `row` takes minutes an
    iteration: one subset of it. */
-static int one_way(struct dual_times *t, struct chou *m, iso_ctx *ctx, enum iso_srm_strategy strategy)
+static int one_way(struct dual_times *t, struct chou *m, iso_ctx *ctx, enum srm_strategy strategy)
 {
-	bool same = ctx == m->d.s.fast && strategy == ISO_SRM_CORRELATION;
-	bool one = ctx == m->d.s.cpu && strategy == ISO_SRM_ROW && !m->scale->row_on_cpu;
+	bool same = ctx == m->d.s.fast && strategy == SRM_CORRELATION;
+	bool one = ctx == m->d.s.cpu && strategy == SRM_ROW && !m->scale->row_on_cpu;
 	struct dual_model own = { 0 };
 	int st = same ? ISO_OK : dual_model_open(&own, &m->d, ctx, strategy, SUBSETS);
 
@@ -228,10 +228,10 @@ static int tables(struct chou *m)
 {
 	static const struct {
 		bool cuda;
-		enum iso_srm_strategy strategy;
+		enum srm_strategy strategy;
 	} way[] = {
-		{ false, ISO_SRM_ROW },     { false, ISO_SRM_CORRELATION }, { true, ISO_SRM_ROW },
-		{ true, ISO_SRM_COMBINED }, { true, ISO_SRM_CORRELATION },
+		{ false, SRM_ROW },     { false, SRM_CORRELATION }, { true, SRM_ROW },
+		{ true, SRM_COMBINED }, { true, SRM_CORRELATION },
 	};
 	struct study *s = &m->d.s;
 	struct dual_ladder ladder;
@@ -243,11 +243,12 @@ static int tables(struct chou *m)
 		struct dual_times t = DUAL_NO_TIMES;
 
 		if (ctx) st = one_way(&t, m, ctx, way[k].strategy);
-		json_array_append_new(rows, record_pack("{s:s, s:s, s:f, s:f, s:f, s:f}", "device",
-		                                        way[k].cuda ? "CUDA" : "CPU", "strategy",
-		                                        dual_strategies[way[k].strategy], "forward_subset_s",
-		                                        t.forward_sub, "forward_s", t.forward,
-		                                        "back_subset_s", t.back_sub, "back_s", t.back));
+		json_array_append_new(rows,
+		                      record_pack("{s:s, s:s, s:f, s:f, s:f, s:f}", "device",
+		                                  way[k].cuda ? "CUDA" : "CPU", "strategy",
+		                                  srm_strategy_name[way[k].strategy], "forward_subset_s",
+		                                  t.forward_sub, "forward_s", t.forward, "back_subset_s",
+		                                  t.back_sub, "back_s", t.back));
 	}
 	study_result(s, "tables_2_and_3", rows);
 	if (!st && !(st = dual_ladder(&ladder, &m->d, 1)))
@@ -289,7 +290,7 @@ static int run(void *state)
 	if ((st = dual_open(&m->d, m->scale->scanner))) return st;
 	if ((st = study_stage(s, "matrix")) || (st = make_matrix(m))) return st;
 	if ((st = study_stage(s, "projector"))) return st;
-	if ((st = dual_model_open(&m->d.model, &m->d, s->fast, ISO_SRM_CORRELATION, SUBSETS))) return st;
+	if ((st = dual_model_open(&m->d.model, &m->d, s->fast, SRM_CORRELATION, SUBSETS))) return st;
 	if ((st = study_stage(s, "derenzo")) || (st = derenzo(m))) return st;
 	if ((st = study_stage(s, "rat")) || (st = rat(m))) return st;
 	return (st = study_stage(s, "tables 1 to 3")) ? st : tables(m);

@@ -18,8 +18,6 @@ enum {
 #define MATRIX_SEED 1
 #define LONG_S 1. /* work that takes longer is timed once */
 
-const char *const dual_strategies[DUAL_STRATEGIES] = { "correlation", "row", "column", "combined" };
-
 /* ---- set-up ---- */
 
 int dual_open(struct dual *d, const char *scanner_text)
@@ -99,15 +97,14 @@ done:
 
 /* ---- reconstruction ---- */
 
-int dual_model_open(struct dual_model *m, const struct dual *d, iso_ctx *ctx, enum iso_srm_strategy s,
-                    int n_sub)
+int dual_model_open(struct dual_model *m, const struct dual *d, iso_ctx *ctx, enum srm_strategy s, int n_sub)
 {
-	struct iso_srm_model p = { .size = sizeof p, .srm = d->srm, .strategy = s, .n_sub = n_sub };
+	struct iso_srm_model p = { .size = sizeof p, .srm = d->srm, .n_sub = n_sub };
 
 	p.rule = n_sub > 1 && d->deal ? ISO_RANDOM : ISO_GROUPS;
 	p.seed = d->deal;
 	*m = (struct dual_model){ .grid = d->grid };
-	return iso_srm_op_create(&m->op, ctx, &p);
+	return srm_strategy_create(&m->op, ctx, &p, s);
 }
 
 void dual_model_close(struct dual_model *m)
@@ -210,7 +207,7 @@ int dual_ladder(struct dual_ladder *l, const struct dual *d, int repeats)
 
 	*l = (struct dual_ladder){ { NAN, NAN, NAN, NAN }, { NAN, NAN } };
 	if (!d->s.cuda) return ISO_OK;
-	if ((st = dual_model_open(&m, d, d->s.cuda, ISO_SRM_COMBINED, 1))) return st;
+	if ((st = dual_model_open(&m, d, d->s.cuda, SRM_COMBINED, 1))) return st;
 	st = bench_open(&b, m.op, true);
 	for (int k = 0; k <= ISO_SRM_STEPS && !st; k++) {
 		const bool last = k == ISO_SRM_STEPS;

@@ -5,11 +5,8 @@
 #define ISO_DUAL_H
 
 #include "bench/ladder.h"
+#include "bench/srm/strategies.h"
 #include "papers/study/study.h"
-
-enum { DUAL_STRATEGIES = 4 }; /* in the order of enum iso_srm_strategy */
-
-extern const char *const dual_strategies[DUAL_STRATEGIES];
 
 /* A projector of the matrix as it is now. Its tables take longer to make than many iterations: one
    serves all scans that want it. */
@@ -54,8 +51,7 @@ struct dual_scan {
 
 int dual_scan(iso_real **y, iso_real **delayed, const struct dual *d, const struct dual_scan *s);
 
-int dual_model_open(struct dual_model *m, const struct dual *d, iso_ctx *ctx, enum iso_srm_strategy s,
-                    int n_sub);
+int dual_model_open(struct dual_model *m, const struct dual *d, iso_ctx *ctx, enum srm_strategy s, int n_sub);
 void dual_model_close(struct dual_model *m);
 
 /* From ones; x is made. *seconds, unless NULL, is the time of the run over its iterations; `run` may be

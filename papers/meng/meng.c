@@ -198,7 +198,7 @@ static int point(struct meng *m)
 
 	if ((st = dual_scan(&y, NULL, &m->d, &scan))) goto done;
 	if ((st = one_point(&x[0], &fwhm[0], &seconds[0], m, 0, &m->d.model, y))) goto done;
-	if ((st = dual_model_open(&osem, &m->d, m->d.s.fast, ISO_SRM_CORRELATION, 10))) goto done;
+	if ((st = dual_model_open(&osem, &m->d, m->d.s.fast, SRM_CORRELATION, 10))) goto done;
 	if ((st = one_point(&x[1], &fwhm[1], &seconds[1], m, 1, &osem, y))) goto done;
 	iso_measure_diff(&diff, x[0].n, x[1].v, x[0].v);
 	study_result(&m->d.s, "point",
@@ -214,7 +214,7 @@ done:
 
 /* ---- mouse, by every strategy ---- */
 
-enum { WAYS = 2 * DUAL_STRATEGIES }; /* strategies on the CPU, then on CUDA */
+enum { WAYS = 2 * SRM_STRATEGIES }; /* strategies on the CPU, then on CUDA */
 
 /* NaN: not measured. */
 struct way {
@@ -247,14 +247,13 @@ done:
 
 static int one_way(struct meng *m, struct way *w, int k, struct iso_array *first, const iso_real *y)
 {
-	iso_ctx *ctx = k < DUAL_STRATEGIES ? m->d.s.cpu : m->d.s.cuda;
+	iso_ctx *ctx = k < SRM_STRATEGIES ? m->d.s.cpu : m->d.s.cuda;
 	struct dual_model p = { 0 };
 	int st;
 
 	*w = (struct way){ NAN, NAN, DUAL_NO_TIMES };
 	if (!ctx) return ISO_OK;
-	if ((st = dual_model_open(&p, &m->d, ctx, (enum iso_srm_strategy)(k % DUAL_STRATEGIES), 1)))
-		goto done;
+	if ((st = dual_model_open(&p, &m->d, ctx, (enum srm_strategy)(k % SRM_STRATEGIES), 1))) goto done;
 	if ((st = dual_time(&w->times, &p, DUAL_ALL | DUAL_ITERATION, m->scale->repeats))) goto done;
 	st = image_of_way(m, w, &p, first, y);
 done:
@@ -270,16 +269,16 @@ static double both(const struct way *w)
 /* Strategies of a device, fastest first by both projections. */
 static void tell_order(struct meng *m, const char *list, const struct way *w)
 {
-	bool told[DUAL_STRATEGIES] = { false };
+	bool told[SRM_STRATEGIES] = { false };
 
-	for (int n = 0; n < DUAL_STRATEGIES; n++) {
+	for (int n = 0; n < SRM_STRATEGIES; n++) {
 		int best = -1;
 
-		for (int k = 0; k < DUAL_STRATEGIES; k++)
+		for (int k = 0; k < SRM_STRATEGIES; k++)
 			if (!told[k] && (best < 0 || both(&w[k]) < both(&w[best]))) best = k;
 		told[best] = true;
 		study_row(&m->d.s, list,
-		          json_pack("{s:s, s:b}", "name", dual_strategies[best], "more", n > 0));
+		          json_pack("{s:s, s:b}", "name", srm_strategy_name[best], "more", n > 0));
 	}
 }
 
@@ -288,10 +287,10 @@ static void tell_ways(struct meng *m, const struct way w[WAYS])
 	json_t *rows = json_array();
 
 	for (int k = 0; k < WAYS; k++) {
-		const bool cuda = k >= DUAL_STRATEGIES;
+		const bool cuda = k >= SRM_STRATEGIES;
 		json_t *row =
 			record_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:f}", "device", cuda ? "cuda" : "cpu",
-		                    "strategy", dual_strategies[k % DUAL_STRATEGIES], "tbr", w[k].tbr,
+		                    "strategy", srm_strategy_name[k % SRM_STRATEGIES], "tbr", w[k].tbr,
 		                    "diff_percent", w[k].diff, "forward_s", w[k].times.forward, "back_s",
 		                    w[k].times.back, "iteration_s", w[k].times.iteration);
 
@@ -300,15 +299,13 @@ static void tell_ways(struct meng *m, const struct way w[WAYS])
 	}
 	study_result(&m->d.s, "tables_3_and_4", rows);
 	tell_order(m, "cpu_order", w);
-	if (m->d.s.cuda) tell_order(m, "cuda_order", w + DUAL_STRATEGIES);
+	if (m->d.s.cuda) tell_order(m, "cuda_order", w + SRM_STRATEGIES);
 }
 
 /* First the reference: `combined` on the CPU, whose sums are in double. */
 static int mouse(struct meng *m)
 {
-	static const int order[WAYS] = {
-		ISO_SRM_COMBINED, ISO_SRM_CORRELATION, ISO_SRM_ROW, ISO_SRM_COLUMN, 4, 5, 6, 7
-	};
+	static const int order[WAYS] = { SRM_COMBINED, SRM_CORRELATION, SRM_ROW, SRM_COLUMN, 4, 5, 6, 7 };
 	const double counts = meng_counts_here(m, 8.5e7);
 	const struct dual_scan scan = { "mouse", NULL, counts, 0, MENG_SEED + 40 };
 	struct iso_array first = { 0 };

@@ -170,7 +170,7 @@ static int one_level(struct table *t, int l, iso_real *y[MENG_ACTIVITIES][MENG_S
 		return st;
 	iso_srm_info(&level->info, m->d.srm);
 	if ((st = study_stage(&m->d.s, "projectors of table VI"))) return st;
-	if ((st = dual_model_open(&m->d.model, &m->d, m->d.s.fast, ISO_SRM_CORRELATION, 1))) return st;
+	if ((st = dual_model_open(&m->d.model, &m->d, m->d.s.fast, SRM_CORRELATION, 1))) return st;
 	st = study_stage(&m->d.s, "images of table VI");
 	for (int i = 0; i < MENG_ACTIVITIES && !st; i++) {
 		for (int s = 0; s < m->scale->scans && !st; s++) st = one_image(t, l, i, s, y[i][s]);

@@ -214,8 +214,8 @@ def ray(
     ---------
     events: file, array or Events
         list-mode events, or a histogram of lines with counts (lmdT .lmdT, CASToR .Cdh, PETLINK
-        .l.hdr .l, PETSIRD .petsird, NumPy rows .npy, GATE text .dat .txt, Interfile .hs, GATE
-        ROOT .root, GATE HDF5 .hdf5)
+        .l.hdr .l, PETSIRD .petsird, NumPy rows .npy, GATE text .dat .txt, CSV .csv, Interfile
+        .hs, GATE ROOT .root, GATE HDF5 .hdf5)
     data: file, array or Events
         the same as 'events'
     scanner: file; default the one in the events' file; if the file has none, a cylinder through the end points of the events
@@ -386,7 +386,7 @@ def ray(
 
     Units
     -----
-    calibration: file; default none: the image is in counts/mm
+    calibration: file or float; default none: the image is in counts/mm
         calibration of the scanner, for an image in Bq/ml at the start of the scan: a file of
         'isotome calibrate', its number K, or the word events for the factor in the events' file
     branching: float; default the isotope's
@@ -639,7 +639,7 @@ def strip(
 
     Units
     -----
-    calibration: file; default none: the image is in counts/mm
+    calibration: file or float; default none: the image is in counts/mm
         calibration of the scanner, for an image in Bq/ml at the start of the scan: a file of
         'isotome calibrate', its number K, or the word events for the factor in the events' file
     branching: float; default the isotope's
@@ -694,7 +694,7 @@ def srm(
     psf: _Float | None = ...,
     srm: _File | Matrix | None = ...,
     scanner: _File | None = ...,
-    strategy: Literal["correlation", "row", "column", "combined"] | None = ...,
+    strategy: Literal["correlation"] | None = ...,
     norm: _Array | None = ...,
     mu: _Array | None = ...,
     additive: _Array | None = ...,
@@ -790,9 +790,8 @@ def srm(
         and the lower layer come first
     scanner: file
         description of the panels; Isotome checks that the matrix belongs to this scanner
-    strategy: 'correlation' or 'row' or 'column' or 'combined'; default correlation
-        correlation (shifted copies, fastest), or the papers': row (LOR by LOR), column (voxel
-        by voxel), combined (row forward, column back). All give the same image
+    strategy: 'correlation'; default correlation
+        correlation, the only one; 'isotome bench srm' has those of the papers
     norm: file or array
         normalisation per LOR; 0 marks a dead LOR
     mu: file or array
@@ -884,7 +883,7 @@ def srm(
 
     Units
     -----
-    calibration: file; default none: the image is in counts/mm
+    calibration: file or float; default none: the image is in counts/mm
         calibration of the scanner, for an image in Bq/ml at the start of the scan: a file of
         'isotome calibrate', its number K, or the word events for the factor in the events' file
     branching: float; default the isotope's
@@ -1115,7 +1114,7 @@ def ubp(
 
     Units
     -----
-    calibration: file; default none: the image is in counts/mm
+    calibration: file or float; default none: the image is in counts/mm
         calibration of the scanner, for an image in Bq/ml at the start of the scan: a file of
         'isotome calibrate', its number K, or the word events for the factor in the events' file
     branching: float; default the isotope's
@@ -1351,7 +1350,7 @@ def svoxel(
 
     Units
     -----
-    calibration: file; default none: the image is in counts/mm
+    calibration: file or float; default none: the image is in counts/mm
         calibration of the scanner, for an image in Bq/ml at the start of the scan: a file of
         'isotome calibrate', its number K, or the word events for the factor in the events' file
     branching: float; default the isotope's
@@ -1570,7 +1569,7 @@ def sradon(
 
     Units
     -----
-    calibration: file; default none: the image is in counts/mm
+    calibration: file or float; default none: the image is in counts/mm
         calibration of the scanner, for an image in Bq/ml at the start of the scan: a file of
         'isotome calibrate', its number K, or the word events for the factor in the events' file
     branching: float; default the isotope's

@@ -33,7 +33,6 @@ from .transport import Transport, TransportOptions, transport_options
 Path = Union[str, "os.PathLike[str]"]
 
 SYMMETRIES = ("auto", "all", "mirror", "none")  # enum iso_srm_symmetry
-STRATEGIES = ("correlation", "row", "column", "combined")  # enum iso_srm_strategy
 RULES = {"random": 2, "mod": 3, "groups": 4}  # enum iso_subset_rule
 
 
@@ -98,7 +97,6 @@ class _Model(ctypes.Structure):  # srm.h
     _fields_ = [
         ("size", c_size_t),
         ("srm", c_void_p),
-        ("strategy", c_int),
         ("n_sub", c_int),
         ("rule", c_int),
         ("seed", c_uint64),
@@ -393,17 +391,15 @@ class Matrix:
         self,
         subsets: int = 1,
         subset_rule: str = "groups",
-        strategy: str = "correlation",
         seed: int = 1,
         context: Context | None = None,
     ) -> ModelOperator:
         """Expected counts of each LOR from an image on `grid`; the matrix need not stay.
 
-        subset_rule: "groups", "mod" or "random". strategy: "correlation", "row", "column" or "combined": the
-        same sums in other orders.
+        subset_rule: "groups", "mod" or "random".
         """
         context = context_of(context)
-        model = _Model(size=ctypes.sizeof(_Model), strategy=_place(strategy, STRATEGIES, "strategy"))
+        model = _Model(size=ctypes.sizeof(_Model))
         _place(subset_rule, tuple(RULES), "subset_rule")
         model.rule, model.seed = RULES[subset_rule], integer(seed, "seed", 0, 2**64 - 1)
         model.n_sub = integer(subsets, "subsets", 1, 2**31 - 1)

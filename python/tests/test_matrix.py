@@ -64,8 +64,8 @@ def test_the_operator_is_the_rows(analytic, heads, context):
     x = np.random.default_rng(0).random(A.in_shape, dtype=np.float32)
     assert np.allclose(A(x).ravel(), whole @ x.ravel(), rtol=1e-4, atol=1e-6 * A(x).max())
     assert A.adjointness_test() < 1e-6
-    for strategy in ("row", "column", "combined"):
-        B = analytic.operator(strategy=strategy, subsets=3, context=context)
+    for rule in ("groups", "mod", "random"):
+        B = analytic.operator(subset_rule=rule, subsets=3, context=context)
         assert np.allclose(B(x), A(x), rtol=1e-4, atol=1e-6 * A(x).max())
         assert B.n_subsets == 3
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Penalised likelihood through models strip and srm, and through a chain with a PSF, for which there are no reference
    vectors: two algorithms find one image. */
+#include "bench/srm/strategies.h" /* of srm_problem.h */
 #include "srm_problem.h"
 
 struct scan {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* iso_op_ratio_step: by hand, and that of every model against forward and adjoint; which terms are cut; the same bits for
    any number of threads; also built in double. */
+#include "bench/srm/strategies.h" /* of srm_problem.h */
 #include "srm_problem.h"
 #include "test.h"
 
@@ -409,17 +410,16 @@ static void check_strip(iso_ctx *ctx)
 
 static void check_srm(iso_ctx *ctx)
 {
-	static const enum iso_srm_strategy strategies[] = { ISO_SRM_CORRELATION, ISO_SRM_ROW, ISO_SRM_COLUMN,
-		                                            ISO_SRM_COMBINED };
+	static const enum srm_strategy strategies[] = { SRM_CORRELATION, SRM_ROW, SRM_COLUMN, SRM_COMBINED };
 	const struct problem p = { { 5, 6 }, { 2, 2 }, 4, 1, SUBSETS, ISO_MOD, 1 };
 	iso_srm *srm = NULL;
 	iso_op *first = row_operator(&srm, ctx, &p);
 
 	for (int k = 0; k < (iso_ctx_is_cuda(ctx) ? N_OF(strategies) : 2); k++) {
-		struct iso_srm_model model = { .size = sizeof model, srm, strategies[k], SUBSETS, ISO_MOD };
+		struct iso_srm_model model = { .size = sizeof model, srm, SUBSETS, ISO_MOD };
 		iso_op *op = NULL;
 
-		OK(iso_srm_op_create(&op, ctx, &model));
+		OK(srm_strategy_create(&op, ctx, &model, strategies[k]));
 		check_against_pair(op, .5 * largest_row(op), TOLERANCE(1e-5, FIXED));
 		iso_op_free(op);
 	}

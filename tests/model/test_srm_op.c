@@ -5,10 +5,10 @@
 #include "files.h"
 #include "test.h"
 
+#include "bench/srm/strategies.h"
 #include "core/op.h"
 
-static const enum iso_srm_strategy all_strategies[] = { ISO_SRM_CORRELATION, ISO_SRM_ROW, ISO_SRM_COLUMN,
-	                                                ISO_SRM_COMBINED };
+static const enum srm_strategy all_strategies[] = { SRM_CORRELATION, SRM_ROW, SRM_COLUMN, SRM_COMBINED };
 
 static struct iso_panels panels(int nx, int nz, int dx, int dz, int planes, int layers)
 {
@@ -28,13 +28,13 @@ static struct iso_panels panels(int nx, int nz, int dx, int dz, int planes, int 
 	};
 }
 
-static iso_op *operator_of(iso_ctx *ctx, const iso_srm *m, enum iso_srm_strategy strategy, int n_sub,
+static iso_op *operator_of(iso_ctx *ctx, const iso_srm *m, enum srm_strategy strategy, int n_sub,
                            enum iso_subset_rule rule, const int *deal)
 {
-	struct iso_srm_model p = { sizeof p, m, strategy, n_sub, rule, 7, deal };
+	struct iso_srm_model p = { sizeof p, m, n_sub, rule, 7, deal };
 	iso_op *op = NULL;
 
-	OK(iso_srm_op_create(&op, ctx, &p));
+	OK(srm_strategy_create(&op, ctx, &p, strategy));
 	return op;
 }
 
@@ -168,7 +168,7 @@ static iso_real *back_project(iso_op *op, int sub, const iso_real *y)
 	return x;
 }
 
-static void vector_projections(const struct vector *v, iso_ctx *ctx, enum iso_srm_strategy s)
+static void vector_projections(const struct vector *v, iso_ctx *ctx, enum srm_strategy s)
 {
 	iso_op *op = operator_of(ctx, v->m, s, v->subsets, ISO_MOD, NULL);
 	iso_real *x = load_image(v, "image.f64"), *y = load_lors(v, "lorvec.f64"), *one, *got, *want;
@@ -210,7 +210,7 @@ struct em_case {
 	const iso_real *y, *add, *mult;
 };
 
-static void run_em(const struct vector *v, iso_ctx *ctx, enum iso_srm_strategy s, const struct em_case *c,
+static void run_em(const struct vector *v, iso_ctx *ctx, enum srm_strategy s, const struct em_case *c,
                    double tolerance)
 {
 	iso_op *op = operator_of(ctx, v->m, s, c->n_sub, ISO_MOD, c->deal);
@@ -254,7 +254,7 @@ static void subtract(iso_real *y, iso_real *alive, int64_t n, const iso_real *de
 	}
 }
 
-static void vector_em(const struct vector *v, iso_ctx *ctx, enum iso_srm_strategy s)
+static void vector_em(const struct vector *v, iso_ctx *ctx, enum srm_strategy s)
 {
 	iso_real *y = load_lors(v, "counts.f64"), *nr = load_lors(v, "counts_nr.f64");
 	iso_real *n = load_lors(v, "lorvec.f64"), *r = load_lors(v, "randoms_mean.f64");
@@ -443,7 +443,7 @@ static void long_rows(void **state)
 static void check_subsets(iso_ctx *ctx, const iso_srm *m, const struct iso_panels *p, int n_sub,
                           enum iso_subset_rule rule)
 {
-	iso_op *op = operator_of(ctx, m, ISO_SRM_CORRELATION, n_sub, rule, NULL);
+	iso_op *op = operator_of(ctx, m, SRM_CORRELATION, n_sub, rule, NULL);
 	int64_t lors = iso_op_n_out(op), sum = 0;
 	iso_real *x = uniform(ctx, iso_op_n_in(op), 5), *part = calloc((size_t)lors, sizeof *part);
 	iso_real *whole = calloc((size_t)lors, sizeof *whole), *which = calloc((size_t)lors, sizeof *which);
@@ -539,7 +539,7 @@ static void one_step(void **state)
 	struct iso_panels p = panels(4, 6, 2, 2, 4, 1);
 	iso_ctx *ctx = cpu(2);
 	iso_srm *m = analytic(&p, ctx);
-	iso_op *op = operator_of(ctx, m, ISO_SRM_CORRELATION, 2, ISO_GROUPS, NULL);
+	iso_op *op = operator_of(ctx, m, SRM_CORRELATION, 2, ISO_GROUPS, NULL);
 	int64_t n = iso_op_n_out(op), nx = iso_op_n_in(op);
 	iso_real *x = uniform(ctx, nx, 1), *y = uniform(ctx, n, 2), *a = uniform(ctx, n, 3);
 	iso_real *mult = uniform(ctx, n, 4), *q = calloc((size_t)n, sizeof *q);
@@ -591,7 +591,7 @@ static void refused(void **state)
 	struct iso_panels p = panels(3, 5, 1, 1, 2, 1);
 	iso_ctx *ctx = cpu(1);
 	iso_srm *m = analytic(&p, ctx), *bare = NULL;
-	struct iso_srm_model q = { sizeof q, m, ISO_SRM_ROW, 16, ISO_MOD, 0, NULL };
+	struct iso_srm_model q = { sizeof q, m, 16, ISO_MOD, 0, NULL };
 	int deal[15] = { 0 };
 	iso_op *op = NULL;
 
@@ -609,12 +609,10 @@ static void refused(void **state)
 	REFUSED(iso_srm_op_create(&op, ctx, &q), ISO_EARG, "leaves subset 1 of 2 without");
 	deal[14] = 2;
 	REFUSED(iso_srm_op_create(&op, ctx, &q), ISO_EARG, "direction 14 into subset 2");
-	q = (struct iso_srm_model){
-		sizeof(struct iso_srm_model), m, (enum iso_srm_strategy)9, 1, ISO_MOD, 0, NULL
-	};
-	REFUSED(iso_srm_op_create(&op, ctx, &q), ISO_EARG, "no strategy 9");
+	q = (struct iso_srm_model){ sizeof q, m, 1, ISO_MOD, 0, NULL };
+	REFUSED(srm_strategy_create(&op, ctx, &q, (enum srm_strategy)9), ISO_EARG, "no strategy 9");
 	OK(iso_srm_analytic(&bare, ctx, &p));
-	q = (struct iso_srm_model){ sizeof(struct iso_srm_model), bare, ISO_SRM_ROW, 1, ISO_MOD, 0, NULL };
+	q = (struct iso_srm_model){ sizeof q, bare, 1, ISO_MOD, 0, NULL };
 	REFUSED(iso_srm_op_create(&op, ctx, &q), ISO_EARG, "no table yet");
 	iso_srm_free(bare);
 	iso_srm_free(m);

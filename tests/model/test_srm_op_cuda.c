@@ -5,13 +5,13 @@
 #include "test.h"
 
 #include "bench/ladder.h"
+#include "bench/srm/strategies.h"
 
 #define CLOSE 2e-6          /* of the greatest value */
 #define FAINT_CLOSE 0x1p-13 /* the same, where rows see faint voxels alone */
 #define UNTOUCHED (-7.f)
 
-static const enum iso_srm_strategy strategies[] = { ISO_SRM_CORRELATION, ISO_SRM_ROW, ISO_SRM_COLUMN,
-	                                            ISO_SRM_COMBINED };
+static const enum srm_strategy strategies[] = { SRM_CORRELATION, SRM_ROW, SRM_COLUMN, SRM_COMBINED };
 
 struct problem {
 	const char *vector; /* of the reference vectors; NULL: the analytic matrix */
@@ -112,17 +112,17 @@ static iso_srm *matrix(const struct problem *p)
 }
 
 static iso_op *operator_of(iso_ctx *ctx, const iso_srm *m, const struct problem *p,
-                           enum iso_srm_strategy strategy)
+                           enum srm_strategy strategy)
 {
 	iso_op *op = NULL;
 
-	OK(iso_srm_op_create(&op, ctx,
-	                     &(struct iso_srm_model){ .size = sizeof(struct iso_srm_model),
-	                                              .srm = m,
-	                                              .strategy = strategy,
-	                                              .n_sub = p->n_sub,
-	                                              .rule = p->rule,
-	                                              .seed = 3 }));
+	OK(srm_strategy_create(&op, ctx,
+	                       &(struct iso_srm_model){ .size = sizeof(struct iso_srm_model),
+	                                                .srm = m,
+	                                                .n_sub = p->n_sub,
+	                                                .rule = p->rule,
+	                                                .seed = 3 },
+	                       strategy));
 	return op;
 }
 
@@ -199,7 +199,7 @@ static void each(iso_ctx *ctx, void (*check)(iso_op *op, iso_op *ref, const iso_
 	for (int i = 0; i < N_OF(problems); i++) {
 		iso_ctx *host = cpu(0);
 		iso_srm *m = matrix(&problems[i]);
-		iso_op *ref = operator_of(host, m, &problems[i], ISO_SRM_ROW);
+		iso_op *ref = operator_of(host, m, &problems[i], SRM_ROW);
 
 		for (int s = 0; s < N_OF(strategies); s++) {
 			iso_op *op = operator_of(ctx, m, &problems[i], strategies[s]);
@@ -347,9 +347,9 @@ static void faint_counts(iso_ctx *ctx)
 	for (int i = 0; i < N_OF(problems); i++) {
 		iso_ctx *host = cpu(0);
 		iso_srm *m = matrix(&problems[i]);
-		iso_op *ref = operator_of(host, m, &problems[i], ISO_SRM_ROW);
-		iso_op *correlation = operator_of(ctx, m, &problems[i], ISO_SRM_CORRELATION);
-		iso_op *combined = operator_of(ctx, m, &problems[i], ISO_SRM_COMBINED);
+		iso_op *ref = operator_of(host, m, &problems[i], SRM_ROW);
+		iso_op *correlation = operator_of(ctx, m, &problems[i], SRM_CORRELATION);
+		iso_op *combined = operator_of(ctx, m, &problems[i], SRM_COMBINED);
 
 		for (int k = 0; k < N_OF(sizes); k++) {
 			faint(combined, ref, sizes[k]);
@@ -452,7 +452,7 @@ static void chou_steps(iso_ctx *ctx)
 
 	for (int i = 0; i < N_OF(problems); i++) {
 		iso_srm *m = matrix(&problems[i]);
-		iso_op *op = operator_of(ctx, m, &problems[i], ISO_SRM_ROW);
+		iso_op *op = operator_of(ctx, m, &problems[i], SRM_ROW);
 		iso_real *x = values(iso_op_n_in(op), 1, true);
 
 		ladder_of(op, x);
@@ -474,8 +474,8 @@ static void meng_columns(iso_ctx *ctx)
 	for (int i = 0; i < N_OF(problems); i++) {
 		iso_ctx *host = cpu(0);
 		iso_srm *m = matrix(&problems[i]);
-		iso_op *op = operator_of(ctx, m, &problems[i], ISO_SRM_COLUMN);
-		iso_op *ref = operator_of(host, m, &problems[i], ISO_SRM_ROW);
+		iso_op *op = operator_of(ctx, m, &problems[i], SRM_COLUMN);
+		iso_op *ref = operator_of(host, m, &problems[i], SRM_ROW);
 
 		OK(iso_srm_ladder_columns(op, m, false));
 		all_projections(op, ref, m);
@@ -495,7 +495,7 @@ static void ladder_is_of_cuda(void **state)
 {
 	iso_ctx *ctx = cpu(1);
 	iso_srm *m = matrix(&problems[0]);
-	iso_op *op = operator_of(ctx, m, &problems[0], ISO_SRM_COMBINED);
+	iso_op *op = operator_of(ctx, m, &problems[0], SRM_COMBINED);
 	double seconds;
 
 	(void)state;
@@ -510,9 +510,9 @@ static void ladder_is_of_cuda(void **state)
 static void refuse_not_finite(iso_ctx *ctx, const struct problem *p)
 {
 	iso_srm *m = matrix(p);
-	iso_op *row = operator_of(ctx, m, p, ISO_SRM_ROW);
-	iso_op *column = operator_of(ctx, m, p, ISO_SRM_COLUMN);
-	iso_op *correlation = operator_of(ctx, m, p, ISO_SRM_CORRELATION);
+	iso_op *row = operator_of(ctx, m, p, SRM_ROW);
+	iso_op *column = operator_of(ctx, m, p, SRM_COLUMN);
+	iso_op *correlation = operator_of(ctx, m, p, SRM_CORRELATION);
 	iso_real *v = to_device(ctx, iso_op_n_out(row), NULL), *x = to_device(ctx, iso_op_n_in(row), NULL);
 
 	OK(iso_ctx_vec(ctx)->fill(ctx, iso_op_n_out(row), v, NAN));

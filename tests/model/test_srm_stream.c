@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Streams of taps: walked as the kernels of the correlation on CUDA walk them, they give the
    projections of the operator on the CPU. */
+#include "bench/srm/strategies.h" /* of srm_problem.h */
 #include "srm_problem.h"
 
 #include "model/srm/matrix/srm_matrix.h"
@@ -401,7 +402,7 @@ static iso_op *counted(iso_srm **srm, iso_ctx *ctx)
 		.planes = 2,
 		.plane = 4,
 	};
-	struct iso_srm_model model = { .size = sizeof model, .strategy = ISO_SRM_ROW, .n_sub = 1 };
+	struct iso_srm_model model = { .size = sizeof model, .n_sub = 1 };
 	iso_op *op = NULL;
 
 	OK(iso_srm_create(srm, &panels,
@@ -409,7 +410,7 @@ static iso_op *counted(iso_srm **srm, iso_ctx *ctx)
 	OK(iso_srm_simulate(*srm, ctx, 0, PAIRS, 0));
 	OK(iso_srm_threshold(*srm, ctx, &(struct iso_srm_bound){ .share = 1 }));
 	model.srm = *srm;
-	OK(iso_srm_op_create(&op, ctx, &model));
+	OK(srm_strategy_create(&op, ctx, &model, SRM_ROW));
 	return op;
 }
 

@@ -4,7 +4,7 @@
 #include "srm_problem.h"
 
 #include "model/srm/matrix/srm_matrix.h"
-#include "model/srm/srm_seed_lists.h"
+#include "bench/srm/srm_seed_lists.h"
 
 #define CLOSE TOLERANCE(2e-6, 1e-13) /* of the greatest value */
 

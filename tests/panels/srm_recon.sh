@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Images from a system matrix: the reference vectors through the program, every strategy, subsets,
+# Images from a system matrix: the reference vectors through the program, subsets,
 # normalisation, randoms, attenuation, and what is refused.
 # shellcheck source=tests/cmd/lib.bash
 . "$SOURCE/tests/cmd/lib.bash"
@@ -58,14 +58,16 @@ compare() { # FILE VECTOR TOLERANCE
 	END
 }
 
-# ---- every strategy ----
-for s in correlation row column combined; do
-	run project srm image.npy --srm b.srm --strategy $s -o fwd_$s.npy
-	compare fwd_$s.npy fwd 2e-6
-	run backproject srm lorvec.npy --srm b.srm --strategy $s -o back_$s.npy
-	compare back_$s.npy back 2e-6
-	run recon srm --srm b.srm --data counts.npy --strategy $s --iterations 10 -o x_$s.npy
-	compare x_$s.npy mlem_10 2e-5
+# ---- projections and an image; the strategies of papers are of bench alone ----
+run project srm image.npy --srm b.srm --strategy correlation -o fwd.npy
+compare fwd.npy fwd 2e-6
+run backproject srm lorvec.npy --srm b.srm -o back.npy
+compare back.npy back 2e-6
+run recon srm --srm b.srm --data counts.npy --iterations 10 -o x.npy
+compare x.npy mlem_10 2e-5
+for s in row column combined; do
+	expect 2 recon srm --srm b.srm --data counts.npy --strategy $s -o no.npy
+	err_has "--strategy is '$s', must be one of correlation"
 done
 run sens srm --srm b.srm --scanner b.yaml -o sens.npy
 compare sens.npy sens 2e-6
@@ -126,7 +128,7 @@ check "attenuation of LORs" <<'END'
 import numpy as np
 c = np.indices((6, 8, 6, 8))
 across, height = 2 * np.hypot(c[2] - c[0], c[3] - c[1]), 16.    # crystals are 6 mm deep, 10 apart
-want = np.load("fwd_row.npy") * np.exp(-0.01 * 6 * np.hypot(across, height) / height)
+want = np.load("fwd.npy") * np.exp(-0.01 * 6 * np.hypot(across, height) / height)
 got = np.load("thick.npy")
 if not abs(got - want).max() < 1e-5 * want.max():
     raise SystemExit(f"off by {abs(got - want).max() / want.max()}")

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Two panels over ranks: projections, EM steps, matrices and scans have the bytes of one process. Run by mpirun with
    one to four ranks; ISO_TEST_DEVICE: cpu or cuda. */
+#include "bench/srm/strategies.h"
 #include "files.h"
 #include "model/srm/srm_share.h"
 #include "model/srm/tensor/srm_single.h"
@@ -117,7 +118,8 @@ static void results_are_equal(struct pair c, iso_op *op[2], int sub)
 	}
 }
 
-static void operators_are_equal(struct pair c, const struct iso_panels *p, struct iso_srm_model model)
+static void operators_are_equal(struct pair c, const struct iso_panels *p, struct iso_srm_model model,
+                                enum srm_strategy strategy)
 {
 	iso_ctx *ctx[2] = { c.ranks, c.alone };
 	iso_srm *m[2] = { NULL, NULL };
@@ -129,7 +131,7 @@ static void operators_are_equal(struct pair c, const struct iso_panels *p, struc
 		OK(iso_srm_analytic(&m[i], ctx[i], p));
 		OK(iso_srm_threshold(m[i], ctx[i], &(struct iso_srm_bound){ .share = .97 }));
 		model.srm = m[i];
-		OK(iso_srm_op_create(&op[i], ctx[i], &model));
+		OK(srm_strategy_create(&op[i], ctx[i], &model, strategy));
 	}
 	results_are_equal(c, op, ISO_ALL);
 	for (int sub = 0; sub<model.n_sub; sub += model.n_sub> 8 ? 7 : 1) results_are_equal(c, op, sub);
@@ -144,21 +146,26 @@ static void projections(void **state)
 	const struct {
 		struct iso_panels p;
 		struct iso_srm_model model;
+		enum srm_strategy strategy;
 	} of[] = {
-		{ panels(6, 7, 2, 6, 1), { .n_sub = 1 } },
-		{ panels(6, 7, 2, 5, 1), { .n_sub = 3, .rule = ISO_MOD } },
-		{ panels(9, 9, 2, 4, 1), { .n_sub = 5, .rule = ISO_GROUPS } },
-		{ panels(4, 5, 3, 7, 2), { .n_sub = 2, .rule = ISO_RANDOM } },
-		{ panels(2, 2, 1, 1, 1), { .n_sub = 2, .rule = ISO_MOD } },     /* less than ranks */
-		{ panels(9, 9, 2, 6, 1), { .n_sub = 36, .rule = ISO_RANDOM } }, /* singly on CUDA */
-		{ panels(4, 5, 2, 5, 2), { .n_sub = 2, .rule = ISO_MOD, .strategy = ISO_SRM_ROW } },
-		{ panels(4, 5, 2, 5, 2), { .n_sub = 2, .rule = ISO_MOD, .strategy = ISO_SRM_COLUMN } },
-		{ panels(5, 4, 2, 6, 1), { .n_sub = 1, .strategy = ISO_SRM_COMBINED } },
+		{ panels(6, 7, 2, 6, 1), { .n_sub = 1 }, SRM_CORRELATION },
+		{ panels(6, 7, 2, 5, 1), { .n_sub = 3, .rule = ISO_MOD }, SRM_CORRELATION },
+		{ panels(9, 9, 2, 4, 1), { .n_sub = 5, .rule = ISO_GROUPS }, SRM_CORRELATION },
+		{ panels(4, 5, 3, 7, 2), { .n_sub = 2, .rule = ISO_RANDOM }, SRM_CORRELATION },
+		{ panels(2, 2, 1, 1, 1),
+		  { .n_sub = 2, .rule = ISO_MOD },
+		  SRM_CORRELATION }, /* less than ranks */
+		{ panels(9, 9, 2, 6, 1),
+		  { .n_sub = 36, .rule = ISO_RANDOM },
+		  SRM_CORRELATION }, /* singly on CUDA */
+		{ panels(4, 5, 2, 5, 2), { .n_sub = 2, .rule = ISO_MOD }, SRM_ROW },
+		{ panels(4, 5, 2, 5, 2), { .n_sub = 2, .rule = ISO_MOD }, SRM_COLUMN },
+		{ panels(5, 4, 2, 6, 1), { .n_sub = 1 }, SRM_COMBINED },
 	};
 	struct pair c = open_pair();
 
 	(void)state;
-	for (int i = 0; i < N_OF(of); i++) operators_are_equal(c, &of[i].p, of[i].model);
+	for (int i = 0; i < N_OF(of); i++) operators_are_equal(c, &of[i].p, of[i].model, of[i].strategy);
 	close_pair(c);
 }
 

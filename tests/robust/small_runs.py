@@ -150,9 +150,7 @@ lors! simulate @heads.yaml @derenzo.yaml --physics --counts {2 * EVENTS} -o lors
 norm norm @heads.yaml @lors.npy --expected @lors.npy --crystals c.npy -o n.npy
 srm_project project srm @flat.npy --srm @m.srm -o y.npy
 srm_correlation recon srm --srm @m.srm --data @lors.npy --iterations 2 -o x.nii
-srm_row recon srm --srm @m.srm --data @lors.npy --iterations 1 --strategy row -o x.nii
-srm_column recon srm --srm @m.srm --data @lors.npy --iterations 1 --strategy column -o x.nii
-srm_combined recon srm --srm @m.srm --data @lors.npy --iterations 1 --strategy combined --norm @lors.npy -o x.nii
+srm_strategies~ bench srm --srm @m.srm --repeats 1 --json
 info_srm info @m.srm @heads.yaml --json
 
 strips! simulate @strips.yaml ellipses --counts {EVENTS} -o strips.f32

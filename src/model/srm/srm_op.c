@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From a system matrix to an operator: subsets, the order of rows, and the strategy. The loops are in
-   srm_row.c, srm_column.c, srm_correlate.c and their CUDA twins. */
+/* From a system matrix to an operator: subsets, the order of rows, and the way in which it meets image and data. The
+   loops are in srm_correlate.c and its CUDA twin. */
 #include "srm_op.h"
 #include "model/srm/matrix/srm_matrix.h"
 #include "srm_correlate.h"
@@ -81,8 +81,6 @@ static int check(const struct iso_srm_model *p)
 	int most = groups ? groups_along(s, 0) * groups_along(s, 1) : s->nc[0] * s->nc[1];
 
 	if (!p->srm->ptr) return iso_fail(ISO_EARG, "srm: no table yet: give it a bound first");
-	if ((unsigned)p->strategy > ISO_SRM_COMBINED)
-		return iso_fail(ISO_EARG, "srm: there is no strategy %d", (int)p->strategy);
 	if (p->n_sub < 1 || p->n_sub > most)
 		return iso_fail(ISO_EARG, "srm: %d subsets, must be 1 to %d, the number of %s", p->n_sub,
 		                most, groups ? "groups of directions" : "directions");
@@ -134,11 +132,11 @@ static int64_t n_directions(const struct srm_shape *s)
 	return (int64_t)s->layers * s->layers * (2 * s->nc[0] - 1) * (2 * s->nc[1] - 1);
 }
 
-static struct srm_op *make(struct iso_room *room, const struct iso_srm_model *p)
+static struct srm_op *make(struct iso_room *room, const struct iso_srm_model *p, const struct srm_way *way)
 {
 	const struct srm_shape *s = &p->srm->shape;
 	int64_t n = n_directions(s);
-	struct srm_op made = { .shape = *s, .strategy = p->strategy, .n_sub = p->n_sub, .srm = p->srm }, *m;
+	struct srm_op made = { .shape = *s, .way = way, .n_sub = p->n_sub, .srm = p->srm }, *m;
 
 	made.n_direction = (int)n;
 	made.voxels = (int64_t)s->nc[0] * s->d[0] * s->nc[1] * s->d[1] * s->planes;
@@ -191,24 +189,7 @@ int64_t iso_srm_op_file_row(const iso_op *op, int64_t row)
 
 /* ---- the operator ---- */
 
-struct strategy {
-	void (*table[2])(struct srm_op *m);
-	struct iso_op_fn fn;
-};
-
-#define SHARED .rows = iso_srm_op_rows, .file_row = iso_srm_op_file_row, .to_cuda = "iso_srm_to_cuda"
-
-static const struct strategy strategies[] = {
-	[ISO_SRM_CORRELATION] = { { iso_srm_correlate_table },
-	                          { iso_srm_correlate_forward, iso_srm_correlate_back, SHARED } },
-	[ISO_SRM_ROW] = { { iso_srm_row_table }, { iso_srm_row_forward, iso_srm_row_back, SHARED } },
-	[ISO_SRM_COLUMN] = { { iso_srm_column_table },
-	                     { iso_srm_column_forward, iso_srm_column_back, SHARED } },
-	[ISO_SRM_COMBINED] = { { iso_srm_row_table, iso_srm_column_table },
-	                       { iso_srm_row_forward, iso_srm_column_back, SHARED } },
-};
-
-static int make_op(iso_op **op, iso_ctx *ctx, const struct iso_srm_model *p)
+static int make_op(iso_op **op, iso_ctx *ctx, const struct iso_srm_model *p, const struct srm_way *way)
 {
 	struct iso_room room = { .ctx = ctx, .what = "srm: tables" };
 	struct iso_srm_model full;
@@ -216,29 +197,36 @@ static int make_op(iso_op **op, iso_ctx *ctx, const struct iso_srm_model *p)
 	int st = iso_sized_take(&full, "iso_srm_model", sizeof full, p);
 
 	if (st || (st = check(p = &full))) return st;
-	const struct strategy *s = &strategies[p->strategy];
-
-	if (!(m = make(&room, p)) || room.status) return iso_room_free(&room);
+	if (!(m = make(&room, p, way)) || room.status) return iso_room_free(&room);
 	m->room = &room;
-	for (int i = 0; i < 2 && s->table[i] && !iso_ctx_is_cuda(ctx); i++) s->table[i](m);
-	if (!(st = iso_op_create_in(op, ctx, &s->fn, m->voxels, m->lors, m->n_sub, &room, m))) {
+	if (!iso_ctx_is_cuda(ctx)) way->table(m);
+	if (!(st = iso_op_create_in(op, ctx, &way->fn, m->voxels, m->lors, m->n_sub, &room, m))) {
 		m->srm = NULL;
 		m->room = NULL;
 	}
 	return st;
 }
 
-int iso_srm_op_create(iso_op **op, iso_ctx *ctx, const struct iso_srm_model *p)
+int iso_srm_op_create_by(iso_op **op, iso_ctx *ctx, const struct iso_srm_model *p, const struct srm_way *way)
 {
-	if (!op || !ctx || !p) return iso_fail_null(__func__);
 	iso_op *made = NULL;
-	int st = make_op(&made, ctx, p);
+	int st = make_op(&made, ctx, p, way);
 
 	return iso_op_agree(op, made, ctx, st);
 }
 
-/* Elements of all phases and half the planes; the tables of a strategy hold them once or twice. Of streams,
-   bytes an element as measured on two scanners, of subsets that keep neighbours together: both; the weights of
+int iso_srm_op_create(iso_op **op, iso_ctx *ctx, const struct iso_srm_model *p)
+{
+	static const struct srm_way correlation = {
+		.table = iso_srm_correlate_table,
+		.fn = { iso_srm_correlate_forward, iso_srm_correlate_back, SRM_OP_SHARED },
+	};
+
+	if (!op || !ctx || !p) return iso_fail_null(__func__);
+	return iso_srm_op_create_by(op, ctx, p, &correlation);
+}
+
+/* Elements of all phases and half the planes. Of streams, bytes an element as measured on two scanners, of subsets that keep neighbours together: both; the weights of
    one of them, and the taps of all planes. Then padded image and data, and slices. Of several ranks each has
    its share of the streams; on the CPU, the taps of its directions in all planes and of all directions in its planes. */
 void iso_srm_op_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_srm_model *p)
@@ -251,32 +239,26 @@ void iso_srm_op_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso
 	const struct srm_shape *s = &p->srm->shape;
 	int64_t face = (int64_t)s->nc[0] * s->nc[1], lors = face * face * s->layers * s->layers;
 	int64_t voxels = face * s->d[0] * s->d[1] * s->planes;
-	bool cuda = iso_ctx_is_cuda(ctx), correlation = p->strategy == ISO_SRM_CORRELATION;
+	bool cuda = iso_ctx_is_cuda(ctx);
 	struct iso_srm_info info;
 
 	iso_srm_info(&info, p->srm);
 	int64_t n = (int64_t)(info.bytes_column / 8), real = sizeof(iso_real), ranks = iso_ranks(ctx);
 
 	iso_plan_add(plan, "directions", n_directions(s), sizeof(struct srm_direction) + 4, false);
-	if (p->strategy != ISO_SRM_COLUMN)
-		iso_plan_add(plan, "elements by direction", info.elements, 2 * sizeof(int16_t) + real, false);
-	if (correlation && cuda) {
+	iso_plan_add(plan, "elements by direction", info.elements, 2 * sizeof(int16_t) + real, false);
+	if (cuda) {
 		int64_t rows = lors / (p->n_sub > 0 ? p->n_sub : 1);
 
 		iso_plan_add(plan, "streams of taps", n / ranks, 40, true);
 		iso_plan_add(plan, "streams in the making", n / ranks, 75, false);
 		iso_plan_add(plan, "padded image and data", 2 * voxels + 5 * lors, sizeof(float), true);
 		iso_plan_add(plan, "slices", voxels > rows ? voxels : rows, 8 * sizeof(float), true);
-	}
-	if (correlation && !cuda)
+	} else {
 		iso_plan_add(plan, "taps", n * (2 * ranks - 1) / (ranks * ranks), sizeof(struct srm_tap),
 		             false);
+		iso_plan_add(plan, "table while its order is made", n, sizeof(struct iso_srm_voxel) + real,
+		             false);
+	}
 	if (ranks > 1) iso_plan_add(plan, "results of all ranks", voxels > lors ? voxels : lors, real, cuda);
-	if (p->strategy == ISO_SRM_ROW || p->strategy == ISO_SRM_COMBINED)
-		iso_plan_add(plan, "rows", 2 * n, sizeof(struct iso_srm_voxel) + real, cuda);
-	if (p->strategy == ISO_SRM_COLUMN || p->strategy == ISO_SRM_COMBINED)
-		iso_plan_add(plan, "columns", n, sizeof(struct iso_srm_pair) + real, cuda);
-	if (cuda) return;
-	if (p->strategy == ISO_SRM_COLUMN) iso_plan_add(plan, "sums of LORs", lors, sizeof(double), false);
-	iso_plan_add(plan, "table while its order is made", n, sizeof(struct iso_srm_voxel) + real, false);
 }

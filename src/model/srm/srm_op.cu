@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Model srm on CUDA: uploads the tables of a strategy, and sends the operator's calls to it. `row`
-   is rows both ways, `column` columns both ways, `combined` rows forward and columns back: in none
-   of its sums do threads meet. */
+/* Model srm on CUDA: the EM step, and what moves an operator to the device. */
 #include "srm_cuda.cuh"
 
 #include "core/op/ratio_plain.h"
@@ -57,53 +55,18 @@ int iso_srm_step_open(iso_op *op)
 	return em_sums_open(&w->sums, &op->room, BLOCKS);
 }
 
-/* ---- the papers' strategies ---- */
-
-static int srm_open(iso_op *op)
-{
-	struct srm_cuda_work *w = (struct srm_cuda_work *)op->work;
-	enum iso_srm_strategy strategy = ((const struct srm_op *)op->data)->strategy;
-
-	iso_srm_step_open(op);
-	if (strategy == ISO_SRM_ROW) iso_fixed_open(&w->image, &op->room, op->n_in);
-	if (strategy == ISO_SRM_COLUMN) iso_fixed_open(&w->sums, &op->room, 2 * op->n_out);
-	if (strategy != ISO_SRM_ROW) ISO_DEVICE(&op->room, w->both, op->n_out);
-	return op->room.status;
-}
-
-static void srm_free(iso_op *op)
-{
-	iso_room_free(&iso_srm_cuda_of(op)->room);
-}
-
-#define SHARED                                                                                            \
-	iso_srm_step, iso_srm_ratio_step, iso_srm_op_rows, iso_srm_op_file_row, srm_open, NULL, srm_free, \
-		NULL, sizeof(struct srm_cuda_work), NULL
-
-static const struct iso_op_fn srm_fn_cuda[] = {
-	/* from ISO_SRM_ROW on */
-	{ iso_srm_row_forward_cuda, iso_srm_row_back_cuda, SHARED },
-	{ iso_srm_column_forward_cuda, iso_srm_column_back_cuda, SHARED },
-	{ iso_srm_row_forward_cuda, iso_srm_column_back_cuda, SHARED },
-};
-
 /* The kernels number voxels with 32 bits. */
 extern "C" int iso_srm_to_cuda(iso_op *op)
 {
 	struct srm_op *m = (struct srm_op *)op->data;
-	struct srm_cuda *t;
-	int st = ISO_OK;
+	void *move = NULL;
 
 	if (op->n_in > INT_MAX)
 		return iso_fail(ISO_EARG, "srm: %lld voxels, CUDA takes at most %d", (long long)op->n_in,
 		                INT_MAX);
 	m->room = &op->shared->room;
-	if (m->strategy == ISO_SRM_CORRELATION) return iso_srm_correlate_cuda(op);
-	if (!ISO_HOST(m->room, t, 1)) return m->room->status;
-	t->room = iso_room_of(op->ctx, "srm: columns");
-	m->device = t;
-	op->fn = &srm_fn_cuda[m->strategy - ISO_SRM_ROW];
-	if (m->strategy != ISO_SRM_COLUMN) st = iso_srm_rows_upload(&t->rows, m->room, m);
-	if (!st && m->strategy != ISO_SRM_ROW) st = iso_srm_columns_upload(&t->columns, &t->room, m, true);
-	return st ? st : iso_srm_share_move(m, m->room);
+	if (!m->way->cuda[0]) return iso_srm_correlate_cuda(op);
+	int st = iso_cuda_symbol_in(&move, m->way->cuda[0], m->way->cuda[1]);
+
+	return st ? st : ((int (*)(iso_op *))move)(op);
 }

@@ -25,13 +25,24 @@ struct srm_direction {
 };
 
 struct srm_correlation;
+struct srm_op;
 struct srm_share;
 
-/* Data of the operator; of the tables, those that its strategy needs. On CUDA a strategy makes its
-   own from `srm`, into `device`. */
+/* How a matrix meets image and data; all ways are the same sums. */
+struct srm_way {
+	int number;                      /* 0: correlation; others are of bench/srm */
+	void (*table)(struct srm_op *m); /* makes its tables on the CPU, in arrays of m->room */
+	struct iso_op_fn fn;             /* with SRM_OP_SHARED */
+	const char *cuda[2]; /* a library and its function `int NAME(iso_op *op)`, which makes the tables
+	                                    on the device and swaps op->fn; NULL: correlation's */
+};
+
+#define SRM_OP_SHARED .rows = iso_srm_op_rows, .file_row = iso_srm_op_file_row, .to_cuda = "iso_srm_to_cuda"
+
+/* Data of the operator. On CUDA a way makes its tables from `srm`, into `device`. */
 struct srm_op {
 	struct srm_shape shape;
-	enum iso_srm_strategy strategy;
+	const struct srm_way *way;
 	int64_t lors, voxels;
 	int n_sub, n_direction;          /* L^2 (2 Ncx-1) (2 Ncz-1) directions */
 	struct srm_direction *direction; /* by subset, a, b, number */
@@ -40,10 +51,8 @@ struct srm_op {
 	struct srm_share *share;         /* over ranks: srm_share.h */
 	const iso_srm *srm;              /* while the operator is made, no longer, */
 	struct iso_room *room;           /* and that which has all of this */
-	struct iso_srm_rows *taps;       /* pair of layers a L + b; signed, all planes */
-	struct iso_srm_columns *columns; /* the same; half the planes */
 	struct srm_correlation *correlation;
-	void *device;
+	void *tables, *device; /* of other ways; on the device */
 };
 
 #define SRM_PAIRS(m) ((m)->shape.layers * (m)->shape.layers) /* of layers */
@@ -99,20 +108,15 @@ struct iso_rows iso_srm_op_rows(const iso_op *op, int sub);
 int64_t iso_srm_op_file_row(const iso_op *op, int64_t row);
 int iso_srm_direction_of(const struct srm_op *m, int64_t row); /* the place of a row's direction */
 
-/* Tables of all pairs of layers, number a L + b, in arrays of the room; NULL: see its status. Rows or taps in
-   the order of `o`, whatever its layers are; columns of half the planes. */
+/* iso_srm_op_create in this way, which outlives the operator. */
+int iso_srm_op_create_by(iso_op **op, iso_ctx *ctx, const struct iso_srm_model *p, const struct srm_way *way);
+
+/* Rows or taps of all pairs of layers, number a L + b, in arrays of the room and in the order of `o`, whatever its
+   layers are; NULL: see the room's status. */
 struct iso_srm_rows *iso_srm_pair_rows(struct iso_room *room, const iso_srm *m, struct iso_srm_order o,
                                        bool taps);
-struct iso_srm_columns *iso_srm_pair_columns(struct iso_room *room, const iso_srm *m);
 
-/* The strategies on the CPU. Each makes a table of its own, m->taps, m->columns or m->correlation, in arrays
-   of m->room, and applies it; forwards and adjoints of all are the same sums. */
-void iso_srm_row_table(struct srm_op *m);
-int iso_srm_row_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x);
-int iso_srm_row_back(const iso_op *op, int sub, iso_real *x, const iso_real *y);
-void iso_srm_column_table(struct srm_op *m);
-int iso_srm_column_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x);
-int iso_srm_column_back(const iso_op *op, int sub, iso_real *x, const iso_real *y);
+/* Correlation on the CPU: m->correlation. */
 void iso_srm_correlate_table(struct srm_op *m);
 int iso_srm_correlate_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x);
 int iso_srm_correlate_back(const iso_op *op, int sub, iso_real *x, const iso_real *y);

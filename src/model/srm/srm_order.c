@@ -407,20 +407,3 @@ struct iso_srm_rows *iso_srm_pair_rows(struct iso_room *room, const iso_srm *m, 
 	}
 	return room->status ? NULL : r;
 }
-
-struct iso_srm_columns *iso_srm_pair_columns(struct iso_room *room, const iso_srm *m)
-{
-	int layers = m->shape.layers;
-	struct iso_srm_columns *c;
-
-	ISO_HOST(room, c, layers * layers);
-	for (int i = 0; i < layers * layers && !room->status; i++) {
-		struct iso_srm_order o = { .a = i / layers, .b = i % layers, .half = true };
-
-		room->status = iso_srm_columns(&c[i], room->ctx, m, &o);
-		hand(room, c[i].ptr);
-		hand(room, c[i].pair);
-		hand(room, c[i].w);
-	}
-	return room->status ? NULL : c;
-}

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const strategies[] = { "correlation", "row", "column", "combined", NULL };
+static const char *const strategies[] = { "correlation", NULL };
 static const char *const modes[] = { "model", "subtract", NULL };
 
 static void params(struct opt *table, void *self)
@@ -27,9 +27,7 @@ static void params(struct opt *table, void *self)
 		  .help = "description of the panels; Isotome checks that the matrix belongs to this "
 		          "scanner" },
 		{ 0, "strategy", .text = &srm->strategy, .words = strategies, .value = "NAME",
-		  .help = "correlation (shifted copies, fastest), or the papers': row (LOR by LOR), "
-		          "column (voxel by voxel), combined (row forward, column back). All give "
-		          "the same image" },
+		  .help = "correlation, the only one; 'isotome bench srm' has those of the papers" },
 		{ 0, "norm", .text = &srm->norm, .file = OPT_READS, .takes = ISO_TAKES_ARRAY, .value = "FILE",
 		  .help = "normalisation per LOR; 0 marks a dead LOR" },
 		{ 0, "mu", .text = &srm->mu, .file = OPT_READS, .takes = ISO_TAKES_ARRAY, .value = "FILE",
@@ -190,7 +188,6 @@ static struct iso_srm_model in_subsets(struct srm_model *srm, const struct model
 	return (struct iso_srm_model){
 		.size = sizeof(struct iso_srm_model),
 		.srm = srm->m,
-		.strategy = (enum iso_srm_strategy)opt_place(strategies, srm->strategy),
 		.n_sub = s->n,
 		.rule = s->rule,
 		.seed = s->seed,

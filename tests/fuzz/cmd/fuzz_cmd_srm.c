@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Any bytes as a system matrix, with length and checksums put right: told, cut anew, added to, and
-   used by each strategy. */
+   used. */
 #define _GNU_SOURCE /* memmem */
 #include "fixtures.h"
 #include "tests/fuzz/srm_repair.h"
@@ -11,11 +11,11 @@ static const char *const lines[] = {
 	"srm y.srm -o b.srm --pairs 12 --threads 1 --memory-limit 0.05",
 	"sens srm --srm y.srm -o c.nii --memory-limit 0.05",
 	"project srm c.nii --srm y.srm -o d.npy --memory-limit 0.05",
-	"backproject srm d.npy --srm y.srm --strategy row -o e.nii --memory-limit 0.05",
+	"backproject srm d.npy --srm y.srm -o e.nii --memory-limit 0.05",
 	"recon srm --srm y.srm --data d.npy --iterations 2 -o f.nii --memory-limit 0.05",
-	("recon srm --srm y.srm --data d.npy --strategy column --method osem --subsets 2 --subset-rule mod "
+	("recon srm --srm y.srm --data d.npy --method osem --subsets 2 --subset-rule mod "
 	 "--iterations 1 -o g.nii --memory-limit 0.05"),
-	"recon srm --srm y.srm --data lors.npy --strategy combined --iterations 1 -o h.nii --memory-limit "
+	"recon srm --srm y.srm --data lors.npy --iterations 1 -o h.nii --memory-limit "
 	"0.05",
 };
 

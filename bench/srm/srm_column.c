@@ -5,15 +5,12 @@
    meet the LORs (s + u, s + l) where both crystals are in the scanner. Planes beyond the middle come from
    their mirror images, with u and l exchanged and their layers too. Forward, threads own directions, back,
    they own columns: no two add to one place, and sums are in double in an order of their own. */
+#include "strategies.h"
+
 #include "model/srm/srm_share.h"
 #include "core/size.h"
 
 #include <string.h>
-
-void iso_srm_column_table(struct srm_op *m)
-{
-	m->columns = iso_srm_pair_columns(m->room, m->srm);
-}
 
 /* ---- one column: its elements, and the LORs that they meet ---- */
 
@@ -35,7 +32,7 @@ static struct column column_of(const struct srm_op *m, int number, int pair)
 		.y = y, .px = number % phases / s->d[1], .pz = number % s->d[1], .exchanged = far
 	};
 
-	c.c = &m->columns[pair];
+	c.c = &srm_tables_of(m)->columns[pair];
 	c.first = c.c->ptr[k];
 	c.end = c.c->ptr[k + 1];
 	c.a = far ? low : up;

@@ -3,7 +3,8 @@
    Algorithm 3; Meng 2019, Algorithm I). Forward, each thread adds up its share of the list for all
    of them, and a tree in shared memory the shares. Back, each thread adds its share to the image,
    in fixed point, so that the order of the atomics does not matter. */
-#include "model/srm/srm_cuda.cuh"
+#include "strategies.cuh"
+
 #include "model/srm/srm_share.h"
 
 /* ---- the LOR of a block ---- */

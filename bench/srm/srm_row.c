@@ -4,16 +4,13 @@
    The row of the LOR (u, u + d) is that of direction d, shifted: element (y, i, k) meets the voxel
    (y, Dx ux + i, Dz uz + k). Elements are kept by plane: threads own planes on the way back, so that
    no two add to one voxel, and each plane is added up in double in an order of its own. */
-#include "model/srm/srm_seed_lists.h"
+#include "srm_seed_lists.h"
+#include "strategies.h"
+
 #include "model/srm/srm_share.h"
 #include "core/size.h"
 
 #include <string.h>
-
-void iso_srm_row_table(struct srm_op *m)
-{
-	m->taps = iso_srm_pair_rows(m->room, m->srm, (struct iso_srm_order){ 0 }, true);
-}
 
 /* ---- forward ---- */
 
@@ -56,7 +53,7 @@ static void forward_direction(iso_real *y, const struct srm_op *m, const struct 
 		double sum = 0;
 
 		for (int p = 0; p < m->shape.planes; p++) {
-			struct srm_taps t = srm_taps_of(m, m->taps, d, p);
+			struct srm_taps t = srm_taps_of(m, srm_tables_of(m)->taps, d, p);
 
 			sum += gather(&t, image + (int64_t)p * n.nx * n.nz, x, z, n.nx, n.nz);
 		}
@@ -105,7 +102,7 @@ static void back_plane(double *plane, const struct srm_op *m, int p, int sub, co
 	memset(plane, 0, (size_t)n.nx * (size_t)n.nz * sizeof *plane);
 	for (int i = m->sub[s.first]; i < m->sub[s.end]; i++) {
 		const struct srm_direction *d = &m->direction[i];
-		struct srm_taps t = srm_taps_of(m, m->taps, d, p);
+		struct srm_taps t = srm_taps_of(m, srm_tables_of(m)->taps, d, p);
 
 		for (int64_t j = 0; j < (int64_t)d->nx * d->nz && t.n; j++)
 			if (y[d->first + j] != 0)

@@ -6,7 +6,8 @@
 
    LORs stand in the natural order here, where neighbours in the list are neighbours in memory, and
    each beside the one with heads exchanged, which serves the voxel of the other half. */
-#include "model/srm/srm_cuda.cuh"
+#include "strategies.cuh"
+
 #include "model/srm/srm_share.h"
 
 static __device__ struct srm_parts greatest_parts(const struct srm_shape *s)

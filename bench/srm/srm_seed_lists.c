@@ -2,8 +2,10 @@
 /* Makes the tables of the papers' strategies from a system matrix: seed rows and seed columns,
    each list in the order in which neighbouring threads read neighbouring places. */
 #include "srm_seed_lists.h"
-#include "matrix/srm_matrix.h"
-#include "srm_share.h"
+#include "strategies.h"
+
+#include "model/srm/matrix/srm_matrix.h"
+#include "model/srm/srm_share.h"
 #include "core/progress.h"
 
 #include <omp.h>
@@ -17,6 +19,28 @@ static double greatest(int64_t n, const iso_real *w)
 
 	for (int64_t i = 0; i < n; i++) most = (double)w[i] > most ? (double)w[i] : most;
 	return most;
+}
+
+static void hand(struct iso_room *room, void *array)
+{
+	if (!iso_room_take(room, array)) free(array);
+}
+
+struct iso_srm_columns *iso_srm_pair_columns(struct iso_room *room, const iso_srm *m)
+{
+	int layers = m->shape.layers;
+	struct iso_srm_columns *c;
+
+	ISO_HOST(room, c, layers * layers);
+	for (int i = 0; i < layers * layers && !room->status; i++) {
+		struct iso_srm_order o = { .a = i / layers, .b = i % layers, .half = true };
+
+		room->status = iso_srm_columns(&c[i], room->ctx, m, &o);
+		hand(room, c[i].ptr);
+		hand(room, c[i].pair);
+		hand(room, c[i].w);
+	}
+	return room->status ? NULL : c;
 }
 
 static int signed_number(const struct srm_shape *s, int dx, int dz)
