@@ -158,7 +158,7 @@ expect 0 phantom "$SOURCE/examples/phantoms/shapes.yaml" --voxel 20 -o shapes.ni
 grep -q '"xxh64": "[0-9a-f]\{16\}"' shapes.json || fail "the record lacks the hash of an input"
 
 # ---- info ----
-expect 0 info "$SOURCE/tests/data/listmode/events.lmdT"
+expect 0 info "$TEST_DATA/listmode/events.lmdT"
 out_has 'events            20181'
 for scanner in "$SOURCE"/examples/scanners/*.yaml; do
 	expect 0 info "$scanner"
@@ -209,9 +209,9 @@ cmp -s point.nii placed.nii || fail "--voxel and --centre do not place the image
 expect 0 convert there.npy plain.nii
 err_has 'warning: there.npy has no voxel size'
 expect 2 convert there.npy z.nii --centre 1,2,3
-expect 0 convert "$SOURCE/tests/data/listmode/events.lmdT" events.npy
+expect 0 convert "$TEST_DATA/listmode/events.lmdT" events.npy
 expect 0 convert events.npy events.lmdT
-cmp -s "$SOURCE/tests/data/listmode/events.lmdT" events.lmdT || fail "events changed on the way"
+cmp -s "$TEST_DATA/listmode/events.lmdT" events.lmdT || fail "events changed on the way"
 expect 3 convert there.npy z.lmdT
 err_has 'array (n, 7)'
 expect 3 convert missing.npy z.nii

@@ -6,6 +6,7 @@ set -euo pipefail
 : "${ISOTOME:?path of the program}" "${SOURCE:?folder of the source}"
 ISOTOME=$(realpath "$ISOTOME")
 SOURCE=$(realpath "$SOURCE")
+export TEST_DATA=${TEST_DATA:-$(dirname "$ISOTOME")/tests/data} # tests/data, its archives unpacked
 PYTHON=${PYTHON:-/usr/bin/python3}
 export PYTHONPATH=$SOURCE/tests/cmd PYTHONDONTWRITEBYTECODE=1
 export ISOTOME_CACHE=none # no test depends on what an earlier run kept
@@ -40,7 +41,7 @@ need_python() {
 need_hdf5() {
 	need_python
 	"$PYTHON" -c 'import h5py' 2>err || skip "$PYTHON can't import h5py"
-	"$ISOTOME" info "$SOURCE/tests/data/oat/ipasc/tiny_ipasc.hdf5" >out 2>err && return
+	"$ISOTOME" info "$TEST_DATA/oat/ipasc/tiny_ipasc.hdf5" >out 2>err && return
 	grep -q 'this build has no HDF5' err || fail "info of an IPASC file"
 	skip "this build has no HDF5"
 }

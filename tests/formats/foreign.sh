@@ -136,7 +136,7 @@ name of data file := coinc.root ; of GATE
 end ROOT header :=
 END
 printf '!INTERFILE:=\n%%SMS-MI header name space:=sinogram subheader\n%%compression:=on\nmatrix size [1]:=344\n' >mmr.s.hdr
-cp "$SOURCE/tests/data/castor/twolayer.hscan" .
+cp "$TEST_DATA/castor/twolayer.hscan" .
 while read -r file text; do
 	expect 3 recon "$file" -o y.nii
 	err_has "$file: this is $text"
@@ -155,7 +155,7 @@ twolayer.hscan a scanner of CASToR; --scanner takes it, beside a file of events
 END
 expect 3 recon ray --events lines.nii -o y.nii
 err_has "lines.nii: this is an image or an array, and no measured data"
-cp "$SOURCE/tests/data/dicom/CT00.dcm" .
+cp "$TEST_DATA/dicom/CT00.dcm" .
 expect 3 recon CT00.dcm -o y.nii
 err_has "CT00.dcm: this is a DICOM file; command mu makes an attenuation map of a CT series"
 [ ! -e y.nii ] || fail "an image of a run that failed"

@@ -198,8 +198,8 @@ run info complex.npy
 out_has 'array of complex pairs'
 
 # ---- events ----
-run convert "$SOURCE/tests/data/listmode/lors.lmdT" lors.npy
-check "events as an array" "$SOURCE/tests/data/listmode/lors.lmdT" <<'END'
+run convert "$TEST_DATA/listmode/lors.lmdT" lors.npy
+check "events as an array" "$TEST_DATA/listmode/lors.lmdT" <<'END'
 from checks import *
 want = np.fromfile(sys.argv[1], "<f4").reshape(-1, 7)
 want[:, 6] = -want[:, 6]  # t1 - t2

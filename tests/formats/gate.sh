@@ -112,7 +112,7 @@ err_has 'leaves out x, y or z'
 [ ! -e o.npy ] || fail "o.npy was left"
 
 # ---- ROOT: told, converted, reconstructed, also in pieces ----
-data=$SOURCE/tests/data/root
+data=$TEST_DATA/root
 
 cat >root-ring.yaml <<END
 kind: cylinder

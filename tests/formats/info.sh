@@ -5,7 +5,7 @@
 # shellcheck source=tests/cmd/lib.bash
 . "$SOURCE/tests/cmd/lib.bash"
 need_hdf5
-data=$SOURCE/tests/data
+data=$TEST_DATA
 
 # bytes_are FILE DATA...: info of FILE tells the bytes of all of DATA
 bytes_are() {

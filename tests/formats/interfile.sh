@@ -4,7 +4,7 @@
 # shellcheck source=tests/cmd/lib.bash
 . "$SOURCE/tests/cmd/lib.bash"
 need_python
-cp "$SOURCE"/tests/data/interfile/* .
+cp "$TEST_DATA"/interfile/* .
 
 # ---- info ----
 run info cylinder.hs

@@ -4,7 +4,7 @@
 # shellcheck source=tests/cmd/lib.bash
 . "$SOURCE/tests/cmd/lib.bash"
 need_python
-ct=$SOURCE/tests/data/dicom
+ct=$TEST_DATA/dicom
 
 cat >ct.py <<'END'
 from checks import *

@@ -66,7 +66,7 @@ table() {
 	local file path image what x y z mm options
 	while read -r file what x y z mm options; do
 		path=$file
-		[ -e "$path" ] || path=$(find "$SOURCE/tests/data" ${ISO_FOREIGN_SAMPLES:+"$ISO_FOREIGN_SAMPLES"} \
+		[ -e "$path" ] || path=$(find "$TEST_DATA" ${ISO_FOREIGN_SAMPLES:+"$ISO_FOREIGN_SAMPLES"} \
 			-name "$file" | head -n 1)
 		[ -n "$path" ] || { echo "no sample $file" && continue; }
 		image=${file//./-}.nii # whose record is not that of the file

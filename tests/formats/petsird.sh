@@ -5,7 +5,7 @@
 # shellcheck source=tests/cmd/lib.bash
 . "$SOURCE/tests/cmd/lib.bash"
 need_python
-data=$SOURCE/tests/data/petsird
+data=$TEST_DATA/petsird
 
 run info "$data/point-0.12.0.petsird"
 out_has 'PETSIRD'

@@ -155,7 +155,7 @@ from client import *
 program, source, n = os.environ["ISOTOME"], sys.argv[1], int(sys.argv[2])
 words = ["strip", "--follow", "--events", "-", "--block", "5000", "--every-s", "1000", "--scanner",
          source + "/examples/scanners/bialas2015.yaml"]
-events = open(source + "/tests/data/jpet/events.f32", "rb").read()[:12 * n]
+events = open(os.environ["TEST_DATA"] + "/jpet/events.f32", "rb").read()[:12 * n]
 half = len(events) // 2
 
 

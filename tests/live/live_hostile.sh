@@ -15,7 +15,7 @@ from client import *
 program, source, crowd = os.environ["ISOTOME"], sys.argv[1], int(sys.argv[2])
 words = ["strip", "--follow", "--events", "-", "--block", "5000", "--every-s", "1000", "--scanner",
          source + "/examples/scanners/bialas2015.yaml"]
-events = open(source + "/tests/data/jpet/events.f32", "rb").read()[:12 * 40000]
+events = open(os.environ["TEST_DATA"] + "/jpet/events.f32", "rb").read()[:12 * 40000]
 subprocess.run([program, "recon", *words, "-q", "-o", "plain.npy"], input=events, check=True)
 r = Run(program, *words, "-o", "attacked.npy", stdin=subprocess.PIPE)
 own = f"{r.host}:{r.port}"

@@ -22,7 +22,7 @@ scanner() { # GAP: the heads of vector b
 scanner 10 >b.yaml
 scanner 11 >other.yaml
 
-check "inputs of vector b" "$SOURCE/tests/data/dualhead/b" <<'END'
+check "inputs of vector b" "$TEST_DATA/dualhead/b" <<'END'
 import sys
 import numpy as np
 root = sys.argv[1] + "/"
@@ -45,7 +45,7 @@ END
 run srm b.yaml --import rows.npy --share 1 -o b.srm
 
 compare() { # FILE VECTOR TOLERANCE
-	check "$1 and $2" "$1" "$SOURCE/tests/data/dualhead/b/$2.f64" "$3" <<-'END'
+	check "$1 and $2" "$1" "$TEST_DATA/dualhead/b/$2.f64" "$3" <<-'END'
 		import sys
 		import numpy as np
 		got, want = np.load(sys.argv[1]), np.fromfile(sys.argv[2])

@@ -18,7 +18,7 @@ cat >b.yaml <<-END
 	planes: 6
 	plane_mm: 1
 END
-check "inputs: vector b, and what does not fit it" "$SOURCE/tests/data/dualhead/b" <<'END'
+check "inputs: vector b, and what does not fit it" "$TEST_DATA/dualhead/b" <<'END'
 import sys
 import nibabel as nib
 import numpy as np

@@ -124,7 +124,7 @@ if not 1e-3 < image.max() < 1:
 END
 
 # ---- histograms: counts, not lines ----
-run recon "$SOURCE/tests/data/interfile/cylinder.hs" -o bins.nii
+run recon "$TEST_DATA/interfile/cylinder.hs" -o bins.nii
 err_has "preset quick stands for"
 check "counts of a histogram" <<'END'
 import json

@@ -78,7 +78,7 @@ done
 refused 2 'must be greater than 0' --method kem --kernel truth.nii,sigma=0
 refused 2 'must be a whole number of at least 1' --method kem --kernel truth.nii,k=0
 refused 2 'k=28, more than the 27 voxels of a window of radius 1' --method kem --kernel truth.nii,k=28,radius=1
-strip=(strip --scanner "$SOURCE/examples/scanners/bialas2015.yaml" --events "$SOURCE/tests/data/jpet/events.f32")
+strip=(strip --scanner "$SOURCE/examples/scanners/bialas2015.yaml" --events "$TEST_DATA/jpet/events.f32")
 for form in raw eq3; do
 	expect 2 recon "${strip[@]}" "${svrg[@]}" --penalty rdp:1 --form $form -o x.nii
 	err_has "--form $form is another likelihood"
@@ -256,7 +256,7 @@ voxels_per_pitch: [2, 2]
 planes: 6
 plane_mm: 1
 END
-check "inputs of vector b" "$SOURCE/tests/data/dualhead/b" <<'END'
+check "inputs of vector b" "$TEST_DATA/dualhead/b" <<'END'
 import sys
 import numpy as np
 root = sys.argv[1] + "/"
@@ -270,8 +270,8 @@ for name in "counts", "randoms_mean":
 END
 run srm b.yaml --import rows.npy --share 1 -o b.srm
 srm=(srm --srm b.srm --data counts.npy --additive randoms_mean.npy)
-bins=(ray --events "$SOURCE/tests/data/interfile/cylinder.hs" --grid '12,12,6' --voxel '20,20,8' --additive 0.05)
-head -c 240000 "$SOURCE/tests/data/jpet/events.f32" >strips.f32
+bins=(ray --events "$TEST_DATA/interfile/cylinder.hs" --grid '12,12,6' --voxel '20,20,8' --additive 0.05)
+head -c 240000 "$TEST_DATA/jpet/events.f32" >strips.f32
 strip=(strip --scanner "$SOURCE/examples/scanners/bialas2015.yaml" --events strips.f32 --pixel 20 --subsets 16)
 for model in srm bins strip; do
 	declare -n words=$model

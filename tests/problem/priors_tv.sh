@@ -26,7 +26,7 @@ for method in pdhg spdhg; do
 	refused '--nonneg does not go with model ray' --method $method --penalty tv:1 --nonneg
 done
 refused '--subsets is 4: pdhg has one; --method spdhg takes more' --method pdhg --penalty tv:1 --subsets 4
-expect 2 recon strip --scanner "$SOURCE/examples/scanners/bialas2015.yaml" --events "$SOURCE/tests/data/jpet/events.f32" \
+expect 2 recon strip --scanner "$SOURCE/examples/scanners/bialas2015.yaml" --events "$TEST_DATA/jpet/events.f32" \
 	--method pdhg --penalty tv:1 --form raw -o no.nii
 err_has '--form raw is another likelihood'
 expect 2 recon ubp --data truth.nii --method pdhg -o no.nii

@@ -6,7 +6,7 @@
 . "$SOURCE/tests/cmd/lib.bash"
 need_python
 
-DATA=$SOURCE/tests/data/jpet
+DATA=$TEST_DATA/jpet
 scanner=(--scanner "$SOURCE/examples/scanners/bialas2015.yaml")
 follow=(recon strip --follow --block 10000 "${scanner[@]}")
 

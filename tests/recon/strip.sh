@@ -6,7 +6,7 @@
 . "$SOURCE/tests/cmd/lib.bash"
 need_python
 
-export DATA=$SOURCE/tests/data/jpet
+export DATA=$TEST_DATA/jpet
 scanner=(--scanner "$SOURCE/examples/scanners/bialas2015.yaml")
 events=(--events "$DATA/events.f32")
 recon() { # NAME ARGS...

@@ -8,7 +8,7 @@ need_python
 strips=$SOURCE/examples/scanners/bialas2015.yaml
 run phantom ellipses -o p.nii
 run simulate "$strips" ellipses --counts 3e6 --seed 3 --device cpu -o e.f32
-run simulate "$strips" "$SOURCE/tests/data/jpet/phantom.txt" --counts 3e6 --seed 3 --threads 1 \
+run simulate "$strips" "$TEST_DATA/jpet/phantom.txt" --counts 3e6 --seed 3 --threads 1 \
 	--device cpu -o e1.f32
 same e.f32 e1.f32
 run simulate "$strips" ellipses --counts 1000 --seed 3 --device cpu -o e.txt

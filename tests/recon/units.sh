@@ -121,7 +121,7 @@ near("K of the record", r["calibration"]["K"], k, 1e-9 * k)
 END
 
 # ---- PETSIRD's factor is in the model already: annihilations per mm^3 ----
-scan=$SOURCE/tests/data/petsird/point-0.9.1.petsird
+scan=$TEST_DATA/petsird/point-0.9.1.petsird
 run recon "$scan" --device cpu -o point.nii
 run recon "$scan" --device cpu --duration-s 100 --branching 0.5 --calibration events -o point_bq.nii
 err_has 'Bq/ml are means over the frame'

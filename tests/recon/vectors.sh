@@ -6,7 +6,7 @@
 . "$SOURCE/tests/cmd/lib.bash"
 need_python
 
-export DATA=$SOURCE/tests/data/listmode
+export DATA=$TEST_DATA/listmode
 small_ring >ring.yaml
 "$PYTHON" - <<'END'
 # Inputs in the formats that the program reads: .npy, and .raw with a description by hand.

@@ -51,7 +51,7 @@ fi
 
 # ---- HDF5: chunks of 200 MB, and numbers of 4 GB each ----
 need_hdf5
-cp "$SOURCE/tests/data/oat/ipasc/tiny_ipasc.hdf5" tiny.hdf5
+cp "$TEST_DATA/oat/ipasc/tiny_ipasc.hdf5" tiny.hdf5
 check "can't write the HDF5 files" <<'END'
 import h5py, shutil, zlib
 def replace(name, dataset, shape, limit, chunk):

@@ -117,7 +117,7 @@ END
 # shellcheck disable=SC2086
 told recon ray --events both.l $small -o l.nii
 has count B read events randoms events order events data events
-told info "$SOURCE/tests/data/petsird/point-0.12.0.petsird"
+told info "$TEST_DATA/petsird/point-0.12.0.petsird"
 has count B
 told convert gate.dat gate.npy
 has read B

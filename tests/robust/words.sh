@@ -122,7 +122,7 @@ err_has 'words.dat: not a known format'
 printf '1 2 3.5\n4 5 6 # a comment\n' >strips.txt
 run info strips.txt
 out_has 'strips.txt: strip events'
-cp "$SOURCE/tests/data/jpet/phantom.txt" ellipses.txt
+cp "$TEST_DATA/jpet/phantom.txt" ellipses.txt
 run info ellipses.txt
 out_has 'ellipses.txt: phantom'
 single='0 5 0 1 2 3 1.25 0.511 100 -20.5 3e1 0 1 2 3 4 5 0 7 0 8 0 0'
