@@ -731,6 +731,100 @@ static void no_background(void **state)
 	iso_ctx_free(ctx);
 }
 
+/* Steps of bsrem fall evenly in their logarithm to a fiftieth behind the last update: of two, the second is 1/sqrt(50), as
+   with `relax` sqrt(50) - 1, which counts epochs. */
+static void bsrem_steps(void **state)
+{
+	iso_ctx *ctx = cpu(1);
+	struct map_problem p = problem_begin(ctx, "p2", 1);
+	struct iso_prior_spec s = problem_prior(&p, "rdp");
+	iso_real *x[2];
+
+	(void)state;
+	for (int k = 0; k < 2; k++) {
+		struct iso_map map = problem_map(&p, &s, ISO_MAP_BSREM, 1, 2);
+
+		map.relax = k ? sqrt(50) - 1 : 0;
+		x[k] = copy_of(p.n, p.start);
+		OK(iso_map_run(x[k], NULL, &map, NULL));
+	}
+	NEAR(relative_difference(p.n, x[0], x[1]), 0, 1e-6);
+	for (int k = 0; k < 2; k++) free(x[k]);
+	problem_end(&p);
+	iso_ctx_free(ctx);
+}
+
+/* Guards let no update leave more than 1.5 times the counts in the image, however long the steps. */
+static void activity(void **state)
+{
+	iso_ctx *ctx = cpu(1);
+	struct map_problem p = problem_begin(ctx, "p1", 4);
+	struct iso_prior_spec s = problem_prior(&p, "rdp");
+	struct iso_map map = problem_map(&p, &s, ISO_MAP_SVRG, .897, 20);
+	iso_real *x = copy_of(p.n, p.start);
+	iso_map_state *m = NULL;
+	double counts = 0, most = 0;
+
+	(void)state;
+	map.step = 50;
+	map.guard = ISO_MAP_GUARDS;
+	for (int j = 0; j < P1_ROWS; j++) counts += p.y[j];
+	OK(iso_map_create(&m, &map, x));
+	while (!iso_map_finished(m)) {
+		double sum = 0;
+
+		OK(iso_map_step(m));
+		OK(iso_map_image(x, m));
+		for (int64_t v = 0; v < p.n; v++) sum += (double)p.sens[v] * x[v];
+		most = larger(most, sum / counts);
+	}
+	BELOW(most, 1.5001);
+	iso_map_free(m);
+	free(x);
+	problem_end(&p);
+	iso_ctx_free(ctx);
+}
+
+/* osl with a penalty so strong that S + beta grad R falls below S/10, or below 0: MLEM's update times S over the divisor. */
+static void late_divisor(void **state)
+{
+	iso_ctx *ctx = cpu(1);
+	struct map_problem p = problem_begin(ctx, "p1", 1);
+	struct iso_prior_spec s = problem_prior(&p, "rdp");
+	const double beta = 300;
+	struct iso_map map = problem_map(&p, &s, ISO_MAP_OSL, beta, 1);
+	struct iso_em em = {
+		.size = sizeof em, .op = p.op, .data = map.data, .sens = map.sens, .iterations = 1
+	};
+	iso_real *x = copy_of(p.n, p.start), *y = copy_of(p.n, p.start), *g = copy_of(p.n, p.start),
+		 *seen = copy_of(p.n, p.sens);
+	iso_prior *prior = NULL;
+	int cut = 0;
+
+	(void)state;
+	for (int64_t v = 0; v < p.n; v++) seen[v] = p.sens[v] > 0;
+	s.kappa = seen; /* what nothing sees is nobody's neighbour */
+	OK(iso_prior_create(&prior, ctx, &s));
+	OK(iso_prior_eval(NULL, g, NULL, NULL, prior, p.start));
+	OK(iso_map_run(x, NULL, &map, NULL));
+	OK(iso_em_run(y, NULL, &em, NULL));
+	for (int64_t v = 0; v < p.n; v++) {
+		double by = p.sens[v] + beta * g[v], least = .1 * p.sens[v];
+
+		if (!(p.sens[v] > 0)) continue;
+		cut += by < least;
+		NEAR(x[v], y[v] * p.sens[v] / larger(by, least), 1e-4 * x[v] + 1e-7);
+	}
+	assert_true(cut > 5);
+	iso_prior_free(prior);
+	free(x);
+	free(y);
+	free(g);
+	free(seen);
+	problem_end(&p);
+	iso_ctx_free(ctx);
+}
+
 /* ---- refusals ---- */
 
 static void refusals(void **state)
@@ -849,10 +943,11 @@ int main(void)
 		cmocka_unit_test(one_objective), cmocka_unit_test(other_starts),
 		cmocka_unit_test(kappa),         cmocka_unit_test(strength),
 		cmocka_unit_test(guards),        cmocka_unit_test(many_problems),
-		cmocka_unit_test(no_background), cmocka_unit_test(refusals),
-		cmocka_unit_test(cuda_runs),     cmocka_unit_test(cuda_kappa),
-		cmocka_unit_test(unseen),        cmocka_unit_test(places),
-		cmocka_unit_test(cuda_places),
+		cmocka_unit_test(no_background), cmocka_unit_test(bsrem_steps),
+		cmocka_unit_test(activity),      cmocka_unit_test(late_divisor),
+		cmocka_unit_test(refusals),      cmocka_unit_test(cuda_runs),
+		cmocka_unit_test(cuda_kappa),    cmocka_unit_test(unseen),
+		cmocka_unit_test(places),        cmocka_unit_test(cuda_places),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
