@@ -429,12 +429,40 @@ static void limits(void **state)
 	iso_ctx_free(ctx);
 }
 
+/* ---- refusals ---- */
+
+static void refusals(void **state)
+{
+	static const struct iso_grid g = { { 3, 2, 1 }, { 1, 1, 1 }, { 0 } };
+	iso_ctx *ctx = cpu(1);
+	iso_real bad[6] = { 1, 1, -1, 1, 1, 1 }, good[6] = { 0 };
+	iso_prior *r = NULL;
+	struct iso_prior_spec s;
+
+	(void)state;
+#define WITH(change, code, text)                                                             \
+	s = (struct iso_prior_spec){ .size = sizeof s, .kind = ISO_PRIOR_HUBER, .grid = g }; \
+	s.delta = 1;                                                                         \
+	change;                                                                              \
+	REFUSED(iso_prior_create(&r, ctx, &s), code, text);                                  \
+	assert_null(r)
+	WITH(s.delta = 0, ISO_EARG, "delta is 0, must be above 0 and finite");
+	WITH(s.delta = NAN, ISO_EARG, "delta is nan");
+	WITH(s.kappa = bad, ISO_EINPUT, "kappa: voxel 2 is -1, must be finite and not negative");
+	WITH((s.anatomy = good, s.bowsher = 0), ISO_EARG,
+	     "0 neighbours by the anatomical image, must be 1 to 26");
+	WITH((s.anatomy = good, s.bowsher = 27), ISO_EARG, "27 neighbours");
+#undef WITH
+	iso_ctx_free(ctx);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(vectors),      cmocka_unit_test(cuda_vectors), cmocka_unit_test(plain),
 		cmocka_unit_test(cuda_plain),   cmocka_unit_test(differences),  cmocka_unit_test(uniform),
 		cmocka_unit_test(cuda_uniform), cmocka_unit_test(permuted),     cmocka_unit_test(limits),
+		cmocka_unit_test(refusals),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
