@@ -30,6 +30,8 @@
 #endif
 
 #ifdef ISO_DOUBLE
+_Static_assert(sizeof(iso_real) == sizeof(double), "headers of the double build");
+
 __attribute__((constructor)) static void leave_out_cuda(void)
 {
 	cmocka_set_skip_filter("cuda_*");

@@ -36,7 +36,7 @@ collecting || /^\/\*/ {
 }
 /^$/ { comment = ""; fresh = 0 }
 {
-	called = /^[a-z].*[ *]iso_[a-z0-9_]+\(/ && !/^typedef/
+	called = /^(ISO_CHECKED )?[a-z].*[ *]iso_[a-z0-9_]+\(/ && !/^typedef/
 	if (comment != "" && (fresh || called)) printf "%s", comment
 	if (comment != "" && fresh && called) {
 		match($0, /iso_[a-z0-9_]+\(/)

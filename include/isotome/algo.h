@@ -97,13 +97,13 @@ struct iso_em {
 typedef struct iso_em_state iso_em_state;
 
 /* MLEM, or OSEM if the operator has subsets, before the first update; x is the start. */
-int iso_em_create(iso_em_state **e, const struct iso_em *p, const iso_real *x);
+ISO_CHECKED int iso_em_create(iso_em_state **e, const struct iso_em *p, const iso_real *x);
 
 /* One update, with the next subset in turn, and the filter if one is due. After ISO_ECANCEL the next
    call goes on; ISO_EARG after the last. */
-int iso_em_step(iso_em_state *e);
-bool iso_em_finished(const iso_em_state *e);          /* all updates are done; true of NULL, here and below */
-int iso_em_image(iso_real *x, const iso_em_state *e); /* a copy */
+ISO_CHECKED int iso_em_step(iso_em_state *e);
+bool iso_em_finished(const iso_em_state *e); /* all updates are done; true of NULL, here and below */
+ISO_CHECKED int iso_em_image(iso_real *x, const iso_em_state *e); /* a copy */
 
 /* The log-likelihood before each of the n updates done; valid until the next call. */
 const double *iso_em_loglik(int *n, const iso_em_state *e);
@@ -125,7 +125,8 @@ struct iso_em_result {
 
 /* All updates; x is the start and the result. r and run may be NULL: not wanted. A failure leaves r
    empty. */
-int iso_em_run(iso_real *x, struct iso_em_result *r, const struct iso_em *p, const struct iso_run *run);
+ISO_CHECKED int iso_em_run(iso_real *x, struct iso_em_result *r, const struct iso_em *p,
+                           const struct iso_run *run);
 void iso_em_result_free(struct iso_em_result *r);
 
 /* For n voxels, n_data rows, n_images sensitivity images; which data vectors there will be. */
@@ -144,10 +145,10 @@ struct iso_penalty {
 const struct iso_penalty *iso_penalty(int i);
 
 /* A quadratic penalty <x, L x> as the operator L, which is its own adjoint. ISO_EARG for any other name. */
-int iso_penalty_create(iso_op **op, iso_ctx *ctx, const char *name, const struct iso_grid *g);
+ISO_CHECKED int iso_penalty_create(iso_op **op, iso_ctx *ctx, const char *name, const struct iso_grid *g);
 
 /* "quadratic", smoothness: <x, L x> is the sum of (x_n - x_m)^2 over neighbours. */
-int iso_smoothness_create(iso_op **op, iso_ctx *ctx, const struct iso_grid *g);
+ISO_CHECKED int iso_smoothness_create(iso_op **op, iso_ctx *ctx, const struct iso_grid *g);
 
 struct iso_cg {
 	size_t size; /* sizeof(struct iso_cg) */
@@ -163,10 +164,10 @@ struct iso_cg {
 typedef struct iso_cg_state iso_cg_state;
 
 /* As iso_em_create and so on: x is the start, a step an iteration. */
-int iso_cg_create(iso_cg_state **c, const struct iso_cg *p, const iso_real *x);
-int iso_cg_step(iso_cg_state *c);
+ISO_CHECKED int iso_cg_create(iso_cg_state **c, const struct iso_cg *p, const iso_real *x);
+ISO_CHECKED int iso_cg_step(iso_cg_state *c);
 bool iso_cg_finished(const iso_cg_state *c); /* by number, by tolerance, or as only rounding is left */
-int iso_cg_image(iso_real *x, const iso_cg_state *c);
+ISO_CHECKED int iso_cg_image(iso_real *x, const iso_cg_state *c);
 
 /* The curves of struct iso_cg_result so far, n values each; valid until the next call. */
 const double *iso_cg_cost(int *n, const iso_cg_state *c);
@@ -183,7 +184,8 @@ struct iso_cg_result {
 };
 
 /* As iso_em_run. */
-int iso_cg_run(iso_real *x, struct iso_cg_result *r, const struct iso_cg *p, const struct iso_run *run);
+ISO_CHECKED int iso_cg_run(iso_real *x, struct iso_cg_result *r, const struct iso_cg *p,
+                           const struct iso_run *run);
 void iso_cg_result_free(struct iso_cg_result *r);
 void iso_cg_plan(struct iso_plan *plan, const iso_ctx *ctx, int64_t n, int64_t n_data, bool penalty);
 
@@ -206,10 +208,10 @@ struct iso_fista {
 typedef struct iso_fista_state iso_fista_state;
 
 /* As iso_em_create and so on: x is the start, a step an iteration. */
-int iso_fista_create(iso_fista_state **f, const struct iso_fista *p, const iso_real *x);
-int iso_fista_step(iso_fista_state *f);
+ISO_CHECKED int iso_fista_create(iso_fista_state **f, const struct iso_fista *p, const iso_real *x);
+ISO_CHECKED int iso_fista_step(iso_fista_state *f);
 bool iso_fista_finished(const iso_fista_state *f);
-int iso_fista_image(iso_real *x, const iso_fista_state *f);
+ISO_CHECKED int iso_fista_image(iso_real *x, const iso_fista_state *f);
 
 /* The curves of struct iso_fista_result so far, n values each; valid until the next call. */
 const double *iso_fista_cost(int *n, const iso_fista_state *f);
@@ -226,8 +228,8 @@ struct iso_fista_result {
 };
 
 /* As iso_em_run. */
-int iso_fista_run(iso_real *x, struct iso_fista_result *r, const struct iso_fista *p,
-                  const struct iso_run *run);
+ISO_CHECKED int iso_fista_run(iso_real *x, struct iso_fista_result *r, const struct iso_fista *p,
+                              const struct iso_run *run);
 void iso_fista_result_free(struct iso_fista_result *r);
 void iso_fista_plan(struct iso_plan *plan, const iso_ctx *ctx, int64_t n, int64_t n_data, bool penalty,
                     bool tv);

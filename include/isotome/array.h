@@ -23,8 +23,8 @@ struct iso_array {
 };
 
 /* Memory for the values, and its end; free accepts an array of zeros, and leaves one. */
-int iso_array_create(struct iso_array *a, int n_dim, const int64_t *dim); /* zeroed */
-int iso_array_on_grid(struct iso_array *a, const struct iso_grid *g);     /* zeroed image */
+ISO_CHECKED int iso_array_create(struct iso_array *a, int n_dim, const int64_t *dim); /* zeroed */
+ISO_CHECKED int iso_array_on_grid(struct iso_array *a, const struct iso_grid *g);     /* zeroed image */
 void iso_array_free(struct iso_array *a);
 
 /* Statistics of the finite values. Without finite values the mean is NaN, and min and max are infinite. */
@@ -46,35 +46,36 @@ enum iso_values {
 };
 
 /* By suffix: .npy, .nii, .nii.gz, .raw (described by FILE.raw.json) or that .json itself. */
-int iso_read(struct iso_array *a, const char *path, enum iso_values allowed);
+ISO_CHECKED int iso_read(struct iso_array *a, const char *path, enum iso_values allowed);
 
 /* The same of its head alone: sizes, grid and unit; v is NULL. Complex numbers are refused. */
-int iso_peek(struct iso_array *a, const char *path);
+ISO_CHECKED int iso_peek(struct iso_array *a, const char *path);
 
 /* iso_read, if its values fit: ISO_ENOMEM of iso_memory_check before any memory is taken. The context's request
    to stop ends it. */
-int iso_read_within(struct iso_array *a, const iso_ctx *ctx, const char *path, enum iso_values allowed);
+ISO_CHECKED int iso_read_within(struct iso_array *a, const iso_ctx *ctx, const char *path,
+                                enum iso_values allowed);
 
 /* An image that must fit `want` (NULL: any grid); another is refused by its head. A file without a
    grid, such as .npy, is taken to lie on `want` if the sizes agree. */
-int iso_read_image(struct iso_array *a, const char *path, enum iso_values allowed,
-                   const struct iso_grid *want);
+ISO_CHECKED int iso_read_image(struct iso_array *a, const char *path, enum iso_values allowed,
+                               const struct iso_grid *want);
 
 /* The file appears whole or not at all. An existing file is replaced. `sidecar` is the JSON text for the file
    beside it (iso_sidecar_path), or NULL. Both files change at once, or neither does. If the process is killed
    meanwhile, the next call that reads or writes a file of this folder finishes the work. */
-int iso_write(const char *path, const struct iso_array *a, const char *sidecar);
+ISO_CHECKED int iso_write(const char *path, const struct iso_array *a, const char *sidecar);
 
 /* Where the sidecar of an output goes: x.nii(.gz) -> x.json, a folder x/ -> x.dcm.json, all others FILE.json. */
-int iso_sidecar_path(char *out, size_t size, const char *path);
+ISO_CHECKED int iso_sidecar_path(char *out, size_t size, const char *path);
 
 /* Before hours of work: ISO_EARG if `path` exists (unless `force`) or has no known suffix for an
    array, ISO_EIO if its folder can't be written. */
-int iso_write_check(const char *path, bool force);
+ISO_CHECKED int iso_write_check(const char *path, bool force);
 
 /* The same for what the format can hold: ISO_EARG if an axis of the grid is too long for it. */
-int iso_write_check_grid(const char *path, const struct iso_grid *g);
-int iso_write_check_series(const char *path, int64_t n); /* n images, as axis 0 */
+ISO_CHECKED int iso_write_check_grid(const char *path, const struct iso_grid *g);
+ISO_CHECKED int iso_write_check_series(const char *path, int64_t n); /* n images, as axis 0 */
 
 ISO_END_C
 #endif

@@ -15,15 +15,15 @@ typedef struct iso_ctx iso_ctx;
 
 /* device: "cpu", "cuda", "cuda:N", or "auto" (CUDA where there is one, else CPU).
    threads: CPU threads, 0 for all cores. */
-int iso_ctx_create(iso_ctx **ctx, const char *device, int threads);
+ISO_CHECKED int iso_ctx_create(iso_ctx **ctx, const char *device, int threads);
 
 /* The same, while the caller goes on, for instance to read what it will work on: a thread opens the device,
    which on CUDA takes some tenths of a second. Until iso_ctx_ready, which waits for it and returns how that
    went, the context is one thread's; functions that need the device wait by themselves. If it could not
    be opened, no operator can be made, and long calls end with the status of iso_ctx_ready. A memory limit then
    counts what the driver of the device takes. */
-int iso_ctx_create_ahead(iso_ctx **ctx, const char *device, int threads);
-int iso_ctx_ready(iso_ctx *ctx);
+ISO_CHECKED int iso_ctx_create_ahead(iso_ctx **ctx, const char *device, int threads);
+ISO_CHECKED int iso_ctx_ready(iso_ctx *ctx);
 
 /* Operators keep their context: freed before them, it lives until the last of them goes. */
 void iso_ctx_free(iso_ctx *ctx);
@@ -35,18 +35,18 @@ const char *iso_ctx_device_name(const iso_ctx *ctx); /* "2 threads", "NVIDIA H20
 int iso_ctx_threads(const iso_ctx *ctx);
 
 /* Work on the caller's cudaStream_t from now on; it must outlive the context. */
-int iso_ctx_set_stream(iso_ctx *ctx, void *stream);
+ISO_CHECKED int iso_ctx_set_stream(iso_ctx *ctx, void *stream);
 void *iso_ctx_stream(const iso_ctx *ctx); /* the cudaStream_t of its work; NULL on the CPU */
 
 /* Order between the context's work and that of a caller's cudaStream_t of the same device, without waiting on
    the host. Follow: what the context does from now on comes after what is in the stream now. Lead: what comes
    into the stream from now on comes after what the context does until now. So a call between the two reads what
    the stream wrote and is read by what the stream does next, and the stream may be freed afterwards. */
-int iso_ctx_follow_stream(iso_ctx *ctx, void *stream);
-int iso_ctx_lead_stream(iso_ctx *ctx, void *stream);
+ISO_CHECKED int iso_ctx_follow_stream(iso_ctx *ctx, void *stream);
+ISO_CHECKED int iso_ctx_lead_stream(iso_ctx *ctx, void *stream);
 
 /* Waits for what the context does until now. */
-int iso_ctx_wait(iso_ctx *ctx);
+ISO_CHECKED int iso_ctx_wait(iso_ctx *ctx);
 
 /* Host memory the context may plan for; 0 (the default) is what the machine has free. */
 void iso_ctx_set_memory_limit(iso_ctx *ctx, int64_t bytes);

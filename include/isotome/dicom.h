@@ -24,12 +24,12 @@ struct iso_dicom {
    lies head first, supine. Values are stored as 16-bit integers, with a factor for each slice: each is right to half of
    that. Units are BQML for Bq/mL, GML for g/mL, else CNTS. All identifiers (UIDs) follow from what is written, so that the
    same image gives the same bytes. `sidecar`: as of iso_write, or NULL. */
-int iso_dicom_write(const char *folder, const struct iso_array *a, const struct iso_dicom *p,
-                    const char *sidecar);
+ISO_CHECKED int iso_dicom_write(const char *folder, const struct iso_array *a, const struct iso_dicom *p,
+                                const char *sidecar);
 
 /* Before the work: ISO_EARG if something stands there that may not be replaced. With `force` that is a folder which holds
    nothing but such a series. */
-int iso_dicom_write_check(const char *folder, bool force);
+ISO_CHECKED int iso_dicom_write_check(const char *folder, bool force);
 
 ISO_END_C
 #endif

@@ -72,20 +72,20 @@ struct iso_events_options {
    .Cdh (CASToR list mode or histogram), .dat or .txt (GATE ASCII coincidences), .csv (columns with names), .root and .hdf5 (GATE's trees and
    tables), .hs (Interfile projection data), .l and .l.hdr (PETLINK), .petsird, .npy of rows or records. `options`
    may be NULL. docs/formats.md says what each holds. */
-int iso_events_read(struct iso_events *e, const char *path, const struct iso_events_options *o);
+ISO_CHECKED int iso_events_read(struct iso_events *e, const char *path, const struct iso_events_options *o);
 void iso_events_free(struct iso_events *e);
 bool iso_event_bad(const struct iso_event *e); /* as n_bad counts them; true of NULL */
 
 /* .lmdT, .npy (n, 7), or .Cdh, which keeps everything except counts. .Cdh needs a scanner (NULL: none) and
    writes it as .hscan and .lut. Histograms are refused. */
-int iso_events_write(const char *path, const struct iso_events *e, const char *sidecar);
-int iso_events_write_with(const char *path, const struct iso_events *e, const iso_scanner *s,
-                          const char *sidecar);
-int iso_events_write_check(const char *path, bool force); /* as iso_write_check */
+ISO_CHECKED int iso_events_write(const char *path, const struct iso_events *e, const char *sidecar);
+ISO_CHECKED int iso_events_write_with(const char *path, const struct iso_events *e, const iso_scanner *s,
+                                      const char *sidecar);
+ISO_CHECKED int iso_events_write_check(const char *path, bool force); /* as iso_write_check */
 
 /* Fills e->crystal, if it is NULL, with the crystals nearest to the ends. *most is the largest distance of the
    end of a good event from its crystal, mm. */
-int iso_events_crystals(struct iso_events *e, double *most, const iso_scanner *s);
+ISO_CHECKED int iso_events_crystals(struct iso_events *e, double *most, const iso_scanner *s);
 
 /* ---- files of events, piece by piece ---- */
 
@@ -113,7 +113,7 @@ struct iso_events_info {
 
 /* Opens every format of iso_events_read except text, which must be converted first. A scanner and a context that the options
    give must outlive the file. */
-int iso_event_file_open(iso_event_file **f, const char *path, const struct iso_events_options *o);
+ISO_CHECKED int iso_event_file_open(iso_event_file **f, const char *path, const struct iso_events_options *o);
 void iso_event_file_close(iso_event_file *f);
 const struct iso_events_info *iso_event_file_info(const iso_event_file *f);
 const iso_scanner *iso_event_file_scanner(const iso_event_file *f); /* NULL: not needed */
@@ -121,14 +121,16 @@ const iso_scanner *iso_event_file_scanner(const iso_event_file *f); /* NULL: not
 /* The scanner in a file of events. If the file has none, *s becomes NULL or, with `assume`, a cylinder through
    the ends of the events; iso_scanner_assumed is true for it. ISO_EINPUT if the ends lie on no cylinder. Free it with
    iso_scanner_free. */
-int iso_events_scanner(iso_scanner **s, const char *path, const struct iso_events_options *o, bool assume);
+ISO_CHECKED int iso_events_scanner(iso_scanner **s, const char *path, const struct iso_events_options *o,
+                                   bool assume);
 
 /* Room for n events of this file, with the arrays that it fills; free with iso_events_free. */
-int iso_event_file_block(struct iso_events *block, const iso_event_file *f, int64_t n);
+ISO_CHECKED int iso_event_file_block(struct iso_events *block, const iso_event_file *f, int64_t n);
 
 /* Events first ... first + n - 1 into a block with room for them; sets its n and n_bad. Threads
    may read one file at the same time, each into a block of its own. */
-int iso_event_file_read(struct iso_events *block, const iso_event_file *f, int64_t first, int64_t n);
+ISO_CHECKED int iso_event_file_read(struct iso_events *block, const iso_event_file *f, int64_t first,
+                                    int64_t n);
 
 /* Lowest and highest values of the good events: both ends, times, and further values. First above second:
    there are none. */
@@ -144,18 +146,20 @@ struct iso_events_stats {
 void iso_events_stats_begin(struct iso_events_stats *s); /* begins with no events */
 /* Adds these events. */
 void iso_events_stats_add(struct iso_events_stats *s, const struct iso_events *e);
-int iso_event_file_stats(struct iso_events_stats *s,
-                         const iso_event_file *f); /* all events, block by block */
+ISO_CHECKED int iso_event_file_stats(struct iso_events_stats *s,
+                                     const iso_event_file *f); /* all events, block by block */
 
 typedef struct iso_event_writer iso_event_writer;
 
 /* Writes a file block by block. Nothing exists under `path` before it is closed. The suffix decides, as in
    iso_events_write_with. n: number of events to come, checked against the free space; 0 if not known. All
    blocks have the arrays of the first. */
-int iso_event_writer_open(iso_event_writer **w, const char *path, const iso_scanner *s, int64_t n);
-int iso_event_writer_append(iso_event_writer *w, const struct iso_events *block);
-int iso_event_writer_close(iso_event_writer *w, const char *sidecar); /* frees, even if it fails */
-void iso_event_writer_free(iso_event_writer *w);                      /* gives up: no file is left */
+ISO_CHECKED int iso_event_writer_open(iso_event_writer **w, const char *path, const iso_scanner *s,
+                                      int64_t n);
+ISO_CHECKED int iso_event_writer_append(iso_event_writer *w, const struct iso_events *block);
+ISO_CHECKED int iso_event_writer_close(iso_event_writer *w,
+                                       const char *sidecar); /* frees, even if it fails */
+void iso_event_writer_free(iso_event_writer *w);             /* gives up: no file is left */
 
 ISO_END_C
 #endif

@@ -21,14 +21,15 @@ struct iso_filter {
 };
 
 /* "gaussian:MM", "gaussian:X,Y,Z" or "median:N". */
-int iso_filter_parse(struct iso_filter *f, const char *text);
+ISO_CHECKED int iso_filter_parse(struct iso_filter *f, const char *text);
 
 /* y = filtered x, two images on `g` in memory of the context's device. Beyond the border the edge
    voxel goes on; the Gaussian ends at 3 sigma. */
-int iso_filter_apply(iso_real *y, iso_ctx *ctx, const struct iso_filter *f, const struct iso_grid *g,
-                     const iso_real *x);
+ISO_CHECKED int iso_filter_apply(iso_real *y, iso_ctx *ctx, const struct iso_filter *f,
+                                 const struct iso_grid *g, const iso_real *x);
 /* The same of an image in host memory, in place. */
-int iso_filter_host(iso_real *x, iso_ctx *ctx, const struct iso_filter *f, const struct iso_grid *g);
+ISO_CHECKED int iso_filter_host(iso_real *x, iso_ctx *ctx, const struct iso_filter *f,
+                                const struct iso_grid *g);
 
 /* Bytes that iso_filter_apply or a filter of EM takes. */
 void iso_filter_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_filter *f,
@@ -36,7 +37,7 @@ void iso_filter_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso
 
 /* Image-space point spread function as an operator, its own adjoint: a Gaussian of `fwhm` mm along
    x, y, z, that ends at 3 sigma; 0 beyond the border. Chain it behind a model. */
-int iso_psf_create(iso_op **op, iso_ctx *ctx, const struct iso_grid *g, const double fwhm[3]);
+ISO_CHECKED int iso_psf_create(iso_op **op, iso_ctx *ctx, const struct iso_grid *g, const double fwhm[3]);
 void iso_psf_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_grid *g); /* and the
 						   images of the chain */
 

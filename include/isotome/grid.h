@@ -15,7 +15,7 @@ struct iso_grid {
 };
 
 /* Sizes at least 1, voxels positive and finite, centre finite, voxel count within 64 bits. */
-int iso_grid_check(const struct iso_grid *g);
+ISO_CHECKED int iso_grid_check(const struct iso_grid *g);
 int64_t iso_grid_voxels(const struct iso_grid *g);
 bool iso_grid_same(const struct iso_grid *a, const struct iso_grid *b); /* to 1e-4 of a voxel */
 

@@ -35,7 +35,7 @@ struct iso_live_options {
 /* Listens from now on. The page's stop cancels the context (iso_ctx_cancel), which is kept until iso_live_stop.
    ISO_EARG for a wrong address or port, ISO_EIO if the library can't listen on it, ISO_EDEVICE in a build
    without libmicrohttpd. */
-int iso_live_start(iso_live **live, iso_ctx *ctx, const struct iso_live_options *o);
+ISO_CHECKED int iso_live_start(iso_live **live, iso_ctx *ctx, const struct iso_live_options *o);
 
 /* "http://127.0.0.1:PORT/TOKEN/": whoever has it sees the run and may stop it. */
 const char *iso_live_address(const iso_live *live);
@@ -72,7 +72,7 @@ bool iso_live_wants_image(iso_live *live);
 
 /* Copies the planes of an image through its greatest value, or through the point that was clicked; ISO_EARG for an
    array that is no image. */
-int iso_live_image(iso_live *live, const struct iso_array *image);
+ISO_CHECKED int iso_live_image(iso_live *live, const struct iso_array *image);
 
 /* Whether the page may ask to save, from now on; at first not. */
 void iso_live_can_save(iso_live *live, bool can);

@@ -58,10 +58,10 @@ typedef struct iso_map_state iso_map_state;
 
 /* From the caller's image to the first update: the OSEM pass, kappa, the parameters and the strength of the penalty. After
    ISO_ECANCEL the next update continues. The image is a copy. */
-int iso_map_create(iso_map_state **m, const struct iso_map *p, const iso_real *x);
-int iso_map_step(iso_map_state *m); /* one update; ISO_EARG after the last */
+ISO_CHECKED int iso_map_create(iso_map_state **m, const struct iso_map *p, const iso_real *x);
+ISO_CHECKED int iso_map_step(iso_map_state *m); /* one update; ISO_EARG after the last */
 bool iso_map_finished(const iso_map_state *m);
-int iso_map_image(iso_real *x, const iso_map_state *m);
+ISO_CHECKED int iso_map_image(iso_real *x, const iso_map_state *m);
 double iso_map_passes(const iso_map_state *m); /* over the data so far, the start's included */
 void iso_map_free(iso_map_state *m);
 
@@ -102,7 +102,8 @@ struct iso_map_result {
 /* All updates; x is the start and the result. r and run may be NULL. `each` of run is called after each epoch
    (B updates with B subsets), and for lbfgs after each step. saga writes no checkpoint if ranks have rows of
    their own. */
-int iso_map_run(iso_real *x, struct iso_map_result *r, const struct iso_map *p, const struct iso_run *run);
+ISO_CHECKED int iso_map_run(iso_real *x, struct iso_map_result *r, const struct iso_map *p,
+                            const struct iso_run *run);
 void iso_map_result_free(struct iso_map_result *r);
 void iso_map_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_map *p, int64_t n,
                   int64_t n_data);

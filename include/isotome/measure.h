@@ -25,7 +25,7 @@ struct iso_roi {
 
 /* From text: sphere:X,Y,Z,R or cylinder:X,Y,Z,R,LENGTH[,AXIS] (AXIS x, y or z, which is the default) or
    box:X0,X1,Y0,Y1,Z0,Z1. */
-int iso_roi_parse(struct iso_roi *r, const char *text);
+ISO_CHECKED int iso_roi_parse(struct iso_roi *r, const char *text);
 
 struct iso_roi_stats {
 	int64_t voxels;
@@ -36,11 +36,11 @@ struct iso_roi_stats {
 };
 
 /* Statistics of the values in a region. ISO_EINPUT if the region contains the centre of no voxel. */
-int iso_measure_roi(struct iso_roi_stats *s, const struct iso_array *x, const struct iso_roi *r);
+ISO_CHECKED int iso_measure_roi(struct iso_roi_stats *s, const struct iso_array *x, const struct iso_roi *r);
 
 /* Mean of the tumour over mean of the background; ISO_EINPUT if the latter is 0. */
-int iso_measure_tbr(double *tbr, const struct iso_array *x, const struct iso_roi *tumour,
-                    const struct iso_roi *background);
+ISO_CHECKED int iso_measure_tbr(double *tbr, const struct iso_array *x, const struct iso_roi *tumour,
+                                const struct iso_roi *background);
 
 struct iso_profile {
 	double from[3], to[3]; /* inside the image */
@@ -49,7 +49,7 @@ struct iso_profile {
 };
 
 /* `samples` values, trilinear between voxel centres. */
-int iso_measure_profile(double *value, const struct iso_array *x, const struct iso_profile *p);
+ISO_CHECKED int iso_measure_profile(double *value, const struct iso_array *x, const struct iso_profile *p);
 
 struct iso_fwhm {
 	double at[3];
@@ -67,7 +67,7 @@ struct iso_width {
 };
 
 /* w[0], w[1], w[2]: the widths along x, y, z. */
-int iso_measure_fwhm(struct iso_width w[3], const struct iso_array *x, const struct iso_fwhm *p);
+ISO_CHECKED int iso_measure_fwhm(struct iso_width w[3], const struct iso_array *x, const struct iso_fwhm *p);
 
 /* Quartiles of n values, with straight lines between the ordered values; NaN if n is 0. */
 struct iso_quartiles {
@@ -100,7 +100,8 @@ struct iso_rods {
 /* Measures the phantom's cylinders with activity, all along one axis, in the mean of the slices within slab /
    2 of their middle. slab 0 means half their length. Profiles go through the voxels, interpolated
    across; widths as iso_measure_fwhm takes them, no background taken off. */
-int iso_measure_rods(struct iso_rods *r, const struct iso_array *x, const iso_phantom *p, double slab);
+ISO_CHECKED int iso_measure_rods(struct iso_rods *r, const struct iso_array *x, const iso_phantom *p,
+                                 double slab);
 
 /* Boxes from quartile to quartile with the median, whiskers to the ends, a label below each. */
 struct iso_boxplot {
@@ -111,7 +112,7 @@ struct iso_boxplot {
 };
 
 /* A picture of them; free it with iso_pixels_free. */
-int iso_boxplot_render(struct iso_pixels *pixels, const struct iso_boxplot *b);
+ISO_CHECKED int iso_boxplot_render(struct iso_pixels *pixels, const struct iso_boxplot *b);
 
 struct iso_diff {
 	double max_abs, mean; /* max |a - b|, mean of a - b */
@@ -124,7 +125,7 @@ void iso_measure_diff(struct iso_diff *d, int64_t n, const iso_real *a, const is
 
 /* n sum x^2 / (sum |x|)^2: greater where the object stands out of its background more sharply,
    whatever the scale. ISO_EINPUT where all is 0. */
-int iso_measure_sharpness(double *sharpness, const struct iso_array *x);
+ISO_CHECKED int iso_measure_sharpness(double *sharpness, const struct iso_array *x);
 
 /* Images of unknown scale: k a is compared, with k = 1, sum ref / sum a, or the k that makes the
    error smallest. */
@@ -137,8 +138,8 @@ struct iso_rmse {
 };
 
 /* Where mask, unless NULL, is not 0. */
-int iso_measure_rmse(struct iso_rmse *r, int64_t n, const iso_real *a, const iso_real *ref,
-                     const iso_real *mask, enum iso_scale scale);
+ISO_CHECKED int iso_measure_rmse(struct iso_rmse *r, int64_t n, const iso_real *a, const iso_real *ref,
+                                 const iso_real *mask, enum iso_scale scale);
 
 /* How far an image is from a converged one, as PETRIC has it; all over the mean of the converged image in the
    background. Below 0.01, 0.01 and, in every region, 0.005 it counts as converged. */
@@ -149,9 +150,9 @@ struct iso_petric {
 
 /* Masks are voxels that are not 0. aem: |mean of a - mean of ref| for each of n_voi regions; NULL if there are no regions.
    ISO_EINPUT if a mask is empty, or if the mean in the background is not above 0. */
-int iso_measure_petric(struct iso_petric *p, double *aem, int64_t n, const iso_real *a, const iso_real *ref,
-                       const iso_real *whole, const iso_real *background, int n_voi,
-                       const iso_real *const *voi);
+ISO_CHECKED int iso_measure_petric(struct iso_petric *p, double *aem, int64_t n, const iso_real *a,
+                                   const iso_real *ref, const iso_real *whole, const iso_real *background,
+                                   int n_voi, const iso_real *const *voi);
 
 /* Image quality after NEMA NU 2: where the spheres and the discs of background are. */
 struct iso_nema {
@@ -176,8 +177,9 @@ struct iso_nema_result {
 };
 
 /* From a YAML or JSON description; NULL: those of the phantom `spheres`. */
-int iso_nema_read(struct iso_nema *n, const char *path);
-int iso_measure_nema(struct iso_nema_result *r, const struct iso_array *x, const struct iso_nema *n);
+ISO_CHECKED int iso_nema_read(struct iso_nema *n, const char *path);
+ISO_CHECKED int iso_measure_nema(struct iso_nema_result *r, const struct iso_array *x,
+                                 const struct iso_nema *n);
 
 ISO_END_C
 #endif

@@ -34,12 +34,12 @@ void iso_plan_total(int64_t *host, int64_t *device, const struct iso_plan *plan)
 void iso_plan_free(struct iso_plan *plan); /* its lines; it is { 0 } again */
 
 /* ISO_ENOMEM, naming the sizes, if the plan exceeds the limit or the free memory. */
-int iso_plan_check(const iso_ctx *ctx, const struct iso_plan *plan);
+ISO_CHECKED int iso_plan_check(const iso_ctx *ctx, const struct iso_plan *plan);
 
 /* ISO_ENOMEM, naming `what` and the sizes, if `bytes` more on the host exceed the rest of the limit. Memory
    that the process has taken since the context was made counts, except 4 MiB. Without a limit, or with NULL for
    the context: if they exceed the free memory of the machine. */
-int iso_memory_check(const iso_ctx *ctx, const char *what, int64_t bytes);
+ISO_CHECKED int iso_memory_check(const iso_ctx *ctx, const char *what, int64_t bytes);
 
 ISO_END_C
 #endif

@@ -31,8 +31,8 @@ struct iso_rows iso_op_rows(const iso_op *op, int sub);
 
 /* Both overwrite their destination. y is the whole data vector, in the operator's order; forward
    writes and adjoint reads the rows of `sub` only. */
-int iso_forward(iso_real *y, iso_op *op, int sub, const iso_real *x);
-int iso_adjoint(iso_real *x, iso_op *op, int sub, const iso_real *y);
+ISO_CHECKED int iso_forward(iso_real *y, iso_op *op, int sub, const iso_real *x);
+ISO_CHECKED int iso_adjoint(iso_real *x, iso_op *op, int sub, const iso_real *y);
 
 /* The data side of EM, vectors of n_out in the operator's order; each may be NULL. */
 struct iso_em_data {
@@ -50,8 +50,8 @@ struct iso_em_stat {
 };
 
 /* acc = x * A_sub*( y / (A_sub x + add) ) in one pass over the data. */
-int iso_op_em_step(iso_real *acc, struct iso_em_stat *stat, iso_op *op, int sub, const iso_real *x,
-                   const struct iso_em_data *data);
+ISO_CHECKED int iso_op_em_step(iso_real *acc, struct iso_em_stat *stat, iso_op *op, int sub,
+                               const iso_real *x, const struct iso_em_data *data);
 
 struct iso_ratio_stat {
 	struct iso_em_stat em;
@@ -62,8 +62,9 @@ struct iso_ratio_stat {
    rho_j = new_j unless `keep`. rho: n_out values in the operator's order. u > 0 is about the size of x, and
    sets the scale of fixed-point sums. Terms u_n a_jn (new_j - rho_j) above 256 times the largest y are cut and
    counted. */
-int iso_op_ratio_step(iso_real *z, iso_real *rho, struct iso_ratio_stat *stat, iso_op *op, int sub, bool keep,
-                      const iso_real *x, const iso_real *u, const struct iso_em_data *data);
+ISO_CHECKED int iso_op_ratio_step(iso_real *z, iso_real *rho, struct iso_ratio_stat *stat, iso_op *op,
+                                  int sub, bool keep, const iso_real *x, const iso_real *u,
+                                  const struct iso_em_data *data);
 
 /* Data vectors on the host: from the file's order to the operator's, and back. dst and src must not overlap. */
 void iso_op_sort(iso_real *dst, const iso_op *op, const iso_real *src);
@@ -71,11 +72,11 @@ void iso_op_unsort(iso_real *dst, const iso_op *op, const iso_real *src);
 
 /* The same for vectors in memory of the context's device. On CUDA the first call takes 8 bytes a row of device
    memory for the order, which the handle keeps. */
-int iso_op_sort_device(iso_real *dst, iso_op *op, const iso_real *src);
-int iso_op_unsort_device(iso_real *dst, iso_op *op, const iso_real *src);
+ISO_CHECKED int iso_op_sort_device(iso_real *dst, iso_op *op, const iso_real *src);
+ISO_CHECKED int iso_op_unsort_device(iso_real *dst, iso_op *op, const iso_real *src);
 
 /* A second handle on the same tables, with work space of its own. */
-int iso_op_clone(iso_op **clone, iso_op *op);
+ISO_CHECKED int iso_op_clone(iso_op **clone, iso_op *op);
 void iso_op_free(iso_op *op);
 
 /* An operator of the caller's own functions, which then works with every algorithm, chain and test.
@@ -98,22 +99,22 @@ struct iso_custom {
 	void (*free)(void *arg);                  /* when the last handle is freed; NULL: not wanted */
 	void *arg;
 };
-int iso_custom_create(iso_op **op, iso_ctx *ctx, const struct iso_custom *p);
+ISO_CHECKED int iso_custom_create(iso_op **op, iso_ctx *ctx, const struct iso_custom *p);
 
 /* y = d * x, element by element; copies d, n values on the host. */
-int iso_diag_create(iso_op **op, iso_ctx *ctx, int64_t n, const iso_real *d);
+ISO_CHECKED int iso_diag_create(iso_op **op, iso_ctx *ctx, int64_t n, const iso_real *d);
 
 /* y = outer(inner(x)); keeps both. Subsets are the outer operator's. */
-int iso_chain_create(iso_op **op, iso_op *outer, iso_op *inner);
+ISO_CHECKED int iso_chain_create(iso_op **op, iso_op *outer, iso_op *inner);
 
 /* Least squares in which rows count by weights, one for each of n equal runs of rows: `op` becomes
    sqrt(w) op, and data on the host sqrt(w) y. Weights are taken over their mean. ISO_EARG for an
    operator that orders its rows. */
-int iso_weigh_rows(iso_op **op, int64_t n, const double *weight);
-int iso_weigh_data(iso_real *y, int64_t rows, int64_t n, const double *weight);
+ISO_CHECKED int iso_weigh_rows(iso_op **op, int64_t n, const double *weight);
+ISO_CHECKED int iso_weigh_data(iso_real *y, int64_t rows, int64_t n, const double *weight);
 
 /* |<Ax, y> - <x, A*y>| / (|Ax| |y|) for zero-mean Gaussian x and y. */
-int iso_test_adjoint(double *err, iso_op *op, int sub, uint64_t seed);
+ISO_CHECKED int iso_test_adjoint(double *err, iso_op *op, int sub, uint64_t seed);
 
 ISO_END_C
 #endif

@@ -55,12 +55,12 @@ struct iso_transport_options {
 };
 
 /* Attenuation of each LOR: exp(-sum of chord x mu) between the middles of its crystals. */
-int iso_panels_attenuation(iso_real *alpha, iso_ctx *ctx, const struct iso_panels *p,
-                           const struct iso_array *mu);
+ISO_CHECKED int iso_panels_attenuation(iso_real *alpha, iso_ctx *ctx, const struct iso_panels *p,
+                                       const struct iso_array *mu);
 
 /* Mean randoms of each LOR from its delayed coincidences d, as a product of crystal rates (the most
    likely one), for each pair of layers: (sum over l of d_ul) (sum over u of d_ul) / sum of d. */
-int iso_panels_randoms(iso_real *r, const struct iso_panels *p, const iso_real *delayed);
+ISO_CHECKED int iso_panels_randoms(iso_real *r, const struct iso_panels *p, const iso_real *delayed);
 
 /* ---- normalisation ---- */
 
@@ -96,9 +96,9 @@ struct iso_norm_figures {
    simulation may well miss single LORs. `efficiency`: one a crystal, in the order of their ids
    (both heads have the same mean), or NULL. ISO_EINPUT: negative or not finite values, no counts, or more
    than 1 % of them stray. */
-int iso_panel_norm(iso_real *n, double *efficiency, struct iso_norm_figures *f, iso_ctx *ctx,
-                   const struct iso_panels *p, const iso_real *y, const iso_real *e,
-                   const struct iso_norm_options *o);
+ISO_CHECKED int iso_panel_norm(iso_real *n, double *efficiency, struct iso_norm_figures *f, iso_ctx *ctx,
+                               const struct iso_panels *p, const iso_real *y, const iso_real *e,
+                               const struct iso_norm_options *o);
 
 ISO_END_C
 #endif

@@ -40,10 +40,10 @@ typedef struct iso_pdhg_state iso_pdhg_state;
 
 /* Like iso_em_create and so on. x is the start. For a likelihood, x must not be 0 everywhere, and its size
    matters. */
-int iso_pdhg_create(iso_pdhg_state **d, const struct iso_pdhg *p, const iso_real *x);
-int iso_pdhg_step(iso_pdhg_state *d); /* one of `iterations`, or a subset's share of it */
+ISO_CHECKED int iso_pdhg_create(iso_pdhg_state **d, const struct iso_pdhg *p, const iso_real *x);
+ISO_CHECKED int iso_pdhg_step(iso_pdhg_state *d); /* one of `iterations`, or a subset's share of it */
 bool iso_pdhg_finished(const iso_pdhg_state *d);
-int iso_pdhg_image(iso_real *x, const iso_pdhg_state *d);
+ISO_CHECKED int iso_pdhg_image(iso_real *x, const iso_pdhg_state *d);
 void iso_pdhg_free(iso_pdhg_state *d);
 
 struct iso_pdhg_look {
@@ -70,7 +70,8 @@ struct iso_pdhg_result {
 };
 
 /* As iso_em_run. */
-int iso_pdhg_run(iso_real *x, struct iso_pdhg_result *r, const struct iso_pdhg *p, const struct iso_run *run);
+ISO_CHECKED int iso_pdhg_run(iso_real *x, struct iso_pdhg_result *r, const struct iso_pdhg *p,
+                             const struct iso_run *run);
 void iso_pdhg_result_free(struct iso_pdhg_result *r);
 
 /* Plans for n voxels and n_data rows. From p it uses the values, and which arrays are not NULL. */

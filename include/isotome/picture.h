@@ -74,19 +74,19 @@ struct iso_pixels {
 };
 
 /* At most 100 million pixels. `info` may be NULL. */
-int iso_picture_render(struct iso_pixels *pixels, struct iso_picture_info *info, const struct iso_array *a,
-                       const struct iso_picture *p);
+ISO_CHECKED int iso_picture_render(struct iso_pixels *pixels, struct iso_picture_info *info,
+                                   const struct iso_array *a, const struct iso_picture *p);
 void iso_pixels_free(struct iso_pixels *pixels);
 
 /* A scanner of crystals as seen along z, and from the side, where crystals stand at their distance from the axis; with
    the lines of up to 400 of the events through it. `e` and `title` (UTF-8) may be NULL. ISO_EARG: it has no crystals. */
-int iso_picture_scanner(struct iso_pixels *pixels, const iso_scanner *s, const struct iso_events *e,
-                        const char *title);
+ISO_CHECKED int iso_picture_scanner(struct iso_pixels *pixels, const iso_scanner *s,
+                                    const struct iso_events *e, const char *title);
 const char *const *iso_picture_maps(void); /* names, ends with NULL */
 
 /* As PNG; as iso_write and iso_write_check otherwise. */
-int iso_picture_write(const char *path, const struct iso_pixels *pixels, const char *sidecar);
-int iso_picture_write_check(const char *path, bool force);
+ISO_CHECKED int iso_picture_write(const char *path, const struct iso_pixels *pixels, const char *sidecar);
+ISO_CHECKED int iso_picture_write_check(const char *path, bool force);
 
 ISO_END_C
 #endif

@@ -38,18 +38,18 @@ struct iso_prior_spec {
 typedef struct iso_prior iso_prior;
 
 /* ISO_EARG for a parameter out of its range, ISO_EINPUT where kappa is negative or an image not finite. */
-int iso_prior_create(iso_prior **r, iso_ctx *ctx, const struct iso_prior_spec *p);
+ISO_CHECKED int iso_prior_create(iso_prior **r, iso_ctx *ctx, const struct iso_prior_spec *p);
 void iso_prior_free(iso_prior *r); /* NULL: nothing */
 
 /* R, its gradient, the curvature C and the Hessian's diagonal at x in one pass; images in memory of the
    context's device; each destination may be NULL. x of relative differences is not negative. The same bits on every run,
    on the CPU for any number of threads. */
-int iso_prior_eval(double *value, iso_real *gradient, iso_real *curvature, iso_real *hessian, iso_prior *r,
-                   const iso_real *x);
+ISO_CHECKED int iso_prior_eval(double *value, iso_real *gradient, iso_real *curvature, iso_real *hessian,
+                               iso_prior *r, const iso_real *x);
 
 /* Word of a kind ("rdp"; NULL: it is none), and back: ISO_EARG, with the nearest word, if it is none. */
 const char *iso_prior_name(enum iso_prior_kind kind);
-int iso_prior_kind_of(enum iso_prior_kind *kind, const char *name);
+ISO_CHECKED int iso_prior_kind_of(enum iso_prior_kind *kind, const char *name);
 
 /* ---- kernels from features (Wang and Qi 2015) ---- */
 
@@ -65,7 +65,7 @@ struct iso_kernel {
 
 /* x = K alpha, each row of K the voxels of its window most alike in the features; for EM on the chain A K with the
    sensitivity K* S. 16 bytes a voxel and neighbour, with the table of the adjoint. */
-int iso_kernel_create(iso_op **op, iso_ctx *ctx, const struct iso_kernel *p);
+ISO_CHECKED int iso_kernel_create(iso_op **op, iso_ctx *ctx, const struct iso_kernel *p);
 
 ISO_END_C
 #endif

@@ -42,17 +42,17 @@ typedef struct iso_problem iso_problem;
 const char *iso_problem_model(int k);
 
 /* Creates a problem of this model, with all parameters at their defaults. The context must outlive it. */
-int iso_problem_create(iso_problem **p, iso_ctx *ctx, const char *model);
+ISO_CHECKED int iso_problem_create(iso_problem **p, iso_ctx *ctx, const char *model);
 void iso_problem_free(iso_problem *p); /* NULL: nothing */
 
 /* Finds the model for a file of data, and the parameter of the model that takes the file. List-mode events and
    histograms give "ray" and "events". Strip events give "strip" and "events". A recording of transducers gives
    "ubp" and "data". A system matrix gives "srm" and "srm". Both texts stay valid. ISO_EINPUT for any other
    file, and for rows of three numbers in a .npy, because two models read such rows. */
-int iso_problem_model_of(const char **model, const char **parameter, const char *path);
+ISO_CHECKED int iso_problem_model_of(const char **model, const char **parameter, const char *path);
 
 /* Creates a problem with this file and its model, and all other parameters at their defaults. */
-int iso_problem_open(iso_problem **p, iso_ctx *ctx, const char *path);
+ISO_CHECKED int iso_problem_open(iso_problem **p, iso_ctx *ctx, const char *path);
 
 /* ---- parameters ---- */
 
@@ -95,29 +95,29 @@ struct iso_param {
 };
 
 /* Parameter k of the problem, from 0. ISO_EARG beyond the last, without a message. */
-int iso_problem_param(struct iso_param *param, const iso_problem *p, int k);
+ISO_CHECKED int iso_problem_param(struct iso_param *param, const iso_problem *p, int k);
 
 /* ISO_EARG, with the nearest name or the range, if the name or value is none. ISO_EINPUT if the value names a file
    that can't be read; the parameter keeps its value then. The value is copied. If the data were loaded, the
    problem lets them go, and the next call loads them again. */
-int iso_problem_set(iso_problem *p, const char *name, const char *value);
+ISO_CHECKED int iso_problem_set(iso_problem *p, const char *name, const char *value);
 
 /* Sets an array in place of the file that a parameter names ("mu", "norm", "sens", "start", "data" ...). The
    values are copied. `device`: v is memory of the context's device. ISO_EARG if `takes` of the parameter is
    another kind. */
-int iso_problem_set_array(iso_problem *p, const char *name, const struct iso_array *a, bool device);
+ISO_CHECKED int iso_problem_set_array(iso_problem *p, const char *name, const struct iso_array *a, bool device);
 
 /* The same for list-mode events ("events", "delayed" of model ray), and of strips ("events"). */
-int iso_problem_set_events(iso_problem *p, const char *name, const struct iso_events *e);
-int iso_problem_set_strip_events(iso_problem *p, const struct iso_strip_events *e);
+ISO_CHECKED int iso_problem_set_events(iso_problem *p, const char *name, const struct iso_events *e);
+ISO_CHECKED int iso_problem_set_strip_events(iso_problem *p, const struct iso_strip_events *e);
 
 /* Sets a system matrix with its table in place of the file of 'srm' (model srm). The matrix is borrowed: it
    must outlive the problem and must not change. */
-int iso_problem_set_srm(iso_problem *p, const iso_srm *m);
+ISO_CHECKED int iso_problem_set_srm(iso_problem *p, const iso_srm *m);
 
 /* Sets every parameter that was not set from the record of an earlier run, a JSON file. Names of outputs are
    not taken. */
-int iso_problem_like(iso_problem *p, const char *record);
+ISO_CHECKED int iso_problem_like(iso_problem *p, const char *record);
 
 /* ---- messages ---- */
 
@@ -135,13 +135,13 @@ void iso_problem_set_message(iso_problem *p, iso_message_fn fn, void *arg);
 /* ---- work: each function loads the data that it needs ---- */
 
 /* Reads and checks all that the parameters name. */
-int iso_problem_load(iso_problem *p);
+ISO_CHECKED int iso_problem_load(iso_problem *p);
 
 /* Bytes that iso_problem_recon will take, from sizes alone; data are not read. */
-int iso_problem_plan(struct iso_plan *plan, iso_problem *p);
+ISO_CHECKED int iso_problem_plan(struct iso_plan *plan, iso_problem *p);
 
 /* The grid of the image: as set, or as the data suggest. */
-int iso_problem_grid(struct iso_grid *g, iso_problem *p);
+ISO_CHECKED int iso_problem_grid(struct iso_grid *g, iso_problem *p);
 
 /* Rows of the data: events, LORs, samples; 0 on failure. */
 int64_t iso_problem_rows(iso_problem *p);
@@ -158,33 +158,33 @@ int iso_problem_shape(int64_t dim[8], iso_problem *p);
 
 /* The operator of all rows in the problem's subsets, behind its PSF; free with iso_op_free. The problem
    must outlive the operator. */
-int iso_problem_op(iso_op **op, iso_problem *p);
+ISO_CHECKED int iso_problem_op(iso_op **op, iso_problem *p);
 
 /* Vectors of the rows of this rank in the file's order, in host memory: counts y, mean additive term r,
    factors m. Free each with free(). A vector is NULL if the problem has none (y NULL: each row counts 1). */
-int iso_problem_data(iso_real **y, iso_real **r, iso_real **m, iso_problem *p);
+ISO_CHECKED int iso_problem_data(iso_real **y, iso_real **r, iso_real **m, iso_problem *p);
 
 /* The sensitivity image, with attenuation and efficiencies, behind the PSF. That of a scanner's crystal pairs comes from the
    user's cache where an earlier call kept it there; parameter 'cache' names another folder, or none. Voxels that 'sens-floor'
    leaves without activity are in it. */
-int iso_problem_sens(struct iso_array *s, iso_problem *p);
+ISO_CHECKED int iso_problem_sens(struct iso_array *s, iso_problem *p);
 
 /* y = m A x + r, and x = A* (m y): rows in the file's order. */
-int iso_problem_project(struct iso_array *y, iso_problem *p, const struct iso_array *x);
-int iso_problem_backproject(struct iso_array *x, iso_problem *p, const struct iso_array *y);
+ISO_CHECKED int iso_problem_project(struct iso_array *y, iso_problem *p, const struct iso_array *x);
+ISO_CHECKED int iso_problem_backproject(struct iso_array *x, iso_problem *p, const struct iso_array *y);
 
 /* Model ray with 'mu': the scatter that an image in counts/mm of chord makes, as 'scatter' (absent: sss+mc) says, in
    expected counts. r: one value an event in the file's order, with time of flight per mm of the line or per bin, as
    'additive' takes it; NULL: not wanted, and 'events' are not needed. `table`: a file of the estimate (iso_scatter_write);
    NULL: not wanted. */
-int iso_problem_scatter(struct iso_array *r, const char *table, iso_problem *p,
+ISO_CHECKED int iso_problem_scatter(struct iso_array *r, const char *table, iso_problem *p,
                         const struct iso_array *image);
 
 /* Reconstructs the image into `x`, which is 4-D (frames first) if there are several frames, into the file
    `path` with the record beside it, or into both. Either may be NULL. Checkpoints and images between iterations
    are written only beside `path`. An existing file, record or checkpoint is refused unless 'force' is true;
    'resume' continues a checkpoint. */
-int iso_problem_recon(struct iso_array *x, const char *path, iso_problem *p);
+ISO_CHECKED int iso_problem_recon(struct iso_array *x, const char *path, iso_problem *p);
 
 /* The image after an iteration. It belongs to the library, and is valid during the call. */
 struct iso_iteration {
@@ -214,11 +214,11 @@ void iso_problem_set_each(iso_problem *p, iso_iteration_fn fn, void *arg);
 void iso_problem_set_live(iso_problem *p, iso_live *live);
 
 /* Writes an array with the record of the problem beside it. */
-int iso_problem_write(const char *path, iso_problem *p, const struct iso_array *a);
+ISO_CHECKED int iso_problem_write(const char *path, iso_problem *p, const struct iso_array *a);
 
 /* The record of the work so far, as JSON text; free it with free(). If there was a run with the present
    parameters, this is the record of the last run. */
-int iso_problem_record(char **text, iso_problem *p);
+ISO_CHECKED int iso_problem_record(char **text, iso_problem *p);
 
 ISO_END_C
 

@@ -24,7 +24,7 @@ ISO_BEGIN_C
    iso_ctx_create; with "cuda" and "auto", the ranks of a machine take one GPU after the other, and share GPUs
    if there are fewer GPUs than ranks. threads: 0 takes the cores that the rank is bound to, or its share of the
    machine's cores. ISO_EDEVICE if there is no libisotome_mpi.so. */
-int iso_ctx_create_ranks(iso_ctx **ctx, const char *device, int threads, const void *mpi_comm);
+ISO_CHECKED int iso_ctx_create_ranks(iso_ctx **ctx, const char *device, int threads, const void *mpi_comm);
 
 /* The number of this rank, and the number of ranks. Other contexts are rank 0 of 1. */
 int iso_ctx_rank(const iso_ctx *ctx);

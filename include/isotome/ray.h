@@ -56,7 +56,8 @@ struct iso_ray {
    Copies the events. With several ranks each rank gives its own events, which may be none, and has their rows.
    Images of adjoint and em_step, and the statistics of em_step, include the events of all ranks. n_sub and the
    rule count all events. */
-int iso_ray_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const struct iso_events *e);
+ISO_CHECKED int iso_ray_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p,
+                               const struct iso_events *e);
 /* Seconds that ordering the events took, once, when the operator was made. */
 double iso_ray_ordering_s(const iso_op *op);
 /* On CUDA events go through bricks of voxels in the fastest memory, for which they are ordered. NULL, or the
@@ -88,8 +89,8 @@ struct iso_ray_source {
    nor what is kept of them changes a bit of the result, which is that of iso_ray_create. The
    source's arg must outlive the operator. With several ranks each gives the same source of all events, and reads
    some of them; p->number is not looked at. */
-int iso_ray_stream_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const struct iso_ray_source *s,
-                          int64_t block);
+ISO_CHECKED int iso_ray_stream_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p,
+                                      const struct iso_ray_source *s, int64_t block);
 void iso_ray_stream_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p,
                          const struct iso_ray_source *s, int64_t block);
 
@@ -104,14 +105,14 @@ void iso_ray_stream_state(int64_t *blocks, int64_t *kept, const iso_op *op);
    iso_ray_stream_create with the same subsets by rule ISO_BLOCKS. `from` is read here, on this
    thread, and not again. Free it after the operator. For one rank. */
 typedef struct iso_ray_scratch iso_ray_scratch;
-int iso_ray_scratch_create(iso_ray_scratch **scratch, iso_ctx *ctx, const struct iso_ray *p,
-                           const struct iso_ray_source *from, const char *folder);
+ISO_CHECKED int iso_ray_scratch_create(iso_ray_scratch **scratch, iso_ctx *ctx, const struct iso_ray *p,
+                                       const struct iso_ray_source *from, const char *folder);
 const struct iso_ray_source *iso_ray_scratch_source(const iso_ray_scratch *scratch);
 void iso_ray_scratch_free(iso_ray_scratch *scratch);
 
 /* Attenuation factors exp(-sum of chord x mu) of the events, file order. */
-int iso_ray_attenuation(iso_real *alpha, iso_ctx *ctx, const struct iso_array *mu,
-                        const struct iso_events *e);
+ISO_CHECKED int iso_ray_attenuation(iso_real *alpha, iso_ctx *ctx, const struct iso_array *mu,
+                                    const struct iso_events *e);
 
 /* Sensitivity: sum over the scanner's pairs of weight x efficiencies x attenuation x chord. Efficiencies are
    `eff` of the crystals times the efficiencies of pairs in the scanner's file. */
@@ -141,7 +142,7 @@ bool iso_ray_sens_by_rings(const struct iso_ray_sens *p);
 
 /* `error`: relative standard error of the image as a whole, 0 with all pairs. Each update of an EM
    method divides by the image and so adds that error, voxel by voxel, to its own. s on the host. */
-int iso_ray_sens(iso_real *s, double *error, iso_ctx *ctx, const struct iso_ray_sens *p);
+ISO_CHECKED int iso_ray_sens(iso_real *s, double *error, iso_ctx *ctx, const struct iso_ray_sens *p);
 /* The values of mu and eff are not looked at. */
 void iso_ray_sens_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray_sens *p);
 

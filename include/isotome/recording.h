@@ -24,12 +24,14 @@ struct iso_recording_info {
 	char warning[10][200]; /* room for one of each kind */
 };
 
-bool iso_is_recording(const char *path);                     /* by suffix */
-int iso_recording_open(iso_recording **r, const char *path); /* the head; traces are read on demand */
+bool iso_is_recording(const char *path); /* by suffix */
+ISO_CHECKED int iso_recording_open(iso_recording **r,
+                                   const char *path); /* the head; traces are read on demand */
 /* Of an array (n, samples) or (frames, wavelengths, n, samples); borrows array and transducers. The
    array may also begin at the laser pulse where the transducers' record begins later, as what
    iso_recording_write wrote does: the samples between are then left out. */
-int iso_recording_of(iso_recording **r, const struct iso_transducers *t, const struct iso_array *y);
+ISO_CHECKED int iso_recording_of(iso_recording **r, const struct iso_transducers *t,
+                                 const struct iso_array *y);
 void iso_recording_free(iso_recording *r);
 
 /* What a recording holds; valid as long as the recording. */
@@ -37,21 +39,21 @@ const struct iso_recording_info *iso_recording_info(const iso_recording *r);
 
 /* A file whose transducers t are described elsewhere: what is read from now on is t's record,
    (t->n, t->samples), with samples left out as above. ISO_EINPUT where sizes do not fit. */
-int iso_recording_fit(iso_recording *r, const struct iso_transducers *t);
+ISO_CHECKED int iso_recording_fit(iso_recording *r, const struct iso_transducers *t);
 
 /* Traces (n, samples) of a wavelength and a frame, each from 0; all values are finite. */
-int iso_recording_read(iso_real *y, const iso_recording *r, int64_t wavelength, int64_t frame);
+ISO_CHECKED int iso_recording_read(iso_real *y, const iso_recording *r, int64_t wavelength, int64_t frame);
 /* The same of the transducers first ... first + n - 1 alone. */
-int iso_recording_read_some(iso_real *y, const iso_recording *r, int64_t wavelength, int64_t frame,
-                            int64_t first, int64_t n);
+ISO_CHECKED int iso_recording_read_some(iso_real *y, const iso_recording *r, int64_t wavelength,
+                                        int64_t frame, int64_t first, int64_t n);
 
 /* Least and greatest value of all traces, read piece by piece. */
-int iso_recording_range(double range[2], const iso_recording *r);
+ISO_CHECKED int iso_recording_range(double range[2], const iso_recording *r);
 
 /* Writes IPASC, by suffix. The traces of IPASC begin at the laser pulse, so traces that begin later get zeros
    before them. IPASC can't store areas, an impulse response and a Grueneisen parameter. */
-int iso_recording_write(const char *path, const iso_recording *r, const char *sidecar);
-int iso_recording_write_check(const char *path, bool force);
+ISO_CHECKED int iso_recording_write(const char *path, const iso_recording *r, const char *sidecar);
+ISO_CHECKED int iso_recording_write_check(const char *path, bool force);
 
 ISO_END_C
 #endif

@@ -35,7 +35,8 @@ struct iso_report_options {
 
 /* `images`: names of up to 6 files. The records beside them, and those beside what they were made from, tell how they were
    made: likelihood, times, parameters, commands, warnings. */
-int iso_report_write(const char *path, int n, const char *const *images, const struct iso_report_options *o);
+ISO_CHECKED int iso_report_write(const char *path, int n, const char *const *images,
+                                 const struct iso_report_options *o);
 
 struct iso_viewer_options {
 	size_t size;       /* size of this struct */
@@ -53,8 +54,8 @@ struct iso_viewer_options {
 
 /* The viewer alone, of an array (ny, nx), (nz, ny, nx) or (nt, nz, ny, nx); `overlay`: an image of any grid to lay over it;
    one of both without a grid must have the sizes of the other. NULL: none. `o` may be NULL. */
-int iso_viewer_write(const char *path, const struct iso_array *image, const struct iso_array *overlay,
-                     const struct iso_viewer_options *o);
+ISO_CHECKED int iso_viewer_write(const char *path, const struct iso_array *image,
+                                 const struct iso_array *overlay, const struct iso_viewer_options *o);
 
 ISO_END_C
 #endif

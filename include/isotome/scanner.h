@@ -14,7 +14,7 @@ typedef struct iso_scanner iso_scanner;
 enum iso_scanner_kind { ISO_CYLINDER, ISO_DETECTORS, ISO_STRIPS, ISO_PANELS, ISO_TRANSDUCERS };
 
 /* From a YAML or JSON description, or a CASToR .hscan with its .lut beside it, or a CASToR .geom. */
-int iso_scanner_read(iso_scanner **s, const char *path);
+ISO_CHECKED int iso_scanner_read(iso_scanner **s, const char *path);
 void iso_scanner_free(iso_scanner *s);
 
 /* What the description says; valid as long as the scanner. */
@@ -47,7 +47,7 @@ double iso_scanner_pair_weight(const iso_scanner *s, const double p1[3], const d
    are cubes of about half a crystal (one crystal for an assumed scanner), at most 400 across and 4e7 in all.
    For two heads it is the grid of the description. Its centre is the scanner's. ISO_EARG if there are no
    crystals. */
-int iso_scanner_grid(struct iso_grid *g, const iso_scanner *s);
+ISO_CHECKED int iso_scanner_grid(struct iso_grid *g, const iso_scanner *s);
 
 ISO_END_C
 #endif

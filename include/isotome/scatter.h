@@ -59,32 +59,32 @@ struct iso_scatter_info {
 typedef struct iso_scatter_table iso_scatter_table;
 
 /* The estimate, on the context's device. */
-int iso_scatter_create(iso_scatter_table **t, iso_ctx *ctx, const struct iso_scatter *p);
+ISO_CHECKED int iso_scatter_create(iso_scatter_table **t, iso_ctx *ctx, const struct iso_scatter *p);
 void iso_scatter_free(iso_scatter_table *t);
-int iso_scatter_describe(struct iso_scatter_info *info, const iso_scatter_table *t);
-int iso_scatter_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_scatter *p);
+ISO_CHECKED int iso_scatter_describe(struct iso_scatter_info *info, const iso_scatter_table *t);
+ISO_CHECKED int iso_scatter_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_scatter *p);
 
 /* h times a number, 0 or above: a balance of counts, a scale that was fitted. */
-int iso_scatter_scale(iso_scatter_table *t, iso_ctx *ctx, double by);
+ISO_CHECKED int iso_scatter_scale(iso_scatter_table *t, iso_ctx *ctx, double by);
 
 /* h of each event: per mm at its u, or, with bin_ps > 0, its integral over the bin of that width around dt_ps. Without
    time of flight the integral over all u. Ends off the cylinder are taken where their line meets it. Bad events: 0. */
-int iso_scatter_at(iso_real *h, iso_ctx *ctx, const iso_scatter_table *t, const struct iso_events *e,
-                   double bin_ps);
+ISO_CHECKED int iso_scatter_at(iso_real *h, iso_ctx *ctx, const iso_scatter_table *t,
+                               const struct iso_events *e, double bin_ps);
 
 /* Sum over the scanner's pairs of eta g times the integral of h over u: the scattered coincidences of a scan. eff
    has one value per crystal; NULL takes the scanner's, or 1. The sum uses a share of the pairs, 0 < share <= 1,
    evenly spread, by the seed. */
-int iso_scatter_sum(double *sum, iso_ctx *ctx, const iso_scatter_table *t, const iso_real *eff, double share,
-                    uint64_t seed);
+ISO_CHECKED int iso_scatter_sum(double *sum, iso_ctx *ctx, const iso_scatter_table *t, const iso_real *eff,
+                                double share, uint64_t seed);
 
 /* The single-scatter formula at the lines of the events themselves, without a table: slow, for tests and study. u: n_u
    places, mm, of every line; n_u = 0: one value a line, the integral. h: (n, max(n_u, 1)). */
-int iso_scatter_single(double *h, iso_ctx *ctx, const struct iso_scatter *p, const struct iso_events *e,
-                       const double *u, int64_t n_u);
+ISO_CHECKED int iso_scatter_single(double *h, iso_ctx *ctx, const struct iso_scatter *p,
+                                   const struct iso_events *e, const double *u, int64_t n_u);
 
 /* The table as a file (.h5, or .npz-like set where there is no HDF5: refused): h (pairs, u), its detectors, rings, u. */
-int iso_scatter_write(const char *path, const iso_scatter_table *t);
+ISO_CHECKED int iso_scatter_write(const char *path, const iso_scatter_table *t);
 
 ISO_END_C
 #endif

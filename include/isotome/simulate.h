@@ -69,20 +69,20 @@ struct iso_simulated {
    crystal numbers, and with a duration their times, in order. The same seed gives the same events
    for every number of threads, and of ranks, which share the work and get all events each, on the context's device,
    the same events on each. */
-int iso_simulate(struct iso_events *e, struct iso_simulated *info, iso_ctx *ctx,
-                 const struct iso_simulate *p);
+ISO_CHECKED int iso_simulate(struct iso_events *e, struct iso_simulated *info, iso_ctx *ctx,
+                             const struct iso_simulate *p);
 
 /* The same list piece by piece, in memory that does not grow with it: `emit` sees each piece in
    turn, on the calling thread, and stops the simulation by returning a failure. */
 typedef int (*iso_emit_fn)(void *arg, const struct iso_events *piece);
-int iso_simulate_blocks(struct iso_simulated *info, iso_ctx *ctx, const struct iso_simulate *p,
-                        iso_emit_fn emit, void *arg);
+ISO_CHECKED int iso_simulate_blocks(struct iso_simulated *info, iso_ctx *ctx, const struct iso_simulate *p,
+                                    iso_emit_fn emit, void *arg);
 
 /* The memory that it takes, without the list of iso_simulate. */
 void iso_simulate_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_simulate *p);
 
 /* Singles per crystal over the scan that give these randoms within window_ps, Poisson numbers. */
-int iso_simulate_singles(iso_real *singles, const struct iso_simulate *p);
+ISO_CHECKED int iso_simulate_singles(iso_real *singles, const struct iso_simulate *p);
 
 /* ---- two panels, by photon transport ---- */
 
@@ -116,26 +116,28 @@ struct iso_panel_simulated {
 typedef struct iso_panel_scan_run iso_panel_scan_run;
 
 /* The tables of a scan, and how many events of each kind it will have; copies the activity. */
-int iso_panel_simulate_open(iso_panel_scan_run **run, iso_ctx *ctx, const struct iso_panel_simulate *p);
+ISO_CHECKED int iso_panel_simulate_open(iso_panel_scan_run **run, iso_ctx *ctx,
+                                        const struct iso_panel_simulate *p);
 void iso_panel_simulate_free(iso_panel_scan_run *run);
 const struct iso_panel_simulated *iso_panel_simulate_info(const iso_panel_scan_run *run);
 
 /* Coincidences of one decay so far, by the scatters of both photons in the object; the last: as many or more. */
-int iso_panel_simulate_orders(int64_t by_order[ISO_ORDERS], const iso_panel_scan_run *run);
+ISO_CHECKED int iso_panel_simulate_orders(int64_t by_order[ISO_ORDERS], const iso_panel_scan_run *run);
 void iso_panel_simulate_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_panels *p,
                              int64_t voxels, bool list);
 
 /* Adds the events to a histogram (iso_panels_lors), and sends them to `emit` (NULL: to nobody), as
    iso_simulate_blocks does: crystals and their places, trues with randoms evenly between them. With several
    ranks each rank simulates its share of the decays, and gets and sends all events. */
-int iso_panel_simulate_events(iso_real *lors, iso_panel_scan_run *run, iso_emit_fn emit, void *arg);
+ISO_CHECKED int iso_panel_simulate_events(iso_real *lors, iso_panel_scan_run *run, iso_emit_fn emit,
+                                          void *arg);
 
 /* After them, as many delayed coincidences as there are randoms (a Poisson number of the same mean
    unless `exact`), independent of them. */
-int iso_panel_simulate_delayed(iso_real *lors, int64_t *n, iso_panel_scan_run *run);
+ISO_CHECKED int iso_panel_simulate_delayed(iso_real *lors, int64_t *n, iso_panel_scan_run *run);
 
 /* A zeroed histogram of LORs: (Ncx, Ncz, Ncx, Ncz), upper crystal first; with layers two axes more. */
-int iso_panel_histogram(struct iso_array *lors, const struct iso_panels *p);
+ISO_CHECKED int iso_panel_histogram(struct iso_array *lors, const struct iso_panels *p);
 
 /* Absolute sensitivity: the share of the decays at a point that a readout and window record. */
 struct iso_panel_reading {
@@ -148,8 +150,9 @@ struct iso_panel_reading {
 enum { ISO_PANEL_READINGS = 16 };
 
 /* All readings of the same photons; at most ISO_PANEL_READINGS. */
-int iso_panel_sensitivity(struct iso_panel_reading *r, int n, iso_ctx *ctx, const struct iso_panels *p,
-                          const struct iso_transport_options *o, const double at[3], int64_t pairs);
+ISO_CHECKED int iso_panel_sensitivity(struct iso_panel_reading *r, int n, iso_ctx *ctx,
+                                      const struct iso_panels *p, const struct iso_transport_options *o,
+                                      const double at[3], int64_t pairs);
 void iso_panel_sensitivity_plan(struct iso_plan *plan, const iso_ctx *ctx);
 
 /* Decays in an ideal ring, for benchmarks: a uniform cylinder of radius 150 mm along the whole
@@ -162,7 +165,8 @@ struct iso_ring {
 
 /* Events first to first + n - 1 with both ends on the ring, into host memory. Event i depends on
    the seed and i alone: any split gives the same events. */
-int iso_ring_events(struct iso_event *e, iso_ctx *ctx, const struct iso_ring *p, int64_t first, int64_t n);
+ISO_CHECKED int iso_ring_events(struct iso_event *e, iso_ctx *ctx, const struct iso_ring *p, int64_t first,
+                                int64_t n);
 
 ISO_END_C
 #endif

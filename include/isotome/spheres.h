@@ -22,22 +22,23 @@ struct iso_spheres {
 };
 
 /* Value at each voxel centre, in host memory, by the context's device; ctx may be NULL. */
-int iso_spheres_raster(iso_real *x, iso_ctx *ctx, const struct iso_spheres *s, const struct iso_grid *g);
+ISO_CHECKED int iso_spheres_raster(iso_real *x, iso_ctx *ctx, const struct iso_spheres *s,
+                                   const struct iso_grid *g);
 
 /* Pressure traces (n, samples) in host memory, in closed form, by the context's device; with apertures, the
    mean over each aperture. ISO_EINPUT if a transducer lies in a sphere. ctx may be NULL. */
-int iso_spheres_pressure(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s,
-                         const struct iso_transducers *t);
+ISO_CHECKED int iso_spheres_pressure(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s,
+                                     const struct iso_transducers *t);
 
 /* The spheres of a phantom into v, with room for iso_phantom_shapes; ISO_EARG if it has another
    shape, or two overlap. */
-int iso_phantom_spheres(struct iso_sphere *v, double *fwhm, const iso_phantom *p);
+ISO_CHECKED int iso_phantom_spheres(struct iso_sphere *v, double *fwhm, const iso_phantom *p);
 
 /* The same through the impulse response, and with Gaussian noise of width `noise`, a share of
    *greatest, the greatest pressure; value i depends on the seed and i alone. ISO_EINPUT, with
    *greatest infinite, where values are not finite. */
-int iso_spheres_traces(iso_real *y, double *greatest, iso_ctx *ctx, const struct iso_spheres *s,
-                       const struct iso_transducers *t, double noise, uint64_t seed);
+ISO_CHECKED int iso_spheres_traces(iso_real *y, double *greatest, iso_ctx *ctx, const struct iso_spheres *s,
+                                   const struct iso_transducers *t, double noise, uint64_t seed);
 
 ISO_END_C
 #endif

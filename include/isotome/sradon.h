@@ -27,13 +27,13 @@ struct iso_sradon {
 };
 
 /* Traces (transducers, samples) of an image of absorbed energy: He D G (Wang 2013, 11 to 14). */
-int iso_sradon_create(iso_op **op, iso_ctx *ctx, const struct iso_sradon *p);
+ISO_CHECKED int iso_sradon_create(iso_op **op, iso_ctx *ctx, const struct iso_sradon *p);
 void iso_sradon_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_sradon *p);
 
 /* The parts: G, integrals over spheres; D, gamma / (4 pi c^2) d/dt (g/t); He, the response. */
-int iso_sradon_integrals(iso_op **op, iso_ctx *ctx, const struct iso_sradon *p);
-int iso_sradon_derivative(iso_op **op, iso_ctx *ctx, const struct iso_transducers *t);
-int iso_sradon_response(iso_op **op, iso_ctx *ctx, const struct iso_transducers *t);
+ISO_CHECKED int iso_sradon_integrals(iso_op **op, iso_ctx *ctx, const struct iso_sradon *p);
+ISO_CHECKED int iso_sradon_derivative(iso_op **op, iso_ctx *ctx, const struct iso_transducers *t);
+ISO_CHECKED int iso_sradon_response(iso_op **op, iso_ctx *ctx, const struct iso_transducers *t);
 
 ISO_END_C
 #endif

@@ -33,33 +33,33 @@ struct iso_srm_options {
 
 /* Makes a matrix of no pairs yet. ISO_EARG for a swap that the scanner does not allow, for readout by block,
    which a shift by one crystal changes, and for more crystals than positions of 4 bytes can number. */
-int iso_srm_create(iso_srm **m, const struct iso_panels *p, const struct iso_srm_options *o);
+ISO_CHECKED int iso_srm_create(iso_srm **m, const struct iso_panels *p, const struct iso_srm_options *o);
 void iso_srm_free(iso_srm *m);
 
 /* Pairs first ... first + n - 1 of each simulated voxel, in rounds over all of them. With until_counts > 0 it
    continues by itself, up to n pairs, until the core has this many counts per element. After a failure or
    ISO_ECANCEL the matrix has the rounds that were whole. With several ranks each rank simulates its share of the
    pairs, and has the counts of all ranks after a round. */
-int iso_srm_simulate(iso_srm *m, iso_ctx *ctx, int64_t first, int64_t n, double until_counts);
+ISO_CHECKED int iso_srm_simulate(iso_srm *m, iso_ctx *ctx, int64_t first, int64_t n, double until_counts);
 
 /* What so many pairs a voxel will take; the size of the counts is an estimate. */
 void iso_srm_plan(struct iso_plan *plan, const iso_ctx *ctx, const iso_srm *m, int64_t pairs);
 
 /* Adds the counts of another run of the same scanner, physics and symmetry: other random numbers
    (another seed, or other pairs). The sum has the bits of one long run. */
-int iso_srm_add(iso_srm *m, const iso_srm *other);
+ISO_CHECKED int iso_srm_add(iso_srm *m, const iso_srm *other);
 
 /* Without noise: the solid angle that two crystals share, seen from the points of a voxel, times
    the probability that both layers stop a photon of 511 keV. */
-int iso_srm_analytic(iso_srm **m, iso_ctx *ctx, const struct iso_panels *p);
+ISO_CHECKED int iso_srm_analytic(iso_srm **m, iso_ctx *ctx, const struct iso_panels *p);
 
 /* From rows (plane, phase x, phase z, ux, uz, lx, lz, weight), crystals counted from the voxel's
    own cell; with layers > 1 the layers of u and l stand before the weight. A folded column is the
    mean of its images that have rows. What fits no place in the scanner is dropped. */
-int iso_srm_import(iso_srm **m, const struct iso_panels *p, const struct iso_array *rows);
+ISO_CHECKED int iso_srm_import(iso_srm **m, const struct iso_panels *p, const struct iso_array *rows);
 
 /* The folded table as such rows; free with iso_array_free. */
-int iso_srm_export(struct iso_array *rows, const iso_srm *m);
+ISO_CHECKED int iso_srm_export(struct iso_array *rows, const iso_srm *m);
 
 /* One bound on the weight for the whole table; exactly one of the first three is above 0. */
 struct iso_srm_bound {
@@ -70,21 +70,22 @@ struct iso_srm_bound {
 };
 
 /* Makes the table again from all counts. ISO_EARG if there are no counts. */
-int iso_srm_threshold(iso_srm *m, iso_ctx *ctx, const struct iso_srm_bound *b);
+ISO_CHECKED int iso_srm_threshold(iso_srm *m, iso_ctx *ctx, const struct iso_srm_bound *b);
 
 /* A matrix as a file. Without its counts (`final`) it can't be continued, added to or thresholded
    again. `command`: one line for the header, or NULL; `sidecar` as in iso_write. */
-int iso_srm_write(const char *path, const iso_srm *m, bool final, const char *command, const char *sidecar);
-int iso_srm_write_check(const char *path, bool force); /* as iso_write_check */
+ISO_CHECKED int iso_srm_write(const char *path, const iso_srm *m, bool final, const char *command,
+                              const char *sidecar);
+ISO_CHECKED int iso_srm_write_check(const char *path, bool force); /* as iso_write_check */
 
 /* Checksums are verified. Without `counts` only the table is read. */
-int iso_srm_read(iso_srm **m, const char *path, bool counts);
+ISO_CHECKED int iso_srm_read(iso_srm **m, const char *path, bool counts);
 /* The same, if it fits: as iso_read_within. */
-int iso_srm_read_within(iso_srm **m, const iso_ctx *ctx, const char *path, bool counts);
+ISO_CHECKED int iso_srm_read_within(iso_srm **m, const iso_ctx *ctx, const char *path, bool counts);
 
 /* Its columns without their elements: for plans of memory and iso_srm_info (without bytes_full,
    bytes_row and bytes_tap), and for nothing else. */
-int iso_srm_peek(iso_srm **m, const char *path);
+ISO_CHECKED int iso_srm_peek(iso_srm **m, const char *path);
 
 struct iso_srm_info {
 	struct iso_panels panels;
@@ -164,9 +165,12 @@ struct iso_srm_order {
 };
 
 /* Each call makes a new result. Free it with the functions below. */
-int iso_srm_columns(struct iso_srm_columns *c, iso_ctx *ctx, const iso_srm *m, const struct iso_srm_order *o);
-int iso_srm_rows(struct iso_srm_rows *r, iso_ctx *ctx, const iso_srm *m, const struct iso_srm_order *o);
-int iso_srm_taps(struct iso_srm_rows *r, iso_ctx *ctx, const iso_srm *m, const struct iso_srm_order *o);
+ISO_CHECKED int iso_srm_columns(struct iso_srm_columns *c, iso_ctx *ctx, const iso_srm *m,
+                                const struct iso_srm_order *o);
+ISO_CHECKED int iso_srm_rows(struct iso_srm_rows *r, iso_ctx *ctx, const iso_srm *m,
+                             const struct iso_srm_order *o);
+ISO_CHECKED int iso_srm_taps(struct iso_srm_rows *r, iso_ctx *ctx, const iso_srm *m,
+                             const struct iso_srm_order *o);
 void iso_srm_columns_free(struct iso_srm_columns *c);
 void iso_srm_rows_free(struct iso_srm_rows *r);
 
@@ -184,7 +188,7 @@ struct iso_srm_model {
 /* A x: expected counts of each LOR, in the order of iso_panels_lors, from an image on the grid of
    iso_panels_grid. On CUDA, weights that were counted are rounded to 11 bits, within their own error.
    ISO_EARG: more subsets than directions. */
-int iso_srm_op_create(iso_op **op, iso_ctx *ctx, const struct iso_srm_model *p);
+ISO_CHECKED int iso_srm_op_create(iso_op **op, iso_ctx *ctx, const struct iso_srm_model *p);
 void iso_srm_op_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_srm_model *p);
 
 ISO_END_C

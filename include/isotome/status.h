@@ -18,17 +18,31 @@
 #	define ISO_END_C
 #endif
 
-ISO_BEGIN_C
-
-/* Storage of images and data. The tests also build the CPU library in double. */
-#ifdef ISO_DOUBLE
-typedef double iso_real;
+/* Before a function that returns a status: the compiler warns where nobody looks at it. */
+#if defined(__GNUC__)
+#	define ISO_CHECKED __attribute__((warn_unused_result))
 #else
-typedef float iso_real;
+#	define ISO_CHECKED
 #endif
 
-/* "0.2.0" */
+/* The version of these headers. */
+#define ISO_VERSION_MAJOR 0
+#define ISO_VERSION_MINOR 2
+#define ISO_VERSION_PATCH 0
+#define ISO_VERSION_OF(major, minor, patch) ((major)*1000000 + (minor)*1000 + (patch))
+#define ISO_VERSION_NUMBER ISO_VERSION_OF(ISO_VERSION_MAJOR, ISO_VERSION_MINOR, ISO_VERSION_PATCH)
+
+ISO_BEGIN_C
+
+/* Storage of images and data. */
+typedef float iso_real;
+
+/* The version of the library that runs: "0.2.0". */
 const char *iso_version(void);
+
+/* iso_version_check(ISO_VERSION_NUMBER) is ISO_OK if the library that runs can serve a program of these headers: the
+   same MAJOR (before 1.0 also the same MINOR), and no older than they are. ISO_EARG otherwise, with both versions. */
+ISO_CHECKED int iso_version_check(int number);
 
 /* The optional parts of this library and the processors it is for, one line: "xraylib, HDF5, for x86-64-v3". */
 const char *iso_built_with(void);

@@ -48,11 +48,13 @@ struct iso_strip_options {
 /* By suffix: .f32 or .raw (little-endian float32 triples), .txt (a triple a line), .npy (n, 3);
    "-", standard input, and other pipes hold float32 triples, unless they are named .txt.
    `options` may be NULL. */
-int iso_strip_events_read(struct iso_strip_events *e, const char *path, const struct iso_strip_options *o);
-int iso_strip_events_write(const char *path, const struct iso_strip_events *e, const char *sidecar);
+ISO_CHECKED int iso_strip_events_read(struct iso_strip_events *e, const char *path,
+                                      const struct iso_strip_options *o);
+ISO_CHECKED int iso_strip_events_write(const char *path, const struct iso_strip_events *e,
+                                       const char *sidecar);
 void iso_strip_events_free(struct iso_strip_events *e);
-int iso_strip_events_write_check(const char *path, bool force); /* as iso_write_check */
-bool iso_strip_event_bad(const struct iso_strip_event *e);      /* as n_bad counts them; true of NULL */
+ISO_CHECKED int iso_strip_events_write_check(const char *path, bool force); /* as iso_write_check */
+bool iso_strip_event_bad(const struct iso_strip_event *e); /* as n_bad counts them; true of NULL */
 
 /* The same piece by piece, in bounded memory. `grows`: others still write to the file, so its end
    is where to wait for more; a pipe ends when its writers are gone, whether or not it `grows`.
@@ -60,24 +62,25 @@ bool iso_strip_event_bad(const struct iso_strip_event *e);      /* as n_bad coun
 typedef struct iso_strip_file iso_strip_file;
 
 /* `options` may be NULL. */
-int iso_strip_file_open(iso_strip_file **f, const char *path, const struct iso_strip_options *o, bool grows);
+ISO_CHECKED int iso_strip_file_open(iso_strip_file **f, const char *path, const struct iso_strip_options *o,
+                                    bool grows);
 void iso_strip_file_close(iso_strip_file *f);
 int64_t iso_strip_file_total(const iso_strip_file *f); /* its events; 0: known at its end only */
 
 /* Reads up to `most` available events into block->v, which has room for them. Sets block's n and n_bad. If no
    event is available, it waits for up to wait_s seconds. n = 0 then means that no event came, or, with *end,
    that none will. */
-int iso_strip_file_next(struct iso_strip_events *block, bool *end, iso_strip_file *f, int64_t most,
-                        double wait_s);
+ISO_CHECKED int iso_strip_file_next(struct iso_strip_events *block, bool *end, iso_strip_file *f,
+                                    int64_t most, double wait_s);
 
 /* A file that grows by blocks, as iso_event_writer. */
 typedef struct iso_strip_writer iso_strip_writer;
 
 /* n: events to come, 0 if not known. Close frees the writer even if it fails. Free gives up, and leaves no
    file. */
-int iso_strip_writer_open(iso_strip_writer **w, const char *path, int64_t n);
-int iso_strip_writer_append(iso_strip_writer *w, const struct iso_strip_events *block);
-int iso_strip_writer_close(iso_strip_writer *w, const char *sidecar);
+ISO_CHECKED int iso_strip_writer_open(iso_strip_writer **w, const char *path, int64_t n);
+ISO_CHECKED int iso_strip_writer_append(iso_strip_writer *w, const struct iso_strip_events *block);
+ISO_CHECKED int iso_strip_writer_close(iso_strip_writer *w, const char *sidecar);
 void iso_strip_writer_free(iso_strip_writer *w);
 
 enum iso_strip_kernel { ISO_STRIP_EQ7, ISO_STRIP_TAN, ISO_STRIP_GAUSS }; /* Bialas 2015 */
@@ -112,30 +115,31 @@ struct iso_strip {
 /* A[j][l] = P(e_j | pixel l) at its centre, 1/mm^3, inside the 3 sigma ellipse. Copies the events. With
    several ranks each rank gives its own events, which may be none, and has their rows. Images of adjoint and
    em_step, and the statistics of em_step, include the events of all ranks. n_sub and the rule count all events. */
-int iso_strip_create(iso_op **op, iso_ctx *ctx, const struct iso_strip *p, const struct iso_strip_events *e);
+ISO_CHECKED int iso_strip_create(iso_op **op, iso_ctx *ctx, const struct iso_strip *p,
+                                 const struct iso_strip_events *e);
 void iso_strip_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_strip *p, int64_t n);
 
 /* The grid of a strip image: x is z of the strips, y is y, one plane. */
 struct iso_grid iso_strip_grid(const struct iso_strip *p);
 
 /* Sensitivity of each pixel, at its centre or (`corners`) 1/3 centre + 1/6 each corner. */
-int iso_strip_sens(iso_real *s, const struct iso_strip *p, bool corners);
+ISO_CHECKED int iso_strip_sens(iso_real *s, const struct iso_strip *p, bool corners);
 
 /* Direct image: counts each event at its most likely place. `outside` counts events outside the image. */
-int iso_strip_direct(iso_real *image, int64_t *outside, const struct iso_strip *p,
-                     const struct iso_strip_events *e);
+ISO_CHECKED int iso_strip_direct(iso_real *image, int64_t *outside, const struct iso_strip *p,
+                                 const struct iso_strip_events *e);
 
 /* Decays of a phantom of ellipses, isotropic in the plane, kept if both photons hit the strips,
    then blurred; event i depends on (seed, i) alone. first .. first + n - 1 into host memory. */
-int iso_strip_simulate(struct iso_strip_event *e, iso_ctx *ctx, const struct iso_strips *strips,
-                       const iso_phantom *ellipses, uint64_t seed, int64_t first, int64_t n);
+ISO_CHECKED int iso_strip_simulate(struct iso_strip_event *e, iso_ctx *ctx, const struct iso_strips *strips,
+                                   const iso_phantom *ellipses, uint64_t seed, int64_t first, int64_t n);
 
 /* The same, events 0 .. n - 1 piece by piece, in memory that does not grow with n: `emit` sees each
    piece in turn, and stops the simulation by returning a failure. *decays: what the events took. */
 typedef int (*iso_strip_emit_fn)(void *arg, const struct iso_strip_events *piece);
-int iso_strip_simulate_blocks(int64_t *decays, iso_ctx *ctx, const struct iso_strips *strips,
-                              const iso_phantom *ellipses, uint64_t seed, int64_t n, iso_strip_emit_fn emit,
-                              void *arg);
+ISO_CHECKED int iso_strip_simulate_blocks(int64_t *decays, iso_ctx *ctx, const struct iso_strips *strips,
+                                          const iso_phantom *ellipses, uint64_t seed, int64_t n,
+                                          iso_strip_emit_fn emit, void *arg);
 void iso_strip_simulate_plan(struct iso_plan *plan, const iso_ctx *ctx);
 
 ISO_END_C

@@ -34,20 +34,21 @@ struct iso_svoxel {
 
 /* Lines 1 ... of the record padded to twice its length, up to fmax_mhz (0: 5) or half the sampling
    rate. Sets first_line, lines, df_mhz and offset_mhz. */
-int iso_svoxel_lines(struct iso_svoxel *p, double fmax_mhz);
+ISO_CHECKED int iso_svoxel_lines(struct iso_svoxel *p, double fmax_mhz);
 
 /* The same for any lines f0 + l df, l = 0 ... lines - 1: f0 need be no multiple of df, nor 1/df as
    long as the delays. */
-int iso_svoxel_lines_at(struct iso_svoxel *p, double f0_mhz, double df_mhz, int64_t lines);
+ISO_CHECKED int iso_svoxel_lines_at(struct iso_svoxel *p, double f0_mhz, double df_mhz, int64_t lines);
 double iso_svoxel_line_mhz(const struct iso_svoxel *p, int64_t l);
 
 /* Spectra (transducers, lines, 2) of an image of absorbed energy (Wang 2013, 17 to 19): complex
    numbers as pairs, the inner product is the real part. */
-int iso_svoxel_create(iso_op **op, iso_ctx *ctx, const struct iso_svoxel *p);
+ISO_CHECKED int iso_svoxel_create(iso_op **op, iso_ctx *ctx, const struct iso_svoxel *p);
 void iso_svoxel_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_svoxel *p);
 
 /* The data: spectra of traces (transducers, samples), dt included, phases from the laser pulse. */
-int iso_svoxel_spectra(iso_real *u, iso_ctx *ctx, const struct iso_svoxel *p, const iso_real *traces);
+ISO_CHECKED int iso_svoxel_spectra(iso_real *u, iso_ctx *ctx, const struct iso_svoxel *p,
+                                   const iso_real *traces);
 
 ISO_END_C
 #endif

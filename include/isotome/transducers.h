@@ -41,7 +41,7 @@ struct iso_rings {
 };
 
 /* Fills n, pos, axes, area (radius^2 dtheta dphi sin theta), sphere; the rest stays as it is. */
-int iso_transducers_rings(struct iso_transducers *t, const struct iso_rings *r);
+ISO_CHECKED int iso_transducers_rings(struct iso_transducers *t, const struct iso_rings *r);
 void iso_transducers_free(struct iso_transducers *t); /* its arrays, whoever filled them */
 
 /* In-plane axes of a unit normal: ex is minus the global z made orthogonal to it (x where they
@@ -49,7 +49,7 @@ void iso_transducers_free(struct iso_transducers *t); /* its arrays, whoever fil
 void iso_transducer_frame(double ex[3], double ey[3], const double normal[3]);
 
 /* ISO_EARG unless sizes, speed, sampling and gamma are positive and the geometry is finite. */
-int iso_transducers_check(const struct iso_transducers *t);
+ISO_CHECKED int iso_transducers_check(const struct iso_transducers *t);
 
 /* Delays between the voxel centres of a grid and the transducers, us. */
 struct iso_hearing {
@@ -60,7 +60,8 @@ struct iso_hearing {
 
 /* ISO_EINPUT, with the reason, if a transducer lies inside the grid's box, or if the record holds
    nothing of it. */
-int iso_transducers_hear(struct iso_hearing *h, const struct iso_transducers *t, const struct iso_grid *g);
+ISO_CHECKED int iso_transducers_hear(struct iso_hearing *h, const struct iso_transducers *t,
+                                     const struct iso_grid *g);
 
 /* What an array is taken to see where no file says it: a cube of 5/8 of its radius round its
    centre; where all transducers lie in a plane across an axis, a square in it. From and to of each
@@ -71,7 +72,8 @@ void iso_transducers_field(double field[6], const struct iso_transducers *t);
    planar array), with 256 voxels on the longest side of a plane; the plane of a planar array, or a
    field of no width, is one voxel thick. ISO_EARG, with what is missing, where that says too
    little. */
-int iso_transducers_grid(struct iso_grid *g, const struct iso_transducers *t, const double *field);
+ISO_CHECKED int iso_transducers_grid(struct iso_grid *g, const struct iso_transducers *t,
+                                     const double *field);
 
 /* Speed of sound in water, mm/us, from 0 to 95 C at the pressure of air: Marczak 1997. */
 double iso_water_speed(double celsius);

@@ -26,7 +26,7 @@ struct iso_ubp {
 /* The adjoint of this operator makes the image (absorbed energy density) of traces (n, samples);
    forward is refused. Without areas every transducer has the same; with ISO_UBP_SPHERE they
    share that of the sphere. */
-int iso_ubp_create(iso_op **op, iso_ctx *ctx, const struct iso_ubp *p);
+ISO_CHECKED int iso_ubp_create(iso_op **op, iso_ctx *ctx, const struct iso_ubp *p);
 void iso_ubp_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ubp *p);
 
 ISO_END_C

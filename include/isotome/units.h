@@ -14,7 +14,7 @@ ISO_BEGIN_C
 /* Seconds from one clock time to another, negative where the other is earlier. Where one of them has no date, the
    nearest of that clock time is meant: from 23:30 to 00:10 are 40 minutes. Two times of which one has a zone alone
    are refused. */
-int iso_seconds_between(double *seconds, const char *from, const char *to);
+ISO_CHECKED int iso_seconds_between(double *seconds, const char *from, const char *to);
 
 /* ---- standardised uptake values ---- */
 
@@ -28,7 +28,7 @@ struct iso_suv {
 };
 
 /* SUV by body weight, in g/ml, of 1 Bq/ml. */
-int iso_suv_factor(double *factor, const struct iso_suv *p);
+ISO_CHECKED int iso_suv_factor(double *factor, const struct iso_suv *p);
 
 /* ---- calibrations ---- */
 
@@ -47,11 +47,11 @@ struct iso_calibrate {
 
 /* K = A T b / mean of f in the region; the standard error is that of the means of up to 8 slabs of the region.
    Length of the frame, isotope, scanner and options come from the record. */
-int iso_calibrate(iso_calibration **c, const struct iso_calibrate *p);
+ISO_CHECKED int iso_calibrate(iso_calibration **c, const struct iso_calibrate *p);
 
 /* JSON. An existing file is replaced with `force` alone. */
-int iso_calibration_read(iso_calibration **c, const char *path);
-int iso_calibration_write(const char *path, const iso_calibration *c, bool force);
+ISO_CHECKED int iso_calibration_read(iso_calibration **c, const char *path);
+ISO_CHECKED int iso_calibration_write(const char *path, const iso_calibration *c, bool force);
 void iso_calibration_free(iso_calibration *c);
 
 double iso_calibration_k(const iso_calibration *c);            /* K, see above */
@@ -84,7 +84,7 @@ struct iso_bids {
 
 /* Image and sidecar as files of a PET-BIDS data set; the name of the image into `path`, `bytes` of room, cut to that.
    ISO_EARG that names all keys which are still missing. */
-int iso_bids_write(char *path, size_t bytes, const struct iso_bids *p);
+ISO_CHECKED int iso_bids_write(char *path, size_t bytes, const struct iso_bids *p);
 
 ISO_END_C
 #endif

@@ -69,7 +69,7 @@ def title(code):
     """What an entry declares: the first function, struct, enum, type or macro of it."""
     for pattern, form in (
         (r"^(?:struct|enum) (\w+) \{", "{0}"),
-        (r"^[a-z][\w \t*]*?\b(iso_\w+)\(", "{0}"),
+        (r"^(?:ISO_CHECKED )?[a-z][\w \t*]*?\b(iso_\w+)\(", "{0}"),
         (r"^typedef .*?\b(iso_\w+)(?:\[|;|\))", "{0}"),
         (r"^#\s*define (\w+)", "{0}"),
         (r"^extern .*?\b(iso_\w+)", "{0}"),

@@ -302,7 +302,7 @@ bool iso_ctx_is_opening(const iso_ctx *ctx)
 void iso_ctx_opening_free(iso_ctx *ctx)
 {
 	if (!ctx->opening) return;
-	iso_ctx_ready(ctx);
+	(void)(iso_ctx_ready(ctx) == ISO_OK); /* waits for its thread, whatever came of it */
 	pthread_mutex_destroy(&ctx->opening->lock);
 	free(ctx->opening);
 	ctx->opening = NULL;

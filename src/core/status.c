@@ -27,3 +27,13 @@ int iso_fail(int code, const char *fmt, ...)
 	snprintf(message, sizeof message, "%s", iso_utf8_clean(text)); /* one line, whatever a name holds */
 	return code;
 }
+
+int iso_version_check(int number)
+{
+	int major = number / 1000000, minor = number / 1000 % 1000, patch = number % 1000;
+	bool same = major == ISO_VERSION_MAJOR && (major > 0 || minor == ISO_VERSION_MINOR);
+
+	if (same && number >= 0 && number <= ISO_VERSION_NUMBER) return ISO_OK;
+	return iso_fail(ISO_EARG, "the program was built for version %d.%d.%d, this library has %s", major,
+	                minor, patch, iso_version());
+}

@@ -59,7 +59,7 @@ void input_decay_overridden(struct record *record, const char *path, const char 
 	double own_s = 0;
 
 	if (!of_file[0] || (!isotope && !(half_life_s > 0))) return;
-	if (known) iso_half_life(&own_s, known);
+	if (known && iso_half_life(&own_s, known)) return;
 	if (isotope && (!known || !asked || strcmp(known, asked) != 0))
 		record_warn(record, "%s: says %s; 'isotope' %s takes its place", path, of_file, isotope);
 	else if (!isotope && known && fabs(half_life_s - own_s) > HALF_LIVES * own_s)

@@ -24,12 +24,13 @@ class Function(NamedTuple):
     result: str
     name: str
     arguments: tuple
+    status: bool  # ISO_CHECKED: the result is one
 
 
 def _text(path):
     text = re.sub(r"/\*.*?\*/", " ", path.read_text(), flags=re.S)
     text = re.sub(r"^[ \t]*#.*(?:\\\n.*)*$", "", text, flags=re.M)
-    return re.sub(r"\bISO_(BEGIN_C|END_C|CHECKED)\b", " ", text)
+    return re.sub(r"\bISO_(BEGIN_C|END_C)\b", " ", text)
 
 
 def _argument(text):
@@ -46,10 +47,10 @@ def functions(include):
         while re.search(r"\{[^{}]*\}", text):
             text = re.sub(r"\{[^{}]*\}", "", text)
         for statement in text.split(";"):
-            m = re.fullmatch(r"(?!typedef)(.*?)(iso_\w+) ?\((.*)\)", " ".join(statement.split()))
+            m = re.fullmatch(r"(?!typedef)(ISO_CHECKED )?(.*?)(iso_\w+) ?\((.*)\)", " ".join(statement.split()))
             if m:
-                arguments = [] if m[3] == "void" else [_argument(a) for a in m[3].split(",")]
-                found.append(Function(path.name, m[1].strip(), m[2], tuple(arguments)))
+                arguments = [] if m[4] == "void" else [_argument(a) for a in m[4].split(",")]
+                found.append(Function(path.name, m[2].strip(), m[3], tuple(arguments), bool(m[1])))
     return found
 
 

@@ -34,7 +34,7 @@ OPTIONAL = {
     "iso_volume_resample": "outside", "iso_write": "sidecar",
 }
 
-# Functions of type int that return no status.
+# Functions of type int that return no status: all others of that type are ISO_CHECKED.
 COUNTS = {"iso_ctx_rank", "iso_ctx_ranks", "iso_ctx_threads", "iso_op_n_sub", "iso_phantom_shapes", "iso_plan_size",
           "iso_problem_shape"}
 
@@ -83,7 +83,7 @@ def kind(f, argument):
     """What must come of NULL: as enum wanted of test_null.c has it."""
     if argument and argument.name in OPTIONAL.get(f.name, "").split():
         return "NO_CRASH"
-    if f.result == "int" and f.name not in COUNTS:
+    if f.status:
         return "REFUSED_NULL"
     return "NOTHING"
 
@@ -126,6 +126,9 @@ def main(include, file):
     opaque, found = handles(include), [f for f in functions(include) if any(a.pointer for a in f.arguments)]
     known = {f.name for f in found}
     unknown = sorted((set(OPTIONAL) | COUNTS | set(RETURNS)) - known)
+    unchecked = {f.name for f in found if f.result == "int" and not f.status} ^ COUNTS
+    if unchecked:
+        sys.exit(f"null_gen.py: ISO_CHECKED, or in COUNTS, but not both: {', '.join(sorted(unchecked))}")
     if unknown:
         sys.exit(f"null_gen.py: the headers have no function {', '.join(unknown)} with a pointer")
     with open(file, "w") as out:

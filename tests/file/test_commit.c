@@ -192,7 +192,7 @@ static int repair(float unused)
 	struct iso_array a = { 0 };
 
 	(void)unused;
-	iso_read(&a, "other.npy", ISO_ANY);
+	(void)(iso_read(&a, "other.npy", ISO_ANY) == ISO_OK); /* it need not be there */
 	iso_array_free(&a);
 	return ISO_OK;
 }

