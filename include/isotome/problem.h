@@ -12,7 +12,7 @@
 	iso_problem_create(&p, ctx, "ray");
 	iso_problem_set(p, "events", "scan.Cdh");
 	iso_problem_set(p, "grid", "128,128,64");
-	iso_problem_set(p, "voxel", "2");
+	iso_problem_set_real(p, "voxel", 2);
 	iso_problem_recon(NULL, "x.nii", p);
 	iso_problem_free(p);
 
@@ -89,23 +89,31 @@ struct iso_param {
 	const char *value_name;   /* "FILE", "MM" */
 	const char *help;
 	enum iso_param_file file;
-	char value[256]; /* present value, as iso_problem_set takes it; "": none */
+	const char
+		*value; /* present value, as iso_problem_set takes it, valid until the next call; "": none */
 	enum iso_param_takes takes;
 	bool or_number; /* a number may stand in place of the file */
 };
 
 /* Parameter k of the problem, from 0. ISO_EARG beyond the last, without a message. */
-ISO_CHECKED int iso_problem_param(struct iso_param *param, const iso_problem *p, int k);
+ISO_CHECKED int iso_problem_param(struct iso_param *param, iso_problem *p, int k);
 
 /* ISO_EARG, with the nearest name or the range, if the name or value is none. ISO_EINPUT if the value names a file
    that can't be read; the parameter keeps its value then. The value is copied. If the data were loaded, the
    problem lets them go, and the next call loads them again. */
 ISO_CHECKED int iso_problem_set(iso_problem *p, const char *name, const char *value);
 
+/* The same from numbers, which no text rounds: one, a list ("grid", "voxel"), or a flag. */
+ISO_CHECKED int iso_problem_set_int(iso_problem *p, const char *name, int64_t value);
+ISO_CHECKED int iso_problem_set_real(iso_problem *p, const char *name, double value);
+ISO_CHECKED int iso_problem_set_reals(iso_problem *p, const char *name, const double *value, int n);
+ISO_CHECKED int iso_problem_set_flag(iso_problem *p, const char *name, bool value);
+
 /* Sets an array in place of the file that a parameter names ("mu", "norm", "sens", "start", "data" ...). The
    values are copied. `device`: v is memory of the context's device. ISO_EARG if `takes` of the parameter is
    another kind. */
-ISO_CHECKED int iso_problem_set_array(iso_problem *p, const char *name, const struct iso_array *a, bool device);
+ISO_CHECKED int iso_problem_set_array(iso_problem *p, const char *name, const struct iso_array *a,
+                                      bool device);
 
 /* The same for list-mode events ("events", "delayed" of model ray), and of strips ("events"). */
 ISO_CHECKED int iso_problem_set_events(iso_problem *p, const char *name, const struct iso_events *e);
@@ -178,7 +186,7 @@ ISO_CHECKED int iso_problem_backproject(struct iso_array *x, iso_problem *p, con
    'additive' takes it; NULL: not wanted, and 'events' are not needed. `table`: a file of the estimate (iso_scatter_write);
    NULL: not wanted. */
 ISO_CHECKED int iso_problem_scatter(struct iso_array *r, const char *table, iso_problem *p,
-                        const struct iso_array *image);
+                                    const struct iso_array *image);
 
 /* Reconstructs the image into `x`, which is 4-D (frames first) if there are several frames, into the file
    `path` with the record beside it, or into both. Either may be NULL. Checkpoints and images between iterations

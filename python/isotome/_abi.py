@@ -156,7 +156,7 @@ class Param(ctypes.Structure):  # problem.h
         ("value_name", c_char_p),
         ("help", c_char_p),
         ("file", c_int),
-        ("value", c_char * 256),
+        ("value", c_char_p),
         ("takes", c_int),
         ("or_number", c_bool),
     ]
@@ -234,6 +234,9 @@ PROTOTYPES: dict[str, tuple] = {
     "iso_problem_free": (None, [handle]),
     "iso_problem_param": (c_int, [POINTER(Param), handle, c_int]),
     "iso_problem_set": (c_int, [handle, c_char_p, c_char_p]),
+    "iso_problem_set_int": (c_int, [handle, c_char_p, c_int64]),
+    "iso_problem_set_real": (c_int, [handle, c_char_p, c_double]),
+    "iso_problem_set_flag": (c_int, [handle, c_char_p, c_bool]),
     "iso_problem_set_array": (c_int, [handle, c_char_p, POINTER(Array), c_bool]),
     "iso_problem_set_events": (c_int, [handle, c_char_p, POINTER(Events)]),
     "iso_problem_set_strip_events": (c_int, [handle, POINTER(StripEvents)]),

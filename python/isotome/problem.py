@@ -87,8 +87,6 @@ class Data(NamedTuple):
 
 #: Those that a call may say for itself; they hold for what is written alone.
 _FLAGS = ("force", "resume")
-#: Bytes of struct iso_param's `value`: longer ones are cut there.
-_CUT = _abi.Param.value.size - 1
 
 
 def _text(value: bytes | None) -> str:
@@ -151,6 +149,17 @@ def _written(name: str, value: Any) -> str:
     raise errors.ArgumentError(
         f"{name}: given {type(value).__name__}, wanted a number, a text or a list of them"
     )
+
+
+def _set_plain(problem: c_void_p, name: str, key: bytes, value: Any) -> int:
+    """Sets a number, a flag, a text or a list of them; the status."""
+    if isinstance(value, (bool, np.bool_)):
+        return lib.iso_problem_set_flag(problem, key, bool(value))
+    if isinstance(value, (int, np.integer)) and -(2**63) <= value < 2**63:
+        return lib.iso_problem_set_int(problem, key, int(value))
+    if isinstance(value, (float, np.floating)):
+        return lib.iso_problem_set_real(problem, key, float(value))
+    return lib.iso_problem_set(problem, key, text(_written(name, value), name))
 
 
 def _refuse_object(p: Parameter, value: Any) -> None:
@@ -228,7 +237,6 @@ class Problem:
         self._table = _parameters(self._owned)
         self.messages: list[str] = []  # what it told
         self._warned: dict[int, list[str]] = {}  # during a call, by its thread
-        self._given: dict[str, str] = {}  # texts as they were given, however long
         self._calls: dict[object, int] = {}  # the call that runs, and those about to be refused: their threads
         self._watcher: Watcher | None = None  # of the iterations of a call
         self._sensitivity: Image | None = None  # once it was asked for
@@ -308,9 +316,7 @@ class Problem:
         else:
             if reads and not isinstance(value, (str, os.PathLike)):
                 _refuse_object(self._table[name], value)
-            written = _written(name, value)
-            check(lib.iso_problem_set(p, key, text(written, name)))
-            self._given[name] = written
+            check(_set_plain(p, name, key, value))
 
     def _set_grid(self, name: str, grid: Grid) -> None:
         """Size, voxel and centre by one Grid."""
@@ -344,9 +350,8 @@ class Problem:
         """The parameters that have a value now, as the library writes them."""
         found: dict[str, str] = {}
         for p in _structs(self._handle):
-            if value := bytes(p.value):
-                name = _text(p.name).replace("-", "_")
-                found[name] = self._given.get(name, _text(value)) if len(value) == _CUT else _text(value)
+            if value := _text(p.value):
+                found[_text(p.name).replace("-", "_")] = value
         found.update((name, str(value).lower()) for name, value in getattr(self, "_flags", {}).items())
         return found
 

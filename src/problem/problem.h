@@ -56,6 +56,7 @@ struct iso_problem {
 	struct settings s; /* of the reconstruction */
 	struct preset preset;
 	struct opt_set sets[PROBLEM_SETS + 1]; /* all tables of parameters, and one that ends them */
+	char value[256];                       /* of iso_problem_param: numbers as text */
 	json_t *kept; /* a list of texts that were set, and of records: values lie in them */
 
 	struct record *record, own; /* record: its own, or that of the command */

@@ -26,7 +26,7 @@ static const char *group_of(const iso_problem *p, const struct opt *of)
 	return NULL;
 }
 
-int iso_problem_param(struct iso_param *param, const iso_problem *p, int k)
+int iso_problem_param(struct iso_param *param, iso_problem *p, int k)
 {
 	static const enum iso_param_file files[] = {
 		[OPT_READS] = ISO_PARAM_READS, [OPT_MAY_READ] = ISO_PARAM_READS,
@@ -59,7 +59,8 @@ int iso_problem_param(struct iso_param *param, const iso_problem *p, int k)
 		.or_number = o->or_number,
 	};
 
-	opt_value_text(full.value, sizeof full.value, o);
+	opt_value_text(p->value, sizeof p->value, o);
+	full.value = p->value[0] && o->text ? *o->text : p->value; /* a text may be longer than any numbers */
 	memcpy(param, &full, full.size);
 	return ISO_OK;
 }
@@ -106,6 +107,54 @@ int iso_problem_set(iso_problem *p, const char *name, const char *value)
 	/* of several ranks, one that lacks the file must fail with the others, when they load */
 	if (iso_ctx_ranks(p->ctx) == 1 && (st = opt_check_file(o, value))) return st;
 	return set(p, o, name, value);
+}
+
+/* ---- set from numbers: by the text that stands for them, so that one check serves both ---- */
+
+enum { NUMBERS = 64, NUMBER = 32 }; /* of a list, at most; bytes of one */
+
+/* A parameter that names a file alone takes no number. */
+static int set_written(iso_problem *p, const char *name, const char *number)
+{
+	struct opt *o = NULL;
+	int st = find(&o, p, name);
+
+	if (st) return st;
+	if (o->text && o->file && !o->or_number)
+		return iso_fail(ISO_EARG, "'%s' is the number %s, must be %s", name, number, o->value);
+	return iso_problem_set(p, name, number);
+}
+
+int iso_problem_set_int(iso_problem *p, const char *name, int64_t value)
+{
+	char text[NUMBER];
+
+	snprintf(text, sizeof text, "%" PRId64, value);
+	return set_written(p, name, text);
+}
+
+int iso_problem_set_real(iso_problem *p, const char *name, double value)
+{
+	return iso_problem_set_reals(p, name, &value, 1);
+}
+
+int iso_problem_set_reals(iso_problem *p, const char *name, const double *value, int n)
+{
+	char text[NUMBERS * NUMBER] = "";
+	size_t used = 0;
+
+	if (!p || !name || !value) return iso_fail_null(__func__);
+	if (n < 1 || n > NUMBERS)
+		return iso_fail(ISO_EARG, "'%s' is a list of %d numbers, must be 1 to %d", name, n, NUMBERS);
+	for (int i = 0; i < n; i++)
+		used += (size_t)iso_snprintf(text + used, sizeof text - used, "%s%.17g", i ? "," : "",
+		                             value[i]);
+	return set_written(p, name, text);
+}
+
+int iso_problem_set_flag(iso_problem *p, const char *name, bool value)
+{
+	return iso_problem_set(p, name, value ? "true" : "false");
 }
 
 /* `kind` can't take the place of what the parameter names. */

@@ -59,6 +59,7 @@ MADE = {
 # The same for one argument of one function.
 MADE_FOR = {
     ("iso_problem_set_array", "name"): '"mu"', ("iso_problem_set_events", "name"): '"events"', ("iso_problem_set", "name"): '"grid"',
+    ("iso_problem_set_reals", "name"): '"grid"',
 
 }
 

@@ -212,13 +212,97 @@ static void members_that_are_needed(void **state)
 	iso_ctx_free(ctx);
 }
 
+/* ---- parameters of a problem ---- */
+
+/* The value that a parameter has now. */
+static const char *value_of(iso_problem *p, const char *name)
+{
+	struct iso_param a = { .size = sizeof a };
+
+	for (int k = 0; iso_problem_param(&a, p, k) == ISO_OK; k++)
+		if (strcmp(a.name, name) == 0) return a.value;
+	return NULL;
+}
+
+static void parameters_from_numbers(void **state)
+{
+	const double grid[] = { 4, 5, 6 }, third = 1. / 3;
+	iso_ctx *ctx = cpu(1);
+	iso_problem *p = NULL;
+	struct iso_grid g;
+
+	(void)state;
+	OK(iso_problem_create(&p, ctx, "ray"));
+	OK(iso_problem_set_reals(p, "grid", grid, 3));
+	OK(iso_problem_set_real(p, "voxel", third));
+	OK(iso_problem_grid(&g, p));
+	assert_int_equal(g.n[2], 6);
+	assert_true(g.voxel[1] == third); /* no digit is lost */
+	OK(iso_problem_set_int(p, "iterations", 7));
+	assert_string_equal(value_of(p, "iterations"), "7");
+	OK(iso_problem_set_flag(p, "force", true));
+	assert_string_equal(value_of(p, "force"), "true");
+	OK(iso_problem_set_flag(p, "force", false));
+	assert_string_equal(value_of(p, "force"), "false");
+
+	REFUSED(iso_problem_set_int(p, "iterations", 0), ISO_EARG, "'iterations' is 0, must be");
+	REFUSED(iso_problem_set_real(p, "iterations", 2.5), ISO_EARG, "'iterations' is '2.5', must be");
+	REFUSED(iso_problem_set_real(p, "voxel", NAN), ISO_EARG, "'voxel'");
+	REFUSED(iso_problem_set_int(p, "events", 3), ISO_EARG, "'events' is the number 3, must be FILE");
+	REFUSED(iso_problem_set_reals(p, "grid", grid, 0), ISO_EARG, "must be 1 to");
+	REFUSED(iso_problem_set_int(p, "iteration", 3), ISO_EARG, "did you mean 'iterations'?");
+	assert_string_equal(value_of(p, "iterations"), "7");
+	iso_problem_free(p);
+	iso_ctx_free(ctx);
+}
+
+/* A value of any length comes back as it was set. */
+static void long_values(void **state)
+{
+	static char path[4096];
+	iso_ctx *ctx = cpu(1);
+	iso_problem *p = NULL;
+
+	(void)state;
+	memset(path, 'x', sizeof path - 1);
+	for (int i = 0; i < (int)sizeof path - 1; i += 200) path[i] = '/';
+	OK(iso_problem_create(&p, ctx, "ray"));
+	OK(iso_problem_set(p, "cache", path));
+	assert_string_equal(value_of(p, "cache"), path);
+	iso_problem_free(p);
+	iso_ctx_free(ctx);
+}
+
+/* ---- versions ---- */
+
+static void versions(void **state)
+{
+	char text[32];
+
+	(void)state;
+	snprintf(text, sizeof text, "%d.%d.%d", ISO_VERSION_MAJOR, ISO_VERSION_MINOR, ISO_VERSION_PATCH);
+	assert_string_equal(iso_version(), text);
+	OK(iso_version_check(ISO_VERSION_NUMBER));
+	OK(iso_version_check(ISO_VERSION_OF(ISO_VERSION_MAJOR, ISO_VERSION_MINOR, 0)));
+	REFUSED(iso_version_check(ISO_VERSION_NUMBER + 1), ISO_EARG, text);
+	REFUSED(iso_version_check(ISO_VERSION_OF(0, ISO_VERSION_MINOR - 1, 9)), ISO_EARG,
+	        "was built for version 0.");
+	REFUSED(iso_version_check(ISO_VERSION_OF(ISO_VERSION_MAJOR + 1, 0, 0)), ISO_EARG, text);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(context_freed_first),     cmocka_unit_test(failure_keeps_nothing),
-		cmocka_unit_test(cancel_is_cleared),       cmocka_unit_test(plan_of_many_lines),
-		cmocka_unit_test(sizes_of_structs),        cmocka_unit_test(size_0_is_refused),
+		cmocka_unit_test(context_freed_first),
+		cmocka_unit_test(failure_keeps_nothing),
+		cmocka_unit_test(cancel_is_cleared),
+		cmocka_unit_test(plan_of_many_lines),
+		cmocka_unit_test(sizes_of_structs),
+		cmocka_unit_test(size_0_is_refused),
 		cmocka_unit_test(members_that_are_needed),
+		cmocka_unit_test(parameters_from_numbers),
+		cmocka_unit_test(long_values),
+		cmocka_unit_test(versions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
