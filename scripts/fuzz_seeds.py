@@ -12,11 +12,13 @@ The tests replay the first kind (ctest -R replay_), scripts/fuzz.sh begins with 
 """
 import base64
 import gzip
+import io
 import json
 import os
 import random
 import struct
 import sys
+import zipfile
 import zlib
 
 from yardl_seeds import petsird_seeds, petsird_slow
@@ -451,8 +453,19 @@ def yaml_value(value, indent):
 PARTS = ("prompts", "trues", "scatter", "randoms")    # of the counts of a record with scatter
 
 
+def npz(packed):
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", packed) as z:
+        z.writestr("indptr.npy", npy("<i4", "(3,)", struct.pack("<3i", 0, 1, 2)))
+        z.writestr("data.npy", npy("<f4", "(2,)", struct.pack("<2f", 1, 2)))
+        z.writestr("format.npy", npy("|S3", "()", b"csr"))
+    return made.getvalue()
+
+
 def seeds():
     floats = struct.pack("<24f", *range(24))
+    for packed in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        yield "npy", f"zip-{packed}", npz(packed)
     yield "npy", "float32", npy("<f4", "(2, 3, 4)", floats)
     yield "npy", "fortran-big-endian", npy(">f8", "(2, 3)", struct.pack(">6d", *range(6)),
                                            fortran=True)

@@ -225,6 +225,33 @@ static int take_header(struct iso_npy *h, struct scan s, bool pairs)
 	return h->bytes > 0 ? ISO_OK : iso_refuse(s.path, "an axis of size 0, the array is empty");
 }
 
+/* The bytes before the length of the dict. */
+static int check_lead(const unsigned char lead[8], const char *path)
+{
+	if (memcmp(lead, magic, sizeof magic) != 0)
+		return iso_refuse(path, "not a .npy file: its first bytes are others");
+	if (lead[6] < 1 || lead[6] > 3 || lead[7] != 0)
+		return iso_refuse(path, ".npy version %d.%d, known are 1.0, 2.0, 3.0", lead[6], lead[7]);
+	return ISO_OK;
+}
+
+int iso_npy_parse(struct iso_npy *npy, int64_t *at, const uint8_t *bytes, int64_t n, const char *path)
+{
+	uint32_t size = 0;
+	int64_t from = n >= 12 ? (bytes[6] == 1 ? 10 : 12) : 0;
+	int st = from ? check_lead(bytes, path) : iso_refuse(path, "an array of %" PRId64 " bytes", n);
+
+	if (st) return st;
+	memcpy(&size, bytes + 8, (size_t)(from - 8));
+	if (size > HEADER_MOST || size > n - from)
+		return iso_refuse(path, "header of %" PRIu32 " bytes in an array of %" PRId64, size, n);
+	const char *text = (const char *)bytes + from;
+
+	*npy = (struct iso_npy){ 0 };
+	*at = from + size;
+	return take_header(npy, (struct scan){ path, text, text, text + size, "", false }, false);
+}
+
 /* Everything before the data. */
 static int read_header(struct iso_npy *h, struct iso_in *in, bool pairs, bool records)
 {
@@ -234,10 +261,7 @@ static int read_header(struct iso_npy *h, struct iso_in *in, bool pairs, bool re
 	int st = iso_in_read(in, lead, sizeof lead);
 
 	if (st) return st;
-	if (memcmp(lead, magic, sizeof magic) != 0)
-		return iso_refuse(in->path, "not a .npy file: its first bytes are others");
-	if (lead[6] < 1 || lead[6] > 3 || lead[7] != 0)
-		return iso_refuse(in->path, ".npy version %d.%d, known are 1.0, 2.0, 3.0", lead[6], lead[7]);
+	if ((st = check_lead(lead, in->path))) return st;
 	if ((st = iso_in_read(in, &size, lead[6] == 1 ? 2 : 4))) return st;
 	if (size > HEADER_MOST || size > in->size - in->at)
 		return iso_refuse(in->path,

@@ -34,6 +34,9 @@ int iso_npy_open(struct iso_npy *npy, struct iso_in *in, const char *path, bool 
 /* The same, and of records too, of up to ISO_NPY_RECORD bytes each. */
 int iso_npy_open_records(struct iso_npy *npy, struct iso_in *in, const char *path);
 
+/* The preamble of such a file in memory, of which n bytes are there; *at: of the first element. Plain real numbers alone. */
+int iso_npy_parse(struct iso_npy *npy, int64_t *at, const uint8_t *bytes, int64_t n, const char *path);
+
 /* ISO_EINPUT if the array (n, columns) of an open file is stored column by column (Fortran order). */
 int iso_npy_rows(const struct iso_npy *npy, const char *path);
 
