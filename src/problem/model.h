@@ -173,6 +173,10 @@ const struct model *model_find(const char *name);
 
 void model_data_free(struct model_data *d);
 
+/* The sensitivity of each subset of an operator by its rows, images one behind the other: S_k = A_k* m. m in the file's order;
+   NULL: 1. */
+int model_sens_of_rows(iso_real *parts, iso_op *of, const iso_real *m);
+
 /* n zeros, `what` in the message of a failure. */
 int model_vector(iso_real **v, int64_t n, const char *what);
 

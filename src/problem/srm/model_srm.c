@@ -212,26 +212,13 @@ static int op(iso_problem *problem, iso_op **made, const struct model_subsets *s
 	return iso_srm_op_create(made, problem->ctx, &p);
 }
 
-/* S_k = A_k* n, n in the order of the operator. */
 static int sens_of_subsets(iso_problem *problem, iso_real *parts, iso_op *of)
 {
-	const struct iso_vec *v = iso_ctx_vec(problem->ctx);
-	int64_t voxels = iso_op_n_in(of), n = iso_op_n_out(of);
-	struct iso_room room = iso_room_of(problem->ctx, "factors of LORs");
-	iso_real *x, *y, *mult = NULL;
+	iso_real *mult = NULL;
 	int st = srm_mult(problem->self, &mult);
 
-	ISO_DEVICE(&room, x, voxels);
-	ISO_HOST(&room, y, n);
-	for (int64_t i = 0; y && !mult && i < n; i++) y[i] = 1;
-	if (y && mult) iso_op_sort(y, of, mult);
+	if (!st) st = model_sens_of_rows(parts, of, mult);
 	free(mult);
-	ISO_MOVE(&room, y, n);
-	if (!st) st = room.status;
-	for (int k = 0; k < iso_op_n_sub(of) && !st; k++)
-		if (!(st = iso_adjoint(x, of, k, y)))
-			st = v->download(problem->ctx, parts + k * voxels, x, voxels * (int64_t)sizeof *x);
-	iso_room_free(&room);
 	return st;
 }
 
