@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const struct model model_ray, model_strip, model_srm, model_ubp, model_svoxel,
+extern const struct model model_ray, model_strip, model_srm, model_matrix, model_ubp, model_svoxel,
 	model_sradon;
 
-static const struct model *const models[] = { &model_ray, &model_strip,  &model_srm,  
+static const struct model *const models[] = { &model_ray, &model_strip,  &model_srm,   &model_matrix,
 	                                      &model_ubp, &model_svoxel, &model_sradon };
 
 enum { N_MODELS = sizeof models / sizeof models[0] };

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """One small run of every command and model, for tests that look at how a command runs and not at
 what it computes: failed allocations (allocations.py), the thread sanitizer (scripts/tsan.sh)."""
+import io
 import os
 import struct
 import subprocess
 import sys
 import time
+import zipfile
 
 INPUTS = {
     "ring.yaml": """kind: cylinder
@@ -148,6 +150,7 @@ srm_import srm @heads.yaml --import @rows.npy -o in.srm
 srm_analytic srm @heads.yaml --analytic -o analytic.srm
 lors! simulate @heads.yaml @derenzo.yaml --physics --counts {2 * EVENTS} -o lors.npy
 norm norm @heads.yaml @lors.npy --expected @lors.npy --crystals c.npy -o n.npy
+matrix recon matrix --matrix @a.npz --data @twelve.npy --grid 8,8,4 --method osem --subsets 3 --iterations 2 -o x.nii
 srm_project project srm @flat.npy --srm @m.srm -o y.npy
 srm_correlation recon srm --srm @m.srm --data @lors.npy --iterations 2 -o x.nii
 srm_strategies~ bench srm --srm @m.srm --repeats 1 --json
@@ -214,11 +217,32 @@ def npy(shape):
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", 118) + head.encode() + struct.pack(f"<{n}f", *n * [1])
 
 
+def sparse():
+    """A matrix of 12 rows and 256 columns, as SciPy stores it: row i has columns i, i + 12, ..."""
+    at = [list(range(i, 256, 12)) for i in range(12)]
+    starts = [sum(map(len, at[:i])) for i in range(13)]
+
+    def array(kind, values):
+        head = f"{{'descr': '<{kind}4', 'fortran_order': False, 'shape': ({len(values)},), }}"
+        head += " " * (117 - len(head)) + "\n"
+        return b"\x93NUMPY\x01\x00" + struct.pack("<H", 118) + head.encode() + struct.pack(f"<{len(values)}{kind}", *values)
+
+    word = "{'descr': '|S3', 'fortran_order': False, 'shape': (), }" + " " * 62 + "\n"
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as z:
+        z.writestr("format.npy", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(word)) + word.encode() + b"csr")
+        for name, kind, values in (("shape", "i", [12, 256]), ("indptr", "i", starts), ("indices", "i", sum(at, [])),
+                                   ("data", "f", [.5] * 256)):
+            z.writestr(name + ".npy", array(kind, values))
+    return packed.getvalue()
+
+
 def make_inputs(folder):
     os.makedirs(folder)
     files = {name: text.encode() for name, text in INPUTS.items()}
     files["s.msot"], files["s.bin"] = MSOT.encode(), struct.pack("<256H", *range(256))
     files["flat.npy"] = npy((12, 3, 8))
+    files["a.npz"], files["twelve.npy"] = sparse(), npy((12,))
     for name, content in files.items():
         with open(os.path.join(folder, name), "wb") as f:
             f.write(content)
