@@ -10,7 +10,7 @@
 
 ISO_BEGIN_C
 
-/* Stores the message for this thread and returns `code`: core/status.c. */
+/* Stores the message for this thread and returns `code`: base/status.c. */
 int iso_fail(int code, const char *fmt, ...) ISO_PRINTF(2, 3);
 
 /* ISO_EINPUT, "PATH: ...": what is wrong with a file. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The message of the last failure, one per thread. */
-#include "status.h"
-#include "base/number.h"
-#include "base/utf8.h"
+#include "fail.h"
+#include "number.h"
+#include "utf8.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
-#undef iso_fail /* as clang's analyzer sees it: status.h */
+#undef iso_fail /* as clang's analyzer sees it: fail.h */
 
 static _Thread_local char message[1024];
 
