@@ -283,6 +283,7 @@ const struct model model_matrix = {
 	.name = "matrix",
 	.title = "Model matrix",
 	.about = "any system, by a sparse matrix of your own",
+	.has = MODEL_COUNTS | MODEL_FEATURES,
 	.bytes = sizeof(struct matrix_problem),
 	.params = params,
 	.row_name = "rows",
