@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes docs/commands/, a page a command, from what the program says of itself: --write, or --check whether it is current.
+"""Writes the reference of the commands, a page a command, from what the program says of itself.
 
-    commands.py --write|--check PROGRAM
+    commands.py PROGRAM FOLDER     the site has them as commands/
 
 Kinds of a command that have options of their own (recon strip, measure roi) are sections of its page, with what
 the sections before them do not say.
@@ -13,8 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-FOLDER = Path(__file__).resolve().parents[1] / "docs" / "commands"
-MADE = "Made from the program's own tables by `scripts/commands.py --write`."
+MADE = "Made from the program's own tables by `scripts/commands.py`."
 EXAMPLES = "Examples"
 
 
@@ -118,17 +117,7 @@ def index(names):
     yield """
 ## What all have in common
 
-Results go to standard output. Progress and warnings go to standard error. Isotome replaces no file without `--force`. It writes a record, a JSON file, beside each output; `--like` repeats the run from its record. The exit codes are:
-
-| code | |
-| --- | --- |
-| 0 | done |
-| 1 | a failure at run time: the system failed to read or write, or a figure is not below its limit |
-| 2 | the command line is wrong |
-| 3 | an input file is missing or damaged, or holds a value that is not allowed |
-| 4 | there is not enough memory |
-| 5 | the device is missing, or failed |
-| 129, 130, 143 | interrupted by SIGHUP, SIGINT or SIGTERM, after a checkpoint if the command writes checkpoints |
+Results go to standard output. Progress and warnings go to standard error. Isotome replaces no file without `--force`. It writes a record, a JSON file, beside each output; `--like` repeats the run from its record. The exit codes stand in [Repeat a run](../howto/repeat.md#exit-codes).
 """
 
 
@@ -141,20 +130,12 @@ def pages(program):
 
 
 def main():
-    if len(sys.argv) != 3 or sys.argv[1] not in ("--write", "--check"):
-        sys.exit("usage: commands.py --write|--check PROGRAM")
-    made = pages(sys.argv[2])
-    there = {path.name: path.read_text() for path in FOLDER.glob("*.md")}
-    if sys.argv[1] == "--check":
-        stale = sorted(name for name in made.keys() | there.keys() if made.get(name) != there.get(name))
-        if stale:
-            sys.exit(f"docs/commands is not current ({', '.join(stale)}): scripts/commands.py --write PROGRAM")
-        return
-    FOLDER.mkdir(exist_ok=True)
-    for name in there.keys() - made.keys():
-        (FOLDER / name).unlink()
-    for name, text in made.items():
-        (FOLDER / name).write_text(text)
+    if len(sys.argv) != 3:
+        sys.exit("usage: commands.py PROGRAM FOLDER")
+    folder = Path(sys.argv[2])
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in pages(sys.argv[1]).items():
+        (folder / name).write_text(text)
 
 
 main()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes docs/descriptions.md, the keys of description files, from the tables in the source that read them:
---write, or --check whether it is current.
+"""Prints the page of description files, their keys, from the tables in the source that read them. The site has it as
+descriptions.md.
 
 A table is a `struct conf_key` array (src/text/conf.h); what is said of a key is the comment above its row.
 """
@@ -10,11 +10,10 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "descriptions.md"
 
 HEAD = """# Description files
 
-Made from the tables that read them by `scripts/keys.py --write`.
+Made from the tables that read them by `scripts/keys.py`.
 
 Scanners, phantoms and places of regions are described in YAML, or in JSON where the name ends in `.json`; a raw array has a `.raw.json` beside it. A file is at most 1 MiB, an unknown key is an error that names the nearest known one, and files that a description names lie beside it or in folders below. Lengths are mm. `isotome info FILE` says what was understood. Ready ones are in `examples/scanners`.
 """
@@ -238,15 +237,9 @@ def unlisted():
 
 
 def main():
-    if sys.argv[1:] not in (["--write"], ["--check"]):
-        sys.exit("usage: keys.py --write | --check")
+    print("\n".join(page()).rstrip())
     for line in (missing := list(unlisted())):
         print(line, file=sys.stderr)
-    text = "\n".join(page()).rstrip() + "\n"
-    if sys.argv[1] == "--write":
-        PAGE.write_text(text)
-    elif not PAGE.exists() or PAGE.read_text() != text:
-        sys.exit(f"{PAGE.relative_to(ROOT)} is not current: scripts/keys.py --write")
     sys.exit(1 if missing else 0)
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Makes examples/notebooks/*.ipynb of examples/python/*.py: --write, or --check whether they are of them.
+"""Makes a notebook of each script of examples/python: notebooks.py [FOLDER], by default examples/notebooks.
 
 The docstring of a script becomes the first cell, with the picture that the script draws; comments at the
 left margin become cells of text; what stands between them becomes cells of code. Notebooks hold no outputs.
@@ -13,8 +13,8 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-SCRIPTS, NOTEBOOKS = ROOT / "examples" / "python", ROOT / "examples" / "notebooks"
-PICTURES = "../../docs/pictures/python"  # as a notebook sees them
+SCRIPTS = ROOT / "examples" / "python"
+PICTURES = "../../docs/pictures/python"  # as a notebook in examples/notebooks sees them
 
 
 def first_cell(script):
@@ -64,21 +64,10 @@ def notebook(script):
 
 
 def main():
-    if sys.argv[1:] not in (["--write"], ["--check"]):
-        sys.exit(f"usage: {sys.argv[0]} --write|--check")
-    wanted = {NOTEBOOKS / f"{s.stem}.ipynb": notebook(s) for s in sorted(SCRIPTS.glob("*.py"))}
-    others = set(NOTEBOOKS.glob("*.ipynb")) - set(wanted)
-    if sys.argv[1] == "--check":
-        wrong = [p for p, text in wanted.items() if not p.is_file() or p.read_text() != text] + sorted(others)
-        if wrong:
-            names = ", ".join(p.name for p in wrong)
-            sys.exit(f"examples/notebooks: {names}: not of the scripts: scripts/notebooks.py --write")
-        return
-    NOTEBOOKS.mkdir(exist_ok=True)
-    for path in others:
-        path.unlink()
-    for path, text in wanted.items():
-        path.write_text(text)
+    folder = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "examples" / "notebooks")
+    folder.mkdir(parents=True, exist_ok=True)
+    for script in sorted(SCRIPTS.glob("*.py")):
+        (folder / f"{script.stem}.ipynb").write_text(notebook(script))
 
 
 main()

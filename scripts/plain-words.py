@@ -243,6 +243,8 @@ def sources(root, program):
     """(name, sentences) of all that is checked."""
     for path in [root / "README.md", *sorted((root / "docs").rglob("*.md"))]:
         yield str(path.relative_to(root)), page_sentences(path.read_text(encoding="utf-8"))
+    if root == ROOT:
+        yield "scripts/keys.py", page_sentences(ask(sys.executable, ROOT / "scripts" / "keys.py"))
     for path in sorted((root / "include").rglob("*.h")):
         yield str(path.relative_to(root)), header_sentences(path.read_text(encoding="utf-8"))
     for name, text in helps(program) if program else ():

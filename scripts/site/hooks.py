@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What mkdocs does besides for this site (hooks of mkdocs.yml).
 
-Pages made of the C headers, and files beside docs/ that pages link to (CONTRIBUTING.md, examples/) are added; links and
+Pages made of the C headers, of what the program says of itself and of the tables of keys, and files beside docs/ that pages link to (CONTRIBUTING.md, examples/) are added; links and
 lists that read well in a repository are turned into what mkdocs wants; headings get the anchors that they have
 there; the words of all pages are kept for the search, which needs no server.
 """
@@ -10,6 +10,7 @@ import html
 import json
 import os
 import re
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -43,6 +44,14 @@ def c_pages():
     return {f"{C_API}/{name}": text for name, text in c_api.pages(ROOT / "include").items()}
 
 
+def make_pages():
+    """Pages that scripts write, of the program that ISOTOME names, or of build/isotome."""
+    program = os.environ.get("ISOTOME", ROOT / "build" / "isotome")
+    subprocess.run([sys.executable, ROOT / "scripts" / "commands.py", program, Path(made.name, "commands")], check=True)
+    with open(Path(made.name, "descriptions.md"), "w") as page:
+        subprocess.run([sys.executable, ROOT / "scripts" / "keys.py"], stdout=page, check=True)
+
+
 def spread(entry):
     """An entry of the navigation; a folder, `commands/`, stands for its pages."""
     (title, value), = entry.items()
@@ -50,12 +59,13 @@ def spread(entry):
         return {title: [spread(e) for e in value]}
     if not value.endswith("/"):
         return entry
-    names = c_pages() if value == C_API + "/" else [f"{value}{p.name}" for p in (ROOT / "docs" / value).glob("*.md")]
+    names = c_pages() if value == C_API + "/" else [f"{value}{p.name}" for p in Path(made.name, value).glob("*.md")]
     pages = sorted(name for name in names if not name.endswith("/index.md"))
     return {title: [{"All of them": value + "index.md"}] + [{Path(p).stem: p} for p in pages]}
 
 
 def on_config(config):
+    make_pages()
     config["nav"] = [spread(entry) for entry in config["nav"]]
     config["mdx_configs"].setdefault("toc", {})["slugify"] = slug
     return config
@@ -72,11 +82,12 @@ def on_files(files, config):
         place = Path(made.name, path)
         place.parent.mkdir(exist_ok=True)
         place.write_text(text)
-        add(files, config, path, made.name)
+    for path in sorted(Path(made.name).rglob("*.md")):
+        add(files, config, str(path.relative_to(made.name)), made.name)
     for name in BESIDE:
         add(files, config, name, ROOT)
     for path in sorted((ROOT / "examples").rglob("*")):
-        if path.is_file() and "__pycache__" not in path.parts:
+        if path.is_file() and not {"__pycache__", "notebooks"} & set(path.parts):
             add(files, config, str(path.relative_to(ROOT)), ROOT)
     return files
 

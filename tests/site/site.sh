@@ -5,8 +5,15 @@
 # shellcheck source=tests/cmd/lib.bash
 . "$SOURCE/tests/cmd/lib.bash"
 
-# ---- the reference: pages that are stored ----
-"$PYTHON" "$SOURCE/scripts/commands.py" --check "$ISOTOME" 2>err || fail "docs/commands is not current"
+# ---- the reference: pages that are made ----
+"$PYTHON" "$SOURCE/scripts/commands.py" "$ISOTOME" commands 2>err || fail "the pages of the commands can't be made"
+for command in $("$ISOTOME" --help | sed -n 's/^  \([a-z]*\)  .*/\1/p'); do
+	[ -s "commands/$command.md" ] || fail "no page of $command"
+	grep -qF "[$command]($command.md)" commands/index.md || fail "the list of commands lacks $command"
+	for option in $("$ISOTOME" "$command" --help | grep -oE '^ +(-.,)? *--[a-z-]+' | grep -oE -e '--[a-z-]+'); do
+		grep -qF -e "$option" "commands/$command.md" || fail "the page of $command lacks $option"
+	done
+done
 suffixes=$(sed -n '/^static const struct iso_kind kinds/,/^};/s/^\t{ "\(\.[^"]*\)".*/\1/p' "$SOURCE/src/io/kinds.c" | sort -u)
 [ "$(wc -w <<<"$suffixes")" -gt 20 ] || fail "the table of src/io/kinds.c was not understood"
 for suffix in $suffixes; do
@@ -17,7 +24,7 @@ done
 # ---- the examples of the reference: words that the program takes; what they name is not there. A dry run also looks at
 # the memory that is free, of which whatever else this machine does leaves more or less: it is told that there is enough ----
 mkdir empty
-check "an example of docs/commands" "$ISOTOME" "$SOURCE/docs/commands" <<'END'
+check "an example of the commands" "$ISOTOME" commands <<'END'
 import pathlib, re, shlex, subprocess, sys
 program, folder = sys.argv[1:]
 wrong, n = [], 0
@@ -36,7 +43,7 @@ END
 
 # ---- the site ----
 command -v mkdocs >/dev/null || skip "no mkdocs here (Debian: mkdocs)"
-ISOTOME_NO_INSTALL=1 bash "$SOURCE/scripts/site.sh" -o site >out 2>err || fail "the site does not build"
+ISOTOME=$ISOTOME ISOTOME_NO_INSTALL=1 bash "$SOURCE/scripts/site.sh" -o site >out 2>err || fail "the site does not build"
 [ ! -s err ] || fail "mkdocs warns"
 "$PYTHON" "$SOURCE/tests/site/links.py" "$SOURCE" site >out || { cat out; fail "links"; }
 for name in $(grep -ohE '\biso_[a-z0-9_]+\(' "$SOURCE"/src/exports.map.in "$SOURCE"/include/isotome/problem.h | sort -u); do
@@ -74,6 +81,6 @@ done
 
 # ---- where the site goes ----
 mkdir mine && touch mine/thesis.txt
-! ISOTOME_NO_INSTALL=1 bash "$SOURCE/scripts/site.sh" -o mine 2>err || fail "a folder of other things was emptied"
+! ISOTOME=$ISOTOME ISOTOME_NO_INSTALL=1 bash "$SOURCE/scripts/site.sh" -o mine 2>err || fail "a folder of other things was emptied"
 [ -e mine/thesis.txt ] || fail "a file is gone"
 echo "all passed"
