@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The two-strip model through the command line: its reference vectors (tests/data/jpet/README.md has
+# The two-strip model through the command line: its reference vectors (tests/data/README.md has
 # their meaning and tolerances), forms, shapes of files, warnings, refusals.
 # shellcheck source=tests/cmd/lib.bash
 . "$SOURCE/tests/cmd/lib.bash"

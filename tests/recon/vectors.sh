@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The list-mode reference vectors through the command line alone; tests/data/listmode/README.md
+# The list-mode reference vectors through the command line alone; tests/data/README.md
 # has their meaning and tolerances.
 # shellcheck source=tests/cmd/lib.bash
 . "$SOURCE/tests/cmd/lib.bash"
