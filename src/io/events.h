@@ -157,7 +157,6 @@ int iso_castor_files(char data[PATH_MAX], char scanner[PATH_MAX], const char *pa
 /* PETLINK list mode: whether a file is that, header or words, and the other one of the two. */
 extern const struct iso_event_format iso_petlink_format;
 bool iso_petlink_header(const uint8_t *head, int64_t n); /* by the first bytes of a file */
-bool iso_petlink_is(const char *path);
 int iso_petlink_partner(char out[PATH_MAX], const char *path);
 /* Interfile projection data beside others: whether a file is that; refused unless it has the bins of `like`, or, with
    `any_tof`, those of one of its TOF bins; and its values from number `first` of the bins of `like` on, which must be finite and not

@@ -458,13 +458,6 @@ int iso_petlink_partner(char out[PATH_MAX], const char *path)
 	return st;
 }
 
-bool iso_petlink_is(const char *path)
-{
-	const struct iso_kind *k = iso_kind_to_read(path, ISO_EVENTS_FILE);
-
-	return k && k->events == &iso_petlink_format;
-}
-
 static void add_note(char *notes, size_t size, const char *note)
 {
 	size_t n = strlen(notes);
