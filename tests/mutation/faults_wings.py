@@ -255,7 +255,7 @@ WINGS = [
           "test_ratio"),
     fault("rounds_plain", "src/problem", "if (!st && !by_rows && needs_rounds(e)) st = keep_plain(e);\n\tif (!st && !by_rows) st = problem_blur_sens(e->r.problem, &e->sens);",
           "if (!st && !by_rows) st = problem_blur_sens(e->r.problem, &e->sens);\n\tif (!st && !by_rows && needs_rounds(e)) st = keep_plain(e);",
-          "rounds of scatter weigh images with the PSF of the sensitivity", "test_scatter_recon"),
+          "rounds of scatter weigh images with the PSF of the sensitivity", "test_scatter_with"),
     # ---- penalties ----
     fault("prior_huber", "src/algo/prior", "cut * (a - (iso_real).5 * cut)", "cut * ((iso_real).5 * a)",
           "Huber's penalty jumps beyond delta", "test_prior"),

@@ -37,6 +37,28 @@ static void same_but_for(const struct iso_array *a, const struct iso_array *b, d
 	for (int64_t i = 0; i < a->n; i++) NEAR((double)b->v[i] * factor, (double)a->v[i], tolerance * most);
 }
 
+/* ---- resolution ---- */
+
+/* Rounds reconstruct without the PSF, on a sensitivity without it: what they say of the scatter does not depend on it. */
+static void rounds_without_psf(void **state)
+{
+	struct said s[2];
+
+	(void)state;
+	for (int k = 0; k < 2; k++) {
+		iso_problem *p = problem_of(&w.all, true);
+		struct iso_array x = { 0 };
+
+		if (k) OK(iso_problem_set(p, "psf", "30"));
+		s[k] = run(p, &x);
+		iso_array_free(&x);
+		iso_problem_free(p);
+	}
+	NEAR(s[1].c, s[0].c, 1e-9);
+	NEAR(s[1].trues, s[0].trues, 1e-9 * s[0].trues);
+	NEAR(s[1].scatter, s[0].scatter, 1e-9 * s[0].scatter);
+}
+
 /* ---- randoms ---- */
 
 /* n pairs of crystals, all alike, at any time of the window. */
@@ -386,9 +408,10 @@ static void frames_are_resumed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(randoms_beside_scatter), cmocka_unit_test(histograms),
-		cmocka_unit_test(efficiencies_cancel),    cmocka_unit_test(factors_of_events),
-		cmocka_unit_test(efficiencies_of_pairs),  cmocka_unit_test(frames_are_resumed),
+		cmocka_unit_test(rounds_without_psf), cmocka_unit_test(randoms_beside_scatter),
+		cmocka_unit_test(histograms),         cmocka_unit_test(efficiencies_cancel),
+		cmocka_unit_test(factors_of_events),  cmocka_unit_test(efficiencies_of_pairs),
+		cmocka_unit_test(frames_are_resumed),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);
