@@ -25,7 +25,7 @@ copy
 sed -i 's/^ISO_END_C/int iso_not_made(iso_ctx *ctx);\n&/' tree/include/isotome/context.h
 found 'iso_not_made is declared, but libisotome.so does not show it'
 copy
-sed -i '/^int iso_grid_check(/d' tree/include/isotome/grid.h
+sed -i '/ iso_grid_check(/d' tree/include/isotome/grid.h
 found 'iso_grid_check is shown, but neither declared nor listed'
 copy
 sed -i '/\tiso_fail;/d; /\tiso_fail_memory;/d' tree/src/exports.map.in
