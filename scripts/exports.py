@@ -25,7 +25,7 @@ CUDA, MPI, NCCL = "libisotome_cuda.so", "libisotome_mpi.so", "libisotome_nccl.so
 PROGRAM, BENCH = "isotome", "isotome-bench"
 FILES = {CUDA: [CUDA], MPI: [MPI], NCCL: [NCCL], PROGRAM: ["isotome"], BENCH: ["isotome-bench", "libisotome_bench_cuda.so"]}
 PARTS = list(FILES)
-MOST = {PROGRAM: 71, BENCH: 38}  # names of its inside
+MOST = {PROGRAM: 65, BENCH: 43}  # names of its inside
 
 
 def nm(paths, *options):
@@ -121,11 +121,13 @@ def wrong(build):
         for name in sorted((names or set()) - set(shown)):
             yield "%s is used by %s, but libisotome.so does not show it" % (name, part)
     for part, names in private.items():
-        for name in names:
+        for name, why in names.items():
             if name in public:
                 yield "%s is declared: no private name" % name
             elif used[part] is not None and name not in used[part]:
                 yield "%s is listed for %s, which does not use it" % (name, part)
+            elif part in MOST and not why:
+                yield "%s is listed for %s without a reason" % (name, part)
     for name, times in collections.Counter(name for names in private.values() for name in names).items():
         if times > 1:
             yield "%s is listed twice" % name
