@@ -70,6 +70,7 @@ ISO_CHECKED int iso_panels_randoms(iso_real *r, const struct iso_panels *p, cons
 #define ISO_NORM_FEW 1000 /* counts of a crystal: its efficiency is known to 3 % */
 
 struct iso_norm_options {
+	size_t size;     /* size of this struct */
 	bool per_lor;    /* plain ratios, each as noisy as its counts */
 	bool directions; /* with the crystals, a factor for each |l - u| of each two layers */
 	bool relative;   /* the expected counts have no scale: over the living LORs, weighted
@@ -78,6 +79,7 @@ struct iso_norm_options {
 
 /* `mean` to `noise` are of living crystals' efficiencies or, per LOR, of n above 0. */
 struct iso_norm_figures {
+	size_t size;                      /* size of this struct, set by the caller */
 	double counts, expected;          /* sums over all LORs */
 	double stray;                     /* counts in LORs or crystals without expected counts */
 	int64_t dead[2];                  /* crystals of the upper and lower head with c = 0 */

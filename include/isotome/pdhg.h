@@ -47,6 +47,7 @@ ISO_CHECKED int iso_pdhg_image(iso_real *x, const iso_pdhg_state *d);
 void iso_pdhg_free(iso_pdhg_state *d);
 
 struct iso_pdhg_look {
+	size_t size;               /* as in struct iso_map_look */
 	double iterations, passes; /* so far; passes of A and A* over all data, including start and looks */
 	double cost, penalty;      /* P, and tv TV(x) in it */
 	double gap; /* gap between P(x) and the dual, >= 0. Least squares: over images of at most twice max |x|

@@ -57,6 +57,7 @@ struct iso_picture {
 };
 
 struct iso_picture_info {
+	size_t size; /* size of this struct, set by the caller */
 	double window[2];
 	const char *map;
 	double min, max;      /* of the finite values of the frame */

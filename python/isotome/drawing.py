@@ -52,6 +52,7 @@ class _Picture(ctypes.Structure):  # picture.h
 class _Info(ctypes.Structure):  # picture.h
     _c_name_ = "iso_picture_info"
     _fields_ = [
+        ("size", c_size_t),
         ("window", c_double * 2),
         ("map", c_char_p),
         ("min", c_double),
@@ -162,7 +163,7 @@ def taken(pixels: _Pixels) -> np.ndarray:
 
 
 def _render(values: np.ndarray, how: _Picture) -> tuple[np.ndarray, PictureInfo]:
-    pixels, info, a = _Pixels(), _Info(), _arrays.as_struct(values)
+    pixels, info, a = _Pixels(), _Info(ctypes.sizeof(_Info)), _arrays.as_struct(values)
     how.size = ctypes.sizeof(how)
     check(lib.iso_picture_render(byref(pixels), byref(info), byref(a), byref(how)))
     told = PictureInfo(

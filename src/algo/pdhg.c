@@ -148,7 +148,7 @@ static int look(iso_pdhg_state *s)
 {
 	struct iso_loop *l = &s->l;
 	struct pdhg *c = &s->c;
-	struct iso_pdhg_look k = { .iterations = (double)l->done / l->per };
+	struct iso_pdhg_look k = { .size = sizeof k, .iterations = (double)l->done / l->per };
 	double most, gap, slope, size;
 	int st;
 

@@ -120,7 +120,7 @@ static int write_crystals(struct cmd *c, const char *path, const struct iso_pane
 static int compute(struct cmd *c, const struct settings *s, const struct iso_panels *p, struct iso_array *y,
                    const struct iso_array *e, double *efficiency)
 {
-	struct iso_norm_figures f;
+	struct iso_norm_figures f = { .size = sizeof f };
 	int st;
 
 	record_stage(&c->record, "norm");
@@ -169,7 +169,7 @@ done:
 int main_norm(int argc, char **argv)
 {
 	static const char *const methods[] = { "crystal", "lor", NULL };
-	struct settings s = { .method = "crystal" };
+	struct settings s = { .method = "crystal", .o.size = sizeof s.o };
 	struct opt own[] = {
 		CMD_ARGUMENT("scanner", s.scanner, OPT_READS, "SCANNER",
 		             "scanner description (kind: panels)"),

@@ -206,6 +206,7 @@ int iso_picture_render(struct iso_pixels *pixels, struct iso_picture_info *info,
 	struct iso_picture full;
 	int st = iso_sized_take(&full, "iso_picture", sizeof full, p);
 
+	if (!st) st = iso_sized_clear(info, "iso_picture_info", sizeof *info);
 	if (st || (st = iso_picture_sheet(&s, a, &full)) || (st = iso_colormap_make(&m, s.info.map)) ||
 	    (st = iso_canvas_create(&r, s.width, s.height, iso_sheet_page(&m))))
 		goto done;
@@ -214,7 +215,7 @@ int iso_picture_render(struct iso_pixels *pixels, struct iso_picture_info *info,
 	iso_sheet_paint(&r, &s, &m);
 	*pixels = r;
 	r = (struct iso_pixels){ 0 };
-	if (info) *info = s.info;
+	if (info) iso_sized_give(info, sizeof s.info, &s.info);
 done:
 	iso_pixels_free(&r);
 	iso_sheet_free(&s);

@@ -15,6 +15,7 @@
 #include "core/ctx.h"
 #include "core/progress.h"
 #include "core/size.h"
+#include "core/sized.h"
 
 #include <math.h>
 
@@ -339,15 +340,17 @@ static int make_fit(struct fit *f)
 
 int iso_panel_norm(iso_real *n, double *efficiency, struct iso_norm_figures *figures, iso_ctx *ctx,
                    const struct iso_panels *p, const iso_real *y, const iso_real *e,
-                   const struct iso_norm_options *o)
+                   const struct iso_norm_options *options)
 {
-	if (!n || !figures || !ctx || !p || !y || !e || !o) return iso_fail_null(__func__);
+	if (!n || !figures || !ctx || !p || !y || !e || !options) return iso_fail_null(__func__);
+	struct iso_norm_options own, *o = &own;
 	struct fit f = {
 		.ctx = ctx, .y = y, .e = e, .layers = p->layers, .x = p->crystals[0], .z = p->crystals[1]
 	};
 	struct iso_norm_figures r = { 0 };
-	int st;
+	int st = iso_sized_take(o, "iso_norm_options", sizeof *o, options);
 
+	if (st || (st = iso_sized_clear(figures, "iso_norm_figures", sizeof r))) return st;
 	f.head = (int64_t)f.layers * f.x * f.z;
 	f.directions = o->directions ? f.layers * f.head : 0;
 	if (o->per_lor && (efficiency || o->directions))
@@ -365,7 +368,7 @@ int iso_panel_norm(iso_real *n, double *efficiency, struct iso_norm_figures *fig
 	tell(&r, &f, n, o->per_lor);
 	if (o->relative) make_relative(n, &f, &r, o->per_lor);
 	for (int64_t i = 0; efficiency && i < 2 * f.head; i++) efficiency[i] = f.factor[i];
-	*figures = r;
+	iso_sized_give(figures, sizeof r, &r);
 done:
 	iso_clock_end(&f.clock);
 	free(f.factor);

@@ -38,7 +38,7 @@ struct shown {
 
 static struct shown show(const struct iso_array *a, const struct iso_picture *p)
 {
-	struct shown s = { 0 };
+	struct shown s = { .info.size = sizeof s.info };
 
 	OK(iso_picture_render(&s.pixels, &s.info, a, p));
 	OK(iso_picture_sheet(&s.sheet, a, p));

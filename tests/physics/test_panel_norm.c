@@ -53,6 +53,7 @@ static void norm(struct truth *t, double *c, struct iso_norm_figures *f, int thr
 {
 	iso_ctx *ctx = cpu(threads);
 
+	o.size = sizeof o;
 	OK(iso_panel_norm(t->n, c, f, ctx, &two_layers, t->y, t->e, &o));
 	iso_ctx_free(ctx);
 }
@@ -70,7 +71,7 @@ static void equal_counts_give_one(void **state)
 	(void)state;
 	for (int i = 0; i < LORS; i++) t->y[i] = t->e[i];
 	for (int k = 0; k < N_OF(every); k++) {
-		struct iso_norm_figures f;
+		struct iso_norm_figures f = { .size = sizeof f };
 
 		norm(t, NULL, &f, 2, every[k]);
 		for (int i = 0; i < LORS; i++)
@@ -89,13 +90,14 @@ static void table_by_hand(void **state)
 	const struct iso_panels p = { .crystals = { 1, 2 }, .layers = 1 };
 	const iso_real y[4] = { 10, 0, 20, 30 }, e[4] = { 1, 1, 1, 1 };
 	const double want[4] = { 5, 5, 25, 25 };
-	struct iso_norm_figures f;
+	struct iso_norm_figures f = { .size = sizeof f };
 	iso_ctx *ctx = cpu(1);
 	double c[4];
 	iso_real n[4];
 
 	(void)state;
-	OK(iso_panel_norm(n, c, &f, ctx, &p, y, e, &(struct iso_norm_options){ 0 }));
+	OK(iso_panel_norm(n, c, &f, ctx, &p, y, e,
+	                  &(struct iso_norm_options){ .size = sizeof(struct iso_norm_options) }));
 	for (int i = 0; i < 4; i++) {
 		NEAR((double)n[i], want[i], 1e-4);
 		NEAR(c[i / 2] * c[2 + i % 2], want[i], 1e-4);
@@ -114,10 +116,12 @@ static void efficiencies_without_noise(void **state)
 	(void)state;
 	for (int directions = 0; directions < 2; directions++) {
 		struct truth *t = make_truth(100, directions);
-		struct iso_norm_figures f;
+		struct iso_norm_figures f = { .size = sizeof f };
 		double c[2 * HEAD];
 
-		norm(t, c, &f, 2, (struct iso_norm_options){ .directions = directions });
+		norm(t, c, &f, 2,
+		     (struct iso_norm_options){ .size = sizeof(struct iso_norm_options),
+		                                .directions = directions });
 		for (int i = 0; i < LORS; i++) {
 			int u, l, d;
 
@@ -139,7 +143,7 @@ static void efficiencies_without_noise(void **state)
 static void efficiencies_with_noise(void **state)
 {
 	struct truth *t = make_truth(20, false);
-	struct iso_norm_figures f;
+	struct iso_norm_figures f = { .size = sizeof f };
 	double c[2 * HEAD], counts[2 * HEAD] = { 0 }, scale[2] = { 0 }, chi = 0;
 
 	(void)state;
@@ -151,7 +155,7 @@ static void efficiencies_with_noise(void **state)
 		counts[u] += (double)t->y[i];
 		counts[l] += (double)t->y[i];
 	}
-	norm(t, c, &f, 2, (struct iso_norm_options){ 0 });
+	norm(t, c, &f, 2, (struct iso_norm_options){ .size = sizeof(struct iso_norm_options) });
 	for (int i = 0; i < 2 * HEAD; i++)
 		scale[i / HEAD] += t->c[i] > 0 ? c[i] / t->c[i] / (i < HEAD ? HEAD - 2 : HEAD - 1) : 0;
 	for (int i = 0; i < 2 * HEAD; i++) {
@@ -171,10 +175,11 @@ static void efficiencies_with_noise(void **state)
 static void plain_ratios(void **state)
 {
 	struct truth *t = make_truth(50, true);
-	struct iso_norm_figures f;
+	struct iso_norm_figures f = { .size = sizeof f };
 
 	(void)state;
-	norm(t, NULL, &f, 1, (struct iso_norm_options){ .per_lor = true });
+	norm(t, NULL, &f, 1,
+	     (struct iso_norm_options){ .size = sizeof(struct iso_norm_options), .per_lor = true });
 	for (int i = 0; i < LORS; i++)
 		NEAR((double)t->n[i], t->e[i] > 0 ? (double)t->y[i] / (double)t->e[i] : 0, 1e-6);
 	assert_int_equal(f.dead[0], 2);
@@ -189,9 +194,9 @@ static void relative(void **state)
 	(void)state;
 	for (int per_lor = 0; per_lor < 2; per_lor++) {
 		struct truth *t = make_truth(100, false), *more = make_truth(100, false);
-		struct iso_norm_options o = { .per_lor = per_lor, .relative = true };
+		struct iso_norm_options o = { .size = sizeof o, .per_lor = per_lor, .relative = true };
 		double weighted = 0, all = 0, c[2 * HEAD];
-		struct iso_norm_figures f, g;
+		struct iso_norm_figures f = { .size = sizeof f }, g = { .size = sizeof g };
 
 		for (int i = 0; i < LORS; i++) more->y[i] *= 10;
 		norm(t, per_lor ? NULL : c, &f, 2, o);
@@ -215,9 +220,9 @@ static void relative(void **state)
 
 static void any_threads_and_in_place(void **state)
 {
-	struct iso_norm_options o = { .directions = true };
+	struct iso_norm_options o = { .size = sizeof o, .directions = true };
 	struct truth *t = make_truth(20, true), *s = make_truth(20, true);
-	struct iso_norm_figures f, g;
+	struct iso_norm_figures f = { .size = sizeof f }, g = { .size = sizeof g };
 	iso_ctx *ctx = cpu(3);
 
 	(void)state;
@@ -249,11 +254,11 @@ static void missed_lors_count(void **state)
 {
 	struct truth *t = make_truth(100, false);
 	double want[2 * HEAD], got[2 * HEAD];
-	struct iso_norm_figures f;
+	struct iso_norm_figures f = { .size = sizeof f };
 
 	(void)state;
 	for (int i = 0; i < LORS; i++) t->e[i] = unit(5, i) < .2 ? 0 : t->e[i];
-	norm(t, NULL, &f, 2, (struct iso_norm_options){ 0 });
+	norm(t, NULL, &f, 2, (struct iso_norm_options){ .size = sizeof(struct iso_norm_options) });
 	fans(want, t->y, NULL);
 	fans(got, t->e, t->n);
 	for (int i = 0; i < 2 * HEAD; i++) NEAR(got[i], want[i], 1e-5 * want[i]);
@@ -265,7 +270,7 @@ static void missed_lors_count(void **state)
 static void unseen_crystal(void **state)
 {
 	struct truth *t = make_truth(100, false);
-	struct iso_norm_figures f;
+	struct iso_norm_figures f = { .size = sizeof f };
 
 	(void)state;
 	for (int i = 0; i < LORS; i++) {
@@ -275,7 +280,7 @@ static void unseen_crystal(void **state)
 		if (u == 5) t->e[i] = t->y[i] = 0;
 		if (u == 5 && l == HEAD + 2) t->y[i] = 4;
 	}
-	norm(t, NULL, &f, 2, (struct iso_norm_options){ 0 });
+	norm(t, NULL, &f, 2, (struct iso_norm_options){ .size = sizeof(struct iso_norm_options) });
 	for (int i = 0; i < LORS; i++) {
 		int u, l, d;
 
@@ -292,8 +297,8 @@ static void unseen_crystal(void **state)
 static void refused(void **state)
 {
 	struct truth *t = make_truth(10, false);
-	struct iso_norm_options o = { 0 };
-	struct iso_norm_figures f;
+	struct iso_norm_options o = { .size = sizeof o };
+	struct iso_norm_figures f = { .size = sizeof f };
 	iso_ctx *ctx = cpu(1);
 	iso_real was = t->y[1000];
 	double c[2 * HEAD];
@@ -308,13 +313,15 @@ static void refused(void **state)
 	t->e[9] = INFINITY;
 	REFUSED(TRY(NULL), ISO_EINPUT, "LOR 9 has");
 	t->e[9] = 1;
-	o = (struct iso_norm_options){ .per_lor = true, .directions = true };
+	o = (struct iso_norm_options){ .size = sizeof(struct iso_norm_options),
+		                       .per_lor = true,
+		                       .directions = true };
 	REFUSED(TRY(NULL), ISO_EARG, "directions");
-	o = (struct iso_norm_options){ .per_lor = true };
+	o = (struct iso_norm_options){ .size = sizeof(struct iso_norm_options), .per_lor = true };
 	REFUSED(TRY(c), ISO_EARG, "no efficiencies of crystals");
 	for (int i = 0; i < FACE * FACE; i++) t->e[i] = 0;
 	REFUSED(TRY(NULL), ISO_EINPUT, "in LORs where none are expected");
-	o = (struct iso_norm_options){ 0 };
+	o = (struct iso_norm_options){ .size = sizeof(struct iso_norm_options) };
 	for (int i = 0; i < 2 * FACE * FACE; i++) t->e[i] = 0;
 	REFUSED(TRY(NULL), ISO_EINPUT, "in crystals where none are expected");
 	for (int i = 0; i < LORS; i++) t->y[i] = 0;

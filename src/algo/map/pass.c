@@ -257,6 +257,7 @@ int map_phi(iso_map_state *m, struct iso_map_look *look, double rows, iso_real *
 	if ((st = l->v->dot(l->ctx, l->n, &expected, m->sens, x))) return st;
 	if ((st = map_penalty(m, &penalty, gradient, NULL, NULL, x))) return st;
 	*look = (struct iso_map_look){
+		.size = sizeof *look,
 		.passes = (double)m->c.used / m->subsets,
 		.updates = l->done,
 		.loglik = rows - expected,

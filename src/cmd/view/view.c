@@ -122,7 +122,7 @@ static int run(struct cmd *c, const struct settings *s)
 {
 	struct iso_array a = { 0 };
 	struct iso_pixels p = { 0 };
-	struct iso_picture_info info;
+	struct iso_picture_info info = { .size = sizeof info };
 	int st;
 
 	record_stage(&c->record, "read");
