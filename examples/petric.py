@@ -97,7 +97,7 @@ def main():
     parser = argparse.ArgumentParser(description="reconstruct a folder of PETRIC and print its figures")
     parser.add_argument("folder", type=Path)
     parser.add_argument("-o", "--output", help="image to write (.nii, .hv), in the folder's unit")
-    parser.add_argument("--method", default="svrg", help="svrg, saga, bsrem, osl or lbfgs")
+    parser.add_argument("--method", default="svrg", help="svrg, saga, bsrem or lbfgs")
     parser.add_argument("--passes", type=int, default=20)
     parser.add_argument("--subsets", type=int)
     parser.add_argument("--tolerance", type=float, default=0, help="end where the image changes less than this")

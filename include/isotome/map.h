@@ -18,7 +18,6 @@ enum iso_map_method {
 	ISO_MAP_SVRG,  /* stochastic variance reduced gradients, with one ratio per row in place of images */
 	ISO_MAP_SAGA,  /* the same, with ratios renewed at every update between two anchors */
 	ISO_MAP_BSREM, /* Ahn and Fessler 2003, steps that shrink; svrg is nearer after as many passes */
-	ISO_MAP_OSL,   /* one step late (Green 1990): the baseline, does not reach the maximum */
 	ISO_MAP_LBFGS, /* L-BFGS for x >= 0 of the preconditioned image (Tsai 2018), all data at once: the reference */
 };
 
@@ -66,8 +65,8 @@ double iso_map_passes(const iso_map_state *m); /* over the data so far, the star
 void iso_map_free(iso_map_state *m);
 
 /* A look at Phi. svrg and saga look at anchors, before the update; lbfgs looks after each step. All look at
-   the end, in a pass that `passes` does not count. Phi belongs to one image, or is NAN: bsrem and osl look
-   after each epoch, and then know only the penalty and the change. */
+   the end, in a pass that `passes` does not count. Phi belongs to one image, or is NAN: bsrem looks
+   after each epoch, and then knows only the penalty and the change. */
 struct iso_map_look {
 	size_t size; /* of this struct, as the library has it: look i stands i * size bytes behind the first */
 	double passes; /* over the data so far */

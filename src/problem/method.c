@@ -7,27 +7,23 @@
 #include <stdio.h>
 #include <string.h>
 
-extern const struct method method_mlem, method_osem, method_svrg, method_saga, method_bsrem, method_osl,
-	method_lbfgs, method_pdhg, method_spdhg, method_kem, method_cg, method_pdhg_squares, method_direct,
-	method_fbp;
+/* Families, each a file: lists that end with a row without name. */
+extern const struct method em_methods[], cg_methods[], map_methods[], pdhg_methods[], kem_methods[],
+	direct_methods[];
 extern const struct method method_follow; /* strip/strip_follow.c: no word of 'method' */
 
-static const struct method *const methods[] = {
-	&method_mlem, &method_osem,         &method_svrg,   &method_saga,  &method_bsrem,
-	&method_osl,  &method_lbfgs,        &method_pdhg,   &method_spdhg, &method_kem,
-	&method_cg,   &method_pdhg_squares, &method_direct, &method_fbp,
-};
+static const struct method *const families[] = { em_methods,   cg_methods,  map_methods,
+	                                         pdhg_methods, kem_methods, direct_methods };
 
-enum { METHODS = sizeof methods / sizeof *methods };
+enum { FAMILIES = sizeof families / sizeof *families };
 
 #define LISTED 7 /* names in a message, at most */
 
-_Static_assert(sizeof methods / sizeof *methods < METHOD_WORDS, "room for the words");
-
 const struct method *method_at(const struct model *m, int k)
 {
-	for (int i = 0; i < METHODS; i++)
-		if (!(methods[i]->needs & ~m->has) && k-- == 0) return methods[i];
+	for (int i = 0; i < FAMILIES; i++)
+		for (const struct method *w = families[i]; w->name; w++)
+			if (!(w->needs & ~m->has) && k-- == 0) return w;
 	return NULL;
 }
 
@@ -105,7 +101,7 @@ void method_describe(struct method_words *to, const struct model *m)
 	int k = 0;
 
 	to->about[0] = '\0';
-	for (; (w = method_at(m, k)); k++) {
+	for (; (w = method_at(m, k)) && k < METHOD_WORDS - 1; k++) {
 		to->names[k] = w->name;
 		add(to->about, sizeof to->about, "; ", w->name);
 		add(to->about, sizeof to->about, ": ", w->about);

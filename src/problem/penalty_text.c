@@ -149,16 +149,14 @@ const char *recon_penalty_name(const struct settings *s)
 
 /* ---- what does not go together ---- */
 
-int penalty_check(const struct penalties *p, enum iso_map_method method)
+int penalty_check(const struct penalties *p)
 {
 	if (p->text && p->prior.kind == ISO_PRIOR_TV && p->bowsher)
 		return iso_fail(ISO_EARG,
 		                "'bowsher' does not go with 'penalty' tv, which has no pairs of voxels");
-	if (p->text && p->prior.kind == ISO_PRIOR_RDP && p->epsilon_given && p->prior.epsilon == 0 &&
-	    method != ISO_MAP_OSL)
+	if (p->text && p->prior.kind == ISO_PRIOR_RDP && p->epsilon_given && p->prior.epsilon == 0)
 		return iso_fail(ISO_EARG, "'penalty': epsilon is 0, with which rdp has no gradient where the "
-		                          "image is 0; 'method' "
-		                          "osl alone takes it");
+		                          "image is 0; must be greater than 0");
 	return ISO_OK;
 }
 
@@ -184,11 +182,7 @@ int penalty_check_sharp(const struct penalties *p, const char *method)
 
 struct iso_prior_spec penalty_prior(const struct penalties *p)
 {
-	struct iso_prior_spec prior = p->prior;
-
-	/* 0 would be "not given"; as a float this is 0 */
-	if (p->epsilon_given && prior.epsilon == 0) prior.epsilon = 1e-300;
-	return prior;
+	return p->prior;
 }
 
 void penalty_record(json_t *o, const struct penalties *p, const struct iso_map_result *of)

@@ -138,7 +138,7 @@ struct opt_set map_params(struct penalties *p, const struct model *m, const stru
 /* penalty_text.c: the text of 'penalty' */
 void penalty_help(char *to, size_t size, const struct model *m);
 int penalty_parse(struct penalties *p); /* without a text: ISO_OK */
-int penalty_check(const struct penalties *p, enum iso_map_method method);
+int penalty_check(const struct penalties *p);
 int penalty_check_sharp(const struct penalties *p,
                         const char *method); /* total variation without smoothing, or none */
 struct iso_prior_spec penalty_prior(

@@ -13,8 +13,7 @@ static void check_updates(iso_ctx *ctx, const char *name)
 		const char *name;
 		enum iso_map_method method;
 		int passes;
-	} runs[] = { { "osl", ISO_MAP_OSL, 2 },
-		     { "bsrem", ISO_MAP_BSREM, 2 },
+	} runs[] = { { "bsrem", ISO_MAP_BSREM, 2 },
 		     { "svrg", ISO_MAP_SVRG, 3 },
 		     { "saga", ISO_MAP_SAGA, 3 } };
 	struct map_problem p = problem_begin(ctx, name, 4);

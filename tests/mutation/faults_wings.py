@@ -206,7 +206,6 @@ WINGS = [
           "pow(LEAST, (double)l->done / (double)l->total / 2)", "steps end at a seventh", "test_map_run"),
     fault("bsrem_bound", "src/algo/map", "|| !(most > m->f.most)) return st;", "|| !(most > 1e30)) return st;",
           "voxels grow without bound", "test_map_run"),
-    fault("osl_late", "src/algo/map", "#define MAP_LATE .1 ", "#define MAP_LATE .4 ", "the divisor is cut too early", "test_map_run"),
     fault("map_shuffle", "src/algo/map", "else if (place == with)\n\t\t\tplace = i;", "", "an epoch takes a subset twice",
           "test_map_run test_map"),
     fault("map_balance", "src/algo/map", "#define MAP_BALANCE 1.5 ", "#define MAP_BALANCE 3 ", "steps are longer than documented",

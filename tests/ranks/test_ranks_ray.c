@@ -273,7 +273,7 @@ static iso_real *penalised(iso_op *op, enum iso_map_method method, const struct 
 /* By all ranks and by one; by all ranks also in pieces, where there can be checkpoints. */
 static void maps(void **state)
 {
-	static const enum iso_map_method methods[] = { ISO_MAP_SVRG, ISO_MAP_SAGA, ISO_MAP_BSREM, ISO_MAP_OSL,
+	static const enum iso_map_method methods[] = { ISO_MAP_SVRG, ISO_MAP_SAGA, ISO_MAP_BSREM,
 		                                       ISO_MAP_LBFGS };
 	const struct iso_em_data with = { whole.count, whole.add, whole.mult };
 	struct iso_ray p = model(SUBSETS, ISO_INTERLEAVED);

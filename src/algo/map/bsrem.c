@@ -78,6 +78,8 @@ static int items(iso_map_state *m, struct iso_item *item, int n)
 
 const struct map_method map_bsrem = {
 	.name = "bsrem",
+	.images = 3, /* gradient, preconditioner, balance */
+	.saved = 5,
 	.by_subsets = true,
 	.fresh = true,
 	.rates = true,

@@ -310,6 +310,8 @@ static int items(iso_map_state *m, struct iso_item *item, int n)
 
 const struct map_method map_lbfgs = {
 	.name = "lbfgs",
+	.images = 5 + 2 * (MAP_PAIRS + 1), /* two gradients, scale, free voxels, direction; pairs */
+	.saved = 3 + 2 * (MAP_PAIRS + 1),
 	.start = 2,
 	.take = take,
 	.begin = begin,

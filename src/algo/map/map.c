@@ -13,10 +13,19 @@
 #define MOST_UPDATES 10000000
 #define STEP 1. /* alpha */
 
+extern const struct map_method map_svrg, map_saga, map_bsrem, map_lbfgs;
+
 static const struct map_method *const methods[] = {
-	[ISO_MAP_SVRG] = &map_svrg, [ISO_MAP_SAGA] = &map_saga,   [ISO_MAP_BSREM] = &map_bsrem,
-	[ISO_MAP_OSL] = &map_osl,   [ISO_MAP_LBFGS] = &map_lbfgs,
+	[ISO_MAP_SVRG] = &map_svrg,   [ISO_MAP_SAGA] = &map_saga,         [ISO_MAP_BSREM] = &map_bsrem,
+	[ISO_MAP_LBFGS] = &map_lbfgs,
 };
+
+enum { METHODS = sizeof methods / sizeof *methods };
+
+const struct map_method *map_method(enum iso_map_method method)
+{
+	return (unsigned)method < METHODS ? methods[method] : NULL;
+}
 
 /* ---- checkpoints ---- */
 
@@ -190,9 +199,8 @@ static int check(const struct iso_map *p, const iso_real *x)
 	if (lacks) return iso_fail(ISO_EARG, "map: there is no %s", lacks);
 	int n_sub = iso_op_n_sub(p->op);
 
-	if ((unsigned)p->method >= sizeof methods / sizeof *methods)
-		return iso_fail(ISO_EARG, "map: method is %d, must be 0 to %d", (int)p->method,
-		                (int)(sizeof methods / sizeof *methods) - 1);
+	if (!map_method(p->method))
+		return iso_fail(ISO_EARG, "map: method is %d, must be 0 to %d", (int)p->method, METHODS - 1);
 	if ((unsigned)p->guard > ISO_MAP_NO_GUARDS)
 		return iso_fail(ISO_EARG, "map: guard is %d, must be 0 or 1", (int)p->guard);
 	if (p->passes < 1) return iso_fail(ISO_EARG, "map: %d passes, must be at least 1", p->passes);

@@ -8,7 +8,6 @@
 
 #define MAP_BALANCE 1.5   /* subsets may differ by this factor before the balance image shortens steps */
 #define MAP_STEEPEST 1e24 /* curvature of a row */
-#define MAP_LATE .1       /* of osl: the divisor is at least this share of the sensitivity */
 
 /* P = u / (max(S, M/1.5) + 2 beta C u), with u = x + off; 0 where S is 0. */
 ISO_HD iso_real map_precondition(double u, double sens, double balance, double curvature, double beta)
@@ -19,12 +18,14 @@ ISO_HD iso_real map_precondition(double u, double sens, double balance, double c
 	return (iso_real)(u / ((data > sens ? data : sens) + 2 * beta * curvature * u));
 }
 
-/* One step late: x = B acc / max(S + beta grad R, S/10); acc = x A_b*(rho). */
-ISO_HD iso_real map_late(double acc, double sens, double gradient, double beta, double subsets)
+/* The t >= 0 of which e log t - S t - beta (g t + C (t - x)^2) is greatest, the root of a t^2 + b t = e with a = 2 beta C,
+   b = S + beta g - a x; 0 where S is 0. */
+ISO_HD iso_real map_solve(double x, double e, double sens, double gradient, double curvature, double beta)
 {
-	double least = MAP_LATE * sens, by = sens + beta * gradient;
+	double a = 2 * beta * curvature, b = sens + beta * gradient - a * x, root = sqrt(b * b + 4 * a * e);
 
-	return (iso_real)(sens > 0 ? subsets * acc / (by > least ? by : least) : 0);
+	if (!(sens > 0)) return 0;
+	return (iso_real)(b > 0 ? 2 * e / (b + root) : a > 0 ? (root - b) / (2 * a) : 0);
 }
 
 /* y (A 1) / (A x + a)^2 of a row, its weight in the likelihood's curvature, from its ratios at x and at x + t:

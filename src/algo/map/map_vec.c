@@ -32,10 +32,11 @@ static int gather(iso_ctx *ctx, int64_t n, iso_real *g, iso_real *balance, const
 	return ISO_OK;
 }
 
-static int late(iso_ctx *ctx, int64_t n, iso_real *to, const iso_real *acc, const iso_real *sens,
-                const iso_real *gradient, double beta, double subsets)
+static int solve(iso_ctx *ctx, int64_t n, iso_real *x, const iso_real *e, const iso_real *sens,
+                 const iso_real *gradient, const iso_real *curvature, double beta)
 {
-	EACH to[i] = map_late(acc[i], sens[i], gradient ? gradient[i] : 0, beta, subsets);
+	EACH x[i] = map_solve(x[i], e[i], sens[i], gradient ? gradient[i] : 0, curvature ? curvature[i] : 0,
+	                      beta);
 	return ISO_OK;
 }
 
@@ -100,7 +101,7 @@ static int largest(iso_ctx *ctx, int64_t n, double *r, const iso_real *x, const 
 }
 
 static const struct map_vec map_vec_cpu = {
-	shift,    precondition, gather, late,  row_curvature, root,
+	shift,    precondition, gather, solve, row_curvature, root,
 	scale_of, find_free,    join,   along, limit,         largest,
 };
 

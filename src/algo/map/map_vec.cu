@@ -24,10 +24,12 @@ static __global__ void gather(int64_t n, iso_real *g, iso_real *balance, const i
 	}
 }
 
-static __global__ void late(int64_t n, iso_real *to, const iso_real *acc, const iso_real *sens,
-                            const iso_real *gradient, double beta, double subsets)
+static __global__ void solve(int64_t n, iso_real *x, const iso_real *e, const iso_real *sens,
+                             const iso_real *gradient, const iso_real *curvature, double beta)
 {
-	ISO_GRID_LOOP (i, n) to[i] = map_late(acc[i], sens[i], gradient ? gradient[i] : 0, beta, subsets);
+	ISO_GRID_LOOP (i, n)
+		x[i] = map_solve(x[i], e[i], sens[i], gradient ? gradient[i] : 0,
+		                 curvature ? curvature[i] : 0, beta);
 }
 
 static __global__ void row_curvature(int64_t n, iso_real *here, const iso_real *there, double t)
@@ -118,10 +120,10 @@ static int gather_cuda(iso_ctx *ctx, int64_t n, iso_real *g, iso_real *balance, 
 	return launch("balance", ctx, n, gather, n, g, balance, z, (iso_real)scale);
 }
 
-static int late_cuda(iso_ctx *ctx, int64_t n, iso_real *to, const iso_real *acc, const iso_real *sens,
-                     const iso_real *gradient, double beta, double subsets)
+static int solve_cuda(iso_ctx *ctx, int64_t n, iso_real *x, const iso_real *e, const iso_real *sens,
+                      const iso_real *gradient, const iso_real *curvature, double beta)
 {
-	return launch("one step late", ctx, n, late, n, to, acc, sens, gradient, beta, subsets);
+	return launch("surrogate", ctx, n, solve, n, x, e, sens, gradient, curvature, beta);
 }
 
 static int row_curvature_cuda(iso_ctx *ctx, int64_t n, iso_real *here, const iso_real *there, double t)
@@ -181,6 +183,6 @@ static int largest_cuda(iso_ctx *ctx, int64_t n, double *r, const iso_real *x, c
 }
 
 extern "C" const struct map_vec iso_map_vec_cuda = {
-	shift_cuda, precondition_cuda, gather_cuda, late_cuda,  row_curvature_cuda, root_cuda,
+	shift_cuda, precondition_cuda, gather_cuda, solve_cuda, row_curvature_cuda, root_cuda,
 	scale_cuda, find_free_cuda,    join_cuda,   along_cuda, limit_cuda,         largest_cuda,
 };

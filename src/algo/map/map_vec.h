@@ -17,9 +17,9 @@ struct map_vec {
 	/* g += z; balance = max(balance, scale z) */
 	int (*gather)(iso_ctx *ctx, int64_t n, iso_real *g, iso_real *balance, const iso_real *z,
 	              double scale);
-	/* to = one step late; gradient NULL: 0 */
-	int (*late)(iso_ctx *ctx, int64_t n, iso_real *to, const iso_real *acc, const iso_real *sens,
-	            const iso_real *gradient, double beta, double subsets);
+	/* x = map_solve; gradient and curvature NULL: 0 */
+	int (*solve)(iso_ctx *ctx, int64_t n, iso_real *x, const iso_real *e, const iso_real *sens,
+	             const iso_real *gradient, const iso_real *curvature, double beta);
 	/* here = the rows' weights of the likelihood's curvature; n rows */
 	int (*row_curvature)(iso_ctx *ctx, int64_t n, iso_real *here, const iso_real *there, double t);
 	/* k = sqrt(k), 0 where the sensitivity is 0 */

@@ -97,6 +97,8 @@ static int items(iso_map_state *m, struct iso_item *item, int n)
 
 const struct map_method map_saga = {
 	.name = "saga",
+	.images = 3, /* gradient, preconditioner, balance */
+	.saved = 6,
 	.by_subsets = true,
 	.anchors = true,
 	.rates = true,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the algorithms of penalised likelihood share: the state, and what is done at its start, in every pass and every
-   update. One algorithm a file: svrg.c, saga.c, bsrem.c, osl.c, lbfgs.c; anchor.c has what svrg and saga share. */
+   update. One algorithm a file: svrg.c, saga.c, bsrem.c, lbfgs.c, ...; anchor.c has what svrg and saga share. */
 #ifndef ISO_MAP_STATE_H
 #define ISO_MAP_STATE_H
 
@@ -84,6 +84,7 @@ struct iso_map_state {
 /* An algorithm. */
 struct map_method {
 	const char *name;
+	int images, saved;              /* on the device besides those of the state, and in a checkpoint */
 	int start;                      /* passes that `begin` takes */
 	bool by_subsets;                /* updates take a subset each; else all data */
 	bool anchors;                   /* every second epoch begins with an update of all data: anchor.c */
@@ -96,7 +97,7 @@ struct map_method {
 	int (*restored)(iso_map_state *m);                            /* NULL: nothing */
 };
 
-extern const struct map_method map_svrg, map_saga, map_bsrem, map_osl, map_lbfgs;
+const struct map_method *map_method(enum iso_map_method method);
 
 /* ---- start.c: from the caller's image to the first update ---- */
 

@@ -59,6 +59,8 @@ static int restored(iso_map_state *m)
 
 const struct map_method map_svrg = {
 	.name = "svrg",
+	.images = 3, /* gradient, preconditioner, balance */
+	.saved = 4,
 	.by_subsets = true,
 	.anchors = true,
 	.rates = true,

@@ -150,17 +150,20 @@ static int fit(struct recon *r)
 	return st;
 }
 
-const struct method method_cg = {
-	.name = "cg",
-	.about = "least squares, by conjugate gradients",
-	.needs = MODEL_SIGNS,
-	.takes = TAKES_WORK | TAKES_PENALTY | TAKES_TOLERANCE | TAKES_SIGNS,
-	.start = "0",
-	.iterations = 10,
-	.subsets = 1,
-	.load = LOAD_SQUARES,
-	.check = check,
-	.run = recon_squares,
-	.plan_squares = plan,
-	.fit = fit,
+const struct method cg_methods[] = {
+	{
+		.name = "cg",
+		.about = "least squares, by conjugate gradients",
+		.needs = MODEL_SIGNS,
+		.takes = TAKES_WORK | TAKES_PENALTY | TAKES_TOLERANCE | TAKES_SIGNS,
+		.start = "0",
+		.iterations = 10,
+		.subsets = 1,
+		.load = LOAD_SQUARES,
+		.check = check,
+		.run = recon_squares,
+		.plan_squares = plan,
+		.fit = fit,
+	},
+	{ 0 },
 };

@@ -46,24 +46,26 @@ static int run(iso_problem *problem, struct iso_array *to)
 	return st;
 }
 
-const struct method method_direct = {
-	.name = "direct",
-	.about = "no iterations: each event goes where it most likely came from",
-	.needs = MODEL_EVENTS,
-	.takes = TAKES_METHOD,
-	.iterations = 10,
-	.subsets = 1,
-	.load = LOAD_COUNTS,
-	.run = run,
-};
-
-const struct method method_fbp = {
-	.name = "fbp",
-	.about = "filtered back-projection",
-	.needs = MODEL_FILTERS,
-	.takes = TAKES_METHOD,
-	.iterations = 10,
-	.subsets = 1,
-	.load = LOAD_COUNTS,
-	.run = run,
+const struct method direct_methods[] = {
+	{
+		.name = "direct",
+		.about = "no iterations: each event goes where it most likely came from",
+		.needs = MODEL_EVENTS,
+		.takes = TAKES_METHOD,
+		.iterations = 10,
+		.subsets = 1,
+		.load = LOAD_COUNTS,
+		.run = run,
+	},
+	{
+		.name = "fbp",
+		.about = "filtered back-projection",
+		.needs = MODEL_FILTERS,
+		.takes = TAKES_METHOD,
+		.iterations = 10,
+		.subsets = 1,
+		.load = LOAD_COUNTS,
+		.run = run,
+	},
+	{ 0 },
 };

@@ -52,17 +52,19 @@ int em_iterate(struct recon *r, struct recon_map *m, const struct recon_sens *se
 	.start = "1 everywhere", .iterations = 10, .load = LOAD_COUNTS, .run = recon_em, .plan = em_plan, \
 	.iterate = em_iterate
 
-const struct method method_mlem = {
-	.name = "mlem",
-	.about = "maximum likelihood, from all data in each update",
-	.subsets = 1,
-	.more = "osem",
-	EM,
-};
-
-const struct method method_osem = {
-	.name = "osem",
-	.about = "the same from 'subsets' in turn, which is quicker",
-	.subsets = 8,
-	EM,
+const struct method em_methods[] = {
+	{
+		.name = "mlem",
+		.about = "maximum likelihood, from all data in each update",
+		.subsets = 1,
+		.more = "osem",
+		EM,
+	},
+	{
+		.name = "osem",
+		.about = "the same from 'subsets' in turn, which is quicker",
+		.subsets = 8,
+		EM,
+	},
+	{ 0 },
 };

@@ -177,19 +177,22 @@ int kernel_apply(const struct recon *r, iso_real *to, const iso_real *from, bool
 	return st;
 }
 
-const struct method method_kem = {
-	.name = "kem",
-	.about = "EM with a 'kernel' of other images",
-	.needs = MODEL_COUNTS | MODEL_FEATURES,
-	.takes = TAKES_WORK | TAKES_COUNTS | TAKES_KERNEL,
-	.start = "1 everywhere",
-	.iterations = 10,
-	.subsets = 1,
-	.load = LOAD_COUNTS,
-	.check = check,
-	.run = recon_em,
-	.read = read,
-	.plan = plan_memory,
-	.begin = make_kernel,
-	.iterate = em_iterate,
+const struct method kem_methods[] = {
+	{
+		.name = "kem",
+		.about = "EM with a 'kernel' of other images",
+		.needs = MODEL_COUNTS | MODEL_FEATURES,
+		.takes = TAKES_WORK | TAKES_COUNTS | TAKES_KERNEL,
+		.start = "1 everywhere",
+		.iterations = 10,
+		.subsets = 1,
+		.load = LOAD_COUNTS,
+		.check = check,
+		.run = recon_em,
+		.read = read,
+		.plan = plan_memory,
+		.begin = make_kernel,
+		.iterate = em_iterate,
+	},
+	{ 0 },
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* 'method' svrg, saga, bsrem, osl and lbfgs: penalised likelihood. What they read besides the data, the updates of a frame,
+/* 'method' svrg, saga, bsrem, lbfgs: penalised likelihood. What they read besides the data, the updates of a frame,
    and what the record says of them. Sensitivity and frames are in recon_em.c. */
 #include "problem/problem.h"
 
@@ -76,7 +76,7 @@ static int check(iso_problem *problem)
 	int st = map_check_likelihood(problem);
 
 	if (st || (st = penalty_parse(p)) || (st = parse_bowsher(p))) return st;
-	return penalty_check(p, problem->s.how->map);
+	return penalty_check(p);
 }
 
 /* ---- what is read ---- */
@@ -467,56 +467,51 @@ void map_warn(const struct recon *r, const struct recon_map *m)
 
 #define CHANGE "change over two epochs"
 
-#define MAP(which)                                                                                \
-	.needs = MODEL_COUNTS, .start = "one pass of osem", .tolerance = .005, .one_limit = true, \
-	.map = which, .load = LOAD_COUNTS, .check = check, .run = recon_em, .read = read,         \
-	.plan = plan_memory, .settle = map_settle, .iterate = iterate, .warn = map_warn
+#define MAP(which)                                                                               \
+	.needs = MODEL_COUNTS, .start = "one pass of osem", .one_limit = true, .map = which,     \
+	.load = LOAD_COUNTS, .check = check, .run = recon_em, .read = read, .plan = plan_memory, \
+	.settle = map_settle, .iterate = iterate, .warn = map_warn
 
-const struct method method_svrg = {
-	.name = "svrg",
-	.about = "with a 'penalty', converges in about ten passes",
-	.takes = TAKES_PHI | TAKES_PAIRS | TAKES_STEP,
-	.iterations = 20,
-	.shuffles = true,
-	.residual = CHANGE,
-	MAP(ISO_MAP_SVRG),
-};
-
-const struct method method_saga = {
-	.name = "saga",
-	.about = "as svrg, which it is seldom better than",
-	.takes = TAKES_PHI | TAKES_PAIRS | TAKES_STEP,
-	.iterations = 20,
-	.shuffles = true,
-	.residual = CHANGE,
-	MAP(ISO_MAP_SAGA),
-};
-
-const struct method method_bsrem = {
-	.name = "bsrem",
-	.about = "with a 'penalty', by steps that shrink",
-	.takes = TAKES_PHI | TAKES_PAIRS | TAKES_STEP | TAKES_RELAX,
-	.iterations = 20,
-	.shuffles = true,
-	.residual = CHANGE,
-	MAP(ISO_MAP_BSREM),
-};
-
-const struct method method_osl = {
-	.name = "osl",
-	.about = "one step late, a baseline",
-	.takes = TAKES_PHI | TAKES_PAIRS,
-	.iterations = 20,
-	.residual = CHANGE,
-	MAP(ISO_MAP_OSL),
-};
-
-const struct method method_lbfgs = {
-	.name = "lbfgs",
-	.about = "with a 'penalty', from all data in each update (the reference)",
-	.takes = TAKES_PHI | TAKES_PAIRS,
-	.iterations = 400,
-	.in_memory = true,
-	.residual = "KKT residual",
-	MAP(ISO_MAP_LBFGS),
+const struct method map_methods[] = {
+	{
+		.name = "svrg",
+		.about = "with a 'penalty', converges in about ten passes",
+		.takes = TAKES_PHI | TAKES_PAIRS | TAKES_STEP,
+		.iterations = 20,
+		.shuffles = true,
+		.tolerance = .005,
+		.residual = CHANGE,
+		MAP(ISO_MAP_SVRG),
+	},
+	{
+		.name = "saga",
+		.about = "as svrg, which it is seldom better than",
+		.takes = TAKES_PHI | TAKES_PAIRS | TAKES_STEP,
+		.iterations = 20,
+		.shuffles = true,
+		.tolerance = .005,
+		.residual = CHANGE,
+		MAP(ISO_MAP_SAGA),
+	},
+	{
+		.name = "bsrem",
+		.about = "with a 'penalty', by steps that shrink",
+		.takes = TAKES_PHI | TAKES_PAIRS | TAKES_STEP | TAKES_RELAX,
+		.iterations = 20,
+		.shuffles = true,
+		.tolerance = .005,
+		.residual = CHANGE,
+		MAP(ISO_MAP_BSREM),
+	},
+	{
+		.name = "lbfgs",
+		.about = "with a 'penalty', from all data in each update (the reference)",
+		.takes = TAKES_PHI | TAKES_PAIRS,
+		.iterations = 400,
+		.in_memory = true,
+		.tolerance = .005,
+		.residual = "KKT residual",
+		MAP(ISO_MAP_LBFGS),
+	},
+	{ 0 },
 };

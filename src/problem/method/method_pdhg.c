@@ -274,35 +274,36 @@ static int fit(struct recon *r)
 	.one_limit = true, .in_memory = true, .residual = GAP, .load = LOAD_COUNTS, .check = check_counts, \
 	.run = recon_em, .plan = plan_counts, .settle = map_settle, .iterate = iterate, .warn = map_warn
 
-const struct method method_pdhg = {
-	.name = "pdhg",
-	.about = "total variation that is not smoothed, from all data in each update",
-	.iterations = 500,
-	.subsets = 1,
-	.more = "spdhg",
-	COUNTS,
-};
-
-const struct method method_spdhg = {
-	.name = "spdhg",
-	.about = "the same from 'subsets', which is quicker",
-	.iterations = 100,
-	.shuffles = true,
-	COUNTS,
-};
-
-const struct method method_pdhg_squares = {
-	.name = "pdhg",
-	.about = "total variation with a duality gap that tells how near the end is",
-	.needs = MODEL_SIGNS,
-	.takes = TAKES_WORK | TAKES_PENALTY | TAKES_TOLERANCE | TAKES_SIGNS,
-	.start = "0",
-	.iterations = 500,
-	.subsets = 1,
-	.tolerance = 1e-4,
-	.load = LOAD_SQUARES,
-	.check = check_squares,
-	.run = recon_squares,
-	.plan_squares = plan_squares,
-	.fit = fit,
+const struct method pdhg_methods[] = {
+	{
+		.name = "pdhg",
+		.about = "total variation that is not smoothed, from all data in each update",
+		.iterations = 500,
+		.subsets = 1,
+		.more = "spdhg",
+		COUNTS,
+	},
+	{
+		.name = "spdhg",
+		.about = "the same from 'subsets', which is quicker",
+		.iterations = 100,
+		.shuffles = true,
+		COUNTS,
+	},
+	{
+		.name = "pdhg",
+		.about = "total variation with a duality gap that tells how near the end is",
+		.needs = MODEL_SIGNS,
+		.takes = TAKES_WORK | TAKES_PENALTY | TAKES_TOLERANCE | TAKES_SIGNS,
+		.start = "0",
+		.iterations = 500,
+		.subsets = 1,
+		.tolerance = 1e-4,
+		.load = LOAD_SQUARES,
+		.check = check_squares,
+		.run = recon_squares,
+		.plan_squares = plan_squares,
+		.fit = fit,
+	},
+	{ 0 },
 };
