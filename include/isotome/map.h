@@ -19,6 +19,7 @@ enum iso_map_method {
 	ISO_MAP_SAGA,  /* the same, with ratios renewed at every update between two anchors */
 	ISO_MAP_BSREM, /* Ahn and Fessler 2003, steps that shrink; svrg is nearer after as many passes */
 	ISO_MAP_LBFGS, /* L-BFGS for x >= 0 of the preconditioned image (Tsai 2018), all data at once: the reference */
+	ISO_MAP_DEPIERRO, /* De Pierro 1995: EM by separable surrogates; with one subset Phi never falls */
 };
 
 /* If an image has 1.5 times the counts, or Phi falls from one anchor to the next, svrg and saga go back to the

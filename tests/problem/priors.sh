@@ -53,11 +53,11 @@ done
 
 # ---- what does not go together ----
 for method in mlem osem; do
-	refused 2 "--penalty goes with --method svrg, saga, bsrem, lbfgs, pdhg or spdhg, not $method" --method $method \
+	refused 2 "--penalty goes with --method svrg, saga, bsrem, lbfgs, depierro, pdhg or spdhg, not $method" --method $method \
 		--penalty rdp:1
 done
-refused 2 '--kappa goes with --method svrg, saga, bsrem or lbfgs, not mlem' --kappa auto
-refused 2 '--bowsher goes with --method svrg, saga, bsrem or lbfgs, not osem' --method osem --bowsher truth.nii
+refused 2 '--kappa goes with --method svrg, saga, bsrem, lbfgs or depierro, not mlem' --kappa auto
+refused 2 '--bowsher goes with --method svrg, saga, bsrem, lbfgs or depierro, not osem' --method osem --bowsher truth.nii
 refused 2 '--tolerance goes with --method svrg, saga' --tolerance 0.1
 refused 2 '--kernel goes with --method kem, not svrg' "${svrg[@]}" --kernel truth.nii
 refused 2 '--nonneg does not go with model ray' "${svrg[@]}" --nonneg

@@ -13,11 +13,11 @@
 #define MOST_UPDATES 10000000
 #define STEP 1. /* alpha */
 
-extern const struct map_method map_svrg, map_saga, map_bsrem, map_lbfgs;
+extern const struct map_method map_svrg, map_saga, map_bsrem, map_lbfgs, map_depierro;
 
 static const struct map_method *const methods[] = {
 	[ISO_MAP_SVRG] = &map_svrg,   [ISO_MAP_SAGA] = &map_saga,         [ISO_MAP_BSREM] = &map_bsrem,
-	[ISO_MAP_LBFGS] = &map_lbfgs,
+	[ISO_MAP_LBFGS] = &map_lbfgs, [ISO_MAP_DEPIERRO] = &map_depierro,
 };
 
 enum { METHODS = sizeof methods / sizeof *methods };

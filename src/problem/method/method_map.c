@@ -513,5 +513,16 @@ const struct method map_methods[] = {
 		.residual = "KKT residual",
 		MAP(ISO_MAP_LBFGS),
 	},
+	{
+		.name = "depierro",
+		.about = "EM with a 'penalty', in which no update makes the image worse; slow",
+		.takes = TAKES_PHI | TAKES_PAIRS,
+		.iterations = 100,
+		.subsets = 1,
+		.more = "svrg",
+		.tolerance = .0005,
+		.residual = CHANGE,
+		MAP(ISO_MAP_DEPIERRO),
+	},
 	{ 0 },
 };
