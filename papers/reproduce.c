@@ -18,7 +18,7 @@ static const char *const paper_names[] = {
 static const char *const scale_names[] = { "tiny", "small", "full", NULL }; /* as enum study_scale */
 static const char *const part_names[] = { "study", "experiment", "times", NULL };
 
-struct settings {
+struct reproduce_settings {
 	const char *paper, *folder, *scale, *only, *msot;
 	double events;
 	int64_t seeds;
@@ -61,7 +61,7 @@ static int check_outputs(const struct cmd *c, const char *outputs)
 }
 
 /* The work is done in another folder: `path` of the recording must not depend on it. */
-static int check_parts(char path[PATH_MAX], const struct paper *p, const struct settings *s)
+static int check_parts(char path[PATH_MAX], const struct paper *p, const struct reproduce_settings *s)
 {
 	if (!(p->takes & STUDY_PARTS) && s->only)
 		return iso_fail(ISO_EARG, "--only is for wang2013; %s is run as a whole", s->paper);
@@ -74,7 +74,7 @@ static int check_parts(char path[PATH_MAX], const struct paper *p, const struct 
 	return ISO_OK;
 }
 
-static int run(struct cmd *c, const struct settings *s)
+static int run(struct cmd *c, const struct reproduce_settings *s)
 {
 	double began_s = iso_now_s();
 	char path[PATH_MAX];
@@ -107,7 +107,7 @@ static int run(struct cmd *c, const struct settings *s)
 
 int main_reproduce(int argc, char **argv)
 {
-	struct settings s = { .scale = "small" };
+	struct reproduce_settings s = { .scale = "small" };
 	struct cmd c = { 0 };
 	struct opt own[] = {
 		{ 0, "paper", .text = &s.paper, .words = paper_names, .value = "PAPER", .positional = true,

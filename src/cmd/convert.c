@@ -13,7 +13,7 @@ enum { BLOCK = 1 << 18 }; /* events in memory at a time */
 
 #define MOVED_MM 1e-3 /* ends nearer than this to their crystal are its place, but for rounding */
 
-struct settings {
+struct convert_settings {
 	const char *from, *to, *scanner;
 	double voxel[3], centre[3], start_s, duration_s;
 	struct iso_dicom dicom;
@@ -50,7 +50,7 @@ static const struct opt_usage usage = {
 };
 
 /* A grid from the options, where given, over that of the file. */
-static int place(struct iso_array *a, const struct cmd *c, const struct settings *s)
+static int place(struct iso_array *a, const struct cmd *c, const struct convert_settings *s)
 {
 	bool voxel = cmd_given(c, "voxel"), centre = cmd_given(c, "centre");
 
@@ -70,14 +70,14 @@ static int place(struct iso_array *a, const struct cmd *c, const struct settings
 }
 
 /* What a viewer would take for another quantity. */
-static void tell_unit(struct cmd *c, const struct settings *s, const struct iso_array *a)
+static void tell_unit(struct cmd *c, const struct convert_settings *s, const struct iso_array *a)
 {
 	if (strcmp(a->unit, "Bq/mL") == 0 || strcmp(a->unit, "g/mL") == 0) return;
 	record_warn(&c->record, "%s is in %s, not in Bq/mL. The DICOM series says Units CNTS.", s->from,
 	            a->unit[0] ? a->unit : "no known unit");
 }
 
-static int write_dicom(struct cmd *c, struct settings *s, const struct iso_array *a)
+static int write_dicom(struct cmd *c, struct convert_settings *s, const struct iso_array *a)
 {
 	int st;
 
@@ -89,7 +89,7 @@ static int write_dicom(struct cmd *c, struct settings *s, const struct iso_array
 	return (st = cmd_text(c)) ? st : iso_dicom_write(s->to, a, &s->dicom, c->text);
 }
 
-static int convert_array(struct cmd *c, struct settings *s)
+static int convert_array(struct cmd *c, struct convert_settings *s)
 {
 	struct iso_array a = { 0 };
 	int st;
@@ -109,7 +109,7 @@ done:
 /* ---- events ---- */
 
 /* What the target has no place for. */
-static void warn_lost(struct cmd *c, const struct settings *s, const struct iso_events *e)
+static void warn_lost(struct cmd *c, const struct convert_settings *s, const struct iso_events *e)
 {
 	char lost[128] = "";
 
@@ -129,7 +129,7 @@ struct copy {
 };
 
 /* What the options say of the scan, in place of what the file says of it. */
-static void set_times(struct cmd *c, const struct settings *s, struct iso_events *e)
+static void set_times(struct cmd *c, const struct convert_settings *s, struct iso_events *e)
 {
 	if (cmd_given(c, "duration-s")) {
 		input_overridden(&c->record, s->from, "duration-s", s->duration_s, e->duration_s, "s");
@@ -141,7 +141,7 @@ static void set_times(struct cmd *c, const struct settings *s, struct iso_events
 	}
 }
 
-static int append(struct copy *k, const struct settings *s, struct iso_events *e)
+static int append(struct copy *k, const struct convert_settings *s, struct iso_events *e)
 {
 	double moved;
 	int st = ISO_OK;
@@ -158,7 +158,7 @@ static int append(struct copy *k, const struct settings *s, struct iso_events *e
 }
 
 /* A text is read whole, records a block at a time. */
-static int copy_events(struct copy *k, struct cmd *c, const struct settings *s)
+static int copy_events(struct copy *k, struct cmd *c, const struct convert_settings *s)
 {
 	struct iso_events e = { 0 };
 	iso_event_file *f = NULL;
@@ -187,7 +187,7 @@ done:
 	return st;
 }
 
-static int close_copy(struct copy *k, struct cmd *c, const struct settings *s)
+static int close_copy(struct copy *k, struct cmd *c, const struct convert_settings *s)
 {
 	if (k->n_bad == k->n)
 		return iso_fail(ISO_EINPUT, "%s: none of its %" PRId64 " events is usable", s->from, k->n);
@@ -197,7 +197,7 @@ static int close_copy(struct copy *k, struct cmd *c, const struct settings *s)
 	return cmd_close_events(c, &k->w);
 }
 
-static int convert_events(struct cmd *c, struct settings *s)
+static int convert_events(struct cmd *c, struct convert_settings *s)
 {
 	iso_scanner *scanner = NULL;
 	struct copy k = { 0 };
@@ -219,14 +219,14 @@ static int convert_events(struct cmd *c, struct settings *s)
 
 enum what { ARRAYS, EVENTS, STRIPS, TRACES };
 
-static enum what what_of(const struct settings *s)
+static enum what what_of(const struct convert_settings *s)
 {
 	if (iso_is_recording(s->from) || iso_is_recording(s->to)) return TRACES;
 	if (iso_kind_is(s->from, ISO_STRIPS_FILE) || iso_kind_is(s->to, ISO_STRIPS_FILE)) return STRIPS;
 	return cmd_is_events(s->from) || cmd_is_events(s->to) ? EVENTS : ARRAYS;
 }
 
-static int convert(struct cmd *c, struct settings *s, enum what what)
+static int convert(struct cmd *c, struct convert_settings *s, enum what what)
 {
 	if (what == TRACES) return convert_sound(c, s->from, s->to, s->scanner);
 	if (what == STRIPS) return strip_convert(&c->record, s->from, s->to, &s->strips);
@@ -280,7 +280,7 @@ static int check_options(const struct cmd *c, enum what what)
 }
 
 /* A series of DICOM files is a folder; its options are for that alone. */
-static int check_dicom(const struct cmd *c, const struct settings *s, enum what what)
+static int check_dicom(const struct cmd *c, const struct convert_settings *s, enum what what)
 {
 	static const char *const options[] = { "patient-name", "patient-id", "series-description", NULL };
 	const char *given = cmd_given_of(c, options);
@@ -303,7 +303,7 @@ static int check_dicom(const struct cmd *c, const struct settings *s, enum what 
 	return ISO_OK;
 }
 
-static int check_output(const struct cmd *c, const struct settings *s, enum what what)
+static int check_output(const struct cmd *c, const struct convert_settings *s, enum what what)
 {
 	int st = check_dicom(c, s, what);
 
@@ -324,7 +324,7 @@ static int check_output(const struct cmd *c, const struct settings *s, enum what
 
 int main_convert(int argc, char **argv)
 {
-	struct settings s = { .read.size = sizeof s.read, .strips.size = sizeof s.strips };
+	struct convert_settings s = { .read.size = sizeof s.read, .strips.size = sizeof s.strips };
 	struct opt own[] = {
 		CMD_ARGUMENT("from", s.from, OPT_MAY_READ, "FROM", "file to read"),
 		CMD_ARGUMENT("to", s.to, OPT_WRITES, "TO", "file to write, or a folder (scan/) for DICOM"),

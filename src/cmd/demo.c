@@ -38,7 +38,7 @@ struct equal {
 	double contrast, noise[2];
 };
 
-struct settings {
+struct demo_settings {
 	const struct demo *demo;
 	const char *name, *folder;
 	double counts;
@@ -257,7 +257,8 @@ static const char *lowers(const struct equal *e)
 }
 
 /* For few events, few crystal pairs are enough. */
-static void make_line(struct line *l, const struct step *s, const struct cmd *c, const struct settings *set)
+static void make_line(struct line *l, const struct step *s, const struct cmd *c,
+                      const struct demo_settings *set)
 {
 	const struct equal *e = &set->equal;
 	const double counts = set->counts;
@@ -336,7 +337,7 @@ static void print_measure(const struct demo *d, const char *image)
 	printf("isotome measure rmse %s truth.nii%s", image, d->scale == ISO_SCALE_FIT ? " --scale fit" : "");
 }
 
-static void print_all(const struct cmd *c, const struct settings *s)
+static void print_all(const struct cmd *c, const struct demo_settings *s)
 {
 	struct line l;
 
@@ -362,7 +363,7 @@ static int check_output(const struct cmd *c, const char *path)
 	                                    : cmd_check_output(c, path);
 }
 
-static int check_outputs(const struct cmd *c, const struct settings *s)
+static int check_outputs(const struct cmd *c, const struct demo_settings *s)
 {
 	int st = s->demo->phantom ? iso_target_check("phantom.yaml", c->force) : ISO_OK;
 	struct line l;
@@ -468,7 +469,7 @@ static void forget_peak_memory(void)
 	}
 }
 
-static int run_steps(struct cmd *c, struct settings *s)
+static int run_steps(struct cmd *c, struct demo_settings *s)
 {
 	struct line l;
 	int st = iso_out_text("scanner.yaml", s->demo->scanner);
@@ -523,7 +524,7 @@ static void print_open(const struct cmd *c, const char *folder)
 	puts("/report.html");
 }
 
-static int tell_results(struct cmd *c, const struct settings *s, double seconds, const double nrmse[2])
+static int tell_results(struct cmd *c, const struct demo_settings *s, double seconds, const double nrmse[2])
 {
 	const struct demo *d = s->demo;
 	struct stat events = { 0 };
@@ -553,7 +554,7 @@ static int tell_results(struct cmd *c, const struct settings *s, double seconds,
 	return ISO_OK;
 }
 
-static int run(struct cmd *c, struct settings *s)
+static int run(struct cmd *c, struct demo_settings *s)
 {
 	double began_s = iso_now_s(), nrmse[2];
 	struct iso_plan plan = { 0 };
@@ -574,7 +575,7 @@ static int run(struct cmd *c, struct settings *s)
 
 int main_demo(int argc, char **argv)
 {
-	struct settings s = { .demo = demos, .name = "ring" };
+	struct demo_settings s = { .demo = demos, .name = "ring" };
 	struct cmd c = { 0 };
 	struct opt own[] = {
 		{ 0, "name", .text = &s.name, .words = names, .value = "NAME", .positional = true,

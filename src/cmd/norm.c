@@ -12,7 +12,7 @@
 #define MISFIT 1.5
 #define OTHER_SCALE 2
 
-struct settings {
+struct norm_settings {
 	const char *scanner, *flat, *expected, *out, *crystals, *method;
 	struct iso_norm_options o;
 };
@@ -30,7 +30,7 @@ static const struct opt_usage usage = {
 	"  isotome norm meng2019.yaml flat.npy --expected ideal.npy --method lor -o n.npy\n",
 };
 
-static int check(const struct cmd *c, const struct settings *s)
+static int check(const struct cmd *c, const struct norm_settings *s)
 {
 	int st;
 
@@ -117,7 +117,7 @@ static int write_crystals(struct cmd *c, const char *path, const struct iso_pane
 }
 
 /* The factors take the place of the counts. */
-static int compute(struct cmd *c, const struct settings *s, const struct iso_panels *p, struct iso_array *y,
+static int compute(struct cmd *c, const struct norm_settings *s, const struct iso_panels *p, struct iso_array *y,
                    const struct iso_array *e, double *efficiency)
 {
 	struct iso_norm_figures f = { .size = sizeof f };
@@ -133,7 +133,7 @@ static int compute(struct cmd *c, const struct settings *s, const struct iso_pan
 	return s->crystals ? write_crystals(c, s->crystals, p, efficiency) : ISO_OK;
 }
 
-static int run(struct cmd *c, const struct settings *s)
+static int run(struct cmd *c, const struct norm_settings *s)
 {
 	struct iso_array y = { 0 }, e = { 0 };
 	struct iso_plan plan = { 0 };
@@ -169,7 +169,7 @@ done:
 int main_norm(int argc, char **argv)
 {
 	static const char *const methods[] = { "crystal", "lor", NULL };
-	struct settings s = { .method = "crystal", .o.size = sizeof s.o };
+	struct norm_settings s = { .method = "crystal", .o.size = sizeof s.o };
 	struct opt own[] = {
 		CMD_ARGUMENT("scanner", s.scanner, OPT_READS, "SCANNER",
 		             "scanner description (kind: panels)"),

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-struct settings {
+struct phantom_settings {
 	const char *name, *out, *mu;
 	bool list;
 	int64_t size[3];
@@ -34,7 +34,8 @@ static int64_t voxels_at_a_time(const struct iso_grid *g)
 	return all < RASTER_PIECE ? all : slice > RASTER_PIECE ? slice : RASTER_PIECE;
 }
 
-static int make(struct cmd *c, const struct settings *s, const iso_phantom *p, const struct iso_grid *g)
+static int make(struct cmd *c, const struct phantom_settings *s, const iso_phantom *p,
+                const struct iso_grid *g)
 {
 	struct iso_array activity = { 0 }, mu = { 0 };
 	struct iso_plan plan = { 0 };
@@ -65,7 +66,7 @@ done:
 	return st;
 }
 
-static int run(struct cmd *c, const struct settings *s)
+static int run(struct cmd *c, const struct phantom_settings *s)
 {
 	iso_phantom *p = NULL;
 	struct iso_grid g;
@@ -85,7 +86,7 @@ done:
 
 int main_phantom(int argc, char **argv)
 {
-	struct settings s = { .samples = 5 };
+	struct phantom_settings s = { .samples = 5 };
 	struct opt own[] = {
 		CMD_ARGUMENT("phantom", s.name, OPT_MAY_READ, "NAME|FILE",
 		             "built-in phantom (see --list), or a file of shapes"),

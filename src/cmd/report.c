@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-struct settings {
+struct report_settings {
 	struct opt_list images;
 	const char *out, *truth, *title, *overlay, *viewer, *spheres;
 	double line[6]; /* from, to */
@@ -31,7 +31,7 @@ static const struct opt_usage usage = {
 
 static const char *const switches[] = { "on", "off", NULL };
 
-static int check(const struct cmd *c, const struct settings *s)
+static int check(const struct cmd *c, const struct report_settings *s)
 {
 	if (cmd_given(c, "profile-from") != cmd_given(c, "profile-to"))
 		return iso_fail(ISO_EARG, "--profile-from and --profile-to go together");
@@ -80,7 +80,7 @@ static int record_images(struct cmd *c, const struct iso_report *r, const char *
 	return record_result(&c->record, "nema", nema) ? ISO_ENOMEM : st;
 }
 
-static int run(struct cmd *c, const struct settings *s)
+static int run(struct cmd *c, const struct report_settings *s)
 {
 	const struct iso_report_options o = { .title = s->title,
 		                              .overlay = s->overlay,
@@ -105,7 +105,7 @@ static int run(struct cmd *c, const struct settings *s)
 
 int main_report(int argc, char **argv)
 {
-	struct settings s = { .viewer = "on" };
+	struct report_settings s = { .viewer = "on" };
 	struct cmd c = { 0 };
 	struct opt own[] = {
 		{ 0, "images", .rest = &s.images, .file = OPT_MAY_READ, .value = "IMAGE", .positional = true,

@@ -12,7 +12,7 @@
 
 #define MOST_PAIRS 1e15
 
-struct settings {
+struct srm_settings {
 	const char *source, *out, *symmetry, *import, *export, *add;
 	int64_t pairs, first, seed, outcomes, max_offset;
 	double until, share, min_weight, per_column;
@@ -45,7 +45,7 @@ static bool is_matrix(const char *path)
 }
 
 /* What a matrix says itself, and what others than photon transport can't use. */
-static int check_source(const struct cmd *c, const struct settings *s)
+static int check_source(const struct cmd *c, const struct srm_settings *s)
 {
 	static const char *const run[] = { "pairs",         "first",    "until-counts",
 		                           "seed",          "symmetry", "outcomes",
@@ -71,7 +71,8 @@ static int check_source(const struct cmd *c, const struct settings *s)
 }
 
 /* What another program left in its matrix stays there. */
-static struct iso_srm_bound bound(const struct cmd *c, const struct settings *s, const struct iso_srm_info *i)
+static struct iso_srm_bound bound(const struct cmd *c, const struct srm_settings *s,
+                                  const struct iso_srm_info *i)
 {
 	struct iso_srm_bound b = { .max_offset = (int)s->max_offset };
 
@@ -84,7 +85,7 @@ static struct iso_srm_bound bound(const struct cmd *c, const struct settings *s,
 	return b;
 }
 
-static int check(struct cmd *c, const struct settings *s)
+static int check(struct cmd *c, const struct srm_settings *s)
 {
 	const struct cmd as_forced = { .force = c->force || s->go_on };
 	int st;
@@ -141,7 +142,7 @@ static int import_rows(struct cmd *c, iso_srm **m, const struct iso_panels *p, c
 	return st;
 }
 
-static int from_scanner(struct cmd *c, iso_srm **m, const struct settings *s)
+static int from_scanner(struct cmd *c, iso_srm **m, const struct srm_settings *s)
 {
 	const struct iso_srm_options o = {
 		.size = sizeof o,
@@ -172,7 +173,7 @@ done:
 }
 
 /* Pairs still to be simulated. */
-static int64_t pairs_left(const struct cmd *c, const struct iso_srm_info *i, const struct settings *s)
+static int64_t pairs_left(const struct cmd *c, const struct iso_srm_info *i, const struct srm_settings *s)
 {
 	bool asked = cmd_given(c, "pairs") || s->until > 0 || !is_matrix(s->source);
 	int64_t most = s->until > 0 && !cmd_given(c, "pairs") ? (int64_t)MOST_PAIRS : s->pairs;
@@ -181,7 +182,7 @@ static int64_t pairs_left(const struct cmd *c, const struct iso_srm_info *i, con
 	return most > i->pairs ? most - i->pairs : 0;
 }
 
-static int simulate(struct cmd *c, iso_srm *m, const struct settings *s)
+static int simulate(struct cmd *c, iso_srm *m, const struct srm_settings *s)
 {
 	struct iso_plan p = { 0 };
 	struct iso_srm_info i;
@@ -212,7 +213,7 @@ static const struct fact facts[] = {
 	{ 0 },
 };
 
-static void say_matrix(struct cmd *c, const struct settings *s, const struct iso_srm_info *i)
+static void say_matrix(struct cmd *c, const struct srm_settings *s, const struct iso_srm_info *i)
 {
 	if (i->pairs > 0)
 		term_say(&c->term, "%.4g pairs in each of %d voxels; %.3g counts an element in the core",
@@ -234,7 +235,7 @@ static int export_rows(struct cmd *c, const iso_srm *m, const char *path)
 	return st;
 }
 
-static int write_matrix(struct cmd *c, const iso_srm *m, const struct settings *s)
+static int write_matrix(struct cmd *c, const iso_srm *m, const struct srm_settings *s)
 {
 	const char *command = json_string_value(json_object_get(c->record.root, "command"));
 	struct iso_srm_info info;
@@ -253,7 +254,7 @@ static int write_matrix(struct cmd *c, const iso_srm *m, const struct settings *
 
 /* After an interruption the context serves no more: another one, on the CPU, ends the work. A matrix
    without counts keeps the bound that it has, unless another is asked for. */
-static int finish(struct cmd *c, iso_srm *m, const struct iso_srm_info *i, const struct settings *s)
+static int finish(struct cmd *c, iso_srm *m, const struct iso_srm_info *i, const struct srm_settings *s)
 {
 	static const char *const bounds[] = { "share", "min-weight", "per-column", "max-offset", NULL };
 	struct iso_srm_bound b = bound(c, s, i);
@@ -266,7 +267,7 @@ static int finish(struct cmd *c, iso_srm *m, const struct iso_srm_info *i, const
 	return st ? st : write_matrix(c, m, s);
 }
 
-static int run(struct cmd *c, const struct settings *s)
+static int run(struct cmd *c, const struct srm_settings *s)
 {
 	struct iso_srm_info i = { 0 };
 	iso_srm *m = NULL;
@@ -290,7 +291,7 @@ static int run(struct cmd *c, const struct settings *s)
 
 enum { OPTIONS = 25 };
 
-static void list_options(struct opt o[OPTIONS], struct settings *s)
+static void list_options(struct opt o[OPTIONS], struct srm_settings *s)
 {
 	const struct opt own[OPTIONS] = {
 		CMD_ARGUMENT("source", s->source, OPT_MAY_READ, "SOURCE",
@@ -359,13 +360,13 @@ static void list_options(struct opt o[OPTIONS], struct settings *s)
 
 int main_srm(int argc, char **argv)
 {
-	struct settings s = { .symmetry = "auto",
-		              .pairs = 20000000,
-		              .seed = 1,
-		              .outcomes = 1,
-		              .share = .8,
-		              .rayleigh = true,
-		              .reentry = true };
+	struct srm_settings s = { .symmetry = "auto",
+		                  .pairs = 20000000,
+		                  .seed = 1,
+		                  .outcomes = 1,
+		                  .share = .8,
+		                  .rayleigh = true,
+		                  .reentry = true };
 	struct opt own[OPTIONS];
 	struct cmd c = { 0 };
 	struct opt_set sets[] = { { NULL, own }, cmd_common(&c, CMD_COMPUTES | CMD_WRITES), { 0 } };

@@ -6,7 +6,7 @@
 
 static const char *const axes[] = { "x", "y", "z", "all", NULL };
 
-struct settings {
+struct fwhm_settings {
 	struct iso_fwhm p;
 	const char *in, *axis;
 };
@@ -25,7 +25,7 @@ static const struct fact widths[] = {
 	{ 0 },
 };
 
-static int run(struct measure *m, const struct settings *s)
+static int run(struct measure *m, const struct fwhm_settings *s)
 {
 	struct iso_width w[3];
 	struct row row[3];
@@ -64,7 +64,7 @@ static const struct opt_usage usage = {
 
 int measure_fwhm(struct measure *m)
 {
-	struct settings s = { .axis = "all" };
+	struct fwhm_settings s = { .axis = "all" };
 	struct opt own[] = {
 		measure_word(m, "widths of a peak"),
 		CMD_ARGUMENT("image", s.in, OPT_NO_FILE, "IMAGE", "image with a voxel size"),

@@ -9,7 +9,7 @@
 
 #define MAX_SAMPLES 1e6
 
-struct settings {
+struct profile_settings {
 	const char *in, *out;
 	struct iso_profile p;
 };
@@ -111,7 +111,7 @@ static int put(struct measure *m, const char *out, const struct row *row, int64_
 	return ISO_OK;
 }
 
-static int run(struct measure *m, struct settings *s)
+static int run(struct measure *m, struct profile_settings *s)
 {
 	double *value;
 	struct row *row;
@@ -146,7 +146,7 @@ static const struct opt_usage usage = {
 
 int measure_profile(struct measure *m)
 {
-	struct settings s = { 0 };
+	struct profile_settings s = { 0 };
 	struct opt own[] = {
 		measure_word(m, "values along a line"),
 		CMD_ARGUMENT("image", s.in, OPT_MAY_READ, "IMAGE", "image with a voxel size"),

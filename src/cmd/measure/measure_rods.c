@@ -2,7 +2,7 @@
 /* isotome measure rods: widths of the rods of a Derenzo phantom, and the valleys between them. */
 #include "measure.h"
 
-struct settings {
+struct rods_settings {
 	const char *in, *phantom, *out;
 	double slab, diameter;
 };
@@ -99,7 +99,7 @@ static int figure(double *fwhm, const struct iso_rods *r, double diameter)
 	return iso_fail(ISO_EARG, "--diameter %g: the phantom has no rods of that diameter", diameter);
 }
 
-static int run(struct measure *m, const struct settings *s)
+static int run(struct measure *m, const struct rods_settings *s)
 {
 	iso_phantom *p = NULL;
 	struct row row[SIZES];
@@ -133,7 +133,7 @@ static const struct opt_usage usage = {
 
 int measure_rods(struct measure *m)
 {
-	struct settings s = { .diameter = NAN };
+	struct rods_settings s = { .diameter = NAN };
 	struct opt own[] = {
 		measure_word(m, "rods of a Derenzo phantom"),
 		CMD_ARGUMENT("image", s.in, OPT_MAY_READ, "IMAGE", "image with a voxel size"),

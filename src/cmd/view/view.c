@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-struct settings {
+struct view_settings {
 	const char *image, *out;
 	const char *kind, *at, *axis, *labels;
 	struct iso_picture picture;
@@ -36,7 +36,7 @@ static const enum iso_picture_at place_at[] = { ISO_AT_CENTRE, ISO_AT_MAX, ISO_A
 static const char *const labels[] = { "anatomy", "axes", "none", NULL };
 static const char *const axes[] = { "x", "y", "z", NULL };
 
-static int take_at(struct settings *s)
+static int take_at(struct view_settings *s)
 {
 	const struct opt point = { 0, "at", .real = s->picture.point, .count = 3,
 		                   .value = "X,Y,Z, object, centre or max" };
@@ -49,7 +49,7 @@ static int take_at(struct settings *s)
 }
 
 /* Options that say nothing in this kind of picture are mistakes. */
-static int check_kind(const struct cmd *c, const struct settings *s)
+static int check_kind(const struct cmd *c, const struct view_settings *s)
 {
 	static const char *const montage[] = { "axis", "every", "columns", NULL };
 	const char *given = cmd_given_of(c, montage);
@@ -64,7 +64,7 @@ static int check_kind(const struct cmd *c, const struct settings *s)
 }
 
 /* Percentiles and window are two ways to say one thing; both are pairs that rise. */
-static int check_window(const struct cmd *c, const struct settings *s)
+static int check_window(const struct cmd *c, const struct view_settings *s)
 {
 	const struct {
 		const char *name;
@@ -80,7 +80,7 @@ static int check_window(const struct cmd *c, const struct settings *s)
 	return ISO_OK;
 }
 
-static int take_words(const struct cmd *c, struct settings *s)
+static int take_words(const struct cmd *c, struct view_settings *s)
 {
 	int st;
 
@@ -98,7 +98,7 @@ static const char *window_by(const struct cmd *c)
 	return cmd_given(c, "window") ? "window" : cmd_given(c, "percent") ? "percent" : "object";
 }
 
-static int note(struct cmd *c, const struct settings *s, const struct iso_array *a,
+static int note(struct cmd *c, const struct view_settings *s, const struct iso_array *a,
                 const struct iso_pixels *p, const struct iso_picture_info *info)
 {
 	if (!a->has_grid) record_warn(&c->record, "%s has no voxel size; drawn with square voxels", s->image);
@@ -118,7 +118,7 @@ static int note(struct cmd *c, const struct settings *s, const struct iso_array 
 	                    info->pixels_per_mm, "panels", (json_int_t)info->panels));
 }
 
-static int run(struct cmd *c, const struct settings *s)
+static int run(struct cmd *c, const struct view_settings *s)
 {
 	struct iso_array a = { 0 };
 	struct iso_pixels p = { 0 };
@@ -140,7 +140,7 @@ done:
 }
 
 /* An option that only a picture has, if one was given; a record of a page has those that have a default, with it. */
-static const char *drawn_alone(const struct cmd *c, const struct settings *s)
+static const char *drawn_alone(const struct cmd *c, const struct view_settings *s)
 {
 	static const char *const drawn[] = { "axis", "every", "columns", "zoom", NULL };
 	const struct iso_picture *p = &s->picture;
@@ -152,7 +152,7 @@ static const char *drawn_alone(const struct cmd *c, const struct settings *s)
 	                             : cmd_given_of(c, drawn);
 }
 
-static int check_output(const struct cmd *c, const struct settings *s)
+static int check_output(const struct cmd *c, const struct view_settings *s)
 {
 	const char *given = drawn_alone(c, s);
 
@@ -166,7 +166,7 @@ static int check_output(const struct cmd *c, const struct settings *s)
 	return cmd_check(c, s->out, view_is_page(s->out) ? iso_target_check : iso_picture_write_check);
 }
 
-static int run_page(struct cmd *c, struct settings *s)
+static int run_page(struct cmd *c, struct view_settings *s)
 {
 	s->page.image = s->image;
 	s->page.out = s->out;
@@ -179,7 +179,7 @@ static int run_page(struct cmd *c, struct settings *s)
 
 int main_view(int argc, char **argv)
 {
-	struct settings s = { .kind = "slices", .axis = "z", .labels = "anatomy" };
+	struct view_settings s = { .kind = "slices", .axis = "z", .labels = "anatomy" };
 	struct iso_picture *p = &s.picture;
 	struct opt own[] = {
 		CMD_ARGUMENT("image", s.image, OPT_MAY_READ, "IMAGE",

@@ -8,7 +8,7 @@
 #define METAL 2000 /* HU: denser than any bone */
 #define AIR -500   /* HU: what no CT is without */
 
-struct settings {
+struct mu_settings {
 	const char *ct, *out;
 	double kvp, smooth, shift[3];
 	struct onto onto;
@@ -32,7 +32,7 @@ static const struct opt_usage usage = {
 /* ---- the CT ---- */
 
 /* Tells of values that a CT should not have. */
-static int look(struct cmd *c, const struct settings *s, const struct iso_volume *ct)
+static int look(struct cmd *c, const struct mu_settings *s, const struct iso_volume *ct)
 {
 	const int64_t n = ct->dim[0] * ct->dim[1] * ct->dim[2];
 	double least = INFINITY, most = -INFINITY;
@@ -57,7 +57,7 @@ static int look(struct cmd *c, const struct settings *s, const struct iso_volume
 }
 
 /* The voltage that the user says, else the file. */
-static int choose_voltage(struct cmd *c, struct settings *s, const struct iso_volume *ct)
+static int choose_voltage(struct cmd *c, struct mu_settings *s, const struct iso_volume *ct)
 {
 	if (!cmd_given(c, "kvp")) s->kvp = ct->kvp;
 	if (s->kvp == 0)
@@ -69,7 +69,7 @@ static int choose_voltage(struct cmd *c, struct settings *s, const struct iso_vo
 	return record_result(&c->record, "kvp", record_real(s->kvp));
 }
 
-static int read_ct(struct cmd *c, const struct settings *s, struct iso_volume *ct)
+static int read_ct(struct cmd *c, const struct mu_settings *s, struct iso_volume *ct)
 {
 	int st;
 
@@ -82,7 +82,7 @@ static int read_ct(struct cmd *c, const struct settings *s, struct iso_volume *c
 
 /* ---- the map ---- */
 
-static int plan(struct cmd *c, const struct settings *s, const struct iso_volume *ct,
+static int plan(struct cmd *c, const struct mu_settings *s, const struct iso_volume *ct,
                 const struct iso_grid *g)
 {
 	struct iso_plan p = cmd_plan_begin(c);
@@ -93,7 +93,7 @@ static int plan(struct cmd *c, const struct settings *s, const struct iso_volume
 	return cmd_plan(c, &p);
 }
 
-static int make(struct cmd *c, const struct settings *s, const struct iso_volume *ct,
+static int make(struct cmd *c, const struct mu_settings *s, const struct iso_volume *ct,
                 const struct iso_grid *g)
 {
 	const int64_t n = iso_grid_voxels(g);
@@ -122,7 +122,7 @@ done:
 	return st;
 }
 
-static int run(struct cmd *c, struct settings *s)
+static int run(struct cmd *c, struct mu_settings *s)
 {
 	struct iso_volume ct = { 0 };
 	struct iso_grid g;
@@ -142,7 +142,7 @@ done:
 
 int main_mu(int argc, char **argv)
 {
-	struct settings s = { 0 };
+	struct mu_settings s = { 0 };
 	struct opt own[] = {
 		CMD_ARGUMENT("ct", s.ct, OPT_READS, "CT",
 		             "NIfTI image, DICOM folder, or a file of a DICOM series"),
