@@ -320,7 +320,7 @@ static void efficiencies_of_pairs(void **state)
 	iso_scanner *s = table_with_efficiencies();
 	int64_t n = iso_scanner_pairs(s), crystals = iso_scanner_crystals(s);
 	iso_problem problem = { .ctx = w.ctx };
-	struct ray ray = { .p = &problem, .s = s, .frame = { .factor = 3, .units = 2 } };
+	struct ray_problem ray = { .p = &problem, .s = s, .frame = { .factor = 3, .units = 2 } };
 	struct iso_scatter how = estimate_of(&w.f);
 	iso_real *r = calloc((size_t)n, sizeof *r);
 

@@ -56,7 +56,7 @@ int check_panels_additive(struct look *l);
 
 /* ---- what several of them need ---- */
 
-struct ray;
+struct ray_problem;
 
 /* Some events of model ray, spread over the file: the same on every rank. */
 enum { CHECK_EVENTS = 500 };
@@ -65,7 +65,7 @@ struct some_events {
 	struct iso_event v[CHECK_EVENTS];
 	int32_t crystal[2 * CHECK_EVENTS]; /* -1: the file does not say */
 };
-int check_some_events(struct some_events *some, struct ray *ray);
+int check_some_events(struct some_events *some, struct ray_problem *ray);
 
 /* Box around the crystals of a scanner; false: it has none, or was assumed from the events. */
 struct box {

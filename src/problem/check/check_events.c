@@ -22,7 +22,7 @@
 /* ---- some events ---- */
 
 /* Event j of this rank as integers, which ranks can add. */
-static void put(int64_t *to, const struct ray *ray, int64_t j)
+static void put(int64_t *to, const struct ray_problem *ray, int64_t j)
 {
 	uint32_t bits[7];
 
@@ -42,7 +42,7 @@ static void take(struct some_events *some, const int64_t *from)
 	some->n++;
 }
 
-int check_some_events(struct some_events *some, struct ray *ray)
+int check_some_events(struct some_events *some, struct ray_problem *ray)
 {
 	enum { WORDS = 9 };
 	int64_t all = ray->dealt ? ray->n : ray->e.n, n = all < CHECK_EVENTS ? all : CHECK_EVENTS;
@@ -128,7 +128,7 @@ static double spread_of_crystals(const iso_scanner *s, const double centre[3])
 }
 
 /* Ends far from every crystal: the wrong scanner, or the wrong unit. */
-static void compare_ends(struct look *l, const struct ray *ray, const struct some_events *some,
+static void compare_ends(struct look *l, const struct ray_problem *ray, const struct some_events *some,
                          const struct box *b)
 {
 	double centre[3], worst = 0;
@@ -168,7 +168,7 @@ static double from_axis(const float p[3])
 }
 
 /* Where no scanner says how far the ends should lie: one end against the other, both against the image. */
-static void compare_ends_alone(struct look *l, const struct ray *ray, const struct some_events *some)
+static void compare_ends_alone(struct look *l, const struct ray_problem *ray, const struct some_events *some)
 {
 	struct box image = check_box(&ray->grid);
 	double sum[2] = { 0 }, most = 0, width = 0;
@@ -197,7 +197,7 @@ static void compare_ends_alone(struct look *l, const struct ray *ray, const stru
 
 int check_ends(struct look *l)
 {
-	struct ray *ray = l->p->self;
+	struct ray_problem *ray = l->p->self;
 	struct some_events some;
 	struct box b;
 	int st = check_some_events(&some, ray);
@@ -242,7 +242,7 @@ static const char *time_unit(double factor)
 
 int check_time_differences(struct look *l)
 {
-	struct ray *ray = l->p->self;
+	struct ray_problem *ray = l->p->self;
 	double sigma = ray->tof / ISO_FWHM_PER_SIGMA, size[CHECK_EVENTS], typical = 0;
 	struct some_events some;
 	int beyond = 0, st;

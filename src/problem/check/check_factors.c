@@ -13,7 +13,7 @@
 
 /* ---- efficiencies ---- */
 
-static int64_t crystal_of(const struct ray *ray, const struct some_events *some, int i)
+static int64_t crystal_of(const struct ray_problem *ray, const struct some_events *some, int i)
 {
 	const float *p = i % 2 ? some->v[i / 2].p2 : some->v[i / 2].p1;
 	double d;
@@ -25,7 +25,7 @@ static int64_t crystal_of(const struct ray *ray, const struct some_events *some,
 /* Efficiencies in another order than the crystals: then dead ones have events. */
 int check_efficiencies(struct look *l)
 {
-	struct ray *ray = l->p->self;
+	struct ray_problem *ray = l->p->self;
 	struct some_events some;
 	int dead = 0, st;
 
@@ -49,7 +49,7 @@ int check_efficiencies(struct look *l)
 /* ---- randoms ---- */
 
 /* Counts of the file, where they are all here. */
-static bool counts_of_file(double *n, const struct ray *ray)
+static bool counts_of_file(double *n, const struct ray_problem *ray)
 {
 	if (ray->dealt || ray->disk || ray->dry) {
 		*n = (double)ray->n;
@@ -65,7 +65,7 @@ static bool counts_of_file(double *n, const struct ray *ray)
 /* Randoms are some of the prompts. */
 int check_randoms(struct look *l)
 {
-	struct ray *ray = l->p->self;
+	struct ray_problem *ray = l->p->self;
 	double randoms = (double)ray->late.n, prompts;
 	int st = ISO_OK;
 
@@ -90,7 +90,7 @@ int check_randoms(struct look *l)
 /* Of a histogram of all lines: what is added is a part of what was measured. */
 int check_additive(struct look *l)
 {
-	struct ray *ray = l->p->self;
+	struct ray_problem *ray = l->p->self;
 	double sum = 0, counts;
 
 	bool density = ray->tof > 0 && !(ray->bin > 0); /* it is per mm */

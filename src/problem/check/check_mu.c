@@ -25,7 +25,7 @@ struct matter {
 /* The map of a run, of the two models that have one; false: it has none, or its values were not read. */
 static bool map_of(struct mapped *map, const iso_problem *p)
 {
-	const struct ray *ray = p->self;
+	const struct ray_problem *ray = p->self;
 
 	if (strcmp(p->m->name, "srm") == 0)
 		check_panels_map(map, p->self);

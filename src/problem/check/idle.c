@@ -38,7 +38,7 @@ static const char *no_pairs_drawn(const iso_problem *p)
 
 static const char *no_draw(const iso_problem *p)
 {
-	struct ray *ray = p->self;
+	struct ray_problem *ray = p->self;
 	const char *why = no_pairs_drawn(p);
 
 	return why || !ray->s || ray_draws_pairs(ray) ? why : "all pairs are taken";
@@ -46,7 +46,7 @@ static const char *no_draw(const iso_problem *p)
 
 static const char *no_randoms(const iso_problem *p)
 {
-	const struct ray *ray = p->self;
+	const struct ray_problem *ray = p->self;
 
 	if (ray->singles) return NULL;
 	if (!ray->late_file) return "there are no randoms: neither 'delayed' nor 'singles'";
@@ -55,18 +55,19 @@ static const char *no_randoms(const iso_problem *p)
 
 static const char *no_tof(const iso_problem *p)
 {
-	return ((const struct ray *)p->self)->tof > 0 ? NULL : "there is no time of flight";
+	return ((const struct ray_problem *)p->self)->tof > 0 ? NULL : "there is no time of flight";
 }
 
 static const char *not_binned(const iso_problem *p)
 {
-	return ((const struct ray *)p->self)->e.lists_all ? NULL : "the events are no projection data";
+	return ((const struct ray_problem *)p->self)->e.lists_all ? NULL
+	                                                          : "the events are no projection data";
 }
 
 /* A factor m of an event stands in A and in A x alike, and acts through the sensitivity and beside r alone. */
 static const char *factors_cancel(const iso_problem *p)
 {
-	struct ray *ray = p->self;
+	struct ray_problem *ray = p->self;
 
 	if (!is(p->s.sens, "none") || ray->precorrected || ray_has_additive(ray)) return NULL;
 	return "'sens' is none and nothing is added: factors of events cancel, and the image is not "
@@ -76,8 +77,9 @@ static const char *factors_cancel(const iso_problem *p)
 
 static const char *no_monte_carlo(const iso_problem *p)
 {
-	return is(((const struct ray *)p->self)->scatter.method, "sss") ? "'scatter' sss has no Monte Carlo"
-	                                                                : NULL;
+	return is(((const struct ray_problem *)p->self)->scatter.method, "sss")
+	               ? "'scatter' sss has no Monte Carlo"
+	               : NULL;
 }
 
 static const char *not_calibrated(const iso_problem *p)

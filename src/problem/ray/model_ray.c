@@ -21,7 +21,7 @@ static const char *const projectors[] = { "slice", "joseph", NULL }; /* as enum 
 
 static void params(struct opt *table, void *self)
 {
-	struct ray *ray = self;
+	struct ray_problem *ray = self;
 	char files[ISO_KIND_LIST];
 	const struct opt own[] = {
 		{ 0, "events", .text = &ray->events, .file = OPT_READS, .takes = ISO_TAKES_EVENTS,
@@ -108,11 +108,11 @@ static void params(struct opt *table, void *self)
 	enum { OWN = sizeof own / sizeof *own - 1 };
 
 	_Static_assert(OWN + RAY_SCATTER_PARAMS < MODEL_PARAMS, "room for the parameters");
-	*ray = (struct ray){ .projector = "slice",
-		             .rays = 1,
-		             .tof_truncate = 3,
-		             .sens_seed = 1,
-		             .read.size = sizeof ray->read };
+	*ray = (struct ray_problem){ .projector = "slice",
+		                     .rays = 1,
+		                     .tof_truncate = 3,
+		                     .sens_seed = 1,
+		                     .read.size = sizeof ray->read };
 	iso_kind_events(files);
 	snprintf(ray->events_help, sizeof ray->events_help,
 	         "list-mode events, or a histogram of lines with counts (%s)", files);
@@ -126,7 +126,7 @@ static void params(struct opt *table, void *self)
 /* As far as the parameters say. */
 static int ray_grid(iso_problem *problem, struct iso_grid *g)
 {
-	const struct ray *ray = problem->self;
+	const struct ray_problem *ray = problem->self;
 
 	if (!problem_given(problem, "grid") || !problem_given(problem, "voxel")) return MODEL_ASK_LOAD;
 	for (int a = 0; a < 3; a++) {
@@ -137,7 +137,7 @@ static int ray_grid(iso_problem *problem, struct iso_grid *g)
 	return problem_check_grid(g, NULL);
 }
 
-static int load_grid(struct ray *ray, const struct iso_grid *image)
+static int load_grid(struct ray_problem *ray, const struct iso_grid *image)
 {
 	int st;
 
@@ -150,7 +150,7 @@ static int load_grid(struct ray *ray, const struct iso_grid *image)
 }
 
 /* The file of positions that a table of detectors names. */
-static int record_positions(struct ray *ray)
+static int record_positions(struct ray_problem *ray)
 {
 	struct conf_node *root = NULL;
 	char path[PATH_MAX];
@@ -163,7 +163,7 @@ static int record_positions(struct ray *ray)
 	return st;
 }
 
-static int load_scanner(struct ray *ray, bool needed)
+static int load_scanner(struct ray_problem *ray, bool needed)
 {
 	int st;
 
@@ -176,7 +176,7 @@ static int load_scanner(struct ray *ray, bool needed)
 	return iso_scanner_kind(ray->s) == ISO_DETECTORS ? record_positions(ray) : ISO_OK;
 }
 
-static int check_rays(const struct ray *ray)
+static int check_rays(const struct ray_problem *ray)
 {
 	if (ray->rays > 1 && ray->s && iso_scanner_panels(ray->s))
 		return iso_fail(ISO_EARG,
@@ -193,7 +193,7 @@ static int check_rays(const struct ray *ray)
 
 static int ray_load(iso_problem *problem, int need, const struct iso_grid *image)
 {
-	struct ray *ray = problem->self;
+	struct ray_problem *ray = problem->self;
 	int st;
 
 	ray->p = problem;
@@ -234,7 +234,7 @@ static int ray_load(iso_problem *problem, int need, const struct iso_grid *image
 
 static void ray_unload(iso_problem *problem)
 {
-	struct ray *ray = problem->self;
+	struct ray_problem *ray = problem->self;
 
 	ray_scatter_forget(ray);
 	ray_unselect(ray);
@@ -253,7 +253,7 @@ static void ray_unload(iso_problem *problem)
 
 /* ---- what commands ask for ---- */
 
-struct iso_ray ray_parameters(struct ray *ray, const struct model_subsets *s)
+struct iso_ray ray_parameters(struct ray_problem *ray, const struct model_subsets *s)
 {
 	struct iso_ray p = {
 		.size = sizeof p,
@@ -280,7 +280,7 @@ static int64_t event_bytes(const struct iso_events *e)
 	       (!!e->count + !!e->mult + !!e->add) * (int64_t)sizeof(iso_real);
 }
 
-void ray_plan_inputs(struct ray *ray, struct iso_plan *plan, bool cuda)
+void ray_plan_inputs(struct ray_problem *ray, struct iso_plan *plan, bool cuda)
 {
 	if (ray->late.n) iso_plan_add(plan, "delayed events", ray->late.n, sizeof(struct iso_event), false);
 	if (ray->mu_map.n && ray->n) /* along the events */
@@ -288,7 +288,7 @@ void ray_plan_inputs(struct ray *ray, struct iso_plan *plan, bool cuda)
 }
 
 /* What the fast passes of CUDA do not serve. Short memory is no property of the run: a warning. */
-static int tell_path(struct ray *ray, const iso_op *op)
+static int tell_path(struct ray_problem *ray, const iso_op *op)
 {
 	const char *plain = iso_ray_plain(op);
 	double most = 0;
@@ -309,7 +309,7 @@ enum { SAMPLE_CPU = 1 << 14, SAMPLE_CUDA = 1 << 20 }; /* events that tell how lo
 /* The events that were read in a dry run, over and over. */
 static int ray_time_sample(iso_problem *problem, iso_op **op, iso_ctx *alone, double *times)
 {
-	struct ray *ray = problem->self;
+	struct ray_problem *ray = problem->self;
 	struct iso_ray p = ray_parameters(ray, &(const struct model_subsets){ .n = 1 });
 	struct iso_events e = { .n = iso_ctx_is_cuda(alone) ? SAMPLE_CUDA : SAMPLE_CPU };
 	int st;
@@ -326,7 +326,7 @@ static int ray_time_sample(iso_problem *problem, iso_op **op, iso_ctx *alone, do
 
 static int ray_op(iso_problem *problem, iso_op **op, const struct model_subsets *s)
 {
-	struct ray *ray = problem->self;
+	struct ray_problem *ray = problem->self;
 	struct iso_ray p = ray_parameters(ray, s);
 
 	if (s->n > problem->found.rows)
@@ -343,7 +343,7 @@ static int ray_op(iso_problem *problem, iso_op **op, const struct model_subsets 
 }
 
 /* From all pairs by rings where that goes; few pairs are sooner traced one by one. */
-static struct iso_ray_sens sens_parameters(struct ray *ray)
+static struct iso_ray_sens sens_parameters(struct ray_problem *ray)
 {
 	double pairs = (double)iso_scanner_pairs(ray->s);
 	double most = iso_ctx_is_cuda(ray->p->ctx) ? PAIRS_CUDA : PAIRS_CPU;
@@ -367,7 +367,7 @@ static struct iso_ray_sens sens_parameters(struct ray *ray)
 	return p;
 }
 
-bool ray_draws_pairs(struct ray *ray)
+bool ray_draws_pairs(struct ray_problem *ray)
 {
 	double share = sens_parameters(ray).share;
 
@@ -376,7 +376,7 @@ bool ray_draws_pairs(struct ray *ray)
 
 static void ray_plan(iso_problem *problem, struct iso_plan *plan, const struct model_subsets *s)
 {
-	struct ray *ray = problem->self;
+	struct ray_problem *ray = problem->self;
 	struct iso_ray p = ray_parameters(ray, s);
 
 	if (ray->needs_sens && !ray->e.lists_all) {
@@ -407,7 +407,7 @@ static void ray_plan(iso_problem *problem, struct iso_plan *plan, const struct m
 }
 
 /* What the image is made of, and `from` which file of the cache it comes; "": none. */
-static int tell_sens(struct ray *ray, const struct iso_ray_sens *p, double error, const char *from)
+static int tell_sens(struct ray_problem *ray, const struct iso_ray_sens *p, double error, const char *from)
 {
 	struct record *record = ray->p->record;
 	double pairs = (double)iso_scanner_pairs(ray->s), share = p->share > 0 ? p->share : 1;
@@ -431,7 +431,7 @@ static int tell_sens(struct ray *ray, const struct iso_ray_sens *p, double error
 	return record_result(record, "sensitivity", told);
 }
 
-static int sens_of_pairs(struct ray *ray, struct iso_array *s)
+static int sens_of_pairs(struct ray_problem *ray, struct iso_array *s)
 {
 	struct iso_ray_sens p = sens_parameters(ray);
 	char from[PATH_MAX];
@@ -452,7 +452,7 @@ static int sens_of_pairs(struct ray *ray, struct iso_array *s)
 
 static int ray_sens(iso_problem *problem, struct iso_array *s)
 {
-	struct ray *ray = problem->self;
+	struct ray_problem *ray = problem->self;
 
 	return ray->e.lists_all ? ray_bins_sens(ray, s) : sens_of_pairs(ray, s);
 }
@@ -467,7 +467,7 @@ const struct model model_ray = {
 	.title = "Model ray",
 	.about = "list-mode PET",
 	.has = MODEL_COUNTS | MODEL_FEATURES | MODEL_UNITS,
-	.bytes = sizeof(struct ray),
+	.bytes = sizeof(struct ray_problem),
 	.params = params,
 	.streams_rows = true,
 	.rows_split = true,

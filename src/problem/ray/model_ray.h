@@ -17,7 +17,7 @@ struct ray_times {
 	int64_t *number;
 };
 
-struct ray {
+struct ray_problem {
 	struct model_stream stream; /* first: see struct model */
 	iso_problem *p;             /* whose self this is, from load on */
 	/* parameters */
@@ -71,14 +71,15 @@ struct ray_part {
 };
 
 /* model_ray.c */
-struct iso_ray ray_parameters(struct ray *ray, const struct model_subsets *s);
-bool ray_draws_pairs(struct ray *ray); /* for the sensitivity of its scanner: some of all */
-void ray_plan_inputs(struct ray *ray, struct iso_plan *plan, bool cuda); /* that record_read did not count */
+struct iso_ray ray_parameters(struct ray_problem *ray, const struct model_subsets *s);
+bool ray_draws_pairs(struct ray_problem *ray); /* for the sensitivity of its scanner: some of all */
+void ray_plan_inputs(struct ray_problem *ray, struct iso_plan *plan,
+                     bool cuda); /* that record_read did not count */
 
 /* ray_sens_cache.c */
 /* iso_ray_sens of p, from the user's cache where the image is there, and into it where not; `from`: the file it came from,
    "": it was computed. Collective. */
-int ray_sens_cached(struct ray *ray, iso_real *s, double *error, const struct iso_ray_sens *p,
+int ray_sens_cached(struct ray_problem *ray, iso_real *s, double *error, const struct iso_ray_sens *p,
                     char from[PATH_MAX]);
 /* The key of that image: it differs where a bit of the image may. */
 int ray_sens_key(char key[ISO_CACHE_KEY], const iso_ctx *ctx, const struct iso_ray_sens *p);
@@ -86,11 +87,11 @@ int ray_sens_key(char key[ISO_CACHE_KEY], const iso_ctx *ctx, const struct iso_r
 /* ray_defaults.c */
 /* Where 'scanner' names none: the scanner that the events' file brings; `needed`: else the one that the ends of its
    events suggest, with a warning. `s` stays NULL where there is none. */
-int ray_find_scanner(struct ray *ray, bool needed);
+int ray_find_scanner(struct ray_problem *ray, bool needed);
 /* What 'grid' and 'voxel' do not say, from the scanner's field of view. */
-int ray_field_of_view(struct ray *ray);
+int ray_field_of_view(struct ray_problem *ray);
 /* Where the grid is that: S is 0 in its corners, near and behind the crystals, where few lines see much noise. */
-void ray_clear_corners(const struct ray *ray, iso_real *s);
+void ray_clear_corners(const struct ray_problem *ray, iso_real *s);
 
 /* ray_preset.c: see struct model; and what was chosen, into the record */
 int ray_preset(iso_problem *problem);
@@ -101,60 +102,61 @@ int ray_preset_record(iso_problem *problem);
 /* The file of events, opened when it is first asked for and closed with the rest: opening counts the events of some
    formats, which takes a pass through the file. NULL without a failure: there is none, or text, which is read whole;
    `pieces`: text is refused. */
-int ray_file(struct ray *ray, iso_event_file **f, bool pieces);
+int ray_file(struct ray_problem *ray, iso_event_file **f, bool pieces);
 /* From a file of this scanner, with its hash for the record_input that follows. */
-int ray_read_events(struct ray *ray, struct iso_events *e, const char *path,
+int ray_read_events(struct ray_problem *ray, struct iso_events *e, const char *path,
                     const struct iso_events_options *o);
 /* A copy of what was set in place of the file, which must be there; n_bad is counted. */
-int ray_given_events(struct ray *ray, struct iso_events *e, const char *path);
-int ray_load_events(struct ray *ray, int need);
+int ray_given_events(struct ray_problem *ray, struct iso_events *e, const char *path);
+int ray_load_events(struct ray_problem *ray, int need);
 
 /* What the file of events, if there is one, says besides them: pairs that are none, what is not used. Formats that are
    read whole say nothing. */
-int ray_heed_file(struct ray *ray);
-int ray_load_tof(struct ray *ray); /* of events that were read: what is in force */
+int ray_heed_file(struct ray_problem *ray);
+int ray_load_tof(struct ray_problem *ray); /* of events that were read: what is in force */
 /* FWHM in ps: the option's, else the events', else the scanner's; 0: no time of flight. */
-double ray_tof_width(const struct ray *ray);
+double ray_tof_width(const struct ray_problem *ray);
 int ray_select(iso_problem *problem, const struct model_frame *f);
-void ray_unselect(struct ray *ray);
-void ray_forget_events(struct ray *ray);
+void ray_unselect(struct ray_problem *ray);
+void ray_forget_events(struct ray_problem *ray);
 /* Of n events of the file, those that this rank has or would have. */
-int64_t ray_events_here(const struct ray *ray, int64_t n);
+int64_t ray_events_here(const struct ray_problem *ray, int64_t n);
 /* The events of `e` between two times, and their places in `e`; free both. The first call finds the order of their times. */
 int ray_between(struct iso_events *part, int64_t **place, const struct iso_events *e, struct ray_times *t,
                 const struct model_frame *f, const iso_ctx *ctx);
 
 /* ray_factors.c */
-int ray_load_factors(struct ray *ray);
-int ray_load_additive(struct ray *ray);
+int ray_load_factors(struct ray_problem *ray);
+int ray_load_additive(struct ray_problem *ray);
 int ray_data(iso_problem *problem, struct model_data *d);
 /* The same with the scatter in force, which may be none. */
-int ray_make_data(struct ray *ray, struct model_data *d);
+int ray_make_data(struct ray_problem *ray, struct model_data *d);
 /* The randoms of all pairs, as far as crystals have rates: of the whole scan; after ray_prepare_data, in the frame. */
-int ray_rates_sum(struct ray *ray, double *sum);
-int ray_randoms_sum(struct ray *ray, double *sum);
+int ray_rates_sum(struct ray_problem *ray, double *sum);
+int ray_randoms_sum(struct ray_problem *ray, double *sum);
 /* In three steps, for events in memory or a block of them: what holds for all of a frame; counts, m
    without attenuation and r (NULL: not wanted); attenuation into m, or into the counts. */
-int ray_prepare_data(struct ray *ray);
-int ray_fill(struct ray *ray, const struct ray_part *p, iso_real *count, iso_real *mult, iso_real *add);
-int ray_attenuate(struct ray *ray, const struct iso_events *e, iso_real *count, iso_real *mult,
+int ray_prepare_data(struct ray_problem *ray);
+int ray_fill(struct ray_problem *ray, const struct ray_part *p, iso_real *count, iso_real *mult,
+             iso_real *add);
+int ray_attenuate(struct ray_problem *ray, const struct iso_events *e, iso_real *count, iso_real *mult,
                   iso_real *add);
 /* Values of 'norm' or 'additive' that streamed events read as they go: first ... first + n - 1. */
-int ray_values(struct ray *ray, iso_real *v, const char *path, int64_t first, int64_t n);
-bool ray_has_additive(struct ray *ray);
-bool ray_norm_per_crystal(struct ray *ray);
-bool ray_factors_per_event(struct ray *ray); /* of 'norm' or the events' file */
-bool ray_factors_not_in_sens(struct ray *ray);
+int ray_values(struct ray_problem *ray, iso_real *v, const char *path, int64_t first, int64_t n);
+bool ray_has_additive(struct ray_problem *ray);
+bool ray_norm_per_crystal(struct ray_problem *ray);
+bool ray_factors_per_event(struct ray_problem *ray); /* of 'norm' or the events' file */
+bool ray_factors_not_in_sens(struct ray_problem *ray);
 
 /* ray_bins.c: histograms that list all lines, whose sensitivity is the back-projection of their factors */
 /* Whether the events' file says that it is one, where it is not loaded yet. */
-int ray_lists_all(struct ray *ray, bool *all);
+int ray_lists_all(struct ray_problem *ray, bool *all);
 /* Of each subset of `op`, an image each; of all, streamed ones too. */
 int ray_bins_of_subsets(iso_problem *problem, iso_real *parts, iso_op *op);
-int ray_bins_sens(struct ray *ray, struct iso_array *s);
-void ray_bins_plan(struct ray *ray, struct iso_plan *plan);
+int ray_bins_sens(struct ray_problem *ray, struct iso_array *s);
+void ray_bins_plan(struct ray_problem *ray, struct iso_plan *plan);
 
-bool ray_attenuated_by_file(struct ray *ray); /* its factors hold the attenuation, and are in force */
+bool ray_attenuated_by_file(struct ray_problem *ray); /* its factors hold the attenuation, and are in force */
 
 /* ray_scale.c: see struct model */
 json_t *ray_scale(iso_problem *problem);
@@ -163,21 +165,21 @@ int ray_calibration(iso_problem *problem, double *k);
 /* ray_disk.c */
 /* m events of the frame from its number `first` on, to a block with room: lines, counts, m without attenuation, and r
    without scatter. Not while an operator reads. */
-int ray_disk_block(struct ray *ray, struct iso_events *block, int64_t first, int64_t m);
+int ray_disk_block(struct ray_problem *ray, struct iso_events *block, int64_t first, int64_t m);
 /* Place `at` of a block, as a block. */
 struct iso_events ray_from_place(const struct iso_events *e, int64_t at);
 /* The factors of m events from number `first` of the file on, to `block`, with their lines. */
-int ray_disk_factors(struct ray *ray, struct iso_events *block, int64_t first, int64_t m);
+int ray_disk_factors(struct ray_problem *ray, struct iso_events *block, int64_t first, int64_t m);
 /* Streams if it is asked for, or if the file could be and does not fit; then `e` is a sample. */
-int ray_disk_open(struct ray *ray);
+int ray_disk_open(struct ray_problem *ray);
 /* With the events read and the device open: streams after all where the device does not hold them. */
-int ray_disk_turn(struct ray *ray);
+int ray_disk_turn(struct ray_problem *ray);
 /* For 'dry-run': a sample, and the number of events; of text, which must be read to count, nothing. */
-int ray_sample(struct ray *ray);
-void ray_disk_close(struct ray *ray);
-int ray_disk_select(struct ray *ray, const struct model_frame *f);
-void ray_disk_plan(struct ray *ray, struct iso_plan *plan, const struct model_subsets *s);
-int ray_disk_op(struct ray *ray, iso_op **op, const struct model_subsets *s);
+int ray_sample(struct ray_problem *ray);
+void ray_disk_close(struct ray_problem *ray);
+int ray_disk_select(struct ray_problem *ray, const struct model_frame *f);
+void ray_disk_plan(struct ray_problem *ray, struct iso_plan *plan, const struct model_subsets *s);
+int ray_disk_op(struct ray_problem *ray, iso_op **op, const struct model_subsets *s);
 int ray_disk_describe(iso_problem *problem);
 
 #endif

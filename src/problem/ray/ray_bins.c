@@ -17,7 +17,7 @@
 
 enum { BLOCK = 1 << 20 }; /* lines that are read and traced at a time, of those that stay on disk */
 
-int ray_lists_all(struct ray *ray, bool *all)
+int ray_lists_all(struct ray_problem *ray, bool *all)
 {
 	iso_event_file *f;
 	int st = ray_file(ray, &f, false);
@@ -28,7 +28,7 @@ int ray_lists_all(struct ray *ray, bool *all)
 
 /* Factors of lines, in place of those that `mult` has: without decay and live time, which scale the sensitivity of a
    frame later. */
-static int settle(struct ray *ray, const struct iso_events *lines, iso_real *mult)
+static int settle(struct ray_problem *ray, const struct iso_events *lines, iso_real *mult)
 {
 	double scale = 1 / ray->frame.factor;
 	int st = ray->precorrected ? ISO_OK : ray_attenuate(ray, lines, NULL, mult, NULL);
@@ -58,7 +58,7 @@ static int back_project(const iso_ctx *ctx, iso_real *parts, iso_op *op, const i
 	return st;
 }
 
-static int tell(struct ray *ray)
+static int tell(struct ray_problem *ray)
 {
 	record_tell(ray->p->record, ISO_DETAIL, "sensitivity from the %" PRId64 " lines of %s", ray->n,
 	            ray->events);
@@ -66,7 +66,7 @@ static int tell(struct ray *ray)
 	                     record_pack("{s:I}", "lines", (json_int_t)ray->n));
 }
 
-static int of_rows(struct ray *ray, iso_real *parts, iso_op *op)
+static int of_rows(struct ray_problem *ray, iso_real *parts, iso_op *op)
 {
 	struct ray_part p = { &ray->now, ray->number, ray->factors.v, NULL };
 	iso_real *mult = NULL;
@@ -83,7 +83,7 @@ static int of_rows(struct ray *ray, iso_real *parts, iso_op *op)
 
 /* A pass over the file, block by block. */
 struct pass {
-	struct ray *ray;
+	struct ray_problem *ray;
 	struct iso_order order;        /* which subset a line is of */
 	iso_real *parts;               /* an image of each */
 	iso_real *x;                   /* an image */
@@ -93,7 +93,7 @@ struct pass {
 /* parts[k] += the back-projection of the lines of subset k, from number `first` of the file on. */
 static int add_subset(struct pass *s, int k, int64_t first)
 {
-	struct ray *ray = s->ray;
+	struct ray_problem *ray = s->ray;
 	struct iso_ray p = ray_parameters(ray, &(const struct model_subsets){ .n = 1 });
 	int64_t voxels = iso_grid_voxels(&ray->grid);
 	struct iso_events *e = &s->some;
@@ -119,7 +119,7 @@ static int add_subset(struct pass *s, int k, int64_t first)
 /* In each step every rank has a block, or an empty one. */
 static int add_blocks(struct pass *s)
 {
-	struct ray *ray = s->ray;
+	struct ray_problem *ray = s->ray;
 	iso_ctx *ctx = ray->p->ctx;
 	int64_t each = ray->n < BLOCK ? ray->n : BLOCK, step = each * iso_ranks(ctx);
 	struct iso_clock clock = iso_clock_start_of(ctx, "sensitivity", "bins", 0, ray->n);
@@ -139,7 +139,7 @@ static int add_blocks(struct pass *s)
 	return st;
 }
 
-static int of_disk(struct ray *ray, iso_real *parts, struct iso_order order)
+static int of_disk(struct ray_problem *ray, iso_real *parts, struct iso_order order)
 {
 	int64_t voxels = iso_grid_voxels(&ray->grid), n = ray->n < BLOCK ? ray->n : BLOCK;
 	struct iso_room room = { .ctx = ray->p->ctx, .what = "sensitivity" };
@@ -159,7 +159,7 @@ static int of_disk(struct ray *ray, iso_real *parts, struct iso_order order)
 }
 
 /* The operator of lines on disk has no adjoint; that of lines in memory holds the PSF. */
-static int of_disk_blurred(struct ray *ray, iso_real *parts, int subsets)
+static int of_disk_blurred(struct ray_problem *ray, iso_real *parts, int subsets)
 {
 	const struct model_subsets *by = &ray->p->s.by;
 	struct iso_order order = { .n = ray->n, .n_sub = subsets, .rule = by->rule, .seed = by->seed };
@@ -177,7 +177,7 @@ static int of_disk_blurred(struct ray *ray, iso_real *parts, int subsets)
 
 int ray_bins_of_subsets(iso_problem *problem, iso_real *parts, iso_op *op)
 {
-	struct ray *ray = problem->self;
+	struct ray_problem *ray = problem->self;
 	int st = ray->disk ? of_disk_blurred(ray, parts, iso_op_n_sub(op)) : of_rows(ray, parts, op);
 
 	return st ? st : tell(ray);
@@ -185,7 +185,7 @@ int ray_bins_of_subsets(iso_problem *problem, iso_real *parts, iso_op *op)
 
 /* ---- of all lines, without the PSF ---- */
 
-static int of_memory(struct ray *ray, iso_real *s)
+static int of_memory(struct ray_problem *ray, iso_real *s)
 {
 	iso_op *op = NULL;
 	int st = ray->p->m->op(ray->p, &op, &(const struct model_subsets){ .n = 1 });
@@ -195,7 +195,7 @@ static int of_memory(struct ray *ray, iso_real *s)
 	return st;
 }
 
-int ray_bins_sens(struct ray *ray, struct iso_array *s)
+int ray_bins_sens(struct ray_problem *ray, struct iso_array *s)
 {
 	int st = iso_array_on_grid(s, &ray->grid);
 
@@ -206,7 +206,7 @@ int ray_bins_sens(struct ray *ray, struct iso_array *s)
 	return st ? st : tell(ray);
 }
 
-void ray_bins_plan(struct ray *ray, struct iso_plan *plan)
+void ray_bins_plan(struct ray_problem *ray, struct iso_plan *plan)
 {
 	struct iso_ray p = ray_parameters(ray, &(const struct model_subsets){ .n = 1 });
 	int64_t n = ray->n < BLOCK ? ray->n : BLOCK;

@@ -174,7 +174,7 @@ static int smooth_within(const struct smoothing *s, iso_real *f, iso_real *d, en
 	return st;
 }
 
-int ray_coarse_smooth(iso_real *f, struct ray *ray, const struct iso_grid *grid)
+int ray_coarse_smooth(iso_real *f, struct ray_problem *ray, const struct iso_grid *grid)
 {
 	struct iso_room room = iso_room_of(NULL, "image");
 	struct smoothing s = { .ctx = ray->p->ctx, .grid = grid, .n = iso_grid_voxels(grid) };

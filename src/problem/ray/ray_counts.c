@@ -26,7 +26,7 @@ struct tally {
 	struct ray_sum sum[SUMS];
 };
 
-static int add_up(void *arg, struct ray *ray, const struct ray_some *some)
+static int add_up(void *arg, struct ray_problem *ray, const struct ray_some *some)
 {
 	struct tally *t = arg;
 	iso_real *s = NULL;
@@ -44,7 +44,7 @@ static int add_up(void *arg, struct ray *ray, const struct ray_some *some)
 	return st;
 }
 
-static int tally(struct tally *t, struct ray *ray, bool scatter)
+static int tally(struct tally *t, struct ray_problem *ray, bool scatter)
 {
 	*t = (struct tally){ .scatter = scatter, .prompts = !scatter };
 	int st = ray_each(ray, add_up, t);
@@ -61,7 +61,7 @@ struct mean {
 	int64_t n;
 };
 
-static double inverse_efficiency(const struct ray *ray, const struct iso_event *e, double mult)
+static double inverse_efficiency(const struct ray_problem *ray, const struct iso_event *e, double mult)
 {
 	double p1[3] = { e->p1[0], e->p1[1], e->p1[2] }, p2[3] = { e->p2[0], e->p2[1], e->p2[2] };
 	double w = iso_scanner_pair_weight(ray->s, p1, p2);
@@ -69,7 +69,7 @@ static double inverse_efficiency(const struct ray *ray, const struct iso_event *
 	return mult > 0 ? w * ray->frame.factor / mult : 0;
 }
 
-static int see_efficiencies(void *arg, struct ray *ray, const struct ray_some *some)
+static int see_efficiencies(void *arg, struct ray_problem *ray, const struct ray_some *some)
 {
 	struct mean *m = arg;
 
@@ -89,7 +89,7 @@ static int see_efficiencies(void *arg, struct ray *ray, const struct ray_some *s
 }
 
 /* The mean efficiency of pairs, from those of events, of which a pair has the more the greater its own: n / sum of 1/eta. */
-static int mean_efficiency(double *eta, struct ray *ray)
+static int mean_efficiency(double *eta, struct ray_problem *ray)
 {
 	iso_ctx *ctx = ray->p->ctx;
 	struct mean m = { 0 };
@@ -105,12 +105,12 @@ static int mean_efficiency(double *eta, struct ray *ray)
 
 /* A sensitivity that is made here lacks factors of events, and so does the unit of the image: pairs have eta = 1 in it.
    One that is given has them. */
-static bool sens_has_factors(const struct ray *ray)
+static bool sens_has_factors(const struct ray_problem *ray)
 {
 	return ray->p->s.sens;
 }
 
-int ray_count(struct ray_counts *to, struct ray *ray)
+int ray_count(struct ray_counts *to, struct ray_problem *ray)
 {
 	struct tally t;
 	double randoms = 0;
@@ -135,7 +135,7 @@ int ray_count(struct ray_counts *to, struct ray *ray)
 /* ---- all scatter ---- */
 
 /* Over the scanner's pairs. Where 'norm' has factors of events, efficiencies that the scanner brings do not count. */
-static int sum_of_pairs(double *sum, struct ray *ray)
+static int sum_of_pairs(double *sum, struct ray_problem *ray)
 {
 	const iso_scanner *s = ray->s;
 	double share = (iso_scanner_kind(s) == ISO_CYLINDER ? RING_PAIRS : FREE_PAIRS) /
@@ -156,7 +156,7 @@ static int sum_of_pairs(double *sum, struct ray *ray)
 	return st;
 }
 
-int ray_scatter_sum(double *sum, struct ray *ray)
+int ray_scatter_sum(double *sum, struct ray_problem *ray)
 {
 	struct tally t;
 	int st;

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-static int tell_scanner(struct ray *ray)
+static int tell_scanner(struct ray_problem *ray)
 {
 	const char *name = iso_scanner_name(ray->s);
 	bool assumed = iso_scanner_assumed(ray->s);
@@ -25,7 +25,7 @@ static int tell_scanner(struct ray *ray)
 }
 
 /* Of events in memory nothing else is known. Every rank was given them all. */
-static int around_given(struct ray *ray, const struct iso_events *e)
+static int around_given(struct ray_problem *ray, const struct iso_events *e)
 {
 	int st = iso_scanner_around(&ray->s, e);
 
@@ -34,7 +34,7 @@ static int around_given(struct ray *ray, const struct iso_events *e)
 	                                   iso_message());
 }
 
-int ray_find_scanner(struct ray *ray, bool needed)
+int ray_find_scanner(struct ray_problem *ray, bool needed)
 {
 	const struct iso_events *given;
 	iso_event_file *f;
@@ -52,7 +52,7 @@ int ray_find_scanner(struct ray *ray, bool needed)
 	return st || !ray->s ? st : tell_scanner(ray);
 }
 
-int ray_field_of_view(struct ray *ray)
+int ray_field_of_view(struct ray_problem *ray)
 {
 	const iso_problem *p = ray->p;
 	struct iso_grid *g = &ray->grid;
@@ -75,7 +75,7 @@ int ray_field_of_view(struct ray *ray)
 	return ISO_OK;
 }
 
-void ray_clear_corners(const struct ray *ray, iso_real *s)
+void ray_clear_corners(const struct ray_problem *ray, iso_real *s)
 {
 	const struct iso_grid *g = &ray->grid;
 	double half[2] = { .5 * (double)g->n[0] * g->voxel[0], .5 * (double)g->n[1] * g->voxel[1] };

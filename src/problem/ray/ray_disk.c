@@ -19,7 +19,7 @@ struct ray_disk {
 	const iso_event_file *file; /* the problem's */
 	int64_t first;              /* event of the frame in force, which has found.rows of them */
 	bool ordered;               /* the whole file was seen to be in the order of time */
-	struct ray *ray;            /* for whom blocks are read */
+	struct ray_problem *ray;    /* for whom blocks are read */
 
 	/* of the thread that reads */
 	struct iso_events piece;
@@ -42,7 +42,7 @@ static int64_t array_bytes(const char *path)
 	return path && iso_peek(&head, path) == ISO_OK ? head.n * (int64_t)sizeof(iso_real) : 0;
 }
 
-static int64_t delayed_bytes(struct ray *ray, const struct iso_events_info *i)
+static int64_t delayed_bytes(struct ray_problem *ray, const struct iso_events_info *i)
 {
 	struct iso_events_options o = ray->read;
 	iso_event_file *f = NULL;
@@ -59,7 +59,7 @@ static int64_t delayed_bytes(struct ray *ray, const struct iso_events_info *i)
 #define EVENT_BYTES 200
 #define DEVICE_BYTES 5e9
 
-static void plan_operator(struct ray *ray, struct iso_plan *plan, int64_t n)
+static void plan_operator(struct ray_problem *ray, struct iso_plan *plan, int64_t n)
 {
 	struct iso_ray p = ray_parameters(ray, &(struct model_subsets){ .n = 1 });
 
@@ -69,7 +69,7 @@ static void plan_operator(struct ray *ray, struct iso_plan *plan, int64_t n)
 
 /* Whether events, factors and operator fit memory with the images: what recon will plan. The device may still be
    opened while events are read: then not too many are taken to fit it, until ray_disk_turn looks. */
-static int fits(bool *yes, struct ray *ray, const struct iso_events_info *i)
+static int fits(bool *yes, struct ray_problem *ray, const struct iso_events_info *i)
 {
 	int64_t n = ray_events_here(ray, i->n);
 	struct iso_plan plan = { 0 };
@@ -114,13 +114,13 @@ struct iso_events ray_from_place(const struct iso_events *e, int64_t at)
 	return r;
 }
 
-static int read_sample(struct ray *ray, const iso_event_file *f)
+static int read_sample(struct ray_problem *ray, const iso_event_file *f)
 {
 	ray->n = iso_event_file_info(f)->n;
 	return iso_event_file_sample(&ray->e, f);
 }
 
-static int open_disk(struct ray *ray, const iso_event_file *f)
+static int open_disk(struct ray_problem *ray, const iso_event_file *f)
 {
 	if (!(ray->disk = size_alloc(1, sizeof *ray->disk)))
 		return iso_fail_memory("events", sizeof *ray->disk);
@@ -128,7 +128,7 @@ static int open_disk(struct ray *ray, const iso_event_file *f)
 	return read_sample(ray, f);
 }
 
-int ray_disk_open(struct ray *ray)
+int ray_disk_open(struct ray_problem *ray)
 {
 	bool asked = ray->stream.on || ray->stream.block > 0 || ray->stream.scratch;
 	iso_event_file *f;
@@ -143,7 +143,7 @@ int ray_disk_open(struct ray *ray)
 }
 
 /* Whether a device that events were taken to fit, while it was opened, does not hold them. */
-static int too_small(struct ray *ray, double *is)
+static int too_small(struct ray_problem *ray, double *is)
 {
 	iso_ctx *ctx = ray->p->ctx;
 	int64_t have = 0, need[2];
@@ -164,7 +164,7 @@ static int too_small(struct ray *ray, double *is)
 	return ISO_OK;
 }
 
-int ray_disk_turn(struct ray *ray)
+int ray_disk_turn(struct ray_problem *ray)
 {
 	iso_event_file *f;
 	double turn = 0;
@@ -176,7 +176,7 @@ int ray_disk_turn(struct ray *ray)
 	return (st = ray_file(ray, &f, true)) ? st : open_disk(ray, f);
 }
 
-int ray_sample(struct ray *ray)
+int ray_sample(struct ray_problem *ray)
 {
 	iso_event_file *f;
 	int st = ray_file(ray, &f, false);
@@ -196,7 +196,7 @@ static void forget_frame(struct ray_disk *d)
 	d->scratch = NULL;
 }
 
-void ray_disk_close(struct ray *ray)
+void ray_disk_close(struct ray_problem *ray)
 {
 	struct ray_disk *d = ray->disk;
 
@@ -210,7 +210,7 @@ void ray_disk_close(struct ray *ray)
 }
 
 /* Before blocks are read: room for the pieces, and for whom. */
-static int make_pieces(struct ray *ray, struct ray_disk *d)
+static int make_pieces(struct ray_problem *ray, struct ray_disk *d)
 {
 	int st = d->piece.v ? ISO_OK : iso_event_file_block(&d->piece, d->file, PIECE);
 
@@ -222,7 +222,7 @@ static int make_pieces(struct ray *ray, struct ray_disk *d)
 
 /* Times that never fall, in one pass through the file, of which each rank looks at a stretch and the event before it:
    a frame is then one stretch of it. */
-static int check_order(struct ray *ray)
+static int check_order(struct ray_problem *ray)
 {
 	struct ray_disk *d = ray->disk;
 	struct iso_rows mine = iso_share(ray->p->ctx, ray->n);
@@ -251,7 +251,7 @@ static int check_order(struct ray *ray)
 }
 
 /* The first event from this time on. */
-static int find_time(struct ray *ray, int64_t *first, double time_s)
+static int find_time(struct ray_problem *ray, int64_t *first, double time_s)
 {
 	int64_t low = 0, high = ray->n;
 	struct iso_events one = { 0 };
@@ -271,7 +271,7 @@ static int find_time(struct ray *ray, int64_t *first, double time_s)
 	return st;
 }
 
-int ray_disk_select(struct ray *ray, const struct model_frame *f)
+int ray_disk_select(struct ray_problem *ray, const struct model_frame *f)
 {
 	struct ray_disk *d = ray->disk;
 	int64_t end;
@@ -293,7 +293,7 @@ int ray_disk_select(struct ray *ray, const struct model_frame *f)
 /* m events from number `first` of the file on, with their factors. */
 static int read_piece(struct ray_disk *d, struct iso_events *to, int64_t first, int64_t m)
 {
-	struct ray *ray = d->ray;
+	struct ray_problem *ray = d->ray;
 	struct ray_part p = { &d->piece, NULL, d->norm, d->add };
 	int st;
 
@@ -311,7 +311,7 @@ static int read_piece(struct ray_disk *d, struct iso_events *to, int64_t first, 
 }
 
 /* Apart from the pieces of the thread that reads for the operator. */
-int ray_disk_factors(struct ray *ray, struct iso_events *block, int64_t first, int64_t m)
+int ray_disk_factors(struct ray_problem *ray, struct iso_events *block, int64_t first, int64_t m)
 {
 	struct ray_part p = { block, NULL, NULL, NULL };
 	iso_real *norm = NULL;
@@ -342,7 +342,7 @@ static int read_block(void *arg, struct iso_events *block, int64_t first, int64_
 	return st;
 }
 
-int ray_disk_block(struct ray *ray, struct iso_events *block, int64_t first, int64_t m)
+int ray_disk_block(struct ray_problem *ray, struct iso_events *block, int64_t first, int64_t m)
 {
 	int st = make_pieces(ray, ray->disk);
 	struct iso_events b = *block;
@@ -359,7 +359,7 @@ static int attenuate_block(void *arg, struct iso_events *block)
 }
 
 /* Bad events, which a factor of 0 leaves out, add nothing where r is 0: they need none then. */
-static struct iso_ray_source source(struct ray *ray)
+static struct iso_ray_source source(struct ray_problem *ray)
 {
 	bool has_add = ray_has_additive(ray);
 
@@ -389,7 +389,7 @@ static int64_t sum_and_free(struct iso_plan *plan, bool device)
 }
 
 /* Bytes that may be used and are not planned for yet; none is left of the device where there is none. */
-static int64_t left_of(struct ray *ray, const struct iso_plan *plan, bool device)
+static int64_t left_of(struct ray_problem *ray, const struct iso_plan *plan, bool device)
 {
 	iso_ctx *ctx = ray->p->ctx;
 	int64_t have = device ? 0 : iso_ctx_host_memory(ctx), planned[2];
@@ -401,7 +401,7 @@ static int64_t left_of(struct ray *ray, const struct iso_plan *plan, bool device
 }
 
 /* Ordered events with their rows, or their slots on CUDA, and data; see iso_ray_plan. */
-static int64_t kept_bytes(struct ray *ray, const struct iso_ray *p, const struct iso_ray_source *s,
+static int64_t kept_bytes(struct ray_problem *ray, const struct iso_ray *p, const struct iso_ray_source *s,
                           int64_t block)
 {
 	int64_t data = (s->has_count + s->has_mult + s->has_add) * (int64_t)sizeof(iso_real);
@@ -422,7 +422,7 @@ static int64_t count_blocks(int64_t n, int n_sub, int64_t block)
 }
 
 /* As many as what is left holds, with the room that the next block needs left free. */
-static void plan_kept(struct ray *ray, struct iso_plan *plan, const struct iso_ray *p,
+static void plan_kept(struct ray_problem *ray, struct iso_plan *plan, const struct iso_ray *p,
                       const struct iso_ray_source *s)
 {
 	char text[64];
@@ -441,7 +441,7 @@ static void plan_kept(struct ray *ray, struct iso_plan *plan, const struct iso_r
 	iso_plan_add(plan, text, d->kept, each, cuda);
 }
 
-void ray_disk_plan(struct ray *ray, struct iso_plan *plan, const struct model_subsets *subsets)
+void ray_disk_plan(struct ray_problem *ray, struct iso_plan *plan, const struct model_subsets *subsets)
 {
 	struct iso_ray p = ray_parameters(ray, subsets);
 	struct iso_ray_source s = source(ray);
@@ -461,7 +461,7 @@ void ray_disk_plan(struct ray *ray, struct iso_plan *plan, const struct model_su
 	plan_kept(ray, plan, &p, &s);
 }
 
-int ray_disk_op(struct ray *ray, iso_op **op, const struct model_subsets *subsets)
+int ray_disk_op(struct ray_problem *ray, iso_op **op, const struct model_subsets *subsets)
 {
 	struct iso_ray p = ray_parameters(ray, subsets);
 	struct iso_ray_source s = source(ray);
@@ -496,7 +496,7 @@ int ray_disk_op(struct ray *ray, iso_op **op, const struct model_subsets *subset
 
 int ray_disk_describe(iso_problem *problem)
 {
-	struct ray *ray = problem->self;
+	struct ray_problem *ray = problem->self;
 	struct ray_disk *d = ray->disk;
 	int64_t blocks, kept;
 

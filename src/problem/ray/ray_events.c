@@ -19,7 +19,7 @@
 enum { PIECE = 1 << 20 }; /* events between two looks at the request to stop */
 
 /* Sums and greatest over the events of all ranks, from those of this rank; nothing where each has them all. */
-static int of_all(const struct ray *ray, int64_t *sum, int n, double *greatest)
+static int of_all(const struct ray_problem *ray, int64_t *sum, int n, double *greatest)
 {
 	iso_ctx *ctx = ray->p->ctx;
 	int st = ray->dealt && n > 0 ? iso_comm_sum(ctx, ISO_OK, sum, n) : ISO_OK;
@@ -28,7 +28,7 @@ static int of_all(const struct ray *ray, int64_t *sum, int n, double *greatest)
 }
 
 /* Decay and shares of a frame count on a scan from 0 to its duration. */
-static int warn_if_late(struct ray *ray)
+static int warn_if_late(struct ray_problem *ray)
 {
 	uint32_t last = 0;
 	double latest;
@@ -48,7 +48,7 @@ static int warn_if_late(struct ray *ray)
 }
 
 /* What the file says besides events. */
-static void heed_info(struct ray *ray, const struct iso_events_info *i)
+static void heed_info(struct ray_problem *ray, const struct iso_events_info *i)
 {
 	if (i->ignored[0]) record_warn(ray->p->record, "%s: not used: %s", ray->events, i->ignored);
 	if (i->warning[0]) record_warn(ray->p->record, "%s: %s", ray->events, i->warning);
@@ -71,7 +71,7 @@ static void heed_info(struct ray *ray, const struct iso_events_info *i)
 		            ray->events, i->max_axial_mm, iso_scanner_name(ray->s));
 }
 
-int ray_file(struct ray *ray, iso_event_file **f, bool pieces)
+int ray_file(struct ray_problem *ray, iso_event_file **f, bool pieces)
 {
 	int st = ISO_OK;
 
@@ -86,7 +86,7 @@ int ray_file(struct ray *ray, iso_event_file **f, bool pieces)
 	return st;
 }
 
-int ray_heed_file(struct ray *ray)
+int ray_heed_file(struct ray_problem *ray)
 {
 	iso_event_file *f;
 	int st = ray_file(ray, &f, false);
@@ -108,7 +108,7 @@ int ray_heed_file(struct ray *ray)
 /* ---- reading ---- */
 
 /* Numbers of the events that the deal gave this rank. */
-static int take_numbers(struct ray *ray)
+static int take_numbers(struct ray_problem *ray)
 {
 	ray->dealt = true;
 	ray->n = ray->deal.n;
@@ -118,7 +118,7 @@ static int take_numbers(struct ray *ray)
 	return ISO_OK;
 }
 
-void ray_forget_events(struct ray *ray)
+void ray_forget_events(struct ray_problem *ray)
 {
 	iso_events_free(&ray->e);
 	free(ray->in_file);
@@ -127,7 +127,7 @@ void ray_forget_events(struct ray *ray)
 }
 
 /* NULL: text. */
-static int read_whole(struct ray *ray, const iso_event_file *f)
+static int read_whole(struct ray_problem *ray, const iso_event_file *f)
 {
 	struct iso_hash hash;
 	int st = f ? iso_event_file_read_hashed(&ray->e, &hash, f, ray->events)
@@ -138,7 +138,7 @@ static int read_whole(struct ray *ray, const iso_event_file *f)
 }
 
 /* All events of the file, or this rank's; there the hash is of a sample, which record_input reads. */
-static int read_whole_or_share(struct ray *ray)
+static int read_whole_or_share(struct ray_problem *ray)
 {
 	iso_ctx *ctx = ray->p->ctx;
 	iso_event_file *f;
@@ -152,7 +152,7 @@ static int read_whole_or_share(struct ray *ray)
 }
 
 /* What the caller gave every rank whole. */
-static int take_given(struct ray *ray)
+static int take_given(struct ray_problem *ray)
 {
 	struct iso_events all = { 0 };
 	int st = ray_given_events(ray, &all, ray->events);
@@ -166,7 +166,7 @@ static int take_given(struct ray *ray)
 }
 
 /* From the file: all of it, a sample where it stays on disk or the run is dry. */
-static int load_file(struct ray *ray, int need)
+static int load_file(struct ray_problem *ray, int need)
 {
 	int st;
 
@@ -177,7 +177,7 @@ static int load_file(struct ray *ray, int need)
 	return record_input(ray->p->record, ray->events);
 }
 
-int ray_read_events(struct ray *ray, struct iso_events *e, const char *path,
+int ray_read_events(struct ray_problem *ray, struct iso_events *e, const char *path,
                     const struct iso_events_options *o)
 {
 	struct iso_hash hash;
@@ -198,7 +198,7 @@ int ray_read_events(struct ray *ray, struct iso_events *e, const char *path,
 }
 
 /* Which of them are usable is found here: the caller need not have counted. */
-int ray_given_events(struct ray *ray, struct iso_events *e, const char *path)
+int ray_given_events(struct ray_problem *ray, struct iso_events *e, const char *path)
 {
 	int st = iso_events_copy(e, &record_given(ray->p->record, path)->events);
 	int64_t bad = 0;
@@ -215,7 +215,7 @@ int ray_given_events(struct ray *ray, struct iso_events *e, const char *path)
 }
 
 /* What the parameters say of the scan holds, whatever the file says. */
-static void heed_times(struct ray *ray)
+static void heed_times(struct ray_problem *ray)
 {
 	const struct frames *f = &ray->p->s.frames;
 
@@ -226,7 +226,7 @@ static void heed_times(struct ray *ray)
 	ray->e.duration_s = ray->duration_s;
 }
 
-int ray_load_events(struct ray *ray, int need)
+int ray_load_events(struct ray_problem *ray, int need)
 {
 	static const struct model_frame whole = { true,       .factor = 1,        .units = 1,
 		                                  .share = 1, .share_randoms = 1, .pile_up = 1 };
@@ -258,7 +258,7 @@ int ray_load_events(struct ray *ray, int need)
 
 /* Whether every time of this rank's events is the centre of a bin of this width. False also where the run was asked to
    stop: whoever comes next looks. */
-static bool times_are_centres(struct ray *ray, double bin_ps)
+static bool times_are_centres(struct ray_problem *ray, double bin_ps)
 {
 	bool all = true;
 
@@ -277,7 +277,7 @@ static bool times_are_centres(struct ray *ray, double bin_ps)
 }
 
 /* The width in force: the option's, the file's, or the scanner's if the times are binned so. */
-static int load_bin(struct ray *ray)
+static int load_bin(struct ray_problem *ray)
 {
 	double of_scanner = ray->s ? iso_scanner_tof_bin_ps(ray->s) : 0, others;
 	bool given = problem_given(ray->p, "tof-bin-ps");
@@ -297,14 +297,14 @@ static int load_bin(struct ray *ray)
 }
 
 /* What the events say of their resolution, if they were read or not; 0: nothing. */
-static double tof_of_events(const struct ray *ray)
+static double tof_of_events(const struct ray_problem *ray)
 {
 	if (ray->e.tof_fwhm_ps > 0 || !ray->events) return ray->e.tof_fwhm_ps;
 	return ray->file ? iso_event_file_info(ray->file)->tof_fwhm_ps
 	                 : record_given(ray->p->record, ray->events)->events.tof_fwhm_ps;
 }
 
-double ray_tof_width(const struct ray *ray)
+double ray_tof_width(const struct ray_problem *ray)
 {
 	double of_events = tof_of_events(ray);
 
@@ -313,7 +313,7 @@ double ray_tof_width(const struct ray *ray)
 }
 
 /* The scanner's resolution needs events that carry times. */
-int ray_load_tof(struct ray *ray)
+int ray_load_tof(struct ray_problem *ray)
 {
 	bool given = problem_given(ray->p, "tof-fwhm-ps"), times = !given && ray->e.tof_fwhm_ps > 0;
 	double any;
@@ -499,7 +499,7 @@ int ray_between(struct iso_events *part, int64_t **place, const struct iso_event
 	return ISO_OK;
 }
 
-void ray_unselect(struct ray *ray)
+void ray_unselect(struct ray_problem *ray)
 {
 	if (ray->own_number) iso_events_free(&ray->now);
 	free(ray->own_number);
@@ -511,7 +511,7 @@ void ray_unselect(struct ray *ray)
 
 /* Of events that are dealt: their numbers in the file, and in the frame, which other ranks have events of; *rows:
    all of the frame. Chunks of the file are counted, as those before an event tell how many are before it. */
-static int number_frame(struct ray *ray, int64_t *rows)
+static int number_frame(struct ray_problem *ray, int64_t *rows)
 {
 	int64_t chunks = iso_deal_chunks(&ray->deal), n = ray->now.n, *number = ray->own_number, *place;
 	int64_t *before = size_alloc(chunks + 1, sizeof *before);
@@ -534,7 +534,7 @@ static int number_frame(struct ray *ray, int64_t *rows)
 }
 
 /* `now` and its numbers; *rows: of all ranks. */
-static int take_frame(struct ray *ray, const struct model_frame *f, int64_t *rows)
+static int take_frame(struct ray_problem *ray, const struct model_frame *f, int64_t *rows)
 {
 	int st = ISO_OK;
 
@@ -552,7 +552,7 @@ static int take_frame(struct ray *ray, const struct model_frame *f, int64_t *row
 }
 
 /* A dry run has a sample alone. */
-int64_t ray_events_here(const struct ray *ray, int64_t n)
+int64_t ray_events_here(const struct ray_problem *ray, int64_t n)
 {
 	struct iso_deal d = iso_deal_of(ray->p->ctx, n);
 
@@ -561,7 +561,7 @@ int64_t ray_events_here(const struct ray *ray, int64_t n)
 
 int ray_select(iso_problem *problem, const struct model_frame *f)
 {
-	struct ray *ray = problem->self;
+	struct ray_problem *ray = problem->self;
 	int st = ISO_OK;
 
 	ray_unselect(ray);

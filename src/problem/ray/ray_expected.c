@@ -38,7 +38,7 @@ enum {
 };
 
 struct expected {
-	struct ray *ray;
+	struct ray_problem *ray;
 	struct ray_seen *t;
 	struct iso_array x; /* the image, with the PSF */
 	double share;       /* of the rows */
@@ -95,7 +95,7 @@ static int make_trues(iso_real *m, struct expected *q, const struct iso_events *
 
 /* ---- crystal pairs ---- */
 
-static int64_t pairs_wanted(const struct ray *ray)
+static int64_t pairs_wanted(const struct ray_problem *ray)
 {
 	double passes = (double)(ray->p->s.iterations + PASSES_A_ROUND * (ray->scatter.rounds + 1));
 	double n = (double)ray->p->found.rows * passes / UPDATES_A_LINE;
@@ -105,7 +105,7 @@ static int64_t pairs_wanted(const struct ray *ray)
 
 static int pairs_block(struct expected *q, struct ray_pairs *p)
 {
-	struct ray *ray = q->ray;
+	struct ray_problem *ray = q->ray;
 	iso_ctx *ctx = ray->p->ctx;
 	iso_real *m = NULL, *s = NULL;
 	double by = ray->scatter.by * ray->frame.factor;
@@ -161,7 +161,7 @@ static int each_pair(struct expected *q, int64_t n, uint64_t seed,
 
 static int expect_pairs(struct expected *q)
 {
-	struct ray *ray = q->ray;
+	struct ray_problem *ray = q->ray;
 	uint64_t seed = (uint64_t)ray->scatter.seed;
 	int64_t all = iso_scanner_pairs(ray->s), n = pairs_wanted(ray);
 
@@ -191,7 +191,7 @@ static bool is_drawn(const struct expected *q, const struct iso_event *e)
 	return philox_unit_double(w.w[0] ^ v[6], w.w[1]) < q->share;
 }
 
-static int rows_block(void *arg, struct ray *ray, const struct ray_some *some)
+static int rows_block(void *arg, struct ray_problem *ray, const struct ray_some *some)
 {
 	struct expected *q = arg;
 	struct iso_room room = iso_room_of(NULL, "profiles");
@@ -326,7 +326,7 @@ static json_t *panels(const struct ray_seen *t, const double *v)
 }
 
 /* Counts of bins where the image explains next to none: what is expected there is scatter and randoms. */
-static json_t *look_beside(struct ray *ray, const struct ray_seen *t, const double *v)
+static json_t *look_beside(struct ray_problem *ray, const struct ray_seen *t, const double *v)
 {
 	double counts = 0, expected = 0;
 
@@ -348,7 +348,7 @@ static json_t *look_beside(struct ray *ray, const struct ray_seen *t, const doub
 	return record_pack("{s:f, s:f}", "counts", short_number(counts), "expected", short_number(expected));
 }
 
-static int tell(struct ray *ray, const struct ray_seen *t, const double *v)
+static int tell(struct ray_problem *ray, const struct ray_seen *t, const double *v)
 {
 	double sum[PARTS] = { 0 };
 
@@ -387,7 +387,7 @@ static int finish(struct expected *q, int st)
 
 int ray_seen(iso_problem *problem, const struct iso_array *image)
 {
-	struct ray *ray = problem->self;
+	struct ray_problem *ray = problem->self;
 	struct expected q = { .ray = ray, .t = ray->scatter.seen };
 	int st;
 
@@ -404,7 +404,7 @@ int ray_seen(iso_problem *problem, const struct iso_array *image)
 	return st;
 }
 
-void ray_seen_plan(struct ray *ray, struct iso_plan *plan)
+void ray_seen_plan(struct ray_problem *ray, struct iso_plan *plan)
 {
 	bool cuda = iso_ctx_is_cuda(ray->p->ctx);
 

@@ -20,40 +20,40 @@
 
 /* ---- reading ---- */
 
-bool ray_norm_per_crystal(struct ray *ray)
+bool ray_norm_per_crystal(struct ray_problem *ray)
 {
 	return ray->s && ray->factors.n == iso_scanner_crystals(ray->s);
 }
 
 /* The scanner came with the efficiencies that are the events' factors, which then hold no attenuation. */
-static bool efficiencies_of_file(struct ray *ray)
+static bool efficiencies_of_file(struct ray_problem *ray)
 {
 	return ray->s && ray->s->efficiencies && !ray->norm;
 }
 
 /* Else the file's factors hold attenuation and normalisation at once: options replace them whole. The number of crystal
    pairs of a bin is neither: it stays beside 'mu'. */
-static bool beside_mu(struct ray *ray)
+static bool beside_mu(struct ray_problem *ray)
 {
 	return efficiencies_of_file(ray) || (ray->e.lists_all && !ray->e.attenuated);
 }
 
-static bool factors_of_file(struct ray *ray)
+static bool factors_of_file(struct ray_problem *ray)
 {
 	return ray->e.mult && !ray->norm && (!ray->mu || beside_mu(ray));
 }
 
-bool ray_attenuated_by_file(struct ray *ray)
+bool ray_attenuated_by_file(struct ray_problem *ray)
 {
 	return factors_of_file(ray) && !beside_mu(ray);
 }
 
-bool ray_factors_not_in_sens(struct ray *ray)
+bool ray_factors_not_in_sens(struct ray_problem *ray)
 {
 	return ray_factors_per_event(ray) && !efficiencies_of_file(ray);
 }
 
-bool ray_factors_per_event(struct ray *ray)
+bool ray_factors_per_event(struct ray_problem *ray)
 {
 	return factors_of_file(ray) || (ray->norm && !ray_norm_per_crystal(ray));
 }
@@ -63,7 +63,7 @@ static void invert(iso_real *v, int64_t n)
 	for (int64_t i = 0; i < n; i++) v[i] = v[i] > 0 ? (iso_real)fmin(1 / (double)v[i], 1e30) : 0;
 }
 
-int ray_values(struct ray *ray, iso_real *v, const char *path, int64_t first, int64_t n)
+int ray_values(struct ray_problem *ray, iso_real *v, const char *path, int64_t first, int64_t n)
 {
 	int st = (iso_is_projection_data(path) ? iso_interfile_piece : iso_npy_piece)(v, path, first, n);
 
@@ -72,7 +72,7 @@ int ray_values(struct ray *ray, iso_real *v, const char *path, int64_t first, in
 }
 
 /* Projection data on the bins of 'events'; streamed, or in a dry run, a->v stays NULL. */
-static int load_bins(struct ray *ray, struct iso_array *a, const char *path)
+static int load_bins(struct ray_problem *ray, struct iso_array *a, const char *path)
 {
 	struct iso_array r = { 0 };
 	int st = iso_interfile_fits(path, ray->events, path == ray->norm);
@@ -92,7 +92,7 @@ static int load_bins(struct ray *ray, struct iso_array *a, const char *path)
 
 /* One value an event, or another number of them. Streamed events read theirs as they go, if the
    file can be read in pieces: v is then NULL. */
-static int load_values(struct ray *ray, struct iso_array *a, const char *path)
+static int load_values(struct ray_problem *ray, struct iso_array *a, const char *path)
 {
 	bool bins = !record_given(ray->p->record, path)->array.v && iso_is_projection_data(path);
 	int64_t n = 0;
@@ -109,7 +109,7 @@ static int load_values(struct ray *ray, struct iso_array *a, const char *path)
 	return st ? st : record_input(ray->p->record, path);
 }
 
-static int load_norm(struct ray *ray)
+static int load_norm(struct ray_problem *ray)
 {
 	int st;
 
@@ -133,7 +133,7 @@ static int load_norm(struct ray *ray)
 	                ray->norm, n, iso_scanner_crystals(ray->s), ray->n);
 }
 
-int ray_load_factors(struct ray *ray)
+int ray_load_factors(struct ray_problem *ray)
 {
 	int st;
 
@@ -151,7 +151,7 @@ int ray_load_factors(struct ray *ray)
 	return ISO_OK;
 }
 
-static int load_add(struct ray *ray)
+static int load_add(struct ray_problem *ray)
 {
 	bool number;
 	int st;
@@ -176,7 +176,7 @@ enum {
 	ENOUGH = 10, /* delayed events a crystal: then its rate is known to a third */
 };
 
-static int randoms_of(struct ray *ray, const struct iso_events *late)
+static int randoms_of(struct ray_problem *ray, const struct iso_events *late)
 {
 	int64_t bad = 0;
 	int st = iso_randoms_from_delayed(ray->rate, &bad, ray->p->ctx, ray->s, late);
@@ -190,7 +190,7 @@ static int randoms_of(struct ray *ray, const struct iso_events *late)
 }
 
 /* Randoms that nobody gave are those of the events' own file, where it holds delayeds besides prompts. */
-static int find_delayed(struct ray *ray)
+static int find_delayed(struct ray_problem *ray)
 {
 	iso_event_file *f;
 
@@ -223,7 +223,7 @@ static int find_delayed(struct ray *ray)
 }
 
 /* No delayed is a true; and the two files may be of different formats. A dry run counts them. */
-static int load_delayed(struct ray *ray)
+static int load_delayed(struct ray_problem *ray)
 {
 	bool text = iso_events_only_whole(ray->late_file);
 	struct iso_events_options o = { .size = sizeof o,
@@ -249,7 +249,7 @@ static int load_delayed(struct ray *ray)
 	return st ? st : randoms_of(ray, &ray->late);
 }
 
-static int load_singles(struct ray *ray)
+static int load_singles(struct ray_problem *ray)
 {
 	struct iso_array a = { 0 };
 	int st;
@@ -273,7 +273,7 @@ static int load_singles(struct ray *ray)
 	return st;
 }
 
-static int load_randoms(struct ray *ray)
+static int load_randoms(struct ray_problem *ray)
 {
 	if (!ray->late_file && !ray->singles) return ISO_OK;
 	if (ray->late_file && ray->singles)
@@ -295,12 +295,12 @@ static int load_randoms(struct ray *ray)
 	return ray->late_file ? load_delayed(ray) : load_singles(ray);
 }
 
-static bool additive_given(struct ray *ray)
+static bool additive_given(struct ray_problem *ray)
 {
 	return ray->additive || ray->late_file || ray->singles;
 }
 
-int ray_load_additive(struct ray *ray)
+int ray_load_additive(struct ray_problem *ray)
 {
 	int st = find_delayed(ray);
 
@@ -323,7 +323,7 @@ static double width_mm(double bin_ps)
 }
 
 /* Randoms are uniform over |t1 - t2| <= tau, c tau mm of the LOR. */
-static double unit_of_randoms(struct ray *ray)
+static double unit_of_randoms(struct ray_problem *ray)
 {
 	double window_mm = ISO_C_MM_PER_PS * 1e3 * ray->coincidence_ns;
 
@@ -335,7 +335,7 @@ static int64_t place(const struct ray_part *p, int64_t j)
 	return p->number ? p->number[j] : j;
 }
 
-static int64_t crystal_of(struct ray *ray, const struct ray_part *p, int64_t j, int end)
+static int64_t crystal_of(struct ray_problem *ray, const struct ray_part *p, int64_t j, int end)
 {
 	const struct iso_event *e = p->e->v + j;
 	const float *at = end ? e->p2 : e->p1;
@@ -345,7 +345,7 @@ static int64_t crystal_of(struct ray *ray, const struct ray_part *p, int64_t j, 
 	return iso_scanner_nearest(&distance, ray->s, (double[]){ at[0], at[1], at[2] });
 }
 
-static int unknown_share(struct ray *ray)
+static int unknown_share(struct ray_problem *ray)
 {
 	return iso_fail(ISO_EARG,
 	                "the additive term is of the whole scan, and its share in a frame is not known: %s "
@@ -353,13 +353,13 @@ static int unknown_share(struct ray *ray)
 	                ray->events);
 }
 
-bool ray_has_additive(struct ray *ray)
+bool ray_has_additive(struct ray_problem *ray)
 {
 	return ray->needs_add && (additive_given(ray) || ray->e.add || ray->scatter.table);
 }
 
 /* Delayed events of the frame itself, where they have times; else the frame's share. */
-static int rates_of_frame(struct ray *ray, double *share)
+static int rates_of_frame(struct ray_problem *ray, double *share)
 {
 	struct iso_events part = { 0 };
 	int64_t *place = NULL;
@@ -379,7 +379,7 @@ static int rates_of_frame(struct ray *ray, double *share)
 	return st;
 }
 
-int ray_prepare_data(struct ray *ray)
+int ray_prepare_data(struct ray_problem *ray)
 {
 	bool of_file = ray->e.add && !additive_given(ray),
 	     tof = ray->e.tof_fwhm_ps > 0 || ray->e.tof_bin_ps > 0;
@@ -399,7 +399,7 @@ int ray_prepare_data(struct ray *ray)
 	return ISO_OK;
 }
 
-int ray_rates_sum(struct ray *ray, double *sum)
+int ray_rates_sum(struct ray_problem *ray, double *sum)
 {
 	struct iso_fans fans = { 0 };
 	int64_t n = ray->rate ? iso_scanner_crystals(ray->s) : 0;
@@ -416,7 +416,7 @@ int ray_rates_sum(struct ray *ray, double *sum)
 	return st;
 }
 
-int ray_randoms_sum(struct ray *ray, double *sum)
+int ray_randoms_sum(struct ray_problem *ray, double *sum)
 {
 	int st = ray_rates_sum(ray, sum);
 
@@ -424,11 +424,11 @@ int ray_randoms_sum(struct ray *ray, double *sum)
 	return st;
 }
 
-static double factor(struct ray *ray, const struct ray_part *p, int64_t j);
+static double factor(struct ray_problem *ray, const struct ray_part *p, int64_t j);
 
 /* What was given, and r = rate_a rate_b, in the unit in force. Where pairs of energy windows have efficiencies of their
    own, and so are counted by themselves, each has an equal share of the randoms. */
-static double additive(struct ray *ray, const struct ray_part *p, int64_t j)
+static double additive(struct ray_problem *ray, const struct ray_part *p, int64_t j)
 {
 	double r = 0;
 
@@ -449,7 +449,7 @@ static double additive(struct ray *ray, const struct ray_part *p, int64_t j)
 /* ---- the factors of the frame in force ---- */
 
 /* Efficiencies of the two crystals, and the weight of their pair. */
-static double pair_factor(struct ray *ray, const struct ray_part *p, int64_t j)
+static double pair_factor(struct ray_problem *ray, const struct ray_part *p, int64_t j)
 {
 	const struct iso_event *e = p->e->v + j;
 	double p1[3] = { e->p1[0], e->p1[1], e->p1[2] }, p2[3] = { e->p2[0], e->p2[1], e->p2[2] };
@@ -462,7 +462,7 @@ static double pair_factor(struct ray *ray, const struct ray_part *p, int64_t j)
 }
 
 /* Without attenuation, unless the file's own factor holds it; 0 leaves a bad event out. */
-static double factor(struct ray *ray, const struct ray_part *p, int64_t j)
+static double factor(struct ray_problem *ray, const struct ray_part *p, int64_t j)
 {
 	if (iso_event_bad(p->e->v + j)) return 0;
 	if (factors_of_file(ray)) return p->e->mult[j];
@@ -471,7 +471,8 @@ static double factor(struct ray *ray, const struct ray_part *p, int64_t j)
 
 enum { CHUNK = 1 << 14 }; /* events that a thread takes at a time */
 
-int ray_fill(struct ray *ray, const struct ray_part *p, iso_real *count, iso_real *mult, iso_real *add)
+int ray_fill(struct ray_problem *ray, const struct ray_part *p, iso_real *count, iso_real *mult,
+             iso_real *add)
 {
 	const iso_ctx *ctx = ray->p->ctx;
 	struct iso_clock clock = iso_clock_brief(ctx, "factors", "events", p->e->n, NULL);
@@ -493,7 +494,8 @@ int ray_fill(struct ray *ray, const struct ray_part *p, iso_real *count, iso_rea
 
 /* m_j = attenuation x efficiencies x pair weight x the frame's factor; with 'precorrected' the
    attenuation leaves it, and its inverse weighs the event (Van Gendt 2021 eq. 7). Scatter needs m without it. */
-int ray_attenuate(struct ray *ray, const struct iso_events *e, iso_real *count, iso_real *mult, iso_real *add)
+int ray_attenuate(struct ray_problem *ray, const struct iso_events *e, iso_real *count, iso_real *mult,
+                  iso_real *add)
 {
 	iso_real *alpha, *scatter = NULL;
 	int st;
@@ -525,7 +527,7 @@ int ray_attenuate(struct ray *ray, const struct iso_events *e, iso_real *count, 
 	return st;
 }
 
-int ray_make_data(struct ray *ray, struct model_data *d)
+int ray_make_data(struct ray_problem *ray, struct model_data *d)
 {
 	struct ray_part p = { &ray->now, ray->number, ray->factors.v, ray->add.v };
 	int st;
@@ -540,7 +542,7 @@ int ray_make_data(struct ray *ray, struct model_data *d)
 
 int ray_data(iso_problem *problem, struct model_data *d)
 {
-	struct ray *ray = problem->self;
+	struct ray_problem *ray = problem->self;
 
 	if (ray_scatter_on(ray) && !ray->scatter.table)
 		return iso_fail(ISO_EARG, "'scatter' is made with an image: recon makes both in turn");

@@ -16,7 +16,7 @@ enum { BLOCK = 1 << 18 }; /* events whose factors are made at a time */
 
 /* ---- crystal pairs ---- */
 
-static double efficiency(struct ray *ray, int64_t a, int64_t b)
+static double efficiency(struct ray_problem *ray, int64_t a, int64_t b)
 {
 	if (ray_norm_per_crystal(ray)) return (double)ray->factors.v[a] * (double)ray->factors.v[b];
 	if (ray->s->efficiencies && !ray->norm) return efficiency_of_crystals(ray->s->efficiencies, a, b);
@@ -24,7 +24,7 @@ static double efficiency(struct ray *ray, int64_t a, int64_t b)
 }
 
 /* Place i of the sample; a pair that is not in coincidence has the efficiency 0. */
-static void set_pair(struct ray_pairs *p, struct ray *ray, int64_t i, int64_t pair)
+static void set_pair(struct ray_pairs *p, struct ray_problem *ray, int64_t i, int64_t pair)
 {
 	const double *at = iso_scanner_positions(ray->s);
 	struct iso_event *e = p->e.v + i;
@@ -43,7 +43,8 @@ static void set_pair(struct ray_pairs *p, struct ray *ray, int64_t i, int64_t pa
 	if (p->randoms) p->randoms[i] = counts ? ray->rate[a] * ray->rate[b] * ray->share_randoms : 0;
 }
 
-int ray_pairs_part(struct ray_pairs *p, struct ray *ray, int64_t n, uint64_t seed, struct iso_rows part)
+int ray_pairs_part(struct ray_pairs *p, struct ray_problem *ray, int64_t n, uint64_t seed,
+                   struct iso_rows part)
 {
 	int64_t all = iso_scanner_pairs(ray->s), m = part.n;
 	struct ray_pairs made = { .e.n = m, .times = (double)all / (double)n };
@@ -69,7 +70,7 @@ int ray_pairs_part(struct ray_pairs *p, struct ray *ray, int64_t n, uint64_t see
 	return ISO_OK;
 }
 
-int ray_pairs_draw(struct ray_pairs *p, struct ray *ray, int64_t n, uint64_t seed)
+int ray_pairs_draw(struct ray_pairs *p, struct ray_problem *ray, int64_t n, uint64_t seed)
 {
 	int64_t all = iso_scanner_pairs(ray->s);
 
@@ -86,7 +87,7 @@ void ray_pairs_free(struct ray_pairs *p)
 	*p = (struct ray_pairs){ 0 };
 }
 
-int ray_pairs_scatter(iso_real *r, const struct ray_pairs *p, struct ray *ray)
+int ray_pairs_scatter(iso_real *r, const struct ray_pairs *p, struct ray_problem *ray)
 {
 	int st = iso_scatter_at(r, ray->p->ctx, ray->scatter.table, &p->e, ray->tof > 0 ? ALL_TIMES : 0);
 
@@ -101,7 +102,7 @@ struct block {
 	struct iso_events e; /* with room for count, mult and add */
 };
 
-static int make_block(struct block *b, struct ray *ray, int64_t n)
+static int make_block(struct block *b, struct ray_problem *ray, int64_t n)
 {
 	b->room = iso_room_of(NULL, "events");
 	if (ray->disk) ISO_HOST(&b->room, b->e.v, n);
@@ -112,7 +113,7 @@ static int make_block(struct block *b, struct ray *ray, int64_t n)
 }
 
 /* Events first ... first + m - 1 of those in memory; per-event values are told apart by `number`. */
-static int fill_from_memory(struct block *b, struct ray *ray, int64_t first, int64_t m)
+static int fill_from_memory(struct block *b, struct ray_problem *ray, int64_t first, int64_t m)
 {
 	struct iso_events part = ray_from_place(&ray->now, first);
 	int64_t skip = ray->number ? 0 : first;
@@ -125,8 +126,8 @@ static int fill_from_memory(struct block *b, struct ray *ray, int64_t first, int
 	return ray_fill(ray, &p, b->e.count, b->e.mult, ray_has_additive(ray) ? b->e.add : NULL);
 }
 
-int ray_each(struct ray *ray, int (*block)(void *arg, struct ray *ray, const struct ray_some *some),
-             void *arg)
+int ray_each(struct ray_problem *ray,
+             int (*block)(void *arg, struct ray_problem *ray, const struct ray_some *some), void *arg)
 {
 	struct iso_rows mine = { 0, ray->now.n };
 	struct block b = { 0 };

@@ -95,7 +95,7 @@ static int look_at_file(struct look *l, iso_scanner **s, iso_event_file *f, cons
 
 static int look_at_events(struct look *l, iso_scanner **s, iso_event_file **f, iso_problem *p)
 {
-	const struct ray *ray = p->self;
+	const struct ray_problem *ray = p->self;
 	const struct iso_events *given = &record_given(p->record, ray->events)->events;
 	struct iso_events_options o = ray->read;
 	int st;
@@ -121,7 +121,7 @@ static double share_of_frame(const struct frames *f, double duration_s)
 
 static int look(struct look *l, iso_problem *p)
 {
-	const struct ray *ray = p->self;
+	const struct ray_problem *ray = p->self;
 	iso_scanner *s = NULL;
 	iso_event_file *f = NULL;
 	int st = frames_check(p, &p->s.frames);
@@ -235,7 +235,7 @@ static int choose_all(iso_problem *p, const struct preset_values *v, const struc
 
 int ray_preset(iso_problem *p)
 {
-	const struct ray *ray = p->self;
+	const struct ray_problem *ray = p->self;
 	struct preset *t = &p->preset;
 	struct look l = { 0 };
 	int st, kind = p->s.preset ? opt_place(kinds, p->s.preset) : PRESET_NONE;

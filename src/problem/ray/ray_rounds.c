@@ -38,8 +38,8 @@ enum {
 };
 
 struct rounds {
-	iso_problem *p;  /* a copy of the user's, on the coarse grid, */
-	struct ray *ray; /* and of its model */
+	iso_problem *p;          /* a copy of the user's, on the coarse grid, */
+	struct ray_problem *ray; /* and of its model */
 	int64_t frame;
 	struct iso_array x, sens; /* coarse: the image so far, S with the frame's factor */
 	iso_real *parts;          /* S of each subset; NULL: 1/K of sens */
@@ -57,7 +57,7 @@ struct rounds {
 
 /* A copy of the problem and its model without PSF, one ray a line, and no scratch file. It shares with the original
    all that was loaded, and makes an estimate of scatter of its own. */
-static void copy_coarse(iso_problem *p, struct ray *ray, const struct iso_grid *grid)
+static void copy_coarse(iso_problem *p, struct ray_problem *ray, const struct iso_grid *grid)
 {
 	ray->p = p;
 	p->self = ray;
@@ -69,7 +69,7 @@ static void copy_coarse(iso_problem *p, struct ray *ray, const struct iso_grid *
 
 /* As many subsets as leave each enough events, of the numbers that divide UPDATES. The rows of a histogram are dealt at
    random: where five bins of time follow each other, every fifth row is of one of them. */
-static struct model_subsets choose_subsets(const iso_problem *p, const struct ray *ray)
+static struct model_subsets choose_subsets(const iso_problem *p, const struct ray_problem *ray)
 {
 	static const int of[] = { 10, 5, 4, 2 };
 	struct model_subsets by = p->s.by;
@@ -426,7 +426,7 @@ static int tell(struct rounds *r, const char *ended)
    before: the copy shares it. */
 int ray_rounds(iso_problem *problem, const struct iso_array *sens, int64_t k)
 {
-	struct ray *ray = problem->self, coarse;
+	struct ray_problem *ray = problem->self, coarse;
 	iso_problem of_coarse = *problem;
 	struct rounds r = { .p = &of_coarse, .ray = &coarse, .frame = k };
 	const char *ended = NULL;

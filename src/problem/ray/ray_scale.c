@@ -21,7 +21,7 @@ static double radius_mm(const iso_scanner *s)
 }
 
 /* Efficiencies by their values, so that a copy of the file is the same. */
-static json_t *norm_word(struct ray *ray)
+static json_t *norm_word(struct ray_problem *ray)
 {
 	char word[32] = "none";
 
@@ -34,7 +34,7 @@ static json_t *norm_word(struct ray *ray)
 	return json_string(word);
 }
 
-static const char *attenuation_word(struct ray *ray)
+static const char *attenuation_word(struct ray_problem *ray)
 {
 	if (ray->mu) return ray->precorrected ? "map, precorrected" : "map";
 	return ray_attenuated_by_file(ray) ? "per event" : "none";
@@ -42,7 +42,7 @@ static const char *attenuation_word(struct ray *ray)
 
 json_t *ray_scale(iso_problem *problem)
 {
-	struct ray *ray = problem->self;
+	struct ray_problem *ray = problem->self;
 	json_t *o = record_pack("{s:s, s:s, s:o, s:s, s:i, s:b}", "model", problem->m->name, "attenuation",
 	                        attenuation_word(ray), "norm", norm_word(ray), "projector", ray->projector,
 	                        "rays", (int)ray->rays, "trues-only", ray->read.trues_only);
@@ -60,7 +60,7 @@ json_t *ray_scale(iso_problem *problem)
    efficiencies that its scanner brings, and so in m already: f is annihilations per mm^3, A = 1000 f / (T b). */
 #define K_OF_PETSIRD 1000
 
-static double factor_of(const struct ray *ray, const iso_event_file *f)
+static double factor_of(const struct ray_problem *ray, const iso_event_file *f)
 {
 	const iso_scanner *s = iso_event_file_scanner(f);
 
@@ -70,7 +70,7 @@ static double factor_of(const struct ray *ray, const iso_event_file *f)
 
 int ray_calibration(iso_problem *problem, double *k)
 {
-	struct ray *ray = problem->self;
+	struct ray_problem *ray = problem->self;
 	iso_event_file *f;
 	int st = ray_file(ray, &f, false);
 

@@ -62,7 +62,7 @@ void ray_scatter_params(struct opt *table, struct ray_scatter *s)
 	memcpy(table, own, sizeof own);
 }
 
-bool ray_scatter_on(const struct ray *ray)
+bool ray_scatter_on(const struct ray_problem *ray)
 {
 	return ray->scatter.method;
 }
@@ -79,7 +79,7 @@ static int check_scale(struct ray_scatter *s)
 	                s->scale);
 }
 
-static int check_save(const struct ray *ray)
+static int check_save(const struct ray_problem *ray)
 {
 	const char *path = ray->scatter.save;
 
@@ -91,7 +91,7 @@ static int check_save(const struct ray *ray)
 	return iso_target_check(path, ray->p->force || ray->p->s.resume || ray->p->record != &ray->p->own);
 }
 
-static int check_energy(const struct ray *ray)
+static int check_energy(const struct ray_problem *ray)
 {
 	const struct ray_scatter *s = &ray->scatter;
 	const double *window = s->window_kev[1] > 0 ? s->window_kev : ray->s->energy_kev;
@@ -113,7 +113,7 @@ static int check_energy(const struct ray *ray)
 	return ISO_OK;
 }
 
-static int check_map(const struct ray *ray)
+static int check_map(const struct ray_problem *ray)
 {
 	const struct iso_array *mu = &ray->mu_map;
 	double most = 0;
@@ -128,7 +128,7 @@ static int check_map(const struct ray *ray)
 }
 
 /* Ends of events, of some thousands of them, that lie farther than a crystal from every crystal. */
-static int check_ends(struct ray *ray)
+static int check_ends(struct ray_problem *ray)
 {
 	const double *size = iso_scanner_crystal_mm(ray->s);
 	double far = size ? hypot(fmax(size[0], size[1]), size[2]) : 30;
@@ -156,7 +156,7 @@ static int check_ends(struct ray *ray)
 		ray->events, sum[0], sum[1], far, iso_scanner_name(ray->s));
 }
 
-int ray_scatter_check(struct ray *ray)
+int ray_scatter_check(struct ray_problem *ray)
 {
 	const char *sens = ray->p->s.sens;
 	int st;
@@ -183,7 +183,7 @@ int ray_scatter_check(struct ray *ray)
 
 /* ---- the estimate ---- */
 
-void ray_scatter_forget(struct ray *ray)
+void ray_scatter_forget(struct ray_problem *ray)
 {
 	struct ray_scatter *s = &ray->scatter;
 
@@ -195,7 +195,7 @@ void ray_scatter_forget(struct ray *ray)
 	s->seen = NULL;
 }
 
-struct iso_scatter ray_scatter_parameters(struct ray *ray, const struct iso_array *image)
+struct iso_scatter ray_scatter_parameters(struct ray_problem *ray, const struct iso_array *image)
 {
 	const struct ray_scatter *s = &ray->scatter;
 
@@ -214,7 +214,7 @@ struct iso_scatter ray_scatter_parameters(struct ray *ray, const struct iso_arra
 	};
 }
 
-int ray_scatter_estimate(struct ray *ray, const struct iso_array *image)
+int ray_scatter_estimate(struct ray_problem *ray, const struct iso_array *image)
 {
 	struct iso_scatter p = ray_scatter_parameters(ray, image);
 	iso_scatter_table *made = NULL;
@@ -229,7 +229,7 @@ int ray_scatter_estimate(struct ray *ray, const struct iso_array *image)
 	return ISO_OK;
 }
 
-void ray_scatter_warn(struct ray *ray, const struct iso_scatter_info *i)
+void ray_scatter_warn(struct ray_problem *ray, const struct iso_scatter_info *i)
 {
 	struct record *record = ray->p->record;
 	const struct ray_scatter *s = &ray->scatter;
@@ -262,7 +262,7 @@ void ray_scatter_warn(struct ray *ray, const struct iso_scatter_info *i)
 /* ---- r of events ---- */
 
 /* Times that the model rounds to bins, at the bins' centres. */
-static int round_times(struct iso_events *to, const struct ray *ray, const struct iso_events *e)
+static int round_times(struct iso_events *to, const struct ray_problem *ray, const struct iso_events *e)
 {
 	*to = (struct iso_events){ .n = e->n, .v = size_alloc(e->n, sizeof *e->v) };
 	if (!to->v) return iso_fail_memory("scatter", e->n * (int64_t)sizeof *e->v);
@@ -279,7 +279,7 @@ double ray_solid_angle(const struct iso_event *e)
 	                         (double[]){ e->p2[0], e->p2[1], e->p2[2] });
 }
 
-int ray_scatter_add(struct ray *ray, const struct iso_events *e, const iso_real *mult, iso_real *r)
+int ray_scatter_add(struct ray_problem *ray, const struct iso_events *e, const iso_real *mult, iso_real *r)
 {
 	const struct ray_scatter *s = &ray->scatter;
 	bool rounds = ray->tof > 0 && ray->bin > 0 && ray->bin != ray->e.tof_bin_ps;
@@ -303,7 +303,7 @@ int ray_scatter_add(struct ray *ray, const struct iso_events *e, const iso_real 
 
 /* ---- of an image that is there ---- */
 
-static int events_of_image(struct ray *ray, iso_real *r)
+static int events_of_image(struct ray_problem *ray, iso_real *r)
 {
 	struct ray_part part = { &ray->now, ray->number, ray->factors.v, NULL };
 	iso_real *mult = NULL;
@@ -315,7 +315,7 @@ static int events_of_image(struct ray *ray, iso_real *r)
 	return st;
 }
 
-static int tell(struct ray *ray)
+static int tell(struct ray_problem *ray)
 {
 	struct iso_scatter_info i = { .size = sizeof i };
 	int st = iso_scatter_describe(&i, ray->scatter.table);
@@ -327,7 +327,7 @@ static int tell(struct ray *ray)
 
 int ray_scatter_of_image(iso_problem *problem, const struct iso_array *image, iso_real *r, const char *table)
 {
-	struct ray *ray = problem->self;
+	struct ray_problem *ray = problem->self;
 	int st;
 
 	if (!ray->scatter.method) ray->scatter.method = methods[0];
@@ -347,7 +347,7 @@ int ray_scatter_of_image(iso_problem *problem, const struct iso_array *image, is
 	return table ? iso_scatter_write(table, ray->scatter.table) : ISO_OK;
 }
 
-json_t *ray_scatter_json(const struct ray *ray, const struct iso_scatter_info *i)
+json_t *ray_scatter_json(const struct ray_problem *ray, const struct iso_scatter_info *i)
 {
 	return record_pack("{s:s, s:I, s:f, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:b, s:b}", "method",
 	                   ray->scatter.method, "points", (json_int_t)i->points, "block_mm", i->block_mm,
@@ -361,7 +361,7 @@ json_t *ray_scatter_json(const struct ray *ray, const struct iso_scatter_info *i
 
 /* ---- plan, file, record ---- */
 
-void ray_scatter_plan(struct ray *ray, struct iso_plan *plan)
+void ray_scatter_plan(struct ray_problem *ray, struct iso_plan *plan)
 {
 	struct iso_array image = { .n_dim = 3, .has_grid = true, .grid = ray->grid };
 	struct iso_scatter p = ray_scatter_parameters(ray, &image);
@@ -372,7 +372,7 @@ void ray_scatter_plan(struct ray *ray, struct iso_plan *plan)
 
 int ray_scatter_save(iso_problem *problem)
 {
-	const struct ray *ray = problem->self;
+	const struct ray_problem *ray = problem->self;
 	const struct ray_scatter *s = &ray->scatter;
 
 	if (!s->save || !s->table) return ISO_OK;
@@ -383,7 +383,7 @@ int ray_scatter_save(iso_problem *problem)
 
 json_t *ray_scatter_told(const iso_problem *problem)
 {
-	const struct ray *ray = problem->self;
+	const struct ray_problem *ray = problem->self;
 
 	return json_incref(ray->scatter.told);
 }

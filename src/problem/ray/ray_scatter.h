@@ -10,7 +10,7 @@
 
 #include "isotome/scatter.h"
 
-struct ray;
+struct ray_problem;
 
 struct ray_scatter {
 	/* parameters */
@@ -37,31 +37,31 @@ enum { RAY_SCATTER_PARAMS = 9 };
 void ray_scatter_params(struct opt *table, struct ray_scatter *s);
 
 /* Whether 'scatter' is given. */
-bool ray_scatter_on(const struct ray *ray);
+bool ray_scatter_on(const struct ray_problem *ray);
 
 /* In load: ISO_EARG or ISO_EINPUT where the parameters, the scanner or the map can't be used. */
-int ray_scatter_check(struct ray *ray);
-void ray_scatter_forget(struct ray *ray); /* the estimate, and what was told */
+int ray_scatter_check(struct ray_problem *ray);
+void ray_scatter_forget(struct ray_problem *ray); /* the estimate, and what was told */
 
 /* What is to be estimated from an image; NULL: a plan that has none. */
-struct iso_scatter ray_scatter_parameters(struct ray *ray, const struct iso_array *image);
+struct iso_scatter ray_scatter_parameters(struct ray_problem *ray, const struct iso_array *image);
 
 /* The table from an image in counts/mm, in place of the one in force. */
-int ray_scatter_estimate(struct ray *ray, const struct iso_array *image);
+int ray_scatter_estimate(struct ray_problem *ray, const struct iso_array *image);
 
 /* r[j] += by m_j h_j / W_j of the events, m without attenuation: expected scattered counts, per mm of the line or per bin
    with time of flight. */
-int ray_scatter_add(struct ray *ray, const struct iso_events *e, const iso_real *mult, iso_real *r);
+int ray_scatter_add(struct ray_problem *ray, const struct iso_events *e, const iso_real *mult, iso_real *r);
 
 double ray_solid_angle(const struct iso_event *e); /* W */
 
 /* Warnings of an estimate, once it is the last. */
-void ray_scatter_warn(struct ray *ray, const struct iso_scatter_info *i);
+void ray_scatter_warn(struct ray_problem *ray, const struct iso_scatter_info *i);
 
 /* What is told of a table: an object. */
-json_t *ray_scatter_json(const struct ray *ray, const struct iso_scatter_info *i);
+json_t *ray_scatter_json(const struct ray_problem *ray, const struct iso_scatter_info *i);
 
-void ray_scatter_plan(struct ray *ray, struct iso_plan *plan);
+void ray_scatter_plan(struct ray_problem *ray, struct iso_plan *plan);
 /* See struct model. */
 int ray_scatter_of_image(iso_problem *problem, const struct iso_array *image, iso_real *r, const char *table);
 int ray_scatter_save(iso_problem *problem);           /* 'scatter-save', where it is given */
@@ -86,7 +86,7 @@ int ray_coarse_sens(struct iso_array *to, const struct iso_array *s, const int64
    to the surface, and the sum. What lies near matter, up to 9 mm from it, goes to it first: decays are in matter, and it
    is the resolution of the scan that has some of them beside it, where they would scatter less, and least into the
    tails. */
-int ray_coarse_smooth(iso_real *f, struct ray *ray, const struct iso_grid *grid);
+int ray_coarse_smooth(iso_real *f, struct ray_problem *ray, const struct iso_grid *grid);
 
 /* ---- ray_counts.c ---- */
 
@@ -96,10 +96,10 @@ struct ray_counts {
 };
 
 /* Of the frame in force; and the mean efficiency of pairs, where only events have theirs. */
-int ray_count(struct ray_counts *c, struct ray *ray);
+int ray_count(struct ray_counts *c, struct ray_problem *ray);
 
 /* Scattered counts of the frame that the table in force expects. */
-int ray_scatter_sum(double *sum, struct ray *ray);
+int ray_scatter_sum(double *sum, struct ray_problem *ray);
 
 /* ---- ray_pairs.c ---- */
 
@@ -112,13 +112,14 @@ struct ray_pairs {
 	bool *counted;       /* the pair is in coincidence */
 };
 
-int ray_pairs_draw(struct ray_pairs *p, struct ray *ray, int64_t n, uint64_t seed);
+int ray_pairs_draw(struct ray_pairs *p, struct ray_problem *ray, int64_t n, uint64_t seed);
 /* Some of those n: places first ... first + n - 1 of `part`. */
-int ray_pairs_part(struct ray_pairs *p, struct ray *ray, int64_t n, uint64_t seed, struct iso_rows part);
+int ray_pairs_part(struct ray_pairs *p, struct ray_problem *ray, int64_t n, uint64_t seed,
+                   struct iso_rows part);
 void ray_pairs_free(struct ray_pairs *p);
 
 /* Expected scattered counts of each, of all u, by the table in force with by = 1. */
-int ray_pairs_scatter(iso_real *r, const struct ray_pairs *p, struct ray *ray);
+int ray_pairs_scatter(iso_real *r, const struct ray_pairs *p, struct ray_problem *ray);
 
 /* Some events of the frame: y counts (NULL: 1 each), m without attenuation, r without scatter. */
 struct ray_some {
@@ -127,8 +128,8 @@ struct ray_some {
 };
 
 /* All events of the frame that this rank has, block by block. */
-int ray_each(struct ray *ray, int (*block)(void *arg, struct ray *ray, const struct ray_some *some),
-             void *arg);
+int ray_each(struct ray_problem *ray,
+             int (*block)(void *arg, struct ray_problem *ray, const struct ray_some *some), void *arg);
 
 /* ---- ray_tail.c ---- */
 
@@ -141,6 +142,6 @@ struct ray_tail {
 	bool contradicts; /* the absolute estimate: that is kept */
 };
 
-int ray_tail_fit(struct ray_tail *t, struct ray *ray, const struct ray_pairs *pairs);
+int ray_tail_fit(struct ray_tail *t, struct ray_problem *ray, const struct ray_pairs *pairs);
 
 #endif

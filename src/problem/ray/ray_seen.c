@@ -88,7 +88,7 @@ void ray_seen_add(struct ray_seen *t, const iso_ctx *ctx, enum seen_kind kind, c
 	}
 }
 
-void ray_seen_prompts(struct ray *ray, const struct ray_some *some)
+void ray_seen_prompts(struct ray_problem *ray, const struct ray_some *some)
 {
 	struct ray_seen *t = ray->scatter.seen;
 
@@ -119,7 +119,7 @@ static void align_planes(struct ray_seen *t, const iso_scanner *s)
 }
 
 /* s of all lines in coincidence but for few, from some pairs of crystals; z of all crystals. */
-static int find_ranges(struct ray_seen *t, struct ray *ray)
+static int find_ranges(struct ray_seen *t, struct ray_problem *ray)
 {
 	const double *at = iso_scanner_positions(ray->s);
 	struct ray_pairs p = { 0 };
@@ -139,7 +139,7 @@ static int find_ranges(struct ray_seen *t, struct ray *ray)
 	return st;
 }
 
-int ray_seen_begin(struct ray *ray, int64_t k)
+int ray_seen_begin(struct ray_problem *ray, int64_t k)
 {
 	int64_t every = (ray->p->s.frames.n + SEEN_FRAMES - 1) / SEEN_FRAMES;
 	struct ray_seen *t;

@@ -42,18 +42,18 @@ struct ray_seen {
 /* ---- ray_seen.c ---- */
 
 /* Empty histograms for the frame whose data are prepared, in place of those before; NULL where frame k has none. */
-int ray_seen_begin(struct ray *ray, int64_t k);
+int ray_seen_begin(struct ray_problem *ray, int64_t k);
 void ray_seen_free(struct ray_seen *t);
 
 /* Adds v of each event, in counts or lines; bad events are left out. */
 void ray_seen_add(struct ray_seen *t, const iso_ctx *ctx, enum seen_kind kind, const struct iso_events *e,
                   const iso_real *v); /* NULL: 1 each */
-void ray_seen_prompts(struct ray *ray, const struct ray_some *some);
+void ray_seen_prompts(struct ray_problem *ray, const struct ray_some *some);
 
 /* ---- ray_expected.c ---- */
 
 /* See `seen` of struct model: adds "seen" to what is told of the frame's scatter. */
 int ray_seen(iso_problem *problem, const struct iso_array *image);
-void ray_seen_plan(struct ray *ray, struct iso_plan *plan);
+void ray_seen_plan(struct ray_problem *ray, struct iso_plan *plan);
 
 #endif

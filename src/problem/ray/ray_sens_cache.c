@@ -108,8 +108,8 @@ int ray_sens_key(char key[ISO_CACHE_KEY], const iso_ctx *ctx, const struct iso_r
 /* ---- the image ---- */
 
 /* Rank 0 looks, and says what it found. */
-static int look(const struct ray *ray, bool *found, const struct iso_cache *c, const char *key, iso_real *s,
-                int64_t bytes, double *error)
+static int look(const struct ray_problem *ray, bool *found, const struct iso_cache *c, const char *key,
+                iso_real *s, int64_t bytes, double *error)
 {
 	iso_ctx *ctx = ray->p->ctx;
 	struct {
@@ -126,7 +126,7 @@ static int look(const struct ray *ray, bool *found, const struct iso_cache *c, c
 }
 
 /* A cache that can't be written is nobody's fault: the run has what it wants. */
-static void keep(const struct ray *ray, const struct iso_cache *c, const char *key, const iso_real *s,
+static void keep(const struct ray_problem *ray, const struct iso_cache *c, const char *key, const iso_real *s,
                  int64_t bytes, double error)
 {
 	if (iso_rank(ray->p->ctx) > 0 || !iso_cache_put(c, key, s, bytes, error)) return;
@@ -134,7 +134,7 @@ static void keep(const struct ray *ray, const struct iso_cache *c, const char *k
 	            "the sensitivity is not kept for the next run: %s", iso_message());
 }
 
-int ray_sens_cached(struct ray *ray, iso_real *s, double *error, const struct iso_ray_sens *p,
+int ray_sens_cached(struct ray_problem *ray, iso_real *s, double *error, const struct iso_ray_sens *p,
                     char from[PATH_MAX])
 {
 	int64_t bytes = iso_grid_voxels(&p->grid) * (int64_t)sizeof *s;

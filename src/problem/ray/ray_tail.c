@@ -72,7 +72,7 @@ static int pad(struct iso_array *to, const struct iso_array *mu, const int64_t m
 
 /* The map, every voxel as large as the greatest one around it, also where that lies beyond the map's own edge: an object
    may fill its map. */
-static int dilate(struct iso_array *to, struct ray *ray)
+static int dilate(struct iso_array *to, struct ray_problem *ray)
 {
 	const struct iso_array *mu = &ray->mu_map;
 	const double *size = iso_scanner_crystal_mm(ray->s);
@@ -94,7 +94,7 @@ static int dilate(struct iso_array *to, struct ray *ray)
 }
 
 /* How much of its attenuation by the wide map each line keeps: above exp(-MISSES) it misses the object. */
-static int lines_beside(iso_real **alpha, struct tail *t, struct ray *ray, const struct iso_events *e)
+static int lines_beside(iso_real **alpha, struct tail *t, struct ray_problem *ray, const struct iso_events *e)
 {
 	int st = model_vector(alpha, e->n, "tails");
 
@@ -120,7 +120,7 @@ static double q_of(int bin)
 	return bin == 0 ? 0 : pow(10, ((double)bin - .5) / STEPS - .5 * DECADES);
 }
 
-static int count_block(void *arg, struct ray *ray, const struct ray_some *some)
+static int count_block(void *arg, struct ray_problem *ray, const struct ray_some *some)
 {
 	struct tail *t = arg;
 	iso_real *alpha = NULL, *s = NULL;
@@ -140,7 +140,7 @@ static int count_block(void *arg, struct ray *ray, const struct ray_some *some)
 }
 
 /* sum[0]: of s over the scanner's lines beside the object; sum[1]: of r. */
-static int sum_pairs(double sum[2], struct tail *t, struct ray *ray, const struct ray_pairs *p)
+static int sum_pairs(double sum[2], struct tail *t, struct ray_problem *ray, const struct ray_pairs *p)
 {
 	iso_real *alpha = NULL, *s = NULL;
 	int st = lines_beside(&alpha, t, ray, &p->e);
@@ -188,7 +188,7 @@ static void solve(struct ray_tail *to, const struct tail *t, double expected)
 	for (int i = 0; i < BINS; i++) to->counts += ray_sum_value(&t->bin[i]);
 }
 
-int ray_tail_fit(struct ray_tail *to, struct ray *ray, const struct ray_pairs *pairs)
+int ray_tail_fit(struct ray_tail *to, struct ray_problem *ray, const struct ray_pairs *pairs)
 {
 	struct tail *t = size_alloc(1, sizeof *t);
 	double sum[2] = { 0 }, scale = ray->frame.factor / ray->frame.units;
