@@ -117,8 +117,8 @@ static int write_crystals(struct cmd *c, const char *path, const struct iso_pane
 }
 
 /* The factors take the place of the counts. */
-static int compute(struct cmd *c, const struct norm_settings *s, const struct iso_panels *p, struct iso_array *y,
-                   const struct iso_array *e, double *efficiency)
+static int compute(struct cmd *c, const struct norm_settings *s, const struct iso_panels *p,
+                   struct iso_array *y, const struct iso_array *e, double *efficiency)
 {
 	struct iso_norm_figures f = { .size = sizeof f };
 	int st;

@@ -65,7 +65,8 @@ static double growth(const struct iso_map *map, const iso_real *start)
 		iso_real *before = copy_of(m->l.n, m->l.x);
 
 		OK(iso_map_step(m));
-		for (int64_t i = 0; i < m->l.n; i++) most = larger(most, m->l.x[i] / (before[i] + m->f.off));
+		for (int64_t i = 0; i < m->l.n; i++)
+			most = larger(most, m->l.x[i] / (before[i] + m->num.off));
 		free(before);
 	}
 	iso_map_free(m);
@@ -161,7 +162,7 @@ static void gradient_of_ratios(void **state)
 	OK(iso_map_create(&m, &map, p.start));
 	while (!iso_map_finished(m)) {
 		OK(iso_map_step(m));
-		if (m->c.stale || !m->c.cut) continue;
+		if (m->tally.stale || !m->tally.cut) continue;
 		double off = 0, most = 0;
 
 		OK(iso_adjoint(back, p.op, ISO_ALL, m->rho));
@@ -172,7 +173,7 @@ static void gradient_of_ratios(void **state)
 		BELOW(off / most, 1e-6);
 		checked++;
 	}
-	print_message("%d updates, %d terms cut\n", checked, (int)m->c.cut);
+	print_message("%d updates, %d terms cut\n", checked, (int)m->tally.cut);
 	assert_true(checked > 10);
 	iso_map_free(m);
 	free(back);

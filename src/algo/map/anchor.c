@@ -12,9 +12,10 @@
 /* Whether Phi has fallen since the anchor before. */
 static bool fell(const iso_map_state *m, double phi)
 {
-	double rise = m->f.best - m->f.first;
+	double rise = m->num.best - m->num.first;
 
-	return m->l.done > 0 && m->p.guard == ISO_MAP_GUARDS && phi < m->f.phi - FALL * (rise > 0 ? rise : 0);
+	return m->l.done > 0 && m->p.guard == ISO_MAP_GUARDS &&
+	       phi < m->num.phi - FALL * (rise > 0 ? rise : 0);
 }
 
 /* Ratios, G and M at the image; where Phi has fallen, at that of the anchor before, with half the step. Interrupted, it
@@ -25,18 +26,18 @@ static int take_anchor(iso_map_state *m, struct iso_map_look *look)
 	int st;
 
 	for (;;) {
-		if ((st = m->v->shift(l->ctx, l->n, m->u, l->x, m->f.off))) return st;
+		if ((st = m->v->shift(l->ctx, l->n, m->u, l->x, m->num.off))) return st;
 		if ((st = map_pass(m, l->x, m->u))) return st;
-		m->c.used += m->subsets;
+		m->tally.used += m->subsets;
 		if ((st = map_objective(m, look))) return st;
 		if (!fell(m, look->objective)) break;
 		if ((st = l->v->copy(l->ctx, l->n, l->x, m->anchor))) return st;
-		m->f.step /= 2;
-		m->c.went_back++;
+		m->num.step /= 2;
+		m->tally.went_back++;
 	}
-	if (l->done == 0) m->f.first = m->f.best = look->objective;
-	m->f.best = fmax(m->f.best, look->objective);
-	m->f.phi = look->objective;
+	if (l->done == 0) m->num.first = m->num.best = look->objective;
+	m->num.best = fmax(m->num.best, look->objective);
+	m->num.phi = look->objective;
 	return l->v->copy(l->ctx, l->n, m->anchor, l->x);
 }
 
@@ -46,12 +47,12 @@ int map_anchored(iso_map_state *m)
 	int st;
 
 	if ((st = take_anchor(m, &look))) return st;
-	m->c.stale = 0;
+	m->tally.stale = 0;
 	if ((st = map_renew(m, m->l.done, m->balance))) return st;
-	if ((st = map_move(m, 0, m->f.step))) return st;
+	if ((st = map_move(m, 0, m->num.step))) return st;
 	if ((st = map_difference(m, &look.gradient, m->l.x, m->anchor))) return st;
-	look.gradient /= m->f.step;
-	if (m->c.looks < m->most_looks) m->look[m->c.looks++] = look;
+	look.gradient /= m->num.step;
+	if (m->tally.looks < m->most_looks) m->look[m->tally.looks++] = look;
 	return ISO_OK;
 }
 

@@ -14,8 +14,8 @@ static double step_now(const iso_map_state *m)
 {
 	const struct iso_loop *l = &m->l;
 
-	if (m->p.relax != 0) return m->f.step / (1 + fmax(m->p.relax, 0) * (double)l->done / m->subsets);
-	return m->f.step * pow(LEAST, (double)l->done / (double)l->total);
+	if (m->p.relax != 0) return m->num.step / (1 + fmax(m->p.relax, 0) * (double)l->done / m->subsets);
+	return m->num.step * pow(LEAST, (double)l->done / (double)l->total);
 }
 
 /* The ratios stay 0, and the gradient -S. */
@@ -36,9 +36,9 @@ static int bound(iso_map_state *m)
 	int st = map_expected(m, &sum);
 
 	if (st || m->p.guard == ISO_MAP_NO_GUARDS) return st;
-	if ((st = m->v->largest(l->ctx, l->n, &most, l->x, NULL, NULL)) || !(most > m->f.most)) return st;
-	m->c.went_back++;
-	return m->v->limit(l->ctx, l->n, l->x, m->f.most);
+	if ((st = m->v->largest(l->ctx, l->n, &most, l->x, NULL, NULL)) || !(most > m->num.most)) return st;
+	m->tally.went_back++;
+	return m->v->limit(l->ctx, l->n, l->x, m->num.most);
 }
 
 /* z of the subset, and M of the epoch so far: no pass of its own is needed for it. The next epoch's P has it. */
@@ -50,7 +50,7 @@ static int take_subset(iso_map_state *m)
 	if ((st = map_renew(m, l->done, m->p.guard == ISO_MAP_GUARDS ? m->balance : NULL))) return st;
 	if (l->done % m->subsets == 0 && (st = l->v->fill(l->ctx, l->n, m->balance, 0))) return st;
 	if ((st = map_ratio(m, map_subset(m, l->done), true))) return st;
-	m->c.used++;
+	m->tally.used++;
 	/* m->next, which gathers the sum, is written anew by the move */
 	return m->v->gather(l->ctx, l->n, m->next, m->balance, m->z, m->subsets);
 }

@@ -15,13 +15,13 @@ static int update(iso_map_state *m)
 	double sum;
 
 	if ((st = iso_op_em_step(m->z, &s, l->op, b, l->x, &m->p.data))) return st;
-	map_part(m, b, &s);
-	m->c.used++;
+	map_visited(m, b, &s);
+	m->tally.used++;
 	if (m->subsets > 1 && (st = l->v->axpy(l->ctx, l->n, m->z, m->subsets - 1, m->z))) return st;
 	if (m->prior && (st = map_penalty(m, NULL, m->next, m->u, NULL, l->x))) return st;
 	/* a subset without a single event used leaves the image as it is */
 	if (s.used > 0 && (st = m->v->solve(l->ctx, l->n, l->x, m->z, m->sens, m->prior ? m->next : NULL,
-	                                    m->prior ? m->u : NULL, m->f.beta)))
+	                                    m->prior ? m->u : NULL, m->num.beta)))
 		return st;
 	if ((st = map_expected(m, &sum))) return st;
 	if ((st = map_end(m, true))) return st;

@@ -53,15 +53,15 @@ static int evaluate(iso_map_state *m, struct value *v, iso_real *slope, const is
 	struct iso_ratio_stat s = { 0 };
 	int st;
 
-	if ((st = m->v->shift(l->ctx, l->n, m->u, x, m->f.off))) return st;
+	if ((st = m->v->shift(l->ctx, l->n, m->u, x, m->num.off))) return st;
 	if ((st = iso_op_ratio_step(slope, m->rho, &s, l->op, ISO_ALL, true, x, m->u, &m->p.data))) return st;
 	if ((st = l->v->axpy(l->ctx, l->n, slope, -1, m->sens))) return st;
-	m->c.used += m->subsets;
-	m->c.cut += s.cut;
+	m->tally.used += m->subsets;
+	m->tally.cut += s.cut;
 	v->em = s.em;
 	if ((st = map_phi(m, &v->look, s.em.loglik, m->prior ? m->z : NULL, x))) return st;
-	v->phi = s.em.skipped > m->c.skipped ? -INFINITY : v->look.objective;
-	return m->prior ? l->v->axpy(l->ctx, l->n, slope, -m->f.beta, m->z) : ISO_OK;
+	v->phi = s.em.skipped > m->tally.skipped ? -INFINITY : v->look.objective;
+	return m->prior ? l->v->axpy(l->ctx, l->n, slope, -m->num.beta, m->z) : ISO_OK;
 }
 
 /* The image is one that has been evaluated. */
@@ -75,14 +75,14 @@ static int accept(iso_map_state *m, const struct value *v)
 		                "lbfgs: the objective is %g: start image, sensitivity or factors are too "
 		                "small or too large",
 		                v->phi);
-	map_part(m, 0, &v->em);
-	m->f.phi = v->phi;
-	if ((st = m->v->largest(l->ctx, l->n, &m->f.kkt, l->x, m->b.slope, m->sens))) return st;
-	m->c.converged = m->p.tolerance > 0 && m->f.kkt <= m->p.tolerance;
-	if (m->c.looks >= m->most_looks) return ISO_OK;
-	m->look[m->c.looks] = v->look;
-	m->look[m->c.looks].updates = l->done;
-	m->look[m->c.looks++].gradient = m->f.kkt;
+	map_visited(m, 0, &v->em);
+	m->num.phi = v->phi;
+	if ((st = m->v->largest(l->ctx, l->n, &m->num.kkt, l->x, m->b.slope, m->sens))) return st;
+	m->tally.converged = m->p.tolerance > 0 && m->num.kkt <= m->p.tolerance;
+	if (m->tally.looks >= m->most_looks) return ISO_OK;
+	m->look[m->tally.looks] = v->look;
+	m->look[m->tally.looks].updates = l->done;
+	m->look[m->tally.looks++].gradient = m->num.kkt;
 	return ISO_OK;
 }
 
@@ -94,11 +94,11 @@ static int rescale(iso_map_state *m)
 
 	if ((st = map_curvature(m, m->b.scale, l->x))) return st;
 	if (m->prior && (st = map_penalty(m, NULL, NULL, NULL, m->z, l->x))) return st;
-	if ((st = m->v->shift(l->ctx, l->n, m->u, l->x, m->f.off))) return st;
-	m->c.pairs = m->c.next_pair = 0;
-	m->f.scale = 1;
+	if ((st = m->v->shift(l->ctx, l->n, m->u, l->x, m->num.off))) return st;
+	m->tally.pairs = m->tally.next_pair = 0;
+	m->num.scale = 1;
 	return m->v->scale(l->ctx, l->n, m->b.scale, m->b.scale, m->prior ? m->z : NULL, m->u, m->sens,
-	                   m->f.beta);
+	                   m->num.beta);
 }
 
 static int begin(iso_map_state *m)
@@ -106,10 +106,10 @@ static int begin(iso_map_state *m)
 	struct value v;
 	int st;
 
-	m->c.skipped = INT64_MAX;
+	m->tally.skipped = INT64_MAX;
 	if ((st = rescale(m))) return st;
 	if ((st = evaluate(m, &v, m->b.slope, m->l.x))) return st;
-	m->c.skipped = v.em.skipped;
+	m->tally.skipped = v.em.skipped;
 	return accept(m, &v);
 }
 
@@ -118,7 +118,7 @@ static int begin(iso_map_state *m)
 /* Slot of the pair that came i-th before the one to come. */
 static int64_t slot(const iso_map_state *m, int64_t i)
 {
-	return (m->c.next_pair - i + SLOTS) % SLOTS;
+	return (m->tally.next_pair - i + SLOTS) % SLOTS;
 }
 
 /* d = scale p^2 d */
@@ -130,7 +130,7 @@ static int apply_scale(iso_map_state *m)
 
 	if ((st = l->v->mul(l->ctx, l->n, m->z, d, m->b.scale))) return st;
 	if ((st = l->v->fill(l->ctx, l->n, d, 0))) return st;
-	return l->v->axpy(l->ctx, l->n, d, m->f.scale, m->z);
+	return l->v->axpy(l->ctx, l->n, d, m->num.scale, m->z);
 }
 
 /* The first loop, from the last pair back: a and sy of each, with vectors cut to the free voxels; sy 0: left out. */
@@ -141,7 +141,7 @@ static int loop_back(iso_map_state *m, double *a, double *sy)
 	bool scaled = false;
 	int st;
 
-	for (int64_t i = 1; i <= m->c.pairs; i++) {
+	for (int64_t i = 1; i <= m->tally.pairs; i++) {
 		const iso_real *s = m->b.s + slot(m, i) * l->n;
 
 		if ((st = l->v->mul(l->ctx, l->n, m->z, m->b.free, m->b.y + slot(m, i) * l->n))) return st;
@@ -155,7 +155,7 @@ static int loop_back(iso_map_state *m, double *a, double *sy)
 		if ((st = l->v->mul(l->ctx, l->n, m->next, m->z, m->b.scale))) return st;
 		if ((st = l->v->dot(l->ctx, l->n, &yy, m->next, m->z))) return st;
 		scaled = yy > 0;
-		if (scaled) m->f.scale = sy[i] / yy;
+		if (scaled) m->num.scale = sy[i] / yy;
 	}
 	return ISO_OK;
 }
@@ -166,7 +166,7 @@ static int loop_forth(iso_map_state *m, const double *a, const double *sy)
 	double yq;
 	int st;
 
-	for (int64_t i = m->c.pairs; i > 0; i--) {
+	for (int64_t i = m->tally.pairs; i > 0; i--) {
 		if (!(sy[i] > 0)) continue;
 		if ((st = l->v->dot(l->ctx, l->n, &yq, m->b.y + slot(m, i) * l->n, m->b.step))) return st;
 		if ((st = l->v->mul(l->ctx, l->n, m->z, m->b.free, m->b.s + slot(m, i) * l->n))) return st;
@@ -183,13 +183,13 @@ static int find_direction(iso_map_state *m)
 	double a[SLOTS], sy[SLOTS];
 	int st;
 
-	if ((st = m->v->find_free(l->ctx, l->n, b->free, l->x, b->slope, b->scale, m->sens, m->f.scale)))
+	if ((st = m->v->find_free(l->ctx, l->n, b->free, l->x, b->slope, b->scale, m->sens, m->num.scale)))
 		return st;
 	if ((st = l->v->mul(l->ctx, l->n, b->step, b->slope, b->free))) return st;
 	if ((st = loop_back(m, a, sy))) return st;
 	if ((st = apply_scale(m))) return st;
 	if ((st = loop_forth(m, a, sy))) return st;
-	return m->v->join(l->ctx, l->n, b->step, b->free, b->scale, b->slope, m->f.scale);
+	return m->v->join(l->ctx, l->n, b->step, b->free, b->scale, b->slope, m->num.scale);
 }
 
 /* ---- steps ---- */
@@ -201,8 +201,8 @@ static bool will_do(const iso_map_state *m, double phi, double gs, double end)
 	double unit = FLAT_BITS * (sizeof(iso_real) == sizeof(float) ? FLT_EPSILON / 16 : DBL_EPSILON);
 
 	if (!isfinite(phi) || !(gs > 0)) return false;
-	if (phi >= m->f.phi + RISE * gs || end >= 0) return true;
-	return fabs(phi - m->f.phi) <= unit * fabs(m->f.phi) && -end <= WOLFE * gs;
+	if (phi >= m->num.phi + RISE * gs || end >= 0) return true;
+	return fabs(phi - m->num.phi) <= unit * fabs(m->num.phi) && -end <= WOLFE * gs;
 }
 
 /* t of the next trial: the top of the parabola through Phi here, its slope, and Phi there. */
@@ -217,12 +217,12 @@ static double shorten(double t, double gs, double rise)
 static int search(iso_map_state *m, struct value *v, bool *found)
 {
 	struct iso_loop *l = &m->l;
-	iso_real *s = m->b.s + m->c.next_pair * l->n;
+	iso_real *s = m->b.s + m->tally.next_pair * l->n;
 	double t = 1, gs, end;
 	int st;
 
 	*found = false;
-	for (int i = 0; i < TRIALS && m->c.used + m->subsets <= m->budget; i++) {
+	for (int i = 0; i < TRIALS && m->tally.used + m->subsets <= m->budget; i++) {
 		if ((st = m->v->along(l->ctx, l->n, m->next, l->x, t, m->b.step))) return st;
 		if ((st = l->v->copy(l->ctx, l->n, s, m->next))) return st;
 		if ((st = l->v->axpy(l->ctx, l->n, s, -1, l->x))) return st;
@@ -231,7 +231,7 @@ static int search(iso_map_state *m, struct value *v, bool *found)
 		if ((st = evaluate(m, v, m->b.next_slope, m->next))) return st;
 		if ((st = l->v->dot(l->ctx, l->n, &end, m->b.next_slope, s))) return st;
 		if ((*found = will_do(m, v->phi, gs, end))) return ISO_OK;
-		t = shorten(t, gs, v->phi - m->f.phi);
+		t = shorten(t, gs, v->phi - m->num.phi);
 	}
 	return ISO_OK;
 }
@@ -241,16 +241,16 @@ static int move(iso_map_state *m, const struct value *v)
 {
 	struct iso_loop *l = &m->l;
 	struct map_lbfgs *b = &m->b;
-	iso_real *y = b->y + m->c.next_pair * l->n, *image = l->x, *slope = b->slope;
+	iso_real *y = b->y + m->tally.next_pair * l->n, *image = l->x, *slope = b->slope;
 	double sy;
 	int st;
 
 	if ((st = l->v->copy(l->ctx, l->n, y, b->slope))) return st;
 	if ((st = l->v->axpy(l->ctx, l->n, y, -1, b->next_slope))) return st;
-	if ((st = l->v->dot(l->ctx, l->n, &sy, b->s + m->c.next_pair * l->n, y))) return st;
+	if ((st = l->v->dot(l->ctx, l->n, &sy, b->s + m->tally.next_pair * l->n, y))) return st;
 	if (sy > 0) {
-		m->c.next_pair = (m->c.next_pair + 1) % SLOTS;
-		if (m->c.pairs < MAP_PAIRS) m->c.pairs++;
+		m->tally.next_pair = (m->tally.next_pair + 1) % SLOTS;
+		if (m->tally.pairs < MAP_PAIRS) m->tally.pairs++;
 	}
 	l->x = m->next;
 	m->next = image;
@@ -268,17 +268,17 @@ static int try_update(iso_map_state *m)
 	bool found;
 	int st;
 
-	if (!m->c.restarted && m->c.used >= (int64_t)RESTART * m->subsets) {
+	if (!m->tally.restarted && m->tally.used >= (int64_t)RESTART * m->subsets) {
 		if ((st = rescale(m))) return st;
-		m->c.restarted = 1;
+		m->tally.restarted = 1;
 	}
 	for (;;) {
 		if ((st = find_direction(m))) return st;
 		if ((st = search(m, &v, &found))) return st;
 		if (found) return move(m, &v);
-		if (m->c.pairs == 0 || m->c.used + m->subsets > m->budget) break;
-		m->c.pairs = m->c.next_pair = 0;
-		m->f.scale = 1;
+		if (m->tally.pairs == 0 || m->tally.used + m->subsets > m->budget) break;
+		m->tally.pairs = m->tally.next_pair = 0;
+		m->num.scale = 1;
 	}
 	m->l.ended = true;
 	return ISO_OK;
@@ -286,13 +286,13 @@ static int try_update(iso_map_state *m)
 
 static int update(iso_map_state *m)
 {
-	const struct map_counters before = m->c;
-	double scale = m->f.scale;
+	const struct map_counters before = m->tally;
+	double scale = m->num.scale;
 	int st = try_update(m);
 
 	if (st == ISO_ECANCEL) {
-		m->c = before;
-		m->f.scale = scale;
+		m->tally = before;
+		m->num.scale = scale;
 	}
 	return st;
 }

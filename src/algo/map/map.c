@@ -33,6 +33,7 @@ _Static_assert(sizeof(struct map_numbers) % sizeof(double) == 0, "it has nothing
 _Static_assert(sizeof(struct map_counters) % sizeof(int64_t) == 0, "it has nothing but 64-bit integers");
 
 enum { LOOK_NUMBERS = sizeof(struct iso_map_look) / sizeof(double) };
+enum { VISIT_NUMBERS = sizeof(struct map_visit) / sizeof(double) };
 
 _Static_assert(sizeof(int64_t) == sizeof(double),
                "looks are saved as doubles, with one integer in their bits");
@@ -42,23 +43,24 @@ static int items(struct iso_loop *l, struct iso_item item[LOOP_ITEMS])
 	iso_map_state *m = (iso_map_state *)l;
 	int n = 0;
 
-	m->c.done = l->done;
+	m->tally.done = l->done;
 	item[n++] = (struct iso_item){ "image", ISO_ITEM_REAL, l->n, l->x };
 	if (m->kappa) item[n++] = (struct iso_item){ "kappa", ISO_ITEM_REAL, l->n, m->kappa };
-	item[n++] = (struct iso_item){ "numbers", ISO_ITEM_DOUBLE, sizeof m->f / sizeof(double), &m->f };
-	item[n++] = (struct iso_item){ "subsets", ISO_ITEM_DOUBLE, (int64_t)MAP_PARTS * m->subsets, m->part };
+	item[n++] = (struct iso_item){ "numbers", ISO_ITEM_DOUBLE, sizeof m->num / sizeof(double), &m->num };
+	item[n++] = (struct iso_item){ "subsets", ISO_ITEM_DOUBLE, VISIT_NUMBERS * m->subsets, m->visit };
 	item[n++] = (struct iso_item){ "looks", ISO_ITEM_INT64, LOOK_NUMBERS * m->most_looks, m->look };
-	item[n++] = (struct iso_item){ "counters", ISO_ITEM_INT64, sizeof m->c / sizeof(int64_t), &m->c };
+	item[n++] =
+		(struct iso_item){ "counters", ISO_ITEM_INT64, sizeof m->tally / sizeof(int64_t), &m->tally };
 	return m->method->items(m, item, n);
 }
 
 static bool sound(const iso_map_state *m)
 {
-	const struct map_counters *c = &m->c;
+	const struct map_counters *c = &m->tally;
 
 	return c->done >= 0 && c->done <= m->l.total && c->used >= 0 && c->looks >= 0 &&
 	       c->looks <= m->most_looks && c->pairs >= 0 && c->pairs <= MAP_PAIRS && c->next_pair >= 0 &&
-	       c->next_pair <= MAP_PAIRS && isfinite(m->f.beta) && m->f.step > 0 && m->f.off > 0;
+	       c->next_pair <= MAP_PAIRS && isfinite(m->num.beta) && m->num.step > 0 && m->num.off > 0;
 }
 
 static void give_up_start(iso_map_state *m)
@@ -77,8 +79,8 @@ static int restored(struct iso_loop *l, const char *path)
 		return iso_fail(ISO_EINPUT,
 		                "%s: checkpoint after update %" PRId64 " of %" PRId64
 		                ", step %g, beta %g, %" PRId64 " looks",
-		                path, m->c.done, l->total, m->f.step, m->f.beta, m->c.looks);
-	l->done = m->c.done;
+		                path, m->tally.done, l->total, m->num.step, m->num.beta, m->tally.looks);
+	l->done = m->tally.done;
 	st = map_make_prior(m);
 	give_up_start(m);
 	return st || !m->method->restored ? st : m->method->restored(m);
@@ -91,21 +93,22 @@ static int64_t cost(const iso_map_state *m)
 {
 	if (!m->method->by_subsets) return m->subsets;
 	if (m->method->anchors && map_at_anchor(m)) return m->subsets;
-	return m->c.stale ? m->subsets + 1 : 1;
+	return m->tally.stale ? m->subsets + 1 : 1;
 }
 
 /* No update is left. */
 static bool ended(const iso_map_state *m)
 {
-	return m->l.done >= m->l.total || m->c.converged || m->l.ended || m->c.used + cost(m) > m->budget;
+	return m->l.done >= m->l.total || m->tally.converged || m->l.ended ||
+	       m->tally.used + cost(m) > m->budget;
 }
 
 /* Whether Phi of the present image is known. */
 static bool told(const iso_map_state *m)
 {
-	const struct iso_map_look *last = m->look + m->c.looks - 1;
+	const struct iso_map_look *last = m->look + m->tally.looks - 1;
 
-	return m->c.looks > 0 && last->updates == m->l.done && isfinite(last->objective);
+	return m->tally.looks > 0 && last->updates == m->l.done && isfinite(last->objective);
 }
 
 static bool finished(const struct iso_loop *l)
@@ -145,7 +148,7 @@ static double now(const struct iso_loop *l)
 {
 	const iso_map_state *m = (const iso_map_state *)l;
 
-	return m->c.looks > 0 ? m->look[m->c.looks - 1].objective : NAN;
+	return m->tally.looks > 0 ? m->look[m->tally.looks - 1].objective : NAN;
 }
 
 static const struct iso_loop_fn map_fn = {
@@ -303,7 +306,7 @@ static int take_arrays(iso_map_state *m)
 		ISO_DEVICE(r, m->balance, l->n);
 		ISO_DEVICE(r, m->rho, l->n_data);
 	}
-	ISO_HOST(r, m->part, (int64_t)MAP_PARTS * m->subsets);
+	ISO_HOST(r, m->visit, m->subsets);
 	ISO_HOST(r, m->look, m->most_looks);
 	return r->status || !m->method->take ? r->status : m->method->take(m);
 }
@@ -339,7 +342,7 @@ static int make(iso_map_state **out, const struct iso_map *given, const iso_real
 	m->l.per = m->method->by_subsets ? m->subsets : 1;
 	m->l.stage = m->method->name;
 	m->most_looks = (int64_t)p.passes + 4; /* no method has more than one a pass */
-	m->f = (struct map_numbers){ .step = p.step > 0 ? p.step : STEP, .change = NAN, .kkt = NAN };
+	m->num = (struct map_numbers){ .step = p.step > 0 ? p.step : STEP, .change = NAN, .kkt = NAN };
 	st = load(m, x);
 	if (!m->l.op->rows_split) return iso_comm_agree(m->l.ctx, st);
 	return iso_comm_sum_real(m->l.ctx, st, &m->counts, 1);
@@ -374,7 +377,7 @@ bool iso_map_finished(const iso_map_state *m)
 
 double iso_map_passes(const iso_map_state *m)
 {
-	return m ? (double)m->c.used / (double)m->subsets : 0;
+	return m ? (double)m->tally.used / (double)m->subsets : 0;
 }
 
 int iso_map_image(iso_real *x, const iso_map_state *m)
@@ -385,7 +388,7 @@ int iso_map_image(iso_real *x, const iso_map_state *m)
 const struct iso_map_look *iso_map_looks(int *n, const iso_map_state *m)
 {
 	if (!n || !m) return NULL;
-	*n = (int)m->c.looks;
+	*n = (int)m->tally.looks;
 	return m->look;
 }
 
@@ -399,33 +402,31 @@ void iso_map_free(iso_map_state *m)
 static struct iso_map_result result_of(const iso_map_state *m)
 {
 	struct iso_map_result r = {
-		.n = (int)m->c.looks,
+		.n = (int)m->tally.looks,
 		.updates = m->l.done,
-		.passes = (double)m->c.used / m->subsets,
-		.beta = m->f.beta,
-		.relative = m->f.relative,
-		.gamma = m->f.gamma,
-		.epsilon = m->f.epsilon,
-		.s = m->f.s,
-		.delta = m->f.delta,
-		.eta = m->f.eta,
-		.step = m->f.step,
-		.went_back = (int)m->c.went_back,
-		.cut = m->c.cut,
+		.passes = (double)m->tally.used / m->subsets,
+		.beta = m->num.beta,
+		.relative = m->num.relative,
+		.gamma = m->num.gamma,
+		.epsilon = m->num.epsilon,
+		.s = m->num.s,
+		.delta = m->num.delta,
+		.eta = m->num.eta,
+		.step = m->num.step,
+		.went_back = (int)m->tally.went_back,
+		.cut = m->tally.cut,
 		.unseen = m->unseen,
-		.kkt = m->f.kkt,
-		.converged = m->c.converged != 0,
+		.kkt = m->num.kkt,
+		.converged = m->tally.converged != 0,
 		.stopped = m->l.stopped,
 		.resumed_from = m->l.resumed_from,
 		.unsaved = m->l.unsaved,
 	};
 
 	for (int b = 0; b < m->subsets; b++) {
-		const double *part = m->part + (int64_t)MAP_PARTS * b;
-
-		r.lost += part[1];
-		r.used += (int64_t)part[2];
-		r.skipped += (int64_t)part[3];
+		r.lost += m->visit[b].lost;
+		r.used += (int64_t)m->visit[b].used;
+		r.skipped += (int64_t)m->visit[b].skipped;
 	}
 	return r;
 }

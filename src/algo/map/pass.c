@@ -42,15 +42,10 @@ int map_subset(const iso_map_state *m, int64_t k)
 
 /* ---- passes ---- */
 
-void map_part(iso_map_state *m, int b, const struct iso_em_stat *s)
+void map_visited(iso_map_state *m, int b, const struct iso_em_stat *s)
 {
-	double *part = m->part + (int64_t)MAP_PARTS * b;
-
-	part[0] = s->loglik;
-	part[1] = s->lost;
-	part[2] = (double)s->used;
-	part[3] = (double)s->skipped;
-	part[4] = s->counts;
+	m->visit[b] =
+		(struct map_visit){ s->loglik, s->lost, (double)s->used, (double)s->skipped, s->counts };
 }
 
 static int ratio(iso_map_state *m, int b, bool keep, const iso_real *x, const iso_real *u)
@@ -59,8 +54,8 @@ static int ratio(iso_map_state *m, int b, bool keep, const iso_real *x, const is
 	int st = iso_op_ratio_step(m->z, m->rho, &s, m->l.op, b, keep, x, u, &m->p.data);
 
 	if (st) return st;
-	map_part(m, b, &s.em);
-	m->c.cut += s.cut;
+	map_visited(m, b, &s.em);
+	m->tally.cut += s.cut;
 	return ISO_OK;
 }
 
@@ -108,8 +103,7 @@ static double counts(const iso_map_state *m)
 {
 	double sum = 0;
 
-	for (int b = 0; b < m->subsets; b++)
-		sum += m->part[(int64_t)MAP_PARTS * b + 1] + m->part[(int64_t)MAP_PARTS * b + 4];
+	for (int b = 0; b < m->subsets; b++) sum += m->visit[b].lost + m->visit[b].counts;
 	return fmax(sum, m->counts);
 }
 
@@ -143,7 +137,7 @@ static int find_u(iso_map_state *m)
 		if ((st = iso_filter_apply(m->u, l->ctx, &soft, g, l->x))) return st;
 		of = m->u;
 	}
-	return m->v->shift(l->ctx, l->n, m->u, of, m->f.off);
+	return m->v->shift(l->ctx, l->n, m->u, of, m->num.off);
 }
 
 /* Epochs 0, 1, 2, 3, 4, 6, 8, 10. P of a smoothed image also in 12, 14, ...; of bsrem in all: a voxel that was near 0 when it was
@@ -165,7 +159,7 @@ int map_renew(iso_map_state *m, int64_t k, const iso_real *balance)
 	/* `next` has the curvature at u */
 	if (m->prior && (st = map_penalty(m, NULL, NULL, m->next, NULL, m->u))) return st;
 	return m->v->precondition(l->ctx, l->n, m->precond, m->u, m->sens, balance, m->prior ? m->next : NULL,
-	                          m->f.beta);
+	                          m->num.beta);
 }
 
 /* An event whose line has lost all activity has a ratio without bound, and the P of a voxel on it may be that of a larger
@@ -183,7 +177,7 @@ int map_move(iso_map_state *m, double scale, double step)
 {
 	struct iso_loop *l = &m->l;
 	const struct prior_length length = {
-		.scale = scale, .beta = m->f.beta, .step = step, .grow = growth(m), .off = m->f.off
+		.scale = scale, .beta = m->num.beta, .step = step, .grow = growth(m), .off = m->num.off
 	};
 	iso_real *before = l->x;
 	int st =
@@ -215,8 +209,8 @@ int map_guard(iso_map_state *m, const iso_real *to)
 
 	if (st || m->p.guard == ISO_MAP_NO_GUARDS || !(sum > MOST_ACTIVITY * counts(m))) return st;
 	if ((st = l->v->copy(l->ctx, l->n, l->x, to))) return st;
-	m->f.step /= 2;
-	m->c.went_back++;
+	m->num.step /= 2;
+	m->tally.went_back++;
 	return ISO_OK;
 }
 
@@ -241,8 +235,8 @@ int map_end(iso_map_state *m, bool keep)
 
 	l->done++;
 	if (l->done % (2 * (int64_t)m->subsets)) return ISO_OK;
-	if ((st = map_difference(m, &m->f.change, m->anchor, l->x))) return st;
-	m->c.converged = m->p.tolerance > 0 && m->f.change <= m->p.tolerance;
+	if ((st = map_difference(m, &m->num.change, m->anchor, l->x))) return st;
+	m->tally.converged = m->p.tolerance > 0 && m->num.change <= m->p.tolerance;
 	return keep ? l->v->copy(l->ctx, l->n, m->anchor, l->x) : ISO_OK;
 }
 
@@ -258,12 +252,12 @@ int map_phi(iso_map_state *m, struct iso_map_look *look, double rows, iso_real *
 	if ((st = map_penalty(m, &penalty, gradient, NULL, NULL, x))) return st;
 	*look = (struct iso_map_look){
 		.size = sizeof *look,
-		.passes = (double)m->c.used / m->subsets,
+		.passes = (double)m->tally.used / m->subsets,
 		.updates = l->done,
 		.loglik = rows - expected,
-		.penalty = m->f.beta * penalty,
+		.penalty = m->num.beta * penalty,
 		.gradient = NAN,
-		.change = m->f.change,
+		.change = m->num.change,
 	};
 	look->objective = look->loglik - look->penalty;
 	return ISO_OK;
@@ -274,7 +268,7 @@ int map_objective(iso_map_state *m, struct iso_map_look *look)
 	double rows = 0;
 	int st;
 
-	for (int b = 0; b < m->subsets; b++) rows += m->part[(int64_t)MAP_PARTS * b];
+	for (int b = 0; b < m->subsets; b++) rows += m->visit[b].loglik;
 	if ((st = map_phi(m, look, rows, NULL, m->l.x)) || isfinite(look->objective)) return st;
 	return iso_fail(ISO_EINPUT,
 	                "%s: the objective after update %" PRId64
@@ -285,10 +279,10 @@ int map_objective(iso_map_state *m, struct iso_map_look *look)
 /* In place of the last look where that is of the same image. */
 static void keep_look(iso_map_state *m, const struct iso_map_look *look)
 {
-	bool again = m->c.looks > 0 && m->look[m->c.looks - 1].updates == look->updates;
+	bool again = m->tally.looks > 0 && m->look[m->tally.looks - 1].updates == look->updates;
 
-	if (again) m->c.looks--;
-	if (m->c.looks < m->most_looks) m->look[m->c.looks++] = *look;
+	if (again) m->tally.looks--;
+	if (m->tally.looks < m->most_looks) m->look[m->tally.looks++] = *look;
 }
 
 int map_glance(iso_map_state *m)
@@ -316,7 +310,7 @@ int map_look(iso_map_state *m)
 	}
 	clear = l->v->fill(l->ctx, l->n, m->z, 0);
 	if (st || (st = clear)) return st;
-	for (int b = 0; b < m->subsets; b++) map_part(m, b, b ? &none : &all);
+	for (int b = 0; b < m->subsets; b++) map_visited(m, b, b ? &none : &all);
 	if ((st = map_objective(m, &look))) return st;
 	keep_look(m, &look);
 	return ISO_OK;

@@ -36,11 +36,11 @@ static int take_all(iso_map_state *m)
 	struct iso_loop *l = &m->l;
 	int st;
 
-	m->c.stale = 1;
-	if ((st = m->v->shift(l->ctx, l->n, m->u, l->x, m->f.off))) return st;
+	m->tally.stale = 1;
+	if ((st = m->v->shift(l->ctx, l->n, m->u, l->x, m->num.off))) return st;
 	if ((st = map_pass(m, l->x, m->u))) return st;
-	m->c.used += m->subsets;
-	m->c.stale = 0;
+	m->tally.used += m->subsets;
+	m->tally.stale = 0;
 	return ISO_OK;
 }
 
@@ -63,15 +63,15 @@ static int with_subset(iso_map_state *m)
 	int64_t cut;
 	int st;
 
-	if (m->c.stale && (st = take_all(m))) return st;
-	cut = m->c.cut;
+	if (m->tally.stale && (st = take_all(m))) return st;
+	cut = m->tally.cut;
 	if ((st = map_renew(m, l->done, m->balance))) return st;
 	if ((st = renew_ratios(m, map_subset(m, l->done)))) return st;
-	m->c.used++;
-	m->c.stale = m->c.cut > cut;
+	m->tally.used++;
+	m->tally.stale = m->tally.cut > cut;
 	/* G + t first: B t + G = (B - 1) t + (G + t) */
 	if ((st = l->v->axpy(l->ctx, l->n, m->gradient, 1, m->z))) return st;
-	return map_move(m, m->subsets - 1, m->f.step);
+	return map_move(m, m->subsets - 1, m->num.step);
 }
 
 static int update(iso_map_state *m)

@@ -60,7 +60,7 @@ static int osem(iso_map_state *m)
 		if (used > 0 && (st = l->v->update(l->ctx, l->n, l->x, m->z, sens, scale))) return st;
 		iso_clock_step(&clock, g + 1, NULL);
 	}
-	m->c.used += m->subsets;
+	m->tally.used += m->subsets;
 	return l->v->fill(l->ctx, l->n, m->z, 0);
 }
 
@@ -89,7 +89,7 @@ int map_curvature(iso_map_state *m, iso_real *k2, const iso_real *x)
 	st = iso_adjoint(k2, l->op, ISO_ALL, here);
 done:
 	iso_room_free(&room);
-	if (!st) m->c.used += m->subsets;
+	if (!st) m->tally.used += m->subsets;
 	return st;
 }
 
@@ -147,13 +147,13 @@ static void set_parameters(iso_map_state *m, const struct facts *f)
 {
 	const struct iso_prior_spec *s = &m->spec;
 
-	m->f.off = OFF * f->largest;
-	m->f.most = MOST * f->largest;
-	m->f.gamma = s->gamma;
-	m->f.epsilon = or_else(s->epsilon, OFF * f->largest);
-	m->f.s = or_else(s->s, 1 / (STEEP * f->mean));
-	m->f.delta = or_else(s->delta, STEEP * f->mean);
-	m->f.eta = or_else(s->eta, FLAT * f->mean);
+	m->num.off = OFF * f->largest;
+	m->num.most = MOST * f->largest;
+	m->num.gamma = s->gamma;
+	m->num.epsilon = or_else(s->epsilon, OFF * f->largest);
+	m->num.s = or_else(s->s, 1 / (STEEP * f->mean));
+	m->num.delta = or_else(s->delta, STEEP * f->mean);
+	m->num.eta = or_else(s->eta, FLAT * f->mean);
 }
 
 /* Mean over the voxels that are well seen of C(ubar) ubar / S: what beta is times in the relative strength. */
@@ -178,8 +178,8 @@ static int find_strength(iso_map_state *m, const struct facts *f)
 			ISO_EINPUT,
 			"%s: the penalty's curvature over the data's is %g: it has no relative strength",
 			m->method->name, sum);
-	m->f.beta = m->p.relative > 0 ? m->p.relative / sum : m->p.beta;
-	m->f.relative = m->f.beta * sum;
+	m->num.beta = m->p.relative > 0 ? m->p.relative / sum : m->p.beta;
+	m->num.relative = m->num.beta * sum;
 	return l->v->fill(l->ctx, l->n, m->z, 0);
 }
 
@@ -195,11 +195,11 @@ int map_make_prior(iso_map_state *m)
 	int st = ISO_OK;
 
 	if (!m->p.prior) return ISO_OK;
-	s.gamma = m->f.gamma;
-	s.epsilon = m->f.epsilon;
-	s.s = m->f.s;
-	s.delta = m->f.delta;
-	s.eta = m->f.eta;
+	s.gamma = m->num.gamma;
+	s.epsilon = m->num.epsilon;
+	s.s = m->num.s;
+	s.delta = m->num.delta;
+	s.eta = m->num.eta;
 	s.place = ISO_HOST;
 	if (m->kappa || drop) {
 		if (!ISO_HOST(&room, kappa, l->n)) return room.status;

@@ -39,8 +39,14 @@ struct map_counters {
 };
 
 enum { MAP_PAIRS = 20 }; /* of lbfgs */
-/* numbers of a subset's last visit: log-likelihood, counts lost, rows used, rows skipped, counts */
-enum { MAP_PARTS = 5 };
+
+/* What a subset's last visit found. Saved as it is: doubles only. */
+struct map_visit {
+	double loglik;
+	double lost;          /* counts of rows that are left out */
+	double used, skipped; /* rows */
+	double counts;        /* of the rows that were used */
+};
 
 struct map_lbfgs {
 	iso_real *s, *y; /* pairs, images one after the other */
@@ -74,11 +80,11 @@ struct iso_map_state {
 	iso_real *rho;      /* ratios, rows of this rank */
 	iso_real *old;      /* ratios of one subset before an update */
 	struct map_lbfgs b;
-	double *part; /* of each subset: MAP_PARTS numbers */
+	struct map_visit *visit; /* of each subset */
 	struct iso_map_look *look;
 	int64_t most_looks;
-	struct map_numbers f;
-	struct map_counters c;
+	struct map_numbers num;
+	struct map_counters tally;
 };
 
 /* An algorithm. */
@@ -114,7 +120,7 @@ int map_subset(const iso_map_state *m, int64_t k);
 int map_pass(iso_map_state *m, const iso_real *x, const iso_real *u);
 
 /* What a step tells of the rows of subset b. */
-void map_part(iso_map_state *m, int b, const struct iso_em_stat *s);
+void map_visited(iso_map_state *m, int b, const struct iso_em_stat *s);
 
 /* z of a ratio step of subset b at the present image. */
 int map_ratio(iso_map_state *m, int b, bool keep);

@@ -15,8 +15,8 @@ static int with_subset(iso_map_state *m)
 
 	if ((st = map_renew(m, m->l.done, m->balance))) return st;
 	if ((st = map_ratio(m, map_subset(m, m->l.done), true))) return st;
-	m->c.used++;
-	return map_move(m, m->subsets, m->f.step);
+	m->tally.used++;
+	return map_move(m, m->subsets, m->num.step);
 }
 
 static int update(iso_map_state *m)
@@ -40,19 +40,18 @@ static int items(iso_map_state *m, struct iso_item *item, int n)
 static int restored(iso_map_state *m)
 {
 	struct iso_loop *l = &m->l;
-	int64_t cut = m->c.cut;
-	double *part = NULL;
+	int64_t cut = m->tally.cut;
+	struct map_visit *visit = NULL;
 	struct iso_room room = iso_room_of(l->ctx, "svrg");
-	int64_t parts = (int64_t)MAP_PARTS * m->subsets;
 	int st;
 
 	if (map_at_anchor(m)) return ISO_OK;
-	if (!ISO_HOST(&room, part, parts)) return room.status;
-	for (int64_t i = 0; i < parts; i++) part[i] = m->part[i];
-	if (!(st = m->v->shift(l->ctx, l->n, m->next, m->anchor, m->f.off)))
+	if (!ISO_HOST(&room, visit, m->subsets)) return room.status;
+	for (int b = 0; b < m->subsets; b++) visit[b] = m->visit[b];
+	if (!(st = m->v->shift(l->ctx, l->n, m->next, m->anchor, m->num.off)))
 		st = map_pass(m, m->anchor, m->next);
-	for (int64_t i = 0; i < parts; i++) m->part[i] = part[i];
-	m->c.cut = cut;
+	for (int b = 0; b < m->subsets; b++) m->visit[b] = visit[b];
+	m->tally.cut = cut;
 	iso_room_free(&room);
 	return st;
 }
