@@ -137,7 +137,7 @@ void iso_em_plan(struct iso_plan *plan, const iso_ctx *ctx, int64_t n, int64_t n
 
 struct iso_penalty {
 	const char *name; /* in parameter `penalty` of a problem: "quadratic" */
-	const char *help; /* what mu is times */
+	const char *help; /* in words, the sum that mu multiplies */
 	bool proximal;    /* has no operator; use the member of struct iso_fista */
 };
 

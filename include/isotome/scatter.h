@@ -83,7 +83,8 @@ ISO_CHECKED int iso_scatter_sum(double *sum, iso_ctx *ctx, const iso_scatter_tab
 ISO_CHECKED int iso_scatter_single(double *h, iso_ctx *ctx, const struct iso_scatter *p,
                                    const struct iso_events *e, const double *u, int64_t n_u);
 
-/* The table as a file (.h5, or .npz-like set where there is no HDF5: refused): h (pairs, u), its detectors, rings, u. */
+/* Writes the table to an HDF5 file (.h5): h of every pair of sample detectors at every u, the detectors, their rings, and
+   the values of u. ISO_EARG in a build without HDF5. */
 ISO_CHECKED int iso_scatter_write(const char *path, const iso_scatter_table *t);
 
 ISO_END_C

@@ -29,13 +29,14 @@ static void part(int32_t sector[2], int32_t apart)
 	sector[0] = (sector[0] - sign * (move / 2) + PATCH_SECTORS) % PATCH_SECTORS;
 }
 
-/* For every two patches the pair that they are or that stands for them. */
+/* place[a n + b] becomes the number of the pair for patches a and b. Patches that are too near each other for a
+   coincidence have no pair of their own: that of two patches farther apart serves. */
 static void place_pairs(int32_t *place, const struct patches *p, const int32_t *pair)
 {
 	int32_t n = patch_count(p), apart = 0;
 
-	while (pair[apart] < 0)
-		apart++; /* sectors of patches of a slab; half way round there always is one */
+	/* the least distance in sectors at which patches of a slab have a pair; opposite ones always have */
+	while (pair[apart] < 0) apart++;
 	for (int32_t a = 0; a < n; a++)
 		for (int32_t b = 0; b < n; b++) {
 			int32_t sector[2] = { a % PATCH_SECTORS, b % PATCH_SECTORS };

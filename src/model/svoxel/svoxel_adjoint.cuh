@@ -89,11 +89,11 @@ struct column {
 	float x, y, z[EACH];
 };
 
-/* What they owe to one point of a transducer. */
+/* Adds to each voxel of the column what one point of a transducer projects back to it. */
 template <bool RECT>
-static __device__ __forceinline__ void owe(float (&sum)[EACH], const struct svoxel &p,
-                                           const struct svoxel_view &v, float weight, const struct column &c,
-                                           const float4 *pieces)
+static __device__ __forceinline__ void add_point(float (&sum)[EACH], const struct svoxel &p,
+                                                 const struct svoxel_view &v, float weight,
+                                                 const struct column &c, const float4 *pieces)
 {
 	const float4 *low = pieces + v.bin;
 	float beside = c.x * (c.x + v.r2[0]) + c.y * (c.y + v.r2[1]);
@@ -162,7 +162,7 @@ static __global__ void __launch_bounds__(GATHER, RESIDENT)
 		__syncthreads(); /* the views before are done with */
 		look(view, weight, p, first, n, from);
 		__syncthreads();
-		for (int k = 0; inside && k < n; k++) owe<RECT>(sum, p, view[k], weight[k], c, pieces);
+		for (int k = 0; inside && k < n; k++) add_point<RECT>(sum, p, view[k], weight[k], c, pieces);
 		for (int i = 0; i < EACH; i++) total[i] += sum[i];
 	}
 	for (int i = 0; i < EACH; i++) iso_brick_put(x, b, at, t.x, t.y, t.z + 2 * i, (float)total[i]);

@@ -375,9 +375,9 @@ static struct iso_rows blocks_of(const struct svoxel *p, struct iso_rows own)
 
 typedef double sums[ROWS_Z][ROWS_Y][ROW];
 
-/* What the block's voxels owe to one point of a transducer. */
-static void owe(sums sum, const struct svoxel *p, const struct block *b, int64_t q, int k,
-                const struct powers *pieces)
+/* Adds to each voxel of the block what one point of a transducer projects back to it. */
+static void add_point(sums sum, const struct svoxel *p, const struct block *b, int64_t q, int k,
+                      const struct powers *pieces)
 {
 	double at[3], weight = svoxel_point(at, p, q, k);
 	struct row row = { .n = b->n[0] };
@@ -398,7 +398,7 @@ static void adjoint_block(iso_real *x, const struct svoxel *p, struct block b, c
 	sums sum = { { { 0 } } };
 
 	for (int64_t q = 0; q < p->n_trans; q++)
-		for (int k = 0; k < p->points; k++) owe(sum, p, &b, q, k, pieces + q * p->span);
+		for (int k = 0; k < p->points; k++) add_point(sum, p, &b, q, k, pieces + q * p->span);
 	for (int z = 0; z < b.n[2]; z++)
 		for (int y = b.from[z]; y < b.to[z]; y++)
 			for (int i = 0; i < b.n[0]; i++)

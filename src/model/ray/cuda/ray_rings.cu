@@ -206,7 +206,8 @@ struct cells {
 	float scale;
 };
 
-/* Of part p: f more from `cell` on, of which `next` comes but a cell later. */
+/* Adds f to the factor of part p in all cells from `cell` on: f - next from `cell` itself, the rest from the cell behind
+   it. */
 static __device__ void change(const struct cells *c, int p, int cell, unsigned f, unsigned next)
 {
 	p -= c->first;
@@ -215,7 +216,8 @@ static __device__ void change(const struct cells *c, int p, int cell, unsigned f
 	atomicAdd(c->sum + (cell + 1) * c->n + p, next);
 }
 
-/* One line through the parts. Where it leaves a part it takes away what it brought, to the unit. */
+/* Adds one line to the parts that it passes. Where the line leaves a part, exactly the number is subtracted that was added
+   where it entered. */
 static __device__ void enter_line(const struct cells *c, const struct ray_means *m, float z, float z_k,
                                   float factor)
 {
