@@ -157,8 +157,8 @@ static int read_like(struct cmd *c)
 	if (strcmp(verb, c->term.command) != 0)
 		return iso_fail(ISO_EINPUT, "%s: record of 'isotome %s', not of 'isotome %s'", c->like, verb,
 		                c->term.command);
-	c->record.like = c->like_record;
-	c->record.like_path = c->like;
+	c->record.read.like = c->like_record;
+	c->record.read.like_path = c->like;
 	return opt_from_json(c->sets, parameters, c->like);
 }
 
@@ -214,12 +214,12 @@ static int begin_record(struct cmd *c, int argc, char **argv)
 	              : iso_fail_memory("the command line", argc);
 
 	free(line);
-	c->record.message = on_message;
-	c->record.staged = on_stage;
-	c->record.part = on_part;
-	c->record.plan = on_plan;
-	c->record.arg = c;
-	c->record.lively = c->term.is_tty;
+	c->record.to.message = on_message;
+	c->record.to.staged = on_stage;
+	c->record.to.part = on_part;
+	c->record.to.plan = on_plan;
+	c->record.to.arg = c;
+	c->record.to.lively = c->term.is_tty;
 	return st;
 }
 
@@ -234,7 +234,7 @@ int cmd_parse(struct cmd *c, const struct opt_usage *u, const struct opt_set *se
 	c->term.quiet = c->quiet || !ranks_is_first();
 	c->term.verbose = c->verbose;
 	iso_progress_listen(term_progress, &c->term);
-	c->record.dry_run = c->dry_run;
+	c->record.read.dry_run = c->dry_run;
 	if ((c->like && !cmd_like_image(c) && (st = read_like(c))) || (st = opt_check(u, sets))) return st;
 	warn_of_outputs(c);
 	if ((st = cmd_name_files(c))) return st;
@@ -277,7 +277,7 @@ int cmd_begin_ahead(struct cmd *c, bool ahead)
 	if (st || (st = make_context(c, ahead))) return st;
 	iso_ctx_set_memory_limit(c->ctx, (int64_t)(c->memory_gb * GB));
 	iso_ctx_set_progress(c->ctx, term_progress, &c->term);
-	c->record.ctx = c->ctx;
+	c->record.read.ctx = c->ctx;
 	c->record.split.ranks = iso_ctx_ranks(c->ctx);
 	running = c->ctx;
 	catch_signals();
@@ -378,7 +378,7 @@ struct iso_plan cmd_plan_begin(const struct cmd *c)
 {
 	struct iso_plan p = { 0 };
 
-	if (c->record.inputs > 0) iso_plan_add(&p, "inputs", c->record.inputs, 1, false);
+	if (c->record.read.inputs > 0) iso_plan_add(&p, "inputs", c->record.read.inputs, 1, false);
 	return p;
 }
 

@@ -67,7 +67,7 @@ int cmd_name_files(struct cmd *c)
 		if (o->file != OPT_NO_FILE && o->file != OPT_RECORD && o->file != OPT_PLACE)
 			st = add_files(c, o);
 	}
-	c->record.names = &c->names;
+	c->record.read.names = &c->names;
 	return st ? st : iso_names_check(&c->names);
 }
 

@@ -90,7 +90,7 @@ static int check(struct cmd *c, const struct srm_settings *s)
 	const struct cmd as_forced = { .force = c->force || s->go_on };
 	int st;
 
-	if (s->go_on) c->record.names = NULL; /* the output is an input as well */
+	if (s->go_on) c->record.read.names = NULL; /* the output is an input as well */
 	if ((st = check_source(c, s)) || (st = cmd_check(&as_forced, s->out, iso_srm_write_check))) return st;
 	return cmd_check_array(c, s->export);
 }

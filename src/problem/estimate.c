@@ -85,7 +85,7 @@ int problem_estimate(iso_problem *p, struct record_split *s, bool fits)
 	double seconds[2] = { 0 }, tight = !fits;
 	int st;
 
-	if (s->ranks < 2 || !p->record->dry_run || !p->m->sample || s->exchanged < 1) return ISO_OK;
+	if (s->ranks < 2 || !p->record->read.dry_run || !p->m->sample || s->exchanged < 1) return ISO_OK;
 	if ((st = iso_comm_max(p->ctx, ISO_OK, &tight, 1)) || tight > 0) return st;
 	if ((st = iso_comm_agree(p->ctx, time_rows(p, &seconds[0])))) return st;
 	st = time_exchange(p, s->exchanged, &seconds[1]);

@@ -132,7 +132,7 @@ int iso_problem_create(iso_problem **p, iso_ctx *ctx, const char *model)
 
 	if (!p || !ctx || !model) return iso_fail_null(__func__);
 	if ((st = problem_create(p, model, NULL))) return st;
-	(*p)->ctx = (*p)->own.ctx = ctx;
+	(*p)->ctx = (*p)->own.read.ctx = ctx;
 	return ISO_OK;
 }
 
@@ -154,8 +154,8 @@ void iso_problem_free(iso_problem *p)
 void iso_problem_set_message(iso_problem *p, iso_message_fn fn, void *arg)
 {
 	if (!p) return;
-	p->record->message = fn;
-	p->record->arg = arg;
+	p->record->to.message = fn;
+	p->record->to.arg = arg;
 }
 
 /* ---- loaded ---- */
@@ -223,7 +223,7 @@ static int load_own(iso_problem *p, int need, const struct iso_grid *image)
 	json_t *told = p->told ? json_incref(p->own.root) : NULL;
 	int st = copy_contents(&p->own.root, p->blank);
 
-	p->own.inputs = 0;
+	p->own.read.inputs = 0;
 	if (!st) st = problem_record_parameters(p);
 	if (!st) st = load(p, need, image);
 	record_stage(&p->own, NULL);
@@ -258,7 +258,7 @@ struct iso_plan problem_plan_begin(const iso_problem *p)
 {
 	struct iso_plan plan = { 0 };
 
-	if (p->record->inputs > 0) iso_plan_add(&plan, "inputs", p->record->inputs, 1, false);
+	if (p->record->read.inputs > 0) iso_plan_add(&plan, "inputs", p->record->read.inputs, 1, false);
 	return plan;
 }
 
@@ -276,7 +276,9 @@ int problem_plan_end(iso_problem *p, struct iso_plan *plan)
 		                              : (rows + voxels) * (int64_t)sizeof(iso_real),
 	};
 	st = problem_estimate(p, &p->record->split, iso_plan_check(p->ctx, plan) == ISO_OK);
-	if (!st) st = p->record->plan ? p->record->plan(p->record->arg, plan) : iso_plan_check(p->ctx, plan);
+	if (!st)
+		st = p->record->to.plan ? p->record->to.plan(p->record->to.arg, plan)
+		                        : iso_plan_check(p->ctx, plan);
 	iso_plan_free(plan);
 	return st;
 }

@@ -190,7 +190,7 @@ int iso_problem_set_array(iso_problem *p, const char *name, const struct iso_arr
 	struct given *g;
 	int st = p && name && a ? give(&g, p, name, ISO_TAKES_ARRAY, a->v) : iso_fail_null(__func__);
 
-	return st ? st : record_copy(&g->array, a, device ? p->record->ctx : NULL);
+	return st ? st : record_copy(&g->array, a, device ? p->record->read.ctx : NULL);
 }
 
 int iso_problem_set_events(iso_problem *p, const char *name, const struct iso_events *e)
@@ -261,7 +261,7 @@ int iso_problem_like(iso_problem *p, const char *record)
 	{
 		if (!opt_find(p->sets, key)) json_object_del(parameters, key); /* the command line's own */
 	}
-	p->record->like = root;
-	p->record->like_path = json_string_value(path);
+	p->record->read.like = root;
+	p->record->read.like_path = json_string_value(path);
 	return take_all(p, parameters, record);
 }

@@ -513,7 +513,7 @@ static void tell_both(void *arg, const struct iso_progress *progress)
 
 static int reconstruct_live(iso_problem *p, struct iso_array *x, const char *path)
 {
-	struct listeners both = { p->record->live, p->ctx->progress, p->ctx->progress_arg };
+	struct listeners both = { p->record->to.live, p->ctx->progress, p->ctx->progress_arg };
 	int st;
 
 	if (!both.live) return reconstruct(p, x, path);
@@ -543,7 +543,7 @@ void iso_problem_set_each(iso_problem *p, iso_iteration_fn fn, void *arg)
 
 void iso_problem_set_live(iso_problem *p, iso_live *live)
 {
-	if (p) p->record->live = live;
+	if (p) p->record->to.live = live;
 }
 
 /* A listener of the plan that keeps it, and ends the run. */
@@ -568,12 +568,12 @@ int iso_problem_plan(struct iso_plan *plan, iso_problem *p)
 	told = p->told;
 	json_incref(before.root);
 	problem_unload(p);
-	p->record->dry_run = true;
-	p->record->plan = keep_plan;
-	p->record->message = NULL;
-	p->record->live = NULL;
-	p->record->staged = NULL;
-	p->record->arg = plan;
+	p->record->read.dry_run = true;
+	p->record->to.plan = keep_plan;
+	p->record->to.message = NULL;
+	p->record->to.live = NULL;
+	p->record->to.staged = NULL;
+	p->record->to.arg = plan;
 	st = iso_problem_recon(&x, NULL, p);
 	problem_unload(p);
 	json_decref(p->record->root);

@@ -315,7 +315,7 @@ int recon_complete(iso_problem *p, bool *complete, struct iso_array *to, const c
 	int st = ISO_OK;
 
 	*complete = false;
-	if (!path || !p->s.resume || p->force || p->record->dry_run) return ISO_OK;
+	if (!path || !p->s.resume || p->force || p->record->read.dry_run) return ISO_OK;
 	if (iso_rank(p->ctx) == 0) st = look(&f, complete, p, path);
 	st = iso_comm_broadcast(p->ctx, st, complete, sizeof *complete);
 	if (!st && *complete && !(st = share(p->ctx, &f.x))) {

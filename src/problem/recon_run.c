@@ -256,7 +256,7 @@ static int watch_step(void *arg, const struct iso_watched *s)
 {
 	const struct recon *r = arg;
 	const struct model_found *is = &r->problem->found;
-	iso_live *live = r->record->live;
+	iso_live *live = r->record->to.live;
 
 	iso_live_step(live, &(const struct iso_live_step){
 				    .size = sizeof(struct iso_live_step),
@@ -279,14 +279,14 @@ static int watch_image(void *arg, const iso_real *x)
 	struct iso_array a;
 	int st = behind(r, &a, &image, x);
 
-	if (!st) st = iso_live_image(r->record->live, &a);
+	if (!st) st = iso_live_image(r->record->to.live, &a);
 	free(image);
 	return st;
 }
 
 static void watch_saved(void *arg, int status)
 {
-	iso_live_saved(((struct recon *)arg)->record->live, status);
+	iso_live_saved(((struct recon *)arg)->record->to.live, status);
 }
 
 /* 'stop-after' counts from the beginning of iso_problem_recon on. */
@@ -307,10 +307,10 @@ int recon_run(struct recon *r, struct iso_run *run, bool checkpoints)
 		.arg = r,
 		.keep = keeps_all(r),
 		.objective = &r->objective,
-		.watch = r->record->live ? &r->watch : NULL,
+		.watch = r->record->to.live ? &r->watch : NULL,
 	};
 	r->watch = (struct iso_watch){ sizeof r->watch, watch_step, watch_image, watch_saved, r };
-	iso_live_can_save(r->record->live, checkpoints);
+	iso_live_can_save(r->record->to.live, checkpoints);
 	double shown = r->problem->each ? 1 : 0;
 	int st = recon_key(r->problem, &run->key, r->k);
 

@@ -215,7 +215,7 @@ static int settle_scale(iso_problem *p)
 
 	if (!st && (!scale || json_object_set_new(scale, "sens", json_string(sens))))
 		st = iso_fail_memory("record", 1);
-	if (!st && u->file && !p->record->dry_run && calibration_made_with(u->file))
+	if (!st && u->file && !p->record->read.dry_run && calibration_made_with(u->file))
 		st = compare(u->calibration, calibration_made_with(u->file), scale);
 	if (st) {
 		json_decref(scale);

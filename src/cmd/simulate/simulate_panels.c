@@ -106,7 +106,7 @@ static int raster(struct work *w, const iso_phantom *phantom, const struct iso_g
 	int64_t bytes = iso_grid_voxels(g) * (int64_t)sizeof(iso_real);
 	int st;
 
-	w->c->record.inputs += bytes;
+	w->c->record.read.inputs += bytes;
 	w->image.n = iso_grid_voxels(g);
 	if (w->c->dry_run) return ISO_OK;
 	if ((st = iso_memory_check(w->c->ctx, "image", bytes)) || (st = iso_array_on_grid(&w->image, g)))

@@ -69,7 +69,7 @@ int check_randoms(struct look *l)
 	double randoms = (double)ray->late.n, prompts;
 	int st = ISO_OK;
 
-	if (!ray->rate || ray->p->record->dry_run || !counts_of_file(&prompts, ray)) return ISO_OK;
+	if (!ray->rate || ray->p->record->read.dry_run || !counts_of_file(&prompts, ray)) return ISO_OK;
 	l->looked = true;
 	if (ray->singles && (st = ray_rates_sum(ray, &randoms))) return st;
 	if (ray->late.count) {

@@ -25,7 +25,7 @@ static int make_direct(struct recon *r)
 	for (; r->k < r->n; r->k++) {
 		if (r->k > 0 && (st = r->m->image(r->problem, r->k))) return st;
 		if ((st = r->m->direct(r->problem, &r->x)) || (st = recon_check_image(r))) return st;
-		if ((st = iso_live_image(r->record->live, &r->x))) return st;
+		if ((st = iso_live_image(r->record->to.live, &r->x))) return st;
 		recon_keep_image(r);
 		if (r->m->image_json) /* NULL, of data that do not say, is not appended */
 			json_array_append_new(r->results, r->m->image_json(r->problem, r->k));

@@ -171,7 +171,7 @@ static int load_file(struct ray_problem *ray, int need)
 	int st;
 
 	if (need & MODEL_MAY_STREAM && (st = ray_disk_open(ray))) return st;
-	if (ray->p->record->dry_run && !ray->disk && (st = ray_sample(ray))) return st;
+	if (ray->p->record->read.dry_run && !ray->disk && (st = ray_sample(ray))) return st;
 	if (!ray->disk && !ray->dry && ((st = read_whole_or_share(ray)) || (st = ray_disk_turn(ray))))
 		return st;
 	return record_input(ray->p->record, ray->events);

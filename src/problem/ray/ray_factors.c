@@ -78,8 +78,8 @@ static int load_bins(struct ray_problem *ray, struct iso_array *a, const char *p
 	int st = iso_interfile_fits(path, ray->events, path == ray->norm);
 
 	if (!st) st = iso_array_make(&r, path, 1, &ray->n, false);
-	if (!st) ray->p->record->inputs += ray->disk ? 0 : r.n * (int64_t)sizeof *r.v;
-	if (st || ray->disk || ray->p->record->dry_run) {
+	if (!st) ray->p->record->read.inputs += ray->disk ? 0 : r.n * (int64_t)sizeof *r.v;
+	if (st || ray->disk || ray->p->record->read.dry_run) {
 		*a = r;
 		return st;
 	}
@@ -237,7 +237,7 @@ static int load_delayed(struct ray_problem *ray)
 
 	if (record_given(ray->p->record, ray->late_file)->events.v) {
 		st = ray_given_events(ray, &ray->late, ray->late_file);
-	} else if (ray->p->record->dry_run && !text) {
+	} else if (ray->p->record->read.dry_run && !text) {
 		if (!(st = iso_event_file_open(&f, ray->late_file, &o)))
 			ray->late.n = iso_event_file_info(f)->n;
 		iso_event_file_close(f);

@@ -64,10 +64,10 @@ int record_started(struct record *r)
 
 void record_free(struct record *r)
 {
-	while (r->given) {
-		struct given *g = r->given;
+	while (r->read.given) {
+		struct given *g = r->read.given;
 
-		r->given = g->next;
+		r->read.given = g->next;
 		iso_array_free(&g->array);
 		iso_events_free(&g->events);
 		iso_strip_events_free(&g->strips);
@@ -100,13 +100,13 @@ void record_hashed(struct record *r, const struct iso_hash *h)
 	struct known_hash *k = h->path[0] ? size_alloc(1, sizeof *k) : NULL;
 
 	if (!k) return;
-	*k = (struct known_hash){ r->known, *h };
-	r->known = k;
+	*k = (struct known_hash){ r->read.known, *h };
+	r->read.known = k;
 }
 
 bool record_hash_known(struct record *r, struct iso_hash *h, const char *path)
 {
-	struct known_hash **at = &r->known, *k;
+	struct known_hash **at = &r->read.known, *k;
 
 	while (*at && path && strcmp((*at)->hash.path, path) != 0) at = &(*at)->next;
 	if (!(k = *at)) return false;
@@ -136,7 +136,7 @@ void record_stage(struct record *r, const char *name)
 		json_object_set_new(times, r->stage, record_real(ms / 1e3));
 	}
 	if (name && (!r->stage || strcmp(name, r->stage) != 0)) record_tell(r, ISO_DETAIL, "stage: %s", name);
-	if (name && r->staged) r->staged(r->arg, name);
+	if (name && r->to.staged) r->to.staged(r->to.arg, name);
 	r->stage = name;
 	r->stage_began_s = now;
 }
@@ -148,10 +148,10 @@ static void tell(struct record *r, enum iso_message_kind kind, const char *list,
 
 	iso_vsnprintf(text, sizeof text, fmt, ap);
 	iso_utf8_clean(text);
-	if (r->message) r->message(r->arg, kind, text);
+	if (r->to.message) r->to.message(r->to.arg, kind, text);
 	if (!list) return;
 	json_array_append_new(json_object_get(r->root, list), record_string(text));
-	iso_live_warning(r->live, text);
+	iso_live_warning(r->to.live, text);
 }
 
 void record_tell(struct record *r, enum iso_message_kind kind, const char *fmt, ...)
@@ -174,8 +174,8 @@ void record_warn_share(struct record *r, double part, double whole, const char *
 
 void record_part(struct record *r, const char *kind, int64_t k, int64_t n)
 {
-	if (r->part) r->part(r->arg, kind, k, n);
-	iso_live_part(r->live, kind, k, n);
+	if (r->to.part) r->to.part(r->to.arg, kind, k, n);
+	iso_live_part(r->to.live, kind, k, n);
 }
 
 /* ---- out ---- */

@@ -31,24 +31,22 @@ struct record_split {
 	double computing_s, exchanging_s; /* of an update, about; 0: not said */
 };
 
-struct record {
-	json_t *root;
+/* How a run reads its inputs. */
+struct record_reader {
 	const struct iso_names *names; /* outputs, which no input may be; NULL: none */
-	const char *stage;             /* running now, or NULL */
-	double stage_began_s;
-	int64_t failures; /* allocations of JSON that had failed before, in this thread */
-	/* how the run reads: */
-	iso_ctx *ctx;              /* whose limit of memory holds; NULL: what is free */
-	bool dry_run;              /* heads of arrays alone */
-	bool lively;               /* whoever listens likes to hear of every update */
-	int64_t inputs;            /* bytes of the arrays that record_read gave, or would give */
-	const json_t *like;        /* the record that 'like' names, borrowed; NULL: none */
-	const char *like_path;     /* its file */
-	struct given *given;       /* what stands for files, the last first; record_free forgets it */
-	struct known_hash *known;  /* of files that were hashed as they were read */
-	struct record_split split; /* known when the plan is */
-	/* whom to tell; NULL: nobody */
+	iso_ctx *ctx;                  /* whose limit of memory holds; NULL: what is free */
+	bool dry_run;                  /* heads of arrays alone */
+	int64_t inputs;                /* bytes of the arrays that record_read gave, or would give */
+	const json_t *like;            /* the record that 'like' names, borrowed; NULL: none */
+	const char *like_path;         /* its file */
+	struct given *given;           /* what stands for files, the last first; record_free forgets it */
+	struct known_hash *known;      /* of files that were hashed as they were read */
+};
+
+/* Whom a run tells of itself; NULL: nobody. */
+struct record_listener {
 	iso_live *live;
+	bool lively; /* whoever listens likes to hear of every update */
 	iso_message_fn message;
 	void (*staged)(void *arg, const char *stage); /* which begins */
 	/* the work is part k of n, from 1; `kind` ("frame") stays */
@@ -57,6 +55,16 @@ struct record {
 	   fit is refused */
 	int (*plan)(void *arg, struct iso_plan *plan);
 	void *arg;
+};
+
+struct record {
+	json_t *root;      /* what is written */
+	const char *stage; /* running now, or NULL */
+	double stage_began_s;
+	int64_t failures;          /* allocations of JSON that had failed before, in this thread */
+	struct record_split split; /* known when the plan is */
+	struct record_reader read;
+	struct record_listener to;
 };
 
 /* `verb` is what is run, `command` the command line, or NULL where there is none; both are copied. */

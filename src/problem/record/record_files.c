@@ -19,7 +19,7 @@ const struct given *record_given(const struct record *r, const char *path)
 {
 	static const struct given none;
 
-	for (const struct given *g = r ? r->given : NULL; g && path; g = g->next)
+	for (const struct given *g = r ? r->read.given : NULL; g && path; g = g->next)
 		if (strcmp(g->path, path) == 0) return g;
 	return &none;
 }
@@ -30,8 +30,8 @@ struct given *record_give(struct record *r, const char *path)
 
 	if (!g) return NULL;
 	snprintf(g->path, sizeof g->path, "%s", path);
-	g->next = r->given; /* the last of one name holds */
-	return r->given = g;
+	g->next = r->read.given; /* the last of one name holds */
+	return r->read.given = g;
 }
 
 int record_copy(struct iso_array *to, const struct iso_array *from, iso_ctx *device)
@@ -132,11 +132,11 @@ static int read_array(struct record *r, struct iso_array *a, const char *path, e
 	int st;
 
 	if ((st = record_peek(r, &head, path, allowed))) return st;
-	if (r) r->inputs += head.n * (int64_t)sizeof *head.v;
+	if (r) r->read.inputs += head.n * (int64_t)sizeof *head.v;
 	if (image && (st = iso_image_fit(&head, path, want))) return st;
-	if (r && r->dry_run)
+	if (r && r->read.dry_run)
 		*a = head;
-	else if ((st = read_values(a, r ? r->ctx : NULL, given, path, allowed, shared)))
+	else if ((st = read_values(a, r ? r->read.ctx : NULL, given, path, allowed, shared)))
 		return st;
 	if (image && a->v) st = iso_image_fit(a, path, want);
 	if (!st && !image && !given->v && !a->unit[0]) st = unit_from_sidecar(a, path);

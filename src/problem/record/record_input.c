@@ -52,7 +52,7 @@ static const json_t *find_input(const json_t *record, const json_t *name)
 static void compare_input(struct record *r, const json_t *now)
 {
 	static const char *const hashes[] = { "xxh64", "xxh64_of_sample" };
-	const json_t *name = json_object_get(now, "name"), *then = find_input(r->like, name);
+	const json_t *name = json_object_get(now, "name"), *then = find_input(r->read.like, name);
 	json_int_t bytes = json_integer_value(json_object_get(now, "bytes"));
 	json_int_t before = json_integer_value(json_object_get(then, "bytes"));
 
@@ -61,7 +61,7 @@ static void compare_input(struct record *r, const json_t *now)
 		record_warn(r,
 		            "%s: has %" JSON_INTEGER_FORMAT " bytes, and had %" JSON_INTEGER_FORMAT
 		            " when %s was written: its run is not repeated",
-		            json_string_value(name), bytes, before, r->like_path);
+		            json_string_value(name), bytes, before, r->read.like_path);
 		return;
 	}
 	for (int k = 0; k < 2; k++) {
@@ -72,7 +72,7 @@ static void compare_input(struct record *r, const json_t *now)
 			record_warn(r,
 			            "%s: has another content (xxh64 %s) than when %s was written (%s): its "
 			            "run is not repeated",
-			            json_string_value(name), a, r->like_path, b);
+			            json_string_value(name), a, r->read.like_path, b);
 		if (a && b) return;
 	}
 }
@@ -95,7 +95,7 @@ static int hash_array(XXH64_state_t *state, const struct record *r, const char *
 {
 	int st = ISO_OK;
 
-	for (int64_t i = 0; i < a.bytes && !st && !(st = iso_stop_check(r->ctx, path)); i += PIECE)
+	for (int64_t i = 0; i < a.bytes && !st && !(st = iso_stop_check(r->read.ctx, path)); i += PIECE)
 		XXH64_update(state, (const char *)a.v + i,
 		             (size_t)(a.bytes - i < PIECE ? a.bytes - i : PIECE));
 	return st;
@@ -131,12 +131,14 @@ int record_piped(struct record *r, const char *path, const void *v, int64_t byte
 static int add_input(struct record *r, const char *path)
 {
 	struct iso_hash whole = { 0 }, sample = { 0 };
-	int st = r->names ? iso_names_check_input(r->names, path) : ISO_OK;
+	int st = r->read.names ? iso_names_check_input(r->read.names, path) : ISO_OK;
 	bool known = !st && record_hash_known(r, &whole, path) && !whole.sampled;
 
-	if (!st && r->ctx && iso_rank(r->ctx) > 0) return append_input(r, path, 0, &sample, &sample);
-	if (!st) st = iso_hash_sample(&sample, path, r->ctx);
-	if (!st && !known && !(r->ctx && iso_ranks(r->ctx) > 1)) st = iso_hash_file(&whole, path, r->ctx);
+	if (!st && r->read.ctx && iso_rank(r->read.ctx) > 0)
+		return append_input(r, path, 0, &sample, &sample);
+	if (!st) st = iso_hash_sample(&sample, path, r->read.ctx);
+	if (!st && !known && !(r->read.ctx && iso_ranks(r->read.ctx) > 1))
+		st = iso_hash_file(&whole, path, r->read.ctx);
 	if (whole.sampled) whole.path[0] = '\0'; /* above 4 GiB: the same sample */
 	return st ? st : append_input(r, path, sample.bytes, &whole, &sample);
 }

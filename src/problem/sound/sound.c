@@ -294,7 +294,7 @@ static int load_image(struct sound *sound)
 	int64_t bytes = sound->p->found.rows * (int64_t)sizeof(iso_real) * (sound->several.n > 0 ? 1 : 2);
 	int st;
 
-	if (sound->p->record->dry_run) return ISO_OK;
+	if (sound->p->record->read.dry_run) return ISO_OK;
 	if ((st = iso_memory_check(sound->p->ctx, sound->data, bytes)) ||
 	    (st = iso_array_create(&sound->y, 2, (const int64_t[]){ sound->t->n, sound->t->samples })))
 		return st;

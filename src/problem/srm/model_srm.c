@@ -129,8 +129,8 @@ static int get_matrix(struct srm_model *srm)
 
 	if (!srm->matrix) return iso_fail(ISO_EARG, "'srm' is missing: the system matrix");
 	if (!(srm->m = record_given(r, srm->matrix)->srm)) {
-		st = r->dry_run ? iso_srm_peek(&srm->own, srm->matrix)
-		                : iso_srm_read_within(&srm->own, srm->p->ctx, srm->matrix, false);
+		st = r->read.dry_run ? iso_srm_peek(&srm->own, srm->matrix)
+		                     : iso_srm_read_within(&srm->own, srm->p->ctx, srm->matrix, false);
 		srm->m = srm->own;
 	}
 	if (st) return st;

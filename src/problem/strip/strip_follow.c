@@ -132,7 +132,7 @@ static void tell(const struct state *f, bool always)
 	double now = iso_now_s() - f->began_s;
 	char note[96];
 
-	if (!ctx->progress || !(always || f->r.record->lively)) return;
+	if (!ctx->progress || !(always || f->r.record->to.lively)) return;
 	iso_snprintf(note, sizeof note, "%.4g events, %.3g a second, %" PRId64 " updates", (double)f->count.n,
 	             (double)f->count.n / now, f->updates);
 	ctx->progress(ctx->progress_arg, &(struct iso_progress){ .stage = "follow",
@@ -188,7 +188,7 @@ static int save(struct state *f)
 /* On the live page an update is an iteration. */
 static int show(struct state *f)
 {
-	iso_live *live = f->r.record->live;
+	iso_live *live = f->r.record->to.live;
 	int st;
 
 	iso_live_step(live, &(const struct iso_live_step){
@@ -228,7 +228,7 @@ static int take(struct state *f, bool *end)
 /* Whether image and picture are to be written now. */
 static bool is_due(struct state *f)
 {
-	if (iso_live_asked_to_save(f->r.record->live)) f->asked = true;
+	if (iso_live_asked_to_save(f->r.record->to.live)) f->asked = true;
 	return f->updates > f->saved && (f->asked || iso_now_s() - f->saved_s >= f->r.s->follow.every_s);
 }
 
@@ -236,7 +236,7 @@ static int save_due(struct state *f)
 {
 	int st = save(f);
 
-	if (f->asked) iso_live_saved(f->r.record->live, st);
+	if (f->asked) iso_live_saved(f->r.record->to.live, st);
 	f->asked = false;
 	return st;
 }
@@ -279,7 +279,7 @@ static int finish(struct state *f)
 		                  "%" PRId64 " of the %" PRId64
 		                  " events of the last update meet no activity and are left out",
 		                  f->skipped, f->used + f->skipped);
-	if (f->updates > 0 && ((st = save(f)) || (st = iso_live_image(f->r.record->live, &f->r.x))))
+	if (f->updates > 0 && ((st = save(f)) || (st = iso_live_image(f->r.record->to.live, &f->r.x))))
 		return st;
 	if (!iso_ctx_cancelled(f->r.ctx)) return ISO_OK;
 	return f->updates > 0 ? iso_fail(ISO_ECANCEL, "stopped after %" PRId64 " events; the image is in %s",
@@ -297,7 +297,7 @@ static int run(iso_problem *problem, struct iso_array *to)
 	problem_tell_idle(problem);
 	record_stage(problem->record, "follow");
 	if (!strip->events) return iso_fail(ISO_EARG, "'events' is missing");
-	if (!s->out && !problem->record->dry_run)
+	if (!s->out && !problem->record->read.dry_run)
 		return iso_fail(ISO_EARG, "'follow' needs a file to write the image to");
 	if (!s->follow.picture) problem->s.follow.picture = s->follow.path;
 	if (s->out && problem->record == &problem->own &&
@@ -308,7 +308,7 @@ static int run(iso_problem *problem, struct iso_array *to)
 	if (problem_given(problem, "idle-s")) f.idle_s = s->follow.idle_s;
 	f.r = recon_of(problem, 1, false);
 	st = prepare(&f);
-	iso_live_can_save(problem->record->live, true);
+	iso_live_can_save(problem->record->to.live, true);
 	if (!st) st = loop(&f);
 	if (!st) st = finish(&f);
 	if (!st) recon_give(&f.r, to);

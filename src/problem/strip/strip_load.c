@@ -203,7 +203,8 @@ int strip_load_events(struct strip *strip)
 	bool regular = strip_is_regular(strip->events);
 
 	strip->read.ctx = strip->p->ctx;
-	if (strip->p->record->dry_run && regular && ((st = count_events(strip)) || strip->n > 0)) return st;
+	if (strip->p->record->read.dry_run && regular && ((st = count_events(strip)) || strip->n > 0))
+		return st;
 	bool several = iso_ranks(strip->p->ctx) > 1;
 
 	st = several    ? share_events(strip, given)
