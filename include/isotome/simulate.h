@@ -149,7 +149,7 @@ struct iso_panel_reading {
 
 enum { ISO_PANEL_READINGS = 16 };
 
-/* All readings of the same photons; at most ISO_PANEL_READINGS. */
+/* All readings of the same photons; at most ISO_PANEL_READINGS. o may be NULL: the usual. */
 ISO_CHECKED int iso_panel_sensitivity(struct iso_panel_reading *r, int n, iso_ctx *ctx,
                                       const struct iso_panels *p, const struct iso_transport_options *o,
                                       const double at[3], int64_t pairs);

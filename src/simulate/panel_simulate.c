@@ -325,7 +325,7 @@ void iso_panel_sensitivity_plan(struct iso_plan *plan, const iso_ctx *ctx)
 int iso_panel_sensitivity(struct iso_panel_reading *r, int n, iso_ctx *ctx, const struct iso_panels *p,
                           const struct iso_transport_options *o, const double at[3], int64_t pairs)
 {
-	if (!r || !ctx || !p || !o || !at) return iso_fail_null(__func__);
+	if (!r || !ctx || !p || !at) return iso_fail_null(__func__);
 
 	struct transport_table *table = malloc(sizeof *table);
 	struct transport t[ISO_PANEL_READINGS];

@@ -14,6 +14,7 @@ from headers import functions, handles, structs
 
 # What NULL is allowed for: its header says what that means.
 OPTIONAL = {
+    "iso_panel_sensitivity": "o",
     "iso_array_free": "a", "iso_calibration_write": "", "iso_cg_run": "r run", "iso_ctx_create_ranks": "mpi_comm",
     "iso_ctx_follow_stream": "stream", "iso_ctx_lead_stream": "stream", "iso_ctx_set_stream": "stream",
     "iso_dicom_write": "sidecar", "iso_em_run": "r run", "iso_event_file_open": "o", "iso_event_writer_close": "sidecar",

@@ -48,8 +48,10 @@ for command in 'recon ubp' 'recon svoxel' 'recon sradon' simulate convert phanto
 		;;
 	esac
 done
-expect 0 recon ray --help
-cat out >>all_help
+for model in ray matrix; do
+	expect 0 recon $model --help
+	cat out >>all_help
+done
 grep -oE -e '--[a-z][a-z-]+' "$page" "$SOURCE/docs/formats.md" | cut -d: -f2 | sort -u >options
 while read -r option; do
 	grep -qE -e "$option( |,|\$)" all_help || fail "no help has $option"

@@ -83,9 +83,9 @@ static void damaged(void **state)
 	put("a.lmdT", raw, 100);
 	assert_int_equal(iso_events_read(&e, "a.lmdT", NULL), ISO_EINPUT);
 	assert_message("100 bytes are not a whole number of 28-byte events: 16 left over");
-	assert_int_equal(iso_events_read(&e, "a.csv", NULL), ISO_EINPUT);
-	assert_message("a.csv: unknown suffix for events; one of .lmdT .Cdh .l.hdr .l .petsird .npy .dat "
-	               ".txt .hs .root .hdf5");
+	assert_int_equal(iso_events_read(&e, "a.xyz", NULL), ISO_EINPUT);
+	assert_message("a.xyz: unknown suffix for events; one of .lmdT .Cdh .l.hdr .l .petsird .npy .dat "
+	               ".txt .csv .hs .root .hdf5");
 	put("a.lmdT", one, sizeof one);
 	assert_int_equal(iso_events_read(&e, "a.lmdT", NULL), ISO_EINPUT);
 	assert_message("does not look like lmdT");

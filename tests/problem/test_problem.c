@@ -770,7 +770,8 @@ static void images_between_iterations(void **state)
 	OK(iso_problem_set(p, "resume", "false"));
 	unlink("every_it002.nii");
 	put_text("every_it002.json", "{}");
-	REFUSED(iso_problem_recon(NULL, "every.nii", p), ISO_EARG, "every_it002.json exists");
+	REFUSED(iso_problem_recon(NULL, "every.nii", p), ISO_EARG,
+	        "its record would replace every_it002.json, which is no record");
 	assert_int_equal(access("every_it001.nii", F_OK), -1);
 	unlink("every_it002.json");
 	OK(iso_problem_recon(NULL, "every.nii", p));
