@@ -606,8 +606,8 @@ static void small_shares_are_notes(void **state)
 
 	(void)state;
 	OK(record_begin(&r, "recon", NULL));
-	r.message = count_told;
-	r.arg = &told;
+	r.to.message = count_told;
+	r.to.arg = &told;
 	record_warn_share(&r, 27, 5e6, "%d of 5000000 events", 27);
 	record_warn_share(&r, 1, 1000, "1 of 1000 events");
 	record_warn_share(&r, .999, 1000, "fewer events");
