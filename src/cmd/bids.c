@@ -2,7 +2,6 @@
 /* isotome bids: an image into a PET-BIDS data set. */
 #include "cmd.h"
 
-#include <limits.h>
 #include <string.h>
 
 static const struct opt_usage usage = {

@@ -2,20 +2,13 @@
 /* What all commands share: common options, context and signals, output with its record. */
 #include "cmd.h"
 
-#include "core/comm.h"
-#include "core/ctx.h"
-#include "core/progress.h"
 #include "text/json_file.h"
 #include "file/out.h"
 #include "io/kinds.h"
 #include "scanner/scanner.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <math.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

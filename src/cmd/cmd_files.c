@@ -6,7 +6,6 @@
 #include "io/format.h"
 
 #include <assert.h>
-#include <limits.h>
 #include <string.h>
 
 static int add_input(struct cmd *c, const char *path, size_t length, const char *what)

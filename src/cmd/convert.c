@@ -7,7 +7,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { BLOCK = 1 << 18 }; /* events in memory at a time */
 

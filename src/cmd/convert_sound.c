@@ -4,8 +4,6 @@
 #include "file/suffix.h"
 #include "problem/inputs.h"
 
-#include <string.h>
-
 /* All of a recording: (frames, wavelengths, transducers, samples). */
 static int to_array(struct cmd *c, const char *to, const iso_recording *r)
 {

@@ -3,12 +3,10 @@
 #include "cmd.h"
 
 #include "file/out.h"
-#include "core/progress.h"
 #include "io/format.h"
 
 #include <assert.h>
 #include <math.h>
-#include <stdarg.h>
 #include <string.h>
 #include <sys/stat.h>
 

@@ -4,8 +4,6 @@
 
 #include "cmd.h"
 
-#include <stdarg.h>
-
 static json_t *integers(int n, const int *v)
 {
 	json_t *list = json_array();

@@ -5,9 +5,6 @@
 
 #include "core/size.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #define FEW_A_LOR 100 /* 10 % */
 #define MISFIT 1.5
 #define OTHER_SCALE 2

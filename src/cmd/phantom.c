@@ -3,8 +3,6 @@
 #include "cmd.h"
 #include "image/raster_kern.h"
 
-#include <string.h>
-
 struct phantom_settings {
 	const char *name, *out, *mu;
 	bool list;

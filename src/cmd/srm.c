@@ -6,7 +6,6 @@
 
 #include "io/format.h"
 
-#include <limits.h>
 #include <string.h>
 #include <unistd.h>
 

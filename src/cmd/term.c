@@ -5,8 +5,6 @@
 #include "core/progress.h"
 #include "base/utf8.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>

@@ -4,12 +4,9 @@
 
 #include "base/utf8.h"
 #include "file/suffix.h"
-#include "core/progress.h"
 #include "io/kinds.h"
 
-#include <stdarg.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum wrote {
 	WROTE_IMAGE,

@@ -3,7 +3,6 @@
    whether it can be right. */
 #include "report_scatter.h"
 
-#include "base/number.h"
 #include "core/size.h"
 #include "report/markup/value.h"
 

@@ -7,7 +7,6 @@
 #include "report/markup/value.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char *const names[SCATTER_PARTS] = { "prompts", "trues", "scatter", "randoms" };

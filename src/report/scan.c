@@ -5,7 +5,6 @@
 #include "core/size.h"
 
 #include <math.h>
-#include <stddef.h>
 
 static double field(const struct iso_scan_point *p, size_t at)
 {

@@ -7,8 +7,6 @@
 #include "physics/material.h"
 #include "scanner/scanner.h"
 
-#include <math.h>
-
 static const struct fact cylinder[] = {
 	FACT("rings", struct iso_pairs, rings),
 	FACT("crystals_per_ring", struct iso_pairs, per_ring),

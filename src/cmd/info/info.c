@@ -4,8 +4,6 @@
 #include "describe.h"
 #include "problem/inputs.h"
 
-#include <string.h>
-
 static const struct opt_usage usage = {
 	"info",
 	"Say what files hold: kind, sizes, grid, unit, statistics, and what looks wrong.",

@@ -6,8 +6,6 @@
 #include "io/events.h"
 #include "io/kinds.h"
 
-#include <string.h>
-
 /* Whether the file describes a scanner, and holds nothing else. */
 static bool is_description(const char *path)
 {

@@ -2,8 +2,6 @@
 /* isotome measure petric: how far an image is from a converged one, by the figures of PETRIC. */
 #include "measure.h"
 
-#include <limits.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { REGIONS = 64 };

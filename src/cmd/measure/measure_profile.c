@@ -5,8 +5,6 @@
 #include "core/size.h"
 #include "io/format.h"
 
-#include <stdlib.h>
-
 #define MAX_SAMPLES 1e6
 
 struct profile_settings {

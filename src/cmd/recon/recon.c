@@ -8,7 +8,6 @@
 #include "io/format.h"
 #include "problem/problem.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static const struct opt_usage usage = {

@@ -2,7 +2,6 @@
 /* isotome recon --beta-scan. */
 #include "recon_scan.h"
 
-#include "base/number.h"
 #include "file/out.h"
 #include "io/format.h"
 #include "report/scan.h"

@@ -10,7 +10,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { SAMPLES = 5 }; /* an axis, in voxels that a phantom's surface crosses */
 

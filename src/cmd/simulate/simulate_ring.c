@@ -8,9 +8,7 @@
 #include "io/kinds.h"
 #include "simulate/ring/ring_scan.h"
 
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 struct inputs {
 	iso_scanner *scanner;

@@ -7,7 +7,6 @@
 #include "io/kinds.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 enum { EARS = 2048 }; /* transducers that hear at a time on CUDA, at most */
 

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Growing text, HTML escapes, base64 (RFC 4648). */
 #include "text.h"
-#include "base/number.h"
 #include "base/utf8.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
