@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Failures of kinds that are told alike. */
 #include "fail.h"
-#include "number.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <string.h>
 
 #undef iso_fail /* as clang's analyzer sees it: fail.h */

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The message of the last failure, one per thread. */
 #include "fail.h"
-#include "number.h"
 #include "utf8.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 
 #undef iso_fail /* as clang's analyzer sees it: fail.h */

@@ -4,13 +4,11 @@
 #include "cache.h"
 #include "in.h"
 #include "out.h"
-#include "base/number.h"
 #include "core/status.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -5,7 +5,6 @@
 #include "core/status.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 static const char magic[6] = { '\x93', 'N', 'U', 'M', 'P', 'Y' };

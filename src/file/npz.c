@@ -6,7 +6,6 @@
 #include "core/status.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 #include <zlib.h>

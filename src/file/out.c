@@ -3,13 +3,11 @@
 #define _GNU_SOURCE /* O_TMPFILE */
 #include "out.h"
 #include "suffix.h"
-#include "base/number.h"
 #include "core/ctx.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Arrays, read and written by the format of their suffix. */
-#include "base/number.h"
-#include "core/comm.h"
 #include "core/size.h"
-#include "core/status.h"
 #include "kinds.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 static const struct iso_format *find_format(const char *path)
 {

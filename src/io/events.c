@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Files of events, read whole or block by block. */
 #include "file/in.h"
-#include "core/loop/deal.h"
 #include "core/size.h"
-#include "core/status.h"
 #include "core/sized.h"
 #include "core/turn.h"
 #include "file/suffix.h"
@@ -11,7 +9,6 @@
 
 #include <math.h>
 #include <omp.h>
-#include <string.h>
 #include <unistd.h>
 
 enum {

@@ -6,15 +6,12 @@
 	(n, 8), (n, 4)  the first two with the time since the start of the scan, in ms
 
    or as records, with the fields of the table below, each of any type of number. Written is (n, 7) float32. */
-#include "core/status.h"
 #include "events.h"
 #include "format.h"
 #include "file/npy.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { ROW = 7, RECORD = ROW * sizeof(float) };
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The scanner of a file of events: that which the file brings, or one around the ends of its events. */
-#include "base/number.h"
-#include "core/status.h"
 #include "events.h"
 #include "scanner/scanner.h"
 

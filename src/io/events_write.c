@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Files of events, written whole or block by block. */
 #include "core/size.h"
-#include "core/status.h"
 #include "kinds.h"
-
-#include <stdio.h>
-#include <string.h>
 
 enum { WRITTEN = 1 << 16 }; /* bytes of records that are written at a time */
 

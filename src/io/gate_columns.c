@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What GATE's versions call their columns. */
 #include "gate_columns.h"
-#include "core/status.h"
 
 static const struct names {
 	double ps, ms; /* in a unit of time: s, and ns */

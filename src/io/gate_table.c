@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* GATE 10's HDF5 files as events: the whole table is read when the file is opened. */
 #include "gate_table.h"
-#include "core/status.h"
 
 #include <stdlib.h>
 

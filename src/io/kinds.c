@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The one table of kinds: a new format is a row here, and a file that defines what it points to. */
 #include "kinds.h"
-#include "core/status.h"
 #include "ecat.h"
 #include "file/in.h"
 #include "file/suffix.h"
@@ -11,8 +10,6 @@
 #include "text/interfile.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

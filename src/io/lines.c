@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <omp.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* lmdT list-mode files: no header; per event x1 y1 z1 x2 y2 z2 (mm) and t2 - t1 (ps), float32. */
-#include "core/status.h"
 #include "events.h"
-
-#include <string.h>
 
 enum { RECORD = 28 };
 

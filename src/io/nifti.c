@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* NIfTI images, .nii and .nii.gz: a header of 348 bytes (NIfTI-1) or 540 (NIfTI-2), 4 more, then the voxels. Both are
    read; NIfTI-1 is written. */
-#include "base/number.h"
 #include "core/size.h"
 #include "core/status.h"
 #include "file/element.h"
@@ -9,7 +8,6 @@
 #include "volume.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { HEADER = 348, DATA = 352, AXIS_MOST = 32767 }; /* of NIfTI-1, whose sizes are int16 */

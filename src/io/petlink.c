@@ -17,19 +17,14 @@
    Tags lie between events, so the words are counted once, when the file is opened: `start` tells what stands before
    every block of them, and reading begins at a block. */
 #include "text/interfile.h"
-#include "core/progress.h"
 #include "core/size.h"
-#include "core/status.h"
 #include "file/in.h"
 #include "file/suffix.h"
 #include "scanner/scanner.h"
 #include "events.h"
 #include "kinds.h"
 
-#include <math.h>
 #include <omp.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 enum {

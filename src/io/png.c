@@ -4,8 +4,6 @@
 #include "core/status.h"
 #include "format.h"
 
-#include <stdlib.h>
-
 static int check_suffix(const char *path)
 {
 	return iso_has_suffix(path, ".png") ? ISO_OK

@@ -8,8 +8,6 @@
 
 #include <errno.h>
 #include <float.h>
-#include <limits.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Recordings: traces with their transducers in one file. */
 #include "kinds.h"
-#include "base/number.h"
 #include "core/size.h"
 #include "scanner/scanner.h"
-
-#include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 enum { PIECE = 1 << 24 }; /* values of traces in memory at a time */
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What values and events look like: ranges, sums, and what is wrong with them. */
-#include "core/progress.h"
-#include "core/status.h"
 #include "events.h"
 #include "file/suffix.h"
 

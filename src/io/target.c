@@ -5,8 +5,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <limits.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

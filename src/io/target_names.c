@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* All files that an output becomes. */
-#include "core/status.h"
 #include "events.h"
 #include "format.h"
-
-#include <limits.h>
-#include <stdio.h>
 
 int iso_target_names(struct iso_names *s, const char *path, const char *what)
 {

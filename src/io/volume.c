@@ -7,7 +7,6 @@
 #include "text/json_file.h"
 
 #include <limits.h>
-#include <math.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -5,13 +5,10 @@
 #include "conf.h"
 #include "json_file.h"
 #include "nearest.h"
-#include "base/number.h"
 #include "file/in.h"
 #include "file/suffix.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <yaml.h>

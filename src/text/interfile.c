@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Interfile headers: lines "key [index] := value". */
 #include "interfile.h"
-#include "base/number.h"
 #include "core/size.h"
 #include "core/status.h"
 #include "file/suffix.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reading JSON files, and never waiting for a pipe. */
 #include "json_file.h"
-#include "base/number.h"
 #include "file/in.h"
 #include "core/status.h"
 

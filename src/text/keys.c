@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Text headers of lines "key: value". */
 #include "keys.h"
-#include "base/number.h"
 #include "file/in.h"
 #include "core/size.h"
 #include "core/status.h"
 #include "file/suffix.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { MAX_LINES = 4096 };

@@ -2,7 +2,6 @@
 /* Clock times: [YYYY-MM-DD]THH:MM[:SS[.sss]][Z|+HH:MM|-HH:MM], a space in place of T, and the time between two. */
 #include "moment.h"
 
-#include "base/number.h"
 #include "core/status.h"
 
 #include <math.h>

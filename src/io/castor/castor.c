@@ -22,15 +22,11 @@
    direction, and a negative one says nothing. */
 #include "text/keys.h"
 #include "core/size.h"
-#include "core/status.h"
 #include "file/suffix.h"
 #include "io/events.h"
 #include "scanner/scanner.h"
 
-#include <limits.h>
-#include <math.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { NONE = -1, WORK_MOST = 1 << 20 }; /* lines times bins of a record */

@@ -8,18 +8,12 @@
    CASToR has no word for a duration that is not known: its list-mode headers must have the key, and must not have
    less than 0. 0 it reads, and then divides by it: no image in Bq/ml or counts/s comes out of such a file by mistake,
    and one in counts by its option -ignore-corr fdur. */
-#include "base/number.h"
-#include "core/status.h"
 #include "io/events.h"
 #include "file/suffix.h"
 #include "io/format.h"
 #include "scanner/scanner.h"
 
-#include <limits.h>
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 struct layout {
 	struct iso_out header;

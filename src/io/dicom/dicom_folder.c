@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The files of a DICOM series, found in a folder under whatever names. */
 #include "dicom.h"
-#include "base/number.h"
 #include "core/status.h"
 #include "file/out.h"
 #include "file/suffix.h"

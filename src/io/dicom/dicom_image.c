@@ -7,8 +7,6 @@
 #include "io/format.h"
 #include "io/volume.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 struct image {

@@ -9,7 +9,6 @@
 #include "io/volume.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 

@@ -2,13 +2,11 @@
 /* Files of a PET series (PS3.3 A.21, PET Image): explicit little-endian, elements in the order of their tags. */
 #include "dicom_write.h"
 #include "dicom_tags.h"
-#include "base/number.h"
 #include "core/size.h"
 #include "core/status.h"
 #include "io/format.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 #include <xxhash.h>
 

@@ -2,14 +2,12 @@
 /* ECAT 7 images (.v), big-endian: a main header of 512 bytes, a directory of matrices in blocks of 512 bytes, and for each
    frame a subheader of one block with the voxels behind it. Fields by their offsets, as in CTI's ECAT 7 file format. */
 #include "io/ecat.h"
-#include "base/number.h"
 #include "base/utf8.h"
 #include "core/size.h"
 #include "core/status.h"
 #include "io/format.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

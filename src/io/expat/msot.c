@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* iThera MSOT scans: Scan.msot, an XML text, says where the detectors are and what was recorded;
    Scan.bin beside it holds the records, a trace of unsigned 16-bit samples for each detector. */
-#include "base/number.h"
 #include "core/size.h"
 #include "file/suffix.h"
 #include "file/in.h"
@@ -10,8 +9,6 @@
 
 #include <expat.h>
 #include <limits.h>
-#include <math.h>
-#include <string.h>
 
 enum {
 	XML_MOST = 64 << 20, /* bytes: 100000 records */

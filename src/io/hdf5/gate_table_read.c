@@ -8,10 +8,6 @@
 #include "io/gate_columns.h"
 #include "io/gate_table.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum {

@@ -6,9 +6,6 @@
 #include "io/recording.h"
 #include "scanner/scanner.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { ID_MOST = 100, WAVES_MOST = 100000 }; /* bytes in the name of a detector; wavelengths */

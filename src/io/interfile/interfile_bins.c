@@ -5,7 +5,6 @@
 #include "core/status.h"
 #include "file/in.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 

@@ -12,15 +12,11 @@
    Images are written as of a patient who lies head first, supine: all three axes are turned round, so that the last
    voxel of the array is the first of the file. */
 #include "text/interfile.h"
-#include "base/number.h"
 #include "core/size.h"
-#include "core/status.h"
 #include "io/events.h"
 #include "io/format.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 struct image {
 	int64_t n[3]; /* along x, y, z */

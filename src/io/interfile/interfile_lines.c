@@ -16,15 +16,9 @@
 #include "interfile_lines.h"
 #include "interfile_scanner.h"
 #include "core/size.h"
-#include "core/status.h"
 #include "file/suffix.h"
 #include "scanner/scanner.h"
 #include "io/events.h"
-
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { CRYSTALS = 200000 }; /* of a scanner with fewer bins than that: a header alone takes no more memory */
 

@@ -6,7 +6,6 @@
 #include "file/in.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 enum { LOOKED = 1 << 26 }; /* values that are looked at, about */
 

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Values of Interfile projection data beside others on the same bins: factors, additive terms. */
 #include "interfile_lines.h"
-#include "core/status.h"
 #include "file/in.h"
 #include "io/kinds.h"
 
 #include <math.h>
-#include <string.h>
 
 extern const struct iso_event_format iso_interfile_format;
 

@@ -3,12 +3,8 @@
 #include "petsird.h"
 
 #include "core/size.h"
-#include "core/status.h"
 #include "io/events.h"
 #include "scanner/scanner.h"
-
-#include <math.h>
-#include <string.h>
 
 enum { BINS_MOST = 1 << 28 }; /* detection bins of a scanner */
 

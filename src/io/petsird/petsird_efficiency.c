@@ -2,11 +2,6 @@
 /* Efficiencies of the detection bins and of the pairs of modules of a PETSIRD file, as struct iso_efficiencies. */
 #include "petsird.h"
 
-#include "core/status.h"
-
-#include <math.h>
-#include <string.h>
-
 #define EFFICIENCY_MOST 1e30 /* so that all are finite as floats */
 
 /* What the file has of two kinds of modules: the numbers (sgid) of the tables of module pairs, and the tables. */

@@ -8,18 +8,12 @@
    The time of an event is the middle of its time block, counted from the start of the first block. */
 #include "petsird.h"
 
-#include "core/progress.h"
 #include "core/size.h"
-#include "core/status.h"
 #include "file/in.h"
 #include "file/suffix.h"
 #include "io/events.h"
 #include "io/kinds.h"
 #include "scanner/scanner.h"
-
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 enum {
 	CELL = 4096,      /* events of a cell, at most */

@@ -15,12 +15,9 @@
    Names of PETSIRD's types begin with a capital letter, those of numbers, texts and times with a small one. */
 #include "petsird.h"
 
-#include "core/status.h"
-
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 static const char sequence[] = "header Header, timeBlocks ~TimeBlock";
 

@@ -11,16 +11,11 @@
    A file begins with its schema, which names records and fields as PETSIRD 0.12 does: that is part of the format. */
 #include "petsird.h"
 
-#include "base/number.h"
-#include "core/status.h"
 #include "file/out.h"
 #include "io/events.h"
 #include "io/format.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum {

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* GATE coincidences in a ROOT tree: columns of numbers, each in baskets of its own, of which blocks of events are made. */
 #include "root_file.h"
-#include "core/ctx.h"
-#include "core/progress.h"
 #include "core/size.h"
-#include "core/status.h"
 #include "file/suffix.h"
 #include "io/gate_columns.h"
 
-#include <math.h>
 #include <omp.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum {
 	CHUNK = 1024,     /* entries that become events at a time */

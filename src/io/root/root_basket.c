@@ -6,8 +6,6 @@
 #include "core/status.h"
 #include "file/in.h"
 
-#include <stdlib.h>
-
 enum { HEAD_MOST = 1024 }; /* bytes of a basket's key, which has three short texts, and of its head */
 
 int root_cache_begin(struct root_cache *c, const struct root_file *f, int64_t most)

@@ -5,8 +5,6 @@
 #include "core/status.h"
 #include "file/in.h"
 
-#include <stdlib.h>
-
 enum {
 	HEAD_MOST = 64,       /* bytes of a file's and of a directory's head, at most */
 	KEY_LEAST = 26,       /* bytes of a key with empty texts */

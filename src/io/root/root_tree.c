@@ -5,8 +5,6 @@
 #include "core/size.h"
 #include "core/status.h"
 
-#include <stdlib.h>
-
 enum {
 	CLASSES_MOST =
 		4096, /* names of classes that are remembered: ROOT writes each once, others with every object */

@@ -8,11 +8,7 @@
    All are read through one buffer, so a pipe and a file that still grows are read like any other:
    what is there by whole events, the rest of the buffer waits for its other half. */
 #include "strip_file.h"
-#include "base/constants.h"
-#include "base/number.h"
-#include "core/progress.h"
 #include "core/size.h"
-#include "core/status.h"
 #include "core/sized.h"
 #include "file/npy.h"
 
@@ -20,8 +16,6 @@
 #include <fcntl.h>
 #include <math.h>
 #include <poll.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Strip events written as float32 triples, as text that gives the same floats back, or as rows of a
    NumPy array; whole or block by block. */
-#include "base/number.h"
 #include "core/size.h"
-#include "core/status.h"
 #include "file/npy.h"
 #include "io/kinds.h"
 

@@ -2,17 +2,13 @@
 /* Whole files of strip events: a pipe as it comes, text and records in parts, by several threads. */
 #include "strip_file.h"
 #include "io/lines.h"
-#include "core/loop/deal.h"
 #include "core/size.h"
-#include "core/status.h"
 #include "core/turn.h"
 #include "file/in.h"
 #include "file/suffix.h"
 
 #include <errno.h>
 #include <omp.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define LOOK_S .1 /* between two looks at the request to stop, while nothing comes through a pipe */
 

@@ -2,12 +2,8 @@
 /* Events from lines of text. */
 #include "event_text.h"
 #include "core/size.h"
-#include "core/status.h"
 
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* ---- a block ---- */
 

@@ -6,14 +6,11 @@
 	crystal1,crystal2,dt_ps,time_ms         numbers of the scanner's crystals in place of ends
 
    Columns may stand in any order, in capitals or not, and with their unit behind the name ("x1_mm"). Others are not used. */
-#include "base/number.h"
-#include "core/status.h"
 #include "event_text.h"
 #include "file/suffix.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 enum { LINE_MOST = 1 << 14, COLUMNS_MOST = 64 };
 

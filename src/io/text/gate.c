@@ -7,14 +7,11 @@
 
    A mask of switches, one a column but one for all volume numbers of a single, says which are there: 18 for
    both singles, as GATE's setCoincidenceMask has them, or 36. Axes are right-handed, as here. */
-#include "base/number.h"
-#include "core/status.h"
 #include "event_text.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { LINE_MOST = 1 << 16, COLUMNS_MOST = 64 };
 
