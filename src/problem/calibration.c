@@ -11,7 +11,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { SLABS = 8 }; /* parts of the region whose means tell the standard error */
 

@@ -4,7 +4,6 @@
 
 #include "core/comm.h"
 #include "core/op.h"
-#include "core/progress.h"
 
 #define MOST_EXCHANGED ((int64_t)1 << 26) /* bytes that are exchanged to find the rate */
 

@@ -2,7 +2,6 @@
 /* Frames of a scan: their edges, and the factors that decay and dead time put on each. */
 #include "problem.h"
 
-#include "base/number.h"
 #include "core/size.h"
 
 #include <math.h>

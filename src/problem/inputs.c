@@ -2,13 +2,10 @@
 /* What every command says about the events that it read; files of strip events described and converted. */
 #include "inputs.h"
 
-#include "base/number.h"
 #include "io/events.h"
 #include "scanner/scanner.h"
 
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { BLOCK = 1 << 18 }; /* events in memory at a time */
 

@@ -2,11 +2,9 @@
 /* The table of imaging models. */
 #include "model.h"
 
-#include "core/ctx.h"
 #include "core/room.h"
 #include "core/size.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 extern const struct model model_ray, model_strip, model_srm, model_matrix, model_ubp, model_svoxel,

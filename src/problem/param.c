@@ -2,14 +2,11 @@
 /* Tables of parameters: an entry found, its value from text and back, all of them in a record. */
 #include "param.h"
 
-#include "base/number.h"
-#include "core/status.h"
 #include "problem/record/record.h"
 #include "text/nearest.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

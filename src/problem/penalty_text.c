@@ -3,11 +3,9 @@
    record says of it. */
 #include "problem.h"
 
-#include "base/number.h"
 #include "text/nearest.h"
 
 #include <math.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -10,8 +10,6 @@
 #include "text/nearest.h"
 
 #include <assert.h>
-#include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- made ---- */

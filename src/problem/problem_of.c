@@ -6,7 +6,6 @@
 #include "io/kinds.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

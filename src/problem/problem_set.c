@@ -7,10 +7,6 @@
 #include "model/srm/matrix/srm_matrix.h"
 #include "text/json_file.h"
 
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-
 static int keep(iso_problem *p, json_t *v)
 {
 	return json_array_append_new(p->kept, v) ? iso_fail_memory("parameter", 1) : ISO_OK;

@@ -6,7 +6,6 @@
 #include "core/room.h"
 #include "core/size.h"
 #include "core/comm.h"
-#include "core/progress.h"
 #include "file/out.h"
 #include "io/format.h"
 

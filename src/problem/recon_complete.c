@@ -12,7 +12,6 @@
 #include "io/format.h"
 #include "text/json_file.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

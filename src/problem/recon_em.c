@@ -9,7 +9,6 @@
 #include "file/out.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

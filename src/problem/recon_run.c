@@ -3,7 +3,6 @@
 #include "problem.h"
 
 #include "core/comm.h"
-#include "core/progress.h"
 #include "file/out.h"
 #include "file/suffix.h"
 

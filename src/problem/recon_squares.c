@@ -2,13 +2,10 @@
 /* Reconstruction of data of both signs by penalised least squares, image by image; the updates are the method's. */
 #include "problem.h"
 
-#include "base/number.h"
-#include "core/status.h"
 #include "file/in.h"
 #include "file/out.h"
 #include "io/format.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* ---- parameters ---- */

@@ -20,7 +20,6 @@
 #include "core/size.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define FAR .01 /* of the best plane: what the second line of the rule takes in place of M */

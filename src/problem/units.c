@@ -6,7 +6,6 @@
 #include "calibration.h"
 #include "problem.h"
 
-#include "base/number.h"
 #include "text/json_file.h"
 #include "text/moment.h"
 

@@ -5,11 +5,9 @@
 #include "core/status.h"
 #include "file/in.h"
 #include "file/out.h"
-#include "file/suffix.h"
 #include "text/json_file.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -3,13 +3,11 @@
 #include "bids.h"
 #include "problem/record/record.h"
 
-#include "base/number.h"
 #include "core/sized.h"
 #include "io/format.h"
 #include "text/json_file.h"
 #include "text/moment.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,10 +2,8 @@
 /* The table of checks; findings as warnings or refusals, and their place in the record. */
 #include "check.h"
 
-#include "base/number.h"
 #include "text/nearest.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -3,13 +3,10 @@
 #include "check.h"
 
 #include "base/constants.h"
-#include "core/comm.h"
 #include "problem/ray/model_ray.h"
 #include "scanner/scanner.h"
 
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define FAR_MM 30   /* ends farther than this from every crystal are of another scanner */
 #define FAR_MOST .5 /* share of the ends that may be so far */

@@ -5,9 +5,6 @@
 #include "problem/ray/model_ray.h"
 #include "scanner/scanner.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 #define SIGMAS 5
 #define ON_DEAD .02 /* share of events whose crystal has efficiency 0: noise, or a repaired crystal */
 

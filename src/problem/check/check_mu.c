@@ -2,11 +2,7 @@
 /* The attenuation map against the image, the scanner and the activity. */
 #include "check.h"
 
-#include "base/number.h"
 #include "problem/ray/model_ray.h"
-
-#include <math.h>
-#include <string.h>
 
 #define MATTER .003 /* 1/mm: less is air, or lung at its thinnest */
 #define HUGE 3.     /* matter wider than so many times the crystals is in another unit */

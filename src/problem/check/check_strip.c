@@ -2,7 +2,6 @@
 /* Events of two strips against the strips: places along them, and differences of the two ways. */
 #include "check.h"
 
-#include "core/comm.h"
 #include "problem/strip/model_strip.h"
 
 #include <math.h>

@@ -6,8 +6,6 @@
 #include "problem/srm/model_srm.h"
 #include "problem/strip/model_strip.h"
 
-#include <string.h>
-
 /* ---- why: a reason, or NULL where the parameter has its effect ---- */
 
 static bool is(const char *word, const char *value)

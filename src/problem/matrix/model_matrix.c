@@ -7,9 +7,6 @@
 #include "file/npz.h"
 #include "model/matrix/matrix.h"
 
-#include <stdio.h>
-#include <string.h>
-
 struct matrix_problem {
 	iso_problem *p;
 	/* options */

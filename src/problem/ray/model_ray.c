@@ -8,11 +8,6 @@
 #include "io/kinds.h"
 #include "scanner/scanner.h"
 
-#include <limits.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #define PAIRS_FEW 1e6
 #define PAIRS_CPU 2e7 /* crystal pairs for a sensitivity, unless the user says how many */
 #define PAIRS_CUDA 3e8

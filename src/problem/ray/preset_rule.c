@@ -4,8 +4,6 @@
 
 #include "scanner/scanner.h"
 
-#include <math.h>
-
 #define WIDE_MM 300.        /* a field of view wider than this is that of a scanner for people: */
 #define WIDE_VOXEL_MM 2.    /* its voxels are no smaller */
 #define SUBSET_COUNTS 1000. /* a subset has at least so many */

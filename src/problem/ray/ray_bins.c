@@ -3,17 +3,12 @@
    of their own lines, with time of flight where they have it, not of the scanner's crystal pairs. */
 #include "model_ray.h"
 
-#include "core/ctx.h"
 #include "core/op.h"
 #include "core/loop/order.h"
-#include "core/progress.h"
-#include "core/room.h"
 #include "core/size.h"
 #include "io/events.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { BLOCK = 1 << 20 }; /* lines that are read and traced at a time, of those that stay on disk */
 

@@ -8,10 +8,6 @@
 #include "isotome/filter.h"
 #include "isotome/volume.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define COARSE_MM 4  /* voxels, at least */
 #define SMOOTH_MM 10 /* FWHM on the image that goes into an estimate */
 #define MATTER .001  /* 1/mm: a tenth of water, above which a voxel of the map is matter */

@@ -2,14 +2,9 @@
 /* What the rounds balance: the counts of a frame, its randoms, and the scatter that the table in force expects in all. */
 #include "model_ray.h"
 
-#include "core/comm.h"
 #include "core/size.h"
 #include "ray_sum.h"
 #include "scanner/scanner.h"
-
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Crystal pairs that the sum of r is from, at most: of rings all but those of very long ones, 0.6 s on two cores; free
    detectors are looked up one by one: 4e6 pairs drawn alone would be good to 1 in 1000 or so, and these are spread evenly. */

@@ -6,8 +6,6 @@
 #include "io/events.h"
 #include "scanner/scanner.h"
 
-#include <string.h>
-
 static int tell_scanner(struct ray_problem *ray)
 {
 	const char *name = iso_scanner_name(ray->s);

@@ -4,14 +4,10 @@
 #include "model_ray.h"
 
 #include "core/op.h"
-#include "core/progress.h"
 #include "core/size.h"
 #include "problem/inputs.h"
 #include "io/events.h"
 #include "file/npy.h"
-
-#include <stdio.h>
-#include <string.h>
 
 enum { PIECE = 1 << 16 }; /* events whose factors are made at a time */
 

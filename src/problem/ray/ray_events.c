@@ -4,15 +4,9 @@
 
 #include "problem/inputs.h"
 
-#include "core/ctx.h"
-#include "core/progress.h"
 #include "core/size.h"
 #include "io/events.h"
 #include "scanner/scanner.h"
-
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define ON_BIN 1e-3 /* times this near to the centre of a bin, in bins, lie on it */
 

@@ -7,17 +7,13 @@
    so that how many lines a bin got by chance does not show. Time of flight is summed over. */
 #include "model_ray.h"
 
-#include "core/comm.h"
-#include "core/ctx.h"
 #include "core/philox.h"
 #include "core/room.h"
 #include "model/ray/ray_integrals.h"
 #include "scanner/scanner.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define PASSES_A_ROUND 2 /* of its reconstruction through the events, about */
 #define UPDATES_A_LINE \

@@ -3,20 +3,12 @@
    time) and the additive term r (scatter and randoms). */
 #include "model_ray.h"
 
-#include "base/constants.h"
-#include "base/number.h"
-#include "core/ctx.h"
-#include "core/progress.h"
 #include "core/size.h"
 #include "io/kinds.h"
 #include "physics/randoms.h"
 #include "problem/inputs.h"
 #include "scanner/scanner.h"
 #include "file/npy.h"
-
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* ---- reading ---- */
 

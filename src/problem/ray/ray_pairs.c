@@ -3,13 +3,10 @@
    block by block. */
 #include "model_ray.h"
 
-#include "core/ctx.h"
 #include "core/philox.h"
 #include "core/room.h"
 #include "core/size.h"
 #include "scanner/scanner.h"
-
-#include <stdlib.h>
 
 enum { BLOCK = 1 << 18 }; /* events whose factors are made at a time */
 #define ALL_TIMES 1e5     /* ps: a bin that holds every time of flight of a ring */

@@ -4,14 +4,10 @@
 #include "model_ray.h"
 #include "preset_rule.h"
 
-#include "base/number.h"
 #include "io/events.h"
 #include "scanner/scanner.h"
 
-#include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 static const char *const kinds[] = { "quick", "clinical", "converged", "none",
 	                             NULL }; /* as enum preset_kind */

@@ -10,20 +10,11 @@
    from f_(t-1). What has been done so far stands in OUTPUT.rounds: 'resume' goes on behind the last image. */
 #include "model_ray.h"
 
-#include "base/number.h"
-#include "core/comm.h"
-#include "core/ctx.h"
 #include "core/op.h"
-#include "core/progress.h"
 #include "core/size.h"
 #include "file/out.h"
 #include "scanner/scanner.h"
 #include "text/json_file.h"
-
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define SETTLED .005       /* |c_t - 1|, and */
 #define UNCHANGED .01      /* sum of |r_t - r_(t-1)| over that of r_t: the rounds end */

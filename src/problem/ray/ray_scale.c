@@ -5,7 +5,6 @@
 #include "io/events.h"
 #include "scanner/scanner.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <xxhash.h>
 

@@ -6,16 +6,10 @@
    efficiencies of crystals, of pairs or of single events serve alike. */
 #include "model_ray.h"
 
-#include "base/number.h"
-#include "core/ctx.h"
 #include "core/size.h"
 #include "file/suffix.h"
 #include "io/format.h"
 #include "scanner/scanner.h"
-
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define MOST_MU 0.05 /* 1/mm: no matter of a body has more at 511 keV */
 #define OUTSIDE \

@@ -8,14 +8,10 @@
    they would beat with the bins. */
 #include "model_ray.h"
 
-#include "core/ctx.h"
 #include "core/size.h"
 #include "scanner/scanner.h"
 
-#include <math.h>
 #include <omp.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum {
 	LOOK = 1 << 16,   /* crystal pairs that tell how far out lines lie */

@@ -8,14 +8,9 @@
    number of ranks, in memory or block by block. */
 #include "model_ray.h"
 
-#include "core/ctx.h"
 #include "core/size.h"
 #include "ray_sum.h"
 #include "scanner/scanner.h"
-
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define MISSES .02       /* -ln alpha of a line that misses the object, at most */
 #define MARGIN_VOXELS 2  /* of the map around the object, besides a crystal */

@@ -2,7 +2,6 @@
 /* The record of a run, built as a JSON object. */
 #include "record.h"
 
-#include "base/number.h"
 #include "text/json_file.h"
 #include "core/progress.h"
 #include "core/size.h"
@@ -10,9 +9,6 @@
 #include "live/live.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>

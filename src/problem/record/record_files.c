@@ -2,16 +2,8 @@
 /* Arrays that a run reads: within its limit of memory, counted for its plan; and writes. */
 #include "record.h"
 
-#include "core/ctx.h"
 #include "core/size.h"
-#include "core/status.h"
 #include "io/kinds.h"
-#include "text/json_file.h"
-
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* ---- arrays and events in place of files ---- */
 

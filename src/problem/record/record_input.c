@@ -3,15 +3,12 @@
 #include "record.h"
 
 #include "text/json_file.h"
-#include "core/comm.h"
 #include "file/out.h"
 #include "io/kinds.h"
 #include "io/volume.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <xxhash.h>
 

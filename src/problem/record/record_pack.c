@@ -4,7 +4,6 @@
 
 #include <assert.h>
 #include <math.h>
-#include <stdarg.h>
 
 json_t *record_real(double v)
 {

@@ -2,8 +2,6 @@
 /* Model sradon as a problem: traces by integrals over spheres (Wang 2013, PLS-Int). */
 #include "sound.h"
 
-#include <string.h>
-
 struct sradon {
 	struct sound sound; /* first: what the optoacoustic models share */
 	const char *sampling, *adjoint;

@@ -3,7 +3,6 @@
 #include "sound.h"
 
 #include <math.h>
-#include <string.h>
 
 struct svoxel {
 	struct sound sound; /* first: what the optoacoustic models share */

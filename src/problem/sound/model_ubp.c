@@ -3,15 +3,12 @@
    scan over speeds of sound for users who do not know theirs. */
 #include "sound.h"
 
-#include "base/number.h"
 #include "core/room.h"
 #include "core/size.h"
-#include "core/ctx.h"
 #include "model/ubp/band.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #define CUTOFF_MHZ 5 /* of the paper, where the scanner has an impulse response */
 

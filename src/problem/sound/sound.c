@@ -2,12 +2,9 @@
 /* Transducers, grid and traces of the optoacoustic models. */
 #include "sound.h"
 
-#include "base/number.h"
-#include "core/comm.h"
 #include "io/recording.h"
 
 #include <math.h>
-#include <string.h>
 
 int sound_params(struct opt *table, struct sound *sound)
 {

@@ -2,14 +2,10 @@
 /* Model srm as a problem: the system matrix of two panels, its operator, its sensitivity. */
 #include "model_srm.h"
 
-#include "core/room.h"
 #include "core/size.h"
-#include "core/ctx.h"
 #include "model/srm/matrix/srm_matrix.h"
 
-#include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 static const char *const strategies[] = { "correlation", NULL };
 static const char *const modes[] = { "model", "subtract", NULL };

@@ -8,7 +8,6 @@
 #include "core/size.h"
 
 #include <stdio.h>
-#include <string.h>
 
 /* ---- reading ---- */
 

@@ -2,14 +2,11 @@
 /* Model strip as a problem: events of two strips (Bialas 2015), operator, sensitivity. */
 #include "model_strip.h"
 
-#include "core/ctx.h"
 #include "core/room.h"
 #include "core/size.h"
 #include "io/kinds.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 static const char *const kernels[] = { "eq7", "tan", "gauss", NULL };       /* as enum iso_strip_kernel */
 static const char *const strategies[] = { "fast", "warp", "thread", NULL }; /* as the enum */

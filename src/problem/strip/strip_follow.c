@@ -8,8 +8,6 @@
    on N alone, never on when they came. */
 #include "model_strip.h"
 
-#include "base/number.h"
-#include "core/ctx.h"
 #include "core/progress.h"
 #include "core/size.h"
 

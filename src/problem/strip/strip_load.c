@@ -2,15 +2,10 @@
 /* Model strip as a problem: its events, from a file, a pipe or memory; of several ranks, those of this one. */
 #include "model_strip.h"
 
-#include "base/number.h"
 #include "core/loop/order.h"
 #include "core/size.h"
 #include "io/kinds.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
