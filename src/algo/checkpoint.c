@@ -7,7 +7,6 @@
 #include "core/size.h"
 #include "core/status.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <xxhash.h>
 

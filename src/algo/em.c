@@ -13,9 +13,6 @@
 #include "core/size.h"
 #include "core/sized.h"
 
-#include <math.h>
-#include <string.h>
-
 #define MOST_UPDATES 10000000 /* each keeps its log-likelihood, also in the checkpoint */
 
 struct iso_em_state {

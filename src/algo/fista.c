@@ -12,7 +12,6 @@
 #include "core/op.h"
 #include "core/sized.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 enum { POWER_STEPS = 12 }; /* for the largest eigenvalue of A* A + mu L: to a few per cent */

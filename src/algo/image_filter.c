@@ -3,14 +3,10 @@
    for a Gaussian that is a point spread function there is nothing. */
 #include "image_filter.h"
 #include "base/constants.h"
-#include "base/number.h"
 #include "core/op.h"
 #include "core/size.h"
-#include "core/ctx.h"
 
-#include <math.h>
 #include <omp.h>
-#include <stdlib.h>
 
 #define MAX_FWHM 1e5  /* mm */
 #define MAX_SIGMA 1e6 /* voxels */

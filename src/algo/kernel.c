@@ -3,7 +3,6 @@
    like it in the features, weights exp(-D2 / (2 sigma^2)) over their sum, D2 = sum over features of (f_n - f_m)^2 / var_f. K is
    not symmetric: its adjoint is a table of its own. */
 #include "kernel.h"
-#include "core/progress.h"
 
 #include "core/size.h"
 #include "core/sized.h"

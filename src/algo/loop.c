@@ -4,10 +4,8 @@
 
 #include "core/comm.h"
 #include "core/op.h"
-#include "core/progress.h"
 #include "core/size.h"
 #include "core/sized.h"
-#include "base/number.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -13,9 +13,7 @@
 #include "core/philox.h"
 #include "core/sized.h"
 
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- loops over voxels and rows ---- */
 

@@ -7,8 +7,6 @@
 #include "core/size.h"
 #include "core/sized.h"
 
-#include <math.h>
-
 enum { POWER_STEPS = 20 };  /* for |A_b|^2: to a few per cent */
 #define SAFETY 1.1          /* over that estimate */
 #define MOST_STEPS 10000000 /* each has a place in the curve */

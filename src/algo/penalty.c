@@ -5,8 +5,6 @@
 #include "core/op.h"
 #include "core/size.h"
 
-#include <string.h>
-
 /* `proximal`: it has no operator, but a proximal map in iso_fista. */
 static const struct {
 	struct iso_penalty is;

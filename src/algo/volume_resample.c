@@ -3,7 +3,6 @@
 #include "core/ctx.h"
 #include "core/progress.h"
 #include "core/size.h"
-#include "core/status.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Making a context: its device is opened at once, or by a thread while the caller goes on. */
 #include "comm.h"
-#include "ctx.h"
 #include "size.h"
 
 #include <omp.h>

@@ -2,7 +2,6 @@
 /* Operators: handles, subsets, and the calls that check before they pass on. */
 #include "op.h"
 #include "comm.h"
-#include "progress.h"
 #include "size.h"
 
 #define PIECE ((int64_t)1 << 22) /* rows that are put in order between two words about it */

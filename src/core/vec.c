@@ -5,8 +5,6 @@
 #include "philox.h"
 #include "size.h"
 
-#include <string.h>
-
 #define BLOCK 4096 /* terms of a partial sum */
 
 int iso_vec_alloc(iso_ctx *ctx, iso_real **x, int64_t n)

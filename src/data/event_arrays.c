@@ -2,7 +2,6 @@
 /* Events in memory: what is wrong with one, their arrays made, copied and freed. */
 #include "event_arrays.h"
 #include "core/size.h"
-#include "core/status.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,9 +3,6 @@
 #include "canvas.h"
 #include "base/utf8.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 /* One glyph: points, each a capital for x (A = 0) and a small letter for y (a = -4, e = 0 is the
    base line, m = 8 the top of small letters, q = 12 that of capitals). A point after '*' is
    passed by: the control point of a parabola. A comma lifts the pen. */

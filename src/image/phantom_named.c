@@ -5,10 +5,8 @@
 #include "file/suffix.h"
 #include "shapes.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /* mu at 511 keV, 1/mm */

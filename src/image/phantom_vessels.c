@@ -7,8 +7,6 @@
 #include "core/philox.h"
 #include "shapes.h"
 
-#include <math.h>
-
 #define SEED 13
 #define SPACING .5
 #define FWHM .5         /* mm */

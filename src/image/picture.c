@@ -4,7 +4,6 @@
 #include "window.h"
 
 #include "core/size.h"
-#include "core/status.h"
 #include "core/sized.h"
 
 #include <math.h>

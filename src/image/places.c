@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Places of an image, and what a picture needs of its values. */
 #include "places.h"
-#include "base/number.h"
 #include "core/size.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 int iso_measure_check(const struct iso_array *x, const char *who)

@@ -7,9 +7,7 @@
 #include "raster_kern.h"
 #include "shapes.h"
 
-#include <math.h>
 #include <omp.h>
-#include <stdlib.h>
 
 enum { MAX_SAMPLES = 64 };
 

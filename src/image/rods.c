@@ -4,7 +4,6 @@
 #include "places.h"
 #include "shapes.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 #define NEIGHBOURS 2.1 /* diameters from centre to centre, at most */

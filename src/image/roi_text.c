@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Regions as users write them. */
-#include "base/number.h"
 #include "core/status.h"
 
 #include <stdio.h>

@@ -2,11 +2,9 @@
 /* A picture of a scanner: its crystals from two sides, and lines of events through them. */
 #include "canvas.h"
 
-#include "base/number.h"
 #include "core/status.h"
 
 #include <math.h>
-#include <stdio.h>
 
 enum {
 	MARGIN = 24, /* pixels around and between the two views */

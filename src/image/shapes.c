@@ -3,7 +3,6 @@
 #include "core/status.h"
 #include "shapes.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 /* Half of the box around a volume: the greatest x of an ellipse is sqrt((a cos)^2 + (b sin)^2), as it is of a rectangle

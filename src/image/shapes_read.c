@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Shapes from a description file: a list `shapes`, and the `grid` that suits them; and from a text file of
    ellipses. */
-#include "base/number.h"
 #include "core/size.h"
 #include "file/in.h"
 #include "text/conf.h"
 #include "shapes.h"
-
-#include <math.h>
-#include <string.h>
 
 #define SHORTEST 1e-6 /* mm */
 

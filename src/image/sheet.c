@@ -2,9 +2,7 @@
 /* Where everything goes on a picture: sizes first, from which the zoom follows, then places. */
 #include "sheet.h"
 
-#include "base/number.h"
 #include "core/size.h"
-#include "core/status.h"
 
 #include <math.h>
 #include <stdio.h>

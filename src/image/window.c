@@ -6,7 +6,6 @@
 #include "core/size.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define BLOCKS 64        /* along the longest edge of the image, to find the object in */

@@ -2,10 +2,7 @@
 /* Which share of the photons of an energy the crystals of a ring count: a Gaussian within the window, or a table. */
 #include "seen.h"
 #include "base/constants.h"
-#include "core/status.h"
 #include "water.h"
-
-#include <string.h>
 
 static double normal_below(double x)
 {

@@ -2,14 +2,12 @@
 /* Spheres and their sound (spheres_kern.h): checks, the loops of the CPU, impulse response and noise. */
 #include "base/constants.h"
 #include "core/comm.h"
-#include "core/ctx.h"
 #include "core/philox.h"
 #include "core/progress.h"
 #include "core/size.h"
 #include "spheres_kern.h"
 
 #include <omp.h>
-#include <string.h>
 
 #define PER_FWHM (1 / ISO_FWHM_PER_SIGMA) /* sigma */
 

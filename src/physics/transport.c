@@ -4,10 +4,7 @@
 #include "transport.h"
 #include "base/constants.h"
 #include "core/comm.h"
-#include "core/ctx.h"
 #include "core/progress.h"
-
-#include <string.h>
 
 #define MOST_GAUSS 5.8 /* transport_gauss never gives more */
 

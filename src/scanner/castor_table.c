@@ -7,10 +7,6 @@
 #include "core/size.h"
 #include "file/suffix.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-
 #define OUTWARDS \
 	.9 /* cosine between a crystal's direction and the radius, and share of crystals that must have it */
 

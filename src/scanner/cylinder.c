@@ -6,8 +6,6 @@
 #include "core/size.h"
 #include "scanner.h"
 
-#include <string.h>
-
 static double blocks(const iso_scanner *s)
 {
 	return (double)(s->pairs.per_ring / s->block);

@@ -9,8 +9,6 @@
 #include "scanner.h"
 
 #include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* By coordinate, then by number: no two are equal, so the tree has one form only. */
 static bool before(const iso_scanner *s, int axis, int64_t i, int64_t j)

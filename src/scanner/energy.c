@@ -5,8 +5,6 @@
 #include "scanner.h"
 
 #include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { FILE_MIB = 1, ROWS_LEAST = 2 };
 

@@ -14,12 +14,10 @@
    Crystals are numbered layer by layer, in a layer along the axis, on a ring rsector by rsector, and in it along t. */
 #define _GNU_SOURCE /* strcasestr */
 #include "castor_table.h"
-#include "base/number.h"
 #include "file/suffix.h"
 
 #include <ctype.h>
 #include <stdio.h>
-#include <string.h>
 
 enum { TRANSAXIAL, AXIAL, LEVELS = 4, SHIFTS = 256, COUNT_MOST = 1000000 };
 

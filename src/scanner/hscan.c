@@ -8,9 +8,6 @@
 #include "file/suffix.h"
 
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { ROW = 6 };
 

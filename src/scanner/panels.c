@@ -9,7 +9,6 @@
 #include "scanner.h"
 
 #include <stdio.h>
-#include <string.h>
 
 enum { AXIS_MAX = 4096, LAYERS_MAX = 16, PER_PITCH_MAX = 64, PLANES_MAX = 65536 };
 

@@ -4,7 +4,6 @@
 #include "file/suffix.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* Both in the order of enum iso_scanner_kind. */
 static const char *const kind_name[] = { "cylinder", "detectors", "strips", "panels", "transducers", NULL };

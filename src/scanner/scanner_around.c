@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A cylinder through the ends of events, for files that hold no scanner. */
 #include "scanner.h"
-#include "base/number.h"
 #include "core/size.h"
-#include "core/status.h"
 #include "isotome/events.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum {
 	ENDS_MOST = 1 << 17,     /* ends whose radii are sorted */

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Whether a scanner that the caller describes is the one that a file of events brings. */
-#include "base/number.h"
 #include "core/size.h"
 #include "scanner.h"
-
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #define SAME_RING_MM .1 /* crystals nearer than this along z are in one ring */
 

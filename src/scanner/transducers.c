@@ -4,7 +4,6 @@
    After Wang 2013, section II; a sphere of rings and views, or points anywhere. */
 #include "scanner.h"
 #include "core/size.h"
-#include "core/status.h"
 
 #define FARTHEST 1e6 /* mm, of a coordinate */
 #define FLAT 1e-3    /* of the radius, and of a unit normal: a plane but for rounding */

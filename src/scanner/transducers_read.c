@@ -6,7 +6,6 @@
 #include "file/npy.h"
 
 #include <limits.h>
-#include <string.h>
 
 #define DEGREE (M_PI / 180)
 

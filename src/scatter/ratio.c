@@ -4,9 +4,6 @@
 #include "core/comm.h"
 #include "core/progress.h"
 #include "core/size.h"
-#include "core/status.h"
-
-#include <stdlib.h>
 
 #define MOST_RATIO \
 	1e6      /* of counts to formula: any more is of single decays in cells where it is next to nothing */

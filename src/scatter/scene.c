@@ -2,13 +2,9 @@
 /* The object and the ring of an estimate of scatter, from a caller's images and scanner. */
 #include "base/constants.h"
 #include "core/size.h"
-#include "core/status.h"
 #include "physics/seen.h"
 #include "physics/water.h"
 #include "scene.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 enum { SECTORS = 8 };         /* of a turn, each of which must have crystals */
 #define NEAR_CYLINDER .1      /* of the median radius: a crystal farther from it is off the cylinder */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The single-scatter formula at lines, without a table. */
 #include "core/sized.h"
-#include "core/status.h"
 #include "sss.h"
 #include "table.h"
 

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The single-scatter sum of one pair of detectors over all points, on the host. */
-#include "base/constants.h"
 #include "sss.h"
-
-#include <string.h>
 
 double sss_blur_sigma(double sigma)
 {

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Estimates of scatter: made, described, read at events. */
-#include "core/plan.h"
 #include "core/size.h"
 #include "core/sized.h"
-#include "core/status.h"
 #include "mc.h"
 #include "sss.h"
 #include "table_run.h"
 
-#include <stdlib.h>
 #include <time.h>
 
 #define LONG_MM 600. /* axial length from which samples are coarser */

@@ -11,7 +11,6 @@
 
 #include <omp.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Detectors i and j of all rings: values (ring of i, ring of j, cells). */
 struct plane {

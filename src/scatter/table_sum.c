@@ -11,7 +11,6 @@
 #include "table.h"
 
 #include <omp.h>
-#include <string.h>
 
 struct sums {
 	const iso_scatter_table *t;

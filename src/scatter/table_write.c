@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A table of scatter as a file: HDF5, where the library was built with it. */
-#include "core/status.h"
 #include "file/out.h"
 #include "file/suffix.h"
 #include "table.h"

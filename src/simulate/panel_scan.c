@@ -2,11 +2,7 @@
 /* A scan of an image by two panels: its tables, and the loops of the CPU. */
 #include "panel_scan.h"
 #include "core/comm.h"
-#include "core/ctx.h"
 #include "core/size.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 enum { TURN = 8192 }; /* decays of one thread's turn */
 

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A simulated scan of two panels: how many trues and randoms, in which order, into a histogram and
    to a list; and the share of decays at a point that it records. */
-#include "core/philox.h"
 #include "core/progress.h"
 #include "core/sized.h"
-#include "core/status.h"
 #include "panel_scan.h"
 
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum {
 	PIECE = 1 << 22,   /* decays at a time, at most */

@@ -3,8 +3,6 @@
 #include "fixed.h"
 #include "core/size.h"
 
-#include <string.h>
-
 /* An atomic addition takes about 4 ns longer than a plain one; to clear a value of a copy and to
    add it up takes about 2 (measured on Neoverse V1). */
 #define ADDITIONS_PER_VALUE .5

@@ -4,8 +4,6 @@
 #include "core/op.h"
 #include "core/philox.h"
 
-#include <math.h>
-
 /* n numbers on the device (Box and Muller 1958, one of the pair); NULL: see the room's status. */
 static iso_real *gauss_vector(struct iso_room *room, int64_t n, uint64_t seed, uint64_t draw)
 {

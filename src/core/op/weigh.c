@@ -7,7 +7,6 @@
 #include "core/size.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 static int diag_apply(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 {

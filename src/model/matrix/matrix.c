@@ -2,10 +2,6 @@
 /* Model matrix: from a sparse matrix to the operator, and its loops on the CPU. A rank makes its share of the results. */
 #include "matrix.h"
 #include "core/comm.h"
-#include "core/status.h"
-
-#include <math.h>
-#include <string.h>
 
 /* ---- making the operator ---- */
 

@@ -2,7 +2,6 @@
 /* Model ray: from what the user asks for to the operator. The loops are in ray_cpu.c and ray.cu. */
 #include "ray_integrals.h"
 #include "ray_near.h"
-#include "core/comm.h"
 #include "core/loop/fixed.h"
 #include "core/size.h"
 #include "core/sized.h"

@@ -5,7 +5,6 @@
 #include "ray_means.h"
 
 #include <omp.h>
-#include <string.h>
 
 #define BATCH 8
 #define LEAST 1e-4f /* sum of shapes of a cell; below are rounding errors */

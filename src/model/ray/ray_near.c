@@ -2,9 +2,6 @@
 /* Orders the events of each subset so that those that follow each other meet the same voxels,
    which are then in the cache. The order changes no result: sums are exact. */
 #include "ray_near.h"
-#include "core/progress.h"
-
-#include <string.h>
 
 #define COORD_BITS 7 /* of each of a line's four coordinates */
 #define KEY_BITS (4 * COORD_BITS + 2)

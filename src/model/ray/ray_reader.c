@@ -2,14 +2,10 @@
 /* Reads the blocks of a subset on a thread of its own, into two places in turn: one is read while
    the other is used. */
 #include "ray_reader.h"
-#include "core/progress.h"
-#include "core/room.h"
 #include "core/size.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 #define LOOK_NS 100000000 /* between two looks of who waits for a block */

@@ -4,11 +4,9 @@
    As z is linear in t, each column of a table is, over t, a sum of functions that are linear between
    knots. So a line only leaves its knots: changes of slope, and steps. */
 #include "ray_rings.h"
-#include "core/ctx.h"
 
 #include <omp.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define LEAST 1e-9 /* share of a line in a slice, or its slope: below are rounding errors */
 

@@ -2,9 +2,7 @@
 /* Events of a source rewritten once, subset by subset with their data, into a file that has no
    name: whatever ends the program, nothing of it is left. */
 #define _GNU_SOURCE /* O_TMPFILE, mkostemp, fallocate */
-#include "core/room.h"
 #include "ray_reader.h"
-#include "core/progress.h"
 #include "core/size.h"
 #include "core/sized.h"
 
@@ -12,7 +10,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { PIECE = 1 << 18 }; /* events rewritten at a time */

@@ -3,7 +3,6 @@
    of them, traced back with its weight. TOF does not change it. */
 #include "ray_sens.h"
 #include "core/loop/fixed.h"
-#include "core/progress.h"
 #include "core/size.h"
 #include "core/sized.h"
 #include "ray.h"

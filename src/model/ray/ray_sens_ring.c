@@ -4,8 +4,6 @@
 #include "ray_means.h"
 #include "core/comm.h"
 
-#include <string.h>
-
 #define SLICES 16       /* of a task */
 #define GROUPS 8        /* of offsets: a sum each, so that threads do not show in it */
 #define MOST_BYTES 1e9  /* of the sums of all tasks at work */

@@ -3,7 +3,6 @@
    blocks, each an operator of its own, which all add to the same integers. So neither the size of
    the blocks nor what is kept of them shows in the image. */
 #include "ray_reader.h"
-#include "core/progress.h"
 #include "core/size.h"
 #include "core/sized.h"
 

@@ -4,11 +4,8 @@
 #include "sradon.h"
 #include "sradon_brick.h"
 
-#include "core/ctx.h"
 #include "core/size.h"
 #include "core/sized.h"
-
-#include <string.h>
 
 /* The trilinear support: the grid's centres, grown by one voxel on every side. */
 static double farthest_corner(const struct iso_grid *g, const double centre[3])

@@ -8,9 +8,7 @@
 #include "core/comm.h"
 #include "core/size.h"
 
-#include <math.h>
 #include <omp.h>
-#include <string.h>
 
 enum { SLABS = 16, THIN = 8, THICK = 32 }; /* of an image; planes of a slab, whatever their number */
 enum { GROUP = 8 };                        /* points whose places are worked out together */

@@ -8,8 +8,6 @@
    bounds the spheres, then the rings, then the points to look at. */
 #include "sradon.h"
 
-#include <math.h>
-
 #define MARGIN 1e-9 /* steps: a point on the bound is looked at */
 
 /* A voxel as a transducer sees it. */

@@ -3,7 +3,6 @@
 #include "srm_correlate.h"
 #include "srm_share.h"
 #include "matrix/srm_matrix.h"
-#include "core/progress.h"
 
 #include <omp.h>
 

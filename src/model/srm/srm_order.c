@@ -7,9 +7,6 @@
 #include "srm_op.h"
 #include "core/size.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 static int check_order(const iso_srm *m, const struct iso_srm_order *o)
 {
 	if (!m->ptr) return iso_fail(ISO_EARG, "srm: no table yet: give it a bound first");

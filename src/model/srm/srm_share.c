@@ -4,8 +4,6 @@
 #include "srm_share.h"
 #include "core/size.h"
 
-#include <string.h>
-
 /* ---- dealing ---- */
 
 /* Rank r has pieces first[r] to before first[r + 1]: those whose middle lies in its share of all work. */

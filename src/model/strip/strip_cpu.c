@@ -6,11 +6,8 @@
    the sums are short, and the same for every number of threads. No chunk has rows of two subsets, also where a pass
    takes all subsets: ranks are dealt whole chunks of each subset, so that sums are the same for every number of ranks. */
 #include "core/loop/em_sum.h"
-#include "core/loop/em_kern.h"
 #include "core/size.h"
 #include "strip_ellipse.h"
-
-#include <string.h>
 
 /* ---- to the image and back ---- */
 

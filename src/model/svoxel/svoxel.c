@@ -6,9 +6,6 @@
 #include "core/size.h"
 #include "core/sized.h"
 
-#include <math.h>
-#include <string.h>
-
 /* Greatest number of bins that traces may have: delays of thousands of periods are a mistake. */
 #define MOST_SPAN (1 << 24)
 #define MOST_MM 1e9

@@ -5,7 +5,6 @@
 
    with t0 the time of the first sample after the laser pulse. */
 #include "core/comm.h"
-#include "core/ctx.h"
 #include "core/progress.h"
 #include "core/sized.h"
 

@@ -14,7 +14,6 @@
 #include "core/fft/fft.h"
 
 #include <omp.h>
-#include <string.h>
 
 /* Voxels of a row that share a reference point; rows of a block of the adjoint. */
 enum { ROW = 32, ROWS_Y = 8, ROWS_Z = 8 };

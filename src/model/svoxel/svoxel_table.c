@@ -3,8 +3,6 @@
    a near rectangle. */
 #include "svoxel.h"
 
-#include <string.h>
-
 enum { KERNEL_NODES = 64 }; /* of the kernel's spectrum */
 
 #define OVERSAMPLING 2.

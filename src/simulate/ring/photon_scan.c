@@ -5,9 +5,6 @@
 #include "physics/seen.h"
 #include "physics/water.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum { TURN = 4096 }; /* histories of one thread's turn */
 
 #define UNSEEN 1e-6 /* share below which a photon counts as not seen */

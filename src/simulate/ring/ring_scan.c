@@ -7,9 +7,7 @@
    block depends on the seed and its number alone: neither threads nor ranks nor the length of the list
    change it, and memory is that of one round of blocks. Ranks share the blocks of a round, and all get all events. */
 #include "ring_scan.h"
-#include "base/constants.h"
 #include "core/comm.h"
-#include "core/ctx.h"
 #include "core/progress.h"
 #include "core/size.h"
 #include "core/sized.h"
@@ -19,7 +17,6 @@
 
 #include <omp.h>
 #include <stdio.h>
-#include <string.h>
 
 #define BLOCK 8192                   /* expected events of a block */
 #define BLOCK_DECAYS (1 << 19)       /* decays of a block, where these are counted */

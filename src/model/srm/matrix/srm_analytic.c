@@ -17,9 +17,6 @@
 #include "core/size.h"
 #include "physics/material.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 enum { ACROSS = 4, DEEP = 2 }; /* points of a voxel along x and z, and along y */
 
 /* Slopes for which a line through a point of the cell meets crystals u and l of one axis. */

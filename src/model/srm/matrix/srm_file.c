@@ -14,15 +14,10 @@
 #include "srm_matrix.h"
 #include "text/json_file.h"
 #include "file/out.h"
-#include "core/room.h"
 #include "core/size.h"
 #include "io/format.h"
 #include "file/in.h"
 
-#include <limits.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <xxhash.h>
 
 static const char magic[8] = { 'I', 'S', 'O', 'S', 'R', 'M', '\r', '\n' };

@@ -7,10 +7,6 @@
 #include "srm_matrix.h"
 #include "core/size.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* ---- elements of a column ---- */
 
 int iso_srm_entries_push(struct srm_entries *e, struct srm_entry x)

@@ -3,9 +3,7 @@
 #include "srm_matrix.h"
 
 #include <jansson.h>
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { RANGES = 4096 }; /* of pairs, at most: each is compared with each */
 

@@ -4,9 +4,6 @@
 #include "srm_matrix.h"
 #include "core/size.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 struct row {
 	struct srm_column column;
 	struct srm_lor lor;

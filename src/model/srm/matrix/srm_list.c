@@ -4,7 +4,6 @@
 #include "srm_matrix.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum {
 	GROUP = 7,

@@ -5,10 +5,6 @@
 #include "core/size.h"
 #include "core/sized.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 const char *const iso_srm_symmetries[] = { "auto", "all", "mirror", "none", NULL };
 const char *const iso_srm_sources[] = { "transport", "analytic", "import", NULL };
 

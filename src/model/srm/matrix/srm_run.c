@@ -7,8 +7,6 @@
 #include "physics/transport.h"
 
 #include <omp.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum {
 	PART = 1 << 15,       /* pairs that a thread takes at a time */

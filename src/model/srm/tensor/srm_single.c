@@ -7,8 +7,6 @@
 #include "model/srm/srm_share.h"
 #include "core/size.h"
 
-#include <string.h>
-
 enum {
 	MANY = 32,               /* subsets, up to which streams of scattered directions are faster */
 	MOST_QUADS = 2000000000, /* of an image: their numbers must fit 31 bits */

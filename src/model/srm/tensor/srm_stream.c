@@ -3,11 +3,8 @@
    directions (forward) or of voxels (adjoint) makes a piece of its own, all of them side by side;
    the pieces are put together in the order of their numbers. And padded memory, which the streams read. */
 #include "srm_stream_piece.h"
-#include "core/ctx.h"
 
-#include <math.h>
 #include <omp.h>
-#include <string.h>
 
 enum {
 	WARPS = 8000,          /* wanted of a subset: enough to keep a GPU evenly busy */

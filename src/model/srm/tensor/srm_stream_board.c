@@ -4,7 +4,6 @@
 #include "core/size.h"
 
 #include <limits.h>
-#include <string.h>
 
 static void empty(struct board *s)
 {

@@ -4,8 +4,6 @@
 #include "srm_half.h"
 #include "core/size.h"
 
-#include <string.h>
-
 enum {
 	GAP = 8,           /* steps in a range of a warp that need not reach it */
 	PART = SIZE_LARGE, /* bytes of a store's part: worth large pages */

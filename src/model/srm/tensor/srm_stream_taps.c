@@ -5,8 +5,6 @@
 #include "srm_stream_piece.h"
 #include "model/srm/srm_share.h"
 
-#include <math.h>
-
 enum { BIN = 8 }; /* directions that share a board in the adjoint */
 
 /* Where counting begins: the upper crystal, or for planes of the lower half the lower one. */
