@@ -6,12 +6,11 @@
 
 static const struct opt_usage usage = {
 	"bids",
-	"Put an image in Bq/mL, or in SUV, into a PET-BIDS data set. The image "
-	"becomes sub-LABEL/pet/sub-LABEL_pet.nii.gz with its sidecar; an SUV image "
-	"goes under derivatives/isotome. Isotome makes the data set if it does not "
-	"exist. The sidecar takes isotope, times, dose and method from the record "
-	"beside the image. If the record lacks a value, Isotome asks for the value "
-	"by name, or takes it from --with.",
+	"Put an image in Bq/mL, or in SUV, into a PET-BIDS data set. The image becomes "
+	"sub-LABEL/pet/sub-LABEL_pet.nii.gz with its sidecar; an SUV image goes under derivatives/isotome. "
+	"Isotome makes the data set if it does not exist. The sidecar takes isotope, times, dose and method "
+	"from the record beside the image. If the record lacks a value, Isotome asks for the value by name, "
+	"or takes it from --with.",
 	"  isotome bids image.nii --subject 01 -o study --manufacturer simulated --tracer-name FDG \\\n"
 	"      --injected-mass n/a --specific-radioactivity n/a --mode-of-administration bolus\n"
 	"  isotome bids suv.nii --subject 01 --session baseline --with study.json -o study\n",

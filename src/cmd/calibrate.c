@@ -6,12 +6,11 @@
 
 static const struct opt_usage usage = {
 	"calibrate",
-	"Calibrate a scanner. The image f, in counts/mm, shows a uniform phantom "
-	"of known activity concentration A, as 'isotome recon ray --isotope' makes "
-	"it. The result is K of A [Bq/ml] = K f / (T b). The length of the frame "
-	"T, the branching fraction b, the scanner and the options come from the "
-	"record beside the image. 'isotome recon --calibration' takes the file for "
-	"scans of the same scanner with the same options.",
+	"Calibrate a scanner. The image f, in counts/mm, shows a uniform phantom of known activity "
+	"concentration A, as 'isotome recon ray --isotope' makes it. The result is K of A [Bq/ml] = K f / (T "
+	"b). The length of the frame T, the branching fraction b, the scanner and the options come from the "
+	"record beside the image. 'isotome recon --calibration' takes the file for scans of the same scanner "
+	"with the same options.",
 	"  isotome calibrate phantom.nii --concentration 5000 --roi cylinder:0,0,0,80,120 -o scanner.json\n"
 	"  isotome calibrate phantom.nii --concentration 21300 --at 2026-11-16T09:15 \\\n"
 	"      --started-at 2026-11-16T10:02:30 --roi inside.nii -o scanner.json\n",
@@ -47,14 +46,14 @@ int main_calibrate(int argc, char **argv)
 		  .min = 1e-9, .max = 1e15, .required = true,
 		  .help = "activity concentration in the phantom" },
 		{ 0, "at", .text = &p.at, .value = "TIME", .absent = "at the start of the scan",
-		  .help = "time at which the phantom had this concentration: 14:30:15, or with the "
-		          "date 2026-11-16T14:30:15" },
+		  .help = "time at which the phantom had this concentration: 14:30:15, or with the date "
+		          "2026-11-16T14:30:15" },
 		{ 0, "started-at", .text = &p.started_at, .value = "TIME",
 		  .absent = "what the image's record says", .help = "when the scan started" },
 		{ 0, "roi", .text = &p.roi, .file = OPT_MAY_READ, .value = "REGION|FILE", .required = true,
 		  .help = "region well inside the phantom, in mm: cylinder:X,Y,Z,R,LENGTH[,AXIS], "
-		          "sphere:X,Y,Z,R or box:X0,X1,Y0,Y1,Z0,Z1. An image on the same grid "
-		          "selects voxels that are not 0" },
+		          "sphere:X,Y,Z,R or box:X0,X1,Y0,Y1,Z0,Z1. An image on the same grid selects voxels "
+		          "that are not 0" },
 		{ 0, "force", .flag = &c.force, .transient = true, .help = "replace an existing file" },
 		{ 'q', "quiet", .flag = &c.quiet, .transient = true, .help = "say nothing on stderr" },
 		{ 0 },

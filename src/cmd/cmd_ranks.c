@@ -75,8 +75,7 @@ static int check_size(void)
 	ranks_close();
 	return iso_fail(ISO_EDEVICE,
 	                "started as one of %d processes, but MPI knows of %d: libisotome_mpi.so is of "
-	                "another MPI than "
-	                "what started it",
+	                "another MPI than what started it",
 	                started, known);
 }
 

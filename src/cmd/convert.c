@@ -23,20 +23,15 @@ struct convert_settings {
 
 static const struct opt_usage usage = {
 	"convert",
-	"Write a file in another format. The suffixes say which. Arrays and "
-	"images: .npy, .nii, .nii.gz, .raw (described by FILE.raw.json). ECAT 7 (.v) and DICOM are only "
-	"read. "
-	"If TO ends with a slash, it is a folder and gets the image as a PET series in DICOM, one file a "
-	"slice. Events: "
-	".lmdT, CASToR (.Cdh with .Cdf; written with the scanner as .hscan and "
-	".lut), GATE text (.dat, .txt; only read), and .npy with rows (n,7) of x1 "
-	"y1 z1 x2 y2 z2 in mm and t1 - t2 in ps, (n,6) without times, (n,3) or "
-	"(n,2) of crystal numbers. Strip events: .f32 (float32 triples), .txt and "
-	".npy (n,3). Traces: iThera MSOT (.msot with .bin; only read), IPASC "
-	"(.hdf5, .h5), and arrays (transducers, samples) or (frames, wavelengths, "
-	"transducers, samples). To write IPASC from an array, give --scanner; "
-	"zeros fill the time between the pulse and the first sample. Traces become "
-	"an array of four axes.",
+	"Write a file in another format. The suffixes say which. Arrays and images: .npy, .nii, .nii.gz, "
+	".raw (described by FILE.raw.json). ECAT 7 (.v) and DICOM are only read. If TO ends with a slash, it "
+	"is a folder and gets the image as a PET series in DICOM, one file a slice. Events: .lmdT, CASToR "
+	"(.Cdh with .Cdf; written with the scanner as .hscan and .lut), GATE text (.dat, .txt; only read), "
+	"and .npy with rows (n,7) of x1 y1 z1 x2 y2 z2 in mm and t1 - t2 in ps, (n,6) without times, (n,3) "
+	"or (n,2) of crystal numbers. Strip events: .f32 (float32 triples), .txt and .npy (n,3). Traces: "
+	"iThera MSOT (.msot with .bin; only read), IPASC (.hdf5, .h5), and arrays (transducers, samples) or "
+	"(frames, wavelengths, transducers, samples). To write IPASC from an array, give --scanner; zeros "
+	"fill the time between the pulse and the first sample. Traces become an array of four axes.",
 	"  isotome convert image.nii image.npy\n"
 	"  isotome convert image.npy image.nii.gz --voxel 2,2,4\n"
 	"  isotome convert image.nii scan/ --patient-name 'Doe^Jane' --patient-id 17\n"
@@ -339,9 +334,9 @@ int main_convert(int argc, char **argv)
 		  .absent = "the method of the record, or Isotome",
 		  .help = "DICOM: what a viewer shows in its list of series" },
 		{ 0, "scanner", .text = &s.scanner, .file = OPT_MAY_READ, .value = "FILE",
-		  .help = "where the crystals are, for events of crystal numbers: a description "
-		          "(YAML or JSON) or a CASToR .hscan or .geom. For an array of traces, where "
-		          "the transducers are: " TRANSDUCERS_FILES },
+		  .help = "where the crystals are, for events of crystal numbers: a description (YAML or "
+		          "JSON) or a CASToR .hscan or .geom. For an array of traces, where the transducers "
+		          "are: " TRANSDUCERS_FILES },
 		{ 0, "scanner-differs", .flag = &s.scanner_differs,
 		  .help = "use --scanner although FROM brings another one" },
 		{ 0, "duration-s", .real = &s.duration_s, .value = "S", .min = 1e-6, .max = 1e9,

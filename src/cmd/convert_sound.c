@@ -26,11 +26,10 @@ static int from_recording(struct cmd *c, const char *from, const char *to)
 	int st;
 
 	if (iso_has_suffix(to, ".nii") || iso_has_suffix(to, ".nii.gz") || iso_has_suffix(to, ".hv"))
-		return iso_fail(
-			ISO_EARG,
-			"%s holds traces of transducers, which are no image: command recon makes one, and "
-			"a name such as x.npy takes the traces",
-			from);
+		return iso_fail(ISO_EARG,
+		                "%s holds traces of transducers, which are no image: command recon makes "
+		                "one, and a name such as x.npy takes the traces",
+		                from);
 	if (!(st = iso_recording_open(&r, from))) {
 		transducers_warn(&c->record, r);
 		st = iso_is_recording(to) ? cmd_write_recording(c, to, r) : to_array(c, to, r);

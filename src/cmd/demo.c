@@ -47,13 +47,11 @@ static const char *const names[] = { "ring", "strip", "optoacoustic", NULL }; /*
 
 static const struct opt_usage usage = {
 	"demo",
-	"Run a small complete example. 'ring': a clinical PET ring scans hot "
-	"spheres in a body; two images follow, without and with time of flight, "
-	"and a report. 'strip': two J-PET strips see ellipses; the images are "
-	"direct and by MLEM. 'optoacoustic': 384 transducers hear spheres; the "
-	"images are by filtered back-projection, least squares and total "
-	"variation. Isotome prints the commands as they run, and puts every file "
-	"in one folder.",
+	"Run a small complete example. 'ring': a clinical PET ring scans hot spheres in a body; two images "
+	"follow, without and with time of flight, and a report. 'strip': two J-PET strips see ellipses; the "
+	"images are direct and by MLEM. 'optoacoustic': 384 transducers hear spheres; the images are by "
+	"filtered back-projection, least squares and total variation. Isotome prints the commands as they "
+	"run, and puts every file in one folder.",
 	"  isotome demo -o demo\n"
 	"  isotome demo -o demo --dry-run\n"
 	"  isotome demo ring --counts 2e7 -o demo --force\n"

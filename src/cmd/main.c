@@ -51,11 +51,10 @@ static int run_outside(const struct command *c, int argc, char **argv)
 		return st;
 	if (ranks_idle()) return CMD_DONE;
 	if (!c) return unknown(argv[0]);
-	return iso_fail(
-		ISO_EARG,
-		"this command is in the program %s, which is neither beside isotome nor on the PATH; make it "
-		"by 'cmake --build build --target %s', or install the package %s",
-		c->outside, c->outside, c->outside);
+	return iso_fail(ISO_EARG,
+	                "this command is in the program %s, which is neither beside isotome nor on the PATH; "
+	                "make it by 'cmake --build build --target %s', or install the package %s",
+	                c->outside, c->outside, c->outside);
 }
 
 static int run_command(const struct command **command, int argc, char **argv)

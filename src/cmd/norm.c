@@ -16,11 +16,10 @@ struct norm_settings {
 
 static const struct opt_usage usage = {
 	"norm",
-	"Make the normalisation of two panels: n = measured / expected counts of "
-	"each line of response (LOR), from a histogram of a flat source that "
-	"covers the heads. The default, by crystals, makes n the product of the "
-	"two efficiencies that explain the counts best; a thousand counts a "
-	"crystal suffice. n is 0 for LORs of dead crystals.",
+	"Make the normalisation of two panels: n = measured / expected counts of each line of response "
+	"(LOR), from a histogram of a flat source that covers the heads. The default, by crystals, makes n "
+	"the product of the two efficiencies that explain the counts best; a thousand counts a crystal "
+	"suffice. n is 0 for LORs of dead crystals.",
 	"  isotome norm examples/scanners/meng2019.yaml flat.npy --expected ideal.npy -o n.npy\n"
 	"  isotome norm meng2019.yaml flat.npy --expected ideal.npy --relative --directions \\\n"
 	"      --crystals efficiency.npy -o n.npy\n"
@@ -174,8 +173,8 @@ int main_norm(int argc, char **argv)
 		             "measured counts of a flat source: histogram of LORs (.npy)"),
 		CMD_OUTPUT(s.out, "n of each LOR, in the shape of the histogram (.npy)"),
 		{ 0, "expected", .text = &s.expected, .file = OPT_READS, .value = "FILE", .required = true,
-		  .help = "counts of the same source that the ideal scanner expects, without noise "
-		          "or from a long simulation" },
+		  .help = "counts of the same source that the ideal scanner expects, without noise or from a "
+		          "long simulation" },
 		{ 0, "method", .text = &s.method, .words = methods, .value = "RULE",
 		  .help = "crystal: a product of efficiencies; lor: the plain ratio, as noisy as its "
 		          "counts" },

@@ -6,10 +6,9 @@
 
 static const struct opt_usage project_usage = {
 	"project",
-	"Project an image forward: y = m A x + r, one value per event, in the "
-	"file's order. m comes from --mu, --norm and --scanner; r comes from "
-	"--additive and randoms. Without them y = A x. With --psf the image is "
-	"blurred first.",
+	"Project an image forward: y = m A x + r, one value per event, in the file's order. m comes from "
+	"--mu, --norm and --scanner; r comes from --additive and randoms. Without them y = A x. With --psf "
+	"the image is blurred first.",
 	"  isotome project ray x.nii --events e.lmdT -o y.npy\n"
 	"  isotome project ray x.npy --events e.lmdT --grid 64 --voxel 2 --mu mu.nii -o y.npy\n"
 	"  isotome project ray x.nii --events e.lmdT --projector joseph --psf 4 -o y.npy\n"
@@ -20,8 +19,7 @@ static const struct opt_usage project_usage = {
 
 static const struct opt_usage backproject_usage = {
 	"backproject",
-	"Project one value per event back: x = A* (m y), the adjoint of `project` "
-	"without r.",
+	"Project one value per event back: x = A* (m y), the adjoint of `project` without r.",
 	"  isotome backproject ray y.npy --events e.lmdT --grid 128 --voxel 4 -o x.nii\n",
 };
 

@@ -17,11 +17,10 @@ struct report_settings {
 
 static const struct opt_usage usage = {
 	"report",
-	"Show images on one HTML page: slices, profile, likelihood, times, "
-	"parameters, and the commands that made them, from the records beside the "
-	"images. The page needs no other file and no network. In a browser with "
-	"scripts you can go through the slices, change the window, read values, "
-	"and draw lines and regions.",
+	"Show images on one HTML page: slices, profile, likelihood, times, parameters, and the commands that "
+	"made them, from the records beside the images. The page needs no other file and no network. In a "
+	"browser with scripts you can go through the slices, change the window, read values, and draw lines "
+	"and regions.",
 	"  isotome report image.nii -o report.html\n"
 	"  isotome report plain.nii tof.nii --truth truth.nii --title 'With and without TOF' \\\n"
 	"      -o report.html\n"
@@ -115,8 +114,8 @@ int main_report(int argc, char **argv)
 		  .help = "the true image, on the same grid and any scale" },
 		{ 0, "spheres", .text = &s.spheres, .file = OPT_MAY_READ, .value = "FILE",
 		  .absent = "those of the phantom 'spheres', if the scan was of it",
-		  .help = "positions of spheres and background, for contrast and noise as in "
-		          "'measure nema'" },
+		  .help = "positions of spheres and background, for contrast and noise as in 'measure "
+		          "nema'" },
 		{ 0, "overlay", .text = &s.overlay, .file = OPT_MAY_READ, .value = "FILE",
 		  .help = "image to lay over the first in the viewer, such as CT or mu, on any grid" },
 		{ 0, "viewer", .text = &s.viewer, .words = switches, .value = "on|off",

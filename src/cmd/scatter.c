@@ -8,11 +8,10 @@
 
 static const struct opt_usage usage = {
 	"scatter",
-	"Estimate the scattered coincidences of a PET ring in absolute counts, "
-	"from an attenuation map and an image in the units of recon (counts per mm "
-	"of chord). The result is one value per event, for --additive, or the "
-	"table itself over sample detectors and time of flight. 'isotome recon "
-	"--scatter' repeats this estimate in turn with the image.",
+	"Estimate the scattered coincidences of a PET ring in absolute counts, from an attenuation map and "
+	"an image in the units of recon (counts per mm of chord). The result is one value per event, for "
+	"--additive, or the table itself over sample detectors and time of flight. 'isotome recon --scatter' "
+	"repeats this estimate in turn with the image.",
 	"  isotome scatter ring.yaml x.nii --mu mu.nii --events e.lmdT -o r.npy\n"
 	"  isotome scatter ring.yaml x.nii --mu mu.nii --norm eff.npy --events e.lmdT --method sss -o r.npy\n"
 	"  isotome scatter ring.yaml x.nii --mu mu.nii -o scatter.h5\n",

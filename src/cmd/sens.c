@@ -6,9 +6,8 @@
 
 static const struct opt_usage usage = {
 	"sens",
-	"Make the sensitivity image: how much of each voxel the whole scanner "
-	"sees, with attenuation and efficiencies. The scanner may come from a file "
-	"of events.",
+	"Make the sensitivity image: how much of each voxel the whole scanner sees, with attenuation and "
+	"efficiencies. The scanner may come from a file of events.",
 	"  isotome sens scan.Cdh -o s.nii\n"
 	"  isotome sens ray --scanner examples/scanners/clinical-ring.yaml \\\n"
 	"      --grid 128,128,50 --voxel 4 -o s.nii\n"

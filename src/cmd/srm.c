@@ -21,11 +21,10 @@ struct srm_settings {
 
 static const struct opt_usage usage = {
 	"srm",
-	"Make the system matrix of two panels: the probability of each pair of "
-	"crystals for each voxel of a pitch cell. Isotome computes it by photon "
-	"transport in heads without end, and folds it by symmetry. SOURCE is a "
-	"scanner description, or a matrix to add to, to continue or to cut again. "
-	"Ctrl-C writes the matrix made so far.",
+	"Make the system matrix of two panels: the probability of each pair of crystals for each voxel of a "
+	"pitch cell. Isotome computes it by photon transport in heads without end, and folds it by symmetry. "
+	"SOURCE is a scanner description, or a matrix to add to, to continue or to cut again. Ctrl-C writes "
+	"the matrix made so far.",
 	"  isotome srm examples/scanners/meng2019.yaml -o meng.srm\n"
 	"  isotome srm examples/scanners/meng2019.yaml --continue --pairs 2e8 -o meng.srm\n"
 	"  isotome srm examples/scanners/meng2019.yaml --until-counts 40 -o meng.srm\n"
@@ -297,14 +296,12 @@ static void list_options(struct opt o[OPTIONS], struct srm_settings *s)
 		             "scanner description (kind: panels), or a matrix (.srm)"),
 		CMD_OUTPUT(s->out, "the matrix (.srm)"),
 		{ 0, "pairs", .integer = &s->pairs, .value = "N", .min = 1, .max = MOST_PAIRS,
-		  .help = "pairs of photons in each simulated voxel, including pairs from earlier "
-		          "runs" },
+		  .help = "pairs of photons in each simulated voxel, including pairs from earlier runs" },
 		{ 0, "until-counts", .real = &s->until, .value = "N", .min = 0, .max = 1e9,
 		  .help = "go on until the elements that hold half of the sensitivity have N counts on "
 		          "average, up to --pairs if given; 0: --pairs decides" },
 		{ 0, "continue", .flag = &s->go_on,
-		  .help = "go on from the output if it exists; the result is the matrix of one long "
-		          "run" },
+		  .help = "go on from the output if it exists; the result is the matrix of one long run" },
 		{ 0, "add", .text = &s->add, .file = OPT_MAY_READ, .value = "FILES",
 		  .help = "add the counts of other runs (.srm, separated by commas)" },
 		{ 0, "first", .integer = &s->first, .value = "N", .min = 0, .max = MOST_PAIRS,
@@ -312,10 +309,9 @@ static void list_options(struct opt o[OPTIONS], struct srm_settings *s)
 		{ 0, "seed", .integer = &s->seed, .value = "N", .min = 0, .max = 9e15,
 		  .help = "seed of the random numbers" },
 		{ 0, "symmetry", .text = &s->symmetry, .words = symmetries, .value = "RULE",
-		  .help = "simulate one voxel for all voxels that symmetry maps to it. mirror: by "
-		          "mirrors and head exchange (4 phases per plane of 4 x 4). all: also by the "
-		          "swap of x and z (3 phases). none: every voxel (16). auto: the swap if it "
-		          "holds" },
+		  .help = "simulate one voxel for all voxels that symmetry maps to it. mirror: by mirrors "
+		          "and head exchange (4 phases per plane of 4 x 4). all: also by the swap of x and z "
+		          "(3 phases). none: every voxel (16). auto: the swap if it holds" },
 		{ 0, "outcomes", .integer = &s->outcomes, .value = "M", .min = 1, .max = 8,
 		  .help = "outcomes of each photon of a line; all M x M are combined" },
 		{ 0, "share", .real = &s->share, .value = "Q", .min = 1e-6, .max = 1,
@@ -328,15 +324,14 @@ static void list_options(struct opt o[OPTIONS], struct srm_settings *s)
 		{ 0, "max-offset", .integer = &s->max_offset, .value = "N", .min = 0, .max = 4096,
 		  .help = "leave out crystals that lie farther apart, along x or z; 0: no limit" },
 		{ 0, "final", .flag = &s->final,
-		  .help = "leave the counts out. The file is smaller, but can't be continued, added "
-		          "to or cut again" },
+		  .help = "leave the counts out. The file is smaller, but can't be continued, added to or "
+		          "cut again" },
 		{ 0, "analytic", .flag = &s->analytic,
 		  .help = "compute by solid angles instead of photon transport: no noise, no scatter" },
 		{ 0, "import", .text = &s->import, .file = OPT_READS, .value = "FILE",
-		  .help = "rows of another program (.npy): plane, phase x, phase z, upper crystal x, "
-		          "z, lower crystal x, z, weight. Crystals are counted from the voxel's own "
-		          "cell. With layers, the layers of the upper and lower crystal come before "
-		          "the weight" },
+		  .help = "rows of another program (.npy): plane, phase x, phase z, upper crystal x, z, "
+		          "lower crystal x, z, weight. Crystals are counted from the voxel's own cell. With "
+		          "layers, the layers of the upper and lower crystal come before the weight" },
 		{ 0, "export", .text = &s->export, .file = OPT_WRITES, .value = "FILE",
 		  .help = "also write such rows" },
 		{ 0, "rayleigh", .flag = &s->rayleigh, .help = "simulate Rayleigh scattering" },
@@ -347,8 +342,8 @@ static void list_options(struct opt o[OPTIONS], struct srm_settings *s)
 		{ 0, "positron", .text = &s->transport.positron, .value = "ISOTOPE",
 		  .help = "simulate the positron range in water of F-18, C-11, O-15 or Ga-68" },
 		{ 0, "centroid", .flag = &s->transport.centroid,
-		  .help = "place a hit in the crystal at the mean of the deposits, not in the one "
-		          "with the largest deposit" },
+		  .help = "place a hit in the crystal at the mean of the deposits, not in the one with the "
+		          "largest deposit" },
 		{ 0, "first-layer", .flag = &s->transport.first_layer,
 		  .help = "take the layer of a hit from its first interaction" },
 		{ 0 },

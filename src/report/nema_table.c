@@ -120,9 +120,8 @@ void iso_report_nema(struct iso_text *t, const struct iso_report *r)
 
 	if (!r->has_spheres) return;
 	iso_text_add(t, "<section>\n<h2>Image quality</h2>\n<p>After NEMA NU 2: of each sphere the share of "
-	                "its contrast "
-	                "that the image shows, and how much discs of its size differ from each other in the "
-	                "background.</p>\n<div class='scroll'><table class='measured nema'>\n");
+	                "its contrast that the image shows, and how much discs of its size differ from each "
+	                "other in the background.</p>\n<div class='scroll'><table class='measured nema'>\n");
 	put_head(t, r, columns);
 	iso_text_add(t, "<tbody>\n");
 	for (int k = 0; k < r->spheres.n_spheres; k++) put_sphere(t, r, columns, k);

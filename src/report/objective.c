@@ -83,10 +83,9 @@ int iso_report_objective(struct iso_text *t, const struct iso_report *r)
 	for (int i = 0; i < r->n; i++) draw_image(&charts, r, i, l);
 	iso_text_part(t,
 	              "<section>\n<h2>Objective</h2>\n<p>Penalised likelihood: objective, which is the "
-	              "log-likelihood less "
-	              "the penalty beta R; the penalty by itself; and the preconditioned gradient over the "
-	              "size of the "
-	              "image, or the duality gap over the counts, which go to 0.</p>\n<div class='charts'>\n",
+	              "log-likelihood less the penalty beta R; the penalty by itself; and the preconditioned "
+	              "gradient over the size of the image, or the duality gap over the counts, which go to "
+	              "0.</p>\n<div class='charts'>\n",
 	              &charts, "</div>\n</section>\n");
 	free(l);
 	return ISO_OK;

@@ -24,10 +24,8 @@ static void put_title(struct iso_text *t, const struct iso_report *r)
    nothing load. */
 static void put_policy(struct iso_text *t, bool viewer)
 {
-	iso_text_add(
-		t,
-		"<meta http-equiv='Content-Security-Policy' content=\"default-src 'none'; "
-		"img-src data:; style-src 'unsafe-inline'; style-src-attr 'unsafe-inline'; style-src-elem ");
+	iso_text_add(t, "<meta http-equiv='Content-Security-Policy' content=\"default-src 'none'; img-src "
+	                "data:; style-src 'unsafe-inline'; style-src-attr 'unsafe-inline'; style-src-elem ");
 	iso_viewer_hash(t, css);
 	if (viewer) iso_viewer_policy(t);
 	iso_text_add(t, "; base-uri 'none'; form-action 'none'\">\n");
@@ -58,8 +56,8 @@ void iso_page_close(struct iso_text *t, const char *command, bool viewer)
 	gmtime_r(&now, &tm);
 	strftime(day, sizeof day, "%Y-%m-%d %H:%M UTC", &tm);
 	iso_text_add(t,
-	             "</main>\n<footer><p>Made by <code>isotome %s</code> %s on %s. This page "
-	             "is complete: it loads nothing and runs no script%s.</p></footer>\n</body>\n"
+	             "</main>\n<footer><p>Made by <code>isotome %s</code> %s on %s. This page is complete: "
+	             "it loads nothing and runs no script%s.</p></footer>\n</body>\n"
 	             "</html>\n",
 	             command, iso_version(), day, viewer ? " but its own viewer" : "");
 }

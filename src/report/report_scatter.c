@@ -120,12 +120,11 @@ static int put_panels(struct iso_text *t, const struct scatter_seen *s)
 
 	if (!off) return iso_fail_memory("report", (int64_t)s->w * s->h * (int64_t)sizeof *off);
 	for (int k = 0; k < SCATTER_PARTS; k++) n += s->has[k];
-	iso_text_add(
-		t,
-		"<h3>Sinograms</h3>\n<p>s from %s%.0f to %.0f mm to the right, azimuth from 0 to 180\u00b0 "
-		"upwards, all planes together. Colours go from 0 to the counts in a bin that each "
-		"says.</p>\n<div class='row' style='--n:%d'>\n",
-		s->s_mm[0] < 0 ? "\u2212" : "", fabs(s->s_mm[0]), s->s_mm[1], n);
+	iso_text_add(t,
+	             "<h3>Sinograms</h3>\n<p>s from %s%.0f to %.0f mm to the right, azimuth from 0 to "
+	             "180\u00b0 upwards, all planes together. Colours go from 0 to the counts in a bin that "
+	             "each says.</p>\n<div class='row' style='--n:%d'>\n",
+	             s->s_mm[0] < 0 ? "\u2212" : "", fabs(s->s_mm[0]), s->s_mm[1], n);
 	st = put_parts(t, s);
 	take_difference(off, s);
 	if (!st) st = iso_report_panel(t, &rest);
@@ -160,12 +159,13 @@ static void put_rounds(struct iso_text *t, const json_t *scatter)
 	size_t i;
 
 	if (json_array_size(rounds) == 0) return;
-	iso_text_add(t,
-	             "<h3>Rounds</h3>\n<p>c: counts over what image and scatter together explain, which the "
-	             "scatter is multiplied by.</p>\n<div class='scroll'><table class='measured'>\n<thead>"
-	             "<tr><th scope='col'>Round</th><th scope='col'>c</th><td></td><th scope='col'>Scale</th>"
-	             "<th scope='col'>Trues</th><th scope='col'>Scatter</th><th scope='col'>Share</th><th "
-	             "scope='col'>Change</th></tr></thead>\n<tbody>\n");
+	iso_text_add(
+		t,
+		"<h3>Rounds</h3>\n<p>c: counts over what image and scatter together explain, which the "
+		"scatter is multiplied by.</p>\n<div class='scroll'><table class='measured'>\n<thead><tr><th "
+		"scope='col'>Round</th><th scope='col'>c</th><td></td><th scope='col'>Scale</th><th "
+		"scope='col'>Trues</th><th scope='col'>Scatter</th><th scope='col'>Share</th><th "
+		"scope='col'>Change</th></tr></thead>\n<tbody>\n");
 	json_array_foreach ((json_t *)rounds, i, o) {
 		double c = iso_value_number(o, "c");
 
@@ -238,12 +238,11 @@ static void put_checks(struct iso_text *t, const json_t *record, const json_t *s
 	put_flag(&rows, "The map is cut: matter at its edge across", scatter, "map_cut");
 	if (!json_is_true(json_object_get(parameters, "scatter-extend")))
 		put_flag(&rows, "Activity goes on beyond the image", scatter, "ends_active");
-	iso_text_part(
-		t,
-		"<h3>Can it be right?</h3>\n<div class='scroll'><table "
-		"class='measured'>\n<thead><tr><td></td>"
-		"<th scope='col'>Found</th><th scope='col'>Expected</th><td></td></tr></thead>\n<tbody>\n",
-		&rows, "</tbody></table></div>\n");
+	iso_text_part(t,
+	              "<h3>Can it be right?</h3>\n<div class='scroll'><table "
+	              "class='measured'>\n<thead><tr><td></td><th scope='col'>Found</th><th "
+	              "scope='col'>Expected</th><td></td></tr></thead>\n<tbody>\n",
+	              &rows, "</tbody></table></div>\n");
 }
 
 /* ---- the section ---- */

@@ -75,9 +75,8 @@ int iso_report_scan(struct iso_text *t, const struct iso_report *r, int n, const
 	if (!room) return iso_fail_memory("report", 2 * n * (int64_t)sizeof *room);
 	iso_page_open(t, "Isotome report", "Strength of the penalty", false);
 	iso_text_add(t, "<section>\n<h2>Strengths</h2>\n<p>With a stronger penalty the image is smoother: R "
-	                "falls, and with it "
-	                "the log-likelihood L. Where L begins to fall steeply, the penalty takes more than "
-	                "noise.</p>\n"
+	                "falls, and with it the log-likelihood L. Where L begins to fall steeply, the "
+	                "penalty takes more than noise.</p>\n"
 	                "<div class='charts'>\n");
 	DRAW(t, "L-curve: log-likelihood against roughness", "R", penalty, "L", loglik, n, p, room);
 	if (measured(n, p))

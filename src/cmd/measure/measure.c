@@ -7,10 +7,9 @@
 
 static const struct opt_usage usage = {
 	"measure",
-	"Compute figures of an image, or of two images that are compared, as text "
-	"or with --json. 'isotome measure KIND --help' explains a kind. With "
-	"--below X the exit code is 1 unless the figure that the kind names is "
-	"below X. The figures are printed in any case.",
+	"Compute figures of an image, or of two images that are compared, as text or with --json. 'isotome "
+	"measure KIND --help' explains a kind. With --below X the exit code is 1 unless the figure that the "
+	"kind names is below X. The figures are printed in any case.",
 	"  isotome measure roi image.nii --sphere 57.2,0,0,18\n"
 	"  isotome measure profile image.nii --from -50,0,0 --to 50,0,0 -o profile.csv\n"
 	"  isotome measure fwhm point.nii --at 10,0,0 --below 5\n"
@@ -115,9 +114,9 @@ static int without_kind(int argc, char **argv)
 		{ 0, "kind", .text = &kind, .words = names, .value = "KIND", .positional = true,
 		  .required = true,
 		  .help = "roi (statistics of regions), profile (along a line), fwhm (widths of a peak), "
-		          "diff (difference of two arrays), rmse (error of an image), nema (image "
-		          "quality after NEMA NU 2), rods (of a Derenzo phantom), tbr (tumour to "
-		          "background), petric (distance from a converged image)" },
+		          "diff (difference of two arrays), rmse (error of an image), nema (image quality "
+		          "after NEMA NU 2), rods (of a Derenzo phantom), tbr (tumour to background), petric "
+		          "(distance from a converged image)" },
 		{ 0, "arguments", .rest = &rest, .file = OPT_MAY_READ, .value = "FILE", .positional = true,
 		  .help = "arguments of the kind" },
 		{ 0 },

@@ -47,10 +47,9 @@ static const struct fact diff_facts[] = {
 
 static const struct opt_usage diff_usage = {
 	"measure",
-	"Say how far A is from B: the largest |a - b|, the mean of a - b, the "
-	"relative difference in the L2 norm, and diff% = 100 sum |a - b| / sum "
-	"|b|. Arrays may have any shape. If both are images, their grids must "
-	"agree.",
+	"Say how far A is from B: the largest |a - b|, the mean of a - b, the relative difference in the L2 "
+	"norm, and diff% = 100 sum |a - b| / sum |b|. Arrays may have any shape. If both are images, their "
+	"grids must agree.",
 	"  isotome measure diff cpu.nii cuda.nii --below 0.01\n"
 };
 
@@ -87,10 +86,9 @@ static const struct fact rmse_facts[] = {
 
 static const struct opt_usage rmse_usage = {
 	"measure",
-	"Compute the root of the mean squared error of an image against a "
-	"reference, also divided by the mean of the reference (NRMSE). Images that "
-	"differ in scale can be scaled first, so that the sums agree, or so that "
-	"the error is smallest.",
+	"Compute the root of the mean squared error of an image against a reference, also divided by the "
+	"mean of the reference (NRMSE). Images that differ in scale can be scaled first, so that the sums "
+	"agree, or so that the error is smallest.",
 	"  isotome measure rmse image.nii truth.nii --scale fit\n"
 	"  isotome measure rmse image.nii truth.nii --mask body.nii --scale sum --below 0.1\n"
 };

@@ -52,12 +52,10 @@ static int run(struct measure *m, const struct fwhm_settings *s)
 
 static const struct opt_usage usage = {
 	"measure",
-	"Measure the widths of a peak at half and at a tenth of its height (FWHM, "
-	"FWTM), as NEMA NU 2 measures a point source. Profiles run along the axes "
-	"through the highest voxel near the given place. The height comes from the "
-	"parabola through the three highest points. The widths come from straight "
-	"lines between voxels. nan means that a profile does not fall so far "
-	"inside the window.",
+	"Measure the widths of a peak at half and at a tenth of its height (FWHM, FWTM), as NEMA NU 2 "
+	"measures a point source. Profiles run along the axes through the highest voxel near the given "
+	"place. The height comes from the parabola through the three highest points. The widths come from "
+	"straight lines between voxels. nan means that a profile does not fall so far inside the window.",
 	"  isotome measure fwhm point.nii --at 10,0,0\n"
 	"  isotome measure fwhm rods.nii --at 12.5,-3,0 --axis x --window 6 --background 0.1\n"
 };
@@ -73,8 +71,8 @@ int measure_fwhm(struct measure *m)
 		{ 0, "axis", .text = &s.axis, .words = axes, .value = "AXIS", .help = "axis of the profile" },
 		{ 0, "window", .real = &s.p.window, .value = "MM", .min = 1e-6, .max = 1e6,
 		  .absent = "20 voxels",
-		  .help = "length of the profiles; the peak must lie in the middle half of this box "
-		          "around --at" },
+		  .help = "length of the profiles; the peak must lie in the middle half of this box around "
+		          "--at" },
 		{ 0, "background", .real = &s.p.background, .value = "V",
 		  .help = "value that is subtracted from the image first" },
 		measure_below(m, "largest FWHM in mm", "the largest FWHM must be below X"),

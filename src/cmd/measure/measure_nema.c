@@ -33,18 +33,15 @@ static int put(struct measure *m, const struct iso_nema *q, const struct iso_nem
 
 static const struct opt_usage usage = {
 	"measure",
-	"Measure image quality as NEMA NU 2 does. For each sphere the contrast "
-	"recovery is 100 (C_H/C_B - 1)/(ratio - 1). C_H is the mean of a disc of "
-	"the sphere's diameter in the slice of its centre. C_B is the mean of all "
-	"discs of that size in the background. The variability of the background "
-	"is 100 SD/C_B over these discs. The lung residual is 100 C_lung/C_B, the "
-	"mean over the slices of the background. Discs count pixels by the share "
-	"that they cover. The phantom 'spheres' has 12 places in the slices at z = "
-	"0, +-10 and +-20 mm, 11 mm or more from spheres and edge (NEMA: 15 mm). A "
-	"description has the keys spheres (a list of centre_mm: [x, y, z], "
-	"diameter_mm, ratio: true activity over that of the background), "
-	"background (a list of centre_mm: [x, y]), slices_mm (a list of z) and, "
-	"optionally, lung (centre_mm: [x, y], diameter_mm).",
+	"Measure image quality as NEMA NU 2 does. For each sphere the contrast recovery is 100 (C_H/C_B - "
+	"1)/(ratio - 1). C_H is the mean of a disc of the sphere's diameter in the slice of its centre. C_B "
+	"is the mean of all discs of that size in the background. The variability of the background is 100 "
+	"SD/C_B over these discs. The lung residual is 100 C_lung/C_B, the mean over the slices of the "
+	"background. Discs count pixels by the share that they cover. The phantom 'spheres' has 12 places in "
+	"the slices at z = 0, +-10 and +-20 mm, 11 mm or more from spheres and edge (NEMA: 15 mm). A "
+	"description has the keys spheres (a list of centre_mm: [x, y, z], diameter_mm, ratio: true activity "
+	"over that of the background), background (a list of centre_mm: [x, y]), slices_mm (a list of z) "
+	"and, optionally, lung (centre_mm: [x, y], diameter_mm).",
 	"  isotome measure nema image.nii --like-phantom spheres\n"
 	"  isotome measure nema image.nii --spheres iec.yaml --below 10\n"
 };

@@ -96,12 +96,10 @@ static int measure_all(struct measure *m, struct masks *s)
 
 static const struct opt_usage petric_usage = {
 	"measure",
-	"Say how far an image is from a converged one, by the figures of PETRIC "
-	"(SyneRBI 2024): the root mean squared error in the whole object and in "
-	"the background, and the error of the mean in regions of interest. All are "
-	"divided by the mean of the converged image in the background. An image "
-	"counts as converged below 0.01, 0.01 and 0.005. A mask is an image; "
-	"voxels that are not 0 count.",
+	"Say how far an image is from a converged one, by the figures of PETRIC (SyneRBI 2024): the root "
+	"mean squared error in the whole object and in the background, and the error of the mean in regions "
+	"of interest. All are divided by the mean of the converged image in the background. An image counts "
+	"as converged below 0.01, 0.01 and 0.005. A mask is an image; voxels that are not 0 count.",
 	"  isotome measure petric x.nii reference.nii --whole object.nii --background liver.nii \\\n"
 	"      --regions lesion1.nii,lesion2.nii --below 1\n"
 };

@@ -134,10 +134,9 @@ static int run(struct measure *m, struct profile_settings *s)
 
 static const struct opt_usage usage = {
 	"measure",
-	"Print the values of an image along a line, trilinear between the voxel "
-	"centres. The columns are distance from the beginning, x, y, z in mm, "
-	"value. With -o the table goes to a file: .csv, or an array of these "
-	"columns (.npy, .raw).",
+	"Print the values of an image along a line, trilinear between the voxel centres. The columns are "
+	"distance from the beginning, x, y, z in mm, value. With -o the table goes to a file: .csv, or an "
+	"array of these columns (.npy, .raw).",
 	"  isotome measure profile image.nii --from -50,0,0 --to 50,0,0\n"
 	"  isotome measure profile image.nii --from 0,0,-80 --to 0,0,80 --width 10 -o axial.csv\n"
 };

@@ -120,12 +120,11 @@ done:
 
 static const struct opt_usage usage = {
 	"measure",
-	"Measure the rods of a phantom in its image. For each diameter Isotome "
-	"prints the median and quartiles of the widths at half and at a tenth of "
-	"the height (FWHM, FWTM), from two profiles per rod. It also prints the "
-	"value halfway between neighbours, divided by the mean of both. Rods count "
-	"as resolved if the mean of that ratio over their pairs is below 0.735, "
-	"the criterion of Rayleigh. The image is averaged along the rods.",
+	"Measure the rods of a phantom in its image. For each diameter Isotome prints the median and "
+	"quartiles of the widths at half and at a tenth of the height (FWHM, FWTM), from two profiles per "
+	"rod. It also prints the value halfway between neighbours, divided by the mean of both. Rods count "
+	"as resolved if the mean of that ratio over their pairs is below 0.735, the criterion of Rayleigh. "
+	"The image is averaged along the rods.",
 	"  isotome measure rods image.nii --phantom derenzo-meng\n"
 	"  isotome measure rods image.nii --phantom rods.yaml --slab 5 -o boxes.png\n"
 	"  isotome measure rods image.nii --phantom derenzo-meng --diameter 1.6 --below 2\n"

@@ -142,10 +142,9 @@ static int run_roi(struct measure *m, struct regions *all)
 
 static const struct opt_usage roi_usage = {
 	"measure",
-	"Print statistics of the voxels whose centre lies in a region: number, "
-	"volume, mean, standard deviation (also in per cent of the mean, PSTD), "
-	"least, largest, sum. Positions are in mm. An option may name several "
-	"regions, separated by '/', each with NAME= in front if it has a name.",
+	"Print statistics of the voxels whose centre lies in a region: number, volume, mean, standard "
+	"deviation (also in per cent of the mean, PSTD), least, largest, sum. Positions are in mm. An option "
+	"may name several regions, separated by '/', each with NAME= in front if it has a name.",
 	"  isotome measure roi image.nii --sphere 57.2,0,0,18\n"
 	"  isotome measure roi image.nii --sphere hot=57,0,0,5/cold=0,0,0,15 --box 0,9,-9,9,0,0\n"
 	"  isotome measure roi image.nii --cylinder 0,0,0,80,40,z --mask body.nii --json\n"
@@ -217,13 +216,11 @@ static int run_tbr(struct measure *m, struct tumour *s)
 
 static const struct opt_usage tbr_usage = {
 	"measure",
-	"Compute the ratio of the mean of a tumour to the mean of the background "
-	"(TBR; Meng 2019, eq. 9), each a sphere. With a second image, also print "
-	"its ratio, and the difference of the two in per cent of the first (eq. "
-	"10). Put the reference first.",
+	"Compute the ratio of the mean of a tumour to the mean of the background (TBR; Meng 2019, eq. 9), "
+	"each a sphere. With a second image, also print its ratio, and the difference of the two in per cent "
+	"of the first (eq. 10). Put the reference first.",
 	"  isotome measure tbr image.nii --tumour 10,0,12,2.5 --background 0,-6,-2,2\n"
-	"  isotome measure tbr cpu.nii cuda.nii --tumour 10,0,12,2.5 --background 0,-6,-2,2 --below "
-	"0.1\n"
+	"  isotome measure tbr cpu.nii cuda.nii --tumour 10,0,12,2.5 --background 0,-6,-2,2 --below 0.1\n"
 };
 
 int measure_tbr(struct measure *m)

@@ -12,17 +12,14 @@
 
 static const struct opt_usage usage = {
 	"recon",
-	"Reconstruct an image from measured data. The file alone is enough: "
-	"Isotome finds the model and the scanner in the file, and the image covers "
-	"the scanner's field of view. If you choose neither method nor voxels nor filter, --preset quick "
-	"chooses them from PET events and prints the command that it stands for. The methods are MLEM or "
-	"OSEM (ray, strip, "
-	"srm), SVRG with a penalty, which converges in about ten passes, filtered "
-	"back-projection (ubp), and penalised least squares (svoxel, sradon). The "
-	"sensitivity of PET comes from the scanner (also for a histogram), or from "
-	"a file. If the events do not fit in memory, Isotome reads them in blocks. "
-	"If you interrupt a run, it leaves a checkpoint beside the output. Under "
-	"mpirun, several processes share the work. 'isotome recon MODEL --help' "
+	"Reconstruct an image from measured data. The file alone is enough: Isotome finds the model and the "
+	"scanner in the file, and the image covers the scanner's field of view. If you choose neither method "
+	"nor voxels nor filter, --preset quick chooses them from PET events and prints the command that it "
+	"stands for. The methods are MLEM or OSEM (ray, strip, srm), SVRG with a penalty, which converges in "
+	"about ten passes, filtered back-projection (ubp), and penalised least squares (svoxel, sradon). The "
+	"sensitivity of PET comes from the scanner (also for a histogram), or from a file. If the events do "
+	"not fit in memory, Isotome reads them in blocks. If you interrupt a run, it leaves a checkpoint "
+	"beside the output. Under mpirun, several processes share the work. 'isotome recon MODEL --help' "
 	"prints the options of a model.",
 	"  isotome recon scan.Cdh -o x.nii\n"
 	"  isotome recon scan.Cdh --preset clinical -o x.nii\n"
@@ -136,8 +133,8 @@ static int begin_preset(iso_problem *p, struct cmd *c, int argc, char **argv)
 {
 	if (c->like && preset_word(argc, argv) < argc)
 		return iso_fail(ISO_EARG,
-		                "--preset does not go with --like, which takes the values of %s; "
-		                "give the files in place of --like",
+		                "--preset does not go with --like, which takes the values of %s; give the "
+		                "files in place of --like",
 		                c->like);
 	problem_default_preset(p);
 	return ISO_OK;

@@ -9,13 +9,13 @@ struct opt_set live_params(struct live_page *l)
 {
 	const struct opt opts[] = {
 		{ 0, "live", .text = &l->port, .bare = "0", .value = "[PORT]", .transient = true,
-		  .help = "serve a page for a browser, on this machine alone, with image, objective, "
-		          "rate and time left. The page follows the run, and can stop it and save a "
-		          "checkpoint. Isotome prints the address; without PORT it takes a free port" },
+		  .help = "serve a page for a browser, on this machine alone, with image, objective, rate "
+		          "and time left. The page follows the run, and can stop it and save a checkpoint. "
+		          "Isotome prints the address; without PORT it takes a free port" },
 		{ 0, "live-bind", .text = &l->bind, .value = "ADDRESS", .transient = true,
 		  .absent = "127.0.0.1",
-		  .help = "numeric address on which to serve that page. With 0.0.0.0, anyone who "
-		          "reaches this machine and has the page's address can see and stop the run" },
+		  .help = "numeric address on which to serve that page. With 0.0.0.0, anyone who reaches "
+		          "this machine and has the page's address can see and stop the run" },
 		{ 0 },
 	};
 
@@ -34,11 +34,10 @@ int live_check(const struct live_page *l)
 {
 	if (!l->port && l->bind) return iso_fail(ISO_EARG, "--live-bind goes with --live");
 	if (!l->port || is_port(l->port)) return ISO_OK;
-	return iso_fail(
-		ISO_EARG,
-		"--live is '%s', must be a port from 0 to 65535, or nothing; the live share of the time "
-		"is --live-share",
-		l->port);
+	return iso_fail(ISO_EARG,
+	                "--live is '%s', must be a port from 0 to 65535, or nothing; the live share of the "
+	                "time is --live-share",
+	                l->port);
 }
 
 int live_begin(struct live_page *l, iso_problem *p, const struct cmd *c, const char *out)

@@ -9,18 +9,15 @@
 
 static const struct opt_usage usage = {
 	"simulate",
-	"Simulate list-mode events of a ring. Decays in the voxels of an image "
-	"send out two photons in an isotropic direction. Crystals have "
-	"efficiencies; attenuation, TOF blur and randoms are included. Isotome "
-	"also writes delayed coincidences and singles if you ask. With --physics "
-	"it follows photons through the object and counts them by energy, so "
-	"scatter of all orders is included. Events are in the order of time. Two "
-	"strips (kind: strips) see a phantom of ellipses: exactly --counts events, "
-	"as .f32, .txt or .npy. Two panels (kind: panels) see the image or phantom "
-	"by --physics, with photons followed through the crystals, in a histogram "
-	"of LORs. Transducers (kind: transducers) hear a phantom of spheres in "
-	"closed form, through their apertures and impulse response. Their traces "
-	"are .npy, or IPASC (.hdf5, .h5) with the transducers.",
+	"Simulate list-mode events of a ring. Decays in the voxels of an image send out two photons in an "
+	"isotropic direction. Crystals have efficiencies; attenuation, TOF blur and randoms are included. "
+	"Isotome also writes delayed coincidences and singles if you ask. With --physics it follows photons "
+	"through the object and counts them by energy, so scatter of all orders is included. Events are in "
+	"the order of time. Two strips (kind: strips) see a phantom of ellipses: exactly --counts events, as "
+	".f32, .txt or .npy. Two panels (kind: panels) see the image or phantom by --physics, with photons "
+	"followed through the crystals, in a histogram of LORs. Transducers (kind: transducers) hear a "
+	"phantom of spheres in closed form, through their apertures and impulse response. Their traces are "
+	".npy, or IPASC (.hdf5, .h5) with the transducers.",
 	"  isotome phantom spheres -o x.nii --mu mu.nii\n"
 	"  isotome simulate examples/scanners/clinical-ring.yaml x.nii --mu mu.nii --counts 2e6 -o e.lmdT\n"
 	"  isotome simulate examples/scanners/clinical-ring.yaml x.nii --mu mu.nii --physics --counts 1e7 "
@@ -41,25 +38,21 @@ enum { OWN_OPTIONS = 19, PHYSICS_OPTIONS = 7 };
 static void list_options(struct opt o[OWN_OPTIONS], struct simulate *s)
 {
 	const struct opt own[OWN_OPTIONS] = {
-		CMD_ARGUMENT(
-			"scanner", s->scanner, OPT_READS, "SCANNER",
-			"scanner description (YAML or JSON); transducers also from a file of traces that "
-			"holds them"),
+		CMD_ARGUMENT("scanner", s->scanner, OPT_READS, "SCANNER",
+		             "scanner description (YAML or JSON); transducers also from a file of traces "
+		             "that holds them"),
 		CMD_ARGUMENT("image", s->image, OPT_MAY_READ, "IMAGE",
 		             "activity, on any scale; for strips: ellipses, or a file of them (.txt); for "
 		             "panels also a phantom; for transducers nine-spheres, vessel-tree, or a file of "
 		             "spheres that do not overlap (.yaml; smooth_fwhm_mm smooths them)"),
-		CMD_OUTPUT(s->out,
-		           "events (.lmdT, rows of .npy, PETSIRD .petsird, or CASToR .Cdh with its .Cdf, "
-		           ".hscan and .lut; "
-		           "strips: .f32; "
-		           "panels: histogram of LORs, .npy; transducers: traces, .npy, .hdf5 or .h5)"),
+		CMD_OUTPUT(s->out, "events (.lmdT, rows of .npy, PETSIRD .petsird, or CASToR .Cdh with its "
+		                   ".Cdf, .hscan and .lut; strips: .f32; panels: histogram of LORs, .npy; "
+		                   "transducers: traces, .npy, .hdf5 or .h5)"),
 		{ 0, "counts", .real = &s->counts, .value = "N", .min = 1, .max = 1e12,
 		  .help = "expected number of events, all kinds together" },
 		{ 0, "exact", .flag = &s->exact, .help = "exactly --counts events, not a Poisson number" },
 		{ 0, "seed", .integer = &s->seed, .value = "N", .min = 0, .max = 9e15,
-		  .help = "seed: the same seed gives the same events or noise, with any number of "
-		          "threads" },
+		  .help = "seed: the same seed gives the same events or noise, with any number of threads" },
 		{ 0, "mu", .text = &s->mu, .file = OPT_READS, .value = "FILE",
 		  .help = "attenuation map, 1/mm" },
 		{ 0, "norm", .text = &s->norm, .file = OPT_READS, .value = "FILE",
@@ -69,15 +62,14 @@ static void list_options(struct opt o[OWN_OPTIONS], struct simulate *s)
 		{ 0, "randoms", .real = &s->randoms, .value = "F", .min = 0, .max = 1,
 		  .help = "share of the events that are randoms: any pair, any time" },
 		{ 0, "bent", .real = &s->bent, .value = "F", .min = 0, .max = 1,
-		  .help = "share of the events with one photon deflected, a simple stand-in for "
-		          "scatter" },
+		  .help = "share of the events with one photon deflected, a simple stand-in for scatter" },
 		{ 0, "delayed", .text = &s->delayed, .file = OPT_WRITES, .value = "FILE",
 		  .help = "also write delayed coincidences, as the randoms but drawn separately" },
 		{ 0, "singles", .text = &s->singles, .file = OPT_WRITES, .value = "FILE",
 		  .help = "also write counts per crystal that correspond to the randoms" },
 		{ 0, "truth", .text = &s->truth, .file = OPT_WRITES, .value = "FILE",
-		  .help = "also write what each event is, as .npy of bytes: 0 a true, 1, 2, ... the "
-		          "number of scatters, 255 a random. For panels use it with --list" },
+		  .help = "also write what each event is, as .npy of bytes: 0 a true, 1, 2, ... the number "
+		          "of scatters, 255 a random. For panels use it with --list" },
 		{ 0, "duration-s", .real = &s->duration_s, .value = "S", .min = 0, .max = 4e6,
 		  .help = "length of the scan; 0: events have no times" },
 		{ 0, "isotope", .text = &s->isotope, .value = "NAME",
@@ -96,15 +88,13 @@ static void list_physics(struct opt o[PHYSICS_OPTIONS], struct simulate *s)
 {
 	const struct opt table[PHYSICS_OPTIONS] = {
 		{ 0, "physics", .flag = &s->physics,
-		  .help = "follow photons through the object (--mu), with Compton scatter, "
-		          "photoelectric effect and energy window. For panels also through crystals, "
-		          "gaps and readout" },
+		  .help = "follow photons through the object (--mu), with Compton scatter, photoelectric "
+		          "effect and energy window. For panels also through crystals, gaps and readout" },
 		{ 0, "decays", .real = &s->decays, .value = "N", .min = 1, .max = 1e13,
 		  .absent = "as many as --counts needs",
 		  .help = "expected number of decays, instead of --counts" },
 		{ 0, "randoms-by-rate", .flag = &s->by_rate,
-		  .help = "compute randoms from the rates, --duration-s and the scanner's "
-		          "coincidence_ns" },
+		  .help = "compute randoms from the rates, --duration-s and the scanner's coincidence_ns" },
 		{ 0, "energy-window", .real = s->window_kev, .count = 2, .value = "LOW,HIGH", .min = 0,
 		  .max = 1e4, .absent = "the scanner's", .help = "rings: energies that are counted, keV" },
 		{ 0, "energy-resolution", .real = &s->resolution, .value = "F", .min = 0, .max = 1,

@@ -19,8 +19,8 @@ void simulate_panels_options(struct opt o[SIMULATE_PANELS_OPTIONS], struct simul
 {
 	const struct opt table[SIMULATE_PANELS_OPTIONS] = {
 		{ 0, "point", .real = s->point, .count = 3, .value = "X,Y,Z", .alone = true, .absent = "none",
-		  .help = "simulate no scan; print the share of decays at this point that is "
-		          "recorded, for every readout and window" },
+		  .help = "simulate no scan; print the share of decays at this point that is recorded, for "
+		          "every readout and window" },
 		{ 0, "pairs", .real = &s->pairs, .value = "N", .min = 1, .max = 1e13,
 		  .help = "decays for --point" },
 		{ 0, "list", .text = &s->list, .file = OPT_WRITES, .value = "FILE",
@@ -36,8 +36,7 @@ void simulate_panels_options(struct opt o[SIMULATE_PANELS_OPTIONS], struct simul
 		{ 0, "rayleigh", .flag = &s->rayleigh,
 		  .help = "Rayleigh scatter in crystals; --no-rayleigh turns it off" },
 		{ 0, "reentry", .flag = &s->reentry,
-		  .help = "photons that leave a head may enter the other; with --no-reentry they are "
-		          "lost" },
+		  .help = "photons that leave a head may enter the other; with --no-reentry they are lost" },
 		{ 0 },
 	};
 

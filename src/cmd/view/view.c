@@ -16,12 +16,11 @@ struct view_settings {
 
 static const struct opt_usage usage = {
 	"view",
-	"Draw an image as PNG: three orthogonal slices, a montage of slices, or "
-	"maximum-intensity projections, with colour bar and scale bar. Axes run to "
-	"the right and upwards, so left is left. An array (ny,nx) or (nz,ny,nx) "
-	"without a grid is drawn with square voxels. If the output ends in .html, "
-	"Isotome writes a page that lets you move through the image, with linked "
-	"slices, profiles and regions. The page needs nothing but a browser.",
+	"Draw an image as PNG: three orthogonal slices, a montage of slices, or maximum-intensity "
+	"projections, with colour bar and scale bar. Axes run to the right and upwards, so left is left. An "
+	"array (ny,nx) or (nz,ny,nx) without a grid is drawn with square voxels. If the output ends in "
+	".html, Isotome writes a page that lets you move through the image, with linked slices, profiles and "
+	"regions. The page needs nothing but a browser.",
 	"  isotome view image.nii -o image.png\n"
 	"  isotome view image.nii -o hot.png --at max --crosshair --percent 0,99.9\n"
 	"  isotome view image.nii -o slices.png --kind montage --every 4 --map inverted-grey\n"
@@ -197,8 +196,7 @@ int main_view(int argc, char **argv)
 		  .help = "point where slices cross: X,Y,Z in mm (indices if the image has no grid), object, "
 		          "centre or max. object is the centre of mass of the upper half of the smoothed "
 		          "image. centre is that of the grid. max is the hottest place of the image, "
-		          "slightly "
-		          "smoothed" },
+		          "slightly smoothed" },
 		{ 0, "frame", .integer = &p->frame, .value = "K", .min = 0, .max = INFINITY,
 		  .absent = "0; page: the frame with the widest window",
 		  .help = "number of the image in an array of 4 axes, from 0" },
@@ -217,8 +215,8 @@ int main_view(int argc, char **argv)
 		  .help = "values of the first and the last colour" },
 		{ 0, "percent", .real = p->percent, .count = 2, .value = "LO,HI", .min = 0, .max = 100,
 		  .absent = "see --window",
-		  .help = "the window as percentiles of all voxels. 0,100 goes from "
-		          "the least to the greatest value" },
+		  .help = "the window as percentiles of all voxels. 0,100 goes from the least to the "
+		          "greatest value" },
 		{ 0, "map", .text = &p->map, .words = iso_picture_maps(), .value = "MAP",
 		  .absent = "ember, or blue-red for a symmetric window", .help = "colour map" },
 		{ 0, "zoom", .real = &p->zoom, .value = "PIXELS", .min = 1e-3, .max = 1e3,
@@ -229,8 +227,8 @@ int main_view(int argc, char **argv)
 		{ 0, "radiological", .flag = &p->radiological,
 		  .help = "mirror x: the patient's right is on the left" },
 		{ 0, "labels", .text = &s.labels, .words = labels, .value = "LABELS",
-		  .help = "letters at the edges. anatomy: R L A P S I at the ends of +x -x +y -y +z "
-		          "-z. axes: the names of the axes. none: no letters" },
+		  .help = "letters at the edges. anatomy: R L A P S I at the ends of +x -x +y -y +z -z. "
+		          "axes: the names of the axes. none: no letters" },
 		{ 0, "crosshair", .flag = &p->crosshair, .help = "mark where slices cross" },
 		{ 0, "title", .text = &p->title, .value = "TEXT", .help = "text above the picture" },
 		{ 0 },

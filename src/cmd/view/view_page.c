@@ -22,8 +22,7 @@ int view_tell_tilt(struct cmd *c, const char *path)
 	if (!st && degrees > 0)
 		record_warn(&c->record,
 		            "%s is oblique by %.3g degrees. The slices follow the axes of the image. R, L, "
-		            "A, P, S, "
-		            "I and mm are those of the nearest straight axes.",
+		            "A, P, S, I and mm are those of the nearest straight axes.",
 		            path, degrees);
 	return st;
 }

@@ -16,14 +16,12 @@ struct mu_settings {
 
 static const struct opt_usage usage = {
 	"mu",
-	"Turn a CT in Hounsfield units into attenuation at 511 keV in 1/mm, for "
-	"--mu of other commands. The CT is a NIfTI image, straight or oblique, or "
-	"a DICOM series that is not compressed, given by its folder or one of its "
-	"files. Two straight lines that depend on the tube voltage (Carney et al. "
-	"2006) turn HU into attenuation. Isotome then smooths the map by as much "
-	"as the new voxels are wider than the CT's, and interpolates. Axes are "
-	"right, anterior, superior, in mm as the CT has them. Outside the CT the "
-	"attenuation is 0.",
+	"Turn a CT in Hounsfield units into attenuation at 511 keV in 1/mm, for --mu of other commands. The "
+	"CT is a NIfTI image, straight or oblique, or a DICOM series that is not compressed, given by its "
+	"folder or one of its files. Two straight lines that depend on the tube voltage (Carney et al. 2006) "
+	"turn HU into attenuation. Isotome then smooths the map by as much as the new voxels are wider than "
+	"the CT's, and interpolates. Axes are right, anterior, superior, in mm as the CT has them. Outside "
+	"the CT the attenuation is 0.",
 	"  isotome mu CT -o mu.nii\n"
 	"  isotome mu CT/IM0001 --like image.nii --smooth 5 -o mu.nii\n"
 	"  isotome mu ct.nii.gz --kvp 120 --voxel 4 --shift 0,0,-12.5 -o mu.nii\n",
@@ -48,11 +46,11 @@ static int look(struct cmd *c, const struct mu_settings *s, const struct iso_vol
 		            "%s: the least value is %g, air has -1000: is this a CT in Hounsfield units?",
 		            s->ct, least);
 	if (metal > 0)
-		record_warn(&c->record,
-		            "%s: %" PRId64
-		            " voxels above %d HU, up to %g: attenuation of metal and contrast comes out "
-		            "too high",
-		            s->ct, metal, METAL, most);
+		record_warn(
+			&c->record,
+			"%s: %" PRId64
+			" voxels above %d HU, up to %g: attenuation of metal and contrast comes out too high",
+			s->ct, metal, METAL, most);
 	return record_result(&c->record, "hu", record_pack("{s:f, s:f}", "min", least, "max", most));
 }
 
@@ -149,11 +147,11 @@ int main_mu(int argc, char **argv)
 		CMD_OUTPUT(s.out, "attenuation (.nii, .nii.gz, .npy, .raw)"),
 		{ 0, "kvp", .real = &s.kvp, .value = "KV", .min = ISO_KVP_LEAST, .max = ISO_KVP_MOST,
 		  .absent = "what the CT says",
-		  .help = "voltage of the X-ray tube, kV. For NIfTI it comes from KVP in the JSON "
-		          "file beside the image" },
+		  .help = "voltage of the X-ray tube, kV. For NIfTI it comes from KVP in the JSON file "
+		          "beside the image" },
 		{ 0, "smooth", .real = &s.smooth, .value = "MM", .min = 0, .max = 1000,
-		  .help = "full width at half maximum of a further Gaussian, such as the resolution "
-		          "of the PET" },
+		  .help = "full width at half maximum of a further Gaussian, such as the resolution of the "
+		          "PET" },
 		{ 0, "shift", .real = s.shift, .count = 3, .value = "X,Y,Z",
 		  .help = "move the CT by this much, mm, to align the two scanners" },
 		{ 0 },

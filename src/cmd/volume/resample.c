@@ -12,12 +12,11 @@ struct resample {
 
 static const struct opt_usage usage = {
 	"resample",
-	"Put an image onto another grid: that of an image (--like), or one of your "
-	"choice. The input is a NIfTI image, straight or oblique, or another image "
-	"with voxel sizes. Where the new voxels are wider than the old ones, "
-	"Isotome smooths first, by the difference. Then it interpolates linearly. "
-	"Values stay what they are: an activity per volume keeps its unit, counts "
-	"of a voxel do not add up any more. Outside the input the values are 0.",
+	"Put an image onto another grid: that of an image (--like), or one of your choice. The input is a "
+	"NIfTI image, straight or oblique, or another image with voxel sizes. Where the new voxels are wider "
+	"than the old ones, Isotome smooths first, by the difference. Then it interpolates linearly. Values "
+	"stay what they are: an activity per volume keeps its unit, counts of a voxel do not add up any "
+	"more. Outside the input the values are 0.",
 	"  isotome resample atlas.nii.gz --like image.nii -o atlas_on_image.nii\n"
 	"  isotome resample image.nii --voxel 2 -o fine.nii\n"
 	"  isotome resample oblique.nii --smooth 4 --shift 0,0,-12.5 -o straight.nii\n",
