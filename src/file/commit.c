@@ -207,11 +207,10 @@ static int journal_repair(int folder, const char *name)
 		else if (n >= 0 && from_text(&j, text, (size_t)n))
 			st = k == 0 ? take_back(&j, folder) : go_on(&j, folder, name);
 		else if (exists(folder, files[k])) /* or its owner has just finished */
-			st = iso_fail(
-				ISO_EIO,
-				"%s/%s: not a journal that this user wrote; whoever did can repair it by "
-				"reading a file of this folder, else remove it",
-				name, files[k]);
+			st = iso_fail(ISO_EIO,
+			              "%s/%s: not a journal that this user wrote; whoever did can repair it "
+			              "by reading a file of this folder, else remove it",
+			              name, files[k]);
 	}
 	return st;
 }

@@ -66,10 +66,9 @@ static int take_rows(struct layout *l, const struct iso_npy *h, const char *path
 	int64_t n = h->n_dim == 2 ? h->dim[1] : 0;
 
 	if (!(n >= 2 && n <= 4) && !(n >= 6 && n <= 8))
-		return iso_refuse(
-			path, "events need an array (n, 7) of x1 y1 z1 x2 y2 z2 in mm and t1 - t2 in ps, "
-			      "(n, 6) without times of flight, (n, 8) with times in ms, or (n, 2), (n, 3), "
-			      "(n, 4) of crystal numbers");
+		return iso_refuse(path, "events need an array (n, 7) of x1 y1 z1 x2 y2 z2 in mm and t1 - t2 "
+		                        "in ps, (n, 6) without times of flight, (n, 8) with times in ms, or "
+		                        "(n, 2), (n, 3), (n, 4) of crystal numbers");
 	for (int i = 0; i < (int)n; i++)
 		put_column(l, n < 6 ? crystals[i] : ends[i], i * h->element.size, h->element);
 	l->time_unit = 1;
@@ -104,9 +103,8 @@ static int check_fields(const struct layout *l, const char *path)
 
 	for (int c = X1; c <= Z2; c++) ends += l->column[c].there;
 	if ((ends == 6 || (ends == 0 && crystals == 2)) && crystals != 1) return ISO_OK;
-	return iso_refuse(
-		path, "records of events need the fields x1 y1 z1 x2 y2 z2, or p1 p2 of three numbers, in "
-		      "mm, or crystal1 crystal2; also dt_ps, time_ms or time_s");
+	return iso_refuse(path, "records of events need the fields x1 y1 z1 x2 y2 z2, or p1 p2 of three "
+	                        "numbers, in mm, or crystal1 crystal2; also dt_ps, time_ms or time_s");
 }
 
 static int take_records(struct layout *l, struct iso_events_info *info, const struct iso_npy *h,

@@ -7,10 +7,8 @@
 #ifndef ISO_HDF5
 int gate_table_read(struct gate_table *t)
 {
-	return iso_refuse(
-		t->path,
-		"this build has no HDF5, which .hdf5 files need; install the library and build Isotome "
-		"from source");
+	return iso_refuse(t->path, "this build has no HDF5, which .hdf5 files need; install the library and "
+	                           "build Isotome from source");
 }
 #endif
 

@@ -374,8 +374,7 @@ int iso_kind_no_data(int code, const char *path)
 	} by_content[ISO_OTHER_FILE + 1] = {
 		[ISO_ARRAY_FILE] = { "an image or an array, and no measured data",
 		                     "command view shows it, 'mu' and 'start' take images, and command mu "
-		                     "makes "
-		                     "an attenuation map of a CT" },
+		                     "makes an attenuation map of a CT" },
 		[ISO_VOLUME_FILE] = { "a DICOM file", "command mu makes an attenuation map of a CT series" },
 		[ISO_RECORDING_FILE] = { "a recording of transducers",
 		                         "the models of optoacoustics reconstruct it, and recon finds one "
@@ -397,11 +396,10 @@ int iso_kind_no_data(int code, const char *path)
 
 	if (!what) return ISO_OK;
 	if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
-		return iso_fail(
-			code,
-			"%s: this is a folder; give a file of it, or a folder of a CT series in DICOM "
-			"to command mu",
-			path);
+		return iso_fail(code,
+		                "%s: this is a folder; give a file of it, or a folder of a CT series in "
+		                "DICOM to command mu",
+		                path);
 	if (k->key) value_of(value, sizeof value, path, k->key);
 	return *value ? iso_fail(code, "%s: this is %s (%s %s); %s", path, what, k->key, value, next)
 	              : iso_fail(code, "%s: this is %s; %s", path, what, next);

@@ -214,11 +214,10 @@ static int number_given(struct layout *l, const iso_event_file *f, const int sig
 		int64_t id = iso_scanner_nearest(&distance, f->scanner, p);
 
 		if (distance > NEAR_MM || id >= RINGS * PER_RING || seen[id])
-			return iso_refuse(
-				f->path,
-				"scanner %s is not the mMR's: it has no crystal of its own within %g mm of "
-				"(%.1f, %.1f, %.1f)",
-				iso_scanner_name(f->scanner), NEAR_MM, p[0], p[1], p[2]);
+			return iso_refuse(f->path,
+			                  "scanner %s is not the mMR's: it has no crystal of its own within "
+			                  "%g mm of (%.1f, %.1f, %.1f)",
+			                  iso_scanner_name(f->scanner), NEAR_MM, p[0], p[1], p[2]);
 		seen[id] = true;
 		set_end(l, f->scanner, i, id);
 	}
@@ -282,8 +281,8 @@ static int get_header(struct header *h)
 		return st;
 	if (span != 1)
 		return iso_refuse(h->text.path,
-		                  "axial compression is %" PRId64 ", must be 1: list mode of other spans is "
-		                  "not read",
+		                  "axial compression is %" PRId64
+		                  ", must be 1: list mode of other spans is not read",
 		                  span);
 	return ISO_OK;
 }

@@ -31,11 +31,10 @@ static int find(const struct iso_kind **k, int code, const char *path)
 	*k = iso_kind_as(path, ISO_RECORDING_FILE);
 	if (!*k) return iso_kind_unknown(code, path, ISO_RECORDING_FILE, code == ISO_EARG);
 	if ((*k)->recording->open) return ISO_OK;
-	return iso_fail(
-		code,
-		"%s: this build has no %s, which %s files need; install the library and build Isotome "
-		"from source",
-		path, (*k)->recording->library, (*k)->suffix);
+	return iso_fail(code,
+	                "%s: this build has no %s, which %s files need; install the library and build "
+	                "Isotome from source",
+	                path, (*k)->recording->library, (*k)->suffix);
 }
 
 void iso_recording_warn(iso_recording *r, const char *fmt, ...)

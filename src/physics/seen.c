@@ -38,11 +38,10 @@ int iso_seen_make(struct seen *s, const char *who, const iso_scanner *c, const d
 
 	memcpy(made.window, own ? window : c->energy_kev, sizeof made.window);
 	if (!made.table && ((made.window[0] == 0 && made.window[1] == 0) || made.resolution == 0))
-		return iso_fail(
-			ISO_EARG,
-			"%s: scanner %s does not say which energies it counts: its description needs a "
-			"line such as `energy: {window_kev: [435, 650], resolution: 0.11}`",
-			who, c->name);
+		return iso_fail(ISO_EARG,
+		                "%s: scanner %s does not say which energies it counts: its description needs "
+		                "a line such as `energy: {window_kev: [435, 650], resolution: 0.11}`",
+		                who, c->name);
 	if (!made.table && !(made.window[0] >= 0 && made.window[0] < made.window[1] && made.window[1] < 1e5))
 		return iso_fail(ISO_EARG,
 		                "%s: energy window %g to %g keV, the first must be below the second", who,
@@ -51,11 +50,10 @@ int iso_seen_make(struct seen *s, const char *who, const iso_scanner *c, const d
 		return iso_fail(ISO_EARG, "%s: energy resolution is %g, must be above 0 and below 1", who,
 		                made.resolution);
 	if (!(iso_seen(&made, WATER_E0) > 1e-3))
-		return iso_fail(
-			ISO_EARG,
-			"%s: the scanner counts %.2g %% of the photons of 511 keV: is its energy window "
-			"right?",
-			who, 100 * iso_seen(&made, WATER_E0));
+		return iso_fail(ISO_EARG,
+		                "%s: the scanner counts %.2g %% of the photons of 511 keV: is its energy "
+		                "window right?",
+		                who, 100 * iso_seen(&made, WATER_E0));
 	*s = made;
 	return ISO_OK;
 }

@@ -38,11 +38,10 @@ static int take_isotope(struct scan *s, const char *image)
 	if (s->isotope && !st && !(s->branching > 0)) st = iso_branching(&s->branching, s->isotope);
 	if (st) return iso_fail(ISO_EINPUT, "%s: its record: %s", image, iso_message());
 	if (!st && !(s->branching > 0))
-		st = iso_fail(
-			ISO_EINPUT,
-			"%s: was reconstructed without 'isotope', by which the decay is corrected and the "
-			"branching fraction known; or, with 'half-life-s', without 'branching'",
-			image);
+		st = iso_fail(ISO_EINPUT,
+		              "%s: was reconstructed without 'isotope', by which the decay is corrected and "
+		              "the branching fraction known; or, with 'half-life-s', without 'branching'",
+		              image);
 	return st;
 }
 
@@ -58,10 +57,10 @@ static int read_scan(struct scan *s, const char *image)
 		return iso_fail(ISO_EINPUT, "%s: has no record of a reconstruction beside it", image);
 	s->scale = json_object_get(json_object_get(s->record, "results"), "scale");
 	if (!s->scale || !unit || strcmp(unit, "counts/mm") != 0)
-		return iso_fail(ISO_EINPUT,
-		                "%s: is in %s, must be in counts/mm, as model ray without 'calibration' "
-		                "makes it",
-		                image, unit ? unit : "no known unit");
+		return iso_fail(
+			ISO_EINPUT,
+			"%s: is in %s, must be in counts/mm, as model ray without 'calibration' makes it",
+			image, unit ? unit : "no known unit");
 	s->duration_s = json_number_value(json_array_get(durations, 0));
 	if (json_array_size(durations) != 1 || !(s->duration_s > 0))
 		return iso_fail(ISO_EINPUT,

@@ -19,10 +19,9 @@ void penalty_help(char *to, size_t size, const struct model *m)
 	if (m->has & MODEL_COUNTS) {
 		snprintf(to, size,
 		         "rdp:BETA[,gamma=2,epsilon=E] (relative differences), quadratic:BETA, "
-		         "logcosh:BETA[,s=S], "
-		         "huber:BETA[,delta=D], tv:BETA[,eta=E]; rel=B in place of BETA is a strength "
-		         "without unit, 0.05 to "
-		         "0.5 are usual. pdhg and spdhg: tv:BETA, not smoothed");
+		         "logcosh:BETA[,s=S], huber:BETA[,delta=D], tv:BETA[,eta=E]; rel=B in place of BETA "
+		         "is a strength without unit, 0.05 to 0.5 are usual. pdhg and spdhg: tv:BETA, not "
+		         "smoothed");
 		return;
 	}
 	for (int i = 0; (k = iso_penalty(i)) && n < size; i++)
@@ -106,11 +105,11 @@ static int parse_item(struct penalties *p, const char *item, size_t length)
 	double v;
 
 	if (!iso_number(&v, equals ? equals + 1 : item, digits))
-		return iso_fail(
-			ISO_EARG,
-			"'penalty' is '%s': '%.*s' is no %s; expected %s:BETA or %s:rel=B, then its own "
-			"parameters",
-			p->text, (int)length, item, equals ? "number behind =" : "number", k->name, k->name);
+		return iso_fail(ISO_EARG,
+		                "'penalty' is '%s': '%.*s' is no %s; expected %s:BETA or %s:rel=B, then its "
+		                "own parameters",
+		                p->text, (int)length, item, equals ? "number behind =" : "number", k->name,
+		                k->name);
 	if (!equals) return set_strength(p, &p->beta, "BETA", v);
 	if (name == 3 && strncmp(item, "rel", 3) == 0) return set_strength(p, &p->relative, "rel", v);
 	for (const struct term *t = k->term; t->name; t++)

@@ -24,9 +24,8 @@ static int refuse(const char *path)
 	if (st) return st;
 	if (stat(path, &s) == 0 && S_ISDIR(s.st_mode))
 		return iso_refuse(path, "a folder; give a file of measured data");
-	return iso_refuse(path,
-	                  "does not tell a model, as events, strip events, recordings of transducers and "
-	                  "system matrices do; name the model");
+	return iso_refuse(path, "does not tell a model, as events, strip events, recordings of transducers "
+	                        "and system matrices do; name the model");
 }
 
 /* Whether its first events can be read as those of strips; ISO_ENOMEM where that can't be told. */
@@ -71,9 +70,8 @@ static int of_array(struct told *t, const char *path)
 	if ((st = iso_peek(&head, path))) return st;
 	if (head.n_dim == 2 && head.dim[1] == 2) return ISO_OK;
 	if (head.n_dim == 2 && head.dim[1] == 3)
-		return iso_refuse(
-			path, "rows of 3 numbers are events of model strip, or crystal numbers with times "
-			      "of model ray; name the model");
+		return iso_refuse(path, "rows of 3 numbers are events of model strip, or crystal numbers "
+		                        "with times of model ray; name the model");
 	return refuse(path);
 }
 

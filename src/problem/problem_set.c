@@ -212,9 +212,8 @@ int iso_problem_set_srm(iso_problem *p, const iso_srm *m)
 	int st;
 
 	if (!m->at || m->n == 0) /* none was made yet, or iso_srm_peek has left it in the file */
-		return iso_fail(ISO_EARG,
-		                "'srm': the matrix has no elements: iso_srm_threshold makes its table, "
-		                "iso_srm_read reads one");
+		return iso_fail(ISO_EARG, "'srm': the matrix has no elements: iso_srm_threshold makes its "
+		                          "table, iso_srm_read reads one");
 	if (!(st = give(&g, p, "srm", ISO_TAKES_MATRIX, m))) g->srm = m;
 	return st;
 }

@@ -25,27 +25,26 @@ static void own_params(struct settings *s, const struct model *m)
 		  .goes = TAKES_COUNTS, .absent = s->words.subsets,
 		  .help = "parts of the data, taken in turn" },
 		{ 0, "subset-rule", .text = &s->rule, .words = rules, .value = "RULE", .goes = TAKES_COUNTS,
-		  .help = "interleaved: subset b holds events b, b+K, b+2K, ...; blocks: consecutive "
-		          "events; random: events drawn at random. For srm the rule is for "
-		          "directions: mod, groups (4 x 4 neighbours together) or random" },
+		  .help = "interleaved: subset b holds events b, b+K, b+2K, ...; blocks: consecutive events; "
+		          "random: events drawn at random. For srm the rule is for directions: mod, groups "
+		          "(4 x 4 neighbours together) or random" },
 		{ 0, "seed", .integer = &s->seed, .value = "N", .min = 0, .max = 9e15, .goes = TAKES_COUNTS,
-		  .help = "seed of 'subset-rule' random, and of methods that take subsets in random "
-		          "order" },
+		  .help = "seed of 'subset-rule' random, and of methods that take subsets in random order" },
 		{ 0, "sens", .text = &s->sens, .file = OPT_READS, .takes = ISO_TAKES_ARRAY,
 		  .value = "FILE|none", .or_word = "none", .absent = "from 'scanner'", .goes = TAKES_COUNTS,
 		  .help = "sensitivity image, without 'psf'; none: 1 everywhere" },
 		{ 0, "sens-floor", .real = &s->sens_floor, .value = "F", .min = 0, .max = 1,
 		  .goes = TAKES_COUNTS,
-		  .help = "a voxel that hardly any line crosses gets no activity. Its sensitivity is below "
-		          "F of its neighbours' and of its plane's median; 0: all voxels get some" },
+		  .help = "a voxel that hardly any line crosses gets no activity. Its sensitivity is below F "
+		          "of its neighbours' and of its plane's median; 0: all voxels get some" },
 		{ 0, "start", .text = &s->start, .file = OPT_READS, .takes = ISO_TAKES_ARRAY, .value = "FILE",
 		  .goes = TAKES_START, .absent = s->words.start, .help = "start image" },
 		{ 0, "filter", .text = &s->filter_text, .value = "FILTER", .goes = TAKES_COUNTS,
 		  .help = "gaussian:MM, gaussian:X,Y,Z, median:N or none, after the last iteration" },
 		{ 0, "filter-every", .integer = &s->filter_every, .value = "N", .min = 1, .max = 1e6,
 		  .absent = "once, at the end", .goes = TAKES_FILTER_EVERY, .with = "filter",
-		  .help = "filter after every N iterations; the next iteration starts from the "
-		          "filtered image" },
+		  .help = "filter after every N iterations; the next iteration starts from the filtered "
+		          "image" },
 		{ 0, "save-every", .integer = &s->save_every, .value = "N", .min = 0, .max = 1e6,
 		  .goes = TAKES_ITERATIONS | TAKES_FILES,
 		  .help = "also write the image after every N iterations (x_it005.nii)" },
@@ -63,21 +62,18 @@ static void other_params(struct settings *s, struct model_stream *at)
 {
 	const struct opt stream[] = {
 		{ 0, "stream", .flag = &at->on,
-		  .help = "leave the events on disk, even if they fit in memory, and read them in "
-		          "blocks" },
+		  .help = "leave the events on disk, even if they fit in memory, and read them in blocks" },
 		{ 0, "block", .integer = &at->block, .value = "N", .min = 1, .max = 1e12,
 		  .absent = "chosen by the memory", .help = "like 'stream', with N events at a time" },
 		{ 0, "scratch", .text = &at->scratch, .file = OPT_PLACE, .value = "FOLDER",
 		  .help = "like 'stream', from a copy in FOLDER that is sorted by subset and has all "
-		          "factors. The copy takes at most 40 bytes an event, and is removed at the "
-		          "end" },
+		          "factors. The copy takes at most 40 bytes an event, and is removed at the end" },
 		{ 0 },
 	};
 
 	const struct opt stop[] = {
 		{ 0, "resume", .flag = &s->resume, .transient = true, .goes = TAKES_FILES,
-		  .help = "continue from OUTPUT.ckpt; start from the beginning if the file does not "
-		          "exist" },
+		  .help = "continue from OUTPUT.ckpt; start from the beginning if the file does not exist" },
 		{ 0, "checkpoint-minutes", .real = &s->checkpoint_minutes, .value = "M", .min = 0, .max = 1e6,
 		  .unit = "min", .goes = TAKES_FILES,
 		  .help = "shortest time between two checkpoints; 0: write one after every update" },

@@ -30,30 +30,29 @@ struct opt_set map_params(struct penalties *p, const struct model *m, const stru
 		{ 0, "kappa", .text = &p->kappa, .file = OPT_READS, .takes = ISO_TAKES_ARRAY,
 		  .value = "FILE|auto", .or_word = "auto", .absent = "1 everywhere", .goes = TAKES_PAIRS,
 		  .with = "penalty",
-		  .help = "image that weights the penalty; each pair of voxels is weighted by both "
-		          "values. auto: computed from the data, so that the resolution is nearly "
-		          "the same everywhere" },
+		  .help = "image that weights the penalty; each pair of voxels is weighted by both values. "
+		          "auto: computed from the data, so that the resolution is nearly the same "
+		          "everywhere" },
 		{ 0, "unseen", .text = &p->unseen, .words = unseen, .value = "WORD", .goes = TAKES_UNSEEN,
-		  .help = "what to do with voxels without sensitivity. drop: they are no neighbours "
-		          "of any voxel; keep: they are neighbours of value 0, as in STIR without "
-		          "kappa" },
+		  .help = "what to do with voxels without sensitivity. drop: they are no neighbours of any "
+		          "voxel; keep: they are neighbours of value 0, as in STIR without kappa" },
 		{ 0, "bowsher", .text = &p->bowsher, .file = OPT_FIRST, .takes = ISO_TAKES_ARRAY,
 		  .value = "FILE[,N]", .goes = TAKES_PAIRS, .with = "penalty",
-		  .help = "anatomical image on the grid. Only the N neighbours of a voxel that are "
-		          "most alike in this image count (7 of 26; 3 of 8 in one plane)" },
+		  .help = "anatomical image on the grid. Only the N neighbours of a voxel that are most "
+		          "alike in this image count (7 of 26; 3 of 8 in one plane)" },
 		{ 0, "step", .real = &p->step, .value = "A", .min = 1e-6, .max = 100, .absent = "1",
 		  .goes = TAKES_STEP, .help = "length of a step of svrg, saga, bsrem" },
 		{ 0, "relax", .real = &p->relax, .value = "E", .min = 0, .max = 1e6,
 		  .absent = "the step falls to a fiftieth by the last pass", .goes = TAKES_RELAX,
-		  .help = "for bsrem: shrink the step as 1/(1 + E passes); 0: do not shrink the "
-		          "step. By default bsrem came within 1 % of the maximum in 60 passes with "
-		          "13 counts a voxel or more; with 4 counts a voxel it came within 3 to 5 %, "
-		          "where svrg took 21 to 35 passes" },
+		  .help = "for bsrem: shrink the step as 1/(1 + E passes); 0: do not shrink the step. By "
+		          "default bsrem came within 1 % of the maximum in 60 passes with 13 counts a voxel "
+		          "or more; with 4 counts a voxel it came within 3 to 5 %, where svrg took 21 to 35 "
+		          "passes" },
 		{ 0, "kernel", .text = &p->kernel, .file = OPT_FIRST, .takes = ISO_TAKES_ARRAY,
 		  .value = "FILE[,FILE...]", .goes = TAKES_KERNEL,
-		  .help = "for kem: images of features on the grid, from which Isotome makes each "
-		          "voxel's kernel. Then k=48 (voxels of a kernel), radius=3 (of the window), "
-		          "sigma=1, each after a comma" },
+		  .help = "for kem: images of features on the grid, from which Isotome makes each voxel's "
+		          "kernel. Then k=48 (voxels of a kernel), radius=3 (of the window), sigma=1, each "
+		          "after a comma" },
 		{ 0 },
 	};
 	int last = (int)(sizeof opts / sizeof *opts) - 2;

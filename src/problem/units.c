@@ -25,9 +25,9 @@ struct opt_set units_params(struct units *u)
 		{ 0, "calibration", .text = &u->calibration, .file = OPT_MAY_READ,
 		  .value = "FILE|K|" OF_EVENTS, .or_word = OF_EVENTS, .or_number = true,
 		  .goes = TAKES_COUNTS | MODEL_UNITS, .absent = "none: the image is in counts/mm",
-		  .help = "calibration of the scanner, for an image in Bq/ml at the start of the "
-		          "scan: a file of 'isotome calibrate', its number K, or the word events "
-		          "for the factor in the events' file" },
+		  .help = "calibration of the scanner, for an image in Bq/ml at the start of the scan: a "
+		          "file of 'isotome calibrate', its number K, or the word events for the factor in "
+		          "the events' file" },
 		{ 0, "branching", .real = &u->branching_option, .goes = MODEL_UNITS, .value = "F",
 		  .min = 1e-6, .max = 1, .absent = "the isotope's", .help = "positrons per decay" },
 		{ 0, "started-at", .text = &u->started_at, .goes = MODEL_UNITS, .value = "TIME",
@@ -43,8 +43,8 @@ struct opt_set units_params(struct units *u)
 		  .value = "MBQ", .min = 0, .max = 1e9,
 		  .help = "activity that stayed in the syringe, at the time 'injected-at'" },
 		{ 0, "injected-at", .text = &u->injected_at, .goes = MODEL_UNITS, .value = "TIME",
-		  .help = "time of the injection; without a date Isotome takes the time within 12 "
-		          "hours of 'started-at', also across midnight" },
+		  .help = "time of the injection; without a date Isotome takes the time within 12 hours of "
+		          "'started-at', also across midnight" },
 		{ 0 },
 	};
 
@@ -83,8 +83,9 @@ static int check_branching(iso_problem *p)
 	if (u->branching > 0) return ISO_OK;
 	if (p->s.frames.isotope) return iso_branching(&u->branching, p->s.frames.isotope);
 	return u->calibration
-	               ? iso_fail(ISO_EARG, "'calibration' needs the branching fraction: give 'isotope', or "
-	                                    "'branching'")
+	               ? iso_fail(
+				 ISO_EARG,
+				 "'calibration' needs the branching fraction: give 'isotope', or 'branching'")
 	               : ISO_OK;
 }
 
@@ -195,11 +196,10 @@ static int compare(const char *path, const json_t *made_with, const json_t *here
 		const json_t *own = json_object_get(here, key);
 
 		if (!same(value, own))
-			return iso_fail(
-				ISO_EARG,
-				"%s: the calibration was made with '%s' %s, this run has %s; 'calibration' K "
-				"takes its number alone",
-				path, key, words(a, sizeof a, value), words(b, sizeof b, own));
+			return iso_fail(ISO_EARG,
+			                "%s: the calibration was made with '%s' %s, this run has %s; "
+			                "'calibration' K takes its number alone",
+			                path, key, words(a, sizeof a, value), words(b, sizeof b, own));
 	}
 	return ISO_OK;
 }
@@ -231,9 +231,8 @@ static int check_durations(const iso_problem *p)
 
 	for (int k = 0; k < f->n; k++)
 		if (!isfinite(frames_end_s(f, k)))
-			return iso_fail(ISO_EARG,
-			                "'calibration' needs the length of the scan, which the data do not "
-			                "say: give 'duration-s'");
+			return iso_fail(ISO_EARG, "'calibration' needs the length of the scan, which the "
+			                          "data do not say: give 'duration-s'");
 	return ISO_OK;
 }
 
@@ -243,9 +242,8 @@ static void warn(iso_problem *p)
 	double uptake_s;
 
 	if (!(p->s.frames.half_life_s > 0))
-		record_warn(p->record,
-		            "without 'isotope' or 'half-life-s' Bq/ml are means over the frame, not those at "
-		            "the start of the scan");
+		record_warn(p->record, "without 'isotope' or 'half-life-s' Bq/ml are means over the frame, "
+		                       "not those at the start of the scan");
 	if (u->suv && !iso_seconds_between(&uptake_s, u->injected_at, u->started_at) && uptake_s < 0)
 		record_warn(p->record, "'injected-at' is %g s after 'started-at'", -uptake_s);
 }

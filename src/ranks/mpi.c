@@ -74,8 +74,7 @@ static int begin(const void *comm)
 	if (comm)
 		return iso_fail(ISO_EDEVICE,
 		                "MPI: a communicator was given, but %s, which libisotome_mpi.so uses, was "
-		                "not begun: the "
-		                "communicator is of another MPI",
+		                "not begun: the communicator is of another MPI",
 		                text);
 	if (!(st = check("start", MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level)))) atexit(finish);
 	return st;

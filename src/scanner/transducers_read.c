@@ -39,11 +39,10 @@ static int read_rings(struct iso_transducers *t, const struct conf_node *node)
 	r.polar_first = r.polar_step / 2;
 	if (iso_conf_find(node, "polar_deg")) {
 		if (r.rings > 1 ? !(polar[0] < polar[1]) : polar[0] != polar[1])
-			return iso_conf_fail(
-				node,
-				"polar_deg goes from %g to %g, must be the angles of the first and "
-				"the last ring, rising (one ring: both the same)",
-				polar[0], polar[1]);
+			return iso_conf_fail(node,
+			                     "polar_deg goes from %g to %g, must be the angles of the first "
+			                     "and the last ring, rising (one ring: both the same)",
+			                     polar[0], polar[1]);
 		r.polar_first = polar[0] * DEGREE;
 		r.polar_step = r.rings > 1 ? (polar[1] - polar[0]) * DEGREE / (double)(r.rings - 1) : M_PI;
 	}

@@ -97,10 +97,10 @@ static int take_ring(struct scene *s, const struct iso_scatter *p)
 
 	s->scanner = c;
 	if (c->kind != ISO_CYLINDER && c->kind != ISO_DETECTORS)
-		return iso_fail(ISO_EARG,
-		                "scatter: scanner %s has no crystals on a cylinder: scatter is estimated "
-		                "for rings",
-		                c->name);
+		return iso_fail(
+			ISO_EARG,
+			"scatter: scanner %s has no crystals on a cylinder: scatter is estimated for rings",
+			c->name);
 	s->min_angle = iso_scanner_min_angle(c);
 	s->most_z = c->pairs.max_axial;
 	if (!(p->tof_fwhm_ps >= 0 && p->tof_fwhm_ps < 1e5))
@@ -153,8 +153,8 @@ static int take_volume(struct scene_volume *v, const struct iso_array *a, double
 	for (int64_t i = 0; i < a->n; i++) {
 		if (!(a->v[i] >= 0 && isfinite(a->v[i])))
 			return iso_fail(ISO_EINPUT,
-			                "scatter: voxel %" PRId64 " of %s is %g, must be finite and not "
-			                "negative",
+			                "scatter: voxel %" PRId64
+			                " of %s is %g, must be finite and not negative",
 			                i, what, (double)a->v[i]);
 		v->v[i] = (float)((double)a->v[i] * scale);
 	}
@@ -261,20 +261,19 @@ static int check_matter(const struct scene *s, const struct scene_volume *q)
 		if (q->v[i] <= (float)EMPTY) continue;
 		voxel_centre(at, q, i);
 		if (hypot((double)at[0], (double)at[1]) > s->rho)
-			return iso_fail(
-				ISO_EARG,
-				"scatter: the map has matter %.4g mm from the axis, at z = %.4g mm: the "
-				"object reaches the ring of radius %.4g mm",
-				hypot((double)at[0], (double)at[1]), (double)at[2] + s->middle, s->rho);
+			return iso_fail(ISO_EARG,
+			                "scatter: the map has matter %.4g mm from the axis, at z = %.4g mm: "
+			                "the object reaches the ring of radius %.4g mm",
+			                hypot((double)at[0], (double)at[1]), (double)at[2] + s->middle,
+			                s->rho);
 	}
 	most *= water_mu(WATER_E0);
 	if (!(sum > 0)) return iso_fail(ISO_EARG, "scatter: the attenuation map is 0 everywhere");
 	if (most > MU_MOST)
-		return iso_fail(
-			ISO_EARG,
-			"scatter: the attenuation map goes up to %.3g, must be 1/mm and at most %g: is "
-			"it 1/cm?",
-			most, MU_MOST);
+		return iso_fail(ISO_EARG,
+		                "scatter: the attenuation map goes up to %.3g, must be 1/mm and at most %g: "
+		                "is it 1/cm?",
+		                most, MU_MOST);
 	return ISO_OK;
 }
 
@@ -360,12 +359,11 @@ static int check_overlap(const struct scene_volume *q, const struct scene_volume
 {
 	for (int a = 0; a < 3; a++)
 		if (q->low[a] >= high_end(f, a) || f->low[a] >= high_end(q, a))
-			return iso_fail(
-				ISO_EARG,
-				"scatter: the image, %c = %.4g to %.4g mm, and the attenuation map, %.4g to "
-				"%.4g mm, do not overlap",
-				"xyz"[a], (double)f -> low[a], (double)high_end(f, a), (double)q -> low[a],
-				(double)high_end(q, a));
+			return iso_fail(ISO_EARG,
+			                "scatter: the image, %c = %.4g to %.4g mm, and the attenuation map, "
+			                "%.4g to %.4g mm, do not overlap",
+			                "xyz"[a], (double)f -> low[a], (double)high_end(f, a),
+			                (double)q -> low[a], (double)high_end(q, a));
 	return ISO_OK;
 }
 

@@ -17,11 +17,10 @@ static int check_object(const struct iso_array *mu, double gap)
 		           ((double)(i / g->n[0] % g->n[1]) - .5 * (double)(g->n[1] - 1)) * g->voxel[1];
 
 		if (mu->v[i] > 0 && fabs(y) > .5 * gap)
-			st = iso_fail(
-				ISO_EINPUT,
-				"simulate: the map has matter at y = %.4g mm: the object reaches the heads, "
-				"which are %.4g mm apart",
-				y, gap);
+			st = iso_fail(ISO_EINPUT,
+			              "simulate: the map has matter at y = %.4g mm: the object reaches the "
+			              "heads, which are %.4g mm apart",
+			              y, gap);
 	}
 	return st;
 }

@@ -138,9 +138,8 @@ int iso_panel_simulate_open(run **out, iso_ctx *ctx, const struct iso_panel_simu
 	r->panels = p->scanner ? iso_scanner_panels(p->scanner) : NULL;
 	if (!r->panels || !p->activity || !(p->randoms >= 0 && p->randoms < 1) ||
 	    !(p->counts > 0 || p->decays > 0))
-		st = iso_fail(ISO_EARG,
-		              "simulate: needs a scanner of two panels, an activity, counts or decays, "
-		              "and a share of randoms from 0 to below 1");
+		st = iso_fail(ISO_EARG, "simulate: needs a scanner of two panels, an activity, counts or "
+		                        "decays, and a share of randoms from 0 to below 1");
 	else if (!(st = iso_panel_scan_create(&r->scan, ctx, r->panels, &p->transport, p->activity, p->mu,
 	                                      p->rayleigh))) {
 		ISO_HOST(&r->scan.room, r->e, PIECE);

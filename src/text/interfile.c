@@ -281,10 +281,10 @@ int iso_interfile_beside(char out[PATH_MAX], const struct iso_interfile *h, cons
 
 	if (st) return st;
 	if (*name == '/' || strstr(name, ".."))
-		return iso_refuse(h->path,
-		                  "%s is '%.200s'; a file beside it was expected, without '/' in front and "
-		                  "'..'",
-		                  key, name);
+		return iso_refuse(
+			h->path,
+			"%s is '%.200s'; a file beside it was expected, without '/' in front and '..'", key,
+			name);
 	if (snprintf(out, PATH_MAX, "%.*s%s", folder, h->path, name) >= PATH_MAX)
 		return iso_refuse(h->path, "%s is too long", key);
 	return ISO_OK;
@@ -330,11 +330,11 @@ static int get_element(struct iso_element *e, const struct iso_interfile *h)
 	for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
 		if (iso_same_word(format, formats[i].word)) e->kind = formats[i].kind;
 	if (!iso_element_known(*e))
-		return iso_refuse(h->path,
-		                  "number format is '%.60s' of %" PRId64
-		                  " bytes per pixel, known are float (4, 8), signed and unsigned integer "
-		                  "(1, 2, 4, 8)",
-		                  format, size);
+		return iso_refuse(
+			h->path,
+			"number format is '%.60s' of %" PRId64
+			" bytes per pixel, known are float (4, 8), signed and unsigned integer (1, 2, 4, 8)",
+			format, size);
 	if (order && e->big_endian && !iso_same_word(order, "bigendian"))
 		return iso_refuse(
 			h->path, "imagedata byte order is '%.60s', must be LITTLEENDIAN or BIGENDIAN", order);
@@ -359,11 +359,10 @@ int iso_interfile_data(struct iso_interfile_data *d, const struct iso_interfile 
 
 static int unknown_position(const struct iso_interfile *h, const char *text)
 {
-	return iso_refuse(
-		h->path,
-		"patient position '%.60s' is not known: HFS, HFP, FFS, FFP, or head_in, feet_in with "
-		"supine, prone were expected",
-		text);
+	return iso_refuse(h->path,
+	                  "patient position '%.60s' is not known: HFS, HFP, FFS, FFP, or head_in, feet_in "
+	                  "with supine, prone were expected",
+	                  text);
 }
 
 /* STIR's axes, for a patient HFS, are L P I; HFP R A I; FFS R P S; FFP L A S. */

@@ -96,9 +96,8 @@ static int parent(const char *path, const struct iso_apart *a, struct iso_pipe p
 	struct outcome o;
 
 	if (!iso_apart_pass(p, &o, sizeof o))
-		return a->pass ? iso_refuse(path,
-		                            "a damaged file, on which the HDF5 library fails (or it has no "
-		                            "memory)")
+		return a->pass ? iso_refuse(path, "a damaged file, on which the HDF5 library fails (or it "
+		                                  "has no memory)")
 		               : iso_fail(ISO_ENOMEM,
 		                          "%s: the HDF5 library failed to write it: it has no memory", path);
 	o.message[sizeof o.message - 1] = '\0';

@@ -31,11 +31,10 @@ static int check_name(const char *path)
 
 	for (const char *c = name; *c; c++) good = good && (unsigned char)*c >= ' ' && *c != '#' && *c != 127;
 	return good ? ISO_OK
-	            : iso_fail(
-			      ISO_EARG,
-			      "%s: a CASToR header can't name files with '#', '..' or control characters, or "
-			      "a blank or dot first",
-			      path);
+	            : iso_fail(ISO_EARG,
+	                       "%s: a CASToR header can't name files with '#', '..' or control characters, "
+	                       "or a blank or dot first",
+	                       path);
 }
 
 int iso_castor_create(iso_event_writer *w, const char *path, int64_t bytes)

@@ -247,11 +247,10 @@ static int choose_syntax(struct walk *w, const struct dicom_slice *s)
 {
 	if (!s->syntax[0]) return damaged(w->path, &tags[SYNTAX], "is missing", "");
 	if (strcmp(s->syntax, DEFLATED) == 0 || strcmp(s->syntax, BIG_ENDIAN_ORDER) == 0)
-		return iso_refuse(
-			w->path,
-			"(0002,0010) transfer syntax %s (%s): explicit or implicit little-endian was "
-			"expected; 'gdcmconv -w' rewrites a file",
-			s->syntax, syntax_name(s->syntax));
+		return iso_refuse(w->path,
+		                  "(0002,0010) transfer syntax %s (%s): explicit or implicit little-endian "
+		                  "was expected; 'gdcmconv -w' rewrites a file",
+		                  s->syntax, syntax_name(s->syntax));
 	w->implicit = strcmp(s->syntax, IMPLICIT) == 0;
 	return ISO_OK;
 }

@@ -130,14 +130,13 @@ static int check_odd(const struct dicom_series *s, const char *path, bool named)
 	if (k == s->n) return ISO_OK;
 	if (stat(path, &info) != 0) return iso_refuse(path, "%s", strerror(errno));
 	if (info.st_size == 0)
-		return iso_refuse(path,
-		                  "empty, and named as the slices beside it are: copy it again, or move it "
-		                  "out of the folder");
-	return iso_refuse(path,
-	                  "no DICOM file (%" PRId64
-	                  " bytes), and named as the slices beside it are: copy it again, or move "
-	                  "it out of the folder",
-	                  (int64_t)info.st_size);
+		return iso_refuse(path, "empty, and named as the slices beside it are: copy it again, or "
+		                        "move it out of the folder");
+	return iso_refuse(
+		path,
+		"no DICOM file (%" PRId64
+		" bytes), and named as the slices beside it are: copy it again, or move it out of the folder",
+		(int64_t)info.st_size);
 }
 
 /* ---- which of them belong to it ---- */

@@ -110,11 +110,10 @@ static int check_folder(const char *name, bool force)
 
 	if (others < 0) return iso_fail_errno(name, "read");
 	if (others > 0)
-		return iso_fail(
-			ISO_EARG,
-			"%s holds other files than a series that was written here, such as %s; name a folder "
-			"that is not there yet",
-			name, other);
+		return iso_fail(ISO_EARG,
+		                "%s holds other files than a series that was written here, such as %s; name "
+		                "a folder that is not there yet",
+		                name, other);
 	if (files > 0 && !force)
 		return iso_fail(ISO_EARG, "%s holds a series of %d files already; 'force' replaces it", name,
 		                files);
@@ -320,10 +319,10 @@ static int check_place(const struct iso_grid *g, const char *folder)
 	}
 	/* rounding of the positions must not bring slices closer */
 	if (g->n[2] > 1 && !(g->voxel[2] > 1.001 * DICOM_CLOSEST))
-		return iso_fail(ISO_EARG,
-		                "%s: slices are %g mm apart; those of a DICOM series must be more than %g mm "
-		                "apart",
-		                folder, g->voxel[2], DICOM_CLOSEST);
+		return iso_fail(
+			ISO_EARG,
+			"%s: slices are %g mm apart; those of a DICOM series must be more than %g mm apart",
+			folder, g->voxel[2], DICOM_CLOSEST);
 	return ISO_OK;
 }
 

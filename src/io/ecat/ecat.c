@@ -154,10 +154,8 @@ static int read_main(struct ecat *e)
 
 	if (st) return st;
 	if (!iso_ecat_begins(head, BLOCK))
-		return iso_refuse(
-			e->path,
-			"no ECAT 7 file: does not begin with MATRIX7; of an Interfile image name the "
-			".hv header");
+		return iso_refuse(e->path, "no ECAT 7 file: does not begin with MATRIX7; of an Interfile "
+		                           "image name the .hv header");
 	if ((st = check_type(e, (int)get(head + FILE_TYPE, 'i', 2)))) return st;
 	e->calibration = get(head + CALIBRATION, 'f', 4);
 	if (!(isfinite(e->calibration) && e->calibration >= 0))
@@ -287,8 +285,8 @@ static int read_subheader(struct ecat *e, int64_t k)
 	if (!isfinite(m->scale)) return iso_refuse(e->path, "scale factor %g", m->scale);
 	if (bytes > e->size - m->at - BLOCK)
 		return iso_refuse(e->path,
-		                  "frame %d has %" PRId64 " bytes from byte %" PRId64 " on, the file has "
-		                  "%" PRId64,
+		                  "frame %d has %" PRId64 " bytes from byte %" PRId64
+		                  " on, the file has %" PRId64,
 		                  frame_of(m), bytes, m->at + BLOCK, e->size);
 	return ISO_OK;
 }

@@ -177,11 +177,10 @@ static int make_room(struct writer *w, const char *path)
 
 	/* traces begin at the laser pulse there: a later first sample has so many zeros before it */
 	if (!iso_recording_lead(&w->lead, t))
-		return iso_fail(
-			ISO_EARG,
-			"%s: the first sample is %g steps after the laser pulse; IPASC files begin at the "
-			"pulse, so it must be a whole number of at least 0",
-			path, t->first_us / t->dt_us);
+		return iso_fail(ISO_EARG,
+		                "%s: the first sample is %g steps after the laser pulse; IPASC files begin "
+		                "at the pulse, so it must be a whole number of at least 0",
+		                path, t->first_us / t->dt_us);
 	w->samples = w->lead + t->samples;
 	w->plane = size_alloc(t->n, w->samples * (int64_t)sizeof *w->plane);
 	w->y = size_alloc(t->n, t->samples * (int64_t)sizeof *w->y);

@@ -168,8 +168,7 @@ static int check_name(const char *path)
 	return good ? ISO_OK
 	            : iso_fail(ISO_EARG,
 	                       "%s: an Interfile header can't name files with ';', '..' or control "
-	                       "characters, or a "
-	                       "blank first",
+	                       "characters, or a blank first",
 	                       path);
 }
 

@@ -351,16 +351,15 @@ static void judge_meaning(struct layout *l, struct iso_events_info *i, const str
 {
 	static const char *const why[] = {
 		[INTERFILE_COUNTS] = NULL,
-		[INTERFILE_GROWING] = "values are counts, because they grow with the number of crystal pairs "
-				      "of a bin, %s, though they are not whole numbers ('bins' "
-				      "line-integrals changes that)",
+		[INTERFILE_GROWING] =
+			"values are counts, because they grow with the number of crystal pairs of a bin, %s, "
+			"though they are not whole numbers ('bins' line-integrals changes that)",
 		[INTERFILE_INTEGRALS] =
-			"values are line integrals, because they are not whole numbers and do "
-			"not grow with the number of crystal pairs of a bin, %s ('bins' "
-			"counts changes that)",
-		[INTERFILE_UNCLEAR] = "values are counts, though they are not whole numbers and do not "
-				      "clearly grow with the number of crystal pairs of a bin, %s ('bins' "
-				      "line-integrals changes that)",
+			"values are line integrals, because they are not whole numbers and do not grow with "
+			"the number of crystal pairs of a bin, %s ('bins' counts changes that)",
+		[INTERFILE_UNCLEAR] =
+			"values are counts, though they are not whole numbers and do not clearly grow with "
+			"the number of crystal pairs of a bin, %s ('bins' line-integrals changes that)",
 	};
 	enum interfile_meaning m = iso_interfile_meaning(s);
 	char pairs[48];
@@ -388,11 +387,11 @@ static int judge_negative(struct layout *l, struct iso_events_info *i, const str
 		                  "takes 0 for them, 'negative' keep leaves them",
 		                  bins, share,
 		                  how == REFUSE ? "" : ", as after a subtraction of randoms or scatter");
-	iso_interfile_tell(i->warning, sizeof i->warning,
-	                   how == KEEP ? "%.3g %% of the bins are negative, %.3g %% of the sum, and stay so"
-	                               : "%.3g %% of the bins are negative, %.3g %% of the sum; 0 is taken "
-	                                 "for them",
-	                   bins, share);
+	iso_interfile_tell(
+		i->warning, sizeof i->warning,
+		how == KEEP ? "%.3g %% of the bins are negative, %.3g %% of the sum, and stay so"
+			    : "%.3g %% of the bins are negative, %.3g %% of the sum; 0 is taken for them",
+		bins, share);
 	return ISO_OK;
 }
 

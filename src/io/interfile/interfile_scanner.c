@@ -246,11 +246,10 @@ static int take_line(double *place, bool *seen, const struct interfile_scanner *
 	int64_t all = s->rings * s->detectors;
 
 	if ((n != 5 && n != 6) || (n == 6 && v[2] != 0))
-		return iso_fail(
-			ISO_EINPUT,
-			"%s:%d: 'ring detector x y z' was expected, or 'ring detector layer x y z' of "
-			"layer 0",
-			path, line);
+		return iso_fail(ISO_EINPUT,
+		                "%s:%d: 'ring detector x y z' was expected, or 'ring detector layer x y z' "
+		                "of layer 0",
+		                path, line);
 	if (!(v[0] >= 0 && v[0] < (double)s->rings && v[0] == floor(v[0]) && v[1] >= 0 &&
 	      v[1] < (double)s->detectors && v[1] == floor(v[1])))
 		return iso_fail(ISO_EINPUT,

@@ -35,11 +35,10 @@ int iso_interfile_fits(const char *path, const char *like, bool any_tof)
 		return iso_refuse(path, "projection data, one value a bin; %s is no projection data", like);
 	if ((st = read_bins(&a, path)) || (st = read_bins(&b, like))) return st;
 	if (iso_interfile_bins_same(&a, &b) && (any_tof || a.tof_bins == b.tof_bins)) return ISO_OK;
-	return iso_refuse(
-		path,
-		"its bins are not those of %s: segments, ring differences, views, axial, tangential and TOF "
-		"positions must be the same, in the same order",
-		like);
+	return iso_refuse(path,
+	                  "its bins are not those of %s: segments, ring differences, views, axial, "
+	                  "tangential and TOF positions must be the same, in the same order",
+	                  like);
 }
 
 /* n values from number `first` on of an open file. */

@@ -73,11 +73,10 @@ static void add_step(struct recipe *r, struct yardl *y, int type, int what)
 	if (r->steps == STEPS || (k != YARDL_BYTE && k != YARDL_UNSIGNED && k != YARDL_SIGNED &&
 	                          k != YARDL_FLOAT32 && k != YARDL_FLOAT64)) {
 		if (!y->status)
-			y->status = iso_refuse(
-				y->path,
-				"schema: an event whose part '%s' is no number: PETSIRD 0.6 or later was "
-				"expected",
-				y->type[type].name);
+			y->status = iso_refuse(y->path,
+			                       "schema: an event whose part '%s' is no number: PETSIRD 0.6 "
+			                       "or later was expected",
+			                       y->type[type].name);
 		return;
 	}
 	r->varints = r->varints && (k == YARDL_UNSIGNED || k == YARDL_SIGNED);

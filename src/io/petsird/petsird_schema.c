@@ -46,21 +46,20 @@ static const char *const types[] = {
 	"ReplicatedDetectorModule = ReplicatedObject<DetectorModule>",
 
 	/* the scanner */
-	"DetectorModule: detectingElements ReplicatedBoxSolidVolume, "
-	"nonDetectingElements *ReplicatedGenericSolidVolume",
+	"DetectorModule: detectingElements ReplicatedBoxSolidVolume, nonDetectingElements "
+	"*ReplicatedGenericSolidVolume",
 	"ScannerGeometry: replicatedModules *ReplicatedDetectorModule, nonDetectingVolumes "
 	"?*GenericSolidVolume",
 	"Atom: massNumber uint32, atomicNumber uint32",
 	"BulkMaterial: id uint32, name string, density float32, atoms *Atom, massFractions *float32",
 	"BinEdges: edges [_]float32",
 	"ScannerInformation: modelName string, scannerGeometry ScannerGeometry, bulkMaterials *BulkMaterial, "
-	"gantryAlignment ?RigidTransformation, collimatorType string, "
-	"tofBinEdges LowerTriangularMatrix<BinEdges>, tofResolution LowerTriangularMatrix<float32>, "
-	"eventEnergyBinEdges *BinEdges, energyResolutionAt511 *float32, "
-	"singlesHistogramLevel SinglesHistogramLevelType, moduleSinglesUnitIdxLUTs *ModuleSinglesUnitIdxLUT, "
-	"singlesHistogramEnergyBinEdges *BinEdges, singleEventPolicy SingleEventPolicy, "
-	"promptEventPolicy CoincidencePolicy, delayedEventPolicy CoincidencePolicy, "
-	"tripleEventPolicy TripleEventPolicy, quadrupleEventPolicy QuadrupleEventPolicy, "
+	"gantryAlignment ?RigidTransformation, collimatorType string, tofBinEdges "
+	"LowerTriangularMatrix<BinEdges>, tofResolution LowerTriangularMatrix<float32>, eventEnergyBinEdges "
+	"*BinEdges, energyResolutionAt511 *float32, singlesHistogramLevel SinglesHistogramLevelType, "
+	"moduleSinglesUnitIdxLUTs *ModuleSinglesUnitIdxLUT, singlesHistogramEnergyBinEdges *BinEdges, "
+	"singleEventPolicy SingleEventPolicy, promptEventPolicy CoincidencePolicy, delayedEventPolicy "
+	"CoincidencePolicy, tripleEventPolicy TripleEventPolicy, quadrupleEventPolicy QuadrupleEventPolicy, "
 	"detectionEfficiencies DetectionEfficiencies",
 
 	/* which events are stored */
@@ -77,32 +76,30 @@ static const char *const types[] = {
 	"ModulePairEfficiencies: values RectangularMatrix<float32>, sgid SGID",
 	"ModulePairEfficienciesVector = *ModulePairEfficiencies",
 	"DetectionEfficiencies: methodDescription string, calibrationFactor float32, "
-	"detectionBinEfficiencies *DetectionBinEfficiencies, "
-	"modulePairSGIDLUT LowerTriangularMatrix<ModulePairSGIDLUT>, "
-	"modulePairEfficienciesVectors LowerTriangularMatrix<ModulePairEfficienciesVector>",
+	"detectionBinEfficiencies *DetectionBinEfficiencies, modulePairSGIDLUT "
+	"LowerTriangularMatrix<ModulePairSGIDLUT>, modulePairEfficienciesVectors "
+	"LowerTriangularMatrix<ModulePairEfficienciesVector>",
 
 	/* the examination */
 	"DICOMUID = string",
 	"DICOMBasicCodeSequence: codeValue string, codeValueURN string, codingSchemeDesignator string, "
 	"codingSchemeVersion string, codeMeaning string",
-	"DICOMPatientInformation: patientID string, patientsSex string, patientsSize float32, "
-	"patientsWeight float32, patientsBodyMassIndex float32",
+	"DICOMPatientInformation: patientID string, patientsSex string, patientsSize float32, patientsWeight "
+	"float32, patientsBodyMassIndex float32",
 	"DICOMPatientOrientationInformation: patientOrientationCodeSequence DICOMBasicCodeSequence, "
 	"patientOrientationModifierCodeSequence DICOMBasicCodeSequence, "
 	"patientGantryRelationshipCodeSequence DICOMBasicCodeSequence",
 	"DICOMRadiopharmaceuticalInformation: radiopharmaceuticalVolume float32, "
 	"radiopharmaceuticalStartDateTime datetime, radiopharmaceuticalStopDateTime datetime, "
 	"radionuclideTotalDose float32, radiopharmaceuticalAdministrationEventUID DICOMUID, "
-	"radiopharmaceuticalSpecificActivity float32, "
-	"radiopharmaceuticalCodeSequence DICOMBasicCodeSequence, "
-	"radionuclideCodeSequence DICOMBasicCodeSequence",
+	"radiopharmaceuticalSpecificActivity float32, radiopharmaceuticalCodeSequence "
+	"DICOMBasicCodeSequence, radionuclideCodeSequence DICOMBasicCodeSequence",
 	"ExternalSignal: type ExternalSignalTypeEnum, description string, id uint32",
 	"ExternalSignalTypeEnum # ecgTrace, ecgTrigger, respTrace, respTrigger, otherMotionSignal, "
 	"otherMotionTrigger, externalSync, mrPulseStart, other",
 	"ExamInformation: modality string, studyInstanceUID DICOMUID, seriesInstanceUID DICOMUID, "
-	"sopInstanceUID DICOMUID, frameOfReferenceUID DICOMUID, startOfStudy datetime, "
-	"startOfAcquisition ?datetime, patient DICOMPatientInformation, "
-	"patientOrientation DICOMPatientOrientationInformation, "
+	"sopInstanceUID DICOMUID, frameOfReferenceUID DICOMUID, startOfStudy datetime, startOfAcquisition "
+	"?datetime, patient DICOMPatientInformation, patientOrientation DICOMPatientOrientationInformation, "
 	"radiopharmaceuticals *DICOMRadiopharmaceuticalInformation, externalSignals *ExternalSignal",
 
 	/* events */
@@ -117,10 +114,10 @@ static const char *const types[] = {
 
 	/* what a time block holds */
 	"TimeInterval: start uint32, stop uint32",
-	"EventTimeBlock: timeInterval TimeInterval, singleEvents *ListOfSingleEvents, "
-	"promptEvents LowerTriangularMatrix<ListOfCoincidenceEvents>, "
-	"delayedEvents LowerTriangularMatrix<ListOfCoincidenceEvents>, "
-	"tripleEvents ***ListOfTripleEvents, quadrupleEvents ****ListOfQuadrupleEvents",
+	"EventTimeBlock: timeInterval TimeInterval, singleEvents *ListOfSingleEvents, promptEvents "
+	"LowerTriangularMatrix<ListOfCoincidenceEvents>, delayedEvents "
+	"LowerTriangularMatrix<ListOfCoincidenceEvents>, tripleEvents ***ListOfTripleEvents, quadrupleEvents "
+	"****ListOfQuadrupleEvents",
 	"ExternalSignalTimeBlock: timeInterval TimeInterval, signalID uint32, signalValues *float32",
 	"BedMovementTimeBlock: timeInterval TimeInterval, transform RigidTransformation",
 	"GantryMovementTimeBlock: timeInterval TimeInterval, transforms *RigidTransformation",
@@ -129,9 +126,8 @@ static const char *const types[] = {
 	"modulePairAliveTimeFractions LowerTriangularMatrix<ModulePairAliveTimeFractions>",
 	"SinglesAliveTimeFractions = [detectionBin]float32",
 	"ModulePairAliveTimeFractions = []LowerTriangularOrRectangularMatrix<float32>",
-	"SinglesHistogramTimeBlock: timeInterval TimeInterval, "
-	"singlesPerSinglesUnitHistogram SinglesPerSinglesUnitHistogram, "
-	"singlesPerDetectionBinHistogram SinglesPerDetectionBinHistogram",
+	"SinglesHistogramTimeBlock: timeInterval TimeInterval, singlesPerSinglesUnitHistogram "
+	"SinglesPerSinglesUnitHistogram, singlesPerDetectionBinHistogram SinglesPerDetectionBinHistogram",
 	"SinglesHistogramLevelType # none, module, all",
 	"SinglesUnitIdx = int32",
 	"ModuleSinglesUnitIdxLUT = *SinglesUnitIdx",

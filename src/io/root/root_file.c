@@ -111,9 +111,8 @@ static int find_directory(int64_t *seek, const struct root_file *f)
 	root_place(&b, large);
 	*seek = root_place(&b, large);
 	return b.bad || *seek <= 0 || *seek >= f->size
-	               ? iso_refuse(f->path,
-	                            "its directory is not in the file: a file that was not closed, or a "
-	                            "damaged one")
+	               ? iso_refuse(f->path, "its directory is not in the file: a file that was not closed, "
+	                                     "or a damaged one")
 	               : ISO_OK;
 }
 

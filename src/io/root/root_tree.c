@@ -171,11 +171,10 @@ static int read_branch(struct reading *r, struct root_branch *branch)
 
 	root_named(b, branch->name);
 	if (b->bad || o.version < 10 || o.version > 13)
-		return iso_refuse(
-			r->f->path,
-			"tree %s: a branch of version %d; 10 to 13, of ROOT 5 and 6, are read (one by "
-			"Geant4's own writer: rewrite it with ROOT's hadd)",
-			r->k->name, o.version);
+		return iso_refuse(r->f->path,
+		                  "tree %s: a branch of version %d; 10 to 13, of ROOT 5 and 6, are read (one "
+		                  "by Geant4's own writer: rewrite it with ROOT's hadd)",
+		                  r->k->name, o.version);
 	root_skip_object(b); /* fill */
 	root_skip(b, 3 * 4); /* compression, basket size, length of offsets */
 	int64_t written = root_int32(b);
@@ -234,11 +233,10 @@ static int read_tree(struct reading *r, struct root_tree *t)
 
 	root_named(b, name);
 	if (b->bad || o.version < 18 || o.version > 20)
-		return iso_refuse(
-			r->f->path,
-			"tree %s is of version %d; 18 to 20, of ROOT 5.26 and later, are read (one by "
-			"Geant4's own writer: rewrite it with ROOT's hadd)",
-			r->k->name, o.version);
+		return iso_refuse(r->f->path,
+		                  "tree %s is of version %d; 18 to 20, of ROOT 5.26 and later, are read (one "
+		                  "by Geant4's own writer: rewrite it with ROOT's hadd)",
+		                  r->k->name, o.version);
 	for (int i = 0; i < 3; i++) root_skip_object(b); /* line, fill, marker */
 	t->entries = root_int64(b);
 	root_skip(b, 4 * 8 + 8 + 4 * 4); /* bytes, weight, timer and other settings */

@@ -56,21 +56,19 @@ static int find_packer(const struct packer **which, const uint8_t *letters, cons
 
 		if (memcmp(letters, p->letters, 2) != 0) continue;
 		*which = p;
-		return p->unpack
-		               ? ISO_OK
-		               : iso_refuse(
-					 path,
-					 "packed by %s, which this build does not have; install the library "
-					 "(Debian: %s) and build Isotome from source",
-					 p->library, p->package);
+		return p->unpack ? ISO_OK
+		                 : iso_refuse(path,
+		                              "packed by %s, which this build does not have; install the "
+		                              "library (Debian: %s) and build Isotome from source",
+		                              p->library, p->package);
 	}
 	if (memcmp(letters, "CS", 2) == 0)
 		return iso_refuse(path, "packed by ROOT's old method (CS), which is not read; zlib, LZ4, "
 		                        "Zstandard and LZMA are");
-	return iso_refuse(path,
-	                  "a packed object begins with bytes 0x%02x 0x%02x; expected ZL, L4, ZS or XZ: a "
-	                  "damaged file",
-	                  letters[0], letters[1]);
+	return iso_refuse(
+		path,
+		"a packed object begins with bytes 0x%02x 0x%02x; expected ZL, L4, ZS or XZ: a damaged file",
+		letters[0], letters[1]);
 }
 
 int root_unpack(uint8_t *dst, int64_t bytes, const uint8_t *src, int64_t packed, const char *path)

@@ -283,11 +283,10 @@ int iso_strip_check(const iso_strip_file *f)
 	memcpy(&most, &f->seen.most, sizeof most);
 	if (good < (f->ended ? 1 : SURE)) return ISO_OK;
 	if (f->seen.far <= good / 2 && !(most > 0 && most < NEAREST_MM)) return ISO_OK;
-	return iso_refuse(
-		f->path,
-		"does not look like strip events (z_up, z_down, dl in mm): values up to %g mm; wrong "
-		"byte order or unit?",
-		(double)most);
+	return iso_refuse(f->path,
+	                  "does not look like strip events (z_up, z_down, dl in mm): values up to %g mm; "
+	                  "wrong byte order or unit?",
+	                  (double)most);
 }
 
 int iso_strip_file_next(struct iso_strip_events *block, bool *end, iso_strip_file *f, int64_t most,

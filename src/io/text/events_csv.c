@@ -131,9 +131,8 @@ static int check_names(const struct csv *c)
 		return iso_refuse(c->text.path,
 		                  "holds crystal numbers; a scanner must say where the crystals are");
 	if (ends == 6 || (ends == 0 && crystals)) return ISO_OK;
-	return iso_refuse(c->text.path,
-	                  "the first line must name the columns: x1 y1 z1 x2 y2 z2 in mm, or crystal1 "
-	                  "crystal2; also dt_ps or dt_ns, time_ms or time_s");
+	return iso_refuse(c->text.path, "the first line must name the columns: x1 y1 z1 x2 y2 z2 in mm, or "
+	                                "crystal1 crystal2; also dt_ps or dt_ns, time_ms or time_s");
 }
 
 static int take_names(struct csv *c)

@@ -85,8 +85,7 @@ static int put_description(const char *folder, bool derived)
 	return st ? st
 	          : put_once(folder, "README",
 	                     "PET images reconstructed by Isotome. Each image has its sidecar beside it, "
-	                     "whose key "
-	                     "Isotome holds the record of the run.\n");
+	                     "whose key Isotome holds the record of the run.\n");
 }
 
 /* Whether a line of a table begins with this cell. */

@@ -153,8 +153,7 @@ static void compare_ends(struct look *l, const struct ray_problem *ray, const st
 
 	check_refuse(l,
 	             "%s: %d of %d ends looked at lie more than %d mm from every crystal of %s: on average "
-	             "%.3g mm "
-	             "from its centre, the crystals %.3g mm, %.3g times as far%s%s%s",
+	             "%.3g mm from its centre, the crystals %.3g mm, %.3g times as far%s%s%s",
 	             ray->events, far, n, FAR_MM, iso_scanner_name(ray->s), ends, crystals, crystals / ends,
 	             unit ? "; are the ends in " : "", unit ? unit : "", unit ? " (mm are expected)" : "");
 }
@@ -178,17 +177,15 @@ static void compare_ends_alone(struct look *l, const struct ray_problem *ray, co
 		most = fmax(most, fmax(d1, d2));
 	}
 	if (fmax(sum[0], sum[1]) > APART * fmin(sum[0], sum[1]))
-		check_doubt(
-			l,
-			"%s: the first ends of its events lie %.3g mm from the axis on average, the second "
-			"%.3g mm: are both in mm?",
-			ray->events, sum[0] / some->n, sum[1] / some->n);
+		check_doubt(l,
+		            "%s: the first ends of its events lie %.3g mm from the axis on average, the "
+		            "second %.3g mm: are both in mm?",
+		            ray->events, sum[0] / some->n, sum[1] / some->n);
 	for (int a = 0; a < 2; a++) width = fmax(width, image.high[a] - image.low[a]);
 	if (width > WIDE * 2 * most)
 		check_refuse(l,
 		             "%s: ends lie up to %.3g mm from the axis, the image is %.4g mm wide: are the "
-		             "ends in "
-		             "cm or m (mm are expected)",
+		             "ends in cm or m (mm are expected)",
 		             ray->events, most, width);
 }
 
@@ -258,24 +255,22 @@ int check_time_differences(struct look *l)
 	double median = size[some.n / 2];
 
 	if (still(median, sigma, ray->bin))
+		check_refuse(l,
+		             "%s: half of the time differences are below %.3g ps, which a resolution of %.4g "
+		             "ps (FWHM) alone makes larger: are they in %s (ps are expected)",
+		             ray->events, median, ray->tof,
+		             median > 0 ? time_unit(fmax(sigma, .1 * typical) / median) : "s");
+	else if (beyond > BEYOND_MOST * some.n)
 		check_refuse(
 			l,
-			"%s: half of the time differences are below %.3g ps, which a resolution of %.4g ps "
-			"(FWHM) alone makes larger: are they in %s (ps are expected)",
-			ray->events, median, ray->tof,
-			median > 0 ? time_unit(fmax(sigma, .1 * typical) / median) : "s");
-	else if (beyond > BEYOND_MOST * some.n)
-		check_refuse(l,
-		             "%s: %d of %d time differences looked at, half of them above %.3g ps, are "
-		             "longer than "
-		             "light takes from one end to the other: are they in %s (ps are expected)",
-		             ray->events, beyond, some.n, median, time_unit(typical / median));
+			"%s: %d of %d time differences looked at, half of them above %.3g ps, are longer "
+			"than light takes from one end to the other: are they in %s (ps are expected)",
+			ray->events, beyond, some.n, median, time_unit(typical / median));
 	else if (beyond > BEYOND * some.n &&
 	         !(ray->rate || ray->additive || ray->e.add)) /* else randoms are known */
-		check_doubt(
-			l,
-			"%s: %d of %d time differences looked at are longer than light takes from one end to "
-			"the other, by more than 4 sigma: randoms, or another unit than ps",
-			ray->events, beyond, some.n);
+		check_doubt(l,
+		            "%s: %d of %d time differences looked at are longer than light takes from one "
+		            "end to the other, by more than 4 sigma: randoms, or another unit than ps",
+		            ray->events, beyond, some.n);
 	return ISO_OK;
 }

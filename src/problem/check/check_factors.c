@@ -37,8 +37,7 @@ int check_efficiencies(struct look *l)
 	if (dead > ON_DEAD * 2 * some.n)
 		check_doubt(l,
 		            "%s: %d of %d ends looked at lie on crystals whose efficiency is 0: are the "
-		            "efficiencies in "
-		            "the order of the crystals of %s",
+		            "efficiencies in the order of the crystals of %s",
 		            ray->norm, dead, 2 * some.n, iso_scanner_name(ray->s));
 	return ISO_OK;
 }
@@ -100,8 +99,7 @@ int check_additive(struct look *l)
 	if (sum > counts + SIGMAS * sqrt(counts + sum))
 		check_refuse(l,
 		             "%s: %.6g expected counts are to be added to the lines of %s, which holds %.6g: "
-		             "is it in "
-		             "counts of the whole scan",
+		             "is it in counts of the whole scan",
 		             ray->additive, sum, ray->events, counts);
 	return ISO_OK;
 }

@@ -28,16 +28,14 @@ int check_counts(struct look *l)
 	if (isnan(m->added) && trues < EXPLAINED * m->counts)
 		check_doubt(l,
 		            "the image explains %.3g of the %.6g counts, the additive term all others: is "
-		            "that in "
-		            "expected counts of the whole scan",
+		            "that in expected counts of the whole scan",
 		            trues, m->counts);
 	bool bounded = isnan(m->added) || (m->added > 0 && m->updates < SETTLED);
 
 	if (bounded ? trues > m->counts + slack : fabs(all - m->counts) > slack)
 		check_doubt(l,
 		            "the image expects %.6g counts on all lines%s, %.6g were measured: sensitivity, "
-		            "factors or "
-		            "additive term do not fit the data",
+		            "factors or additive term do not fit the data",
 		            bounded ? trues : all, bounded ? ", without the additive term" : "", m->counts);
 	return ISO_OK;
 }
@@ -62,11 +60,11 @@ int check_border(struct look *l)
 	double share = sum[1] / (sum[0] + sum[1]), voxels = (double)seen[1] / (double)(seen[0] + seen[1]);
 
 	if (seen[0] > 0 && share > PILED_SHARE && share * (1 - voxels) > PILED * voxels * (1 - share))
-		check_doubt(l,
-		            "%.0f %% of the activity lies in the outermost voxels across, which are %.2g %% "
-		            "of all: "
-		            "something outside of the image was measured; a larger 'grid' takes it in",
-		            100 * share, 100 * voxels);
+		check_doubt(
+			l,
+			"%.0f %% of the activity lies in the outermost voxels across, which are %.2g %% of "
+			"all: something outside of the image was measured; a larger 'grid' takes it in",
+			100 * share, 100 * voxels);
 	return ISO_OK;
 }
 
@@ -87,8 +85,8 @@ int check_faint(struct look *l)
 	if (faint > FAINT_SHARE * all)
 		check_doubt(l,
 		            "%.0f %% of the image's sum lies in voxels with less than %g %% of the greatest "
-		            "sensitivity: "
-		            "noise of voxels that few lines cross, or activity outside of the field of view",
+		            "sensitivity: noise of voxels that few lines cross, or activity outside of the "
+		            "field of view",
 		            100 * faint / all, 100 * FAINT);
 	return ISO_OK;
 }

@@ -87,8 +87,7 @@ static void compare_values(struct look *l, const char *path, const struct matter
 	if (m->dense > .5 * (double)m->n)
 		check_refuse(l,
 		             "%s: most of its matter has more than %g, up to %.3g; attenuation is in 1/mm, "
-		             "0.0096 for "
-		             "water: is this map in 1/cm",
+		             "0.0096 for water: is this map in 1/cm",
 		             path, RECORD_MU_LIKELY, m->most);
 	else if (m->dense > 0)
 		check_doubt(l,
@@ -113,8 +112,7 @@ static void compare_sizes(struct look *l, const struct mapped *map, const struct
 	    size < TINY * bore)
 		check_refuse(l,
 		             "%s: its matter is %.3g mm wide and %.3g mm long, the crystals of %s lie %.4g "
-		             "mm apart: is the "
-		             "map's voxel, %.3g mm, in mm",
+		             "mm apart: is the map's voxel, %.3g mm, in mm",
 		             map->path, fmax(m->box.high[0] - m->box.low[0], m->box.high[1] - m->box.low[1]),
 		             m->box.high[2] - m->box.low[2], map->scanner, bore, map->mu->grid.voxel[0]);
 }
@@ -133,8 +131,7 @@ static void compare_ends_of_map(struct look *l, const struct mapped *of, const s
 		if (!low && !high) continue;
 		check_doubt(l,
 		            "%s: its matter is cut off at %c = %.4g mm, where the map ends; the image goes "
-		            "on to %.4g mm, "
-		            "without attenuation",
+		            "on to %.4g mm, without attenuation",
 		            of->path, axis[a], low ? map.low[a] : map.high[a],
 		            low ? image.low[a] : image.high[a]);
 		return;
@@ -197,8 +194,7 @@ int check_matter(struct look *l)
 	if (air > AWAY * all)
 		check_doubt(l,
 		            "%.0f %% of the activity that is seen lies where %s has no matter: does the map "
-		            "belong to this "
-		            "scan, and lie where the scanner is",
+		            "belong to this scan, and lie where the scanner is",
 		            100 * air / all, map.path);
 	return ISO_OK;
 }

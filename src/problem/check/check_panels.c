@@ -78,10 +78,9 @@ int check_panels_additive(struct look *l)
 	if (isnan(sum) || isnan(counts)) return ISO_OK;
 	l->looked = true;
 	if (exceeds(sum, counts))
-		check_refuse(
-			l,
-			"%s: %.6g expected counts are to be added to the LORs of %s, which holds %.6g: is "
-			"it in counts of the whole scan",
-			srm->additive, sum, srm->data, counts);
+		check_refuse(l,
+		             "%s: %.6g expected counts are to be added to the LORs of %s, which holds %.6g: "
+		             "is it in counts of the whole scan",
+		             srm->additive, sum, srm->data, counts);
 	return ISO_OK;
 }

@@ -82,19 +82,17 @@ int check_strip_events(struct look *l)
 	if (strip_in_the_middle(unit, some.n, size[some.n - 1], .5 * s->length))
 		check_refuse(l, "%s: %s", strip->events, unit);
 	else if (beyond > BEYOND_MOST * some.n)
-		check_refuse(
-			l,
-			"%s: %d of %d events looked at have a hit off the strips, which end %g mm from the "
-			"middle: half of them beyond %.4g mm, about %.2g times too far; 'event-unit-mm' "
-			"is %g",
-			strip->events, beyond, some.n, .5 * s->length, size[some.n / 2], times,
-			strip->read.mm);
+		check_refuse(l,
+		             "%s: %d of %d events looked at have a hit off the strips, which end %g mm from "
+		             "the middle: half of them beyond %.4g mm, about %.2g times too far; "
+		             "'event-unit-mm' is %g",
+		             strip->events, beyond, some.n, .5 * s->length, size[some.n / 2], times,
+		             strip->read.mm);
 	else if (beyond > BEYOND * some.n)
-		check_doubt(
-			l,
-			"%s: %d of %d events looked at have a hit more than %d sigma_z beyond the ends of "
-			"the strips: are these the strips of %s",
-			strip->events, beyond, some.n, SIGMAS, strip->scanner);
+		check_doubt(l,
+		            "%s: %d of %d events looked at have a hit more than %d sigma_z beyond the ends "
+		            "of the strips: are these the strips of %s",
+		            strip->events, beyond, some.n, SIGMAS, strip->scanner);
 	return ISO_OK;
 }
 
@@ -126,18 +124,16 @@ int check_path_differences(struct look *l)
 		             median < .02 * s->sigma_dl ? "m, or its time in ns" : "cm",
 		             strip->read.dl_is_time ? " ('dl-is-time' takes ps)" : " (mm are expected)");
 	else if (beyond > BEYOND_MOST * some.n)
-		check_refuse(
-			l,
-			"%s: %d of %d values of dl looked at, half of them above %.4g mm, are longer than "
-			"the line from strip to strip: is dl in %s",
-			strip->events, beyond, some.n, median,
-			strip->read.dl_is_time ? "fs ('dl-is-time' takes ps)"
-					       : "micrometres, or a time (mm are expected)");
+		check_refuse(l,
+		             "%s: %d of %d values of dl looked at, half of them above %.4g mm, are longer "
+		             "than the line from strip to strip: is dl in %s",
+		             strip->events, beyond, some.n, median,
+		             strip->read.dl_is_time ? "fs ('dl-is-time' takes ps)"
+		                                    : "micrometres, or a time (mm are expected)");
 	else if (beyond > BEYOND * some.n)
-		check_doubt(
-			l,
-			"%s: %d of %d values of dl looked at are longer than the line from strip to strip, "
-			"by more than %d sigma_dl",
-			strip->events, beyond, some.n, SIGMAS);
+		check_doubt(l,
+		            "%s: %d of %d values of dl looked at are longer than the line from strip to "
+		            "strip, by more than %d sigma_dl",
+		            strip->events, beyond, some.n, SIGMAS);
 	return ISO_OK;
 }

@@ -69,8 +69,7 @@ static const char *factors_cancel(const iso_problem *p)
 
 	if (!is(p->s.sens, "none") || ray->precorrected || ray_has_additive(ray)) return NULL;
 	return "'sens' is none and nothing is added: factors of events cancel, and the image is not "
-	       "corrected for "
-	       "them";
+	       "corrected for them";
 }
 
 static const char *no_monte_carlo(const iso_problem *p)

@@ -24,17 +24,16 @@ static void params(struct opt *table, void *self)
 		{ 0, "data", .text = &ray->events, .file = OPT_READS, .takes = ISO_TAKES_EVENTS,
 		  .value = "FILE", .transient = true, .help = "the same as 'events'" },
 		{ 0, "scanner", .text = &ray->scanner, .file = OPT_READS, .value = "FILE",
-		  .absent = "the one in the events' file; if the file has none, a cylinder through the "
-		            "end points of the events",
+		  .absent = "the one in the events' file; if the file has none, a cylinder through the end "
+		            "points of the events",
 		  .help = "scanner description (YAML or JSON), or a CASToR .hscan or .geom" },
 		{ 0, "scanner-differs", .flag = &ray->scanner_differs,
-		  .help = "use 'scanner' although the events' file brings another one; crystal "
-		          "numbers then count in 'scanner'" },
+		  .help = "use 'scanner' although the events' file brings another one; crystal numbers then "
+		          "count in 'scanner'" },
 		EVENTS_OPTS(ray->read),
 		{ 0, "grid", .integer = ray->size, .count = 3, .spread = true, .value = "NX,NY,NZ", .min = 1,
 		  .max = 1e15,
-		  .absent = "the grid of the image, if one is given, or else the scanner's field of "
-		            "view",
+		  .absent = "the grid of the image, if one is given, or else the scanner's field of view",
 		  .help = "number of voxels" },
 		{ 0, "voxel", .real = ray->voxel, .unit = "mm", .count = 3, .spread = true,
 		  .value = "DX,DY,DZ", .min = 1e-6, .max = 1e6,
@@ -46,8 +45,7 @@ static void params(struct opt *table, void *self)
 		{ 0, "projector", .text = &ray->projector, .words = projectors, .value = "NAME",
 		  .help = "slice: exact chords through box voxels; joseph: bilinear samples, smooth inside" },
 		{ 0, "rays", .integer = &ray->rays, .value = "N", .min = 1, .max = 64,
-		  .help = "lines per event, spread over its two crystals (needs crystal_mm of the "
-		          "scanner)" },
+		  .help = "lines per event, spread over its two crystals (needs crystal_mm of the scanner)" },
 		{ 0, "tof-fwhm-ps", .real = &ray->tof_fwhm_ps, .unit = "ps", .value = "PS", .min = 0,
 		  .max = 1e6, .absent = "the events' or the scanner's",
 		  .help = "time-of-flight resolution; 0: do not use time of flight" },
@@ -61,15 +59,15 @@ static void params(struct opt *table, void *self)
 		{ 0, "precorrected", .flag = &ray->precorrected,
 		  .help = "divide events by their attenuation instead of putting it into the model" },
 		{ 0, "norm", .text = &ray->norm, .file = OPT_READS, .takes = ISO_TAKES_ARRAY, .value = "FILE",
-		  .help = "efficiencies per crystal, or factors per event (the length says which), "
-		          "or projection data on the bins of 'events'" },
+		  .help = "efficiencies per crystal, or factors per event (the length says which), or "
+		          "projection data on the bins of 'events'" },
 		{ 0, "norm-inverse", .flag = &ray->norm_inverse,
 		  .help = "'norm' holds 1/efficiency, as STIR's norm factors do" },
 		{ 0, "additive", .text = &ray->additive, .file = OPT_READS, .takes = ISO_TAKES_ARRAY,
 		  .value = "FILE|R", .or_number = true,
-		  .help = "expected counts of randoms and scatter in the whole scan: a file with one "
-		          "value per event, one number for all, or projection data on the bins of "
-		          "'events'. With TOF the values are per mm, or per bin of 'tof-bin-ps'" },
+		  .help = "expected counts of randoms and scatter in the whole scan: a file with one value "
+		          "per event, one number for all, or projection data on the bins of 'events'. With "
+		          "TOF the values are per mm, or per bin of 'tof-bin-ps'" },
 		{ 0, "additive-over-m", .flag = &ray->additive_over_m,
 		  .help = "'additive' was divided by the factors m, as PETRIC's additive_term is" },
 		{ 0, "delayed", .text = &ray->delayed, .file = OPT_READS, .takes = ISO_TAKES_EVENTS,
@@ -81,14 +79,13 @@ static void params(struct opt *table, void *self)
 		  .help = "single counts per crystal, from which randoms are estimated and added" },
 		{ 0, "coincidence-ns", .real = &ray->coincidence_ns, .unit = "ns", .value = "NS", .min = 1e-3,
 		  .max = 1e6, .absent = "the scanner's",
-		  .help = "two photons at most this far apart form a pair; used for 'singles', and "
-		          "for randoms with TOF" },
+		  .help = "two photons at most this far apart form a pair; used for 'singles', and for "
+		          "randoms with TOF" },
 		{ 0, "duration-s", .real = &ray->duration_s, .unit = "s", .value = "S", .min = 1e-6,
 		  .max = 1e9, .absent = "what the events' file says", .help = "how long the scan took" },
 		{ 0, "sens-share", .real = &ray->share, .value = "F", .min = 1e-12, .max = 1,
 		  .absent = "all pairs of a cylinder, otherwise up to 2e7 (CPU) or 3e8 (CUDA)",
-		  .help = "share of the crystal pairs that is drawn for the sensitivity; 1: all "
-		          "pairs" },
+		  .help = "share of the crystal pairs that is drawn for the sensitivity; 1: all pairs" },
 		{ 0, "sens-seed", .integer = &ray->sens_seed, .value = "N", .min = 0, .max = 9e15,
 		  .help = "seed of that draw" },
 		{ 0, "cache", .text = &ray->cache, .file = OPT_PLACE, .value = "FOLDER|none",
@@ -199,10 +196,9 @@ static int ray_load(iso_problem *problem, int need, const struct iso_grid *image
 	if ((st = load_scanner(ray, need & MODEL_NEEDS_SENS || !settled))) return st;
 	if ((st = load_grid(ray, image))) return st;
 	if (need & MODEL_NEEDS_SENS && !ray->s)
-		return iso_fail(
-			ISO_EARG,
-			"the sensitivity needs 'scanner', a description or a CASToR .hscan or .geom, or "
-			"'events' (or, for recon, 'sens' FILE or 'sens' none)");
+		return iso_fail(ISO_EARG,
+		                "the sensitivity needs 'scanner', a description or a CASToR .hscan or .geom, "
+		                "or 'events' (or, for recon, 'sens' FILE or 'sens' none)");
 	problem->found.grid = ray->grid;
 	problem->found.unit = "counts/mm";
 	if ((st = check_rays(ray))) return st;
@@ -418,10 +414,8 @@ static int tell_sens(struct ray_problem *ray, const struct iso_ray_sens *p, doub
 	if (error > 0)
 		record_warn(record,
 		            "the sensitivity is from %.2g %% of the crystal pairs, to %.2g %%: every update "
-		            "adds as "
-		            "much to the image, voxel by voxel, so that K updates change it by up to K x "
-		            "%.2g %%; "
-		            "'sens-share' 1 takes all pairs",
+		            "adds as much to the image, voxel by voxel, so that K updates change it by up to "
+		            "K x %.2g %%; 'sens-share' 1 takes all pairs",
 		            100 * share, 100 * error, 100 * error);
 	return record_result(record, "sensitivity", told);
 }

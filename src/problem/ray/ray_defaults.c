@@ -14,8 +14,7 @@ static int tell_scanner(struct ray_problem *ray)
 	if (assumed)
 		record_warn(ray->p->record,
 		            "%s: does not say what scanner it is of; assumed, from the ends of its events: "
-		            "%s; 'scanner' "
-		            "names another",
+		            "%s; 'scanner' names another",
 		            ray->events, name);
 	return record_result(ray->p->record, "scanner",
 	                     record_pack("{s:o, s:I, s:b}", "name", record_string(name), "crystals",

@@ -338,8 +338,7 @@ static json_t *look_beside(struct ray_problem *ray, const struct ray_seen *t, co
 	if (t->randoms && counts > BESIDE_COUNTS && fabs(off - 1) > fmax(BESIDE_OFF, 5 * error))
 		record_warn(ray->p->record,
 		            "beside the object there are %.2f times the counts that scatter and randoms "
-		            "explain: is the map "
-		            "complete and registered, the energy window right?",
+		            "explain: is the map complete and registered, the energy window right?",
 		            off);
 	return record_pack("{s:f, s:f}", "counts", short_number(counts), "expected", short_number(expected));
 }

@@ -197,8 +197,7 @@ static int find_delayed(struct ray_problem *ray)
 	if (ray->tof > 0 && !(ray->coincidence_ns > 0 || iso_scanner_coincidence_ns(ray->s) > 0)) {
 		record_warn(ray->p->record,
 		            "%s: its %" PRId64
-		            " delayed events are not used: randoms with time of flight need "
-		            "'coincidence-ns'",
+		            " delayed events are not used: randoms with time of flight need 'coincidence-ns'",
 		            ray->events, n);
 		return ISO_OK;
 	}

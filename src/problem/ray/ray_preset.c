@@ -21,11 +21,9 @@ struct opt ray_preset_param(struct settings *s)
 		.words = kinds,
 		.value = "NAME",
 		.absent = "quick in the command recon, unless one of 'method', 'iterations', 'subsets', "
-			  "'grid', 'voxel', "
-			  "'filter' and their like is given; else none",
+			  "'grid', 'voxel', 'filter' and their like is given; else none",
 		.help = "method, subsets, voxels and filter chosen from counts and crystals: quick (osem for "
-			"a "
-			"first look), clinical (osem with a point spread function and a narrow filter), "
+			"a first look), clinical (osem with a point spread function and a narrow filter), "
 			"converged (svrg with penalty rdp). What is given besides wins; none chooses nothing"
 	};
 }

@@ -181,8 +181,7 @@ static void warn_tail(struct rounds *r, const struct ray_tail *t)
 	if (!t->known)
 		record_warn(r->p->record,
 		            "'scatter-scale' fit: %.0f counts beside the object are too few for a scale "
-		            "(%.3g +- %.2g): "
-		            "1 is taken",
+		            "(%.3g +- %.2g): 1 is taken",
 		            t->counts, t->k, t->error);
 	else if (t->contradicts)
 		record_warn(r->p->record,
@@ -380,8 +379,7 @@ static void warn(struct rounds *r)
 	if (fabs(c - 1) > FAR_FROM_1)
 		record_warn(r->p->record,
 		            "scatter and image do not agree yet: counts over what they explain is %.3f after "
-		            "%d rounds; "
-		            "'scatter-rounds' takes more",
+		            "%d rounds; 'scatter-rounds' takes more",
 		            c, r->done);
 	if (share > MOST_SHARE)
 		record_warn(r->p->record, "%.0f %% of the counts are taken for scattered: can that be?",

@@ -25,15 +25,15 @@ void ray_scatter_params(struct opt *table, struct ray_scatter *s)
 {
 	const struct opt own[RAY_SCATTER_PARAMS] = {
 		{ 0, "scatter", .text = &s->method, .words = methods, .value = "METHOD", .absent = "none",
-		  .help = "estimate the scattered coincidences of a ring from coarse images of the "
-		          "scan; needs 'mu'. sss+mc: single scatter by formula and multiple scatter "
-		          "by Monte Carlo; sss: single scatter alone; mc: all by Monte Carlo" },
+		  .help = "estimate the scattered coincidences of a ring from coarse images of the scan; "
+		          "needs 'mu'. sss+mc: single scatter by formula and multiple scatter by Monte "
+		          "Carlo; sss: single scatter alone; mc: all by Monte Carlo" },
 		{ 0, "scatter-rounds", .integer = &s->rounds, .with = "scatter", .value = "N", .min = 1,
 		  .max = 20, .help = "largest number of rounds, each an image and an estimate" },
 		{ 0, "scatter-scale", .text = &s->scale, .with = "scatter", .value = "K|fit",
-		  .help = "factor on the estimate, which is already in counts. fit: the factor that "
-		          "lines beside the object ask for, if it is within 5 sigma of the estimate; "
-		          "fit-anyway: that factor in any case" },
+		  .help = "factor on the estimate, which is already in counts. fit: the factor that lines "
+		          "beside the object ask for, if it is within 5 sigma of the estimate; fit-anyway: "
+		          "that factor in any case" },
 		{ 0, "scatter-seed", .integer = &s->seed, .with = "scatter", .value = "N", .min = 0,
 		  .max = 9e15, .help = "seed of the Monte Carlo" },
 		{ 0, "scatter-error", .real = &s->error, .with = "scatter", .value = "F", .min = 1e-4,
@@ -42,8 +42,7 @@ void ray_scatter_params(struct opt *table, struct ray_scatter *s)
 		  .help = "repeat the last planes of image and map beyond their ends" },
 		{ 0, "scatter-save", .text = &s->save, .with = "scatter", .file = OPT_WRITES,
 		  .value = "FILE.h5",
-		  .help = "write the last estimate as a table over sample detectors and time of "
-		          "flight" },
+		  .help = "write the last estimate as a table over sample detectors and time of flight" },
 		{ 0, "energy-window", .real = s->window_kev, .with = "scatter", .count = 2, .unit = "keV",
 		  .value = "LO,HI", .min = 1, .max = 1e4, .absent = "the scanner's",
 		  .help = "energies that the scanner counts" },
@@ -91,11 +90,11 @@ static int check_energy(const struct ray_problem *ray)
 	const double *window = s->window_kev[1] > 0 ? s->window_kev : ray->s->energy_kev;
 
 	if (!(window[1] > 0))
-		return iso_fail(ISO_EARG,
-		                "'scatter' needs the energy window: energy: {window_kev: [435, 650], "
-		                "resolution: 0.11} in "
-		                "the description of %s, or 'energy-window' and 'energy-resolution'",
-		                iso_scanner_name(ray->s));
+		return iso_fail(
+			ISO_EARG,
+			"'scatter' needs the energy window: energy: {window_kev: [435, 650], resolution: "
+			"0.11} in the description of %s, or 'energy-window' and 'energy-resolution'",
+			iso_scanner_name(ray->s));
 	if (!(window[0] < window[1]))
 		return iso_fail(ISO_EARG, "'energy-window' is %g,%g keV: the first must be below the second",
 		                window[0], window[1]);
@@ -142,12 +141,10 @@ static int check_ends(struct ray_problem *ray)
 	}
 	if (ray->dealt) st = iso_comm_sum(ray->p->ctx, ISO_OK, sum, 2);
 	if (st || (double)sum[0] <= OFF_SCANNER * (double)sum[1]) return st;
-	return iso_fail(
-		ISO_EINPUT,
-		"%s: %" PRId64 " of %" PRId64
-		" events looked at end more than %.3g mm from every crystal of %s: 'scatter' needs its own "
-		"scanner",
-		ray->events, sum[0], sum[1], far, iso_scanner_name(ray->s));
+	return iso_fail(ISO_EINPUT,
+	                "%s: %" PRId64 " of %" PRId64 " events looked at end more than %.3g mm from every "
+	                "crystal of %s: 'scatter' needs its own scanner",
+	                ray->events, sum[0], sum[1], far, iso_scanner_name(ray->s));
 }
 
 int ray_scatter_check(struct ray_problem *ray)
@@ -238,10 +235,8 @@ void ray_scatter_warn(struct ray_problem *ray, const struct iso_scatter_info *i)
 			"%s has matter at its edge across: what lies beyond scatters too, and is not seen",
 			ray->mu);
 	if (i->ends_active && !s->extend)
-		record_warn(
-			record,
-			"activity goes on beyond the image: 'scatter-extend' lets its last planes go on, or "
-			"a longer 'grid' holds it");
+		record_warn(record, "activity goes on beyond the image: 'scatter-extend' lets its last "
+		                    "planes go on, or a longer 'grid' holds it");
 	if (i->histories > 0 && i->error > 1.05 * s->error)
 		record_warn(record,
 		            "the Monte Carlo of the scatter is good to %.2g %%, asked for were %.2g %%",

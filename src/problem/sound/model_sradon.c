@@ -18,11 +18,10 @@ static void params(struct opt *table, void *self)
 		{ 0, "data", .text = &sradon->sound.data, .file = OPT_READS, .takes = ISO_TAKES_ARRAY,
 		  .value = "FILE", .help = SOUND_DATA },
 		{ 0, "sampling", .text = &sradon->sampling, .words = samplings, .value = "NAME",
-		  .help = "sampling of the spheres: midpoint (patches of exact area) or alg4 (the "
-		          "paper's)" },
+		  .help = "sampling of the spheres: midpoint (patches of exact area) or alg4 (the paper's)" },
 		{ 0, "adjoint", .text = &sradon->adjoint, .words = adjoints, .value = "NAME",
-		  .help = "gather (voxel by voxel) or scatter (sample by sample); both give the same "
-		          "image. auto: the faster one on the device" },
+		  .help = "gather (voxel by voxel) or scatter (sample by sample); both give the same image. "
+		          "auto: the faster one on the device" },
 		{ 0 },
 	};
 

@@ -31,19 +31,18 @@ static void params(struct opt *table, void *self)
 		  .help = "first spectral line; it need not be a multiple of 'df-mhz'" },
 		{ 0, "df-mhz", .real = &svoxel->df_mhz, .unit = "MHz", .value = "F", .min = 1e-9, .max = 1e6,
 		  .absent = "1/(2 x duration of the record)",
-		  .help = "distance between spectral lines. If you give this or 'f0-mhz', the "
-		          "spectra say how many lines there are" },
+		  .help = "distance between spectral lines. If you give this or 'f0-mhz', the spectra say "
+		          "how many lines there are" },
 		{ 0, "fmax-mhz", .real = &svoxel->fmax_mhz, .unit = "MHz", .value = "F", .min = 1e-6,
 		  .max = 1e6, .absent = "5, or half the sampling rate", .help = "highest spectral line" },
 		{ 0, "sir", .text = &svoxel->sir, .words = sirs, .value = "NAME",
-		  .help = "how a transducer hears: point; rect (its aperture_mm in the far field); "
-		          "near (the integral over the aperture, 256 times the work)" },
+		  .help = "how a transducer hears: point; rect (its aperture_mm in the far field); near (the "
+		          "integral over the aperture, 256 times the work)" },
 		{ 0, "transform", .text = &svoxel->transform, .words = transforms, .value = "NAME",
 		  .help = "nufft (fast), or direct (term by term, the reference)" },
 		{ 0, "width", .integer = &svoxel->width, .value = "W", .min = 4, .max = 8,
 		  .absent = "7, or 8 with 'sir' rect",
-		  .help = "width of nufft's kernel; one less saves a tenth of the work and costs a "
-		          "digit" },
+		  .help = "width of nufft's kernel; one less saves a tenth of the work and costs a digit" },
 		{ 0 },
 	};
 

@@ -35,15 +35,13 @@ static void params(struct opt *table, void *self)
 		{ 0, "data", .text = &ubp->sound.data, .file = OPT_READS, .takes = ISO_TAKES_ARRAY,
 		  .value = "FILE", .help = SOUND_DATA },
 		{ 0, "weights", .text = &ubp->weights, .words = weights, .value = "NAME",
-		  .help = "sphere: exact for transducers on a sphere round the object; solid-angle: "
-		          "for any surface, each transducer weighted by the solid angle of its "
-		          "patch, whose normal must face the voxel. Without areas all weights are "
-		          "equal" },
+		  .help = "sphere: exact for transducers on a sphere round the object; solid-angle: for any "
+		          "surface, each transducer weighted by the solid angle of its patch, whose normal "
+		          "must face the voxel. Without areas all weights are equal" },
 		{ 0, "hann-mhz", .real = &ubp->cutoff_mhz, .unit = "MHz", .value = "F", .min = 0, .max = 1e6,
 		  .absent = "5 if the scanner has an impulse response, otherwise none",
-		  .help = "window that falls to 0 at F, after division by the impulse response. "
-		          "Without an impulse response only the window is used; 0: traces are used "
-		          "unchanged" },
+		  .help = "window that falls to 0 at F, after division by the impulse response. Without an "
+		          "impulse response only the window is used; 0: traces are used unchanged" },
 		{ 0, "band-mhz", .real = ubp->band_mhz, .unit = "MHz", .count = 2, .value = "LOW,HIGH",
 		  .min = 0, .max = 1e6, .absent = "from the traces",
 		  .help = "frequencies of the traces that are used; half passes at LOW and at HIGH, and LOW "
@@ -51,13 +49,13 @@ static void params(struct opt *table, void *self)
 		          "LOW is above the drift that all transducers share, HIGH where neighbouring "
 		          "transducers stop agreeing. Clean traces of a dense array stay as they are" },
 		{ 0, "without", .text = &ubp->without, .value = "N,N-N,...", .absent = "all are used",
-		  .help = "transducers whose traces are not used, such as dead or noisy ones: numbers "
-		          "from 1 on, and ranges of them, as in 12,40-43" },
+		  .help = "transducers whose traces are not used, such as dead or noisy ones: numbers from 1 "
+		          "on, and ranges of them, as in 12,40-43" },
 		{ 0, "speeds", .real = ubp->speeds, .count = 3, .value = "LOW,HIGH,N", .min = .01, .max = 1e4,
 		  .absent = "one speed",
-		  .help = "make an image for each of N speeds of sound from LOW to HIGH, mm/us, and "
-		          "write the sharpest. The record has the sharpness of all. For one image, "
-		          "instead of 'speed'" },
+		  .help = "make an image for each of N speeds of sound from LOW to HIGH, mm/us, and write "
+		          "the sharpest. The record has the sharpness of all. For one image, instead of "
+		          "'speed'" },
 		{ 0 },
 	};
 
@@ -173,12 +171,10 @@ static void band_reason(char *to, size_t size, const struct iso_band *b)
 	char high[160] = "";
 
 	if (b->high_mhz > 0)
-		iso_snprintf(
-			high, sizeof high,
-			"%sAbove the band neighbouring transducers do not agree, and %.0f %% of the power "
-			"of the "
-			"differentiated traces lies there.",
-			b->low_mhz > 0 ? " " : "", 100 * b->beyond);
+		iso_snprintf(high, sizeof high,
+		             "%sAbove the band neighbouring transducers do not agree, and %.0f %% of the "
+		             "power of the differentiated traces lies there.",
+		             b->low_mhz > 0 ? " " : "", 100 * b->beyond);
 	snprintf(to, size, "%s%s", b->low_mhz > 0 ? "Below the band all transducers drift together." : "",
 	         high);
 }

@@ -16,20 +16,19 @@ int sound_params(struct opt *table, struct sound *sound)
 		  .absent = "the scanner's, or the data's",
 		  .help = "speed of sound, mm/us; wins over the value of any file" },
 		{ 0, "wavelength", .text = &sound->wavelength, .value = "N|all", .absent = "the first",
-		  .help = "wavelength of a file with several: its number, its nm, or all, which "
-		          "makes one image for each" },
+		  .help = "wavelength of a file with several: its number, its nm, or all, which makes one "
+		          "image for each" },
 		{ 0, "frame", .text = &sound->frame, .value = "N|all", .absent = "the first",
-		  .help = "frame of a file with several: its number, or all, which makes one image "
-		          "for each" },
+		  .help = "frame of a file with several: its number, or all, which makes one image for "
+		          "each" },
 		{ 0, "grid", .integer = sound->size, .count = 3, .spread = true, .value = "NX,NY,NZ",
 		  .min = 1, .max = 1e15, .absent = SOUND_GRID,
-		  .help = "number of voxels. Without 'voxel' it sets their size in the field of "
-		          "view. One number counts along every axis, but the image has one plane if "
-		          "all transducers lie in a plane" },
+		  .help = "number of voxels. Without 'voxel' it sets their size in the field of view. One "
+		          "number counts along every axis, but the image has one plane if all transducers "
+		          "lie in a plane" },
 		{ 0, "voxel", .real = sound->voxel, .unit = "mm", .count = 1, .value = "MM", .min = 1e-6,
 		  .max = 1e6, .absent = SOUND_GRID,
-		  .help = "edge of a voxel, which is a cube. Without 'grid' it sets the number of "
-		          "voxels" },
+		  .help = "edge of a voxel, which is a cube. Without 'grid' it sets the number of voxels" },
 		{ 0, "centre", .real = sound->centre, .unit = "mm", .count = 3, .value = "X,Y,Z",
 		  .absent = SOUND_GRID ", or 0,0,0", .help = "centre of the image, mm" }
 	};

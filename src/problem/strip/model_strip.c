@@ -29,29 +29,27 @@ static void params(struct opt *table, void *self)
 		{ 0, "dl-is-time", .flag = &strip->read.dl_is_time,
 		  .help = "the third value of an event is t_up - t_down in ps" },
 		{ 0, "grid", .integer = strip->size, .count = 2, .value = "NZ,NY", .min = 1, .max = 1e6,
-		  .absent = "that of the image, or a grid that covers the strips: ceil(L/d), "
-		            "ceil(2R/d)",
+		  .absent = "that of the image, or a grid that covers the strips: ceil(L/d), ceil(2R/d)",
 		  .help = "pixels along the strips, and across" },
 		{ 0, "pixel", .real = &strip->pixel, .unit = "mm", .value = "MM", .min = 1e-3, .max = 1e6,
 		  .help = "edge d of a pixel" },
 		{ 0, "kernel", .text = &strip->kernel, .words = kernels, .value = "NAME",
-		  .help = "eq7: second order in the angle, the paper's; tan: second order in the "
-		          "tangent, closer to the truth; gauss: a plain Gaussian, fastest" },
+		  .help = "eq7: second order in the angle, the paper's; tan: second order in the tangent, "
+		          "closer to the truth; gauss: a plain Gaussian, fastest" },
 		{ 0, "edge", .flag = &strip->edge,
 		  .help = "with 'kernel' tan: include the ends of the strips in the kernel" },
 		{ 0, "gamma", .real = &strip->gamma, .unit = "1/mm^2", .value = "G", .min = -1e6, .max = 1e6,
 		  .absent = "the scanner's",
 		  .help = "coupling of z and dl in the inverse covariance, 1/mm^2 (eq. 12)" },
 		{ 0, "form", .text = &strip->form, .words = forms, .value = "NAME",
-		  .help = "form of the iteration. ml: maximum likelihood, with the sensitivity s; "
-		          "raw: eq. 5, without s, which gives an image of s times activity; eq3: eq. "
-		          "3 as printed" },
+		  .help = "form of the iteration. ml: maximum likelihood, with the sensitivity s; raw: eq. "
+		          "5, without s, which gives an image of s times activity; eq3: eq. 3 as printed" },
 		{ 0, "sens-rule", .text = &strip->sens_rule, .words = sens_rules, .value = "RULE",
-		  .help = "sensitivity s of a pixel. center: s at its centre; 5point: 1/3 centre + "
-		          "1/6 each corner" },
+		  .help = "sensitivity s of a pixel. center: s at its centre; 5point: 1/3 centre + 1/6 each "
+		          "corner" },
 		{ 0, "strategy", .text = &strip->strategy, .words = strategies, .value = "NAME",
-		  .help = "on CUDA: fast (image in shared memory), or the paper's warp (a warp per "
-		          "event) or thread (a thread per event). The CPU has one strategy" },
+		  .help = "on CUDA: fast (image in shared memory), or the paper's warp (a warp per event) or "
+		          "thread (a thread per event). The CPU has one strategy" },
 		{ 0 },
 	};
 

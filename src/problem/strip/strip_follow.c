@@ -39,9 +39,8 @@ struct opt_set follow_params(struct follow *f)
 {
 	const struct opt opts[] = {
 		{ 0, "follow", .flag = &f->on,
-		  .help = "read events while they come: 'events' is a file that grows, a pipe, or - "
-		          "for standard input. The run ends with the pipe, after 'idle-s', or on "
-		          "Ctrl-C" },
+		  .help = "read events while they come: 'events' is a file that grows, a pipe, or - for "
+		          "standard input. The run ends with the pipe, after 'idle-s', or on Ctrl-C" },
 		{ 0, "block", .integer = &f->block, .with = "follow", .value = "N", .min = 1000, .max = 1e9,
 		  .absent = "100000", .help = "events per update" },
 		{ 0, "every-s", .real = &f->every_s, .with = "follow", .unit = "s", .value = "S", .min = .1,

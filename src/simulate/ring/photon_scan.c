@@ -23,11 +23,10 @@ static int check_mu(const struct iso_array *mu, double radius)
 		           ((double)(i / g->n[0] % g->n[1]) - .5 * (double)(g->n[1] - 1)) * g->voxel[1];
 
 		if (mu->v[i] > 0 && !(hypot(x, y) < radius))
-			st = iso_fail(
-				ISO_EINPUT,
-				"simulate: the map has matter %.4g mm from the axis: the object reaches the "
-				"ring of radius %.4g mm",
-				hypot(x, y), radius);
+			st = iso_fail(ISO_EINPUT,
+			              "simulate: the map has matter %.4g mm from the axis: the object "
+			              "reaches the ring of radius %.4g mm",
+			              hypot(x, y), radius);
 	}
 	return st;
 }

@@ -73,11 +73,10 @@ static int check_physics(const struct iso_simulate *p)
 	if (p->by_rate && p->randoms > 0)
 		return iso_fail(ISO_EARG, "simulate: randoms by rate or a share of them, not both");
 	if (p->by_rate && (!(p->duration_s > 0) || !(p->scanner->coincidence_ns > 0)))
-		return iso_fail(
-			ISO_EARG,
-			"simulate: randoms by rate need a duration (%g s) and a coincidence window of the "
-			"scanner (%g ns)",
-			p->duration_s, p->scanner->coincidence_ns);
+		return iso_fail(ISO_EARG,
+		                "simulate: randoms by rate need a duration (%g s) and a coincidence window "
+		                "of the scanner (%g ns)",
+		                p->duration_s, p->scanner->coincidence_ns);
 	if (!(p->randoms < 1)) return iso_fail(ISO_EARG, "simulate: randoms alone have no physics");
 	return ISO_OK;
 }
