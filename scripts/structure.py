@@ -15,6 +15,7 @@ BY_HAND. Checks:
     apart     formats, models, the models' problems and the folders of cmd include nothing of each other
     optional  headers of optional libraries, and of folders of their names, are included in such folders
     docs      docs/architecture.md lists the layers as ORDER does
+    drawn     that page draws every folder of src, and names files and functions that exist
     python    modules of python/isotome that import each other in a circle; imports within functions and
               for checkers of types count, names that __init__.py loads later (_LATER) do not
     flat      more than 40 files in a folder
@@ -269,6 +270,26 @@ def check_docs(args, graph):
     wanted = list(ORDER[1:])
     if listed != wanted:
         yield f"docs: {page} lists the layers as {', '.join(listed)}; the order is {', '.join(wanted)}"
+
+
+def check_drawn(args, graph):
+    page = "docs/architecture.md"
+    if not os.path.isfile(os.path.join(args.root, page)):
+        return
+    text = read(args.root, page)
+    files = list(walk(args.root, *ROOTS, "python", "tests", "scripts", "docs", "cmake", "examples"))
+    drawn = set(re.findall(r"^    (src/\S+)/ ", text, re.M))
+    folders = {"/".join(f.split("/")[:k]) for f in files if f.startswith("src/") for k in range(2, f.count("/") + 1)}
+    yield from (f"drawn: {page} does not draw {f}" for f in sorted(folders - drawn))
+    yield from (f"drawn: {page} draws {f}, which does not exist" for f in sorted(drawn - folders))
+    code = "\n".join(read(args.root, f) for f in files if f.endswith((*CODE, ".py")))
+    for span in sorted(set(re.findall(r"`([^`\n]+)`", text))):  # X stands for any word
+        for name in re.findall(r"[\w./-]+\.(?:cuh?|c|h|py|sh|md|cmake|html|csv)\b", span):
+            if "X" not in name and not any(f"/{f}".endswith(f"/{name}") for f in files):
+                yield f"drawn: {page} names {name}, which does not exist"
+        for name in re.findall(r"(?<![\w./-])[a-z]\w*_\w+\b(?![./-])", span):
+            if not re.search(rf"\b{name}\b", code):
+                yield f"drawn: {page} names {name}, which no code has"
 
 
 def imported(root, package="python/isotome"):

@@ -122,7 +122,25 @@ found 'optional: src/scatter/table.c includes src/file/hdf5/h5.h: only folders n
 
 # the page of the layers
 file docs/architecture.md '# A' '' '## Layers' '' '    src/core/  status' '    src/base/  numbers' '' '## More'
-found 'docs: docs/architecture.md lists the layers as src/core, src/base; the order is src/base, src/core,'
+found 'docs: docs/architecture.md lists the layers as src/core, src/base; the order is src/base, src/core,' --checks docs
+
+# page LINE...: a page that draws the small tree, and the line
+page() {
+	file docs/architecture.md '# A' '' '    src/core/  status' '    src/core/fft/  transforms' '    src/model/  models' \
+		'    src/model/ray/  lines' '    src/model/strip/  strips' '    src/file/  files' '    src/file/hdf5/  HDF5' \
+		'    src/io/  formats' '    src/io/hdf5/  IPASC' '    src/algo/  EM' '    src/cmd/  commands' "$@"
+}
+page '' 'The matrix is `model/ray/ray.h`, a model `X.c`.'
+structure --checks drawn || fail "a page that is right: $(cat out)"
+page ''
+file src/core/op/op.c
+found 'drawn: docs/architecture.md does not draw src/core/op' --checks drawn
+page '    src/attic/  old things'
+found 'drawn: docs/architecture.md draws src/attic, which does not exist' --checks drawn
+page '' 'See `strip/ray.h`.'
+found 'drawn: docs/architecture.md names strip/ray.h, which does not exist' --checks drawn
+page '' 'See `iso_gone_create`.'
+found 'drawn: docs/architecture.md names iso_gone_create, which no code has' --checks drawn
 
 # Python, also where an import hides in a function or from the interpreter
 file python/isotome/image.py 'from .files import write'
