@@ -29,7 +29,7 @@ ORDER = (
 GIVEN = {
     "operator": ("Adjoint", "Chain", "Sum", "Multiple"),
     "scanner": ("Strips", "Panels"),
-    "matrix": ("MatrixInfo",),
+    "system_matrix": ("MatrixInfo",),
     "drawing": ("PictureInfo",),
     "simulation": ("Simulated",),
     "errors": ("MemoryError", "IOError"),

@@ -69,7 +69,7 @@ void iso_map_free(iso_map_state *m);
    the end, in a pass that `passes` does not count. Phi belongs to one image, or is NAN: bsrem looks
    after each epoch, and then knows only the penalty and the change. */
 struct iso_map_look {
-	size_t size; /* of this struct, as the library has it: look i stands i * size bytes behind the first */
+	size_t size;   /* size of this struct in the library: look i stands i * size bytes behind the first */
 	double passes; /* over the data so far */
 	int64_t updates;
 	double objective, loglik, penalty; /* Phi, its data's part, beta R; the first two NAN: not known */

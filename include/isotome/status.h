@@ -18,7 +18,7 @@
 #	define ISO_END_C
 #endif
 
-/* Before a function that returns a status: the compiler warns where nobody looks at it. */
+/* Before a function that returns a status: the compiler warns if nobody looks at it. */
 #if defined(__GNUC__)
 #	define ISO_CHECKED __attribute__((warn_unused_result))
 #else

@@ -21,7 +21,7 @@ struct iso_volume {
 	double kvp; /* tube voltage of a CT; 0 if the file does not say it */
 	int64_t n_files;
 	char **file;   /* names of the files that it was read from */
-	char unit[32]; /* of its values, as Units of the JSON file beside it says; "" if it does not */
+	char unit[32]; /* unit of the values: Units of the JSON file beside it; "" if that says none */
 };
 
 /* A NIfTI image (.nii, .nii.gz) of any orientation, another image with a grid (.raw), or a CT series in DICOM,

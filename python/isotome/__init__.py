@@ -41,7 +41,7 @@ from .steps import Step
 _LATER: dict[str, str] = {
     "Calibration": "units",
     "Live": "live",
-    "Matrix": "matrix",
+    "Matrix": "system_matrix",
     "Picture": "drawing",
     "Prior": "priors",
     "PriorValues": "priors",

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .units import Calibration as Calibration
 from .live import Live as Live
-from .matrix import Matrix as Matrix
+from .system_matrix import Matrix as Matrix
 from .drawing import Picture as Picture
 from .priors import Prior as Prior
 from .priors import PriorValues as PriorValues

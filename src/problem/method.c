@@ -92,7 +92,7 @@ static void defaults(char *to, size_t size, const struct model *m, unsigned take
 		add(to, size, "; ", text);
 		if (!first) add(to, size, " for ", names);
 	}
-	if (!to[0]) add(to, size, "", "none: no method of the model takes it");
+	if (!to[0]) add(to, size, "", "not for this model");
 }
 
 void method_describe(struct method_words *to, const struct model *m)
@@ -103,14 +103,14 @@ void method_describe(struct method_words *to, const struct model *m)
 	to->about[0] = '\0';
 	for (; (w = method_at(m, k)) && k < METHOD_WORDS - 1; k++) {
 		to->names[k] = w->name;
-		add(to->about, sizeof to->about, "; ", w->name);
+		add(to->about, sizeof to->about, ". ", w->name);
 		add(to->about, sizeof to->about, ": ", w->about);
 	}
 	to->names[k] = NULL;
 	defaults(to->iterations, sizeof to->iterations, m, TAKES_ITERATIONS, iterations);
 	snprintf(to->passes, sizeof to->passes,
-	         "passes over all data: %s. 'tolerance' may end a run earlier; of methods with a penalty "
-	         "the start counts too",
+	         "passes over all data: %s. 'tolerance' may end a run earlier. With a penalty, the start "
+	         "counts as a pass",
 	         to->iterations);
 	defaults(to->subsets, sizeof to->subsets, m, TAKES_COUNTS, subsets);
 	defaults(to->tolerance, sizeof to->tolerance, m, TAKES_TOLERANCE, tolerance);

@@ -49,7 +49,7 @@ static int run(iso_problem *problem, struct iso_array *to)
 const struct method direct_methods[] = {
 	{
 		.name = "direct",
-		.about = "no iterations: each event goes where it most likely came from",
+		.about = "without iterations, each event goes where it most likely came from",
 		.needs = MODEL_EVENTS,
 		.takes = TAKES_METHOD,
 		.iterations = 10,

@@ -515,7 +515,7 @@ const struct method map_methods[] = {
 	},
 	{
 		.name = "depierro",
-		.about = "EM with a 'penalty', in which no update makes the image worse; slow",
+		.about = "EM with a 'penalty', which never makes the image worse, but is slow",
 		.takes = TAKES_PHI | TAKES_PAIRS,
 		.iterations = 100,
 		.subsets = 1,
