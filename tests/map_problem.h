@@ -254,15 +254,17 @@ static inline struct iso_prior_spec problem_prior(const struct map_problem *p, c
 	struct iso_prior_spec s = {
 		.size = sizeof s,
 		.grid = p->grid,
-		.gamma = priors_number(p->of, "rdp_gamma"),
-		.epsilon = priors_number(p->of, "rdp_epsilon"),
-		.s = priors_number(p->of, "logcosh_s"),
 	};
 	char word[32];
 
 	snprintf(word, sizeof word, "%s", name);
 	word[strcspn(word, "_")] = 0;
 	OK(iso_prior_kind_of(&s.kind, word));
+	if (s.kind == ISO_PRIOR_RDP) {
+		OK(iso_prior_set(&s, "gamma", priors_number(p->of, "rdp_gamma")));
+		OK(iso_prior_set(&s, "epsilon", priors_number(p->of, "rdp_epsilon")));
+	}
+	if (s.kind == ISO_PRIOR_LOGCOSH) OK(iso_prior_set(&s, "s", priors_number(p->of, "logcosh_s")));
 	if (strstr(name, "kappa")) s.kappa = p->kappa;
 	if (strstr(name, "bowsher")) {
 		s.anatomy = p->anatomy;

@@ -121,7 +121,19 @@ static inline void prior_results_free(struct prior_results *e)
 	free(e->hessian);
 }
 
-enum { PRIOR_KINDS = 5 };
+/* How many kinds there are. */
+static inline int prior_kinds(void)
+{
+	int n = 0;
+
+	while (iso_prior_about((enum iso_prior_kind)n)) n++;
+	return n;
+}
+
+static inline bool prior_has_pairs(enum iso_prior_kind kind)
+{
+	return iso_prior_about(kind)->pairs;
+}
 
 /* Numbers in 0 ... 1, some of them 0. */
 static inline iso_real *prior_noise(int64_t n, uint32_t seed, int zeros)
@@ -138,15 +150,12 @@ static inline iso_real *prior_noise(int64_t n, uint32_t seed, int zeros)
 
 static inline struct iso_prior_spec prior_usual(enum iso_prior_kind kind, const struct iso_grid *g)
 {
-	return (struct iso_prior_spec){ .size = sizeof(struct iso_prior_spec),
-		                        .kind = kind,
-		                        .grid = *g,
-		                        .gamma = 2,
-		                        .epsilon = .01,
-		                        .s = 4,
-		                        .delta = .2,
-		                        .eta = .05,
-		                        .bowsher = 5 };
+	struct iso_prior_spec s = { .size = sizeof s, .kind = kind, .grid = *g, .bowsher = 5 };
+
+	for (int i = 0; iso_prior_parameter(kind, i); i++)
+		s.parameter[i] =
+			iso_prior_default(kind, i, 10, .8); /* epsilon .01, s 4.2, delta .24, eta .04 */
+	return s;
 }
 
 #endif

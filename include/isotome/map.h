@@ -35,9 +35,8 @@ struct iso_map {
 	struct iso_em_data data; /* file order; add is r, not r/m */
 	struct iso_sens sens;
 	enum iso_map_method method;
-	const struct iso_prior_spec
-		*prior;  /* NULL: none, beta is 0. A parameter of its kind that is 0 is taken from
-	                                       the start image: epsilon 1e-3 of its maximum, ... */
+	const struct iso_prior_spec *prior; /* NULL: none, beta is 0. A parameter that is 0 gets its default
+	                                       (iso_prior_default), unless it has no unit and may be 0 */
 	bool kappa_auto; /* kappa = sqrt(A*(y (A 1) / (A x + a)^2)) at the start image, in a pass of its own */
 	bool keep_unseen; /* voxels without sensitivity stay neighbours, as in STIR */
 	double beta;      /* >= 0 */
@@ -87,15 +86,15 @@ struct iso_map_result {
 	struct iso_map_look *look; /* free with iso_map_result_free */
 	int64_t updates;
 	double passes;
-	double beta, relative;                /* both, whichever was given */
-	double gamma, epsilon, s, delta, eta; /* as used */
-	double step;                          /* at the end: guards halve it */
-	int went_back;                        /* times that a guard acted */
-	int64_t cut;                          /* terms cut to the bound of iso_op_ratio_step */
-	int64_t unseen;                       /* voxels without sensitivity */
-	double kkt;                           /* lbfgs: residual; else NAN */
-	bool converged, stopped;              /* by tolerance; by `each` of struct iso_run */
-	int64_t used, skipped;                /* rows, in the last look */
+	double beta, relative;                  /* both, whichever was given */
+	double parameter[ISO_PRIOR_PARAMETERS]; /* of the penalty, as used */
+	double step;                            /* at the end: guards halve it */
+	int went_back;                          /* times that a guard acted */
+	int64_t cut;                            /* terms cut to the bound of iso_op_ratio_step */
+	int64_t unseen;                         /* voxels without sensitivity */
+	double kkt;                             /* lbfgs: residual; else NAN */
+	bool converged, stopped;                /* by tolerance; by `each` of struct iso_run */
+	int64_t used, skipped;                  /* rows, in the last look */
 	double lost;
 	int resumed_from, unsaved; /* as in struct iso_em_result */
 };

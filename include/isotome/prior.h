@@ -15,25 +15,69 @@
 
 ISO_BEGIN_C
 
+/* In the comment of each kind its parameters come first, in their order. */
 enum iso_prior_kind {
-	ISO_PRIOR_QUADRATIC, /* d^2 / 2, d = x_n - x_m */
-	ISO_PRIOR_RDP,       /* relative differences (Nuyts 2002): d^2 / (x_n + x_m + gamma |d| + epsilon) */
-	ISO_PRIOR_LOGCOSH,   /* log cosh(s d) / s^2 */
-	ISO_PRIOR_HUBER,     /* d^2 / 2 to |d| = delta, then straight on */
-	ISO_PRIOR_TV,        /* sum of k_n^2 (sqrt(|gradient|^2 + eta^2) - eta): no pairs */
+	ISO_PRIOR_QUADRATIC, /* none: d^2 / 2, d = x_n - x_m */
+	ISO_PRIOR_RDP, /* gamma, epsilon: d^2 / (x_n + x_m + gamma |d| + epsilon), relative differences (Nuyts 2002) */
+	ISO_PRIOR_LOGCOSH, /* s: log cosh(s d) / s^2 */
+	ISO_PRIOR_HUBER,   /* delta: d^2 / 2 to |d| = delta, then straight on */
+	ISO_PRIOR_TV,      /* eta: sum of k_n^2 (sqrt(|gradient|^2 + eta^2) - eta), no pairs */
 };
+
+enum { ISO_PRIOR_PARAMETERS = 4 }; /* at most, of any kind */
 
 struct iso_prior_spec {
 	size_t size; /* size of this struct */
 	enum iso_prior_kind kind;
 	struct iso_grid grid;
-	double gamma, epsilon, s, delta,
-		eta;             /* parameters of the kind; epsilon >= 0, the others > 0, gamma >= 0 */
-	enum iso_place place;    /* place of the images below, which are copied */
+	double parameter[ISO_PRIOR_PARAMETERS]; /* of the kind, in the order above */
+	enum iso_place place;                   /* place of the images below, which are copied */
 	const iso_real *kappa;   /* >= 0; NULL: 1. Voxels with kappa 0 are no neighbours of any voxel */
-	const iso_real *anatomy; /* NULL: none; not with ISO_PRIOR_TV */
+	const iso_real *anatomy; /* NULL: none; only for kinds with pairs */
 	int bowsher;             /* number of neighbours that count: the most alike in `anatomy` */
 };
+
+/* ---- the table of kinds ---- */
+
+struct iso_prior_about {
+	const char *name;
+	const char *help;
+	bool pairs;       /* a sum over pairs of neighbours, which an anatomical image can choose */
+	bool nonnegative; /* images must be >= 0 */
+};
+
+/* Where a default comes from, and with it the unit of the parameter. */
+enum iso_prior_rule {
+	ISO_PRIOR_NUMBER,     /* `usual` itself, without unit */
+	ISO_PRIOR_OF_LARGEST, /* `usual` times the largest voxel of the start image */
+	ISO_PRIOR_OF_MEAN, /* `usual` times the mean of the start image, where its sensitivity is above a tenth of the largest */
+	ISO_PRIOR_OVER_MEAN, /* 1 / (`usual` times that mean) */
+};
+
+struct iso_prior_parameter {
+	const char *name;
+	double usual;
+	enum iso_prior_rule rule;
+	double least, most;
+	bool above; /* `least` itself is not allowed */
+	double large; /* a run warns if the parameter is larger than this times the mean of the image; 0: never */
+};
+
+/* The kind; NULL: there is none. Kinds count from 0. */
+const struct iso_prior_about *iso_prior_about(enum iso_prior_kind kind);
+
+/* Parameter i of a kind; NULL: it has i or fewer. */
+const struct iso_prior_parameter *iso_prior_parameter(enum iso_prior_kind kind, int i);
+
+/* Its default for a start image with this largest voxel and this mean; NAN if there is no such parameter. */
+double iso_prior_default(enum iso_prior_kind kind, int i, double largest, double mean);
+
+/* The kind of a word ("rdp"), and a parameter by its name. ISO_EARG, with the names that there are, if there is none of
+   that name, or the value is out of range. */
+ISO_CHECKED int iso_prior_kind_of(enum iso_prior_kind *kind, const char *name);
+ISO_CHECKED int iso_prior_set(struct iso_prior_spec *p, const char *name, double value);
+
+/* ---- a prior ---- */
 
 typedef struct iso_prior iso_prior;
 
@@ -42,14 +86,10 @@ ISO_CHECKED int iso_prior_create(iso_prior **r, iso_ctx *ctx, const struct iso_p
 void iso_prior_free(iso_prior *r); /* NULL: nothing */
 
 /* R, its gradient, the curvature C and the Hessian's diagonal at x in one pass; images in memory of the
-   context's device; each destination may be NULL. x of relative differences is not negative. The same bits on every run,
+   context's device; each destination may be NULL. The same bits on every run,
    on the CPU for any number of threads. */
 ISO_CHECKED int iso_prior_eval(double *value, iso_real *gradient, iso_real *curvature, iso_real *hessian,
                                iso_prior *r, const iso_real *x);
-
-/* Word of a kind ("rdp"; NULL: it is none), and back: ISO_EARG, with the nearest word, if it is none. */
-const char *iso_prior_name(enum iso_prior_kind kind);
-ISO_CHECKED int iso_prior_kind_of(enum iso_prior_kind *kind, const char *name);
 
 /* ---- kernels from features (Wang and Qi 2015) ---- */
 

@@ -173,7 +173,7 @@ static int refer(struct iso_array *x, struct iso_map_result *r, const struct pri
 	map.relative = 0;
 	map.beta = near.beta;
 	map.as_given = true;
-	prior->epsilon = near.epsilon;
+	memcpy(prior->parameter, near.parameter, sizeof prior->parameter);
 	if (!st) st = iso_map_run(x->v, r, &map, NULL);
 	iso_map_result_free(&near);
 	return st;
@@ -228,7 +228,10 @@ static int run_scan(struct priors *p, double events, double relative, uint64_t s
                     json_t *references)
 {
 	struct iso_prior_spec prior = {
-		.size = sizeof prior, .kind = ISO_PRIOR_RDP, .grid = p->truth.grid, .gamma = 2
+		.size = sizeof prior,
+		.kind = ISO_PRIOR_RDP,
+		.grid = p->truth.grid,
+		.parameter = { 2 } /* gamma */
 	};
 	struct iso_map_result r = { .size = sizeof r };
 	struct iso_array reference = { 0 }, start = { 0 };
@@ -245,7 +248,7 @@ static int run_scan(struct priors *p, double events, double relative, uint64_t s
 		                                  "seed", (json_int_t)seed, "kkt", r.kkt, "evaluations",
 		                                  r.passes, "beta", r.beta, "relative", r.relative, "seconds",
 		                                  iso_now_s() - began_s));
-		prior.epsilon = r.epsilon;
+		memcpy(prior.parameter, r.parameter, sizeof prior.parameter);
 		a.reference = reference.v;
 		a.norm = background_mean(p, reference.v);
 		if (!(st = priors_start(&start, p, &s)))

@@ -72,7 +72,7 @@ static int make_penalised(struct iso_array *x, const struct priors *p, const str
 	const struct iso_prior_spec prior = { .size = sizeof prior,
 		                              .kind = ISO_PRIOR_RDP,
 		                              .grid = p->truth.grid,
-		                              .gamma = 2,
+		                              .parameter = { 2 }, /* gamma */
 		                              .anatomy = bowsher ? p->anatomy.v : NULL,
 		                              .bowsher = bowsher ? 7 : 0 };
 	struct iso_map map = priors_map(p, s, &prior);

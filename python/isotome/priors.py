@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_size_t, c_void_p
+from ctypes import POINTER, byref, c_bool, c_char_p, c_double, c_int, c_size_t, c_void_p
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,11 +35,7 @@ class _Spec(ctypes.Structure):  # prior.h
         ("size", c_size_t),
         ("kind", c_int),
         ("grid", _abi.Grid),
-        ("gamma", c_double),
-        ("epsilon", c_double),
-        ("s", c_double),
-        ("delta", c_double),
-        ("eta", c_double),
+        ("parameter", c_double * 4),
         ("place", c_int),
         ("kappa", c_void_p),
         ("anatomy", c_void_p),
@@ -47,8 +43,31 @@ class _Spec(ctypes.Structure):  # prior.h
     ]
 
 
+class _About(ctypes.Structure):
+    _c_name_ = "iso_prior_about"
+    _fields_ = [("name", c_char_p), ("help", c_char_p), ("pairs", c_bool), ("nonnegative", c_bool)]
+
+
+class _Parameter(ctypes.Structure):
+    _c_name_ = "iso_prior_parameter"
+    _fields_ = [
+        ("name", c_char_p),
+        ("usual", c_double),
+        ("rule", c_int),
+        ("least", c_double),
+        ("most", c_double),
+        ("above", c_bool),
+        ("large", c_double),
+    ]
+
+
+_NUMBER = 0  # ISO_PRIOR_NUMBER: `usual` is the default itself
+
 _abi.declare(
     {
+        "iso_prior_about": (POINTER(_About), [c_int]),
+        "iso_prior_parameter": (POINTER(_Parameter), [c_int, c_int]),
+        "iso_prior_set": (c_int, [POINTER(_Spec), c_char_p, c_double]),
         "iso_prior_kind_of": (c_int, [POINTER(c_int), c_char_p]),
         "iso_prior_create": (c_int, [_abi.out, _abi.handle, POINTER(_Spec)]),
         "iso_prior_free": (None, [_abi.handle]),
@@ -58,6 +77,14 @@ _abi.declare(
         ),
     }
 )
+
+
+def _parameters(kind: int) -> list[_Parameter]:
+    """Those of a kind, in their order."""
+    found: list[_Parameter] = []
+    while p := lib.iso_prior_parameter(kind, len(found)):
+        found.append(p.contents)
+    return found
 
 
 class PriorValues(NamedTuple):
@@ -72,10 +99,11 @@ class PriorValues(NamedTuple):
 class Prior:
     """A penalty R(x) = 1/2 sum of w k k f(x_n, x_m) over voxels that touch each other, as STIR defines it.
 
-    kind: "quadratic", "rdp" (relative differences: gamma, epsilon), "logcosh" (s), "huber" (delta) or "tv"
-        (eta), which has no pairs. Images of "rdp" are not below 0.
+    kind: "quadratic", "rdp" (relative differences), "logcosh", "huber" or "tv", which has no pairs.
+        Images of "rdp" are not below 0. `Prior.kinds()` has them all, with the names of their parameters.
     kappa: an image of weights k; voxels where it is 0 are nobody's neighbours. None: 1.
     anatomy: an image, of which the `bowsher` neighbours most alike count for each voxel. None: all count.
+    parameters: of the kind, by name (gamma=2, epsilon=0.01). Those without unit have defaults.
     """
 
     def __init__(
@@ -83,30 +111,38 @@ class Prior:
         kind: str,
         grid: Grid,
         *,
-        gamma: float = 2.0,
-        epsilon: float = 0.0,
-        s: float = 0.0,
-        delta: float = 0.0,
-        eta: float = 0.0,
         kappa: Any = None,
         anatomy: Any = None,
         bowsher: int = 0,
         context: Context | None = None,
+        **parameters: float,
     ):
         self.kind, self.grid, self.context = kind, grid, context_of(context)
         self._lock = threading.Lock()  # a prior serves one call at a time
         p = _Spec(size=ctypes.sizeof(_Spec), grid=Grid._struct(grid), bowsher=integer(bowsher, "bowsher", 0, 26))
-        p.gamma, p.epsilon = number(gamma, "gamma"), number(epsilon, "epsilon")
-        p.s, p.delta, p.eta = number(s, "s"), number(delta, "delta"), number(eta, "eta")
         of_kind = c_int()
         check(lib.iso_prior_kind_of(byref(of_kind), utf8(kind, "kind")))
         p.kind = of_kind.value
+        self._signed = not lib.iso_prior_about(p.kind).contents.nonnegative
+        for i, parameter in enumerate(_parameters(p.kind)):
+            p.parameter[i] = parameter.usual if parameter.rule == _NUMBER else 0
+        for name, value in parameters.items():
+            check(lib.iso_prior_set(byref(p), utf8(name, "parameter"), number(value, name)))
         images = [self._image(v, name) for v, name in ((kappa, "kappa"), (anatomy, "anatomy"))]
         p.kappa, p.anatomy = (None if v is None else v.ctypes.data for v in images)
         self._handle = Handle(lib.iso_prior_free, self.context._handle)
         call(
             self.context, lib.iso_prior_create, byref(self._handle.pointer), self.context._pointer, byref(p)
         )
+
+    @staticmethod
+    def kinds() -> dict[str, tuple[str, ...]]:
+        """The penalties that there are, and the parameters of each."""
+        found: dict[str, tuple[str, ...]] = {}
+        while about := lib.iso_prior_about(len(found)):
+            names = (p.name.decode() for p in _parameters(len(found)))
+            found[about.contents.name.decode()] = tuple(names)
+        return found
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -124,7 +160,7 @@ class Prior:
     def __call__(self, x: Array) -> PriorValues:
         """All of it at x, in one pass."""
         a = Arguments()
-        x = a.take(x, self.shape, "x", signed=self.kind != "rdp")
+        x = a.take(x, self.shape, "x", signed=self._signed)
         made = [a.kind.empty(self.shape) for _ in range(3)]
         value = self._eval(x, *made)
         return PriorValues(value, *(a.result(v, None) for v in made))
@@ -132,12 +168,12 @@ class Prior:
     def value(self, x: Array) -> float:
         """R(x)."""
         a = Arguments()
-        return self._eval(a.take(x, self.shape, "x", signed=self.kind != "rdp"))
+        return self._eval(a.take(x, self.shape, "x", signed=self._signed))
 
     def gradient(self, x: Array, out: Array | None = None) -> Array:
         """The gradient of R at x, into `out` if it is given."""
         a = Arguments()
-        x = a.take(x, self.shape, "x", signed=self.kind != "rdp")
+        x = a.take(x, self.shape, "x", signed=self._signed)
         gradient = a.place(out, self.shape)
         self._eval(x, gradient)
         return a.result(gradient, out)

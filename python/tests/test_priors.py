@@ -63,6 +63,18 @@ def test_value_and_gradient(context, kind, x):
     assert (got.curvature > 0).all() and (got.hessian > 0).all()
 
 
+def test_kinds_are_those_of_the_library(context):
+    kinds = isotome.Prior.kinds()
+    assert kinds["rdp"] == ("gamma", "epsilon") and kinds["tv"] == ("eta",) and kinds["quadratic"] == ()
+    assert set(KINDS) | {"tv"} == set(kinds)
+    assert all(tuple(words) == kinds[kind] for kind, words in KINDS.items())
+    x = np.ones(GRID.shape, np.float32)
+    x[0] = 3
+    given, usual = (isotome.Prior("rdp", GRID, context=context, epsilon=0.1, **w) for w in ({"gamma": 2}, {}))
+    other = isotome.Prior("rdp", GRID, context=context, epsilon=0.1, gamma=0)
+    assert given.value(x) == usual.value(x) != other.value(x)
+
+
 def test_total_variation_of_a_step(context):
     x = np.zeros(GRID.shape, np.float32)
     x[:, :, 3:] = 1
@@ -90,6 +102,8 @@ def test_into_memory_that_is_there(context, x):
         ({"kind": "rpd"}, "rdp"),
         ({"kind": "huber"}, "delta"),
         ({"kind": "rdp", "gamma": -1}, "gamma"),
+        ({"kind": "rdp", "delta": 1}, "rdp has no 'delta'; it has gamma and epsilon"),
+        ({"kind": "quadratic", "gamma": 2}, "quadratic has no 'gamma'; it has no parameters"),
         ({"kind": "quadratic", "bowsher": 27}, "bowsher"),
         ({"kind": "quadratic", "kappa": np.ones((2, 2, 2))}, "kappa"),
         ({"kind": "tv", "eta": 1, "anatomy": np.ones(GRID.shape), "bowsher": 3}, "anatomical|anatomy"),

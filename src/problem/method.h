@@ -34,11 +34,12 @@ struct recon_map {
 	int n_features; /* images in `feature`, of which one may hold several */
 	struct iso_array feature[MAP_FEATURES];
 	/* of all frames so far, for warnings */
-	int frames, went_back, coarse, unfinished, few;
+	int frames, went_back, unfinished, few;
 	int64_t cut, unseen;
-	double relative;      /* the greatest */
-	double epsilon, mean; /* of the first where epsilon is large */
-	double counts;        /* of the first whose subsets have few */
+	double relative;                         /* the greatest */
+	const struct iso_prior_parameter *large; /* the first parameter that is too large; NULL: none */
+	double large_is, mean;                   /* its value, and the mean of the image there */
+	double counts;                           /* of the first whose subsets have few */
 	int subsets;
 	double change, passes; /* of the first that did not converge */
 };

@@ -74,8 +74,8 @@ struct penalties {
 	struct opt opts[10];
 	char help[1100]; /* of parameter penalty */
 	/* what they say: */
-	struct iso_prior_spec prior; /* kind, and the parameters that were given, else 0; gamma is 2 then */
-	bool has_strength, epsilon_given;
+	struct iso_prior_spec prior; /* kind and parameters, of which 0 was not given; no grid, no images */
+	bool has_strength;
 	double beta, relative; /* one of them, the other 0 */
 	int anatomy;           /* bytes of `bowsher` that are the file's name */
 	int neighbours;        /* the number behind it; 0: not said */
@@ -141,10 +141,11 @@ int penalty_parse(struct penalties *p); /* without a text: ISO_OK */
 int penalty_check(const struct penalties *p);
 int penalty_check_sharp(const struct penalties *p,
                         const char *method); /* total variation without smoothing, or none */
-struct iso_prior_spec penalty_prior(
-	const struct penalties *p); /* kind and parameters, no grid and no images */
 void penalty_record(json_t *o, const struct penalties *p,
-                    const struct iso_map_result *of);     /* as they were used */
+                    const struct iso_map_result *of); /* as they were used */
+/* The first parameter that is too large for an image of this mean, and its value; NULL: none is. */
+const struct iso_prior_parameter *penalty_large(double *value, const struct penalties *p,
+                                                const struct iso_map_result *of, double mean);
 const char *recon_penalty_name(const struct settings *s); /* "rdp" */
 
 /* x.nii after iteration 5: x_it005.nii; of frame 0 of a series x_f01_it005.nii, of

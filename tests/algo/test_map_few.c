@@ -38,8 +38,7 @@ static struct iso_prior_spec few_prior(const struct map_problem *p)
 	return (struct iso_prior_spec){ .size = sizeof(struct iso_prior_spec),
 		                        .kind = ISO_PRIOR_RDP,
 		                        .grid = p->grid,
-		                        .gamma = 2,
-		                        .epsilon = 1e-3 };
+		                        .parameter = { 2, 1e-3 } };
 }
 
 static struct iso_map few_map(const struct map_problem *p, const struct iso_prior_spec *s,

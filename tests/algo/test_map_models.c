@@ -31,7 +31,7 @@ static struct iso_map map_of(const struct scan *c, const struct iso_prior_spec *
 static void compare(const struct scan *c, const char *name)
 {
 	const struct iso_prior_spec s = {
-		.size = sizeof s, .kind = ISO_PRIOR_RDP, .grid = c->grid, .gamma = 2
+		.size = sizeof s, .kind = ISO_PRIOR_RDP, .grid = c->grid, .parameter = { 2 }
 	};
 	int64_t n = iso_grid_voxels(&c->grid);
 	struct iso_map_result r[2] = { { .size = sizeof *r }, { .size = sizeof *r } };

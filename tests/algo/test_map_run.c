@@ -92,9 +92,9 @@ static void resumed(void **state)
 		struct iso_map_result whole = { .size = sizeof whole }, r = { .size = sizeof r };
 		iso_real *x = copy_of(p.n, p.start), *again = copy_of(p.n, p.start);
 
-		s.epsilon = 0; /* of the start image: kept by the checkpoint */
+		s.parameter[1] = 0; /* epsilon of the start image: kept by the checkpoint */
 		OK(iso_map_run(x, &whole, &map, NULL));
-		assert_true(whole.epsilon > 0 && whole.beta > 0);
+		assert_true(whole.parameter[1] > 0 && whole.beta > 0);
 		int pieces = run_in_pieces(again, &r, &map, p.n);
 
 		assert_int_equal(pieces, whole.updates);
@@ -104,7 +104,7 @@ static void resumed(void **state)
 		assert_memory_equal(r.look, whole.look, (size_t)r.n * sizeof *r.look);
 		NEAR(r.passes, whole.passes, 0);
 		NEAR(r.beta, whole.beta, 0);
-		NEAR(r.epsilon, whole.epsilon, 0);
+		NEAR(r.parameter[1], whole.parameter[1], 0);
 		iso_map_result_free(&whole);
 		iso_map_result_free(&r);
 		free(x);
@@ -378,6 +378,13 @@ static void kappa(void **state)
 /* RDP without kappa has C ubar = W, the sum of the 26 weights, far from the border: beta = b S / W. */
 static void strength(void **state)
 {
+	static const struct {
+		enum iso_prior_kind kind;
+		double share;
+		bool over;
+	} of_mean[] = { { ISO_PRIOR_LOGCOSH, .3, true },
+		        { ISO_PRIOR_HUBER, .3, false },
+		        { ISO_PRIOR_TV, .05, false } };
 	iso_ctx *ctx = cpu(1);
 	struct map_problem p = problem_begin(ctx, "p1", 2);
 	struct iso_prior_spec s = problem_prior(&p, "rdp");
@@ -419,21 +426,29 @@ static void strength(void **state)
 		}
 		sum += w * share / p.sens[v];
 	}
-	s.epsilon = s.s = 0;
+	s.parameter[1] = 0;
 	struct iso_map map = problem_map(&p, &s, ISO_MAP_SVRG, 0, 2);
 	struct iso_map_result r = { .size = sizeof r };
 	iso_real *x = copy_of(p.n, p.start);
 
 	map.relative = .3;
 	OK(iso_map_run(x, &r, &map, NULL));
-	NEAR(r.epsilon, eps, 1e-6 * eps);
-	NEAR(r.s, 1 / (.3 * mean), 1e-5 / mean);
-	NEAR(r.delta, .3 * mean, 1e-5 * mean);
-	NEAR(r.eta, .05 * mean, 1e-5 * mean);
+	NEAR(r.parameter[0], 2, 0);
+	NEAR(r.parameter[1], eps, 1e-6 * eps);
 	NEAR(r.beta, .3 * seen / sum, 1e-5 * r.beta);
 	NEAR(r.relative, .3, 1e-12);
 	iso_map_result_free(&r);
 	free(x);
+	for (int k = 0; k < N_OF(of_mean); k++) {
+		s = (struct iso_prior_spec){ .size = sizeof s, .kind = of_mean[k].kind, .grid = p.grid };
+		x = copy_of(p.n, p.start);
+		OK(iso_map_run(x, &r, &map, NULL));
+		double want = of_mean[k].over ? 1 / (of_mean[k].share * mean) : of_mean[k].share * mean;
+
+		NEAR(r.parameter[0], want, 1e-5 * want);
+		iso_map_result_free(&r);
+		free(x);
+	}
 	problem_end(&p);
 	iso_ctx_free(ctx);
 }
@@ -638,10 +653,11 @@ static void small_problem(iso_ctx *ctx, int number)
 
 	small_begin(&p, ctx, &seed, n_sub);
 	struct iso_prior_spec s = { .size = sizeof s,
-		                    .kind = (enum iso_prior_kind)(number % 5),
-		                    .grid = p.grid,
-		                    .gamma = 2 * draw(&seed) };
-	double relative = (s.kind == ISO_PRIOR_TV ? 4 : .5) * (.1 + draw(&seed));
+		                    .kind = (enum iso_prior_kind)(number % prior_kinds()),
+		                    .grid = p.grid };
+	double gamma = 2 * draw(&seed), relative = (prior_has_pairs(s.kind) ? .5 : 4) * (.1 + draw(&seed));
+
+	if (s.kind == ISO_PRIOR_RDP) OK(iso_prior_set(&s, "gamma", gamma));
 
 	for (int k = 0; k < 2; k++) {
 		struct iso_map map = { .size = sizeof map,

@@ -552,10 +552,10 @@ static void limit_of_smoothed(void **state)
 	least = last_cost(&r);
 	for (double eta = .5; eta > .01; eta /= 4) {
 		const struct iso_prior_spec spec = {
-			.size = sizeof spec, .kind = ISO_PRIOR_TV, .grid = slab, .eta = eta
+			.size = sizeof spec, .kind = ISO_PRIOR_TV, .grid = slab, .parameter = { eta }
 		};
 		const struct iso_prior_spec sharp = {
-			.size = sizeof sharp, .kind = ISO_PRIOR_TV, .grid = slab, .eta = 1e-7
+			.size = sizeof sharp, .kind = ISO_PRIOR_TV, .grid = slab, .parameter = { 1e-7 }
 		};
 		double z[BOX], g[BOX], smoothed, plain, d = 0;
 

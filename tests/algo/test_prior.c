@@ -12,11 +12,6 @@ static struct iso_prior_spec spec_of(const char *name, const json_t *of, const s
 	struct iso_prior_spec s = {
 		.size = sizeof s,
 		.grid = *g,
-		.gamma = strstr(name, "gamma0") ? 0 : 2,
-		.epsilon = priors_number(of, "rdp_epsilon"),
-		.s = priors_number(of, "logcosh_s"),
-		.delta = priors_number(of, "huber_delta"),
-		.eta = priors_number(of, "tv_eta"),
 		.bowsher = (int)priors_number(of, "bowsher_neighbours"),
 	};
 	char word[32];
@@ -24,7 +19,16 @@ static struct iso_prior_spec spec_of(const char *name, const json_t *of, const s
 	snprintf(word, sizeof word, "%s", name);
 	word[strcspn(word, "_")] = 0;
 	OK(iso_prior_kind_of(&s.kind, word));
-	assert_string_equal(iso_prior_name(s.kind), word);
+	assert_string_equal(iso_prior_about(s.kind)->name, word);
+	for (int i = 0; iso_prior_parameter(s.kind, i); i++) {
+		const char *parameter = iso_prior_parameter(s.kind, i)->name;
+		char key[64];
+
+		snprintf(key, sizeof key, "%s_%s", word, parameter);
+		s.parameter[i] = strcmp(parameter, "gamma") ? priors_number(of, key)
+		                 : strstr(name, "gamma0")   ? 0
+		                                            : 2;
+	}
 	if (strstr(name, "kappa") || !strcmp(name, "rdp_bowsher")) s.kappa = kappa;
 	if (strstr(name, "bowsher")) s.anatomy = anatomy;
 	return s;
@@ -92,28 +96,29 @@ CUDA_TEST(cuda_vectors, check_vectors)
 /* f, df/dx, its second derivative and the curvature at x beside y. */
 static void plain_pair(double t[4], const struct iso_prior_spec *s, double x, double y)
 {
+	const double *q = s->parameter;
 	double d = x - y, a = fabs(d);
 
 	switch (s->kind) {
 	case ISO_PRIOR_RDP: {
-		double D = x + y + s->gamma * a + s->epsilon, below = D > 0 ? D : INFINITY;
+		double D = x + y + q[0] * a + q[1], below = D > 0 ? D : INFINITY;
 
 		t[0] = d * d / below;
-		t[1] = d * (x + 3 * y + s->gamma * a + 2 * s->epsilon) / (below * below);
-		t[2] = t[3] = 2 * pow(2 * y + s->epsilon, 2) / pow(below, 3);
+		t[1] = d * (x + 3 * y + q[0] * a + 2 * q[1]) / (below * below);
+		t[2] = t[3] = 2 * pow(2 * y + q[1], 2) / pow(below, 3);
 		return;
 	}
 	case ISO_PRIOR_LOGCOSH:
-		t[0] = log(cosh(s->s * d)) / (s->s * s->s);
-		t[1] = tanh(s->s * d) / s->s;
-		t[2] = 1 / pow(cosh(s->s * d), 2);
+		t[0] = log(cosh(q[0] * d)) / (q[0] * q[0]);
+		t[1] = tanh(q[0] * d) / q[0];
+		t[2] = 1 / pow(cosh(q[0] * d), 2);
 		t[3] = a > 0 ? t[1] / d : 1;
 		return;
 	case ISO_PRIOR_HUBER:
-		t[0] = a <= s->delta ? d * d / 2 : s->delta * a - s->delta * s->delta / 2;
-		t[1] = a <= s->delta ? d : copysign(s->delta, d);
-		t[2] = a <= s->delta;
-		t[3] = a <= s->delta ? 1 : s->delta / a;
+		t[0] = a <= q[0] ? d * d / 2 : q[0] * a - q[0] * q[0] / 2;
+		t[1] = a <= q[0] ? d : copysign(q[0], d);
+		t[2] = a <= q[0];
+		t[3] = a <= q[0] ? 1 : q[0] / a;
 		return;
 	default:
 		t[0] = d * d / 2;
@@ -191,7 +196,7 @@ static void plain_tv(double *value, double *out[3], const struct iso_prior_spec 
 
 	for (int64_t n = 0; n < iso_grid_voxels(g); n++) {
 		const int64_t at[3] = { n % g->n[0], n / g->n[0] % g->n[1], n / g->n[0] / g->n[1] };
-		double D[3], w[3], q = s->eta * s->eta, t1 = 0, t2 = 0,
+		double D[3], w[3], q = s->parameter[0] * s->parameter[0], t1 = 0, t2 = 0,
 				   k2 = s->kappa ? (double)s->kappa[n] * s->kappa[n] : 1;
 		int64_t m[3];
 
@@ -207,7 +212,7 @@ static void plain_tv(double *value, double *out[3], const struct iso_prior_spec 
 			t2 += w[a] * w[a];
 		}
 		q = sqrt(q);
-		*value += k2 * (q - s->eta);
+		*value += k2 * (q - s->parameter[0]);
 		out[0][n] -= k2 * t1 / q;
 		out[1][n] += k2 * (t2 / q - t1 * t1 / (q * q * q));
 		out[2][n] += k2 * t2 / q;
@@ -238,17 +243,17 @@ static void check_plain(iso_ctx *ctx)
 
 		for (int64_t v = 0; v < n; v++) anatomy[v] = (iso_real)floor(5 * (double)anatomy[v]);
 		for (int k = 0; k < 3; k++) out[k] = calloc((size_t)n, sizeof *out[k]);
-		for (int k = 0; k < 4 * PRIOR_KINDS; k++) {
+		for (int k = 0; k < 4 * prior_kinds(); k++) {
 			struct iso_prior_spec s = prior_usual((enum iso_prior_kind)(k / 4), g);
 			double value = 0;
 
 			if (k % 2) s.kappa = kappa;
-			if (k % 4 > 1 && (s.kind == ISO_PRIOR_RDP || (n < 2000 && s.kind != ISO_PRIOR_TV)))
+			if (k % 4 > 1 && (s.kind == ISO_PRIOR_RDP || (n < 2000 && prior_has_pairs(s.kind))))
 				s.anatomy = anatomy;
 			else if (k % 4 > 1)
 				continue;
 			for (int o = 0; o < 3; o++) memset(out[o], 0, (size_t)n * sizeof *out[o]);
-			(s.kind == ISO_PRIOR_TV ? plain_tv : plain_pairs)(&value, out, &s, x);
+			(prior_has_pairs(s.kind) ? plain_pairs : plain_tv)(&value, out, &s, x);
 			struct prior_results e = prior_evaluated(ctx, &s, x);
 
 			NEAR(e.value, value, TOLERANCE(1e-6, 1e-12) * value);
@@ -292,11 +297,11 @@ static void differences(void **state)
 
 	(void)state;
 	for (int64_t v = 0; v < n; v++) x[v] += (iso_real).1;
-	for (int k = 0; k < PRIOR_KINDS; k++) {
+	for (int k = 0; k < prior_kinds(); k++) {
 		struct iso_prior_spec s = prior_usual((enum iso_prior_kind)k, &g);
 
 		s.kappa = kappa;
-		s.anatomy = s.kind == ISO_PRIOR_TV ? NULL : anatomy;
+		s.anatomy = prior_has_pairs(s.kind) ? anatomy : NULL;
 		struct prior_results e = prior_evaluated(ctx, &s, x);
 		double top = 0;
 
@@ -330,18 +335,18 @@ static void check_uniform(iso_ctx *ctx)
 	int64_t n = iso_grid_voxels(&g);
 	iso_real *x = calloc((size_t)n, sizeof *x);
 
-	for (int k = 0; k < 2 * PRIOR_KINDS; k++) {
-		struct iso_prior_spec s = prior_usual((enum iso_prior_kind)(k % PRIOR_KINDS), &g);
+	for (int k = 0; k < 2 * prior_kinds(); k++) {
+		struct iso_prior_spec s = prior_usual((enum iso_prior_kind)(k % prior_kinds()), &g);
 
-		for (int64_t v = 0; v < n; v++) x[v] = k < PRIOR_KINDS ? (iso_real).7 : 0;
-		if (k >= PRIOR_KINDS) s.epsilon = 0;
+		for (int64_t v = 0; v < n; v++) x[v] = k < prior_kinds() ? (iso_real).7 : 0;
+		if (k >= prior_kinds() && s.kind == ISO_PRIOR_RDP) s.parameter[1] = 0;
 		struct prior_results e = prior_evaluated(ctx, &s, x);
 
 		assert_true(e.value == 0);
 		for (int64_t v = 0; v < n; v++) {
 			assert_true(e.gradient[v] == 0);
 			assert_true(isfinite(e.hessian[v]) && e.curvature[v] >= 0);
-			if (k >= PRIOR_KINDS && s.kind == ISO_PRIOR_RDP)
+			if (k >= prior_kinds() && s.kind == ISO_PRIOR_RDP)
 				assert_true(e.hessian[v] == 0 && e.curvature[v] == 0);
 		}
 		prior_results_free(&e);
@@ -381,7 +386,7 @@ static void permuted(void **state)
 	iso_real *x = prior_noise(n, 7, 9), *t = turned(&g, x);
 
 	(void)state;
-	for (int k = 0; k < PRIOR_KINDS; k++) {
+	for (int k = 0; k < prior_kinds(); k++) {
 		struct iso_prior_spec s = prior_usual((enum iso_prior_kind)k, &g),
 				      s2 = prior_usual((enum iso_prior_kind)k, &other);
 		struct prior_results a = prior_evaluated(ctx, &s, x), b = prior_evaluated(ctx, &s2, t);
@@ -415,8 +420,8 @@ static void limits(void **state)
 	struct prior_results e[3];
 
 	(void)state;
-	s[1].s = 1e-4;
-	s[2].delta = 1e6;
+	s[1].parameter[0] = 1e-4;
+	s[2].parameter[0] = 1e6;
 	for (int k = 0; k < 3; k++) e[k] = prior_evaluated(ctx, &s[k], x);
 	for (int k = 1; k < 3; k++) {
 		NEAR(e[k].value, e[0].value, 1e-6 * e[0].value);
@@ -442,12 +447,12 @@ static void refusals(void **state)
 	(void)state;
 #define WITH(change, code, text)                                                             \
 	s = (struct iso_prior_spec){ .size = sizeof s, .kind = ISO_PRIOR_HUBER, .grid = g }; \
-	s.delta = 1;                                                                         \
+	s.parameter[0] = 1;                                                                  \
 	change;                                                                              \
 	REFUSED(iso_prior_create(&r, ctx, &s), code, text);                                  \
 	assert_null(r)
-	WITH(s.delta = 0, ISO_EARG, "delta is 0, must be above 0 and finite");
-	WITH(s.delta = NAN, ISO_EARG, "delta is nan");
+	WITH(s.parameter[0] = 0, ISO_EARG, "delta is 0, must be above 0 and finite");
+	WITH(s.parameter[0] = NAN, ISO_EARG, "delta is nan");
 	WITH(s.kappa = bad, ISO_EINPUT, "kappa: voxel 2 is -1, must be finite and not negative");
 	WITH((s.anatomy = good, s.bowsher = 0), ISO_EARG,
 	     "0 neighbours by the anatomical image, must be 1 to 26");

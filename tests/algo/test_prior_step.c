@@ -26,7 +26,7 @@ static void threads(void **state)
 	iso_real *x = prior_noise(n, 9, 9), *kappa = prior_noise(n, 10, 9);
 
 	(void)state;
-	for (int k = 0; k < PRIOR_KINDS; k++) {
+	for (int k = 0; k < prior_kinds(); k++) {
 		struct iso_prior_spec s = prior_usual((enum iso_prior_kind)k, &odd);
 
 		s.kappa = kappa;
@@ -49,7 +49,7 @@ static void check_parts_on(iso_ctx *ctx, const struct iso_grid *g)
 	iso_real *x = prior_noise(n, 11, 9), *kappa = prior_noise(n, 12, 9), *dx = to_device(ctx, n, x);
 	iso_real *dk = to_device(ctx, n, kappa), *d = to_device(ctx, n, x);
 
-	for (int k = 0; k < 2 * PRIOR_KINDS; k++) {
+	for (int k = 0; k < 2 * prior_kinds(); k++) {
 		struct iso_prior_spec s = prior_usual((enum iso_prior_kind)(k / 2), g);
 		iso_prior *r = NULL;
 		double value = -1;
@@ -115,7 +115,7 @@ static void check_unseen(iso_ctx *ctx)
 	int64_t n = iso_grid_voxels(&g);
 	iso_real *x = prior_noise(n, 13, 9), *kappa = prior_noise(n, 14, 4);
 
-	for (int k = 0; k < PRIOR_KINDS; k++) {
+	for (int k = 0; k < prior_kinds(); k++) {
 		struct iso_prior_spec s = prior_usual((enum iso_prior_kind)k, &g);
 
 		s.kappa = kappa;
@@ -194,12 +194,12 @@ static void check_step_on(iso_ctx *ctx, const struct iso_grid *grid)
 	iso_real *x = prior_noise(n, 18, 9), *kappa = prior_noise(n, 19, 9), *anatomy = prior_noise(n, 20, 3);
 
 	check_one_step(ctx, grid, NULL, NULL, x);
-	for (int k = 0; k < 4 * PRIOR_KINDS; k++) {
+	for (int k = 0; k < 4 * prior_kinds(); k++) {
 		struct iso_prior_spec s = prior_usual((enum iso_prior_kind)(k / 4), grid);
 		iso_prior *r = NULL;
 
 		s.kappa = k % 2 ? kappa : NULL;
-		s.anatomy = k % 4 > 1 && s.kind != ISO_PRIOR_TV ? anatomy : NULL;
+		s.anatomy = k % 4 > 1 && prior_has_pairs(s.kind) ? anatomy : NULL;
 		struct prior_results e = prior_evaluated(ctx, &s, x);
 
 		OK(iso_prior_create(&r, ctx, &s));
@@ -246,18 +246,18 @@ static void refusals(void **state)
 	change;                                             \
 	REFUSED(iso_prior_create(&r, ctx, &s), code, text); \
 	assert_null(r)
-	WITH(ISO_PRIOR_RDP, s.gamma = -1, ISO_EARG, "penalty rdp: gamma is -1, must be at least 0");
-	WITH(ISO_PRIOR_RDP, s.epsilon = -1, ISO_EARG, "epsilon is -1, must be at least 0");
-	WITH(ISO_PRIOR_RDP, s.epsilon = NAN, ISO_EARG, "epsilon is nan");
-	WITH(ISO_PRIOR_LOGCOSH, s.s = 0, ISO_EARG, "penalty logcosh: s is 0, must be above 0");
-	WITH(ISO_PRIOR_HUBER, s.delta = 0, ISO_EARG, "penalty huber: delta is 0, must be above 0");
-	WITH(ISO_PRIOR_TV, s.eta = INFINITY, ISO_EARG, "penalty tv: eta is inf");
+	WITH(ISO_PRIOR_RDP, s.parameter[0] = -1, ISO_EARG, "penalty rdp: gamma is -1, must be at least 0");
+	WITH(ISO_PRIOR_RDP, s.parameter[1] = -1, ISO_EARG, "epsilon is -1, must be at least 0");
+	WITH(ISO_PRIOR_RDP, s.parameter[1] = NAN, ISO_EARG, "epsilon is nan");
+	WITH(ISO_PRIOR_LOGCOSH, s.parameter[0] = 0, ISO_EARG, "penalty logcosh: s is 0, must be above 0");
+	WITH(ISO_PRIOR_HUBER, s.parameter[0] = 0, ISO_EARG, "penalty huber: delta is 0, must be above 0");
+	WITH(ISO_PRIOR_TV, s.parameter[0] = INFINITY, ISO_EARG, "penalty tv: eta is inf");
 	WITH(ISO_PRIOR_TV, s.anatomy = image, ISO_EARG, "penalty tv: it has no pairs");
 	WITH(ISO_PRIOR_RDP, (s.anatomy = image, s.bowsher = 27), ISO_EARG, "27 neighbours");
 	WITH(ISO_PRIOR_RDP, (s.anatomy = image, s.bowsher = 0), ISO_EARG, "must be 1 to 26");
 	WITH(ISO_PRIOR_RDP, s.size = 0, ISO_EARG, "size is 0");
 	WITH(ISO_PRIOR_RDP, s.grid.n[1] = 0, ISO_EARG, "grid: size y is 0");
-	WITH((enum iso_prior_kind)7, (void)0, ISO_EARG, "kind is 7, must be 0 to 4");
+	WITH((enum iso_prior_kind)77, (void)0, ISO_EARG, "kind is 77, must be 0 to ");
 	image[5] = -1;
 	WITH(ISO_PRIOR_RDP, s.kappa = image, ISO_EINPUT,
 	     "kappa: voxel 5 is -1, must be finite and not negative");
@@ -268,13 +268,45 @@ static void refusals(void **state)
 #undef WITH
 	REFUSED(iso_prior_kind_of(&kind, "rpd"), ISO_EARG, "did you mean 'rdp'?");
 	assert_int_equal(kind, ISO_PRIOR_HUBER);
-	assert_null(iso_prior_name((enum iso_prior_kind)5));
+	assert_null(iso_prior_about((enum iso_prior_kind)prior_kinds()));
+	assert_null(iso_prior_about((enum iso_prior_kind) - 1));
 	s = prior_usual(ISO_PRIOR_RDP, &g);
 	OK(iso_prior_create(&r, ctx, &s));
 	REFUSED(iso_prior_eval(NULL, x, NULL, NULL, r, x), ISO_EARG, "the same array");
 	iso_prior_free(r);
 	iso_prior_free(NULL);
 	iso_ctx_free(ctx);
+}
+
+/* Rows of the table are whole: defaults are in range, and names find their kind and their parameter. */
+static void table(void **state)
+{
+	(void)state;
+	for (int k = 0; k < prior_kinds(); k++) {
+		enum iso_prior_kind kind = (enum iso_prior_kind)k, again;
+		struct iso_prior_spec s = { .size = sizeof s, .kind = kind };
+		const struct iso_prior_parameter *q;
+		int i = 0;
+
+		OK(iso_prior_kind_of(&again, iso_prior_about(kind)->name));
+		assert_int_equal(again, kind);
+		assert_non_null(iso_prior_about(kind)->help);
+		for (; (q = iso_prior_parameter(kind, i)); i++) {
+			double usual = iso_prior_default(kind, i, 5, 2);
+			const double rule[] = { q->usual, 5 * q->usual, 2 * q->usual, 1 / (2 * q->usual) };
+
+			NEAR(usual, rule[q->rule], 0);
+			OK(iso_prior_set(&s, q->name, usual));
+			NEAR(s.parameter[i], usual, 0);
+			REFUSED(iso_prior_set(&s, q->name, q->least - 1), ISO_EARG, "must be");
+			REFUSED(iso_prior_set(&s, q->name, NAN), ISO_EARG, "is nan, must be");
+			if (q->above)
+				REFUSED(iso_prior_set(&s, q->name, q->least), ISO_EARG, "must be above");
+			NEAR(s.parameter[i], usual, 0);
+		}
+		assert_true(isnan(iso_prior_default(kind, i, 5, 2)));
+		REFUSED(iso_prior_set(&s, "no", 1), ISO_EARG, "has no 'no'; it has");
+	}
 }
 
 /* The prior keeps its context. */
@@ -301,6 +333,7 @@ int main(void)
 		cmocka_unit_test(threads),   cmocka_unit_test(parts),       cmocka_unit_test(cuda_parts),
 		cmocka_unit_test(unseen),    cmocka_unit_test(cuda_unseen), cmocka_unit_test(step),
 		cmocka_unit_test(cuda_step), cmocka_unit_test(refusals),    cmocka_unit_test(keeps_context),
+		cmocka_unit_test(table),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

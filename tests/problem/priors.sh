@@ -31,7 +31,7 @@ refused() { # CODE MESSAGE ARGS...
 
 # ---- what the words of --penalty may be ----
 svrg=(--method svrg)
-refused 2 "'rpd' is none of quadratic, rdp, logcosh, huber, tv; did you mean rdp?" "${svrg[@]}" --penalty rpd:1
+refused 2 "penalty 'rpd' is none of quadratic, rdp, logcosh, huber or tv; did you mean 'rdp'?" "${svrg[@]}" --penalty rpd:1
 refused 2 "its strength is missing; rdp:BETA, or rdp:rel=0.2" "${svrg[@]}" --penalty rdp
 refused 2 "its strength is missing" "${svrg[@]}" --penalty rdp:gamma=2
 refused 2 'BETA is -1, must be at least 0' "${svrg[@]}" --penalty rdp:-1
@@ -45,7 +45,7 @@ refused 2 'quadratic has no' "${svrg[@]}" --penalty quadratic:1,gamma=2
 refused 2 "rdp has no 'delta'; it has gamma and epsilon" "${svrg[@]}" --penalty rdp:1,delta=2
 refused 2 "'gamma=' is no number" "${svrg[@]}" --penalty rdp:1,gamma=
 for term in logcosh:1,s=0 huber:1,delta=-2 tv:1,eta=0; do
-	refused 2 ', must be greater than 0' "${svrg[@]}" --penalty "$term"
+	refused 2 ', must be above 0' "${svrg[@]}" --penalty "$term"
 done
 for method in svrg saga bsrem lbfgs; do
 	refused 2 'epsilon is 0, with which rdp has no gradient' --method $method --penalty rdp:1,epsilon=0
@@ -121,7 +121,7 @@ recon none.nii --method svrg --iterations 4
 err_has '--method svrg without --penalty: beta is 0'
 recon strong.nii --method svrg --penalty rdp:rel=8,epsilon=1 --subsets 60
 err_has 'the penalty is 8 times as strong as the data'
-err_has 'epsilon of rdp is 1, over a tenth'
+err_has 'epsilon of rdp is 1, over 0.1 of'
 err_has 'counts in 60 subsets, fewer than 500 in each: --subsets 40 converge better'
 recon smooth.nii --method svrg "${rdp[@]}" --iterations 30 --tolerance 0 --filter gaussian:20
 run filter gaussian:20 svrg.nii -o filtered.nii

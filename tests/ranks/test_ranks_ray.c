@@ -235,7 +235,7 @@ static iso_real *penalised(iso_op *op, enum iso_map_method method, const struct 
 {
 	static iso_real sens[VOXELS];
 	const struct iso_prior_spec rdp = {
-		.size = sizeof rdp, .kind = ISO_PRIOR_RDP, .grid = grid, .gamma = 2
+		.size = sizeof rdp, .kind = ISO_PRIOR_RDP, .grid = grid, .parameter = { 2 }
 	};
 	struct iso_map map = { .size = sizeof map,
 		               .op = op,

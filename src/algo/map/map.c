@@ -407,11 +407,6 @@ static struct iso_map_result result_of(const iso_map_state *m)
 		.passes = (double)m->tally.used / m->subsets,
 		.beta = m->num.beta,
 		.relative = m->num.relative,
-		.gamma = m->num.gamma,
-		.epsilon = m->num.epsilon,
-		.s = m->num.s,
-		.delta = m->num.delta,
-		.eta = m->num.eta,
 		.step = m->num.step,
 		.went_back = (int)m->tally.went_back,
 		.cut = m->tally.cut,
@@ -423,6 +418,7 @@ static struct iso_map_result result_of(const iso_map_state *m)
 		.unsaved = m->l.unsaved,
 	};
 
+	memcpy(r.parameter, m->num.parameter, sizeof r.parameter);
 	for (int b = 0; b < m->subsets; b++) {
 		r.lost += m->visit[b].lost;
 		r.used += (int64_t)m->visit[b].used;

@@ -138,22 +138,21 @@ static int look_at_start(iso_map_state *m, struct facts *f, struct iso_room *roo
 	                m->method->name, f->largest, f->mean);
 }
 
-static double or_else(double given, double otherwise)
-{
-	return given > 0 ? given : otherwise;
-}
-
+/* A parameter that was not given, which is 0, gets its default; one without unit that may be 0 was given. */
 static void set_parameters(iso_map_state *m, const struct facts *f)
 {
-	const struct iso_prior_spec *s = &m->spec;
+	const struct iso_prior_parameter *q;
+	enum iso_prior_kind kind = m->spec.kind;
 
 	m->num.off = OFF * f->largest;
 	m->num.most = MOST * f->largest;
-	m->num.gamma = s->gamma;
-	m->num.epsilon = or_else(s->epsilon, OFF * f->largest);
-	m->num.s = or_else(s->s, 1 / (STEEP * f->mean));
-	m->num.delta = or_else(s->delta, STEEP * f->mean);
-	m->num.eta = or_else(s->eta, FLAT * f->mean);
+	for (int i = 0; (q = iso_prior_parameter(kind, i)); i++) {
+		const double given = m->spec.parameter[i];
+		const bool zero = q->rule == ISO_PRIOR_NUMBER && q->least <= 0 && !q->above;
+
+		m->num.parameter[i] =
+			given > 0 || zero ? given : iso_prior_default(kind, i, f->largest, f->mean);
+	}
 }
 
 /* Mean over the voxels that are well seen of C(ubar) ubar / S: what beta is times in the relative strength. */
@@ -195,11 +194,7 @@ int map_make_prior(iso_map_state *m)
 	int st = ISO_OK;
 
 	if (!m->p.prior) return ISO_OK;
-	s.gamma = m->num.gamma;
-	s.epsilon = m->num.epsilon;
-	s.s = m->num.s;
-	s.delta = m->num.delta;
-	s.eta = m->num.eta;
+	memcpy(s.parameter, m->num.parameter, sizeof s.parameter);
 	s.place = ISO_HOST;
 	if (m->kappa || drop) {
 		if (!ISO_HOST(&room, kappa, l->n)) return room.status;

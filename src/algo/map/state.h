@@ -11,11 +11,11 @@
 /* Saved as they are: doubles only. */
 struct map_numbers {
 	double beta, relative;
-	double gamma, epsilon, s, delta, eta;
-	double step;  /* alpha, halved by guards */
-	double off;   /* u = x + off, 1e-3 of the largest voxel of the start */
-	double most;  /* guard of bsrem: 100 times the largest voxel of the start */
-	double phi;   /* at the last anchor; of lbfgs, now */
+	double parameter[ISO_PRIOR_PARAMETERS]; /* of the penalty */
+	double step;                            /* alpha, halved by guards */
+	double off;                             /* u = x + off, 1e-3 of the largest voxel of the start */
+	double most;                            /* guard of bsrem: 100 times the largest voxel of the start */
+	double phi;                             /* at the last anchor; of lbfgs, now */
 	double first; /* Phi at the first anchor, and the best so far: the scale of a fall */
 	double best;
 	double change; /* over the last two epochs; NAN: not known yet */

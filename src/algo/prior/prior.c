@@ -1,78 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Priors: their words, checks, what they keep, and which device does the work. */
+/* Priors: what they check and keep, and which device does the work. Their kinds are in potentials.c. */
 #include "core/size.h"
 #include "core/sized.h"
 #include "prior_in.h"
-#include "text/nearest.h"
-
-/* ---- words ---- */
-
-static const char *const words[] = { "quadratic", "rdp", "logcosh", "huber",
-	                             "tv" }; /* as enum iso_prior_kind */
-
-enum { KINDS = sizeof words / sizeof *words };
-
-const char *iso_prior_name(enum iso_prior_kind kind)
-{
-	return (int)kind >= 0 && (int)kind < KINDS ? words[kind] : NULL;
-}
-
-int iso_prior_kind_of(enum iso_prior_kind *kind, const char *name)
-{
-	if (!kind || !name) return iso_fail_null(__func__);
-	for (int i = 0; i < KINDS; i++)
-		if (!strcmp(name, words[i])) return *kind = (enum iso_prior_kind)i, ISO_OK;
-	const char *near = iso_nearest(name, KINDS, words);
-
-	return iso_fail(ISO_EARG,
-	                "penalty '%.60s' is none; it must be quadratic, rdp, logcosh, huber or tv%s%s%s",
-	                name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
-}
 
 /* ---- checks ---- */
 
-static int check_number(const char *kind, const char *name, double v, bool zero)
-{
-	if (isfinite(v) && (v > 0 || (zero && v >= 0))) return ISO_OK;
-	return iso_fail(ISO_EARG, "penalty %s: %s is %g, must be %s 0 and finite", kind, name, v,
-	                zero ? "at least" : "above");
-}
-
-static int check_parameters(const struct iso_prior_spec *p)
-{
-	const char *kind = iso_prior_name(p->kind);
-	int st = ISO_OK;
-
-	switch (p->kind) {
-	case ISO_PRIOR_QUADRATIC:
-		return ISO_OK;
-	case ISO_PRIOR_RDP:
-		if (!(st = check_number(kind, "gamma", p->gamma, true)))
-			st = check_number(kind, "epsilon", p->epsilon, true);
-		return st;
-	case ISO_PRIOR_LOGCOSH:
-		return check_number(kind, "s", p->s, false);
-	case ISO_PRIOR_HUBER:
-		return check_number(kind, "delta", p->delta, false);
-	case ISO_PRIOR_TV:
-		return check_number(kind, "eta", p->eta, false);
-	}
-	return iso_fail(ISO_EARG, "penalty: kind is %d, must be 0 to %d", (int)p->kind, KINDS - 1);
-}
-
 static int check(const struct iso_prior_spec *p)
 {
-	int st = check_parameters(p);
+	int st = iso_prior_check(p);
 
 	if (st || (st = iso_grid_check(&p->grid))) return st;
 	if (!p->anatomy) return ISO_OK;
-	if (p->kind == ISO_PRIOR_TV)
-		return iso_fail(ISO_EARG, "penalty tv: it has no pairs for weights from an anatomical image, "
-		                          "must be quadratic, rdp, logcosh or huber");
 	if (p->bowsher < 1 || p->bowsher > PRIOR_NEAR)
 		return iso_fail(ISO_EARG,
 		                "penalty %s: %d neighbours by the anatomical image, must be 1 to %d",
-		                iso_prior_name(p->kind), p->bowsher, PRIOR_NEAR);
+		                iso_prior_about(p->kind)->name, p->bowsher, PRIOR_NEAR);
 	return ISO_OK;
 }
 
@@ -90,21 +33,10 @@ static int check_image(const char *what, const iso_ctx *ctx, int64_t n, const is
 
 /* ---- create and free ---- */
 
-/* v_x / distance of each neighbour in front; of tv v_x / v_a. */
 static struct prior_par parameters(const struct iso_prior_spec *s)
 {
 	const double *v = s->grid.voxel;
-	struct prior_par p = {
-		.kind = s->kind,
-		.n = { s->grid.n[0], s->grid.n[1], s->grid.n[2] },
-		.gamma = (iso_real)s->gamma,
-		.epsilon = (iso_real)s->epsilon,
-		.least = (iso_real)(s->epsilon > 1e-37 ? 0 : 1e-37),
-		.s = (iso_real)s->s,
-		.over_s = s->s > 0 ? (iso_real)(1 / s->s) : 0,
-		.delta = (iso_real)s->delta,
-		.eta = (iso_real)s->eta,
-	};
+	struct prior_par p = { .kind = s->kind, .n = { s->grid.n[0], s->grid.n[1], s->grid.n[2] } };
 
 	for (int i = 0; i < PRIOR_PAIRS; i++) {
 		int d[3];
@@ -113,7 +45,8 @@ static struct prior_par parameters(const struct iso_prior_spec *s)
 		p.w[i] = (iso_real)(v[0] / sqrt(d[0] * d[0] * v[0] * v[0] + d[1] * d[1] * v[1] * v[1] +
 		                                d[2] * d[2] * v[2] * v[2]));
 	}
-	for (int a = 0; a < 3 && s->kind == ISO_PRIOR_TV; a++) p.w[a] = (iso_real)(v[0] / v[a]);
+	for (int a = 0; a < 3 && !iso_prior_about(s->kind)->pairs; a++) p.w[a] = (iso_real)(v[0] / v[a]);
+	iso_prior_constants(&p, s);
 	return p;
 }
 
@@ -165,6 +98,7 @@ int iso_prior_create(iso_prior **r, iso_ctx *ctx, const struct iso_prior_spec *p
 	made->ctx = iso_ctx_keep(ctx);
 	made->room = iso_room_of(ctx, "prior");
 	made->par = parameters(&s);
+	made->pairs = iso_prior_about(s.kind)->pairs;
 	st = take_images(made, &s);
 	if (!st && iso_ctx_is_cuda(ctx)) {
 		void *open = NULL;

@@ -104,14 +104,13 @@ template <int KIND, int DEPTH> static int64_t launch_with(prior_job *j, cudaStre
 template <int DEPTH> static int64_t launch_kind(prior_job *j, cudaStream_t stream)
 {
 	switch (j->p.kind) {
-	case ISO_PRIOR_RDP:
-		return launch_with<ISO_PRIOR_RDP, DEPTH>(j, stream);
-	case ISO_PRIOR_LOGCOSH:
-		return launch_with<ISO_PRIOR_LOGCOSH, DEPTH>(j, stream);
-	case ISO_PRIOR_HUBER:
-		return launch_with<ISO_PRIOR_HUBER, DEPTH>(j, stream);
+#define CASE(KIND, word)       \
+	case ISO_PRIOR_##KIND: \
+		return launch_with<ISO_PRIOR_##KIND, DEPTH>(j, stream);
+		PRIOR_EACH(CASE)
+#undef CASE
 	default:
-		return launch_with<ISO_PRIOR_QUADRATIC, DEPTH>(j, stream);
+		return 0;
 	}
 }
 
@@ -157,17 +156,14 @@ static void launch_hessian(const prior_job *j, int64_t n, float *to, cudaStream_
 	const int blocks = iso_blocks(n);
 
 	switch (j->p.kind) {
-	case ISO_PRIOR_RDP:
-		hessians<ISO_PRIOR_RDP><<<blocks, ISO_THREADS, 0, stream>>>(*j, n, to);
+#define CASE(KIND, word)                                                                   \
+	case ISO_PRIOR_##KIND:                                                             \
+		hessians<ISO_PRIOR_##KIND><<<blocks, ISO_THREADS, 0, stream>>>(*j, n, to); \
 		return;
-	case ISO_PRIOR_LOGCOSH:
-		hessians<ISO_PRIOR_LOGCOSH><<<blocks, ISO_THREADS, 0, stream>>>(*j, n, to);
-		return;
-	case ISO_PRIOR_HUBER:
-		hessians<ISO_PRIOR_HUBER><<<blocks, ISO_THREADS, 0, stream>>>(*j, n, to);
-		return;
+		PRIOR_EACH(CASE)
+#undef CASE
 	default:
-		hessians<ISO_PRIOR_QUADRATIC><<<blocks, ISO_THREADS, 0, stream>>>(*j, n, to);
+		return;
 	}
 }
 
@@ -259,7 +255,7 @@ static int eval(iso_prior *r, const prior_want *want, const iso_real *x)
 	int st = iso_cuda_use(r->ctx);
 
 	if (st) return st;
-	if (r->par.kind == ISO_PRIOR_TV) {
+	if (!r->pairs) {
 		blocks = iso_blocks(n);
 		tv_voxels<<<(unsigned)blocks, ISO_THREADS, 0, stream>>>(j, n, want->hessian);
 	} else {

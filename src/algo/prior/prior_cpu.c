@@ -92,17 +92,13 @@ INLINE void pairs_of(const struct prior_par *p, const struct run *t, enum iso_pr
 INLINE void run_pairs(const struct prior_par *p, const struct run *t, int depth)
 {
 	switch (p->kind) {
-	case ISO_PRIOR_RDP:
-		pairs_of(p, t, ISO_PRIOR_RDP, depth);
+#define CASE(KIND, word)                                 \
+	case ISO_PRIOR_##KIND:                           \
+		pairs_of(p, t, ISO_PRIOR_##KIND, depth); \
 		return;
-	case ISO_PRIOR_LOGCOSH:
-		pairs_of(p, t, ISO_PRIOR_LOGCOSH, depth);
-		return;
-	case ISO_PRIOR_HUBER:
-		pairs_of(p, t, ISO_PRIOR_HUBER, depth);
-		return;
+		PRIOR_EACH(CASE)
+#undef CASE
 	default:
-		pairs_of(p, t, ISO_PRIOR_QUADRATIC, depth);
 		return;
 	}
 }
@@ -229,8 +225,8 @@ static void one_row(const struct work *w, struct tile *t, int64_t y, int64_t z)
 	const iso_real *value = t->scratch + VALUE * p->n[0];
 	double sum = 0;
 
-	if (p->kind == ISO_PRIOR_TV) row_tv(w, t, y, z);
-	for (int o = 0; o < PRIOR_PAIRS && p->kind != ISO_PRIOR_TV; o++) {
+	if (!w->r->pairs) row_tv(w, t, y, z);
+	for (int o = 0; o < PRIOR_PAIRS && w->r->pairs; o++) {
 		int d[3];
 
 		prior_offset(d, o);

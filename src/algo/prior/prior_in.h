@@ -5,7 +5,7 @@
 
 #include "algo/prior.h"
 #include "core/room.h"
-#include "prior_kern.h"
+#include "potentials.h"
 
 ISO_BEGIN_C
 
@@ -35,15 +35,21 @@ ISO_HD iso_real prior_updated(const struct prior_update *u, iso_real x, iso_real
 struct iso_prior {
 	iso_ctx *ctx;
 	struct prior_par par;
+	bool pairs;            /* of its kind */
 	struct iso_room room;  /* has the arrays, on the context's device */
 	const iso_real *kappa; /* NULL: 1 */
 	const uint32_t *
-		bits; /* Bowsher's weights of the 13 pairs in front of a voxel, 2 bits each, in halves; NULL: 1 */
+		bits; /* Bowsher's weights, a word a voxel; NULL: 1. Bits 2 i and 2 i + 1 hold twice the weight of
+	                          the pair with neighbour i in front: 0, 1 or 2 */
 	/* on CUDA, looked up once */
 	int (*eval_cuda)(iso_prior *r, const struct prior_want *want, const iso_real *x);
 	int (*step_cuda)(iso_prior *r, iso_real *to, const iso_real *x, const struct prior_update *u);
 	double *partial; /* on CUDA: the value's sum over each block */
 };
+
+/* potentials.c: the kind, its parameters, and whether it has the pairs that an anatomical image needs. */
+int iso_prior_check(const struct iso_prior_spec *p);
+void iso_prior_constants(struct prior_par *p, const struct iso_prior_spec *s);
 
 /* Weights of all pairs, n = voxels words on the host; the anatomical image lies on the host. */
 void iso_prior_bowsher(uint32_t *bits, const iso_ctx *ctx, const struct iso_grid *g, const iso_real *anatomy,

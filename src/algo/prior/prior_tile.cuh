@@ -82,7 +82,7 @@ static __device__ __forceinline__ void prior_load(prior_plane<EXTRA, R> &s, cons
 		prior_row<WHOLE, float, float4>(s.v[r], j.x + at, x0, j.n[0], in);
 		if (KIND == ISO_PRIOR_RDP)
 #pragma unroll
-			for (int c = 0; c < PRIOR_X + 2; c++) s.v[r][c] += .5f * j.p.epsilon;
+			for (int c = 0; c < PRIOR_X + 2; c++) s.v[r][c] += .5f * j.p.rdp.epsilon;
 		if (EXTRA && j.kappa) prior_row<WHOLE, float, float4>(s.k[r], j.kappa + at, x0, j.n[0], in);
 		if (EXTRA && !j.kappa)
 #pragma unroll
@@ -99,8 +99,9 @@ template <int KIND>
 static __device__ __forceinline__ prior_pair prior_at(const prior_par &p, float x, float y)
 {
 	if (KIND == ISO_PRIOR_RDP)
-		return prior_rdp_of(&p, x, y,
-		                    iso_over(fmaf(p.gamma, fabsf(x - y), (x + y + p.epsilon) + p.least)));
+		return prior_rdp_of(
+			&p, x, y,
+			iso_over(fmaf(p.rdp.gamma, fabsf(x - y), (x + y + p.rdp.epsilon) + p.rdp.least)));
 	return prior_pair_of((enum iso_prior_kind)KIND, &p, x, y);
 }
 
@@ -135,7 +136,7 @@ static __device__ __forceinline__ void prior_add(prior_sums &of_x, prior_sums &o
                                                  float x, float y, float w, float kx, float ky)
 {
 	if (KIND == ISO_PRIOR_RDP) {
-		const float d = x - y, q = iso_over(fmaf(p.gamma, fabsf(d), (x + p.least) + y));
+		const float d = x - y, q = iso_over(fmaf(p.rdp.gamma, fabsf(d), (x + p.rdp.least) + y));
 		const float px = y * q, py = x * q, qw = w * q, qx = qw * ky, qy = qw * kx, tx = d * qx;
 
 		of_x.g = fmaf(tx, px + .5f, of_x.g);

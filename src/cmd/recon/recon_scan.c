@@ -122,16 +122,19 @@ int scan_begin(struct scan *s, iso_problem *p, struct cmd *c, const char *out)
 /* Parameters of the kind that the first run took from its start image: the others have the same. */
 static void found(char *more, size_t size, const struct scan *s, const json_t *map)
 {
-	static const char *const names[] = { "epsilon", "s", "delta", "eta" };
+	const struct iso_prior_parameter *q;
+	enum iso_prior_kind kind;
+	size_t n = 0;
 
 	more[0] = '\0';
-	for (int i = 0; i < 4; i++) {
-		const json_t *v = json_object_get(map, names[i]);
+	if (iso_prior_kind_of(&kind, json_string_value(json_object_get(map, "penalty")))) return;
+	for (int i = 0; (q = iso_prior_parameter(kind, i)) && n < size; i++) {
 		char word[16];
 
-		snprintf(word, sizeof word, "%s=", names[i]);
-		if (!json_is_number(v) || strstr(s->penalty, word)) continue;
-		iso_snprintf(more, size, ",%s%.17g", word, json_number_value(v));
+		snprintf(word, sizeof word, "%s=", q->name);
+		if (q->rule == ISO_PRIOR_NUMBER || strstr(s->penalty, word)) continue;
+		n += (size_t)iso_snprintf(more + n, size - n, ",%s%.17g", word,
+		                          json_number_value(json_object_get(map, q->name)));
 	}
 }
 

@@ -18,7 +18,6 @@
 
 /* Weights above which a run is likely not to do what was meant. */
 #define LARGE_RELATIVE 5. /* rel */
-#define LARGE_EPSILON .1  /* epsilon over the mean of the image */
 #define FEW_EVENTS 500    /* of a subset */
 #define COUNTS_OF_A_SUBSET 1000
 
@@ -172,7 +171,7 @@ int map_start(struct recon *r, const iso_real *sens)
 static struct iso_prior_spec prior_of(const struct recon *r, const struct recon_map *m)
 {
 	const struct penalties *p = &r->s->penalties;
-	struct iso_prior_spec prior = penalty_prior(p);
+	struct iso_prior_spec prior = p->prior;
 
 	prior.grid = r->grid;
 	prior.place = ISO_HOST;
@@ -351,11 +350,7 @@ static void add_up(struct recon_map *m, const struct recon *r, const struct iso_
 	m->cut += of->cut;
 	m->unseen = of->unseen;
 	m->relative = fmax(m->relative, of->relative);
-	if (p->text && p->prior.kind == ISO_PRIOR_RDP && of->epsilon > LARGE_EPSILON * mean &&
-	    m->coarse++ == 0) {
-		m->epsilon = of->epsilon;
-		m->mean = mean;
-	}
+	if (p->text && !m->large && (m->large = penalty_large(&m->large_is, p, of, mean))) m->mean = mean;
 	if (of->converged || of->stopped || !(p->tolerance > 0) || m->unfinished++ > 0) return;
 	m->change = isfinite(of->kkt) ? of->kkt : last ? last->change : NAN;
 	m->passes = of->passes;
@@ -429,12 +424,12 @@ void map_warn(const struct recon *r, const struct recon_map *m)
 			"the penalty is %.3g times as strong as the data (rel): the image shows it more than "
 			"them; 0.05 to 0.5 are usual",
 			m->relative);
-	if (m->coarse)
+	if (m->large)
 		record_warn(
 			r->record,
-			"epsilon of rdp is %.3g, over a tenth of the image's mean, %.3g: differences in the "
-			"background are smoothed as by quadratic",
-			m->epsilon, m->mean);
+			"%s of %s is %.3g, over %g of the image's mean, %.3g: differences in the background "
+			"are smoothed as by quadratic",
+			m->large->name, recon_penalty_name(s), m->large_is, m->large->large, m->mean);
 	if (m->went_back)
 		record_warn(
 			r->record,
