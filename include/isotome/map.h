@@ -87,7 +87,7 @@ struct iso_map_result {
 	int64_t updates;
 	double passes;
 	double beta, relative;                  /* both, whichever was given */
-	double parameter[ISO_PRIOR_PARAMETERS]; /* of the penalty, as used */
+	double parameter[ISO_PRIOR_PARAMETERS]; /* the penalty's, as used */
 	double step;                            /* at the end: guards halve it */
 	int went_back;                          /* times that a guard acted */
 	int64_t cut;                            /* terms cut to the bound of iso_op_ratio_step */

@@ -30,7 +30,7 @@ struct iso_prior_spec {
 	size_t size; /* size of this struct */
 	enum iso_prior_kind kind;
 	struct iso_grid grid;
-	double parameter[ISO_PRIOR_PARAMETERS]; /* of the kind, in the order above */
+	double parameter[ISO_PRIOR_PARAMETERS]; /* the kind's, in the order above */
 	enum iso_place place;                   /* place of the images below, which are copied */
 	const iso_real *kappa;   /* >= 0; NULL: 1. Voxels with kappa 0 are no neighbours of any voxel */
 	const iso_real *anatomy; /* NULL: none; only for kinds with pairs */
@@ -72,7 +72,7 @@ const struct iso_prior_parameter *iso_prior_parameter(enum iso_prior_kind kind, 
 /* Its default for a start image with this largest voxel and this mean; NAN if there is no such parameter. */
 double iso_prior_default(enum iso_prior_kind kind, int i, double largest, double mean);
 
-/* The kind of a word ("rdp"), and a parameter by its name. ISO_EARG, with the names that there are, if there is none of
+/* The kind of a word ("rdp"), and a parameter by its name. ISO_EARG, with a list of the known names, if there is none of
    that name, or the value is out of range. */
 ISO_CHECKED int iso_prior_kind_of(enum iso_prior_kind *kind, const char *name);
 ISO_CHECKED int iso_prior_set(struct iso_prior_spec *p, const char *name, double value);
