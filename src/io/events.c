@@ -18,13 +18,6 @@ enum {
 	EACH = 4096,   /* and events at each */
 };
 
-const struct iso_event_format *iso_event_format_find(const char *path)
-{
-	const struct iso_kind *k = iso_kind_as(path, ISO_EVENTS_FILE);
-
-	return k ? k->events : NULL;
-}
-
 /* Of a file that is there. */
 static const struct iso_event_format *format_to_read(const char *path)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a file is, by its first bytes or the suffix of its name. kinds.c holds the one table. */
+/* What a file is, by its first bytes or the suffix of its name. kinds.c holds the one table,
+   kinds_find.c looks in it. */
 #ifndef ISO_KINDS_H
 #define ISO_KINDS_H
 
@@ -45,6 +46,9 @@ struct iso_kind {
 enum { ISO_KIND_HEAD = 4096 };
 
 bool iso_is_petsird(const uint8_t *head, int64_t n); /* yardl, which no other format here is in */
+
+/* The table; a row without a suffix ends it. */
+const struct iso_kind *iso_kinds(void);
 
 /* By the suffix alone, of any case; NULL: not in the table. */
 const struct iso_kind *iso_kind_of(const char *path);

@@ -56,8 +56,3 @@ int model_sens_of_rows(iso_real *parts, iso_op *of, const iso_real *m)
 	iso_room_free(&room);
 	return st;
 }
-
-int model_vector(iso_real **v, int64_t n, const char *what)
-{
-	return (*v = size_alloc(n, sizeof **v)) ? ISO_OK : iso_fail_memory(what, n * (int64_t)sizeof **v);
-}

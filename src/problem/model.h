@@ -4,6 +4,7 @@
 #ifndef ISO_MODEL_H
 #define ISO_MODEL_H
 
+#include "core/size.h"
 #include "param.h"
 #include "problem/record/record.h"
 
@@ -178,6 +179,9 @@ void model_data_free(struct model_data *d);
 int model_sens_of_rows(iso_real *parts, iso_op *of, const iso_real *m);
 
 /* n zeros, `what` in the message of a failure. */
-int model_vector(iso_real **v, int64_t n, const char *what);
+static inline int model_vector(iso_real **v, int64_t n, const char *what)
+{
+	return (*v = size_alloc(n, sizeof **v)) ? ISO_OK : iso_fail_memory(what, n * (int64_t)sizeof **v);
+}
 
 #endif

@@ -81,7 +81,7 @@ bool problem_given(const iso_problem *p, const char *name);
 bool problem_takes_grid(const iso_problem *p, const struct iso_grid *image);
 int problem_check_grid(const struct iso_grid *g, const struct iso_grid *image);
 
-/* ray/ray_preset.c: 'preset' is quick from now on where nobody gave it or another parameter that it would choose, or that
+/* 'preset' is quick from now on where nobody gave it or another parameter that it would choose, or that
    it does not go with. For a command; in the library nothing is chosen unless 'preset' is given. */
 void problem_default_preset(iso_problem *p);
 /* What 'preset' has set is as before; it will be chosen anew. */
@@ -95,6 +95,7 @@ void problem_unload(iso_problem *p);
    or of what an interrupted run leaves, and may not be replaced or continued. `names`: all of them are outputs, which must
    differ from its other names; NULL: none is known. */
 int problem_check_files(iso_problem *p, struct iso_names *names);
+int problem_check_output(const iso_problem *p); /* the image alone */
 
 /* The problem's own record, after load, forgets what an earlier run left in it. */
 int problem_begin_run(iso_problem *p);

@@ -387,68 +387,6 @@ int iso_problem_scatter(struct iso_array *r, const char *table, iso_problem *p, 
 
 /* ---- the image ---- */
 
-/* The image. What a run that continues finds in its place, with a record, it looks at itself (recon_complete): its own
-   image may be there already. */
-static int check_image(const iso_problem *p)
-{
-	bool may_be_own = false;
-	int st = iso_commit_repair(p->s.out);
-
-	if (!st && p->s.resume && !p->force) st = record_stands(&may_be_own, p->s.out);
-	if (st || (st = iso_write_check(p->s.out, p->force || may_be_own)) || may_be_own) return st;
-	return record_check_place(p->s.out, p->force);
-}
-
-/* Images between iterations, of frame k. A run that continues finds those that it wrote before, with their
-   records. */
-static int check_iterations(const iso_problem *p, int k, struct iso_names *names)
-{
-	const struct settings *s = &p->s;
-	char path[PATH_MAX];
-	int st = ISO_OK;
-
-	for (int64_t i = s->save_every; s->save_every > 0 && i < s->iterations && !st; i += s->save_every) {
-		bool own = false;
-
-		if ((st = recon_iteration_path(path, s, k, (int)i)) ||
-		    (names && (st = iso_target_names(names, path, "an image of 'save-every'"))))
-			break;
-		if (s->resume) st = record_stands(&own, path);
-		if (!st && !own && !(st = iso_write_check(path, p->force)))
-			st = record_check_place(path, p->force);
-	}
-	return st;
-}
-
-/* What a run leaves beside its image when it is interrupted. If nobody asked to continue it, it is somebody's work. */
-static int check_unfinished(iso_problem *p, struct iso_names *names)
-{
-	const struct settings *s = &p->s;
-	const bool rounds = p->m->needs_rounds && p->m->needs_rounds(p);
-	static const char *const what[] = { "the frames of 'output'", "the checkpoint of 'output'",
-		                            "the rounds of 'output'" };
-	const char *const path[] = { s->kept, s->checkpoint, s->rounds };
-	int st;
-
-	for (int i = s->frames.series ? 0 : 1; i < (rounds ? 3 : 2); i++) {
-		if ((names && (st = iso_names_add(names, true, path[i], what[i]))) ||
-		    (s->how->takes & TAKES_FILES && (st = iso_target_try(path[i]))))
-			return st;
-		if (!s->resume && !p->force && iso_stands_at(path[i]) != ISO_STANDS_NOTHING)
-			return iso_fail(ISO_EARG, "%s exists: 'resume' continues it, 'force' starts again",
-			                path[i]);
-	}
-	return names ? iso_names_check(names) : ISO_OK;
-}
-
-int problem_check_files(iso_problem *p, struct iso_names *names)
-{
-	int st = check_image(p);
-
-	for (int k = 0; k < p->s.frames.n && !st; k++) st = check_iterations(p, k, names);
-	return st ? st : check_unfinished(p, names);
-}
-
 /* Commands have checked theirs. */
 static int check_files(iso_problem *p)
 {
@@ -456,7 +394,7 @@ static int check_files(iso_problem *p)
 
 	if (p->record != &p->own) return iso_write_check(p->s.out, true);
 	if ((st = settings_check(p))) return st;
-	return p->s.follow.on ? check_image(p) : problem_check_files(p, NULL);
+	return p->s.follow.on ? problem_check_output(p) : problem_check_files(p, NULL);
 }
 
 /* Whether the model is left with the last frame or image of its data, or with filtered traces. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Parameters of a reconstruction, what does not go together, and the files beside its output. */
+/* Parameters of a reconstruction, and what does not go together. */
 #include "problem.h"
 
 #include "core/progress.h"
@@ -184,38 +184,4 @@ int settings_check(iso_problem *problem)
 	if ((st = check_subsets(problem)) || (st = check_filter(problem))) return st;
 	if ((st = frames_check(problem, &s->frames))) return st;
 	return units_check(problem);
-}
-
-/* ---- files beside the output ---- */
-
-/* The part of a name before the first dot behind its folder. */
-static int stem(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return (int)((slash ? slash + 1 - path : 0) + (long)strcspn(slash ? slash + 1 : path, "."));
-}
-
-int settings_out(struct settings *s, const char *out)
-{
-	s->out = out;
-	s->checkpoint[0] = s->kept[0] = s->rounds[0] = s->follow.path[0] = '\0';
-	if (!out) return ISO_OK;
-	if (snprintf(s->kept, sizeof s->kept, "%s.frames", out) >= (int)sizeof s->kept)
-		return iso_fail(ISO_EARG, "%s: name too long", out);
-	snprintf(s->rounds, sizeof s->rounds, "%s.rounds", out);
-	snprintf(s->checkpoint, sizeof s->checkpoint, "%s.ckpt", out);
-	snprintf(s->follow.path, sizeof s->follow.path, "%.*s.png", stem(out), out);
-	return ISO_OK;
-}
-
-int recon_iteration_path(char path[PATH_MAX], const struct settings *s, int k, int iteration)
-{
-	char frame[16] = "";
-
-	if (s->frames.series) snprintf(frame, sizeof frame, s->frames.n < 100 ? "_f%02d" : "_f%06d", k + 1);
-	int n = snprintf(path, PATH_MAX, "%.*s%s_it%03d%s", stem(s->out), s->out, frame, iteration,
-	                 s->out + stem(s->out));
-
-	return n < PATH_MAX ? ISO_OK : iso_fail(ISO_EARG, "%s: name too long", s->out);
 }

@@ -34,8 +34,8 @@ copy
 sed -i 's/^};/\t\tiso_of_nobody;\n&/' tree/src/exports.map.in
 found 'iso_of_nobody is listed for isotome-bench, which does not use it'
 copy
-sed -i 's/\tiso_kind_is;.*/\tiso_kind_is;/' tree/src/exports.map.in
-found 'iso_kind_is is listed for isotome without a reason'
+sed -i 's/\tiso_library_symbol;.*/\tiso_library_symbol;/' tree/src/exports.map.in
+found 'iso_library_symbol is listed for isotome without a reason'
 copy
 sed -i 's/^MOST = {PROGRAM: [0-9]*,/MOST = {PROGRAM: 3,/' tree/scripts/exports.py
 found 'private names, at most 3: '

@@ -267,22 +267,3 @@ int ray_preset_record(iso_problem *p)
 	                                 (int)t->by_default, "counts", t->counts, "crystal_mm", t->crystal,
 	                                 "chosen", chosen));
 }
-
-/* ---- the default of the command ---- */
-
-void problem_default_preset(iso_problem *p)
-{
-	static const char *const names[] = {
-		"preset",  "method",    "iterations",   "subsets",    "grid",   "voxel",
-		"centre",  "filter",    "filter-every", "save-every", "sens",   "start",
-		"penalty", "tolerance", "curve",        "kappa",      "unseen", "bowsher",
-		"step",    "relax",     "kernel",       "nonneg",     "weigh",  NULL,
-	};
-	const char *const *n = names;
-
-	while (*n && !problem_given(p, *n)) n++;
-	if (*n || p->like || !p->m->preset) return;
-	p->s.preset = kinds[PRESET_QUICK];
-	opt_find(p->sets, "preset")->given = true;
-	p->preset.by_default = true;
-}
