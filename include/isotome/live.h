@@ -49,6 +49,9 @@ void iso_live_stop(iso_live *live, const char *outcome);
 /* Progress of a stage, as the context's own listener has it. */
 void iso_live_progress(iso_live *live, const struct iso_progress *p);
 
+/* Progress from now on is of part k of n, from 1; kind: what the parts are ("frame"), up to 20 bytes. */
+void iso_live_part(iso_live *live, const char *kind, int64_t k, int64_t n);
+
 /* One of the page's warnings; the last dozen are shown. */
 void iso_live_warning(iso_live *live, const char *text);
 

@@ -41,6 +41,12 @@ typedef struct iso_problem iso_problem;
 /* Name of model k ("ray"), NULL beyond the last. */
 const char *iso_problem_model(int k);
 
+/* What model k is for, in a few words; NULL beyond the last. */
+const char *iso_problem_model_about(int k);
+
+/* Whether a model has a parameter of this name. Takes no memory. */
+bool iso_problem_knows(const char *name);
+
 /* Creates a problem of this model, with all parameters at their defaults. The context must outlive it. */
 ISO_CHECKED int iso_problem_create(iso_problem **p, iso_ctx *ctx, const char *model);
 void iso_problem_free(iso_problem *p); /* NULL: nothing */
@@ -141,6 +147,9 @@ typedef void (*iso_message_fn)(void *arg, enum iso_message_kind kind, const char
 void iso_problem_set_message(iso_problem *p, iso_message_fn fn, void *arg);
 
 /* ---- work: each function loads the data that it needs ---- */
+
+/* Checks that the parameters go together, as iso_problem_load does first. No data are read, except what 'preset' looks at. */
+ISO_CHECKED int iso_problem_check(iso_problem *p);
 
 /* Reads and checks all that the parameters name. */
 ISO_CHECKED int iso_problem_load(iso_problem *p);

@@ -22,6 +22,16 @@ static int names(const char *name[MODELS])
 	return n;
 }
 
+/* The place of a model among them; -1: none has this name. */
+static int place_of(const char *model)
+{
+	int k = 0;
+
+	if (!model) return -1;
+	while (iso_problem_model(k) && strcmp(iso_problem_model(k), model) != 0) k++;
+	return iso_problem_model(k) ? k : -1;
+}
+
 /* The model of the record that --like names; NULL if there is none: parsing will tell why. */
 static int of_record(const char **model, int argc, char **argv)
 {
@@ -31,13 +41,13 @@ static int of_record(const char **model, int argc, char **argv)
 		const char *path = strncmp(argv[i], "--like=", 7) == 0 ? argv[i] + 7
 		                   : strcmp(argv[i], "--like") == 0    ? argv[i + 1]
 		                                                       : NULL;
-		const struct model *m = NULL;
 		json_t *root = NULL;
+		int k = -1;
 
 		if (path && !(st = iso_json_read(&root, path)))
-			m = model_find(json_string_value(
+			k = place_of(json_string_value(
 				json_object_get(json_object_get(root, "parameters"), "model")));
-		if (m) *model = m->name;
+		if (k >= 0) *model = iso_problem_model(k);
 		json_decref(root);
 	}
 	return st == ISO_ENOMEM ? st : ISO_OK;
@@ -98,7 +108,7 @@ int cmd_problem(iso_problem **p, struct cmd *c, int argc, char **argv)
 {
 	int st;
 
-	if (argc > 1 && model_find(argv[1])) return problem_create(p, argv[1], &c->record);
+	if (argc > 1 && place_of(argv[1]) >= 0) return problem_create(p, argv[1], &c->record);
 	if ((st = of_record(&c->model, argc, argv)) || (st = of_files(c, argc, argv))) return st;
 	if (!c->model && argc > 1 && argv[1][0] != '-') return unknown(c, argv[1]);
 	return problem_create(p, c->model ? c->model : iso_problem_model(0), &c->record);
@@ -112,7 +122,7 @@ struct opt cmd_model(struct cmd *c)
 
 	for (int k = 0; k < names(c->models); k++)
 		at += snprintf(c->about_models + at, size - (size_t)at, "%s%s (%s)", k ? ", " : "",
-		               c->models[k], model_find(c->models[k])->about);
+		               c->models[k], iso_problem_model_about(k));
 	snprintf(c->about_models + at, size - (size_t)at,
 	         "; may be left out if the data file tells the model");
 	o.words = c->models;

@@ -23,7 +23,7 @@ static bool has_option(const struct command *c, const char *name)
 {
 	return strcmp(name, "force") == 0 || strcmp(name, "output") == 0 ||
 	       (c && c->options && opt_place(c->options, name) >= 0) ||
-	       (c && c->has_problem && (problem_knows(name) || bids_knows(name)));
+	       (c && c->has_problem && (iso_problem_knows(name) || bids_knows(name)));
 }
 
 /* The length of a name in quotes that begins here, without the quotes; 0: there is none. */

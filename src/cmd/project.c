@@ -35,7 +35,7 @@ static int run(iso_problem *p, struct cmd *c, bool back, const char *in, const c
 		goto done;
 	if ((st = back ? problem_backproject(p, &to, &from, in, out) : problem_project(p, &to, &from, in)))
 		goto done;
-	st = back ? problem_write_image(p, out, &to, c->ctx) : cmd_write(c, out, &to);
+	st = back ? iso_problem_write(out, p, &to) : cmd_write(c, out, &to);
 done:
 	iso_array_free(&from);
 	iso_array_free(&to);

@@ -26,7 +26,7 @@ static int run(iso_problem *p, const char *out)
 
 	if ((st = iso_write_check_grid(out, &g))) return st;
 	st = problem_sens(p, &s);
-	if (!st) st = problem_write_image(p, out, &s, p->ctx);
+	if (!st) st = iso_problem_write(out, p, &s);
 	iso_array_free(&s);
 	return st;
 }

@@ -26,13 +26,6 @@ static const struct iso_event_format *format_to_read(const char *path)
 	return k ? k->events : NULL;
 }
 
-const char *iso_events_only_whole(const char *path)
-{
-	const struct iso_event_format *f = format_to_read(path);
-
-	return f && !f->open ? f->name : NULL;
-}
-
 int iso_events_in_text(bool *found, const char *path, const struct iso_events_options *o)
 {
 	const struct iso_event_format *f = format_to_read(path);

@@ -102,6 +102,13 @@ const struct iso_kind *iso_kind_to_read(const char *path, enum iso_content as)
 	return k ? NULL : iso_kind_as(path, as);
 }
 
+const char *iso_events_only_whole(const char *path)
+{
+	const struct iso_kind *k = iso_kind_to_read(path, ISO_EVENTS_FILE);
+
+	return k && !k->events->open ? k->events->name : NULL;
+}
+
 const struct iso_kind *iso_kind_to_write(const char *path, enum iso_content as)
 {
 	for (const struct iso_kind *k = iso_kinds(); k->suffix; k++)

@@ -155,7 +155,7 @@ void iso_live_progress(iso_live *l, const struct iso_progress *p)
 
 void iso_live_part(iso_live *l, const char *kind, int64_t k, int64_t n)
 {
-	if (!l) return;
+	if (!l || !kind) return;
 	pthread_mutex_lock(&l->lock);
 	snprintf(l->facts.part, sizeof l->facts.part, "%.20s %" PRId64 " of %" PRId64, kind, k, n);
 	pthread_mutex_unlock(&l->lock);

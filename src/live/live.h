@@ -100,9 +100,6 @@ struct iso_live {
 
 /* ---- live.c, for the library's own runs ---- */
 
-/* Progress from now on is of part k of n, from 1. */
-void iso_live_part(iso_live *live, const char *kind, int64_t k, int64_t n);
-
 /* At the end of a run: whether to wait on, for pages that are open to see how it ended. */
 struct live_end {
 	double now_s, began_s; /* began_s: to wait */

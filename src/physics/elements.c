@@ -62,3 +62,12 @@ static double weight(int z)
 }
 
 const struct iso_elements iso_elements_stored = { "stored table", weight, at };
+
+const struct iso_elements *iso_material_source(void)
+{
+#ifdef ISO_XRAYLIB
+	return &iso_elements_xraylib;
+#else
+	return &iso_elements_stored;
+#endif
+}

@@ -9,15 +9,6 @@ enum { STEPS = 8192 }; /* of the integral over F^2 */
 
 #define LARGEST_Q (MATERIAL_TOP / (double)MATERIAL_HC)
 
-const struct iso_elements *iso_material_source(void)
-{
-#ifdef ISO_XRAYLIB
-	return &iso_elements_xraylib;
-#else
-	return &iso_elements_stored;
-#endif
-}
-
 /* Cross sections weighed by mass, from cm^2/g to 1/mm. */
 static void fill_mu(struct iso_material *m, const struct iso_formula *f, const struct iso_elements *source,
                     double density)

@@ -19,6 +19,11 @@ const char *iso_problem_model(int k)
 	return model_at(k) ? model_at(k)->name : NULL;
 }
 
+const char *iso_problem_model_about(int k)
+{
+	return model_at(k) ? model_at(k)->about : NULL;
+}
+
 static int unknown_model(const char *name)
 {
 	const char *names[16], *near;
@@ -107,13 +112,13 @@ int problem_create(iso_problem **out, const char *model, struct record *record)
 	return ISO_OK;
 }
 
-bool problem_knows(const char *name)
+bool iso_problem_knows(const char *name)
 {
 	/* no memory is taken: messages that tell of none pass here */
 	max_align_t self[MODEL_BYTES / sizeof(max_align_t)];
 	iso_problem p;
 
-	for (int k = 0; model_at(k); k++) {
+	for (int k = 0; name && model_at(k); k++) {
 		memset(&p, 0, sizeof p);
 		p.m = model_at(k);
 		p.self = self;

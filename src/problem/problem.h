@@ -71,9 +71,6 @@ struct iso_problem {
    of its own. */
 int problem_create(iso_problem **p, const char *model, struct record *record);
 
-/* Whether a model has a parameter of this name. */
-bool problem_knows(const char *name);
-
 bool problem_given(const iso_problem *p, const char *name);
 
 /* Whether the grid is that of the image, where there is one: none was given. Else one that was settled

@@ -49,6 +49,11 @@ static int need_of(const iso_problem *p)
 	return p->s.sens && how->takes & TAKES_COUNTS ? how->load & ~MODEL_NEEDS_SENS : how->load;
 }
 
+int iso_problem_check(iso_problem *p)
+{
+	return p ? settings_check(p) : iso_fail_null(__func__);
+}
+
 int iso_problem_load(iso_problem *p)
 {
 	if (!p) return iso_fail_null(__func__);

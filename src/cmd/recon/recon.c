@@ -63,7 +63,7 @@ static int check_settings(iso_problem *p, struct cmd *c)
 
 	if (st) return st;
 	iso_ctx_set_memory_limit(p->ctx, (int64_t)(c->memory_gb * 1e9));
-	st = settings_check(p);
+	st = iso_problem_check(p);
 	iso_ctx_free(p->ctx);
 	p->ctx = NULL;
 	return st;
@@ -72,7 +72,7 @@ static int check_settings(iso_problem *p, struct cmd *c)
 static int check(iso_problem *p, struct cmd *c)
 {
 	struct settings *s = &p->s;
-	int st = s->preset ? check_settings(p, c) : settings_check(p);
+	int st = s->preset ? check_settings(p, c) : iso_problem_check(p);
 
 	if (st) return st;
 	return s->follow.on ? check_follow(s, c) : problem_check_files(p, &c->names);
