@@ -126,6 +126,7 @@ static int look(void *arg, const struct iso_events *e)
 
 static int simulate(struct run *r)
 {
+	r->info.size = sizeof r->info;
 	return iso_simulate_blocks(&r->info, r->c->ctx, &r->p, forget, NULL);
 }
 
@@ -138,6 +139,7 @@ static int run_events(struct run *r, bool physics)
 	r->p.physics = physics;
 	if ((st = time_it(&row.time, r, simulate))) return st;
 	r->hash = 0xcbf29ce484222325u;
+	r->info.size = sizeof r->info;
 	if ((st = iso_simulate_blocks(&r->info, r->c->ctx, &r->p, look, &r->hash))) return st;
 	row.events = (double)(r->info.trues + r->info.scatters + r->info.randoms);
 	row.bytes = row.events * (double)sizeof(struct iso_event);

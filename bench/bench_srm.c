@@ -102,9 +102,10 @@ static int make_matrix(struct run *r)
 	if (!st && !set.srm) st = iso_srm_threshold(r->srm, r->c->ctx, &bound);
 	if (st) return st;
 	r->make_s = iso_now_s() - start_s;
-	iso_srm_info(&r->info, r->srm);
+	r->info.size = sizeof r->info;
+	st = iso_srm_info(&r->info, r->srm);
 	r->work = r->info.bytes_full / 8; /* elements of the whole matrix */
-	return ISO_OK;
+	return st;
 }
 
 /* ---- one operator ---- */

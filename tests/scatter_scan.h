@@ -207,7 +207,7 @@ static inline void mix(struct iso_events *e)
 
 static inline void simulate_trues(struct iso_events *e, double counts)
 {
-	struct iso_simulated info = { 0 };
+	struct iso_simulated info = { .size = sizeof info };
 	struct iso_simulate p = { .size = sizeof p,
 		                  .scanner = w.ring,
 		                  .activity = &w.f,

@@ -38,9 +38,9 @@ static int run(iso_ctx *ctx, const char *scanner_file, const char *truth_file, c
 	const struct iso_grid grid = { .n = { 32, 32, 32 }, .voxel = { 2, 2, 2 } };
 	struct iso_array truth = { 0 }, sens = { 0 }, image = { 0 };
 	struct iso_events events = { 0 };
-	struct iso_simulated drawn;
+	struct iso_simulated drawn = { .size = sizeof drawn };
 	struct iso_em_result done = { .size = sizeof done };
-	struct iso_rmse error;
+	struct iso_rmse error = { .size = sizeof error };
 	iso_scanner *scanner = NULL;
 	iso_op *op = NULL;
 	double noise;

@@ -29,12 +29,13 @@ void iso_array_free(struct iso_array *a);
 
 /* Statistics of the finite values. Without finite values the mean is NaN, and min and max are infinite. */
 struct iso_array_stats {
+	size_t size; /* size of this struct, set by the caller */
 	double min, max, mean, sum;
 	int64_t nan, infinite, negative, zero; /* how many */
 };
 
 /* Of all values of the array. */
-void iso_array_stats(struct iso_array_stats *s, const struct iso_array *a);
+ISO_CHECKED int iso_array_stats(struct iso_array_stats *s, const struct iso_array *a);
 
 /* Values that a reader refuses, each with the position of the first. */
 enum iso_values {

@@ -92,6 +92,7 @@ ISO_CHECKED int iso_events_crystals(struct iso_events *e, double *most, const is
 typedef struct iso_event_file iso_event_file;
 
 struct iso_events_info {
+	size_t size;        /* size of this struct, as the library has it */
 	const char *format; /* "lmdT", "CASToR list mode", ... */
 	int64_t n;          /* number of events; a histogram counts each TOF bin as one */
 	int64_t delayeds;   /* delayed coincidences of a file that holds them and prompts; 0: none */
@@ -135,6 +136,7 @@ ISO_CHECKED int iso_event_file_read(struct iso_events *block, const iso_event_fi
 /* Lowest and highest values of the good events: both ends, times, and further values. First above second:
    there are none. */
 struct iso_events_stats {
+	size_t size; /* size of this struct, set by the caller */
 	int64_t n, n_bad;
 	struct iso_events_ends {
 		double x[2], y[2], z[2];
@@ -143,9 +145,9 @@ struct iso_events_stats {
 	double counts; /* sum over the good events; each counts 1 if the file has no counts */
 };
 
-void iso_events_stats_begin(struct iso_events_stats *s); /* begins with no events */
+ISO_CHECKED int iso_events_stats_begin(struct iso_events_stats *s); /* begins with no events */
 /* Adds these events. */
-void iso_events_stats_add(struct iso_events_stats *s, const struct iso_events *e);
+ISO_CHECKED int iso_events_stats_add(struct iso_events_stats *s, const struct iso_events *e);
 ISO_CHECKED int iso_event_file_stats(struct iso_events_stats *s,
                                      const iso_event_file *f); /* all events, block by block */
 

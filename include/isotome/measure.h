@@ -28,6 +28,7 @@ struct iso_roi {
 ISO_CHECKED int iso_roi_parse(struct iso_roi *r, const char *text);
 
 struct iso_roi_stats {
+	size_t size; /* size of this struct, set by the caller */
 	int64_t voxels;
 	double volume;    /* mm^3 */
 	double mean, std; /* std over all voxels: divided by their number */
@@ -93,8 +94,9 @@ struct iso_rods_size {
 #define ISO_RODS_VALLEY .735 /* of the peak: the criterion of Rayleigh */
 
 struct iso_rods {
+	size_t size; /* size of this struct, set by the caller */
 	int n;
-	struct iso_rods_size size[16]; /* rising diameters */
+	struct iso_rods_size group[16]; /* rising diameters */
 };
 
 /* Measures the phantom's cylinders with activity, all along one axis, in the mean of the slices within slab /
@@ -115,13 +117,14 @@ struct iso_boxplot {
 ISO_CHECKED int iso_boxplot_render(struct iso_pixels *pixels, const struct iso_boxplot *b);
 
 struct iso_diff {
+	size_t size;          /* size of this struct, set by the caller */
 	double max_abs, mean; /* max |a - b|, mean of a - b */
 	double l2;            /* |a - b| / |b|, root of the sum of squares */
 	double percent;       /* 100 sum |a - b| / sum |b| */
 };
 
 /* Infinite where b is 0 and a is not. */
-void iso_measure_diff(struct iso_diff *d, int64_t n, const iso_real *a, const iso_real *b);
+ISO_CHECKED int iso_measure_diff(struct iso_diff *d, int64_t n, const iso_real *a, const iso_real *b);
 
 /* n sum x^2 / (sum |x|)^2: greater where the object stands out of its background more sharply,
    whatever the scale. ISO_EINPUT where all is 0. */
@@ -132,7 +135,8 @@ ISO_CHECKED int iso_measure_sharpness(double *sharpness, const struct iso_array 
 enum iso_scale { ISO_SCALE_NONE, ISO_SCALE_SUM, ISO_SCALE_FIT };
 
 struct iso_rmse {
-	int64_t n; /* values compared */
+	size_t size; /* size of this struct, set by the caller */
+	int64_t n;   /* values compared */
 	double scale, rmse;
 	double nrmse; /* rmse / mean of ref; infinite where that is 0 */
 };
@@ -144,6 +148,7 @@ ISO_CHECKED int iso_measure_rmse(struct iso_rmse *r, int64_t n, const iso_real *
 /* How far an image is from a converged one, as PETRIC has it; all over the mean of the converged image in the
    background. Below 0.01, 0.01 and, in every region, 0.005 it counts as converged. */
 struct iso_petric {
+	size_t size;                        /* size of this struct, set by the caller */
 	double norm;                        /* that mean */
 	double rmse_whole, rmse_background; /* RMSE_W, RMSE_Bg: root of the mean squared difference */
 };
@@ -156,6 +161,7 @@ ISO_CHECKED int iso_measure_petric(struct iso_petric *p, double *aem, int64_t n,
 
 /* Image quality after NEMA NU 2: where the spheres and the discs of background are. */
 struct iso_nema {
+	size_t size; /* size of this struct, set by the caller */
 	int n_spheres, n_background, n_slices;
 	struct iso_nema_sphere {
 		double centre[3], diameter;
@@ -168,6 +174,7 @@ struct iso_nema {
 };
 
 struct iso_nema_result {
+	size_t size; /* size of this struct, set by the caller */
 	struct iso_nema_figures {
 		double mean, background; /* C_H and C_B */
 		double contrast;         /* recovery, per cent */

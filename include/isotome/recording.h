@@ -15,6 +15,7 @@ ISO_BEGIN_C
 typedef struct iso_recording iso_recording;
 
 struct iso_recording_info {
+	size_t size;              /* size of this struct, as the library has it */
 	struct iso_transducers t; /* speed 0: not said; gamma is 1, as no file says it */
 	int64_t wavelengths, frames;
 	double *wavelength_nm; /* (wavelengths); NULL: not said */

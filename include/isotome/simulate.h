@@ -57,6 +57,7 @@ struct iso_simulate {
 };
 
 struct iso_simulated {
+	size_t size;                      /* size of this struct, set by the caller */
 	int64_t trues, scatters, randoms; /* scatters: bent, or by physics */
 	double decays;                    /* that gave the trues and scatters, and all that no crystal saw */
 	double window_ps;                 /* randoms are uniform over |dt| <= window */
@@ -107,6 +108,7 @@ struct iso_panel_simulate {
 };
 
 struct iso_panel_simulated {
+	size_t size;                    /* size of this struct, as the library has it */
 	int64_t expected;               /* events to come, before they are made; 0: decays decide */
 	int64_t trues, randoms, decays; /* made so far */
 	double share;                   /* of randoms among the events */

@@ -88,6 +88,7 @@ ISO_CHECKED int iso_srm_read_within(iso_srm **m, const iso_ctx *ctx, const char 
 ISO_CHECKED int iso_srm_peek(iso_srm **m, const char *path);
 
 struct iso_srm_info {
+	size_t size; /* size of this struct, set by the caller */
 	struct iso_panels panels;
 	const char *source; /* "transport", "analytic", "import" */
 	struct iso_srm_options options;
@@ -116,7 +117,7 @@ struct iso_srm_info {
 };
 
 /* What the matrix was made of and holds; texts are valid as long as the matrix. */
-void iso_srm_info(struct iso_srm_info *info, const iso_srm *m);
+ISO_CHECKED int iso_srm_info(struct iso_srm_info *info, const iso_srm *m);
 
 /* The number after the last pair that a matrix has of its own seed. */
 int64_t iso_srm_next(const iso_srm *m);

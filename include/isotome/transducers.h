@@ -53,6 +53,7 @@ ISO_CHECKED int iso_transducers_check(const struct iso_transducers *t);
 
 /* Delays between the voxel centres of a grid and the transducers, us. */
 struct iso_hearing {
+	size_t size; /* size of this struct, set by the caller */
 	double nearest, farthest;
 	double covered; /* share of [nearest, farthest] that the record holds */
 	int64_t away;   /* transducers whose normals point away from the grid's centre */

@@ -101,7 +101,7 @@ static double sum(const struct iso_array *a)
 static int keep(const struct figure *f, double *nrmse, const struct iso_array *x,
                 const struct iso_array *truth, const char *key, const char *name)
 {
-	struct iso_rmse error;
+	struct iso_rmse error = { .size = sizeof error };
 	int st = iso_measure_rmse(&error, x->n, x->v, truth->v, f->truth.v, ISO_SCALE_FIT);
 
 	if (st) return st;

@@ -94,6 +94,7 @@ static int each(void *arg, int iteration, const iso_real *v)
 	int st;
 
 	x.v = (iso_real *)v;
+	m->rods[k].size = sizeof m->rods[k];
 	if ((st = iso_measure_rods(&m->rods[k], &x, m->phantom, 2 * DUAL_SLICES))) return st;
 	if ((st = dual_draw(&m->d, &x, &view)) || (st = take_profiles(m, k + 1, &x))) return st;
 	return cmd_write(m->d.s.c, study_text("derenzo-%d.nii", iteration), &x);
@@ -260,11 +261,10 @@ static int tables(struct chou *m)
 
 static int make_matrix(struct chou *m)
 {
-	struct iso_srm_info i;
+	struct iso_srm_info i = { .size = sizeof i };
 	int st = dual_simulate(&m->d, m->scale->pairs, m->scale->share);
 
-	if (st) return st;
-	iso_srm_info(&i, m->d.srm);
+	if (st || (st = iso_srm_info(&i, m->d.srm))) return st;
 	study_show(&m->d.s, "matrix",
 	           record_pack("{s:f, s:i, s:f, s:f, s:f, s:f}", "pairs", (double)i.pairs, "voxels", i.voxels,
 	                       "seconds", m->d.matrix_s, "elements", (double)i.elements / (double)i.columns,

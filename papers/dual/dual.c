@@ -54,12 +54,11 @@ int dual_plan(struct cmd *c, const char *scanner_text, int n_sub, int histograms
 int dual_simulate(struct dual *d, double pairs, double share)
 {
 	const struct iso_srm_bound bound = { .share = share };
-	struct iso_srm_info info;
+	struct iso_srm_info info = { .size = sizeof info };
 	double start_s = iso_now_s();
-	int st = ISO_OK;
+	int st = iso_srm_info(&info, d->srm);
 
-	iso_srm_info(&info, d->srm);
-	if (pairs > (double)info.pairs)
+	if (!st && pairs > (double)info.pairs)
 		st = iso_srm_simulate(d->srm, d->s.fast, info.pairs ? iso_srm_next(d->srm) : 0,
 		                      (int64_t)pairs - info.pairs, 0);
 	if (!st) st = iso_srm_threshold(d->srm, d->s.cpu, &bound);
@@ -264,7 +263,7 @@ int dual_pstd(double *pstd, const struct iso_array *x, int axis, const double ce
 {
 	struct iso_roi disc = { ISO_ROI_CYLINDER, .radius = radius, .length = 1, .axis = axis };
 	struct iso_array mean = { 0 };
-	struct iso_roi_stats stats = { 0 };
+	struct iso_roi_stats stats = { .size = sizeof stats };
 	int st = slab(&mean, x, axis, DUAL_SLICES, 0);
 
 	memcpy(disc.centre, centre, sizeof disc.centre);

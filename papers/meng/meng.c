@@ -127,7 +127,7 @@ static int tell_rods(struct meng *m, const struct iso_rods *rods, double counts)
 
 	for (int i = 0; i < rods->n; i++)
 		study_row(s, "rods",
-		          json_pack("[O,b]", json_array_get(list, (size_t)i), rods->size[i].diameter > 1.1));
+		          json_pack("[O,b]", json_array_get(list, (size_t)i), rods->group[i].diameter > 1.1));
 	study_result(s, "derenzo",
 	             record_pack("{s:f, s:i, s:o}", "events", counts, "iterations",
 	                         m->scale->derenzo_iterations, "rods", list));
@@ -142,7 +142,7 @@ static int derenzo(struct meng *m)
 	const struct dual_view view = { "derenzo_picture", "Derenzo", "slice across y", .reach = 18 };
 	const double counts = meng_counts_here(m, 1.4e7);
 	const struct dual_scan scan = { "derenzo-meng", NULL, counts, 0, MENG_SEED + 20 };
-	struct iso_rods rods;
+	struct iso_rods rods = { .size = sizeof rods };
 	struct iso_array x = { 0 };
 	iso_phantom *p = NULL;
 	iso_real *y = NULL;
@@ -193,14 +193,14 @@ static int point(struct meng *m)
 	struct dual_model osem = { 0 };
 	double fwhm[2], seconds[2];
 	iso_real *y = NULL;
-	struct iso_diff diff;
+	struct iso_diff diff = { .size = sizeof diff };
 	int st;
 
 	if ((st = dual_scan(&y, NULL, &m->d, &scan))) goto done;
 	if ((st = one_point(&x[0], &fwhm[0], &seconds[0], m, 0, &m->d.model, y))) goto done;
 	if ((st = dual_model_open(&osem, &m->d, m->d.s.fast, SRM_CORRELATION, 10))) goto done;
 	if ((st = one_point(&x[1], &fwhm[1], &seconds[1], m, 1, &osem, y))) goto done;
-	iso_measure_diff(&diff, x[0].n, x[1].v, x[0].v);
+	if ((st = iso_measure_diff(&diff, x[0].n, x[1].v, x[0].v))) goto done;
 	study_result(&m->d.s, "point",
 	             record_pack("{s:f, s:o, s:o, s:f}", "events", counts, "fwhm_mm", record_reals(2, fwhm),
 	                         "iteration_s", record_reals(2, seconds), "diff_percent", diff.percent));
@@ -229,12 +229,12 @@ static int image_of_way(struct meng *m, struct way *w, struct dual_model *p, str
 	const struct iso_roi muscle = { ISO_ROI_SPHERE, { 0, -6, -2 }, .radius = 3 };
 	const struct dual_view view = { "mouse_picture", "Mouse", .alt = "coronal slice, nose to the right" };
 	struct iso_array x = { 0 };
-	struct iso_diff diff;
+	struct iso_diff diff = { .size = sizeof diff };
 	int st;
 
 	if ((st = dual_recon(&x, NULL, p, 10, y, NULL))) goto done;
 	if ((st = iso_measure_tbr(&w->tbr, &x, &tumour, &muscle))) goto done;
-	iso_measure_diff(&diff, x.n, x.v, first->v ? first->v : x.v);
+	if ((st = iso_measure_diff(&diff, x.n, x.v, first->v ? first->v : x.v))) goto done;
 	w->diff = diff.percent;
 	if (!first->v) {
 		*first = x;

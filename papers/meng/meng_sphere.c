@@ -168,7 +168,8 @@ static int one_level(struct table *t, int l, iso_real *y[MENG_ACTIVITIES][MENG_S
 	if ((st = study_stage(&m->d.s, "matrices"))) return st;
 	if ((st = dual_simulate(&m->d, m->scale->pairs[levels[l].pairs], m->scale->share[levels[l].cut])))
 		return st;
-	iso_srm_info(&level->info, m->d.srm);
+	level->info.size = sizeof level->info;
+	if ((st = iso_srm_info(&level->info, m->d.srm))) return st;
 	if ((st = study_stage(&m->d.s, "projectors of table VI"))) return st;
 	if ((st = dual_model_open(&m->d.model, &m->d, m->d.s.fast, SRM_CORRELATION, 1))) return st;
 	st = study_stage(&m->d.s, "images of table VI");

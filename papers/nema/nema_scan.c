@@ -119,7 +119,7 @@ int nema_scan_open(struct nema_scan *s, struct nema *n, const struct nema_object
                    uint64_t seed)
 {
 	struct iso_simulate p = { .size = sizeof p, .activity = &o->truth, .mu = &o->mu, .seed = seed };
-	struct iso_simulated info = { 0 };
+	struct iso_simulated info = { .size = sizeof info };
 	struct orders orders = { 0 };
 	int st;
 

@@ -103,7 +103,7 @@ static json_t *figures(const struct quality *q, const struct iso_nema_result *r,
 static int keep(struct quality *q, const struct iso_array *x, const struct nema_recon *r, double seconds)
 {
 	const char *key = r->tof ? "pictures_tof" : "pictures";
-	struct iso_nema_result result;
+	struct iso_nema_result result = { .size = sizeof result };
 	double background;
 	json_t *row;
 	int st = iso_measure_nema(&result, x, &q->places);
@@ -179,6 +179,7 @@ static int open_quality(struct quality *q)
 	struct nema *n = q->n;
 	int st;
 
+	q->places.size = sizeof q->places;
 	if ((st = nema_object_open(&q->o, n, "spheres")) || (st = iso_nema_read(&q->places, NULL))) return st;
 	if ((st = cmd_write(n->s.c, "truth.nii", &q->o.truth)) ||
 	    (st = cmd_write(n->s.c, "mu.nii", &q->o.mu)))

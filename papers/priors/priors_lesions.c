@@ -39,7 +39,7 @@ static struct figures *figures_of(const struct lesions *l, int64_t seed, int for
 
 static int measure(struct figures *f, const struct priors *p, const struct iso_array *x)
 {
-	struct iso_nema_result r;
+	struct iso_nema_result r = { .size = sizeof r };
 	double sum = 0, squares = 0, n = 0;
 	int st = iso_measure_nema(&r, x, &p->places);
 

@@ -59,6 +59,7 @@ static int make_regions(struct priors *p)
 	const struct iso_grid *g = &p->truth.grid;
 	int st;
 
+	p->places.size = sizeof p->places;
 	if ((st = iso_nema_read(&p->places, NULL)) || (st = STUDY_NEW(p->whole, p->truth.n)) ||
 	    (st = STUDY_NEW(p->background, p->truth.n)) || (st = STUDY_NEW(p->region, p->truth.n)))
 		return st;
@@ -139,7 +140,7 @@ static int simulate(struct priors_scan *s, const struct priors *p, double events
 		                  .randoms = RANDOMS,
 		                  .tof_fwhm_ps = iso_scanner_tof_fwhm_ps(p->scanner),
 		                  .seed = seed };
-	struct iso_simulated info = { 0 };
+	struct iso_simulated info = { .size = sizeof info };
 	double seen = 0;
 	int st = iso_simulate(&s->e, &info, p->s.cpu, &q);
 

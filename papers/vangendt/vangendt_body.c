@@ -88,7 +88,7 @@ static int make_phantom(struct body *b)
 static int scan(struct body *b)
 {
 	struct iso_simulate p = { .size = sizeof p, .activity = &b->truth, .mu = &b->mu, .seed = SEED };
-	struct iso_simulated info;
+	struct iso_simulated info = { .size = sizeof info };
 
 	p.scanner = b->scanner;
 	p.counts = b->v->scale->body_events;
@@ -202,7 +202,7 @@ static int keep_truth(struct body *b)
 static int keep(double *nrmse, struct body *b, int k)
 {
 	const struct recipe *r = &recipes[k];
-	struct iso_rmse error;
+	struct iso_rmse error = { .size = sizeof error };
 	int st = iso_measure_rmse(&error, b->x.n, b->x.v, b->truth.v, b->truth.v, ISO_SCALE_FIT);
 
 	if (st) return st;
@@ -233,15 +233,16 @@ static int run_row(struct body *b, json_t *rows, int k)
 {
 	const struct recipe *r = &recipes[k];
 	struct vangendt_cell cpu = { 0 }, cuda = { .seconds = NAN, .why = "no CUDA device" };
-	struct iso_diff diff = { .l2 = NAN };
+	struct iso_diff diff = { .size = sizeof diff, .l2 = NAN };
 	double nrmse = NAN;
 	json_t *row;
 	int st = reconstruct(b->x.v, &cpu, b, r->m, b->v->s.cpu);
 
 	if (!st && b->v->s.cuda) {
 		memcpy(b->other.v, b->x.v, (size_t)b->x.n * sizeof *b->x.v);
-		if ((st = reconstruct(b->x.v, &cuda, b, r->m, b->v->s.cuda))) return st;
-		iso_measure_diff(&diff, b->x.n, b->x.v, b->other.v);
+		if ((st = reconstruct(b->x.v, &cuda, b, r->m, b->v->s.cuda)) ||
+		    (st = iso_measure_diff(&diff, b->x.n, b->x.v, b->other.v)))
+			return st;
 	}
 	if (st || (st = keep(&nrmse, b, k))) return st;
 	row = record_pack("{s:s, s:s, s:o, s:o, s:f, s:f, s:o}", "algorithm", r->name, "image", r->file,

@@ -195,7 +195,7 @@ static double nodes_rmse(const struct wang_scale *s, const struct iso_array *x, 
 int wang_sound_image(struct iso_array *x, struct wang_image *image, const struct wang_sound *s,
                      const struct wang_problem *p)
 {
-	struct iso_rmse r;
+	struct iso_rmse r = { .size = sizeof r };
 	int st;
 
 	if ((st = wang_recon(x, &image->seconds, s->w->s.fast, p))) return st;

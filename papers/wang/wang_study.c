@@ -67,7 +67,7 @@ static int coarse_on_cpu(struct numerical *n)
 	const struct wang_scale *c = w->scale;
 	struct wang_problem p = wang_sound_problem(&n->s, WANG_FBP);
 	struct iso_array x = { 0 }, truth = { 0 };
-	struct iso_rmse r;
+	struct iso_rmse r = { .size = sizeof r };
 	double seconds;
 	int st;
 

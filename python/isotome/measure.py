@@ -13,7 +13,7 @@ from __future__ import annotations
 import ctypes
 import math
 import os
-from ctypes import POINTER, byref, c_bool, c_char_p, c_double, c_int, c_int64
+from ctypes import POINTER, byref, c_bool, c_char_p, c_double, c_int, c_int64, c_size_t
 from typing import Any, NamedTuple, Sequence
 
 import numpy as np
@@ -49,7 +49,7 @@ _SPHERE, _CYLINDER, _BOX, _MASK = range(4)  # enum iso_roi_kind
 
 class _RoiStats(ctypes.Structure):
     _c_name_ = "iso_roi_stats"
-    _fields_ = [("voxels", c_int64)] + [
+    _fields_ = [("size", c_size_t), ("voxels", c_int64)] + [
         (name, c_double) for name in ("volume", "mean", "std", "pstd", "min", "max", "sum")
     ]
 
@@ -90,7 +90,7 @@ class _RodsSize(ctypes.Structure):
 
 class _Rods(ctypes.Structure):
     _c_name_ = "iso_rods"
-    _fields_ = [("n", c_int), ("size", _RodsSize * 16)]
+    _fields_ = [("size", c_size_t), ("n", c_int), ("group", _RodsSize * 16)]
 
 
 class _Boxplot(ctypes.Structure):
@@ -100,12 +100,12 @@ class _Boxplot(ctypes.Structure):
 
 class _Diff(ctypes.Structure):
     _c_name_ = "iso_diff"
-    _fields_ = [(name, c_double) for name in ("max_abs", "mean", "l2", "percent")]
+    _fields_ = [("size", c_size_t)] + [(name, c_double) for name in ("max_abs", "mean", "l2", "percent")]
 
 
 class _Rmse(ctypes.Structure):
     _c_name_ = "iso_rmse"
-    _fields_ = [("n", c_int64), ("scale", c_double), ("rmse", c_double), ("nrmse", c_double)]
+    _fields_ = [("size", c_size_t), ("n", c_int64)] + [(name, c_double) for name in ("scale", "rmse", "nrmse")]
 
 
 class _NemaSphere(ctypes.Structure):
@@ -116,6 +116,7 @@ class _NemaSphere(ctypes.Structure):
 class _Nema(ctypes.Structure):
     _c_name_ = "iso_nema"
     _fields_ = [
+        ("size", c_size_t),
         ("n_spheres", c_int),
         ("n_background", c_int),
         ("n_slices", c_int),
@@ -135,12 +136,12 @@ class _NemaFigures(ctypes.Structure):
 
 class _NemaResult(ctypes.Structure):
     _c_name_ = "iso_nema_result"
-    _fields_ = [("sphere", _NemaFigures * 16), ("lung", c_double)]
+    _fields_ = [("size", c_size_t), ("sphere", _NemaFigures * 16), ("lung", c_double)]
 
 
 class _Petric(ctypes.Structure):
     _c_name_ = "iso_petric"
-    _fields_ = [(name, c_double) for name in ("norm", "rmse_whole", "rmse_background")]
+    _fields_ = [("size", c_size_t)] + [(name, c_double) for name in ("norm", "rmse_whole", "rmse_background")]
 
 
 _image = POINTER(_abi.Array)
@@ -155,7 +156,7 @@ _abi.declare(
         "iso_measure_quartiles": (_Quartiles, [POINTER(c_double), c_int]),
         "iso_measure_rods": (c_int, [POINTER(_Rods), _image, _abi.handle, c_double]),
         "iso_boxplot_render": (c_int, [POINTER(_Pixels), POINTER(_Boxplot)]),
-        "iso_measure_diff": (None, [POINTER(_Diff), c_int64, _abi.vector, _abi.vector]),
+        "iso_measure_diff": (c_int, [POINTER(_Diff), c_int64, _abi.vector, _abi.vector]),
         "iso_measure_sharpness": (c_int, [POINTER(c_double), _image]),
         "iso_measure_rmse": (
             c_int,
@@ -244,7 +245,7 @@ def roi(image: Any, *, sphere: Any = None, cylinder: Any = None, box: Any = None
         region = _round(_SPHERE, sphere, "sphere")
     else:
         region = _round(_CYLINDER, cylinder, "cylinder")
-    s = _RoiStats()
+    s = _RoiStats(ctypes.sizeof(_RoiStats))
     check(lib.iso_measure_roi(byref(s), byref(_arrays.as_struct(x)), byref(region)))
     del kept  # was shown by the region until here
     return Roi(*(getattr(s, name) for name in Roi._fields))
@@ -362,7 +363,7 @@ def rods(image: Any, phantom: str | os.PathLike, *, slab: float = 0) -> tuple[Ro
 
     slab: length of the rods that is averaged, mm; 0: half of it.
     """
-    x, made, r = _finite(image, "image"), opened(phantom), _Rods()
+    x, made, r = _finite(image, "image"), opened(phantom), _Rods(ctypes.sizeof(_Rods))
     check(lib.iso_measure_rods(byref(r), byref(_arrays.as_struct(x)), made.pointer, number(slab, "slab")))
     return tuple(
         RodSize(
@@ -375,7 +376,7 @@ def rods(image: Any, phantom: str | os.PathLike, *, slab: float = 0) -> tuple[Ro
             s.valley,
             s.resolved,
         )
-        for s in r.size[: r.n]
+        for s in r.group[: r.n]
     )
 
 
@@ -416,8 +417,8 @@ class Difference(NamedTuple):
 def diff(a: Any, b: Any) -> Difference:
     """How far one array of any shape is from another."""
     x, y = _alike(a, b, ("a", "b"))
-    d = _Diff()
-    lib.iso_measure_diff(byref(d), x.size, x.ctypes.data, y.ctypes.data)
+    d = _Diff(ctypes.sizeof(_Diff))
+    check(lib.iso_measure_diff(byref(d), x.size, x.ctypes.data, y.ctypes.data))
     return Difference(d.max_abs, d.mean, d.l2, d.percent)
 
 
@@ -438,7 +439,7 @@ def rmse(image: Any, reference: Any, *, mask: Any = None, scale: str = "none") -
     """
     x, y = _alike(image, reference, ("image", "reference"))
     m = None if mask is None else _alike(reference, mask, ("reference", "mask"))[1]
-    r, how = _Rmse(), place_of(("none", "sum", "fit"), scale, "scale")
+    r, how = _Rmse(ctypes.sizeof(_Rmse)), place_of(("none", "sum", "fit"), scale, "scale")
     shown = None if m is None else m.ctypes.data
     check(lib.iso_measure_rmse(byref(r), x.size, x.ctypes.data, y.ctypes.data, shown, how))
     return Rmse(r.n, r.scale, r.rmse, r.nrmse)
@@ -470,7 +471,7 @@ def petric(
     w = _alike(reference, whole, ("reference", "whole"))[1]
     b = _alike(reference, background, ("reference", "background"))[1]
     v = [_alike(reference, r, ("reference", f"regions[{i}]"))[1] for i, r in enumerate(regions)]
-    p, aem = _Petric(), (c_double * max(len(v), 1))()
+    p, aem = _Petric(ctypes.sizeof(_Petric)), (c_double * max(len(v), 1))()
     at = (ctypes.c_void_p * max(len(v), 1))(*(r.ctypes.data for r in v))
     check(
         lib.iso_measure_petric(
@@ -514,7 +515,7 @@ def nema(image: Any, spheres: str | os.PathLike | None = None) -> Nema:
     spheres: a YAML or JSON file that says where they are (`isotome measure nema --help` explains it); None:
     those of the phantom "spheres".
     """
-    x, where, r = _finite(image, "image"), _Nema(), _NemaResult()
+    x, where, r = _finite(image, "image"), _Nema(ctypes.sizeof(_Nema)), _NemaResult(ctypes.sizeof(_NemaResult))
     check(lib.iso_nema_read(byref(where), None if spheres is None else path_of(spheres)))
     check(lib.iso_measure_nema(byref(r), byref(_arrays.as_struct(x)), byref(where)))
     figures = tuple(

@@ -51,6 +51,7 @@ class _PanelSimulate(ctypes.Structure):
 class _PanelSimulated(ctypes.Structure):
     _c_name_ = "iso_panel_simulated"
     _fields_ = [
+        ("size", c_size_t),
         ("expected", c_int64),
         ("trues", c_int64),
         ("randoms", c_int64),
@@ -235,7 +236,7 @@ def _panel_scan(
     done = lib.iso_panel_simulate_info(scan.pointer).contents
     orders = (c_int64 * 8)()
     check(lib.iso_panel_simulate_orders(orders, scan.pointer))
-    info = PanelSimulated(*(getattr(done, name) for name, _ in _PanelSimulated._fields_[1:]), tuple(orders))
+    info = PanelSimulated(*(getattr(done, name) for name, _ in _PanelSimulated._fields_[2:]), tuple(orders))
     if pieces is None:
         return PanelScan(lors, None, late, info)
     order = np.concatenate([np.empty(0, np.uint8), *pieces.order])

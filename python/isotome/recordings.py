@@ -12,7 +12,7 @@ import ctypes
 import os
 import threading
 import warnings
-from ctypes import POINTER, byref, c_bool, c_char, c_char_p, c_double, c_int, c_int64
+from ctypes import POINTER, byref, c_bool, c_char, c_char_p, c_double, c_int, c_int64, c_size_t
 from typing import Any, Union
 
 import numpy as np
@@ -32,6 +32,7 @@ Path = Union[str, "os.PathLike[str]"]
 class _Info(ctypes.Structure):  # recording.h
     _c_name_ = "iso_recording_info"
     _fields_ = [
+        ("size", c_size_t),
         ("t", TransducersStruct),
         ("wavelengths", c_int64),
         ("frames", c_int64),

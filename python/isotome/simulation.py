@@ -78,6 +78,7 @@ class _Simulate(ctypes.Structure):
 class _Simulated(ctypes.Structure):
     _c_name_ = "iso_simulated"
     _fields_ = [
+        ("size", c_size_t),
         ("trues", c_int64),
         ("scatters", c_int64),
         ("randoms", c_int64),
@@ -190,11 +191,11 @@ def simulate(
     found = _SimulatedPhotons(size=ctypes.sizeof(_SimulatedPhotons))
     p.truth, p.photons = _TRUTH_FN(tell), ctypes.pointer(found)
     refuse_memory(context, "events", p.counts * (p.randoms if delayed else 1), 61)
-    e, info = _abi.Events(), _Simulated()
+    e, info = _abi.Events(), _Simulated(ctypes.sizeof(_Simulated))
     run(context, progress, lib.iso_simulate, byref(e), byref(info), context._pointer, byref(p))
     events = adopted(e)
     events.info = Simulated(
-        *(getattr(info, name) for name, _ in _Simulated._fields_), tuple(found.by_order), np.concatenate(pieces)
+        *(getattr(info, name) for name, _ in _Simulated._fields_[1:]), tuple(found.by_order), np.concatenate(pieces)
     )
     return events
 

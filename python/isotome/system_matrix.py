@@ -60,6 +60,7 @@ class _Bound(ctypes.Structure):  # srm.h
 class _Info(ctypes.Structure):  # srm.h
     _c_name_ = "iso_srm_info"
     _fields_ = [
+        ("size", c_size_t),
         ("panels", PanelsStruct),
         ("source", c_char_p),
         ("options", _Options),
@@ -117,7 +118,7 @@ declare(
         "iso_srm_write": (c_int, [c_char_p, handle, c_bool, c_char_p, c_char_p]),
         "iso_srm_write_check": (c_int, [c_char_p, c_bool]),
         "iso_srm_read_within": (c_int, [out, handle, c_char_p, c_bool]),
-        "iso_srm_info": (None, [POINTER(_Info), handle]),
+        "iso_srm_info": (c_int, [POINTER(_Info), handle]),
         "iso_srm_next": (c_int64, [handle]),
         "iso_srm_op_create": (c_int, [out, handle, POINTER(_Model)]),
         "iso_problem_set_srm": (c_int, [handle, handle]),
@@ -333,9 +334,9 @@ class Matrix:
         """A matrix of the counts of both runs, in the bits of one long run; `threshold` makes its table."""
         if not isinstance(other, Matrix):
             return NotImplemented
-        made, info = Handle(lib.iso_srm_free), _Info()
+        made, info = Handle(lib.iso_srm_free), _Info(ctypes.sizeof(_Info))
         with self._use() as m:
-            lib.iso_srm_info(byref(info), m)
+            check(lib.iso_srm_info(byref(info), m))
             check(lib.iso_srm_create(byref(made.pointer), byref(info.panels), byref(info.options)))
             check(lib.iso_srm_add(made.pointer, m))
         both = Matrix(made)
@@ -347,17 +348,17 @@ class Matrix:
     @property
     def info(self) -> MatrixInfo:
         """What it was made of, and holds."""
-        i = _Info()
+        i = _Info(ctypes.sizeof(_Info))
         with self._use() as m:
-            lib.iso_srm_info(byref(i), m)
+            check(lib.iso_srm_info(byref(i), m))
             values = {name: getattr(i, name) for name in MatrixInfo._fields if hasattr(i, name)}
             values["source"], values["command"] = i.source.decode(), i.command.decode(errors="replace")
         return MatrixInfo(seed=i.options.seed, **values)
 
     def _panels_struct(self) -> PanelsStruct:
-        i = _Info()
+        i = _Info(ctypes.sizeof(_Info))
         with self._use() as m:
-            lib.iso_srm_info(byref(i), m)
+            check(lib.iso_srm_info(byref(i), m))
         return i.panels
 
     @property

@@ -485,7 +485,7 @@ static int run_steps(struct cmd *c, struct demo_settings *s)
 static int measure(double *nrmse, const struct demo *d, const char *path)
 {
 	struct iso_array x = { 0 }, truth = { 0 };
-	struct iso_rmse error;
+	struct iso_rmse error = { .size = sizeof error };
 	int st = iso_read(&truth, "truth.nii", ISO_FINITE);
 
 	if (!st && !(st = iso_read_image(&x, path, ISO_FINITE, &truth.grid)) &&

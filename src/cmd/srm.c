@@ -183,11 +183,11 @@ static int64_t pairs_left(const struct cmd *c, const struct iso_srm_info *i, con
 static int simulate(struct cmd *c, iso_srm *m, const struct srm_settings *s)
 {
 	struct iso_plan p = { 0 };
-	struct iso_srm_info i;
+	struct iso_srm_info i = { .size = sizeof i };
 	int64_t first, n;
 	int st;
 
-	iso_srm_info(&i, m);
+	if ((st = iso_srm_info(&i, m))) return st;
 	n = pairs_left(c, &i, s);
 	first = i.pairs > 0 ? iso_srm_next(m) : s->first;
 	iso_srm_plan(&p, c->ctx, m, s->until > 0 ? s->pairs : i.pairs + n);
@@ -236,12 +236,12 @@ static int export_rows(struct cmd *c, const iso_srm *m, const char *path)
 static int write_matrix(struct cmd *c, const iso_srm *m, const struct srm_settings *s)
 {
 	const char *command = json_string_value(json_object_get(c->record.root, "command"));
-	struct iso_srm_info info;
+	struct iso_srm_info info = { .size = sizeof info };
 	int st;
 
 	record_stage(&c->record, "write");
-	iso_srm_info(&info, m);
-	if ((st = record_result(&c->record, "matrix", facts_json(facts, &info))) || (st = cmd_text(c)) ||
+	if ((st = iso_srm_info(&info, m)) ||
+	    (st = record_result(&c->record, "matrix", facts_json(facts, &info))) || (st = cmd_text(c)) ||
 	    (st = iso_srm_write(s->out, m, s->final, command, c->text)) ||
 	    (s->export && (st = export_rows(c, m, s->export))))
 		return st;
@@ -267,15 +267,14 @@ static int finish(struct cmd *c, iso_srm *m, const struct iso_srm_info *i, const
 
 static int run(struct cmd *c, const struct srm_settings *s)
 {
-	struct iso_srm_info i = { 0 };
+	struct iso_srm_info i = { .size = sizeof i };
 	iso_srm *m = NULL;
 	int st = is_matrix(s->source) ? read_matrix(c, &m, s->source) : from_scanner(c, &m, s), end;
 
 	if (!st && s->add) st = add_files(c, m, s->add);
 	if (!st) st = simulate(c, m, s);
-	if (m) iso_srm_info(&i, m);
-	if (st == ISO_OK || (st == ISO_ECANCEL && i.pairs > 0)) {
-		if ((end = finish(c, m, &i, s)))
+	if (st == ISO_OK || (m && st == ISO_ECANCEL && iso_srm_info(&i, m) == ISO_OK && i.pairs > 0)) {
+		if ((end = iso_srm_info(&i, m)) || (end = finish(c, m, &i, s)))
 			st = end;
 		else if (st == ISO_ECANCEL)
 			st = iso_fail(st,

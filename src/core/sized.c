@@ -45,3 +45,11 @@ void iso_sized_give(void *theirs, size_t size, const void *ours)
 	if (given > size) given = size;
 	if (given > head) memcpy((char *)theirs + head, (const char *)ours + head, given - head);
 }
+
+int iso_sized_put(void *theirs, const char *name, size_t size, const void *ours)
+{
+	int st = iso_sized_clear(theirs, name, size);
+
+	if (!st) iso_sized_give(theirs, size, ours);
+	return st;
+}

@@ -18,4 +18,7 @@ int iso_sized_clear(void *theirs, const char *name, size_t size);
 /* As much of *ours, of `size` bytes, as *theirs has room for; the caller's size stays. */
 void iso_sized_give(void *theirs, size_t size, const void *ours);
 
+/* Both at once: for a caller's struct that stays as it is after a failure. */
+int iso_sized_put(void *theirs, const char *name, size_t size, const void *ours);
+
 #endif

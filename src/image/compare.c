@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Measures of whole arrays: how far two are apart, how sharp an image is. */
+#include "core/sized.h"
 #include "core/status.h"
 
 #include <math.h>
@@ -10,9 +11,9 @@ static double ratio(double difference, double reference)
 	return difference == 0 ? 0 : difference / reference;
 }
 
-void iso_measure_diff(struct iso_diff *d, int64_t n, const iso_real *a, const iso_real *b)
+int iso_measure_diff(struct iso_diff *d, int64_t n, const iso_real *a, const iso_real *b)
 {
-	if (!d || !a || !b) return;
+	if (!d || !a || !b) return iso_fail_null(__func__);
 
 	double top = 0, sum = 0, l1 = 0, l2 = 0, b1 = 0, b2 = 0;
 
@@ -26,12 +27,14 @@ void iso_measure_diff(struct iso_diff *d, int64_t n, const iso_real *a, const is
 		b1 += fabs((double)b[i]);
 		b2 += (double)b[i] * b[i];
 	}
-	*d = (struct iso_diff){
+	struct iso_diff got = {
 		.max_abs = top,
 		.mean = sum / (double)n,
 		.l2 = ratio(sqrt(l2), sqrt(b2)),
 		.percent = 100 * ratio(l1, b1),
 	};
+
+	return iso_sized_put(d, "iso_diff", sizeof got, &got);
 }
 
 struct sums {
@@ -79,13 +82,14 @@ int iso_measure_rmse(struct iso_rmse *r, int64_t n, const iso_real *a, const iso
 		return iso_fail(ISO_EINPUT, "rmse: the image can't be scaled, its %s is %g",
 		                scale == ISO_SCALE_SUM ? "sum" : "sum of squares",
 		                scale == ISO_SCALE_SUM ? s.a : s.a_a);
-	*r = (struct iso_rmse){
+	struct iso_rmse got = {
 		.n = s.n,
 		.scale = k,
 		.rmse = sqrt(squared_error(n, a, k, ref, mask) / (double)s.n),
 	};
-	r->nrmse = ratio(r->rmse, fabs(s.ref / (double)s.n));
-	return ISO_OK;
+
+	got.nrmse = ratio(got.rmse, fabs(s.ref / (double)s.n));
+	return iso_sized_put(r, "iso_rmse", sizeof got, &got);
 }
 
 /* n sum x^2 / (sum |x|)^2, from 1 where all values are alike to n where one voxel has it all. It does not

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Image quality of a phantom with spheres, after NEMA NU 2: where its spheres are, from a description or
    built in; contrast recovery, variability of the background, residual in the lung. */
+#include "core/sized.h"
 #include "places.h"
 #include "text/conf.h"
 
@@ -168,18 +169,18 @@ static int check(const struct iso_nema *q)
 	return ISO_OK;
 }
 
-int iso_measure_nema(struct iso_nema_result *r, const struct iso_array *x, const struct iso_nema *q)
+int iso_measure_nema(struct iso_nema_result *r, const struct iso_array *x, const struct iso_nema *spheres)
 {
-	if (!r || !x || !q) return iso_fail_null(__func__);
+	if (!r || !x || !spheres) return iso_fail_null(__func__);
 	struct iso_nema_result got = { .lung = NAN };
-	int st;
+	struct iso_nema own, *q = &own;
+	int st = iso_sized_take(q, "iso_nema", sizeof *q, spheres);
 
-	if ((st = iso_measure_check(x, "nema")) || (st = check(q))) return st;
+	if (st || (st = iso_measure_check(x, "nema")) || (st = check(q))) return st;
 	for (int i = 0; i < q->n_spheres; i++)
 		if ((st = measure_sphere(&got.sphere[i], x, q, &q->sphere[i]))) return st;
 	if (q->has_lung && (st = measure_lung(&got.lung, x, q))) return st;
-	*r = got;
-	return ISO_OK;
+	return iso_sized_put(r, "iso_nema_result", sizeof got, &got);
 }
 
 /* ---- where the spheres are ---- */
@@ -312,14 +313,16 @@ int iso_nema_read(struct iso_nema *q, const char *path)
 	if (!q) return iso_fail_null(__func__);
 	struct iso_nema got = { 0 };
 	struct conf_node *root = NULL;
-	int st;
+	int st = ISO_OK;
 
 	if (!path) {
-		*q = built_in;
-		built_in_spheres(q);
-		return ISO_OK;
+		got = built_in;
+		built_in_spheres(&got);
+	} else if ((st = iso_conf_read(&root, path)) || (st = read_all(&got, root))) {
+		goto done;
 	}
-	if (!(st = iso_conf_read(&root, path)) && !(st = read_all(&got, root))) *q = got;
+	st = iso_sized_put(q, "iso_nema", sizeof got, &got);
+done:
 	iso_conf_free(root);
 	return st;
 }

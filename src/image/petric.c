@@ -2,6 +2,7 @@
 /* Figures of the PET Rapid Image reconstruction Challenge (PETRIC, SyneRBI 2024): an image against a converged one. */
 #include "isotome.h"
 
+#include "core/sized.h"
 #include "core/status.h"
 
 #include <math.h>
@@ -46,15 +47,16 @@ int iso_measure_petric(struct iso_petric *p, double *aem, int64_t n, const iso_r
 		return iso_fail(ISO_EINPUT,
 		                "petric: the reference's mean over the background is %g, must be above 0",
 		                norm);
-	*p = (struct iso_petric){
+	struct iso_petric got = {
 		.norm = norm,
 		.rmse_whole = sqrt(all.square / (double)all.n) / norm,
 		.rmse_background = sqrt(flat.square / (double)flat.n) / norm,
 	};
+
 	for (int k = 0; k < n_voi; k++) {
 		if (!voi[k]) return iso_fail_null(__func__);
 		if ((st = add_up(&s, n, a, ref, voi[k], "region"))) return st;
 		aem[k] = fabs(s.a - s.ref) / (double)s.n / norm;
 	}
-	return ISO_OK;
+	return iso_sized_put(p, "iso_petric", sizeof got, &got);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Widths of the rods of a Derenzo phantom, and how deep the valleys between them are. */
 #include "core/room.h"
+#include "core/sized.h"
 #include "places.h"
 #include "shapes.h"
 
@@ -227,11 +228,11 @@ static int make_rows(struct work *w)
 
 static int measure_sizes(struct iso_rods *r, struct work *w)
 {
-	const int most = (int)(sizeof r->size / sizeof *r->size);
+	const int most = (int)(sizeof r->group / sizeof *r->group);
 	int st = ISO_OK;
 
 	for (int first = 0; first < w->n && !st; r->n++) {
-		struct iso_rods_size *s = &r->size[r->n];
+		struct iso_rods_size *s = &r->group[r->n];
 
 		if (r->n == most) return iso_fail(ISO_EARG, "rods: more than %d diameters", most);
 		s->diameter = w->rod[first].diameter;
@@ -254,7 +255,7 @@ int iso_measure_rods(struct iso_rods *r, const struct iso_array *x, const iso_ph
 		return iso_fail(ISO_EARG, "rods: slab is %g mm, must be 0 or above", slab);
 	if (!st && !(st = find_rods(&w, p)) && !(st = make_plane(&w, slab)) && !(st = make_rows(&w)) &&
 	    !(st = measure_sizes(&made, &w)))
-		*r = made;
+		st = iso_sized_put(r, "iso_rods", sizeof made, &made);
 	iso_array_free(&w.row);
 	iso_room_free(&w.room);
 	return st;

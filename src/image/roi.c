@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Statistics of a region of an image. */
+#include "core/sized.h"
 #include "places.h"
 
 #include <math.h>
@@ -125,15 +126,14 @@ int iso_measure_roi(struct iso_roi_stats *s, const struct iso_array *x, const st
 	if ((st = iso_measure_check(x, "region")) || (st = check(r, x))) return st;
 	got = add_up(x, r);
 	if (got.voxels == 0) return no_voxels(r, &x->grid);
-	*s = got;
-	return ISO_OK;
+	return iso_sized_put(s, "iso_roi_stats", sizeof got, &got);
 }
 
 int iso_measure_tbr(double *tbr, const struct iso_array *x, const struct iso_roi *tumour,
                     const struct iso_roi *background)
 {
 	if (!tbr || !x || !tumour || !background) return iso_fail_null(__func__);
-	struct iso_roi_stats t, b;
+	struct iso_roi_stats t = { .size = sizeof t }, b = { .size = sizeof b };
 	int st;
 
 	if ((st = iso_measure_roi(&t, x, tumour)) || (st = iso_measure_roi(&b, x, background))) return st;

@@ -303,6 +303,7 @@ int iso_event_file_open(iso_event_file **f, const char *path, const struct iso_e
 	};
 	r->info.format = m->name;
 	st = m->open(r, path, &full);
+	r->info.size = sizeof r->info;
 	r->info.bytes = m->read ? r->size : r->info.n / r->per_record * r->record;
 	if (!st) st = make_places(r);
 	if (!st && m->has_ends) st = check_sample(r);

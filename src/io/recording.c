@@ -101,6 +101,7 @@ int iso_recording_open(iso_recording **out, const char *path)
 	r->info.t.gamma = 1;
 	iso_commit_repair(path);
 	if (!(st = r->format->open(r))) {
+		r->info.size = sizeof r->info;
 		set_centre(&r->info);
 		st = iso_transducers_finish(&r->info.t, path);
 	}
@@ -192,6 +193,7 @@ int iso_recording_of(iso_recording **out, const struct iso_transducers *t, const
 	if (st) return st;
 	if (!(r = size_alloc(1, sizeof *r))) return iso_fail_memory("recording", sizeof *r);
 	r->array = y;
+	r->info.size = sizeof r->info;
 	r->info.t = *t;
 	if ((st = fit_array(r, y)))
 		iso_recording_free(r);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What values and events look like: ranges, sums, and what is wrong with them. */
+#include "core/sized.h"
 #include "events.h"
 #include "file/suffix.h"
 
@@ -7,10 +8,11 @@
 
 enum { BLOCK = 1 << 16 }; /* events in memory at a time */
 
-void iso_array_stats(struct iso_array_stats *s, const struct iso_array *a)
+int iso_array_stats(struct iso_array_stats *stats, const struct iso_array *a)
 {
-	if (!s || !a) return;
-	*s = (struct iso_array_stats){ .min = INFINITY, .max = -INFINITY };
+	if (!stats || !a) return iso_fail_null(__func__);
+	struct iso_array_stats got = { .min = INFINITY, .max = -INFINITY }, *s = &got;
+
 	for (int64_t i = 0; i < a->n; i++) {
 		double v = a->v[i];
 
@@ -24,6 +26,7 @@ void iso_array_stats(struct iso_array_stats *s, const struct iso_array *a)
 		s->zero += v == 0;
 	}
 	s->mean = s->sum / (double)(a->n - s->nan - s->infinite);
+	return iso_sized_put(stats, "iso_array_stats", sizeof got, s);
 }
 
 /* ---- events ---- */
@@ -34,13 +37,12 @@ static void extend(double range[2], double v)
 	range[1] = fmax(range[1], v);
 }
 
-void iso_events_stats_begin(struct iso_events_stats *s)
+static void begin(struct iso_events_stats *s)
 {
-	if (!s) return;
 	double(*const range[])[2] = { &s->ends_mm.x, &s->ends_mm.y, &s->ends_mm.z, &s->dt_ps,
 		                      &s->time_s,    &s->count,     &s->mult,      &s->add };
 
-	*s = (struct iso_events_stats){ 0 };
+	*s = (struct iso_events_stats){ .size = sizeof *s };
 	for (size_t i = 0; i < sizeof range / sizeof *range; i++) {
 		(*range[i])[0] = INFINITY;
 		(*range[i])[1] = -INFINITY;
@@ -66,31 +68,51 @@ static void count_event(struct iso_events_stats *s, const struct iso_events *e, 
 	s->counts += e->count ? (double)e->count[k] : 1;
 }
 
-void iso_events_stats_add(struct iso_events_stats *s, const struct iso_events *e)
+static void add(struct iso_events_stats *s, const struct iso_events *e)
 {
-	if (!s || !e) return;
 	for (int64_t k = 0; k < e->n; k++)
 		if (!iso_event_bad(&e->v[k])) count_event(s, e, k);
 	s->n += e->n;
 	s->n_bad += e->n_bad;
 }
 
-int iso_event_file_stats(struct iso_events_stats *s, const iso_event_file *f)
+int iso_events_stats_begin(struct iso_events_stats *s)
 {
-	if (!s || !f) return iso_fail_null(__func__);
+	if (!s) return iso_fail_null(__func__);
+	struct iso_events_stats none;
+
+	begin(&none);
+	return iso_sized_put(s, "iso_events_stats", sizeof none, &none);
+}
+
+int iso_events_stats_add(struct iso_events_stats *s, const struct iso_events *e)
+{
+	if (!s || !e) return iso_fail_null(__func__);
+	struct iso_events_stats sum;
+	int st = iso_sized_take(&sum, "iso_events_stats", sizeof sum, s);
+
+	if (st) return st;
+	add(&sum, e);
+	return iso_sized_put(s, "iso_events_stats", sizeof sum, &sum);
+}
+
+int iso_event_file_stats(struct iso_events_stats *stats, const iso_event_file *f)
+{
+	if (!stats || !f) return iso_fail_null(__func__);
 
 	int64_t n = iso_event_file_info(f)->n;
 	struct iso_clock clock = iso_clock_brief(f->ctx, "read", "events", n, iso_base_name(f->path));
 	struct iso_events e = { 0 };
+	struct iso_events_stats s;
 	int st = iso_event_file_block(&e, f, n < BLOCK ? n : BLOCK);
 
-	iso_events_stats_begin(s);
+	begin(&s);
 	for (int64_t i = 0; i < n && !st; i += BLOCK) {
 		st = iso_event_file_read(&e, f, i, n - i < BLOCK ? n - i : BLOCK);
-		if (!st) iso_events_stats_add(s, &e);
+		if (!st) add(&s, &e);
 		iso_clock_add(&clock, e.n);
 	}
 	if (!st) iso_clock_end(&clock);
 	iso_events_free(&e);
-	return st;
+	return st ? st : iso_sized_put(stats, "iso_events_stats", sizeof s, &s);
 }

@@ -125,7 +125,7 @@ static struct iso_roi_stats part_of(const struct iso_array *x, const struct iso_
                                     int64_t n)
 {
 	struct iso_array part = planes(x, z0, n), mask;
-	struct iso_roi_stats s = { 0 };
+	struct iso_roi_stats s = { .size = sizeof s };
 	struct iso_roi own = *roi;
 
 	if (roi->kind == ISO_ROI_MASK) {
@@ -189,7 +189,7 @@ static int make(iso_calibration **out, const struct iso_calibrate *p, const stru
 static int calibrate(iso_calibration **c, const struct iso_calibrate *p, struct scan *s, struct iso_array *x,
                      struct iso_array *mask)
 {
-	struct iso_roi_stats f;
+	struct iso_roi_stats f = { .size = sizeof f };
 	struct iso_roi roi;
 	double activity = 0;
 	int st;

@@ -38,9 +38,11 @@ static int measure(struct iso_report_image *m, const struct iso_nema *spheres)
 		                     .v = (iso_real *)m->volume.v, /* is read alone */
 		                     .has_grid = m->volume.in_mm,
 		                     .grid = *g };
-	int st = iso_measure_nema(&m->nema, &x, spheres);
+	int st;
 
-	if (st) snprintf(m->no_nema, sizeof m->no_nema, "%s", iso_message());
+	m->nema.size = sizeof m->nema;
+	if ((st = iso_measure_nema(&m->nema, &x, spheres)))
+		snprintf(m->no_nema, sizeof m->no_nema, "%s", iso_message());
 	return st;
 }
 
@@ -51,6 +53,7 @@ int iso_report_spheres(struct iso_report *r, const char *description)
 	r->has_spheres = description || of_spheres(&r->truth);
 	for (int i = 0; i < r->n; i++) r->has_spheres |= of_spheres(&r->image[i]);
 	if (!r->has_spheres) return ISO_OK;
+	r->spheres.size = sizeof r->spheres;
 	if ((st = iso_nema_read(&r->spheres, description))) return st;
 	for (int i = 0; i < r->n; i++)
 		if ((st = measure(&r->image[i], &r->spheres)) && description)

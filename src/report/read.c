@@ -125,6 +125,7 @@ static int compare(struct iso_report_image *m, const struct iso_report_image *tr
 		                truth->path, m->path);
 	memcpy(m->cut, truth->cut, sizeof m->cut);
 	/* an image of zeros, or with NaN, has no scale; the page says so */
+	m->error.size = sizeof m->error;
 	if (iso_measure_rmse(&m->error, iso_grid_voxels(&m->volume.grid), m->volume.v, truth->volume.v, NULL,
 	                     ISO_SCALE_FIT))
 		m->error = (struct iso_rmse){ .scale = 1, .rmse = NAN, .nrmse = NAN };

@@ -4,6 +4,7 @@
    After Wang 2013, section II; a sphere of rings and views, or points anywhere. */
 #include "scanner.h"
 #include "core/size.h"
+#include "core/sized.h"
 
 #define FARTHEST 1e6 /* mm, of a coordinate */
 #define FLAT 1e-3    /* of the radius, and of a unit normal: a plane but for rounding */
@@ -220,14 +221,15 @@ int iso_transducers_check_file(const struct iso_transducers *t)
 	return iso_transducers_check(&with_speed);
 }
 
-int iso_transducers_hear(struct iso_hearing *h, const struct iso_transducers *t, const struct iso_grid *g)
+int iso_transducers_hear(struct iso_hearing *hearing, const struct iso_transducers *t,
+                         const struct iso_grid *g)
 {
-	if (!h || !t || !g) return iso_fail_null(__func__);
+	if (!hearing || !t || !g) return iso_fail_null(__func__);
+	struct iso_hearing got = { 0 }, *h = &got;
 	double least = INFINITY, most = 0, last = t->first_us + (double)(t->samples - 1) * t->dt_us;
-	int st;
+	int st = iso_sized_clear(hearing, "iso_hearing", sizeof got);
 
-	if ((st = iso_grid_check(g)) || (st = iso_transducers_check(t))) return st;
-	h->away = 0;
+	if (st || (st = iso_grid_check(g)) || (st = iso_transducers_check(t))) return st;
 	for (int64_t q = 0; q < t->n; q++) {
 		const double *p = t->pos + 3 * q;
 		double near[3], far[3], towards = 0; /* the nearest and farthest voxel centres; the grid's */
@@ -252,6 +254,7 @@ int iso_transducers_hear(struct iso_hearing *h, const struct iso_transducers *t,
 	}
 	h->nearest = least / t->speed;
 	h->farthest = most / t->speed;
+	iso_sized_give(hearing, sizeof got, h);
 	if (last <= h->nearest || t->first_us >= h->farthest)
 		return iso_fail(
 			ISO_EINPUT,
@@ -260,6 +263,7 @@ int iso_transducers_hear(struct iso_hearing *h, const struct iso_transducers *t,
 	double heard = h->farthest - h->nearest;
 
 	h->covered = heard > 0 ? (fmin(last, h->farthest) - fmax(t->first_us, h->nearest)) / heard : 1;
+	iso_sized_give(hearing, sizeof got, h);
 	return ISO_OK;
 }
 

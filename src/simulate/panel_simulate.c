@@ -131,6 +131,7 @@ int iso_panel_simulate_open(run **out, iso_ctx *ctx, const struct iso_panel_simu
 	run *r = calloc(1, sizeof *r);
 
 	if (!r) return iso_fail_memory("simulate", sizeof *r);
+	r->done.size = sizeof r->done;
 	struct iso_panel_simulate *p = &r->p;
 	int st = iso_sized_take(p, "iso_panel_simulate", sizeof *p, from);
 

@@ -149,7 +149,7 @@ static void reconstruct(iso_real *x, const struct iso_em *em)
 
 static double nrmse(const iso_real *x, const iso_real *truth)
 {
-	struct iso_rmse r;
+	struct iso_rmse r = { .size = sizeof r };
 
 	OK(iso_measure_rmse(&r, VOXELS, x, truth, NULL, ISO_SCALE_NONE));
 	return r.nrmse;

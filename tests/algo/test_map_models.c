@@ -163,9 +163,9 @@ static void check_srm(iso_ctx *ctx)
 	iso_srm *srm = NULL;
 	struct scan c = { .op = row_operator(&srm, ctx, &p) };
 
-	struct iso_srm_info info;
+	struct iso_srm_info info = { .size = sizeof info };
 
-	iso_srm_info(&info, srm);
+	OK(iso_srm_info(&info, srm));
 	iso_panels_grid(&c.grid, &info.panels);
 	measure(&c, ctx, 2e5);
 	print_message("srm: %g counts in %d rows\n", c.counts, (int)iso_op_n_out(c.op));

@@ -145,7 +145,7 @@ static void size_0_is_refused(void **state)
 	iso_real value[8];
 	struct iso_events e = { 0 };
 	struct iso_strip_events s = { 0 };
-	struct iso_simulated info;
+	struct iso_simulated info = { .size = sizeof info };
 	struct iso_pixels pixels;
 	iso_event_file *file = NULL;
 	iso_ray_scratch *scratch = NULL;
@@ -195,7 +195,7 @@ static void members_that_are_needed(void **state)
 	const struct iso_svoxel svoxel = { .size = sizeof svoxel };
 	const struct iso_sradon sradon = { .size = sizeof sradon };
 	struct iso_events e = { 0 };
-	struct iso_simulated info;
+	struct iso_simulated info = { .size = sizeof info };
 	iso_real value[8];
 	iso_op *op = NULL;
 	iso_ctx *ctx = cpu(1);

@@ -171,7 +171,7 @@ static void matrices(void **state)
 	};
 	iso_ctx *ctx = limited(1000);
 	struct iso_plan whole, columns;
-	struct iso_srm_info info;
+	struct iso_srm_info info = { .size = sizeof info };
 	iso_srm *m = NULL, *r = NULL;
 	int64_t n;
 
@@ -179,7 +179,7 @@ static void matrices(void **state)
 	assert_int_equal(iso_srm_analytic(&m, ctx, &p), ISO_OK);
 	assert_int_equal(iso_srm_threshold(m, ctx, &(struct iso_srm_bound){ .share = 1 }), ISO_OK);
 	assert_int_equal(iso_srm_write("m.srm", m, true, NULL, NULL), ISO_OK);
-	iso_srm_info(&info, m);
+	assert_int_equal(iso_srm_info(&info, m), ISO_OK);
 	n = info.elements;
 	plan_of(&whole, ctx, m);
 	iso_srm_free(m);
@@ -187,7 +187,7 @@ static void matrices(void **state)
 	assert_message("m.srm: needs");
 	assert_null(r);
 	assert_int_equal(iso_srm_peek(&r, "m.srm"), ISO_OK);
-	iso_srm_info(&info, r);
+	assert_int_equal(iso_srm_info(&info, r), ISO_OK);
 	assert_int_equal(info.elements, n);
 	plan_of(&columns, ctx, r);
 	assert_int_equal(iso_plan_size(&columns), iso_plan_size(&whole));

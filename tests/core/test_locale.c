@@ -240,7 +240,7 @@ static void check_srm(const char *locale)
 		                .per_pitch = { 2, 2 },
 		                .planes = 2,
 		                .plane = 3.5 };
-	struct iso_srm_info info;
+	struct iso_srm_info info = { .size = sizeof info };
 	iso_ctx *ctx = cpu(1);
 	iso_srm *m = NULL;
 
@@ -249,7 +249,7 @@ static void check_srm(const char *locale)
 	OK(iso_srm_write("m.srm", m, true, NULL, "{}"));
 	iso_srm_free(m);
 	OK(iso_srm_read(&m, "m.srm", false));
-	iso_srm_info(&info, m);
+	OK(iso_srm_info(&info, m));
 	assert_true(info.panels.gap == 10.5 && info.panels.density == 7.1);
 	same_bytes(locale, "m.srm");
 	iso_srm_free(m);

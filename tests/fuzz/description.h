@@ -90,7 +90,7 @@ static inline void try_phantom(const char *path)
 
 static inline void try_nema(const char *path)
 {
-	struct iso_nema q = { 0 };
+	struct iso_nema q = { .size = sizeof q };
 	int st = iso_nema_read(&q, path);
 
 	fuzz_status(st);

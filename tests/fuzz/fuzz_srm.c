@@ -9,10 +9,10 @@ static void use(const iso_srm *m)
 	struct iso_srm_order o = { 0 };
 	struct iso_srm_columns c = { 0 };
 	struct iso_srm_rows r = { 0 };
-	struct iso_srm_info info;
+	struct iso_srm_info info = { .size = sizeof info };
 	iso_ctx *ctx = NULL;
 
-	iso_srm_info(&info, m);
+	MUST(iso_srm_info(&info, m) == ISO_OK);
 	if (info.panels.crystals[0] * info.panels.crystals[1] > 64 || info.panels.planes > 64 ||
 	    info.panels.per_pitch[0] * info.panels.per_pitch[1] > 64)
 		return;

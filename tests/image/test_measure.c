@@ -56,7 +56,7 @@ static void regions_by_hand(void **state)
 	};
 	const struct iso_roi box = { ISO_ROI_BOX, .low = { -2, -9, 2 }, .high = { -1, 9, 2 } };
 	const struct iso_roi masked = { ISO_ROI_MASK, .mask = &mask };
-	struct iso_roi_stats s;
+	struct iso_roi_stats s = { .size = sizeof s };
 
 	(void)state;
 	OK(iso_measure_roi(&s, &x, &sphere)); /* 62 and its six neighbours, on the surface */
@@ -94,7 +94,7 @@ static void regions_by_count(void **state)
 	const struct iso_roi disc = {
 		ISO_ROI_CYLINDER, { 396, -304, 998 }, .radius = 9.1, .length = 14.2, .axis = 1
 	};
-	struct iso_roi_stats s;
+	struct iso_roi_stats s = { .size = sizeof s };
 	double volume = 1.5 * 2 * 3.1;
 	int64_t in_sphere = 0, in_disc = 0;
 
@@ -121,7 +121,7 @@ static void region_of_mean_zero(void **state)
 {
 	struct iso_array x = image(2, 1, 1, unit, origin);
 	const struct iso_roi all = { ISO_ROI_BOX, .low = { -9, -9, -9 }, .high = { 9, 9, 9 } };
-	struct iso_roi_stats s;
+	struct iso_roi_stats s = { .size = sizeof s };
 
 	(void)state;
 	x.v[0] = -3;
@@ -155,7 +155,7 @@ static void bad_regions(void **state)
 		{ { ISO_ROI_MASK, .mask = &other }, ISO_EARG, "another grid" },
 		{ { ISO_ROI_MASK, .mask = &flat }, ISO_EARG, "without grid" },
 	};
-	struct iso_roi_stats s = { .voxels = 77 };
+	struct iso_roi_stats s = { .size = sizeof s, .voxels = 77 };
 
 	(void)state;
 	OK(iso_array_create(&flat, 1, (int64_t[]){ 125 }));
@@ -415,16 +415,16 @@ static void no_peak(void **state)
 static void differences(void **state)
 {
 	static const iso_real a[] = { 1, 2, 3, -4 }, b[] = { 1, 4, 0, -3 }, zero[4] = { 0 };
-	struct iso_diff d;
+	struct iso_diff d = { .size = sizeof d };
 
 	(void)state;
-	iso_measure_diff(&d, 4, a, b); /* 0, -2, 3, -1 */
+	OK(iso_measure_diff(&d, 4, a, b)); /* 0, -2, 3, -1 */
 	assert_true(d.max_abs == 3 && d.mean == 0);
 	NEAR(d.l2, sqrt(14 / 26.), 1e-14);
 	NEAR(d.percent, 100 * 6 / 8., 1e-12);
-	iso_measure_diff(&d, 4, zero, zero);
+	OK(iso_measure_diff(&d, 4, zero, zero));
 	assert_true(d.max_abs == 0 && d.l2 == 0 && d.percent == 0);
-	iso_measure_diff(&d, 4, a, zero);
+	OK(iso_measure_diff(&d, 4, a, zero));
 	assert_true(isinf(d.l2) && isinf(d.percent) && d.mean == .5);
 }
 
@@ -432,7 +432,7 @@ static void errors(void **state)
 {
 	static const iso_real a[] = { 1, 2, 3, 100 }, ref[] = { 2, 4, 9, -7 }, zero[4] = { 0 };
 	static const iso_real mask[] = { 1, (iso_real).1, -1, 0 };
-	struct iso_rmse r = { .n = 77 };
+	struct iso_rmse r = { .size = sizeof r, .n = 77 };
 
 	(void)state;
 	OK(iso_measure_rmse(&r, 3, a, ref, NULL, ISO_SCALE_NONE)); /* -1, -2, -6 */
@@ -476,6 +476,7 @@ static double columns(const double p[3], const void *arg)
 }
 
 static const struct iso_nema two_spheres = {
+	.size = sizeof two_spheres,
 	.n_spheres = 2,
 	.n_background = 2,
 	.n_slices = 2,
@@ -490,7 +491,7 @@ static void nema_by_hand(void **state)
 {
 	const double voxel[3] = { .5, .5, 2 };
 	struct iso_array x = image(160, 160, 10, voxel, origin);
-	struct iso_nema_result r;
+	struct iso_nema_result r = { .size = sizeof r };
 	struct iso_nema q = two_spheres;
 
 	(void)state;
@@ -522,12 +523,13 @@ static void nema_shares_of_pixels(void **state)
 {
 	const double voxel[3] = { 4, 4, 4 };
 	struct iso_array x = image(40, 40, 1, voxel, origin);
-	struct iso_nema q = { .n_spheres = 1,
+	struct iso_nema q = { .size = sizeof q,
+		              .n_spheres = 1,
 		              .n_background = 2,
 		              .n_slices = 1,
 		              .sphere = { { { 0, 0, 0 }, 10, 3 } },
 		              .background = { { 40, 20 }, { 40, -20 } } };
-	struct iso_nema_result r;
+	struct iso_nema_result r = { .size = sizeof r };
 
 	(void)state;
 	fill(&x, step, NULL);
@@ -548,8 +550,8 @@ static void nema_of_the_phantom(void **state)
 	iso_phantom *p = NULL;
 	struct iso_grid g = { { 160, 120, 30 }, { 2, 2, 2 }, { 0 } };
 	struct iso_array x = { 0 };
-	struct iso_nema_result r;
-	struct iso_nema q;
+	struct iso_nema_result r = { .size = sizeof r };
+	struct iso_nema q = { .size = sizeof q };
 	iso_ctx *ctx = cpu(2);
 
 	(void)state;
@@ -576,7 +578,7 @@ static void bad_nema(void **state)
 	const double voxel[3] = { 1, 1, 2 };
 	struct iso_array x = image(80, 80, 10, voxel, origin);
 	struct iso_nema q = two_spheres;
-	struct iso_nema_result r;
+	struct iso_nema_result r = { .size = sizeof r };
 
 	(void)state;
 	REFUSED(iso_measure_nema(&r, &x, &q), ISO_EINPUT, "mean of the background is 0");
@@ -656,7 +658,7 @@ static void nema_files(void **state)
 		  "diameter_mm is" },
 		{ "spheres: [3]\n" BACKGROUND SLICES, "" },
 	};
-	struct iso_nema q = { .n_spheres = 77 };
+	struct iso_nema q = { .size = sizeof q, .n_spheres = 77 };
 	char many[4096] = "spheres: [";
 
 	(void)state;

@@ -67,23 +67,23 @@ static void check_widths(int axis)
 	struct iso_array x = gaussians(axis);
 	const double far = exp(-3.2 * 3.2 / (2 * SIGMA * SIGMA));
 	const double valley = 2 * exp(-1.6 * 1.6 / (2 * SIGMA * SIGMA)) / (1 + far);
-	struct iso_rods r;
+	struct iso_rods r = { .size = sizeof r };
 
 	OK(iso_measure_rods(&r, &x, p, 0));
 	assert_int_equal(r.n, 2);
-	assert_true(r.size[0].diameter == 1.6 && r.size[1].diameter == 3);
-	assert_int_equal(r.size[0].rods, 2);
-	assert_int_equal(r.size[0].pairs, 1);
-	assert_int_equal(r.size[0].fwhm.n, 4);
-	assert_int_equal(r.size[1].rods, 1);
-	assert_int_equal(r.size[1].pairs, 0);
-	assert_true(isnan(r.size[1].valley));
+	assert_true(r.group[0].diameter == 1.6 && r.group[1].diameter == 3);
+	assert_int_equal(r.group[0].rods, 2);
+	assert_int_equal(r.group[0].pairs, 1);
+	assert_int_equal(r.group[0].fwhm.n, 4);
+	assert_int_equal(r.group[1].rods, 1);
+	assert_int_equal(r.group[1].pairs, 0);
+	assert_true(isnan(r.group[1].valley));
 	/* straight lines lie above the foot of a Gaussian by at most h^2 f'' / (8 f'): 1.7 % of FWTM */
-	BELOW(fabs(r.size[1].fwhm.median / FWHM - 1), .01);
-	BELOW(fabs(r.size[1].fwtm.median / FWTM - 1), .02);
-	BELOW(fabs(r.size[0].fwhm.median / FWHM - 1), .02);
-	BELOW(fabs(r.size[0].valley / valley - 1), .15); /* h^2 f'' / (8 f) is 13 % */
-	assert_true(r.size[0].resolved == 1);
+	BELOW(fabs(r.group[1].fwhm.median / FWHM - 1), .01);
+	BELOW(fabs(r.group[1].fwtm.median / FWTM - 1), .02);
+	BELOW(fabs(r.group[0].fwhm.median / FWHM - 1), .02);
+	BELOW(fabs(r.group[0].valley / valley - 1), .15); /* h^2 f'' / (8 f) is 13 % */
+	assert_true(r.group[0].resolved == 1);
 	iso_array_free(&x);
 	iso_phantom_free(p);
 }
@@ -105,12 +105,12 @@ static void slab(void **state)
 {
 	iso_phantom *p = rods('z');
 	struct iso_array x = gaussians(2);
-	struct iso_rods a, b;
+	struct iso_rods a = { .size = sizeof a }, b = { .size = sizeof b };
 
 	(void)state;
 	OK(iso_measure_rods(&a, &x, p, 2));
 	OK(iso_measure_rods(&b, &x, p, 24));
-	BELOW(fabs(a.size[1].fwhm.median - b.size[1].fwhm.median), 1e-5);
+	BELOW(fabs(a.group[1].fwhm.median - b.group[1].fwhm.median), 1e-5);
 	iso_array_free(&x);
 	iso_phantom_free(p);
 }
@@ -120,14 +120,14 @@ static void flat(void **state)
 {
 	iso_phantom *p = rods('z');
 	struct iso_array x = gaussians(2);
-	struct iso_rods r;
+	struct iso_rods r = { .size = sizeof r };
 
 	(void)state;
 	for (int64_t i = 0; i < x.n; i++) x.v[i] = 3;
 	OK(iso_measure_rods(&r, &x, p, 0));
-	assert_int_equal(r.size[0].fwhm.n, 0);
-	assert_true(isnan(r.size[0].fwhm.median));
-	assert_true(fabs(r.size[0].valley - 1) < 1e-6 && r.size[0].resolved == 0);
+	assert_int_equal(r.group[0].fwhm.n, 0);
+	assert_true(isnan(r.group[0].fwhm.median));
+	assert_true(fabs(r.group[0].valley - 1) < 1e-6 && r.group[0].resolved == 0);
 	iso_array_free(&x);
 	iso_phantom_free(p);
 }
@@ -149,7 +149,7 @@ static void refused(void **state)
 {
 	iso_phantom *p = rods('z'), *ball = NULL;
 	struct iso_array x = gaussians(2);
-	struct iso_rods r;
+	struct iso_rods r = { .size = sizeof r };
 
 	(void)state;
 	OK(iso_phantom_create(&ball, "sphere", NULL));
@@ -236,7 +236,7 @@ static void derenzo(void **state)
 {
 	static const double meng[] = { .7, 1.0, 1.2, 1.6, 2.0, 2.4 };
 	double want = 0;
-	struct iso_rods r;
+	struct iso_rods r = { .size = sizeof r };
 	struct iso_array x = { 0 };
 	struct iso_grid g = { { 64, 24, 64 }, { .5, .5, .5 }, { 0, 0, 0 } };
 	iso_phantom *p = NULL;
@@ -250,14 +250,14 @@ static void derenzo(void **state)
 	OK(iso_measure_rods(&r, &x, p, 0));
 	assert_int_equal(r.n, 6);
 	for (int i = 0; i < 6; i++) {
-		assert_true(r.size[i].diameter == meng[i]);
-		assert_int_equal(r.size[i].rods, rods_of(meng[i], 14.975));
-		assert_true(r.size[i].pairs >= r.size[i].rods);
+		assert_true(r.group[i].diameter == meng[i]);
+		assert_int_equal(r.group[i].rods, rods_of(meng[i], 14.975));
+		assert_true(r.group[i].pairs >= r.group[i].rods);
 	}
 	/* the phantom itself, voxels of 0.5 mm: rods of 1.6 mm and above are plainly apart */
 	for (int i = 3; i < 6; i++) {
-		BELOW(r.size[i].valley, .1);
-		BELOW(fabs(r.size[i].fwhm.median - r.size[i].diameter), .25);
+		BELOW(r.group[i].valley, .1);
+		BELOW(fabs(r.group[i].fwhm.median - r.group[i].diameter), .25);
 	}
 	iso_array_free(&x);
 	iso_phantom_free(p);

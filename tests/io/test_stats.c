@@ -6,16 +6,16 @@
 static void arrays(void **state)
 {
 	struct iso_array a = { 0 };
-	struct iso_array_stats s;
+	struct iso_array_stats s = { .size = sizeof s };
 
 	(void)state;
 	OK(iso_array_create(&a, 1, (int64_t[]){ 6 }));
 	memcpy(a.v, (iso_real[]){ NAN, 2, -4, INFINITY, 0, 5 }, 6 * sizeof *a.v);
-	iso_array_stats(&s, &a);
+	OK(iso_array_stats(&s, &a));
 	assert_true(s.min == -4 && s.max == 5 && s.sum == 3 && s.mean == .75);
 	assert_true(s.nan == 1 && s.infinite == 1 && s.negative == 1 && s.zero == 1);
 	a.n = 0;
-	iso_array_stats(&s, &a);
+	OK(iso_array_stats(&s, &a));
 	assert_true(isnan(s.mean) && isinf(s.min) && s.sum == 0);
 	iso_array_free(&a);
 }
@@ -25,7 +25,7 @@ static void events(void **state)
 {
 	enum { N = 70000 };
 	struct iso_events e = { .n = N, .v = calloc(N, sizeof *e.v), .n_bad = 1 };
-	struct iso_events_stats s, list;
+	struct iso_events_stats s = { .size = sizeof s }, list = { .size = sizeof list };
 	iso_event_file *f = NULL;
 
 	(void)state;
@@ -41,8 +41,8 @@ static void events(void **state)
 	assert_true(s.ends_mm.y[0] == 1 && s.ends_mm.y[1] == 4 && s.ends_mm.z[0] == 2 && s.ends_mm.z[1] == 5);
 	assert_true(s.dt_ps[0] == -100 && s.dt_ps[1] == N - 102);
 	assert_true(s.time_s[0] > s.time_s[1] && s.mult[0] > s.mult[1]);
-	iso_events_stats_begin(&list);
-	iso_events_stats_add(&list, &e);
+	OK(iso_events_stats_begin(&list));
+	OK(iso_events_stats_add(&list, &e));
 	assert_memory_equal(&list, &s, sizeof s);
 	iso_events_free(&e);
 }

@@ -253,14 +253,14 @@ static void vector_matrix(const char *name, int nx, int nz, int planes, int64_t 
 	int64_t lors = (int64_t)nx * nz * nx * nz, voxels = (int64_t)4 * nx * nz * planes;
 	struct iso_array rows = seed_rows(name, planes / 2 * 4 + 1, 2, 2);
 	double *want = dense_of(name, lors, voxels, nnz);
-	struct iso_srm_info info;
+	struct iso_srm_info info = { .size = sizeof info };
 	iso_srm *m = NULL;
 	iso_ctx *ctx = cpu(2);
 
 	OK(iso_srm_import(&m, &p, &rows));
 	OK(iso_srm_threshold(m, ctx, &everything));
 	rebuilt(&p, m, 0, 0, want, TOLERANCE(1e-6, 1e-14));
-	iso_srm_info(&info, m);
+	OK(iso_srm_info(&info, m));
 	NEAR(info.bytes_full / 8, nnz ? (double)nnz : 14648, 0); /* non-zeros of the matrix */
 	NEAR(info.bytes_column / 8, (double)elements / 2, 0);    /* half the planes */
 	NEAR(info.kept, 1, 1e-15);
@@ -618,7 +618,7 @@ static void interrupted(void **state)
 static void until_counts(void **state)
 {
 	struct iso_panels p = small(4, 4, 2, 2);
-	struct iso_srm_info info;
+	struct iso_srm_info info = { .size = sizeof info };
 	iso_srm *m = NULL;
 	iso_ctx *ctx = cpu(2);
 
@@ -627,7 +627,7 @@ static void until_counts(void **state)
 	                  &(struct iso_srm_options){ .size = sizeof(struct iso_srm_options), .seed = 1 }));
 	OK(iso_srm_simulate(m, ctx, 0, 100000000, 800));
 	OK(iso_srm_threshold(m, ctx, &everything));
-	iso_srm_info(&info, m);
+	OK(iso_srm_info(&info, m));
 	assert_true(info.core_counts >= 800 && info.core_counts < 1000);
 	assert_int_equal(info.classes, 1); /* planes by exchange, phases by mirrors */
 	assert_int_equal(info.voxels, 1);
@@ -645,16 +645,16 @@ static void bounds(void **state)
 		simulated(&p, (struct iso_srm_options){ .size = sizeof(struct iso_srm_options), .seed = 1 },
 	                  2, 0, 1000000);
 	iso_ctx *ctx = cpu(2), *one = cpu(1);
-	struct iso_srm_info all, info;
+	struct iso_srm_info all = { .size = sizeof all }, info = { .size = sizeof info };
 	int64_t n;
 
 	(void)state;
 	OK(iso_srm_threshold(m, ctx, &everything));
-	iso_srm_info(&all, m);
+	OK(iso_srm_info(&all, m));
 	assert_int_equal(all.elements, all.usable_elements);
 	NEAR(all.kept, 1, 1e-12);
 	OK(iso_srm_threshold(m, one, &b));
-	iso_srm_info(&info, m);
+	OK(iso_srm_info(&info, m));
 	assert_true(info.kept >= .8 && info.kept < .82);
 	assert_true(info.lost_least <= info.lost && info.lost <= info.lost_most);
 	n = info.elements;
@@ -675,7 +675,7 @@ static void bounds(void **state)
 		assert_in_range(e.l[0] - e.u[0] + 1, 0, 2);
 		assert_in_range(e.l[1] - e.u[1] + 1, 0, 2);
 	}
-	iso_srm_info(&info, m);
+	OK(iso_srm_info(&info, m));
 	assert_true(info.kept < 1 && info.kept > 0);
 	REFUSED(iso_srm_threshold(m, ctx, &(struct iso_srm_bound){ .share = 1.5 }), ISO_EARG, "share is");
 	REFUSED(iso_srm_threshold(m, ctx, &(struct iso_srm_bound){ .share = NAN }), ISO_EARG, "share is");
@@ -696,7 +696,7 @@ static void round_trip(void **state)
 		                     .seed = 9,
 		                     .transport = { .acollinearity = true, .positron = "C-11" } };
 	iso_srm *m = simulated(&p, o, 2, 0, 50000), *r = NULL;
-	struct iso_srm_info a, b;
+	struct iso_srm_info a = { .size = sizeof a }, b = { .size = sizeof b };
 	iso_ctx *ctx = cpu(2);
 
 	(void)state;
@@ -704,8 +704,8 @@ static void round_trip(void **state)
 	OK(iso_srm_write("m.srm", m, false, "a command", NULL));
 	OK(iso_srm_read(&r, "m.srm", true));
 	same_counts(r, m);
-	iso_srm_info(&a, m);
-	iso_srm_info(&b, r);
+	OK(iso_srm_info(&a, m));
+	OK(iso_srm_info(&b, r));
 	assert_string_equal(b.command, "a command");
 	assert_string_equal(b.options.transport.positron, "C-11");
 	assert_true(b.options.transport.acollinearity && !b.options.transport.centroid);

@@ -27,7 +27,7 @@ static struct iso_array image_of(iso_ctx *ctx, const struct iso_ubp *p, const is
 
 static double rmse(const struct iso_array *a, const struct iso_array *b)
 {
-	struct iso_rmse r;
+	struct iso_rmse r = { .size = sizeof r };
 
 	assert_int_equal(a->n, b->n);
 	OK(iso_measure_rmse(&r, a->n, a->v, b->v, NULL, ISO_SCALE_NONE));
@@ -41,10 +41,10 @@ static void reference(iso_ctx *ctx, const char *which)
 	struct iso_array y = vector(which, "p"), ref = vector(which, "image"), x;
 	struct iso_array truth = vector(which, "phantom");
 
-	struct iso_diff d;
+	struct iso_diff d = { .size = sizeof d };
 
 	x = image_of(ctx, &p, y.v);
-	iso_measure_diff(&d, x.n, x.v, ref.v);
+	OK(iso_measure_diff(&d, x.n, x.v, ref.v));
 	BELOW(d.l2, TOLERANCE(5e-4, 1e-10));
 	BELOW(d.max_abs, TOLERANCE(2e-3, 1e-9)); /* the greatest value is 1 */
 	NEAR(rmse(&x, &truth), param(which, "rmse_vs_phantom"), TOLERANCE(1e-5, 1e-10));
@@ -156,7 +156,7 @@ static void without_weight(void **state)
 	struct iso_ubp p = { sizeof p, &t, node_grid("fbp"), ISO_UBP_SPHERE };
 	iso_ctx *ctx = cpu(1);
 	iso_op *op = NULL;
-	struct iso_hearing h;
+	struct iso_hearing h = { .size = sizeof h };
 
 	(void)state;
 	for (int64_t q = 0; q < t.n; q++)

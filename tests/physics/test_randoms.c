@@ -267,7 +267,7 @@ static void begin_scan(struct scan *t)
 {
 	struct iso_grid g = { { 4, 4, 4 }, { 10, 10, 5 }, { 0, 0, 0 } };
 
-	*t = (struct scan){ .s = scanner(ring), .ctx = cpu(2) };
+	*t = (struct scan){ .s = scanner(ring), .info.size = sizeof t->info, .ctx = cpu(2) };
 	t->eff = calloc((size_t)iso_scanner_crystals(t->s), sizeof *t->eff);
 	OK(iso_array_on_grid(&t->image, &g));
 	t->image.v[21] = 1;

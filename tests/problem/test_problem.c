@@ -96,7 +96,7 @@ static void make_scan(struct scan *s)
 {
 	const struct iso_grid g = { .n = { 12, 12, 8 }, .voxel = { 4, 4, 4 } };
 	struct iso_array x = { 0 };
-	struct iso_simulated info = { 0 };
+	struct iso_simulated info = { .size = sizeof info };
 	iso_scanner *ring = NULL;
 
 	s->ctx = context();

@@ -81,7 +81,7 @@ static void reconstruct(void)
 
 static int begin(void **state)
 {
-	struct iso_simulated info = { 0 };
+	struct iso_simulated info = { .size = sizeof info };
 
 	(void)state;
 	w.ctx = cpu(2);

@@ -22,7 +22,7 @@ static void make_files(iso_ctx *ctx)
 {
 	const struct iso_grid g = { .n = { 12, 12, 8 }, .voxel = { 4, 4, 4 } };
 	struct iso_array x = { 0 }, mu = { 0 };
-	struct iso_simulated info = { 0 };
+	struct iso_simulated info = { .size = sizeof info };
 	struct iso_events e = { 0 };
 	iso_scanner *ring = NULL;
 

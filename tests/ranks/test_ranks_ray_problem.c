@@ -29,7 +29,7 @@ static const char *device(void)
 static void simulate_scan(void)
 {
 	const struct iso_grid g = { .n = { 12, 12, 8 }, .voxel = { 4, 4, 4 } };
-	struct iso_simulated info = { 0 };
+	struct iso_simulated info = { .size = sizeof info };
 	struct iso_array x = { 0 };
 	iso_scanner *ring = NULL;
 
@@ -78,7 +78,7 @@ static int end(void **state)
 /* Events, their times and how many decays they took; several blocks, and rounds of them. */
 static void simulation(void **state)
 {
-	struct iso_simulated info[2] = { { 0 }, { 0 } };
+	struct iso_simulated info[2] = { { .size = sizeof *info }, { .size = sizeof *info } };
 	struct iso_events e[2] = { { 0 }, { 0 } };
 	iso_scanner *ring = NULL;
 

@@ -394,7 +394,7 @@ static void not_for_panels(void **state)
 	                                                 "ring_pitch_mm: 1\ncrystals_per_ring: 8\n");
 	struct iso_array image = small_image();
 	struct iso_simulate sim = { .size = sizeof sim, .scanner = s, .activity = &image, .counts = 10 };
-	struct iso_simulated info;
+	struct iso_simulated info = { .size = sizeof info };
 	struct iso_event one = { { 0, 25, 0 }, { 0, -25, 0 }, 0 };
 	struct iso_events e = { 0 }, events = { .n = 1, .v = &one };
 	iso_ctx *ctx = cpu(1);

@@ -208,7 +208,7 @@ static void hearing(void **state)
 {
 	struct iso_grid g = { { 5, 5, 5 }, { 1, 1, 1 }, { 0, 0, 0 } };
 	struct iso_transducers t = { .speed = 2, .dt_us = .5, .samples = 41, .gamma = 1 };
-	struct iso_hearing h;
+	struct iso_hearing h = { .size = sizeof h };
 
 	(void)state;
 	/* polar angle 90 degrees: four transducers on the axes, 10 mm away */

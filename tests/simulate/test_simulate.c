@@ -53,7 +53,7 @@ static void same_events_for_every_number_of_threads(void **state)
 		                  .bent = .1,
 		                  .tof_fwhm_ps = 300,
 		                  .seed = 9 };
-	struct iso_simulated info;
+	struct iso_simulated info = { .size = sizeof info };
 	struct iso_events a = simulate(&p, 1, &info);
 
 	(void)state;
@@ -106,7 +106,7 @@ static void check_same(iso_ctx *ctx)
 			                  .duration_s = i == 0 ? 60 : 0,
 			                  .half_life_s = 20,
 			                  .seed = 9 };
-		struct iso_simulated info = { 0 }, again = { 0 };
+		struct iso_simulated info = { .size = sizeof info }, again = { .size = sizeof again };
 		struct iso_events a = { 0 }, b = { 0 };
 
 		OK(iso_simulate(&a, &info, host, &p));
@@ -139,7 +139,7 @@ static void exact_counts(void **state)
 		                  .randoms = .25,
 		                  .exact_counts = true,
 		                  .seed = 1 };
-	struct iso_simulated info;
+	struct iso_simulated info = { .size = sizeof info };
 	struct iso_events e = simulate(&p, 2, &info);
 
 	(void)state;
@@ -163,7 +163,7 @@ static void times_point_to_the_source(void **state)
 	struct iso_simulate p = {
 		.size = sizeof p, .scanner = s, .activity = &x, .counts = 20000, .tof_fwhm_ps = 100, .seed = 4
 	};
-	struct iso_simulated info;
+	struct iso_simulated info = { .size = sizeof info };
 
 	(void)state;
 	x.v[(at[2] * 20 + at[1]) * 20 + at[0]] = 1;
@@ -201,7 +201,7 @@ static void attenuation_thins(void **state)
 		                  .counts = 200000,
 		                  .exact_counts = true,
 		                  .seed = 2 };
-	struct iso_simulated without, with;
+	struct iso_simulated without = { .size = sizeof without }, with = { .size = sizeof with };
 	struct iso_events e = simulate(&p, 2, &without);
 	iso_real *alpha = calloc((size_t)e.n, sizeof *alpha);
 	iso_ctx *ctx = cpu(2);
@@ -231,7 +231,7 @@ static void isotropic_events_follow_the_pair_weight(void **state)
 	struct iso_simulate p = {
 		.size = sizeof p, .scanner = s, .activity = &x, .counts = 300000, .seed = 3
 	};
-	struct iso_simulated info;
+	struct iso_simulated info = { .size = sizeof info };
 	struct iso_events e = simulate(&p, 2, &info);
 	const double *pos = iso_scanner_positions(s);
 	double want[20] = { 0 }, got[20] = { 0 }, total = 0;
@@ -312,7 +312,7 @@ static void pieces_make_the_list(void **state)
 		                  .duration_s = 60,
 		                  .half_life_s = 20,
 		                  .seed = 6 };
-	struct iso_simulated info, again;
+	struct iso_simulated info = { .size = sizeof info }, again = { .size = sizeof again };
 	struct iso_events e = simulate(&p, 2, &info);
 	struct pieces q = { .whole = &e };
 	iso_ctx *ctx = cpu(3);
@@ -357,7 +357,7 @@ static void activity_decays_over_the_scan(void **state)
 		                  .duration_s = 100,
 		                  .half_life_s = 50,
 		                  .seed = 5 };
-	struct iso_simulated info;
+	struct iso_simulated info = { .size = sizeof info };
 
 	(void)state;
 	for (int exact = 0; exact < 2; exact++) {
@@ -394,7 +394,7 @@ static void efficiencies_thin_all_kinds(void **state)
 	struct iso_simulate p = {
 		.size = sizeof p, .scanner = s, .activity = &x, .eff = eff, .counts = 200000, .seed = 12
 	};
-	struct iso_simulated info;
+	struct iso_simulated info = { .size = sizeof info };
 
 	(void)state;
 	for (int64_t a = 0; a < n; a++) eff[a] = a == 77 ? 0 : a % 2 ? (iso_real).9 : (iso_real)1.8;
@@ -440,7 +440,7 @@ static void crystals_are_named(void **state)
 	struct iso_simulate p = {
 		.size = sizeof p, .scanner = s, .activity = &x, .counts = 2000, .randoms = .3, .seed = 1
 	};
-	struct iso_simulated info;
+	struct iso_simulated info = { .size = sizeof info };
 	struct iso_events e = simulate(&p, 1, &info);
 
 	(void)state;
@@ -463,7 +463,7 @@ static void bad_input_is_refused(void **state)
 	iso_ctx *ctx = cpu(2);
 	struct iso_array x = uniform_image(0);
 	struct iso_simulate p = { .size = sizeof p, .scanner = s, .activity = &x, .counts = 100, .seed = 1 };
-	struct iso_simulated info;
+	struct iso_simulated info = { .size = sizeof info };
 	struct iso_events e = { 0 };
 
 	(void)state;

@@ -120,7 +120,7 @@ static void check_vectors(iso_ctx *ctx)
 	struct iso_simulated_photons found = { .size = sizeof found };
 	struct scene c;
 	struct truth t = { 0 };
-	struct iso_simulated info;
+	struct iso_simulated info = { .size = sizeof info };
 	struct iso_array h = { 0 };
 
 	open_scene(&c);
@@ -199,7 +199,7 @@ static void check_same(iso_ctx *ctx)
 	for (int i = 0; i < 5; i++) {
 		struct scene c;
 		struct truth s = { 0 }, t = { 0 };
-		struct iso_simulated info, again;
+		struct iso_simulated info = { .size = sizeof info }, again = { .size = sizeof again };
 
 		open_scene(&c);
 		c.p.counts = sized(40000, 5000);
@@ -240,7 +240,7 @@ static void counts_are_exact(void **state)
 	iso_ctx *ctx = cpu(2);
 	struct scene c;
 	struct truth t = { 0 };
-	struct iso_simulated info;
+	struct iso_simulated info = { .size = sizeof info };
 
 	(void)state;
 	open_scene(&c);
@@ -269,7 +269,7 @@ static void randoms_follow_the_rate(void **state)
 	iso_ctx *ctx = cpu(2);
 	struct scene c;
 	struct truth t = { 0 };
-	struct iso_simulated info;
+	struct iso_simulated info = { .size = sizeof info };
 	FILE *f = fopen("test_rate.yaml", "w");
 
 	(void)state;
@@ -312,7 +312,7 @@ static void efficiencies_thin(void **state)
 {
 	iso_ctx *ctx = cpu(2);
 	struct scene c;
-	struct iso_simulated info;
+	struct iso_simulated info = { .size = sizeof info };
 	iso_real *eff;
 
 	(void)state;
@@ -341,7 +341,7 @@ static void windows_decide(void **state)
 {
 	iso_ctx *ctx = cpu(2);
 	struct scene c;
-	struct iso_simulated own, high;
+	struct iso_simulated own = { .size = sizeof own }, high = { .size = sizeof high };
 
 	(void)state;
 	open_scene(&c);
@@ -364,7 +364,7 @@ static void windows_decide(void **state)
 static void bad_input_is_refused(void **state)
 {
 	iso_ctx *ctx = cpu(1);
-	struct iso_simulated info;
+	struct iso_simulated info = { .size = sizeof info };
 	struct iso_events e = { 0 };
 	struct scene c;
 	struct iso_simulate p;

@@ -25,9 +25,9 @@ static const struct fact values[] = {
 
 static void describe_values(json_t *o, const struct iso_array *a)
 {
-	struct iso_array_stats s;
+	struct iso_array_stats s = { .size = sizeof s };
 
-	iso_array_stats(&s, a);
+	if (iso_array_stats(&s, a)) return;
 	facts_set(o, values, &s);
 	if (a->n == 0) facts_warn(o, "no values");
 	if (s.nan + s.infinite > 0)

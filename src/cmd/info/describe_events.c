@@ -105,12 +105,10 @@ static int put_scanner(json_t *o, const char *path, const struct iso_events_opti
 static int describe_whole(json_t *o, const char *path, const struct iso_events_options *how)
 {
 	struct iso_events e = { 0 };
-	struct iso_events_stats s;
+	struct iso_events_stats s = { .size = sizeof s };
 	int st = iso_events_read(&e, path, how);
 
-	if (st) return st;
-	iso_events_stats_begin(&s);
-	iso_events_stats_add(&s, &e);
+	if (st || (st = iso_events_stats_begin(&s)) || (st = iso_events_stats_add(&s, &e))) return st;
 	set(o, "format", json_string(iso_events_only_whole(path)));
 	put_stats(o, &s);
 	put_warnings(o, &s);
@@ -124,7 +122,7 @@ static int describe_whole(json_t *o, const char *path, const struct iso_events_o
 
 static int describe_records(json_t *o, const char *path, const struct iso_events_options *how)
 {
-	struct iso_events_stats s;
+	struct iso_events_stats s = { .size = sizeof s };
 	iso_event_file *f = NULL;
 	int st = iso_event_file_open(&f, path, how);
 

@@ -95,12 +95,11 @@ static void put_table(json_t *o, const struct iso_srm_info *i)
 
 int describe_srm(json_t *o, const char *path)
 {
-	struct iso_srm_info i;
+	struct iso_srm_info i = { .size = sizeof i };
 	iso_srm *m = NULL;
 	int st = iso_srm_read(&m, path, true);
 
-	if (st) return st;
-	iso_srm_info(&i, m);
+	if (st || (st = iso_srm_info(&i, m))) return st;
 	set(o, "kind", json_string("system matrix"));
 	set(o, "source", json_string(i.source));
 	put_geometry(o, &i.panels);

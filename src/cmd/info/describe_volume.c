@@ -52,9 +52,9 @@ int describe_oblique(json_t *o, const char *path)
 static void describe_values(json_t *o, const struct iso_volume *v)
 {
 	struct iso_array a = { .n = v->dim[0] * v->dim[1] * v->dim[2], .v = v->v };
-	struct iso_array_stats s;
+	struct iso_array_stats s = { .size = sizeof s };
 
-	iso_array_stats(&s, &a);
+	if (iso_array_stats(&s, &a)) return;
 	set(o, "min", record_real(s.min));
 	set(o, "max", record_real(s.max));
 	set(o, "mean", record_real(s.mean));

@@ -63,11 +63,11 @@ int measure_diff(struct measure *m)
 		measure_below(m, "diff%", "diff% must be below X"),
 		{ 0 },
 	};
-	struct iso_diff d;
+	struct iso_diff d = { .size = sizeof d };
 	int st = measure_parse(m, &diff_usage, own);
 
-	if (!st && !(st = read_all(m, a, b, NULL))) {
-		iso_measure_diff(&d, m->x[0].n, m->x[0].v, m->x[1].v);
+	if (!st && !(st = read_all(m, a, b, NULL)) &&
+	    !(st = iso_measure_diff(&d, m->x[0].n, m->x[0].v, m->x[1].v))) {
 		m->figure = d.percent;
 		st = measure_put(m, diff_facts, &d, 15);
 	}
@@ -108,7 +108,7 @@ int measure_rmse(struct measure *m)
 		measure_below(m, "NRMSE", "NRMSE must be below X"),
 		{ 0 },
 	};
-	struct iso_rmse e;
+	struct iso_rmse e = { .size = sizeof e };
 	int st = measure_parse(m, &rmse_usage, own);
 
 	if (!st && !(st = read_all(m, image, reference, mask)) &&

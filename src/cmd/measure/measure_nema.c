@@ -61,8 +61,8 @@ int measure_nema(struct measure *m)
 		              "the largest variability must be below X"),
 		{ 0 },
 	};
-	struct iso_nema_result r;
-	struct iso_nema q;
+	struct iso_nema_result r = { .size = sizeof r };
+	struct iso_nema q = { .size = sizeof q };
 	int st = measure_parse(m, &usage, own);
 
 	if (!st && !description == !phantom)

@@ -73,7 +73,7 @@ static int measure_all(struct measure *m, struct masks *s)
 {
 	const iso_real *region[REGIONS];
 	double aem[REGIONS];
-	struct iso_petric p;
+	struct iso_petric p = { .size = sizeof p };
 	int n = s->n - 2, st;
 
 	for (int k = 0; k < n; k++) region[k] = s->array[2 + k].v;

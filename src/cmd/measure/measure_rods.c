@@ -45,13 +45,13 @@ static const struct fact facts[] = {
 static void make_rows(struct row *row, const struct iso_rods *r)
 {
 	for (int i = 0; i < r->n; i++) {
-		row[i] = (struct row){ r->size[i], r->size[i].valley < ISO_RODS_VALLEY, "" };
+		row[i] = (struct row){ r->group[i], r->group[i].valley < ISO_RODS_VALLEY, "" };
 		snprintf(row[i].words, sizeof row->words, "%s (%.0f %% of pairs)",
-		         row[i].resolved ? "yes" : "no", 100 * r->size[i].resolved);
+		         row[i].resolved ? "yes" : "no", 100 * r->group[i].resolved);
 	}
 }
 
-enum { SIZES = sizeof((struct iso_rods *)NULL)->size / sizeof *((struct iso_rods *)NULL)->size };
+enum { SIZES = sizeof((struct iso_rods *)NULL)->group / sizeof *((struct iso_rods *)NULL)->group };
 
 json_t *measure_rods_json(const struct iso_rods *r)
 {
@@ -69,8 +69,8 @@ int measure_rods_boxes(struct iso_pixels *pixels, const struct iso_rods *r)
 
 	for (int i = 0; i < r->n; i++)
 		for (int k = 0; k < 2; k++) {
-			box[2 * i + k] = k ? r->size[i].fwtm : r->size[i].fwhm;
-			snprintf(text[2 * i + k], sizeof text[0], "%g %s", r->size[i].diameter,
+			box[2 * i + k] = k ? r->group[i].fwtm : r->group[i].fwhm;
+			snprintf(text[2 * i + k], sizeof text[0], "%g %s", r->group[i].diameter,
 			         k ? "FWTM" : "FWHM");
 			label[2 * i + k] = text[2 * i + k];
 		}
@@ -93,8 +93,8 @@ static int figure(double *fwhm, const struct iso_rods *r, double diameter)
 {
 	int i = r->n - 1;
 
-	while (!isnan(diameter) && i >= 0 && !(fabs(r->size[i].diameter - diameter) < 1e-6)) i--;
-	*fwhm = i < 0 ? NAN : r->size[i].fwhm.median;
+	while (!isnan(diameter) && i >= 0 && !(fabs(r->group[i].diameter - diameter) < 1e-6)) i--;
+	*fwhm = i < 0 ? NAN : r->group[i].fwhm.median;
 	if (i >= 0) return ISO_OK;
 	return iso_fail(ISO_EARG, "--diameter %g: the phantom has no rods of that diameter", diameter);
 }
@@ -103,7 +103,7 @@ static int run(struct measure *m, const struct rods_settings *s)
 {
 	iso_phantom *p = NULL;
 	struct row row[SIZES];
-	struct iso_rods r;
+	struct iso_rods r = { .size = sizeof r };
 	int st;
 
 	if (s->out && (st = cmd_check(&m->c, s->out, iso_picture_write_check))) return st;

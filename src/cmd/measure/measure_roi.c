@@ -133,9 +133,13 @@ static int run_roi(struct measure *m, struct regions *all)
 		return iso_fail(ISO_EARG, "no region; give --sphere, --cylinder, --box or --mask");
 	if ((st = measure_read(m, all->in, NULL)) || (st = add_mask(all, m, all->text[ISO_ROI_MASK])))
 		return st;
-	for (int i = 0; i < all->n; i++)
-		if ((st = iso_measure_roi(&all->v[i].stats, &m->x[0], &all->v[i].roi)))
-			return iso_fail(st, "region '%s': %s", all->v[i].name, iso_message());
+	for (int i = 0; i < all->n; i++) {
+		struct region *r = &all->v[i];
+
+		r->stats.size = sizeof r->stats;
+		if ((st = iso_measure_roi(&r->stats, &m->x[0], &r->roi)))
+			return iso_fail(st, "region '%s': %s", r->name, iso_message());
+	}
 	m->figure = measure_largest(&all->v[0].stats.pstd, all->n, sizeof *all->v);
 	return measure_put_rows(m, "regions", facts, all->v, all->n, sizeof *all->v);
 }

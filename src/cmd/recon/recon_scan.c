@@ -167,7 +167,7 @@ static struct iso_scan_point point_of(const json_t *map)
 static int look(struct iso_scan_point *p, const struct scan *s, const struct iso_array mask[2])
 {
 	struct iso_array x = { 0 };
-	struct iso_roi_stats of[2];
+	struct iso_roi_stats of[2] = { { .size = sizeof *of }, { .size = sizeof *of } };
 	int st = iso_read_image(&x, s->path, ISO_FINITE, NULL);
 
 	for (int i = 0; i < 2 && !st; i++)

@@ -134,7 +134,7 @@ static int write_singles(struct cmd *c, const char *path, const struct iso_simul
 static int run(struct cmd *c, const struct simulate *s)
 {
 	struct inputs in = { 0 };
-	struct iso_simulated info;
+	struct iso_simulated info = { .size = sizeof info };
 	struct iso_plan plan;
 	int st;
 

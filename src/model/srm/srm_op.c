@@ -240,9 +240,9 @@ void iso_srm_op_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso
 	int64_t face = (int64_t)s->nc[0] * s->nc[1], lors = face * face * s->layers * s->layers;
 	int64_t voxels = face * s->d[0] * s->d[1] * s->planes;
 	bool cuda = iso_ctx_is_cuda(ctx);
-	struct iso_srm_info info;
+	struct iso_srm_info info = { .size = sizeof info };
 
-	iso_srm_info(&info, p->srm);
+	if (iso_srm_info(&info, p->srm)) return;
 	int64_t n = (int64_t)(info.bytes_column / 8), real = sizeof(iso_real), ranks = iso_ranks(ctx);
 
 	iso_plan_add(plan, "directions", n_directions(s), sizeof(struct srm_direction) + 4, false);

@@ -91,7 +91,7 @@ static int check(const struct iso_ubp *p)
 {
 	const struct iso_transducers *t = p->transducers;
 	const double *v = p->grid.voxel;
-	struct iso_hearing h;
+	struct iso_hearing h = { .size = sizeof h };
 	int st = iso_transducers_hear(&h, t, &p->grid);
 
 	if (st) return st;

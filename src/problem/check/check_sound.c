@@ -57,7 +57,7 @@ int check_sampling(struct look *l)
 {
 	struct sound *sound = l->p->self;
 	const struct iso_transducers *t = sound->t;
-	struct iso_hearing h;
+	struct iso_hearing h = { .size = sizeof h };
 	double at, step, last = t->first_us + (double)(t->samples - 1) * t->dt_us;
 	int st = sound_hearing(sound, &h, &at);
 

@@ -77,7 +77,7 @@ static int look_at_text(struct look *l, iso_scanner **s, const char *path, const
 static int look_at_file(struct look *l, iso_scanner **s, iso_event_file *f, const char *path)
 {
 	const struct iso_events_info *i = iso_event_file_info(f);
-	struct iso_events_stats stats;
+	struct iso_events_stats stats = { .size = sizeof stats };
 	int st = i->has_count ? iso_event_file_stats(&stats, f) : ISO_OK;
 
 	if (st) return st;

@@ -85,7 +85,7 @@ static int check_options(struct ubp *ubp)
 static void warn_of_sphere(struct ubp *ubp)
 {
 	bool sphere = ubp->model.weights == ISO_UBP_SPHERE;
-	struct iso_hearing h;
+	struct iso_hearing h = { .size = sizeof h };
 
 	if (!ubp->t.area)
 		record_warn(ubp->sound.p->record, "%s gives no areas: all transducers weigh alike%s",
@@ -184,7 +184,7 @@ static void band_reason(char *to, size_t size, const struct iso_band *b)
 static int find_band(struct ubp *ubp)
 {
 	struct iso_band *b = &ubp->found;
-	struct iso_hearing h;
+	struct iso_hearing h = { .size = sizeof h };
 	char why[256];
 	int st = iso_transducers_hear(&h, &ubp->t, &ubp->sound.grid);
 

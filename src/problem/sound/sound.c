@@ -290,7 +290,7 @@ const char *sound_wrong_unit(struct sound *sound, const struct iso_hearing *h)
 int sound_hearing(struct sound *sound, struct iso_hearing *worst, double *at)
 {
 	struct iso_transducers t = *sound->t;
-	struct iso_hearing h = { 0 };
+	struct iso_hearing h = { .size = sizeof h };
 	int i = 0;
 
 	worst->covered = INFINITY;
@@ -317,7 +317,7 @@ int sound_hearing(struct sound *sound, struct iso_hearing *worst, double *at)
    before the first image is made; the worst is told, here or by a check (check/check_sound.c). */
 static int check_hearing(struct sound *sound)
 {
-	struct iso_hearing h;
+	struct iso_hearing h = { .size = sizeof h };
 	double at;
 	int st = sound_hearing(sound, &h, &at);
 

@@ -130,7 +130,8 @@ static int get_matrix(struct srm_model *srm)
 		srm->m = srm->own;
 	}
 	if (st) return st;
-	iso_srm_info(&srm->info, srm->m);
+	srm->info.size = sizeof srm->info;
+	if ((st = iso_srm_info(&srm->info, srm->m))) return st;
 	return srm->own ? record_input(r, srm->matrix) : record_given_matrix(srm);
 }
 

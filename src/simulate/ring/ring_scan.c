@@ -637,7 +637,7 @@ int iso_simulate_blocks(struct iso_simulated *info, iso_ctx *ctx, const struct i
 	struct iso_simulated made = { 0 };
 	int st = iso_sized_take(&full, "iso_simulate", sizeof full, p);
 
-	if (st ||
+	if (st || (st = iso_sized_clear(info, "iso_simulated", sizeof made)) ||
 	    (full.photons && (st = iso_sized_clear(full.photons, "iso_simulated_photons", sizeof s.found))) ||
 	    (st = check(&full)) || (st = prepare(&s)) ||
 	    (full.randoms > 0 &&
@@ -648,7 +648,7 @@ int iso_simulate_blocks(struct iso_simulated *info, iso_ctx *ctx, const struct i
 	/* uniform over |dt| <= tau: R / (c tau) per mm of s_c */
 	made.randoms_per_pair_mm = made.randoms_per_pair / (ISO_C_MM_PER_PS * s.h.window_ps);
 	if ((st = run(&made, &s, emit, arg))) goto done;
-	*info = made;
+	iso_sized_give(info, sizeof made, &made);
 	if (full.photons) iso_sized_give(full.photons, sizeof s.found, &s.found);
 done:
 	iso_photon_scan_free(&s.photons);

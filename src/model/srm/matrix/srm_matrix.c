@@ -400,10 +400,10 @@ static void put_sensitivity(struct iso_srm_info *info, const iso_srm *m)
 	info->usable /= all;
 }
 
-void iso_srm_info(struct iso_srm_info *info, const iso_srm *m)
+int iso_srm_info(struct iso_srm_info *info, const iso_srm *m)
 {
-	if (!info || !m) return;
-	*info = (struct iso_srm_info){
+	if (!info || !m) return iso_fail_null(__func__);
+	struct iso_srm_info got = {
 		.panels = m->panels,
 		.source = iso_srm_sources[m->source],
 		.options = m->options,
@@ -426,6 +426,8 @@ void iso_srm_info(struct iso_srm_info *info, const iso_srm *m)
 		.can_cut = m->has_counts || m->given,
 		.command = m->command ? m->command : "",
 	};
-	put_sensitivity(info, m);
-	put_sizes(info, m);
+
+	put_sensitivity(&got, m);
+	put_sizes(&got, m);
+	return iso_sized_put(info, "iso_srm_info", sizeof got, &got);
 }
