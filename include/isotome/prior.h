@@ -22,6 +22,7 @@ enum iso_prior_kind {
 	ISO_PRIOR_LOGCOSH, /* s: log cosh(s d) / s^2 */
 	ISO_PRIOR_HUBER,   /* delta: d^2 / 2 to |d| = delta, then straight on */
 	ISO_PRIOR_TV,      /* eta: sum of k_n^2 (sqrt(|gradient|^2 + eta^2) - eta), no pairs */
+	ISO_PRIOR_GGD,     /* p, delta: delta^2 ((1 + (d/delta)^2)^(p/2) - 1) / p, generalised Gaussian */
 };
 
 enum { ISO_PRIOR_PARAMETERS = 4 }; /* at most, of any kind */

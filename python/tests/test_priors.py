@@ -14,10 +14,11 @@ KINDS = {
     "rdp": {"gamma": 2.0, "epsilon": 0.05},
     "logcosh": {"s": 1.5},
     "huber": {"delta": 0.4},
+    "ggd": {"p": 1.3, "delta": 0.2},
 }
 
 
-def pair(kind, a, b, gamma=2.0, epsilon=0.0, s=0.0, delta=0.0):
+def pair(kind, a, b, gamma=2.0, epsilon=0.0, s=0.0, delta=0.0, p=0.0):
     """f(a, b) of prior.h."""
     d = a - b
     if kind == "quadratic":
@@ -26,6 +27,8 @@ def pair(kind, a, b, gamma=2.0, epsilon=0.0, s=0.0, delta=0.0):
         return d**2 / (a + b + gamma * abs(d) + epsilon)
     if kind == "logcosh":
         return np.log(np.cosh(s * d)) / s**2
+    if kind == "ggd":
+        return delta**2 * ((1 + (d / delta) ** 2) ** (p / 2) - 1) / p
     return np.where(abs(d) <= delta, d**2 / 2, delta * abs(d) - delta**2 / 2)
 
 

@@ -114,6 +114,15 @@ static void plain_pair(double t[4], const struct iso_prior_spec *s, double x, do
 		t[2] = 1 / pow(cosh(q[0] * d), 2);
 		t[3] = a > 0 ? t[1] / d : 1;
 		return;
+	case ISO_PRIOR_GGD: {
+		double u = d * d / (q[1] * q[1]);
+
+		t[0] = q[1] * q[1] * expm1(q[0] / 2 * log1p(u)) / q[0];
+		t[3] = pow(1 + u, q[0] / 2 - 1);
+		t[1] = t[3] * d;
+		t[2] = t[3] * (1 + (q[0] - 1) * u) / (1 + u);
+		return;
+	}
 	case ISO_PRIOR_HUBER:
 		t[0] = a <= q[0] ? d * d / 2 : q[0] * a - q[0] * q[0] / 2;
 		t[1] = a <= q[0] ? d : copysign(q[0], d);
@@ -408,28 +417,30 @@ static void permuted(void **state)
 	iso_ctx_free(ctx);
 }
 
-/* logcosh as s -> 0 and huber as delta -> infinity are the quadratic. */
+/* logcosh as s -> 0, huber as delta -> infinity, and ggd with p = 2 are the quadratic. */
 static void limits(void **state)
 {
 	static const struct iso_grid g = { { 11, 6, 5 }, { 2, 2.5, 3 }, { 0 } };
 	iso_ctx *ctx = cpu(1);
 	int64_t n = iso_grid_voxels(&g);
 	iso_real *x = prior_noise(n, 8, 9);
-	struct iso_prior_spec s[3] = { prior_usual(ISO_PRIOR_QUADRATIC, &g),
-		                       prior_usual(ISO_PRIOR_LOGCOSH, &g), prior_usual(ISO_PRIOR_HUBER, &g) };
-	struct prior_results e[3];
+	struct iso_prior_spec s[4] = { prior_usual(ISO_PRIOR_QUADRATIC, &g),
+		                       prior_usual(ISO_PRIOR_LOGCOSH, &g), prior_usual(ISO_PRIOR_HUBER, &g),
+		                       prior_usual(ISO_PRIOR_GGD, &g) };
+	struct prior_results e[4];
 
 	(void)state;
 	s[1].parameter[0] = 1e-4;
 	s[2].parameter[0] = 1e6;
-	for (int k = 0; k < 3; k++) e[k] = prior_evaluated(ctx, &s[k], x);
-	for (int k = 1; k < 3; k++) {
+	s[3].parameter[0] = 2;
+	for (int k = 0; k < 4; k++) e[k] = prior_evaluated(ctx, &s[k], x);
+	for (int k = 1; k < 4; k++) {
 		NEAR(e[k].value, e[0].value, 1e-6 * e[0].value);
 		NEAR(relative_difference(n, e[k].gradient, e[0].gradient), 0, 1e-6);
 		NEAR(relative_difference(n, e[k].hessian, e[0].hessian), 0, 1e-6);
 		NEAR(relative_difference(n, e[k].curvature, e[0].curvature), 0, 1e-6);
 	}
-	for (int k = 0; k < 3; k++) prior_results_free(&e[k]);
+	for (int k = 0; k < 4; k++) prior_results_free(&e[k]);
 	free(x);
 	iso_ctx_free(ctx);
 }

@@ -251,6 +251,7 @@ static void refusals(void **state)
 	WITH(ISO_PRIOR_RDP, s.parameter[1] = NAN, ISO_EARG, "epsilon is nan");
 	WITH(ISO_PRIOR_LOGCOSH, s.parameter[0] = 0, ISO_EARG, "penalty logcosh: s is 0, must be above 0");
 	WITH(ISO_PRIOR_HUBER, s.parameter[0] = 0, ISO_EARG, "penalty huber: delta is 0, must be above 0");
+	WITH(ISO_PRIOR_GGD, s.parameter[0] = .9, ISO_EARG, "penalty ggd: p is 0.9, must be 1 to 2");
 	WITH(ISO_PRIOR_TV, s.parameter[0] = INFINITY, ISO_EARG, "penalty tv: eta is inf");
 	WITH(ISO_PRIOR_TV, s.anatomy = image, ISO_EARG, "penalty tv: it has no pairs");
 	WITH(ISO_PRIOR_RDP, (s.anatomy = image, s.bowsher = 27), ISO_EARG, "27 neighbours");

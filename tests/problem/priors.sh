@@ -31,7 +31,7 @@ refused() { # CODE MESSAGE ARGS...
 
 # ---- what the words of --penalty may be ----
 svrg=(--method svrg)
-refused 2 "penalty 'rpd' is none of quadratic, rdp, logcosh, huber or tv; did you mean 'rdp'?" "${svrg[@]}" --penalty rpd:1
+refused 2 "penalty 'rpd' is none of quadratic, rdp, logcosh, huber, tv or ggd; did you mean 'rdp'?" "${svrg[@]}" --penalty rpd:1
 refused 2 "its strength is missing; rdp:BETA, or rdp:rel=0.2" "${svrg[@]}" --penalty rdp
 refused 2 "its strength is missing" "${svrg[@]}" --penalty rdp:gamma=2
 refused 2 'BETA is -1, must be at least 0' "${svrg[@]}" --penalty rdp:-1

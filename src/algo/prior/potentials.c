@@ -24,6 +24,13 @@ static void set_huber(struct prior_par *p, const double *q)
 	p->huber.delta = (iso_real)q[0];
 }
 
+static void set_ggd(struct prior_par *p, const double *q)
+{
+	p->ggd.p = (iso_real)q[0];
+	p->ggd.over = (iso_real)(1 / q[1]);
+	p->ggd.scale = (iso_real)(q[1] * q[1] / q[0]);
+}
+
 static void set_tv(struct prior_par *p, const double *q)
 {
 	p->tv.eta = (iso_real)q[0];
@@ -47,6 +54,10 @@ static const struct row {
 	[ISO_PRIOR_HUBER] = { { "huber", "squares, straight beyond delta", .pairs = true },
 	                      set_huber,
 	                      { { "delta", .3, ISO_PRIOR_OF_MEAN, .most = INFINITY, .above = true } } },
+	[ISO_PRIOR_GGD] = { { "ggd", "generalised Gaussian, a power p of differences", .pairs = true },
+	                    set_ggd,
+	                    { { "p", 1.2, .least = 1, .most = 2 },
+	                      { "delta", .3, ISO_PRIOR_OF_MEAN, .most = INFINITY, .above = true } } },
 	[ISO_PRIOR_TV] = { { "tv", "total variation, smoothed by eta" },
 	                   set_tv,
 	                   { { "eta", .05, ISO_PRIOR_OF_MEAN, .most = INFINITY, .above = true } } },

@@ -8,6 +8,7 @@
    rdp        f = d^2 / (x_n + x_m + gamma |d| + epsilon)                     (Nuyts 2002)
    logcosh    f = log cosh(s d) / s^2
    huber      f = d^2 / 2, and delta |d| - delta^2 / 2 beyond |d| = delta
+   ggd        f = delta^2 ((1 + u)^(p/2) - 1) / p, u = (d / delta)^2: a smooth |d|^p / p, 1 <= p <= 2
    tv         R = sum_n k_n^2 (q_n - eta), q_n = sqrt(sum_a D_a^2 + eta^2), D_a = (v_x / v_a) (x_{n+a} - x_n)
 
    Each unordered pair counts once: a voxel has 13 neighbours in front of it, as many behind. Names, parameters and their
@@ -25,7 +26,8 @@ enum { PRIOR_PAIRS = 13, PRIOR_NEAR = 26 };
 	OF(QUADRATIC, quadratic) \
 	OF(RDP, rdp)             \
 	OF(LOGCOSH, logcosh)     \
-	OF(HUBER, huber)
+	OF(HUBER, huber)         \
+	OF(GGD, ggd)
 
 /* The numbers that an evaluation reads. w: voxel size along x over the distance of the neighbours in front, in the order
    of prior_offset; in the case of tv the first three are v_x / v_a along x, y, z. */
@@ -46,6 +48,9 @@ struct prior_par {
 		struct {
 			iso_real delta;
 		} huber;
+		struct {
+			iso_real p, over, scale; /* p, 1 / delta, delta^2 / p */
+		} ggd;
 		struct {
 			iso_real eta;
 		} tv;
@@ -127,6 +132,16 @@ ISO_HD struct prior_pair prior_huber(const struct prior_par *p, iso_real x, iso_
 	iso_real cut = a > delta ? delta : a, h = a > delta ? 0 : (iso_real)1;
 
 	return prior_even(cut * (a - (iso_real).5 * cut), d < 0 ? -cut : cut, h, c);
+}
+
+/* f' / d = (1 + u)^(p/2 - 1), which is at most 1. */
+ISO_HD struct prior_pair prior_ggd(const struct prior_par *p, iso_real x, iso_real y)
+{
+	iso_real d = x - y, t = d * p->ggd.over, u = t * t, q = p->ggd.p / 2;
+	iso_real c = prior_exp_minus((1 - q) * prior_log(1 + u)),
+		 h = prior_over(1 + (p->ggd.p - 1) * u, 1 + u);
+
+	return prior_even(p->ggd.scale * prior_power_minus_1(u, q, c), c * d, c * h, c);
 }
 
 /* `kind` is known when compiled, and the switch is gone then. */

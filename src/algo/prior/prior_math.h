@@ -52,6 +52,40 @@ ISO_HD float prior_exp_minus(float a)
 }
 #endif
 
+/* log t for t >= 1, by log m = 2 atanh((m - 1) / (m + 1)) of t = 2^k m, m from sqrt(1/2) to sqrt(2). */
+ISO_HD iso_real prior_log(iso_real t)
+{
+#ifdef ISO_DOUBLE
+	return log(t);
+#else
+	int32_t bits, k;
+	float m, z, z2;
+
+	memcpy(&bits, &t, sizeof bits);
+	k = (bits - 0x3f3504f3) >> 23; /* the bits of sqrt(1/2) */
+	bits -= k * (1 << 23);
+	memcpy(&m, &bits, sizeof m);
+	z = prior_over(m - 1, m + 1);
+	z2 = z * z;
+	return (float)k * .69314718f +
+	       2 * (z + z * z2 * (1.f / 3 + z2 * (1.f / 5 + z2 * (1.f / 7 + z2 * (1.f / 9)))));
+#endif
+}
+
+/* (1 + u)^q - 1 for u >= 0, of u, q and c = (1 + u)^(q - 1). Near 0, where the difference loses digits, by its series. */
+ISO_HD iso_real prior_power_minus_1(iso_real u, iso_real q, iso_real c)
+{
+#ifdef ISO_DOUBLE
+	(void)c;
+	return expm1(q * log1p(u));
+#else
+	float whole = c * (1 + u) - 1, series = 0;
+
+	for (int k = 9; k > 0; k--) series = (q - k) * (1.f / (k + 1)) * u * (1 + series);
+	return whole + (u < .25f ? q * u * (1 + series) - whole : 0);
+#endif
+}
+
 /* tanh(t) / t, of t and e = exp(-2 |t|). Near 0, where 1 - e has lost digits, by its series. */
 ISO_HD iso_real prior_tanh_over(iso_real t, iso_real e)
 {
