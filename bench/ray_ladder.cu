@@ -8,7 +8,7 @@
 #include "core/cuda.cuh"
 #include "core/progress.h"
 #include "core/room.h"
-#include "model/ray/ray_tile.h"
+#include "ray_tile.h"
 
 #define MOST_THREADS 1024
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Events in memory: what is wrong with one, their arrays made, copied and freed. */
-#include "event_arrays.h"
+#include "arrays.h"
 #include "core/size.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
 #define ISO_IO_EVENTS_H
 
 #include "base/constants.h"
-#include "data/event_arrays.h"
+#include "data/arrays.h"
 #include "file/hash.h"
 #include "file/out.h"
 

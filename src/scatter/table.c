@@ -1,23 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Estimates of scatter: made, described, read at events. */
+/* Estimates of scatter: made, described, read at events, written. */
+#include "core/progress.h"
 #include "core/size.h"
 #include "core/sized.h"
+#include "file/out.h"
+#include "file/suffix.h"
 #include "mc.h"
 #include "sss.h"
-#include "table_run.h"
-
-#include <time.h>
+#include "table.h"
 
 #define LONG_MM 600. /* axial length from which samples are coarser */
 #define FAR_STEPS 3  /* that the stencil of both azimuths reaches */
-
-static double seconds(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 int table_grid(struct scatter_grid *g, const struct scene *s, const struct iso_scatter *p)
 {
@@ -93,7 +86,7 @@ static void describe_grid(struct iso_scatter_info *i, const struct scatter_grid 
 static int fill(iso_scatter_table *t, iso_scatter_table *guide, iso_ctx *ctx, const struct iso_scatter *p,
                 const struct scene *s)
 {
-	double from = seconds();
+	double from = iso_now_s();
 	int st;
 
 	if (p->method != ISO_SCATTER_SSS) {
@@ -103,7 +96,7 @@ static int fill(iso_scatter_table *t, iso_scatter_table *guide, iso_ctx *ctx, co
 	}
 	if ((st = sss_fill(t, ctx, s, p, SSS_ONCE))) return st;
 	describe_grid(&t->info, &t->grid);
-	t->info.seconds_sss = seconds() - from;
+	t->info.seconds_sss = iso_now_s() - from;
 	return ISO_OK;
 }
 
@@ -217,4 +210,31 @@ int iso_scatter_at(iso_real *h, iso_ctx *ctx, const iso_scatter_table *t, const 
 	if (!iso_ctx_is_cuda(ctx)) return table_events(h, t, ctx, e, bin);
 	if ((st = iso_cuda_symbol(&cuda, TABLE_EVENTS_CUDA))) return st;
 	return ((table_events_fn)cuda)(h, t, ctx, e, bin);
+}
+
+/* ---- as a file: HDF5, where the library was built with it ---- */
+
+#ifdef ISO_HDF5
+#	define WRITE table_write_h5
+#else
+#	define WRITE NULL
+#endif
+
+int iso_scatter_write(const char *path, const iso_scatter_table *t)
+{
+	int (*const write)(const char *temp, const char *path, const iso_scatter_table *t) = WRITE;
+	struct iso_out o = { 0 };
+
+	if (!path || !t) return iso_fail_null(__func__);
+	if (!iso_has_suffix(path, ".h5") && !iso_has_suffix(path, ".hdf5"))
+		return iso_fail(ISO_EARG, "%s: a table of scatter is written as .h5", path);
+	if (!write) return iso_fail(ISO_EARG, "%s: this build has no HDF5, which .h5 files need", path);
+	int64_t rows = table_rows(&t->grid);
+	int st = iso_out_open(&o, path,
+	                      rows * (t->grid.cells * (int64_t)sizeof *t->h + 2 * (int64_t)sizeof(int64_t)),
+	                      ISO_OUT_PLAIN);
+
+	if (!st && !(st = write(o.temp, path, t)) && !(st = iso_out_close(&o))) st = iso_out_commit(&o);
+	iso_out_free(&o);
+	return st;
 }

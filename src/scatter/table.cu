@@ -2,7 +2,7 @@
 /* A table of scatter read at events on CUDA: a thread an event, a block of them at a time. */
 #include "core/cuda.cuh"
 #include "core/room.h"
-#include "table_run.h"
+#include "table.h"
 
 #define BLOCK (1 << 22) /* events a launch: 112 MiB */
 

@@ -39,4 +39,9 @@ int table_bend_rings(struct iso_scatter_table *t, iso_ctx *ctx, double most_z);
 int sss_fill(struct iso_scatter_table *t, iso_ctx *ctx, const struct scene *s, const struct iso_scatter *p,
              enum sss_kernel kernel);
 
+/* In libisotome_cuda.so: h of events; bin in mm. */
+#define TABLE_EVENTS_CUDA "iso_scatter_events_cuda"
+typedef int (*table_events_fn)(iso_real *h, const iso_scatter_table *t, iso_ctx *ctx,
+                               const struct iso_events *e, double bin);
+
 #endif

@@ -5,7 +5,7 @@
 
 #include "bench/limits.h"
 #include "bench/ladder.h"
-#include "model/ray/ray_tile.h"
+#include "bench/ray_tile.h"
 
 #define EVENTS 3000
 #define ITERATIONS 2

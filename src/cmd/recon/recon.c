@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* isotome recon: an image from measured data. */
 #include "cmd/cmd.h"
-#include "recon_live.h"
-#include "recon_scan.h"
+#include "recon_parts.h"
 
 #include "core/size.h"
 #include "io/format.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* isotome recon --live. */
-#include "recon_live.h"
+#include "recon_parts.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* isotome recon --beta-scan. */
-#include "recon_scan.h"
+#include "recon_parts.h"
 
 #include "file/out.h"
 #include "io/format.h"
