@@ -4,6 +4,7 @@ to encode. The schemas are those of the samples in tests/data/petsird."""
 import json
 import os
 import struct
+import zipfile
 
 SAMPLES = os.path.join(os.path.dirname(__file__), "..", "tests", "data", "petsird")
 VERSIONS = ("0.7.2", "0.9.1", "0.12.0")
@@ -100,7 +101,9 @@ class Encoder:
 
 
 def schema_of(version):
-    data = open(os.path.join(SAMPLES, "point-%s.petsird" % version), "rb").read()
+    name = "point-%s.petsird" % version
+    path = os.path.join(SAMPLES, name)
+    data = open(path, "rb").read() if os.path.exists(path) else zipfile.ZipFile(SAMPLES + ".zip").read("petsird/" + name)
     n, shift, at = 0, 0, 9
     while True:
         n |= (data[at] & 127) << shift
