@@ -43,7 +43,7 @@ for row in r["rows"]:
     if row["limit_s"]:
         assert abs(row["fraction_of_limit"] * row["median_s"] / row["limit_s"] - 1) < 1e-9, row
 assert set(rows) == {(name, n) for name in names for n in sizes}, sorted(rows)
-kinds = {"read": "file read", "factors": "memory", "sensitivity": None, "reconstruct": "kernel", "outside": None,
+kinds = {"read": "file read", "check": None, "factors": "memory", "sensitivity": None, "reconstruct": "kernel", "outside": None,
          "wall": "all"}
 seen = set()
 for (name, n), stages in rows.items():
@@ -100,7 +100,7 @@ run bench end-to-end --cases strip --events 500,1500 --repeats 2 --device cpu --
 nothing_left 'after repeats'
 out_has 'strip 1500 wall'
 out_has 'of limit'
-out_has 'file read'
+out_has 'kernel'
 out_has 'ns each further one'
 
 # ---- dual heads: a histogram, whatever --events says ----
