@@ -22,10 +22,9 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 MAP = os.path.join(ROOT, "src/exports.map.in")
 NODE = "\nISOTOME_PRIVATE {"
 CUDA, MPI, NCCL = "libisotome_cuda.so", "libisotome_mpi.so", "libisotome_nccl.so"
-PROGRAM, BENCH = "isotome", "isotome-bench"
-FILES = {CUDA: [CUDA], MPI: [MPI], NCCL: [NCCL], PROGRAM: ["isotome"], BENCH: ["isotome-bench", "libisotome_bench_cuda.so"]}
-PARTS = list(FILES)
-MOST = {PROGRAM: 25, BENCH: 43}  # names of its inside
+PROGRAM, BENCH, BENCH_CUDA = "isotome", "isotome-bench", "libisotome_bench_cuda.so"
+PARTS = [CUDA, MPI, NCCL, PROGRAM, BENCH, BENCH_CUDA]
+MOST = {PROGRAM: 25, BENCH: 29}  # names of its inside
 
 
 def nm(paths, *options):
@@ -85,9 +84,8 @@ def objects(build, target):
 def users(build):
     """What each part uses of the library; None: the part was not built."""
     library = {name for kind, name in nm(objects(build, "isotome_objects")) if kind != "U"}
-    there = {part: [path for path in (build + "/" + name for name in names) if os.path.exists(path)]
-             for part, names in FILES.items()}
-    return {part: needed(paths, library) if paths else None for part, paths in there.items()}
+    files = {part: os.path.join(build, part) for part in PARTS}
+    return {part: needed([path], library) if os.path.exists(path) else None for part, path in files.items()}
 
 
 def anew(build):

@@ -73,7 +73,7 @@ def ray(
     context: Context | None = ...,
     like: _File | None = ...,
     preset: Literal["quick", "clinical", "converged", "none"] | None = ...,
-    method: Literal["mlem", "osem", "svrg", "saga", "bsrem", "osl", "lbfgs", "pdhg", "spdhg", "kem", "cg", "direct", "fbp"] | None = ...,
+    method: Literal["mlem", "osem", "svrg", "saga", "bsrem", "lbfgs", "depierro", "pdhg", "spdhg", "kem"] | None = ...,
     iterations: int | None = ...,
     subsets: int | None = ...,
     subset_rule: Literal["interleaved", "blocks", "random", "mod", "groups"] | None = ...,
@@ -84,7 +84,6 @@ def ray(
     filter: _Text | None = ...,
     filter_every: int | None = ...,
     save_every: int | None = ...,
-    deterministic: bool | None = ...,
     psf: _Float | None = ...,
     data: _Events | None = ...,
     scanner: _File | None = ...,
@@ -172,28 +171,32 @@ def ray(
         method, subsets, voxels and filter chosen from counts and crystals: quick (osem for a
         first look), clinical (osem with a point spread function and a narrow filter), converged
         (svrg with penalty rdp). What is given besides wins; none chooses nothing
-    method: 'mlem' or 'osem' or 'svrg' or 'saga' or 'bsrem' or 'osl' or 'lbfgs' or 'pdhg' or 'spdhg' or 'kem' or 'cg' or 'direct' or 'fbp'; default mlem
-        mlem; osem (with 'subsets'); with a 'penalty' svrg (converges in about ten passes),
-        saga, bsrem, osl or lbfgs (the reference); spdhg or pdhg with total variation that is
-        not smoothed; kem (EM with a 'kernel'); cg (least squares, for svoxel and sradon);
-        direct (strip: each event goes where it most likely came from); fbp (ubp)
+    method: 'mlem' or 'osem' or 'svrg' or 'saga' or 'bsrem' or 'lbfgs' or 'depierro' or 'pdhg' or 'spdhg' or 'kem'; default mlem
+        mlem: maximum likelihood, from all data in each update. osem: the same from 'subsets' in
+        turn, which is quicker. svrg: with a 'penalty', converges in about ten passes. saga: as
+        svrg, which it is seldom better than. bsrem: with a 'penalty', by steps that shrink.
+        lbfgs: with a 'penalty', from all data in each update (the reference). depierro: EM with
+        a 'penalty', which never makes the image worse, but is slow. pdhg: total variation that
+        is not smoothed, from all data in each update. spdhg: the same from 'subsets', which is
+        quicker. kem: EM with a 'kernel' of other images
     iterations: int; default 10
-        passes over all data. With a penalty this is the largest number, including the start:
-        20, or 400 for lbfgs, 100 for spdhg, 500 for pdhg
-    subsets: int; default 1 for mlem, kem and pdhg, 8 for osem; with a penalty 4 to 32, each of 1000 counts or more
+        passes over all data: 10; 20 for svrg, saga, bsrem; 400 for lbfgs; 100 for depierro,
+        spdhg; 500 for pdhg. 'tolerance' may end a run earlier. With a penalty, the start counts
+        as a pass
+    subsets: int; default 1; 8 for osem; 4 to 32, each of 1000 counts or more, for svrg, saga, bsrem, lbfgs, spdhg
         parts of the data, taken in turn
     subset_rule: 'interleaved' or 'blocks' or 'random' or 'mod' or 'groups'; default interleaved
         interleaved: subset b holds events b, b+K, b+2K, ...; blocks: consecutive events;
         random: events drawn at random. For srm the rule is for directions: mod, groups (4 x 4
         neighbours together) or random
     seed: int; default 1
-        seed of 'subset-rule' random, and of the order of subsets in svrg, saga, bsrem, spdhg
+        seed of 'subset-rule' random, and of methods that take subsets in random order
     sens: file or array; default from 'scanner'
         sensitivity image, without 'psf'; none: 1 everywhere
     sens_floor: float; default 0.2
         a voxel that hardly any line crosses gets no activity. Its sensitivity is below F of its
         neighbours' and of its plane's median; 0: all voxels get some
-    start: file or array; default 1 everywhere; 0 for cg; one pass of osem with a penalty
+    start: file or array; default 1 everywhere; one pass of osem for svrg, saga, bsrem, lbfgs, depierro, pdhg, spdhg
         start image
     filter: text
         gaussian:MM, gaussian:X,Y,Z, median:N or none, after the last iteration
@@ -201,9 +204,6 @@ def ray(
         filter after every N iterations; the next iteration starts from the filtered image
     save_every: int; default 0
         also write the image after every N iterations (x_it005.nii)
-    deterministic: bool; default false
-        give the same bits on every run, with any number of threads. Isotome always does,
-        because it sums integers on both devices
 
     Image
     -----
@@ -329,13 +329,16 @@ def ray(
     live_share: text; default 1
         live share of the time, above 0 to 1, one for all frames or one each
 
-    Penalties ('method' svrg, saga, bsrem, osl, lbfgs) and kernels (kem)
-    --------------------------------------------------------------------
+    Penalties and kernels
+    ---------------------
     penalty: text
-        rdp:BETA[,gamma=2,epsilon=E] (relative differences), quadratic:BETA, logcosh:BETA[,s=S],
-        huber:BETA[,delta=D], tv:BETA[,eta=E]; rel=B in place of BETA is a strength without
-        unit, 0.05 to 0.5 are usual. pdhg and spdhg: tv:BETA, not smoothed
-    tolerance: float; default 0.005; 1e-4 for pdhg, spdhg
+        quadratic:BETA (squared differences), rdp:BETA[,gamma=2,epsilon=E] (relative
+        differences), logcosh:BETA[,s=S] (logarithm of the hyperbolic cosine),
+        huber:BETA[,delta=D] (squares, straight beyond delta), tv:BETA[,eta=E] (total variation,
+        smoothed by eta), ggd:BETA[,p=1.2,delta=D] (generalised Gaussian, a power p of
+        differences); rel=B in place of BETA is a strength without unit, 0.05 to 0.5 are usual.
+        pdhg and spdhg: tv:BETA, not smoothed
+    tolerance: float; default 0.005; 0.0005 for depierro; 0.0001 for pdhg, spdhg
         stop when the image changes by less than this share over two passes of all subsets;
         lbfgs: when the gradient divided by the sensitivity is below this (KKT); pdhg, spdhg:
         when the duality gap is below this share of the counts; 0: never
@@ -405,8 +408,8 @@ def ray(
         time of the injection; without a date Isotome takes the time within 12 hours of
         'started-at', also across midnight
 
-    Least squares ('method' cg)
-    ---------------------------
+    Least squares
+    -------------
     nonneg: bool; default false
         allow no voxel below 0
     weigh: 'equal' or 'area'; default equal
@@ -426,7 +429,7 @@ def strip(
     *,
     context: Context | None = ...,
     like: _File | None = ...,
-    method: Literal["mlem", "osem", "svrg", "saga", "bsrem", "osl", "lbfgs", "pdhg", "spdhg", "kem", "cg", "direct", "fbp"] | None = ...,
+    method: Literal["mlem", "osem", "svrg", "saga", "bsrem", "lbfgs", "depierro", "pdhg", "spdhg", "direct"] | None = ...,
     iterations: int | None = ...,
     subsets: int | None = ...,
     subset_rule: Literal["interleaved", "blocks", "random", "mod", "groups"] | None = ...,
@@ -437,7 +440,6 @@ def strip(
     filter: _Text | None = ...,
     filter_every: int | None = ...,
     save_every: int | None = ...,
-    deterministic: bool | None = ...,
     psf: _Float | None = ...,
     data: _Array | None = ...,
     scanner: _File | None = ...,
@@ -493,28 +495,32 @@ def strip(
 
     Reconstruction
     --------------
-    method: 'mlem' or 'osem' or 'svrg' or 'saga' or 'bsrem' or 'osl' or 'lbfgs' or 'pdhg' or 'spdhg' or 'kem' or 'cg' or 'direct' or 'fbp'; default mlem
-        mlem; osem (with 'subsets'); with a 'penalty' svrg (converges in about ten passes),
-        saga, bsrem, osl or lbfgs (the reference); spdhg or pdhg with total variation that is
-        not smoothed; kem (EM with a 'kernel'); cg (least squares, for svoxel and sradon);
-        direct (strip: each event goes where it most likely came from); fbp (ubp)
+    method: 'mlem' or 'osem' or 'svrg' or 'saga' or 'bsrem' or 'lbfgs' or 'depierro' or 'pdhg' or 'spdhg' or 'direct'; default mlem
+        mlem: maximum likelihood, from all data in each update. osem: the same from 'subsets' in
+        turn, which is quicker. svrg: with a 'penalty', converges in about ten passes. saga: as
+        svrg, which it is seldom better than. bsrem: with a 'penalty', by steps that shrink.
+        lbfgs: with a 'penalty', from all data in each update (the reference). depierro: EM with
+        a 'penalty', which never makes the image worse, but is slow. pdhg: total variation that
+        is not smoothed, from all data in each update. spdhg: the same from 'subsets', which is
+        quicker. direct: without iterations, each event goes where it most likely came from
     iterations: int; default 10
-        passes over all data. With a penalty this is the largest number, including the start:
-        20, or 400 for lbfgs, 100 for spdhg, 500 for pdhg
-    subsets: int; default 1 for mlem, kem and pdhg, 8 for osem; with a penalty 4 to 32, each of 1000 counts or more
+        passes over all data: 10; 20 for svrg, saga, bsrem; 400 for lbfgs; 100 for depierro,
+        spdhg; 500 for pdhg. 'tolerance' may end a run earlier. With a penalty, the start counts
+        as a pass
+    subsets: int; default 1; 8 for osem; 4 to 32, each of 1000 counts or more, for svrg, saga, bsrem, lbfgs, spdhg
         parts of the data, taken in turn
     subset_rule: 'interleaved' or 'blocks' or 'random' or 'mod' or 'groups'; default interleaved
         interleaved: subset b holds events b, b+K, b+2K, ...; blocks: consecutive events;
         random: events drawn at random. For srm the rule is for directions: mod, groups (4 x 4
         neighbours together) or random
     seed: int; default 1
-        seed of 'subset-rule' random, and of the order of subsets in svrg, saga, bsrem, spdhg
+        seed of 'subset-rule' random, and of methods that take subsets in random order
     sens: file or array; default from 'scanner'
         sensitivity image, without 'psf'; none: 1 everywhere
     sens_floor: float; default 0
         a voxel that hardly any line crosses gets no activity. Its sensitivity is below F of its
         neighbours' and of its plane's median; 0: all voxels get some
-    start: file or array; default 1 everywhere; 0 for cg; one pass of osem with a penalty
+    start: file or array; default 1 everywhere; one pass of osem for svrg, saga, bsrem, lbfgs, depierro, pdhg, spdhg
         start image
     filter: text
         gaussian:MM, gaussian:X,Y,Z, median:N or none, after the last iteration
@@ -522,9 +528,6 @@ def strip(
         filter after every N iterations; the next iteration starts from the filtered image
     save_every: int; default 0
         also write the image after every N iterations (x_it005.nii)
-    deterministic: bool; default false
-        give the same bits on every run, with any number of threads. Isotome always does,
-        because it sums integers on both devices
 
     Image
     -----
@@ -581,13 +584,16 @@ def strip(
     live_share: text; default 1
         live share of the time, above 0 to 1, one for all frames or one each
 
-    Penalties ('method' svrg, saga, bsrem, osl, lbfgs) and kernels (kem)
-    --------------------------------------------------------------------
+    Penalties
+    ---------
     penalty: text
-        rdp:BETA[,gamma=2,epsilon=E] (relative differences), quadratic:BETA, logcosh:BETA[,s=S],
-        huber:BETA[,delta=D], tv:BETA[,eta=E]; rel=B in place of BETA is a strength without
-        unit, 0.05 to 0.5 are usual. pdhg and spdhg: tv:BETA, not smoothed
-    tolerance: float; default 0.005; 1e-4 for pdhg, spdhg
+        quadratic:BETA (squared differences), rdp:BETA[,gamma=2,epsilon=E] (relative
+        differences), logcosh:BETA[,s=S] (logarithm of the hyperbolic cosine),
+        huber:BETA[,delta=D] (squares, straight beyond delta), tv:BETA[,eta=E] (total variation,
+        smoothed by eta), ggd:BETA[,p=1.2,delta=D] (generalised Gaussian, a power p of
+        differences); rel=B in place of BETA is a strength without unit, 0.05 to 0.5 are usual.
+        pdhg and spdhg: tv:BETA, not smoothed
+    tolerance: float; default 0.005; 0.0005 for depierro; 0.0001 for pdhg, spdhg
         stop when the image changes by less than this share over two passes of all subsets;
         lbfgs: when the gradient divided by the sensitivity is below this (KKT); pdhg, spdhg:
         when the duality gap is below this share of the counts; 0: never
@@ -658,8 +664,8 @@ def strip(
         time of the injection; without a date Isotome takes the time within 12 hours of
         'started-at', also across midnight
 
-    Least squares ('method' cg)
-    ---------------------------
+    Least squares
+    -------------
     nonneg: bool; default false
         allow no voxel below 0
     weigh: 'equal' or 'area'; default equal
@@ -679,7 +685,7 @@ def srm(
     *,
     context: Context | None = ...,
     like: _File | None = ...,
-    method: Literal["mlem", "osem", "svrg", "saga", "bsrem", "osl", "lbfgs", "pdhg", "spdhg", "kem", "cg", "direct", "fbp"] | None = ...,
+    method: Literal["mlem", "osem", "svrg", "saga", "bsrem", "lbfgs", "depierro", "pdhg", "spdhg", "kem"] | None = ...,
     iterations: int | None = ...,
     subsets: int | None = ...,
     subset_rule: Literal["interleaved", "blocks", "random", "mod", "groups"] | None = ...,
@@ -690,7 +696,6 @@ def srm(
     filter: _Text | None = ...,
     filter_every: int | None = ...,
     save_every: int | None = ...,
-    deterministic: bool | None = ...,
     psf: _Float | None = ...,
     srm: _File | Matrix | None = ...,
     scanner: _File | None = ...,
@@ -743,28 +748,32 @@ def srm(
 
     Reconstruction
     --------------
-    method: 'mlem' or 'osem' or 'svrg' or 'saga' or 'bsrem' or 'osl' or 'lbfgs' or 'pdhg' or 'spdhg' or 'kem' or 'cg' or 'direct' or 'fbp'; default mlem
-        mlem; osem (with 'subsets'); with a 'penalty' svrg (converges in about ten passes),
-        saga, bsrem, osl or lbfgs (the reference); spdhg or pdhg with total variation that is
-        not smoothed; kem (EM with a 'kernel'); cg (least squares, for svoxel and sradon);
-        direct (strip: each event goes where it most likely came from); fbp (ubp)
+    method: 'mlem' or 'osem' or 'svrg' or 'saga' or 'bsrem' or 'lbfgs' or 'depierro' or 'pdhg' or 'spdhg' or 'kem'; default mlem
+        mlem: maximum likelihood, from all data in each update. osem: the same from 'subsets' in
+        turn, which is quicker. svrg: with a 'penalty', converges in about ten passes. saga: as
+        svrg, which it is seldom better than. bsrem: with a 'penalty', by steps that shrink.
+        lbfgs: with a 'penalty', from all data in each update (the reference). depierro: EM with
+        a 'penalty', which never makes the image worse, but is slow. pdhg: total variation that
+        is not smoothed, from all data in each update. spdhg: the same from 'subsets', which is
+        quicker. kem: EM with a 'kernel' of other images
     iterations: int; default 10
-        passes over all data. With a penalty this is the largest number, including the start:
-        20, or 400 for lbfgs, 100 for spdhg, 500 for pdhg
-    subsets: int; default 1 for mlem, kem and pdhg, 8 for osem; with a penalty 4 to 32, each of 1000 counts or more
+        passes over all data: 10; 20 for svrg, saga, bsrem; 400 for lbfgs; 100 for depierro,
+        spdhg; 500 for pdhg. 'tolerance' may end a run earlier. With a penalty, the start counts
+        as a pass
+    subsets: int; default 1; 8 for osem; 4 to 32, each of 1000 counts or more, for svrg, saga, bsrem, lbfgs, spdhg
         parts of the data, taken in turn
     subset_rule: 'interleaved' or 'blocks' or 'random' or 'mod' or 'groups'; default groups
         interleaved: subset b holds events b, b+K, b+2K, ...; blocks: consecutive events;
         random: events drawn at random. For srm the rule is for directions: mod, groups (4 x 4
         neighbours together) or random
     seed: int; default 1
-        seed of 'subset-rule' random, and of the order of subsets in svrg, saga, bsrem, spdhg
+        seed of 'subset-rule' random, and of methods that take subsets in random order
     sens: file or array; default from 'scanner'
         sensitivity image, without 'psf'; none: 1 everywhere
     sens_floor: float; default 0
         a voxel that hardly any line crosses gets no activity. Its sensitivity is below F of its
         neighbours' and of its plane's median; 0: all voxels get some
-    start: file or array; default 1 everywhere; 0 for cg; one pass of osem with a penalty
+    start: file or array; default 1 everywhere; one pass of osem for svrg, saga, bsrem, lbfgs, depierro, pdhg, spdhg
         start image
     filter: text
         gaussian:MM, gaussian:X,Y,Z, median:N or none, after the last iteration
@@ -772,9 +781,6 @@ def srm(
         filter after every N iterations; the next iteration starts from the filtered image
     save_every: int; default 0
         also write the image after every N iterations (x_it005.nii)
-    deterministic: bool; default false
-        give the same bits on every run, with any number of threads. Isotome always does,
-        because it sums integers on both devices
 
     Image
     -----
@@ -826,13 +832,16 @@ def srm(
     live_share: text; default 1
         live share of the time, above 0 to 1, one for all frames or one each
 
-    Penalties ('method' svrg, saga, bsrem, osl, lbfgs) and kernels (kem)
-    --------------------------------------------------------------------
+    Penalties and kernels
+    ---------------------
     penalty: text
-        rdp:BETA[,gamma=2,epsilon=E] (relative differences), quadratic:BETA, logcosh:BETA[,s=S],
-        huber:BETA[,delta=D], tv:BETA[,eta=E]; rel=B in place of BETA is a strength without
-        unit, 0.05 to 0.5 are usual. pdhg and spdhg: tv:BETA, not smoothed
-    tolerance: float; default 0.005; 1e-4 for pdhg, spdhg
+        quadratic:BETA (squared differences), rdp:BETA[,gamma=2,epsilon=E] (relative
+        differences), logcosh:BETA[,s=S] (logarithm of the hyperbolic cosine),
+        huber:BETA[,delta=D] (squares, straight beyond delta), tv:BETA[,eta=E] (total variation,
+        smoothed by eta), ggd:BETA[,p=1.2,delta=D] (generalised Gaussian, a power p of
+        differences); rel=B in place of BETA is a strength without unit, 0.05 to 0.5 are usual.
+        pdhg and spdhg: tv:BETA, not smoothed
+    tolerance: float; default 0.005; 0.0005 for depierro; 0.0001 for pdhg, spdhg
         stop when the image changes by less than this share over two passes of all subsets;
         lbfgs: when the gradient divided by the sensitivity is below this (KKT); pdhg, spdhg:
         when the duality gap is below this share of the counts; 0: never
@@ -902,8 +911,242 @@ def srm(
         time of the injection; without a date Isotome takes the time within 12 hours of
         'started-at', also across midnight
 
-    Least squares ('method' cg)
-    ---------------------------
+    Least squares
+    -------------
+    nonneg: bool; default false
+        allow no voxel below 0
+    weigh: 'equal' or 'area'; default equal
+        equal: all data count alike; area: data count by the surface of their transducer. area
+        needs fewer iterations if an array is denser in some places, as rings are at the poles
+
+    Checks
+    ------
+    accept: text; default none
+        checks that only warn instead of refusing, separated by commas; a refusal names its
+        check
+    """
+
+
+def matrix(
+    data: _Array | None = ...,
+    *,
+    context: Context | None = ...,
+    like: _File | None = ...,
+    method: Literal["mlem", "osem", "svrg", "saga", "bsrem", "lbfgs", "depierro", "pdhg", "spdhg", "kem"] | None = ...,
+    iterations: int | None = ...,
+    subsets: int | None = ...,
+    subset_rule: Literal["interleaved", "blocks", "random", "mod", "groups"] | None = ...,
+    seed: int | None = ...,
+    sens: _Array | None = ...,
+    sens_floor: float | None = ...,
+    start: _Array | None = ...,
+    filter: _Text | None = ...,
+    filter_every: int | None = ...,
+    save_every: int | None = ...,
+    psf: _Float | None = ...,
+    matrix: _File | None = ...,
+    norm: _Array | None = ...,
+    additive: _Array | None = ...,
+    grid: _Int | Grid | None = ...,
+    voxel: _Float | None = ...,
+    centre: _Float | None = ...,
+    from_s: float | None = ...,
+    to_s: float | None = ...,
+    frames: _Text | None = ...,
+    isotope: _Text | None = ...,
+    half_life_s: float | None = ...,
+    live_share: _Text | None = ...,
+    penalty: _Text | None = ...,
+    tolerance: float | None = ...,
+    curve: _File | None = ...,
+    kappa: _Array | None = ...,
+    unseen: Literal["drop", "keep"] | None = ...,
+    bowsher: _Array | None = ...,
+    step: float | None = ...,
+    relax: float | None = ...,
+    kernel: _Array | None = ...,
+    resume: bool | None = ...,
+    checkpoint_minutes: float | None = ...,
+    stop_after: float | None = ...,
+    stream: bool | None = ...,
+    block: int | None = ...,
+    scratch: _File | None = ...,
+    force: bool | None = ...,
+    calibration: _File | None = ...,
+    branching: float | None = ...,
+    started_at: _Text | None = ...,
+    suv: bool | None = ...,
+    weight_kg: float | None = ...,
+    dose_mbq: float | None = ...,
+    residual_mbq: float | None = ...,
+    injected_at: _Text | None = ...,
+    nonneg: bool | None = ...,
+    weigh: Literal["equal", "area"] | None = ...,
+    accept: _Text | None = ...,
+) -> Problem:
+    """A problem of model matrix: `.reconstruct()` makes the image, `.operator()` the operator.
+
+    context: the Context to compute with; None: that of the process.
+    like: the record of an earlier run, a JSON file: sets what is not given here, but not what is written.
+
+    Reconstruction
+    --------------
+    method: 'mlem' or 'osem' or 'svrg' or 'saga' or 'bsrem' or 'lbfgs' or 'depierro' or 'pdhg' or 'spdhg' or 'kem'; default mlem
+        mlem: maximum likelihood, from all data in each update. osem: the same from 'subsets' in
+        turn, which is quicker. svrg: with a 'penalty', converges in about ten passes. saga: as
+        svrg, which it is seldom better than. bsrem: with a 'penalty', by steps that shrink.
+        lbfgs: with a 'penalty', from all data in each update (the reference). depierro: EM with
+        a 'penalty', which never makes the image worse, but is slow. pdhg: total variation that
+        is not smoothed, from all data in each update. spdhg: the same from 'subsets', which is
+        quicker. kem: EM with a 'kernel' of other images
+    iterations: int; default 10
+        passes over all data: 10; 20 for svrg, saga, bsrem; 400 for lbfgs; 100 for depierro,
+        spdhg; 500 for pdhg. 'tolerance' may end a run earlier. With a penalty, the start counts
+        as a pass
+    subsets: int; default 1; 8 for osem; 4 to 32, each of 1000 counts or more, for svrg, saga, bsrem, lbfgs, spdhg
+        parts of the data, taken in turn
+    subset_rule: 'interleaved' or 'blocks' or 'random' or 'mod' or 'groups'; default interleaved
+        interleaved: subset b holds events b, b+K, b+2K, ...; blocks: consecutive events;
+        random: events drawn at random. For srm the rule is for directions: mod, groups (4 x 4
+        neighbours together) or random
+    seed: int; default 1
+        seed of 'subset-rule' random, and of methods that take subsets in random order
+    sens: file or array; default from 'scanner'
+        sensitivity image, without 'psf'; none: 1 everywhere
+    sens_floor: float; default 0
+        a voxel that hardly any line crosses gets no activity. Its sensitivity is below F of its
+        neighbours' and of its plane's median; 0: all voxels get some
+    start: file or array; default 1 everywhere; one pass of osem for svrg, saga, bsrem, lbfgs, depierro, pdhg, spdhg
+        start image
+    filter: text
+        gaussian:MM, gaussian:X,Y,Z, median:N or none, after the last iteration
+    filter_every: int; default once, at the end
+        filter after every N iterations; the next iteration starts from the filtered image
+    save_every: int; default 0
+        also write the image after every N iterations (x_it005.nii)
+
+    Image
+    -----
+    psf: 3 x float, mm; default none
+        FWHM in mm of the point spread function of the image, one for all axes or one each
+
+    Model matrix
+    ------------
+    matrix: file
+        system matrix (rows of data, voxels) as scipy.sparse.save_npz writes it (.npz), csr or
+        csc; a voxel is column ix + NX (iy + NY iz)
+    data: file or array
+        counts, one for each row of the matrix
+    norm: file or array
+        factor of each row, such as efficiency and attenuation; 0 leaves the row out
+    additive: file or array
+        mean of randoms and scatter of each row, in counts
+    grid: 3 x int or Grid; default the grid of the image, if one is given
+        number of voxels, as many as the matrix has columns
+    voxel: 3 x float, mm; default 1,1,1
+        size of a voxel
+    centre: 3 x float, mm; default 0,0,0
+        centre of the image, mm
+
+    Times, in s since the start of the scan
+    ---------------------------------------
+    from_s: float, s; default the first
+        use only events from this time on
+    to_s: float, s; default the last
+        use only events before this time
+    frames: text
+        edges of frames in s, in rising order. FIRST:STEP:LAST stands for many edges, as in
+        0:10:600 or 0:5:60,120,180. The result is a 4-D image with one image per frame, at most
+        100000
+    isotope: text
+        correct for the decay of this isotope to the start of the scan: F-18, C-11, O-15, N-13,
+        Ga-68, Cu-64, Zr-89, Rb-82 or I-124
+    half_life_s: float, s; default the isotope's
+        correct for decay with this half-life
+    live_share: text; default 1
+        live share of the time, above 0 to 1, one for all frames or one each
+
+    Penalties and kernels
+    ---------------------
+    penalty: text
+        quadratic:BETA (squared differences), rdp:BETA[,gamma=2,epsilon=E] (relative
+        differences), logcosh:BETA[,s=S] (logarithm of the hyperbolic cosine),
+        huber:BETA[,delta=D] (squares, straight beyond delta), tv:BETA[,eta=E] (total variation,
+        smoothed by eta), ggd:BETA[,p=1.2,delta=D] (generalised Gaussian, a power p of
+        differences); rel=B in place of BETA is a strength without unit, 0.05 to 0.5 are usual.
+        pdhg and spdhg: tv:BETA, not smoothed
+    tolerance: float; default 0.005; 0.0005 for depierro; 0.0001 for pdhg, spdhg
+        stop when the image changes by less than this share over two passes of all subsets;
+        lbfgs: when the gradient divided by the sensitivity is below this (KKT); pdhg, spdhg:
+        when the duality gap is below this share of the counts; 0: never
+    curve: file
+        write the objective, its parts and the gradient, or the duality gap, on the way
+    kappa: file or array; default 1 everywhere
+        image that weights the penalty; each pair of voxels is weighted by both values. auto:
+        computed from the data, so that the resolution is nearly the same everywhere
+    unseen: 'drop' or 'keep'; default drop
+        what to do with voxels without sensitivity. drop: they are no neighbours of any voxel;
+        keep: they are neighbours of value 0, as in STIR without kappa
+    bowsher: file or array
+        anatomical image on the grid. Only the N neighbours of a voxel that are most alike in
+        this image count (7 of 26; 3 of 8 in one plane)
+    step: float; default 1
+        length of a step of svrg, saga, bsrem
+    relax: float; default the step falls to a fiftieth by the last pass
+        for bsrem: shrink the step as 1/(1 + E passes); 0: do not shrink the step. By default
+        bsrem came within 1 % of the maximum in 60 passes with 13 counts a voxel or more; with 4
+        counts a voxel it came within 3 to 5 %, where svrg took 21 to 35 passes
+    kernel: file or array
+        for kem: images of features on the grid, from which Isotome makes each voxel's kernel.
+        Then k=48 (voxels of a kernel), radius=3 (of the window), sigma=1, each after a comma
+
+    Interruption
+    ------------
+    resume: bool; default false
+        continue from OUTPUT.ckpt; start from the beginning if the file does not exist
+    checkpoint_minutes: float, min; default 10
+        shortest time between two checkpoints; 0: write one after every update
+    stop_after: float, min; default 0
+        after M minutes write a checkpoint and stop with exit code 143; 0: never
+
+    Events that do not fit memory
+    -----------------------------
+    stream: bool; default false
+        leave the events on disk, even if they fit in memory, and read them in blocks
+    block: int; default chosen by the memory
+        like 'stream', with N events at a time
+    scratch: folder
+        like 'stream', from a copy in FOLDER that is sorted by subset and has all factors. The
+        copy takes at most 40 bytes an event, and is removed at the end
+
+    Output
+    ------
+    force: bool; default false
+        replace an existing output
+
+    Units
+    -----
+    calibration: file or float; default none: the image is in counts/mm
+        calibration of the scanner, for an image in Bq/ml at the start of the scan: a file of
+        'isotome calibrate', its number K, or the word events for the factor in the events' file
+    branching: float; default the isotope's
+        positrons per decay
+    started_at: text
+        when the scan started: 14:30:15, or with the date 2026-11-16T14:30:15
+    suv: bool; default false
+        make standardised uptake values by body weight, g/ml, instead of Bq/ml
+    weight_kg: float, kg; default not known
+        weight of the body
+    dose_mbq: float, MBq; default not known
+        activity in the syringe at the time 'injected-at'
+    residual_mbq: float, MBq; default 0
+        activity that stayed in the syringe, at the time 'injected-at'
+    injected_at: text
+        time of the injection; without a date Isotome takes the time within 12 hours of
+        'started-at', also across midnight
+
+    Least squares
+    -------------
     nonneg: bool; default false
         allow no voxel below 0
     weigh: 'equal' or 'area'; default equal
@@ -923,7 +1166,7 @@ def ubp(
     *,
     context: Context | None = ...,
     like: _File | None = ...,
-    method: Literal["mlem", "osem", "svrg", "saga", "bsrem", "osl", "lbfgs", "pdhg", "spdhg", "kem", "cg", "direct", "fbp"] | None = ...,
+    method: Literal["fbp"] | None = ...,
     iterations: int | None = ...,
     subsets: int | None = ...,
     subset_rule: Literal["interleaved", "blocks", "random", "mod", "groups"] | None = ...,
@@ -934,7 +1177,6 @@ def ubp(
     filter: _Text | None = ...,
     filter_every: int | None = ...,
     save_every: int | None = ...,
-    deterministic: bool | None = ...,
     psf: _Float | None = ...,
     scanner: _File | None = ...,
     speed: float | None = ...,
@@ -946,6 +1188,7 @@ def ubp(
     weights: Literal["sphere", "solid-angle"] | None = ...,
     hann_mhz: float | None = ...,
     band_mhz: _Float | None = ...,
+    without: _Text | None = ...,
     speeds: _Float | None = ...,
     from_s: float | None = ...,
     to_s: float | None = ...,
@@ -982,28 +1225,25 @@ def ubp(
 
     Reconstruction
     --------------
-    method: 'mlem' or 'osem' or 'svrg' or 'saga' or 'bsrem' or 'osl' or 'lbfgs' or 'pdhg' or 'spdhg' or 'kem' or 'cg' or 'direct' or 'fbp'; default fbp
-        mlem; osem (with 'subsets'); with a 'penalty' svrg (converges in about ten passes),
-        saga, bsrem, osl or lbfgs (the reference); spdhg or pdhg with total variation that is
-        not smoothed; kem (EM with a 'kernel'); cg (least squares, for svoxel and sradon);
-        direct (strip: each event goes where it most likely came from); fbp (ubp)
+    method: 'fbp'; default fbp
+        fbp: filtered back-projection
     iterations: int; default 10
-        passes over all data. With a penalty this is the largest number, including the start:
-        20, or 400 for lbfgs, 100 for spdhg, 500 for pdhg
-    subsets: int; default 1 for mlem, kem and pdhg, 8 for osem; with a penalty 4 to 32, each of 1000 counts or more
+        passes over all data: not for this model. 'tolerance' may end a run earlier. With a
+        penalty, the start counts as a pass
+    subsets: int; default not for this model
         parts of the data, taken in turn
     subset_rule: 'interleaved' or 'blocks' or 'random' or 'mod' or 'groups'; default interleaved
         interleaved: subset b holds events b, b+K, b+2K, ...; blocks: consecutive events;
         random: events drawn at random. For srm the rule is for directions: mod, groups (4 x 4
         neighbours together) or random
     seed: int; default 1
-        seed of 'subset-rule' random, and of the order of subsets in svrg, saga, bsrem, spdhg
+        seed of 'subset-rule' random, and of methods that take subsets in random order
     sens: file or array; default from 'scanner'
         sensitivity image, without 'psf'; none: 1 everywhere
     sens_floor: float; default 0
         a voxel that hardly any line crosses gets no activity. Its sensitivity is below F of its
         neighbours' and of its plane's median; 0: all voxels get some
-    start: file or array; default 1 everywhere; 0 for cg; one pass of osem with a penalty
+    start: file or array; default not for this model
         start image
     filter: text
         gaussian:MM, gaussian:X,Y,Z, median:N or none, after the last iteration
@@ -1011,9 +1251,6 @@ def ubp(
         filter after every N iterations; the next iteration starts from the filtered image
     save_every: int; default 0
         also write the image after every N iterations (x_it005.nii)
-    deterministic: bool; default false
-        give the same bits on every run, with any number of threads. Isotome always does,
-        because it sums integers on both devices
 
     Image
     -----
@@ -1055,6 +1292,9 @@ def ubp(
         lower edge. 0,0 uses all frequencies. Without the option the traces tell: LOW is above
         the drift that all transducers share, HIGH where neighbouring transducers stop agreeing.
         Clean traces of a dense array stay as they are
+    without: text; default all are used
+        transducers whose traces are not used, such as dead or noisy ones: numbers from 1 on,
+        and ranges of them, as in 12,40-43
     speeds: 3 x float; default one speed
         make an image for each of N speeds of sound from LOW to HIGH, mm/us, and write the
         sharpest. The record has the sharpness of all. For one image, instead of 'speed'
@@ -1077,12 +1317,12 @@ def ubp(
     live_share: text; default 1
         live share of the time, above 0 to 1, one for all frames or one each
 
-    Penalties ('method' cg)
-    -----------------------
+    Penalties
+    ---------
     penalty: text
         quadratic: MU times the sum of squared differences between neighbours; tv: MU times the
         sum of the gradient's size. MU grows with grueneisen and the amount of data
-    tolerance: float; default 0: none; 1e-4 for pdhg
+    tolerance: float; default not for this model
         stop when the gradient has fallen to this share of the first; pdhg: when the duality gap
         is below this share of |data|^2
     curve: file
@@ -1133,8 +1373,8 @@ def ubp(
         time of the injection; without a date Isotome takes the time within 12 hours of
         'started-at', also across midnight
 
-    Least squares ('method' cg)
-    ---------------------------
+    Least squares
+    -------------
     nonneg: bool; default false
         allow no voxel below 0
     weigh: 'equal' or 'area'; default equal
@@ -1154,7 +1394,7 @@ def svoxel(
     *,
     context: Context | None = ...,
     like: _File | None = ...,
-    method: Literal["mlem", "osem", "svrg", "saga", "bsrem", "osl", "lbfgs", "pdhg", "spdhg", "kem", "cg", "direct", "fbp"] | None = ...,
+    method: Literal["cg", "pdhg"] | None = ...,
     iterations: int | None = ...,
     subsets: int | None = ...,
     subset_rule: Literal["interleaved", "blocks", "random", "mod", "groups"] | None = ...,
@@ -1165,7 +1405,6 @@ def svoxel(
     filter: _Text | None = ...,
     filter_every: int | None = ...,
     save_every: int | None = ...,
-    deterministic: bool | None = ...,
     psf: _Float | None = ...,
     scanner: _File | None = ...,
     speed: float | None = ...,
@@ -1216,28 +1455,26 @@ def svoxel(
 
     Reconstruction
     --------------
-    method: 'mlem' or 'osem' or 'svrg' or 'saga' or 'bsrem' or 'osl' or 'lbfgs' or 'pdhg' or 'spdhg' or 'kem' or 'cg' or 'direct' or 'fbp'; default cg
-        mlem; osem (with 'subsets'); with a 'penalty' svrg (converges in about ten passes),
-        saga, bsrem, osl or lbfgs (the reference); spdhg or pdhg with total variation that is
-        not smoothed; kem (EM with a 'kernel'); cg (least squares, for svoxel and sradon);
-        direct (strip: each event goes where it most likely came from); fbp (ubp)
+    method: 'cg' or 'pdhg'; default cg
+        cg: least squares, by conjugate gradients. pdhg: total variation with a duality gap that
+        tells how near the end is
     iterations: int; default 10
-        passes over all data. With a penalty this is the largest number, including the start:
-        20, or 400 for lbfgs, 100 for spdhg, 500 for pdhg
-    subsets: int; default 1 for mlem, kem and pdhg, 8 for osem; with a penalty 4 to 32, each of 1000 counts or more
+        passes over all data: 10; 500 for pdhg. 'tolerance' may end a run earlier. With a
+        penalty, the start counts as a pass
+    subsets: int; default not for this model
         parts of the data, taken in turn
     subset_rule: 'interleaved' or 'blocks' or 'random' or 'mod' or 'groups'; default interleaved
         interleaved: subset b holds events b, b+K, b+2K, ...; blocks: consecutive events;
         random: events drawn at random. For srm the rule is for directions: mod, groups (4 x 4
         neighbours together) or random
     seed: int; default 1
-        seed of 'subset-rule' random, and of the order of subsets in svrg, saga, bsrem, spdhg
+        seed of 'subset-rule' random, and of methods that take subsets in random order
     sens: file or array; default from 'scanner'
         sensitivity image, without 'psf'; none: 1 everywhere
     sens_floor: float; default 0
         a voxel that hardly any line crosses gets no activity. Its sensitivity is below F of its
         neighbours' and of its plane's median; 0: all voxels get some
-    start: file or array; default 1 everywhere; 0 for cg; one pass of osem with a penalty
+    start: file or array; default 0
         start image
     filter: text
         gaussian:MM, gaussian:X,Y,Z, median:N or none, after the last iteration
@@ -1245,9 +1482,6 @@ def svoxel(
         filter after every N iterations; the next iteration starts from the filtered image
     save_every: int; default 0
         also write the image after every N iterations (x_it005.nii)
-    deterministic: bool; default false
-        give the same bits on every run, with any number of threads. Isotome always does,
-        because it sums integers on both devices
 
     Image
     -----
@@ -1313,12 +1547,12 @@ def svoxel(
     live_share: text; default 1
         live share of the time, above 0 to 1, one for all frames or one each
 
-    Penalties ('method' cg)
-    -----------------------
+    Penalties
+    ---------
     penalty: text
         quadratic: MU times the sum of squared differences between neighbours; tv: MU times the
         sum of the gradient's size. MU grows with grueneisen and the amount of data
-    tolerance: float; default 0: none; 1e-4 for pdhg
+    tolerance: float; default 0; 0.0001 for pdhg
         stop when the gradient has fallen to this share of the first; pdhg: when the duality gap
         is below this share of |data|^2
     curve: file
@@ -1369,8 +1603,8 @@ def svoxel(
         time of the injection; without a date Isotome takes the time within 12 hours of
         'started-at', also across midnight
 
-    Least squares ('method' cg)
-    ---------------------------
+    Least squares
+    -------------
     nonneg: bool; default false
         allow no voxel below 0
     weigh: 'equal' or 'area'; default equal
@@ -1390,7 +1624,7 @@ def sradon(
     *,
     context: Context | None = ...,
     like: _File | None = ...,
-    method: Literal["mlem", "osem", "svrg", "saga", "bsrem", "osl", "lbfgs", "pdhg", "spdhg", "kem", "cg", "direct", "fbp"] | None = ...,
+    method: Literal["cg", "pdhg"] | None = ...,
     iterations: int | None = ...,
     subsets: int | None = ...,
     subset_rule: Literal["interleaved", "blocks", "random", "mod", "groups"] | None = ...,
@@ -1401,7 +1635,6 @@ def sradon(
     filter: _Text | None = ...,
     filter_every: int | None = ...,
     save_every: int | None = ...,
-    deterministic: bool | None = ...,
     psf: _Float | None = ...,
     scanner: _File | None = ...,
     speed: float | None = ...,
@@ -1447,28 +1680,26 @@ def sradon(
 
     Reconstruction
     --------------
-    method: 'mlem' or 'osem' or 'svrg' or 'saga' or 'bsrem' or 'osl' or 'lbfgs' or 'pdhg' or 'spdhg' or 'kem' or 'cg' or 'direct' or 'fbp'; default cg
-        mlem; osem (with 'subsets'); with a 'penalty' svrg (converges in about ten passes),
-        saga, bsrem, osl or lbfgs (the reference); spdhg or pdhg with total variation that is
-        not smoothed; kem (EM with a 'kernel'); cg (least squares, for svoxel and sradon);
-        direct (strip: each event goes where it most likely came from); fbp (ubp)
+    method: 'cg' or 'pdhg'; default cg
+        cg: least squares, by conjugate gradients. pdhg: total variation with a duality gap that
+        tells how near the end is
     iterations: int; default 10
-        passes over all data. With a penalty this is the largest number, including the start:
-        20, or 400 for lbfgs, 100 for spdhg, 500 for pdhg
-    subsets: int; default 1 for mlem, kem and pdhg, 8 for osem; with a penalty 4 to 32, each of 1000 counts or more
+        passes over all data: 10; 500 for pdhg. 'tolerance' may end a run earlier. With a
+        penalty, the start counts as a pass
+    subsets: int; default not for this model
         parts of the data, taken in turn
     subset_rule: 'interleaved' or 'blocks' or 'random' or 'mod' or 'groups'; default interleaved
         interleaved: subset b holds events b, b+K, b+2K, ...; blocks: consecutive events;
         random: events drawn at random. For srm the rule is for directions: mod, groups (4 x 4
         neighbours together) or random
     seed: int; default 1
-        seed of 'subset-rule' random, and of the order of subsets in svrg, saga, bsrem, spdhg
+        seed of 'subset-rule' random, and of methods that take subsets in random order
     sens: file or array; default from 'scanner'
         sensitivity image, without 'psf'; none: 1 everywhere
     sens_floor: float; default 0
         a voxel that hardly any line crosses gets no activity. Its sensitivity is below F of its
         neighbours' and of its plane's median; 0: all voxels get some
-    start: file or array; default 1 everywhere; 0 for cg; one pass of osem with a penalty
+    start: file or array; default 0
         start image
     filter: text
         gaussian:MM, gaussian:X,Y,Z, median:N or none, after the last iteration
@@ -1476,9 +1707,6 @@ def sradon(
         filter after every N iterations; the next iteration starts from the filtered image
     save_every: int; default 0
         also write the image after every N iterations (x_it005.nii)
-    deterministic: bool; default false
-        give the same bits on every run, with any number of threads. Isotome always does,
-        because it sums integers on both devices
 
     Image
     -----
@@ -1532,12 +1760,12 @@ def sradon(
     live_share: text; default 1
         live share of the time, above 0 to 1, one for all frames or one each
 
-    Penalties ('method' cg)
-    -----------------------
+    Penalties
+    ---------
     penalty: text
         quadratic: MU times the sum of squared differences between neighbours; tv: MU times the
         sum of the gradient's size. MU grows with grueneisen and the amount of data
-    tolerance: float; default 0: none; 1e-4 for pdhg
+    tolerance: float; default 0; 0.0001 for pdhg
         stop when the gradient has fallen to this share of the first; pdhg: when the duality gap
         is below this share of |data|^2
     curve: file
@@ -1588,8 +1816,8 @@ def sradon(
         time of the injection; without a date Isotome takes the time within 12 hours of
         'started-at', also across midnight
 
-    Least squares ('method' cg)
-    ---------------------------
+    Least squares
+    -------------
     nonneg: bool; default false
         allow no voxel below 0
     weigh: 'equal' or 'area'; default equal
