@@ -47,8 +47,9 @@ static __global__ void __launch_bounds__(PRIOR_THREADS, resident<DEPTH, EXTRA>)
 	if (threadIdx.x == 0) j.partial[block] = value;
 }
 
-/* Long columns compute fewer planes twice; short ones leave fewer multiprocessors without work at the end. The number of
-   planes with the least sum of both, on a card of PROCESSORS, the same on every card: the order of the value's sum is too. */
+/* Chooses the planes of a column. Long columns compute fewer planes twice; short ones leave fewer multiprocessors without
+   work at the end. The choice has the least sum of both costs on a card of PROCESSORS multiprocessors. It is the same on
+   every card, so that the value is summed in the same order everywhere. */
 static int64_t choose_planes(prior_job *j, int each, int held)
 {
 	enum { PROCESSORS = 132, FEWEST = 4 };
@@ -271,7 +272,8 @@ static int eval(iso_prior *r, const prior_want *want, const iso_real *x)
 
 /* ---- the step of an update ---- */
 
-/* `to` has the gradient, of a prior. In a kernel of its own: inside that of the gradient it took almost three times as long as both. */
+/* The update, after the gradient of the prior has been written to `to` (`prior`: there is one). It is a kernel of its own:
+   as a part of the gradient's kernel it took almost three times as long as the two kernels together. */
 static __global__ void update_voxels(int64_t n, float *to, const float *x, prior_update u, bool prior)
 {
 	ISO_GRID_LOOP (i, n) {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Penalties on the CPU: each pair of neighbours once, a row of voxels at a time, so that the loops are vectors.
 
-   Work is cut into tiles of rows, fixed by the grid alone. A tile has the result of its own rows: it goes through all rows
-   that have a neighbour in front within it, and what belongs to rows of other tiles is left out there, where it is computed
-   again. So threads never write to the same row, and bits do not depend on their number. */
+   Work is cut into tiles of rows, fixed by the grid alone. A tile writes its own rows and no others. It goes through its
+   rows and through those just before them, whose neighbours in front lie in the tile. What a pair adds to a row of another
+   tile goes to scratch and is forgotten: that tile computes the pair again. So threads never write to the same row, and
+   the bits do not depend on the number of threads. */
 #include "core/size.h"
 #include "prior_in.h"
 

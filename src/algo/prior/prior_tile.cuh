@@ -2,12 +2,13 @@
 /* Pair penalties on CUDA: a thread has a column of 4 x R voxels (x, y) and goes along z, with two planes of it and of the
    voxels around it in registers. No thread waits for another.
 
-   A pair within the column is computed once, and gives to both voxels; one with a voxel beside the column gives to the own
-   voxel alone, and is computed by the neighbouring thread again: of 13 pairs a voxel that makes 19 in place of 26, at R = 2.
-   What reciprocals and sums cost decides, not memory.
+   A pair within the column is computed once, and its terms are added to both voxels. A pair with a voxel beside the column
+   is computed twice: here for the voxel of this column, and by the neighbouring thread for the other one. With R = 2 that
+   makes 19 pairs a voxel; 13 is the least, and 26 if each voxel computed all of its own. The kernels are bound by
+   arithmetic, not by memory, so that fewer pairs are worth the registers.
 
-   Voxels outside the image: without kappa their terms are times a flag, one for each side of the column; with kappa they
-   are voxels of kappa 0. */
+   Voxels outside the image add nothing: without kappa their terms are multiplied by a flag of 0, one flag for each side of
+   the column; with kappa they count as voxels of kappa 0. */
 #ifndef ISO_PRIOR_TILE_CUH
 #define ISO_PRIOR_TILE_CUH
 
@@ -45,7 +46,7 @@ struct prior_sums {
 /* ---- loads ---- */
 
 /* 4 values from `from`, and one before and behind them; what is outside the image is 0. WHOLE: rows begin at multiples of
-   16 bytes, and end with a whole column; known when compiled, as asking took up to a quarter of the time. */
+   16 bytes, and end with a whole column. It is a template parameter because a branch took up to a quarter of the time. */
 template <bool WHOLE, class T, class T4>
 static __device__ __forceinline__ void prior_row(T to[PRIOR_X + 2], const T *from, int x0, int nx, bool in)
 {
@@ -284,7 +285,7 @@ static __device__ __forceinline__ void prior_put(float *to, const float v[PRIOR_
 			if (x0 + c < nx) to[c] = v[c];
 }
 
-/* What prior_add left out. */
+/* The factors that prior_add left out of the sums. */
 template <int KIND> static constexpr float prior_times_g = KIND == ISO_PRIOR_RDP ? 2.f : 1.f;
 template <int KIND> static constexpr float prior_times_c = KIND == ISO_PRIOR_RDP ? 8.f : 1.f;
 
