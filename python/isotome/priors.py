@@ -103,7 +103,7 @@ class Prior:
         Images of "rdp" are not below 0. `Prior.kinds()` has them all, with the names of their parameters.
     kappa: an image of weights k; voxels where it is 0 are nobody's neighbours. None: 1.
     anatomy: an image, of which the `bowsher` neighbours most alike count for each voxel. None: all count.
-    parameters: of the kind, by name (gamma=2, epsilon=0.01). Those without unit have defaults.
+    parameters: the parameters of the kind, by name (gamma=2, epsilon=0.01). Those without unit have defaults.
     """
 
     def __init__(
@@ -137,7 +137,7 @@ class Prior:
 
     @staticmethod
     def kinds() -> dict[str, tuple[str, ...]]:
-        """The penalties that there are, and the parameters of each."""
+        """All kinds of penalties, with the parameters of each."""
         found: dict[str, tuple[str, ...]] = {}
         while about := lib.iso_prior_about(len(found)):
             names = (p.name.decode() for p in _parameters(len(found)))
