@@ -488,7 +488,7 @@ def em(
     filter: "gaussian:MM", "gaussian:X,Y,Z" or "median:N", after every `filter_every`-th iteration, on `grid`;
         None: that of the start or sensitivity image, or of the operator's problem.
     callback: called after each iteration with a Step; True ends the run there, in good order.
-    progress: True: shows bars of tqdm where it is installed, else a line on stderr. Or a function that is called with
+    progress: True: shows bars of tqdm if it is installed, else a line on stderr. Or a function that is called with
         a Progress after each update; where it returns True the run ends with Cancelled.
     checkpoint: a file to which the work goes every `checkpoint_minutes`, and when it is stopped or fails;
         `resume` goes on from it, where it is there. It is removed at the end. Data and options must be those

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Steps of a long call, and what progress=True shows of them: bars of tqdm where it is installed, else a line on stderr."""
+"""Steps of a long call, and what progress=True shows of them: bars of tqdm if it is installed, else a line on stderr."""
 
 from __future__ import annotations
 

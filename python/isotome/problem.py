@@ -437,7 +437,7 @@ class Problem:
         callback: called after each iteration with a Step, whose image is the callback's own. Where it returns
             True the image as it is is the result, with the frames before it. An exception ends the
             reconstruction and is raised.
-        progress: True: shows bars of tqdm where it is installed, else a line on stderr. Or a function that is
+        progress: True: shows bars of tqdm if it is installed, else a line on stderr. Or a function that is
             called with a Progress after each step of what takes long, such as an update. Where it returns True the
             reconstruction ends, and raises Cancelled.
         force: replaces a file that exists, with its record and checkpoint. resume: goes on from the checkpoint,

@@ -156,7 +156,7 @@ def simulate(
         what comes of it. decays: expected decays instead of counts. randoms_by_rate: randoms from the rate of singles.
     energy_window, energy_resolution: keV, and FWHM at 511 keV as a share of it; None: the scanner's.
     object_rayleigh: Rayleigh scatter in the object, too.
-    progress: True: shows bars of tqdm where it is installed, else a line on stderr. Or a function that is called with
+    progress: True: shows bars of tqdm if it is installed, else a line on stderr. Or a function that is called with
         a Progress after each step; where it returns True the call ends with Cancelled.
     """
     context, scanner = context_of(context), Scanner._of(scanner)
