@@ -85,7 +85,7 @@ NO_SUBJECT = ("no-subject", "a paragraph behind a block of code that begins in t
 
 #: Pages that are not rewritten yet -> the findings that they may have.
 ALLOWED = {
-    "docs/python-api.md": 58,
+    "docs/python-api.md": 55,
     "docs/validation.md": 15,
 }
 
