@@ -2,6 +2,9 @@
 """What the tests share: a context of two threads, lines through a small box, problems of some models."""
 
 import os
+import shutil
+import tempfile
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +17,17 @@ SCANNERS = ROOT / "examples" / "scanners"
 os.environ["ISOTOME_CACHE"] = "none"  # no test depends on what an earlier run kept
 NEED_MORE_THAN_NUMPY = ("torch",)  # modules of the package
 BOX = {"grid": (16, 12, 8), "voxel": 4}
+_UNPACKED = tempfile.TemporaryDirectory()
+
+
+def samples(name):
+    """A folder of tests/data as CMake lays it out: the files that stand there, and those of its archive."""
+    folder, data = _UNPACKED.name, ROOT / "tests" / "data"
+    if not os.path.exists(os.path.join(folder, name)):
+        shutil.copytree(data / name, os.path.join(folder, name))
+        with zipfile.ZipFile(data / f"{name}.zip") as archive:
+            archive.extractall(folder)
+    return Path(folder) / name
 
 
 def package_environment():

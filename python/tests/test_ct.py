@@ -5,12 +5,12 @@ import warnings
 
 import numpy as np
 import pytest
-from conftest import ROOT
+from conftest import samples
 
 import isotome
 from isotome import Grid, Image
 
-CT = ROOT / "tests" / "data" / "dicom"
+CT = samples("dicom")
 
 
 def mu(hu):

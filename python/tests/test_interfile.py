@@ -2,14 +2,14 @@
 """Interfile projection data of STIR: bins against their crystal pairs, places of reconstructed sources."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import isotome
+from conftest import samples
 
-SAMPLES = Path(__file__).resolve().parents[2] / "tests" / "data" / "interfile"
+SAMPLES = samples("interfile")
 EXPECTED = json.loads((SAMPLES / "expected.json").read_text())
 
 
