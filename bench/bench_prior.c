@@ -25,11 +25,10 @@ enum { NONE, KAPPA, BOWSHER };
    tanh 5; huber: 2 for the cut. Whole: more for the value 2 (logcosh 9), for curvatures 2, of rdp 6, huber 1 more. tv, a voxel:
    differences 6, the root and its reciprocal 6, sums 10; whole: 12 more. A kind without a row is measured against memory
    alone. */
-static const double operations[][2] = { [ISO_PRIOR_QUADRATIC] = { 3, 6 },
-	                                [ISO_PRIOR_RDP] = { 11, 19 },
-	                                [ISO_PRIOR_LOGCOSH] = { 12, 23 },
-	                                [ISO_PRIOR_HUBER] = { 5, 10 },
-	                                [ISO_PRIOR_TV] = { 22, 34 } };
+static const double operations[][2] = {
+	[ISO_PRIOR_QUADRATIC] = { 3, 6 }, [ISO_PRIOR_RDP] = { 11, 19 }, [ISO_PRIOR_LOGCOSH] = { 12, 23 },
+	[ISO_PRIOR_HUBER] = { 5, 10 },    [ISO_PRIOR_TV] = { 22, 34 },  [ISO_PRIOR_GGD] = { 10, 21 }
+};
 
 /* More: kappa of both voxels, and of the sums; of the bits of a pair, as a weight. */
 static const double more_of[N_WITHS] = { 0, 2, 5 };

@@ -9,7 +9,7 @@ run bench prior --penalty all --size 12 --repeats 2 --device cpu --json -q
 check "rows of prior" <<'END'
 import json, math
 rows = json.load(open("out"))["results"]["rows"]
-want = [(p, w, c) for p in ("quadratic", "rdp", "logcosh", "huber", "tv") for w in ("none", "kappa", "bowsher")
+want = [(p, w, c) for p in ("quadratic", "rdp", "logcosh", "huber", "tv", "ggd") for w in ("none", "kappa", "bowsher")
         for c in ("gradient", "whole", "step") if (p, w) != ("tv", "bowsher")]
 assert [(r["penalty"], r["with"], r["case"]) for r in rows] == want, rows
 for r in rows:
