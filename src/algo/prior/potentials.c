@@ -43,7 +43,7 @@ static const struct row {
 	void (*set)(struct prior_par *p, const double *q); /* NULL: no constants */
 	struct iso_prior_parameter parameter[ISO_PRIOR_PARAMETERS];
 } rows[] = {
-	[ISO_PRIOR_QUADRATIC] = { { "quadratic", "squared differences", .pairs = true } },
+	[ISO_PRIOR_QUADRATIC] = { .about = { "quadratic", "squared differences", .pairs = true } },
 	[ISO_PRIOR_RDP] = { { "rdp", "relative differences", .pairs = true, .nonnegative = true },
 	                    set_rdp,
 	                    { { "gamma", 2, .most = INFINITY },
@@ -58,7 +58,7 @@ static const struct row {
 	                    set_ggd,
 	                    { { "p", 1.2, .least = 1, .most = 2 },
 	                      { "delta", .3, ISO_PRIOR_OF_MEAN, .most = INFINITY, .above = true } } },
-	[ISO_PRIOR_TV] = { { "tv", "total variation, smoothed by eta" },
+	[ISO_PRIOR_TV] = { { "tv", "total variation, smoothed by eta", .pairs = false },
 	                   set_tv,
 	                   { { "eta", .05, ISO_PRIOR_OF_MEAN, .most = INFINITY, .above = true } } },
 };
