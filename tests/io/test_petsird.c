@@ -388,10 +388,11 @@ static void edit(int nth, const void *old, size_t n_old, const void *new, size_t
 {
 	static uint8_t data[1 << 16], made[1 << 16];
 	size_t n = get(sample("two-kinds-0.12.0"), data, sizeof data), at, rest;
-	uint8_t *found = data - 1;
+	uint8_t *found = memmem(data, n, old, n_old);
 
-	for (; nth >= 0; nth--)
-		assert_non_null(found = memmem(found + 1, n - (size_t)(found + 1 - data), old, n_old));
+	for (; found && nth > 0; nth--)
+		found = memmem(found + 1, n - (size_t)(found + 1 - data), old, n_old);
+	assert_non_null(found);
 	at = (size_t)(found - data);
 	rest = n - at - n_old;
 	memcpy(made, data, at);
