@@ -46,6 +46,15 @@ static inline struct iso_grid cubes(int64_t nx, int64_t ny, int64_t nz, double d
 		                    z0 + (double)(nz - 1) / 2 * ds } };
 }
 
+/* n transducers without a size, all of them at the origin. */
+static inline void points(struct iso_transducers *t, int64_t n)
+{
+	double **const part[] = { &t->pos, &t->normal, &t->ex, &t->ey };
+
+	t->n = n;
+	for (int k = 0; k < 4; k++) assert_non_null((*part[k] = calloc(3 * (size_t)n, sizeof(double))));
+}
+
 /* Forward of x (or adjoint of y) against a reference: the relative difference. */
 static inline double compare(iso_op *op, bool adjoint, const iso_real *in, const iso_real *want)
 {

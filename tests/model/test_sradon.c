@@ -136,8 +136,8 @@ static void refusals(void **state)
 	(void)state;
 	p.grid.voxel[1] = .4;
 	REFUSED(iso_sradon_create(&op, ctx, &p), ISO_EARG, "must be cubes");
-	p.grid = cubes(90, 90, 90, .3, -13.5, -13.5, -13.5);
-	REFUSED(iso_sradon_create(&op, ctx, &p), ISO_EINPUT, "outside of a sphere around the image");
+	p.grid = cubes(140, 140, 140, .3, -21, -21, -21);
+	REFUSED(iso_sradon_create(&op, ctx, &p), ISO_EINPUT, "inside of the image");
 	t.n_eir = 0;
 	free(t.eir);
 	t.eir = NULL;

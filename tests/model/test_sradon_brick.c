@@ -13,17 +13,31 @@ struct setting {
 	struct iso_rings rings; /* radius, rings, views, angles */
 	double dt_us, first_us;
 	int64_t samples;
+	double above; /* 4 transducers in a plane so far above the image, instead of the rings; mm */
 };
 
 /* Voxels of 0.3 mm, 1.54 mm/us. */
 static const struct setting settings[] = {
-	{ { 40, 36, 50 }, { 0, 0, 0 }, { 40, 2, 3, .4, 1.1, .2, 2.1 }, .1, 18, 150 },
-	{ { 40, 36, 50 }, { 0, 0, 0 }, { 12.2, 2, 3, .5, 1.3, .2, 2.1 }, .15, -.2, 110 }, /* near */
-	{ { 33, 17, 16 }, { 0, 0, 0 }, { 60, 2, 2, 1e-6, M_PI / 2 - 1e-6, 0, M_PI / 2 }, .05, 34, 140 },
-	{ { 50, 3, 20 }, { 1, -2, .5 }, { 14, 2, 2, .8, .9, .1, 3 }, .04, .1, 500 },
-	{ { 150, 4, 40 }, { 0, 0, 0 }, { 30, 2, 1, .9, .8, .4, 1 }, .2, 4, 150 }, /* wide rings */
-	{ { 1, 1, 1 }, { 0, 0, 0 }, { 5, 1, 5, 1, 1, .1, 1.2 }, .02, 2.5, 60 },
+	{ { 40, 36, 50 }, { 0, 0, 0 }, { 40, 2, 3, .4, 1.1, .2, 2.1 }, .1, 18, 150, 0 },
+	{ { 40, 36, 50 }, { 0, 0, 0 }, { 12.2, 2, 3, .5, 1.3, .2, 2.1 }, .15, -.2, 110, 0 }, /* near */
+	{ { 33, 17, 16 }, { 0, 0, 0 }, { 60, 2, 2, 1e-6, M_PI / 2 - 1e-6, 0, M_PI / 2 }, .05, 34, 140, 0 },
+	{ { 50, 3, 20 }, { 1, -2, .5 }, { 14, 2, 2, .8, .9, .1, 3 }, .04, .1, 500, 0 },
+	{ { 150, 4, 40 }, { 0, 0, 0 }, { 30, 2, 1, .9, .8, .4, 1 }, .2, 4, 150, 0 }, /* wide rings */
+	{ { 1, 1, 1 }, { 0, 0, 0 }, { 5, 1, 5, 1, 1, .1, 1.2 }, .02, 2.5, 60, 0 },
+	{ { 70, 66, 20 }, { 0, 0, 0 }, { .rings = 1, .views = 4 }, .15, -.1, 90, 3 },
+	{ { 90, 80, 1 }, { .2, 0, 0 }, { .rings = 1, .views = 4 }, .15, .05, 100, .3 },
 };
+
+/* Off the middle by thirds of the image, to all sides. */
+static void planar(struct iso_transducers *t, const struct setting *s)
+{
+	points(t, 4);
+	for (int i = 0; i < 4; i++) {
+		t->pos[3 * i] = s->offset[0] + .1 * (double)s->n[0] * (i % 2 ? 1 : -.9);
+		t->pos[3 * i + 1] = s->offset[1] + .1 * (double)s->n[1] * (i / 2 ? 1 : -.9);
+		t->pos[3 * i + 2] = s->offset[2] + .15 * (double)s->n[2] + s->above;
+	}
+}
 
 static struct iso_transducers transducers(const struct setting *s)
 {
@@ -31,7 +45,10 @@ static struct iso_transducers transducers(const struct setting *s)
 		.speed = 1.54, .dt_us = s->dt_us, .first_us = s->first_us, .samples = s->samples, .gamma = 1
 	};
 
-	OK(iso_transducers_rings(&t, &s->rings));
+	if (s->above > 0)
+		planar(&t, s);
+	else
+		OK(iso_transducers_rings(&t, &s->rings));
 	return t;
 }
 
@@ -280,7 +297,7 @@ static void found_once(void **state)
 
 /* Several groups of transducers, whose traces differ in size. */
 static const struct setting many = {
-	{ 40, 36, 50 }, { 0, 0, 0 }, { 30, 5, 20, .3, .6, .2, .31 }, .1, 11, 160,
+	{ 40, 36, 50 }, { 0, 0, 0 }, { 30, 5, 20, .3, .6, .2, .31 }, .1, 11, 160, 0,
 };
 
 static iso_real *apply(iso_ctx *ctx, const struct setting *set, enum iso_sradon_sampling sampling,

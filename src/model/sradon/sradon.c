@@ -27,23 +27,40 @@ static const double *centre_of(const struct iso_sradon *q)
 	return q->t->rings ? q->t->centre : q->grid.centre;
 }
 
-static int check(const struct iso_sradon *q, double support)
+/* From a place to the nearest voxel's border, mm; 0 inside. */
+static double from_voxels(const struct iso_grid *g, const double x[3])
 {
-	const double *v = q->grid.voxel, *c = centre_of(q);
+	double sum = 0;
+
+	for (int a = 0; a < 3; a++) {
+		double off = fabs(x[a] - g->centre[a]) - (double)g->n[a] / 2 * g->voxel[a];
+
+		sum += off > 0 ? off * off : 0;
+	}
+	return sqrt(sum);
+}
+
+/* A voxel away from all voxels, a transducer lies outside of the trilinear support. */
+static int check(const struct iso_sradon *q)
+{
+	const double *v = q->grid.voxel;
 
 	if (fabs(v[1] - v[0]) > 1e-6 * v[0] || fabs(v[2] - v[0]) > 1e-6 * v[0])
 		return iso_fail(ISO_EARG, "sradon: voxels of %g x %g x %g mm, must be cubes", v[0], v[1],
 		                v[2]);
 	for (int64_t i = 0; i < q->t->n; i++) {
-		const double *x = q->t->pos + 3 * i;
-		double d = hypot(hypot(x[0] - c[0], x[1] - c[1]), x[2] - c[2]);
+		double d = from_voxels(&q->grid, q->t->pos + 3 * i);
 
-		if (!(d > support + v[0]))
+		if (!(d > 0))
 			return iso_fail(ISO_EINPUT,
 			                "sradon: transducer %" PRId64
-			                " is %g mm from the centre, must be more than %g: outside of "
-			                "a sphere around the image",
-			                i, d, support + v[0]);
+			                " lies inside of the image, must be at least a voxel (%g mm) outside",
+			                i, v[0]);
+		if (!(d > (1 - 1e-6) * v[0]))
+			return iso_fail(ISO_EINPUT,
+			                "sradon: transducer %" PRId64
+			                " is %g mm from the image, must be at least a voxel (%g mm) outside",
+			                i, d, v[0]);
 	}
 	return ISO_OK;
 }
@@ -119,10 +136,9 @@ static int make_integrals(iso_op **op, iso_ctx *ctx, const struct iso_sradon *q)
 	int st = iso_sized_take(&full, "iso_sradon", sizeof full, q);
 
 	if (st || (st = iso_transducers_check((q = &full)->t))) return st;
-	if ((st = iso_grid_check(&q->grid))) return st;
+	if ((st = iso_grid_check(&q->grid)) || (st = check(q))) return st;
 	double support = farthest_corner(&q->grid, centre_of(q));
 
-	if ((st = check(q, support))) return st;
 	if (!size_mul(&n_out, q->t->n, q->t->samples)) return iso_fail_memory("traces", INT64_MAX);
 	struct iso_room room = { .ctx = ctx, .what = "rings of sradon" };
 	struct sradon *s;
@@ -235,7 +251,7 @@ done:
 }
 
 /* Work space of the chain: it works on clones of its parts and keeps the parts, so with a response,
-   where G is in a chain inside of another, there are three of all. A sphere has at most 2 R/ds rings
+   where G is in a chain inside of another, there are three of all. A sphere has at most pi R/ds rings
    or so, R the radius of the support. */
 void iso_sradon_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_sradon *q)
 {
@@ -245,7 +261,7 @@ void iso_sradon_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso
 
 	if (iso_sized_take(&full, "iso_sradon", sizeof full, q)) return; /* iso_sradon_create will say so */
 	q = &full;
-	double rings = 3 * farthest_corner(&q->grid, centre_of(q)) / q->grid.voxel[0] + 1;
+	double rings = M_PI * farthest_corner(&q->grid, centre_of(q)) / q->grid.voxel[0] + 1;
 	int64_t chains = q->t->eir ? 3 : 1, g = q->t->eir ? 3 : 2, real = sizeof(iso_real);
 	int64_t voxels = iso_grid_voxels(&q->grid), traces = q->t->n * q->t->samples, around;
 	const int64_t padded[3] = { q->grid.n[0] + 4, q->grid.n[1] + 4, q->grid.n[2] + 4 }; /* at most */

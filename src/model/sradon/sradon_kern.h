@@ -2,11 +2,14 @@
 /* Spherical Radon transform (Wang 2013, 12 and 36 to 39): where the sphere around a transducer is
    sampled. The sphere of sample k has radius rho = c (t0 + k dt); rings of equal angle theta from
    the axis that points at the image carry points at equal azimuths; a point takes the image by
-   trilinear interpolation, with the weight of its patch. */
+   trilinear interpolation, with the weight of its patch. A transducer may lie close above a wide
+   image: then rings go as far as theta = pi. */
 #ifndef ISO_SRADON_KERN_H
 #define ISO_SRADON_KERN_H
 
 #include "core/hd.h"
+
+#define SRADON_PI 3.14159265358979323846
 
 /* A ring of points: point j at azimuth (j + shift) step. Unit sphere; the weight is mm^2. */
 struct sradon_ring {
@@ -38,7 +41,8 @@ ISO_HD double sradon_radius(const struct sradon_params *p, int64_t k)
 	return p->speed * (p->first_us + (double)k * p->dt_us);
 }
 
-/* Greatest angle at which the sphere of radius rho meets the support; negative: it does not. */
+/* Greatest angle at which the sphere of radius rho meets the support; pi where all of it lies inside;
+   negative: they do not meet. */
 ISO_HD double sradon_theta_max(const struct sradon_params *p, double distance, double rho)
 {
 	double c = (distance * distance + rho * rho - p->support * p->support) / (2 * rho * distance);
@@ -46,11 +50,14 @@ ISO_HD double sradon_theta_max(const struct sradon_params *p, double distance, d
 	return c >= 1 ? -1 : acos(c > -1 ? c : -1.);
 }
 
-/* Rings of a sphere: midpoints of steps ds/rho from the axis; or (algorithm 4) from theta_max down
-   to above 0. */
+/* Rings of a sphere: midpoints of steps ds/rho from the axis, as many as there are whole steps in pi,
+   rounded; or (algorithm 4) from theta_max down to above 0. */
 ISO_HD int sradon_n_rings(const struct sradon_params *p, double rho, double theta_max)
 {
-	return theta_max <= 0 ? 0 : (int)ceil(theta_max * rho / p->ds);
+	int n = theta_max <= 0 ? 0 : (int)ceil(theta_max * rho / p->ds);
+	int all = (int)floor(SRADON_PI * rho / p->ds + .5);
+
+	return p->sampling == ISO_SRADON_ALG4 || n < all ? n : all;
 }
 
 ISO_HD double sradon_theta(const struct sradon_params *p, double rho, double theta_max, int i)
@@ -67,10 +74,11 @@ ISO_HD double sradon_shift(const struct sradon_params *p)
 }
 
 /* Midpoint: the patch's exact area 2 pi rho^2 (cos(theta - h) - cos(theta + h))/n, h half a step,
-   as 4 pi rho^2 sin(theta) sin(h)/n. Algorithm 4: ds^2 for each of ceil(2 pi rho sin(theta)/ds). */
+   as 4 pi rho^2 sin(theta) sin(h)/n; the last ring before theta = pi has all that is left of the
+   sphere. Algorithm 4: ds^2 for each of ceil(2 pi rho sin(theta)/ds). */
 ISO_HD struct sradon_ring sradon_ring(const struct sradon_params *p, double rho, double theta)
 {
-	const double two_pi = 6.283185307179586477;
+	const double two_pi = 2 * SRADON_PI, step = p->ds / rho;
 	struct sradon_ring r;
 
 	r.cos_theta = cos(theta);
@@ -84,7 +92,9 @@ ISO_HD struct sradon_ring sradon_ring(const struct sradon_params *p, double rho,
 	} else {
 		r.n = around < 1.5 ? 1 : (int)floor(around + .5);
 		r.step = two_pi / r.n;
-		r.weight = 2 * two_pi * rho * rho * r.sin_theta * sin(p->ds / rho / 2) / r.n;
+		r.weight = 2 * two_pi * rho * rho * r.sin_theta * sin(step / 2) / r.n;
+		if (theta + step > SRADON_PI)
+			r.weight = two_pi * rho * rho * (1 + cos(theta - step / 2)) / r.n;
 	}
 	return r;
 }
