@@ -390,8 +390,7 @@ static void edit(int nth, const void *old, size_t n_old, const void *new, size_t
 	size_t n = get(sample("two-kinds-0.12.0"), data, sizeof data), at, rest;
 	uint8_t *found = memmem(data, n, old, n_old);
 
-	for (; found && nth > 0; nth--)
-		found = memmem(found + 1, n - (size_t)(found + 1 - data), old, n_old);
+	for (; found && nth > 0; nth--) found = memmem(found + 1, n - (size_t)(found + 1 - data), old, n_old);
 	assert_non_null(found);
 	at = (size_t)(found - data);
 	rest = n - at - n_old;
