@@ -73,7 +73,7 @@ OPTIONAL = {
     "zstd.h": "zstd",
 }
 MOST_FILES = 40
-MOST_LINES = 119600
+MOST_LINES = 126000
 BY_HAND = ("lines",)  # a measure of the whole, not of each change
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+["<]([^">]+)[">]', re.M)
 

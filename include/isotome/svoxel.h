@@ -28,8 +28,11 @@ struct iso_svoxel {
 	const double *eir; /* (lines, 2): spectrum of the impulse response, instead of t->eir */
 	enum iso_sir sir;
 	enum iso_svoxel_transform transform;
-	int width; /* of the fast transform's kernel, 4 to 8 bins: each more is a digit;
-				   0: 7, or 8 for ISO_SIR_RECT */
+	int width;         /* of the fast transform's kernel, 2 to 8 bins; 0: by accuracy */
+	int bins_per_wave; /* of its traces, in the wave of the highest line; 0: by accuracy */
+	double accuracy;   /* largest relative error of forward data against the direct sum; 0: 1e-6 */
+	int batch; /* images (batch, nz, ny, nx) and spectra (batch, transducers, lines, 2) that go through
+	                      together; 0: one */
 };
 
 /* Lines 1 ... of the record padded to twice its length, up to fmax_mhz (0: 5) or half the sampling

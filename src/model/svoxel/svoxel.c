@@ -57,9 +57,15 @@ static int check_lines(const struct iso_svoxel *p)
 		return iso_fail(ISO_EARG,
 		                "svoxel: lines are %g MHz beside multiples of %g, must be 0 to below it",
 		                p->offset_mhz, p->df_mhz);
-	if (p->width != 0 && (p->width < 4 || p->width > SVOXEL_TAPS))
-		return iso_fail(ISO_EARG, "svoxel: the kernel's width is %d, must be 4 to %d", p->width,
+	if (p->width != 0 && (p->width < 2 || p->width > SVOXEL_TAPS))
+		return iso_fail(ISO_EARG, "svoxel: the kernel's width is %d, must be 2 to %d", p->width,
 		                SVOXEL_TAPS);
+	if (p->bins_per_wave != 0 && (p->bins_per_wave < 3 || p->bins_per_wave > 64))
+		return iso_fail(ISO_EARG, "svoxel: %d bins a wave, must be 3 to 64", p->bins_per_wave);
+	if (!(p->accuracy >= 0 && p->accuracy < 1))
+		return iso_fail(ISO_EARG, "svoxel: accuracy %g, must be 0 to below 1", p->accuracy);
+	if (p->batch < 0 || p->batch > 4096)
+		return iso_fail(ISO_EARG, "svoxel: a batch of %d images, must be 0 to 4096", p->batch);
 	return ISO_OK;
 }
 
@@ -83,7 +89,6 @@ static int check(const struct iso_svoxel *p, const iso_ctx *ctx)
 {
 	const struct iso_grid *g = &p->grid;
 	const double *v = g->voxel;
-	int64_t low, span;
 	int st;
 
 	if ((st = iso_transducers_check(p->t)) || (st = iso_grid_check(g))) return st;
@@ -103,12 +108,20 @@ static int check(const struct iso_svoxel *p, const iso_ctx *ctx)
 	if (p->transform == ISO_SVOXEL_DIRECT && iso_ctx_is_cuda(ctx))
 		return iso_fail(ISO_EARG, "svoxel: direct sums run on the CPU alone");
 	if (p->sir != ISO_SIR_POINT && (st = check_faces(p->t))) return st;
-	iso_svoxel_span(&low, &span, p->df_mhz * (double)iso_svoxel_bins(p) / p->t->speed, p);
+	return ISO_OK;
+}
+
+static int check_span(const struct iso_svoxel *p)
+{
+	double per_us = p->df_mhz * (double)iso_svoxel_bins(p);
+	int64_t low, span;
+
+	iso_svoxel_span(&low, &span, per_us / p->t->speed, p);
 	if (span > MOST_SPAN)
 		return iso_fail(ISO_EARG,
 		                "svoxel: delays over %" PRId64
 		                " bins of %g us, most are %d: lines %g MHz apart do not suit this distance",
-		                span, 1 / (p->df_mhz * (double)iso_svoxel_bins(p)), MOST_SPAN, p->df_mhz);
+		                span, 1 / per_us, MOST_SPAN, p->df_mhz);
 	return ISO_OK;
 }
 
@@ -140,6 +153,7 @@ static int set_up(struct iso_room *room, struct svoxel *p, const struct iso_svox
 		.lines = q->lines,
 		.df_mhz = q->df_mhz,
 		.offset_mhz = q->offset_mhz,
+		.batch = q->batch > 0 ? q->batch : 1,
 	};
 	for (int a = 0; a < 3; a++) p->first[a] = g->centre[a] - (double)(p->n[a] - 1) / 2 * p->ds;
 	if ((st = iso_svoxel_tables(room, p, q))) return st;
@@ -156,6 +170,15 @@ static int set_up(struct iso_room *room, struct svoxel *p, const struct iso_svox
 	return ISO_OK;
 }
 
+/* Says by width and bins a wave what was asked for by accuracy. */
+static void settle_kernel(struct iso_svoxel *q)
+{
+	struct svoxel_kernel k = iso_svoxel_kernel(q);
+
+	q->width = k.width;
+	q->bins_per_wave = k.per_wave;
+}
+
 static int make_op(iso_op **op, iso_ctx *ctx, const struct iso_svoxel *q)
 {
 	struct iso_svoxel full;
@@ -163,14 +186,18 @@ static int make_op(iso_op **op, iso_ctx *ctx, const struct iso_svoxel *q)
 	int st = iso_sized_take(&full, "iso_svoxel", sizeof full, q);
 
 	if (st || (st = check(q = &full, ctx))) return st;
-	if (!size_mul(&n_out, 2 * q->lines, q->t->n)) return iso_fail_memory("spectra", INT64_MAX);
+	settle_kernel(&full);
+	if ((st = check_span(q))) return st;
+	int64_t batch = q->batch > 0 ? q->batch : 1;
+
+	if (!size_mul(&n_out, 2 * q->lines * batch, q->t->n)) return iso_fail_memory("spectra", INT64_MAX);
 	struct iso_room room = { .ctx = ctx, .what = "tables of svoxel" };
 	const struct iso_op_fn *fn =
 		q->transform == ISO_SVOXEL_DIRECT ? &iso_svoxel_direct_fn : &iso_svoxel_fast_fn;
 	struct svoxel *p;
 
 	if (ISO_HOST(&room, p, 1)) room.status = set_up(&room, p, q);
-	return iso_op_create_in(op, ctx, fn, iso_grid_voxels(&q->grid), n_out, 1, &room, p);
+	return iso_op_create_in(op, ctx, fn, batch * iso_grid_voxels(&q->grid), n_out, 1, &room, p);
 }
 
 int iso_svoxel_create(iso_op **op, iso_ctx *ctx, const struct iso_svoxel *q)
@@ -190,6 +217,7 @@ void iso_svoxel_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso
 	struct iso_svoxel full;
 
 	if (iso_sized_take(&full, "iso_svoxel", sizeof full, q)) return; /* iso_svoxel_create will say so */
+	settle_kernel(&full);
 	q = &full;
 	int64_t low, span, bins = iso_svoxel_bins(q), n = q->t->n, number = sizeof(double);
 	int64_t turned = q->offset_mhz > 0; /* then two real transforms make a complex one */

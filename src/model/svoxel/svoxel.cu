@@ -34,7 +34,7 @@ static __global__ void to_periods(struct svoxel_cuda m, double *z, const double 
 	for (int64_t bin = threadIdx.x; bin < p.bins; bin += blockDim.x) {
 		double sum = 0;
 
-		for (int64_t i = (bin - p.low) & (p.bins - 1); i < p.span; i += p.bins)
+		for (int64_t i = svoxel_wrap(&p, bin - p.low); i < p.span; i += p.bins)
 			for (int k = 0; k < m.parts; k++) {
 				double v = parts[(k * m.own.n + own) * p.span + i];
 

@@ -17,16 +17,19 @@
 
 #define SVOXEL_OVER_2_PI .15915494309189533577
 
-enum { SVOXEL_TAPS = 8 }; /* greatest width: narrower kernels have zeros behind */
+enum { SVOXEL_TAPS = 8 };   /* greatest width: narrower kernels have zeros behind */
+enum { SVOXEL_NARROW = 4 }; /* greatest width of a kernel that svoxel_kernel.c makes */
 #ifdef ISO_DOUBLE
 enum { SVOXEL_DEGREE = 12 };
 #else
 enum { SVOXEL_DEGREE = 6 }; /* to 1e-6 */
 #endif
 
-/* Tap j is sum over i of c[i][j] s^i, s in [-1, 1] the place within the bin. */
+/* Tap j is sum over i of c[i][j] s^i, s in [-1, 1] the place within the bin. A narrow kernel has as many terms as
+   taps: its powers below s^width, but with two taps 1 + bend s^2 and s. */
 struct svoxel_taps {
 	iso_real c[SVOXEL_DEGREE + 1][SVOXEL_TAPS];
+	iso_real bend;
 	int width;
 };
 
@@ -75,15 +78,29 @@ struct svoxel {
 	double node[SVOXEL_NODES], weight[SVOXEL_NODES]; /* on [-1/2, 1/2], sum of weights 1 */
 
 	/* the fast transform; traces are not wrapped, only the transform's input and output are */
-	int64_t bins; /* one period of the lines, 1/df: a power of two */
+	int64_t bins; /* one period of the lines, 1/df */
 	double bins_per_mm, bins_per_us;
 	struct svoxel_taps taps;
 	int64_t low, span; /* bins that impulses can touch: low ... low + span - 1 */
 	double *shaped;    /* (lines, 2): factor over the kernel's own spectrum */
-	double *turn; /* (span + SVOXEL_TAPS, 2): cos and sin of 2 pi offset t at each bin of a trace, which
+	double *turn;  /* (span + SVOXEL_TAPS, 2): cos and sin of 2 pi offset t at each bin of a trace, which
 	                      makes lines of the transform from lines beside them; NULL: the offset is 0 */
-	double least; /* of a rectangle's delay across, bins: the guard */
+	double least;  /* of a rectangle's delay across, bins: the guard */
+	int64_t batch; /* images that go through together */
 };
+
+/* The bin of a period that bin i of all time is. */
+ISO_HD int64_t svoxel_wrap(const struct svoxel *p, int64_t i)
+{
+	int64_t rest = i % p->bins;
+
+	return rest < 0 ? rest + p->bins : rest;
+}
+
+ISO_HD bool svoxel_is_narrow(const struct svoxel *p)
+{
+	return p->taps.width <= SVOXEL_NARROW;
+}
 
 /* SVOXEL_PIECE_BYTES: of a bin's piece in the adjoint, and of its moments in each of a thread's
    SVOXEL_COPIES forward on the CPU. Neighbouring voxels of a row add to different copies, so that an
@@ -103,9 +120,21 @@ ISO_HD int64_t svoxel_parts(int64_t n_trans, int64_t span)
 	return (double)parts < most ? parts : most > 1 ? (int64_t)most : 1;
 }
 
+/* svoxel_kernel.c: the kernel that the user chose, or the cheapest that is as right as wanted. */
+struct svoxel_kernel {
+	int width, per_wave; /* taps; bins in the shortest wave */
+};
+
+struct svoxel_kernel iso_svoxel_kernel(const struct iso_svoxel *q);
+
+/* The taps of a narrow kernel, and what its lines are multiplied by. */
+void iso_svoxel_narrow(struct svoxel *p, const struct iso_svoxel *q, double correct[]);
+
 /* svoxel_table.c: all but the geometry. */
 int iso_svoxel_tables(struct iso_room *room, struct svoxel *p, const struct iso_svoxel *q);
 int64_t iso_svoxel_bins(const struct iso_svoxel *q);
+void iso_svoxel_gauss(int n, double *node, double *weight);                   /* on [-1/2, 1/2] */
+void iso_svoxel_factor(double z[2], const struct iso_svoxel *q, double line); /* from a voxel to a line */
 void iso_svoxel_span(int64_t *low, int64_t *span, double bins_per_mm, const struct iso_svoxel *q);
 
 ISO_HD double svoxel_line_mhz(const struct svoxel *p, int64_t l)

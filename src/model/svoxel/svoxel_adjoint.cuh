@@ -38,7 +38,7 @@ static __global__ void to_pieces(struct svoxel_cuda m, float4 *pieces, const dou
 
 #pragma unroll
 		for (int j = 0; j < SVOXEL_TAPS; j++) {
-			int64_t at = q * p.bins + ((p.low + i + j) & (p.bins - 1));
+			int64_t at = q * p.bins + svoxel_wrap(&p, p.low + i + j);
 			double v = z[at];
 
 			if (imaginary) v = v * p.turn[2 * (i + j)] - imaginary[at] * p.turn[2 * (i + j) + 1];

@@ -90,20 +90,19 @@ static double complex factor(const struct svoxel *p, int64_t l)
 }
 
 /* A thread takes a transducer, of this rank's. */
-static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
+static int forward(const iso_op *op, iso_real *y, const iso_real *x)
 {
 	const struct svoxel *p = op->data;
 	double complex *sums = op->work;
 	const struct iso_rows own = iso_share(op->ctx, p->n_trans);
 
-	(void)sub; /* one subset only */
 #pragma omp parallel for schedule(dynamic) num_threads(op->ctx->threads)
 	for (int64_t q = own.first; q < own.first + own.n; q++) {
 		double complex *sum = sums + q * p->lines;
 
 		if (iso_ctx_cancelled(op->ctx)) continue;
 		for (int64_t l = 0; l < p->lines; l++) sum[l] = 0;
-		for (int64_t i = 0; i < op->n_in * p->points; i++) {
+		for (int64_t i = 0; i < op->n_in / p->batch * p->points; i++) {
 			struct echo e = echo_of(p, q, (int)(i % p->points), i / p->points);
 
 			for (int64_t l = 0; l < p->lines; l++)
@@ -138,13 +137,12 @@ static double owed(const struct svoxel *p, int64_t q, int64_t n, const double co
 }
 
 /* The adjoint (24): a thread takes a voxel, of this rank's. */
-static int adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
+static int adjoint(const iso_op *op, iso_real *x, const iso_real *y)
 {
 	const struct svoxel *p = op->data;
 	double complex *v = op->work;
-	const struct iso_rows own = iso_share(op->ctx, op->n_in);
+	const struct iso_rows own = iso_share(op->ctx, op->n_in / p->batch);
 
-	(void)sub; /* one subset only */
 	for (int64_t i = 0; i < p->n_trans * p->lines; i++)
 		v[i] = conj(factor(p, i % p->lines)) * CMPLX(y[2 * i], y[2 * i + 1]);
 #pragma omp parallel for schedule(dynamic, 16) num_threads(op->ctx->threads)
@@ -155,13 +153,40 @@ static int adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 		for (int64_t q = 0; q < p->n_trans; q++) sum += owed(p, q, n, v + q * p->lines);
 		x[n] = (iso_real)sum;
 	}
-	return iso_comm_gather(op->ctx, iso_ctx_poll(op->ctx), x, op->n_in, sizeof *x);
+	return iso_comm_gather(op->ctx, iso_ctx_poll(op->ctx), x, op->n_in / p->batch, sizeof *x);
 }
 
 static int open_work(iso_op *op)
 {
-	op->work = iso_room_host(&op->room, op->n_out / 2, sizeof(double complex));
+	op->work = iso_room_host(&op->room, op->n_out / 2 / ((const struct svoxel *)op->data)->batch,
+	                         sizeof(double complex));
 	return op->room.status;
 }
 
-const struct iso_op_fn iso_svoxel_direct_fn = { .forward = forward, .adjoint = adjoint, .open = open_work };
+/* ---- the images of a batch, one after the other; one subset only ---- */
+
+static int forward_batch(const iso_op *op, int sub, iso_real *y, const iso_real *x)
+{
+	const struct svoxel *p = op->data;
+	int64_t n = p->n[0] * p->n[1] * p->n[2], rows = 2 * p->lines * p->n_trans;
+	int st = ISO_OK;
+
+	(void)sub;
+	for (int64_t b = 0; b < p->batch && !st; b++) st = forward(op, y + b * rows, x + b * n);
+	return st;
+}
+
+static int adjoint_batch(const iso_op *op, int sub, iso_real *x, const iso_real *y)
+{
+	const struct svoxel *p = op->data;
+	int64_t n = p->n[0] * p->n[1] * p->n[2], rows = 2 * p->lines * p->n_trans;
+	int st = ISO_OK;
+
+	(void)sub;
+	for (int64_t b = 0; b < p->batch && !st; b++) st = adjoint(op, x + b * n, y + b * rows);
+	return st;
+}
+
+const struct iso_op_fn iso_svoxel_direct_fn = { .forward = forward_batch,
+	                                        .adjoint = adjoint_batch,
+	                                        .open = open_work };

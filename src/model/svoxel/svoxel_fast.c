@@ -178,7 +178,7 @@ static int periods(const struct svoxel *p)
 static void settle(double *z, const struct svoxel *p, struct powers *moments)
 {
 	for (int64_t i = 0; i < p->span; i++) {
-		double *re = z + ((p->low + i) & (p->bins - 1)), tap[SVOXEL_TAPS] = { 0 };
+		double *re = z + svoxel_wrap(p, p->low + i), tap[SVOXEL_TAPS] = { 0 };
 
 		reach(p->turn ? tap : re, &p->taps, moments + i * SVOXEL_COPIES);
 		for (int j = 0; p->turn && j < SVOXEL_TAPS; j++) {
@@ -249,13 +249,12 @@ static double *own_period(const struct svoxel_work *w, const struct svoxel *p)
 	return w->z + omp_get_thread_num() * periods(p) * period_size(p);
 }
 
-static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
+static int forward(const iso_op *op, iso_real *y, const iso_real *x)
 {
 	const struct svoxel *p = op->data;
 	const struct svoxel_work *w = op->work;
 	const struct iso_rows own = iso_share(op->ctx, p->n_trans);
 
-	(void)sub; /* one subset only */
 	iso_op_counts(op, "project", "traces", own.n);
 #pragma omp parallel for schedule(dynamic) num_threads(op->ctx->threads)
 	for (int64_t q = own.first; q < own.first + own.n; q++) {
@@ -316,7 +315,7 @@ static void to_pieces(struct powers *pieces, const struct svoxel *p, const struc
 
 	for (int k = 0; k < periods(p); k++) to_period(z + k * period_size(p), p, w, y, k == 1);
 	for (int64_t i = 0; i < p->span; i++) {
-		const double *re = z + ((p->low + i) & (p->bins - 1)); /* also for negative bins */
+		const double *re = z + svoxel_wrap(p, p->low + i);
 		double bin[SVOXEL_TAPS];
 
 		for (int j = 0; p->turn && j < SVOXEL_TAPS; j++)
@@ -405,14 +404,13 @@ static void adjoint_block(iso_real *x, const struct svoxel *p, struct block b, c
 }
 
 /* Every rank makes the pieces of all transducers: little work beside the voxels', and more bytes than an image. */
-static int adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
+static int adjoint(const iso_op *op, iso_real *x, const iso_real *y)
 {
 	const struct svoxel *p = op->data;
 	const struct svoxel_work *w = op->work;
 	const int64_t rows = p->n[1] * p->n[2];
 	const struct iso_rows own = iso_share(op->ctx, rows), blocks = blocks_of(p, own);
 
-	(void)sub; /* one subset only */
 	iso_op_counts(op, "backproject", "blocks", blocks.n);
 #pragma omp parallel num_threads(op->ctx->threads)
 	{
@@ -445,9 +443,33 @@ static int open_work(iso_op *op)
 	return op->room.status ? op->room.status : iso_fft_create_double(&w->fft, op->ctx, p->bins, 1);
 }
 
+/* ---- the images of a batch, one after the other; one subset only ---- */
+
+static int forward_batch(const iso_op *op, int sub, iso_real *y, const iso_real *x)
+{
+	const struct svoxel *p = op->data;
+	int64_t n = p->n[0] * p->n[1] * p->n[2], rows = 2 * p->lines * p->n_trans;
+	int st = ISO_OK;
+
+	(void)sub;
+	for (int64_t b = 0; b < p->batch && !st; b++) st = forward(op, y + b * rows, x + b * n);
+	return st;
+}
+
+static int adjoint_batch(const iso_op *op, int sub, iso_real *x, const iso_real *y)
+{
+	const struct svoxel *p = op->data;
+	int64_t n = p->n[0] * p->n[1] * p->n[2], rows = 2 * p->lines * p->n_trans;
+	int st = ISO_OK;
+
+	(void)sub;
+	for (int64_t b = 0; b < p->batch && !st; b++) st = adjoint(op, x + b * n, y + b * rows);
+	return st;
+}
+
 const struct iso_op_fn iso_svoxel_fast_fn = {
-	.forward = forward,
-	.adjoint = adjoint,
+	.forward = forward_batch,
+	.adjoint = adjoint_batch,
 	.open = open_work,
 	.close = close_work,
 	.to_cuda = "iso_svoxel_to_cuda",

@@ -5,11 +5,10 @@
 
 enum { KERNEL_NODES = 64 }; /* of the kernel's spectrum */
 
-#define OVERSAMPLING 2.
 #define GUARD_ERROR 1e-5 /* by which the guard of a rectangle may change its response */
 
-/* Gauss-Legendre on [-1/2, 1/2]: zeros of the polynomial of degree n. */
-static void gauss(int n, double *node, double *weight)
+/* Gauss-Legendre: zeros of the polynomial of degree n. */
+void iso_svoxel_gauss(int n, double *node, double *weight)
 {
 	for (int i = 0; i < n; i++) {
 		double x = cos(M_PI * (i + .75) / (n + .5)), slope = 1;
@@ -77,10 +76,11 @@ static double bessel_part(double x)
 
 /* (19) times 6/pi, since images hold absorbed energy: -j gamma c/(2 pi f^2) (x cos x - sin x) h_e, with
    h_e(f) = sum of h_k exp(-j 2 pi f k dt) unless it is given. */
-static void line_factor(double z[2], const struct svoxel *p, const struct iso_svoxel *q, int64_t l)
+void iso_svoxel_factor(double z[2], const struct iso_svoxel *q, double line)
 {
 	const struct iso_transducers *t = q->t;
-	double f = svoxel_line_mhz(p, l), h[2] = { t->eir ? 0 : 1, 0 }, a = 0;
+	double f = ((double)q->first_line + line) * q->df_mhz + q->offset_mhz, h[2] = { t->eir ? 0 : 1, 0 },
+	       a = 0;
 
 	for (int64_t k = 0; t->eir && k < t->n_eir; k++) {
 		double cycles = f * t->dt_us * (double)k, turned = 2 * M_PI * (cycles - rint(cycles));
@@ -88,33 +88,44 @@ static void line_factor(double z[2], const struct svoxel *p, const struct iso_sv
 		h[0] += t->eir[k] * cos(turned);
 		h[1] -= t->eir[k] * sin(turned);
 	}
-	if (q->eir) memcpy(h, q->eir + 2 * l, sizeof h);
+	if (q->eir) memcpy(h, q->eir + 2 * (int64_t)line, sizeof h);
 	if (f > 0)
-		a = 6 / M_PI * q->t->gamma * p->speed / (2 * M_PI * f * f) *
-		    bessel_part(M_PI * f * p->ds / p->speed);
+		a = 6 / M_PI * t->gamma * t->speed / (2 * M_PI * f * f) *
+		    bessel_part(M_PI * f * q->grid.voxel[0] / t->speed);
 	z[0] = a * h[1];
 	z[1] = -a * h[0];
 }
 
 /* Four impulses stand for a rectangle (far field): sinc(f tx) sinc(f ty) is the transform of
    their sum over (j 2 pi f)^2 tx ty, with tx and ty in bins here. */
-static double shape(const struct svoxel *p, int64_t l, const double x[KERNEL_NODES],
-                    const double value[KERNEL_NODES])
+static double shape(const struct svoxel *p, int64_t l)
 {
-	double v = ((double)(p->first_line + l) + p->offset_mhz / p->df_mhz) / (double)p->bins, spectrum = 0;
 	double turns = 2 * M_PI * svoxel_line_mhz(p, l) / p->bins_per_us;
 
-	for (int i = 0; i < KERNEL_NODES; i++) spectrum += value[i] * cos(2 * M_PI * v * x[i]);
-	if (p->sir != ISO_SIR_RECT) return 1 / spectrum;
-	return turns > 0 ? -(1 / spectrum) / (turns * turns) : 0;
+	if (p->sir != ISO_SIR_RECT) return 1;
+	return turns > 0 ? -1 / (turns * turns) : 0;
+}
+
+/* An even number without prime factors above 5, that a transform is quick for. */
+static bool is_smooth(int64_t n)
+{
+	if (n % 2) return false;
+	for (int64_t p = 2; p <= 5; p++)
+		while (n % p == 0) n /= p;
+	return n == 1;
 }
 
 int64_t iso_svoxel_bins(const struct iso_svoxel *q)
 {
-	double least = 2 * OVERSAMPLING * (double)(q->first_line + q->lines);
+	struct svoxel_kernel k = iso_svoxel_kernel(q);
+	double least = k.per_wave * (double)(q->first_line + q->lines);
 	int64_t bins = 32;
 
-	while ((double)bins < least) bins *= 2;
+	if (k.width > SVOXEL_NARROW) {
+		while ((double)bins < least) bins *= 2;
+		return bins;
+	}
+	for (bins = (int64_t)ceil(least); bins < 32 || !is_smooth(bins);) bins++;
 	return bins;
 }
 
@@ -155,37 +166,54 @@ static void make_turn(struct iso_room *room, struct svoxel *p)
 	}
 }
 
-int iso_svoxel_tables(struct iso_room *room, struct svoxel *p, const struct iso_svoxel *q)
+/* The taps of a wide kernel, and one over its spectrum, Int phi(x) cos(2 pi v x) dx, at every line. */
+static void make_wide(struct svoxel *p, double correct[])
 {
-	double x[KERNEL_NODES],
-		value[KERNEL_NODES]; /* of the kernel's spectrum, Int phi(x) cos(2 pi v x) dx */
-	int width = q->width ? q->width : p->sir == ISO_SIR_RECT ? 8 : 7;
-
-	gauss(SVOXEL_NODES, p->node, p->weight);
-	p->points = p->sir == ISO_SIR_NEAR ? SVOXEL_NODES * SVOXEL_NODES : 1;
-	p->bins = iso_svoxel_bins(q);
-	p->bins_per_us = p->df_mhz * (double)p->bins;
-	p->bins_per_mm = p->bins_per_us / p->speed;
-	p->least = sqrt(6 * GUARD_ERROR) / (M_PI * svoxel_line_mhz(p, p->lines - 1)) * p->bins_per_us;
-	p->taps.width = width;
-	iso_svoxel_span(&p->low, &p->span, p->bins_per_mm, q);
-	make_turn(room, p);
-	ISO_HOST(room, p->factor, 2 * p->lines);
-	ISO_HOST(room, p->shaped, 2 * p->lines);
-	if (room->status) return room->status;
+	double x[KERNEL_NODES], value[KERNEL_NODES];
 	double sigma = (double)p->bins / (2. * (double)(p->first_line + p->lines));
+	int width = p->taps.width;
 	double beta = .98 * M_PI * width * (1 - 1 / (2 * sigma));
 
 	make_taps(&p->taps, beta);
-	gauss(KERNEL_NODES, x, value);
+	iso_svoxel_gauss(KERNEL_NODES, x, value);
 	for (int i = 0; i < KERNEL_NODES; i++) {
 		x[i] *= width;
 		value[i] *= width * kernel(x[i], width, beta);
 	}
 	for (int64_t l = 0; l < p->lines; l++) {
-		double *z = p->factor + 2 * l, by = shape(p, l, x, value);
+		double v = ((double)(p->first_line + l) + p->offset_mhz / p->df_mhz) / (double)p->bins;
+		double spectrum = 0;
 
-		line_factor(z, p, q, l);
+		for (int i = 0; i < KERNEL_NODES; i++) spectrum += value[i] * cos(2 * M_PI * v * x[i]);
+		correct[l] = 1 / spectrum;
+	}
+}
+
+int iso_svoxel_tables(struct iso_room *room, struct svoxel *p, const struct iso_svoxel *q)
+{
+	double *correct;
+
+	iso_svoxel_gauss(SVOXEL_NODES, p->node, p->weight);
+	p->points = p->sir == ISO_SIR_NEAR ? SVOXEL_NODES * SVOXEL_NODES : 1;
+	p->bins = iso_svoxel_bins(q);
+	p->bins_per_us = p->df_mhz * (double)p->bins;
+	p->bins_per_mm = p->bins_per_us / p->speed;
+	p->least = sqrt(6 * GUARD_ERROR) / (M_PI * svoxel_line_mhz(p, p->lines - 1)) * p->bins_per_us;
+	p->taps.width = iso_svoxel_kernel(q).width;
+	iso_svoxel_span(&p->low, &p->span, p->bins_per_mm, q);
+	make_turn(room, p);
+	ISO_HOST(room, p->factor, 2 * p->lines);
+	ISO_HOST(room, p->shaped, 2 * p->lines);
+	ISO_HOST(room, correct, p->lines);
+	if (room->status) return room->status;
+	if (svoxel_is_narrow(p))
+		iso_svoxel_narrow(p, q, correct);
+	else
+		make_wide(p, correct);
+	for (int64_t l = 0; l < p->lines; l++) {
+		double *z = p->factor + 2 * l, by = correct[l] * shape(p, l);
+
+		iso_svoxel_factor(z, q, (double)l);
 		p->shaped[2 * l] = z[0] * by;
 		p->shaped[2 * l + 1] = z[1] * by;
 	}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Kernels of two to four taps of model svoxel: their error against direct sums, forward and back; that one is the
+   other's transpose; batches of images; a planar array just above the image and a sphere around it. */
+#include "test.h"
+
+#include "isotome/svoxel.h"
+
+enum { NX = 21, NY = 18, NZ = 13, VOXELS = NX * NY * NZ, TRANS = 45, BATCH = 3 };
+
+static double pos[3 * TRANS], normal[3 * TRANS], ex[3 * TRANS], ey[3 * TRANS], side[2 * TRANS];
+
+/* Places in a plane of 9 x 5, at `height` mm, or on a sphere of that radius. */
+static struct iso_transducers array(bool plane, double height)
+{
+	struct iso_transducers t = { .n = TRANS,
+		                     .speed = 1.5,
+		                     .dt_us = .025,
+		                     .samples = 1024,
+		                     .gamma = 1,
+		                     .radius = 1,
+		                     .pos = pos,
+		                     .normal = normal,
+		                     .ex = ex,
+		                     .ey = ey,
+		                     .aperture = side };
+
+	for (int q = 0; q < TRANS; q++) {
+		double x = q % 9 / 4. - 1, y = q / 9 / 2. - 1, *at = pos + 3 * q;
+
+		if (plane) {
+			at[0] = 3 * x + .01 * q;
+			at[1] = 4 * y;
+			at[2] = height;
+		} else {
+			double a = 2.9 * x, b = 1.2 * y;
+
+			at[0] = height * cos(a) * cos(b);
+			at[1] = height * sin(a) * cos(b);
+			at[2] = height * sin(b);
+		}
+		double r = sqrt(at[0] * at[0] + at[1] * at[1] + at[2] * at[2]);
+
+		for (int i = 0; i < 3; i++) normal[3 * q + i] = plane ? (i == 2 ? -1 : 0) : -at[i] / r;
+		iso_transducer_frame(ex + 3 * q, ey + 3 * q, normal + 3 * q);
+		side[2 * q] = 1;
+		side[2 * q + 1] = .6;
+	}
+	return t;
+}
+
+static struct iso_svoxel model(const struct iso_transducers *t, enum iso_svoxel_transform transform,
+                               int width, int per_wave, int batch)
+{
+	struct iso_svoxel p = {
+		.size = sizeof p,
+		.t = t,
+		.grid = { .n = { NX, NY, NZ }, .voxel = { .1, .1, .1 }, .centre = { .05, 0, .02 } },
+		.transform = transform,
+		.width = width,
+		.bins_per_wave = per_wave,
+		.batch = batch,
+	};
+
+	OK(iso_svoxel_lines(&p, 7));
+	return p;
+}
+
+static void draw(iso_real *v, int64_t n, uint32_t seed)
+{
+	for (int64_t i = 0; i < n; i++) {
+		seed = seed * 1664525u + 1013904223u;
+		v[i] = (iso_real)(seed >> 8) / (1 << 23) - 1;
+	}
+}
+
+/* The result of an operator, on the host. */
+static iso_real *apply(iso_op *op, bool back, const iso_real *v)
+{
+	int64_t n_in = back ? iso_op_n_out(op) : iso_op_n_in(op),
+		n = back ? iso_op_n_in(op) : iso_op_n_out(op);
+	iso_ctx *ctx = iso_op_ctx(op);
+	iso_real *from = to_device(ctx, n_in, v), *result = to_device(ctx, n, NULL);
+
+	OK((back ? iso_adjoint : iso_forward)(result, op, ISO_ALL, from));
+	iso_real *to = to_host(ctx, n, result);
+
+	device_free(ctx, from);
+	device_free(ctx, result);
+	return to;
+}
+
+static const struct kernel {
+	int width, per_wave;
+	double error;
+} kernels[] = {
+	{ 2, 5, 2e-2 },  { 2, 8, 8e-3 }, { 2, 16, 2e-3 }, { 2, 32, 5e-4 }, { 3, 6, 3e-3 },  { 3, 10, 1.3e-3 },
+	{ 3, 16, 4e-4 }, { 4, 6, 8e-4 }, { 4, 8, 3e-4 },  { 4, 16, 2e-5 }, { 4, 32, 1e-5 },
+};
+
+static void against_direct(iso_ctx *ctx, bool plane, double height)
+{
+	struct iso_transducers t = array(plane, height);
+	iso_ctx *host = cpu(2);
+	struct iso_svoxel d = model(&t, ISO_SVOXEL_DIRECT, 0, 0, 1);
+	int64_t rows = 2 * d.lines * TRANS;
+	iso_real *x = malloc(VOXELS * sizeof *x), *y = malloc((size_t)rows * sizeof *y);
+	iso_op *direct = NULL;
+
+	draw(x, VOXELS, 1);
+	OK(iso_svoxel_create(&direct, host, &d));
+	iso_real *want = apply(direct, false, x);
+
+	draw(y, rows, 2);
+	iso_real *back = apply(direct, true, y);
+
+	for (int i = 0; i < N_OF(kernels); i++) {
+		struct iso_svoxel p = model(&t, ISO_SVOXEL_NUFFT, kernels[i].width, kernels[i].per_wave, 1);
+		iso_op *op = NULL;
+		double err;
+
+		OK(iso_svoxel_create(&op, ctx, &p));
+		iso_real *got = apply(op, false, x), *got_back = apply(op, true, y);
+
+		print_message("%d taps, %d bins a wave: %.2e, back %.2e\n", kernels[i].width,
+		              kernels[i].per_wave, relative_difference(rows, got, want),
+		              relative_difference(VOXELS, got_back, back));
+		BELOW(relative_difference(rows, got, want), kernels[i].error);
+		BELOW(relative_difference(VOXELS, got_back, back), 2 * kernels[i].error);
+		OK(iso_test_adjoint(&err, op, ISO_ALL, 1));
+		BELOW(err, 1e-6);
+		free(got);
+		free(got_back);
+		iso_op_free(op);
+	}
+	free(x);
+	free(y);
+	free(want);
+	free(back);
+	iso_op_free(direct);
+	iso_ctx_free(host);
+}
+
+/* Images of a batch have the bits that each has alone. */
+static void batches(iso_ctx *ctx, int width, enum iso_sir sir)
+{
+	struct iso_transducers t = array(false, 20);
+	struct iso_svoxel one = model(&t, ISO_SVOXEL_NUFFT, width, 0, 1), all = one;
+	int64_t rows = 2 * one.lines * TRANS;
+	iso_real *x = malloc(BATCH * VOXELS * sizeof *x), *y = malloc((size_t)(BATCH * rows) * sizeof *y);
+	iso_op *single = NULL, *batch = NULL;
+
+	one.sir = all.sir = sir;
+	all.batch = BATCH;
+	draw(x, BATCH * VOXELS, 3);
+	draw(y, BATCH * rows, 4);
+	memset(x, 0, 100 * sizeof *x);
+	OK(iso_svoxel_create(&single, ctx, &one));
+	OK(iso_svoxel_create(&batch, ctx, &all));
+	iso_real *got = apply(batch, false, x), *got_back = apply(batch, true, y);
+
+	for (int b = 0; b < BATCH; b++) {
+		iso_real *want = apply(single, false, x + b * VOXELS),
+			 *back = apply(single, true, y + b * rows);
+
+		assert_memory_equal(got + b * rows, want, (size_t)rows * sizeof *want);
+		assert_memory_equal(got_back + b * VOXELS, back, VOXELS * sizeof *back);
+		free(want);
+		free(back);
+	}
+	free(got);
+	free(got_back);
+	free(x);
+	free(y);
+	iso_op_free(single);
+	iso_op_free(batch);
+}
+
+static void check_errors(iso_ctx *ctx)
+{
+	against_direct(ctx, false, 30);
+	against_direct(ctx, true, 2);
+}
+
+static void check_batches(iso_ctx *ctx)
+{
+	for (int width = 2; width <= 8; width++) batches(ctx, width, ISO_SIR_POINT);
+	batches(ctx, 4, ISO_SIR_RECT);
+}
+
+static void errors(void **state)
+{
+	iso_ctx *ctx = cpu(2);
+
+	(void)state;
+	check_errors(ctx);
+	iso_ctx_free(ctx);
+}
+
+static void together(void **state)
+{
+	iso_ctx *ctx = cpu(2);
+
+	(void)state;
+	check_batches(ctx);
+	iso_ctx_free(ctx);
+}
+
+CUDA_TEST(cuda_errors, check_errors)
+CUDA_TEST(cuda_together, check_batches)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(errors),
+		cmocka_unit_test(together),
+		cmocka_unit_test(cuda_errors),
+		cmocka_unit_test(cuda_together),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
