@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From traces to the data of model svoxel: which lines, and the spectra
-
-	u(f_l) = dt exp(-j 2 pi f_l t0) sum over k of p_k exp(-j 2 pi f_l k dt)
-
-   with t0 the time of the first sample after the laser pulse. */
-#include "core/comm.h"
-#include "core/progress.h"
+/* Which lines the data of model svoxel have; their values are in svoxel_spectra.c. */
 #include "core/sized.h"
+#include "core/status.h"
 
 #include <math.h>
 
@@ -59,46 +54,4 @@ int iso_svoxel_lines_at(struct iso_svoxel *p, double f0_mhz, double df_mhz, int6
 	p->offset_mhz = f0_mhz - (double)p->first_line * df_mhz;
 	if (p->offset_mhz < 1e-9 * df_mhz) p->offset_mhz = 0;
 	return ISO_OK;
-}
-
-/* One line of one trace. */
-static void line(iso_real u[2], const struct iso_transducers *t, double f_mhz, const iso_real *trace)
-{
-	double first = f_mhz * t->first_us, each = f_mhz * t->dt_us;
-	double a = -2 * M_PI * (first - rint(first)), b = -2 * M_PI * (each - rint(each));
-	double re = t->dt_us * cos(a), im = t->dt_us * sin(a), c = cos(b), s = sin(b);
-	double sum[2] = { 0, 0 };
-
-	for (int64_t k = 0; k < t->samples; k++) {
-		double next = re * c - im * s;
-
-		sum[0] += trace[k] * re;
-		sum[1] += trace[k] * im;
-		im = re * s + im * c;
-		re = next;
-	}
-	u[0] = (iso_real)sum[0];
-	u[1] = (iso_real)sum[1];
-}
-
-int iso_svoxel_spectra(iso_real *u, iso_ctx *ctx, const struct iso_svoxel *p, const iso_real *traces)
-{
-	if (!u || !ctx || !p || !traces) return iso_fail_null(__func__);
-	struct iso_svoxel full;
-	int st = iso_sized_take(&full, "iso_svoxel", sizeof full, p);
-	const struct iso_transducers *t = full.t;
-
-	if (st || (st = iso_transducers_check(t))) return st;
-	const struct iso_rows own = iso_share(ctx, t->n);
-	struct iso_clock clock = iso_clock_brief(ctx, "spectra", "traces", own.n, NULL);
-
-#pragma omp parallel for schedule(dynamic) num_threads(ctx->threads)
-	for (int64_t q = own.first; q < own.first + own.n; q++) {
-		for (int64_t l = 0; l < p->lines && !iso_ctx_cancelled(ctx); l++)
-			line(u + 2 * (q * p->lines + l), t, iso_svoxel_line_mhz(p, l),
-			     traces + q * t->samples);
-		iso_clock_add(&clock, 1);
-	}
-	iso_clock_end(&clock);
-	return iso_comm_gather_shares(ctx, iso_ctx_poll(ctx), u, t->n, 2 * p->lines * (int64_t)sizeof *u);
 }
