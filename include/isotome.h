@@ -57,6 +57,7 @@
 #include "isotome/spheres.h"
 #include "isotome/ubp.h"
 #include "isotome/svoxel.h"
+#include "isotome/sound_stream.h"
 #include "isotome/sradon.h"
 #include "isotome/live.h"
 #include "isotome/problem.h"

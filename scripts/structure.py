@@ -49,6 +49,7 @@ ORDER = (
     "src/io",
     "src/algo",
     "src/model",
+    "src/stream",
     "src/live",
     "src/problem",
     "src/report",

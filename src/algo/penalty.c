@@ -11,6 +11,7 @@ static const struct {
 	enum penalty_kind kind;
 } table[] = {
 	{ { "quadratic", "the sum of squared differences between neighbours", false }, PENALTY_SMOOTHNESS },
+	{ { "tikhonov", "the sum of squares", false }, PENALTY_SIZE },
 	{ { "tv", "the sum of the gradient's size", true }, 0 },
 };
 

@@ -6,7 +6,7 @@
 
 #include "core/hd.h"
 
-enum penalty_kind { PENALTY_SMOOTHNESS };
+enum penalty_kind { PENALTY_SMOOTHNESS, PENALTY_SIZE };
 
 struct penalty {
 	enum penalty_kind kind;
@@ -34,6 +34,8 @@ ISO_HD iso_real penalty_at(const struct penalty *p, const iso_real *x, int64_t i
 	switch (p->kind) {
 	case PENALTY_SMOOTHNESS:
 		return penalty_smoothness(p->n, at, ix, iy, iz);
+	case PENALTY_SIZE: /* <x, x> */
+		return at[0];
 	}
 	return 0;
 }

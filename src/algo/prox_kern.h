@@ -57,19 +57,46 @@ ISO_HD int64_t prox_voxels(const struct prox *p)
 }
 
 /* u_v; dual holds the three fields of p, one after the other; without lambda it is not read. */
-ISO_HD iso_real prox_image(const struct prox *p, const iso_real *b, const iso_real *dual, int64_t v)
+ISO_HD iso_real prox_image_at(const struct prox *p, const struct prox_place *q, const iso_real *b,
+                              const iso_real *dual, int64_t v)
 {
-	struct prox_place q = prox_place(p, v);
 	iso_real sum = 0;
 
 	for (int a = 0; p->lambda > 0 && a < 3; a++) {
 		const iso_real *f = dual + a * prox_voxels(p) + v;
 
-		sum += (q.at[a] > 0 ? f[-q.step[a]] : 0) - (q.at[a] < p->n[a] - 1 ? f[0] : 0);
+		sum += (q->at[a] > 0 ? f[-q->step[a]] : 0) - (q->at[a] < p->n[a] - 1 ? f[0] : 0);
 	}
 	iso_real u = b[v] - (iso_real)p->lambda * sum;
 
 	return p->nonneg && u < 0 ? 0 : u;
+}
+
+ISO_HD iso_real prox_image(const struct prox *p, const iso_real *b, const iso_real *dual, int64_t v)
+{
+	struct prox_place q = prox_place(p, v);
+
+	return prox_image_at(p, &q, b, dual, v);
+}
+
+/* A whole step of the dual at voxel v, from `dual` to `next`: u of the voxel and of the next along each axis is made
+   from b on the way. */
+ISO_HD void prox_dual_at(const struct prox *p, const struct prox_place *q, iso_real *next, const iso_real *b,
+                         const iso_real *dual, int64_t v)
+{
+	iso_real u = prox_image_at(p, q, b, dual, v), f[3], size = 0;
+
+	for (int a = 0; a < 3; a++) {
+		struct prox_place far = *q;
+		iso_real slope = 0;
+
+		far.at[a]++;
+		if (q->at[a] < p->n[a] - 1) slope = prox_image_at(p, &far, b, dual, v + q->step[a]) - u;
+		f[a] = dual[a * prox_voxels(p) + v] + slope / (iso_real)(12 * p->lambda);
+		size += f[a] * f[a];
+	}
+	size = size > 1 ? iso_sqrt(size) : 1;
+	for (int a = 0; a < 3; a++) next[a * prox_voxels(p) + v] = f[a] / size;
 }
 
 ISO_HD void prox_dual(const struct prox *p, iso_real *dual, const iso_real *u, int64_t v)
