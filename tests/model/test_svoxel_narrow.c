@@ -175,8 +175,92 @@ static void batches(iso_ctx *ctx, int width, enum iso_sir sir)
 	iso_op_free(batch);
 }
 
+/* Rectangles of 1 x 0.6 mm, which hear the image from all around: near their axes their four impulses all but
+   cancel. */
+static const struct kernel splines[] = {
+	{ 4, 8, 1.2e-2 }, { 4, 16, 1.5e-3 }, { 4, 20, 8e-4 }, { 4, 32, 2e-4 }, { 8, 0, 5e-5 },
+};
+
+static void rectangles(iso_ctx *ctx)
+{
+	struct iso_transducers t = array(false, 30);
+	iso_ctx *host = cpu(2);
+	struct iso_svoxel d = model(&t, ISO_SVOXEL_DIRECT, 0, 0, 1);
+	iso_real *x = malloc(VOXELS * sizeof *x);
+	iso_op *op = NULL;
+	double err;
+
+	draw(x, VOXELS, 1);
+	d.sir = ISO_SIR_RECT;
+	OK(iso_svoxel_create(&op, host, &d));
+	iso_real *want = apply(op, false, x);
+
+	iso_op_free(op);
+	for (int i = 0; i < N_OF(splines); i++) {
+		struct iso_svoxel p = d;
+
+		p.transform = ISO_SVOXEL_NUFFT;
+		p.width = splines[i].width;
+		p.bins_per_wave = splines[i].per_wave;
+		OK(iso_svoxel_create(&op, ctx, &p));
+		iso_real *got = apply(op, false, x);
+		double off = relative_difference(2 * d.lines * TRANS, got, want);
+
+		OK(iso_test_adjoint(&err, op, ISO_ALL, 1));
+		print_message("rectangles, %d taps, %d bins a wave: %.2e, transpose %.1e\n", p.width,
+		              p.bins_per_wave, off, err);
+		BELOW(off, splines[i].error);
+		BELOW(err, p.width > 4 ? 1e-5 : 1e-6);
+		free(got);
+		iso_op_free(op);
+	}
+	free(x);
+	free(want);
+	iso_ctx_free(host);
+}
+
+/* An accuracy that is asked for is reached, by few taps and few bins. */
+static void accuracies(iso_ctx *ctx, enum iso_sir sir, double aperture, double least)
+{
+	struct iso_transducers t = array(false, 20);
+	iso_ctx *host = cpu(2);
+	struct iso_svoxel p = model(&t, ISO_SVOXEL_DIRECT, 0, 0, 1);
+	iso_real *x = malloc(VOXELS * sizeof *x);
+	iso_op *op = NULL;
+
+	for (int q = 0; q < 2 * TRANS; q++) side[q] *= aperture;
+	draw(x, VOXELS, 5);
+	p.sir = sir;
+	OK(iso_svoxel_create(&op, host, &p));
+	iso_real *want = apply(op, false, x);
+
+	iso_op_free(op);
+	p.transform = ISO_SVOXEL_NUFFT;
+	for (p.accuracy = .1; p.accuracy > .99e-6; p.accuracy /= 10) {
+		OK(iso_svoxel_create(&op, ctx, &p));
+		iso_real *got = apply(op, false, x);
+		double off = relative_difference(2 * p.lines * TRANS, got, want);
+
+		print_message("accuracy %.0e, sir %d: %.2e\n", p.accuracy, (int)sir, off);
+		BELOW(off, fmax(1.1 * p.accuracy, least));
+		free(got);
+		iso_op_free(op);
+	}
+	free(x);
+	free(want);
+	iso_ctx_free(host);
+}
+
+static void check_accuracies(iso_ctx *ctx)
+{
+	accuracies(ctx, ISO_SIR_POINT, 1, 3e-6);
+	accuracies(ctx, ISO_SIR_RECT, 1, 5e-5);
+	accuracies(ctx, ISO_SIR_RECT, 4, 5e-5);
+}
+
 static void check_errors(iso_ctx *ctx)
 {
+	rectangles(ctx);
 	against_direct(ctx, false, 30);
 	against_direct(ctx, true, 2);
 }
@@ -196,6 +280,15 @@ static void errors(void **state)
 	iso_ctx_free(ctx);
 }
 
+static void chosen(void **state)
+{
+	iso_ctx *ctx = cpu(2);
+
+	(void)state;
+	check_accuracies(ctx);
+	iso_ctx_free(ctx);
+}
+
 static void together(void **state)
 {
 	iso_ctx *ctx = cpu(2);
@@ -206,15 +299,14 @@ static void together(void **state)
 }
 
 CUDA_TEST(cuda_errors, check_errors)
+CUDA_TEST(cuda_chosen, check_accuracies)
 CUDA_TEST(cuda_together, check_batches)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(errors),
-		cmocka_unit_test(together),
-		cmocka_unit_test(cuda_errors),
-		cmocka_unit_test(cuda_together),
+		cmocka_unit_test(errors),      cmocka_unit_test(chosen),      cmocka_unit_test(together),
+		cmocka_unit_test(cuda_errors), cmocka_unit_test(cuda_chosen), cmocka_unit_test(cuda_together),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -60,6 +60,9 @@ static int check_lines(const struct iso_svoxel *p)
 	if (p->width != 0 && (p->width < 2 || p->width > SVOXEL_TAPS))
 		return iso_fail(ISO_EARG, "svoxel: the kernel's width is %d, must be 2 to %d", p->width,
 		                SVOXEL_TAPS);
+	if (p->sir == ISO_SIR_RECT && p->width != 0 && p->width < SVOXEL_NARROW)
+		return iso_fail(ISO_EARG, "svoxel: the kernel's width is %d, rectangles need %d", p->width,
+		                SVOXEL_NARROW);
 	if (p->bins_per_wave != 0 && (p->bins_per_wave < 3 || p->bins_per_wave > 64))
 		return iso_fail(ISO_EARG, "svoxel: %d bins a wave, must be 3 to 64", p->bins_per_wave);
 	if (!(p->accuracy >= 0 && p->accuracy < 1))

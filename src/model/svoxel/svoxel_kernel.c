@@ -8,7 +8,10 @@
 	E^2 = sum over lines of weight |A(f) sum over j of t_j(s) exp(-j 2 pi f x_j) - exp(-j 2 pi f x)|^2
 
    smallest, as a mean over all places. Given A the taps are linear equations, and given the taps so is A: a few rounds
-   find both. A line weighs what the model sends through it, so that E is the relative error of the data. */
+   find both. A line weighs what the model sends through it, so that E is the relative error of the data.
+
+   The four impulses of a rectangle nearly cancel. A kernel that jumps where a delay passes from bin to bin would not
+   let them, so rectangles have B-splines: w taps of degree w - 1, smooth but for the last derivative. */
 #include "svoxel.h"
 
 enum { LINES = 24, PLACES = 8, ROUNDS = 400, NARROW = SVOXEL_NARROW };
@@ -32,7 +35,11 @@ static const struct choice {
 } choices[] = { { 2, 5 },  { 2, 6 }, { 2, 8 }, { 2, 10 }, { 2, 12 }, { 3, 6 }, { 3, 8 },
 	        { 3, 10 }, { 4, 6 }, { 4, 8 }, { 4, 10 }, { 4, 12 }, { 4, 16 } };
 
-enum { N_CHOICES = sizeof choices / sizeof *choices };
+/* The same for rectangles. */
+static const struct choice rect_choices[] = { { 4, 5 },  { 4, 6 },  { 4, 8 },  { 4, 10 }, { 4, 12 },
+	                                      { 4, 16 }, { 4, 20 }, { 4, 24 }, { 4, 32 } };
+
+#define N_OF(table) ((int)(sizeof(table) / sizeof *(table)))
 
 #define LEAST_NARROW 1e-5 /* below it the wide kernel is cheaper */
 
@@ -201,11 +208,88 @@ static struct band band_of(const struct iso_svoxel *q, double per_wave)
 	return b;
 }
 
+/* ---- rectangles ---- */
+
+enum { ALIASES = 3, PAIRS = 64 };
+
+static double sinc(double x)
+{
+	return x != 0 ? sin(M_PI * x) / (M_PI * x) : 1;
+}
+
+/* Tap j of the B-spline of order w at place s is sum over k of (-1)^k C(w, k) y^(w-1) / (w-1)!, the y = s/2 + j + 1/2 - k
+   that are positive: k = 0 ... j. */
+static struct narrow spline(int width)
+{
+	struct narrow k = { .width = width };
+	int n = width - 1;
+
+	for (int j = 0; j < width; j++) {
+		double part = 1; /* (-1)^m C(w, m) / n! */
+
+		for (int i = 2; i <= n; i++) part /= i;
+		for (int m = 0; m <= j; part *= -(double)(width - m) / (m + 1), m++) {
+			double term = part * pow(j + .5 - m, n); /* C(n, i) (s/2)^i (j + 1/2 - m)^(n-i) */
+
+			for (int i = 0; i <= n; i++) {
+				k.c[i][j] += term;
+				term *= (double)(n - i) / (i + 1) / (2 * (j + .5 - m));
+			}
+		}
+	}
+	return k;
+}
+
+/* How long the delays across a rectangle are, in waves of the highest line, for pair i of many of voxels and
+   transducers that lie anywhere (by multiples of the parts of a cubic number). */
+static void across(double t[2], const struct iso_svoxel *q, double mhz, int i)
+{
+	static const double step[3] = { .8191725133961644, .6710436067037893, .5497004779019703 };
+	const struct iso_transducers *a = q->t;
+	int64_t n = (int64_t)((double)a->n * (i + .5) / PAIRS);
+	double r[3], d = 0;
+
+	for (int k = 0; k < 3; k++) {
+		double part = fmod((i + .5) * step[k], 1) - .5;
+
+		r[k] = q->grid.centre[k] + part * (double)q->grid.n[k] * q->grid.voxel[k] - a->pos[3 * n + k];
+		d += r[k] * r[k];
+	}
+	for (int k = 0; k < 2; k++) {
+		const double *e = (k ? a->ey : a->ex) + 3 * n;
+
+		t[k] = a->aperture[2 * n + k] / a->speed * mhz *
+		       fabs(r[0] * e[0] + r[1] * e[1] + r[2] * e[2]) / sqrt(d);
+	}
+}
+
+/* A delay that lies anywhere in its bin comes with aliases: lines at v + k, in parts of the bin rate, of which the
+   spline leaves (v / (v + k))^w of what it leaves of the line itself. */
+static double rect_error(const struct iso_svoxel *q, int width, double per_wave)
+{
+	double last = (double)(q->first_line + q->lines), wrong = 0, all = 0, t[2];
+	struct band b = band_of(q, per_wave);
+
+	for (int i = 0; i < PAIRS; i++) {
+		across(t, q, last * q->df_mhz, i);
+		t[0] *= per_wave; /* bins */
+		t[1] *= per_wave;
+		for (int l = 0; l < LINES; l++)
+			for (int k = -ALIASES; k <= ALIASES; k++) {
+				double v = b.v[l], a = v + k, by = pow(v / a, width - 2);
+				double heard = by * sinc(a * t[0]) * sinc(a * t[1]);
+
+				*(k ? &wrong : &all) += b.weight[l] * heard * heard;
+			}
+	}
+	return all > 0 ? sqrt(wrong / all) : 0;
+}
+
 static double error_of(const struct iso_svoxel *q, int width, double per_wave)
 {
 	struct band b = band_of(q, per_wave);
 
-	return design(width, &b).error;
+	return q->sir == ISO_SIR_RECT ? rect_error(q, width, per_wave) : design(width, &b).error;
 }
 
 static struct svoxel_kernel wide(const struct iso_svoxel *q)
@@ -225,12 +309,13 @@ struct svoxel_kernel iso_svoxel_kernel(const struct iso_svoxel *q)
 	if (width > NARROW || (width == 0 && given == 0 && wanted < LEAST_NARROW)) return wide(q);
 	if (width > 0 && given > 0) return (struct svoxel_kernel){ width, given };
 	struct svoxel_kernel k = { 0 };
+	bool rect = q->sir == ISO_SIR_RECT;
+	const struct choice *c = rect ? rect_choices : choices,
+			    *end = c + (rect ? N_OF(rect_choices) : N_OF(choices));
 
-	for (int i = 0; i < N_CHOICES; i++) {
-		const struct choice *c = choices + i;
-
+	for (int before = 0; c < end; before = c++->width) {
 		if (width > 0 && c->width != width) continue;
-		if (given > 0 && i > 0 && c->width == choices[i - 1].width) continue; /* once a width */
+		if (given > 0 && c->width == before) continue; /* once a width */
 		k.width = c->width;
 		k.per_wave = given > 0 ? given : c->per_wave;
 		if (error_of(q, k.width, k.per_wave) <= wanted) return k;
@@ -242,17 +327,18 @@ void iso_svoxel_narrow(struct svoxel *p, const struct iso_svoxel *q, double corr
 {
 	double per_wave = (double)p->bins / (double)(q->first_line + q->lines), tap[NARROW][PLACES], wrong;
 	struct band b = band_of(q, per_wave);
-	struct narrow k = design(p->taps.width, &b);
+	bool rect = q->sir == ISO_SIR_RECT;
+	struct narrow k = rect ? spline(p->taps.width) : design(p->taps.width, &b);
 	phases z;
 
 	evaluate(tap, &k, &b);
 	for (int i = 0; i <= degree(k.width); i++)
 		for (int j = 0; j < k.width; j++) p->taps.c[i][j] = (iso_real)k.c[i][j];
-	p->taps.bend = k.width == 2 ? (iso_real)(k.c[2][0] / k.c[0][0]) : 0;
+	p->taps.bend = k.width == 2 && !rect ? (iso_real)(k.c[2][0] / k.c[0][0]) : 0;
 	for (int64_t l = 0; l < p->lines; l++) {
 		double v = ((double)(p->first_line + l) + p->offset_mhz / p->df_mhz) / (double)p->bins;
 
 		find_phases(z, k.width, &b, v);
-		correct[l] = correction(&wrong, k.width, &b, tap, z);
+		correct[l] = rect ? pow(sinc(v), -k.width) : correction(&wrong, k.width, &b, tap, z);
 	}
 }

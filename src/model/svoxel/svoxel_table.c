@@ -5,7 +5,8 @@
 
 enum { KERNEL_NODES = 64 }; /* of the kernel's spectrum */
 
-#define GUARD_ERROR 1e-5 /* by which the guard of a rectangle may change its response */
+#define GUARD_ERROR 1e-5 /* by which the guard of a rectangle may change its response at least */
+#define GUARD_PART .25   /* of the accuracy, where a narrow kernel does */
 
 /* Gauss-Legendre: zeros of the polynomial of degree n. */
 void iso_svoxel_gauss(int n, double *node, double *weight)
@@ -198,8 +199,10 @@ int iso_svoxel_tables(struct iso_room *room, struct svoxel *p, const struct iso_
 	p->bins = iso_svoxel_bins(q);
 	p->bins_per_us = p->df_mhz * (double)p->bins;
 	p->bins_per_mm = p->bins_per_us / p->speed;
-	p->least = sqrt(6 * GUARD_ERROR) / (M_PI * svoxel_line_mhz(p, p->lines - 1)) * p->bins_per_us;
 	p->taps.width = iso_svoxel_kernel(q).width;
+	double guard = svoxel_is_narrow(p) ? fmax(GUARD_PART * q->accuracy, GUARD_ERROR) : GUARD_ERROR;
+
+	p->least = sqrt(6 * guard) / (M_PI * svoxel_line_mhz(p, p->lines - 1)) * p->bins_per_us;
 	iso_svoxel_span(&p->low, &p->span, p->bins_per_mm, q);
 	make_turn(room, p);
 	ISO_HOST(room, p->factor, 2 * p->lines);
