@@ -134,7 +134,7 @@ static struct range hear(const struct svoxel *p, const int64_t start[3], int edg
 
 static void walk(struct scene *s, int edge)
 {
-	struct svoxel_window w = iso_svoxel_window(&s->p, edge);
+	struct svoxel_window w = iso_svoxel_window(&s->p, edge, edge, edge);
 	int64_t start[3];
 	bool rect = s->p.sir == ISO_SIR_RECT;
 
@@ -174,7 +174,7 @@ static void tight(void **state)
 	}
 	s.p.ds = .14;
 	s.p.bins_per_mm = 13;
-	struct svoxel_window w = iso_svoxel_window(&s.p, 6);
+	struct svoxel_window w = iso_svoxel_window(&s.p, 6, 6, 6);
 	struct range r = hear(&s.p, start, 6, -1);
 
 	assert_in_range(w.rows - (r.high - r.low + 1), 0, 2);

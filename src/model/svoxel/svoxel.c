@@ -25,12 +25,26 @@ static double distance(const struct svoxel *p, const double at[3])
 	return sqrt(sum);
 }
 
+double iso_svoxel_nearest(const struct svoxel *p)
+{
+	double nearest = INFINITY;
+
+	for (int64_t i = 0; i < p->n_trans * p->points; i++) {
+		double at[3];
+
+		svoxel_point(at, p, i / p->points, (int)(i % p->points));
+		nearest = fmin(nearest, distance(p, at));
+	}
+	return nearest;
+}
+
 /* Delays differ from that of the middle by no more than places do; half the delays across a rectangle by what
    the sine of an angle changes, at distance d at most 1/d a mm, and 1 at most. The view's bin is up to one
    before its delay, and the whole bins of a corner up to one before the corner's. */
-struct svoxel_window iso_svoxel_window(const struct svoxel *p, int edge)
+struct svoxel_window iso_svoxel_window(const struct svoxel *p, int nx, int ny, int nz)
 {
-	double reach = sqrt(3.) / 2 * (edge - 1) * p->ds, bending = 0;
+	double square = pow(nx - 1, 2) + pow(ny - 1, 2) + pow(nz - 1, 2);
+	double reach = sqrt(square) / 2 * p->ds, bending = 0;
 	bool rect = p->sir == ISO_SIR_RECT;
 
 	for (int64_t q = 0; rect && q < p->n_trans; q++) {

@@ -165,12 +165,16 @@ static int forward_own(const iso_op *op, iso_real *y, const iso_real *x)
 	return m->p.turn ? transform(op, y, true) : ISO_OK;
 }
 
+/* The images of a batch, one after the other. */
 static int forward(const iso_op *op, int, iso_real *y, const iso_real *x)
 {
 	const struct svoxel *p = ((const struct svoxel_cuda *)op->data)->host;
+	int64_t n = p->n[0] * p->n[1] * p->n[2], row = 2 * p->lines;
+	int st = ISO_OK;
 
-	return iso_comm_gather(op->ctx, forward_own(op, y, x), y, p->n_trans,
-	                       2 * p->lines * (int64_t)sizeof *y);
+	for (int64_t b = 0; b < p->batch && !st; b++, x += n, y += p->n_trans * row)
+		st = iso_comm_gather(op->ctx, forward_own(op, y, x), y, p->n_trans, row * (int64_t)sizeof *y);
+	return st;
 }
 
 /* From the lines to a period of each trace. */
@@ -212,10 +216,15 @@ static int adjoint_own(const iso_op *op, iso_real *x, const struct iso_bricks &b
 
 static int adjoint(const iso_op *op, int, iso_real *x, const iso_real *y)
 {
-	struct iso_bricks b = bricks(op->ctx, ((const struct svoxel_cuda *)op->data)->host);
+	const struct svoxel *p = ((const struct svoxel_cuda *)op->data)->host;
+	struct iso_bricks b = bricks(op->ctx, p);
+	int64_t n = p->n[0] * p->n[1] * p->n[2];
+	int st = ISO_OK;
 
 	b.packed = ((const struct svoxel_cuda_work *)op->work)->packed;
-	return iso_bricks_gather(x, b, op->ctx, adjoint_own(op, x, b, y));
+	for (int64_t i = 0; i < p->batch && !st; i++, x += n, y += 2 * p->lines * p->n_trans)
+		st = iso_bricks_gather(x, b, op->ctx, adjoint_own(op, x, b, y));
+	return st;
 }
 
 static void close_work(iso_op *op)
@@ -297,7 +306,7 @@ static int shape_bricks(struct svoxel_cuda *m, const iso_ctx *ctx)
 	for (int i = 0; i <= SVOXEL_DEGREE; i++)
 		for (int j = 0; j < p->taps.width; j++) m->taps.c[i][j + m->shift] = p->taps.c[i][j];
 	for (m->edge = large(p);; m->edge = m->edge > SMALL ? m->edge - SMALL : 1) { /* 1 fits always */
-		m->window = iso_svoxel_window(p, m->edge);
+		m->window = iso_svoxel_window(p, m->edge, m->edge, m->edge);
 		if (shared_of(m) <= SHARED_BYTES || m->edge == 1) break;
 	}
 	for (int a = 0; a < 3; a++) {
@@ -319,6 +328,17 @@ static int shape_bricks(struct svoxel_cuda *m, const iso_ctx *ctx)
 	return ISO_OK;
 }
 
+void svoxel_upload(struct iso_room *room, struct svoxel *p, const struct svoxel *host)
+{
+	ISO_UPLOAD(room, p->pos, host->pos, 3 * host->n_trans);
+	ISO_UPLOAD(room, p->ex, host->ex, 3 * host->n_trans);
+	ISO_UPLOAD(room, p->ey, host->ey, 3 * host->n_trans);
+	ISO_UPLOAD(room, p->side, host->side, 2 * host->n_trans);
+	ISO_UPLOAD(room, p->shaped, host->shaped, 2 * host->lines);
+	ISO_UPLOAD(room, p->turn, host->turn, 2 * (host->span + SVOXEL_TAPS));
+	p->factor = NULL;
+}
+
 extern "C" int iso_svoxel_to_cuda(iso_op *op)
 {
 	const struct svoxel *host = (const struct svoxel *)op->data;
@@ -326,18 +346,13 @@ extern "C" int iso_svoxel_to_cuda(iso_op *op)
 	struct svoxel_cuda *m;
 	int st;
 
+	if (svoxel_narrow_fits(op)) return svoxel_narrow_to_cuda(op);
 	if (!ISO_HOST(room, m, 1)) return room->status;
 	m->host = host;
 	m->p = *host;
 	m->own = iso_share(op->ctx, host->n_trans);
 	if ((st = shape_bricks(m, op->ctx))) return st;
-	ISO_UPLOAD(room, m->p.pos, host->pos, 3 * host->n_trans);
-	ISO_UPLOAD(room, m->p.ex, host->ex, 3 * host->n_trans);
-	ISO_UPLOAD(room, m->p.ey, host->ey, 3 * host->n_trans);
-	ISO_UPLOAD(room, m->p.side, host->side, 2 * host->n_trans);
-	ISO_UPLOAD(room, m->p.shaped, host->shaped, 2 * host->lines);
-	ISO_UPLOAD(room, m->p.turn, host->turn, 2 * (host->span + SVOXEL_TAPS));
-	m->p.factor = NULL;
+	svoxel_upload(room, &m->p, host);
 	op->data = m;
 	op->fn = &svoxel_fn_cuda;
 	return room->status;

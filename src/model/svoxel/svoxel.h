@@ -120,6 +120,9 @@ ISO_HD int64_t svoxel_parts(int64_t n_trans, int64_t span)
 	return (double)parts < most ? parts : most > 1 ? (int64_t)most : 1;
 }
 
+/* svoxel.c: the least distance between a point of a transducer and the centre of a voxel, mm. */
+ISO_C double iso_svoxel_nearest(const struct svoxel *p);
+
 /* svoxel_kernel.c: the kernel that the user chose, or the cheapest that is as right as wanted. */
 struct svoxel_kernel {
 	int width, per_wave; /* taps; bins in the shortest wave */
@@ -195,7 +198,7 @@ struct svoxel_window {
 	int rows, before; /* bins of the window; of these, before the middle's */
 };
 
-/* svoxel.c: for any brick of up to edge^3 voxels and any transducer. */
-ISO_C struct svoxel_window iso_svoxel_window(const struct svoxel *p, int edge);
+/* svoxel.c: for any brick of up to nx x ny x nz voxels and any transducer. */
+ISO_C struct svoxel_window iso_svoxel_window(const struct svoxel *p, int nx, int ny, int nz);
 
 #endif

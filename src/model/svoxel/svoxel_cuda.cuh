@@ -18,6 +18,13 @@ struct svoxel_cuda {
 	struct iso_rows own; /* transducers that this rank hears with */
 };
 
+/* svoxel.cu: the tables of a model to the device. */
+void svoxel_upload(struct iso_room *room, struct svoxel *p, const struct svoxel *host);
+
+/* svoxel_narrow.cu: a narrow kernel whose windows fit into shared memory has an engine of its own. */
+bool svoxel_narrow_fits(const iso_op *op);
+int svoxel_narrow_to_cuda(iso_op *op);
+
 /* svoxel_delay, and 1/d. */
 static __device__ __forceinline__ float delay(const struct svoxel_view &v, float bins_per_mm, float excess,
                                               float *over_d)
