@@ -1320,8 +1320,10 @@ def ubp(
     Penalties
     ---------
     penalty: text
-        quadratic: MU times the sum of squared differences between neighbours; tv: MU times the
-        sum of the gradient's size. MU grows with grueneisen and the amount of data
+        quadratic: MU times the sum of squared differences between neighbours; tikhonov: MU
+        times the sum of squares; tv: MU times the sum of the gradient's size. MU grows with
+        grueneisen and the amount of data; in place of MU, rel=R is R times the largest
+        eigenvalue of A* A (not of tv)
     tolerance: float; default not for this model
         stop when the gradient has fallen to this share of the first; pdhg: when the duality gap
         is below this share of |data|^2
@@ -1550,8 +1552,10 @@ def svoxel(
     Penalties
     ---------
     penalty: text
-        quadratic: MU times the sum of squared differences between neighbours; tv: MU times the
-        sum of the gradient's size. MU grows with grueneisen and the amount of data
+        quadratic: MU times the sum of squared differences between neighbours; tikhonov: MU
+        times the sum of squares; tv: MU times the sum of the gradient's size. MU grows with
+        grueneisen and the amount of data; in place of MU, rel=R is R times the largest
+        eigenvalue of A* A (not of tv)
     tolerance: float; default 0; 0.0001 for pdhg
         stop when the gradient has fallen to this share of the first; pdhg: when the duality gap
         is below this share of |data|^2
@@ -1763,8 +1767,10 @@ def sradon(
     Penalties
     ---------
     penalty: text
-        quadratic: MU times the sum of squared differences between neighbours; tv: MU times the
-        sum of the gradient's size. MU grows with grueneisen and the amount of data
+        quadratic: MU times the sum of squared differences between neighbours; tikhonov: MU
+        times the sum of squares; tv: MU times the sum of the gradient's size. MU grows with
+        grueneisen and the amount of data; in place of MU, rel=R is R times the largest
+        eigenvalue of A* A (not of tv)
     tolerance: float; default 0; 0.0001 for pdhg
         stop when the gradient has fallen to this share of the first; pdhg: when the duality gap
         is below this share of |data|^2

@@ -46,7 +46,10 @@ void penalty_help(char *to, size_t size, const struct model *m)
 	}
 	for (int i = 0; (k = iso_penalty(i)) && n < size; i++)
 		n += (size_t)snprintf(to + n, size - n, "%s%s: MU times %s", i ? "; " : "", k->name, k->help);
-	if (n < size) snprintf(to + n, size - n, ". MU grows with grueneisen and the amount of data");
+	if (n < size)
+		snprintf(to + n, size - n,
+		         ". MU grows with grueneisen and the amount of data; in place of MU, rel=R is R "
+		         "times the largest eigenvalue of A* A (not of tv)");
 }
 
 /* ---- words ---- */

@@ -54,6 +54,7 @@ struct follow {
 struct least_squares {
 	const char *weigh;
 	double mu, tv;
+	double relative;  /* mu over the largest eigenvalue of A* A; with 0 mu is given */
 	const char *kind; /* name of the penalty */
 	bool nonneg;
 	struct opt opts[3];

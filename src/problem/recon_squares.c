@@ -2,6 +2,7 @@
 /* Reconstruction of data of both signs by penalised least squares, image by image; the updates are the method's. */
 #include "problem.h"
 
+#include "core/op.h"
 #include "file/in.h"
 #include "file/out.h"
 #include "io/format.h"
@@ -10,22 +11,27 @@
 
 /* ---- parameters ---- */
 
+#define RELATIVE "rel="
+
+/* KIND:MU, or of quadratic ones KIND:rel=R. */
 static int parse_penalty(struct least_squares *p, const struct penalties *of)
 {
 	const char *text = of->text, *number = text ? strchr(text, ':') : NULL;
 	size_t length = number ? (size_t)(number - text) : 0;
 	const struct iso_penalty *k = NULL;
+	bool relative = number && strncmp(number + 1, RELATIVE, strlen(RELATIVE)) == 0;
 	double mu = 0;
 
-	p->mu = p->tv = 0; /* an earlier penalty's */
+	p->mu = p->tv = p->relative = 0; /* an earlier penalty's */
 	p->kind = iso_penalty(0)->name;
 	if (!text) return ISO_OK;
+	if (number) number += relative ? 1 + strlen(RELATIVE) : 1;
 	for (int i = 0; number && (k = iso_penalty(i)); i++)
 		if (strlen(k->name) == length && strncmp(text, k->name, length) == 0) break;
-	if (!k || !iso_number(&mu, number + 1, strlen(number + 1)) || !(mu >= 0))
+	if (!k || (relative && k->proximal) || !iso_number(&mu, number, strlen(number)) || !(mu >= 0))
 		return iso_fail(ISO_EARG, "'penalty' is '%s', must be KIND:MU with MU at least 0; %s", text,
 		                of->help);
-	*(k->proximal ? &p->tv : &p->mu) = mu;
+	*(k->proximal ? &p->tv : relative ? &p->relative : &p->mu) = mu;
 	if (mu > 0) p->kind = k->name;
 	return ISO_OK;
 }
@@ -100,7 +106,14 @@ static int prepare(struct recon *r)
 	if (r->op) return ISO_OK;
 	if ((st = r->m->op(r->problem, &r->op, &r->s->by))) return st;
 	if (weighs && (st = iso_weigh_rows(&r->op, n, w))) return st;
-	if (!(r->s->squares.mu > 0)) return ISO_OK;
+	struct least_squares *q = &r->problem->s.squares;
+
+	if (q->relative > 0) {
+		record_stage(r->record, "the largest eigenvalue");
+		if ((st = iso_op_eigenvalue(&q->mu, r->op, iso_op_n_in(r->op)))) return st;
+		q->mu *= q->relative;
+	}
+	if (!(q->mu > 0)) return ISO_OK;
 	return iso_penalty_create(&r->penalty, r->ctx, r->s->squares.kind, &r->grid);
 }
 

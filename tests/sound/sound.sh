@@ -77,6 +77,22 @@ run recon svoxel "${on_grid[@]}" "${low[@]}" --data traces.npy --iterations 12 -
 [ -e smooth_it005.npy ] && [ -e smooth_it010.npy ] || fail "--save-every wrote nothing"
 cmp -s sph.npy smooth.npy && fail "the penalty changed nothing"
 
+# ---- tikhonov: by MU, or relative to the operator; a smaller image ----
+run recon svoxel "${on_grid[@]}" "${low[@]}" --data traces.npy --iterations 12 --penalty tikhonov:rel=0.05 -o tik.npy
+mu=$(python3 -c 'import json; print(repr(json.load(open("tik.npy.json"))["ReconMethodParameterValues"][1]))')
+run recon svoxel "${on_grid[@]}" "${low[@]}" --data traces.npy --iterations 12 --penalty "tikhonov:$mu" -o tik_mu.npy
+cmp tik.npy tik_mu.npy || fail "rel=0.05 is not tikhonov:$mu"
+run recon sradon "${on_grid[@]}" --data traces.npy --iterations 5 --penalty tikhonov:rel=0.05 --nonneg -o tik_int.npy
+check "tikhonov makes images smaller" <<-END
+	from checks import *
+	plain, small, signs = (np.load(n) for n in ("sph.npy", "tik.npy", "tik_int.npy"))
+	require((small ** 2).sum() < .95 * (plain ** 2).sum(), "the sum of squares")
+	require((small * plain).sum() > .9 * ((small ** 2).sum() * (plain ** 2).sum()) ** .5, "another image")
+	require(signs.min() == 0 and signs.max() > 0, "signs")
+END
+expect 2 recon svoxel "${on_grid[@]}" "${low[@]}" --data traces.npy --penalty tv:rel=0.1 -o no.npy
+err_has "--penalty is 'tv:rel=0.1', must be KIND:MU"
+
 # ---- transducers by their areas: nearer in fewer iterations ----
 run recon sradon "${on_grid[@]}" --data traces.npy --iterations 3 -o equal.npy
 run recon sradon "${on_grid[@]}" --data traces.npy --iterations 3 --weigh area -o area.npy

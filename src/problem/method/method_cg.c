@@ -54,11 +54,12 @@ static void plan(const struct recon *r, struct iso_plan *plan, int64_t rows)
 {
 	const struct least_squares *q = &r->s->squares;
 	int64_t voxels = iso_grid_voxels(&r->grid);
+	bool smooth = q->mu > 0 || q->relative > 0;
 
 	if (proximal(r->s))
-		iso_fista_plan(plan, r->ctx, voxels, rows, q->mu > 0, q->tv > 0);
+		iso_fista_plan(plan, r->ctx, voxels, rows, smooth, q->tv > 0);
 	else
-		iso_cg_plan(plan, r->ctx, voxels, rows, q->mu > 0);
+		iso_cg_plan(plan, r->ctx, voxels, rows, smooth);
 }
 
 static int describe(struct recon *r, const struct iso_cg_result *e)

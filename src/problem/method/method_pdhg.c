@@ -215,7 +215,7 @@ static int check_squares(iso_problem *problem)
 	const struct settings *s = &problem->s;
 	int st = squares_check(problem);
 
-	if (st || !(s->squares.mu > 0)) return st;
+	if (st || !(s->squares.mu > 0 || s->squares.relative > 0)) return st;
 	return iso_fail(ISO_EARG, "'penalty' is '%s': 'method' pdhg has tv:MU alone; cg has %s",
 	                s->penalties.text, s->squares.kind);
 }
