@@ -17,14 +17,50 @@ static int64_t groups(const struct sradon_cuda *m)
 	return (m->p.n_trans + m->group - 1) / m->group;
 }
 
-/* Blocks for `most` groups: some for each brick, so that there are enough to fill any card many times over. */
-static dim3 blocks_of(const struct sradon_cuda *m, int64_t most)
+static int64_t bricks(const struct sradon_params *p, int edge)
+{
+	return (int64_t)sradon_bricks(p, edge, 0) * sradon_bricks(p, edge, 1) * sradon_bricks(p, edge, 2);
+}
+
+/* A kernel of bricks for `most` groups: some blocks for each brick, so that there are enough to fill any
+   card many times over. */
+struct launch {
+	dim3 blocks;
+	unsigned threads;
+	int bytes; /* of shared memory */
+};
+
+static struct launch launch_of(const struct sradon_cuda *m, int64_t most)
+{
+	int64_t n = bricks(&m->p, m->edge), shares = (MANY_BLOCKS + n - 1) / n;
+	bool large = m->edge == 32;
+
+	return { dim3((unsigned)n, (unsigned)(shares < most ? shares : most)),
+		 (unsigned)(large ? brick_shape<32>::THREADS : brick_shape<16>::THREADS),
+		 large ? (int)sizeof(struct brick_room<int, 32>) : (int)sizeof(struct brick_room<int, 16>) };
+}
+
+template <class F> static int shared_memory(F kernel, int bytes)
+{
+	return iso_cuda_check(
+		"sradon shared memory",
+		cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+}
+
+/* Large bricks where a block may have the shared memory, and where an image in all directions larger than
+   one of them leaves enough blocks: of the whole problem, whatever a rank's share of it. */
+static int choose_edge(const iso_ctx *ctx, const struct sradon_cuda *m)
 {
 	const struct sradon_params *p = &m->p;
-	int64_t bricks = (int64_t)sradon_bricks(p, 0) * sradon_bricks(p, 1) * sradon_bricks(p, 2);
-	int64_t shares = (MANY_BLOCKS + bricks - 1) / bricks;
+	int most = 0;
+	bool wide = p->n[0] > 32 && p->n[1] > 32 && p->n[2] > 32;
 
-	return dim3((unsigned)bricks, (unsigned)(shares < most ? shares : most));
+	if (cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, ctx->cuda_device))
+		return 16;
+	return wide && most >= (int)sizeof(struct brick_room<int, 32>) &&
+	                       bricks(p, 32) * groups(m) >= MANY_BLOCKS / 16
+	               ? 32
+	               : 16;
 }
 
 /* Clears sums of n values, each at most 64 weights of the |v| added up: a voxel has far less than 64
@@ -48,12 +84,16 @@ static int forward_own(const iso_op *op, struct iso_rows own, iso_real *y, const
 {
 	const struct sradon_cuda *m = (const struct sradon_cuda *)op->data;
 	struct sradon_cuda_work *w = (struct sradon_cuda_work *)op->work;
-	auto kernel = m->p.sampling == ISO_SRADON_MIDPOINT ? forward_bricks<true> : forward_bricks<false>;
+	bool table = m->p.sampling == ISO_SRADON_MIDPOINT;
+	auto small = table ? forward_bricks<true, 16> : forward_bricks<false, 16>;
+	auto large = table ? forward_bricks<true, 32> : forward_bricks<false, 32>;
+	auto kernel = m->edge == 32 ? large : small;
+	struct launch l = launch_of(m, own.n);
 	int st;
 
 	if (own.n == 0) return ISO_OK;
-	if ((st = begin_sums(op, op->n_out, op->n_in, x))) return st;
-	kernel<<<blocks_of(m, own.n), BRICK_THREADS, 0, iso_stream(op->ctx)>>>(*m, own, w->acc, x);
+	if ((st = begin_sums(op, op->n_out, op->n_in, x)) || (st = shared_memory(kernel, l.bytes))) return st;
+	kernel<<<l.blocks, l.threads, l.bytes, iso_stream(op->ctx)>>>(*m, own, w->acc, x);
 	if ((st = iso_cuda_launched("sradon forward"))) return st;
 	return iso_fixed_end(y, &w->acc, op->ctx);
 }
@@ -77,12 +117,16 @@ static int scatter_own(const iso_op *op, const iso_real *y)
 	int st = begin_sums(op, op->n_in, op->n_out, y);
 
 	if (st || own.n == 0) return st;
-	auto kernel = m->p.sampling == ISO_SRADON_MIDPOINT ? adjoint_bricks<true> : adjoint_bricks<false>;
+	bool table = m->p.sampling == ISO_SRADON_MIDPOINT;
+	auto small = table ? adjoint_bricks<true, 16> : adjoint_bricks<false, 16>;
+	auto large = table ? adjoint_bricks<true, 32> : adjoint_bricks<false, 32>;
+	auto kernel = m->edge == 32 ? large : small;
+	struct launch l = launch_of(m, own.n);
 	int finest = ilogb(w->acc.scale);
 
-	group_exponents<<<(unsigned)groups(m), BRICK_THREADS, 0, stream>>>(*m, finest, w->exponent, y);
-	if ((st = iso_cuda_launched("sradon scales"))) return st;
-	kernel<<<blocks_of(m, own.n), BRICK_THREADS, 0, stream>>>(*m, own, finest, w->acc, w->exponent, y);
+	group_exponents<<<(unsigned)groups(m), ISO_THREADS, 0, stream>>>(*m, finest, w->exponent, y);
+	if ((st = iso_cuda_launched("sradon scales")) || (st = shared_memory(kernel, l.bytes))) return st;
+	kernel<<<l.blocks, l.threads, l.bytes, stream>>>(*m, own, finest, w->acc, w->exponent, y);
 	return iso_cuda_launched("sradon adjoint");
 }
 
@@ -156,6 +200,7 @@ extern "C" int iso_sradon_to_cuda(iso_op *op)
 	/* bounds for the sums of a brick: group * load * most <= 2^31 */
 	m->group = (int)fmin(fmax(0x1p31 / (load * 0x1p22), 1), GROUP);
 	m->most = fmin(0x1p22, 0x1p31 / (load * m->group));
+	m->edge = choose_edge(op->ctx, m);
 	op->data = m;
 	op->fn = &sradon_fn_cuda;
 	/* rings and transducers as the bricks need them */

@@ -6,15 +6,16 @@
 
    A point has the cell whose low corner is the first of the eight voxels around it. Cells are
    counted from 0, whose low corner lies one voxel before the image: along an axis of n voxels there
-   are n + 1. Cell i spans i - 1/2 to i + 1/2. */
+   are n + 1. Cell i spans i to i + 1, so the centre of the first voxel lies at 1.
+
+   Points go in pairs, 2 j and 2 j + 1 of a ring, which share what is expensive: the sine and cosine
+   of the azimuth between them. The last pair of a ring of an odd number has one point. */
 #ifndef ISO_SRADON_BRICK_H
 #define ISO_SRADON_BRICK_H
 
 #include "sradon_kern.h"
 
 #include <string.h>
-
-enum { SRADON_EDGE = 16 }; /* the most cells of a brick along an axis */
 
 #define SRADON_TURN 6.283185307179586477 /* radians */
 
@@ -25,24 +26,25 @@ struct sradon_brick {
 	float centre[3], half[3];
 };
 
-ISO_HD int sradon_bricks(const struct sradon_params *p, int axis)
+/* Bricks along an axis; `edge` is the most cells that one may have. */
+ISO_HD int sradon_bricks(const struct sradon_params *p, int edge, int axis)
 {
-	return (int)((p->n[axis] + SRADON_EDGE) / SRADON_EDGE);
+	return (int)((p->n[axis] + edge) / edge);
 }
 
 /* Brick number b, x fastest; an axis is divided as evenly as whole cells allow. */
-ISO_HD struct sradon_brick sradon_brick(const struct sradon_params *p, int64_t b)
+ISO_HD struct sradon_brick sradon_brick(const struct sradon_params *p, int edge, int64_t b)
 {
 	struct sradon_brick k;
 
 	for (int a = 0; a < 3; a++) {
-		int64_t n = sradon_bricks(p, a), i = b % n;
+		int64_t n = sradon_bricks(p, edge, a), i = b % n;
 
 		b /= n;
 		k.first[a] = (int)(i * (p->n[a] + 1) / n);
 		k.size[a] = (int)((i + 1) * (p->n[a] + 1) / n) - k.first[a];
 		k.half[a] = .5f * (float)k.size[a];
-		k.centre[a] = (float)k.first[a] + k.half[a] - .5f;
+		k.centre[a] = (float)k.first[a] + k.half[a];
 	}
 	return k;
 }
@@ -60,7 +62,7 @@ ISO_HD struct sradon_axes sradon_axes(const struct sradon_params *p, const struc
 	struct sradon_axes x;
 
 	for (int a = 0; a < 3; a++) {
-		x.pos[a] = (f->pos[a] - p->first[a]) / p->ds + .5;
+		x.pos[a] = (f->pos[a] - p->first[a]) / p->ds + 1;
 		x.n[a] = f->n[a];
 		x.ex[a] = (float)f->ex[a];
 		x.ey[a] = (float)f->ey[a];
@@ -70,23 +72,25 @@ ISO_HD struct sradon_axes sradon_axes(const struct sradon_params *p, const struc
 }
 
 /* A ring: its plane's distance from the transducer along the axis, its radius, the step between
-   points in turns as the sum of two floats. */
+   points in turns as the sum of two floats. For pairs: the radius times cosine and sine of half a step. */
 struct sradon_row {
 	double along;
-	float across, turn, turn_low, weight;
+	float across, turn, turn_low, weight, half_cos, half_sin;
 	int n;
 };
 
 ISO_HD struct sradon_row sradon_row(const struct sradon_params *p, double rho, const struct sradon_ring *r)
 {
-	double turn = r->step / SRADON_TURN;
+	double turn = r->step / SRADON_TURN, across = rho * r->sin_theta / p->ds;
 	struct sradon_row w;
 
 	w.along = rho * r->cos_theta / p->ds;
-	w.across = (float)(rho * r->sin_theta / p->ds);
+	w.across = (float)across;
 	w.turn = (float)turn;
 	w.turn_low = (float)(turn - w.turn);
 	w.weight = (float)r->weight;
+	w.half_cos = (float)(across * cos(r->step / 2));
+	w.half_sin = (float)(across * sin(r->step / 2));
 	w.n = r->n;
 	return w;
 }
@@ -138,14 +142,38 @@ ISO_HD void sradon_point(float at[3], const float c[3], float across, const floa
 	for (int a = 0; a < 3; a++) at[a] = fmaf(ey[a], si, fmaf(ex[a], co, c[a]));
 }
 
+/* Points 2 j and 2 j + 1 of a ring; `middle` is 2 j + 1/2 plus the shift. They lie beside the point
+   between them, which is c + half_cos (ex cos + ey sin), by half_sin of the tangent. */
+ISO_HD void sradon_pair(float at[2][3], const float c[3], float half_cos, float half_sin, const float ex[3],
+                        const float ey[3], float middle, float turn, float turn_low)
+{
+	float si, co;
+
+	sradon_sincos(middle, turn, turn_low, &si, &co);
+	for (int a = 0; a < 3; a++) {
+		float between = fmaf(ey[a], si * half_cos, fmaf(ex[a], co * half_cos, c[a]));
+		float beside = fmaf(ey[a], co * half_sin, -(ex[a] * (si * half_sin)));
+
+		at[0][a] = between - beside;
+		at[1][a] = between + beside;
+	}
+}
+
 /* Number of the cell along one axis; `high` is the part of the voxel above, the one below has
-   1 - high. Halfway between cells either serves: the part is 0 or 1, and all make one choice. */
+   1 - high. */
 ISO_HD int sradon_cell(float at, float *high)
 {
-	float sum = at + SRADON_MAGIC;
+#ifdef __CUDA_ARCH__
+	float sum = __fadd_rd(at, SRADON_MAGIC);
 
-	*high = at - (sum - SRADON_MAGIC) + .5f;
+	*high = at - (sum - SRADON_MAGIC);
 	return sradon_unmagic(sum);
+#else
+	float low = floorf(at);
+
+	*high = at - low;
+	return (int)low;
+#endif
 }
 
 ISO_HD bool sradon_owns(const struct sradon_brick *k, const int cell[3])
@@ -312,6 +340,17 @@ ISO_HD struct sradon_arc sradon_arc(const struct sradon_sight *s, const struct s
 	float end = sradon_asin(high * over) * (float)(1 / SRADON_TURN) + room;
 
 	return sradon_arc_between(w, shift, s->azimuth + begin, end - begin);
+}
+
+/* The pairs of an arc's points; numbers from those of the ring on are meant less that. */
+ISO_HD struct sradon_arc sradon_pairs(struct sradon_arc arc, int n)
+{
+	int pairs = (n + 1) / 2, end = arc.first + arc.n, first = arc.first / 2;
+	int last = end <= n ? (end + 1) / 2 : pairs + (end - n + 1) / 2;
+	struct sradon_arc c = { first, last - first < pairs ? last - first : pairs };
+
+	if (arc.n <= 0) c.n = 0;
+	return c;
 }
 
 /* What a voxel gets of one transducer, as a sum of trilinear parts, stays below this. On average

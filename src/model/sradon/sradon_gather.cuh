@@ -21,7 +21,7 @@ static __device__ struct voxel_sight voxel_sight(const struct sradon_axes &x, co
 	struct voxel_sight s;
 
 	for (int a = 0; a < 3; a++) {
-		s.from[a] = x.pos[a] - (voxel[a] + .5);
+		s.from[a] = x.pos[a] - (voxel[a] + 1);
 		u -= (float)s.from[a] * x.ex[a];
 		v -= (float)s.from[a] * x.ey[a];
 		z -= (float)(s.from[a] * x.n[a]);

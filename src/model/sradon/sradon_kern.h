@@ -87,7 +87,7 @@ ISO_HD struct sradon_ring sradon_ring(const struct sradon_params *p, double rho,
 
 	if (p->sampling == ISO_SRADON_ALG4) {
 		r.n = (int)ceil(around);
-		r.step = two_pi / around;
+		r.step = around > 1 ? two_pi / around : two_pi; /* of one point, any */
 		r.weight = p->ds * p->ds;
 	} else {
 		r.n = around < 1.5 ? 1 : (int)floor(around + .5);
