@@ -2,9 +2,7 @@
 /* Benchmark oat: the operators of optoacoustic tomography at the size of Wang 2013, one by one, and
    iterations of least squares with them. On CUDA with all transducers; on the CPU with a few of
    them, evenly spread, from which the time of all follows: work grows with their number. */
-#include "bench.h"
-
-#include "limits.h"
+#include "oat.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -18,6 +16,7 @@ enum { RINGS = 128, VIEWS = 90, SAMPLES = 1022 };
 #define SET_BYTES (1 << 20) /* that the rates of memory are measured on */
 
 enum { EIR = 64 }; /* samples of the impulse response */
+enum { CASE_REPEATS = 7 };
 enum kind { K_UBP, K_SRADON, K_TRACES, K_SVOXEL };
 enum way { FORWARD, ADJOINT, BOTH, ITERATION };
 
@@ -74,18 +73,25 @@ enum { N_WORKS = sizeof works / sizeof works[0] };
 
 static const char *const operators[] = { "ubp", "sradon", "point", "rect", "all", NULL };
 
-static struct settings {
-	const char *operator;
-	int64_t grid[3], rings, views, transducers, repeats;
-	double voxel;
-} set = { "all", { 210, 210, 440 }, RINGS, VIEWS, 0, 3, VOXEL };
+static struct oat_settings set = { "all", NULL, "2e-2,1e-3", { 210, 210, 440 }, RINGS, VIEWS, 0, 3, VOXEL };
 
 static struct opt opts[] = {
 	{ 0, "operator", .text = &set.operator, .words = operators, .value = "NAME",
 	  .help = "ubp, sradon, svoxel with point or rect transducers, or all" },
+	{ 0, "case", .text = &set.which, .words = oat_cases, .value = "NAME",
+	  .help = "instead of all operators one problem: gpair-256 and gpair-512 (1024 transducers in a "
+	          "plane; 256 x "
+	          "256 x 128 and 512 x 512 x 256 voxels of 0.1 mm), wang and wang-rect (the paper's size by "
+	          "svoxel, of "
+	          "points and rectangles), slice (416 x 416 pixels, 256 transducers, 1 and 8 images at "
+	          "once), sradon "
+	          "(an iteration of PLS-Int)" },
+	{ 0, "accuracy", .text = &set.accuracies, .value = "E,E,...",
+	  .help = "accuracies of svoxel for 'case', each with rows of its own" },
 	{ 0, "grid", .integer = set.grid, .count = 3, .spread = true, .value = "NX,NY,NZ", .min = 1,
-	  .max = 1e5, .help = "number of voxels" },
-	{ 0, "voxel", .real = &set.voxel, .value = "MM", .min = 1e-3, .max = 100, .help = "edge of a voxel" },
+	  .max = 1e5, .help = "number of voxels; with 'case' another than its own" },
+	{ 0, "voxel", .real = &set.voxel, .value = "MM", .min = 1e-3, .max = 100,
+	  .help = "edge of a voxel; with 'case' another than its own" },
 	{ 0, "rings", .integer = &set.rings, .value = "N", .min = 1, .max = 1e5,
 	  .help = "rings of transducers for ubp; the other operators use every second one" },
 	{ 0, "views", .integer = &set.views, .value = "N", .min = 1, .max = 1e5,
@@ -101,8 +107,7 @@ static struct opt opts[] = {
 struct run {
 	struct cmd *c;
 	bool cuda;
-	double operations, cache; /* a second, measured: operations, bytes */
-	struct iso_limits limits;
+	struct oat_rates rates; /* measured */
 	/* of the row at hand */
 	const struct work *w;
 	bool rect;
@@ -318,8 +323,8 @@ static double least_s(const struct run *r, const struct cost *c, const char **li
 {
 	static const char *const names[] = { "arithmetic", "first-level cache", "memory" };
 	const double n = count(r, c->unit, false);
-	const double seconds[] = { n * c->operations / r->operations, n * c->cache / r->cache,
-		                   n * c->memory / r->limits.triad };
+	const double seconds[] = { n * c->operations / r->rates.operations, n * c->cache / r->rates.cache,
+		                   n * c->memory / r->rates.limits.triad };
 	int most = 0;
 
 	for (int i = 1; i < 3; i++) most = seconds[i] > seconds[most] ? i : most;
@@ -380,13 +385,20 @@ static int time_row(struct run *r)
 
 /* ---- all of them ---- */
 
+/* By 'operator', or the iteration of case sradon. */
+static bool chosen(const struct work *w)
+{
+	if (set.which) return w->kind == K_SRADON && w->way == ITERATION;
+	return bench_chosen(set.operator, w->name);
+}
+
 /* Each chosen row: its plan alone, or its work. CMD_DONE if a plan was all that was asked for. */
 static int run_rows(struct run *r, bool plans)
 {
 	int st = ISO_OK, all = ISO_OK;
 
 	for (int i = 0; i < N_WORKS && (st == ISO_OK || st == CMD_DONE); i++) {
-		if (!bench_chosen(set.operator, works[i].name)) continue;
+		if (!chosen(&works[i])) continue;
 		r->w = &works[i];
 		st = begin_problem(r);
 		if (!st) st = plans ? plan(r) : time_row(r);
@@ -396,28 +408,49 @@ static int run_rows(struct run *r, bool plans)
 	return st ? st : all;
 }
 
+static int measure(struct oat_rates *r, struct cmd *c)
+{
+	int st;
+
+	if ((st = iso_arithmetic_rate(&r->operations, c->ctx)) || (st = iso_cache_rate(&r->cache, c->ctx)) ||
+	    (st = iso_limits_measure(&r->limits, c->ctx, SET_BYTES)))
+		return st;
+	if (bench_says(c))
+		printf(": measured %.3g operations/s, first-level cache %.3g B/s, memory %.3g B/s, %.3g "
+		       "additions/s to random places\n",
+		       r->operations, r->cache, r->limits.triad, r->limits.add_8);
+	return record_result(&c->record, "limits",
+	                     record_pack("{s:f, s:f, s:f, s:f}", "operations_per_s", r->operations,
+	                                 "cache_bytes_per_s", r->cache, "memory_bytes_per_s", r->limits.triad,
+	                                 "additions_per_s", r->limits.add_8));
+}
+
+/* What was not given is the case's own, and more repeats of what is quicker. */
+static int run_case(struct cmd *c)
+{
+	struct oat_settings s = set;
+	struct oat_rates rates;
+	int st;
+
+	for (int a = 0; a < 3 && !cmd_given(c, "grid"); a++) s.grid[a] = 0;
+	if (!cmd_given(c, "voxel")) s.voxel = 0;
+	if (!cmd_given(c, "repeats")) s.repeats = CASE_REPEATS;
+	if ((st = oat_case(c, &s, NULL)) || (st = measure(&rates, c))) return st;
+	return oat_case(c, &s, &rates);
+}
+
 static int run(struct cmd *c, const struct opt_set *sets)
 {
 	struct run r = { .c = c, .cuda = iso_ctx_is_cuda(c->ctx) };
 	int st;
 
 	(void)sets; /* every option has a default */
-	if ((st = run_rows(&r, true))) return st;
-	if ((st = iso_arithmetic_rate(&r.operations, c->ctx))) return st;
-	if ((st = iso_cache_rate(&r.cache, c->ctx))) return st;
-	if ((st = iso_limits_measure(&r.limits, c->ctx, SET_BYTES))) return st;
-	if (bench_says(c))
-		printf(": measured %.3g operations/s, first-level cache %.3g B/s, memory %.3g B/s, %.3g "
-		       "additions/s to random places\n"
-		       "voxel-transducer pairs count as visits, samples as events; full size is %g voxels "
+	if (set.which && strcmp(set.which, "sradon") != 0) return run_case(c);
+	if ((st = run_rows(&r, true)) || (st = measure(&r.rates, c))) return st;
+	if (!c->json)
+		printf("voxel-transducer pairs count as visits, samples as events; full size is %g voxels "
 		       "with %d x %d transducers, for ubp %d x %d\n",
-		       r.operations, r.cache, r.limits.triad, r.limits.add_8, VOXELS, RINGS / 2, VIEWS, RINGS,
-		       VIEWS);
-	st = record_result(&c->record, "limits",
-	                   record_pack("{s:f, s:f, s:f, s:f}", "operations_per_s", r.operations,
-	                               "cache_bytes_per_s", r.cache, "memory_bytes_per_s", r.limits.triad,
-	                               "additions_per_s", r.limits.add_8));
-	if (st) return st;
+		       VOXELS, RINGS / 2, VIEWS, RINGS, VIEWS);
 	return run_rows(&r, false);
 }
 

@@ -147,6 +147,37 @@ run bench oat --dry-run --device cpu
 [ "$(grep -c 'memory for' out)" = 12 ] || fail "a plan for each row"
 expect 4 bench oat --grid 1000 --voxel 0.03 --memory-limit 0.5 --device cpu
 expect 2 bench oat --operator G
+
+# ---- its cases: accuracies with rows of their own; the time of all transducers from that of a few ----
+for case in gpair-256:1024 gpair-512:1024 wang:5760 wang-rect:5760 slice:256; do
+	run bench oat --case ${case%:*} --grid 8,6,4 --accuracy 2e-2,1e-3,1e-6 --transducers 5 --repeats 2 --device cpu --json -q
+	check "case ${case%:*}" ${case%:*} ${case#*:} <<'END'
+import json, math, sys
+case, all = sys.argv[1], int(sys.argv[2])
+r = json.load(open("out"))["results"]
+batches = [1, 8] if case == "slice" else [1]
+want = [(e, b, what) for e in (2e-2, 1e-3, 1e-6) for b in batches for what in ("forward", "adjoint", "sum")]
+assert [(row["accuracy"], row["batch"], row["what"]) for row in r["rows"]] == want, r["rows"]
+for i, row in enumerate(r["rows"]):
+    assert row["case"] == case and row["transducers"] == 5 and row["voxels"] == 8 * 6 * 4
+    assert row["pairs"] == 5 * 8 * 6 * 4
+    for key in ("median_s", "limit_s", "fraction_of_limit", "pairs_per_s", "roots_per_pair",
+                "shared_bytes_per_pair", "slots_per_pair", "setup_s", "first_s"):
+        assert row[key] > 0 and math.isfinite(row[key]), key
+    assert abs(row["full_size_s"] / (row["median_s"] * all / 5) - 1) < 1e-9
+    assert row["width"] >= 7 if row["accuracy"] < 1e-5 else 2 <= row["width"] <= 4, row
+    if row["what"] == "sum":
+        for key in ("limit_s", "roots_per_pair", "slots_per_pair"):
+            assert abs(row[key] / (r["rows"][i - 1][key] + r["rows"][i - 2][key]) - 1) < 1e-6, key
+END
+done
+run bench oat --case sradon --grid 12,10,8 --voxel 0.5 --transducers 5 --repeats 1 --device cpu
+out_has 'PLS-Int iteration'
+run bench oat --case gpair-512 --dry-run --device cpu
+[ "$(grep -c 'memory for' out)" = 2 ] || fail "a plan for each accuracy"
+expect 2 bench oat --case gpair
+expect 2 bench oat --case slice --accuracy 2 --device cpu
+err_has "accuracy is '2'"
 expect 3 bench oat --voxel 1 --device cpu
 err_has 'transducer'
 
