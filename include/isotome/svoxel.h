@@ -35,6 +35,10 @@ struct iso_svoxel {
 	                      together; 0: one */
 };
 
+/* Sets width, bins_per_wave and accuracy to the values of the operator: what was given, and what follows
+   from it. The accuracy is then the relative error to be expected. Returns the bins of a period of the lines. */
+int64_t iso_svoxel_settle(struct iso_svoxel *p);
+
 /* Lines 1 ... of the record padded to twice its length, up to fmax_mhz (0: 5) or half the sampling
    rate. Sets first_line, lines, df_mhz and offset_mhz. */
 ISO_CHECKED int iso_svoxel_lines(struct iso_svoxel *p, double fmax_mhz);

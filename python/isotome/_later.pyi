@@ -1421,7 +1421,9 @@ def svoxel(
     fmax_mhz: float | None = ...,
     sir: Literal["point", "rect", "near"] | None = ...,
     transform: Literal["nufft", "direct"] | None = ...,
+    accuracy: float | None = ...,
     width: int | None = ...,
+    bins_per_wave: int | None = ...,
     from_s: float | None = ...,
     to_s: float | None = ...,
     frames: _Text | None = ...,
@@ -1528,8 +1530,14 @@ def svoxel(
         integral over the aperture, 256 times the work)
     transform: 'nufft' or 'direct'; default nufft
         nufft (fast), or direct (term by term, the reference)
-    width: int; default 7, or 8 with 'sir' rect
-        width of nufft's kernel; one less saves a tenth of the work and costs a digit
+    accuracy: float; default 1e-3, in projections 1e-6
+        largest relative error of nufft's data against direct; it chooses 'width' and
+        'bins-per-wave'
+    width: int; default by 'accuracy'
+        taps of nufft's kernel; with 'sir' rect at least 4
+    bins_per_wave: int; default by 'accuracy'
+        bins of nufft's traces in the shortest wave; kernels of 5 to 8 taps have a power of two
+        of bins in all
 
     Times, in s since the start of the scan
     ---------------------------------------

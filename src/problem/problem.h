@@ -50,6 +50,7 @@ struct iso_problem {
 	struct model_found found;
 	bool like; /* parameters come from a record, which has the defaults too: those were not asked for */
 	bool force;
+	bool projects;      /* during project and backproject: what comes out may become a reference */
 	const char *accept; /* checks whose refusals become warnings, with commas between them; NULL: none */
 
 	struct opt params[MODEL_PARAMS], psf[2], more[2], fit[2];

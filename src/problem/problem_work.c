@@ -291,7 +291,7 @@ static int backward(struct apply *a, struct iso_array *x, const struct iso_array
 	return v->download(ctx, x->v, a->x, x->n * (int64_t)sizeof *x->v);
 }
 
-int problem_project(iso_problem *p, struct iso_array *y, const struct iso_array *x, const char *name)
+static int project(iso_problem *p, struct iso_array *y, const struct iso_array *x, const char *name)
 {
 	struct apply a = { .p = p };
 	struct iso_array made = { 0 }, image = *x;
@@ -314,6 +314,15 @@ done:
 	return give(y, &made, st);
 }
 
+int problem_project(iso_problem *p, struct iso_array *y, const struct iso_array *x, const char *name)
+{
+	p->projects = true;
+	int st = project(p, y, x, name);
+
+	p->projects = false;
+	return st;
+}
+
 int iso_problem_project(struct iso_array *y, iso_problem *p, const struct iso_array *x)
 {
 	if (!p || !y || !x || !x->v) return iso_fail_null(__func__);
@@ -325,8 +334,8 @@ int iso_problem_project(struct iso_array *y, iso_problem *p, const struct iso_ar
 	return st;
 }
 
-int problem_backproject(iso_problem *p, struct iso_array *x, const struct iso_array *y, const char *name,
-                        const char *out)
+static int backproject(iso_problem *p, struct iso_array *x, const struct iso_array *y, const char *name,
+                       const char *out)
 {
 	struct apply a = { .p = p };
 	struct iso_array made = { 0 };
@@ -345,6 +354,16 @@ int problem_backproject(iso_problem *p, struct iso_array *x, const struct iso_ar
 done:
 	apply_free(&a);
 	return give(x, &made, st);
+}
+
+int problem_backproject(iso_problem *p, struct iso_array *x, const struct iso_array *y, const char *name,
+                        const char *out)
+{
+	p->projects = true;
+	int st = backproject(p, x, y, name, out);
+
+	p->projects = false;
+	return st;
 }
 
 int iso_problem_backproject(struct iso_array *x, iso_problem *p, const struct iso_array *y)

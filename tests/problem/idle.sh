@@ -124,6 +124,11 @@ run simulate s.yaml nine-spheres -o y.npy
 svoxel=(svoxel --scanner s.yaml --data y.npy --grid '9,9,13' --voxel 3 --iterations 1)
 idle width "--transform direct has no kernel" "${svoxel[@]}" --fmax-mhz .1 --transform direct --width 6
 works width "${svoxel[@]}" --fmax-mhz .1 --width 6
+idle bins-per-wave "--transform direct has no kernel" "${svoxel[@]}" --fmax-mhz .1 --transform direct --bins-per-wave 6
+works bins-per-wave "${svoxel[@]}" --fmax-mhz .1 --bins-per-wave 6
+idle accuracy "--transform direct has no kernel" "${svoxel[@]}" --fmax-mhz .1 --transform direct --accuracy .01
+idle accuracy "--width and --bins-per-wave say the kernel" "${svoxel[@]}" --fmax-mhz .1 --width 2 --bins-per-wave 6 --accuracy .01
+works accuracy "${svoxel[@]}" --fmax-mhz .1 --accuracy .01
 works fmax-mhz "${svoxel[@]}" --fmax-mhz .1
 idle fmax-mhz "--lines says how many there are" "${svoxel[@]}" --fmax-mhz .1 --lines 4
 

@@ -214,6 +214,34 @@ err_has '--f0-mhz is 2: no line up to 1.5 MHz'
 expect 2 recon svoxel "${on_grid[@]}" --f0-mhz 9 --lines 100 --data traces.npy -o no.npy
 err_has 'end above 10 MHz, half the sampling rate'
 
+# ---- accuracy: 1e-3 for images, 1e-6 for projections, else as one asks; it chooses the kernel ----
+run recon svoxel "${on_grid[@]}" "${low[@]}" --data traces.npy --iterations 12 --accuracy 1e-6 -o fine.npy
+run recon svoxel "${on_grid[@]}" "${low[@]}" --data traces.npy --iterations 2 --bins-per-wave 8 -o eight.npy
+for e in 1e-1 1e-2 1e-3 1e-4; do
+	run project svoxel truth.npy "${on_grid[@]}" "${low[@]}" --accuracy $e -o near_$e.npy
+done
+run project svoxel truth.npy "${on_grid[@]}" "${low[@]}" --width 3 -o three.npy
+run project svoxel truth.npy "${on_grid[@]}" "${low[@]}" --width 2 --accuracy 1e-6 -o two.npy
+err_has '--accuracy is 1e-06: 2 taps and 32 bins a wave have an error of'
+expect 2 project svoxel truth.npy "${on_grid[@]}" "${low[@]}" --sir rect --width 3 -o no.npy
+err_has 'width is 3, rectangles need 4'
+check "accuracy" <<-'END'
+	from checks import *
+	y = np.load("spectra.npy").astype(float)
+	for e in "1e-1", "1e-2", "1e-3", "1e-4":
+	    off = np.linalg.norm(np.load(f"near_{e}.npy") - y) / np.linalg.norm(y)
+	    require(0 < off < 1.5 * float(e), f"accuracy {e}: off by {off}")
+	kernel = lambda name: record(name + ".npy.json")["kernel"]
+	require(kernel("spectra")["accuracy"] == 1e-6 and kernel("spectra")["width"] == 7, "projections")
+	require(kernel("sph")["accuracy"] == 1e-3 and kernel("sph")["width"] < 5, "images")
+	require(kernel("fine") == kernel("spectra"), "1e-6 by hand")
+	require(kernel("eight")["bins_per_wave"] == 8 and kernel("three")["width"] == 3, "given")
+	require(kernel("near_1e-2")["expected_error"] <= 1e-2, "expected")
+	require(kernel("sph")["bins"] >= 33 * kernel("sph")["bins_per_wave"], "bins")
+	a, b = np.load("sph.npy"), np.load("fine.npy")
+	require(0 < abs(a - b).max() < 1e-3 * abs(b).max(), f"images differ by {abs(a - b).max()}")
+END
+
 # ---- stop and go on ----
 stop=(recon svoxel "${on_grid[@]}" "${low[@]}" --data traces.npy --iterations 12)
 expect 143 "${stop[@]}" -o parts.npy --stop-after 1e-9

@@ -196,6 +196,18 @@ static void settle_kernel(struct iso_svoxel *q)
 	q->bins_per_wave = k.per_wave;
 }
 
+int64_t iso_svoxel_settle(struct iso_svoxel *p)
+{
+	struct iso_svoxel full;
+
+	if (!p || iso_sized_take(&full, "iso_svoxel", sizeof full, p)) return 0;
+	settle_kernel(&full);
+	p->accuracy = iso_svoxel_error(&full);
+	p->width = full.width;
+	p->bins_per_wave = full.bins_per_wave;
+	return iso_svoxel_bins(&full);
+}
+
 static int make_op(iso_op **op, iso_ctx *ctx, const struct iso_svoxel *q)
 {
 	struct iso_svoxel full;

@@ -129,6 +129,7 @@ struct svoxel_kernel {
 };
 
 struct svoxel_kernel iso_svoxel_kernel(const struct iso_svoxel *q);
+double iso_svoxel_error(const struct iso_svoxel *q); /* to be expected of it */
 
 /* The taps of a narrow kernel, and what its lines are multiplied by. */
 void iso_svoxel_narrow(struct svoxel *p, const struct iso_svoxel *q, double correct[]);

@@ -28,16 +28,17 @@ struct narrow {
 	double error;
 };
 
-/* Kernels from the cheapest to the dearest, by the time of a pair on CUDA. */
-static const struct choice {
-	int width;
-	int per_wave;
-} choices[] = { { 2, 5 },  { 2, 6 }, { 2, 8 }, { 2, 10 }, { 2, 12 }, { 3, 6 }, { 3, 8 },
-	        { 3, 10 }, { 4, 6 }, { 4, 8 }, { 4, 10 }, { 4, 12 }, { 4, 16 } };
+/* Kernels from the cheapest to the dearest, by the time of a pair on CUDA; behind them, what serves a width that is
+   given. */
+static const struct svoxel_kernel choices[] = {
+	{ 2, 5 },  { 2, 6 },  { 2, 8 },  { 2, 10 }, { 2, 12 }, { 3, 6 },  { 3, 8 },  { 3, 10 },
+	{ 4, 6 },  { 4, 8 },  { 4, 10 }, { 4, 12 }, { 4, 16 }, { 2, 16 }, { 2, 20 }, { 2, 24 },
+	{ 2, 32 }, { 3, 16 }, { 3, 20 }, { 3, 24 }, { 3, 32 }, { 4, 20 }, { 4, 24 }, { 4, 32 },
+};
 
 /* The same for rectangles. */
-static const struct choice rect_choices[] = { { 4, 5 },  { 4, 6 },  { 4, 8 },  { 4, 10 }, { 4, 12 },
-	                                      { 4, 16 }, { 4, 20 }, { 4, 24 }, { 4, 32 } };
+static const struct svoxel_kernel rect_choices[] = { { 4, 5 },  { 4, 6 },  { 4, 8 },  { 4, 10 }, { 4, 12 },
+	                                             { 4, 16 }, { 4, 20 }, { 4, 24 }, { 4, 32 } };
 
 #define N_OF(table) ((int)(sizeof(table) / sizeof *(table)))
 
@@ -310,8 +311,8 @@ struct svoxel_kernel iso_svoxel_kernel(const struct iso_svoxel *q)
 	if (width > 0 && given > 0) return (struct svoxel_kernel){ width, given };
 	struct svoxel_kernel k = { 0 };
 	bool rect = q->sir == ISO_SIR_RECT;
-	const struct choice *c = rect ? rect_choices : choices,
-			    *end = c + (rect ? N_OF(rect_choices) : N_OF(choices));
+	const struct svoxel_kernel *c = rect ? rect_choices : choices,
+				   *end = c + (rect ? N_OF(rect_choices) : N_OF(choices));
 
 	for (int before = 0; c < end; before = c++->width) {
 		if (width > 0 && c->width != width) continue;
@@ -321,6 +322,16 @@ struct svoxel_kernel iso_svoxel_kernel(const struct iso_svoxel *q)
 		if (error_of(q, k.width, k.per_wave) <= wanted) return k;
 	}
 	return width == 0 ? wide(q) : k;
+}
+
+/* Of kernels of 5 to 8 taps with four bins a wave, as measured in float; of rectangles, near their axes. */
+double iso_svoxel_error(const struct iso_svoxel *q)
+{
+	static const double point[] = { 1e-4, 1e-5, 1e-6, 1e-6 }, rect[] = { 3e-2, 1e-3, 2e-4, 3e-5 };
+	struct svoxel_kernel k = iso_svoxel_kernel(q);
+
+	if (k.width <= NARROW) return error_of(q, k.width, k.per_wave);
+	return (q->sir == ISO_SIR_RECT ? rect : point)[k.width - NARROW - 1];
 }
 
 void iso_svoxel_narrow(struct svoxel *p, const struct iso_svoxel *q, double correct[])

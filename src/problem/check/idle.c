@@ -152,6 +152,13 @@ static const char *no_nufft(const iso_problem *p)
 	return given_as(p, "transform", "direct") ? "'transform' direct has no kernel" : NULL;
 }
 
+static const char *no_choice(const iso_problem *p)
+{
+	bool given = problem_given(p, "width") && problem_given(p, "bins-per-wave");
+
+	return no_nufft(p) ? no_nufft(p) : given ? "'width' and 'bins-per-wave' say the kernel" : NULL;
+}
+
 static const char *counted(const iso_problem *p)
 {
 	return problem_given(p, "lines") ? "'lines' says how many there are" : NULL;
@@ -194,7 +201,9 @@ static const struct {
 	{ "sens-floor", "strip", raw },
 	{ "sens-floor", NULL, sens_of_ones },
 	{ "strategy", "strip", on_cpu },
+	{ "accuracy", "svoxel", no_choice },
 	{ "width", "svoxel", no_nufft },
+	{ "bins-per-wave", "svoxel", no_nufft },
 	{ "fmax-mhz", "svoxel", counted },
 };
 

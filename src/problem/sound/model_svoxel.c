@@ -7,14 +7,19 @@
 struct svoxel {
 	struct sound sound; /* first: what the optoacoustic models share */
 	const char *sir, *transform;
-	int64_t lines, width;
-	double fmax_mhz, f0_mhz, df_mhz;
+	int64_t lines, width, bins_per_wave;
+	double fmax_mhz, f0_mhz, df_mhz, accuracy;
 	struct iso_array shown; /* what backproject has: its sizes */
 	struct iso_svoxel model;
 };
 
 static const char *const sirs[] = { "point", "rect", "near", NULL }; /* as enum iso_sir */
 static const char *const transforms[] = { "nufft", "direct", NULL }; /* as the enum */
+
+/* Default accuracy: what is projected may become a reference that others compare with; an image is made of data that
+   noise, speed of sound and aperture leave wrong by far more. */
+#define OF_PROJECTIONS 1e-6
+#define OF_IMAGES 1e-3
 
 static void params(struct opt *table, void *self)
 {
@@ -40,9 +45,17 @@ static void params(struct opt *table, void *self)
 		          "integral over the aperture, 256 times the work)" },
 		{ 0, "transform", .text = &svoxel->transform, .words = transforms, .value = "NAME",
 		  .help = "nufft (fast), or direct (term by term, the reference)" },
-		{ 0, "width", .integer = &svoxel->width, .value = "W", .min = 4, .max = 8,
-		  .absent = "7, or 8 with 'sir' rect",
-		  .help = "width of nufft's kernel; one less saves a tenth of the work and costs a digit" },
+		{ 0, "accuracy", .real = &svoxel->accuracy, .value = "E", .min = 1e-9, .max = .5,
+		  .absent = "1e-3, in projections 1e-6",
+		  .help = "largest relative error of nufft's data against direct; it chooses 'width' and "
+		          "'bins-per-wave'" },
+		{ 0, "width", .integer = &svoxel->width, .value = "W", .min = 2, .max = 8,
+		  .absent = "by 'accuracy'", .help = "taps of nufft's kernel; with 'sir' rect at least 4" },
+		{ 0, "bins-per-wave", .integer = &svoxel->bins_per_wave, .value = "N", .min = 3, .max = 64,
+		  .absent = "by 'accuracy'",
+		  .help = "bins of nufft's traces in the shortest wave; kernels of 5 to 8 taps have a power "
+		          "of "
+		          "two of bins in all" },
 		{ 0 },
 	};
 
@@ -145,6 +158,7 @@ static int load(iso_problem *problem, int need, const struct iso_grid *image)
 		.t = svoxel->sound.t,
 		.grid = svoxel->sound.grid,
 		.width = (int)svoxel->width,
+		.bins_per_wave = (int)svoxel->bins_per_wave,
 		.sir = (enum iso_sir)opt_place(sirs, svoxel->sir),
 		.transform = (enum iso_svoxel_transform)opt_place(transforms, svoxel->transform),
 	};
@@ -167,17 +181,46 @@ static int load(iso_problem *problem, int need, const struct iso_grid *image)
 	                              iso_svoxel_line_mhz(p, 0)));
 }
 
+/* The model with the accuracy that suits what it is for. */
+static struct iso_svoxel model_for(iso_problem *problem)
+{
+	const struct svoxel *svoxel = problem->self;
+	struct iso_svoxel p = svoxel->model;
+
+	p.accuracy = problem_given(problem, "accuracy") ? svoxel->accuracy
+	             : problem->projects                ? OF_PROJECTIONS
+	                                                : OF_IMAGES;
+	return p;
+}
+
+/* What nufft does, into the record. */
+static int tell_kernel(iso_problem *problem, struct iso_svoxel p)
+{
+	double asked = p.accuracy;
+	int64_t bins = iso_svoxel_settle(&p);
+
+	if (p.transform != ISO_SVOXEL_NUFFT) return ISO_OK;
+	if (problem_given(problem, "accuracy") && p.accuracy > asked)
+		record_warn(problem->record,
+		            "'accuracy' is %g: %d taps and %d bins a wave have an error of %.1e", asked,
+		            p.width, p.bins_per_wave, p.accuracy);
+	return record_set(problem->record, "kernel",
+	                  record_pack("{s:f, s:f, s:i, s:i, s:I}", "accuracy", asked, "expected_error",
+	                              p.accuracy, "width", p.width, "bins_per_wave", p.bins_per_wave, "bins",
+	                              (json_int_t)bins));
+}
+
 static void plan(iso_problem *problem, struct iso_plan *lines, const struct model_subsets *s)
 {
-	struct svoxel *svoxel = problem->self;
+	struct iso_svoxel model = model_for(problem);
 
 	(void)s;
-	iso_svoxel_plan(lines, problem->ctx, &svoxel->model);
+	iso_svoxel_plan(lines, problem->ctx, &model);
 }
 
 static int sample(iso_problem *problem, iso_op **made, iso_ctx *alone, double *times)
 {
-	struct iso_svoxel some = ((struct svoxel *)problem->self)->model;
+	struct iso_svoxel some = model_for(problem);
 	struct iso_transducers t = sound_sample(some.t, alone, times);
 
 	some.t = &t;
@@ -186,10 +229,11 @@ static int sample(iso_problem *problem, iso_op **made, iso_ctx *alone, double *t
 
 static int op(iso_problem *problem, iso_op **made, const struct model_subsets *s)
 {
-	struct svoxel *svoxel = problem->self;
+	struct iso_svoxel model = model_for(problem);
+	int st = iso_svoxel_create(made, problem->ctx, &model);
 
 	(void)s; /* one subset */
-	return iso_svoxel_create(made, problem->ctx, &svoxel->model);
+	return st ? st : tell_kernel(problem, model);
 }
 
 static int data(iso_problem *problem, struct model_data *d)
