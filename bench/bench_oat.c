@@ -16,7 +16,7 @@ enum { RINGS = 128, VIEWS = 90, SAMPLES = 1022 };
 #define SET_BYTES (1 << 20) /* that the rates of memory are measured on */
 
 enum { EIR = 64 }; /* samples of the impulse response */
-enum { CASE_REPEATS = 7 };
+enum { CASE_REPEATS = 9, CASE_REPEATS_CPU = 3 };
 enum kind { K_UBP, K_SRADON, K_TRACES, K_SVOXEL };
 enum way { FORWARD, ADJOINT, BOTH, ITERATION };
 
@@ -425,7 +425,7 @@ static int measure(struct oat_rates *r, struct cmd *c)
 	                                 "additions_per_s", r->limits.add_8));
 }
 
-/* What was not given is the case's own, and more repeats of what is quicker. */
+/* What was not given is the case's own. */
 static int run_case(struct cmd *c)
 {
 	struct oat_settings s = set;
@@ -434,7 +434,7 @@ static int run_case(struct cmd *c)
 
 	for (int a = 0; a < 3 && !cmd_given(c, "grid"); a++) s.grid[a] = 0;
 	if (!cmd_given(c, "voxel")) s.voxel = 0;
-	if (!cmd_given(c, "repeats")) s.repeats = CASE_REPEATS;
+	if (!cmd_given(c, "repeats")) s.repeats = iso_ctx_is_cuda(c->ctx) ? CASE_REPEATS : CASE_REPEATS_CPU;
 	if ((st = oat_case(c, &s, NULL)) || (st = measure(&rates, c))) return st;
 	return oat_case(c, &s, &rates);
 }

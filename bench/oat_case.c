@@ -23,7 +23,7 @@ static const struct problem {
 	int64_t samples;
 	double mhz, first_us, speed, fmax_mhz;
 	enum iso_sir sir;
-	int batch; /* images that also go through together; 0: one at a time alone */
+	int batch; /* images that also go through together, and frames are timed; 0: one at a time alone */
 } problems[] = {
 	{ "gpair-256", { 256, 256, 128 }, .1, PLANAR, 4096, 40, 0, 1.5, 10, ISO_SIR_POINT, 0 },
 	{ "gpair-512", { 512, 512, 256 }, .1, PLANAR, 4096, 40, 0, 1.5, 10, ISO_SIR_POINT, 0 },
@@ -32,8 +32,6 @@ static const struct problem {
 	{ "slice", { 416, 416, 1 }, .1, ARC, 2030, 40, 12.5, 1.397, 5, ISO_SIR_POINT, 8 },
 };
 
-enum { N_PROBLEMS = sizeof problems / sizeof problems[0] };
-
 const char *const oat_cases[] = { "gpair-256", "gpair-512", "wang", "wang-rect", "slice", "sradon", NULL };
 
 enum { MOST_ACCURACIES = 8 };
@@ -41,14 +39,9 @@ enum way { FORWARD, ADJOINT, SUM, WAYS };
 
 static const char *const way_names[] = { "forward", "adjoint", "sum" };
 
+/* Vectors and times of the operators. */
 struct run {
-	struct cmd *c;
-	const struct oat_settings *s;
-	const struct oat_rates *rates;
-	const struct problem *of;
-	struct iso_transducers t;
-	int64_t all; /* transducers of the whole case */
-	struct iso_svoxel p;
+	struct oat_run of;
 	iso_op *op;
 	struct iso_room room;
 	iso_real *x, *y;
@@ -97,13 +90,14 @@ static int make_array(struct iso_transducers *t, enum array array)
 	return array == PLANAR ? make_planar(t) : iso_transducers_rings(t, &rings[array]);
 }
 
-static int begin_problem(struct run *r)
+static int begin_problem(struct oat_run *r, const struct problem *of)
 {
-	const struct problem *of = r->of;
 	struct iso_transducers *t = &r->t;
 	int64_t few = 2 * iso_ctx_threads(r->c->ctx);
 	int st;
 
+	r->name = of->name;
+	r->frames_of = of->batch;
 	*t = (struct iso_transducers){ .speed = of->speed,
 		                       .dt_us = 1 / of->mhz,
 		                       .first_us = of->first_us,
@@ -126,7 +120,7 @@ static int begin_problem(struct run *r)
 	return iso_svoxel_lines(&r->p, of->fmax_mhz);
 }
 
-static int plan(struct run *r)
+static int plan(const struct oat_run *r)
 {
 	bool cuda = iso_ctx_is_cuda(r->c->ctx);
 	struct iso_plan lines = { 0 };
@@ -138,39 +132,43 @@ static int plan(struct run *r)
 	return cmd_plan(r->c, &lines);
 }
 
-/* ---- the least that a pair of voxel and transducer takes ---- */
+/* ---- the least that a pair takes ---- */
 
-/* `roots`: reciprocal square roots; `bytes`: in and out of shared memory, of the first level on the CPU; `slots`:
-   instructions of a lane. */
-struct cost {
-	double roots, bytes, slots;
-};
-
-/* Narrow, forward: distance 5, its root, delay and place 5, amplitude and taps 3, and a tap's addition to a window, which
-   is read and written; back: the same less the weights, and taps that are read and added up. A rectangle has four corners, each
-   with a delay, a place and taps of its own, and 10 for its sides. Wide: of moments and pieces, as in bench_oat.c. */
-static struct cost cost_of(const struct run *r, int width, bool back)
+/* Narrow, forward: distance 5, its root, delay and place 5, amplitude and terms 3, and for a tap the addition to a
+   window, which is read and written; back: the same less the weights, and taps that are read and added up. A rectangle has
+   four corners, each with a place and taps of its own, and 10 for its sides. Wide: of moments and pieces, as in
+   bench_oat.c. */
+struct oat_cost oat_cost(const struct oat_run *r, bool back)
 {
-	const double taps = width * (double)r->p.batch, rect = r->p.sir == ISO_SIR_RECT;
+	static const struct oat_cost wide[2][2] = { { { 1, 56, 29 }, { 1, 28, 23 } },
+		                                    { { 1, 256, 102 }, { 1, 128, 76 } } };
+	const bool rect = r->p.sir == ISO_SIR_RECT;
+	struct iso_svoxel p = r->p;
 
-	if (width > SVOXEL_NARROW && rect > 0)
-		return back ? (struct cost){ 1, 128, 76 } : (struct cost){ 1, 256, 102 };
-	if (width > SVOXEL_NARROW) return back ? (struct cost){ 1, 28, 23 } : (struct cost){ 1, 56, 29 };
-	if (rect > 0) return (struct cost){ 1, 4 * (back ? 4 : 8) * taps, 16 + 4 * ((back ? 5 : 6) + taps) };
-	return (struct cost){ 1, (back ? 4 : 8) * taps, (back ? 12 : 14) + taps };
+	iso_svoxel_settle(&p);
+	const double taps = p.width, bytes = (back ? 4 : 8) * taps;
+
+	if (p.width > SVOXEL_NARROW) return wide[rect][back];
+	if (rect) return (struct oat_cost){ 1, 4 * bytes, 16 + 4 * ((back ? 5 : 6) + taps) };
+	return (struct oat_cost){ 1, bytes, (back ? 12 : 14) + taps };
 }
 
 enum {
 	ROOT_SLOTS = 8
 }; /* CUDA: 16 lanes make roots where 128 compute; about so many of a CPU's vectors, too */
 
-static double least_s(const struct run *r, const struct cost *c, const char **limit)
+double oat_pairs(const struct oat_run *r)
+{
+	return (double)iso_grid_voxels(&r->p.grid) * (double)r->t.n * r->p.batch;
+}
+
+double oat_least_s(const struct oat_run *r, bool back, const char **limit)
 {
 	static const char *const names[] = { "roots", "shared memory", "issue slots" };
-	const double pairs = (double)iso_grid_voxels(&r->p.grid) * (double)r->t.n;
-	const double seconds[] = { pairs * c->roots * ROOT_SLOTS / r->rates->operations,
-		                   pairs * c->bytes / r->rates->cache,
-		                   pairs * c->slots / r->rates->operations };
+	const struct oat_cost c = oat_cost(r, back);
+	const double pairs = oat_pairs(r), seconds[] = { pairs * c.roots * ROOT_SLOTS / r->rates->operations,
+		                                         pairs * c.bytes / r->rates->cache,
+		                                         pairs * c.slots / r->rates->operations };
 	int most = 0;
 
 	for (int i = 1; i < 3; i++) most = seconds[i] > seconds[most] ? i : most;
@@ -180,39 +178,41 @@ static double least_s(const struct run *r, const struct cost *c, const char **li
 
 /* ---- rows ---- */
 
-static int add_row(struct run *r, enum way way)
+static int add_row(const struct run *run, enum way way)
 {
-	const struct svoxel_kernel kernel = iso_svoxel_kernel(&r->p);
-	const int repeats = (int)r->s->repeats, batch = r->p.batch;
-	const double pairs = (double)iso_grid_voxels(&r->p.grid) * (double)r->t.n;
-	struct bench_row row = { .bench = "oat", .time = bench_time(repeats, r->seconds[way] + 1) };
+	const struct oat_run *r = &run->of;
+	struct iso_svoxel kernel = r->p;
+	double seconds[BENCH_MOST_REPEATS], pairs = oat_pairs(r) * (way == SUM ? 2 : 1);
+	struct bench_row row = { .bench = "oat", .visits = pairs };
+	struct oat_cost cost = { 0 };
+
+	iso_svoxel_settle(&kernel);
+	memcpy(seconds, run->seconds[way] + 1, (size_t)r->s->repeats * sizeof *seconds);
+	row.time = bench_time((int)r->s->repeats, seconds);
 	const double s = row.time.median, full_s = s * (double)r->all / (double)r->t.n;
-	struct cost cost = { 0 };
 
 	for (int back = 0; back < 2; back++) {
 		if (way != SUM && back != (way == ADJOINT)) continue;
-		struct cost one = cost_of(r, kernel.width, back);
+		struct oat_cost one = oat_cost(r, back);
 
-		row.limit_s += least_s(r, &one, &row.limit);
-		cost = (struct cost){ cost.roots + one.roots, cost.bytes + one.bytes,
-			              cost.slots + one.slots };
+		row.limit_s += oat_least_s(r, back, &row.limit);
+		cost = (struct oat_cost){ cost.roots + one.roots, cost.bytes + one.bytes,
+			                  cost.slots + one.slots };
 	}
-	row.visits = (way == SUM ? 2 : 1) * pairs * batch;
 	row.more = record_pack(
-		"{s:s, s:s, s:f, s:i, s:i, s:i, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:s, s:f, s:f, s:f}",
-		"case", r->of->name, "what", way_names[way], "accuracy", r->p.accuracy, "width", kernel.width,
-		"bins_per_wave", kernel.per_wave, "batch", batch, "voxels",
-		(json_int_t)iso_grid_voxels(&r->p.grid), "transducers", (json_int_t)r->t.n, "pairs", pairs,
-		"pairs_per_s", row.visits / s, "roots_per_pair", cost.roots, "shared_bytes_per_pair",
-		cost.bytes, "slots_per_pair", cost.slots, "limited_by", row.limit, "full_size_s", full_s,
-		"setup_s", r->setup_s, "first_s", r->seconds[way][0]);
-	iso_snprintf(row.problem, sizeof row.problem, "%s %g %s", r->of->name, r->p.accuracy, way_names[way]);
-	iso_snprintf(
-		row.note, sizeof row.note,
-		"width %d, %d bins a wave, batch %d: %.3g pairs/s; a pair: %g roots, %g bytes, %g slots; "
-		"set-up %.3g s; all %" PRId64 " transducers %.3g s",
-		kernel.width, kernel.per_wave, batch, row.visits / s, cost.roots, cost.bytes, cost.slots,
-		r->setup_s, r->all, full_s);
+		"{s:s, s:s, s:f, s:f, s:i, s:i, s:i, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:s, s:f, s:f, s:f}",
+		"case", r->name, "what", way_names[way], "accuracy", r->p.accuracy, "expected_error",
+		kernel.accuracy, "width", kernel.width, "bins_per_wave", kernel.bins_per_wave, "batch",
+		r->p.batch, "voxels", (json_int_t)iso_grid_voxels(&r->p.grid), "transducers",
+		(json_int_t)r->t.n, "pairs", pairs, "pairs_per_s", pairs / s, "roots_per_pair", cost.roots,
+		"shared_bytes_per_pair", cost.bytes, "slots_per_pair", cost.slots, "limited_by", row.limit,
+		"full_size_s", full_s, "setup_s", run->setup_s, "first_s", run->seconds[way][0]);
+	iso_snprintf(row.problem, sizeof row.problem, "%s %g %s", r->name, r->p.accuracy, way_names[way]);
+	iso_snprintf(row.note, sizeof row.note,
+	             "%d taps, %d bins a wave, batch %d: %.3g pairs/s; a pair: %g roots, %g bytes, %g slots; "
+	             "set-up %.3g s; all %" PRId64 " transducers %.3g s",
+	             kernel.width, kernel.bins_per_wave, r->p.batch, pairs / s, cost.roots, cost.bytes,
+	             cost.slots, run->setup_s, r->all, full_s);
 	return bench_add(r->c, &row);
 }
 
@@ -227,7 +227,7 @@ static int do_once(void *arg)
 /* An image of noise and its data. */
 static int begin_vectors(struct run *r)
 {
-	iso_ctx *ctx = r->c->ctx;
+	iso_ctx *ctx = r->of.c->ctx;
 
 	r->room = iso_room_of(ctx, "bench");
 	ISO_DEVICE(&r->room, r->x, iso_op_n_in(r->op));
@@ -238,11 +238,11 @@ static int begin_vectors(struct run *r)
 /* Forward and adjoint in turn would change the image: the one, then the other. */
 static int time_ways(struct run *r)
 {
-	const int n = 1 + (int)r->s->repeats;
+	const int n = 1 + (int)r->of.s->repeats;
 	int st = ISO_OK;
 
 	for (r->way = FORWARD; r->way < SUM && !st; r->way++) {
-		struct bench_work work = { r->c->ctx, r->way == FORWARD ? r->y : r->x, do_once, r, NULL };
+		struct bench_work work = { r->of.c->ctx, r->way == FORWARD ? r->y : r->x, do_once, r, NULL };
 
 		st = bench_repeat(n, r->seconds[r->way], &work);
 	}
@@ -254,14 +254,14 @@ static int time_ways(struct run *r)
 static int work(struct run *r)
 {
 	double start_s = iso_now_s();
-	int st = iso_svoxel_create(&r->op, r->c->ctx, &r->p);
+	int st = iso_svoxel_create(&r->op, r->of.c->ctx, &r->of.p);
 
 	r->setup_s = iso_now_s() - start_s;
 	if (!st && !(st = begin_vectors(r))) st = time_ways(r);
 	iso_room_free(&r->room);
 	iso_op_free(r->op);
 	r->op = NULL;
-	return st;
+	return !st && r->of.frames_of ? oat_frames(&r->of) : st;
 }
 
 /* ---- accuracies and batches ---- */
@@ -271,10 +271,10 @@ static int each_accuracy(struct run *r, int n, const double *accuracy)
 	int st = ISO_OK, all = ISO_OK;
 
 	for (int i = 0; i < n; i++)
-		for (int many = 0; many < (r->of->batch ? 2 : 1); many++) {
-			r->p.accuracy = accuracy[i];
-			r->p.batch = many ? r->of->batch : 1;
-			st = r->rates ? work(r) : plan(r);
+		for (int many = 0; many < (r->of.frames_of ? 2 : 1); many++) {
+			r->of.p.accuracy = accuracy[i];
+			r->of.p.batch = many ? r->of.frames_of : 1;
+			st = r->of.rates ? work(r) : plan(&r->of);
 			if (st && st != CMD_DONE) return st;
 			all = st ? st : all;
 		}
@@ -283,18 +283,17 @@ static int each_accuracy(struct run *r, int n, const double *accuracy)
 
 int oat_case(struct cmd *c, const struct oat_settings *s, const struct oat_rates *rates)
 {
-	struct run r = { .c = c, .s = s, .rates = rates };
+	struct run r = { .of = { .c = c, .s = s, .rates = rates } };
 	double accuracy[MOST_ACCURACIES];
-	int n = iso_numbers(accuracy, MOST_ACCURACIES, s->accuracies), st = ISO_OK;
+	int n = iso_numbers(accuracy, MOST_ACCURACIES, s->accuracies), st = ISO_OK, k = 0;
 
 	for (int i = 0; i < n; i++)
 		if (!(accuracy[i] > 0 && accuracy[i] < 1)) n = 0;
 	if (n == 0)
 		return iso_fail(ISO_EARG, "--accuracy is '%s', must be up to %d numbers above 0 and below 1",
 		                s->accuracies, MOST_ACCURACIES);
-	for (int i = 0; i < N_PROBLEMS; i++)
-		if (strcmp(problems[i].name, s->which) == 0) r.of = &problems[i];
-	if (!(st = begin_problem(&r))) st = each_accuracy(&r, n, accuracy);
-	iso_transducers_free(&r.t);
+	while (strcmp(problems[k].name, s->which) != 0) k++; /* the words of the option are these */
+	if (!(st = begin_problem(&r.of, &problems[k]))) st = each_accuracy(&r, n, accuracy);
+	iso_transducers_free(&r.of.t);
 	return st;
 }
