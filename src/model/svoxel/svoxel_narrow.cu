@@ -8,7 +8,10 @@
 
 #include <limits.h>
 
-enum { MOST_SHARED = 96 << 10, BACK_SHARED = 24 << 10, FLAT_ROWS = 32 };
+enum { MOST_SHARED = 64000 }; /* of any card since 2018: a block's */
+
+/* So that an H200 has four blocks at a time on a processor forward, and five or more back. */
+enum { SHARED = 57300, SHARED_BACK = 24 << 10 };
 
 struct narrow_work {
 	unsigned long long *traces; /* batch x own transducers x span: whole numbers */
@@ -137,7 +140,7 @@ static int64_t shared_of(const struct svoxel_narrow *m)
 {
 	int64_t w = m->p.taps.width;
 
-	return (HEARERS * ISO_WARP * w * (m->window.rows + w - 1) + ROW_X * m->brick[1] * m->brick[2]) *
+	return (HEARERS * ISO_WARP * w * (m->window.rows + w - 1) + m->brick[0] * m->brick[1] * m->brick[2]) *
 	       (int64_t)sizeof(float);
 }
 
@@ -354,28 +357,27 @@ static struct narrow_taps taps_of(const struct svoxel_taps *t)
 	return to;
 }
 
-/* The largest of these bricks whose windows fit into shared memory. */
+/* The largest of these bricks whose windows fit: few bins a voxel go to the traces. Their shape does not depend on the
+   device, so that all give the same bits. */
 static bool shape_forward(struct svoxel_narrow *m)
 {
-	static const int deep[][2] = { { 12, 12 }, { 10, 10 }, { 8, 8 }, { 6, 6 },
-		                       { 4, 4 },   { 2, 2 },   { 1, 1 } };
-	static const int flat[] = { FLAT_ROWS, 24, 16, 8, 4, 2, 1 };
+	static const int deep[][3] = { { ROW_X, 12, 12 }, { ROW_X, 10, 10 }, { ROW_X, 8, 8 }, { ROW_X, 6, 6 },
+		                       { ROW_X, 4, 4 },   { ROW_X, 2, 2 },   { ROW_X, 1, 1 } };
+	static const int flat[][3] = { { 24, 24, 1 }, { 16, 16, 1 }, { ROW_X, 8, 1 }, { ROW_X, 4, 1 },
+		                       { ROW_X, 2, 1 }, { ROW_X, 1, 1 }, { ROW_X, 1, 1 } };
 	const struct svoxel *p = m->host;
-	const char *tune = getenv("ISO_TUNE");
-	int from = tune ? atoi(tune) : 1;
+	double all = (double)(m->own.n / (HEARERS * ISO_WARP) + 1);
 
-	for (int i = from; i < 7; i++) {
-		m->brick[0] = ROW_X;
-		m->brick[1] = is_flat(p) ? flat[i] : deep[i][0];
-		m->brick[2] = is_flat(p) ? 1 : deep[i][1];
+	for (int i = 0; i < 7; i++) {
+		memcpy(m->brick, is_flat(p) ? flat[i] : deep[i], sizeof m->brick);
 		m->window = iso_svoxel_window(p, m->brick[0], m->brick[1], m->brick[2]);
-		if (shared_of(m) <= MOST_SHARED) break;
+		if (shared_of(m) <= SHARED) break;
 	}
-	for (int a = 0; a < 3; a++) m->bricks[a] = (p->n[a] + m->brick[a] - 1) / m->brick[a];
-	double all = (double)m->bricks[0] * (double)m->bricks[1] * (double)m->bricks[2] *
-	             (double)(m->own.n / 128 + 1);
-
-	return shared_of(m) <= MOST_SHARED && all < INT_MAX;
+	for (int a = 0; a < 3; a++) {
+		m->bricks[a] = (p->n[a] + m->brick[a] - 1) / m->brick[a];
+		all *= (double)m->bricks[a];
+	}
+	return shared_of(m) <= SHARED && all < INT_MAX;
 }
 
 static bool shape_adjoint(struct svoxel_narrow *m, const iso_ctx *ctx)
@@ -386,8 +388,8 @@ static bool shape_adjoint(struct svoxel_narrow *m, const iso_ctx *ctx)
 
 	m->window_back = iso_svoxel_window(p, b.edge[0], b.edge[1], b.edge[2]);
 	each = (int64_t)m->window_back.rows * p->taps.width * (int64_t)sizeof(float);
-	m->at_a_time = (int)(BACK_SHARED / each < 1 ? 1 : BACK_SHARED / each > 16 ? 16 : BACK_SHARED / each);
-	return shared_back(m) <= MOST_SHARED && b.all <= INT_MAX && p->span < INT_MAX - m->window_back.rows;
+	m->at_a_time = (int)(SHARED_BACK / each < 1 ? 1 : SHARED_BACK / each > 16 ? 16 : SHARED_BACK / each);
+	return shared_back(m) <= MOST_SHARED - (int64_t)(SEEN * sizeof(struct seen)) && b.all <= INT_MAX && p->span < INT_MAX - m->window_back.rows;
 }
 
 /* The most that a bin can get, over the loudest voxel: all voxels at the least distance, with taps of up to 2. */

@@ -125,6 +125,62 @@ static __device__ __forceinline__ float value_at(const struct terms<W> &m, float
 	return fmaf(v, t, W == 2 ? fmaf(m.v[0] * t, fmaf(bend, t, -bend), m.v[0]) : m.v[0]);
 }
 
+/* A point of a transducer as seen from the middle of a brick, R from the first to the second, with all lengths in bins.
+   Made in double, as struct svoxel_view. */
+struct narrow_view {
+	float r2[3];                              /* 2 R */
+	float d, dd, fraction;                    /* D = |R|, D^2; what the bin of D leaves */
+	int bin;                                  /* of the trace: D less half the kernel, rounded down */
+	float x, y, side_x, side_y, ex[3], ey[3]; /* R along the axes of a rectangle, its sides, the axes */
+};
+
+static __device__ struct narrow_view narrow_view(const struct svoxel &p, int64_t q, const double at[3],
+                                                 const double from[3])
+{
+	const struct svoxel_view s = svoxel_view(&p, q, at, from);
+	const double r[3] = { from[0] - at[0], from[1] - at[1], from[2] - at[2] }, per = p.bins_per_mm;
+	const double dd = (r[0] * r[0] + r[1] * r[1] + r[2] * r[2]) * per * per;
+	struct narrow_view v = {};
+
+	v.d = (float)sqrt(dd);
+	v.dd = (float)dd;
+	v.fraction = s.fraction;
+	v.bin = (int)(s.bin - p.low);
+	v.x = (float)(s.x * per);
+	v.y = (float)(s.y * per);
+	v.side_x = s.side_x;
+	v.side_y = s.side_y;
+	for (int a = 0; a < 3; a++) {
+		v.r2[a] = (float)(2 * r[a] * per);
+		v.ex[a] = s.ex[a];
+		v.ey[a] = s.ey[a];
+	}
+	return v;
+}
+
+/* Delay in bins from v.bin, and one over the distance in bins, for a voxel whose square of the distance is D^2 and
+   `excess`: d - D = excess / (d + D) has no cancellation. */
+static __device__ __forceinline__ float bins_to(const struct narrow_view &v, float excess, float *over_d)
+{
+	float square = v.dd + excess;
+
+	*over_d = iso_over_root(square);
+	return fmaf(excess, iso_over(fmaf(square, *over_d, v.d)), v.fraction);
+}
+
+/* Half the delays across a rectangle for a voxel at (x, y) along its sides; the amplitude goes over their product. */
+static __device__ __forceinline__ void halves(float *hx, float *hy, float *amplitude,
+                                              const struct narrow_view &v, float least, float x, float y,
+                                              float over_d)
+{
+	float tx = fmaxf(fabsf(x) * v.side_x * over_d, least),
+	      ty = fmaxf(fabsf(y) * v.side_y * over_d, least);
+
+	*hx = tx / 2;
+	*hy = ty / 2;
+	*amplitude *= iso_over(tx * ty);
+}
+
 /* The first bin that a delay u touches, plus NARROW_ZERO, and how far before it the delay lies. Rounding up at 2^23 is
    quicker than a conversion, and whoever counts bins from NARROW_ZERO saves a subtraction. */
 #define NARROW_ZERO 0x4b400000u

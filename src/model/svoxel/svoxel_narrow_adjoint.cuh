@@ -50,10 +50,9 @@ static __global__ void to_terms(struct svoxel_narrow m, float *to, const R *z, c
 }
 
 struct seen {
-	struct svoxel_view v;
+	struct narrow_view v;
 	float weight;
-	int start; /* bin of the trace that the window begins with */
-	int64_t trace;
+	int trace; /* whose it is */
 };
 
 /* Views of the next transducers. */
@@ -64,16 +63,16 @@ static __device__ void look(struct seen *s, const struct svoxel_narrow &m, int64
 
 	for (int k = threadIdx.x; k < n; k += GATHERERS) {
 		int64_t i = first + k, q = i / p.points;
-		double at[3];
+		double at[3], weight = svoxel_point(at, &p, q, (int)(i % p.points));
 
-		s[k].weight = (float)SVOXEL_OVER_2_PI * (float)svoxel_point(at, &p, q, (int)(i % p.points));
-		s[k].v = svoxel_view(&p, q, at, from);
-		s[k].start = (int)(s[k].v.bin - p.low) - m.window_back.before;
-		s[k].trace = q * p.span;
+		s[k].weight = (float)(SVOXEL_OVER_2_PI * p.bins_per_mm * weight);
+		s[k].v = narrow_view(p, q, at, from);
+		s[k].trace = (int)q;
 	}
 }
 
-/* Their windows to shared memory, one behind the other; 0 where a trace has no bin, which nothing reads. */
+/* Their windows, times the weights, to shared memory, one behind the other; 0 where a trace has no bin, which nothing
+   reads. */
 template <int W>
 static __device__ void take_windows(const struct bank<W> &to, const struct svoxel_narrow &m,
                                     const struct seen *s, int n, const struct bank<W> &from, int64_t image)
@@ -81,11 +80,13 @@ static __device__ void take_windows(const struct bank<W> &to, const struct svoxe
 	const int rows = m.window_back.rows;
 
 	for (int i = threadIdx.x; i < n * rows; i += GATHERERS) {
-		int k = i / rows, bin = s[k].start + i % rows;
+		int k = i / rows, bin = s[k].v.bin - m.window_back.before + i % rows;
 		struct terms<W> t = {
 		};
 
-		if (bin >= 0 && bin < m.p.span) t = get(from, image + s[k].trace + bin);
+		if (bin >= 0 && bin < m.p.span) t = get(from, (image + s[k].trace) * m.p.span + bin);
+#pragma unroll
+		for (int j = 0; j < W; j++) t.v[j] *= s[k].weight;
 		put(to, i, t);
 	}
 }
@@ -99,16 +100,14 @@ static __device__ __forceinline__ void add_column(float (&sum)[gather_shape<FLAT
                                                   const float (&along)[gather_shape<FLAT>::EACH])
 {
 	enum { A = FLAT ? 1 : 2, B = FLAT ? 2 : 1 }; /* the column's axis, and the other but x */
-	const struct svoxel_view &v = s.v;
+	const struct narrow_view &v = s.v;
 	const float beside = at[0] * (at[0] + v.r2[0]) + at[B] * (at[B] + v.r2[B]);
 	const float x = v.x + at[0] * v.ex[0] + at[B] * v.ex[B], y = v.y + at[0] * v.ey[0] + at[B] * v.ey[B];
 
 #pragma unroll
 	for (int i = 0; i < gather_shape<FLAT>::EACH; i++) {
-		float over_d, t,
-			u = delay(v, (float)m.p.bins_per_mm, fmaf(along[i], along[i] + v.r2[A], beside),
-		                  &over_d);
-		float a = s.weight * over_d;
+		float over_d, t, u = bins_to(v, fmaf(along[i], along[i] + v.r2[A], beside), &over_d);
+		float a = over_d;
 
 		if (!RECT) {
 			struct terms<W> c = get(w, bin_after(u, &t) + zero);
@@ -118,7 +117,7 @@ static __device__ __forceinline__ void add_column(float (&sum)[gather_shape<FLAT
 		}
 		float hx, hy, four = 0;
 
-		across(&hx, &hy, &a, v, (float)m.p.least, fmaf(along[i], v.ex[A], x),
+		halves(&hx, &hy, &a, v, (float)m.p.least, fmaf(along[i], v.ex[A], x),
 		       fmaf(along[i], v.ey[A], y), over_d);
 #pragma unroll
 		for (int k = 0; k < 4; k++) {
@@ -144,7 +143,7 @@ static __global__ void __launch_bounds__(GATHERERS)
 	const struct svoxel &p = m.p;
 	const int64_t all = p.n_trans * p.points;
 	const int rows = m.window_back.rows, tx = threadIdx.x % shape::X, ty = threadIdx.x / shape::X;
-	const float ds = (float)p.ds;
+	const float ds = (float)(p.ds * p.bins_per_mm); /* bins */
 	struct bank<W> w, from;
 
 	image += blockIdx.y;
@@ -170,7 +169,7 @@ static __global__ void __launch_bounds__(GATHERERS)
 			int some = min(n - k, m.at_a_time);
 
 			__syncthreads(); /* the windows before are done with */
-			take_windows<W>(w, m, seen + k, some, from, image * p.n_trans * p.span);
+			take_windows<W>(w, m, seen + k, some, from, image * p.n_trans);
 			__syncthreads();
 			for (int j = 0; j < some; j++)
 				add_column<W, RECT, FLAT>(sum, m, seen[k + j], w,

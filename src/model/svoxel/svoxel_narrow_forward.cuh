@@ -8,7 +8,7 @@
 
 #include "svoxel_narrow.cuh"
 
-enum { HEARERS = 4, ROW_X = 8 }; /* warps of a block; voxels of a brick along x */
+enum { HEARERS = 2, ROW_X = 8 }; /* warps of a block; voxels along x that a thread takes together */
 
 /* ---- whole numbers ---- */
 
@@ -33,22 +33,21 @@ static __device__ __forceinline__ int whole_bits(const struct svoxel_narrow &m, 
 /* ---- a brick ---- */
 
 struct hearing {
-	struct svoxel_view v;
-	float weight;
+	struct narrow_view v;
 	/* a corner of a rectangle: its signs, and the whole bins by which its delay at the brick's middle differs from
 	   that of the rectangle's own */
 	float x, y, bins;
 };
 
-/* The brick's values into shared memory, ROW_X a row, 0 where it has fewer; false in all threads if every one is 0. */
+/* The brick's values into shared memory, 0 where it has fewer; false in all threads if every one is 0. */
 static __device__ bool fetch(float *voxel, const struct svoxel_narrow &m, const int64_t at[3], const int n[3],
                              const float *x)
 {
-	int all = ROW_X * m.brick[1] * m.brick[2];
+	const int nx = m.brick[0], ny = m.brick[1], all = nx * ny * m.brick[2];
 	bool any = false;
 
 	for (int i = threadIdx.x; i < all; i += blockDim.x) {
-		int ix = i % ROW_X, iy = i / ROW_X % m.brick[1], iz = i / ROW_X / m.brick[1];
+		int ix = i % nx, iy = i / nx % ny, iz = i / nx / ny;
 		bool inside = ix < n[0] && iy < n[1] && iz < n[2];
 		float v = inside ? x[((at[2] + iz) * m.p.n[1] + at[1] + iy) * m.p.n[0] + at[0] + ix] : 0;
 
@@ -64,7 +63,7 @@ static __device__ void corner_of(struct hearing *h, float least, int k)
 
 	h->x = k & 1 ? 1.f : -1.f;
 	h->y = k & 2 ? 1.f : -1.f;
-	across(&hx, &hy, &unused, h->v, least, h->v.x, h->v.y, iso_over(h->v.d));
+	halves(&hx, &hy, &unused, h->v, least, h->v.x, h->v.y, iso_over(h->v.d));
 	h->bins = floorf(h->x * hx + h->y * hy);
 }
 
@@ -73,11 +72,11 @@ template <bool RECT>
 static __device__ __forceinline__ float impulse(float *a, const struct svoxel &p, const struct hearing &h,
                                                 float excess, float x, float y)
 {
-	float over_d, hx, hy, u = delay(h.v, (float)p.bins_per_mm, excess, &over_d);
+	float over_d, hx, hy, u = bins_to(h.v, excess, &over_d);
 
 	*a *= over_d;
 	if (!RECT) return u;
-	across(&hx, &hy, a, h.v, (float)p.least, x, y, over_d);
+	halves(&hx, &hy, a, h.v, (float)p.least, x, y, over_d);
 	return fmaf(h.x, hx, fmaf(h.y, hy, u - h.bins));
 }
 
@@ -100,54 +99,62 @@ static __device__ __forceinline__ void spread(const struct bank<W> &w, unsigned 
 	put(w, row[1], n);
 }
 
-/* A brick of n voxels as one point of a transducer, or a corner, hears it. */
+/* Four voxels of a row, from number i on. */
 template <int W, bool RECT>
-static __device__ __forceinline__ void hear(const struct bank<W> &w, unsigned zero,
-                                            const struct svoxel_narrow &m, const struct hearing &h,
-                                            const int n[3], const float *voxel)
+static __device__ __forceinline__ void hear_four(const struct bank<W> &w, unsigned zero, const struct svoxel_narrow &m,
+                                                 const struct hearing &h, float4 f, const float *excess,
+                                                 const float *x, const float *y)
 {
-	const float ds = (float)m.p.ds;
-	const struct svoxel_view &v = h.v;
-	/* the voxels of a row: the excess that x alone makes, and the way along the sides of a rectangle. Beyond the
-	   brick they stand at its last; nothing is there */
-	float excess_x[ROW_X], way_x[ROW_X], way_y[ROW_X];
+	const float value[4] = { f.x, f.y, f.z, f.w };
+
+#pragma unroll
+	for (int j = 0; j < 4; j += 2) {
+		float a[2] = { value[j], value[j + 1] }, u[2];
+
+#pragma unroll
+		for (int k = 0; k < 2; k++) u[k] = impulse<RECT>(&a[k], m.p, h, excess[j + k], x[j + k], y[j + k]);
+		spread<W>(w, zero, u, a, m.taps.bend);
+	}
+}
+
+/* ROW_X columns of a brick of n voxels, from column `first` on, as one point of a transducer, or a corner, hears them.
+   Beyond the brick they stand at its last column; nothing is there. */
+template <int W, bool RECT>
+static __device__ __forceinline__ void hear(const struct bank<W> &w, unsigned zero, const struct svoxel_narrow &m,
+                                            const struct hearing &h, const int n[3], int first, const float *voxel)
+{
+	const float ds = (float)(m.p.ds * m.p.bins_per_mm);
+	const struct narrow_view &v = h.v;
+	float excess_x[ROW_X], way_x[ROW_X], way_y[ROW_X]; /* what x alone makes */
 
 #pragma unroll
 	for (int i = 0; i < ROW_X; i++) {
-		float ox = ds * (min(i, n[0] - 1) - .5f * (n[0] - 1));
+		float ox = ds * (min(first + i, n[0] - 1) - .5f * (n[0] - 1));
 
 		excess_x[i] = ox * (ox + v.r2[0]);
 		way_x[i] = ox * v.ex[0];
 		way_y[i] = ox * v.ey[0];
 	}
-	for (int z = 0; z < n[2]; z++) {
-		float oz = ds * (z - .5f * (n[2] - 1));
-		const float4 *row = (const float4 *)(voxel + z * m.brick[1] * ROW_X);
-
-		for (int y = 0; y < n[1]; y++, row += ROW_X / 4) {
-			float oy = ds * (y - .5f * (n[1] - 1));
-			float excess = oy * (oy + v.r2[1]) + oz * (oz + v.r2[2]);
+	for (int z = 0; z < n[2]; z++)
+		for (int y = 0; y < n[1]; y++) {
+			float oy = ds * (y - .5f * (n[1] - 1)), oz = ds * (z - .5f * (n[2] - 1));
+			float beside = oy * (oy + v.r2[1]) + oz * (oz + v.r2[2]);
 			float wx = v.x + oy * v.ex[1] + oz * v.ex[2], wy = v.y + oy * v.ey[1] + oz * v.ey[2];
+			const float4 *row = (const float4 *)(voxel + (z * m.brick[1] + y) * m.brick[0] + first);
 
 #pragma unroll
 			for (int i = 0; i < ROW_X; i += 4) {
-				float4 f = row[i / 4];
-				float value[4] = { f.x, f.y, f.z, f.w };
+				float excess[4], x[4], across_y[4];
 
 #pragma unroll
-				for (int j = 0; j < 4; j += 2) {
-					float a[2] = { h.weight * value[j], h.weight * value[j + 1] }, u[2];
-
-#pragma unroll
-					for (int k = 0; k < 2; k++)
-						u[k] = impulse<RECT>(
-							&a[k], m.p, h, excess + excess_x[i + j + k],
-							wx + way_x[i + j + k], wy + way_y[i + j + k]);
-					spread<W>(w, zero, u, a, m.taps.bend);
+				for (int j = 0; j < 4; j++) {
+					excess[j] = beside + excess_x[i + j];
+					x[j] = wx + way_x[i + j];
+					across_y[j] = wy + way_y[i + j];
 				}
+				hear_four<W, RECT>(w, zero, m, h, row[i / 4], excess, x, across_y);
 			}
 		}
-	}
 }
 
 /* ---- from windows to traces ---- */
@@ -159,11 +166,11 @@ template <int W> static __device__ __forceinline__ int turned(int row, int threa
 	return row * ISO_WARP * (W == 3 ? 2 : W) + (thread + row) % ISO_WARP;
 }
 
-/* The bins of a thread's window take the place of its terms; the window is empty else. It has W - 1 rows more than
+/* The bins of a thread's window, times a weight, take the place of its terms; the window is empty else. It has W - 1 rows more than
    delays begin in. */
 template <int W>
 static __device__ void to_bins(float *stage, const struct bank<W> &w, const struct narrow_taps &taps,
-                               int rows)
+                               int rows, float weight)
 {
 	const int lane = threadIdx.x % ISO_WARP;
 	float bin[W] = {};
@@ -179,7 +186,7 @@ static __device__ void to_bins(float *stage, const struct bank<W> &w, const stru
 			put(w, r * ISO_WARP + lane, terms<W>());
 		}
 		__syncwarp();
-		stage[turned<W>(r, lane)] = bin[0];
+		stage[turned<W>(r, lane)] = weight * bin[0];
 #pragma unroll
 		for (int j = 0; j < W - 1; j++) bin[j] = bin[j + 1];
 		bin[W - 1] = 0;
@@ -263,18 +270,17 @@ static __global__ void __launch_bounds__(HEARERS *ISO_WARP)
 		double at[3], weight = 0;
 
 		if (hears) {
-			weight = SVOXEL_OVER_2_PI * svoxel_point(at, &m.p, q, k);
-			h.v = svoxel_view(&m.p, q, at, b.from);
+			weight = SVOXEL_OVER_2_PI * m.p.bins_per_mm * svoxel_point(at, &m.p, q, k);
+			h.v = narrow_view(m.p, q, at, b.from);
 		}
 		for (int e = 0; e < (RECT ? 4 : 1); e++) {
 			if (RECT) corner_of(&h, (float)m.p.least, e);
-			h.weight = (float)(RECT && h.x * h.y < 0 ? -weight : weight);
-			if (hears) hear<W, RECT>(w, zero, m, h, b.n, voxel);
+			for (int i = 0; hears && i < b.n[0]; i += ROW_X)
+				hear<W, RECT>(w, zero, m, h, b.n, i, voxel);
 			__syncwarp();
-			to_bins<W>(stage, w, m.taps, rows);
+			to_bins<W>(stage, w, m.taps, rows, (float)(RECT && h.x * h.y < 0 ? -weight : weight));
 			add_bins<W>(traces + (blockIdx.y * m.own.n + first) * m.p.span, m.p.span,
-			            (int)(h.v.bin - m.p.low) + (int)h.bins - m.window.before, stage,
-			            rows + W - 1, scale);
+			            h.v.bin + (int)h.bins - m.window.before, stage, rows + W - 1, scale);
 		}
 	}
 }
