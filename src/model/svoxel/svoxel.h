@@ -137,6 +137,7 @@ void iso_svoxel_narrow(struct svoxel *p, const struct iso_svoxel *q, double corr
 /* svoxel_table.c: all but the geometry. */
 int iso_svoxel_tables(struct iso_room *room, struct svoxel *p, const struct iso_svoxel *q);
 int64_t iso_svoxel_bins(const struct iso_svoxel *q);
+double iso_svoxel_highest(const struct iso_svoxel *q);                        /* line, as a multiple of df */
 void iso_svoxel_gauss(int n, double *node, double *weight);                   /* on [-1/2, 1/2] */
 void iso_svoxel_factor(double z[2], const struct iso_svoxel *q, double line); /* from a voxel to a line */
 void iso_svoxel_span(int64_t *low, int64_t *span, double bins_per_mm, const struct iso_svoxel *q);

@@ -195,7 +195,7 @@ static struct narrow design(int width, const struct band *b)
 /* Lines of the model as parts of a bin rate that has per_wave bins in the shortest wave. */
 static struct band band_of(const struct iso_svoxel *q, double per_wave)
 {
-	double last = (double)(q->first_line + q->lines), first = (double)q->first_line;
+	double last = iso_svoxel_highest(q), first = (double)q->first_line;
 	struct band b;
 
 	iso_svoxel_gauss(PLACES, b.place, b.measure);
@@ -268,7 +268,7 @@ static void across(double t[2], const struct iso_svoxel *q, double mhz, int i)
    spline leaves (v / (v + k))^w of what it leaves of the line itself. */
 static double rect_error(const struct iso_svoxel *q, int width, double per_wave)
 {
-	double last = (double)(q->first_line + q->lines), wrong = 0, all = 0, t[2];
+	double last = iso_svoxel_highest(q), wrong = 0, all = 0, t[2];
 	struct band b = band_of(q, per_wave);
 
 	for (int i = 0; i < PAIRS; i++) {
@@ -336,7 +336,7 @@ double iso_svoxel_error(const struct iso_svoxel *q)
 
 void iso_svoxel_narrow(struct svoxel *p, const struct iso_svoxel *q, double correct[])
 {
-	double per_wave = (double)p->bins / (double)(q->first_line + q->lines), tap[NARROW][PLACES], wrong;
+	double per_wave = (double)p->bins / iso_svoxel_highest(q), tap[NARROW][PLACES], wrong;
 	struct band b = band_of(q, per_wave);
 	bool rect = q->sir == ISO_SIR_RECT;
 	struct narrow k = rect ? spline(p->taps.width) : design(p->taps.width, &b);

@@ -363,7 +363,7 @@ static bool shape_forward(struct svoxel_narrow *m)
 {
 	static const int deep[][3] = { { ROW_X, 12, 12 }, { ROW_X, 10, 10 }, { ROW_X, 8, 8 }, { ROW_X, 6, 6 },
 		                       { ROW_X, 4, 4 },   { ROW_X, 2, 2 },   { ROW_X, 1, 1 } };
-	static const int flat[][3] = { { 24, 24, 1 }, { 16, 16, 1 }, { ROW_X, 8, 1 }, { ROW_X, 4, 1 },
+	static const int flat[][3] = { { 24, 24, 1 },   { 16, 16, 1 },   { ROW_X, 8, 1 }, { ROW_X, 4, 1 },
 		                       { ROW_X, 2, 1 }, { ROW_X, 1, 1 }, { ROW_X, 1, 1 } };
 	const struct svoxel *p = m->host;
 	double all = (double)(m->own.n / (HEARERS * ISO_WARP) + 1);
@@ -389,7 +389,8 @@ static bool shape_adjoint(struct svoxel_narrow *m, const iso_ctx *ctx)
 	m->window_back = iso_svoxel_window(p, b.edge[0], b.edge[1], b.edge[2]);
 	each = (int64_t)m->window_back.rows * p->taps.width * (int64_t)sizeof(float);
 	m->at_a_time = (int)(SHARED_BACK / each < 1 ? 1 : SHARED_BACK / each > 16 ? 16 : SHARED_BACK / each);
-	return shared_back(m) <= MOST_SHARED - (int64_t)(SEEN * sizeof(struct seen)) && b.all <= INT_MAX && p->span < INT_MAX - m->window_back.rows;
+	return shared_back(m) <= MOST_SHARED - (int64_t)(SEEN * sizeof(struct seen)) && b.all <= INT_MAX &&
+	       p->span < INT_MAX - m->window_back.rows;
 }
 
 /* The most that a bin can get, over the loudest voxel: all voxels at the least distance, with taps of up to 2. */

@@ -101,9 +101,10 @@ static __device__ __forceinline__ void spread(const struct bank<W> &w, unsigned 
 
 /* Four voxels of a row, from number i on. */
 template <int W, bool RECT>
-static __device__ __forceinline__ void hear_four(const struct bank<W> &w, unsigned zero, const struct svoxel_narrow &m,
-                                                 const struct hearing &h, float4 f, const float *excess,
-                                                 const float *x, const float *y)
+static __device__ __forceinline__ void hear_four(const struct bank<W> &w, unsigned zero,
+                                                 const struct svoxel_narrow &m, const struct hearing &h,
+                                                 float4 f, const float *excess, const float *x,
+                                                 const float *y)
 {
 	const float value[4] = { f.x, f.y, f.z, f.w };
 
@@ -112,7 +113,8 @@ static __device__ __forceinline__ void hear_four(const struct bank<W> &w, unsign
 		float a[2] = { value[j], value[j + 1] }, u[2];
 
 #pragma unroll
-		for (int k = 0; k < 2; k++) u[k] = impulse<RECT>(&a[k], m.p, h, excess[j + k], x[j + k], y[j + k]);
+		for (int k = 0; k < 2; k++)
+			u[k] = impulse<RECT>(&a[k], m.p, h, excess[j + k], x[j + k], y[j + k]);
 		spread<W>(w, zero, u, a, m.taps.bend);
 	}
 }
@@ -120,8 +122,9 @@ static __device__ __forceinline__ void hear_four(const struct bank<W> &w, unsign
 /* ROW_X columns of a brick of n voxels, from column `first` on, as one point of a transducer, or a corner, hears them.
    Beyond the brick they stand at its last column; nothing is there. */
 template <int W, bool RECT>
-static __device__ __forceinline__ void hear(const struct bank<W> &w, unsigned zero, const struct svoxel_narrow &m,
-                                            const struct hearing &h, const int n[3], int first, const float *voxel)
+static __device__ __forceinline__ void hear(const struct bank<W> &w, unsigned zero,
+                                            const struct svoxel_narrow &m, const struct hearing &h,
+                                            const int n[3], int first, const float *voxel)
 {
 	const float ds = (float)(m.p.ds * m.p.bins_per_mm);
 	const struct narrow_view &v = h.v;
@@ -140,7 +143,8 @@ static __device__ __forceinline__ void hear(const struct bank<W> &w, unsigned ze
 			float oy = ds * (y - .5f * (n[1] - 1)), oz = ds * (z - .5f * (n[2] - 1));
 			float beside = oy * (oy + v.r2[1]) + oz * (oz + v.r2[2]);
 			float wx = v.x + oy * v.ex[1] + oz * v.ex[2], wy = v.y + oy * v.ey[1] + oz * v.ey[2];
-			const float4 *row = (const float4 *)(voxel + (z * m.brick[1] + y) * m.brick[0] + first);
+			const float4 *row =
+				(const float4 *)(voxel + (z * m.brick[1] + y) * m.brick[0] + first);
 
 #pragma unroll
 			for (int i = 0; i < ROW_X; i += 4) {

@@ -107,11 +107,11 @@ static double shape(const struct svoxel *p, int64_t l)
 	return turns > 0 ? -1 / (turns * turns) : 0;
 }
 
-/* An even number without prime factors above 5, that a transform is quick for. */
+/* An even number without prime factors above 7, that a transform is quick for. */
 static bool is_smooth(int64_t n)
 {
 	if (n % 2) return false;
-	for (int64_t p = 2; p <= 5; p++)
+	for (int64_t p = 2; p <= 7; p++)
 		while (n % p == 0) n /= p;
 	return n == 1;
 }
@@ -126,8 +126,13 @@ int64_t iso_svoxel_bins(const struct iso_svoxel *q)
 		while ((double)bins < least) bins *= 2;
 		return bins;
 	}
-	for (bins = (int64_t)ceil(least); bins < 32 || !is_smooth(bins);) bins++;
+	for (bins = (int64_t)ceil(k.per_wave * iso_svoxel_highest(q)); bins < 32 || !is_smooth(bins);) bins++;
 	return bins;
+}
+
+double iso_svoxel_highest(const struct iso_svoxel *q)
+{
+	return (double)(q->first_line + q->lines - 1) + q->offset_mhz / q->df_mhz;
 }
 
 /* From the least to the greatest delay that any voxel can have, with the kernel and a rectangle's
