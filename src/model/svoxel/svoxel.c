@@ -238,7 +238,30 @@ int iso_svoxel_create(iso_op **op, iso_ctx *ctx, const struct iso_svoxel *q)
 	return iso_op_agree(op, made, ctx, st);
 }
 
-/* On CUDA the most that parts can take: bricks may be fewer. */
+/* On CUDA: the most that parts can take, since bricks may be fewer. */
+static void plan_wide(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_svoxel *q, int64_t span,
+                      int64_t bins)
+{
+	int64_t n = q->t->n, number = sizeof(double), turned = q->offset_mhz > 0;
+
+	iso_plan_add(plan, "traces of delays", n, span * SVOXEL_PIECE_BYTES, true);
+	iso_plan_add(plan, "traces in parts", iso_share_of(n, 0, iso_ranks(ctx)).n * svoxel_parts(n, span),
+	             span * number, true);
+	iso_plan_add(plan, "spectra of delays", n, ((2 + turned) * bins + 2) * number, true);
+}
+
+static void plan_narrow(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_svoxel *q, int64_t span,
+                        int64_t bins)
+{
+	int64_t batch = q->batch > 0 ? q->batch : 1, n = batch * q->t->n, turned = q->offset_mhz > 0;
+	int64_t number = q->sir == ISO_SIR_RECT ? sizeof(double) : sizeof(float);
+
+	iso_plan_add(plan, "traces of delays", batch * iso_share_of(q->t->n, 0, iso_ranks(ctx)).n,
+	             span * (int64_t)sizeof(int64_t), true);
+	iso_plan_add(plan, "terms of delays", n, span * q->width * (int64_t)sizeof(float), true);
+	iso_plan_add(plan, "spectra of delays", n, ((2 + turned) * bins + 2) * number, true);
+}
+
 void iso_svoxel_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_svoxel *q)
 {
 	if (!plan || !ctx || !q) return;
@@ -255,8 +278,8 @@ void iso_svoxel_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso
 	iso_svoxel_span(&low, &span, q->df_mhz * (double)bins / q->t->speed, q);
 	iso_plan_add(plan, "transducers and lines", 11 * n + 4 * q->lines + bins + 2 * turned * span, number,
 	             false);
-	iso_plan_add(plan, "traces of delays", n, span * SVOXEL_PIECE_BYTES, cuda);
 	if (!cuda) {
+		iso_plan_add(plan, "traces of delays", n, span * SVOXEL_PIECE_BYTES, false);
 		iso_plan_add(plan, "delays of threads", ctx->threads,
 		             span * SVOXEL_COPIES * SVOXEL_PIECE_BYTES +
 		                     (1 + turned) * (2 * bins + 2) * number,
@@ -264,10 +287,11 @@ void iso_svoxel_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso
 		return;
 	}
 	iso_plan_add(plan, "transducers and lines", 11 * n + 2 * q->lines + 2 * turned * span, number, true);
-	iso_plan_add(plan, "traces in parts", iso_share_of(n, 0, iso_ranks(ctx)).n * svoxel_parts(n, span),
-	             span * number, true);
-	iso_plan_add(plan, "spectra of delays", n, ((2 + turned) * bins + 2) * number, true);
-	if (iso_ranks(ctx) > 1) /* whole bricks of 8 x 8 x 16 */
-		iso_plan_add(plan, "bricks of the ranks", (q->grid.n[0] + 7) * (q->grid.n[1] + 7),
+	if (q->width <= SVOXEL_NARROW)
+		plan_narrow(plan, ctx, q, span, bins);
+	else
+		plan_wide(plan, ctx, q, span, bins);
+	if (iso_ranks(ctx) > 1) /* whole bricks of up to 16 x 32 x 16 */
+		iso_plan_add(plan, "bricks of the ranks", (q->grid.n[0] + 15) * (q->grid.n[1] + 31),
 		             (q->grid.n[2] + 15) * (int64_t)sizeof(iso_real), true);
 }
