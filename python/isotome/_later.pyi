@@ -1436,9 +1436,16 @@ def svoxel(
     resume: bool | None = ...,
     checkpoint_minutes: float | None = ...,
     stop_after: float | None = ...,
-    stream: bool | None = ...,
-    block: int | None = ...,
-    scratch: _File | None = ...,
+    follow: bool | None = ...,
+    sample_type: Literal["f32", "i16", "u16"] | None = ...,
+    wavelengths: _Text | None = ...,
+    batch: int | None = ...,
+    warm: bool | None = ...,
+    lag: Literal["drop", "wait"] | None = ...,
+    every_s: float | None = ...,
+    keep: bool | None = ...,
+    idle_s: float | None = ...,
+    picture: _File | None = ...,
     force: bool | None = ...,
     calibration: _File | None = ...,
     branching: float | None = ...,
@@ -1579,15 +1586,33 @@ def svoxel(
     stop_after: float, min; default 0
         after M minutes write a checkpoint and stop with exit code 143; 0: never
 
-    Events that do not fit memory
-    -----------------------------
-    stream: bool; default false
-        leave the events on disk, even if they fit in memory, and read them in blocks
-    block: int; default chosen by the memory
-        like 'stream', with N events at a time
-    scratch: folder
-        like 'stream', from a copy in FOLDER that is sorted by subset and has all factors. The
-        copy takes at most 40 bytes an event, and is removed at the end
+    Following a scan
+    ----------------
+    follow: bool; default false
+        make images of frames while they come: 'data' is a pipe, a file that grows, or - for
+        standard input. It holds frames (transducers, samples), one behind the other, with or
+        without the head of a .npy file. An image takes 'iterations' (50) steps of FISTA. The
+        run ends with the pipe, after 'idle-s', or on Ctrl-C
+    sample_type: 'f32' or 'i16' or 'u16'; default i16
+        numbers of a frame, little-endian; the head of a .npy file wins
+    wavelengths: text; default one
+        wavelengths in nm: frames come in this turn
+    batch: int; default 1
+        frames that are worked on together: more frames a second, each later
+    warm: bool; default false
+        start from the last image of the same wavelength, so that fewer 'iterations' do. An
+        image then depends on the frames before it
+    lag: 'drop' or 'wait'; default drop for a pipe, wait for a file
+        if frames come faster than images are made: drop all but the newest, or let the pipe
+        wait
+    every_s: float, s; default 1
+        write image and picture again after this many seconds
+    keep: bool; default false
+        append every image to the output, a .npy (images, nz, ny, nx)
+    idle_s: float, s; default 10 for a file, never for a pipe
+        end after this many seconds without frames; 0: never
+    picture: file; default the output's name with .png
+        picture of the last image
 
     Output
     ------

@@ -10,8 +10,6 @@
 /* Families, each a file: lists that end with a row without name. */
 extern const struct method em_methods[], cg_methods[], map_methods[], pdhg_methods[], kem_methods[],
 	direct_methods[];
-extern const struct method method_follow; /* strip/strip_follow.c: no word of 'method' */
-
 static const struct method *const families[] = { em_methods,   cg_methods,  map_methods,
 	                                         pdhg_methods, kem_methods, direct_methods };
 
@@ -161,7 +159,7 @@ int method_choose(iso_problem *p)
 	struct settings *s = &p->s;
 	const struct opt *o;
 
-	s->how = s->follow.on ? &method_follow : method_find(p->m, s->method);
+	s->how = s->follow.on ? p->m->follow : method_find(p->m, s->method);
 	if (!s->how)
 		return iso_fail(ISO_EARG, "'method' is '%s', which model %s has not", s->method, p->m->name);
 	for (int k = 0; (o = opt_at(p->sets, k)) && !p->like; k++) {

@@ -81,6 +81,8 @@ struct model_found {
 };
 
 struct settings;
+struct follow;
+struct method;
 
 /* A model as its problem sees it. Functions that a model has not are NULL where the comment says so. */
 struct model {
@@ -92,7 +94,6 @@ struct model {
 	   that ends it. */
 	void (*params)(struct opt *table, void *self);
 	bool streams_rows; /* self begins with a struct model_stream: load refuses what it can't do */
-	bool follows;      /* 'follow': events as they come (strip alone) */
 	bool rows_split; /* several ranks have rows of their own each; else each makes a part of every result */
 	bool one_sens;   /* an image given by 'sens' serves all subsets */
 	bool by_events;       /* a subset has the share n_k/n of the sensitivity, to the event; else 1/K */
@@ -166,6 +167,9 @@ struct model {
 	int (*calibration)(iso_problem *problem, double *k);
 	/* An image without iterating, into x, which lies on the grid. */
 	int (*direct)(iso_problem *problem, struct iso_array *x);
+	/* 'follow', data as they come: its parameters, and how it runs. */
+	struct opt_set (*follow_params)(struct follow *f);
+	const struct method *follow;
 };
 
 /* Entry k of the table of models, NULL beyond the last; and that of a name, NULL: none. */

@@ -55,8 +55,8 @@ static void fill_tables(iso_problem *p)
 		[SET_FRAMES] = frames_params(&s->frames),
 		[SET_PENALTY] = map_params(&s->penalties, p->m, &s->words),
 		[SET_STOP] = { "Interruption", s->stop },
-		[SET_MEMORY] = p->m->follows ? follow_params(&s->follow)
-		                             : (struct opt_set){ "Events that do not fit memory", s->stream },
+		[SET_MEMORY] = p->m->follow ? p->m->follow_params(&s->follow)
+		                            : (struct opt_set){ "Events that do not fit memory", s->stream },
 		[SET_OUTPUT] = { "Output", p->more },
 		[SET_UNITS] = units_params(&s->units),
 		[SET_SQUARES] = cg_params(&s->squares),

@@ -448,7 +448,7 @@ static int reconstruct(iso_problem *p, struct iso_array *x, const char *path)
 	if ((st = settings_out(&p->s, path))) return st;
 	if (p->s.follow.on && iso_ranks(p->ctx) > 1)
 		return iso_fail(ISO_EARG,
-		                "'follow': events as they come are for one process, there are %d ranks",
+		                "'follow': data as they come are for one process, there are %d ranks",
 		                iso_ranks(p->ctx));
 	if (path && (st = iso_comm_agree(p->ctx, check_files(p)))) return st;
 	if ((st = iso_problem_load(p)) || (st = problem_begin_run(p))) return st;

@@ -40,13 +40,17 @@ struct units {
 	double suv_factor; /* SUV of 1 Bq/ml; without 'suv' 1 */
 };
 
-/* Parameters of 'follow', for models that have it: strip/strip_follow.c. */
+/* Parameters of 'follow', for models that have it: strip/strip_follow.c, sound/sound_follow.c. */
 struct follow {
 	bool on;
-	int64_t block;
+	int64_t block; /* of strip: events */
 	double every_s, idle_s;
 	const char *picture;
-	struct opt opts[6];
+	/* of sound */
+	int64_t batch;
+	bool warm, keep;
+	const char *sample_type, *wavelengths, *lag;
+	struct opt opts[12];
 	char path[PATH_MAX]; /* of the picture, where none is given */
 };
 
@@ -178,7 +182,6 @@ int units_settle(iso_problem *problem);
 double units_of_frame(const iso_problem *problem, int k);
 
 /* strip/strip_follow.c, method/method_cg.c: their parameters. */
-struct opt_set follow_params(struct follow *f);
 struct opt_set cg_params(struct least_squares *q);
 
 /* sens_floor.c: voxels that hardly any line crosses, by the rule that stands there. */

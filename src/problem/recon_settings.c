@@ -178,7 +178,8 @@ int settings_check(iso_problem *problem)
 	int st;
 
 	if (m->preset && (st = m->preset(problem))) return st;
-	if ((st = method_choose(problem)) || s->follow.on) return st;
+	if ((st = method_choose(problem))) return st;
+	if (s->follow.on) return s->how->check ? s->how->check(problem) : ISO_OK;
 	take_defaults(problem);
 	if (s->how->check && (st = s->how->check(problem))) return st;
 	if ((st = check_subsets(problem)) || (st = check_filter(problem))) return st;

@@ -210,6 +210,12 @@ static int tell_kernel(iso_problem *problem, struct iso_svoxel p)
 	                              (json_int_t)bins));
 }
 
+int sound_svoxel(struct iso_svoxel *p, iso_problem *problem)
+{
+	*p = model_for(problem);
+	return tell_kernel(problem, *p);
+}
+
 static void plan(iso_problem *problem, struct iso_plan *lines, const struct model_subsets *s)
 {
 	struct iso_svoxel model = model_for(problem);
@@ -262,4 +268,6 @@ const struct model model_svoxel = {
 	.sample = sample,
 	.op = op,
 	.data = data,
+	.follow_params = sound_follow_params,
+	.follow = &sound_follow,
 };

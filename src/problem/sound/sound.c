@@ -46,7 +46,7 @@ const char *sound_scanner(struct sound *sound)
    before both. */
 static int load_scanner(struct sound *sound)
 {
-	bool recording = sound->data && iso_is_recording(sound->data);
+	bool recording = sound->data && !sound->p->s.follow.on && iso_is_recording(sound->data);
 	int st = sound->scanner ? transducers_load(&sound->array, sound->p->record, sound->scanner) : ISO_OK;
 
 	if (!st && !sound->scanner && !recording)
@@ -146,6 +146,8 @@ static int choose_parts(struct sound *sound)
 	int st;
 
 	if (!sound->traces && !sound->wavelength && !sound->frame) return ISO_OK;
+	if (sound->p->s.follow.on)
+		return iso_fail(ISO_EARG, "'wavelength' and 'frame' do not go with 'follow'");
 	if (!sound->traces)
 		return iso_fail(
 			ISO_EARG,

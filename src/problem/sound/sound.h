@@ -79,4 +79,11 @@ int sound_weights(iso_problem *problem, const double **w, int64_t *n); /* areas 
 /* The first of the transducers, to be timed (model.h), and how many times as many there are. */
 struct iso_transducers sound_sample(const struct iso_transducers *t, const iso_ctx *alone, double *times);
 
+/* model_svoxel.c: the model that was loaded, of which the record is told. */
+int sound_svoxel(struct iso_svoxel *p, iso_problem *problem);
+
+/* sound_follow.c: 'follow' of svoxel */
+struct opt_set sound_follow_params(struct follow *f);
+extern const struct method sound_follow;
+
 #endif

@@ -285,7 +285,6 @@ const struct model model_strip = {
 	.has = MODEL_COUNTS | MODEL_EVENTS,
 	.bytes = sizeof(struct strip),
 	.params = params,
-	.follows = true,
 	.rows_split = true,
 	.by_events = true,
 	.flat = true,
@@ -298,4 +297,6 @@ const struct model model_strip = {
 	.sens = sens,
 	.form = form,
 	.direct = direct,
+	.follow_params = strip_follow_params,
+	.follow = &strip_follow,
 };

@@ -35,7 +35,7 @@ struct state {
 
 /* ---- options ---- */
 
-struct opt_set follow_params(struct follow *f)
+struct opt_set strip_follow_params(struct follow *f)
 {
 	const struct opt opts[] = {
 		{ 0, "follow", .flag = &f->on,
@@ -54,6 +54,7 @@ struct opt_set follow_params(struct follow *f)
 		{ 0 },
 	};
 
+	_Static_assert(sizeof opts <= sizeof f->opts, "room for the options");
 	memcpy(f->opts, opts, sizeof opts);
 	return (struct opt_set){ "Following a scan", f->opts };
 }
@@ -319,7 +320,7 @@ static int run(iso_problem *problem, struct iso_array *to)
 	return st;
 }
 
-const struct method method_follow = {
+const struct method strip_follow = {
 	.about = "events as they come",
 	.needs = MODEL_EVENTS,
 	.takes = TAKES_START,
