@@ -33,6 +33,7 @@
 #include "isotome/op.h"
 #include "isotome/srm.h"
 #include "isotome/strip.h"
+#include "isotome/sound_stream.h"
 
 ISO_BEGIN_C
 
@@ -229,6 +230,19 @@ void iso_problem_set_each(iso_problem *p, iso_iteration_fn fn, void *arg);
    context of the problem. A reader of the page can save a checkpoint if the run writes checkpoints, and with
    'follow' the image. With several ranks only the first has a page. */
 void iso_problem_set_live(iso_problem *p, iso_live *live);
+
+/* What a stream of frames has besides the parameters of its problem. */
+struct iso_stream_options {
+	size_t size;            /* sizeof(struct iso_stream_options) */
+	int batch;              /* frames worked on together; 0: 1 */
+	enum iso_sample sample; /* numbers of a frame */
+	bool warm;              /* as in struct iso_sound_stream_setup */
+	int wavelengths;        /* that take turns; 0: 1 */
+};
+
+/* Of model svoxel: a stream of frames (isotome/sound_stream.h) with the problem's scanner, grid and lines, 'penalty',
+   'nonneg' and 'iterations' (50 if not given). The data are not read. The stream outlives the problem. */
+ISO_CHECKED int iso_problem_stream(iso_sound_stream **s, iso_problem *p, const struct iso_stream_options *o);
 
 /* Writes an array with the record of the problem beside it. */
 ISO_CHECKED int iso_problem_write(const char *path, iso_problem *p, const struct iso_array *a);

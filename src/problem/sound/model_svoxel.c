@@ -270,4 +270,5 @@ const struct model model_svoxel = {
 	.data = data,
 	.follow_params = sound_follow_params,
 	.follow = &sound_follow,
+	.stream = sound_stream,
 };

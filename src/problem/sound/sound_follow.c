@@ -127,29 +127,34 @@ static int parse_wavelengths(struct state *f)
 	return ISO_OK;
 }
 
-static int make_setup(struct state *f)
+int sound_stream(iso_problem *problem, struct iso_svoxel *model, struct iso_sound_stream_setup *setup)
 {
-	const struct settings *s = f->r.s;
+	const struct settings *s = &problem->s;
 	const struct least_squares *q = &s->squares;
 	bool penalised = q->mu > 0 || q->relative > 0 || q->tv > 0;
-	int64_t batch = s->follow.batch;
 
-	int st = sound_svoxel(&f->model, f->r.problem);
-
-	f->model.batch = (int)batch;
-	f->setup = (struct iso_sound_stream_setup){
-		.size = sizeof f->setup,
-		.model = &f->model,
-		.sample = (enum iso_sample)opt_place(samples, s->follow.sample_type),
+	*setup = (struct iso_sound_stream_setup){
+		.size = sizeof *setup,
 		.penalty = penalised ? q->kind : NULL,
 		.strength = q->tv > 0 ? q->tv : q->mu,
 		.relative = q->relative,
 		.nonneg = q->nonneg,
-		.warm = s->follow.warm,
-		.wavelengths = (int)f->set,
 		.iterations = (int)s->iterations,
 	};
-	f->group = f->set > batch ? f->set : batch / f->set * f->set;
+	return sound_svoxel(model, problem);
+}
+
+static int make_setup(struct state *f)
+{
+	const struct follow *o = &f->r.s->follow;
+	int st = sound_stream(f->r.problem, &f->model, &f->setup);
+
+	f->model.batch = (int)o->batch;
+	f->setup.model = &f->model;
+	f->setup.sample = (enum iso_sample)opt_place(samples, o->sample_type);
+	f->setup.warm = o->warm;
+	f->setup.wavelengths = (int)f->set;
+	f->group = f->set > o->batch ? f->set : o->batch / f->set * f->set;
 	return st;
 }
 
