@@ -333,7 +333,7 @@ static const struct iso_op_fn narrow_fn = {
 
 /* ---- shapes ---- */
 
-/* Powers of s to powers of t, s = 2 t - 1; with two taps the terms 1 + bend t (t - 1) and t. */
+/* Powers of s to powers of t, s = 2 t - 1; two taps keep their terms of s. */
 static struct narrow_taps taps_of(const struct svoxel_taps *t)
 {
 	struct narrow_taps to = {};
@@ -347,13 +347,9 @@ static struct narrow_taps taps_of(const struct svoxel_taps *t)
 		to.c[2][j] = (float)(4 * c[2] - 12 * c[3]);
 		to.c[3][j] = (float)(8 * c[3]);
 	}
-	for (int j = 0; j < w && w == 2; j++) { /* e (1 + bend s^2) + o s, s^2 = 1 + 4 t (t - 1) */
-		double e = t->c[0][j] * (1 + (double)t->bend), o = t->c[1][j];
-
-		to.bend = (float)(4 * t->bend / (1 + (double)t->bend));
-		to.c[0][j] = (float)e;
-		to.c[1][j] = (float)(2 * o);
-	}
+	for (int j = 0; j < w && w == 2; j++)
+		for (int i = 0; i < w; i++) to.c[i][j] = t->c[i][j];
+	to.bend = t->bend;
 	return to;
 }
 

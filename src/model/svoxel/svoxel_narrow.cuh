@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Narrow kernels of model svoxel on CUDA: what the two ways share. A delay lies t bins before the first of the W that
-   it touches, t from 0 to 1. It has W terms: 1, t, t^2, ... with three or four taps; 1 + bend t (t - 1) and t with
+   it touches, t from 0 to 1. It has W terms: 1, t, t^2, ... with three or four taps; 1 + bend s^2 and s = 2 t - 1 with
    two. Tap j is sum over i of c[i][j] times term i. */
 #ifndef ISO_SVOXEL_NARROW_CUH
 #define ISO_SVOXEL_NARROW_CUH
@@ -106,9 +106,10 @@ static __device__ __forceinline__ void put(const struct bank<4> &b, I i, const s
 template <int W>
 static __device__ __forceinline__ void add_impulse(struct terms<W> *m, float a, float t, float bend)
 {
+	if (W == 2) t = fmaf(2.f, t, -1.f);
 	float higher = a * t;
 
-	m->v[0] += W == 2 ? fmaf(higher, fmaf(bend, t, -bend), a) : a;
+	m->v[0] += W == 2 ? fmaf(higher, bend * t, a) : a;
 	m->v[1] += higher;
 #pragma unroll
 	for (int i = 2; i < W; i++) m->v[i] += higher *= t;
@@ -120,9 +121,10 @@ static __device__ __forceinline__ float value_at(const struct terms<W> &m, float
 {
 	float v = m.v[W - 1];
 
+	if (W == 2) t = fmaf(2.f, t, -1.f);
 #pragma unroll
 	for (int i = W - 2; i > 0; i--) v = fmaf(v, t, m.v[i]);
-	return fmaf(v, t, W == 2 ? fmaf(m.v[0] * t, fmaf(bend, t, -bend), m.v[0]) : m.v[0]);
+	return fmaf(v, t, W == 2 ? fmaf(m.v[0] * t, bend * t, m.v[0]) : m.v[0]);
 }
 
 /* A point of a transducer as seen from the middle of a brick, R from the first to the second, with all lengths in bins.
