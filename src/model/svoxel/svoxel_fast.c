@@ -8,17 +8,11 @@
 
    Forward, a rank has its share of the transducers; in the adjoint, of the rows of voxels along x: what a voxel gets
    depends on where along x it lies in its block, not on which rows are in the block. */
-#include "svoxel.h"
+#include "svoxel_cpu.h"
 
 #include "core/comm.h"
-#include "core/fft/fft.h"
 
 #include <omp.h>
-
-/* Voxels of a row that share a reference point; rows of a block of the adjoint. */
-enum { ROW = 32, ROWS_Y = 8, ROWS_Z = 8 };
-
-enum { BEHIND = SVOXEL_TAPS - 1 }; /* bins behind the first that an impulse reaches */
 
 /* Voxels after which moments go to the trace: longer sums would not be good in float. */
 enum { SETTLE = 1 << 16 };
@@ -46,48 +40,6 @@ struct svoxel_work {
 	struct powers *pieces;  /* (n_trans, span) */
 };
 
-/* The impulses that one point of a transducer hears of n voxels along x, one entry a voxel. */
-struct row {
-	int n;                             /* 1 to ROW */
-	iso_real u[ROW];                   /* delay, bins of the trace */
-	iso_real amplitude[ROW];           /* 1/(2 pi d), d in mm, times the point's weight */
-	iso_real half_x[ROW], half_y[ROW]; /* rectangle: half the delay across either side, bins */
-	int first[ROW];                    /* the first bin of u, or of a rectangle's corner */
-	iso_real s[ROW];                   /* where in that bin: -1 to 1 */
-};
-
-/* The impulses of a row that begins at voxel (ix, iy, iz), as point `at` of a transducer hears them; returns
-   the bin of the trace that row->u counts from. */
-static int64_t find_row(struct row *row, const struct svoxel *p, int64_t q, const double at[3], double weight,
-                        int64_t ix, int64_t iy, int64_t iz)
-{
-	const double middle = (row->n - 1) / 2.;
-	const double from[3] = { p->first[0] + ((double)ix + middle) * p->ds,
-		                 p->first[1] + (double)iy * p->ds, p->first[2] + (double)iz * p->ds };
-	const struct svoxel_view v = svoxel_view(p, q, at, from);
-	const iso_real per_mm = REAL(p->bins_per_mm), ds = REAL(p->ds), o = REAL(-middle * p->ds);
-	const iso_real a = REAL(weight) * OVER_2_PI, two_pi = 1 / OVER_2_PI, least = REAL(p->least);
-
-	for (int i = 0; i < row->n; i++) {
-		iso_real ox = o + ds * REAL(i), d;
-
-		row->u[i] = svoxel_delay(&v, per_mm, ox * (ox + v.r2[0]), &d);
-		row->amplitude[i] = a / d;
-	}
-	/* tx = a |x'| / (c d), ty likewise: not below the guard; the amplitude is over tx ty */
-	for (int i = 0; p->sir == ISO_SIR_RECT && i < row->n; i++) {
-		iso_real ox = o + ds * REAL(i), over_d = two_pi * row->amplitude[i];
-		iso_real x = v.x + ox * v.ex[0], y = v.y + ox * v.ey[0];
-		iso_real tx = iso_fmax((x < 0 ? -x : x) * v.side_x * over_d, least);
-		iso_real ty = iso_fmax((y < 0 ? -y : y) * v.side_y * over_d, least);
-
-		row->half_x[i] = tx / 2;
-		row->half_y[i] = ty / 2;
-		row->amplitude[i] /= tx * ty;
-	}
-	return v.bin - p->low;
-}
-
 /* gcc 12 can take gather() for a function that stores nothing and drop its calls: noipa forbids it to
    conclude anything from the function's body. */
 #if defined(__GNUC__) && !defined(__clang__)
@@ -96,27 +48,9 @@ static int64_t find_row(struct row *row, const struct svoxel *p, int64_t q, cons
 #	define OPAQUE
 #endif
 
-/* What is heard of a voxel: one impulse, or one of each corner of a rectangle. */
-static int impulses(const struct svoxel *p)
-{
-	return p->sir == ISO_SIR_RECT ? 4 : 1;
-}
-
-/* Sets first[] and s[] for impulse k; returns its sign. */
-static iso_real find_bins(struct row *row, const struct svoxel *p, int k)
-{
-	iso_real sx = k & 1 ? 1 : -1, sy = k & 2 ? 1 : -1, corner[ROW];
-	const iso_real *u = impulses(p) > 1 ? corner : row->u;
-
-	for (int i = 0; u == corner && i < row->n; i++)
-		corner[i] = row->u[i] + (sx * row->half_x[i] + sy * row->half_y[i]);
-#pragma omp simd
-	for (int i = 0; i < row->n; i++) row->first[i] = svoxel_first(u[i], &row->s[i]);
-	return sx * sy;
-}
-
 /* Moments + a (1, s, s^2, ...), a what a voxel sends. */
-OPAQUE static void spread(struct powers *moments, const struct row *row, iso_real sign, const iso_real *x)
+OPAQUE static void spread(struct powers *moments, const struct svoxel_row *row, iso_real sign,
+                          const iso_real *x)
 {
 	for (int i = 0; i < row->n; i++) {
 		struct powers *m = moments + row->first[i] * SVOXEL_COPIES + i % SVOXEL_COPIES;
@@ -132,7 +66,7 @@ OPAQUE static void spread(struct powers *moments, const struct row *row, iso_rea
 }
 
 /* The polynomial at s, by its even and odd powers, but for its constant. */
-OPAQUE static void gather(double *x, const struct row *row, iso_real sign, const struct powers *pieces)
+OPAQUE static void gather(double *x, const struct svoxel_row *row, iso_real sign, const struct powers *pieces)
 {
 	for (int i = 0; i < row->n; i++) {
 		const struct powers *c = pieces + row->first[i];
@@ -161,18 +95,7 @@ static void reach(double bin[SVOXEL_TAPS], const struct svoxel_taps *t, const st
 	for (int j = 0; j < SVOXEL_TAPS; j++) bin[j] += sum[j];
 }
 
-/* Doubles of z for one period: `bins` values, then bins/2 + 1 complex lines. */
-static int64_t period_size(const struct svoxel *p)
-{
-	return 2 * p->bins + 2;
-}
-
-static int periods(const struct svoxel *p)
-{
-	return p->turn ? 2 : 1;
-}
-
-/* Adds all moments to the period z and sets them to 0. z has BEHIND bins more than a period, so that an
+/* Adds all moments to the period z and sets them to 0. z has SVOXEL_BEHIND bins more than a period, so that an
    impulse's taps need not be wrapped one by one. Where lines have an offset, each bin is times
    exp(-j 2 pi offset t), before bins are wrapped: that does not repeat after 1/df. */
 static void settle(double *z, const struct svoxel *p, struct powers *moments)
@@ -183,7 +106,7 @@ static void settle(double *z, const struct svoxel *p, struct powers *moments)
 		reach(p->turn ? tap : re, &p->taps, moments + i * SVOXEL_COPIES);
 		for (int j = 0; p->turn && j < SVOXEL_TAPS; j++) {
 			re[j] += tap[j] * p->turn[2 * (i + j)];
-			re[period_size(p) + j] -= tap[j] * p->turn[2 * (i + j) + 1];
+			re[svoxel_period_size(p) + j] -= tap[j] * p->turn[2 * (i + j) + 1];
 		}
 	}
 	memset(moments, 0, (size_t)(SVOXEL_COPIES * p->span) * sizeof *moments);
@@ -193,20 +116,20 @@ static void settle(double *z, const struct svoxel *p, struct powers *moments)
 static void hear(double *z, struct powers *moments, const struct svoxel *p, int64_t q, const iso_real *x)
 {
 	int64_t voxels = 0;
-	struct row row;
+	struct svoxel_row row;
 
-	for (int k = 0; k < periods(p); k++)
-		memset(z + k * period_size(p), 0, (size_t)(p->bins + BEHIND) * sizeof *z);
+	for (int k = 0; k < svoxel_periods(p); k++)
+		memset(z + k * svoxel_period_size(p), 0, (size_t)(p->bins + SVOXEL_BEHIND) * sizeof *z);
 	for (int64_t i = 0; i < p->points * p->n[1] * p->n[2]; i++) { /* rows, of each point */
 		int64_t iy = i % p->n[1], iz = i / p->n[1] % p->n[2];
 		double at[3], weight = svoxel_point(at, p, q, (int)(i / p->n[1] / p->n[2]));
 
-		for (int64_t ix = 0; ix < p->n[0]; ix += ROW) {
-			row.n = (int)MIN(ROW, p->n[0] - ix);
-			int64_t bin = find_row(&row, p, q, at, weight, ix, iy, iz);
+		for (int64_t ix = 0; ix < p->n[0]; ix += SVOXEL_ROW) {
+			row.n = (int)MIN(SVOXEL_ROW, p->n[0] - ix);
+			int64_t bin = iso_svoxel_find_row(&row, p, q, at, weight, ix, iy, iz);
 
-			for (int c = 0; c < impulses(p); c++)
-				spread(moments + bin * SVOXEL_COPIES, &row, find_bins(&row, p, c),
+			for (int c = 0; c < svoxel_impulses(p); c++)
+				spread(moments + bin * SVOXEL_COPIES, &row, iso_svoxel_find_bins(&row, p, c),
 				       x + (iz * p->n[1] + iy) * p->n[0] + ix);
 		}
 		voxels += p->n[0];
@@ -217,36 +140,9 @@ static void hear(double *z, struct powers *moments, const struct svoxel *p, int6
 	settle(z, p, moments);
 }
 
-static void to_lines(iso_real *y, const struct svoxel *p, const struct svoxel_work *w, double *z)
-{
-	for (int k = 0; k < periods(p); k++) {
-		double *part = z + k * period_size(p);
-
-		for (int j = 0; j < BEHIND; j++) part[j] += part[p->bins + j];
-		/* a row on the CPU: it can't fail */
-		iso_fft_forward(w->fft, part + p->bins, part);
-	}
-	/* Lines of the real part, plus j times those of the imaginary part: in a loop of their own, since gcc 12 makes wrong
-	   vectors of 512 bits of a choice within the loop below. */
-	double *a = z + p->bins + 2 * p->first_line;
-	const double *b = a + period_size(p);
-
-	for (int64_t l = 0; p->turn && l < p->lines; l++) {
-		a[2 * l] -= b[2 * l + 1];
-		a[2 * l + 1] += b[2 * l];
-	}
-	for (int64_t l = 0; l < p->lines; l++) {
-		const double *f = p->shaped + 2 * l;
-		const double re = a[2 * l], im = a[2 * l + 1];
-
-		y[2 * l] = REAL(f[0] * re - f[1] * im);
-		y[2 * l + 1] = REAL(f[0] * im + f[1] * re);
-	}
-}
-
 static double *own_period(const struct svoxel_work *w, const struct svoxel *p)
 {
-	return w->z + omp_get_thread_num() * periods(p) * period_size(p);
+	return w->z + omp_get_thread_num() * svoxel_periods(p) * svoxel_period_size(p);
 }
 
 static int forward(const iso_op *op, iso_real *y, const iso_real *x)
@@ -262,7 +158,7 @@ static int forward(const iso_op *op, iso_real *y, const iso_real *x)
 
 		if (iso_ctx_cancelled(op->ctx)) continue;
 		hear(z, w->moments + omp_get_thread_num() * SVOXEL_COPIES * p->span, p, q, x);
-		to_lines(y + 2 * q * p->lines, p, w, z);
+		iso_svoxel_to_lines(y + 2 * q * p->lines, p, w->fft, z);
 		iso_op_count(op, 1);
 	}
 	return iso_comm_gather(op->ctx, iso_ctx_poll(op->ctx), y, p->n_trans,
@@ -285,112 +181,45 @@ static struct powers piece(const struct svoxel_taps *t, const double bin[SVOXEL_
 	return c;
 }
 
-/* Real, or imaginary, part of sum over lines of conj(shaped) y exp(j 2 pi l m / bins), m a bin of one
-   period: the real part of -j times the sum is its imaginary part. The transform adds each line's
-   conjugate, so halves go in, but of number 0. */
-static void to_period(double *z, const struct svoxel *p, const struct svoxel_work *w, const iso_real *y,
-                      bool imaginary)
-{
-	double *spectrum = z + p->bins;
-
-	memset(spectrum, 0, (size_t)(p->bins + 2) * sizeof *spectrum);
-	for (int64_t l = 0; l < p->lines; l++) {
-		double *a = spectrum + 2 * (p->first_line + l), half = p->first_line + l > 0 ? .5 : 1;
-		const double *f = p->shaped + 2 * l;
-		double re = (f[0] * y[2 * l] + f[1] * y[2 * l + 1]) * half;
-		double im = (f[0] * y[2 * l + 1] - f[1] * y[2 * l]) * half;
-
-		a[0] = imaginary ? im : re;
-		a[1] = imaginary ? -re : im;
-	}
-	iso_fft_inverse(w->fft, z, spectrum);
-	memcpy(z + p->bins, z, BEHIND * sizeof *z); /* no piece need be wrapped */
-}
-
 /* Where lines have an offset, the sum is still to be turned by exp(j 2 pi offset t). */
 static void to_pieces(struct powers *pieces, const struct svoxel *p, const struct svoxel_work *w,
                       const iso_real *y)
 {
 	double *z = own_period(w, p);
 
-	for (int k = 0; k < periods(p); k++) to_period(z + k * period_size(p), p, w, y, k == 1);
+	iso_svoxel_to_periods(z, p, w->fft, y);
 	for (int64_t i = 0; i < p->span; i++) {
 		const double *re = z + svoxel_wrap(p, p->low + i);
 		double bin[SVOXEL_TAPS];
 
 		for (int j = 0; p->turn && j < SVOXEL_TAPS; j++)
 			bin[j] = re[j] * p->turn[2 * (i + j)] -
-			         re[period_size(p) + j] * p->turn[2 * (i + j) + 1];
+			         re[svoxel_period_size(p) + j] * p->turn[2 * (i + j) + 1];
 		pieces[i] = piece(&p->taps, p->turn ? bin : re);
 	}
 }
 
-/* Voxels of a block of the adjoint. */
-static const int block_size[3] = { ROW, ROWS_Y, ROWS_Z };
-
-/* Of plane z of a block, the rows from[z] to before to[z] are this rank's. */
-struct block {
-	int64_t first[3];
-	int n[3];
-	int from[ROWS_Z], to[ROWS_Z];
-};
-
-static int64_t blocks_along(const struct svoxel *p, int axis)
-{
-	return (p->n[axis] + block_size[axis] - 1) / block_size[axis];
-}
-
-/* `row`, as a number of rows from the block's first in plane z, cut to 0 ... n[1]. */
-static int row_in(const struct svoxel *p, const struct block *k, int z, int64_t row)
-{
-	row -= (k->first[2] + z) * p->n[1] + k->first[1];
-	return (int)(row < 0 ? 0 : MIN(row, k->n[1]));
-}
-
-static struct block block_at(const struct svoxel *p, int64_t b, struct iso_rows own)
-{
-	struct block k;
-
-	for (int a = 0; a < 3; b /= blocks_along(p, a++)) {
-		k.first[a] = b % blocks_along(p, a) * block_size[a];
-		k.n[a] = (int)MIN(block_size[a], p->n[a] - k.first[a]);
-	}
-	for (int z = 0; z < k.n[2]; z++) {
-		k.from[z] = row_in(p, &k, z, own.first);
-		k.to[z] = row_in(p, &k, z, own.first + own.n);
-	}
-	return k;
-}
-
-/* The blocks of those layers of blocks that have any of the rows. */
-static struct iso_rows blocks_of(const struct svoxel *p, struct iso_rows own)
-{
-	int64_t layer = blocks_along(p, 0) * blocks_along(p, 1), rows = p->n[1] * ROWS_Z;
-	int64_t first = own.first / rows, end = (own.first + own.n + rows - 1) / rows;
-
-	return (struct iso_rows){ first * layer, own.n > 0 ? (end - first) * layer : 0 };
-}
-
-typedef double sums[ROWS_Z][ROWS_Y][ROW];
+typedef double sums[SVOXEL_ROWS_Z][SVOXEL_ROWS_Y][SVOXEL_ROW];
 
 /* Adds to each voxel of the block what one point of a transducer projects back to it. */
-static void add_point(sums sum, const struct svoxel *p, const struct block *b, int64_t q, int k,
+static void add_point(sums sum, const struct svoxel *p, const struct svoxel_block *b, int64_t q, int k,
                       const struct powers *pieces)
 {
 	double at[3], weight = svoxel_point(at, p, q, k);
-	struct row row = { .n = b->n[0] };
+	struct svoxel_row row = { .n = b->n[0] };
 
 	for (int z = 0; z < b->n[2]; z++)
 		for (int y = b->from[z]; y < b->to[z]; y++) {
-			int64_t bin = find_row(&row, p, q, at, weight, b->first[0], b->first[1] + y,
-			                       b->first[2] + z);
+			int64_t bin = iso_svoxel_find_row(&row, p, q, at, weight, b->first[0],
+			                                  b->first[1] + y, b->first[2] + z);
 
-			for (int i = 0; i < impulses(p); i++)
-				gather(sum[z][y], &row, find_bins(&row, p, i), pieces + bin);
+			for (int i = 0; i < svoxel_impulses(p); i++)
+				gather(sum[z][y], &row, iso_svoxel_find_bins(&row, p, i), pieces + bin);
 		}
 }
 
-static void adjoint_block(iso_real *x, const struct svoxel *p, struct block b, const struct powers *pieces)
+static void adjoint_block(iso_real *x, const struct svoxel *p, struct svoxel_block b,
+                          const struct powers *pieces)
 {
 	iso_real *to = x + (b.first[2] * p->n[1] + b.first[1]) * p->n[0] + b.first[0];
 	sums sum = { { { 0 } } };
@@ -409,7 +238,7 @@ static int adjoint(const iso_op *op, iso_real *x, const iso_real *y)
 	const struct svoxel *p = op->data;
 	const struct svoxel_work *w = op->work;
 	const int64_t rows = p->n[1] * p->n[2];
-	const struct iso_rows own = iso_share(op->ctx, rows), blocks = blocks_of(p, own);
+	const struct iso_rows own = iso_share(op->ctx, rows), blocks = iso_svoxel_blocks(p, own);
 
 	iso_op_counts(op, "backproject", "blocks", blocks.n);
 #pragma omp parallel num_threads(op->ctx->threads)
@@ -419,7 +248,8 @@ static int adjoint(const iso_op *op, iso_real *x, const iso_real *y)
 			to_pieces(w->pieces + q * p->span, p, w, y + 2 * q * p->lines);
 #pragma omp for schedule(dynamic)
 		for (int64_t b = blocks.first; b < blocks.first + blocks.n; b++) {
-			if (!iso_ctx_cancelled(op->ctx)) adjoint_block(x, p, block_at(p, b, own), w->pieces);
+			if (!iso_ctx_cancelled(op->ctx))
+				adjoint_block(x, p, iso_svoxel_block(p, b, own), w->pieces);
 			iso_op_count(op, 1);
 		}
 	}
@@ -438,7 +268,7 @@ static int open_work(iso_op *op)
 	int64_t threads = op->ctx->threads;
 
 	ISO_HOST(&op->room, w->moments, threads * SVOXEL_COPIES * p->span);
-	ISO_HOST(&op->room, w->z, threads * periods(p) * period_size(p));
+	ISO_HOST(&op->room, w->z, threads * svoxel_periods(p) * svoxel_period_size(p));
 	w->pieces = iso_room_host(&op->room, p->n_trans, p->span * (int64_t)sizeof *w->pieces);
 	return op->room.status ? op->room.status : iso_fft_create_double(&w->fft, op->ctx, p->bins, 1);
 }
