@@ -271,6 +271,93 @@ static void check_batches(iso_ctx *ctx)
 	batches(ctx, 4, ISO_SIR_RECT);
 }
 
+/* Transducers whose traces are too long to be kept at once: lines up to 2000 MHz and 32 bins a wave. */
+static void check_groups(iso_ctx *ctx)
+{
+	struct iso_transducers t = array(false, 30);
+	iso_ctx *host = cpu(2);
+	struct iso_svoxel p = model(&t, ISO_SVOXEL_DIRECT, 0, 0, 1);
+	iso_op *direct = NULL, *op = NULL;
+	double err;
+
+	OK(iso_svoxel_lines_at(&p, 1950, 5, 11));
+	int64_t rows = 2 * p.lines * TRANS;
+	iso_real *y = malloc((size_t)rows * sizeof *y);
+
+	draw(y, rows, 6);
+	OK(iso_svoxel_create(&direct, host, &p));
+	p.transform = ISO_SVOXEL_NUFFT;
+	p.width = 2;
+	p.bins_per_wave = 32;
+	OK(iso_svoxel_create(&op, ctx, &p));
+	iso_real *want = apply(direct, true, y), *got = apply(op, true, y);
+
+	BELOW(relative_difference(VOXELS, got, want), 5e-3);
+	OK(iso_test_adjoint(&err, op, ISO_ALL, 1));
+	BELOW(err, 1e-6);
+	free(y);
+	free(want);
+	free(got);
+	iso_op_free(op);
+	iso_op_free(direct);
+	iso_ctx_free(host);
+}
+
+static void groups(void **state)
+{
+	iso_ctx *ctx = cpu(2);
+
+	(void)state;
+	check_groups(ctx);
+	iso_ctx_free(ctx);
+}
+
+/* The integral over near rectangles, by points; the number of threads changes no bit. */
+static void near_and_threads(void **state)
+{
+	static const enum iso_sir sirs[] = { ISO_SIR_POINT, ISO_SIR_RECT, ISO_SIR_NEAR };
+	iso_ctx *one = cpu(1), *two = cpu(2);
+	struct iso_transducers t = array(false, 20);
+
+	(void)state;
+	t.n = 5;
+	for (int i = 0; i < N_OF(sirs); i++)
+		for (int width = sirs[i] == ISO_SIR_RECT ? 4 : 2; width <= 4; width++) {
+			struct iso_svoxel p = model(&t, ISO_SVOXEL_NUFFT, width, 8, 2);
+			iso_op *a = NULL, *b = NULL;
+			double err;
+
+			p.sir = sirs[i];
+			p.grid.n[2] = 3;
+			int64_t rows = 2 * 2 * p.lines * t.n, voxels = (int64_t)2 * NX * NY * 3;
+			iso_real *x = malloc((size_t)voxels * sizeof *x),
+				 *y = malloc((size_t)rows * sizeof *y);
+
+			draw(x, voxels, 7);
+			draw(y, rows, 8);
+			OK(iso_svoxel_create(&a, one, &p));
+			OK(iso_svoxel_create(&b, two, &p));
+			iso_real *u = apply(a, false, x), *v = apply(b, false, x);
+
+			assert_memory_equal(u, v, (size_t)rows * sizeof *u);
+			free(u);
+			free(v);
+			u = apply(a, true, y);
+			v = apply(b, true, y);
+			assert_memory_equal(u, v, (size_t)voxels * sizeof *u);
+			OK(iso_test_adjoint(&err, b, ISO_ALL, 1));
+			BELOW(err, 1e-6);
+			free(u);
+			free(v);
+			free(x);
+			free(y);
+			iso_op_free(a);
+			iso_op_free(b);
+		}
+	iso_ctx_free(one);
+	iso_ctx_free(two);
+}
+
 static void errors(void **state)
 {
 	iso_ctx *ctx = cpu(2);
@@ -301,12 +388,16 @@ static void together(void **state)
 CUDA_TEST(cuda_errors, check_errors)
 CUDA_TEST(cuda_chosen, check_accuracies)
 CUDA_TEST(cuda_together, check_batches)
+CUDA_TEST(cuda_groups, check_groups)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(errors),      cmocka_unit_test(chosen),      cmocka_unit_test(together),
-		cmocka_unit_test(cuda_errors), cmocka_unit_test(cuda_chosen), cmocka_unit_test(cuda_together),
+		cmocka_unit_test(errors),           cmocka_unit_test(chosen),
+		cmocka_unit_test(together),         cmocka_unit_test(groups),
+		cmocka_unit_test(near_and_threads), cmocka_unit_test(cuda_errors),
+		cmocka_unit_test(cuda_chosen),      cmocka_unit_test(cuda_together),
+		cmocka_unit_test(cuda_groups),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

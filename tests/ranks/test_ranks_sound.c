@@ -189,6 +189,23 @@ static void svoxel(void **state)
 	both_free(&c);
 }
 
+/* Kernels of two to four taps, two images at once. */
+static void svoxel_narrow(void **state)
+{
+	struct both c = both();
+	struct iso_transducers t = transducers(5);
+	struct iso_svoxel p = spectra_of(&t, &solid);
+
+	(void)state;
+	p.batch = 2;
+	for (p.width = 2; p.width <= 4; p.width++) check_svoxel(&c, &p, false);
+	p.width = 4;
+	p.sir = ISO_SIR_RECT;
+	check_svoxel(&c, &p, false);
+	iso_transducers_free(&t);
+	both_free(&c);
+}
+
 static void svoxel_direct(void **state)
 {
 	struct both c = both();
@@ -431,9 +448,11 @@ static void problems(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(svoxel), cmocka_unit_test(svoxel_direct),       cmocka_unit_test(sradon),
-		cmocka_unit_test(ubp),    cmocka_unit_test(filters_and_spectra), cmocka_unit_test(simulated),
-		cmocka_unit_test(files),  cmocka_unit_test(missing_file),        cmocka_unit_test(problems),
+		cmocka_unit_test(svoxel),        cmocka_unit_test(svoxel_narrow),
+		cmocka_unit_test(svoxel_direct), cmocka_unit_test(sradon),
+		cmocka_unit_test(ubp),           cmocka_unit_test(filters_and_spectra),
+		cmocka_unit_test(simulated),     cmocka_unit_test(files),
+		cmocka_unit_test(missing_file),  cmocka_unit_test(problems),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

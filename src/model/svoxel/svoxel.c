@@ -221,8 +221,9 @@ static int make_op(iso_op **op, iso_ctx *ctx, const struct iso_svoxel *q)
 
 	if (!size_mul(&n_out, 2 * q->lines * batch, q->t->n)) return iso_fail_memory("spectra", INT64_MAX);
 	struct iso_room room = { .ctx = ctx, .what = "tables of svoxel" };
-	const struct iso_op_fn *fn =
-		q->transform == ISO_SVOXEL_DIRECT ? &iso_svoxel_direct_fn : &iso_svoxel_fast_fn;
+	const struct iso_op_fn *fn = q->transform == ISO_SVOXEL_DIRECT ? &iso_svoxel_direct_fn
+	                             : q->width > SVOXEL_NARROW        ? &iso_svoxel_fast_fn
+	                                                               : &iso_svoxel_narrow_fn;
 	struct svoxel *p;
 
 	if (ISO_HOST(&room, p, 1)) room.status = set_up(&room, p, q);
@@ -278,6 +279,10 @@ void iso_svoxel_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso
 	iso_svoxel_span(&low, &span, q->df_mhz * (double)bins / q->t->speed, q);
 	iso_plan_add(plan, "transducers and lines", 11 * n + 4 * q->lines + bins + 2 * turned * span, number,
 	             false);
+	if (!cuda && q->width <= SVOXEL_NARROW) {
+		iso_svoxel_narrow_plan(plan, ctx, q, span);
+		return;
+	}
 	if (!cuda) {
 		iso_plan_add(plan, "traces of delays", n, span * SVOXEL_PIECE_BYTES, false);
 		iso_plan_add(plan, "delays of threads", ctx->threads,

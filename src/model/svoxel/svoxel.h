@@ -147,8 +147,10 @@ ISO_HD double svoxel_line_mhz(const struct svoxel *p, int64_t l)
 	return (double)(p->first_line + l) * p->df_mhz + p->offset_mhz;
 }
 
-/* svoxel_fast.c and svoxel_direct.c */
-extern const struct iso_op_fn iso_svoxel_fast_fn, iso_svoxel_direct_fn;
+/* svoxel_fast.c, svoxel_narrow.c and svoxel_direct.c */
+extern const struct iso_op_fn iso_svoxel_fast_fn, iso_svoxel_narrow_fn, iso_svoxel_direct_fn;
+void iso_svoxel_narrow_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_svoxel *q,
+                            int64_t span);
 
 /* Place of point k of a transducer, mm; returns its weight. */
 ISO_HD double svoxel_point(double at[3], const struct svoxel *p, int64_t q, int k)
