@@ -20,13 +20,14 @@ Made from the docstrings by `scripts/python-api.py --write`. [python.md](python.
 """
 #: Modules in the order of the page; others follow by name.
 ORDER = (
-    "problem steps live operator algorithms priors torch image files units drawing pages filters measure phantoms scanner "
+    "problem steps following live operator algorithms priors torch image files units drawing pages filters measure phantoms scanner "
     "simulation panel_simulation sound_simulation events eventfiles matrix transport transducers "
     "recordings grid context program errors"
 ).split()
 
 #: What functions and attributes of `isotome` give, and users do not make by name: module -> classes.
 GIVEN = {
+    "following": ("Stream",),
     "operator": ("Adjoint", "Chain", "Sum", "Multiple"),
     "scanner": ("Strips", "Panels"),
     "system_matrix": ("MatrixInfo",),

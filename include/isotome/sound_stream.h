@@ -57,6 +57,8 @@ struct iso_sound_stream_info {
 	double mu;         /* strength of the penalty, if it is quadratic */
 	bool graph;        /* on CUDA: the iterations are one graph */
 	int64_t frames;    /* that were pushed */
+	int64_t transducers, samples; /* of a frame */
+	struct iso_grid grid;         /* of an image */
 };
 
 /* What a stream was made of, and how many frames it has had. */

@@ -455,6 +455,35 @@ class Problem:
                 during.enter_context(self._on_page(live))
             return _arrays.made_image(lambda to: self._call(lib.iso_problem_recon, to=(to, file)))
 
+    def follow(
+        self,
+        source: Any = None,
+        *,
+        batch: int = 1,
+        warm: bool = False,
+        wavelengths: int = 1,
+        sample_type: str = "i16",
+        idle_s: float = 0,
+    ) -> Any:
+        """Images of frames as they come, of model svoxel: an iterator over the images of `source`, or a Stream.
+
+        The parameters of the problem say scanner, grid, penalty, nonneg and iterations (50 if not given); its data are
+        not used. Tables and plans are made once and stay on the device.
+
+        source: arrays (transducers, samples), or (n, transducers, samples), in any iterable; the path of a file or of a
+            named pipe; or a file that is open for reading bytes, such as sys.stdin.buffer. Files hold frames one behind the
+            other, with or without the head of a .npy. None: returns a Stream, which is called with arrays.
+        batch: frames worked on together: more of them a second, each later. The bits of an image do not depend on it.
+        warm: starts from the last image of the same wavelength.
+        wavelengths: their number, if frames of several take turns; for `warm`.
+        sample_type: numbers of a file without a head: "i16", "u16" or "f32".
+        idle_s: a file that grows ends so many seconds after it grew last.
+        """
+        from . import following
+
+        stream = following.Stream(self, batch, warm, wavelengths)
+        return stream if source is None else following.images_of(stream, source, sample_type, idle_s)
+
     @contextlib.contextmanager
     def _on_page(self, live: Live) -> Iterator[None]:
         """During `with`, the page follows."""

@@ -319,6 +319,9 @@ int iso_sound_stream_look(struct iso_sound_stream_info *info, const iso_sound_st
 		.mu = s->step.mu,
 		.graph = s->graph,
 		.frames = s->frames,
+		.transducers = s->t.n,
+		.samples = s->t.samples,
+		.grid = s->model.grid,
 	};
 
 	return iso_sized_put(info, "iso_sound_stream_info", sizeof ours, &ours);
