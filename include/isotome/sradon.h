@@ -24,6 +24,7 @@ struct iso_sradon {
 	struct iso_grid grid;            /* voxels must be cubes */
 	enum iso_sradon_sampling sampling;
 	enum iso_sradon_adjoint adjoint;
+	double step; /* between points on a sphere, in voxels, 0.125 to 4; 0: 1 */
 };
 
 /* Traces (transducers, samples) of an image of absorbed energy: He D G (Wang 2013, 11 to 14). */

@@ -13,19 +13,22 @@ struct setting {
 	struct iso_rings rings; /* radius, rings, views, angles */
 	double dt_us, first_us;
 	int64_t samples;
+	double step;  /* voxels */
 	double above; /* 4 transducers in a plane so far above the image, instead of the rings; mm */
 };
 
 /* Voxels of 0.3 mm, 1.54 mm/us. */
 static const struct setting settings[] = {
-	{ { 40, 36, 50 }, { 0, 0, 0 }, { 40, 2, 3, .4, 1.1, .2, 2.1 }, .1, 18, 150, 0 },
-	{ { 40, 36, 50 }, { 0, 0, 0 }, { 12.2, 2, 3, .5, 1.3, .2, 2.1 }, .15, -.2, 110, 0 }, /* near */
-	{ { 33, 17, 16 }, { 0, 0, 0 }, { 60, 2, 2, 1e-6, M_PI / 2 - 1e-6, 0, M_PI / 2 }, .05, 34, 140, 0 },
-	{ { 50, 3, 20 }, { 1, -2, .5 }, { 14, 2, 2, .8, .9, .1, 3 }, .04, .1, 500, 0 },
-	{ { 150, 4, 40 }, { 0, 0, 0 }, { 30, 2, 1, .9, .8, .4, 1 }, .2, 4, 150, 0 }, /* wide rings */
-	{ { 1, 1, 1 }, { 0, 0, 0 }, { 5, 1, 5, 1, 1, .1, 1.2 }, .02, 2.5, 60, 0 },
-	{ { 70, 66, 20 }, { 0, 0, 0 }, { .rings = 1, .views = 4 }, .15, -.1, 90, 3 },
-	{ { 90, 80, 1 }, { .2, 0, 0 }, { .rings = 1, .views = 4 }, .15, .05, 100, .3 },
+	{ { 40, 36, 50 }, { 0, 0, 0 }, { 40, 2, 3, .4, 1.1, .2, 2.1 }, .1, 18, 150, 1, 0 },
+	{ { 40, 36, 50 }, { 0, 0, 0 }, { 12.2, 2, 3, .5, 1.3, .2, 2.1 }, .15, -.2, 110, 1, 0 }, /* near */
+	{ { 33, 17, 16 }, { 0, 0, 0 }, { 60, 2, 2, 1e-6, M_PI / 2 - 1e-6, 0, M_PI / 2 }, .05, 34, 140, 1, 0 },
+	{ { 50, 3, 20 }, { 1, -2, .5 }, { 14, 2, 2, .8, .9, .1, 3 }, .04, .1, 500, 1, 0 },
+	{ { 150, 4, 40 }, { 0, 0, 0 }, { 30, 2, 1, .9, .8, .4, 1 }, .2, 4, 150, 1, 0 }, /* wide rings */
+	{ { 1, 1, 1 }, { 0, 0, 0 }, { 5, 1, 5, 1, 1, .1, 1.2 }, .02, 2.5, 60, 1, 0 },
+	{ { 40, 36, 50 }, { 0, 0, 0 }, { 40, 2, 3, .4, 1.1, .2, 2.1 }, .1, 18, 150, 1.6, 0 },
+	{ { 40, 36, 20 }, { 0, 0, 0 }, { 40, 2, 2, .4, 1.1, .2, 2.1 }, .3, 18, 50, .4, 0 },
+	{ { 70, 66, 20 }, { 0, 0, 0 }, { .rings = 1, .views = 4 }, .15, -.1, 90, 1, 3 },
+	{ { 90, 80, 1 }, { .2, 0, 0 }, { .rings = 1, .views = 4 }, .15, .05, 100, 1, .3 },
 };
 
 /* Off the middle by thirds of the image, to all sides. */
@@ -62,7 +65,8 @@ static iso_op *integrals(iso_ctx *ctx, const struct setting *s, enum iso_sradon_
 		                  { .3, .3, .3 },
 		                  { s->offset[0], s->offset[1], s->offset[2] } },
 		                sampling,
-		                adjoint };
+		                adjoint,
+		                s->step };
 	iso_op *op = NULL;
 
 	OK(iso_sradon_integrals(&op, ctx, &q));
@@ -302,12 +306,12 @@ static void found_once(void **state)
 
 /* Several groups of transducers, whose traces differ in size. */
 static const struct setting many = {
-	{ 40, 36, 50 }, { 0, 0, 0 }, { 30, 5, 20, .3, .6, .2, .31 }, .1, 11, 160, 0,
+	{ 40, 36, 50 }, { 0, 0, 0 }, { 30, 5, 20, .3, .6, .2, .31 }, .1, 11, 160, 1, 0,
 };
 
 /* Enough of everything for the large bricks. */
 static const struct setting large = {
-	{ 130, 100, 70 }, { 0, 0, 0 }, { 40, 12, 24, .2, .24, .1, .26 }, .4, 8.4, 90, 0,
+	{ 130, 100, 70 }, { 0, 0, 0 }, { 40, 12, 24, .2, .24, .1, .26 }, .4, 8.4, 90, 1, 0,
 };
 
 static iso_real *apply(iso_ctx *ctx, const struct setting *set, enum iso_sradon_sampling sampling,

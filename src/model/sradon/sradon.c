@@ -27,6 +27,11 @@ static const double *centre_of(const struct iso_sradon *q)
 	return q->t->rings ? q->t->centre : q->grid.centre;
 }
 
+static double step_of(const struct iso_sradon *q)
+{
+	return q->step > 0 ? q->step : 1;
+}
+
 /* From a place to the nearest voxel's border, mm; 0 inside. */
 static double from_voxels(const struct iso_grid *g, const double x[3])
 {
@@ -48,6 +53,8 @@ static int check(const struct iso_sradon *q)
 	if (fabs(v[1] - v[0]) > 1e-6 * v[0] || fabs(v[2] - v[0]) > 1e-6 * v[0])
 		return iso_fail(ISO_EARG, "sradon: voxels of %g x %g x %g mm, must be cubes", v[0], v[1],
 		                v[2]);
+	if (q->step != 0 && !(q->step >= .125 && q->step <= 4))
+		return iso_fail(ISO_EARG, "sradon: a step of %g voxels, must be 0.125 to 4", q->step);
 	for (int64_t i = 0; i < q->t->n; i++) {
 		double d = from_voxels(&q->grid, q->t->pos + 3 * i);
 
@@ -109,6 +116,7 @@ static void set_up(struct iso_room *room, struct sradon *s, const struct iso_sra
 		                     .first_us = t->first_us,
 		                     .support = support,
 		                     .sampling = q->sampling };
+	p->h = p->ds * step_of(q);
 	for (int a = 0; a < 3; a++) {
 		p->n[a] = q->grid.n[a];
 		p->first[a] = q->grid.centre[a] - (double)(p->n[a] - 1) / 2 * p->ds;
@@ -251,8 +259,8 @@ done:
 }
 
 /* Work space of the chain: it works on clones of its parts and keeps the parts, so with a response,
-   where G is in a chain inside of another, there are three of all. A sphere has at most pi R/ds rings
-   or so, R the radius of the support. */
+   where G is in a chain inside of another, there are three of all. A sphere has at most pi R/h rings
+   or so, R the radius of the support and h the edge of a patch. */
 void iso_sradon_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_sradon *q)
 {
 	if (!plan || !ctx || !q) return;
@@ -261,7 +269,8 @@ void iso_sradon_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso
 
 	if (iso_sized_take(&full, "iso_sradon", sizeof full, q)) return; /* iso_sradon_create will say so */
 	q = &full;
-	double rings = M_PI * farthest_corner(&q->grid, centre_of(q)) / q->grid.voxel[0] + 1;
+	double h = q->grid.voxel[0] * step_of(q),
+	       rings = M_PI * farthest_corner(&q->grid, centre_of(q)) / h + 1;
 	int64_t chains = q->t->eir ? 3 : 1, g = q->t->eir ? 3 : 2, real = sizeof(iso_real);
 	int64_t voxels = iso_grid_voxels(&q->grid), traces = q->t->n * q->t->samples, around;
 	const int64_t padded[3] = { q->grid.n[0] + 4, q->grid.n[1] + 4, q->grid.n[2] + 4 }; /* at most */

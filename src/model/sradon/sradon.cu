@@ -63,8 +63,8 @@ static int choose_edge(const iso_ctx *ctx, const struct sradon_cuda *m)
 	               : 16;
 }
 
-/* Clears sums of n values, each at most 64 weights of the |v| added up: a voxel has far less than 64
-   points of a sphere within reach. */
+/* Clears sums of n values, each at most 64 weights of the |v| added up, or more with finer patches: a
+   voxel has far less than 64 points of a sphere within reach. */
 static int begin_sums(const iso_op *op, int64_t n, int64_t n_from, const iso_real *v)
 {
 	const struct sradon_cuda *m = (const struct sradon_cuda *)op->data;
@@ -76,7 +76,7 @@ static int begin_sums(const iso_op *op, int64_t n, int64_t n_from, const iso_rea
 	if (!isfinite(sum))
 		return iso_fail(ISO_EINPUT, "sradon: values are not finite, or too large to add up");
 	w->acc.n = n;
-	return iso_fixed_begin(&w->acc, op->ctx, sum > 0 ? 64 * m->weight * sum : 1);
+	return iso_fixed_begin(&w->acc, op->ctx, sum > 0 ? 64 * sradon_dense(&m->p) * m->weight * sum : 1);
 }
 
 /* The integrals of this rank's groups; those of the others are 0. */
@@ -195,7 +195,7 @@ extern "C" int iso_sradon_to_cuda(iso_op *op)
 	if (!ISO_HOST(room, m, 1)) return room->status;
 	m->p = s->p;
 	m->host = s;
-	m->weight = s->p.ds * s->p.ds; /* of algorithm 4 */
+	m->weight = s->p.h * s->p.h; /* of algorithm 4 */
 	for (int64_t i = 0; i < rows; i++) m->weight = fmax(m->weight, s->ring[i].weight);
 	/* bounds for the sums of a brick: group * load * most <= 2^31 */
 	m->group = (int)fmin(fmax(0x1p31 / (load * 0x1p22), 1), GROUP);

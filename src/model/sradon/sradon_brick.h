@@ -280,8 +280,9 @@ ISO_HD void sradon_sight_rings(const struct sradon_sight *s, const struct sradon
 {
 	float off = rho - s->d, left = s->radius * s->radius - off * off, rd4 = 4 * rho * s->d;
 	float square = sradon_over(fmaxf(left, 0), rd4);
-	float half = square < .75f ? 2 * sradon_asin(sradon_root(square)) * rho + .02f : 4 * rho;
-	float at = p->sampling == ISO_SRADON_ALG4 ? (top - s->theta) * rho : s->theta * rho - .5f;
+	float rings = rho * (float)(p->ds / p->h); /* of a radian */
+	float half = square < .75f ? 2 * sradon_asin(sradon_root(square)) * rings + .02f : 4 * rings;
+	float at = p->sampling == ISO_SRADON_ALG4 ? (top - s->theta) * rings : s->theta * rings - .5f;
 
 	*first = (int)fmaxf(ceilf(at - half), 0);
 	*last = left < 0 ? -1 : (int)fminf(floorf(at + half), (float)(n - 1));
@@ -353,13 +354,19 @@ ISO_HD struct sradon_arc sradon_pairs(struct sradon_arc arc, int n)
 	return c;
 }
 
+/* Points of a sphere for each ds^2 of it, or 1 where they are fewer. */
+ISO_HD double sradon_dense(const struct sradon_params *p)
+{
+	return p->h < p->ds ? p->ds * p->ds / (p->h * p->h) : 1;
+}
+
 /* What a voxel gets of one transducer, as a sum of trilinear parts, stays below this. On average
-   there is a point for each ds^2 c dt of volume, ds/(c dt) a voxel, which is also the sum of their
-   parts; lattices in step with the grid, and the short gap of algorithm 4, come to less than four
+   there is a point for each h^2 c dt of volume, ds/(c dt) a voxel if h is ds, which is also the sum of
+   their parts; lattices in step with the grid, and the short gap of algorithm 4, come to less than four
    times that; few spheres, to a few points. */
 ISO_HD double sradon_load(const struct sradon_params *p)
 {
-	return 8 + 4 * p->ds / (p->speed * p->dt_us);
+	return (8 + 4 * p->ds / (p->speed * p->dt_us)) * sradon_dense(p);
 }
 
 #endif

@@ -84,7 +84,7 @@ static double sphere_at(const struct sight *v, int64_t k)
 	double budget = 3 * p->ds * p->ds - (rho - v->d) * (rho - v->d), sum = 0;
 
 	if (budget < 0 || top <= 0) return 0;
-	double step = p->ds / rho, half = angle_of(budget, rho * v->d) / step + MARGIN;
+	double step = p->h / rho, half = angle_of(budget, rho * v->d) / step + MARGIN;
 	double at = p->sampling == ISO_SRADON_MIDPOINT ? v->theta / step - .5 : (top - v->theta) / step;
 	int n = sradon_n_rings(p, rho, top);
 

@@ -73,22 +73,23 @@ static __device__ float ring_at(const struct sradon_axes &x, const struct voxel_
 	return w.weight * hats(x, s, w, arc, shift);
 }
 
-/* What a sphere's points weigh at the voxel; rings step 1/rho from one to the next. */
+/* What a sphere's points weigh at the voxel; `rings` are those of a radian. */
 template <bool TABLE>
 static __device__ float sphere_at(const struct sradon_cuda &m, const struct sradon_axes &x,
                                   const struct voxel_sight &v, int64_t k)
 {
 	float rho = (float)(sradon_radius(&m.p, k) / m.p.ds), off = rho - v.d, sum = 0;
 	float budget = 3.001f - off * off, rd4 = 4 * rho * v.d, shift = TABLE ? .5f : 0;
+	float rings = (float)(sradon_radius(&m.p, k) / m.p.h);
 
 	if (budget < 0 || rho <= 0) return 0;
 	struct sphere s = sphere_of<TABLE>(m, x, k);
-	float half = twice_asin(budget / rd4) * rho;
-	float at = TABLE ? v.theta * rho - .5f : ((float)s.top - v.theta) * rho;
+	float half = twice_asin(budget / rd4) * rings;
+	float at = TABLE ? v.theta * rings - .5f : ((float)s.top - v.theta) * rings;
 
 	for (int i = max(0, (int)ceilf(at - half)); i < s.n && (float)i <= at + half; i++) {
 		struct sradon_row w = row_of<TABLE>(m, s, i);
-		float si = sinf(((float)i - at) / rho / 2), left = budget - rd4 * (si * si);
+		float si = sinf(((float)i - at) / rings / 2), left = budget - rd4 * (si * si);
 
 		if (left >= 0) sum += ring_at(x, v, w, rd4, rho, left, shift);
 	}

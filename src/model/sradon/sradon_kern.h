@@ -2,7 +2,8 @@
 /* Spherical Radon transform (Wang 2013, 12 and 36 to 39): where the sphere around a transducer is
    sampled. The sphere of sample k has radius rho = c (t0 + k dt); rings of equal angle theta from
    the axis that points at the image carry points at equal azimuths; a point takes the image by
-   trilinear interpolation, with the weight of its patch. A transducer may lie close above a wide
+   trilinear interpolation, with the weight of its patch. The edge h of a patch is that of a voxel, ds,
+   unless the user takes a coarser or finer one. A transducer may lie close above a wide
    image: then rings go as far as theta = pi. */
 #ifndef ISO_SRADON_KERN_H
 #define ISO_SRADON_KERN_H
@@ -25,6 +26,7 @@ struct sradon_arc {
 struct sradon_params {
 	int64_t n[3];        /* voxels along x, y, z */
 	double ds, first[3]; /* edge, centre of the first voxel: mm */
+	double h;            /* edge of a patch: between rings, and between points of a ring, mm */
 	int64_t n_trans, samples;
 	double speed, dt_us, first_us;
 	double support; /* radius of the sphere that holds the image, mm */
@@ -50,19 +52,19 @@ ISO_HD double sradon_theta_max(const struct sradon_params *p, double distance, d
 	return c >= 1 ? -1 : acos(c > -1 ? c : -1.);
 }
 
-/* Rings of a sphere: midpoints of steps ds/rho from the axis, as many as there are whole steps in pi,
+/* Rings of a sphere: midpoints of steps h/rho from the axis, as many as there are whole steps in pi,
    rounded; or (algorithm 4) from theta_max down to above 0. */
 ISO_HD int sradon_n_rings(const struct sradon_params *p, double rho, double theta_max)
 {
-	int n = theta_max <= 0 ? 0 : (int)ceil(theta_max * rho / p->ds);
-	int all = (int)floor(SRADON_PI * rho / p->ds + .5);
+	int n = theta_max <= 0 ? 0 : (int)ceil(theta_max * rho / p->h);
+	int all = (int)floor(SRADON_PI * rho / p->h + .5);
 
 	return p->sampling == ISO_SRADON_ALG4 || n < all ? n : all;
 }
 
 ISO_HD double sradon_theta(const struct sradon_params *p, double rho, double theta_max, int i)
 {
-	double step = p->ds / rho;
+	double step = p->h / rho;
 
 	return p->sampling == ISO_SRADON_ALG4 ? theta_max - i * step : (i + .5) * step;
 }
@@ -73,22 +75,22 @@ ISO_HD double sradon_shift(const struct sradon_params *p)
 	return p->sampling == ISO_SRADON_ALG4 ? 0 : .5;
 }
 
-/* Midpoint: the patch's exact area 2 pi rho^2 (cos(theta - h) - cos(theta + h))/n, h half a step,
-   as 4 pi rho^2 sin(theta) sin(h)/n; the last ring before theta = pi has all that is left of the
-   sphere. Algorithm 4: ds^2 for each of ceil(2 pi rho sin(theta)/ds). */
+/* Midpoint: the patch's exact area 2 pi rho^2 (cos(theta - a) - cos(theta + a))/n, a half a step,
+   as 4 pi rho^2 sin(theta) sin(a)/n; the last ring before theta = pi has all that is left of the
+   sphere. Algorithm 4: h^2 for each of ceil(2 pi rho sin(theta)/h). */
 ISO_HD struct sradon_ring sradon_ring(const struct sradon_params *p, double rho, double theta)
 {
-	const double two_pi = 2 * SRADON_PI, step = p->ds / rho;
+	const double two_pi = 2 * SRADON_PI, step = p->h / rho;
 	struct sradon_ring r;
 
 	r.cos_theta = cos(theta);
 	r.sin_theta = sin(theta);
-	double around = two_pi * rho * r.sin_theta / p->ds;
+	double around = two_pi * rho * r.sin_theta / p->h;
 
 	if (p->sampling == ISO_SRADON_ALG4) {
 		r.n = (int)ceil(around);
 		r.step = around > 1 ? two_pi / around : two_pi; /* of one point, any */
-		r.weight = p->ds * p->ds;
+		r.weight = p->h * p->h;
 	} else {
 		r.n = around < 1.5 ? 1 : (int)floor(around + .5);
 		r.step = two_pi / r.n;
