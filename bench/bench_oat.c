@@ -54,19 +54,21 @@ static const struct work {
 	enum kind kind;
 	enum way way;
 	const struct cost *first, *second;
+	double accuracy; /* of sradon; 0: its default */
 } works[] = {
-	{ "ubp", "ubp", K_UBP, ADJOINT, &ubp_cost, NULL },
-	{ "sradon", "G", K_SRADON, FORWARD, &g, NULL },
-	{ "sradon", "G* scatter", K_SRADON, ADJOINT, &scatter, NULL },
-	{ "sradon", "G* gather", K_SRADON, ADJOINT, &gather, NULL },
-	{ "sradon", "D He both ways", K_TRACES, BOTH, &traces, NULL },
-	{ "sradon", "PLS-Int iteration", K_SRADON, ITERATION, &g, &scatter },
-	{ "point", "svoxel point", K_SVOXEL, FORWARD, &point, NULL },
-	{ "point", "svoxel point adjoint", K_SVOXEL, ADJOINT, &point_back, NULL },
-	{ "point", "PLS-Sph iteration", K_SVOXEL, ITERATION, &point, &point_back },
-	{ "rect", "svoxel rect", K_SVOXEL, FORWARD, &rect, NULL },
-	{ "rect", "svoxel rect adjoint", K_SVOXEL, ADJOINT, &rect_back, NULL },
-	{ "rect", "PLS-Sph rect iteration", K_SVOXEL, ITERATION, &rect, &rect_back },
+	{ "ubp", "ubp", K_UBP, ADJOINT, &ubp_cost, NULL, 0 },
+	{ "sradon", "G", K_SRADON, FORWARD, &g, NULL, 0 },
+	{ "sradon", "G* scatter", K_SRADON, ADJOINT, &scatter, NULL, 0 },
+	{ "sradon", "G* gather", K_SRADON, ADJOINT, &gather, NULL, 0 },
+	{ "sradon", "D He both ways", K_TRACES, BOTH, &traces, NULL, 0 },
+	{ "sradon", "PLS-Int iteration", K_SRADON, ITERATION, &g, &scatter, 0 },
+	{ "sradon", "PLS-Int iteration, 2e-2", K_SRADON, ITERATION, &g, &scatter, 2e-2 },
+	{ "point", "svoxel point", K_SVOXEL, FORWARD, &point, NULL, 0 },
+	{ "point", "svoxel point adjoint", K_SVOXEL, ADJOINT, &point_back, NULL, 0 },
+	{ "point", "PLS-Sph iteration", K_SVOXEL, ITERATION, &point, &point_back, 0 },
+	{ "rect", "svoxel rect", K_SVOXEL, FORWARD, &rect, NULL, 0 },
+	{ "rect", "svoxel rect adjoint", K_SVOXEL, ADJOINT, &rect_back, NULL, 0 },
+	{ "rect", "PLS-Sph rect iteration", K_SVOXEL, ITERATION, &rect, &rect_back, 0 },
 };
 
 enum { N_WORKS = sizeof works / sizeof works[0] };
@@ -197,6 +199,7 @@ static int begin_problem(struct run *r)
 	if (first == &gather && !r->cuda) r->grid.n[2] = 1;
 	r->ubp = (struct iso_ubp){ sizeof r->ubp, &r->t, r->grid, ISO_UBP_SPHERE };
 	r->sradon = (struct iso_sradon){ .size = sizeof r->sradon, .t = &r->t, .grid = r->grid };
+	r->sradon.accuracy = r->w->accuracy;
 	r->sradon.adjoint = first == &gather    ? ISO_SRADON_GATHER
 	                    : first == &scatter ? ISO_SRADON_SCATTER
 	                                        : ISO_SRADON_AUTO;
@@ -306,16 +309,17 @@ static int do_once(void *arg)
 
 /* ---- one row ---- */
 
-/* Of the problem at hand, or of the paper's size. A point stands for ds^2 c dt of the image. */
+/* Of the problem at hand, or of the paper's size. A point stands for h^2 c dt of the image, h = step ds. */
 static double count(const struct run *r, enum unit unit, bool full)
 {
 	double trans = full ? (double)VIEWS * RINGS / (r->w->kind == K_UBP ? 1 : 2) : (double)r->t.n;
 	double voxel = full ? VOXEL : set.voxel;
 	double pairs = trans * (full ? VOXELS : (double)iso_grid_voxels(&r->grid));
+	double step = iso_sradon_step(&r->sradon);
 
 	return unit == PAIRS           ? pairs
 	       : unit == TRACE_SAMPLES ? trans * SAMPLES
-	                               : pairs * voxel / (r->t.speed * r->t.dt_us);
+	                               : pairs * voxel / (r->t.speed * r->t.dt_us * step * step);
 }
 
 /* Shortest time that the rates allow, and the name of what sets it. */

@@ -24,8 +24,13 @@ struct iso_sradon {
 	struct iso_grid grid;            /* voxels must be cubes */
 	enum iso_sradon_sampling sampling;
 	enum iso_sradon_adjoint adjoint;
-	double step; /* between points on a sphere, in voxels, 0.125 to 4; 0: 1 */
+	double step;     /* between points on a sphere, in voxels, 0.125 to 4; 0: by accuracy */
+	double accuracy; /* relative error of traces that points on the spheres may cause; 0: a step of 1 */
 };
+
+/* The step that these parameters mean: their own; or the largest of 2, sqrt(2), 1, ... 1/8 whose error is
+   at most the accuracy, for images whose edges are blurred by half a voxel; or 1. */
+double iso_sradon_step(const struct iso_sradon *p);
 
 /* Traces (transducers, samples) of an image of absorbed energy: He D G (Wang 2013, 11 to 14). */
 ISO_CHECKED int iso_sradon_create(iso_op **op, iso_ctx *ctx, const struct iso_sradon *p);

@@ -1682,6 +1682,8 @@ def sradon(
     centre: _Float | None = ...,
     sampling: Literal["midpoint", "alg4"] | None = ...,
     adjoint: Literal["auto", "gather", "scatter"] | None = ...,
+    step: float | None = ...,
+    accuracy: float | None = ...,
     from_s: float | None = ...,
     to_s: float | None = ...,
     frames: _Text | None = ...,
@@ -1778,6 +1780,11 @@ def sradon(
     adjoint: 'auto' or 'gather' or 'scatter'; default auto
         gather (voxel by voxel) or scatter (sample by sample); both give the same image. auto:
         the faster one on the device
+    step: float, voxels; default by 'accuracy', or 1
+        distance between the points on a sphere; the work falls with its square
+    accuracy: float; default 'step' is 1
+        relative error of traces that the distance between points may cause, for an image whose
+        edges are blurred by half a voxel; it chooses 'step'
 
     Times, in s since the start of the scan
     ---------------------------------------

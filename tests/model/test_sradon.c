@@ -35,7 +35,7 @@ static struct iso_sradon srt(const struct iso_transducers *t, enum iso_sradon_sa
                              enum iso_sradon_adjoint adjoint)
 {
 	return (struct iso_sradon){
-		sizeof(struct iso_sradon), t, cubes(NX, NY, NZ, .3, -2.7, -2.1, -3.0), sampling, adjoint, 0
+		sizeof(struct iso_sradon), t, cubes(NX, NY, NZ, .3, -2.7, -2.1, -3.0), sampling, adjoint, 0, 0
 	};
 }
 

@@ -66,7 +66,8 @@ static iso_op *integrals(iso_ctx *ctx, const struct setting *s, enum iso_sradon_
 		                  { s->offset[0], s->offset[1], s->offset[2] } },
 		                sampling,
 		                adjoint,
-		                s->step };
+		                s->step,
+		                0 };
 	iso_op *op = NULL;
 
 	OK(iso_sradon_integrals(&op, ctx, &q));

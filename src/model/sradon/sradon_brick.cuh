@@ -70,7 +70,7 @@ template <> struct brick_shape<16> {
 };
 
 template <> struct brick_shape<32> {
-	static const int THREADS = 1024, BLOCKS = 1, ROW = 33, PLANE = 1095;
+	static const int THREADS = 1024, BLOCKS = 1, ROW = 35, PLANE = 1161;
 };
 
 /* Rings of one warp, those without points left out. */

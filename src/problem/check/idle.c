@@ -159,6 +159,11 @@ static const char *no_choice(const iso_problem *p)
 	return no_nufft(p) ? no_nufft(p) : given ? "'width' and 'bins-per-wave' say the kernel" : NULL;
 }
 
+static const char *stepped(const iso_problem *p)
+{
+	return problem_given(p, "step") ? "'step' says the distance between points" : NULL;
+}
+
 static const char *counted(const iso_problem *p)
 {
 	return problem_given(p, "lines") ? "'lines' says how many there are" : NULL;
@@ -202,6 +207,7 @@ static const struct {
 	{ "sens-floor", NULL, sens_of_ones },
 	{ "strategy", "strip", on_cpu },
 	{ "accuracy", "svoxel", no_choice },
+	{ "accuracy", "sradon", stepped },
 	{ "width", "svoxel", no_nufft },
 	{ "bins-per-wave", "svoxel", no_nufft },
 	{ "fmax-mhz", "svoxel", counted },

@@ -5,6 +5,7 @@
 struct sradon {
 	struct sound sound; /* first: what the optoacoustic models share */
 	const char *sampling, *adjoint;
+	double step, accuracy;
 	struct iso_sradon model;
 };
 
@@ -22,12 +23,29 @@ static void params(struct opt *table, void *self)
 		{ 0, "adjoint", .text = &sradon->adjoint, .words = adjoints, .value = "NAME",
 		  .help = "gather (voxel by voxel) or scatter (sample by sample); both give the same image. "
 		          "auto: the faster one on the device" },
+		{ 0, "step", .real = &sradon->step, .unit = "voxels", .value = "S", .min = .125, .max = 4,
+		  .absent = "by 'accuracy', or 1",
+		  .help = "distance between the points on a sphere; the work falls with its square" },
+		{ 0, "accuracy", .real = &sradon->accuracy, .value = "E", .min = 1e-4, .max = .5,
+		  .absent = "'step' is 1",
+		  .help = "relative error of traces that the distance between points may cause, for an image "
+		          "whose edges are blurred by half a voxel; it chooses 'step'" },
 		{ 0 },
 	};
 
 	_Static_assert(sizeof own <= (MODEL_PARAMS - SOUND_PARAMS) * sizeof *own, "room for the parameters");
 	*sradon = (struct sradon){ .sampling = "midpoint", .adjoint = "auto" };
 	memcpy(table + sound_params(table, &sradon->sound), own, sizeof own);
+}
+
+/* Where the spheres are sampled, into the record. */
+static int tell_points(iso_problem *problem)
+{
+	const struct sradon *sradon = problem->self;
+
+	return record_set(problem->record, "points",
+	                  record_pack("{s:s, s:f}", "sampling", sradon->sampling, "step_voxels",
+	                              iso_sradon_step(&sradon->model)));
 }
 
 static int load(iso_problem *problem, int need, const struct iso_grid *image)
@@ -41,6 +59,8 @@ static int load(iso_problem *problem, int need, const struct iso_grid *image)
 		.grid = sradon->sound.grid,
 		.sampling = (enum iso_sradon_sampling)opt_place(samplings, sradon->sampling),
 		.adjoint = (enum iso_sradon_adjoint)opt_place(adjoints, sradon->adjoint),
+		.step = sradon->step,
+		.accuracy = sradon->accuracy,
 	};
 	return st;
 }
@@ -66,8 +86,10 @@ static int op(iso_problem *problem, iso_op **made, const struct model_subsets *s
 {
 	struct sradon *sradon = problem->self;
 
+	int st = iso_sradon_create(made, problem->ctx, &sradon->model);
+
 	(void)s; /* one subset */
-	return iso_sradon_create(made, problem->ctx, &sradon->model);
+	return st ? st : tell_points(problem);
 }
 
 const struct model model_sradon = {
