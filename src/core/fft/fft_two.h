@@ -6,7 +6,7 @@
 #include "core/size.h"
 
 #include <math.h>
-#include <omp.h>
+#include <sched.h>
 #include <string.h>
 
 struct complex {
@@ -28,6 +28,11 @@ struct plan {
 	struct complex *half; /* exp(-2 pi j l / n), l = 0 ... m/2; n even */
 	struct complex *b;    /* Bluestein: exp(-pi j k^2 / m), k = 0 ... m - 1 */
 	struct complex *bf;   /* and the transform of its conjugate about 0, over cut.m */
+	/* work space, so that a transform can't fail for want of it: one for each thread of the context */
+	int64_t each; /* values of one; 0: none is needed */
+	struct complex *room;
+	int *busy; /* 1: a thread has it */
+	int rooms;
 };
 
 static struct complex unit(double turns)
@@ -277,6 +282,26 @@ static void inverse_odd(const struct plan *p, REAL *x, const struct complex *spe
 	for (int64_t k = 0; k < p->m; k++) x[k] = out[k].re;
 }
 
+static int make_rooms(struct plan *p, const struct iso_fft *f)
+{
+	p->each = room_of(p, f->n % 2);
+	if (p->each == 0) return ISO_OK;
+	p->rooms = f->ctx && f->ctx->threads > 0 ? f->ctx->threads : 1;
+	p->room = size_alloc(p->rooms * p->each, sizeof *p->room);
+	p->busy = size_alloc(p->rooms, sizeof *p->busy);
+	return p->room && p->busy ? ISO_OK
+	                          : iso_fail_memory("fft", p->rooms * p->each * (int64_t)sizeof *p->room);
+}
+
+/* A room that nobody has, for which a thread beyond those of the context waits. */
+static int take_room(const struct plan *p)
+{
+	for (int i = 0;; i = (i + 1) % p->rooms) {
+		if (!__atomic_exchange_n(&p->busy[i], 1, __ATOMIC_ACQUIRE)) return i;
+		if (i == p->rooms - 1) sched_yield();
+	}
+}
+
 static int make(struct iso_fft *f)
 {
 	struct plan *p = f->plan[0] = size_alloc(1, sizeof *p);
@@ -286,6 +311,7 @@ static int make(struct iso_fft *f)
 	p->m = f->n % 2 ? f->n : f->n / 2;
 	if ((st = make_cut(&p->cut, is_power(p->m) ? p->m : power_above(2 * p->m - 1)))) return st;
 	if (!is_power(p->m) && (st = make_chirp(p))) return st;
+	if ((st = make_rooms(p, f))) return st;
 	if (f->n % 2) return ISO_OK;
 	p->half = size_alloc(p->m / 2 + 1, sizeof *p->half);
 	if (!p->half) return iso_fail_memory("fft", (p->m / 2 + 1) * (int64_t)sizeof *p->half);
@@ -302,32 +328,32 @@ static void release(struct iso_fft *f)
 	free(p->half);
 	free(p->b);
 	free(p->bf);
+	free(p->room);
+	free(p->busy);
 	free(p);
 }
 
-static void row(const struct iso_fft *f, bool back, REAL *x, struct complex *spectrum, struct complex *room)
+static void row(const struct iso_fft *f, bool back, REAL *x, struct complex *spectrum)
 {
 	const struct plan *p = f->plan[0];
+	int which = p->each ? take_room(p) : 0;
+	struct complex *room = p->each ? p->room + which * p->each : NULL;
 
 	if (f->n % 2)
 		back ? inverse_odd(p, x, spectrum, room) : forward_odd(p, spectrum, x, room);
 	else
 		back ? inverse_even(p, x, spectrum, room) : forward_even(p, spectrum, x, room);
+	if (p->each) __atomic_store_n(&p->busy[which], 0, __ATOMIC_RELEASE);
 }
 
 /* Threads along the rows. With one row there is no team: the caller may be one of many. */
 static int rows(const struct iso_fft *f, bool back, REAL *x, struct complex *spectrum)
 {
-	int64_t lines = f->n / 2 + 1, each = room_of(f->plan[0], f->n % 2);
+	int64_t lines = f->n / 2 + 1;
 	int threads = f->rows > 1 ? f->ctx->threads : 1;
-	struct complex *room = each ? size_alloc(threads * each, sizeof *room) : NULL;
 
-	if (each && !room) return iso_fail_memory("fft", threads * each * (int64_t)sizeof *room);
 #pragma omp parallel for num_threads(threads) if (threads > 1)
-	for (int64_t r = 0; r < f->rows; r++)
-		row(f, back, x + r * f->n, spectrum + r * lines,
-		    room ? room + omp_get_thread_num() * each : NULL);
-	free(room);
+	for (int64_t r = 0; r < f->rows; r++) row(f, back, x + r * f->n, spectrum + r * lines);
 	return ISO_OK;
 }
 
