@@ -17,7 +17,8 @@ import small_runs
 
 # Measured, so different in every run; and a checkpoint that could not be written is a note.
 VOLATILE = {"warnings", "notes", "started", "times_s", "peak_memory_bytes", "peak_host_bytes", "seconds",
-            "seconds_sss", "seconds_mc", "uuid"}
+            "seconds_sss", "seconds_mc", "uuid",
+            "latency_median_ms", "latency_99_percent_ms", "frames_per_s"}
 # Not ours to mend: when HDF5 can't allocate, it crashes in some places and tells another reason in others.
 # Of runs in which it was HDF5 only the files are looked at. (fail_alloc.c has what else is left out.)
 CRASHES = "libhdf5"

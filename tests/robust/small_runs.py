@@ -172,6 +172,7 @@ sradon! recon sradon --data @traces.npy {SOUND} --iterations 2 -o sound.nii
 sradon_project project sradon @sound.nii --scanner @sphere.yaml -o y.npy
 sradon_tv recon sradon --data @traces.npy {SOUND} --iterations 2 --penalty tv:1e-3 --nonneg -o x.nii
 svoxel recon svoxel --data @traces.npy {SOUND} --iterations 2 --fmax-mhz 1 -o x.nii
+svoxel_follow recon svoxel --follow --data @traces.npy {SOUND} --iterations 2 --fmax-mhz 1 --nonneg --penalty tv:1e-3 --idle-s 0.001 -o x.npy
 svoxel_rect recon svoxel --data @traces.npy {SOUND} --iterations 1 --fmax-mhz 1 --sir rect -o x.nii
 svoxel_direct recon svoxel --data @traces.npy {SOUND} --iterations 1 --lines 4 --transform direct -o x.nii
 convert_hdf5 convert @traces.npy c.hdf5 --scanner @sphere.yaml

@@ -58,7 +58,7 @@ int kept_create(struct kept **out, const char *path, const struct iso_grid *g)
 	*k = (struct kept){ .fd = -1, .dim = { 0, g->n[2], g->n[1], g->n[0] }, .voxels = iso_grid_voxels(g) };
 	k->path = strdup(path);
 	k->image = size_alloc(k->voxels, sizeof *k->image);
-	st = k->path && k->image ? open_file(k) : iso_fail_memory(path, k->voxels);
+	st = k->path && k->image ? ISO_OK : iso_fail_memory(path, k->voxels);
 	if (st)
 		kept_free(k);
 	else
@@ -69,7 +69,7 @@ int kept_create(struct kept **out, const char *path, const struct iso_grid *g)
 int kept_add(struct kept *k, const iso_real *images, int n)
 {
 	int64_t bytes = k->voxels * (int64_t)sizeof *k->image;
-	int st = ISO_OK;
+	int st = k->fd < 0 ? open_file(k) : ISO_OK;
 
 	for (int i = 0; i < n && !st; i++) {
 		for (int64_t v = 0; v < k->voxels; v++) k->image[v] = (float)images[i * k->voxels + v];

@@ -8,6 +8,7 @@
 
 struct kept;
 
+/* The file is made with the first image. */
 int kept_create(struct kept **k, const char *path, const struct iso_grid *g);
 int kept_add(struct kept *k, const iso_real *images, int n);
 int kept_record(const struct kept *k, struct record *r); /* beside the file, as it is now */
