@@ -262,6 +262,22 @@ def test_sound(context):
         ubp.project(x)
 
 
+@pytest.mark.filterwarnings("ignore::isotome.IsotomeWarning")
+def test_accuracy_of_sound(context):
+    x = np.random.default_rng(3).standard_normal((8, 8, 8)).astype(np.float32)
+    fine = sound_problem("svoxel", context).project(x)  # projections are good to 1e-6
+
+    def off(**how):
+        y = sound_problem("svoxel", context, **how).operator()(x)
+        return np.linalg.norm(y - fine) / np.linalg.norm(fine)
+
+    assert 0 < off() < 1.5e-3  # operators are for images: 1e-3
+    assert off(accuracy=1e-6) == 0
+    assert 5e-3 < off(width=2, bins_per_wave=5) < 5e-2
+    with pytest.raises(isotome.ArgumentError, match="width"):
+        off(width=1)
+
+
 def test_freed_problems_are_refused(problem):
     problem.free()
     with pytest.raises(isotome.ArgumentError, match="given a problem that was freed"):

@@ -211,7 +211,7 @@ static struct band band_of(const struct iso_svoxel *q, double per_wave)
 
 /* ---- rectangles ---- */
 
-enum { ALIASES = 3, PAIRS = 64 };
+enum { ALIASES = 1, PAIRS = 2048, EVERY = 4 }; /* EVERY: of the lines, one of so many */
 
 static double sinc(double x)
 {
@@ -265,7 +265,8 @@ static void across(double t[2], const struct iso_svoxel *q, double mhz, int i)
 }
 
 /* A delay that lies anywhere in its bin comes with aliases: lines at v + k, in parts of the bin rate, of which the
-   spline leaves (v / (v + k))^w of what it leaves of the line itself. */
+   spline leaves (v / (v + k))^w of what it leaves of the line itself. Many pairs, since few lie near an axis, and
+   those are heard loudest. */
 static double rect_error(const struct iso_svoxel *q, int width, double per_wave)
 {
 	double last = iso_svoxel_highest(q), wrong = 0, all = 0, t[2];
@@ -275,7 +276,7 @@ static double rect_error(const struct iso_svoxel *q, int width, double per_wave)
 		across(t, q, last * q->df_mhz, i);
 		t[0] *= per_wave; /* bins */
 		t[1] *= per_wave;
-		for (int l = 0; l < LINES; l++)
+		for (int l = EVERY / 2; l < LINES; l += EVERY)
 			for (int k = -ALIASES; k <= ALIASES; k++) {
 				double v = b.v[l], a = v + k, by = pow(v / a, width - 2);
 				double heard = by * sinc(a * t[0]) * sinc(a * t[1]);

@@ -6,7 +6,7 @@
 enum { KERNEL_NODES = 64 }; /* of the kernel's spectrum */
 
 #define GUARD_ERROR 1e-5 /* by which the guard of a rectangle may change its response at least */
-#define GUARD_PART .25   /* of the accuracy, where a narrow kernel does */
+#define GUARD_PART .1    /* of the accuracy, where a narrow kernel does */
 
 /* Gauss-Legendre: zeros of the polynomial of degree n. */
 void iso_svoxel_gauss(int n, double *node, double *weight)
