@@ -159,6 +159,8 @@ struct iso_cg {
 	double mu;
 	int iterations;   /* at most */
 	double tolerance; /* finished where |gradient| falls below this share of the first */
+	bool nonneg;      /* no voxel below 0; the gradient is that of the voxels that may go its way */
+	bool by_image;    /* with nonneg: bright voxels go farther, as suits images that are mostly 0 */
 };
 
 typedef struct iso_cg_state iso_cg_state;

@@ -158,6 +158,7 @@ def ray(
     injected_at: _Text | None = ...,
     nonneg: bool | None = ...,
     weigh: Literal["equal", "area"] | None = ...,
+    precondition: Literal["none", "image"] | None = ...,
     accept: _Text | None = ...,
 ) -> Problem:
     """A problem of model ray: `.reconstruct()` makes the image, `.operator()` the operator.
@@ -415,6 +416,9 @@ def ray(
     weigh: 'equal' or 'area'; default equal
         equal: all data count alike; area: data count by the surface of their transducer. area
         needs fewer iterations if an array is denser in some places, as rings are at the poles
+    precondition: 'none' or 'image'; default none
+        image: a step goes farther where the image is bright. This needs fewer iterations if few
+        transducers see an image that is mostly dark, as vessels are
 
     Checks
     ------
@@ -486,6 +490,7 @@ def strip(
     injected_at: _Text | None = ...,
     nonneg: bool | None = ...,
     weigh: Literal["equal", "area"] | None = ...,
+    precondition: Literal["none", "image"] | None = ...,
     accept: _Text | None = ...,
 ) -> Problem:
     """A problem of model strip: `.reconstruct()` makes the image, `.operator()` the operator.
@@ -671,6 +676,9 @@ def strip(
     weigh: 'equal' or 'area'; default equal
         equal: all data count alike; area: data count by the surface of their transducer. area
         needs fewer iterations if an array is denser in some places, as rings are at the poles
+    precondition: 'none' or 'image'; default none
+        image: a step goes farther where the image is bright. This needs fewer iterations if few
+        transducers see an image that is mostly dark, as vessels are
 
     Checks
     ------
@@ -739,6 +747,7 @@ def srm(
     injected_at: _Text | None = ...,
     nonneg: bool | None = ...,
     weigh: Literal["equal", "area"] | None = ...,
+    precondition: Literal["none", "image"] | None = ...,
     accept: _Text | None = ...,
 ) -> Problem:
     """A problem of model srm: `.reconstruct()` makes the image, `.operator()` the operator.
@@ -918,6 +927,9 @@ def srm(
     weigh: 'equal' or 'area'; default equal
         equal: all data count alike; area: data count by the surface of their transducer. area
         needs fewer iterations if an array is denser in some places, as rings are at the poles
+    precondition: 'none' or 'image'; default none
+        image: a step goes farther where the image is bright. This needs fewer iterations if few
+        transducers see an image that is mostly dark, as vessels are
 
     Checks
     ------
@@ -982,6 +994,7 @@ def matrix(
     injected_at: _Text | None = ...,
     nonneg: bool | None = ...,
     weigh: Literal["equal", "area"] | None = ...,
+    precondition: Literal["none", "image"] | None = ...,
     accept: _Text | None = ...,
 ) -> Problem:
     """A problem of model matrix: `.reconstruct()` makes the image, `.operator()` the operator.
@@ -1152,6 +1165,9 @@ def matrix(
     weigh: 'equal' or 'area'; default equal
         equal: all data count alike; area: data count by the surface of their transducer. area
         needs fewer iterations if an array is denser in some places, as rings are at the poles
+    precondition: 'none' or 'image'; default none
+        image: a step goes farther where the image is bright. This needs fewer iterations if few
+        transducers see an image that is mostly dark, as vessels are
 
     Checks
     ------
@@ -1216,6 +1232,7 @@ def ubp(
     injected_at: _Text | None = ...,
     nonneg: bool | None = ...,
     weigh: Literal["equal", "area"] | None = ...,
+    precondition: Literal["none", "image"] | None = ...,
     accept: _Text | None = ...,
 ) -> Problem:
     """A problem of model ubp: `.reconstruct()` makes the image, `.operator()` the operator.
@@ -1382,6 +1399,9 @@ def ubp(
     weigh: 'equal' or 'area'; default equal
         equal: all data count alike; area: data count by the surface of their transducer. area
         needs fewer iterations if an array is denser in some places, as rings are at the poles
+    precondition: 'none' or 'image'; default none
+        image: a step goes farther where the image is bright. This needs fewer iterations if few
+        transducers see an image that is mostly dark, as vessels are
 
     Checks
     ------
@@ -1396,7 +1416,7 @@ def svoxel(
     *,
     context: Context | None = ...,
     like: _File | None = ...,
-    method: Literal["cg", "pdhg"] | None = ...,
+    method: Literal["cg", "nncg", "pdhg"] | None = ...,
     iterations: int | None = ...,
     subsets: int | None = ...,
     subset_rule: Literal["interleaved", "blocks", "random", "mod", "groups"] | None = ...,
@@ -1457,6 +1477,7 @@ def svoxel(
     injected_at: _Text | None = ...,
     nonneg: bool | None = ...,
     weigh: Literal["equal", "area"] | None = ...,
+    precondition: Literal["none", "image"] | None = ...,
     accept: _Text | None = ...,
 ) -> Problem:
     """A problem of model svoxel: `.reconstruct()` makes the image, `.operator()` the operator.
@@ -1466,9 +1487,10 @@ def svoxel(
 
     Reconstruction
     --------------
-    method: 'cg' or 'pdhg'; default cg
-        cg: least squares, by conjugate gradients. pdhg: total variation with a duality gap that
-        tells how near the end is
+    method: 'cg' or 'nncg' or 'pdhg'; default cg
+        cg: least squares, by conjugate gradients. nncg: least squares without negative values,
+        by conjugate gradients. pdhg: total variation with a duality gap that tells how near the
+        end is
     iterations: int; default 10
         passes over all data: 10; 500 for pdhg. 'tolerance' may end a run earlier. With a
         penalty, the start counts as a pass
@@ -1647,6 +1669,9 @@ def svoxel(
     weigh: 'equal' or 'area'; default equal
         equal: all data count alike; area: data count by the surface of their transducer. area
         needs fewer iterations if an array is denser in some places, as rings are at the poles
+    precondition: 'none' or 'image'; default none
+        image: a step goes farther where the image is bright. This needs fewer iterations if few
+        transducers see an image that is mostly dark, as vessels are
 
     Checks
     ------
@@ -1661,7 +1686,7 @@ def sradon(
     *,
     context: Context | None = ...,
     like: _File | None = ...,
-    method: Literal["cg", "pdhg"] | None = ...,
+    method: Literal["cg", "nncg", "pdhg"] | None = ...,
     iterations: int | None = ...,
     subsets: int | None = ...,
     subset_rule: Literal["interleaved", "blocks", "random", "mod", "groups"] | None = ...,
@@ -1710,6 +1735,7 @@ def sradon(
     injected_at: _Text | None = ...,
     nonneg: bool | None = ...,
     weigh: Literal["equal", "area"] | None = ...,
+    precondition: Literal["none", "image"] | None = ...,
     accept: _Text | None = ...,
 ) -> Problem:
     """A problem of model sradon: `.reconstruct()` makes the image, `.operator()` the operator.
@@ -1719,9 +1745,10 @@ def sradon(
 
     Reconstruction
     --------------
-    method: 'cg' or 'pdhg'; default cg
-        cg: least squares, by conjugate gradients. pdhg: total variation with a duality gap that
-        tells how near the end is
+    method: 'cg' or 'nncg' or 'pdhg'; default cg
+        cg: least squares, by conjugate gradients. nncg: least squares without negative values,
+        by conjugate gradients. pdhg: total variation with a duality gap that tells how near the
+        end is
     iterations: int; default 10
         passes over all data: 10; 500 for pdhg. 'tolerance' may end a run earlier. With a
         penalty, the start counts as a pass
@@ -1869,6 +1896,9 @@ def sradon(
     weigh: 'equal' or 'area'; default equal
         equal: all data count alike; area: data count by the surface of their transducer. area
         needs fewer iterations if an array is denser in some places, as rings are at the poles
+    precondition: 'none' or 'image'; default none
+        image: a step goes farther where the image is bright. This needs fewer iterations if few
+        transducers see an image that is mostly dark, as vessels are
 
     Checks
     ------

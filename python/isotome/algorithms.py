@@ -123,6 +123,8 @@ class _Cg(ctypes.Structure):  # algo.h
         ("mu", c_double),
         ("iterations", c_int),
         ("tolerance", c_double),
+        ("nonneg", c_bool),
+        ("by_image", c_bool),
     ]
 
 
@@ -538,6 +540,8 @@ def cg(
     start: Array | None = None,
     iterations: int = 10,
     tolerance: float = 0.0,
+    nonneg: bool = False,
+    precondition: str = "none",
     grid: Grid | None = None,
     callback: Callback | None = None,
     progress: Tell = None,
@@ -551,6 +555,8 @@ def cg(
         neighbours; None: none.
     start: None: 0 in every voxel.
     tolerance: the end, where the gradient has fallen to this share of the first.
+    nonneg: without values below 0; the gradient is then that of the voxels that may go its way.
+    precondition: "none"; with `nonneg` also "image": bright voxels go farther, as suits images that are mostly 0.
     For the rest see `em`.
     """
     _operator(A)
@@ -560,13 +566,20 @@ def cg(
     rows, operator = work.rows("y"), work.penalty(penalty)
     p = _Cg(ctypes.sizeof(_Cg), work.op, _HOST, _address(rows), operator and operator.pointer)
     p.mu, p.iterations, p.tolerance = number(mu, "mu"), n, number(tolerance, "tolerance")
+    p.nonneg, p.by_image = bool(nonneg), _by_image(precondition)
     x, result = work.start(0), _CgResult(ctypes.sizeof(_CgResult))
-    work.run(lib.iso_cg_run, x, result, p, ("cg", n, p.mu, p.tolerance, repr(penalty)))
+    work.run(lib.iso_cg_run, x, result, p, ("cg", n, p.mu, p.tolerance, p.nonneg, p.by_image, repr(penalty)))
     try:
         curve, gradient = (_curve(v, result.n + 1) for v in (result.cost, result.gradient))
     finally:
         lib.iso_cg_result_free(byref(result))
     return Solution(work.image(x), result.n, curve, result.stopped, result.resumed_from, gradient=gradient)
+
+
+def _by_image(precondition: str) -> bool:
+    if precondition not in ("none", "image"):
+        raise errors.ArgumentError(f"precondition: given {precondition!r}, wanted 'none' or 'image'")
+    return precondition == "image"
 
 
 def fista(

@@ -162,6 +162,29 @@ def test_cg_solves_normal_equations():
     assert s.iterations < 100 and s.gradient[-1] <= 1e-5
 
 
+@pytest.mark.parametrize("precondition", ["none", "image"])
+def test_nonneg_cg_solves_for_images_above_zero(precondition):
+    A, a = matrix(40, (3, 4))
+    y = np.random.default_rng(3).standard_normal(40, dtype=np.float32)
+    s = isotome.cg(A, y, nonneg=True, precondition=precondition, iterations=200)
+    downhill = a.T @ (y - a @ s.image.reshape(-1))
+    seen = s.image.reshape(-1) > 1e-6
+    assert s.image.min() >= 0 and 0 < seen.sum() < 12
+    assert np.abs(downhill[seen]).max() < 1e-3 and downhill[~seen].max() < 1e-3
+    with pytest.raises(isotome.ArgumentError, match="precondition: given 'area'"):
+        isotome.cg(A, y, nonneg=True, precondition="area")
+    with pytest.raises(isotome.ArgumentError, match="by_image"):
+        isotome.cg(A, y, precondition="image")
+
+
+@pytest.mark.filterwarnings("ignore::isotome.IsotomeWarning")
+def test_nonneg_cg_has_the_bits_of_the_problem(device):
+    p = sound_problem("sradon", device, iterations=4, method="nncg", precondition="image")
+    s = isotome.cg(p.operator(), p.data().y, nonneg=True, precondition="image", iterations=4)
+    assert np.array_equal(s.image, p.reconstruct()) and s.image.min() >= 0
+    assert s.curve == pytest.approx(p.record["results"]["cost"], rel=1e-12)
+
+
 def test_a_penalty_of_ones_own():
     A, a = matrix(40, (2, 6))
     y = np.random.default_rng(3).standard_normal(40, dtype=np.float32)

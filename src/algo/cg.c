@@ -5,7 +5,7 @@
 
    smallest, from the normal equations (A* A + mu L) x = A* y. One A and one A* an iteration; F
    does not rise. Scalar products are sums in double. */
-#include "squares.h"
+#include "cg.h"
 
 #include "core/comm.h"
 #include "core/op.h"
@@ -108,54 +108,51 @@ int iso_squares_smoothness(struct iso_squares *s, double *f, const iso_real *x)
 
 /* ---- conjugate gradients ---- */
 
-enum { COST, GRADIENT }; /* curves */
-
-#define TOO_LARGE ": the data, the start image or mu are too large"
-
-struct iso_cg_state {
-	struct iso_squares s;
-	double tolerance;
-	double rr[2];        /* <r, r> now, and at the start */
-	iso_real *r, *d, *z; /* on the device: residual, direction, its product */
-	iso_real *e, *w;     /* data side: y - A x, and A d */
-};
-
 /* F = |e|^2 + mu <x, L x> */
-static int note_cost(iso_cg_state *c)
+int iso_cg_note_cost(iso_cg_state *c)
 {
 	struct iso_loop *l = &c->s.l;
-	double e2, smooth, rr = c->rr[0], *cost = &l->curve[COST][l->done];
+	double e2, smooth, rr = c->rr[0], *cost = &l->curve[CG_COST][l->done];
 	int st;
 
 	if ((st = l->v->dot(l->ctx, l->n_data, &e2, c->e, c->e))) return st;
 	if ((st = iso_squares_smoothness(&c->s, &smooth, l->x))) return st;
 	*cost = e2 + smooth;
-	l->curve[GRADIENT][l->done] = c->rr[1] > 0 ? sqrt(rr / c->rr[1]) : 0;
+	l->curve[CG_GRADIENT][l->done] = c->rr[1] > 0 ? sqrt(rr / c->rr[1]) : 0;
 	if (!isfinite(*cost) || !isfinite(rr))
-		return iso_fail(ISO_EINPUT, "cg: the %s after iteration %" PRId64 " is %g" TOO_LARGE,
+		return iso_fail(ISO_EINPUT, "cg: the %s after iteration %" PRId64 " is %g" CG_TOO_LARGE,
 		                isfinite(rr) ? "cost" : "squared gradient", l->done,
 		                isfinite(rr) ? *cost : rr);
 	return ISO_OK;
 }
 
-/* e = y - A x, r = A* e - mu L x, d = r; e holds y. */
-static int begin(struct iso_loop *l)
+int iso_cg_residuals(iso_cg_state *c, bool *zero)
 {
-	iso_cg_state *c = (iso_cg_state *)l;
+	struct iso_loop *l = &c->s.l;
 	double size;
 	int st;
 
 	if ((st = l->v->dot(l->ctx, l->n, &size, l->x, l->x))) return st;
+	*zero = !(size > 0);
 	if (size > 0) {
 		if ((st = iso_forward(c->w, l->op, ISO_ALL, l->x))) return st;
 		if ((st = l->v->axpy(l->ctx, l->n_data, c->e, -1, c->w))) return st;
 	}
 	if ((st = iso_adjoint(c->r, l->op, ISO_ALL, c->e))) return st;
-	if ((st = iso_squares_add(&c->s, c->r, -c->s.mu, l->x))) return st;
+	return iso_squares_add(&c->s, c->r, -c->s.mu, l->x);
+}
+
+static int begin(struct iso_loop *l)
+{
+	iso_cg_state *c = (iso_cg_state *)l;
+	bool zero;
+	int st;
+
+	if ((st = iso_cg_residuals(c, &zero))) return st;
 	if ((st = l->v->copy(l->ctx, l->n, c->d, c->r))) return st;
 	if ((st = l->v->dot(l->ctx, l->n, &c->rr[0], c->r, c->r))) return st;
 	c->rr[1] = c->rr[0];
-	return note_cost(c);
+	return iso_cg_note_cost(c);
 }
 
 /* One iteration: w = A d, z = A* w + mu L d. <d, z> is a sum of squares: where it is not positive, x is the
@@ -173,7 +170,7 @@ static int iterate(struct iso_loop *l)
 	if ((st = iso_squares_add(&c->s, c->z, c->s.mu, c->d))) return st;
 	if ((st = l->v->dot(l->ctx, l->n, &dz, c->d, c->z))) return st;
 	if (!isfinite(dz))
-		return iso_fail(ISO_EINPUT, "cg: the curvature in iteration %" PRId64 " is %g" TOO_LARGE,
+		return iso_fail(ISO_EINPUT, "cg: the curvature in iteration %" PRId64 " is %g" CG_TOO_LARGE,
 		                l->done + 1, dz);
 	if ((l->ended = !(dz > 0))) return ISO_OK;
 	double step = c->rr[0] / dz;
@@ -188,39 +185,48 @@ static int iterate(struct iso_loop *l)
 	c->z = old;
 	c->rr[0] = rn;
 	l->done++;
-	return note_cost(c);
+	return iso_cg_note_cost(c);
 }
 
-static bool finished(const struct iso_loop *l)
+bool iso_cg_is_finished(const struct iso_loop *l)
 {
 	const iso_cg_state *c = (const iso_cg_state *)l;
 
-	return l->ended || c->rr[0] == 0 || l->done == l->total || l->curve[GRADIENT][l->done] < c->tolerance;
+	return l->ended || c->rr[0] == 0 || l->done == l->total ||
+	       l->curve[CG_GRADIENT][l->done] < c->tolerance;
 }
 
 /* ---- checkpoints: the whole state between two iterations ---- */
 
-static int items(struct iso_loop *l, struct iso_item item[LOOP_ITEMS])
+int iso_cg_items(iso_cg_state *c, struct iso_item *item)
 {
-	iso_cg_state *c = (iso_cg_state *)l;
+	struct iso_loop *l = &c->s.l;
 
 	item[0] = (struct iso_item){ "image", ISO_ITEM_REAL, l->n, l->x };
 	item[1] = (struct iso_item){ "residual", ISO_ITEM_REAL, l->n, c->r };
 	item[2] = (struct iso_item){ "direction", ISO_ITEM_REAL, l->n, c->d };
 	item[3] = (struct iso_item){ "data residual", ISO_ITEM_REAL, l->n_data, c->e };
-	item[4] = (struct iso_item){ "cost", ISO_ITEM_DOUBLE, l->total + 1, l->curve[COST] };
-	item[5] = (struct iso_item){ "gradient", ISO_ITEM_DOUBLE, l->total + 1, l->curve[GRADIENT] };
-	item[6] = (struct iso_item){ "norms", ISO_ITEM_DOUBLE, 2, c->rr };
-	item[7] = (struct iso_item){ "iterations", ISO_ITEM_INT64, 1, &l->done };
-	return 8;
+	item[4] = (struct iso_item){ "cost", ISO_ITEM_DOUBLE, l->total + 1, l->curve[CG_COST] };
+	item[5] = (struct iso_item){ "gradient", ISO_ITEM_DOUBLE, l->total + 1, l->curve[CG_GRADIENT] };
+	return 6;
 }
 
-static int restored(struct iso_loop *l, const char *path)
+static int items(struct iso_loop *l, struct iso_item item[LOOP_ITEMS])
+{
+	iso_cg_state *c = (iso_cg_state *)l;
+	int n = iso_cg_items(c, item);
+
+	item[n++] = (struct iso_item){ "norms", ISO_ITEM_DOUBLE, 2, c->rr };
+	item[n++] = (struct iso_item){ "iterations", ISO_ITEM_INT64, 1, &l->done };
+	return n;
+}
+
+int iso_cg_restored(struct iso_loop *l, const char *path)
 {
 	if (l->done < 0 || l->done > l->total)
 		return iso_fail(ISO_EINPUT, "%s: checkpoint after iteration %" PRId64 " of %" PRId64, path,
 		                l->done, l->total);
-	return note_cost((iso_cg_state *)l); /* a stop may have come before it was noted */
+	return iso_cg_note_cost((iso_cg_state *)l); /* a stop may have come before it was noted */
 }
 
 static const struct iso_loop_fn cg_fn = {
@@ -231,9 +237,9 @@ static const struct iso_loop_fn cg_fn = {
 	.at_start = 1,
 	.begin = begin,
 	.step = iterate,
-	.finished = finished,
+	.finished = iso_cg_is_finished,
 	.items = items,
-	.restored = restored,
+	.restored = iso_cg_restored,
 };
 
 /* ---- the interface ---- */
@@ -247,12 +253,18 @@ static int make(iso_cg_state **out, const struct iso_cg *given, const iso_real *
 	if (!(p.tolerance >= 0 && p.tolerance < 1))
 		return iso_fail(ISO_EARG, "cg: the tolerance is %g, must be at least 0 and below 1",
 		                p.tolerance);
-	iso_cg_state *c = *out = iso_loop_make(sizeof *c, &cg_fn, p.op, p.place, p.iterations);
+	if (p.by_image && !p.nonneg)
+		return iso_fail(ISO_EARG,
+		                "cg: 'by_image' is for images without negative values: set 'nonneg'");
+	iso_cg_state *c = *out =
+		iso_loop_make(sizeof *c, p.nonneg ? &iso_cg_nonneg_fn : &cg_fn, p.op, p.place, p.iterations);
 
 	if (!c) return iso_comm_agree(iso_op_ctx(p.op), ISO_ENOMEM);
 	struct iso_loop *l = &c->s.l;
 
 	c->tolerance = p.tolerance;
+	c->by_image = p.by_image;
+	if (p.nonneg) ISO_DEVICE(&l->room, c->step, l->n);
 	ISO_DEVICE(&l->room, c->r, l->n);
 	ISO_DEVICE(&l->room, c->d, l->n);
 	ISO_DEVICE(&l->room, c->z, l->n);
@@ -265,7 +277,7 @@ int iso_cg_create(iso_cg_state **out, const struct iso_cg *p, const iso_real *x)
 	iso_cg_state *c = NULL;
 	int st = out ? make(&c, p, x) : iso_fail_null(__func__);
 
-	if (st || (st = begin(&c->s.l)))
+	if (st || (st = c->s.l.fn->begin(&c->s.l)))
 		iso_cg_free(c);
 	else
 		*out = c;
@@ -289,12 +301,12 @@ int iso_cg_image(iso_real *x, const iso_cg_state *c)
 
 const double *iso_cg_cost(int *n, const iso_cg_state *c)
 {
-	return n && c ? iso_loop_curve(&c->s.l, COST, n) : NULL;
+	return n && c ? iso_loop_curve(&c->s.l, CG_COST, n) : NULL;
 }
 
 const double *iso_cg_gradient(int *n, const iso_cg_state *c)
 {
-	return n && c ? iso_loop_curve(&c->s.l, GRADIENT, n) : NULL;
+	return n && c ? iso_loop_curve(&c->s.l, CG_GRADIENT, n) : NULL;
 }
 
 void iso_cg_free(iso_cg_state *c)

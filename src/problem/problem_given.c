@@ -39,10 +39,10 @@ int problem_check_grid(const struct iso_grid *g, const struct iso_grid *image)
 void problem_default_preset(iso_problem *p)
 {
 	static const char *const names[] = {
-		"preset",  "method",    "iterations",   "subsets",    "grid",   "voxel",
-		"centre",  "filter",    "filter-every", "save-every", "sens",   "start",
-		"penalty", "tolerance", "curve",        "kappa",      "unseen", "bowsher",
-		"step",    "relax",     "kernel",       "nonneg",     "weigh",  NULL,
+		"preset", "method",       "iterations",   "subsets", "grid",  "voxel",   "centre",
+		"filter", "filter-every", "save-every",   "sens",    "start", "penalty", "tolerance",
+		"curve",  "kappa",        "unseen",       "bowsher", "step",  "relax",   "kernel",
+		"nonneg", "weigh",        "precondition", NULL,
 	};
 	const char *const *n = names;
 

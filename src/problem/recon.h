@@ -54,14 +54,15 @@ struct follow {
 	char path[PATH_MAX]; /* of the picture, where none is given */
 };
 
-/* Parameters of 'method' cg: method/method_cg.c. */
+/* Parameters of 'method' cg and nncg: method/method_cg.c. */
 struct least_squares {
 	const char *weigh;
 	double mu, tv;
 	double relative;  /* mu over the largest eigenvalue of A* A; with 0 mu is given */
 	const char *kind; /* name of the penalty */
 	bool nonneg;
-	struct opt opts[3];
+	const char *precondition;
+	struct opt opts[4];
 };
 
 enum {

@@ -109,4 +109,4 @@ END
 expect 2 recon sradon "${cube[@]}" --data traces.npy --penalty quadratic:1 --method pdhg -o no.npy
 err_has '--method pdhg has tv:MU alone; cg has quadratic'
 expect 2 recon sradon "${cube[@]}" --data traces.npy --penalty tv:1 --method spdhg -o no.npy
-err_has "--method is 'spdhg'; did you mean 'pdhg'? (one of cg, pdhg)"
+err_has "--method is 'spdhg'; did you mean 'pdhg'? (one of cg, nncg, pdhg)"

@@ -86,6 +86,7 @@ CASES = {
     "svoxel cg": "svoxel " + SOUND + "20 --penalty quadratic:1e-3",
     "sradon cg": "sradon " + SOUND + "20",
     "svoxel nonneg": "svoxel " + SOUND + "16 --nonneg",
+    "svoxel nncg": "svoxel " + SOUND + "16 --method nncg --precondition image",
     "sradon tv": "sradon " + SOUND + "16 --penalty tv:1e-3",
     "ubp fbp": "ubp --data t.npy --scanner array.yaml --grid 24 --voxel 0.5",
     "2 ranks osem": RAY + "--method osem --subsets 4 --iterations 8",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* 'method' cg: least squares by conjugate gradients; by FISTA, where the image has a bound or total variation. */
+/* 'method' cg: least squares by conjugate gradients; by FISTA, where the image has a bound or total variation. nncg: by
+   conjugate gradients that keep to the bound. */
 #include "problem/problem.h"
 
 #include "base/number.h"
@@ -14,6 +15,7 @@
 #include <string.h>
 
 static const char *const weighs[] = { "equal", "area", NULL };
+static const char *const preconditions[] = { "none", "image", NULL };
 
 struct opt_set cg_params(struct least_squares *p)
 {
@@ -24,6 +26,10 @@ struct opt_set cg_params(struct least_squares *p)
 		  .help = "equal: all data count alike; area: data count by the surface of their "
 		          "transducer. area needs fewer iterations if an array is denser in some "
 		          "places, as rings are at the poles" },
+		{ 0, "precondition", .text = &p->precondition, .words = preconditions, .value = "NAME",
+		  .absent = "none", .goes = TAKES_PRECONDITION,
+		  .help = "image: a step goes farther where the image is bright. This needs fewer iterations "
+		          "if few transducers see an image that is mostly dark, as vessels are" },
 		{ 0 },
 	};
 
@@ -32,10 +38,15 @@ struct opt_set cg_params(struct least_squares *p)
 	return (struct opt_set){ "Least squares", p->opts };
 }
 
+static bool projected(const struct settings *s)
+{
+	return s->how->takes & TAKES_PRECONDITION;
+}
+
 /* What conjugate gradients can't do, FISTA does. */
 static bool proximal(const struct settings *s)
 {
-	return s->squares.tv > 0 || s->squares.nonneg;
+	return !projected(s) && (s->squares.tv > 0 || s->squares.nonneg);
 }
 
 /* FISTA knows no gradient that would fall. */
@@ -46,6 +57,14 @@ static int check(iso_problem *problem)
 	return st || !proximal(&problem->s)
 	               ? st
 	               : method_refuse(problem, TAKES_TOLERANCE, "'nonneg' or total variation");
+}
+
+static int check_projected(iso_problem *problem)
+{
+	int st = squares_check(problem);
+
+	if (st || !(problem->s.squares.tv > 0)) return st;
+	return iso_fail(ISO_EARG, "'method' nncg has no total variation: 'method' cg and pdhg have");
 }
 
 /* ---- the run ---- */
@@ -60,6 +79,9 @@ static void plan(const struct recon *r, struct iso_plan *plan, int64_t rows)
 		iso_fista_plan(plan, r->ctx, voxels, rows, smooth, q->tv > 0);
 	else
 		iso_cg_plan(plan, r->ctx, voxels, rows, smooth);
+	if (projected(r->s))
+		iso_plan_add(plan, "step without negative values", voxels, sizeof(iso_real),
+		             iso_ctx_is_cuda(r->ctx));
 }
 
 static int describe(struct recon *r, const struct iso_cg_result *e)
@@ -135,6 +157,8 @@ static int fit(struct recon *r)
 		.mu = s->squares.mu,
 		.iterations = (int)s->iterations,
 		.tolerance = s->penalties.tolerance,
+		.nonneg = projected(s),
+		.by_image = s->squares.precondition && strcmp(s->squares.precondition, "image") == 0,
 	};
 	struct iso_run run;
 	struct iso_cg_result result = { .size = sizeof result };
@@ -162,6 +186,20 @@ const struct method cg_methods[] = {
 		.subsets = 1,
 		.load = LOAD_SQUARES,
 		.check = check,
+		.run = recon_squares,
+		.plan_squares = plan,
+		.fit = fit,
+	},
+	{
+		.name = "nncg",
+		.about = "least squares without negative values, by conjugate gradients",
+		.needs = MODEL_SIGNS,
+		.takes = TAKES_WORK | TAKES_PENALTY | TAKES_TOLERANCE | TAKES_SIGNS | TAKES_PRECONDITION,
+		.start = "0",
+		.iterations = 10,
+		.subsets = 1,
+		.load = LOAD_SQUARES,
+		.check = check_projected,
 		.run = recon_squares,
 		.plan_squares = plan,
 		.fit = fit,
