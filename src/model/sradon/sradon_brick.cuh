@@ -59,7 +59,7 @@ static __device__ inline struct sradon_row row_of(const struct sradon_cuda &m, c
 	return sradon_row(&m.p, s.rho, &r);
 }
 
-enum { GROUP = 32 };
+enum { GROUP = ISO_WARP }; /* transducers, at most: a lane each */
 
 /* A brick's voxels, one more than its cells along each axis, and its threads. The strides keep voxels
    next to each other in any direction in different banks. */
@@ -85,6 +85,7 @@ template <class T, int EDGE> struct brick_room {
 	T voxel[(EDGE + 1) * shape::PLANE];
 	struct sradon_brick brick;
 	struct sradon_sight sight[GROUP];
+	int before[GROUP], spheres, taken; /* spheres of the transducers before; of all; taken by warps */
 	struct warp_rings rings[shape::THREADS / ISO_WARP];
 };
 
@@ -257,13 +258,37 @@ static __device__ float walk_sphere(T *voxel, struct warp_rings &rings, const st
 
 /* ---- a block and a brick ---- */
 
-/* A group's transducers look at the brick, each by a thread. */
-static __device__ inline void look(struct sradon_sight *sight, const struct sradon_cuda &m,
-                                   const struct sradon_brick &b, int64_t first, int64_t n)
+/* A group's transducers look at the brick, each by a lane of the first warp. */
+template <class R>
+static __device__ inline void look(R &room, const struct sradon_cuda &m, int64_t first, int64_t n)
 {
+	int lane = threadIdx.x, some = 0;
+
 	__syncthreads(); /* the group before is done with */
-	if (threadIdx.x < n) sight[threadIdx.x] = sradon_sight(&m.p, &m.axes[first + threadIdx.x], &b);
+	if (lane < GROUP) {
+		if (lane < n) {
+			room.sight[lane] = sradon_sight(&m.p, &m.axes[first + lane], &room.brick);
+			some = max(room.sight[lane].last - room.sight[lane].first + 1, 0);
+		}
+		room.before[lane] = warp_before(some, lane);
+		if (lane == GROUP - 1) room.spheres = room.before[lane] + some;
+		if (lane == 0) room.taken = 0;
+	}
 	__syncthreads();
+}
+
+/* A sphere of the group that no warp has taken yet: transducer t, sample k. Spheres differ in size, so a
+   warp that is done takes the next; whichever takes it, its sum is the same. */
+template <class R> static __device__ inline bool next_sphere(R &room, int &t, int &k)
+{
+	int lane = threadIdx.x % ISO_WARP, i = 0;
+
+	if (lane == 0) i = atomicAdd(&room.taken, 1);
+	i = __shfl_sync(ISO_FULL_WARP, i, 0);
+	if (i >= room.spheres) return false;
+	t = __popc(__ballot_sync(ISO_FULL_WARP, room.before[lane] <= i)) - 1;
+	k = room.sight[t].first + i - room.before[t];
+	return true;
 }
 
 /* Voxel v of a brick's (EDGE + 1)^3, x fastest: where it is in shared memory and in the image; false
@@ -285,16 +310,6 @@ static __device__ inline bool voxel_of(const struct sradon_params &p, const stru
 }
 
 #define BRICK_LOOP(v) for (int v = threadIdx.x; v < (EDGE + 1) * (EDGE + 1) * (EDGE + 1); v += blockDim.x)
-
-/* A warp has every 8th sample, or 32nd, whatever the transducer: the first that meets the brick is
-   anybody's, so that all get equal shares. */
-template <int EDGE> static __device__ inline int first_of_warp(const struct sradon_sight &s)
-{
-	const int warps = brick_shape<EDGE>::THREADS / ISO_WARP;
-	int warp = threadIdx.x / ISO_WARP;
-
-	return s.first + (warp - s.first % warps + warps) % warps;
-}
 
 /* g += sums over the brick, in fixed point: a sphere's points in the brick are one addition. Blocks
    (b, 0), (b, 1), ... share the groups of transducers, which are this rank's, of brick b. */
@@ -324,19 +339,14 @@ static __global__ void __launch_bounds__(brick_shape<EDGE>::THREADS, brick_shape
 		int64_t first = g * m.group;
 		int n = (int)min((int64_t)m.group, m.p.n_trans - first);
 
-		look(room.sight, m, b, first, n);
-		for (int t = 0; t < n; t++) {
-			const struct sradon_sight &s = room.sight[t];
+		look(room, m, first, n);
+		for (int t, k; next_sphere(room, t, k);) {
+			float sum = walk_sphere<TABLE, EDGE>(room.voxel, room.rings[threadIdx.x / ISO_WARP],
+			                                     m, m.axes[first + t], b, room.sight[t], k, 1.f);
 
-			for (int k = first_of_warp<EDGE>(s); k <= s.last; k += blockDim.x / ISO_WARP) {
-				float sum = walk_sphere<TABLE, EDGE>(room.voxel,
-				                                     room.rings[threadIdx.x / ISO_WARP], m,
-				                                     m.axes[first + t], b, s, k, 1.f);
-
-				sum = iso_warp_sum(sum);
-				if (threadIdx.x % ISO_WARP == 0 && sum != 0)
-					iso_fixed_add(acc, (first + t) * m.p.samples + k, acc.scale * sum);
-			}
+			sum = iso_warp_sum(sum);
+			if (threadIdx.x % ISO_WARP == 0 && sum != 0)
+				iso_fixed_add(acc, (first + t) * m.p.samples + k, acc.scale * sum);
 		}
 	}
 }
@@ -401,18 +411,14 @@ static __global__ void __launch_bounds__(brick_shape<EDGE>::THREADS, brick_shape
 		if (exponent[g] == INT_MIN) continue;
 		double scale = ldexp(1., exponent[g]);
 
-		look(room.sight, m, b, first, n);
-		for (int t = 0; t < n; t++) {
-			const struct sradon_sight &s = room.sight[t];
+		look(room, m, first, n);
+		for (int t, k; next_sphere(room, t, k);) {
+			float v = y[(first + t) * m.p.samples + k];
 
-			for (int k = first_of_warp<EDGE>(s); k <= s.last; k += blockDim.x / ISO_WARP) {
-				float v = y[(first + t) * m.p.samples + k];
-
-				if (v != 0)
-					walk_sphere<TABLE, EDGE>(
-						room.voxel, room.rings[threadIdx.x / ISO_WARP], m,
-						m.axes[first + t], b, s, k, (float)(scale * v));
-			}
+			if (v != 0)
+				walk_sphere<TABLE, EDGE>(room.voxel, room.rings[threadIdx.x / ISO_WARP], m,
+				                         m.axes[first + t], b, room.sight[t], k,
+				                         (float)(scale * v));
 		}
 		drain<EDGE>(room.voxel, m.p, b, acc, finest - exponent[g]);
 	}
