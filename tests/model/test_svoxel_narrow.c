@@ -242,7 +242,7 @@ static void accuracies(iso_ctx *ctx, enum iso_sir sir, double aperture, double l
 		double off = relative_difference(2 * p.lines * TRANS, got, want);
 
 		print_message("accuracy %.0e, sir %d: %.2e\n", p.accuracy, (int)sir, off);
-		BELOW(off, fmax(1.1 * p.accuracy, least));
+		BELOW(off, fmax(p.accuracy, least));
 		free(got);
 		iso_op_free(op);
 	}

@@ -42,6 +42,7 @@ static const struct svoxel_kernel rect_choices[] = { { 4, 5 },  { 4, 6 },  { 4, 
 
 #define N_OF(table) ((int)(sizeof(table) / sizeof *(table)))
 
+#define MARGIN 1.1        /* an image may have worse places than the mean of all */
 #define LEAST_NARROW 1e-5 /* below it the wide kernel is cheaper */
 
 static int degree(int width)
@@ -320,7 +321,7 @@ struct svoxel_kernel iso_svoxel_kernel(const struct iso_svoxel *q)
 		if (given > 0 && c->width == before) continue; /* once a width */
 		k.width = c->width;
 		k.per_wave = given > 0 ? given : c->per_wave;
-		if (error_of(q, k.width, k.per_wave) <= wanted) return k;
+		if (MARGIN * error_of(q, k.width, k.per_wave) <= wanted) return k;
 	}
 	return width == 0 ? wide(q) : k;
 }
