@@ -28,8 +28,8 @@ struct iso_svoxel {
 	const double *eir; /* (lines, 2): spectrum of the impulse response, instead of t->eir */
 	enum iso_sir sir;
 	enum iso_svoxel_transform transform;
-	int width;         /* of the fast transform's kernel, 2 to 8 bins; 0: by accuracy */
-	int bins_per_wave; /* of its traces, in the wave of the highest line; 0: by accuracy */
+	int width;         /* the fast transform's kernel spans 2 to 8 bins; 0: by accuracy */
+	int bins_per_wave; /* its traces have 3 to 64 in the wave of the highest line; 0: by accuracy */
 	double accuracy;   /* largest relative error of forward data against the direct sum; 0: 1e-6 */
 	int batch; /* images (batch, nz, ny, nx) and spectra (batch, transducers, lines, 2) that go through
 	                      together; 0: one */
