@@ -25,7 +25,7 @@ cat >ball.yaml <<-END
 	shapes:
 	  - {type: sphere, centre_mm: [1.2, -0.4, 0], radius_mm: 1.2, activity: 1}
 END
-on_grid=(--grid 40,40,12 --voxel 0.4 --centre 0,0,0)
+on_grid=(--grid '40,40,12' --voxel 0.4 --centre '0,0,0')
 run simulate flat.yaml ball.yaml -o y.npy
 run recon sradon "${on_grid[@]}" --scanner flat.yaml --data y.npy --iterations 12 -o x.npy
 check "the ball" <<-'END'
