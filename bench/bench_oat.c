@@ -16,7 +16,7 @@ enum { RINGS = 128, VIEWS = 90, SAMPLES = 1022 };
 #define SET_BYTES (1 << 20) /* that the rates of memory are measured on */
 
 enum { EIR = 64 }; /* samples of the impulse response */
-enum { CASE_REPEATS = 9, CASE_REPEATS_CPU = 3 };
+enum { CASE_REPEATS = 7, CASE_REPEATS_CPU = 3 };
 enum kind { K_UBP, K_SRADON, K_TRACES, K_SVOXEL };
 enum way { FORWARD, ADJOINT, BOTH, ITERATION };
 
