@@ -36,7 +36,8 @@ struct iso_svoxel {
 };
 
 /* Sets width, bins_per_wave and accuracy to the values of the operator: what was given, and what follows
-   from it. The accuracy is then the relative error to be expected. Returns the bins of a period of the lines. */
+   from it. The accuracy is then the relative error to be expected. Returns the bins of a period of the lines; 0:
+   the parameters are wrong, and iso_svoxel_create says why. */
 int64_t iso_svoxel_settle(struct iso_svoxel *p);
 
 /* Lines 1 ... of the record padded to twice its length, up to fmax_mhz (0: 5) or half the sampling

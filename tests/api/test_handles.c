@@ -181,6 +181,7 @@ static void size_0_is_refused(void **state)
 	(void)state;
 	for (int i = 0; i < N_OF(st); i++)
 		if (st[i] != ISO_EARG) fail_msg("call %d: status %d", i, st[i]);
+	assert_int_equal(iso_svoxel_settle(z), 0);
 	REFUSED(iso_picture_render(&pixels, NULL, z, z), ISO_EARG, "size is 0, must be");
 	iso_ctx_free(ctx);
 }

@@ -249,6 +249,9 @@ run project svoxel truth.npy "${on_grid[@]}" "${low[@]}" --width 2 --accuracy 1e
 err_has '--accuracy is 1e-06: 2 taps and 32 bins a wave have an error of'
 expect 2 project svoxel truth.npy "${on_grid[@]}" "${low[@]}" --sir rect --width 3 -o no.npy
 err_has 'width is 3, rectangles need 4'
+sed '/aperture/d' array.yaml >points.yaml
+expect 2 recon svoxel --scanner points.yaml --grid 24 --voxel 0.4 "${low[@]}" --data traces.npy --sir rect -o no.npy
+err_has 'no aperture_mm'
 check "accuracy" <<-'END'
 	from checks import *
 	y = np.load("spectra.npy").astype(float)

@@ -200,7 +200,8 @@ int64_t iso_svoxel_settle(struct iso_svoxel *p)
 {
 	struct iso_svoxel full;
 
-	if (!p || iso_sized_take(&full, "iso_svoxel", sizeof full, p)) return 0;
+	if (!p || iso_sized_take(&full, "iso_svoxel", sizeof full, p) || !full.t || check_lines(&full))
+		return 0;
 	settle_kernel(&full);
 	p->accuracy = iso_svoxel_error(&full);
 	p->width = full.width;

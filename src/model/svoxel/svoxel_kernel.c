@@ -292,7 +292,8 @@ static double error_of(const struct iso_svoxel *q, int width, double per_wave)
 {
 	struct band b = band_of(q, per_wave);
 
-	return q->sir == ISO_SIR_RECT ? rect_error(q, width, per_wave) : design(width, &b).error;
+	return q->sir == ISO_SIR_RECT && q->t->aperture ? rect_error(q, width, per_wave)
+	                                                : design(width, &b).error;
 }
 
 static struct svoxel_kernel wide(const struct iso_svoxel *q)
