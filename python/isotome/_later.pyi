@@ -1620,7 +1620,8 @@ def svoxel(
     wavelengths: text; default one
         wavelengths in nm: frames come in this turn
     batch: int; default 1
-        frames that are worked on together: more frames a second, each later
+        frames that are worked on together: more frames a second, each later. Without 'follow',
+        all that 'frame' and 'wavelength' choose are made as 'follow' makes them
     warm: bool; default false
         start from the last image of the same wavelength, so that fewer 'iterations' do. An
         image then depends on the frames before it

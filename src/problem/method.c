@@ -141,7 +141,9 @@ static int refuse(const iso_problem *p, const struct opt *o)
 	int n = who_takes(who, sizeof who, p->m, o->goes);
 
 	if (n == 0) return iso_fail(ISO_EARG, "'%s' does not go with model %s", o->name, p->m->name);
-	if (!how->name) return iso_fail(ISO_EARG, "'%s' does not go with 'follow'", o->name);
+	if (!how->name)
+		return iso_fail(ISO_EARG, "'%s' does not go with '%s'", o->name,
+		                p->s.follow.on ? "follow" : "batch");
 	if (n > LISTED) return iso_fail(ISO_EARG, "'%s' does not go with 'method' %s", o->name, how->name);
 	return iso_fail(ISO_EARG, "'%s' goes with 'method' %s, not %s", o->name, who, how->name);
 }
@@ -159,7 +161,9 @@ int method_choose(iso_problem *p)
 	struct settings *s = &p->s;
 	const struct opt *o;
 
-	s->how = s->follow.on ? p->m->follow : method_find(p->m, s->method);
+	s->how = s->follow.on          ? p->m->follow
+	         : s->follow.batch > 0 ? p->m->batched
+	                               : method_find(p->m, s->method);
 	if (!s->how)
 		return iso_fail(ISO_EARG, "'method' is '%s', which model %s has not", s->method, p->m->name);
 	for (int k = 0; (o = opt_at(p->sets, k)) && !p->like; k++) {

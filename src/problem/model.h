@@ -170,6 +170,8 @@ struct model {
 	/* 'follow', data as they come: its parameters, and how it runs. */
 	struct opt_set (*follow_params)(struct follow *f);
 	const struct method *follow;
+	const struct method
+		*batched; /* with 'batch' and without 'follow': images of the data, several at once */
 	/* The model and the setup of a stream of frames, as the parameters have them; setup->model is not set. */
 	int (*stream)(iso_problem *problem, struct iso_svoxel *model, struct iso_sound_stream_setup *setup);
 };

@@ -47,7 +47,7 @@ struct follow {
 	double every_s, idle_s;
 	const char *picture;
 	/* of sound */
-	int64_t batch;
+	int64_t batch; /* 0: not given */
 	bool warm, keep;
 	const char *sample_type, *wavelengths, *lag;
 	struct opt opts[12];

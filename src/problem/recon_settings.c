@@ -179,7 +179,7 @@ int settings_check(iso_problem *problem)
 
 	if (m->preset && (st = m->preset(problem))) return st;
 	if ((st = method_choose(problem))) return st;
-	if (s->follow.on) return s->how->check ? s->how->check(problem) : ISO_OK;
+	if (!s->how->name) return s->how->check ? s->how->check(problem) : ISO_OK; /* 'follow', 'batch' */
 	take_defaults(problem);
 	if (s->how->check && (st = s->how->check(problem))) return st;
 	if ((st = check_subsets(problem)) || (st = check_filter(problem))) return st;

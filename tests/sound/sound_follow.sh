@@ -31,6 +31,7 @@ frames.tofile("frames.i16")
 frames.astype("<f4").tofile("frames.f32")
 np.save("frames.npy", frames)
 (frames.astype("i4") + 32768).astype("<u2").tofile("frames.u16")
+np.save("all.npy", frames[:, None].astype("f4"))
 np.save("double.npy", frames.astype("f8"))
 np.save("turned.npy", frames.transpose(0, 2, 1))
 np.save("one.npy", frames[6].astype("f4"))
@@ -84,6 +85,29 @@ same b1.npy npy.npy
 same b1.npy npy_pipe.npy
 run "${follow[@]}" --data frames.u16 --sample-type u16 --idle-s 0.3 --keep -o u16.npy
 cmp -s b1.npy u16.npy && fail "u16 frames were read as i16"
+
+# ---- the same bits of a file of frames that is there: --batch without --follow ----
+batched=("${on[@]}" --nonneg --penalty tikhonov:rel=0.01 --iterations 15 --data all.npy)
+run "${batched[@]}" --frame all --batch 1 -o series1.npy
+run "${batched[@]}" --frame all --batch 3 -o series3.npy
+same series1.npy series3.npy
+run "${batched[@]}" --frame 4 --batch 3 -o fourth.npy
+run recon --like series3.npy.json -o like.npy
+same series3.npy like.npy
+check "streamed or not" <<'PY'
+from checks import *
+want = np.load("b1.npy")
+require(np.array_equal(np.load("series3.npy"), want), "all frames")
+require(np.array_equal(np.load("fourth.npy"), want[3]), "one frame")
+r = record("series3.npy.json")
+require([i["frame"] for i in r["results"]["images"]] == [1, 2, 3, 4, 5, 6, 7], r["results"])
+require(r["ReconMethodName"] == "fista over frames" and r["ReconMethodParameterValues"][0] == 15, r)
+PY
+expect 2 "${batched[@]}" --batch 2 --weigh area -o no.npy
+err_has '--weigh does not go with --batch'
+expect 2 "${batched[@]}" --batch 2 --method cg -o no.npy
+err_has '--method does not go with --batch'
+run "${batched[@]}" --batch 2 --frame all --dry-run -o no.npy
 
 # ---- the last image, its picture and record; against the plain run of one frame ----
 run "${follow[@]}" --data frames.i16 --idle-s 0.3 --iterations 200 -o last.npy
@@ -209,8 +233,8 @@ err_has '--weigh does not go with --follow'
 expect 2 "${follow[@]}" --data frames.i16 --method cg -o no.npy
 expect 2 "${follow[@]}" --data frames.i16 -o b1.npy
 err_has 'b1.npy exists'
-expect 2 "${on[@]}" --data frames.i16 --batch 2 -o no.npy
-err_has '--batch needs --follow'
+expect 2 "${on[@]}" --data all.npy --warm -o no.npy
+err_has '--warm needs --follow'
 run "${follow[@]}" --data frames.i16 --dry-run -o no.npy
 out_has 'frames that wait'
 [ ! -e no.npy ] || fail "a refused run wrote an image"

@@ -270,5 +270,6 @@ const struct model model_svoxel = {
 	.data = data,
 	.follow_params = sound_follow_params,
 	.follow = &sound_follow,
+	.batched = &sound_batched,
 	.stream = sound_stream,
 };

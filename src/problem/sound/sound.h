@@ -85,6 +85,10 @@ int sound_svoxel(struct iso_svoxel *p, iso_problem *problem);
 /* sound_follow.c: 'follow' of svoxel */
 struct opt_set sound_follow_params(struct follow *f);
 extern const struct method sound_follow;
+int sound_follow_check(iso_problem *problem); /* parameters of both */
 int sound_stream(iso_problem *problem, struct iso_svoxel *model, struct iso_sound_stream_setup *setup);
+
+/* sound_batch.c: 'batch' of svoxel without 'follow' */
+extern const struct method sound_batched;
 
 #endif

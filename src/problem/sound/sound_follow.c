@@ -64,8 +64,10 @@ struct opt_set sound_follow_params(struct follow *f)
 		  .help = "numbers of a frame, little-endian; the head of a .npy file wins" },
 		{ 0, "wavelengths", .text = &f->wavelengths, .with = "follow", .value = "NM,...",
 		  .absent = "one", .help = "wavelengths in nm: frames come in this turn" },
-		{ 0, "batch", .integer = &f->batch, .with = "follow", .value = "B", .min = 1, .max = 4096,
-		  .help = "frames that are worked on together: more frames a second, each later" },
+		{ 0, "batch", .integer = &f->batch, .value = "B", .min = 1, .max = 4096, .absent = "1",
+		  .help = "frames that are worked on together: more frames a second, each later. Without "
+		          "'follow', "
+		          "all that 'frame' and 'wavelength' choose are made as 'follow' makes them" },
 		{ 0, "warm", .flag = &f->warm, .with = "follow",
 		  .help = "start from the last image of the same wavelength, so that fewer 'iterations' do. "
 		          "An "
@@ -90,18 +92,18 @@ struct opt_set sound_follow_params(struct follow *f)
 
 	_Static_assert(sizeof opts <= sizeof f->opts, "room for the options");
 	f->sample_type = "i16";
-	f->batch = 1;
 	f->every_s = 1;
 	memcpy(f->opts, opts, sizeof opts);
 	return (struct opt_set){ "Following a scan", f->opts };
 }
 
-static int check(iso_problem *problem)
+int sound_follow_check(iso_problem *problem)
 {
 	int st = squares_check(problem);
 
 	if (!st && problem_given(problem, "weigh"))
-		st = iso_fail(ISO_EARG, "'weigh' does not go with 'follow'");
+		st = iso_fail(ISO_EARG, "'weigh' does not go with '%s'",
+		              problem->s.follow.on ? "follow" : "batch");
 	if (!problem_given(problem, "iterations")) problem->s.iterations = ITERATIONS;
 	return st;
 }
@@ -147,14 +149,15 @@ int sound_stream(iso_problem *problem, struct iso_svoxel *model, struct iso_soun
 static int make_setup(struct state *f)
 {
 	const struct follow *o = &f->r.s->follow;
+	int64_t batch = o->batch > 0 ? o->batch : 1;
 	int st = sound_stream(f->r.problem, &f->model, &f->setup);
 
-	f->model.batch = (int)o->batch;
+	f->model.batch = (int)batch;
 	f->setup.model = &f->model;
 	f->setup.sample = (enum iso_sample)opt_place(samples, o->sample_type);
 	f->setup.warm = o->warm;
 	f->setup.wavelengths = (int)f->set;
-	f->group = f->set > o->batch ? f->set : o->batch / f->set * f->set;
+	f->group = f->set > batch ? f->set : batch / f->set * f->set;
 	return st;
 }
 
@@ -505,6 +508,6 @@ const struct method sound_follow = {
 	.needs = MODEL_SIGNS,
 	.takes = TAKES_ITERATIONS | TAKES_PENALTY | TAKES_SIGNS,
 	.load = MODEL_NEEDS_DATA,
-	.check = check,
+	.check = sound_follow_check,
 	.run = run,
 };
