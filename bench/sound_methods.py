@@ -86,7 +86,8 @@ def row(make: Callable, places: np.ndarray, grid: tuple[int, int, int], folder: 
     truth = make((x, y[:, None], z[:, None, None]), voxel, random).astype(np.float32)
     np.save(f"{folder}/places.npy", places)
     Path(f"{folder}/array.yaml").write_text(
-        "{kind: transducers, positions: places.npy, speed_mm_per_us: 1.5, sampling_mhz: 10, first_sample_us: 0, samples: 1024}"
+        "{kind: transducers, positions: places.npy, speed_mm_per_us: 1.5, sampling_mhz: 10, first_sample_us: 0, "
+        "samples: 1024}"
     )
     silent = np.zeros((len(places), 1024), np.float32)
     A = isotome.svoxel(silent, scanner=f"{folder}/array.yaml", grid=grid, voxel=voxel, fmax_mhz=0.93).operator()
