@@ -175,6 +175,13 @@ static void batches(iso_ctx *ctx, int width, enum iso_sir sir)
 	iso_op_free(batch);
 }
 
+/* On CUDA the impulses of a rectangle, up to some thousand times as large as what is left of them, are added in float:
+   the part by which spectra may differ for it. */
+static double rounding(const iso_ctx *ctx)
+{
+	return iso_ctx_is_cuda(ctx) ? 2e-4 : 0;
+}
+
 /* Rectangles of 1 x 0.6 mm, which hear the image from all around: near their axes their four impulses all but
    cancel. */
 static const struct kernel splines[] = {
@@ -209,8 +216,8 @@ static void rectangles(iso_ctx *ctx)
 		OK(iso_test_adjoint(&err, op, ISO_ALL, 1));
 		print_message("rectangles, %d taps, %d bins a wave: %.2e, transpose %.1e\n", p.width,
 		              p.bins_per_wave, off, err);
-		BELOW(off, splines[i].error);
-		BELOW(err, p.width > 4 ? 1e-5 : 1e-6);
+		BELOW(off, splines[i].error + rounding(ctx));
+		BELOW(err, iso_ctx_is_cuda(ctx) ? 3e-5 : p.width > 4 ? 1e-5 : 1e-6);
 		free(got);
 		iso_op_free(op);
 	}
@@ -254,8 +261,8 @@ static void accuracies(iso_ctx *ctx, enum iso_sir sir, double aperture, double l
 static void check_accuracies(iso_ctx *ctx)
 {
 	accuracies(ctx, ISO_SIR_POINT, 1, 3e-6);
-	accuracies(ctx, ISO_SIR_RECT, 1, 5e-5);
-	accuracies(ctx, ISO_SIR_RECT, 4, 5e-5);
+	accuracies(ctx, ISO_SIR_RECT, 1, 5e-5 + rounding(ctx));
+	accuracies(ctx, ISO_SIR_RECT, 4, 5e-5 + rounding(ctx));
 }
 
 static void check_errors(iso_ctx *ctx)
@@ -294,7 +301,8 @@ static void check_groups(iso_ctx *ctx)
 
 	BELOW(relative_difference(VOXELS, got, want), 5e-3);
 	OK(iso_test_adjoint(&err, op, ISO_ALL, 1));
-	BELOW(err, 1e-6);
+	BELOW(err,
+	      iso_ctx_is_cuda(ctx) ? 3e-5 : 1e-6); /* there floats count 40000 bins/mm from other middles */
 	free(y);
 	free(want);
 	free(got);
