@@ -42,7 +42,6 @@ static const struct svoxel_kernel rect_choices[] = { { 4, 5 },  { 4, 6 },  { 4, 
 
 #define N_OF(table) ((int)(sizeof(table) / sizeof *(table)))
 
-#define MARGIN 1.1        /* an image may have worse places than the mean of all */
 #define LEAST_NARROW 1e-5 /* below it the wide kernel is cheaper */
 
 static int degree(int width)
@@ -296,6 +295,13 @@ static double error_of(const struct iso_svoxel *q, int width, double per_wave)
 	                                                : design(width, &b).error;
 }
 
+/* By how much an image may be worse than the mean of all. Voxels are a lattice: from some directions the waves of all
+   voxels of a smooth image meet in step at an alias, where those of noise do not. Splines let less of it through. */
+static double margin(const struct iso_svoxel *q)
+{
+	return q->sir == ISO_SIR_RECT ? 1.1 : 2;
+}
+
 static struct svoxel_kernel wide(const struct iso_svoxel *q)
 {
 	return (struct svoxel_kernel){ q->width                 ? q->width
@@ -322,7 +328,7 @@ struct svoxel_kernel iso_svoxel_kernel(const struct iso_svoxel *q)
 		if (given > 0 && c->width == before) continue; /* once a width */
 		k.width = c->width;
 		k.per_wave = given > 0 ? given : c->per_wave;
-		if (MARGIN * error_of(q, k.width, k.per_wave) <= wanted) return k;
+		if (margin(q) * error_of(q, k.width, k.per_wave) <= wanted) return k;
 	}
 	return width == 0 ? wide(q) : k;
 }
