@@ -240,7 +240,7 @@ struct iso_stream_options {
 	int wavelengths;        /* that take turns; 0: 1 */
 };
 
-/* Of model svoxel: a stream of frames (isotome/sound_stream.h) with the problem's scanner, grid and lines, 'penalty',
+/* A stream of frames (isotome/sound_stream.h) of model svoxel, with the problem's scanner, grid and lines, 'penalty',
    'nonneg' and 'iterations' (50 if not given). The data are not read. The stream outlives the problem. */
 ISO_CHECKED int iso_problem_stream(iso_sound_stream **s, iso_problem *p, const struct iso_stream_options *o);
 

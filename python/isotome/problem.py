@@ -477,7 +477,7 @@ class Problem:
         warm: starts from the last image of the same wavelength.
         wavelengths: their number, if frames of several take turns; for `warm`.
         sample_type: numbers of a file without a head: "i16", "u16" or "f32".
-        idle_s: a file that grows ends so many seconds after it grew last.
+        idle_s: seconds without growth after which a file that grows has ended.
         """
         from . import following
 
