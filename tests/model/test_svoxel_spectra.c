@@ -76,19 +76,21 @@ static iso_real *sums(const struct iso_svoxel *p, const iso_real *traces)
 	const struct iso_transducers *t = p->t;
 	iso_real *u = calloc((size_t)(2 * t->n * p->lines), sizeof *u);
 
-	for (int64_t i = 0; i < t->n * p->lines; i++) {
-		const iso_real *trace = traces + i / p->lines * t->samples;
-		long double f = iso_svoxel_line_mhz(p, i % p->lines), re = 0, im = 0;
+	for (int64_t l = 0; l < p->lines; l++) {
+		double f = iso_svoxel_line_mhz(p, l), sum[TRANS][2] = { { 0 } };
 
 		for (int64_t k = 0; k < t->samples; k++) {
 			long double turns = f * ((long double)t->first_us + (long double)k * t->dt_us);
-			double angle = (double)(-2 * (long double)M_PI * (turns - rintl(turns)));
+			double angle = -2 * M_PI * (double)(turns - rintl(turns)), re = t->dt_us * cos(angle),
+			       im = t->dt_us * sin(angle);
 
-			re += trace[k] * t->dt_us * cos(angle);
-			im += trace[k] * t->dt_us * sin(angle);
+			for (int q = 0; q < TRANS; q++) {
+				sum[q][0] += traces[q * t->samples + k] * re;
+				sum[q][1] += traces[q * t->samples + k] * im;
+			}
 		}
-		u[2 * i] = (iso_real)re;
-		u[2 * i + 1] = (iso_real)im;
+		for (int i = 0; i < 2 * TRANS; i++)
+			u[2 * (i / 2 * p->lines + l) + i % 2] = (iso_real)sum[i / 2][i % 2];
 	}
 	return u;
 }
