@@ -154,10 +154,10 @@ static int take_head(iso_frame_file *f)
 {
 	struct iso_npy npy;
 	int64_t at;
-	int st = iso_npy_parse(&npy, &at, f->head, f->have, f->path);
-	int n = npy.n_dim;
+	int n, st = iso_npy_parse(&npy, &at, f->head, f->have, f->path);
 
 	if (st) return st;
+	n = npy.n_dim;
 	if (n < 2 || npy.fortran || npy.dim[n - 2] != f->transducers || npy.dim[n - 1] != f->samples)
 		return iso_refuse(f->path,
 		                  "an array of %d axes that end with %" PRId64 " x %" PRId64
