@@ -101,11 +101,16 @@ static const struct {
 
 /* ---- bits ---- */
 
+static const double accuracies[] = { 1e-6, 1e-3 }; /* of the wide kernels and of the narrow ones */
+
 static void check_bits(iso_ctx *ctx)
 {
 	struct scan s = scan_of(18, 15, 1);
 
-	for (int k = 0; k < N_OF(kinds); k++) {
+	for (int i = 0; i < N_OF(accuracies) * N_OF(kinds); i++) {
+		int k = i / N_OF(accuracies);
+
+		s.model.accuracy = accuracies[i % N_OF(accuracies)];
 		struct iso_svoxel one = model_of(&s, 0);
 		struct iso_sound_stream_setup p = setup_of(&one, kinds[k].name, kinds[k].relative);
 
@@ -226,6 +231,8 @@ static void check_written_out(iso_ctx *ctx)
 
 	for (int i = 0; i < N_OF(sizes) * N_OF(kinds); i++) {
 		struct scan s = scan_of(sizes[i % 2][0], sizes[i % 2][1], sizes[i % 2][2]);
+
+		s.model.accuracy = accuracies[i / 2 % N_OF(accuracies)];
 		struct iso_svoxel m = model_of(&s, 2);
 		struct iso_sound_stream_setup p = setup_of(&m, kinds[i / 2].name, kinds[i / 2].relative);
 		struct iso_sound_stream_info info = { .size = sizeof info };
