@@ -40,7 +40,8 @@ double iso_sradon_step(const struct iso_sradon *q)
 {
 	int i = 0;
 
-	if (!q || q->step > 0) return q ? q->step : 1;
+	if (!q) return 0;
+	if (q->step > 0) return q->step;
 	if (!(q->accuracy > 0)) return 1;
 	while (i < N_STEPS - 1 && steps[i].error > q->accuracy) i++;
 	return steps[i].step;
