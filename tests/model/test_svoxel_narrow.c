@@ -217,7 +217,7 @@ static void rectangles(iso_ctx *ctx)
 		print_message("rectangles, %d taps, %d bins a wave: %.2e, transpose %.1e\n", p.width,
 		              p.bins_per_wave, off, err);
 		BELOW(off, splines[i].error + rounding(ctx));
-		BELOW(err, iso_ctx_is_cuda(ctx) ? 3e-5 : p.width > 4 ? 1e-5 : 1e-6);
+		BELOW(err, p.width > 4 ? 1e-5 : iso_ctx_is_cuda(ctx) ? 2e-6 : 1e-6);
 		free(got);
 		iso_op_free(op);
 	}

@@ -196,4 +196,15 @@ static __device__ __forceinline__ unsigned bin_after(float u, float *t)
 	return __float_as_uint(shifted);
 }
 
+/* The whole bins of a delay, whose rest stays in *u. Corners of a rectangle can lie so near each other that what a large
+   delay rounds would matter. */
+static __device__ __forceinline__ unsigned whole_bins(float *u)
+{
+	const float high = __uint_as_float(NARROW_ZERO);
+	float shifted = *u + high;
+
+	*u -= shifted - high;
+	return __float_as_uint(shifted) - NARROW_ZERO;
+}
+
 #endif

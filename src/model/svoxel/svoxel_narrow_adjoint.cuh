@@ -115,6 +115,7 @@ static __device__ __forceinline__ void add_column(float (&sum)[gather_shape<FLAT
 			sum[i] = fmaf(a, value_at(c, t, m.taps.bend), sum[i]);
 			continue;
 		}
+		const unsigned first = whole_bins(&u) + zero;
 		float hx, hy, four = 0;
 
 		halves(&hx, &hy, &a, v, (float)m.p.least, fmaf(along[i], v.ex[A], x),
@@ -122,7 +123,7 @@ static __device__ __forceinline__ void add_column(float (&sum)[gather_shape<FLAT
 #pragma unroll
 		for (int k = 0; k < 4; k++) {
 			float corner = (k & 1 ? hx : -hx) + (k & 2 ? hy : -hy);
-			struct terms<W> c = get(w, bin_after(u + corner, &t) + zero);
+			struct terms<W> c = get(w, bin_after(u + corner, &t) + first);
 			float value = value_at(c, t, m.taps.bend);
 
 			four += k == 0 || k == 3 ? value : -value;

@@ -67,28 +67,32 @@ static __device__ void corner_of(struct hearing *h, float least, int k)
 	h->bins = floorf(h->x * hx + h->y * hy);
 }
 
-/* Delay of a voxel; the amplitude goes over its distance, and over the delays of a rectangle. */
+/* Delay of a voxel, `whole` bins and what is returned; the amplitude goes over its distance, and over the delays of a
+   rectangle. */
 template <bool RECT>
-static __device__ __forceinline__ float impulse(float *a, const struct svoxel &p, const struct hearing &h,
-                                                float excess, float x, float y)
+static __device__ __forceinline__ float impulse(unsigned *whole, float *a, const struct svoxel &p,
+                                                const struct hearing &h, float excess, float x, float y)
 {
 	float over_d, hx, hy, u = bins_to(h.v, excess, &over_d);
 
 	*a *= over_d;
+	*whole = 0;
 	if (!RECT) return u;
 	halves(&hx, &hy, a, h.v, (float)p.least, x, y, over_d);
-	return fmaf(h.x, hx, fmaf(h.y, hy, u - h.bins));
+	*whole = whole_bins(&u);
+	return u + (fmaf(h.x, hx, h.y * hy) - h.bins);
 }
 
 /* Two impulses: both bins are read before one is written, so that the second need not wait for the first; if they are
    the same bin, it goes on with the first's sums. Bin NARROW_ZERO of the thread's column is at `zero`. */
 template <int W>
-static __device__ __forceinline__ void spread(const struct bank<W> &w, unsigned zero, const float (&u)[2],
+static __device__ __forceinline__ void spread(const struct bank<W> &w, unsigned zero,
+                                              const unsigned (&whole)[2], const float (&u)[2],
                                               const float (&a)[2], float bend)
 {
 	float t[2];
-	const unsigned row[2] = { bin_after(u[0], &t[0]) * ISO_WARP + zero,
-		                  bin_after(u[1], &t[1]) * ISO_WARP + zero };
+	const unsigned row[2] = { (bin_after(u[0], &t[0]) + whole[0]) * ISO_WARP + zero,
+		                  (bin_after(u[1], &t[1]) + whole[1]) * ISO_WARP + zero };
 	struct terms<W> m = get(w, row[0]), n = get(w, row[1]);
 
 	add_impulse(&m, a[0], t[0], bend);
@@ -111,11 +115,12 @@ static __device__ __forceinline__ void hear_four(const struct bank<W> &w, unsign
 #pragma unroll
 	for (int j = 0; j < 4; j += 2) {
 		float a[2] = { value[j], value[j + 1] }, u[2];
+		unsigned whole[2];
 
 #pragma unroll
 		for (int k = 0; k < 2; k++)
-			u[k] = impulse<RECT>(&a[k], m.p, h, excess[j + k], x[j + k], y[j + k]);
-		spread<W>(w, zero, u, a, m.taps.bend);
+			u[k] = impulse<RECT>(&whole[k], &a[k], m.p, h, excess[j + k], x[j + k], y[j + k]);
+		spread<W>(w, zero, whole, u, a, m.taps.bend);
 	}
 }
 

@@ -205,7 +205,9 @@ int iso_svoxel_tables(struct iso_room *room, struct svoxel *p, const struct iso_
 	p->bins_per_us = p->df_mhz * (double)p->bins;
 	p->bins_per_mm = p->bins_per_us / p->speed;
 	p->taps.width = iso_svoxel_kernel(q).width;
-	double guard = svoxel_is_narrow(p) ? fmax(GUARD_PART * q->accuracy, GUARD_ERROR) : GUARD_ERROR;
+	double guard = svoxel_is_narrow(p)
+	                       ? fmax(GUARD_PART * fmax(q->accuracy, iso_svoxel_error(q)), GUARD_ERROR)
+	                       : GUARD_ERROR;
 
 	p->least = sqrt(6 * guard) / (M_PI * svoxel_line_mhz(p, p->lines - 1)) * p->bins_per_us;
 	iso_svoxel_span(&p->low, &p->span, p->bins_per_mm, q);
