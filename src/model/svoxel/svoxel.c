@@ -187,6 +187,17 @@ static int set_up(struct iso_room *room, struct svoxel *p, const struct iso_svox
 	return ISO_OK;
 }
 
+int iso_svoxel_each(const iso_op *op, int (*one)(const iso_op *op, iso_real *to, const iso_real *from),
+                    iso_real *to, int64_t n_to, const iso_real *from, int64_t n_from)
+{
+	const struct svoxel *p = op->data;
+	int st = ISO_OK;
+
+	for (int64_t b = 0; b < p->batch && !st; b++)
+		st = one(op, to + b * (n_to / p->batch), from + b * (n_from / p->batch));
+	return st;
+}
+
 /* Says by width and bins a wave what was asked for by accuracy. */
 static void settle_kernel(struct iso_svoxel *q)
 {

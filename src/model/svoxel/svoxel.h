@@ -147,6 +147,10 @@ ISO_HD double svoxel_line_mhz(const struct svoxel *p, int64_t l)
 	return (double)(p->first_line + l) * p->df_mhz + p->offset_mhz;
 }
 
+/* svoxel.c: `one` for each image of a batch, whose results and inputs have n_to and n_from values in all. */
+ISO_C int iso_svoxel_each(const iso_op *op, int (*one)(const iso_op *op, iso_real *to, const iso_real *from),
+                          iso_real *to, int64_t n_to, const iso_real *from, int64_t n_from);
+
 /* svoxel_fast.c, svoxel_narrow.c and svoxel_direct.c */
 extern const struct iso_op_fn iso_svoxel_fast_fn, iso_svoxel_narrow_fn, iso_svoxel_direct_fn;
 void iso_svoxel_narrow_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_svoxel *q,

@@ -273,33 +273,21 @@ static int open_work(iso_op *op)
 	return op->room.status ? op->room.status : iso_fft_create_double(&w->fft, op->ctx, p->bins, 1);
 }
 
-/* ---- the images of a batch, one after the other; one subset only ---- */
-
-static int forward_batch(const iso_op *op, int sub, iso_real *y, const iso_real *x)
+static int forward_all(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 {
-	const struct svoxel *p = op->data;
-	int64_t n = p->n[0] * p->n[1] * p->n[2], rows = 2 * p->lines * p->n_trans;
-	int st = ISO_OK;
-
-	(void)sub;
-	for (int64_t b = 0; b < p->batch && !st; b++) st = forward(op, y + b * rows, x + b * n);
-	return st;
+	(void)sub; /* one subset only */
+	return iso_svoxel_each(op, forward, y, op->n_out, x, op->n_in);
 }
 
-static int adjoint_batch(const iso_op *op, int sub, iso_real *x, const iso_real *y)
+static int adjoint_all(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 {
-	const struct svoxel *p = op->data;
-	int64_t n = p->n[0] * p->n[1] * p->n[2], rows = 2 * p->lines * p->n_trans;
-	int st = ISO_OK;
-
 	(void)sub;
-	for (int64_t b = 0; b < p->batch && !st; b++) st = adjoint(op, x + b * n, y + b * rows);
-	return st;
+	return iso_svoxel_each(op, adjoint, x, op->n_in, y, op->n_out);
 }
 
 const struct iso_op_fn iso_svoxel_fast_fn = {
-	.forward = forward_batch,
-	.adjoint = adjoint_batch,
+	.forward = forward_all,
+	.adjoint = adjoint_all,
 	.open = open_work,
 	.close = close_work,
 	.to_cuda = "iso_svoxel_to_cuda",
