@@ -100,6 +100,7 @@ bash script || fail "the printed commands do not run"
 run measure rmse sound/fbp.nii sound/truth.nii --below 3
 
 # ---- a signal stops it ----
+rm -f err
 "$ISOTOME" demo --counts 5e7 -o long >out 2>err &
 for _ in $(seq 100); do
 	grep -qs simulate err && break

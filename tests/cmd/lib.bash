@@ -11,7 +11,7 @@ PYTHON=${PYTHON:-/usr/bin/python3}
 export PYTHONPATH=$SOURCE/tests/cmd PYTHONDONTWRITEBYTECODE=1
 export ISOTOME_CACHE=none # no test depends on what an earlier run kept
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+trap '[ "$BASHPID" != "$$" ] || rm -rf "$work"' EXIT # not by a child that a signal ends before it is the program
 cd "$work"
 
 # size FULL QUICK: of what a test works on. ISO_TEST_QUICK=1 is set under the sanitizers, which look
