@@ -51,6 +51,9 @@ ISO_CHECKED int iso_ctx_wait(iso_ctx *ctx);
 /* Host memory the context may plan for; 0 (the default) is what the machine has free. */
 void iso_ctx_set_memory_limit(iso_ctx *ctx, int64_t bytes);
 
+/* The same of the memory of a CUDA device: plans keep to it, so that events are streamed that would exceed it. */
+void iso_ctx_set_device_memory_limit(iso_ctx *ctx, int64_t bytes);
+
 /* Ask long calls to stop with ISO_ECANCEL; safe in a signal handler. It holds, for later calls too, until
    it is cleared, which must not be done while a call runs: one that has left out part of its work would
    not know it. */

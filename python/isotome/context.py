@@ -34,6 +34,7 @@ class Context:
     device: "cpu", "cuda", "cuda:N", or "auto" (CUDA where there is one, else the CPU).
     threads: CPU threads; 0 for all cores.
     memory_limit: bytes of host memory that calls may plan for; 0: what the machine has free.
+    device_memory_limit: the same of the memory of a CUDA device.
     comm: an mpi4py.MPI.Intracomm, whose ranks share the work of every call. All of them make the context and
         call the same in the same order; all get the image of one process, bit for bit. Of ray and strip each
         rank's operator has events of its own. What fails on one rank fails on all, and ends the context.
@@ -42,11 +43,13 @@ class Context:
     with it.
     """
 
-    def __init__(self, device: str = "auto", threads: int = 0, memory_limit: int = 0, comm: Any = None):
+    def __init__(self, device: str = "auto", threads: int = 0, memory_limit: int = 0, comm: Any = None,
+                 device_memory_limit: int = 0):
         if not isinstance(device, str):
             raise errors.ArgumentError(f"device is {device!r}, must be a text such as 'cpu' or 'cuda:0'")
         threads = integer(threads, "threads", 0, 2**31 - 1)
         memory_limit = integer(memory_limit, "memory_limit", 0, 2**63 - 1)
+        device_memory_limit = integer(device_memory_limit, "device_memory_limit", 0, 2**63 - 1)
         use()
         self._handle = Handle(lib.iso_ctx_free)
         if comm is None:
@@ -54,6 +57,7 @@ class Context:
         else:
             _ranks().create(self._pointer, text(device, "device"), threads, comm)
         lib.iso_ctx_set_memory_limit(self._pointer, memory_limit)
+        lib.iso_ctx_set_device_memory_limit(self._pointer, device_memory_limit)
         self._lock = threading.RLock()
         self._interrupted = False  # by Ctrl-C, while calls run
 

@@ -65,10 +65,10 @@ def test_cancel_from_another_thread():
     context = isotome.Context("cpu", threads=1)
     p = isotome.ray(make_lines(100_000), context=context, iterations=100_000, sens="none", **BOX)
     context.cancel()  # nothing runs: nothing is stopped later
-    timer = threading.Timer(0.3, context.cancel)
-    timer.start()
+    iterates = threading.Event()
+    threading.Thread(target=lambda: iterates.wait() and context.cancel(), daemon=True).start()
     with pytest.warns(isotome.IsotomeWarning), pytest.raises(isotome.Cancelled):
-        p.reconstruct()
+        p.reconstruct(callback=lambda step: iterates.set())
     A = p.operator()
     assert A(np.ones(A.in_shape, np.float32)).max() > 0
 

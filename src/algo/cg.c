@@ -40,6 +40,16 @@ int iso_squares_check(const char *name, const struct iso_cg *p, const iso_real *
 	return ISO_OK;
 }
 
+static bool is_zero(const struct iso_loop *l, const iso_real *x)
+{
+	bool zero = true;
+
+#pragma omp parallel for num_threads(l->ctx->threads) reduction(&& : zero)
+	for (int64_t i = 0; i < l->n; i++) zero = zero && x[i] == 0;
+	return zero;
+}
+
+/* New memory of a device is 0: most start images need no copy. */
 int iso_squares_load(struct iso_squares *s, const struct iso_cg *p, const iso_real *x, iso_real **y)
 {
 	struct iso_loop *l = &s->l;
@@ -51,7 +61,10 @@ int iso_squares_load(struct iso_squares *s, const struct iso_cg *p, const iso_re
 	if ((st = iso_loop_take(l, "start image", l->n, &x, false))) return st;
 	if ((st = iso_loop_take(l, "data", l->n_data, &data, false))) return st;
 	if (p->mu > 0) ISO_DEVICE(&l->room, s->lap, l->n);
-	ISO_UPLOAD(&l->room, l->x, x, l->n);
+	if (is_zero(l, x))
+		ISO_DEVICE(&l->room, l->x, l->n);
+	else
+		ISO_UPLOAD(&l->room, l->x, x, l->n);
 	*y = iso_loop_rows(l, data);
 	iso_room_free(&l->taken);
 	return l->room.status;

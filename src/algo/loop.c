@@ -88,19 +88,19 @@ iso_real *iso_loop_rows(struct iso_loop *l, const iso_real *host)
 {
 	struct iso_room room = { .ctx = l->ctx, .what = l->fn->name };
 	int64_t most = l->n_data < BLOCK ? l->n_data : BLOCK;
-	bool cuda = iso_ctx_is_cuda(l->ctx);
+	bool cuda = iso_ctx_is_cuda(l->ctx), sorts = l->op->fn->file_row;
 	iso_real *there, *block = NULL;
 
 	if (!host || !ISO_DEVICE(&l->room, there, l->n_data)) return NULL;
-	if (cuda && !ISO_HOST(&room, block, most)) l->room.status = room.status;
+	if (cuda && sorts && !ISO_HOST(&room, block, most)) l->room.status = room.status;
 	for (int64_t i = 0; i < l->n_data && !l->room.status; i += most) {
 		struct iso_rows rows = { i, l->n_data - i < most ? l->n_data - i : most };
 
 		if ((l->room.status = iso_ctx_poll(l->ctx))) break;
-		iso_op_sort_rows(l->op, cuda ? block : there + i, host, rows);
+		if (sorts || !cuda) iso_op_sort_rows(l->op, cuda ? block : there + i, host, rows);
 		if (cuda)
-			l->room.status =
-				l->v->upload(l->ctx, there + i, block, rows.n * (int64_t)sizeof *block);
+			l->room.status = l->v->upload(l->ctx, there + i, sorts ? block : host + i,
+			                              rows.n * (int64_t)sizeof *block);
 		iso_clock_add(&l->data, rows.n);
 	}
 	iso_room_free(&room);

@@ -20,7 +20,7 @@ void iso_ctx_free(iso_ctx *ctx)
 	if (!ctx || __atomic_sub_fetch(&ctx->refs, 1, __ATOMIC_ACQ_REL) > 0) return;
 	iso_ctx_opening_free(ctx);
 	if (ctx->owns_comm) iso_comm_close(ctx->comm);
-	if (ctx->cuda) ctx->cuda->close(ctx);
+	if (!iso_ctx_closed(ctx) && ctx->cuda) ctx->cuda->close(ctx);
 	free(ctx);
 }
 
@@ -121,6 +121,12 @@ void iso_ctx_set_memory_limit(iso_ctx *ctx, int64_t bytes)
 	ctx->memory_limit = bytes;
 }
 
+void iso_ctx_set_device_memory_limit(iso_ctx *ctx, int64_t bytes)
+{
+	if (!ctx) return;
+	ctx->device_limit = bytes;
+}
+
 void iso_ctx_cancel(iso_ctx *ctx)
 {
 	if (!ctx) return;
@@ -174,6 +180,19 @@ int64_t iso_ctx_host_memory(const iso_ctx *ctx)
 int64_t iso_ctx_host_left(const iso_ctx *ctx)
 {
 	return ctx->memory_limit > 0 ? ctx->memory_limit - iso_memory_resident() : available(ctx);
+}
+
+/* What was taken since the first look, by whomever, counts as ours. */
+int iso_ctx_device_left(const iso_ctx *ctx, int64_t *bytes)
+{
+	int st = ctx->cuda->free_memory(ctx, bytes);
+
+	if (st || ctx->device_limit <= 0) return st;
+	if (ctx->device_base == 0) ((iso_ctx *)ctx)->device_base = *bytes;
+	int64_t left = ctx->device_limit - (ctx->device_base - *bytes);
+
+	if (*bytes > left) *bytes = left > 0 ? left : 0;
+	return ISO_OK;
 }
 
 /* Bytes of the process's buffers, names and the like, which no plan counts. */

@@ -18,6 +18,7 @@ struct iso_gpu {
 struct iso_cuda_fn {
 	int (*open)(iso_ctx *ctx, int device); /* fills device_name, makes a stream */
 	void (*close)(iso_ctx *ctx);           /* waits for the stream; gives it back if it is ours */
+	void (*reset)(const iso_ctx *ctx);     /* takes all of the device from this process */
 	int (*use)(const iso_ctx *ctx);        /* makes the device that of this thread's CUDA calls */
 	int (*free_memory)(const iso_ctx *ctx, int64_t *bytes);
 	int (*wait)(const iso_ctx *ctx); /* for the stream */
@@ -41,9 +42,12 @@ struct iso_ctx {
 	void *stream; /* cudaStream_t; NULL is the default stream */
 	bool owns_stream;
 	int64_t memory_limit;        /* bytes of host memory, 0: what is free */
+	int64_t device_limit;        /* the same of the device */
+	int64_t device_base;         /* bytes of it that were free at the first look; 0: not yet */
 	int64_t base;                /* bytes that the process held when the context was made */
 	int cancel;                  /* set by any thread or signal handler: read it by iso_stopped */
 	struct iso_opening *opening; /* of iso_ctx_create_ahead: until iso_ctx_ready there is no device */
+	struct iso_closing *closing; /* of iso_ctx_close_ahead: the device is going, or gone */
 	int refs;                    /* owners: the caller, and each operator */
 	char device[24], device_name[256];
 	iso_progress_fn progress;
@@ -62,6 +66,13 @@ bool iso_ctx_is_opening(const iso_ctx *ctx);
 /* Waits for the thread that opens the device, and forgets it. */
 void iso_ctx_opening_free(iso_ctx *ctx);
 
+/* For a program at its end, whose CUDA is Isotome's alone: a thread closes the device while the caller goes on, with
+   what needs the CPU and files. Does nothing while an operator has the context. */
+void iso_ctx_close_ahead(iso_ctx *ctx);
+
+/* Waits for that thread; false: there is none. */
+bool iso_ctx_closed(iso_ctx *ctx);
+
 /* The address of `name` in libisotome_cuda.so, opened on the first call. ISO_EDEVICE if there is
    no such library. */
 int iso_cuda_symbol(void **address, const char *name);
@@ -74,6 +85,10 @@ int64_t iso_ctx_host_memory(const iso_ctx *ctx);
 
 /* What is left of that now: the limit less what the process holds, or what is free. */
 int64_t iso_ctx_host_left(const iso_ctx *ctx);
+
+/* Of a CUDA context: device memory that is free now; with a limit, no more than is left of that. Plans ask this, and not
+   the device itself. */
+int iso_ctx_device_left(const iso_ctx *ctx, int64_t *bytes);
 
 /* Bytes: that the machine has for new allocations; that the process holds in memory, 0: not known; what of
    that maps no file, so that the process allocated it; its address space, which RLIMIT_AS counts, 0: not

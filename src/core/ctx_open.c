@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Making a context: its device is opened at once, or by a thread while the caller goes on. */
+/* Making a context: its device is opened at once, or by a thread while the caller goes on. A thread may close it, too. */
 #include "comm.h"
 #include "size.h"
 
@@ -20,6 +20,10 @@ struct iso_opening {
 	iso_ctx as;   /* what the context becomes */
 	int status;   /* how it went, and in words */
 	char message[512];
+};
+
+struct iso_closing {
+	pthread_t thread;
 };
 
 /* ---- devices ---- */
@@ -204,15 +208,16 @@ static void *open_device(void *arg)
 }
 
 /* Signals are for the caller's threads. */
-static int start(struct iso_opening *o)
+static bool start(pthread_t *thread, void *(*fn)(void *arg), void *arg)
 {
 	sigset_t all, before;
+	bool runs;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	o->running = pthread_create(&o->thread, NULL, open_device, o) == 0;
+	runs = pthread_create(thread, NULL, fn, arg) == 0;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return o->running;
+	return runs;
 }
 
 static int create_ahead(iso_ctx **out, const char *device, int threads)
@@ -233,7 +238,7 @@ static int create_ahead(iso_ctx **out, const char *device, int threads)
 	snprintf(o->device, sizeof o->device, "%s", device);
 	ctx->base = iso_memory_own();
 	ctx->opening = o;
-	if (!start(o)) { /* no more threads: here and now */
+	if (!(o->running = start(&o->thread, open_device, o))) { /* no more threads: here and now */
 		iso_ctx_opening_free(ctx);
 		return finish(out, ctx, device);
 	}
@@ -305,4 +310,33 @@ void iso_ctx_opening_free(iso_ctx *ctx)
 	pthread_mutex_destroy(&ctx->opening->lock);
 	free(ctx->opening);
 	ctx->opening = NULL;
+}
+
+static void *close_device(void *arg)
+{
+	iso_ctx *ctx = arg;
+
+	ctx->cuda->close(ctx);
+	ctx->cuda->reset(ctx);
+	return NULL;
+}
+
+void iso_ctx_close_ahead(iso_ctx *ctx)
+{
+	if (!iso_ctx_is_cuda(ctx) || ctx->comm || ctx->closing || ctx->refs > 1) return;
+	struct iso_closing *c = size_alloc(1, sizeof *c);
+
+	if (c && start(&c->thread, close_device, ctx))
+		ctx->closing = c;
+	else
+		free(c); /* iso_ctx_free will close it */
+}
+
+bool iso_ctx_closed(iso_ctx *ctx)
+{
+	if (!ctx->closing) return false;
+	pthread_join(ctx->closing->thread, NULL);
+	free(ctx->closing);
+	ctx->closing = NULL;
+	return true;
 }

@@ -224,6 +224,11 @@ static void device_close(iso_ctx *ctx)
 	ctx->owns_stream = false;
 }
 
+static void device_reset(const iso_ctx *ctx)
+{
+	if (!iso_cuda_use(ctx)) cudaDeviceReset();
+}
+
 static int device_free_memory(const iso_ctx *ctx, int64_t *bytes)
 {
 	size_t available = 0, total = 0;
@@ -279,6 +284,6 @@ static int device_count(void)
 extern "C" const char iso_half_version[] = ISO_VERSION; /* library.c */
 
 extern "C" const struct iso_cuda_fn iso_cuda_fn = {
-	device_open, device_close, iso_cuda_use, device_free_memory, device_wait,   device_order,
-	vec_gather,  vec_scatter,  device_count, device_identify,    &iso_vec_cuda,
+	device_open,  device_close, device_reset, iso_cuda_use, device_free_memory, device_wait,
+	device_order, vec_gather,   vec_scatter,  device_count, device_identify,    &iso_vec_cuda,
 };

@@ -75,6 +75,17 @@ static __device__ __forceinline__ float iso_over_root(float v)
 	return r;
 }
 
+static __device__ __forceinline__ unsigned iso_warp_max(unsigned v)
+{
+#if __CUDA_ARCH__ >= 800
+	return __reduce_max_sync(ISO_FULL_WARP, v);
+#else
+	for (int step = ISO_WARP / 2; step > 0; step /= 2)
+		v = max(v, __shfl_xor_sync(ISO_FULL_WARP, v, step));
+	return v;
+#endif
+}
+
 template <class T> static __device__ T iso_warp_sum(T v)
 {
 	for (int step = ISO_WARP / 2; step > 0; step /= 2) v += __shfl_xor_sync(ISO_FULL_WARP, v, step);

@@ -93,6 +93,11 @@ int iso_em_step_plain(const iso_op *op, int sub, iso_real *acc, const iso_real *
 int iso_ratio_step_plain(const iso_op *op, int sub, iso_real *z, iso_real *rho, bool keep, const iso_real *x,
                          const iso_real *u, const struct iso_em_data *d, struct iso_ratio_stat *s);
 
+/* n operators one below the other, each behind one of the image's side: y = (outer[0] inner[0] x, outer[1] inner[1] x, ...),
+   as for a scan in parts whose images are warped. It keeps all of them. `inner` or one of them NULL: 1. The outer ones
+   have the same number of subsets: subset s has those rows of every part. The file's order is part by part. */
+int iso_stack_create(iso_op **op, int n, iso_op *const *outer, iso_op *const *inner);
+
 /* The largest eigenvalue of A* A: 20 power iterations from a fixed image, times 1.02. The first n values of the image
    count, the others are 0: of an operator of several frames n is the size of one, and others change nothing. */
 int iso_op_eigenvalue(double *lambda, iso_op *op, int64_t n);

@@ -99,6 +99,22 @@ static int64_t voxels_that_fit(const struct iso_plan *plan, int64_t need, int64_
 	return image > 0 && left > 0 ? (int64_t)((double)l->voxels * left / image) : 0;
 }
 
+struct iso_plan_lack iso_plan_lack(const iso_ctx *ctx, const struct iso_plan *plan)
+{
+	struct iso_plan_lack l = { .have = iso_ctx_host_memory(ctx) };
+	int64_t device;
+
+	iso_plan_total(&l.need, &device, plan);
+	if (l.need <= l.have && device > 0 && iso_ctx_is_cuda(ctx)) {
+		l = (struct iso_plan_lack){ .need = device, .device = true };
+		if (iso_ctx_device_left(ctx, &l.have) != ISO_OK) l.have = device;
+		l.have /= iso_ranks_of_device(ctx);
+	}
+	if (l.need <= l.have || plan->lines == &lost) return (struct iso_plan_lack){ 0 };
+	l.voxels = voxels_that_fit(plan, l.need, l.have, l.device);
+	return l;
+}
+
 /* ISO_ENOMEM: need and have, in bytes, the line that takes most, and the image that would fit. */
 static int too_large(const struct iso_plan *plan, const char *where, int64_t need, int64_t have, bool device)
 {
@@ -130,7 +146,7 @@ int iso_plan_check(const iso_ctx *ctx, const struct iso_plan *plan)
 	iso_plan_total(&host, &device, plan);
 	if (host > have) return too_large(plan, "host", host, have, false);
 	if (device == 0 || !iso_ctx_is_cuda(ctx)) return ISO_OK;
-	if ((st = ctx->cuda->free_memory(ctx, &have))) return st;
+	if ((st = iso_ctx_device_left(ctx, &have))) return st;
 	have /= iso_ranks_of_device(ctx);
 	return device > have ? too_large(plan, "device", device, have, true) : ISO_OK;
 }

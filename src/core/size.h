@@ -30,7 +30,7 @@ static inline bool size_product(int64_t *r, int n, const int64_t *dim)
 }
 
 enum {
-	SIZE_LARGE = 1 << 26, /* bytes: memory that is worth large pages */
+	SIZE_LARGE = 1 << 23, /* bytes: memory that is worth large pages */
 	SIZE_PAGE = 1 << 16,  /* no machine's ordinary pages are larger */
 };
 

@@ -2,19 +2,26 @@
 /* De Pierro's EM: Phi never falls, and the image comes to the maximum that lbfgs finds. */
 #include "map_problem.h"
 
-static double run(iso_real *x, const struct map_problem *p, const struct iso_prior_spec *s, double beta,
-                  enum iso_map_method method, int passes)
+static double solve(iso_real *x, const struct map_problem *p, const struct iso_prior_spec *s, double beta,
+                    enum iso_map_method method, int passes, bool as_given)
 {
 	struct iso_map map = problem_map(p, s, method, beta, passes);
 	struct iso_map_result r = { .size = sizeof r };
 
+	map.as_given = map.as_given || as_given;
 	map.tolerance = method == ISO_MAP_LBFGS ? 1e-6 : 0;
-	memcpy(x, p->start, (size_t)p->n * sizeof *x);
 	OK(iso_map_run(x, &r, &map, NULL));
 	double phi = r.look[r.n - 1].objective;
 
 	iso_map_result_free(&r);
 	return phi;
+}
+
+static double run(iso_real *x, const struct map_problem *p, const struct iso_prior_spec *s, double beta,
+                  enum iso_map_method method, int passes)
+{
+	memcpy(x, p->start, (size_t)p->n * sizeof *x);
+	return solve(x, p, s, beta, method, passes, false);
 }
 
 static const char *const penalties[] = { "quadratic", "logcosh", "rdp" };
@@ -28,10 +35,11 @@ static void never_falls(void **state)
 	(void)state;
 	for (int i = 0; i < N_OF(penalties); i++) {
 		struct iso_prior_spec s = problem_prior(&p, penalties[i]);
-		double beta = solution_number(&p, penalties[i], "beta"), before = -INFINITY;
+		double beta = solution_number(&p, penalties[i], "beta");
+		double before = run(x, &p, &s, beta, ISO_MAP_DEPIERRO, 1);
 
-		for (int passes = 1; passes <= 40; passes++) {
-			double phi = run(x, &p, &s, beta, ISO_MAP_DEPIERRO, passes);
+		for (int pass = 2; pass <= 40; pass++) { /* an update keeps nothing but the image */
+			double phi = solve(x, &p, &s, beta, ISO_MAP_DEPIERRO, 1, true);
 
 			assert_true(phi >= before - TOLERANCE(1e-6, 1e-12) * fabs(before));
 			before = phi;
@@ -54,7 +62,7 @@ static void reaches_the_maximum(void **state)
 		double beta = solution_number(&p, penalties[i], "beta"), apart = 0, top = 0;
 		double most = run(best, &p, &s, beta, ISO_MAP_LBFGS, 1000);
 		double first = run(x, &p, &s, beta, ISO_MAP_DEPIERRO, 1);
-		double phi = run(x, &p, &s, beta, ISO_MAP_DEPIERRO, 1500);
+		double phi = run(x, &p, &s, beta, ISO_MAP_DEPIERRO, 600);
 
 		for (int64_t k = 0; k < p.n; k++) {
 			double d = fabs((double)x[k] - best[k]);

@@ -177,6 +177,40 @@ static void plans_name_what_is_too_large(void **state)
 	iso_ctx_free(ctx);
 }
 
+static int64_t free_bytes;
+
+static int tell_free(const iso_ctx *ctx, int64_t *bytes)
+{
+	(void)ctx;
+	*bytes = free_bytes;
+	return ISO_OK;
+}
+
+static int64_t left_of(const iso_ctx *ctx, int64_t now)
+{
+	int64_t bytes = -1;
+
+	free_bytes = now;
+	OK(iso_ctx_device_left(ctx, &bytes));
+	return bytes;
+}
+
+/* What was taken of the device since the first look counts. */
+static void device_limit(void **state)
+{
+	const struct iso_cuda_fn device = { .free_memory = tell_free };
+	iso_ctx ctx = { .cuda = &device };
+
+	(void)state;
+	assert_int_equal(left_of(&ctx, 2000), 2000);
+	iso_ctx_set_device_memory_limit(&ctx, 100);
+	assert_int_equal(left_of(&ctx, 1000), 100);
+	assert_int_equal(left_of(&ctx, 940), 40);
+	assert_int_equal(left_of(&ctx, 880), 0);
+	iso_ctx_set_device_memory_limit(&ctx, 5000);
+	assert_int_equal(left_of(&ctx, 880), 880);
+}
+
 static void nearest_words(void **state)
 {
 	static const char *const known[] = { "iterations", "subsets", "method" };
@@ -267,6 +301,35 @@ static void devices_are_opened_ahead(void **state)
 	lost_device();
 	for (int i = 0; i < 20; i++) { /* freed at once */
 		OK(iso_ctx_create_ahead(&ctx, i % 2 ? "cuda:999" : "auto", 1));
+		iso_ctx_free(ctx);
+	}
+}
+
+/* While nothing computes any more; the next context finds the device again. */
+static void devices_are_closed_ahead(void **state)
+{
+	iso_real one = 1;
+	iso_ctx *ctx = NULL;
+	iso_op *op = NULL;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		OK(iso_ctx_create(&ctx, "auto", 1));
+		OK(iso_diag_create(&op, ctx, 1, &one));
+		iso_ctx_close_ahead(ctx);
+		assert_null(ctx->closing); /* the operator has it */
+		iso_real *x = to_device(ctx, 1, &one), *y = to_device(ctx, 1, NULL);
+
+		OK(iso_forward(y, op, ISO_ALL, x));
+		iso_real *got = to_host(ctx, 1, y);
+
+		assert_true(got[0] == 1);
+		free(got);
+		device_free(ctx, x);
+		device_free(ctx, y);
+		iso_op_free(op);
+		iso_ctx_close_ahead(ctx);
+		assert_true(iso_ctx_is_cuda(ctx) == (ctx->closing != NULL));
 		iso_ctx_free(ctx);
 	}
 }
@@ -765,9 +828,11 @@ int main(void)
 		cmocka_unit_test(sizes_notice_overflow),
 		cmocka_unit_test(grids_are_checked),
 		cmocka_unit_test(plans_name_what_is_too_large),
+		cmocka_unit_test(device_limit),
 		cmocka_unit_test(nearest_words),
 		cmocka_unit_test(devices_are_named),
 		cmocka_unit_test(devices_are_opened_ahead),
+		cmocka_unit_test(devices_are_closed_ahead),
 		cmocka_unit_test(vectors),
 		cmocka_unit_test(sums_do_not_depend_on_threads),
 		cmocka_unit_test(fixed_point_sums),

@@ -5,18 +5,19 @@
 #include "core/room.h"
 #include "core/size.h"
 
-/* Subset of each event; the least event whose number there is not, n: none. */
+/* Subset of each event; the least event whose number, or part, there is not, n: none. */
 static int64_t find_subsets(int *sub, const struct iso_order *o, const iso_ctx *ctx, int64_t n,
-                            const int64_t *number, int64_t before)
+                            const int64_t *number, int64_t before, const struct order_parts *parts)
 {
 	int64_t bad = n;
 
 #pragma omp parallel for num_threads(ctx->threads) reduction(min : bad)
 	for (int64_t j = 0; j < n; j++) {
 		int64_t k = number ? number[j] : before + j;
+		int32_t part = parts->n > 0 ? parts->of[j] : 0;
 
-		if (k >= 0 && k < o->n)
-			sub[j] = order_subset(o, order_row(o, k));
+		if (k >= 0 && k < o->n && part >= 0 && part < (parts->n > 0 ? parts->n : 1))
+			sub[j] = order_subset(o, order_row(o, k)) * (parts->n > 0 ? parts->n : 1) + part;
 		else
 			bad = j < bad ? j : bad;
 	}
@@ -34,22 +35,34 @@ static void sort(int64_t *first, int64_t *event, int n_sub, int64_t n, const int
 }
 
 int iso_order_part(struct iso_order *o, struct iso_room *room, const iso_ctx *ctx, int64_t n,
-                   const int64_t *number, int64_t before)
+                   const int64_t *number, int64_t before, const struct order_parts *parts)
 {
 	struct iso_room own = { .what = room->what };
 	int64_t *first, *event, bad;
 	int *sub, st;
 
+	static const struct order_parts none;
+
+	parts = parts ? parts : &none;
+	int n_sub = o->n_sub * (parts->n > 0 ? parts->n : 1);
+
 	ISO_HOST(&own, sub, n);
-	ISO_HOST(room, first, o->n_sub + 1);
+	ISO_HOST(room, first, n_sub + 1);
 	ISO_HOST(room, event, n);
 	if ((st = own.status ? own.status : room->status)) goto done;
-	if ((bad = find_subsets(sub, o, ctx, n, number, before)) < n) {
-		st = iso_fail(ISO_EARG, "%s: number %" PRId64 " of event %" PRId64 ", must be 0 to %" PRId64,
-		              room->what, number[bad], bad, o->n - 1);
+	if ((bad = find_subsets(sub, o, ctx, n, number, before, parts)) < n) {
+		int64_t at = number ? number[bad] : before + bad;
+
+		st = parts->n > 0 && at >= 0 && at < o->n
+		             ? iso_fail(ISO_EARG, "%s: part %d of event %" PRId64 ", must be 0 to %d",
+		                        room->what, parts->of[bad], bad, parts->n - 1)
+		             : iso_fail(ISO_EARG,
+		                        "%s: number %" PRId64 " of event %" PRId64 ", must be 0 to %" PRId64,
+		                        room->what, at, bad, o->n - 1);
 		goto done;
 	}
-	sort(first, event, o->n_sub, n, sub);
+	o->n_sub = n_sub;
+	sort(first, event, n_sub, n, sub);
 	o->first = first;
 	o->event = event;
 done:

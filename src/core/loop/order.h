@@ -155,10 +155,16 @@ static inline int64_t order_most_rows(const struct iso_order *o)
 
 ISO_BEGIN_C
 
+/* Ranges that each subset is cut into; `of` each event here, from 0. */
+struct order_parts {
+	int n;
+	const int32_t *of;
+};
+
 /* The tables of n events that are here, of all o->n, in the room; number[j]: that of event j, NULL: before + j.
-   Rows of a subset keep the order of the events. ISO_EARG if a number is not below o->n. */
+   `parts` may be NULL; else o->n_sub becomes that of all ranges. Rows of a subset keep the order of the events. ISO_EARG if a number is not below o->n. */
 int iso_order_part(struct iso_order *o, struct iso_room *room, const iso_ctx *ctx, int64_t n,
-                   const int64_t *number, int64_t before);
+                   const int64_t *number, int64_t before, const struct order_parts *parts);
 
 /* The list that the events here are all of, or a part. */
 struct order_list {
