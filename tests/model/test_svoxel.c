@@ -56,6 +56,12 @@ struct way {
 	double transpose; /* of the adjoint test */
 };
 
+/* On CUDA the impulses of a rectangle are whole numbers of 22 bits, which all but cancel near its axis. */
+static double transpose_limit(const iso_ctx *ctx, const struct way *w, double accuracy)
+{
+	return iso_ctx_is_cuda(ctx) && w->sir == ISO_SIR_RECT && accuracy > 0 ? 2e-6 : w->transpose;
+}
+
 static void against_vectors(iso_ctx *ctx, const struct way *w, double accuracy)
 {
 	struct iso_transducers t = transducers();
@@ -79,7 +85,7 @@ static void against_vectors(iso_ctx *ctx, const struct way *w, double accuracy)
 		free(back);
 	}
 	OK(iso_test_adjoint(&err, op, ISO_ALL, 1));
-	BELOW(err, w->transpose);
+	BELOW(err, transpose_limit(ctx, w, accuracy));
 	iso_op_free(op);
 	iso_transducers_free(&t);
 	free(eir);

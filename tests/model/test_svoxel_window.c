@@ -84,8 +84,9 @@ static void across(iso_real h[2], const struct svoxel *p, const struct svoxel_vi
 	h[1] = iso_fmax((y < 0 ? -y : y) * v->side_y / d, (iso_real)p->least) / 2;
 }
 
-/* First bin of a voxel at offset o, from the view's and the corner's on; corner -1 is a point. */
-static int first_of(const struct svoxel *p, const struct svoxel_view *v, int corner, const iso_real o[3])
+/* First bin of a voxel at offset o, from the view's on, and if `moved` from the corner's; corner -1 is a point. */
+static int first_of(const struct svoxel *p, const struct svoxel_view *v, int corner, bool moved,
+                    const iso_real o[3])
 {
 	const iso_real none[3] = { 0, 0, 0 };
 	iso_real sx = corner & 1 ? 1 : -1, sy = corner & 2 ? 1 : -1, excess = 0, d, s, h[2], middle[2];
@@ -96,7 +97,8 @@ static int first_of(const struct svoxel *p, const struct svoxel_view *v, int cor
 	if (corner >= 0) {
 		across(middle, p, v, none, v->d);
 		across(h, p, v, o, d);
-		u = u - iso_floor(sx * middle[0] + sy * middle[1]) + sx * h[0] + sy * h[1];
+		u += sx * h[0] + sy * h[1];
+		if (moved) u -= iso_floor(sx * middle[0] + sy * middle[1]);
 	}
 	return svoxel_first(u, &s);
 }
@@ -106,7 +108,7 @@ struct range {
 };
 
 /* Of the first bins of all voxels of the brick that begins at `start`. */
-static struct range hear(const struct svoxel *p, const int64_t start[3], int edge, int corner)
+static struct range hear(const struct svoxel *p, const int64_t start[3], int edge, int corner, bool moved)
 {
 	struct range r = { INT_MAX, INT_MIN };
 	int n[3];
@@ -124,7 +126,7 @@ static struct range hear(const struct svoxel *p, const int64_t start[3], int edg
 
 		for (int a = 0; a < 3; a++)
 			o[a] = (iso_real)p->ds * ((iso_real)at[a] - (iso_real).5 * (iso_real)(n[a] - 1));
-		int first = first_of(p, &v, corner, o);
+		int first = first_of(p, &v, corner, moved, o);
 
 		r.low = first < r.low ? first : r.low;
 		r.high = first > r.high ? first : r.high;
@@ -134,17 +136,19 @@ static struct range hear(const struct svoxel *p, const int64_t start[3], int edg
 
 static void walk(struct scene *s, int edge)
 {
-	struct svoxel_window w = iso_svoxel_window(&s->p, edge, edge, edge);
+	const struct svoxel_window windows[2] = { iso_svoxel_window_all(&s->p, edge, edge, edge),
+		                                  iso_svoxel_window(&s->p, edge, edge, edge) };
 	int64_t start[3];
 	bool rect = s->p.sir == ISO_SIR_RECT;
 
 	for (int a = 0; a < 3; a++) start[a] = (int64_t)draw(s, 0, (double)s->p.n[a]) / edge * edge;
-	for (int corner = rect ? 0 : -1; corner < (rect ? 4 : 0); corner++) {
-		struct range r = hear(&s->p, start, edge, corner);
+	for (int corner = rect ? 0 : -1; corner < (rect ? 4 : 0); corner++)
+		for (int moved = 0; moved < 2; moved++) {
+			struct range r = hear(&s->p, start, edge, corner, moved);
 
-		assert_true(w.before + r.low >= 0);
-		assert_true(w.before + r.high < w.rows);
-	}
+			assert_true(windows[moved].before + r.low >= 0);
+			assert_true(windows[moved].before + r.high < windows[moved].rows);
+		}
 }
 
 static void inside(void **state)
@@ -175,7 +179,7 @@ static void tight(void **state)
 	s.p.ds = .14;
 	s.p.bins_per_mm = 13;
 	struct svoxel_window w = iso_svoxel_window(&s.p, 6, 6, 6);
-	struct range r = hear(&s.p, start, 6, -1);
+	struct range r = hear(&s.p, start, 6, -1, false);
 
 	assert_in_range(w.rows - (r.high - r.low + 1), 0, 2);
 }

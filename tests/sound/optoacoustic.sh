@@ -201,8 +201,8 @@ END
 	recon 2 y.npy s.yaml $small --speeds 1.4,1.5,3 --speed 1.5
 	err_has 'give one of them'
 }
-expect 2 recon ray --events e.lmdT --grid 8 --voxel 1 --method fbp -o no.nii
-err_has "--method is 'fbp', must be one of mlem, osem, svrg"
+expect 2 recon ray --events e.lmdT --grid 8 --voxel 1 --method cg -o no.nii
+err_has "--method is 'cg', must be one of mlem, osem, svrg"
 expect 2 simulate s.yaml truth.nii -o no.npy
 err_has 'transducers hear spheres, not images'
 expect 2 simulate s.yaml cylinder -o no.npy

@@ -57,6 +57,43 @@ struct svoxel_window iso_svoxel_window(const struct svoxel *p, int nx, int ny, i
 	return (struct svoxel_window){ 2 * before + (rect ? 3 : 2), before };
 }
 
+/* The most that corners of a rectangle are heard before or after its middle, mm. Seen from it the image lies in a ball
+   of some radius; a direction to it has the cosine of the ball's middle to an axis, give or take the sine of the
+   angle between the two. */
+static double widest(const struct svoxel *p, int64_t q)
+{
+	const double *pos = p->pos + 3 * q, *axes[2] = { p->ex + 3 * q, p->ey + 3 * q };
+	double r[3], radius = 0, d = 0, sum = 0;
+
+	for (int a = 0; a < 3; a++) {
+		double half = (double)(p->n[a] - 1) * p->ds / 2;
+
+		r[a] = p->first[a] + half - pos[a];
+		d += r[a] * r[a];
+		radius += half * half;
+	}
+	radius = sqrt(radius);
+	d = sqrt(d);
+	for (int i = 0; i < 2; i++) {
+		double along = fabs(r[0] * axes[i][0] + r[1] * axes[i][1] + r[2] * axes[i][2]);
+
+		sum += p->side[2 * q + i] / 2 * (d > radius ? fmin(1, (along + radius) / d) : 1);
+	}
+	return sum;
+}
+
+struct svoxel_window iso_svoxel_window_all(const struct svoxel *p, int nx, int ny, int nz)
+{
+	struct svoxel_window w = iso_svoxel_window(p, nx, ny, nz);
+	double most = 0;
+
+	if (p->sir != ISO_SIR_RECT) return w;
+	for (int64_t q = 0; q < p->n_trans; q++) most = fmax(most, widest(p, q));
+	int beside = (int)ceil(most * p->bins_per_mm + p->least);
+
+	return (struct svoxel_window){ w.rows + 2 * beside, w.before + beside };
+}
+
 static int check_lines(const struct iso_svoxel *p)
 {
 	if (p->lines < 1 || p->first_line < 0 || p->first_line + p->lines > 1 << 22)

@@ -85,6 +85,7 @@ struct svoxel {
 	double *shaped;    /* (lines, 2): factor over the kernel's own spectrum */
 	double *turn;  /* (span + SVOXEL_TAPS, 2): cos and sin of 2 pi offset t at each bin of a trace, which
 	                      makes lines of the transform from lines beside them; NULL: the offset is 0 */
+	double error;  /* to be expected of the kernel */
 	double least;  /* of a rectangle's delay across, bins: the guard */
 	int64_t batch; /* images that go through together */
 };
@@ -208,5 +209,8 @@ struct svoxel_window {
 
 /* svoxel.c: for any brick of up to nx x ny x nz voxels and any transducer. */
 ISO_C struct svoxel_window iso_svoxel_window(const struct svoxel *p, int nx, int ny, int nz);
+
+/* A window that holds all four corners, counted from the bin at which the brick's middle is heard. */
+ISO_C struct svoxel_window iso_svoxel_window_all(const struct svoxel *p, int nx, int ny, int nz);
 
 #endif

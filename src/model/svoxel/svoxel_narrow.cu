@@ -8,10 +8,8 @@
 
 #include <limits.h>
 
-enum { MOST_SHARED = 64000 }; /* of any card since 2018: a block's */
-
-/* So that an H200 has four blocks at a time on a processor forward, and five or more back. */
-enum { SHARED = 57300, SHARED_BACK = 24 << 10 };
+/* Shared memory of a forward block that leaves an H200 room for three blocks on a processor, with rectangles for two. */
+enum { SHARED = 72000, SHARED_RECT = 110000, OWN_SHARED = 16 << 10 /* which kernels have beside */ };
 
 struct narrow_work {
 	unsigned long long *traces; /* batch x own transducers x span: whole numbers */
@@ -19,7 +17,7 @@ struct narrow_work {
 	struct iso_fft *fft;        /* of a trace of each transducer */
 	void *z, *imaginary; /* batch x n_trans periods of bins; the second where lines have an offset */
 	void *spectrum;      /* batch x n_trans x (bins/2 + 1) pairs */
-	float *terms;        /* batch x n_trans x span x width */
+	void *terms;         /* batch x n_trans x span cells */
 	float *packed;       /* of core/loop/bricks.cuh */
 };
 
@@ -100,7 +98,7 @@ static __global__ void to_spectra(struct svoxel_narrow m, R *spectrum, const flo
 /* ---- launches ---- */
 
 typedef void (*forward_kernel)(struct svoxel_narrow, unsigned long long *, const unsigned *, const float *);
-typedef void (*adjoint_kernel)(struct svoxel_narrow, struct iso_bricks, int64_t, float *, float *);
+typedef void (*adjoint_kernel)(struct svoxel_narrow, struct iso_bricks, int64_t, float *, const void *);
 
 static bool is_rect(const struct svoxel_narrow *m)
 {
@@ -112,50 +110,70 @@ static bool is_flat(const struct svoxel *p)
 	return p->n[2] == 1;
 }
 
+/* Four taps are there for what QUICK is too coarse for; rectangles have four. */
 static forward_kernel forward_of(const struct svoxel_narrow *m)
 {
-	static const forward_kernel made[3][2] = { { forward_narrow<2, false>, forward_narrow<2, true> },
-		                                   { forward_narrow<3, false>, forward_narrow<3, true> },
-		                                   { forward_narrow<4, false>, forward_narrow<4, true> } };
+	static const forward_kernel made[][2] = {
+		{ forward_narrow<2, NARROW_QUICK>, forward_narrow<2, NARROW_EXACT> },
+		{ forward_narrow<3, NARROW_QUICK>, forward_narrow<3, NARROW_EXACT> },
+		{ forward_narrow<4, NARROW_EXACT>, forward_narrow<4, NARROW_EXACT> },
+	};
 
-	return made[m->p.taps.width - 2][is_rect(m)];
+	return is_rect(m) ? forward_narrow<4, NARROW_RECT> : made[m->p.taps.width - 2][m->kind];
+}
+
+template <int W, narrow_kind KIND> static adjoint_kernel adjoint_for(bool flat)
+{
+	return flat ? adjoint_narrow<W, KIND, true> : adjoint_narrow<W, KIND, false>;
 }
 
 static adjoint_kernel adjoint_of(const struct svoxel_narrow *m)
 {
-	static const adjoint_kernel made[3][2][2] = {
-		{ { adjoint_narrow<2, false, false>, adjoint_narrow<2, false, true> },
-		  { adjoint_narrow<2, true, false>, adjoint_narrow<2, true, true> } },
-		{ { adjoint_narrow<3, false, false>, adjoint_narrow<3, false, true> },
-		  { adjoint_narrow<3, true, false>, adjoint_narrow<3, true, true> } },
-		{ { adjoint_narrow<4, false, false>, adjoint_narrow<4, false, true> },
-		  { adjoint_narrow<4, true, false>, adjoint_narrow<4, true, true> } },
-	};
+	bool flat = is_flat(m->host), quick = m->kind == NARROW_QUICK;
 
-	return made[m->p.taps.width - 2][is_rect(m)][is_flat(m->host)];
+	if (is_rect(m)) return adjoint_for<4, NARROW_RECT>(flat);
+	switch (m->p.taps.width) {
+	case 2:
+		return quick ? adjoint_for<2, NARROW_QUICK>(flat) : adjoint_for<2, NARROW_EXACT>(flat);
+	case 3:
+		return quick ? adjoint_for<3, NARROW_QUICK>(flat) : adjoint_for<3, NARROW_EXACT>(flat);
+	default:
+		return adjoint_for<4, NARROW_EXACT>(flat);
+	}
 }
 
-/* Bytes of shared memory of a block: windows of its warps, and a brick; windows of some transducers. */
+/* Bytes of shared memory of a block that are not the same for all. */
 static int64_t shared_of(const struct svoxel_narrow *m)
 {
-	int64_t w = m->p.taps.width;
+	switch (m->p.taps.width) {
+	case 2:
+		return forward_bytes<2>(m->window.rows, m->brick);
+	case 3:
+		return forward_bytes<3>(m->window.rows, m->brick);
+	default:
+		return forward_bytes<4>(m->window.rows, m->brick);
+	}
+}
 
-	return (HEARERS * ISO_WARP * w * (m->window.rows + w - 1) + m->brick[0] * m->brick[1] * m->brick[2]) *
-	       (int64_t)sizeof(float);
+static int64_t cell_bytes(const struct svoxel *p)
+{
+	return (int64_t)(p->taps.width == 2 ? sizeof(cell<2>) : sizeof(cell<4>));
 }
 
 static int64_t shared_back(const struct svoxel_narrow *m)
 {
-	return (int64_t)m->at_a_time * m->window_back.rows * m->p.taps.width * (int64_t)sizeof(float);
+	return TEAM * m->window_back.rows * cell_bytes(&m->p);
+}
+
+template <class shape> static struct iso_bricks bricks_of(const iso_ctx *ctx, const struct svoxel *p)
+{
+	return iso_bricks(ctx, p->n, shape::X, shape::Y, shape::Z);
 }
 
 static struct iso_bricks gather_bricks(const iso_ctx *ctx, const struct svoxel *p)
 {
-	typedef struct gather_shape<true> flat;
-	typedef struct gather_shape<false> deep;
-
-	return is_flat(p) ? iso_bricks(ctx, p->n, flat::X, flat::Y, flat::Z)
-	                  : iso_bricks(ctx, p->n, deep::X, deep::Y, deep::Z);
+	return is_flat(p) ? bricks_of<struct gather_shape<true>>(ctx, p)
+	                  : bricks_of<struct gather_shape<false>>(ctx, p);
 }
 
 /* ---- the operator ---- */
@@ -205,7 +223,7 @@ static int forward_own(const iso_op *op, iso_real *y, const iso_real *x)
 {
 	const struct svoxel_narrow *m = (const struct svoxel_narrow *)op->data;
 	struct narrow_work *w = (struct narrow_work *)op->work;
-	const int64_t batch = m->p.batch, groups = (m->own.n + HEARERS * ISO_WARP - 1) / (HEARERS * ISO_WARP);
+	const int64_t batch = m->p.batch, groups = (m->own.n + ISO_WARP - 1) / ISO_WARP;
 	cudaStream_t stream = iso_stream(op->ctx);
 	size_t bytes = (size_t)(batch * m->own.n * m->p.span) * sizeof *w->traces;
 	dim3 grid((unsigned)(groups * m->bricks[0] * m->bricks[1] * m->bricks[2]), (unsigned)batch);
@@ -251,15 +269,17 @@ template <class R> static int to_all_terms(const iso_op *op, const float *y)
 		if ((st = iso_cuda_launched("svoxel spectra")) || (st = transform_all(m, w, true, z[i])))
 			return st;
 	}
+	const R *re = (const R *)w->z, *im = (const R *)w->imaginary;
+
 	switch (m->p.taps.width) {
 	case 2:
-		to_terms<2><<<rows, ISO_THREADS, 0, stream>>>(*m, w->terms, (R *)w->z, (R *)w->imaginary);
+		to_terms<2><<<rows, ISO_THREADS, 0, stream>>>(*m, (cell<2> *)w->terms, re, im);
 		break;
 	case 3:
-		to_terms<3><<<rows, ISO_THREADS, 0, stream>>>(*m, w->terms, (R *)w->z, (R *)w->imaginary);
+		to_terms<3><<<rows, ISO_THREADS, 0, stream>>>(*m, (cell<3> *)w->terms, re, im);
 		break;
 	default:
-		to_terms<4><<<rows, ISO_THREADS, 0, stream>>>(*m, w->terms, (R *)w->z, (R *)w->imaginary);
+		to_terms<4><<<rows, ISO_THREADS, 0, stream>>>(*m, (cell<4> *)w->terms, re, im);
 	}
 	return iso_cuda_launched("svoxel terms");
 }
@@ -309,7 +329,7 @@ static int open_work(iso_op *op)
 	w->z = iso_room_device(&op->room, all * m->p.bins, real);
 	if (m->p.turn) w->imaginary = iso_room_device(&op->room, all * m->p.bins, real);
 	w->spectrum = iso_room_device(&op->room, all * (m->p.bins + 2), real);
-	ISO_DEVICE(&op->room, w->terms, all * m->p.span * m->p.taps.width);
+	w->terms = iso_room_device(&op->room, all * m->p.span, cell_bytes(&m->p));
 	w->packed = iso_bricks_room(&op->room, gather_bricks(op->ctx, m->host));
 	if (op->room.status) return op->room.status;
 	return is_rect(m) ? iso_fft_create_double(&w->fft, op->ctx, m->p.bins, n)
@@ -333,59 +353,81 @@ static const struct iso_op_fn narrow_fn = {
 
 /* ---- shapes ---- */
 
-/* Powers of s to powers of t, s = 2 t - 1; two taps keep their terms of s. */
+/* QUICK moves the waves of the highest line by this part of their way, which must be little beside the kernel's error. */
+#define QUICK_ERROR 4e-8
+
+static enum narrow_kind kind_of(const struct svoxel *p)
+{
+	const double far_us = (double)(p->low + p->span) / p->bins_per_us;
+	const double turns = far_us * svoxel_line_mhz(p, p->lines - 1);
+
+	if (p->sir == ISO_SIR_RECT) return NARROW_RECT;
+	return p->taps.width <= 3 && 2 * M_PI * turns * QUICK_ERROR < p->error / 2 ? NARROW_QUICK
+	                                                                           : NARROW_EXACT;
+}
+
 static struct narrow_taps taps_of(const struct svoxel_taps *t)
 {
 	struct narrow_taps to = {};
-	int w = t->width;
 
-	for (int j = 0; j < w && w > 2; j++) {
-		double c[4] = { t->c[0][j], t->c[1][j], t->c[2][j], w > 3 ? t->c[3][j] : 0 };
-
-		to.c[0][j] = (float)(c[0] - c[1] + c[2] - c[3]);
-		to.c[1][j] = (float)(2 * c[1] - 4 * c[2] + 6 * c[3]);
-		to.c[2][j] = (float)(4 * c[2] - 12 * c[3]);
-		to.c[3][j] = (float)(8 * c[3]);
-	}
-	for (int j = 0; j < w && w == 2; j++)
-		for (int i = 0; i < w; i++) to.c[i][j] = t->c[i][j];
+	for (int i = 0; i < t->width; i++)
+		for (int j = 0; j < t->width; j++) to.c[i][j] = (float)t->c[i][j];
 	to.bend = t->bend;
 	return to;
 }
 
-/* The largest of these bricks whose windows fit: few bins a voxel go to the traces. Their shape does not depend on the
-   device, so that all give the same bits. */
-static bool shape_forward(struct svoxel_narrow *m)
+/* Shared memory that a block may have. */
+static int64_t most_shared(const iso_ctx *ctx)
 {
-	static const int deep[][3] = { { ROW_X, 12, 12 }, { ROW_X, 10, 10 }, { ROW_X, 8, 8 }, { ROW_X, 6, 6 },
-		                       { ROW_X, 4, 4 },   { ROW_X, 2, 2 },   { ROW_X, 1, 1 } };
-	static const int flat[][3] = { { 24, 24, 1 },   { 16, 16, 1 },   { ROW_X, 8, 1 }, { ROW_X, 4, 1 },
-		                       { ROW_X, 2, 1 }, { ROW_X, 1, 1 }, { ROW_X, 1, 1 } };
-	const struct svoxel *p = m->host;
-	double all = (double)(m->own.n / (HEARERS * ISO_WARP) + 1);
+	int most = 0;
 
-	for (int i = 0; i < 7; i++) {
+	if (cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, ctx->cuda_device) !=
+	    cudaSuccess)
+		most = 0;
+	return most - OWN_SHARED;
+}
+
+/* The largest of these bricks whose windows fit: few bins a voxel go to the traces. */
+static bool shape_forward(struct svoxel_narrow *m, const iso_ctx *ctx)
+{
+	static const int deep[][3] = { { 2 * ROW_X, 16, 16 }, { 2 * ROW_X, 12, 12 }, { ROW_X, 12, 12 },
+		                       { ROW_X, 10, 10 },     { ROW_X, 8, 8 },       { ROW_X, 6, 6 },
+		                       { ROW_X, 4, 4 },       { ROW_X, 2, 2 },       { ROW_X, 1, 1 } };
+	static const int flat[][3] = { { 4 * ROW_X, 32, 1 }, { 3 * ROW_X, 24, 1 }, { 2 * ROW_X, 16, 1 },
+		                       { ROW_X, 8, 1 },      { ROW_X, 4, 1 },      { ROW_X, 4, 1 },
+		                       { ROW_X, 2, 1 },      { ROW_X, 1, 1 },      { ROW_X, 1, 1 } };
+	const struct svoxel *p = m->host;
+	const int64_t most = most_shared(ctx), wanted = is_rect(m) ? SHARED_RECT : SHARED;
+	double all = (double)(m->own.n / ISO_WARP + 1);
+
+	for (int i = 0; i < (int)(sizeof deep / sizeof *deep); i++) {
 		memcpy(m->brick, is_flat(p) ? flat[i] : deep[i], sizeof m->brick);
-		m->window = iso_svoxel_window(p, m->brick[0], m->brick[1], m->brick[2]);
-		if (shared_of(m) <= SHARED) break;
+		m->window = iso_svoxel_window_all(p, m->brick[0], m->brick[1], m->brick[2]);
+		if (shared_of(m) <= min(wanted, most)) break;
 	}
 	for (int a = 0; a < 3; a++) {
 		m->bricks[a] = (p->n[a] + m->brick[a] - 1) / m->brick[a];
 		all *= (double)m->bricks[a];
 	}
-	return shared_of(m) <= SHARED && all < INT_MAX;
+	return shared_of(m) <= min(wanted, most) && all < INT_MAX;
+}
+
+/* From the middle of a brick to its corners, half bins. */
+static float reach_of(const struct svoxel_narrow *m)
+{
+	double sum = 0;
+
+	for (int a = 0; a < 3; a++) sum += pow(m->brick[a] - 1, 2);
+	return (float)(sqrt(sum) / 2 * m->p.ds * half_bins_per_mm(m->p));
 }
 
 static bool shape_adjoint(struct svoxel_narrow *m, const iso_ctx *ctx)
 {
 	const struct svoxel *p = m->host;
 	const struct iso_bricks b = gather_bricks(ctx, p);
-	int64_t each;
 
-	m->window_back = iso_svoxel_window(p, b.edge[0], b.edge[1], b.edge[2]);
-	each = (int64_t)m->window_back.rows * p->taps.width * (int64_t)sizeof(float);
-	m->at_a_time = (int)(SHARED_BACK / each < 1 ? 1 : SHARED_BACK / each > 16 ? 16 : SHARED_BACK / each);
-	return shared_back(m) <= MOST_SHARED - (int64_t)(SEEN * sizeof(struct seen)) && b.all <= INT_MAX &&
+	m->window_back = iso_svoxel_window_all(p, b.edge[0], b.edge[1], b.edge[2]);
+	return shared_back(m) <= most_shared(ctx) && b.all <= INT_MAX &&
 	       p->span < INT_MAX - m->window_back.rows;
 }
 
@@ -399,18 +441,18 @@ static double loud_bits(const struct svoxel *p)
 	       1;
 }
 
-static int allow_shared(const struct svoxel_narrow *m)
+/* For all operators with these kernels. */
+static int allow_shared(const struct svoxel_narrow *m, const iso_ctx *ctx)
 {
-	int st = iso_cuda_check("svoxel shared memory",
-	                        cudaFuncSetAttribute(forward_of(m),
-	                                             cudaFuncAttributeMaxDynamicSharedMemorySize,
-	                                             MOST_SHARED));
+	const void *kernels[] = { (const void *)forward_of(m), (const void *)adjoint_of(m) };
+	int st = ISO_OK;
 
-	return st ? st
-	          : iso_cuda_check("svoxel shared memory",
-	                           cudaFuncSetAttribute(adjoint_of(m),
-	                                                cudaFuncAttributeMaxDynamicSharedMemorySize,
-	                                                MOST_SHARED));
+	for (int i = 0; i < 2 && !st; i++)
+		st = iso_cuda_check("svoxel shared memory",
+		                    cudaFuncSetAttribute(kernels[i],
+		                                         cudaFuncAttributeMaxDynamicSharedMemorySize,
+		                                         (int)most_shared(ctx)));
+	return st;
 }
 
 bool svoxel_narrow_fits(const iso_op *op)
@@ -421,7 +463,8 @@ bool svoxel_narrow_fits(const iso_op *op)
 	m.p = *p;
 	m.host = p;
 	m.own = iso_share(op->ctx, p->n_trans);
-	return svoxel_is_narrow(p) && shape_forward(&m) && shape_adjoint(&m, op->ctx) && p->batch <= 65535;
+	return svoxel_is_narrow(p) && shape_forward(&m, op->ctx) && shape_adjoint(&m, op->ctx) &&
+	       p->batch <= 65535;
 }
 
 int svoxel_narrow_to_cuda(iso_op *op)
@@ -435,11 +478,15 @@ int svoxel_narrow_to_cuda(iso_op *op)
 	m->host = host;
 	m->p = *host;
 	m->own = iso_share(op->ctx, host->n_trans);
+	m->kind = kind_of(host);
+	for (int a = 0; a < 3; a++) m->middle[a] = host->first[a] + (double)(host->n[a] - 1) / 2 * host->ds;
 	m->taps = taps_of(&host->taps);
 	m->loud_bits = loud_bits(host);
-	shape_forward(m);
+	m->nearest = iso_svoxel_nearest(host) * half_bins_per_mm(*host);
+	shape_forward(m, op->ctx);
 	shape_adjoint(m, op->ctx);
-	if ((st = allow_shared(m))) return st;
+	m->reach = reach_of(m);
+	if ((st = allow_shared(m, op->ctx))) return st;
 	svoxel_upload(room, &m->p, host);
 	op->data = m;
 	op->fn = &narrow_fn;

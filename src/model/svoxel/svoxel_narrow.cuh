@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Narrow kernels of model svoxel on CUDA: what the two ways share. A delay lies t bins before the first of the W that
-   it touches, t from 0 to 1. It has W terms: 1, t, t^2, ... with three or four taps; 1 + bend s^2 and s = 2 t - 1 with
-   two. Tap j is sum over i of c[i][j] times term i. */
+/* Narrow kernels of model svoxel on CUDA: what the two ways share. Lengths and delays are in half bins. A delay lies
+   s + 1 of them before the first of the W bins that it touches, s from -1 to 1. It has W terms: 1, s, s^2, ..., but two
+   taps have 1 + bend s^2 and s. Tap j is sum over i of c[i][j] times term i.
+
+   There are three kinds of views of a transducer. QUICK: distances are made in float from the middle of the image, by
+   one root a voxel; they are good to 1e-7. EXACT: from the middle of a brick, whose own distance is made in double.
+   RECT: as EXACT, and the delays across a rectangle. */
 #ifndef ISO_SVOXEL_NARROW_CUH
 #define ISO_SVOXEL_NARROW_CUH
 
+#include "core/machine.cuh"
 #include "svoxel_cuda.cuh"
+
+enum narrow_kind { NARROW_QUICK, NARROW_EXACT, NARROW_RECT };
 
 struct narrow_taps {
 	float c[SVOXEL_NARROW][SVOXEL_NARROW], bend;
@@ -20,191 +27,257 @@ struct svoxel_narrow {
 	int brick[3];
 	int64_t bricks[3];
 	struct svoxel_window window;
-	/* adjoint: its bricks' window, and the transducers whose windows a block has at a time */
-	struct svoxel_window window_back;
-	int at_a_time;
+	float reach;                      /* of a brick, half bins */
+	struct svoxel_window window_back; /* adjoint: of its bricks */
+	enum narrow_kind kind;
+	double middle[3]; /* of the image */
+	double nearest;   /* half bins from a point of a transducer to a voxel */
 	double loud_bits; /* log2 of the most that a bin can be, over the loudest voxel */
 };
 
-/* W numbers each of many bins, where a thread reads and writes them in as few steps as can be. */
-template <int W> struct bank;
-
-template <> struct bank<2> {
-	float2 *two;
+/* The W terms of a bin, as a thread reads and writes them in one step. */
+template <int W> struct cell_of {
+	typedef float4 type;
 };
 
-template <> struct bank<3> {
-	float2 *two;
-	float *one;
+template <> struct cell_of<2> {
+	typedef float2 type;
 };
 
-template <> struct bank<4> {
-	float4 *four;
-};
+template <int W> using cell = typename cell_of<W>::type;
 
 template <int W> struct terms {
 	float v[W];
 };
 
-/* A bank of n bins in memory that holds W n floats, from `at` on. */
-static __device__ __forceinline__ void bank_at(struct bank<2> *b, float *at, int64_t)
-{
-	b->two = (float2 *)at;
+template <int W> static __device__ __forceinline__ struct terms<W> terms_in(const cell<W> &c) {
+	if constexpr (W == 2)
+		return { { c.x, c.y } };
+	else if constexpr (W == 3)
+		return { { c.x, c.y, c.z } };
+	else
+		return { { c.x, c.y, c.z, c.w } };
 }
 
-static __device__ __forceinline__ void bank_at(struct bank<3> *b, float *at, int64_t n)
-{
-	b->two = (float2 *)at;
-	b->one = at + 2 * n;
-}
-
-static __device__ __forceinline__ void bank_at(struct bank<4> *b, float *at, int64_t)
-{
-	b->four = (float4 *)at;
-}
-
-template <class I> static __device__ __forceinline__ struct terms<2> get(const struct bank<2> &b, I i) {
-	float2 a = b.two[i];
-
-	return { { a.x, a.y } };
-}
-
-template <class I>
-static __device__ __forceinline__ struct terms<3> get(const struct bank<3> &b, I i) {
-	float2 a = b.two[i];
-
-	return { { a.x, a.y, b.one[i] } };
-}
-
-template <class I>
-static __device__ __forceinline__ struct terms<4> get(const struct bank<4> &b, I i) {
-	float4 a = b.four[i];
-
-	return { { a.x, a.y, a.z, a.w } };
-}
-
-template <class I>
-static __device__ __forceinline__ void put(const struct bank<2> &b, I i, const struct terms<2> &t)
-{
-	b.two[i] = make_float2(t.v[0], t.v[1]);
-}
-
-template <class I>
-static __device__ __forceinline__ void put(const struct bank<3> &b, I i, const struct terms<3> &t)
-{
-	b.two[i] = make_float2(t.v[0], t.v[1]);
-	b.one[i] = t.v[2];
-}
-
-template <class I>
-static __device__ __forceinline__ void put(const struct bank<4> &b, I i, const struct terms<4> &t)
-{
-	b.four[i] = make_float4(t.v[0], t.v[1], t.v[2], t.v[3]);
-}
-
-/* What an impulse of amplitude a adds to the terms of its bin. */
 template <int W>
-static __device__ __forceinline__ void add_impulse(struct terms<W> *m, float a, float t, float bend)
+static __device__ __forceinline__ cell<W> cell_with(const struct terms<W> &t)
 {
-	if (W == 2) t = fmaf(2.f, t, -1.f);
-	float higher = a * t;
-
-	m->v[0] += W == 2 ? fmaf(higher, bend * t, a) : a;
-	m->v[1] += higher;
-#pragma unroll
-	for (int i = 2; i < W; i++) m->v[i] += higher *= t;
+	if constexpr (W == 2)
+		return make_float2(t.v[0], t.v[1]);
+	else
+		return make_float4(t.v[0], t.v[1], t.v[2], W > 3 ? t.v[W - 1] : 0.f);
 }
 
-/* What a delay hears of a bin with these terms. */
+/* What a delay at place s hears of a bin with these terms. */
 template <int W>
-static __device__ __forceinline__ float value_at(const struct terms<W> &m, float t, float bend)
+static __device__ __forceinline__ float value_at(const struct terms<W> &m, float s, float bend)
 {
+	if constexpr (W == 2) return fmaf(fmaf(bend * m.v[0], s, m.v[1]), s, m.v[0]);
 	float v = m.v[W - 1];
 
-	if (W == 2) t = fmaf(2.f, t, -1.f);
 #pragma unroll
-	for (int i = W - 2; i > 0; i--) v = fmaf(v, t, m.v[i]);
-	return fmaf(v, t, W == 2 ? fmaf(m.v[0] * t, bend * t, m.v[0]) : m.v[0]);
-}
-
-/* A point of a transducer as seen from the middle of a brick, R from the first to the second, with all lengths in bins.
-   Made in double, as struct svoxel_view. */
-struct narrow_view {
-	float r2[3];                              /* 2 R */
-	float d, dd, fraction;                    /* D = |R|, D^2; what the bin of D leaves */
-	int bin;                                  /* of the trace: D less half the kernel, rounded down */
-	float x, y, side_x, side_y, ex[3], ey[3]; /* R along the axes of a rectangle, its sides, the axes */
-};
-
-static __device__ struct narrow_view narrow_view(const struct svoxel &p, int64_t q, const double at[3],
-                                                 const double from[3])
-{
-	const struct svoxel_view s = svoxel_view(&p, q, at, from);
-	const double r[3] = { from[0] - at[0], from[1] - at[1], from[2] - at[2] }, per = p.bins_per_mm;
-	const double dd = (r[0] * r[0] + r[1] * r[1] + r[2] * r[2]) * per * per;
-	struct narrow_view v = {};
-
-	v.d = (float)sqrt(dd);
-	v.dd = (float)dd;
-	v.fraction = s.fraction;
-	v.bin = (int)(s.bin - p.low);
-	v.x = (float)(s.x * per);
-	v.y = (float)(s.y * per);
-	v.side_x = s.side_x;
-	v.side_y = s.side_y;
-	for (int a = 0; a < 3; a++) {
-		v.r2[a] = (float)(2 * r[a] * per);
-		v.ex[a] = s.ex[a];
-		v.ey[a] = s.ey[a];
-	}
+	for (int i = W - 2; i >= 0; i--) v = fmaf(v, s, m.v[i]);
 	return v;
 }
 
-/* Delay in bins from v.bin, and one over the distance in bins, for a voxel whose square of the distance is D^2 and
-   `excess`: d - D = excess / (d + D) has no cancellation. */
-static __device__ __forceinline__ float bins_to(const struct narrow_view &v, float excess, float *over_d)
+/* ---- a transducer ---- */
+
+static __host__ __device__ __forceinline__ double half_bins_per_mm(const struct svoxel &p)
 {
-	float square = v.dd + excess;
+	return 2 * p.bins_per_mm;
+}
+
+/* Where voxels are: number i of a brick along an axis is at first + (start + i) ds. */
+struct narrow_frame {
+	float first[3], ds;
+	int start[3];
+};
+
+static __device__ __forceinline__ float coordinate(const struct narrow_frame &f, int axis, int i)
+{
+	return fmaf((float)(f.start[axis] + i), f.ds, f.first[axis]);
+}
+
+/* Of a brick of n voxels whose first is `at`: the origin is the middle of the image, or of the brick. */
+template <narrow_kind KIND>
+static __device__ struct narrow_frame frame_of(const struct svoxel_narrow &m, const int64_t at[3],
+                                               const int n[3])
+{
+	const double per = half_bins_per_mm(m.p);
+	struct narrow_frame f = {};
+
+	f.ds = (float)(m.p.ds * per);
+	for (int a = 0; a < 3; a++) {
+		f.first[a] =
+			(float)(-.5 * m.p.ds * per * (double)((KIND == NARROW_QUICK ? m.p.n[a] : n[a]) - 1));
+		f.start[a] = KIND == NARROW_QUICK ? (int)at[a] : 0;
+	}
+	return f;
+}
+
+/* A point of a transducer, P from the origin. The square of a voxel's distance from it, less D^2, is the sum of a part
+   for each axis; QUICK has D = 0. */
+struct narrow_point {
+	float p[3];  /* QUICK: P; else -2 P */
+	float d, dd; /* |P| and its square; QUICK: from the brick's middle, and 0 */
+	float before; /* delays are counted from bin, and half a bin less: QUICK: all of it, else what d leaves */
+	int bin;      /* of the trace: that of the brick's middle less half the kernel, rounded down */
+};
+
+/* P along the axes of a rectangle, half its sides, the axes. */
+struct narrow_face {
+	float x, y, half_x, half_y, ex[3], ey[3];
+};
+
+template <narrow_kind KIND> struct narrow_view : narrow_point {
+};
+
+template <> struct narrow_view<NARROW_RECT> : narrow_point, narrow_face {
+};
+
+/* `r`: from the transducer to the brick's middle; `origin`: to the image's. */
+static __device__ __forceinline__ void see_quickly(struct narrow_point *v, const struct svoxel &p,
+                                                   const double r[3], const double origin[3])
+{
+	const float per = (float)half_bins_per_mm(p), x = (float)r[0], y = (float)r[1], z = (float)r[2];
+	const float d = sqrtf(x * x + y * y + z * z) * per, bin = floorf(d / 2 - .5f * p.taps.width);
+
+	v->d = d;
+	v->dd = 0;
+	v->before = -(2 * bin + (p.taps.width - 1));
+	v->bin = (int)((int64_t)bin - p.low);
+	for (int a = 0; a < 3; a++) v->p[a] = (float)(-origin[a] * half_bins_per_mm(p));
+}
+
+static __device__ __forceinline__ void see_exactly(struct narrow_point *v, const struct svoxel &p,
+                                                   const double r[3])
+{
+	const double per = half_bins_per_mm(p);
+	const double dd = (r[0] * r[0] + r[1] * r[1] + r[2] * r[2]) * per * per, d = sqrt(dd);
+	const double first = d / 2 - .5 * p.taps.width, bin = floor(first);
+
+	v->d = (float)d;
+	v->dd = (float)dd;
+	v->before = (float)(2 * (first - bin) + 1);
+	v->bin = (int)((int64_t)bin - p.low);
+	for (int a = 0; a < 3; a++) v->p[a] = (float)(2 * r[a] * per);
+}
+
+static __device__ __forceinline__ void see_face(struct narrow_face *v, const struct svoxel &p, int64_t q,
+                                                const double r[3])
+{
+	const double per = half_bins_per_mm(p), *ex = p.ex + 3 * q, *ey = p.ey + 3 * q;
+
+	v->x = (float)((r[0] * ex[0] + r[1] * ex[1] + r[2] * ex[2]) * per);
+	v->y = (float)((r[0] * ey[0] + r[1] * ey[1] + r[2] * ey[2]) * per);
+	v->half_x = (float)(p.side[2 * q] / 2 * per);
+	v->half_y = (float)(p.side[2 * q + 1] / 2 * per);
+	for (int a = 0; a < 3; a++) {
+		v->ex[a] = (float)ex[a];
+		v->ey[a] = (float)ey[a];
+	}
+}
+
+/* Point k of transducer q, with a brick whose middle is `from`; returns its weight. */
+template <narrow_kind KIND>
+static __device__ __forceinline__ float see(struct narrow_view<KIND> *v, const struct svoxel_narrow &m,
+                                            int64_t q, int k, const double from[3])
+{
+	double at[3], weight = SVOXEL_OVER_2_PI * half_bins_per_mm(m.p) * svoxel_point(at, &m.p, q, k);
+	const double r[3] = { from[0] - at[0], from[1] - at[1], from[2] - at[2] };
+
+	if constexpr (KIND == NARROW_QUICK) {
+		const double origin[3] = { m.middle[0] - at[0], m.middle[1] - at[1], m.middle[2] - at[2] };
+
+		see_quickly(v, m.p, r, origin);
+	} else {
+		see_exactly(v, m.p, r);
+	}
+	if constexpr (KIND == NARROW_RECT) see_face(v, m.p, q, r);
+	return (float)weight;
+}
+
+/* ---- a voxel ---- */
+
+/* What coordinate o along an axis adds to the square. Both ways round it alike. */
+template <narrow_kind KIND>
+static __device__ __forceinline__ float part_of(const struct narrow_point &v, int axis, float o)
+{
+	if constexpr (KIND == NARROW_QUICK)
+		return __fmul_rn(__fsub_rn(o, v.p[axis]), __fsub_rn(o, v.p[axis]));
+	else
+		return o * (o + v.p[axis]);
+}
+
+/* Delay from v.bin, and one over the distance, for a voxel with this sum of parts. EXACT: d - D = sum / (d + D) has no
+   cancellation. */
+template <narrow_kind KIND>
+static __device__ __forceinline__ float delay_to(const struct narrow_point &v, float sum, float *over_d)
+{
+	if constexpr (KIND == NARROW_QUICK) {
+		*over_d = iso_over_root(sum);
+		return fmaf(sum, *over_d, v.before);
+	}
+	float square = v.dd + sum;
 
 	*over_d = iso_over_root(square);
-	return fmaf(excess, iso_over(fmaf(square, *over_d, v.d)), v.fraction);
+	return fmaf(sum, iso_over(fmaf(square, *over_d, v.d)), v.before);
 }
 
-/* Half the delays across a rectangle for a voxel at (x, y) along its sides; the amplitude goes over their product. */
-static __device__ __forceinline__ void halves(float *hx, float *hy, float *amplitude,
-                                              const struct narrow_view &v, float least, float x, float y,
-                                              float over_d)
+/* The bits of a float at which the last bit is one bin. Rounding there is quicker than a conversion, and whoever counts
+   bins from NARROW_ZERO saves a subtraction. */
+#define NARROW_ZERO 0x4bc00000u
+
+/* The first bin that a delay touches, plus NARROW_ZERO, and the place s before it. */
+static __device__ __forceinline__ unsigned bin_after(float u, float *s)
 {
-	float tx = fmaxf(fabsf(x) * v.side_x * over_d, least),
-	      ty = fmaxf(fabsf(y) * v.side_y * over_d, least);
+	const float high = __uint_as_float(NARROW_ZERO), shifted = u + high;
 
-	*hx = tx / 2;
-	*hy = ty / 2;
-	*amplitude *= iso_over(tx * ty);
-}
-
-/* The first bin that a delay u touches, plus NARROW_ZERO, and how far before it the delay lies. Rounding up at 2^23 is
-   quicker than a conversion, and whoever counts bins from NARROW_ZERO saves a subtraction. */
-#define NARROW_ZERO 0x4b400000u
-
-static __device__ __forceinline__ unsigned bin_after(float u, float *t)
-{
-	const float high = __uint_as_float(NARROW_ZERO);
-	float shifted = __fadd_ru(u, high);
-
-	*t = (shifted - high) - u;
+	*s = (shifted - high) - u;
 	return __float_as_uint(shifted);
 }
 
-/* The whole bins of a delay, whose rest stays in *u. Corners of a rectangle can lie so near each other that what a large
-   delay rounds would matter. */
-static __device__ __forceinline__ unsigned whole_bins(float *u)
-{
-	const float high = __uint_as_float(NARROW_ZERO);
-	float shifted = *u + high;
+/* Half the delays across a rectangle for a voxel at (x, y) along its sides, and the amplitude of its impulses: these are
+   whole delays in bins. */
+struct rectangle {
+	float hx, hy, amplitude;
+};
 
-	*u -= shifted - high;
-	return __float_as_uint(shifted) - NARROW_ZERO;
+static __device__ __forceinline__ struct rectangle rectangle_at(const struct narrow_face &v, float least,
+                                                                float x, float y, float over_d)
+{
+	const float hx = fmaxf(fabsf(x) * v.half_x * over_d, least),
+		    hy = fmaxf(fabsf(y) * v.half_y * over_d, least);
+
+	return { hx, hy, over_d * iso_over(hx * hy) };
+}
+
+/* Four impulses of a rectangle: at delays middle - y - x and so on, with signs. `whole` bins are left out, since the four
+   can lie so near each other that what a float rounds of large delays would matter. */
+struct corners {
+	float middle, sum, difference, amplitude; /* of x and y */
+	unsigned whole;
+};
+
+/* `u`: the delay of the rectangle's middle. */
+static __device__ __forceinline__ struct corners corners_of(const struct rectangle &r, float u)
+{
+	const float high = __uint_as_float(NARROW_ZERO), shifted = u + high;
+
+	return { u - (shifted - high), r.hx + r.hy, r.hx - r.hy, r.amplitude,
+		 __float_as_uint(shifted) - NARROW_ZERO };
+}
+
+static __device__ __forceinline__ float corner_delay(const struct corners &c, int k)
+{
+	const float beside = k == 0 || k == 3 ? c.sum : c.difference;
+
+	return k & 1 ? c.middle + beside : c.middle - beside;
+}
+
+static __device__ __forceinline__ float sign_of(int k)
+{
+	return k == 0 || k == 3 ? 1.f : -1.f;
 }
 
 #endif

@@ -1,37 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Adjoint of narrow kernels. The traces become terms: at each bin what a delay before it hears with each of its terms.
-   A block has a brick of voxels, a thread a column of them. The block takes the windows that some transducers hear it
-   in to shared memory; a voxel finds its delay to each and adds what it reads there. A rank has its share of the
-   bricks. */
+   A block of threads has a brick of voxels, a team of TEAM threads some rows of it. The block takes the windows that
+   TEAM transducers hear the brick in to shared memory, laid out so that no two threads of a team meet: each hears its
+   team's voxels with its own transducer, and adds up what it hears with those that follow. In the end a team adds up
+   the sums of its threads. A rank has its share of the bricks. */
 #ifndef ISO_SVOXEL_NARROW_ADJOINT_CUH
 #define ISO_SVOXEL_NARROW_ADJOINT_CUH
 
 #include "core/loop/bricks.cuh"
 #include "svoxel_narrow.cuh"
 
-enum { GATHERERS = 128, SEEN = 128 }; /* threads of a block; transducers that it looks at together */
+/* Threads of a block and of a team; transducers that a block looks at together; voxels of a row. */
+enum { GATHERERS = 256, TEAM = 16, SEEN = 128, ROW = 8 };
 
-/* A brick: voxels across, and those of a thread's column, which goes along z; in an image of one plane along y, in
-   steps of ACROSS. */
-template <bool FLAT> struct gather_shape;
-
-template <> struct gather_shape<false> {
-	enum { X = 8, ACROSS = 16, EACH = 16, Y = 16, Z = 16 };
+/* A brick, and rows of it that a team has, one above the other along y. */
+template <bool FLAT> struct gather_shape {
+	enum { X = ROW, Y = 8, Z = 8, ROWS = 4 };
 };
 
 template <> struct gather_shape<true> {
-	enum { X = 16, ACROSS = 8, EACH = 4, Y = 32, Z = 1 };
+	enum { X = 4 * ROW, Y = 16, Z = 1, ROWS = 4 };
 };
 
 /* From a period of bins of each transducer and image, a block each. `imaginary`: as in to_pieces. */
 template <int W, class R>
-static __global__ void to_terms(struct svoxel_narrow m, float *to, const R *z, const R *imaginary)
+static __global__ void to_terms(struct svoxel_narrow m, cell<W> *to, const R *z, const R *imaginary)
 {
 	const struct svoxel &p = m.p;
 	const int64_t row = blockIdx.x;
-	struct bank<W> b;
 
-	bank_at(&b, to, p.batch * p.n_trans * p.span);
 	for (int64_t i = threadIdx.x; i < p.span; i += blockDim.x) {
 		struct terms<W> t = {
 		};
@@ -45,144 +42,212 @@ static __global__ void to_terms(struct svoxel_narrow m, float *to, const R *z, c
 #pragma unroll
 			for (int k = 0; k < W; k++) t.v[k] += m.taps.c[k][j] * (float)v;
 		}
-		put(b, row * p.span + i, t);
+		to[row * p.span + i] = cell_with<W>(t);
 	}
 }
 
-struct seen {
-	struct narrow_view v;
+template <narrow_kind KIND> struct seen {
+	struct narrow_view<KIND> v;
 	float weight;
 	int trace; /* whose it is */
 };
 
-/* Views of the next transducers. */
-static __device__ void look(struct seen *s, const struct svoxel_narrow &m, int64_t first, int n,
+/* Views of the next n transducers; those that fill the last group up weigh nothing. */
+template <narrow_kind KIND>
+static __device__ void look(struct seen<KIND> *s, const struct svoxel_narrow &m, int64_t first, int n,
                             const double from[3])
 {
-	const struct svoxel &p = m.p;
+	const int64_t last = m.p.n_trans * m.p.points - 1;
 
 	for (int k = threadIdx.x; k < n; k += GATHERERS) {
-		int64_t i = first + k, q = i / p.points;
-		double at[3], weight = svoxel_point(at, &p, q, (int)(i % p.points));
+		int64_t i = min(first + k, last), q = i / m.p.points;
+		float weight = see(&s[k].v, m, q, (int)(i % m.p.points), from);
 
-		s[k].weight = (float)(SVOXEL_OVER_2_PI * p.bins_per_mm * weight);
-		s[k].v = narrow_view(p, q, at, from);
+		s[k].weight = first + k > last ? 0.f : weight;
 		s[k].trace = (int)q;
 	}
 }
 
-/* Their windows, times the weights, to shared memory, one behind the other; 0 where a trace has no bin, which nothing
-   reads. */
-template <int W>
-static __device__ void take_windows(const struct bank<W> &to, const struct svoxel_narrow &m,
-                                    const struct seen *s, int n, const struct bank<W> &from, int64_t image)
+/* The windows of TEAM of them, times the weights, to shared memory; 0 where a trace has no bin, which nothing reads.
+   Four threads read bins beside each other. */
+template <int W, narrow_kind KIND>
+static __device__ void take_windows(cell<W> *to, const struct svoxel_narrow &m, const struct seen<KIND> *s,
+                                    const cell<W> *traces, int64_t image)
 {
-	const int rows = m.window_back.rows;
+	enum { BESIDE = W == 2 ? 4 : 2, STEP = GATHERERS / TEAM };
+	const int k = threadIdx.x / BESIDE % TEAM;
+	const int begin = threadIdx.x % BESIDE + threadIdx.x / (BESIDE * TEAM) * BESIDE;
+	const int first = s[k].v.bin - m.window_back.before;
+	const cell<W> *from = traces + (image + s[k].trace) * m.p.span + first;
+	const float weight = s[k].weight;
 
-	for (int i = threadIdx.x; i < n * rows; i += GATHERERS) {
-		int k = i / rows, bin = s[k].v.bin - m.window_back.before + i % rows;
+	for (int r = begin; r < m.window_back.rows; r += STEP) {
 		struct terms<W> t = {
 		};
 
-		if (bin >= 0 && bin < m.p.span) t = get(from, (image + s[k].trace) * m.p.span + bin);
+		if (first + r >= 0 && first + r < m.p.span) t = terms_in<W>(from[r]);
 #pragma unroll
-		for (int j = 0; j < W; j++) t.v[j] *= s[k].weight;
-		put(to, i, t);
+		for (int j = 0; j < W; j++) t.v[j] *= weight;
+		to[r * TEAM + k] = cell_with<W>(t);
 	}
 }
 
-/* What a column hears of one transducer. */
-template <int W, bool RECT, bool FLAT>
-static __device__ __forceinline__ void add_column(float (&sum)[gather_shape<FLAT>::EACH],
-                                                  const struct svoxel_narrow &m, const struct seen &s,
-                                                  const struct bank<W> &w, unsigned zero,
-                                                  const float (&at)[3],
-                                                  const float (&along)[gather_shape<FLAT>::EACH])
+/* The terms of a bin at an address. */
+template <int W> static __device__ __forceinline__ struct terms<W> terms_at(unsigned at) {
+	if constexpr (W == 2)
+		return terms_in<W>(iso_shared_two(at));
+	else
+		return terms_in<W>(iso_shared_four(at));
+}
+
+template <int W>
+static __host__ __device__ constexpr unsigned row_bytes()
 {
-	enum { A = FLAT ? 1 : 2, B = FLAT ? 2 : 1 }; /* the column's axis, and the other but x */
-	const struct narrow_view &v = s.v;
-	const float beside = at[0] * (at[0] + v.r2[0]) + at[B] * (at[B] + v.r2[B]);
-	const float x = v.x + at[0] * v.ex[0] + at[B] * v.ex[B], y = v.y + at[0] * v.ey[0] + at[B] * v.ey[B];
+	return (unsigned)(TEAM * sizeof(cell<W>));
+}
 
-#pragma unroll
-	for (int i = 0; i < gather_shape<FLAT>::EACH; i++) {
-		float over_d, t, u = bins_to(v, fmaf(along[i], along[i] + v.r2[A], beside), &over_d);
-		float a = over_d;
+/* What a voxel hears of a thread's transducer; with a rectangle, at (x, y) along its sides. NARROW_ZERO of the
+   transducer's window is at address `zero`. */
+template <int W, narrow_kind KIND>
+static __device__ __forceinline__ float heard(unsigned zero, const struct svoxel_narrow &m,
+                                              const struct narrow_view<KIND> &v, float sum, float x, float y)
+{
+	float over_d, s, u = delay_to<KIND>(v, sum, &over_d);
 
-		if (!RECT) {
-			struct terms<W> c = get(w, bin_after(u, &t) + zero);
+	if constexpr (KIND == NARROW_RECT) {
+		const struct corners c = corners_of(rectangle_at(v, (float)m.p.least, x, y, over_d), u);
+		const unsigned from = zero + c.whole * row_bytes<W>();
+		float four = 0;
 
-			sum[i] = fmaf(a, value_at(c, t, m.taps.bend), sum[i]);
-			continue;
-		}
-		const unsigned first = whole_bins(&u) + zero;
-		float hx, hy, four = 0;
-
-		halves(&hx, &hy, &a, v, (float)m.p.least, fmaf(along[i], v.ex[A], x),
-		       fmaf(along[i], v.ey[A], y), over_d);
 #pragma unroll
 		for (int k = 0; k < 4; k++) {
-			float corner = (k & 1 ? hx : -hx) + (k & 2 ? hy : -hy);
-			struct terms<W> c = get(w, bin_after(u + corner, &t) + first);
-			float value = value_at(c, t, m.taps.bend);
+			const struct terms<W> t =
+				terms_at<W>(bin_after(corner_delay(c, k), &s) * row_bytes<W>() + from);
 
-			four += k == 0 || k == 3 ? value : -value;
+			four = fmaf(sign_of(k), value_at(t, s, m.taps.bend), four);
 		}
-		sum[i] = fmaf(a, four, sum[i]);
+		return c.amplitude * four;
+	} else {
+		const struct terms<W> t = terms_at<W>(bin_after(u, &s) * row_bytes<W>() + zero);
+
+		return over_d * value_at(t, s, m.taps.bend);
 	}
+}
+
+/* The voxels of a team: coordinates. */
+template <int ROWS> struct rows {
+	float x[ROW], y[ROWS], z;
+};
+
+template <int ROWS>
+static __device__ __forceinline__ struct rows<ROWS> rows_at(const struct narrow_frame &frame, int x, int y,
+                                                            int z) {
+	struct rows<ROWS> at;
+
+#pragma unroll
+	for (int i = 0; i < ROW; i++) at.x[i] = iso_kept(coordinate(frame, 0, x + i));
+#pragma unroll
+	for (int i = 0; i < ROWS; i++) at.y[i] = iso_kept(coordinate(frame, 1, y + i));
+	at.z = iso_kept(coordinate(frame, 2, z));
+	return at;
+}
+
+/* What all voxels of a team hear of a thread's transducer. */
+template <int W, narrow_kind KIND, int ROWS>
+static __device__ __forceinline__ void add_rows(float (&sum)[ROWS * ROW], const struct svoxel_narrow &m,
+                                                const struct rows<ROWS> &at,
+                                                const struct narrow_view<KIND> &v, unsigned zero)
+{
+	const float part_z = part_of<KIND>(v, 2, at.z);
+	float part_x[ROW], way_x[ROW] = {}, way_y[ROW] = {}; /* what x alone makes */
+
+#pragma unroll
+	for (int i = 0; i < ROW; i++) {
+		part_x[i] = iso_kept(part_of<KIND>(v, 0, at.x[i]));
+		if constexpr (KIND == NARROW_RECT) {
+			way_x[i] = v.x + at.x[i] * v.ex[0] + at.z * v.ex[2];
+			way_y[i] = v.y + at.x[i] * v.ey[0] + at.z * v.ey[2];
+		}
+	}
+#pragma unroll
+	for (int r = 0; r < ROWS; r++) {
+		float beside = part_of<KIND>(v, 1, at.y[r]) + part_z, wx = 0, wy = 0;
+
+		if constexpr (KIND == NARROW_RECT) {
+			wx = at.y[r] * v.ex[1];
+			wy = at.y[r] * v.ey[1];
+		}
+#pragma unroll
+		for (int i = 0; i < ROW; i++)
+			sum[r * ROW + i] +=
+				heard<W, KIND>(zero, m, v, beside + part_x[i], wx + way_x[i], wy + way_y[i]);
+	}
+}
+
+/* Sums over a team: its thread t is left with those of values t N / TEAM and so on, in front. HALF values are given to
+   the thread ACROSS, and as many kept. */
+template <int N, int HALF = N / 2, int ACROSS = TEAM / 2>
+static __device__ __forceinline__ void add_team(float (&sum)[N])
+{
+	const bool upper = threadIdx.x & ACROSS;
+
+#pragma unroll
+	for (int i = 0; i < HALF; i++) {
+		float give = upper ? sum[i] : sum[i + HALF], keep = upper ? sum[i + HALF] : sum[i];
+
+		sum[i] = keep + __shfl_xor_sync(ISO_FULL_WARP, give, ACROSS);
+	}
+	if constexpr (ACROSS > 1) add_team<N, HALF / 2, ACROSS / 2>(sum);
 }
 
 /* A brick a block; images of the batch, from number `image` on, along y. */
-template <int W, bool RECT, bool FLAT>
-static __global__ void __launch_bounds__(GATHERERS)
-	adjoint_narrow(struct svoxel_narrow m, struct iso_bricks b, int64_t image, float *x, float *terms)
+template <int W, narrow_kind KIND, bool FLAT>
+static __global__ void __launch_bounds__(GATHERERS, KIND == NARROW_RECT ? 2 : 3)
+	adjoint_narrow(struct svoxel_narrow m, struct iso_bricks b, int64_t image, float *x,
+                       const void *terms)
 {
 	typedef struct gather_shape<FLAT> shape;
+	enum { ALONG = shape::X / ROW, UP = shape::Y / shape::ROWS, EACH = shape::ROWS * ROW };
 	extern __shared__ float4 shared_rows[];
-	__shared__ struct seen seen[SEEN];
+	__shared__ struct seen<KIND> seen[SEEN];
 	__shared__ int64_t at[3]; /* the first voxel of the brick */
 	const struct svoxel &p = m.p;
 	const int64_t all = p.n_trans * p.points;
-	const int rows = m.window_back.rows, tx = threadIdx.x % shape::X, ty = threadIdx.x / shape::X;
-	const float ds = (float)(p.ds * p.bins_per_mm); /* bins */
-	struct bank<W> w, from;
+	const int mine = threadIdx.x % TEAM, team = threadIdx.x / TEAM;
+	const int ix = team % ALONG * ROW, iy = team / ALONG % UP * shape::ROWS, iz = team / ALONG / UP;
+	cell<W> *w = (cell<W> *)shared_rows;
+	const unsigned zero =
+		iso_shared_of(w + mine) + ((unsigned)m.window_back.before - NARROW_ZERO) * row_bytes<W>();
 
 	image += blockIdx.y;
 	iso_brick_of_block(at, b);
-	bank_at(&w, (float *)shared_rows, (int64_t)m.at_a_time * rows);
-	bank_at(&from, terms, p.batch * p.n_trans * p.span);
 	const double middle[3] = { p.first[0] + ((double)at[0] + (shape::X - 1) / 2.) * p.ds,
 		                   p.first[1] + ((double)at[1] + (shape::Y - 1) / 2.) * p.ds,
 		                   p.first[2] + ((double)at[2] + (shape::Z - 1) / 2.) * p.ds };
-	const float place[3] = { ds * (tx - (shape::X - 1) / 2.f), ds * (ty - (shape::Y - 1) / 2.f), 0 };
-	float along[shape::EACH], total[shape::EACH] = {};
+	const int n[3] = { shape::X, shape::Y, shape::Z };
+	const struct rows<shape::ROWS> voxels = rows_at<shape::ROWS>(frame_of<KIND>(m, at, n), ix, iy, iz);
+	float sum[EACH] = {};
 
-	for (int i = 0; i < shape::EACH; i++)
-		along[i] = ds *
-		           (FLAT ? ty + i * shape::ACROSS - (shape::Y - 1) / 2.f : i - (shape::Z - 1) / 2.f);
 	for (int64_t first = 0; first < all; first += SEEN) {
-		int n = all - first < SEEN ? (int)(all - first) : SEEN;
-		float sum[shape::EACH] = {};
+		int n = (int)min((all - first + TEAM - 1) / TEAM * TEAM, (int64_t)SEEN);
 
 		__syncthreads(); /* the views before are done with */
 		look(seen, m, first, n, middle);
-		for (int k = 0; k < n; k += m.at_a_time) {
-			int some = min(n - k, m.at_a_time);
-
+		for (int k = 0; k < n; k += TEAM) {
 			__syncthreads(); /* the windows before are done with */
-			take_windows<W>(w, m, seen + k, some, from, image * p.n_trans);
+			take_windows<W>(w, m, seen + k, (const cell<W> *)terms, image * p.n_trans);
 			__syncthreads();
-			for (int j = 0; j < some; j++)
-				add_column<W, RECT, FLAT>(sum, m, seen[k + j], w,
-				                          (unsigned)(j * rows + m.window_back.before) -
-				                                  NARROW_ZERO,
-				                          place, along);
+			add_rows<W, KIND, shape::ROWS>(sum, m, voxels, seen[k + mine].v, zero);
 		}
-		for (int i = 0; i < shape::EACH; i++) total[i] += sum[i];
 	}
+	add_team(sum);
 	x += image * (p.n[0] * p.n[1] * p.n[2]);
-	for (int i = 0; i < shape::EACH; i++)
-		iso_brick_put(x, b, at, tx, FLAT ? ty + i * shape::ACROSS : ty, FLAT ? 0 : i, total[i]);
+#pragma unroll
+	for (int i = 0; i < EACH / TEAM; i++) {
+		const int voxel = mine * (EACH / TEAM) + i;
+
+		iso_brick_put(x, b, at, ix + voxel % ROW, iy + voxel / ROW, iz, sum[i]);
+	}
 }
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Forward of narrow kernels. A block has a brick of voxels in shared memory; each of its warps hears it with 32
-   transducers, one a thread. A thread has a window of delays of its own in shared memory, laid out so that no two
-   threads meet; a voxel adds its terms there. Then the terms become bins, which are added to the traces as whole
-   numbers: any order gives the same sum. The corners of a rectangle are heard one after the other. */
+/* Forward of narrow kernels. A block of threads has a brick of voxels and 32 transducers, one for each thread of a warp.
+   Each transducer has a window of delays in shared memory, laid out so that no two threads of a warp meet; the warps
+   share the voxels, and add the terms of each to the windows, as whole numbers: any order gives the same sum. Then the
+   terms become bins, which are added to the traces, as whole numbers again. */
 #ifndef ISO_SVOXEL_NARROW_FORWARD_CUH
 #define ISO_SVOXEL_NARROW_FORWARD_CUH
 
 #include "svoxel_narrow.cuh"
 
-enum { HEARERS = 2, ROW_X = 8 }; /* warps of a block; voxels along x that a thread takes together */
+enum { HEARERS = 8, ROW_X = 8 }; /* warps of a block; voxels along x that a thread takes together */
 
 /* ---- whole numbers ---- */
 
@@ -20,7 +20,7 @@ static __global__ void find_loudest(unsigned *loudest, int64_t n, const float *x
 	unsigned most = 0;
 
 	ISO_GRID_LOOP (i, n) most = max(most, __float_as_uint(image[i]) & 0x7fffffffu);
-	most = __reduce_max_sync(ISO_FULL_WARP, most);
+	most = iso_warp_max(most);
 	if (threadIdx.x % ISO_WARP == 0 && most > 0) atomicMax(loudest + blockIdx.y, most);
 }
 
@@ -30,204 +30,8 @@ static __device__ __forceinline__ int whole_bits(const struct svoxel_narrow &m, 
 	return 61 - (int)m.loud_bits - ((int)(loudest >> 23) - 126);
 }
 
-/* ---- a brick ---- */
+/* ---- what a block knows ---- */
 
-struct hearing {
-	struct narrow_view v;
-	/* a corner of a rectangle: its signs, and the whole bins by which its delay at the brick's middle differs from
-	   that of the rectangle's own */
-	float x, y, bins;
-};
-
-/* The brick's values into shared memory, 0 where it has fewer; false in all threads if every one is 0. */
-static __device__ bool fetch(float *voxel, const struct svoxel_narrow &m, const int64_t at[3], const int n[3],
-                             const float *x)
-{
-	const int nx = m.brick[0], ny = m.brick[1], all = nx * ny * m.brick[2];
-	bool any = false;
-
-	for (int i = threadIdx.x; i < all; i += blockDim.x) {
-		int ix = i % nx, iy = i / nx % ny, iz = i / nx / ny;
-		bool inside = ix < n[0] && iy < n[1] && iz < n[2];
-		float v = inside ? x[((at[2] + iz) * m.p.n[1] + at[1] + iy) * m.p.n[0] + at[0] + ix] : 0;
-
-		voxel[i] = v;
-		any |= v != 0;
-	}
-	return __syncthreads_or(any);
-}
-
-static __device__ void corner_of(struct hearing *h, float least, int k)
-{
-	float hx, hy, unused = 1;
-
-	h->x = k & 1 ? 1.f : -1.f;
-	h->y = k & 2 ? 1.f : -1.f;
-	halves(&hx, &hy, &unused, h->v, least, h->v.x, h->v.y, iso_over(h->v.d));
-	h->bins = floorf(h->x * hx + h->y * hy);
-}
-
-/* Delay of a voxel, `whole` bins and what is returned; the amplitude goes over its distance, and over the delays of a
-   rectangle. */
-template <bool RECT>
-static __device__ __forceinline__ float impulse(unsigned *whole, float *a, const struct svoxel &p,
-                                                const struct hearing &h, float excess, float x, float y)
-{
-	float over_d, hx, hy, u = bins_to(h.v, excess, &over_d);
-
-	*a *= over_d;
-	*whole = 0;
-	if (!RECT) return u;
-	halves(&hx, &hy, a, h.v, (float)p.least, x, y, over_d);
-	*whole = whole_bins(&u);
-	return u + (fmaf(h.x, hx, h.y * hy) - h.bins);
-}
-
-/* Two impulses: both bins are read before one is written, so that the second need not wait for the first; if they are
-   the same bin, it goes on with the first's sums. Bin NARROW_ZERO of the thread's column is at `zero`. */
-template <int W>
-static __device__ __forceinline__ void spread(const struct bank<W> &w, unsigned zero,
-                                              const unsigned (&whole)[2], const float (&u)[2],
-                                              const float (&a)[2], float bend)
-{
-	float t[2];
-	const unsigned row[2] = { (bin_after(u[0], &t[0]) + whole[0]) * ISO_WARP + zero,
-		                  (bin_after(u[1], &t[1]) + whole[1]) * ISO_WARP + zero };
-	struct terms<W> m = get(w, row[0]), n = get(w, row[1]);
-
-	add_impulse(&m, a[0], t[0], bend);
-#pragma unroll
-	for (int i = 0; i < W; i++) n.v[i] = row[0] == row[1] ? m.v[i] : n.v[i];
-	add_impulse(&n, a[1], t[1], bend);
-	put(w, row[0], m);
-	put(w, row[1], n);
-}
-
-/* Four voxels of a row, from number i on. */
-template <int W, bool RECT>
-static __device__ __forceinline__ void hear_four(const struct bank<W> &w, unsigned zero,
-                                                 const struct svoxel_narrow &m, const struct hearing &h,
-                                                 float4 f, const float *excess, const float *x,
-                                                 const float *y)
-{
-	const float value[4] = { f.x, f.y, f.z, f.w };
-
-#pragma unroll
-	for (int j = 0; j < 4; j += 2) {
-		float a[2] = { value[j], value[j + 1] }, u[2];
-		unsigned whole[2];
-
-#pragma unroll
-		for (int k = 0; k < 2; k++)
-			u[k] = impulse<RECT>(&whole[k], &a[k], m.p, h, excess[j + k], x[j + k], y[j + k]);
-		spread<W>(w, zero, whole, u, a, m.taps.bend);
-	}
-}
-
-/* ROW_X columns of a brick of n voxels, from column `first` on, as one point of a transducer, or a corner, hears them.
-   Beyond the brick they stand at its last column; nothing is there. */
-template <int W, bool RECT>
-static __device__ __forceinline__ void hear(const struct bank<W> &w, unsigned zero,
-                                            const struct svoxel_narrow &m, const struct hearing &h,
-                                            const int n[3], int first, const float *voxel)
-{
-	const float ds = (float)(m.p.ds * m.p.bins_per_mm);
-	const struct narrow_view &v = h.v;
-	float excess_x[ROW_X], way_x[ROW_X], way_y[ROW_X]; /* what x alone makes */
-
-#pragma unroll
-	for (int i = 0; i < ROW_X; i++) {
-		float ox = ds * (min(first + i, n[0] - 1) - .5f * (n[0] - 1));
-
-		excess_x[i] = ox * (ox + v.r2[0]);
-		way_x[i] = ox * v.ex[0];
-		way_y[i] = ox * v.ey[0];
-	}
-	for (int z = 0; z < n[2]; z++)
-		for (int y = 0; y < n[1]; y++) {
-			float oy = ds * (y - .5f * (n[1] - 1)), oz = ds * (z - .5f * (n[2] - 1));
-			float beside = oy * (oy + v.r2[1]) + oz * (oz + v.r2[2]);
-			float wx = v.x + oy * v.ex[1] + oz * v.ex[2], wy = v.y + oy * v.ey[1] + oz * v.ey[2];
-			const float4 *row =
-				(const float4 *)(voxel + (z * m.brick[1] + y) * m.brick[0] + first);
-
-#pragma unroll
-			for (int i = 0; i < ROW_X; i += 4) {
-				float excess[4], x[4], across_y[4];
-
-#pragma unroll
-				for (int j = 0; j < 4; j++) {
-					excess[j] = beside + excess_x[i + j];
-					x[j] = wx + way_x[i + j];
-					across_y[j] = wy + way_y[i + j];
-				}
-				hear_four<W, RECT>(w, zero, m, h, row[i / 4], excess, x, across_y);
-			}
-		}
-}
-
-/* ---- from windows to traces ---- */
-
-/* A row of the window has W floats for each of 32 threads, or with three taps two of them. What a thread makes of it
-   goes to place (thread + row) mod 32 of the row, so that threads meet neither along rows nor along columns. */
-template <int W> static __device__ __forceinline__ int turned(int row, int thread)
-{
-	return row * ISO_WARP * (W == 3 ? 2 : W) + (thread + row) % ISO_WARP;
-}
-
-/* The bins of a thread's window, times a weight, take the place of its terms; the window is empty else. It has W - 1 rows more than
-   delays begin in. */
-template <int W>
-static __device__ void to_bins(float *stage, const struct bank<W> &w, const struct narrow_taps &taps,
-                               int rows, float weight)
-{
-	const int lane = threadIdx.x % ISO_WARP;
-	float bin[W] = {};
-
-	for (int r = 0; r < rows + W - 1; r++) {
-		if (r < rows) {
-			struct terms<W> m = get(w, r * ISO_WARP + lane);
-
-#pragma unroll
-			for (int j = 0; j < W; j++)
-#pragma unroll
-				for (int i = 0; i < W; i++) bin[j] = fmaf(taps.c[i][j], m.v[i], bin[j]);
-			put(w, r * ISO_WARP + lane, terms<W>());
-		}
-		__syncwarp();
-		stage[turned<W>(r, lane)] = weight * bin[0];
-#pragma unroll
-		for (int j = 0; j < W - 1; j++) bin[j] = bin[j + 1];
-		bin[W - 1] = 0;
-	}
-	__syncwarp();
-}
-
-/* Bins to the traces of all threads, one after the other. `first` is where the thread's own trace has row 0; what lies
-   outside of the trace was not touched. */
-template <int W>
-static __device__ void add_bins(unsigned long long *traces, int64_t span, int first, float *stage, int rows,
-                                double scale)
-{
-	const int lane = threadIdx.x % ISO_WARP;
-
-	for (int r = lane; r - lane < rows; r += ISO_WARP) {
-		unsigned long long *trace = traces;
-		bool mine = r < rows;
-
-		for (int t = 0; t < ISO_WARP; t++, trace += span) {
-			unsigned at = (unsigned)(__shfl_sync(ISO_FULL_WARP, first, t) + r);
-			float v = mine ? stage[turned<W>(r, t)] : 0;
-
-			if (mine) stage[turned<W>(r, t)] = 0;
-			if (v != 0 && at < span)
-				atomicAdd(trace + at, (unsigned long long)__double2ll_rn(v * scale));
-		}
-	}
-	__syncwarp();
-}
-
-/* What a block knows of its brick. */
 struct narrow_brick {
 	int64_t at[3];  /* its first voxel */
 	int n[3];       /* voxels */
@@ -247,50 +51,341 @@ static __device__ struct narrow_brick brick_number(const struct svoxel_narrow &m
 	return b;
 }
 
-/* A brick and HEARERS warps of transducers a block, the latter fastest; an image of the batch along y. */
-template <int W, bool RECT>
-static __global__ void __launch_bounds__(HEARERS *ISO_WARP)
+/* Of its 32 transducers. */
+template <narrow_kind KIND> struct hearers {
+	enum { WARPS = KIND == NARROW_RECT ? HEARERS : 1 };
+	struct narrow_view<KIND> view[ISO_WARP];
+	float weight[ISO_WARP], unit[ISO_WARP];               /* of the windows, in that of the voxels */
+	float loudest[HEARERS];                               /* of a warp's voxels */
+	float all[WARPS][ISO_WARP], largest[WARPS][ISO_WARP]; /* and of their impulses, with rectangles */
+};
+
+/* Point k of the transducers from number q on, one a thread; beyond the last it is seen again. */
+template <narrow_kind KIND>
+static __device__ void look(struct hearers<KIND> *h, const struct svoxel_narrow &m,
+                            const struct narrow_brick &b, int64_t q, int k)
+{
+	const int lane = threadIdx.x % ISO_WARP;
+
+	h->weight[lane] = see(&h->view[lane], m, min(q + lane, m.own.first + m.own.n - 1), k, b.from);
+}
+
+/* The exponent of the loudest voxel of an image, with the bits of a float's. */
+static __device__ __forceinline__ int exponent_of(unsigned loudest)
+{
+	return min((int)(loudest >> 23), 253);
+}
+
+/* The brick's values into shared memory, 0 where it has fewer, less that exponent; the loudest of each warp's. */
+static __device__ void fetch(float *voxel, float loudest[HEARERS], const struct svoxel_narrow &m,
+                             const struct narrow_brick &b, int exponent, const float *x)
+{
+	const int nx = m.brick[0], ny = m.brick[1], all = nx * ny * m.brick[2];
+	const float scale = __int_as_float((254 - exponent) << 23);
+	unsigned most = 0;
+
+	for (int i = threadIdx.x; i < all; i += blockDim.x) {
+		int ix = i % nx, iy = i / nx % ny, iz = i / nx / ny;
+		bool inside = ix < b.n[0] && iy < b.n[1] && iz < b.n[2];
+		float v = inside ? x[((b.at[2] + iz) * m.p.n[1] + b.at[1] + iy) * m.p.n[0] + b.at[0] + ix] *
+		                           scale
+		                 : 0;
+
+		voxel[i] = v;
+		most = max(most, __float_as_uint(v) & 0x7fffffffu);
+	}
+	most = iso_warp_max(most);
+	if (threadIdx.x % ISO_WARP == 0) loudest[threadIdx.x / ISO_WARP] = __uint_as_float(most);
+}
+
+/* A number added to terms, whose last bit is then the unit of the window: the bits of the sum, less its own, are the
+   term as a whole number. No term is above `largest`, and their sum not above `all`: a term has less than 2^22 units,
+   a sum less than 2^31. */
+struct magic {
+	float number, unit;
+};
+
+static __device__ __forceinline__ struct magic magic_for(float all, float largest)
+{
+	const unsigned most = __float_as_uint(fmaxf(fmaxf(all / 512, largest), 1e-30f)) & 0x7f800000u;
+
+	return { __uint_as_float(most + (2u << 23 | 1u << 22)), __uint_as_float(most - (21u << 23)) };
+}
+
+/* For a point: from what distances allow. */
+template <int W>
+static __device__ __forceinline__ struct magic magic_of_point(const struct svoxel_narrow &m,
+                                                              const struct narrow_point &v, float loudest)
+{
+	const float kernel = W == 2 ? 1 + fabsf(m.taps.bend) : 1;
+	const float largest = kernel * loudest / fmaxf(v.d - m.reach, (float)m.nearest);
+
+	return magic_for((float)(m.brick[0] * m.brick[1] * m.brick[2]) * largest, largest);
+}
+
+/* ---- from voxels to windows ---- */
+
+enum { NEXT = ISO_WARP * sizeof(int) }; /* bytes from one term of a bin to the next */
+
+/* Adds to term I: the number that the bits of `sum`, with a magic number in it, stand for. */
+template <int I> static __device__ __forceinline__ void add_term(unsigned at, float sum, float magic)
+{
+	iso_shared_add<I * NEXT>(at, __float_as_int(sum) - __float_as_int(magic));
+}
+
+/* The terms of an impulse of amplitude a at place s before a bin, to the window's numbers at an address. */
+template <int W>
+static __device__ __forceinline__ void add_impulse(unsigned at, float a, float s, float magic, float bend)
+{
+	const float first = a * s;
+
+	if constexpr (W == 2) {
+		add_term<0>(at, fmaf(first, bend * s, a) + magic, magic);
+		add_term<1>(at, first + magic, magic);
+	} else {
+		add_term<0>(at, a + magic, magic);
+		add_term<1>(at, first + magic, magic);
+		add_term<2>(at, fmaf(first, s, magic), magic);
+		if constexpr (W == 4) add_term<3>(at, fmaf(first * s, s, magic), magic);
+	}
+}
+
+/* f(value, sum, x, y) of ROW_X columns of a brick of n voxels, from column `first` on: a warp's rows of them. With a
+   rectangle they are at (x, y) along its sides. Beyond the brick they stand at its last column; nothing is there. */
+template <narrow_kind KIND, class F>
+static __device__ __forceinline__ void each_voxel(const struct svoxel_narrow &m,
+                                                  const struct narrow_frame &frame,
+                                                  const struct narrow_view<KIND> &v, const int n[3],
+                                                  int first, const float *voxel, F f)
+{
+	float part_x[ROW_X], way_x[ROW_X] = {}, way_y[ROW_X] = {}; /* what x alone makes */
+
+#pragma unroll
+	for (int i = 0; i < ROW_X; i++) {
+		float ox = coordinate(frame, 0, min(first + i, n[0] - 1));
+
+		part_x[i] = iso_kept(part_of<KIND>(v, 0, ox));
+		if constexpr (KIND == NARROW_RECT) {
+			way_x[i] = v.x + ox * v.ex[0];
+			way_y[i] = v.y + ox * v.ey[0];
+		}
+	}
+	for (int y = threadIdx.x / ISO_WARP, z = 0; z < n[2]; y += HEARERS) {
+		for (; y >= n[1]; y -= n[1]) z++;
+		if (z >= n[2]) break;
+		float oy = coordinate(frame, 1, y), oz = coordinate(frame, 2, z), wx = 0, wy = 0;
+		float beside = part_of<KIND>(v, 1, oy) + part_of<KIND>(v, 2, oz);
+		const float4 *row = (const float4 *)(voxel + (z * m.brick[1] + y) * m.brick[0] + first);
+
+		if constexpr (KIND == NARROW_RECT) {
+			wx = oy * v.ex[1] + oz * v.ex[2];
+			wy = oy * v.ey[1] + oz * v.ey[2];
+		}
+#pragma unroll
+		for (int i = 0; i < ROW_X; i += 4) {
+			const float4 four = row[i / 4];
+			const float value[4] = { four.x, four.y, four.z, four.w };
+
+#pragma unroll
+			for (int j = 0; j < 4; j++)
+				f(value[j], beside + part_x[i + j], wx + way_x[i + j], wy + way_y[i + j]);
+		}
+	}
+}
+
+/* For a rectangle: the impulses of voxels near its axes are many times as large as others, so all are looked at. */
+static __device__ struct magic magic_of_rectangle(struct hearers<NARROW_RECT> *h,
+                                                  const struct svoxel_narrow &m,
+                                                  const struct narrow_frame &frame, const int n[3],
+                                                  const float *voxel)
+{
+	const int lane = threadIdx.x % ISO_WARP, warp = threadIdx.x / ISO_WARP;
+	const struct narrow_view<NARROW_RECT> v = h->view[lane];
+	float all = 0, largest = 0;
+
+	for (int i = 0; i < n[0]; i += ROW_X)
+		each_voxel<NARROW_RECT>(
+			m, frame, v, n, i, voxel, [&](float value, float sum, float x, float y) {
+				float over_d = iso_over_root(v.dd + sum);
+				float a = fabsf(value) *
+			                  rectangle_at(v, (float)m.p.least, x, y, over_d).amplitude;
+
+				all += a;
+				largest = fmaxf(largest, a);
+			});
+	h->all[warp][lane] = all;
+	h->largest[warp][lane] = largest;
+	__syncthreads();
+	all = 0;
+	for (int i = 0; i < HEARERS; i++) {
+		all += h->all[i][lane];
+		largest = fmaxf(largest, h->largest[i][lane]);
+	}
+	return magic_for(2.01f * all, largest); /* two corners of a sign can meet in a bin */
+}
+
+/* The brick's voxels as a thread's transducer hears them. NARROW_ZERO of its window is at address `zero`. */
+template <int W, narrow_kind KIND>
+static __device__ __forceinline__ void hear(unsigned zero, const struct svoxel_narrow &m,
+                                            const struct narrow_frame &frame,
+                                            const struct narrow_view<KIND> &v, float magic, const int n[3],
+                                            const float *voxel)
+{
+	auto hear_voxel = [&](float value, float sum, float x, float y) {
+		float over_d, s, u = delay_to<KIND>(v, sum, &over_d);
+
+		if constexpr (KIND == NARROW_RECT) {
+			const struct corners c =
+				corners_of(rectangle_at(v, (float)m.p.least, x, y, over_d), u);
+			const unsigned from = zero + c.whole * (W * NEXT);
+			const float a = value * c.amplitude;
+
+#pragma unroll
+			for (int k = 0; k < 4; k++) {
+				const unsigned bin = bin_after(corner_delay(c, k), &s);
+
+				add_impulse<W>(bin * (W * NEXT) + from, sign_of(k) * a, s, magic,
+				               m.taps.bend);
+			}
+		} else {
+			const unsigned bin = bin_after(u, &s);
+
+			add_impulse<W>(bin * (W * NEXT) + zero, value * over_d, s, magic, m.taps.bend);
+		}
+	};
+
+	for (int i = 0; i < n[0]; i += ROW_X) each_voxel<KIND>(m, frame, v, n, i, voxel, hear_voxel);
+}
+
+/* ---- from windows to traces ---- */
+
+/* Bins of a trace that a window's delays touch; as many rows has the window. */
+template <int W> static __host__ __device__ __forceinline__ int touched(int rows)
+{
+	return rows + W - 1;
+}
+
+/* Where the bin of a transducer is put in its row: threads meet neither along rows nor across. */
+template <int W> static __device__ __forceinline__ int turned(int row, int transducer)
+{
+	return row * W * ISO_WARP + (transducer + row) % ISO_WARP;
+}
+
+/* A row's terms go to W bins, of which the first is complete then. */
+template <int W>
+static __device__ __forceinline__ float next_bin(float (&bin)[W], const int *row,
+                                                 const struct narrow_taps &taps)
+{
+	float whole;
+
+#pragma unroll
+	for (int i = 0; i < W; i++) {
+		const float term = (float)row[i * ISO_WARP];
+
+#pragma unroll
+		for (int j = 0; j < W; j++) bin[j] = fmaf(taps.c[i][j], term, bin[j]);
+	}
+	whole = bin[0];
+#pragma unroll
+	for (int j = 0; j < W - 1; j++) bin[j] = bin[j + 1];
+	bin[W - 1] = 0;
+	return whole;
+}
+
+/* Bins take the place of terms. A warp has some of the rows, a thread its transducer's. The last W - 1 rows have no
+   terms. */
+template <int W> static __device__ void to_bins(int *window, const struct narrow_taps &taps, int rows)
+{
+	const int lane = threadIdx.x % ISO_WARP, warp = threadIdx.x / ISO_WARP;
+	const int all = touched<W>(rows), each = (all + HEARERS - 1) / HEARERS;
+	const int from = min(all, warp * each), to = min(all, from + each);
+	float bin[W] = {};
+
+	for (int r = max(from - (W - 1), 0); r < from; r++)
+		next_bin<W>(bin, window + r * W * ISO_WARP + lane, taps);
+	__syncthreads(); /* every warp has what it needs of the rows before its own */
+	for (int r = from; r < to; r++) {
+		const float whole = next_bin<W>(bin, window + r * W * ISO_WARP + lane, taps);
+
+		__syncwarp();
+		window[turned<W>(r, lane)] = __float_as_int(whole);
+	}
+}
+
+/* A warp has some of the n transducers; `bits` from the voxels' unit to that of the traces. What lies outside of a trace
+   was not touched. */
+template <int W, narrow_kind KIND>
+static __device__ void add_bins(unsigned long long *traces, const struct svoxel_narrow &m,
+                                const struct hearers<KIND> &h, int64_t n, int bits, const int *window)
+{
+	const int lane = threadIdx.x % ISO_WARP, all = touched<W>(m.window.rows);
+	const float scale = __int_as_float((127 + bits) << 23);
+
+	for (int t = threadIdx.x / ISO_WARP; t < ISO_WARP && t < n; t += HEARERS) {
+		const int begin = h.view[t].bin - m.window.before;
+		const float unit = h.weight[t] * h.unit[t] * scale;
+		unsigned long long *trace = traces + t * m.p.span + begin;
+
+		for (int r = lane; r < all; r += ISO_WARP) {
+			float v = __int_as_float(window[turned<W>(r, t)]);
+
+			if (v != 0 && (unsigned)(begin + r) < m.p.span)
+				atomicAdd(trace + r, (unsigned long long)__float2ll_rn(v * unit));
+		}
+	}
+}
+
+/* ---- */
+
+/* Bytes of shared memory: windows and voxels. */
+template <int W> static int64_t forward_bytes(int rows, const int brick[3])
+{
+	return (int64_t)sizeof(float) *
+	       ((int64_t)ISO_WARP * W * touched<W>(rows) + (int64_t)brick[0] * brick[1] * brick[2]);
+}
+
+/* A brick and 32 transducers a block, the latter fastest; an image of the batch along y. */
+template <int W, narrow_kind KIND>
+static __global__ void __launch_bounds__(HEARERS *ISO_WARP, KIND == NARROW_RECT ? 2 : 3)
 	forward_narrow(struct svoxel_narrow m, unsigned long long *traces, const unsigned *loudest,
                        const float *x)
 {
 	extern __shared__ float4 shared_rows[];
-	const int rows = m.window.rows, held = (rows + W - 1) * ISO_WARP;
-	const int lane = threadIdx.x % ISO_WARP, warp = threadIdx.x / ISO_WARP;
-	const int64_t groups = (m.own.n + HEARERS * ISO_WARP - 1) / (HEARERS * ISO_WARP);
-	const int64_t first = (blockIdx.x % groups * HEARERS + warp) * ISO_WARP,
-		      q = m.own.first + first + lane;
+	__shared__ struct hearers<KIND> h;
+	const int rows = m.window.rows, lane = threadIdx.x % ISO_WARP,
+		  exponent = exponent_of(loudest[blockIdx.y]);
+	const int64_t groups = (m.own.n + ISO_WARP - 1) / ISO_WARP, first = blockIdx.x % groups * ISO_WARP;
 	const struct narrow_brick b = brick_number(m, blockIdx.x / groups);
-	const unsigned zero = (unsigned)(m.window.before * ISO_WARP + lane) - NARROW_ZERO * ISO_WARP;
-	float *stage = (float *)shared_rows + warp * W * held,
-	      *voxel = (float *)shared_rows + HEARERS * W * held;
-	struct bank<W> w;
+	const struct narrow_frame frame = frame_of<KIND>(m, b.at, b.n);
+	const int bits = exponent - 127 + whole_bits(m, loudest[blockIdx.y]);
+	int *window = (int *)shared_rows;
+	float *voxel = (float *)(window + touched<W>(rows) * W * ISO_WARP), loud = 0;
+	const unsigned zero =
+		iso_shared_of(window + lane) + ((unsigned)m.window.before - NARROW_ZERO) * (W * NEXT);
 
-	if (!fetch(voxel, m, b.at, b.n, x + blockIdx.y * (m.p.n[0] * m.p.n[1] * m.p.n[2])) ||
-	    first >= m.own.n)
-		return;
-	const double scale = ldexp(1., whole_bits(m, loudest[blockIdx.y]));
-
-	bank_at(&w, stage, held);
-	for (int i = lane; i < W * held; i += ISO_WARP) stage[i] = 0;
-	__syncwarp();
+	fetch(voxel, h.loudest, m, b, exponent, x + blockIdx.y * (m.p.n[0] * m.p.n[1] * m.p.n[2]));
 	for (int k = 0; k < m.p.points; k++) {
-		const bool hears = q < m.own.first + m.own.n;
-		struct hearing h = {};
-		double at[3], weight = 0;
+		if (threadIdx.x < ISO_WARP) look(&h, m, b, m.own.first + first, k);
+		for (int i = threadIdx.x; i < touched<W>(rows) * W * (ISO_WARP / 4); i += blockDim.x)
+			((int4 *)window)[i] = make_int4(0, 0, 0, 0);
+		__syncthreads();
+		for (int i = 0; i < HEARERS && k == 0; i++) loud = fmaxf(loud, h.loudest[i]);
+		if (loud == 0) return;
+		const struct narrow_view<KIND> v = h.view[lane];
+		struct magic magic;
 
-		if (hears) {
-			weight = SVOXEL_OVER_2_PI * m.p.bins_per_mm * svoxel_point(at, &m.p, q, k);
-			h.v = narrow_view(m.p, q, at, b.from);
-		}
-		for (int e = 0; e < (RECT ? 4 : 1); e++) {
-			if (RECT) corner_of(&h, (float)m.p.least, e);
-			for (int i = 0; hears && i < b.n[0]; i += ROW_X)
-				hear<W, RECT>(w, zero, m, h, b.n, i, voxel);
-			__syncwarp();
-			to_bins<W>(stage, w, m.taps, rows, (float)(RECT && h.x * h.y < 0 ? -weight : weight));
-			add_bins<W>(traces + (blockIdx.y * m.own.n + first) * m.p.span, m.p.span,
-			            h.v.bin + (int)h.bins - m.window.before, stage, rows + W - 1, scale);
-		}
+		if constexpr (KIND == NARROW_RECT)
+			magic = magic_of_rectangle(&h, m, frame, b.n, voxel);
+		else
+			magic = magic_of_point<W>(m, v, loud);
+		if (threadIdx.x < ISO_WARP) h.unit[lane] = magic.unit;
+		hear<W, KIND>(zero, m, frame, v, magic.number, b.n, voxel);
+		__syncthreads();
+		to_bins<W>(window, m.taps, rows);
+		__syncthreads();
+		add_bins<W>(traces + (blockIdx.y * m.own.n + first) * m.p.span, m, h, m.own.n - first, bits,
+		            window);
+		__syncthreads(); /* this point is done with */
 	}
 }
 

@@ -5,8 +5,11 @@
 
 enum { KERNEL_NODES = 64 }; /* of the kernel's spectrum */
 
-#define GUARD_ERROR 1e-5 /* by which the guard of a rectangle may change its response at least */
-#define GUARD_PART .1    /* of the accuracy, where a narrow kernel does */
+/* By which the guard of a rectangle may change its response: at least, with a narrow kernel at least, and the part of the
+   accuracy that it may take there. */
+#define GUARD_ERROR 1e-5
+#define GUARD_NARROW 3e-5
+#define GUARD_PART .2
 
 /* Gauss-Legendre: zeros of the polynomial of degree n. */
 void iso_svoxel_gauss(int n, double *node, double *weight)
@@ -205,9 +208,9 @@ int iso_svoxel_tables(struct iso_room *room, struct svoxel *p, const struct iso_
 	p->bins_per_us = p->df_mhz * (double)p->bins;
 	p->bins_per_mm = p->bins_per_us / p->speed;
 	p->taps.width = iso_svoxel_kernel(q).width;
-	double guard = svoxel_is_narrow(p)
-	                       ? fmax(GUARD_PART * fmax(q->accuracy, iso_svoxel_error(q)), GUARD_ERROR)
-	                       : GUARD_ERROR;
+	p->error = iso_svoxel_error(q);
+	double guard = svoxel_is_narrow(p) ? fmax(GUARD_PART * fmax(q->accuracy, p->error), GUARD_NARROW)
+	                                   : GUARD_ERROR;
 
 	p->least = sqrt(6 * guard) / (M_PI * svoxel_line_mhz(p, p->lines - 1)) * p->bins_per_us;
 	iso_svoxel_span(&p->low, &p->span, p->bins_per_mm, q);

@@ -10,7 +10,8 @@ struct svoxel {
 	int64_t lines, width, bins_per_wave;
 	double fmax_mhz, f0_mhz, df_mhz, accuracy;
 	struct iso_array shown; /* what backproject has: its sizes */
-	struct iso_svoxel model;
+	struct iso_svoxel model,
+		settled; /* settled: with the kernel of the accuracy that was asked for last */
 };
 
 static const char *const sirs[] = { "point", "rect", "near", NULL }; /* as enum iso_sir */
@@ -144,6 +145,28 @@ static int settle_lines(struct svoxel *svoxel)
 	                : lines_of_record(svoxel);
 }
 
+/* The model with the accuracy that suits what it is for, and the kernel that this chooses: found once, as it takes some
+   milliseconds, or for rectangles many. */
+static struct iso_svoxel model_for(iso_problem *problem)
+{
+	struct svoxel *svoxel = problem->self;
+	struct iso_svoxel p = svoxel->model, *settled = &svoxel->settled;
+
+	p.accuracy = problem_given(problem, "accuracy") ? svoxel->accuracy
+	             : problem->projects                ? OF_PROJECTIONS
+	                                                : OF_IMAGES;
+	if (p.transform != ISO_SVOXEL_NUFFT) return p;
+	if (settled->accuracy != p.accuracy) {
+		struct iso_svoxel kernel = p;
+
+		if (iso_svoxel_settle(&kernel) == 0) return p; /* iso_svoxel_create will say why */
+		*settled = p;
+		settled->width = kernel.width;
+		settled->bins_per_wave = kernel.bins_per_wave;
+	}
+	return *settled;
+}
+
 /* Lines above `most` see the grid, not the object: they pull the image away from both. */
 static int load(iso_problem *problem, int need, const struct iso_grid *image)
 {
@@ -175,22 +198,12 @@ static int load(iso_problem *problem, int need, const struct iso_grid *image)
 		            "'fmax-mhz' or smaller voxels",
 		            most, top);
 	if ((st = check_spectra(svoxel))) return st;
+	svoxel->settled.accuracy = 0;
+	model_for(problem); /* now, while the device opens */
 	return record_set(problem->record, "lines",
 	                  record_pack("{s:I, s:I, s:f, s:f}", "first", (json_int_t)p->first_line, "n",
 	                              (json_int_t)p->lines, "df_mhz", p->df_mhz, "f0_mhz",
 	                              iso_svoxel_line_mhz(p, 0)));
-}
-
-/* The model with the accuracy that suits what it is for. */
-static struct iso_svoxel model_for(iso_problem *problem)
-{
-	const struct svoxel *svoxel = problem->self;
-	struct iso_svoxel p = svoxel->model;
-
-	p.accuracy = problem_given(problem, "accuracy") ? svoxel->accuracy
-	             : problem->projects                ? OF_PROJECTIONS
-	                                                : OF_IMAGES;
-	return p;
 }
 
 /* What nufft does, into the record. */
