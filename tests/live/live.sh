@@ -18,7 +18,7 @@ for port in 70000 0.5 5x; do
 done
 expect 2 recon "${ray[@]}" --live-bind 127.0.0.1 -o x.npy
 err_has '--live-bind goes with --live'
-if ! "$ISOTOME" --built-with | grep -q libmicrohttpd; then
+if ! grep -q libmicrohttpd <<<"$("$ISOTOME" --built-with)"; then
 	expect 5 recon "${ray[@]}" --live -o x.npy
 	err_has 'libmicrohttpd'
 	skip "this build has no libmicrohttpd"

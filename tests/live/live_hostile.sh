@@ -6,7 +6,7 @@
 . "$SOURCE/tests/cmd/lib.bash"
 need_python
 export PYTHONPATH=$SOURCE/tests/live:$PYTHONPATH ISOTOME
-"$ISOTOME" --built-with | grep -q libmicrohttpd || skip "this build has no libmicrohttpd"
+grep -q libmicrohttpd <<<"$("$ISOTOME" --built-with)" || skip "this build has no libmicrohttpd"
 
 check "a live page under attack" "$SOURCE" "$(size 200 60)" <<'END'
 import os, socket, subprocess, sys, threading

@@ -107,6 +107,8 @@ expect 2 "${batched[@]}" --batch 2 --weigh area -o no.npy
 err_has '--weigh does not go with --batch'
 expect 2 "${batched[@]}" --batch 2 --method cg -o no.npy
 err_has '--method does not go with --batch'
+expect 2 "${batched[@]}" --batch 2 --frame all --resume -o no.npy
+err_has '--resume does not go with --batch'
 run "${batched[@]}" --batch 2 --frame all --dry-run -o no.npy
 
 # ---- the last image, its picture and record; against the plain run of one frame ----

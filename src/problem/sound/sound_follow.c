@@ -8,6 +8,7 @@
 #include "core/progress.h"
 #include "core/size.h"
 #include "isotome/sound_stream.h"
+#include "problem/follow.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -26,7 +27,7 @@ struct state {
 	struct sound *sound;
 	struct iso_svoxel model;
 	struct iso_sound_stream_setup setup;
-	struct iso_sound_stream_info is;
+	struct iso_sound_stream_info info;
 	double nm[NM_MOST];
 	int64_t set, group; /* wavelengths; frames that are taken together */
 	bool drop;
@@ -41,10 +42,9 @@ struct state {
 	int64_t flying;
 	int pushed; /* groups of frames that wait for their images */
 	double latency_s[LATENCIES];
-	int64_t in, dropped, worked, saved, cut; /* saved: worked by then; cut: bytes of half a frame */
-	double began_s, first_s, last_s, saved_s, idle_s, waited_s;
-	bool asked;        /* to save, by the live page */
-	const char *ended; /* NULL: goes on */
+	int64_t in, dropped, worked, cut; /* cut: bytes of half a frame */
+	double began_s, first_s, last_s;
+	struct following is;
 };
 
 /* ---- options ---- */
@@ -174,12 +174,9 @@ static int plan(const struct state *f)
 	return problem_plan_end(f->r.problem, &lines);
 }
 
-/* The end of the wait for frames: NULL, it goes on. */
-static const char *ended(const struct state *f, bool end)
+static void look(struct state *f, bool end)
 {
-	if (iso_ctx_cancelled(f->r.ctx)) return "interrupted";
-	if (end) return "end of the frames";
-	return f->idle_s > 0 && f->waited_s >= f->idle_s ? "no more frames came" : NULL;
+	follow_look(&f->is, &f->r, end, "end of the frames", "no more frames came");
 }
 
 /* The head of the frames, or their first bytes. */
@@ -192,17 +189,17 @@ static int begin(struct state *f)
 
 	if (st) return st;
 	f->drop = o->lag ? strcmp(o->lag, "drop") == 0 : iso_frame_file_is_pipe(f->file);
-	f->idle_s = problem_given(f->r.problem, "idle-s") ? o->idle_s
-	            : iso_frame_file_ends(f->file)        ? 0
-	                                                  : IDLE_S;
-	while (!ready && !f->ended) {
+	f->is.idle_s = problem_given(f->r.problem, "idle-s") ? o->idle_s
+	               : iso_frame_file_ends(f->file)        ? 0
+	                                                     : IDLE_S;
+	while (!ready && !f->is.ended) {
 		double start = iso_now_s();
 
 		if ((st = iso_frame_file_begin(&ready, &end, f->file, WAIT_S))) return st;
-		f->waited_s += iso_now_s() - start;
-		if (!ready) f->ended = ended(f, end);
+		f->is.waited_s += iso_now_s() - start;
+		if (!ready) look(f, end);
 	}
-	f->waited_s = 0;
+	f->is.waited_s = 0;
 	f->setup.sample = iso_frame_file_sample(f->file);
 	return ISO_OK;
 }
@@ -214,18 +211,18 @@ static int prepare(struct state *f)
 
 	record_stage(f->r.record, "prepare");
 	if ((st = iso_sound_stream_create(&f->stream, f->r.ctx, &f->setup))) return st;
-	f->is.size = sizeof f->is;
-	if ((st = iso_sound_stream_look(&f->is, f->stream))) return st;
+	f->info.size = sizeof f->info;
+	if ((st = iso_sound_stream_look(&f->info, f->stream))) return st;
 	f->frames = size_alloc(f->group, bytes);
 	f->came_s = size_alloc(f->group, sizeof *f->came_s);
 	f->flying_s = size_alloc(2 * batch, sizeof *f->flying_s);
-	f->images = size_alloc(batch * f->is.voxels, sizeof *f->images);
+	f->images = size_alloc(batch * f->info.voxels, sizeof *f->images);
 	if (!f->frames || !f->came_s || !f->flying_s || !f->images)
 		return iso_fail_memory("frames", f->group * bytes);
 	if ((st = recon_start(f->r.problem, &f->r.x, 0, ISO_FINITE))) return st;
 	if (f->r.s->follow.keep && (st = kept_create(&f->kept, f->r.s->out, &f->r.grid))) return st;
 	record_stage(f->r.record, "follow");
-	f->began_s = f->saved_s = iso_now_s();
+	f->began_s = f->is.saved_s = iso_now_s();
 	return frame_queue_create(&f->queue, f->file, f->set, f->group, f->drop);
 }
 
@@ -295,39 +292,27 @@ static int record_figures(struct state *f)
 	                     record_pack("{s:f, s:f, s:f, s:f, s:s, s:s, s:b, s:o, s:f, s:f}",
 	                                 "latency_median_ms", latency_ms(f, .5), "latency_99_percent_ms",
 	                                 latency_ms(f, .99), "frames_per_s", rate(f), "seconds",
-	                                 iso_now_s() - f->began_s, "ended", f->ended ? f->ended : "not yet",
-	                                 "lag", f->drop ? "drop" : "wait", "warm", f->setup.warm,
-	                                 "wavelengths_nm", nm, "eigenvalue", f->is.eigenvalue, "mu",
-	                                 f->is.mu));
+	                                 iso_now_s() - f->began_s, "ended",
+	                                 f->is.ended ? f->is.ended : "not yet", "lag",
+	                                 f->drop ? "drop" : "wait", "warm", f->setup.warm, "wavelengths_nm",
+	                                 nm, "eigenvalue", f->info.eigenvalue, "mu", f->info.mu));
 }
 
 /* ---- writing what there is ---- */
 
-static int write_picture(const struct state *f)
-{
-	char title[64];
-	struct iso_picture p = { .size = sizeof p, .title = title, .labels = ISO_LABEL_NONE };
-	struct iso_pixels pixels = { 0 };
-	int st;
-
-	iso_snprintf(title, sizeof title, "image %" PRId64, f->worked);
-	st = iso_picture_render(&pixels, NULL, &f->r.x, &p);
-	if (!st) st = iso_picture_write(f->r.s->follow.picture, &pixels, NULL);
-	iso_pixels_free(&pixels);
-	return st;
-}
-
 static int save(struct state *f)
 {
+	char title[64];
 	int st;
 
-	f->saved_s = iso_now_s();
-	f->saved = f->worked;
+	f->is.saved_s = iso_now_s();
+	f->is.saved = f->worked;
 	tell(f, true);
 	if ((st = record_figures(f))) return st;
 	st = f->kept ? kept_record(f->kept, f->r.record)
 	             : problem_write_image(f->r.problem, f->r.s->out, &f->r.x, NULL);
-	return st ? st : write_picture(f);
+	iso_snprintf(title, sizeof title, "image %" PRId64, f->worked);
+	return st ? st : follow_picture(&f->r, title);
 }
 
 /* On the live page an image is an iteration, and its latency the curve. */
@@ -352,7 +337,7 @@ static int show(struct state *f)
 /* The images of the oldest push. */
 static int pull(struct state *f)
 {
-	int64_t voxels = f->is.voxels;
+	int64_t voxels = f->info.voxels;
 	int n = 0, st = iso_sound_stream_pull(f->images, &n, f->stream);
 
 	if (st) return st;
@@ -393,26 +378,10 @@ static int step(struct state *f, bool *end)
 	int n = 0, st = frame_queue_take(f->frames, f->came_s, &n, end, f->queue, free, free ? WAIT_S : 0);
 
 	if (st) return st;
-	f->waited_s = n > 0 || !free ? 0 : f->waited_s + iso_now_s() - start;
+	f->is.waited_s = n > 0 || !free ? 0 : f->is.waited_s + iso_now_s() - start;
 	if (n > 0 && (st = push(f, n))) return st;
 	while (!st && f->pushed > (n > 0 && !f->drop ? 1 : 0)) st = pull(f);
 	if (f->pushed > 0) *end = false;
-	return st;
-}
-
-/* Whether image and picture are to be written now. */
-static bool is_due(struct state *f)
-{
-	if (iso_live_asked_to_save(f->r.record->to.live)) f->asked = true;
-	return f->worked > f->saved && (f->asked || iso_now_s() - f->saved_s >= f->r.s->follow.every_s);
-}
-
-static int save_due(struct state *f)
-{
-	int st = save(f);
-
-	if (f->asked) iso_live_saved(f->r.record->to.live, st);
-	f->asked = false;
 	return st;
 }
 
@@ -421,17 +390,18 @@ static int loop(struct state *f)
 	bool end = false;
 	int st;
 
-	while (!f->ended) {
+	while (!f->is.ended) {
 		if ((st = step(f, &end)) && st != ISO_ECANCEL) return st;
-		f->ended = ended(f, end);
-		if (!f->ended && is_due(f) && (st = save_due(f))) return st;
+		look(f, end);
+		if (follow_is_due(&f->is, &f->r, f->worked) && (st = follow_saved(&f->is, &f->r, save(f))))
+			return st;
 	}
 	return ISO_OK;
 }
 
 static int finish(struct state *f)
 {
-	bool stopped = strcmp(f->ended, "interrupted") == 0;
+	bool stopped = strcmp(f->is.ended, "interrupted") == 0;
 	int st;
 
 	f->cut = stopped ? 0 : iso_frame_file_rest(f->file);
@@ -465,27 +435,20 @@ static int follow(struct state *f)
 
 	if ((st = parse_wavelengths(f)) || (st = make_setup(f)) || (st = plan(f)) || (st = begin(f)))
 		return st;
-	if (!f->ended && ((st = prepare(f)) || (st = loop(f)))) return st;
+	if (!f->is.ended && ((st = prepare(f)) || (st = loop(f)))) return st;
 	return finish(f);
 }
 
 static int run(iso_problem *problem, struct iso_array *to)
 {
-	struct settings *s = &problem->s;
 	struct state *f = size_alloc(1, sizeof *f);
 	int st = f ? ISO_OK : iso_fail_memory("follow", sizeof *f);
 
 	if (st) return st;
-	*f = (struct state){ .sound = problem->self };
-	f->r = recon_of(problem, 1, false);
+	*f = (struct state){ .r = recon_of(problem, 1, false), .sound = problem->self };
 	problem_tell_idle(problem);
-	if (!s->follow.picture) s->follow.picture = s->follow.path;
-	if (!f->sound->data)
-		st = iso_fail(ISO_EARG, "'data' is missing: where frames come from");
-	else if (!s->out && !problem->record->read.dry_run)
-		st = iso_fail(ISO_EARG, "'follow' needs a file to write the image to");
-	else if (s->out && problem->record == &problem->own)
-		st = iso_picture_write_check(s->follow.picture, problem->force);
+	st = f->sound->data ? follow_check(problem)
+	                    : iso_fail(ISO_EARG, "'data' is missing: where frames come from");
 	if (!st) st = record_set(problem->record, "ReconMethodName", json_string("fista over frames"));
 	iso_live_can_save(problem->record->to.live, true);
 	if (!st) st = follow(f);

@@ -10,6 +10,7 @@
 
 #include "core/progress.h"
 #include "core/size.h"
+#include "problem/follow.h"
 
 #include <string.h>
 
@@ -24,13 +25,11 @@ struct state {
 	struct iso_strip_events ring; /* the last events, up to a block of them */
 	int64_t at;                   /* where the next one goes */
 	struct iso_array iterated, sens, share;
-	struct strip_count count;              /* of all that came */
-	int64_t used, skipped, updates, saved; /* saved: updates by then */
-	double loglik;                         /* of the events of the last update, before it */
-	double began_s, saved_s, idle_s;
-	double waited_s;   /* for events, since the last came */
-	bool asked;        /* to save, by the live page */
-	const char *ended; /* NULL: goes on */
+	struct strip_count count; /* of all that came */
+	int64_t used, skipped, updates;
+	double loglik; /* of the events of the last update, before it */
+	double began_s;
+	struct following is;
 };
 
 /* ---- options ---- */
@@ -154,33 +153,22 @@ static int record_events(const struct state *f)
 	return record_result(rec, "follow",
 	                     record_pack("{s:I, s:I, s:f, s:s}", "updates", (json_int_t)f->updates, "block",
 	                                 (json_int_t)f->r.s->follow.block, "seconds",
-	                                 iso_now_s() - f->began_s, "ended", f->ended ? f->ended : "not yet"));
-}
-
-static int write_picture(const struct state *f)
-{
-	char title[64];
-	struct iso_picture p = { .size = sizeof p, .title = title, .labels = ISO_LABEL_NONE };
-	struct iso_pixels pixels = { 0 };
-	int st;
-
-	iso_snprintf(title, sizeof title, "%.4g events", (double)f->count.n);
-	st = iso_picture_render(&pixels, NULL, &f->r.x, &p);
-	if (!st) st = iso_picture_write(f->r.s->follow.picture, &pixels, NULL);
-	iso_pixels_free(&pixels);
-	return st;
+	                                 iso_now_s() - f->began_s, "ended",
+	                                 f->is.ended ? f->is.ended : "not yet"));
 }
 
 static int save(struct state *f)
 {
+	char title[64];
 	int st;
 
-	f->saved_s = iso_now_s();
-	f->saved = f->updates;
+	f->is.saved_s = iso_now_s();
+	f->is.saved = f->updates;
 	tell(f, true);
 	if ((st = recon_unweigh(&f->r, f->r.x.v, f->iterated.v)) || (st = record_events(f))) return st;
 	if ((st = problem_write_image(f->r.problem, f->r.s->out, &f->r.x, NULL))) return st;
-	return write_picture(f);
+	iso_snprintf(title, sizeof title, "%.4g events", (double)f->count.n);
+	return follow_picture(&f->r, title);
 }
 
 /* On the live page an update is an iteration. */
@@ -211,7 +199,7 @@ static int take(struct state *f, bool *end)
 	double start_s = iso_now_s();
 	int st = iso_strip_file_next(&piece, end, f->file, f->r.s->follow.block - f->at, WAIT_S);
 
-	f->waited_s = piece.n ? 0 : f->waited_s + iso_now_s() - start_s;
+	f->is.waited_s = piece.n ? 0 : f->is.waited_s + iso_now_s() - start_s;
 	if (st || piece.n == 0) return st;
 	strip_count(f->strip, &f->count, &piece);
 	f->at += piece.n;
@@ -223,37 +211,16 @@ static int take(struct state *f, bool *end)
 	return show(f);
 }
 
-/* Whether image and picture are to be written now. */
-static bool is_due(struct state *f)
-{
-	if (iso_live_asked_to_save(f->r.record->to.live)) f->asked = true;
-	return f->updates > f->saved && (f->asked || iso_now_s() - f->saved_s >= f->r.s->follow.every_s);
-}
-
-static int save_due(struct state *f)
-{
-	int st = save(f);
-
-	if (f->asked) iso_live_saved(f->r.record->to.live, st);
-	f->asked = false;
-	return st;
-}
-
 static int loop(struct state *f)
 {
 	bool end = false;
 	int st;
 
-	f->began_s = f->saved_s = iso_now_s();
-	while (!f->ended) {
+	f->began_s = f->is.saved_s = iso_now_s();
+	while (!f->is.ended) {
 		if ((st = take(f, &end))) return st;
-		if (iso_ctx_cancelled(f->r.ctx))
-			f->ended = "interrupted";
-		else if (end)
-			f->ended = "end of the events";
-		else if (f->idle_s > 0 && f->waited_s >= f->idle_s)
-			f->ended = "no more events came";
-		else if (is_due(f) && (st = save_due(f)))
+		follow_look(&f->is, &f->r, end, "end of the events", "no more events came");
+		if (follow_is_due(&f->is, &f->r, f->updates) && (st = follow_saved(&f->is, &f->r, save(f))))
 			return st;
 	}
 	return ISO_OK;
@@ -266,7 +233,7 @@ static int finish(struct state *f)
 	char unit[160];
 	int st;
 
-	if (f->count.n == 0 && strcmp(f->ended, "interrupted") != 0)
+	if (f->count.n == 0 && strcmp(f->is.ended, "interrupted") != 0)
 		return iso_fail(ISO_EINPUT, "%s: no events came", f->strip->events);
 	if (f->at > 0 && (st = update(f))) return st;
 	strip_warn(f->r.record, "", &f->count);
@@ -287,7 +254,6 @@ static int finish(struct state *f)
 
 static int run(iso_problem *problem, struct iso_array *to)
 {
-	const struct settings *s = &problem->s;
 	struct strip *strip = problem->self;
 	struct state f = { .strip = strip };
 	int st;
@@ -295,15 +261,10 @@ static int run(iso_problem *problem, struct iso_array *to)
 	problem_tell_idle(problem);
 	record_stage(problem->record, "follow");
 	if (!strip->events) return iso_fail(ISO_EARG, "'events' is missing");
-	if (!s->out && !problem->record->read.dry_run)
-		return iso_fail(ISO_EARG, "'follow' needs a file to write the image to");
-	if (!s->follow.picture) problem->s.follow.picture = s->follow.path;
-	if (s->out && problem->record == &problem->own &&
-	    (st = iso_picture_write_check(s->follow.picture, problem->force)))
-		return st;
+	if ((st = follow_check(problem))) return st;
 	if ((st = record_set(problem->record, "ReconMethodName", json_string("osem over blocks")))) return st;
-	f.idle_s = strip_is_regular(strip->events) ? IDLE_S : 0;
-	if (problem_given(problem, "idle-s")) f.idle_s = s->follow.idle_s;
+	f.is.idle_s = strip_is_regular(strip->events) ? IDLE_S : 0;
+	if (problem_given(problem, "idle-s")) f.is.idle_s = problem->s.follow.idle_s;
 	f.r = recon_of(problem, 1, false);
 	st = prepare(&f);
 	iso_live_can_save(problem->record->to.live, true);
