@@ -8,8 +8,10 @@
 Writes a planar array of N x N points 102.4 mm wide, 25.5 mm above the centre of the image, and its traces of small
 spheres (speed 1.5 mm/us, 40 MHz). Then runs `isotome recon svoxel` on them R times, with the options behind --, and
 prints the wall time of each run and when each part of it began, by what the run prints with --verbose: the device is
-there, the data are made, iterations begin, the image is written. For comparison: seconds that CUDA alone takes to open
-a device in a new process. It needs nothing but Python.
+there, the data are made, iterations begin, the image is written. Two more moments: the image stands there under its name,
+and the process closes its streams; what follows is the system that takes back what the process had. Every run writes a
+new file. For comparison: seconds that CUDA alone takes to open a device in a new process, and to close it again. It
+needs nothing but Python.
 """
 import argparse
 import array
@@ -21,6 +23,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 WIDTH, ABOVE = 102.4, 25.5  # mm
@@ -28,13 +31,20 @@ SPEED, MHZ = 1.5, 40
 PARTS = [("device", "device"), ("data", "stage: data"), ("iterations", "stage: reconstruct"), ("cg 0", "cg  0/"),
          ("cg end", "100 %"), ("writing", "writing")]  # what a line has where a part begins
 OPEN = """
-import ctypes, time
-t = time.perf_counter()
-cuda, p = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p()
-assert cuda.cuInit(0) == 0
-a = time.perf_counter() - t
-assert cuda.cuDevicePrimaryCtxRetain(ctypes.byref(p), 0) == 0
-print("cuInit %.3f s, context %.3f s" % (a, time.perf_counter() - t - a))
+import ctypes, sys, time
+cuda, p, t = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p(), [time.perf_counter()]
+def call(name, *arguments):
+    assert getattr(cuda, name)(*arguments) == 0, name
+    t.append(time.perf_counter())
+call("cuInit", 0)
+call("cuDevicePrimaryCtxRetain", ctypes.byref(p), 0)
+call("cuCtxSetCurrent", p)
+call("cuMemAlloc_v2", ctypes.byref(ctypes.c_uint64()), ctypes.c_size_t(1 << 29))
+said = "cuInit %.3f s, context %.3f s" % (t[1] - t[0], t[2] - t[1])
+if len(sys.argv) > 1:
+    call("cuDevicePrimaryCtxReset_v2", 0)
+    said += ", reset %.3f s" % (t[-1] - t[-2])
+print(said, flush=True)
 """
 
 
@@ -81,9 +91,18 @@ def make_inputs(folder, side, samples):
                 "grueneisen: 1\n")
 
 
-def run(command):
+def wait_for(path, at, start):
+    """Notes when a file stands there."""
+    while "end" not in at and not os.path.exists(path):
+        time.sleep(.001)
+    at["image"] = time.perf_counter() - start
+
+
+def run(command, image):
     """Seconds of the whole run, and at which each part began, from the start."""
     start, at = time.perf_counter(), {}
+    watch = threading.Thread(target=wait_for, args=(image, at, start))
+    watch.start()
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as p:
         said = ""
         for line in p.stderr:
@@ -91,9 +110,25 @@ def run(command):
             for name, words in PARTS:
                 if words in line:
                     at.setdefault(name, time.perf_counter() - start)
+        at["end"] = time.perf_counter() - start
+    wall = time.perf_counter() - start
+    watch.join()
     if p.returncode:
         sys.exit(said)
-    return time.perf_counter() - start, at
+    return wall, dict(sorted(at.items(), key=lambda v: v[1]))
+
+
+def cuda_alone():
+    """What CUDA takes to open, and to close by itself or with the process, in words."""
+    for how in [], ["reset"]:
+        with subprocess.Popen([sys.executable, "-c", OPEN, *how], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                              text=True) as p:
+            said = p.stdout.readline().strip()
+            start = time.perf_counter()
+        if p.returncode:
+            yield "not on this machine"
+            return
+        yield f"{said}, end of the process {time.perf_counter() - start:.3f} s"
 
 
 def main():
@@ -110,21 +145,21 @@ def main():
     more = words[words.index("--") + 1:-1]
     with tempfile.TemporaryDirectory(dir=a.folder) as folder:
         make_inputs(folder, a.side, a.samples)
-        image = os.path.join(folder, "x.nii")
         command = [a.isotome, "recon", "svoxel", os.path.join(folder, "traces.npy"), "--scanner",
                    os.path.join(folder, "planar.yaml"), "--grid", a.grid, "--voxel", "0.1", "--fmax-mhz", "10",
-                   "--iterations", str(a.iterations), "-o", image, "--force", "--verbose", *more]
+                   "--iterations", str(a.iterations), "--verbose", *more, "-o"]
         walls = []
         for i in range(a.repeats):
-            wall, at = run(command)
+            image = os.path.join(folder, f"x{i}.nii")
+            wall, at = run([*command, image], image)
             walls.append(wall)
-            with open(os.path.join(folder, "x.json")) as f:
+            with open(image[:-4] + ".json") as f:
                 record = json.load(f)
             print(f"run {i + 1}: {wall:.3f} s; begins at", ", ".join(f"{k} {v:.3f}" for k, v in at.items()),
                   "; record", record["times_s"], flush=True)
         print(record["device"], f"median {statistics.median(walls):.3f} s, least {min(walls):.3f} s")
-    opened = subprocess.run([sys.executable, "-c", OPEN], capture_output=True, text=True)
-    print("CUDA alone:", opened.stdout.strip() if opened.returncode == 0 else "not on this machine")
+    for said in cuda_alone():
+        print("CUDA alone:", said)
 
 
 main()

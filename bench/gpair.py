@@ -307,16 +307,15 @@ class Isotome:
     def problem(self, traces: np.ndarray, **more: Any) -> isotome.Problem:
         case = self.case
         return isotome.svoxel(
-            traces, scanner=self.scanner, context=self.context, grid=case.grid, voxel=case.voxel, centre=case.centre,
-            fmax_mhz=case.fmax_mhz, **more,
+            traces, scanner=self.scanner, grid=case.grid, voxel=case.voxel, centre=case.centre,
+            fmax_mhz=case.fmax_mhz, **{"context": self.context, **more},
         )  # fmt: skip
 
     def errors(self, accuracy: float) -> list[float]:
         """Of forward projections, against sums line by line."""
         silent = np.zeros((len(self.case.positions), SAMPLES), np.float32)
-        want, got = (
-            self.problem(silent, **how).operator() for how in ({"transform": "direct"}, {"accuracy": accuracy})
-        )
+        direct = {"transform": "direct", "context": isotome.Context("cpu")}
+        want, got = (self.problem(silent, **how).operator() for how in (direct, {"accuracy": accuracy}))
         return [relative(got(values), want(values)) for values in small_images()]
 
     def run(self, traces: np.ndarray, **more: Any) -> tuple[list[float], list[float], float]:

@@ -47,6 +47,7 @@ struct run {
 	iso_real *x, *y;
 	enum way way;
 	double setup_s, seconds[WAYS][BENCH_MOST_REPEATS + 1];
+	double processor[WAYS][BENCH_MOST_REPEATS + 1]; /* the same of all threads, without other programs */
 };
 
 /* ---- the problem ---- */
@@ -134,23 +135,24 @@ static int plan(const struct oat_run *r)
 
 /* ---- the least that a pair takes ---- */
 
-/* Narrow, forward: distance 5, its root, delay and place 5, amplitude and terms 3, and for a tap the addition to a
-   window, which is read and written; back: the same less the weights, and taps that are read and added up. A rectangle has
-   four corners, each with a place and taps of its own, and 10 for its sides. Wide: of moments and pieces, as in
-   bench_oat.c. */
+/* Narrow, forward: distance 1, its root, delay 1, place 3, address 1, amplitude 1, and the terms of the taps, each made,
+   made a whole number and added to a window; back: the same less the amplitude, a load, the taps, the sum. A rectangle has
+   16 for its sides, two inverses, and four corners, each with a place and taps of its own. Bytes are those of shared
+   memory. Wide: of moments and pieces, as in bench_oat.c. */
 struct oat_cost oat_cost(const struct oat_run *r, bool back)
 {
-	static const struct oat_cost wide[2][2] = { { { 1, 56, 29 }, { 1, 28, 23 } },
+	static const struct oat_cost narrow[][2] = { { { 1, 8, 17 }, { 1, 8, 12 } },
+		                                     { { 1, 12, 18 }, { 1, 16, 11 } },
+		                                     { { 1, 16, 22 }, { 1, 16, 12 } } },
+				     corners[2] = { { 3, 64, 92 }, { 3, 64, 56 } },
+				     wide[2][2] = { { { 1, 56, 29 }, { 1, 28, 23 } },
 		                                    { { 1, 256, 102 }, { 1, 128, 76 } } };
 	const bool rect = r->p.sir == ISO_SIR_RECT;
 	struct iso_svoxel p = r->p;
 
 	iso_svoxel_settle(&p);
-	const double taps = p.width, bytes = (back ? 4 : 8) * taps;
-
 	if (p.width > SVOXEL_NARROW) return wide[rect][back];
-	if (rect) return (struct oat_cost){ 1, 4 * bytes, 16 + 4 * ((back ? 5 : 6) + taps) };
-	return (struct oat_cost){ 1, bytes, (back ? 12 : 14) + taps };
+	return rect ? corners[back] : narrow[p.width - 2][back];
 }
 
 enum {
@@ -182,13 +184,17 @@ static int add_row(const struct run *run, enum way way)
 {
 	const struct oat_run *r = &run->of;
 	struct iso_svoxel kernel = r->p;
-	double seconds[BENCH_MOST_REPEATS], pairs = oat_pairs(r) * (way == SUM ? 2 : 1);
+	double seconds[BENCH_MOST_REPEATS], processor[BENCH_MOST_REPEATS];
+	double pairs = oat_pairs(r) * (way == SUM ? 2 : 1);
+	char core[64] = "";
 	struct bench_row row = { .bench = "oat", .visits = pairs };
 	struct oat_cost cost = { 0 };
 
 	iso_svoxel_settle(&kernel);
 	memcpy(seconds, run->seconds[way] + 1, (size_t)r->s->repeats * sizeof *seconds);
+	memcpy(processor, run->processor[way] + 1, (size_t)r->s->repeats * sizeof *processor);
 	row.time = bench_time((int)r->s->repeats, seconds);
+	const double worked_s = bench_time((int)r->s->repeats, processor).median;
 	const double s = row.time.median, full_s = s * (double)r->all / (double)r->t.n;
 
 	for (int back = 0; back < 2; back++) {
@@ -200,19 +206,23 @@ static int add_row(const struct run *run, enum way way)
 			                  cost.slots + one.slots };
 	}
 	row.more = record_pack(
-		"{s:s, s:s, s:f, s:f, s:i, s:i, s:i, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:s, s:f, s:f, s:f}",
+		"{s:s, s:s, s:f, s:f, s:i, s:i, s:i, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:s, s:f, s:f, s:f, "
+		"s:f}",
 		"case", r->name, "what", way_names[way], "accuracy", r->p.accuracy, "expected_error",
 		kernel.accuracy, "width", kernel.width, "bins_per_wave", kernel.bins_per_wave, "batch",
 		r->p.batch, "voxels", (json_int_t)iso_grid_voxels(&r->p.grid), "transducers",
 		(json_int_t)r->t.n, "pairs", pairs, "pairs_per_s", pairs / s, "roots_per_pair", cost.roots,
 		"shared_bytes_per_pair", cost.bytes, "slots_per_pair", cost.slots, "limited_by", row.limit,
-		"full_size_s", full_s, "setup_s", run->setup_s, "first_s", run->seconds[way][0]);
+		"full_size_s", full_s, "processor_s", worked_s, "setup_s", run->setup_s, "first_s",
+		run->seconds[way][0]);
+	if (!iso_ctx_is_cuda(r->c->ctx)) iso_snprintf(core, sizeof core, " (%.3g a core)", pairs / worked_s);
 	iso_snprintf(row.problem, sizeof row.problem, "%s %g %s", r->name, r->p.accuracy, way_names[way]);
-	iso_snprintf(row.note, sizeof row.note,
-	             "%d taps, %d bins a wave, batch %d: %.3g pairs/s; a pair: %g roots, %g bytes, %g slots; "
-	             "set-up %.3g s; all %" PRId64 " transducers %.3g s",
-	             kernel.width, kernel.bins_per_wave, r->p.batch, pairs / s, cost.roots, cost.bytes,
-	             cost.slots, run->setup_s, r->all, full_s);
+	iso_snprintf(
+		row.note, sizeof row.note,
+		"%d taps, %d bins a wave, batch %d: %.3g pairs/s%s; a pair: %g roots, %g bytes, %g slots; "
+		"set-up %.3g s; all %" PRId64 " transducers %.3g s",
+		kernel.width, kernel.bins_per_wave, r->p.batch, pairs / s, core, cost.roots, cost.bytes,
+		cost.slots, run->setup_s, r->all, full_s);
 	return bench_add(r->c, &row);
 }
 
@@ -242,11 +252,15 @@ static int time_ways(struct run *r)
 	int st = ISO_OK;
 
 	for (r->way = FORWARD; r->way < SUM && !st; r->way++) {
-		struct bench_work work = { r->of.c->ctx, r->way == FORWARD ? r->y : r->x, do_once, r, NULL };
+		struct bench_work work = { r->of.c->ctx, r->way == FORWARD ? r->y : r->x, do_once, r,
+			                   r->processor[r->way] };
 
 		st = bench_repeat(n, r->seconds[r->way], &work);
 	}
-	for (int i = 0; i < n; i++) r->seconds[SUM][i] = r->seconds[FORWARD][i] + r->seconds[ADJOINT][i];
+	for (int i = 0; i < n; i++) {
+		r->seconds[SUM][i] = r->seconds[FORWARD][i] + r->seconds[ADJOINT][i];
+		r->processor[SUM][i] = r->processor[FORWARD][i] + r->processor[ADJOINT][i];
+	}
 	for (int way = 0; way < WAYS && !st; way++) st = add_row(r, (enum way)way);
 	return st;
 }
