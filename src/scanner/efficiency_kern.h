@@ -7,7 +7,9 @@
      scale * bin[1] * bin[2] * value[place of bin 1 in its module][place of bin 2 in its module]
 
    with the table of values that the two modules name. That of two crystals is the sum over their windows: each two
-   bins are counted by themselves. Tables are of the pair whose higher bin comes first. */
+   bins are counted by themselves. Tables are of the pair whose higher bin comes first.
+
+   Rings may have a factor of the places of two crystals round the ring, and one of their rings, in place of all that. */
 #ifndef ISO_EFFICIENCY_KERN_H
 #define ISO_EFFICIENCY_KERN_H
 
@@ -41,6 +43,11 @@ struct iso_efficiencies {
 	const float *value;
 	double scale;
 	double most; /* no efficiency of two crystals is above */
+	/* Of rings; per_ring = 0: none. Crystals i and j of a ring, i in a block that begins at c: t[(i - c) per_ring +
+	   (j - c) mod per_ring]. */
+	int64_t per_ring, block, rings;
+	const float *t; /* (block, per_ring) */
+	const float *z; /* (rings, rings) */
 };
 
 /* A crystal, or a bin of it. */
@@ -101,9 +108,18 @@ ISO_HD double efficiency_of_bins(const struct iso_efficiencies *e, const struct 
 	return f;
 }
 
+ISO_HD double efficiency_of_rings(const struct iso_efficiencies *e, int64_t a, int64_t b)
+{
+	int64_t i = a % e->per_ring % e->block, off = b % e->per_ring - (a % e->per_ring - i);
+
+	return (double)e->t[i * e->per_ring + (off < 0 ? off + e->per_ring : off)] *
+	       (double)e->z[a / e->per_ring * e->rings + b / e->per_ring];
+}
+
 /* Of crystals a and b, in any order; 0: not in coincidence. */
 ISO_HD double efficiency_of_crystals(const struct iso_efficiencies *e, int64_t a, int64_t b)
 {
+	if (e->per_ring > 0) return efficiency_of_rings(e, a, b);
 	struct efficiency_end u = efficiency_find(e, a > b ? a : b), v = efficiency_find(e, a > b ? b : a);
 	int32_t group = efficiency_group(e, &u, &v);
 	double sum = 0;

@@ -109,6 +109,8 @@ void iso_efficiencies_free(struct iso_efficiencies *e)
 	free((void *)e->bin);
 	free((void *)e->group);
 	free((void *)e->value);
+	free((void *)e->t);
+	free((void *)e->z);
 	free(e);
 }
 
@@ -221,8 +223,9 @@ int64_t iso_scanner_windows(const iso_scanner *s, int64_t a, int64_t b)
 {
 	const struct iso_efficiencies *e = s->efficiencies;
 
-	return e ? e->kind[efficiency_find(e, a).kind].windows * e->kind[efficiency_find(e, b).kind].windows
-	         : 1;
+	return e && e->per_ring == 0 ? e->kind[efficiency_find(e, a).kind].windows *
+	                                       e->kind[efficiency_find(e, b).kind].windows
+	                             : 1;
 }
 
 bool iso_scanner_in_coincidence(const iso_scanner *s, int64_t a, int64_t b)
