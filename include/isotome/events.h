@@ -66,6 +66,8 @@ struct iso_events_options {
 				   from the values */
 	const char *negative; /* projection data: values below 0, "clip" to 0, "keep" or "refuse"; NULL:
 				   clip them where their sum is at most 1 % of the others', else refuse */
+	bool moving;          /* take a file whose bed or gantry moves, which is refused otherwise: its events
+				   are where the crystals were before they moved */
 };
 
 /* Reads a file by its first bytes or its suffix: .lmdT (stores t2 - t1; the reader and the writer turn the sign),

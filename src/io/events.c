@@ -331,6 +331,12 @@ const struct iso_events_info *iso_event_file_info(const iso_event_file *f)
 	return f ? &f->info : NULL;
 }
 
+int iso_event_file_poses(iso_poses **p, const iso_event_file *f, const struct iso_poses_options *o)
+{
+	*p = NULL;
+	return f->format->poses ? f->format->poses(p, f, o) : ISO_OK;
+}
+
 const iso_scanner *iso_event_file_scanner(const iso_event_file *f)
 {
 	return f ? f->scanner : NULL;

@@ -8,6 +8,8 @@
 #include "file/hash.h"
 #include "file/out.h"
 
+#include "isotome/motion.h"
+
 #include <limits.h>
 #include <string.h>
 
@@ -72,6 +74,8 @@ struct iso_event_format {
 	   means of a buffer of 2^18 bytes or more. In place of decode; `record` is then nominal. */
 	int (*read)(const iso_event_file *f, struct iso_events *e, int64_t k, int64_t i, int64_t n,
 	            uint8_t *buffer, int64_t size);
+	/* A table of what moves, by o->kind, times as those of events; NULL in *p: that does not. NULL: nothing moves. */
+	int (*poses)(iso_poses **p, const iso_event_file *f, const struct iso_poses_options *o);
 	void (*close)(iso_event_file *f); /* what `layout` points to; NULL: nothing */
 	bool keeps_crystals; /* as written: their numbers, times and factors, not lines and t1 - t2 alone */
 	bool has_ends;       /* records hold coordinates, which may be of another unit */
@@ -111,6 +115,8 @@ int iso_events_in_text(bool *found, const char *path, const struct iso_events_op
 int iso_event_file_records(iso_event_file *f, const char *path);
 
 /* Up to 65536 of its events, from its beginning to its end; to be freed, also on failure. */
+/* What moves by the file itself, see struct iso_event_format; NULL in *p: nothing of that kind. Free the table. */
+int iso_event_file_poses(iso_poses **p, const iso_event_file *f, const struct iso_poses_options *o);
 int iso_event_file_sample(struct iso_events *e, const iso_event_file *f);
 
 /* iso_events_scanner of a file that is open. The caller must not free the scanner before the file is closed. */

@@ -3,6 +3,7 @@
 #include "kinds.h"
 #include "ecat.h"
 #include "file/suffix.h"
+#include "motion/poses.h"
 #include "scanner/scanner.h"
 #include "text/json_file.h"
 #include "volume.h"
@@ -115,6 +116,7 @@ static const struct iso_kind kinds[] = {
 	{ ".dat", .content = ISO_EVENTS_FILE, .events = &iso_gate_format },
 	{ ".txt", .content = ISO_EVENTS_FILE, .events = &iso_gate_format, .strips = ISO_STRIP_TEXT },
 	{ ".csv", .content = ISO_EVENTS_FILE, .events = &iso_csv_format },
+	{ ".csv", .content = ISO_POSES_FILE, .is = iso_poses_begins },
 	{ ".hs", .content = ISO_EVENTS_FILE, .events = &iso_interfile_format, .is = iso_interfile_is_lines,
 	  .partners = iso_interfile_partner, .is_header = true },
 	{ ".hv", .content = ISO_ARRAY_FILE, .array = &iso_interfile_hv_format, .is = iso_interfile_is_image,

@@ -19,6 +19,7 @@ enum iso_content {
 	ISO_SCANNER_FILE,
 	ISO_CHECKPOINT_FILE,
 	ISO_VOLUME_FILE, /* DICOM: an image, or what iso_volume_read takes */
+	ISO_POSES_FILE,  /* a table of poses */
 	ISO_OTHER_FILE,  /* not read: its row says what it is */
 };
 

@@ -243,6 +243,8 @@ int iso_kind_no_data(int code, const char *path)
 		                    "'scanner' takes a scanner, beside a file of events, and 'like' a "
 		                    "record" },
 		[ISO_SCANNER_FILE] = { "a scanner of CASToR", "'scanner' takes it, beside a file of events" },
+		[ISO_POSES_FILE] = { "a table of poses over time",
+		                     "'poses', 'bed' and 'gantry' take one, beside a file of events" },
 		[ISO_CHECKPOINT_FILE] = { "a checkpoint", "the command that wrote it goes on with 'resume'" },
 	};
 	const struct iso_kind *k = iso_kind_found(path);

@@ -19,6 +19,7 @@ static void columns(void **state)
 		"10;-20.5;30;-10;20.5;-30;0.125;1001\r\n",
 		"\"time_s\"\tenergy\tz2\ty2\tx2\tz1\ty1\tx1\tdt_ps\n1.001\tlow\t-30\t20.5\t-10\t30\t-20."
 		"5\t10\t125",
+		"\"x1\",y1,z1,x2,y2,z2,dt_ps,\"time_ms\"\n\"10\",-20.5,30,-10,20.5,-30,125,\"1001\"\n",
 		"x1 y1 z1 x2 y2   z2 time_ms dt_ps\n\n  10 -20.5 30 -10 20.5 -30  1001 125  \n",
 	};
 

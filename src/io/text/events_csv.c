@@ -8,6 +8,7 @@
    Columns may stand in any order, in capitals or not, and with their unit behind the name ("x1_mm"). Others are not used. */
 #include "event_text.h"
 #include "file/suffix.h"
+#include "text/table_text.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -53,60 +54,22 @@ struct csv {
 
 /* ---- values of a line ---- */
 
-struct value {
-	const char *begin;
-	int length;
-};
-
-static bool blank(char c)
+/* Returns the number of values, also beyond the most; 0: a blank line, or a comment. */
+static int split(struct table_value v[COLUMNS_MOST], const char *p, const char *end)
 {
-	return c == ' ' || c == '\t' || c == '\r';
-}
+	struct table_value line = table_trimmed(p, end);
 
-/* Without blanks, and without quotes, around it. */
-static struct value trimmed(const char *p, const char *end)
-{
-	while (p < end && blank(*p)) p++;
-	while (p < end && blank(end[-1])) end--;
-	if (end - p >= 2 && *p == '"' && end[-1] == '"') p++, end--;
-	return (struct value){ p, (int)(end - p) };
-}
-
-/* The sign between values: the first of these that the line has. */
-static char separator(const char *p, const char *end)
-{
-	for (const char *c = ",;\t"; *c; c++)
-		if (memchr(p, *c, (size_t)(end - p))) return *c;
-	return ' ';
-}
-
-/* Returns the number of values, also beyond the most. */
-static int split(struct value v[COLUMNS_MOST], const char *p, const char *end)
-{
-	struct value line = trimmed(p, end);
-	int n = 0;
-
-	p = line.begin, end = p + line.length;
-	if (p == end || *p == '#') return 0;
-	char mark = separator(p, end);
-
-	for (const char *stop = p;; p = ++stop) {
-		while (mark == ' ' && p < end && blank(*p)) p++, stop++;
-		while (stop < end && *stop != mark) stop++;
-		if (n < COLUMNS_MOST) v[n] = trimmed(p, stop);
-		n++;
-		if (stop == end) return n;
-	}
+	return line.length == 0 || *line.begin == '#' ? 0 : table_split(v, COLUMNS_MOST, line);
 }
 
 /* ---- the names ---- */
 
-static bool is_name(const struct value *v, const char *name)
+static bool is_name(const struct table_value *v, const char *name)
 {
 	return (size_t)v->length == strlen(name) && iso_same_letters(v->begin, name, (size_t)v->length);
 }
 
-static int take_name(struct csv *c, const struct value *v, int column)
+static int take_name(struct csv *c, const struct table_value *v, int column)
 {
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		if (!is_name(v, names[i].name)) continue;
@@ -137,7 +100,7 @@ static int check_names(const struct csv *c)
 
 static int take_names(struct csv *c)
 {
-	struct value v[COLUMNS_MOST];
+	struct table_value v[COLUMNS_MOST];
 	int st = ISO_OK;
 
 	c->columns = split(v, c->head, c->head + strlen(c->head));
@@ -154,7 +117,7 @@ enum { FOUND = 1 };
 /* The first line that is neither blank nor a comment, as a part. */
 static bool look_at_line(void *part, const void *arg, int64_t number, const char *p, const char *end)
 {
-	struct value v[COLUMNS_MOST];
+	struct table_value v[COLUMNS_MOST];
 
 	(void)arg, (void)number;
 	if (split(v, p, end) == 0) return true;
@@ -175,12 +138,12 @@ static int take_head(void *arg, void *part, int64_t before)
 
 /* The fields that the file has, in the library's units. */
 static bool get_values(struct event_part *b, const struct csv *c, int64_t number, double v[FIELDS],
-                       const struct value *text)
+                       const struct table_value *text)
 {
 	for (int f = 0; f < FIELDS; f++) {
 		v[f] = 0;
 		if (c->at[f] < 0) continue;
-		const struct value *t = &text[c->at[f]];
+		const struct table_value *t = &text[c->at[f]];
 
 		if (!iso_number(&v[f], t->begin, (size_t)t->length)) {
 			if (event_part_bad(b, number))
@@ -233,7 +196,7 @@ static bool is_head(const struct csv *c, const char *p, const char *end)
 
 static bool add_line(void *part, const void *arg, int64_t number, const char *p, const char *end)
 {
-	struct value text[COLUMNS_MOST];
+	struct table_value text[COLUMNS_MOST];
 	const struct csv *c = arg;
 	struct event_part *b = part;
 	double v[FIELDS];
