@@ -275,12 +275,31 @@ int iso_write_check_series(const char *path, int64_t n)
 	return check_length(path, n, true);
 }
 
+/* Several at once, in vectors: no value waits for the one before it. */
 void iso_range(iso_real range[2], int64_t n, const iso_real *v, bool more)
 {
+	enum { LANES = 16 };
+	iso_real least[LANES], most[LANES];
+
 	if (!more) range[0] = range[1] = v[0];
-	for (int64_t i = 0; i < n; i++) {
-		range[0] = v[i] < range[0] ? v[i] : range[0];
-		range[1] = v[i] > range[1] ? v[i] : range[1];
+	for (int k = 0; k < LANES; k++) {
+		least[k] = range[0];
+		most[k] = range[1];
+	}
+	for (; n >= LANES; n -= LANES, v += LANES) {
+#pragma omp simd
+		for (int k = 0; k < LANES; k++) {
+			least[k] = v[k] < least[k] ? v[k] : least[k];
+			most[k] = v[k] > most[k] ? v[k] : most[k];
+		}
+	}
+	for (int k = 0; k < n; k++) {
+		least[k] = v[k] < least[k] ? v[k] : least[k];
+		most[k] = v[k] > most[k] ? v[k] : most[k];
+	}
+	for (int k = 0; k < LANES; k++) {
+		range[0] = least[k] < range[0] ? least[k] : range[0];
+		range[1] = most[k] > range[1] ? most[k] : range[1];
 	}
 }
 

@@ -14,6 +14,7 @@ enum { HEADER = 348, DATA = 352, AXIS_MOST = 32767 }; /* of NIfTI-1, whose sizes
 enum { HEADER_2 = 540 };
 
 /* Byte offsets of the fields of NIfTI-1. */
+enum { INTENT_P1 = 56, INTENT_CODE = 68, INTENT_NAME = 328 };
 enum { SIZEOF_HDR = 0, REGULAR = 38, DIM = 40, DATATYPE = 70, BITPIX = 72, PIXDIM = 76, VOX_OFFSET = 108 };
 enum { SCL_SLOPE = 112, SCL_INTER = 116, XYZT_UNITS = 123, CAL_MAX = 124, CAL_MIN = 128, DESCRIP = 148 };
 enum { QFORM_CODE = 252, SFORM_CODE = 254, QUATERN = 256, QOFFSET = 268, SROW = 280, MAGIC = 344 };
@@ -42,6 +43,7 @@ struct version {
 	struct iso_element offset_type;
 	int vox_offset, slope, inter, units, units_size;
 	int qform, sform, code_size, quatern, qoffset, srow;
+	int intent, intent_name, p1; /* of code_size bytes, of 16, real */
 };
 
 static const struct version versions[] = {
@@ -67,7 +69,10 @@ static const struct version versions[] = {
 	  .code_size = 2,
 	  .quatern = QUATERN,
 	  .qoffset = QOFFSET,
-	  .srow = SROW },
+	  .srow = SROW,
+	  .intent = INTENT_CODE,
+	  .intent_name = INTENT_NAME,
+	  .p1 = INTENT_P1 },
 	{ .header = HEADER_2,
 	  .magic = "n+2\0\r\n\032\n",
 	  .of_pair = "ni2\0\r\n\032\n",
@@ -90,7 +95,10 @@ static const struct version versions[] = {
 	  .code_size = 4,
 	  .quatern = 352,
 	  .qoffset = 376,
-	  .srow = 400 },
+	  .srow = 400,
+	  .intent = 504,
+	  .intent_name = 508,
+	  .p1 = 80 },
 };
 enum { N_VERSIONS = sizeof versions / sizeof *versions };
 
@@ -101,10 +109,11 @@ struct header {
 	unsigned char byte[HEADER_2];
 };
 
-/* What the header says, checked. File axes are x, y, z, t. */
+/* What the header says, checked. File axes are x, y, z, t, and components of vectors. */
 struct volume {
 	struct iso_stored *stored;
-	int64_t dim[4];
+	struct iso_vectors *vectors; /* what a field of vectors says besides; NULL: an image is wanted */
+	int64_t dim[5];
 	int64_t bytes_before, bytes; /* of the header and what follows it; of the data */
 	double affine[3][4];         /* file indices -> mm */
 	int axis[3], sign[3];        /* the file axis along world x, y, z, and which way */
@@ -170,12 +179,12 @@ static int get_dims(struct volume *v, const struct header *h)
 
 		if (length < 1)
 			return iso_refuse(h->path, "axis %d has size %g, must be at least 1", i + 1, length);
-		if (i >= 4 && length > 1)
+		if (i >= (v->vectors ? 5 : 4) && length > 1)
 			return iso_refuse(h->path,
-			                  "axis %d has size %g; only x, y, z, t may be longer than 1", i + 1,
-			                  length);
+			                  "axis %d has size %g; only x, y, z, t%s may be longer than 1",
+			                  i + 1, length, v->vectors ? " and components" : "");
 		if (length > 0x1p40) return iso_refuse(h->path, "axis %d has size %g", i + 1, length);
-		if (i < 4) v->dim[i] = (int64_t)length;
+		if (i < 5) v->dim[i] = (int64_t)length;
 	}
 	return ISO_OK;
 }
@@ -208,7 +217,7 @@ static int get_data(struct volume *v, const struct header *h)
 		return iso_refuse(h->path, "data at byte %g, must be a whole number from %d", offset, least);
 	s->skip = (int64_t)offset - h->is->header;
 	v->bytes_before = (int64_t)offset;
-	if (!size_product(&v->bytes, 4, v->dim) || v->bytes > INT64_MAX / 16 / size)
+	if (!size_product(&v->bytes, 5, v->dim) || v->bytes > INT64_MAX / 16 / size)
 		return iso_refuse(h->path, "more voxels than 64 bits count");
 	v->bytes *= size;
 	s->slope = get_real(h, h->is->slope, 0);
@@ -310,6 +319,14 @@ static int get_axes(struct volume *v, const struct iso_stored *s, const char *pa
 	return ISO_OK;
 }
 
+/* What kind of vectors a file has. */
+static void get_intent(struct iso_vectors *to, const struct header *h)
+{
+	to->intent = (int)get_int(h, h->is->intent, h->is->code_size);
+	memcpy(to->name, h->byte + h->is->intent_name, sizeof to->name - 1);
+	to->p1 = get_real(h, h->is->p1, 0);
+}
+
 static int read_header(struct volume *v, struct iso_in *in)
 {
 	struct header h = { .path = in->path };
@@ -319,6 +336,7 @@ static int read_header(struct volume *v, struct iso_in *in)
 	    (st = check_kind(&h)) || (st = get_dims(v, &h)) || (st = get_type(v, &h)) ||
 	    (st = get_data(v, &h)))
 		return st;
+	if (v->vectors) get_intent(v->vectors, &h);
 	return get_affine(v, &h);
 }
 
@@ -407,6 +425,42 @@ int iso_nifti_volume(struct iso_volume *v, const iso_ctx *ctx, const char *path,
 {
 	struct iso_stored s = { 0 };
 	int st = read_volume(v, &s, ctx, path, values);
+
+	iso_in_close(&s.in);
+	return st;
+}
+
+static int read_vectors(struct iso_vectors *to, struct iso_stored *s, const char *path)
+{
+	struct volume v = { .stored = s, .vectors = to };
+	int st;
+
+	if ((st = iso_in_open(&s->in, path, iso_has_suffix(path, ".gz"))) || (st = read_header(&v, &s->in)) ||
+	    (st = iso_axes_find(to->axis, to->sign, v.affine, path)))
+		return st;
+	if (iso_axes_tilt(NULL, v.affine, to->axis) > 0)
+		return iso_refuse(path,
+		                  "its axes are oblique; a displacement field must lie on straight ones");
+	iso_axes_grid(&to->grid, v.dim, v.affine, to->axis);
+	memcpy(to->dim, v.dim, sizeof to->dim);
+	const int64_t n = v.bytes / s->layout.element.size;
+
+	if ((st = iso_grid_check(&to->grid)) || (st = iso_in_expect(&s->in, v.bytes_before + v.bytes)) ||
+	    (st = iso_memory_check(NULL, path, n * (int64_t)sizeof *to->v)))
+		return st;
+	if (!(to->v = size_alloc(n, sizeof *to->v))) return iso_fail_memory(path, n * (int64_t)sizeof *to->v);
+	if ((st = iso_in_skip(&s->in, s->skip)) ||
+	    (st = iso_elements_read(to->v, n, &s->in, s->layout.element)) || (st = iso_in_end(&s->in)))
+		return st;
+	for (int64_t i = 0; s->scaled && i < n; i++)
+		to->v[i] = (iso_real)(s->slope * (double)to->v[i] + s->inter);
+	return ISO_OK;
+}
+
+int iso_nifti_vectors(struct iso_vectors *to, const char *path)
+{
+	struct iso_stored s = { 0 };
+	int st = read_vectors(to, &s, path);
 
 	iso_in_close(&s.in);
 	return st;

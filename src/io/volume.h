@@ -35,6 +35,19 @@ int iso_image_tilt(double *degrees, const char *path);
 int iso_nifti_place(struct iso_volume *v, const char *path);
 int iso_nifti_volume(struct iso_volume *v, const iso_ctx *ctx, const char *path, bool values);
 
+/* A NIfTI file of vectors as it is stored: axes x, y, z, t, component of the file, the first fastest. */
+struct iso_vectors {
+	int64_t dim[5];
+	int axis[3], sign[3]; /* the file axis along world x, y, z, and which way */
+	struct iso_grid grid; /* along the world's axes */
+	int intent;           /* code of NIfTI */
+	char name[17];        /* of the intent */
+	double p1;            /* its first parameter */
+	iso_real *v;          /* NaN and infinity too; to be freed, also after a failure */
+};
+
+int iso_nifti_vectors(struct iso_vectors *to, const char *path);
+
 /* Whether a file has the mark of DICOM, DICM at byte 128, or its suffix; a folder is taken for a series. */
 bool iso_is_dicom(const char *path);
 bool iso_dicom_begins(const uint8_t *head, int64_t n); /* the mark among the first n bytes */

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Displacement fields: the operator W, its transpose, and where a field folds. Every rank warps the whole image. */
+#include "warp.h"
+#include "pose.h"
+#include "core/op.h"
+#include "core/size.h"
+#include "core/sized.h"
+
+#include <omp.h>
+
+#define SKEW_MOST 1e-3 /* |R^t R - 1| of a rotation */
+
+struct warp_work {
+	struct iso_fixed sum; /* of the adjoint */
+};
+
+/* ---- what is refused ---- */
+
+static const char *name_of(const struct iso_warp *p)
+{
+	return p->name ? p->name : "warp";
+}
+
+static struct iso_grid field_grid(const struct iso_warp *p)
+{
+	static const struct iso_grid none;
+
+	return memcmp(&p->field_grid, &none, sizeof none) == 0 ? p->grid : p->field_grid;
+}
+
+static double diagonal(const struct iso_grid *g)
+{
+	double sum = 0;
+
+	for (int a = 0; a < 3; a++) sum += (double)g->n[a] * g->voxel[a] * (double)g->n[a] * g->voxel[a];
+	return sqrt(sum);
+}
+
+static int check_field(const struct iso_warp *p)
+{
+	const struct iso_grid g = field_grid(p);
+	const double most = diagonal(&p->grid);
+
+	for (int64_t i = 0; i < iso_grid_voxels(&g); i++) {
+		const double x = (double)p->field[3 * i], y = (double)p->field[3 * i + 1],
+			     z = (double)p->field[3 * i + 2], length = sqrt(x * x + y * y + z * z);
+		int64_t at[3];
+
+		if (length <= most) continue;
+		warp_index(at, g.n, i);
+		if (!isfinite(length))
+			return iso_fail(ISO_EARG,
+			                "%s: the displacement is (%g, %g, %g) mm at (iz, iy, ix) = (%" PRId64
+			                ", %" PRId64 ", %" PRId64 "), must be finite",
+			                name_of(p), x, y, z, at[2], at[1], at[0]);
+		return iso_fail(ISO_EARG,
+		                "%s: the displacement is %g mm at (iz, iy, ix) = (%" PRId64 ", %" PRId64
+		                ", %" PRId64 "), longer than the diagonal of the image's box, %g mm",
+		                name_of(p), length, at[2], at[1], at[0], most);
+	}
+	return ISO_OK;
+}
+
+static int check_pose(const struct iso_warp *p)
+{
+	for (int i = 0; i < 12; i++)
+		if (!isfinite(p->pose->m[i]))
+			return iso_fail(ISO_EARG, "%s: a pose with %g, must be finite", name_of(p),
+			                p->pose->m[i]);
+	if (pose_skew(p->pose) > SKEW_MOST || pose_determinant(p->pose) < 0)
+		return iso_fail(ISO_EARG,
+		                "%s: the pose is no rotation: |R^t R - 1| is %.3g, the determinant %.3g",
+		                name_of(p), pose_skew(p->pose), pose_determinant(p->pose));
+	return p->field ? iso_fail(ISO_EARG, "%s: a field and a pose exclude each other", name_of(p))
+	                : ISO_OK;
+}
+
+static int check(const struct iso_warp *p)
+{
+	const struct iso_grid g = field_grid(p);
+	int st = iso_grid_check(&p->grid);
+
+	if (!st && p->pose) return check_pose(p);
+	if (st || !p->field || (st = iso_grid_check(&g))) return st;
+	return check_field(p);
+}
+
+/* CPU alone, whatever the struct says: a context of another device has no loops here. */
+static int check_device(const iso_ctx *ctx)
+{
+	if (!iso_ctx_is_cuda(ctx)) return ISO_OK;
+	return iso_fail(ISO_EDEVICE,
+	                "warp: displacement fields have no code for CUDA yet; the device must be the CPU");
+}
+
+/* ---- the field on the image's grid ---- */
+
+/* Its components at the centres of the image's voxels. */
+static void sample_field(iso_real *u, const iso_ctx *ctx, const struct iso_warp *p)
+{
+	const struct iso_grid *g = &p->grid, *from = &p->field_grid;
+	double first[3], step[3];
+
+	for (int a = 0; a < 3; a++) {
+		step[a] = g->voxel[a] / from->voxel[a];
+		first[a] = (g->centre[a] - .5 * (double)(g->n[a] - 1) * g->voxel[a] - from->centre[a]) /
+		                   from->voxel[a] +
+		           .5 * (double)(from->n[a] - 1);
+	}
+#pragma omp parallel for num_threads(ctx->threads)
+	for (int64_t v = 0; v < iso_grid_voxels(g); v++) {
+		int64_t i[3];
+		double at[3];
+
+		warp_index(i, g->n, v);
+		for (int a = 0; a < 3; a++) at[a] = first[a] + (double)i[a] * step[a];
+		for (int c = 0; c < 3; c++) u[3 * v + c] = (iso_real)warp_component(p->field, from->n, at, c);
+	}
+}
+
+/* w->turn: from voxels to mm, R x + T, and back to voxels. */
+static void take_pose(struct warp *w, const struct iso_pose *p)
+{
+	const struct iso_grid *g = &w->grid;
+	double first[3], moved[3]; /* centre of the first voxel, mm, and where the pose has it */
+
+	for (int a = 0; a < 3; a++) first[a] = g->centre[a] - .5 * (double)(g->n[a] - 1) * g->voxel[a];
+	iso_pose_apply(moved, p, first);
+	for (int a = 0; a < 3; a++) {
+		for (int b = 0; b < 3; b++) w->turn[4 * a + b] = p->m[4 * a + b] * g->voxel[b] / g->voxel[a];
+		w->turn[4 * a + 3] = (moved[a] - first[a]) / g->voxel[a];
+	}
+	w->rigid = true;
+}
+
+/* The pose, or a copy of the field, which belongs to the room. */
+static void take_field(struct warp *w, struct iso_room *room, const iso_ctx *ctx, const struct iso_warp *p)
+{
+	const struct iso_grid g = field_grid(p);
+	const int64_t n = iso_grid_voxels(&p->grid);
+	iso_real *u;
+
+	*w = (struct warp){ .grid = p->grid, .mass = p->mass };
+	if (p->pose) take_pose(w, p->pose);
+	if (!p->field || !ISO_HOST(room, u, 3 * n)) return;
+	if (iso_grid_same(&g, &p->grid))
+		memcpy(u, p->field, (size_t)(3 * n) * sizeof *u);
+	else
+		sample_field(u, ctx, p);
+	w->u = u;
+}
+
+/* ---- the loops ---- */
+
+int warp_apply(const struct warp_model *m, iso_ctx *ctx, iso_real *y, const iso_real *x)
+{
+	const struct warp *w = &m->w;
+	const int64_t n = iso_grid_voxels(&w->grid);
+
+	if (warp_is_one(w)) return ctx->vec->copy(ctx, n, y, x);
+#pragma omp parallel for num_threads(ctx->threads)
+	for (int64_t i = 0; i < n; i++)
+		if (!iso_stopped(ctx)) y[i] = (iso_real)warp_sample(w, i, x);
+	return iso_ctx_poll(ctx);
+}
+
+static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
+{
+	(void)sub; /* one subset only */
+	iso_op_counts(op, "warp", "voxels", op->n_out);
+	int st = warp_apply(op->data, op->ctx, y, x);
+
+	iso_op_count(op, op->n_out);
+	return st;
+}
+
+/* sum += W^t y, or |W|^t 1 where y is NULL. */
+static void spread(struct iso_fixed *sum, const iso_ctx *ctx, const struct warp *w, const iso_real *y)
+{
+#pragma omp parallel for num_threads(ctx->threads)
+	for (int64_t i = 0; i < iso_grid_voxels(&w->grid); i++) {
+		double at[3];
+
+		if (iso_stopped(ctx) || !warp_target(at, w, i)) continue;
+		const double value =
+			(y ? (double)y[i] * warp_factor(w, i) : fabs(warp_factor(w, i))) * sum->scale;
+		const struct warp_cell c = warp_cell_of(at, w->grid.n);
+
+		for (int k = 0; k < 8 && (value < 0 || value > 0); k++)
+			if (c.weight[k] > 0)
+				iso_fixed_add(sum, omp_get_thread_num(), c.voxel[k], c.weight[k] * value);
+	}
+}
+
+/* The largest magnitude; the same for any number of threads. NaN counts as infinite. */
+static double largest(const iso_ctx *ctx, int64_t n, const iso_real *y)
+{
+	double most = 0;
+
+#pragma omp parallel for num_threads(ctx->threads) reduction(max : most)
+	for (int64_t i = 0; i < n; i++) {
+		const double v = fabs((double)y[i]);
+
+		most = v <= most ? most : isfinite(v) ? v : INFINITY;
+	}
+	return most;
+}
+
+int warp_apply_back(const struct warp_model *m, struct iso_fixed *sum, iso_ctx *ctx, iso_real *x,
+                    const iso_real *y)
+{
+	const int64_t n = iso_grid_voxels(&m->w.grid);
+
+	if (warp_is_one(&m->w)) return ctx->vec->copy(ctx, n, x, y);
+	const double most = largest(ctx, n, y);
+
+	if (!isfinite(most)) return iso_fail(ISO_EARG, "warp: the adjoint got a value that is not finite");
+	iso_fixed_begin(sum, ctx, most * m->reach);
+	spread(sum, ctx, &m->w, y);
+	iso_fixed_end(x, sum, ctx);
+	return iso_ctx_poll(ctx);
+}
+
+static int adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
+{
+	(void)sub;
+	iso_op_counts(op, "warp back", "voxels", op->n_out);
+	int st = warp_apply_back(op->data, &((struct warp_work *)op->work)->sum, op->ctx, x, y);
+
+	iso_op_count(op, op->n_out);
+	return st;
+}
+
+/* ---- making the operator ---- */
+
+#define ADDITIONS(n) (8. * (double)(n)) /* of an adjoint */
+
+/* The largest sum of |W| over a column, to a millionth. A column may have a term of every voxel. */
+static int find_reach(struct warp_model *m, const iso_ctx *ctx)
+{
+	const int64_t n = iso_grid_voxels(&m->w.grid);
+	struct iso_fixed sum;
+	double factor = 0;
+	int64_t most = 0;
+	int st = iso_fixed_create(&sum, ctx, n, ADDITIONS(n));
+
+	if (st) return st;
+#pragma omp parallel for num_threads(ctx->threads) reduction(max : factor)
+	for (int64_t i = 0; i < n; i++) {
+		const double f = fabs(warp_factor(&m->w, i));
+
+		factor = f > factor ? f : factor;
+	}
+	iso_fixed_begin(&sum, ctx, factor * (double)n);
+	spread(&sum, ctx, &m->w, NULL);
+#pragma omp parallel for num_threads(ctx->threads) reduction(max : most)
+	for (int64_t i = 0; i < n; i++) {
+		int64_t all = 0;
+
+		for (int c = 0; c < sum.copies; c++) all += sum.v[c * n + i];
+		most = all > most ? all : most;
+	}
+	m->reach = (double)most / sum.scale * (1 + 1e-6);
+	iso_fixed_free(&sum);
+	return ISO_OK;
+}
+
+int64_t warp_sum_bytes(const iso_ctx *ctx, const struct iso_grid *g)
+{
+	const int64_t n = iso_grid_voxels(g);
+
+	return iso_fixed_copies(ctx, n, ADDITIONS(n)) * (int64_t)sizeof(int64_t);
+}
+
+int warp_sum_create(struct iso_fixed *sum, const iso_ctx *ctx, const struct iso_grid *g)
+{
+	const int64_t n = iso_grid_voxels(g);
+
+	return iso_fixed_create(sum, ctx, n, ADDITIONS(n));
+}
+
+int warp_model_make(struct warp_model *m, struct iso_room *room, const struct iso_warp *theirs)
+{
+	struct iso_warp p;
+	int st = iso_sized_take(&p, "iso_warp", sizeof p, theirs);
+
+	if (st || (st = check(&p)) || (st = check_device(room->ctx))) return st;
+	take_field(&m->w, room, room->ctx, &p);
+	return !room->status && !warp_is_one(&m->w) ? find_reach(m, room->ctx) : room->status;
+}
+
+static int open_warp(iso_op *op)
+{
+	const struct warp_model *m = op->data;
+	struct warp_work *work = op->work;
+
+	return warp_is_one(&m->w) ? ISO_OK : warp_sum_create(&work->sum, op->ctx, &m->w.grid);
+}
+
+static void close_warp(iso_op *op)
+{
+	iso_fixed_free(&((struct warp_work *)op->work)->sum);
+}
+
+static const struct iso_op_fn warp_fn = {
+	.forward = forward,
+	.adjoint = adjoint,
+	.open = open_warp,
+	.close = close_warp,
+	.work = sizeof(struct warp_work),
+};
+
+static int make_warp(iso_op **op, iso_ctx *ctx, const struct iso_warp *p)
+{
+	struct iso_room room = iso_room_of(ctx, "displacement field");
+	struct warp_model *m;
+
+	if (ISO_HOST(&room, m, 1) && (room.status = warp_model_make(m, &room, p))) m = NULL;
+	const int64_t n = m ? iso_grid_voxels(&m->w.grid) : 0;
+
+	return iso_op_create_in(op, ctx, &warp_fn, n, n, 1, &room, m);
+}
+
+int iso_warp_create(iso_op **op, iso_ctx *ctx, const struct iso_warp *p)
+{
+	if (!op || !ctx || !p) return iso_fail_null(__func__);
+	iso_op *made = NULL;
+	int st = make_warp(&made, ctx, p);
+
+	return iso_op_agree(op, made, ctx, st);
+}
+
+void iso_warp_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_warp *theirs)
+{
+	struct iso_warp p;
+
+	if (!plan || !ctx || !theirs || iso_sized_take(&p, "iso_warp", sizeof p, theirs)) return;
+	const int64_t n = iso_grid_voxels(&p.grid);
+
+	if (!p.pose) iso_plan_add(plan, "displacement field", n, 3 * sizeof(iso_real), false);
+	iso_plan_add(plan, "sums of the transpose", n, warp_sum_bytes(ctx, &p.grid), false);
+}
+
+/* ---- folds ---- */
+
+int iso_warp_jacobian(iso_real *det, struct iso_warp_folds *folds, iso_ctx *ctx,
+                      const struct iso_warp *theirs)
+{
+	if (!ctx || !theirs) return iso_fail_null(__func__);
+	struct iso_room room = iso_room_of(ctx, "displacement field");
+	struct iso_warp_folds found = { .size = sizeof found };
+	struct iso_warp p;
+	struct warp w;
+	double least = INFINITY;
+	int64_t voxels = 0;
+	int st = iso_sized_take(&p, "iso_warp", sizeof p, theirs);
+
+	if (st || (st = iso_sized_clear(folds, "iso_warp_folds", sizeof found)) || (st = check(&p)) ||
+	    (st = check_device(ctx)))
+		return st;
+	take_field(&w, &room, ctx, &p);
+#pragma omp parallel for num_threads(ctx->threads) reduction(min : least) reduction(+ : voxels)
+	for (int64_t i = 0; i < (room.status ? 0 : iso_grid_voxels(&p.grid)); i++) {
+		const double d = w.u ? warp_jacobian(&w, i) : 1;
+
+		if (det) det[i] = (iso_real)d;
+		voxels += d <= 0;
+		least = d < least ? d : least;
+	}
+	found.voxels = voxels;
+	found.least = least;
+	if (folds && !room.status) iso_sized_give(folds, sizeof found, &found);
+	return iso_room_free(&room);
+}
