@@ -2,6 +2,7 @@
 """PETSIRD files for the tests and the fuzz targets: an encoder that walks a schema as the reader does, and small scans
 to encode. The schemas are those of the samples in tests/data/petsird."""
 import json
+import math
 import os
 import struct
 import zipfile
@@ -134,7 +135,7 @@ def pruned(schema):
              for t in schema["types"]]
     named, found = {t["name"]: t for t in types}, ["Header", "TimeBlock"]
     named["TimeBlock"]["type"] = [c for c in named["TimeBlock"]["type"]
-                                  if c["tag"] in ("EventTimeBlock", "BedMovementTimeBlock")]
+                                  if c["tag"] in ("EventTimeBlock", "BedMovementTimeBlock", "GantryMovementTimeBlock")]
     for name in found:  # grows
         text = json.dumps(named[name])
         found += [n for n in named if '"PETSIRD.%s"' % n in text and n not in found]
@@ -159,6 +160,11 @@ def place(x=0., y=0., z=0.):
     return {"matrix": [[1., 0., 0., x], [0., 1., 0., y], [0., 0., 1., z]]}
 
 
+def turned(degrees):
+    c, s = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
+    return {"matrix": [[c, -s, 0., 0.], [s, c, 0., 0.], [0., 0., 1., 0.]]}
+
+
 def box(x, y, z):
     return {"corners": [{"c": [a, b, c]} for a in (0., x) for b in (0., y) for c in (0., z)]}
 
@@ -171,8 +177,9 @@ def modules(m, n, radius):
 
 
 def scan(version="0.12.0", kinds=((4, 2),), windows=2, tof=3, efficiencies=True, moved=False, pairs=None, extra_row=False,
-         edges=True):
-    """Header and time blocks; kinds: modules and crystals of each; pairs: events as (kind, kind, bin, bin, TOF bin)."""
+         edges=True, turns=None):
+    """Header and time blocks; kinds: modules and crystals of each; pairs: events as (kind, kind, bin, bin, TOF bin);
+    turns: degrees about z of each kind of modules, from the second block of events on."""
     n = len(kinds)
     bins = [m * e * windows for m, e in kinds]
     header = {"scanner": {
@@ -211,6 +218,9 @@ def scan(version="0.12.0", kinds=((4, 2),), windows=2, tof=3, efficiencies=True,
     blocks = [("EventTimeBlock", {"timeInterval": {"start": 100, "stop": 200}, "promptEvents": lists, "delayedEvents": late}),
               ("BedMovementTimeBlock", {"timeInterval": {"start": 200, "stop": 200}, "transform": move}),
               ("EventTimeBlock", {"timeInterval": {"start": 200, "stop": 400}, "promptEvents": lists, "delayedEvents": []})]
+    if turns is not None:
+        blocks.insert(1, ("GantryMovementTimeBlock", {"timeInterval": {"start": 200, "stop": 200},
+                                                      "transforms": [turned(a) for a in turns]}))
     return header, blocks
 
 
@@ -230,7 +240,8 @@ def petsird_seeds():
         yield name, json.dumps(schema, separators=(",", ":")).encode() + b"\0" + body(schema, *scan(**how))
     schema = pruned(schema_of("0.12.0"))
     bodies = {"body": {}, "body-plain": own["plain"], "body-kinds": dict(kinds=((3, 2), (2, 1), (2, 3))),
-              "body-moved": dict(moved=True), "body-row": dict(extra_row=True),
+              "body-moved": dict(moved=True), "body-turned": dict(moved=True, turns=[30.]),
+              "body-apart": dict(kinds=((2, 1), (2, 1)), turns=[30., 31.]), "body-row": dict(extra_row=True),
               "body-edgeless": dict(windows=1, edges=False)}
     for name, how in bodies.items():
         yield name, b"\0" + body(schema, *scan(**how))

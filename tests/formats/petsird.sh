@@ -154,4 +154,38 @@ run convert rows.npy narrow.petsird --scanner narrow.yaml
 err_has ' events are of crystals that the scanner does not have in coincidence'
 run recon narrow.petsird "${grid[@]}" -o narrow.nii
 err_has ' events are left out (not finite'
+# ---- bed and gantry that move: as tables of them ----
+PYTHONPATH=$SOURCE/scripts:$PYTHONPATH check "files of scans that move" <<'END'
+from yardl_seeds import petsird
+lines = [(0, 0, a, 8 + b, 1) for a in (0, 2, 4) for b in (1, 3, 5)]
+how = dict(kinds=((8, 1),), windows=2, efficiencies=False, pairs=lines)
+for name, more in (("rest", {}), ("bed", dict(moved=True)), ("turns", dict(turns=[90.])), ("both", dict(moved=True, turns=[90.])),
+                   ("apart", dict(kinds=((8, 1), (2, 1)), turns=[90., 91.]))):
+    open("moves-%s.petsird" % name, "wb").write(petsird(**dict(how, **more)))
+open("bed.csv", "w").write("# rule: step\ntime_s,x_mm,y_mm,z_mm\n-1,0,0,0\n0.1,1,0,0\n")
+open("gantry.csv", "w").write("# rule: step\ntime_s,angle_deg\n-1,0\n0.1,90\n")
+END
+moving=(--grid "9,9,3" --voxel 20 --iterations 2)
+run info moves-both.petsird
+grep -q 'its bed moves.*its gantry moves' out || fail "info does not say that bed and gantry move"
+run recon ray --events moves-rest.petsird --bed bed.csv "${moving[@]}" -o by-bed.nii
+run recon ray --events moves-bed.petsird "${moving[@]}" -o of-bed.nii
+err_has 'its bed moves: its transforms are taken as where the bed is; --bed-inverse takes them the other way'
+same by-bed.nii of-bed.nii
+run recon ray --events moves-rest.petsird --bed bed.csv --bed-inverse "${moving[@]}" -o by-bed.nii --force
+run recon ray --events moves-bed.petsird --bed-inverse "${moving[@]}" -o of-bed.nii --force
+same by-bed.nii of-bed.nii
+run recon ray --events moves-rest.petsird --gantry gantry.csv "${moving[@]}" -o by-gantry.nii
+run recon ray --events moves-turns.petsird "${moving[@]}" -o of-gantry.nii
+same by-gantry.nii of-gantry.nii
+run recon ray --events moves-both.petsird --bed bed.csv "${moving[@]}" -o both.nii
+err_has 'the movement of its bed is not used: --bed takes its place'
+! cmp -s both.nii of-gantry.nii || fail "the bed has no effect"
+expect 2 recon ray --events moves-rest.petsird --bed-inverse "${moving[@]}" -o no.nii
+err_has '--bed-inverse needs --bed'
+expect 3 recon ray --events moves-apart.petsird "${moving[@]}" -o no.nii
+err_has 'kinds of modules move apart'
+expect 3 convert moves-bed.petsird no.npy
+err_has 'bed or gantry moves'
+[ ! -e no.nii ] && [ ! -e no.npy ] || fail "a refused run left a file"
 echo "all passed"

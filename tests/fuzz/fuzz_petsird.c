@@ -2,6 +2,7 @@
 /* A PETSIRD file: its schema, a NUL byte, what follows the schema in the file. The target puts the head before it, so
    that the schema may change its length; where it is empty, one that is right takes its place. */
 #include "events.h"
+#include "io/events.h"
 #include "petsird_schema.h"
 #include "scanner/scanner.h"
 
@@ -46,6 +47,27 @@ static void check_efficiencies(const char *path)
 	iso_event_file_close(f);
 }
 
+/* Where bed and gantry are, by its own blocks. */
+static void check_movement(const char *path)
+{
+	struct iso_events_options o = { .size = sizeof o, .moving = true };
+	iso_event_file *f = NULL;
+
+	if (iso_event_file_open(&f, path, &o)) return;
+	for (int kind = ISO_POSES_BED; kind <= ISO_POSES_GANTRY; kind++) {
+		struct iso_poses_options how = { .size = sizeof how, .kind = (enum iso_pose_kind)kind };
+		iso_poses *p = NULL;
+
+		if (iso_event_file_poses(&p, f, &how) || !p) continue;
+		struct iso_pose at;
+
+		for (int64_t k = 0; k < iso_poses_rows(p); k++)
+			MUST(iso_poses_row(&at, p, k) && isfinite(at.m[0]));
+		iso_poses_free(p);
+	}
+	iso_event_file_close(f);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct iso_events_options late = { .size = sizeof late, .delayeds = true };
@@ -59,5 +81,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fuzz_events(path, NULL, true);
 	fuzz_events(path, &late, false);
 	check_efficiencies(path);
+	check_movement(path);
 	return 0;
 }

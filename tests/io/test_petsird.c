@@ -501,7 +501,31 @@ static void energy_window(void **state)
 static void moved(void **state)
 {
 	(void)state;
+	struct iso_events_options o = { .size = sizeof o, .moving = true };
+	struct iso_poses_options bed = { .size = sizeof bed, .kind = ISO_POSES_BED };
+	iso_event_file *f = NULL;
+	iso_poses *p = NULL;
+	struct iso_pose at;
+
 	refused(sample("moved"), "bed or gantry moves");
+	assert_int_equal(iso_event_file_open(&f, sample("moved"), &o), ISO_OK);
+	for (int inverse = 0; inverse < 2;
+	     inverse++) { /* 1 mm along x, from 0.1 s after the first block on */
+		bed.inverse = inverse;
+		assert_int_equal(iso_event_file_poses(&p, f, &bed), ISO_OK);
+		assert_non_null(p);
+		assert_int_equal(iso_poses_rule(p), ISO_POSE_STEP);
+		for (int k = 0; k < 4; k++) {
+			assert_true(iso_poses_at(&at, p, .05 + .0333 * k));
+			assert_near(at.m[3], k < 2 ? 0 : inverse ? -1 : 1, 0);
+			assert_near(at.m[0], 1, 0);
+		}
+		iso_poses_free(p);
+	}
+	bed.kind = ISO_POSES_GANTRY;
+	assert_int_equal(iso_event_file_poses(&p, f, &bed), ISO_OK);
+	assert_null(p);
+	iso_event_file_close(f);
 }
 
 /* Every name that is looked up, changed in the schema. */

@@ -103,7 +103,7 @@ static void read_matrix(struct yardl *y, int type, void *arg)
 	for (int i = 0; i < 12; i++) m[i / 4][i % 4] = yardl_number(y, item);
 }
 
-static void read_transform(struct yardl *y, int type, double m[3][4])
+void petsird_read_transform(struct yardl *y, int type, double m[3][4])
 {
 	static const struct yardl_use uses[] = { { "matrix", read_matrix, false }, { 0 } };
 
@@ -118,7 +118,7 @@ static void read_transforms(struct yardl *y, int type, struct transforms *t)
 	free(t->m);
 	t->n = 0;
 	if (!(t->m = petsird_make(y, n, sizeof *t->m))) return;
-	for (; t->n < n && !y->status; t->n++) read_transform(y, item, t->m[t->n]);
+	for (; t->n < n && !y->status; t->n++) petsird_read_transform(y, item, t->m[t->n]);
 }
 
 static void read_corner(struct yardl *y, int type, void *arg)
@@ -402,7 +402,7 @@ static void read_alignment(struct yardl *y, int type, void *arg)
 	int found = yardl_case(y, type);
 
 	if (found < 0) return;
-	read_transform(y, found, m);
+	petsird_read_transform(y, found, m);
 	for (int i = 0; i < 12 && !y->status; i++) off = fmax(off, fabs(m[i / 4][i % 4] - (i % 5 == 0)));
 	((struct petsird *)arg)->aligned = off > 1e-6;
 }

@@ -64,6 +64,27 @@ void petsird_read_efficiencies(struct yardl *y, int type, void *arg);
 void petsird_take_efficiencies(struct petsird *p);
 void petsird_free_raw(struct petsird_raw *r);
 
+void petsird_read_transform(struct yardl *y, int type, double m[3][4]);
+
+/* ---- petsird_moves.c ---- */
+
+/* Of a bed or a gantry: rows of ms and a matrix of 3 x 4. */
+struct petsird_moves {
+	int64_t n, room;
+	double *v;
+	bool move;           /* one is not the identity */
+	double start_ms;     /* of the block that is read, */
+	double matrix[3][4]; /* its matrix, */
+	int64_t matrices;    /* and how many it had */
+};
+
+/* A block of type BedMovementTimeBlock or GantryMovementTimeBlock. */
+void petsird_read_moves(struct petsird_moves *m, struct yardl *y, int type);
+
+/* As a table, times from first_ms on; NULL: nothing moves. */
+int petsird_poses(iso_poses **p, const struct petsird_moves *m, double first_ms,
+                  const struct iso_poses_options *o, const char *path);
+
 /* ---- writing ---- */
 
 /* petsird_schema.c: the schema of 0.12, for the caller to free. */

@@ -62,6 +62,8 @@ struct scan {
 	bool timed;               /* there are others, of other times */
 	int64_t beyond;           /* events of kinds of modules that there are not */
 	const iso_ctx *ctx;       /* whose request to stop ends it; NULL: none */
+	bool moving;              /* bed and gantry may move, */
+	struct petsird_moves moves[ISO_POSES_GANTRY + 1]; /* by what moves */
 };
 
 /* ---- an event as steps ---- */
@@ -316,38 +318,20 @@ static void read_event_block(struct yardl *y, int type, struct scan *s)
 	yardl_record(y, type, uses, s);
 }
 
-/* Every matrix inside must be that of no movement. */
-static void need_identity(struct yardl *y, int type)
+static void read_movement(struct scan *s, int type, enum iso_pose_kind kind)
 {
-	int item;
-	int64_t n;
+	struct yardl *y = &s->p.y;
 
-	if (y->type[type].kind == YARDL_RECORD)
-		for (int i = 0; i < y->type[type].parts && !y->status; i++)
-			need_identity(y, y->type[type].part + i);
-	if (y->type[type].kind == YARDL_RECORD || y->status) return;
-	n = yardl_items(y, type, &item);
-	for (int64_t i = 0; i < n && !y->status; i++)
-		if (y->type[item].kind == YARDL_RECORD)
-			need_identity(y, item);
-		else if (fabs(yardl_number(y, item) - (i % 5 == 0)) > 1e-6 && !y->status)
-			y->status = iso_refuse(y->path,
-			                       "bed or gantry moves before byte %" PRId64
-			                       ": only scans without movement are read",
-			                       yardl_tell(y));
-}
-
-static void read_movement(struct yardl *y, int type, void *arg)
-{
-	(void)arg;
-	need_identity(y, type);
+	petsird_read_moves(&s->moves[kind], y, type);
+	if (!y->status && s->moves[kind].move && !s->moving)
+		y->status = iso_refuse(y->path,
+		                       "bed or gantry moves before byte %" PRId64
+		                       ": only model ray takes scans with movement",
+		                       yardl_tell(y));
 }
 
 static void read_time_block(struct scan *s, int type)
 {
-	static const struct yardl_use moves[] = { { "transform", read_movement, true },
-		                                  { "transforms", read_movement, true },
-		                                  { 0 } };
 	struct yardl *y = &s->p.y;
 	int found = yardl_case(y, type);
 
@@ -356,8 +340,10 @@ static void read_time_block(struct scan *s, int type)
 
 	if (strcmp(name, "EventTimeBlock") == 0)
 		read_event_block(y, found, s);
-	else if (strcmp(name, "BedMovementTimeBlock") == 0 || strcmp(name, "GantryMovementTimeBlock") == 0)
-		yardl_record(y, found, moves, NULL);
+	else if (strcmp(name, "BedMovementTimeBlock") == 0)
+		read_movement(s, found, ISO_POSES_BED);
+	else if (strcmp(name, "GantryMovementTimeBlock") == 0)
+		read_movement(s, found, ISO_POSES_GANTRY);
 	else
 		yardl_skip(y, found);
 }
@@ -461,7 +447,9 @@ static void set_info(iso_event_file *f, const struct scan *s)
 	i->duration_s = s->longest_ms > 0 ? 1e-3 * (s->last_ms - s->first_ms) : 0;
 	i->delayeds = s->delayeds ? 0 : s->others;
 	set_notes(i, s);
-	snprintf(i->assumed, sizeof i->assumed, "axes are right-handed");
+	snprintf(i->assumed, sizeof i->assumed, "axes are right-handed%s%s",
+	         s->moves[ISO_POSES_BED].move ? "; its bed moves, by transforms to where the bed is" : "",
+	         s->moves[ISO_POSES_GANTRY].move ? "; its gantry moves" : "");
 	f->record = NOMINAL;
 }
 
@@ -485,6 +473,7 @@ static int open_petsird(iso_event_file *f, const char *path, const struct iso_ev
 	s->wanted.type = s->other.type = -1;
 	s->delayeds = o->delayeds;
 	s->ctx = o->ctx;
+	s->moving = o->moving;
 	s->first_ms = INFINITY;
 	s->full_ms = -1;
 	if ((st = iso_event_file_records(f, path)) || (st = yardl_open(&s->p.y, f->path, f->fd, f->size)) ||
@@ -504,6 +493,14 @@ static void close_petsird(iso_event_file *f)
 	if (!s) return;
 	petsird_free(&s->p);
 	free(s->cell);
+	for (int kind = 0; kind <= ISO_POSES_GANTRY; kind++) free(s->moves[kind].v);
+}
+
+static int poses_of_petsird(iso_poses **p, const iso_event_file *f, const struct iso_poses_options *o)
+{
+	const struct scan *s = f->layout;
+
+	return petsird_poses(p, &s->moves[o->kind], s->first_ms, o, f->path);
 }
 
 /* ---- reading ---- */
@@ -667,6 +664,7 @@ const struct iso_event_format iso_petsird_format = {
 	.keeps_crystals = true,
 	.open = open_petsird,
 	.read = read_petsird,
+	.poses = poses_of_petsird,
 	.close = close_petsird,
 	.record = NOMINAL,
 	.create = petsird_create,
