@@ -4,6 +4,7 @@
 #include "test.h"
 
 #include "core/ctx.h"
+#include "model/ray/ray_near.h"
 
 #define MANY 400000
 
@@ -391,6 +392,64 @@ static void check_parts(iso_ctx *ctx)
 	}
 }
 
+/* The CPU orders a few million events at a time: rows, and every bit of a step, are those of shorter lists. */
+static void more_events_than_a_piece(void **state)
+{
+	static const struct iso_grid tiny = { { 12, 12, 8 }, { 30, 30, 30 }, { 1.3, .7, .4 } };
+	const struct setting s = { .radius = 330, .length = 200, .grid = &tiny, .n_sub = 1, .rays = 1 };
+	const int64_t some = 1000, n = ISO_RAY_NEAR_PIECE + some;
+	struct iso_events e = ring_events(&s, n), last = { .n = some, .v = e.v + n - some };
+	struct iso_ray p = model_of(&s, 1);
+	struct iso_ray_source source = { .size = sizeof source, .n = n, .read = read_events, .arg = &e };
+	iso_real *x = some_image(&tiny), *y = calloc((size_t)n, sizeof *y),
+		 *of_last = calloc((size_t)some, sizeof *y);
+	struct iso_em_stat a = { 0 }, b = { 0 };
+	iso_ctx *ctx = cpu(2);
+	iso_op *op = NULL;
+
+	(void)state;
+	OK(iso_ray_create(&op, ctx, &p, &last));
+	OK(iso_forward(of_last, op, ISO_ALL, x));
+	iso_op_free(op);
+	OK(iso_ray_create(&op, ctx, &p, &e));
+	OK(iso_forward(y, op, ISO_ALL, x));
+	assert_memory_equal(y + n - some, of_last, (size_t)some * sizeof *y);
+	iso_real *want = step_of(op, x, NULL, &a);
+
+	OK(iso_ray_stream_create(&op, ctx, &p, &source, 1000000));
+	iso_real *got = step_of(op, x, NULL, &b);
+
+	assert_memory_equal(got, want, (size_t)iso_grid_voxels(&tiny) * sizeof *got);
+	assert_memory_equal(&a, &b, sizeof a);
+	iso_events_free(&e);
+	iso_ctx_free(ctx);
+	free(x);
+	free(y);
+	free(of_last);
+	free(got);
+	free(want);
+}
+
+/* Host bytes of an event of the operator on the CPU, of 1e8 events. */
+static void bytes_on_the_cpu(void **state)
+{
+	struct iso_ray p = model_of(settings, 1);
+	struct iso_plan plan = { 0 }, sums = { 0 };
+	int64_t host, of_sums, device, n = 100000000;
+	iso_ctx *ctx = cpu(2);
+
+	(void)state;
+	iso_ray_plan(&plan, ctx, &p, n);
+	iso_plan_total(&host, &device, &plan);
+	iso_ray_plan(&sums, ctx, &p, 1);
+	iso_plan_total(&of_sums, &device, &sums);
+	BELOW((double)(host - of_sums) / (double)n, 40);
+	assert_true(host - of_sums >= 36 * (n - 1)); /* the event, and its row */
+	iso_plan_free(&plan);
+	iso_plan_free(&sums);
+	iso_ctx_free(ctx);
+}
+
 static void events_in_parts(void **state)
 {
 	iso_ctx *ctx = cpu(2);
@@ -491,6 +550,8 @@ int main(void)
 		cmocka_unit_test(cuda_projections_as_on_the_cpu),
 		cmocka_unit_test(cuda_events_in_any_order),
 		cmocka_unit_test(events_in_parts),
+		cmocka_unit_test(more_events_than_a_piece),
+		cmocka_unit_test(bytes_on_the_cpu),
 		cmocka_unit_test(cuda_events_in_parts),
 		cmocka_unit_test(cuda_short_of_memory),
 	};

@@ -4,6 +4,7 @@
 #include "test.h"
 
 #include "core/op.h"
+#include "model/ray/ray_scratch.h"
 
 #include <dirent.h>
 #include <pthread.h>
@@ -411,6 +412,45 @@ static void rewrites_by_subsets(void **state)
 	iso_ctx_free(ctx);
 }
 
+/* Nothing is kept: counts and each iteration read every byte once, and what is read ahead after the last update is two
+   blocks at most. Without a scratch file every update reads all events. */
+static void reads_a_share_each_update(void **state)
+{
+	enum { BLOCK = 50 };
+	iso_ctx *ctx = cpu(2);
+	struct memory *m = make_memory(ctx);
+	struct iso_ray_source s = source(m, true);
+	int64_t event = sizeof(struct iso_event) + 3 * sizeof(iso_real);
+
+	(void)state;
+	for (int i = 0; i < N_OF(rules); i++) {
+		struct iso_ray p = model(SUBSETS, rules[i]), in_order = model(SUBSETS, ISO_BLOCKS);
+		iso_ray_scratch *scratch = NULL;
+
+		OK(iso_ray_scratch_create(&scratch, ctx, &p, &s, "."));
+		iso_ctx_set_memory_limit(ctx, 1);
+		iso_op *op = streamed(ctx, &in_order, iso_ray_scratch_source(scratch), BLOCK);
+		int64_t least = (1 + ITERATIONS) * EVENTS * event;
+
+		image_free(reconstruct(op, NULL));
+		iso_op_free(op);
+		assert_in_range(iso_ray_scratch_bytes_read(scratch), least, least + 2 * BLOCK * event);
+		iso_ctx_set_memory_limit(ctx, 0);
+		iso_ray_scratch_free(scratch);
+	}
+	free(m);
+	iso_ctx_free(ctx);
+}
+
+static void scratch_needs_a_disk(void **state)
+{
+	(void)state;
+	assert_false(iso_ray_scratch_fits("no-such-folder", 1));
+	assert_false(iso_ray_scratch_fits(".", INT64_MAX / 2));
+	assert_false(iso_ray_scratch_fits("/dev/shm", 1)); /* memory */
+	assert_false(iso_ray_scratch_fits("/proc", 1));
+}
+
 static void scratch_failures(void **state)
 {
 	iso_ctx *ctx = cpu(1);
@@ -582,6 +622,8 @@ int main(void)
 		cmocka_unit_test(finishes_on_the_callers_thread),
 		cmocka_unit_test(goes_behind_a_psf),
 		cmocka_unit_test(rewrites_by_subsets),
+		cmocka_unit_test(reads_a_share_each_update),
+		cmocka_unit_test(scratch_needs_a_disk),
 		cmocka_unit_test(scratch_failures),
 		cmocka_unit_test(source_fails_midway),
 		cmocka_unit_test(stops_on_request),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Orders the events of each subset so that those that follow each other meet the same voxels,
+/* Orders the events of each subset, a piece at a time, so that those that follow each other meet the same voxels,
    which are then in the cache. The order changes no result: sums are exact. */
 #include "ray_near.h"
 
@@ -9,8 +9,7 @@
 #define DIGITS (1 << DIGIT_BITS)
 #define PASSES \
 	(3 + KEY_BITS / DIGIT_BITS) /* over the events: taken, their keys, the sort, and into their places */
-#define CHUNK 16384                 /* events between two looks at the request to stop, */
-#define PIECE ((int64_t)1 << 20)    /* and while they are taken */
+#define CHUNK 16384                 /* events between two looks at the request to stop */
 
 /* Bits of v, three zeros between any two. */
 static uint32_t spread_bits(uint32_t v)
@@ -80,18 +79,26 @@ static struct ray_near_item *sort(struct ray_near_item *a, struct ray_near_item 
 	return a;
 }
 
-static void sort_rows(struct ray_model *m, struct iso_rows r, struct iso_event *e, struct ray_near_item *a,
-                      struct ray_near_item *b, const iso_ctx *ctx, struct iso_clock *clock)
+/* What is there while events are ordered: those of a piece as they come, and their keys twice. */
+struct near_work {
+	struct iso_event *e;
+	struct ray_near_item *a, *b;
+};
+
+static void sort_piece(struct ray_model *m, struct iso_rows r, const struct near_work *w, const iso_ctx *ctx,
+                       struct iso_clock *clock)
 {
+	iso_ray_take(w->e, m, ctx, r.first, r.n);
+	iso_clock_add(clock, r.n);
 #pragma omp parallel for num_threads(ctx->threads)
 	for (int64_t c = 0; c < r.n; c += CHUNK) {
 		int64_t end = chunk_end(c, r.n, ctx);
 
 		for (int64_t i = c; i < end; i++)
-			a[i] = (struct ray_near_item){ key_of(m, m->e + r.first + i), (uint32_t)i };
+			w->a[i] = (struct ray_near_item){ key_of(m, w->e + i), (uint32_t)i };
 		iso_clock_add(clock, end - c);
 	}
-	struct ray_near_item *sorted = sort(a, b, r.n, ctx, clock);
+	struct ray_near_item *sorted = sort(w->a, w->b, r.n, ctx, clock);
 
 #pragma omp parallel for num_threads(ctx->threads)
 	for (int64_t c = 0; c < r.n; c += CHUNK) {
@@ -99,34 +106,40 @@ static void sort_rows(struct ray_model *m, struct iso_rows r, struct iso_event *
 
 		for (int64_t i = c; i < end; i++) {
 			m->row[r.first + i] = r.first + sorted[i].from;
-			e[i] = m->e[r.first + sorted[i].from];
+			m->e[r.first + i] = w->e[sorted[i].from];
 		}
 		iso_clock_add(clock, end - c);
 	}
-	if (!iso_stopped(ctx)) memcpy(m->e + r.first, e, (size_t)r.n * sizeof *e);
+}
+
+/* The pieces of a subset. */
+static void sort_rows(struct ray_model *m, struct iso_rows all, const struct near_work *w, const iso_ctx *ctx,
+                      struct iso_clock *clock)
+{
+	int64_t end = all.first + all.n;
+
+	for (int64_t i = all.first; i < end && !iso_stopped(ctx); i += ISO_RAY_NEAR_PIECE) {
+		int64_t n = end - i < ISO_RAY_NEAR_PIECE ? end - i : ISO_RAY_NEAR_PIECE;
+
+		sort_piece(m, (struct iso_rows){ i, n }, w, ctx, clock);
+	}
 }
 
 int iso_ray_near(struct ray_model *m, const iso_ctx *ctx)
 {
 	int64_t most = order_most_rows(&m->order);
 	struct iso_room room = { .what = "ray order" };
-	struct iso_event *e;
-	struct ray_near_item *a;
+	struct near_work w;
 	struct iso_clock clock = iso_clock_brief(ctx, "order", "events", PASSES * m->n, NULL);
-
-	iso_clock_count(&clock, "events", 1. / PASSES);
-	for (int64_t i = 0; i < m->n && !iso_stopped(ctx); i += PIECE) {
-		int64_t n = m->n - i < PIECE ? m->n - i : PIECE;
-
-		iso_ray_take(m->e + i, m, ctx, i, n);
-		iso_clock_add(&clock, n);
-	}
 	double began = iso_now_s();
 
-	ISO_HOST(&room, e, most);
-	ISO_HOST(&room, a, 2 * most);
+	most = most < ISO_RAY_NEAR_PIECE ? most : ISO_RAY_NEAR_PIECE;
+	iso_clock_count(&clock, "events", 1. / PASSES);
+	ISO_HOST(&room, w.e, most);
+	ISO_HOST(&room, w.a, most);
+	ISO_HOST(&room, w.b, most);
 	for (int sub = 0; sub < m->order.n_sub && !room.status; sub++)
-		sort_rows(m, order_rows(&m->order, sub), e, a, a + most, ctx, &clock);
+		sort_rows(m, order_rows(&m->order, sub), &w, ctx, &clock);
 	iso_clock_end(&clock);
 	m->ordering_s = iso_now_s() - began;
 	int st = iso_room_free(&room);

@@ -42,7 +42,8 @@ struct iso_ray_reader {
 int64_t iso_ray_source_bytes(const struct iso_ray_source *s)
 {
 	return (int64_t)sizeof(struct iso_event) +
-	       (s->has_count + s->has_mult + s->has_add) * (int64_t)sizeof(iso_real);
+	       (s->has_count + s->has_mult + s->has_add) * (int64_t)sizeof(iso_real) +
+	       s->has_times * (int64_t)sizeof(uint32_t);
 }
 
 static bool want(bool wanted, iso_real **array, int64_t n)
@@ -55,7 +56,8 @@ int iso_ray_source_block(struct iso_events *block, const struct iso_ray_source *
 	struct iso_events b = { .v = size_alloc(n, sizeof *b.v) };
 
 	if (!b.v || !want(s->has_count, &b.count, n) || !want(s->has_mult, &b.mult, n) ||
-	    !want(s->has_add, &b.add, n)) {
+	    !want(s->has_add, &b.add, n) ||
+	    (s->has_times && !(b.time_ms = size_alloc(n, sizeof *b.time_ms)))) {
 		iso_events_free(&b);
 		return iso_fail_memory("block of events", n * iso_ray_source_bytes(s));
 	}
@@ -76,6 +78,7 @@ static void pick_all(struct iso_events *to, const struct iso_events *from, int64
 	pick(to->count, to->n, from->count, n, at);
 	pick(to->mult, to->n, from->mult, n, at);
 	pick(to->add, to->n, from->add, n, at);
+	for (int64_t j = 0; from->time_ms && j < n; j++) to->time_ms[to->n + j] = from->time_ms[at[j]];
 	to->n += n;
 }
 
@@ -131,6 +134,7 @@ static struct iso_events from_place(const struct iso_events *b, int64_t at)
 	r.count = b->count ? b->count + at : NULL;
 	r.mult = b->mult ? b->mult + at : NULL;
 	r.add = b->add ? b->add + at : NULL;
+	r.time_ms = b->time_ms ? b->time_ms + at : NULL;
 	return r;
 }
 
@@ -140,7 +144,7 @@ static int read_share(struct iso_ray_reader *r, struct iso_events *b, int64_t fi
 	const struct ray_share *h = r->h;
 	int st = ISO_OK;
 
-	for (int64_t i = 0, m; i < n && !st; i += m) {
+	for (int64_t i = 0, m; i < n && !st && !__atomic_load_n(&r->stop, __ATOMIC_RELAXED); i += m) {
 		struct iso_events to = from_place(b, i);
 		int64_t left = h->deal.chunk - (first + i) % h->deal.chunk;
 
@@ -180,7 +184,7 @@ static int pick_out(struct iso_ray_reader *r, struct iso_events *b, int64_t n, i
 	int64_t all = iso_deal_count(&r->h->deal);
 
 	b->n = 0;
-	while (b->n < n) {
+	while (b->n < n && !__atomic_load_n(&r->stop, __ATOMIC_RELAXED)) {
 		int64_t m = all - *at < PIECE ? all - *at : PIECE, looked;
 		int64_t found = choose(r, *at, m, n - b->n, &looked);
 		int st = found ? read_share(r, &r->piece, *at, looked) : ISO_OK;
@@ -247,10 +251,23 @@ static void *read_blocks(void *arg)
 	return NULL;
 }
 
+/* Whether the thread reads that already, and nothing of it was taken. */
+static bool is_ahead(struct iso_ray_reader *r, int sub, int64_t first)
+{
+	if (!r->running || r->sub != sub || r->used != first) return false;
+	pthread_mutex_lock(&r->lock);
+	bool well = r->status == ISO_OK;
+
+	pthread_mutex_unlock(&r->lock);
+	return well;
+}
+
 int iso_ray_reader_start(struct iso_ray_reader *r, int sub, int64_t first)
 {
 	int e;
 
+	if (is_ahead(r, sub, first)) return ISO_OK;
+	iso_ray_reader_stop(r);
 	r->sub = sub;
 	r->end = iso_ray_blocks(r->h, sub, r->block);
 	r->filled = r->used = first;
@@ -306,7 +323,7 @@ void iso_ray_reader_stop(struct iso_ray_reader *r)
 {
 	if (!r->running) return;
 	pthread_mutex_lock(&r->lock);
-	r->stop = true;
+	__atomic_store_n(&r->stop, true, __ATOMIC_RELAXED);
 	pthread_cond_signal(&r->change);
 	pthread_mutex_unlock(&r->lock);
 	pthread_join(r->thread, NULL);
@@ -318,6 +335,7 @@ void iso_ray_reader_stop(struct iso_ray_reader *r)
 void iso_ray_reader_free(struct iso_ray_reader *r)
 {
 	if (!r) return;
+	iso_ray_reader_stop(r);
 	for (int i = 0; i < SLOTS; i++) iso_events_free(r->slot + i);
 	iso_events_free(&r->piece);
 	pthread_cond_destroy(&r->change);

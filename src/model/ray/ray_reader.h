@@ -5,6 +5,7 @@
 
 #include "core/loop/deal.h"
 #include "ray.h"
+#include "ray_scratch.h"
 
 struct iso_ray_reader;
 
@@ -21,9 +22,6 @@ struct ray_share {
 int iso_ray_share(struct ray_share *h, struct iso_room *room, iso_ctx *ctx, const struct iso_ray_source *s,
                   const struct iso_order *o);
 
-/* Host bytes of each event of a block: its event and data. */
-int64_t iso_ray_source_bytes(const struct iso_ray_source *s);
-
 /* A block with the arrays that the source fills; free with iso_events_free. */
 int iso_ray_source_block(struct iso_events *block, const struct iso_ray_source *s, int64_t n);
 
@@ -38,7 +36,8 @@ void iso_ray_reader_plan(struct iso_plan *plan, const struct iso_ray_source *s, 
                          int64_t block);
 
 /* Begins to read blocks `first` ... of a subset, in order; each `next` waits for one, each `done`
-   gives its room back; end with `stop`, at any time. Blocks before the first were read before. */
+   gives its room back; end with `stop`, at any time. Blocks before the first were read before. A `start` of what is
+   being read already, ahead of its use, goes on with it. */
 int iso_ray_reader_start(struct iso_ray_reader *r, int sub, int64_t first);
 int iso_ray_reader_next(struct iso_ray_reader *r, const iso_ctx *ctx, struct iso_events **block);
 void iso_ray_reader_done(struct iso_ray_reader *r);

@@ -21,6 +21,7 @@ struct stream {
 	const struct ray_sum_fn *sum;
 	int64_t block, blocks; /* events of each; of all subsets together, of this rank */
 	int64_t kept;          /* by the handle that was called last */
+	bool ahead;            /* the next subset may be read between steps */
 };
 
 struct stream_work {
@@ -258,7 +259,7 @@ static int find_room(const iso_op *op, bool *room)
 	p.rule = t->share.order.rule;
 	need(op->ctx, &p, &t->share.s, t->block, &host, &device);
 	*room = host <= iso_ctx_host_left(op->ctx);
-	if (*room && op->ctx->cuda && !(st = op->ctx->cuda->free_memory(op->ctx, &left)))
+	if (*room && op->ctx->cuda && !(st = iso_ctx_device_left(op->ctx, &left)))
 		*room = device <= left / iso_ranks_of_device(op->ctx) / 3 * 2;
 	return st;
 }
@@ -324,6 +325,23 @@ static struct ray_step step_of_block(const iso_op *op, int sub, int64_t k, const
 	return block;
 }
 
+/* After a subset comes the one behind it, as a rule: its first blocks are read while the image is updated. Another
+   subset is read anew. */
+static int read_on(const iso_op *op, int sub)
+{
+	const struct stream *t = op->data;
+	struct stream_work *w = op->work;
+
+	iso_ray_reader_stop(w->reader);
+	for (int k = 1; k <= op->n_sub && t->ahead; k++) {
+		int next = (sub + k) % op->n_sub;
+		int64_t blocks = iso_ray_blocks(&t->share, next, t->block), kept = kept_of(op, next, blocks);
+
+		if (kept < blocks) return iso_ray_reader_start(w->reader, next, kept);
+	}
+	return ISO_OK;
+}
+
 /* The blocks of a subset, kept or not. */
 static int pass(const iso_op *op, int sub, const struct ray_step *p)
 {
@@ -339,8 +357,8 @@ static int pass(const iso_op *op, int sub, const struct ray_step *p)
 		if (!(st = iso_ctx_poll(op->ctx)))
 			st = k < kept ? add_part(op, b, &here) : pass_new(op, b, &here);
 	}
-	if (w->reader) iso_ray_reader_stop(w->reader);
-	return st;
+	if (w->reader && st) iso_ray_reader_stop(w->reader);
+	return st || !w->reader ? st : read_on(op, sub);
 }
 
 static int stream_step(const iso_op *op, int sub, iso_real *acc, const struct ray_step *p,
@@ -474,6 +492,7 @@ static int make_stream(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const
 	t->whole.n = longest < block ? longest : block;
 	t->p.n_sub = 1;
 	t->p.rule = ISO_BLOCKS;
+	t->ahead = iso_ray_scratch_is(s);
 	if ((st = iso_comm_agree(ctx, iso_ray_share(&t->share, &t->room, ctx, s, &whole.order)))) {
 		iso_room_free(&t->room);
 		free(t);

@@ -89,7 +89,8 @@ static int make_model(struct strip_model **out, struct iso_room *room, const str
 	set_model(m, p, l->total);
 	m->n = e->n;
 	m->e = v;
-	if (l->part && (st = iso_order_part(&m->order, room, ctx, e->n, p->number, l->before))) return st;
+	if (l->part && (st = iso_order_part(&m->order, room, ctx, e->n, p->number, l->before, NULL)))
+		return st;
 #pragma omp parallel for num_threads(ctx->threads)
 	for (int64_t i = 0; i < e->n; i++) {
 		if (iso_stopped(ctx)) continue;

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the inside of the library knows of scratch files besides isotome/ray.h. */
+#ifndef ISO_RAY_SCRATCH_H
+#define ISO_RAY_SCRATCH_H
+
+#include "isotome/ray.h"
+
+ISO_BEGIN_C
+
+/* Host bytes of each event of a block, and of a scratch file: its event and data. */
+int64_t iso_ray_source_bytes(const struct iso_ray_source *s);
+
+/* Whether a scratch file that nobody asked for may lie in the folder: files can be made there, on a disk that is not
+   memory, and so many bytes leave 1/20 of the disk free. Nothing stays of the attempt. */
+bool iso_ray_scratch_fits(const char *folder, int64_t bytes);
+
+/* Host bytes that writing one takes. */
+void iso_ray_scratch_plan(struct iso_plan *plan, const struct iso_ray_source *s);
+
+/* Bytes that steps have read so far; NULL: none. */
+int64_t iso_ray_scratch_bytes_read(const iso_ray_scratch *s);
+
+/* Whether the source is a scratch file: reading one has no state, so that a thread may go on between steps. */
+bool iso_ray_scratch_is(const struct iso_ray_source *s);
+
+ISO_END_C
+
+#endif
