@@ -9,6 +9,7 @@
 #include "isotome/array.h"
 #include "isotome/events.h"
 #include "isotome/memory.h"
+#include "isotome/motion.h"
 #include "isotome/op.h"
 
 ISO_BEGIN_C
@@ -47,6 +48,11 @@ struct iso_ray {
 	   of one rank follow those of the rank before. */
 	const int64_t *number;
 	int64_t total;
+	/* Parts of the events, such as gates: part[j], from 0, is that of event j here, borrowed while the operator is
+	   made. Each subset is then cut into `parts` ranges of rows, and the operator has n_sub * parts subsets, of which
+	   s * parts + p is part p of subset s; some may have no events. 0 and NULL: there are no parts. */
+	int parts;
+	const int32_t *part;
 };
 
 /* Counts of a line, at most, that the fast EM step of CUDA serves: the terms of others keep enough bits. */
@@ -79,6 +85,7 @@ struct iso_ray_source {
 	   may compute on the context: attenuation. NULL: nothing is left to do. */
 	int (*finish)(void *arg, struct iso_events *block);
 	void *arg;
+	bool has_times; /* `finish` needs the events' times: blocks have room for time_ms */
 };
 
 /* The operator of iso_ray_create over all events of the source, `block` of them at a time, read
@@ -102,8 +109,8 @@ int64_t iso_ray_stream_block(const iso_ctx *ctx, const struct iso_ray *p, const 
 void iso_ray_stream_state(int64_t *blocks, int64_t *kept, const iso_op *op);
 
 /* A source rewritten once, subset by subset and finished, into a nameless file in `folder`: for
-   iso_ray_stream_create with the same subsets by rule ISO_BLOCKS. `from` is read here, on this
-   thread, and not again. Free it after the operator. For one rank. */
+   iso_ray_stream_create with the same subsets by rule ISO_BLOCKS. `from` is read here, and not
+   again. Free it after the operator. For one rank. */
 typedef struct iso_ray_scratch iso_ray_scratch;
 ISO_CHECKED int iso_ray_scratch_create(iso_ray_scratch **scratch, iso_ctx *ctx, const struct iso_ray *p,
                                        const struct iso_ray_source *from, const char *folder);
@@ -145,6 +152,47 @@ bool iso_ray_sens_by_rings(const struct iso_ray_sens *p);
 ISO_CHECKED int iso_ray_sens(iso_real *s, double *error, iso_ctx *ctx, const struct iso_ray_sens *p);
 /* The values of mu and eff are not looked at. */
 void iso_ray_sens_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray_sens *p);
+
+/* ---- sensitivity of an object that moves ---- */
+
+/* A map that does not move with the object: what stays with the scanner, the table top. */
+struct iso_ray_beside {
+	const struct iso_array *mu; /* NULL: none */
+	/* Of each piece: a point x of the map's axes is at crystal place c = at x; NULL: the map lies in the scanner's axes */
+	const struct iso_pose *at;
+};
+
+enum iso_ray_moved_way {
+	ISO_RAY_MOVED_ALL,   /* all pairs at all pieces */
+	ISO_RAY_MOVED_RINGS, /* translations on a cylinder: by the equal rings, on a grid that moves */
+	ISO_RAY_MOVED_LINES, /* each pair at some of the pieces, spread evenly over neighbouring pairs */
+};
+
+/* Sensitivity of a scan in pieces, each with a pose of the object and a weight: the sum over pieces and pairs of weight x
+   pair weight x efficiencies x attenuation x chord of the moved line. */
+struct iso_ray_sens_moved {
+	size_t size;              /* size of this struct */
+	struct iso_ray_sens sens; /* sens.mu moves with the object; sens.share 0 is 1 */
+	const struct iso_piece *piece;
+	int64_t n; /* pieces, at least 1 */
+	struct iso_ray_beside beside[2];
+	/* All pairs at all pieces are taken up to so many lines; 0: never; < 0: 2e8 (CUDA: 3e9) */
+	int64_t budget;
+	double error; /* by lines: wanted relative error of a voxel, about; 0: 0.005 */
+	double most; /* by lines: take about this many lines at most, even if the error is then larger; 0: any number */
+};
+
+struct iso_ray_moved_info {
+	size_t size; /* size of this struct */
+	enum iso_ray_moved_way way;
+	double lines;   /* median number of lines that cross a voxel; 0: not counted */
+	int64_t pieces; /* by lines: that each pair is at; else all of them */
+	double error;   /* by lines: relative error of a voxel, about; else 0 */
+};
+
+/* s on the host; info may be NULL. The result has the same bits for any number of threads and ranks. Collective. */
+ISO_CHECKED int iso_ray_sens_moved(iso_real *s, struct iso_ray_moved_info *info, iso_ctx *ctx,
+                                   const struct iso_ray_sens_moved *p);
 
 ISO_END_C
 #endif

@@ -218,7 +218,10 @@ static int make_model(struct ray_model **out, struct iso_room *room, const struc
 	model.n = e->n;
 	model.subsets = subsets;
 	model.from = e;
-	if (l->part && (st = iso_order_part(&model.order, room, ctx, e->n, p->number, l->before))) return st;
+	const struct order_parts parts = { p->part ? p->parts : 0, p->part };
+
+	if (l->part && (st = iso_order_part(&model.order, room, ctx, e->n, p->number, l->before, &parts)))
+		return st;
 	if (!iso_ctx_is_cuda(ctx)) {
 		ISO_HOST(room, model.e, e->n);
 		ISO_HOST(room, model.row, e->n);
@@ -240,14 +243,21 @@ static int make(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const struct
 		iso_room_free(&room);
 		return st;
 	}
-	return iso_op_create_in(op, ctx, &iso_ray_cpu_fn, iso_grid_voxels(&p->grid), e->n, p->n_sub, &room,
-	                        m);
+	return iso_op_create_in(op, ctx, &iso_ray_cpu_fn, iso_grid_voxels(&p->grid), e->n, m->order.n_sub,
+	                        &room, m);
 }
 
 int iso_ray_create_part(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, int subsets,
                         const struct iso_events *e)
 {
 	return make(op, ctx, p, &(struct order_list){ .total = e->n }, subsets, e);
+}
+
+static int check_parts(const struct iso_ray *p)
+{
+	if (!p->part || (p->parts >= 1 && p->n_sub >= 1 && p->parts <= INT32_MAX / p->n_sub)) return ISO_OK;
+	return iso_fail(ISO_EARG, "ray: %d parts of %d subsets, must be at least 1 and fit a number",
+	                p->parts, p->n_sub);
 }
 
 int iso_ray_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const struct iso_events *e)
@@ -259,7 +269,9 @@ int iso_ray_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const str
 	int st = iso_sized_take(&full, "iso_ray", sizeof full, p);
 
 	st = iso_order_ranks(&l, ctx, st, "ray", e->n, full.number, full.total);
-	if (!st) st = make(&made, ctx, &full, &l, full.n_sub, e);
+	if (full.part) l.part = true;
+	if (!st) st = check_parts(&full);
+	if (!st) st = make(&made, ctx, &full, &l, full.n_sub * (full.part ? full.parts : 1), e);
 	if (!st) made->rows_split = iso_ranks(ctx) > 1;
 	return iso_op_agree(op, made, ctx, st);
 }
@@ -323,8 +335,10 @@ void iso_ray_part_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct i
 		return;
 	}
 	iso_plan_add(plan, "rows of the events", n, sizeof *m.row, false);
-	iso_plan_add(plan, "ordering the events, for a while", order_rows(&m.order, 0).n, ISO_RAY_NEAR_BYTES,
-	             false);
+	int64_t most = order_rows(&m.order, 0).n;
+
+	iso_plan_add(plan, "ordering the events, for a while",
+	             most < ISO_RAY_NEAR_PIECE ? most : ISO_RAY_NEAR_PIECE, ISO_RAY_NEAR_BYTES, false);
 }
 
 void iso_ray_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p, int64_t n)

@@ -148,6 +148,19 @@ static int take_values(struct ray_sens *q, const struct iso_ray_sens *p)
 	return ISO_OK;
 }
 
+int iso_ray_sens_make(struct ray_sens *q, struct iso_ray_sens *full, const struct iso_ray_sens *p)
+{
+	int st = prepare(q, full, p);
+
+	return st ? st : take_values(q, full);
+}
+
+void iso_ray_sens_unmake(struct ray_sens *q)
+{
+	free((void *)q->first);
+	q->first = NULL;
+}
+
 /* Two halves a, b of the samples: their sum estimates the image, and the norm of their difference
    that sum's standard error. Leaves the sum in a. */
 static double combine(int64_t n, iso_real *a, const iso_real *b)

@@ -45,7 +45,8 @@ static inline void ray_sens_step(const struct ray_sens *q, double share)
 
 struct ray_sens_pair {
 	double p1[3], p2[3];
-	double weight; /* pairs that it stands for, times solid angle and efficiencies */
+	double weight;  /* pairs that it stands for, times solid angle and efficiencies */
+	int64_t number; /* of iso_scanner_pair */
 };
 
 /* Stratum that sample s belongs to: bisection in `drawn`. */
@@ -85,7 +86,8 @@ ISO_HD struct ray_sens_pair ray_sens_sample(const struct ray_sens *q, int64_t l,
 		i = (int64_t)(((double)k + philox_unit_double(u.w[0], u.w[1])) * (double)n / (double)m);
 		i = i < n ? i : n - 1;
 	}
-	pairs_get(&q->pairs, q->first[d] + i, &a, &b);
+	r.number = q->first[d] + i;
+	pairs_get(&q->pairs, r.number, &a, &b);
 	for (int c = 0; c < 3; c++) {
 		r.p1[c] = q->pos[3 * a + c];
 		r.p2[c] = q->pos[3 * b + c];
@@ -114,6 +116,11 @@ ISO_HD int ray_sens_pieces(struct ray_piece piece[RAY_PIECES], const struct ray_
 
 	return ray_pieces(piece, q->projector, r, &none, k);
 }
+
+/* All of q, which borrows what p names, and `full`, p as this library has it. Free q with iso_ray_sens_unmake, also
+   after a failure. */
+int iso_ray_sens_make(struct ray_sens *q, struct iso_ray_sens *full, const struct iso_ray_sens *p);
+void iso_ray_sens_unmake(struct ray_sens *q);
 
 /* By equal rings, from all pairs (ray_sens_ring.c). */
 int iso_ray_sens_rings(iso_real *s, iso_ctx *ctx, const struct ray_sens *q);

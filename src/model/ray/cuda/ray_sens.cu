@@ -202,6 +202,8 @@ static const struct iso_efficiencies *send_efficiencies(struct iso_room *room,
 	ISO_UPLOAD(room, e.bin, host->bin, host->bins);
 	ISO_UPLOAD(room, e.group, host->group, host->groups);
 	ISO_UPLOAD(room, e.value, host->value, host->values);
+	ISO_UPLOAD(room, e.t, host->t, host->block * host->per_ring);
+	ISO_UPLOAD(room, e.z, host->z, host->rings * host->rings);
 	ISO_UPLOAD(room, sent, &e, 1);
 	return sent;
 }
