@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What multiplies and what adds to the LORs of two panels: attenuation, and randoms from delayed
    coincidences. */
+#include "srm_matrix.h"
 #include "core/ctx.h"
 #include "core/size.h"
 
@@ -27,10 +28,22 @@ static struct iso_event line_of(const struct iso_panels *p, int64_t lor)
 	return e;
 }
 
-int iso_panels_attenuation(iso_real *alpha, iso_ctx *ctx, const struct iso_panels *p,
-                           const struct iso_array *mu)
+/* The line as the pose has it: moved in double, rounded once more to float. */
+static struct iso_event moved(struct iso_event e, const struct iso_pose *pose)
 {
-	if (!alpha || !ctx || !p || !mu) return iso_fail_null(__func__);
+	for (int end = 0; pose && end < 2; end++) {
+		float *at = end ? e.p2 : e.p1;
+		double p[3] = { (double)at[0], (double)at[1], (double)at[2] };
+
+		iso_pose_apply(p, pose, p);
+		for (int a = 0; a < 3; a++) at[a] = (float)p[a];
+	}
+	return e;
+}
+
+int iso_panels_attenuation_at(iso_real *alpha, iso_ctx *ctx, const struct iso_panels *p,
+                              const struct iso_array *mu, const struct iso_pose *pose)
+{
 	int64_t n = iso_panels_lors(p), block = n < BLOCK ? n : BLOCK;
 	struct iso_events e = { .v = size_alloc(block, sizeof *e.v) };
 	int st = e.v ? ISO_OK : iso_fail_memory("lines of LORs", block * (int64_t)sizeof *e.v);
@@ -38,11 +51,18 @@ int iso_panels_attenuation(iso_real *alpha, iso_ctx *ctx, const struct iso_panel
 	for (int64_t first = 0; first < n && !st; first += block) {
 		e.n = n - first < block ? n - first : block;
 #pragma omp parallel for num_threads(ctx->threads)
-		for (int64_t i = 0; i < e.n; i++) e.v[i] = line_of(p, first + i);
+		for (int64_t i = 0; i < e.n; i++) e.v[i] = moved(line_of(p, first + i), pose);
 		st = iso_ray_attenuation(alpha + first, ctx, mu, &e);
 	}
 	free(e.v);
 	return st;
+}
+
+int iso_panels_attenuation(iso_real *alpha, iso_ctx *ctx, const struct iso_panels *p,
+                           const struct iso_array *mu)
+{
+	if (!alpha || !ctx || !p || !mu) return iso_fail_null(__func__);
+	return iso_panels_attenuation_at(alpha, ctx, p, mu, NULL);
 }
 
 /* ---- randoms ---- */

@@ -165,5 +165,11 @@ int iso_srm_from_header(iso_srm **m, struct json_t *root, const char *path, int6
 /* In the order of their numbers, ended by NULL. */
 extern const char *const iso_srm_symmetries[], *const iso_srm_sources[];
 
+/* ---- factors ---- */
+
+/* iso_panels_attenuation of lines that lie in the map's axes as `pose` has them; NULL: as they are. */
+int iso_panels_attenuation_at(iso_real *alpha, iso_ctx *ctx, const struct iso_panels *p,
+                              const struct iso_array *mu, const struct iso_pose *pose);
+
 ISO_END_C
 #endif

@@ -5,9 +5,9 @@
 #include "core/size.h"
 
 enum {
-	GAP = 8,           /* steps in a range of a warp that need not reach it */
-	PART = SIZE_LARGE, /* bytes of a store's part: worth large pages */
-	HEAD = 16,         /* of them before the first array */
+	GAP = 8,        /* steps in a range of a warp that need not reach it */
+	PART = 1 << 26, /* bytes of a store's part: worth large pages */
+	HEAD = 16,      /* of them before the first array */
 };
 
 const int64_t iso_pool_size[POOLS] = {
