@@ -40,6 +40,8 @@ struct iso_scatter {
 	double error;        /* statistical error asked for, a share of the scatter; 0: 0.01 */
 	bool extend;         /* the last planes of image and map go on beyond their ends */
 	uint64_t seed;
+	double beyond_mm; /* sample rings go on so far beyond the first and the last one, for lines of events that were
+	                     moved; 0: to these rings */
 };
 
 struct iso_scatter_info {

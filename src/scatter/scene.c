@@ -102,6 +102,7 @@ static int take_ring(struct scene *s, const struct iso_scatter *p)
 			"scatter: scanner %s has no crystals on a cylinder: scatter is estimated for rings",
 			c->name);
 	s->min_angle = iso_scanner_min_angle(c);
+	s->line_angle = s->min_angle;
 	s->most_z = c->pairs.max_axial;
 	if (!(p->tof_fwhm_ps >= 0 && p->tof_fwhm_ps < 1e5))
 		return iso_fail(ISO_EARG, "scatter: TOF resolution is %g ps, must be 0 to 1e5",
@@ -400,10 +401,22 @@ static int check_numbers(const struct iso_scatter *p)
 		                p->ring_step_mm);
 	if (!(p->error >= 0 && p->error < 1))
 		return iso_fail(ISO_EARG, "scatter: error is %g, must be from 0 to below 1", p->error);
+	if (!(p->beyond_mm >= 0 && p->beyond_mm < 1e4))
+		return iso_fail(ISO_EARG,
+		                "scatter: sample rings up to %g mm beyond the scanner's, must be 0 to 1e4",
+		                p->beyond_mm);
 	if (p->histories < 0)
 		return iso_fail(ISO_EARG, "scatter: %" PRId64 " histories, must not be negative",
 		                p->histories);
 	return ISO_OK;
+}
+
+/* Lines that were moved by up to `mm`: those s from the axis end 2 acos(s / rho) apart. */
+static void go_beyond(struct scene *s, double mm)
+{
+	s->reach += mm;
+	if (s->most_z > 0) s->most_z += 2 * mm;
+	if (s->min_angle > 0) s->line_angle = 2 * acos(fmin(1, cos(s->min_angle / 2) + mm / s->rho));
 }
 
 int scene_ring(struct scene *s, const struct iso_scatter *p)
@@ -412,6 +425,7 @@ int scene_ring(struct scene *s, const struct iso_scatter *p)
 
 	if (!p->scanner) return iso_fail(ISO_EARG, "scatter: no scanner");
 	if ((st = check_numbers(p)) || (st = take_ring(s, p))) return st;
+	if (p->beyond_mm > 0) go_beyond(s, p->beyond_mm);
 	return take_energies(s, p);
 }
 

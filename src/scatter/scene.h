@@ -22,11 +22,12 @@ struct scene_volume {
 
 struct scene {
 	double rho, half; /* of the cylinder: radius, half the axial length */
-	double reach;     /* |z| of the centres of the first ring and of the last */
+	double reach; /* |z| of the centres of the first ring and of the last, and as far beyond as is asked for */
 	double middle;    /* z of the middle of the ring, as the scanner and the events have it */
 	double min_angle; /* rad, between the ends of a pair seen from the axis; 0: any */
-	double most_z;    /* mm between the ends of a pair along z; 0: any */
-	double sigma;     /* of u, mm; 0: no time of flight */
+	double line_angle; /* the same of the lines that the table holds: those of moved events may be shorter */
+	double most_z;     /* mm between the ends of such a line along z; 0: any */
+	double sigma;      /* of u, mm; 0: no time of flight */
 	double window[2], resolution;
 	double eps0;                   /* eps(511 keV) */
 	double least_kev;              /* up to which e is below 1e-6: a photon below is never seen */

@@ -18,7 +18,7 @@ int table_grid(struct scatter_grid *g, const struct scene *s, const struct iso_s
 	double step = p->ring_step_mm > 0 ? p->ring_step_mm : is_long ? 40 : 20;
 	int64_t detectors = p->detectors > 0 ? p->detectors : is_long ? 30 : 60;
 	int64_t rings = (int64_t)ceil(2 * s->reach / step - 1e-9) + 1;
-	int64_t apart = (int64_t)floor(s->min_angle / (2 * M_PI) * (double)detectors) - FAR_STEPS;
+	int64_t apart = (int64_t)floor(s->line_angle / (2 * M_PI) * (double)detectors) - FAR_STEPS;
 
 	if (rings > 1000)
 		return iso_fail(ISO_EARG, "scatter: %" PRId64 " sample rings, must be at most 1000", rings);
