@@ -70,6 +70,12 @@ struct iso_width {
 /* w[0], w[1], w[2]: the widths along x, y, z. */
 ISO_CHECKED int iso_measure_fwhm(struct iso_width w[3], const struct iso_array *x, const struct iso_fwhm *p);
 
+/* The same of profiles that are sums over a window of `window_fwhm` FWHM along the two other axes: the voxels whose
+   centres lie within half of it from the highest voxel. Three rounds: one voxel wide, then twice with the FWHM found.
+   NEMA NU 2 and NU 4 have 2; 0: one voxel wide. */
+ISO_CHECKED int iso_measure_fwhm_window(struct iso_width w[3], const struct iso_array *x,
+                                        const struct iso_fwhm *p, double window_fwhm);
+
 /* Quartiles of n values, with straight lines between the ordered values; NaN if n is 0. */
 struct iso_quartiles {
 	int n;

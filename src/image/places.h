@@ -33,6 +33,9 @@ struct iso_extent {
 };
 struct iso_extent iso_measure_extent(const struct iso_grid *g);
 
+/* Widths of a profile of n samples, `step` apart from `first` on, about its largest: the rule of iso_measure_fwhm. */
+struct iso_width iso_width_of(const double *v, int64_t n, double step, double first);
+
 /* ---- the volume that a picture shows: one frame of an array, its planes, what its values are ---- */
 
 /* Without a grid of its own, an array lies on one whose coordinates are the indices. */
