@@ -8,7 +8,11 @@
 #include "isotome/array.h"
 #include "isotome/events.h"
 #include "isotome/memory.h"
+#include "isotome/gates.h"
+#include "isotome/motion.h"
+#include "isotome/warp.h"
 #include "isotome/panels.h"
+#include "isotome/rates.h"
 
 ISO_BEGIN_C
 
@@ -54,6 +58,26 @@ struct iso_simulate {
 	iso_truth_fn truth;   /* NULL: nobody asks */
 	void *truth_arg;
 	struct iso_simulated_photons *photons; /* filled at the end; NULL: nobody asks */
+	/* How the object moves; NULL: it is at rest. `activity` and `mu` are those of the object, in its own axes. The
+	   number of decays a second is that of an object at rest, and the number of events follows the pose. Where a
+	   pose is not known the last known one holds. It needs duration_s, runs on the CPU alone, and does not go with
+	   exact_counts. */
+	const struct iso_motion_parts *motion;
+	const struct iso_array
+		*mu_fixed; /* with motion, without physics: attenuation in place, 1/mm; NULL: none */
+	/* How the object changes its shape; NULL: it keeps it. In gate g it is W_g activity and W_g mu, at times of no gate
+	   the object itself. `warp` has one per gate. The number of events follows the activity of the gate. It needs
+	   duration_s, runs on the CPU alone, and does not go with physics and exact_counts. */
+	const iso_gates *gates;
+	const struct iso_warp *warp;
+	const double *time_offset_ps; /* of each crystal: o_1 - o_2 is added to every t1 - t2; NULL: none */
+	const double *
+		crystal_fwhm_ps; /* resolution of two crystals like this one, in place of tof_fwhm_ps; NULL */
+	/* Coincidences of all kinds within this time of the last one that was counted (ISO_PARALYSABLE: of the last one) are
+	   lost. Delayeds are lost where the prompts' dead time is on, and cause none. It needs duration_s; `counts` are
+	   those before the loss. 0: none */
+	double dead_time_s;
+	enum iso_dead_time dead_time;
 };
 
 struct iso_simulated {
@@ -64,6 +88,7 @@ struct iso_simulated {
 	double randoms_per_pair;          /* expected, for --additive without TOF; with efficiencies, of
 					   a pair of efficiency 1: others have eff_a eff_b times that */
 	double randoms_per_pair_mm;       /* and with unbinned TOF */
+	int64_t lost; /* to the dead time; trues, scatters and randoms are those before the loss */
 };
 
 /* Emission points from the image, isotropic directions, photons binned into crystals; events have
@@ -105,6 +130,10 @@ struct iso_panel_simulate {
 		truth; /* gets the number of scatters in the object of each event that `emit` sees; NULL: not
    wanted */
 	void *truth_arg;
+	/* An object, a bed or heads that move; NULL: all is at rest. On the CPU alone. It needs duration_s, and excludes
+	   `exact` and randoms; events have times then. While a row of the gantry is not known nothing is measured. */
+	const struct iso_motion_parts *motion;
+	double half_life_s; /* with `motion`: decay over the scan; 0: none */
 };
 
 struct iso_panel_simulated {
@@ -113,6 +142,7 @@ struct iso_panel_simulated {
 	int64_t trues, randoms, decays; /* made so far */
 	double share;                   /* of randoms among the events */
 	double decays_per_s, singles_upper_per_s, singles_lower_per_s; /* with by_rate */
+	int64_t histograms; /* that iso_panel_simulate_events fills, one behind the other: known rows of the gantry */
 };
 
 typedef struct iso_panel_scan_run iso_panel_scan_run;
@@ -128,7 +158,7 @@ ISO_CHECKED int iso_panel_simulate_orders(int64_t by_order[ISO_ORDERS], const is
 void iso_panel_simulate_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_panels *p,
                              int64_t voxels, bool list);
 
-/* Adds the events to a histogram (iso_panels_lors), and sends them to `emit` (NULL: to nobody), as
+/* Adds the events to a histogram (iso_panels_lors), with a gantry to that of the row at their time, and sends them to `emit` (NULL: to nobody), as
    iso_simulate_blocks does: crystals and their places, trues with randoms evenly between them. With several
    ranks each rank simulates its share of the decays, and gets and sends all events. */
 ISO_CHECKED int iso_panel_simulate_events(iso_real *lors, iso_panel_scan_run *run, iso_emit_fn emit,

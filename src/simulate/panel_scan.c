@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A scan of an image by two panels: its tables, and the loops of the CPU. */
 #include "panel_scan.h"
+#include "panel_turn.h"
 #include "core/comm.h"
 #include "core/size.h"
 
@@ -105,6 +106,32 @@ static int events_cpu(struct panel_event *e, int64_t *found, iso_ctx *ctx, const
 	return ISO_OK;
 }
 
+/* Decay `number` at its own time. */
+static bool moved_event(struct panel_event *e, const struct iso_panel_scan *scan, enum panel_kind kind,
+                        int64_t number)
+{
+	struct panel_pose z;
+	uint32_t ms;
+
+	iso_panel_turn_when(&ms, scan->turn, number);
+	return iso_panel_turn_at(&z, scan->turn, ms) &&
+	       panel_true(e, &scan->device, &z, PANEL_STREAMS + (uint32_t)kind, (uint64_t)number);
+}
+
+static int moved_events(struct panel_event *e, int64_t *found, const struct iso_panel_scan *scan,
+                        enum panel_kind kind, int64_t first, int64_t n)
+{
+	int64_t kept = 0;
+
+#pragma omp parallel for schedule(dynamic, 1024) num_threads(scan->ctx->threads)
+	for (int64_t i = 0; i < n; i++)
+		e[i].decay = moved_event(e + i, scan, kind, first + i) ? (uint32_t)i : PANEL_NONE;
+	for (int64_t i = 0; i < n; i++)
+		if (e[i].decay != PANEL_NONE) e[kept++] = e[i];
+	*found = kept;
+	return ISO_OK;
+}
+
 /* This rank's share of them. */
 static int my_events(struct panel_event *e, int64_t *found, const struct iso_panel_scan *scan,
                      enum panel_kind kind, int64_t first, struct iso_rows mine)
@@ -114,7 +141,9 @@ static int my_events(struct panel_event *e, int64_t *found, const struct iso_pan
 
 	*found = 0;
 	if (iso_ctx_is_cuda(scan->ctx)) st = iso_cuda_symbol(&cuda, "iso_panel_events_cuda");
-	if (!st && mine.n > 0)
+	if (!st && mine.n > 0 && scan->turn)
+		st = moved_events(e, found, scan, kind, first + mine.first, mine.n);
+	else if (!st && mine.n > 0)
 		st = (cuda ? (__typeof__(&events_cpu))cuda : events_cpu)(e, found, scan->ctx, &scan->device,
 		                                                         kind, first + mine.first, mine.n);
 	for (int64_t i = 0; i < *found && mine.first > 0; i++) e[i].decay += (uint32_t)mine.first;

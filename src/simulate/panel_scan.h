@@ -43,6 +43,32 @@ struct panel_event {
 	uint32_t upper, lower, decay, order;
 };
 
+/* Where an object that moves is: x' = R x + T in the axes of the panels, row by row as in struct iso_pose. */
+struct panel_pose {
+	float m[12];
+};
+
+/* y = R x + T, with `turn` R x alone; y may be x. */
+ISO_HD void panel_move(float y[3], const struct panel_pose *z, const float x[3], bool turn)
+{
+	const float v[3] = { x[0], x[1], x[2] };
+
+	for (int a = 0; a < 3; a++) {
+		const float *r = z->m + 4 * a;
+
+		y[a] = r[0] * v[0] + r[1] * v[1] + r[2] * v[2] + (turn ? 0 : r[3]);
+	}
+}
+
+/* y = R^t (x - T), with `turn` R^t x. */
+ISO_HD void panel_move_back(float y[3], const struct panel_pose *z, const float x[3], bool turn)
+{
+	float v[3];
+
+	for (int a = 0; a < 3; a++) v[a] = x[a] - (turn ? 0 : z->m[4 * a + 3]);
+	for (int a = 0; a < 3; a++) y[a] = z->m[a] * v[0] + z->m[4 + a] * v[1] + z->m[8 + a] * v[2];
+}
+
 #define PANEL_NONE UINT32_MAX /* the decay of an event that is none */
 
 /* Where a decay is. */
@@ -63,9 +89,10 @@ ISO_HD uint32_t panel_crystal(const struct panel_scan *s, const struct transport
 }
 
 /* Photon i from p along d, which is away from the object, through the object and on to a head; scatters on the way are
-   added to *order. */
-ISO_HD bool panel_through(struct transport_line *l, uint32_t *order, const struct panel_scan *s, int i,
-                          const float p[3], const float d[3], uint32_t stream, uint64_t history)
+   added to *order. z: where the object is; NULL: at rest. */
+ISO_HD bool panel_through(struct transport_line *l, uint32_t *order, const struct panel_scan *s,
+                          const struct panel_pose *z, int i, const float p[3], const float d[3],
+                          uint32_t stream, uint64_t history)
 {
 	struct philox w = transport_draw(&s->t, stream, history, TRANSPORT_OBJECT);
 	float along = i ? -1.f : 1.f, dir[3], away[3]; /* photon 1 flies against the decay's direction */
@@ -75,7 +102,11 @@ ISO_HD bool panel_through(struct transport_line *l, uint32_t *order, const struc
 		                      { w.w[0], w.w[1] } };
 	struct photon_end e;
 
+	if (z) panel_move_back(decay.at, z, decay.at, false);
+	if (z) panel_move_back(decay.dir, z, decay.dir, true);
 	if (!photon_leave(&e, dir, &s->object, &decay, i, 0)) return false;
+	if (z) panel_move(e.at, z, e.at, false);
+	if (z) panel_move(dir, z, dir, true);
 	*order += (uint32_t)e.compton + e.rayleigh;
 	l->kev[i] = e.compton > 0 ? e.kev : 511;
 	away[0] = dir[0];
@@ -84,21 +115,22 @@ ISO_HD bool panel_through(struct transport_line *l, uint32_t *order, const struc
 	return transport_reach(l, &s->t, i, dir[1] < 0, e.at, away);
 }
 
-/* The photons of a decay as they reach the heads. false: neither does. */
+/* The photons of a decay at a point in the panels' axes, as they reach the heads. false: neither does. */
 ISO_HD bool panel_line(struct transport_line *l, uint32_t *order, const struct panel_scan *s,
-                       const float point[3], uint32_t stream, uint64_t history)
+                       const struct panel_pose *z, const float point[3], uint32_t stream, uint64_t history)
 {
 	float p[3], d[2][3];
 
 	*order = 0;
 	if (!s->through) return transport_line(l, &s->t, point, stream, history);
 	if (!transport_aim(l, p, d[0], d[1], &s->t, point, stream, history)) return false;
-	for (int i = 0; i < 2; i++) l->reach[i] = panel_through(l, order, s, i, p, d[i], stream, history);
+	for (int i = 0; i < 2; i++) l->reach[i] = panel_through(l, order, s, z, i, p, d[i], stream, history);
 	return l->reach[0] || l->reach[1];
 }
 
-/* One decay. true: a coincidence. */
-ISO_HD bool panel_true(struct panel_event *e, const struct panel_scan *s, uint32_t stream, uint64_t history)
+/* One decay, of an object at z. true: a coincidence. */
+ISO_HD bool panel_true(struct panel_event *e, const struct panel_scan *s, const struct panel_pose *z,
+                       uint32_t stream, uint64_t history)
 {
 	struct transport_track k[2];
 	struct transport_line l;
@@ -106,7 +138,8 @@ ISO_HD bool panel_true(struct panel_event *e, const struct panel_scan *s, uint32
 	float point[3];
 
 	panel_point(point, s, stream, history);
-	if (!panel_line(&l, &e->order, s, point, stream, history) ||
+	if (z) panel_move(point, z, point, false);
+	if (!panel_line(&l, &e->order, s, z, point, stream, history) ||
 	    !transport_tracks_of(k, &s->t, &l, stream, history) ||
 	    !transport_combine(hit, &s->t, k, k + 1, 0, stream, history))
 		return false;
@@ -125,7 +158,7 @@ ISO_HD bool panel_single(uint32_t *crystal, const struct panel_scan *s, int h, u
 	float point[3];
 
 	panel_point(point, s, stream, history);
-	if (!panel_line(&l, &order, s, point, stream, history) ||
+	if (!panel_line(&l, &order, s, NULL, point, stream, history) ||
 	    !transport_single(&hit, &s->t, &l, h, stream, history))
 		return false;
 	*crystal = panel_crystal(s, &hit);
@@ -163,16 +196,19 @@ ISO_HD bool panel_make_event(struct panel_event *e, const struct panel_scan *s, 
 
 	if (kind >= PANEL_PILOT_UPPER)
 		return panel_single(&e->upper, s, kind - PANEL_PILOT_UPPER, PANEL_STREAMS + PANEL_PILOT, i);
-	return panel_is_random(kind) ? panel_random(e, s, stream, i) : panel_true(e, s, stream, i);
+	return panel_is_random(kind) ? panel_random(e, s, stream, i) : panel_true(e, s, NULL, stream, i);
 }
 
 /* ---- on the host ---- */
+
+struct iso_panel_turn;
 
 struct iso_panel_scan {
 	struct panel_scan host, device; /* alike but for where their tables are */
 	struct iso_emission emission;
 	iso_ctx *ctx;
-	struct iso_room room; /* has tables of both */
+	struct iso_room room;              /* has tables of both */
+	const struct iso_panel_turn *turn; /* of trues and their pilot; NULL: all is at rest; borrowed */
 };
 
 /* `activity`, on a grid, is copied. o->extended must be 0. mu: of the object that photons go through, 1/mm, on a grid of its

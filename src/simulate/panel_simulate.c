@@ -4,6 +4,7 @@
 #include "core/progress.h"
 #include "core/sized.h"
 #include "panel_scan.h"
+#include "panel_turn.h"
 
 #include <stdlib.h>
 
@@ -22,6 +23,7 @@ struct iso_panel_scan_run {
 	struct iso_panel_simulate p;
 	const struct iso_panels *panels;
 	struct iso_panel_scan scan;     /* whose room has the arrays */
+	struct iso_panel_turn *turn;    /* NULL: nothing moves */
 	struct panel_event *e, *random; /* PIECE and RANDOMS of them */
 	iso_real *lors;
 	struct iso_events list; /* room for LIST; v is NULL where nobody asks for them */
@@ -53,6 +55,7 @@ void iso_panel_simulate_free(run *r)
 {
 	if (!r) return;
 	iso_panel_scan_free(&r->scan);
+	iso_panel_turn_free(r->turn);
 	free(r);
 }
 
@@ -125,6 +128,49 @@ static int set_numbers(run *r)
 	return ISO_OK;
 }
 
+/* As many decays as the events take in the mean over the scan's poses, each span by chance. */
+static int deal_decays(run *r)
+{
+	int64_t found = 0;
+	double decays = r->p.decays;
+	int st = ISO_OK;
+
+	if (!(decays > 0)) {
+		iso_panel_turn_deal(r->turn, PILOT, false);
+		st = iso_panel_scan_events(r->e, &found, &r->scan, PANEL_PILOT, 0,
+		                           r->turn->span[r->turn->n].first);
+		if (!st && found == 0)
+			st = iso_fail(ISO_EINPUT, "simulate: %d decays lie outside the scanner's view",
+			              PILOT);
+		if (!st) decays = r->p.counts / (double)found * (double)r->turn->span[r->turn->n].first;
+	}
+	if (st) return st;
+	iso_panel_turn_deal(r->turn, decays, true);
+	r->decays = r->turn->span[r->turn->n].first;
+	return r->decays > 0 ? ISO_OK : iso_fail(ISO_EINPUT, "simulate: no decay in the whole scan");
+}
+
+static int prepare_moving(run *r)
+{
+	const struct iso_panel_simulate *p = &r->p;
+	int st;
+
+	if (p->exact || p->by_rate || p->randoms > 0)
+		return iso_fail(ISO_EARG,
+		                "simulate: two panels that move have no randoms, and a number of events "
+		                "that follows the poses");
+	if (iso_ctx_is_cuda(r->scan.ctx))
+		return iso_fail(ISO_EARG,
+		                "simulate: what moves is simulated on the CPU alone; give 'device' cpu");
+	if ((st = iso_panel_turn_create(&r->turn, p)) ||
+	    (st = iso_panel_turn_check(r->turn, p->activity, "activity", r->panels->gap)) ||
+	    (st = iso_panel_turn_check(r->turn, p->mu, "matter", r->panels->gap)))
+		return st;
+	r->scan.turn = r->turn;
+	r->done.histograms = r->turn->n;
+	return deal_decays(r);
+}
+
 int iso_panel_simulate_open(run **out, iso_ctx *ctx, const struct iso_panel_simulate *from)
 {
 	if (!out || !ctx || !from) return iso_fail_null(__func__);
@@ -145,8 +191,10 @@ int iso_panel_simulate_open(run **out, iso_ctx *ctx, const struct iso_panel_simu
 	                                      p->rayleigh))) {
 		ISO_HOST(&r->scan.room, r->e, PIECE);
 		ISO_HOST(&r->scan.room, r->random, RANDOMS);
-		if (!(st = r->scan.room.status)) st = set_numbers(r);
+		r->done.histograms = 1;
+		if (!(st = r->scan.room.status)) st = p->motion ? prepare_moving(r) : set_numbers(r);
 	}
+	p->motion = NULL; /* borrowed until now */
 	p->activity = p->mu = NULL;
 done:
 	if (st)
@@ -168,7 +216,7 @@ static int flush(run *r)
 	return st;
 }
 
-static int add_to_list(run *r, const struct panel_event *e, uint8_t order)
+static int add_to_list(run *r, const struct panel_event *e, uint8_t order, uint32_t ms)
 {
 	const double *pos = iso_scanner_positions(r->p.scanner);
 	uint32_t *crystal = r->list.crystal + 2 * r->list.n;
@@ -181,16 +229,18 @@ static int add_to_list(run *r, const struct panel_event *e, uint8_t order)
 		v->p2[a] = (float)pos[3 * (size_t)crystal[1] + a];
 	}
 	if (r->order) r->order[r->list.n] = order;
+	if (r->list.time_ms) r->list.time_ms[r->list.n] = ms;
 	return ++r->list.n == LIST ? flush(r) : ISO_OK;
 }
 
 /* Index (((a L + b) face + u) face + l) of crystals u, l of the layers a, b. */
-static void add_to_histogram(run *r, const struct panel_event *e)
+static void add_to_histogram(run *r, const struct panel_event *e, int histogram)
 {
 	uint32_t face = (uint32_t)(r->panels->crystals[0] * r->panels->crystals[1]);
 	int64_t table = e->upper / face * (int64_t)r->panels->layers + e->lower / face;
 
-	r->lors[(table * face + e->upper % face) * face + e->lower % face] += 1;
+	r->lors[histogram * iso_panels_lors(r->panels) + (table * face + e->upper % face) * face +
+	        e->lower % face] += 1;
 }
 
 /* The next random (or delayed) event, from those made ahead; `done`: how many there were before. */
@@ -227,9 +277,12 @@ static int add_piece(run *r, int64_t n, int64_t due)
 		const struct panel_event *e = random ? NULL : r->e + next++;
 
 		if (random && (st = next_random(&e, r, PANEL_RANDOMS, r->done.randoms++, wanted))) return st;
-		add_to_histogram(r, e);
+		uint32_t ms = 0;
+
+		add_to_histogram(r, e,
+		                 r->turn ? iso_panel_turn_when(&ms, r->turn, r->done.decays + e->decay) : 0);
 		if (!random) r->by_order[e->order < ISO_ORDERS ? e->order : ISO_ORDERS - 1]++;
-		if (r->emit) st = add_to_list(r, e, random ? ISO_ORDER_RANDOM : order_of(e));
+		if (r->emit) st = add_to_list(r, e, random ? ISO_ORDER_RANDOM : order_of(e), ms);
 	}
 	return st;
 }
@@ -278,6 +331,7 @@ int iso_panel_simulate_events(iso_real *lors, run *r, iso_emit_fn emit, void *ar
 		ISO_HOST(&r->scan.room, r->list.v, LIST);
 		ISO_HOST(&r->scan.room, r->list.crystal, 2 * LIST);
 		if (r->p.truth) ISO_HOST(&r->scan.room, r->order, LIST);
+		if (r->turn) ISO_HOST(&r->scan.room, r->list.time_ms, LIST);
 		st = r->scan.room.status;
 	}
 	while (done < total && !st) {
@@ -304,7 +358,7 @@ int iso_panel_simulate_delayed(iso_real *lors, int64_t *n, run *r)
 		const struct panel_event *e = NULL;
 
 		st = next_random(&e, r, PANEL_DELAYED, i, *n);
-		if (!st) add_to_histogram(r, e);
+		if (!st) add_to_histogram(r, e, 0);
 	}
 	return st;
 }

@@ -27,8 +27,11 @@ enum {
 	HISTORY_DIRECTION,
 	HISTORY_BLUR,
 	HISTORY_DEFLECTION,
+	HISTORY_TIME, /* of a decay of the pilot */
 	HISTORY_PATHS_1 = 1 << 16,
 	HISTORY_PATHS_2 = 2 << 16,
+	HISTORY_FIXED_1 = 3 << 16, /* in what stays with the scanner, beside an object that moves */
+	HISTORY_FIXED_2 = 4 << 16,
 };
 
 #define HISTORY_BENT_RAD .5 /* mean angle of bent ones, exponential */

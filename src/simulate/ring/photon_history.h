@@ -16,6 +16,12 @@ struct scan_rate {
 double iso_scan_share(const struct scan_rate *r, double t);
 double iso_scan_when(const struct scan_rate *r, double u);
 
+/* The millisecond of a time, as events have it. */
+static inline uint32_t scan_ms(double time_s)
+{
+	return (uint32_t)(1e3 * time_s);
+}
+
 /* n times between `from` and `to`, in order, as many independent ones would be. */
 void iso_scan_times(double *t, int64_t n, const struct scan_rate *r, double from, double to, uint64_t seed,
                     uint64_t history, uint64_t draw);

@@ -56,17 +56,23 @@ ISO_HD bool photon_is_seen(const struct photon_scan *s, float kev, uint32_t word
 	return philox_unit(word) < s->seen[i] + share * (s->seen[i + 1] - s->seen[i]);
 }
 
-/* Photon h of a decay, from its place to a crystal that counts it; its number, or -1. */
-ISO_HD int64_t photon_hit(struct photon_end *e, const struct photon_scan *s, const struct photon_decay *d,
-                          int h)
+/* The crystal that counts photon h of a decay, which met the cylinder; its number, or -1. */
+ISO_HD int64_t photon_count(const struct photon_end *e, const struct photon_scan *s,
+                            const struct photon_decay *d, int h)
 {
-	if (!photon_follow(e, &s->w, d, h, 0)) return -1;
 	struct philox own = philox_draw(s->w.seed, d->history, PHOTON_OWN + (uint32_t)h);
 
 	if (!photon_is_seen(s, e->kev, own.w[0])) return -1;
 	int64_t c = cylinder_crystal(&s->ring, (double)e->at[0], (double)e->at[1], (double)e->at[2]);
 
 	return c >= 0 && (!s->eff || philox_unit(own.w[1]) < s->eff[c]) ? c : -1;
+}
+
+/* Photon h of a decay, from its place to a crystal that counts it; its number, or -1. */
+ISO_HD int64_t photon_hit(struct photon_end *e, const struct photon_scan *s, const struct photon_decay *d,
+                          int h)
+{
+	return photon_follow(e, &s->w, d, h, 0) ? photon_count(e, s, d, h) : -1;
 }
 
 ISO_HD bool photon_coincide(const struct photon_scan *s, int64_t a, int64_t b)
@@ -104,34 +110,50 @@ ISO_HD enum photon_kind photon_kind_of(uint64_t history)
 	return (enum photon_kind)(history >> PHOTON_KIND_SHIFT);
 }
 
-/* The second photon: of the same decay, or of a random the first of another. false: no event. */
-ISO_HD bool photon_finish(struct photon_event *e, const struct photon_scan *s, const struct photon_half *b)
+/* Whether a history joins photons of two decays. */
+ISO_HD bool photon_joins(uint64_t history)
 {
-	uint64_t history = b->decay.history;
 	enum photon_kind kind = photon_kind_of(history);
-	bool random = kind == PHOTON_RANDOMS || kind == PHOTON_DELAYED || kind == PHOTON_PILOT_RANDOMS;
-	struct photon_decay d = b->decay;
-	struct photon_end end;
 
-	if (kind == PHOTON_PILOT_SINGLES) return true;
-	if (random) photon_decay(&d, &s->w, history | PHOTON_SECOND);
-	int64_t c = photon_hit(&end, s, &d, random ? 0 : 1);
+	return kind == PHOTON_RANDOMS || kind == PHOTON_DELAYED || kind == PHOTON_PILOT_RANDOMS;
+}
 
-	if (c < 0 || !photon_coincide(s, b->crystal, c)) return false;
-	uint32_t order = (uint32_t)b->end.compton + b->end.rayleigh + end.compton + end.rayleigh;
+/* The event of two photons p and q, which crystals a and b counted. false: they are not in coincidence. */
+ISO_HD bool photon_pair_up(struct photon_event *e, const struct photon_scan *s, uint64_t history,
+                           const struct photon_end *p, int64_t a, const struct photon_end *q, int64_t b)
+{
+	bool random = photon_joins(history);
+
+	if (!photon_coincide(s, a, b)) return false;
+	uint32_t order = (uint32_t)p->compton + p->rayleigh + q->compton + q->rayleigh;
 	struct philox w = philox_draw(s->w.seed, history, PHOTON_OWN + 2);
 	float g[2];
 
-	e->crystal[0] = (uint32_t)b->crystal;
-	e->crystal[1] = (uint32_t)c;
+	e->crystal[0] = (uint32_t)a;
+	e->crystal[1] = (uint32_t)b;
 	e->order = random                        ? PHOTON_RANDOM_ORDER
 	           : order < PHOTON_RANDOM_ORDER ? order
 	                                         : PHOTON_RANDOM_ORDER - 1;
 	photon_gauss(g, w.w[0], w.w[1]);
 	e->dt_ps = random ? (2 * philox_unit(w.w[2]) - 1) * s->window_ps
-	                  : (b->end.way - end.way) * (float)(1 / ISO_C_MM_PER_PS) + s->sigma_ps * g[0];
+	                  : (p->way - q->way) * (float)(1 / ISO_C_MM_PER_PS) + s->sigma_ps * g[0];
 	if (!(s->sigma_ps > 0)) e->dt_ps = 0;
 	return true;
+}
+
+/* The second photon: of the same decay, or of a random the first of another. false: no event. */
+ISO_HD bool photon_finish(struct photon_event *e, const struct photon_scan *s, const struct photon_half *b)
+{
+	uint64_t history = b->decay.history;
+	bool random = photon_joins(history);
+	struct photon_decay d = b->decay;
+	struct photon_end end;
+
+	if (photon_kind_of(history) == PHOTON_PILOT_SINGLES) return true;
+	if (random) photon_decay(&d, &s->w, history | PHOTON_SECOND);
+	int64_t c = photon_hit(&end, s, &d, random ? 0 : 1);
+
+	return c >= 0 && photon_pair_up(e, s, history, &b->end, b->crystal, &end, c);
 }
 
 /* One history. true: it has an event; of a single, nothing but that. */
@@ -176,6 +198,7 @@ struct photon_hits {
 	int64_t block, want, limit;
 	int64_t histories; /* that ran */
 	struct iso_hit *v;
+	double *time; /* s, of each hit of an object that moves; NULL: hits come at any time of the block */
 	int64_t n, room;
 };
 

@@ -11,21 +11,28 @@
 #include "core/progress.h"
 #include "core/size.h"
 #include "core/sized.h"
+#include "detection.h"
 #include "history_scan.h"
+#include "moving.h"
 #include "photon_history.h"
 #include "physics/randoms.h"
 
 #include <omp.h>
 #include <stdio.h>
 
-#define BLOCK 8192                   /* expected events of a block */
-#define BLOCK_DECAYS (1 << 19)       /* decays of a block, where these are counted */
-#define BLOCKS_MOST (1 << 27)        /* that a history's number has room for */
-#define ROUND 64                     /* blocks between two calls of emit */
-#define HOPELESS (1ll << 25)         /* histories without a single event */
-#define TURN 4096                    /* histories between two looks at a request to stop */
-#define PILOT (1 << 21)              /* histories that tell a rate */
+#define BLOCK 8192             /* expected events of a block */
+#define BLOCK_DECAYS (1 << 19) /* decays of a block, where these are counted */
+#define BLOCKS_MOST (1 << 27)  /* that a history's number has room for */
+#define ROUND 64               /* blocks between two calls of emit */
+#define HOPELESS (1ll << 25)   /* histories without a single event */
+#define TURN 4096              /* histories between two looks at a request to stop */
+#define PILOT (1 << 21)        /* histories that tell a rate */
+#define PILOT_EVENTS (1 << 18) /* that tell how many decays an event of a moving object takes, at most */
+#define PILOT_LEAST 4096       /* of them */
+#define PILOT_MOST (1 << 20)   /* decays of which none is an event */
 #define SINGLES_HISTORY (1ull << 62) /* beyond those of events */
+#define FIRST_ROOM 1024              /* hits of an object that moves */
+#define NO_WIDTH_PS 1e-6             /* above 0: events have times */
 #define TICKS 1000                   /* of the clock, a block */
 
 /* How far a round of blocks is; threads add to it. */
@@ -42,9 +49,12 @@ struct sim {
 	struct iso_histories h;
 	struct iso_photon_scan photons;    /* with physics */
 	struct iso_history_scan histories; /* on CUDA: kinds without photons, if there are any */
+	struct iso_moving moving;
+	struct iso_detection detection;
 	struct photon_yield yield[HISTORY_KINDS];
 	struct scan_rate rate[HISTORY_KINDS];
-	double mean[HISTORY_KINDS]; /* events of each kind, over the scan; of trues with p->decays: decays */
+	double mean
+		[HISTORY_KINDS]; /* events of each kind, over the scan; of kinds that count decays: decays */
 	int64_t blocks;
 	int hopeless; /* set by any thread */
 	struct iso_clock clock;
@@ -81,8 +91,36 @@ static int check_physics(const struct iso_simulate *p)
 	return ISO_OK;
 }
 
+static int check_motion(const struct iso_simulate *p)
+{
+	if (p->mu_fixed && !p->motion)
+		return iso_fail(ISO_EARG,
+		                "simulate: what stays with the scanner ('mu_fixed') needs an object "
+		                "that moves; else it is part of 'mu'");
+	if (p->gates && !p->warp) return iso_fail_null("struct iso_simulate");
+	if (p->gates && p->physics)
+		return iso_fail(ISO_EARG, "simulate: gates have no physics; leave one of them out");
+	if (!p->motion && !p->gates) return ISO_OK;
+	if (!(p->duration_s > 0))
+		return iso_fail(ISO_EARG, "simulate: an object that moves needs the length of the scan");
+	if (p->physics && p->mu_fixed)
+		return iso_fail(
+			ISO_EARG,
+			"simulate: with photons ('physics') nothing stays in place ('mu_fixed') while "
+			"the object moves; leave one of them out");
+	if (p->exact_counts)
+		return iso_fail(ISO_EARG,
+		                "simulate: the number of events follows the object, so it cannot be "
+		                "exact");
+	if (p->mu_fixed && !p->mu_fixed->has_grid)
+		return iso_fail(ISO_EINPUT, "simulate: an image without voxel sizes");
+	return ISO_OK;
+}
+
 static int check(const struct iso_simulate *p)
 {
+	int st;
+
 	if (!p->scanner || !p->activity) return iso_fail_null("struct iso_simulate");
 	if (p->scanner->kind != ISO_CYLINDER)
 		return iso_fail(ISO_EINPUT, "simulate: scanner %s is not a cylinder", p->scanner->name);
@@ -101,7 +139,8 @@ static int check(const struct iso_simulate *p)
 		return iso_fail(ISO_EARG, "simulate: half life is %g s, must be 0 or above", p->half_life_s);
 	if (!p->activity->has_grid || (p->mu && !p->mu->has_grid))
 		return iso_fail(ISO_EINPUT, "simulate: an image without voxel sizes");
-	return check_physics(p);
+	if ((st = iso_detection_check(p))) return st;
+	return (st = check_motion(p)) ? st : check_physics(p);
 }
 
 /* |dt| <= window, on which randoms and their correction must agree; the longest line stands in for one. */
@@ -154,10 +193,70 @@ static void set_means(struct sim *s, double trues, double bent, double randoms)
 	s->mean[delayed ? HISTORY_DELAYED : HISTORY_RANDOM] = randoms;
 }
 
+/* Whether events of kind k come of photons that are followed, and of which kind these are. */
+static bool by_photons(const struct sim *s, int k)
+{
+	return s->p->physics && (k == HISTORY_TRUE || s->p->by_rate);
+}
+
+static enum photon_kind photon_kind(int k)
+{
+	return k == HISTORY_TRUE ? PHOTON_TRUES : k == HISTORY_RANDOM ? PHOTON_RANDOMS : PHOTON_DELAYED;
+}
+
+/* Whether a number of histories of kind k is drawn, of which some have events, instead of a number of events. */
+static bool counts_decays(const struct sim *s, int k)
+{
+	return s->moving.motion ? history_is_decay((enum iso_history_kind)k) || by_photons(s, k)
+	                        : k == HISTORY_TRUE && s->p->decays > 0;
+}
+
+/* ---- an object that moves: expected events become expected histories ---- */
+
+/* Histories of kind k that an event takes; of photons, those of `pilot`. The pilot finds twice the events that are
+   wanted, so that the variance of their number is 1.5 times a Poisson number's, or else enough for 0.2 %. */
+static int moving_pilot(double *histories, const struct sim *s, int k, enum photon_kind pilot)
+{
+	const struct moving_kind of = {
+		.moving = &s->moving,
+		.rate = s->rate[k],
+		.histories = by_photons(s, k) ? NULL : &s->h,
+		.kind = (enum iso_history_kind)k,
+		.photons = &s->photons.device,
+		.pilot = pilot,
+	};
+	int64_t want = (int64_t)fmin(PILOT_EVENTS, fmax(PILOT_LEAST, 2 * s->p->counts)), n = 0;
+	int st = iso_moving_pilot(&n, s->ctx, &of, want, PILOT_MOST);
+
+	*histories = (double)n / (double)want;
+	return st;
+}
+
+static int prepare_moving(struct sim *s)
+{
+	double each, most = 0;
+	int st;
+
+	for (int k = 0; k < HISTORY_KINDS; k++) {
+		bool trues = k == HISTORY_TRUE;
+
+		if (!(s->mean[k] > 0) || !counts_decays(s, k)) continue;
+		if (!trues || !(s->p->decays > 0)) {
+			st = moving_pilot(&each, s, k, trues ? PHOTON_PILOT_TRUES : PHOTON_PILOT_RANDOMS);
+			if (st) return st;
+			s->mean[k] *= each;
+		}
+		most = fmax(most, s->mean[k]);
+	}
+	s->blocks = (int64_t)fmax((double)s->blocks, ceil(most / BLOCK_DECAYS));
+	return ISO_OK;
+}
+
 static int prepare_plain(struct sim *s)
 {
 	const struct iso_simulate *p = s->p;
 	struct iso_histories *h = &s->h;
+	bool moves = s->moving.motion;
 	int st;
 
 	set_means(s, p->counts * (1 - p->randoms - p->bent), p->counts * p->bent, p->counts * p->randoms);
@@ -165,9 +264,23 @@ static int prepare_plain(struct sim *s)
 	for (int k = HISTORY_TRUE; k <= HISTORY_BENT; k++)
 		if (s->mean[k] > 0 &&
 		    (st = iso_emission_create(&h->emission[k], p->activity, p->scanner->radius, h->half,
-		                              k == HISTORY_TRUE ? ISO_BOTH_PHOTONS : ISO_FIRST_PHOTON)))
+		                              moves               ? ISO_ALL_DECAYS
+		                              : k == HISTORY_TRUE ? ISO_BOTH_PHOTONS
+		                                                  : ISO_FIRST_PHOTON)))
 			return st;
 	return iso_woodcock_create(&h->mu, p->mu);
+}
+
+/* Share of the histories of a kind of pilot that have an event. */
+static int pilot_share(double *share, const struct sim *s, enum photon_kind pilot)
+{
+	double each;
+	int st;
+
+	if (!s->moving.motion) return iso_photon_scan_pilot(share, &s->photons, pilot, PILOT);
+	st = moving_pilot(&each, s, pilot == PHOTON_PILOT_RANDOMS ? HISTORY_RANDOM : HISTORY_TRUE, pilot);
+	*share = 1 / each;
+	return st;
 }
 
 /* Of D decays in T seconds q D are seen as prompts. A photon of a decay is seen with the share s, so the singles are
@@ -180,9 +293,9 @@ static int rates(struct sim *s, double *decays, double *randoms)
 	double prompts, pairs, single;
 	int st;
 
-	if ((st = iso_photon_scan_pilot(&prompts, &s->photons, PHOTON_PILOT_TRUES, PILOT)) ||
-	    (st = iso_photon_scan_pilot(&pairs, &s->photons, PHOTON_PILOT_RANDOMS, PILOT)) ||
-	    (st = iso_photon_scan_pilot(&single, &s->photons, PHOTON_PILOT_SINGLES, PILOT)))
+	if ((st = pilot_share(&prompts, s, PHOTON_PILOT_TRUES)) ||
+	    (st = pilot_share(&pairs, s, PHOTON_PILOT_RANDOMS)) ||
+	    (st = pilot_share(&single, s, PHOTON_PILOT_SINGLES)))
 		return st;
 	double a = 4e-12 * s->h.window_ps * pairs * iso_scan_pile_up(&s->rate[HISTORY_TRUE]) / p->duration_s;
 
@@ -205,28 +318,14 @@ static int prepare_physics(struct sim *s)
 	if (p->by_rate) {
 		if ((st = rates(s, &decays, &randoms))) return st;
 	} else if (p->decays > 0 && p->randoms > 0) {
-		if ((st = iso_photon_scan_pilot(&share, &s->photons, PHOTON_PILOT_TRUES, PILOT))) return st;
+		if ((st = pilot_share(&share, s, PHOTON_PILOT_TRUES))) return st;
 		randoms = decays * share * p->randoms / (1 - p->randoms);
 	}
 	set_means(s, p->decays > 0 ? p->decays : p->counts - randoms, 0, randoms);
 	s->blocks = (int64_t)ceil(p->delayed      ? s->mean[HISTORY_DELAYED] / BLOCK
 	                          : p->decays > 0 ? p->decays / BLOCK_DECAYS
 	                                          : p->counts / BLOCK);
-	if (s->blocks > BLOCKS_MOST)
-		return iso_fail(ISO_EARG, "simulate: %" PRId64 " slices of time, must be at most %d",
-		                s->blocks, BLOCKS_MOST);
 	return ISO_OK;
-}
-
-/* Whether events of kind k come of photons that are followed, and of which kind these are. */
-static bool by_photons(const struct sim *s, int k)
-{
-	return s->p->physics && (k == HISTORY_TRUE || s->p->by_rate);
-}
-
-static enum photon_kind photon_kind(int k)
-{
-	return k == HISTORY_TRUE ? PHOTON_TRUES : k == HISTORY_RANDOM ? PHOTON_RANDOMS : PHOTON_DELAYED;
 }
 
 /* Tables on CUDA of the kinds without photons. */
@@ -261,7 +360,17 @@ static int prepare(struct sim *s)
 		if ((double)p->eff[a] > h->most_eff) h->most_eff = (double)p->eff[a];
 	for (int k = 0; k < HISTORY_KINDS; k++) /* singles follow the activity, so randoms its square */
 		s->rate[k] = rate_of(p, k == HISTORY_RANDOM || k == HISTORY_DELAYED ? 2 : 1);
-	if ((st = p->physics ? prepare_physics(s) : prepare_plain(s))) return st;
+	if ((st = iso_moving_create(&s->moving, s->ctx, p, h->radius, h->half))) return st;
+	if (s->moving.motion && iso_ctx_is_cuda(s->ctx))
+		return iso_fail(ISO_EARG,
+		                "simulate: an object that moves is simulated on the CPU alone; give "
+		                "'device' cpu");
+	if ((st = p->physics ? prepare_physics(s) : prepare_plain(s)) ||
+	    (s->moving.motion && (st = prepare_moving(s))))
+		return st;
+	if (s->blocks > BLOCKS_MOST)
+		return iso_fail(ISO_EARG, "simulate: %" PRId64 " slices of time, must be at most %d",
+		                s->blocks, BLOCKS_MOST);
 	return prepare_device(s);
 }
 
@@ -269,6 +378,12 @@ static int prepare(struct sim *s)
 static double slice_start(const struct sim *s, int64_t number)
 {
 	return iso_scan_when(&s->rate[HISTORY_TRUE], (double)number / (double)s->blocks);
+}
+
+/* Number of the first draw of times of kind k, beyond those of histories. */
+static uint64_t time_draw(int k)
+{
+	return (uint64_t)(HISTORY_KINDS + k) << HISTORY_SHIFT;
 }
 
 /* Events (or decays) of kind k in slice `number`: Poisson, or with exact counts the rounded share. */
@@ -295,7 +410,7 @@ static void begin_block(struct block *b, const struct sim *s, int64_t number)
 {
 	*b = (struct block){ .number = number };
 	for (int k = 0; k < HISTORY_KINDS; k++) {
-		bool decays = k == HISTORY_TRUE && s->p->decays > 0;
+		bool decays = counts_decays(s, k);
 		int64_t n = slice_events(s, k, number);
 
 		b->hits[k] = (struct photon_hits){ .block = number,
@@ -344,11 +459,76 @@ static bool run_batches(struct photon_hits *h, const struct sim *s, int k)
 	return true;
 }
 
+/* ---- of an object that moves ---- */
+
+static bool grow(void *array, size_t item, int64_t n)
+{
+	void *p = realloc(*(void **)array, (size_t)n * item);
+
+	if (p) *(void **)array = p;
+	return p;
+}
+
+static bool add_hit(struct photon_hits *h, const struct iso_hit *hit, double time_s)
+{
+	if (h->n == h->room) {
+		int64_t room = h->room > 0 ? 2 * h->room : FIRST_ROOM;
+
+		if (!grow(&h->v, sizeof *h->v, room) || !grow(&h->time, sizeof *h->time, room)) return false;
+		h->room = room;
+	}
+	h->time[h->n] = time_s;
+	h->v[h->n++] = *hit;
+	return true;
+}
+
+static bool moving_hit(struct iso_hit *hit, const struct sim *s, const struct moving_pose *at, int k,
+                       int64_t block, int64_t i)
+{
+	struct photon_event e = { 0 };
+
+	if (!by_photons(s, k))
+		return iso_moving_run(hit, &s->h, &s->moving, at, (enum iso_history_kind)k,
+		                      history_number(block, i));
+	if (!iso_moving_photons(&e, &s->photons.device, at, photon_history(photon_kind(k), block, i)))
+		return false;
+	*hit = (struct iso_hit){ { e.crystal[0], e.crystal[1] }, e.dt_ps, (uint8_t)e.order };
+	return true;
+}
+
+/* The decays of kind k of a block: history i has the i-th time. */
+static bool run_moving(struct sim *s, struct photon_hits *h, int k)
+{
+	double from = slice_start(s, h->block), to = slice_start(s, h->block + 1);
+	struct moving_pose at = { .ms = -1 };
+	struct photon_hits before = *h;
+	struct iso_hit hit;
+	double *time = size_alloc(h->limit, sizeof *time);
+	bool fits = time;
+
+	if (fits)
+		iso_scan_times(time, h->limit, &s->rate[k], from, to, s->p->seed, (uint64_t)h->block,
+		               time_draw(k));
+	while (fits && h->histories < h->limit) {
+		int64_t i = h->histories++;
+
+		iso_moving_at(&at, &s->moving, time[i]);
+		if (moving_hit(&hit, s, &at, k, h->block, i)) fits = add_hit(h, &hit, time[i]);
+		if (h->histories % TURN > 0 && h->histories < h->limit) continue;
+		tell_turn(s, &before, h);
+		before = *h;
+		if (iso_stopped(s->ctx)) break;
+	}
+	free(time);
+	return fits;
+}
+
 /* The hits of kind k of a block, in the order of their histories. false: there is no memory. */
 static bool run_histories(struct sim *s, struct photon_hits *h, int k)
 {
 	bool fits = true;
 
+	if (s->moving.motion && counts_decays(s, k)) return h->limit == 0 || run_moving(s, h, k);
 	while (fits && h->n < h->want && h->histories < h->limit && !iso_stopped(s->ctx) && !s->hopeless) {
 		struct photon_hits before = *h;
 
@@ -417,6 +597,7 @@ static int make_hits(struct sim *s, struct block *b, struct iso_rows mine)
 struct list {
 	struct iso_events e;
 	uint8_t *order; /* scatters of each; ISO_ORDER_RANDOM */
+	double *time;   /* s, with dead time; else NULL */
 	int64_t room;
 };
 
@@ -430,11 +611,12 @@ static void put_event(struct list *l, int64_t i, const double *pos, const struct
 	}
 	v->dt_ps = hit->dt_ps;
 	memcpy(l->e.crystal + 2 * i, hit->crystal, sizeof hit->crystal);
-	if (l->e.time_ms) l->e.time_ms[i] = (uint32_t)(1e3 * time_s);
+	if (l->e.time_ms) l->e.time_ms[i] = scan_ms(time_s);
+	if (l->time) l->time[i] = time_s;
 	l->order[i] = hit->order;
 }
 
-/* Times of the hits of kind k lie from first[k] on; draws of a block's times beyond those of histories. */
+/* Times of the hits of kind k lie from first[k] on. */
 static bool put_block(struct list *l, const struct sim *s, const struct block *b)
 {
 	double from = slice_start(s, b->number), to = slice_start(s, b->number + 1);
@@ -444,8 +626,11 @@ static bool put_block(struct list *l, const struct sim *s, const struct block *b
 	if (!time) return false;
 	for (int64_t k = 0, at = 0; k < HISTORY_KINDS; at += b->hits[k++].n) {
 		first[k] = at;
-		iso_scan_times(time + at, b->hits[k].n, &s->rate[k], from, to, s->p->seed,
-		               (uint64_t)b->number, (uint64_t)(HISTORY_KINDS + k) << HISTORY_SHIFT);
+		if (b->hits[k].time)
+			memcpy(time + at, b->hits[k].time, (size_t)b->hits[k].n * sizeof *time);
+		else
+			iso_scan_times(time + at, b->hits[k].n, &s->rate[k], from, to, s->p->seed,
+			               (uint64_t)b->number, time_draw((int)k));
 	}
 	for (int64_t i = 0; i < n; i++) {
 		int soon = -1;
@@ -462,14 +647,6 @@ static bool put_block(struct list *l, const struct sim *s, const struct block *b
 	return true;
 }
 
-static bool grow(void *array, size_t item, int64_t n)
-{
-	void *p = realloc(*(void **)array, (size_t)n * item);
-
-	if (p) *(void **)array = p;
-	return p;
-}
-
 /* Room for n events, n > 0, that keeps those already there. */
 static int make_room(struct list *l, int64_t n, bool times)
 {
@@ -484,6 +661,7 @@ static int make_room(struct list *l, int64_t n, bool times)
 static void free_list(struct list *l)
 {
 	iso_events_free(&l->e);
+	free(l->time);
 	free(l->order);
 }
 
@@ -543,6 +721,7 @@ static int gather_round(struct list *l, struct sim *s, const struct block *b, in
 	st = gather(e->crystal, 2 * sizeof *e->crystal, s->ctx, first, first + ranks + 1, st);
 	st = gather(e->time_ms, sizeof *e->time_ms, s->ctx, first, first + ranks + 1, st);
 	st = gather(l->order, sizeof *l->order, s->ctx, first, first + ranks + 1, st);
+	st = gather(l->time, sizeof *l->time, s->ctx, first, first + ranks + 1, st);
 done:
 	free(first);
 	return st;
@@ -564,6 +743,8 @@ static int make_round(struct list *l, struct sim *s, struct block *b, int n, int
 	}
 	if (l->e.n == 0) return ISO_OK;
 	st = make_room(l, l->e.n, l->e.duration_s > 0);
+	if (!st && s->p->dead_time_s > 0 && !grow(&l->time, sizeof *l->time, l->e.n))
+		st = iso_fail_memory("simulate", l->e.n * (int64_t)sizeof *l->time);
 	return gather_round(l, s, b, n, st ? st : put_blocks(l, s, b, mine));
 }
 
@@ -572,7 +753,9 @@ static void free_blocks(struct block *b, int n)
 	for (int i = 0; i < n; i++)
 		for (int k = 0; k < HISTORY_KINDS; k++) {
 			free(b[i].hits[k].v);
+			free(b[i].hits[k].time);
 			b[i].hits[k].v = NULL;
+			b[i].hits[k].time = NULL;
 		}
 }
 
@@ -595,9 +778,20 @@ static void count_round(struct iso_simulated *info, struct sim *s, const struct 
 				                (s->p->physics ? 1 : s->h.emission[k].share);
 }
 
+/* With a width of each crystal: the mean of those. */
+static double width_of_list(const struct iso_simulate *p)
+{
+	double square = 0;
+
+	if (!p->crystal_fwhm_ps) return p->tof_fwhm_ps;
+	for (int64_t a = 0; a < p->scanner->n; a++)
+		square += p->crystal_fwhm_ps[a] * p->crystal_fwhm_ps[a] / (double)p->scanner->n;
+	return sqrt(square);
+}
+
 static int run(struct iso_simulated *info, struct sim *s, iso_emit_fn emit, void *arg)
 {
-	struct list l = { .e = { .tof_fwhm_ps = s->p->tof_fwhm_ps, .duration_s = s->p->duration_s } };
+	struct list l = { .e = { .tof_fwhm_ps = width_of_list(s->p), .duration_s = s->p->duration_s } };
 	struct block *b = size_alloc(ROUND, sizeof *b);
 	int st = b ? ISO_OK : iso_fail_memory("simulate", ROUND * (int64_t)sizeof *b);
 
@@ -610,6 +804,11 @@ static int run(struct iso_simulated *info, struct sim *s, iso_emit_fn emit, void
 		free_blocks(b, n);
 		if (st) break;
 		count_round(info, s, &l, b, n);
+		if (iso_detection_any(s->p)) {
+			st = iso_detection_apply(&s->detection, &l.e, l.order, l.time);
+			info->lost = s->detection.lost;
+			if (st) break;
+		}
 		if (l.e.n > 0 && s->p->truth) st = s->p->truth(s->p->truth_arg, l.order, l.e.n);
 		if (l.e.n > 0 && !st) st = emit(arg, &l.e);
 		double events = (double)(info->trues + info->scatters + info->randoms);
@@ -628,6 +827,41 @@ static int run(struct iso_simulated *info, struct sim *s, iso_emit_fn emit, void
 	return st;
 }
 
+static void free_sim(struct sim *s)
+{
+	iso_photon_scan_free(&s->photons);
+	iso_history_scan_free(&s->histories);
+	iso_moving_free(&s->moving);
+	for (int k = 0; k < 2; k++) iso_emission_free(&s->h.emission[k]);
+}
+
+static int forget_events(void *arg, const struct iso_events *e)
+{
+	(void)arg;
+	(void)e;
+	return ISO_OK;
+}
+
+/* Of delayeds: when the prompts of the same scan make it dead. */
+static int find_dead(struct sim *s)
+{
+	struct iso_simulate p = *s->p;
+	struct iso_simulated found = { 0 };
+	struct sim prompts = { .p = &p, .ctx = s->ctx, .detection = iso_detection_of(s->p) };
+	int st;
+
+	if (!p.delayed || !(p.dead_time_s > 0)) return ISO_OK;
+	p.delayed = prompts.detection.delayed = false;
+	p.truth = NULL;
+	p.photons = NULL;
+	prompts.detection.keep = true;
+	if (!(st = prepare(&prompts))) st = run(&found, &prompts, forget_events, NULL);
+	s->detection.prompt = s->detection.began = prompts.detection.began;
+	s->detection.prompts = prompts.detection.n_began;
+	free_sim(&prompts);
+	return st;
+}
+
 int iso_simulate_blocks(struct iso_simulated *info, iso_ctx *ctx, const struct iso_simulate *p,
                         iso_emit_fn emit, void *arg)
 {
@@ -639,7 +873,10 @@ int iso_simulate_blocks(struct iso_simulated *info, iso_ctx *ctx, const struct i
 
 	if (st || (st = iso_sized_clear(info, "iso_simulated", sizeof made)) ||
 	    (full.photons && (st = iso_sized_clear(full.photons, "iso_simulated_photons", sizeof s.found))) ||
-	    (st = check(&full)) || (st = prepare(&s)) ||
+	    (st = check(&full)))
+		goto done;
+	if (full.crystal_fwhm_ps) full.tof_fwhm_ps = NO_WIDTH_PS; /* detection.c adds each event's own */
+	if ((st = prepare(&s)) ||
 	    (full.randoms > 0 &&
 	     (st = randoms_per_pair(&made.randoms_per_pair, &full,
 	                            s.mean[full.delayed ? HISTORY_DELAYED : HISTORY_RANDOM]))))
@@ -647,13 +884,13 @@ int iso_simulate_blocks(struct iso_simulated *info, iso_ctx *ctx, const struct i
 	made.window_ps = s.h.window_ps;
 	/* uniform over |dt| <= tau: R / (c tau) per mm of s_c */
 	made.randoms_per_pair_mm = made.randoms_per_pair / (ISO_C_MM_PER_PS * s.h.window_ps);
-	if ((st = run(&made, &s, emit, arg))) goto done;
+	s.detection = iso_detection_of(&full);
+	if ((st = find_dead(&s)) || (st = run(&made, &s, emit, arg))) goto done;
 	iso_sized_give(info, sizeof made, &made);
 	if (full.photons) iso_sized_give(full.photons, sizeof s.found, &s.found);
 done:
-	iso_photon_scan_free(&s.photons);
-	iso_history_scan_free(&s.histories);
-	for (int k = 0; k < 2; k++) iso_emission_free(&s.h.emission[k]);
+	free_sim(&s);
+	free(s.detection.began);
 	return st;
 }
 
@@ -667,6 +904,9 @@ void iso_simulate_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct i
 	iso_plan_add(plan, "events", ROUND * BLOCK * 9 / 8,
 	             sizeof(struct iso_event) + 13 + sizeof(struct iso_hit), false);
 	iso_plan_add(plan, "emission tables", p->activity->n, p->bent > 0 ? 44 : 28, false);
+	if (p->motion)
+		iso_plan_add(plan, "times of decays", (int64_t)ctx->threads * BLOCK_DECAYS, sizeof(double),
+		             false);
 	if (cuda && (!p->physics || p->randoms > 0)) iso_history_scan_plan(plan, p);
 	if (!p->physics) return;
 	iso_plan_add(plan, "density of the object", p->mu ? p->mu->n : 0, sizeof(float) + sizeof(uint16_t),
@@ -687,8 +927,8 @@ static int append(void *arg, const struct iso_events *b)
 	int64_t n = l->e.n + b->n;
 	int st;
 
-	if (n > l->room) {
-		l->room = n + n / 2;
+	if (n > l->room || !l->e.v) {
+		l->room = n + n / 2 + 1;
 		if ((st = make_room(l, l->room, b->time_ms))) return st;
 	}
 	memcpy(l->e.v + l->e.n, b->v, (size_t)b->n * sizeof *b->v);
