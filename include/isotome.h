@@ -53,6 +53,7 @@
 #include "isotome/ray.h"
 #include "isotome/scatter.h"
 #include "isotome/panels.h"
+#include "isotome/norm.h"
 #include "isotome/srm.h"
 #include "isotome/strip.h"
 #include "isotome/transducers.h"

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Events as counts of crystal pairs, row by row. */
+#include "norm_own.h"
+
+#include "core/size.h"
+#include "io/events.h"
+
+enum { PIECE = 1 << 19 }; /* events at a time */
+#define FAR_MM 30         /* an end farther than this from every crystal is of another scanner */
+
+/* Numbers of the pairs of events, -1: none; crystals that the file does not give are the nearest ones. */
+static void find_pairs(int64_t *pair, const struct iso_events *e, const struct norm_rows *r,
+                       const iso_ctx *ctx)
+{
+#pragma omp parallel for num_threads(iso_ctx_threads(ctx))
+	for (int64_t i = 0; i < e->n; i++) {
+		int64_t c[2];
+		bool bad = iso_event_bad(e->v + i);
+
+		for (int k = 0; k < 2 && !bad; k++) {
+			const float *p = k ? e->v[i].p2 : e->v[i].p1;
+			double far = 0;
+
+			c[k] = e->crystal ? (int64_t)e->crystal[2 * i + k]
+			                  : iso_scanner_nearest(&far, r->s,
+			                                        (const double[]){ (double)p[0], (double)p[1],
+			                                                          (double)p[2] });
+			bad = c[k] < 0 || far > FAR_MM;
+		}
+		pair[i] = bad ? -1 : norm_rows_pair(r, c[0], c[1]);
+	}
+}
+
+static int add_events(float *y, double *all, double *astray, const struct iso_events *e, int64_t *pair,
+                      const struct norm_rows *r, const iso_ctx *ctx)
+{
+	find_pairs(pair, e, r, ctx);
+	for (int64_t i = 0; i < e->n; i++) {
+		const double count = e->count ? (double)e->count[i] : 1;
+
+		if (!(count >= 0) || !isfinite(count))
+			return iso_fail(ISO_EINPUT,
+			                "norm: count of line %" PRId64 " is %g, must be 0 or above", i,
+			                count);
+		*all += count;
+		if (pair[i] < 0)
+			*astray += count;
+		else
+			y[pair[i]] += (float)count;
+	}
+	return ISO_OK;
+}
+
+static int add_file(float *y, double *all, double *astray, iso_ctx *ctx, const struct norm_rows *rows,
+                    const iso_event_file *f, int64_t *pair)
+{
+	const int64_t n = iso_event_file_info(f)->n;
+	struct iso_events block = { 0 };
+	struct iso_clock clock = iso_clock_brief(ctx, "counts", "events", n, NULL);
+	int st = iso_event_file_block(&block, f, n < PIECE ? n : PIECE);
+
+	for (int64_t i = 0; i < n && !st; i += PIECE) {
+		st = iso_event_file_read(&block, f, i, n - i < PIECE ? n - i : PIECE);
+		if (!st) st = add_events(y, all, astray, &block, pair, rows, ctx);
+		if (!st) st = iso_ctx_poll(ctx);
+		if (!st) iso_clock_add(&clock, block.n);
+	}
+	iso_clock_end(&clock);
+	iso_events_free(&block);
+	return st;
+}
+
+static int compress(struct norm_counts *c, struct iso_room *room, const struct norm_rows *r, const float *y)
+{
+	struct norm_run *run = size_alloc(norm_rows_most(r), sizeof *run);
+	int64_t n = 0, at = 0;
+
+	for (int64_t i = 0; i < r->first[r->n]; i++) n += y[i] > 0;
+	ISO_HOST(room, c->first, r->n + 1);
+	ISO_HOST(room, c->b, n + 1);
+	ISO_HOST(room, c->y, n + 1);
+	if (!run || room->status) {
+		free(run);
+		return room->status ? room->status : iso_fail_memory("norm", n);
+	}
+	for (int64_t a = 0; a < r->n; a++) {
+		const int64_t runs = norm_rows_runs(run, r, a);
+
+		for (int64_t k = 0; k < runs; k++)
+			for (int64_t j = 0; j < run[k].n; j++) {
+				if (!(y[run[k].pair + j] > 0)) continue;
+				c->b[at] = (uint32_t)(run[k].b + j);
+				c->y[at++] = y[run[k].pair + j];
+			}
+		c->first[a + 1] = at;
+	}
+	free(run);
+	return ISO_OK;
+}
+
+int norm_counts_make(struct norm_counts *c, double *all, double *astray, struct iso_room *room, iso_ctx *ctx,
+                     const struct norm_rows *rows, const struct iso_norm_scan *s)
+{
+	struct iso_room own = iso_room_of(NULL, "norm");
+	int64_t *pair;
+	float *y;
+	int st;
+
+	*all = *astray = 0;
+	ISO_HOST(&own, y, rows->first[rows->n]);
+	ISO_HOST(&own, pair, s->events ? s->events->n : PIECE);
+	st = own.status;
+	if (!st && s->events)
+		st = add_events(y, all, astray, s->events, pair, rows, ctx);
+	else if (!st)
+		st = add_file(y, all, astray, ctx, rows, s->file, pair);
+	if (!st) st = compress(c, room, rows, y);
+	iso_room_free(&own);
+	return st;
+}

@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A norm from scans of known sources: counts and expectations of pairs, the fit, its errors and figures. */
+#include "norm_own.h"
+#include "norm_scanner.h"
+
+#include "core/plan.h"
+#include "core/size.h"
+#include "core/sized.h"
+
+#include <string.h>
+
+enum { RAYS = 5, MOST_ROUNDS = 3 };
+#define PLACE_SD 3.   /* mm */
+#define TILT_SD .01   /* rad */
+#define LONG 50.      /* mm: from this length on a source's tilt is told */
+#define STANDS_MM .02 /* a place that moved no more makes no other choice of pairs */
+#define FIRST_STOP .3 /* of the least error, before the place is known */
+
+/* All that a fit needs besides the norm. */
+struct task {
+	struct iso_room room;
+	struct iso_norm_fit p;
+	struct norm_rows rows;
+	struct norm_fit fit;
+	struct norm_scan *scan;
+	struct norm_q *q;
+	struct source *shape;
+	double *local, *sd;
+};
+
+/* ---- what was asked ---- */
+
+static int check_scan(const struct iso_norm_scan *s)
+{
+	if (!s->events == !s->file)
+		return iso_fail(ISO_EARG, "norm: a scan needs either events or a file of them");
+	if (!s->shape == !s->image)
+		return iso_fail(ISO_EARG, "norm: a scan needs a source, a shape or an image");
+	if (s->image && !s->image->has_grid)
+		return iso_fail(ISO_EINPUT, "norm: the image of the source has no grid");
+	if (!(s->factor >= 0) || !isfinite(s->factor))
+		return iso_fail(ISO_EARG, "norm: factor of the source is %g, must be above 0", s->factor);
+	return ISO_OK;
+}
+
+static int check(const struct iso_norm_fit *p)
+{
+	if (!p->scanner || !p->scan) return iso_fail_null("struct iso_norm_fit");
+	if (p->scanner->kind != ISO_CYLINDER && p->scanner->kind != ISO_DETECTORS)
+		return iso_fail(ISO_EARG, "norm: scanner %s has neither rings nor free detectors",
+		                p->scanner->name);
+	if (p->scans < 1) return iso_fail(ISO_EARG, "norm: there is no scan");
+	if (p->rays < 0 || p->rays > RAY_LINES)
+		return iso_fail(ISO_EARG, "norm: %d lines a pair, must be 1 to %d", p->rays, RAY_LINES);
+	if (!(p->place_sd_mm >= 0) || !(p->tolerance >= 0))
+		return iso_fail(ISO_EARG, "norm: widths and tolerances must be 0 or above");
+	for (int64_t a = 0; p->mask && a < p->scanner->n; a++)
+		if ((double)p->mask[a] != 0 && (double)p->mask[a] != 1)
+			return iso_fail(ISO_EINPUT, "norm: mask of crystal %" PRId64 " is %g, must be 0 or 1",
+			                a, (double)p->mask[a]);
+	for (int s = 0; s < p->scans; s++) {
+		const int st = check_scan(p->scan + s);
+
+		if (st) return st;
+	}
+	return ISO_OK;
+}
+
+static int places_of(const struct task *t, const struct source *shape)
+{
+	if (t->p.place_given) return 0;
+	if (!shape) return 2;
+	return (shape->kind == SOURCE_PLANE ? 2 * shape->half[2]
+	        : shape->axis == 2          ? shape->length
+	                                    : 0) > LONG
+	               ? 4
+	               : 2;
+}
+
+static int make_scan(struct task *t, int i, const struct iso_norm_scan *from)
+{
+	struct norm_scan *s = t->scan + i;
+	struct norm_q *q = t->q + i;
+	const double sd = t->p.place_sd_mm > 0 ? t->p.place_sd_mm : PLACE_SD;
+	const double *face = t->p.scanner->crystal_mm;
+	const bool faces = face[0] > 0 && face[1] > 0;
+	int st = from->shape ? source_parse(t->shape + i, from->shape) : ISO_OK;
+
+	if (st || (st = iso_ray_spread(&q->spread, !faces ? 1 : t->p.rays > 0 ? t->p.rays : RAYS, face)))
+		return st;
+	q->rows = &t->rows;
+	q->shape = from->shape ? t->shape + i : NULL;
+	q->image = from->image;
+	q->mu = from->mu;
+	q->factor = from->factor > 0 ? from->factor : 1;
+	q->weigh = t->p.scanner->kind == ISO_CYLINDER;
+	q->places = places_of(t, q->shape);
+	s->shifts = q->places + (i > 0);
+	for (int c = 0; c < q->places; c++) s->sd[c] = c < 2 ? sd : TILT_SD;
+	s->rate = from->rate;
+	return norm_q_create(q, s, &t->room);
+}
+
+static int make_task(struct task *t, iso_norm *n, iso_ctx *ctx)
+{
+	const int scans = t->p.scans;
+	double all, astray;
+	int st;
+
+	if ((st = norm_rows_create(&t->rows, t->p.scanner))) return st;
+	ISO_HOST(&t->room, t->scan, scans);
+	ISO_HOST(&t->room, t->q, scans);
+	ISO_HOST(&t->room, t->shape, scans);
+	ISO_HOST(&t->room, t->fit.dead, n->n);
+	ISO_HOST(&t->room, t->fit.t_state, n->classes.n_t);
+	ISO_HOST(&t->room, t->fit.z_state, n->classes.n_z);
+	if (t->room.status) return t->room.status;
+	t->fit.ctx = ctx;
+	t->fit.rows = &t->rows;
+	t->fit.classes = &n->classes;
+	t->fit.scan = t->scan;
+	t->fit.scans = scans;
+	t->fit.eps = n->eps;
+	t->fit.t = n->t;
+	t->fit.z = n->z;
+	for (int64_t a = 0; t->p.mask && a < n->n; a++) t->fit.dead[a] = !((double)t->p.mask[a] > 0);
+	for (int i = 0; i < scans; i++) {
+		if ((st = make_scan(t, i, t->p.scan + i)) ||
+		    (st = norm_counts_make(&t->scan[i].y, &all, &astray, &t->room, ctx, &t->rows,
+		                           t->p.scan + i)))
+			return st;
+		n->found.all_counts += all;
+		n->found.astray += astray;
+	}
+	return ISO_OK;
+}
+
+/* ---- the fit ---- */
+
+static double moved(const struct task *t, const double *before)
+{
+	double most = 0;
+
+	for (int i = 0; i < t->p.scans; i++)
+		for (int c = 0; c < 2 && c < t->q[i].places; c++)
+			most = fmax(most, fabs(t->scan[i].shift[c] - before[2 * i + c]));
+	return most;
+}
+
+/* The place decides which pairs the source meets by all their lines: they are chosen again where it was found, until it
+   stands. */
+static int fit(struct task *t)
+{
+	const bool places = t->q[0].places > 0;
+	double *before = size_alloc(2 * t->p.scans, sizeof *before);
+	int st = before ? ISO_OK : iso_fail_memory("norm", 16);
+
+	t->fit.stop = places ? FIRST_STOP : 0;
+	if (!st && !places) t->fit.tolerance = t->p.tolerance;
+	if (!st) st = norm_fit_run(&t->fit, false);
+	t->fit.stop = 0;
+	t->fit.tolerance = t->p.tolerance;
+	for (int round = 0; round < MOST_ROUNDS && !st && places; round++) {
+		if (round > 0 && moved(t, before) < STANDS_MM) break;
+		for (int i = 0; i < t->p.scans; i++) {
+			memcpy(before + 2 * i, t->scan[i].shift, 2 * sizeof *before);
+			t->q[i].chosen = false;
+		}
+		st = norm_fit_run(&t->fit, true);
+	}
+	free(before);
+	return st;
+}
+
+static void make_relative(iso_norm *n)
+{
+	double sum = 0, living = 0;
+
+	for (int64_t a = 0; a < n->n; a++) {
+		sum += n->eps[a];
+		living += n->eps[a] > 0;
+	}
+	for (int64_t a = 0; a < n->n && sum > 0; a++) n->eps[a] *= living / sum;
+}
+
+/* ---- what it found ---- */
+
+static double counts_on_used(const struct task *t, double *left)
+{
+	double used = 0;
+
+	*left = 0;
+	for (int s = 0; s < t->p.scans; s++) {
+		const struct norm_counts *y = &t->scan[s].y;
+
+		for (int64_t a = 0; a < t->rows.n; a++)
+			for (int64_t i = y->first[a]; i < y->first[a + 1]; i++)
+				if (t->scan[s].q[norm_rows_pair(&t->rows, a, y->b[i])] > 0)
+					used += (double)y->y[i];
+				else
+					*left += (double)y->y[i];
+	}
+	return used;
+}
+
+static void tell_classes(struct iso_norm_found *found, const struct norm_fit *f)
+{
+	for (int64_t k = 0; k < f->classes->n_t; k++) {
+		found->unreached_t += f->t_state[k] == NORM_UNREACHED;
+		found->zero_t += f->t_state[k] == NORM_NOTHING;
+	}
+	for (int64_t l = 0; l < f->classes->n_z; l++) {
+		found->unreached_z += f->z_state[l] == NORM_UNREACHED;
+		found->zero_z += f->z_state[l] == NORM_NOTHING;
+	}
+}
+
+static void tell(iso_norm *n, const struct task *t)
+{
+	struct iso_norm_found *found = &n->found;
+	const struct norm_fit *f = &t->fit;
+	double sum = 0;
+
+	found->counts = f->counts;
+	found->randoms = f->randoms;
+	counts_on_used(t, &found->edges);
+	found->loglik = f->loglik;
+	found->steps = f->steps;
+	found->products = f->products;
+	found->parts = f->parts;
+	tell_classes(found, f);
+	for (int64_t a = 0; a < n->n; a++) {
+		found->dead += !(n->eps[a] > 0);
+		sum += n->eps[a] > 0 ? n->sd[a] : 0;
+	}
+	found->mean_sd = sum / (double)(n->n - found->dead);
+	found->places = t->q[0].places;
+	for (int c = 0; c < found->places; c++) {
+		found->place_mm[c] = t->scan[0].shift[c];
+		found->place_sd[c] = t->scan[0].error[c];
+	}
+	for (int64_t i = 0; i < t->rows.first[n->n]; i++) found->pairs += t->scan[0].q[i] > 0;
+}
+
+static int errors(iso_norm *n, struct task *t)
+{
+	const int64_t all = norm_parameters(&t->fit);
+	int st;
+
+	ISO_HOST(&t->room, t->local, all);
+	ISO_HOST(&t->room, t->sd, all);
+	if (t->room.status || (st = norm_errors(t->local, t->sd, &n->found.exact, &t->fit)))
+		return t->room.status ? t->room.status : st;
+	const double *sd = n->found.exact ? t->sd : t->local;
+
+	memcpy(n->sd, sd, (size_t)n->n * sizeof *sd);
+	memcpy(n->t_sd, sd + norm_at_t(&t->fit), (size_t)n->classes.n_t * sizeof *sd);
+	memcpy(n->z_sd, sd + norm_at_z(&t->fit), (size_t)n->classes.n_z * sizeof *sd);
+	for (int64_t p = 0; p < all; p++) n->found.parameters += t->local[p] > 0;
+	for (int64_t a = 0; a < n->n; a++)
+		t->local[a] = t->local[a] > 0 ? 1 / (t->local[a] * t->local[a]) : 0;
+	return norm_weak(n->weak, &n->found.weak, &t->fit, t->local);
+}
+
+void norm_sample(float sample[64][3], const iso_scanner *s)
+{
+	for (int64_t j = 0; j < 64; j++)
+		for (int c = 0; c < 3; c++) sample[j][c] = (float)s->pos[3 * (j * s->n / 64) + c];
+}
+
+int norm_prepare(iso_norm *n, const struct iso_norm_fit *p)
+{
+	int st = norm_classes_create(&n->classes, p->scanner, p->components & ISO_NORM_TRANSAXIAL,
+	                             p->components & ISO_NORM_AXIAL, !p->no_mirror);
+
+	if (st) return st;
+	n->room = iso_room_of(NULL, "norm");
+	n->n = p->scanner->n;
+	n->relative = p->relative;
+	memcpy(n->scanner, p->scanner->name, sizeof n->scanner);
+	norm_sample(n->sample, p->scanner);
+	ISO_HOST(&n->room, n->eps, n->n);
+	ISO_HOST(&n->room, n->sd, n->n);
+	ISO_HOST(&n->room, n->t, n->classes.n_t);
+	ISO_HOST(&n->room, n->z, n->classes.n_z);
+	ISO_HOST(&n->room, n->t_sd, n->classes.n_t);
+	ISO_HOST(&n->room, n->z_sd, n->classes.n_z);
+	ISO_HOST(&n->room, n->dead, n->n);
+	ISO_HOST(&n->room, n->weak, n->n);
+	ISO_HOST(&n->room, n->values, n->n);
+	return n->room.status;
+}
+
+static void free_task(struct task *t)
+{
+	norm_sums_free(&t->fit);
+	norm_rows_free(&t->rows);
+	iso_room_free(&t->room);
+}
+
+static int run(iso_norm *n, struct task *t, iso_ctx *ctx)
+{
+	int st = norm_prepare(n, &t->p);
+
+	if (st || (st = make_task(t, n, ctx)) || (st = fit(t)) || (st = errors(n, t))) return st;
+	tell(n, t);
+	if ((st = norm_report(&n->found, &t->fit))) return st;
+	if (n->relative) make_relative(n);
+	for (int64_t a = 0; a < n->n; a++) {
+		n->dead[a] = !(n->eps[a] > 0);
+		n->values[a] = (iso_real)n->eps[a];
+		if (!isfinite(n->eps[a]))
+			return iso_fail(ISO_EINPUT, "norm: efficiency of crystal %" PRId64 " is not finite",
+			                a);
+	}
+	return ISO_OK;
+}
+
+int iso_norm_make(iso_norm **norm, struct iso_norm_found *found, iso_ctx *ctx, const struct iso_norm_fit *p)
+{
+	struct task t = { .room = iso_room_of(NULL, "norm") };
+	iso_norm *n;
+	int st;
+
+	if (!norm || !ctx || !p) return iso_fail_null(__func__);
+	if ((st = iso_sized_take(&t.p, "iso_norm_fit", sizeof t.p, p)) || (st = check(&t.p))) return st;
+	if (!(n = calloc(1, sizeof *n))) return iso_fail_memory("norm", sizeof *n);
+	if (!(st = run(n, &t, ctx)) && found)
+		st = iso_sized_put(found, "iso_norm_found", sizeof *found, &n->found);
+	free_task(&t);
+	if (st)
+		iso_norm_free(n);
+	else
+		*norm = n;
+	return st;
+}
+
+void iso_norm_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_norm_fit *p)
+{
+	struct norm_rows rows = { 0 };
+
+	(void)ctx;
+	if (!plan || !p || !p->scanner || norm_rows_create(&rows, p->scanner)) return;
+	const int64_t pairs = rows.first[rows.n], tables = p->place_given ? 1 : 6;
+
+	iso_plan_add(plan, "expected counts of pairs, and how they change with the place",
+	             pairs * tables * p->scans, sizeof(float), false);
+	iso_plan_add(plan, "counts of pairs", pairs * (p->scans + 2), sizeof(float), false);
+	iso_plan_add(plan, "factors and sums", 64 * (rows.n + 2), sizeof(double), false);
+	if (rows.n <= 4096)
+		iso_plan_add(plan, "errors, by the inverse of a matrix", rows.n * rows.n, sizeof(double),
+		             false);
+	norm_rows_free(&rows);
+}
+
+/* ---- a norm ---- */
+
+void iso_norm_free(iso_norm *n)
+{
+	if (!n) return;
+	norm_classes_free(&n->classes);
+	iso_room_free(&n->room);
+	free(n);
+}
+
+int64_t iso_norm_crystals(const iso_norm *n)
+{
+	return n ? n->n : 0;
+}
+
+const double *iso_norm_efficiency(const iso_norm *n)
+{
+	return n ? n->eps : NULL;
+}
+
+const double *iso_norm_sd(const iso_norm *n)
+{
+	return n ? n->sd : NULL;
+}
+
+int64_t iso_norm_transaxial(const double **factor, const int64_t **key, const iso_norm *n)
+{
+	if (!n || !n->classes.transaxial) return 0;
+	if (factor) *factor = n->t;
+	if (key) *key = n->classes.t_key;
+	return n->classes.n_t;
+}
+
+int64_t iso_norm_axial(const double **factor, const int64_t **key, const iso_norm *n)
+{
+	if (!n || !n->classes.axial) return 0;
+	if (factor) *factor = n->z;
+	if (key) *key = n->classes.z_key;
+	return n->classes.n_z;
+}
+
+double iso_norm_pair(const iso_norm *n, int64_t a, int64_t b)
+{
+	if (!n || a < 0 || b < 0 || a >= n->n || b >= n->n) return 0;
+	return n->eps[a] * n->eps[b] * n->t[*norm_classes_t(&n->classes, a, b)] *
+	       n->z[norm_classes_z(&n->classes, a, b)];
+}
+
+static int pair_tables(struct iso_efficiencies *e, const iso_norm *n)
+{
+	const struct norm_classes *c = &n->classes;
+	float *t = size_alloc(c->block * c->per_ring, sizeof *t),
+	      *z = size_alloc(c->rings * c->rings, sizeof *z);
+
+	e->t = t;
+	e->z = z;
+	if (!t || !z) return iso_fail_memory("norm", (c->block * c->per_ring + c->rings * c->rings) * 4);
+	e->per_ring = c->per_ring;
+	e->block = c->block;
+	e->rings = c->rings;
+	for (int64_t i = 0; i < c->block * c->per_ring; i++) {
+		const int64_t at = i / c->per_ring * 2 * c->per_ring + i % c->per_ring;
+
+		t[i] = c->transaxial ? (float)n->t[c->t_of[at]] : 1;
+	}
+	for (int64_t i = 0; i < c->rings * c->rings; i++) z[i] = c->axial ? (float)n->z[c->z_of[i]] : 1;
+	float most[2] = { 0, 0 };
+
+	for (int64_t i = 0; i < c->block * c->per_ring; i++) most[0] = t[i] > most[0] ? t[i] : most[0];
+	for (int64_t i = 0; i < c->rings * c->rings; i++) most[1] = z[i] > most[1] ? z[i] : most[1];
+	e->most = (double)most[0] * (double)most[1];
+	return ISO_OK;
+}
+
+int iso_norm_to_scanner(iso_real *eff, iso_scanner *s, const iso_norm *n)
+{
+	struct iso_efficiencies *e = NULL;
+	int st = ISO_OK;
+
+	memcpy(eff, n->values, (size_t)n->n * sizeof *eff);
+	if (n->classes.transaxial || n->classes.axial) {
+		if (!(e = calloc(1, sizeof *e))) return iso_fail_memory("norm", sizeof *e);
+		e->scale = 1;
+		if ((st = pair_tables(e, n))) {
+			iso_efficiencies_free(e);
+			return st;
+		}
+	}
+	iso_efficiencies_free(s->efficiencies);
+	s->efficiencies = e;
+	return ISO_OK;
+}

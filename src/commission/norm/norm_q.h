@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What each pair of crystals would count of a source with efficiencies 1:
+   q = weight x attenuation x integral of the source, the mean over lines between the two faces. */
+#ifndef ISO_NORM_Q_H
+#define ISO_NORM_Q_H
+
+#include "norm_fit.h"
+#include "commission/source.h"
+
+#include "isotome/array.h"
+#include "model/ray/ray.h"
+
+struct norm_q {
+	const struct norm_rows *rows;
+	const struct source *shape;    /* NULL: */
+	const struct iso_array *image; /* counts/mm, on its grid */
+	const struct iso_array *mu;    /* 1/mm; NULL: none */
+	struct ray_spread spread;      /* lines of a pair */
+	double factor;                 /* of the source */
+	int places;    /* shifts that move the source: x, y, then two tilts; one more is ln of its scale */
+	double scale;  /* by the shifts; set while q is made */
+	bool weigh;    /* by the solid angle of the faces, on a cylinder */
+	bool chosen;   /* which pairs are used; they have q > 0 from then on */
+	float *alpha;  /* attenuation of each pair; NULL without mu */
+	double least;  /* no used pair has a smaller q: a place may leave its lines outside */
+	int64_t edges; /* pairs that the source meets, but not all their lines */
+	float *spare;  /* of each pair, for slopes */
+};
+
+/* Tables of the scan: q, a slope of each shift, attenuation. The scan's `make` then fills them. */
+int norm_q_create(struct norm_q *q, struct norm_scan *s, struct iso_room *room);
+
+/* The function `make` of the scan: chooses the pairs if they are not chosen yet. */
+int norm_q_make(struct norm_scan *s, bool slopes, iso_ctx *ctx);
+
+#endif

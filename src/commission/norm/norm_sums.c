@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sums over pairs and over counts. The rows of pairs are cut into parts of about as many pairs, whose number does not
+   depend on the threads; each part has sums of its own, and these are added in their order. */
+#include "norm_fit.h"
+
+#include "core/size.h"
+
+#include <string.h>
+
+enum { PARTS = 64 };
+
+struct norm_room {
+	struct iso_room room;
+	int64_t n;     /* parameters */
+	int64_t width; /* longest run */
+	double *sum;   /* (PARTS, n + 2): sums, their total, and the logarithms */
+	double *line;  /* (PARTS, 3, width): mu, r and the term of each pair of a run */
+	struct norm_run *run;
+	int64_t runs;
+};
+
+int64_t norm_at_shift(const struct norm_fit *f, int scan)
+{
+	int64_t at = f->rows->n + f->classes->n_t + f->classes->n_z;
+
+	for (int i = 0; i < scan; i++) at += f->scan[i].shifts;
+	return at;
+}
+
+int64_t norm_parameters(const struct norm_fit *f)
+{
+	return norm_at_shift(f, f->scans);
+}
+
+int norm_sums_create(struct norm_fit *f)
+{
+	struct norm_room *w = calloc(1, sizeof *w);
+
+	if (!w) return iso_fail_memory("norm", sizeof *w);
+	w->room = iso_room_of(NULL, "norm");
+	w->n = norm_parameters(f);
+	w->width = f->rows->rings > 0 ? f->rows->per_ring : f->rows->n;
+	w->runs = norm_rows_most(f->rows);
+	ISO_HOST(&w->room, w->sum, PARTS * (w->n + 2));
+	ISO_HOST(&w->room, w->line, PARTS * 3 * w->width);
+	ISO_HOST(&w->room, w->run, PARTS * w->runs);
+	f->room = w;
+	return w->room.status;
+}
+
+void norm_sums_free(struct norm_fit *f)
+{
+	if (!f->room) return;
+	iso_room_free(&f->room->room);
+	free(f->room);
+	f->room = NULL;
+}
+
+/* First row of part i: the pairs before it are i/PARTS of all. */
+static int64_t row_of_part(const struct norm_rows *r, int i)
+{
+	const double want = (double)r->first[r->n] * i / PARTS;
+	int64_t low = 0, high = r->n;
+
+	if (i == PARTS) return r->n;
+	while (low < high) {
+		const int64_t mid = (low + high) / 2;
+
+		if ((double)r->first[mid] < want)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+void norm_row_terms(double *mu, double *r, const struct norm_fit *f, const struct norm_scan *s, int64_t a,
+                    const struct norm_run *run)
+{
+	const float *q = s->q + run->pair;
+	const double *eps = f->eps + run->b;
+	const int32_t *k = norm_classes_t(f->classes, a, run->b);
+	const double one = f->eps[a] * f->z[norm_classes_z(f->classes, a, run->b)];
+
+	for (int64_t j = 0; j < run->n; j++) mu[j] = one * eps[j] * f->t[k[j]] * (double)q[j];
+	if (s->r)
+		for (int64_t j = 0; j < run->n; j++) r[j] = (double)s->r[run->pair + j];
+	else if (s->rate)
+		for (int64_t j = 0; j < run->n; j++) r[j] = s->rate[a] * s->rate[run->b + j];
+	else
+		memset(r, 0, (size_t)run->n * sizeof *r);
+}
+
+/* ---- a run of pairs ---- */
+
+struct part {
+	double *sum, *total;
+	double *mu, *r, *x;
+	struct norm_run *run;
+};
+
+static struct part part_of(const struct norm_fit *f, int i)
+{
+	struct norm_room *w = f->room;
+	double *sum = w->sum + i * (w->n + 2), *line = w->line + i * 3 * w->width;
+
+	memset(sum, 0, (size_t)(w->n + 2) * sizeof *sum);
+	return (struct part){
+		sum, sum + w->n, line, line + w->width, line + 2 * w->width, w->run + i * w->runs
+	};
+}
+
+/* v of all that a pair touches. */
+static void add_directions(struct part *p, const struct norm_fit *f, int scan, int64_t a,
+                           const struct norm_run *run, const double *v)
+{
+	const struct norm_scan *s = f->scan + scan;
+	const int32_t *k = norm_classes_t(f->classes, a, run->b);
+	const double *vb = v + run->b, *vt = v + norm_at_t(f), *vs = v + norm_at_shift(f, scan);
+	const double own = v[a] + v[norm_at_z(f) + norm_classes_z(f->classes, a, run->b)];
+
+	for (int64_t j = 0; j < run->n; j++) {
+		double d = own + vb[j] + vt[k[j]];
+
+		for (int c = 0; c < s->shifts; c++) d += vs[c] * norm_slope(s, c, run->pair + j);
+		p->x[j] *= d;
+	}
+}
+
+static void weigh(struct part *p, const struct norm_fit *f, int scan, int64_t a, const struct norm_run *run,
+                  enum norm_sum what, const double *v)
+{
+	const double *mu = p->mu, *r = p->r;
+	double *x = p->x;
+
+	norm_row_terms(p->mu, p->r, f, f->scan + scan, a, run);
+	if (what == NORM_EXPECTED)
+		memcpy(x, mu, (size_t)run->n * sizeof *x);
+	else if (what == NORM_USED)
+		for (int64_t j = 0; j < run->n; j++) x[j] = mu[j] > 0;
+	else
+		for (int64_t j = 0; j < run->n; j++) x[j] = mu[j] > 0 ? mu[j] * mu[j] / (mu[j] + r[j]) : 0;
+	if (what == NORM_PRODUCT) add_directions(p, f, scan, a, run, v);
+}
+
+/* To the two crystals, the two classes and the shifts of the scan. */
+static void spread(struct part *p, const struct norm_fit *f, int scan, int64_t a, const struct norm_run *run,
+                   bool square)
+{
+	const struct norm_scan *s = f->scan + scan;
+	const int32_t *k = norm_classes_t(f->classes, a, run->b);
+	double *b = p->sum + run->b, *t = p->sum + norm_at_t(f), *shift = p->sum + norm_at_shift(f, scan);
+	double sum = 0;
+
+	for (int64_t j = 0; j < run->n; j++) {
+		b[j] += p->x[j];
+		sum += p->x[j];
+	}
+	if (f->classes->transaxial)
+		for (int64_t j = 0; j < run->n; j++) t[k[j]] += p->x[j];
+	p->sum[a] += sum;
+	if (f->classes->axial) p->sum[norm_at_z(f) + norm_classes_z(f->classes, a, run->b)] += sum;
+	*p->total += sum;
+	for (int c = 0; c < s->shifts; c++)
+		for (int64_t j = 0; j < run->n; j++) {
+			const double d = norm_slope(s, c, run->pair + j);
+
+			shift[c] += p->x[j] * (square ? d * d : d);
+		}
+}
+
+static void add_parts(double *to, double *total, double *log, const struct norm_fit *f)
+{
+	const struct norm_room *w = f->room;
+
+	memset(to, 0, (size_t)w->n * sizeof *to);
+	*total = 0;
+	if (log) *log = 0;
+	for (int i = 0; i < PARTS; i++) {
+		const double *sum = w->sum + i * (w->n + 2);
+
+		for (int64_t p = 0; p < w->n; p++) to[p] += sum[p];
+		*total += sum[w->n];
+		if (log) *log += sum[w->n + 1];
+	}
+}
+
+void norm_pairs_sum(double *to, double *total, const struct norm_fit *f, enum norm_sum what, const double *v)
+{
+#pragma omp parallel for schedule(dynamic) num_threads(iso_ctx_threads(f->ctx))
+	for (int i = 0; i < PARTS; i++) {
+		struct part p = part_of(f, i);
+
+		for (int64_t a = row_of_part(f->rows, i); a < row_of_part(f->rows, i + 1); a++) {
+			const int64_t runs = f->eps[a] > 0 ? norm_rows_runs(p.run, f->rows, a) : 0;
+
+			for (int64_t k = 0; k < runs; k++)
+				for (int scan = 0; scan < f->scans; scan++) {
+					weigh(&p, f, scan, a, p.run + k, what, v);
+					spread(&p, f, scan, a, p.run + k, what == NORM_FISHER);
+				}
+		}
+	}
+	add_parts(to, total, NULL, f);
+}
+
+/* ---- counts ---- */
+
+/* A pair with counts. */
+struct counted {
+	int64_t pair, k, l;
+	double mu, r;
+};
+
+static struct counted counted(const struct norm_fit *f, const struct norm_scan *s, int64_t a, int64_t b)
+{
+	struct counted c = { norm_rows_pair(f->rows, a, b), *norm_classes_t(f->classes, a, b),
+		             norm_classes_z(f->classes, a, b), 0, 0 };
+
+	c.mu = f->eps[a] * f->eps[b] * f->t[c.k] * f->z[c.l] * (double)s->q[c.pair];
+	c.r = norm_randoms(s, a, b, c.pair);
+	return c;
+}
+
+static void add_counts(struct part *p, const struct norm_fit *f, int scan, int64_t a, bool over_randoms)
+{
+	const struct norm_scan *s = f->scan + scan;
+	double *shift = p->sum + norm_at_shift(f, scan);
+
+	for (int64_t i = s->y.first[a]; i < s->y.first[a + 1]; i++) {
+		const int64_t b = s->y.b[i];
+		const struct counted c = counted(f, s, a, b);
+		const double y = (double)s->y.y[i];
+
+		if (!(s->q[c.pair] > 0) || !(c.mu + c.r > 0)) continue;
+		const double x = !over_randoms ? y * c.mu / (c.mu + c.r)
+		                 : c.r > 0     ? y * c.mu / c.r
+		                               : HUGE_VAL;
+
+		p->total[1] += y * log(c.mu + c.r);
+		if (!(c.mu > 0)) continue;
+		p->sum[a] += x;
+		p->sum[b] += x;
+		p->sum[norm_at_t(f) + c.k] += x;
+		p->sum[norm_at_z(f) + c.l] += x;
+		*p->total += y;
+		for (int j = 0; j < s->shifts; j++) shift[j] += x * norm_slope(s, j, c.pair);
+	}
+}
+
+void norm_counts_sum(double *to, double *log, const struct norm_fit *f, bool over_randoms)
+{
+	double total;
+
+#pragma omp parallel for schedule(dynamic) num_threads(iso_ctx_threads(f->ctx))
+	for (int i = 0; i < PARTS; i++) {
+		struct part p = part_of(f, i);
+
+		for (int64_t a = row_of_part(f->rows, i); a < row_of_part(f->rows, i + 1); a++)
+			for (int scan = 0; scan < f->scans; scan++) add_counts(&p, f, scan, a, over_randoms);
+	}
+	add_parts(to, &total, log, f);
+}
+
+double norm_randoms_sum(const struct norm_fit *f)
+{
+	double sum = 0;
+
+	for (int scan = 0; scan < f->scans; scan++) {
+		const struct norm_scan *s = f->scan + scan;
+
+		for (int64_t a = 0; a < f->rows->n && (s->r || s->rate); a++) {
+			const int64_t runs = norm_rows_runs(f->room->run, f->rows, a);
+			double row = 0;
+
+			for (int64_t k = 0; k < runs; k++)
+				for (int64_t j = 0; j < f->room->run[k].n; j++) {
+					const int64_t pair = f->room->run[k].pair + j;
+
+					if (s->q[pair] > 0)
+						row += norm_randoms(s, a, f->room->run[k].b + j, pair);
+				}
+			sum += row;
+		}
+	}
+	return sum;
+}
