@@ -40,6 +40,8 @@
 #include "isotome/report.h"
 #include "isotome/measure.h"
 #include "isotome/physics.h"
+#include "isotome/timing.h"
+#include "isotome/rates.h"
 #include "isotome/units.h"
 #include "isotome/simulate.h"
 #include "isotome/filter.h"
