@@ -35,6 +35,7 @@
 #include "isotome/scanner.h"
 #include "isotome/events.h"
 #include "isotome/motion.h"
+#include "isotome/nema.h"
 #include "isotome/phantom.h"
 #include "isotome/picture.h"
 #include "isotome/report.h"

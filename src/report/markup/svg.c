@@ -197,6 +197,7 @@ static void put_legend(struct iso_text *t, const struct iso_svg_chart *c)
 {
 	iso_text_add(t, "<ul class='legend'>");
 	for (int k = 0; k < c->n; k++) {
+		if (!c->curve[k].name) continue;
 		iso_text_add(t, "<li class='k%d'>", c->curve[k].colour);
 		iso_text_html(t, "%s</li>", c->curve[k].name);
 	}
@@ -291,7 +292,7 @@ static void draw_legend(struct iso_text *t, const struct iso_svg_chart *c)
 		else
 			iso_text_add(t, "stroke='var(--soft)' stroke-dasharray='5 3'/>");
 		iso_text_add(t, "<text x='%.1f' y='%.1f'>", x + 24, y);
-		iso_text_html(t, "%s</text>", v->name);
+		iso_text_html(t, "%s</text>", v->name ? v->name : "");
 	}
 }
 

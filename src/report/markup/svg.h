@@ -7,7 +7,7 @@
 #include "text.h"
 
 struct iso_svg_curve {
-	const char *name; /* for the legend; escaped */
+	const char *name; /* for the legend; escaped; NULL: not named there */
 	int colour;       /* 1 to ISO_SVG_COLOURS; 0: that of the text, and dashed */
 	int64_t n;
 	const double *x, *y; /* points that are not finite, or beyond 1e100, are left out */
