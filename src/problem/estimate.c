@@ -20,7 +20,7 @@ static int step(iso_op *op, iso_real *acc, const iso_real *x, iso_real *y)
 }
 
 /* The second step, in seconds; what it makes is waited for. */
-static int time_step(iso_op *op, double *seconds)
+int problem_time_step(iso_op *op, double *seconds)
 {
 	struct iso_room room = iso_room_of(op->ctx, "estimate");
 	const struct iso_vec *v = op->ctx->vec;
@@ -50,7 +50,7 @@ static int time_rows(iso_problem *p, double *seconds)
 	int st = iso_ctx_create(&alone, iso_ctx_device(p->ctx), iso_ctx_threads(p->ctx));
 
 	if (!st) st = p->m->sample(p, &op, alone, &times);
-	if (!st && op) st = time_step(op, seconds);
+	if (!st && op) st = problem_time_step(op, seconds);
 	*seconds = op ? *seconds * times : 0;
 	iso_op_free(op);
 	iso_ctx_free(alone);

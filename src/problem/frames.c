@@ -27,6 +27,11 @@ struct opt_set frames_params(struct frames *f)
 		{ 0, "live-share", .text = &f->live_list, .goes = TAKES_COUNTS, .value = "F[,F...]",
 		  .absent = "1",
 		  .help = "live share of the time, above 0 to 1, one for all frames or one each" },
+		{ 0, "rates", .text = &f->rates_file, .file = OPT_READS, .goes = TAKES_COUNTS,
+		  .value = "FILE",
+		  .help = "dead time of the scanner, by 'isotome rates': the live share of each frame "
+		          "follows "
+		          "from its own events, in place of 'live-share'" },
 		{ 0 },
 	};
 
@@ -92,7 +97,8 @@ static int read_edges(struct frames *f)
 	bool rising;
 
 	if (st) return st;
-	f->n = 1;
+	f->n = f->gating.n > 0 ? f->gating.n : 1;
+	f->series = f->gating.n > 0;
 	if (!f->list) {
 		f->edge_s[0] = f->from_s;
 		f->edge_s[1] = f->to_s;
@@ -118,8 +124,8 @@ static int read_live(struct frames *f)
 	if (!f->live_list) f->live[0] = n = 1;
 	if (n != 1 && n != f->n)
 		return iso_fail(ISO_EARG,
-		                "'live-share' is '%.200s', must be one number, or one for each of %d frames",
-		                f->live_list, f->n);
+		                "'live-share' is '%.200s', must be one number, or one for each of %d %ss",
+		                f->live_list, f->n, frames_word(f));
 	for (int k = 0; k < f->n; k++) {
 		f->live[k] = f->live[n == 1 ? 0 : k];
 		if (!(f->live[k] > 0 && f->live[k] <= 1))
@@ -144,6 +150,12 @@ int frames_check(const iso_problem *problem, struct frames *f)
 	f->all = !f->list && !window;
 	f->half_life_s = f->half_life_option_s;
 	if (f->isotope && (st = iso_half_life(&f->half_life_s, f->isotope))) return st;
+	if (problem->m->gating && (st = problem->m->gating(problem, &f->gating))) return st;
+	if (f->gating.n > 0 && f->list) return iso_fail(ISO_EARG, "'frames' and 'gates' exclude each other");
+	if (f->gating.n > 0 && f->rates_file)
+		return iso_fail(ISO_EARG, "'rates' and 'gates' exclude each other: give 'live-share'");
+	if (f->rates_file && f->live_list)
+		return iso_fail(ISO_EARG, "'rates' and 'live-share' exclude each other");
 	if ((st = read_edges(f))) return st;
 	return read_live(f);
 }
@@ -153,13 +165,64 @@ void frames_free(struct frames *f)
 	free(f->edge_s);
 	free(f->live);
 	f->edge_s = f->live = NULL;
+	gating_free(&f->gating);
+}
+
+const char *frames_word(const struct frames *f)
+{
+	return f->gating.n > 0 ? "gate" : "frame";
+}
+
+/* Its place among the edges. */
+static int edge_of(const struct frames *f, int k)
+{
+	return f->gating.n > 0 ? 0 : k;
+}
+
+double frames_begin_s(const struct frames *f, int k)
+{
+	return f->edge_s[edge_of(f, k)];
 }
 
 double frames_end_s(const struct frames *f, int k)
 {
-	double end = f->edge_s[k + 1];
+	double begin = frames_begin_s(f, k), end = f->edge_s[edge_of(f, k) + 1];
 
-	return f->duration_s > f->edge_s[k] ? fmin(end, f->duration_s) : end;
+	return f->duration_s > begin ? fmin(end, f->duration_s) : end;
+}
+
+int frames_read_rates(iso_problem *problem, struct frames *f)
+{
+	int st;
+
+	if (!f->rates_file || f->dead_time.size) return ISO_OK;
+	f->dead_time.size = sizeof f->dead_time;
+	st = iso_rates_read(&f->dead_time, f->rates_file);
+	return st ? st : record_input(problem->record, f->rates_file);
+}
+
+/* From the number of events that were counted in frame k, all kinds together. */
+int frames_find_live(iso_problem *problem, struct frames *f, int k, int64_t events)
+{
+	const double from = isinf(f->edge_s[k]) ? 0 : f->edge_s[k], to = frames_end_s(f, k);
+	json_t *list;
+
+	if (!(to > from) || isinf(to))
+		return iso_fail(ISO_EARG, "'rates' needs the duration of the scan: give 'duration-s'");
+	if (problem->found.counted)
+		return iso_fail(
+			ISO_EINPUT,
+			"'rates' needs list-mode events: counts that have weights are not all that was "
+			"counted");
+	const struct iso_rates *r = &f->dead_time;
+	int st = iso_rates_live(&f->live[k], r->model, r->fit[r->model].tau_s, f->half_life_s, from, to,
+	                        (double)events / (to - from));
+
+	if (st) return st;
+	record_tell(problem->record, ISO_NEWS, "frame %d: %.4g events/s, live share %.4f", k + 1,
+	            (double)events / (to - from), f->live[k]);
+	if (!(list = record_reals(k + 1, f->live))) return iso_fail_memory("live shares", k);
+	return record_result(problem->record, "live_shares", list);
 }
 
 /* Edges rise: at most one frame ends with the scan, and all behind it begin after its end. */
@@ -167,6 +230,7 @@ static void warn_of_end(struct record *record, const struct frames *f)
 {
 	int k = 0, behind;
 
+	if (f->gating.n > 0) return;
 	while (k < f->n && (f->edge_s[k + 1] <= f->duration_s || isinf(f->edge_s[k + 1]))) k++;
 	if (k == f->n || !(f->duration_s > 0)) return;
 	behind = k + (f->edge_s[k] < f->duration_s);
@@ -188,9 +252,13 @@ static void warn_of_end(struct record *record, const struct frames *f)
 /* A window without an end ends with the scan. */
 int frames_settle(iso_problem *problem, struct frames *f, double duration_s)
 {
+	int last = edge_of(f, f->n - 1) + 1;
+
 	f->duration_s = duration_s;
-	if (isinf(f->edge_s[f->n]) && duration_s > f->edge_s[0]) f->edge_s[f->n] = duration_s;
-	if (f->half_life_s > 0 && isinf(f->edge_s[f->n]))
+	if (isinf(f->edge_s[last]) && duration_s > f->edge_s[0]) f->edge_s[last] = duration_s;
+	if (f->gating.table && isinf(f->edge_s[last]))
+		return iso_fail(ISO_EARG, "'gates' needs the duration of the scan: give 'duration-s'");
+	if (f->half_life_s > 0 && isinf(f->edge_s[last]))
 		return iso_fail(ISO_EARG, "the decay can't be corrected: the data do not say how long the "
 		                          "scan took; give 'duration-s'");
 	warn_of_end(problem->record, f);
@@ -209,18 +277,37 @@ static double share(const struct frames *f, double half_life_s, double a, double
 
 /* Scatter decays with the activity, randoms with its square: pile_up is the mean of exp(-2kt) over the
    scan, over the square of the mean of exp(-kt). */
-struct model_frame frames_get(const struct frames *f, int k)
+static struct model_frame of_time(const struct frames *f, int k)
 {
-	double a = f->edge_s[k], b = frames_end_s(f, k);
+	double a = frames_begin_s(f, k), b = frames_end_s(f, k);
 	double mean = iso_decay_mean(f->half_life_s, 0, f->duration_s);
 
 	return (struct model_frame){
 		.all = f->all,
 		.from_s = a,
-		.to_s = f->edge_s[k + 1],
+		.to_s = f->edge_s[edge_of(f, k) + 1],
+		.number = k + 1,
+		.half_life_s = f->half_life_s,
 		.pile_up = iso_decay_mean(f->half_life_s / 2, 0, f->duration_s) / (mean * mean),
 		.factor = f->live[k] * iso_decay_mean(f->half_life_s, a, b),
 		.share = share(f, f->half_life_s, a, b),
 		.share_randoms = share(f, f->half_life_s / 2, a, b),
 	};
+}
+
+/* All gates are over the length of their frame, so that their images are on one scale. */
+struct model_frame frames_get(const struct frames *f, int k)
+{
+	struct model_frame r = of_time(f, k);
+	const struct gating_frame times = { r.from_s, frames_end_s(f, k), f->half_life_s };
+
+	if (f->gating.n == 0) return r;
+	struct gate_part part = gating_part(&f->gating, k, &times);
+
+	r.all = false;
+	r.gate = k + 1;
+	r.factor = f->live[k] * part.weight;
+	r.share *= part.share;
+	r.share_randoms *= part.randoms;
+	return r;
 }

@@ -83,13 +83,17 @@ void input_decay_overridden(struct record *record, const char *path, const char 
 int input_scanner(struct record *record, const iso_event_file *f, const char *path, const iso_scanner *given,
                   const char *name, bool differs);
 
+/* A table of poses, from the file or from the array that stands for it: an input of the record, and what is odd about it a
+   warning. */
+int input_poses(iso_poses **p, struct record *record, const char *path, const struct iso_poses_options *o);
+
 /* Strip events, from one file to another, block by block; the output was checked. */
 int strip_convert(struct record *record, const char *from, const char *to, const struct iso_strip_options *o);
 
 /* As describe_events. */
 int strip_describe(json_t *out, const char *path);
 
-/* ---- histograms and transducers: srm/srm_data.c, sound/sound.c ---- */
+/* ---- histograms and transducers: srm/srm_lors.c, sound/sound.c ---- */
 
 /* Histograms of LORs, as files: (Ncx, Ncz, Ncx, Ncz), with layers (L, L, ...) before. The axes, and their
    number; a file of that shape, whose values are neither negative nor not finite. */

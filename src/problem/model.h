@@ -9,7 +9,7 @@
 #include "problem/record/record.h"
 
 enum {
-	MODEL_PARAMS = 48,
+	MODEL_PARAMS = 64,
 	MODEL_BYTES = 8192, /* of a model's self, at most */
 	MODEL_ASK_LOAD = 1, /* no failure: what was asked for is known after load */
 };
@@ -31,13 +31,15 @@ enum model_has {
 	MODEL_EVENTS = 1 << 19,   /* `direct` puts events where they came from */
 	MODEL_FILTERS = 1 << 20,  /* `direct` is filtered back-projection */
 	MODEL_UNITS = 1 << 21,    /* `scale`: units of activity */
+	MODEL_ANALYTIC = 1 << 22, /* `direct` is filtered back-projection of counts */
 };
 
 /* Parameters of models that can stream their rows from disk. */
 struct model_stream {
 	bool on;             /* also where the rows fit memory */
 	int64_t block;       /* rows at a time; 0: what suits the memory */
-	const char *scratch; /* folder for a copy in the order of use, or NULL */
+	const char *scratch; /* folder for a copy in the order of use; "none": never; NULL: where it pays */
+	bool never;          /* no copy, whatever `scratch` is: of problems that another makes */
 };
 
 /* Data side of the model, host vectors in the file's order; NULL where there is none. */
@@ -59,6 +61,9 @@ struct model_frame {
 	double factor;               /* decay x live time x units: multiplies m and S */
 	double units;                /* counts/mm for an image value of 1 */
 	double share, share_randoms; /* of r given for the whole scan; NaN: not known */
+	int number;                  /* of the frame, from 1; 0: of no series */
+	int gate;                    /* from 1: events of that gate alone; 0: of all */
+	double half_life_s;          /* in `factor`; 0: no decay */
 	double pile_up;              /* randoms of singles, over those of a constant rate */
 };
 
@@ -76,13 +81,15 @@ struct model_found {
 	int64_t most_subsets; /* where the model has fewer than rows; else 0 */
 	int64_t images;       /* that the data hold, of several wavelengths or frames; else 1 */
 	double duration_s;    /* of the scan; 0: not known */
-	bool cut; /* the sensitivity is set to 0 outside of the field of view, though lines cross it */
+	bool cut;        /* the sensitivity is set to 0 outside of the field of view, though lines cross it */
+	bool psf_inside; /* operator and sensitivity hold the PSF already */
 	bool sens_of_pairs; /* the sensitivity is `sens` of the scanner, not sens_of_subsets of the rows */
 };
 
 struct settings;
 struct follow;
 struct method;
+struct gating;
 
 /* A model as its problem sees it. Functions that a model has not are NULL where the comment says so. */
 struct model {
@@ -113,6 +120,9 @@ struct model {
 	int (*preset)(iso_problem *problem);
 	struct opt (*preset_param)(struct settings *s);
 
+	/* The gates that are to have an image each, before load; of n = 0: none. NULL: the model knows none. */
+	int (*gating)(const iso_problem *problem, struct gating *g);
+
 	/* The grid, where the parameters alone settle it and load would not find another; MODEL_ASK_LOAD, or NULL:
 	   load finds it. */
 	int (*grid)(iso_problem *problem, struct iso_grid *g);
@@ -122,6 +132,8 @@ struct model {
 	int (*select)(iso_problem *problem, const struct model_frame *f);
 	/* The last to plan: what it keeps depends on what is left. */
 	void (*plan)(iso_problem *problem, struct iso_plan *plan, const struct model_subsets *s);
+	/* After it: fills record->way, and tells whoever listens. NULL: there is one way alone. */
+	int (*way)(iso_problem *problem, const struct iso_plan *plan);
 	/* In a dry run, to be timed: an operator, without ranks, over some rows, of one subset, and how many times as many
 	   there are in all. NULL, or no operator: nothing small stands for the whole. */
 	int (*sample)(iso_problem *problem, iso_op **op, iso_ctx *alone, double *times);
@@ -129,6 +141,7 @@ struct model {
 	int (*data)(iso_problem *problem,
 	            struct model_data *d); /* NULL: each row counts 1, nothing is added */
 	int (*sens)(iso_problem *problem, struct iso_array *s); /* NULL: it has none */
+	bool (*sens_differs)(const iso_problem *problem);       /* between frames; NULL: one serves all */
 	/* Where the additive term of a frame needs an image of it: makes what `data` will need, after select. `sens`: the
 	   sensitivity, without PSF and the frame's factor; no values where it is of the rows. NULL: never needed. */
 	bool (*needs_rounds)(const iso_problem *problem);
@@ -167,6 +180,7 @@ struct model {
 	int (*calibration)(iso_problem *problem, double *k);
 	/* An image without iterating, into x, which lies on the grid. */
 	int (*direct)(iso_problem *problem, struct iso_array *x);
+	int (*direct_check)(iso_problem *problem); /* its parameters, before data are read; NULL: nothing */
 	/* 'follow', data as they come: its parameters, and how it runs. */
 	struct opt_set (*follow_params)(struct follow *f);
 	const struct method *follow;

@@ -175,14 +175,40 @@ static bool names_file(const struct opt *o, const char *text)
 	return strcmp(text, "-") != 0 && !o->or_number && !(o->or_word && strcmp(o->or_word, text) == 0);
 }
 
+const char *opt_next_file(char path[PATH_MAX], const char *list)
+{
+	size_t n = access(list, F_OK) == 0 ? strlen(list) : strcspn(list, ",");
+
+	snprintf(path, PATH_MAX, "%.*s", (int)n, list);
+	return list[n] ? list + n + 1 : NULL;
+}
+
+static int check_readable(const char *path)
+{
+	return access(path, R_OK) == 0 ? ISO_OK : iso_fail(ISO_EINPUT, "%s: %s", path, strerror(errno));
+}
+
+static int check_list(const char *list)
+{
+	char path[PATH_MAX];
+	int st = ISO_OK;
+
+	while (list && !st) {
+		list = opt_next_file(path, list);
+		if (strcmp(path, "-") != 0) st = check_readable(path);
+	}
+	return st;
+}
+
 int opt_check_file(const struct opt *o, const char *text)
 {
 	char path[PATH_MAX];
 
+	if (text && o->file == OPT_LIST) return check_list(text);
 	if (!text || (o->file != OPT_READS && o->file != OPT_FIRST) || !names_file(o, text)) return ISO_OK;
 	snprintf(path, sizeof path, "%.*s", (int)(o->file == OPT_FIRST ? strcspn(text, ",") : strlen(text)),
 	         text);
-	return access(path, R_OK) == 0 ? ISO_OK : iso_fail(ISO_EINPUT, "%s: %s", path, strerror(errno));
+	return check_readable(path);
 }
 
 int opt_take(struct opt *o, const char *text)

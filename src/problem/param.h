@@ -8,6 +8,7 @@
 #include "isotome.h"
 
 #include <jansson.h>
+#include <limits.h>
 
 /* Positionals of a command that takes any number of them; v lies in the argv given. */
 struct opt_list {
@@ -21,6 +22,7 @@ enum opt_file {
 	OPT_READS,    /* a file that the run reads, which must be there */
 	OPT_MAY_READ, /* such a file, several separated by commas, or none at all: a phantom */
 	OPT_FIRST,    /* files and settings separated by commas: the first is a file that must be there */
+	OPT_LIST,     /* a file that must be there, or several separated by commas */
 	OPT_RECORD,   /* the record of an earlier run, which the run may replace */
 	OPT_WRITES,   /* an output */
 	OPT_PLACE,    /* a folder that the run writes to */
@@ -84,9 +86,13 @@ int opt_value_parse(const struct opt *o, const char *text);
    value stays as it was. */
 int opt_take(struct opt *o, const char *text);
 
-/* ISO_EINPUT if `text` as the value of an OPT_READS or OPT_FIRST names a file that can't be read. The file is not opened: that would
-   take away the writer of a pipe. */
+/* ISO_EINPUT if `text` as the value of an OPT_READS, OPT_FIRST or OPT_LIST names a file that can't be read. The file is not
+   opened: that would take away the writer of a pipe. */
 int opt_check_file(const struct opt *o, const char *text);
+
+/* The file that a list of files begins with, into `path`, and where the next begins; NULL: there is none. A file whose whole
+   name is `list` is the only one. */
+const char *opt_next_file(char path[PATH_MAX], const char *list);
 
 /* The value as opt_take reads it, cut to `size`; "" if there is none. */
 void opt_value_text(char *text, size_t size, const struct opt *o);

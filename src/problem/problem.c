@@ -264,7 +264,7 @@ int problem_add_psf(iso_problem *p, iso_op **op)
 	iso_op *psf = NULL, *chain = NULL;
 	int st;
 
-	if (!problem_has_psf(p)) return ISO_OK;
+	if (!problem_has_psf(p) || p->found.psf_inside) return ISO_OK;
 	st = iso_psf_create(&psf, iso_op_ctx(*op), &p->found.grid, p->s.psf);
 	if (!st) st = iso_chain_create(&chain, *op, psf);
 	iso_op_free(psf);
@@ -285,6 +285,11 @@ static int blur(iso_ctx *ctx, iso_op *psf, iso_real *v, iso_real *a, iso_real *b
 }
 
 int problem_blur_sens(iso_problem *p, struct iso_array *s)
+{
+	return p->found.psf_inside ? ISO_OK : problem_blur(p, s);
+}
+
+int problem_blur(iso_problem *p, struct iso_array *s)
 {
 	struct iso_room room = iso_room_of(p->ctx, "sensitivity");
 	iso_real *a, *b, *inside = NULL;

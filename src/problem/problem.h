@@ -50,6 +50,7 @@ struct iso_problem {
 	struct model_found found;
 	bool like; /* parameters come from a record, which has the defaults too: those were not asked for */
 	bool force;
+	bool ends;          /* the process does nothing behind this run but end: the device may go first */
 	bool projects;      /* during project and backproject: what comes out may become a reference */
 	const char *accept; /* checks whose refusals become warnings, with commas between them; NULL: none */
 
@@ -105,6 +106,9 @@ int problem_record_parameters(iso_problem *p);
    collective. estimate.c */
 int problem_estimate(iso_problem *p, struct record_split *s, bool fits);
 
+/* Seconds of a step over all rows of an operator, once it is warm. estimate.c */
+int problem_time_step(iso_op *op, double *seconds);
+
 /* The beginning of a plan: a line for the arrays that were read; and its end: refused if it does not fit,
    or whatever the record's listener says; it is freed. */
 struct iso_plan problem_plan_begin(const iso_problem *p);
@@ -119,6 +123,7 @@ int problem_add_psf(iso_problem *p, iso_op **op);
    view, s = P* s / P* (s > 0) within it and 0 outside: lines go on beyond the edge, and an s that fell towards it would
    let the image grow there without bound. */
 int problem_blur_sens(iso_problem *p, struct iso_array *s);
+int problem_blur(iso_problem *p, struct iso_array *s); /* wherever the PSF is */
 
 /* record_write of an image, in the shape that the model's images have in this format. */
 int problem_write_image(iso_problem *p, const char *path, const struct iso_array *image, const iso_ctx *stop);

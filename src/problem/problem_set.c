@@ -25,9 +25,9 @@ static const char *group_of(const iso_problem *p, const struct opt *of)
 int iso_problem_param(struct iso_param *param, iso_problem *p, int k)
 {
 	static const enum iso_param_file files[] = {
-		[OPT_READS] = ISO_PARAM_READS, [OPT_MAY_READ] = ISO_PARAM_READS,
-		[OPT_FIRST] = ISO_PARAM_READS, [OPT_WRITES] = ISO_PARAM_WRITES,
-		[OPT_PLACE] = ISO_PARAM_PLACE,
+		[OPT_READS] = ISO_PARAM_READS,   [OPT_MAY_READ] = ISO_PARAM_READS,
+		[OPT_FIRST] = ISO_PARAM_READS,   [OPT_LIST] = ISO_PARAM_READS,
+		[OPT_WRITES] = ISO_PARAM_WRITES, [OPT_PLACE] = ISO_PARAM_PLACE,
 	};
 	if (!param || !p) return iso_fail_null(__func__);
 	const struct opt *o = k >= 0 ? opt_at(p->sets, k) : NULL;
@@ -159,7 +159,7 @@ static int refuse_kind(const iso_problem *p, const struct opt *o, enum iso_param
 	static const char *const words[] = { "nothing in memory", "an array", "list-mode events",
 		                             "events of strips", "a system matrix" };
 
-	if (o->file != OPT_READS && o->file != OPT_MAY_READ && o->file != OPT_FIRST)
+	if (o->file != OPT_READS && o->file != OPT_MAY_READ && o->file != OPT_FIRST && o->file != OPT_LIST)
 		return iso_fail(ISO_EARG, "'%s' names no file to read: %s can't take its place", o->name,
 		                words[kind]);
 	return iso_fail(ISO_EARG, "'%s' of model %s takes a file%s%s, not %s", o->name, p->m->name,

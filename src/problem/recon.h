@@ -4,7 +4,10 @@
 #ifndef ISO_RECON_H
 #define ISO_RECON_H
 
+#include "gate_frames.h"
 #include "model.h"
+
+#include "isotome/rates.h"
 
 #include <limits.h>
 
@@ -14,16 +17,18 @@ enum { FRAMES_MOST = 100000 };
 struct frames {
 	/* options */
 	double from_s, to_s, half_life_option_s;
-	const char *list, *live_list, *isotope;
-	struct opt opts[8];
+	const char *list, *live_list, *isotope, *rates_file;
+	struct opt opts[9];
 	/* what they say */
-	bool series; /* 'frames': a 4-D image */
+	bool series; /* 'frames', 'gates': a 4-D image */
 	bool all;    /* no time is asked for: every event counts */
 	int n;
-	double *edge_s;     /* n + 1 */
-	double *live;       /* n */
-	double half_life_s; /* 0: no decay */
-	double duration_s;  /* of the scan; 0: not known */
+	double *edge_s;             /* n + 1; of gates 2 */
+	double *live;               /* n */
+	struct gating gating;       /* an image a gate; else none */
+	struct iso_rates dead_time; /* 'rates', once it is read; size 0: not */
+	double half_life_s;         /* 0: no decay */
+	double duration_s;          /* of the scan; 0: not known */
 };
 
 /* What makes Bq/ml or SUV of an image: units.c. */
@@ -168,9 +173,15 @@ void frames_free(struct frames *f);
 /* Once the data have said how long the scan took (0: they have not). Warns of frames beyond its end. */
 int frames_settle(iso_problem *problem, struct frames *f, double duration_s);
 
-/* Frame k, from edge_s[k] on, as far as the scan went. */
+/* Frame k, as far as the scan went; of gates, the time that all of them share. */
+double frames_begin_s(const struct frames *f, int k);
 double frames_end_s(const struct frames *f, int k);
+const char *frames_word(const struct frames *f); /* "frame", "gate" */
 struct model_frame frames_get(const struct frames *f, int k);
+
+/* 'rates': the file, when it is first wanted; and the live share of frame k by the events in it. */
+int frames_read_rates(iso_problem *problem, struct frames *f);
+int frames_find_live(iso_problem *problem, struct frames *f, int k, int64_t events);
 
 /* units.c */
 struct opt_set units_params(struct units *u);
@@ -274,6 +285,10 @@ int recon_finish(struct recon *r, struct iso_array *to);
 /* ReconMethod* of the record, in the words of BIDS-PET: two parameters, and a list of their values, which is
    taken over. */
 int recon_describe(struct recon *r, const char *first, const char *second, json_t *values);
+
+/* recon_run.c: parameters in which the same run may differ, ends with NULL: they change neither the image nor which files
+   are written. */
+extern const char *const *const recon_may_differ;
 
 /* recon_complete.c: where 'resume' finds the image at `path`, once the data are read. *complete: it is of this very run,
    whose checkpoints are removed; then the image is in `to`, where not NULL, and the record is the one beside it.

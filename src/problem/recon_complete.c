@@ -15,12 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Parameters in which the same run may differ: they change neither the image nor which files are written. */
-static const char *const any[] = {
-	"output", "device",  "threads", "memory-limit", "checkpoint-minutes", "stop-after", "stream",
-	"block",  "scratch", "preset",  NULL,
-};
-
 /* What lies there. */
 struct found {
 	json_t *record;
@@ -120,14 +114,6 @@ static int compare_inputs(struct found *f, const iso_problem *p)
 
 /* ---- parameters ---- */
 
-static bool is_any(const char *name)
-{
-	const char *const *a = any;
-
-	while (*a && strcmp(*a, name) != 0) a++;
-	return *a;
-}
-
 /* Values of the records a and b: they are equal, or name inputs that are. */
 static bool same_value(const json_t *a, const json_t *of_a, const json_t *b, const json_t *of_b)
 {
@@ -142,7 +128,8 @@ static void compare_parameters(struct found *f, const json_t *a, const json_t *b
 	const char *name;
 
 	json_object_foreach (all, name, value)
-		if (!f->why[0] && !is_any(name) && !same_value(a, value, b, json_object_get(others, name)))
+		if (!f->why[0] && opt_place(recon_may_differ, name) < 0 &&
+		    !same_value(a, value, b, json_object_get(others, name)))
 			snprintf(f->why, sizeof f->why, "its run had another '%s'", name);
 }
 

@@ -79,7 +79,11 @@ static int plan(const struct em *e)
 		             false);
 	s->how->plan(&e->r, &e->map, &p, rows, m->by_events || by_subset(e) ? (int)s->subsets : 1);
 	m->plan(e->r.problem, &p, &s->by);
-	return problem_plan_end(e->r.problem, &p);
+	int st = m->way ? m->way(e->r.problem, &p) : ISO_OK;
+
+	if (!st) return problem_plan_end(e->r.problem, &p);
+	iso_plan_free(&p);
+	return st;
 }
 
 /* ---- the sensitivity ---- */
@@ -218,19 +222,24 @@ static void warn_of_lost(const struct em *e)
 static void warn_of_all(const struct em *e)
 {
 	const struct totals *t = &e->sum;
-	const double *edge_s = e->r.s->frames.edge_s + t->first_empty;
+	const struct frames *f = &e->r.s->frames;
+	double from_s = frames_begin_s(f, t->first_empty), to_s = frames_end_s(f, t->first_empty);
 
 	if (t->unsaved)
 		record_note(e->r.record, "%" PRId64 " checkpoints could not be written beside %s", t->unsaved,
 		            e->r.s->out);
-	if (t->empty == 1)
+	if (t->empty > 0 && f->gating.n > 0)
+		record_warn(e->r.record,
+		            "%d of %d gates have no events: their images are 0; the first is gate %d",
+		            t->empty, (int)e->r.n, t->first_empty);
+	else if (t->empty == 1)
 		record_warn(e->r.record, "frame %d, from %g to %g s, has no events: its image is 0",
-		            t->first_empty + 1, edge_s[0], edge_s[1]);
-	if (t->empty > 1)
+		            t->first_empty + 1, from_s, to_s);
+	else if (t->empty > 1)
 		record_warn(e->r.record,
 		            "%d of %d frames have no events: their images are 0; the first is frame %d, from "
 		            "%g to %g s",
-		            t->empty, (int)e->r.n, t->first_empty + 1, edge_s[0], edge_s[1]);
+		            t->empty, (int)e->r.n, t->first_empty + 1, from_s, to_s);
 	if (t->lost > 0) warn_of_lost(e);
 }
 
@@ -292,8 +301,8 @@ static int describe_times(const struct em *e)
 	json_t *duration;
 	int st;
 
-	if (!(frames_end_s(f, f->n - 1) - f->edge_s[f->n - 1] < 1e300))
-		return ISO_OK; /* a window without an end */
+	if (f->gating.n > 0 || !(frames_end_s(f, f->n - 1) - f->edge_s[f->n - 1] < 1e300))
+		return ISO_OK; /* gates come again and again; or a window without an end */
 	if ((st = record_set(e->r.record, "FrameTimesStart", record_reals(n, f->edge_s)))) return st;
 	duration = json_array();
 	for (int k = 0; k < n; k++)
@@ -427,6 +436,18 @@ static int rounds(struct em *e)
 	return st ? st : e->r.m->rounds(e->r.problem, &e->plain, e->r.k);
 }
 
+/* Of a frame before, where each has its own. */
+static void forget_sens(struct em *e)
+{
+	const struct model *m = e->r.m;
+
+	if (e->r.s->sens || !e->sens.v || !m->sens_differs || !m->sens_differs(e->r.problem)) return;
+	iso_array_free(&e->sens);
+	iso_array_free(&e->plain);
+	iso_array_free(&e->scaled);
+	sens_floor_free(&e->r.floor);
+}
+
 /* What is quickly read is checked before what takes long to compute. */
 static int prepare_frame(struct em *e, bool *empty)
 {
@@ -452,6 +473,7 @@ static int prepare_frame(struct em *e, bool *empty)
 		if ((st = m->op(problem, &e->r.op, &e->r.s->by))) return st;
 		if ((st = problem_add_psf(problem, &e->r.op)) || (st = kernel_add(&e->r))) return st;
 	}
+	forget_sens(e);
 	e->sum.counts |= e->r.data.y != NULL;
 	e->sum.factors |= e->r.data.mult != NULL;
 	return e->sens.v ? ISO_OK : make_sens(e);
@@ -559,16 +581,31 @@ static int filter_last(struct em *e)
 	return ISO_OK;
 }
 
+/* The live share of a frame that 'rates' tells: its events are counted first. */
+static int find_live(struct em *e)
+{
+	struct recon *r = &e->r;
+	struct frames *f = &r->problem->s.frames;
+	struct model_frame whole = frames_get(f, (int)r->k);
+	int st;
+
+	if (!f->rates_file) return ISO_OK;
+	if ((st = frames_read_rates(r->problem, f))) return st;
+	if (r->m->select && (st = r->m->select(r->problem, &whole))) return st;
+	return frames_find_live(r->problem, f, (int)r->k, r->problem->found.rows);
+}
+
 static int frame(struct em *e)
 {
 	struct recon *r = &e->r;
 	bool empty;
-	int st;
+	int st = find_live(e);
 
+	if (st) return st;
 	e->frame = frames_get(&r->s->frames, (int)r->k);
 	e->frame.units = units_of_frame(r->problem, (int)r->k);
 	e->frame.factor *= e->frame.units;
-	if (r->series) record_part(r->record, "frame", r->k + 1, r->n);
+	if (r->series) record_part(r->record, frames_word(&r->s->frames), r->k + 1, r->n);
 	if (e->found && ((st = take_frame(e)) || e->found)) return st;
 	if ((st = prepare_frame(e, &empty))) return st;
 	if (r->series && r->s->out && !e->kept && ((st = open_series(e)) || e->found)) return st;

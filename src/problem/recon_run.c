@@ -11,13 +11,30 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Parameters that do not change the image, ends with NULL: all others decide whether a checkpoint
-   belongs to a run. */
+/* Parameters that do not change the image, ends with NULL: all others decide whether a checkpoint belongs to a run. The
+   first change which files are written. */
+enum { OF_FILES = 4 };
+
 static const char *const not_in_key[] = {
-	"output",     "device",       "threads", "memory-limit", "checkpoint-minutes",
-	"stop-after", "save-every",   "stream",  "block",        "scratch",
-	"curve",      "scatter-save", "accept",  "preset",       NULL,
+	"save-every",
+	"curve",
+	"scatter-save",
+	"accept",
+	"output",
+	"device",
+	"threads",
+	"memory-limit",
+	"device-memory-limit",
+	"checkpoint-minutes",
+	"stop-after",
+	"stream",
+	"block",
+	"scratch",
+	"preset",
+	NULL,
 };
+
+const char *const *const recon_may_differ = not_in_key + OF_FILES;
 
 struct recon recon_of(iso_problem *problem, int64_t n, bool series)
 {
@@ -34,11 +51,18 @@ struct recon recon_of(iso_problem *problem, int64_t n, bool series)
 	};
 }
 
-void recon_free(struct recon *r)
+/* What computes. */
+static void free_operators(struct recon *r)
 {
 	iso_op_free(r->op);
 	iso_op_free(r->kernel);
 	iso_op_free(r->penalty);
+	r->op = r->kernel = r->penalty = NULL;
+}
+
+void recon_free(struct recon *r)
+{
+	free_operators(r);
 	model_data_free(&r->data);
 	iso_array_free(&r->x);
 	iso_array_free(&r->images);
@@ -73,7 +97,7 @@ int recon_start(iso_problem *problem, struct iso_array *x, iso_real value, enum 
 
 	snprintf(x->unit, sizeof x->unit, "%s", problem->found.unit);
 	if (!st && path) return record_input(problem->record, path);
-	for (int64_t i = 0; !st && i < x->n; i++) x->v[i] = value;
+	for (int64_t i = 0; !st && value != 0 && i < x->n; i++) x->v[i] = value; /* new arrays are 0 */
 	return st;
 }
 
@@ -98,6 +122,7 @@ int recon_check_image(struct recon *r)
 	int64_t bad = 0, zero = 0, n = r->x.n;
 	char name[40] = "the image";
 
+#pragma omp parallel for num_threads(iso_ctx_threads(r->ctx)) reduction(+ : bad, zero)
 	for (int64_t i = 0; i < n; i++) {
 		bad += !isfinite(r->x.v[i]);
 		zero += r->x.v[i] == 0;
@@ -354,6 +379,8 @@ int recon_finish(struct recon *r, struct iso_array *to)
 
 	st = st ? st : record_ranks(r->record, r->ctx, &r->s->since);
 	if (!st && r->s->out) {
+		free_operators(r);
+		if (r->problem->ends) iso_ctx_close_ahead(r->ctx);
 		record_tell(r->record, ISO_DETAIL, "writing %s", r->s->out);
 		st = problem_write_image(r->problem, r->s->out, r->series ? &r->images : &r->x,
 		                         recon_stop(r));

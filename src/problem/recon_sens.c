@@ -15,6 +15,14 @@ static const char *word(const json_t *record, const char *name)
 	return json_string_value(parameter(record, name));
 }
 
+/* Of the tables of poses; NULL: nothing moved. */
+static const char *motion(const json_t *record)
+{
+	const json_t *results = json_object_get(record, "results");
+
+	return json_string_value(json_object_get(json_object_get(results, "motion"), "hash"));
+}
+
 /* Attenuation and efficiencies act through the sensitivity: without randoms, what is given to the
    run alone does nothing, and what is given twice corrects twice. */
 static void compare(struct record *run, const json_t *sens, const char *path)
@@ -33,6 +41,13 @@ static void compare(struct record *run, const json_t *sens, const char *path)
 		record_warn(run,
 		            "%s was made with 'mu': with 'precorrected' the attenuation is corrected twice",
 		            path);
+	const char *moves = motion(run->root), *moved = motion(sens);
+
+	if ((moves || moved) && (!moves || !moved || strcmp(moves, moved) != 0))
+		record_warn(run, "%s was made %s", path,
+		            moved ? moves ? "with other poses than this run has"
+		                          : "with poses, this run has none"
+		                  : "without poses, this run has some");
 	if (here && there && strcmp(here, there) != 0)
 		record_warn(run, "%s was made with 'projector' %s, this run has %s", path, there, here);
 	if (rays[0] != rays[1])

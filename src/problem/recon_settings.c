@@ -65,9 +65,12 @@ static void other_params(struct settings *s, struct model_stream *at)
 		  .help = "leave the events on disk, even if they fit in memory, and read them in blocks" },
 		{ 0, "block", .integer = &at->block, .value = "N", .min = 1, .max = 1e12,
 		  .absent = "chosen by the memory", .help = "like 'stream', with N events at a time" },
-		{ 0, "scratch", .text = &at->scratch, .file = OPT_PLACE, .value = "FOLDER",
+		{ 0, "scratch", .text = &at->scratch, .file = OPT_PLACE, .value = "FOLDER|none",
+		  .or_word = "none", .absent = "chosen by memory and disk",
 		  .help = "like 'stream', from a copy in FOLDER that is sorted by subset and has all "
-		          "factors. The copy takes at most 40 bytes an event, and is removed at the end" },
+		          "factors. The copy takes at most 40 bytes an event, and is removed at the end. "
+		          "Without this option Isotome makes such a copy if events do not fit in memory, "
+		          "the copy saves reading, and a disk has room; none: it never does" },
 		{ 0 },
 	};
 

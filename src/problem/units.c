@@ -281,7 +281,7 @@ double units_of_frame(const iso_problem *p, int k)
 
 	if (!(u->k > 0)) return 1;
 	/* a frame behind the end of the scan has no events, and an image of 0 */
-	double duration = frames_end_s(f, k) - f->edge_s[k];
+	double duration = frames_end_s(f, k) - frames_begin_s(f, k);
 
 	return (duration > 0 ? duration : 1) * u->branching / (u->k * u->suv_factor);
 }

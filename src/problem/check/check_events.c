@@ -21,9 +21,18 @@
 /* Event j of this rank as integers, which ranks can add. */
 static void put(int64_t *to, const struct ray_problem *ray, int64_t j)
 {
+	struct iso_event e = ray->e.v[j];
 	uint32_t bits[7];
+	double p1[3], p2[3];
 
-	memcpy(bits, ray->e.v + j, sizeof bits);
+	if (ray->motion.moved) {
+		ray_motion_crystals(p1, p2, ray, &ray->e, j);
+		for (int a = 0; a < 3; a++) {
+			e.p1[a] = (float)p1[a];
+			e.p2[a] = (float)p2[a];
+		}
+	}
+	memcpy(bits, &e, sizeof bits);
 	for (int k = 0; k < 7; k++) to[k] = bits[k];
 	for (int end = 0; end < 2; end++) to[7 + end] = ray->e.crystal ? ray->e.crystal[2 * j + end] + 1 : 0;
 }

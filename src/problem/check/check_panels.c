@@ -19,10 +19,18 @@ void check_panels_map(struct mapped *map, const struct srm_model *srm)
 		                .mu = &srm->mu_map,
 		                .image = &srm->p->found.grid,
 		                .scanner = srm->scanner ? srm->scanner : srm->matrix };
-	for (int a = 0; a < 3; a++) {
-		map->crystals.low[a] = -half[a];
-		map->crystals.high[a] = half[a];
-	}
+	for (int k = 0; k < srm->turn.n; k++)
+		for (int a = 0; a < 3; a++) {
+			const double *row = srm->turn.at ? srm->turn.at[k].m + 4 * a : NULL;
+			double middle = row ? row[3] : 0, wide = half[a];
+
+			if (row)
+				wide = fabs(row[0]) * half[0] + fabs(row[1]) * half[1] +
+				       fabs(row[2]) * half[2];
+			map->crystals.low[a] = fmin(k ? map->crystals.low[a] : middle - wide, middle - wide);
+			map->crystals.high[a] =
+				fmax(k ? map->crystals.high[a] : middle + wide, middle + wide);
+		}
 }
 
 /* Sum of a histogram that was read; NaN: it was not. */

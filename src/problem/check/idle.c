@@ -169,6 +169,11 @@ static const char *counted(const iso_problem *p)
 	return problem_given(p, "lines") ? "'lines' says how many there are" : NULL;
 }
 
+static const char *nothing_moves(const iso_problem *p)
+{
+	return ((const struct ray_problem *)p->self)->motion.all ? NULL : "nothing moves";
+}
+
 /* ---- the table ---- */
 
 static const struct {
@@ -187,6 +192,7 @@ static const struct {
 	{ "norm", "ray", factors_cancel },
 	{ "scatter-seed", "ray", no_monte_carlo },
 	{ "scatter-error", "ray", no_monte_carlo },
+	{ "scatter-poses-mm", "ray", nothing_moves },
 	{ "branching", NULL, not_calibrated },
 	{ "weight-kg", NULL, no_suv },
 	{ "dose-mbq", NULL, no_suv },

@@ -35,7 +35,7 @@ static int make_direct(struct recon *r)
 
 static int run(iso_problem *problem, struct iso_array *to)
 {
-	int64_t n = problem->found.images;
+	int64_t n = problem->found.images > 1 ? problem->found.images : 1;
 	struct recon r = recon_of(problem, n, n > 1);
 	int st;
 
@@ -44,6 +44,12 @@ static int run(iso_problem *problem, struct iso_array *to)
 	if (!st) st = recon_finish(&r, to);
 	recon_free(&r);
 	return st;
+}
+
+/* Before data are read. */
+static int check_analytic(iso_problem *problem)
+{
+	return problem->m->direct_check ? problem->m->direct_check(problem) : ISO_OK;
 }
 
 const struct method direct_methods[] = {
@@ -65,6 +71,17 @@ const struct method direct_methods[] = {
 		.iterations = 10,
 		.subsets = 1,
 		.load = LOAD_COUNTS,
+		.run = run,
+	},
+	{
+		.name = "fbp",
+		.about = "filtered back-projection of single-slice sinograms, for NEMA's resolution",
+		.needs = MODEL_ANALYTIC,
+		.takes = TAKES_METHOD | TAKES_WINDOW,
+		.iterations = 10,
+		.subsets = 1,
+		.load = MODEL_NEEDS_DATA | MODEL_NEEDS_COUNTS,
+		.check = check_analytic,
 		.run = run,
 	},
 	{ 0 },

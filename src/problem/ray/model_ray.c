@@ -6,6 +6,7 @@
 #include "text/conf.h"
 #include "problem/inputs.h"
 #include "io/kinds.h"
+#include "problem/method.h"
 #include "scanner/scanner.h"
 
 #define PAIRS_FEW 1e6
@@ -54,8 +55,9 @@ static void params(struct opt *table, void *self)
 		  .help = "width of a bin of t1 - t2; 0: times are not binned" },
 		{ 0, "tof-truncate", .real = &ray->tof_truncate, .value = "K", .min = 0, .max = 100,
 		  .help = "cut the TOF kernel at K sigma; 0: do not cut" },
-		{ 0, "mu", .text = &ray->mu, .file = OPT_READS, .takes = ISO_TAKES_ARRAY, .value = "FILE",
-		  .help = "attenuation map, 1/mm" },
+		ray_times_param(&ray->times_file),
+		{ 0, "mu", .text = &ray->mu, .file = OPT_FIRST, .takes = ISO_TAKES_ARRAY, .value = "FILE",
+		  .help = "attenuation map, 1/mm; with 'fields' also a list of maps, one per gate" },
 		{ 0, "precorrected", .flag = &ray->precorrected,
 		  .help = "divide events by their attenuation instead of putting it into the model" },
 		{ 0, "norm", .text = &ray->norm, .file = OPT_READS, .takes = ISO_TAKES_ARRAY, .value = "FILE",
@@ -93,24 +95,35 @@ static void params(struct opt *table, void *self)
 		  .absent = "$ISOTOME_CACHE, else $XDG_CACHE_HOME/isotome, else ~/.cache/isotome",
 		  .help = "folder that keeps the sensitivity for the next run of the same scanner, grid and "
 		          "factors; none: compute it again" },
+		{ 0, "window", .text = &ray->window, .value = "hann:C", .absent = "none",
+		  .goes = TAKES_WINDOW,
+		  .help = "window of the ramp: (1 + cos(pi f/(C f_N)))/2 below C times the Nyquist "
+		          "frequency f_N, 0 above; C at most 1" },
 		{ 0, "no-cache", .flag = &ray->no_cache, .transient = true,
 		  .help = "the same as 'cache' none" },
 		{ 0 },
 	};
-	enum { OWN = sizeof own / sizeof *own - 1 };
+	enum {
+		OWN = sizeof own / sizeof *own - 1,
+		BEFORE_GATES = OWN + RAY_SCATTER_PARAMS + RAY_MOTION_PARAMS,
+		BEFORE_FIELDS = BEFORE_GATES + RAY_GATES_PARAMS
+	};
 
-	_Static_assert(OWN + RAY_SCATTER_PARAMS < MODEL_PARAMS, "room for the parameters");
+	_Static_assert(BEFORE_FIELDS + RAY_FIELDS_PARAMS < MODEL_PARAMS, "room for the parameters");
 	*ray = (struct ray_problem){ .projector = "slice",
 		                     .rays = 1,
 		                     .tof_truncate = 3,
 		                     .sens_seed = 1,
-		                     .read.size = sizeof ray->read };
+		                     .read = { .size = sizeof ray->read, .moving = true } };
 	iso_kind_events(files);
 	snprintf(ray->events_help, sizeof ray->events_help,
 	         "list-mode events, or a histogram of lines with counts (%s)", files);
 	memcpy(table, own, OWN * sizeof *own);
 	ray_scatter_params(table + OWN, &ray->scatter);
-	table[OWN + RAY_SCATTER_PARAMS] = own[OWN];
+	ray_motion_params(table + OWN + RAY_SCATTER_PARAMS, &ray->motion);
+	ray_gates_params(table + BEFORE_GATES, &ray->gates);
+	ray_fields_params(table + BEFORE_FIELDS, &ray->gates);
+	table[BEFORE_FIELDS + RAY_FIELDS_PARAMS] = own[OWN];
 }
 
 /* ---- reading what the options name ---- */
@@ -194,7 +207,9 @@ static int ray_load(iso_problem *problem, int need, const struct iso_grid *image
 	bool settled = problem_takes_grid(problem, image) || ray_grid(problem, &ray->grid) != MODEL_ASK_LOAD;
 
 	if ((st = load_scanner(ray, need & MODEL_NEEDS_SENS || !settled))) return st;
-	if ((st = load_grid(ray, image))) return st;
+	if ((st = ray_times_read(ray)) || (st = ray_motion_tables(ray)) || (st = ray_gates_begin(ray)) ||
+	    (st = load_grid(ray, image)) || (st = ray_fields_load(ray)))
+		return st;
 	if (need & MODEL_NEEDS_SENS && !ray->s)
 		return iso_fail(ISO_EARG,
 		                "the sensitivity needs 'scanner', a description or a CASToR .hscan or .geom, "
@@ -208,15 +223,17 @@ static int ray_load(iso_problem *problem, int need, const struct iso_grid *image
 		if ((st = ray_lists_all(ray, &all))) return st;
 		need |= all ? MODEL_NEEDS_DATA | MODEL_MAY_STREAM : 0;
 	}
-	if (need & MODEL_NEEDS_DATA && ((st = ray_load_events(ray, need)) || (st = ray_load_tof(ray))))
+	if (need & MODEL_NEEDS_DATA &&
+	    ((st = ray_load_events(ray, need)) || (st = ray_load_tof(ray)) || (st = ray_times_begin(ray))))
 		return st;
 	if (!(need & MODEL_NEEDS_DATA) && need & MODEL_NEEDS_SENS && ray->events &&
 	    !record_given(ray->p->record, ray->events)->events.v &&
 	    ((st = ray_heed_file(ray)) || (st = record_input(ray->p->record, ray->events))))
 		return st;
+	if ((st = ray_motion_begin(ray, need))) return st;
 	problem->found.sens_of_pairs = !ray->e.lists_all;
 	problem->found.cut = ray->field && !ray->e.lists_all;
-	if ((st = ray_load_factors(ray))) return st;
+	if ((st = ray_load_factors(ray)) || (st = ray_motion_maps(ray))) return st;
 	if (need & MODEL_MAY_STREAM && need & MODEL_NEEDS_ADD && (st = ray_scatter_check(ray))) return st;
 	ray->needs_sens = need & MODEL_NEEDS_SENS;
 	ray->needs_add = need & MODEL_NEEDS_ADD;
@@ -228,6 +245,9 @@ static void ray_unload(iso_problem *problem)
 	struct ray_problem *ray = problem->self;
 
 	ray_scatter_forget(ray);
+	ray_motion_end(ray);
+	ray_gates_end(ray);
+	ray_times_end(ray);
 	ray_unselect(ray);
 	ray_disk_close(ray);
 	iso_event_file_close(ray->file); /* before the scanner, which may be its own */
@@ -257,7 +277,7 @@ struct iso_ray ray_parameters(struct ray_problem *ray, const struct model_subset
 		.tof_fwhm_ps = ray->tof,
 		.tof_truncate = ray->tof_truncate,
 		.tof_bin_ps = ray->bin,
-		.tof_centred = ray->bin > 0 && ray->bin == ray->e.tof_bin_ps,
+		.tof_centred = ray->bin > 0 && (ray->bin == ray->e.tof_bin_ps || ray->offsets),
 	};
 
 	if (ray->rays > 1) memcpy(p.spread_mm, iso_scanner_crystal_mm(ray->s), sizeof p.spread_mm);
@@ -295,24 +315,27 @@ static int tell_path(struct ray_problem *ray, const iso_op *op)
 	return ISO_OK;
 }
 
-enum { SAMPLE_CPU = 1 << 14, SAMPLE_CUDA = 1 << 20 }; /* events that tell how long all take */
-
-/* The events that were read in a dry run, over and over. */
-static int ray_time_sample(iso_problem *problem, iso_op **op, iso_ctx *alone, double *times)
+int ray_sample_op(struct ray_problem *ray, iso_op **op, iso_ctx *alone, int64_t n)
 {
-	struct ray_problem *ray = problem->self;
 	struct iso_ray p = ray_parameters(ray, &(const struct model_subsets){ .n = 1 });
-	struct iso_events e = { .n = iso_ctx_is_cuda(alone) ? SAMPLE_CUDA : SAMPLE_CPU };
+	struct iso_events e = { .n = n };
 	int st;
 
-	if (ray->e.n < 1) return ISO_OK;
 	if (!(e.v = size_alloc(e.n, sizeof *e.v)))
 		return iso_fail_memory("estimate", e.n * (int64_t)sizeof *e.v);
 	for (int64_t i = 0; i < e.n; i++) e.v[i] = ray->e.v[i % ray->e.n];
 	st = iso_ray_create(op, alone, &p, &e);
-	*times = (double)problem->found.rows / (double)e.n;
 	free(e.v);
 	return st;
+}
+
+static int ray_time_sample(iso_problem *problem, iso_op **op, iso_ctx *alone, double *times)
+{
+	struct ray_problem *ray = problem->self;
+	int64_t n = iso_ctx_is_cuda(alone) ? RAY_SAMPLE_CUDA : RAY_SAMPLE_CPU;
+
+	*times = (double)problem->found.rows / (double)n;
+	return ray->e.n < 1 ? ISO_OK : ray_sample_op(ray, op, alone, n);
 }
 
 static int ray_op(iso_problem *problem, iso_op **op, const struct model_subsets *s)
@@ -328,7 +351,8 @@ static int ray_op(iso_problem *problem, iso_op **op, const struct model_subsets 
 		p.number = ray->in_frame;
 		p.total = problem->found.rows;
 	}
-	int st = iso_ray_create(op, problem->ctx, &p, &ray->now);
+	int st = ray_fielded(ray) ? ray_fields_op(ray, op, &p)
+	                          : iso_ray_create(op, problem->ctx, &p, &ray->now);
 
 	return !st && iso_ctx_is_cuda(problem->ctx) ? tell_path(ray, *op) : st;
 }
@@ -347,12 +371,14 @@ static struct iso_ray_sens sens_parameters(struct ray_problem *ray)
 		.seed = (uint64_t)ray->sens_seed,
 		.eff = ray_norm_per_crystal(ray) ? ray->factors.v : NULL,
 		.mu = ray->mu && !ray->precorrected ? &ray->mu_map : NULL,
-		.coincidence_alone = ray->norm,
+		.coincidence_alone = ray->norm && !ray_norm_of_pairs(ray),
 	};
 
 	if (ray->rays > 1) memcpy(p.spread_mm, iso_scanner_crystal_mm(ray->s), sizeof p.spread_mm);
 	if (ray->share > 0)
 		p.share = ray->share;
+	else if (ray_motion_in_sens(ray))
+		p.share = 1;
 	else if (pairs <= PAIRS_FEW || !iso_ray_sens_by_rings(&p))
 		p.share = fmin(1, most / pairs / (double)ray->rays);
 	return p;
@@ -370,6 +396,10 @@ static void ray_plan(iso_problem *problem, struct iso_plan *plan, const struct m
 	struct ray_problem *ray = problem->self;
 	struct iso_ray p = ray_parameters(ray, s);
 
+	if (problem->s.how && problem->s.how->needs & MODEL_ANALYTIC) {
+		ray_fbp_plan(ray, plan);
+		return;
+	}
 	if (ray->needs_sens && !ray->e.lists_all) {
 		struct iso_ray_sens sens = sens_parameters(ray);
 		const iso_real any = 0;
@@ -391,6 +421,9 @@ static void ray_plan(iso_problem *problem, struct iso_plan *plan, const struct m
 	int64_t n = ray_events_here(ray, ray->n);
 
 	iso_plan_add(plan, "events", n, event_bytes(&ray->e), false);
+	if (ray_gated(ray)) iso_plan_add(plan, "gates of events", n, 2 * sizeof(int32_t), false);
+	if (ray_fielded(ray)) iso_plan_add(plan, "events in order of gates", n, 2 * sizeof(int64_t), false);
+	if (ray_fielded(ray)) ray_fields_plan(ray, plan);
 	if (iso_ranks(problem->ctx) > 1)
 		iso_plan_add(plan, "numbers of events, subset by subset", n, 3 * sizeof(int64_t), false);
 	ray_plan_inputs(ray, plan, iso_ctx_is_cuda(problem->ctx));
@@ -433,9 +466,14 @@ static int sens_of_pairs(struct ray_problem *ray, struct iso_array *s)
 		            "has them with 'sens'",
 		            ray->norm ? ray->norm : ray->events);
 	if ((st = iso_array_on_grid(s, &ray->grid))) return st;
+	snprintf(s->unit, sizeof s->unit, "mm");
+	if (ray_motion_in_sens(ray)) {
+		if ((st = ray_motion_sens(ray, s->v, &p))) return st;
+		ray_clear_corners(ray, s->v);
+		return ISO_OK;
+	}
 	if ((st = ray_sens_cached(ray, s->v, &error, &p, from))) return st;
 	ray_clear_corners(ray, s->v);
-	snprintf(s->unit, sizeof s->unit, "mm");
 	return tell_sens(ray, &p, error, from);
 }
 
@@ -443,7 +481,13 @@ static int ray_sens(iso_problem *problem, struct iso_array *s)
 {
 	struct ray_problem *ray = problem->self;
 
+	if (ray_fielded(ray)) return ray_fields_sens(ray, s, sens_of_pairs);
 	return ray->e.lists_all ? ray_bins_sens(ray, s) : sens_of_pairs(ray, s);
+}
+
+static bool ray_sens_differs(const iso_problem *problem)
+{
+	return ((const struct ray_problem *)problem->self)->motion.all;
 }
 
 static bool ray_needs_rounds(const iso_problem *problem)
@@ -455,7 +499,7 @@ const struct model model_ray = {
 	.name = "ray",
 	.title = "Model ray",
 	.about = "list-mode PET",
-	.has = MODEL_COUNTS | MODEL_FEATURES | MODEL_UNITS,
+	.has = MODEL_COUNTS | MODEL_FEATURES | MODEL_UNITS | MODEL_ANALYTIC,
 	.bytes = sizeof(struct ray_problem),
 	.params = params,
 	.streams_rows = true,
@@ -465,14 +509,17 @@ const struct model model_ray = {
 	.load = ray_load,
 	.preset = ray_preset,
 	.preset_param = ray_preset_param,
+	.gating = ray_gating,
 	.grid = ray_grid,
 	.unload = ray_unload,
 	.select = ray_select,
 	.plan = ray_plan,
+	.way = ray_way,
 	.sample = ray_time_sample,
 	.op = ray_op,
 	.data = ray_data,
 	.sens = ray_sens,
+	.sens_differs = ray_sens_differs,
 	.sens_of_subsets = ray_bins_of_subsets,
 	.describe = ray_disk_describe,
 	.needs_rounds = ray_needs_rounds,
@@ -483,4 +530,6 @@ const struct model model_ray = {
 	.finish = ray_scatter_save,
 	.scale = ray_scale,
 	.calibration = ray_calibration,
+	.direct = ray_fbp,
+	.direct_check = ray_fbp_check,
 };

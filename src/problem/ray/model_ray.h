@@ -5,11 +5,16 @@
 #ifndef ISO_MODEL_RAY_H
 #define ISO_MODEL_RAY_H
 
+#include "core/plan.h"
 #include "problem/problem.h"
 #include "core/loop/deal.h"
 #include "file/cache.h"
+#include "ray_gates.h"
+#include "ray_motion.h"
 #include "ray_scatter.h"
 #include "ray_seen.h"
+
+#include "isotome/timing.h"
 
 /* Numbers of events in the order of time; NULL: they are in that order. */
 struct ray_times {
@@ -21,7 +26,8 @@ struct ray_problem {
 	struct model_stream stream; /* first: see struct model */
 	iso_problem *p;             /* whose self this is, from load on */
 	/* parameters */
-	const char *events, *scanner, *mu, *norm, *additive, *delayed, *singles, *projector, *cache;
+	const char *events, *scanner, *mu, *norm, *additive, *delayed, *singles, *projector, *cache,
+		*times_file, *window;
 	int64_t size[3], rays, sens_seed;
 	double voxel[3], centre[3];
 	double tof_fwhm_ps, tof_bin_ps, tof_truncate, share, duration_s, coincidence_ns;
@@ -29,6 +35,8 @@ struct ray_problem {
 	struct iso_events_options read; /* how to read events */
 	char events_help[700];          /* of the parameter, with the formats that there are */
 	struct ray_scatter scatter;
+	struct ray_motion motion;
+	struct ray_gates gates;
 	/* what they name */
 	struct iso_grid grid;
 	bool field; /* the grid is the scanner's field of view: outside its circle there is no image */
@@ -48,8 +56,10 @@ struct ray_problem {
 	const char *late_file;                 /* 'delayed', or 'events' that hold both; NULL */
 	double *rate;                          /* 'singles', 'delayed' without times: per crystal */
 	double tof, bin;                       /* in force, ps */
+	iso_times *offsets;                    /* 'times'; NULL: none */
 	bool needs_add, needs_sens;            /* the additive term, the sensitivity are asked for */
 	bool guessed;                          /* that the device holds the events */
+	struct iso_plan_lack lack;             /* of memory for all events */
 	struct ray_disk *disk;                 /* NULL: the events are in memory, */
 	bool dry;                              /* or would be if the run were not dry */
 	/* the frame in force: `now` are its events, which are `e` where all are taken; number[j] is that of
@@ -72,6 +82,8 @@ struct ray_part {
 
 /* model_ray.c */
 struct iso_ray ray_parameters(struct ray_problem *ray, const struct model_subsets *s);
+/* An operator over n events, those of `e` over and over: to be timed. */
+int ray_sample_op(struct ray_problem *ray, iso_op **op, iso_ctx *alone, int64_t n);
 bool ray_draws_pairs(struct ray_problem *ray); /* for the sensitivity of its scanner: some of all */
 void ray_plan_inputs(struct ray_problem *ray, struct iso_plan *plan,
                      bool cuda); /* that record_read did not count */
@@ -125,6 +137,17 @@ int64_t ray_events_here(const struct ray_problem *ray, int64_t n);
 int ray_between(struct iso_events *part, int64_t **place, const struct iso_events *e, struct ray_times *t,
                 const struct model_frame *f, const iso_ctx *ctx);
 
+/* Events `chosen` of `e`, n of them, and `chosen`, which is taken over, as their places. */
+int ray_take(struct iso_events *part, int64_t **place, const struct iso_events *e, int64_t *chosen, int64_t n,
+             const iso_ctx *ctx);
+
+/* ray_times.c */
+struct opt ray_times_param(const char **path);
+int ray_times_read(struct ray_problem *ray);  /* after the scanner */
+int ray_times_begin(struct ray_problem *ray); /* after the bins of times; corrects events in memory */
+int ray_times_correct(struct ray_problem *ray, struct iso_events *e); /* before their lines are moved */
+void ray_times_end(struct ray_problem *ray);
+
 /* ray_factors.c */
 int ray_load_factors(struct ray_problem *ray);
 int ray_load_additive(struct ray_problem *ray);
@@ -145,6 +168,8 @@ int ray_attenuate(struct ray_problem *ray, const struct iso_events *e, iso_real 
 int ray_values(struct ray_problem *ray, iso_real *v, const char *path, int64_t first, int64_t n);
 bool ray_has_additive(struct ray_problem *ray);
 bool ray_norm_per_crystal(struct ray_problem *ray);
+bool ray_norm_of_pairs(
+	const struct ray_problem *ray); /* and it has factors of pairs, which the scanner holds */
 bool ray_factors_per_event(struct ray_problem *ray); /* of 'norm' or the events' file */
 bool ray_factors_not_in_sens(struct ray_problem *ray);
 
@@ -158,9 +183,25 @@ void ray_bins_plan(struct ray_problem *ray, struct iso_plan *plan);
 
 bool ray_attenuated_by_file(struct ray_problem *ray); /* its factors hold the attenuation, and are in force */
 
+/* ray_fbp.c: 'method' fbp, see struct model */
+int ray_fbp(iso_problem *problem, struct iso_array *x);
+int ray_fbp_check(iso_problem *problem);
+void ray_fbp_plan(struct ray_problem *ray, struct iso_plan *plan);
+
 /* ray_scale.c: see struct model */
 json_t *ray_scale(iso_problem *problem);
 int ray_calibration(iso_problem *problem, double *k);
+
+enum { RAY_SAMPLE_CPU = 1 << 16, RAY_SAMPLE_CUDA = 1 << 20 }; /* events that tell how long all take */
+
+/* ray_way.c */
+int ray_way(iso_problem *problem, const struct iso_plan *plan); /* see struct model */
+/* A scratch file in a folder that the user names. */
+bool ray_scratch_asked(const struct ray_problem *ray);
+/* Whether a scratch file saves more reading than it costs; `attenuates`: every pass traces the attenuation. */
+bool ray_scratch_pays(const struct ray_problem *ray, const struct iso_ray *p, bool attenuates);
+/* A folder with room for so many bytes: of the image, of TMPDIR, /var/tmp; false, and "": none has. */
+bool ray_scratch_place(char place[PATH_MAX], const struct ray_problem *ray, int64_t bytes);
 
 /* ray_disk.c */
 /* m events of the frame from its number `first` on, to a block with room: lines, counts, m without attenuation, and r
@@ -181,5 +222,21 @@ int ray_disk_select(struct ray_problem *ray, const struct model_frame *f);
 void ray_disk_plan(struct ray_problem *ray, struct iso_plan *plan, const struct model_subsets *s);
 int ray_disk_op(struct ray_problem *ray, iso_op **op, const struct model_subsets *s);
 int ray_disk_describe(iso_problem *problem);
+
+/* Why there is no scratch file: it would not pay, or there is one; or what is lacking. */
+enum ray_without { RAY_NEEDS_NONE, RAY_NO_MEMORY, RAY_NO_DISK };
+
+/* What was planned of events that stay on disk. */
+struct ray_planned {
+	double kept;       /* share of the events that memory keeps */
+	const char *place; /* folder of the scratch file; "": none */
+	enum ray_without without;
+	int64_t bytes;   /* that such a file takes, or would take */
+	bool attenuates; /* every pass over the file traces the attenuation */
+};
+
+struct ray_planned ray_disk_planned(struct ray_problem *ray, const struct model_subsets *s);
+/* Seconds that reading all events takes, from a stretch of the file. */
+int ray_disk_time(struct ray_problem *ray, double *seconds);
 
 #endif

@@ -129,6 +129,22 @@ int ray_count(struct ray_counts *to, struct ray_problem *ray)
 
 /* ---- all scatter ---- */
 
+/* sum over poses of their weight x the scatter of all pairs: f enters each estimate whole. */
+static int sum_of_poses(double *sum, struct ray_problem *ray, const iso_real *eff, double share)
+{
+	const struct ray_scatter *s = &ray->scatter;
+	int st = ISO_OK;
+
+	*sum = 0;
+	for (int64_t c = 0; c < s->poses && !st; c++) {
+		double one = 0;
+
+		st = iso_scatter_sum(&one, ray->p->ctx, s->pose[c].table, eff, share, (uint64_t)s->seed);
+		*sum += s->pose[c].weight * one;
+	}
+	return st;
+}
+
 /* Over the scanner's pairs. Where 'norm' has factors of events, efficiencies that the scanner brings do not count. */
 static int sum_of_pairs(double *sum, struct ray_problem *ray)
 {
@@ -144,9 +160,7 @@ static int sum_of_pairs(double *sum, struct ray_problem *ray)
 		for (int64_t i = 0; i < iso_scanner_crystals(s); i++) ones[i] = 1;
 		eff = ones;
 	}
-	if (!st)
-		st = iso_scatter_sum(sum, ray->p->ctx, ray->scatter.table, eff, fmin(1, share),
-		                     (uint64_t)ray->scatter.seed);
+	if (!st) st = sum_of_poses(sum, ray, eff, fmin(1, share));
 	free(ones);
 	return st;
 }

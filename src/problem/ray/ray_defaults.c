@@ -63,6 +63,7 @@ int ray_field_of_view(struct ray_problem *ray)
 	if (problem_given(p, "voxel")) memcpy(g->voxel, ray->voxel, sizeof g->voxel);
 	if ((st = iso_scanner_grid(g, ray->s))) return st;
 	ray->field = !iso_scanner_panels(ray->s);
+	ray_motion_lengthen(ray, g);
 	if (problem_given(p, "centre")) memcpy(g->centre, ray->centre, sizeof g->centre);
 	record_tell(p->record, ISO_NEWS,
 	            "grid of %" PRId64 " x %" PRId64 " x %" PRId64

@@ -5,6 +5,7 @@
 
 #include "core/op.h"
 #include "core/size.h"
+#include "model/ray/ray_scratch.h"
 #include "problem/inputs.h"
 #include "io/events.h"
 #include "file/npy.h"
@@ -23,7 +24,9 @@ struct ray_disk {
 	int64_t seen, bad;    /* events read for the first time, and those to leave out */
 
 	/* of the frame's operator */
-	int64_t block, kept; /* kept: planned */
+	int64_t block, kept;  /* kept: planned */
+	char place[PATH_MAX]; /* folder of the scratch file; "": none */
+	enum ray_without without;
 	iso_ray_scratch *scratch;
 	iso_op *op; /* a handle of it */
 };
@@ -55,12 +58,38 @@ static int64_t delayed_bytes(struct ray_problem *ray, const struct iso_events_in
 #define EVENT_BYTES 200
 #define DEVICE_BYTES 5e9
 
+/* With the subsets of the run: sums along rays are those of one. Other commands than recon have none. */
 static void plan_operator(struct ray_problem *ray, struct iso_plan *plan, int64_t n)
 {
-	struct iso_ray p = ray_parameters(ray, &(struct model_subsets){ .n = 1 });
+	int n_sub = ray->p->s.by.n > 1 ? ray->p->s.by.n : 1;
+	struct iso_ray p = ray_parameters(ray, &(struct model_subsets){ .n = n_sub });
 
 	iso_ray_plan(plan, ray->p->ctx, &p, n);
 	iso_em_plan(plan, ray->p->ctx, iso_grid_voxels(&ray->grid), n, 1, 3);
+}
+
+/* What recon plans besides, from the settings: PSF, filter, the floor of the sensitivity, penalties; and a little for
+   what does not grow. What fits here must fit there: then it is too late to stream. */
+static void plan_images(struct ray_problem *ray, struct iso_plan *plan)
+{
+	enum { OF_PENALTIES = 12, LITTLE = 1 << 20 };
+	const struct settings *s = &ray->p->s;
+	int64_t voxels = iso_grid_voxels(&ray->grid), subsets = s->subsets > 1 ? s->subsets : 1;
+	bool cuda = iso_ctx_is_cuda(ray->p->ctx), em = s->how && s->how->takes & TAKES_FILTER_EVERY;
+
+	iso_plan_add(plan, "image, start and sensitivity", voxels, 5 * sizeof(iso_real), false);
+	iso_plan_add(plan, "voxels that hardly any line crosses", voxels, sizeof(iso_real), false);
+	if (problem_has_psf(ray->p)) {
+		iso_psf_plan(plan, ray->p->ctx, &ray->grid);
+		iso_plan_add(plan, "field of view", voxels, sizeof(iso_real), false);
+	}
+	if (s->filter_text) {
+		iso_plan_add(plan, "voxels that are seen", voxels, sizeof(iso_real), cuda);
+		iso_filter_plan(plan, ray->p->ctx, &s->filter, &ray->grid);
+	}
+	if (s->how && !em)
+		iso_plan_add(plan, "penalties", voxels, OF_PENALTIES * (int64_t)sizeof(iso_real), cuda);
+	iso_plan_add(plan, "results", LITTLE + 136 * s->iterations * subsets, 1, false);
 }
 
 /* Whether events, factors and operator fit memory with the images: what recon will plan. The device may still be
@@ -72,8 +101,7 @@ static int fits(bool *yes, struct ray_problem *ray, const struct iso_events_info
 
 	ray->guessed =
 		iso_ctx_is_opening(ray->p->ctx) && (double)(n * ray->rays) < DEVICE_BYTES / EVENT_BYTES;
-	iso_plan_add(&plan, "image, start and sensitivity", iso_grid_voxels(&ray->grid), 5 * sizeof(iso_real),
-	             false);
+	plan_images(ray, &plan);
 	iso_plan_add(&plan, "events", n, iso_event_bytes(i), false);
 	iso_plan_add(&plan, "factors", n, 3 * sizeof(iso_real), false);
 	iso_plan_add(&plan, "inputs",
@@ -87,6 +115,8 @@ static int fits(bool *yes, struct ray_problem *ray, const struct iso_events_info
 	int64_t host, device;
 	int st = iso_plan_check(ray->p->ctx, &plan);
 
+	iso_plan_voxels(&plan, iso_grid_voxels(&ray->grid));
+	ray->lack = iso_plan_lack(ray->p->ctx, &plan);
 	iso_plan_total(&host, &device, &plan);
 	iso_plan_free(&plan);
 	*yes = st != ISO_ENOMEM;
@@ -126,12 +156,12 @@ static int open_disk(struct ray_problem *ray, const iso_event_file *f)
 
 int ray_disk_open(struct ray_problem *ray)
 {
-	bool asked = ray->stream.on || ray->stream.block > 0 || ray->stream.scratch;
+	bool asked = ray->stream.on || ray->stream.block > 0 || ray_scratch_asked(ray);
 	iso_event_file *f;
 	bool memory = true;
 	int st = ray_file(ray, &f, asked);
 
-	if (f && !asked) st = fits(&memory, ray, iso_event_file_info(f));
+	if (f) st = fits(&memory, ray, iso_event_file_info(f));
 	double stream = f && (asked || !memory);
 
 	st = iso_comm_max(ray->p->ctx, st, &stream, 1); /* all ranks do, or none */
@@ -151,10 +181,12 @@ static int too_small(struct ray_problem *ray, double *is)
 
 	if (!cuda)
 		have = iso_ctx_host_left(ctx);
-	else if ((st = ctx->cuda->free_memory(ctx, &have)))
+	else if ((st = iso_ctx_device_left(ctx, &have)))
 		return st;
 	plan_operator(ray, &plan, ray->e.n);
 	iso_plan_total(&need[0], &need[1], &plan);
+	iso_plan_voxels(&plan, iso_grid_voxels(&ray->grid));
+	ray->lack = iso_plan_lack(ctx, &plan);
 	iso_plan_free(&plan);
 	*is = need[cuda] > have / (cuda ? iso_ranks_of_device(ctx) : 1);
 	return ISO_OK;
@@ -291,6 +323,7 @@ static int read_piece(struct ray_disk *d, struct iso_events *to, int64_t first, 
 {
 	struct ray_problem *ray = d->ray;
 	struct ray_part p = { &d->piece, NULL, d->norm, d->add };
+	int64_t again = 0, *unknown = &ray->motion.unknown;
 	int st;
 
 	if ((st = iso_event_file_read(&d->piece, d->file, first, m))) return st;
@@ -301,8 +334,13 @@ static int read_piece(struct ray_disk *d, struct iso_events *to, int64_t first, 
 	if (first >= d->seen) {
 		d->seen = first + m;
 		d->bad += d->piece.n_bad;
+	} else {
+		unknown = &again;
 	}
+	if ((st = ray_times_correct(ray, &d->piece)) || (st = ray_motion_move(ray, &d->piece, unknown)))
+		return st;
 	memcpy(to->v, d->piece.v, (size_t)m * sizeof *to->v);
+	if (to->time_ms) memcpy(to->time_ms, d->piece.time_ms, (size_t)m * sizeof *to->time_ms);
 	return ray_fill(ray, &p, to->count, to->mult, to->add);
 }
 
@@ -357,18 +395,19 @@ static int attenuate_block(void *arg, struct iso_events *block)
 /* Bad events, which a factor of 0 leaves out, add nothing where r is 0: they need none then. */
 static struct iso_ray_source source(struct ray_problem *ray)
 {
-	bool has_add = ray_has_additive(ray);
+	bool has_add = ray_has_additive(ray), finish = ray->mu || ray_motion_attenuates(ray);
 
 	return (struct iso_ray_source){
 		.size = sizeof(struct iso_ray_source),
 		.n = ray->p->found.rows,
 		.arg = ray->disk,
 		.has_count = ray->e.count || ray->precorrected,
-		.has_mult =
-			ray->s || ray->mu || ray->norm || ray->e.mult || has_add || ray->frame.factor != 1,
+		.has_mult = ray->s || finish || ray->norm || ray->motion.all || ray->e.mult || has_add ||
+		            ray->frame.factor != 1,
 		.has_add = has_add,
+		.has_times = finish && ray->motion.all,
 		.read = read_block,
-		.finish = ray->mu ? attenuate_block : NULL,
+		.finish = finish ? attenuate_block : NULL,
 	};
 }
 
@@ -390,7 +429,7 @@ static int64_t left_of(struct ray_problem *ray, const struct iso_plan *plan, boo
 	iso_ctx *ctx = ray->p->ctx;
 	int64_t have = device ? 0 : iso_ctx_host_memory(ctx), planned[2];
 
-	if (device && iso_ctx_is_cuda(ctx) && ctx->cuda->free_memory(ctx, &have) != ISO_OK) have = 0;
+	if (device && iso_ctx_is_cuda(ctx) && iso_ctx_device_left(ctx, &have) != ISO_OK) have = 0;
 	if (device) have /= iso_ranks_of_device(ctx);
 	iso_plan_total(&planned[0], &planned[1], plan);
 	return have > planned[device] ? have - planned[device] : 0;
@@ -417,6 +456,27 @@ static int64_t count_blocks(int64_t n, int n_sub, int64_t block)
 	return longer * ((each + block) / block) + (n_sub - longer) * ((each + block - 1) / block);
 }
 
+/* What a step takes besides blocks that are kept. */
+static int64_t step_bytes(struct ray_problem *ray, const struct iso_ray *p, const struct iso_ray_source *s,
+                          int64_t block)
+{
+	struct iso_plan step = { 0 };
+
+	iso_ray_stream_plan(&step, ray->p->ctx, p, s, block);
+	return sum_and_free(&step, iso_ctx_is_cuda(ray->p->ctx));
+}
+
+/* How many of the blocks so many bytes hold. */
+static int64_t count_kept(struct ray_problem *ray, const struct iso_ray *p, const struct iso_ray_source *s,
+                          int64_t block, int64_t bytes)
+{
+	int64_t each = kept_bytes(ray, p, s, block);
+	int64_t blocks = count_blocks(ray_events_here(ray, s->n), p->n_sub, block);
+	int64_t kept = bytes > 0 ? bytes / (each > 0 ? each : 1) : 0;
+
+	return kept < blocks ? kept : blocks;
+}
+
 /* As many as what is left holds, with the room that the next block needs left free. */
 static void plan_kept(struct ray_problem *ray, struct iso_plan *plan, const struct iso_ray *p,
                       const struct iso_ray_source *s)
@@ -424,17 +484,53 @@ static void plan_kept(struct ray_problem *ray, struct iso_plan *plan, const stru
 	char text[64];
 	bool cuda = iso_ctx_is_cuda(ray->p->ctx);
 	struct ray_disk *d = ray->disk;
-	struct iso_plan next = { 0 };
-	int64_t each = kept_bytes(ray, p, s, d->block);
 	int64_t blocks = count_blocks(ray_events_here(ray, s->n), p->n_sub, d->block);
 
-	iso_ray_stream_plan(&next, ray->p->ctx, p, s, d->block);
-	int64_t free = left_of(ray, plan, cuda) - sum_and_free(&next, cuda);
-
-	d->kept = free > 0 ? free / (each > 0 ? each : 1) : 0;
-	d->kept = d->kept < blocks ? d->kept : blocks;
+	d->kept = count_kept(ray, p, s, d->block, left_of(ray, plan, cuda) - step_bytes(ray, p, s, d->block));
 	snprintf(text, sizeof text, "%" PRId64 " of %" PRId64 " blocks kept", d->kept, blocks);
-	iso_plan_add(plan, text, d->kept, each, cuda);
+	iso_plan_add(plan, text, d->kept, kept_bytes(ray, p, s, d->block), cuda);
+}
+
+static int64_t choose_block(struct ray_problem *ray, const struct iso_plan *plan, const struct iso_ray *p,
+                            const struct iso_ray_source *s)
+{
+	if (ray->stream.block) return ray->stream.block;
+	return iso_ray_stream_block(ray->p->ctx, p, s, left_of(ray, plan, false), left_of(ray, plan, true));
+}
+
+/* Whether memory holds what writing a scratch file takes, besides the step. */
+static bool can_sort(struct ray_problem *ray, const struct iso_plan *plan, const struct iso_ray *p,
+                     const struct iso_ray_source *s, int64_t block)
+{
+	struct iso_plan all = { 0 };
+
+	iso_ray_scratch_plan(&all, s);
+	iso_ray_stream_plan(&all, ray->p->ctx, p, s, block);
+	return sum_and_free(&all, false) <= left_of(ray, plan, false);
+}
+
+/* Where the scratch file lies: in the folder that was asked for; else, where memory does not keep all blocks and
+   rewriting them takes less reading than it saves, in one that has room. */
+static void choose_place(struct ray_problem *ray, const struct iso_plan *plan, const struct iso_ray *p,
+                         const struct iso_ray_source *s)
+{
+	struct ray_disk *d = ray->disk;
+	int64_t block = choose_block(ray, plan, p, s), bytes;
+	int64_t left = left_of(ray, plan, iso_ctx_is_cuda(ray->p->ctx)) - 2 * step_bytes(ray, p, s, block);
+
+	d->place[0] = '\0';
+	d->without = RAY_NEEDS_NONE;
+	if (ray_scratch_asked(ray)) {
+		snprintf(d->place, sizeof d->place, "%s", ray->stream.scratch);
+		return;
+	}
+	if (!ray_scratch_pays(ray, p, s->finish) || !size_mul(&bytes, s->n, iso_ray_source_bytes(s)) ||
+	    count_kept(ray, p, s, block, left) == count_blocks(s->n, p->n_sub, block))
+		return;
+	if (!can_sort(ray, plan, p, s, block))
+		d->without = RAY_NO_MEMORY;
+	else if (!ray_scratch_place(d->place, ray, bytes))
+		d->without = RAY_NO_DISK;
 }
 
 void ray_disk_plan(struct ray_problem *ray, struct iso_plan *plan, const struct model_subsets *subsets)
@@ -446,15 +542,45 @@ void ray_disk_plan(struct ray_problem *ray, struct iso_plan *plan, const struct 
 
 	iso_plan_add(plan, "a piece of the file, a sample", PIECE, 2 * iso_event_bytes(i) + 8, false);
 	ray_plan_inputs(ray, plan, iso_ctx_is_cuda(ray->p->ctx));
-	if (ray->stream.scratch) {
-		iso_plan_add(plan, "scratch", 1 << 18, 3 * iso_event_bytes(i), false);
+	choose_place(ray, plan, &p, &s);
+	if (d->place[0]) {
+		iso_ray_scratch_plan(plan, &s);
 		p.rule = ISO_BLOCKS;
 	}
-	d->block = ray->stream.block ? ray->stream.block
-	                             : iso_ray_stream_block(ray->p->ctx, &p, &s, left_of(ray, plan, false),
-	                                                    left_of(ray, plan, true));
+	d->block = choose_block(ray, plan, &p, &s);
 	iso_ray_stream_plan(plan, ray->p->ctx, &p, &s, d->block);
 	plan_kept(ray, plan, &p, &s);
+}
+
+struct ray_planned ray_disk_planned(struct ray_problem *ray, const struct model_subsets *subsets)
+{
+	const struct ray_disk *d = ray->disk;
+	struct iso_ray_source s = source(ray);
+	int64_t blocks = count_blocks(ray_events_here(ray, s.n), subsets->n, d->block);
+
+	return (struct ray_planned){ .kept = (double)d->kept / (double)(blocks > 0 ? blocks : 1),
+		                     .place = d->place,
+		                     .without = d->without,
+		                     .bytes = s.n * iso_ray_source_bytes(&s),
+		                     .attenuates = s.finish && !d->place[0] };
+}
+
+/* Four pieces from the middle on, where nothing was read before. */
+int ray_disk_time(struct ray_problem *ray, double *seconds)
+{
+	struct ray_disk *d = ray->disk;
+	int64_t first = ray->n / 2 + ray->n / 64, n = 0;
+	int st = make_pieces(ray, d);
+	double began = iso_now_s();
+
+	for (int k = 0; k < 4 && !st && first + n < ray->n; k++) {
+		int64_t left = ray->n - first - n, m = left < PIECE ? left : PIECE;
+
+		st = iso_event_file_read(&d->piece, d->file, first + n, m);
+		n += m;
+	}
+	*seconds = n > 0 ? (iso_now_s() - began) * (double)ray->p->found.rows / (double)n : 0;
+	return st;
 }
 
 int ray_disk_op(struct ray_problem *ray, iso_op **op, const struct model_subsets *subsets)
@@ -465,11 +591,11 @@ int ray_disk_op(struct ray_problem *ray, iso_op **op, const struct model_subsets
 	int st = make_pieces(ray, d);
 
 	forget_frame(d); /* of an operator before */
-	if (ray->stream.scratch && iso_ranks(ray->p->ctx) > 1)
+	if (ray_scratch_asked(ray) && iso_ranks(ray->p->ctx) > 1)
 		return iso_fail(ISO_EARG, "'scratch' is for one process, there are %d ranks",
 		                iso_ranks(ray->p->ctx));
-	if (!st && ray->stream.scratch)
-		st = iso_ray_scratch_create(&d->scratch, ray->p->ctx, &p, &s, ray->stream.scratch);
+	if (!st && d->place[0] && !ray->stream.never)
+		st = iso_ray_scratch_create(&d->scratch, ray->p->ctx, &p, &s, d->place);
 	if (st) return st;
 	if (d->scratch) {
 		s = *iso_ray_scratch_source(d->scratch);
@@ -478,13 +604,16 @@ int ray_disk_op(struct ray_problem *ray, iso_op **op, const struct model_subsets
 	int64_t here = ray_events_here(ray, s.n), blocks = count_blocks(here, p.n_sub, d->block);
 	int64_t kept = d->kept < blocks ? d->kept : blocks;
 	bool rereads = p.n_sub > 1 && p.rule != ISO_BLOCKS && kept < blocks, several = here < s.n;
+	char from[PATH_MAX + 32] = "";
+
+	if (d->scratch) snprintf(from, sizeof from, " from a scratch file in %s,", d->place);
 
 	record_tell(ray->p->record, ISO_NEWS,
-	            "streaming %" PRId64 " events%s in %" PRId64 " blocks of at most %" PRId64
+	            "streaming %" PRId64 " events%s%s in %" PRId64 " blocks of at most %" PRId64
 	            ", of which %" PRId64 " fit memory to be kept%s%s",
-	            s.n, several ? ", each rank its share" : "", blocks, d->block, kept,
+	            s.n, from, several ? ", each rank its share" : "", blocks, d->block, kept,
 	            rereads ? "; each subset reads the whole file" : "",
-	            rereads && !several ? ": 'scratch' avoids that" : "");
+	            rereads && !several && !ray->stream.never ? ": 'scratch' avoids that" : "");
 	if ((st = iso_ray_stream_create(op, ray->p->ctx, &p, &s, d->block))) return st;
 	d->op = iso_op_keep(*op);
 	return ISO_OK;
@@ -506,10 +635,12 @@ int ray_disk_describe(iso_problem *problem)
 	events_warn(problem->record, ray->events,
 	            &(struct iso_events){ .n = (int64_t)seen, .n_bad = of_all[0] });
 	d->bad = 0;
+	if ((st = ray_motion_tell_unknown(ray))) return st;
 	blocks = of_all[1];
 	kept = of_all[2];
 	return record_result(problem->record, "streamed",
-	                     json_pack("{s:I, s:I, s:I, s:b}", "events_per_block", (json_int_t)d->block,
+	                     json_pack("{s:I, s:I, s:I, s:b, s:I}", "events_per_block", (json_int_t)d->block,
 	                               "blocks", (json_int_t)blocks, "kept", (json_int_t)kept, "scratch",
-	                               d->scratch != NULL));
+	                               d->scratch != NULL, "scratch_bytes_read",
+	                               (json_int_t)iso_ray_scratch_bytes_read(d->scratch)));
 }

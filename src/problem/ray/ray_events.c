@@ -242,6 +242,7 @@ int ray_load_events(struct ray_problem *ray, int need)
 		events_warn(ray->p->record, ray->events, &of_file);
 	}
 	heed_times(ray);
+	if ((st = ray_motion_times(ray)) || (st = ray_gates_load(ray))) return st;
 	ray->p->found.duration_s = ray->e.duration_s;
 	ray->p->found.on_disk = ray->disk;
 	ray->p->found.counted = ray->e.count || ray->precorrected;
@@ -465,20 +466,14 @@ static int64_t count_before(const struct iso_events *e, const int64_t *by_time, 
 	return low;
 }
 
-int ray_between(struct iso_events *part, int64_t **place, const struct iso_events *e, struct ray_times *t,
-                const struct model_frame *f, const iso_ctx *ctx)
+int ray_take(struct iso_events *part, int64_t **place, const struct iso_events *e, int64_t *chosen, int64_t n,
+             const iso_ctx *ctx)
 {
 	struct iso_events r = *e;
-	int64_t *chosen, first, bad = 0;
-	int st = sort_times(t, e, ctx);
+	int64_t bad = 0;
+	int st;
 
-	if (st) return st;
-	first = count_before(e, t->number, f->from_s);
-	r.n = count_before(e, t->number, f->to_s) - first;
-	if (!(chosen = size_alloc(r.n + 1, sizeof *chosen))) /* never of no size */
-		return iso_fail_memory("events of a frame", r.n * (int64_t)sizeof *chosen);
-	for (int64_t j = 0; j < r.n; j++) chosen[j] = t->number ? t->number[first + j] : first + j;
-	if (t->number) qsort(chosen, (size_t)r.n, sizeof *chosen, compare_numbers);
+	r.n = n;
 #pragma omp parallel for num_threads(iso_ctx_threads(ctx)) reduction(+ : bad)
 	for (int64_t j = 0; j < r.n; j++)
 		if (!iso_stopped(ctx)) bad += iso_event_bad(e->v + chosen[j]);
@@ -491,6 +486,22 @@ int ray_between(struct iso_events *part, int64_t **place, const struct iso_event
 	*part = r;
 	*place = chosen;
 	return ISO_OK;
+}
+
+int ray_between(struct iso_events *part, int64_t **place, const struct iso_events *e, struct ray_times *t,
+                const struct model_frame *f, const iso_ctx *ctx)
+{
+	int64_t *chosen, first, n;
+	int st = sort_times(t, e, ctx);
+
+	if (st) return st;
+	first = count_before(e, t->number, f->from_s);
+	n = count_before(e, t->number, f->to_s) - first;
+	if (!(chosen = size_alloc(n + 1, sizeof *chosen))) /* never of no size */
+		return iso_fail_memory("events of a frame", n * (int64_t)sizeof *chosen);
+	for (int64_t j = 0; j < n; j++) chosen[j] = t->number ? t->number[first + j] : first + j;
+	if (t->number) qsort(chosen, (size_t)n, sizeof *chosen, compare_numbers);
+	return ray_take(part, place, e, chosen, n, ctx);
 }
 
 void ray_unselect(struct ray_problem *ray)
@@ -527,19 +538,34 @@ static int number_frame(struct ray_problem *ray, int64_t *rows)
 	return st;
 }
 
+/* Of the events of `now`, while own_number is their places in `e`. */
+static int take_gates(struct ray_problem *ray)
+{
+	struct ray_gates *g = &ray->gates;
+
+	free(g->now);
+	if (!(g->now = size_alloc(ray->now.n + 1, sizeof *g->now)))
+		return iso_fail_memory("gates of events", ray->now.n * (int64_t)sizeof *g->now);
+	for (int64_t j = 0; j < ray->now.n; j++) g->now[j] = g->of[ray->own_number[j]];
+	return ISO_OK;
+}
+
 /* `now` and its numbers; *rows: of all ranks. */
 static int take_frame(struct ray_problem *ray, const struct model_frame *f, int64_t *rows)
 {
 	int st = ISO_OK;
 
-	if (f->all) {
+	if (f->all && !ray_fielded(ray)) {
 		ray->now = ray->e;
 		ray->number = ray->in_frame = ray->in_file;
 		*rows = ray->n;
 		return ISO_OK;
 	}
-	st = ray_between(&ray->now, &ray->own_number, &ray->e, &ray->times, f, ray->p->ctx);
+	st = f->gate > 0 || ray_fielded(ray)
+	             ? ray_gates_pick(&ray->now, &ray->own_number, ray, &ray->e, ray->gates.of)
+	             : ray_between(&ray->now, &ray->own_number, &ray->e, &ray->times, f, ray->p->ctx);
 	*rows = ray->now.n;
+	if (!st && ray_fielded(ray)) st = take_gates(ray);
 	if (ray->dealt) st = st ? iso_comm_agree(ray->p->ctx, st) : number_frame(ray, rows);
 	ray->number = ray->own_number;
 	return st;
@@ -560,13 +586,18 @@ int ray_select(iso_problem *problem, const struct model_frame *f)
 
 	ray_unselect(ray);
 	ray->frame = *f;
-	if (!f->all && (ray->e.count || !ray->e.time_ms))
+	ray_gates_select(ray);
+	ray_motion_select(ray);
+	if (!f->all && !(f->gate > 0 && ray->p->s.frames.all) && (ray->e.count || !ray->e.time_ms))
 		return iso_fail(ISO_EINPUT, "%s: %s; 'from-s', 'to-s' and 'frames' can't be used",
 		                ray->events,
 		                ray->e.count ? "a histogram, with counts of the whole scan"
 		                             : "holds no times of its events");
 	if (ray->disk) return ray_disk_select(ray, f);
-	st = take_frame(ray, f, &problem->found.rows);
+	if (ray->dry && ray_fielded(ray))
+		ray->now = (struct iso_events){ 0 };
+	else
+		st = take_frame(ray, f, &problem->found.rows);
 	if (ray->dry) problem->found.rows = ray->n;
 	problem->found.elsewhere =
 		problem->found.rows - (ray->dry ? ray_events_here(ray, ray->n) : ray->now.n);

@@ -3,6 +3,7 @@
    time) and the additive term r (scatter and randoms). */
 #include "model_ray.h"
 
+#include "commission/norm/norm_scanner.h"
 #include "core/size.h"
 #include "io/kinds.h"
 #include "physics/randoms.h"
@@ -11,6 +12,11 @@
 #include "file/npy.h"
 
 /* ---- reading ---- */
+
+bool ray_norm_of_pairs(const struct ray_problem *ray)
+{
+	return ray->norm && iso_norm_is(ray->norm) && ray->s && ray->s->efficiencies;
+}
 
 bool ray_norm_per_crystal(struct ray_problem *ray)
 {
@@ -101,11 +107,37 @@ static int load_values(struct ray_problem *ray, struct iso_array *a, const char 
 	return st ? st : record_input(ray->p->record, path);
 }
 
+/* A norm of rings: efficiencies of crystals, and factors of pairs, which become those of the scanner. Its lines are
+   weighted by solid angle, as it was made. */
+static int load_norm_of_rings(struct ray_problem *ray)
+{
+	iso_norm *norm;
+	int64_t n;
+	int st;
+
+	if (ray->norm_inverse)
+		return iso_fail(ISO_EARG, "'norm-inverse' goes with arrays, not with %s", ray->norm);
+	if (!ray->s) return iso_fail(ISO_EARG, "%s needs 'scanner'", ray->norm);
+	if ((st = iso_norm_read(&norm, ray->norm, ray->s))) return st;
+	n = iso_norm_crystals(norm);
+	if (!(st = iso_array_create(&ray->factors, 1, &n)) &&
+	    !(st = iso_norm_to_scanner(ray->factors.v, ray->s, norm)))
+		st = record_input(ray->p->record, ray->norm);
+	iso_norm_free(norm);
+	if (!st && ray->s->kind == ISO_CYLINDER && !ray->s->solid_angle) {
+		ray->s->solid_angle = true;
+		record_tell(ray->p->record, ISO_NEWS,
+		            "%s: pairs are weighted by solid angle, as this norm was made", ray->norm);
+	}
+	return st;
+}
+
 static int load_norm(struct ray_problem *ray)
 {
 	int st;
 
 	if (!ray->norm) return ISO_OK;
+	if (iso_norm_is(ray->norm)) return load_norm_of_rings(ray);
 	if ((st = load_values(ray, &ray->factors, ray->norm))) return st;
 	int64_t n = ray->factors.n;
 	bool per_event = ray->n && n == ray->n, per_crystal = ray_norm_per_crystal(ray);
@@ -134,7 +166,7 @@ int ray_load_factors(struct ray_problem *ray)
 	if (ray->additive_over_m && (!ray->additive || ray->delayed || ray->singles))
 		return iso_fail(ISO_EARG,
 		                "'additive-over-m' needs 'additive', without 'delayed' and 'singles'");
-	if (ray->mu && (st = record_read_mu(ray->p->record, &ray->mu_map, ray->mu, &ray->grid))) return st;
+	if ((st = ray_fields_check_maps(ray)) || (ray->mu && (st = ray_fields_read_mu(ray)))) return st;
 	if ((st = load_norm(ray))) return st;
 	if (ray->e.mult && !factors_of_file(ray) && !(ray->e.lists_all && !ray->e.attenuated))
 		record_warn(ray->p->record,
@@ -222,7 +254,8 @@ static int load_delayed(struct ray_problem *ray)
 		                        .swap_dt = ray->read.swap_dt,
 		                        .gate_mask = text ? ray->read.gate_mask : NULL,
 		                        .ctx = ray->p->ctx,
-		                        .delayeds = true };
+		                        .delayeds = true,
+		                        .moving = true };
 	iso_event_file *f = NULL;
 	int st;
 
@@ -328,12 +361,11 @@ static int64_t place(const struct ray_part *p, int64_t j)
 
 static int64_t crystal_of(struct ray_problem *ray, const struct ray_part *p, int64_t j, int end)
 {
-	const struct iso_event *e = p->e->v + j;
-	const float *at = end ? e->p2 : e->p1;
-	double distance;
+	double distance, p1[3], p2[3];
 
 	if (p->e->crystal) return p->e->crystal[2 * j + end];
-	return iso_scanner_nearest(&distance, ray->s, (double[]){ at[0], at[1], at[2] });
+	ray_motion_crystals(p1, p2, ray, p->e, j);
+	return iso_scanner_nearest(&distance, ray->s, end ? p2 : p1);
 }
 
 static int unknown_share(struct ray_problem *ray)
@@ -357,10 +389,13 @@ static int rates_of_frame(struct ray_problem *ray, double *share)
 	int st;
 
 	*share = ray->frame.share_randoms * (ray->singles ? ray->frame.pile_up : 1);
-	if (ray->frame.all || !ray->late.time_ms) return isnan(*share) ? unknown_share(ray) : ISO_OK;
+	if (ray->frame.all || !ray->late.time_ms || (ray->frame.gate > 0 && !ray->gates.is.table))
+		return isnan(*share) ? unknown_share(ray) : ISO_OK;
 	*share = 1;
-	if ((st = ray_between(&part, &place, &ray->late, &ray->late_times, &ray->frame, ray->p->ctx)))
-		return st;
+	st = ray->frame.gate > 0
+	             ? ray_gates_pick(&part, &place, ray, &ray->late, NULL)
+	             : ray_between(&part, &place, &ray->late, &ray->late_times, &ray->frame, ray->p->ctx);
+	if (st) return st;
 	if (part.n > 0)
 		st = randoms_of(ray, &part);
 	else
@@ -428,10 +463,12 @@ static double additive(struct ray_problem *ray, const struct ray_part *p, int64_
 		    (ray->additive_over_m ? factor(ray, p, j) : 1);
 	else if (p->e->add && !additive_given(ray))
 		r = p->e->add[j] * ray->unit * ray->frame.share;
+	r *= ray_motion_decay(ray, p->e, j) * ray_gates_factor(ray, j);
 	if (ray->rate && !iso_event_bad(p->e->v + j)) {
 		int64_t a = crystal_of(ray, p, j, 0), b = crystal_of(ray, p, j, 1);
 
-		r += ray->rate[a] * ray->rate[b] * ray->randoms /
+		r += ray_motion_decay_randoms(ray, p->e, j) * ray_gates_randoms(ray, j) * ray->rate[a] *
+		     ray->rate[b] * ray->randoms /
 		     (efficiencies_of_file(ray) ? (double)iso_scanner_windows(ray->s, a, b) : 1);
 	}
 	return r;
@@ -442,13 +479,17 @@ static double additive(struct ray_problem *ray, const struct ray_part *p, int64_
 /* Efficiencies of the two crystals, and the weight of their pair. */
 static double pair_factor(struct ray_problem *ray, const struct ray_part *p, int64_t j)
 {
-	const struct iso_event *e = p->e->v + j;
-	double p1[3] = { e->p1[0], e->p1[1], e->p1[2] }, p2[3] = { e->p2[0], e->p2[1], e->p2[2] };
+	double p1[3], p2[3];
+
+	ray_motion_crystals(p1, p2, ray, p->e, j);
 	double f = ray->s ? iso_scanner_pair_weight(ray->s, p1, p2) : 1;
 
 	if (ray_norm_per_crystal(ray))
 		f *= (double)ray->factors.v[crystal_of(ray, p, j, 0)] *
 		     ray->factors.v[crystal_of(ray, p, j, 1)];
+	if (ray_norm_of_pairs(ray))
+		f *= efficiency_of_crystals(ray->s->efficiencies, crystal_of(ray, p, j, 0),
+		                            crystal_of(ray, p, j, 1));
 	return f;
 }
 
@@ -474,7 +515,10 @@ int ray_fill(struct ray_problem *ray, const struct ray_part *p, iso_real *count,
 
 		for (int64_t j = c; j < end && !iso_stopped(ctx); j++) {
 			if (count) count[j] = p->e->count ? p->e->count[j] : 1;
-			if (mult) mult[j] = (iso_real)(factor(ray, p, j) * ray->frame.factor);
+			if (mult)
+				mult[j] =
+					(iso_real)(factor(ray, p, j) * ray->frame.factor *
+				                   ray_motion_decay(ray, p->e, j) * ray_gates_factor(ray, j));
 			if (add) add[j] = (iso_real)additive(ray, p, j);
 		}
 		iso_clock_add(&clock, end - c);
@@ -491,9 +535,15 @@ int ray_attenuate(struct ray_problem *ray, const struct iso_events *e, iso_real 
 	iso_real *alpha, *scatter = NULL;
 	int st;
 
-	if (!ray->mu) return ISO_OK;
+	if (!ray->mu && !ray_motion_attenuates(ray)) return ISO_OK;
 	if ((st = model_vector(&alpha, e->n, "attenuation"))) return st;
-	st = iso_ray_attenuation(alpha, ray->p->ctx, &ray->mu_map, e);
+	if (ray->mu && ray_fielded(ray))
+		st = ray_fields_attenuation(ray, alpha, e);
+	else if (ray->mu)
+		st = iso_ray_attenuation(alpha, ray->p->ctx, &ray->mu_map, e);
+	else
+		for (int64_t j = 0; j < e->n; j++) alpha[j] = 1;
+	if (!st && ray_motion_attenuates(ray)) st = ray_motion_attenuate(ray, alpha, e);
 	if (!st && add && ray->scatter.table && !(st = model_vector(&scatter, e->n, "scatter")))
 		st = ray_scatter_add(ray, e, mult, scatter);
 	struct iso_clock clock = iso_clock_brief(ray->p->ctx, "factors", "events", e->n, NULL);

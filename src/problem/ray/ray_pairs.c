@@ -9,13 +9,14 @@
 #include "scanner/scanner.h"
 
 enum { BLOCK = 1 << 18 }; /* events whose factors are made at a time */
-#define ALL_TIMES 1e5     /* ps: a bin that holds every time of flight of a ring */
 
 /* ---- crystal pairs ---- */
 
 static double efficiency(struct ray_problem *ray, int64_t a, int64_t b)
 {
-	if (ray_norm_per_crystal(ray)) return (double)ray->factors.v[a] * (double)ray->factors.v[b];
+	if (ray_norm_per_crystal(ray))
+		return (double)ray->factors.v[a] * (double)ray->factors.v[b] *
+		       (ray_norm_of_pairs(ray) ? efficiency_of_crystals(ray->s->efficiencies, a, b) : 1);
 	if (ray->s->efficiencies && !ray->norm) return efficiency_of_crystals(ray->s->efficiencies, a, b);
 	return ray->scatter.eta;
 }
@@ -84,14 +85,6 @@ void ray_pairs_free(struct ray_pairs *p)
 	*p = (struct ray_pairs){ 0 };
 }
 
-int ray_pairs_scatter(iso_real *r, const struct ray_pairs *p, struct ray_problem *ray)
-{
-	int st = iso_scatter_at(r, ray->p->ctx, ray->scatter.table, &p->e, ray->tof > 0 ? ALL_TIMES : 0);
-
-	for (int64_t i = 0; i < p->e.n && !st; i++) r[i] = (iso_real)((double)r[i] * p->eta[i]);
-	return st;
-}
-
 /* ---- events ---- */
 
 struct block {
@@ -103,6 +96,7 @@ static int make_block(struct block *b, struct ray_problem *ray, int64_t n)
 {
 	b->room = iso_room_of(NULL, "events");
 	if (ray->disk) ISO_HOST(&b->room, b->e.v, n);
+	if (ray->disk && ray->motion.all) ISO_HOST(&b->room, b->e.time_ms, n);
 	ISO_HOST(&b->room, b->e.count, n);
 	ISO_HOST(&b->room, b->e.mult, n);
 	ISO_HOST(&b->room, b->e.add, n);
@@ -120,6 +114,7 @@ static int fill_from_memory(struct block *b, struct ray_problem *ray, int64_t fi
 
 	part.n = b->e.n = m;
 	b->e.v = part.v;
+	b->e.time_ms = part.time_ms;
 	return ray_fill(ray, &p, b->e.count, b->e.mult, ray_has_additive(ray) ? b->e.add : NULL);
 }
 
@@ -137,9 +132,10 @@ int ray_each(struct ray_problem *ray,
 		b.e.n = m;
 		st = ray->disk ? ray_disk_block(ray, &b.e, mine.first + i, m)
 		               : fill_from_memory(&b, ray, i, m);
-		struct ray_some some = {
-			.e = { .n = m, .v = b.e.v }, .count = b.e.count, .mult = b.e.mult, .add = b.e.add
-		};
+		struct ray_some some = { .e = { .n = m, .v = b.e.v, .time_ms = b.e.time_ms },
+			                 .count = b.e.count,
+			                 .mult = b.e.mult,
+			                 .add = b.e.add };
 
 		if (!st) st = block(arg, ray, &some);
 	}

@@ -107,8 +107,8 @@ static double share_of_frame(const struct frames *f, double duration_s)
 {
 	double sum = 0;
 
-	if (f->all) return 1;
-	for (int k = 0; k < f->n; k++)
+	if (f->all && f->gating.n == 0) return 1;
+	for (int k = 0; k < (f->gating.n > 0 ? 1 : f->n); k++)
 		sum += fmin(f->edge_s[k + 1], duration_s) - fmin(f->edge_s[k], duration_s);
 	return (duration_s > 0 ? fmin(1, sum / duration_s) : 1) / f->n;
 }

@@ -55,7 +55,7 @@ static void copy_coarse(iso_problem *p, struct ray_problem *ray, const struct is
 	ray->grid = p->found.grid = *grid;
 	memset(p->s.psf, 0, sizeof p->s.psf);
 	ray->rays = 1;
-	ray->stream.scratch = NULL;
+	ray->stream.never = true;
 }
 
 /* As many subsets as leave each enough events, of the numbers that divide UPDATES. The rows of a histogram are dealt at
@@ -424,7 +424,7 @@ int ray_rounds(iso_problem *problem, const struct iso_array *sens, int64_t k)
 	int st;
 
 	ray_scatter_forget(ray);
-	if ((st = ray_prepare_data(ray))) return st;
+	if ((st = ray_scatter_poses_make(ray)) || (st = ray_prepare_data(ray))) return st;
 	coarse = *ray;
 	copy_coarse(&of_coarse, &coarse, &grid);
 	st = (r.told = json_array()) ? prepare(&r, sens, block) : iso_fail_memory("record", 1);

@@ -40,6 +40,10 @@ void ray_scatter_params(struct opt *table, struct ray_scatter *s)
 		  .max = 0.5, .help = "statistical error of the Monte Carlo, as a share of the scatter" },
 		{ 0, "scatter-extend", .flag = &s->extend, .with = "scatter",
 		  .help = "repeat the last planes of image and map beyond their ends" },
+		{ 0, "scatter-poses-mm", .real = &s->poses_mm, .unit = "mm", .with = "scatter", .value = "MM",
+		  .min = .1, .max = 1000,
+		  .help = "an estimate serves all poses of an object that moves in which no corner of the "
+		          "image is farther than this from its first pose; at most 32 are made" },
 		{ 0, "scatter-save", .text = &s->save, .with = "scatter", .file = OPT_WRITES,
 		  .value = "FILE.h5",
 		  .help = "write the last estimate as a table over sample detectors and time of flight" },
@@ -51,7 +55,9 @@ void ray_scatter_params(struct opt *table, struct ray_scatter *s)
 		  .help = "FWHM at 511 keV, as a share of 511 keV" },
 	};
 
-	*s = (struct ray_scatter){ .scale = "1", .rounds = 3, .seed = 1, .error = .01, .eta = 1 };
+	*s = (struct ray_scatter){
+		.scale = "1", .rounds = 3, .seed = 1, .error = .01, .eta = 1, .poses_mm = 10
+	};
 	memcpy(table, own, sizeof own);
 }
 
@@ -134,8 +140,11 @@ static int check_ends(struct ray_problem *ray)
 		double d[2] = { 0 };
 
 		if (j < 0 || iso_event_bad(e)) continue;
-		iso_scanner_nearest(&d[0], ray->s, (double[]){ e->p1[0], e->p1[1], e->p1[2] });
-		iso_scanner_nearest(&d[1], ray->s, (double[]){ e->p2[0], e->p2[1], e->p2[2] });
+		double p1[3] = { e->p1[0], e->p1[1], e->p1[2] }, p2[3] = { e->p2[0], e->p2[1], e->p2[2] };
+
+		if (ray->motion.moved) ray_motion_crystals(p1, p2, ray, &ray->e, j);
+		iso_scanner_nearest(&d[0], ray->s, p1);
+		iso_scanner_nearest(&d[1], ray->s, p2);
 		sum[0] += d[0] > far || d[1] > far;
 		sum[1]++;
 	}
@@ -178,10 +187,9 @@ void ray_scatter_forget(struct ray_problem *ray)
 {
 	struct ray_scatter *s = &ray->scatter;
 
-	iso_scatter_free(s->table);
+	ray_scatter_poses_free(s);
 	json_decref(s->told);
 	ray_seen_free(s->seen);
-	s->table = NULL;
 	s->told = NULL;
 	s->seen = NULL;
 }
@@ -203,21 +211,6 @@ struct iso_scatter ray_scatter_parameters(struct ray_problem *ray, const struct 
 		.extend = s->extend,
 		.seed = (uint64_t)s->seed,
 	};
-}
-
-int ray_scatter_estimate(struct ray_problem *ray, const struct iso_array *image)
-{
-	struct iso_scatter p = ray_scatter_parameters(ray, image);
-	iso_scatter_table *made = NULL;
-	int st = iso_scatter_create(&made, ray->p->ctx, &p);
-
-	if ((st = iso_comm_agree(ray->p->ctx, st))) {
-		iso_scatter_free(made);
-		return st;
-	}
-	iso_scatter_free(ray->scatter.table);
-	ray->scatter.table = made;
-	return ISO_OK;
 }
 
 void ray_scatter_warn(struct ray_problem *ray, const struct iso_scatter_info *i)
@@ -272,20 +265,24 @@ int ray_scatter_add(struct ray_problem *ray, const struct iso_events *e, const i
 {
 	const struct ray_scatter *s = &ray->scatter;
 	bool rounds = ray->tof > 0 && ray->bin > 0 && ray->bin != ray->e.tof_bin_ps;
-	struct iso_events lines = { .n = e->n, .v = e->v }, rounded = { 0 };
-	iso_real *h = NULL;
+	struct iso_events lines = { .n = e->n, .v = e->v, .time_ms = e->time_ms }, rounded = { 0 };
+	double bin = ray->tof > 0 ? ray->bin : 0;
+	iso_real *h = NULL, *weight = NULL; /* NULL: that of the ends as they are */
 	int st = model_vector(&h, e->n, "scatter");
 
-	if (!st && rounds && !(st = round_times(&rounded, ray, e))) lines = rounded;
+	if (!st && ray->motion.all) st = model_vector(&weight, e->n, "scatter");
+	if (!st && rounds && !(st = round_times(&rounded, ray, e))) lines.v = rounded.v;
 	if (!st && e->n > 0)
-		st = iso_scatter_at(h, ray->p->ctx, s->table, &lines, ray->tof > 0 ? ray->bin : 0);
+		st = weight ? ray_scatter_moved_at(h, weight, ray, &lines, bin)
+		            : iso_scatter_at(h, ray->p->ctx, s->table, &lines, bin);
 #pragma omp parallel for num_threads(iso_ctx_threads(ray->p->ctx))
 	for (int64_t j = 0; j < (st ? 0 : e->n); j++) {
-		double w = h[j] > 0 ? ray_solid_angle(e->v + j) : 0;
+		double w = !(h[j] > 0) ? 0 : weight ? (double)weight[j] : ray_solid_angle(e->v + j);
 
 		if (w > 0) r[j] = (iso_real)((double)r[j] + s->by * (double)mult[j] * (double)h[j] / w);
 	}
 	free(h);
+	free(weight);
 	iso_events_free(&rounded);
 	return st;
 }
@@ -321,7 +318,9 @@ int ray_scatter_of_image(iso_problem *problem, const struct iso_array *image, is
 
 	if (!ray->scatter.method) ray->scatter.method = methods[0];
 	if (!r && !ray->e.lists_all) ray->tof = ray_tof_width(ray); /* no events were read to settle it */
-	if ((st = ray_scatter_check(ray))) return st;
+	if (table && ray_scatter_moves(ray))
+		return iso_fail(ISO_EARG, "%s: a table of scatter is of one pose; the object moves", table);
+	if ((st = ray_scatter_check(ray)) || (st = ray_scatter_poses_make(ray))) return st;
 	struct iso_plan plan = problem_plan_begin(problem);
 
 	if (r)
@@ -338,14 +337,19 @@ int ray_scatter_of_image(iso_problem *problem, const struct iso_array *image, is
 
 json_t *ray_scatter_json(const struct ray_problem *ray, const struct iso_scatter_info *i)
 {
-	return record_pack("{s:s, s:I, s:f, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:b, s:b}", "method",
-	                   ray->scatter.method, "points", (json_int_t)i->points, "block_mm", i->block_mm,
-	                   "sample_detectors", (json_int_t)i->detectors, "sample_rings", (json_int_t)i->rings,
-	                   "u_cells", (json_int_t)i->cells, "histories", (json_int_t)i->histories, "error",
-	                   i->histories > 0 ? i->error : 0, "multiple_over_single",
-	                   i->multiple > 0 ? i->multiple : NAN, "seconds_sss", i->seconds_sss, "seconds_mc",
-	                   i->seconds_mc, "outside_matter", i->outside_matter, "map_cut", (int)i->cut,
-	                   "ends_active", (int)i->ends_active);
+	json_t *o = record_pack(
+		"{s:s, s:I, s:f, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:b, s:b}", "method",
+		ray->scatter.method, "points", (json_int_t)i->points, "block_mm", i->block_mm,
+		"sample_detectors", (json_int_t)i->detectors, "sample_rings", (json_int_t)i->rings, "u_cells",
+		(json_int_t)i->cells, "histories", (json_int_t)i->histories, "error",
+		i->histories > 0 ? i->error : 0, "multiple_over_single", i->multiple > 0 ? i->multiple : NAN,
+		"seconds_sss", i->seconds_sss, "seconds_mc", i->seconds_mc, "outside_matter",
+		i->outside_matter, "map_cut", (int)i->cut, "ends_active", (int)i->ends_active);
+
+	if (!o || !ray->motion.all) return o;
+	json_object_set_new(o, "poses", json_integer(ray->scatter.poses));
+	json_object_set_new(o, "poses_mm", record_real(ray->scatter.radius_mm));
+	return o;
 }
 
 /* ---- plan, file, record ---- */
@@ -355,8 +359,13 @@ void ray_scatter_plan(struct ray_problem *ray, struct iso_plan *plan)
 	struct iso_array image = { .n_dim = 3, .has_grid = true, .grid = ray->grid };
 	struct iso_scatter p = ray_scatter_parameters(ray, &image);
 
+	struct iso_plan one = { 0 };
+
 	image.n = iso_grid_voxels(&ray->grid);
-	(void)(iso_scatter_plan(plan, ray->p->ctx, &p) == ISO_OK); /* what it refuses, the estimate refuses */
+	/* what it refuses, the estimate refuses */
+	(void)(iso_scatter_plan(plan, ray->p->ctx, &p) || iso_scatter_plan(&one, ray->p->ctx, &p));
+	ray_scatter_poses_plan(ray, plan, &one);
+	iso_plan_free(&one);
 }
 
 int ray_scatter_save(iso_problem *problem)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Scatter of model ray: parameters and the term itself in ray_scatter.c, the rounds that make it in ray_rounds.c, with
    their coarse images in ray_coarse.c and the counts that they balance in ray_counts.c, lines of crystal pairs and of
-   events that they look at in ray_pairs.c, the scale that tails want in ray_tail.c, what a report shows of it in
+   events that they look at in ray_pairs.c, poses of an object that moves in ray_scatter_poses.c, estimates at lines in
+   ray_scatter_lines.c, the scale that tails want in ray_tail.c, what a report shows of it in
    ray_seen.h. */
 #ifndef ISO_RAY_SCATTER_H
 #define ISO_RAY_SCATTER_H
@@ -12,18 +13,32 @@
 
 struct ray_problem;
 
+/* An estimate, made with the object where a few pieces of the frame have it. */
+struct ray_scatter_pose {
+	iso_scatter_table *table;
+	double weight;             /* of these pieces: of all together the share of time with a known pose */
+	struct iso_pose z;         /* of the object */
+	struct iso_pose beside[2]; /* of the maps that do not move with it */
+};
+
 struct ray_scatter {
 	/* parameters */
 	const char *method, *scale, *save;
 	int64_t rounds, seed;
-	double error, window_kev[2], resolution;
+	double error, window_kev[2], resolution, poses_mm;
 	bool extend;
 	/* what they say */
 	bool fit;     /* 'scatter-scale' fit, or */
 	bool anyway;  /* fit-anyway */
 	double times; /* 'scatter-scale' as a number; 1 with fit */
-	/* the estimate in force; NULL: none, r has no scatter */
-	iso_scatter_table *table;
+	/* the estimates in force: one where nothing moves */
+	struct ray_scatter_pose *pose;
+	int64_t poses, pieces;
+	double *from_s;   /* beginning of each piece of the frame, */
+	int64_t *pose_of; /* and its pose */
+	double beyond_mm; /* farthest way of a piece from its pose: sample rings reach so far beyond the scanner's */
+	double radius_mm;         /* of the clusters of pieces */
+	iso_scatter_table *table; /* that of the first pose; NULL: not made yet, r has no scatter */
 	double by; /* expected counts over m h / (alpha W): count balance and scale, over the unit of the image */
 	double eta; /* mean efficiency of pairs, where only events and the sensitivity have theirs; else 1 */
 	json_t *told;          /* of the frame under way, for its record; NULL: nothing yet */
@@ -32,7 +47,7 @@ struct ray_scatter {
 
 /* ---- ray_scatter.c ---- */
 
-enum { RAY_SCATTER_PARAMS = 9 };
+enum { RAY_SCATTER_PARAMS = 10 };
 
 void ray_scatter_params(struct opt *table, struct ray_scatter *s);
 
@@ -46,11 +61,8 @@ void ray_scatter_forget(struct ray_problem *ray); /* the estimate, and what was 
 /* What is to be estimated from an image; NULL: a plan that has none. */
 struct iso_scatter ray_scatter_parameters(struct ray_problem *ray, const struct iso_array *image);
 
-/* The table from an image in counts/mm, in place of the one in force. */
-int ray_scatter_estimate(struct ray_problem *ray, const struct iso_array *image);
-
 /* r[j] += by m_j h_j / W_j of the events, m without attenuation: expected scattered counts, per mm of the line or per bin
-   with time of flight. */
+   with time of flight. Of an object that moves the events need times. */
 int ray_scatter_add(struct ray_problem *ray, const struct iso_events *e, const iso_real *mult, iso_real *r);
 
 double ray_solid_angle(const struct iso_event *e); /* W */
@@ -66,6 +78,26 @@ void ray_scatter_plan(struct ray_problem *ray, struct iso_plan *plan);
 int ray_scatter_of_image(iso_problem *problem, const struct iso_array *image, iso_real *r, const char *table);
 int ray_scatter_save(iso_problem *problem);           /* 'scatter-save', where it is given */
 json_t *ray_scatter_told(const iso_problem *problem); /* of the frame; NULL: nothing */
+
+/* ---- ray_scatter_poses.c ---- */
+
+bool ray_scatter_moves(const struct ray_problem *ray); /* the object, or a map beside it */
+
+/* The poses of the frame in force, without estimates. */
+int ray_scatter_poses_make(struct ray_problem *ray);
+void ray_scatter_poses_free(struct ray_scatter *s);
+/* `one`: of a single estimate. */
+void ray_scatter_poses_plan(struct ray_problem *ray, struct iso_plan *plan, const struct iso_plan *one);
+int64_t ray_scatter_pose_at(const struct ray_scatter *s, uint32_t time_ms);
+
+/* The tables of all poses from an image in counts/mm, in place of those in force. */
+int ray_scatter_estimate(struct ray_problem *ray, const struct iso_array *image);
+
+/* ---- ray_scatter_lines.c ---- */
+
+/* h of events in the object's axes, by the estimates of their poses, and W of their lines there. */
+int ray_scatter_moved_at(iso_real *h, iso_real *w, struct ray_problem *ray, const struct iso_events *e,
+                         double bin_ps);
 
 /* ---- ray_rounds.c ---- */
 
@@ -118,12 +150,19 @@ int ray_pairs_part(struct ray_pairs *p, struct ray_problem *ray, int64_t n, uint
                    struct iso_rows part);
 void ray_pairs_free(struct ray_pairs *p);
 
-/* Expected scattered counts of each, of all u, by the table in force with by = 1. */
+/* Expected scattered counts of each, of all u, by the tables in force with by = 1; by that of pose c, without its weight
+   (ray_scatter_lines.c). */
 int ray_pairs_scatter(iso_real *r, const struct ray_pairs *p, struct ray_problem *ray);
+int ray_pairs_scatter_of(iso_real *r, const struct ray_pairs *p, struct ray_problem *ray, int64_t c);
+
+/* Attenuation of each by pose c: by this map of the object, and by those that do not move with it. */
+int ray_pairs_attenuation(iso_real *alpha, const struct ray_pairs *p, struct ray_problem *ray,
+                          const struct iso_array *mu, int64_t c);
 
 /* Some events of the frame: y counts (NULL: 1 each), m without attenuation, r without scatter. */
 struct ray_some {
-	struct iso_events e; /* lines and times alone */
+	struct iso_events
+		e; /* lines and times of flight; time_ms where scatter of an object that moves needs it */
 	const iso_real *count, *mult, *add;
 };
 

@@ -144,6 +144,7 @@ int ray_seen_begin(struct ray_problem *ray, int64_t k)
 	ray_seen_free(ray->scatter.seen);
 	ray->scatter.seen = NULL;
 	if (every > 1 && k % every > 0) return ISO_OK;
+	if (ray_scatter_moves(ray)) return ISO_OK; /* lines of many poses lie nowhere in such histograms */
 	if (!(t = size_alloc(1, sizeof *t))) return iso_fail_memory("profiles", sizeof *t);
 	*t = (struct ray_seen){ .times = 1 };
 	for (int i = 0; i < SEEN_KINDS; i++) t->unit[i] = COUNTS;

@@ -48,6 +48,8 @@ static void add_efficiencies(struct iso_cache_hash *h, const struct iso_efficien
 	add_array(h, e->bin, e->bins, sizeof *e->bin);
 	add_array(h, e->group, e->groups, sizeof *e->group);
 	add_array(h, e->value, e->values, sizeof *e->value);
+	add_array(h, e->t, e->block * e->per_ring, sizeof *e->t);
+	add_array(h, e->z, e->rings * e->rings, sizeof *e->z);
 	ADD(h, e->scale);
 	ADD(h, e->most);
 }

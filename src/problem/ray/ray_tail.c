@@ -93,7 +93,8 @@ static int lines_beside(iso_real **alpha, struct tail *t, struct ray_problem *ra
 {
 	int st = model_vector(alpha, e->n, "tails");
 
-	return st ? st : iso_ray_attenuation(*alpha, ray->p->ctx, &t->map, e);
+	if (!st) st = iso_ray_attenuation(*alpha, ray->p->ctx, &t->map, e);
+	return st || !ray_motion_attenuates(ray) ? st : ray_motion_attenuate(ray, *alpha, e);
 }
 
 static bool misses(iso_real alpha)
@@ -134,18 +135,23 @@ static int count_block(void *arg, struct ray_problem *ray, const struct ray_some
 	return st;
 }
 
-/* sum[0]: of s over the scanner's lines beside the object; sum[1]: of r. */
+/* sum[0]: of s over the scanner's lines beside the object, in all its poses; sum[1]: of r. */
 static int sum_pairs(double sum[2], struct tail *t, struct ray_problem *ray, const struct ray_pairs *p)
 {
 	iso_real *alpha = NULL, *s = NULL;
-	int st = lines_beside(&alpha, t, ray, &p->e);
+	int st = model_vector(&alpha, p->e.n, "tails");
 
 	if (!st) st = model_vector(&s, p->e.n, "tails");
-	if (!st) st = ray_pairs_scatter(s, p, ray);
-	for (int64_t i = 0; i < p->e.n && !st; i++) {
-		if (!misses(alpha[i])) continue;
-		sum[0] += (double)s[i] * t->by * p->times;
-		sum[1] += p->randoms ? p->randoms[i] * p->times : 0;
+	for (int64_t c = 0; c < ray->scatter.poses && !st; c++) {
+		double times = p->times * ray->scatter.pose[c].weight;
+
+		if ((st = ray_pairs_attenuation(alpha, p, ray, &t->map, c))) break;
+		if ((st = ray_pairs_scatter_of(s, p, ray, c))) break;
+		for (int64_t i = 0; i < p->e.n; i++) {
+			if (!misses(alpha[i])) continue;
+			sum[0] += (double)s[i] * t->by * times;
+			sum[1] += p->randoms ? p->randoms[i] * times : 0;
+		}
 	}
 	free(alpha);
 	free(s);

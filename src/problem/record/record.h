@@ -31,6 +31,13 @@ struct record_split {
 	double computing_s, exchanging_s; /* of an update, about; 0: not said */
 };
 
+/* Which way the rows take to where they are computed, before the work. */
+struct record_way {
+	const char *name; /* one word; NULL: the model has one way alone */
+	double pass_s;    /* expected, of a pass over all rows; 0: not said */
+	char text[1024];  /* the same in words, and why */
+};
+
 /* How a run reads its inputs. */
 struct record_reader {
 	const struct iso_names *names; /* outputs, which no input may be; NULL: none */
@@ -47,6 +54,7 @@ struct record_reader {
 struct record_listener {
 	iso_live *live;
 	bool lively; /* whoever listens likes to hear of every update */
+	bool deaf;   /* news and details are shown to nobody */
 	iso_message_fn message;
 	void (*staged)(void *arg, const char *stage); /* which begins */
 	/* the work is part k of n, from 1; `kind` ("frame") stays */
@@ -63,6 +71,7 @@ struct record {
 	double stage_began_s;
 	int64_t failures;          /* allocations of JSON that had failed before, in this thread */
 	struct record_split split; /* known when the plan is */
+	struct record_way way;     /* the same */
 	struct record_reader read;
 	struct record_listener to;
 };

@@ -16,22 +16,35 @@ static void params(struct opt *table, void *self)
 	const struct opt own[] = {
 		{ 0, "srm", .text = &srm->matrix, .file = OPT_READS, .takes = ISO_TAKES_MATRIX,
 		  .value = "FILE", .help = "system matrix (.srm)" },
-		{ 0, "data", .text = &srm->data, .file = OPT_READS, .takes = ISO_TAKES_ARRAY, .value = "FILE",
+		{ 0, "data", .text = &srm->data, .file = OPT_LIST, .takes = ISO_TAKES_ARRAY, .value = "FILE",
 		  .help = "histogram of counts over upper crystal x, z, lower crystal x, z; with "
-		          "layers the upper and the lower layer come first" },
+		          "layers the upper and the lower layer come first. With 'gantry' one for each "
+		          "angle: FILE,FILE,... or one file with the angles as the first axis" },
+		{ 0, "gantry", .text = &srm->turn.gantry, .file = OPT_READS, .takes = ISO_TAKES_ARRAY,
+		  .value = "FILE",
+		  .help = "how the heads stand during each histogram: a table (.csv, .npy) of time_s and "
+		          "angle_deg around z, or of poses. A row is a histogram, which begins at its time "
+		          "and ends with the next row" },
+		{ 0, "duration-s", .real = &srm->turn.duration_s, .unit = "s", .value = "S", .min = 1e-6,
+		  .max = 1e9, .absent = "not known",
+		  .help = "duration of the scan, for 'gantry' and for decay" },
 		{ 0, "scanner", .text = &srm->scanner, .file = OPT_READS, .value = "FILE",
 		  .help = "description of the panels; Isotome checks that the matrix belongs to this "
 		          "scanner" },
 		{ 0, "strategy", .text = &srm->strategy, .words = strategies, .value = "NAME",
 		  .help = "correlation, the only one; 'isotome bench srm' has those of the papers" },
-		{ 0, "norm", .text = &srm->norm, .file = OPT_READS, .takes = ISO_TAKES_ARRAY, .value = "FILE",
-		  .help = "normalisation per LOR; 0 marks a dead LOR" },
+		{ 0, "norm", .text = &srm->norm, .file = OPT_LIST, .takes = ISO_TAKES_ARRAY, .value = "FILE",
+		  .help = "normalisation per LOR; 0 marks a dead LOR. With 'gantry' one for all angles, or "
+		          "one for each" },
 		{ 0, "mu", .text = &srm->mu, .file = OPT_READS, .takes = ISO_TAKES_ARRAY, .value = "FILE",
 		  .help = "attenuation map, 1/mm" },
-		{ 0, "additive", .text = &srm->additive, .file = OPT_READS, .takes = ISO_TAKES_ARRAY,
-		  .value = "FILE", .help = "mean of randoms and scatter per LOR, in counts" },
-		{ 0, "delayed", .text = &srm->delayed, .file = OPT_READS, .takes = ISO_TAKES_ARRAY,
-		  .value = "FILE", .help = "histogram of the delayed window" },
+		{ 0, "additive", .text = &srm->additive, .file = OPT_LIST, .takes = ISO_TAKES_ARRAY,
+		  .value = "FILE",
+		  .help = "mean of randoms and scatter per LOR, in counts; with 'gantry' one for each "
+		          "angle" },
+		{ 0, "delayed", .text = &srm->delayed, .file = OPT_LIST, .takes = ISO_TAKES_ARRAY,
+		  .value = "FILE",
+		  .help = "histogram of the delayed window; with 'gantry' one for each angle" },
 		{ 0, "randoms", .text = &srm->randoms, .words = modes, .value = "MODE", .absent = "model",
 		  .help = "with 'delayed': model (the mean of the delayed counts, a product of "
 		          "crystal rates, is part of the model) or subtract (from the counts, which "
@@ -144,6 +157,17 @@ static int64_t most_subsets(const struct srm_model *srm)
 	return groups ? ((n[0] + 3) / 4) * ((n[1] + 3) / 4) : n[0] * n[1];
 }
 
+/* The angles are the first axis. */
+static void find_rows(struct srm_model *srm)
+{
+	struct model_found *is = &srm->p->found;
+	const bool turns = srm->turn.at;
+
+	is->rows = srm->turn.n * iso_panels_lors(&srm->info.panels);
+	is->dim[0] = srm->turn.n;
+	is->n_dim = turns + lors_shape(is->dim + turns, &srm->info.panels);
+}
+
 static int load(iso_problem *problem, int need, const struct iso_grid *image)
 {
 	struct srm_model *srm = problem->self;
@@ -153,8 +177,9 @@ static int load(iso_problem *problem, int need, const struct iso_grid *image)
 	if ((st = get_matrix(srm))) return st;
 	iso_panels_grid(&problem->found.grid, &srm->info.panels);
 	problem->found.unit = "emissions";
-	problem->found.rows = iso_panels_lors(&srm->info.panels);
-	problem->found.n_dim = lors_shape(problem->found.dim, &srm->info.panels);
+	if ((st = srm_turn_load(srm))) return st;
+	find_rows(srm);
+	problem->found.duration_s = srm->turn.duration_s;
 	problem->found.most_subsets = most_subsets(srm);
 	if ((st = check_scanner(srm))) return st;
 	if ((st = check_image(srm, image))) return st;
@@ -176,6 +201,7 @@ static void unload(iso_problem *problem)
 	free(srm->deal_of);
 	free(srm->factor);
 	iso_srm_free(srm->own);
+	srm_turn_free(&srm->turn);
 }
 
 /* ---- what commands ask for ---- */
@@ -200,13 +226,15 @@ static void plan(iso_problem *problem, struct iso_plan *lines, const struct mode
 	if (srm->own) iso_plan_add(lines, "system matrix", srm->info.elements, 4 + sizeof(iso_real), false);
 	iso_plan_add(lines, "histograms", problem->found.rows, 4 * sizeof(iso_real), false);
 	iso_srm_op_plan(lines, problem->ctx, &p);
+	srm_turn_plan(srm, lines);
 }
 
 static int op(iso_problem *problem, iso_op **made, const struct model_subsets *s)
 {
 	struct iso_srm_model p = in_subsets(problem->self, s);
+	int st = iso_srm_op_create(made, problem->ctx, &p);
 
-	return iso_srm_op_create(made, problem->ctx, &p);
+	return st ? st : srm_turn_op(problem->self, made);
 }
 
 static int sens_of_subsets(iso_problem *problem, iso_real *parts, iso_op *of)

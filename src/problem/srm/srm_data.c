@@ -6,45 +6,11 @@
 #include "model_srm.h"
 
 #include "core/size.h"
+#include "model/srm/matrix/srm_matrix.h"
 
 #include <stdio.h>
 
 /* ---- reading ---- */
-
-int lors_shape(int64_t dim[8], const struct iso_panels *p)
-{
-	const int64_t x = p->crystals[0], z = p->crystals[1], l = p->layers;
-	const int64_t all[6] = { l, l, x, z, x, z };
-	int n = l > 1 ? 6 : 4;
-
-	memcpy(dim, all + 6 - n, (size_t)n * sizeof *dim);
-	return n;
-}
-
-/* "(2, 2, 26, 52, 26, 52)": at most 8 axes of 21 characters. */
-static void print_shape(char text[256], int n, const int64_t *dim)
-{
-	int at = snprintf(text, 256, "(");
-
-	for (int i = 0; i < n; i++)
-		at += snprintf(text + at, (size_t)(256 - at), "%" PRId64 "%s", dim[i],
-		               i < n - 1 ? ", " : ")");
-}
-
-int lors_read(struct record *record, struct iso_array *a, const char *path, const struct iso_panels *p)
-{
-	int64_t dim[8];
-	int n = lors_shape(dim, p), st;
-	char got[256], want[256];
-	struct iso_array head;
-
-	if ((st = record_peek(record, &head, path, ISO_ANY))) return st;
-	if (head.n_dim == n && memcmp(head.dim, dim, (size_t)n * sizeof *dim) == 0)
-		return (st = record_read(record, a, path, ISO_NONNEGATIVE)) ? st : record_input(record, path);
-	print_shape(got, head.n_dim, head.dim);
-	print_shape(want, n, dim);
-	return iso_fail(ISO_EINPUT, "%s: shape %s, a histogram of LORs %s was expected", path, got, want);
-}
 
 /* One subset number for each unsigned direction |dx| Ncz + |dz|. */
 static int read_deal(struct srm_model *srm)
@@ -78,9 +44,64 @@ static bool subtracts(struct srm_model *srm)
 	return srm->randoms && strcmp(srm->randoms, "subtract") == 0;
 }
 
-static int read_histogram(struct srm_model *srm, struct iso_array *a, const char *path)
+/* ---- a histogram an angle ---- */
+
+/* Whether the file has all of them, along a first axis. */
+static int holds_all(bool *all, struct srm_model *srm, const char *path)
 {
-	return path ? lors_read(srm->p->record, a, path, &srm->info.panels) : ISO_OK;
+	const struct model_found *is = &srm->p->found;
+	struct iso_array head;
+	int st = record_peek(srm->p->record, &head, path, ISO_ANY);
+
+	*all = !st && is->n_dim == head.n_dim && srm->turn.at &&
+	       memcmp(head.dim, is->dim, (size_t)is->n_dim * sizeof *is->dim) == 0;
+	return st;
+}
+
+/* A dry run has no values. */
+static int read_each(struct srm_model *srm, struct iso_array *a, const char *list, int files)
+{
+	const int64_t lors = iso_panels_lors(&srm->info.panels);
+	char path[PATH_MAX];
+	int st = srm->p->record->read.dry_run ? ISO_OK : iso_array_create(a, 1, &srm->p->found.rows);
+
+	for (int k = 0; k < files && !st; k++) {
+		struct iso_array part = { 0 };
+
+		list = opt_next_file(path, list);
+		if (!(st = lors_read(srm->p->record, &part, path, &srm->info.panels)) && a->v)
+			memcpy(a->v + k * lors, part.v, (size_t)lors * sizeof *a->v);
+		iso_array_free(&part);
+	}
+	for (int k = files; k < srm->turn.n && a->v && !st; k++)
+		memcpy(a->v + k * lors, a->v, (size_t)lors * sizeof *a->v);
+	return st;
+}
+
+/* A histogram for each angle, one behind the other: from a file each, or one file of all with an axis before. `one`: a single
+   histogram serves all angles. */
+static int read_histograms(struct srm_model *srm, struct iso_array *a, const char *list, bool one)
+{
+	const struct srm_turn *t = &srm->turn;
+	char path[PATH_MAX];
+	bool all = false;
+	int files = 0, st;
+
+	if (!list) return ISO_OK;
+	for (const char *at = list; at; files++) at = opt_next_file(path, at);
+	if (!t->at && files == 1) return lors_read(srm->p->record, a, list, &srm->info.panels);
+	if (!t->at)
+		return iso_fail(ISO_EARG, "%s: %d histograms, which need 'gantry' with a row for each", list,
+		                files);
+	if (files == 1 && ((st = holds_all(&all, srm, path)) || all)) {
+		if (st || (st = record_read(srm->p->record, a, path, ISO_NONNEGATIVE))) return st;
+		return record_input(srm->p->record, path);
+	}
+	if (files != t->n && !(one && files == 1))
+		return iso_fail(ISO_EINPUT,
+		                "%s: %d histogram%s, expected one for each of the %d known rows of %s", list,
+		                files, files == 1 ? "" : "s", t->n, t->gantry);
+	return read_each(srm, a, list, files);
 }
 
 int srm_load_data(struct srm_model *srm, int need)
@@ -95,14 +116,14 @@ int srm_load_data(struct srm_model *srm, int need)
 	if (srm->randoms && !srm->delayed)
 		return iso_fail(ISO_EARG, "'randoms' %s needs 'delayed'", srm->randoms);
 	if (counts && !srm->data) return iso_fail(ISO_EARG, "'data' is missing: the histogram of counts");
-	if (counts && (st = read_histogram(srm, &srm->counts, srm->data))) return st;
-	if ((st = read_histogram(srm, &srm->norm_of, srm->norm))) return st;
+	if (counts && (st = read_histograms(srm, &srm->counts, srm->data, false))) return st;
+	if ((st = read_histograms(srm, &srm->norm_of, srm->norm, true))) return st;
 	if ((st = read_deal(srm))) return st;
 	if (srm->mu && (st = record_read_mu(srm->p->record, &srm->mu_map, srm->mu, &srm->p->found.grid)))
 		return st;
 	if (!srm->needs_add) return ISO_OK;
-	if ((st = read_histogram(srm, &srm->add, srm->additive))) return st;
-	return read_histogram(srm, &srm->late, srm->delayed);
+	if ((st = read_histograms(srm, &srm->add, srm->additive, false))) return st;
+	return read_histograms(srm, &srm->late, srm->delayed, false);
 }
 
 /* ---- factors ---- */
@@ -118,7 +139,10 @@ static int make_factor(struct srm_model *srm)
 	if (srm->factor || (!srm->norm && !srm->mu && !srm->absolute)) return ISO_OK;
 	if ((st = model_vector(&made, n, "factors of LORs"))) return st;
 	for (int64_t i = 0; i < n && !srm->mu; i++) made[i] = 1;
-	if (srm->mu && (st = iso_panels_attenuation(made, srm->p->ctx, &srm->info.panels, &srm->mu_map))) {
+	for (int k = 0; k < srm->turn.n && srm->mu && !st; k++)
+		st = iso_panels_attenuation_at(made + k * (n / srm->turn.n), srm->p->ctx, &srm->info.panels,
+		                               &srm->mu_map, srm->turn.at ? srm->turn.at + k : NULL);
+	if (st) {
 		free(made);
 		return st;
 	}
@@ -128,14 +152,20 @@ static int make_factor(struct srm_model *srm)
 	return ISO_OK;
 }
 
-/* 1 in the mode subtract, or 0 for LORs that are dead. */
+/* 1 in the mode subtract, or 0 for LORs that are dead; times the weight of the LOR's angle. */
 int srm_mult(struct srm_model *srm, iso_real **mult)
 {
-	int64_t n = srm->p->found.rows;
+	int64_t n = srm->p->found.rows, lors = n / srm->turn.n;
 	int st = make_factor(srm);
 
-	if (st || !srm->factor || (st = model_vector(mult, n, "factors of LORs"))) return st;
-	for (int64_t i = 0; i < n; i++) (*mult)[i] = subtracts(srm) ? srm->factor[i] > 0 : srm->factor[i];
+	if (st || (!srm->factor && !srm->turn.at) || (st = model_vector(mult, n, "factors of LORs")))
+		return st;
+	for (int64_t i = 0; i < n; i++) {
+		double f = srm->factor ? (double)srm->factor[i] : 1;
+		double weight = srm->turn.at ? srm->turn.weight[i / lors] : 1;
+
+		(*mult)[i] = (iso_real)((subtracts(srm) ? f > 0 : f) * weight);
+	}
 	return ISO_OK;
 }
 
@@ -184,5 +214,9 @@ int srm_data(iso_problem *problem, struct model_data *d)
 	}
 	if (srm->additive) return copy(&d->add, &srm->add);
 	if (!srm->delayed || (st = model_vector(&d->add, problem->found.rows, "factors of LORs"))) return st;
-	return iso_panels_randoms(d->add, &srm->info.panels, srm->late.v);
+	const int64_t lors = problem->found.rows / srm->turn.n;
+
+	for (int k = 0; k < srm->turn.n && !st; k++)
+		st = iso_panels_randoms(d->add + k * lors, &srm->info.panels, srm->late.v + k * lors);
+	return st;
 }
