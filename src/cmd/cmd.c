@@ -25,6 +25,9 @@ struct opt_set cmd_common(struct cmd *c, int which)
 		  .absent = "all cores", .help = "CPU threads" },
 		{ 0, "memory-limit", .real = &c->memory_gb, .value = "GB", .min = 1e-6, .max = 1e6,
 		  .absent = "the free memory", .help = "most host memory that Isotome may use" },
+		{ 0, "device-memory-limit", .real = &c->device_memory_gb, .value = "GB", .min = 1e-6,
+		  .max = 1e6, .absent = "the free memory of the device",
+		  .help = "most memory of a CUDA device that Isotome may plan to use" },
 		{ 0, "dry-run", .flag = &c->dry_run, .transient = true,
 		  .help = "print how much memory the run needs, then stop" },
 		{ 'v', "verbose", .flag = &c->verbose, .transient = true, .help = "print more on stderr" },
@@ -225,6 +228,7 @@ int cmd_parse(struct cmd *c, const struct opt_usage *u, const struct opt_set *se
 	term_open(&c->term, u->command);
 	if ((st = begin_record(c, argc, argv)) || (st = opt_parse(u, sets, argc, argv))) return st;
 	c->term.quiet = c->quiet || !ranks_is_first();
+	c->record.to.deaf = c->term.quiet;
 	c->term.verbose = c->verbose;
 	iso_progress_listen(term_progress, &c->term);
 	c->record.read.dry_run = c->dry_run;
@@ -269,6 +273,7 @@ int cmd_begin_ahead(struct cmd *c, bool ahead)
 
 	if (st || (st = make_context(c, ahead))) return st;
 	iso_ctx_set_memory_limit(c->ctx, (int64_t)(c->memory_gb * GB));
+	iso_ctx_set_device_memory_limit(c->ctx, (int64_t)(c->device_memory_gb * GB));
 	iso_ctx_set_progress(c->ctx, term_progress, &c->term);
 	c->record.read.ctx = c->ctx;
 	c->record.split.ranks = iso_ctx_ranks(c->ctx);
@@ -333,8 +338,25 @@ static void print_split(FILE *f, const struct record_split *s)
 		        s->computing_s + s->exchanging_s, s->exchanging_s);
 }
 
-static int print_plan_json(const struct iso_plan *plan, const struct record_split *split)
+/* In words of the command line. */
+static const char *way_text(char *words, size_t size, const struct cmd *c)
 {
+	return option_words(words, size, c->term.command, c->record.way.text);
+}
+
+/* A line as the others, that takes no memory. */
+static json_t *way_json(const struct cmd *c)
+{
+	char words[1200];
+
+	return record_pack("{s:s, s:i, s:i, s:s, s:f, s:s}", "what", "way", "host_bytes", 0, "device_bytes",
+	                   0, "way", c->record.way.name, "pass_s", c->record.way.pass_s, "text",
+	                   way_text(words, sizeof words, c));
+}
+
+static int print_plan_json(const struct cmd *c, const struct iso_plan *plan)
+{
+	const struct record_split *split = &c->record.split;
 	json_t *lines = json_array();
 	int bad = 0;
 
@@ -345,6 +367,7 @@ static int print_plan_json(const struct iso_plan *plan, const struct record_spli
 		                                              (json_int_t)l.host, "device_bytes",
 		                                              (json_int_t)l.device));
 	}
+	if (c->record.way.name) bad |= json_array_append_new(lines, way_json(c));
 	if (split->ranks > 1) bad |= json_array_append_new(lines, split_json(split));
 	bad = bad || json_dumpf(lines, stdout, JSON_INDENT(2));
 	putchar('\n');
@@ -352,11 +375,13 @@ static int print_plan_json(const struct iso_plan *plan, const struct record_spli
 	return bad ? iso_fail(ISO_EIO, "the plan could not be written") : ISO_OK;
 }
 
-static void print_plan(FILE *f, const struct iso_plan *plan, const struct record_split *split)
+static void print_plan(FILE *f, const struct cmd *c, const struct iso_plan *plan)
 {
 	int64_t host, device;
+	char words[1200];
 
 	iso_plan_total(&host, &device, plan);
+	if (c->record.way.name && c->dry_run) fprintf(f, "%s\n", way_text(words, sizeof words, c));
 	fprintf(f, "%-40s %12s %12s\n", "memory for", "host", "device");
 	for (int i = 0; i < iso_plan_size(plan); i++) {
 		struct iso_plan_line l = iso_plan_line(plan, i);
@@ -364,7 +389,7 @@ static void print_plan(FILE *f, const struct iso_plan *plan, const struct record
 		fprintf(f, "%-40s %12s %12s\n", l.what, iso_bytes(l.host), iso_bytes(l.device));
 	}
 	fprintf(f, "%-40s %12s %12s\n", "in all", iso_bytes(host), iso_bytes(device));
-	print_split(f, split);
+	print_split(f, &c->record.split);
 }
 
 struct iso_plan cmd_plan_begin(const struct cmd *c)
@@ -380,11 +405,11 @@ int cmd_plan(struct cmd *c, struct iso_plan *plan)
 	int st = ISO_OK;
 
 	if (c->dry_run && c->json)
-		st = print_plan_json(plan, &c->record.split);
+		st = print_plan_json(c, plan);
 	else if (c->dry_run)
-		print_plan(stdout, plan, &c->record.split);
+		print_plan(stdout, c, plan);
 	else if (c->verbose && !c->term.quiet)
-		print_plan(stderr, plan, &c->record.split);
+		print_plan(stderr, c, plan);
 	if (!st) st = iso_plan_check(c->ctx, plan);
 	iso_plan_free(plan);
 	return !st && c->dry_run ? CMD_DONE : st;

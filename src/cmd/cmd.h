@@ -27,7 +27,7 @@
 #define CMD_NOT_BELOW (-100) /* a figure missed its --below: exit code 1 */
 
 /* Which of the common options a command has; all have --help and --json. */
-#define CMD_COMPUTES 1 /* device, threads, memory-limit, dry-run, verbose, quiet */
+#define CMD_COMPUTES 1 /* device, threads, memory-limit, device-memory-limit, dry-run, verbose, quiet */
 #define CMD_WRITES 2   /* force, like, quiet */
 
 #define CMD_OUTPUTS 8 /* options that name outputs */
@@ -47,7 +47,7 @@
 struct cmd {
 	const char *device;
 	int64_t threads;
-	double memory_gb;
+	double memory_gb, device_memory_gb;
 	bool verbose, quiet, json, dry_run, force, help;
 	bool cpu_only;   /* set by a command without code for CUDA */
 	bool cpu_first;  /* set by one that ends before a device is opened: auto is the CPU */
@@ -176,6 +176,9 @@ int ranks_end(int st, int *signal);
 bool ranks_speaks(void);
 void ranks_close(void);
 
+/* nema_command.c: a page of figures after NEMA, from files of 'isotome nema --json'. */
+int nema_page_of(struct cmd *c, const char *out, const char *title, int n, char *const *files);
+
 /* Files of events, told by suffix; .npy, which may hold them too, is not among them. */
 bool cmd_is_events(const char *path);
 
@@ -228,12 +231,18 @@ int main_sens(int argc, char **argv);
 int main_project(int argc, char **argv);
 int main_backproject(int argc, char **argv);
 int main_recon(int argc, char **argv);
+int main_timing(int argc, char **argv);
+int main_rates(int argc, char **argv);
 int main_calibrate(int argc, char **argv);
 int main_scatter(int argc, char **argv);
+int main_motion(int argc, char **argv);
 int main_filter(int argc, char **argv);
 int main_mu(int argc, char **argv);
 int main_resample(int argc, char **argv);
+int main_warp(int argc, char **argv);
+int main_gate(int argc, char **argv);
 int main_measure(int argc, char **argv);
+int main_nema(int argc, char **argv);
 int main_view(int argc, char **argv);
 int main_convert(int argc, char **argv);
 int main_bids(int argc, char **argv);

@@ -76,12 +76,16 @@ static const char *file_of(int i, char **argv)
 static int of_files(struct cmd *c, int argc, char **argv)
 {
 	const char *path, *model, *parameter;
+	char first[PATH_MAX]; /* of a list */
 	bool found = false;
 	int st = ISO_OK;
 
 	for (int i = 1; i < argc && !found && st != ISO_ENOMEM; i++) {
 		if (!(path = file_of(i, argv)) || strcmp(path, "-") == 0) continue;
 		bool named = path != argv[i] || takes_data(argv[i - 1]);
+
+		if (named) opt_next_file(first, path);
+		if (named) path = first;
 
 		if (named && access(path, R_OK) != 0)
 			return iso_fail(ISO_EINPUT, "%s: %s", path, strerror(errno));
@@ -147,6 +151,7 @@ struct opt cmd_data(struct cmd *c, iso_problem *p)
 
 		if (of) snprintf(c->about_file, sizeof c->about_file, "the data, the same as '%s'", names[k]);
 		o.text = of ? of->text : NULL;
+		if (of) o.file = of->file;
 	}
 	return o;
 }

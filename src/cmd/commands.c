@@ -7,6 +7,8 @@ static const char *const of_info[] = { "bins", "negative", "no-multiplicity", NU
 static const char *const of_convert[] = {
 	"bins", "negative", "no-multiplicity", "scanner", "scanner-differs", "duration-s", "start-s", NULL
 };
+static const char *const of_gate[] = { "frame-s", "band", NULL };
+static const char *const of_warp[] = { "field", "field-axes", NULL };
 
 static const struct command commands[] = {
 	{ "info", "say what a file is: kind, sizes, units, statistics, warnings", .run = main_info,
@@ -17,6 +19,8 @@ static const struct command commands[] = {
 	{ "srm", "make the system matrix of a dual-head scanner, by photon transport", .run = main_srm,
 	  .shares = true },
 	{ "norm", "make the normalisation of a dual-head scanner from a flat source", .run = main_norm },
+	{ "timing", "find time offsets and time resolution of a ring's crystals", .run = main_timing },
+	{ "rates", "find the dead time of a scanner from a decaying source", .run = main_rates },
 	{ "sens", "make the sensitivity image of a scanner", .run = main_sens, .shares = true,
 	  .has_problem = true },
 	{ "project", "project an image to data: y = A x", .run = main_project, .shares = true,
@@ -29,10 +33,16 @@ static const struct command commands[] = {
 	  .has_problem = true },
 	{ "calibrate", "calibrate a scanner with a uniform phantom", .run = main_calibrate,
 	  .has_problem = true },
+	{ "motion", "find how a head moves during a scan, from its events", .run = main_motion },
 	{ "filter", "smooth an image: Gaussian or median", .run = main_filter },
 	{ "mu", "turn a CT into attenuation, on the grid of an image", .run = main_mu },
 	{ "resample", "put an image onto another grid, or that of another image", .run = main_resample },
+	{ "warp", "move an image by a displacement field, or back by its transpose", .run = main_warp,
+	  .options = of_warp },
+	{ "gate", "make a table of gates from a trace, triggers or events", .run = main_gate,
+	  .options = of_gate },
 	{ "measure", "measure an image: regions, profiles, widths, differences", .run = main_measure },
+	{ "nema", "compute figures of merit of a scanner after NEMA NU 2 and NU 4", .run = main_nema },
 	{ "view", "draw a picture: slices, montage, maximum-intensity projection", .run = main_view },
 	{ "convert", "convert a file to another format", .run = main_convert, .options = of_convert },
 	{ "bids", "put an image into a PET-BIDS data set", .run = main_bids, .has_problem = true },

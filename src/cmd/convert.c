@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { BLOCK = 1 << 18 }; /* events in memory at a time */
 
@@ -30,7 +31,9 @@ static const struct opt_usage usage = {
 	"and .npy with rows (n,7) of x1 y1 z1 x2 y2 z2 in mm and t1 - t2 in ps, (n,6) without times, (n,3) "
 	"or (n,2) of crystal numbers. Strip events: .f32 (float32 triples), .txt and .npy (n,3). Traces: "
 	"iThera MSOT (.msot with .bin; only read), IPASC (.hdf5, .h5), and arrays (transducers, samples) or "
-	"(frames, wavelengths, transducers, samples). To write IPASC from an array, give --scanner; zeros "
+	"(frames, wavelengths, transducers, samples). Poses: Isotome's .csv, YRT-PET's motion file (written "
+	"as .yrt.csv), "
+	".npy (n,8). To write IPASC from an array, give --scanner; zeros "
 	"fill the time between the pulse and the first sample. Traces become an array of four axes.",
 	"  isotome convert image.nii image.npy\n"
 	"  isotome convert image.npy image.nii.gz --voxel 2,2,4\n"
@@ -40,6 +43,7 @@ static const struct opt_usage usage = {
 	"  isotome convert gateCoincidences.dat scan.lmdT --trues-only\n"
 	"  isotome convert Scan_9.msot scan.hdf5\n"
 	"  isotome convert traces.npy traces.hdf5 --scanner array.yaml\n"
+	"  isotome convert lor_motion.csv poses.csv\n"
 	"  isotome convert strips.txt strips.f32 --event-unit-mm 10 --dl-is-time\n",
 };
 
@@ -211,17 +215,49 @@ static int convert_events(struct cmd *c, struct convert_settings *s)
 
 /* ---- what is converted ---- */
 
-enum what { ARRAYS, EVENTS, STRIPS, TRACES };
+enum what { ARRAYS, EVENTS, STRIPS, TRACES, POSES };
+
+/* A table of poses; an array that becomes a table can only be one. If FROM is not there, the reader of tables says so. */
+static bool is_poses(const struct convert_settings *s)
+{
+	bool table = iso_has_suffix(s->to, ".csv");
+
+	if (table && access(s->from, F_OK) != 0) return true;
+	const struct iso_kind *k = iso_kind_found(s->from);
+
+	return k && (k->content == ISO_POSES_FILE || (table && iso_has_suffix(s->from, ".npy")));
+}
+
+static int convert_poses(struct cmd *c, const struct convert_settings *s)
+{
+	const struct iso_poses_options how = { .size = sizeof how, .kind = ISO_POSES_ANY };
+	bool step, yrt = iso_has_suffix(s->to, ".yrt.csv"), npy = iso_has_suffix(s->to, ".npy");
+	iso_poses *p = NULL;
+	int st = iso_poses_read(&p, s->from, &how);
+
+	if (st) return st;
+	step = iso_poses_rule(p) == ISO_POSE_STEP;
+	if (*iso_poses_note(p)) record_warn(&c->record, "%s: %s", s->from, iso_poses_note(p));
+	if (npy && step) record_warn(&c->record, "%s: %s has no place for its rule, step", s->from, s->to);
+	if (yrt && !step && iso_poses_rows(p) > 1)
+		record_warn(&c->record, "%s: its rule is linear, and YRT-PET holds each row until the next",
+		            s->from);
+	if (!(st = cmd_text(c))) st = iso_poses_write_with(s->to, p, c->force, c->text);
+	iso_poses_free(p);
+	return st;
+}
 
 static enum what what_of(const struct convert_settings *s)
 {
 	if (iso_is_recording(s->from) || iso_is_recording(s->to)) return TRACES;
+	if (is_poses(s)) return POSES;
 	if (iso_kind_is(s->from, ISO_STRIPS_FILE) || iso_kind_is(s->to, ISO_STRIPS_FILE)) return STRIPS;
 	return cmd_is_events(s->from) || cmd_is_events(s->to) ? EVENTS : ARRAYS;
 }
 
 static int convert(struct cmd *c, struct convert_settings *s, enum what what)
 {
+	if (what == POSES) return convert_poses(c, s);
 	if (what == TRACES) return convert_sound(c, s->from, s->to, s->scanner);
 	if (what == STRIPS) return strip_convert(&c->record, s->from, s->to, &s->strips);
 	return what == EVENTS ? convert_events(c, s) : convert_array(c, s);
@@ -265,9 +301,11 @@ static int check_options(const struct cmd *c, enum what what)
 		const struct opt *o = opt_find(c->sets, takes[i].option);
 
 		if (takes[i].what & OF(what) || !o->given || (o->flag && !*o->flag)) continue;
-		if (what == STRIPS || what == TRACES)
+		if (what == STRIPS || what == TRACES || what == POSES)
 			return iso_fail(ISO_EARG, "--%s is not for %s", o->name,
-			                what == STRIPS ? "strip events" : "traces");
+			                what == STRIPS   ? "strip events"
+			                : what == TRACES ? "traces"
+			                                 : "poses");
 		return iso_fail(ISO_EARG, "%s", takes[i].words);
 	}
 	return ISO_OK;
@@ -302,6 +340,7 @@ static int check_output(const struct cmd *c, const struct convert_settings *s, e
 	int st = check_dicom(c, s, what);
 
 	if (st || iso_names_folder(s->to)) return st;
+	if (what == POSES) return cmd_check(c, s->to, iso_poses_write_check);
 	if (what != STRIPS && cmd_is_events(s->from) && !cmd_is_events(s->to) &&
 	    !iso_has_suffix(s->to, ".npy"))
 		return iso_fail(ISO_EARG, "%s: events are written as .lmdT, .Cdh, .petsird or .npy", s->to);

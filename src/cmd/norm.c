@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* isotome norm: normalisation factors of two panels from a flat source. */
-#include "cmd.h"
+/* isotome norm: normalisation factors of two panels from a flat source; of rings in norm_ring.c. */
+#include "norm_ring.h"
+
+#include "isotome/norm.h"
 #include "problem/inputs.h"
 
 #include "core/size.h"
@@ -16,10 +18,18 @@ struct norm_settings {
 
 static const struct opt_usage usage = {
 	"norm",
-	"Make the normalisation of two panels: n = measured / expected counts of each line of response "
+	"Make the normalisation of a scanner from a scan of a known source. For a ring it finds the "
+	"efficiencies of "
+	"crystals and the factors of pairs that explain the events best, each with its error, and writes "
+	"NAME.norm.json. The source is an image or a shape, and its place is fitted too. Of two panels: n = "
+	"measured / expected counts of each line of response "
 	"(LOR), from a histogram of a flat source that covers the heads. The default, by crystals, makes n "
 	"the product of the two efficiencies that explain the counts best; a thousand counts a crystal "
 	"suffice. n is 0 for LORs of dead crystals.",
+	"  isotome norm ring.yaml flat.lmdT --source cylinder:0,0,0,100,200 --delayed late.lmdT -o "
+	"ring.norm.json\n"
+	"  isotome norm ring.yaml flat.Cdh --source flat.nii --components crystal,transaxial,axial \\\n"
+	"      --mu mu.nii --relative -o ring.norm.json\n"
 	"  isotome norm examples/scanners/meng2019.yaml flat.npy --expected ideal.npy -o n.npy\n"
 	"  isotome norm meng2019.yaml flat.npy --expected ideal.npy --relative --directions \\\n"
 	"      --crystals efficiency.npy -o n.npy\n"
@@ -142,7 +152,11 @@ static int run(struct cmd *c, const struct norm_settings *s)
 	record_stage(&c->record, "read");
 	if ((st = cmd_scanner(c, &scanner, s->scanner))) goto done;
 	if (!(p = iso_scanner_panels(scanner)))
-		st = iso_fail(ISO_EARG, "%s: norm is for two panels (kind: panels)", s->scanner);
+		st = iso_fail(ISO_EARG,
+		              "%s: norm is for two panels (kind: panels) where it is written as .npy; of "
+		              "rings it is "
+		              "NAME.norm.json",
+		              s->scanner);
 	else
 		iso_plan_add(&plan, "measured and expected counts", iso_panels_lors(p), 2 * sizeof(iso_real),
 		             false);
@@ -162,28 +176,107 @@ done:
 	return st;
 }
 
+/* A norm of rings has a name of its own, by which what the words mean is known before the scanner is read. */
+static int check_panels(const struct norm_settings *s, const struct norm_ring *r)
+{
+	const char *other = r->source      ? "source"
+	                    : r->mu        ? "mu"
+	                    : r->delayed   ? "delayed"
+	                    : r->singles   ? "singles"
+	                    : r->mask      ? "mask"
+	                    : r->no_mirror ? "no-mirror"
+	                                   : NULL;
+
+	if (other)
+		return iso_fail(ISO_EARG,
+		                "--%s is of rings, whose norm is written as NAME.norm.json, not %.60s", other,
+		                s->out);
+	return s->expected
+	               ? ISO_OK
+	               : iso_fail(ISO_EARG, "--expected is missing: counts that the ideal scanner expects");
+}
+
+static int run_ring(struct cmd *c, const struct norm_settings *s, struct norm_ring *r)
+{
+	const char *other = s->expected       ? "expected"
+	                    : s->crystals     ? "crystals"
+	                    : s->o.directions ? "directions"
+	                    : s->o.per_lor    ? "method"
+	                                      : NULL;
+	int st;
+
+	if (other) return iso_fail(ISO_EARG, "--%s is of two panels, whose norm is written as .npy", other);
+	r->scanner = s->scanner;
+	r->events = s->flat;
+	r->out = s->out;
+	r->relative = s->o.relative;
+	if ((st = norm_ring_check(c, r)) || (st = cmd_begin(c))) return st;
+	return norm_ring_run(c, r);
+}
+
 int main_norm(int argc, char **argv)
 {
 	static const char *const methods[] = { "crystal", "lor", NULL };
 	struct norm_settings s = { .method = "crystal", .o.size = sizeof s.o };
+	struct norm_ring r = {
+		.components = "crystal", .place = "fit", .rays = 5, .read.size = sizeof r.read
+	};
 	struct opt own[] = {
 		CMD_ARGUMENT("scanner", s.scanner, OPT_READS, "SCANNER",
-		             "scanner description (kind: panels)"),
+		             "scanner description: rings, free detectors, or two panels"),
 		CMD_ARGUMENT("flat", s.flat, OPT_MAY_READ, "FLAT",
-		             "measured counts of a flat source: histogram of LORs (.npy)"),
-		CMD_OUTPUT(s.out, "n of each LOR, in the shape of the histogram (.npy)"),
-		{ 0, "expected", .text = &s.expected, .file = OPT_READS, .value = "FILE", .required = true,
-		  .help = "counts of the same source that the ideal scanner expects, without noise or from a "
+		             "rings: events of a known source. Panels: a histogram of its LORs (.npy)"),
+		CMD_OUTPUT(s.out,
+		           "rings: NAME.norm.json, with its arrays beside it. Panels: n of each LOR (.npy)"),
+		{ 0, "expected", .text = &s.expected, .file = OPT_READS, .value = "FILE",
+		  .help = "panels, required: counts of the same source that the ideal scanner expects, "
+		          "without noise or from a "
 		          "long simulation" },
 		{ 0, "method", .text = &s.method, .words = methods, .value = "RULE",
-		  .help = "crystal: a product of efficiencies; lor: the plain ratio, as noisy as its "
+		  .help = "panels: crystal: a product of efficiencies; lor: the plain ratio, as noisy as its "
 		          "counts" },
 		{ 0, "directions", .flag = &s.o.directions,
-		  .help = "also fit a factor for each offset |l - u| between two crystals" },
+		  .help = "panels: also fit a factor for each offset |l - u| between two crystals" },
 		{ 0, "relative", .flag = &s.o.relative,
-		  .help = "the expected counts have no scale: make n 1 on average over living LORs" },
+		  .help = "the source has no scale. Rings: make the efficiencies 1 on average over living "
+		          "crystals. Panels: make n 1 on average over living LORs" },
 		{ 0, "crystals", .text = &s.crystals, .file = OPT_WRITES, .value = "FILE",
-		  .help = "also write the efficiencies of the crystals (.npy), upper head first" },
+		  .help = "panels: also write the efficiencies of the crystals (.npy), upper head first" },
+		{ 0, "source", .text = &r.source, .file = OPT_MAY_READ, .value = "SOURCE",
+		  .help = "rings, required: where the activity was. An image in counts/mm, or "
+		          "cylinder:X,Y,Z,R,LENGTH[,AXIS], "
+		          "plane:X,Y,Z,WIDTH,HEIGHT,THICK,ANGLE or orbit:RADIUS,ROD_RADIUS,LENGTH, in mm and "
+		          "degrees" },
+		{ 0, "mu", .text = &r.mu, .file = OPT_READS, .value = "FILE",
+		  .help = "rings: attenuation of the source, an image in 1/mm" },
+		{ 0, "components", .text = &r.components, .value = "LIST",
+		  .help = "rings: factors to fit, some of crystal,transaxial,axial: an efficiency of each "
+		          "crystal, a factor for "
+		          "the places of two crystals round the ring, and one for two rings" },
+		{ 0, "no-mirror", .flag = &r.no_mirror,
+		  .help = "rings: places round the ring and their mirror images have factors of their own" },
+		{ 0, "place", .text = &r.place, .value = "WORD",
+		  .help = "rings: fit the source's place, fit:MM with a prior of that width (default 3 mm), "
+		          "or given, which keeps the place of --source" },
+		{ 0, "delayed", .text = &r.delayed, .file = OPT_MAY_READ, .value = "FILE",
+		  .absent = "those that the file of events holds",
+		  .help = "rings: delayed coincidences, from which the randoms of each pair follow; none: no "
+		          "randoms" },
+		{ 0, "singles", .text = &r.singles, .file = OPT_READS, .value = "FILE",
+		  .help = "rings: singles of each crystal, in place of delayed coincidences" },
+		{ 0, "coincidence-ns", .real = &r.coincidence_ns, .min = 1e-6, .max = 1e9, .value = "NS",
+		  .absent = "as the scanner says",
+		  .help = "rings: coincidence window tau of |t1 - t2| <= tau, for singles" },
+		{ 0, "duration-s", .real = &r.duration_s, .min = 1e-9, .max = 1e12, .value = "S",
+		  .absent = "as the events say", .help = "rings: how long the scan took" },
+		{ 0, "mask", .text = &r.mask, .file = OPT_READS, .value = "FILE",
+		  .help = "rings: 0 for each crystal that is to be left out, else 1 (.npy)" },
+		{ 0, "rays", .integer = &r.rays, .min = 1, .max = 64, .value = "N",
+		  .help = "rings: lines between the faces of two crystals" },
+		{ 0, "tolerance", .real = &r.tolerance, .min = 1e-12, .max = 1, .value = "T",
+		  .absent = "a thousandth of the least error",
+		  .help = "rings: the fit ends when no logarithm changes by more" },
+		EVENTS_OPTS(r.read),
 		{ 0 },
 	};
 	struct cmd c = { .cpu_only = true };
@@ -191,6 +284,8 @@ int main_norm(int argc, char **argv)
 	int st = cmd_parse(&c, &usage, sets, argc, argv);
 
 	s.o.per_lor = strcmp(s.method, "lor") == 0;
+	if (!st && iso_norm_is(s.out)) return cmd_end(&c, run_ring(&c, &s, &r));
+	if (!st) st = check_panels(&s, &r);
 	if (!st && !(st = check(&c, &s)) && !(st = cmd_begin(&c))) st = run(&c, &s);
 	return cmd_end(&c, st);
 }

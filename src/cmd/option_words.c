@@ -21,8 +21,10 @@ static bool bids_knows(const char *name)
 /* Whether the command has an option of this name. */
 static bool has_option(const struct command *c, const char *name)
 {
-	return strcmp(name, "force") == 0 || strcmp(name, "output") == 0 ||
-	       (c && c->options && opt_place(c->options, name) >= 0) ||
+	static const char *const common[] = { "force", "output", "memory-limit", "device-memory-limit",
+		                              NULL };
+
+	return opt_place(common, name) >= 0 || (c && c->options && opt_place(c->options, name) >= 0) ||
 	       (c && c->has_problem && (iso_problem_knows(name) || bids_knows(name)));
 }
 

@@ -13,6 +13,7 @@ struct report_settings {
 	struct opt_list images;
 	const char *out, *truth, *title, *overlay, *viewer, *spheres;
 	double line[6]; /* from, to */
+	bool nema;
 };
 
 static const struct opt_usage usage = {
@@ -25,13 +26,19 @@ static const struct opt_usage usage = {
 	"  isotome report plain.nii tof.nii --truth truth.nii --title 'With and without TOF' \\\n"
 	"      -o report.html\n"
 	"  isotome report image.nii --overlay ct.nii --profile-from -100,0,0 --profile-to 100,0,0 \\\n"
-	"      -o report.html\n",
+	"      -o report.html\n"
+	"  isotome report --nema counting.json sensitivity.json -o nema.html\n",
 };
 
 static const char *const switches[] = { "on", "off", NULL };
 
 static int check(const struct cmd *c, const struct report_settings *s)
 {
+	static const char *const of_images[] = { "truth", "spheres", "overlay", "profile-from", NULL };
+	const char *with = cmd_given_of(c, of_images);
+
+	if (s->nema && with)
+		return iso_fail(ISO_EARG, "--%s is for images, and does not go with --nema", with);
 	if (cmd_given(c, "profile-from") != cmd_given(c, "profile-to"))
 		return iso_fail(ISO_EARG, "--profile-from and --profile-to go together");
 	if (s->overlay && strcmp(s->viewer, "off") == 0)
@@ -91,6 +98,7 @@ static int run(struct cmd *c, const struct report_settings *s)
 	int st;
 
 	term_stage(&c->term, "read");
+	if (s->nema) return nema_page_of(c, s->out, s->title, s->images.n, s->images.v);
 	st = iso_report_read(&r, s->images.n, (const char *const *)s->images.v, s->truth);
 	if (st) return st;
 	st = iso_report_set(&r, &o);
@@ -121,6 +129,8 @@ int main_report(int argc, char **argv)
 		{ 0, "viewer", .text = &s.viewer, .words = switches, .value = "on|off",
 		  .help = "on, or off for only the page to be printed, without the images' values and "
 		          "without a script" },
+		{ 0, "nema", .flag = &s.nema,
+		  .help = "the files are JSON of 'isotome nema': one page of their figures" },
 		{ 0, "title", .text = &s.title, .value = "TEXT", .absent = "names of the images",
 		  .help = "heading of the page" },
 		{ 0, "profile-from", .real = s.line, .count = 3, .value = "X,Y,Z",

@@ -48,8 +48,9 @@ for command in 'recon ubp' 'recon svoxel' 'recon sradon' simulate convert phanto
 		;;
 	esac
 done
-for model in ray matrix; do
-	expect 0 recon $model --help
+for command in 'recon ray' 'recon matrix' warp gate motion; do
+	# shellcheck disable=SC2086
+	expect 0 $command --help
 	cat out >>all_help
 done
 grep -oE -e '--[a-z][a-z-]+' "$page" "$SOURCE/docs/formats.md" | cut -d: -f2 | sort -u >options

@@ -59,6 +59,7 @@ next() {
 	[ "$got" = "$wanted" ] || fail "after '$*': '$got', expected '$wanted'"
 }
 next 'recon resample report reproduce' re
+next 'motion' mot
 next 'recon' help rec
 models=$(grep -o '&model_[a-z]*' "$SOURCE/src/problem/model.c" | sed 's/&model_//')
 # shellcheck disable=SC2086
@@ -70,7 +71,7 @@ next '' recon no-such-model --
 next '--kernel' recon strip --ker
 next 'eq7 tan gauss' recon strip --kernel ''
 next 'tan' recon strip --kernel = t
-next '--scanner --scanner-differs --scatter --scatter-rounds --scatter-scale --scatter-seed --scatter-error --scatter-extend --scatter-save --scratch' recon ray -o x.nii --method=osem --sc
+next '--scanner --scanner-differs --scatter --scatter-rounds --scatter-scale --scatter-seed --scatter-error --scatter-extend --scatter-poses-mm --scatter-save --scratch' recon ray -o x.nii --method=osem --sc
 next 'README.md' recon ray --scanner READ
 next 'README.md' recon ray --scanner = READ
 next 'docs' demo -o 'do'

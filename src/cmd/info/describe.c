@@ -78,6 +78,10 @@ static int describe_json(json_t *o, const char *path)
 
 	bool calibration = json_is_number(json_object_get(json_object_get(root, "calibration"), "K"));
 
+	if (!st && describe_commission(&st, o, root, path)) {
+		json_decref(root);
+		return st;
+	}
 	if (record)
 		describe_record(o, root);
 	else if (calibration)
@@ -95,6 +99,7 @@ static int (*const by_content[])(json_t *o, const char *path) = {
 	[ISO_SCANNER_FILE] = describe_scanner,
 	[ISO_CHECKPOINT_FILE] = describe_checkpoint,
 	[ISO_VOLUME_FILE] = describe_volume,
+	[ISO_POSES_FILE] = describe_poses,
 };
 
 /* Of a header: "bytes" are those of the file that holds the values, "data_file". A failure is for those to tell who read

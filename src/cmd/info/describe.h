@@ -23,6 +23,9 @@ int describe_scanner(json_t *out, const char *path);
 int describe_strips(json_t *out, const char *path); /* events of strips */
 int describe_phantom(json_t *out, const char *path);
 int describe_srm(json_t *out, const char *path);
+/* A file of commissioning, whose JSON is root; false: it is none. */
+bool describe_commission(int *st, json_t *o, const json_t *root, const char *path);
+int describe_poses(json_t *out, const char *path);
 int describe_recording(json_t *out, const char *path);
 int describe_volume(json_t *out, const char *path);
 int describe_oblique(json_t *out, const char *path); /* the axes of an oblique image, and a grid around it */

@@ -104,7 +104,7 @@ static int describe_all(const struct opt_list *files, bool json, const struct is
 int main_info(int argc, char **argv)
 {
 	struct opt_list files = { 0 };
-	struct iso_events_options how = { .size = sizeof how };
+	struct iso_events_options how = { .size = sizeof how, .moving = true };
 	const char *scanner = NULL, *plot = NULL;
 	struct cmd c = { 0 };
 	struct opt own[] = {
@@ -113,7 +113,8 @@ int main_info(int argc, char **argv)
 		  .help = "arrays and images (.npy, .nii, .nii.gz, .v, .raw), events (.lmdT, .Cdh, "
 		          ".dat, .txt, of strips .f32), descriptions of scanners and phantoms (.yaml, .json, "
 		          ".hscan, .geom), recordings of transducers (.hdf5, .h5, .msot), system matrices "
-		          "(.srm), CT and PET series in DICOM (a folder, or a file of it), records (.json)" },
+		          "(.srm), tables of poses (.csv), CT and PET series in DICOM (a folder, or a file "
+		          "of it), records (.json)" },
 		EVENTS_SCANNER_OPT(scanner),
 		EVENTS_OPTS(how),
 		{ 0, "plot", .text = &plot, .file = OPT_WRITES, .value = "FILE",

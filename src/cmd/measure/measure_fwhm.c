@@ -9,6 +9,7 @@ static const char *const axes[] = { "x", "y", "z", "all", NULL };
 struct fwhm_settings {
 	struct iso_fwhm p;
 	const char *in, *axis;
+	double window_fwhm;
 };
 
 struct row {
@@ -32,7 +33,9 @@ static int run(struct measure *m, const struct fwhm_settings *s)
 	bool any = false;
 	int st, n = 0;
 
-	if ((st = measure_read(m, s->in, NULL)) || (st = iso_measure_fwhm(w, &m->x[0], &s->p))) return st;
+	if ((st = measure_read(m, s->in, NULL)) ||
+	    (st = iso_measure_fwhm_window(w, &m->x[0], &s->p, s->window_fwhm)))
+		return st;
 	for (int a = 0; a < 3; a++)
 		if (strcmp(s->axis, "all") == 0 || strcmp(s->axis, axes[a]) == 0) {
 			row[n++] = (struct row){ axes[a], w[a] };
@@ -57,6 +60,7 @@ static const struct opt_usage usage = {
 	"place. The height comes from the parabola through the three highest points. The widths come from "
 	"straight lines between voxels. nan means that a profile does not fall so far inside the window.",
 	"  isotome measure fwhm point.nii --at 10,0,0\n"
+	"  isotome measure fwhm point.nii --at 10,0,0 --window-fwhm 2\n"
 	"  isotome measure fwhm rods.nii --at 12.5,-3,0 --axis x --window 6 --background 0.1\n"
 };
 
@@ -73,6 +77,9 @@ int measure_fwhm(struct measure *m)
 		  .absent = "20 voxels",
 		  .help = "length of the profiles; the peak must lie in the middle half of this box around "
 		          "--at" },
+		{ 0, "window-fwhm", .real = &s.window_fwhm, .value = "N", .min = 0, .max = 100,
+		  .help = "add up voxels over a window of N FWHM along the two other axes; 2 is NEMA's; 0: "
+		          "one voxel wide" },
 		{ 0, "background", .real = &s.p.background, .value = "V",
 		  .help = "value that is subtracted from the image first" },
 		measure_below(m, "largest FWHM in mm", "the largest FWHM must be below X"),

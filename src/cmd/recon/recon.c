@@ -173,6 +173,7 @@ int main_recon(int argc, char **argv)
 	p->force = c.force;
 	if ((st = begin_preset(p, &c, argc, argv))) goto done;
 	if ((st = live_check(&live)) || (st = scan_begin(&scan, p, &c, out))) goto done;
+	p->ends = !scan.list;
 	if ((st = settings_out(&p->s, scan.list ? scan.path : out))) goto done;
 	if (!(st = check(p, &c)) && !(st = problem_record_parameters(p)) &&
 	    !(st = tell_preset(p, &c, argc, argv)) && !(st = cmd_problem_begin(p, &c)) &&

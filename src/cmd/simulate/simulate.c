@@ -11,7 +11,8 @@ static const struct opt_usage usage = {
 	"simulate",
 	"Simulate list-mode events of a ring. Decays in the voxels of an image send out two photons in an "
 	"isotropic direction. Crystals have efficiencies; attenuation, TOF blur and randoms are included. "
-	"Isotome also writes delayed coincidences and singles if you ask. With --physics it follows photons "
+	"Isotome also writes delayed coincidences and singles if you ask. With --poses, --bed or --gantry "
+	"the object moves during the scan. With --physics it follows photons "
 	"through the object and counts them by energy, so scatter of all orders is included. Events are in "
 	"the order of time. Two strips (kind: strips) see a phantom of ellipses: exactly --counts events, as "
 	".f32, .txt or .npy. Two panels (kind: panels) see the image or phantom by --physics, with photons "
@@ -26,6 +27,7 @@ static const struct opt_usage usage = {
 	"  isotome simulate ring.yaml x.nii --counts 1e6 --randoms 0.2 --tof-fwhm-ps 0 -o e.lmdT\n"
 	"  isotome simulate ring.yaml x.nii --counts 1e6 --randoms 0.3 --norm eff.npy -o e.lmdT \\\n"
 	"    --delayed d.lmdT --singles s.npy --duration-s 600 --isotope F-18\n"
+	"  isotome simulate ring.yaml x.nii --mu mu.nii --poses head.csv --duration-s 60 -o e.Cdh\n"
 	"  isotome simulate examples/scanners/bialas2015.yaml ellipses --counts 1e6 -o e.f32\n"
 	"  isotome simulate examples/scanners/meng2019.yaml x.nii --physics --counts 1e6 -o lors.npy\n"
 	"  isotome simulate examples/scanners/wang2013.yaml nine-spheres --noise 0.01 -o traces.npy\n"
@@ -33,7 +35,7 @@ static const struct opt_usage usage = {
 	"  isotome simulate examples/scanners/meng2019.yaml --physics --point 0,0,0 --pairs 1e7 --json\n",
 };
 
-enum { OWN_OPTIONS = 19, PHYSICS_OPTIONS = 7 };
+enum { OWN_OPTIONS = 19, PHYSICS_OPTIONS = 7, MOTION_OPTIONS = 9, DETECTION_OPTIONS = 4 };
 
 static void list_options(struct opt o[OWN_OPTIONS], struct simulate *s)
 {
@@ -107,6 +109,61 @@ static void list_physics(struct opt o[PHYSICS_OPTIONS], struct simulate *s)
 	memcpy(o, table, sizeof table);
 }
 
+static void list_motion(struct opt o[MOTION_OPTIONS], struct simulate *s)
+{
+	static const char *const axes[] = { "auto", "ras", "lps", NULL };
+	const struct opt table[MOTION_OPTIONS] = {
+		{ 0, "poses", .text = &s->poses, .file = OPT_READS, .value = "FILE",
+		  .help = "where the object is over time: a table of poses (.csv or .npy). It needs "
+		          "--duration-s, and of rings events in a format that holds times" },
+		{ 0, "bed", .text = &s->bed, .file = OPT_READS, .value = "FILE",
+		  .help = "where the bed is over time; --poses are then relative to the bed" },
+		{ 0, "gantry", .text = &s->gantry, .file = OPT_READS, .value = "FILE",
+		  .help = "how the scanner turns over time; two panels get a histogram for each row" },
+		{ 0, "mu-fixed", .text = &s->mu_fixed, .file = OPT_READS, .value = "FILE",
+		  .help = "attenuation map of what stays in place while the object moves, 1/mm; not with "
+		          "--physics" },
+		{ 0, "gates", .text = &s->gates, .file = OPT_READS, .value = "FILE",
+		  .help = "which state of its breathing or heartbeat the object is in: a table of times, "
+		          "from isotome gate" },
+		{ 0, "fields", .text = &s->fields, .file = OPT_MAY_READ, .with = "gates",
+		  .value = "FILE,FILE,...",
+		  .help = "displacement field of each gate (.nii, .nii.gz, .npy; none: the object as the "
+		          "image has it)" },
+		{ 0, "field-axes", .text = &s->field_axes, .words = axes, .with = "fields", .value = "AXES",
+		  .absent = "as the files say", .help = "which way the components of --fields point" },
+		{ 0, "warp-mass", .flag = &s->warp_mass, .with = "fields",
+		  .help = "activity moves with the tissue, so that its sum is kept; else the concentration "
+		          "does" },
+		{ 0 },
+	};
+
+	memcpy(o, table, sizeof table);
+}
+
+static void list_detection(struct opt o[DETECTION_OPTIONS], struct simulate *s)
+{
+	const struct opt table[DETECTION_OPTIONS] = {
+		{ 0, "time-offsets", .text = &s->time_offsets, .file = OPT_READS, .value = "FILE",
+		  .help = "time offset of each crystal, ps (.npy, or the .json of isotome timing): o_1 - o_2 "
+		          "is "
+		          "added to t1 - t2 of every event" },
+		{ 0, "fwhm-per-crystal", .text = &s->crystal_fwhm, .file = OPT_READS, .value = "FILE",
+		  .help = "time resolution of each crystal (.npy): FWHM in ps of t1 - t2 of two crystals "
+		          "like "
+		          "this one. It takes the place of --tof-fwhm-ps" },
+		{ 0, "dead-time", .text = &s->dead_time, .value = "MODEL:TAU_US",
+		  .help = "non-paralysable:TAU or paralysable:TAU: events within TAU us of the last one that "
+		          "was "
+		          "counted (paralysable: of the last one) are lost. It needs --duration-s; --counts "
+		          "are "
+		          "those before the loss" },
+		{ 0 },
+	};
+
+	memcpy(o, table, sizeof table);
+}
+
 /* ---- what the kinds share ---- */
 
 int simulate_refuse(const struct opt *o, const struct simulate *s, const char *whom)
@@ -140,6 +197,36 @@ json_t *simulate_orders(const int64_t by_order[ISO_ORDERS])
 	while (last > 0 && by_order[last] == 0) last--;
 	for (int i = 0; i <= last; i++) json_array_append_new(orders, json_integer((json_int_t)by_order[i]));
 	return orders;
+}
+
+bool simulate_moves(const struct simulate *s)
+{
+	return s->poses || s->bed || s->gantry;
+}
+
+int simulate_tables(iso_poses *table[3], struct iso_motion_parts *parts, struct cmd *c,
+                    const struct simulate *s)
+{
+	const char *const path[] = { s->poses, s->bed, s->gantry };
+	struct iso_poses_options o = { .size = sizeof o };
+	int st = ISO_OK;
+
+	for (int k = 0; k < 3 && !st; k++) {
+		o.kind = (enum iso_pose_kind)k;
+		if (path[k] && !(st = iso_poses_read(&table[k], path[k], &o)))
+			st = record_input(&c->record, path[k]);
+	}
+	*parts = (struct iso_motion_parts){ .size = sizeof *parts,
+		                            .poses = table[ISO_POSES_OBJECT],
+		                            .bed = table[ISO_POSES_BED],
+		                            .gantry = table[ISO_POSES_GANTRY] };
+	return st;
+}
+
+int simulate_half_life(double *half_life_s, const struct simulate *s)
+{
+	*half_life_s = s->half_life_s;
+	return s->isotope ? iso_half_life(half_life_s, s->isotope) : ISO_OK;
 }
 
 int simulate_add_truth(void *truth, const uint8_t *order, int64_t n)
@@ -197,8 +284,9 @@ static const struct {
 	{ "energy-window", RINGS },
 	{ "energy-resolution", RINGS },
 	{ "duration-s", RINGS | OF(ISO_PANELS) },
-	{ "isotope", RINGS },
-	{ "half-life-s", RINGS },
+	{ "isotope", RINGS | OF(ISO_PANELS) },
+	{ "half-life-s", RINGS | OF(ISO_PANELS) },
+	{ "mu-fixed", RINGS },
 	{ "noise", RINGS | OF(ISO_TRANSDUCERS) },
 	{ "counts", RINGS | OF(ISO_STRIPS) | OF(ISO_PANELS) },
 	{ "exact", RINGS | OF(ISO_STRIPS) | OF(ISO_PANELS) },
@@ -236,11 +324,15 @@ static int read_kind(enum iso_scanner_kind *kind, const char *path)
 int main_simulate(int argc, char **argv)
 {
 	struct simulate s = { .counts = 1e6, .seed = 1, .pairs = 1e7, .rayleigh = true, .reentry = true };
-	struct opt own[OWN_OPTIONS], physics[PHYSICS_OPTIONS], panels[SIMULATE_PANELS_OPTIONS];
+	struct opt own[OWN_OPTIONS], physics[PHYSICS_OPTIONS], motion[MOTION_OPTIONS];
+	struct opt detection[DETECTION_OPTIONS];
+	struct opt panels[SIMULATE_PANELS_OPTIONS];
 	struct cmd c = { .cpu_only = true };
 	struct opt_set sets[] = {
 		{ NULL, own },
 		{ "Rings and two panels, by photons", physics },
+		{ "Rings and two panels, an object that moves", motion },
+		{ "Rings, what the electronics do", detection },
 		{ "Two panels", panels },
 		cmd_common(&c, CMD_COMPUTES | CMD_WRITES),
 		{ 0 },
@@ -250,6 +342,8 @@ int main_simulate(int argc, char **argv)
 
 	list_options(own, &s);
 	list_physics(physics, &s);
+	list_motion(motion, &s);
+	list_detection(detection, &s);
 	simulate_panels_options(panels, &s);
 	st = cmd_parse(&c, &usage, sets, argc, argv);
 	s.transport.no_rayleigh = !s.rayleigh;
@@ -259,6 +353,9 @@ int main_simulate(int argc, char **argv)
 	    (kind == ISO_PANELS || !(st = simulate_refuse(panels, &s, "scanners of kind panels"))) &&
 	    (OF(kind) & (RINGS | OF(ISO_PANELS)) ||
 	     !(st = simulate_refuse(physics, &s, "rings and scanners of kind panels"))) &&
+	    (OF(kind) & (RINGS | OF(ISO_PANELS)) ||
+	     !(st = simulate_refuse(motion, &s, "rings and scanners of kind panels"))) &&
+	    (OF(kind) & RINGS || !(st = simulate_refuse(detection, &s, "rings"))) &&
 	    !(st = check_kind(&c, &s, kind)))
 		st = kinds[kind].run(&c, &s);
 	return cmd_end(&c, st);

@@ -14,14 +14,20 @@ struct simulate {
 	/* by photons: rings and two panels */
 	bool physics, by_rate, object_rayleigh;
 	double decays, window_kev[2], resolution;
+	/* rings and two panels: an object that moves */
+	const char *poses, *bed, *gantry, *mu_fixed;
+	const char *gates, *fields, *field_axes;
+	bool warp_mass;
+	/* rings: what the electronics do to events */
+	const char *time_offsets, *crystal_fwhm, *dead_time;
 	/* two panels */
 	double point[3], pairs;
-	const char *list;
+	const char *list, *list_times;
 	bool rayleigh, reentry;
 	struct iso_transport_options transport;
 };
 
-enum { SIMULATE_PANELS_OPTIONS = 10 };
+enum { SIMULATE_PANELS_OPTIONS = 11 };
 
 /* Lists the options of two panels, whose values are `s`. */
 void simulate_panels_options(struct opt o[SIMULATE_PANELS_OPTIONS], struct simulate *s);
@@ -35,6 +41,14 @@ int simulate_ring(struct cmd *c, const struct simulate *s);
 int simulate_strips(struct cmd *c, const struct simulate *s);
 int simulate_panels(struct cmd *c, const struct simulate *s);
 int simulate_sound(struct cmd *c, const struct simulate *s);
+
+/* Whether something moves during the scan, and its tables. */
+bool simulate_moves(const struct simulate *s);
+int simulate_tables(iso_poses *table[3], struct iso_motion_parts *parts, struct cmd *c,
+                    const struct simulate *s);
+
+/* The half-life of the decay over the scan; 0: none. */
+int simulate_half_life(double *half_life_s, const struct simulate *s);
 
 /* Whether an option was given, and asks for something: a record gives every number that has a
    default, and 0 is nothing. */

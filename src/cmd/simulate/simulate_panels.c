@@ -25,6 +25,9 @@ void simulate_panels_options(struct opt o[SIMULATE_PANELS_OPTIONS], struct simul
 		  .help = "decays for --point" },
 		{ 0, "list", .text = &s->list, .file = OPT_WRITES, .value = "FILE",
 		  .help = "also write the events one by one (.lmdT or .npy)" },
+		{ 0, "list-times", .text = &s->list_times, .file = OPT_WRITES, .value = "FILE",
+		  .help = "also write the times of the events of --list in s (.npy), for --event-times of "
+		          "recon; with --poses, --bed or --gantry" },
 		{ 0, "centroid", .flag = &s->transport.centroid,
 		  .help = "place a hit at the mean of its deposits, not at the largest deposit" },
 		{ 0, "first-layer", .flag = &s->transport.first_layer,
@@ -46,8 +49,9 @@ void simulate_panels_options(struct opt o[SIMULATE_PANELS_OPTIONS], struct simul
 static int check_point(const struct cmd *c)
 {
 	static const char *const scan[] = {
-		"output",          "counts",  "exact",      "decays", "list",  "randoms",
-		"randoms-by-rate", "delayed", "duration-s", "mu",     "truth", NULL,
+		"output",          "counts",  "exact",      "decays",  "list",        "randoms",
+		"randoms-by-rate", "delayed", "duration-s", "mu",      "truth",       "list-times",
+		"poses",           "bed",     "gantry",     "isotope", "half-life-s", NULL,
 	};
 	const char *given = cmd_given_of(c, scan);
 
@@ -57,9 +61,42 @@ static int check_point(const struct cmd *c)
 	return ISO_OK;
 }
 
+/* Of a scan in which something moves. */
+static int check_moving(const struct simulate *s)
+{
+	const char *what = s->poses ? "poses" : s->bed ? "bed" : "gantry";
+
+	if (!simulate_moves(s) && (s->isotope || s->half_life_s > 0))
+		return iso_fail(ISO_EARG, "--%s of two panels needs --gantry, --bed or --poses",
+		                s->isotope ? "isotope" : "half-life-s");
+	if (!simulate_moves(s) && s->list_times)
+		return iso_fail(ISO_EARG,
+		                "--list-times needs --gantry, --bed or --poses: else events have no times");
+	if (!simulate_moves(s)) return ISO_OK;
+	if (!(s->duration_s > 0)) return iso_fail(ISO_EARG, "--%s needs --duration-s", what);
+	if (s->randoms > 0 || s->by_rate || s->delayed)
+		return iso_fail(ISO_EARG,
+		                "--%s: two panels have no randoms yet while something moves; leave out --%s",
+		                what,
+		                s->randoms > 0 ? "randoms"
+		                : s->by_rate   ? "randoms-by-rate"
+		                               : "delayed");
+	if (s->exact)
+		return iso_fail(ISO_EARG,
+		                "--%s and --exact: the number of events follows the poses; leave --exact out",
+		                what);
+	if (s->isotope && s->half_life_s > 0)
+		return iso_fail(ISO_EARG, "--isotope and --half-life-s: give one of them");
+	if (s->list_times && !s->list)
+		return iso_fail(ISO_EARG, "--list-times has the times of the events of --list: name it, too");
+	return ISO_OK;
+}
+
 static int check_scan(const struct cmd *c, const struct simulate *s)
 {
-	int st;
+	int st = check_moving(s);
+
+	if (st) return st;
 
 	if (!c->like && cmd_given(c, "decays") && cmd_given(c, "counts"))
 		return iso_fail(ISO_EARG, "--decays and --counts: give one of them");
@@ -67,7 +104,7 @@ static int check_scan(const struct cmd *c, const struct simulate *s)
 		return iso_fail(ISO_EARG, "--pairs is for --point; a scan has --decays or --counts");
 	if (s->by_rate && s->randoms > 0)
 		return iso_fail(ISO_EARG, "--randoms and --randoms-by-rate: give one of them");
-	if (s->by_rate != (s->duration_s > 0))
+	if (!simulate_moves(s) && s->by_rate != (s->duration_s > 0))
 		return iso_fail(ISO_EARG, "--randoms-by-rate and --duration-s need each other");
 	if (s->delayed && !s->by_rate && !(s->randoms > 0))
 		return iso_fail(ISO_EARG, "--delayed needs --randoms above 0, or --randoms-by-rate");
@@ -80,7 +117,7 @@ static int check_scan(const struct cmd *c, const struct simulate *s)
 	if (s->truth && !iso_has_suffix(s->truth, ".npy"))
 		return iso_fail(ISO_EARG, "--truth %s: what events are is written as .npy", s->truth);
 	if ((st = cmd_check_array(c, s->out)) || (st = cmd_check_array(c, s->delayed)) ||
-	    (st = cmd_check_array(c, s->truth)))
+	    (st = cmd_check_array(c, s->truth)) || (st = cmd_check_array(c, s->list_times)))
 		return st;
 	return s->list ? iso_events_write_check(s->list, c->force) : ISO_OK;
 }
@@ -96,6 +133,10 @@ struct work {
 	iso_panel_scan_run *run;
 	iso_event_writer *writer;
 	struct simulate_truth truth;
+	iso_poses *table[3];
+	struct iso_motion_parts motion;
+	struct iso_array times; /* s, of the list so far */
+	int64_t room;           /* of them */
 };
 
 /* Counted as an image that was read; with --dry-run it is not made either. */
@@ -131,6 +172,23 @@ static int read_image(struct work *w)
 	return st;
 }
 
+/* With a gantry one for each of its known rows, the first axis. */
+static int make_histograms(struct work *w)
+{
+	const int64_t n = iso_panel_simulate_info(w->run)->histograms;
+	struct iso_array one = { 0 };
+	int64_t dim[8] = { n };
+	int st;
+
+	if (!w->s->gantry) return iso_panel_histogram(&w->lors, w->panels);
+	if ((st = iso_panel_histogram(&one, w->panels))) return st;
+	memcpy(dim + 1, one.dim, (size_t)one.n_dim * sizeof *dim);
+	st = iso_array_create(&w->lors, one.n_dim + 1, dim);
+	memcpy(w->lors.unit, one.unit, sizeof one.unit);
+	iso_array_free(&one);
+	return st;
+}
+
 static int prepare(struct work *w)
 {
 	const struct simulate *s = w->s;
@@ -145,11 +203,15 @@ static int prepare(struct work *w)
 	    (s->mu && (st = record_read_mu(&w->c->record, &w->mu, s->mu, &w->image.grid))))
 		return st;
 	record_warn_mu(&w->c->record, &w->mu, s->mu);
+	if (simulate_moves(s) && (st = simulate_tables(w->table, &w->motion, w->c, s))) return st;
 	plan = cmd_plan_begin(w->c);
 	iso_panel_simulate_plan(&plan, w->c->ctx, w->panels, w->image.n, s->list);
-	if ((st = cmd_plan(w->c, &plan)) || (st = iso_panel_histogram(&w->lors, w->panels))) return st;
+	if (s->gantry)
+		iso_plan_add(&plan, "histograms of further rows", iso_poses_rows(w->motion.gantry) - 1,
+		             iso_panels_lors(w->panels) * (int64_t)sizeof(iso_real), false);
+	if ((st = cmd_plan(w->c, &plan))) return st;
 
-	const struct iso_panel_simulate p = {
+	struct iso_panel_simulate p = {
 		.size = sizeof p,
 		.scanner = w->scanner,
 		.activity = &w->image,
@@ -164,12 +226,45 @@ static int prepare(struct work *w)
 		.rayleigh = s->object_rayleigh,
 		.truth = s->truth ? simulate_add_truth : NULL,
 		.truth_arg = &w->truth,
+		.motion = simulate_moves(s) ? &w->motion : NULL,
 	};
 
+	if ((st = simulate_half_life(&p.half_life_s, s))) return st;
 	st = iso_panel_simulate_open(&w->run, w->c->ctx, &p);
+	if (!st) st = make_histograms(w);
 	iso_array_free(&w->image);
 	iso_array_free(&w->mu);
 	return st;
+}
+
+/* Into the file of the list, and their times. */
+static int keep_events(void *arg, const struct iso_events *block)
+{
+	struct work *w = arg;
+	int st = simulate_append(w->writer, block);
+
+	if (st || !w->s->list_times) return st;
+	if (w->times.n + block->n > w->room) {
+		const int64_t room = 2 * w->times.n + block->n;
+		iso_real *more = realloc(w->times.v, (size_t)room * sizeof *more);
+
+		if (!more) return iso_fail_memory("times of events", room * (int64_t)sizeof *more);
+		w->times.v = more;
+		w->room = room;
+	}
+	for (int64_t i = 0; i < block->n; i++)
+		w->times.v[w->times.n + i] = (iso_real)(1e-3 * (double)block->time_ms[i]);
+	w->times.n += block->n;
+	return ISO_OK;
+}
+
+static int write_times(struct work *w)
+{
+	if (!w->s->list_times) return ISO_OK;
+	w->times.n_dim = 1;
+	w->times.dim[0] = w->times.n;
+	strcpy(w->times.unit, "s");
+	return cmd_write(w->c, w->s->list_times, &w->times);
 }
 
 static int make_events(struct work *w)
@@ -186,7 +281,7 @@ static int make_events(struct work *w)
 	if (!st && w->s->list) st = iso_event_writer_open(&w->writer, w->s->list, w->scanner, i->expected);
 	if (st) return st;
 	record_stage(&w->c->record, "simulate");
-	st = iso_panel_simulate_events(w->lors.v, w->run, w->writer ? simulate_append : NULL, w->writer);
+	st = iso_panel_simulate_events(w->lors.v, w->run, w->writer ? keep_events : NULL, w);
 	record_stage(&w->c->record, NULL);
 	if (st) return st;
 	st = record_result(&w->c->record, "events",
@@ -204,6 +299,7 @@ static int write_prompts(struct work *w)
 	int st = w->s->truth ? iso_npy_bytes(w->s->truth, w->truth.order, w->truth.n) : ISO_OK;
 
 	if (!st && w->writer) st = cmd_close_events(w->c, &w->writer);
+	if (!st) st = write_times(w);
 	return st ? st : cmd_write(w->c, w->s->out, &w->lors);
 }
 
@@ -234,6 +330,8 @@ static int scan(struct cmd *c, const struct simulate *s)
 	iso_array_free(&w.image);
 	iso_array_free(&w.mu);
 	iso_array_free(&w.lors);
+	iso_array_free(&w.times);
+	for (int k = 0; k < 3; k++) iso_poses_free(w.table[k]);
 	iso_scanner_free(w.scanner);
 	return st;
 }
@@ -314,7 +412,7 @@ int simulate_panels(struct cmd *c, const struct simulate *s)
 	bool at_point = cmd_given(c, "point");
 	int st = at_point ? check_point(c) : check_scan(c, s);
 
-	c->cpu_only = false;
+	c->cpu_only = simulate_moves(s);
 	if (st || (st = cmd_begin(c))) return st;
 	return at_point ? point(c, s) : scan(c, s);
 }

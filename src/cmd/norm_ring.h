@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* isotome norm of rings and free detectors. */
+#ifndef ISO_NORM_RING_H
+#define ISO_NORM_RING_H
+
+#include "cmd.h"
+
+struct norm_ring {
+	const char *scanner, *events, *out;
+	const char *source, *mu, *delayed, *singles, *components, *place, *mask;
+	bool relative, no_mirror;
+	int64_t rays;
+	double tolerance, coincidence_ns, duration_s;
+	struct iso_events_options read;
+};
+
+/* Before the work: what the words say of each other. */
+int norm_ring_check(const struct cmd *c, const struct norm_ring *s);
+
+int norm_ring_run(struct cmd *c, const struct norm_ring *s);
+
+#endif
