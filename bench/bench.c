@@ -13,11 +13,11 @@
 #include <time.h>
 #include <unistd.h>
 
-static const struct bench *const benches[] = { &bench_ray,   &bench_strip,   &bench_srm,
-	                                       &bench_oat,   &bench_scatter, &bench_simulate,
-	                                       &bench_prior, &bench_limits,  &bench_end_to_end };
-static const char *const names[] = { "ray",      "strip", "srm",    "oat",        "scatter",
-	                             "simulate", "prior", "limits", "end-to-end", NULL }; /* as above */
+static const struct bench *const benches[] = { &bench_ray,     &bench_strip,     &bench_srm,   &bench_oat,
+	                                       &bench_scatter, &bench_simulate,  &bench_prior, &bench_poses,
+	                                       &bench_limits,  &bench_end_to_end };
+static const char *const names[] = { "ray",   "strip", "srm",    "oat",        "scatter", "simulate",
+	                             "prior", "poses", "limits", "end-to-end", NULL }; /* as above */
 
 static const struct opt_usage usage = {
 	"bench",
@@ -37,6 +37,7 @@ static const struct opt_usage usage = {
 	"  isotome bench scatter --case sss+mc\n"
 	"  isotome bench simulate --case ring --events 1e8\n"
 	"  isotome bench prior --size 512 --with kappa\n"
+	"  isotome bench poses --case sens\n"
 	"  isotome bench limits --folder /data/tmp\n"
 	"  isotome bench end-to-end --plot seconds.svg --table seconds.csv\n"
 	"  isotome bench end-to-end --cases plain,rays --events 1e5,1e6 --device cpu\n",
@@ -319,7 +320,7 @@ int main_bench(int argc, char **argv)
 		  .help = "which benchmark: ray (list-mode PET), strip (two-strip J-PET), srm "
 		          "(dual-head PET), oat (optoacoustics), scatter (scattered coincidences of a ring), "
 		          "simulate (events of a ring, voxels of a phantom), "
-		          "prior (penalties), "
+		          "prior (penalties), poses (an object that moves), "
 		          "limits (what the machine can do), "
 		          "end-to-end "
 		          "(whole runs, from a file to the image)" },

@@ -25,6 +25,7 @@ static const struct one {
 	double most[2];
 } cases[] = {
 	{ "plain", E2E_RAY, RAY, { 3e8, 1e6 } },
+	{ "subsets", E2E_RAY, RAY " --method osem --subsets 21 --iterations 2", { 3e8, 1e6 } },
 	{ "osem",
 	  E2E_RAY,
 	  RAY " --mu mu.nii --psf 4.5 --additive 2e-5 --method osem --subsets 21",
@@ -44,7 +45,7 @@ static const struct one {
 
 #define N_CASES ((int)(sizeof cases / sizeof cases[0]))
 
-static const char all_cases[] = "plain,osem,joseph,tof-bin,rays,strip,srm";
+static const char all_cases[] = "plain,subsets,osem,joseph,tof-bin,rays,strip,srm";
 static const char *const sizes_text[2] = { "1e6,5e6,2e7,1e8,3e8", "1e5,3e5,1e6" }; /* CUDA, CPU */
 
 static struct settings {
@@ -56,7 +57,8 @@ static struct settings {
 static struct opt opts[] = {
 	{ 0, "cases", .text = &set.cases, .value = "NAMES", .absent = "all",
 	  .help = "cases, separated by commas: plain (list-mode PET with TOF, 10 "
-	          "iterations), osem (21 subsets, attenuation, PSF, an additive term), "
+	          "iterations), subsets (the same, 2 iterations of 21 subsets), osem (21 subsets, "
+	          "attenuation, PSF, an additive term), "
 	          "joseph, tof-bin (bins of 50 ps), rays (4 lines an event), strip (J-PET), "
 	          "srm (dual heads, 20 iterations of a histogram)" },
 	{ 0, "events", .text = &set.events, .value = "N,N,...",
@@ -83,7 +85,7 @@ static struct opt opts[] = {
 struct run {
 	struct cmd *c;
 	struct e2e_inputs in;
-	char device[48], common[128]; /* words: " --device cuda", and what every run has */
+	char device[48], common[192]; /* words: " --device cuda", and what every run has */
 	bool chosen[N_CASES];
 	int n_sizes;
 	int64_t size[MOST_SIZES]; /* rising */
@@ -222,6 +224,7 @@ static void describe_wall(struct bench_row *row, struct run *r, const struct run
 	json_object_set_new(row->more, "peak_bytes", json_integer(runs->peak_bytes));
 	json_object_set_new(row->more, "file_bytes", json_integer(r->in.bytes));
 	json_object_set(row->more, "counted", (json_t *)events);
+	e2e_floors(row->more, &r->machine, &r->in, runs->record);
 }
 
 static int add_row(struct run *r, struct runs *runs, int stage)
@@ -333,9 +336,13 @@ static int run_kind(struct run *r, enum e2e_kind kind)
 static void name_common(struct run *r)
 {
 	const struct cmd *c = r->c;
-	char memory[48] = "";
+	char memory[112] = "";
 
 	if (c->memory_gb > 0) snprintf(memory, sizeof memory, " --memory-limit %.15g", c->memory_gb);
+	size_t n = strlen(memory);
+
+	if (c->device_memory_gb > 0)
+		snprintf(memory + n, sizeof memory - n, " --device-memory-limit %.15g", c->device_memory_gb);
 	snprintf(r->device, sizeof r->device, " --device %s", c->device);
 	snprintf(r->common, sizeof r->common, "%s --threads %d%s --json -q", r->device, (int)c->threads,
 	         memory);
@@ -398,6 +405,7 @@ static int run_all(struct run *r)
 	if (!st && r->late)
 		record_warn(&r->c->record, "no run was begun after %g s: rows are missing", set.at_most_s);
 	if (st) return st;
+	e2e_print(r->c, r->in.made_s);
 	return e2e_write(r->c, set.table, set.plot);
 }
 

@@ -21,6 +21,7 @@ struct e2e_inputs {
 	enum e2e_kind kind;
 	int64_t simulated, n; /* events in the file of those, and in that which runs read */
 	int64_t bytes;        /* of all that a run reads */
+	double made_s;        /* seconds that making all files took */
 	/* the first events, and the work of a projection of SRM */
 	struct iso_events rays;
 	struct iso_strip_events strips;
@@ -56,6 +57,13 @@ int e2e_measure(struct e2e_machine *m, struct e2e_inputs *in, const char *common
 /* The work of a stage of the run that left this record, and its limit. */
 void e2e_limit(struct bench_row *row, const struct e2e_machine *m, const struct e2e_inputs *in,
                const json_t *record, const char *stage);
+
+/* Into `more` of a wall: what reading the file once, bringing it to the device once (on the CPU: through memory) and the
+   kernels of all iterations take at least; and the way that events took. */
+void e2e_floors(json_t *more, const struct e2e_machine *m, const struct e2e_inputs *in, const json_t *record);
+
+/* The walls of all runs beside those floors, on the terminal. */
+void e2e_print(const struct cmd *c, double made_s);
 
 /* The rows of the results as one line each, and as curves of seconds against events. NULL: not wanted. */
 int e2e_check(const struct cmd *c, const char *table, const char *plot); /* before the work */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the runs of `bench end-to-end` read: files in a temporary folder, made by the program itself. */
-#define _GNU_SOURCE /* mkdtemp */
+#define _GNU_SOURCE /* mkdtemp, sync_file_range */
 #include "e2e.h"
 
 #include "core/ctx.h"
@@ -209,6 +209,7 @@ static int simulate_lors(struct e2e_inputs *in)
 int e2e_simulate(struct e2e_inputs *in, enum e2e_kind kind, int64_t most)
 {
 	char path[PATH_MAX];
+	double began_s = iso_now_s();
 	int st;
 
 	empty(in->folder);
@@ -217,51 +218,74 @@ int e2e_simulate(struct e2e_inputs *in, enum e2e_kind kind, int64_t most)
 	in->simulated = min(most, in->block);
 	if ((st = path_of(path, in, kinds[kind].scanner)) || (st = iso_out_text(path, kinds[kind].text)))
 		return st;
-	return kind == E2E_RAY     ? simulate_rays(in)
-	       : kind == E2E_STRIP ? simulate_strips(in)
-	                           : simulate_lors(in);
+	st = kind == E2E_RAY     ? simulate_rays(in)
+	     : kind == E2E_STRIP ? simulate_strips(in)
+	                         : simulate_lors(in);
+	in->made_s += iso_now_s() - began_s;
+	return st;
 }
 
 /* ---- the file that grows ---- */
 
-/* Bytes at..to - 1 of a file that is the block over and over. */
-static int copy_cycle(const struct e2e_inputs *in, int from, int to, int64_t at, int64_t end, char *room)
+/* Bytes at..end - 1 of a file that is the block over and over; 0, or errno. The disk begins to write them at once. */
+static int copy_piece(const struct e2e_inputs *in, int from, int to, int64_t at, int64_t end, char *room)
 {
-	const int64_t cycle = in->simulated * kinds[in->kind].event;
-	int st = ISO_OK;
+	const int64_t cycle = in->simulated * kinds[in->kind].event, first = at;
 
-	while (at < end && !st) {
-		int64_t n = min(min(PIECE, end - at), cycle - at % cycle);
+	while (at < end) {
+		int64_t n = min(end - at, cycle - at % cycle), read = iso_read_at(from, room, n, at % cycle);
 
-		if (iso_read_at(from, room, n, at % cycle) != n)
-			st = iso_fail(ISO_EIO, "%s/%s can't be read back", in->folder, kinds[in->kind].block);
-		else
-			st = iso_write_at(in->folder, to, room, n, at);
+		if (read != n) return read < 0 ? errno : EIO;
+		ssize_t wrote = pwrite(to, room, (size_t)n, at);
+
+		if (wrote != n) return wrote < 0 ? errno : ENOSPC;
 		at += n;
-		if (!st) st = iso_ctx_poll(in->c->ctx);
 	}
-	return st;
+	sync_file_range(to, first, end - first,
+	                SYNC_FILE_RANGE_WRITE); /* not all disks can: the flush then does */
+	return 0;
+}
+
+/* Pieces by all threads. */
+static int copy_cycle(const struct e2e_inputs *in, int from, int to, int64_t at, int64_t end)
+{
+	int threads = iso_ctx_threads(in->c->ctx), why = 0;
+	int64_t pieces = (end - at + PIECE - 1) / PIECE;
+
+#pragma omp parallel num_threads(threads) reduction(max : why)
+	{
+		char *room = malloc(PIECE);
+
+		why = room ? 0 : ENOMEM; /* a maximum begins below 0 */
+#pragma omp for schedule(dynamic)
+		for (int64_t k = 0; k < pieces; k++)
+			if (!why && !iso_ctx_cancelled(in->c->ctx))
+				why = copy_piece(in, from, to, at + k * PIECE, min(end, at + (k + 1) * PIECE),
+				                 room);
+		free(room);
+	}
+	if (why) return iso_fail(ISO_EIO, "%s: can't copy events: %s", in->folder, strerror(why));
+	return iso_ctx_poll(in->c->ctx);
 }
 
 /* Written to disk before runs begin: none of them shall meet the writing. */
 int e2e_grow(struct e2e_inputs *in, int64_t n)
 {
 	const struct kind *k = &kinds[in->kind];
-	char block[PATH_MAX], file[PATH_MAX], *room = NULL;
+	char block[PATH_MAX], file[PATH_MAX];
+	double began_s = iso_now_s();
 	int from = -1, to = -1, st;
 
 	if (!k->event || n <= in->n) return ISO_OK;
-	if ((st = path_of(block, in, k->block)) || (st = path_of(file, in, k->file)) ||
-	    (st = BENCH_NEW(room, PIECE)))
-		return st;
+	if ((st = path_of(block, in, k->block)) || (st = path_of(file, in, k->file))) return st;
 	from = open(block, O_RDONLY | O_CLOEXEC);
 	to = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	if (from < 0 || to < 0) st = iso_fail(ISO_EIO, "%s: %s", from < 0 ? block : file, strerror(errno));
-	if (!st) st = copy_cycle(in, from, to, in->n * k->event, n * k->event, room);
+	if (!st) st = copy_cycle(in, from, to, in->n * k->event, n * k->event);
 	if (!st && !iso_flushed(to)) st = iso_fail(ISO_EIO, "%s: %s", file, strerror(errno));
 	if (from >= 0) close(from);
 	if (to >= 0) close(to);
-	free(room);
+	in->made_s += iso_now_s() - began_s;
 	in->n = n;
 	in->bytes = n * k->event;
 	return st;

@@ -121,6 +121,34 @@ static double pass_s(const struct e2e_machine *m, const struct e2e_inputs *in, c
 	return *visits / m->rate[BENCH_FMA];
 }
 
+/* ---- the whole run ---- */
+
+static double bring_s_of(const struct e2e_machine *m, const struct e2e_inputs *in)
+{
+	double bytes = (double)in->bytes;
+
+	return in->cuda ? bytes / m->rate[BENCH_LINK] : 2 * bytes / m->rate[BENCH_MEMORY];
+}
+
+static const char *way_of(const json_t *record)
+{
+	const json_t *streamed = json_object_get(json_object_get(record, "results"), "streamed");
+
+	if (!streamed) return "memory";
+	return json_is_true(json_object_get(streamed, "scratch")) ? "scratch" : "file";
+}
+
+void e2e_floors(json_t *more, const struct e2e_machine *m, const struct e2e_inputs *in, const json_t *record)
+{
+	double iterations, visits, kernel_s = pass_s(m, in, record, &visits);
+
+	numbers(&iterations, 1, record, "parameters", "iterations");
+	json_object_set_new(more, "way", json_string(way_of(record)));
+	json_object_set_new(more, "floor_file_s", record_real((double)in->bytes / m->rate[BENCH_FILE]));
+	json_object_set_new(more, "floor_link_s", record_real(bring_s_of(m, in)));
+	json_object_set_new(more, "floor_kernel_s", record_real(iterations * kernel_s));
+}
+
 /* ---- stages ---- */
 
 /* Reading is bound by the file and, as a CUDA device is opened meanwhile, by the start of a program that opens one;
@@ -130,7 +158,7 @@ void e2e_limit(struct bench_row *row, const struct e2e_machine *m, const struct 
                const json_t *record, const char *stage)
 {
 	double bytes = (double)in->bytes, file_s = bytes / m->rate[BENCH_FILE];
-	double bring_s = in->cuda ? bytes / m->rate[BENCH_LINK] : 2 * bytes / m->rate[BENCH_MEMORY];
+	double bring_s = bring_s_of(m, in);
 	double read_s = in->cuda ? fmax(file_s, m->start_s) : file_s;
 	double iterations, visits, kernel_s = pass_s(m, in, record, &visits);
 

@@ -61,6 +61,37 @@ static void put_table(struct iso_text *t, const json_t *rows)
 	}
 }
 
+/* ---- walls beside floors, for people ---- */
+
+static void print_wall(const json_t *row)
+{
+	double wall_s = number(row, "median_s"), floor_s = 0;
+	static const char *const floors[] = { "floor_file_s", "floor_link_s", "floor_kernel_s" };
+
+	printf("%-8s %10.3g %10s %-8s %9.3f %8.1f %10s", text(row, "case"), number(row, "events"),
+	       iso_bytes((int64_t)number(row, "file_bytes")), text(row, "way"), wall_s,
+	       number(row, "ns_per_event"), iso_bytes((int64_t)number(row, "peak_bytes")));
+	for (int k = 0; k < 3; k++) {
+		printf(" %8.3f", number(row, floors[k]));
+		floor_s += number(row, floors[k]);
+	}
+	printf(" %6.2f\n", floor_s > 0 ? wall_s / floor_s : 0);
+}
+
+void e2e_print(const struct cmd *c, double made_s)
+{
+	const json_t *rows = json_object_get(json_object_get(c->record.root, "results"), "rows"), *row;
+	size_t i;
+
+	if (c->json) return;
+	printf("\nfiles made in %.3g s; floors in seconds: file and link once, kernel in all iterations\n",
+	       made_s);
+	printf("%-8s %10s %10s %-8s %9s %8s %10s %8s %8s %8s %6s\n", "case", "events", "file", "way",
+	       "wall s", "ns/event", "memory", "file", "link", "kernel", "x");
+	json_array_foreach (rows, i, row)
+		if (strcmp(text(row, "stage"), "wall") == 0) print_wall(row);
+}
+
 /* ---- the drawing ---- */
 
 struct curves {

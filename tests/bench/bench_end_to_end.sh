@@ -18,7 +18,7 @@ nothing_left() { # WHEN
 }
 
 # ---- rows ----
-run bench end-to-end --cases plain,osem,joseph,tof-bin,rays,strip --events 1000,2000,4000 --block 2000 \
+run bench end-to-end --cases plain,subsets,osem,joseph,tof-bin,rays,strip --events 1000,2000,4000 --block 2000 \
 	--with="$small --iterations 2" --repeats 0 --threads 2 --device cpu --json --table rows.csv --plot seconds.svg -q
 nothing_left 'after the runs'
 cp out first.json
@@ -32,7 +32,7 @@ for key in ("file_bytes_per_s", "memory_bytes_per_s", "load_8_per_s", "add_8_per
             "multiply_adds_per_s", "start_s"):
     assert limits[key] > 0 and math.isfinite(limits[key]), key
 assert limits["device"] == "cpu" and limits["threads"] == 2 and record["device"].startswith("cpu (")
-names, sizes = ["plain", "osem", "joseph", "tof-bin", "rays", "strip"], [1000, 2000, 4000]
+names, sizes = ["plain", "subsets", "osem", "joseph", "tof-bin", "rays", "strip"], [1000, 2000, 4000]
 rows = {}
 for row in r["rows"]:
     rows.setdefault((row["case"], row["events"]), {})[row["stage"]] = row
@@ -58,10 +58,14 @@ for (name, n), stages in rows.items():
     assert wall["limit_s"] >= limits["start_s"] * (1 - 1e-6), wall
     assert wall["file_bytes"] == n * (12 if name == "strip" else 28), wall
     assert wall["counted"]["used"] + wall["counted"]["skipped"] == n, wall
-    assert wall["counted"]["used"] > .5 * n, wall
-    assert wall["peak_bytes"] > 1e6, wall
+    assert name == "subsets" or wall["counted"]["used"] > .5 * n, wall    # 50 events a subset are few
+    assert wall["peak_bytes"] > 1e6 and wall["way"] == "memory", wall
+    assert abs(wall["floor_file_s"] * limits["file_bytes_per_s"] / wall["file_bytes"] - 1) < 1e-6, wall
+    assert abs(wall["floor_link_s"] * limits["memory_bytes_per_s"] / wall["file_bytes"] - 2) < 1e-6, wall
+    if "reconstruct" in stages:
+        assert abs(wall["floor_kernel_s"] / stages["reconstruct"]["limit_s"] - 1) < 1e-6, wall
     assert abs(wall["ns_per_event"] - 1e9 * wall["median_s"] / n) < 1e-6 * wall["ns_per_event"]
-    if name not in ("osem", "strip"):    # each event that is used is one count of the image
+    if name not in ("subsets", "osem", "strip"):    # each event that is used is one count of the image
         assert abs(wall["counted"]["sum_of_sensitivity_times_image"] / wall["counted"]["used"] - 1) < 1e-3, wall
     before = rows.get((name, n // 2))
     if before is None:
@@ -73,7 +77,7 @@ assert {"read", "reconstruct", "outside", "wall"} <= seen, seen
 # the file of 4000 events is that of 2000 twice
 for name in names:
     a, b = (rows[name, n]["wall"]["counted"] for n in (2000, 4000))
-    assert b["used"] == 2 * a["used"] and b["skipped"] == 2 * a["skipped"], (name, a, b)
+    assert name == "subsets" or b["used"] == 2 * a["used"] and b["skipped"] == 2 * a["skipped"], (name, a, b)
 # the limits of kernels: four lines have four times the work of one, Joseph and bins have their own
 work = {name: rows[name, 4000].get("reconstruct", {"visits_per_s": 0, "median_s": 0}) for name in names}
 visits = {name: w["visits_per_s"] * w["median_s"] for name, w in work.items()}
@@ -102,6 +106,19 @@ out_has 'strip 2e5 wall'
 out_has 'of limit'
 out_has 'file read'
 out_has 'ns each further one'
+check "walls beside floors" <<'END'
+lines = open("out").read().splitlines()
+head = next(i for i, line in enumerate(lines) if line.split()[:3] == ["case", "events", "file"])
+assert lines[head - 1].startswith("files made in "), lines[head - 1]
+rows = [line.split() for line in lines[head + 1:] if line.startswith("strip")]
+assert [float(row[1]) for row in rows] == [500, 200000], rows
+END
+
+# ---- the same run from a scratch file ----
+run bench end-to-end --cases subsets --events 50000 --block 10000 --repeats 0 --threads 2 --with="$small --scratch ." \
+	--device cpu --json -q
+nothing_left 'after a scratch file'
+grep -q '"way": "scratch"' out || fail "events came another way: $(cat out)"
 
 # ---- dual heads: a histogram, whatever --events says ----
 if [ "${ISO_TEST_FULL:-0}" = 1 ]; then
