@@ -33,6 +33,7 @@ GIVEN = {
     "system_matrix": ("MatrixInfo",),
     "drawing": ("PictureInfo",),
     "simulation": ("Simulated",),
+    "tracking": ("Registered", "Tracked"),
     "errors": ("MemoryError", "IOError"),
 }
 

@@ -200,6 +200,7 @@ PROTOTYPES: dict[str, tuple] = {
     "iso_ctx_device_name": (c_char_p, [handle]),
     "iso_ctx_threads": (c_int, [handle]),
     "iso_ctx_set_memory_limit": (None, [handle, c_int64]),
+    "iso_ctx_set_device_memory_limit": (None, [handle, c_int64]),
     "iso_ctx_cancel": (None, [handle]),
     "iso_ctx_clear_cancel": (None, [handle]),
     "iso_ctx_set_progress": (None, [handle, PROGRESS_FN, c_void_p]),

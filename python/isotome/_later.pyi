@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from .units import Calibration as Calibration
 from .live import Live as Live
 from .system_matrix import Matrix as Matrix
+from .normalisation import Norm as Norm
 from .drawing import Picture as Picture
+from .motion import Poses as Poses
 from .priors import Prior as Prior
 from .priors import PriorValues as PriorValues
 from .filters import Psf as Psf
@@ -21,6 +23,7 @@ from .scanner import Scanner as Scanner
 from .algorithms import Solution as Solution
 from .transducers import Transducers as Transducers
 from .transport import Transport as Transport
+from .warps import Warp as Warp
 from .units import bids as bids
 from .units import branching as branching
 from .units import calibrate as calibrate
@@ -31,14 +34,18 @@ from .algorithms import fista as fista
 from .simulation import half_life as half_life
 from . import measure as measure
 from .ct import mu as mu
+from . import nema as nema
+from .normalisation import norm as norm
 from .phantoms import phantom as phantom
 from .phantoms import phantom_names as phantom_names
 from .drawing import picture as picture
 from .drawing import pictures as pictures
+from .commissioning import rates as rates
 from .files import read as read
 from .eventfiles import read_events as read_events
 from .recordings import read_recording as read_recording
 from .eventfiles import read_strip_events as read_strip_events
+from .tracking import register as register
 from .program import run as run
 from .drawing import show as show
 from .simulation import simulate as simulate
@@ -46,7 +53,10 @@ from .panel_simulation import simulate_panels as simulate_panels
 from .simulation import simulate_singles as simulate_singles
 from .simulation import simulate_strip as simulate_strip
 from .sound_simulation import simulate_traces as simulate_traces
+from .commissioning import timing as timing
 from . import torch as torch
+from .tracking import track as track
+from .warps import warp as warp
 from .transducers import water_speed as water_speed
 from .files import write as write
 from .eventfiles import write_events as write_events
@@ -73,7 +83,7 @@ def ray(
     context: Context | None = ...,
     like: _File | None = ...,
     preset: Literal["quick", "clinical", "converged", "none"] | None = ...,
-    method: Literal["mlem", "osem", "svrg", "saga", "bsrem", "lbfgs", "depierro", "pdhg", "spdhg", "kem"] | None = ...,
+    method: Literal["mlem", "osem", "svrg", "saga", "bsrem", "lbfgs", "depierro", "pdhg", "spdhg", "kem", "fbp"] | None = ...,
     iterations: int | None = ...,
     subsets: int | None = ...,
     subset_rule: Literal["interleaved", "blocks", "random", "mod", "groups"] | None = ...,
@@ -103,6 +113,7 @@ def ray(
     tof_fwhm_ps: float | None = ...,
     tof_bin_ps: float | None = ...,
     tof_truncate: float | None = ...,
+    times: _File | None = ...,
     mu: _Array | None = ...,
     precorrected: bool | None = ...,
     norm: _Array | None = ...,
@@ -116,6 +127,7 @@ def ray(
     sens_share: float | None = ...,
     sens_seed: int | None = ...,
     cache: _File | None = ...,
+    window: _Text | None = ...,
     no_cache: bool | None = ...,
     scatter: Literal["sss+mc", "sss", "mc"] | None = ...,
     scatter_rounds: int | None = ...,
@@ -123,15 +135,35 @@ def ray(
     scatter_seed: int | None = ...,
     scatter_error: float | None = ...,
     scatter_extend: bool | None = ...,
+    scatter_poses_mm: float | None = ...,
     scatter_save: _File | None = ...,
     energy_window: _Float | None = ...,
     energy_resolution: float | None = ...,
+    poses: _Array | None = ...,
+    poses_rule: Literal["linear", "step"] | None = ...,
+    poses_inverse: bool | None = ...,
+    poses_axes: _File | None = ...,
+    reference: _File | None = ...,
+    bed: _Array | None = ...,
+    bed_inverse: bool | None = ...,
+    gantry: _Array | None = ...,
+    mu_fixed: _Array | None = ...,
+    mu_bed: _Array | None = ...,
+    sens_error: float | None = ...,
+    sens_budget: int | None = ...,
+    event_times: _File | None = ...,
+    gates: _Array | None = ...,
+    gate_shares: _Text | None = ...,
+    fields: _Array | None = ...,
+    field_axes: Literal["auto", "ras", "lps"] | None = ...,
+    warp_mass: bool | None = ...,
     from_s: float | None = ...,
     to_s: float | None = ...,
     frames: _Text | None = ...,
     isotope: _Text | None = ...,
     half_life_s: float | None = ...,
     live_share: _Text | None = ...,
+    rates: _File | None = ...,
     penalty: _Text | None = ...,
     tolerance: float | None = ...,
     curve: _File | None = ...,
@@ -172,14 +204,15 @@ def ray(
         method, subsets, voxels and filter chosen from counts and crystals: quick (osem for a
         first look), clinical (osem with a point spread function and a narrow filter), converged
         (svrg with penalty rdp). What is given besides wins; none chooses nothing
-    method: 'mlem' or 'osem' or 'svrg' or 'saga' or 'bsrem' or 'lbfgs' or 'depierro' or 'pdhg' or 'spdhg' or 'kem'; default mlem
+    method: 'mlem' or 'osem' or 'svrg' or 'saga' or 'bsrem' or 'lbfgs' or 'depierro' or 'pdhg' or 'spdhg' or 'kem' or 'fbp'; default mlem
         mlem: maximum likelihood, from all data in each update. osem: the same from 'subsets' in
         turn, which is quicker. svrg: with a 'penalty', converges in about ten passes. saga: as
         svrg, which it is seldom better than. bsrem: with a 'penalty', by steps that shrink.
         lbfgs: with a 'penalty', from all data in each update (the reference). depierro: EM with
         a 'penalty', which never makes the image worse, but is slow. pdhg: total variation that
         is not smoothed, from all data in each update. spdhg: the same from 'subsets', which is
-        quicker. kem: EM with a 'kernel' of other images
+        quicker. kem: EM with a 'kernel' of other images. fbp: filtered back-projection of
+        single-slice sinograms, for NEMA's resolution
     iterations: int; default 10
         passes over all data: 10; 20 for svrg, saga, bsrem; 400 for lbfgs; 100 for depierro,
         spdhg; 500 for pdhg. 'tolerance' may end a run earlier. With a penalty, the start counts
@@ -256,8 +289,11 @@ def ray(
         width of a bin of t1 - t2; 0: times are not binned
     tof_truncate: float; default 3
         cut the TOF kernel at K sigma; 0: do not cut
+    times: file
+        time offsets of the crystals, by 'isotome timing': the time differences of all events
+        are corrected
     mu: file or array
-        attenuation map, 1/mm
+        attenuation map, 1/mm; with 'fields' also a list of maps, one per gate
     precorrected: bool; default false
         divide events by their attenuation instead of putting it into the model
     norm: file or array
@@ -287,6 +323,9 @@ def ray(
     cache: folder; default $ISOTOME_CACHE, else $XDG_CACHE_HOME/isotome, else ~/.cache/isotome
         folder that keeps the sensitivity for the next run of the same scanner, grid and
         factors; none: compute it again
+    window: text; default none
+        window of the ramp: (1 + cos(pi f/(C f_N)))/2 below C times the Nyquist frequency f_N, 0
+        above; C at most 1
     no_cache: bool; default false
         the same as 'cache' none
     scatter: 'sss+mc' or 'sss' or 'mc'; default none
@@ -305,12 +344,63 @@ def ray(
         statistical error of the Monte Carlo, as a share of the scatter
     scatter_extend: bool; default false
         repeat the last planes of image and map beyond their ends
+    scatter_poses_mm: float, mm; default 10
+        an estimate serves all poses of an object that moves in which no corner of the image is
+        farther than this from its first pose; at most 32 are made
     scatter_save: file
         write the last estimate as a table over sample detectors and time of flight
     energy_window: 2 x float, keV; default the scanner's
         energies that the scanner counts
     energy_resolution: float; default the scanner's
         FWHM at 511 keV, as a share of 511 keV
+    poses: file or array
+        where the object is at each time (.csv, .npy, or YRT-PET's motion .csv); every event is
+        moved with the object, and the sensitivity is that of all poses. The image shows the
+        object where its pose is the identity
+    poses_rule: 'linear' or 'step'; default the file's
+        linear: poses are interpolated between rows; step: a row holds until the next
+    poses_inverse: bool; default false
+        the rows map the scanner to the object, as those of YRT-PET do
+    poses_axes: file
+        3 x 4 matrix C from the tracker's axes to the scanner's, x_scanner = C x_tracker; a pose
+        P becomes C P C^-1
+    reference: file or float
+        the pose that is to be the identity: the pose at this time in s, the mean pose of the
+        scan, or a table of one row. The image and 'mu' show the object as it lay then
+    bed: file or array
+        where the bed is at each time: a table as 'poses', or one of time_s and z_mm
+    bed_inverse: bool; default false
+        the rows of 'bed', or the bed's transforms in the events' file, map the scanner to the
+        bed
+    gantry: file or array
+        where the crystals are at each time: a table as 'poses', or one of time_s and angle_deg
+        around z
+    mu_fixed: file or array
+        attenuation map of what stays with the scanner, such as coils, 1/mm
+    mu_bed: file or array
+        attenuation map of what moves with the bed, 1/mm
+    sens_error: float; default 0.005
+        wanted relative error of a voxel of the sensitivity, where each crystal pair is taken at
+        some of the poses
+    sens_budget: int; default 2e8 (CPU) or 3e9 (CUDA)
+        the sensitivity takes all crystal pairs at all poses if these are at most N lines; 0:
+        never
+    event_times: file
+        time of each event, for formats that have no times: integers in ms, or floating point
+        numbers in s
+    gates: file or array
+        which state of its breathing or heartbeat the object was in: a table of times (.csv,
+        from isotome gate), or an .npy of one whole number an event, -1 for none. The result is
+        a 4-D image with one image per gate
+    gate_shares: text
+        share of the time of each gate, if 'gates' has a number an event
+    fields: file or array
+        displacement field of each gate (.nii, .nii.gz, .npy; none: the gate lies as the image
+        does). The result is one image of the events of all gates
+    field_axes: 'auto' or 'ras' or 'lps'; default auto
+        which way the components of 'fields' point, auto as the files say
+    warp_mass: bool; default false
+        activity moves with the tissue, so that its sum is kept; else the concentration does
 
     Times, in s since the start of the scan
     ---------------------------------------
@@ -329,6 +419,9 @@ def ray(
         correct for decay with this half-life
     live_share: text; default 1
         live share of the time, above 0 to 1, one for all frames or one each
+    rates: file
+        dead time of the scanner, by 'isotome rates': the live share of each frame follows from
+        its own events, in place of 'live-share'
 
     Penalties and kernels
     ---------------------
@@ -379,9 +472,11 @@ def ray(
         leave the events on disk, even if they fit in memory, and read them in blocks
     block: int; default chosen by the memory
         like 'stream', with N events at a time
-    scratch: folder
+    scratch: folder; default chosen by memory and disk
         like 'stream', from a copy in FOLDER that is sorted by subset and has all factors. The
-        copy takes at most 40 bytes an event, and is removed at the end
+        copy takes at most 40 bytes an event, and is removed at the end. Without this option
+        Isotome makes such a copy if events do not fit in memory, the copy saves reading, and a
+        disk has room; none: it never does
 
     Output
     ------
@@ -463,6 +558,7 @@ def strip(
     isotope: _Text | None = ...,
     half_life_s: float | None = ...,
     live_share: _Text | None = ...,
+    rates: _File | None = ...,
     penalty: _Text | None = ...,
     tolerance: float | None = ...,
     curve: _File | None = ...,
@@ -588,6 +684,9 @@ def strip(
         correct for decay with this half-life
     live_share: text; default 1
         live share of the time, above 0 to 1, one for all frames or one each
+    rates: file
+        dead time of the scanner, by 'isotome rates': the live share of each frame follows from
+        its own events, in place of 'live-share'
 
     Penalties
     ---------
@@ -706,6 +805,8 @@ def srm(
     save_every: int | None = ...,
     psf: _Float | None = ...,
     srm: _File | Matrix | None = ...,
+    gantry: _Array | None = ...,
+    duration_s: float | None = ...,
     scanner: _File | None = ...,
     strategy: Literal["correlation"] | None = ...,
     norm: _Array | None = ...,
@@ -721,6 +822,7 @@ def srm(
     isotope: _Text | None = ...,
     half_life_s: float | None = ...,
     live_share: _Text | None = ...,
+    rates: _File | None = ...,
     penalty: _Text | None = ...,
     tolerance: float | None = ...,
     curve: _File | None = ...,
@@ -802,19 +904,27 @@ def srm(
         system matrix (.srm)
     data: file or array
         histogram of counts over upper crystal x, z, lower crystal x, z; with layers the upper
-        and the lower layer come first
+        and the lower layer come first. With 'gantry' one for each angle: FILE,FILE,... or one
+        file with the angles as the first axis
+    gantry: file or array
+        how the heads stand during each histogram: a table (.csv, .npy) of time_s and angle_deg
+        around z, or of poses. A row is a histogram, which begins at its time and ends with the
+        next row
+    duration_s: float, s; default not known
+        duration of the scan, for 'gantry' and for decay
     scanner: file
         description of the panels; Isotome checks that the matrix belongs to this scanner
     strategy: 'correlation'; default correlation
         correlation, the only one; 'isotome bench srm' has those of the papers
     norm: file or array
-        normalisation per LOR; 0 marks a dead LOR
+        normalisation per LOR; 0 marks a dead LOR. With 'gantry' one for all angles, or one for
+        each
     mu: file or array
         attenuation map, 1/mm
     additive: file or array
-        mean of randoms and scatter per LOR, in counts
+        mean of randoms and scatter per LOR, in counts; with 'gantry' one for each angle
     delayed: file or array
-        histogram of the delayed window
+        histogram of the delayed window; with 'gantry' one for each angle
     randoms: 'model' or 'subtract'; default model
         with 'delayed': model (the mean of the delayed counts, a product of crystal rates, is
         part of the model) or subtract (from the counts, which biases low counts upwards)
@@ -840,6 +950,9 @@ def srm(
         correct for decay with this half-life
     live_share: text; default 1
         live share of the time, above 0 to 1, one for all frames or one each
+    rates: file
+        dead time of the scanner, by 'isotome rates': the live share of each frame follows from
+        its own events, in place of 'live-share'
 
     Penalties and kernels
     ---------------------
@@ -890,9 +1003,11 @@ def srm(
         leave the events on disk, even if they fit in memory, and read them in blocks
     block: int; default chosen by the memory
         like 'stream', with N events at a time
-    scratch: folder
+    scratch: folder; default chosen by memory and disk
         like 'stream', from a copy in FOLDER that is sorted by subset and has all factors. The
-        copy takes at most 40 bytes an event, and is removed at the end
+        copy takes at most 40 bytes an event, and is removed at the end. Without this option
+        Isotome makes such a copy if events do not fit in memory, the copy saves reading, and a
+        disk has room; none: it never does
 
     Output
     ------
@@ -968,6 +1083,7 @@ def matrix(
     isotope: _Text | None = ...,
     half_life_s: float | None = ...,
     live_share: _Text | None = ...,
+    rates: _File | None = ...,
     penalty: _Text | None = ...,
     tolerance: float | None = ...,
     curve: _File | None = ...,
@@ -1078,6 +1194,9 @@ def matrix(
         correct for decay with this half-life
     live_share: text; default 1
         live share of the time, above 0 to 1, one for all frames or one each
+    rates: file
+        dead time of the scanner, by 'isotome rates': the live share of each frame follows from
+        its own events, in place of 'live-share'
 
     Penalties and kernels
     ---------------------
@@ -1128,9 +1247,11 @@ def matrix(
         leave the events on disk, even if they fit in memory, and read them in blocks
     block: int; default chosen by the memory
         like 'stream', with N events at a time
-    scratch: folder
+    scratch: folder; default chosen by memory and disk
         like 'stream', from a copy in FOLDER that is sorted by subset and has all factors. The
-        copy takes at most 40 bytes an event, and is removed at the end
+        copy takes at most 40 bytes an event, and is removed at the end. Without this option
+        Isotome makes such a copy if events do not fit in memory, the copy saves reading, and a
+        disk has room; none: it never does
 
     Output
     ------
@@ -1212,6 +1333,7 @@ def ubp(
     isotope: _Text | None = ...,
     half_life_s: float | None = ...,
     live_share: _Text | None = ...,
+    rates: _File | None = ...,
     penalty: _Text | None = ...,
     tolerance: float | None = ...,
     curve: _File | None = ...,
@@ -1333,6 +1455,9 @@ def ubp(
         correct for decay with this half-life
     live_share: text; default 1
         live share of the time, above 0 to 1, one for all frames or one each
+    rates: file
+        dead time of the scanner, by 'isotome rates': the live share of each frame follows from
+        its own events, in place of 'live-share'
 
     Penalties
     ---------
@@ -1362,9 +1487,11 @@ def ubp(
         leave the events on disk, even if they fit in memory, and read them in blocks
     block: int; default chosen by the memory
         like 'stream', with N events at a time
-    scratch: folder
+    scratch: folder; default chosen by memory and disk
         like 'stream', from a copy in FOLDER that is sorted by subset and has all factors. The
-        copy takes at most 40 bytes an event, and is removed at the end
+        copy takes at most 40 bytes an event, and is removed at the end. Without this option
+        Isotome makes such a copy if events do not fit in memory, the copy saves reading, and a
+        disk has room; none: it never does
 
     Output
     ------
@@ -1450,6 +1577,7 @@ def svoxel(
     isotope: _Text | None = ...,
     half_life_s: float | None = ...,
     live_share: _Text | None = ...,
+    rates: _File | None = ...,
     penalty: _Text | None = ...,
     tolerance: float | None = ...,
     curve: _File | None = ...,
@@ -1585,6 +1713,9 @@ def svoxel(
         correct for decay with this half-life
     live_share: text; default 1
         live share of the time, above 0 to 1, one for all frames or one each
+    rates: file
+        dead time of the scanner, by 'isotome rates': the live share of each frame follows from
+        its own events, in place of 'live-share'
 
     Penalties
     ---------
@@ -1716,6 +1847,7 @@ def sradon(
     isotope: _Text | None = ...,
     half_life_s: float | None = ...,
     live_share: _Text | None = ...,
+    rates: _File | None = ...,
     penalty: _Text | None = ...,
     tolerance: float | None = ...,
     curve: _File | None = ...,
@@ -1831,6 +1963,9 @@ def sradon(
         correct for decay with this half-life
     live_share: text; default 1
         live share of the time, above 0 to 1, one for all frames or one each
+    rates: file
+        dead time of the scanner, by 'isotome rates': the live share of each frame follows from
+        its own events, in place of 'live-share'
 
     Penalties
     ---------
@@ -1860,9 +1995,11 @@ def sradon(
         leave the events on disk, even if they fit in memory, and read them in blocks
     block: int; default chosen by the memory
         like 'stream', with N events at a time
-    scratch: folder
+    scratch: folder; default chosen by memory and disk
         like 'stream', from a copy in FOLDER that is sorted by subset and has all factors. The
-        copy takes at most 40 bytes an event, and is removed at the end
+        copy takes at most 40 bytes an event, and is removed at the end. Without this option
+        Isotome makes such a copy if events do not fit in memory, the copy saves reading, and a
+        disk has room; none: it never does
 
     Output
     ------

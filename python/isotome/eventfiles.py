@@ -43,6 +43,7 @@ class _EventsOptions(ctypes.Structure):  # events.h
         ("scanner_differs", c_bool),
         ("bins", c_char_p),
         ("negative", c_char_p),
+        ("moving", c_bool),
     ]
 
 

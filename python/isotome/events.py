@@ -40,6 +40,7 @@ class Simulated(NamedTuple):
     randoms_per_pair_mm: float  # and with unbinned time of flight
     by_scatters: tuple[int, ...] = ()  # events by scatters of both photons; the last: as many or more
     order: np.ndarray | None = None  # (events,) uint8: 0 a true, 1, 2, ... scatters, 255 a random
+    lost: int = 0  # to the dead time of the scanner
 
 
 @dataclass(eq=False, repr=False)

@@ -45,6 +45,8 @@ class _PanelSimulate(ctypes.Structure):
         ("rayleigh", c_bool),
         ("truth", _TRUTH_FN),
         ("truth_arg", c_void_p),
+        ("motion", c_void_p),
+        ("half_life_s", c_double),
     ]
 
 
@@ -60,6 +62,7 @@ class _PanelSimulated(ctypes.Structure):
         ("decays_per_s", c_double),
         ("singles_upper_per_s", c_double),
         ("singles_lower_per_s", c_double),
+        ("histograms", c_int64),
     ]
 
 
@@ -236,7 +239,7 @@ def _panel_scan(
     done = lib.iso_panel_simulate_info(scan.pointer).contents
     orders = (c_int64 * 8)()
     check(lib.iso_panel_simulate_orders(orders, scan.pointer))
-    info = PanelSimulated(*(getattr(done, name) for name, _ in _PanelSimulated._fields_[2:]), tuple(orders))
+    info = PanelSimulated(*(getattr(done, name) for name, _ in _PanelSimulated._fields_[2:-1]), tuple(orders))
     if pieces is None:
         return PanelScan(lors, None, late, info)
     order = np.concatenate([np.empty(0, np.uint8), *pieces.order])

@@ -15,9 +15,9 @@ from typing import Any, Union
 
 import numpy as np
 
-from . import _abi, _arrays, errors
+from . import _abi, _arrays, _poses, errors
 from ._abi import declare, handle, lib, vector
-from ._call import check, text
+from ._call import Handle, check, text
 from ._checks import integer, number
 from ._inputs import context_of, image, refuse_memory, room, run
 from .context import Context, Tell
@@ -72,6 +72,14 @@ class _Simulate(ctypes.Structure):
         ("truth", _TRUTH_FN),
         ("truth_arg", c_void_p),
         ("photons", POINTER(_SimulatedPhotons)),
+        ("motion", POINTER(_poses.MotionParts)),
+        ("mu_fixed", POINTER(_abi.Array)),
+        ("gates", c_void_p),
+        ("warp", c_void_p),
+        ("time_offset_ps", POINTER(c_double)),
+        ("crystal_fwhm_ps", POINTER(c_double)),
+        ("dead_time_s", c_double),
+        ("dead_time", c_int),
     ]
 
 
@@ -86,6 +94,7 @@ class _Simulated(ctypes.Structure):
         ("window_ps", c_double),
         ("randoms_per_pair", c_double),
         ("randoms_per_pair_mm", c_double),
+        ("lost", c_int64),
     ]
 
 
@@ -139,6 +148,10 @@ def simulate(
     object_rayleigh: bool = False,
     context: Context | None = None,
     progress: Tell = None,
+    poses: _poses.Table | None = None,
+    bed: _poses.Table | None = None,
+    gantry: _poses.Table | None = None,
+    mu_fixed: np.ndarray | None = None,
 ) -> Events:
     """List-mode events of an image in a scanner of crystals on a cylinder, in the order of time.
 
@@ -158,13 +171,19 @@ def simulate(
     object_rayleigh: Rayleigh scatter in the object, too.
     progress: True: shows bars of tqdm if it is installed, else a line on stderr. Or a function that is called with
         a Progress after each step; where it returns True the call ends with Cancelled.
+    poses, bed, gantry: how object, bed and scanner move during the scan: tables of poses, each a file or an array
+        (n, 8) or (n, 13). They need duration_s, and a context on the CPU. `activity` and `mu` are those of the object.
+    mu_fixed: attenuation of what stays in place while the object moves, 1/mm; not with physics.
     """
     context, scanner = context_of(context), Scanner._of(scanner)
     x = image(activity, "activity", grid)
     on = grid if grid is not None else activity.grid  # type: ignore[attr-defined]
     p = _Simulate(size=ctypes.sizeof(_Simulate), scanner=scanner._pointer, activity=ctypes.pointer(x))
-    if mu is not None:
-        p.mu = ctypes.pointer(image(mu, "mu", None if isinstance(getattr(mu, "grid", None), Grid) else on))
+    for name, values in (("mu", mu), ("mu_fixed", mu_fixed)):
+        if values is not None:
+            own = None if isinstance(getattr(values, "grid", None), Grid) else on
+            setattr(p, name, ctypes.pointer(image(values, name, own)))
+    tables = _set_motion(p, poses, bed, gantry)
     if eff is not None:
         eff = _efficiencies(eff, scanner)
         p.eff = eff.ctypes.data
@@ -193,11 +212,32 @@ def simulate(
     refuse_memory(context, "events", p.counts * (p.randoms if delayed else 1), 61)
     e, info = _abi.Events(), _Simulated(ctypes.sizeof(_Simulated))
     run(context, progress, lib.iso_simulate, byref(e), byref(info), context._pointer, byref(p))
+    del tables
     events = adopted(e)
     events.info = Simulated(
-        *(getattr(info, name) for name, _ in _Simulated._fields_[1:]), tuple(found.by_order), np.concatenate(pieces)
+        **{name: getattr(info, name) for name, _ in _Simulated._fields_[1:]},
+        by_scatters=tuple(found.by_order),
+        order=np.concatenate(pieces),
     )
     return events
+
+
+def _set_motion(
+    p: _Simulate, poses: _poses.Table | None, bed: _poses.Table | None, gantry: _poses.Table | None
+) -> list[Handle]:
+    """The tables, which must be there as long as p is used."""
+    tables, parts = [], _poses.MotionParts(size=ctypes.sizeof(_poses.MotionParts))
+    for name, kind, given in (
+        ("poses", _poses.OBJECT, poses),
+        ("bed", _poses.BED, bed),
+        ("gantry", _poses.GANTRY, gantry),
+    ):
+        if given is not None:
+            tables.append(_poses.table(given, kind, name))
+            setattr(parts, name, tables[-1].pointer)
+    if tables:
+        p.motion = ctypes.pointer(parts)
+    return tables
 
 
 def _set_isotope(p: _Simulate, isotope: str | None) -> None:

@@ -16,11 +16,14 @@ SCRIPTS = sorted((ROOT / "examples" / "python").glob("*.py"))
 NEEDS = {"learned_primal_dual": ["torch"]}
 
 # The size that each is run at, and what must hold of the numbers that it prints, in their order.
-SIZE = {"dual_head": 0.2, "tv_pdhg": 0.5, "jpet": 0.1, "papers_figures": 0.2}
+SIZE = {"dual_head": 0.2, "tv_pdhg": 0.5, "jpet": 0.1, "papers_figures": 0.2, "motion": 0.15}
 HOLDS = {
     "mlem_by_hand": lambda difference: difference < 1e-5,
     "scatter": lambda scattered, estimated, c, explained, plain, corrected: (
         abs(estimated - scattered) < 2 and abs(c - 1) < 0.05 and abs(explained - 1) < 0.03 and corrected < 0.8 * plain
+    ),
+    "motion": lambda without, tracked, found, still: (
+        tracked < 0.85 * without and found < 0.9 * without and abs(tracked - still) < 0.03
     ),
     "tof": lambda percent, without, with_tof: percent == 70 and 0 < with_tof < 0.8 * without,
     "rdp": lambda left, osem, prior: left < 0.05 and prior < 0.7 * osem,

@@ -148,6 +148,59 @@ def test_arrays_with_a_grid(small, context):
     assert np.array_equal(want.lines, got.lines)
 
 
+# ---- an object that moves ----
+
+POSES = np.array([[0, 1, 0, 0, 0, 0, 0, 0], [30, 0.8, 0, 0, 0.6, 8, -5, 3]])
+
+
+def test_events_of_an_object_that_moves_are_those_of_the_program(tmp_path, small):
+    cpu = isotome.Context("cpu")
+    isotome.write(tmp_path / "x.nii", ball())
+    np.save(tmp_path / "poses.npy", POSES)
+    (tmp_path / "bed.csv").write_text("time_s,z_mm\n0,-5\n60,5\n")
+    how = ["--counts", 3000, "--duration-s", 60, "--poses", "poses.npy", "--bed", "bed.csv", "--device", "cpu"]
+    program("simulate", small.path, "x.nii", *how, "-o", "e.Cdh", folder=tmp_path)
+    e = isotome.simulate(
+        isotome.read(tmp_path / "x.nii"),
+        small,
+        counts=3000,
+        duration_s=60,
+        poses=POSES,
+        bed=tmp_path / "bed.csv",
+        context=cpu,
+    )
+    file = isotome.read_events(tmp_path / "e.Cdh", context=cpu)
+    for name in ("lines", "time_ms", "crystal"):
+        assert np.array_equal(getattr(e, name), getattr(file, name)), name
+
+
+def test_lines_of_a_point_that_moves_pass_where_it_is(small):
+    e = isotome.simulate(
+        point((10.0, 0.0, 0.0)), small, counts=2000, duration_s=60, poses=POSES, context=isotome.Context("cpu")
+    )
+    late = e.time_ms >= 30000
+    at, ends = np.array((0.28 * 10 + 8, 0.96 * 10 - 5, 3)), e.lines[late].astype(float)
+    d = ends[:, 3:6] - ends[:, :3]
+    off = np.linalg.norm(np.cross(at - ends[:, :3], d), axis=1) / np.linalg.norm(d, axis=1)
+    assert len(off) > 500 and off.max() < 4
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"poses": 3}, "poses: given int"),
+        ({"bed": np.ones(8)}, "bed: given an array"),
+        ({"poses": np.ones((2, 5))}, "poses"),
+        ({"poses": POSES, "duration_s": 0}, "length of the scan"),
+        ({"poses": POSES, "exact_counts": True}, "exact"),
+        ({"mu_fixed": ball()}, "mu_fixed"),
+    ],
+)
+def test_what_is_wrong_with_a_motion_is_told(small, change, message):
+    with pytest.raises(isotome.ArgumentError, match=message):
+        isotome.simulate(ball(), small, **{"counts": 100, "duration_s": 60, **change}, context=isotome.Context("cpu"))
+
+
 def test_a_simulation_can_be_stopped(small, context):
     steps = []
 

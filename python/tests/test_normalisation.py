@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""isotome.norm: efficiencies with which events were simulated are found again; what is refused."""
+
+import json
+
+import numpy as np
+import pytest
+
+import isotome
+
+RING = """kind: cylinder
+radius_mm: 80
+rings: 2
+ring_pitch_mm: 8
+crystals_per_ring: 48
+crystal_mm: [9.5, 8, 10]
+block: {crystals: 6, gap_mm: 1}
+min_crystal_distance: 8
+"""
+SHAPE = "cylinder:0,0,0,45,40"
+
+
+@pytest.fixture(scope="module")
+def scan(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("norm")
+    (folder / "ring.yaml").write_text(RING)
+    grid = isotome.Grid((48, 48, 20), (2, 2, 2))
+    x, y = np.meshgrid(np.arange(48) * 2 - 47, np.arange(48) * 2 - 47)
+    image = isotome.Image(np.broadcast_to(np.hypot(x, y) < 45, grid.shape).astype("f4"), grid)
+    eff = np.random.default_rng(2).normal(1, 0.15, 96).clip(0.4).astype("f4")
+    eff[5] = 0
+    scanner = isotome.Scanner(folder / "ring.yaml")
+    events = isotome.simulate(image, scanner, counts=2e5, eff=eff, seed=3)
+    return folder, scanner, events, image, eff
+
+
+def test_efficiencies_are_found(scan):
+    folder, scanner, events, image, eff = scan
+    norm = isotome.norm(scanner, events, SHAPE, relative=True)
+    assert norm.crystals[5] == 0 and norm.found["dead"] == 1
+    alive = eff > 0
+    off = norm.crystals[alive] / norm.crystals[alive].mean() * eff[alive].mean() / eff[alive] - 1
+    assert 0.6 < np.sqrt(np.mean((off / norm.sd[alive]) ** 2)) < 1.6
+    assert len(norm.place) == 2 and abs(norm.place[0]) < 5 * norm.place_sd[0]
+    assert norm.transaxial == {} and norm.axial == {}
+    assert norm.pair(1, 25) == pytest.approx(norm.crystals[1] * norm.crystals[25])
+    norm.save(folder / "a.norm.json")
+    assert json.loads((folder / "a.norm.json").read_text())["kind"] == "norm"
+    with pytest.raises(isotome.ArgumentError, match="exists"):
+        norm.save(folder / "a.norm.json")
+
+
+def test_components(scan):
+    folder, scanner, events, image, eff = scan
+    norm = isotome.norm(scanner, events, image, components="crystal,transaxial,axial", place="given")
+    assert set(norm.axial) == {0, 1, 3}
+    assert norm.place == ()
+    k = min(norm.transaxial)
+    assert k == 8 and norm.transaxial[k] > 0
+
+
+def test_what_is_refused(scan):
+    folder, scanner, events, image, eff = scan
+    with pytest.raises(isotome.ArgumentError, match="wanted some of crystal,transaxial,axial"):
+        isotome.norm(scanner, events, SHAPE, components="block")
+    with pytest.raises(isotome.ArgumentError, match="wanted 'fit'"):
+        isotome.norm(scanner, events, SHAPE, place="here")
+    with pytest.raises(isotome.ArgumentError, match="expected 5 numbers"):
+        isotome.norm(scanner, events, "cylinder:1,2")
