@@ -21,26 +21,33 @@ OPTIONAL = {
     "iso_event_writer_open": "s", "iso_events_read": "o", "iso_events_scanner": "o", "iso_events_write": "sidecar",
     "iso_events_write_with": "s sidecar", "iso_fista_run": "r run", "iso_live_image": "live image",
     "iso_map_run": "r run", "iso_measure_petric": "aem voi", "iso_measure_rmse": "mask", "iso_memory_check": "ctx",
-    "iso_nema_read": "path", "iso_panel_norm": "efficiency", "iso_panel_simulate_events": "arg", "iso_pdhg_run": "r run",
-    "iso_phantom_create": "at", "iso_phantom_raster": "activity mu ctx", "iso_picture_render": "info",
+    "iso_motion_clusters": "cluster_of", "iso_nema_read": "path", "iso_panel_norm": "efficiency", "iso_panel_simulate_events": "arg", "iso_pdhg_run": "r run",
+    "iso_nema_resolution": "o", "iso_nema_run": "o", "iso_phantom_create": "at", "iso_phantom_raster": "activity mu ctx", "iso_picture_render": "info",
     "iso_picture_scanner": "e title", "iso_picture_write": "sidecar",
+    "iso_poses_create": "options name", "iso_poses_read": "options", "iso_poses_reference": "options",
+    "iso_poses_write_with": "sidecar",
     "iso_prior_eval": "value gradient curvature hessian", "iso_problem_recon": "x path",
-    "iso_problem_scatter": "r table", "iso_read_image": "want", "iso_read_within": "ctx",
+    "iso_problem_scatter": "r table", "iso_ray_sens_moved": "info", "iso_read_image": "want", "iso_read_within": "ctx",
+    "iso_register_find": "start",
     "iso_recording_write": "sidecar", "iso_report_write": "o", "iso_scatter_single": "u", "iso_scatter_sum": "eff",
     "iso_simulate_blocks": "arg", "iso_spheres_pressure": "ctx", "iso_spheres_raster": "ctx", "iso_spheres_traces": "ctx",
     "iso_srm_read_within": "ctx", "iso_srm_write": "command sidecar", "iso_strip_events_read": "o",
     "iso_strip_events_write": "sidecar", "iso_strip_file_open": "o", "iso_strip_simulate_blocks": "arg",
     "iso_strip_writer_close": "sidecar", "iso_traces_band": "ctx", "iso_traces_deconvolve": "ctx", "iso_traces_eir": "ctx",
     "iso_transducers_grid": "field", "iso_viewer_write": "overlay o", "iso_volume_read": "ctx",
-    "iso_volume_resample": "outside", "iso_write": "sidecar",
+    "iso_volume_resample": "outside", "iso_warp_jacobian": "det folds", "iso_write": "sidecar",
+    "iso_gates_by_amplitude": "level",
+    "iso_rates_write": "singles record", "iso_times_create": "crystal_sigma_ps", "iso_times_fit": "info",
+    "iso_times_read": "scanner", "iso_times_write": "record", "iso_timing_fit": "crystal_sigma_ps info",
+    "iso_norm_axial": "factor key", "iso_norm_make": "found", "iso_norm_plan": "ctx", "iso_norm_transaxial": "factor key", "iso_norm_write": "record",
 }
 
 # Functions of type int that return no status: all others of that type are ISO_CHECKED.
-COUNTS = {"iso_ctx_rank", "iso_ctx_ranks", "iso_ctx_threads", "iso_op_n_sub", "iso_phantom_shapes", "iso_plan_size",
+COUNTS = {"iso_gates_at", "iso_gates_count", "iso_ctx_rank", "iso_ctx_ranks", "iso_ctx_threads", "iso_op_n_sub", "iso_phantom_shapes", "iso_plan_size",
           "iso_problem_shape"}
 
 # What a function without a status returns of NULL, if it is not 0, NULL or NaN.
-RETURNS = {"iso_cg_finished": 1, "iso_ctx_ranks": 1, "iso_em_finished": 1, "iso_event_bad": 1, "iso_fista_finished": 1,
+RETURNS = {"iso_cg_finished": 1, "iso_ctx_ranks": 1, "iso_em_finished": 1, "iso_event_bad": 1, "iso_fista_finished": 1, "iso_gates_at": -1,
            "iso_live_address": 1, "iso_map_finished": 1, "iso_measure_quartiles": 1, "iso_pdhg_finished": 1, "iso_scanner_nearest": -1, "iso_strip_event_bad": 1}
 
 # Calls that are left out: (function, argument).

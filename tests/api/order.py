@@ -13,6 +13,7 @@ from headers import functions, handles
 
 ALLOWED = {
     # function: why one of its results, or its context, stands behind other arguments
+    "iso_motion_events": "the events are moved in place, and stand with their times",
     "iso_panel_sensitivity": "the number of readings stands behind their pointer",
 }
 

@@ -76,7 +76,7 @@ out_has 'shape             3, 7, 8, 9'
 out_has 'frame duration s  60, 60, 180'
 bytes=$(cat dynamic/*.dcm | wc -c)
 for name in dynamic dynamic/IM00003.dcm; do
-	"$ISOTOME" info $name --json | grep -q "\"bytes\": $bytes," || fail "$name: not the size of the series, $bytes"
+	grep -q "\"bytes\": $bytes," <<<"$("$ISOTOME" info $name --json)" || fail "$name: not the size of the series, $bytes"
 done
 run view dynamic -o dynamic.png --frame 2
 

@@ -137,5 +137,6 @@ printf '%s\n' 'energy: {window_kev: [430, 650], resolution: 0.12}' >>plain.yaml
 scatter=("${ray[@]}" --mu mu.nii --scatter-rounds 1)
 idle scatter-seed "--scatter sss has no Monte Carlo" "${scatter[@]}" --scatter sss --scatter-seed 3
 idle scatter-error "--scatter sss has no Monte Carlo" "${scatter[@]}" --scatter sss --scatter-error .1
+idle scatter-poses-mm "nothing moves" "${scatter[@]}" --scatter sss --scatter-poses-mm 5
 works scatter-seed "${scatter[@]}" --scatter mc --scatter-seed 3 --scatter-error .3
 ! grep -q 'has no effect' err || fail "what the Monte Carlo has an effect of"

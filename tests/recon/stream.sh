@@ -205,6 +205,88 @@ grep -qE '[0-9]+ of [0-9]+ blocks kept' out || fail "the plan does not say what 
 expect 4 recon "${small[@]}" --grid 256 --voxel 4 -o x.nii
 err_has 'needs'
 
+# ---- a scratch file that nobody asked for ----
+osem=("${small[@]}" --method osem --subsets 4 --iterations 2 --memory-limit "$(size 0.06 0.04)")
+mkdir automatic
+only_images() {
+	[ -z "$(find automatic -type f ! -name 'memory.*' ! -name 'scratch.*')" ] || fail "$1"
+}
+run recon "${osem[@]}" --memory-limit 1 -o automatic/memory.nii
+if [ "$(stat -f -c %T . /var/tmp | grep -cv tmpfs)" != 0 ]; then
+	run recon "${osem[@]}" -o automatic/scratch.nii
+	err_has "streaming $many events from a scratch file in "
+	same automatic/memory.nii automatic/scratch.nii
+	check "each byte once an iteration" "$many" <<-'END'
+		from checks import *
+		s = record("automatic/scratch.json")["results"]["streamed"]
+		once, read = 28 * int(sys.argv[1]), s["scratch_bytes_read"]
+		block = 28 * s["events_per_block"]
+		require(s["scratch"] and s["kept"] < s["blocks"], f"{s}")
+		require(2 * once - s["kept"] * block <= read <= 2 * once + 2 * block, f"{s}")
+	END
+	only_images "the scratch file is left"
+	rm err # its lines are waited for, not those of the run before
+	"$ISOTOME" recon "${osem[@]}" --iterations 500 -o automatic/stopped.nii >out 2>err &
+	pid=$!
+	while ! grep -qs streaming err && kill -0 $pid; do
+		sleep 0.02
+	done
+	kill -s INT $pid
+	wait $pid && fail "a run that was stopped ended well"
+	rm -f automatic/stopped.nii.ckpt
+	only_images "a run that was stopped left files"
+else
+	echo "all disks here are memory: no scratch file is made without being asked for"
+fi
+run recon "${osem[@]}" --scratch none -o automatic/none.nii
+grep -q '"scratch": false' automatic/none.json || fail "a scratch file was made against the user's word"
+err_has "each subset reads the whole file"
+same automatic/memory.nii automatic/none.nii
+(ulimit -f $((many / 1000)) && run recon "${osem[@]}" -o automatic/full.nii &&	# no disk has room
+	err_has "each subset reads the whole file: --scratch avoids that") || exit 1
+same automatic/memory.nii automatic/full.nii
+
+# ---- the plan says which way, why, and how long ----
+# way NAME OPTIONS...: the way that a dry run tells
+way() {
+	local name=$1
+	shift
+	run recon "${osem[@]}" "$@" --dry-run --json -o dry.nii
+	cp out plan.json
+	check "way $name" "$name" <<-'END'
+		import json, sys
+		*lines, way = json.load(open("plan.json"))
+		assert way["way"] == sys.argv[1], way
+		assert 0 < way["pass_s"] < 1e4 and "a pass takes about" in way["text"], way
+		assert all("what" in line for line in lines), lines
+	END
+	run recon "${osem[@]}" "$@" --dry-run -o dry.nii
+}
+way memory --memory-limit 1
+grep -q "$many events fit in host memory; a pass takes about" out || fail "no way: $(cat out)"
+way file --scratch none
+grep -qE "$many events do not fit: they need .* may be used; each of 4 subsets reads the whole file" out ||
+	fail "no way: $(cat out)"
+way scratch --scratch scratch
+grep -q 'sorted once into a scratch file of .* in scratch; that takes about' out || fail "no way: $(cat out)"
+[ -z "$(ls -A scratch)" ] || fail "a dry run left its scratch file"
+way file --memory-limit 0.02
+grep -q 'memory is too small to sort events into a scratch file' out || fail "no way: $(cat out)"
+(ulimit -f $((many / 1000)) && way file &&
+	grep -q 'no disk has room for a scratch file of .*: --scratch names a folder' out) || exit 1
+way file --stream --scratch none --memory-limit 1
+grep -q "$many events stay on disk, as was asked for" out || fail "no way: $(cat out)"
+
+# with as much as a run that misses memory by little is told, it fits
+for more in "--memory-limit $(size 0.23 0.08)" "--psf 30 --filter gaussian:20 --memory-limit $(size 0.23 0.08)" \
+	"--method mlem --subsets 1 --memory-limit $(size 0.3 0.1)"; do
+	# shellcheck disable=SC2086
+	way scratch --scratch scratch $more
+	expected=$(grep -oE -- '--memory-limit of [0-9.]+' out | grep -oE '[0-9.]+') || fail "no advice: $(cat out)"
+	# shellcheck disable=SC2086
+	way memory $more --memory-limit "$expected"
+done
+
 # ---- what can't be ----
 expect 2 recon "${args[@]}" "${events[@]}" --block 0 -o x.nii
 expect 3 recon "${args[@]}" --events mixed.Cdh --stream --to-s 50 -q -o x.nii

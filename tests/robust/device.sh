@@ -16,10 +16,11 @@ cat >pretend.c <<'END'
 #include <string.h>
 
 static void nothing(iso_ctx *ctx) { (void)ctx; }
+static void forget(const iso_ctx *ctx) { (void)ctx; }
 static int use(const iso_ctx *ctx) { (void)ctx; return ISO_OK; }
 static int free_memory(const iso_ctx *ctx, int64_t *bytes) { (void)ctx; *bytes = (int64_t)1 << 40; return ISO_OK; }
 static int begin(iso_ctx *ctx, int device);
-struct iso_cuda_fn iso_cuda_fn = { .open = begin, .close = nothing, .use = use, .free_memory = free_memory };
+struct iso_cuda_fn iso_cuda_fn = { .open = begin, .close = nothing, .reset = forget, .use = use, .free_memory = free_memory };
 
 static int begin(iso_ctx *ctx, int device)
 {
@@ -160,6 +161,11 @@ for file in x%.nii mu%.nii e%.lmdT d%.lmdT t%.npy; do same "${file/\%/cpu}" "${f
 for file in xcuda mucuda ecuda.lmdT dcuda.lmdT tcuda.npy; do
 	grep -q 'a pretence' $file.json || fail "$file: the pretended device was not used"
 done
+# an object that moves has no loops there, and is not followed elsewhere in silence
+printf 'time_s,x_mm\n0,5\n' >poses.csv
+expect 2 simulate ring.yaml xcpu.nii --poses poses.csv --duration-s 60 --counts 100 --device cuda -o moved.Cdh
+err_has 'on the CPU alone'
+[ ! -e moved.Cdh ] || fail "a refused run left a file"
 run phantom cylinder -o any.nii
 grep -q 'a pretence' any.json && fail "phantom: auto opens a device"
 

@@ -55,7 +55,8 @@ needs isotome "$library (= $version)"
 needs isotome-bench "isotome (= $version)"
 needs libisotome-dev "$library (= $version)"
 ! dpkg-deb -f "debs/$library"_*.deb Depends | grep -qE 'cuda|openmpi' || fail "the library needs CUDA or MPI"
-dpkg-deb --ctrl-tarfile "debs/$library"_*.deb | tar -tf - | grep -qE '/(triggers|postinst)$' || fail "nobody tells the loader"
+# not | grep -q: it leaves at its first line, and tar, still writing, would fail the pipe
+grep -qE '/(triggers|postinst)$' <<<"$(dpkg-deb --ctrl-tarfile "debs/$library"_*.deb | tar -tf -)" || fail "nobody tells the loader"
 ! dpkg-deb -c "debs/isotome_${version}_$arch.deb" | grep -v ' root/root ' || fail "a file is not root's"
 
 if [ -e "debs/isotome-cuda_${version}_$arch.deb" ]; then # NVIDIA's libraries are no must: its installer may have brought them

@@ -20,6 +20,12 @@ min_crystal_distance: 9
 pair_weight: solid-angle
 tof: {fwhm_ps: 300}
 """,
+    "poses.csv": "time_s,qw,qx,qy,qz,x_mm,y_mm,z_mm\n0,1,0,0,0,0,0,0\n20,nan,nan,nan,nan,nan,nan,nan\n"
+                 "40,0.96,0,0,0.28,5,-3,8\n",
+    "series.csv": "start_s,length_s,counts,randoms\n0,600,85791212,30987622\n3600,600,56842585,15863926\n"
+                  "7200,600,37493343,7855405\n18000,600,11072316,867945\n28800,600,3430115,91137\n",
+    "bed.csv": "time_s,z_mm\n0,-9\n60,9\n",
+    "gantry.csv": "# rule: step\ntime_s,angle_deg\n0,0\n30,45\n",
     "heads.yaml": """kind: panels
 crystals: [4, 6]
 pitch_mm: [2.0, 2.0]
@@ -66,6 +72,8 @@ Distance between rings (cm) := 1.8
 View offset (degrees) := 0
 """,
     "sino.s": "123454321" * 72,    # a byte a bin
+    "gates.csv": "from_s,to_s,gate\n0,10,0\n10,30,1\n30,40,0\n",
+    "belt.csv": "".join(f"{k / 4},{abs(k % 16 - 8)}\n" for k in range(99)),
     "gate.dat": "".join(f"0 {k} 0 1 2 3 1.25 .511 100 {k} 3 0 1 2 3 4 5 0 0 0 0 0 0 "
                         f"0 {k} 0 1 2 3 1.25 .511 -100 {k} 3 0 1 2 3 4 5 0 0 0 0 0 0\n" for k in range(9)),
 }
@@ -84,7 +92,7 @@ MSOT = ('<?xml version="1.0" encoding="utf-8"?>\n<DataModelMsotProject><HARDWARE
 # NAME! leaves inputs for the runs below it. [CODE]: the exit code, if not 0. NAME~: its files and
 # its words hold times and other things that are measured.
 THREADS = os.environ.get("SMALL_RUNS_THREADS", "1")
-COMPUTES_NOT = {"info", "measure", "view", "convert", "report", "calibrate", "bids"}    # commands without --threads, --device
+COMPUTES_NOT = {"info", "measure", "view", "convert", "report", "calibrate", "bids", "gate"}    # commands without --threads, --device
 EVENTS = int(os.environ.get("SMALL_RUNS_EVENTS", "300"))    # above 1024, several threads have work
 RAY = "--scanner @ring.yaml --grid 8,8,4 --voxel 20,20,18"
 BINS = "--grid 8,8,4 --voxel 20,20,18 --method osem --subsets 2 --iterations 2"
@@ -95,6 +103,8 @@ phantom! phantom cylinder --grid 8,8,4 --voxel 20,20,18 -o truth.nii --mu mu.nii
 phantom_packed phantom spheres --grid 8 --voxel 30 -o x.nii.gz
 simulate! simulate @ring.yaml @truth.nii --mu @mu.nii --counts {EVENTS} --exact --randoms 0.2 --bent 0.1 --delayed late.Cdh --singles singles.npy --duration-s 100 -o e.Cdh
 simulate_photons simulate @ring.yaml @truth.nii --mu @mu.nii --physics --energy-window 435,650 --energy-resolution 0.11 --counts {EVENTS} --exact --randoms 0.2 --truth order.npy -o e.Cdh
+simulate_moving simulate @ring.yaml @truth.nii --mu @mu.nii --mu-fixed @mu.nii --poses @poses.csv --bed @bed.csv --gantry @gantry.csv --counts {EVENTS} --randoms 0.2 --bent 0.1 --duration-s 60 -o moving.Cdh
+simulate_moving_photons simulate @ring.yaml @truth.nii --mu @mu.nii --poses @poses.csv --physics --energy-window 435,650 --energy-resolution 0.11 --counts {EVENTS} --duration-s 60 -o moving.Cdh
 simulate_lmdt! simulate @ring.yaml @truth.nii --counts {EVENTS} --exact -o e.lmdT
 sens! sens ray {RAY} --mu @mu.nii -o sens.nii
 sens_5point sens strip --scanner @strips.yaml --pixel 20 --sens-rule 5point -o x.npy
@@ -104,6 +114,11 @@ ray! recon ray --events @e.lmdT {RAY} --iterations 2 --sens @sens.nii -o x.nii
 ray_plain recon ray --events @e.lmdT {RAY} --iterations 1 --tof-fwhm-ps 0 --rays 2 -o x.raw
 ray_all recon ray --events @e.Cdh {RAY} --mu @mu.nii --delayed @late.Cdh --coincidence-ns 5 --method osem --subsets 2 --iterations 2 --save-every 1 --psf 20 --filter gaussian:20 --frames 0,40,100 --isotope F-18 -o x.nii.gz
 ray_stream recon ray --events @e.Cdh {RAY} --sens @sens.nii --iterations 2 --stream --block {EVENTS // 3} -o x.npy
+ray_poses recon ray --events @e.Cdh {RAY} --mu @mu.nii --mu-fixed @mu.nii --poses @poses.csv --reference mean --bed @bed.csv --iterations 1 -o x.nii
+simulate_gates simulate @ring.yaml @truth.nii --mu @mu.nii --gates @gates.csv --fields none,none --counts {EVENTS} --bent 0.1 --duration-s 60 -o moving.Cdh
+ray_gates recon ray --events @e.Cdh {RAY} --mu @mu.nii --gates @gates.csv --poses @poses.csv --iterations 1 -o x.nii
+ray_fields recon ray --events @e.Cdh {RAY} --mu @mu.nii --gates @gates.csv --fields none,none --psf 9 --iterations 1 -o x.nii
+ray_poses_stream recon ray --events @e.Cdh {RAY} --mu @mu.nii --poses @poses.csv --sens-budget 0 --iterations 1 --stream --block {EVENTS // 3} -o x.nii
 ray_scatter! recon ray --events @e.Cdh {RAY} --mu @mu.nii --delayed @late.Cdh --coincidence-ns 5 {SCATTER} --scatter-error 0.5 --scatter-rounds 2 --iterations 1 -o scattered.nii
 ray_scatter_bins recon ray --events @sino.hs --scanner @ring.yaml {BINS} --mu @mu.nii {SCATTER} --scatter-error 0.5 --scatter-rounds 1 -o x.nii
 scatter scatter @ring.yaml @truth.nii --mu @mu.nii --events @e.lmdT --energy-window 435,650 --energy-resolution 0.11 --scatter-error 0.5 -o r.npy
@@ -119,10 +134,20 @@ uniform! recon ray --events @e.Cdh {RAY} --iterations 1 --isotope F-18 --started
 calibrate! calibrate @uniform.nii --concentration 100 --at 09:00 --roi box:-40,40,-40,40,-20,20 -o k.json
 suv! recon ray --events @e.Cdh {RAY} --iterations 1 --isotope F-18 --calibration @k.json --suv --weight-kg 70 --dose-mbq 300 --injected-at 23:30 --started-at 00:30 -o suv.nii
 bids bids @suv.nii --subject 01 --manufacturer us --tracer-name FDG --injected-mass n/a --specific-radioactivity n/a --mode-of-administration bolus -o study
+motion motion @e.Cdh --scanner @ring.yaml --grid 8,8,4 --voxel 20 --smooth 20 --frame-s 30 --events-per-frame 9 --rounds 2 --picture p.svg -o poses.csv
 filter filter gaussian:20 @x.nii -o smooth.nii
 mu mu $tests/data/dicom --voxel 6 --smooth 5 -o ct.nii
 mu_like mu @x.nii --kvp 120 --like @truth.nii -o ct.nii
 resample resample @x.nii --like @truth.nii --smooth 9 -o on.nii
+warp warp @truth.nii --field @field.npy --mass -o moved.nii
+warp_back warp @truth.nii --field @field.npy --adjoint -o moved.npy
+gate gate @belt.csv --amplitude 4 -o gates.csv
+gate_phase gate @belt.csv --phase 4 -o gates.csv
+simulate_electronics! simulate @ring.yaml @truth.nii --counts {10 * EVENTS} --randoms 0.2 --duration-s 100 --half-life-s 20 --time-offsets @offsets.npy --fwhm-per-crystal @widths.npy --dead-time paralysable:2000 -o late_stamps.Cdh --delayed lost.Cdh
+timing! timing @ring.yaml @late_stamps.Cdh --source cylinder:0,0,0,80,72 --coincidence-ns 5 --delayed @lost.Cdh -o ring.times.json
+rates! rates @series.csv --half-life-s 6586.2 -o ring.rates.json
+ray_times recon ray --events @late_stamps.Cdh {RAY} --times @ring.times.json --rates @ring.rates.json --iterations 1 -o x.nii
+gate_data gate @e.Cdh --from-data centroid --phase 4 --signal trace.csv -o gates.csv
 filter_median filter median:3 @x.nii -o smooth.npy
 roi measure roi @x.nii --sphere 0,0,0,30 --json
 profile measure profile @x.nii --from -60,0,0 --to 60,0,0 --json
@@ -149,10 +174,13 @@ srm_add srm @m.srm --add @more.srm -o both.srm
 srm_import srm @heads.yaml --import @rows.npy -o in.srm
 srm_analytic srm @heads.yaml --analytic -o analytic.srm
 lors! simulate @heads.yaml @derenzo.yaml --physics --counts {2 * EVENTS} -o lors.npy
+norm_ring norm @ring.yaml @e.lmdT --source @truth.nii --mu @mu.nii --delayed @late.Cdh --relative --place given -o n.norm.json
 norm norm @heads.yaml @lors.npy --expected @lors.npy --crystals c.npy -o n.npy
 matrix recon matrix --matrix @a.npz --data @twelve.npy --grid 8,8,4 --method osem --subsets 3 --iterations 2 -o x.nii
 srm_project project srm @flat.npy --srm @m.srm -o y.npy
 srm_correlation recon srm --srm @m.srm --data @lors.npy --iterations 2 -o x.nii
+panels_turn simulate @heads.yaml @flat.npy --physics --gantry @gantry.csv --duration-s 60 --counts 100 --list e.npy --list-times t.npy -o lors.npy
+srm_turns recon srm --srm @m.srm --data @lors.npy,@lors.npy --gantry @gantry.csv --duration-s 99 --mu @flat.npy --accept attenuation --iterations 2 -o x.nii
 srm_strategies~ bench srm --srm @m.srm --repeats 1 --json
 info_srm info @m.srm @heads.yaml --json
 
@@ -197,7 +225,8 @@ class Run:
         self.kept, self.varies = "!" in name, "~" in name
         self.code = int(words.pop(0)[1:-1]) if words[0][0] == "[" else 0
         place = {"@": inputs, "$": source}
-        self.arguments = [os.path.join(place[w[0]], w[1:]) if w[0] in place else w for w in words]
+        self.arguments = [",".join(os.path.join(place[w[0]], w[1:]) if w[:1] in ("@", "$") else w for w in word.split(","))
+                          for word in words]
         if words[0] not in COMPUTES_NOT:    # opening CUDA takes thousands of allocations of its own
             self.arguments += ["--threads", THREADS, "--device", "cpu"]
 
@@ -242,7 +271,8 @@ def make_inputs(folder):
     os.makedirs(folder)
     files = {name: text.encode() for name, text in INPUTS.items()}
     files["s.msot"], files["s.bin"] = MSOT.encode(), struct.pack("<256H", *range(256))
-    files["flat.npy"] = npy((12, 3, 8))
+    files["flat.npy"], files["field.npy"] = npy((12, 3, 8)), npy((4, 8, 8, 3))
+    files["offsets.npy"], files["widths.npy"] = npy((144,)), npy((144,))
     files["a.npz"], files["twelve.npy"] = sparse(), npy((12,))
     for name, content in files.items():
         with open(os.path.join(folder, name), "wb") as f:

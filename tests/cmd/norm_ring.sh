@@ -1,0 +1,159 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# isotome norm of a ring, from end to end: events of crystals with efficiencies, dead ones and randoms are simulated; the
+# efficiencies and the place of the source are found again within their errors, and recon and sens take them; what is refused.
+# shellcheck source=tests/cmd/lib.bash
+. "$SOURCE/tests/cmd/lib.bash"
+
+cat >ring.yaml <<'END'
+kind: cylinder
+radius_mm: 80
+rings: 4
+ring_pitch_mm: 6
+crystals_per_ring: 48
+crystal_mm: [9.5, 6, 10]
+block: {crystals: 6, gap_mm: 1, rings: 2}
+min_crystal_distance: 8
+END
+cat >source.yaml <<'END'
+shapes:
+  - {type: cylinder, centre_mm: [1.5, -1, 0], radius_mm: 45, length_mm: 40, activity: 1, mu_per_mm: 0.0096}
+END
+run phantom source.yaml -o source.nii --mu mu.nii --voxel 2,2,2
+cat >arrays.py <<'END'
+import random
+import struct
+
+
+def write(path, values):
+    head = "{'descr': '<f4', 'fortran_order': False, 'shape': (%d,), }" % len(values)
+    head += " " * (-(len(head) + 11) % 64) + "\n"
+    with open(path, "wb") as f:
+        f.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode())
+        f.write(struct.pack("<%df" % len(values), *values))
+
+
+def read(path):
+    with open(path, "rb") as f:
+        data = f.read()
+    at = 10 + struct.unpack("<H", data[8:10])[0]
+    kind, size = ("f", 4) if b"<f4" in data[:at] else ("d", 8)
+    return struct.unpack("<%d%s" % ((len(data) - at) // size, kind), data[at:])
+
+
+def efficiencies():
+    draw = random.Random(3)
+    eps = [max(.3, draw.gauss(1, .15)) for _ in range(192)]
+    eps[17] = eps[100] = 0
+    return eps
+END
+check "efficiencies" <<'END'
+import sys
+sys.path.insert(0, ".")
+import arrays
+arrays.write("eps.npy", arrays.efficiencies())
+END
+counts=$(size 1000000 200000)
+run simulate ring.yaml source.nii --mu mu.nii --counts "$counts" --norm eps.npy --randoms 0.2 --delayed late.lmdT -o e.lmdT
+run norm ring.yaml e.lmdT --source cylinder:0,0,0,45,40 --mu mu.nii --delayed late.lmdT --relative --threads 1 -o a.norm.json
+run norm ring.yaml e.lmdT --source cylinder:0,0,0,45,40 --mu mu.nii --delayed late.lmdT --relative --threads 3 -o b.norm.json
+same a.crystals.npy b.crystals.npy
+same a.sd.npy b.sd.npy
+
+# Pulls are 1 on average: of 190 crystals their rms is within 0.05 of it, three times of that is allowed. The first harmonic
+# belongs to the source's place.
+check "efficiencies found" <<'END'
+import json
+import math
+import sys
+sys.path.insert(0, ".")
+import arrays
+
+true, found, sd = arrays.read("eps.npy"), arrays.read("a.crystals.npy"), arrays.read("a.sd.npy")
+norm = json.load(open("a.norm.json"))
+assert norm["dead"] == [17, 100], norm["dead"]
+alive = [a for a in range(192) if true[a] > 0]
+scale = sum(true[a] for a in alive) / sum(found[a] for a in alive)
+off = {a: scale * found[a] / true[a] - 1 for a in alive}
+for wave in (math.cos, math.sin):
+    turn = {a: wave(2 * math.pi * (a % 48 + .5) / 48) for a in alive}
+    part = sum(off[a] * turn[a] for a in alive) * 2 / len(alive)
+    off = {a: off[a] - part * turn[a] for a in alive}
+pulls = [off[a] / sd[a] for a in alive]
+rms = math.sqrt(sum(p * p for p in pulls) / len(pulls))
+assert .85 < rms < 1.2, rms
+assert max(map(abs, pulls)) < 5.5
+for place, error, want in zip(norm["place_mm"], norm["place_sd_mm"], (1.5, -1)):
+    assert abs(place - want) < 4 * error < 1.5, (place, error)
+chi2 = norm["chi2"]
+assert abs(chi2["mean"] - chi2["expected"]) < 4 * chi2["sd"], chi2
+END
+
+# The norm is what reconstruction takes, with the weight that it was made with: as the same efficiencies from an array.
+sed 's/min_crystal_distance: 8/&\npair_weight: solid-angle/' ring.yaml >weighted.yaml
+grid=(--grid 12,12,4 --voxel 8,8,6)
+run sens ray --scanner ring.yaml --norm a.norm.json "${grid[@]}" -o s1.npy
+run sens ray --scanner weighted.yaml --norm a.crystals.npy "${grid[@]}" -o s2.npy
+same s1.npy s2.npy
+run recon ray e.lmdT --scanner ring.yaml --norm a.norm.json --mu mu.nii --iterations 2 "${grid[@]}" -o x1.npy
+err_has "weighted by solid angle"
+run recon ray e.lmdT --scanner weighted.yaml --norm a.crystals.npy --mu mu.nii --iterations 2 "${grid[@]}" -o x2.npy
+same x1.npy x2.npy
+
+# Factors of pairs: m of two crystals in the sensitivity and in the events; here they are 1 within their errors.
+run norm ring.yaml e.lmdT --source cylinder:0,0,0,45,40 --mu mu.nii --delayed late.lmdT --relative \
+	--components crystal,transaxial,axial -o all.norm.json
+run recon ray e.lmdT --scanner ring.yaml --norm all.norm.json --mu mu.nii --iterations 2 "${grid[@]}" -o x3.npy
+check "factors of pairs" <<'END'
+import sys
+sys.path.insert(0, ".")
+import arrays
+
+t, z = arrays.read("all.transaxial.npy"), arrays.read("all.axial.npy")
+assert len(t) == 59 and len(z) == 10, (len(t), len(z))
+assert all(.8 < v < 1.2 for v in z), z
+one, two = arrays.read("x1.npy"), arrays.read("x3.npy")
+assert one != two
+assert abs(sum(one) / sum(two) - 1) < .05, (sum(one), sum(two))
+END
+
+# An image as source says the same as the shape, and a given place leaves out the fit.
+run norm ring.yaml e.lmdT --source source.nii --mu mu.nii --delayed late.lmdT --relative --place given -o i.norm.json
+run norm ring.yaml e.lmdT --source cylinder:1.5,-1,0,45,40 --mu mu.nii --delayed late.lmdT --relative --place given -o c.norm.json
+check "image as source" <<'END'
+import sys
+sys.path.insert(0, ".")
+import arrays
+
+one, two, sd = (arrays.read(name) for name in ("i.crystals.npy", "c.crystals.npy", "c.sd.npy"))
+worst = max(abs(a / b - 1) / s for a, b, s in zip(one, two, sd) if b > 0)
+assert worst < 1, worst
+END
+
+solid_ring >other.yaml
+expect 3 recon ray e.lmdT --scanner other.yaml --norm a.norm.json "${grid[@]}" --iterations 1 -q -o no.npy
+err_has "is a norm of a scanner of 192 crystals"
+sed 's/radius_mm: 80/radius_mm: 81/' ring.yaml >wide.yaml
+expect 3 sens ray --scanner wide.yaml --norm a.norm.json "${grid[@]}" -o no.npy
+err_has "is a norm of another scanner"
+expect 2 simulate ring.yaml source.nii --norm all.norm.json -o no.lmdT
+err_has "has factors of pairs"
+expect 2 norm ring.yaml e.lmdT -o no.norm.json
+err_has "--source is missing"
+expect 2 norm ring.yaml e.lmdT --source cylinder:0,0,0,45 -o no.norm.json
+err_has "expected 5 numbers"
+expect 2 norm ring.yaml e.lmdT --source cylinder:0,0,0,45,40 --components crystal,block -o no.norm.json
+err_has "--components is 'crystal,block'"
+expect 2 norm ring.yaml e.lmdT --source cylinder:0,0,0,45,40 --place here -o no.norm.json
+err_has "--place is 'here'"
+expect 2 norm ring.yaml e.lmdT --source cylinder:0,0,0,45,40 --expected eps.npy -o no.norm.json
+err_has "--expected is of two panels"
+expect 2 norm ring.yaml e.lmdT --source cylinder:0,0,0,45,40 -o no.npy
+err_has "--source is of rings"
+expect 3 norm ring.yaml e.lmdT --source cylinder:0,0,900,45,40 -o no.norm.json
+err_has "outside the scanner's pairs"
+expect 3 norm ring.yaml e.lmdT --source cylinder:0,0,0,45,40 --mask eps.npy -o no.norm.json
+err_has "must be 0 or 1"
+expect 2 norm ring.yaml e.lmdT --source cylinder:0,0,0,45,40 -o a.norm.json
+err_has "a.norm.json exists"
+[ ! -e no.norm.json ] && [ ! -e no.crystals.npy ] && [ ! -e no.npy ] || fail "a refused run left files"
