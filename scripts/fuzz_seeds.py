@@ -573,6 +573,11 @@ def seeds():
         gate(6, "000000001110000000" * 2)
     yield "events", "csv-ends", b".csv\n# x\nx1_mm;y1;z1;x2;y2;z2;dt_ns;time_s\n100;1;2;-100;4;5;.06;1e-3\n;;;;;;;\n"
     yield "events", "csv-crystals", b".csv\n\"crystal1\",crystal2,dt_ps\n0,9,60\n15,4,-7\n1.5,2,3\n"
+    yield "poses", "own", b"# isotome poses 1\n# rule: step\ntime_s,qw,qx,qy,qz,x_mm,y_mm,z_mm\n" \
+        b"0,1,0,0,0,0,0,0\n3,.9,.1,0,-.2,1,2,3\n4,nan,nan,nan,nan,nan,nan,nan\n6,1,0,0,0,0,0,0\n"
+    yield "poses", "matrix", b"time_s;r00;r01;r02;r10;r11;r12;r20;r21;r22;z_mm\n1;1;0;0;0;1;0;0;0;1;5\n"
+    yield "poses", "gantry", b"\xef\xbb\xbftime_s\tangle_deg\r\n0\t0\r\n9\t720\r\n"
+    yield "poses", "yrt", b"0,1,0,0,1,0,1,0,2,0,0,1,3,0\n2500,0,-1,0,0,1,0,0,0,0,0,1,-4,0.5\n"
     row = [100, 1, 2, -100, 4, 5, 60]
     yield "events", "root-plain", root_file(GATE_9)
     yield "events", "root-times", root_file({**GATE_9, **GATE_9_TIMES}, packed=True)
@@ -673,6 +678,7 @@ RUNS = [
     ["simulate", "panels.yaml", "--point", "0,0,0", "--pairs", "100"],
     ["simulate", "array.yaml", "balls.yaml", "--noise", "0.01", "-o", "a.hdf5"],
     ["srm", "panels.yaml", "--pairs", "50", "-o", "a.srm"],
+    ["norm", "ring.yaml", "e.lmdT", "--source", "cylinder:0,0,0,20,20", "--relative", "-o", "a.norm.json"],
     ["norm", "panels.yaml", "lors.npy", "--expected", "lors.npy", "--relative", "-o", "a.npy"],
     ["sens", "ray", "--scanner", "ring.yaml", "--mu", "mu.nii", "--grid", "3", "--voxel", "20", "-o", "a.nii"],
     ["project", "ray", "x.nii", "--events", "e.lmdT", "--tof-fwhm-ps", "300", "-o", "a.npy"],
@@ -714,7 +720,16 @@ RUNS = [
     ["demo", "strip", "-o", "d"],
     ["help", "recon"],
     ["bench", "end-to-end", "--cases", "plain,srm", "--events", "1e5,1e6", "--plot", "a.svg"],
+    ["motion", "c.Cdh", "--grid", "3,3,3", "--voxel", "20", "--frame-s", "5", "--events-per-frame", "3", "--rounds", "2",
+     "--reference-frames", "1", "--picture", "a.svg", "-o", "a.csv"],
     ["resample", "x.nii", "--like", "r.nii", "--shift", "1,2,3", "-o", "a.nii"],
+    ["nema", "resolution", "e.lmdT", "--scanner", "ring.yaml", "-o", "n.html"],
+    ["warp", "x.nii", "--field", "u.nii", "--field-axes", "lps", "--adjoint", "--mass", "-o", "a.nii"],
+    ["gate", "t.csv", "--levels=1,2", "-o", "g.csv", ";", "gate", "e.lmdT", "--from-data", "pca", "--phase", "4", "--band", "0.1,0.5",
+     "--frame-s", "1", "--signal", "s.csv", "-o", "h.csv"],
+    ["timing", "ring.yaml", "e.lmdT", "--source", "cylinder:0,0,0,50,50", "--coincidence-ns", "4", "--randoms-share", "0.2", "--per-crystal",
+     "-o", "t.json"],
+    ["rates", "t.csv", "--half-life-s", "60", "--background", "-o", "r.json"],
     ["mu", "x.nii", "--kvp", "120", "--like", "r.nii", "--smooth", "9", "--shift", "1,2,3", "-o", "a.nii"],
     ["recon", "ray", "--events", "e.lmdT", "--scanner", "ring.yaml", "--grid", "3", "--voxel", "20", "--iterations", "1",
      "--duration-s", "9", "--isotope", "C-11", "--calibration", "3.5", "--suv", "--weight-kg", "70", "--dose-mbq", "300",

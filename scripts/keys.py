@@ -62,6 +62,25 @@ PARTS = [
             ("src/image/nema.c", "read_lung", "keys", "lung"),
         ],
     ),
+    (
+        "Figures after NEMA",
+        "`isotome nema`: runs of sensitivity, counting and accuracy, places of `quality --mouse`, and the numbers of `--standard`.",
+        [
+            ("src/commission/nema/nema_read.c", "read_series", "keys", ""),
+            ("src/commission/nema/nema_read.c", "read_run", "keys", "one of runs"),
+            ("src/commission/nema/nema_read.c", "read_phantom", "keys", "phantom"),
+            ("src/commission/nema/nema_read.c", "read_mouse", "keys", "places of --mouse"),
+            ("src/commission/nema/nema_read.c", "read_uniform", "keys", "uniform"),
+            ("src/commission/nema/nema_read.c", "read_places", "keys", "rods and cold"),
+            ("src/commission/nema/nema_read.c", "read_rod", "keys", "one of rods"),
+            ("src/commission/nema/nema_read.c", "read_chamber", "keys", "one of cold"),
+            ("src/commission/nema/nema_read.c", "read_standard", "keys", "numbers of --standard"),
+            ("src/commission/nema/nema_read.c", "read_counting", "keys", "counting"),
+            ("src/commission/nema/nema_read.c", "read_resolution", "keys", "resolution"),
+            ("src/commission/nema/nema_read.c", "read_accuracy", "keys", "accuracy"),
+            ("src/commission/nema/nema_read.c", "read_mouse_quality", "keys", "mouse_quality"),
+        ],
+    ),
 ]
 
 KINDS = {"CONF_REAL": "number", "CONF_INT": "whole number", "CONF_TEXT": "text", "CONF_BOOL": "true or false"}

@@ -43,6 +43,7 @@ ORDER = (
     "src/text",
     "src/scanner",
     "src/physics",
+    "src/motion",
     "src/scatter",
     "src/image",
     "src/simulate",
@@ -50,6 +51,7 @@ ORDER = (
     "src/algo",
     "src/model",
     "src/stream",
+    "src/commission",
     "src/live",
     "src/problem",
     "src/report",
@@ -74,7 +76,7 @@ OPTIONAL = {
     "zstd.h": "zstd",
 }
 MOST_FILES = 40
-MOST_LINES = 126000
+MOST_LINES = 150500
 BY_HAND = ("lines",)  # a measure of the whole, not of each change
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+["<]([^">]+)[">]', re.M)
 

@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Makes the pictures of a page of docs from runs of the program, and prints the figures that the page quotes:
 #
+#   scripts/pictures/pages.sh beds [PROGRAM]      default: build/isotome
 #   scripts/pictures/pages.sh formats [PROGRAM]      default: build/isotome
 #   scripts/pictures/pages.sh list_mode [PROGRAM]      default: build/isotome
+#   scripts/pictures/pages.sh motion [PROGRAM]      default: build/isotome
 #   scripts/pictures/pages.sh priors [PROGRAM]      default: build/isotome
 #   scripts/pictures/pages.sh scatter [FOLDER [PROGRAM [IMAGE]]]      default: new runs, build/isotome
 #   scripts/pictures/pages.sh sound FOLDER [PROGRAM]      default: build/isotome
 #   scripts/pictures/pages.sh strip [PROGRAM]      default: build/isotome
+#   scripts/pictures/pages.sh turn [PROGRAM]      default: build/isotome
 set -euo pipefail
 source=$(realpath "$(dirname "$0")/../..")
 work=$(mktemp -d)
@@ -331,7 +334,110 @@ picture follow "followed, blocks of 100 000 events" --follow --idle-s 0.5 --kern
 du -bc "$source"/docs/pictures/strip-*.png | tail -n 1
 )
 
+# Makes the pictures of docs/motion.md: a head in twelve poses, without and with their table, and lying still. Prints how
+# far each image is from the phantom with the same filter. Takes four minutes on two cores.
+motion() (
+program=$(realpath "${1:-$source/build/isotome}")
+scanner=$source/examples/scanners/clinical-ring.yaml
+cd "$work"
+
+isotome() { "$program" "$@" -q; }
+
+PYTHONPATH=$source/tests/cmd /usr/bin/python3 - <<'END2'
+import moving
+import numpy as np
+
+still, draw = moving.pose((0, 0, 0), (0, 0, 0)), np.random.default_rng(5)
+moving.paint("x.nii", moving.head(), still, (96, 104, 96), 2.0)
+moving.paint("mu.nii", moving.skull(), still, (96, 104, 96), 2.0)
+with open("poses.csv", "w") as f:
+    f.write("# rule: step\ntime_s," + ",".join(f"r{i}{j}" for i in range(3) for j in range(3)) + ",x_mm,y_mm,z_mm\n")
+    for k in range(12):
+        p = moving.pose(draw.uniform(-8, 8, 3), draw.uniform(-8, 8, 3)) if k else still
+        f.write(",".join("%.17g" % v for v in (5 * k, *p[:, :3].ravel(), *p[:, 3])) + "\n")
+END2
+
+# scan NAME OPTIONS...; picture NAME SCAN TITLE OPTIONS...
+scan() {
+	isotome simulate "$scanner" x.nii --mu mu.nii --counts 1.2e6 --duration-s 60 --seed 3 "${@:2}" -o "$1.Cdh"
+}
+picture() {
+	isotome recon ray --events "$2.Cdh" --scanner "$scanner" --mu mu.nii --grid 96,104,96 --voxel 2 --method osem \
+		--subsets 12 --iterations 3 --filter gaussian:4 "${@:4}" -o "$1.nii"
+	isotome view "$1.nii" --title "$3" --at 0,0,-5 --zoom 2 --labels none --force -o "$1.png"
+	cp "$1.png" "$source/docs/pictures/motion-$1.png"
+	"$program" measure rmse "$1.nii" truth.nii --scale fit |
+		awk -v name="$1" '$1 == "NRMSE" { printf "%-8s error %.1f %%\n", name, 100 * $2 }'
+}
+
+isotome filter gaussian:4 x.nii -o truth.nii
+scan moved --poses poses.csv
+scan still
+picture without moved 'moved, no table'
+picture with moved 'moved, with its table of poses' --poses poses.csv --sens-error 0.016
+picture still still 'lying still'
+)
+
+# Makes the pictures of docs/dual-head.md, "Heads that turn": four sources of 6 mm between two heads at one, two and six
+# angles, from noiseless data. Takes some seconds.
+turn() (
+program=$(realpath "${1:-$source/build/isotome}")
+cd "$work"
+
+isotome() { "$program" "$@" -q; }
+
+cat >heads.yaml <<END
+kind: panels
+crystals: [29, 4]
+pitch_mm: [2.9, 2.9]
+crystal_mm: [2.9, 2.9, 10]
+gap_mm: 120
+layers: 1
+voxels_per_pitch: [1, 1]
+planes: 29
+plane_mm: 2.9
+END
+printf 'time_s,angle_deg\n0,0\n' >1.csv
+printf '# rule: step\ntime_s,angle_deg\n0,0\n1,90\n' >2.csv
+printf '# rule: step\ntime_s,angle_deg\n0,0\n1,30\n2,60\n3,90\n4,120\n5,150\n' >6.csv
+isotome srm heads.yaml --analytic --share 1 -o m.srm
+/usr/bin/python3 - <<'END'
+import numpy as np
+z, y, x = (2.9 * (np.indices((4, 29, 29))[a] - half) for a, half in enumerate((1.5, 14, 14)))
+spot = lambda at: np.exp(-((x - at[0])**2 + (y - at[1])**2 + z**2) / 2 / (6 / 2.3548)**2)
+np.save("x.npy", spot((0, 0)) + spot((18, 12)) + spot((-18, 12)) + spot((0, -20)))
+END
+for n in 1 2 6; do
+	isotome project srm x.npy --srm m.srm --gantry $n.csv --duration-s $n -o y$n.npy
+	isotome recon srm --srm m.srm --data y$n.npy --gantry $n.csv --duration-s $n --iterations 20 -o x$n.nii
+	isotome view x$n.nii --kind montage --every 4 --labels none --zoom 10 --linear --force \
+		-o "$source/docs/pictures/dual-head-turn-$n.png"
+	rm "$source/docs/pictures/dual-head-turn-$n.png.json"
+done
+)
+
+# Makes the picture of a body over five positions of a bed in docs/motion.md. Takes some minutes on two cores.
+beds() (
+program=$(realpath "${1:-$source/build/isotome}")
+scanner=$source/examples/scanners/clinical-ring.yaml
+cd "$work"
+
+isotome() { "$program" "$@" -q; }
+
+isotome phantom body --voxel 6 -o x.nii
+{
+	echo '# rule: step'
+	echo time_s,z_mm
+	for k in 0 1 2 3 4; do echo "$((60 * k)),$((180 * (k - 2)))"; done
+} >bed.csv
+isotome simulate "$scanner" x.nii --bed bed.csv --counts 4e6 --duration-s 300 --seed 3 -o body.Cdh
+isotome recon ray --events body.Cdh --scanner "$scanner" --bed bed.csv --grid 70,45,158 --voxel 6 --method osem --subsets 12 \
+	--iterations 2 --filter gaussian:8 -o beds.nii
+isotome view beds.nii --title 'five positions of a bed' --at 20,10,0 --window 0,1.2e-3 --labels none --force -o beds.png
+cp beds.png "$source/docs/pictures/motion-beds.png"
+)
+
 case ${1:-} in
-	formats | list_mode | priors | scatter | sound | strip) "$@" ;;
+	beds | formats | list_mode | motion | priors | scatter | sound | strip | turn) "$@" ;;
 	*) sed -n 's/^#   //p' "$0" >&2; exit 2 ;;
 esac
