@@ -537,6 +537,131 @@ static void check_short_memory(iso_ctx *cuda)
 	free(want);
 }
 
+/* ---- packs ---- */
+
+/* An operator over events, whose packs are as small as they come. */
+static iso_op *small_packs(iso_ctx *cuda, const struct iso_ray *p, const struct iso_events *e)
+{
+	iso_op *op = NULL;
+
+	iso_ctx_set_device_memory_limit(cuda, 1 << 20);
+	OK(iso_ray_create(&op, cuda, p, e));
+	iso_ctx_set_device_memory_limit(cuda, 0);
+	assert_null(iso_ray_plain(op));
+	return op;
+}
+
+/* Values of both signs, of which a few are so large, and a few so small, that they go one by one. */
+static iso_real *some_data(int64_t n)
+{
+	iso_real *y = calloc((size_t)n, sizeof *y);
+
+	for (int64_t j = 0; j < n; j++) y[j] = (iso_real)(j % 5 - 1.7) * (j % 999 == 0 ? 1e8f : j % 997 == 0 ? 1e-8f : 1);
+	return y;
+}
+
+/* Both projections of two operators, bit for bit. */
+static void same_projections(iso_op *a, iso_op *b, const iso_real *x, const iso_real *y)
+{
+	for (int back = 0; back < 2; back++) {
+		size_t n = (size_t)(back ? iso_op_n_in(a) : iso_op_n_out(a));
+		iso_real *want = project(a, back, back ? y : x), *got = project(b, back, back ? y : x);
+
+		assert_memory_equal(got, want, n * sizeof *got);
+		free(want);
+		free(got);
+	}
+}
+
+/* How many packs the events are in does not show. */
+static void check_packs(iso_ctx *cuda)
+{
+	for (int i = 0; i < N_OF(settings); i++) {
+		const struct setting *s = settings + i;
+		struct iso_events e = ring_events(s, MANY / 4);
+		struct iso_ray p = model_of(s, s->n_sub);
+		iso_real *x = some_image(s->grid), *y = some_data(e.n), *count = calloc((size_t)e.n, sizeof *count);
+		struct iso_em_stat a = { 0 }, b = { 0 };
+		iso_op *whole = NULL, *packs = small_packs(cuda, &p, &e);
+
+		for (int64_t j = 0; j < e.n; j++) count[j] = some_count(j);
+		OK(iso_ray_create(&whole, cuda, &p, &e));
+		same_projections(whole, packs, x, y);
+		iso_real *want = step_of(whole, x, count, &a), *got = step_of(packs, x, count, &b);
+
+		assert_memory_equal(got, want, (size_t)iso_grid_voxels(s->grid) * sizeof *got);
+		assert_memory_equal(&a, &b, sizeof a);
+		iso_events_free(&e);
+		free(x);
+		free(y);
+		free(count);
+		free(want);
+		free(got);
+	}
+}
+
+/* Rows of packs, one by one, are those of their events: with counts that bricks do not serve, and an image that is not
+   finite. Of so many subsets that there are no packs come the events'. */
+static void check_rows(iso_ctx *cuda)
+{
+	for (int i = 0; i < N_OF(settings); i++) {
+		const struct setting *s = settings + i;
+		struct iso_events e = ring_events(s, MANY / 16);
+		struct iso_ray p = model_of(s, 1);
+		iso_real *x = some_image(s->grid), *count = calloc((size_t)e.n, sizeof *count);
+		struct iso_em_stat a = { 0 }, b = { 0 };
+		iso_op *plain = NULL, *packs = small_packs(cuda, &p, &e);
+
+		p.n_sub = 5000;
+		p.rule = ISO_BLOCKS;
+		for (int64_t j = 0; j < e.n; j++) count[j] = (iso_real)(2 * ISO_RAY_MOST_COUNT + j % 3);
+		OK(iso_ray_create(&plain, cuda, &p, &e));
+		assert_non_null(iso_ray_plain(plain));
+		x[iso_grid_voxels(s->grid) / 2] = INFINITY;
+		iso_real *want = project(plain, false, x), *got = project(packs, false, x);
+
+		assert_memory_equal(got, want, (size_t)e.n * sizeof *got);
+		free(want);
+		free(got);
+		x[iso_grid_voxels(s->grid) / 2] = 1;
+		want = step_of(plain, x, count, &a);
+		got = step_of(packs, x, count, &b);
+		assert_memory_equal(got, want, (size_t)iso_grid_voxels(s->grid) * sizeof *got);
+		assert_memory_equal(&a, &b, sizeof a);
+		assert_true(a.used > 0);
+		iso_events_free(&e);
+		free(x);
+		free(count);
+		free(want);
+		free(got);
+	}
+}
+
+/* Device bytes of an event, of some 1e8. */
+static void check_bytes(iso_ctx *cuda)
+{
+	static const struct iso_grid clinical = { { 200, 200, 80 }, { 2.5, 2.5, 2.5 }, { 0, 0, 0 } };
+	const struct setting s = { .grid = &clinical, .fwhm_ps = 390, .truncate = 3, .rays = 1 };
+	int64_t host, device[2], n = 100000000;
+
+	for (int n_sub = 1; n_sub < 22; n_sub += 20) {
+		for (int k = 0; k < 2; k++) {
+			struct iso_ray p = model_of(&s, n_sub);
+			struct iso_plan plan = { 0 };
+
+			iso_ray_plan(&plan, cuda, &p, (k + 1) * n);
+			iso_plan_total(&host, device + k, &plan);
+			iso_plan_free(&plan);
+			assert_int_equal(host, 0);
+		}
+		BELOW((double)(device[1] - device[0]) / (double)n, n_sub == 1 ? 64 : 72);
+		assert_true(device[1] - device[0] >= 40 * n);
+	}
+}
+
+CUDA_TEST(cuda_packs, check_packs)
+CUDA_TEST(cuda_rows_of_packs, check_rows)
+CUDA_TEST(cuda_bytes_of_an_event, check_bytes)
 CUDA_TEST(cuda_short_of_memory, check_short_memory)
 CUDA_TEST(cuda_many_events_as_on_the_cpu, check_against_cpu)
 CUDA_TEST(cuda_projections_as_on_the_cpu, check_projections)
@@ -553,6 +678,9 @@ int main(void)
 		cmocka_unit_test(more_events_than_a_piece),
 		cmocka_unit_test(bytes_on_the_cpu),
 		cmocka_unit_test(cuda_events_in_parts),
+		cmocka_unit_test(cuda_packs),
+		cmocka_unit_test(cuda_rows_of_packs),
+		cmocka_unit_test(cuda_bytes_of_an_event),
 		cmocka_unit_test(cuda_short_of_memory),
 	};
 

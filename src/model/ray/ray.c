@@ -2,6 +2,7 @@
 /* Model ray: from what the user asks for to the operator. The loops are in ray_cpu.c and ray.cu. */
 #include "ray_integrals.h"
 #include "ray_near.h"
+#include "ray_scratch.h"
 #include "core/loop/fixed.h"
 #include "core/size.h"
 #include "core/sized.h"
@@ -276,11 +277,12 @@ int iso_ray_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const str
 	return iso_op_agree(op, made, ctx, st);
 }
 
-/* Bytes a line, besides its event: as ordered for the fast EM step (its ends and slopes, its factor,
-   its number, its share of a hull; what Joseph's samples need; its slot if an event has several), its
-   sum and what it sends back, and the keys and numbers of the sort. In the lists of a brick: a
-   number, and its share of a chunk. */
-enum { CUDA_ORDERED = 42, CUDA_JOSEPH = 16, CUDA_SLOT = 4, CUDA_SUMS = 12, CUDA_SORT = 16, CUDA_LISTED = 5 };
+/* Bytes a line, as ordered for the fast EM step: its ends and slopes, its factor, its number; what Joseph's samples
+   need; its slot if an event has several. In the lists of a brick: half of the lines stand in packets, of which a number is
+   enough. Of a pack in hand, a line's sum and what it sends back; and while the pack is made, keys and numbers of the sort,
+   its share of a hull, and lists that are not yet as short as they can be. */
+enum { CUDA_ORDERED = 40, CUDA_JOSEPH = 16, CUDA_SLOT = 4, CUDA_LISTED = 2, CUDA_SUMS = 12 };
+enum { CUDA_SORT = 18, CUDA_FOUND = 4 };
 
 /* Bricks that a ray crosses: slabs of 16 slices (8 with TOF), and about 4 in 10 more. */
 static int64_t bricks_of_ray(const struct ray_model *m)
@@ -294,15 +296,49 @@ static int64_t bricks_of_ray(const struct ray_model *m)
 	return (int64_t)(1.4 * (slices / thick + 1)) + 1;
 }
 
-void iso_ray_pack_plan(struct iso_plan *plan, const struct ray_model *m, const struct iso_ray *p, int64_t n)
+static int64_t ordered_bytes(const struct ray_model *m)
 {
-	int64_t lines = m->spread.lines, ordered = CUDA_ORDERED + (lines > 1 ? CUDA_SLOT : 0) +
-	                                           (p->projector == ISO_JOSEPH ? CUDA_JOSEPH : 0);
+	int64_t lines = m->spread.lines;
 
-	iso_plan_add(plan, "events, ordered", n, lines * ordered, true);
-	iso_plan_add(plan, "events of each brick", n, lines * CUDA_LISTED * bricks_of_ray(m), true);
-	iso_plan_add(plan, "sums along rays of a subset, and their sort", n / p->n_sub + 1,
-	             lines * (CUDA_SUMS + CUDA_SORT), true);
+	return lines * (CUDA_ORDERED + (lines > 1 ? CUDA_SLOT : 0) + (m->projector == ISO_JOSEPH ? CUDA_JOSEPH : 0));
+}
+
+static int64_t listed_bytes(const struct ray_model *m)
+{
+	return m->spread.lines * CUDA_LISTED * bricks_of_ray(m);
+}
+
+int64_t iso_ray_event_bytes(const iso_ctx *ctx, const struct iso_ray *p)
+{
+	struct ray_model m = { .n = 1 };
+
+	if (!iso_ctx_is_cuda(ctx)) return (int64_t)(sizeof(struct iso_event) + sizeof *m.row);
+	return iso_ray_model(&m, p, 1) ? 0 : ordered_bytes(&m) + listed_bytes(&m);
+}
+
+/* Of a row of a pack in hand. */
+static int64_t work_bytes(const struct ray_model *m)
+{
+	return (int64_t)sizeof(struct iso_event) +
+	       m->spread.lines * (CUDA_SUMS + CUDA_SORT + CUDA_FOUND * bricks_of_ray(m));
+}
+
+int64_t iso_ray_pack_rows(const iso_ctx *ctx, const struct ray_model *m, int64_t rows)
+{
+	enum { SHARE = 8, LEAST = 1 << 14 };
+	int64_t most = RAY_PACK_RAYS / m->spread.lines, left, fit;
+
+	if (iso_ctx_device_left(ctx, &left) == ISO_OK && (fit = left / SHARE / work_bytes(m)) < most)
+		most = fit > LEAST ? fit : LEAST;
+	return rows < most ? rows : most;
+}
+
+void iso_ray_pack_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct ray_model *m, int64_t rows, int64_t n)
+{
+	iso_plan_add(plan, "events, ordered", n, ordered_bytes(m), true);
+	iso_plan_add(plan, "events of each brick", n, listed_bytes(m), true);
+	iso_plan_add(plan, "events that are ordered together, and their sums", iso_ray_pack_rows(ctx, m, rows),
+	             work_bytes(m), true);
 }
 
 double iso_ray_additions(const struct ray_model *m)
@@ -328,12 +364,12 @@ void iso_ray_part_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct i
 	struct ray_model m = { .n = n };
 	bool cuda = iso_ctx_is_cuda(ctx);
 
-	iso_plan_add(plan, "events, in order of subsets", n, sizeof(struct iso_event), cuda);
 	if (iso_ray_model(&m, p, n)) return; /* iso_ray_create will say what is wrong */
 	if (cuda) {
-		iso_ray_pack_plan(plan, &m, p, n);
+		iso_ray_pack_plan(plan, ctx, &m, n / p->n_sub + 1, n);
 		return;
 	}
+	iso_plan_add(plan, "events, in order of subsets", n, sizeof(struct iso_event), false);
 	iso_plan_add(plan, "rows of the events", n, sizeof *m.row, false);
 	int64_t most = order_rows(&m.order, 0).n;
 

@@ -10,6 +10,10 @@
 
 #define RAY_LINES 64 /* of an event, at most */
 
+/* Rays that CUDA orders together, at most: so many that a subset of several packs costs no more than one, and so few that
+   what ordering and a step take besides the packs stays small. */
+#define RAY_PACK_RAYS (1 << 25)
+
 /* Several lines an event: their ends lie on rectangles around its two points, one side along the
    tangent around z, the other along z. A row is the mean over its lines. */
 struct ray_spread {
@@ -118,9 +122,13 @@ int iso_ray_counts(struct ray_counts *c, iso_ctx *ctx, int st);
 /* Of the context's device. */
 int iso_ray_sum(const struct ray_sum_fn **fn, const iso_ctx *ctx);
 
-/* What n events take on CUDA, ordered; what an operator takes, and the sums of its steps; the model's events
-   are not there yet. */
-void iso_ray_pack_plan(struct iso_plan *plan, const struct ray_model *m, const struct iso_ray *p, int64_t n);
+/* Rows of `rows` that CUDA orders together, at most: an eighth of the memory that is left holds what that takes. */
+int64_t iso_ray_pack_rows(const iso_ctx *ctx, const struct ray_model *m, int64_t rows);
+
+/* What n events take on CUDA, ordered, in subsets of `rows`; what an operator takes, and the sums of its steps; the
+   model's events are not there yet. */
+void iso_ray_pack_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct ray_model *m, int64_t rows,
+                       int64_t n);
 void iso_ray_part_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p, int64_t n);
 void iso_ray_sum_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p, int64_t n);
 

@@ -140,6 +140,25 @@ ISO_HD void ray_ends(iso_real *x0, iso_real *x1, double p, double d, double t0, 
 	*x1 = (iso_real)fmax(a, b);
 }
 
+/* What follows from the main axis, where the ray enters and leaves, and its slopes. */
+ISO_HD void ray_complete(struct ray *r, const struct ray_grid *g, int axis)
+{
+	int b = axis == 0 ? 1 : 0, c = axis == 2 ? 1 : 2;
+
+	r->axis = axis;
+	r->k0 = (int)ray_max(0, iso_floor(r->x0));
+	r->k1 = (int)ray_min((iso_real)g->n[axis], -iso_floor(-r->x1));
+	r->ib = r->bx != 0 ? 1 / r->bx : 0;
+	r->ic = r->cx != 0 ? 1 / r->cx : 0;
+	r->b_up = r->bx > 0;
+	r->c_up = r->cx > 0;
+	r->nb = g->n[b];
+	r->nc = g->n[c];
+	r->sk = g->stride[axis];
+	r->sb = g->stride[b];
+	r->sc = g->stride[c];
+}
+
 /* The ray from p1 to p2 (mm) through the grid; tof NULL: lengths. A ray that misses, and one with
    an end that is not finite, has no slices. */
 ISO_HD struct ray ray_setup(const struct ray_grid *g, const double p1[3], const double p2[3],
@@ -167,23 +186,12 @@ ISO_HD struct ray ray_setup(const struct ray_grid *g, const double p1[3], const 
 
 	if (!(fabs(b0) < RAY_FAR) || !(fabs(c0) < RAY_FAR)) return r;
 	ray_ends(&r.x0, &r.x1, p[a], d[a], t0, t1);
-	r.axis = a;
-	r.k0 = (int)ray_max(0, iso_floor(r.x0));
-	r.k1 = (int)ray_min((iso_real)g->n[a], -iso_floor(-r.x1));
 	r.b0 = (iso_real)b0;
 	r.bx = (iso_real)bx;
 	r.c0 = (iso_real)c0;
 	r.cx = (iso_real)cx;
-	r.ib = r.bx != 0 ? 1 / r.bx : 0;
-	r.ic = r.cx != 0 ? 1 / r.cx : 0;
-	r.b_up = r.bx > 0;
-	r.c_up = r.cx > 0;
 	r.len = (iso_real)(length / fabs(d[a]));
-	r.nb = g->n[b];
-	r.nc = g->n[c];
-	r.sk = g->stride[a];
-	r.sb = g->stride[b];
-	r.sc = g->stride[c];
+	ray_complete(&r, g, a);
 	return r;
 }
 

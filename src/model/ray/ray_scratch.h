@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the inside of the library knows of scratch files besides isotome/ray.h. */
+/* What the inside of the library knows of events that may not fit memory, besides isotome/ray.h. */
 #ifndef ISO_RAY_SCRATCH_H
 #define ISO_RAY_SCRATCH_H
 
 #include "isotome/ray.h"
 
 ISO_BEGIN_C
+
+/* Bytes of each event of an operator, of the device where there is one, besides what does not grow with the events. */
+int64_t iso_ray_event_bytes(const iso_ctx *ctx, const struct iso_ray *p);
 
 /* Host bytes of each event of a block, and of a scratch file: its event and data. */
 int64_t iso_ray_source_bytes(const struct iso_ray_source *s);

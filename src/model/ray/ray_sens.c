@@ -250,7 +250,6 @@ bool iso_ray_sens_by_rings(const struct iso_ray_sens *p)
 
 static void plan_pairs(struct iso_plan *plan, const iso_ctx *ctx, const struct ray_sens *q)
 {
-	const struct iso_ray one = { .projector = q->projector, .n_sub = 1 };
 	struct ray_model m = { .grid = q->grid, .projector = q->projector, .spread.lines = 1 };
 	int64_t n = ray_sens_lines(q), voxels = ray_voxels(&q->grid);
 
@@ -258,7 +257,7 @@ static void plan_pairs(struct iso_plan *plan, const iso_ctx *ctx, const struct r
 		m.n = n < RAY_SENS_BLOCK ? n : RAY_SENS_BLOCK;
 		iso_plan_add(plan, "crystal pairs, some at a time", m.n,
 		             sizeof(struct iso_event) + 2 * sizeof(iso_real), true);
-		iso_ray_pack_plan(plan, &m, &one, m.n);
+		iso_ray_pack_plan(plan, ctx, &m, m.n, m.n);
 		iso_plan_add(plan, "sensitivity, fixed point", voxels, 8 + 2 * sizeof(iso_real), true);
 		if (q->pair)
 			iso_plan_add(plan, "efficiencies of pairs",

@@ -55,7 +55,7 @@ static int64_t delayed_bytes(struct ray_problem *ray, const struct iso_events_in
 }
 
 /* Of an event on a device, about, and of a device that is still being opened, at least. */
-#define EVENT_BYTES 200
+#define EVENT_BYTES 100
 #define DEVICE_BYTES 5e9
 
 /* With the subsets of the run: sums along rays are those of one. Other commands than recon have none. */
@@ -435,18 +435,13 @@ static int64_t left_of(struct ray_problem *ray, const struct iso_plan *plan, boo
 	return have > planned[device] ? have - planned[device] : 0;
 }
 
-/* Ordered events with their rows, or their slots on CUDA, and data; see iso_ray_plan. */
+/* Ordered events with their rows, or their packs on CUDA, and data. */
 static int64_t kept_bytes(struct ray_problem *ray, const struct iso_ray *p, const struct iso_ray_source *s,
                           int64_t block)
 {
 	int64_t data = (s->has_count + s->has_mult + s->has_add) * (int64_t)sizeof(iso_real);
-	struct iso_plan one = { 0 }, two = { 0 };
 
-	if (!iso_ctx_is_cuda(ray->p->ctx))
-		return block * (int64_t)(sizeof(struct iso_event) + sizeof(int64_t) + (size_t)data);
-	iso_ray_plan(&one, ray->p->ctx, p, block);
-	iso_ray_plan(&two, ray->p->ctx, p, 2 * block);
-	return sum_and_free(&two, true) - sum_and_free(&one, true) + block * data;
+	return block * (iso_ray_event_bytes(ray->p->ctx, p) + data);
 }
 
 static int64_t count_blocks(int64_t n, int n_sub, int64_t block)

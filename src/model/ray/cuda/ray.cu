@@ -14,10 +14,25 @@
 
 /* Data of the operator. */
 struct ray_cuda {
-	struct ray_model m;    /* first: the functions that both backends share see it alone */
+	struct ray_model m;    /* first: the functions that both backends share see it alone; its events are here only
+	                          where there are no packs */
 	struct iso_room room;  /* of the packs */
-	struct ray_pack *pack; /* one a subset; NULL: m.plain has the reason */
+	struct ray_pack *pack; /* subset after subset; NULL: m.plain has the reason */
+	int *first;            /* pack of each subset, n_sub + 1 */
 };
+
+/* Packs first .. last - 1, of a subset or of all. */
+struct pack_range {
+	int first, last;
+};
+
+static struct pack_range packs_of(const iso_op *op, int sub)
+{
+	const struct ray_cuda *c = (const struct ray_cuda *)op->data;
+
+	if (sub == ISO_ALL) return { 0, c->first[op->n_sub] };
+	return { c->first[sub], c->first[sub + 1] };
+}
 
 /* Of values to back project: how many there are of each binary exponent (the last: infinity and NaN), and how many
    are below 0. */
@@ -41,32 +56,31 @@ struct ray_cuda_work {
 
 /* ---- one warp an event ---- */
 
-static __global__ void forward(struct ray_model m, struct iso_rows rows, iso_real *y, const iso_real *x)
+template <class ROWS> static __global__ void forward(ROWS rows, iso_real *y, const iso_real *x)
 {
-	ISO_WARP_LOOP (j, rows) {
-		float q = row_sum(&m, m.e + j, x);
+	RAY_ROW_LOOP (i, rows) {
+		float q = row_sum(&rows, i, x);
 
-		if (threadIdx.x % ISO_WARP == 0) y[j] = q;
+		if (threadIdx.x % ISO_WARP == 0) y[row] = q;
 	}
 }
 
-static __global__ void adjoint(struct ray_model m, struct iso_rows rows, struct iso_fixed_cuda acc,
-                               const iso_real *y)
+static __global__ void adjoint(struct event_rows rows, struct iso_fixed_cuda acc, const iso_real *y)
 {
-	ISO_WARP_LOOP (j, rows)
-		if (y[j] != 0) row_add(acc, &m, m.e + j, NULL, y[j] * acc.scale, whole_terms());
+	RAY_ROW_LOOP (i, rows)
+		if (y[row] != 0) row_add(acc, &rows, i, NULL, y[row] * acc.scale, whole_terms());
 }
 
 /* The same of the few rows whose magnitudes are not between `from` and `below`. A warp looks at 32 rows at once. */
-static __global__ void adjoint_outside(struct ray_model m, struct iso_rows rows, struct iso_fixed_cuda acc,
-                                       const iso_real *y, float from, float below)
+static __global__ void adjoint_outside(struct pack_rows rows, struct iso_fixed_cuda acc, const iso_real *y,
+                                       float from, float below)
 {
-	int64_t end = rows.first + rows.n;
-	struct iso_rows groups = { 0, (rows.n + ISO_WARP - 1) / ISO_WARP };
+	struct iso_rows groups = { 0, (rows.n() + ISO_WARP - 1) / ISO_WARP };
 
 	ISO_WARP_LOOP (g, groups) {
-		int64_t first = rows.first + g * ISO_WARP, mine = first + threadIdx.x % ISO_WARP;
-		float v = mine < end ? y[mine] : 0;
+		int64_t first = g * ISO_WARP, mine = first + threadIdx.x % ISO_WARP;
+		int64_t row = mine < rows.n() ? rows.row(mine) : -1;
+		float v = row >= 0 ? y[row] : 0;
 		unsigned left =
 			__ballot_sync(ISO_FULL_WARP, v != 0 && (fabsf(v) < from || fabsf(v) >= below));
 
@@ -74,7 +88,7 @@ static __global__ void adjoint_outside(struct ray_model m, struct iso_rows rows,
 			int lane = __ffs((int)left) - 1;
 			double value = __shfl_sync(ISO_FULL_WARP, v, lane);
 
-			row_add(acc, &m, m.e + first + lane, NULL, value * acc.scale, whole_terms());
+			row_add(acc, &rows, first + lane, NULL, value * acc.scale, whole_terms());
 		}
 	}
 }
@@ -119,40 +133,41 @@ static __global__ void times(struct iso_fixed_cuda acc, int64_t factor)
 /* ---- the data side of a step ---- */
 
 /* acc = x A*(y / (A x + a)), one warp an event. */
-static __global__ void em_rows(struct ray_model m, struct iso_rows rows, struct ray_sum sum,
-                               const iso_real *x, struct iso_em_data d)
+template <class ROWS>
+static __global__ void em_rows(ROWS rows, struct ray_sum sum, const iso_real *x, struct iso_em_data d)
 {
 	struct em_tally tally = ISO_ZERO;
 
-	ISO_WARP_LOOP (j, rows) {
-		struct iso_em_stat row = ISO_ZERO;
-		double ax = row_sum(&m, m.e + j, x);
-		double send = em_respond(&row, &d, j, ax);
+	RAY_ROW_LOOP (i, rows) {
+		struct iso_em_stat stat = ISO_ZERO;
+		double ax = row_sum(&rows, i, x);
+		double send = em_respond(&stat, &d, row, ax);
 
-		if (threadIdx.x % ISO_WARP == 0) em_tally_row(&tally, sum.scales, &row);
-		if (send > 0) row_add(sum.acc, &m, m.e + j, x, send * sum.acc.scale, whole_terms());
+		if (threadIdx.x % ISO_WARP == 0) em_tally_row(&tally, sum.scales, &stat);
+		if (send > 0) row_add(sum.acc, &rows, i, x, send * sum.acc.scale, whole_terms());
 	}
 	em_leave_tally(sum.tally, &tally);
 }
 
 /* acc = u A*(new - rho). All lanes of a warp have read a ratio before one of them changes it. */
-static __global__ void rows_of_ratios(struct ray_model m, struct iso_rows rows, struct ray_sum sum,
-                                      const iso_real *x, struct iso_em_data d, struct ratio_rows ratio)
+template <class ROWS>
+static __global__ void rows_of_ratios(ROWS rows, struct ray_sum sum, const iso_real *x, struct iso_em_data d,
+                                      struct ratio_rows ratio)
 {
 	struct em_tally tally = ISO_ZERO;
 	struct cut_terms cut = { sum.most * sum.acc.scale, &tally.cut };
 
-	ISO_WARP_LOOP (j, rows) {
-		struct iso_em_stat row = ISO_ZERO;
-		iso_real before = ratio.rho[j], now = ratio_new(&row, &d, j, row_sum(&m, m.e + j, x));
+	RAY_ROW_LOOP (i, rows) {
+		struct iso_em_stat stat = ISO_ZERO;
+		iso_real before = ratio.rho[row], now = ratio_new(&stat, &d, row, row_sum(&rows, i, x));
 		double send = (double)now - before;
 
 		__syncwarp();
 		if (threadIdx.x % ISO_WARP == 0) {
-			em_tally_row(&tally, sum.scales, &row);
-			if (!ratio.keep) ratio.rho[j] = now;
+			em_tally_row(&tally, sum.scales, &stat);
+			if (!ratio.keep) ratio.rho[row] = now;
 		}
-		if (send != 0) row_add(sum.acc, &m, m.e + j, sum.u, send * sum.acc.scale, cut);
+		if (send != 0) row_add(sum.acc, &rows, i, sum.u, send * sum.acc.scale, cut);
 	}
 	em_leave_tally(sum.tally, &tally);
 }
@@ -227,18 +242,29 @@ static int sum_begin(void *arg, const struct ray_counts *c, const struct ray_ste
 	                           cudaMemsetAsync(sum->tally, 0, sizeof *sum->tally, iso_stream(sum->ctx)));
 }
 
+template <class ROWS>
+static int step_of_rows(const ROWS &rows, const struct ray_sum *sum, const iso_op *op, const struct ray_step *p,
+                        const struct iso_em_data *d)
+{
+	if (p->u)
+		rows_of_ratios<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(rows, *sum, p->x, *d, p->ratio);
+	else
+		em_rows<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(rows, *sum, p->x, *d);
+	return iso_cuda_launched("ray step");
+}
+
 static int step_by_rows(const struct ray_sum *sum, const iso_op *op, int sub, const struct ray_step *p,
                         const struct iso_em_data *d)
 {
 	const struct ray_cuda *c = (const struct ray_cuda *)op->data;
-	struct iso_rows rows = iso_op_rows(op, sub);
+	int st = ISO_OK;
 
-	if (p->u)
-		rows_of_ratios<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(c->m, rows, *sum, p->x, *d,
-		                                                                p->ratio);
-	else
-		em_rows<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(c->m, rows, *sum, p->x, *d);
-	return iso_cuda_launched("ray step");
+	if (!c->pack) return step_of_rows(event_rows{ c->m, iso_op_rows(op, sub) }, sum, op, p, d);
+	struct pack_range packs = packs_of(op, sub);
+
+	for (int k = packs.first; k < packs.last && !st; k++)
+		st = step_of_rows(pack_rows{ c->m, c->pack[k] }, sum, op, p, d);
+	return st;
 }
 
 template <class RESPONSE>
@@ -254,16 +280,16 @@ static int respond_of_pack(const struct ray_sum *sum, const iso_op *op, const st
 	return iso_cuda_launched("ray response");
 }
 
-/* One subset: forward, response, back. */
+/* One pack: forward, response, back. */
 static int step_of_pack(const struct ray_sum *sum, const iso_op *op, const struct ray_pack *p,
                         const struct ray_step *q, const struct iso_em_data *d)
 {
 	const struct ray_cuda *c = (const struct ray_cuda *)op->data;
 	struct ray_cuda_work *w = (struct ray_cuda_work *)op->work;
 	struct ray_brick_cut cut = { sum->most * sum->acc.scale, &sum->tally->cut };
-	int st = p->rows.n ? iso_ray_brick_forward(&w->brick, op->ctx, &c->m, p, q->x) : ISO_OK;
+	int st = iso_ray_brick_forward(&w->brick, op->ctx, &c->m, p, q->x);
 
-	if (st || !p->rows.n) return st;
+	if (st) return st;
 	if (!q->u) {
 		st = respond_of_pack(sum, op, p, d, em_response());
 		return st ? st : iso_ray_brick_back(&w->brick, op->ctx, &c->m, p, q->x, sum->acc.v);
@@ -277,11 +303,11 @@ static int step_by_packs(const struct ray_sum *sum, const iso_op *op, int sub, c
 {
 	const struct ray_cuda *c = (const struct ray_cuda *)op->data;
 	struct ray_cuda_work *w = (struct ray_cuda_work *)op->work;
-	int first = sub == ISO_ALL ? 0 : sub, last = sub == ISO_ALL ? op->n_sub - 1 : sub;
+	struct pack_range packs = packs_of(op, sub);
 	int st = iso_ray_brick_limit(&w->brick, op->ctx, op->n_in, p->x);
 
 	if (!st && p->u) st = iso_ray_brick_limit_u(&w->brick, op->ctx, op->n_in, p->u);
-	for (int s = first; s <= last && !st; s++) st = step_of_pack(sum, op, c->pack + s, p, d);
+	for (int k = packs.first; k < packs.last && !st; k++) st = step_of_pack(sum, op, c->pack + k, p, d);
 	return st;
 }
 
@@ -331,16 +357,35 @@ static int forward_by_packs(const iso_op *op, int sub, iso_real *y, const iso_re
 {
 	const struct ray_cuda *c = (const struct ray_cuda *)op->data;
 	struct ray_cuda_work *w = (struct ray_cuda_work *)op->work;
-	int first = sub == ISO_ALL ? 0 : sub, last = sub == ISO_ALL ? op->n_sub - 1 : sub, st = ISO_OK;
+	struct pack_range packs = packs_of(op, sub);
+	int st = ISO_OK;
 
-	for (int s = first; s <= last && !st; s++) {
-		const struct ray_pack *p = c->pack + s;
+	for (int k = packs.first; k < packs.last && !st; k++) {
+		const struct ray_pack *p = c->pack + k;
 
-		if (!p->rows.n) continue;
 		if ((st = iso_ray_brick_forward(&w->brick, op->ctx, &c->m, p, x))) return st;
 		leave_sums<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(
 			*p, w->brick, iso_ray_brick_scale(&c->m.grid), y);
 		st = iso_cuda_launched("ray sums");
+	}
+	return st;
+}
+
+static int forward_by_rows(const iso_op *op, int sub, iso_real *y, const iso_real *x)
+{
+	const struct ray_cuda *c = (const struct ray_cuda *)op->data;
+	int st = ISO_OK;
+
+	if (!c->pack) {
+		forward<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(
+			event_rows{ c->m, iso_op_rows(op, sub) }, y, x);
+		return iso_cuda_launched("ray forward");
+	}
+	struct pack_range packs = packs_of(op, sub);
+
+	for (int k = packs.first; k < packs.last && !st; k++) {
+		forward<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(pack_rows{ c->m, c->pack[k] }, y, x);
+		st = iso_cuda_launched("ray forward");
 	}
 	return st;
 }
@@ -356,9 +401,7 @@ static int ray_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x
 	if (c->pack && ((st = iso_ray_brick_limit(&w->brick, op->ctx, op->n_in, x)) ||
 	                (st = op->ctx->vec->download(op->ctx, &most, w->brick.limit, sizeof most))))
 		return st;
-	if (c->pack && isfinite(most)) return forward_by_packs(op, sub, y, x);
-	forward<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(c->m, iso_op_rows(op, sub), y, x);
-	return iso_cuda_launched("ray forward");
+	return (c->pack && isfinite(most) ? forward_by_packs : forward_by_rows)(op, sub, y, x);
 }
 
 /* Of the rows of all ranks. */
@@ -442,12 +485,12 @@ static int back_by_packs(const iso_op *op, int sub, const iso_real *y, struct ra
 {
 	const struct ray_cuda *c = (const struct ray_cuda *)op->data;
 	struct ray_cuda_work *w = (struct ray_cuda_work *)op->work;
-	int first = sub == ISO_ALL ? 0 : sub, last = sub == ISO_ALL ? op->n_sub - 1 : sub, st = ISO_OK;
+	struct pack_range packs = packs_of(op, sub);
+	int st = ISO_OK;
 
-	for (int s = first; s <= last && !st; s++) {
-		const struct ray_pack *p = c->pack + s;
+	for (int k = packs.first; k < packs.last && !st; k++) {
+		const struct ray_pack *p = c->pack + k;
 
-		if (!p->rows.n) continue;
 		adjoint_slots<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*p, w->brick, y, sign,
 		                                                               *window);
 		if (!(st = iso_cuda_launched("ray values")))
@@ -483,6 +526,22 @@ static int adjoint_by_packs(const iso_op *op, int sub, const iso_real *y, struct
 	return st ? st : multiply_sums(op, sum, plan->scale / scale);
 }
 
+static int adjoint_beyond(const iso_op *op, int sub, const iso_real *y, const struct ray_sum *sum,
+                          const struct ray_plan *plan)
+{
+	const struct ray_cuda *c = (const struct ray_cuda *)op->data;
+	float from = plan->window[plan->windows - 1].from, below = plan->window[0].below;
+	struct pack_range packs = packs_of(op, sub);
+	int st = ISO_OK;
+
+	for (int k = packs.first; k < packs.last && !st; k++) {
+		adjoint_outside<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(
+			pack_rows{ c->m, c->pack[k] }, sum->acc, y, from, below);
+		st = iso_cuda_launched("ray adjoint");
+	}
+	return st;
+}
+
 static int ray_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 {
 	const struct ray_cuda *c = (const struct ray_cuda *)op->data;
@@ -499,14 +558,11 @@ static int ray_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y
 	sum->acc.scale = plan.scale;
 	if (!st && c->pack) {
 		st = adjoint_by_packs(op, sub, y, sum, levels.negative > 0, &plan);
-		if (!st)
-			adjoint_outside<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(
-				c->m, rows, sum->acc, y, plan.window[plan.windows - 1].from,
-				plan.window[0].below);
+		if (!st) st = adjoint_beyond(op, sub, y, sum, &plan);
 	} else if (!st) {
-		adjoint<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(c->m, rows, sum->acc, y);
+		adjoint<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(event_rows{ c->m, rows }, sum->acc, y);
+		st = iso_cuda_launched("ray adjoint");
 	}
-	if (!st) st = iso_cuda_launched("ray adjoint");
 	return (st = iso_fixed_sum(&sum->acc, op->ctx, st)) ? st : iso_fixed_end(x, &sum->acc, op->ctx);
 }
 
@@ -574,8 +630,8 @@ static int64_t most_slots(const iso_op *op)
 	const struct ray_cuda *c = (const struct ray_cuda *)op->data;
 	int64_t most = 0;
 
-	for (int s = 0; c->pack && s < op->n_sub; s++)
-		most = c->pack[s].slots > most ? c->pack[s].slots : most;
+	for (int k = 0; c->pack && k < c->first[op->n_sub]; k++)
+		most = c->pack[k].slots > most ? c->pack[k].slots : most;
 	return most;
 }
 
@@ -587,16 +643,9 @@ static int ray_open(iso_op *op)
 	return iso_ray_brick_open(&w->brick, &op->room, most_slots(op));
 }
 
-static void free_packs(struct ray_cuda *c, int n)
-{
-	for (int s = 0; c->pack && s < n; s++) iso_ray_lists_free(&c->pack[s].lists);
-	iso_room_free(&c->room);
-	c->pack = NULL;
-}
-
 static void ray_free(iso_op *op)
 {
-	free_packs((struct ray_cuda *)op->data, op->n_sub);
+	iso_room_free(&((struct ray_cuda *)op->data)->room);
 }
 
 static const struct iso_op_fn ray_fn_cuda = {
@@ -616,88 +665,161 @@ static const struct iso_op_fn ray_fn_cuda = {
 
 /* ---- from the host's model ---- */
 
-/* Orders the events of each subset. */
-static int make_packs(iso_op *op, struct ray_cuda *c)
+/* Two buffers on the host, of which the device reads one while the other is filled. */
+struct sender {
+	struct iso_event *stage[2];
+	cudaEvent_t sent[2];
+	int64_t most; /* events of each */
+	int next;
+};
+
+static void sender_close(struct sender *s)
 {
-	struct iso_room room = iso_room_of(op->ctx, "ray"); /* for a while */
-	struct ray_packer *k;
-	int st;
-
-	if (!ISO_HOST(&c->room, c->pack, op->n_sub)) return c->room.status;
-	st = iso_ray_packer_create(&k, &room, order_most_rows(&c->m.order) * c->m.spread.lines);
-	double began = iso_now_s();
-
-	for (int s = 0; s < op->n_sub && !st; s++) {
-		struct iso_rows rows = iso_op_rows(op, s);
-
-		if (!rows.n) continue; /* of another rank, all of them */
-		if (!(st = iso_ctx_poll(op->ctx)) &&
-		    !(st = iso_ray_pack_create(c->pack + s, &c->room, &c->m, rows.n)))
-			st = iso_ray_pack_fill(c->pack + s, k, op->ctx, &c->m, c->m.e + rows.first, rows);
+	for (int b = 0; b < 2; b++) {
+		if (s->sent[b]) cudaEventDestroy(s->sent[b]);
+		cudaFreeHost(s->stage[b]);
 	}
-	if (!st) st = iso_cuda_check("order", cudaStreamSynchronize(iso_stream(op->ctx)));
-	c->m.ordering_s = iso_now_s() - began;
-	iso_room_free(&room);
-	return st;
 }
 
-/* Packs, or the reason why there are none. Where memory is short, events one by one need none. */
-static int order(iso_op *op, struct ray_cuda *c)
+static int sender_open(struct sender *s, int64_t n)
 {
-	int st;
-
-	c->room = iso_room_of(op->ctx, "ray");
-	if (!iso_ray_brick_serves(&c->m)) {
-		c->m.plain = "too many subsets, lines or TOF bins";
-		return ISO_OK;
-	}
-	if ((st = make_packs(op, c)) != ISO_ENOMEM) return st;
-	free_packs(c, op->n_sub);
-	c->m.ordering_s = 0;
-	c->m.plain = "no device memory to order them";
-	return ISO_OK;
-}
-
-/* The events, in the order of the model, through two buffers that the device reads while the other is
-   filled. */
-static int send_events(struct ray_model *m, iso_ctx *ctx)
-{
-	struct iso_event *stage[2] = { NULL, NULL };
-	cudaEvent_t sent[2] = { NULL, NULL };
-	int64_t most = m->n < BLOCK_EVENTS ? m->n : BLOCK_EVENTS;
 	cudaError_t e = cudaSuccess;
 
+	*s = ISO_ZERO;
+	s->most = n < BLOCK_EVENTS ? n : BLOCK_EVENTS;
 	for (int b = 0; b < 2 && !e; b++)
-		if (!(e = cudaHostAlloc((void **)(stage + b), (size_t)most * sizeof **stage, 0)))
-			e = cudaEventCreateWithFlags(sent + b, cudaEventDisableTiming);
-	for (int64_t i = 0, b = 0; i < m->n && !e && !iso_stopped(ctx); i += most, b = !b) {
-		int64_t n = m->n - i < most ? m->n - i : most;
+		if (!(e = cudaHostAlloc((void **)(s->stage + b), (size_t)s->most * sizeof **s->stage, 0)))
+			e = cudaEventCreateWithFlags(s->sent + b, cudaEventDisableTiming);
+	return iso_cuda_check("buffers for events", e);
+}
 
-		if ((e = cudaEventSynchronize(sent[b]))) break;
-		iso_ray_take(stage[b], m, ctx, i, n);
-		if (!(e = cudaMemcpyAsync(m->e + i, stage[b], (size_t)n * sizeof *m->e,
-		                          cudaMemcpyHostToDevice, iso_stream(ctx))))
-			e = cudaEventRecord(sent[b], iso_stream(ctx));
-	}
-	if (!e) e = cudaStreamSynchronize(iso_stream(ctx));
-	for (int b = 0; b < 2; b++) {
-		if (sent[b]) cudaEventDestroy(sent[b]);
-		cudaFreeHost(stage[b]);
+/* to[0 .. rows.n) = events of these rows, in the order of the model. */
+static int send_events(struct iso_event *to, struct sender *s, const struct ray_model *m, iso_ctx *ctx,
+                       struct iso_rows rows)
+{
+	cudaError_t e = cudaSuccess;
+
+	for (int64_t i = 0; i < rows.n && !e && !iso_stopped(ctx); i += s->most, s->next = !s->next) {
+		int64_t n = rows.n - i < s->most ? rows.n - i : s->most;
+		struct iso_event *stage = s->stage[s->next];
+
+		if ((e = cudaEventSynchronize(s->sent[s->next]))) break;
+		iso_ray_take(stage, m, ctx, rows.first + i, n);
+		if (!(e = cudaMemcpyAsync(to + i, stage, (size_t)n * sizeof *to, cudaMemcpyHostToDevice,
+		                          iso_stream(ctx))))
+			e = cudaEventRecord(s->sent[s->next], iso_stream(ctx));
 	}
 	return e ? iso_cuda_check("events to the device", e) : iso_ctx_poll(ctx);
 }
 
-extern "C" int iso_ray_to_cuda(iso_op *op)
+/* Numbers of packs of at most so many rows; none of subsets that have no events here. */
+static int64_t number_packs(const iso_op *op, struct ray_cuda *c, int64_t most)
 {
-	struct ray_model *m = (struct ray_model *)op->data;
-	struct iso_room *room = &op->shared->room;
-	struct ray_cuda *c;
+	int64_t n = 0;
+
+	for (int s = 0; s < op->n_sub; s++) {
+		c->first[s] = (int)n;
+		n += most > 0 ? (iso_op_rows(op, s).n + most - 1) / most : 0;
+	}
+	c->first[op->n_sub] = (int)n;
+	return n;
+}
+
+/* Pack k of a subset: its share of the rows. */
+static struct iso_rows rows_of_pack(struct iso_rows all, int k, int packs)
+{
+	int64_t first = all.n * k / packs;
+
+	return { all.first + first, all.n * (k + 1) / packs - first };
+}
+
+/* What packs are made with, for a while. */
+struct pack_maker {
+	struct iso_room room;
+	struct iso_event *e;
+	struct sender sender;
+	struct ray_packer *packer;
+};
+
+static int make_pack(struct ray_pack *p, struct pack_maker *k, iso_op *op, struct ray_cuda *c,
+                     struct iso_rows rows)
+{
+	int st = send_events(k->e, &k->sender, &c->m, op->ctx, rows);
+
+	if (!st) st = iso_cuda_check("events to the device", cudaStreamSynchronize(iso_stream(op->ctx)));
+	if (st) return st;
+	double began = iso_now_s();
+
+	if (!(st = iso_ray_pack_create(p, &c->room, &c->m, rows.n)))
+		st = iso_ray_pack_fill(p, k->packer, op->ctx, &c->m, k->e, rows, &c->room);
+	if (!st) st = iso_cuda_check("order", cudaStreamSynchronize(iso_stream(op->ctx)));
+	c->m.ordering_s += iso_now_s() - began;
+	return st;
+}
+
+/* Sends and orders the events of each subset. */
+static int make_packs(iso_op *op, struct ray_cuda *c)
+{
+	struct pack_maker k = ISO_ZERO;
+	int64_t most = iso_ray_pack_rows(op->ctx, &c->m, order_most_rows(&c->m.order));
 	int st;
 
-	ISO_DEVICE(room, m->e, m->n);
+	k.room = iso_room_of(op->ctx, "ray");
+	if (!ISO_HOST(&c->room, c->first, op->n_sub + 1) ||
+	    !ISO_HOST(&c->room, c->pack, number_packs(op, c, most) + 1))
+		return c->room.status;
+	ISO_DEVICE(&k.room, k.e, most);
+	if (!(st = iso_ray_packer_create(&k.packer, &k.room, most * c->m.spread.lines)))
+		st = sender_open(&k.sender, most);
+	for (int s = 0; s < op->n_sub; s++)
+		for (int i = c->first[s]; i < c->first[s + 1] && !st; i++)
+			st = make_pack(c->pack + i, &k, op, c,
+			               rows_of_pack(iso_op_rows(op, s), i - c->first[s],
+			                            c->first[s + 1] - c->first[s]));
+	sender_close(&k.sender);
+	iso_room_free(&k.room);
+	return st;
+}
+
+/* Events one by one need no packs, and less memory. */
+static int keep_events(iso_op *op, struct ray_cuda *c, const char *why)
+{
+	struct iso_rows all = { 0, c->m.n };
+	struct sender s;
+	int st;
+
+	iso_room_free(&c->room);
+	c->room = iso_room_of(op->ctx, "ray");
+	c->pack = NULL;
+	c->m.ordering_s = 0;
+	c->m.plain = why;
+	if (!ISO_DEVICE(&c->room, c->m.e, c->m.n)) return c->room.status;
+	if (c->m.n == 0) return ISO_OK; /* of a rank that has none */
+	if (!(st = sender_open(&s, c->m.n))) st = send_events(c->m.e, &s, &c->m, op->ctx, all);
+	if (!st) st = iso_cuda_check("events to the device", cudaStreamSynchronize(iso_stream(op->ctx)));
+	sender_close(&s);
+	return st;
+}
+
+/* Packs, or events and the reason why there are none. */
+static int order(iso_op *op, struct ray_cuda *c)
+{
+	int st;
+
+	if (!iso_ray_brick_serves(&c->m)) return keep_events(op, c, "too many subsets, lines or TOF bins");
+	st = make_packs(op, c);
+	return st == ISO_ENOMEM ? keep_events(op, c, "no device memory to order them") : st;
+}
+
+extern "C" int iso_ray_to_cuda(iso_op *op)
+{
+	const struct ray_model *m = (const struct ray_model *)op->data;
+	struct iso_room *room = &op->shared->room;
+	struct ray_cuda *c;
+
 	if (!ISO_HOST(room, c, 1)) return room->status;
-	if (m->n > 0 && (st = send_events(m, op->ctx))) return st; /* a rank may have none */
 	c->m = *m;
+	c->room = iso_room_of(op->ctx, "ray");
 	op->data = c; /* from here ray_free cleans up */
 	op->fn = &ray_fn_cuda;
 	return order(op, c);

@@ -8,7 +8,7 @@
    same bits on every run. */
 #include "ray_cell.cuh"
 
-#define MOST_PACKS 4096 /* subsets beyond are too small to be worth ordering */
+#define MOST_SUBSETS 4096 /* beyond, they are too small to be worth ordering */
 #define THREADS 1024
 #define WARPS (THREADS / ISO_WARP)
 
@@ -415,7 +415,10 @@ static __device__ void follow(const struct pass *p, const struct rule_data *rule
 static __device__ unsigned listed_at(const struct ray_lists *l, struct ray_unit unit, int i)
 {
 	if (i >= unit.n) return RAY_NO_SLOT;
-	return l->slot[(size_t)l->order[unit.first + i] * RAY_PACKET + threadIdx.x % ISO_WARP];
+	unsigned lane = threadIdx.x % ISO_WARP, chunk = l->order[unit.first + i];
+
+	if (chunk & RAY_MARK) return ((chunk & ~RAY_MARK) * RAY_PACKET + lane) | RAY_MARK;
+	return l->slot[(size_t)chunk * RAY_PACKET + lane];
 }
 
 template <int K, enum ray_rule RULE, bool JOSEPH, enum way WAY>
@@ -608,11 +611,9 @@ double iso_ray_brick_scale(const struct ray_grid *g)
 	return iso_fixed_scale(2. * (fmax(g->n[0], fmax(g->n[1], g->n[2])) + 1));
 }
 
-/* Slots of a pack have 32-bit numbers. Longer lists of events are streamed in blocks that have fewer. */
 bool iso_ray_brick_serves(const struct ray_model *m)
 {
-	return m->subsets <= MOST_PACKS && iso_ray_bin_cells(&m->tof) <= RAY_MOST_CELLS &&
-	       m->n * m->spread.lines < INT32_MAX - RAY_PACKET * RAY_PACKET;
+	return m->subsets <= MOST_SUBSETS && iso_ray_bin_cells(&m->tof) <= RAY_MOST_CELLS;
 }
 
 int iso_ray_brick_open(struct ray_brick_work *w, struct iso_room *room, int64_t slots)

@@ -98,18 +98,25 @@ struct ray_unit {
 	int brick, first, n;
 };
 
-/* Chunks of 32 slots, one a lane. Device memory. */
+/* Chunks of 32 slots, one a lane, brick after brick: a whole packet, as its number with RAY_MARK, or the number of 32
+   entries of `slot`. Device memory, of the pack's room or of the finder, which keeps it until it is used again. */
 struct ray_lists {
 	struct ray_wall wall;
-	unsigned *slot;
-	const unsigned *order; /* chunks, brick after brick: one of id */
+	const unsigned *order, *slot;
 	struct ray_unit *unit;
 	int units;
-	int64_t room; /* chunks */
-	unsigned *key[2], *id[2];
-	unsigned long long *used;
+};
+
+/* Work space to find the rays of bricks, which grows as it must. */
+struct ray_finder {
+	struct iso_room *room;
+	struct ray_hull *hull; /* of the packets in hand */
+	int64_t entries, parts; /* there is room for: chunks of all bricks, and those that are not whole packets */
+	unsigned *key[2], *id[2], *slot;
+	int64_t *used; /* entries, parts */
 	void *temp;
-	size_t temp_bytes;
+	int64_t temp_bytes, units;
+	struct ray_unit *unit;
 };
 
 /* ---- packs ---- */
@@ -122,22 +129,20 @@ struct ray_pack {
 	int lines;
 	enum ray_rule rule;
 	struct ray_bundle bundle[3];
-	/* device memory, one entry a slot; hull: one a packet */
+	/* device memory, one entry a slot */
 	struct ray_line *line;
 	struct ray_reach *reach; /* Joseph alone, where a line spans whole slices */
 	float *factor;           /* of all weights of a ray: mm per unit of x, or TOF's */
 	unsigned *ray;           /* (row - rows.first) lines + line; RAY_NO_RAY: an empty slot */
 	unsigned *slot;          /* of each ray; only if lines > 1 */
-	struct ray_hull *hull;
 	struct ray_bins bins;
 	struct ray_lists lists;
 };
 
-/* Finds the rays of every brick, for a pack that is filled otherwise. */
-int iso_ray_lists_fill(struct ray_lists *l, iso_ctx *ctx, const struct ray_model *m,
-                       const struct ray_pack *p);
-int iso_ray_lists_create(struct ray_lists *l, const struct ray_model *m, int64_t n); /* for n rays */
-void iso_ray_lists_free(struct ray_lists *l);
+/* Finds the rays of every brick, for a pack that is filled otherwise. keep: the lists that they leave, and no more, in
+   this room; NULL: in the finder, until it is used again. */
+int iso_ray_lists_fill(struct ray_pack *p, struct ray_finder *f, iso_ctx *ctx, const struct ray_model *m,
+                       struct iso_room *keep);
 
 /* Work space to order up to `most` rays, made once. */
 struct ray_packer;
@@ -145,12 +150,13 @@ int iso_ray_packer_create(struct ray_packer **p, struct iso_room *room, int64_t 
 
 /* Slots that n rays may need. */
 int64_t iso_ray_pack_slots(int64_t n);
-/* Arrays for n rows of a model; its lists, not of the room, grow if they must. */
+/* Arrays for n rows of a model, without lists. */
 int iso_ray_pack_create(struct ray_pack *p, struct iso_room *room, const struct ray_model *m, int64_t n);
 
-/* Orders rays of the events e[0 .. rows.n), device memory, rows rows.first and on. */
+/* Orders rays of the events e[0 .. rows.n), device memory, rows rows.first and on. keep: as of iso_ray_lists_fill, with
+   the packer for the finder. */
 int iso_ray_pack_fill(struct ray_pack *p, struct ray_packer *k, iso_ctx *ctx, const struct ray_model *m,
-                      const struct iso_event *e, struct iso_rows rows);
+                      const struct iso_event *e, struct iso_rows rows, struct iso_room *keep);
 
 /* Cells of the table of bins; 0: the times of the model are not in bins. */
 int iso_ray_bin_cells(const struct ray_tof *t);

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which rays cross which brick: found once, when rays are ordered, because neither changes. A warp
    takes a brick and some of the packets, and leaves the rays that cross it in chunks of 32, one a
-   lane; a sort brings the chunks of each brick together. */
+   lane; a sort brings the chunks of each brick together. Most chunks are a packet whose rays all run inside the
+   brick: its number is enough. */
 #include "ray_cell.cuh"
 
 #include <cub/device/device_radix_sort.cuh>
+#include <cub/device/device_scan.cuh>
 
 #include <stdlib.h>
 
 #define MARGIN .01f /* voxels: rounding of hulls */
-#define RESERVE 8   /* chunks that a warp takes from the store at once */
+#define RESERVE 8   /* entries that a warp takes from the store at once, */
+#define RESERVE_PARTS 2 /* and chunks that are not whole packets */
 #define SPARE 4096  /* chunks, for those that stay partly empty */
 #define WARPS (ISO_THREADS / ISO_WARP)
 #define MOST_WARPS (1 << 17) /* that share the finding */
@@ -93,10 +96,11 @@ static __global__ void join_hulls(struct ray_hull *all, const struct ray_hull *h
 
 /* ---- finding ---- */
 
-/* Where chunks go. */
+/* Where chunks go. Beyond the room they are only counted. */
 struct store {
-	unsigned *slot, *key; /* RAY_PACKET of slots a chunk, and its brick */
-	int64_t room;         /* chunks; beyond, they are only counted */
+	unsigned *key, *id;     /* of each entry: its brick, and a packet with RAY_MARK, or a chunk of `slot` */
+	unsigned *slot;         /* RAY_PACKET a chunk */
+	int64_t entries, parts; /* room */
 	unsigned long long *used;
 };
 
@@ -110,35 +114,58 @@ struct search {
 	struct store store;
 };
 
+/* What a warp has reserved of the store. */
+struct reserve {
+	unsigned long long next, end;
+
+	__device__ unsigned long long take(unsigned long long *used, int many)
+	{
+		if (next == end) {
+			if (threadIdx.x % ISO_WARP == 0) next = atomicAdd(used, (unsigned long long)many);
+			next = __shfl_sync(ISO_FULL_WARP, next, 0);
+			end = next + many;
+		}
+		return next++;
+	}
+};
+
 /* A warp's chunks. */
 struct writer {
 	const struct store *s;
 	unsigned brick, nothing; /* number of the brick, and of no brick */
-	unsigned long long next, end;
+	struct reserve entry, part;
+
+	__device__ void enter(unsigned id)
+	{
+		unsigned long long at = entry.take(s->used, RESERVE);
+
+		if (threadIdx.x % ISO_WARP == 0 && at < (unsigned long long)s->entries) {
+			s->key[at] = brick;
+			s->id[at] = id;
+		}
+	}
+
+	__device__ void put_packet(unsigned packet)
+	{
+		enter(packet | RAY_MARK);
+	}
 
 	/* One slot a lane. */
 	__device__ void put(unsigned slot)
 	{
-		int lane = threadIdx.x % ISO_WARP;
+		unsigned long long at = part.take(s->used + 1, RESERVE_PARTS);
 
-		if (next == end) {
-			if (lane == 0) next = atomicAdd(s->used, RESERVE);
-			next = __shfl_sync(ISO_FULL_WARP, next, 0);
-			end = next + RESERVE;
-		}
-		if (next < (unsigned long long)s->room) {
-			s->slot[next * RAY_PACKET + lane] = slot;
-			if (lane == 0) s->key[next] = brick;
-		}
-		next++;
+		if (at < (unsigned long long)s->parts)
+			s->slot[at * RAY_PACKET + threadIdx.x % ISO_WARP] = slot;
+		enter((unsigned)at);
 	}
 
 	/* What was reserved and not used belongs to no brick. */
 	__device__ void close()
 	{
-		unsigned long long i = next + threadIdx.x % ISO_WARP;
+		unsigned long long i = entry.next + threadIdx.x % ISO_WARP;
 
-		if (i < end && i < (unsigned long long)s->room) s->key[i] = nothing;
+		if (i < entry.end && i < (unsigned long long)s->entries) s->key[i] = nothing;
 	}
 };
 
@@ -182,12 +209,12 @@ static __device__ void search_packets(const struct search *s, const brick<K> *u,
 	unsigned inside = __ballot_sync(ISO_FULL_WARP, how == RAY_INSIDE);
 
 	for (; some; some &= some - 1) {
-		int i = __ffs(some) - 1;
-		int slot = (u->g->packet + joint * RAY_PACKET + i) * RAY_PACKET + lane;
+		int i = __ffs(some) - 1, packet = u->g->packet + joint * RAY_PACKET + i;
 
 		if (inside >> i & 1) {
-			w->put((unsigned)slot | RAY_MARK);
+			w->put_packet((unsigned)packet);
 		} else {
+			int slot = packet * RAY_PACKET + lane;
 			float x0, x1;
 
 			g->add(w, slot, clip<K>(s->line + slot, &u->cell, &x0, &x1));
@@ -205,7 +232,7 @@ template <int K> static __global__ void find(struct search s)
 	brick<K> u(&s.wall, unit / s.parts);
 
 	u.cell = u.cell.wider(s.wider);
-	struct writer w = { &s.store, (unsigned)(unit / s.parts), (unsigned)s.wall.bricks, 0, 0 };
+	struct writer w = { &s.store, (unsigned)(unit / s.parts), (unsigned)s.wall.bricks, { 0, 0 }, { 0, 0 } };
 	struct gatherer g = { slots[threadIdx.x / ISO_WARP], 0 };
 	const struct ray_hull *joint = s.joint + s.joint_of[u.g->axis];
 	int n = (u.g->packets + RAY_PACKET - 1) / RAY_PACKET, step = s.parts * ISO_WARP;
@@ -302,68 +329,68 @@ static int64_t guess(const struct ray_model *m, int64_t n)
 	return (int64_t)(1.4 * slabs * (double)n / RAY_PACKET) + SPARE;
 }
 
-/* Not cleared: every chunk that is used is written first. */
-static int take(void **p, int64_t bytes)
-{
-	return iso_cuda_check("memory for lists of rays", cudaMalloc(p, (size_t)bytes));
-}
+/* Of them, those that are whole packets need no slots: hardly ever fewer than two in five. */
+#define PARTS .6
 
-/* Memory for at least `chunks` chunks; what there is already is kept if it has that many. */
-static int make_room(struct ray_lists *l, int64_t chunks)
+/* Room for at least so many entries and parts; what there is already is kept if it has that many. */
+static int make_room(struct ray_finder *f, int64_t entries, int64_t parts)
 {
+	struct iso_room *room = f->room;
 	cub::DoubleBuffer<unsigned> none(NULL, NULL);
-	int64_t bytes = chunks * (int64_t)sizeof(unsigned);
-	size_t temp = 0;
-	int st;
+	size_t sort = 0, scan = 0;
 
-	if (chunks <= l->room) return ISO_OK;
-	if (chunks > INT32_MAX)
-		return iso_fail(
-			ISO_ENOMEM,
-			"CUDA: %" PRId64
-			" chunks of rays, at most %d are possible; take more subsets, or smaller blocks",
-			chunks, INT32_MAX);
-	iso_ray_lists_free(l);
-	cub::DeviceRadixSort::SortPairs(NULL, temp, none, none, chunks);
-	l->temp_bytes = temp;
-	if ((st = take((void **)&l->slot, bytes * RAY_PACKET)) || (st = take((void **)&l->key[0], bytes)) ||
-	    (st = take((void **)&l->key[1], bytes)) || (st = take((void **)&l->id[0], bytes)) ||
-	    (st = take((void **)&l->id[1], bytes)) || (st = take(&l->temp, (int64_t)temp)) ||
-	    (st = take((void **)&l->used, sizeof *l->used)))
-		return st;
-	l->room = chunks;
-	return ISO_OK;
+	if (parts > f->parts) {
+		iso_room_drop(room, f->slot);
+		ISO_DEVICE(room, f->slot, parts * RAY_PACKET);
+		f->parts = parts;
+	}
+	if (!f->used) ISO_DEVICE(room, f->used, 2);
+	if (entries <= f->entries) return room->status;
+	if (entries >= INT32_MAX)
+		return iso_fail(ISO_ENOMEM,
+		                "CUDA: %" PRId64 " chunks of rays, fewer than %d are possible; take more subsets",
+		                entries, INT32_MAX);
+	cub::DeviceRadixSort::SortPairs(NULL, sort, none, none, entries);
+	cub::DeviceScan::ExclusiveSum(NULL, scan, (unsigned *)NULL, (unsigned *)NULL, entries + 1);
+	for (int i = 0; i < 2; i++) {
+		iso_room_drop(room, f->key[i]);
+		iso_room_drop(room, f->id[i]);
+		ISO_DEVICE(room, f->key[i], entries + 1);
+		ISO_DEVICE(room, f->id[i], entries + 1);
+	}
+	iso_room_drop(room, f->temp);
+	f->temp_bytes = (int64_t)(sort > scan ? sort : scan);
+	f->temp = iso_room_device(room, f->temp_bytes, 1);
+	f->entries = entries;
+	return room->status;
 }
 
-int iso_ray_lists_create(struct ray_lists *l, const struct ray_model *m, int64_t n)
-{
-	return make_room(l, guess(m, n));
-}
-
-static int search_once(struct search *s, struct ray_lists *l, iso_ctx *ctx, int64_t *used)
+static int search_once(struct search *s, struct ray_finder *f, iso_ctx *ctx, int64_t used[2])
 {
 	int blocks = (s->wall.bricks * s->parts + WARPS - 1) / WARPS;
-	cudaError_t e = cudaMemsetAsync(l->used, 0, sizeof *l->used, iso_stream(ctx));
-	struct store store = { l->slot, l->key[0], l->room, l->used };
-	unsigned long long n = 0;
+	cudaError_t e = cudaMemsetAsync(f->used, 0, 2 * sizeof *f->used, iso_stream(ctx));
 	int st;
 
 	if (e != cudaSuccess) return iso_cuda_check("clear", e);
-	s->store = store;
+	s->store = { f->key[0], f->id[0], f->slot, f->entries, f->parts, (unsigned long long *)f->used };
 	if (s->wall.slices == RAY_SLICES_THIN)
 		find<RAY_SLICES_THIN><<<blocks, ISO_THREADS, 0, iso_stream(ctx)>>>(*s);
 	else
 		find<RAY_SLICES_THICK><<<blocks, ISO_THREADS, 0, iso_stream(ctx)>>>(*s);
-	if ((st = iso_cuda_launched("rays of bricks")) ||
-	    (st = ctx->vec->download(ctx, &n, l->used, sizeof n)))
-		return st;
-	*used = (int64_t)n;
-	return ISO_OK;
+	if ((st = iso_cuda_launched("rays of bricks"))) return st;
+	return ctx->vec->download(ctx, used, f->used, 2 * sizeof *used);
 }
 
-static __global__ void number(unsigned *id, int64_t n)
+/* The search, again where there was too little room; used: entries, parts. */
+static int search_all(struct search *s, struct ray_finder *f, iso_ctx *ctx, int64_t chunks, int64_t used[2])
 {
-	ISO_GRID_LOOP (i, n) id[i] = (unsigned)i;
+	int st;
+
+	if ((st = make_room(f, chunks, (int64_t)(PARTS * (double)chunks)))) return st;
+	if ((st = search_once(s, f, ctx, used))) return st;
+	if (used[0] <= f->entries && used[1] <= f->parts) return ISO_OK;
+	if ((st = make_room(f, used[0] + used[0] / 16, used[1] + used[1] / 16))) return st;
+	return search_once(s, f, ctx, used);
 }
 
 /* first[b] = where the chunks of brick b begin, also for bricks without any. */
@@ -376,25 +403,96 @@ static __global__ void find_borders(int *first, const unsigned *key, int64_t n, 
 	}
 }
 
-static int sort_chunks(struct ray_lists *l, iso_ctx *ctx, int64_t n, int *first)
+/* Entries in order of bricks; first[b]: where those of brick b begin, first[bricks] the end of all that count. Leaves
+   the other two arrays of the finder free. */
+static int sort_chunks(unsigned **order, unsigned *spare[2], struct ray_finder *f, iso_ctx *ctx, int bricks,
+                       int64_t n, int *first)
 {
-	cub::DoubleBuffer<unsigned> key(l->key[0], l->key[1]), id(l->id[0], l->id[1]);
+	cub::DoubleBuffer<unsigned> key(f->key[0], f->key[1]), id(f->id[0], f->id[1]);
+	size_t bytes = (size_t)f->temp_bytes;
 	int bits = 1;
 
-	while (bits < 32 && ((int64_t)1 << bits) <= l->wall.bricks) bits++;
-	number<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>(l->id[0], n);
+	while (bits < 32 && ((int64_t)1 << bits) <= bricks) bits++;
 	cudaError_t e =
-		cub::DeviceRadixSort::SortPairs(l->temp, l->temp_bytes, key, id, n, 0, bits, iso_stream(ctx));
+		cub::DeviceRadixSort::SortPairs(f->temp, bytes, key, id, n, 0, bits, iso_stream(ctx));
 
 	if (e != cudaSuccess) return iso_cuda_check("sort of chunks", e);
-	l->order = id.Current();
-	find_borders<<<iso_blocks(n + 1), ISO_THREADS, 0, iso_stream(ctx)>>>(first, key.Current(), n,
-	                                                                     l->wall.bricks);
+	*order = id.Current();
+	spare[0] = id.Alternate();
+	spare[1] = key.Alternate();
+	find_borders<<<iso_blocks(n + 1), ISO_THREADS, 0, iso_stream(ctx)>>>(first, key.Current(), n, bricks);
 	return iso_cuda_launched("chunks of bricks");
 }
 
+/* ---- what is kept ---- */
+
+static __global__ void mark_parts(unsigned *is_part, const unsigned *order, int64_t n)
+{
+	ISO_GRID_LOOP (i, n + 1) is_part[i] = i < n && !(order[i] & RAY_MARK);
+}
+
+/* kept[i] = order[i], of a part its new number, which is `number` of it. */
+static __global__ void gather(unsigned *kept, unsigned *kept_slot, const unsigned *order, const unsigned *slot,
+                              const unsigned *number, struct iso_rows entries)
+{
+	int lane = threadIdx.x % ISO_WARP;
+
+	ISO_WARP_LOOP (i, entries) {
+		unsigned here = order[i], to = number[i];
+
+		if (lane == 0) kept[i] = here & RAY_MARK ? here : to;
+		if (!(here & RAY_MARK))
+			kept_slot[(size_t)to * RAY_PACKET + lane] = slot[(size_t)here * RAY_PACKET + lane];
+	}
+}
+
+/* Entries and parts in the order of bricks, and no more of them than there are, in the room. */
+static int keep_lists(struct ray_lists *l, struct ray_finder *f, unsigned *const spare[2], iso_ctx *ctx,
+                      struct iso_room *room, int64_t n)
+{
+	struct iso_rows entries = { 0, n };
+	size_t bytes = (size_t)f->temp_bytes;
+	unsigned *order, *slot, parts = 0;
+	int st;
+
+	mark_parts<<<iso_blocks(n + 1), ISO_THREADS, 0, iso_stream(ctx)>>>(spare[0], l->order, n);
+	if ((st = iso_cuda_launched("parts of packets")) ||
+	    (st = iso_cuda_check("numbers of parts",
+	                         cub::DeviceScan::ExclusiveSum(f->temp, bytes, spare[0], spare[1], n + 1,
+	                                                       iso_stream(ctx)))) ||
+	    (st = ctx->vec->download(ctx, &parts, spare[1] + n, sizeof parts)))
+		return st;
+	ISO_DEVICE(room, order, n + 1);
+	ISO_DEVICE(room, slot, ((int64_t)parts + 1) * RAY_PACKET);
+	if (room->status) return room->status;
+	gather<<<iso_blocks(n * ISO_WARP), ISO_THREADS, 0, iso_stream(ctx)>>>(order, slot, l->order, l->slot,
+	                                                                       spare[1], entries);
+	l->order = order;
+	l->slot = slot;
+	return iso_cuda_launched("chunks that are kept");
+}
+
+/* ---- units of work ---- */
+
+/* Room for n units: of the pack's own, or of the finder. */
+static int make_units(struct ray_unit **unit, struct ray_finder *f, struct iso_room *keep, int64_t n)
+{
+	if (keep) {
+		ISO_DEVICE(keep, *unit, n + 1);
+		return keep->status;
+	}
+	if (n > f->units) {
+		iso_room_drop(f->room, f->unit);
+		ISO_DEVICE(f->room, f->unit, 2 * n);
+		f->units = 2 * n;
+	}
+	*unit = f->unit;
+	return f->room->status;
+}
+
 /* Bricks with many chunks are shared by several units. */
-static int deal_units(struct ray_lists *l, iso_ctx *ctx, const int *first)
+static int deal_units(struct ray_lists *l, struct ray_finder *f, iso_ctx *ctx, struct iso_room *keep,
+                      const int *first)
 {
 	int multiprocessors = 1, bricks = l->wall.bricks, n = 0, st;
 
@@ -411,24 +509,28 @@ static int deal_units(struct ray_lists *l, iso_ctx *ctx, const int *first)
 	for (int b = 0; b < bricks; b++)
 		for (int i = first[b]; i < first[b + 1]; i += most)
 			unit[l->units++] = { b, i, first[b + 1] - i < most ? first[b + 1] - i : most };
-	cudaFree(l->unit);
-	l->unit = NULL;
-	st = ctx->vec->alloc(ctx, (void **)&l->unit, (n + 1) * (int64_t)sizeof *unit);
-	if (!st) st = ctx->vec->upload(ctx, l->unit, unit, n * (int64_t)sizeof *unit);
+	if (!(st = make_units(&l->unit, f, keep, n)))
+		st = ctx->vec->upload(ctx, l->unit, unit, n * (int64_t)sizeof *unit);
 	iso_room_free(&room);
 	return st;
 }
 
-static int make_units(struct ray_lists *l, iso_ctx *ctx, int64_t n)
+/* Lists of n entries that were found. */
+static int make_lists(struct ray_lists *l, struct ray_finder *f, iso_ctx *ctx, struct iso_room *keep, int64_t n)
 {
 	int bricks = l->wall.bricks + 1, *host, *device, st;
 	struct iso_room room = iso_room_of(ctx, "ray");
+	unsigned *order = NULL, *spare[2] = { NULL, NULL };
 
 	ISO_HOST(&room, host, bricks);
 	ISO_DEVICE(&room, device, bricks);
-	if (!(st = room.status) && !(st = sort_chunks(l, ctx, n, device)) &&
-	    !(st = ctx->vec->download(ctx, host, device, bricks * (int64_t)sizeof *host)))
-		st = deal_units(l, ctx, host);
+	if (!(st = room.status) && !(st = sort_chunks(&order, spare, f, ctx, l->wall.bricks, n, device)) &&
+	    !(st = ctx->vec->download(ctx, host, device, bricks * (int64_t)sizeof *host))) {
+		l->order = order;
+		l->slot = f->slot;
+		if (keep) st = keep_lists(l, f, spare, ctx, keep, host[l->wall.bricks]);
+		if (!st) st = deal_units(l, f, ctx, keep, host);
+	}
 	iso_room_free(&room);
 	return st;
 }
@@ -466,44 +568,26 @@ static int join(struct search *s, struct ray_hull **joint, iso_ctx *ctx)
 	return iso_cuda_launched("joint hulls");
 }
 
-int iso_ray_lists_fill(struct ray_lists *l, iso_ctx *ctx, const struct ray_model *m, const struct ray_pack *p)
+int iso_ray_lists_fill(struct ray_pack *p, struct ray_finder *f, iso_ctx *ctx, const struct ray_model *m,
+                       struct iso_room *keep)
 {
+	struct ray_lists *l = &p->lists;
 	struct ray_hull *joint = NULL;
 	struct search s = ISO_ZERO;
-	int64_t used = 0;
+	int64_t used[2] = { 0, 0 };
 	int st;
 
 	s.wall = cut_grid(ctx, m, p);
 	s.line = p->line;
-	s.hull = p->hull;
+	s.hull = f->hull;
 	s.wider = m->projector == ISO_JOSEPH ? MARGIN : 0;
-	l->units = 0;
+	*l = ISO_ZERO;
 	l->wall = s.wall;
 	if (s.wall.bricks == 0) return ISO_OK; /* all rays miss */
 	s.parts = share(&s.wall);
-	if ((st = join(&s, &joint, ctx))) goto done;
-	if ((st = make_room(l, guess(m, p->rows.n * p->lines)))) goto done;
-	if ((st = search_once(&s, l, ctx, &used))) goto done;
-	if (used > l->room) {
-		if ((st = make_room(l, used))) goto done;
-		if ((st = search_once(&s, l, ctx, &used))) goto done;
-	}
-	l->wall = s.wall;
-	st = make_units(l, ctx, used);
-done:
+	st = join(&s, &joint, ctx);
+	if (!st) st = search_all(&s, f, ctx, guess(m, p->rows.n * p->lines), used);
+	if (!st) st = make_lists(l, f, ctx, keep, used[0]);
 	cudaFree(joint);
 	return st;
-}
-
-void iso_ray_lists_free(struct ray_lists *l)
-{
-	cudaFree(l->slot);
-	cudaFree(l->unit);
-	cudaFree(l->temp);
-	cudaFree(l->used);
-	for (int i = 0; i < 2; i++) {
-		cudaFree(l->key[i]);
-		cudaFree(l->id[i]);
-	}
-	*l = ISO_ZERO;
 }

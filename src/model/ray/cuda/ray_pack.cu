@@ -36,6 +36,7 @@ struct ray_packer {
 	void *temp;
 	size_t temp_bytes;
 	struct extent *extent; /* BUNDLES of them */
+	struct ray_finder finder;
 };
 
 /* ---- keys ---- */
@@ -229,7 +230,8 @@ static __device__ float factor_of(const struct ray *r, const struct ray_tof *t, 
 }
 
 static __global__ void fill(struct ray_model m, enum ray_rule rule, struct places at,
-                            const struct iso_event *e, const unsigned *id, struct ray_pack p)
+                            const struct iso_event *e, const unsigned *id, struct ray_pack p,
+                            struct ray_hull *hull)
 {
 	ISO_GRID_LOOP (i, p.slots) { /* whole warps: slots are a multiple of 32 */
 		int b = 0;
@@ -257,7 +259,7 @@ static __global__ void fill(struct ray_model m, enum ray_rule rule, struct place
 		if (there && p.slot) p.slot[id[from]] = (unsigned)i;
 		struct ray_hull h = hull_of(&l, there && b != MISSED);
 
-		if (i % RAY_PACKET == 0) p.hull[i / RAY_PACKET] = h;
+		if (i % RAY_PACKET == 0) hull[i / RAY_PACKET] = h;
 	}
 }
 
@@ -271,18 +273,15 @@ int64_t iso_ray_pack_slots(int64_t n)
 int iso_ray_pack_create(struct ray_pack *p, struct iso_room *room, const struct ray_model *m, int64_t n)
 {
 	int64_t rays = n * m->spread.lines, slots = iso_ray_pack_slots(rays);
-	int st;
 
 	*p = ISO_ZERO;
 	p->lines = m->spread.lines;
 	ISO_DEVICE(room, p->line, slots);
 	ISO_DEVICE(room, p->factor, slots);
 	ISO_DEVICE(room, p->ray, slots);
-	ISO_DEVICE(room, p->hull, slots / RAY_PACKET + 1);
 	if (m->projector == ISO_JOSEPH) ISO_DEVICE(room, p->reach, slots);
 	if (p->lines > 1) ISO_DEVICE(room, p->slot, rays);
-	if ((st = iso_ray_bins_create(&p->bins, room, m))) return st;
-	return iso_ray_lists_create(&p->lists, m, rays);
+	return iso_ray_bins_create(&p->bins, room, m);
 }
 
 static size_t sort_bytes(int64_t most)
@@ -296,7 +295,7 @@ static size_t sort_bytes(int64_t most)
 
 int iso_ray_packer_create(struct ray_packer **k, struct iso_room *room, int64_t most)
 {
-	struct ray_packer p = { room->ctx, most, {}, {}, NULL, sort_bytes(most), NULL };
+	struct ray_packer p = { room->ctx, most, {}, {}, NULL, sort_bytes(most), NULL, ISO_ZERO };
 
 	for (int i = 0; i < 2; i++) {
 		ISO_DEVICE(room, p.key[i], most);
@@ -304,6 +303,8 @@ int iso_ray_packer_create(struct ray_packer **k, struct iso_room *room, int64_t 
 	}
 	p.temp = iso_room_device(room, (int64_t)p.temp_bytes, 1);
 	ISO_DEVICE(room, p.extent, BUNDLES);
+	p.finder.room = room;
+	ISO_DEVICE(room, p.finder.hull, iso_ray_pack_slots(most) / RAY_PACKET + 1);
 	if (ISO_HOST(room, *k, 1)) **k = p;
 	return room->status;
 }
@@ -435,7 +436,7 @@ static int look(struct ray_packer *k, iso_ctx *ctx, const struct ray_model *m, s
 }
 
 int iso_ray_pack_fill(struct ray_pack *p, struct ray_packer *k, iso_ctx *ctx, const struct ray_model *m,
-                      const struct iso_event *e, struct iso_rows rows)
+                      const struct iso_event *e, struct iso_rows rows, struct iso_room *keep)
 {
 	struct cells c = ISO_ZERO;
 	struct extent extent[BUNDLES];
@@ -452,7 +453,8 @@ int iso_ray_pack_fill(struct ray_pack *p, struct ray_packer *k, iso_ctx *ctx, co
 	p->rows = rows;
 	p->rule = choose_rule(m);
 	describe(p, extent, at);
-	fill<<<iso_blocks(p->slots), ISO_THREADS, 0, iso_stream(ctx)>>>(*m, p->rule, at, e, ids, *p);
+	fill<<<iso_blocks(p->slots), ISO_THREADS, 0, iso_stream(ctx)>>>(*m, p->rule, at, e, ids, *p,
+	                                                                 k->finder.hull);
 	if ((st = iso_cuda_launched("packets of rays"))) return st;
-	return iso_ray_lists_fill(&p->lists, ctx, m, p);
+	return iso_ray_lists_fill(p, &k->finder, ctx, m, keep);
 }

@@ -80,7 +80,7 @@ static int attenuation(struct sens_work *w, iso_ctx *ctx, const struct ray_sens 
 {
 	int st;
 
-	if ((st = iso_ray_pack_fill(&w->pack, w->packer, ctx, &w->map, w->e, rows)) ||
+	if ((st = iso_ray_pack_fill(&w->pack, w->packer, ctx, &w->map, w->e, rows, NULL)) ||
 	    (st = iso_ray_brick_limit(&w->brick, ctx, ray_voxels(&q->mu_grid), q->mu)) ||
 	    (st = iso_ray_brick_forward(&w->brick, ctx, &w->map, &w->pack, q->mu)))
 		return st;
@@ -98,7 +98,8 @@ static int block(struct sens_work *w, iso_ctx *ctx, const struct ray_sens *q,
 	draw<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>(*q, first, n, half, w->e, w->weight);
 	if ((st = iso_cuda_launched("crystal pairs"))) return st;
 	if (q->mu && (st = attenuation(w, ctx, q, rows))) return st;
-	if ((st = iso_ray_pack_fill(&w->pack, w->packer, ctx, &w->image, w->e, rows))) return st;
+	if ((st = iso_ray_pack_fill(&w->pack, w->packer, ctx, &w->image, w->e, rows, NULL)))
+		return st;
 	weigh<<<iso_blocks(w->pack.slots), ISO_THREADS, 0, iso_stream(ctx)>>>(
 		w->pack, w->brick, w->weight, q->mu ? w->alpha : NULL, acc->scale);
 	if ((st = iso_cuda_launched("weights of pairs"))) return st;
@@ -180,7 +181,6 @@ static int trace_all(struct iso_fixed_cuda *acc, iso_ctx *ctx, const struct ray_
 		if (!(st = block(&w, ctx, q, acc, i, m, half))) st = iso_ctx_poll(ctx);
 		ray_sens_step(q, (double)(i + m) / (double)n);
 	}
-	iso_ray_lists_free(&w.pack.lists);
 	iso_room_free(&room);
 	return st;
 }
