@@ -281,8 +281,9 @@ int iso_ray_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const str
    need; its slot if an event has several. In the lists of a brick: half of the lines stand in packets, of which a number is
    enough. Of a pack in hand, a line's sum and what it sends back; and while the pack is made, keys and numbers of the sort,
    its share of a hull, and lists that are not yet as short as they can be. */
-enum { CUDA_ORDERED = 40, CUDA_JOSEPH = 16, CUDA_SLOT = 4, CUDA_LISTED = 2, CUDA_SUMS = 12 };
-enum { CUDA_SORT = 18, CUDA_FOUND = 4 };
+enum { CUDA_ORDERED = 40, CUDA_JOSEPH = 16, CUDA_SLOT = 4, CUDA_SUMS = 12 };
+enum { CUDA_SORT = 18, CUDA_FOUND = 3 };
+#define CUDA_LISTED 1.6
 
 /* Bricks that a ray crosses: slabs of 16 slices (8 with TOF), and about 4 in 10 more. */
 static int64_t bricks_of_ray(const struct ray_model *m)
@@ -305,7 +306,7 @@ static int64_t ordered_bytes(const struct ray_model *m)
 
 static int64_t listed_bytes(const struct ray_model *m)
 {
-	return m->spread.lines * CUDA_LISTED * bricks_of_ray(m);
+	return (int64_t)(m->spread.lines * CUDA_LISTED * (double)bricks_of_ray(m));
 }
 
 int64_t iso_ray_event_bytes(const iso_ctx *ctx, const struct iso_ray *p)

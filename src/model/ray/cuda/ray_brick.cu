@@ -418,7 +418,9 @@ static __device__ unsigned listed_at(const struct ray_lists *l, struct ray_unit 
 	unsigned lane = threadIdx.x % ISO_WARP, chunk = l->order[unit.first + i];
 
 	if (chunk & RAY_MARK) return ((chunk & ~RAY_MARK) * RAY_PACKET + lane) | RAY_MARK;
-	return l->slot[(size_t)chunk * RAY_PACKET + lane];
+	unsigned off = l->part.off[(size_t)chunk * RAY_PACKET + lane];
+
+	return off == RAY_NO_OFF ? RAY_NO_SLOT : l->part.base[chunk] + off;
 }
 
 template <int K, enum ray_rule RULE, bool JOSEPH, enum way WAY>

@@ -98,11 +98,20 @@ struct ray_unit {
 	int brick, first, n;
 };
 
-/* Chunks of 32 slots, one a lane, brick after brick: a whole packet, as its number with RAY_MARK, or the number of 32
-   entries of `slot`. Device memory, of the pack's room or of the finder, which keeps it until it is used again. */
+/* Chunks of at most 32 rays, one a lane, brick after brick: a whole packet, as its number with RAY_MARK, or the number of a
+   part, rays whose slots are base + off. Device memory, of the pack's room or of the finder, which keeps it until it is used
+   again. */
+#define RAY_NO_OFF 0xffffu
+
+struct ray_parts {
+	unsigned *base;
+	uint16_t *off; /* RAY_PACKET a part; RAY_NO_OFF: no ray */
+};
+
 struct ray_lists {
 	struct ray_wall wall;
-	const unsigned *order, *slot;
+	const unsigned *order;
+	struct ray_parts part;
 	struct ray_unit *unit;
 	int units;
 };
@@ -112,7 +121,8 @@ struct ray_finder {
 	struct iso_room *room;
 	struct ray_hull *hull; /* of the packets in hand */
 	int64_t entries, parts; /* there is room for: chunks of all bricks, and those that are not whole packets */
-	unsigned *key[2], *id[2], *slot;
+	unsigned *key[2], *id[2];
+	struct ray_parts part;
 	int64_t *used; /* entries, parts */
 	void *temp;
 	int64_t temp_bytes, units;

@@ -98,8 +98,8 @@ static __global__ void join_hulls(struct ray_hull *all, const struct ray_hull *h
 
 /* Where chunks go. Beyond the room they are only counted. */
 struct store {
-	unsigned *key, *id;     /* of each entry: its brick, and a packet with RAY_MARK, or a chunk of `slot` */
-	unsigned *slot;         /* RAY_PACKET a chunk */
+	unsigned *key, *id; /* of each entry: its brick, and a packet with RAY_MARK, or a part */
+	struct ray_parts part;
 	int64_t entries, parts; /* room */
 	unsigned long long *used;
 };
@@ -150,14 +150,30 @@ struct writer {
 		enter(packet | RAY_MARK);
 	}
 
-	/* One slot a lane. */
-	__device__ void put(unsigned slot)
+	__device__ void put_part(unsigned base, unsigned off)
 	{
 		unsigned long long at = part.take(s->used + 1, RESERVE_PARTS);
+		int lane = threadIdx.x % ISO_WARP;
 
-		if (at < (unsigned long long)s->parts)
-			s->slot[at * RAY_PACKET + threadIdx.x % ISO_WARP] = slot;
+		if (at < (unsigned long long)s->parts) {
+			s->part.off[at * RAY_PACKET + lane] = (uint16_t)off;
+			if (lane == 0) s->part.base[at] = base;
+		}
 		enter((unsigned)at);
+	}
+
+	/* One slot a lane, rising, or RAY_NO_SLOT. As a warp looks at packets in their order, hardly ever two parts. */
+	__device__ void put(unsigned slot)
+	{
+		unsigned left = __ballot_sync(ISO_FULL_WARP, slot != RAY_NO_SLOT), near;
+
+		for (; left; left &= ~near) {
+			unsigned base = __shfl_sync(ISO_FULL_WARP, slot, __ffs((int)left) - 1), off = slot - base;
+			bool here = left >> threadIdx.x % ISO_WARP & 1 && off < RAY_NO_OFF;
+
+			near = __ballot_sync(ISO_FULL_WARP, here);
+			put_part(base, here ? off : RAY_NO_OFF);
+		}
 	}
 
 	/* What was reserved and not used belongs to no brick. */
@@ -340,8 +356,10 @@ static int make_room(struct ray_finder *f, int64_t entries, int64_t parts)
 	size_t sort = 0, scan = 0;
 
 	if (parts > f->parts) {
-		iso_room_drop(room, f->slot);
-		ISO_DEVICE(room, f->slot, parts * RAY_PACKET);
+		iso_room_drop(room, f->part.base);
+		iso_room_drop(room, f->part.off);
+		ISO_DEVICE(room, f->part.base, parts);
+		ISO_DEVICE(room, f->part.off, parts * RAY_PACKET);
 		f->parts = parts;
 	}
 	if (!f->used) ISO_DEVICE(room, f->used, 2);
@@ -372,7 +390,7 @@ static int search_once(struct search *s, struct ray_finder *f, iso_ctx *ctx, int
 	int st;
 
 	if (e != cudaSuccess) return iso_cuda_check("clear", e);
-	s->store = { f->key[0], f->id[0], f->slot, f->entries, f->parts, (unsigned long long *)f->used };
+	s->store = { f->key[0], f->id[0], f->part, f->entries, f->parts, (unsigned long long *)f->used };
 	if (s->wall.slices == RAY_SLICES_THIN)
 		find<RAY_SLICES_THIN><<<blocks, ISO_THREADS, 0, iso_stream(ctx)>>>(*s);
 	else
@@ -432,17 +450,18 @@ static __global__ void mark_parts(unsigned *is_part, const unsigned *order, int6
 }
 
 /* kept[i] = order[i], of a part its new number, which is `number` of it. */
-static __global__ void gather(unsigned *kept, unsigned *kept_slot, const unsigned *order, const unsigned *slot,
+static __global__ void gather(unsigned *kept, struct ray_parts to, const unsigned *order, struct ray_parts from,
                               const unsigned *number, struct iso_rows entries)
 {
 	int lane = threadIdx.x % ISO_WARP;
 
 	ISO_WARP_LOOP (i, entries) {
-		unsigned here = order[i], to = number[i];
+		unsigned here = order[i], now = number[i];
 
-		if (lane == 0) kept[i] = here & RAY_MARK ? here : to;
-		if (!(here & RAY_MARK))
-			kept_slot[(size_t)to * RAY_PACKET + lane] = slot[(size_t)here * RAY_PACKET + lane];
+		if (lane == 0) kept[i] = here & RAY_MARK ? here : now;
+		if (here & RAY_MARK) continue;
+		to.off[(size_t)now * RAY_PACKET + lane] = from.off[(size_t)here * RAY_PACKET + lane];
+		if (lane == 0) to.base[now] = from.base[here];
 	}
 }
 
@@ -452,7 +471,8 @@ static int keep_lists(struct ray_lists *l, struct ray_finder *f, unsigned *const
 {
 	struct iso_rows entries = { 0, n };
 	size_t bytes = (size_t)f->temp_bytes;
-	unsigned *order, *slot, parts = 0;
+	struct ray_parts part;
+	unsigned *order, parts = 0;
 	int st;
 
 	mark_parts<<<iso_blocks(n + 1), ISO_THREADS, 0, iso_stream(ctx)>>>(spare[0], l->order, n);
@@ -463,12 +483,13 @@ static int keep_lists(struct ray_lists *l, struct ray_finder *f, unsigned *const
 	    (st = ctx->vec->download(ctx, &parts, spare[1] + n, sizeof parts)))
 		return st;
 	ISO_DEVICE(room, order, n + 1);
-	ISO_DEVICE(room, slot, ((int64_t)parts + 1) * RAY_PACKET);
+	ISO_DEVICE(room, part.base, (int64_t)parts + 1);
+	ISO_DEVICE(room, part.off, ((int64_t)parts + 1) * RAY_PACKET);
 	if (room->status) return room->status;
-	gather<<<iso_blocks(n * ISO_WARP), ISO_THREADS, 0, iso_stream(ctx)>>>(order, slot, l->order, l->slot,
+	gather<<<iso_blocks(n * ISO_WARP), ISO_THREADS, 0, iso_stream(ctx)>>>(order, part, l->order, l->part,
 	                                                                       spare[1], entries);
 	l->order = order;
-	l->slot = slot;
+	l->part = part;
 	return iso_cuda_launched("chunks that are kept");
 }
 
@@ -527,7 +548,7 @@ static int make_lists(struct ray_lists *l, struct ray_finder *f, iso_ctx *ctx, s
 	if (!(st = room.status) && !(st = sort_chunks(&order, spare, f, ctx, l->wall.bricks, n, device)) &&
 	    !(st = ctx->vec->download(ctx, host, device, bricks * (int64_t)sizeof *host))) {
 		l->order = order;
-		l->slot = f->slot;
+		l->part = f->part;
 		if (keep) st = keep_lists(l, f, spare, ctx, keep, host[l->wall.bricks]);
 		if (!st) st = deal_units(l, f, ctx, keep, host);
 	}
