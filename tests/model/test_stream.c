@@ -232,6 +232,15 @@ static void equals_events_in_memory(void **state)
 
 CUDA_TEST(cuda_equals_events_in_memory, check_equal)
 
+/* So little memory that nothing is kept on the device. */
+static void check_blocks(iso_ctx *cuda)
+{
+	iso_ctx_set_device_memory_limit(cuda, 1 << 20);
+	check_equal(cuda);
+}
+
+CUDA_TEST(cuda_blocks_equal_events_in_memory, check_blocks)
+
 /* Every subset alone, and all of them at once, by single steps. */
 static void all_subsets_are_one_step(void **state)
 {
@@ -276,11 +285,13 @@ static void check_kept(iso_ctx *ctx)
 	iso_ray_stream_state(&blocks, &n, op);
 	assert_int_equal(blocks, 3 * 4);
 	assert_int_equal(n, blocks);
-	assert_int_equal(m->read, 2 * EVENTS); /* for the counts, and for all iterations */
+	/* for the counts, and for all iterations; the device adds counts up itself */
+	assert_int_equal(m->read, (iso_ctx_is_cuda(ctx) ? 1 : 2) * EVENTS);
 	iso_op_free(op);
 
 	m->read = 0;
 	iso_ctx_set_memory_limit(ctx, 1);
+	iso_ctx_set_device_memory_limit(ctx, 1);
 	op = streamed(ctx, &p, &s, 100);
 	anew = reconstruct(op, NULL);
 	iso_ray_stream_state(&blocks, &n, op);
@@ -616,6 +627,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(equals_events_in_memory),
 		cmocka_unit_test(cuda_equals_events_in_memory),
+		cmocka_unit_test(cuda_blocks_equal_events_in_memory),
 		cmocka_unit_test(all_subsets_are_one_step),
 		cmocka_unit_test(keeps_blocks_that_fit),
 		cmocka_unit_test(cuda_keeps_blocks_that_fit),

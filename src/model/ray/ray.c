@@ -234,7 +234,7 @@ static int make_model(struct ray_model **out, struct iso_room *room, const struc
 }
 
 static int make(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const struct order_list *l, int subsets,
-                const struct iso_events *e)
+                const struct iso_events *e, struct ray_load *load)
 {
 	struct iso_room room = { .ctx = ctx, .what = "ray events" };
 	struct ray_model *m = NULL;
@@ -244,6 +244,7 @@ static int make(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const struct
 		iso_room_free(&room);
 		return st;
 	}
+	m->load = load;
 	return iso_op_create_in(op, ctx, &iso_ray_cpu_fn, iso_grid_voxels(&p->grid), e->n, m->order.n_sub,
 	                        &room, m);
 }
@@ -251,7 +252,14 @@ static int make(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const struct
 int iso_ray_create_part(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, int subsets,
                         const struct iso_events *e)
 {
-	return make(op, ctx, p, &(struct order_list){ .total = e->n }, subsets, e);
+	return make(op, ctx, p, &(struct order_list){ .total = e->n }, subsets, e, NULL);
+}
+
+int iso_ray_create_loaded(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, int64_t n, struct ray_load *load)
+{
+	const struct iso_events e = { .n = n };
+
+	return make(op, ctx, p, &(struct order_list){ .total = n }, p->n_sub, &e, load);
 }
 
 static int check_parts(const struct iso_ray *p)
@@ -272,7 +280,7 @@ int iso_ray_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const str
 	st = iso_order_ranks(&l, ctx, st, "ray", e->n, full.number, full.total);
 	if (full.part) l.part = true;
 	if (!st) st = check_parts(&full);
-	if (!st) st = make(&made, ctx, &full, &l, full.n_sub * (full.part ? full.parts : 1), e);
+	if (!st) st = make(&made, ctx, &full, &l, full.n_sub * (full.part ? full.parts : 1), e, NULL);
 	if (!st) made->rows_split = iso_ranks(ctx) > 1;
 	return iso_op_agree(op, made, ctx, st);
 }

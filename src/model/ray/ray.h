@@ -30,7 +30,8 @@ struct ray_model {
 	struct iso_order order;
 	int64_t n;
 	struct iso_event *e;           /* subset after subset */
-	const struct iso_events *from; /* the caller's, while the operator is made */
+	const struct iso_events *from; /* the caller's, while the operator is made, */
+	struct ray_load *load;         /* or what the device has already: ray_load.h */
 	int64_t *row;                  /* row of each; NULL: they stand in the operator's order */
 	double ordering_s;             /* what ordering them took */
 	const char *plain;             /* why CUDA traces them one by one; NULL: it does not */
@@ -82,6 +83,9 @@ int iso_ray_model(struct ray_model *m, const struct iso_ray *p, int64_t n);
    numbers in whatever part of the list it is. */
 int iso_ray_create_part(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, int subsets,
                         const struct iso_events *e);
+
+/* The operator over n events that the device has already, in its order. */
+int iso_ray_create_loaded(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, int64_t n, struct ray_load *load);
 
 /* A bad event has no ray, wherever its lines are spread to: it begins nowhere. */
 struct iso_event iso_ray_event(const struct iso_event *e);

@@ -344,6 +344,11 @@ void iso_ray_reader_free(struct iso_ray_reader *r)
 	free(r);
 }
 
+const struct iso_events *iso_ray_reader_slot(const struct iso_ray_reader *r, int i)
+{
+	return i < SLOTS ? r->slot + i : NULL;
+}
+
 /* Where each subset's blocks stand in r->start, which has room for an end behind each. */
 static int allocate_starts(struct iso_ray_reader *r)
 {

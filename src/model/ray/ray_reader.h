@@ -31,6 +31,9 @@ int64_t iso_ray_blocks(const struct ray_share *h, int sub, int64_t block);
 int iso_ray_reader_create(struct iso_ray_reader **r, const struct ray_share *h, int64_t block);
 void iso_ray_reader_free(struct iso_ray_reader *r);
 
+/* The places that blocks are read into, from 0; NULL: there is none of that number. */
+const struct iso_events *iso_ray_reader_slot(const struct iso_ray_reader *r, int i);
+
 /* Host bytes that it takes; o: of the events of a rank. */
 void iso_ray_reader_plan(struct iso_plan *plan, const struct iso_ray_source *s, const struct iso_order *o,
                          int64_t block);

@@ -2,6 +2,7 @@
 /* Model ray over events that do not fit memory: the EM step goes through the rows of a subset in
    blocks, each an operator of its own, which all add to the same integers. So neither the size of
    the blocks nor what is kept of them shows in the image. */
+#include "ray_load.h"
 #include "ray_reader.h"
 #include "core/size.h"
 #include "core/sized.h"
@@ -14,7 +15,7 @@ struct part {
 
 /* Data of the operator. */
 struct stream {
-	struct iso_ray p; /* of a block: one subset */
+	struct iso_ray asked, p; /* of all events, and of a block: one subset */
 	struct ray_share share;
 	struct iso_room room;   /* of the share */
 	struct ray_model whole; /* without events; n: the events of a block */
@@ -32,6 +33,10 @@ struct stream_work {
 	bool full;                 /* there is no room to keep another */
 	struct ray_counts *counts; /* of each subset; NULL: not yet known */
 	void *sum;                 /* what all blocks add to */
+	const struct ray_pass_fn *pass_fn; /* of a device, for blocks that are not kept */
+	struct ray_pass *pass;
+	bool asked;                /* whether the device has room for all events */
+	struct ray_loaded loaded;  /* if it has: then there are no blocks */
 };
 
 /* ---- one block ---- */
@@ -71,8 +76,9 @@ static int divide_additive(struct iso_events *b)
 	return ISO_OK;
 }
 
-static int complete(const struct stream *t, struct iso_events *b)
+static int complete(const void *arg, struct iso_events *b)
 {
+	const struct stream *t = arg;
 	int st;
 
 	if (t->share.s.finish && (st = t->share.s.finish(t->share.s.arg, b))) return st;
@@ -231,9 +237,9 @@ static void block_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct i
 	one.n_sub = 1;
 	iso_ray_reader_plan(plan, s, &o, block);
 	iso_ray_part_plan(plan, ctx, &one, n);
-	if (cuda) iso_plan_add(plan, "events on their way", n, sizeof(struct iso_event), false);
-	iso_plan_add(plan, "data of a block", n, iso_ray_source_bytes(s) - (int64_t)sizeof(struct iso_event),
-	             cuda);
+	if (cuda) iso_plan_add(plan, "events on their way, of two blocks", 2 * n, sizeof(struct iso_event), true);
+	iso_plan_add(plan, "data of a block", (1 + cuda) * n,
+	             iso_ray_source_bytes(s) - (int64_t)sizeof(struct iso_event), cuda);
 }
 
 static void need(const iso_ctx *ctx, const struct iso_ray *p, const struct iso_ray_source *s, int64_t block,
@@ -280,6 +286,96 @@ static int keep(const iso_op *op, struct part *b)
 	return st;
 }
 
+/* ---- all at once ---- */
+
+/* Where the device has room for all events, they are read once, before the first step. If there was less room than
+   planned, there are blocks after all. */
+static int load(const iso_op *op)
+{
+	struct stream *t = op->data;
+	struct stream_work *w = op->work;
+	int st;
+
+	if (w->asked || w->kept) return ISO_OK;
+	w->asked = true;
+	if (!iso_ray_load_fits(op->ctx, &t->asked, &t->share.s)) return ISO_OK;
+	st = iso_ray_load(&w->loaded, op->ctx, &t->asked, &t->share.s, t->whole.n, complete, t);
+	if (!st) t->kept = t->blocks;
+	return st == ISO_ENOMEM ? ISO_OK : st;
+}
+
+static int step_loaded(const struct ray_loaded *l, int sub, iso_real *acc, const struct ray_step *p,
+                       struct iso_ratio_stat *s)
+{
+	const struct iso_op_fn *fn = l->op->fn;
+
+	*s = (struct iso_ratio_stat){ 0 };
+	if (!p->u) return fn->em_step(l->op, sub, acc, p->x, &l->data, &s->em);
+	return fn->ratio_step(l->op, sub, acc, p->ratio.rho, p->ratio.keep, p->x, p->u, &l->data, s);
+}
+
+/* ---- blocks that the device does not keep ---- */
+
+static int open_pass(const iso_op *op)
+{
+	const struct stream *t = op->data;
+	struct stream_work *w = op->work;
+	struct ray_model m = t->whole;
+	const struct iso_events *slot;
+	void *fn = NULL;
+	int st = iso_cuda_symbol(&fn, ISO_RAY_PASS_CUDA);
+
+	m.order = (struct iso_order){ .n = m.n, .n_sub = 1, .rule = ISO_BLOCKS };
+	w->pass_fn = fn;
+	if (!st) st = w->pass_fn->create(&w->pass, op->ctx, &m, &t->share.s);
+	for (int i = 0; !st && (slot = iso_ray_reader_slot(w->reader, i)); i++)
+		st = w->pass_fn->pin(w->pass, slot, m.n);
+	return st;
+}
+
+static void close_pass(struct stream_work *w)
+{
+	if (w->pass) w->pass_fn->free(w->pass);
+	w->pass = NULL;
+}
+
+/* The step of block k of a subset: its ratios stand in the order of the blocks. */
+static struct ray_step step_of_block(const iso_op *op, int sub, int64_t k, const struct ray_step *p)
+{
+	const struct stream *t = op->data;
+	struct ray_step block = *p;
+
+	if (p->u) block.ratio.rho += iso_op_rows(op, sub).first + k * t->block;
+	return block;
+}
+
+/* Blocks first ... of a subset, none of which is kept. While the device is at one, the next is sent, and the one after
+   that is read. */
+static int pass_blocks(const iso_op *op, int sub, int64_t first, int64_t blocks, const struct ray_step *p)
+{
+	const struct stream *t = op->data;
+	struct stream_work *w = op->work;
+	int st = w->pass ? ISO_OK : open_pass(op);
+
+	for (int64_t k = first; k <= blocks && !st; k++) {
+		struct iso_events *e;
+
+		if (k < blocks && ((st = iso_ctx_poll(op->ctx)) || (st = iso_ray_reader_next(w->reader, op->ctx, &e)) ||
+		                   (st = complete(t, e)) || (st = w->pass_fn->send(w->pass, e))))
+			break;
+		if (k > first) {
+			struct ray_step before = step_of_block(op, sub, k - 1, p);
+
+			st = w->pass_fn->add(w->pass, w->sum, &before);
+		}
+		if (k == blocks) break;
+		st = st ? st : w->pass_fn->wait(w->pass);
+		iso_ray_reader_done(w->reader);
+	}
+	if (st) close_pass(w); /* which may have been left amid a block */
+	return st;
+}
+
 /* ---- the operator ---- */
 
 static int prepare(const iso_op *op)
@@ -315,16 +411,6 @@ static int pass_new(const iso_op *op, struct part *b, const struct ray_step *p)
 	return st;
 }
 
-/* The step of block k of a subset: its ratios stand in the order of the blocks. */
-static struct ray_step step_of_block(const iso_op *op, int sub, int64_t k, const struct ray_step *p)
-{
-	const struct stream *t = op->data;
-	struct ray_step block = *p;
-
-	if (p->u) block.ratio.rho += iso_op_rows(op, sub).first + k * t->block;
-	return block;
-}
-
 /* After a subset comes the one behind it, as a rule: its first blocks are read while the image is updated. Another
    subset is read anew. */
 static int read_on(const iso_op *op, int sub)
@@ -350,13 +436,16 @@ static int pass(const iso_op *op, int sub, const struct ray_step *p)
 	int64_t blocks = iso_ray_blocks(&t->share, sub, t->block), kept = kept_of(op, sub, blocks);
 	int st = kept < blocks ? iso_ray_reader_start(w->reader, sub, kept) : ISO_OK;
 
-	for (int64_t k = 0; k < blocks && !st; k++) {
+	int64_t k = 0;
+
+	for (; k < blocks && !st && (k < kept || !w->full || !op->ctx->cuda); k++) {
 		struct part *b = w->part + w->first[sub] + k;
 		struct ray_step here = step_of_block(op, sub, k, p);
 
 		if (!(st = iso_ctx_poll(op->ctx)))
 			st = k < kept ? add_part(op, b, &here) : pass_new(op, b, &here);
 	}
+	if (k < blocks && !st) st = pass_blocks(op, sub, k, blocks, p);
 	if (w->reader && st) iso_ray_reader_stop(w->reader);
 	return st || !w->reader ? st : read_on(op, sub);
 }
@@ -371,6 +460,8 @@ static int stream_step(const iso_op *op, int sub, iso_real *acc, const struct ra
 
 	if (d->y || d->add || d->mult)
 		return iso_fail(ISO_EARG, "ray stream: data vectors are given; the source has them");
+	if ((st = load(op))) return st;
+	if (w->loaded.op) return step_loaded(&w->loaded, sub, acc, p, s);
 	if ((st = prepare(op))) return st;
 	for (int b = begin; b < end; b++) {
 		c.sum += w->counts[b].sum;
@@ -381,6 +472,7 @@ static int stream_step(const iso_op *op, int sub, iso_real *acc, const struct ra
 	for (int b = begin; b < end && !st; b++) st = pass(op, b, p);
 	st = t->sum->end(acc, s, w->sum, st);
 	if (w->kept == t->blocks) {
+		close_pass(w);
 		iso_ray_reader_free(w->reader);
 		w->reader = NULL;
 	}
@@ -417,6 +509,8 @@ static void stream_close(iso_op *op)
 	const struct stream *t = op->data;
 	struct stream_work *w = op->work;
 
+	iso_ray_loaded_free(&w->loaded);
+	close_pass(w); /* before the memory that it pinned goes */
 	for (int64_t i = 0; w->part && i < t->blocks; i++) part_free(op->ctx, w->part + i);
 	iso_ray_reader_free(w->reader);
 	t->sum->free(w->sum);
@@ -487,7 +581,7 @@ static int make_stream(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const
 
 	if (!(t = size_alloc(1, sizeof *t))) return iso_fail_memory("ray stream", sizeof *t);
 	*t = (struct stream){
-		.p = *p, .whole = whole, .sum = sum, .block = block, .room.what = "ray stream"
+		.asked = *p, .p = *p, .whole = whole, .sum = sum, .block = block, .room.what = "ray stream"
 	};
 	t->whole.n = longest < block ? longest : block;
 	t->p.n_sub = 1;

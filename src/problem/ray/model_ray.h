@@ -61,6 +61,7 @@ struct ray_problem {
 	bool guessed;                          /* that the device holds the events */
 	struct iso_plan_lack lack;             /* of memory for all events */
 	struct ray_disk *disk;                 /* NULL: the events are in memory, */
+	bool straight;                         /* from their file to the device, which holds all of them */
 	bool dry;                              /* or would be if the run were not dry */
 	/* the frame in force: `now` are its events, which are `e` where all are taken; number[j] is that of
 	   event j in the file, in_frame[j] that in the frame, of all ranks; NULL: j */
@@ -198,6 +199,8 @@ enum { RAY_SAMPLE_CPU = 1 << 16, RAY_SAMPLE_CUDA = 1 << 20 }; /* events that tel
 int ray_way(iso_problem *problem, const struct iso_plan *plan); /* see struct model */
 /* A scratch file in a folder that the user names. */
 bool ray_scratch_asked(const struct ray_problem *ray);
+/* Whether the method does not take events from a disk. */
+bool ray_wants_memory(const struct settings *s);
 /* Whether a scratch file saves more reading than it costs; `attenuates`: every pass traces the attenuation. */
 bool ray_scratch_pays(const struct ray_problem *ray, const struct iso_ray *p, bool attenuates);
 /* A folder with room for so many bytes: of the image, of TMPDIR, /var/tmp; false, and "": none has. */

@@ -10,7 +10,7 @@
 #include "io/events.h"
 #include "file/npy.h"
 
-enum { PIECE = 1 << 16 }; /* events whose factors are made at a time */
+enum { PIECE = 1 << 18 }; /* events whose factors are made at a time */
 
 struct ray_disk {
 	const iso_event_file *file; /* the problem's */
@@ -154,6 +154,22 @@ static int open_disk(struct ray_problem *ray, const iso_event_file *f)
 	return read_sample(ray, f);
 }
 
+/* Events that go straight from their file to the device are there sooner than by way of the host's memory, and leave that
+   free. Few are there at once either way; and whoever picks events by time, or looks at them more than once, wants them
+   in memory. */
+#define FEW_BYTES 2e9
+
+static bool goes_straight(const struct ray_problem *ray, const struct iso_events_info *i)
+{
+	const struct settings *s = &ray->p->s;
+	const struct ray_motion *m = &ray->motion;
+	bool picks = !s->frames.all || s->frames.series || ray->gates.file || m->poses || m->bed || m->gantry;
+	bool looks = ray_scatter_on(ray) || ray_wants_memory(s) || ray->delayed || i->delayeds;
+
+	return s->how && iso_ctx_is_cuda(ray->p->ctx) && iso_ranks(ray->p->ctx) == 1 && !picks && !looks &&
+	       (double)i->n * sizeof(struct iso_event) > FEW_BYTES;
+}
+
 int ray_disk_open(struct ray_problem *ray)
 {
 	bool asked = ray->stream.on || ray->stream.block > 0 || ray_scratch_asked(ray);
@@ -162,7 +178,8 @@ int ray_disk_open(struct ray_problem *ray)
 	int st = ray_file(ray, &f, asked);
 
 	if (f) st = fits(&memory, ray, iso_event_file_info(f));
-	double stream = f && (asked || !memory);
+	ray->straight = f && !asked && memory && goes_straight(ray, iso_event_file_info(f));
+	double stream = f && (asked || !memory || ray->straight);
 
 	st = iso_comm_max(ray->p->ctx, st, &stream, 1); /* all ranks do, or none */
 	return !st && stream > 0 ? open_disk(ray, f) : st;
@@ -322,25 +339,25 @@ int ray_disk_select(struct ray_problem *ray, const struct model_frame *f)
 static int read_piece(struct ray_disk *d, struct iso_events *to, int64_t first, int64_t m)
 {
 	struct ray_problem *ray = d->ray;
-	struct ray_part p = { &d->piece, NULL, d->norm, d->add };
+	struct iso_events piece = d->piece;
+	struct ray_part p = { &piece, NULL, d->norm, d->add };
 	int64_t again = 0, *unknown = &ray->motion.unknown;
 	int st;
 
-	if ((st = iso_event_file_read(&d->piece, d->file, first, m))) return st;
+	piece.v = to->v;
+	if (to->time_ms) piece.time_ms = to->time_ms;
+	if ((st = iso_event_file_read(&piece, d->file, first, m))) return st;
 	if (d->norm && (st = ray_values(ray, d->norm, ray->norm, first, m))) return st;
 	if (d->add && (st = ray_values(ray, d->add, ray->additive, first, m))) return st;
 	if (!d->norm && ray->norm && !ray_norm_per_crystal(ray)) p.norm = ray->factors.v + first;
 	if (!d->add && ray->add.v) p.add = ray->add.v + first;
 	if (first >= d->seen) {
 		d->seen = first + m;
-		d->bad += d->piece.n_bad;
+		d->bad += piece.n_bad;
 	} else {
 		unknown = &again;
 	}
-	if ((st = ray_times_correct(ray, &d->piece)) || (st = ray_motion_move(ray, &d->piece, unknown)))
-		return st;
-	memcpy(to->v, d->piece.v, (size_t)m * sizeof *to->v);
-	if (to->time_ms) memcpy(to->time_ms, d->piece.time_ms, (size_t)m * sizeof *to->time_ms);
+	if ((st = ray_times_correct(ray, &piece)) || (st = ray_motion_move(ray, &piece, unknown))) return st;
 	return ray_fill(ray, &p, to->count, to->mult, to->add);
 }
 

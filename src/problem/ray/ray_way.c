@@ -146,6 +146,10 @@ static void add_lack(struct record_way *w, const struct ray_problem *ray)
 	const char *where = l->device ? "device" : "host";
 
 	add(w, "%" PRId64 " events ", ray->n);
+	if (ray->straight) {
+		add(w, "fit in device memory, where they go straight from their file");
+		return;
+	}
 	if (l->have == 0) {
 		add(w, "stay on disk, as was asked for");
 		return;
@@ -182,7 +186,7 @@ static void tell_file(struct ray_problem *ray, struct record_way *w, const struc
 	bool rereads = by->n > 1 && by->rule != ISO_BLOCKS && is->kept < 1;
 	double left = 1 - is->kept, compute_s = c->step * (1 + (is->attenuates ? left : 0)) + c->make * left;
 
-	w->name = "file";
+	w->name = is->kept < 1 || !iso_ctx_is_cuda(ray->p->ctx) ? "file" : "memory";
 	w->pass_s = fmax(compute_s, c->read * left * (rereads ? by->n : 1));
 	if (rereads)
 		add_rereads(w, c, by->n, compute_s);
@@ -215,8 +219,8 @@ static void tell_memory(const struct ray_problem *ray, struct record_way *w, con
 	add_seconds(w, "a pass takes", w->pass_s);
 }
 
-/* A method that does not take events from a disk: method_map.c. */
-static bool wants_memory(const struct settings *s)
+/* See method_map.c. */
+bool ray_wants_memory(const struct settings *s)
 {
 	const char *kappa = s->penalties.kappa;
 
@@ -233,7 +237,7 @@ int ray_way(iso_problem *problem, const struct iso_plan *plan)
 	*w = (struct record_way){ 0 };
 	if (iso_plan_check(problem->ctx, plan)) return ISO_OK;     /* whoever ends the plan will say so */
 	if (problem->found.rows < 1) return ISO_OK;                /* text, in a dry run: not read */
-	if (ray->disk && wants_memory(&problem->s)) return ISO_OK; /* it will refuse */
+	if (ray->disk && ray_wants_memory(&problem->s)) return ISO_OK; /* it will refuse */
 	if ((st = find_cost(ray, &c))) return st;
 	if (ray->disk) {
 		struct ray_planned is = ray_disk_planned(ray, &problem->s.by);

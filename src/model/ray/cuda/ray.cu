@@ -4,13 +4,13 @@
    way back. */
 #include "ray_respond.cuh"
 #include "ray_row.cuh"
+#include "ray_load.cuh"
 
 #include "core/progress.h"
 
 #include <stdlib.h>
 
 #define BLOCKS 2048
-#define BLOCK_EVENTS (1 << 20) /* sent to the device at a time */
 
 /* Data of the operator. */
 struct ray_cuda {
@@ -243,59 +243,42 @@ static int sum_begin(void *arg, const struct ray_counts *c, const struct ray_ste
 }
 
 template <class ROWS>
-static int step_of_rows(const ROWS &rows, const struct ray_sum *sum, const iso_op *op, const struct ray_step *p,
+static int step_of_rows(const ROWS &rows, const struct ray_sum *sum, iso_ctx *ctx, const struct ray_step *p,
                         const struct iso_em_data *d)
 {
 	if (p->u)
-		rows_of_ratios<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(rows, *sum, p->x, *d, p->ratio);
+		rows_of_ratios<<<BLOCKS, ISO_THREADS, 0, iso_stream(ctx)>>>(rows, *sum, p->x, *d, p->ratio);
 	else
-		em_rows<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(rows, *sum, p->x, *d);
+		em_rows<<<BLOCKS, ISO_THREADS, 0, iso_stream(ctx)>>>(rows, *sum, p->x, *d);
 	return iso_cuda_launched("ray step");
 }
 
-static int step_by_rows(const struct ray_sum *sum, const iso_op *op, int sub, const struct ray_step *p,
-                        const struct iso_em_data *d)
-{
-	const struct ray_cuda *c = (const struct ray_cuda *)op->data;
-	int st = ISO_OK;
-
-	if (!c->pack) return step_of_rows(event_rows{ c->m, iso_op_rows(op, sub) }, sum, op, p, d);
-	struct pack_range packs = packs_of(op, sub);
-
-	for (int k = packs.first; k < packs.last && !st; k++)
-		st = step_of_rows(pack_rows{ c->m, c->pack[k] }, sum, op, p, d);
-	return st;
-}
-
 template <class RESPONSE>
-static int respond_of_pack(const struct ray_sum *sum, const iso_op *op, const struct ray_pack *p,
+static int respond_of_pack(const struct ray_sum *sum, iso_ctx *ctx, const struct ray_model *m,
+                           const struct ray_brick_work *w, const struct ray_pack *p,
                            const struct iso_em_data *d, RESPONSE response)
 {
-	const struct ray_cuda *c = (const struct ray_cuda *)op->data;
-	struct ray_cuda_work *w = (struct ray_cuda_work *)op->work;
 	auto respond = p->lines == 1 ? respond_slots<RESPONSE> : respond_lines<RESPONSE>;
 
-	respond<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(
-		*p, w->brick, iso_ray_brick_scale(&c->m.grid), *d, *sum, response);
+	respond<<<BLOCKS, ISO_THREADS, 0, iso_stream(ctx)>>>(*p, *w, iso_ray_brick_scale(&m->grid), *d, *sum,
+	                                                     response);
 	return iso_cuda_launched("ray response");
 }
 
-/* One pack: forward, response, back. */
-static int step_of_pack(const struct ray_sum *sum, const iso_op *op, const struct ray_pack *p,
-                        const struct ray_step *q, const struct iso_em_data *d)
+int iso_ray_pack_step(const struct ray_sum *sum, iso_ctx *ctx, const struct ray_model *m, struct ray_brick_work *w,
+                      const struct ray_pack *p, const struct ray_step *q, const struct iso_em_data *d)
 {
-	const struct ray_cuda *c = (const struct ray_cuda *)op->data;
-	struct ray_cuda_work *w = (struct ray_cuda_work *)op->work;
 	struct ray_brick_cut cut = { sum->most * sum->acc.scale, &sum->tally->cut };
-	int st = iso_ray_brick_forward(&w->brick, op->ctx, &c->m, p, q->x);
+	int st;
 
-	if (st) return st;
+	if (!sum->bricks) return step_of_rows(pack_rows{ *m, *p }, sum, ctx, q, d);
+	if ((st = iso_ray_brick_forward(w, ctx, m, p, q->x))) return st;
 	if (!q->u) {
-		st = respond_of_pack(sum, op, p, d, em_response());
-		return st ? st : iso_ray_brick_back(&w->brick, op->ctx, &c->m, p, q->x, sum->acc.v);
+		st = respond_of_pack(sum, ctx, m, w, p, d, em_response());
+		return st ? st : iso_ray_brick_back(w, ctx, m, p, q->x, sum->acc.v);
 	}
-	st = respond_of_pack(sum, op, p, d, ratio_response{ q->ratio });
-	return st ? st : iso_ray_brick_back_signed(&w->brick, op->ctx, &c->m, p, q->u, sum->acc.v, cut);
+	st = respond_of_pack(sum, ctx, m, w, p, d, ratio_response{ q->ratio });
+	return st ? st : iso_ray_brick_back_signed(w, ctx, m, p, q->u, sum->acc.v, cut);
 }
 
 static int step_by_packs(const struct ray_sum *sum, const iso_op *op, int sub, const struct ray_step *p,
@@ -307,7 +290,8 @@ static int step_by_packs(const struct ray_sum *sum, const iso_op *op, int sub, c
 	int st = iso_ray_brick_limit(&w->brick, op->ctx, op->n_in, p->x);
 
 	if (!st && p->u) st = iso_ray_brick_limit_u(&w->brick, op->ctx, op->n_in, p->u);
-	for (int k = packs.first; k < packs.last && !st; k++) st = step_of_pack(sum, op, c->pack + k, p, d);
+	for (int k = packs.first; k < packs.last && !st; k++)
+		st = iso_ray_pack_step(sum, op->ctx, &c->m, &w->brick, c->pack + k, p, d);
 	return st;
 }
 
@@ -318,7 +302,8 @@ static int sum_add(void *arg, const iso_op *op, int sub, const struct ray_step *
 
 	const struct ray_cuda *c = (const struct ray_cuda *)op->data;
 
-	return (sum->bricks && c->pack ? step_by_packs : step_by_rows)(sum, op, sub, p, d);
+	if (c->pack) return step_by_packs(sum, op, sub, p, d);
+	return step_of_rows(event_rows{ c->m, iso_op_rows(op, sub) }, sum, op->ctx, p, d);
 }
 
 static int sum_end(iso_real *acc, struct iso_ratio_stat *s, void *arg, int st)
@@ -665,118 +650,72 @@ static const struct iso_op_fn ray_fn_cuda = {
 
 /* ---- from the host's model ---- */
 
-/* Two buffers on the host, of which the device reads one while the other is filled. */
-struct sender {
-	struct iso_event *stage[2];
-	cudaEvent_t sent[2];
-	int64_t most; /* events of each */
-	int next;
-};
-
-static void sender_close(struct sender *s)
-{
-	for (int b = 0; b < 2; b++) {
-		if (s->sent[b]) cudaEventDestroy(s->sent[b]);
-		cudaFreeHost(s->stage[b]);
-	}
-}
-
-static int sender_open(struct sender *s, int64_t n)
-{
-	cudaError_t e = cudaSuccess;
-
-	*s = ISO_ZERO;
-	s->most = n < BLOCK_EVENTS ? n : BLOCK_EVENTS;
-	for (int b = 0; b < 2 && !e; b++)
-		if (!(e = cudaHostAlloc((void **)(s->stage + b), (size_t)s->most * sizeof **s->stage, 0)))
-			e = cudaEventCreateWithFlags(s->sent + b, cudaEventDisableTiming);
-	return iso_cuda_check("buffers for events", e);
-}
-
-/* to[0 .. rows.n) = events of these rows, in the order of the model. */
-static int send_events(struct iso_event *to, struct sender *s, const struct ray_model *m, iso_ctx *ctx,
-                       struct iso_rows rows)
-{
-	cudaError_t e = cudaSuccess;
-
-	for (int64_t i = 0; i < rows.n && !e && !iso_stopped(ctx); i += s->most, s->next = !s->next) {
-		int64_t n = rows.n - i < s->most ? rows.n - i : s->most;
-		struct iso_event *stage = s->stage[s->next];
-
-		if ((e = cudaEventSynchronize(s->sent[s->next]))) break;
-		iso_ray_take(stage, m, ctx, rows.first + i, n);
-		if (!(e = cudaMemcpyAsync(to + i, stage, (size_t)n * sizeof *to, cudaMemcpyHostToDevice,
-		                          iso_stream(ctx))))
-			e = cudaEventRecord(s->sent[s->next], iso_stream(ctx));
-	}
-	return e ? iso_cuda_check("events to the device", e) : iso_ctx_poll(ctx);
-}
-
-/* Numbers of packs of at most so many rows; none of subsets that have no events here. */
-static int64_t number_packs(const iso_op *op, struct ray_cuda *c, int64_t most)
-{
-	int64_t n = 0;
-
-	for (int s = 0; s < op->n_sub; s++) {
-		c->first[s] = (int)n;
-		n += most > 0 ? (iso_op_rows(op, s).n + most - 1) / most : 0;
-	}
-	c->first[op->n_sub] = (int)n;
-	return n;
-}
-
-/* Pack k of a subset: its share of the rows. */
-static struct iso_rows rows_of_pack(struct iso_rows all, int k, int packs)
-{
-	int64_t first = all.n * k / packs;
-
-	return { all.first + first, all.n * (k + 1) / packs - first };
-}
-
 /* What packs are made with, for a while. */
 struct pack_maker {
 	struct iso_room room;
 	struct iso_event *e;
-	struct sender sender;
+	struct ray_sender sender;
 	struct ray_packer *packer;
 };
 
-static int make_pack(struct ray_pack *p, struct pack_maker *k, iso_op *op, struct ray_cuda *c,
-                     struct iso_rows rows)
+static int order_pack(struct ray_pack *p, struct pack_maker *k, iso_op *op, struct ray_cuda *c,
+                      const struct iso_event *e, struct iso_rows rows)
 {
-	int st = send_events(k->e, &k->sender, &c->m, op->ctx, rows);
-
-	if (!st) st = iso_cuda_check("events to the device", cudaStreamSynchronize(iso_stream(op->ctx)));
-	if (st) return st;
 	double began = iso_now_s();
+	int st = iso_ray_pack_create(p, &c->room, &c->m, rows.n);
 
-	if (!(st = iso_ray_pack_create(p, &c->room, &c->m, rows.n)))
-		st = iso_ray_pack_fill(p, k->packer, op->ctx, &c->m, k->e, rows, &c->room);
+	if (!st) st = iso_ray_pack_fill(p, k->packer, op->ctx, &c->m, e, rows, &c->room);
 	if (!st) st = iso_cuda_check("order", cudaStreamSynchronize(iso_stream(op->ctx)));
 	c->m.ordering_s += iso_now_s() - began;
 	return st;
 }
 
-/* Sends and orders the events of each subset. */
+/* Of events that are sent, or have been loaded. */
+static int make_pack(int number, struct pack_maker *k, iso_op *op, struct ray_cuda *c, struct iso_rows rows)
+{
+	struct ray_pack *p = c->pack + number;
+	struct ray_load *l = c->m.load;
+	int st;
+
+	if (l) {
+		st = order_pack(p, k, op, c, l->e[number], rows);
+		iso_room_drop(&l->passing, l->e[number]);
+		l->e[number] = NULL;
+		return st;
+	}
+	st = iso_ray_send(k->e, &k->sender, &c->m, op->ctx, rows);
+	if (!st) st = iso_cuda_check("events to the device", cudaStreamSynchronize(iso_stream(op->ctx)));
+	return st ? st : order_pack(p, k, op, c, k->e, rows);
+}
+
+static int make_packs_of(int sub, struct pack_maker *k, iso_op *op, struct ray_cuda *c)
+{
+	int first = c->first[sub], n = c->first[sub + 1] - first, st = ISO_OK;
+
+	for (int i = 0; i < n && !st; i++)
+		st = make_pack(first + i, k, op, c, ray_rows_of_pack(iso_op_rows(op, sub), i, n));
+	return st;
+}
+
+/* Orders the events of each subset. */
 static int make_packs(iso_op *op, struct ray_cuda *c)
 {
 	struct pack_maker k = ISO_ZERO;
-	int64_t most = iso_ray_pack_rows(op->ctx, &c->m, order_most_rows(&c->m.order));
-	int st;
+	struct ray_load *l = c->m.load;
+	int64_t most = l ? l->most : iso_ray_pack_rows(op->ctx, &c->m, order_most_rows(&c->m.order));
+	int st = ISO_OK;
 
 	k.room = iso_room_of(op->ctx, "ray");
 	if (!ISO_HOST(&c->room, c->first, op->n_sub + 1) ||
-	    !ISO_HOST(&c->room, c->pack, number_packs(op, c, most) + 1))
+	    !ISO_HOST(&c->room, c->pack, iso_ray_number_packs(c->first, &c->m, most) + 1))
 		return c->room.status;
-	ISO_DEVICE(&k.room, k.e, most);
-	if (!(st = iso_ray_packer_create(&k.packer, &k.room, most * c->m.spread.lines)))
-		st = sender_open(&k.sender, most);
-	for (int s = 0; s < op->n_sub; s++)
-		for (int i = c->first[s]; i < c->first[s + 1] && !st; i++)
-			st = make_pack(c->pack + i, &k, op, c,
-			               rows_of_pack(iso_op_rows(op, s), i - c->first[s],
-			                            c->first[s + 1] - c->first[s]));
-	sender_close(&k.sender);
+	if (!l) {
+		ISO_DEVICE(&k.room, k.e, most);
+		st = iso_ray_sender_open(&k.sender, most);
+	}
+	if (!st) st = iso_ray_packer_create(&k.packer, &k.room, most * c->m.spread.lines);
+	for (int s = 0; s < op->n_sub && !st; s++) st = make_packs_of(s, &k, op, c);
+	iso_ray_sender_close(&k.sender);
 	iso_room_free(&k.room);
 	return st;
 }
@@ -785,7 +724,7 @@ static int make_packs(iso_op *op, struct ray_cuda *c)
 static int keep_events(iso_op *op, struct ray_cuda *c, const char *why)
 {
 	struct iso_rows all = { 0, c->m.n };
-	struct sender s;
+	struct ray_sender s;
 	int st;
 
 	iso_room_free(&c->room);
@@ -795,20 +734,23 @@ static int keep_events(iso_op *op, struct ray_cuda *c, const char *why)
 	c->m.plain = why;
 	if (!ISO_DEVICE(&c->room, c->m.e, c->m.n)) return c->room.status;
 	if (c->m.n == 0) return ISO_OK; /* of a rank that has none */
-	if (!(st = sender_open(&s, c->m.n))) st = send_events(c->m.e, &s, &c->m, op->ctx, all);
+	if (!(st = iso_ray_sender_open(&s, c->m.n))) st = iso_ray_send(c->m.e, &s, &c->m, op->ctx, all);
 	if (!st) st = iso_cuda_check("events to the device", cudaStreamSynchronize(iso_stream(op->ctx)));
-	sender_close(&s);
+	iso_ray_sender_close(&s);
 	return st;
 }
 
-/* Packs, or events and the reason why there are none. */
+/* Packs, or events and the reason why there are none. Of loaded events there are packs. */
 static int order(iso_op *op, struct ray_cuda *c)
 {
 	int st;
 
-	if (!iso_ray_brick_serves(&c->m)) return keep_events(op, c, "too many subsets, lines or TOF bins");
+	if (!iso_ray_brick_serves(&c->m) && !c->m.load)
+		return keep_events(op, c, "too many subsets, lines or TOF bins");
 	st = make_packs(op, c);
-	return st == ISO_ENOMEM ? keep_events(op, c, "no device memory to order them") : st;
+	if (c->m.load) iso_ray_load_end(c->m.load);
+	c->m.load = NULL;
+	return st == ISO_ENOMEM && c->m.from->v ? keep_events(op, c, "no device memory to order them") : st;
 }
 
 extern "C" int iso_ray_to_cuda(iso_op *op)

@@ -19,6 +19,10 @@ struct ray_sum {
 	double times;           /* that a row adds to a voxel */
 };
 
+/* One pack: forward, response, back, added to the sums. */
+int iso_ray_pack_step(const struct ray_sum *sum, iso_ctx *ctx, const struct ray_model *m, struct ray_brick_work *w,
+                      const struct ray_pack *p, const struct ray_step *q, const struct iso_em_data *d);
+
 /* What a row sends back: of EM, and of ratios. */
 struct em_response {
 	__device__ double operator()(struct iso_em_stat *s, const struct iso_em_data *d, int64_t row,
