@@ -43,18 +43,24 @@ static int read_all(struct ray_loaded *l, iso_ctx *ctx, struct iso_ray_reader *r
 int iso_ray_load(struct ray_loaded *l, iso_ctx *ctx, const struct iso_ray *p, const struct iso_ray_source *s,
                  int64_t block, int (*complete)(const void *arg, struct iso_events *block), const void *arg)
 {
+	enum { BLOCK = 1 << 22 };
 	const struct iso_order as_is = { .n = s->n, .n_sub = 1, .rule = ISO_BLOCKS };
 	struct iso_room room = { .what = "ray stream" };
 	struct iso_ray_reader *r = NULL;
+	const struct iso_events *slot;
 	struct ray_model m = { .n = s->n };
 	struct ray_share share;
 	void *fn = NULL;
 	int st = iso_cuda_symbol(&fn, ISO_RAY_LOAD_CUDA);
 
+	if (block > BLOCK) block = BLOCK; /* larger ones are no faster, and take time to be pinned */
+	if (block > s->n) block = s->n;
 	*l = (struct ray_loaded){ .fn = fn };
 	if (!st && !(st = iso_ray_model(&m, p, s->n))) st = iso_ray_share(&share, &room, ctx, s, &as_is);
 	if (!st && !(st = l->fn->create(&l->load, ctx, &m, s))) st = iso_ray_reader_create(&r, &share, block);
+	for (int i = 0; !st && (slot = iso_ray_reader_slot(r, i)); i++) st = l->fn->pin(l->load, slot, block);
 	if (!st) st = read_all(l, ctx, r, s->n, complete, arg);
+	if (l->load) l->fn->unpin(l->load);
 	iso_ray_reader_free(r);
 	iso_room_free(&room);
 	if (!st) st = iso_ray_create_loaded(&l->op, ctx, p, s->n, l->load);

@@ -15,8 +15,11 @@ struct ray_load_fn {
 	/* Room for all events of the model, which are not there yet, and for their values. */
 	int (*create)(struct ray_load **load, iso_ctx *ctx, const struct ray_model *m,
 	              const struct iso_ray_source *s);
+	/* Memory of the host that blocks are sent from, until they all have been. */
+	int (*pin)(struct ray_load *load, const struct iso_events *block, int64_t n);
 	/* Events `first` ... of the source. */
 	int (*add)(struct ray_load *load, const struct iso_events *block, int64_t first);
+	void (*unpin)(struct ray_load *load);
 	/* Values of all events, in the order of the operator's rows; they are the loader's. */
 	struct iso_em_data (*data)(const struct ray_load *load);
 	void (*free)(struct ray_load *load);

@@ -12,7 +12,7 @@
 enum {
 	SLOTS = 2,
 	PIECE = 1 << 16,   /* events read at a time where a subset's are picked out, */
-	AT_ONCE = 1 << 20, /* and elsewhere at most */
+	AT_ONCE = 1 << 21, /* and elsewhere at most */
 };
 
 struct iso_ray_reader {

@@ -15,6 +15,7 @@ struct part {
 
 /* Data of the operator. */
 struct stream {
+	const iso_ctx *ctx; /* the operator's */
 	struct iso_ray asked, p; /* of all events, and of a block: one subset */
 	struct ray_share share;
 	struct iso_room room;   /* of the share */
@@ -50,30 +51,36 @@ static void part_free(iso_ctx *ctx, struct part *b)
 	*b = (struct part){ 0 };
 }
 
-static int check_values(const char *what, int64_t n, const iso_real *v)
+static int check_values(const char *what, const iso_ctx *ctx, int64_t n, const iso_real *v)
 {
-	for (int64_t j = 0; v && j < n; j++)
-		if (!(v[j] >= 0) || !isfinite(v[j]))
-			return iso_fail(ISO_EINPUT,
-			                "ray stream: %s of an event is %g, must be finite and not negative",
-			                what, (double)v[j]);
-	return ISO_OK;
+	int64_t bad = n;
+
+#pragma omp parallel for num_threads(ctx->threads) reduction(min : bad)
+	for (int64_t j = 0; j < (v ? n : 0); j++)
+		if (!(v[j] >= 0) || !isfinite(v[j])) bad = j < bad ? j : bad;
+	if (bad == n) return ISO_OK;
+	return iso_fail(ISO_EINPUT, "ray stream: %s of an event is %g, must be finite and not negative", what,
+	                (double)v[bad]);
 }
 
 /* From r to r/m. */
-static int divide_additive(struct iso_events *b)
+static int divide_additive(const iso_ctx *ctx, struct iso_events *b)
 {
-	for (int64_t j = 0; b->add && b->mult && j < b->n; j++) {
+	int64_t n = b->add && b->mult ? b->n : 0, bad = n;
+
+#pragma omp parallel for num_threads(ctx->threads) reduction(min : bad)
+	for (int64_t j = 0; j < n; j++) {
 		iso_real ratio = b->mult[j] > 0 ? b->add[j] / b->mult[j] : 0;
 
 		if (!isfinite(ratio))
-			return iso_fail(ISO_EINPUT,
-			                "ray stream: additive term %g over factor %g of an event is too "
-			                "large to hold",
-			                (double)b->add[j], (double)b->mult[j]);
-		b->add[j] = ratio;
+			bad = j < bad ? j : bad;
+		else
+			b->add[j] = ratio;
 	}
-	return ISO_OK;
+	if (bad == n) return ISO_OK;
+	return iso_fail(ISO_EINPUT,
+	                "ray stream: additive term %g over factor %g of an event is too large to hold",
+	                (double)b->add[bad], (double)b->mult[bad]);
 }
 
 static int complete(const void *arg, struct iso_events *b)
@@ -82,10 +89,10 @@ static int complete(const void *arg, struct iso_events *b)
 	int st;
 
 	if (t->share.s.finish && (st = t->share.s.finish(t->share.s.arg, b))) return st;
-	if ((st = check_values("count", b->n, b->count))) return st;
-	if ((st = check_values("factor", b->n, b->mult))) return st;
-	if ((st = check_values("additive term", b->n, b->add))) return st;
-	return divide_additive(b);
+	if ((st = check_values("count", t->ctx, b->n, b->count))) return st;
+	if ((st = check_values("factor", t->ctx, b->n, b->mult))) return st;
+	if ((st = check_values("additive term", t->ctx, b->n, b->add))) return st;
+	return divide_additive(t->ctx, b);
 }
 
 static int upload(iso_ctx *ctx, iso_real **dst, const iso_real *src, int64_t n)
@@ -581,7 +588,7 @@ static int make_stream(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const
 
 	if (!(t = size_alloc(1, sizeof *t))) return iso_fail_memory("ray stream", sizeof *t);
 	*t = (struct stream){
-		.asked = *p, .p = *p, .whole = whole, .sum = sum, .block = block, .room.what = "ray stream"
+		.ctx = ctx, .asked = *p, .p = *p, .whole = whole, .sum = sum, .block = block, .room.what = "ray stream"
 	};
 	t->whole.n = longest < block ? longest : block;
 	t->p.n_sub = 1;

@@ -10,7 +10,9 @@
 #include "io/events.h"
 #include "file/npy.h"
 
-enum { PIECE = 1 << 18 }; /* events whose factors are made at a time */
+/* Events that are read, and whose factors are made, at a time: many keep all threads busy. */
+enum { SMALL_PIECE = 1 << 16, LARGE_PIECE = 1 << 21 };
+#define ROOM_FOR_LARGE 4e9 /* bytes of the host */
 
 struct ray_disk {
 	const iso_event_file *file; /* the problem's */
@@ -18,6 +20,7 @@ struct ray_disk {
 	bool ordered;               /* the whole file was seen to be in the order of time */
 	struct ray_problem *ray;    /* for whom blocks are read */
 
+	int64_t most; /* events of a piece */
 	/* of the thread that reads */
 	struct iso_events piece;
 	iso_real *norm, *add; /* of 'norm', 'additive': one value an event; or NULL */
@@ -150,7 +153,8 @@ static int open_disk(struct ray_problem *ray, const iso_event_file *f)
 {
 	if (!(ray->disk = size_alloc(1, sizeof *ray->disk)))
 		return iso_fail_memory("events", sizeof *ray->disk);
-	*ray->disk = (struct ray_disk){ .file = f };
+	*ray->disk = (struct ray_disk){ .file = f, .most = SMALL_PIECE };
+	if ((double)iso_ctx_host_left(ray->p->ctx) > ROOM_FOR_LARGE) ray->disk->most = LARGE_PIECE;
 	return read_sample(ray, f);
 }
 
@@ -257,11 +261,11 @@ void ray_disk_close(struct ray_problem *ray)
 /* Before blocks are read: room for the pieces, and for whom. */
 static int make_pieces(struct ray_problem *ray, struct ray_disk *d)
 {
-	int st = d->piece.v ? ISO_OK : iso_event_file_block(&d->piece, d->file, PIECE);
+	int st = d->piece.v ? ISO_OK : iso_event_file_block(&d->piece, d->file, d->most);
 
 	d->ray = ray;
-	if (!st && ray->norm && !ray->factors.v && !d->norm) st = model_vector(&d->norm, PIECE, "factors");
-	if (!st && ray->add.n && !ray->add.v && !d->add) st = model_vector(&d->add, PIECE, "additive term");
+	if (!st && ray->norm && !ray->factors.v && !d->norm) st = model_vector(&d->norm, d->most, "factors");
+	if (!st && ray->add.n && !ray->add.v && !d->add) st = model_vector(&d->add, d->most, "additive term");
 	return st;
 }
 
@@ -276,8 +280,8 @@ static int check_order(struct ray_problem *ray)
 	uint32_t last = 0;
 	int st = make_pieces(ray, d);
 
-	for (int64_t i = begin; i < end && !st; i += PIECE) {
-		int64_t m = end - i < PIECE ? end - i : PIECE;
+	for (int64_t i = begin; i < end && !st; i += d->most) {
+		int64_t m = end - i < d->most ? end - i : d->most;
 
 		if ((st = iso_ctx_poll(ray->p->ctx)) || (st = iso_event_file_read(&d->piece, d->file, i, m)))
 			break;
@@ -385,10 +389,10 @@ static int read_block(void *arg, struct iso_events *block, int64_t first, int64_
 	struct ray_disk *d = arg;
 	int st = ISO_OK;
 
-	for (int64_t i = 0; i < n && !st; i += PIECE) {
+	for (int64_t i = 0; i < n && !st; i += d->most) {
 		struct iso_events to = ray_from_place(block, i);
 
-		st = read_piece(d, &to, d->first + first + i, n - i < PIECE ? n - i : PIECE);
+		st = read_piece(d, &to, d->first + first + i, n - i < d->most ? n - i : d->most);
 	}
 	return st;
 }
@@ -552,7 +556,7 @@ void ray_disk_plan(struct ray_problem *ray, struct iso_plan *plan, const struct 
 	struct ray_disk *d = ray->disk;
 	const struct iso_events_info *i = iso_event_file_info(d->file);
 
-	iso_plan_add(plan, "a piece of the file, a sample", PIECE, 2 * iso_event_bytes(i) + 8, false);
+	iso_plan_add(plan, "a piece of the file, a sample", d->most, 2 * iso_event_bytes(i) + 8, false);
 	ray_plan_inputs(ray, plan, iso_ctx_is_cuda(ray->p->ctx));
 	choose_place(ray, plan, &p, &s);
 	if (d->place[0]) {
@@ -586,7 +590,7 @@ int ray_disk_time(struct ray_problem *ray, double *seconds)
 	double began = iso_now_s();
 
 	for (int k = 0; k < 4 && !st && first + n < ray->n; k++) {
-		int64_t left = ray->n - first - n, m = left < PIECE ? left : PIECE;
+		int64_t left = ray->n - first - n, m = left < d->most ? left : d->most;
 
 		st = iso_event_file_read(&d->piece, d->file, first + n, m);
 		n += m;

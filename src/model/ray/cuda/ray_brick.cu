@@ -419,8 +419,9 @@ static __device__ unsigned listed_at(const struct ray_lists *l, struct ray_unit 
 
 	if (chunk & RAY_MARK) return ((chunk & ~RAY_MARK) * RAY_PACKET + lane) | RAY_MARK;
 	unsigned off = l->part.off[(size_t)chunk * RAY_PACKET + lane];
+	uint2 base = l->part.base[chunk];
 
-	return off == RAY_NO_OFF ? RAY_NO_SLOT : l->part.base[chunk] + off;
+	return off == RAY_NO_OFF ? RAY_NO_SLOT : (off & RAY_OFF_Y ? base.y : base.x) + (off & ~RAY_OFF_Y);
 }
 
 template <int K, enum ray_rule RULE, bool JOSEPH, enum way WAY>

@@ -99,12 +99,13 @@ struct ray_unit {
 };
 
 /* Chunks of at most 32 rays, one a lane, brick after brick: a whole packet, as its number with RAY_MARK, or the number of a
-   part, rays whose slots are base + off. Device memory, of the pack's room or of the finder, which keeps it until it is used
-   again. */
+   part, rays whose slots are base.x + off, or base.y + off where off has the bit RAY_OFF_Y. Device memory, of the pack's room
+   or of the finder, which keeps it until it is used again. */
+#define RAY_OFF_Y 0x8000u
 #define RAY_NO_OFF 0xffffu
 
 struct ray_parts {
-	unsigned *base;
+	uint2 *base;
 	uint16_t *off; /* RAY_PACKET a part; RAY_NO_OFF: no ray */
 };
 

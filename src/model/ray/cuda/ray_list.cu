@@ -150,7 +150,7 @@ struct writer {
 		enter(packet | RAY_MARK);
 	}
 
-	__device__ void put_part(unsigned base, unsigned off)
+	__device__ void put_part(uint2 base, unsigned off)
 	{
 		unsigned long long at = part.take(s->used + 1, RESERVE_PARTS);
 		int lane = threadIdx.x % ISO_WARP;
@@ -162,17 +162,29 @@ struct writer {
 		enter((unsigned)at);
 	}
 
-	/* One slot a lane, rising, or RAY_NO_SLOT. As a warp looks at packets in their order, hardly ever two parts. */
+	/* The first slot of those that are left, and which of them are near to it. */
+	__device__ unsigned near_to_first(unsigned *base, unsigned left, unsigned slot)
+	{
+		int lane = threadIdx.x % ISO_WARP;
+
+		*base = __shfl_sync(ISO_FULL_WARP, slot, left ? __ffs((int)left) - 1 : 0);
+		return __ballot_sync(ISO_FULL_WARP, left >> lane & 1 && slot - *base < RAY_OFF_Y - 1);
+	}
+
+	/* One slot a lane, rising, or RAY_NO_SLOT. The packets of 32 joint hulls are near to each other: a part holds rays of
+	   two times so many, and so hardly ever there are two parts. */
 	__device__ void put(unsigned slot)
 	{
-		unsigned left = __ballot_sync(ISO_FULL_WARP, slot != RAY_NO_SLOT), near;
+		unsigned left = __ballot_sync(ISO_FULL_WARP, slot != RAY_NO_SLOT), mine = 1u << threadIdx.x % ISO_WARP;
 
-		for (; left; left &= ~near) {
-			unsigned base = __shfl_sync(ISO_FULL_WARP, slot, __ffs((int)left) - 1), off = slot - base;
-			bool here = left >> threadIdx.x % ISO_WARP & 1 && off < RAY_NO_OFF;
+		while (left) {
+			uint2 base;
+			unsigned x = near_to_first(&base.x, left, slot), y = near_to_first(&base.y, left & ~x, slot);
 
-			near = __ballot_sync(ISO_FULL_WARP, here);
-			put_part(base, here ? off : RAY_NO_OFF);
+			put_part(base, x & mine   ? slot - base.x
+			               : y & mine ? (slot - base.y) | RAY_OFF_Y
+			                          : RAY_NO_OFF);
+			left &= ~(x | y);
 		}
 	}
 

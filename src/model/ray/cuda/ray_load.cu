@@ -47,6 +47,28 @@ int iso_ray_send(struct iso_event *to, struct ray_sender *s, const struct ray_mo
 	return e ? iso_cuda_check("events to the device", e) : iso_ctx_poll(ctx);
 }
 
+static void pin(struct ray_pins *pins, void *memory, int64_t bytes)
+{
+	if (!memory || pins->n == (int)(sizeof pins->memory / sizeof *pins->memory)) return;
+	if (cudaHostRegister(memory, (size_t)bytes, cudaHostRegisterDefault) == cudaSuccess)
+		pins->memory[pins->n++] = memory;
+	else
+		cudaGetLastError(); /* forget it */
+}
+
+void iso_ray_pin(struct ray_pins *pins, const struct iso_events *b, int64_t n)
+{
+	pin(pins, b->v, n * (int64_t)sizeof *b->v);
+	pin(pins, b->count, n * (int64_t)sizeof(iso_real));
+	pin(pins, b->mult, n * (int64_t)sizeof(iso_real));
+	pin(pins, b->add, n * (int64_t)sizeof(iso_real));
+}
+
+void iso_ray_unpin(struct ray_pins *pins)
+{
+	while (pins->n > 0) cudaHostUnregister(pins->memory[--pins->n]);
+}
+
 /* ---- to the rows ---- */
 
 int iso_ray_number_packs(int *first, const struct ray_model *m, int64_t most)
@@ -91,20 +113,22 @@ static const iso_real *value_of(const struct iso_events *b, int v)
 	return v == 0 ? b->count : v == 1 ? b->mult : b->add;
 }
 
+static int send(struct ray_load *l, void *to, const void *from, int64_t bytes)
+{
+	return iso_cuda_check("events to the device", cudaMemcpyAsync(to, from, (size_t)bytes, cudaMemcpyHostToDevice,
+	                                                              iso_stream(l->ctx)));
+}
+
 static int add_piece(struct ray_load *l, const struct iso_events *b, int64_t first, struct iso_rows piece)
 {
-	struct ray_model as_it_comes = ISO_ZERO;
 	struct destination to = { l->m.order, l->first_there, l->e_there,
 		                  { l->value[0], l->value[1], l->value[2] } };
-	int st;
+	int st = send(l, l->in, b->v + piece.first, piece.n * (int64_t)sizeof *l->in);
 
-	as_it_comes.order = { b->n, 1, ISO_BLOCKS, 0, NULL, NULL };
-	as_it_comes.from = b;
-	if ((st = iso_ray_send(l->in, &l->sender, &as_it_comes, l->ctx, piece))) return st;
 	for (int v = 0; v < 3 && !st; v++)
 		if (l->value[v])
-			st = l->ctx->vec->upload(l->ctx, l->in_value[v], value_of(b, v) + piece.first,
-			                         piece.n * (int64_t)sizeof(iso_real));
+			st = send(l, l->in_value[v], value_of(b, v) + piece.first,
+			          piece.n * (int64_t)sizeof(iso_real));
 	if (st) return st;
 	place<<<iso_blocks(piece.n), ISO_THREADS, 0, iso_stream(l->ctx)>>>(
 		to, l->in, l->in_value[0], l->in_value[1], l->in_value[2], first + piece.first, piece.n);
@@ -117,7 +141,19 @@ static int load_add(struct ray_load *l, const struct iso_events *b, int64_t firs
 
 	for (int64_t i = 0; i < b->n && !st; i += PIECE)
 		st = add_piece(l, b, first, { i, b->n - i < PIECE ? b->n - i : PIECE });
-	return st;
+	/* then the block may change */
+	return st ? st : iso_cuda_check("events to the device", cudaStreamSynchronize(iso_stream(l->ctx)));
+}
+
+static int load_pin(struct ray_load *l, const struct iso_events *block, int64_t n)
+{
+	iso_ray_pin(&l->pins, block, n);
+	return ISO_OK;
+}
+
+static void load_unpin(struct ray_load *l)
+{
+	iso_ray_unpin(&l->pins);
 }
 
 /* ---- memory ---- */
@@ -132,7 +168,7 @@ static void load_free(struct ray_load *l)
 
 void iso_ray_load_end(struct ray_load *l)
 {
-	iso_ray_sender_close(&l->sender);
+	iso_ray_unpin(&l->pins);
 	iso_room_free(&l->passing);
 	l->e = NULL;
 }
@@ -182,8 +218,7 @@ static int load_create(struct ray_load **load, iso_ctx *ctx, const struct ray_mo
 	l->room = iso_room_of(ctx, "events");
 	l->passing = iso_room_of(ctx, "events");
 	l->most = iso_ray_pack_rows(ctx, m, order_most_rows(&m->order));
-	if (!(st = make_packs(l)) && !(st = make_values(l, s))) st = iso_ray_sender_open(&l->sender, m->n);
-	if (st)
+	if ((st = make_packs(l)) || (st = make_values(l, s)))
 		load_free(l);
 	else
 		*load = l;
@@ -200,4 +235,5 @@ static struct iso_em_data load_data(const struct ray_load *l)
 	return d;
 }
 
-extern "C" const struct ray_load_fn iso_ray_cuda_load = { load_create, load_add, load_data, load_free };
+extern "C" const struct ray_load_fn iso_ray_cuda_load = { load_create, load_pin,  load_add,
+	                                                  load_unpin,  load_data, load_free };

@@ -23,6 +23,28 @@ ISO_HD int ray_pack_of_row(struct iso_rows all, int64_t r, int packs)
 	return k + 1 < packs && all.n * (k + 1) / packs <= r ? k + 1 : k;
 }
 
+/* Memory of the host that the device reads by itself. Where pinning fails, copies take longer, and nothing else changes. */
+struct ray_pins {
+	void *memory[16];
+	int n;
+};
+
+void iso_ray_pin(struct ray_pins *pins, const struct iso_events *block, int64_t n);
+void iso_ray_unpin(struct ray_pins *pins);
+
+/* A bad event has no ray, wherever its lines are spread to: iso_ray_event. */
+static __device__ struct iso_event ray_good_event(struct iso_event e)
+{
+	bool finite = isfinite(e.dt_ps), same = true;
+
+	for (int c = 0; c < 3; c++) {
+		finite = finite && isfinite(e.p1[c]) && isfinite(e.p2[c]);
+		same = same && e.p1[c] == e.p2[c];
+	}
+	if (!finite || same) e.p1[0] = NAN;
+	return e;
+}
+
 /* Events on their way from the host, through two buffers, of which the device reads one while the other is filled. */
 struct ray_sender {
 	struct iso_event *stage[2];
@@ -50,7 +72,7 @@ struct ray_load {
 	int64_t most;         /* rows of a pack */
 	/* for a while */
 	struct iso_room passing;
-	struct ray_sender sender;
+	struct ray_pins pins;
 	struct iso_event *in;  /* a piece, on the device */
 	iso_real *value[3];    /* counts, factors, additive terms of all rows; NULL: there are none */
 	iso_real *in_value[3]; /* of the piece */

@@ -2,11 +2,11 @@
 /* Blocks of events that the device does not keep: the copy engine brings one while kernels order the one before and take
    its step. */
 #include "ray_respond.cuh"
-#include "model/ray/ray_load.h"
+#include "ray_load.cuh"
 
 #include <stdlib.h>
 
-enum { SLOTS = 2, MOST_PINNED = 16 };
+enum { SLOTS = 2 };
 
 struct slot {
 	struct iso_event *e;
@@ -25,23 +25,12 @@ struct ray_pass {
 	cudaStream_t copy;
 	struct slot slot[SLOTS];
 	int64_t sends, adds;
-	void *pinned[MOST_PINNED];
-	int n_pinned;
+	struct ray_pins pins;
 };
 
-/* A bad event has no ray, wherever its lines are spread to: iso_ray_event. */
 static __global__ void mark_bad(struct iso_event *e, int64_t n)
 {
-	ISO_GRID_LOOP (i, n) {
-		struct iso_event v = e[i];
-		bool finite = isfinite(v.dt_ps), same = true;
-
-		for (int c = 0; c < 3; c++) {
-			finite = finite && isfinite(v.p1[c]) && isfinite(v.p2[c]);
-			same = same && v.p1[c] == v.p2[c];
-		}
-		if (!finite || same) e[i].p1[0] = NAN;
-	}
+	ISO_GRID_LOOP (i, n) e[i] = ray_good_event(e[i]);
 }
 
 static void pass_free(struct ray_pass *p)
@@ -49,7 +38,7 @@ static void pass_free(struct ray_pass *p)
 	if (!p) return;
 	if (p->copy) cudaStreamSynchronize(p->copy);
 	cudaStreamSynchronize(iso_stream(p->ctx));
-	for (int i = 0; i < p->n_pinned; i++) cudaHostUnregister(p->pinned[i]);
+	iso_ray_unpin(&p->pins);
 	for (int b = 0; b < SLOTS; b++) {
 		if (p->slot[b].sent) cudaEventDestroy(p->slot[b].sent);
 		if (p->slot[b].used) cudaEventDestroy(p->slot[b].used);
@@ -99,22 +88,9 @@ static int pass_create(struct ray_pass **pass, iso_ctx *ctx, const struct ray_mo
 	return st;
 }
 
-/* Where that fails, copies take longer, and nothing else changes. */
-static void pin(struct ray_pass *p, void *memory, int64_t bytes)
-{
-	if (!memory || p->n_pinned == MOST_PINNED) return;
-	if (cudaHostRegister(memory, (size_t)bytes, cudaHostRegisterDefault) == cudaSuccess)
-		p->pinned[p->n_pinned++] = memory;
-	else
-		cudaGetLastError(); /* forget it */
-}
-
 static int pass_pin(struct ray_pass *p, const struct iso_events *b, int64_t n)
 {
-	pin(p, b->v, n * (int64_t)sizeof *b->v);
-	pin(p, b->count, n * (int64_t)sizeof(iso_real));
-	pin(p, b->mult, n * (int64_t)sizeof(iso_real));
-	pin(p, b->add, n * (int64_t)sizeof(iso_real));
+	iso_ray_pin(&p->pins, b, n);
 	return ISO_OK;
 }
 
