@@ -556,7 +556,8 @@ static iso_real *some_data(int64_t n)
 {
 	iso_real *y = calloc((size_t)n, sizeof *y);
 
-	for (int64_t j = 0; j < n; j++) y[j] = (iso_real)(j % 5 - 1.7) * (j % 999 == 0 ? 1e8f : j % 997 == 0 ? 1e-8f : 1);
+	for (int64_t j = 0; j < n; j++)
+		y[j] = (iso_real)(j % 5 - 1.7) * (j % 999 == 0 ? 1e8f : j % 997 == 0 ? 1e-8f : 1);
 	return y;
 }
 
@@ -580,7 +581,8 @@ static void check_packs(iso_ctx *cuda)
 		const struct setting *s = settings + i;
 		struct iso_events e = ring_events(s, MANY / 4);
 		struct iso_ray p = model_of(s, s->n_sub);
-		iso_real *x = some_image(s->grid), *y = some_data(e.n), *count = calloc((size_t)e.n, sizeof *count);
+		iso_real *x = some_image(s->grid), *y = some_data(e.n),
+			 *count = calloc((size_t)e.n, sizeof *count);
 		struct iso_em_stat a = { 0 }, b = { 0 };
 		iso_op *whole = NULL, *packs = small_packs(cuda, &p, &e);
 

@@ -255,7 +255,8 @@ int iso_ray_create_part(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, int 
 	return make(op, ctx, p, &(struct order_list){ .total = e->n }, subsets, e, NULL);
 }
 
-int iso_ray_create_loaded(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, int64_t n, struct ray_load *load)
+int iso_ray_create_loaded(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, int64_t n,
+                          struct ray_load *load)
 {
 	const struct iso_events e = { .n = n };
 
@@ -309,7 +310,8 @@ static int64_t ordered_bytes(const struct ray_model *m)
 {
 	int64_t lines = m->spread.lines;
 
-	return lines * (CUDA_ORDERED + (lines > 1 ? CUDA_SLOT : 0) + (m->projector == ISO_JOSEPH ? CUDA_JOSEPH : 0));
+	return lines *
+	       (CUDA_ORDERED + (lines > 1 ? CUDA_SLOT : 0) + (m->projector == ISO_JOSEPH ? CUDA_JOSEPH : 0));
 }
 
 static int64_t listed_bytes(const struct ray_model *m)
@@ -342,12 +344,13 @@ int64_t iso_ray_pack_rows(const iso_ctx *ctx, const struct ray_model *m, int64_t
 	return rows < most ? rows : most;
 }
 
-void iso_ray_pack_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct ray_model *m, int64_t rows, int64_t n)
+void iso_ray_pack_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct ray_model *m, int64_t rows,
+                       int64_t n)
 {
 	iso_plan_add(plan, "events, ordered", n, ordered_bytes(m), true);
 	iso_plan_add(plan, "events of each brick", n, listed_bytes(m), true);
-	iso_plan_add(plan, "events that are ordered together, and their sums", iso_ray_pack_rows(ctx, m, rows),
-	             work_bytes(m), true);
+	iso_plan_add(plan, "events that are ordered together, and their sums",
+	             iso_ray_pack_rows(ctx, m, rows), work_bytes(m), true);
 }
 
 double iso_ray_additions(const struct ray_model *m)

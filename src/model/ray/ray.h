@@ -85,7 +85,8 @@ int iso_ray_create_part(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, int 
                         const struct iso_events *e);
 
 /* The operator over n events that the device has already, in its order. */
-int iso_ray_create_loaded(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, int64_t n, struct ray_load *load);
+int iso_ray_create_loaded(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, int64_t n,
+                          struct ray_load *load);
 
 /* A bad event has no ray, wherever its lines are spread to: it begins nowhere. */
 struct iso_event iso_ray_event(const struct iso_event *e);

@@ -15,7 +15,7 @@ struct part {
 
 /* Data of the operator. */
 struct stream {
-	const iso_ctx *ctx; /* the operator's */
+	const iso_ctx *ctx;      /* the operator's */
 	struct iso_ray asked, p; /* of all events, and of a block: one subset */
 	struct ray_share share;
 	struct iso_room room;   /* of the share */
@@ -31,13 +31,13 @@ struct stream_work {
 	struct part *part;             /* subset after subset; in each the parts that are kept come first */
 	int64_t *first;                /* place of each subset's first in `part` */
 	int64_t kept;
-	bool full;                 /* there is no room to keep another */
-	struct ray_counts *counts; /* of each subset; NULL: not yet known */
-	void *sum;                 /* what all blocks add to */
+	bool full;                         /* there is no room to keep another */
+	struct ray_counts *counts;         /* of each subset; NULL: not yet known */
+	void *sum;                         /* what all blocks add to */
 	const struct ray_pass_fn *pass_fn; /* of a device, for blocks that are not kept */
 	struct ray_pass *pass;
-	bool asked;                /* whether the device has room for all events */
-	struct ray_loaded loaded;  /* if it has: then there are no blocks */
+	bool asked;               /* whether the device has room for all events */
+	struct ray_loaded loaded; /* if it has: then there are no blocks */
 };
 
 /* ---- one block ---- */
@@ -244,7 +244,9 @@ static void block_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct i
 	one.n_sub = 1;
 	iso_ray_reader_plan(plan, s, &o, block);
 	iso_ray_part_plan(plan, ctx, &one, n);
-	if (cuda) iso_plan_add(plan, "events on their way, of two blocks", 2 * n, sizeof(struct iso_event), true);
+	if (cuda)
+		iso_plan_add(plan, "events on their way, of two blocks", 2 * n, sizeof(struct iso_event),
+		             true);
 	iso_plan_add(plan, "data of a block", (1 + cuda) * n,
 	             iso_ray_source_bytes(s) - (int64_t)sizeof(struct iso_event), cuda);
 }
@@ -367,8 +369,9 @@ static int pass_blocks(const iso_op *op, int sub, int64_t first, int64_t blocks,
 	for (int64_t k = first; k <= blocks && !st; k++) {
 		struct iso_events *e;
 
-		if (k < blocks && ((st = iso_ctx_poll(op->ctx)) || (st = iso_ray_reader_next(w->reader, op->ctx, &e)) ||
-		                   (st = complete(t, e)) || (st = w->pass_fn->send(w->pass, e))))
+		if (k < blocks &&
+		    ((st = iso_ctx_poll(op->ctx)) || (st = iso_ray_reader_next(w->reader, op->ctx, &e)) ||
+		     (st = complete(t, e)) || (st = w->pass_fn->send(w->pass, e))))
 			break;
 		if (k > first) {
 			struct ray_step before = step_of_block(op, sub, k - 1, p);
@@ -587,9 +590,13 @@ static int make_stream(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const
 	int64_t longest = order_share(&whole.order, 0).n;
 
 	if (!(t = size_alloc(1, sizeof *t))) return iso_fail_memory("ray stream", sizeof *t);
-	*t = (struct stream){
-		.ctx = ctx, .asked = *p, .p = *p, .whole = whole, .sum = sum, .block = block, .room.what = "ray stream"
-	};
+	*t = (struct stream){ .ctx = ctx,
+		              .asked = *p,
+		              .p = *p,
+		              .whole = whole,
+		              .sum = sum,
+		              .block = block,
+		              .room.what = "ray stream" };
 	t->whole.n = longest < block ? longest : block;
 	t->p.n_sub = 1;
 	t->p.rule = ISO_BLOCKS;

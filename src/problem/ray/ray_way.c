@@ -235,8 +235,8 @@ int ray_way(iso_problem *problem, const struct iso_plan *plan)
 	int st;
 
 	*w = (struct record_way){ 0 };
-	if (iso_plan_check(problem->ctx, plan)) return ISO_OK;     /* whoever ends the plan will say so */
-	if (problem->found.rows < 1) return ISO_OK;                /* text, in a dry run: not read */
+	if (iso_plan_check(problem->ctx, plan)) return ISO_OK;         /* whoever ends the plan will say so */
+	if (problem->found.rows < 1) return ISO_OK;                    /* text, in a dry run: not read */
 	if (ray->disk && ray_wants_memory(&problem->s)) return ISO_OK; /* it will refuse */
 	if ((st = find_cost(ray, &c))) return st;
 	if (ray->disk) {

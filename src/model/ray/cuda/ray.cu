@@ -14,7 +14,8 @@
 
 /* Data of the operator. */
 struct ray_cuda {
-	struct ray_model m;    /* first: the functions that both backends share see it alone; its events are here only
+	struct ray_model
+		m; /* first: the functions that both backends share see it alone; its events are here only
 	                          where there are no packs */
 	struct iso_room room;  /* of the packs */
 	struct ray_pack *pack; /* subset after subset; NULL: m.plain has the reason */
@@ -58,7 +59,8 @@ struct ray_cuda_work {
 
 template <class ROWS> static __global__ void forward(ROWS rows, iso_real *y, const iso_real *x)
 {
-	RAY_ROW_LOOP (i, rows) {
+	RAY_ROW_LOOP(i, rows)
+	{
 		float q = row_sum(&rows, i, x);
 
 		if (threadIdx.x % ISO_WARP == 0) y[row] = q;
@@ -67,8 +69,8 @@ template <class ROWS> static __global__ void forward(ROWS rows, iso_real *y, con
 
 static __global__ void adjoint(struct event_rows rows, struct iso_fixed_cuda acc, const iso_real *y)
 {
-	RAY_ROW_LOOP (i, rows)
-		if (y[row] != 0) row_add(acc, &rows, i, NULL, y[row] * acc.scale, whole_terms());
+	RAY_ROW_LOOP(i, rows)
+	if (y[row] != 0) row_add(acc, &rows, i, NULL, y[row] * acc.scale, whole_terms());
 }
 
 /* The same of the few rows whose magnitudes are not between `from` and `below`. A warp looks at 32 rows at once. */
@@ -138,7 +140,8 @@ static __global__ void em_rows(ROWS rows, struct ray_sum sum, const iso_real *x,
 {
 	struct em_tally tally = ISO_ZERO;
 
-	RAY_ROW_LOOP (i, rows) {
+	RAY_ROW_LOOP(i, rows)
+	{
 		struct iso_em_stat stat = ISO_ZERO;
 		double ax = row_sum(&rows, i, x);
 		double send = em_respond(&stat, &d, row, ax);
@@ -157,7 +160,8 @@ static __global__ void rows_of_ratios(ROWS rows, struct ray_sum sum, const iso_r
 	struct em_tally tally = ISO_ZERO;
 	struct cut_terms cut = { sum.most * sum.acc.scale, &tally.cut };
 
-	RAY_ROW_LOOP (i, rows) {
+	RAY_ROW_LOOP(i, rows)
+	{
 		struct iso_em_stat stat = ISO_ZERO;
 		iso_real before = ratio.rho[row], now = ratio_new(&stat, &d, row, row_sum(&rows, i, x));
 		double send = (double)now - before;
@@ -265,8 +269,9 @@ static int respond_of_pack(const struct ray_sum *sum, iso_ctx *ctx, const struct
 	return iso_cuda_launched("ray response");
 }
 
-int iso_ray_pack_step(const struct ray_sum *sum, iso_ctx *ctx, const struct ray_model *m, struct ray_brick_work *w,
-                      const struct ray_pack *p, const struct ray_step *q, const struct iso_em_data *d)
+int iso_ray_pack_step(const struct ray_sum *sum, iso_ctx *ctx, const struct ray_model *m,
+                      struct ray_brick_work *w, const struct ray_pack *p, const struct ray_step *q,
+                      const struct iso_em_data *d)
 {
 	struct ray_brick_cut cut = { sum->most * sum->acc.scale, &sum->tally->cut };
 	int st;
@@ -545,7 +550,8 @@ static int ray_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y
 		st = adjoint_by_packs(op, sub, y, sum, levels.negative > 0, &plan);
 		if (!st) st = adjoint_beyond(op, sub, y, sum, &plan);
 	} else if (!st) {
-		adjoint<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(event_rows{ c->m, rows }, sum->acc, y);
+		adjoint<<<BLOCKS, ISO_THREADS, 0, iso_stream(op->ctx)>>>(event_rows{ c->m, rows }, sum->acc,
+		                                                         y);
 		st = iso_cuda_launched("ray adjoint");
 	}
 	return (st = iso_fixed_sum(&sum->acc, op->ctx, st)) ? st : iso_fixed_end(x, &sum->acc, op->ctx);

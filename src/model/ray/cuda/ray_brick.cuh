@@ -121,7 +121,8 @@ struct ray_lists {
 struct ray_finder {
 	struct iso_room *room;
 	struct ray_hull *hull; /* of the packets in hand */
-	int64_t entries, parts; /* there is room for: chunks of all bricks, and those that are not whole packets */
+	int64_t entries,
+		parts; /* there is room for: chunks of all bricks, and those that are not whole packets */
 	unsigned *key[2], *id[2];
 	struct ray_parts part;
 	int64_t *used; /* entries, parts */

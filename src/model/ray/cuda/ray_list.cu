@@ -10,10 +10,10 @@
 
 #include <stdlib.h>
 
-#define MARGIN .01f /* voxels: rounding of hulls */
-#define RESERVE 8   /* entries that a warp takes from the store at once, */
+#define MARGIN .01f     /* voxels: rounding of hulls */
+#define RESERVE 8       /* entries that a warp takes from the store at once, */
 #define RESERVE_PARTS 2 /* and chunks that are not whole packets */
-#define SPARE 4096  /* chunks, for those that stay partly empty */
+#define SPARE 4096      /* chunks, for those that stay partly empty */
 #define WARPS (ISO_THREADS / ISO_WARP)
 #define MOST_WARPS (1 << 17) /* that share the finding */
 #define UNITS 24             /* of a multiprocessor, for balance; but each at least FEWEST chunks, to make */
@@ -175,11 +175,13 @@ struct writer {
 	   two times so many, and so hardly ever there are two parts. */
 	__device__ void put(unsigned slot)
 	{
-		unsigned left = __ballot_sync(ISO_FULL_WARP, slot != RAY_NO_SLOT), mine = 1u << threadIdx.x % ISO_WARP;
+		unsigned left = __ballot_sync(ISO_FULL_WARP, slot != RAY_NO_SLOT),
+			 mine = 1u << threadIdx.x % ISO_WARP;
 
 		while (left) {
 			uint2 base;
-			unsigned x = near_to_first(&base.x, left, slot), y = near_to_first(&base.y, left & ~x, slot);
+			unsigned x = near_to_first(&base.x, left, slot),
+				 y = near_to_first(&base.y, left & ~x, slot);
 
 			put_part(base, x & mine   ? slot - base.x
 			               : y & mine ? (slot - base.y) | RAY_OFF_Y
@@ -260,7 +262,9 @@ template <int K> static __global__ void find(struct search s)
 	brick<K> u(&s.wall, unit / s.parts);
 
 	u.cell = u.cell.wider(s.wider);
-	struct writer w = { &s.store, (unsigned)(unit / s.parts), (unsigned)s.wall.bricks, { 0, 0 }, { 0, 0 } };
+	struct writer w = {
+		&s.store, (unsigned)(unit / s.parts), (unsigned)s.wall.bricks, { 0, 0 }, { 0, 0 }
+	};
 	struct gatherer g = { slots[threadIdx.x / ISO_WARP], 0 };
 	const struct ray_hull *joint = s.joint + s.joint_of[u.g->axis];
 	int n = (u.g->packets + RAY_PACKET - 1) / RAY_PACKET, step = s.parts * ISO_WARP;
@@ -378,7 +382,8 @@ static int make_room(struct ray_finder *f, int64_t entries, int64_t parts)
 	if (entries <= f->entries) return room->status;
 	if (entries >= INT32_MAX)
 		return iso_fail(ISO_ENOMEM,
-		                "CUDA: %" PRId64 " chunks of rays, fewer than %d are possible; take more subsets",
+		                "CUDA: %" PRId64
+		                " chunks of rays, fewer than %d are possible; take more subsets",
 		                entries, INT32_MAX);
 	cub::DeviceRadixSort::SortPairs(NULL, sort, none, none, entries);
 	cub::DeviceScan::ExclusiveSum(NULL, scan, (unsigned *)NULL, (unsigned *)NULL, entries + 1);
@@ -443,8 +448,7 @@ static int sort_chunks(unsigned **order, unsigned *spare[2], struct ray_finder *
 	int bits = 1;
 
 	while (bits < 32 && ((int64_t)1 << bits) <= bricks) bits++;
-	cudaError_t e =
-		cub::DeviceRadixSort::SortPairs(f->temp, bytes, key, id, n, 0, bits, iso_stream(ctx));
+	cudaError_t e = cub::DeviceRadixSort::SortPairs(f->temp, bytes, key, id, n, 0, bits, iso_stream(ctx));
 
 	if (e != cudaSuccess) return iso_cuda_check("sort of chunks", e);
 	*order = id.Current();
@@ -462,8 +466,8 @@ static __global__ void mark_parts(unsigned *is_part, const unsigned *order, int6
 }
 
 /* kept[i] = order[i], of a part its new number, which is `number` of it. */
-static __global__ void gather(unsigned *kept, struct ray_parts to, const unsigned *order, struct ray_parts from,
-                              const unsigned *number, struct iso_rows entries)
+static __global__ void gather(unsigned *kept, struct ray_parts to, const unsigned *order,
+                              struct ray_parts from, const unsigned *number, struct iso_rows entries)
 {
 	int lane = threadIdx.x % ISO_WARP;
 
@@ -499,7 +503,7 @@ static int keep_lists(struct ray_lists *l, struct ray_finder *f, unsigned *const
 	ISO_DEVICE(room, part.off, ((int64_t)parts + 1) * RAY_PACKET);
 	if (room->status) return room->status;
 	gather<<<iso_blocks(n * ISO_WARP), ISO_THREADS, 0, iso_stream(ctx)>>>(order, part, l->order, l->part,
-	                                                                       spare[1], entries);
+	                                                                      spare[1], entries);
 	l->order = order;
 	l->part = part;
 	return iso_cuda_launched("chunks that are kept");
@@ -549,7 +553,8 @@ static int deal_units(struct ray_lists *l, struct ray_finder *f, iso_ctx *ctx, s
 }
 
 /* Lists of n entries that were found. */
-static int make_lists(struct ray_lists *l, struct ray_finder *f, iso_ctx *ctx, struct iso_room *keep, int64_t n)
+static int make_lists(struct ray_lists *l, struct ray_finder *f, iso_ctx *ctx, struct iso_room *keep,
+                      int64_t n)
 {
 	int bricks = l->wall.bricks + 1, *host, *device, st;
 	struct iso_room room = iso_room_of(ctx, "ray");

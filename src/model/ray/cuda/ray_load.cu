@@ -115,14 +115,16 @@ static const iso_real *value_of(const struct iso_events *b, int v)
 
 static int send(struct ray_load *l, void *to, const void *from, int64_t bytes)
 {
-	return iso_cuda_check("events to the device", cudaMemcpyAsync(to, from, (size_t)bytes, cudaMemcpyHostToDevice,
-	                                                              iso_stream(l->ctx)));
+	return iso_cuda_check(
+		"events to the device",
+		cudaMemcpyAsync(to, from, (size_t)bytes, cudaMemcpyHostToDevice, iso_stream(l->ctx)));
 }
 
 static int add_piece(struct ray_load *l, const struct iso_events *b, int64_t first, struct iso_rows piece)
 {
-	struct destination to = { l->m.order, l->first_there, l->e_there,
-		                  { l->value[0], l->value[1], l->value[2] } };
+	struct destination to = {
+		l->m.order, l->first_there, l->e_there, { l->value[0], l->value[1], l->value[2] }
+	};
 	int st = send(l, l->in, b->v + piece.first, piece.n * (int64_t)sizeof *l->in);
 
 	for (int v = 0; v < 3 && !st; v++)

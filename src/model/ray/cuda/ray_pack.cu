@@ -454,7 +454,7 @@ int iso_ray_pack_fill(struct ray_pack *p, struct ray_packer *k, iso_ctx *ctx, co
 	p->rule = choose_rule(m);
 	describe(p, extent, at);
 	fill<<<iso_blocks(p->slots), ISO_THREADS, 0, iso_stream(ctx)>>>(*m, p->rule, at, e, ids, *p,
-	                                                                 k->finder.hull);
+	                                                                k->finder.hull);
 	if ((st = iso_cuda_launched("packets of rays"))) return st;
 	return iso_ray_lists_fill(p, &k->finder, ctx, m, keep);
 }

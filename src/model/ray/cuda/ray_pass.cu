@@ -125,7 +125,8 @@ static int pass_add(struct ray_pass *p, void *sum, const struct ray_step *q)
 {
 	struct slot *from = p->slot + p->adds++ % SLOTS;
 	struct iso_em_data d = ISO_ZERO;
-	int st = iso_cuda_check("events to the device", cudaStreamWaitEvent(iso_stream(p->ctx), from->sent, 0));
+	int st = iso_cuda_check("events to the device",
+	                        cudaStreamWaitEvent(iso_stream(p->ctx), from->sent, 0));
 
 	if (st) return st;
 	d.y = from->value[0];

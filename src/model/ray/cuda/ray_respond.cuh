@@ -20,8 +20,9 @@ struct ray_sum {
 };
 
 /* One pack: forward, response, back, added to the sums. */
-int iso_ray_pack_step(const struct ray_sum *sum, iso_ctx *ctx, const struct ray_model *m, struct ray_brick_work *w,
-                      const struct ray_pack *p, const struct ray_step *q, const struct iso_em_data *d);
+int iso_ray_pack_step(const struct ray_sum *sum, iso_ctx *ctx, const struct ray_model *m,
+                      struct ray_brick_work *w, const struct ray_pack *p, const struct ray_step *q,
+                      const struct iso_em_data *d);
 
 /* What a row sends back: of EM, and of ratios. */
 struct em_response {

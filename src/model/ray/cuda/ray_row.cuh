@@ -85,9 +85,10 @@ struct pack_rows {
 };
 
 /* for (each i of rows, a warp an i, of which `row` is the row) */
-#define RAY_ROW_LOOP(i, rows)                                                                           \
-	for (int64_t i = blockIdx.x * (int64_t)(ISO_THREADS / ISO_WARP) + threadIdx.x / ISO_WARP, row;  \
-	     i < (rows).n() && ((row = (rows).row(i)), true); i += (int64_t)gridDim.x * (ISO_THREADS / ISO_WARP)) \
+#define RAY_ROW_LOOP(i, rows)                                                                          \
+	for (int64_t i = blockIdx.x * (int64_t)(ISO_THREADS / ISO_WARP) + threadIdx.x / ISO_WARP, row; \
+	     i < (rows).n() && ((row = (rows).row(i)), true);                                          \
+	     i += (int64_t)gridDim.x * (ISO_THREADS / ISO_WARP))                                       \
 		if (row >= 0)
 
 /* ---- a row ---- */

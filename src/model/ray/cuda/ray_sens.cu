@@ -98,8 +98,7 @@ static int block(struct sens_work *w, iso_ctx *ctx, const struct ray_sens *q,
 	draw<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>(*q, first, n, half, w->e, w->weight);
 	if ((st = iso_cuda_launched("crystal pairs"))) return st;
 	if (q->mu && (st = attenuation(w, ctx, q, rows))) return st;
-	if ((st = iso_ray_pack_fill(&w->pack, w->packer, ctx, &w->image, w->e, rows, NULL)))
-		return st;
+	if ((st = iso_ray_pack_fill(&w->pack, w->packer, ctx, &w->image, w->e, rows, NULL))) return st;
 	weigh<<<iso_blocks(w->pack.slots), ISO_THREADS, 0, iso_stream(ctx)>>>(
 		w->pack, w->brick, w->weight, q->mu ? w->alpha : NULL, acc->scale);
 	if ((st = iso_cuda_launched("weights of pairs"))) return st;
