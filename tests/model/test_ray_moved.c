@@ -63,12 +63,12 @@ struct scene {
 	struct iso_piece piece[MOST];
 };
 
-static struct scene *begin(int threads)
+static struct scene *begin_on(iso_ctx *ctx)
 {
 	struct scene *t = calloc(1, sizeof *t);
 
 	assert_non_null(t);
-	t->ctx = cpu(threads);
+	t->ctx = ctx;
 	OK(iso_scanner_read(&t->s, DATA "ring.yaml"));
 	OK(iso_array_on_grid(&t->mu, &grid_mu));
 	OK(iso_array_on_grid(&t->fixed, &grid_fixed));
@@ -78,6 +78,11 @@ static struct scene *begin(int threads)
 	t->fixed.v = reals("mu_fixed", t->fixed.n);
 	t->eff = reals("eff", CRYSTALS);
 	return t;
+}
+
+static struct scene *begin(int threads)
+{
+	return begin_on(cpu(threads));
 }
 
 static void end(struct scene *t)
@@ -117,7 +122,7 @@ static double apart(const iso_real *s, const char *name)
 	return far / most;
 }
 
-static void all_pairs(void **state)
+static void check_all_pairs(struct scene *t)
 {
 	static const struct {
 		const char *poses, *weights, *want;
@@ -128,10 +133,8 @@ static void all_pairs(void **state)
 		{ "step_poses", "step_weights", "sens_step_full", 9, true },
 		{ "cluster_poses", "cluster_weights", "sens_linear_clusters", 36, true },
 	};
-	struct scene *t = begin(2);
 	iso_real s[VOXELS];
 
-	(void)state;
 	for (int k = 0; k < N_OF(of); k++) {
 		struct iso_ray_moved_info is = { .size = sizeof is };
 
@@ -142,20 +145,15 @@ static void all_pairs(void **state)
 		assert_int_equal(is.way, ISO_RAY_MOVED_ALL);
 		assert_int_equal(is.pieces, of[k].n);
 		BELOW(apart(s, of[k].want), 2e-5);
-		if (k != 1) continue;
-		OK(iso_ray_sens_moved_by_op(s, t->ctx, &p)); /* as on CUDA */
-		BELOW(apart(s, of[k].want), 2e-5);
 	}
 	end(t);
 }
 
-static void by_lines(void **state)
+static void check_by_lines(struct scene *t)
 {
-	struct scene *t = begin(2);
 	struct iso_ray_moved_info is = { .size = sizeof is };
 	iso_real s[VOXELS];
 
-	(void)state;
 	pieces(t->piece, "piece_poses", "piece_weights", MOST);
 	struct iso_ray_sens_moved p = parameters(t, MOST, true);
 
@@ -171,6 +169,30 @@ static void by_lines(void **state)
 	assert_int_equal(is.pieces, 1);
 	BELOW(apart(s, "sens_lines_m1"), 2e-5);
 	end(t);
+}
+
+static void all_pairs(void **state)
+{
+	(void)state;
+	check_all_pairs(begin(2));
+}
+
+static void by_lines(void **state)
+{
+	(void)state;
+	check_by_lines(begin(2));
+}
+
+static void cuda_all_pairs(void **state)
+{
+	(void)state;
+	check_all_pairs(begin_on(cuda_or_skip()));
+}
+
+static void cuda_by_lines(void **state)
+{
+	(void)state;
+	check_by_lines(begin_on(cuda_or_skip()));
 }
 
 /* The same bits, whatever the threads. */
@@ -326,8 +348,10 @@ static void refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_pairs),   cmocka_unit_test(by_lines), cmocka_unit_test(threads),
-		cmocka_unit_test(translation), cmocka_unit_test(rings),    cmocka_unit_test(refused),
+		cmocka_unit_test(all_pairs),     cmocka_unit_test(cuda_all_pairs),
+		cmocka_unit_test(cuda_by_lines), cmocka_unit_test(by_lines),
+		cmocka_unit_test(threads),       cmocka_unit_test(translation),
+		cmocka_unit_test(rings),         cmocka_unit_test(refused),
 		cmocka_unit_test(along_z),
 	};
 

@@ -6,6 +6,7 @@
 #include "core/room.h"
 #include "core/size.h"
 #include "core/sized.h"
+#include "ray_moved_kern.h"
 #include "ray_sens_moved.h"
 #include "scanner/scanner.h"
 
@@ -14,8 +15,6 @@
 
 enum {
 	CHUNK = 1024,         /* lines between two looks at the request to stop */
-	BESIDE = 2,           /* maps that do not move with the object */
-	BLOCK = 1 << 22,      /* lines of an operator */
 	SOME = 17,            /* one pair in so many counts lines, */
 	SOME_FROM = 10000000, /* where there are more pairs than this */
 	RINGS_MOST = 32 /* pieces that each have a sensitivity by rings; along z more, see ray_sens_along.c */
@@ -29,82 +28,15 @@ enum {
 #define SMALL 1e-9
 
 struct moved {
-	struct ray_sens q;
+	struct ray_moved l;
 	struct iso_ray_sens sens;
 	iso_ctx *ctx;
-	int64_t n;
-	const double *weight;
-	double *until;         /* n + 1: w_0 + ... + w_k-1 */
-	struct iso_pose *back; /* from crystals to the object */
-	struct {
-		struct ray_grid grid;
-		const struct iso_array *mu;
-		struct iso_pose *back; /* to the map; NULL: it lies where the crystals are */
-	} beside[BESIDE];
-	int64_t each; /* M; 0: all pieces */
-	bool counts;  /* every line weighs 1: n of a voxel is looked for */
-	int64_t step; /* of pairs those with number % step == 0 */
-	bool by_op;
 };
 
 /* ---- one line ---- */
 
-/* Of pair i, its j-th piece: the one in which W (j + frac(i phi)) / M falls. */
-static int64_t piece_of(const struct moved *m, int64_t i, int64_t j)
-{
-	double part = (double)((uint64_t)i * 11400714819323198485u) * 0x1p-64;
-	double at = m->until[m->n] * ((double)j + part) / (double)m->each;
-	int64_t low = 0, high = m->n;
-
-	while (high - low > 1) {
-		int64_t middle = low + (high - low) / 2;
-
-		*(m->until[middle] <= at ? &low : &high) = middle;
-	}
-	return low;
-}
-
-struct moved_line {
-	double p1[3], p2[3];
-	struct ray_sens_pair pair; /* as the crystals are */
-	int64_t piece;
-	double weight; /* 0: there is no line */
-};
-
-static int64_t lines_of_pair(const struct moved *m)
-{
-	return m->each ? m->each : m->n;
-}
-
-/* Line l of all: j-th piece of line l / lines_of_pair. */
-static void get_line(struct moved_line *line, const struct moved *m, int64_t l)
-{
-	int64_t of_pair = lines_of_pair(m), j = l % of_pair;
-
-	line->pair = ray_sens_sample(&m->q, l / of_pair, RAY_SENS_WHOLE);
-	line->weight = 0;
-	if (!(line->pair.weight > 0) || line->pair.number % m->step > 0) return;
-	line->piece = m->each ? piece_of(m, line->pair.number, j) : j;
-	line->weight =
-		line->pair.weight * (m->each ? m->until[m->n] / (double)m->each : m->weight[line->piece]);
-	if (m->counts) line->weight = 1. / m->q.spread.lines;
-	iso_pose_apply(line->p1, m->back + line->piece, line->pair.p1);
-	iso_pose_apply(line->p2, m->back + line->piece, line->pair.p2);
-}
-
-/* Ends of the line in the axes of a map beside. */
-static void beside_ends(double p1[3], double p2[3], const struct moved *m, int b,
-                        const struct moved_line *line)
-{
-	memcpy(p1, line->pair.p1, 3 * sizeof *p1);
-	memcpy(p2, line->pair.p2, 3 * sizeof *p2);
-	if (!m->beside[b].back) return;
-	iso_pose_apply(p1, m->beside[b].back + line->piece, line->pair.p1);
-	iso_pose_apply(p2, m->beside[b].back + line->piece, line->pair.p2);
-}
-
 /* exp(-sum of chord x mu) along the whole line, of all maps. */
-static double attenuation(const struct moved *m, const struct moved_line *line)
+static double attenuation(const struct ray_moved *m, const struct moved_line *line)
 {
 	double sum = 0, p1[3], p2[3];
 
@@ -114,22 +46,22 @@ static double attenuation(const struct moved *m, const struct moved_line *line)
 
 		sum += ray_integral(&r, m->q.mu);
 	}
-	for (int b = 0; b < BESIDE; b++) {
+	for (int b = 0; b < MOVED_BESIDE; b++) {
 		if (!m->beside[b].mu) continue;
-		beside_ends(p1, p2, m, b, line);
+		moved_beside_ends(p1, p2, m, b, line);
 		struct ray r = ray_setup(&m->beside[b].grid, p1, p2, NULL, 0);
 
-		sum += ray_integral(&r, m->beside[b].mu->v);
+		sum += ray_integral(&r, m->beside[b].mu);
 	}
 	return sum > 0 ? exp(-sum) : 1;
 }
 
-static void add_line(const struct iso_fixed *acc, const struct moved *m, int64_t l)
+static void add_line(const struct iso_fixed *acc, const struct ray_moved *m, int64_t l)
 {
 	struct moved_line line;
 	int thread = omp_get_thread_num();
 
-	get_line(&line, m, l);
+	moved_get_line(&line, m, l);
 	if (!(line.weight > 0)) return;
 	struct ray r = ray_setup(&m->q.grid, line.p1, line.p2, NULL, 0);
 
@@ -146,24 +78,19 @@ static void add_line(const struct iso_fixed *acc, const struct moved *m, int64_t
 
 /* ---- all lines ---- */
 
-static int64_t count_lines(const struct moved *m)
-{
-	return ray_sens_lines(&m->q) * lines_of_pair(m);
-}
-
 /* No voxel's sum exceeds this. */
 static double bound(const struct moved *m)
 {
-	double most = (double)m->q.pairs.n * iso_ray_largest_weight(&m->q.grid, NULL);
+	double most = (double)m->l.q.pairs.n * iso_ray_largest_weight(&m->l.q.grid, NULL);
 
-	return m->counts ? most : m->q.bound * m->until[m->n];
+	return m->l.counts ? most : m->l.q.bound * m->l.until[m->l.n];
 }
 
 static struct iso_clock start_clock(const struct moved *m)
 {
 	struct iso_clock c = iso_clock_start_of(m->ctx, "sensitivity", "lines", 0, RAY_SENS_TICKS);
 
-	iso_clock_count(&c, "lines", (double)count_lines(m) / RAY_SENS_TICKS);
+	iso_clock_count(&c, "lines", (double)moved_lines(&m->l) / RAY_SENS_TICKS);
 	return c;
 }
 
@@ -171,12 +98,12 @@ static int trace(struct iso_fixed *acc, const struct moved *m)
 {
 	iso_ctx *ctx = m->ctx;
 	struct iso_clock clock = start_clock(m);
-	int64_t n = count_lines(m), done = 0;
+	int64_t n = moved_lines(&m->l), done = 0;
 
 #pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
 	for (int64_t c = iso_rank(ctx); c < (n + CHUNK - 1) / CHUNK; c += iso_ranks(ctx)) {
 		for (int64_t l = c * CHUNK; !iso_stopped(ctx) && l < n && l < (c + 1) * CHUNK; l++)
-			add_line(acc, m, l);
+			add_line(acc, &m->l, l);
 		int64_t lines = CHUNK * iso_ranks(ctx) * __atomic_add_fetch(&done, 1, __ATOMIC_RELAXED);
 
 		if (omp_get_thread_num() == 0 && lines < n)
@@ -186,130 +113,40 @@ static int trace(struct iso_fixed *acc, const struct moved *m)
 	return iso_ctx_poll(ctx);
 }
 
-/* Lines of a block, for an operator. */
-struct block {
-	struct iso_events moved, still;
-	iso_real *weight, *alpha, *sorted, *image, *y, *x;
-};
-
-static void put_event(struct iso_event *e, const double p1[3], const double p2[3])
-{
-	*e = (struct iso_event){ { (float)p1[0], (float)p1[1], (float)p1[2] },
-		                 { (float)p2[0], (float)p2[1], (float)p2[2] },
-		                 0 };
-}
-
-/* Lines first ... first + n - 1, in the axes of map b, or where b < 0 of the object with their weights. */
-static void fill_block(struct block *to, const struct moved *m, int64_t first, int64_t n, int b)
-{
-	struct iso_event *v = b < 0 ? to->moved.v : to->still.v;
-
-#pragma omp parallel for num_threads(m->ctx->threads)
-	for (int64_t i = 0; i < n; i++) {
-		struct moved_line line;
-		double p1[3], p2[3];
-
-		get_line(&line, m, first + i);
-		v[i] = (struct iso_event){ { NAN, NAN, NAN }, { NAN, NAN, NAN }, 0 };
-		if (b < 0) to->weight[i] = (iso_real)line.weight;
-		if (!(line.weight > 0)) continue;
-		if (b < 0) {
-			put_event(v + i, line.p1, line.p2);
-		} else {
-			beside_ends(p1, p2, m, b, &line);
-			put_event(v + i, p1, p2);
-		}
-	}
-}
-
-static int attenuate_block(struct block *to, const struct moved *m, int64_t first, int64_t n)
-{
-	for (int b = -1; b < BESIDE && !m->counts; b++) {
-		const struct iso_array *mu = b < 0 ? m->sens.mu : m->beside[b].mu;
-		int st;
-
-		if (!mu) continue;
-		if (b >= 0) fill_block(to, m, first, n, b);
-		if ((st = iso_ray_attenuation(to->alpha, m->ctx, mu, b < 0 ? &to->moved : &to->still)))
-			return st;
-		for (int64_t i = 0; i < n; i++)
-			if (to->weight[i] > 0) to->weight[i] *= to->alpha[i];
-	}
-	return ISO_OK;
-}
-
-/* One block, of which each rank has a part: its image, of all ranks, into to->image. */
-static int back_project(struct block *to, const struct moved *m, int64_t first, int64_t n)
-{
-	const struct iso_vec *v = iso_ctx_vec(m->ctx);
-	const struct iso_ray p = {
-		.size = sizeof p, .grid = m->sens.grid, .projector = m->q.projector, .n_sub = 1
-	};
-	int64_t voxels = ray_voxels(&m->q.grid);
-	iso_op *op = NULL;
-	int st;
-
-	to->moved.n = to->still.n = n;
-	fill_block(to, m, first, n, -1);
-	if ((st = attenuate_block(to, m, first, n)) || (st = iso_ray_create(&op, m->ctx, &p, &to->moved)))
-		return st;
-	iso_op_sort(to->sorted, op, to->weight);
-	if (!(st = v->upload(m->ctx, to->y, to->sorted, n * (int64_t)sizeof *to->y)) &&
-	    !(st = iso_adjoint(to->x, op, ISO_ALL, to->y)))
-		st = v->download(m->ctx, to->image, to->x, voxels * (int64_t)sizeof *to->x);
-	iso_op_free(op);
-	return st;
-}
-
-/* Block by block through the operator of events, which knows the device; their images are added as integers. */
-static int trace_blocks(struct iso_fixed *acc, const struct moved *m)
-{
-	struct iso_clock clock = start_clock(m);
-	int64_t n = count_lines(m), voxels = ray_voxels(&m->q.grid);
-	int64_t most = n < BLOCK ? n : BLOCK;
-	struct iso_room room = iso_room_of(m->ctx, "sensitivity");
-	struct block b = { 0 };
-	int st;
-
-	ISO_HOST(&room, b.moved.v, most);
-	ISO_HOST(&room, b.still.v, most);
-	ISO_HOST(&room, b.weight, most);
-	ISO_HOST(&room, b.alpha, most);
-	ISO_HOST(&room, b.sorted, most);
-	ISO_HOST(&room, b.image, voxels);
-	ISO_DEVICE(&room, b.y, most);
-	ISO_DEVICE(&room, b.x, voxels);
-	st = iso_comm_agree(m->ctx, room.status);
-	for (int64_t first = 0; first < n && !st; first += BLOCK) {
-		int64_t size = n - first < BLOCK ? n - first : BLOCK;
-		struct iso_rows mine = iso_share(m->ctx, size);
-
-		if ((st = back_project(&b, m, first + mine.first, mine.n))) break;
-		for (int64_t i = 0; i < voxels && iso_rank(m->ctx) == 0; i++)
-			iso_fixed_add(acc, 0, i, acc->scale * (double)b.image[i]);
-		iso_clock_step(&clock, (int64_t)(RAY_SENS_TICKS * ((double)(first + size) / (double)n)),
-		               NULL);
-		st = iso_ctx_poll(m->ctx);
-	}
-	iso_room_free(&room);
-	return st;
-}
-
-static int sum_lines(iso_real *s, const struct moved *m)
+static int on_cpu(iso_real *s, const struct moved *m)
 {
 	iso_ctx *ctx = m->ctx;
+	const struct ray_sens *q = &m->l.q;
 	struct iso_fixed acc = { 0 };
-	double additions =
-		m->by_op ? 0 : iso_ray_visits(&m->q.grid, NULL, m->q.projector) * (double)count_lines(m);
-	int st = iso_fixed_create(&acc, ctx, ray_voxels(&m->q.grid), additions);
+	double additions = iso_ray_visits(&q->grid, NULL, q->projector) * (double)moved_lines(&m->l);
+	int st = iso_fixed_create(&acc, ctx, ray_voxels(&q->grid), additions);
 
 	if (!st) {
 		iso_fixed_begin(&acc, ctx, bound(m));
-		st = (m->by_op ? trace_blocks : trace)(&acc, m);
+		st = trace(&acc, m);
 	}
 	if (!(st = iso_fixed_sum(&acc, ctx, st))) iso_fixed_end(s, &acc, ctx);
 	iso_fixed_free(&acc);
 	return st;
+}
+
+static int on_cuda(iso_real *s, const struct moved *m)
+{
+	struct ray_moved l = m->l;
+	void *fn = NULL;
+	int st = iso_cuda_symbol(&fn, ISO_RAY_MOVED_CUDA);
+
+	if (l.counts) {
+		l.q.mu = NULL;
+		for (int b = 0; b < MOVED_BESIDE; b++) l.beside[b].mu = NULL;
+	}
+	l.q.clock = start_clock(m);
+	return st ? st : ((iso_ray_moved_fn *)fn)(s, m->ctx, &l);
+}
+
+static int sum_lines(iso_real *s, const struct moved *m)
+{
+	return iso_ctx_is_cuda(m->ctx) ? on_cuda(s, m) : on_cpu(s, m);
 }
 
 /* ---- how many pieces a pair takes ---- */
@@ -333,7 +170,7 @@ static int median_lines(double *median, const iso_real *s, const struct moved *m
 	if (!v) return iso_fail_memory("sensitivity", voxels * (int64_t)sizeof *v);
 	for (int64_t i = 0; i < voxels; i++) most = s[i] > most ? (double)s[i] : most;
 	for (int64_t i = 0; i < voxels; i++)
-		if (s[i] > SEEN * most) v[n++] = (double)s[i] * (double)m->step / chord;
+		if (s[i] > SEEN * most) v[n++] = (double)s[i] * (double)m->l.step / chord;
 	qsort(v, (size_t)n, sizeof *v, rising);
 	*median = n > 0 ? .5 * (v[(n - 1) / 2] + v[n / 2]) : 0;
 	free(v);
@@ -345,25 +182,27 @@ static int choose_each(struct moved *m, struct iso_ray_moved_info *is, iso_real 
                        const struct iso_ray_sens_moved *p)
 {
 	double wanted = OF_ERROR / (p->error > 0 ? p->error : ERROR), *lines = &is->lines;
-	struct ray_sens q = m->q;
+	struct ray_moved *l = &m->l;
+	struct ray_sens q = l->q;
 	int st;
 
-	m->q.eff = NULL;
-	m->q.solid_angle = false;
-	m->q.coincidence_alone = true;
-	m->counts = true;
-	m->each = 1;
-	m->step = m->q.pairs.n > SOME_FROM ? SOME : 1;
+	l->q.eff = NULL;
+	l->q.solid_angle = false;
+	l->q.coincidence_alone = true;
+	l->counts = true;
+	l->each = 1;
+	l->step = l->q.pairs.n > SOME_FROM ? SOME : 1;
+	if (l->q.drawn[l->q.n_strata] == l->q.pairs.n) l->stride = l->step; /* sample i is pair i */
 	if (!(st = sum_lines(s, m))) st = median_lines(lines, s, m);
-	m->q = q;
-	m->counts = false;
-	m->step = 1;
+	l->q = q;
+	l->counts = false;
+	l->step = l->stride = 1;
 	if (st) return st;
 	double each = *lines > 0 ? ceil(wanted * wanted / *lines) : 1;
 
-	if (p->most > 0) each = fmin(each, floor(p->most / (double)ray_sens_lines(&m->q)));
-	m->each = each < 1 ? 1 : each > (double)m->n ? m->n : (int64_t)each;
-	is->error = *lines > 0 ? OF_ERROR / sqrt(*lines * (double)m->each) : 0;
+	if (p->most > 0) each = fmin(each, floor(p->most / (double)ray_sens_lines(&l->q)));
+	l->each = each < 1 ? 1 : each > (double)l->n ? l->n : (int64_t)each;
+	is->error = *lines > 0 ? OF_ERROR / sqrt(*lines * (double)l->each) : 0;
 	return ISO_OK;
 }
 
@@ -458,30 +297,40 @@ static int check(const struct iso_ray_sens_moved *p)
 	return some ? ISO_OK : iso_fail(ISO_EARG, "sensitivity: all pieces have weight 0");
 }
 
-static int make_poses(struct moved *m, struct iso_room *room, const struct iso_ray_sens_moved *p)
+static struct iso_pose *make_backs(struct iso_room *room, const struct iso_pose *z, int64_t n)
 {
-	double *weight;
+	struct iso_pose *back;
+
+	if (!z || !ISO_HOST(room, back, n)) return NULL;
+	for (int64_t k = 0; k < n; k++) back[k] = iso_pose_inverse(z[k]);
+	return back;
+}
+
+static int make_poses(struct ray_moved *l, struct iso_room *room, const struct iso_ray_sens_moved *p)
+{
+	double *weight, *until;
+	struct iso_pose *back;
 	int st = ISO_OK;
 
-	ISO_HOST(room, m->until, m->n + 1);
-	ISO_HOST(room, weight, m->n);
-	ISO_HOST(room, m->back, m->n);
-	for (int b = 0; b < BESIDE; b++) {
-		m->beside[b].mu = p->beside[b].mu;
-		if (!m->beside[b].mu) continue;
-		if (!st) st = iso_ray_grid(&m->beside[b].grid, &m->beside[b].mu->grid);
-		if (p->beside[b].at) ISO_HOST(room, m->beside[b].back, m->n);
+	ISO_HOST(room, until, l->n + 1);
+	ISO_HOST(room, weight, l->n);
+	ISO_HOST(room, back, l->n);
+	for (int b = 0; b < MOVED_BESIDE && !st; b++) {
+		if (!p->beside[b].mu) continue;
+		l->beside[b].mu = p->beside[b].mu->v;
+		l->beside[b].back = make_backs(room, p->beside[b].at, l->n);
+		st = iso_ray_grid(&l->beside[b].grid, &p->beside[b].mu->grid);
 	}
 	if (st || room->status) return st ? st : room->status;
-	m->weight = weight;
-	m->until[0] = 0;
-	for (int64_t k = 0; k < m->n; k++) {
+	until[0] = 0;
+	for (int64_t k = 0; k < l->n; k++) {
 		weight[k] = p->piece[k].weight;
-		m->until[k + 1] = m->until[k] + weight[k];
-		m->back[k] = iso_pose_inverse(p->piece[k].z);
-		for (int b = 0; b < BESIDE; b++)
-			if (m->beside[b].back) m->beside[b].back[k] = iso_pose_inverse(p->beside[b].at[k]);
+		until[k + 1] = until[k] + weight[k];
+		back[k] = iso_pose_inverse(p->piece[k].z);
 	}
+	l->weight = weight;
+	l->until = until;
+	l->back = back;
 	return ISO_OK;
 }
 
@@ -489,15 +338,15 @@ static int make_poses(struct moved *m, struct iso_room *room, const struct iso_r
 static int by_lines(iso_real *s, struct iso_ray_moved_info *is, struct moved *m,
                     const struct iso_ray_sens_moved *p, int64_t budget)
 {
-	double lines = (double)ray_sens_lines(&m->q) * (double)m->n;
+	double lines = (double)ray_sens_lines(&m->l.q) * (double)m->l.n;
 	int st = ISO_OK;
 
 	is->way = ISO_RAY_MOVED_ALL;
-	is->pieces = m->n;
+	is->pieces = m->l.n;
 	if (lines > (double)budget) {
 		st = choose_each(m, is, s, p);
 		is->way = ISO_RAY_MOVED_LINES;
-		is->pieces = m->each;
+		is->pieces = m->l.each;
 	}
 	return st ? st : sum_lines(s, m);
 }
@@ -513,12 +362,11 @@ static double share_of(const struct iso_ray_sens_moved *p, int64_t budget)
 	return fmin(1, p->most / lines);
 }
 
-static int run(iso_real *s, struct iso_ray_moved_info *info, iso_ctx *ctx, const struct iso_ray_sens_moved *p,
-               bool by_op)
+static int run(iso_real *s, struct iso_ray_moved_info *info, iso_ctx *ctx, const struct iso_ray_sens_moved *p)
 {
 	struct iso_ray_sens_moved full;
 	struct iso_ray_moved_info is = { 0 };
-	struct moved m = { .ctx = ctx, .step = 1, .by_op = by_op };
+	struct moved m = { .ctx = ctx, .l = { .step = 1, .stride = 1 } };
 	struct iso_room room = iso_room_of(ctx, "sensitivity");
 	int st = iso_sized_take(&full, "iso_ray_sens_moved", sizeof full, p);
 
@@ -528,19 +376,19 @@ static int run(iso_real *s, struct iso_ray_moved_info *info, iso_ctx *ctx, const
 	struct iso_ray_sens sens = full.sens;
 
 	sens.share = share_of(&full, budget);
-	m.n = full.n;
-	st = iso_ray_sens_make(&m.q, &m.sens, &sens);
-	if (!st) st = make_poses(&m, &room, &full);
-	bool few = !st && (double)ray_sens_lines(&m.q) * (double)m.n <= (double)budget;
+	m.l.n = full.n;
+	st = iso_ray_sens_make(&m.l.q, &m.sens, &sens);
+	if (!st) st = make_poses(&m.l, &room, &full);
+	bool few = !st && (double)ray_sens_lines(&m.l.q) * (double)m.l.n <= (double)budget;
 
 	if (!(st = iso_comm_agree(ctx, st)) && !few && budget > 0 && rings_serve(&full)) {
 		is.way = ISO_RAY_MOVED_RINGS;
-		is.pieces = m.n;
+		is.pieces = m.l.n;
 		st = (full.n > RINGS_MOST ? ray_sens_along : by_rings)(s, ctx, &full);
 	} else if (!st) {
 		st = by_lines(s, &is, &m, &full, budget);
 	}
-	iso_ray_sens_unmake(&m.q);
+	iso_ray_sens_unmake(&m.l.q);
 	iso_room_free(&room);
 	if (!st && info) iso_sized_give(info, sizeof is, &is);
 	return st;
@@ -550,10 +398,5 @@ int iso_ray_sens_moved(iso_real *s, struct iso_ray_moved_info *info, iso_ctx *ct
                        const struct iso_ray_sens_moved *p)
 {
 	if (!s || !ctx || !p) return iso_fail_null(__func__);
-	return run(s, info, ctx, p, iso_ctx_is_cuda(ctx));
-}
-
-int iso_ray_sens_moved_by_op(iso_real *s, iso_ctx *ctx, const struct iso_ray_sens_moved *p)
-{
-	return run(s, NULL, ctx, p, true);
+	return run(s, info, ctx, p);
 }

@@ -405,6 +405,8 @@ static void ray_plan(iso_problem *problem, struct iso_plan *plan, const struct m
 		const iso_real any = 0;
 
 		if (ray_norm_per_crystal(ray)) sens.eff = &any; /* a dry run has no values */
+		if (ray->motion.all && iso_ctx_is_cuda(problem->ctx))
+			sens.share = 1; /* lines, block by block */
 		iso_ray_sens_plan(plan, problem->ctx, &sens);
 	}
 	if (ray->needs_sens && ray->e.lists_all) ray_bins_plan(ray, plan);
