@@ -37,10 +37,14 @@ struct iso_warp {
 
 /* W as an operator. Its adjoint is the transpose: every value goes back to the same eight voxels with the same weights,
    summed as integers, so that it has the same bits for any number of threads. ISO_EARG for a field that is not finite, or
-   longer than the diagonal of the grid's box, with the voxel. ISO_EDEVICE on a CUDA device, for which there is no code yet. */
+   longer than the diagonal of the grid's box, with the voxel. The CPU and CUDA give the same bits. */
 ISO_CHECKED int iso_warp_create(iso_op **op, iso_ctx *ctx, const struct iso_warp *p);
 void iso_warp_plan(struct iso_plan *plan, const iso_ctx *ctx,
                    const struct iso_warp *p); /* field may be NULL */
+
+/* y = W x, or y = W^t x with `adjoint`, of images on the host, whatever the context's device. */
+ISO_CHECKED int iso_warp_image(iso_real *y, iso_ctx *ctx, const struct iso_warp *p, bool adjoint,
+                               const iso_real *x);
 
 /* One image of the counts of all gates: y_g = A_g P W_g x for the rows of gate g. Gates are those of isotome/gates.h; the
    model has them as parts of its events (struct iso_ray). */
@@ -52,8 +56,7 @@ struct iso_gated {
 };
 
 /* `model` has K * gates subsets, of which s * gates + g has the rows of gate g in subset s; the operator has K. Both `model`
-   and `psf` are kept. One gate is warped at a time: besides the fields there are four images and one of sums. ISO_EDEVICE
-   on a CUDA device, for which there is no code yet. */
+   and `psf` are kept. One gate is warped at a time: besides the fields there are three images and one of sums. */
 ISO_CHECKED int iso_gated_create(iso_op **op, iso_op *model, const struct iso_gated *p);
 /* Without model and psf; fields may be NULL. */
 void iso_gated_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_gated *p);

@@ -93,10 +93,15 @@ int iso_em_step_plain(const iso_op *op, int sub, iso_real *acc, const iso_real *
 int iso_ratio_step_plain(const iso_op *op, int sub, iso_real *z, iso_real *rho, bool keep, const iso_real *x,
                          const iso_real *u, const struct iso_em_data *d, struct iso_ratio_stat *s);
 
-/* n operators one below the other, each behind one of the image's side: y = (outer[0] inner[0] x, outer[1] inner[1] x, ...),
-   as for a scan in parts whose images are warped. It keeps all of them. `inner` or one of them NULL: 1. The outer ones
-   have the same number of subsets: subset s has those rows of every part. The file's order is part by part. */
-int iso_stack_create(iso_op **op, int n, iso_op *const *outer, iso_op *const *inner);
+/* One operator in several states of the image, one below the other: y = (A_0 W_0 x, A_1 W_1 x, ...). Subset k of `inner` is
+   W_k, whose rows are those of the whole image. It keeps both operators.
+     split       the outer operator has a subset of rows for each state in each subset of the stack: of subset s those of
+                 state k are its subset s states + k. Rows and the file's order are the outer operator's.
+     not split   the outer operator has the rows of one state. The stack has them once a state: subset s has those rows
+                 of every state, and the file's order is state by state. */
+int iso_stack_create(iso_op **op, iso_op *outer, iso_op *inner, bool split);
+/* Work space, without the two operators and their clones. n: voxels. */
+void iso_stack_plan(struct iso_plan *plan, const iso_ctx *ctx, int64_t n);
 
 /* The largest eigenvalue of A* A: 20 power iterations from a fixed image, times 1.02. The first n values of the image
    count, the others are 0: of an operator of several frames n is the size of one, and others change nothing. */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Displacement fields: the operator W, its transpose, and where a field folds. Every rank warps the whole image. */
+/* Displacement fields: the operator of several W, their transposes, and where a field folds. Every rank warps the whole
+   image. */
 #include "warp.h"
 #include "pose.h"
-#include "core/op.h"
+#include "core/comm.h"
+#include "core/loop/fixed.h"
 #include "core/size.h"
 #include "core/sized.h"
 
@@ -85,14 +87,6 @@ static int check(const struct iso_warp *p)
 	return check_field(p);
 }
 
-/* CPU alone, whatever the struct says: a context of another device has no loops here. */
-static int check_device(const iso_ctx *ctx)
-{
-	if (!iso_ctx_is_cuda(ctx)) return ISO_OK;
-	return iso_fail(ISO_EDEVICE,
-	                "warp: displacement fields have no code for CUDA yet; the device must be the CPU");
-}
-
 /* ---- the field on the image's grid ---- */
 
 /* Its components at the centres of the image's voxels. */
@@ -152,43 +146,83 @@ static void take_field(struct warp *w, struct iso_room *room, const iso_ctx *ctx
 
 /* ---- the loops ---- */
 
-int warp_apply(const struct warp_model *m, iso_ctx *ctx, iso_real *y, const iso_real *x)
+const struct warp_model *iso_warps_choose(const iso_op *op, int sub)
+{
+	const struct warps *all = op->data;
+
+	if (sub == ISO_ALL && all->n > 1) {
+		(void)iso_fail(ISO_EARG, "warp: one of %d fields must be chosen", all->n);
+		return NULL;
+	}
+	return all->model + (sub == ISO_ALL ? 0 : sub);
+}
+
+/* Rows of voxels along x: how many, and the index and number of the first voxel of one. */
+static int64_t rows_of(const struct iso_grid *g)
+{
+	return g->n[1] * g->n[2];
+}
+
+static int64_t row_begin(int64_t i[3], const struct iso_grid *g, int64_t row)
+{
+	i[0] = 0;
+	i[1] = row % g->n[1];
+	i[2] = row / g->n[1];
+	return row * g->n[0];
+}
+
+static int apply(const struct warp_model *m, iso_ctx *ctx, iso_real *y, const iso_real *x)
 {
 	const struct warp *w = &m->w;
-	const int64_t n = iso_grid_voxels(&w->grid);
 
-	if (warp_is_one(w)) return ctx->vec->copy(ctx, n, y, x);
+	if (warp_is_one(w)) return ctx->vec->copy(ctx, iso_grid_voxels(&w->grid), y, x);
 #pragma omp parallel for num_threads(ctx->threads)
-	for (int64_t i = 0; i < n; i++)
-		if (!iso_stopped(ctx)) y[i] = (iso_real)warp_sample(w, i, x);
+	for (int64_t row = 0; row < rows_of(&w->grid); row++) {
+		int64_t i[3], first = row_begin(i, &w->grid, row);
+
+		for (; i[0] < w->grid.n[0] && !iso_stopped(ctx); i[0]++)
+			y[first + i[0]] = (iso_real)warp_sample(w, i, first + i[0], x);
+	}
 	return iso_ctx_poll(ctx);
 }
 
 static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 {
-	(void)sub; /* one subset only */
+	const struct warp_model *m = iso_warps_choose(op, sub);
+
+	if (!m) return ISO_EARG;
 	iso_op_counts(op, "warp", "voxels", op->n_out);
-	int st = warp_apply(op->data, op->ctx, y, x);
+	int st = apply(m, op->ctx, y, x);
 
 	iso_op_count(op, op->n_out);
 	return st;
+}
+
+/* The eight terms of a voxel. */
+static void spread_voxel(struct iso_fixed *sum, const struct warp *w, const int64_t i[3], int64_t voxel,
+                         const iso_real *y)
+{
+	double at[3];
+
+	if (!warp_target(at, w, i, voxel)) return;
+	const double factor = warp_factor(w, i, voxel),
+		     value = (y ? (double)y[voxel] * factor : fabs(factor)) * sum->scale;
+	const struct warp_cell c = warp_cell_of(at, w->grid.n);
+
+	for (int k = 0; k < 8 && (value < 0 || value > 0); k++)
+		if (c.weight[k] > 0)
+			iso_fixed_add(sum, omp_get_thread_num(), c.voxel[k], c.weight[k] * value);
 }
 
 /* sum += W^t y, or |W|^t 1 where y is NULL. */
 static void spread(struct iso_fixed *sum, const iso_ctx *ctx, const struct warp *w, const iso_real *y)
 {
 #pragma omp parallel for num_threads(ctx->threads)
-	for (int64_t i = 0; i < iso_grid_voxels(&w->grid); i++) {
-		double at[3];
+	for (int64_t row = 0; row < rows_of(&w->grid); row++) {
+		int64_t i[3], first = row_begin(i, &w->grid, row);
 
-		if (iso_stopped(ctx) || !warp_target(at, w, i)) continue;
-		const double value =
-			(y ? (double)y[i] * warp_factor(w, i) : fabs(warp_factor(w, i))) * sum->scale;
-		const struct warp_cell c = warp_cell_of(at, w->grid.n);
-
-		for (int k = 0; k < 8 && (value < 0 || value > 0); k++)
-			if (c.weight[k] > 0)
-				iso_fixed_add(sum, omp_get_thread_num(), c.voxel[k], c.weight[k] * value);
+		for (; i[0] < w->grid.n[0] && !iso_stopped(ctx); i[0]++)
+			spread_voxel(sum, w, i, first + i[0], y);
 	}
 }
 
@@ -206,15 +240,22 @@ static double largest(const iso_ctx *ctx, int64_t n, const iso_real *y)
 	return most;
 }
 
-int warp_apply_back(const struct warp_model *m, struct iso_fixed *sum, iso_ctx *ctx, iso_real *x,
-                    const iso_real *y)
+int iso_warp_check_largest(double most)
+{
+	if (isfinite(most)) return ISO_OK;
+	return iso_fail(ISO_EARG, "warp: the adjoint got a value that is not finite");
+}
+
+static int apply_back(const struct warp_model *m, struct iso_fixed *sum, iso_ctx *ctx, iso_real *x,
+                      const iso_real *y)
 {
 	const int64_t n = iso_grid_voxels(&m->w.grid);
 
 	if (warp_is_one(&m->w)) return ctx->vec->copy(ctx, n, x, y);
 	const double most = largest(ctx, n, y);
+	int st = iso_warp_check_largest(most);
 
-	if (!isfinite(most)) return iso_fail(ISO_EARG, "warp: the adjoint got a value that is not finite");
+	if (st) return st;
 	iso_fixed_begin(sum, ctx, most * m->reach);
 	spread(sum, ctx, &m->w, y);
 	iso_fixed_end(x, sum, ctx);
@@ -223,9 +264,11 @@ int warp_apply_back(const struct warp_model *m, struct iso_fixed *sum, iso_ctx *
 
 static int adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 {
-	(void)sub;
+	const struct warp_model *m = iso_warps_choose(op, sub);
+
+	if (!m) return ISO_EARG;
 	iso_op_counts(op, "warp back", "voxels", op->n_out);
-	int st = warp_apply_back(op->data, &((struct warp_work *)op->work)->sum, op->ctx, x, y);
+	int st = apply_back(m, &((struct warp_work *)op->work)->sum, op->ctx, x, y);
 
 	iso_op_count(op, op->n_out);
 	return st;
@@ -235,110 +278,173 @@ static int adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 
 #define ADDITIONS(n) (8. * (double)(n)) /* of an adjoint */
 
+double iso_warp_reach(int64_t most, double scale)
+{
+	return (double)most / scale * (1 + 1e-6);
+}
+
+/* The largest magnitude of a factor, rounded up to a float: CUDA has no atomic maximum of doubles. */
+static double largest_factor(const iso_ctx *ctx, const struct warp *w)
+{
+	float most = 0;
+
+#pragma omp parallel for num_threads(ctx->threads) reduction(max : most)
+	for (int64_t row = 0; row < rows_of(&w->grid); row++) {
+		int64_t i[3], first = row_begin(i, &w->grid, row);
+
+		for (; i[0] < w->grid.n[0]; i[0]++) {
+			const float f = warp_factor_bound(w, i, first + i[0]);
+
+			most = f > most ? f : most;
+		}
+	}
+	return (double)most;
+}
+
 /* The largest sum of |W| over a column, to a millionth. A column may have a term of every voxel. */
-static int find_reach(struct warp_model *m, const iso_ctx *ctx)
+static int find_reach(struct warp_model *m, struct iso_fixed *sum, const iso_ctx *ctx)
 {
 	const int64_t n = iso_grid_voxels(&m->w.grid);
-	struct iso_fixed sum;
-	double factor = 0;
 	int64_t most = 0;
-	int st = iso_fixed_create(&sum, ctx, n, ADDITIONS(n));
 
-	if (st) return st;
-#pragma omp parallel for num_threads(ctx->threads) reduction(max : factor)
-	for (int64_t i = 0; i < n; i++) {
-		const double f = fabs(warp_factor(&m->w, i));
-
-		factor = f > factor ? f : factor;
-	}
-	iso_fixed_begin(&sum, ctx, factor * (double)n);
-	spread(&sum, ctx, &m->w, NULL);
+	iso_fixed_begin(sum, ctx, largest_factor(ctx, &m->w) * (double)n);
+	spread(sum, ctx, &m->w, NULL);
 #pragma omp parallel for num_threads(ctx->threads) reduction(max : most)
 	for (int64_t i = 0; i < n; i++) {
 		int64_t all = 0;
 
-		for (int c = 0; c < sum.copies; c++) all += sum.v[c * n + i];
+		for (int c = 0; c < sum->copies; c++) all += sum->v[c * n + i];
 		most = all > most ? all : most;
 	}
-	m->reach = (double)most / sum.scale * (1 + 1e-6);
+	m->reach = iso_warp_reach(most, sum->scale);
+	return iso_ctx_poll(ctx);
+}
+
+/* Of all fields; on a CUDA device iso_warps_to_cuda does it. */
+static int find_reaches(struct warps *all, const iso_ctx *ctx)
+{
+	const int64_t n = iso_grid_voxels(&all->model->w.grid);
+	struct iso_fixed sum;
+	int st = iso_ctx_is_cuda(ctx) || !all->moves ? ISO_OK : iso_fixed_create(&sum, ctx, n, ADDITIONS(n));
+
+	if (st || iso_ctx_is_cuda(ctx) || !all->moves) return st;
+	for (int k = 0; k < all->n && !st; k++)
+		if (!warp_is_one(&all->model[k].w)) st = find_reach(&all->model[k], &sum, ctx);
 	iso_fixed_free(&sum);
-	return ISO_OK;
+	return st;
 }
 
-int64_t warp_sum_bytes(const iso_ctx *ctx, const struct iso_grid *g)
+static int open_warps(iso_op *op)
 {
-	const int64_t n = iso_grid_voxels(g);
-
-	return iso_fixed_copies(ctx, n, ADDITIONS(n)) * (int64_t)sizeof(int64_t);
-}
-
-int warp_sum_create(struct iso_fixed *sum, const iso_ctx *ctx, const struct iso_grid *g)
-{
-	const int64_t n = iso_grid_voxels(g);
-
-	return iso_fixed_create(sum, ctx, n, ADDITIONS(n));
-}
-
-int warp_model_make(struct warp_model *m, struct iso_room *room, const struct iso_warp *theirs)
-{
-	struct iso_warp p;
-	int st = iso_sized_take(&p, "iso_warp", sizeof p, theirs);
-
-	if (st || (st = check(&p)) || (st = check_device(room->ctx))) return st;
-	take_field(&m->w, room, room->ctx, &p);
-	return !room->status && !warp_is_one(&m->w) ? find_reach(m, room->ctx) : room->status;
-}
-
-static int open_warp(iso_op *op)
-{
-	const struct warp_model *m = op->data;
+	const struct warps *all = op->data;
 	struct warp_work *work = op->work;
 
-	return warp_is_one(&m->w) ? ISO_OK : warp_sum_create(&work->sum, op->ctx, &m->w.grid);
+	return all->moves ? iso_fixed_create(&work->sum, op->ctx, op->n_in, ADDITIONS(op->n_in)) : ISO_OK;
 }
 
-static void close_warp(iso_op *op)
+static void close_warps(iso_op *op)
 {
 	iso_fixed_free(&((struct warp_work *)op->work)->sum);
 }
 
-static const struct iso_op_fn warp_fn = {
+static const struct iso_op_fn warps_fn = {
 	.forward = forward,
 	.adjoint = adjoint,
-	.open = open_warp,
-	.close = close_warp,
+	.open = open_warps,
+	.close = close_warps,
+	.to_cuda = "iso_warps_to_cuda",
 	.work = sizeof(struct warp_work),
 };
 
-static int make_warp(iso_op **op, iso_ctx *ctx, const struct iso_warp *p)
+static int take_one(struct warps *all, int k, struct iso_room *room, const struct iso_warp *theirs)
+{
+	struct warp_model *m = &all->model[k];
+	struct iso_warp p;
+	int st = iso_sized_take(&p, "iso_warp", sizeof p, theirs);
+
+	if (st || (st = check(&p))) return st;
+	take_field(&m->w, room, room->ctx, &p);
+	if (!iso_grid_same(&m->w.grid, &all->model->w.grid))
+		return iso_fail(ISO_EARG, "%s: the grid of warp %d is not that of warp 0", name_of(&p), k);
+	all->moves |= !warp_is_one(&m->w);
+	return room->status;
+}
+
+static int make_warps(iso_op **op, iso_ctx *ctx, int n, const struct iso_warp *warp)
 {
 	struct iso_room room = iso_room_of(ctx, "displacement field");
-	struct warp_model *m;
+	struct warps *all;
+	int st = ISO_OK;
 
-	if (ISO_HOST(&room, m, 1) && (room.status = warp_model_make(m, &room, p))) m = NULL;
-	const int64_t n = m ? iso_grid_voxels(&m->w.grid) : 0;
+	if (ISO_HOST(&room, all, 1)) ISO_HOST(&room, all->model, n);
+	st = room.status;
+	if (!st) all->n = n;
+	for (int k = 0; k < n && !st; k++) st = take_one(all, k, &room, warp + k);
+	if (!st) st = find_reaches(all, ctx);
+	if (st) {
+		iso_room_free(&room);
+		return st;
+	}
+	const int64_t voxels = iso_grid_voxels(&all->model->w.grid);
 
-	return iso_op_create_in(op, ctx, &warp_fn, n, n, 1, &room, m);
+	return iso_op_create_in(op, ctx, &warps_fn, voxels, voxels, n, &room, all);
+}
+
+int iso_warps_create(iso_op **op, iso_ctx *ctx, int n, const struct iso_warp *warp)
+{
+	iso_op *made = NULL;
+	int st = make_warps(&made, ctx, n, warp);
+
+	return iso_op_agree(op, made, ctx, st);
 }
 
 int iso_warp_create(iso_op **op, iso_ctx *ctx, const struct iso_warp *p)
 {
 	if (!op || !ctx || !p) return iso_fail_null(__func__);
-	iso_op *made = NULL;
-	int st = make_warp(&made, ctx, p);
+	return iso_warps_create(op, ctx, 1, p);
+}
 
-	return iso_op_agree(op, made, ctx, st);
+void iso_warps_plan(struct iso_plan *plan, const iso_ctx *ctx, int n, const struct iso_warp *warp)
+{
+	const bool cuda = iso_ctx_is_cuda(ctx);
+	const int64_t voxels = iso_grid_voxels(&warp->grid), field = 3 * n * (int64_t)sizeof(iso_real);
+	const int copies = cuda ? 1 : iso_fixed_copies(ctx, voxels, ADDITIONS(voxels));
+
+	if (!warp->pose) iso_plan_add(plan, "displacement fields", voxels, field, false);
+	if (!warp->pose && cuda) iso_plan_add(plan, "displacement fields", voxels, field, true);
+	iso_plan_add(plan, "sums of the transpose", voxels, copies * (int64_t)sizeof(int64_t), cuda);
 }
 
 void iso_warp_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_warp *theirs)
 {
 	struct iso_warp p;
 
-	if (!plan || !ctx || !theirs || iso_sized_take(&p, "iso_warp", sizeof p, theirs)) return;
-	const int64_t n = iso_grid_voxels(&p.grid);
+	if (plan && ctx && theirs && !iso_sized_take(&p, "iso_warp", sizeof p, theirs))
+		iso_warps_plan(plan, ctx, 1, &p);
+}
 
-	if (!p.pose) iso_plan_add(plan, "displacement field", n, 3 * sizeof(iso_real), false);
-	iso_plan_add(plan, "sums of the transpose", n, warp_sum_bytes(ctx, &p.grid), false);
+/* ---- an image of the host ---- */
+
+int iso_warp_image(iso_real *y, iso_ctx *ctx, const struct iso_warp *p, bool back, const iso_real *x)
+{
+	if (!y || !ctx || !p || !x) return iso_fail_null(__func__);
+	struct iso_room room = iso_room_of(ctx, "warp");
+	const struct iso_vec *v = ctx->vec;
+	iso_op *op = NULL;
+	iso_real *from, *to;
+	int st = iso_warp_create(&op, ctx, p);
+
+	if (st) return st;
+	ISO_DEVICE(&room, from, op->n_in);
+	ISO_DEVICE(&room, to, op->n_in);
+	const int64_t bytes = op->n_in * (int64_t)sizeof *x;
+
+	if (!(st = iso_comm_agree(ctx, room.status)) && !(st = v->upload(ctx, from, x, bytes)) &&
+	    !(st = (back ? iso_adjoint : iso_forward)(to, op, ISO_ALL, from)))
+		st = v->download(ctx, y, to, bytes);
+	iso_op_free(op);
+	iso_room_free(&room);
+	return st;
 }
 
 /* ---- folds ---- */
@@ -355,13 +461,15 @@ int iso_warp_jacobian(iso_real *det, struct iso_warp_folds *folds, iso_ctx *ctx,
 	int64_t voxels = 0;
 	int st = iso_sized_take(&p, "iso_warp", sizeof p, theirs);
 
-	if (st || (st = iso_sized_clear(folds, "iso_warp_folds", sizeof found)) || (st = check(&p)) ||
-	    (st = check_device(ctx)))
+	if (st || (st = iso_sized_clear(folds, "iso_warp_folds", sizeof found)) || (st = check(&p)))
 		return st;
 	take_field(&w, &room, ctx, &p);
 #pragma omp parallel for num_threads(ctx->threads) reduction(min : least) reduction(+ : voxels)
 	for (int64_t i = 0; i < (room.status ? 0 : iso_grid_voxels(&p.grid)); i++) {
-		const double d = w.u ? warp_jacobian(&w, i) : 1;
+		int64_t at[3];
+
+		warp_index(at, w.grid.n, i);
+		const double d = w.u ? warp_jacobian(&w, at, i) : 1;
 
 		if (det) det[i] = (iso_real)d;
 		voxels += d <= 0;

@@ -1,26 +1,42 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A displacement field with what its loops need, apart from an operator, so that several fields share one image of sums. */
+/* Displacement fields as one operator: subset k applies field k, so that all share one image of sums. */
 #ifndef ISO_WARP_H
 #define ISO_WARP_H
 
 #include "warp_kern.h"
-#include "core/loop/fixed.h"
 #include "core/op.h"
 #include "isotome/warp.h"
 
+ISO_BEGIN_C
+
+/* A field with what its loops need. */
 struct warp_model {
 	struct warp w;
 	double reach; /* the largest sum of |W| over a column, which bounds the sums of the adjoint */
 };
 
-/* *m of a warp, whose field is copied into the room; refuses what iso_warp_create refuses. */
-int warp_model_make(struct warp_model *m, struct iso_room *room, const struct iso_warp *p);
-int64_t warp_sum_bytes(const iso_ctx *ctx, const struct iso_grid *g); /* of a voxel */
-int warp_sum_create(struct iso_fixed *sum, const iso_ctx *ctx, const struct iso_grid *g);
+/* Data of the operator: n fields on one grid. */
+struct warps {
+	int n;
+	bool moves; /* one of them is not 1 */
+	struct warp_model *model;
+};
 
-/* y = W x; x = W^t y by way of `sum`. */
-int warp_apply(const struct warp_model *m, iso_ctx *ctx, iso_real *y, const iso_real *x);
-int warp_apply_back(const struct warp_model *m, struct iso_fixed *sum, iso_ctx *ctx, iso_real *x,
-                    const iso_real *y);
+/* Subset k is W_k: x and y have the voxels of the grid, whatever the subset. ISO_ALL: of one field alone. Refuses what
+   iso_warp_create refuses. */
+int iso_warps_create(iso_op **op, iso_ctx *ctx, int n, const struct iso_warp *warp);
+void iso_warps_plan(struct iso_plan *plan, const iso_ctx *ctx, int n, const struct iso_warp *warp);
 
+/* The field that a call of the operator means; NULL, with a message: ISO_ALL of several. */
+const struct warp_model *iso_warps_choose(const iso_op *op, int sub);
+
+/* The adjoint of a value that is not finite has no sums. */
+int iso_warp_check_largest(double largest);
+
+/* The reach from the largest sum of a column in fixed point. */
+double iso_warp_reach(int64_t most, double scale);
+
+ISO_C int iso_warps_to_cuda(iso_op *op);
+
+ISO_END_C
 #endif

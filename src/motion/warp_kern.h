@@ -74,12 +74,9 @@ ISO_HD void warp_index(int64_t i[3], const int64_t n[3], int64_t voxel)
 	i[2] = voxel / n[0] / n[1];
 }
 
-/* Where x + u(x) of a voxel lies. False: beyond the box, where the image is 0. */
-ISO_HD bool warp_target(double at[3], const struct warp *w, int64_t voxel)
+/* Where x + u(x) of a voxel lies, of index i along x y z. False: beyond the box, where the image is 0. */
+ISO_HD bool warp_target(double at[3], const struct warp *w, const int64_t i[3], int64_t voxel)
 {
-	int64_t i[3];
-
-	warp_index(i, w->grid.n, voxel);
 	for (int a = 0; a < 3; a++) {
 		const double *row = w->turn + 4 * a;
 
@@ -104,12 +101,10 @@ ISO_HD double warp_slope(const struct warp *w, int64_t voxel, const int64_t i[3]
 }
 
 /* det(1 + du/dx) at a voxel. */
-ISO_HD double warp_jacobian(const struct warp *w, int64_t voxel)
+ISO_HD double warp_jacobian(const struct warp *w, const int64_t i[3], int64_t voxel)
 {
-	int64_t i[3];
 	double m[3][3];
 
-	warp_index(i, w->grid.n, voxel);
 	for (int c = 0; c < 3; c++)
 		for (int a = 0; a < 3; a++) m[c][a] = (c == a) + warp_slope(w, voxel, i, c, a);
 	return m[0][0] * (m[1][1] * m[2][2] - m[1][2] * m[2][1]) -
@@ -118,21 +113,27 @@ ISO_HD double warp_jacobian(const struct warp *w, int64_t voxel)
 }
 
 /* What each of the eight weights of a voxel is multiplied by. */
-ISO_HD double warp_factor(const struct warp *w, int64_t voxel)
+ISO_HD double warp_factor(const struct warp *w, const int64_t i[3], int64_t voxel)
 {
-	return w->mass && w->u ? warp_jacobian(w, voxel) : 1; /* a rotation keeps volumes */
+	return w->mass && w->u ? warp_jacobian(w, i, voxel) : 1; /* a rotation keeps volumes */
+}
+
+/* |factor| as a float that is not below it. */
+ISO_HD float warp_factor_bound(const struct warp *w, const int64_t i[3], int64_t voxel)
+{
+	return (float)(fabs(warp_factor(w, i, voxel)) * (1 + 1e-6));
 }
 
 /* (W f) at a voxel. */
-ISO_HD double warp_sample(const struct warp *w, int64_t voxel, const iso_real *f)
+ISO_HD double warp_sample(const struct warp *w, const int64_t i[3], int64_t voxel, const iso_real *f)
 {
 	double at[3], sum = 0;
 
-	if (!warp_target(at, w, voxel)) return 0;
+	if (!warp_target(at, w, i, voxel)) return 0;
 	const struct warp_cell c = warp_cell_of(at, w->grid.n);
 
 	for (int k = 0; k < 8; k++) sum += c.weight[k] * (double)f[c.voxel[k]];
-	return sum * warp_factor(w, voxel);
+	return sum * warp_factor(w, i, voxel);
 }
 
 /* Component c of a field at a place of its own grid; beyond the box that of the border. */

@@ -378,9 +378,110 @@ static void as_one(void **state)
 	free(s);
 }
 
+/* ---- CUDA against the CPU ---- */
+
+/* A copy of host values on the operator's device. */
+static iso_real *on_device(struct iso_room *room, const iso_real *host, int64_t n)
+{
+	iso_real *v;
+
+	ISO_UPLOAD(room, v, host, n);
+	OK(room->status);
+	return v;
+}
+
+struct results {
+	iso_real em[N], ratio[N], back[N];
+	iso_real *forward; /* EVENTS, in the order of the events */
+	struct iso_em_stat stat;
+};
+
+/* Everything that the operator of all gates does with a subset, or with all. */
+static void use(struct results *r, iso_op *op, int sub, const iso_real *x, const iso_real *add)
+{
+	struct iso_room room = iso_room_of(op->ctx, "test");
+	const struct iso_vec *v = op->ctx->vec;
+	iso_real *y = calloc(EVENTS, sizeof *y), *to, *rows, *rho;
+	struct iso_ratio_stat ratio;
+
+	assert_non_null(y);
+	ISO_DEVICE(&room, to, N);
+	ISO_DEVICE(&room, rows, EVENTS);
+	ISO_DEVICE(&room, rho, EVENTS);
+	OK(room.status);
+	const iso_real *image = on_device(&room, x, N);
+
+	iso_op_sort(y, op, add);
+	const struct iso_em_data d = { .add = on_device(&room, y, EVENTS) };
+
+	OK(iso_forward(rows, op, sub, image));
+	OK(v->download(op->ctx, y, rows, EVENTS * (int64_t)sizeof *y));
+	iso_op_unsort(r->forward, op, y);
+	OK(iso_adjoint(to, op, sub, rows));
+	OK(v->download(op->ctx, r->back, to, sizeof r->back));
+	OK(iso_op_em_step(to, &r->stat, op, sub, image, &d));
+	OK(v->download(op->ctx, r->em, to, sizeof r->em));
+	OK(iso_op_ratio_step(to, rho, &ratio, op, sub, true, image, image, &d));
+	OK(v->download(op->ctx, r->ratio, to, sizeof r->ratio));
+	iso_room_free(&room);
+	free(y);
+}
+
+static void compare(struct gated *s, iso_ctx *gpu, double fwhm, bool mass)
+{
+	iso_ctx *host = s->ctx;
+	static struct results got, want;
+	iso_real x[N], *add = calloc(EVENTS, sizeof *add);
+	iso_op *on_host = one_operator(s, s->fields, 2, mass, fwhm);
+	double err = 1;
+
+	s->ctx = gpu;
+	iso_op *on_gpu = one_operator(s, s->fields, 2, mass, fwhm);
+
+	s->ctx = host;
+	got.forward = calloc(EVENTS, sizeof *got.forward);
+	want.forward = calloc(EVENTS, sizeof *want.forward);
+	assert_true(add && got.forward && want.forward);
+	for (int i = 0; i < N; i++) x[i] = (iso_real)(1 + .5 * sin(.1 * i));
+	for (int j = 0; j < EVENTS; j++) add[j] = (iso_real)(.1 + .01 * (j % 7));
+	for (int sub = ISO_ALL; sub < 2; sub++) {
+		use(&got, on_gpu, sub, x, add);
+		use(&want, on_host, sub, x, add);
+		BELOW(far(got.forward, want.forward, EVENTS), 1e-5);
+		BELOW(far(got.back, want.back, N), 1e-5);
+		BELOW(far(got.em, want.em, N), 1e-5);
+		BELOW(far(got.ratio, want.ratio, N), 1e-5);
+		NEAR(got.stat.loglik, want.stat.loglik, 1e-5 * fabs(want.stat.loglik));
+		assert_int_equal(got.stat.used, want.stat.used);
+	}
+	OK(iso_test_adjoint(&err, on_gpu, 1, 2));
+	BELOW(err, 1e-6);
+	free(got.forward);
+	free(want.forward);
+	free(add);
+	iso_op_free(on_host);
+	iso_op_free(on_gpu);
+}
+
+static void cuda_as_one(void **state)
+{
+	iso_ctx *gpu = cuda_or_skip();
+	struct gated *s = calloc(1, sizeof *s);
+
+	(void)state;
+	assert_non_null(s);
+	make(s);
+	for (int psf = 0; psf < 2; psf++)
+		for (int mass = 0; mass < 2; mass++) compare(s, gpu, psf * 7., mass);
+	release(s);
+	free(s);
+	iso_ctx_free(gpu);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(gated), cmocka_unit_test(as_one) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(gated), cmocka_unit_test(as_one),
+		                            cmocka_unit_test(cuda_as_one) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,8 @@
    refused; also built in double. */
 #include "test.h"
 
+#include "motion/warp.h"
+
 static const char dir[] = TEST_DATA "/warp";
 static const struct iso_grid grid = { { 9, 8, 7 }, { 5, 6, 4 }, { 1, -2, 3 } };
 enum { N = 9 * 8 * 7 };
@@ -337,14 +339,114 @@ static void refused(void **state)
 	iso_ctx_free(ctx);
 }
 
-static void cuda_refused(void **state)
+/* ---- several fields as one operator ---- */
+
+/* Subset k is field k, as an operator of it alone has it. */
+static void several(void **state)
 {
-	iso_ctx *ctx = cuda_or_skip();
-	const struct iso_warp p = { .size = sizeof p, .grid = grid };
-	iso_op *op = NULL;
+	iso_ctx *ctx = cpu(2);
+	iso_real *u = vector("warp_field_ras", 3 * N), *f = vector("warp_image", N);
+	const struct iso_pose pose = { { 0, -1, 0, 2, 1, 0, 0, -1, 0, 0, 1, 3 } };
+	struct iso_warp p[3] = { { .size = sizeof *p, .grid = grid, .field = u, .mass = true },
+		                 { .size = sizeof *p, .grid = grid },
+		                 { .size = sizeof *p, .grid = grid, .pose = &pose } };
+	static iso_real got[N], want[N];
+	iso_op *all = NULL;
 
 	(void)state;
-	REFUSED(iso_warp_create(&op, ctx, &p), ISO_EDEVICE, "no code for CUDA yet");
+	OK(iso_warps_create(&all, ctx, 3, p));
+	assert_int_equal(iso_op_n_sub(all), 3);
+	for (int k = 0; k < 3; k++)
+		for (int back = 0; back < 2; back++) {
+			OK((back ? iso_adjoint : iso_forward)(got, all, k, f));
+			OK(iso_warp_image(want, ctx, p + k, back, f));
+			assert_memory_equal(got, want, sizeof got);
+		}
+	REFUSED(iso_forward(got, all, ISO_ALL, f), ISO_EARG, "one of 3 fields must be chosen");
+	REFUSED(iso_adjoint(got, all, ISO_ALL, f), ISO_EARG, "one of 3 fields must be chosen");
+	iso_op_free(all);
+	all = NULL;
+	p[1].grid.n[2]++;
+	REFUSED(iso_warps_create(&all, ctx, 3, p), ISO_EARG, "the grid of warp 1");
+	assert_null(all);
+	free(u);
+	free(f);
+	iso_ctx_free(ctx);
+}
+
+/* ---- CUDA ---- */
+
+/* The same bits as on the CPU, and the transpose of what it does. */
+static void compare_devices(iso_ctx *gpu, const struct iso_warp *p)
+{
+	iso_ctx *host = cpu(2);
+	static iso_real x[N], got[N], want[N];
+	iso_op *op = NULL;
+	double err = 1;
+
+	for (int i = 0; i < N; i++) x[i] = (iso_real)sin(2.9 * i);
+	for (int back = 0; back < 2; back++) {
+		OK(iso_warp_image(got, gpu, p, back, x));
+		OK(iso_warp_image(want, host, p, back, x));
+		assert_memory_equal(got, want, sizeof got);
+	}
+	x[7] = (iso_real)NAN;
+	if (p->field) REFUSED(iso_warp_image(got, gpu, p, true, x), ISO_EARG, "that is not finite");
+	OK(iso_warp_create(&op, gpu, p));
+	OK(iso_test_adjoint(&err, op, ISO_ALL, 3));
+	BELOW(err, 1e-6);
+	iso_op_free(op);
+	iso_ctx_free(host);
+}
+
+static void cuda_bits(void **state)
+{
+	iso_ctx *ctx = cuda_or_skip();
+	iso_real *u = vector("warp_field_ras", 3 * N), coarse[90];
+	const struct iso_pose pose = { { .8, -.6, 0, 3, .48, .64, -.6, -2, .36, .48, .8, 1.5 } };
+	struct iso_warp p = { .size = sizeof p, .grid = grid };
+
+	(void)state;
+	compare_devices(ctx, &p); /* W = 1 */
+	p.field = u;
+	for (int mass = 0; mass < 2; mass++) {
+		p.mass = mass;
+		compare_devices(ctx, &p);
+	}
+	p.field = coarse;
+	rough(coarse, &p.field_grid);
+	compare_devices(ctx, &p);
+	p = (struct iso_warp){ .size = sizeof p, .grid = grid, .pose = &pose };
+	compare_devices(ctx, &p);
+	free(u);
+	iso_ctx_free(ctx);
+}
+
+/* Twice the same on one device, and by a clone. */
+static void cuda_repeats(void **state)
+{
+	iso_ctx *ctx = cuda_or_skip();
+	iso_real *u = vector("warp_field_ras", 3 * N), *dx = NULL, *dy = NULL;
+	const struct iso_warp p = { .size = sizeof p, .grid = grid, .field = u };
+	static iso_real y[N], got[2][N];
+	iso_op *op[2] = { NULL, NULL };
+
+	(void)state;
+	for (int i = 0; i < N; i++) y[i] = (iso_real)cos(1.3 * i);
+	OK(iso_warp_create(&op[0], ctx, &p));
+	OK(iso_op_clone(&op[1], op[0]));
+	OK(iso_vec_alloc(ctx, &dx, N));
+	OK(iso_vec_alloc(ctx, &dy, N));
+	OK(ctx->vec->upload(ctx, dy, y, sizeof y));
+	for (int k = 0; k < 2; k++) {
+		OK(iso_adjoint(dx, op[k], ISO_ALL, dy));
+		OK(ctx->vec->download(ctx, got[k], dx, sizeof got[k]));
+		iso_op_free(op[k]);
+	}
+	assert_memory_equal(got[0], got[1], sizeof got[0]);
+	ctx->vec->free(ctx, dx);
+	ctx->vec->free(ctx, dy);
+	free(u);
 	iso_ctx_free(ctx);
 }
 
@@ -375,10 +477,13 @@ static void plan(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(vectors),       cmocka_unit_test(identity),  cmocka_unit_test(whole_voxels),
-		cmocka_unit_test(border),        cmocka_unit_test(transpose), cmocka_unit_test(other_grid),
-		cmocka_unit_test(refused),       cmocka_unit_test(plan),      cmocka_unit_test(cuda_refused),
-		cmocka_unit_test(pose_as_field), cmocka_unit_test(quarter),   cmocka_unit_test(pose_refused),
+		cmocka_unit_test(vectors),      cmocka_unit_test(identity),
+		cmocka_unit_test(whole_voxels), cmocka_unit_test(border),
+		cmocka_unit_test(transpose),    cmocka_unit_test(other_grid),
+		cmocka_unit_test(refused),      cmocka_unit_test(plan),
+		cmocka_unit_test(cuda_bits),    cmocka_unit_test(pose_as_field),
+		cmocka_unit_test(quarter),      cmocka_unit_test(pose_refused),
+		cmocka_unit_test(several),      cmocka_unit_test(cuda_repeats),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

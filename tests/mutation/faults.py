@@ -63,7 +63,7 @@ FAULTS = [
     # ---- motion: gates, fields ----
     fault("gate_weight", "src/problem/gate_frames.c", ".weight = sum[1] / length,", ".weight = sum[0] / length,",
           "the decay within a gate is left out", "cmd_gates_recon"),
-    fault("gated_transpose", "src/motion/gated.c", "st || gate == 0 ? st : v->axpy", "st || gate <= 1 ? st : v->axpy",
+    fault("stack_transpose", "src/core/op/stack.c", "st || k == 0 ? st : op->ctx->vec->axpy", "st || k <= 1 ? st : op->ctx->vec->axpy",
           "the second gate is lost on the way back", "test_gated"),
     fault("gate_thinning", "src/simulate/ring/states.c", "s->of[g].keep /= most;", "s->of[g].keep = 1;",
           "the number of events does not follow the gate", "cmd_gates_simulate"),
@@ -73,7 +73,7 @@ FAULTS = [
           "differences at the faces are halved", "test_warp"),
     fault("warp_grid", "src/motion/warp.c", ".5 * (double)(from->n[a] - 1)", ".5 * (double)from->n[a]",
           "a field on another grid is half a voxel off", "test_warp"),
-    fault("warp_back", "src/motion/warp.c", "(double)y[i] * warp_factor(w, i)", "(double)y[i]",
+    fault("warp_back", "src/motion/warp.c", "(double)y[voxel] * factor", "(double)y[voxel]",
           "the transpose forgets the Jacobian", "test_warp"),
     fault("field_flip", "src/io/field.c", "f->sign[a] < 0 ? n[a] - 1 - i[a] : i[a]", "i[a]",
           "voxels of a flipped axis are not turned", "test_displacement"),

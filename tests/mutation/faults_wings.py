@@ -19,7 +19,7 @@ WINGS = [
     fault("motion_gantry_side", "src/motion", "iso_pose_multiply(iso_pose_inverse(*g), *z)", "iso_pose_multiply(*g, *z)",
           "the gantry is not inverted", "test_motion"),
     fault("warp_turn_voxels", "src/motion", "* g->voxel[b] / g->voxel[a]", "", "a rigid warp takes voxels for cubes", "test_warp"),
-    fault("stack_part_rows", "src/core/op", "y + shift(p, s, k), w->outer[k], s, w->mid", "y, w->outer[k], s, w->mid",
+    fault("stack_part_rows", "src/core/op", "y + shift(p, s, k), w->outer, outer_sub(p, s, k), w->seen", "y, w->outer, outer_sub(p, s, k), w->seen",
           "all parts write the rows of the first", "test_stack"),
     fault("srm_turn_weight", "src/problem/srm", "srm->turn.weight[i / lors] : 1", "1. / srm->turn.n : 1",
           "angles count alike, whatever their time", "cmd_turn"),

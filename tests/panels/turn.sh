@@ -138,7 +138,7 @@ END
 
 # ---- a plan ----
 run recon srm --srm m.srm --data all.npy "${turn[@]}" --dry-run -o no.npy
-out_has 'images between angles'
+out_has 'image in a state, and back'
 out_has 'sums of the transpose'
 
 # ---- refused ----

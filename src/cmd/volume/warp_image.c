@@ -51,19 +51,16 @@ static int apply(struct cmd *c, const struct warp_settings *s, struct iso_array 
 		                    .mass = s->mass,
 		                    .name = s->field };
 	struct iso_array y = { 0 };
-	iso_op *op = NULL;
 	int st;
 
 	record_stage(&c->record, "warp");
-	if ((st = iso_warp_create(&op, c->ctx, &p)) || (st = look_at_folds(c, &p)) ||
-	    (st = iso_array_on_grid(&y, &x->grid)) ||
-	    (st = (s->adjoint ? iso_adjoint : iso_forward)(y.v, op, ISO_ALL, x->v)))
+	if ((st = look_at_folds(c, &p)) || (st = iso_array_on_grid(&y, &x->grid)) ||
+	    (st = iso_warp_image(y.v, c->ctx, &p, s->adjoint, x->v)))
 		goto done;
 	record_stage(&c->record, NULL);
 	memcpy(y.unit, x->unit, sizeof y.unit);
 	st = cmd_write(c, s->out, &y);
 done:
-	iso_op_free(op);
 	iso_array_free(&y);
 	return st;
 }
@@ -124,7 +121,7 @@ int main_warp(int argc, char **argv)
 		CMD_OUTPUT(s.out, "the image moved (.nii, .nii.gz, .hv, .npy, .raw)"),
 		{ 0 },
 	};
-	struct cmd c = { .cpu_only = true };
+	struct cmd c = { .cpu_first = true };
 	struct opt_set sets[] = { { NULL, own }, cmd_common(&c, CMD_COMPUTES | CMD_WRITES), { 0 } };
 	int st = cmd_parse(&c, &usage, sets, argc, argv);
 

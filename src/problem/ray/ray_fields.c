@@ -138,8 +138,6 @@ static int refuse(const struct ray_problem *ray)
 {
 	const char *sens = ray->p->s.sens;
 
-	if (iso_ctx_is_cuda(ray->p->ctx))
-		return iso_fail(ISO_EDEVICE, "'fields' has no code for CUDA yet: 'device' must be cpu");
 	if (sens && strcmp(sens, "none") != 0 && problem_has_psf(ray->p))
 		return iso_fail(ISO_EARG,
 		                "'sens' can't be used with 'fields' and 'psf': the sensitivity of gates "
@@ -210,7 +208,6 @@ int ray_fields_read_mu(struct ray_problem *ray)
 static int map_of(struct iso_array *to, struct ray_problem *ray, int gate)
 {
 	char path[PATH_MAX];
-	iso_op *w = NULL;
 	int st;
 
 	*to = (struct iso_array){ 0 };
@@ -223,9 +220,7 @@ static int map_of(struct iso_array *to, struct ray_problem *ray, int gate)
 	const struct iso_warp p = warp_of(ray, gate, &ray->mu_map.grid, false);
 
 	if ((st = iso_array_on_grid(to, &ray->mu_map.grid))) return st;
-	if (!(st = iso_warp_create(&w, ray->p->ctx, &p))) st = iso_forward(to->v, w, ISO_ALL, ray->mu_map.v);
-	iso_op_free(w);
-	return st;
+	return iso_warp_image(to->v, ray->p->ctx, &p, false, ray->mu_map.v);
 }
 
 /* alpha of the events of a gate, which are gathered for a while. */
@@ -269,14 +264,11 @@ static int add_gate(struct iso_array *s, struct ray_problem *ray, int gate, cons
 {
 	const struct iso_warp p = warp_of(ray, gate, &ray->grid, ray->gates.mass);
 	iso_real *back = size_alloc(s->n, sizeof *back);
-	iso_op *w = NULL;
-	int st = back ? iso_warp_create(&w, ray->p->ctx, &p)
+	int st = back ? iso_warp_image(back, ray->p->ctx, &p, true, seen->v)
 	              : iso_fail_memory("sensitivity", s->n * (int64_t)sizeof *back);
 
-	if (!st) st = iso_adjoint(back, w, ISO_ALL, seen->v);
 	for (int64_t i = 0; i < s->n && !st; i++)
 		s->v[i] += (iso_real)(ray->gates.part[gate].share * (double)back[i]);
-	iso_op_free(w);
 	free(back);
 	return st;
 }

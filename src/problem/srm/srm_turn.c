@@ -3,7 +3,7 @@
    is the sum over k of w_k W_k* S of A, w_k the share of angle k in the time times its mean of exp(-kt). */
 #include "model_srm.h"
 
-#include "core/op.h"
+#include "motion/warp.h"
 #include "core/size.h"
 #include "problem/inputs.h"
 
@@ -78,9 +78,6 @@ int srm_turn_load(struct srm_model *srm)
 
 	t->n = 1;
 	if (!t->gantry) return ISO_OK;
-	if (iso_ctx_is_cuda(srm->p->ctx))
-		return iso_fail(ISO_EDEVICE,
-		                "'gantry' of model srm has no code for CUDA yet; the device must be the CPU");
 	if ((st = input_poses(&p, srm->p->record, t->gantry, &o))) goto done;
 	const int64_t rows = iso_poses_rows(p);
 
@@ -107,14 +104,6 @@ void srm_turn_free(struct srm_turn *t)
 
 /* ---- the operator ---- */
 
-static struct iso_warp warp_of(const struct srm_model *srm, int k)
-{
-	return (struct iso_warp){ .size = sizeof(struct iso_warp),
-		                  .grid = srm->p->found.grid,
-		                  .pose = srm->turn.at + k,
-		                  .name = srm->turn.gantry };
-}
-
 /* Where the heads stand as the scanner's description has them, the warp is 1 exactly. */
 static bool stands(const struct iso_pose *p)
 {
@@ -123,43 +112,44 @@ static bool stands(const struct iso_pose *p)
 	return memcmp(p, &one, sizeof one) == 0;
 }
 
-static int make_all(iso_op **all, struct srm_model *srm, iso_op *op, iso_op **outer, iso_op **inner)
+static struct iso_warp warp_of(const struct srm_model *srm, int k)
 {
-	int st = ISO_OK;
+	const struct iso_pose *at = srm->turn.at + k;
 
-	for (int k = 0; k < srm->turn.n && !st; k++) {
-		const struct iso_warp p = warp_of(srm, k);
-
-		outer[k] = op;
-		if (stands(p.pose)) continue;
-		if (!(st = iso_warp_create(inner + k, srm->p->ctx, &p))) iso_op_rest(inner[k]);
-	}
-	return st ? st : iso_stack_create(all, srm->turn.n, outer, inner);
+	return (struct iso_warp){ .size = sizeof(struct iso_warp),
+		                  .grid = srm->p->found.grid,
+		                  .pose = stands(at) ? NULL : at,
+		                  .name = srm->turn.gantry };
 }
 
 int srm_turn_op(struct srm_model *srm, iso_op **op)
 {
 	const int n = srm->turn.n;
-	iso_op **both, *all = NULL;
+	struct iso_warp *warp;
+	iso_op *warps = NULL, *all = NULL;
 	int st;
 
 	if (!srm->turn.at) return ISO_OK;
-	if (!(both = size_alloc(2 * (int64_t)n, sizeof *both)))
-		return iso_fail_memory("gantry", 2 * (int64_t)n * (int64_t)sizeof *both);
-	st = make_all(&all, srm, *op, both, both + n);
-	for (int k = 0; k < n; k++) iso_op_free(both[n + k]); /* `all` keeps them */
-	free(both);
-	iso_op_free(*op);
+	if (!(warp = size_alloc(n, sizeof *warp)))
+		return iso_fail_memory("gantry", n * (int64_t)sizeof *warp);
+	for (int k = 0; k < n; k++) warp[k] = warp_of(srm, k);
+	if (!(st = iso_warps_create(&warps, srm->p->ctx, n, warp))) {
+		iso_op_rest(warps); /* clones of it have work space */
+		st = iso_stack_create(&all, *op, warps, false);
+	}
+	free(warp);
+	iso_op_free(warps);
+	iso_op_free(*op); /* the stack keeps it */
 	*op = all;
 	return st;
 }
 
-/* Of the warps one at a time, and images between the parts. */
 void srm_turn_plan(struct srm_model *srm, struct iso_plan *plan)
 {
 	if (!srm->turn.at) return;
-	const struct iso_warp p = warp_of(srm, 0);
+	struct iso_warp p = warp_of(srm, 0);
 
-	iso_warp_plan(plan, srm->p->ctx, &p);
-	iso_plan_add(plan, "images between angles", iso_grid_voxels(&p.grid), 3 * sizeof(iso_real), false);
+	p.pose = srm->turn.at; /* takes no memory, as none of them does */
+	iso_warps_plan(plan, srm->p->ctx, srm->turn.n, &p);
+	iso_stack_plan(plan, srm->p->ctx, iso_grid_voxels(&p.grid));
 }

@@ -13,15 +13,12 @@ static int warp(struct iso_array *to, iso_ctx *ctx, const struct iso_array *from
                 bool mass)
 {
 	struct iso_warp p = *by;
-	iso_op *w = NULL;
 	int st = iso_array_on_grid(to, &from->grid);
 
 	if (p.field && iso_grid_voxels(&p.field_grid) == 0) p.field_grid = p.grid;
 	p.grid = from->grid;
 	p.mass = mass;
-	if (!st && !(st = iso_warp_create(&w, ctx, &p))) st = iso_forward(to->v, w, ISO_ALL, from->v);
-	iso_op_free(w);
-	return st;
+	return st ? st : iso_warp_image(to->v, ctx, &p, false, from->v);
 }
 
 /* A Jacobian below 0 has no decays. */
