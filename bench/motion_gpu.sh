@@ -45,7 +45,7 @@ seconds() { # COMMAND... -> seconds that it takes
 scan() { # SECONDS: a head for so long, $events a second
 	"$isotome" simulate "$source/examples/scanners/clinical-ring.yaml" head.nii --poses poses.csv --duration-s "$1" \
 		--counts $((events * $1)) --device "$device" --force -q -o "scan$1.Cdh"
-	seconds "$isotome" motion "scan$1.Cdh" --events-per-frame 0 --rounds 1 --device "$device" --force -q -o "found$1.csv"
+	seconds "$isotome" motion "scan$1.Cdh" --scanner "$source/examples/scanners/clinical-ring.yaml" --events-per-frame 0 --rounds 1 --device "$device" --force -q -o "found$1.csv"
 }
 
 {
