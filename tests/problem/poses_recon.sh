@@ -232,6 +232,18 @@ run recon ray "${stream[@]}" --stream -o disk.nii
 same memory.nii disk.nii
 run recon ray "${stream[@]}" --block 512 -o disk.nii --force
 same memory.nii disk.nii
+# stopped, and gone on with; other poses are another run
+run recon ray "${stream[@]}" --iterations 6 -o whole.nii
+expect 143 recon ray "${stream[@]}" --iterations 6 --stop-after 1e-9 -o stopped.nii
+sed '/nan/!{/^[0-9]/s/[^,]*$/7/}' table.csv >other.csv
+other=("${stream[@]/table.csv/other.csv}")
+code=0
+"$ISOTOME" recon ray "${other[@]}" --iterations 6 --resume -o stopped.nii >out 2>err || code=$?
+[ $code = 3 ] || fail "--resume with other poses: exit code $code, expected 3"
+err_has 'stopped.nii.ckpt: checkpoint of other inputs'
+run recon ray "${stream[@]}" --iterations 6 --threads 3 --resume -o stopped.nii
+grep -qE '"resumed_from_update": [1-9]' stopped.json || fail "the run began anew"
+same whole.nii stopped.nii
 # scatter at several poses, and maps that stay
 stream+=(--mu-fixed fixed.nii --method osem --subsets 4 --scatter sss --scatter-rounds 1 --energy-window 435,650
 	--energy-resolution 0.11 --scatter-poses-mm 25)

@@ -56,9 +56,10 @@ case_of() {
 	svoxel) recon svoxel --data "$inputs/traces.npy" --scanner "$inputs/sphere.yaml" --grid 6 --voxel 1 --iterations 9 --fmax-mhz 1 ;;
 	sradon) recon sradon --data "$inputs/traces.npy" --scanner "$inputs/sphere.yaml" --grid 6 --voxel 1 --iterations 9 --nonneg ;;
 	frames) recon ray --scanner "$inputs/ring.yaml" --events "$inputs/e.Cdh" --sens "$inputs/sens.nii" --grid 8,8,4 --voxel 20,20,18 --iterations 4 --frames 0,40,70,100 ;;
+	poses) recon ray --scanner "$inputs/ring.yaml" --events "$inputs/e.Cdh" --poses "$inputs/poses.csv" --grid 8,8,4 --voxel 20,20,18 --iterations 4 ;;
 	esac
 }
-for case in srm svoxel sradon frames; do
+for case in srm svoxel sradon frames poses; do
 	read -ra words <<<"$(case_of $case)"
 	run "${words[@]}" -o whole.nii --force
 	for pair in 4:1 4:3 1:4 3:2; do
