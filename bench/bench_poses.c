@@ -16,7 +16,9 @@ static const char clinical_ring[] =
 #include "embedded/clinical-ring.yaml.h"
 	;
 
-static const char *const cases[] = { "move", "sens", "accuracy", "warp", "step", "gates", "frame", "all", NULL };
+static const char *const cases[] = {
+	"move", "sens", "accuracy", "warp", "step", "gates", "frame", "all", NULL
+};
 
 /* Bytes, each read and written once. MOVE: both ends of an event. WARP: a voxel's field, its value and the result.
    TRANSPOSE: field and value, an integer that is added to and read again, and the result. */
@@ -36,9 +38,12 @@ static struct settings {
 
 static struct opt opts[] = {
 	{ 0, "case", .text = &set.which, .words = cases, .value = "NAME",
-	  .help = "move (ends of events), sens (sensitivity by lines), accuracy (of that, against 16 times as "
-	          "many lines), warp (and its transpose), step (of EM, without poses and with them), gates (a "
-	          "step with 8 displacement fields), frame (of isotome motion), or all (without accuracy on the "
+	  .help = "move (ends of events), sens (sensitivity by lines), accuracy (of that, against 16 times "
+	          "as "
+	          "many lines), warp (and its transpose), step (of EM, without poses and with them), gates "
+	          "(a "
+	          "step with 8 displacement fields), frame (of isotome motion), or all (without accuracy on "
+	          "the "
 	          "CPU)" },
 	BENCH_EVENTS(&set.events),
 	{ 0, "lines", .real = &set.lines, .value = "N", .min = 1e3, .max = 1e12,
@@ -268,7 +273,8 @@ static int measure_accuracy(struct run *r)
 	free(s);
 	return st ? st
 	          : add_noted(r, "sens by 16 times as many lines", NULL, seconds, lines_of(r, &p, &is), 0, 0,
-	                      rms, "the sensitivity by lines is %.3g %% rms from it where it is above a tenth");
+	                      rms,
+	                      "the sensitivity by lines is %.3g %% rms from it where it is above a tenth");
 }
 
 /* ---- a warp ---- */
@@ -540,8 +546,8 @@ static int time_frame(struct run *r)
 
 	iso_register_free(f.with);
 	iso_events_free(&f.e);
-	snprintf(note, sizeof note, "ms: events ordered %.3g, EM %.3g, registration %%.3g", 1e3 * stage[ORDER],
-	         1e3 * stage[EM]);
+	snprintf(note, sizeof note, "ms: events ordered %.3g, EM %.3g, registration %%.3g",
+	         1e3 * stage[ORDER], 1e3 * stage[EM]);
 	if (!st)
 		st = add_step(r, "frame of motion", seconds, (int64_t)set.frame_events, visits,
 		              1e3 * stage[REGISTER], note);
@@ -558,8 +564,8 @@ static int plan(struct run *r)
 
 	iso_plan_add(&lines, "events", (int64_t)fmax(events, set.frame_events), 2 * sizeof(struct iso_event),
 	             false);
-	iso_plan_add(&lines, "images and fields", iso_grid_voxels(&r->grid), (16 + 3 * GATES) * sizeof(iso_real),
-	             false);
+	iso_plan_add(&lines, "images and fields", iso_grid_voxels(&r->grid),
+	             (16 + 3 * GATES) * sizeof(iso_real), false);
 	return cmd_plan(r->c, &lines);
 }
 

@@ -3,6 +3,7 @@
 # Makes the pictures of a page of docs from runs of the program, and prints the figures that the page quotes:
 #
 #   scripts/pictures/pages.sh beds [PROGRAM]      default: build/isotome
+#   scripts/pictures/pages.sh breath [PROGRAM]      default: build/isotome
 #   scripts/pictures/pages.sh formats [PROGRAM]      default: build/isotome
 #   scripts/pictures/pages.sh list_mode [PROGRAM]      default: build/isotome
 #   scripts/pictures/pages.sh motion [PROGRAM]      default: build/isotome
@@ -437,7 +438,79 @@ isotome view beds.nii --title 'five positions of a bed' --at 20,10,0 --window 0,
 cp beds.png "$source/docs/pictures/motion-beds.png"
 )
 
+# Makes the pictures of docs/gates.md: a lesion of 16 mm above a diaphragm that goes up and down by 18 mm in six gates. Prints
+# its contrast in each. Takes three minutes on two cores.
+breath() (
+program=$(realpath "${1:-$source/build/isotome}")
+cd "$work"
+
+isotome() { "$program" "$@" -q; }
+
+cat >ring.yaml <<END
+kind: cylinder
+radius_mm: 250
+rings: 24
+ring_pitch_mm: 6
+crystals_per_ring: 240
+min_crystal_distance: 40
+pair_weight: solid-angle
+END
+/usr/bin/python3 - <<'END'
+import nibabel
+import numpy as np
+
+affine = np.diag([4., 4, 4, 1])
+affine[:3, 3] = [-158, -110, -70]
+x, y, z = np.meshgrid(*(affine[k, 3] + 4 * np.arange(n) for k, n in enumerate((80, 56, 36))), indexing="ij")
+inside = lambda c, r: sum(((p - m) / s)**2 for p, m, s in zip((x, y, z), c, r)) < 1
+body = (x / 150)**2 + (y / 100)**2 < 1
+f = 1. * body
+for side in -1, 1:
+    f[((x - side * 70) / 58)**2 + (y / 78)**2 < 1] = .35              # lungs
+f[inside((50, 0, -80), (95, 85, 75))] = 2.2                           # liver
+f[inside((-25, 20, 10), (38, 34, 40)) & ~inside((-25, 20, 10), (26, 22, 28))] = 3   # wall of the heart
+f[inside((78, 0, 18), (8, 8, 8))] = 8                                 # lesion
+nibabel.save(nibabel.Nifti1Image(f.astype("f4"), affine), "f.nii")
+fade = np.clip((90 - z) / 100, 0, 1) * np.clip((1.05 - np.hypot(x / 150, y / 100)) / .3, 0, 1)
+rows, names = ["from_s,to_s,gate\n"], []
+for g in range(6):    # tissue at x + d in the gate is at x in the image
+    u = np.zeros(x.shape[::-1] + (3,), "f4")
+    u[..., 2] = (-18 * g / 5 * fade).T
+    np.save(f"u{g}.npy", u)
+for t in range(0, 120, 4):
+    rows += [f"{t + .6667 * g:.4f},{t + .6667 * (g + 1) - 1e-3:.4f},{g}\n" for g in range(6)]
+open("gates.csv", "w").writelines(rows)
+END
+fields=(--gates gates.csv --fields none,u1.npy,u2.npy,u3.npy,u4.npy,u5.npy)
+sim=(simulate ring.yaml f.nii --counts 3e6 --duration-s 120 --seed 3)
+isotome "${sim[@]}" -o still.Cdh
+isotome "${sim[@]}" "${fields[@]}" -o breath.Cdh
+picture() { # NAME SCAN TITLE OPTIONS...
+	isotome recon ray --events "$2.Cdh" --scanner ring.yaml --grid 80,56,36 --voxel 4 --method osem --subsets 6 --iterations 4 \
+		--filter gaussian:6 "${@:4}" -o "$1.nii"
+	/usr/bin/python3 - "$1" <<'END'
+import sys
+import nibabel
+import numpy as np
+
+image = nibabel.load(sys.argv[1] + ".nii")
+v = np.asarray(image.dataobj)
+v = v[..., 0] if v.ndim == 4 else v    # the first gate
+nibabel.save(nibabel.Nifti1Image(v[8:72, :, 2:34] / v[20:60, 20:36, 6:30].mean(), image.affine), "cut.nii")
+x, y, z = np.meshgrid(*(image.affine[k, 3] + 4 * np.arange(n) for k, n in enumerate(v.shape)), indexing="ij")
+away = (x - 78)**2 + y**2 + (z - 18)**2
+print("%-8s contrast of the lesion %.2f" % (sys.argv[1], v[away < 64].mean() / v[(away > 256) & (away < 500) & (z > 14)].mean() - 1))
+END
+	isotome view cut.nii --title "$3" --at 46,0,10 --window 0,5 --zoom 4 --labels none --force -o "$1.png"
+	cp "$1.png" "$source/docs/pictures/gates-$1.png"
+}
+picture without breath 'breathing'
+picture gated breath 'one gate of six' --gates gates.csv
+picture with breath 'all gates, with their fields' "${fields[@]}"
+picture still still 'breath held'
+)
+
 case ${1:-} in
-	beds | formats | list_mode | motion | priors | scatter | sound | strip | turn) "$@" ;;
+	beds | breath | formats | list_mode | motion | priors | scatter | sound | strip | turn) "$@" ;;
 	*) sed -n 's/^#   //p' "$0" >&2; exit 2 ;;
 esac
