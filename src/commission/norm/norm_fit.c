@@ -71,6 +71,7 @@ static int move(struct norm_fit *f, const struct work *w, const double *from, do
 		for (int c = 0; c < scan->shifts; c++)
 			scan->shift[c] = from[at + c] + share * w->step[at + c];
 		if (scan->make && scan->shifts > 0) st = scan->make(scan, slopes, f->ctx);
+		if (scan->shifts > 0) norm_sums_stale(f, slopes);
 	}
 	return st;
 }
@@ -339,7 +340,7 @@ static bool stands(const struct work *w, int64_t shifts, double tolerance, doubl
 	return most < (tolerance > 0 ? tolerance : stop * least) && place < PLACE_STOP;
 }
 
-static void product(double *to, const struct norm_fit *f, const struct work *w, const double *v)
+static void product(double *to, struct norm_fit *f, const struct work *w, const double *v)
 {
 	double total;
 
@@ -438,6 +439,7 @@ static int score(struct norm_fit *f, struct work *w)
 
 	for (const int first = f->steps;; f->steps++) {
 		f->loglik = derive(f, w);
+		if (f->status) return f->status;
 		keep_place(f, w, f->loglik - before);
 		before = f->loglik;
 		if (stands(w, norm_at_shift(f, 0), f->tolerance, f->stop > 0 ? f->stop : STOP)) return ISO_OK;
@@ -455,6 +457,7 @@ static int make_all(struct norm_fit *f)
 
 	for (int s = 0; s < f->scans && !st; s++)
 		if (f->scan[s].make) st = f->scan[s].make(f->scan + s, true, f->ctx);
+	norm_sums_stale(f, true);
 	return st;
 }
 
@@ -491,9 +494,9 @@ int norm_fit_run(struct norm_fit *f, bool again)
 		goto done;
 	else
 		sweeps(f, &w);
-	if ((st = iso_ctx_poll(f->ctx)) || (st = score(f, &w))) goto done;
+	if ((st = f->status) || (st = iso_ctx_poll(f->ctx)) || (st = score(f, &w))) goto done;
 	f->loglik -= priors(f) + norm_randoms_sum(f);
-	if (!(st = shift_errors(f, &w))) st = norm_gauge(f);
+	if (!(st = shift_errors(f, &w)) && !(st = f->status)) st = norm_gauge(f);
 done:
 	iso_room_free(&w.room);
 	return st;

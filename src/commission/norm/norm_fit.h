@@ -56,6 +56,7 @@ struct norm_fit {
 	int64_t too_random; /* crystals dead because they count no more than randoms */
 	int64_t parts;      /* of the graph of used pairs: efficiencies of each have a scale of their own */
 	struct norm_room *room;
+	int status; /* the first failure of a pass on a device; sums are of no use from then on */
 };
 
 enum norm_state { NORM_FITTED, NORM_UNREACHED, NORM_NOTHING }; /* unreached: factor 1; nothing: 0 */
@@ -82,12 +83,15 @@ enum norm_sum {
 	NORM_USED,     /* 1 of each pair with mu > 0 */
 };
 
-/* Work space of the passes; freed with norm_sums_free. */
+/* Work space of the passes, on a CUDA context the tables of its device; freed with norm_sums_free. */
 int norm_sums_create(struct norm_fit *f);
 void norm_sums_free(struct norm_fit *f);
 
+/* After q of the scans was made, and their slopes. */
+void norm_sums_stale(struct norm_fit *f, bool slopes);
+
 /* to[p] = sum over pairs; with NORM_FISHER a shift has the square of its slope. *total: sum of the terms themselves. */
-void norm_pairs_sum(double *to, double *total, const struct norm_fit *f, enum norm_sum what, const double *v);
+void norm_pairs_sum(double *to, double *total, struct norm_fit *f, enum norm_sum what, const double *v);
 
 /* to[p] = sum over counts of y mu/ybar, or of y mu/r, infinite where r is 0; *log = sum of y ln ybar, with the counts of dead
    crystals where r > 0. */

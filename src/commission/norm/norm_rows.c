@@ -2,38 +2,19 @@
 /* Crystal pairs, row by row. */
 #include "norm_rows.h"
 
+#include "norm_rows_kern.h"
+
 #include "core/size.h"
-
-/* Of two rings, crystals c and b are a pair where (b - c) mod n lies in d ... n - d, d the least distance: b is in
-   [c + d, c + n - d] or, below c, in [c - n + d, c - d], both cut to 0 ... n - 1. */
-struct stretch {
-	int64_t from, n;
-};
-
-static struct stretch stretch(int64_t from, int64_t to, int64_t n)
-{
-	from = from > 0 ? from : 0;
-	to = to < n ? to : n - 1;
-	return (struct stretch){ from, to >= from ? to - from + 1 : 0 };
-}
-
-static struct stretch above(const struct norm_rows *r, int64_t c)
-{
-	return stretch(c + r->min_distance, c + r->per_ring - r->min_distance, r->per_ring);
-}
-
-static struct stretch below(const struct norm_rows *r, int64_t c)
-{
-	return stretch(c - r->per_ring + r->min_distance, c - r->min_distance, r->per_ring);
-}
 
 static int64_t ring_runs(struct norm_run *run, const struct norm_rows *r, int64_t a)
 {
 	const int64_t ring = a / r->per_ring, last = ring + r->max_ring_difference;
+	const int64_t c = a % r->per_ring, d = r->min_distance, n = r->per_ring;
 	int64_t k = 0, pair = r->first ? r->first[a] : 0;
 
 	for (int64_t other = ring; other < r->rings && other <= last; other++) {
-		const struct stretch part[] = { below(r, a % r->per_ring), above(r, a % r->per_ring) };
+		const struct norm_stretch part[] = { norm_stretch_below(c, d, n),
+			                             norm_stretch_above(c, d, n) };
 
 		for (int i = other == ring; i < 2; i++) {
 			if (part[i].n == 0) continue;
@@ -102,10 +83,5 @@ int64_t norm_rows_pair(const struct norm_rows *r, int64_t a, int64_t b)
 	if (r->rings == 0)
 		return iso_scanner_in_coincidence(r->s, low, high) ? r->first[low] + high - low - 1 : -1;
 	if (!pairs_coincide(&r->s->pairs, low, high)) return -1;
-	const int64_t n = r->per_ring, apart = high / n - low / n, c = low % n, at = high % n;
-	const struct stretch under = below(r, c), over = above(r, c);
-
-	if (apart == 0) return r->first[low] + at - over.from;
-	return r->first[low] + over.n + (apart - 1) * (under.n + over.n) +
-	       (at < c ? at - under.from : under.n + at - over.from);
+	return r->first[low] + norm_rows_place(low, high, r->min_distance, r->per_ring);
 }

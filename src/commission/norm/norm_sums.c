@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sums over pairs and over counts. The rows of pairs are cut into parts of about as many pairs, whose number does not
    depend on the threads; each part has sums of its own, and these are added in their order. */
-#include "norm_fit.h"
+#include "norm_pairs.h"
 
 #include "core/size.h"
 
@@ -17,6 +17,9 @@ struct norm_room {
 	double *line;  /* (PARTS, 3, width): mu, r and the term of each pair of a run */
 	struct norm_run *run;
 	int64_t runs;
+	const struct norm_device_fn *fn; /* of CUDA; NULL: the host makes the passes */
+	struct norm_device *device;
+	bool stale, stale_slopes; /* on the device */
 };
 
 int64_t norm_at_shift(const struct norm_fit *f, int scan)
@@ -32,6 +35,57 @@ int64_t norm_parameters(const struct norm_fit *f)
 	return norm_at_shift(f, f->scans);
 }
 
+/* ---- on a device ---- */
+
+int64_t norm_device_bytes(const struct norm_rows *rows, int shifts)
+{
+	return rows->n * rows->rings * (rows->per_ring - 2 * rows->min_distance + 1) * (1 + shifts) *
+	       (int64_t)sizeof(float);
+}
+
+int norm_device_check(const struct norm_rows *rows, const struct norm_classes *classes)
+{
+	if (rows->rings == 0 || classes->transaxial || classes->axial)
+		return iso_fail(ISO_EARG,
+		                "norm: on CUDA a fit has efficiencies of the crystals of rings alone; "
+		                "factors of pairs and free detectors are fitted on the CPU");
+	if (rows->per_ring > NORM_DEVICE_RING)
+		return iso_fail(ISO_EARG, "norm: %" PRId64 " crystals round the ring, on CUDA at most %d",
+		                rows->per_ring, NORM_DEVICE_RING);
+	return ISO_OK;
+}
+
+static int open_device(struct norm_fit *f)
+{
+	void *fn = NULL;
+	int st = norm_device_check(f->rows, f->classes);
+
+	if (st || (st = iso_cuda_symbol(&fn, NORM_DEVICE_CUDA))) return st;
+	f->room->fn = fn;
+	norm_sums_stale(f, true);
+	return f->room->fn->create(&f->room->device, f->ctx, f);
+}
+
+void norm_sums_stale(struct norm_fit *f, bool slopes)
+{
+	f->room->stale = true;
+	f->room->stale_slopes = f->room->stale_slopes || slopes;
+}
+
+static void sum_on_device(double *to, double *total, struct norm_fit *f, enum norm_sum what, const double *v)
+{
+	struct norm_room *w = f->room;
+
+	if (w->stale && !f->status) f->status = w->fn->load(w->device, f, w->stale_slopes);
+	w->stale = w->stale_slopes = false;
+	if (!f->status) f->status = w->fn->sum(to, total, w->device, f, what, v);
+	if (!f->status) return;
+	memset(to, 0, (size_t)w->n * sizeof *to);
+	*total = 0;
+}
+
+/* ---- work space ---- */
+
 int norm_sums_create(struct norm_fit *f)
 {
 	struct norm_room *w = calloc(1, sizeof *w);
@@ -45,12 +99,13 @@ int norm_sums_create(struct norm_fit *f)
 	ISO_HOST(&w->room, w->line, PARTS * 3 * w->width);
 	ISO_HOST(&w->room, w->run, PARTS * w->runs);
 	f->room = w;
-	return w->room.status;
+	return w->room.status || !iso_ctx_is_cuda(f->ctx) ? w->room.status : open_device(f);
 }
 
 void norm_sums_free(struct norm_fit *f)
 {
 	if (!f->room) return;
+	if (f->room->fn) f->room->fn->free(f->room->device);
 	iso_room_free(&f->room->room);
 	free(f->room);
 	f->room = NULL;
@@ -185,8 +240,12 @@ static void add_parts(double *to, double *total, double *log, const struct norm_
 	}
 }
 
-void norm_pairs_sum(double *to, double *total, const struct norm_fit *f, enum norm_sum what, const double *v)
+void norm_pairs_sum(double *to, double *total, struct norm_fit *f, enum norm_sum what, const double *v)
 {
+	if (f->room->device) {
+		sum_on_device(to, total, f, what, v);
+		return;
+	}
 #pragma omp parallel for schedule(dynamic) num_threads(iso_ctx_threads(f->ctx))
 	for (int i = 0; i < PARTS; i++) {
 		struct part p = part_of(f, i);
