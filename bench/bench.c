@@ -13,11 +13,12 @@
 #include <time.h>
 #include <unistd.h>
 
-static const struct bench *const benches[] = { &bench_ray,     &bench_strip,     &bench_srm,   &bench_oat,
-	                                       &bench_scatter, &bench_simulate,  &bench_prior, &bench_poses,
-	                                       &bench_limits,  &bench_end_to_end };
-static const char *const names[] = { "ray",   "strip", "srm",    "oat",        "scatter", "simulate",
-	                             "prior", "poses", "limits", "end-to-end", NULL }; /* as above */
+static const struct bench *const benches[] = { &bench_ray,    &bench_strip,     &bench_srm,
+	                                       &bench_oat,    &bench_scatter,   &bench_simulate,
+	                                       &bench_prior,  &bench_poses,     &bench_norm,
+	                                       &bench_limits, &bench_end_to_end };
+static const char *const names[] = { "ray",   "strip", "srm",  "oat",    "scatter",    "simulate",
+	                             "prior", "poses", "norm", "limits", "end-to-end", NULL }; /* as above */
 
 static const struct opt_usage usage = {
 	"bench",
@@ -38,6 +39,7 @@ static const struct opt_usage usage = {
 	"  isotome bench simulate --case ring --events 1e8\n"
 	"  isotome bench prior --size 512 --with kappa\n"
 	"  isotome bench poses --case sens\n"
+	"  isotome bench norm --case product\n"
 	"  isotome bench limits --folder /data/tmp\n"
 	"  isotome bench end-to-end --plot seconds.svg --table seconds.csv\n"
 	"  isotome bench end-to-end --cases plain,rays --events 1e5,1e6 --device cpu\n",
