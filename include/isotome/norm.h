@@ -5,8 +5,8 @@
    The expected counts of crystals a and b are
      eps_a eps_b t_k z_l q + r,   q = alpha W (A f) + h,
    t is the transaxial factor of the pair's class k, z the axial factor of its two rings, alpha the attenuation of the line. W
-   is the weight `solid-angle`, A f the line integral of the source, and r the randoms. h, scatter, is 0 here. The product
-   m = eps_a eps_b t_k z_l multiplies expected counts, here and in reconstruction.
+   is the weight `solid-angle`, A f the line integral of the source, h its scatter (isotome/scatter.h), 0 if none is asked
+   for, and r the randoms. The product m = eps_a eps_b t_k z_l multiplies expected counts, here and in reconstruction.
 
    Threads: a norm is not written after it was made; any number of threads may use it. */
 #ifndef ISOTOME_NORM_H
@@ -15,6 +15,7 @@
 #include "isotome/array.h"
 #include "isotome/events.h"
 #include "isotome/memory.h"
+#include "isotome/scatter.h"
 
 ISO_BEGIN_C
 
@@ -31,6 +32,10 @@ struct iso_norm_scan {
 	const struct iso_array *mu;    /* attenuation, 1/mm, on a grid of its own; NULL: none */
 	const double *rate; /* randoms of a pair are rate[a] rate[b] (isotome/physics.h); NULL: none */
 	double factor;      /* multiplies the source that shape or image tell: decay, live time; 0: 1 */
+	/* How the scatter of the source is estimated; its scanner, image, map and time of flight are those of the scan, which
+	   needs `mu`. It is estimated again where the place that was found is another and more than 5 % is scatter. NULL:
+	   none. */
+	const struct iso_scatter *scatter;
 };
 
 enum {
@@ -77,6 +82,7 @@ struct iso_norm_found {
 	int harmonics;                       /* how many of them; 0: no rings */
 	double chi2, chi2_expected, chi2_sd; /* mean of (y - ybar)^2/ybar; 0, 0, 0: too few counts */
 	double worst_class; /* largest deviation of a class's counts that has no factor, in sd; 0: all have */
+	double scattered;   /* expected among the counts that were used */
 };
 
 /* Fits the factors of one or several scans, all at once. found: NULL if it is not wanted. */

@@ -43,6 +43,7 @@ class _Scan(ctypes.Structure):  # norm.h
         ("mu", POINTER(_abi.Array)),
         ("rate", POINTER(c_double)),
         ("factor", c_double),
+        ("scatter", c_void_p),
     ]
 
 
@@ -97,6 +98,7 @@ class _Found(ctypes.Structure):
         ("chi2_expected", c_double),
         ("chi2_sd", c_double),
         ("worst_class", c_double),
+        ("scattered", c_double),
     ]
 
 

@@ -30,6 +30,9 @@ static const struct opt_usage usage = {
 	"ring.norm.json\n"
 	"  isotome norm ring.yaml flat.Cdh --source flat.nii --components crystal,transaxial,axial \\\n"
 	"      --mu mu.nii --relative -o ring.norm.json\n"
+	"  isotome norm ring.yaml left.lmdT,right.lmdT --source "
+	"cylinder:-60,0,0,40,200,cylinder:60,0,0,40,200 \\\n"
+	"      -o ring.norm.json\n"
 	"  isotome norm examples/scanners/meng2019.yaml flat.npy --expected ideal.npy -o n.npy\n"
 	"  isotome norm meng2019.yaml flat.npy --expected ideal.npy --relative --directions \\\n"
 	"      --crystals efficiency.npy -o n.npy\n"
@@ -184,6 +187,7 @@ static int check_panels(const struct norm_settings *s, const struct norm_ring *r
 	                    : r->delayed   ? "delayed"
 	                    : r->singles   ? "singles"
 	                    : r->mask      ? "mask"
+	                    : r->scatter   ? "scatter"
 	                    : r->no_mirror ? "no-mirror"
 	                                   : NULL;
 
@@ -210,6 +214,8 @@ static int run_ring(struct cmd *c, const struct norm_settings *s, struct norm_ri
 	r->events = s->flat;
 	r->out = s->out;
 	r->relative = s->o.relative;
+	c->cpu_only = false;
+	c->cpu_first = true;
 	if ((st = norm_ring_check(c, r)) || (st = cmd_begin(c))) return st;
 	return norm_ring_run(c, r);
 }
@@ -218,14 +224,19 @@ int main_norm(int argc, char **argv)
 {
 	static const char *const methods[] = { "crystal", "lor", NULL };
 	struct norm_settings s = { .method = "crystal", .o.size = sizeof s.o };
-	struct norm_ring r = {
-		.components = "crystal", .place = "fit", .rays = 5, .read.size = sizeof r.read
-	};
+	struct norm_ring r = { .components = "crystal",
+		               .place = "fit",
+		               .rays = 5,
+		               .scatter_seed = 1,
+		               .scatter_error = .01,
+		               .read.size = sizeof r.read };
 	struct opt own[] = {
 		CMD_ARGUMENT("scanner", s.scanner, OPT_READS, "SCANNER",
 		             "scanner description: rings, free detectors, or two panels"),
 		CMD_ARGUMENT("flat", s.flat, OPT_MAY_READ, "FLAT",
-		             "rings: events of a known source. Panels: a histogram of its LORs (.npy)"),
+		             "rings: events of a known source, or several scans separated by commas, each "
+		             "with its "
+		             "source. Panels: a histogram of its LORs (.npy)"),
 		CMD_OUTPUT(s.out,
 		           "rings: NAME.norm.json, with its arrays beside it. Panels: n of each LOR (.npy)"),
 		{ 0, "expected", .text = &s.expected, .file = OPT_READS, .value = "FILE",
@@ -247,8 +258,24 @@ int main_norm(int argc, char **argv)
 		          "cylinder:X,Y,Z,R,LENGTH[,AXIS], "
 		          "plane:X,Y,Z,WIDTH,HEIGHT,THICK,ANGLE or orbit:RADIUS,ROD_RADIUS,LENGTH, in mm and "
 		          "degrees" },
-		{ 0, "mu", .text = &r.mu, .file = OPT_READS, .value = "FILE",
+		{ 0, "mu", .text = &r.mu, .file = OPT_LIST, .value = "FILE",
 		  .help = "rings: attenuation of the source, an image in 1/mm" },
+		{ 0, "scatter", .text = &r.scatter, .words = norm_scatter_methods, .value = "METHOD",
+		  .absent = "none",
+		  .help = "rings: estimate the scatter of the source, as recon does; needs --mu and the "
+		          "energies "
+		          "that the scanner counts" },
+		{ 0, "scatter-seed", .integer = &r.scatter_seed, .with = "scatter", .value = "N", .min = 0,
+		  .max = 9e15, .help = "rings: seed of the Monte Carlo" },
+		{ 0, "scatter-error", .real = &r.scatter_error, .with = "scatter", .value = "F", .min = 1e-4,
+		  .max = 0.5,
+		  .help = "rings: statistical error of the Monte Carlo, as a share of the scatter" },
+		{ 0, "energy-window", .real = r.window_kev, .with = "scatter", .count = 2, .unit = "keV",
+		  .value = "LO,HI", .min = 1, .max = 1e4, .absent = "the scanner's",
+		  .help = "rings: energies that the scanner counts" },
+		{ 0, "energy-resolution", .real = &r.resolution, .with = "scatter", .value = "F", .min = 1e-6,
+		  .max = 0.999999, .absent = "the scanner's",
+		  .help = "rings: FWHM at 511 keV, as a share of 511 keV" },
 		{ 0, "components", .text = &r.components, .value = "LIST",
 		  .help = "rings: factors to fit, some of crystal,transaxial,axial: an efficiency of each "
 		          "crystal, a factor for "
@@ -262,7 +289,7 @@ int main_norm(int argc, char **argv)
 		  .absent = "those that the file of events holds",
 		  .help = "rings: delayed coincidences, from which the randoms of each pair follow; none: no "
 		          "randoms" },
-		{ 0, "singles", .text = &r.singles, .file = OPT_READS, .value = "FILE",
+		{ 0, "singles", .text = &r.singles, .file = OPT_LIST, .value = "FILE",
 		  .help = "rings: singles of each crystal, in place of delayed coincidences" },
 		{ 0, "coincidence-ns", .real = &r.coincidence_ns, .min = 1e-6, .max = 1e9, .value = "NS",
 		  .absent = "as the scanner says",

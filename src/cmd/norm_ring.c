@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* isotome norm of rings: reads what the words name, one call of the library, and what to tell of it. */
-#include "norm_ring.h"
+#include "norm_scans.h"
 
-#include "core/size.h"
 #include "io/format.h"
-#include "problem/inputs.h"
 #include "scanner/scanner.h"
-
-#include "isotome/norm.h"
 
 #include <string.h>
 
@@ -18,34 +14,7 @@
 #define WANTED .01  /* error of a crystal that the time to scan is told for */
 #define OFF_CLASS 5 /* sd */
 
-/* What is read. */
-struct inputs {
-	iso_scanner *scanner;
-	struct iso_array image, mu, mask, singles;
-	struct iso_events events;
-	double *rate;
-	double duration_s;
-};
-
-static void free_inputs(struct inputs *in)
-{
-	iso_array_free(&in->image);
-	iso_array_free(&in->mu);
-	iso_array_free(&in->mask);
-	iso_array_free(&in->singles);
-	iso_events_free(&in->events);
-	iso_scanner_free(in->scanner);
-	free(in->rate);
-}
-
-static bool is_shape(const char *source)
-{
-	static const char *const shapes[] = { "cylinder:", "plane:", "orbit:" };
-
-	for (int i = 0; i < 3; i++)
-		if (strncmp(source, shapes[i], strlen(shapes[i])) == 0) return true;
-	return false;
-}
+const char *const norm_scatter_methods[] = { "sss+mc", "sss", "mc", NULL }; /* as enum iso_scatter_method */
 
 /* ---- words ---- */
 
@@ -90,6 +59,19 @@ static int place_of(bool *given, double *sd, const char *text)
 	return iso_fail(ISO_EARG, "--place is '%.40s', expected fit, fit:MM or given", text);
 }
 
+/* Options of an estimate of scatter that nobody asks for. */
+static int check_scatter(const struct cmd *c, const struct norm_ring *s)
+{
+	static const char *const with[] = { "scatter-seed", "scatter-error", "energy-window",
+		                            "energy-resolution" };
+
+	if (s->scatter && !s->mu)
+		return iso_fail(ISO_EARG, "--scatter needs --mu, the attenuation map in 1/mm");
+	for (int i = 0; i < 4 && !s->scatter; i++)
+		if (cmd_given(c, with[i])) return iso_fail(ISO_EARG, "--%s needs --scatter", with[i]);
+	return ISO_OK;
+}
+
 int norm_ring_check(const struct cmd *c, const struct norm_ring *s)
 {
 	bool given;
@@ -99,122 +81,10 @@ int norm_ring_check(const struct cmd *c, const struct norm_ring *s)
 	if (!s->source)
 		return iso_fail(ISO_EARG, "--source is missing: where the activity was, an image or a shape");
 	if (s->delayed && s->singles) return iso_fail(ISO_EARG, "--delayed and --singles exclude each other");
-	if ((st = components_of(&components, s->components)) || (st = place_of(&given, &sd, s->place)))
+	if ((st = check_scatter(c, s)) || (st = components_of(&components, s->components)) ||
+	    (st = place_of(&given, &sd, s->place)))
 		return st;
 	return iso_target_check(s->out, c->force);
-}
-
-/* ---- reading ---- */
-
-static int read_source(struct cmd *c, struct inputs *in, const struct norm_ring *s)
-{
-	int st;
-
-	if (is_shape(s->source)) return ISO_OK;
-	if ((st = record_read_image(&c->record, &in->image, s->source, ISO_NONNEGATIVE, NULL))) return st;
-	if (!in->image.has_grid)
-		return iso_fail(ISO_EINPUT, "%s: has no grid; a source is an image in mm (.nii), or a shape",
-		                s->source);
-	return record_input(&c->record, s->source);
-}
-
-static int read_mask(struct cmd *c, struct inputs *in, const char *path)
-{
-	int st = record_read(&c->record, &in->mask, path, ISO_NONNEGATIVE);
-
-	if (st || (st = record_input(&c->record, path))) return st;
-	if (in->mask.n != in->scanner->n)
-		return iso_fail(ISO_EINPUT,
-		                "%s: %" PRId64 " values, expected one for each of the %" PRId64 " crystals",
-		                path, in->mask.n, in->scanner->n);
-	return ISO_OK;
-}
-
-static int read_singles(struct cmd *c, struct inputs *in, const struct norm_ring *s)
-{
-	const double window =
-		s->coincidence_ns > 0 ? s->coincidence_ns : iso_scanner_coincidence_ns(in->scanner);
-	const double duration = s->duration_s > 0 ? s->duration_s : in->events.duration_s;
-	int st = record_read(&c->record, &in->singles, s->singles, ISO_NONNEGATIVE);
-
-	if (st || (st = record_input(&c->record, s->singles))) return st;
-	if (in->singles.n != in->scanner->n)
-		return iso_fail(ISO_EINPUT,
-		                "%s: %" PRId64 " values, expected one for each of the %" PRId64 " crystals",
-		                s->singles, in->singles.n, in->scanner->n);
-	if (!(window > 0))
-		return iso_fail(ISO_EARG, "--singles needs the coincidence window: --coincidence-ns");
-	if (!(duration > 0))
-		return iso_fail(ISO_EARG, "--singles needs how long the scan took: --duration-s");
-	return iso_randoms_from_singles(in->rate, in->scanner, in->singles.v, duration, window);
-}
-
-static int read_delayed(struct cmd *c, struct inputs *in, const struct norm_ring *s, const char *path)
-{
-	struct iso_events_options o = s->read;
-	struct iso_events late = { 0 };
-	int64_t bad = 0;
-	int st;
-
-	o.scanner = in->scanner;
-	o.ctx = c->ctx;
-	o.delayeds = true;
-	o.trues_only = false;
-	if (!(st = iso_events_read(&late, path, &o)) && strcmp(path, s->events) != 0)
-		st = record_input(&c->record, path);
-	if (!st) st = iso_randoms_from_delayed(in->rate, &bad, c->ctx, in->scanner, &late);
-	if (!st && bad * 100 > late.n)
-		record_warn(&c->record,
-		            "%s: %" PRId64 " of %" PRId64 " delayed events lie on no pair of crystals", path,
-		            bad, late.n);
-	iso_events_free(&late);
-	return st;
-}
-
-/* Delayeds in the file of the events, where nobody says otherwise. */
-static int own_delayeds(bool *found, const struct inputs *in, const struct norm_ring *s)
-{
-	struct iso_events_options o = s->read;
-	iso_event_file *f = NULL;
-	int st;
-
-	o.scanner = in->scanner;
-	*found = false;
-	if (iso_events_only_whole(s->events)) return ISO_OK;
-	if (!(st = iso_event_file_open(&f, s->events, &o))) *found = iso_event_file_info(f)->delayeds > 0;
-	iso_event_file_close(f);
-	return st;
-}
-
-static int read_randoms(struct cmd *c, struct inputs *in, const struct norm_ring *s)
-{
-	bool own = false;
-	int st = s->delayed || s->singles ? ISO_OK : own_delayeds(&own, in, s);
-
-	if (st || (!own && !s->singles && !s->delayed) || (s->delayed && strcmp(s->delayed, "none") == 0))
-		return st;
-	if (!(in->rate = size_alloc(in->scanner->n, sizeof *in->rate)))
-		return iso_fail_memory("randoms", in->scanner->n * 8);
-	return s->singles ? read_singles(c, in, s) : read_delayed(c, in, s, own ? s->events : s->delayed);
-}
-
-static int read_all(struct cmd *c, struct inputs *in, const struct norm_ring *s)
-{
-	struct iso_events_options o = s->read;
-	int st;
-
-	if ((st = read_source(c, in, s)) || (s->mask && (st = read_mask(c, in, s->mask)))) return st;
-	if (s->mu &&
-	    ((st = record_read_mu(&c->record, &in->mu, s->mu, in->image.has_grid ? &in->image.grid : NULL)) ||
-	     (st = record_input(&c->record, s->mu))))
-		return st;
-	o.scanner = in->scanner;
-	o.ctx = c->ctx;
-	if ((st = iso_events_read(&in->events, s->events, &o)) || (st = record_input(&c->record, s->events)))
-		return st;
-	events_warn(&c->record, s->events, &in->events);
-	in->duration_s = s->duration_s > 0 ? s->duration_s : in->events.duration_s;
-	return read_randoms(c, in, s);
 }
 
 /* ---- telling ---- */
@@ -262,7 +132,7 @@ static void warn(struct record *r, const struct norm_ring *s, const struct iso_n
 		            f->chi2, f->chi2_expected, f->chi2_sd);
 }
 
-static void say_crystals(struct cmd *c, const struct inputs *in, const struct iso_norm_found *f)
+static void say_crystals(struct cmd *c, const struct norm_inputs *in, const struct iso_norm_found *f)
 {
 	const double more = f->mean_sd * f->mean_sd / (WANTED * WANTED);
 
@@ -270,6 +140,7 @@ static void say_crystals(struct cmd *c, const struct inputs *in, const struct is
 	         "%.4g events on %" PRId64
 	         " pairs, %.3g of them randoms; %.3g events at the source's edges left out",
 	         f->counts, f->pairs, f->randoms, f->edges);
+	if (f->scattered > 0) term_say(&c->term, "%.3g of them scattered", f->scattered);
 	term_say(&c->term, "%d steps, %d products; dead crystals: %" PRId64 ", weak: %" PRId64, f->steps,
 	         f->products, f->dead, f->weak);
 	term_say(&c->term, "mean error of a crystal: %.2f %%%s", 100 * f->mean_sd,
@@ -281,7 +152,7 @@ static void say_crystals(struct cmd *c, const struct inputs *in, const struct is
 		term_say(&c->term, "for 1 %%: %.3g events", more * f->counts);
 }
 
-static void say(struct cmd *c, const struct inputs *in, const struct iso_norm_found *f)
+static void say(struct cmd *c, const struct norm_inputs *in, const struct iso_norm_found *f)
 {
 	say_crystals(c, in, f);
 	if (f->places > 0)
@@ -312,12 +183,14 @@ static void say(struct cmd *c, const struct inputs *in, const struct iso_norm_fo
 static int record_found(struct cmd *c, const struct iso_norm_found *f)
 {
 	json_t *o = record_pack(
-		"{s:f, s:f, s:f, s:f, s:f, s:f, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:b, s:f, s:f, s:f}",
+		"{s:f, s:f, s:f, s:f, s:f, s:f, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:b, s:f, s:f, s:f, "
+		"s:f}",
 		"counts", f->counts, "randoms", f->randoms, "edges", f->edges, "astray", f->astray, "loglik",
 		f->loglik, "all_counts", f->all_counts, "steps", f->steps, "products", f->products, "pairs",
 		(json_int_t)f->pairs, "parameters", (json_int_t)f->parameters, "dead", (json_int_t)f->dead,
 		"weak", (json_int_t)f->weak, "parts", (json_int_t)f->parts, "exact_sd", (int)f->exact,
-		"mean_sd", f->mean_sd, "chi2", f->chi2, "worst_class_sd", f->worst_class);
+		"mean_sd", f->mean_sd, "chi2", f->chi2, "worst_class_sd", f->worst_class, "scattered",
+		f->scattered);
 
 	if (o && f->places > 0) {
 		json_object_set_new(o, "place_mm", record_reals(f->places, f->place_mm));
@@ -328,7 +201,7 @@ static int record_found(struct cmd *c, const struct iso_norm_found *f)
 
 /* ---- the run ---- */
 
-static int compute(struct cmd *c, const struct norm_ring *s, const struct inputs *in,
+static int compute(struct cmd *c, const struct norm_ring *s, const struct norm_inputs *in,
                    const struct iso_norm_fit *p)
 {
 	struct iso_norm_found found = { .size = sizeof found };
@@ -347,43 +220,55 @@ static int compute(struct cmd *c, const struct norm_ring *s, const struct inputs
 	return st;
 }
 
+static struct iso_scatter scatter_of(const struct norm_ring *s)
+{
+	return (struct iso_scatter){ .size = sizeof(struct iso_scatter),
+		                     .method = s->scatter ? (enum iso_scatter_method)opt_place(
+								    norm_scatter_methods, s->scatter)
+		                                          : ISO_SCATTER_SSS_MC,
+		                     .window_kev = { s->window_kev[0], s->window_kev[1] },
+		                     .resolution = s->resolution,
+		                     .error = s->scatter_error,
+		                     .seed = (uint64_t)s->scatter_seed };
+}
+
+static int begin(struct cmd *c, struct norm_inputs *in, struct iso_norm_fit *p, const struct norm_ring *s)
+{
+	struct iso_plan plan = { 0 };
+	int st;
+
+	record_stage(&c->record, "read");
+	if ((st = cmd_scanner(c, &in->scanner, s->scanner))) return st;
+	if (iso_scanner_kind(in->scanner) != ISO_CYLINDER && iso_scanner_kind(in->scanner) != ISO_DETECTORS)
+		return iso_fail(
+			ISO_EARG,
+			"%s: its norm is written as .npy; NAME.norm.json is of rings and free detectors",
+			s->scanner);
+	if ((st = components_of(&p->components, s->components)) ||
+	    (st = place_of(&p->place_given, &p->place_sd_mm, s->place)) || (st = norm_scans_split(in, s)))
+		return st;
+	in->scatter = scatter_of(s);
+	p->scanner = in->scanner;
+	p->scan = in->scan;
+	p->scans = in->scans;
+	iso_norm_plan(&plan, c->ctx, p);
+	return cmd_plan(c, &plan);
+}
+
 int norm_ring_run(struct cmd *c, const struct norm_ring *s)
 {
-	struct inputs in = { 0 };
-	struct iso_plan plan = { 0 };
-	struct iso_norm_scan scan = { .size = sizeof scan };
+	struct norm_inputs in = { 0 };
 	struct iso_norm_fit p = { .size = sizeof p,
-		                  .scan = &scan,
-		                  .scans = 1,
 		                  .no_mirror = s->no_mirror,
 		                  .relative = s->relative,
 		                  .rays = (int)s->rays,
 		                  .tolerance = s->tolerance };
-	int st;
+	int st = begin(c, &in, &p, s);
 
-	record_stage(&c->record, "read");
-	if ((st = cmd_scanner(c, &in.scanner, s->scanner))) goto done;
-	if (iso_scanner_kind(in.scanner) != ISO_CYLINDER && iso_scanner_kind(in.scanner) != ISO_DETECTORS) {
-		st = iso_fail(
-			ISO_EARG,
-			"%s: its norm is written as .npy; NAME.norm.json is of rings and free detectors",
-			s->scanner);
-		goto done;
+	if (!st && !(st = norm_scans_read(c, &in, s))) {
+		p.mask = s->mask ? in.mask.v : NULL;
+		st = compute(c, s, &in, &p);
 	}
-	p.scanner = in.scanner;
-	if ((st = components_of(&p.components, s->components)) ||
-	    (st = place_of(&p.place_given, &p.place_sd_mm, s->place)))
-		goto done;
-	iso_norm_plan(&plan, c->ctx, &p);
-	if ((st = cmd_plan(c, &plan)) || (st = read_all(c, &in, s))) goto done;
-	scan.events = &in.events;
-	scan.shape = is_shape(s->source) ? s->source : NULL;
-	scan.image = scan.shape ? NULL : &in.image;
-	scan.mu = s->mu ? &in.mu : NULL;
-	scan.rate = in.rate;
-	p.mask = s->mask ? in.mask.v : NULL;
-	st = compute(c, s, &in, &p);
-done:
-	free_inputs(&in);
+	norm_scans_free(&in);
 	return st;
 }

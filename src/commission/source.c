@@ -197,3 +197,17 @@ double source_integral(const struct source *s, const double p1[3], const double 
 	for (int i = 0; i < n; i++) sum += (piece[i].to - piece[i].from) * piece[i].density;
 	return sum;
 }
+
+double source_density(const struct source *s, const double at[3])
+{
+	double p[3];
+
+	for (int a = 0; a < 3; a++) p[a] = at[a] - s->centre[a];
+	if (s->kind == SOURCE_PLANE)
+		return fabs(s->turn[0] * p[0] + s->turn[1] * p[1]) <= s->half[0] &&
+		       fabs(s->turn[0] * p[1] - s->turn[1] * p[0]) <= s->half[1] && fabs(p[2]) <= s->half[2];
+	if (fabs(p[s->axis]) > .5 * s->length) return 0;
+	const double r = hypot(p[(s->axis + 1) % 3], p[(s->axis + 2) % 3]);
+
+	return s->kind == SOURCE_ORBIT ? share_of_time(s, r) : r <= s->radius;
+}

@@ -47,6 +47,9 @@ int source_parse(struct source *s, const char *text);
 int source_pieces(struct source_piece piece[SOURCE_PIECES], const struct source *s, const double p1[3],
                   const double p2[3]);
 
+/* The density at a place. */
+double source_density(const struct source *s, const double p[3]);
+
 /* Integral of the density along the line, mm. */
 double source_integral(const struct source *s, const double p1[3], const double p2[3]);
 

@@ -88,6 +88,7 @@ static void add_found(json_t *root, const struct iso_norm_found *f)
 	json_object_set_new(root, "place_sd_mm", reals(f->place_sd, f->places));
 	json_object_set_new(root, "counts", json_real(f->counts));
 	json_object_set_new(root, "randoms", json_real(f->randoms));
+	json_object_set_new(root, "scattered", json_real(f->scattered));
 	json_object_set_new(root, "loglik", json_real(f->loglik));
 	json_object_set_new(root, "steps", json_integer(f->steps));
 	json_object_set_new(root, "products", json_integer(f->products));

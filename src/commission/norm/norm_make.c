@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A norm from scans of known sources: counts and expectations of pairs, the fit, its errors and figures. */
 #include "norm_own.h"
+#include "norm_pairs.h"
 #include "norm_scanner.h"
+#include "norm_scatter.h"
 
 #include "core/plan.h"
 #include "core/size.h"
@@ -40,6 +42,8 @@ static int check_scan(const struct iso_norm_scan *s)
 		return iso_fail(ISO_EINPUT, "norm: the image of the source has no grid");
 	if (!(s->factor >= 0) || !isfinite(s->factor))
 		return iso_fail(ISO_EARG, "norm: factor of the source is %g, must be above 0", s->factor);
+	if (s->scatter && !s->mu)
+		return iso_fail(ISO_EARG, "norm: the scatter of a source needs its attenuation map, in 1/mm");
 	return ISO_OK;
 }
 
@@ -92,6 +96,7 @@ static int make_scan(struct task *t, int i, const struct iso_norm_scan *from)
 	q->shape = from->shape ? t->shape + i : NULL;
 	q->image = from->image;
 	q->mu = from->mu;
+	q->scatter = from->scatter;
 	q->factor = from->factor > 0 ? from->factor : 1;
 	q->weigh = t->p.scanner->kind == ISO_CYLINDER;
 	q->places = places_of(t, q->shape);
@@ -240,6 +245,7 @@ static void tell(iso_norm *n, const struct task *t)
 		found->place_sd[c] = t->scan[0].error[c];
 	}
 	for (int64_t i = 0; i < t->rows.first[n->n]; i++) found->pairs += t->scan[0].q[i] > 0;
+	for (int i = 0; i < t->p.scans; i++) found->scattered += norm_scattered(f, t->scan + i, t->q + i);
 }
 
 static int errors(iso_norm *n, struct task *t)
@@ -251,6 +257,7 @@ static int errors(iso_norm *n, struct task *t)
 	ISO_HOST(&t->room, t->sd, all);
 	if (t->room.status || (st = norm_errors(t->local, t->sd, &n->found.exact, &t->fit)))
 		return t->room.status ? t->room.status : st;
+	if (t->fit.status) return t->fit.status;
 	const double *sd = n->found.exact ? t->sd : t->local;
 
 	memcpy(n->sd, sd, (size_t)n->n * sizeof *sd);
@@ -293,6 +300,7 @@ int norm_prepare(iso_norm *n, const struct iso_norm_fit *p)
 
 static void free_task(struct task *t)
 {
+	for (int i = 0; i < t->p.scans && t->q; i++) norm_q_free(t->q + i);
 	norm_sums_free(&t->fit);
 	norm_rows_free(&t->rows);
 	iso_room_free(&t->room);
@@ -339,14 +347,18 @@ void iso_norm_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_n
 {
 	struct norm_rows rows = { 0 };
 
-	(void)ctx;
 	if (!plan || !p || !p->scanner || norm_rows_create(&rows, p->scanner)) return;
 	const int64_t pairs = rows.first[rows.n], tables = p->place_given ? 1 : 6;
 
 	iso_plan_add(plan, "expected counts of pairs, and how they change with the place",
 	             pairs * tables * p->scans, sizeof(float), false);
+	if (p->scan && p->scan->scatter)
+		iso_plan_add(plan, "scatter of pairs", pairs * p->scans, sizeof(float), false);
 	iso_plan_add(plan, "counts of pairs", pairs * (p->scans + 2), sizeof(float), false);
 	iso_plan_add(plan, "factors and sums", 64 * (rows.n + 2), sizeof(double), false);
+	if (iso_ctx_is_cuda(ctx))
+		iso_plan_add(plan, "expected counts of pairs on the device", p->scans,
+		             norm_device_bytes(&rows, p->place_given ? 0 : 4), true);
 	if (rows.n <= 4096)
 		iso_plan_add(plan, "errors, by the inverse of a matrix", rows.n * rows.n, sizeof(double),
 		             false);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Expected counts of pairs, from a shape or an image. */
-#include "norm_q.h"
+#include "norm_scatter.h"
 
 #include "core/size.h"
 #include "model/ray/ray_integrals.h"
@@ -14,8 +14,9 @@ static const double differences[NORM_SHIFTS] = { .05, .05, 2e-4, 2e-4 }; /* mm, 
 
 /* A place in the frame of a source that was moved by shift[0], shift[1] along x and y, and then turned about its centre, so
    that its axis leans by shift[2] towards x and shift[3] towards y. */
-static void back_to_source(double p[3], const double centre[3], const double shift[NORM_SHIFTS])
+void norm_q_to_source(double p[3], const struct norm_q *q, const double shift[NORM_SHIFTS])
 {
+	const double *centre = q->shape->centre;
 	const double x = p[0] - centre[0] - shift[0], y = p[1] - centre[1] - shift[1], z = p[2] - centre[2];
 	const double c0 = cos(shift[2]), s0 = sin(shift[2]), c1 = cos(shift[3]), s1 = sin(shift[3]);
 	const double up = x * s0 + z * c0;
@@ -113,8 +114,8 @@ static void meet_shape(struct block *b, const struct norm_q *q, const float *use
 			b->chord[i * lines + l] = 0;
 			if (used && !(used[b->first + i] > 0)) continue;
 			ends(p1, p2, q, b->a[i], b->b[i], l);
-			back_to_source(p1, q->shape->centre, shift);
-			back_to_source(p2, q->shape->centre, shift);
+			norm_q_to_source(p1, q, shift);
+			norm_q_to_source(p2, q, shift);
 			b->chord[i * lines + l] = (iso_real)source_integral(q->shape, p1, p2);
 		}
 }
@@ -129,8 +130,7 @@ static int meet_image(struct block *b, const struct norm_q *q, const iso_real *i
 
 /* ---- all pairs ---- */
 
-/* Linear between the voxels of an image that moved by shift[0], shift[1]. */
-static void move_image(iso_real *to, const struct iso_array *image, const double *shift)
+void norm_q_move_image(iso_real *to, const struct iso_array *image, const double *shift)
 {
 	const struct iso_grid *g = &image->grid;
 	const int64_t nx = g->n[0], ny = g->n[1], nz = g->n[2];
@@ -176,6 +176,12 @@ static double mean_line(struct norm_q *q, const struct block *b, int64_t i, bool
 	return sum / lines * (q->alpha ? (double)q->alpha[b->first + i] : 1);
 }
 
+/* Scattered counts of a pair that is used. */
+static double scatter_of(const struct norm_q *q, int64_t pair)
+{
+	return q->h ? q->factor * q->scale * (double)q->h[pair] : 0;
+}
+
 static void put(float *to, struct norm_q *q, const struct block *b, const float *used, const iso_ctx *ctx)
 {
 #pragma omp parallel for num_threads(iso_ctx_threads(ctx))
@@ -188,7 +194,9 @@ static void put(float *to, struct norm_q *q, const struct block *b, const float 
 		const bool pair =
 			q->rows->rings > 0 || iso_scanner_in_coincidence(q->rows->s, b->a[i], b->b[i]);
 
-		to[b->first + i] = !pair ? 0 : (float)(used ? fmax(w * mean, q->least) : w * mean);
+		to[b->first + i] = !pair  ? 0
+		                   : used ? (float)(fmax(w * mean, q->least) + scatter_of(q, b->first + i))
+		                          : (float)(w * mean);
 	}
 }
 
@@ -213,7 +221,7 @@ static int fill(float *to, struct norm_q *q, const float *used, const struct nor
 	}
 	ISO_HOST(&room, run, norm_rows_most(q->rows));
 	if (q->image && (shift[0] != 0 || shift[1] != 0) && ISO_HOST(&room, image, q->image->n))
-		move_image(image, q->image, shift);
+		norm_q_move_image(image, q->image, shift);
 	st = make_block(&b, &room, q, longest);
 	for (int64_t row = 0; row < q->rows->n && !st;) {
 		take_rows(&b, q, &row, run, longest);
@@ -233,6 +241,20 @@ static int fill(float *to, struct norm_q *q, const float *used, const struct nor
 	return st;
 }
 
+/* q of the pairs that were chosen, which has no scatter yet, gets it. */
+static int add_scatter(struct norm_q *q, struct norm_scan *s, iso_ctx *ctx)
+{
+	const int64_t n = q->rows->first[q->rows->n];
+	double shift[NORM_SHIFTS] = { 0 };
+	int st;
+
+	memcpy(shift, s->shift, (size_t)q->places * sizeof *shift);
+	if ((st = norm_scatter_estimate(q, shift, ctx)) || (st = norm_scatter_fill(q, s->q, ctx))) return st;
+	for (int64_t i = 0; i < n; i++)
+		if (s->q[i] > 0) s->q[i] = (float)((double)s->q[i] + scatter_of(q, i));
+	return ISO_OK;
+}
+
 static int choose(struct norm_q *q, struct norm_scan *s, iso_ctx *ctx)
 {
 	const int64_t n = q->rows->first[q->rows->n];
@@ -240,7 +262,7 @@ static int choose(struct norm_q *q, struct norm_scan *s, iso_ctx *ctx)
 	int64_t used = 0;
 
 	q->edges = 0;
-	const int st = fill(s->q, q, NULL, s, s->shift, ctx);
+	int st = fill(s->q, q, NULL, s, s->shift, ctx);
 
 	for (int64_t i = 0; i < n && !st; i++) {
 		sum += (double)s->q[i];
@@ -249,6 +271,7 @@ static int choose(struct norm_q *q, struct norm_scan *s, iso_ctx *ctx)
 	q->least = used > 0 ? LEAST * sum / (double)used : 0;
 	for (int64_t i = 0; i < n && !st; i++)
 		if (s->q[i] > 0) s->q[i] = (float)fmax((double)s->q[i], q->least);
+	if (!st && q->scatter && used > 0) st = add_scatter(q, s, ctx);
 	q->chosen = !st;
 	return st;
 }
@@ -281,9 +304,16 @@ int norm_q_create(struct norm_q *q, struct norm_scan *s, struct iso_room *room)
 
 	ISO_HOST(room, s->q, n);
 	if (q->mu) ISO_HOST(room, q->alpha, n);
+	if (q->scatter) ISO_HOST(room, q->h, n);
 	for (int c = 0; c < q->places; c++) ISO_HOST(room, s->slope[c], n);
 	if (q->places > 0) ISO_HOST(room, q->spare, n);
 	s->make = norm_q_make;
 	s->arg = q;
 	return room->status;
+}
+
+void norm_q_free(struct norm_q *q)
+{
+	iso_scatter_free(q->table);
+	q->table = NULL;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What each pair of crystals would count of a source with efficiencies 1:
-   q = weight x attenuation x integral of the source, the mean over lines between the two faces. */
+   q = weight x attenuation x integral of the source, the mean over lines between the two faces, + scatter. */
 #ifndef ISO_NORM_Q_H
 #define ISO_NORM_Q_H
 
@@ -8,6 +8,7 @@
 #include "commission/source.h"
 
 #include "isotome/array.h"
+#include "isotome/scatter.h"
 #include "model/ray/ray.h"
 
 struct norm_q {
@@ -25,12 +26,24 @@ struct norm_q {
 	double least;  /* no used pair has a smaller q: a place may leave its lines outside */
 	int64_t edges; /* pairs that the source meets, but not all their lines */
 	float *spare;  /* of each pair, for slopes */
+	/* scatter (norm_scatter.h): what the caller says of it; NULL: none */
+	const struct iso_scatter *scatter;
+	iso_scatter_table *table; /* of the source at its last place, freed with norm_q_free */
+	float *h;                 /* of each pair, of a source of factor 1 */
+	double scattered;         /* share of the counts expected of efficiencies 1 */
 };
 
 /* Tables of the scan: q, a slope of each shift, attenuation. The scan's `make` then fills them. */
 int norm_q_create(struct norm_q *q, struct norm_scan *s, struct iso_room *room);
+void norm_q_free(struct norm_q *q);
 
 /* The function `make` of the scan: chooses the pairs if they are not chosen yet. */
 int norm_q_make(struct norm_scan *s, bool slopes, iso_ctx *ctx);
+
+/* A place in the frame of the source before it was moved by these shifts. */
+void norm_q_to_source(double p[3], const struct norm_q *q, const double shift[NORM_SHIFTS]);
+
+/* An image moved by shift[0], shift[1], linear between voxels. */
+void norm_q_move_image(iso_real *to, const struct iso_array *image, const double *shift);
 
 #endif
