@@ -108,6 +108,10 @@ double iso_norm_pair(const iso_norm *norm, int64_t a, int64_t b);
    NAME.axial.npy. `record`: a JSON object whose keys the file gets too, or NULL. */
 ISO_CHECKED int iso_norm_write(const char *path, const iso_norm *norm, const char *record, bool force);
 
+/* NAME.Cdh and NAME.Cdf, a normalisation file of CASToR: a line for each pair of the scanner with m > 0, of factor 1/m. */
+ISO_CHECKED int iso_norm_write_castor(const char *path, const iso_norm *norm, const iso_scanner *s,
+                                      bool force);
+
 /* ISO_EINPUT if it is no norm, or one of another scanner: another number of crystals, or one of 64 of them more than 0.1 mm
    off. */
 ISO_CHECKED int iso_norm_read(iso_norm **norm, const char *path, const iso_scanner *s);

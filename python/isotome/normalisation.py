@@ -113,6 +113,7 @@ declare(
         "iso_norm_axial": (c_int64, [POINTER(POINTER(c_double)), POINTER(POINTER(c_int64)), handle]),
         "iso_norm_pair": (c_double, [handle, c_int64, c_int64]),
         "iso_norm_write": (c_int, [c_char_p, handle, c_char_p, c_bool]),
+        "iso_norm_write_castor": (c_int, [c_char_p, handle, handle, c_bool]),
         "iso_randoms_from_delayed": (
             c_int,
             [POINTER(c_double), POINTER(c_int64), handle, handle, POINTER(_abi.Events)],
@@ -156,8 +157,17 @@ class Norm:
         """m of two crystals: what multiplies their expected counts."""
         return lib.iso_norm_pair(self._pointer, integer(a, "a", 0), integer(b, "b", 0))
 
-    def save(self, path: str | os.PathLike, force: bool = False) -> None:
-        """NAME.norm.json, and its arrays beside it; `force`: files that stand there are replaced."""
+    def save(self, path: str | os.PathLike, force: bool = False, scanner: AnyScanner | None = None) -> None:
+        """NAME.norm.json, and its arrays beside it; `force`: files that stand there are replaced.
+
+        NAME.Cdh: a normalisation file of CASToR, of the pairs of `scanner`, which it then needs.
+        """
+        if os.fspath(path).endswith(".Cdh"):
+            if scanner is None:
+                raise errors.ArgumentError(f"save: {path} lists the pairs of a scanner: 'scanner' says which")
+            pairs_of = Scanner._of(scanner)._pointer
+            check(lib.iso_norm_write_castor(os.fsencode(path), self._pointer, pairs_of, bool(force)))
+            return
         check(lib.iso_norm_write(os.fsencode(path), self._pointer, None, bool(force)))
 
     def __del__(self) -> None:

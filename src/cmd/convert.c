@@ -3,6 +3,8 @@
 #include "cmd.h"
 #include "problem/inputs.h"
 
+#include "isotome/norm.h"
+
 #include "io/kinds.h"
 
 #include <math.h>
@@ -33,7 +35,8 @@ static const struct opt_usage usage = {
 	"iThera MSOT (.msot with .bin; only read), IPASC (.hdf5, .h5), and arrays (transducers, samples) or "
 	"(frames, wavelengths, transducers, samples). Poses: Isotome's .csv, YRT-PET's motion file (written "
 	"as .yrt.csv), "
-	".npy (n,8). To write IPASC from an array, give --scanner; zeros "
+	".npy (n,8). A norm (.norm.json) becomes a normalisation file of CASToR (.Cdh with .Cdf). To write "
+	"IPASC from an array, give --scanner; zeros "
 	"fill the time between the pulse and the first sample. Traces become an array of four axes.",
 	"  isotome convert image.nii image.npy\n"
 	"  isotome convert image.npy image.nii.gz --voxel 2,2,4\n"
@@ -44,6 +47,7 @@ static const struct opt_usage usage = {
 	"  isotome convert Scan_9.msot scan.hdf5\n"
 	"  isotome convert traces.npy traces.hdf5 --scanner array.yaml\n"
 	"  isotome convert lor_motion.csv poses.csv\n"
+	"  isotome convert ring.norm.json norm.Cdh --scanner ring.yaml\n"
 	"  isotome convert strips.txt strips.f32 --event-unit-mm 10 --dl-is-time\n",
 };
 
@@ -215,7 +219,7 @@ static int convert_events(struct cmd *c, struct convert_settings *s)
 
 /* ---- what is converted ---- */
 
-enum what { ARRAYS, EVENTS, STRIPS, TRACES, POSES };
+enum what { ARRAYS, EVENTS, STRIPS, TRACES, POSES, NORM };
 
 /* A table of poses; an array that becomes a table can only be one. If FROM is not there, the reader of tables says so. */
 static bool is_poses(const struct convert_settings *s)
@@ -247,8 +251,28 @@ static int convert_poses(struct cmd *c, const struct convert_settings *s)
 	return st;
 }
 
+#define LARGE 1000000000. /* bytes */
+
+static int convert_norm(struct cmd *c, const struct convert_settings *s)
+{
+	iso_scanner *scanner = NULL;
+	iso_norm *norm = NULL;
+	int st = s->scanner ? cmd_scanner(c, &scanner, s->scanner)
+	                    : iso_fail(ISO_EARG, "%s: needs --scanner, whose pairs the file lists", s->to);
+
+	if (!st) st = iso_norm_read(&norm, s->from, scanner);
+	if (!st && 12 * (double)iso_scanner_pairs(scanner) > LARGE)
+		record_warn(&c->record, "%s: %.3g GB, 12 bytes for each pair of crystals", s->to,
+		            12e-9 * (double)iso_scanner_pairs(scanner));
+	if (!st) st = iso_norm_write_castor(s->to, norm, scanner, c->force);
+	iso_norm_free(norm);
+	iso_scanner_free(scanner);
+	return st;
+}
+
 static enum what what_of(const struct convert_settings *s)
 {
+	if (iso_norm_is(s->from)) return NORM;
 	if (iso_is_recording(s->from) || iso_is_recording(s->to)) return TRACES;
 	if (is_poses(s)) return POSES;
 	if (iso_kind_is(s->from, ISO_STRIPS_FILE) || iso_kind_is(s->to, ISO_STRIPS_FILE)) return STRIPS;
@@ -258,6 +282,7 @@ static enum what what_of(const struct convert_settings *s)
 static int convert(struct cmd *c, struct convert_settings *s, enum what what)
 {
 	if (what == POSES) return convert_poses(c, s);
+	if (what == NORM) return convert_norm(c, s);
 	if (what == TRACES) return convert_sound(c, s->from, s->to, s->scanner);
 	if (what == STRIPS) return strip_convert(&c->record, s->from, s->to, &s->strips);
 	return what == EVENTS ? convert_events(c, s) : convert_array(c, s);
@@ -286,7 +311,7 @@ static const struct {
 	{ "patient-name", OF(ARRAYS), OF_IMAGES },
 	{ "patient-id", OF(ARRAYS), OF_IMAGES },
 	{ "series-description", OF(ARRAYS), OF_IMAGES },
-	{ "scanner", OF(EVENTS) | OF(TRACES), OF_EVENTS },
+	{ "scanner", OF(EVENTS) | OF(TRACES) | OF(NORM), OF_EVENTS },
 	{ "duration-s", OF(EVENTS), OF_EVENTS },
 	{ "start-s", OF(EVENTS), OF_EVENTS },
 	{ "scanner-differs", OF(EVENTS), OF_EVENTS },
@@ -301,10 +326,11 @@ static int check_options(const struct cmd *c, enum what what)
 		const struct opt *o = opt_find(c->sets, takes[i].option);
 
 		if (takes[i].what & OF(what) || !o->given || (o->flag && !*o->flag)) continue;
-		if (what == STRIPS || what == TRACES || what == POSES)
+		if (what == STRIPS || what == TRACES || what == POSES || what == NORM)
 			return iso_fail(ISO_EARG, "--%s is not for %s", o->name,
 			                what == STRIPS   ? "strip events"
 			                : what == TRACES ? "traces"
+			                : what == NORM   ? "a norm"
 			                                 : "poses");
 		return iso_fail(ISO_EARG, "%s", takes[i].words);
 	}
@@ -341,6 +367,9 @@ static int check_output(const struct cmd *c, const struct convert_settings *s, e
 
 	if (st || iso_names_folder(s->to)) return st;
 	if (what == POSES) return cmd_check(c, s->to, iso_poses_write_check);
+	if (what == NORM && !iso_has_suffix(s->to, ".Cdh"))
+		return iso_fail(ISO_EARG, "%s: a norm is written as .Cdh, a normalisation file of CASToR",
+		                s->to);
 	if (what != STRIPS && cmd_is_events(s->from) && !cmd_is_events(s->to) &&
 	    !iso_has_suffix(s->to, ".npy"))
 		return iso_fail(ISO_EARG, "%s: events are written as .lmdT, .Cdh, .petsird or .npy", s->to);

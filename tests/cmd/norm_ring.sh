@@ -117,6 +117,74 @@ assert one != two
 assert abs(sum(one) / sum(two) - 1) < .05, (sum(one), sum(two))
 END
 
+# A normalisation file of CASToR and back: the same m of every pair, the same image. Events on lines that it does not list
+# count nothing.
+run convert all.norm.json castor.Cdh --scanner ring.yaml
+check "normalisation file of CASToR" <<'END'
+import json
+import struct
+import sys
+sys.path.insert(0, ".")
+import arrays
+
+eps, t, z = (arrays.read("all.%s.npy" % name) for name in ("crystals", "transaxial", "axial"))
+norm = json.load(open("all.norm.json"))
+of_t = {key: t[i] for i, key in enumerate(norm["transaxial"]["keys"])}
+of_z = {key: z[i] for i, key in enumerate(norm["axial"]["keys"])}
+
+
+def key(x, y):
+    i = x % 6
+    return i * 48 + (y - (x - i)) % 48
+
+
+data = open("castor.Cdf", "rb").read()
+lines = set()
+for at in range(0, len(data), 12):
+    factor, a, b = struct.unpack("<fII", data[at:at + 12])
+    x, y = a % 48, b % 48
+    k = min(key(x, y), key(y, x), key(47 - x, 47 - y), key(47 - y, 47 - x))
+    rings = sorted((a // 48, b // 48))
+    m = eps[a] * eps[b] * of_t[k] * of_z[rings[0] * 4 + rings[1]]
+    assert abs(m * factor - 1) < 1e-6, (a, b, m, factor)
+    lines.add((a, b))
+head = dict(line.split(": ") for line in open("castor.Cdh").read().splitlines())
+assert head["Data mode"] == "normalization" and int(head["Number of events"]) == len(lines), head
+# each crystal has 33 partners in every ring; the two dead ones are a pair too
+assert len(lines) == 4 * 24 * 33 + 6 * 48 * 33 - 2 * 4 * 33 + 1, len(lines)
+with open("few.Cdf", "wb") as f:
+    f.write(data[:12 * 5000])
+with open("few.Cdh", "w") as f:
+    f.write(open("castor.Cdh").read().replace("castor.Cdf", "few.Cdf").replace(str(len(lines)), "5000"))
+for name, bytes_ in (("twice", data[:24] + data[:12]), ("dark", struct.pack("<fII", 0, 0, 24)),
+                     ("near", struct.pack("<fII", 1, 0, 1)), ("high", struct.pack("<fII", 1, 0, 192))):
+    open(name + ".Cdf", "wb").write(bytes_)
+    with open(name + ".Cdh", "w") as f:
+        f.write(open("castor.Cdh").read().replace("castor.Cdf", name + ".Cdf")
+                .replace(str(len(lines)), str(len(bytes_) // 12)))
+END
+run recon ray e.lmdT --scanner weighted.yaml --norm castor.Cdh --mu mu.nii --iterations 2 "${grid[@]}" -o x4.npy
+run measure rmse x3.npy x4.npy --below 1e-6
+run sens ray --scanner weighted.yaml --norm few.Cdh "${grid[@]}" -o few.npy
+run recon ray e.lmdT --scanner weighted.yaml --norm few.Cdh --mu mu.nii --iterations 2 "${grid[@]}" -o x5.npy
+err_has "meet no activity and are left out"
+check "lines that are not there" <<'END'
+import sys
+sys.path.insert(0, ".")
+import arrays
+assert 0 < sum(arrays.read("few.npy")) < .9 * sum(arrays.read("s2.npy"))
+END
+for bad in twice:"come a second time" dark:"must be above 0" near:"are no pair of scanner" high:"scanner ring has 192"; do
+	expect 3 sens ray --scanner ring.yaml --norm "${bad%%:*}.Cdh" "${grid[@]}" -o no.npy
+	err_has "${bad#*:}"
+done
+expect 2 convert all.norm.json no.Cdh
+err_has "needs --scanner"
+expect 2 convert all.norm.json no.npy --scanner ring.yaml
+err_has "a norm is written as .Cdh"
+expect 3 recon ray castor.Cdh --scanner ring.yaml "${grid[@]}" --iterations 1 -q -o no.npy
+err_has "Data mode is 'normalization'"
+
 # An image as source says the same as the shape, and a given place leaves out the fit.
 run norm ring.yaml e.lmdT --source source.nii --mu mu.nii --delayed late.lmdT --relative --place given -o i.norm.json
 run norm ring.yaml e.lmdT --source cylinder:1.5,-1,0,45,40 --mu mu.nii --delayed late.lmdT --relative --place given -o c.norm.json

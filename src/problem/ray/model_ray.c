@@ -62,7 +62,8 @@ static void params(struct opt *table, void *self)
 		  .help = "divide events by their attenuation instead of putting it into the model" },
 		{ 0, "norm", .text = &ray->norm, .file = OPT_READS, .takes = ISO_TAKES_ARRAY, .value = "FILE",
 		  .help = "efficiencies per crystal, or factors per event (the length says which), or "
-		          "projection data on the bins of 'events'" },
+		          "projection data on the bins of 'events', or NAME.norm.json of isotome norm, or a "
+		          "normalisation file of CASToR (.Cdh)" },
 		{ 0, "norm-inverse", .flag = &ray->norm_inverse,
 		  .help = "'norm' holds 1/efficiency, as STIR's norm factors do" },
 		{ 0, "additive", .text = &ray->additive, .file = OPT_READS, .takes = ISO_TAKES_ARRAY,

@@ -3,6 +3,7 @@
    time) and the additive term r (scatter and randoms). */
 #include "model_ray.h"
 
+#include "commission/norm/norm_castor.h"
 #include "commission/norm/norm_scanner.h"
 #include "core/size.h"
 #include "io/kinds.h"
@@ -15,7 +16,8 @@
 
 bool ray_norm_of_pairs(const struct ray_problem *ray)
 {
-	return ray->norm && iso_norm_is(ray->norm) && ray->s && ray->s->efficiencies;
+	return ray->norm && (iso_norm_is(ray->norm) || norm_castor_is(ray->norm)) && ray->s &&
+	       ray->s->efficiencies;
 }
 
 bool ray_norm_per_crystal(struct ray_problem *ray)
@@ -132,11 +134,34 @@ static int load_norm_of_rings(struct ray_problem *ray)
 	return st;
 }
 
+/* A normalisation file of CASToR: efficiencies of pairs, which become those of the scanner. */
+static int load_norm_of_castor(struct ray_problem *ray)
+{
+	const int64_t n = ray->s ? iso_scanner_crystals(ray->s) : 0;
+	bool attenuated = false;
+	int st;
+
+	if (ray->norm_inverse)
+		return iso_fail(ISO_EARG, "'norm-inverse' goes with arrays, not with %s", ray->norm);
+	if (!ray->s) return iso_fail(ISO_EARG, "%s needs 'scanner'", ray->norm);
+	if ((st = iso_memory_check(ray->p->ctx, ray->norm, n * n * (int64_t)sizeof(float))) ||
+	    (st = norm_castor_to_scanner(&attenuated, ray->s, ray->norm)))
+		return st;
+	if (attenuated && ray->mu)
+		return iso_fail(ISO_EINPUT,
+		                "%s: its lines hold attenuation, which 'mu' would put in a second time",
+		                ray->norm);
+	if ((st = iso_array_create(&ray->factors, 1, &n))) return st;
+	for (int64_t a = 0; a < n; a++) ray->factors.v[a] = 1;
+	return record_input(ray->p->record, ray->norm);
+}
+
 static int load_norm(struct ray_problem *ray)
 {
 	int st;
 
 	if (!ray->norm) return ISO_OK;
+	if (norm_castor_is(ray->norm)) return load_norm_of_castor(ray);
 	if (iso_norm_is(ray->norm)) return load_norm_of_rings(ray);
 	if ((st = load_values(ray, &ray->factors, ray->norm))) return st;
 	int64_t n = ray->factors.n;
