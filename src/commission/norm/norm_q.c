@@ -101,7 +101,25 @@ static void set_lines(struct block *b, const struct norm_q *q, const iso_ctx *ct
 	b->e.n = b->n * lines;
 }
 
-static void meet_shape(struct block *b, const struct norm_q *q, const float *used, const double *shift,
+/* Where lines begin and end, in the frame of the source at these shifts: (crystals, lines, 3) each. A line needs them once for
+   all its pairs. */
+static int place_ends(double *end[2], struct iso_room *room, const struct norm_q *q, const double *shift)
+{
+	const int lines = q->spread.lines;
+
+	ISO_HOST(room, end[0], 3 * q->rows->n * lines);
+	ISO_HOST(room, end[1], 3 * q->rows->n * lines);
+	for (int64_t i = 0; i < q->rows->n * lines && !room->status; i++) {
+		double *p1 = end[0] + 3 * i, *p2 = end[1] + 3 * i;
+
+		ends(p1, p2, q, i / lines, i / lines, (int)(i % lines));
+		norm_q_to_source(p1, q, shift);
+		norm_q_to_source(p2, q, shift);
+	}
+	return room->status;
+}
+
+static void meet_shape(struct block *b, const struct norm_q *q, const float *used, double *const end[2],
                        const iso_ctx *ctx)
 {
 	const int lines = q->spread.lines;
@@ -109,14 +127,11 @@ static void meet_shape(struct block *b, const struct norm_q *q, const float *use
 #pragma omp parallel for schedule(dynamic, 256) num_threads(iso_ctx_threads(ctx))
 	for (int64_t i = 0; i < b->n; i++)
 		for (int l = 0; l < lines; l++) {
-			double p1[3], p2[3];
+			const double *p1 = end[0] + 3 * ((int64_t)b->a[i] * lines + l);
+			const double *p2 = end[1] + 3 * ((int64_t)b->b[i] * lines + l);
+			const bool asked = !used || used[b->first + i] > 0;
 
-			b->chord[i * lines + l] = 0;
-			if (used && !(used[b->first + i] > 0)) continue;
-			ends(p1, p2, q, b->a[i], b->b[i], l);
-			norm_q_to_source(p1, q, shift);
-			norm_q_to_source(p2, q, shift);
-			b->chord[i * lines + l] = (iso_real)source_integral(q->shape, p1, p2);
+			b->chord[i * lines + l] = asked ? (iso_real)source_integral(q->shape, p1, p2) : 0;
 		}
 }
 
@@ -208,6 +223,7 @@ static int fill(float *to, struct norm_q *q, const float *used, const struct nor
 	struct iso_room room = iso_room_of(NULL, "norm");
 	struct norm_run *run;
 	struct block b;
+	double *end[2] = { NULL, NULL };
 	iso_real *image = q->image ? q->image->v : NULL;
 	int64_t longest = BLOCK;
 	int st;
@@ -223,11 +239,12 @@ static int fill(float *to, struct norm_q *q, const float *used, const struct nor
 	if (q->image && (shift[0] != 0 || shift[1] != 0) && ISO_HOST(&room, image, q->image->n))
 		norm_q_move_image(image, q->image, shift);
 	st = make_block(&b, &room, q, longest);
+	if (!st && q->shape) st = place_ends(end, &room, q, shift);
 	for (int64_t row = 0; row < q->rows->n && !st;) {
 		take_rows(&b, q, &row, run, longest);
 		if (b.n == 0) continue;
 		if (q->shape)
-			meet_shape(&b, q, used, shift, ctx);
+			meet_shape(&b, q, used, end, ctx);
 		else
 			st = meet_image(&b, q, image, ctx);
 		if (!st && !used && b.alpha) {
