@@ -3,7 +3,7 @@
 #ifndef ISO_NORM_RING_H
 #define ISO_NORM_RING_H
 
-#include "cmd.h"
+#include "cmd/cmd.h"
 
 struct norm_ring {
 	const char *scanner, *events, *out; /* events and what follows may be lists, a word for each scan */
