@@ -298,7 +298,8 @@ def ray(
         divide events by their attenuation instead of putting it into the model
     norm: file or array
         efficiencies per crystal, or factors per event (the length says which), or projection
-        data on the bins of 'events'
+        data on the bins of 'events', or NAME.norm.json of isotome norm, or a normalisation file
+        of CASToR (.Cdh)
     norm_inverse: bool; default false
         'norm' holds 1/efficiency, as STIR's norm factors do
     additive: file or array or float

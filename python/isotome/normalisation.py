@@ -158,10 +158,7 @@ class Norm:
         return lib.iso_norm_pair(self._pointer, integer(a, "a", 0), integer(b, "b", 0))
 
     def save(self, path: str | os.PathLike, force: bool = False, scanner: AnyScanner | None = None) -> None:
-        """NAME.norm.json, and its arrays beside it; `force`: files that stand there are replaced.
-
-        NAME.Cdh: a normalisation file of CASToR, of the pairs of `scanner`, which it then needs.
-        """
+        """NAME.norm.json and its arrays, or NAME.Cdh for CASToR, which needs `scanner`; `force`: files are replaced."""
         if os.fspath(path).endswith(".Cdh"):
             if scanner is None:
                 raise errors.ArgumentError(f"save: {path} lists the pairs of a scanner: 'scanner' says which")

@@ -67,3 +67,18 @@ def test_what_is_refused(scan):
         isotome.norm(scanner, events, SHAPE, place="here")
     with pytest.raises(isotome.ArgumentError, match="expected 5 numbers"):
         isotome.norm(scanner, events, "cylinder:1,2")
+
+
+def test_castor(scan):
+    folder, scanner, events, image, eff = scan
+    norm = isotome.norm(scanner, events, SHAPE, relative=True, place="given")
+    with pytest.raises(isotome.ArgumentError, match="'scanner' says which"):
+        norm.save(folder / "c.Cdh")
+    norm.save(folder / "c.Cdh", scanner=scanner)
+    lines = np.fromfile(folder / "c.Cdf", dtype=[("factor", "<f4"), ("a", "<u4"), ("b", "<u4")])
+    assert len(lines) > 100 and 5 not in lines["a"] and 5 not in lines["b"]
+    for line in lines[:: len(lines) // 50]:
+        assert norm.pair(int(line["a"]), int(line["b"])) * line["factor"] == pytest.approx(1, rel=1e-6)
+    with pytest.raises(isotome.ArgumentError, match="exists"):
+        norm.save(folder / "c.Cdh", scanner=scanner)
+    assert norm.found["scattered"] == 0
