@@ -135,6 +135,9 @@ static const char *way_of(const json_t *record)
 	const json_t *streamed = json_object_get(json_object_get(record, "results"), "streamed");
 
 	if (!streamed) return "memory";
+	if (json_integer_value(json_object_get(streamed, "kept")) ==
+	    json_integer_value(json_object_get(streamed, "blocks")))
+		return "straight";
 	return json_is_true(json_object_get(streamed, "scratch")) ? "scratch" : "file";
 }
 

@@ -161,7 +161,7 @@ static int open_disk(struct ray_problem *ray, const iso_event_file *f)
 /* Events that go straight from their file to the device are there sooner than by way of the host's memory, and leave that
    free. Few are there at once either way; and whoever picks events by time, or looks at them more than once, wants them
    in memory. */
-#define FEW_BYTES 2e9
+#define FEW_BYTES 4.3e9 /* as record_input leaves the hash of all bytes out */
 
 static bool goes_straight(const struct ray_problem *ray, const struct iso_events_info *i)
 {
