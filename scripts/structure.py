@@ -76,7 +76,7 @@ OPTIONAL = {
     "zstd.h": "zstd",
 }
 MOST_FILES = 40
-MOST_LINES = 151840
+MOST_LINES = 153000
 BY_HAND = ("lines",)  # a measure of the whole, not of each change
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+["<]([^">]+)[">]', re.M)
 
