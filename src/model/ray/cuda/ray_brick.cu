@@ -411,18 +411,12 @@ static __device__ void follow(const struct pass *p, const struct rule_data *rule
 		follow_back<K, RULE, JOSEPH>(p, rule, u, r, x, signed_terms<K>{ u, low, p->acc, &p->cut });
 }
 
-/* Chunk i of a unit. */
-static __device__ unsigned chunk_at(const struct ray_lists *l, struct ray_unit unit, int i)
+/* What this lane has in chunk i of a unit. */
+static __device__ unsigned listed_at(const struct ray_lists *l, struct ray_unit unit, int i)
 {
-	return i < unit.n ? l->order[unit.first + i] : RAY_NO_SLOT;
-}
+	if (i >= unit.n) return RAY_NO_SLOT;
+	unsigned lane = threadIdx.x % ISO_WARP, chunk = l->order[unit.first + i];
 
-/* What this lane has in a chunk. */
-static __device__ unsigned listed_in(const struct ray_lists *l, unsigned chunk)
-{
-	unsigned lane = threadIdx.x % ISO_WARP;
-
-	if (chunk == RAY_NO_SLOT) return RAY_NO_SLOT;
 	if (chunk & RAY_MARK) return ((chunk & ~RAY_MARK) * RAY_PACKET + lane) | RAY_MARK;
 	unsigned off = l->part.off[(size_t)chunk * RAY_PACKET + lane];
 	uint2 base = l->part.base[chunk];
@@ -443,16 +437,14 @@ static __device__ void do_unit(const struct pass *p, const struct rule_data *rul
 		if (WAY != FORWARD) low[i] = 0;
 	});
 	__syncthreads();
-	/* while one ray is followed, the next one, the number after it and the chunk after that are on their way */
-	struct listed here = fetch(p, listed_in(&p->l, chunk_at(&p->l, unit, warp)));
-	unsigned soon = listed_in(&p->l, chunk_at(&p->l, unit, warp + WARPS));
-	unsigned later = chunk_at(&p->l, unit, warp + 2 * WARPS);
+	/* while one ray is followed, the next one and the number after it are on their way */
+	struct listed here = fetch(p, listed_at(&p->l, unit, warp));
+	unsigned soon = listed_at(&p->l, unit, warp + WARPS);
 
 	for (int i = warp; i < unit.n; i += WARPS) {
 		struct listed next = fetch(p, soon);
 
-		soon = listed_in(&p->l, later);
-		later = chunk_at(&p->l, unit, i + 3 * WARPS);
+		soon = listed_at(&p->l, unit, i + 2 * WARPS);
 		follow<K, RULE, JOSEPH, WAY>(p, rule, &u, &here, x, low);
 		__syncwarp(); /* lanes leave their rays at different times */
 		here = next;
