@@ -12,9 +12,21 @@ void iso_ray_sender_close(struct ray_sender *s)
 {
 	for (int b = 0; b < 2; b++) {
 		if (s->sent[b]) cudaEventDestroy(s->sent[b]);
-		cudaFreeHost(s->stage[b]);
+		if (s->pinned)
+			cudaFreeHost(s->stage[b]);
+		else
+			free(s->stage[b]);
 	}
 	*s = ISO_ZERO;
+}
+
+static cudaError_t make_stage(struct ray_sender *s, int b)
+{
+	size_t bytes = (size_t)s->most * sizeof **s->stage;
+
+	if (s->pinned) return cudaHostAlloc((void **)(s->stage + b), bytes, 0);
+	s->stage[b] = (struct iso_event *)malloc(bytes);
+	return s->stage[b] ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
 int iso_ray_sender_open(struct ray_sender *s, int64_t n)
@@ -22,9 +34,10 @@ int iso_ray_sender_open(struct ray_sender *s, int64_t n)
 	cudaError_t e = cudaSuccess;
 
 	*s = ISO_ZERO;
-	s->most = n < PIECE ? n : PIECE;
+	s->pinned = n > PIECE;
+	s->most = s->pinned ? PIECE : n;
 	for (int b = 0; b < 2 && !e; b++)
-		if (!(e = cudaHostAlloc((void **)(s->stage + b), (size_t)s->most * sizeof **s->stage, 0)))
+		if (!(e = make_stage(s, b)))
 			e = cudaEventCreateWithFlags(s->sent + b, cudaEventDisableTiming);
 	return iso_cuda_check("buffers for events", e);
 }

@@ -51,6 +51,7 @@ struct ray_sender {
 	cudaEvent_t sent[2];
 	int64_t most; /* events of each */
 	int next;
+	bool pinned; /* else of ordinary memory: few events are there before memory is pinned */
 };
 
 int iso_ray_sender_open(struct ray_sender *s, int64_t n);
