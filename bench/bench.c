@@ -323,7 +323,7 @@ int main_bench(int argc, char **argv)
 		          "(dual-head PET), oat (optoacoustics), scatter (scattered coincidences of a ring), "
 		          "simulate (events of a ring, voxels of a phantom), "
 		          "prior (penalties), poses (an object that moves), "
-		          "limits (what the machine can do), "
+		          "norm (passes over the pairs of a ring), limits (what the machine can do), "
 		          "end-to-end "
 		          "(whole runs, from a file to the image)" },
 		{ 0, "force", .flag = &c.force, .transient = true, .help = "replace an existing output" },
