@@ -167,10 +167,12 @@ static bool goes_straight(const struct ray_problem *ray, const struct iso_events
 {
 	const struct settings *s = &ray->p->s;
 	const struct ray_motion *m = &ray->motion;
+
+	if (!s->how) return false; /* a command that reconstructs nothing */
 	bool picks = !s->frames.all || s->frames.series || ray->gates.file || m->poses || m->bed || m->gantry;
 	bool looks = ray_scatter_on(ray) || ray_wants_memory(s) || ray->delayed || i->delayeds;
 
-	return s->how && iso_ctx_is_cuda(ray->p->ctx) && iso_ranks(ray->p->ctx) == 1 && !picks && !looks &&
+	return iso_ctx_is_cuda(ray->p->ctx) && iso_ranks(ray->p->ctx) == 1 && !picks && !looks &&
 	       (double)i->n * sizeof(struct iso_event) > FEW_BYTES;
 }
 
