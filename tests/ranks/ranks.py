@@ -12,7 +12,7 @@ import sys
 import small_runs
 
 FULL = os.environ.get("ISO_TEST_FULL") == "1"
-SHARED = {"simulate", "srm", "sens", "project", "backproject", "recon"}
+SHARED = {"simulate", "srm", "norm", "sens", "project", "backproject", "recon"}
 MPIRUN = ["mpirun", "-q", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n"]
 TIMED = ("_s", "seconds", "seconds_sss", "seconds_mc", "bytes", "ranks", "path", "streamed")    # keys that end so tell of the run, not of the image
 DATED = (".hdf5",)    # files that hold the hour at which they were written

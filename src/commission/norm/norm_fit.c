@@ -226,6 +226,7 @@ static int start(struct norm_fit *f, struct work *w)
 	memset(f->t_state, NORM_FITTED, (size_t)f->classes->n_t);
 	memset(f->z_state, NORM_FITTED, (size_t)f->classes->n_z);
 	norm_pairs_sum(w->sum, &sum_q, f, NORM_EXPECTED, NULL);
+	if (f->status) return f->status;
 	if (!(sum_q > 0)) return refuse_empty();
 	norm_counts_sum(w->sum, &log, f, false);
 	while (drop_empty(f, w)) {

@@ -5,7 +5,7 @@
      mu = eps_a eps_b t_k z_l q_i,   expected counts ybar = mu + r_i,   L = sum y ln ybar - ybar.
    q is what the pair would count with efficiencies 1; pairs with q = 0 are not used, nor are their counts. The parameters of
    the fit are the logarithms of eps, t and z, and for each scan how far its source lies from the place it was said to have:
-   ln q changes by `slope` a unit. All sums are made in an order that does not depend on the number of threads. */
+   ln q changes by `slope` a unit. All sums are made in an order that does not depend on the number of threads or ranks. */
 #ifndef ISO_NORM_FIT_H
 #define ISO_NORM_FIT_H
 
@@ -56,7 +56,7 @@ struct norm_fit {
 	int64_t too_random; /* crystals dead because they count no more than randoms */
 	int64_t parts;      /* of the graph of used pairs: efficiencies of each have a scale of their own */
 	struct norm_room *room;
-	int status; /* the first failure of a pass on a device; sums are of no use from then on */
+	int status; /* the first failure of a pass, on a device or of another rank; sums are of no use from then on */
 };
 
 enum norm_state { NORM_FITTED, NORM_UNREACHED, NORM_NOTHING }; /* unreached: factor 1; nothing: 0 */
@@ -95,7 +95,7 @@ void norm_pairs_sum(double *to, double *total, struct norm_fit *f, enum norm_sum
 
 /* to[p] = sum over counts of y mu/ybar, or of y mu/r, infinite where r is 0; *log = sum of y ln ybar, with the counts of dead
    crystals where r > 0. */
-void norm_counts_sum(double *to, double *log, const struct norm_fit *f, bool over_randoms);
+void norm_counts_sum(double *to, double *log, struct norm_fit *f, bool over_randoms);
 
 /* Of each pair of one row: mu and r. Returns the number of crystals of the run. */
 void norm_row_terms(double *mu, double *r, const struct norm_fit *f, const struct norm_scan *s, int64_t a,

@@ -2,6 +2,7 @@
 /* Expected counts of pairs, from a shape or an image. */
 #include "norm_scatter.h"
 
+#include "core/comm.h"
 #include "core/size.h"
 #include "model/ray/ray_integrals.h"
 
@@ -63,15 +64,15 @@ static int make_block(struct block *b, struct iso_room *room, const struct norm_
 	return room->status;
 }
 
-/* Rows from *row on, as many as fit. */
-static void take_rows(struct block *b, const struct norm_q *q, int64_t *row, struct norm_run *run,
-                      int64_t most)
+/* Rows from *row to `end`, as many as fit. */
+static void take_rows(struct block *b, const struct norm_q *q, int64_t *row, int64_t end,
+                      struct norm_run *run, int64_t most)
 {
 	const struct norm_rows *r = q->rows;
 
 	b->n = 0;
 	b->first = r->first[*row];
-	for (; *row < r->n && r->first[*row + 1] - b->first <= most; (*row)++) {
+	for (; *row < end && r->first[*row + 1] - b->first <= most; (*row)++) {
 		const int64_t runs = norm_rows_runs(run, r, *row);
 
 		for (int64_t k = 0; k < runs; k++)
@@ -215,6 +216,24 @@ static void put(float *to, struct norm_q *q, const struct block *b, const float 
 	}
 }
 
+/* Each rank has made the pairs of its rows. */
+static int gather(float *to, struct norm_q *q, bool chose, int st, iso_ctx *ctx)
+{
+	const int ranks = iso_ranks(ctx);
+	int64_t *first;
+
+	if (ranks == 1) return st;
+	if (!(first = size_alloc(ranks + 1, sizeof *first)))
+		return iso_comm_agree(ctx, iso_fail_memory("ranks", ranks * (int64_t)sizeof *first));
+	for (int r = 0; r <= ranks; r++)
+		first[r] = q->rows->first[norm_rows_of_part(q->rows, r, ranks)] * (int64_t)sizeof *to;
+	st = iso_comm_gather_host(ctx, st, to, first);
+	if (!st && chose) st = iso_comm_sum(ctx, st, &q->edges, 1);
+	if (!st && chose && q->alpha) st = iso_comm_gather_host(ctx, st, q->alpha, first);
+	free(first);
+	return st;
+}
+
 /* to = q at this shift; `used`: of pairs that have a value there alone. NULL: they are chosen now. */
 static int fill(float *to, struct norm_q *q, const float *used, const struct norm_scan *s, const double *all,
                 iso_ctx *ctx)
@@ -240,8 +259,11 @@ static int fill(float *to, struct norm_q *q, const float *used, const struct nor
 		norm_q_move_image(image, q->image, shift);
 	st = make_block(&b, &room, q, longest);
 	if (!st && q->shape) st = place_ends(end, &room, q, shift);
-	for (int64_t row = 0; row < q->rows->n && !st;) {
-		take_rows(&b, q, &row, run, longest);
+	const int rank = iso_rank(ctx), ranks = iso_ranks(ctx);
+	const int64_t end_row = norm_rows_of_part(q->rows, rank + 1, ranks);
+
+	for (int64_t row = norm_rows_of_part(q->rows, rank, ranks); row < end_row && !st;) {
+		take_rows(&b, q, &row, end_row, run, longest);
 		if (b.n == 0) continue;
 		if (q->shape)
 			meet_shape(&b, q, used, end, ctx);
@@ -255,7 +277,7 @@ static int fill(float *to, struct norm_q *q, const float *used, const struct nor
 		if (!st) st = iso_ctx_poll(ctx);
 	}
 	iso_room_free(&room);
-	return st;
+	return gather(to, q, !used, st, ctx);
 }
 
 /* q of the pairs that were chosen, which has no scatter yet, gets it. */

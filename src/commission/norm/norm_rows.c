@@ -75,6 +75,23 @@ void norm_rows_free(struct norm_rows *r)
 	r->first = NULL;
 }
 
+int64_t norm_rows_of_part(const struct norm_rows *r, int64_t i, int64_t parts)
+{
+	const double want = (double)r->first[r->n] * (double)i / (double)parts;
+	int64_t low = 0, high = r->n;
+
+	if (i == parts) return r->n;
+	while (low < high) {
+		const int64_t mid = (low + high) / 2;
+
+		if ((double)r->first[mid] < want)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
 int64_t norm_rows_pair(const struct norm_rows *r, int64_t a, int64_t b)
 {
 	const int64_t low = a < b ? a : b, high = a < b ? b : a;

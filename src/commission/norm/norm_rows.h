@@ -28,6 +28,9 @@ int64_t norm_rows_most(const struct norm_rows *r);
 /* The runs of row a; returns how many. */
 int64_t norm_rows_runs(struct norm_run *run, const struct norm_rows *r, int64_t a);
 
+/* First row of part i of `parts`, of about as many pairs each; that of part i = parts is the end. */
+int64_t norm_rows_of_part(const struct norm_rows *r, int64_t i, int64_t parts);
+
 /* Number of the pair of a and b, in any order; -1: they are none. */
 int64_t norm_rows_pair(const struct norm_rows *r, int64_t a, int64_t b);
 

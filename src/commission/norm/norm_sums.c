@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sums over pairs and over counts. The rows of pairs are cut into parts of about as many pairs, whose number does not
-   depend on the threads; each part has sums of its own, and these are added in their order. */
+   depend on the threads or ranks; each part has sums of its own, and these are added in their order. */
 #include "norm_pairs.h"
 
+#include "core/comm.h"
 #include "core/size.h"
 
 #include <string.h>
@@ -111,24 +112,6 @@ void norm_sums_free(struct norm_fit *f)
 	f->room = NULL;
 }
 
-/* First row of part i: the pairs before it are i/PARTS of all. */
-static int64_t row_of_part(const struct norm_rows *r, int i)
-{
-	const double want = (double)r->first[r->n] * i / PARTS;
-	int64_t low = 0, high = r->n;
-
-	if (i == PARTS) return r->n;
-	while (low < high) {
-		const int64_t mid = (low + high) / 2;
-
-		if ((double)r->first[mid] < want)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
 void norm_row_terms(double *mu, double *r, const struct norm_fit *f, const struct norm_scan *s, int64_t a,
                     const struct norm_run *run)
 {
@@ -157,7 +140,7 @@ struct part {
 	struct norm_run *run;
 };
 
-static struct part part_of(const struct norm_fit *f, int i)
+static struct part part_of(const struct norm_fit *f, int64_t i)
 {
 	struct norm_room *w = f->room;
 	double *sum = w->sum + i * (w->n + 2), *line = w->line + i * 3 * w->width;
@@ -241,14 +224,17 @@ static void spread(struct part *p, const struct norm_fit *f, int scan, int64_t a
 		}
 }
 
-static void add_parts(double *to, double *total, double *log, const struct norm_fit *f)
+/* The parts of all ranks, each of which made its share of them. */
+static void add_parts(double *to, double *total, double *log, struct norm_fit *f)
 {
 	const struct norm_room *w = f->room;
 
+	f->status = iso_comm_gather_shares(f->ctx, f->status, w->sum, PARTS,
+	                                   (w->n + 2) * (int64_t)sizeof *w->sum);
 	memset(to, 0, (size_t)w->n * sizeof *to);
 	*total = 0;
 	if (log) *log = 0;
-	for (int i = 0; i < PARTS; i++) {
+	for (int i = 0; i < PARTS && !f->status; i++) {
 		const double *sum = w->sum + i * (w->n + 2);
 
 		for (int64_t p = 0; p < w->n; p++) to[p] += sum[p];
@@ -263,11 +249,14 @@ void norm_pairs_sum(double *to, double *total, struct norm_fit *f, enum norm_sum
 		sum_on_device(to, total, f, what, v);
 		return;
 	}
+	const struct iso_rows own = iso_share(f->ctx, PARTS);
+
 #pragma omp parallel for schedule(dynamic) num_threads(iso_ctx_threads(f->ctx))
-	for (int i = 0; i < PARTS; i++) {
+	for (int64_t i = own.first; i < own.first + own.n; i++) {
 		struct part p = part_of(f, i);
 
-		for (int64_t a = row_of_part(f->rows, i); a < row_of_part(f->rows, i + 1); a++) {
+		for (int64_t a = norm_rows_of_part(f->rows, i, PARTS);
+		     a < norm_rows_of_part(f->rows, i + 1, PARTS); a++) {
 			const int64_t runs = f->eps[a] > 0 ? norm_rows_runs(p.run, f->rows, a) : 0;
 
 			for (int64_t k = 0; k < runs; k++)
@@ -324,15 +313,17 @@ static void add_counts(struct part *p, const struct norm_fit *f, int scan, int64
 	}
 }
 
-void norm_counts_sum(double *to, double *log, const struct norm_fit *f, bool over_randoms)
+void norm_counts_sum(double *to, double *log, struct norm_fit *f, bool over_randoms)
 {
+	const struct iso_rows own = iso_share(f->ctx, PARTS);
 	double total;
 
 #pragma omp parallel for schedule(dynamic) num_threads(iso_ctx_threads(f->ctx))
-	for (int i = 0; i < PARTS; i++) {
+	for (int64_t i = own.first; i < own.first + own.n; i++) {
 		struct part p = part_of(f, i);
 
-		for (int64_t a = row_of_part(f->rows, i); a < row_of_part(f->rows, i + 1); a++)
+		for (int64_t a = norm_rows_of_part(f->rows, i, PARTS);
+		     a < norm_rows_of_part(f->rows, i + 1, PARTS); a++)
 			for (int scan = 0; scan < f->scans; scan++) add_counts(&p, f, scan, a, over_randoms);
 	}
 	add_parts(to, &total, log, f);
