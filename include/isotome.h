@@ -44,6 +44,7 @@
 #include "isotome/timing.h"
 #include "isotome/rates.h"
 #include "isotome/units.h"
+#include "isotome/unmix.h"
 #include "isotome/simulate.h"
 #include "isotome/filter.h"
 #include "isotome/gates.h"

@@ -52,6 +52,7 @@ ORDER = (
     "src/model",
     "src/stream",
     "src/commission",
+    "src/unmix",
     "src/live",
     "src/problem",
     "src/report",
@@ -76,7 +77,7 @@ OPTIONAL = {
     "zstd.h": "zstd",
 }
 MOST_FILES = 40
-MOST_LINES = 153000
+MOST_LINES = 156000
 BY_HAND = ("lines",)  # a measure of the whole, not of each change
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+["<]([^">]+)[">]', re.M)
 
