@@ -205,6 +205,7 @@ svoxel_rect recon svoxel --data @traces.npy {SOUND} --iterations 1 --fmax-mhz 1 
 svoxel_direct recon svoxel --data @traces.npy {SOUND} --iterations 1 --lines 4 --transform direct -o x.nii
 convert_hdf5 convert @traces.npy c.hdf5 --scanner @sphere.yaml
 convert_msot convert @s.msot c.npy
+unmix unmix @colours.npy --wavelengths 700,760,850 --nonneg --weights 1,2,3 -o maps.nii
 info_plot info @e.Cdh --plot x.png
 info_sound info @traces.hdf5 @s.msot --json
 
@@ -271,7 +272,7 @@ def make_inputs(folder):
     os.makedirs(folder)
     files = {name: text.encode() for name, text in INPUTS.items()}
     files["s.msot"], files["s.bin"] = MSOT.encode(), struct.pack("<256H", *range(256))
-    files["flat.npy"], files["field.npy"] = npy((12, 3, 8)), npy((4, 8, 8, 3))
+    files["flat.npy"], files["field.npy"], files["colours.npy"] = npy((12, 3, 8)), npy((4, 8, 8, 3)), npy((6, 2, 3, 4))
     files["offsets.npy"], files["widths.npy"] = npy((144,)), npy((144,))
     files["a.npz"], files["twelve.npy"] = sparse(), npy((12,))
     for name, content in files.items():
