@@ -86,6 +86,7 @@ _LATER: dict[str, str] = {
     "timing": "commissioning",
     "torch": "torch",
     "track": "tracking",
+    "unmix": "unmixing",
     "warp": "warps",
     "water_speed": "transducers",
     "write": "files",

@@ -56,6 +56,7 @@ from .sound_simulation import simulate_traces as simulate_traces
 from .commissioning import timing as timing
 from . import torch as torch
 from .tracking import track as track
+from .unmixing import unmix as unmix
 from .warps import warp as warp
 from .transducers import water_speed as water_speed
 from .files import write as write
