@@ -13,7 +13,7 @@ enum { WAVELENGTHS = 256, MAPS = ISO_CHROMOPHORES + 4 };
 
 struct settings {
 	const char *in, *out, *wavelengths, *chromophores, *weights, *fluence, *mask;
-	double floor;
+	double floor, fill;
 	bool nonneg, absorption;
 };
 
@@ -325,6 +325,14 @@ static int unmix_frame(struct work *w, struct iso_unmixed *sum, int64_t frame)
 	return st;
 }
 
+/* Another value in the place of none. */
+static void fill(struct work *w)
+{
+	for (int k = 0; k < w->maps && cmd_given(&w->c, "fill"); k++)
+		for (int64_t i = 0; i < w->map[k].a.n; i++)
+			if (isnan((double)w->map[k].a.v[i])) w->map[k].a.v[i] = (iso_real)w->s.fill;
+}
+
 /* ---- telling ---- */
 
 static json_t *names_json(const struct work *w)
@@ -397,6 +405,7 @@ static int run(struct work *w)
 	st = make_maps(w);
 	for (int64_t f = 0; f < w->frames && !st; f++) st = unmix_frame(w, &sum, f);
 	if (st || (st = tell(w, &sum))) return st;
+	fill(w);
 	record_stage(&w->c.record, NULL);
 	return write_maps(w);
 }
@@ -454,6 +463,8 @@ int main_unmix(int argc, char **argv)
 		  .help = "voxels where this image is 0 are left out" },
 		{ 0, "floor", .real = &s->floor, .value = "F", .min = 0, .max = 1,
 		  .help = "no saturation where HbO2 + Hb is below this share of its 99.9 % quantile" },
+		{ 0, "fill", .real = &s->fill, .value = "V", .min = -1e30, .max = 1e30, .absent = "NaN",
+		  .help = "value of voxels that have none" },
 		{ 0, "absorption", .flag = &s->absorption,
 		  .help = "the images are absorption in 1/mm: HbO2 and Hb come in mM. Else all but ratios is "
 		          "relative" },

@@ -49,6 +49,7 @@ run unmix all.nii -o x.nii
 run unmix one.npy --wavelengths 700,730,760,800,850 --absorption --nonneg -o y.npy
 run unmix bright.npy --wavelengths 700,730,760,800,850 --fluence light.npy --mask mask.npy --weights 1,2,3,4,5 -o z.nii.gz
 run unmix all.nii -o again.nii --threads 1
+run unmix all.nii --fill -1 -o filled.nii
 run unmix bright.npy --wavelengths 700,730,760,800,850 --fluence 4,4,4,4,4 --chromophores HbO2,own.csv --json -o own.nii
 for map in HbO2 Hb so2 so2_sd thb residual; do
 	same "x_$map.nii" "again_$map.nii"
@@ -68,6 +69,7 @@ want = c[1, 0] / np.where(c[1].sum(0) > 0, c[1].sum(0), 1)
 require(np.nanmax(abs(so2 - want)) < 3e-4, "saturation")
 require(image("x_residual.nii")[0].min() > 1e-3 and image("x_residual.nii")[1].max() < 1e-4, "residual")
 require(np.nanmax(image("x_so2_sd.nii")[1]) < 1e-4 < 3e-3 < np.nanmin(image("x_so2_sd.nii")[0]), "errors of the saturation %s" % [(np.nanmin(x), np.nanmax(x)) for x in image("x_so2_sd.nii")])
+require(image("filled_so2.nii")[1, 0, 0, 0] == -1, "filled")
 y = np.load("y.npy")
 r = record("y.npy.json")["results"]["unmix"]
 require(r["maps"] == ["HbO2", "Hb", "so2", "so2_sd", "thb", "residual"], r)
