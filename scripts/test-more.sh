@@ -68,11 +68,12 @@ runtime() {
 }
 
 leave_out "$only_full"
-stage release
+stage release -DISO_CUDA=ON
 stage tests build -R "$not_functional"
 stage python_wheel
 stage python_wheel_tests
 stage python_install
+stage python_documents
 [ "$full" != 1 ] || stage clean_roots
 
 if [ "$full" = 1 ] || ! command -v clang >/dev/null; then

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Every functional test, C and Python: installs what they need, builds with gcc, runs them. Ends with the seconds of each
-# stage, and the number of CUDA tests run and skipped. At most 12 minutes on two idle cores.
+# Every functional test, C and Python: installs what they need, builds with gcc, runs them. Kernels are compiled if there is
+# a card to run them; test-more.sh always compiles them. Ends with the seconds of each stage, and the number of CUDA tests
+# run and skipped. At most 12 minutes on two idle cores.
 #
 #     scripts/test.sh [--strict]
 #
@@ -50,7 +51,8 @@ structure() {
 stage structure
 stage format
 leave_out "$only_full|$not_functional"
-stage release
+if [ -n "$cuda" ]; then kernels=ON; else kernels=OFF; fi
+stage release -DISO_CUDA="$kernels"
 stage tests build
 cuda_log=build/Testing/Temporary/LastTest.log
 cp "$cuda_log" build/functional.log

@@ -3,11 +3,15 @@
 # Sourced by test.sh and test-more.sh: which tests run where, as expressions for ctest.
 
 # in full alone
-only_full='^test_(map|map_run|mc|patches|pdhg|prior_step|ratio_step|ratio|ray|ray_rings|scatter|scatter_recon|scatter_with|simulate_physics|srm|sss|strip)_double$|^test_(scatter|scatter_with|seen|srm_stream|ranks_.*_[34]|ranks_ray_problem_1)$|^cmd_(bench_end_to_end|reproduce_nema|reproduce_priors)$'
+only_full='^test_(map|map_run|mc|patches|pdhg|prior_step|ratio_step|ratio|ray|ray_rings|scatter|scatter_recon|scatter_with|simulate_physics|srm|sss|strip)_double$|^test_(scatter|scatter_with|seen|srm_stream|ranks_.*_[34]|ranks_ray_problem_1|scatter_poses|scatter_recon|tails)$|^cmd_(bench_end_to_end|gates_decay|gates_simulate|poses_scans|reproduce_nema|reproduce_priors|timing)$'
 
-# in test-more.sh: what a newcomer need not wait for. Attacks, kills and failing allocations; the papers' studies and
-# benchmarks; packages, installed trees, the site and a browser; simulated studies that take longest.
-not_functional='^cmd_(allocations|bench.*|browser|damage|gates_decay|installed|kill|live_hostile|packages|ranks_failures|ranks_kill|reproduce.*|site.*|validate|without_cmocka|gates_simulate|norm_ring|poses_scans|timing|norm_scans)$|^test_(mc|scatter_poses|scatter_recon|simulate_physics|sss|tails)$'
+# in test-more.sh: what a newcomer need not wait for. Attacks, kills and failing allocations; several processes; the papers'
+# studies and benchmarks; packages, installed trees, exports with the CUDA half, the site and a browser; simulated studies that
+# take longest.
+not_functional='^cmd_(allocations|bench.*|browser|damage|exports|gates_decay|gates_simulate|installed|kill|live_hostile|norm_ring|norm_scans|packages|poses_scans|ranks|ranks_failures|ranks_kill|reproduce.*|site.*|timing|validate|without_cmocka)$|^test_(mc|ranks_ray_problem_.*|scatter_poses|scatter_recon|simulate_physics|sss|tails)$'
+
+# the same of Python: what stands in the docs and examples, run line by line
+not_functional_python='test_docs test_examples'
 
 # not under the sanitizers: what takes longest there, less what a small run of every command shows. Double storage
 # serves the tolerances of the release build alone

@@ -43,13 +43,31 @@ python_modules() {
 	! command -v mpirun >/dev/null || echo mpi4py
 }
 
-# all tests of the package, as it lies in the tree, over the library of the folder build
+# python_tree NAME ARGUMENT...: pytest over the package as it lies in the tree and the library of the folder build
+python_tree() {
+	(cd "$python_work" && ISOTOME_LIBRARY="$OLDPWD/build" PYTHONPATH="$OLDPWD/python" "$1/bin/python" -m pytest -q \
+		-n "$(nproc)" -p no:cacheprovider "${@:2}")
+}
+
+# all tests of the package; unless in full, less those that test-more.sh runs
 python_here() {
+	local name ignored=()
+
 	fresh here
 	# shellcheck disable=SC2046
 	pip_in here install numpy pytest $(python_modules)
-	(cd "$python_work" && ISOTOME_LIBRARY="$OLDPWD/build" PYTHONPATH="$OLDPWD/python" here/bin/python -m pytest -q \
-		-n "$(nproc)" -p no:cacheprovider "$OLDPWD/python/tests")
+	for name in $not_functional_python; do
+		[ "${full:-0}" = 1 ] || ignored+=("--ignore=$PWD/python/tests/$name.py")
+	done
+	python_tree here "${ignored[@]}" "$PWD/python/tests"
+}
+
+# the others, in the environment that python_install made
+python_documents() {
+	local name files=()
+
+	for name in $not_functional_python; do files+=("$PWD/python/tests/$name.py"); done
+	[ "${full:-0}" = 1 ] || python_tree install "${files[@]}"
 }
 
 # pip install ., with what this machine has; and that what it installs works without the tree

@@ -34,9 +34,9 @@ build() {
 	rm "$dir.log"
 }
 
-# release: the folder build, with kernels for the card at hand; without a card one kind shows that they compile
+# release ARGUMENT...: the folder build, with kernels for the card at hand; without a card one kind shows that they compile
 release() {
-	build build -DCMAKE_BUILD_TYPE=Release -DCMAKE_CUDA_ARCHITECTURES="${cuda:-90}"
+	build build -DCMAKE_BUILD_TYPE=Release -DCMAKE_CUDA_ARCHITECTURES="${cuda:-90}" "$@"
 }
 
 # tests FOLDER [ARGUMENT...]: those that do not match $except; cmocka and ctest tell what ran
