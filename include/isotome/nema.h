@@ -13,7 +13,7 @@
 ISO_BEGIN_C
 
 enum iso_nema_test {
-	ISO_NEMA_SENSITIVITY, /* line source in sleeves: a description of runs */
+	ISO_NEMA_SENSITIVITY, /* line source in sleeves, or a point: a description of runs */
 	ISO_NEMA_COUNTING,    /* decaying line in a phantom: a description of runs */
 	ISO_NEMA_ACCURACY,    /* images of a counting series: a description of runs */
 	ISO_NEMA_MOUSE,       /* image quality of NU 4: a description of places, and an image */

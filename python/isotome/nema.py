@@ -93,7 +93,8 @@ def sensitivity(
     standard: str | os.PathLike[str] | None = None,
     context: Context | None = None,
 ) -> dict[str, Any]:
-    """Sensitivity from a line source in sleeves of metal; the description names the runs."""
+    """Sensitivity from a line source in sleeves of metal (NU 2), or from a point that steps along the axis (NU 4); the
+    description names the runs."""
     return _run(_SENSITIVITY, description, context, _options(scanner=scanner, standard=standard))
 
 

@@ -37,6 +37,7 @@ static const struct opt_usage usage = {
 	"alone.",
 	"  isotome nema resolution p10.lmdT p100.lmdT --scanner ring.yaml -o nema.html\n"
 	"  isotome nema sensitivity line.yaml -o nema.html\n"
+	"  isotome nema sensitivity point.yaml -o nema.html\n"
 	"  isotome nema counting series.yaml -o nema.html --json > counting.json\n"
 	"  isotome nema accuracy images.yaml -o nema.html\n"
 	"  isotome nema quality image.nii --spheres iec.yaml -o nema.html\n"

@@ -12,9 +12,10 @@ static const struct isotope {
 	const char *name;
 	double half_life_s, branching;
 } isotopes[] = {
-	{ "O-15", 122.24, .999 }, { "N-13", 597.9, .998 },   { "C-11", 1221.8, .998 },
-	{ "F-18", 6586.2, .967 }, { "Rb-82", 75.45, .955 },  { "Ga-68", 4062.6, .89 },
-	{ "Cu-64", 45721, .175 }, { "Zr-89", 282276, .227 }, { "I-124", 360806, .227 },
+	{ "O-15", 122.24, .999 },    { "N-13", 597.9, .998 },   { "C-11", 1221.8, .998 },
+	{ "F-18", 6586.2, .967 },    { "Rb-82", 75.45, .955 },  { "Ga-68", 4062.6, .89 },
+	{ "Cu-64", 45721, .175 },    { "Zr-89", 282276, .227 }, { "I-124", 360806, .227 },
+	{ "Na-22", 8.2107e7, .903 },
 };
 enum { N_ISOTOPES = sizeof isotopes / sizeof isotopes[0] };
 
@@ -34,7 +35,7 @@ static int unknown(const char *isotope)
 	near = iso_nearest(isotope, N_ISOTOPES, names);
 	return iso_fail(ISO_EARG,
 	                "isotope %s is not known%s%s; known are O-15, N-13, C-11, F-18, Rb-82, Ga-68, "
-	                "Cu-64, Zr-89, I-124",
+	                "Cu-64, Zr-89, I-124, Na-22",
 	                isotope, near ? "; did you mean " : "", near ? near : "");
 }
 

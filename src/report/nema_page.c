@@ -309,6 +309,55 @@ static void put_sensitivity(struct iso_text *t, struct drawing *d, const json_t 
 	iso_text_add(t, "</section>\n");
 }
 
+/* A step a row, and the means over middle lengths. */
+static void put_point(struct iso_text *t, struct drawing *d, const json_t *o)
+{
+	static const char *const steps[] = { "z, mm",           "Activity, MBq", "Length, s", "Net counts",
+		                             "Background, 1/s", "counts/s/MBq",  "%",         NULL };
+	static const char *const means[] = { "Middle length", "Steps", "counts/s/MBq", "%", NULL };
+	const json_t *one;
+	size_t i;
+
+	iso_text_add(t, "<section>\n<h2>Sensitivity, point</h2>\n<p>After NEMA NU 4-2008. ");
+	iso_text_html(t, "Scanner %s. ", text_of(o, "scanner"));
+	iso_text_add(
+		t,
+		"Rows keep the bins within %g mm of their largest. Percentages are of the %g positrons a "
+		"decay.</p>\n",
+		iso_value_number(o, "window_mm"), iso_value_number(o, "branching"));
+	put_head(t, means);
+	json_array_foreach (json_object_get(o, "means"), i, one) {
+		double length = iso_value_number(one, "length_mm");
+
+		if (isfinite(length))
+			iso_text_add(t, "<tr><th scope='row'>%g mm</th>", length);
+		else
+			iso_text_add(t, "<tr><th scope='row'>all steps</th>");
+		put_number(t, iso_value_number(one, "steps"), NAN, 0);
+		put_number(t, iso_value_number(one, "S_cps_per_MBq"), iso_value_number(one, "err"), 1);
+		put_number(t, iso_value_number(one, "percent"), NAN, 3);
+		iso_text_add(t, "</tr>\n");
+	}
+	close_table(t);
+	put_head(t, steps);
+	for (size_t k = 0; k < size_of(o, "z_mm"); k++) {
+		iso_text_add(t, "<tr>");
+		put_number(t, item(o, "z_mm", k), NAN, 2);
+		put_number(t, item(o, "A_MBq", k), NAN, 4);
+		put_number(t, item(o, "T_s", k), NAN, 1);
+		put_number(t, item(o, "counts", k), NAN, 0);
+		put_number(t, item(o, "background_cps", k), NAN, 2);
+		put_number(t, item(o, "S_cps_per_MBq", k), item(o, "err", k), 1);
+		put_number(t, item(o, "percent", k), NAN, 3);
+		iso_text_add(t, "</tr>\n");
+	}
+	close_table(t);
+	add_curve(d, NULL, 1, json_object_get(o, "z_mm"), json_object_get(o, "S_cps_per_MBq"),
+	          json_object_get(o, "err"));
+	draw(t, d, "Sensitivity along the axis", "z, mm", "counts/s/MBq");
+	iso_text_add(t, "</section>\n");
+}
+
 /* ---- accuracy ---- */
 
 static void put_accuracy(struct iso_text *t, struct drawing *d, const json_t *o)
@@ -467,6 +516,7 @@ static const struct {
 } figures[] = {
 	{ "resolution", put_resolution },
 	{ "sensitivity", put_sensitivity },
+	{ "point_sensitivity", put_point },
 	{ "counting", put_counting },
 	{ "tof", put_tof },
 	{ "accuracy", put_accuracy },

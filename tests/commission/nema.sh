@@ -112,6 +112,51 @@ assert abs(s["S_cps_per_MBq"] - true) < 5 * s["err"]
 assert abs(sum(s["profile"]) / s["S_cps_per_MBq"] - 1) < 1e-9 and len(s["profile"]) == 15
 E
 
+# ---- sensitivity of a point: what each step counted, over a background that counts everywhere ----
+cat >everywhere.yaml <<'E'
+shapes:
+  - {type: cylinder, radius_mm: 40, length_mm: 30, activity: 1}
+E
+expect 0 phantom everywhere.yaml -o everywhere.nii --voxel 2,2,2
+expect 0 simulate ring.yaml everywhere.nii --counts "$(size 60000 6000)" --seed 31 -o empty.npy
+expect 0 simulate ring.yaml everywhere.nii --counts "$(size 6000 600)" --seed 32 -o noise.npy
+for z in -8 0 10; do
+	expect 0 phantom point --at 0,0,$z --grid 3,3,1 --voxel 0.2,0.2,0.2 --centre 0,0,$z -o at.nii --force
+	expect 0 simulate ring.yaml at.nii --counts "$(size $((50000 - 2000 * ${z#-})) $((5000 - 200 * ${z#-})))" --seed 33 -o at$z.npy
+	"$PYTHON" -c "import numpy as np; np.save('step$z.npy', np.concatenate([np.load('at$z.npy'), np.load('noise.npy')]))"
+done
+cat >point.yaml <<'E'
+scanner: ring.yaml
+isotope: Na-22
+activity_mbq: 0.5
+activity_at: 0
+background: {events: empty.npy, delayed: none, duration_s: 100}
+runs:
+  - {events: step-8.npy, delayed: none, start: 0, duration_s: 10, z_mm: -8}
+  - {events: step0.npy, delayed: none, start: 10, duration_s: 10, z_mm: 0}
+  - {events: step10.npy, delayed: none, start: 20, duration_s: 10, z_mm: 10}
+E
+expect 0 nema sensitivity point.yaml --json -o point.html
+cp out steps.json
+"$PYTHON" - <<'E' || fail "sensitivity of a point"
+import json
+
+import numpy as np
+
+s = json.load(open("steps.json"))["results"]["point_sensitivity"]
+empty = len(np.load("empty.npy")) / 100
+for k, z in enumerate(s["z_mm"]):
+    true = len(np.load(f"at{z:g}.npy")) / 10 / 0.5
+    # rows of few counts keep the noise about their largest bin
+    assert abs(s["S_cps_per_MBq"][k] - true) < 5 * s["err"][k] + 0.05 * empty / 0.5, (z, s["S_cps_per_MBq"][k], true)
+    assert abs(s["percent"][k] / (s["S_cps_per_MBq"][k] / 1e4 / 0.906) - 1) < 1e-12
+    assert 0.1 < s["background_cps"][k] / empty < 0.5, s["background_cps"]
+(mean,) = s["means"]  # the ring is shorter than 70 mm
+assert mean["length_mm"] is None and mean["steps"] == 3
+assert abs(mean["S_cps_per_MBq"] / np.mean(s["S_cps_per_MBq"]) - 1) < 1e-12
+E
+grep -qF 'Sensitivity along the axis' point.html || fail "point.html lacks its curve"
+
 # ---- resolution: filtered back-projection of a point, by both commands; an image of the same point ----
 expect 0 phantom point --at 30,0,2 --grid 41,41,11 --voxel 1,1,1 --centre 30,0,2 -o point.nii
 expect 0 simulate ring.yaml point.nii --counts "$(size 120000 20000)" --seed 5 -o point.lmdT
@@ -237,6 +282,14 @@ sed 's/"2026-11-19T11:00:00"/7200/' series.yaml >broken.yaml
 refused 3 'one kind' nema counting broken.yaml
 grep -v wall_mm:\ 4.5 sleeves.yaml | grep -v wall_mm:\ 7 >broken.yaml
 refused 3 '1 sleeves' nema sensitivity broken.yaml
+sed 's/, z_mm: 10/, wall_mm: 10/' point.yaml >broken.yaml
+refused 3 'all z_mm' nema sensitivity broken.yaml
+sed 's/, z_mm: 10//' point.yaml >broken.yaml
+refused 3 'either wall_mm' nema sensitivity broken.yaml
+sed 's/z_mm: -8/z_mm: 8/' point.yaml >broken.yaml
+refused 3 'most counts lie at -8' nema sensitivity broken.yaml
+sed 's/^runs:/background: {events: empty.npy, duration_s: 1}\nruns:/' sleeves.yaml >broken.yaml
+refused 3 'goes with sensitivity of a point' nema sensitivity broken.yaml
 sed 's/30, 0/300, 0/; s/"centre_mm": \[6/"centre_mm": [60/' places.json >far.json
 refused 3 'a rod at (60' nema quality mouse.nii --mouse far.json
 refused 2 '--spheres or --mouse' nema quality mouse.nii

@@ -5,6 +5,7 @@
 #include "commission/nema/fbp.h"
 #include "commission/nema/nema_line.h"
 #include "commission/nema/nema_mouse.h"
+#include "commission/nema/nema_point.h"
 #include "commission/nema/nema_rates.h"
 #include "commission/nema/nema_tof.h"
 #include "file/npy.h"
@@ -307,12 +308,37 @@ static void back_projection(void **state)
 	free(want);
 }
 
+/* Two slices of three rows: the rows keep two bins on both sides of their largest. */
+static void kept_bins(void **state)
+{
+	enum { ROW = 9, CELLS = 2 * 3 * ROW };
+	const struct ssrb g = { .slices = 2, .angles = 3, .bins = ROW, .bin_mm = 2.5 };
+	int32_t prompts[CELLS] = { 0 }, ones[CELLS], none[CELLS] = { 0 };
+	int32_t *const cells[POINT_KINDS] = { prompts, none, ones, none };
+	double sum[POINT_KINDS];
+
+	(void)state;
+	for (int i = 0; i < CELLS; i++) ones[i] = 1;
+	prompts[4] = 5;           /* row 0 keeps bins 2 to 6 */
+	prompts[7] = 3;           /* outside */
+	prompts[ROW] = 2;         /* row 1 keeps bins 0 to 2 */
+	prompts[ROW + 1] = 1;     /* inside */
+	prompts[5 * ROW + 8] = 9; /* row 2 of the other slice keeps bins 6 to 8; its rows 0 and 1 keep none */
+	assert_int_equal(iso_nema_keep(sum, cells, &g, 5), 1);
+	NEAR(sum[POINT_PROMPTS], 5 + 2 + 1 + 9, 0);
+	NEAR(sum[POINT_DELAYED], 0, 0);
+	NEAR(sum[POINT_EMPTY], 5 + 3 + 3, 0);
+	assert_int_equal(iso_nema_keep(sum, cells, &g, 4.9), 1);
+	NEAR(sum[POINT_EMPTY], 3 + 2 + 2, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rates),  cmocka_unit_test(sensitivity),
-		cmocka_unit_test(widths), cmocka_unit_test(time_resolution),
-		cmocka_unit_test(mouse),  cmocka_unit_test(back_projection),
+		cmocka_unit_test(rates),     cmocka_unit_test(sensitivity),
+		cmocka_unit_test(widths),    cmocka_unit_test(time_resolution),
+		cmocka_unit_test(mouse),     cmocka_unit_test(back_projection),
+		cmocka_unit_test(kept_bins),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -122,9 +122,25 @@ static int read_mouse_quality(struct nema_standard *s, const struct conf_node *n
 	return iso_conf_keys(n, keys);
 }
 
+static int read_point(struct nema_standard *s, const struct conf_node *n)
+{
+	s->n_point_lengths = list_size(n, "lengths_mm");
+	const struct conf_key keys[] = {
+		/* Rows keep the bins this near to their largest. */
+		{ MM("window_mm", &s->point_window_mm, true) },
+		/* Positrons a decay. */
+		{ "branching", CONF_REAL, &s->point_branching, 1, 1e-6, 1, true },
+		/* Middle lengths whose mean is stated. */
+		{ "lengths_mm", CONF_REALS, s->point_lengths_mm, s->n_point_lengths, 1e-6, 1e5, true },
+		{ .name = NULL },
+	};
+
+	return iso_conf_keys(n, keys);
+}
+
 static int read_standard(struct nema_standard *s, const struct conf_node *root)
 {
-	const struct conf_node *part[4] = { 0 }, *phantom[NEMA_PHANTOMS] = { 0 };
+	const struct conf_node *part[5] = { 0 }, *phantom[NEMA_PHANTOMS] = { 0 };
 	const struct conf_key keys[] = {
 		/* Cylinders with a line source. */
 		{ "nu2", CONF_NODE, &phantom[0], 1, 0, 0, true },
@@ -142,6 +158,8 @@ static int read_standard(struct nema_standard *s, const struct conf_node *root)
 		{ "accuracy", CONF_NODE, &part[2], 1, 0, 0, true },
 		/* Regions of NU 4. */
 		{ "mouse_quality", CONF_NODE, &part[3], 1, 0, 0, true },
+		/* Sensitivity of NU 4. */
+		{ "point", CONF_NODE, &part[4], 1, 0, 0, true },
 		{ .name = NULL },
 	};
 	int st = iso_conf_keys(root, keys);
@@ -149,9 +167,9 @@ static int read_standard(struct nema_standard *s, const struct conf_node *root)
 	for (int k = 0; k < NEMA_PHANTOMS && !st; k++)
 		st = read_phantom(&s->phantom[k], phantom[k], phantoms[k]);
 	if (st || (st = read_counting(s, part[0])) || (st = read_resolution(s, part[1])) ||
-	    (st = read_accuracy(s, part[2])))
+	    (st = read_accuracy(s, part[2])) || (st = read_mouse_quality(s, part[3])))
 		return st;
-	return read_mouse_quality(s, part[3]);
+	return read_point(s, part[4]);
 }
 
 int iso_nema_standard_read(struct nema_standard *s, const char *path)
@@ -226,6 +244,42 @@ static int spread_frames(struct nema_series *s, const char *text, const struct c
 	return ISO_OK;
 }
 
+/* The first run tells whether a line or a point is measured. */
+static int choose_source(struct nema_series *s, const struct nema_run *r, const struct conf_node *n)
+{
+	bool point = isfinite(r->z_mm);
+
+	if (point == isfinite(r->wall_mm))
+		return iso_conf_fail(
+			n, "the run needs either wall_mm, of a line in sleeves, or z_mm, of a point");
+	if (s->n > 1 && point != s->point) return iso_conf_fail(n, "all runs must have wall_mm, or all z_mm");
+	s->point = point;
+	return ISO_OK;
+}
+
+/* Events that the scanner counts without any source. */
+static int read_empty(struct nema_series *s, const struct conf_node *n, const struct conf_node *root)
+{
+	const char *events = NULL, *delayed = NULL;
+	struct nema_run *r = &s->empty;
+	const struct conf_key keys[] = {
+		/* Its events. */
+		{ "events", CONF_TEXT, &events, 1, 0, 0, true },
+		/* As of a run. */
+		{ "delayed", CONF_TEXT, &delayed, 1, 0, 0, false },
+		/* How long it took. */
+		{ "duration_s", CONF_REAL, &r->duration_s, 1, 1e-6, 1e9, true },
+		{ .name = NULL },
+	};
+	int st;
+
+	if (!n) return ISO_OK;
+	if (!s->point) return iso_conf_fail(n, "background goes with sensitivity of a point, runs with z_mm");
+	if ((st = iso_conf_keys(n, keys)) || (st = read_file(r->events, root, events))) return st;
+	r->no_delayed = delayed && strcmp(delayed, "none") == 0;
+	return read_file(r->delayed, root, r->no_delayed ? NULL : delayed);
+}
+
 static int read_run(struct nema_series *s, struct clock *clock, const struct conf_node *n,
                     const struct conf_node *root, enum nema_of of)
 {
@@ -233,7 +287,7 @@ static int read_run(struct nema_series *s, struct clock *clock, const struct con
 	struct nema_run *r = &s->run[s->n++];
 	int st;
 
-	*r = (struct nema_run){ 0 };
+	*r = (struct nema_run){ .wall_mm = NAN, .z_mm = NAN };
 	const struct conf_key keys[] = {
 		/* Its events. */
 		{ "events", CONF_TEXT, &events, 1, 0, 0, of != NEMA_OF_ACCURACY },
@@ -249,8 +303,10 @@ static int read_run(struct nema_series *s, struct clock *clock, const struct con
 		{ "duration_s", CONF_REAL, &r->duration_s, 1, 1e-6, 1e9, false },
 		/* FROM:LENGTH:TO in s: many runs of one file. */
 		{ "frames", CONF_TEXT, &frames, 1, 0, 0, false },
-		/* Thickness of all sleeves; for sensitivity. */
-		{ "wall_mm", CONF_REAL, &r->wall_mm, 1, 0, 1e3, of == NEMA_OF_SENSITIVITY },
+		/* Thickness of all sleeves; for sensitivity of a line, NU 2. */
+		{ "wall_mm", CONF_REAL, &r->wall_mm, 1, 0, 1e3, false },
+		/* Where the point stands; for sensitivity of a point, NU 4. */
+		{ "z_mm", CONF_REAL, &r->z_mm, 1, -1e4, 1e4, false },
 		/* Distance of the line from the axis; for sensitivity. */
 		{ "offset_mm", CONF_REAL, &r->offset_mm, 1, 0, 1e4, false },
 		{ .name = NULL },
@@ -261,6 +317,7 @@ static int read_run(struct nema_series *s, struct clock *clock, const struct con
 	    (st = read_file(r->truth, root, truth)) ||
 	    (st = read_file(r->delayed, root, r->no_delayed ? NULL : delayed)))
 		return st;
+	if (of == NEMA_OF_SENSITIVITY && (st = choose_source(s, r, n))) return st;
 	if (frames) return spread_frames(s, frames, n);
 	return r->duration_s > 0 ? ISO_OK : iso_conf_fail(n, "the run has no duration_s");
 }
@@ -321,7 +378,7 @@ static int choose_low(struct nema_series *s, const struct conf_node *list)
 static int read_series(struct nema_series *s, const struct conf_node *root, enum nema_of of,
                        const struct nema_standard *q)
 {
-	const struct conf_node *runs = NULL, *phantom = NULL, *low = NULL;
+	const struct conf_node *runs = NULL, *phantom = NULL, *low = NULL, *empty = NULL;
 	const char *scanner = NULL, *isotope = NULL;
 	struct clock clock = { 0 };
 	const struct conf_key keys[] = {
@@ -339,6 +396,8 @@ static int read_series(struct nema_series *s, const struct conf_node *root, enum
 		{ "phantom", CONF_NODE, &phantom, 1, 0, 0, false },
 		/* Numbers of the runs of low activity, the first is 1. */
 		{ "low", CONF_NODE, &low, 1, 0, 0, false },
+		/* A run without any source; for sensitivity of a point. */
+		{ "background", CONF_NODE, &empty, 1, 0, 0, false },
 		/* The acquisitions. */
 		{ "runs", CONF_NODE, &runs, 1, 0, 0, true },
 		{ .name = NULL },
@@ -353,7 +412,7 @@ static int read_series(struct nema_series *s, const struct conf_node *root, enum
 	if (isotope) snprintf(s->isotope, sizeof s->isotope, "%s", isotope);
 	if (isotope && !(s->half_life_s > 0) && (st = iso_half_life(&s->half_life_s, isotope))) return st;
 	if ((st = read_file(s->scanner, root, scanner)) || (st = choose_phantom(s, phantom, q)) ||
-	    (st = read_runs(s, &clock, runs, root, of)))
+	    (st = read_runs(s, &clock, runs, root, of)) || (st = read_empty(s, empty, root)))
 		return st;
 	return choose_low(s, low);
 }

@@ -27,6 +27,8 @@ struct nema_standard {
 	double disc_mm, axial_share, accuracy_length_mm;
 	int64_t lowest;
 	double uniform_mm[2], rods_length_mm, cold_mm[2];
+	double point_window_mm, point_branching, point_lengths_mm[NEMA_LIST];
+	int n_point_lengths;
 };
 
 /* path NULL: the numbers that the library carries, examples/nema/standards.yaml. */
@@ -36,8 +38,10 @@ int iso_nema_standard_read(struct nema_standard *s, const char *path);
 struct nema_run {
 	char events[PATH_MAX], delayed[PATH_MAX], image[PATH_MAX], truth[PATH_MAX]; /* "": not said */
 	bool no_delayed;
-	double start_s, duration_s, wall_mm, offset_mm;
-	bool timed; /* events from_s <= t < to_s of the file alone */
+	double start_s, duration_s;
+	double wall_mm, offset_mm; /* a line in sleeves */
+	double z_mm;               /* a point */
+	bool timed;                /* events from_s <= t < to_s of the file alone */
 	double from_s, to_s;
 };
 
@@ -49,6 +53,8 @@ struct nema_series {
 	bool low[NEMA_RUNS];
 	int n_low, n;
 	struct nema_run *run;
+	bool point;            /* the runs are steps of a point, not sleeves of a line */
+	struct nema_run empty; /* without any source */
 };
 
 enum nema_of { NEMA_OF_SENSITIVITY, NEMA_OF_COUNTING, NEMA_OF_ACCURACY };

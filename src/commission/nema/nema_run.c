@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Figures after NEMA from files: scanner, sinograms of runs, and the door of the library. */
-#include "nema_run.h"
+#include "nema_point.h"
 
 #include "base/fail.h"
 #include "core/sized.h"
@@ -177,9 +177,10 @@ static int work(struct nema_job *j, enum iso_nema_test test)
 	if ((st = iso_nema_standard_read(&j->standard, j->o.standard))) return st;
 	if (test == ISO_NEMA_MOUSE) return run_mouse(j);
 	if ((st = iso_nema_series_read(&j->series, j->path, series_of(test), &j->standard))) return st;
-	return test == ISO_NEMA_SENSITIVITY ? iso_nema_sensitivity(j)
-	       : test == ISO_NEMA_COUNTING  ? iso_nema_counting(j)
-	                                    : iso_nema_accuracy(j);
+	if (test == ISO_NEMA_COUNTING) return iso_nema_counting(j);
+	if (test == ISO_NEMA_ACCURACY) return iso_nema_accuracy(j);
+	if ((st = iso_nema_scanner(j, 0))) return st;
+	return j->series.point ? iso_nema_point_sensitivity(j) : iso_nema_sensitivity(j);
 }
 
 int iso_nema_run(char **json, iso_ctx *ctx, enum iso_nema_test test, const char *description,
@@ -232,9 +233,11 @@ int iso_nema_inputs(char **names, enum iso_nema_test test, const char *descripti
 	if (test != ISO_NEMA_MOUSE &&
 	    (st = iso_nema_series_read(&s, description, series_of(test), &standard)))
 		return st;
-	text = calloc((size_t)(4 * s.n + 2), PATH_MAX + 1);
+	text = calloc((size_t)(4 * s.n + 4), PATH_MAX + 1);
 	if (text) {
 		add_name(text, s.scanner);
+		add_name(text, s.empty.events);
+		add_name(text, s.empty.delayed);
 		for (int k = 0; k < s.n; k++) {
 			bool again =
 				k > 0 && s.run[k].timed && strcmp(s.run[k].events, s.run[k - 1].events) == 0;
@@ -247,7 +250,7 @@ int iso_nema_inputs(char **names, enum iso_nema_test test, const char *descripti
 		}
 		*names = text;
 	} else {
-		st = iso_fail_memory("nema", (int64_t)(4 * s.n + 2) * PATH_MAX);
+		st = iso_fail_memory("nema", (int64_t)(4 * s.n + 4) * PATH_MAX);
 	}
 	iso_nema_series_free(&s);
 	return st;

@@ -141,9 +141,8 @@ int iso_nema_sensitivity(struct nema_job *j)
 	bool done[NEMA_RUNS] = { false };
 	struct group g;
 	char key[64];
-	int st;
+	int st = ISO_OK;
 
-	if ((st = iso_nema_scanner(j, 0))) return st;
 	for (int k = 0; k < j->series.n && !st; k++) {
 		if (done[k]) continue;
 		g = (struct group){ .offset_mm = j->series.run[k].offset_mm };

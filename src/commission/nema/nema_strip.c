@@ -37,8 +37,7 @@ static bool inside(const struct ssrb *g, int64_t bin, double cut)
 	return fabs(iso_ssrb_s(g, bin)) <= cut;
 }
 
-/* The largest bin of a row, the lowest of equals. */
-static int64_t top_of(const int32_t *row, const struct ssrb *g, double cut)
+int64_t iso_nema_top(const int32_t *row, const struct ssrb *g, double cut)
 {
 	int64_t top = 0;
 	int32_t most = 0;
@@ -61,7 +60,7 @@ void iso_nema_slice(struct nema_slice *s, double *profile, double *row, const in
 	memset(row, 0, (size_t)n * sizeof *row);
 	for (int64_t i = 0; i < g->angles; i++) {
 		const int32_t *from = cells + i * g->bins;
-		int64_t shift = middle - top_of(from, g, rule->cut_mm);
+		int64_t shift = middle - iso_nema_top(from, g, rule->cut_mm);
 
 		for (int64_t k = 0; k < g->bins; k++)
 			if (inside(g, k, rule->cut_mm)) row[k + shift] += from[k];

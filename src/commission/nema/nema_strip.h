@@ -24,6 +24,9 @@ struct nema_slice {
 void iso_nema_slice(struct nema_slice *s, double *profile, double *row, const int32_t *cells,
                     const struct ssrb *g, const struct nema_rule *rule);
 
+/* The largest bin of a row with |s| <= cut, the lowest of equals. */
+int64_t iso_nema_top(const int32_t *row, const struct ssrb *g, double cut);
+
 /* The bins with |s| <= cut. */
 double iso_nema_within(const int32_t *cells, const struct ssrb *g, double cut_mm);
 
