@@ -67,6 +67,10 @@ ISO_CHECKED int iso_poses_read(iso_poses **p, const char *path, const struct iso
    behind the time are all NaN means that the pose is not known until the next row. `name` is for messages. */
 ISO_CHECKED int iso_poses_create(iso_poses **p, const double *rows, int64_t n, int columns,
                                  const struct iso_poses_options *options, const char *name);
+
+/* The table of an object that goes `turns` times round the axis of the scanner during the scan, on a circle about it, and
+   does not turn: at time 0 it is moved by radius_mm along x. */
+ISO_CHECKED int iso_poses_orbit(iso_poses **p, double radius_mm, double turns, double duration_s);
 void iso_poses_free(iso_poses *p);
 
 /* Number of rows. A table that YRT-PET wrote has one more than its file: the identity at time -INFINITY, which holds

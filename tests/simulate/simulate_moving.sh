@@ -34,6 +34,16 @@ refuse() {
 	err_has "$1"
 	[ ! -e no.Cdh ] && [ ! -e no.Cdf ] && [ ! -e no.lmdT ] || fail "a refused run left a file"
 }
+# an orbit: a table of one's own with the same rows gives the same events; a format without times will do
+awk 'BEGIN { print "time_s,x_mm,y_mm"; p = 8 * atan2(1, 1) / 360
+	for (i = 0; i <= 540; i++) printf "%.17g,%.17g,%.17g\n", i / 9, 20 * cos(i * p), 20 * sin(i * p) }' >orbit.csv
+run simulate ring.yaml x.nii --counts 2000 --duration-s 60 --poses orbit.csv -o table.Cdh
+run simulate ring.yaml x.nii --counts 2000 --duration-s 60 --orbit 20,1.5 -o orbit.Cdh
+same table.Cdf orbit.Cdf
+run simulate ring.yaml x.nii --counts 2000 --duration-s 60 --orbit 20,1.5 -o orbit.lmdT
+refuse '--orbit needs --duration-s' --orbit 20,1 -o no.lmdT
+refuse 'TURNS must be above 0' --orbit 20,0 --duration-s 60 -o no.Cdh
+refuse 'orbit and --poses' --orbit 20,1 --poses poses.csv --duration-s 60 -o no.Cdh
 refuse '--poses needs --duration-s' --poses poses.csv -o no.Cdh
 refuse '--bed needs --duration-s' --bed bed.csv -o no.Cdh
 refuse 'no.lmdT has no place for the times of events' --poses poses.csv --duration-s 60 -o no.lmdT

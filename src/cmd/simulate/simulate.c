@@ -35,7 +35,7 @@ static const struct opt_usage usage = {
 	"  isotome simulate examples/scanners/meng2019.yaml --physics --point 0,0,0 --pairs 1e7 --json\n",
 };
 
-enum { OWN_OPTIONS = 19, PHYSICS_OPTIONS = 7, MOTION_OPTIONS = 9, DETECTION_OPTIONS = 4 };
+enum { OWN_OPTIONS = 19, PHYSICS_OPTIONS = 7, MOTION_OPTIONS = 10, DETECTION_OPTIONS = 4 };
 
 static void list_options(struct opt o[OWN_OPTIONS], struct simulate *s)
 {
@@ -116,6 +116,9 @@ static void list_motion(struct opt o[MOTION_OPTIONS], struct simulate *s)
 		{ 0, "poses", .text = &s->poses, .file = OPT_READS, .value = "FILE",
 		  .help = "where the object is over time: a table of poses (.csv or .npy). It needs "
 		          "--duration-s, and of rings events in a format that holds times" },
+		{ 0, "orbit", .real = s->orbit, .count = 2, .value = "MM,TURNS", .min = 0, .max = 1e4,
+		  .help = "the object goes TURNS times round the axis on a circle of this radius, and does "
+		          "not turn itself; not with --poses. It needs --duration-s" },
 		{ 0, "bed", .text = &s->bed, .file = OPT_READS, .value = "FILE",
 		  .help = "where the bed is over time; --poses are then relative to the bed" },
 		{ 0, "gantry", .text = &s->gantry, .file = OPT_READS, .value = "FILE",
@@ -201,7 +204,20 @@ json_t *simulate_orders(const int64_t by_order[ISO_ORDERS])
 
 bool simulate_moves(const struct simulate *s)
 {
-	return s->poses || s->bed || s->gantry;
+	return s->poses || s->orbit[1] > 0 || s->bed || s->gantry;
+}
+
+const char *simulate_mover(const struct simulate *s)
+{
+	return s->poses ? "poses" : s->orbit[1] > 0 ? "orbit" : s->bed ? "bed" : "gantry";
+}
+
+int simulate_check_orbit(const struct simulate *s)
+{
+	if (s->orbit[0] > 0 && !(s->orbit[1] > 0))
+		return iso_fail(ISO_EARG, "--orbit %g,%g: TURNS must be above 0", s->orbit[0], s->orbit[1]);
+	return s->orbit[1] > 0 && s->poses ? iso_fail(ISO_EARG, "--orbit and --poses: give one of them")
+	                                   : ISO_OK;
 }
 
 int simulate_tables(iso_poses *table[3], struct iso_motion_parts *parts, struct cmd *c,
@@ -216,6 +232,8 @@ int simulate_tables(iso_poses *table[3], struct iso_motion_parts *parts, struct 
 		if (path[k] && !(st = iso_poses_read(&table[k], path[k], &o)))
 			st = record_input(&c->record, path[k]);
 	}
+	if (!st && s->orbit[1] > 0)
+		st = iso_poses_orbit(&table[ISO_POSES_OBJECT], s->orbit[0], s->orbit[1], s->duration_s);
 	*parts = (struct iso_motion_parts){ .size = sizeof *parts,
 		                            .poses = table[ISO_POSES_OBJECT],
 		                            .bed = table[ISO_POSES_BED],

@@ -16,6 +16,7 @@ struct simulate {
 	double decays, window_kev[2], resolution;
 	/* rings and two panels: an object that moves */
 	const char *poses, *bed, *gantry, *mu_fixed;
+	double orbit[2]; /* radius, mm; turns, 0: none */
 	const char *gates, *fields, *field_axes;
 	bool warp_mass;
 	/* rings: what the electronics do to events */
@@ -42,8 +43,10 @@ int simulate_strips(struct cmd *c, const struct simulate *s);
 int simulate_panels(struct cmd *c, const struct simulate *s);
 int simulate_sound(struct cmd *c, const struct simulate *s);
 
-/* Whether something moves during the scan, and its tables. */
+/* Whether something moves during the scan, the option that says so, and the tables. */
 bool simulate_moves(const struct simulate *s);
+const char *simulate_mover(const struct simulate *s);
+int simulate_check_orbit(const struct simulate *s);
 int simulate_tables(iso_poses *table[3], struct iso_motion_parts *parts, struct cmd *c,
                     const struct simulate *s);
 

@@ -49,9 +49,9 @@ void simulate_panels_options(struct opt o[SIMULATE_PANELS_OPTIONS], struct simul
 static int check_point(const struct cmd *c)
 {
 	static const char *const scan[] = {
-		"output",          "counts",  "exact",      "decays",  "list",        "randoms",
-		"randoms-by-rate", "delayed", "duration-s", "mu",      "truth",       "list-times",
-		"poses",           "bed",     "gantry",     "isotope", "half-life-s", NULL,
+		"output",  "counts",     "exact",       "decays", "list",       "randoms", "randoms-by-rate",
+		"delayed", "duration-s", "mu",          "truth",  "list-times", "poses",   "bed",
+		"gantry",  "isotope",    "half-life-s", "orbit",  NULL,
 	};
 	const char *given = cmd_given_of(c, scan);
 
@@ -64,8 +64,10 @@ static int check_point(const struct cmd *c)
 /* Of a scan in which something moves. */
 static int check_moving(const struct simulate *s)
 {
-	const char *what = s->poses ? "poses" : s->bed ? "bed" : "gantry";
+	const char *what = simulate_mover(s);
+	int st = simulate_check_orbit(s);
 
+	if (st) return st;
 	if (!simulate_moves(s) && (s->isotope || s->half_life_s > 0))
 		return iso_fail(ISO_EARG, "--%s of two panels needs --gantry, --bed or --poses",
 		                s->isotope ? "isotope" : "half-life-s");

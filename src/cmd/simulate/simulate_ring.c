@@ -357,8 +357,11 @@ done:
 /* The poses are looked up by the times of events, which are worth nothing without them. */
 static int check_motion(const struct simulate *s)
 {
-	const char *what = s->poses ? "poses" : s->bed ? "bed" : s->gantry ? "gantry" : "gates";
+	const char *what = simulate_moves(s) ? simulate_mover(s) : "gates";
+	const bool tables = s->poses || s->bed || s->gantry || s->gates;
+	int st = simulate_check_orbit(s);
 
+	if (st) return st;
 	if (!s->gates != !s->fields) return iso_fail(ISO_EARG, "--gates and --fields go together");
 	if (s->gates && s->physics) return iso_fail(ISO_EARG, "--gates and --physics: give one of them");
 	if (s->mu_fixed && !simulate_moves(s))
@@ -373,7 +376,7 @@ static int check_motion(const struct simulate *s)
 		                "--%s and --exact: the number of events follows the poses; leave "
 		                "--exact out",
 		                what);
-	if (s->out && !iso_kind_keeps_crystals(s->out))
+	if (tables && s->out && !iso_kind_keeps_crystals(s->out))
 		return iso_fail(ISO_EARG,
 		                "--%s: %s has no place for the times of events: write CASToR (.Cdh) "
 		                "or PETSIRD (.petsird)",
