@@ -103,6 +103,8 @@ int64_t iso_norm_axial(const double **factor, const int64_t **key, const iso_nor
 
 /* m of two crystals. */
 double iso_norm_pair(const iso_norm *norm, int64_t a, int64_t b);
+/* Its efficiencies and its factors of pairs, for a simulation or a file of events; valid as long as the norm. */
+struct iso_pair_factors iso_norm_factors(const iso_norm *norm);
 
 /* NAME.norm.json, with NAME.crystals.npy and NAME.sd.npy beside it. Factors of pairs are in NAME.transaxial.npy and
    NAME.axial.npy. `record`: a JSON object whose keys the file gets too, or NULL. */

@@ -11,6 +11,16 @@ ISO_BEGIN_C
 
 typedef struct iso_scanner iso_scanner;
 
+/* How well crystals count, and pairs of them: what a norm knows (iso_norm_factors), for those who ask. */
+struct iso_pair_factors {
+	size_t size;           /* size of this struct */
+	const double *crystal; /* efficiency of each; NULL: 1 */
+	double (*factor)(const void *arg, int64_t a,
+	                 int64_t b); /* what a pair has besides its crystals; NULL: 1 */
+	const void *arg;
+	double most; /* no factor is above */
+};
+
 enum iso_scanner_kind { ISO_CYLINDER, ISO_DETECTORS, ISO_STRIPS, ISO_PANELS, ISO_TRANSDUCERS };
 
 /* From a YAML or JSON description, or a CASToR .hscan with its .lut beside it, or a CASToR .geom. */

@@ -78,6 +78,9 @@ struct iso_simulate {
 	   those before the loss. 0: none */
 	double dead_time_s;
 	enum iso_dead_time dead_time;
+	/* Events of all kinds are thinned by its factors, over the largest, before the dead time; its efficiencies are not
+	   looked at: they are `eff`. `counts` are those before. It is asked on the caller's thread. NULL: none */
+	const struct iso_pair_factors *pairs;
 };
 
 struct iso_simulated {
@@ -85,10 +88,11 @@ struct iso_simulated {
 	int64_t trues, scatters, randoms; /* scatters: bent, or by physics */
 	double decays;                    /* that gave the trues and scatters, and all that no crystal saw */
 	double window_ps;                 /* randoms are uniform over |dt| <= window */
-	double randoms_per_pair;          /* expected, for --additive without TOF; with efficiencies, of
-					   a pair of efficiency 1: others have eff_a eff_b times that */
+	double randoms_per_pair;          /* expected, for --additive without TOF; with efficiencies and
+					   factors of pairs, of a pair that has 1 of both: others have as many times that */
 	double randoms_per_pair_mm;       /* and with unbinned TOF */
-	int64_t lost; /* to the dead time; trues, scatters and randoms are those before the loss */
+	int64_t lost;    /* to the dead time; trues, scatters and randoms are those before the loss */
+	int64_t thinned; /* by the factors of pairs; trues, scatters and randoms are those before */
 };
 
 /* Emission points from the image, isotropic directions, photons binned into crystals; events have

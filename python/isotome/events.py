@@ -41,6 +41,7 @@ class Simulated(NamedTuple):
     by_scatters: tuple[int, ...] = ()  # events by scatters of both photons; the last: as many or more
     order: np.ndarray | None = None  # (events,) uint8: 0 a true, 1, 2, ... scatters, 255 a random
     lost: int = 0  # to the dead time of the scanner
+    thinned: int = 0  # by factors of pairs
 
 
 @dataclass(eq=False, repr=False)

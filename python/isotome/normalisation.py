@@ -102,6 +102,17 @@ class _Found(ctypes.Structure):
     ]
 
 
+class PairFactors(ctypes.Structure):  # scanner.h
+    _c_name_ = "iso_pair_factors"
+    _fields_ = [
+        ("size", c_size_t),
+        ("crystal", POINTER(c_double)),
+        ("factor", c_void_p),
+        ("arg", c_void_p),
+        ("most", c_double),
+    ]
+
+
 declare(
     {
         "iso_norm_make": (c_int, [out, POINTER(_Found), handle, POINTER(_Fit)]),
@@ -112,6 +123,7 @@ declare(
         "iso_norm_transaxial": (c_int64, [POINTER(POINTER(c_double)), POINTER(POINTER(c_int64)), handle]),
         "iso_norm_axial": (c_int64, [POINTER(POINTER(c_double)), POINTER(POINTER(c_int64)), handle]),
         "iso_norm_pair": (c_double, [handle, c_int64, c_int64]),
+        "iso_norm_factors": (PairFactors, [handle]),
         "iso_norm_write": (c_int, [c_char_p, handle, c_char_p, c_bool]),
         "iso_norm_write_castor": (c_int, [c_char_p, handle, handle, c_bool]),
         "iso_randoms_from_delayed": (

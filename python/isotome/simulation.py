@@ -23,6 +23,7 @@ from ._inputs import context_of, image, refuse_memory, room, run
 from .context import Context, Tell
 from .events import Events, Simulated, adopted
 from .grid import Grid
+from .normalisation import Norm, PairFactors
 from .phantoms import opened
 from .scanner import Scanner, StripsStruct, of_kind
 
@@ -80,6 +81,7 @@ class _Simulate(ctypes.Structure):
         ("crystal_fwhm_ps", POINTER(c_double)),
         ("dead_time_s", c_double),
         ("dead_time", c_int),
+        ("pairs", POINTER(PairFactors)),
     ]
 
 
@@ -95,6 +97,7 @@ class _Simulated(ctypes.Structure):
         ("randoms_per_pair", c_double),
         ("randoms_per_pair_mm", c_double),
         ("lost", c_int64),
+        ("thinned", c_int64),
     ]
 
 
@@ -152,6 +155,7 @@ def simulate(
     bed: _poses.Table | None = None,
     gantry: _poses.Table | None = None,
     mu_fixed: np.ndarray | None = None,
+    norm: Norm | None = None,
 ) -> Events:
     """List-mode events of an image in a scanner of crystals on a cylinder, in the order of time.
 
@@ -174,6 +178,8 @@ def simulate(
     poses, bed, gantry: how object, bed and scanner move during the scan: tables of poses, each a file or an array
         (n, 8) or (n, 13). They need duration_s, and a context on the CPU. `activity` and `mu` are those of the object.
     mu_fixed: attenuation of what stays in place while the object moves, 1/mm; not with physics.
+    norm: efficiencies and factors of pairs, from isotome.norm, instead of `eff`. `counts` are those before its factors
+        of pairs thin them.
     """
     context, scanner = context_of(context), Scanner._of(scanner)
     x = image(activity, "activity", grid)
@@ -184,6 +190,11 @@ def simulate(
             own = None if isinstance(getattr(values, "grid", None), Grid) else on
             setattr(p, name, ctypes.pointer(image(values, name, own)))
     tables = _set_motion(p, poses, bed, gantry)
+    if norm is not None:
+        if eff is not None:
+            raise errors.ArgumentError("simulate: given eff and norm, wanted one of them")
+        eff, factors = norm.crystals.astype(np.float32), lib.iso_norm_factors(norm._pointer)
+        p.pairs = ctypes.pointer(factors) if factors.factor else None
     if eff is not None:
         eff = _efficiencies(eff, scanner)
         p.eff = eff.ctypes.data

@@ -59,6 +59,26 @@ def test_components(scan):
     assert k == 8 and norm.transaxial[k] > 0
 
 
+def test_simulated_factors_of_pairs(scan):
+    folder, scanner, events, image, eff = scan
+    norm = isotome.norm(scanner, events, image, components="crystal,transaxial,axial", place="given")
+    thin = isotome.simulate(image, scanner, counts=2e5, norm=norm, seed=3)
+    assert thin.info.thinned > 0
+    assert len(thin) == thin.info.trues - thin.info.thinned
+
+    whole = isotome.simulate(image, scanner, counts=2e5, eff=norm.crystals.astype("f4"), seed=3)
+
+    def of_rings(e):  # counts of pairs of rings 0-0, 0-1, 1-1
+        return np.bincount((e.crystal // 48).sum(axis=1), minlength=3)
+
+    before, after = of_rings(whole), of_rings(thin)
+    expected = np.array([norm.axial[key] for key in (0, 1, 3)])
+    share = after / before / expected
+    assert share == pytest.approx(share.mean(), rel=5 / np.sqrt(after.min()))
+    with pytest.raises(isotome.ArgumentError, match="given eff and norm"):
+        isotome.simulate(image, scanner, counts=10, eff=eff, norm=norm)
+
+
 def test_what_is_refused(scan):
     folder, scanner, events, image, eff = scan
     with pytest.raises(isotome.ArgumentError, match="wanted some of crystal,transaxial,axial"):

@@ -117,6 +117,43 @@ assert one != two
 assert abs(sum(one) / sum(two) - 1) < .05, (sum(one), sum(two))
 END
 
+# Events with factors of pairs: the fit finds the factors again.
+check "strong axial factors" <<'END'
+import sys
+sys.path.insert(0, ".")
+import arrays
+
+z = arrays.read("all.axial.npy")
+arrays.write("strong.axial.npy", [.3 + .7 * i / (len(z) - 1) for i in range(len(z))])
+for name in ("crystals", "sd", "transaxial"):
+    open("strong.%s.npy" % name, "wb").write(open("all.%s.npy" % name, "rb").read())
+open("strong.norm.json", "w").write(open("all.norm.json").read().replace('"all.', '"strong.'))
+END
+run simulate ring.yaml source.nii --mu mu.nii --counts "$(size 400000 100000)" --norm strong.norm.json --seed 9 -o thin.lmdT
+grep -q '"thinned_by_pair_factors": [1-9]' thin.lmdT.json || fail "the record does not tell how many events were thinned out"
+run simulate ring.yaml source.nii --mu mu.nii --counts "$(size 400000 100000)" --norm strong.norm.json --seed 9 --threads 1 -o again.lmdT
+same thin.lmdT again.lmdT
+run norm ring.yaml thin.lmdT --source cylinder:0,0,0,45,40 --mu mu.nii --relative --components crystal,transaxial,axial -o found.norm.json
+check "the factors that thinned the events" <<'END'
+import json
+import sys
+sys.path.insert(0, ".")
+import arrays
+
+
+
+def rings(name):  # m of each pair of rings; what is common to a ring's pairs may be in its crystals
+    eps, z = arrays.read(name + ".crystals.npy"), arrays.read(name + ".axial.npy")
+    mean = [sum(eps[48 * i : 48 * i + 48]) / 48 for i in range(4)]
+    keys = json.load(open(name + ".norm.json"))["axial"]["keys"]
+    return [mean[key // 4] * mean[key % 4] * z[i] for i, key in enumerate(keys)]
+
+
+ratio = [f / t for f, t in zip(rings("found"), rings("strong"))]
+mean = sum(ratio) / len(ratio)
+assert all(abs(r / mean - 1) < .1 for r in ratio), ratio
+END
+
 # A normalisation file of CASToR and back: the same m of every pair, the same image. Events on lines that it does not list
 # count nothing.
 run convert all.norm.json castor.Cdh --scanner ring.yaml
@@ -204,8 +241,10 @@ err_has "is a norm of a scanner of 192 crystals"
 sed 's/radius_mm: 80/radius_mm: 81/' ring.yaml >wide.yaml
 expect 3 sens ray --scanner wide.yaml --norm a.norm.json "${grid[@]}" -o no.npy
 err_has "is a norm of another scanner"
-expect 2 simulate ring.yaml source.nii --norm all.norm.json -o no.lmdT
-err_has "has factors of pairs"
+expect 3 simulate ring.yaml source.nii --pair-factors a.norm.json -o no.lmdT
+err_has "has no factors of pairs"
+expect 2 simulate ring.yaml source.nii --norm all.norm.json --pair-factors all.norm.json -o no.lmdT
+err_has "both bring factors of pairs"
 expect 2 norm ring.yaml e.lmdT -o no.norm.json
 err_has "--source is missing"
 expect 2 norm ring.yaml e.lmdT --source cylinder:0,0,0,45 -o no.norm.json

@@ -35,7 +35,7 @@ static const struct opt_usage usage = {
 	"  isotome simulate examples/scanners/meng2019.yaml --physics --point 0,0,0 --pairs 1e7 --json\n",
 };
 
-enum { OWN_OPTIONS = 19, PHYSICS_OPTIONS = 7, MOTION_OPTIONS = 10, DETECTION_OPTIONS = 4 };
+enum { OWN_OPTIONS = 19, PHYSICS_OPTIONS = 7, MOTION_OPTIONS = 10, DETECTION_OPTIONS = 5 };
 
 static void list_options(struct opt o[OWN_OPTIONS], struct simulate *s)
 {
@@ -58,7 +58,9 @@ static void list_options(struct opt o[OWN_OPTIONS], struct simulate *s)
 		{ 0, "mu", .text = &s->mu, .file = OPT_READS, .value = "FILE",
 		  .help = "attenuation map, 1/mm" },
 		{ 0, "norm", .text = &s->norm, .file = OPT_READS, .value = "FILE",
-		  .help = "efficiency per crystal; it thins all kinds of events alike" },
+		  .help = "efficiency per crystal (.npy), or a .norm.json of isotome norm; it thins all "
+		          "kinds of "
+		          "events alike" },
 		{ 0, "tof-fwhm-ps", .real = &s->tof_fwhm_ps, .value = "PS", .min = 0, .max = 1e6,
 		  .absent = "the scanner's", .help = "time-of-flight resolution; 0: no times" },
 		{ 0, "randoms", .real = &s->randoms, .value = "F", .min = 0, .max = 1,
@@ -147,6 +149,10 @@ static void list_motion(struct opt o[MOTION_OPTIONS], struct simulate *s)
 static void list_detection(struct opt o[DETECTION_OPTIONS], struct simulate *s)
 {
 	const struct opt table[DETECTION_OPTIONS] = {
+		{ 0, "pair-factors", .text = &s->pair_factors, .file = OPT_READS, .value = "FILE",
+		  .help = "transaxial and axial factors of pairs (.norm.json), which thin all kinds of "
+		          "events; "
+		          "--norm takes those of its .norm.json by itself. --counts are those before" },
 		{ 0, "time-offsets", .text = &s->time_offsets, .file = OPT_READS, .value = "FILE",
 		  .help = "time offset of each crystal, ps (.npy, or the .json of isotome timing): o_1 - o_2 "
 		          "is "

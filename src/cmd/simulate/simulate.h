@@ -20,7 +20,7 @@ struct simulate {
 	const char *gates, *fields, *field_axes;
 	bool warp_mass;
 	/* rings: what the electronics do to events */
-	const char *time_offsets, *crystal_fwhm, *dead_time;
+	const char *pair_factors, *time_offsets, *crystal_fwhm, *dead_time;
 	/* two panels */
 	double point[3], pairs;
 	const char *list, *list_times;

@@ -19,6 +19,7 @@ struct inputs {
 	iso_scanner *scanner;
 	struct iso_array image, mu, mu_fixed, eff;
 	double *offset, *fwhm; /* of crystals, ps; NULL: not given */
+	iso_norm *pairs;       /* whose factors of pairs thin events; NULL: none */
 	double dead_us;
 	enum iso_dead_time dead_time;
 	iso_poses *poses[3]; /* by enum iso_pose_kind */
@@ -35,16 +36,26 @@ static int read_norm_of_rings(struct cmd *c, struct inputs *in, const char *path
 	int st = iso_norm_read(&norm, path, in->scanner);
 
 	if (st) return st;
-	if (iso_norm_transaxial(NULL, NULL, norm) + iso_norm_axial(NULL, NULL, norm) > 0)
-		st = iso_fail(
-			ISO_EARG,
-			"%s: has factors of pairs; events are simulated with efficiencies of crystals alone",
-			path);
-	if (!st) st = iso_array_create(&in->eff, 1, &n);
+	st = iso_array_create(&in->eff, 1, &n);
 	for (int64_t a = 0; a < n && !st; a++) in->eff.v[a] = (iso_real)iso_norm_efficiency(norm)[a];
-	if (!st) st = record_input(&c->record, path);
-	iso_norm_free(norm);
-	return st;
+	if (iso_norm_factors(norm).factor)
+		in->pairs = norm;
+	else
+		iso_norm_free(norm);
+	return st ? st : record_input(&c->record, path);
+}
+
+static int read_pair_factors(struct cmd *c, struct inputs *in, const char *path)
+{
+	if (in->pairs)
+		return iso_fail(ISO_EARG,
+		                "--pair-factors and --norm both bring factors of pairs: give one of them");
+	int st = iso_norm_read(&in->pairs, path, in->scanner);
+
+	if (!st && !iso_norm_factors(in->pairs).factor)
+		st = iso_fail(ISO_EINPUT,
+		              "%s: has no factors of pairs; expected components transaxial or axial", path);
+	return st ? st : record_input(&c->record, path);
 }
 
 static int read_norm(struct cmd *c, struct inputs *in, const char *path)
@@ -71,6 +82,7 @@ static void free_inputs(struct inputs *in)
 	iso_array_free(&in->mu_fixed);
 	iso_array_free(&in->eff);
 	iso_scanner_free(in->scanner);
+	iso_norm_free(in->pairs);
 	free(in->offset);
 	free(in->fwhm);
 	for (int k = 0; k < 3; k++) iso_poses_free(in->poses[k]);
@@ -211,7 +223,8 @@ static int read_inputs(struct cmd *c, struct inputs *in, const struct simulate *
 	if (simulate_moves(s) && (st = read_motion(c, in, s))) return st;
 	if (s->gates && (st = read_gates(c, in, s))) return st;
 	if ((st = read_detection(c, in, s))) return st;
-	return s->norm ? read_norm(c, in, s->norm) : ISO_OK;
+	if (s->norm && (st = read_norm(c, in, s->norm))) return st;
+	return s->pair_factors ? read_pair_factors(c, in, s->pair_factors) : ISO_OK;
 }
 
 /* ---- events ---- */
@@ -238,6 +251,9 @@ static int report(struct cmd *c, const struct iso_simulate *p, const struct iso_
 
 	if (!st && p->dead_time_s > 0)
 		st = record_result(&c->record, "lost_to_dead_time", json_integer((json_int_t)i->lost));
+	if (!st && p->pairs)
+		st = record_result(&c->record, "thinned_by_pair_factors",
+		                   json_integer((json_int_t)i->thinned));
 	if (!st && p->physics) st = report_photons(c, p);
 	if (!st && p->randoms > 0)
 		st = record_result(&c->record, "additive",
@@ -306,6 +322,7 @@ static int run(struct cmd *c, const struct simulate *s)
 
 	record_stage(&c->record, "read");
 	if ((st = read_inputs(c, &in, s))) goto done;
+	const struct iso_pair_factors factors = iso_norm_factors(in.pairs);
 	struct iso_simulate p = {
 		.size = sizeof p,
 		.scanner = in.scanner,
@@ -323,6 +340,7 @@ static int run(struct cmd *c, const struct simulate *s)
 			cmd_given(c, "tof-fwhm-ps") ? s->tof_fwhm_ps : iso_scanner_tof_fwhm_ps(in.scanner),
 	};
 
+	p.pairs = in.pairs ? &factors : NULL;
 	p.time_offset_ps = in.offset;
 	p.crystal_fwhm_ps = in.fwhm;
 	p.dead_time = in.dead_time;

@@ -406,11 +406,40 @@ int64_t iso_norm_axial(const double **factor, const int64_t **key, const iso_nor
 	return n->classes.n_z;
 }
 
+static double factor_of(const void *norm, int64_t a, int64_t b)
+{
+	const iso_norm *n = norm;
+
+	return n->t[*norm_classes_t(&n->classes, a, b)] * n->z[norm_classes_z(&n->classes, a, b)];
+}
+
+static double most_of(const double *v, int64_t n)
+{
+	double most = 0;
+
+	for (int64_t i = 0; i < n; i++) most = fmax(most, v[i]);
+	return n > 0 ? most : 1;
+}
+
+struct iso_pair_factors iso_norm_factors(const iso_norm *n)
+{
+	struct iso_pair_factors f = { 0 };
+
+	if (!n) return f;
+	f = (struct iso_pair_factors){ .size = sizeof f, .crystal = n->eps, .most = 1 };
+	if (!n->classes.transaxial && !n->classes.axial) return f;
+	f.factor = factor_of;
+	f.arg = n;
+	f.most = most_of(n->t, n->classes.transaxial ? n->classes.n_t : 0) *
+	         most_of(n->z, n->classes.axial ? n->classes.n_z : 0);
+	return f;
+}
+
 double iso_norm_pair(const iso_norm *n, int64_t a, int64_t b)
 {
 	if (!n || a < 0 || b < 0 || a >= n->n || b >= n->n) return 0;
-	return n->eps[a] * n->eps[b] * n->t[*norm_classes_t(&n->classes, a, b)] *
-	       n->z[norm_classes_z(&n->classes, a, b)];
+	if (!n || a < 0 || b < 0 || a >= n->n || b >= n->n) return 0;
+	return n->eps[a] * n->eps[b] * factor_of(n, a, b);
 }
 
 static int pair_tables(struct iso_efficiencies *e, const iso_norm *n)

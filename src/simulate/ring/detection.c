@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Time offsets, widths and dead time of a simulated ring. Noise depends on the seed and the event's number alone. */
+/* Factors of pairs, time offsets, widths and dead time of a simulated ring. Noise depends on the seed and the event's number
+   alone. */
 #include "detection.h"
 
 #include "base/constants.h"
@@ -12,15 +13,26 @@
 
 enum { FIRST_ROOM = 1 << 12 };
 
-#define WIDTH_DRAW (7ull << 60) /* beyond the draws of histories and of singles */
+#define OWN_DRAWS (7ull << 60)          /* beyond the draws of histories and of singles */
+enum { DRAW_WIDTH = 0, DRAW_PAIR = 2 }; /* and the next of delayeds */
 
 bool iso_detection_any(const struct iso_simulate *p)
 {
-	return p->time_offset_ps || p->crystal_fwhm_ps || p->dead_time_s > 0;
+	return p->pairs || p->time_offset_ps || p->crystal_fwhm_ps || p->dead_time_s > 0;
+}
+
+static int check_pairs(const struct iso_simulate *p)
+{
+	if (!p->pairs || (p->pairs->factor && p->pairs->most > 0 && isfinite(p->pairs->most))) return ISO_OK;
+	return iso_fail(ISO_EARG, "simulate: factors of pairs of at most %g, must be above 0",
+	                p->pairs->most);
 }
 
 int iso_detection_check(const struct iso_simulate *p)
 {
+	int st = check_pairs(p);
+
+	if (st) return st;
 	for (int64_t a = 0; a < iso_scanner_crystals(p->scanner); a++) {
 		if (p->time_offset_ps && !isfinite(p->time_offset_ps[a]))
 			return iso_fail(ISO_EINPUT, "simulate: the time offset of crystal %lld is not finite",
@@ -43,7 +55,8 @@ int iso_detection_check(const struct iso_simulate *p)
 
 struct iso_detection iso_detection_of(const struct iso_simulate *p)
 {
-	return (struct iso_detection){ .offset = p->time_offset_ps,
+	return (struct iso_detection){ .pairs = p->pairs,
+		                       .offset = p->time_offset_ps,
 		                       .fwhm = p->crystal_fwhm_ps,
 		                       .model = p->dead_time,
 		                       .dead_s = p->dead_time_s,
@@ -82,10 +95,18 @@ static bool counted(struct iso_detection *d, double time_s, bool *fits)
 	return alive;
 }
 
+static bool thinned(const struct iso_detection *d, const uint32_t *c)
+{
+	if (!d->pairs) return false;
+	const struct philox r = philox_draw(d->seed, OWN_DRAWS + (uint64_t)d->seen, DRAW_PAIR + d->delayed);
+
+	return !((double)philox_unit(r.w[0]) * d->pairs->most < d->pairs->factor(d->pairs->arg, c[0], c[1]));
+}
+
 /* FWHM of a pair: the variances of both crystals add up, each half of that of two like it. */
 static double noise(const struct iso_detection *d, const uint32_t *c)
 {
-	const struct philox r = philox_draw(d->seed, WIDTH_DRAW + (uint64_t)d->seen, d->delayed);
+	const struct philox r = philox_draw(d->seed, OWN_DRAWS + (uint64_t)d->seen, DRAW_WIDTH + d->delayed);
 	const double a = d->fwhm[c[0]], b = d->fwhm[c[1]];
 
 	return sqrt(.5 * (a * a + b * b)) / ISO_FWHM_PER_SIGMA * (double)philox_gauss(r.w[0], r.w[1]);
@@ -100,6 +121,10 @@ int iso_detection_apply(struct iso_detection *d, struct iso_events *e, uint8_t *
 		const uint32_t *c = e->crystal + 2 * i;
 		double dt = e->v[i].dt_ps;
 
+		if (thinned(d, c)) {
+			d->thinned++;
+			continue;
+		}
 		if (!counted(d, time_s ? time_s[i] : 0, &fits)) {
 			d->lost++;
 			continue;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the electronics of a simulated ring do to its events, in the order of time: time offsets and widths of crystals, and
-   dead time. */
+/* What the electronics of a simulated ring do to its events, in the order of time: factors of pairs, time offsets and widths
+   of crystals, and dead time. */
 #ifndef ISO_DETECTION_H
 #define ISO_DETECTION_H
 
 #include "isotome/simulate.h"
 
 struct iso_detection {
-	const double *offset, *fwhm; /* of crystals, ps; NULL: none, or the width is in the events */
+	const struct iso_pair_factors *pairs; /* which thin events; NULL: none */
+	const double *offset, *fwhm;          /* of crystals, ps; NULL: none, or the width is in the events */
 	enum iso_dead_time model;
 	double dead_s; /* 0: none */
 	double since;  /* the last event that began a dead time, s */
@@ -15,7 +16,7 @@ struct iso_detection {
 	const double *prompt; /* (prompts): times at which dead times began; of delayeds */
 	int64_t prompts, next;
 	uint64_t seed;
-	int64_t seen, lost;
+	int64_t seen, lost, thinned;
 	/* times at which dead times began, to be freed; `keep`: they are wanted */
 	bool keep;
 	double *began;

@@ -807,6 +807,7 @@ static int run(struct iso_simulated *info, struct sim *s, iso_emit_fn emit, void
 		if (iso_detection_any(s->p)) {
 			st = iso_detection_apply(&s->detection, &l.e, l.order, l.time);
 			info->lost = s->detection.lost;
+			info->thinned = s->detection.thinned;
 			if (st) break;
 		}
 		if (l.e.n > 0 && s->p->truth) st = s->p->truth(s->p->truth_arg, l.order, l.e.n);
@@ -881,6 +882,7 @@ int iso_simulate_blocks(struct iso_simulated *info, iso_ctx *ctx, const struct i
 	     (st = randoms_per_pair(&made.randoms_per_pair, &full,
 	                            s.mean[full.delayed ? HISTORY_DELAYED : HISTORY_RANDOM]))))
 		goto done;
+	if (full.pairs) made.randoms_per_pair /= full.pairs->most;
 	made.window_ps = s.h.window_ps;
 	/* uniform over |dt| <= tau: R / (c tau) per mm of s_c */
 	made.randoms_per_pair_mm = made.randoms_per_pair / (ISO_C_MM_PER_PS * s.h.window_ps);
