@@ -68,6 +68,7 @@ PARTS = [
         [
             ("src/commission/nema/nema_read.c", "read_series", "keys", ""),
             ("src/commission/nema/nema_read.c", "read_run", "keys", "one of runs"),
+            ("src/commission/nema/nema_read.c", "read_empty", "keys", "background"),
             ("src/commission/nema/nema_read.c", "read_phantom", "keys", "phantom"),
             ("src/commission/nema/nema_read.c", "read_mouse", "keys", "places of --mouse"),
             ("src/commission/nema/nema_read.c", "read_uniform", "keys", "uniform"),
@@ -79,6 +80,7 @@ PARTS = [
             ("src/commission/nema/nema_read.c", "read_resolution", "keys", "resolution"),
             ("src/commission/nema/nema_read.c", "read_accuracy", "keys", "accuracy"),
             ("src/commission/nema/nema_read.c", "read_mouse_quality", "keys", "mouse_quality"),
+            ("src/commission/nema/nema_read.c", "read_point", "keys", "point"),
         ],
     ),
 ]

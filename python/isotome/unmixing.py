@@ -105,13 +105,13 @@ def unmix(
     floor: float = 0.05,
     context: Context | None = None,
 ) -> dict[str, Image]:
-    """Maps of what absorbs, from images (wavelengths, nz, ny, nx): of each chromophore, and "residual"; with
-    HbO2 and Hb among them also "thb", "so2" and "so2_sd". A voxel without a value is NaN.
+    """Maps of what absorbs, from images (wavelengths, nz, ny, nx): a map a chromophore, and "residual". HbO2 and Hb
+    also give "thb", "so2" and "so2_sd". A voxel without a value is NaN.
 
     `chromophores`: names (HbO2, Hb, water, lipid, melanin) and tables FILE.csv (nm,NAME,...) with commas
-    between them. `weights`: 1/variance of each wavelength. `fluence`: of each wavelength, or of each voxel of
-    the images, which are divided by it. `floor`: no saturation where HbO2 + Hb is below this share of its
-    99.9 % quantile.
+    between them. `weights`: 1/variance, a number a wavelength. `fluence`: a number a wavelength, or one a voxel; the
+    images are divided by it. `floor`: voxels whose HbO2 + Hb is below this share of its 99.9 % quantile have no
+    saturation.
     """
     used, given = context_of(context), _arrays.real(images, "images")
     values = np.ascontiguousarray(given)
