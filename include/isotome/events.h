@@ -160,6 +160,9 @@ typedef struct iso_event_writer iso_event_writer;
    blocks have the arrays of the first. */
 ISO_CHECKED int iso_event_writer_open(iso_event_writer **w, const char *path, const iso_scanner *s,
                                       int64_t n);
+/* Before the first block: a PETSIRD file gets efficiencies in its header, pairs times their weight by solid angle, with which a
+   norm is made; ISO_EARG for other files. What `f` points to is borrowed until the first block is there. */
+ISO_CHECKED int iso_event_writer_factors(iso_event_writer *w, const struct iso_pair_factors *f);
 ISO_CHECKED int iso_event_writer_append(iso_event_writer *w, const struct iso_events *block);
 ISO_CHECKED int iso_event_writer_close(iso_event_writer *w,
                                        const char *sidecar); /* frees, even if it fails */

@@ -16,7 +16,7 @@ enum { BLOCK = 1 << 18 }; /* events in memory at a time */
 #define MOVED_MM 1e-3 /* ends nearer than this to their crystal are its place, but for rounding */
 
 struct convert_settings {
-	const char *from, *to, *scanner;
+	const char *from, *to, *scanner, *norm;
 	double voxel[3], centre[3], start_s, duration_s;
 	struct iso_dicom dicom;
 	bool scanner_differs;
@@ -126,6 +126,7 @@ static void warn_lost(struct cmd *c, const struct convert_settings *s, const str
 
 struct copy {
 	iso_event_writer *w;
+	iso_norm *norm; /* NULL: none */
 	int64_t n, n_bad;
 	double moved; /* the farthest that an end was from its crystal */
 };
@@ -164,6 +165,7 @@ static int copy_events(struct copy *k, struct cmd *c, const struct convert_setti
 {
 	struct iso_events e = { 0 };
 	iso_event_file *f = NULL;
+	const struct iso_pair_factors factors = iso_norm_factors(k->norm);
 	int st = iso_events_only_whole(s->from) ? iso_events_read(&e, s->from, &s->read)
 	                                        : iso_event_file_open(&f, s->from, &s->read);
 	int64_t n = f ? iso_event_file_info(f)->n : e.n, block = f && n > BLOCK ? BLOCK : n;
@@ -172,7 +174,9 @@ static int copy_events(struct copy *k, struct cmd *c, const struct convert_setti
 		st = input_scanner(&c->record, f, s->from, s->read.scanner, s->scanner, s->scanner_differs);
 	if (st || (f && (st = iso_event_file_block(&e, f, block)))) goto done;
 	set_times(c, s, &e);
-	if ((st = iso_event_writer_open(&k->w, s->to, s->read.scanner, n))) goto done;
+	if ((st = iso_event_writer_open(&k->w, s->to, s->read.scanner, n)) ||
+	    (k->norm && (st = iso_event_writer_factors(k->w, &factors))))
+		goto done;
 	for (int64_t i = 0; i < n; i += block)
 		if ((f && (st = iso_event_file_read(&e, f, i, n - i < block ? n - i : block))) ||
 		    (st = append(k, s, &e)))
@@ -204,14 +208,19 @@ static int convert_events(struct cmd *c, struct convert_settings *s)
 	iso_scanner *scanner = NULL;
 	struct copy k = { 0 };
 	iso_ctx *cores = NULL; /* that read */
-	int st = iso_ctx_create(&cores, "cpu", 0);
+	int st = s->norm && !s->scanner
+	                 ? iso_fail(ISO_EARG, "--norm needs --scanner, whose crystals it is of")
+	                 : iso_ctx_create(&cores, "cpu", 0);
 
 	if (!st && s->scanner) st = cmd_scanner(c, &scanner, s->scanner);
 	s->read.scanner = scanner;
 	s->read.ctx = cores;
+	if (!st && s->norm && !(st = iso_norm_read(&k.norm, s->norm, scanner)))
+		st = record_input(&c->record, s->norm);
 	if (!st) iso_ctx_set_progress(cores, term_progress, &c->term);
 	if (!st && !(st = copy_events(&k, c, s))) st = close_copy(&k, c, s);
 	iso_event_writer_free(k.w);
+	iso_norm_free(k.norm);
 	iso_scanner_free(scanner);
 	iso_ctx_free(cores);
 	return st;
@@ -293,9 +302,10 @@ static int convert(struct cmd *c, struct convert_settings *s, enum what what)
 #define OF_IMAGES                                                                                       \
 	"--voxel, --centre, --patient-name, --patient-id and --series-description are for images, not " \
 	"events"
-#define OF_EVENTS                                                                                         \
-	"--scanner, --scanner-differs, --duration-s, --start-s, --gate-mask, --trues-only and --swap-dt " \
-	"are for events, not "                                                                            \
+#define OF_EVENTS                                                                                       \
+	"--scanner, --scanner-differs, --norm, --duration-s, --start-s, --gate-mask, --trues-only and " \
+	"--swap-dt "                                                                                    \
+	"are for events, not "                                                                          \
 	"arrays"
 
 /* Options that only some take, and what is told to arrays and events, which may be either. */
@@ -315,6 +325,7 @@ static const struct {
 	{ "duration-s", OF(EVENTS), OF_EVENTS },
 	{ "start-s", OF(EVENTS), OF_EVENTS },
 	{ "scanner-differs", OF(EVENTS), OF_EVENTS },
+	{ "norm", OF(EVENTS), OF_EVENTS },
 	{ "gate-mask", OF(EVENTS), OF_EVENTS },
 	{ "trues-only", OF(EVENTS), OF_EVENTS },
 	{ "swap-dt", OF(EVENTS), OF_EVENTS },
@@ -407,6 +418,9 @@ int main_convert(int argc, char **argv)
 		          "are: " TRANSDUCERS_FILES },
 		{ 0, "scanner-differs", .flag = &s.scanner_differs,
 		  .help = "use --scanner although FROM brings another one" },
+		{ 0, "norm", .text = &s.norm, .file = OPT_READS, .value = "FILE",
+		  .help = "PETSIRD: efficiencies and factors of pairs for the header, from isotome norm "
+		          "(.norm.json)" },
 		{ 0, "duration-s", .real = &s.duration_s, .value = "S", .min = 1e-6, .max = 1e9,
 		  .absent = "what FROM says; 0, which means not known, if FROM does not say",
 		  .help = "CASToR .Cdh and PETSIRD: how long the scan took" },

@@ -88,10 +88,11 @@ struct iso_event_format {
 	/* In place of encode: all events of a block, where they differ in size. */
 	int (*append)(iso_event_writer *w, const struct iso_events *e);
 	/* For more than records in one file; each may be NULL. */
-	int (*create)(iso_event_writer *w, const char *path, int64_t bytes); /* opens w->out */
-	int (*begin)(iso_event_writer *w, const struct iso_events *e);       /* with the first block */
-	int (*finish)(iso_event_writer *w, const char *sidecar);             /* closes and renames */
-	void (*release)(iso_event_writer *w);                                /* what create took besides */
+	int (*create)(iso_event_writer *w, const char *path, int64_t bytes);    /* opens w->out */
+	void (*factors)(iso_event_writer *w, const struct iso_pair_factors *f); /* before the first block */
+	int (*begin)(iso_event_writer *w, const struct iso_events *e);          /* with the first block */
+	int (*finish)(iso_event_writer *w, const char *sidecar);                /* closes and renames */
+	void (*release)(iso_event_writer *w);                                   /* what create took besides */
 	const char *const *beside; /* suffixes of files that it writes besides; ends with NULL */
 };
 

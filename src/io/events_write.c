@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Files of events, written whole or block by block. */
 #include "core/size.h"
+#include "core/sized.h"
 #include "kinds.h"
 
 enum { WRITTEN = 1 << 16 }; /* bytes of records that are written at a time */
@@ -32,6 +33,24 @@ int iso_event_writer_open(iso_event_writer **w, const char *path, const iso_scan
 	else
 		*w = r;
 	return st;
+}
+
+int iso_event_writer_factors(iso_event_writer *w, const struct iso_pair_factors *factors)
+{
+	if (!w || !factors) return iso_fail_null(__func__);
+	struct iso_pair_factors f;
+	int st = iso_sized_take(&f, "iso_pair_factors", sizeof f, factors);
+
+	if (st) return st;
+	if (!w->format->factors)
+		return iso_fail(ISO_EARG, "%s: %s has no place for a norm; PETSIRD has", w->out.path,
+		                w->format->name);
+	if (w->begun || !f.crystal)
+		return iso_fail(ISO_EARG, "%s: %s", w->out.path,
+		                f.crystal ? "the norm comes before the first events"
+		                          : "a norm has an efficiency of each crystal");
+	w->format->factors(w, &f);
+	return ISO_OK;
 }
 
 static int write_block(iso_event_writer *w, const struct iso_events *e)

@@ -154,6 +154,23 @@ mean = sum(ratio) / len(ratio)
 assert all(abs(r / mean - 1) < .1 for r in ratio), ratio
 END
 
+# A PETSIRD file with the norm in its header: the same image from the file alone.
+run simulate ring.yaml source.nii --mu mu.nii --counts "$(size 200000 50000)" --norm strong.norm.json --tof-fwhm-ps 0 --seed 9 -o flat.lmdT
+run convert flat.lmdT flat.petsird --scanner ring.yaml --norm strong.norm.json
+run recon ray flat.petsird --mu mu.nii --iterations 2 "${grid[@]}" -o p1.npy
+run recon ray flat.lmdT --scanner ring.yaml --norm strong.norm.json --mu mu.nii --iterations 2 "${grid[@]}" -o p2.npy
+run recon ray flat.lmdT --scanner weighted.yaml --mu mu.nii --iterations 2 "${grid[@]}" -o p3.npy
+check "an image by the efficiencies of a PETSIRD file" <<'END'
+import sys
+sys.path.insert(0, ".")
+import arrays
+
+one, two, without = (arrays.read(name) for name in ("p1.npy", "p2.npy", "p3.npy"))
+most = max(two)
+assert max(abs(a - b) for a, b in zip(one, two)) < 2e-3 * most, max(abs(a - b) for a, b in zip(one, two)) / most
+assert max(abs(a / sum(without) - b / sum(two)) for a, b in zip(without, two)) > .05 * most / sum(two)
+END
+
 # A normalisation file of CASToR and back: the same m of every pair, the same image. Events on lines that it does not list
 # count nothing.
 run convert all.norm.json castor.Cdh --scanner ring.yaml
@@ -245,6 +262,10 @@ expect 3 simulate ring.yaml source.nii --pair-factors a.norm.json -o no.lmdT
 err_has "has no factors of pairs"
 expect 2 simulate ring.yaml source.nii --norm all.norm.json --pair-factors all.norm.json -o no.lmdT
 err_has "both bring factors of pairs"
+expect 2 convert e.lmdT no.Cdh --scanner ring.yaml --norm a.norm.json
+err_has "has no place for a norm"
+expect 2 convert e.lmdT no.petsird --norm a.norm.json
+err_has "--norm needs --scanner"
 expect 2 norm ring.yaml e.lmdT -o no.norm.json
 err_has "--source is missing"
 expect 2 norm ring.yaml e.lmdT --source cylinder:0,0,0,45 -o no.norm.json

@@ -93,6 +93,7 @@ int petsird_schema(char **text);
 struct iso_event_writer;
 struct iso_events;
 int petsird_create(struct iso_event_writer *w, const char *path, int64_t bytes);
+void petsird_set_factors(struct iso_event_writer *w, const struct iso_pair_factors *f);
 int petsird_begin(struct iso_event_writer *w, const struct iso_events *e);
 int petsird_append(struct iso_event_writer *w, const struct iso_events *e);
 int petsird_finish(struct iso_event_writer *w, const char *sidecar);

@@ -668,6 +668,7 @@ const struct iso_event_format iso_petsird_format = {
 	.close = close_petsird,
 	.record = NOMINAL,
 	.create = petsird_create,
+	.factors = petsird_set_factors,
 	.begin = petsird_begin,
 	.append = petsird_append,
 	.finish = petsird_finish,

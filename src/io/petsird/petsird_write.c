@@ -9,7 +9,7 @@
    knows how long the scan took, all blocks have the length 0. Events without times are one block.
 
    A file begins with its schema, which names records and fields as PETSIRD 0.12 does: that is part of the format. */
-#include "petsird.h"
+#include "petsird_pen.h"
 
 #include "file/out.h"
 #include "io/events.h"
@@ -34,6 +34,7 @@ enum {
 #define BEYOND_FWHM 3. /* of time of flight: what the bins reach beyond the diameter, in resolutions */
 
 struct layout {
+	struct iso_pair_factors factors;
 	double fwhm_ps;           /* 0: there is one TOF bin alone */
 	double wide_ps, first_ps; /* of TOF bins */
 	int64_t bins;
@@ -49,58 +50,12 @@ struct layout {
 	uint8_t event[HELD];
 };
 
-/* ---- numbers ---- */
-
-/* 7 bits a byte, lowest first. */
-static int64_t varint(uint8_t *to, uint64_t v)
-{
-	int64_t n = 0;
-
-	for (; v > 127; v >>= 7) to[n++] = (uint8_t)(v | 128);
-	to[n++] = (uint8_t)v;
-	return n;
-}
-
-/* Writes to a file until something fails. */
-struct pen {
-	struct iso_out *out;
-	int st;
-};
-
-static void put_bytes(struct pen *p, const void *v, int64_t n)
-{
-	if (!p->st) p->st = iso_out_write(p->out, v, n);
-}
-
-static void put_count(struct pen *p, uint64_t v)
-{
-	uint8_t bytes[10];
-
-	put_bytes(p, bytes, varint(bytes, v));
-}
-
-static void put_zeros(struct pen *p, int n)
-{
-	for (int i = 0; i < n; i++) put_count(p, 0);
-}
-
-static void put_text(struct pen *p, const char *text)
-{
-	put_count(p, strlen(text));
-	put_bytes(p, text, (int64_t)strlen(text));
-}
-
-static void put_floats(struct pen *p, const double *v, int n)
-{
-	for (int i = 0; i < n; i++) put_bytes(p, &(float){ (float)v[i] }, sizeof(float));
-}
-
 /* ---- the scanner ---- */
 
 /* Turned by c and s round z, then moved. */
 static void put_transform(struct pen *p, double c, double s, double z)
 {
-	put_floats(p, (const double[]){ c, -s, 0, 0, s, c, 0, 0, 0, 0, 1, z }, 12);
+	pen_floats(p, (const double[]){ c, -s, 0, 0, s, c, 0, 0, 0, 0, 1, z }, 12);
 }
 
 /* A box round (radius, 0, 0): depth along x, tangential along y, axial along z. */
@@ -111,84 +66,50 @@ static void put_box(struct pen *p, const iso_scanner *s)
 	for (int i = 0; i < 8; i++) {
 		double half[3] = { i & 1 ? .5 : -.5, i & 2 ? .5 : -.5, i & 4 ? .5 : -.5 };
 
-		put_floats(p,
+		pen_floats(p,
 		           (const double[]){ s->radius + half[0] * (size[2] > 0 ? size[2] : FACE_MM),
 		                             half[1] * (size[0] > 0 ? size[0] : FACE_MM),
 		                             half[2] * (size[1] > 0 ? size[1] : FACE_MM) },
 		           3);
 	}
-	put_count(p, 0); /* material */
+	pen_count(p, 0); /* material */
 }
 
 static void put_geometry(struct pen *p, const iso_scanner *s)
 {
 	const int64_t rings = s->pairs.rings, columns = s->pairs.per_ring;
 
-	put_count(p, 1); /* kinds of modules */
+	pen_count(p, 1); /* kinds of modules */
 	put_box(p, s);
-	put_count(p, (uint64_t)columns);
+	pen_count(p, (uint64_t)columns);
 	for (int64_t c = 0; c < columns; c++) {
 		double turn = atan2(s->pos[3 * c + 1], s->pos[3 * c]);
 
 		put_transform(p, cos(turn), sin(turn), 0);
 	}
-	put_count(p, 0); /* parts of a module that detect nothing */
-	put_count(p, (uint64_t)rings);
+	pen_count(p, 0); /* parts of a module that detect nothing */
+	pen_count(p, (uint64_t)rings);
 	for (int64_t r = 0; r < rings; r++) put_transform(p, 1, 0, s->pos[3 * r * columns + 2]);
-	put_count(p, 0); /* volumes that detect nothing */
-}
-
-/* Lists of lists by kinds of modules, of which there is one. */
-static void put_pair(struct pen *p)
-{
-	put_count(p, 1);
-	put_count(p, 1);
+	pen_count(p, 0); /* volumes that detect nothing */
 }
 
 static void put_bins(struct pen *p, const iso_scanner *s, const struct layout *l)
 {
 	double window[2] = { s->energy_kev[0], s->energy_kev[1] };
 
-	put_pair(p);
-	put_count(p, (uint64_t)l->bins + 1);
+	pen_pair(p);
+	pen_count(p, (uint64_t)l->bins + 1);
 	for (int64_t i = 0; i <= l->bins; i++)
-		put_floats(p, (const double[]){ (l->first_ps + (double)i * l->wide_ps) * ISO_MM_PER_PS }, 1);
-	put_pair(p);
-	put_floats(p, (const double[]){ l->fwhm_ps * ISO_MM_PER_PS }, 1);
+		pen_floats(p, (const double[]){ (l->first_ps + (double)i * l->wide_ps) * ISO_MM_PER_PS }, 1);
+	pen_pair(p);
+	pen_floats(p, (const double[]){ l->fwhm_ps * ISO_MM_PER_PS }, 1);
 	if (!(window[1] > 0))
 		for (int i = 0; i < 2; i++) window[i] = EDGES_KEV[i];
-	put_count(p, 1);
-	put_count(p, 2);
-	put_floats(p, window, 2);
-	put_count(p, 1);
-	put_floats(p, &s->energy_resolution, 1);
-}
-
-/* Modules i and j <= i: 0, the table that follows, or -1, which is 1 as a varint with sign: not in coincidence. */
-static void put_efficiencies(struct pen *p, const struct iso_pairs *q)
-{
-	put_text(p, "1 for all pairs that are in coincidence");
-	put_floats(p, (const double[]){ 1 }, 1);
-	put_count(p, 0); /* of single detection bins */
-	put_pair(p);
-	put_count(p, (uint64_t)q->rings);
-	for (int64_t i = 0; i < q->rings; i++) {
-		put_count(p, (uint64_t)i + 1);
-		for (int64_t j = 0; j <= i; j++) put_count(p, i - j > q->max_ring_difference);
-	}
-	put_pair(p);
-	put_count(p, 1);
-	put_count(p, (uint64_t)q->per_ring);
-	for (int64_t i = 0; i < q->per_ring; i++) {
-		put_count(p, (uint64_t)q->per_ring);
-		for (int64_t j = 0; j < q->per_ring; j++) {
-			int64_t apart = llabs(i - j);
-
-			if (apart > q->per_ring - apart) apart = q->per_ring - apart;
-			put_floats(p, (const double[]){ apart >= q->min_distance }, 1);
-		}
-	}
-	put_count(p, 0); /* number of that table */
+	pen_count(p, 1);
+	pen_count(p, 2);
+	pen_floats(p, window, 2);
+	pen_count(p, 1);
+	pen_floats(p, &s->energy_resolution, 1);
 }
 
 static void put_schema(struct pen *p)
@@ -196,28 +117,33 @@ static void put_schema(struct pen *p)
 	char *text = NULL;
 
 	if (!p->st) p->st = petsird_schema(&text);
-	if (!p->st) put_text(p, text);
+	if (!p->st) pen_text(p, text);
 	free(text);
 }
 
 static void put_header(struct pen *p, const iso_scanner *s, const struct layout *l)
 {
-	put_bytes(p, "yardl\1\0\0\0", 9);
+	pen_bytes(p, "yardl\1\0\0\0", 9);
 	put_schema(p);
-	put_text(p, s->name);
+	pen_text(p, s->name);
 	put_geometry(p, s);
-	put_zeros(p, 2);     /* materials; alignment of the gantry */
-	put_text(p, "NONE"); /* collimator */
+	pen_zeros(p, 2);     /* materials; alignment of the gantry */
+	pen_text(p, "NONE"); /* collimator */
 	put_bins(p, s, l);
-	put_zeros(p, 3); /* histograms of singles: level, units, edges */
-	put_count(p, 0); /* single events: none */
-	put_count(p, 2); /* prompts: multiples are left out, which is 1 as a varint with sign */
-	put_zeros(p, 3); /* delayeds, triples, quadruples: none */
-	put_efficiencies(p, &s->pairs);
-	put_count(p, 0); /* examination */
+	pen_zeros(p, 3); /* histograms of singles: level, units, edges */
+	pen_count(p, 0); /* single events: none */
+	pen_count(p, 2); /* prompts: multiples are left out, which is 1 as a pen_varint with sign */
+	pen_zeros(p, 3); /* delayeds, triples, quadruples: none */
+	petsird_put_efficiencies(p, s, &l->factors);
+	pen_count(p, 0); /* examination */
 }
 
 /* ---- before the events ---- */
+
+void petsird_set_factors(iso_event_writer *w, const struct iso_pair_factors *f)
+{
+	((struct layout *)w->layout)->factors = *f;
+}
 
 int petsird_create(iso_event_writer *w, const char *path, int64_t bytes)
 {
@@ -306,22 +232,22 @@ int petsird_begin(iso_event_writer *w, const struct iso_events *e)
 /* All of a block that stands before its number of events. */
 static void put_block(struct pen *p, double from_ms, double to_ms)
 {
-	put_count(p, 1); /* blocks that follow in the stream */
-	put_count(p, 0); /* the first kind of block: events */
-	put_count(p, (uint64_t)from_ms);
-	put_count(p, (uint64_t)to_ms);
-	put_count(p, 0); /* single events */
-	put_pair(p);
+	pen_count(p, 1); /* blocks that follow in the stream */
+	pen_count(p, 0); /* the first kind of block: events */
+	pen_count(p, (uint64_t)from_ms);
+	pen_count(p, (uint64_t)to_ms);
+	pen_count(p, 0); /* single events */
+	pen_pair(p);
 }
 
 /* It has no events: the time until to_ms. */
 static void put_pause(struct pen *p, double from_ms, double to_ms)
 {
 	put_block(p, from_ms, to_ms);
-	put_zeros(p, 4); /* prompts; delayed, triple, quadruple events */
+	pen_zeros(p, 4); /* prompts; delayed, triple, quadruple events */
 }
 
-/* A varint of as many bytes for every number. */
+/* A pen_varint of as many bytes for every number. */
 static void fixed_count(uint8_t to[COUNT_BYTES], int64_t v)
 {
 	for (int i = 0; i < COUNT_BYTES; i++)
@@ -348,7 +274,7 @@ static int end_block(iso_event_writer *w)
 	fixed_count(count, l->n);
 	p.st = flush(w);
 	if (!p.st) p.st = iso_write_at(w->out.path, w->out.fd, count, sizeof count, l->count_at);
-	put_zeros(&p, 3); /* delayed, triple, quadruple events */
+	pen_zeros(&p, 3); /* delayed, triple, quadruple events */
 	return p.st;
 }
 
@@ -371,7 +297,7 @@ static int begin_block(iso_event_writer *w, uint32_t time_ms, bool timed)
 		put_pause(&p, l->begin_ms, known ? fmin(from, l->end_ms) : l->begin_ms);
 	put_block(&p, from, to);
 	l->count_at = lseek(w->out.fd, 0, SEEK_CUR);
-	put_bytes(&p, (const uint8_t[COUNT_BYTES]){ 0 }, COUNT_BYTES);
+	pen_bytes(&p, (const uint8_t[COUNT_BYTES]){ 0 }, COUNT_BYTES);
 	l->reached_ms = fmax(l->reached_ms, to);
 	l->at_ms = time_ms;
 	l->open = true;
@@ -417,9 +343,9 @@ static int add_event(iso_event_writer *w, const struct iso_events *e, int64_t i)
 	l->apart += !iso_scanner_in_coincidence(w->scanner, c[0], c[1]);
 	l->late += e->time_ms && l->end_ms > l->begin_ms && e->time_ms[i] > l->end_ms - l->begin_ms;
 	l->n++;
-	l->used += varint(l->event + l->used, c[0]);
-	l->used += varint(l->event + l->used, c[1]);
-	l->used += varint(l->event + l->used, (uint64_t)bin);
+	l->used += pen_varint(l->event + l->used, c[0]);
+	l->used += pen_varint(l->event + l->used, c[1]);
+	l->used += pen_varint(l->event + l->used, (uint64_t)bin);
 	return ISO_OK;
 }
 
@@ -462,6 +388,6 @@ int petsird_finish(iso_event_writer *w, const char *sidecar)
 	struct pen p = { &w->out, end_block(w) };
 
 	if (l->reached_ms < l->end_ms) put_pause(&p, l->reached_ms, l->end_ms);
-	put_count(&p, 0); /* the end of the stream */
+	pen_count(&p, 0); /* the end of the stream */
 	return p.st ? p.st : iso_target_finish(&w->out, sidecar);
 }
