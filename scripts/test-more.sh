@@ -68,7 +68,7 @@ runtime() {
 }
 
 leave_out "$only_full"
-stage release -DISO_CUDA=ON
+stage release -DISO_CUDA=ON -DISO_TESTS_DOUBLE=ON
 stage tests build -R "$not_functional"
 stage python_wheel
 stage python_wheel_tests

@@ -52,7 +52,7 @@ stage structure
 stage format
 leave_out "$only_full|$not_functional"
 if [ -n "$cuda" ]; then kernels=ON; else kernels=OFF; fi
-stage release -DISO_CUDA="$kernels"
+stage release -DISO_CUDA="$kernels" -DISO_TESTS_DOUBLE=OFF
 stage tests build
 cuda_log=build/Testing/Temporary/LastTest.log
 cp "$cuda_log" build/functional.log
