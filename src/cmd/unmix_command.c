@@ -5,8 +5,10 @@
 #include "core/size.h"
 #include "file/suffix.h"
 
+#include <errno.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { WAVELENGTHS = 256, MAPS = ISO_CHROMOPHORES + 4 };
 #define LARGE_CONDITION 1e3
@@ -105,11 +107,12 @@ static int find_wavelengths(struct work *w)
 	const bool found = wavelengths_of_images(w, results) || wavelengths_of_stream(w, results);
 
 	json_decref(record);
-	return found ? ISO_OK
-	             : iso_fail(ISO_EARG,
-	                        "%s: no record beside it tells the wavelengths; --wavelengths does, such as "
-	                        "--wavelengths 700,760,850",
-	                        w->s.in);
+	if (found) return ISO_OK;
+	if (access(w->s.in, F_OK) != 0) return iso_refuse(w->s.in, "%s", strerror(errno));
+	return iso_fail(ISO_EARG,
+	                "%s: no record beside it tells the wavelengths; --wavelengths does, such as "
+	                "--wavelengths 700,760,850",
+	                w->s.in);
 }
 
 /* ---- numbers for each wavelength ---- */

@@ -82,6 +82,8 @@ near("Hb with light and weights", z, c[1, 1], 3e-4)
 require(record("out")["results"]["unmix"]["maps"] == ["HbO2", "ink", "water2", "residual"], "names of a table")
 END
 
+expect 3 unmix none.nii -o n.nii
+err_has "none.nii: No such file"
 expect 2 unmix one.npy -o n.nii
 err_has "no record beside it tells the wavelengths; --wavelengths does"
 expect 2 unmix all.nii --chromophores HbO2,Hb,ink -o n.nii
