@@ -8,7 +8,7 @@ only_full='^test_(map|map_run|mc|patches|pdhg|prior_step|ratio_step|ratio|ray|ra
 # in test-more.sh: what a newcomer need not wait for. Attacks, kills and failing allocations; several processes; the papers'
 # studies and benchmarks; packages, installed trees, exports with the CUDA half, the site and a browser; simulated studies that
 # take longest; the same tests in double storage, which need the library a second time.
-not_functional='^cmd_(allocations|bench.*|browser|damage|exports|gates_decay|gates_simulate|installed|kill|live_hostile|norm_ring|norm_scans|packages|poses_scans|ranks|ranks_failures|ranks_kill|reproduce.*|site.*|timing|validate|without_cmocka)$|^test_(mc|ranks_ray_problem_.*|scatter_poses|scatter_recon|simulate_physics|sss|tails)$|_double$'
+not_functional='^cmd_(allocations|bench.*|browser|damage|exports|gates_decay|gates_simulate|installed|kill|live_hostile|norm_ring|norm_scans|packages|poses_recon|poses_scans|presets|ranks|ranks_failures|ranks_kill|reproduce.*|site.*|timing|validate|without_cmocka)$|^test_(mc|ranks_ray_problem_.*|scatter_poses|scatter_recon|simulate_physics|sss|tails)$|_double$'
 
 # the same of Python: what stands in the docs and examples, run line by line
 not_functional_python='test_docs test_examples'
