@@ -194,7 +194,7 @@ def simulate(
         if eff is not None:
             raise errors.ArgumentError("simulate: given eff and norm, wanted one of them")
         eff, factors = norm.crystals.astype(np.float32), lib.iso_norm_factors(norm._pointer)
-        p.pairs = ctypes.pointer(factors) if factors.factor else None
+        p.pairs = ctypes.pointer(factors)
     if eff is not None:
         eff = _efficiencies(eff, scanner)
         p.eff = eff.ctypes.data

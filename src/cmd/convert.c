@@ -186,7 +186,7 @@ static int copy_events(struct copy *k, struct cmd *c, const struct convert_setti
 	events_warn(&c->record, s->from, &e);
 	warn_lost(c, s, &e);
 	cmd_tell_duration(c, s->to, e.duration_s);
-	cmd_tell_weight(c, s->to, s->read.scanner);
+	if (!k->norm) cmd_tell_weight(c, s->to, s->read.scanner);
 done:
 	iso_events_free(&e);
 	iso_event_file_close(f);

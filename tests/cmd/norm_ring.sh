@@ -157,6 +157,8 @@ END
 # A PETSIRD file with the norm in its header: the same image from the file alone.
 run simulate ring.yaml source.nii --mu mu.nii --counts "$(size 200000 50000)" --norm strong.norm.json --tof-fwhm-ps 0 --seed 9 -o flat.lmdT
 run convert flat.lmdT flat.petsird --scanner ring.yaml --norm strong.norm.json
+run convert flat.lmdT weighted.petsird --scanner weighted.yaml --norm strong.norm.json
+! grep -q "no place for pair_weight" err || fail "the weight is in the efficiencies"
 run recon ray flat.petsird --mu mu.nii --iterations 2 "${grid[@]}" -o p1.npy
 run recon ray flat.lmdT --scanner ring.yaml --norm strong.norm.json --mu mu.nii --iterations 2 "${grid[@]}" -o p2.npy
 run recon ray flat.lmdT --scanner weighted.yaml --mu mu.nii --iterations 2 "${grid[@]}" -o p3.npy

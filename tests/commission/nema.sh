@@ -156,6 +156,18 @@ assert mean["length_mm"] is None and mean["steps"] == 3
 assert abs(mean["S_cps_per_MBq"] / np.mean(s["S_cps_per_MBq"]) - 1) < 1e-12
 E
 grep -qF 'Sensitivity along the axis' point.html || fail "point.html lacks its curve"
+sed 's/lengths_mm: .*/lengths_mm: [16, 70]/' "$SOURCE/examples/nema/standards.yaml" >short.yaml
+expect 0 nema sensitivity point.yaml --standard short.yaml
+"$PYTHON" - <<'E' || fail "sensitivity of a point over a middle length"
+import json
+
+s = json.load(open("out"))["results"]["point_sensitivity"]
+whole, middle = s["means"]
+assert whole["length_mm"] is None and middle["length_mm"] == 16
+assert middle["steps"] == 2  # at -8 and 0, not at 10
+assert abs(middle["S_cps_per_MBq"] / (sum(s["S_cps_per_MBq"][:2]) / 2) - 1) < 1e-12
+assert abs(middle["err"] / ((s["err"][0] ** 2 + s["err"][1] ** 2) ** 0.5 / 2) - 1) < 1e-12
+E
 
 # ---- resolution: filtered back-projection of a point, by both commands; an image of the same point ----
 expect 0 phantom point --at 30,0,2 --grid 41,41,11 --voxel 1,1,1 --centre 30,0,2 -o point.nii

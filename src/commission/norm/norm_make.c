@@ -438,7 +438,6 @@ struct iso_pair_factors iso_norm_factors(const iso_norm *n)
 double iso_norm_pair(const iso_norm *n, int64_t a, int64_t b)
 {
 	if (!n || a < 0 || b < 0 || a >= n->n || b >= n->n) return 0;
-	if (!n || a < 0 || b < 0 || a >= n->n || b >= n->n) return 0;
 	return n->eps[a] * n->eps[b] * factor_of(n, a, b);
 }
 

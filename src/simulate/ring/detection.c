@@ -23,7 +23,7 @@ bool iso_detection_any(const struct iso_simulate *p)
 
 static int check_pairs(const struct iso_simulate *p)
 {
-	if (!p->pairs || (p->pairs->factor && p->pairs->most > 0 && isfinite(p->pairs->most))) return ISO_OK;
+	if (!p->pairs || !p->pairs->factor || (p->pairs->most > 0 && isfinite(p->pairs->most))) return ISO_OK;
 	return iso_fail(ISO_EARG, "simulate: factors of pairs of at most %g, must be above 0",
 	                p->pairs->most);
 }
@@ -97,7 +97,7 @@ static bool counted(struct iso_detection *d, double time_s, bool *fits)
 
 static bool thinned(const struct iso_detection *d, const uint32_t *c)
 {
-	if (!d->pairs) return false;
+	if (!d->pairs || !d->pairs->factor) return false;
 	const struct philox r = philox_draw(d->seed, OWN_DRAWS + (uint64_t)d->seen, DRAW_PAIR + d->delayed);
 
 	return !((double)philox_unit(r.w[0]) * d->pairs->most < d->pairs->factor(d->pairs->arg, c[0], c[1]));

@@ -882,7 +882,7 @@ int iso_simulate_blocks(struct iso_simulated *info, iso_ctx *ctx, const struct i
 	     (st = randoms_per_pair(&made.randoms_per_pair, &full,
 	                            s.mean[full.delayed ? HISTORY_DELAYED : HISTORY_RANDOM]))))
 		goto done;
-	if (full.pairs) made.randoms_per_pair /= full.pairs->most;
+	if (full.pairs && full.pairs->factor) made.randoms_per_pair /= full.pairs->most;
 	made.window_ps = s.h.window_ps;
 	/* uniform over |dt| <= tau: R / (c tau) per mm of s_c */
 	made.randoms_per_pair_mm = made.randoms_per_pair / (ISO_C_MM_PER_PS * s.h.window_ps);
