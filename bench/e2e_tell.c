@@ -95,6 +95,7 @@ void e2e_print(const struct cmd *c, double made_s)
 /* ---- the drawing ---- */
 
 struct curves {
+	bool per_event; /* ns of each event, else seconds */
 	int n;
 	struct iso_svg_curve v[MOST_CURVES];
 	double x[MOST_CURVES][MOST_POINTS], y[MOST_CURVES][MOST_POINTS];
@@ -114,7 +115,7 @@ static bool add_curve(struct curves *c, const json_t *rows, const char *which, c
 		if (n < MOST_POINTS && strcmp(text(row, "case"), which) == 0 &&
 		    strcmp(text(row, "stage"), stage) == 0 && number(row, key) > 0) {
 			c->x[c->n][n] = number(row, "events");
-			c->y[c->n][n++] = number(row, key);
+			c->y[c->n][n++] = number(row, key) * (c->per_event ? 1e9 / number(row, "events") : 1);
 		}
 	if (n < 2) return false;
 	*v = (struct iso_svg_curve){ stage, 1 + c->n % ISO_SVG_COLOURS, n, c->x[c->n], c->y[c->n] };
@@ -156,25 +157,31 @@ static void add_walls(struct curves *c, const json_t *rows)
 			c->v[c->n - 1].name = text(row, "case");
 }
 
-/* The first case by stages; then, if there are several, all by their walls. */
+/* The first case by stages; what an event costs in each; then, if there are several, all by their walls. */
 static int put_plot(struct iso_text *t, const json_t *rows)
 {
+	enum { STAGES, EVENTS, WALLS, CHARTS };
 	struct curves *c;
-	int st = BENCH_NEW(c, 2);
+	int st = BENCH_NEW(c, CHARTS);
 
 	if (st) return st;
-	add_walls(&c[1], rows);
-	if (c[1].n > 0) add_stages(&c[0], rows, c[1].v[0].name);
+	c[EVENTS].per_event = true;
+	add_walls(&c[EVENTS], rows);
+	add_walls(&c[WALLS], rows);
+	if (c[WALLS].n > 0) add_stages(&c[STAGES], rows, c[WALLS].v[0].name);
 	char of_first[96];
 
-	snprintf(of_first, sizeof of_first, "seconds of '%s', wall and stages", c[1].n ? c[1].v[0].name : "");
-	const struct iso_svg_chart chart[2] = {
-		{ of_first, "events", of_first, c[0].n, c[0].v, ISO_SVG_LOG },
-		{ "Seconds of each case", "events", "seconds of each case, wall", c[1].n, c[1].v,
+	snprintf(of_first, sizeof of_first, "seconds of '%s', wall and stages",
+	         c[WALLS].n ? c[WALLS].v[0].name : "");
+	const struct iso_svg_chart chart[CHARTS] = {
+		{ of_first, "events", of_first, c[STAGES].n, c[STAGES].v, ISO_SVG_LOG },
+		{ "Nanoseconds an event", "events", "nanoseconds an event, wall", c[EVENTS].n, c[EVENTS].v,
+		  ISO_SVG_LOG },
+		{ "Seconds of each case", "events", "seconds of each case, wall", c[WALLS].n, c[WALLS].v,
 		  ISO_SVG_LOG },
 	};
 
-	iso_svg_file(t, c[1].n > 1 ? 2 : 1, chart);
+	iso_svg_file(t, c[WALLS].n > 1 ? CHARTS : WALLS, chart);
 	free(c);
 	return t->failed ? iso_fail_memory("plot", 1) : ISO_OK;
 }
