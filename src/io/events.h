@@ -18,13 +18,14 @@
 /* The bits of |v|, which are in the order of its values: those of what is not finite are EVENT_INFINITE or more.
    Counting events so takes no branches that depend on them. */
 #define EVENT_INFINITE 0x7f800000u
+#define EVENT_SIZE 0x7fffffffu
 
 static inline uint32_t event_size(float v)
 {
 	uint32_t bits;
 
 	memcpy(&bits, &v, sizeof bits);
-	return bits & 0x7fffffffu;
+	return bits & EVENT_SIZE;
 }
 
 enum { ISO_EVENT_BUFFER = 1 << 18 }; /* bytes of records between two system calls */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Scanners of every kind: read from a description, asked for crystals and pairs. */
+#include "isotome/events.h"
 #include "scanner.h"
 #include "file/suffix.h"
 
@@ -234,9 +235,24 @@ bool iso_scanner_in_coincidence(const iso_scanner *s, int64_t a, int64_t b)
 	return kind_fn[s->kind]->in_coincidence(s, a, b);
 }
 
-double iso_scanner_pair_weight(const iso_scanner *s, const double p1[3], const double p2[3])
+static inline double weight_of_ends(const iso_scanner *s, const double p1[3], const double p2[3])
 {
-	if (!s || !p1 || !p2) return 0;
 	if (!pairs_counted(&s->pairs, p1, p2)) return 0;
 	return s->solid_angle ? pairs_solid_angle(p1, p2) : 1;
+}
+
+double iso_scanner_pair_weight(const iso_scanner *s, const double p1[3], const double p2[3])
+{
+	return s && p1 && p2 ? weight_of_ends(s, p1, p2) : 0;
+}
+
+void scanner_pair_weights(iso_real *w, const iso_scanner *s, const struct iso_event *e, int64_t n,
+                          double unit)
+{
+	for (int64_t j = 0; j < n; j++) {
+		const float *a = e[j].p1, *b = e[j].p2;
+		const double p1[3] = { a[0], a[1], a[2] }, p2[3] = { b[0], b[1], b[2] };
+
+		w[j] = (iso_real)(weight_of_ends(s, p1, p2) * unit);
+	}
 }

@@ -143,6 +143,11 @@ double iso_cylinder_length(const iso_scanner *s);
 struct iso_events;
 int iso_scanner_around(iso_scanner **s, const struct iso_events *e);
 
+/* iso_scanner_pair_weight of n events, times unit. */
+struct iso_event;
+void scanner_pair_weights(iso_real *w, const iso_scanner *s, const struct iso_event *e, int64_t n,
+                          double unit);
+
 /* The map `energy` of a ring's description; NULL: not said. */
 int iso_scanner_read_energy(iso_scanner *s, const struct conf_node *root, const struct conf_node *energy);
 

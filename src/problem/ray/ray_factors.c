@@ -526,6 +526,32 @@ static double factor(struct ray_problem *ray, const struct ray_part *p, int64_t 
 	return ray_factors_per_event(ray) ? (double)p->norm[place(p, j)] : pair_factor(ray, p, j);
 }
 
+/* Whether factors are the weights of pairs alone, the same at all times. */
+static bool weights_alone(struct ray_problem *ray)
+{
+	const struct ray_motion *m = &ray->motion;
+	bool plain = !ray_factors_per_event(ray) && !ray_norm_per_crystal(ray) && !ray_norm_of_pairs(ray);
+
+	return ray->s && plain && !m->all && !(m->decay > 0) && !ray->gates.now;
+}
+
+/* Factors of events j ... end - 1. */
+static void fill_factors(struct ray_problem *ray, const struct ray_part *p, iso_real *mult, int64_t j,
+                         int64_t end)
+{
+	const struct iso_event *v = p->e->v;
+
+	if (weights_alone(ray)) {
+		scanner_pair_weights(mult + j, ray->s, v + j, end - j, ray->frame.factor);
+		for (; j < end; j++)
+			if (iso_event_bad(v + j)) mult[j] = 0;
+		return;
+	}
+	for (; j < end; j++)
+		mult[j] = (iso_real)(factor(ray, p, j) * ray->frame.factor * ray_motion_decay(ray, p->e, j) *
+		                     ray_gates_factor(ray, j));
+}
+
 enum { CHUNK = 1 << 14 }; /* events that a thread takes at a time */
 
 int ray_fill(struct ray_problem *ray, const struct ray_part *p, iso_real *count, iso_real *mult,
@@ -538,14 +564,10 @@ int ray_fill(struct ray_problem *ray, const struct ray_part *p, iso_real *count,
 	for (int64_t c = 0; c < p->e->n; c += CHUNK) {
 		int64_t end = p->e->n - c < CHUNK ? p->e->n : c + CHUNK;
 
-		for (int64_t j = c; j < end && !iso_stopped(ctx); j++) {
-			if (count) count[j] = p->e->count ? p->e->count[j] : 1;
-			if (mult)
-				mult[j] =
-					(iso_real)(factor(ray, p, j) * ray->frame.factor *
-				                   ray_motion_decay(ray, p->e, j) * ray_gates_factor(ray, j));
-			if (add) add[j] = (iso_real)additive(ray, p, j);
-		}
+		if (iso_stopped(ctx)) continue;
+		if (mult) fill_factors(ray, p, mult, c, end);
+		for (int64_t j = c; count && j < end; j++) count[j] = p->e->count ? p->e->count[j] : 1;
+		for (int64_t j = c; add && j < end; j++) add[j] = (iso_real)additive(ray, p, j);
 		iso_clock_add(&clock, end - c);
 	}
 	iso_clock_end(&clock);
