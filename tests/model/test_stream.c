@@ -315,6 +315,27 @@ static void keeps_blocks_that_fit(void **state)
 
 CUDA_TEST(cuda_keeps_blocks_that_fit, check_kept)
 
+/* A device without room: the host holds what it ordered, and nothing is read twice. */
+static void check_held(iso_ctx *ctx)
+{
+	struct memory *m = make_memory(ctx);
+	struct iso_ray_source s = source(m, true);
+	struct iso_ray p = model(SUBSETS, ISO_BLOCKS);
+	iso_op *op;
+	int64_t blocks, n;
+
+	iso_ctx_set_device_memory_limit(ctx, 1);
+	op = streamed(ctx, &p, &s, 100);
+	image_free(reconstruct(op, NULL));
+	iso_ray_stream_state(&blocks, &n, op);
+	assert_int_equal(n, blocks);
+	assert_int_equal(m->read, 2 * EVENTS); /* for the counts, and for all iterations */
+	iso_op_free(op);
+	free(m);
+}
+
+CUDA_TEST(cuda_holds_blocks_in_the_host, check_held)
+
 /* ---- beside the events ---- */
 
 static void finishes_on_the_callers_thread(void **state)
@@ -631,6 +652,7 @@ int main(void)
 		cmocka_unit_test(all_subsets_are_one_step),
 		cmocka_unit_test(keeps_blocks_that_fit),
 		cmocka_unit_test(cuda_keeps_blocks_that_fit),
+		cmocka_unit_test(cuda_holds_blocks_in_the_host),
 		cmocka_unit_test(finishes_on_the_callers_thread),
 		cmocka_unit_test(goes_behind_a_psf),
 		cmocka_unit_test(rewrites_by_subsets),

@@ -290,7 +290,7 @@ int iso_ray_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const str
    need; its slot if an event has several. In the lists of a brick: half of the lines stand in packets, of which a number is
    enough. Of a pack in hand, a line's sum and what it sends back; and while the pack is made, keys and numbers of the sort,
    its share of a hull, and lists that are not yet as short as they can be. */
-enum { CUDA_ORDERED = 40, CUDA_JOSEPH = 16, CUDA_SLOT = 4, CUDA_SUMS = 12 };
+enum { CUDA_ORDERED = 40, CUDA_JOSEPH = 16, CUDA_SLOT = 4, CUDA_SUMS = 12, CUDA_NUMBER = 4 };
 enum { CUDA_SORT = 18, CUDA_FOUND = 3 };
 #define CUDA_LISTED 1.6
 
@@ -325,6 +325,15 @@ int64_t iso_ray_event_bytes(const iso_ctx *ctx, const struct iso_ray *p)
 
 	if (!iso_ctx_is_cuda(ctx)) return (int64_t)(sizeof(struct iso_event) + sizeof *m.row);
 	return iso_ray_model(&m, p, 1) ? 0 : ordered_bytes(&m) + listed_bytes(&m);
+}
+
+int64_t iso_ray_held_bytes(const struct iso_ray *p)
+{
+	struct ray_model m = { .n = 1 };
+
+	return iso_ray_model(&m, p, 1)
+	               ? 0
+	               : (int64_t)sizeof(struct iso_event) + CUDA_NUMBER * m.spread.lines + listed_bytes(&m);
 }
 
 /* Of a row of a pack in hand. */

@@ -29,6 +29,12 @@ struct ray_load_fn {
 
 /* Blocks that come and go, where the device does not hold all events: while one is in work, the next is on its way. */
 struct ray_pass;
+struct ray_held; /* one that the host keeps ordered */
+
+/* Ends of events that get numbers, of more crystals than the largest scanners have; cells of their hash table, few of which
+   are taken. */
+enum { RAY_ENDS = 1 << 20, RAY_END_CELLS = 1 << 22 };
+#define RAY_END_BYTES (3 * sizeof(float) + RAY_END_CELLS / RAY_ENDS * sizeof(unsigned))
 
 struct ray_pass_fn {
 	/* For blocks of at most m->n events. */
@@ -41,6 +47,15 @@ struct ray_pass_fn {
 	int (*wait)(struct ray_pass *pass);
 	/* Orders the first block that was sent and not added, and adds its step to the sums. */
 	int (*add)(struct ray_pass *pass, void *sum, const struct ray_step *p);
+	/* Bytes of the host that hold the block which was read and added last, as it was ordered. */
+	int (*held_bytes)(int64_t *bytes, struct ray_pass *pass);
+	/* Holds it in so many bytes of memory, until let_go; *held stays NULL where memory can't be pinned. */
+	int (*hold)(struct ray_pass *pass, struct ray_held **held, void *memory);
+	/* The same as `send`, with no need to wait. */
+	int (*send_held)(struct ray_pass *pass, const struct ray_held *held);
+	void (*let_go)(struct ray_held *held);
+	/* Bytes a second that the device fetches from the host's memory, by a short trial. */
+	int (*link)(double *bytes_per_s, iso_ctx *ctx);
 	void (*free)(struct ray_pass *pass);
 };
 

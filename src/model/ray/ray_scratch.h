@@ -10,6 +10,12 @@ ISO_BEGIN_C
 /* Bytes of each event of an operator, of the device where there is one, besides what does not grow with the events. */
 int64_t iso_ray_event_bytes(const iso_ctx *ctx, const struct iso_ray *p);
 
+/* Host bytes of each event of a block that the host holds, as a device ordered it, besides its data. */
+int64_t iso_ray_held_bytes(const struct iso_ray *p);
+
+/* Seconds that the device takes to fetch so many bytes from the host's memory, by a short trial. */
+int iso_ray_send_s(double *seconds, iso_ctx *ctx, double bytes);
+
 /* Host bytes of each event of a block, and of a scratch file: its event and data. */
 int64_t iso_ray_source_bytes(const struct iso_ray_source *s);
 

@@ -7,10 +7,12 @@
 #include "core/size.h"
 #include "core/sized.h"
 
-/* One block on the device. */
+/* One block: on the device, or ordered in the host's memory. */
 struct part {
 	iso_op *op;
 	iso_real *y, *add, *mult;
+	struct ray_held *held;
+	void *memory; /* that holds it */
 };
 
 /* Data of the operator. */
@@ -22,7 +24,7 @@ struct stream {
 	struct ray_model whole; /* without events; n: the events of a block */
 	const struct ray_sum_fn *sum;
 	int64_t block, blocks; /* events of each; of all subsets together, of this rank */
-	int64_t kept;          /* by the handle that was called last */
+	int64_t kept, held;    /* by the handle that was called last */
 	bool ahead;            /* the next subset may be read between steps */
 };
 
@@ -32,6 +34,7 @@ struct stream_work {
 	int64_t *first;                /* place of each subset's first in `part` */
 	int64_t kept;
 	bool full;                         /* there is no room to keep another */
+	bool host_full;                    /* nor to hold one in the host's memory */
 	struct ray_counts *counts;         /* of each subset; NULL: not yet known */
 	void *sum;                         /* what all blocks add to */
 	const struct ray_pass_fn *pass_fn; /* of a device, for blocks that are not kept */
@@ -42,8 +45,10 @@ struct stream_work {
 
 /* ---- one block ---- */
 
-static void part_free(iso_ctx *ctx, struct part *b)
+static void part_free(iso_ctx *ctx, struct part *b, const struct ray_pass_fn *fn)
 {
+	if (b->held) fn->let_go(b->held);
+	free(b->memory);
 	iso_op_free(b->op);
 	ctx->vec->free(ctx, b->y);
 	ctx->vec->free(ctx, b->add);
@@ -53,10 +58,12 @@ static void part_free(iso_ctx *ctx, struct part *b)
 
 static int check_values(const char *what, const iso_ctx *ctx, int64_t n, const iso_real *v)
 {
+	enum { THREADS = 4 }; /* as many as memory keeps busy; the others read the next block */
 	int64_t bad = n;
 
-#pragma omp parallel for num_threads(ctx->threads) reduction(min : bad)
-	for (int64_t j = 0; j < (v ? n : 0); j++)
+	if (!v) return ISO_OK;
+#pragma omp parallel for num_threads(ctx->threads < THREADS ? ctx->threads : THREADS) reduction(min : bad)
+	for (int64_t j = 0; j < n; j++)
 		if (!(v[j] >= 0) || !isfinite(v[j])) bad = j < bad ? j : bad;
 	if (bad == n) return ISO_OK;
 	return iso_fail(ISO_EINPUT, "ray stream: %s of an event is %g, must be finite and not negative", what,
@@ -68,6 +75,7 @@ static int divide_additive(const iso_ctx *ctx, struct iso_events *b)
 {
 	int64_t n = b->add && b->mult ? b->n : 0, bad = n;
 
+	if (n == 0) return ISO_OK;
 #pragma omp parallel for num_threads(ctx->threads) reduction(min : bad)
 	for (int64_t j = 0; j < n; j++) {
 		iso_real ratio = b->mult[j] > 0 ? b->add[j] / b->mult[j] : 0;
@@ -245,8 +253,9 @@ static void block_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct i
 	iso_ray_reader_plan(plan, s, &o, block);
 	iso_ray_part_plan(plan, ctx, &one, n);
 	if (cuda)
-		iso_plan_add(plan, "events on their way, of two blocks", 2 * n, sizeof(struct iso_event),
-		             true);
+		iso_plan_add(plan, "events on their way, of two blocks", 2 * n,
+		             (int64_t)sizeof(struct iso_event) + iso_ray_held_bytes(p), true);
+	if (cuda) iso_plan_add(plan, "ends of events", RAY_ENDS, RAY_END_BYTES, true);
 	iso_plan_add(plan, "data of a block", (1 + cuda) * n,
 	             iso_ray_source_bytes(s) - (int64_t)sizeof(struct iso_event), cuda);
 }
@@ -291,7 +300,7 @@ static int keep(const iso_op *op, struct part *b)
 	if (room)
 		t->kept = ++w->kept;
 	else
-		part_free(op->ctx, b);
+		part_free(op->ctx, b, w->pass_fn);
 	return st;
 }
 
@@ -325,6 +334,17 @@ static int step_loaded(const struct ray_loaded *l, int sub, iso_real *acc, const
 
 /* ---- blocks that the device does not keep ---- */
 
+/* Memory whose pages are there: one thread alone would wait for them as long as for the events. */
+static void *take_pages(const iso_ctx *ctx, int64_t bytes)
+{
+	enum { PAGE = 1 << 12 }; /* no machine's are smaller */
+	char *p = size_alloc(bytes, 1);
+
+#pragma omp parallel for num_threads(ctx->threads)
+	for (int64_t i = 0; i < (p ? bytes : 0); i += PAGE) ((volatile char *)p)[i] = 0;
+	return p;
+}
+
 static int open_pass(const iso_op *op)
 {
 	const struct stream *t = op->data;
@@ -342,10 +362,32 @@ static int open_pass(const iso_op *op)
 	return st;
 }
 
-static void close_pass(struct stream_work *w)
+int iso_ray_send_s(double *seconds, iso_ctx *ctx, double bytes)
 {
-	if (w->pass) w->pass_fn->free(w->pass);
+	const struct ray_pass_fn *fn;
+	double per_s = 0;
+	void *found = NULL;
+	int st = iso_cuda_symbol(&found, ISO_RAY_PASS_CUDA);
+
+	fn = found;
+	if (!st) st = fn->link(&per_s, ctx);
+	*seconds = per_s > 0 ? bytes / per_s : 0;
+	return st;
+}
+
+/* Blocks that the host holds for the pass mean nothing without it. */
+static void close_pass(const iso_op *op)
+{
+	struct stream *t = op->data;
+	struct stream_work *w = op->work;
+
+	if (!w->pass) return;
+	w->pass_fn->free(w->pass);
 	w->pass = NULL;
+	for (int64_t i = 0; i < t->blocks; i++)
+		if (w->part[i].held) part_free(op->ctx, w->part + i, w->pass_fn);
+	t->held = 0;
+	w->host_full = false;
 }
 
 /* The step of block k of a subset: its ratios stand in the order of the blocks. */
@@ -358,31 +400,66 @@ static struct ray_step step_of_block(const iso_op *op, int sub, int64_t k, const
 	return block;
 }
 
-/* Blocks first ... of a subset, none of which is kept. While the device is at one, the next is sent, and the one after
-   that is read. */
-static int pass_blocks(const iso_op *op, int sub, int64_t first, int64_t blocks, const struct ray_step *p)
+/* The block that was read and added last stays in the host's memory, ordered, if that has room. Once one does not, none
+   after it does. */
+static int hold(const iso_op *op, struct part *b)
+{
+	enum { SPARE = 16 }; /* of what is left, for others */
+	struct stream *t = op->data;
+	struct stream_work *w = op->work;
+	int64_t bytes, left = iso_ctx_host_left(op->ctx);
+	int st;
+
+	if (w->host_full) return ISO_OK;
+	if ((st = w->pass_fn->held_bytes(&bytes, w->pass))) return st;
+	if (bytes <= left - left / SPARE && (b->memory = take_pages(op->ctx, bytes)))
+		st = w->pass_fn->hold(w->pass, &b->held, b->memory);
+	if (b->held) {
+		t->held++;
+		return ISO_OK;
+	}
+	w->host_full = true;
+	free(b->memory);
+	b->memory = NULL;
+	return st;
+}
+
+/* Block k of a subset, to the device: held, or read. */
+static int send_block(const iso_op *op, struct part *b)
 {
 	const struct stream *t = op->data;
 	struct stream_work *w = op->work;
+	struct iso_events *e;
+	int st = iso_ctx_poll(op->ctx);
+
+	if (st || b->held) return st ? st : w->pass_fn->send_held(w->pass, b->held);
+	if ((st = iso_ray_reader_next(w->reader, op->ctx, &e)) || (st = complete(t, e))) return st;
+	return w->pass_fn->send(w->pass, e);
+}
+
+/* Blocks first ... of a subset, none of which the device keeps. While it is at one, the next is sent, and the one after
+   that is read. */
+static int pass_blocks(const iso_op *op, int sub, int64_t first, int64_t blocks, const struct ray_step *p)
+{
+	struct stream_work *w = op->work;
+	struct part *part = w->part + w->first[sub];
 	int st = w->pass ? ISO_OK : open_pass(op);
 
 	for (int64_t k = first; k <= blocks && !st; k++) {
-		struct iso_events *e;
+		bool reads = k < blocks && !part[k].held;
 
-		if (k < blocks &&
-		    ((st = iso_ctx_poll(op->ctx)) || (st = iso_ray_reader_next(w->reader, op->ctx, &e)) ||
-		     (st = complete(t, e)) || (st = w->pass_fn->send(w->pass, e))))
-			break;
+		if (k < blocks && (st = send_block(op, part + k))) break;
 		if (k > first) {
 			struct ray_step before = step_of_block(op, sub, k - 1, p);
 
 			st = w->pass_fn->add(w->pass, w->sum, &before);
+			if (!st && !part[k - 1].held) st = hold(op, part + k - 1);
 		}
-		if (k == blocks) break;
+		if (!reads) continue;
 		st = st ? st : w->pass_fn->wait(w->pass);
 		iso_ray_reader_done(w->reader);
 	}
-	if (st) close_pass(w); /* which may have been left amid a block */
+	if (st) close_pass(op); /* which may have been left amid a block */
 	return st;
 }
 
@@ -401,13 +478,21 @@ static int prepare(const iso_op *op)
 	return iso_comm_agree(op->ctx, st);
 }
 
-static int64_t kept_of(const iso_op *op, int sub, int64_t blocks)
+/* Blocks of a subset that are not read again: the first on the device, then those that the host holds. */
+struct here {
+	int64_t kept, all;
+};
+
+static struct here here_of(const iso_op *op, int sub, int64_t blocks)
 {
 	const struct stream_work *w = op->work;
-	int64_t n = 0;
+	const struct part *part = w->part + w->first[sub];
+	struct here h = { 0 };
 
-	while (n < blocks && w->part[w->first[sub] + n].op) n++;
-	return n;
+	while (h.kept < blocks && part[h.kept].op) h.kept++;
+	h.all = h.kept;
+	while (h.all < blocks && part[h.all].held) h.all++;
+	return h;
 }
 
 /* A block that is not kept: read, used, and perhaps kept from now on. */
@@ -417,7 +502,7 @@ static int pass_new(const iso_op *op, struct part *b, const struct ray_step *p)
 
 	if (!st) st = add_part(op, b, p);
 	if (!st) return keep(op, b);
-	part_free(op->ctx, b);
+	part_free(op->ctx, b, NULL);
 	return st;
 }
 
@@ -431,9 +516,10 @@ static int read_on(const iso_op *op, int sub)
 	iso_ray_reader_stop(w->reader);
 	for (int k = 1; k <= op->n_sub && t->ahead; k++) {
 		int next = (sub + k) % op->n_sub;
-		int64_t blocks = iso_ray_blocks(&t->share, next, t->block), kept = kept_of(op, next, blocks);
+		int64_t blocks = iso_ray_blocks(&t->share, next, t->block),
+			here = here_of(op, next, blocks).all;
 
-		if (kept < blocks) return iso_ray_reader_start(w->reader, next, kept);
+		if (here < blocks) return iso_ray_reader_start(w->reader, next, here);
 	}
 	return ISO_OK;
 }
@@ -443,17 +529,16 @@ static int pass(const iso_op *op, int sub, const struct ray_step *p)
 {
 	const struct stream *t = op->data;
 	struct stream_work *w = op->work;
-	int64_t blocks = iso_ray_blocks(&t->share, sub, t->block), kept = kept_of(op, sub, blocks);
-	int st = kept < blocks ? iso_ray_reader_start(w->reader, sub, kept) : ISO_OK;
+	int64_t blocks = iso_ray_blocks(&t->share, sub, t->block), k = 0;
+	struct here here = here_of(op, sub, blocks);
+	int st = here.all < blocks ? iso_ray_reader_start(w->reader, sub, here.all) : ISO_OK;
 
-	int64_t k = 0;
-
-	for (; k < blocks && !st && (k < kept || !w->full || !op->ctx->cuda); k++) {
+	for (; k < blocks && !st && (k < here.kept || !w->full || !op->ctx->cuda); k++) {
 		struct part *b = w->part + w->first[sub] + k;
-		struct ray_step here = step_of_block(op, sub, k, p);
+		struct ray_step now = step_of_block(op, sub, k, p);
 
 		if (!(st = iso_ctx_poll(op->ctx)))
-			st = k < kept ? add_part(op, b, &here) : pass_new(op, b, &here);
+			st = k < here.kept ? add_part(op, b, &now) : pass_new(op, b, &now);
 	}
 	if (k < blocks && !st) st = pass_blocks(op, sub, k, blocks, p);
 	if (w->reader && st) iso_ray_reader_stop(w->reader);
@@ -482,7 +567,7 @@ static int stream_step(const iso_op *op, int sub, iso_real *acc, const struct ra
 	for (int b = begin; b < end && !st; b++) st = pass(op, b, p);
 	st = t->sum->end(acc, s, w->sum, st);
 	if (w->kept == t->blocks) {
-		close_pass(w);
+		close_pass(op);
 		iso_ray_reader_free(w->reader);
 		w->reader = NULL;
 	}
@@ -520,8 +605,8 @@ static void stream_close(iso_op *op)
 	struct stream_work *w = op->work;
 
 	iso_ray_loaded_free(&w->loaded);
-	close_pass(w); /* before the memory that it pinned goes */
-	for (int64_t i = 0; w->part && i < t->blocks; i++) part_free(op->ctx, w->part + i);
+	close_pass(op); /* before the memory that it pinned goes */
+	for (int64_t i = 0; w->part && i < t->blocks; i++) part_free(op->ctx, w->part + i, w->pass_fn);
 	iso_ray_reader_free(w->reader);
 	t->sum->free(w->sum);
 	free(w->counts);
@@ -627,7 +712,7 @@ void iso_ray_stream_state(int64_t *blocks, int64_t *kept, const iso_op *op)
 	const struct stream *t = op->data;
 
 	*blocks = t->blocks;
-	*kept = t->kept;
+	*kept = t->kept + t->held;
 }
 
 void iso_ray_stream_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p,

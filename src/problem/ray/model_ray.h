@@ -202,7 +202,7 @@ bool ray_scratch_asked(const struct ray_problem *ray);
 /* Whether the method does not take events from a disk. */
 bool ray_wants_memory(const struct settings *s);
 /* Whether a scratch file saves more reading than it costs; `attenuates`: every pass traces the attenuation. */
-bool ray_scratch_pays(const struct ray_problem *ray, const struct iso_ray *p, bool attenuates);
+bool ray_scratch_pays(const struct ray_problem *ray, const struct iso_ray *p, bool attenuates, bool once);
 /* A folder with room for so many bytes: of the image, of TMPDIR, /var/tmp; false, and "": none has. */
 bool ray_scratch_place(char place[PATH_MAX], const struct ray_problem *ray, int64_t bytes);
 
@@ -231,7 +231,9 @@ enum ray_without { RAY_NEEDS_NONE, RAY_NO_MEMORY, RAY_NO_DISK };
 
 /* What was planned of events that stay on disk. */
 struct ray_planned {
-	double kept;       /* share of the events that memory keeps */
+	double kept; /* share of the events that memory keeps: that of the device where there is one, */
+	double held; /* and that the host holds for a device, in so many bytes */
+	double held_bytes;
 	const char *place; /* folder of the scratch file; "": none */
 	enum ray_without without;
 	int64_t bytes;   /* that such a file takes, or would take */

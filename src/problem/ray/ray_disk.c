@@ -27,8 +27,8 @@ struct ray_disk {
 	int64_t seen, bad;    /* events read for the first time, and those to leave out */
 
 	/* of the frame's operator */
-	int64_t block, kept;  /* kept: planned */
-	char place[PATH_MAX]; /* folder of the scratch file; "": none */
+	int64_t block, kept, held; /* blocks that the device keeps, and that the host holds for it: planned */
+	char place[PATH_MAX];      /* folder of the scratch file; "": none */
 	enum ray_without without;
 	iso_ray_scratch *scratch;
 	iso_op *op; /* a handle of it */
@@ -161,7 +161,7 @@ static int open_disk(struct ray_problem *ray, const iso_event_file *f)
 /* Events that go straight from their file to the device are there sooner than by way of the host's memory, and leave that
    free. Few are there at once either way; and whoever picks events by time, or looks at them more than once, wants them
    in memory. */
-#define FEW_BYTES 4.3e9 /* as record_input leaves the hash of all bytes out */
+#define FEW_BYTES 1.1e9 /* as record_input leaves the hash of all bytes out */
 
 static bool goes_straight(const struct ray_problem *ray, const struct iso_events_info *i)
 {
@@ -509,6 +509,39 @@ static void plan_kept(struct ray_problem *ray, struct iso_plan *plan, const stru
 	iso_plan_add(plan, text, d->kept, kept_bytes(ray, p, s, d->block), cuda);
 }
 
+/* Bytes of a block that the host holds for a device. */
+static int64_t held_bytes(const struct iso_ray *p, const struct iso_ray_source *s, int64_t block)
+{
+	return block * (iso_ray_held_bytes(p) + iso_ray_source_bytes(s) - (int64_t)sizeof(struct iso_event));
+}
+
+/* How many of the blocks so many bytes of the host hold; a part of them is left to others. */
+static int64_t count_held(struct ray_problem *ray, const struct iso_ray *p, const struct iso_ray_source *s,
+                          int64_t block, int64_t bytes)
+{
+	int64_t each = held_bytes(p, s, block),
+		blocks = count_blocks(ray_events_here(ray, s->n), p->n_sub, block);
+	int64_t held = bytes > 0 && each > 0 ? (bytes - bytes / 16) / each : 0;
+
+	if (!iso_ctx_is_cuda(ray->p->ctx)) return 0;
+	return held < blocks ? held : blocks;
+}
+
+static void plan_held(struct ray_problem *ray, struct iso_plan *plan, const struct iso_ray *p,
+                      const struct iso_ray_source *s)
+{
+	char text[64];
+	struct ray_disk *d = ray->disk;
+	int64_t others = count_blocks(ray_events_here(ray, s->n), p->n_sub, d->block) - d->kept;
+
+	d->held =
+		count_held(ray, p, s, d->block, left_of(ray, plan, false) / iso_ranks_of_device(ray->p->ctx));
+	if (d->held > others) d->held = others;
+	if (d->held == 0) return;
+	snprintf(text, sizeof text, "%" PRId64 " blocks held for the device", d->held);
+	iso_plan_add(plan, text, d->held, held_bytes(p, s, d->block), false);
+}
+
 static int64_t choose_block(struct ray_problem *ray, const struct iso_plan *plan, const struct iso_ray *p,
                             const struct iso_ray_source *s)
 {
@@ -535,6 +568,8 @@ static void choose_place(struct ray_problem *ray, const struct iso_plan *plan, c
 	struct ray_disk *d = ray->disk;
 	int64_t block = choose_block(ray, plan, p, s), bytes;
 	int64_t left = left_of(ray, plan, iso_ctx_is_cuda(ray->p->ctx)) - 2 * step_bytes(ray, p, s, block);
+	int64_t blocks = count_blocks(s->n, p->n_sub, block), kept = count_kept(ray, p, s, block, left);
+	bool once = kept + count_held(ray, p, s, block, left_of(ray, plan, false)) >= blocks;
 
 	d->place[0] = '\0';
 	d->without = RAY_NEEDS_NONE;
@@ -542,8 +577,8 @@ static void choose_place(struct ray_problem *ray, const struct iso_plan *plan, c
 		snprintf(d->place, sizeof d->place, "%s", ray->stream.scratch);
 		return;
 	}
-	if (!ray_scratch_pays(ray, p, s->finish) || !size_mul(&bytes, s->n, iso_ray_source_bytes(s)) ||
-	    count_kept(ray, p, s, block, left) == count_blocks(s->n, p->n_sub, block))
+	if (!ray_scratch_pays(ray, p, s->finish, once) || !size_mul(&bytes, s->n, iso_ray_source_bytes(s)) ||
+	    kept == blocks)
 		return;
 	if (!can_sort(ray, plan, p, s, block))
 		d->without = RAY_NO_MEMORY;
@@ -568,6 +603,7 @@ void ray_disk_plan(struct ray_problem *ray, struct iso_plan *plan, const struct 
 	d->block = choose_block(ray, plan, &p, &s);
 	iso_ray_stream_plan(plan, ray->p->ctx, &p, &s, d->block);
 	plan_kept(ray, plan, &p, &s);
+	plan_held(ray, plan, &p, &s);
 }
 
 struct ray_planned ray_disk_planned(struct ray_problem *ray, const struct model_subsets *subsets)
@@ -576,7 +612,11 @@ struct ray_planned ray_disk_planned(struct ray_problem *ray, const struct model_
 	struct iso_ray_source s = source(ray);
 	int64_t blocks = count_blocks(ray_events_here(ray, s.n), subsets->n, d->block);
 
+	struct iso_ray p = ray_parameters(ray, subsets);
+
 	return (struct ray_planned){ .kept = (double)d->kept / (double)(blocks > 0 ? blocks : 1),
+		                     .held = (double)d->held / (double)(blocks > 0 ? blocks : 1),
+		                     .held_bytes = (double)d->held * (double)held_bytes(&p, &s, d->block),
 		                     .place = d->place,
 		                     .without = d->without,
 		                     .bytes = s.n * iso_ray_source_bytes(&s),
@@ -620,16 +660,17 @@ int ray_disk_op(struct ray_problem *ray, iso_op **op, const struct model_subsets
 		p.rule = ISO_BLOCKS; /* the scratch file is in that order */
 	}
 	int64_t here = ray_events_here(ray, s.n), blocks = count_blocks(here, p.n_sub, d->block);
-	int64_t kept = d->kept < blocks ? d->kept : blocks;
-	bool rereads = p.n_sub > 1 && p.rule != ISO_BLOCKS && kept < blocks, several = here < s.n;
-	char from[PATH_MAX + 32] = "";
+	int64_t kept = d->kept < blocks ? d->kept : blocks, here_all = kept + d->held;
+	bool rereads = p.n_sub > 1 && p.rule != ISO_BLOCKS && here_all < blocks, several = here < s.n;
+	char from[PATH_MAX + 32] = "", held[64] = "";
 
+	if (d->held > 0) snprintf(held, sizeof held, " and %" PRId64 " host memory", d->held);
 	if (d->scratch) snprintf(from, sizeof from, " from a scratch file in %s,", d->place);
 
 	record_tell(ray->p->record, ISO_NEWS,
 	            "streaming %" PRId64 " events%s%s in %" PRId64 " blocks of at most %" PRId64
-	            ", of which %" PRId64 " fit memory to be kept%s%s",
-	            s.n, from, several ? ", each rank its share" : "", blocks, d->block, kept,
+	            ", of which %" PRId64 " fit memory to be kept%s%s%s",
+	            s.n, from, several ? ", each rank its share" : "", blocks, d->block, kept, held,
 	            rereads ? "; each subset reads the whole file" : "",
 	            rereads && !several && !ray->stream.never ? ": 'scratch' avoids that" : "");
 	if ((st = iso_ray_stream_create(op, ray->p->ctx, &p, &s, d->block))) return st;

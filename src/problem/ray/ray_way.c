@@ -20,12 +20,13 @@ bool ray_scratch_asked(const struct ray_problem *ray)
 	return ray->stream.scratch && strcmp(ray->stream.scratch, "none") != 0;
 }
 
-/* Readings of the file: in every update where subsets are picked out, else in every iteration. A scratch file is read
-   so in every iteration; before, the events are read and written. Tracing attenuation takes as long as reading. */
-bool ray_scratch_pays(const struct ray_problem *ray, const struct iso_ray *p, bool attenuates)
+/* Readings of the file: in every update where subsets are picked out, else in every iteration; only in the first of them
+   where all that was read stays somewhere. A scratch file is read so in every iteration; before, the events are read and
+   written. Tracing attenuation takes as long as reading. */
+bool ray_scratch_pays(const struct ray_problem *ray, const struct iso_ray *p, bool attenuates, bool once)
 {
 	bool picked = p->n_sub > 1 && p->rule != ISO_BLOCKS;
-	double passes = (double)ray->p->s.iterations;
+	double passes = once ? 1 : (double)ray->p->s.iterations;
 	double without = passes * (picked ? p->n_sub : 1) + (attenuates ? passes : 0);
 
 	if (ray->stream.scratch || ray->stream.never || iso_ranks(ray->p->ctx) > 1) return false;
@@ -63,6 +64,7 @@ bool ray_scratch_place(char place[PATH_MAX], const struct ray_problem *ray, int6
 struct cost {
 	double make, step; /* to order events that memory does not keep, and to compute */
 	double read;       /* the file once */
+	double send;       /* what the host holds for the device */
 };
 
 /* A sample is timed where that is less than a hundredth of the work, or the only work, and somebody listens. */
@@ -184,12 +186,20 @@ static void tell_file(struct ray_problem *ray, struct record_way *w, const struc
 {
 	const struct model_subsets *by = &ray->p->s.by;
 	bool rereads = by->n > 1 && by->rule != ISO_BLOCKS && is->kept < 1;
-	double left = 1 - is->kept, compute_s = c->step * (1 + (is->attenuates ? left : 0)) + c->make * left;
+	double left = fmax(0, 1 - is->kept - is->held);
+	double compute_s = c->step * (1 + (is->attenuates ? left : 0)) + c->make * left;
 
-	w->name = is->kept < 1 || !iso_ctx_is_cuda(ray->p->ctx) ? "file" : "memory";
-	w->pass_s = fmax(compute_s, c->read * left * (rereads ? by->n : 1));
-	if (rereads)
+	w->name = left > 0 || !iso_ctx_is_cuda(ray->p->ctx) ? "file" : is->held > 0 ? "host" : "memory";
+	w->pass_s = fmax(fmax(compute_s, c->send), c->read * left * (rereads ? by->n : 1));
+	if (is->held > 0)
+		add(w,
+		    "; after the first pass the host holds %.3g %% of them, ordered, and sends them in each "
+		    "pass",
+		    100 * is->held);
+	if (rereads && left > 0)
 		add_rereads(w, c, by->n, compute_s);
+	else if (left == 0)
+		add_seconds(w, "then a pass takes", w->pass_s);
 	else
 		add_seconds(w, is->kept < 1 ? "each pass reads their file and takes" : "a pass takes",
 		            w->pass_s);
@@ -201,11 +211,12 @@ static void tell_file(struct ray_problem *ray, struct record_way *w, const struc
 
 static void tell_scratch(struct record_way *w, const struct ray_planned *is, const struct cost *c)
 {
-	double left = 1 - is->kept;
+	double left = fmax(0, 1 - is->kept - is->held);
 
 	w->name = "scratch";
-	w->pass_s = fmax(c->step + c->make * left, c->read * left);
+	w->pass_s = fmax(fmax(c->step + c->make * left, c->send), c->read * left);
 	add(w, "; they are sorted once into a scratch file of %s in %s", iso_bytes(is->bytes), is->place);
+	if (is->held > 0) add(w, ", of which the host holds %.3g %% from the first pass on", 100 * is->held);
 	add_seconds(w, "that takes", 2 * c->read);
 	add_seconds(w, "then a pass takes", w->pass_s);
 }
@@ -242,6 +253,8 @@ int ray_way(iso_problem *problem, const struct iso_plan *plan)
 	if (ray->disk) {
 		struct ray_planned is = ray_disk_planned(ray, &problem->s.by);
 
+		if (c.read > 0 && is.held > 0 && (st = iso_ray_send_s(&c.send, problem->ctx, is.held_bytes)))
+			return st;
 		add_lack(w, ray);
 		if (is.place[0])
 			tell_scratch(w, &is, &c);

@@ -115,6 +115,7 @@ struct ray_lists {
 	struct ray_parts part;
 	struct ray_unit *unit;
 	int units;
+	int64_t entries, parts; /* of `order`, `part` */
 };
 
 /* Work space to find the rays of bricks, which grows as it must. */
@@ -133,6 +134,13 @@ struct ray_finder {
 
 /* ---- packs ---- */
 
+#define RAY_BUNDLES 4 /* main axes x, y, z, and the rays that miss */
+
+/* Where each bundle begins: among the sorted rays, and among the slots. */
+struct ray_places {
+	int64_t sorted[RAY_BUNDLES + 1], slot[RAY_BUNDLES + 1];
+};
+
 /* Ordered rays of a range of rows: `lines` rays a row. Slots of a bundle begin at a packet; the rays
    that miss the grid stand behind all others, without packets. */
 struct ray_pack {
@@ -149,6 +157,9 @@ struct ray_pack {
 	unsigned *slot;          /* of each ray; only if lines > 1 */
 	struct ray_bins bins;
 	struct ray_lists lists;
+	/* how its slots were filled; sorted: numbers of the rays, of the packer until it is used again */
+	struct ray_places at;
+	const unsigned *sorted;
 };
 
 /* Finds the rays of every brick, for a pack that is filled otherwise. keep: the lists that they leave, and no more, in
@@ -169,6 +180,10 @@ int iso_ray_pack_create(struct ray_pack *p, struct iso_room *room, const struct 
    the packer for the finder. */
 int iso_ray_pack_fill(struct ray_pack *p, struct ray_packer *k, iso_ctx *ctx, const struct ray_model *m,
                       const struct iso_event *e, struct iso_rows rows, struct iso_room *keep);
+
+/* Fills the slots of a pack whose rays were sorted before, and whose lists there are. */
+int iso_ray_pack_again(struct ray_pack *p, struct ray_packer *k, iso_ctx *ctx, const struct ray_model *m,
+                       const struct iso_event *e);
 
 /* Cells of the table of bins; 0: the times of the model are not in bins. */
 int iso_ray_bin_cells(const struct ray_tof *t);

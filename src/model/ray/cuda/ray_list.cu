@@ -552,9 +552,9 @@ static int deal_units(struct ray_lists *l, struct ray_finder *f, iso_ctx *ctx, s
 	return st;
 }
 
-/* Lists of n entries that were found. */
+/* Lists of the entries and parts that were found: `used`. */
 static int make_lists(struct ray_lists *l, struct ray_finder *f, iso_ctx *ctx, struct iso_room *keep,
-                      int64_t n)
+                      const int64_t used[2])
 {
 	int bricks = l->wall.bricks + 1, *host, *device, st;
 	struct iso_room room = iso_room_of(ctx, "ray");
@@ -562,11 +562,14 @@ static int make_lists(struct ray_lists *l, struct ray_finder *f, iso_ctx *ctx, s
 
 	ISO_HOST(&room, host, bricks);
 	ISO_DEVICE(&room, device, bricks);
-	if (!(st = room.status) && !(st = sort_chunks(&order, spare, f, ctx, l->wall.bricks, n, device)) &&
+	if (!(st = room.status) &&
+	    !(st = sort_chunks(&order, spare, f, ctx, l->wall.bricks, used[0], device)) &&
 	    !(st = ctx->vec->download(ctx, host, device, bricks * (int64_t)sizeof *host))) {
 		l->order = order;
 		l->part = f->part;
-		if (keep) st = keep_lists(l, f, spare, ctx, keep, host[l->wall.bricks]);
+		l->entries = host[l->wall.bricks];
+		l->parts = used[1];
+		if (keep) st = keep_lists(l, f, spare, ctx, keep, l->entries);
 		if (!st) st = deal_units(l, f, ctx, keep, host);
 	}
 	iso_room_free(&room);
@@ -625,7 +628,7 @@ int iso_ray_lists_fill(struct ray_pack *p, struct ray_finder *f, iso_ctx *ctx, c
 	s.parts = share(&s.wall);
 	st = join(&s, &joint, ctx);
 	if (!st) st = search_all(&s, f, ctx, guess(m, p->rows.n * p->lines), used);
-	if (!st) st = make_lists(l, f, ctx, keep, used[0]);
+	if (!st) st = make_lists(l, f, ctx, keep, used);
 	cudaFree(joint);
 	return st;
 }

@@ -8,7 +8,7 @@
 
 #include <float.h>
 
-#define BUNDLES 4 /* main axes x, y, z, and the rays that miss */
+#define BUNDLES RAY_BUNDLES
 #define MISSED 3
 #define SAMPLE 50000 /* rays that tell how large cells should be */
 
@@ -166,14 +166,9 @@ static __global__ void survey(struct ray_model m, struct cells c, const struct i
 
 /* ---- packets ---- */
 
-/* Where each bundle begins: among the sorted rays, and among the slots. */
-struct places {
-	int64_t sorted[BUNDLES + 1], slot[BUNDLES + 1];
-};
-
-static struct places lay_out(const struct extent extent[BUNDLES])
+static struct ray_places lay_out(const struct extent extent[BUNDLES])
 {
-	struct places p = ISO_ZERO;
+	struct ray_places p = ISO_ZERO;
 
 	for (int b = 0; b < BUNDLES; b++) {
 		int64_t n = extent[b].n, whole = (n + RAY_PACKET - 1) / RAY_PACKET * RAY_PACKET;
@@ -229,7 +224,7 @@ static __device__ float factor_of(const struct ray *r, const struct ray_tof *t, 
 	return (float)(rule == RAY_RULE_ERF ? t->norm : t->norm * two_over_root_pi * fabs(r->ux));
 }
 
-static __global__ void fill(struct ray_model m, enum ray_rule rule, struct places at,
+static __global__ void fill(struct ray_model m, enum ray_rule rule, struct ray_places at,
                             const struct iso_event *e, const unsigned *id, struct ray_pack p,
                             struct ray_hull *hull)
 {
@@ -396,16 +391,17 @@ static enum ray_rule choose_rule(const struct ray_model *m)
 	return half <= .1 ? RAY_RULE_MIDDLE : RAY_RULE_ERF;
 }
 
-static void describe(struct ray_pack *p, const struct extent extent[BUNDLES], struct places at)
+static void describe(struct ray_pack *p, const struct extent extent[BUNDLES])
 {
+	p->at = lay_out(extent);
 	for (int b = 0; b < 3; b++) {
 		struct ray_bundle *u = p->bundle + b;
 
 		u->n = extent[b].n;
-		u->packet = (int)(at.slot[b] / RAY_PACKET);
-		u->packets = (int)((at.slot[b + 1] - at.slot[b]) / RAY_PACKET);
+		u->packet = (int)(p->at.slot[b] / RAY_PACKET);
+		u->packets = (int)((p->at.slot[b + 1] - p->at.slot[b]) / RAY_PACKET);
 	}
-	p->slots = at.slot[BUNDLES];
+	p->slots = p->at.slot[BUNDLES];
 }
 
 static int sort(struct ray_packer *k, int64_t n, unsigned keys, const unsigned **ids)
@@ -435,26 +431,29 @@ static int look(struct ray_packer *k, iso_ctx *ctx, const struct ray_model *m, s
 	return ctx->vec->download(ctx, extent, k->extent, BUNDLES * sizeof *extent);
 }
 
+int iso_ray_pack_again(struct ray_pack *p, struct ray_packer *k, iso_ctx *ctx, const struct ray_model *m,
+                       const struct iso_event *e)
+{
+	fill<<<iso_blocks(p->slots), ISO_THREADS, 0, iso_stream(ctx)>>>(*m, p->rule, p->at, e, p->sorted, *p,
+	                                                                k->finder.hull);
+	return iso_cuda_launched("packets of rays");
+}
+
 int iso_ray_pack_fill(struct ray_pack *p, struct ray_packer *k, iso_ctx *ctx, const struct ray_model *m,
                       const struct iso_event *e, struct iso_rows rows, struct iso_room *keep)
 {
 	struct cells c = ISO_ZERO;
 	struct extent extent[BUNDLES];
 	int64_t n = rows.n * m->spread.lines;
-	const unsigned *ids;
 	int st;
 
 	if ((st = look(k, ctx, m, c, e, n, n / SAMPLE + 1, NULL, extent))) return st;
 	c = choose_cells(m, extent, n);
 	if ((st = look(k, ctx, m, c, e, n, 1, k->key[0], extent))) return st;
-	if ((st = sort(k, n, BUNDLES * c.each, &ids))) return st;
-	struct places at = lay_out(extent);
-
+	if ((st = sort(k, n, BUNDLES * c.each, &p->sorted))) return st;
 	p->rows = rows;
 	p->rule = choose_rule(m);
-	describe(p, extent, at);
-	fill<<<iso_blocks(p->slots), ISO_THREADS, 0, iso_stream(ctx)>>>(*m, p->rule, at, e, ids, *p,
-	                                                                k->finder.hull);
-	if ((st = iso_cuda_launched("packets of rays"))) return st;
+	describe(p, extent);
+	if ((st = iso_ray_pack_again(p, k, ctx, m, e))) return st;
 	return iso_ray_lists_fill(p, &k->finder, ctx, m, keep);
 }
