@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#define WHOLE ((int64_t)4 << 30) /* bytes: a larger file is sampled */
+#define WHOLE ((int64_t)1 << 30) /* bytes: a larger file is sampled */
 enum {
 	BLOCK = 1 << 16,
 	SAMPLES = 1024, /* blocks, evenly over the file: 64 MiB in all, */

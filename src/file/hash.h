@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Hashes of files for records: of every byte, or, above 4 GiB, of a sample of the file. */
+/* Hashes of files for records: of every byte, or, above 1 GiB, of a sample of the file. */
 #ifndef ISO_FILE_HASH_H
 #define ISO_FILE_HASH_H
 

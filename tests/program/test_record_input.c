@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Inputs of a record: a file has the hash of all its bytes and that of a sample, one above 4 GiB that of a sample
+/* Inputs of a record: a file has the hash of all its bytes and that of a sample, one above 1 GiB that of a sample
    alone, which must tell apart files that differ at the front, in the middle, at the end or in size. */
 #include "files.h"
 #include "problem/record/record.h"
@@ -72,7 +72,7 @@ static void between(void **state)
 
 static void large(void **state)
 {
-	const int64_t size = ((int64_t)4 << 30) + 1000000;
+	const int64_t size = ((int64_t)1 << 30) + 1000000;
 	const struct {
 		int64_t size, at;
 		int ones;

@@ -85,7 +85,7 @@ int record_started(struct record *r);
 
 /* Name, size and hash of a file that the run reads, and of those that belong to it: the other half
    of a raw array, the records of a CASToR or MSOT header. There are two hashes: of all of the file and of a sample.
-   Above 4 GiB, and where several ranks read, the first is left out: reading all of the file once more would take
+   Above 1 GiB, and where several ranks read, the first is left out: reading all of the file once more would take
    as long as an iteration. ISO_EARG if it is an output. */
 int record_input(struct record *r, const char *path);
 int record_input_file(struct record *r, const char *path); /* that file alone, not what belongs to it */

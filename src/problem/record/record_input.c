@@ -136,7 +136,7 @@ static int add_input(struct record *r, const char *path)
 	if (!st) st = iso_hash_sample(&sample, path, r->read.ctx);
 	if (!st && !known && !(r->read.ctx && iso_ranks(r->read.ctx) > 1))
 		st = iso_hash_file(&whole, path, r->read.ctx);
-	if (whole.sampled) whole.path[0] = '\0'; /* above 4 GiB: the same sample */
+	if (whole.sampled) whole.path[0] = '\0'; /* above 1 GiB: the same sample */
 	return st ? st : append_input(r, path, sample.bytes, &whole, &sample);
 }
 
