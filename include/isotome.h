@@ -55,6 +55,7 @@
 #include "isotome/map.h"
 #include "isotome/pdhg.h"
 #include "isotome/ray.h"
+#include "isotome/ray_moved.h"
 #include "isotome/scatter.h"
 #include "isotome/panels.h"
 #include "isotome/norm.h"

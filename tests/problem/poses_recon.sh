@@ -224,6 +224,26 @@ alike(np.rot90(image("still.nii"), -1, (1, 2)), image("gantry.nii"), 5e-4)
 a, b = image("one.nii"), image("times.nii")
 if np.abs(a - b).max() > 5e-5 * a.max(): sys.exit("times of a file: %g" % np.abs(a - b).max())
 END
+# several lines an event
+rays=(--rays 3 "${iterate[@]}")
+run recon ray "${scan[@]}" "${rays[@]}" -o still.nii --force
+run recon ray "${scan[@]}" "${rays[@]}" --poses shift.csv -o shift.nii --force
+run recon ray "${scan[@]}" "${rays[@]}" --centre 8,-16,6 -o centre.nii --force
+run recon ray "${scan[@]}" "${rays[@]}" --gantry gantry.csv -o gantry.nii --force
+run recon ray "${scan[@]}" "${rays[@]}" "${poses[@]}" "${full[@]}" --threads 1 -o rays1.nii
+run recon ray "${scan[@]}" "${rays[@]}" "${poses[@]}" "${full[@]}" --threads 2 -o rays2.nii
+same rays1.nii rays2.nii
+run recon ray "${scan[@]}" "${rays[@]}" "${poses[@]}" --dry-run -o dry.nii
+grep -q 'a line of every event' out err || fail "--dry-run does not count the lines of an event"
+check 'several lines an event' <<'END'
+from common import *
+def alike(a, b, tolerance=5e-4):
+    far = np.abs(a - b).max() / a.max()
+    print(far)
+    if not far < tolerance: sys.exit("%g" % far)
+alike(image("centre.nii"), image("shift.nii"))
+alike(np.rot90(image("still.nii"), -1, (1, 2)), image("gantry.nii"))
+END
 # from disk, whatever the block
 run convert e.csv e.Cdh --scanner ring.yaml --duration-s 60
 stream=(--events e.Cdh --grid "14,14,10" --voxel "8,8,6" "${poses[@]}" --mu mu.nii --norm eff.npy "${iterate[@]}")
@@ -273,7 +293,8 @@ code=2
 refuse "--precorrected can't be used with --mu-fixed" "${poses[@]}" --mu mu.nii --mu-fixed fixed.nii --precorrected
 refuse "--scatter-save writes one table: it can't be used with --poses" "${poses[@]}" --mu mu.nii --scatter sss --scatter-save t.h5
 refuse "--scatter-extend can't be used with --poses" "${poses[@]}" --mu mu.nii --scatter sss --scatter-extend
-refuse "--rays is 2, must be 1" "${poses[@]}" --rays 2
+refuse "--rays is 2, which with --poses needs the events in memory" "${poses[@]}" --rays 2 --tof-fwhm-ps 400 \
+	--events e.Cdh --stream
 refuse "holds the times of its events" "${poses[@]}" --event-times times.npy
 refuse '--event-times needs the events in memory' --events still.npy "${poses[@]}" --stream --event-times times.npy
 scan=(--events e.csv --scanner ring.yaml --grid "14,14,10" --voxel "8,8,6")

@@ -339,6 +339,18 @@ static int ray_time_sample(iso_problem *problem, iso_op **op, iso_ctx *alone, do
 	return ray->e.n < 1 ? ISO_OK : ray_sample_op(ray, op, alone, n);
 }
 
+/* Several lines of an event that moved are laid at its crystals. */
+int ray_make_op(struct ray_problem *ray, iso_op **op, const struct iso_ray *p)
+{
+	iso_ctx *ctx = ray->p->ctx;
+	int st;
+
+	if (p->rays > 1 && ray->motion.moved)
+		return iso_ray_create_moved(op, ctx, p, &ray->now, ray->motion.all);
+	if ((st = iso_ray_create(op, ctx, p, &ray->now))) return st;
+	return iso_ctx_is_cuda(ctx) ? tell_path(ray, *op) : ISO_OK;
+}
+
 static int ray_op(iso_problem *problem, iso_op **op, const struct model_subsets *s)
 {
 	struct ray_problem *ray = problem->self;
@@ -352,10 +364,7 @@ static int ray_op(iso_problem *problem, iso_op **op, const struct model_subsets 
 		p.number = ray->in_frame;
 		p.total = problem->found.rows;
 	}
-	int st = ray_fielded(ray) ? ray_fields_op(ray, op, &p)
-	                          : iso_ray_create(op, problem->ctx, &p, &ray->now);
-
-	return !st && iso_ctx_is_cuda(problem->ctx) ? tell_path(ray, *op) : st;
+	return ray_fielded(ray) ? ray_fields_op(ray, op, &p) : ray_make_op(ray, op, &p);
 }
 
 /* From all pairs by rings where that goes; few pairs are sooner traced one by one. */
@@ -430,7 +439,7 @@ static void ray_plan(iso_problem *problem, struct iso_plan *plan, const struct m
 	if (iso_ranks(problem->ctx) > 1)
 		iso_plan_add(plan, "numbers of events, subset by subset", n, 3 * sizeof(int64_t), false);
 	ray_plan_inputs(ray, plan, iso_ctx_is_cuda(problem->ctx));
-	iso_ray_plan(plan, problem->ctx, &p, n);
+	(ray->motion.all ? iso_ray_moved_plan : iso_ray_plan)(plan, problem->ctx, &p, n);
 }
 
 /* What the image is made of, and `from` which file of the cache it comes; "": none. */

@@ -14,6 +14,7 @@
 #include "ray_scatter.h"
 #include "ray_seen.h"
 
+#include "isotome/ray_moved.h"
 #include "isotome/timing.h"
 
 /* Numbers of events in the order of time; NULL: they are in that order. */
@@ -83,6 +84,8 @@ struct ray_part {
 
 /* model_ray.c */
 struct iso_ray ray_parameters(struct ray_problem *ray, const struct model_subsets *s);
+/* The operator over the events of the frame in force; on CUDA it is told why it is slow, if it is. */
+int ray_make_op(struct ray_problem *ray, iso_op **op, const struct iso_ray *p);
 /* An operator over n events, those of `e` over and over: to be timed. */
 int ray_sample_op(struct ray_problem *ray, iso_op **op, iso_ctx *alone, int64_t n);
 bool ray_draws_pairs(struct ray_problem *ray); /* for the sensitivity of its scanner: some of all */

@@ -57,6 +57,11 @@ static int64_t delayed_bytes(struct ray_problem *ray, const struct iso_events_in
 	return n * (int64_t)sizeof(struct iso_event);
 }
 
+static bool ray_moves(const struct ray_problem *ray)
+{
+	return ray->motion.poses || ray->motion.bed || ray->motion.gantry;
+}
+
 /* Of an event on a device, about, and of a device that is still being opened, at least. */
 #define EVENT_BYTES 100
 #define DEVICE_BYTES 5e9
@@ -67,7 +72,7 @@ static void plan_operator(struct ray_problem *ray, struct iso_plan *plan, int64_
 	int n_sub = ray->p->s.by.n > 1 ? ray->p->s.by.n : 1;
 	struct iso_ray p = ray_parameters(ray, &(struct model_subsets){ .n = n_sub });
 
-	iso_ray_plan(plan, ray->p->ctx, &p, n);
+	(ray_moves(ray) ? iso_ray_moved_plan : iso_ray_plan)(plan, ray->p->ctx, &p, n);
 	iso_em_plan(plan, ray->p->ctx, iso_grid_voxels(&ray->grid), n, 1, 3);
 }
 
@@ -166,10 +171,9 @@ static int open_disk(struct ray_problem *ray, const iso_event_file *f)
 static bool goes_straight(const struct ray_problem *ray, const struct iso_events_info *i)
 {
 	const struct settings *s = &ray->p->s;
-	const struct ray_motion *m = &ray->motion;
 
 	if (!s->how) return false; /* a command that reconstructs nothing */
-	bool picks = !s->frames.all || s->frames.series || ray->gates.file || m->poses || m->bed || m->gantry;
+	bool picks = !s->frames.all || s->frames.series || ray->gates.file || ray_moves(ray);
 	bool looks = ray_scatter_on(ray) || ray_wants_memory(s) || ray->delayed || i->delayeds;
 
 	return iso_ctx_is_cuda(ray->p->ctx) && iso_ranks(ray->p->ctx) == 1 && !picks && !looks &&

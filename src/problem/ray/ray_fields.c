@@ -321,7 +321,7 @@ int ray_fields_op(struct ray_problem *ray, iso_op **op, struct iso_ray *p)
 
 	p->parts = n;
 	p->part = ray->gates.now;
-	if (!st) st = iso_ray_create(&model, ray->p->ctx, p, &ray->now);
+	if (!st) st = ray_make_op(ray, &model, p);
 	if (!st && problem_has_psf(ray->p)) st = iso_psf_create(&psf, ray->p->ctx, &ray->grid, ray->p->s.psf);
 	for (int g = 0; g < n && !st; g++) warp[g] = warp_of(ray, g, &ray->grid, ray->gates.mass);
 	if (!st)
