@@ -250,7 +250,8 @@ def ray(
     events: file, array or Events
         list-mode events, or a histogram of lines with counts (lmdT .lmdT, CASToR .Cdh, PETLINK
         .l.hdr .l, PETSIRD .petsird, NumPy rows .npy, GATE text .dat .txt, CSV .csv, Interfile
-        .hs, GATE ROOT .root, GATE HDF5 .hdf5)
+        .hs, GATE ROOT .root, GATE HDF5 .hdf5); with 'fields' a histogram for each gate,
+        FILE,FILE,...
     data: file, array or Events
         the same as 'events'
     scanner: file; default the one in the events' file; if the file has none, a cylinder through the end points of the events
@@ -395,7 +396,8 @@ def ray(
         from isotome gate), or an .npy of one whole number an event, -1 for none. The result is
         a 4-D image with one image per gate
     gate_shares: text
-        share of the time of each gate, if 'gates' has a number an event
+        share of the time of each gate, if 'gates' has a number an event, or 'events' names a
+        histogram for each gate
     fields: file or array
         displacement field of each gate (.nii, .nii.gz, .npy; none: the gate lies as the image
         does). The result is one image of the events of all gates

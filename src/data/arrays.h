@@ -32,6 +32,10 @@ int iso_events_share(struct iso_events *to, const struct iso_events *from, const
 
 /* All that `from` holds, to be freed with iso_events_free or iso_strip_events_free. */
 int iso_events_copy(struct iso_events *to, const struct iso_events *from);
+
+/* Adds the events of `more` behind those of *e; both have the same arrays, else ISO_EINPUT. Values of the whole file stay
+   those of *e. */
+int iso_events_append(struct iso_events *e, const struct iso_events *more);
 int iso_strip_events_copy(struct iso_strip_events *to, const struct iso_strip_events *from);
 
 #endif

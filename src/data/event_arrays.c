@@ -101,6 +101,29 @@ int iso_events_copy(struct iso_events *to, const struct iso_events *from)
 	return iso_events_share(to, from, &(struct iso_deal){ from->n, from->n + !from->n, 0, 1 });
 }
 
+int iso_events_append(struct iso_events *e, const struct iso_events *more)
+{
+	struct iso_events all = *e;
+	struct iso_event_arrays w;
+
+	for (int k = 0; k < ISO_EVENT_ARRAYS; k++) {
+		w.wanted[k] = array(e, k);
+		if (!array(e, k) != !array(more, k))
+			return iso_fail(ISO_EINPUT, "the two do not have the same values of each event");
+	}
+	all.n = e->n + more->n;
+	if (!iso_event_arrays_make(&all, all.n, w))
+		return iso_fail_memory("events", all.n * (int64_t)sizeof *all.v);
+	struct iso_events part = iso_events_from(&all, e->n);
+
+	copy_arrays(&all, e, 0, e->n);
+	copy_arrays(&part, more, 0, more->n);
+	all.n_bad = e->n_bad + more->n_bad;
+	iso_events_free(e);
+	*e = all;
+	return ISO_OK;
+}
+
 int64_t iso_event_arrays_bytes(struct iso_event_arrays w)
 {
 	int64_t bytes = 0;

@@ -20,9 +20,9 @@ static void params(struct opt *table, void *self)
 	struct ray_problem *ray = self;
 	char files[ISO_KIND_LIST];
 	const struct opt own[] = {
-		{ 0, "events", .text = &ray->events, .file = OPT_READS, .takes = ISO_TAKES_EVENTS,
+		{ 0, "events", .text = &ray->events, .file = OPT_LIST, .takes = ISO_TAKES_EVENTS,
 		  .value = "FILE", .help = ray->events_help },
-		{ 0, "data", .text = &ray->events, .file = OPT_READS, .takes = ISO_TAKES_EVENTS,
+		{ 0, "data", .text = &ray->events, .file = OPT_LIST, .takes = ISO_TAKES_EVENTS,
 		  .value = "FILE", .transient = true, .help = "the same as 'events'" },
 		{ 0, "scanner", .text = &ray->scanner, .file = OPT_READS, .value = "FILE",
 		  .absent = "the one in the events' file; if the file has none, a cylinder through the end "
@@ -118,7 +118,9 @@ static void params(struct opt *table, void *self)
 		                     .read = { .size = sizeof ray->read, .moving = true } };
 	iso_kind_events(files);
 	snprintf(ray->events_help, sizeof ray->events_help,
-	         "list-mode events, or a histogram of lines with counts (%s)", files);
+	         "list-mode events, or a histogram of lines with counts (%s); with 'fields' a histogram "
+	         "for each gate, FILE,FILE,...",
+	         files);
 	memcpy(table, own, OWN * sizeof *own);
 	ray_scatter_params(table + OWN, &ray->scatter);
 	ray_motion_params(table + OWN + RAY_SCATTER_PARAMS, &ray->motion);
@@ -204,6 +206,7 @@ static int ray_load(iso_problem *problem, int need, const struct iso_grid *image
 
 	ray->p = problem;
 	ray->read.ctx = problem->ctx;
+	ray_gate_files_begin(ray);
 	if ((st = ray_preset_record(problem))) return st;
 	bool settled = problem_takes_grid(problem, image) || ray_grid(problem, &ray->grid) != MODEL_ASK_LOAD;
 
@@ -493,8 +496,8 @@ static int ray_sens(iso_problem *problem, struct iso_array *s)
 {
 	struct ray_problem *ray = problem->self;
 
-	if (ray_fielded(ray)) return ray_fields_sens(ray, s, sens_of_pairs);
-	return ray->e.lists_all ? ray_bins_sens(ray, s) : sens_of_pairs(ray, s);
+	if (ray->e.lists_all) return ray_bins_sens(ray, s);
+	return ray_fielded(ray) ? ray_fields_sens(ray, s, sens_of_pairs) : sens_of_pairs(ray, s);
 }
 
 static bool ray_sens_differs(const iso_problem *problem)

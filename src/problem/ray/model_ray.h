@@ -125,6 +125,7 @@ int ray_read_events(struct ray_problem *ray, struct iso_events *e, const char *p
 /* A copy of what was set in place of the file, which must be there; n_bad is counted. */
 int ray_given_events(struct ray_problem *ray, struct iso_events *e, const char *path);
 int ray_load_events(struct ray_problem *ray, int need);
+int ray_read_one(struct ray_problem *ray); /* all of 'events' into ray->e, told of and recorded */
 
 /* What the file of events, if there is one, says besides them: pairs that are none, what is not used. Formats that are
    read whole say nothing. */

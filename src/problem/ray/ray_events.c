@@ -168,7 +168,17 @@ static int load_file(struct ray_problem *ray, int need)
 	if (ray->p->record->read.dry_run && !ray->disk && (st = ray_sample(ray))) return st;
 	if (!ray->disk && !ray->dry && ((st = read_whole_or_share(ray)) || (st = ray_disk_turn(ray))))
 		return st;
-	return record_input(ray->p->record, ray->events);
+	if ((st = record_input(ray->p->record, ray->events))) return st;
+	return ray->disk || ray->dry ? ISO_OK : ray_gate_files_read(ray);
+}
+
+int ray_read_one(struct ray_problem *ray)
+{
+	iso_event_file *f;
+	int st = ray_heed_file(ray);
+
+	if (!st && !(st = ray_file(ray, &f, false))) st = read_whole(ray, f);
+	return st ? st : record_input(ray->p->record, ray->events);
 }
 
 int ray_read_events(struct ray_problem *ray, struct iso_events *e, const char *path,

@@ -488,7 +488,7 @@ static double additive(struct ray_problem *ray, const struct ray_part *p, int64_
 		    (ray->additive_over_m ? factor(ray, p, j) : 1);
 	else if (p->e->add && !additive_given(ray))
 		r = p->e->add[j] * ray->unit * ray->frame.share;
-	r *= ray_motion_decay(ray, p->e, j) * ray_gates_factor(ray, j);
+	r *= ray_motion_decay(ray, p->e, j) * ray_gates_additive(ray, j);
 	if (ray->rate && !iso_event_bad(p->e->v + j)) {
 		int64_t a = crystal_of(ray, p, j, 0), b = crystal_of(ray, p, j, 1);
 

@@ -13,7 +13,7 @@ void ray_fields_params(struct opt *table, struct ray_gates *g)
 {
 	const struct opt own[RAY_FIELDS_PARAMS] = {
 		{ 0, "fields", .text = &g->fields, .file = OPT_MAY_READ, .takes = ISO_TAKES_ARRAY,
-		  .with = "gates", .value = "FILE,FILE,...",
+		  .value = "FILE,FILE,...",
 		  .help = "displacement field of each gate (.nii, .nii.gz, .npy; none: the gate lies as the "
 		          "image does). The result is one image of the events of all gates" },
 		{ 0, "field-axes", .text = &g->axes, .words = axes_words, .with = "fields", .value = "AXES",

@@ -14,8 +14,9 @@ void ray_gates_params(struct opt *table, struct ray_gates *g)
 		  .help = "which state of its breathing or heartbeat the object was in: a table of times "
 		          "(.csv, from isotome gate), or an .npy of one whole number an event, -1 for "
 		          "none. The result is a 4-D image with one image per gate" },
-		{ 0, "gate-shares", .text = &g->shares, .with = "gates", .value = "F,F,...",
-		  .help = "share of the time of each gate, if 'gates' has a number an event" },
+		{ 0, "gate-shares", .text = &g->shares, .value = "F,F,...",
+		  .help = "share of the time of each gate, if 'gates' has a number an event, or 'events' "
+		          "names a histogram for each gate" },
 	};
 
 	*g = (struct ray_gates){ 0 };
@@ -38,6 +39,7 @@ static int read_gating(const iso_problem *problem, struct gating *g)
 {
 	const struct ray_gates *own = &((const struct ray_problem *)problem->self)->gates;
 
+	if (own->files) return gating_shares(g, own->shares);
 	if (!by_event(problem, own->file)) {
 		if (own->shares)
 			return iso_fail(
@@ -69,17 +71,21 @@ int ray_gates_begin(struct ray_problem *ray)
 	struct ray_gates *g = &ray->gates;
 	int st;
 
-	if (!g->file && g->fields) return iso_fail(ISO_EARG, "'fields' needs 'gates'");
-	if (!g->file) return ISO_OK;
+	if ((st = ray_gate_files_check(ray))) return st;
+	if (!g->file && !g->files) return ISO_OK;
 	if (g->fields && ray->p->s.frames.series)
 		return iso_fail(ISO_EARG, "'frames' and 'fields' exclude each other");
 	if (!g->fields && !ray->p->s.frames.series)
 		return iso_fail(ISO_EARG, "'gates' makes an image a gate, which recon alone does; with "
 		                          "'fields' it is one image");
 	if ((st = read_gating(ray->p, &g->is))) return st;
+	if (g->files && g->is.n != g->n_files)
+		return iso_fail(ISO_EARG,
+		                "'gate-shares' has %d shares, expected one for each of %d histograms",
+		                g->is.n, g->n_files);
 	if (!g->is.table && (ray->motion.poses || ray->motion.bed || ray->motion.gantry))
 		return iso_fail(ISO_EARG, "%s has no times of its gates, which motion needs: give a table",
-		                g->file);
+		                g->files ? g->files : g->file);
 	if (!(g->part = size_alloc(g->is.n, sizeof *g->part)))
 		return iso_fail_memory("gates", g->is.n * (int64_t)sizeof *g->part);
 	return record_result(ray->p->record, "gates", record_pack("{s:i}", "number", g->is.n));
@@ -90,6 +96,7 @@ void ray_gates_end(struct ray_problem *ray)
 	ray_fields_end(ray);
 	gating_free(&ray->gates.is);
 	free(ray->gates.of);
+	free(ray->gates.end);
 	free(ray->gates.part);
 }
 
@@ -97,7 +104,7 @@ void ray_gates_end(struct ray_problem *ray)
 
 static int refuse(const struct ray_problem *ray)
 {
-	if (ray->e.count || ray->e.lists_all)
+	if ((ray->e.count || ray->e.lists_all) && !ray->gates.files)
 		return iso_fail(ISO_EINPUT, "%s: a histogram has no times; 'gates' needs list-mode events",
 		                ray->events);
 	if (ray_scatter_on(ray)) return iso_fail(ISO_EARG, "'scatter' can't be used with 'gates' yet");
@@ -119,6 +126,18 @@ static int check_number(const struct ray_problem *ray, int64_t event, double gat
 	                  "gate %g of event %" PRId64 ", must be a whole number from -1 to %d, as "
 	                  "'gate-shares' has %d",
 	                  gate, event, ray->gates.is.n - 1, ray->gates.is.n);
+}
+
+/* The file of each line. */
+static void number_files(struct ray_problem *ray)
+{
+	const struct ray_gates *g = &ray->gates;
+	int32_t k = 0;
+
+	for (int64_t j = 0; g->of && j < ray->e.n; j++) {
+		while (j >= g->end[k]) k++;
+		g->of[j] = k;
+	}
 }
 
 static int read_numbers(struct ray_problem *ray)
@@ -147,12 +166,15 @@ int ray_gates_load(struct ray_problem *ray)
 	if ((st = refuse(ray))) return st;
 	if (!ray->dry && !(g->of = size_alloc(ray->e.n + 1, sizeof *g->of)))
 		return iso_fail_memory("gates of events", ray->e.n * (int64_t)sizeof *g->of);
-	if (!g->is.table && (st = read_numbers(ray))) return st;
+	if (g->files)
+		number_files(ray);
+	else if (!g->is.table && (st = read_numbers(ray)))
+		return st;
 	if (g->fields && (st = ray_gates_known(ray))) return st;
 #pragma omp parallel for num_threads(iso_ctx_threads(ray->p->ctx))
 	for (int64_t j = 0; j < (g->is.table && g->of ? ray->e.n : 0); j++)
 		g->of[j] = iso_gates_at(g->is.table, 1e-3 * ray->e.time_ms[j]);
-	return record_input(ray->p->record, g->file);
+	return g->file ? record_input(ray->p->record, g->file) : ISO_OK;
 }
 
 /* ---- the frame in force ---- */
@@ -198,6 +220,12 @@ double ray_gates_factor(const struct ray_problem *ray, int64_t j)
 	const struct gate_part *p = &ray->gates.part[ray->gates.now[j]];
 
 	return of_decay(ray, p->share, ray->motion.mean, p->mean);
+}
+
+/* A histogram of one gate comes with the term of that gate. */
+double ray_gates_additive(const struct ray_problem *ray, int64_t j)
+{
+	return ray->gates.files && !ray->additive_over_m ? 1 : ray_gates_factor(ray, j);
 }
 
 double ray_gates_randoms(const struct ray_problem *ray, int64_t j)

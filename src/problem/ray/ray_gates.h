@@ -5,6 +5,9 @@
 #define ISO_RAY_GATES_H
 
 #include "problem/gate_frames.h"
+
+#include <limits.h>
+
 #include "problem/model.h"
 
 struct ray_problem;
@@ -12,6 +15,11 @@ struct ray_problem;
 struct ray_gates {
 	/* parameters */
 	const char *file, *shares, *fields, *axes;
+	/* histograms, one a gate: all that 'events' names, and how many; it then names the first. NULL: there are none */
+	const char *files;
+	int n_files;
+	char first[PATH_MAX];
+	int64_t *end; /* of each: lines of it and of those before */
 	bool mass;
 	/* what they name */
 	struct gating is;        /* n = 0: there are none */
@@ -36,6 +44,12 @@ int ray_gates_begin(struct ray_problem *ray);
 int ray_gates_load(struct ray_problem *ray);
 void ray_gates_end(struct ray_problem *ray);
 
+/* ray_gate_files.c. 'events' that names a histogram a gate: before anybody looks at it; whether gates, shares and fields go
+   with it; the others, read behind the first. */
+void ray_gate_files_begin(struct ray_problem *ray);
+int ray_gate_files_check(const struct ray_problem *ray);
+int ray_gate_files_read(struct ray_problem *ray);
+
 bool ray_gated(const struct ray_problem *ray);
 bool ray_fielded(const struct ray_problem *ray); /* one image of all gates */
 /* After ray->frame was set: the part of each gate in it. */
@@ -49,6 +63,7 @@ int ray_gates_pick(struct iso_events *part, int64_t **place, const struct ray_pr
 int ray_gates_known(struct ray_problem *ray);
 /* With fields: by what the frame's factor and additive term, and its randoms, differ in the gate of event j of ray->now. */
 double ray_gates_factor(const struct ray_problem *ray, int64_t j);
+double ray_gates_additive(const struct ray_problem *ray, int64_t j); /* of what was given */
 double ray_gates_randoms(const struct ray_problem *ray, int64_t j);
 
 /* ray_fields.c. Fields, after the grid; maps of gates, before 'mu' is read. */

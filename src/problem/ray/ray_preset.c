@@ -229,12 +229,14 @@ static int choose_all(iso_problem *p, const struct preset_values *v, const struc
 
 int ray_preset(iso_problem *p)
 {
-	const struct ray_problem *ray = p->self;
+	struct ray_problem *ray = p->self;
 	struct preset *t = &p->preset;
 	struct look l = { 0 };
 	int st, kind = p->s.preset ? opt_place(kinds, p->s.preset) : PRESET_NONE;
 
 	if (t->settled || p->like || kind == PRESET_NONE || !ray->events) return ISO_OK;
+	ray->p = p;
+	ray_gate_files_begin(ray);
 	if ((st = look(&l, p))) return st;
 	struct preset_values v = preset_rule((enum preset_kind)kind, &l.scan);
 
