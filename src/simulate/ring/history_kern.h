@@ -127,21 +127,28 @@ struct history_photons {
 };
 
 /* By the draws HISTORY_PLACE and HISTORY_DIRECTION. */
-ISO_HD void history_emit(struct history_photons *p, const struct iso_histories *h, enum iso_history_kind kind,
-                         uint64_t history, struct philox place, struct philox b)
+ISO_HD void history_emit_of(struct history_photons *p, const struct iso_emission *e, uint64_t seed,
+                            enum iso_history_kind kind, uint64_t history, struct philox place,
+                            struct philox b)
 {
 	p->history = history;
 	p->word = b.w[2];
-	history_decay(p->from, p->dir[0], &h->emission[kind], place, b);
+	history_decay(p->from, p->dir[0], e, place, b);
 	for (int i = 0; i < 3; i++) p->dir[1][i] = -p->dir[0][i];
 	if (kind == HISTORY_BENT) {
-		struct philox c = philox_draw(h->seed, history, history_draw(kind) + HISTORY_DEFLECTION);
+		struct philox c = philox_draw(seed, history, history_draw(kind) + HISTORY_DEFLECTION);
 		double angle = HISTORY_BENT_RAD * (double)photon_exponential(c.w[0]);
 		float d[3] = { (float)p->dir[1][0], (float)p->dir[1][1], (float)p->dir[1][2] };
 
 		transport_deflect(d, (float)history_cosine(fmin(angle, M_PI)), c.w[1]);
 		for (int i = 0; i < 3; i++) p->dir[1][i] = (double)d[i];
 	}
+}
+
+ISO_HD void history_emit(struct history_photons *p, const struct iso_histories *h, enum iso_history_kind kind,
+                         uint64_t history, struct philox place, struct philox b)
+{
+	history_emit_of(p, &h->emission[kind], h->seed, kind, history, place, b);
 }
 
 /* Whether photon `which`, from inside, leaves through the ring, not through an end.

@@ -127,74 +127,36 @@ void iso_moving_at(struct moving_pose *at, const struct iso_moving *m, double ti
 {
 	const int64_t ms = scan_ms(time_s);
 	const double t = (double)ms / 1000;
+	struct iso_pose *z = &at->place.z, *bp = &at->place.bp;
 	bool known;
 
 	if (at->ms == ms) return;
 	at->ms = ms;
+	at->place.state = iso_states_at(&m->states, t);
 	motion_rows_find(&at->rows, m->motion, t);
-	known = motion_within(&at->z, m->motion, &at->rows, t);
+	known = motion_within(z, m->motion, &at->rows, t);
 	if (known && !(m->fixed.mu && m->motion->table[MOVES_GANTRY])) {
-		at->bp = at->z;
+		*bp = *z;
 		return;
 	}
-	at->bp = iso_pose_multiply(part_at(m, MOVES_BED, t), part_at(m, MOVES_OBJECT, t));
-	if (m->motion->has_reference) at->bp = iso_pose_multiply(at->bp, m->motion->back);
-	if (!known) at->z = iso_pose_multiply(iso_pose_inverse(part_at(m, MOVES_GANTRY, t)), at->bp);
+	*bp = iso_pose_multiply(part_at(m, MOVES_BED, t), part_at(m, MOVES_OBJECT, t));
+	if (m->motion->has_reference) *bp = iso_pose_multiply(*bp, m->motion->back);
+	if (!known) *z = iso_pose_multiply(iso_pose_inverse(part_at(m, MOVES_GANTRY, t)), *bp);
 }
 
 /* ---- histories ---- */
 
-/* A place and two directions by a pose. */
-static void move(struct history_photons *to, const struct history_photons *from, const struct iso_pose *p)
+struct moving_object iso_moving_object(const struct iso_moving *m)
 {
-	*to = *from;
-	iso_pose_apply(to->from, p, from->from);
-	for (int k = 0; k < 2; k++)
-		for (int i = 0; i < 3; i++) {
-			const double *r = p->m + 4 * i, *d = from->dir[k];
-
-			to->dir[k][i] = r[0] * d[0] + r[1] * d[1] + r[2] * d[2];
-		}
-}
-
-/* Whether both photons pass a map, by draws of their own. */
-static bool pass(struct history_photons *p, const struct iso_woodcock *w, const struct iso_histories *h,
-                 enum iso_history_kind kind, const uint64_t draw[2])
-{
-	if (!w->mu) return true;
-	history_enter(p, w, kind);
-	for (int i = 0; i < 2; i++)
-		if (!woodcock_passes(w, p->from, p->dir[i], p->box[i][0], p->box[i][1], h->seed, p->history,
-		                     draw[i], philox_draw(h->seed, p->history, draw[i])))
-			return false;
-	return true;
+	return (struct moving_object){ m->states.of, m->fixed };
 }
 
 bool iso_moving_run(struct iso_hit *hit, const struct iso_histories *h, const struct iso_moving *m,
                     const struct moving_pose *at, enum iso_history_kind kind, uint64_t history)
 {
-	const uint64_t draw = history_draw(kind);
-	const uint64_t object[2] = { history_paths(kind, 0), history_paths(kind, 1) };
-	const uint64_t fixed[2] = { draw + HISTORY_FIXED_1, draw + HISTORY_FIXED_2 };
-	struct history_photons p, seen, lab;
-	struct iso_histories of_gate;
+	const struct moving_object object = iso_moving_object(m);
 
-	if (m->states.n > 0) {
-		of_gate = *h;
-		h = &of_gate;
-		if (!iso_states_take(&of_gate, &m->states, (double)at->ms / 1000, kind, history))
-			return false;
-	}
-	history_emit(&p, h, kind, history, philox_draw(h->seed, history, draw + HISTORY_PLACE),
-	             philox_draw(h->seed, history, draw + HISTORY_DIRECTION));
-	move(&seen, &p, &at->z);
-	if (!history_reaches(h, &seen, 0) || !history_reaches(h, &seen, 1)) return false;
-	if (!pass(&p, &h->mu, h, kind, object)) return false;
-	if (m->fixed.mu) {
-		move(&lab, &p, &at->bp);
-		if (!pass(&lab, &m->fixed, h, kind, fixed)) return false;
-	}
-	return history_detect(hit, h, &seen, kind);
+	return moving_run(hit, h, &object, &at->place, kind, history);
 }
 
 /* ---- by photons ---- */
@@ -230,10 +192,10 @@ bool iso_moving_photons(struct photon_event *e, const struct photon_scan *s, con
 	int64_t a, b;
 
 	photon_decay(&d, &s->w, history);
-	if ((a = photon_moved(&end[0], s, &d, 0, &at->z)) < 0) return false;
+	if ((a = photon_moved(&end[0], s, &d, 0, &at->place.z)) < 0) return false;
 	if (photon_kind_of(history) == PHOTON_PILOT_SINGLES) return true;
 	if (joins) photon_decay(&d, &s->w, history | PHOTON_SECOND);
-	b = photon_moved(&end[1], s, &d, joins ? 0 : 1, &at->z);
+	b = photon_moved(&end[1], s, &d, joins ? 0 : 1, &at->place.z);
 	return b >= 0 && photon_pair_up(e, s, history, &end[0], a, &end[1], b);
 }
 

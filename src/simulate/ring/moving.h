@@ -8,6 +8,7 @@
 #include "isotome/simulate.h"
 #include "motion/motion.h"
 #include "photon_history.h"
+#include "moving_kern.h"
 #include "photon_scan.h"
 #include "states.h"
 
@@ -21,9 +22,8 @@ struct iso_moving {
 
 /* Where the object is at a millisecond. */
 struct moving_pose {
-	int64_t ms;         /* -1: none yet */
-	struct iso_pose z;  /* from the object's axes to those of the crystals' description */
-	struct iso_pose bp; /* to the lab's, in which the gantry turns */
+	int64_t ms; /* -1: none yet */
+	struct moving_place place;
 	struct motion_rows rows;
 };
 
@@ -35,6 +35,9 @@ void iso_moving_free(struct iso_moving *m);
 
 /* The pose at the millisecond of a time; what `at` has already is not looked up again. */
 void iso_moving_at(struct moving_pose *at, const struct iso_moving *m, double time_s);
+
+/* What histories run in, with pointers of the host. */
+struct moving_object iso_moving_object(const struct iso_moving *m);
 
 /* One history of a kind that is a decay. true: it has an event. */
 bool iso_moving_run(struct iso_hit *hit, const struct iso_histories *h, const struct iso_moving *m,

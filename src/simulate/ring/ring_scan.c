@@ -13,7 +13,7 @@
 #include "core/sized.h"
 #include "detection.h"
 #include "history_scan.h"
-#include "moving.h"
+#include "moving_scan.h"
 #include "photon_history.h"
 #include "physics/randoms.h"
 
@@ -31,7 +31,6 @@
 #define PILOT_LEAST 4096       /* of them */
 #define PILOT_MOST (1 << 20)   /* decays of which none is an event */
 #define SINGLES_HISTORY (1ull << 62) /* beyond those of events */
-#define FIRST_ROOM 1024              /* hits of an object that moves */
 #define NO_WIDTH_PS 1e-6             /* above 0: events have times */
 #define TICKS 1000                   /* of the clock, a block */
 
@@ -50,6 +49,7 @@ struct sim {
 	struct iso_photon_scan photons;    /* with physics */
 	struct iso_history_scan histories; /* on CUDA: kinds without photons, if there are any */
 	struct iso_moving moving;
+	struct iso_moving_scan decays; /* on CUDA, of an object that moves */
 	struct iso_detection detection;
 	struct photon_yield yield[HISTORY_KINDS];
 	struct scan_rate rate[HISTORY_KINDS];
@@ -335,7 +335,9 @@ static int prepare_device(struct sim *s)
 
 	for (int k = 0; k < HISTORY_KINDS; k++) any |= s->mean[k] > 0 && !by_photons(s, k);
 	if (!any || !iso_ctx_is_cuda(s->ctx)) return ISO_OK;
-	return iso_history_scan_create(&s->histories, s->ctx, &s->h, s->p->scanner->n);
+	int st = iso_history_scan_create(&s->histories, s->ctx, &s->h, s->p->scanner->n);
+
+	return st || !s->moving.motion ? st : iso_moving_scan_create(&s->decays, s->ctx, &s->moving);
 }
 
 static int prepare(struct sim *s)
@@ -361,10 +363,10 @@ static int prepare(struct sim *s)
 	for (int k = 0; k < HISTORY_KINDS; k++) /* singles follow the activity, so randoms its square */
 		s->rate[k] = rate_of(p, k == HISTORY_RANDOM || k == HISTORY_DELAYED ? 2 : 1);
 	if ((st = iso_moving_create(&s->moving, s->ctx, p, h->radius, h->half))) return st;
-	if (s->moving.motion && iso_ctx_is_cuda(s->ctx))
+	if (s->moving.motion && p->physics && iso_ctx_is_cuda(s->ctx))
 		return iso_fail(ISO_EARG,
-		                "simulate: an object that moves is simulated on the CPU alone; give "
-		                "'device' cpu");
+		                "simulate: an object that moves is simulated with photons ('physics') on the "
+		                "CPU alone; give 'device' cpu");
 	if ((st = p->physics ? prepare_physics(s) : prepare_plain(s)) ||
 	    (s->moving.motion && (st = prepare_moving(s))))
 		return st;
@@ -461,25 +463,13 @@ static bool run_batches(struct photon_hits *h, const struct sim *s, int k)
 
 /* ---- of an object that moves ---- */
 
-static bool grow(void *array, size_t item, int64_t n)
+/* Times of the decays of kind k of a block, in order. */
+static void decay_times(double *t, const void *arg, int k, const struct photon_hits *h)
 {
-	void *p = realloc(*(void **)array, (size_t)n * item);
+	const struct sim *s = arg;
 
-	if (p) *(void **)array = p;
-	return p;
-}
-
-static bool add_hit(struct photon_hits *h, const struct iso_hit *hit, double time_s)
-{
-	if (h->n == h->room) {
-		int64_t room = h->room > 0 ? 2 * h->room : FIRST_ROOM;
-
-		if (!grow(&h->v, sizeof *h->v, room) || !grow(&h->time, sizeof *h->time, room)) return false;
-		h->room = room;
-	}
-	h->time[h->n] = time_s;
-	h->v[h->n++] = *hit;
-	return true;
+	iso_scan_times(t, h->limit, &s->rate[k], slice_start(s, h->block), slice_start(s, h->block + 1),
+	               s->p->seed, (uint64_t)h->block, time_draw(k));
 }
 
 static bool moving_hit(struct iso_hit *hit, const struct sim *s, const struct moving_pose *at, int k,
@@ -499,21 +489,18 @@ static bool moving_hit(struct iso_hit *hit, const struct sim *s, const struct mo
 /* The decays of kind k of a block: history i has the i-th time. */
 static bool run_moving(struct sim *s, struct photon_hits *h, int k)
 {
-	double from = slice_start(s, h->block), to = slice_start(s, h->block + 1);
 	struct moving_pose at = { .ms = -1 };
 	struct photon_hits before = *h;
 	struct iso_hit hit;
 	double *time = size_alloc(h->limit, sizeof *time);
 	bool fits = time;
 
-	if (fits)
-		iso_scan_times(time, h->limit, &s->rate[k], from, to, s->p->seed, (uint64_t)h->block,
-		               time_draw(k));
+	if (fits) decay_times(time, s, k, h);
 	while (fits && h->histories < h->limit) {
 		int64_t i = h->histories++;
 
 		iso_moving_at(&at, &s->moving, time[i]);
-		if (moving_hit(&hit, s, &at, k, h->block, i)) fits = add_hit(h, &hit, time[i]);
+		if (moving_hit(&hit, s, &at, k, h->block, i)) fits = iso_moving_add(h, &hit, time[i]);
 		if (h->histories % TURN > 0 && h->histories < h->limit) continue;
 		tell_turn(s, &before, h);
 		before = *h;
@@ -528,7 +515,7 @@ static bool run_histories(struct sim *s, struct photon_hits *h, int k)
 {
 	bool fits = true;
 
-	if (s->moving.motion && counts_decays(s, k)) return h->limit == 0 || run_moving(s, h, k);
+	if (s->moving.motion && counts_decays(s, k)) return h->histories == h->limit || run_moving(s, h, k);
 	while (fits && h->n < h->want && h->histories < h->limit && !iso_stopped(s->ctx) && !s->hopeless) {
 		struct photon_hits before = *h;
 
@@ -565,10 +552,16 @@ static int device_hits(struct sim *s, struct block *b, int n)
 	for (int k = 0; k < HISTORY_KINDS && !st; k++) {
 		if (!(s->mean[k] > 0)) continue;
 		for (int i = 0; i < n; i++) h[i] = b[i].hits[k];
-		st = by_photons(s, k) ? iso_photon_hits_device(h, n, photon_events, &s->photons,
-		                                               photon_kind(k), &s->yield[k], HOPELESS)
-		                      : iso_photon_hits_device(h, n, history_events, &s->histories, k,
-		                                               &s->yield[k], HOPELESS);
+		if (s->moving.motion && counts_decays(s, k))
+			st = iso_moving_hits_device(
+				h, n, s->ctx,
+				&(struct moving_decays){ &s->moving, &s->decays, &s->histories,
+			                                 (enum iso_history_kind)k, decay_times, s });
+		else
+			st = by_photons(s, k) ? iso_photon_hits_device(h, n, photon_events, &s->photons,
+			                                               photon_kind(k), &s->yield[k], HOPELESS)
+			                      : iso_photon_hits_device(h, n, history_events, &s->histories, k,
+			                                               &s->yield[k], HOPELESS);
 		for (int i = 0; i < n; i++) b[i].hits[k] = h[i];
 	}
 	return st;
@@ -652,8 +645,9 @@ static int make_room(struct list *l, int64_t n, bool times)
 {
 	struct iso_events *e = &l->e;
 
-	if (grow(&e->v, sizeof *e->v, n) && grow(&e->crystal, 2 * sizeof *e->crystal, n) &&
-	    grow(&l->order, sizeof *l->order, n) && (!times || grow(&e->time_ms, sizeof *e->time_ms, n)))
+	if (iso_scan_grow(&e->v, sizeof *e->v, n) && iso_scan_grow(&e->crystal, 2 * sizeof *e->crystal, n) &&
+	    iso_scan_grow(&l->order, sizeof *l->order, n) &&
+	    (!times || iso_scan_grow(&e->time_ms, sizeof *e->time_ms, n)))
 		return ISO_OK;
 	return iso_fail_memory("simulate", n * (int64_t)(sizeof *e->v + 13));
 }
@@ -743,7 +737,7 @@ static int make_round(struct list *l, struct sim *s, struct block *b, int n, int
 	}
 	if (l->e.n == 0) return ISO_OK;
 	st = make_room(l, l->e.n, l->e.duration_s > 0);
-	if (!st && s->p->dead_time_s > 0 && !grow(&l->time, sizeof *l->time, l->e.n))
+	if (!st && s->p->dead_time_s > 0 && !iso_scan_grow(&l->time, sizeof *l->time, l->e.n))
 		st = iso_fail_memory("simulate", l->e.n * (int64_t)sizeof *l->time);
 	return gather_round(l, s, b, n, st ? st : put_blocks(l, s, b, mine));
 }
@@ -832,6 +826,7 @@ static void free_sim(struct sim *s)
 {
 	iso_photon_scan_free(&s->photons);
 	iso_history_scan_free(&s->histories);
+	iso_moving_scan_free(&s->decays);
 	iso_moving_free(&s->moving);
 	for (int k = 0; k < 2; k++) iso_emission_free(&s->h.emission[k]);
 }

@@ -33,19 +33,19 @@ static double total(struct iso_array *a)
 	return sum;
 }
 
-static int make_state(struct iso_state *s, iso_ctx *ctx, const struct iso_simulate *p,
-                      const struct iso_warp *by, double radius, double half)
+static int make_state(struct moving_state *s, struct iso_state_images *i, iso_ctx *ctx,
+                      const struct iso_simulate *p, const struct iso_warp *by, double radius, double half)
 {
 	const bool wanted[2] = { p->randoms + p->bent<1, p->bent> 0 };
-	int st = warp(&s->activity, ctx, p->activity, by, by->mass);
+	int st = warp(&i->activity, ctx, p->activity, by, by->mass);
 
-	if (!st && p->mu) st = warp(&s->mu, ctx, p->mu, by, false);
+	if (!st && p->mu) st = warp(&i->mu, ctx, p->mu, by, false);
 	if (st) return st;
-	s->keep = total(&s->activity);
+	s->keep = total(&i->activity);
 	for (int k = 0; k < 2 && !st; k++)
 		if (wanted[k] && s->keep > 0)
-			st = iso_emission_create(&s->emission[k], &s->activity, radius, half, ISO_ALL_DECAYS);
-	return st ? st : iso_woodcock_create(&s->matter, p->mu ? &s->mu : NULL);
+			st = iso_emission_create(&s->emission[k], &i->activity, radius, half, ISO_ALL_DECAYS);
+	return st ? st : iso_woodcock_create(&s->matter, p->mu ? &i->mu : NULL);
 }
 
 int iso_states_create(struct iso_states *s, iso_ctx *ctx, const struct iso_simulate *p, double radius,
@@ -57,11 +57,12 @@ int iso_states_create(struct iso_states *s, iso_ctx *ctx, const struct iso_simul
 
 	*s = (struct iso_states){ .gates = p->gates };
 	if (!p->gates) return ISO_OK;
-	if (!(s->of = size_alloc(n + 1, sizeof *s->of)))
-		return iso_fail_memory("simulate", n * (int64_t)sizeof *s->of);
-	s->n = n;
+	s->of = size_alloc(n + 1, sizeof *s->of);
+	s->images = size_alloc(n + 1, sizeof *s->images);
+	if (!s->of || !s->images) st = iso_fail_memory("simulate", n * (int64_t)sizeof *s->of);
+	s->n = st ? 0 : n;
 	for (int g = 0; g <= n && !st; g++) {
-		st = make_state(&s->of[g], ctx, p, g < n ? &p->warp[g] : &rest, radius, half);
+		st = make_state(&s->of[g], &s->images[g], ctx, p, g < n ? &p->warp[g] : &rest, radius, half);
 		most = fmax(most, s->of[g].keep);
 	}
 	for (int g = 0; g <= n && !st; g++) s->of[g].keep /= most;
@@ -71,24 +72,19 @@ int iso_states_create(struct iso_states *s, iso_ctx *ctx, const struct iso_simul
 
 void iso_states_free(struct iso_states *s)
 {
-	for (int g = 0; s->of && g <= s->n; g++) {
-		iso_array_free(&s->of[g].activity);
-		iso_array_free(&s->of[g].mu);
+	for (int g = 0; s->of && s->images && g <= s->n; g++) {
+		iso_array_free(&s->images[g].activity);
+		iso_array_free(&s->images[g].mu);
 		for (int k = 0; k < 2; k++) iso_emission_free(&s->of[g].emission[k]);
 	}
 	free(s->of);
+	free(s->images);
 	*s = (struct iso_states){ 0 };
 }
 
-bool iso_states_take(struct iso_histories *h, const struct iso_states *s, double time_s,
-                     enum iso_history_kind kind, uint64_t history)
+int64_t iso_states_at(const struct iso_states *s, double time_s)
 {
-	int gate = iso_gates_at(s->gates, time_s);
-	const struct iso_state *state = &s->of[gate < 0 ? s->n : gate];
-	struct philox p = philox_draw(h->seed, history, history_draw(kind) + HISTORY_TIME);
+	int gate = s->of ? iso_gates_at(s->gates, time_s) : 0;
 
-	if (!((double)p.w[2] * 0x1p-32 < state->keep)) return false;
-	h->emission[kind] = state->emission[kind];
-	h->mu = state->matter;
-	return true;
+	return gate < 0 ? s->n : gate;
 }

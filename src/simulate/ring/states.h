@@ -4,23 +4,21 @@
 #ifndef ISO_STATES_H
 #define ISO_STATES_H
 
-#include "history_scan.h"
 #include "isotome/gates.h"
 #include "isotome/simulate.h"
+#include "moving_kern.h"
 #include "photon_history.h"
-#include "physics/emission.h"
 
-struct iso_state {
+struct iso_state_images {
 	struct iso_array activity, mu; /* without values: those of the object itself */
-	struct iso_emission emission[2];
-	struct iso_woodcock matter;
-	double keep; /* activity over that of the gate with most */
 };
 
 struct iso_states {
 	const iso_gates *gates; /* borrowed */
 	int n;                  /* gates; 0: the object keeps its shape */
-	struct iso_state *of;   /* n + 1: the last holds at times of no gate */
+	struct moving_state
+		*of; /* n + 1: the last holds at times of no gate; NULL: the object keeps its shape */
+	struct iso_state_images *images; /* of each */
 };
 
 /* For histories in a ring of this radius and half length; emission of kinds that p asks for. */
@@ -28,8 +26,7 @@ int iso_states_create(struct iso_states *s, iso_ctx *ctx, const struct iso_simul
                       double half);
 void iso_states_free(struct iso_states *s);
 
-/* The histories of the state at a time; false: this decay is thinned out. */
-bool iso_states_take(struct iso_histories *h, const struct iso_states *s, double time_s,
-                     enum iso_history_kind kind, uint64_t history);
+/* The state at a time. */
+int64_t iso_states_at(const struct iso_states *s, double time_s);
 
 #endif
