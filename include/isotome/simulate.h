@@ -60,8 +60,8 @@ struct iso_simulate {
 	struct iso_simulated_photons *photons; /* filled at the end; NULL: nobody asks */
 	/* How the object moves; NULL: it is at rest. `activity` and `mu` are those of the object, in its own axes. The
 	   number of decays a second is that of an object at rest, and the number of events follows the pose. Where a
-	   pose is not known the last known one holds. It needs duration_s, with `physics` runs on the CPU alone, and does not go with
-	   exact_counts. */
+	   pose is not known the last known one holds. It needs duration_s, runs with `physics` on the CPU alone, and
+	   does not go with exact_counts. */
 	const struct iso_motion_parts *motion;
 	const struct iso_array
 		*mu_fixed; /* with motion, without physics: attenuation in place, 1/mm; NULL: none */
