@@ -25,7 +25,7 @@ struct work {
 
 static int make_work(struct work *w, const struct norm_fit *f)
 {
-	*w = (struct work){ .room = iso_room_of(NULL, "norm"), .n = norm_parameters(f) };
+	*w = (struct work){ .room = iso_room_of(NULL, "norm"), .n = norm_parameters(f), .placed = f->placed };
 	double **const all[] = { &w->g, &w->fisher, &w->step, &w->r, &w->d, &w->q, &w->save, &w->sum };
 
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++) ISO_HOST(&w->room, *all[i], w->n);
@@ -56,8 +56,8 @@ static void keep(double *to, const struct norm_fit *f)
 		memcpy(to + norm_at_shift(f, s), f->scan[s].shift, (size_t)f->scan[s].shifts * sizeof *to);
 }
 
-/* Parameters = from, times exp(share step), or plus for shifts; q is made again where the source moves. */
-static int move(struct norm_fit *f, const struct work *w, const double *from, double share, bool slopes)
+/* Parameters = from, times exp(share step), or plus for shifts; q follows where the source moves. */
+static int move(struct norm_fit *f, const struct work *w, const double *from, double share)
 {
 	const int64_t factors = norm_at_shift(f, 0);
 	int st = ISO_OK;
@@ -70,8 +70,9 @@ static int move(struct norm_fit *f, const struct work *w, const double *from, do
 
 		for (int c = 0; c < scan->shifts; c++)
 			scan->shift[c] = from[at + c] + share * w->step[at + c];
-		if (scan->make && scan->shifts > 0) st = scan->make(scan, slopes, f->ctx);
-		if (scan->shifts > 0) norm_sums_stale(f, slopes);
+		if (w->placed || scan->shifts == 0) continue;
+		if (scan->move) st = scan->move(scan, f->ctx);
+		norm_sums_stale(f, false);
 	}
 	return st;
 }
@@ -292,7 +293,7 @@ static void add_priors(struct work *w, const struct norm_fit *f)
 			const int64_t p = norm_at_shift(f, s) + c;
 			const double sd = f->scan[s].sd[c];
 
-			if (!(sd > 0)) continue;
+			if (!(sd > 0) || !w->active[p]) continue;
 			w->g[p] -= f->scan[s].shift[c] / (sd * sd);
 			w->fisher[p] += 1 / (sd * sd);
 		}
@@ -414,14 +415,14 @@ static int climb(struct norm_fit *f, struct work *w, double before)
 
 	keep(w->save, f);
 	for (int i = 0; i < MOST_HALVES; i++, share /= 2) {
-		if ((st = move(f, w, w->save, share, false))) return st;
-		if (likelihood(f, w) >= before - 1e-13 * fabs(before)) break;
+		if ((st = move(f, w, w->save, share))) return st;
+		if (likelihood(f, w) >= before - 1e-13 * fabs(before)) return ISO_OK;
 	}
-	return move(f, w, w->save, share, true);
+	return move(f, w, w->save, 0);
 }
 
-/* The lines of a pair enter and leave the source one by one as it moves, so that L has kinks in its place, where its
-   gradient never vanishes: a place that no step betters is kept, and the factors are fitted to it. */
+/* No q is below that of a line at the source's edge, so that L has kinks in the place, where its gradient never vanishes: a
+   place that no step betters is kept, and the factors are fitted to it. */
 static void keep_place(struct norm_fit *f, struct work *w, double gain)
 {
 	if (w->n == norm_at_shift(f, 0) || !(gain < NO_GAIN)) return;
@@ -457,8 +458,8 @@ static int make_all(struct norm_fit *f)
 	int st = ISO_OK;
 
 	for (int s = 0; s < f->scans && !st; s++)
-		if (f->scan[s].make) st = f->scan[s].make(f->scan + s, true, f->ctx);
-	norm_sums_stale(f, true);
+		if (f->scan[s].make) st = f->scan[s].make(f->scan + s, !f->placed, f->ctx);
+	norm_sums_stale(f, !f->placed);
 	return st;
 }
 
@@ -497,7 +498,8 @@ int norm_fit_run(struct norm_fit *f, bool again)
 		sweeps(f, &w);
 	if ((st = f->status) || (st = iso_ctx_poll(f->ctx)) || (st = score(f, &w))) goto done;
 	f->loglik -= priors(f) + norm_randoms_sum(f);
-	if (!(st = shift_errors(f, &w)) && !(st = f->status)) st = norm_gauge(f);
+	if (!(f->stop > 0)) st = shift_errors(f, &w);
+	if (!st && !(st = f->status)) st = norm_gauge(f);
 done:
 	iso_room_free(&w.room);
 	return st;

@@ -31,8 +31,10 @@ struct norm_scan {
 	int shifts;
 	float *slope[NORM_SHIFTS]; /* d q / d shift of each pair; NULL: q itself, of ln of the scale */
 	double shift[NORM_SHIFTS], sd[NORM_SHIFTS], error[NORM_SHIFTS]; /* sd of the prior about 0; 0: none */
-	/* Makes q, and the slopes, at other shifts; NULL where there are none. */
+	/* Makes q, and with `slopes` these too, at the shifts as they are; NULL where there are none. */
 	int (*make)(struct norm_scan *s, bool slopes, iso_ctx *ctx);
+	/* q at other shifts, by the slopes there where it was made: a step of the fit. */
+	int (*move)(struct norm_scan *s, iso_ctx *ctx);
 	void *arg;
 };
 
@@ -43,7 +45,8 @@ struct norm_fit {
 	struct norm_scan *scan;
 	int scans;
 	double tolerance; /* of max |G|/F; 0: 1e-3 of the least error */
-	double stop;      /* that share, of the least error; 0: 1e-3 */
+	double stop;      /* that share, of the least error, and no errors of shifts; 0: 1e-3 */
+	bool placed;      /* the sources are no longer moved */
 	int most_steps;   /* 0: 50 */
 	/* factors, borrowed, and what became of them */
 	double *eps, *t, *z;

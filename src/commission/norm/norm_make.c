@@ -11,12 +11,12 @@
 
 #include <string.h>
 
-enum { RAYS = 5, MOST_ROUNDS = 3 };
+enum { RAYS = 5, MOST_ROUNDS = 6 };
 #define PLACE_SD 3.   /* mm */
 #define TILT_SD .01   /* rad */
 #define LONG 50.      /* mm: from this length on a source's tilt is told */
-#define STANDS_MM .02 /* a place that moved no more makes no other choice of pairs */
-#define FIRST_STOP .3 /* of the least error, before the place is known */
+#define STANDS_MM .05 /* a place that moved no more makes no other choice of pairs */
+#define ROUGH_STOP .1 /* of the least error, before the place is known */
 
 /* All that a fit needs besides the norm. */
 struct task {
@@ -152,29 +152,35 @@ static double moved(const struct task *t, const double *before)
 	return most;
 }
 
-/* The place decides which pairs the source meets by all their lines: they are chosen again where it was found, until it
-   stands. */
-static int fit(struct task *t)
+/* The place decides which pairs the source meets by all their lines, and how q changes as it moves: both are made again
+   where it was found, until it stands. */
+static int find_place(struct task *t)
 {
-	const bool places = t->q[0].places > 0;
 	double *before = size_alloc(2 * t->p.scans, sizeof *before);
 	int st = before ? ISO_OK : iso_fail_memory("norm", 16);
 
-	t->fit.stop = places ? FIRST_STOP : 0;
-	if (!st && !places) t->fit.tolerance = t->p.tolerance;
-	if (!st) st = norm_fit_run(&t->fit, false);
-	t->fit.stop = 0;
-	t->fit.tolerance = t->p.tolerance;
-	for (int round = 0; round < MOST_ROUNDS && !st && places; round++) {
+	t->fit.stop = ROUGH_STOP;
+	for (int round = 0; round < MOST_ROUNDS && !st; round++) {
 		if (round > 0 && moved(t, before) < STANDS_MM) break;
 		for (int i = 0; i < t->p.scans; i++) {
 			memcpy(before + 2 * i, t->scan[i].shift, 2 * sizeof *before);
 			t->q[i].chosen = false;
 		}
-		st = norm_fit_run(&t->fit, true);
+		st = norm_fit_run(&t->fit, round > 0);
 	}
+	t->fit.stop = 0;
+	t->fit.placed = true;
 	free(before);
 	return st;
+}
+
+static int fit(struct task *t)
+{
+	const bool places = t->q[0].places > 0;
+	const int st = places ? find_place(t) : ISO_OK;
+
+	t->fit.tolerance = t->p.tolerance;
+	return st ? st : norm_fit_run(&t->fit, places);
 }
 
 static void make_relative(iso_norm *n)
@@ -348,7 +354,7 @@ void iso_norm_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_n
 	struct norm_rows rows = { 0 };
 
 	if (!plan || !p || !p->scanner || norm_rows_create(&rows, p->scanner)) return;
-	const int64_t pairs = rows.first[rows.n], tables = p->place_given ? 1 : 6;
+	const int64_t pairs = rows.first[rows.n], tables = !p->place_given ? 6 : p->scans > 1 ? 2 : 1;
 
 	iso_plan_add(plan, "expected counts of pairs, and how they change with the place",
 	             pairs * tables * p->scans, sizeof(float), false);

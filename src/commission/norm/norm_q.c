@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Expected counts of pairs, from a shape or an image. */
 #include "norm_scatter.h"
+#include "norm_shape.h"
 
 #include "core/comm.h"
 #include "core/size.h"
 #include "model/ray/ray_integrals.h"
 
+#include <omp.h>
 #include <string.h>
 
 #define LEAST 1e-4        /* of the mean q: least q of a used pair */
@@ -34,7 +36,7 @@ static double weight(const struct norm_q *q, int64_t a, int64_t b)
 	return q->factor * q->scale * (q->weigh ? pairs_solid_angle(pos + 3 * a, pos + 3 * b) : 1);
 }
 
-static void ends(double p1[3], double p2[3], const struct norm_q *q, int64_t a, int64_t b, int line)
+void norm_q_ends(double p1[3], double p2[3], const struct norm_q *q, int64_t a, int64_t b, int line)
 {
 	memcpy(p1, q->rows->s->pos + 3 * a, 3 * sizeof *p1);
 	memcpy(p2, q->rows->s->pos + 3 * b, 3 * sizeof *p2);
@@ -93,7 +95,7 @@ static void set_lines(struct block *b, const struct norm_q *q, const iso_ctx *ct
 			double p1[3], p2[3];
 			struct iso_event *e = b->e.v + i * lines + l;
 
-			ends(p1, p2, q, b->a[i], b->b[i], l);
+			norm_q_ends(p1, p2, q, b->a[i], b->b[i], l);
 			for (int c = 0; c < 3; c++) {
 				e->p1[c] = (float)p1[c];
 				e->p2[c] = (float)p2[c];
@@ -102,38 +104,15 @@ static void set_lines(struct block *b, const struct norm_q *q, const iso_ctx *ct
 	b->e.n = b->n * lines;
 }
 
-/* Where lines begin and end, in the frame of the source at these shifts: (crystals, lines, 3) each. A line needs them once for
-   all its pairs. */
-static int place_ends(double *end[2], struct iso_room *room, const struct norm_q *q, const double *shift)
-{
-	const int lines = q->spread.lines;
-
-	ISO_HOST(room, end[0], 3 * q->rows->n * lines);
-	ISO_HOST(room, end[1], 3 * q->rows->n * lines);
-	for (int64_t i = 0; i < q->rows->n * lines && !room->status; i++) {
-		double *p1 = end[0] + 3 * i, *p2 = end[1] + 3 * i;
-
-		ends(p1, p2, q, i / lines, i / lines, (int)(i % lines));
-		norm_q_to_source(p1, q, shift);
-		norm_q_to_source(p2, q, shift);
-	}
-	return room->status;
-}
-
-static void meet_shape(struct block *b, const struct norm_q *q, const float *used, double *const end[2],
-                       const iso_ctx *ctx)
+/* The lines of a pair through the shape, as norm_shape.c has them. */
+static void meet_shape(struct block *b, const struct norm_q *q, struct norm_shape *m, const iso_ctx *ctx)
 {
 	const int lines = q->spread.lines;
 
 #pragma omp parallel for schedule(dynamic, 256) num_threads(iso_ctx_threads(ctx))
 	for (int64_t i = 0; i < b->n; i++)
-		for (int l = 0; l < lines; l++) {
-			const double *p1 = end[0] + 3 * ((int64_t)b->a[i] * lines + l);
-			const double *p2 = end[1] + 3 * ((int64_t)b->b[i] * lines + l);
-			const bool asked = !used || used[b->first + i] > 0;
-
-			b->chord[i * lines + l] = asked ? (iso_real)source_integral(q->shape, p1, p2) : 0;
-		}
+		for (int l = 0; l < lines; l++)
+			b->chord[i * lines + l] = (iso_real)norm_shape_chord(m, b->a[i], b->b[i], l);
 }
 
 static int meet_image(struct block *b, const struct norm_q *q, const iso_real *image, iso_ctx *ctx)
@@ -198,22 +177,87 @@ static double scatter_of(const struct norm_q *q, int64_t pair)
 	return q->h ? q->factor * q->scale * (double)q->h[pair] : 0;
 }
 
+/* Of free detectors not all two are a pair. */
+static bool is_pair(const struct norm_q *q, int64_t a, int64_t b)
+{
+	return q->rows->rings > 0 || iso_scanner_in_coincidence(q->rows->s, a, b);
+}
+
+/* q of a pair, from its weight times the mean over its lines. */
+static float value(const struct norm_q *q, double weighed, bool choose, int64_t pair)
+{
+	return choose ? (float)weighed : (float)(fmax(weighed, q->least) + scatter_of(q, pair));
+}
+
 static void put(float *to, struct norm_q *q, const struct block *b, const float *used, const iso_ctx *ctx)
 {
 #pragma omp parallel for num_threads(iso_ctx_threads(ctx))
 	for (int64_t i = 0; i < b->n; i++) {
-		if (used && !(used[b->first + i] > 0)) {
-			to[b->first + i] = 0;
-			continue;
-		}
-		const double w = weight(q, b->a[i], b->b[i]), mean = mean_line(q, b, i, !used);
-		const bool pair =
-			q->rows->rings > 0 || iso_scanner_in_coincidence(q->rows->s, b->a[i], b->b[i]);
+		const int64_t pair = b->first + i;
+		const bool asked = (!used || used[pair] > 0) && is_pair(q, b->a[i], b->b[i]);
 
-		to[b->first + i] = !pair  ? 0
-		                   : used ? (float)(fmax(w * mean, q->least) + scatter_of(q, b->first + i))
-		                          : (float)(w * mean);
+		to[pair] =
+			asked ? value(q, weight(q, b->a[i], b->b[i]) * mean_line(q, b, i, !used), !used, pair)
+			      : 0;
 	}
+}
+
+/* ---- a shape, row by row ---- */
+
+/* Sums over lines, which are of no use where a line misses the source, of pairs that are being chosen. */
+static void put_run(float *to, struct norm_q *q, const struct norm_shape *m, int thread, int64_t a,
+                    const struct norm_run *run, const float *used)
+{
+	const int lines = q->spread.lines;
+	const double *sum = m->sum + thread * m->width, *w = m->weight + thread * m->width;
+	const double *met = m->met + thread * m->width;
+	int64_t edges = 0;
+
+	for (int64_t j = 0; j < run->n; j++) {
+		const int64_t pair = run->pair + j;
+		const bool edge = !used && met[j] > 0 && met[j] < lines;
+		const bool asked = (!used || used[pair] > 0) && is_pair(q, a, run->b + j);
+		const double mean = edge ? 0 : sum[j] / lines * (q->alpha ? (double)q->alpha[pair] : 1);
+
+		edges += edge;
+		to[pair] = asked ? value(q, q->factor * q->scale * (q->weigh ? w[j] : 1) * mean, !used, pair)
+		                 : 0;
+	}
+#pragma omp atomic
+	q->edges += edges;
+}
+
+static void fill_row(float *to, struct norm_q *q, struct norm_shape *m, int64_t a, const float *used,
+                     struct norm_run *run)
+{
+	const int64_t runs = norm_rows_runs(run, q->rows, a);
+
+	for (int64_t k = 0; k < runs; k++) {
+		const struct norm_run own = used ? norm_run_used(run[k], used) : run[k];
+
+		for (int64_t i = 0; i < run[k].n; i++)
+			if (run[k].pair + i < own.pair || run[k].pair + i >= own.pair + own.n)
+				to[run[k].pair + i] = 0; /* `to` may be `used` itself */
+		norm_shape_run(m, omp_get_thread_num(), a, own.b, own.n);
+		put_run(to, q, m, omp_get_thread_num(), a, &own, used);
+	}
+}
+
+static int fill_shape(float *to, struct norm_q *q, const float *used, struct norm_shape *m, int64_t row,
+                      int64_t end, iso_ctx *ctx)
+{
+	struct iso_room room = iso_room_of(NULL, "norm");
+	const int64_t most = norm_rows_most(q->rows);
+	struct norm_run *run;
+
+	ISO_HOST(&room, run, most * iso_ctx_threads(ctx));
+	if (!room.status) {
+#pragma omp parallel for schedule(dynamic, 16) num_threads(iso_ctx_threads(ctx))
+		for (int64_t a = row; a < end; a++)
+			if (!iso_stopped(ctx)) fill_row(to, q, m, a, used, run + most * omp_get_thread_num());
+	}
+	iso_room_free(&room);
+	return room.status ? room.status : iso_ctx_poll(ctx);
 }
 
 /* Each rank has made the pairs of its rows. */
@@ -234,21 +278,16 @@ static int gather(float *to, struct norm_q *q, bool chose, int st, iso_ctx *ctx)
 	return st;
 }
 
-/* to = q at this shift; `used`: of pairs that have a value there alone. NULL: they are chosen now. */
-static int fill(float *to, struct norm_q *q, const float *used, const struct norm_scan *s, const double *all,
-                iso_ctx *ctx)
+/* Block by block: an image as source, or the attenuation of a pair's lines, which are wanted one by one. */
+static int fill_blocks(float *to, struct norm_q *q, const float *used, struct norm_shape *m,
+                       const double *shift, int64_t row, int64_t end, iso_ctx *ctx)
 {
-	double shift[NORM_SHIFTS] = { 0 };
 	struct iso_room room = iso_room_of(NULL, "norm");
+	iso_real *image = q->image ? q->image->v : NULL;
 	struct norm_run *run;
 	struct block b;
-	double *end[2] = { NULL, NULL };
-	iso_real *image = q->image ? q->image->v : NULL;
 	int64_t longest = BLOCK;
-	int st;
 
-	memcpy(shift, all, (size_t)q->places * sizeof *shift);
-	q->scale = s->shifts > q->places ? exp(all[q->places]) : 1;
 	for (int64_t a = 0; a < q->rows->n; a++) {
 		const int64_t n = q->rows->first[a + 1] - q->rows->first[a];
 
@@ -257,16 +296,13 @@ static int fill(float *to, struct norm_q *q, const float *used, const struct nor
 	ISO_HOST(&room, run, norm_rows_most(q->rows));
 	if (q->image && (shift[0] != 0 || shift[1] != 0) && ISO_HOST(&room, image, q->image->n))
 		norm_q_move_image(image, q->image, shift);
-	st = make_block(&b, &room, q, longest);
-	if (!st && q->shape) st = place_ends(end, &room, q, shift);
-	const int rank = iso_rank(ctx), ranks = iso_ranks(ctx);
-	const int64_t end_row = norm_rows_of_part(q->rows, rank + 1, ranks);
+	int st = make_block(&b, &room, q, longest);
 
-	for (int64_t row = norm_rows_of_part(q->rows, rank, ranks); row < end_row && !st;) {
-		take_rows(&b, q, &row, end_row, run, longest);
+	while (row < end && !st) {
+		take_rows(&b, q, &row, end, run, longest);
 		if (b.n == 0) continue;
 		if (q->shape)
-			meet_shape(&b, q, used, end, ctx);
+			meet_shape(&b, q, m, ctx);
 		else
 			st = meet_image(&b, q, image, ctx);
 		if (!st && !used && b.alpha) {
@@ -276,6 +312,28 @@ static int fill(float *to, struct norm_q *q, const float *used, const struct nor
 		if (!st) put(to, q, &b, used, ctx);
 		if (!st) st = iso_ctx_poll(ctx);
 	}
+	iso_room_free(&room);
+	return st;
+}
+
+/* to = q at this shift; `used`: of pairs that have a value there alone. NULL: they are chosen now. */
+static int fill(float *to, struct norm_q *q, const float *used, const struct norm_scan *s, const double *all,
+                iso_ctx *ctx)
+{
+	const int rank = iso_rank(ctx), ranks = iso_ranks(ctx);
+	const int64_t row = norm_rows_of_part(q->rows, rank, ranks);
+	const int64_t end = norm_rows_of_part(q->rows, rank + 1, ranks);
+	struct iso_room room = iso_room_of(NULL, "norm");
+	double shift[NORM_SHIFTS] = { 0 };
+	struct norm_shape m;
+	int st = ISO_OK;
+
+	memcpy(shift, all, (size_t)q->places * sizeof *shift);
+	q->scale = s->shifts > q->places ? exp(all[q->places]) : 1;
+	if (q->shape) st = norm_shape_create(&m, &room, q, shift, ctx);
+	if (!st)
+		st = q->shape && (used || !q->mu) ? fill_shape(to, q, used, &m, row, end, ctx)
+		                                  : fill_blocks(to, q, used, &m, shift, row, end, ctx);
 	iso_room_free(&room);
 	return gather(to, q, !used, st, ctx);
 }
@@ -315,26 +373,53 @@ static int choose(struct norm_q *q, struct norm_scan *s, iso_ctx *ctx)
 	return st;
 }
 
+/* Central differences. */
+static int make_slope(struct norm_scan *s, struct norm_q *q, int c, iso_ctx *ctx)
+{
+	const int64_t n = q->rows->first[q->rows->n];
+	const double h = differences[c];
+	double at[NORM_SHIFTS];
+	int st;
+
+	memcpy(at, s->shift, sizeof at);
+	at[c] = s->shift[c] + h;
+	if ((st = fill(s->slope[c], q, s->q, s, at, ctx))) return st;
+	at[c] = s->shift[c] - h;
+	if ((st = fill(q->from, q, s->q, s, at, ctx))) return st;
+#pragma omp parallel for num_threads(iso_ctx_threads(ctx))
+	for (int64_t i = 0; i < n; i++)
+		s->slope[c][i] = (float)(((double)s->slope[c][i] - (double)q->from[i]) / (2 * h));
+	return ISO_OK;
+}
+
 int norm_q_make(struct norm_scan *s, bool slopes, iso_ctx *ctx)
 {
 	struct norm_q *q = s->arg;
-	const int64_t n = q->rows->first[q->rows->n];
 	int st = q->chosen ? fill(s->q, q, s->q, s, s->shift, ctx) : choose(q, s, ctx);
 
-	for (int c = 0; c < q->places && slopes && !st; c++) {
-		double at[NORM_SHIFTS];
-		const double h = differences[c];
+	for (int c = 0; c < q->places && slopes && !st; c++) st = make_slope(s, q, c, ctx);
+	if (st || !q->from) return st;
+	memcpy(q->from, s->q, (size_t)q->rows->first[q->rows->n] * sizeof *s->q);
+	memcpy(q->made_at, s->shift, sizeof q->made_at);
+	return ISO_OK;
+}
 
-		memcpy(at, s->shift, sizeof at);
-		at[c] = s->shift[c] + h;
-		if ((st = fill(s->slope[c], q, s->q, s, at, ctx))) break;
-		at[c] = s->shift[c] - h;
-		if ((st = fill(q->spare, q, s->q, s, at, ctx))) break;
+int norm_q_move(struct norm_scan *s, iso_ctx *ctx)
+{
+	const struct norm_q *q = s->arg;
+	const int64_t n = q->rows->first[q->rows->n];
+	const int places = q->places;
+	const double grown = s->shifts > places ? exp(s->shift[places] - q->made_at[places]) : 1;
+
 #pragma omp parallel for num_threads(iso_ctx_threads(ctx))
-		for (int64_t i = 0; i < n; i++)
-			s->slope[c][i] = (float)(((double)s->slope[c][i] - (double)q->spare[i]) / (2 * h));
+	for (int64_t i = 0; i < n; i++) {
+		double sum = (double)q->from[i];
+
+		for (int c = 0; c < places; c++)
+			sum += (double)s->slope[c][i] * (s->shift[c] - q->made_at[c]);
+		s->q[i] = q->from[i] > 0 ? (float)(fmax(sum, q->least) * grown) : 0;
 	}
-	return st;
+	return iso_ctx_poll(ctx);
 }
 
 int norm_q_create(struct norm_q *q, struct norm_scan *s, struct iso_room *room)
@@ -345,8 +430,9 @@ int norm_q_create(struct norm_q *q, struct norm_scan *s, struct iso_room *room)
 	if (q->mu) ISO_HOST(room, q->alpha, n);
 	if (q->scatter) ISO_HOST(room, q->h, n);
 	for (int c = 0; c < q->places; c++) ISO_HOST(room, s->slope[c], n);
-	if (q->places > 0) ISO_HOST(room, q->spare, n);
+	if (s->shifts > 0) ISO_HOST(room, q->from, n);
 	s->make = norm_q_make;
+	s->move = norm_q_move;
 	s->arg = q;
 	return room->status;
 }

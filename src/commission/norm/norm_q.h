@@ -25,7 +25,8 @@ struct norm_q {
 	float *alpha;  /* attenuation of each pair; NULL without mu */
 	double least;  /* no used pair has a smaller q: a place may leave its lines outside */
 	int64_t edges; /* pairs that the source meets, but not all their lines */
-	float *spare;  /* of each pair, for slopes */
+	float *from;   /* q of each pair where it was made, at these shifts: */
+	double made_at[NORM_SHIFTS];
 	/* scatter (norm_scatter.h): what the caller says of it; NULL: none */
 	const struct iso_scatter *scatter;
 	iso_scatter_table *table; /* of the source at its last place, freed with norm_q_free */
@@ -33,15 +34,22 @@ struct norm_q {
 	double scattered;         /* share of the counts expected of efficiencies 1 */
 };
 
-/* Tables of the scan: q, a slope of each shift, attenuation. The scan's `make` then fills them. */
+/* Tables of the scan: q, a slope of each shift, attenuation. The scan's `make` then fills them, and `move` follows the steps
+   of a fit. */
 int norm_q_create(struct norm_q *q, struct norm_scan *s, struct iso_room *room);
 void norm_q_free(struct norm_q *q);
 
 /* The function `make` of the scan: chooses the pairs if they are not chosen yet. */
 int norm_q_make(struct norm_scan *s, bool slopes, iso_ctx *ctx);
 
+/* The function `move`: linear in the place. */
+int norm_q_move(struct norm_scan *s, iso_ctx *ctx);
+
 /* A place in the frame of the source before it was moved by these shifts. */
 void norm_q_to_source(double p[3], const struct norm_q *q, const double shift[NORM_SHIFTS]);
+
+/* The ends of a line between the faces of two crystals. */
+void norm_q_ends(double p1[3], double p2[3], const struct norm_q *q, int64_t a, int64_t b, int line);
 
 /* An image moved by shift[0], shift[1], linear between voxels. */
 void norm_q_move_image(iso_real *to, const struct iso_array *image, const double *shift);

@@ -75,6 +75,17 @@ void norm_rows_free(struct norm_rows *r)
 	r->first = NULL;
 }
 
+struct norm_run norm_run_used(struct norm_run run, const float *value)
+{
+	while (run.n > 0 && !(value[run.pair] > 0)) {
+		run.b++;
+		run.pair++;
+		run.n--;
+	}
+	while (run.n > 0 && !(value[run.pair + run.n - 1] > 0)) run.n--;
+	return run;
+}
+
 int64_t norm_rows_of_part(const struct norm_rows *r, int64_t i, int64_t parts)
 {
 	const double want = (double)r->first[r->n] * (double)i / (double)parts;

@@ -28,6 +28,9 @@ int64_t norm_rows_most(const struct norm_rows *r);
 /* The runs of row a; returns how many. */
 int64_t norm_rows_runs(struct norm_run *run, const struct norm_rows *r, int64_t a);
 
+/* The pairs of a run from the first to the last with a value above 0. */
+struct norm_run norm_run_used(struct norm_run run, const float *value);
+
 /* First row of part i of `parts`, of about as many pairs each; that of part i = parts is the end. */
 int64_t norm_rows_of_part(const struct norm_rows *r, int64_t i, int64_t parts);
 

@@ -261,8 +261,10 @@ void norm_pairs_sum(double *to, double *total, struct norm_fit *f, enum norm_sum
 
 			for (int64_t k = 0; k < runs; k++)
 				for (int scan = 0; scan < f->scans; scan++) {
-					weigh(&p, f, scan, a, p.run + k, what, v);
-					spread(&p, f, scan, a, p.run + k, what == NORM_FISHER);
+					const struct norm_run used = norm_run_used(p.run[k], f->scan[scan].q);
+
+					weigh(&p, f, scan, a, &used, what, v);
+					spread(&p, f, scan, a, &used, what == NORM_FISHER);
 				}
 		}
 	}
