@@ -262,6 +262,10 @@ expect 3 sens ray --scanner wide.yaml --norm a.norm.json "${grid[@]}" -o no.npy
 err_has "is a norm of another scanner"
 expect 3 simulate ring.yaml source.nii --pair-factors a.norm.json -o no.lmdT
 err_has "has no factors of pairs"
+expect 2 simulate ring.yaml source.nii --norm all.norm.json --randoms 0.2 --duration-s 10 --singles no.npy -o no.lmdT
+err_has "write delayeds with --delayed"
+[ ! -e no.npy ] && [ ! -e no.lmdT ] || fail "a refused simulation left files"
+run simulate ring.yaml source.nii --norm a.norm.json --counts 1000 --randoms 0.2 --duration-s 10 --singles s.npy -o s.lmdT
 expect 2 simulate ring.yaml source.nii --norm all.norm.json --pair-factors all.norm.json -o no.lmdT
 err_has "both bring factors of pairs"
 expect 2 convert e.lmdT no.Cdh --scanner ring.yaml --norm a.norm.json

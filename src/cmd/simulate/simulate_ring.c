@@ -323,6 +323,13 @@ static int run(struct cmd *c, const struct simulate *s)
 	record_stage(&c->record, "read");
 	if ((st = read_inputs(c, &in, s))) goto done;
 	const struct iso_pair_factors factors = iso_norm_factors(in.pairs);
+
+	if (s->singles && factors.factor) {
+		st = iso_fail(ISO_EARG,
+		              "--singles: with factors of pairs (--pair-factors, --norm) randoms are no "
+		              "product of two crystals' singles; write delayeds with --delayed");
+		goto done;
+	}
 	struct iso_simulate p = {
 		.size = sizeof p,
 		.scanner = in.scanner,

@@ -963,6 +963,9 @@ int iso_simulate_singles_of(iso_real *singles, const struct iso_simulate *p, dou
 	if (!(p->duration_s > 0) || !(p->randoms > 0))
 		return iso_fail(ISO_EARG, "simulate: singles need randoms (%g) and a duration (%g s)",
 		                p->randoms, p->duration_s);
+	if (p->pairs && p->pairs->factor)
+		return iso_fail(ISO_EARG, "simulate: with factors of pairs randoms are no product of two "
+		                          "crystals' singles; take delayeds");
 	for (int64_t a = 0; a < p->scanner->n; a++)
 		singles[a] = (iso_real)iso_poisson(mean * (p->eff ? (double)p->eff[a] : 1), p->seed,
 		                                   SINGLES_HISTORY + (uint64_t)a);
