@@ -177,6 +177,7 @@ struct iso_nema {
 	double slice[16];         /* z */
 	bool has_lung;
 	double lung[2], lung_diameter; /* a disc where no activity is, in every slice */
+	bool find; /* the places are those of a phantom that lies elsewhere: iso_nema_find */
 };
 
 struct iso_nema_result {
@@ -191,6 +192,11 @@ struct iso_nema_result {
 
 /* From a YAML or JSON description; NULL: those of the phantom `spheres`. */
 ISO_CHECKED int iso_nema_read(struct iso_nema *n, const char *path);
+
+/* Moves all places, if n->find, to where the spheres are in the image: the sum of their contrasts is largest there, among
+   places up to 10 mm away along each axis, in steps of 0.5 mm, turned about z by up to 10 degrees, in steps of 0.5. moved: x, y,
+   z in mm, and degrees; 0 without n->find. ISO_EINPUT if it is largest at the end of these ranges. */
+ISO_CHECKED int iso_nema_find(struct iso_nema *n, double moved[4], const struct iso_array *x);
 ISO_CHECKED int iso_measure_nema(struct iso_nema_result *r, const struct iso_array *x,
                                  const struct iso_nema *n);
 

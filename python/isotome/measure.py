@@ -126,6 +126,7 @@ class _Nema(ctypes.Structure):
         ("has_lung", c_bool),
         ("lung", c_double * 2),
         ("lung_diameter", c_double),
+        ("find", c_bool),
     ]
 
 

@@ -111,21 +111,30 @@ static int run_spheres(struct cmd *c, const struct nema_settings *s)
 	struct iso_nema_result r = { .size = sizeof r };
 	struct iso_nema q = { .size = sizeof q };
 	struct iso_array x = { 0 };
+	double moved[4] = { 0 };
 	json_t *list = json_array();
 	int st;
 
 	if ((st = iso_nema_read(&q, s->spheres)) || (st = record_input(&c->record, s->spheres)) ||
 	    (st = record_input(&c->record, s->files.v[0])) ||
-	    (st = iso_read_image(&x, s->files.v[0], ISO_FINITE, NULL)) || (st = iso_measure_nema(&r, &x, &q)))
+	    (st = iso_read_image(&x, s->files.v[0], ISO_FINITE, NULL)))
 		goto done;
+	const bool found = q.find;
+
+	if ((st = iso_nema_find(&q, moved, &x)) || (st = iso_measure_nema(&r, &x, &q))) goto done;
 	for (int i = 0; i < q.n_spheres; i++)
 		json_array_append_new(list, record_pack("{s:f, s:f, s:f, s:f}", "diameter_mm",
 		                                        q.sphere[i].diameter, "ratio", q.sphere[i].ratio,
 		                                        "contrast_percent", r.sphere[i].contrast,
 		                                        "variability_percent", r.sphere[i].variability));
-	st = record_result(&c->record, "quality",
-	                   record_pack("{s:o, s:o}", "spheres", json_incref(list), "lung_residual_percent",
-	                               record_real(r.lung)));
+	json_t *quality = record_pack("{s:o, s:o}", "spheres", json_incref(list), "lung_residual_percent",
+	                              record_real(r.lung));
+
+	if (found && quality) {
+		json_object_set_new(quality, "moved_mm", record_reals(3, moved));
+		json_object_set_new(quality, "turned_deg", record_real(moved[3]));
+	}
+	st = record_result(&c->record, "quality", quality);
 done:
 	json_decref(list);
 	iso_array_free(&x);

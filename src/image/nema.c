@@ -6,6 +6,7 @@
 #include "text/conf.h"
 
 #include <math.h>
+#include <string.h>
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 
@@ -174,9 +175,11 @@ int iso_measure_nema(struct iso_nema_result *r, const struct iso_array *x, const
 	if (!r || !x || !spheres) return iso_fail_null(__func__);
 	struct iso_nema_result got = { .lung = NAN };
 	struct iso_nema own, *q = &own;
+	double moved[4];
 	int st = iso_sized_take(q, "iso_nema", sizeof *q, spheres);
 
-	if (st || (st = iso_measure_check(x, "nema")) || (st = check(q))) return st;
+	if (st || (st = iso_measure_check(x, "nema")) || (st = check(q)) || (st = iso_nema_find(q, moved, x)))
+		return st;
 	for (int i = 0; i < q->n_spheres; i++)
 		if ((st = measure_sphere(&got.sphere[i], x, q, &q->sphere[i]))) return st;
 	if (q->has_lung && (st = measure_lung(&got.lung, x, q))) return st;
@@ -286,6 +289,7 @@ static int read_all(struct iso_nema *q, const struct conf_node *root)
 {
 	const struct conf_node *spheres = NULL, *background = NULL, *lung = NULL;
 	const struct conf_node *slices = iso_conf_find(root, "slices_mm");
+	const struct conf_node *places = NULL;
 	int n_slices = slices ? slices->n_child : 0;
 	const struct conf_key keys[] = {
 		/* Up to 6. */
@@ -294,6 +298,9 @@ static int read_all(struct iso_nema *q, const struct conf_node *root)
 		{ "background", CONF_NODE, &background, 1, 0, 0, true },
 		/* z of the slices whose background is taken. */
 		{ "slices_mm", CONF_REALS, q->slice, n_slices, -1e5, 1e5, true },
+		/* `auto`: the places are those of a phantom that lies up to 10 mm away, and is turned by up to 10
+		   degrees about z; the spheres tell where. Default: as they stand here. */
+		{ "places", CONF_NODE, &places, 1, 0, 0, false },
 		/* The insert in the middle. Default: none. */
 		{ "lung", CONF_NODE, &lung, 1, 0, 0, false },
 		{ .name = NULL },
@@ -305,6 +312,9 @@ static int read_all(struct iso_nema *q, const struct conf_node *root)
 	    (st = read_list(q, spheres, "spheres", COUNT(q->sphere), read_sphere)) ||
 	    (st = read_list(q, background, "background", COUNT(q->background), read_background)))
 		return st;
+	if (places && (places->type != CONF_SCALAR || strcmp(places->text, "auto") != 0))
+		return iso_conf_fail(places, "places must be auto, or left out");
+	q->find = places;
 	return lung ? read_lung(q, lung) : ISO_OK;
 }
 

@@ -250,6 +250,15 @@ expect 0 nema quality spheres.nii --spheres iec.yaml --json -o spheres.html
 a, b = (json.load(open(f))["results"] for f in ("measured.json", "out"))
 sys.exit([s["contrast_percent"] for s in a["spheres"]] != [s["contrast_percent"] for s in b["quality"]["spheres"]])' ||
 	fail "quality is not that of measure nema"
+sed 's/57.2, 0, 0/54.2, 1, 0/; s/-57.2, 0, 0/-60.2, 1, 0/; $ a places: auto' iec.yaml >auto.yaml
+expect 0 nema quality spheres.nii --spheres auto.yaml --json
+"$PYTHON" -c 'import json,sys
+q = json.load(open("out"))["results"]["quality"]
+sys.exit(max(abs(a - b) for a, b in zip(q["moved_mm"], (3, -1, 0))) > 0.5 or abs(q["turned_deg"]) > 0.5)' ||
+	fail "the spheres were not found"
+sed 's/auto/here/' auto.yaml >bad.yaml
+expect 3 measure nema spheres.nii --spheres bad.yaml
+err_has "places must be auto"
 expect 0 nema all counting.json sensitivity.json resolution.json mouse.json --title 'A small ring' -o all.html
 expect 0 report --nema counting.json mouse.json -o report.html
 for text in 'A small ring' 'Sensitivity, line at 0 mm' 'Spatial resolution' 'Spill-over ratio' 'Time resolution'; do

@@ -573,6 +573,54 @@ static void nema_of_the_phantom(void **state)
 	iso_ctx_free(ctx);
 }
 
+/* Places that lie beside the phantom, and are turned against it. */
+static void nema_is_found(void **state)
+{
+	static const double there[3] = { 3.5, -2, 1.5 };
+	const double turn = 4 * M_PI / 180;
+	struct iso_grid g = { { 160, 120, 30 }, { 2, 2, 2 }, { 0 } };
+	struct iso_nema_result right = { .size = sizeof right }, r = right;
+	struct iso_nema q = { .size = sizeof q };
+	struct iso_array x = { 0 };
+	iso_phantom *p = NULL;
+	iso_ctx *ctx = cpu(2);
+	double moved[4];
+
+	(void)state;
+	OK(iso_phantom_create(&p, "spheres", origin));
+	OK(iso_array_on_grid(&x, &g));
+	OK(iso_phantom_raster(x.v, NULL, ctx, p, &g, 3));
+	OK(iso_nema_read(&q, NULL));
+	for (int i = 0; i < q.n_spheres; i++) {
+		double *c = q.sphere[i].centre;
+		const double from[2] = { c[0], c[1] };
+
+		c[0] = cos(turn) * from[0] + sin(turn) * from[1] - there[0];
+		c[1] = cos(turn) * from[1] - sin(turn) * from[0] - there[1];
+		c[2] -= there[2];
+	}
+	OK(iso_nema_find(&q, moved, &x));
+	assert_true(moved[0] == 0 && moved[3] == 0); /* it was not asked to look */
+	q.find = true;
+	OK(iso_measure_nema(&r, &x, &q));
+	OK(iso_nema_find(&q, moved, &x));
+	for (int a = 0; a < 3; a++) NEAR(moved[a], there[a], .51);
+	NEAR(moved[3], 4, .51);
+	assert_true(!q.find);
+	NEAR(q.sphere[0].centre[0], 57.2, .6);
+	OK(iso_measure_nema(&right, &x, &q));
+	for (int i = 0; i < 6; i++) {
+		assert_true(r.sphere[i].contrast == right.sphere[i].contrast);
+		assert_true(r.sphere[i].contrast > 78);
+	}
+	for (int i = 0; i < q.n_spheres; i++) q.sphere[i].centre[0] += 14;
+	q.find = true;
+	REFUSED(iso_nema_find(&q, moved, &x), ISO_EINPUT, "are not found within 10 mm");
+	iso_array_free(&x);
+	iso_phantom_free(p);
+	iso_ctx_free(ctx);
+}
+
 static void bad_nema(void **state)
 {
 	const double voxel[3] = { 1, 1, 2 };
@@ -713,6 +761,7 @@ int main(void)
 		cmocka_unit_test(nema_by_hand),
 		cmocka_unit_test(nema_shares_of_pixels),
 		cmocka_unit_test(nema_of_the_phantom),
+		cmocka_unit_test(nema_is_found),
 		cmocka_unit_test(bad_nema),
 		cmocka_unit_test(nema_files),
 		cmocka_unit_test(sharpness),

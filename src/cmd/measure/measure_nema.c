@@ -31,6 +31,17 @@ static int put(struct measure *m, const struct iso_nema *q, const struct iso_nem
 	return ISO_OK;
 }
 
+/* Of a phantom whose place was found. */
+static int put_moved(struct measure *m, const double moved[4])
+{
+	const int st = record_result(&m->c.record, "moved_mm", record_reals(3, moved));
+
+	if (!m->c.json)
+		printf("the phantom lies (%g, %g, %g) mm from its places, turned by %g degrees\n", moved[0],
+		       moved[1], moved[2], moved[3]);
+	return st ? st : record_result(&m->c.record, "turned_deg", record_real(moved[3]));
+}
+
 static const struct opt_usage usage = {
 	"measure",
 	"Measure image quality as NEMA NU 2 does. For each sphere the contrast recovery is 100 (C_H/C_B - "
@@ -41,7 +52,8 @@ static const struct opt_usage usage = {
 	"the slices at z = 0, +-10 and +-20 mm, 11 mm or more from spheres and edge (NEMA: 15 mm). A "
 	"description has the keys spheres (a list of centre_mm: [x, y, z], diameter_mm, ratio: true activity "
 	"over that of the background), background (a list of centre_mm: [x, y]), slices_mm (a list of z) "
-	"and, optionally, lung (centre_mm: [x, y], diameter_mm).",
+	"and, optionally, lung (centre_mm: [x, y], diameter_mm). With places: auto the phantom may lie up to "
+	"10 mm away along each axis, and be turned about z by up to 10 degrees; the spheres tell where.",
 	"  isotome measure nema image.nii --like-phantom spheres\n"
 	"  isotome measure nema image.nii --spheres iec.yaml --below 10\n"
 };
@@ -63,13 +75,19 @@ int measure_nema(struct measure *m)
 	};
 	struct iso_nema_result r = { .size = sizeof r };
 	struct iso_nema q = { .size = sizeof q };
+	double moved[4] = { 0 };
 	int st = measure_parse(m, &usage, own);
 
 	if (!st && !description == !phantom)
 		st = iso_fail(ISO_EARG, "give either --spheres or --like-phantom: where the spheres are");
 	if (!st && !(st = iso_nema_read(&q, description)) &&
 	    !(description && (st = record_input(&m->c.record, description))) &&
-	    !(st = measure_read(m, in, NULL)) && !(st = iso_measure_nema(&r, &m->x[0], &q)))
-		st = put(m, &q, &r);
+	    !(st = measure_read(m, in, NULL))) {
+		const bool found = q.find;
+
+		st = iso_nema_find(&q, moved, &m->x[0]);
+		if (!st && found) st = put_moved(m, moved);
+		if (!st && !(st = iso_measure_nema(&r, &m->x[0], &q))) st = put(m, &q, &r);
+	}
 	return measure_end(m, st);
 }
