@@ -48,15 +48,20 @@ struct iso_norm_fit {
 	size_t size; /* size of this struct */
 	const iso_scanner *scanner;
 	const struct iso_norm_scan *scan;
-	int scans;            /* one likelihood of all: common eps, t, z; each its own place and scale */
-	int components;       /* ISO_NORM_..., added; the first is always there */
-	bool no_mirror;       /* classes of t are not joined with their mirror images */
-	bool relative;        /* eps are divided by their mean over living crystals */
-	bool place_given;     /* the source lies at its given place; else the place is fitted, */
-	double place_sd_mm;   /* with a Gaussian prior of this width, mm; 0: 3 */
-	int rays;             /* lines of a pair; 0: 5 */
-	const iso_real *mask; /* 0 leaves a crystal out; NULL: none */
-	double tolerance;     /* of the logarithms; 0: 1e-3 of the least error */
+	int scans;              /* one likelihood of all: common eps, t, z; each its own place and scale */
+	int components;         /* ISO_NORM_..., added; the first is always there */
+	bool no_mirror;         /* classes of t are not joined with their mirror images */
+	bool relative;          /* eps are divided by their mean over living crystals */
+	bool place_given;       /* the source lies at its given place; else the place is fitted, */
+	double place_sd_mm;     /* with a Gaussian prior of this width, mm; 0: 3 */
+	int rays;               /* lines of a pair; 0: 5 */
+	const iso_real *mask;   /* 0 leaves a crystal out; NULL: none */
+	double tolerance;       /* of the logarithms; 0: 1e-3 of the least error */
+	double pair_share;      /* this share of the pairs is looked at, chosen by a hash; 0: all of them */
+	const char *checkpoint; /* a file written after each step of the fit; NULL: none */
+	uint64_t key; /* anything that tells this run from others: a checkpoint of another key, or of other
+					 events or options, is refused */
+	bool resume;  /* from the checkpoint, if there is one */
 };
 
 enum { ISO_NORM_HARMONICS = 6 };
@@ -83,6 +88,7 @@ struct iso_norm_found {
 	double chi2, chi2_expected, chi2_sd; /* mean of (y - ybar)^2/ybar; 0, 0, 0: too few counts */
 	double worst_class; /* largest deviation of a class's counts that has no factor, in sd; 0: all have */
 	double scattered;   /* expected among the counts that were used */
+	int resumed_from;   /* steps that the checkpoint had, of those above */
 };
 
 /* Fits the factors of one or several scans, all at once. found: NULL if it is not wanted. */

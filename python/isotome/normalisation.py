@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from ctypes import POINTER, byref, c_bool, c_char_p, c_double, c_int, c_int64, c_size_t, c_void_p
+from ctypes import POINTER, byref, c_bool, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint64, c_void_p
 from typing import Any, Union
 
 import numpy as np
@@ -62,6 +62,10 @@ class _Fit(ctypes.Structure):
         ("rays", c_int),
         ("mask", c_void_p),
         ("tolerance", c_double),
+        ("pair_share", c_double),
+        ("checkpoint", c_char_p),
+        ("key", c_uint64),
+        ("resume", c_bool),
     ]
 
 
@@ -99,6 +103,7 @@ class _Found(ctypes.Structure):
         ("chi2_sd", c_double),
         ("worst_class", c_double),
         ("scattered", c_double),
+        ("resumed_from", c_int),
     ]
 
 
@@ -213,6 +218,9 @@ def norm(
     rays: int = 5,
     mask: np.ndarray | None = None,
     tolerance: float = 0,
+    pair_share: float = 0,
+    checkpoint: str | os.PathLike[str] | None = None,
+    resume: bool = False,
     grid: Grid | None = None,
     context: Context | None = None,
     progress: Tell = None,
@@ -229,6 +237,9 @@ def norm(
     relative: efficiencies are 1 on average over living crystals.
     rays: lines between two crystals. mask: 0 for each crystal that is to be left out, else 1.
     tolerance: the fit ends when no logarithm changes by more; 0: a thousandth of the least error.
+    pair_share: look at this share of the pairs of crystals and their events alone; 0: at all.
+    checkpoint: a file that is written while the fit runs. resume: go on from it, if it is there. A checkpoint of other
+        events or options is refused.
     """
     context, scanner = context_of(context), Scanner._of(scanner)
     measured, kept = _events(events, scanner)._struct()
@@ -256,6 +267,9 @@ def norm(
         raise errors.ArgumentError(f"place: given {place!r}, wanted 'fit', 'given' or a number of mm")
     p.no_mirror, p.relative = not mirror, bool(relative)
     p.rays, p.tolerance = integer(rays, "rays", 1, 64), number(tolerance, "tolerance", 0, 1)
+    p.pair_share, p.resume = number(pair_share, "pair_share", 0, 1), bool(resume)
+    if checkpoint is not None:
+        p.checkpoint = text(os.fspath(checkpoint), "checkpoint")
     if mask is not None:
         keep.append(_arrays.given(mask, (scanner.crystals,), "mask"))
         p.mask = keep[-1].ctypes.data

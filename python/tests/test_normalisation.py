@@ -79,6 +79,35 @@ def test_simulated_factors_of_pairs(scan):
         isotome.simulate(image, scanner, counts=10, eff=eff, norm=norm)
 
 
+def test_resumed(scan, tmp_path):
+    folder, scanner, events, image, eff = scan
+    whole = isotome.norm(scanner, events, SHAPE)
+    steps = []
+
+    def stop(told):
+        if told.stage == "fit" and told.done > 0:
+            steps.append(told.done)
+            return len(steps) == 3
+        return False
+
+    with pytest.raises(isotome.Cancelled):
+        isotome.norm(scanner, events, SHAPE, checkpoint=tmp_path / "a.ckpt", progress=stop)
+    norm = isotome.norm(scanner, events, SHAPE, checkpoint=tmp_path / "a.ckpt", resume=True)
+    assert np.array_equal(norm.crystals, whole.crystals) and norm.place == whole.place
+    assert norm.found["resumed_from"] == steps[-1]
+    with pytest.raises(isotome.InputError, match="checkpoint of other inputs"):
+        isotome.norm(scanner, events, SHAPE, rays=3, checkpoint=tmp_path / "a.ckpt", resume=True)
+
+
+def test_share_of_pairs(scan):
+    folder, scanner, events, image, eff = scan
+    whole, part = (isotome.norm(scanner, events, SHAPE, place="given", pair_share=f) for f in (0, 0.5))
+    assert 0.4 < part.found["all_counts"] / whole.found["all_counts"] < 0.6
+    both = (whole.sd > 0) & (part.sd > 0)
+    off = np.log(part.crystals[both] / whole.crystals[both]) / part.sd[both]
+    assert np.sqrt(np.mean(off**2)) < 1
+
+
 def test_what_is_refused(scan):
     folder, scanner, events, image, eff = scan
     with pytest.raises(isotome.ArgumentError, match="wanted some of crystal,transaxial,axial"):

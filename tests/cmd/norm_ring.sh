@@ -56,7 +56,8 @@ END
 counts=$(size 1000000 200000)
 run simulate ring.yaml source.nii --mu mu.nii --counts "$counts" --norm eps.npy --randoms 0.2 --delayed late.lmdT -o e.lmdT
 run norm ring.yaml e.lmdT --source cylinder:0,0,0,45,40 --mu mu.nii --delayed late.lmdT --relative --threads 1 -o a.norm.json
-run norm ring.yaml e.lmdT --source cylinder:0,0,0,45,40 --mu mu.nii --delayed late.lmdT --relative --threads 3 -o b.norm.json
+run norm ring.yaml e.lmdT --source cylinder:0,0,0,45,40 --mu mu.nii --delayed late.lmdT --relative --threads 3 --resume -o b.norm.json
+[ ! -e b.norm.json.ckpt ] || fail "a checkpoint is left of a fit that came to its end"
 same a.crystals.npy b.crystals.npy
 same a.sd.npy b.sd.npy
 

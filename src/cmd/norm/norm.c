@@ -182,14 +182,16 @@ done:
 /* A norm of rings has a name of its own, by which what the words mean is known before the scanner is read. */
 static int check_panels(const struct norm_settings *s, const struct norm_ring *r)
 {
-	const char *other = r->source      ? "source"
-	                    : r->mu        ? "mu"
-	                    : r->delayed   ? "delayed"
-	                    : r->singles   ? "singles"
-	                    : r->mask      ? "mask"
-	                    : r->scatter   ? "scatter"
-	                    : r->no_mirror ? "no-mirror"
-	                                   : NULL;
+	const char *other = r->source           ? "source"
+	                    : r->mu             ? "mu"
+	                    : r->delayed        ? "delayed"
+	                    : r->singles        ? "singles"
+	                    : r->mask           ? "mask"
+	                    : r->scatter        ? "scatter"
+	                    : r->no_mirror      ? "no-mirror"
+	                    : r->resume         ? "resume"
+	                    : r->pair_share > 0 ? "pair-share"
+	                                        : NULL;
 
 	if (other)
 		return iso_fail(ISO_EARG,
@@ -303,6 +305,15 @@ int main_norm(int argc, char **argv)
 		{ 0, "tolerance", .real = &r.tolerance, .min = 1e-12, .max = 1, .value = "T",
 		  .absent = "a thousandth of the least error",
 		  .help = "rings: the fit ends when no logarithm changes by more" },
+		{ 0, "pair-share", .real = &r.pair_share, .min = 1e-6, .max = 1, .value = "F",
+		  .absent = "all",
+		  .help = "rings: look at this share of the pairs of crystals and their events alone, for "
+		          "scanners of "
+		          "more than 1e5 crystals; errors grow as with fewer events" },
+		{ 0, "resume", .flag = &r.resume, .transient = true,
+		  .help = "rings: continue a fit that was stopped from OUTPUT.ckpt; start from the beginning "
+		          "if "
+		          "the file does not exist" },
 		EVENTS_OPTS(r.read),
 		{ 0 },
 	};

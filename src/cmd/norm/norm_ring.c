@@ -2,17 +2,23 @@
 /* isotome norm of rings: reads what the words name, one call of the library, and what to tell of it. */
 #include "norm_scans.h"
 
+#include "file/out.h"
 #include "io/format.h"
 #include "scanner/scanner.h"
 
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
-#define FAR_MM 5    /* a source so far from where it was said to be is told */
-#define MOSTLY .5   /* share of randoms */
-#define EDGES .2    /* share of events on pairs that the source's edge crosses */
-#define UNFIXED .02 /* error of a harmonic */
-#define WANTED .01  /* error of a crystal that the time to scan is told for */
-#define OFF_CLASS 5 /* sd */
+#define FAR_MM 5        /* a source so far from where it was said to be is told */
+#define MOSTLY .5       /* share of randoms */
+#define EDGES .2        /* share of events on pairs that the source's edge crosses */
+#define UNFIXED .02     /* error of a harmonic */
+#define WANTED .01      /* error of a crystal that the time to scan is told for */
+#define OFF_CLASS 5     /* sd */
+#define MANY_PAIRS 2e10 /* few machines hold a table of so many, as of the largest scanners */
+#define FEW_PAIRS 1e9
 
 const char *const norm_scatter_methods[] = { "sss+mc", "sss", "mc", NULL }; /* as enum iso_scatter_method */
 
@@ -155,6 +161,7 @@ static void say_crystals(struct cmd *c, const struct norm_inputs *in, const stru
 static void say(struct cmd *c, const struct norm_inputs *in, const struct iso_norm_found *f)
 {
 	say_crystals(c, in, f);
+	if (f->resumed_from > 0) term_say(&c->term, "resumed after %d of the steps", f->resumed_from);
 	if (f->places > 0)
 		term_say(&c->term,
 		         "the source is %+.3f +- %.3f mm in x, %+.3f +- %.3f mm in y from where it was said",
@@ -201,13 +208,31 @@ static int record_found(struct cmd *c, const struct iso_norm_found *f)
 
 /* ---- the run ---- */
 
+/* Beside the output. What is left of an earlier run is of no use to one that begins anew. */
+static int set_checkpoint(struct cmd *c, struct iso_norm_fit *p, char path[PATH_MAX],
+                          const struct norm_ring *s)
+{
+	static const char *const not_in_key[] = { "output", "threads", "memory-limit", "device-memory-limit",
+		                                  NULL };
+
+	if (snprintf(path, PATH_MAX, "%s.ckpt", s->out) >= PATH_MAX) return ISO_OK;
+	if (!s->resume) iso_out_remove(path);
+	if (s->resume && access(path, F_OK) != 0)
+		record_note(&c->record, "there is no %s: beginning at the start", path);
+	p->checkpoint = path;
+	p->resume = s->resume;
+	return record_key(&c->record, &p->key, not_in_key);
+}
+
 static int compute(struct cmd *c, const struct norm_ring *s, const struct norm_inputs *in,
-                   const struct iso_norm_fit *p)
+                   struct iso_norm_fit *p)
 {
 	struct iso_norm_found found = { .size = sizeof found };
+	char path[PATH_MAX];
 	iso_norm *norm = NULL;
 	int st;
 
+	if ((st = set_checkpoint(c, p, path, s))) return st;
 	record_stage(&c->record, "norm");
 	st = iso_norm_make(&norm, &found, c->ctx, p);
 	record_stage(&c->record, NULL);
@@ -216,6 +241,7 @@ static int compute(struct cmd *c, const struct norm_ring *s, const struct norm_i
 	say(c, in, &found);
 	if (!(st = record_found(c, &found)) && !(st = cmd_text(c)))
 		st = iso_norm_write(s->out, norm, c->text, c->force);
+	if (!st && p->checkpoint) iso_out_remove(p->checkpoint);
 	iso_norm_free(norm);
 	return st;
 }
@@ -247,6 +273,11 @@ static int begin(struct cmd *c, struct norm_inputs *in, struct iso_norm_fit *p, 
 	if ((st = components_of(&p->components, s->components)) ||
 	    (st = place_of(&p->place_given, &p->place_sd_mm, s->place)) || (st = norm_scans_split(in, s)))
 		return st;
+	if (!(s->pair_share > 0) && iso_scanner_pairs(in->scanner) > MANY_PAIRS)
+		return iso_fail(ISO_EARG,
+		                "%s has %.2g pairs of crystals: fit a share of them, --pair-share %.1g",
+		                s->scanner, (double)iso_scanner_pairs(in->scanner),
+		                FEW_PAIRS / (double)iso_scanner_pairs(in->scanner));
 	in->scatter = scatter_of(s);
 	p->scanner = in->scanner;
 	p->scan = in->scan;
@@ -262,7 +293,8 @@ int norm_ring_run(struct cmd *c, const struct norm_ring *s)
 		                  .no_mirror = s->no_mirror,
 		                  .relative = s->relative,
 		                  .rays = (int)s->rays,
-		                  .tolerance = s->tolerance };
+		                  .tolerance = s->tolerance,
+		                  .pair_share = s->pair_share };
 	int st = begin(c, &in, &p, s);
 
 	if (!st && !(st = norm_scans_read(c, &in, s))) {

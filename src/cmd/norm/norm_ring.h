@@ -10,9 +10,9 @@ struct norm_ring {
 	const char *source, *mu, *delayed, *singles, *components, *place, *mask, *scatter;
 	int64_t scatter_seed;
 	double scatter_error, window_kev[2], resolution;
-	bool relative, no_mirror;
+	bool relative, no_mirror, resume;
 	int64_t rays;
-	double tolerance, coincidence_ns, duration_s;
+	double tolerance, pair_share, coincidence_ns, duration_s;
 	struct iso_events_options read;
 };
 

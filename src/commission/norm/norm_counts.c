@@ -5,10 +5,16 @@
 #include "core/size.h"
 #include "io/events.h"
 
-enum { PIECE = 1 << 19 }; /* events at a time */
-#define FAR_MM 30         /* an end farther than this from every crystal is of another scanner */
+enum { PIECE = 1 << 19, LEFT_OUT = -2 }; /* events at a time; no number of a pair */
+#define FAR_MM 30 /* an end farther than this from every crystal is of another scanner */
 
-/* Numbers of the pairs of events, -1: none; crystals that the file does not give are the nearest ones. */
+/* A pair of the scanner, but not of the share that is looked at. */
+static bool is_left_out(const struct norm_rows *r, int64_t a, int64_t b)
+{
+	return r->share > 0 && a != b && pairs_coincide(&r->s->pairs, a < b ? a : b, a < b ? b : a);
+}
+
+/* Numbers of the pairs of events, -1: none; LEFT_OUT; crystals that the file does not give are the nearest ones. */
 static void find_pairs(int64_t *pair, const struct iso_events *e, const struct norm_rows *r,
                        const iso_ctx *ctx)
 {
@@ -28,6 +34,7 @@ static void find_pairs(int64_t *pair, const struct iso_events *e, const struct n
 			bad = c[k] < 0 || far > FAR_MM;
 		}
 		pair[i] = bad ? -1 : norm_rows_pair(r, c[0], c[1]);
+		if (pair[i] < 0 && !bad && is_left_out(r, c[0], c[1])) pair[i] = LEFT_OUT;
 	}
 }
 
@@ -42,6 +49,7 @@ static int add_events(float *y, double *all, double *astray, const struct iso_ev
 			return iso_fail(ISO_EINPUT,
 			                "norm: count of line %" PRId64 " is %g, must be 0 or above", i,
 			                count);
+		if (pair[i] == LEFT_OUT) continue;
 		*all += count;
 		if (pair[i] < 0)
 			*astray += count;

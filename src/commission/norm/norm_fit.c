@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The fit: a start by totals, a few sweeps of EM, and Fisher scoring, whose systems are solved by conjugate gradients. */
-#include "norm_fit.h"
+#include "norm_saved.h"
 
+#include "core/progress.h"
 #include "core/size.h"
 
 #include <string.h>
@@ -433,13 +434,29 @@ static void keep_place(struct norm_fit *f, struct work *w, double gain)
 	}
 }
 
+/* To the caller, and to the state. */
+static int tell_step(struct norm_fit *f, const struct work *w, int first, double before,
+                     const struct iso_clock *clock)
+{
+	const struct norm_point point = { first, before, w->placed, w->active };
+	char note[64];
+	const int st = f->state ? norm_saved_keep(f->state, &point) : ISO_OK;
+
+	iso_snprintf(note, sizeof note, "loglik %.9g", before);
+	iso_clock_step(clock, f->steps, note);
+	return st;
+}
+
 static int score(struct norm_fit *f, struct work *w)
 {
 	const int most = f->most_steps > 0 ? f->most_steps : MOST_STEPS;
-	double before = -HUGE_VAL;
+	const int first = f->point ? f->point->first : f->steps;
+	const struct iso_clock clock = iso_clock_start(f->ctx, "fit", f->steps, 0);
+	double before = f->point ? f->point->before : -HUGE_VAL;
 	int st;
 
-	for (const int first = f->steps;; f->steps++) {
+	f->point = NULL;
+	for (;;) {
 		f->loglik = derive(f, w);
 		if (f->status) return f->status;
 		keep_place(f, w, f->loglik - before);
@@ -450,6 +467,8 @@ static int score(struct norm_fit *f, struct work *w)
 		if ((st = solve(f, w)) || (st = climb(f, w, f->loglik)) || (st = iso_ctx_poll(f->ctx)))
 			return st;
 		if (drop_randoms(f, w) && (st = check_dead(f))) return st;
+		f->steps++;
+		if ((st = tell_step(f, w, first, before, &clock))) return st;
 	}
 }
 
@@ -484,18 +503,30 @@ static int shift_errors(struct norm_fit *f, struct work *w)
 	return st;
 }
 
+/* Everything up to the first step. */
+static int begin(struct norm_fit *f, struct work *w, bool again)
+{
+	int st;
+
+	if (f->point) {
+		memcpy(w->active, f->point->active, (size_t)w->n * sizeof *w->active);
+		w->placed = f->point->placed;
+		return ISO_OK;
+	}
+	if ((st = make_all(f))) return st;
+	if (again)
+		set_active(w, f);
+	else if (!(st = start(f, w)))
+		sweeps(f, w);
+	return st;
+}
+
 int norm_fit_run(struct norm_fit *f, bool again)
 {
 	struct work w = { 0 };
 	int st = f->room ? ISO_OK : norm_sums_create(f);
 
-	if (st || (st = make_work(&w, f)) || (st = make_all(f))) goto done;
-	if (again)
-		set_active(&w, f);
-	else if ((st = start(f, &w)))
-		goto done;
-	else
-		sweeps(f, &w);
+	if (st || (st = make_work(&w, f)) || (st = begin(f, &w, again))) goto done;
 	if ((st = f->status) || (st = iso_ctx_poll(f->ctx)) || (st = score(f, &w))) goto done;
 	f->loglik -= priors(f) + norm_randoms_sum(f);
 	if (!(f->stop > 0)) st = shift_errors(f, &w);

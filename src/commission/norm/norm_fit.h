@@ -38,16 +38,29 @@ struct norm_scan {
 	void *arg;
 };
 
+/* Where a fit is between two steps, besides what the struct of the fit has. */
+struct norm_point {
+	int first;     /* steps when this run of it began */
+	double before; /* L before the step */
+	bool placed;   /* a place that no step betters is kept */
+	bool *active;  /* parameters that are fitted */
+};
+
+struct norm_saved;
+
 struct norm_fit {
 	iso_ctx *ctx;
 	const struct norm_rows *rows;
 	const struct norm_classes *classes;
 	struct norm_scan *scan;
 	int scans;
-	double tolerance; /* of max |G|/F; 0: 1e-3 of the least error */
-	double stop;      /* that share, of the least error, and no errors of shifts; 0: 1e-3 */
-	bool placed;      /* the sources are no longer moved */
-	int most_steps;   /* 0: 50 */
+	double tolerance;               /* of max |G|/F; 0: 1e-3 of the least error */
+	double stop;                    /* that share, of the least error, and no errors of shifts; 0: 1e-3 */
+	bool placed;                    /* the sources are no longer moved */
+	int round;                      /* of those that find the place: for the state alone */
+	struct norm_saved *state;       /* told of each step; NULL: nobody */
+	const struct norm_point *point; /* the next run goes on from here; NULL: it begins */
+	int most_steps;                 /* 0: 50 */
 	/* factors, borrowed, and what became of them */
 	double *eps, *t, *z;
 	bool *dead;    /* crystals: on entry those that are masked */

@@ -4,19 +4,22 @@
 #include "norm_pairs.h"
 #include "norm_scanner.h"
 #include "norm_scatter.h"
+#include "norm_saved.h"
 
 #include "core/plan.h"
 #include "core/size.h"
 #include "core/sized.h"
 
 #include <string.h>
+#include <xxhash.h>
 
 enum { RAYS = 5, MOST_ROUNDS = 6 };
-#define PLACE_SD 3.   /* mm */
-#define TILT_SD .01   /* rad */
-#define LONG 50.      /* mm: from this length on a source's tilt is told */
-#define STANDS_MM .05 /* a place that moved no more makes no other choice of pairs */
-#define ROUGH_STOP .1 /* of the least error, before the place is known */
+#define MOST_PAIRS 2e10 /* few machines hold a table of more */
+#define PLACE_SD 3.     /* mm */
+#define TILT_SD .01     /* rad */
+#define LONG 50.        /* mm: from this length on a source's tilt is told */
+#define STANDS_MM .05   /* a place that moved no more makes no other choice of pairs */
+#define ROUGH_STOP .1   /* of the least error, before the place is known */
 
 /* All that a fit needs besides the norm. */
 struct task {
@@ -47,8 +50,29 @@ static int check_scan(const struct iso_norm_scan *s)
 	return ISO_OK;
 }
 
+static int check_share(const iso_scanner *s, double share)
+{
+	const double pairs = (share > 0 ? share : 1) * (double)iso_scanner_pairs(s);
+
+	if (!(share >= 0 && share <= 1))
+		return iso_fail(ISO_EARG, "norm: share of the pairs is %g, must be above 0 and at most 1",
+		                share);
+	if (share > 0 && s->kind != ISO_CYLINDER)
+		return iso_fail(ISO_EARG, "norm: a share of the pairs is of scanners with rings, %s has none",
+		                s->name);
+	return pairs <= MOST_PAIRS
+	               ? ISO_OK
+	               : iso_fail(ISO_EARG,
+	                          "norm: %s has %.2g pairs of crystals, at most %.2g can be fitted: fit a "
+	                          "share of %.2g of them, or less",
+	                          s->name, (double)iso_scanner_pairs(s), MOST_PAIRS,
+	                          MOST_PAIRS / (double)iso_scanner_pairs(s));
+}
+
 static int check(const struct iso_norm_fit *p)
 {
+	int st;
+
 	if (!p->scanner || !p->scan) return iso_fail_null("struct iso_norm_fit");
 	if (p->scanner->kind != ISO_CYLINDER && p->scanner->kind != ISO_DETECTORS)
 		return iso_fail(ISO_EARG, "norm: scanner %s has neither rings nor free detectors",
@@ -58,15 +82,13 @@ static int check(const struct iso_norm_fit *p)
 		return iso_fail(ISO_EARG, "norm: %d lines a pair, must be 1 to %d", p->rays, RAY_LINES);
 	if (!(p->place_sd_mm >= 0) || !(p->tolerance >= 0))
 		return iso_fail(ISO_EARG, "norm: widths and tolerances must be 0 or above");
+	if ((st = check_share(p->scanner, p->pair_share))) return st;
 	for (int64_t a = 0; p->mask && a < p->scanner->n; a++)
 		if ((double)p->mask[a] != 0 && (double)p->mask[a] != 1)
 			return iso_fail(ISO_EINPUT, "norm: mask of crystal %" PRId64 " is %g, must be 0 or 1",
 			                a, (double)p->mask[a]);
-	for (int s = 0; s < p->scans; s++) {
-		const int st = check_scan(p->scan + s);
-
-		if (st) return st;
-	}
+	for (int s = 0; s < p->scans; s++)
+		if ((st = check_scan(p->scan + s))) return st;
 	return ISO_OK;
 }
 
@@ -112,7 +134,7 @@ static int make_task(struct task *t, iso_norm *n, iso_ctx *ctx)
 	double all, astray;
 	int st;
 
-	if ((st = norm_rows_create(&t->rows, t->p.scanner))) return st;
+	if ((st = norm_rows_create_share(&t->rows, t->p.scanner, t->p.pair_share))) return st;
 	ISO_HOST(&t->room, t->scan, scans);
 	ISO_HOST(&t->room, t->q, scans);
 	ISO_HOST(&t->room, t->shape, scans);
@@ -142,13 +164,14 @@ static int make_task(struct task *t, iso_norm *n, iso_ctx *ctx)
 
 /* ---- the fit ---- */
 
-static double moved(const struct task *t, const double *before)
+/* How far the places lie from where pairs were chosen. */
+static double moved(const struct task *t)
 {
 	double most = 0;
 
 	for (int i = 0; i < t->p.scans; i++)
 		for (int c = 0; c < 2 && c < t->q[i].places; c++)
-			most = fmax(most, fabs(t->scan[i].shift[c] - before[2 * i + c]));
+			most = fmax(most, fabs(t->scan[i].shift[c] - t->q[i].chosen_at[c]));
 	return most;
 }
 
@@ -156,31 +179,74 @@ static double moved(const struct task *t, const double *before)
    where it was found, until it stands. */
 static int find_place(struct task *t)
 {
-	double *before = size_alloc(2 * t->p.scans, sizeof *before);
-	int st = before ? ISO_OK : iso_fail_memory("norm", 16);
+	struct norm_fit *f = &t->fit;
+	int st = ISO_OK;
 
-	t->fit.stop = ROUGH_STOP;
-	for (int round = 0; round < MOST_ROUNDS && !st; round++) {
-		if (round > 0 && moved(t, before) < STANDS_MM) break;
-		for (int i = 0; i < t->p.scans; i++) {
-			memcpy(before + 2 * i, t->scan[i].shift, 2 * sizeof *before);
-			t->q[i].chosen = false;
-		}
-		st = norm_fit_run(&t->fit, round > 0);
+	f->stop = ROUGH_STOP;
+	for (; f->round < MOST_ROUNDS && !st; f->round++) {
+		if (!f->point && f->round > 0 && moved(t) < STANDS_MM) break;
+		for (int i = 0; i < t->p.scans && !f->point; i++) t->q[i].chosen = false;
+		st = norm_fit_run(f, f->round > 0);
 	}
-	t->fit.stop = 0;
-	t->fit.placed = true;
-	free(before);
+	f->stop = 0;
+	f->placed = true;
 	return st;
 }
 
 static int fit(struct task *t)
 {
 	const bool places = t->q[0].places > 0;
-	const int st = places ? find_place(t) : ISO_OK;
+	const int st = places && !t->fit.placed ? find_place(t) : ISO_OK;
 
+	if (st) return st;
 	t->fit.tolerance = t->p.tolerance;
-	return st ? st : norm_fit_run(&t->fit, places);
+	return norm_fit_run(&t->fit, places);
+}
+
+static void mix(uint64_t *key, const void *data, int64_t bytes)
+{
+	if (data) *key = XXH64(data, (size_t)bytes, *key);
+}
+
+/* Of all that the fit depends on, besides the key that the caller gives. */
+static uint64_t key_of(const struct task *t)
+{
+	const struct iso_norm_fit *p = &t->p;
+	const int64_t n = t->rows.n;
+	const double words[] = { p->components, p->no_mirror, p->place_given, p->place_sd_mm,
+		                 p->rays,       p->tolerance, p->pair_share,  iso_ctx_is_cuda(t->fit.ctx) };
+	uint64_t key = p->key;
+
+	mix(&key, words, sizeof words);
+	mix(&key, p->scanner->pos, 3 * n * (int64_t)sizeof *p->scanner->pos);
+	mix(&key, p->mask, n * (int64_t)sizeof *p->mask);
+	for (int i = 0; i < p->scans; i++) {
+		const struct iso_norm_scan *s = p->scan + i;
+		const struct norm_counts *y = &t->scan[i].y;
+
+		mix(&key, y->first, (n + 1) * (int64_t)sizeof *y->first);
+		mix(&key, y->b, y->first[n] * (int64_t)sizeof *y->b);
+		mix(&key, y->y, y->first[n] * (int64_t)sizeof *y->y);
+		mix(&key, s->rate, n * (int64_t)sizeof *s->rate);
+		mix(&key, s->shape, s->shape ? (int64_t)strlen(s->shape) : 0);
+		if (s->image) mix(&key, s->image->v, s->image->n * (int64_t)sizeof *s->image->v);
+		if (s->mu) mix(&key, s->mu->v, s->mu->n * (int64_t)sizeof *s->mu->v);
+		mix(&key, &s->factor, sizeof s->factor);
+	}
+	return key;
+}
+
+static int fit_or_resume(struct task *t, int *resumed_from)
+{
+	bool found = false;
+	int st = ISO_OK;
+
+	if (t->p.checkpoint &&
+	    (st = norm_saved_create(&t->fit.state, &t->fit, t->q, t->p.checkpoint, key_of(t))))
+		return st;
+	if (t->p.checkpoint && t->p.resume) st = norm_saved_resume(&found, t->fit.state);
+	if (found) *resumed_from = t->fit.steps;
+	return st ? st : fit(t);
 }
 
 static void make_relative(iso_norm *n)
@@ -308,6 +374,7 @@ static void free_task(struct task *t)
 {
 	for (int i = 0; i < t->p.scans && t->q; i++) norm_q_free(t->q + i);
 	norm_sums_free(&t->fit);
+	norm_saved_free(t->fit.state);
 	norm_rows_free(&t->rows);
 	iso_room_free(&t->room);
 }
@@ -316,7 +383,9 @@ static int run(iso_norm *n, struct task *t, iso_ctx *ctx)
 {
 	int st = norm_prepare(n, &t->p);
 
-	if (st || (st = make_task(t, n, ctx)) || (st = fit(t)) || (st = errors(n, t))) return st;
+	if (st || (st = make_task(t, n, ctx)) || (st = fit_or_resume(t, &n->found.resumed_from)) ||
+	    (st = errors(n, t)))
+		return st;
 	tell(n, t);
 	if ((st = norm_report(&n->found, &t->fit))) return st;
 	if (n->relative) make_relative(n);
@@ -341,6 +410,7 @@ int iso_norm_make(iso_norm **norm, struct iso_norm_found *found, iso_ctx *ctx, c
 	if (!(n = calloc(1, sizeof *n))) return iso_fail_memory("norm", sizeof *n);
 	if (!(st = run(n, &t, ctx)) && found)
 		st = iso_sized_put(found, "iso_norm_found", sizeof *found, &n->found);
+	if (st == ISO_ECANCEL && t.fit.state) st = norm_saved_stop(t.fit.state);
 	free_task(&t);
 	if (st)
 		iso_norm_free(n);
@@ -353,7 +423,7 @@ void iso_norm_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_n
 {
 	struct norm_rows rows = { 0 };
 
-	if (!plan || !p || !p->scanner || norm_rows_create(&rows, p->scanner)) return;
+	if (!plan || !p || !p->scanner || norm_rows_create_share(&rows, p->scanner, p->pair_share)) return;
 	const int64_t pairs = rows.first[rows.n], tables = !p->place_given ? 6 : p->scans > 1 ? 2 : 1;
 
 	iso_plan_add(plan, "expected counts of pairs, and how they change with the place",

@@ -370,6 +370,7 @@ static int choose(struct norm_q *q, struct norm_scan *s, iso_ctx *ctx)
 		if (s->q[i] > 0) s->q[i] = (float)fmax((double)s->q[i], q->least);
 	if (!st && q->scatter && used > 0) st = add_scatter(q, s, ctx);
 	q->chosen = !st;
+	memcpy(q->chosen_at, s->shift, sizeof q->chosen_at);
 	return st;
 }
 
@@ -398,10 +399,9 @@ int norm_q_make(struct norm_scan *s, bool slopes, iso_ctx *ctx)
 	int st = q->chosen ? fill(s->q, q, s->q, s, s->shift, ctx) : choose(q, s, ctx);
 
 	for (int c = 0; c < q->places && slopes && !st; c++) st = make_slope(s, q, c, ctx);
-	if (st || !q->from) return st;
-	memcpy(q->from, s->q, (size_t)q->rows->first[q->rows->n] * sizeof *s->q);
 	memcpy(q->made_at, s->shift, sizeof q->made_at);
-	return ISO_OK;
+	if (!st && q->from) memcpy(q->from, s->q, (size_t)q->rows->first[q->rows->n] * sizeof *s->q);
+	return st;
 }
 
 int norm_q_move(struct norm_scan *s, iso_ctx *ctx)
@@ -420,6 +420,39 @@ int norm_q_move(struct norm_scan *s, iso_ctx *ctx)
 		s->q[i] = q->from[i] > 0 ? (float)(fmax(sum, q->least) * grown) : 0;
 	}
 	return iso_ctx_poll(ctx);
+}
+
+static bool same(const double *a, const double *b)
+{
+	return memcmp(a, b, NORM_SHIFTS * sizeof *a) == 0;
+}
+
+/* Scatter that was kept where pairs were chosen again is estimated where it was, and kept again. */
+static int restore_scatter(struct norm_q *q, const double *chosen_at, const double *scattered_at,
+                           iso_ctx *ctx)
+{
+	if (!q->scatter || same(chosen_at, scattered_at)) return ISO_OK;
+	const int st = norm_scatter_estimate(q, scattered_at, ctx);
+
+	q->scattered = 0;
+	return st;
+}
+
+int norm_q_restore(struct norm_scan *s, const double *now, const double *made_at, const double *chosen_at,
+                   const double *scattered_at, iso_ctx *ctx)
+{
+	struct norm_q *q = s->arg;
+	int st = restore_scatter(q, chosen_at, scattered_at, ctx);
+
+	memcpy(s->shift, chosen_at, sizeof s->shift);
+	q->chosen = false;
+	if (!st) st = norm_q_make(s, q->places > 0, ctx);
+	if (!st && !same(made_at, chosen_at)) {
+		memcpy(s->shift, made_at, sizeof s->shift);
+		st = norm_q_make(s, false, ctx);
+	}
+	memcpy(s->shift, now, sizeof s->shift);
+	return st || same(now, made_at) || s->shifts == 0 ? st : norm_q_move(s, ctx);
 }
 
 int norm_q_create(struct norm_q *q, struct norm_scan *s, struct iso_room *room)

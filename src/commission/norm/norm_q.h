@@ -27,6 +27,8 @@ struct norm_q {
 	int64_t edges; /* pairs that the source meets, but not all their lines */
 	float *from;   /* q of each pair where it was made, at these shifts: */
 	double made_at[NORM_SHIFTS];
+	double chosen_at[NORM_SHIFTS];    /* where its pairs were chosen, and slopes made */
+	double scattered_at[NORM_SHIFTS]; /* where its scatter was estimated */
 	/* scatter (norm_scatter.h): what the caller says of it; NULL: none */
 	const struct iso_scatter *scatter;
 	iso_scatter_table *table; /* of the source at its last place, freed with norm_q_free */
@@ -44,6 +46,10 @@ int norm_q_make(struct norm_scan *s, bool slopes, iso_ctx *ctx);
 
 /* The function `move`: linear in the place. */
 int norm_q_move(struct norm_scan *s, iso_ctx *ctx);
+
+/* q, its slopes and its scatter as they were made at these shifts, for shifts `now`. */
+int norm_q_restore(struct norm_scan *s, const double *now, const double *made_at, const double *chosen_at,
+                   const double *scattered_at, iso_ctx *ctx);
 
 /* A place in the frame of the source before it was moved by these shifts. */
 void norm_q_to_source(double p[3], const struct norm_q *q, const double shift[NORM_SHIFTS]);

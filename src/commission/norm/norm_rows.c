@@ -6,6 +6,18 @@
 
 #include "core/size.h"
 
+enum { STRIDE = 16 };
+
+/* Whether the pairs of crystal a with a ring are of the share: by bits that a and the ring mix up. */
+static bool is_shared(const struct norm_rows *r, int64_t a, int64_t ring)
+{
+	uint64_t x = (uint64_t)(a * r->rings + ring) * 0x9e3779b97f4a7c15u;
+
+	if (!(r->share > 0)) return true;
+	for (int i = 0; i < 2; i++) x = (x ^ (x >> 31)) * 0xbf58476d1ce4e5b9u;
+	return (double)(x >> 11) * 0x1p-53 < r->share;
+}
+
 static int64_t ring_runs(struct norm_run *run, const struct norm_rows *r, int64_t a)
 {
 	const int64_t ring = a / r->per_ring, last = ring + r->max_ring_difference;
@@ -17,7 +29,7 @@ static int64_t ring_runs(struct norm_run *run, const struct norm_rows *r, int64_
 			                             norm_stretch_above(c, d, n) };
 
 		for (int i = other == ring; i < 2; i++) {
-			if (part[i].n == 0) continue;
+			if (part[i].n == 0 || !is_shared(r, a, other)) continue;
 			run[k] = (struct norm_run){ other * r->per_ring + part[i].from, part[i].n, pair };
 			pair += run[k++].n;
 		}
@@ -58,15 +70,21 @@ static int count(struct norm_rows *r)
 	return ISO_OK;
 }
 
-int norm_rows_create(struct norm_rows *r, const iso_scanner *s)
+int norm_rows_create_share(struct norm_rows *r, const iso_scanner *s, double share)
 {
 	*r = (struct norm_rows){ .s = s,
 		                 .n = s->n,
 		                 .rings = s->pairs.rings,
 		                 .per_ring = s->pairs.per_ring,
 		                 .min_distance = s->pairs.min_distance,
-		                 .max_ring_difference = s->pairs.max_ring_difference };
+		                 .max_ring_difference = s->pairs.max_ring_difference,
+		                 .share = share };
 	return count(r);
+}
+
+int norm_rows_create(struct norm_rows *r, const iso_scanner *s)
+{
+	return norm_rows_create_share(r, s, 0);
 }
 
 void norm_rows_free(struct norm_rows *r)
@@ -75,8 +93,23 @@ void norm_rows_free(struct norm_rows *r)
 	r->first = NULL;
 }
 
+/* Values are 0 or above; many at a time, as most of a row is 0 at both ends. */
+static bool all_zero(const float *value)
+{
+	int above = 0;
+
+	for (int i = 0; i < STRIDE; i++) above |= value[i] > 0;
+	return !above;
+}
+
 struct norm_run norm_run_used(struct norm_run run, const float *value)
 {
+	while (run.n >= STRIDE && all_zero(value + run.pair)) {
+		run.b += STRIDE;
+		run.pair += STRIDE;
+		run.n -= STRIDE;
+	}
+	while (run.n >= STRIDE && all_zero(value + run.pair + run.n - STRIDE)) run.n -= STRIDE;
 	while (run.n > 0 && !(value[run.pair] > 0)) {
 		run.b++;
 		run.pair++;
@@ -103,6 +136,18 @@ int64_t norm_rows_of_part(const struct norm_rows *r, int64_t i, int64_t parts)
 	return low;
 }
 
+/* Pairs of the row of `low` before that with `high` that are not of the share. */
+static int64_t not_shared(const struct norm_rows *r, int64_t low, int64_t high)
+{
+	const int64_t n = r->per_ring, c = low % n, d = r->min_distance;
+	const int64_t above = norm_stretch_above(c, d, n).n, both = above + norm_stretch_below(c, d, n).n;
+	int64_t left = 0;
+
+	for (int64_t ring = low / n; ring < high / n && r->share > 0; ring++)
+		if (!is_shared(r, low, ring)) left += ring == low / n ? above : both;
+	return left;
+}
+
 int64_t norm_rows_pair(const struct norm_rows *r, int64_t a, int64_t b)
 {
 	const int64_t low = a < b ? a : b, high = a < b ? b : a;
@@ -110,6 +155,7 @@ int64_t norm_rows_pair(const struct norm_rows *r, int64_t a, int64_t b)
 	if (low < 0 || high >= r->n || low == high) return -1;
 	if (r->rings == 0)
 		return iso_scanner_in_coincidence(r->s, low, high) ? r->first[low] + high - low - 1 : -1;
-	if (!pairs_coincide(&r->s->pairs, low, high)) return -1;
-	return r->first[low] + norm_rows_place(low, high, r->min_distance, r->per_ring);
+	if (!pairs_coincide(&r->s->pairs, low, high) || !is_shared(r, low, high / r->per_ring)) return -1;
+	return r->first[low] + norm_rows_place(low, high, r->min_distance, r->per_ring) -
+	       not_shared(r, low, high);
 }

@@ -11,6 +11,7 @@ struct norm_rows {
 	int64_t n;               /* crystals */
 	int64_t rings, per_ring; /* rings = 0: free detectors, of which row a holds every later one */
 	int64_t min_distance, max_ring_difference;
+	double share;   /* of the pairs, all of a crystal with another ring or none of them; 0: all pairs */
 	int64_t *first; /* (n + 1) number of the first pair of each row */
 };
 
@@ -20,6 +21,7 @@ struct norm_run {
 };
 
 int norm_rows_create(struct norm_rows *r, const iso_scanner *s);
+int norm_rows_create_share(struct norm_rows *r, const iso_scanner *s, double share); /* of rings */
 void norm_rows_free(struct norm_rows *r);
 
 /* Room for the runs of one row. */
@@ -34,7 +36,7 @@ struct norm_run norm_run_used(struct norm_run run, const float *value);
 /* First row of part i of `parts`, of about as many pairs each; that of part i = parts is the end. */
 int64_t norm_rows_of_part(const struct norm_rows *r, int64_t i, int64_t parts);
 
-/* Number of the pair of a and b, in any order; -1: they are none. */
+/* Number of the pair of a and b, in any order; -1: they are none, or not of the share. */
 int64_t norm_rows_pair(const struct norm_rows *r, int64_t a, int64_t b);
 
 #endif

@@ -104,6 +104,7 @@ int norm_scatter_estimate(struct norm_q *q, const double shift[NORM_SHIFTS], iso
 		iso_scatter_free(q->table);
 		q->table = NULL;
 		st = iso_scatter_create(&q->table, ctx, &p);
+		memcpy(q->scattered_at, shift, sizeof q->scattered_at);
 	}
 	iso_array_free(&image);
 	return st;

@@ -46,6 +46,8 @@ int64_t norm_device_bytes(const struct norm_rows *rows, int shifts)
 
 int norm_device_check(const struct norm_rows *rows, const struct norm_classes *classes)
 {
+	if (rows->share > 0)
+		return iso_fail(ISO_EARG, "norm: a share of the pairs is fitted on the CPU alone");
 	if (rows->rings == 0 || classes->transaxial || classes->axial)
 		return iso_fail(ISO_EARG,
 		                "norm: on CUDA a fit has efficiencies of the crystals of rings alone; "
