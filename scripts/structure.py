@@ -77,7 +77,7 @@ OPTIONAL = {
     "zstd.h": "zstd",
 }
 MOST_FILES = 40
-MOST_LINES = 156700
+MOST_LINES = 168000
 BY_HAND = ("lines",)  # a measure of the whole, not of each change
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+["<]([^">]+)[">]', re.M)
 

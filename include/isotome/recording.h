@@ -20,9 +20,11 @@ struct iso_recording_info {
 	int64_t wavelengths, frames;
 	double *wavelength_nm; /* (wavelengths); NULL: not said */
 	bool has_field;
-	double field[6];       /* field of view, mm: x from, to, y from, to, z from, to */
-	int n_warnings;        /* what was read otherwise than the file has it */
-	char warning[10][200]; /* room for one of each kind */
+	double field[6];         /* field of view, mm: x from, to, y from, to, z from, to */
+	int n_warnings;          /* what was read otherwise than the file has it */
+	char warning[10][200];   /* room for one of each kind */
+	struct iso_faces *faces; /* NULL: flat, or not said */
+	double *energy_mj;       /* (frames, wavelengths), energy of the laser's pulses; NULL: not said */
 };
 
 bool iso_is_recording(const char *path); /* by suffix */

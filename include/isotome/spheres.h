@@ -40,5 +40,11 @@ ISO_CHECKED int iso_phantom_spheres(struct iso_sphere *v, double *fwhm, const is
 ISO_CHECKED int iso_spheres_traces(iso_real *y, double *greatest, iso_ctx *ctx, const struct iso_spheres *s,
                                    const struct iso_transducers *t, double noise, uint64_t seed);
 
+/* The same with curved faces (NULL: flat): the mean over each face is a sum over as many points as the smoothed
+   spheres need for an error of 1e-3. */
+ISO_CHECKED int iso_spheres_traces_faces(iso_real *y, double *greatest, iso_ctx *ctx,
+                                         const struct iso_spheres *s, const struct iso_transducers *t,
+                                         const struct iso_faces *faces, double noise, uint64_t seed);
+
 ISO_END_C
 #endif

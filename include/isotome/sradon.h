@@ -26,6 +26,9 @@ struct iso_sradon {
 	enum iso_sradon_adjoint adjoint;
 	double step;     /* between points on a sphere, in voxels, 0.125 to 4; 0: by accuracy */
 	double accuracy; /* relative error of traces that points on the spheres may cause; 0: a step of 1 */
+	bool focus;      /* the mean over each face; without, transducers are points */
+	const struct iso_faces *faces; /* of that; copied; NULL: flat */
+	double sir_error;              /* relative error of the mean; 0: 1e-2 */
 };
 
 /* The step that these parameters mean: their own; or the largest of 2, sqrt(2), 1, ... 1/8 whose error is

@@ -11,10 +11,6 @@
 
 ISO_BEGIN_C
 
-/* What a transducer hears of a voxel: at its centre; over its flat rectangle in the far field; or
-   by the integral over the rectangle (slow: 256 points a transducer). */
-enum iso_sir { ISO_SIR_POINT, ISO_SIR_RECT, ISO_SIR_NEAR };
-
 /* By a fast transform over the delays, or term by term (the reference, slow). */
 enum iso_svoxel_transform { ISO_SVOXEL_NUFFT, ISO_SVOXEL_DIRECT };
 
@@ -33,7 +29,20 @@ struct iso_svoxel {
 	double accuracy;   /* largest relative error of forward data against the direct sum; 0: 1e-6 */
 	int batch; /* images (batch, nz, ny, nx) and spectra (batch, transducers, lines, 2) that go through
 	                      together; 0: one */
+	const struct iso_faces *faces; /* copied; NULL: flat */
+	double sir_error; /* relative error of the integral over a face, up to the highest line. 0: 1e-2; for
+	                     a near rectangle 1e-4, and 16 points along a side at least */
 };
+
+/* Points that stand for a face in its integral: along ex and ey; for a bowl from the middle to the rim, and round it. Where
+   an array hears a plane of symmetry, half of them are computed. */
+struct iso_face_points {
+	size_t size; /* size of this struct */
+	int along[2];
+	int computed; /* of each transducer */
+};
+
+ISO_CHECKED int iso_svoxel_points(struct iso_face_points *n, const struct iso_svoxel *p);
 
 /* Sets width, bins_per_wave and accuracy to the values of the operator: what was given, and what follows
    from it. The accuracy is then the relative error to be expected. Returns the bins of a period of the lines; 0:

@@ -32,6 +32,22 @@ struct iso_transducers {
 /* The transducers of a scanner of the kind ISO_TRANSDUCERS; NULL for another kind. */
 const struct iso_transducers *iso_scanner_transducers(const iso_scanner *s);
 
+/* How the faces of transducers are curved: along ex round the focus, a point on the normal (cylinders), or along both axes
+   (bowls: caps, round, whose rim has the diameter aperture[2 q]). Nothing of it: faces are flat. */
+struct iso_faces {
+	size_t size;   /* size of this struct */
+	int64_t n;     /* transducers */
+	double *focus; /* (n), mm from the middle of the face, at least half its width; 0: flat */
+	bool bowl;
+};
+
+/* The curved faces of a scanner of the kind ISO_TRANSDUCERS; NULL: all are flat, or points. */
+const struct iso_faces *iso_scanner_faces(const iso_scanner *s);
+
+/* What a transducer hears of a voxel: at its middle; over its flat rectangle in the far field; by the integral over the
+   rectangle; by the integral over its face, which may be curved. */
+enum iso_sir { ISO_SIR_POINT, ISO_SIR_RECT, ISO_SIR_NEAR, ISO_SIR_FOCUS };
+
 /* Rings of equal views on a sphere about the origin: ring r at polar angle first + r step. */
 struct iso_rings {
 	double radius;

@@ -1570,7 +1570,8 @@ def svoxel(
     f0_mhz: float | None = ...,
     df_mhz: float | None = ...,
     fmax_mhz: float | None = ...,
-    sir: Literal["point", "rect", "near"] | None = ...,
+    sir: Literal["point", "rect", "near", "focus"] | None = ...,
+    sir_error: float | None = ...,
     transform: Literal["nufft", "direct"] | None = ...,
     accuracy: float | None = ...,
     width: int | None = ...,
@@ -1686,9 +1687,13 @@ def svoxel(
         lines there are
     fmax_mhz: float, MHz; default 5, or half the sampling rate
         highest spectral line
-    sir: 'point' or 'rect' or 'near'; default point
+    sir: 'point' or 'rect' or 'near' or 'focus'; default point
         how a transducer hears: point; rect (its aperture_mm in the far field); near (the
-        integral over the aperture, 256 times the work)
+        integral over that rectangle); focus (the integral over its face, which focus_mm or
+        bowl_mm curve)
+    sir_error: float; default 1e-2, of near 1e-4
+        relative error of what a face hears, up to the highest line; it chooses how many points
+        the integrals of near and focus have
     transform: 'nufft' or 'direct'; default nufft
         nufft (fast), or direct (term by term, the reference)
     accuracy: float; default 1e-3, in projections 1e-6
@@ -1845,6 +1850,8 @@ def sradon(
     adjoint: Literal["auto", "gather", "scatter"] | None = ...,
     step: float | None = ...,
     accuracy: float | None = ...,
+    sir: Literal["point", "focus"] | None = ...,
+    sir_error: float | None = ...,
     from_s: float | None = ...,
     to_s: float | None = ...,
     frames: _Text | None = ...,
@@ -1949,6 +1956,11 @@ def sradon(
     accuracy: float; default 'step' is 1
         relative error of traces that the distance between points may cause, for an image whose
         edges are blurred by half a voxel; it chooses 'step'
+    sir: 'point' or 'focus'; default point
+        how a transducer hears: point; focus (the mean over its face, which focus_mm or bowl_mm
+        may curve)
+    sir_error: float; default 1e-2
+        relative error of what a face hears; it chooses how many points it has
 
     Times, in s since the start of the scan
     ---------------------------------------

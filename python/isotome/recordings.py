@@ -24,7 +24,7 @@ from ._checks import integer
 from ._inputs import context_of, room
 from .files import path_of
 from .scanner import Scanner
-from .transducers import Transducers, TransducersStruct, of_struct
+from .transducers import FacesStruct, Transducers, TransducersStruct, of_struct
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -41,6 +41,8 @@ class _Info(ctypes.Structure):  # recording.h
         ("field", c_double * 6),
         ("n_warnings", c_int),
         ("warning", (c_char * 200) * 10),
+        ("faces", POINTER(FacesStruct)),
+        ("energy_mj", POINTER(c_double)),
     ]
 
 
@@ -69,11 +71,14 @@ class Recording:
         self._lock = threading.Lock()  # one thread at a time reads
         check(lib.iso_recording_open(byref(self._handle.pointer), file))
         info = lib.iso_recording_info(self._handle.pointer).contents
-        self.transducers: Transducers = of_struct(info.t)  # speed 0: not said
+        self.transducers: Transducers = of_struct(info.t, info.faces)  # speed 0: not said
         self.wavelengths: int = info.wavelengths  # their number
         self.frames: int = info.frames
         nm = info.wavelength_nm
         self.wavelength_nm: np.ndarray | None = np.array(nm[: info.wavelengths]) if nm else None
+        mj, shape = info.energy_mj, (info.frames, info.wavelengths)
+        # of the laser's pulse, (frames, wavelengths); None: not said
+        self.energy_mj: np.ndarray | None = np.ctypeslib.as_array(mj, shape).copy() if mj else None
         # of view, mm: x from, to, y from, to, z from, to
         self.field: tuple[float, ...] | None = tuple(info.field) if info.has_field else None
         told = [info.warning[k].value for k in range(info.n_warnings)]

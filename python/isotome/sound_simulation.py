@@ -22,7 +22,7 @@ from ._inputs import context_of, room, run
 from .context import Context, Tell
 from .phantoms import opened
 from .recordings import any_transducers
-from .transducers import TransducersStruct
+from .transducers import FacesStruct, TransducersStruct
 
 
 class _Sphere(ctypes.Structure):
@@ -38,7 +38,7 @@ class _Spheres(ctypes.Structure):
 declare(
     {
         "iso_phantom_spheres": (c_int, [c_void_p, POINTER(c_double), handle]),
-        "iso_spheres_traces": (
+        "iso_spheres_traces_faces": (
             c_int,
             [
                 vector,
@@ -46,6 +46,7 @@ declare(
                 handle,
                 POINTER(_Spheres),
                 POINTER(TransducersStruct),
+                POINTER(FacesStruct),
                 c_double,
                 c_uint64,
             ],
@@ -90,7 +91,9 @@ def simulate_traces(
     Traces of an image are `isotome.sradon(scanner=...).project(image)`.
     """
     context = context_of(context)
-    t, _kept = any_transducers(scanner)._struct()
+    array = any_transducers(scanner)
+    t, _kept = array._struct()
+    faces, _focus = array._faces()
     table, fwhm = _spheres(spheres, smooth_fwhm)
     s, greatest = _Spheres(len(table), table.ctypes.data, fwhm), c_double()
     width, number_of = number(noise, "noise", 0, 1e3), integer(seed, "seed", 0, 2**64 - 1)
@@ -98,12 +101,13 @@ def simulate_traces(
     run(
         context,
         progress,
-        lib.iso_spheres_traces,
+        lib.iso_spheres_traces_faces,
         _arrays.address(y),
         byref(greatest),
         context._pointer,
         byref(s),
         byref(t),
+        byref(faces) if faces else None,
         width,
         number_of,
     )

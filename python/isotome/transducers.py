@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import ctypes
-from ctypes import POINTER, byref, c_bool, c_double, c_int, c_int64, c_void_p
+from ctypes import POINTER, byref, c_bool, c_double, c_int, c_int64, c_size_t, c_void_p
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,8 +42,14 @@ class TransducersStruct(ctypes.Structure):  # transducers.h
     ]
 
 
+class FacesStruct(ctypes.Structure):  # transducers.h
+    _c_name_ = "iso_faces"
+    _fields_ = [("size", c_size_t), ("n", c_int64), ("focus", c_void_p), ("bowl", c_bool)]
+
+
 declare(
     {
+        "iso_scanner_faces": (POINTER(FacesStruct), [handle]),
         "iso_scanner_transducers": (POINTER(TransducersStruct), [handle]),
         "iso_transducer_frame": (None, [c_void_p, c_void_p, c_void_p]),
         "iso_transducers_check": (c_int, [POINTER(TransducersStruct)]),
@@ -65,6 +71,8 @@ class Transducers:
     dt_us: time between samples. samples: samples per trace. speed: speed of sound, mm/us; 0: not known.
     first_us: time of sample 0 after the laser pulse.
     aperture: (n, 2), mm along ex and ey: flat rectangles; None: points.
+    focus: (n,), mm: radius of faces that are curved along ex; 0: flat. bowl: they are round, curved along
+        both axes, and aperture[:, 0] is the diameter of the rim. None: all are flat.
     area: (n,), mm^2 of the surface that each stands for; None: not said.
     gamma: Grueneisen parameter. eir: impulse response, dt h(k dt); None: none.
     ex: (n, 3), the first in-plane axis; None: chosen by the library. The second is normal x ex.
@@ -86,6 +94,8 @@ class Transducers:
     centre: tuple[float, float, float] = (0.0, 0.0, 0.0)
     radius: float | None = None
     rings: bool = False
+    focus: np.ndarray | None = None
+    bowl: bool = False
 
     @property
     def n(self) -> int:
@@ -154,6 +164,13 @@ class Transducers:
         check(lib.iso_transducers_check(byref(with_speed)))
         return t, kept
 
+    def _faces(self) -> tuple[FacesStruct | None, np.ndarray | None]:
+        """struct iso_faces over the array, and what must stay while it is used; None: flat."""
+        if self.focus is None:
+            return None, None
+        focus = self._table("focus", 0)
+        return FacesStruct(ctypes.sizeof(FacesStruct), self.n, focus.ctypes.data, bool(self.bowl)), focus
+
     def _fill_numbers(self, t: TransducersStruct) -> None:
         centre = numbers(self.centre, 3, "centre")
         distance = np.sqrt(((self.positions - np.asarray(centre)) ** 2).sum(axis=1))
@@ -172,8 +189,9 @@ def _copied(pointer: int | None, *shape: int) -> np.ndarray | None:
     return np.ctypeslib.as_array(ctypes.cast(pointer, POINTER(c_double)), shape).copy()
 
 
-def of_struct(t: TransducersStruct) -> Transducers:
-    """The same in arrays of its own."""
+def of_struct(t: TransducersStruct, faces: Any = None) -> Transducers:
+    """The same in arrays of its own. faces: a pointer to a FacesStruct."""
+    curved = faces.contents if faces else None
     positions, normals = _copied(t.pos, t.n, 3), _copied(t.normal, t.n, 3)
     assert positions is not None and normals is not None
     return Transducers(
@@ -191,10 +209,12 @@ def of_struct(t: TransducersStruct) -> Transducers:
         tuple(t.centre),
         t.radius,
         t.rings,
+        _copied(curved.focus, t.n) if curved else None,
+        curved.bowl if curved else False,
     )
 
 
 def of_scanner(scanner: c_void_p) -> Transducers | None:
     """Those of a scanner of the library; None: it is of another kind."""
     t = lib.iso_scanner_transducers(scanner)
-    return of_struct(t.contents) if t else None
+    return of_struct(t.contents, lib.iso_scanner_faces(scanner)) if t else None

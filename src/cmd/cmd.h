@@ -191,10 +191,12 @@ struct opt cmd_data(struct cmd *c,
                     iso_problem *p); /* the file of data, to stand second where it may stand there */
 int cmd_problem_begin(iso_problem *p, struct cmd *c); /* cmd_begin, with the problem on the context */
 
+struct transducers; /* problem/inputs.h */
+
 /* convert_sound.c: one of the two files is a recording, or both; an array needs a scanner (else NULL).
    And what IPASC files, such as `to`, have no place for. */
 int convert_sound(struct cmd *c, const char *from, const char *to, const char *scanner);
-void convert_sound_warn(struct cmd *c, const char *to, const char *scanner, const struct iso_transducers *t);
+void convert_sound_warn(struct cmd *c, const char *to, const char *scanner, const struct transducers *array);
 
 /* A row of a program's table of commands: commands.c, and that of isotome-bench. */
 struct command {

@@ -38,13 +38,15 @@ static int from_recording(struct cmd *c, const char *from, const char *to)
 	return st;
 }
 
-void convert_sound_warn(struct cmd *c, const char *to, const char *scanner, const struct iso_transducers *t)
+void convert_sound_warn(struct cmd *c, const char *to, const char *scanner, const struct transducers *array)
 {
+	const struct iso_transducers *t = array->t;
 	char lost[96] = "";
 
 	if (t->area) strcat(lost, ", areas");
 	if (t->eir) strcat(lost, ", impulse response");
 	if (t->gamma != 1) strcat(lost, ", Grueneisen parameter");
+	if (array->faces) strcat(lost, ", curved faces");
 	if (lost[0]) record_warn(&c->record, "%s has no place for what %s says: %s", to, scanner, lost + 2);
 }
 
@@ -57,7 +59,7 @@ static int from_array(struct cmd *c, const char *from, const char *to, const cha
 
 	if (!st && !(st = iso_read(&y, from, ISO_FINITE)) &&
 	    !(st = transducers_traces(&r, &c->record, array.t, &y, from))) {
-		convert_sound_warn(c, to, scanner, array.t);
+		convert_sound_warn(c, to, scanner, &array);
 		st = cmd_write_recording(c, to, r);
 	}
 	iso_recording_free(r);

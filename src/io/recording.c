@@ -59,6 +59,9 @@ void iso_recording_free(iso_recording *r)
 	if (r->path) {
 		iso_transducers_free(&r->info.t);
 		free(r->info.wavelength_nm);
+		free(r->info.energy_mj);
+		if (r->info.faces) free(r->info.faces->focus);
+		free(r->info.faces);
 	}
 	free(r->path);
 	free(r->at);

@@ -18,6 +18,11 @@ enum {
 	MOST_SAMPLES = 10000, /* and half the samples that it may have */
 };
 
+/* Errors of the mean over a face; and 2 pi sigma f/c = 2.65 where exp(-x^2/2) is 3 %. */
+#define FLAT_ERROR 1e-2
+#define FOCUS_ERROR 1e-3
+#define HEARD .42
+
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 
@@ -154,27 +159,35 @@ static void wave_add(double *row, const struct wave *w, const struct iso_transdu
 
 /* ---- all of them ---- */
 
-/* Newton from Tricomi's guesses. */
-static void gauss_nodes(struct spheres_face *face)
+/* By the box of the spheres, and the frequency above which 3 % of the amplitude are left of a smoothed sphere's; without
+   smoothing, all that samples hold. */
+static int make_faces(struct aperture_points *face, struct iso_room *room, const struct iso_spheres *s,
+                      const struct iso_transducers *t, const struct iso_faces *faces)
 {
-	for (int i = 0; i < SPHERES_POINTS; i++) {
-		double z = cos(M_PI * (i + .75) / (SPHERES_POINTS + .5)), slope = 1;
+	const double sigma = s->fwhm * PER_FWHM, half = 1 / (2 * t->dt_us);
+	struct aperture_rule r = {
+		.error = faces ? FOCUS_ERROR : FLAT_ERROR,
+		.mhz = sigma > 0 ? fmin(half, HEARD * t->speed / sigma) : half,
+		.least = faces ? 1 : SPHERES_POINTS,
+	};
+	struct aperture_count c;
+	int st;
 
-		for (int step = 0; step < 20; step++) {
-			double p = 1, before = 0;
-
-			for (int k = 1; k <= SPHERES_POINTS; k++) {
-				double next = ((2 * k - 1) * z * p - (k - 1) * before) / k;
-
-				before = p;
-				p = next;
-			}
-			slope = SPHERES_POINTS * (z * p - before) / (z * z - 1);
-			z -= p / slope;
+	*face = (struct aperture_points){ .points = 1 };
+	if (!t->aperture) return ISO_OK;
+	for (int a = 0; a < 3; a++) {
+		r.low[a] = INFINITY;
+		r.high[a] = -INFINITY;
+		for (int k = 0; k < s->n; k++) {
+			r.low[a] = fmin(r.low[a], s->v[k].centre[a]);
+			r.high[a] = fmax(r.high[a], s->v[k].centre[a]);
 		}
-		face->x[i] = z / 2;
-		face->w[i] = 1 / ((1 - z * z) * slope * slope);
 	}
+	if ((st = iso_aperture_check(t, faces))) return st;
+	if (s->n == 0) return ISO_OK;
+	if ((st = iso_aperture_count(&c, t, faces, &r, "spheres"))) return st;
+	c.half[0] = c.half[1] = false;
+	return iso_aperture_points(face, room, t, faces, &c);
 }
 
 /* What one thread works at: rows of TOGETHER transducers. */
@@ -186,9 +199,9 @@ struct listener {
 
 /* Transducers q0 ... q0 + n - 1 hear sphere v; `together`: those that do with them, on all ranks. */
 static void hear_sphere(struct listener *l, const struct iso_transducers *t, const struct iso_sphere *v,
-                        double s, const struct spheres_face *face, int64_t q0, int64_t n, int64_t together)
+                        double s, const struct aperture_points *face, int64_t q0, int64_t n, int64_t together)
 {
-	int points = spheres_points(t);
+	int points = spheres_points(face);
 	double reach = v->radius + SPHERES_TAIL * s, h = t->speed * t->dt_us;
 	bool table = together * points >= ENOUGH && s >= h && reach < MOST_SAMPLES * h;
 
@@ -205,11 +218,16 @@ static void hear_sphere(struct listener *l, const struct iso_transducers *t, con
 }
 
 /* No point of a face may lie in a sphere. */
-static int check_outside(const struct iso_transducers *t, const struct iso_spheres *s)
+static int check_outside(const struct iso_transducers *t, const struct iso_faces *faces,
+                         const struct iso_spheres *s)
 {
+	const double bent = faces ? M_SQRT2 : 1; /* a half circle is as deep as it is half wide */
+
 	for (int64_t q = 0; q < t->n; q++)
 		for (int k = 0; k < s->n; k++) {
-			double half = t->aperture ? hypot(t->aperture[2 * q], t->aperture[2 * q + 1]) / 2 : 0;
+			double half = t->aperture
+			                      ? bent * hypot(t->aperture[2 * q], t->aperture[2 * q + 1]) / 2
+			                      : 0;
 
 			if (spheres_distance(t->pos + 3 * q, s->v[k].centre) - half <= s->v[k].radius)
 				return iso_fail(ISO_EINPUT,
@@ -220,7 +238,7 @@ static int check_outside(const struct iso_transducers *t, const struct iso_spher
 }
 
 static int hear_cuda(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s, const struct iso_transducers *t,
-                     const struct spheres_face *face, struct iso_rows own)
+                     const struct aperture_points *face, struct iso_rows own)
 {
 	void *cuda = NULL;
 	int st = iso_cuda_symbol(&cuda, "iso_spheres_hear_cuda");
@@ -233,16 +251,14 @@ static int hear_cuda(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s, con
 /* What transducers `own` hear. They go by blocks of TOGETHER, counted from the first transducer of all: whether a
    block has tables of waves does not depend on which part of it is this rank's. */
 static int hear_all(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s, const struct iso_transducers *t,
-                    struct iso_rows own)
+                    const struct aperture_points *face, struct iso_rows own)
 {
 	const double sigma = s->fwhm * PER_FWHM;
 	const int64_t end = own.first + own.n;
 	struct iso_clock clock = iso_clock_brief(ctx, "spheres", "traces", own.n, NULL);
-	struct spheres_face face;
 	bool full = false;
 
-	gauss_nodes(&face);
-	if (on_cuda(ctx)) return hear_cuda(y, ctx, s, t, &face, own);
+	if (on_cuda(ctx)) return hear_cuda(y, ctx, s, t, face, own);
 #pragma omp parallel num_threads(threads(ctx)) reduction(|| : full)
 	{
 		struct listener l = { .rows = size_alloc(TOGETHER, t->samples * (int64_t)sizeof *l.rows) };
@@ -256,7 +272,7 @@ static int hear_all(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s, cons
 			if (l.full) continue;
 			memset(l.rows, 0, (size_t)(n * t->samples) * sizeof *l.rows);
 			for (int k = 0; k < s->n && !(ctx && iso_ctx_cancelled(ctx)); k++)
-				hear_sphere(&l, t, s->v + k, sigma, &face, q0, n, together);
+				hear_sphere(&l, t, s->v + k, sigma, face, q0, n, together);
 			for (int64_t i = 0; i < n * t->samples; i++)
 				y[q0 * t->samples + i] = (iso_real)l.rows[i];
 			iso_clock_add(&clock, n);
@@ -270,15 +286,26 @@ static int hear_all(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s, cons
 	return ctx ? iso_ctx_poll(ctx) : ISO_OK;
 }
 
+static int pressure(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s, const struct iso_transducers *t,
+                    const struct iso_faces *faces)
+{
+	struct iso_room room = { .what = "faces of transducers" };
+	struct aperture_points face;
+	int st;
+
+	if ((st = check_spheres(s)) || (st = iso_transducers_check(t)) || (st = check_outside(t, faces, s)))
+		return st;
+	if (!(st = make_faces(&face, &room, s, t, faces)))
+		st = gather(ctx, hear_all(y, ctx, s, t, &face, share(ctx, t)), y, t);
+	iso_room_free(&room);
+	return st;
+}
+
 int iso_spheres_pressure(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s,
                          const struct iso_transducers *t)
 {
 	if (!y || !s || !t) return iso_fail_null(__func__);
-	int st;
-
-	if ((st = check_spheres(s)) || (st = iso_transducers_check(t)) || (st = check_outside(t, s)))
-		return st;
-	return gather(ctx, hear_all(y, ctx, s, t, share(ctx, t)), y, t);
+	return pressure(y, ctx, s, t, NULL);
 }
 
 /* ---- the record ---- */
@@ -317,13 +344,20 @@ void iso_traces_noise(iso_real *y, int64_t n, double sigma, uint64_t seed)
 int iso_spheres_traces(iso_real *y, double *greatest, iso_ctx *ctx, const struct iso_spheres *s,
                        const struct iso_transducers *t, double noise, uint64_t seed)
 {
+	return iso_spheres_traces_faces(y, greatest, ctx, s, t, NULL, noise, seed);
+}
+
+int iso_spheres_traces_faces(iso_real *y, double *greatest, iso_ctx *ctx, const struct iso_spheres *s,
+                             const struct iso_transducers *t, const struct iso_faces *faces, double noise,
+                             uint64_t seed)
+{
 	if (!y || !greatest || !s || !t) return iso_fail_null(__func__);
 
 	int64_t n = t->n * t->samples;
 	int st;
 
 	*greatest = 0;
-	if ((st = iso_spheres_pressure(y, ctx, s, t)) || (st = iso_traces_eir(y, ctx, t))) return st;
+	if ((st = pressure(y, ctx, s, t, faces)) || (st = iso_traces_eir(y, ctx, t))) return st;
 	for (int64_t i = 0; i < n; i++)
 		*greatest = isfinite(y[i]) ? fmax(*greatest, fabs((double)y[i])) : INFINITY;
 	if (!isfinite(*greatest))

@@ -46,10 +46,10 @@ extern "C" int iso_spheres_raster_cuda(iso_real *x, iso_ctx *ctx, const struct i
 /* Transducer first + block into row `block` of y; rows: the sums of its samples. A sample is always the same thread's. */
 static __global__ void __launch_bounds__(EARS)
 	hear(iso_real *y, double *rows, const struct iso_sphere *v, int n, double sigma,
-             const struct iso_transducers t, const struct spheres_face face, int64_t first)
+             const struct iso_transducers t, const struct aperture_points face, int64_t first)
 {
 	const int64_t q = first + blockIdx.x, at = blockIdx.x * t.samples;
-	const int points = spheres_points(&t), own = threadIdx.x;
+	const int points = spheres_points(&face), own = threadIdx.x;
 	double *row = rows + at;
 
 	for (int64_t k = own; k < t.samples; k += EARS) row[k] = 0;
@@ -76,24 +76,26 @@ static struct iso_transducers move(struct iso_room *room, const struct iso_trans
 	ISO_UPLOAD(room, d.pos, t->pos, 3 * t->n);
 	ISO_UPLOAD(room, d.ex, t->ex, 3 * t->n);
 	ISO_UPLOAD(room, d.ey, t->ey, 3 * t->n);
-	ISO_UPLOAD(room, d.aperture, t->aperture, 2 * t->n);
-	d.normal = d.area = d.eir = NULL;
+	d.normal = d.aperture = d.area = d.eir = NULL;
 	return d;
 }
 
 extern "C" int iso_spheres_hear_cuda(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s, double sigma,
-                                     const struct iso_transducers *t, const struct spheres_face *face,
+                                     const struct iso_transducers *t, const struct aperture_points *face,
                                      int64_t first, int64_t n)
 {
 	struct iso_room room = iso_room_of(ctx, "traces");
 	const int64_t fit = t->samples < PIECE ? PIECE / t->samples : 1;
 	const int64_t some = fit < TRANSDUCERS ? fit : TRANSDUCERS, most = some < n ? some : n;
 	const struct iso_transducers device = move(&room, t);
+	struct aperture_points points = *face;
 	const struct iso_sphere *v;
 	iso_real *traces;
 	double *rows;
 	int st;
 
+	ISO_UPLOAD(&room, points.face, face->face, t->n);
+	ISO_UPLOAD(&room, points.node, face->node, 4 * face->faces * face->points);
 	ISO_UPLOAD(&room, v, s->v, s->n);
 	ISO_DEVICE(&room, rows, most * t->samples);
 	ISO_DEVICE(&room, traces, most * t->samples);
@@ -101,7 +103,7 @@ extern "C" int iso_spheres_hear_cuda(iso_real *y, iso_ctx *ctx, const struct iso
 	for (int64_t i = 0; i < n && !st; i += most) {
 		const int64_t m = n - i < most ? n - i : most;
 
-		hear<<<(int)m, EARS, 0, iso_stream(ctx)>>>(traces, rows, v, s->n, sigma, device, *face,
+		hear<<<(int)m, EARS, 0, iso_stream(ctx)>>>(traces, rows, v, s->n, sigma, device, points,
 		                                           first + i);
 		if ((st = iso_cuda_launched("traces")) || (st = iso_ctx_poll(ctx))) break;
 		st = ctx->vec->download(ctx, y + (first + i) * t->samples, traces,

@@ -11,10 +11,11 @@
 #define ISO_SPHERES_KERN_H
 
 #include "core/hd.h"
+#include "scanner/aperture/aperture.h"
 
 #define SPHERES_TAIL 9 /* in s: nothing beyond this counts in double */
 
-enum { SPHERES_POINTS = 8 }; /* of the aperture, along each axis */
+enum { SPHERES_POINTS = 8 }; /* of a flat aperture along each axis, at least */
 
 ISO_HD double spheres_distance(const double p[3], const double q[3])
 {
@@ -89,29 +90,19 @@ ISO_HD double spheres_heard(const struct iso_transducers *t, const struct iso_sp
 	       (d + ct < v->radius + SPHERES_TAIL * s ? spheres_smoothed(d + ct, v->radius, s) : 0);
 }
 
-/* Nodes and weights of Gauss and Legendre on [-1/2, 1/2], weights of sum 1. */
-struct spheres_face {
-	double x[SPHERES_POINTS], w[SPHERES_POINTS];
-};
-
-ISO_HD int spheres_points(const struct iso_transducers *t)
+/* Points of transducers: of their faces, or the middle where there is no aperture. */
+ISO_HD int spheres_points(const struct aperture_points *face)
 {
-	return t->aperture ? SPHERES_POINTS * SPHERES_POINTS : 1;
+	return face->node ? face->points : 1;
 }
 
-/* Point i of the face of transducer q; the face is a point where there is no aperture. Returns its share. */
-ISO_HD double spheres_point(double p[3], const struct iso_transducers *t, const struct spheres_face *face,
+/* Point i of the face of transducer q. Returns its share. */
+ISO_HD double spheres_point(double p[3], const struct iso_transducers *t, const struct aperture_points *face,
                             int64_t q, int i)
 {
-	double x = 0, y = 0, w = 1;
-
-	if (t->aperture) {
-		x = face->x[i % SPHERES_POINTS] * t->aperture[2 * q];
-		y = face->x[i / SPHERES_POINTS] * t->aperture[2 * q + 1];
-		w = face->w[i % SPHERES_POINTS] * face->w[i / SPHERES_POINTS];
-	}
-	for (int a = 0; a < 3; a++) p[a] = t->pos[3 * q + a] + x * t->ex[3 * q + a] + y * t->ey[3 * q + a];
-	return w;
+	if (face->node) return aperture_point(p, face, t->pos + 3 * q, t->ex + 3 * q, t->ey + 3 * q, q, i);
+	for (int a = 0; a < 3; a++) p[a] = t->pos[3 * q + a];
+	return 1;
 }
 
 /* ---- on CUDA, of spheres.cu ---- */
@@ -122,7 +113,7 @@ ISO_C int iso_spheres_raster_cuda(iso_real *x, iso_ctx *ctx, const struct iso_sp
 
 /* Traces of transducers first to first + n - 1 into y, which is that of transducer 0. */
 ISO_C int iso_spheres_hear_cuda(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s, double sigma,
-                                const struct iso_transducers *t, const struct spheres_face *face,
+                                const struct iso_transducers *t, const struct aperture_points *face,
                                 int64_t first, int64_t n);
 
 #endif

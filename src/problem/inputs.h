@@ -107,6 +107,7 @@ struct transducers {
 	iso_scanner *s;                  /* a description */
 	iso_recording *r;                /* a file of traces */
 	const struct iso_transducers *t; /* its speed may be 0: not said */
+	const struct iso_faces *faces;   /* NULL: flat */
 };
 
 /* The file becomes an input of the record, and what it warns of a warning. */

@@ -124,6 +124,7 @@ void iso_scanner_free(iso_scanner *s)
 	free(s->efficiency);
 	iso_efficiencies_free(s->efficiencies);
 	iso_transducers_free(&s->transducers);
+	free(s->faces.focus);
 	free(s);
 }
 

@@ -50,6 +50,7 @@ struct iso_scanner {
 	struct iso_panels panels;
 	/* transducers: no crystals */
 	struct iso_transducers transducers;
+	struct iso_faces faces; /* of size 0: flat */
 };
 
 /* Crystal of a cylinder that a photon meets; -1: past the axial end, or in a gap between blocks. */

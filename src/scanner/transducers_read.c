@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Scanners of the kind transducers, from their description: rings on a sphere, or lists in .npy
    files beside it. */
-#include "scanner.h"
+#include "aperture/aperture.h"
 #include "core/size.h"
 #include "file/npy.h"
+#include "scanner.h"
 
 #include <limits.h>
 
@@ -56,7 +57,7 @@ static int read_rings(struct iso_transducers *t, const struct conf_node *node)
 
 /* Files named in the description; NULL: not said. */
 struct lists {
-	const char *positions, *normals, *axes, *apertures, *areas, *eir;
+	const char *positions, *normals, *axes, *apertures, *areas, *eir, *foci;
 };
 
 /* The table of a key: n rows where n is known already. */
@@ -99,11 +100,74 @@ static int read_places(struct iso_transducers *t, const struct conf_node *root, 
 	return iso_transducers_finish(t, root->file);
 }
 
+/* ---- faces ---- */
+
+/* One pair of numbers for all. */
+static int spread_aperture(struct iso_transducers *t, const double aperture[2])
+{
+	t->aperture = size_alloc(t->n, 2 * sizeof *t->aperture);
+	if (!t->aperture) return iso_fail_memory("transducers", t->n * 2 * (int64_t)sizeof *t->aperture);
+	for (int64_t i = 0; i < 2 * t->n; i++) t->aperture[i] = aperture[i % 2];
+	return ISO_OK;
+}
+
+/* Flat, cylinders or bowls; bowls bring their own size. */
+struct shape {
+	double aperture[2], focus[2], bowl[2];
+};
+
+static int check_shape(const struct conf_node *root, const struct lists *l, const struct shape *f)
+{
+	const bool bowl = iso_conf_find(root, "bowl_mm"), focus = iso_conf_find(root, "focus_mm");
+	const bool aperture = iso_conf_find(root, "aperture_mm") || l->apertures;
+
+	if (bowl && (aperture || focus || l->foci))
+		return iso_conf_fail(iso_conf_find(root, "bowl_mm"),
+		                     "bowl_mm stands in place of apertures and of a focus");
+	if (focus && l->foci)
+		return iso_conf_fail(iso_conf_find(root, "focus_mm"),
+		                     "focus_mm is of all transducers, foci of each: one of them");
+	if ((focus || l->foci) && !aperture)
+		return iso_conf_fail(root, "a focus needs the size of the faces: aperture_mm or apertures");
+	if (focus && f->focus[1] != 0)
+		return iso_conf_fail(iso_conf_find(root, "focus_mm"),
+		                     "focus_mm is [%g, %g], the second must be 0: faces are curved along "
+		                     "their first axis, or are bowls (bowl_mm)",
+		                     f->focus[0], f->focus[1]);
+	return ISO_OK;
+}
+
+static int read_faces(iso_scanner *s, const struct conf_node *root, const struct lists *l,
+                      const struct shape *f)
+{
+	const bool bowl = iso_conf_find(root, "bowl_mm"), focus = iso_conf_find(root, "focus_mm");
+	struct iso_transducers *t = &s->transducers;
+	const double both[2] = { f->bowl[0], f->bowl[0] };
+	int st = check_shape(root, l, f);
+
+	if (st || (st = read_list(&t->aperture, &t->n, 2, root, l->apertures))) return st;
+	if (!l->apertures && (bowl || iso_conf_find(root, "aperture_mm")) &&
+	    (st = spread_aperture(t, bowl ? both : f->aperture)))
+		return st;
+	if (!bowl && !focus && !l->foci) return ISO_OK;
+	if (l->foci && (st = read_list(&s->faces.focus, &t->n, 1, root, l->foci))) return st;
+	if (!l->foci) {
+		if (!(s->faces.focus = size_alloc(t->n, sizeof *s->faces.focus)))
+			return iso_fail_memory("transducers", t->n * (int64_t)sizeof *s->faces.focus);
+		for (int64_t q = 0; q < t->n; q++) s->faces.focus[q] = bowl ? f->bowl[1] : f->focus[0];
+	}
+	s->faces.size = sizeof s->faces;
+	s->faces.n = t->n;
+	s->faces.bowl = bowl;
+	return iso_aperture_check(t, &s->faces) ? iso_conf_fail(root, "%s", iso_message()) : ISO_OK;
+}
+
 static int read_transducers(iso_scanner *s, const struct conf_node *root)
 {
 	struct iso_transducers *t = &s->transducers;
 	struct lists l = { 0 };
-	double aperture[2] = { 0 }, mhz = 0;
+	struct shape face = { 0 };
+	double mhz = 0;
 	const struct conf_key keys[] = {
 		SCANNER_KEYS,
 		/* Rings on a sphere; or positions. */
@@ -117,7 +181,14 @@ static int read_transducers(iso_scanner *s, const struct conf_node *root)
 		/* A .npy (n, 2): edges of each face, mm. */
 		{ "apertures", CONF_TEXT, &l.apertures, 1, 0, 0, false },
 		/* Edges of the faces, all alike; 0: points. Default: points. */
-		{ "aperture_mm", CONF_REALS, aperture, 2, 0, 1e3, false },
+		{ "aperture_mm", CONF_REALS, face.aperture, 2, 0, 1e3, false },
+		/* Radius of faces that are curved along their first axis, with the focus on the normal; then 0.
+		   Default: flat. */
+		{ "focus_mm", CONF_REALS, face.focus, 2, 0, 1e5, false },
+		/* A .npy (n, 1): such a radius of each; 0: flat. */
+		{ "foci", CONF_TEXT, &l.foci, 1, 0, 0, false },
+		/* Diameter and radius of curvature of bowls, round faces; in place of the keys above. */
+		{ "bowl_mm", CONF_REALS, face.bowl, 2, 1e-6, 1e5, false },
 		/* A .npy (n): surface that each stands for, mm^2. Default: all alike. */
 		{ "areas", CONF_TEXT, &l.areas, 1, 0, 0, false },
 		/* Of positions: the middle of the array. Default 0, 0, 0. */
@@ -142,15 +213,8 @@ static int read_transducers(iso_scanner *s, const struct conf_node *root)
 
 	t->gamma = 1; /* the image is the initial pressure */
 	if ((st = iso_conf_keys(root, keys)) || (st = read_places(t, root, &l)) ||
-	    (st = read_list(&t->aperture, &t->n, 2, root, l.apertures)) ||
-	    (st = read_list(&t->eir, &t->n_eir, 1, root, l.eir)))
+	    (st = read_faces(s, root, &l, &face)) || (st = read_list(&t->eir, &t->n_eir, 1, root, l.eir)))
 		return st;
-	if (!l.apertures && iso_conf_find(root, "aperture_mm")) { /* one pair for all */
-		t->aperture = size_alloc(t->n, 2 * sizeof *t->aperture);
-		if (!t->aperture)
-			return iso_fail_memory("transducers", t->n * 2 * (int64_t)sizeof *t->aperture);
-		for (int64_t i = 0; i < 2 * t->n; i++) t->aperture[i] = aperture[i % 2];
-	}
 	t->dt_us = 1 / mhz;
 	return iso_transducers_check_file(t) ? iso_conf_fail(root, "%s", iso_message()) : ISO_OK;
 }
@@ -162,4 +226,9 @@ const struct iso_scanner_fn iso_transducers_fn = {
 const struct iso_transducers *iso_scanner_transducers(const iso_scanner *s)
 {
 	return s && s->kind == ISO_TRANSDUCERS ? &s->transducers : NULL;
+}
+
+const struct iso_faces *iso_scanner_faces(const iso_scanner *s)
+{
+	return s && s->faces.size ? &s->faces : NULL;
 }

@@ -75,6 +75,7 @@ static void copy_model(iso_sound_stream *s, const struct iso_svoxel *model)
 	s->model = *model;
 	s->model.t = &s->t;
 	s->model.eir = NULL;
+	s->model.faces = NULL; /* and these */
 	s->model.batch = 1;
 }
 

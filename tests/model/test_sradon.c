@@ -34,9 +34,11 @@ static struct iso_transducers transducers(void)
 static struct iso_sradon srt(const struct iso_transducers *t, enum iso_sradon_sampling sampling,
                              enum iso_sradon_adjoint adjoint)
 {
-	return (struct iso_sradon){
-		sizeof(struct iso_sradon), t, cubes(NX, NY, NZ, .3, -2.7, -2.1, -3.0), sampling, adjoint, 0, 0
-	};
+	return (struct iso_sradon){ .size = sizeof(struct iso_sradon),
+		                    .t = t,
+		                    .grid = cubes(NX, NY, NZ, .3, -2.7, -2.1, -3.0),
+		                    .sampling = sampling,
+		                    .adjoint = adjoint };
 }
 
 /* An operator against what it makes of one vector, and its adjoint of another. */

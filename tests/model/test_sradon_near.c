@@ -141,13 +141,12 @@ static iso_real *noise(int64_t n, uint32_t seed)
 static struct iso_sradon model(const struct iso_transducers *t, int64_t nz, enum iso_sradon_sampling sampling,
                                enum iso_sradon_adjoint way, double step)
 {
-	return (struct iso_sradon){ sizeof(struct iso_sradon),
-		                    t,
-		                    { { NX, NY, nz }, { DS, DS, DS }, { 0 } },
-		                    sampling,
-		                    way,
-		                    step,
-		                    0 };
+	return (struct iso_sradon){ .size = sizeof(struct iso_sradon),
+		                    .t = t,
+		                    .grid = { { NX, NY, nz }, { DS, DS, DS }, { 0 } },
+		                    .sampling = sampling,
+		                    .adjoint = way,
+		                    .step = step };
 }
 
 static void against_reference(iso_ctx *ctx, int64_t nz, enum iso_sradon_sampling sampling, double step)

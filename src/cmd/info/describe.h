@@ -39,7 +39,7 @@ void describe_field(json_t *out, const iso_scanner *s);
 /* A picture of the scanner of a file, a description or events, with lines of the events. */
 int plot_file(const char *png, const char *path, const struct iso_events_options *o);
 
-void describe_transducers(json_t *out, const struct iso_transducers *t);
+void describe_transducers(json_t *out, const struct iso_transducers *t, const struct iso_faces *faces);
 
 /* Of struct iso_panels: a word each. */
 extern const char *const describe_readouts[];

@@ -150,7 +150,7 @@ int describe_scanner(json_t *o, const char *path)
 	else if (s->kind == ISO_PANELS)
 		st = describe_panels(o, &s->panels);
 	else if (s->kind == ISO_TRANSDUCERS)
-		describe_transducers(o, &s->transducers);
+		describe_transducers(o, &s->transducers, iso_scanner_faces(s));
 	else
 		describe_crystals(o, s);
 	iso_scanner_free(s);

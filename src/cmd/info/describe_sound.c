@@ -33,7 +33,20 @@ static void describe_elements(json_t *o, const struct iso_transducers *t)
 	    alike ? record_real(least[2]) : record_reals(2, (double[]){ least[2], most[2] }));
 }
 
-void describe_transducers(json_t *o, const struct iso_transducers *t)
+/* The radius of curved faces, the least and the greatest; null: flat. */
+static json_t *focus_json(const struct iso_faces *f)
+{
+	double least = INFINITY, most = 0;
+
+	if (!f) return json_null();
+	for (int64_t q = 0; q < f->n; q++) {
+		least = fmin(least, f->focus[q]);
+		most = fmax(most, f->focus[q]);
+	}
+	return record_pack("{s:s, s:[f,f]}", "shape", f->bowl ? "bowl" : "cylinder", "radius", least, most);
+}
+
+void describe_transducers(json_t *o, const struct iso_transducers *t, const struct iso_faces *faces)
 {
 	const double record[2] = { t->first_us, t->first_us + (double)(t->samples - 1) * t->dt_us };
 
@@ -42,6 +55,7 @@ void describe_transducers(json_t *o, const struct iso_transducers *t)
 	set(o, "radius_mm", record_real(t->radius));
 	set(o, "centre_mm", record_reals(3, t->centre));
 	describe_elements(o, t);
+	set(o, "focus_mm", focus_json(faces));
 	set(o, "speed_mm_per_us", t->speed > 0 ? record_real(t->speed) : json_null());
 	set(o, "sampling_mhz", record_real(1 / t->dt_us));
 	set(o, "samples", json_integer(t->samples));
@@ -69,7 +83,7 @@ static void describe_info(json_t *o, const struct iso_recording_info *i, const c
 	set(o, "frames", json_integer(i->frames));
 	set(o, "wavelength_nm",
 	    i->wavelength_nm ? record_reals((int)i->wavelengths, i->wavelength_nm) : json_null());
-	describe_transducers(o, &i->t);
+	describe_transducers(o, &i->t, i->faces);
 	set(o, "field_of_view_mm",
 	    !i->has_field ? json_null()
 	                  : record_pack("{s:[f,f], s:[f,f], s:[f,f]}", "x", f[0], f[1], "y", f[2], f[3], "z",

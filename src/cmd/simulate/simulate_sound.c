@@ -48,7 +48,8 @@ static int make(struct work *w, struct cmd *c, const struct simulate *s)
 {
 	const struct iso_transducers *t = w->array.t;
 	double most;
-	int st = iso_spheres_traces(w->y.v, &most, c->ctx, &w->spheres, t, s->noise, (uint64_t)s->seed);
+	int st = iso_spheres_traces_faces(w->y.v, &most, c->ctx, &w->spheres, t, w->array.faces, s->noise,
+	                                  (uint64_t)s->seed);
 
 	if (!isfinite(most))
 		return iso_fail(ISO_EINPUT,
@@ -70,7 +71,7 @@ static int write(const struct work *w, struct cmd *c, const struct simulate *s)
 	int st;
 
 	if (!iso_is_recording(s->out)) return cmd_write(c, s->out, &w->y);
-	convert_sound_warn(c, s->out, s->scanner, t);
+	convert_sound_warn(c, s->out, s->scanner, &w->array);
 	st = iso_recording_of(&r, t, &w->y);
 	if (!st) st = cmd_write_recording(c, s->out, r);
 	iso_recording_free(r);

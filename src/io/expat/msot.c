@@ -22,8 +22,8 @@ enum {
 enum place { PROJECTION = 1, WAVELENGTHS = 2, FRAME = 4 };
 
 struct record {
-	double nm, celsius;
-	int wave; /* its number in the list */
+	double nm, celsius, mj; /* mj: of the laser's pulse */
+	int wave;               /* its number in the list */
 };
 
 struct scan {
@@ -37,10 +37,11 @@ struct scan {
 	int axis;     /* of a VALUE: its axis-ref; 0: the next */
 	/* what was found */
 	double hz, samples;
-	double base, trim; /* m/s, of the speed of sound above that of water */
-	int64_t n, room;   /* detectors */
-	double *pos;       /* mm */
-	int values;        /* of the last detector */
+	double base, trim;     /* m/s, of the speed of sound above that of water */
+	char probe[TEXT_MOST]; /* the name of the array */
+	int64_t n, room;       /* detectors */
+	double *pos;           /* mm */
+	int values;            /* of the last detector */
 	int waves;
 	double nm[WAVES_MOST];
 	int64_t records, record_room;
@@ -114,7 +115,7 @@ static int begin_record(struct scan *s)
 	if (s->records == RECORDS_MOST) return fail_at(s, "more records than this program has room for");
 	if (!grow(&s->record, s->records, &s->record_room, sizeof *s->record))
 		return iso_fail_memory(s->r->path, s->record_room * 2 * (int64_t)sizeof *s->record);
-	s->record[s->records++] = (struct record){ NAN, NAN, 0 };
+	s->record[s->records++] = (struct record){ NAN, NAN, NAN, 0 };
 	return ISO_OK;
 }
 
@@ -191,7 +192,7 @@ static int end_wavelength(struct scan *s)
 
 static int end_element(struct scan *s, const char *name)
 {
-	double *celsius = s->in & FRAME && s->records > 0 ? &s->record[s->records - 1].celsius : NULL;
+	struct record *now = s->in & FRAME && s->records > 0 ? &s->record[s->records - 1] : NULL;
 	const struct {
 		const char *name;
 		double *v;
@@ -199,14 +200,18 @@ static int end_element(struct scan *s, const char *name)
 		        { "RECORDED-LENGTH", &s->samples },
 		        { "SPEED-OF-SOUND-BASE", &s->base },
 		        { "TrimSpeedOfSound", &s->trim },
-		        { "TEMPERATURE", celsius } };
+		        { "TEMPERATURE", now ? &now->celsius : NULL },
+		        { "LASER-ENERGY", now ? &now->mj : NULL } };
 	unsigned place = place_of(name);
 	int st = ISO_OK;
 
 	s->in &= ~place;
-	for (int k = 0; k < 5; k++)
+	for (int k = 0; k < 6 && !st; k++)
 		if (numbers[k].v && strcmp(name, numbers[k].name) == 0) st = number(numbers[k].v, s);
 	if (strcmp(name, "SAMPLING-FREQUENCY") == 0) s->hz *= s->scale;
+	if (now && strcmp(name, "LASER-ENERGY") == 0) now->mj *= s->scale * 1e3;
+	if (strcmp(name, "TRANSDUCER") == 0)
+		iso_snprintf(s->probe, sizeof s->probe, "%.*s", (int)s->length, s->text);
 	if (strcmp(name, "VALUE") == 0 && s->in & PROJECTION) st = end_value(s);
 	if (strcmp(name, "WAVELENGTH") == 0 && s->in & (WAVELENGTHS | FRAME)) st = end_wavelength(s);
 	if (place == PROJECTION && s->values != 3)
@@ -371,6 +376,57 @@ static void set_speed(struct scan *s)
 	                   celsius, above, s->r->info.t.speed);
 }
 
+/* Of every record that is used; 0 where one has none. */
+static int set_energies(struct scan *s)
+{
+	struct iso_recording_info *i = &s->r->info;
+	const int64_t n = i->frames * i->wavelengths;
+
+	for (int64_t k = 0; k < n; k++)
+		if (!(s->record[s->r->at[k]].mj > 0)) return ISO_OK;
+	if (!(i->energy_mj = size_alloc(n, sizeof *i->energy_mj)))
+		return iso_fail_memory(s->r->path, n * (int64_t)sizeof *i->energy_mj);
+	for (int64_t k = 0; k < n; k++) i->energy_mj[k] = s->record[s->r->at[k]].mj;
+	return ISO_OK;
+}
+
+/* Arrays whose elements are known, since the file does not tell: mm along the axis of the arc and along it. They are curved
+   along the axis round the middle of the arc. */
+static const struct {
+	const char *name;
+	double aperture[2];
+} probes[] = { { "msot2", { 15, .6 } } };
+
+static int set_faces(struct scan *s)
+{
+	struct iso_transducers *t = &s->r->info.t;
+	struct iso_faces *f;
+	size_t k = 0, known = sizeof probes / sizeof *probes;
+	double sum = 0;
+
+	while (k < known && strcmp(s->probe, probes[k].name) != 0) k++;
+	if (k == known) return ISO_OK;
+	s->r->info.faces = f = size_alloc(1, sizeof *f);
+	t->aperture = size_alloc(t->n, 2 * sizeof *t->aperture);
+	if (!f || !t->aperture || !(f->focus = size_alloc(t->n, sizeof *f->focus)))
+		return iso_fail_memory(s->r->path, t->n * 3 * (int64_t)sizeof *f->focus);
+	f->size = sizeof *f;
+	f->n = t->n;
+	for (int64_t q = 0; q < t->n; q++) {
+		const double *p = t->pos + 3 * q;
+
+		memcpy(t->aperture + 2 * q, probes[k].aperture, sizeof probes[k].aperture);
+		f->focus[q] = hypot(hypot(p[0], p[1]), p[2]);
+		sum += f->focus[q] / (double)t->n;
+	}
+	iso_recording_warn(
+		s->r,
+		"the file does not tell the size of elements; those of the array %s are %g x %g mm, "
+		"focused at %.4g mm",
+		s->probe, probes[k].aperture[0], probes[k].aperture[1], sum);
+	return ISO_OK;
+}
+
 static int settle(struct scan *s)
 {
 	struct iso_transducers *t = &s->r->info.t;
@@ -389,7 +445,9 @@ static int settle(struct scan *s)
 	t->dt_us = 1e6 / s->hz;
 	t->pos = s->pos;
 	s->pos = NULL;
-	if ((st = count_stored(s)) || (st = find_waves(s)) || (st = place_records(s))) return st;
+	if ((st = count_stored(s)) || (st = find_waves(s)) || (st = place_records(s)) ||
+	    (st = set_energies(s)) || (st = set_faces(s)))
+		return st;
 	set_speed(s);
 	if (!s->waves) return ISO_OK;
 	if (!(s->r->info.wavelength_nm = malloc(bytes))) return iso_fail_memory(path, (int64_t)bytes);

@@ -3,6 +3,7 @@
    constructors of its parts, of which the loops of G, the spherical Radon transform, are in sradon_cpu.c. */
 #include "sradon.h"
 #include "sradon_brick.h"
+#include "sradon_faces.h"
 
 #include "core/size.h"
 #include "core/sized.h"
@@ -162,6 +163,7 @@ static int make_integrals(iso_op **op, iso_ctx *ctx, const struct iso_sradon *q)
 	int st = iso_sized_take(&full, "iso_sradon", sizeof full, q);
 
 	if (st || (st = iso_transducers_check((q = &full)->t))) return st;
+	if (q->focus) return iso_sradon_faces(op, ctx, q, make_integrals);
 	if ((st = iso_grid_check(&q->grid)) || (st = check(q))) return st;
 	double support = farthest_corner(&q->grid, centre_of(q));
 
@@ -290,7 +292,10 @@ void iso_sradon_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso
 	double h = q->grid.voxel[0] * iso_sradon_step(q),
 	       rings = M_PI * farthest_corner(&q->grid, centre_of(q)) / h + 1;
 	int64_t chains = q->t->eir ? 3 : 1, g = q->t->eir ? 3 : 2, real = sizeof(iso_real);
-	int64_t voxels = iso_grid_voxels(&q->grid), traces = q->t->n * q->t->samples, around;
+	int points = 1;
+
+	if (iso_sradon_face_points(&points, q)) return;
+	int64_t voxels = iso_grid_voxels(&q->grid), traces = q->t->n * q->t->samples * points, around;
 	const int64_t padded[3] = { q->grid.n[0] + 4, q->grid.n[1] + 4, q->grid.n[2] + 4 }; /* at most */
 	const struct sradon_params p = { .n = { q->grid.n[0], q->grid.n[1], q->grid.n[2] } };
 	bool cuda = iso_ctx_is_cuda(ctx);

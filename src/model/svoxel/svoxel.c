@@ -123,22 +123,6 @@ static int check_lines(const struct iso_svoxel *p)
 	return ISO_OK;
 }
 
-/* Delays across a rectangle stay within the traces if its axes have length 1. */
-static int check_faces(const struct iso_transducers *t)
-{
-	if (!t->aperture)
-		return iso_fail(ISO_EARG, "svoxel: the transducers have no aperture_mm: no rectangle");
-	for (int64_t i = 0; i < 2 * t->n; i++) {
-		const double *v = (i % 2 ? t->ey : t->ex) + i / 2 * 3;
-
-		if (!(fabs(v[0] * v[0] + v[1] * v[1] + v[2] * v[2] - 1) < 1e-6))
-			return iso_fail(ISO_EINPUT,
-			                "svoxel: the axes of transducer %" PRId64 " must have length 1",
-			                i / 2);
-	}
-	return ISO_OK;
-}
-
 static int check(const struct iso_svoxel *p, const iso_ctx *ctx)
 {
 	const struct iso_grid *g = &p->grid;
@@ -161,8 +145,7 @@ static int check(const struct iso_svoxel *p, const iso_ctx *ctx)
 	if ((st = check_lines(p))) return st;
 	if (p->transform == ISO_SVOXEL_DIRECT && iso_ctx_is_cuda(ctx))
 		return iso_fail(ISO_EARG, "svoxel: direct sums run on the CPU alone");
-	if (p->sir != ISO_SIR_POINT && (st = check_faces(p->t))) return st;
-	return ISO_OK;
+	return iso_svoxel_check_faces(p);
 }
 
 static int check_span(const struct iso_svoxel *p)
@@ -211,7 +194,7 @@ static int set_up(struct iso_room *room, struct svoxel *p, const struct iso_svox
 	};
 	for (int a = 0; a < 3; a++) p->first[a] = g->centre[a] - (double)(p->n[a] - 1) / 2 * p->ds;
 	if ((st = iso_svoxel_tables(room, p, q))) return st;
-	/* a transducer, all points of a near rectangle, is outside of all spheres */
+	/* a transducer, all points of its face, is outside of all spheres */
 	for (int64_t i = 0; i < p->n_trans * p->points; i++) {
 		double at[3];
 
@@ -242,6 +225,23 @@ static void settle_kernel(struct iso_svoxel *q)
 
 	q->width = k.width;
 	q->bins_per_wave = k.per_wave;
+}
+
+int iso_svoxel_points(struct iso_face_points *n, const struct iso_svoxel *p)
+{
+	struct iso_svoxel full;
+	struct aperture_count c;
+	int st;
+
+	if (!n || !p || !p->t) return iso_fail_null(__func__);
+	if ((st = iso_sized_take(&full, "iso_svoxel", sizeof full, p)) ||
+	    (st = iso_svoxel_check_faces(&full)) || (st = iso_svoxel_face_count(&c, &full)))
+		return st;
+	const struct iso_face_points found = { .size = sizeof found,
+		                               .along = { c.n[0], c.n[1] },
+		                               .computed = iso_aperture_size(&c) };
+
+	return iso_sized_put(n, "iso_face_points", sizeof found, &found);
 }
 
 int64_t iso_svoxel_settle(struct iso_svoxel *p)

@@ -334,6 +334,8 @@ void svoxel_upload(struct iso_room *room, struct svoxel *p, const struct svoxel 
 	ISO_UPLOAD(room, p->ex, host->ex, 3 * host->n_trans);
 	ISO_UPLOAD(room, p->ey, host->ey, 3 * host->n_trans);
 	ISO_UPLOAD(room, p->side, host->side, 2 * host->n_trans);
+	ISO_UPLOAD(room, p->face.face, host->face.face, host->n_trans);
+	ISO_UPLOAD(room, p->face.node, host->face.node, 4 * host->face.faces * host->points);
 	ISO_UPLOAD(room, p->shaped, host->shaped, 2 * host->lines);
 	ISO_UPLOAD(room, p->turn, host->turn, 2 * (host->span + SVOXEL_TAPS));
 	p->factor = NULL;

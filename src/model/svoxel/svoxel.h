@@ -14,6 +14,7 @@
 
 #include "core/hd.h"
 #include "core/op.h"
+#include "scanner/aperture/aperture.h"
 
 #define SVOXEL_OVER_2_PI .15915494309189533577
 
@@ -62,8 +63,6 @@ ISO_HD int svoxel_first(iso_real u, iso_real *s)
 	return (int)first;
 }
 
-enum { SVOXEL_NODES = 16 }; /* Gauss-Legendre nodes along each side of a near rectangle */
-
 struct svoxel {
 	int64_t n[3];        /* voxels along x, y, z */
 	double ds, first[3]; /* edge, centre of the first voxel: mm */
@@ -73,9 +72,9 @@ struct svoxel {
 	enum iso_sir sir;
 	int64_t first_line, lines;
 	double df_mhz, offset_mhz;
-	double *factor; /* (lines, 2): from voxels to lines, for the direct sum */
-	int points;     /* of each transducer: 1, or all nodes of a near rectangle */
-	double node[SVOXEL_NODES], weight[SVOXEL_NODES]; /* on [-1/2, 1/2], sum of weights 1 */
+	double *factor;              /* (lines, 2): from voxels to lines, for the direct sum */
+	int points;                  /* of each transducer: 1, or all of its face */
+	struct aperture_points face; /* those; no nodes: one in the middle */
 
 	/* the fast transform; traces are not wrapped, only the transform's input and output are */
 	int64_t bins; /* one period of the lines, 1/df */
@@ -121,6 +120,11 @@ ISO_HD int64_t svoxel_parts(int64_t n_trans, int64_t span)
 	return (double)parts < most ? parts : most > 1 ? (int64_t)most : 1;
 }
 
+/* svoxel_face.c: how many points the faces have, and the points. */
+int iso_svoxel_face_count(struct aperture_count *c, const struct iso_svoxel *q);
+int iso_svoxel_faces(struct iso_room *room, struct svoxel *p, const struct iso_svoxel *q);
+int iso_svoxel_check_faces(const struct iso_svoxel *q);
+
 /* svoxel.c: the least distance between a point of a transducer and the centre of a voxel, mm. */
 ISO_C double iso_svoxel_nearest(const struct svoxel *p);
 
@@ -139,7 +143,6 @@ void iso_svoxel_narrow(struct svoxel *p, const struct iso_svoxel *q, double corr
 int iso_svoxel_tables(struct iso_room *room, struct svoxel *p, const struct iso_svoxel *q);
 int64_t iso_svoxel_bins(const struct iso_svoxel *q);
 double iso_svoxel_highest(const struct iso_svoxel *q);                        /* line, as a multiple of df */
-void iso_svoxel_gauss(int n, double *node, double *weight);                   /* on [-1/2, 1/2] */
 void iso_svoxel_factor(double z[2], const struct iso_svoxel *q, double line); /* from a voxel to a line */
 void iso_svoxel_span(int64_t *low, int64_t *span, double bins_per_mm, const struct iso_svoxel *q);
 
@@ -160,18 +163,11 @@ void iso_svoxel_narrow_plan(struct iso_plan *plan, const iso_ctx *ctx, const str
 /* Place of point k of a transducer, mm; returns its weight. */
 ISO_HD double svoxel_point(double at[3], const struct svoxel *p, int64_t q, int k)
 {
-	const double *pos = p->pos + 3 * q, *ex = p->ex + 3 * q, *ey = p->ey + 3 * q;
+	const double *pos = p->pos + 3 * q;
 
-	if (p->points == 1) {
-		for (int a = 0; a < 3; a++) at[a] = pos[a];
-		return 1;
-	}
-	int i = k % SVOXEL_NODES, j = k / SVOXEL_NODES;
-
-	for (int a = 0; a < 3; a++)
-		at[a] = pos[a] + p->side[2 * q] * p->node[i] * ex[a] +
-		        p->side[2 * q + 1] * p->node[j] * ey[a];
-	return p->weight[i] * p->weight[j];
+	if (p->face.node) return aperture_point(at, &p->face, pos, p->ex + 3 * q, p->ey + 3 * q, q, k);
+	for (int a = 0; a < 3; a++) at[a] = pos[a];
+	return 1;
 }
 
 /* The view from point `at` of transducer q to the reference point `from`. */

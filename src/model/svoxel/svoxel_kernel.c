@@ -198,7 +198,7 @@ static struct band band_of(const struct iso_svoxel *q, double per_wave)
 	double last = iso_svoxel_highest(q), first = (double)q->first_line;
 	struct band b;
 
-	iso_svoxel_gauss(PLACES, b.place, b.measure);
+	iso_aperture_gauss(PLACES, b.place, b.measure);
 	for (int l = 0; l < LINES; l++) {
 		double line = (last - first) * (l + .5) / LINES, z[2];
 

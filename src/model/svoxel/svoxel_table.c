@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Tables of model svoxel: line factors (Wang 2013, 19), the kernel of the fast transform, nodes of
-   a near rectangle. */
+/* Tables of model svoxel: line factors (Wang 2013, 19), the kernel of the fast transform. */
 #include "svoxel.h"
 
 enum { KERNEL_NODES = 64 }; /* of the kernel's spectrum */
@@ -10,29 +9,6 @@ enum { KERNEL_NODES = 64 }; /* of the kernel's spectrum */
 #define GUARD_ERROR 1e-5
 #define GUARD_NARROW 3e-5
 #define GUARD_PART .2
-
-/* Gauss-Legendre: zeros of the polynomial of degree n. */
-void iso_svoxel_gauss(int n, double *node, double *weight)
-{
-	for (int i = 0; i < n; i++) {
-		double x = cos(M_PI * (i + .75) / (n + .5)), slope = 1;
-
-		for (int step = 0; step < 8; step++) { /* Newton: converged after four */
-			double p0 = 1, p1 = x;
-
-			for (int k = 2; k <= n; k++) {
-				double p2 = ((2 * k - 1) * x * p1 - (k - 1) * p0) / k;
-
-				p0 = p1;
-				p1 = p2;
-			}
-			slope = n * (x * p1 - p0) / (x * x - 1);
-			x -= p1 / slope;
-		}
-		node[i] = x / 2;
-		weight[i] = 1 / ((1 - x * x) * slope * slope);
-	}
-}
 
 static double kernel(double x, int width, double beta)
 {
@@ -184,7 +160,7 @@ static void make_wide(struct svoxel *p, double correct[])
 	double beta = .98 * M_PI * width * (1 - 1 / (2 * sigma));
 
 	make_taps(&p->taps, beta);
-	iso_svoxel_gauss(KERNEL_NODES, x, value);
+	iso_aperture_gauss(KERNEL_NODES, x, value);
 	for (int i = 0; i < KERNEL_NODES; i++) {
 		x[i] *= width;
 		value[i] *= width * kernel(x[i], width, beta);
@@ -201,9 +177,9 @@ static void make_wide(struct svoxel *p, double correct[])
 int iso_svoxel_tables(struct iso_room *room, struct svoxel *p, const struct iso_svoxel *q)
 {
 	double *correct;
+	int st = iso_svoxel_faces(room, p, q);
 
-	iso_svoxel_gauss(SVOXEL_NODES, p->node, p->weight);
-	p->points = p->sir == ISO_SIR_NEAR ? SVOXEL_NODES * SVOXEL_NODES : 1;
+	if (st) return st;
 	p->bins = iso_svoxel_bins(q);
 	p->bins_per_us = p->df_mhz * (double)p->bins;
 	p->bins_per_mm = p->bins_per_us / p->speed;

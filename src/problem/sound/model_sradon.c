@@ -4,13 +4,15 @@
 
 struct sradon {
 	struct sound sound; /* first: what the optoacoustic models share */
-	const char *sampling, *adjoint;
-	double step, accuracy;
+	const char *sampling, *adjoint, *sir;
+	double step, accuracy, sir_error;
 	struct iso_sradon model;
 };
 
 static const char *const samplings[] = { "midpoint", "alg4", NULL };         /* as the enum */
 static const char *const adjoints[] = { "auto", "gather", "scatter", NULL }; /* as the enum */
+
+static const char *const sirs[] = { "point", "focus", NULL };
 
 static void params(struct opt *table, void *self)
 {
@@ -30,11 +32,17 @@ static void params(struct opt *table, void *self)
 		  .absent = "'step' is 1",
 		  .help = "relative error of traces that the distance between points may cause, for an image "
 		          "whose edges are blurred by half a voxel; it chooses 'step'" },
+		{ 0, "sir", .text = &sradon->sir, .words = sirs, .value = "NAME",
+		  .help = "how a transducer hears: point; focus (the mean over its face, which focus_mm or "
+		          "bowl_mm may curve)" },
+		{ 0, "sir-error", .real = &sradon->sir_error, .value = "E", .min = 1e-9, .max = .5,
+		  .absent = "1e-2",
+		  .help = "relative error of what a face hears; it chooses how many points it has" },
 		{ 0 },
 	};
 
 	_Static_assert(sizeof own <= (MODEL_PARAMS - SOUND_PARAMS) * sizeof *own, "room for the parameters");
-	*sradon = (struct sradon){ .sampling = "midpoint", .adjoint = "auto" };
+	*sradon = (struct sradon){ .sampling = "midpoint", .adjoint = "auto", .sir = "point" };
 	memcpy(table + sound_params(table, &sradon->sound), own, sizeof own);
 }
 
@@ -61,7 +69,12 @@ static int load(iso_problem *problem, int need, const struct iso_grid *image)
 		.adjoint = (enum iso_sradon_adjoint)opt_place(adjoints, sradon->adjoint),
 		.step = sradon->step,
 		.accuracy = sradon->accuracy,
+		.focus = opt_place(sirs, sradon->sir) == 1,
+		.faces = sradon->sound.faces,
+		.sir_error = sradon->sir_error,
 	};
+	if (!st && problem_given(problem, "sir-error") && !sradon->model.focus)
+		st = iso_fail(ISO_EARG, "'sir-error' is for 'sir' focus, which is a mean over faces");
 	return st;
 }
 

@@ -8,14 +8,14 @@ struct svoxel {
 	struct sound sound; /* first: what the optoacoustic models share */
 	const char *sir, *transform;
 	int64_t lines, width, bins_per_wave;
-	double fmax_mhz, f0_mhz, df_mhz, accuracy;
+	double fmax_mhz, f0_mhz, df_mhz, accuracy, sir_error;
 	struct iso_array shown; /* what backproject has: its sizes */
 	struct iso_svoxel model,
 		settled; /* settled: with the kernel of the accuracy that was asked for last */
 };
 
-static const char *const sirs[] = { "point", "rect", "near", NULL }; /* as enum iso_sir */
-static const char *const transforms[] = { "nufft", "direct", NULL }; /* as the enum */
+static const char *const sirs[] = { "point", "rect", "near", "focus", NULL }; /* as enum iso_sir */
+static const char *const transforms[] = { "nufft", "direct", NULL };          /* as the enum */
 
 /* Default accuracy: what is projected may become a reference that others compare with; an image is made of data that
    noise, speed of sound and aperture leave wrong by far more. */
@@ -43,7 +43,13 @@ static void params(struct opt *table, void *self)
 		  .max = 1e6, .absent = "5, or half the sampling rate", .help = "highest spectral line" },
 		{ 0, "sir", .text = &svoxel->sir, .words = sirs, .value = "NAME",
 		  .help = "how a transducer hears: point; rect (its aperture_mm in the far field); near (the "
-		          "integral over the aperture, 256 times the work)" },
+		          "integral over that rectangle); focus (the integral over its face, which focus_mm "
+		          "or "
+		          "bowl_mm curve)" },
+		{ 0, "sir-error", .real = &svoxel->sir_error, .value = "E", .min = 1e-9, .max = .5,
+		  .absent = "1e-2, of near 1e-4",
+		  .help = "relative error of what a face hears, up to the highest line; it chooses how many "
+		          "points the integrals of near and focus have" },
 		{ 0, "transform", .text = &svoxel->transform, .words = transforms, .value = "NAME",
 		  .help = "nufft (fast), or direct (term by term, the reference)" },
 		{ 0, "accuracy", .real = &svoxel->accuracy, .value = "E", .min = 1e-9, .max = .5,
@@ -167,6 +173,34 @@ static struct iso_svoxel model_for(iso_problem *problem)
 	return *settled;
 }
 
+enum { MANY_POINTS = 256 };
+
+/* How many points stand for a face, into the record. */
+static int tell_faces(iso_problem *problem)
+{
+	const struct svoxel *svoxel = problem->self;
+	const struct iso_svoxel *p = &svoxel->model;
+	struct iso_face_points n = { .size = sizeof n };
+	const bool one_plane = p->grid.n[0] == 1 || p->grid.n[1] == 1 || p->grid.n[2] == 1;
+	int st;
+
+	if (p->sir != ISO_SIR_NEAR && p->sir != ISO_SIR_FOCUS) {
+		if (!problem_given(problem, "sir-error")) return ISO_OK;
+		return iso_fail(ISO_EARG, "'sir-error' is for 'sir' near and focus, which are integrals");
+	}
+	if ((st = iso_svoxel_points(&n, p))) return st;
+	if (n.computed > MANY_POINTS && p->sir == ISO_SIR_FOCUS)
+		record_warn(
+			problem->record,
+			"a face is %d x %d points, %d times the work of a point: a larger 'sir-error' or a "
+			"lower 'fmax-mhz' need fewer",
+			n.along[0], n.along[1], n.computed);
+	return record_set(problem->record, "faces",
+	                  record_pack("{s:[i,i], s:i, s:b, s:s}", "points", n.along[0], n.along[1],
+	                              "computed", n.computed, "curved", p->faces != NULL, "values",
+	                              one_plane ? "of a plane: relative" : "absolute"));
+}
+
 /* Lines above `most` see the grid, not the object: they pull the image away from both. */
 static int load(iso_problem *problem, int need, const struct iso_grid *image)
 {
@@ -184,6 +218,8 @@ static int load(iso_problem *problem, int need, const struct iso_grid *image)
 		.bins_per_wave = (int)svoxel->bins_per_wave,
 		.sir = (enum iso_sir)opt_place(sirs, svoxel->sir),
 		.transform = (enum iso_svoxel_transform)opt_place(transforms, svoxel->transform),
+		.faces = svoxel->sound.faces,
+		.sir_error = svoxel->sir_error,
 	};
 	if ((st = settle_lines(svoxel))) return st;
 	problem->found.rows = 2 * p->lines * p->t->n;
@@ -200,6 +236,7 @@ static int load(iso_problem *problem, int need, const struct iso_grid *image)
 	if ((st = check_spectra(svoxel))) return st;
 	svoxel->settled.accuracy = 0;
 	model_for(problem); /* now, while the device opens */
+	if ((st = tell_faces(problem))) return st;
 	return record_set(problem->record, "lines",
 	                  record_pack("{s:I, s:I, s:f, s:f}", "first", (json_int_t)p->first_line, "n",
 	                              (json_int_t)p->lines, "df_mhz", p->df_mhz, "f0_mhz",

@@ -57,6 +57,7 @@ static int load_scanner(struct sound *sound)
 	if (st) return st;
 	if (recording) transducers_warn(sound->p->record, sound->traces);
 	sound->own = sound->array.t ? *sound->array.t : iso_recording_info(sound->traces)->t;
+	sound->faces = sound->array.t ? sound->array.faces : iso_recording_info(sound->traces)->faces;
 	if (!(sound->own.speed > 0) && recording)
 		sound->own.speed = iso_recording_info(sound->traces)->t.speed;
 	if (sound->speed > 0 || sound->speeds.n > 0)
@@ -216,13 +217,20 @@ int sound_image(iso_problem *problem, int64_t k)
 json_t *sound_image_json(iso_problem *problem, int64_t k)
 {
 	struct sound *sound = problem->self;
-	const double *nm = sound->traces ? iso_recording_info(sound->traces)->wavelength_nm : NULL;
 	int64_t at[2];
 
 	if (!sound->traces) return NULL;
+	const struct iso_recording_info *i = iso_recording_info(sound->traces);
+
 	place(sound, k, at);
-	return json_pack("{s:I, s:I, s:o}", "wavelength", (json_int_t)(at[0] + 1), "frame",
-	                 (json_int_t)(at[1] + 1), "nm", nm ? record_real(nm[at[0]]) : json_null());
+	json_t *o = json_pack("{s:I, s:I, s:o}", "wavelength", (json_int_t)(at[0] + 1), "frame",
+	                      (json_int_t)(at[1] + 1), "nm",
+	                      i->wavelength_nm ? record_real(i->wavelength_nm[at[0]]) : json_null());
+
+	if (i->energy_mj)
+		json_object_set_new(o, "energy_mj",
+		                    record_real(i->energy_mj[at[1] * i->wavelengths + at[0]]));
+	return o;
 }
 
 /* Traces; an array of three axes, which may be spectra, is left to a model that takes them. */

@@ -28,6 +28,7 @@ struct sound {
 	iso_recording *traces;           /* of 'data'; NULL: not asked for, or spectra */
 	struct iso_transducers own;      /* of one of these, with the speed of the options; borrows */
 	const struct iso_transducers *t; /* the same */
+	const struct iso_faces *faces;   /* of them; NULL: flat */
 	struct sound_speeds speeds;      /* set by a model before it loads */
 	bool takes_spectra;              /* set by a model: data may be (transducers, lines, 2) */
 	struct sound_part wavelengths, frames;

@@ -18,6 +18,7 @@ int transducers_load(struct transducers *f, struct record *record, const char *p
 	if (st || (st = record_input(record, path))) return st;
 	if (traces) transducers_warn(record, f->r);
 	f->t = traces ? &iso_recording_info(f->r)->t : iso_scanner_transducers(f->s);
+	f->faces = traces ? iso_recording_info(f->r)->faces : iso_scanner_faces(f->s);
 	if (f->t) return ISO_OK;
 	return iso_fail(ISO_EINPUT, "%s: a scanner of another kind, expected kind: transducers", path);
 }
