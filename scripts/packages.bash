@@ -2,7 +2,7 @@
 # Sourced by the other scripts: install_packages NAME... installs the Debian packages that are not
 # there yet, as root or with sudo, and says which. ISOTOME_NO_INSTALL=1 leaves the machine alone.
 
-build_packages="build-essential cmake pkg-config zlib1g-dev libpng-dev libjansson-dev libyaml-dev libxxhash-dev libxrl-dev libhdf5-dev libexpat1-dev liblz4-dev libzstd-dev liblzma-dev libmicrohttpd-dev"
+build_packages="build-essential cmake pkg-config zlib1g-dev libpng-dev libjansson-dev libyaml-dev libxxhash-dev libxrl-dev libhdf5-dev libmatio-dev libexpat1-dev liblz4-dev libzstd-dev liblzma-dev libmicrohttpd-dev"
 test_packages="clang lld clang-format libclang-rt-dev libomp-dev libcmocka-dev python3 python3-numpy python3-nibabel python3-h5py python3-pydicom dicom3tools locales libopenmpi-dev openmpi-bin"
 browser_packages="chromium"
 wheel_packages="python3-venv ninja-build"

@@ -71,6 +71,7 @@ OPTIONAL = {
     "lz4.h": "lz4",
     "lzma.h": "lzma",
     "microhttpd.h": "microhttpd",
+    "matio.h": "matio",
     "mpi.h": "ranks",
     "nccl.h": "ranks",
     "xraylib.h": "xraylib",

@@ -9,6 +9,9 @@ static const char parts[] =
 #ifdef ISO_HDF5
 	"HDF5, "
 #endif
+#ifdef ISO_MATIO
+	"matio, "
+#endif
 #ifdef ISO_EXPAT
 	"expat, "
 #endif

@@ -2,6 +2,8 @@
 /* The problem of a command: its model from the words, its parameters as options. */
 #include "cmd.h"
 
+#include "file/suffix.h"
+
 #include "problem/problem.h"
 #include "text/json_file.h"
 #include "text/nearest.h"
@@ -77,6 +79,7 @@ static int of_files(struct cmd *c, int argc, char **argv)
 {
 	const char *path, *model, *parameter;
 	char first[PATH_MAX]; /* of a list */
+	char file[PATH_MAX];
 	bool found = false;
 	int st = ISO_OK;
 
@@ -87,7 +90,7 @@ static int of_files(struct cmd *c, int argc, char **argv)
 		if (named) opt_next_file(first, path);
 		if (named) path = first;
 
-		if (named && access(path, R_OK) != 0)
+		if (named && access(iso_without_variable(file, path), R_OK) != 0)
 			return iso_fail(ISO_EINPUT, "%s: %s", path, strerror(errno));
 		st = access(path, F_OK) == 0 ? iso_problem_model_of(&model, &parameter, path) : ISO_EINPUT;
 		found = !st && (!c->model || strcmp(c->model, model) == 0);

@@ -108,7 +108,8 @@ static int find_wavelengths(struct work *w)
 
 	json_decref(record);
 	if (found) return ISO_OK;
-	if (access(w->s.in, F_OK) != 0) return iso_refuse(w->s.in, "%s", strerror(errno));
+	if (!iso_variable(w->s.in) && access(w->s.in, F_OK) != 0)
+		return iso_refuse(w->s.in, "%s", strerror(errno));
 	return iso_fail(ISO_EARG,
 	                "%s: no record beside it tells the wavelengths; --wavelengths does, such as "
 	                "--wavelengths 700,760,850",

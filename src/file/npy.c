@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* NumPy .npy: magic, version, length, a Python dict as text, then the elements; pieces and tables. */
 #include "npy.h"
+#include "mat.h"
+#include "suffix.h"
 #include "core/size.h"
 #include "core/status.h"
 
@@ -356,6 +358,7 @@ static int convert(double *v, const uint8_t *raw, const struct iso_npy *h, int c
 
 int iso_table_read(double **v, int64_t *rows, int columns, const char *path)
 {
+	if (iso_has_suffix(path, ".mat")) return iso_mat_table(v, rows, columns, path);
 	struct iso_npy h;
 	struct iso_in in;
 	uint8_t *raw = NULL;

@@ -26,9 +26,31 @@ bool iso_same_word(const char *a, const char *b)
 	return n == strlen(b) && iso_same_letters(a, b, n);
 }
 
+const char *iso_variable(const char *path)
+{
+	const char *colon = strrchr(path, ':');
+
+	return colon && colon - path >= 4 && colon[1] && iso_same_letters(colon - 4, ".mat", 4) &&
+	                       !strchr(colon, '/')
+	               ? colon + 1
+	               : NULL;
+}
+
+const char *iso_without_variable(char file[PATH_MAX], const char *path)
+{
+	const char *variable = iso_variable(path);
+
+	if (!variable) return path;
+	snprintf(file, PATH_MAX, "%.*s", (int)(variable - 1 - path), path);
+	return file;
+}
+
 bool iso_has_suffix(const char *path, const char *suffix)
 {
-	size_t n = strlen(path), m = strlen(suffix);
+	const char *variable = iso_variable(path);
+	size_t n = variable ? (size_t)(variable - 1 - path) : strlen(path), m = strlen(suffix);
+
+	if (variable) return n >= m && m == 4 && iso_same_letters(path + n - m, suffix, m);
 
 	return n >= m && iso_same_word(path + n - m, suffix);
 }

@@ -3,6 +3,7 @@
 #ifndef ISO_SUFFIX_H
 #define ISO_SUFFIX_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -10,6 +11,10 @@
 bool iso_same_word(const char *a, const char *b);
 bool iso_same_letters(const char *a, const char *b, size_t n); /* both have n letters */
 
+/* The variable of a MATLAB file that a name tells, x.mat:p; NULL: none. The suffix of such a name is .mat. */
+const char *iso_variable(const char *path);
+const char *iso_without_variable(char file[PATH_MAX],
+                                 const char *path); /* the file alone: `file`, or path itself */
 bool iso_has_suffix(const char *path, const char *suffix);
 const char *iso_base_name(const char *path); /* what follows the last slash */
 

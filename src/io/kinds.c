@@ -9,9 +9,9 @@
 #include "volume.h"
 #include "text/interfile.h"
 
-extern const struct iso_format iso_npy_format, iso_nii_format, iso_nii_gz_format, iso_raw_format,
-	iso_raw_json_format, iso_interfile_hv_format, iso_interfile_h33_format, iso_ecat_format,
-	iso_dicom_format;
+extern const struct iso_format iso_mat_format, iso_npy_format, iso_nii_format, iso_nii_gz_format,
+	iso_raw_format, iso_raw_json_format, iso_interfile_hv_format, iso_interfile_h33_format,
+	iso_ecat_format, iso_dicom_format;
 extern const struct iso_event_format iso_lmdt_format, iso_castor_format, iso_npy_events_format,
 	iso_gate_format, iso_interfile_format, iso_petsird_format, iso_root_format, iso_table_format,
 	iso_csv_format;
@@ -103,6 +103,7 @@ static const struct iso_kind kinds[] = {
 	{ ".petsird", .content = ISO_EVENTS_FILE, .events = &iso_petsird_format, .is = iso_is_petsird },
 	{ ".npy", .content = ISO_ARRAY_FILE, .array = &iso_npy_format, .events = &iso_npy_events_format,
 	  .strips = ISO_STRIP_NPY },
+	{ ".mat", .content = ISO_ARRAY_FILE, .array = &iso_mat_format },
 	{ ".dcm", .content = ISO_VOLUME_FILE, .array = &iso_dicom_format, .is = iso_dicom_begins },
 	{ ".nii", .content = ISO_ARRAY_FILE, .array = &iso_nii_format },
 	{ ".nii.gz", .content = ISO_ARRAY_FILE, .array = &iso_nii_gz_format },

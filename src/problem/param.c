@@ -2,6 +2,7 @@
 /* Tables of parameters: an entry found, its value from text and back, all of them in a record. */
 #include "param.h"
 
+#include "file/suffix.h"
 #include "problem/record/record.h"
 #include "text/nearest.h"
 
@@ -185,7 +186,10 @@ const char *opt_next_file(char path[PATH_MAX], const char *list)
 
 static int check_readable(const char *path)
 {
-	return access(path, R_OK) == 0 ? ISO_OK : iso_fail(ISO_EINPUT, "%s: %s", path, strerror(errno));
+	char file[PATH_MAX];
+	const bool readable = access(iso_without_variable(file, path), R_OK) == 0;
+
+	return readable ? ISO_OK : iso_fail(ISO_EINPUT, "%s: %s", path, strerror(errno));
 }
 
 static int check_list(const char *list)

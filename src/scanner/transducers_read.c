@@ -57,7 +57,7 @@ static int read_rings(struct iso_transducers *t, const struct conf_node *node)
 
 /* Files named in the description; NULL: not said. */
 struct lists {
-	const char *positions, *normals, *axes, *apertures, *areas, *eir, *foci;
+	const char *positions, *normals, *axes, *apertures, *areas, *eir, *foci, *unit;
 };
 
 /* The table of a key: n rows where n is known already. */
@@ -78,21 +78,33 @@ static int read_list(double **v, int64_t *n, int columns, const struct conf_node
 	return ISO_OK;
 }
 
+/* Positions in m become mm. */
+static int scale_positions(struct iso_transducers *t, const struct conf_node *root, const struct lists *l)
+{
+	if (!l->unit || strcmp(l->unit, "mm") == 0) return ISO_OK;
+	if (strcmp(l->unit, "m") != 0)
+		return iso_conf_fail(iso_conf_find(root, "positions_unit"),
+		                     "positions_unit is '%.20s', expected m or mm", l->unit);
+	for (int64_t i = 0; i < 3 * t->n; i++) t->pos[i] *= 1e3;
+	return ISO_OK;
+}
+
 static int read_places(struct iso_transducers *t, const struct conf_node *root, const struct lists *l)
 {
-	static const char *const of_positions[] = { "normals", "axes", "areas", "radius_mm", "centre_mm" };
+	static const char *const of_positions[] = { "normals",   "axes",      "areas",
+		                                    "radius_mm", "centre_mm", "positions_unit" };
 	const struct conf_node *sphere = iso_conf_find(root, "sphere");
 	int st;
 
 	if (!sphere == !l->positions)
 		return iso_conf_fail(root, "transducers need one of the keys sphere and positions");
 	for (const struct conf_node *n = root->child; sphere && n; n = n->next)
-		for (int i = 0; i < 5; i++)
+		for (size_t i = 0; i < sizeof of_positions / sizeof *of_positions; i++)
 			if (strcmp(n->key, of_positions[i]) == 0)
 				return iso_conf_fail(n, "%s belongs to positions; the sphere has its own",
 				                     n->key);
 	if (sphere) return read_rings(t, sphere);
-	if ((st = read_list(&t->pos, &t->n, 3, root, l->positions)) ||
+	if ((st = read_list(&t->pos, &t->n, 3, root, l->positions)) || (st = scale_positions(t, root, l)) ||
 	    (st = read_list(&t->normal, &t->n, 3, root, l->normals)) ||
 	    (st = read_list(&t->ex, &t->n, 3, root, l->axes)) ||
 	    (st = read_list(&t->area, &t->n, 1, root, l->areas)))
@@ -174,6 +186,8 @@ static int read_transducers(iso_scanner *s, const struct conf_node *root)
 		{ .name = "sphere", .kind = CONF_NODE },
 		/* A .npy (n, 3) beside the description, mm; or sphere. */
 		{ "positions", CONF_TEXT, &l.positions, 1, 0, 0, false },
+		/* Of positions: m or mm. Default mm. */
+		{ "positions_unit", CONF_TEXT, &l.unit, 1, 0, 0, false },
 		/* A .npy (n, 3): unit vectors towards the object. Default: towards the centre. */
 		{ "normals", CONF_TEXT, &l.normals, 1, 0, 0, false },
 		/* A .npy (n, 3): the first axis of each face. Default: chosen. */

@@ -117,11 +117,13 @@ static void describe_data(json_t *o, const char *path)
 int describe(json_t **out, const char *path, const struct iso_events_options *how)
 {
 	const struct iso_kind *k = iso_kind_found(path);
+	char file[PATH_MAX];
 	struct stat info;
 	json_t *o;
 	int st;
 
-	if (stat(path, &info) != 0) return iso_fail(ISO_EINPUT, "%s: %s", path, strerror(errno));
+	if (stat(iso_without_variable(file, path), &info) != 0)
+		return iso_fail(ISO_EINPUT, "%s: %s", path, strerror(errno));
 	o = json_pack("{s:o*, s:s, s:I, s:[]}", "file", record_string(path), "kind", "", "bytes",
 	              (json_int_t)info.st_size, "warnings");
 	if (o && S_ISREG(info.st_mode)) describe_data(o, path);

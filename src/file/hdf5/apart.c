@@ -91,15 +91,23 @@ static void child(const struct iso_apart *a, int64_t bytes, struct iso_pipe p)
 	_exit(0);
 }
 
+static const char *library(const struct iso_apart *a)
+{
+	return a->library ? a->library : "HDF5";
+}
+
 static int parent(const char *path, const struct iso_apart *a, struct iso_pipe p)
 {
 	struct outcome o;
 
 	if (!iso_apart_pass(p, &o, sizeof o))
-		return a->pass ? iso_refuse(path, "a damaged file, on which the HDF5 library fails (or it "
-		                                  "has no memory)")
+		return a->pass ? iso_refuse(path,
+		                            "a damaged file, on which the %s library fails (or it has no "
+		                            "memory)",
+		                            library(a))
 		               : iso_fail(ISO_ENOMEM,
-		                          "%s: the HDF5 library failed to write it: it has no memory", path);
+		                          "%s: the %s library failed to write it: it has no memory", path,
+		                          library(a));
 	o.message[sizeof o.message - 1] = '\0';
 	if (o.st) return iso_fail(o.st, "%s", o.message);
 	return a->pass ? a->pass(a->arg, p) : ISO_OK;
@@ -113,7 +121,8 @@ int iso_apart(const char *path, const struct iso_apart *a, int64_t bytes)
 	pid_t pid;
 
 	if (pipe2(fd, O_CLOEXEC) != 0)
-		return iso_fail(ISO_EIO, "%s: no pipe to the HDF5 library: %s", path, strerror(errno));
+		return iso_fail(ISO_EIO, "%s: no pipe to the %s library: %s", path, library(a),
+		                strerror(errno));
 	iso_h5_lock();
 	pid = fork();
 	if (pid == 0) {
@@ -123,7 +132,8 @@ int iso_apart(const char *path, const struct iso_apart *a, int64_t bytes)
 	iso_h5_unlock();
 	close(fd[1]);
 	st = pid > 0 ? parent(path, a, (struct iso_pipe){ fd[0], false, a->ctx, &clock })
-	             : iso_fail(ISO_EIO, "%s: no process for the HDF5 library: %s", path, strerror(errno));
+	             : iso_fail(ISO_EIO, "%s: no process for the %s library: %s", path, library(a),
+	                        strerror(errno));
 	if (st && a->pass && iso_stop_asked(a->ctx)) {
 		if (pid > 0) kill(pid, SIGKILL); /* it may be unpacking */
 		st = iso_stop_check(a->ctx, path);

@@ -491,7 +491,7 @@ int iso_ipasc_read(iso_real *y, const iso_recording *r, const struct iso_traces_
 	struct traces t = { r, p, y, p->n * iso_recording_stored(r) * (int64_t)sizeof *y };
 	int64_t bytes = frame_bytes(r);
 	/* a chunk of twice the frame, as it is unpacked, and as it was before */
-	struct iso_apart a = { read_there, pass_traces, &t, 6 * bytes, r->ctx };
+	struct iso_apart a = { read_there, pass_traces, &t, 6 * bytes, r->ctx, NULL };
 
 	return iso_apart(r->path, &a, bytes * r->info.wavelengths * r->info.frames);
 }

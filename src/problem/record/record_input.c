@@ -4,6 +4,7 @@
 
 #include "text/json_file.h"
 #include "file/out.h"
+#include "file/suffix.h"
 #include "io/kinds.h"
 #include "io/volume.h"
 
@@ -125,8 +126,10 @@ int record_piped(struct record *r, const char *path, const void *v, int64_t byte
 
 /* The sample is what the key of a run is of: the same for one rank as for several, which read no file whole for a
    hash. Records are written, and keys made, by rank 0. */
-static int add_input(struct record *r, const char *path)
+static int add_input(struct record *r, const char *name)
 {
+	char file[PATH_MAX];
+	const char *path = iso_without_variable(file, name); /* the input, whichever variable is read */
 	struct iso_hash whole = { 0 }, sample = { 0 };
 	int st = r->read.names ? iso_names_check_input(r->read.names, path) : ISO_OK;
 	bool known = !st && record_hash_known(r, &whole, path) && !whole.sampled;
@@ -163,7 +166,9 @@ int record_bytes_of(int64_t *bytes, const char *path)
 	char data[PATH_MAX];
 	struct stat info;
 	int st = iso_kind_data(data, path);
+	char file[PATH_MAX];
 
+	path = iso_without_variable(file, path);
 	if (st) return st;
 	if (stat(*data ? data : path, &info) != 0)
 		return iso_fail(ISO_EINPUT, "%s: %s", *data ? data : path, strerror(errno));
