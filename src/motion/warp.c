@@ -404,6 +404,16 @@ int iso_warp_create(iso_op **op, iso_ctx *ctx, const struct iso_warp *p)
 	return iso_warps_create(op, ctx, 1, p);
 }
 
+#define FIELDS_SHARE 4 /* of the device's memory that is left: more than a quarter is not for fields */
+
+bool iso_warps_are_sent(const iso_ctx *ctx, int64_t n, int64_t voxels)
+{
+	int64_t left;
+
+	return iso_ctx_is_cuda(ctx) && n > 1 && iso_ctx_device_left(ctx, &left) == ISO_OK &&
+	       3. * (double)n * (double)voxels * sizeof(iso_real) > (double)left / FIELDS_SHARE;
+}
+
 void iso_warps_plan(struct iso_plan *plan, const iso_ctx *ctx, int n, const struct iso_warp *warp)
 {
 	const bool cuda = iso_ctx_is_cuda(ctx);
@@ -411,7 +421,11 @@ void iso_warps_plan(struct iso_plan *plan, const iso_ctx *ctx, int n, const stru
 	const int copies = cuda ? 1 : iso_fixed_copies(ctx, voxels, ADDITIONS(voxels));
 
 	if (!warp->pose) iso_plan_add(plan, "displacement fields", voxels, field, false);
-	if (!warp->pose && cuda) iso_plan_add(plan, "displacement fields", voxels, field, true);
+	if (!warp->pose && iso_warps_are_sent(ctx, n, voxels))
+		iso_plan_add(plan, "a displacement field, sent when it is used", voxels, 3 * sizeof(iso_real),
+		             true);
+	else if (!warp->pose && cuda)
+		iso_plan_add(plan, "displacement fields", voxels, field, true);
 	iso_plan_add(plan, "sums of the transpose", voxels, copies * (int64_t)sizeof(int64_t), cuda);
 }
 

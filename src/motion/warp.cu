@@ -7,6 +7,8 @@
 struct warp_work {
 	struct iso_fixed_cuda sum; /* of the adjoint */
 	unsigned *most;            /* bits of a float of 0 or above: the largest so far */
+	iso_real *u;               /* of fields that are sent: the one that is here, */
+	const iso_real *which;     /* and where it is on the host; NULL: none */
 };
 
 /* ---- a thread a voxel ---- */
@@ -129,13 +131,32 @@ static int get_most(double *value, iso_ctx *ctx, const unsigned *most)
 
 /* ---- the operator ---- */
 
+/* The field on the device. */
+static int bring(struct warp *w, const iso_op *op, const struct warp_model *m)
+{
+	struct warp_work *work = (struct warp_work *)op->work;
+	const iso_real *u = m->w.u;
+	int st = ISO_OK;
+
+	*w = m->w;
+	if (!((const struct warps *)op->data)->sent || !u) return ISO_OK;
+	w->u = work->u;
+	if (work->which != u)
+		st = op->ctx->vec->upload(op->ctx, work->u, u, 3 * op->n_in * (int64_t)sizeof *u);
+	work->which = st ? NULL : u;
+	return st;
+}
+
 static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 {
 	const struct warp_model *m = iso_warps_choose(op, sub);
+	struct warp w;
+	int st;
 
 	if (!m) return ISO_EARG;
 	if (warp_is_one(&m->w)) return op->ctx->vec->copy(op->ctx, op->n_in, y, x);
-	const struct sample f = { m->w, y, x };
+	if ((st = bring(&w, op, m))) return st;
+	const struct sample f = { w, y, x };
 
 	return run("warp", op->ctx, &m->w.grid, f);
 }
@@ -145,17 +166,18 @@ static int adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 	const struct warp_model *m = iso_warps_choose(op, sub);
 	struct warp_work *work = (struct warp_work *)op->work;
 	iso_ctx *ctx = op->ctx;
+	struct warp w;
 	double most = 0;
 	int st;
 
 	if (!m) return ISO_EARG;
 	if (warp_is_one(&m->w)) return ctx->vec->copy(ctx, op->n_in, x, y);
-	if ((st = clear(ctx, work->most, sizeof *work->most))) return st;
+	if ((st = bring(&w, op, m)) || (st = clear(ctx, work->most, sizeof *work->most))) return st;
 	largest<<<iso_blocks(op->n_in), ISO_THREADS, 0, iso_stream(ctx)>>>(op->n_in, work->most, y);
 	if ((st = iso_cuda_launched("largest value")) || (st = get_most(&most, ctx, work->most)) ||
 	    (st = iso_warp_check_largest(most)) || (st = iso_fixed_begin(&work->sum, ctx, most * m->reach)))
 		return st;
-	const struct spread f = { m->w, work->sum, y };
+	const struct spread f = { w, work->sum, y };
 
 	st = run("warp back", ctx, &m->w.grid, f);
 	return st ? st : iso_fixed_end(x, &work->sum, ctx);
@@ -165,9 +187,13 @@ static int open_work(iso_op *op)
 {
 	struct warp_work *work = (struct warp_work *)op->work;
 
-	if (((const struct warps *)op->data)->moves) {
+	const struct warps *all = (const struct warps *)op->data;
+
+	work->which = NULL;
+	if (all->moves) {
 		iso_fixed_open(&work->sum, &op->room, op->n_in);
 		ISO_DEVICE(&op->room, work->most, 1);
+		if (all->sent) ISO_DEVICE(&op->room, work->u, 3 * op->n_in);
 	}
 	return op->room.status;
 }
@@ -210,6 +236,25 @@ static struct iso_op_fn warps_fn_cuda()
 	return fn;
 }
 
+/* The field goes to the device: to stay there, or, of those that are sent, for a while to `u`. */
+static int take_field(struct warp_model *m, struct iso_room *own, iso_real *u, int64_t n_in)
+{
+	iso_real *host = (iso_real *)m->w.u; /* of the room, on the host */
+
+	if (!host) return ISO_OK;
+	m->w.u = u ? u : ISO_MOVE(own, host, 3 * n_in);
+	if (!u) return own->status;
+	return own->ctx->vec->upload(own->ctx, u, host, 3 * n_in * (int64_t)sizeof *u);
+}
+
+static int fields_that_move(const struct warps *all)
+{
+	int n = 0;
+
+	for (int k = 0; k < all->n; k++) n += all->model[k].w.u != NULL;
+	return n;
+}
+
 /* The fields go to the device one by one. */
 extern "C" int iso_warps_to_cuda(iso_op *op)
 {
@@ -218,23 +263,23 @@ extern "C" int iso_warps_to_cuda(iso_op *op)
 	struct iso_room room = iso_room_of(op->ctx, "displacement field"), *own = &op->shared->room;
 	struct iso_fixed_cuda sum;
 	unsigned long long *most;
+	iso_real *u = NULL;
 	int st;
 
 	op->fn = &fn;
 	if (!all->moves) return ISO_OK;
+	all->sent = iso_warps_are_sent(op->ctx, fields_that_move(all), op->n_in);
+	if (all->sent) ISO_DEVICE(&room, u, 3 * op->n_in);
 	iso_fixed_open(&sum, &room, op->n_in);
 	ISO_DEVICE(&room, most, 1);
 	st = room.status;
 	for (int k = 0; k < all->n && !st; k++) {
-		struct warp *w = &all->model[k].w;
+		struct warp_model *m = &all->model[k];
+		const iso_real *host = m->w.u;
 
-		if (warp_is_one(w)) continue;
-		if (w->u) {
-			iso_real *u = (iso_real *)w->u; /* of the room, on the host */
-
-			w->u = ISO_MOVE(own, u, 3 * op->n_in);
-		}
-		if (!(st = own->status)) st = find_reach(&all->model[k], &sum, most, op->ctx);
+		if (warp_is_one(&m->w)) continue;
+		if (!(st = take_field(m, own, u, op->n_in))) st = find_reach(m, &sum, most, op->ctx);
+		if (all->sent) m->w.u = host;
 	}
 	iso_room_free(&room);
 	return st;

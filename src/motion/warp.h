@@ -19,6 +19,7 @@ struct warp_model {
 struct warps {
 	int n;
 	bool moves; /* one of them is not 1 */
+	bool sent;  /* CUDA: they stay on the host, and one at a time is sent when it is used */
 	struct warp_model *model;
 };
 
@@ -26,6 +27,9 @@ struct warps {
    iso_warp_create refuses. */
 int iso_warps_create(iso_op **op, iso_ctx *ctx, int n, const struct iso_warp *warp);
 void iso_warps_plan(struct iso_plan *plan, const iso_ctx *ctx, int n, const struct iso_warp *warp);
+
+/* Whether n fields take so much of a CUDA device's memory that they are sent one by one. */
+bool iso_warps_are_sent(const iso_ctx *ctx, int64_t n, int64_t voxels);
 
 /* The field that a call of the operator means; NULL, with a message: ISO_ALL of several. */
 const struct warp_model *iso_warps_choose(const iso_op *op, int sub);
