@@ -9,6 +9,7 @@
 #define ISOTOME_UNMIX_H
 
 #include "isotome/context.h"
+#include "isotome/grid.h"
 
 ISO_BEGIN_C
 
@@ -58,6 +59,36 @@ struct iso_unmixed {
 /* images: (wavelengths, n), finite. The same bits for any number of threads. */
 ISO_CHECKED int iso_unmix_images(struct iso_unmixed *to, iso_ctx *ctx, const struct iso_unmix *p, int64_t n,
                                  const iso_real *images);
+
+/* The model `depth` of light in tissue that is lit from all sides: exp(-m d), d the distance from the surface. The tissue
+   is alike everywhere: m = sqrt(3 a (a + s)), a is what blood and water absorb, and s = 1.89/mm (nm/500)^-1.286 is the
+   reduced scattering of soft tissue (Jacques 2013). */
+struct iso_fluence {
+	size_t size;    /* size of this struct */
+	double blood;   /* haemoglobin, mM */
+	double so2;     /* its oxygen saturation, 0 to 1 */
+	double water;   /* share of the volume, 0 to 1 */
+	double *result; /* (wavelengths), m in 1/mm; NULL: not wanted */
+};
+
+/* map: (wavelengths, voxels of the grid); 1 where the mask is 0. ISO_EINPUT if the mask has no 0: no surface. */
+ISO_CHECKED int iso_fluence_depth(iso_real *map, const struct iso_fluence *p, const struct iso_grid *g,
+                                  const iso_real *mask, int wavelengths, const double *nm);
+
+/* The voxels of a map that have a value and lie in a region. */
+struct iso_region {
+	size_t size; /* size of this struct, as the library has it */
+	int label;
+	int64_t n, without; /* voxels with a value, and without (NaN) */
+	double mean, sd, median;
+};
+
+enum { ISO_REGIONS = 64 /* most of one image */ };
+
+/* labels: a whole number for each of n voxels, 0: no region. Writes a region for each label in rising order, at most
+   ISO_REGIONS, and how many there are. */
+ISO_CHECKED int iso_regions(struct iso_region *to, int *regions, int64_t n, const iso_real *map,
+                            const iso_real *labels);
 
 ISO_END_C
 #endif

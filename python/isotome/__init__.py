@@ -61,6 +61,7 @@ _LATER: dict[str, str] = {
     "em": "algorithms",
     "filter": "filters",
     "fista": "algorithms",
+    "fluence_depth": "unmixing",
     "half_life": "simulation",
     "measure": "measure",
     "mu": "ct",

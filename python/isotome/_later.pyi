@@ -31,6 +31,7 @@ from .algorithms import cg as cg
 from .algorithms import em as em
 from .filters import filter as filter
 from .algorithms import fista as fista
+from .unmixing import fluence_depth as fluence_depth
 from .simulation import half_life as half_life
 from . import measure as measure
 from .ct import mu as mu

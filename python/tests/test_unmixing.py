@@ -56,3 +56,18 @@ def test_what_is_known_and_what_is_refused(context):
         isotome.unmix(images, NM[1:], context=context)
     with pytest.raises(isotome.ArgumentError, match="weights: given 4 numbers"):
         isotome.unmix(images, NM, weights=[1] * 4, context=context)
+
+
+def test_light_by_depth():
+    grid = Grid((9, 9, 1), (0.5, 0.5, 0.5), (0, 0, 0))
+    mask = np.zeros(grid.shape, bool)
+    mask[0, 2:7, 2:7] = True
+    light = isotome.fluence_depth(Image(mask.astype(np.float32), grid), NM)
+    assert light.shape == (5, *grid.shape) and np.all(light[:, ~mask] == 1)
+    assert np.all(light[:, 0, 4, 4] < light[:, 0, 2, 4]) and np.all(light > 0)
+    m = -np.log(light[:, 0, 4, 4]) / 1.25  # three voxels to the outside, less half of one
+    assert np.allclose(-np.log(light[:, 0, 2, 2]) / 0.25, m, rtol=1e-4)
+    with pytest.raises(isotome.ArgumentError, match="saturation"):
+        isotome.fluence_depth(Image(mask.astype(np.float32), grid), NM, so2=2)
+    with pytest.raises(isotome.ArgumentError, match="grid"):
+        isotome.fluence_depth(mask, NM)

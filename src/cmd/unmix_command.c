@@ -4,6 +4,8 @@
 
 #include "core/size.h"
 #include "file/suffix.h"
+#include "io/format.h"
+#include "report/page.h"
 
 #include <errno.h>
 #include <math.h>
@@ -14,7 +16,7 @@ enum { WAVELENGTHS = 256, MAPS = ISO_CHROMOPHORES + 4 };
 #define LARGE_CONDITION 1e3
 
 struct settings {
-	const char *in, *out, *wavelengths, *chromophores, *weights, *fluence, *mask;
+	const char *in, *out, *wavelengths, *chromophores, *weights, *fluence, *mask, *regions, *page;
 	double floor, fill;
 	bool nonneg, absorption;
 };
@@ -23,7 +25,8 @@ struct settings {
 struct work {
 	struct settings s;
 	struct cmd c;
-	struct iso_array images, mask, fluence;
+	struct iso_array images, mask, fluence, labels;
+	json_t *tissue; /* what the model of fluence found; NULL: there is none */
 	int wavelengths;
 	double nm[WAVELENGTHS], weight[WAVELENGTHS], light[WAVELENGTHS];
 	struct iso_chromophores of;
@@ -49,7 +52,9 @@ static const struct opt_usage usage = {
 	"  isotome unmix all.nii -o mouse.nii\n"
 	"  isotome unmix all.npy --wavelengths 700,730,760,800,850 --chromophores HbO2,Hb,water --nonneg \\\n"
 	"      -o mouse.nii\n"
-	"  isotome unmix all.nii --chromophores HbO2,Hb,icg.csv --weights 1,1,2,2,1 -o mouse.nii\n",
+	"  isotome unmix all.nii --chromophores HbO2,Hb,icg.csv --weights 1,1,2,2,1 -o mouse.nii\n"
+	"  isotome unmix all.nii --mask tissue.nii --fluence depth:0.1,0.7,0.7 --weights energy \\\n"
+	"      --regions organs.nii --page mouse.html -o mouse.nii\n",
 };
 
 /* ---- wavelengths ---- */
@@ -137,10 +142,44 @@ static int read_list(bool *list, struct iso_array *a, double *v, struct work *w,
 	return ISO_OK;
 }
 
+/* Squares of the energies of the laser's pulses, over their mean: images that were divided by the energy have noise that
+   falls with it. */
+static int weigh_by_energy(struct work *w)
+{
+	json_t *record = NULL;
+	int st = record_sidecar(&record, w->s.in);
+	const json_t *images = json_object_get(json_object_get(record, "results"), "images");
+	const int64_t n = (int64_t)json_array_size(images);
+	double mean = 0;
+	bool all = n > 0;
+
+	for (int i = 0; i < w->wavelengths; i++) w->weight[i] = 0;
+	for (int64_t k = 0; k < n; k++) {
+		const json_t *o = json_array_get(images, (size_t)k);
+		const double mj = json_number_value(json_object_get(o, "energy_mj"));
+
+		w->weight[k % w->wavelengths] += mj;
+		mean += mj / (double)w->wavelengths;
+		all = all && mj > 0;
+	}
+	json_decref(record);
+	if (st) return st;
+	if (!all)
+		return iso_fail(
+			ISO_EINPUT,
+			"%s: no record beside it tells the energy of the laser's pulses (energy_mj), which "
+			"--weights energy needs",
+			w->s.in);
+	for (int i = 0; i < w->wavelengths; i++) w->weight[i] *= w->weight[i] / (mean * mean);
+	return ISO_OK;
+}
+
 static int read_weights(struct work *w)
 {
 	struct iso_array a = { 0 };
 	bool list;
+
+	if (w->s.weights && strcmp(w->s.weights, "energy") == 0) return weigh_by_energy(w);
 	int st = w->s.weights ? read_list(&list, &a, w->weight, w, "weights", w->s.weights) : ISO_OK;
 
 	if (!st && w->s.weights && !list)
@@ -150,10 +189,61 @@ static int read_weights(struct work *w)
 	return st;
 }
 
-/* A number a wavelength, or a map of the images' shape. */
+static bool is_model(const char *fluence)
+{
+	return fluence && strncmp(fluence, "depth", 5) == 0 && (!fluence[5] || fluence[5] == ':');
+}
+
+/* Numbers behind depth: where they are given. */
+static int model_numbers(struct iso_fluence *p, const char *fluence)
+{
+	double v[3];
+
+	if (!fluence[5]) return ISO_OK;
+	if (iso_numbers(v, 3, fluence + 6) != 3)
+		return iso_fail(ISO_EARG, "--fluence is '%.60s', expected depth or depth:BLOOD,SO2,WATER",
+		                fluence);
+	p->blood = v[0];
+	p->so2 = v[1];
+	p->water = v[2];
+	return ISO_OK;
+}
+
+/* Light by the depth in the mask, the same in every frame. */
+static int make_fluence(struct work *w)
+{
+	double m[WAVELENGTHS];
+	struct iso_fluence p = { .size = sizeof p, .blood = .1, .so2 = .7, .water = .7, .result = m };
+	const int64_t *d = w->images.dim;
+	int st = model_numbers(&p, w->s.fluence);
+
+	if (st) return st;
+	if (!w->s.mask) return iso_fail(ISO_EARG, "--fluence depth needs --mask: where the tissue is");
+	if (!w->images.has_grid && !w->mask.has_grid)
+		return iso_fail(ISO_EINPUT,
+		                "--fluence depth: neither %s nor %s holds a voxel size, as .nii does",
+		                w->s.in, w->s.mask);
+	struct iso_grid g = w->images.has_grid ? w->images.grid : w->mask.grid;
+
+	for (int a = 0; a < 3; a++) g.n[a] = d[3 - a];
+	if ((st = iso_array_create(&w->fluence, 4, d)) ||
+	    (st = iso_fluence_depth(w->fluence.v, &p, &g, w->mask.v, w->wavelengths, w->nm)))
+		return st;
+	for (int64_t f = 1; f < w->frames; f++)
+		memcpy(w->fluence.v + f * w->wavelengths * w->voxels, w->fluence.v,
+		       (size_t)(w->wavelengths * w->voxels) * sizeof *w->fluence.v);
+	w->tissue =
+		record_pack("{s:s, s:f, s:f, s:f, s:o}", "model", "depth", "blood_mm", p.blood, "so2", p.so2,
+	                    "water", p.water, "attenuation_per_mm", record_reals(w->wavelengths, m));
+	return w->tissue ? ISO_OK : iso_fail_memory("record", 1);
+}
+
+/* A number a wavelength, a map of the images' shape, or a model. */
 static int read_fluence(struct work *w)
 {
 	bool list = true;
+
+	if (is_model(w->s.fluence)) return w->c.record.read.dry_run ? ISO_OK : make_fluence(w);
 	int st = w->s.fluence ? read_list(&list, &w->fluence, w->light, w, "fluence", w->s.fluence) : ISO_OK;
 
 	if (!st && !list && w->fluence.n != w->images.n)
@@ -185,18 +275,16 @@ static int check_images(struct work *w)
 	return ISO_OK;
 }
 
-static int read_mask(struct work *w)
+static int read_voxels(struct work *w, struct iso_array *a, const char *path)
 {
 	int st;
 
-	if (!w->s.mask) return ISO_OK;
-	if ((st = record_input(&w->c.record, w->s.mask)) ||
-	    (st = record_read(&w->c.record, &w->mask, w->s.mask, ISO_FINITE)))
+	if (!path) return ISO_OK;
+	if ((st = record_input(&w->c.record, path)) || (st = record_read(&w->c.record, a, path, ISO_FINITE)))
 		return st;
-	return w->mask.n == w->voxels
-	               ? ISO_OK
-	               : iso_fail(ISO_EINPUT, "%s: holds %" PRId64 " voxels, an image %" PRId64, w->s.mask,
-	                          w->mask.n, w->voxels);
+	return a->n == w->voxels ? ISO_OK
+	                         : iso_fail(ISO_EINPUT, "%s: holds %" PRId64 " voxels, an image %" PRId64,
+	                                    path, a->n, w->voxels);
 }
 
 static int read_all(struct work *w)
@@ -206,7 +294,8 @@ static int read_all(struct work *w)
 	record_stage(&w->c.record, "read");
 	if ((st = record_input(&w->c.record, w->s.in)) ||
 	    (st = record_read(&w->c.record, &w->images, w->s.in, ISO_FINITE)) || (st = check_images(w)) ||
-	    (st = read_weights(w)) || (st = read_fluence(w)) || (st = read_mask(w)))
+	    (st = read_weights(w)) || (st = read_voxels(w, &w->mask, w->s.mask)) ||
+	    (st = read_voxels(w, &w->labels, w->s.regions)) || (st = read_fluence(w)))
 		return st;
 	return ISO_OK;
 }
@@ -337,6 +426,58 @@ static void fill(struct work *w)
 			if (isnan((double)w->map[k].a.v[i])) w->map[k].a.v[i] = (iso_real)w->s.fill;
 }
 
+/* ---- regions ---- */
+
+static int add_regions(json_t *list, const struct work *w, int map, int64_t frame)
+{
+	struct iso_region found[ISO_REGIONS];
+	int n, st = iso_regions(found, &n, w->voxels, w->map[map].a.v + frame * w->voxels, w->labels.v);
+
+	for (int k = 0; k < n && !st; k++) {
+		const struct iso_region *r = found + k;
+
+		json_array_append_new(list, record_pack("{s:s, s:i, s:I, s:I, s:I, s:f, s:f, s:f}", "map",
+		                                        w->map[map].name, "label", r->label, "frame",
+		                                        (json_int_t)(frame + 1), "voxels", (json_int_t)r->n,
+		                                        "without_value", (json_int_t)r->without, "mean",
+		                                        r->mean, "sd", r->sd, "median", r->median));
+	}
+	return st;
+}
+
+/* What each map is in each region, into the record. */
+static int tell_regions(struct work *w)
+{
+	json_t *list = json_array();
+	int st = ISO_OK;
+
+	if (!w->s.regions) {
+		json_decref(list);
+		return ISO_OK;
+	}
+	for (int k = 0; k < w->maps && !st; k++)
+		for (int64_t f = 0; f < w->frames && !st; f++) st = add_regions(list, w, k, f);
+	if (!st) return record_result(&w->c.record, "regions", list);
+	json_decref(list);
+	return st;
+}
+
+/* The page shows saturation, its error, blood, the chromophores, what is left: up to ISO_SVG_COLOURS maps. */
+static int write_page(struct work *w)
+{
+	static const char *const first[] = { "so2", "so2_sd", "thb", "residual" };
+	const struct iso_report_options o = { .size = sizeof o, .title = "Unmixing" };
+	const char *path[6];
+	int n = 0;
+
+	if (!w->s.page) return ISO_OK;
+	for (int i = 0; i < 4; i++)
+		for (int k = 0; k < w->maps; k++)
+			if (strcmp(w->map[k].name, first[i]) == 0) path[n++] = w->map[k].path;
+	for (int j = 0; j < w->of.n && n < 6; j++) path[n++] = w->map[j].path;
+	return iso_report_write(w->s.page, n, path, &o);
+}
+
 /* ---- telling ---- */
 
 static json_t *names_json(const struct work *w)
@@ -364,6 +505,8 @@ static int tell(struct work *w, const struct iso_unmixed *sum)
 	if (sum->dark > 0)
 		record_warn(r, "%s: no light in %" PRId64 " voxels; their maps are NaN", w->s.fluence,
 		            sum->dark);
+	if (w->tissue && record_result(r, "fluence", json_incref(w->tissue)))
+		return iso_fail_memory("record", 1);
 	return record_result(r, "unmix",
 	                     record_pack("{s:o, s:o, s:f, s:I, s:I, s:s}", "wavelengths_nm",
 	                                 record_reals(w->wavelengths, w->nm), "maps", names_json(w),
@@ -408,10 +551,10 @@ static int run(struct work *w)
 	record_stage(&w->c.record, "unmix");
 	st = make_maps(w);
 	for (int64_t f = 0; f < w->frames && !st; f++) st = unmix_frame(w, &sum, f);
-	if (st || (st = tell(w, &sum))) return st;
+	if (st || (st = tell(w, &sum)) || (st = tell_regions(w))) return st;
 	fill(w);
 	record_stage(&w->c.record, NULL);
-	return write_maps(w);
+	return (st = write_maps(w)) ? st : write_page(w);
 }
 
 /* The names of the maps are those of the chromophores: they are known before anything large is read. */
@@ -419,6 +562,12 @@ static int begin(struct work *w)
 {
 	int st;
 
+	if (w->s.page && whole(w))
+		return iso_fail(
+			ISO_EARG,
+			"--page shows images: the output must be of files such as .nii, not one .npy");
+	if (w->s.page && ((st = iso_page_check(w->s.page)) || (st = iso_target_check(w->s.page, w->c.force))))
+		return st;
 	if ((st = find_wavelengths(w))) return st;
 	w->of.size = sizeof w->of;
 	if ((st = iso_chromophores_create(&w->of, w->s.chromophores, w->wavelengths, w->nm)) ||
@@ -433,6 +582,8 @@ static void free_work(struct work *w)
 	iso_array_free(&w->images);
 	iso_array_free(&w->mask);
 	iso_array_free(&w->fluence);
+	iso_array_free(&w->labels);
+	json_decref(w->tissue);
 	iso_chromophores_free(&w->of);
 	free(w->concentration);
 }
@@ -457,14 +608,24 @@ int main_unmix(int argc, char **argv)
 		          "columns "
 		          "nm,NAME,... in units of your own" },
 		{ 0, "nonneg", .flag = &s->nonneg, .help = "no concentration is below 0" },
-		{ 0, "weights", .text = &s->weights, .file = OPT_MAY_READ, .value = "W,...|FILE",
-		  .absent = "1", .help = "how much each wavelength counts: 1/variance of its images" },
-		{ 0, "fluence", .text = &s->fluence, .file = OPT_MAY_READ, .value = "F,...|FILE",
+		{ 0, "weights", .text = &s->weights, .file = OPT_MAY_READ, .value = "W,...|FILE|energy",
+		  .absent = "1",
+		  .help = "how much each wavelength counts: 1/variance of its images; or energy: the squares "
+		          "of the "
+		          "energies of the laser's pulses, which the record of IMAGES tells" },
+		{ 0, "fluence", .text = &s->fluence, .file = OPT_MAY_READ, .value = "F,...|FILE|depth",
 		  .absent = "1",
 		  .help = "light of each wavelength, or of each voxel of the images: images are divided by "
-		          "it" },
+		          "it. Or a model: depth:BLOOD,SO2,WATER is exp(-m d), d the depth in 'mask', m from "
+		          "haemoglobin (mM, 0.1), its saturation (0.7) and the share of water (0.7)" },
 		{ 0, "mask", .text = &s->mask, .file = OPT_READS, .value = "FILE",
 		  .help = "voxels where this image is 0 are left out" },
+		{ 0, "regions", .text = &s->regions, .file = OPT_READS, .value = "FILE",
+		  .help = "image of whole numbers, 0 for none: the record gets mean, standard deviation and "
+		          "median "
+		          "of every map in each region" },
+		{ 0, "page", .text = &s->page, .file = OPT_WRITES, .value = "FILE.html",
+		  .help = "report with pictures of the maps, and the regions" },
 		{ 0, "floor", .real = &s->floor, .value = "F", .min = 0, .max = 1,
 		  .help = "no saturation where HbO2 + Hb is below this share of its 99.9 % quantile" },
 		{ 0, "fill", .real = &s->fill, .value = "V", .min = -1e30, .max = 1e30, .absent = "NaN",

@@ -293,12 +293,52 @@ static void bad(void **state)
 	end(&b);
 }
 
+/* A slab whose surface lies between voxels 2 and 3, and a disc by all pairs. */
+static void depth(void **state)
+{
+	const struct iso_grid slab = { { 10, 1, 1 }, { .5, .5, .5 }, { 0 } };
+	const double two[] = { 700, 850 };
+	double m[2];
+	struct iso_fluence p = { .size = sizeof p, .blood = 2, .so2 = 1, .result = m };
+	iso_real mask[10] = { 0, 0, 0, 1, 1, 1, 1, 1, 1, 1 }, map[20];
+
+	(void)state;
+	OK(iso_fluence_depth(map, &p, &slab, mask, 2, two));
+	const double a = 2 * 2.302585092994046e-4 * 290, s = 1.89 * pow(1.4, -1.286);
+
+	BELOW(fabs(m[0] / sqrt(3 * a * (a + s)) - 1), 1e-12);
+	for (int i = 0; i < 20; i++)
+		BELOW(fabs((double)map[i] - exp(-m[i / 10] * fmax(0, (i % 10 - 2) * .5 - .25))), 1e-6);
+	mask[0] = mask[1] = mask[2] = 1;
+	assert_int_equal(iso_fluence_depth(map, &p, &slab, mask, 2, two), ISO_EINPUT);
+	p.so2 = 2;
+	assert_int_equal(iso_fluence_depth(map, &p, &slab, mask, 2, two), ISO_EARG);
+}
+
+static void regions(void **state)
+{
+	const iso_real labels[] = { 5, 0, 5, 2, 2, 5, 9 },
+		       values[] = { 1, 100, 2, 7, (iso_real)NAN, 6, (iso_real)NAN };
+	struct iso_region r[ISO_REGIONS];
+	const iso_real half = (iso_real).5;
+	int n;
+
+	(void)state;
+	OK(iso_regions(r, &n, 7, values, labels));
+	assert_int_equal(n, 3);
+	assert_true(r[0].label == 2 && r[0].n == 1 && r[0].without == 1 && isnan(r[0].sd));
+	assert_true(r[1].label == 5 && r[1].n == 3);
+	BELOW(fabs(r[1].mean - 3) + fabs(r[1].median - 2) + fabs(r[1].sd - sqrt(7)), 1e-6);
+	assert_true(r[2].label == 9 && r[2].n == 0 && isnan(r[2].mean));
+	assert_int_equal(iso_regions(r, &n, 1, values, &half), ISO_EINPUT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(plain),   cmocka_unit_test(nonneg), cmocka_unit_test(all_sets),
 		cmocka_unit_test(threads), cmocka_unit_test(light),  cmocka_unit_test(known),
-		cmocka_unit_test(bad),
+		cmocka_unit_test(bad),     cmocka_unit_test(depth),  cmocka_unit_test(regions),
 	};
 
 	return cmocka_run_group_tests_name("unmix", tests, NULL, NULL);

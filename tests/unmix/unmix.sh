@@ -111,3 +111,66 @@ err_has "as many chromophores as wavelengths"
 expect 2 unmix all.nii -o x.nii
 err_has "x_HbO2.nii"
 [ "$(echo n*.nii)" = "n_Hb.nii n_HbO2.nii n_residual.nii n_so2.nii n_so2_sd.nii n_thb.nii" ] || fail "left behind: $(echo n*)"
+
+# light by depth, weights by energy, regions and the page
+"$PYTHON" - <<'END'
+import json
+
+import nibabel
+import numpy as np
+
+nm = np.array([700, 730, 760, 800, 850])
+eps = np.array([[290, 1794.28], [390, 1102.2], [586, 1548.52], [816, 761.72], [1058, 691.32]])
+e = np.log(10) * 1e-4 * eps
+n = 24
+y, x = np.mgrid[:n, :n] * .5
+inside = np.hypot(x - 5.75, y - 5.75) < 5
+outside = np.argwhere(~inside) * .5
+depth = np.array([[np.sqrt(((outside - (j * .5, i * .5)) ** 2).sum(1).min()) for i in range(n)] for j in range(n)])
+depth = np.maximum(depth - .25, 0)
+mu = .1 * (.7 * e[:, 0] + .3 * e[:, 1])  # blood alone
+m = np.sqrt(3 * mu * (mu + 1.89 * (nm / 500) ** -1.286))
+c = np.where(inside, .7, 0), np.where(inside, .3, 0)
+images = (e[:, 0, None, None] * c[0] + e[:, 1, None, None] * c[1]) * np.exp(-m[:, None, None] * depth)
+labels = np.where(inside & (depth > 2), 2, np.where(inside & (depth < .5), 7, 0))
+affine = np.diag([.5, .5, .5, 1])
+for name, v in (("deep", images[:, None]), ("tissue", inside[None]), ("organs", labels[None])):
+    image = nibabel.Nifti1Image(np.asarray(v, "f4").T, affine)
+    image.header.set_xyzt_units("mm")
+    nibabel.save(image, name + ".nii")
+json.dump({"isotome": "0", "results": {"images": [
+    {"wavelength": i + 1, "frame": 1, "nm": float(nm[i]), "energy_mj": [70, 72, 69, 65, 60][i]} for i in range(5)]}},
+    open("deep.json", "w"))
+END
+common=(deep.nii --mask tissue.nii --nonneg --regions organs.nii)
+run unmix "${common[@]}" -o dim.nii
+run unmix "${common[@]}" --fluence depth:0.1,0.7,0 --weights energy --page lit.html -o lit.nii
+"$PYTHON" - <<'END'
+import json
+
+
+def region(file, map_, label):
+    rows = json.load(open(file))["results"]["regions"]
+    return next(r for r in rows if r["map"] == map_ and r["label"] == label)
+
+
+lit, dim = (region(f, "thb", 2)["mean"] for f in ("lit_thb.json", "dim_thb.json"))
+print("blood below 2 mm:", dim, lit)
+assert abs(lit - 1) < 2e-3, lit
+assert dim < .6, dim
+assert abs(region("lit_so2.json", "so2", 2)["mean"] - .7) < 1e-3
+assert abs(region("lit_so2.json", "so2", 7)["median"] - .7) < 2e-3
+results = json.load(open("lit_so2.json"))["results"]
+assert results["fluence"]["model"] == "depth" and len(results["fluence"]["attenuation_per_mm"]) == 5
+END
+grep -q '<h2>Regions</h2>' lit.html || fail "the page has no regions"
+expect 2 unmix deep.nii --fluence depth -o n2.nii
+err_has "--fluence depth needs --mask"
+expect 2 unmix deep.nii --mask tissue.nii --fluence depth:1 -o n2.nii
+err_has "expected depth or depth:BLOOD,SO2,WATER"
+expect 3 unmix all.nii --weights energy -o n2.nii
+err_has "tells the energy of the laser's pulses"
+expect 2 unmix deep.nii --page p.html -o n2.npy
+err_has "--page shows images"
+[ -e n2_Hb.nii ] && fail "an error left a map"
+true
