@@ -61,6 +61,7 @@
 #include "isotome/norm.h"
 #include "isotome/srm.h"
 #include "isotome/strip.h"
+#include "isotome/barrel.h"
 #include "isotome/transducers.h"
 #include "isotome/recording.h"
 #include "isotome/traces.h"

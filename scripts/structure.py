@@ -78,7 +78,7 @@ OPTIONAL = {
     "zstd.h": "zstd",
 }
 MOST_FILES = 40
-MOST_LINES = 168000
+MOST_LINES = 172000
 BY_HAND = ("lines",)  # a measure of the whole, not of each change
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+["<]([^">]+)[">]', re.M)
 

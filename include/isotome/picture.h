@@ -79,8 +79,8 @@ ISO_CHECKED int iso_picture_render(struct iso_pixels *pixels, struct iso_picture
                                    const struct iso_array *a, const struct iso_picture *p);
 void iso_pixels_free(struct iso_pixels *pixels);
 
-/* A scanner of crystals as seen along z, and from the side, where crystals stand at their distance from the axis; with
-   the lines of up to 400 of the events through it. `e` and `title` (UTF-8) may be NULL. ISO_EARG: it has no crystals. */
+/* A scanner of crystals, or a barrel of strips, as seen along z, and from the side, where crystals stand at their distance
+   from the axis; with the lines of up to 400 of the events through it. `e` and `title` (UTF-8) may be NULL. ISO_EARG: it has neither. */
 ISO_CHECKED int iso_picture_scanner(struct iso_pixels *pixels, const iso_scanner *s,
                                     const struct iso_events *e, const char *title);
 const char *const *iso_picture_maps(void); /* names, ends with NULL */

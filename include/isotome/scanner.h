@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Scanners: where crystals, strips, panels or transducers are. Lengths are mm, times ps or ns as named.
+/* Scanners: where crystals, strips, panels, transducers or barrels of strips are. Lengths are mm, times ps or ns as named.
 
    Threads: a scanner is not written after it was read; any number of threads may use it. */
 #ifndef ISOTOME_SCANNER_H
@@ -21,7 +21,7 @@ struct iso_pair_factors {
 	double most; /* no factor is above */
 };
 
-enum iso_scanner_kind { ISO_CYLINDER, ISO_DETECTORS, ISO_STRIPS, ISO_PANELS, ISO_TRANSDUCERS };
+enum iso_scanner_kind { ISO_CYLINDER, ISO_DETECTORS, ISO_STRIPS, ISO_PANELS, ISO_TRANSDUCERS, ISO_BARREL };
 
 /* From a YAML or JSON description, or a CASToR .hscan with its .lut beside it, or a CASToR .geom. */
 ISO_CHECKED int iso_scanner_read(iso_scanner **s, const char *path);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Scanners: where crystals, strips, panels or transducers are. Lengths are mm.
+"""Scanners: where crystals, strips, panels, transducers or barrels of strips are. Lengths are mm.
 
     ring = isotome.Scanner("examples/scanners/small-animal.yaml")
     ring.crystals, ring.positions, ring.pair(0)
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # ---- scanner.h, strip.h, panels.h ----
 
-KINDS = ("cylinder", "detectors", "strips", "panels", "transducers")  # enum iso_scanner_kind
+KINDS = ("cylinder", "detectors", "strips", "panels", "transducers", "barrel")  # enum iso_scanner_kind
 READOUTS = ("head", "block", "crystal")  # enum iso_readout
 
 
@@ -176,7 +176,7 @@ class Scanner:
 
     @property
     def kind(self) -> str:
-        """"cylinder", "detectors", "strips", "panels" or "transducers"."""
+        """"cylinder", "detectors", "strips", "panels", "transducers" or "barrel"."""
         return KINDS[lib.iso_scanner_kind(self._pointer)]
 
     @property
@@ -264,9 +264,9 @@ class Scanner:
 
     @property
     def grid(self) -> Grid | None:
-        """The field of view between its crystals, of two panels that of the description; None: it has no crystals."""
+        """The field of view between its crystals, of two panels that of the description, of a barrel that inside the strips; None: it has neither."""
         g = _abi.Grid()
-        if self.crystals == 0:
+        if self.crystals == 0 and self.kind != "barrel":
             return None
         check(lib.iso_scanner_grid(byref(g), self._pointer))
         return Grid._of(g)

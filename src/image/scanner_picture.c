@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A picture of a scanner: its crystals from two sides, and lines of events through them. */
+/* A picture of a scanner: its crystals or strips from two sides, and lines of events through them. */
 #include "canvas.h"
 
 #include "core/status.h"
+#include "scanner/barrel.h"
 
 #include <math.h>
 
@@ -45,12 +46,33 @@ static void to_pixels(double to[2], const struct view *v, const double at[2])
 	to[1] = (double)(v->box.y + v->box.h) - (at[1] - v->low[1]) * v->scale;
 }
 
+static void measure_strips(struct drawing *d, const struct iso_barrel *b)
+{
+	d->radius[0] = iso_barrel_inner(b);
+	for (int64_t i = 0; i < b->n; i++) {
+		const struct iso_barrel_strip *s = b->strip + i;
+		double corner[4][2];
+
+		iso_barrel_corners(corner, s);
+		for (int k = 0; k < 4; k++) {
+			for (int a = 0; a < 2; a++) {
+				d->low[a] = fmin(d->low[a], corner[k][a]);
+				d->high[a] = fmax(d->high[a], corner[k][a]);
+			}
+			d->radius[1] = fmax(d->radius[1], hypot(corner[k][0], corner[k][1]));
+		}
+		d->low[2] = fmin(d->low[2], s->z - s->length / 2);
+		d->high[2] = fmax(d->high[2], s->z + s->length / 2);
+	}
+}
+
 static void measure(struct drawing *d)
 {
 	const double *p = iso_scanner_positions(d->s);
 
 	for (int a = 0; a < 3; a++) d->low[a] = INFINITY, d->high[a] = -INFINITY;
 	d->radius[0] = INFINITY;
+	if (iso_scanner_barrel(d->s)) measure_strips(d, iso_scanner_barrel(d->s));
 	for (int64_t i = 0; i < iso_scanner_crystals(d->s); i++, p += 3) {
 		double r = hypot(p[0], p[1]);
 
@@ -126,6 +148,26 @@ static void draw_crystals(struct drawing *d)
 		}
 }
 
+/* The outline of each strip across the axis; from the side its length, at the distance of its middle. */
+static void draw_strips(struct drawing *d, const struct iso_barrel *b)
+{
+	for (int64_t i = 0; i < b->n; i++) {
+		const struct iso_barrel_strip *s = b->strip + i;
+		double corner[4][2], at[4][2], end[2][2];
+
+		iso_barrel_corners(corner, s);
+		for (int k = 0; k < 4; k++) to_pixels(at[k], &d->view[0], corner[k]);
+		for (int k = 0; k < 4; k++) iso_canvas_line(&d->pixels, at[k], at[(k + 1) % 4], crystal, 1);
+		for (int k = 0; k < 2; k++) {
+			double p[3] = { s->x, s->y, s->z + (k ? .5 : -.5) * s->length }, mm[2];
+
+			crystal_at(mm, &d->view[1], p);
+			to_pixels(end[k], &d->view[1], mm);
+		}
+		iso_canvas_line(&d->pixels, end[0], end[1], crystal, .7);
+	}
+}
+
 /* What stands above and below: name, size, a scale bar. */
 static void write_texts(struct drawing *d, const char *title, int64_t drawn, int64_t events)
 {
@@ -138,8 +180,11 @@ static void write_texts(struct drawing *d, const char *title, int64_t drawn, int
 	iso_canvas_text(&d->pixels, MARGIN, MARGIN + LINE - BASE, 1, ISO_LEFT, text, title);
 	iso_snprintf(radius, sizeof radius, "%.4g", d->radius[1]);
 	if (!same) iso_snprintf(radius, sizeof radius, "%.4g to %.4g", d->radius[0], d->radius[1]);
-	iso_snprintf(line, sizeof line, "%" PRId64 " crystals, radius %s mm, z from %.4g to %.4g mm",
-	             iso_scanner_crystals(d->s), radius, d->low[2], d->high[2]);
+	const struct iso_barrel *barrel = iso_scanner_barrel(d->s);
+
+	iso_snprintf(line, sizeof line, "%" PRId64 " %s, radius %s mm, z from %.4g to %.4g mm",
+	             barrel ? barrel->n : iso_scanner_crystals(d->s), barrel ? "strips" : "crystals", radius,
+	             d->low[2], d->high[2]);
 	iso_canvas_text(&d->pixels, MARGIN, MARGIN + 2 * LINE - BASE, 1, ISO_LEFT, faint, line);
 	iso_canvas_fill(&d->pixels, (struct iso_box){ MARGIN, foot - 7, (int64_t)(bar * v->scale), 3 }, text);
 	iso_snprintf(line, sizeof line, "%.4g mm", bar);
@@ -164,7 +209,7 @@ int iso_picture_scanner(struct iso_pixels *pixels, const iso_scanner *s, const s
 	struct drawing d = { .s = s };
 	int st;
 
-	if (iso_scanner_crystals(s) < 1)
+	if (iso_scanner_crystals(s) < 1 && !iso_scanner_barrel(s))
 		return iso_fail(ISO_EARG, "%s has no crystals to draw", iso_scanner_name(s));
 	measure(&d);
 	place_views(&d);
@@ -174,6 +219,7 @@ int iso_picture_scanner(struct iso_pixels *pixels, const iso_scanner *s, const s
 	int64_t drawn = e ? draw_events(&d, e) : 0;
 
 	draw_crystals(&d);
+	if (iso_scanner_barrel(s)) draw_strips(&d, iso_scanner_barrel(s));
 	write_texts(&d, title ? title : iso_scanner_name(s), drawn, e ? e->n : 0);
 	*pixels = d.pixels;
 	return ISO_OK;

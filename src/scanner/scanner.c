@@ -7,9 +7,12 @@
 #include <stdlib.h>
 
 /* Both in the order of enum iso_scanner_kind. */
-static const char *const kind_name[] = { "cylinder", "detectors", "strips", "panels", "transducers", NULL };
-static const struct iso_scanner_fn *const kind_fn[] = { &iso_cylinder_fn, &iso_detectors_fn, &iso_strips_fn,
-	                                                &iso_panels_fn, &iso_transducers_fn };
+static const char *const kind_name[] = { "cylinder",    "detectors", "strips", "panels",
+	                                 "transducers", "barrel",    NULL };
+static const struct iso_scanner_fn *const kind_fn[] = {
+	&iso_cylinder_fn, &iso_detectors_fn,   &iso_strips_fn,
+	&iso_panels_fn,   &iso_transducers_fn, &iso_barrel_fn
+};
 
 static int read_times(iso_scanner *s, const struct conf_node *root)
 {
@@ -31,7 +34,7 @@ static int read_times(iso_scanner *s, const struct conf_node *root)
 	};
 	int st = tof ? iso_conf_keys(tof, tof_keys) : ISO_OK;
 
-	return time && !st ? iso_conf_keys(time, time_keys) : st;
+	return time && !st && s->kind != ISO_BARREL ? iso_conf_keys(time, time_keys) : st;
 }
 
 void iso_scanner_set_name(iso_scanner *s, const char *text, size_t length)
@@ -125,6 +128,7 @@ void iso_scanner_free(iso_scanner *s)
 	iso_efficiencies_free(s->efficiencies);
 	iso_transducers_free(&s->transducers);
 	free(s->faces.focus);
+	free((void *)s->barrel.strip);
 	free(s);
 }
 
@@ -176,6 +180,11 @@ double iso_scanner_coincidence_ns(const iso_scanner *s)
 const struct iso_strips *iso_scanner_strips(const iso_scanner *s)
 {
 	return s && s->kind == ISO_STRIPS ? &s->strips : NULL;
+}
+
+const struct iso_barrel *iso_scanner_barrel(const iso_scanner *s)
+{
+	return s && s->kind == ISO_BARREL ? &s->barrel : NULL;
 }
 
 const double *iso_scanner_crystal_mm(const iso_scanner *s)

@@ -3,6 +3,7 @@
 #ifndef ISO_SCANNER_H
 #define ISO_SCANNER_H
 
+#include "isotome/barrel.h"
 #include "text/conf.h"
 #include "cylinder_kern.h"
 #include "efficiency_kern.h"
@@ -51,6 +52,8 @@ struct iso_scanner {
 	/* transducers: no crystals */
 	struct iso_transducers transducers;
 	struct iso_faces faces; /* of size 0: flat */
+	/* barrels of strips: no crystals */
+	struct iso_barrel barrel;
 };
 
 /* Crystal of a cylinder that a photon meets; -1: past the axial end, or in a gap between blocks. */
@@ -93,6 +96,7 @@ void iso_efficiencies_free(struct iso_efficiencies *e);
 bool iso_scanner_in_coincidence(const iso_scanner *s, int64_t a, int64_t b);
 
 enum { TRANSDUCERS_MAX = 1000000 }; /* a hundred times the paper's array */
+enum { BARREL_MOST = 20000 };       /* strips */
 
 /* After pos, and normal unless NULL, are there: the missing normals (towards the centre), axes,
    radius (unless above 0) and spread. Frees nothing on failure. */
@@ -118,7 +122,7 @@ struct iso_scanner_fn {
 };
 
 extern const struct iso_scanner_fn iso_cylinder_fn, iso_detectors_fn, iso_strips_fn, iso_panels_fn,
-	iso_transducers_fn;
+	iso_transducers_fn, iso_barrel_fn;
 
 /* A CASToR table of crystals, or its geometry: fill a scanner of kind detectors. */
 int iso_scanner_read_hscan(iso_scanner *s, const char *path);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The field of view of a scanner as a grid, for an image where nobody says which. */
 #include "isotome/panels.h"
-#include "scanner.h"
+#include "barrel.h"
 
 #include <stdlib.h>
 
@@ -161,14 +161,36 @@ static struct field of_panels(struct iso_grid *own, const iso_scanner *s)
 	return f;
 }
 
+/* The square inside the strips, as long as they are; voxels are some two thirds of a strip's width. */
+static struct field of_barrel(const struct iso_barrel *b)
+{
+	double low = INFINITY, high = -INFINITY, width = INFINITY;
+	struct field f = { 0 };
+
+	for (int64_t i = 0; i < b->n; i++) {
+		const struct iso_barrel_strip *s = b->strip + i;
+
+		low = fmin(low, s->z - s->length / 2);
+		high = fmax(high, s->z + s->length / 2);
+		width = fmin(width, s->width);
+	}
+	f.crystal = 4. / 3 * width; /* of which a voxel is half */
+	f.centre[2] = (low + high) / 2;
+	f.side[0] = f.side[1] = sqrt(2) * CLEAR * iso_barrel_inner(b);
+	f.side[2] = high - low;
+	return f;
+}
+
 int iso_scanner_grid(struct iso_grid *g, const iso_scanner *s)
 {
 	if (!g || !s) return iso_fail_null(__func__);
-	if (s->n < 2)
+	if (s->n < 2 && s->kind != ISO_BARREL)
 		return iso_fail(ISO_EARG, "%s has no crystals: it has no field of view between them",
 		                s->name);
 	struct iso_grid own = { 0 };
-	struct field f = s->kind == ISO_PANELS ? of_panels(&own, s) : find(s);
+	struct field f = s->kind == ISO_PANELS   ? of_panels(&own, s)
+	                 : s->kind == ISO_BARREL ? of_barrel(&s->barrel)
+	                                         : find(s);
 	double voxel = s->kind == ISO_PANELS ? 0 : choose_voxel(&f);
 
 	for (int a = 0; a < 3; a++) {

@@ -5,7 +5,7 @@
 
 #include "cmd/cmd.h"
 #include "physics/material.h"
-#include "scanner/scanner.h"
+#include "scanner/barrel.h"
 
 static const struct fact cylinder[] = {
 	FACT("rings", struct iso_pairs, rings),
@@ -131,13 +131,43 @@ static int describe_panels(json_t *o, const struct iso_panels *p)
 	return st;
 }
 
+static void describe_barrel(json_t *o, const iso_scanner *s)
+{
+	const struct iso_barrel *b = &s->barrel;
+	double length[2] = { INFINITY, 0 }, radius[2] = { INFINITY, 0 }, sigma_z, sigma_dl;
+
+	for (int64_t i = 0; i < b->n; i++) {
+		double r = hypot(b->strip[i].x, b->strip[i].y);
+
+		length[0] = fmin(length[0], b->strip[i].length);
+		length[1] = fmax(length[1], b->strip[i].length);
+		radius[0] = fmin(radius[0], r);
+		radius[1] = fmax(radius[1], r);
+	}
+	iso_barrel_sigma(&sigma_z, &sigma_dl, b);
+	set(o, "strips", json_integer(b->n));
+	set(o, "first_number", json_integer(b->first));
+	set(o, "pairs", json_integer(iso_barrel_pairs(b)));
+	set(o, "least_pair_distance_mm", record_real(b->least_distance));
+	set(o, "radius_mm", record_reals(2, radius));
+	set(o, "inner_radius_mm", record_real(iso_barrel_inner(b)));
+	set(o, "length_mm", length[0] < length[1] ? record_reals(2, length) : record_real(length[0]));
+	set(o, "sigma_z_mm", record_real(sigma_z));
+	set(o, "sigma_dl_mm", record_real(sigma_dl));
+	set(o, "light_attenuation_mm",
+	    b->light_attenuation > 0 ? record_real(b->light_attenuation) : json_null());
+	set(o, "mu_per_mm", record_real(b->mu));
+	set(o, "shadow", json_string(b->shadow ? "line" : "none"));
+	set(o, "coincidence_ns", s->coincidence_ns > 0 ? record_real(s->coincidence_ns) : json_null());
+	describe_field(o, s);
+}
+
 int describe_scanner(json_t *o, const char *path)
 {
-	static const char *const kind[] = { [ISO_CYLINDER] = "cylinder",
-		                            [ISO_DETECTORS] = "detectors",
-		                            [ISO_STRIPS] = "strips",
-		                            [ISO_PANELS] = "panels",
-		                            [ISO_TRANSDUCERS] = "transducers" };
+	static const char *const kind[] = {
+		[ISO_CYLINDER] = "cylinder", [ISO_DETECTORS] = "detectors",     [ISO_STRIPS] = "strips",
+		[ISO_PANELS] = "panels",     [ISO_TRANSDUCERS] = "transducers", [ISO_BARREL] = "barrel"
+	};
 	iso_scanner *s = NULL;
 	int st = iso_scanner_read(&s, path);
 
@@ -151,6 +181,8 @@ int describe_scanner(json_t *o, const char *path)
 		st = describe_panels(o, &s->panels);
 	else if (s->kind == ISO_TRANSDUCERS)
 		describe_transducers(o, &s->transducers, iso_scanner_faces(s));
+	else if (s->kind == ISO_BARREL)
+		describe_barrel(o, s);
 	else
 		describe_crystals(o, s);
 	iso_scanner_free(s);
