@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Barrels of long strips, such as J-PET of 24 modules: where the strips are, and how well they measure. Lengths are mm.
+/* Model barrel: barrels of long strips, such as J-PET of 24 modules. The strips, their events and files, the operator, its
+   sensitivity, simulation. Lengths are mm.
 
-   Threads: a barrel is not written after its scanner was read. */
+   Threads: a barrel is not written after its scanner was read; operators as in isotome/op.h. */
 #ifndef ISOTOME_BARREL_H
 #define ISOTOME_BARREL_H
 
+#include "isotome/memory.h"
+#include "isotome/op.h"
+#include "isotome/ray.h"
 #include "isotome/scanner.h"
 
 ISO_BEGIN_C
 
+/* ---- strips ---- */
+
 /* A box along z. */
 struct iso_barrel_strip {
 	double x, y, z;              /* its middle, mm */
-	double angle;                /* of its depth, from x towards y, rad */
+	double angle;                /* rad from x towards y: where its depth points */
 	double width, depth, length; /* mm; width: across the depth */
 };
 
@@ -20,28 +26,92 @@ struct iso_barrel_strip {
 struct iso_barrel {
 	int64_t n;
 	const struct iso_barrel_strip *strip; /* (n) */
-	int64_t first;                        /* number of the first strip in events: 0 or 1 */
-	double mu;                            /* of the strips at 511 keV, 1/mm */
-	double least_distance;                /* mm; of the middles of a pair's strips, across */
+	int64_t first;                        /* number of the first strip in files: 0 or 1 */
+	double mu;                            /* attenuation by the strips at 511 keV, 1/mm */
+	double least_distance;                /* mm across the axis between the two strips of a pair */
 	bool shadow;                          /* strips between those of a pair take photons */
 	/* Four times, at both ends of both strips: */
-	double end_sigma_ps;      /* of one of them; 0: what follows holds instead */
+	double end_sigma_ps;      /* error of one time; 0: what follows holds instead */
 	double light_speed;       /* along a strip, mm/ps */
 	double light_attenuation; /* length, mm; 0: the errors are the same everywhere */
 	/* or places and time as such: */
 	double sigma_z;     /* mm */
-	double crt_fwhm_ps; /* of t_a - t_b */
+	double crt_fwhm_ps; /* resolution of t_a - t_b */
 };
 
 /* The strips of a scanner of the kind ISO_BARREL, valid as long as the scanner; NULL for another kind. */
 const struct iso_barrel *iso_scanner_barrel(const iso_scanner *s);
 
-/* Whether strips i and j, from 0, form a pair. */
+/* Whether strips i and j, from 0, form a pair; and how many pairs there are. */
 bool iso_barrel_pair(const struct iso_barrel *b, int64_t i, int64_t j);
+int64_t iso_barrel_pairs(const struct iso_barrel *b);
+
+/* From the axis to the nearest point of any strip, mm. */
+double iso_barrel_inner(const struct iso_barrel *b);
 
 /* For an event with both hits in the middle of the strips: the error of a place along a strip, and that of the difference of the
    two ways, mm. */
 void iso_barrel_sigma(double *z, double *dl, const struct iso_barrel *b);
+
+/* ---- events ---- */
+
+/* Strips of the two hits, from 0; measured places along them; the way to a less the way to b, mm. */
+struct iso_barrel_event {
+	int32_t a, b; /* a = -1: the event is left out */
+	iso_real z_a, z_b, dl;
+};
+
+struct iso_barrel_events {
+	int64_t n;
+	struct iso_barrel_event *v;
+	/* events with a = -1, by what was wrong with them: */
+	int64_t unknown;    /* a strip that the barrel does not have */
+	int64_t no_pair;    /* one strip twice, or strips too near */
+	int64_t not_finite; /* a value */
+	int64_t far;        /* a hit beyond the end of its strip by more than five times its error */
+	int64_t beyond;     /* kept: a hit beyond the end of its strip by less */
+};
+
+void iso_barrel_events_free(struct iso_barrel_events *e);
+
+/* Leaves out the events that are none of this barrel, and counts them. */
+void iso_barrel_events_check(struct iso_barrel_events *e, const struct iso_barrel *b);
+
+/* alpha[j] = exp(- integral of mu, 1/mm) between the hits of event j, 1 for events that are left out. */
+ISO_CHECKED int iso_barrel_attenuation(iso_real *alpha, iso_ctx *ctx, const struct iso_barrel *b,
+                                       const struct iso_array *mu, const struct iso_barrel_events *e);
+
+/* ---- the model ---- */
+
+/* Hits at their mean place in the depth of the strips with its spread in each direction; in the middle of the depth, with
+   that of a box; on the axis of the strips. */
+enum iso_barrel_kernel { ISO_BARREL_MOMENT, ISO_BARREL_DEPTH, ISO_BARREL_THIN };
+
+struct iso_barrel_model {
+	size_t size;                     /* size of this struct */
+	const struct iso_barrel *barrel; /* copied */
+	struct iso_grid grid;            /* voxels are square across the axis */
+	enum iso_barrel_kernel kernel;
+	bool no_edge;     /* leave out that hits lie on strips that end */
+	double sigma_cut; /* an event reaches so many standard deviations far, 1 to 6; 0: 3 */
+	int n_sub;
+	enum iso_subset_rule rule;
+	uint64_t seed;
+};
+
+/* A[j][v] = P(event j | emission at the centre of voxel v), 1/mm^3. Copies the events. With several ranks, each has all events
+   and makes a share of the results. */
+ISO_CHECKED int iso_barrel_create(iso_op **op, iso_ctx *ctx, const struct iso_barrel_model *p,
+                                  const struct iso_barrel_events *e);
+void iso_barrel_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_barrel_model *p, int64_t n);
+
+/* The chance that an emission in a voxel is an event, n_sub, rule and seed apart. `mu`: attenuation, 1/mm; NULL: none. */
+ISO_CHECKED int iso_barrel_sens(iso_real *s, iso_ctx *ctx, const struct iso_barrel_model *p,
+                                const struct iso_array *mu);
+
+/* Counts each event at its most likely place. `outside` counts events outside the image. */
+ISO_CHECKED int iso_barrel_direct(iso_real *image, int64_t *outside, const struct iso_barrel_model *p,
+                                  const struct iso_barrel_events *e);
 
 ISO_END_C
 #endif

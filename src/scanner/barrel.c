@@ -36,6 +36,7 @@ double iso_barrel_inner(const struct iso_barrel *b)
 {
 	double least = INFINITY, corner[4][2];
 
+	if (!b) return 0;
 	for (int64_t i = 0; i < b->n; i++) {
 		iso_barrel_corners(corner, b->strip + i);
 		for (int k = 0; k < 4; k++) least = fmin(least, distance_to(corner[k], corner[(k + 1) % 4]));
@@ -77,6 +78,7 @@ int64_t iso_barrel_pairs(const struct iso_barrel *b)
 {
 	int64_t n = 0;
 
+	if (!b) return 0;
 	for (int64_t i = 0; i < b->n; i++)
 		for (int64_t j = i + 1; j < b->n; j++) n += across(b, i, j) >= b->least_distance;
 	return n;

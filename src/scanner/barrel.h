@@ -8,14 +8,8 @@
 /* The corners of a strip across the axis, around it. */
 void iso_barrel_corners(double corner[4][2], const struct iso_barrel_strip *s);
 
-/* From the axis to the nearest point of any strip, mm. */
-double iso_barrel_inner(const struct iso_barrel *b);
-
 /* How far two strips are in each other, mm, along the direction in which that is least; not above 0: they are apart. */
 double iso_barrel_overlap(const struct iso_barrel_strip *p, const struct iso_barrel_strip *q);
-
-/* Pairs of strips. */
-int64_t iso_barrel_pairs(const struct iso_barrel *b);
 
 /* barrel_strips.c: the strips of all groups under `node`, and the number of the first. */
 int iso_barrel_read_strips(struct iso_barrel *b, const struct conf_node *root, const struct conf_node *node);

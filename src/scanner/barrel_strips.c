@@ -120,21 +120,21 @@ static int read_group(struct strips *to, const struct conf_node *root, const str
 	const struct conf_key keys[] = {
 		/* Across the depth. */
 		{ "width_mm", CONF_REAL, &size.width, 1, 1e-3, 1e4, true },
-		/* Of a strip, away from the axis. */
+		/* Size of a strip away from the axis. */
 		{ "depth_mm", CONF_REAL, &size.depth, 1, 1e-3, 1e4, true },
-		/* Of a strip, along z. */
+		/* Size of a strip along z. */
 		{ "length_mm", CONF_REAL, &size.length, 1, 1e-3, 1e5, true },
 		/* Middle of the strips. Default 0. */
 		{ "z_mm", CONF_REAL, &size.z, 1, -1e5, 1e5, false },
 		/* Modules around the axis; or file. */
 		{ "modules", CONF_INT, &m.modules, 1, 1, BARREL_MOST, false },
-		/* Of a module, side by side. Default 1: a ring. */
+		/* Strips of a module, side by side. Default 1: a ring. */
 		{ "strips", CONF_INT, &m.strips, 1, 1, BARREL_MOST, false },
 		/* From strip to strip of a module. */
 		{ "pitch_mm", CONF_REAL, &m.pitch, 1, 1e-3, 1e4, false },
 		/* From the axis to the middle of a module's strips. */
 		{ "radius_mm", CONF_REAL, &m.radius, 1, 1e-3, 1e5, false },
-		/* Of the first module, from x towards y. Default 0. */
+		/* Where the first module stands, from x towards y. Default 0. */
 		{ "angle_deg", CONF_REAL, &m.angle, 1, -360, 360, false },
 		/* Text beside the description, a line a strip: number x y [angle_deg] [z]. */
 		{ "file", CONF_TEXT, &file, 1, 0, 0, false },
