@@ -70,7 +70,43 @@ struct iso_barrel_events {
 	int64_t not_finite; /* a value */
 	int64_t far;        /* a hit beyond the end of its strip by more than five times its error */
 	int64_t beyond;     /* kept: a hit beyond the end of its strip by less */
+	/* lines of a text that are no events: */
+	int64_t bad_lines, first_bad; /* how many, and the number of the first, from 1 */
+	int64_t not_true;             /* lines left out because their type is not 1 */
+	bool exact; /* the places are those of a simulation, which may be exact: options.smear makes them measured ones */
 };
+
+struct iso_barrel_options {
+	size_t size;     /* size of this struct */
+	double mm;       /* the file's unit of length; 0: 1 */
+	bool swap_dt;    /* times are t_b - t_a */
+	bool trues_only; /* GOJA: leave out events that scattered, and accidental ones */
+	bool smear;      /* GOJA: add errors of the scanner, by `seed` */
+	uint64_t seed;
+};
+
+/* By suffix: .npy, rows a, b, z_a, z_b (mm), t_a - t_b (ps) or records; .bin5, two uint32 and three float32 a record, of
+   the same; any other: text, the 19 columns of GOJA or the 5 of j-pet-mlem. "-", standard input, and pipes hold what a .bin5 has.
+   iso_barrel_events_check has seen the events. `o` may be NULL. */
+ISO_CHECKED int iso_barrel_events_read(struct iso_barrel_events *e, const char *path,
+                                       const struct iso_barrel *b, const struct iso_barrel_options *o);
+
+/* A file that grows by blocks, .npy or .bin5, as iso_event_writer. */
+typedef struct iso_barrel_writer iso_barrel_writer;
+
+/* Close frees the writer even if it fails. Free gives up, and leaves no file. */
+ISO_CHECKED int iso_barrel_writer_open(iso_barrel_writer **w, const char *path, const struct iso_barrel *b);
+ISO_CHECKED int iso_barrel_writer_append(iso_barrel_writer *w, const struct iso_barrel_events *block);
+ISO_CHECKED int iso_barrel_writer_close(iso_barrel_writer *w, const char *sidecar);
+void iso_barrel_writer_free(iso_barrel_writer *w);
+ISO_CHECKED int iso_barrel_write_check(const char *path, bool force); /* as iso_write_check */
+
+/* Events first .. first + n - 1 of a simulated scan: emissions of `activity`, photons that the strips in their way take, `mu`
+   (1/mm) in between, errors of the scanner. Event i depends on (seed, i) alone. *decays: what the events took. `mu` may be
+   NULL. */
+ISO_CHECKED int iso_barrel_simulate(struct iso_barrel_event *e, int64_t *decays, iso_ctx *ctx,
+                                    const struct iso_barrel *b, const struct iso_array *activity,
+                                    const struct iso_array *mu, uint64_t seed, int64_t first, int64_t n);
 
 void iso_barrel_events_free(struct iso_barrel_events *e);
 

@@ -792,6 +792,275 @@ def strip(
     """
 
 
+def barrel(
+    events: _Array | None = ...,
+    *,
+    context: Context | None = ...,
+    like: _File | None = ...,
+    method: Literal["mlem", "osem", "svrg", "saga", "bsrem", "lbfgs", "depierro", "pdhg", "spdhg", "direct"] | None = ...,
+    iterations: int | None = ...,
+    subsets: int | None = ...,
+    subset_rule: Literal["interleaved", "blocks", "random", "mod", "groups"] | None = ...,
+    seed: int | None = ...,
+    sens: _Array | None = ...,
+    sens_floor: float | None = ...,
+    start: _Array | None = ...,
+    filter: _Text | None = ...,
+    filter_every: int | None = ...,
+    save_every: int | None = ...,
+    psf: _Float | None = ...,
+    data: _Array | None = ...,
+    scanner: _File | None = ...,
+    event_unit_mm: float | None = ...,
+    swap_dt: bool | None = ...,
+    trues_only: bool | None = ...,
+    smear: _Text | None = ...,
+    grid: _Int | Grid | None = ...,
+    voxel: _Float | None = ...,
+    centre: _Float | None = ...,
+    mu: _Array | None = ...,
+    additive: _Array | float | None = ...,
+    kernel: Literal["moment", "depth", "thin"] | None = ...,
+    edge: bool | None = ...,
+    sigma_cut: float | None = ...,
+    shadow: Literal["none", "line"] | None = ...,
+    from_s: float | None = ...,
+    to_s: float | None = ...,
+    frames: _Text | None = ...,
+    isotope: _Text | None = ...,
+    half_life_s: float | None = ...,
+    live_share: _Text | None = ...,
+    rates: _File | None = ...,
+    penalty: _Text | None = ...,
+    tolerance: float | None = ...,
+    curve: _File | None = ...,
+    kappa: _Array | None = ...,
+    unseen: Literal["drop", "keep"] | None = ...,
+    bowsher: _Array | None = ...,
+    step: float | None = ...,
+    relax: float | None = ...,
+    resume: bool | None = ...,
+    checkpoint_minutes: float | None = ...,
+    stop_after: float | None = ...,
+    stream: bool | None = ...,
+    block: int | None = ...,
+    scratch: _File | None = ...,
+    force: bool | None = ...,
+    calibration: _File | None = ...,
+    branching: float | None = ...,
+    started_at: _Text | None = ...,
+    suv: bool | None = ...,
+    weight_kg: float | None = ...,
+    dose_mbq: float | None = ...,
+    residual_mbq: float | None = ...,
+    injected_at: _Text | None = ...,
+    nonneg: bool | None = ...,
+    weigh: Literal["equal", "area"] | None = ...,
+    precondition: Literal["none", "image"] | None = ...,
+    accept: _Text | None = ...,
+) -> Problem:
+    """A problem of model barrel: `.reconstruct()` makes the image, `.operator()` the operator.
+
+    context: the Context to compute with; None: that of the process.
+    like: the record of an earlier run, a JSON file: sets what is not given here, but not what is written.
+
+    Reconstruction
+    --------------
+    method: 'mlem' or 'osem' or 'svrg' or 'saga' or 'bsrem' or 'lbfgs' or 'depierro' or 'pdhg' or 'spdhg' or 'direct'; default mlem
+        mlem: maximum likelihood, from all data in each update. osem: the same from 'subsets' in
+        turn, which is quicker. svrg: with a 'penalty', converges in about ten passes. saga: as
+        svrg, which it is seldom better than. bsrem: with a 'penalty', by steps that shrink.
+        lbfgs: with a 'penalty', from all data in each update (the reference). depierro: EM with
+        a 'penalty', which never makes the image worse, but is slow. pdhg: total variation that
+        is not smoothed, from all data in each update. spdhg: the same from 'subsets', which is
+        quicker. direct: without iterations, each event goes where it most likely came from
+    iterations: int; default 10
+        passes over all data: 10; 20 for svrg, saga, bsrem; 400 for lbfgs; 100 for depierro,
+        spdhg; 500 for pdhg. 'tolerance' may end a run earlier. With a penalty, the start counts
+        as a pass
+    subsets: int; default 1; 8 for osem; 4 to 32, each of 1000 counts or more, for svrg, saga, bsrem, lbfgs, spdhg
+        parts of the data, taken in turn
+    subset_rule: 'interleaved' or 'blocks' or 'random' or 'mod' or 'groups'; default interleaved
+        interleaved: subset b holds events b, b+K, b+2K, ...; blocks: consecutive events;
+        random: events drawn at random. For srm the rule is for directions: mod, groups (4 x 4
+        neighbours together) or random
+    seed: int; default 1
+        seed of 'subset-rule' random, and of methods that take subsets in random order
+    sens: file or array; default from 'scanner'
+        sensitivity image, without 'psf'; none: 1 everywhere
+    sens_floor: float; default 0
+        a voxel that hardly any line crosses gets no activity. Its sensitivity is below F of its
+        neighbours' and of its plane's median; 0: all voxels get some
+    start: file or array; default 1 everywhere; one pass of osem for svrg, saga, bsrem, lbfgs, depierro, pdhg, spdhg
+        start image
+    filter: text
+        gaussian:MM, gaussian:X,Y,Z, median:N or none, after the last iteration
+    filter_every: int; default once, at the end
+        filter after every N iterations; the next iteration starts from the filtered image
+    save_every: int; default 0
+        also write the image after every N iterations (x_it005.nii)
+
+    Image
+    -----
+    psf: 3 x float, mm; default none
+        FWHM in mm of the point spread function of the image, one for all axes or one each
+
+    Model barrel
+    ------------
+    events: file or array
+        events: rows strip a, strip b, z_a, z_b (mm), t_a - t_b (ps) as .npy or .bin5; text of
+        GOJA or j-pet-mlem
+    data: file or array
+        the same as 'events'
+    scanner: file
+        description of the strips (YAML or JSON, kind: barrel)
+    event_unit_mm: float, mm; default 1
+        the events' unit of length: 1000 for files of j-pet-mlem
+    swap_dt: bool; default false
+        times of events are t_b - t_a
+    trues_only: bool; default false
+        with files of GOJA: leave out scattered and accidental events
+    smear: text; default none
+        with files of GOJA whose hits are exact: add the errors of the scanner
+    grid: 3 x int or Grid; default the grid of the image, if one is given, or else a field inside the strips
+        number of voxels
+    voxel: 3 x float, mm; default about two thirds of a strip's width
+        size of a voxel; DX = DY
+    centre: 3 x float, mm; default 0,0,0
+        centre of the image, mm
+    mu: file or array
+        attenuation of the object at 511 keV, 1/mm
+    additive: file or array or float
+        mean of randoms and scatter of an event, in counts per mm^3 of z_a, z_b and dl: a
+        number, or a file of one for each event
+    kernel: 'moment' or 'depth' or 'thin'; default moment
+        moment: hits where they are in the depth of the strips, by mean and spread; depth: a
+        spread that is the same everywhere; thin: on the axes of the strips
+    edge: bool; default true
+        include the ends of the strips in the kernel
+    sigma_cut: float; default 3
+        an event reaches so many standard deviations far
+    shadow: 'none' or 'line'; default the scanner's
+        line: strips between those of a pair take photons; none: they do not
+
+    Times, in s since the start of the scan
+    ---------------------------------------
+    from_s: float, s; default the first
+        use only events from this time on
+    to_s: float, s; default the last
+        use only events before this time
+    frames: text
+        edges of frames in s, in rising order. FIRST:STEP:LAST stands for many edges, as in
+        0:10:600 or 0:5:60,120,180. The result is a 4-D image with one image per frame, at most
+        100000
+    isotope: text
+        correct for the decay of this isotope to the start of the scan: F-18, C-11, O-15, N-13,
+        Ga-68, Cu-64, Zr-89, Rb-82 or I-124
+    half_life_s: float, s; default the isotope's
+        correct for decay with this half-life
+    live_share: text; default 1
+        live share of the time, above 0 to 1, one for all frames or one each
+    rates: file
+        dead time of the scanner, by 'isotome rates': the live share of each frame follows from
+        its own events, in place of 'live-share'
+
+    Penalties
+    ---------
+    penalty: text
+        quadratic:BETA (squared differences), rdp:BETA[,gamma=2,epsilon=E] (relative
+        differences), logcosh:BETA[,s=S] (logarithm of the hyperbolic cosine),
+        huber:BETA[,delta=D] (squares, straight beyond delta), tv:BETA[,eta=E] (total variation,
+        smoothed by eta), ggd:BETA[,p=1.2,delta=D] (generalised Gaussian, a power p of
+        differences); rel=B in place of BETA is a strength without unit, 0.05 to 0.5 are usual.
+        pdhg and spdhg: tv:BETA, not smoothed
+    tolerance: float; default 0.005; 0.0005 for depierro; 0.0001 for pdhg, spdhg
+        stop when the image changes by less than this share over two passes of all subsets;
+        lbfgs: when the gradient divided by the sensitivity is below this (KKT); pdhg, spdhg:
+        when the duality gap is below this share of the counts; 0: never
+    curve: file
+        write the objective, its parts and the gradient, or the duality gap, on the way
+    kappa: file or array; default 1 everywhere
+        image that weights the penalty; each pair of voxels is weighted by both values. auto:
+        computed from the data, so that the resolution is nearly the same everywhere
+    unseen: 'drop' or 'keep'; default drop
+        what to do with voxels without sensitivity. drop: they are no neighbours of any voxel;
+        keep: they are neighbours of value 0, as in STIR without kappa
+    bowsher: file or array
+        anatomical image on the grid. Only the N neighbours of a voxel that are most alike in
+        this image count (7 of 26; 3 of 8 in one plane)
+    step: float; default 1
+        length of a step of svrg, saga, bsrem
+    relax: float; default the step falls to a fiftieth by the last pass
+        for bsrem: shrink the step as 1/(1 + E passes); 0: do not shrink the step. By default
+        bsrem came within 1 % of the maximum in 60 passes with 13 counts a voxel or more; with 4
+        counts a voxel it came within 3 to 5 %, where svrg took 21 to 35 passes
+
+    Interruption
+    ------------
+    resume: bool; default false
+        continue from OUTPUT.ckpt; start from the beginning if the file does not exist
+    checkpoint_minutes: float, min; default 10
+        shortest time between two checkpoints; 0: write one after every update
+    stop_after: float, min; default 0
+        after M minutes write a checkpoint and stop with exit code 143; 0: never
+
+    Events that do not fit memory
+    -----------------------------
+    stream: bool; default false
+        leave the events on disk, even if they fit in memory, and read them in blocks
+    block: int; default chosen by the memory
+        like 'stream', with N events at a time
+    scratch: folder; default chosen by memory and disk
+        like 'stream', from a copy in FOLDER that is sorted by subset and has all factors. The
+        copy takes at most 40 bytes an event, and is removed at the end. Without this option
+        Isotome makes such a copy if events do not fit in memory, the copy saves reading, and a
+        disk has room; none: it never does
+
+    Output
+    ------
+    force: bool; default false
+        replace an existing output
+
+    Units
+    -----
+    calibration: file or float; default none: the image is in counts/mm
+        calibration of the scanner, for an image in Bq/ml at the start of the scan: a file of
+        'isotome calibrate', its number K, or the word events for the factor in the events' file
+    branching: float; default the isotope's
+        positrons per decay
+    started_at: text
+        when the scan started: 14:30:15, or with the date 2026-11-16T14:30:15
+    suv: bool; default false
+        make standardised uptake values by body weight, g/ml, instead of Bq/ml
+    weight_kg: float, kg; default not known
+        weight of the body
+    dose_mbq: float, MBq; default not known
+        activity in the syringe at the time 'injected-at'
+    residual_mbq: float, MBq; default 0
+        activity that stayed in the syringe, at the time 'injected-at'
+    injected_at: text
+        time of the injection; without a date Isotome takes the time within 12 hours of
+        'started-at', also across midnight
+
+    Least squares
+    -------------
+    nonneg: bool; default false
+        allow no voxel below 0
+    weigh: 'equal' or 'area'; default equal
+        equal: all data count alike; area: data count by the surface of their transducer. area
+        needs fewer iterations if an array is denser in some places, as rings are at the poles
+    precondition: 'none' or 'image'; default none
+        image: a step goes farther where the image is bright. This needs fewer iterations if few
+        transducers see an image that is mostly dark, as vessels are
+
+    Checks
+    ------
+    accept: text; default none
+        checks that only warn instead of refusing, separated by commas; a refusal names its
+        check
+    """
+
+
 def srm(
     data: _Array | None = ...,
     *,

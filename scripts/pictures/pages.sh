@@ -314,7 +314,7 @@ END
 	--title 'Truth, back-projection, least squares, total variation'
 )
 
-# Makes the pictures of docs/strip.md from small runs of the program, and prints the figures that the
+# Makes the pictures of docs/jpet.md from small runs of the program, and prints the figures that the
 # page quotes. Takes about a minute on two cores.
 strip() (
 program=$(realpath "${1:-$source/build/isotome}")

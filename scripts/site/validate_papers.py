@@ -92,7 +92,7 @@ def sections(program, scale, folder):
     yield (f"Studies of `isotome reproduce`, here with `--scale {scale}`"
            + (", a rehearsal: sizes and counts are so small that the figures show that the studies work, not what they find" * (scale == "tiny"))
            + ". The figures at the papers' own sizes, measured on an NVIDIA H200, are on the pages of the models: "
-           "[list mode](list-mode.md#how-fast-and-why), [dual heads](dual-head.md#the-papers-measured-here), [strips](strip.md#kernels), "
+           "[list mode](list-mode.md#how-fast-and-why), [dual heads](dual-head.md#the-papers-measured-here), [strips](jpet.md#kernels), "
            "[optoacoustics](optoacoustic.md#the-papers-arrays-and-experiments), [scatter](scatter.md#how-it-was-verified).\n")
     for name, (title, figures, words) in STUDIES.items():
         done = subprocess.run([program, "reproduce", name, "--scale", scale, *words, "-q", "-o", folder / name],

@@ -7,11 +7,11 @@
 
 #include <string.h>
 
-extern const struct model model_ray, model_strip, model_srm, model_matrix, model_ubp, model_svoxel,
-	model_sradon;
+extern const struct model model_ray, model_strip, model_barrel, model_srm, model_matrix, model_ubp,
+	model_svoxel, model_sradon;
 
-static const struct model *const models[] = { &model_ray, &model_strip,  &model_srm,   &model_matrix,
-	                                      &model_ubp, &model_svoxel, &model_sradon };
+static const struct model *const models[] = { &model_ray,    &model_strip, &model_barrel, &model_srm,
+	                                      &model_matrix, &model_ubp,   &model_svoxel, &model_sradon };
 
 enum { N_MODELS = sizeof models / sizeof models[0] };
 

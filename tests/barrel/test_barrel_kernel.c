@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The kernel of barrels at points against reference vectors: chance and moments of the hits, covariance, the three kernels,
-   the ends of strips; what is left by brute force; columns that an event visits; also built in double. */
+   the ends of strips; what is left by brute force; columns that an event visits; two thin strips as model strip has them; also built in double. */
 #include "../barrel_vectors.h"
 
 enum { POINTS = 120, COLUMNS_OF_ROWS = 10 };
@@ -67,8 +67,8 @@ static void rows(void **state)
 	for (int i = 0; i < POINTS; i++) {
 		const double *at = v + 9 * i, *want = r + COLUMNS_OF_ROWS * i;
 		struct iso_barrel_event e = event_of(at);
-		struct barrel_line l;
-		struct barrel_column k;
+		struct barrel_line l = { 0 };
+		struct barrel_column k = { 0 };
 
 		assert_true(barrel_line(&l, &p, &e, 1));
 		double x = at[5] - (double)l.pair.middle[0], w = at[6] - (double)l.pair.middle[1];
@@ -112,8 +112,8 @@ static void compare(const char *name, enum iso_barrel_kernel kernel, bool edge, 
 	for (int i = 0; i < POINTS; i++) {
 		const double *at = v + 9 * i;
 		struct iso_barrel_event e = event_of(at);
-		struct barrel_line l;
-		struct barrel_column k;
+		struct barrel_line l = { 0 };
+		struct barrel_column k = { 0 };
 		iso_real z = (iso_real)at[7];
 
 		assert_true(barrel_line(&l, &p, &e, 1));
@@ -169,13 +169,13 @@ static void whole_rows(void **state)
 	for (int j = 0; j < 20; j++) {
 		struct iso_barrel_event e = event_of(v + 5 * j);
 		double *got = calloc(BARREL_VOXELS, sizeof *got), top = 0;
-		struct barrel_line l;
+		struct barrel_line l = { 0 };
 
 		assert_true(barrel_line(&l, &p, &e, 1));
 		struct barrel_tube t = barrel_tube(&p, &l);
 
 		for (int i = 0; i < t.n * t.wide; i++) {
-			struct barrel_column k;
+			struct barrel_column k = { 0 };
 			int ix, iy, first, n;
 
 			if (!barrel_candidate(&ix, &iy, &p, &t, i) ||
@@ -202,11 +202,43 @@ static void whole_rows(void **state)
 	free(want);
 }
 
+/* Two thin strips: model strip's kernel tan, but for the angle across, over which it does not integrate. */
+static void two_strips(void **state)
+{
+	enum { STRIP_POINTS = 512 };
+	const struct iso_barrel_strip strip[2] = { { 0, 130, 0, M_PI / 2, 1, 1, 300 },
+		                                   { 0, -130, 0, M_PI / 2, 1, 1, 300 } };
+	const struct barrel_place place[2] = { barrel_place(strip), barrel_place(strip + 1) };
+	const struct barrel_params p = {
+		.place = place, .mu = .0096, .sigma_z = 10, .sigma_dl = 40, .cut2 = 9
+	};
+	const struct barrel_hits hits = { .t = 1 };
+	double *at = test_data(TEST_DATA "/jpet", "kernel_points.f64", STRIP_POINTS * 5, sizeof *at);
+	double *want = test_data(TEST_DATA "/jpet", "kernel_tan.f64", STRIP_POINTS, sizeof *want);
+
+	(void)state;
+	for (int i = 0; i < STRIP_POINTS; i++) {
+		const double *v = at + 5 * i;
+		const struct iso_barrel_event e = { 0, 1, (iso_real)v[0], (iso_real)v[1], (iso_real)v[2] };
+		struct barrel_column k = { 0 };
+		struct barrel_line l = { 0 };
+
+		assert_true(barrel_line(&l, &p, &e, 1));
+		assert_true(barrel_column(&k, &l, (iso_real)v[3], &hits));
+		double tau = (double)(k.tau - k.slope * ((iso_real)v[4] - k.zc));
+
+		NEAR((double)barrel_value(&k, (iso_real)v[4]) * sqrt(1 + tau * tau) / M_PI, want[i],
+		     BARREL_TOLERANCE(1e-12, 2e-5) * want[i]);
+	}
+	free(at);
+	free(want);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(covariance), cmocka_unit_test(rows),       cmocka_unit_test(values),
-		cmocka_unit_test(exact),      cmocka_unit_test(whole_rows),
+		cmocka_unit_test(exact),      cmocka_unit_test(whole_rows), cmocka_unit_test(two_strips),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -286,6 +286,7 @@ static const struct kind {
 	[ISO_STRIPS] = { "strips", simulate_strips },
 	[ISO_PANELS] = { "panels", simulate_panels },
 	[ISO_TRANSDUCERS] = { "transducers", simulate_sound },
+	[ISO_BARREL] = { "barrel", simulate_barrel },
 };
 
 #define OF(kind) (1u << (kind))
@@ -297,7 +298,7 @@ static const struct {
 	const char *option;
 	unsigned kinds;
 } takes[] = {
-	{ "mu", RINGS | OF(ISO_PANELS) },
+	{ "mu", RINGS | OF(ISO_PANELS) | OF(ISO_BARREL) },
 	{ "norm", RINGS },
 	{ "tof-fwhm-ps", RINGS },
 	{ "randoms", RINGS | OF(ISO_PANELS) },
@@ -312,8 +313,8 @@ static const struct {
 	{ "half-life-s", RINGS | OF(ISO_PANELS) },
 	{ "mu-fixed", RINGS },
 	{ "noise", RINGS | OF(ISO_TRANSDUCERS) },
-	{ "counts", RINGS | OF(ISO_STRIPS) | OF(ISO_PANELS) },
-	{ "exact", RINGS | OF(ISO_STRIPS) | OF(ISO_PANELS) },
+	{ "counts", RINGS | OF(ISO_STRIPS) | OF(ISO_PANELS) | OF(ISO_BARREL) },
+	{ "exact", RINGS | OF(ISO_STRIPS) | OF(ISO_PANELS) | OF(ISO_BARREL) },
 };
 
 /* Nothing given is ignored; but the record of transducers has the defaults of counts, too. */

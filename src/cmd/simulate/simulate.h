@@ -37,9 +37,10 @@ void simulate_panels_options(struct opt o[SIMULATE_PANELS_OPTIONS], struct simul
 int simulate_refuse(const struct opt *o, const struct simulate *s, const char *whom);
 
 /* The command for one kind of scanner, after its options were parsed: cylinders and free detectors,
-   strips, panels, transducers. */
+   strips, panels, transducers, barrels. */
 int simulate_ring(struct cmd *c, const struct simulate *s);
 int simulate_strips(struct cmd *c, const struct simulate *s);
+int simulate_barrel(struct cmd *c, const struct simulate *s);
 int simulate_panels(struct cmd *c, const struct simulate *s);
 int simulate_sound(struct cmd *c, const struct simulate *s);
 

@@ -255,33 +255,3 @@ int iso_barrel_direct(iso_real *image, int64_t *outside, const struct iso_barrel
 	iso_room_free(&room);
 	return ISO_OK;
 }
-
-enum { PIECE = 1 << 18 }; /* events whose lines are worked out at once */
-
-int iso_barrel_attenuation(iso_real *alpha, iso_ctx *ctx, const struct iso_barrel *b,
-                           const struct iso_array *mu, const struct iso_barrel_events *e)
-{
-	if (!alpha || !ctx || !b || !mu || !e) return iso_fail_null(__func__);
-	struct iso_events lines = { 0 };
-	struct iso_room room = { .what = "lines of events" };
-	int st = ISO_OK;
-
-	if (!ISO_HOST(&room, lines.v, e->n < PIECE ? e->n : PIECE)) return iso_room_free(&room);
-	for (int64_t first = 0; first < e->n && !st; first += PIECE) {
-		lines.n = e->n - first < PIECE ? e->n - first : PIECE;
-		for (int64_t j = 0; j < lines.n; j++) {
-			const struct iso_barrel_event *v = e->v + first + j;
-			const struct iso_barrel_strip *s = b->strip + (v->a < 0 ? 0 : v->a);
-			const struct iso_barrel_strip *t = b->strip + (v->a < 0 ? 0 : v->b);
-
-			lines.v[j] = (struct iso_event){ { (float)s->x, (float)s->y, (float)v->z_a },
-				                         { (float)t->x, (float)t->y, (float)v->z_b },
-				                         0 };
-		}
-		st = iso_ray_attenuation(alpha + first, ctx, mu, &lines);
-		for (int64_t j = 0; j < lines.n && !st; j++)
-			if (e->v[first + j].a < 0) alpha[first + j] = 1;
-	}
-	iso_room_free(&room);
-	return st;
-}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Events of a barrel: which of them are of use. */
-#include "barrel_op.h"
+#include "barrel.h"
 
 #include <stdlib.h>
 
