@@ -14,7 +14,7 @@ static const struct opt_usage usage = {
 	"Reconstruct an image from measured data. The file alone is enough: Isotome finds the model and the "
 	"scanner in the file, and the image covers the scanner's field of view. If you choose neither method "
 	"nor voxels nor filter, --preset quick chooses them from PET events and prints the command that it "
-	"stands for. The methods are MLEM or OSEM (ray, strip, srm), SVRG with a penalty, which converges in "
+	"stands for. The methods are MLEM or OSEM (ray, strip, barrel, srm), SVRG with a penalty, which converges in "
 	"about ten passes, filtered back-projection (ubp), and penalised least squares (svoxel, sradon). The "
 	"sensitivity of PET comes from the scanner (also for a histogram), or from a file. If the events do "
 	"not fit in memory, Isotome reads them in blocks. If you interrupt a run, it leaves a checkpoint "
