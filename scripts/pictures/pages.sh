@@ -519,7 +519,7 @@ away = (x - 78)**2 + y**2 + (z - 18)**2
 print("%-8s contrast of the lesion %.2f" % (sys.argv[1], v[away < 64].mean() / v[(away > 256) & (away < 500) & (z > 14)].mean() - 1))
 END
 	isotome view cut.nii --title "$3" --at 46,0,10 --window 0,5 --zoom 4 --labels none --force -o "$1.png"
-	cp "$1.png" "$source/docs/pictures/gates-$1.png"
+	cp "$1.png" "$source/docs/pictures/gates/$1.png"
 }
 picture without breath 'breathing'
 picture gated breath 'one gate of six' --gates gates.csv
