@@ -189,9 +189,12 @@ struct iso_event iso_ray_event(const struct iso_event *e)
 void iso_ray_take(struct iso_event *dst, const struct ray_model *m, const iso_ctx *ctx, int64_t first,
                   int64_t n)
 {
+	const int64_t each = ray_stored(m);
+
 #pragma omp parallel for num_threads(ctx->threads)
 	for (int64_t i = 0; i < n; i++)
-		dst[i] = iso_ray_event(m->from->v + order_event(&m->order, first + i));
+		for (int64_t k = 0, at = each * order_event(&m->order, first + i); k < each; k++)
+			dst[each * i + k] = iso_ray_event(m->from->v + at + k);
 }
 
 int iso_ray_model(struct ray_model *m, const struct iso_ray *p, int64_t n)
@@ -209,13 +212,14 @@ int iso_ray_model(struct ray_model *m, const struct iso_ray *p, int64_t n)
 
 /* The model of the events, of a list that has `subsets`, and on the CPU the events, in `room`. */
 static int make_model(struct ray_model **out, struct iso_room *room, const struct iso_ray *p,
-                      const struct order_list *l, int subsets, const struct iso_events *e)
+                      const struct order_list *l, int subsets, const struct iso_events *e, bool laid)
 {
 	struct ray_model model = { .e = NULL }, *m;
 	iso_ctx *ctx = room->ctx;
 	int st;
 
 	if ((st = iso_ray_check(p, l->total)) || (st = iso_ray_model(&model, p, l->total))) return st;
+	model.spread.laid = laid;
 	model.n = e->n;
 	model.subsets = subsets;
 	model.from = e;
@@ -224,7 +228,7 @@ static int make_model(struct ray_model **out, struct iso_room *room, const struc
 	if (l->part && (st = iso_order_part(&model.order, room, ctx, e->n, p->number, l->before, &parts)))
 		return st;
 	if (!iso_ctx_is_cuda(ctx)) {
-		ISO_HOST(room, model.e, e->n);
+		ISO_HOST(room, model.e, e->n * ray_stored(&model));
 		ISO_HOST(room, model.row, e->n);
 	}
 	if (!ISO_HOST(room, m, 1)) return room->status;
@@ -234,11 +238,11 @@ static int make_model(struct ray_model **out, struct iso_room *room, const struc
 }
 
 static int make(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const struct order_list *l, int subsets,
-                const struct iso_events *e, struct ray_load *load)
+                const struct iso_events *e, struct ray_load *load, bool laid)
 {
 	struct iso_room room = { .ctx = ctx, .what = "ray events" };
 	struct ray_model *m = NULL;
-	int st = make_model(&m, &room, p, l, subsets, e);
+	int st = make_model(&m, &room, p, l, subsets, e, laid);
 
 	if (st) {
 		iso_room_free(&room);
@@ -252,7 +256,7 @@ static int make(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const struct
 int iso_ray_create_part(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, int subsets,
                         const struct iso_events *e)
 {
-	return make(op, ctx, p, &(struct order_list){ .total = e->n }, subsets, e, NULL);
+	return make(op, ctx, p, &(struct order_list){ .total = e->n }, subsets, e, NULL, false);
 }
 
 int iso_ray_create_loaded(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, int64_t n,
@@ -260,7 +264,7 @@ int iso_ray_create_loaded(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, in
 {
 	const struct iso_events e = { .n = n };
 
-	return make(op, ctx, p, &(struct order_list){ .total = n }, p->n_sub, &e, load);
+	return make(op, ctx, p, &(struct order_list){ .total = n }, p->n_sub, &e, load, false);
 }
 
 static int check_parts(const struct iso_ray *p)
@@ -270,9 +274,8 @@ static int check_parts(const struct iso_ray *p)
 	                p->parts, p->n_sub);
 }
 
-int iso_ray_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const struct iso_events *e)
+static int create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const struct iso_events *e, bool laid)
 {
-	if (!op || !ctx || !p || !e) return iso_fail_null(__func__);
 	struct order_list l;
 	struct iso_ray full = { 0 };
 	iso_op *made = NULL;
@@ -281,9 +284,19 @@ int iso_ray_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const str
 	st = iso_order_ranks(&l, ctx, st, "ray", e->n, full.number, full.total);
 	if (full.part) l.part = true;
 	if (!st) st = check_parts(&full);
-	if (!st) st = make(&made, ctx, &full, &l, full.n_sub * (full.part ? full.parts : 1), e, NULL);
+	if (!st) st = make(&made, ctx, &full, &l, full.n_sub * (full.part ? full.parts : 1), e, NULL, laid);
 	if (!st) made->rows_split = iso_ranks(ctx) > 1;
 	return iso_op_agree(op, made, ctx, st);
+}
+
+int iso_ray_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const struct iso_events *e)
+{
+	return op && ctx && p && e ? create(op, ctx, p, e, false) : iso_fail_null(__func__);
+}
+
+int iso_ray_create_laid(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const struct iso_events *e)
+{
+	return create(op, ctx, p, e, true);
 }
 
 /* Bytes a line, as ordered for the fast EM step: its ends and slopes, its factor, its number; what Joseph's samples

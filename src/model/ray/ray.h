@@ -18,6 +18,7 @@
    tangent around z, the other along z. A row is the mean over its lines. */
 struct ray_spread {
 	int lines;
+	bool laid; /* the lines of a row are events of their own, one behind the other, and stay as they are */
 	float off[RAY_LINES][4]; /* mm: end 1 across and along z, end 2 the same */
 };
 
@@ -84,6 +85,10 @@ int iso_ray_model(struct ray_model *m, const struct iso_ray *p, int64_t n);
 int iso_ray_create_part(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, int subsets,
                         const struct iso_events *e);
 
+/* iso_ray_create over rows of p->rays lines each that are laid already: row j has the events from e->v + j p->rays on; e->n
+   counts rows. */
+int iso_ray_create_laid(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const struct iso_events *e);
+
 /* The operator over n events that the device has already, in its order. */
 int iso_ray_create_loaded(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, int64_t n,
                           struct ray_load *load);
@@ -91,7 +96,7 @@ int iso_ray_create_loaded(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, in
 /* A bad event has no ray, wherever its lines are spread to: it begins nowhere. */
 struct iso_event iso_ray_event(const struct iso_event *e);
 
-/* dst[i] = event first + i of the model, from m->from, for i < n. */
+/* The events of rows first ... first + n - 1 of the model, from m->from. */
 void iso_ray_take(struct iso_event *dst, const struct ray_model *m, const iso_ctx *ctx, int64_t first,
                   int64_t n);
 
@@ -164,13 +169,20 @@ ISO_HD void ray_move_ends(double p1[3], double p2[3], const struct ray_spread *s
 	}
 }
 
-/* Line `line` of an event, 0 <= line < spread.lines; its weights are to be divided by
+/* Events of a row. */
+ISO_HD int64_t ray_stored(const struct ray_model *m)
+{
+	return m->spread.laid ? m->spread.lines : 1;
+}
+
+/* Line `line` of the row whose events begin at e, 0 <= line < spread.lines; its weights are to be divided by
    spread.lines. */
 ISO_HD struct ray ray_of_event(const struct ray_model *m, const struct iso_event *e, int line)
 {
+	if (m->spread.laid) e += line;
 	double p1[3] = { e->p1[0], e->p1[1], e->p1[2] }, p2[3] = { e->p2[0], e->p2[1], e->p2[2] };
 
-	ray_move_ends(p1, p2, &m->spread, line);
+	if (!m->spread.laid) ray_move_ends(p1, p2, &m->spread, line);
 	return ray_setup(&m->grid, p1, p2, &m->tof, e->dt_ps);
 }
 

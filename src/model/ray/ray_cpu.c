@@ -59,7 +59,7 @@ static int ray_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x
 		struct iso_rows rows = order_chunk(r, c);
 
 		for (int64_t i = rows.first; !iso_stopped(op->ctx) && i < rows.first + rows.n; i++) {
-			iso_ray_trace(&l, m, m->e + i);
+			iso_ray_trace(&l, m, m->e + ray_stored(m) * i);
 			y[m->row[i]] = (iso_real)sum_along(&l, x);
 		}
 		iso_op_count(op, rows.n);
@@ -129,7 +129,7 @@ static int ray_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y
 
 		take_rows(value, y, m->row + rows.first, rows.n);
 		for (int64_t i = 0; !iso_stopped(op->ctx) && i < rows.n; i++) {
-			iso_ray_trace(&l, m, m->e + rows.first + i);
+			iso_ray_trace(&l, m, m->e + ray_stored(m) * (rows.first + i));
 			for (int k = 0; k < FOURS(l.n); k++) l.term[k] = l.w[k];
 			add_along(&sum->acc, &l, value[i] * sum->acc.scale, most);
 		}
@@ -199,18 +199,19 @@ static void add_chunk(const struct ray_sum *sum, const iso_op *op, struct iso_ro
                       struct em_tally *tally)
 {
 	const struct ray_model *m = op->data;
-	const struct iso_event *e = m->e + rows.first;
+	const int64_t each = ray_stored(m);
+	const struct iso_event *e = m->e + each * rows.first;
 	const int64_t *row = m->row + rows.first;
 	struct iso_em_data here = take_data(data, d, row, rows.n);
 	struct ratio_rows ratio = { data->rho, false };
 
 	take_rows(data->rho, p->u ? p->ratio.rho : NULL, row, rows.n);
 	for (int64_t i = 0; !iso_stopped(op->ctx) && i < rows.n; i++) {
-		__builtin_prefetch(e + i + AHEAD);
+		__builtin_prefetch(e + each * (i + AHEAD));
 		if (p->u)
-			ratio_event(sum, m, e + i, l, &ratio, &here, i, tally);
+			ratio_event(sum, m, e + each * i, l, &ratio, &here, i, tally);
 		else
-			em_event(sum, m, e + i, l, p->x, &here, i, tally);
+			em_event(sum, m, e + each * i, l, p->x, &here, i, tally);
 	}
 	for (int64_t i = 0; p->u && !p->ratio.keep && i < rows.n; i++) p->ratio.rho[row[i]] = data->rho[i];
 }

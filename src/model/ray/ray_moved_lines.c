@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Several lines an event of an object that moves. A line of every event makes an operator of one line an event; their mean
-   is that of all lines. Lines are laid where the crystals are: the ends go back there, aside, and forth again. */
+/* Several lines an event of an object that moves. Lines are laid where the crystals are: the ends go back there, aside, and
+   forth again. Then each is an event of its own in a row of several. */
 #include "isotome/ray_moved.h"
 
 #include "core/comm.h"
-#include "core/op/mean.h"
 #include "core/size.h"
 #include "core/sized.h"
 #include "motion/motion.h"
@@ -33,10 +32,10 @@ static struct iso_event line_of(const struct iso_event *e, const struct ray_spre
 	return r;
 }
 
-/* Line `line` of events first .. end - 1; events in the order of time ask for neighbouring rows, and often for one pose.
-   Where the pose is not known the event stays as it is: it has no line. */
+/* The lines of events first .. end - 1; events in the order of time ask for neighbouring rows, and often for one pose. Where
+   the pose is not known the event stays as it is: it has no line. */
 static void lay_lines(struct iso_event *v, const struct iso_events *e, int64_t first, int64_t end,
-                      const iso_motion *m, const struct ray_spread *s, int line)
+                      const iso_motion *m, const struct ray_spread *s)
 {
 	struct motion_rows r = { 0 };
 	struct iso_pose z, back = iso_pose_identity();
@@ -49,37 +48,24 @@ static void lay_lines(struct iso_event *v, const struct iso_events *e, int64_t f
 			motion_rows_find(&r, m, t);
 			if ((known = motion_within(&z, m, &r, t))) back = iso_pose_inverse(z);
 		}
-		v[i] = known ? line_of(e->v + i, s, line, &z, &back) : e->v[i];
+		for (int k = 0; k < s->lines; k++)
+			v[i * s->lines + k] = known ? line_of(e->v + i, s, k, &z, &back) : e->v[i];
 	}
-}
-
-static int make_line(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const struct iso_events *e,
-                     const iso_motion *m, const struct ray_spread *s, int line)
-{
-	struct iso_event *v = size_alloc(e->n + 1, sizeof *v);
-	struct iso_events lines = { .n = e->n, .v = v };
-	struct iso_ray one = *p;
-	int st = v ? ISO_OK : iso_fail_memory("lines of events", e->n * (int64_t)sizeof *v);
-
-	one.rays = 1;
-#pragma omp parallel for num_threads(iso_ctx_threads(ctx)) schedule(dynamic)
-	for (int64_t i = 0; i < (st ? 0 : e->n); i += CHUNK)
-		if (!iso_stopped(ctx)) lay_lines(v, e, i, e->n - i < CHUNK ? e->n : i + CHUNK, m, s, line);
-	if (!st) st = iso_ctx_poll(ctx);
-	if (!(st = iso_comm_agree(ctx, st))) st = iso_ray_create(op, ctx, &one, &lines);
-	free(v);
-	return st;
 }
 
 static int make_lines(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const struct iso_events *e,
                       const iso_motion *m, const struct ray_spread *s)
 {
-	iso_op *part[RAY_LINES] = { NULL };
-	int st = ISO_OK;
+	struct iso_event *v = size_alloc(e->n + 1, s->lines * (int64_t)sizeof *v);
+	struct iso_events lines = { .n = e->n, .v = v };
+	int st = v ? ISO_OK : iso_fail_memory("lines of events", e->n * s->lines * (int64_t)sizeof *v);
 
-	for (int line = 0; line < s->lines && !st; line++) st = make_line(&part[line], ctx, p, e, m, s, line);
-	if (!st) st = iso_mean_create(op, s->lines, part);
-	for (int line = 0; line < s->lines; line++) iso_op_free(part[line]);
+#pragma omp parallel for num_threads(iso_ctx_threads(ctx)) schedule(dynamic)
+	for (int64_t i = 0; i < (st ? 0 : e->n); i += CHUNK)
+		if (!iso_stopped(ctx)) lay_lines(v, e, i, e->n - i < CHUNK ? e->n : i + CHUNK, m, s);
+	if (!st) st = iso_ctx_poll(ctx);
+	if (!(st = iso_comm_agree(ctx, st))) st = iso_ray_create_laid(op, ctx, p, &lines);
+	free(v);
 	return st;
 }
 
@@ -103,21 +89,14 @@ int iso_ray_create_moved(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, con
 void iso_ray_moved_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p, int64_t n)
 {
 	if (!plan || !ctx || !p) return;
-	struct iso_ray one;
-	struct iso_plan sums = { 0 };
-	int64_t host = 0, device = 0, lines = p->rays;
+	struct iso_ray full;
 
-	if (iso_sized_take(&one, "iso_ray", sizeof one, p)) return; /* iso_ray_create_moved will say so */
-	if (lines < 2) {
-		iso_ray_plan(plan, ctx, &one, n);
-		return;
-	}
-	one.rays = 1;
-	iso_ray_part_plan(plan, ctx, &one, lines * n);
-	iso_ray_sum_plan(&sums, ctx, &one, n);
-	iso_plan_total(&host, &device, &sums);
-	iso_plan_free(&sums);
-	iso_plan_add(plan, "fixed-point images of the lines of an event", lines, host + device, device > 0);
-	iso_plan_add(plan, "a line of every event, for a while", n, sizeof(struct iso_event), false);
-	iso_mean_plan(plan, ctx, iso_grid_voxels(&one.grid), n);
+	if (iso_sized_take(&full, "iso_ray", sizeof full, p)) return; /* iso_ray_create_moved will say so */
+	iso_ray_plan(plan, ctx, &full, n);
+	if (full.rays < 2) return;
+	iso_plan_add(plan, "lines of the events, for a while", n * full.rays, sizeof(struct iso_event),
+	             false);
+	if (!iso_ctx_is_cuda(ctx))
+		iso_plan_add(plan, "lines of the events beyond the first", n * (full.rays - 1),
+		             sizeof(struct iso_event), false);
 }

@@ -3,6 +3,8 @@
    which are then in the cache. The order changes no result: sums are exact. */
 #include "ray_near.h"
 
+#include <string.h>
+
 #define COORD_BITS 7 /* of each of a line's four coordinates */
 #define KEY_BITS (4 * COORD_BITS + 2)
 #define DIGIT_BITS 10
@@ -88,6 +90,8 @@ struct near_work {
 static void sort_piece(struct ray_model *m, struct iso_rows r, const struct near_work *w, const iso_ctx *ctx,
                        struct iso_clock *clock)
 {
+	const int64_t each = ray_stored(m);
+
 	iso_ray_take(w->e, m, ctx, r.first, r.n);
 	iso_clock_add(clock, r.n);
 #pragma omp parallel for num_threads(ctx->threads)
@@ -95,7 +99,7 @@ static void sort_piece(struct ray_model *m, struct iso_rows r, const struct near
 		int64_t end = chunk_end(c, r.n, ctx);
 
 		for (int64_t i = c; i < end; i++)
-			w->a[i] = (struct ray_near_item){ key_of(m, w->e + i), (uint32_t)i };
+			w->a[i] = (struct ray_near_item){ key_of(m, w->e + each * i), (uint32_t)i };
 		iso_clock_add(clock, end - c);
 	}
 	struct ray_near_item *sorted = sort(w->a, w->b, r.n, ctx, clock);
@@ -106,7 +110,8 @@ static void sort_piece(struct ray_model *m, struct iso_rows r, const struct near
 
 		for (int64_t i = c; i < end; i++) {
 			m->row[r.first + i] = r.first + sorted[i].from;
-			m->e[r.first + i] = w->e[sorted[i].from];
+			memcpy(m->e + each * (r.first + i), w->e + each * sorted[i].from,
+			       (size_t)each * sizeof *m->e);
 		}
 		iso_clock_add(clock, end - c);
 	}
@@ -135,7 +140,7 @@ int iso_ray_near(struct ray_model *m, const iso_ctx *ctx)
 
 	most = most < ISO_RAY_NEAR_PIECE ? most : ISO_RAY_NEAR_PIECE;
 	iso_clock_count(&clock, "events", 1. / PASSES);
-	ISO_HOST(&room, w.e, most);
+	ISO_HOST(&room, w.e, most * ray_stored(m));
 	ISO_HOST(&room, w.a, most);
 	ISO_HOST(&room, w.b, most);
 	for (int sub = 0; sub < m->order.n_sub && !room.status; sub++)

@@ -716,8 +716,10 @@ static int make_packs(iso_op *op, struct ray_cuda *c)
 	    !ISO_HOST(&c->room, c->pack, iso_ray_number_packs(c->first, &c->m, most) + 1))
 		return c->room.status;
 	if (!l) {
-		ISO_DEVICE(&k.room, k.e, most);
-		st = iso_ray_sender_open(&k.sender, most);
+		const int64_t events = most * ray_stored(&c->m);
+
+		ISO_DEVICE(&k.room, k.e, events);
+		st = iso_ray_sender_open(&k.sender, events);
 	}
 	if (!st) st = iso_ray_packer_create(&k.packer, &k.room, most * c->m.spread.lines);
 	for (int s = 0; s < op->n_sub && !st; s++) st = make_packs_of(s, &k, op, c);
@@ -730,6 +732,7 @@ static int make_packs(iso_op *op, struct ray_cuda *c)
 static int keep_events(iso_op *op, struct ray_cuda *c, const char *why)
 {
 	struct iso_rows all = { 0, c->m.n };
+	const int64_t events = c->m.n * ray_stored(&c->m);
 	struct ray_sender s;
 	int st;
 
@@ -738,9 +741,9 @@ static int keep_events(iso_op *op, struct ray_cuda *c, const char *why)
 	c->pack = NULL;
 	c->m.ordering_s = 0;
 	c->m.plain = why;
-	if (!ISO_DEVICE(&c->room, c->m.e, c->m.n)) return c->room.status;
+	if (!ISO_DEVICE(&c->room, c->m.e, events)) return c->room.status;
 	if (c->m.n == 0) return ISO_OK; /* of a rank that has none */
-	if (!(st = iso_ray_sender_open(&s, c->m.n))) st = iso_ray_send(c->m.e, &s, &c->m, op->ctx, all);
+	if (!(st = iso_ray_sender_open(&s, events))) st = iso_ray_send(c->m.e, &s, &c->m, op->ctx, all);
 	if (!st) st = iso_cuda_check("events to the device", cudaStreamSynchronize(iso_stream(op->ctx)));
 	iso_ray_sender_close(&s);
 	return st;

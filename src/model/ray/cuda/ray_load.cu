@@ -45,16 +45,17 @@ int iso_ray_sender_open(struct ray_sender *s, int64_t n)
 int iso_ray_send(struct iso_event *to, struct ray_sender *s, const struct ray_model *m, iso_ctx *ctx,
                  struct iso_rows rows)
 {
+	const int64_t each = ray_stored(m), most = s->most / each;
 	cudaError_t e = cudaSuccess;
 
-	for (int64_t i = 0; i < rows.n && !e && !iso_stopped(ctx); i += s->most, s->next = !s->next) {
-		int64_t n = rows.n - i < s->most ? rows.n - i : s->most;
+	for (int64_t i = 0; i < rows.n && !e && !iso_stopped(ctx); i += most, s->next = !s->next) {
+		int64_t n = rows.n - i < most ? rows.n - i : most;
 		struct iso_event *stage = s->stage[s->next];
 
 		if ((e = cudaEventSynchronize(s->sent[s->next]))) break;
 		iso_ray_take(stage, m, ctx, rows.first + i, n);
-		if (!(e = cudaMemcpyAsync(to + i, stage, (size_t)n * sizeof *to, cudaMemcpyHostToDevice,
-		                          iso_stream(ctx))))
+		if (!(e = cudaMemcpyAsync(to + each * i, stage, (size_t)(each * n) * sizeof *to,
+		                          cudaMemcpyHostToDevice, iso_stream(ctx))))
 			e = cudaEventRecord(s->sent[s->next], iso_stream(ctx));
 	}
 	return e ? iso_cuda_check("events to the device", e) : iso_ctx_poll(ctx);

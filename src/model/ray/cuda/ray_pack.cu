@@ -139,7 +139,8 @@ static __device__ struct ray ray_number(const struct ray_model *m, const struct 
 {
 	int lines = m->spread.lines;
 
-	return lines == 1 ? ray_of_event(m, e + i, 0) : ray_of_event(m, e + i / lines, (int)(i % lines));
+	return lines == 1 ? ray_of_event(m, e + i, 0)
+	                  : ray_of_event(m, e + i / lines * ray_stored(m), (int)(i % lines));
 }
 
 /* The extents of every step-th ray of n; and keys, if wanted, of all (step 1). */

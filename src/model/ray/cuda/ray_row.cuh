@@ -27,7 +27,7 @@ struct event_rows {
 
 	__device__ struct ray line(int64_t i, int number) const
 	{
-		return ray_of_event(&m, m.e + rows.first + i, number);
+		return ray_of_event(&m, m.e + ray_stored(&m) * (rows.first + i), number);
 	}
 };
 
