@@ -4,6 +4,7 @@
 #include "core/loop/em_sum.h"
 #include "core/loop/fixed.h"
 #include "core/size.h"
+#include "barrel_lanes.h"
 #include "barrel_op.h"
 
 #include <omp.h>
@@ -18,40 +19,76 @@ struct met {
 
 struct barrel_work {
 	struct iso_fixed acc;
-	iso_real *x;            /* with z fastest */
-	struct met *met;        /* most_columns for each thread */
-	struct em_tally *tally; /* one for each thread */
-	double *bound;          /* one for each thread */
+	iso_real *x;                /* with z fastest */
+	struct met *met;            /* most_columns for each thread */
+	struct barrel_batch *batch; /* one for each thread */
+	struct em_tally *tally;     /* one for each thread */
+	double *bound;              /* one for each thread */
 };
 
 /* ---- an event ---- */
 
-/* Its columns; returns how many there are. */
-static int64_t meet(struct met *to, struct barrel_line *l, const struct barrel_model *m, int64_t row)
+/* A column, if it has a voxel that the event reaches; returns whether it does. */
+static bool keep(struct met *k, const struct barrel_line *l, const struct barrel_params *p, int ix, int iy,
+                 iso_real y, struct barrel_hits hits)
 {
-	const struct barrel_params *p = &m->p;
+	barrel_simplify(&hits, l, p->kernel);
+	if (!barrel_column(&k->c, l, y, &hits) || !barrel_planes(&k->first, &k->n, p, &k->c)) return false;
+	k->at = ((int64_t)iy * p->n[0] + ix) * p->n[2] + k->first;
+	iso_real low = p->first[2] + (iso_real)k->first * p->plane;
+
+	k->edge = p->edge && barrel_near_end(l, &k->c, low, low + (iso_real)(k->n - 1) * p->plane);
+	return true;
+}
+
+/* The columns of a batch, which is empty again; returns how many there are. */
+static int64_t flush(struct met *to, struct barrel_batch *b, const struct barrel_line *l,
+                     const struct barrel_params *p)
+{
 	int64_t n = 0;
 
-	if (!barrel_line(l, p, m->e + row, m->factor ? (iso_real)m->factor[row] : 1)) return 0;
+	barrel_batch_sum(b, &l->pair, l->pair.mu * l->s);
+	for (int i = 0; i < b->pixels; i++)
+		n += keep(to + n, l, p, b->ix[i], b->iy[i], b->at[i], barrel_hits_of(b->sum + i, 4));
+	b->pixels = b->pieces = 0;
+	return n;
+}
+
+/* Those of all pixels of the tube, in lanes or one by one; returns how many there are. */
+static int64_t meet_tube(struct met *to, struct barrel_batch *b, const struct barrel_line *l,
+                         const struct barrel_params *p)
+{
 	const struct barrel_tube t = barrel_tube(p, l);
+	const struct barrel_pair *pair = &l->pair;
+	const bool lanes = barrel_series_serve(l);
+	int64_t n = 0;
 
 	for (int i = 0; i < t.n * t.wide; i++) {
-		struct met *k = to + n;
 		int ix, iy;
 
 		if (!barrel_candidate(&ix, &iy, p, &t, i)) continue;
-		iso_real x = p->first[0] + (iso_real)ix * p->pixel, y = p->first[1] + (iso_real)iy * p->pixel;
+		iso_real u = p->first[0] + (iso_real)ix * p->pixel - pair->middle[0];
+		iso_real v = p->first[1] + (iso_real)iy * p->pixel - pair->middle[1];
+		iso_real y = u * pair->e[0] + v * pair->e[1], d = v * pair->e[0] - u * pair->e[1];
 
-		if (!barrel_column_at(&k->c, l, p->kernel, x, y, p->pixel) ||
-		    !barrel_planes(&k->first, &k->n, p, &k->c))
-			continue;
-		k->at = ((int64_t)iy * p->n[0] + ix) * p->n[2] + k->first;
-		iso_real low = p->first[2] + (iso_real)k->first * p->plane;
-
-		k->edge = p->edge && barrel_near_end(l, &k->c, low, low + (iso_real)(k->n - 1) * p->plane);
-		n++;
+		if (!(y < pair->half && y > -pair->half)) continue;
+		if (!lanes)
+			n += keep(to + n, l, p, ix, iy, y, barrel_hits(pair, y, d, p->pixel, l->s));
+		else if (barrel_batch_add(b, pair, ix, iy, y, d, p->pixel))
+			barrel_batch_block(b, pair);
+		if (lanes && barrel_batch_full(b)) n += flush(to + n, b, l, p);
 	}
-	return n;
+	barrel_batch_block(b, pair);
+	return n + flush(to + n, b, l, p);
+}
+
+/* The columns of an event; returns how many there are. */
+static int64_t meet(struct met *to, struct barrel_line *l, struct barrel_batch *b,
+                    const struct barrel_model *m, int64_t row)
+{
+	b->pixels = b->pieces = b->waiting = 0;
+	if (!barrel_line(l, &m->p, m->e + row, m->factor ? (iso_real)m->factor[row] : 1)) return 0;
+	return meet_tube(to, b, l, &m->p);
 }
 
 static inline iso_real value(const struct met *k, const struct barrel_line *l, const struct barrel_params *p,
@@ -152,7 +189,7 @@ static int pass_events(const struct pass *a, const iso_op *op, int sub)
 		struct barrel_line l;
 		bool idle = (a->what == ADJOINT && !(a->y[i] < 0 || a->y[i] > 0)) ||
 		            (a->what == EM && a->d->mult && !(a->d->mult[i] > 0));
-		int64_t n = idle ? 0 : meet(met, &l, m, i);
+		int64_t n = idle ? 0 : meet(met, &l, w->batch + omp_get_thread_num(), m, i);
 		double sum = a->what == ADJOINT ? 0 : sum_of(met, n, &l, &m->p, a->x);
 		double send = respond(a, w, i, sum);
 
@@ -255,6 +292,7 @@ static int barrel_open(iso_op *op)
 
 	ISO_HOST(&op->room, w->x, op->n_in);
 	ISO_HOST(&op->room, w->met, m->most_columns * threads);
+	ISO_HOST(&op->room, w->batch, threads);
 	ISO_HOST(&op->room, w->tally, threads);
 	ISO_HOST(&op->room, w->bound, m->n);
 	if (op->room.status) return op->room.status;
@@ -280,6 +318,7 @@ void iso_barrel_cpu_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct
 	iso_plan_add(plan, "image with z fastest", voxels, sizeof(iso_real), false);
 	iso_plan_add(plan, "columns of an event", m->most_columns, (int64_t)sizeof(struct met) * ctx->threads,
 	             false);
+	iso_plan_add(plan, "pieces of pixels", ctx->threads, sizeof(struct barrel_batch), false);
 	iso_plan_add(plan, "sums of rows", m->n, sizeof(double), false);
 	iso_plan_add(plan, "fixed-point image", voxels,
 	             (int64_t)sizeof(int64_t) * iso_fixed_copies(ctx, voxels, (double)m->n * 100), false);

@@ -77,6 +77,25 @@ ISO_HD iso_real barrel_over(iso_real a, iso_real b)
 #endif
 }
 
+/* The larger and the smaller; b, unless a is a number beyond it. By a comparison on the CPU, which loops over lanes are made of. */
+ISO_HD iso_real barrel_more(iso_real a, iso_real b)
+{
+#ifdef __CUDA_ARCH__
+	return fmaxf(a, b);
+#else
+	return a > b ? a : b;
+#endif
+}
+
+ISO_HD iso_real barrel_less(iso_real a, iso_real b)
+{
+#ifdef __CUDA_ARCH__
+	return fminf(a, b);
+#else
+	return a < b ? a : b;
+#endif
+}
+
 ISO_HD struct barrel_box barrel_box(const struct barrel_place *s, double ex, double ey, double half)
 {
 	struct barrel_box box;
@@ -136,7 +155,7 @@ ISO_HD bool barrel_slopes(iso_real cut[4], iso_real range[2], const struct barre
 
 ISO_HD void barrel_order(iso_real *p, iso_real *q)
 {
-	iso_real low = iso_fmin(*p, *q), high = iso_fmax(*p, *q);
+	iso_real low = barrel_less(*p, *q), high = barrel_more(*p, *q);
 
 	*p = low;
 	*q = high;
@@ -174,12 +193,13 @@ ISO_HD void barrel_chord(iso_real *enter, iso_real *chord, const struct barrel_b
 	iso_real at = (cy * box->c - d * box->s) * deep, to = -(cy * box->s + d * box->c) * wide;
 	iso_real hd = box->half[0] * deep, hw = box->half[1] * wide;
 
-	hd = hd < 0 ? -hd : hd;
-	hw = hw < 0 ? -hw : hw;
-	iso_real in = iso_fmax(at - hd, to - hw), out = iso_fmin(at + hd, to + hw);
+	hd = barrel_more(hd, -hd);
+	hw = barrel_more(hw, -hw);
+	/* a ray along the depth gives 0 times infinity across it: not a number, which loses */
+	iso_real in = barrel_more(to - hw, at - hd), out = barrel_less(to + hw, at + hd);
 
 	*enter = longer * in - cy;
-	*chord = iso_fmax(longer * (out - in), 0);
+	*chord = barrel_more(longer * (out - in), 0);
 }
 
 /* Point g of the Gauss points between -1 and 1. */
@@ -230,26 +250,36 @@ ISO_HD struct barrel_ray barrel_ray(const struct barrel_pair *p, iso_real y, iso
 
 /* Of a chord that is x mean free ways long: the chance of a hit, mean depth and variance of hits, over the chord and its
    square. The closed forms lose digits at small x, the series end at x^7 and more. */
-ISO_HD void barrel_depth(iso_real *chance, iso_real *mean, iso_real *variance, iso_real x)
+#ifdef ISO_DOUBLE
+#	define BARREL_SERIES .02
+#else
+#	define BARREL_SERIES .5f
+#endif
+
+ISO_HD void barrel_depth_series(iso_real *chance, iso_real *mean, iso_real *variance, iso_real x)
 {
 	iso_real q = x * x;
 
-#ifdef ISO_DOUBLE
-	const iso_real few = .02;
-#else
-	const iso_real few = .5f;
-#endif
-	if (x < few) {
-		*chance = x * (1 - x / 2 * (1 - x / 3 * (1 - x / 4 * (1 - x / 5 * (1 - x / 6)))));
-		*mean = (iso_real).5 - x * ((iso_real)(1. / 12) - q * (iso_real)(1. / 720));
-		*variance = (iso_real)(1. / 12) - q * ((iso_real)(1. / 240) - q * (iso_real)(1. / 6048));
+	*chance = x * (1 - x * (iso_real)(1. / 2) *
+	                           (1 - x * (iso_real)(1. / 3) *
+	                                        (1 - x * (iso_real)(1. / 4) *
+	                                                     (1 - x * (iso_real)(1. / 5) *
+	                                                                  (1 - x * (iso_real)(1. / 6))))));
+	*mean = (iso_real).5 - x * ((iso_real)(1. / 12) - q * (iso_real)(1. / 720));
+	*variance = (iso_real)(1. / 12) - q * ((iso_real)(1. / 240) - q * (iso_real)(1. / 6048));
+}
+
+ISO_HD void barrel_depth(iso_real *chance, iso_real *mean, iso_real *variance, iso_real x)
+{
+	if (x < BARREL_SERIES) {
+		barrel_depth_series(chance, mean, variance, x);
 		return;
 	}
 	double e = expm1((double)x), h = sinh((double)x / 2);
 
 	*chance = (iso_real)(e / (e + 1));
 	*mean = (iso_real)(1 / (double)x - 1 / e);
-	*variance = (iso_real)(1 / (double)q - 1 / (4 * h * h));
+	*variance = (iso_real)(1 / ((double)x * (double)x) - 1 / (4 * h * h));
 }
 
 /* mu: of a ray whose ways are longer by the tilt. */
