@@ -8,6 +8,7 @@
 
 #define LANES 8 /* along a column */
 #define GROUP 8 /* events that a warp prepares at once */
+#define PIECES 160 /* between corners, of the points of a warp; of half of them never more than 112 */
 #define BLOCKS_PER_SM 4
 
 /* A column that an event meets: what a voxel of it needs. */
@@ -71,24 +72,116 @@ static __device__ struct met met_of(const struct barrel_column *k, const struct 
 	return v;
 }
 
+/* Sums of pieces between corners, by all lanes of a warp. A lane's point has none to seven pieces: they become one list, that
+   the lanes take in turn. `v`: slopes low and high of each piece at first, its six sums at last. */
+struct pieces {
+	float v[6][PIECES];
+	unsigned char owner[PIECES]; /* the lane whose point it is of */
+	float y[ISO_WARP], d[ISO_WARP];
+};
+
+/* Those of `lanes` lanes from `from` on, n of this one, which come before + ... in the list of all. */
+static __device__ void take_pieces(struct barrel_sums *sum, struct pieces *r, const struct barrel_pair *p,
+                                   const float cut[BARREL_CUTS], int n, int before, float mu, int from, int lanes)
+{
+	const int lane = threadIdx.x % ISO_WARP, start = __shfl_sync(ISO_FULL_WARP, before, from);
+	const int all = __shfl_sync(ISO_FULL_WARP, before + n, from + lanes - 1) - start;
+	const bool mine = n > 0 && lane >= from && lane < from + lanes;
+
+	for (int k = 0, at = before - start; mine && k < BARREL_CUTS - 1; k++) {
+		if (!(cut[k] < cut[k + 1])) continue;
+		r->v[0][at] = cut[k];
+		r->v[1][at] = cut[k + 1];
+		r->owner[at++] = (unsigned char)lane;
+	}
+	__syncwarp();
+	for (int i = lane; i < all; i += ISO_WARP) {
+		const float low = r->v[0][i], high = r->v[1][i], y = r->y[r->owner[i]], d = r->d[r->owner[i]];
+		struct barrel_sums part = ISO_ZERO;
+
+		for (int g = 0; g < BARREL_POINTS; g++) {
+			struct barrel_ray ray = barrel_ray(p, y, d, low, high, g);
+
+			barrel_add(&part, &ray, mu);
+		}
+		r->v[0][i] = part.w;
+		r->v[1][i] = part.a;
+		r->v[2][i] = part.b;
+		r->v[3][i] = part.aa;
+		r->v[4][i] = part.bb;
+		r->v[5][i] = part.ab;
+	}
+	__syncwarp();
+	for (int k = 0, at = before - start; mine && k < n; k++, at++) {
+		sum->w += r->v[0][at];
+		sum->a += r->v[1][at];
+		sum->b += r->v[2][at];
+		sum->aa += r->v[3][at];
+		sum->bb += r->v[4][at];
+		sum->ab += r->v[5][at];
+	}
+	__syncwarp();
+}
+
+/* Adds the point (y, d) of each lane that has one. */
+static __device__ void add_points(struct barrel_sums *sum, struct pieces *r, const struct barrel_pair *p, bool in,
+                                  float y, float d, float mu)
+{
+	const int lane = threadIdx.x % ISO_WARP;
+	float cut[BARREL_CUTS];
+	int n = 0, up_to;
+
+	if (in && barrel_cuts(cut, p, y, d))
+		for (int k = 0; k < BARREL_CUTS - 1; k++) n += cut[k] < cut[k + 1];
+	up_to = n;
+	for (int step = 1; step < ISO_WARP; step *= 2) {
+		int other = __shfl_up_sync(ISO_FULL_WARP, up_to, step);
+
+		up_to += lane >= step ? other : 0;
+	}
+	const int all = __shfl_sync(ISO_FULL_WARP, up_to, ISO_WARP - 1);
+
+	if (all == 0) return;
+	r->y[lane] = y;
+	r->d[lane] = d;
+	if (all <= PIECES) {
+		take_pieces(sum, r, p, cut, n, up_to - n, mu, 0, ISO_WARP);
+		return;
+	}
+	take_pieces(sum, r, p, cut, n, up_to - n, mu, 0, ISO_WARP / 2);
+	take_pieces(sum, r, p, cut, n, up_to - n, mu, ISO_WARP / 2, ISO_WARP / 2);
+}
+
 /* The columns of an event, by all lanes of its warp; returns how many there are. */
-static __device__ int meet(struct met *to, struct met_end *end, const struct barrel_model *m,
+static __device__ int meet(struct met *to, struct met_end *end, struct pieces *r, const struct barrel_model *m,
                            const struct barrel_line *l)
 {
 	const struct barrel_params *p = &m->p;
+	const struct barrel_pair *pair = &l->pair;
 	const struct barrel_tube t = barrel_tube(p, l);
 	const int lane = threadIdx.x % ISO_WARP, all = t.n * t.wide;
 	int n = 0;
 
 	for (int i = lane; i - lane < all; i += ISO_WARP) {
+		struct barrel_sums sum = ISO_ZERO;
 		struct barrel_column k;
 		int ix = 0, iy = 0, first = 0, count = 0;
 		bool in = i < all && barrel_candidate(&ix, &iy, p, &t, i);
+		const float u = p->first[0] + ix * p->pixel - pair->middle[0];
+		const float v = p->first[1] + iy * p->pixel - pair->middle[1];
+		const float y = u * pair->e[0] + v * pair->e[1], d = v * pair->e[0] - u * pair->e[1];
 
-		in = in &&
-		     barrel_column_at(&k, l, p->kernel, p->first[0] + ix * p->pixel,
-		                      p->first[1] + iy * p->pixel, p->pixel) &&
-		     barrel_planes(&first, &count, p, &k);
+		in = in && y < pair->half && y > -pair->half;
+		for (int point = 0; point < 4; point++) {
+			float move_y = 0, move_d = 0;
+
+			barrel_point(&move_y, &move_d, pair, p->pixel, point);
+			add_points(&sum, r, pair, in, y + move_y, d + move_d, pair->mu * l->s);
+		}
+		struct barrel_hits hits = barrel_hits_of(&sum, 4);
+
+		barrel_simplify(&hits, l, p->kernel);
+		in = in && barrel_column(&k, l, y, &hits) && barrel_planes(&first, &count, p, &k);
 		unsigned which = __ballot_sync(ISO_FULL_WARP, in);
 
 		if (in) {
@@ -193,6 +286,7 @@ static __device__ double respond(const struct pass *a, int64_t row, float sum, s
 template <enum what WHAT> static __global__ void __launch_bounds__(ISO_THREADS, 2) pass_rows(struct pass a)
 {
 	__shared__ struct barrel_line line[ISO_THREADS / ISO_WARP][GROUP];
+	__shared__ struct pieces pieces[ISO_THREADS / ISO_WARP];
 	const int lane = threadIdx.x % ISO_WARP;
 	const int64_t warp = blockIdx.x * (int64_t)(ISO_THREADS / ISO_WARP) + threadIdx.x / ISO_WARP;
 	const int64_t step = gridDim.x * (int64_t)(ISO_THREADS / ISO_WARP) * GROUP,
@@ -214,7 +308,7 @@ template <enum what WHAT> static __global__ void __launch_bounds__(ISO_THREADS, 
 		for (int k = 0; k < GROUP && row + k < behind; k++) {
 			const struct barrel_line *l = mine + k;
 			bool there = which >> k & 1;
-			int n = there ? meet(met, end, &a.m, l) : 0;
+			int n = there ? meet(met, end, pieces + threadIdx.x / ISO_WARP, &a.m, l) : 0;
 			float sum = WHAT != ADJOINT ? sum_of(met, end, n, l, &a.m.p, a.x) : 0;
 			double send = respond<WHAT>(&a, row + k, sum, &tally, &bound);
 
