@@ -934,7 +934,7 @@ def barrel(
         mean of randoms and scatter of an event, in counts per mm^3 of z_a, z_b and dl: a
         number, or a file of one for each event
     kernel: 'moment' or 'depth' or 'thin'; default moment
-        moment: hits where they are in the depth of the strips, by mean and spread; depth: a
+        moment: hits at their mean place in the depth of the strips, with its spread; depth: a
         spread that is the same everywhere; thin: on the axes of the strips
     edge: bool; default true
         include the ends of the strips in the kernel
