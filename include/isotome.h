@@ -63,6 +63,7 @@
 #include "isotome/strip.h"
 #include "isotome/barrel.h"
 #include "isotome/transducers.h"
+#include "isotome/delays.h"
 #include "isotome/recording.h"
 #include "isotome/traces.h"
 #include "isotome/spheres.h"

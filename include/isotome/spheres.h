@@ -4,6 +4,7 @@
 #ifndef ISOTOME_SPHERES_H
 #define ISOTOME_SPHERES_H
 
+#include "isotome/delays.h"
 #include "isotome/phantom.h"
 #include "isotome/transducers.h"
 
@@ -45,6 +46,17 @@ ISO_CHECKED int iso_spheres_traces(iso_real *y, double *greatest, iso_ctx *ctx, 
 ISO_CHECKED int iso_spheres_traces_faces(iso_real *y, double *greatest, iso_ctx *ctx,
                                          const struct iso_spheres *s, const struct iso_transducers *t,
                                          const struct iso_faces *faces, double noise, uint64_t seed);
+
+/* The same through tissue: make `delays` for these transducers, and for a grid over the centres of the spheres. A sphere is
+   heard by the delay and the speed at its centre. ISO_EINPUT if one lies across a border; ISO_EARG on CUDA. NULL: one
+   speed. */
+ISO_CHECKED int iso_spheres_traces_through(iso_real *y, double *greatest, iso_ctx *ctx,
+                                           const struct iso_spheres *s, const struct iso_transducers *t,
+                                           const struct iso_faces *faces, const iso_delays *delays,
+                                           double noise, uint64_t seed);
+
+/* A grid over the centres, for the delays. */
+void iso_spheres_box(struct iso_grid *g, const struct iso_spheres *s);
 
 ISO_END_C
 #endif

@@ -5,6 +5,7 @@
 #ifndef ISOTOME_SRADON_H
 #define ISOTOME_SRADON_H
 
+#include "isotome/delays.h"
 #include "isotome/memory.h"
 #include "isotome/op.h"
 #include "isotome/transducers.h"
@@ -29,6 +30,8 @@ struct iso_sradon {
 	bool focus;      /* the mean over each face; without, transducers are points */
 	const struct iso_faces *faces; /* of that; copied; NULL: flat */
 	double sir_error;              /* relative error of the mean; 0: 1e-2 */
+	const iso_delays
+		*delays; /* through tissue, kept; NULL: one speed. With midpoint sampling and scatter alone */
 };
 
 /* The step that these parameters mean: their own; or the largest of 2, sqrt(2), 1, ... 1/8 whose error is

@@ -5,6 +5,7 @@
 #ifndef ISOTOME_SVOXEL_H
 #define ISOTOME_SVOXEL_H
 
+#include "isotome/delays.h"
 #include "isotome/memory.h"
 #include "isotome/op.h"
 #include "isotome/transducers.h"
@@ -32,6 +33,7 @@ struct iso_svoxel {
 	const struct iso_faces *faces; /* copied; NULL: flat */
 	double sir_error; /* relative error of the integral over a face, up to the highest line. 0: 1e-2; for
 	                     a near rectangle 1e-4, and 16 points along a side at least */
+	const iso_delays *delays; /* through tissue, kept; NULL: one speed */
 };
 
 /* Points that stand for a face in its integral: along ex and ey; for a bowl from the middle to the rim, and round it. Where

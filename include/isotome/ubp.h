@@ -5,6 +5,7 @@
 #ifndef ISOTOME_UBP_H
 #define ISOTOME_UBP_H
 
+#include "isotome/delays.h"
 #include "isotome/memory.h"
 #include "isotome/op.h"
 #include "isotome/transducers.h"
@@ -21,6 +22,7 @@ struct iso_ubp {
 	const struct iso_transducers *transducers; /* what is needed of it is copied */
 	struct iso_grid grid;
 	enum iso_ubp_weights weights;
+	const iso_delays *delays; /* through tissue, kept; NULL: one speed */
 };
 
 /* The adjoint of this operator makes the image (absorbed energy density) of traces (n, samples);

@@ -43,6 +43,7 @@ static const struct command commands[] = {
 	{ "gate", "make a table of gates from a trace, triggers or events", .run = main_gate,
 	  .options = of_gate },
 	{ "unmix", "turn images of several wavelengths into maps of what absorbs", .run = main_unmix },
+	{ "delays", "compute and draw delays of sound through tissue", .run = main_delays },
 	{ "measure", "measure an image: regions, profiles, widths, differences", .run = main_measure },
 	{ "nema", "compute figures of merit of a scanner after NEMA NU 2 and NU 4", .run = main_nema },
 	{ "view", "draw a picture: slices, montage, maximum-intensity projection", .run = main_view },

@@ -9,6 +9,7 @@
 
 #include <omp.h>
 
+#define GOLDEN 2.39996322972865332        /* rad */
 #define PER_FWHM (1 / ISO_FWHM_PER_SIGMA) /* sigma */
 
 enum {
@@ -16,6 +17,7 @@ enum {
 	PHASES = 64,          /* of a sample, at which a wave is tabulated */
 	ENOUGH = 256,         /* points for which a table pays, */
 	MOST_SAMPLES = 10000, /* and half the samples that it may have */
+	LOOKS = 400,          /* places on a sphere */
 };
 
 /* Errors of the mean over a face; and 2 pi sigma f/c = 2.65 where exp(-x^2/2) is 3 %. */
@@ -94,11 +96,11 @@ int iso_spheres_raster(iso_real *x, iso_ctx *ctx, const struct iso_spheres *s, c
 
 /* ---- one sphere, one point ---- */
 
-/* Adds what a point at distance d from sphere v hears, times `share`. */
+/* Adds what a point at distance d from sphere v hears, times `share`; it is as loud as at distance `away`. */
 static void hear(double *row, const struct iso_transducers *t, const struct iso_sphere *v, double s, double d,
-                 double share)
+                 double away, double share)
 {
-	double scale = share * v->value * t->gamma / (2 * d);
+	double scale = share * v->value * t->gamma / (2 * away);
 	int64_t k, last;
 
 	if (!spheres_samples(&k, &last, t, v, s, d)) return;
@@ -190,6 +192,37 @@ static int make_faces(struct aperture_points *face, struct iso_room *room, const
 	return iso_aperture_points(face, room, t, faces, &c);
 }
 
+/* Sphere number i as the transducers hear it: t is theirs, through tissue with the speed at the sphere. */
+struct heard {
+	const struct iso_transducers *t;
+	const struct iso_sphere *v;
+	const iso_delays *delays; /* NULL: one speed */
+	struct iso_transducers local;
+};
+
+static struct heard heard_of(const struct iso_transducers *t, const struct iso_sphere *v,
+                             const iso_delays *delays)
+{
+	struct heard h = { .t = t, .v = v, .delays = delays };
+
+	if (!delays) return h;
+	h.local = *t;
+	if (iso_delays_speeds(&h.local.speed, delays, 1, v->centre)) h.local.speed = t->speed;
+	return h;
+}
+
+/* The distance of point p of transducer q; through tissue the delay times the local speed. *away: of how loud it is; 0:
+   nothing is heard. */
+static double distance(double *away, const struct heard *h, int64_t q, const double p[3])
+{
+	double us = 0, loud = 0;
+
+	if (!h->delays) return *away = spheres_distance(p, h->v->centre);
+	if (iso_delays_ray(&us, &loud, h->delays, q, p, h->v->centre)) us = 0;
+	*away = loud > 0 ? 1 / loud : 0;
+	return us * h->local.speed;
+}
+
 /* What one thread works at: rows of TOGETHER transducers. */
 struct listener {
 	double *rows;
@@ -198,9 +231,11 @@ struct listener {
 };
 
 /* Transducers q0 ... q0 + n - 1 hear sphere v; `together`: those that do with them, on all ranks. */
-static void hear_sphere(struct listener *l, const struct iso_transducers *t, const struct iso_sphere *v,
-                        double s, const struct aperture_points *face, int64_t q0, int64_t n, int64_t together)
+static void hear_sphere(struct listener *l, const struct heard *heard, double s,
+                        const struct aperture_points *face, int64_t q0, int64_t n, int64_t together)
 {
+	const struct iso_transducers *t = heard->delays ? &heard->local : heard->t;
+	const struct iso_sphere *v = heard->v;
 	int points = spheres_points(face);
 	double reach = v->radius + SPHERES_TAIL * s, h = t->speed * t->dt_us;
 	bool table = together * points >= ENOUGH && s >= h && reach < MOST_SAMPLES * h;
@@ -208,12 +243,14 @@ static void hear_sphere(struct listener *l, const struct iso_transducers *t, con
 	l->full |= table && !wave_make(&l->wave, h, v->radius, s);
 	for (int64_t k = 0; k < n * points && !l->full; k++) {
 		double p[3], share = spheres_point(p, t, face, q0 + k / points, (int)(k % points));
-		double d = spheres_distance(p, v->centre), *row = l->rows + k / points * t->samples;
+		double away, d = distance(&away, heard, q0 + k / points, p),
+			     *row = l->rows + k / points * t->samples;
 
+		if (!(away > 0)) continue;
 		if (table && d + t->speed * t->first_us >= reach)
-			wave_add(row, &l->wave, t, d, share * v->value * t->gamma / (2 * d));
+			wave_add(row, &l->wave, t, d, share * v->value * t->gamma / (2 * away));
 		else
-			hear(row, t, v, s, d, share);
+			hear(row, t, v, s, d, away, share);
 	}
 }
 
@@ -237,6 +274,31 @@ static int check_outside(const struct iso_transducers *t, const struct iso_faces
 	return ISO_OK;
 }
 
+/* Through tissue the speed must be that of the centre all over a sphere, of which directions turned by the golden angle are
+   looked at; a map has no borders. */
+static int check_inside(const iso_delays *delays, const struct iso_spheres *s)
+{
+	struct iso_delays_info info = { .size = sizeof info };
+	int st = delays ? iso_delays_look(&info, delays) : ISO_OK;
+
+	for (int k = 0; k < s->n && delays && !st && !info.smooth; k++)
+		for (int i = 0; i < LOOKS && !st; i++) {
+			double z = 1 - (2 * i + 1.) / LOOKS, across = sqrt(1 - z * z), c[2], p[6];
+			const double way[3] = { across * cos(GOLDEN * i), across * sin(GOLDEN * i), z };
+
+			for (int a = 0; a < 3; a++) {
+				p[a] = s->v[k].centre[a];
+				p[3 + a] = p[a] + s->v[k].radius * way[a];
+			}
+			if (!(st = iso_delays_speeds(c, delays, 2, p)) && c[0] != c[1])
+				st = iso_fail(ISO_EINPUT,
+				              "spheres: number %d lies across the border of the tissue, must "
+				              "lie on one side",
+				              k);
+		}
+	return st;
+}
+
 static int hear_cuda(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s, const struct iso_transducers *t,
                      const struct aperture_points *face, struct iso_rows own)
 {
@@ -251,7 +313,7 @@ static int hear_cuda(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s, con
 /* What transducers `own` hear. They go by blocks of TOGETHER, counted from the first transducer of all: whether a
    block has tables of waves does not depend on which part of it is this rank's. */
 static int hear_all(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s, const struct iso_transducers *t,
-                    const struct aperture_points *face, struct iso_rows own)
+                    const struct aperture_points *face, const iso_delays *delays, struct iso_rows own)
 {
 	const double sigma = s->fwhm * PER_FWHM;
 	const int64_t end = own.first + own.n;
@@ -271,8 +333,11 @@ static int hear_all(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s, cons
 
 			if (l.full) continue;
 			memset(l.rows, 0, (size_t)(n * t->samples) * sizeof *l.rows);
-			for (int k = 0; k < s->n && !(ctx && iso_ctx_cancelled(ctx)); k++)
-				hear_sphere(&l, t, s->v + k, sigma, face, q0, n, together);
+			for (int k = 0; k < s->n && !(ctx && iso_ctx_cancelled(ctx)); k++) {
+				struct heard heard = heard_of(t, s->v + k, delays);
+
+				hear_sphere(&l, &heard, sigma, face, q0, n, together);
+			}
 			for (int64_t i = 0; i < n * t->samples; i++)
 				y[q0 * t->samples + i] = (iso_real)l.rows[i];
 			iso_clock_add(&clock, n);
@@ -287,16 +352,19 @@ static int hear_all(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s, cons
 }
 
 static int pressure(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s, const struct iso_transducers *t,
-                    const struct iso_faces *faces)
+                    const struct iso_faces *faces, const iso_delays *delays)
 {
 	struct iso_room room = { .what = "faces of transducers" };
 	struct aperture_points face;
 	int st;
 
-	if ((st = check_spheres(s)) || (st = iso_transducers_check(t)) || (st = check_outside(t, faces, s)))
+	if ((st = check_spheres(s)) || (st = iso_transducers_check(t)) || (st = check_outside(t, faces, s)) ||
+	    (st = check_inside(delays, s)))
 		return st;
+	if (delays && on_cuda(ctx))
+		return iso_fail(ISO_EARG, "spheres: through tissue they are heard on the CPU alone");
 	if (!(st = make_faces(&face, &room, s, t, faces)))
-		st = gather(ctx, hear_all(y, ctx, s, t, &face, share(ctx, t)), y, t);
+		st = gather(ctx, hear_all(y, ctx, s, t, &face, delays, share(ctx, t)), y, t);
 	iso_room_free(&room);
 	return st;
 }
@@ -305,7 +373,7 @@ int iso_spheres_pressure(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s,
                          const struct iso_transducers *t)
 {
 	if (!y || !s || !t) return iso_fail_null(__func__);
-	return pressure(y, ctx, s, t, NULL);
+	return pressure(y, ctx, s, t, NULL, NULL);
 }
 
 /* ---- the record ---- */
@@ -351,13 +419,37 @@ int iso_spheres_traces_faces(iso_real *y, double *greatest, iso_ctx *ctx, const 
                              const struct iso_transducers *t, const struct iso_faces *faces, double noise,
                              uint64_t seed)
 {
+	return iso_spheres_traces_through(y, greatest, ctx, s, t, faces, NULL, noise, seed);
+}
+
+void iso_spheres_box(struct iso_grid *g, const struct iso_spheres *s)
+{
+	if (!g || !s) return;
+	for (int a = 0; a < 3; a++) {
+		double low = INFINITY, high = -INFINITY;
+
+		for (int k = 0; k < s->n; k++) {
+			low = fmin(low, s->v[k].centre[a]);
+			high = fmax(high, s->v[k].centre[a]);
+		}
+		g->voxel[a] = 1;
+		g->n[a] = s->n > 0 ? (int64_t)ceil(high - low) + 1 : 1;
+		g->centre[a] = s->n > 0 ? (low + high) / 2 : 0;
+	}
+}
+
+int iso_spheres_traces_through(iso_real *y, double *greatest, iso_ctx *ctx, const struct iso_spheres *s,
+                               const struct iso_transducers *t, const struct iso_faces *faces,
+                               const iso_delays *delays, double noise,
+                               uint64_t seed)
+{
 	if (!y || !greatest || !s || !t) return iso_fail_null(__func__);
 
 	int64_t n = t->n * t->samples;
 	int st;
 
 	*greatest = 0;
-	if ((st = pressure(y, ctx, s, t, faces)) || (st = iso_traces_eir(y, ctx, t))) return st;
+	if ((st = pressure(y, ctx, s, t, faces, delays)) || (st = iso_traces_eir(y, ctx, t))) return st;
 	for (int64_t i = 0; i < n; i++)
 		*greatest = isfinite(y[i]) ? fmax(*greatest, fabs((double)y[i])) : INFINITY;
 	if (!isfinite(*greatest))

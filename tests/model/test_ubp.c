@@ -37,7 +37,7 @@ static double rmse(const struct iso_array *a, const struct iso_array *b)
 static void reference(iso_ctx *ctx, const char *which)
 {
 	struct iso_transducers t = rings_of(which);
-	struct iso_ubp p = { sizeof p, &t, node_grid(which), ISO_UBP_SPHERE };
+	struct iso_ubp p = { sizeof p, &t, node_grid(which), ISO_UBP_SPHERE, NULL };
 	struct iso_array y = vector(which, "p"), ref = vector(which, "image"), x;
 	struct iso_array truth = vector(which, "phantom");
 
@@ -91,7 +91,7 @@ static void by_hand(iso_ctx *ctx)
 		.samples = 22,
 		.gamma = 4,
 	};
-	struct iso_ubp p = { sizeof p, &t, { { 1, 1, 1 }, { 1, 1, 1 }, { 0, 0, 0 } }, ISO_UBP_SPHERE };
+	struct iso_ubp p = { sizeof p, &t, { { 1, 1, 1 }, { 1, 1, 1 }, { 0, 0, 0 } }, ISO_UBP_SPHERE, NULL };
 	iso_real y[22] = { [20] = 3, [21] = 5 };
 	struct iso_array x = image_of(ctx, &p, y);
 	double k = (10. / 2 - .95) / .2; /* 20.25 */
@@ -137,9 +137,11 @@ static void by_hand_of_two(iso_ctx *ctx)
 		                     .first_us = .95,
 		                     .samples = 22,
 		                     .gamma = 4 };
-	struct iso_ubp p = {
-		sizeof(struct iso_ubp), &t, { { 1, 1, 1 }, { 1, 1, 1 }, { 0, 0, 0 } }, ISO_UBP_SOLID_ANGLE
-	};
+	struct iso_ubp p = { sizeof(struct iso_ubp),
+		             &t,
+		             { { 1, 1, 1 }, { 1, 1, 1 }, { 0, 0, 0 } },
+		             ISO_UBP_SOLID_ANGLE,
+		             NULL };
 	/* delays of 20.25 and 7.75 samples: p = 3.5 and 1.75, slopes of 2 and 1 a sample */
 	iso_real y[44] = { [20] = 3, [21] = 5, [22 + 7] = 1, [22 + 8] = 2 };
 	struct iso_array x = image_of(ctx, &p, y);
@@ -153,7 +155,7 @@ static void by_hand_of_two(iso_ctx *ctx)
 static void without_weight(void **state)
 {
 	struct iso_transducers t = rings_of("fbp");
-	struct iso_ubp p = { sizeof p, &t, node_grid("fbp"), ISO_UBP_SPHERE };
+	struct iso_ubp p = { sizeof p, &t, node_grid("fbp"), ISO_UBP_SPHERE, NULL };
 	iso_ctx *ctx = cpu(1);
 	iso_op *op = NULL;
 	struct iso_hearing h = { .size = sizeof h };
@@ -200,7 +202,7 @@ CUDA_TEST(cuda_by_hand_of_two, by_hand_of_two)
 static void solid_angles(iso_ctx *ctx)
 {
 	struct iso_transducers t = rings_of("fbp");
-	struct iso_ubp p = { sizeof p, &t, node_grid("fbp"), ISO_UBP_SOLID_ANGLE };
+	struct iso_ubp p = { sizeof p, &t, node_grid("fbp"), ISO_UBP_SOLID_ANGLE, NULL };
 	struct iso_array y = vector("fbp", "p"), truth = vector("fbp", "phantom"), x;
 
 	x = image_of(ctx, &p, y.v);
@@ -227,14 +229,14 @@ static void odd_sizes(iso_ctx *ctx)
 {
 	struct iso_transducers t = rings_of("fbp");
 	struct iso_ubp p = {
-		sizeof p, &t, { { 131, 5, 35 }, { .07, .07, .07 }, { .1, -.2, .3 } }, ISO_UBP_SPHERE
+		sizeof p, &t, { { 131, 5, 35 }, { .07, .07, .07 }, { .1, -.2, .3 } }, ISO_UBP_SPHERE, NULL
 	};
 	struct iso_grid one = { { 1, 1, 1 }, { .07, .07, .07 }, { 0 } };
 	struct iso_array y = vector("fbp", "p"), x = image_of(ctx, &p, y.v), v;
 	iso_ctx *plain = cpu(1);
 
 	for (int64_t i = 0; i < x.n; i += 977) {
-		struct iso_ubp q = { sizeof q, &t, one, ISO_UBP_SPHERE };
+		struct iso_ubp q = { sizeof q, &t, one, ISO_UBP_SPHERE, NULL };
 		const int64_t at[3] = { i % 131, i / 131 % 5, i / 131 / 5 };
 
 		for (int a = 0; a < 3; a++)
@@ -265,7 +267,7 @@ CUDA_TEST(cuda_odd_sizes, odd_sizes)
 static void no_areas(void **state)
 {
 	struct iso_transducers t = rings_of("fbp"), bare = t;
-	struct iso_ubp p = { sizeof p, &bare, node_grid("fbp"), ISO_UBP_SPHERE };
+	struct iso_ubp p = { sizeof p, &bare, node_grid("fbp"), ISO_UBP_SPHERE, NULL };
 	struct iso_array y = vector("fbp", "p"), a, b;
 	iso_ctx *one = cpu(1), *two = cpu(2);
 
@@ -290,7 +292,7 @@ static void no_areas(void **state)
 static void refused(void **state)
 {
 	struct iso_transducers t = rings_of("fbp");
-	const struct iso_ubp good = { sizeof good, &t, node_grid("fbp"), ISO_UBP_SPHERE };
+	const struct iso_ubp good = { sizeof good, &t, node_grid("fbp"), ISO_UBP_SPHERE, NULL };
 	struct iso_ubp p = good;
 	iso_ctx *ctx = cpu(1);
 	iso_op *op = NULL;

@@ -260,8 +260,8 @@ static void ubp(void **state)
 
 	(void)state;
 	for (int k = 0; k < 4; k++) {
-		const struct iso_ubp p = { sizeof p, k / 2 ? &one : &t, k / 2 ? plane : solid,
-			                   weights[k % 2] };
+		const struct iso_ubp p = { sizeof p, k / 2 ? &one : &t, k / 2 ? plane : solid, weights[k % 2],
+			                   NULL };
 		iso_op *a = NULL, *b = NULL;
 
 		OK(iso_ubp_create(&a, c.ranks, &p));

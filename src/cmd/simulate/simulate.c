@@ -32,6 +32,9 @@ static const struct opt_usage usage = {
 	"  isotome simulate examples/scanners/meng2019.yaml x.nii --physics --counts 1e6 -o lors.npy\n"
 	"  isotome simulate examples/scanners/wang2013.yaml nine-spheres --noise 0.01 -o traces.npy\n"
 	"  isotome simulate array.yaml vessel-tree -o traces.hdf5\n"
+	"  isotome simulate examples/scanners/wang2013-32x45.yaml nine-spheres --tissue sphere:0,0,0,30 "
+	"--tissue-speed 1.6 \\\n"
+	"    -o traces.npy\n"
 	"  isotome simulate examples/scanners/meng2019.yaml --physics --point 0,0,0 --pairs 1e7 --json\n",
 };
 
@@ -315,6 +318,11 @@ static const struct {
 	{ "noise", RINGS | OF(ISO_TRANSDUCERS) },
 	{ "counts", RINGS | OF(ISO_STRIPS) | OF(ISO_PANELS) | OF(ISO_BARREL) },
 	{ "exact", RINGS | OF(ISO_STRIPS) | OF(ISO_PANELS) | OF(ISO_BARREL) },
+	{ "tissue", OF(ISO_TRANSDUCERS) },
+	{ "speed-map", OF(ISO_TRANSDUCERS) },
+	{ "sound-path", OF(ISO_TRANSDUCERS) },
+	{ "sound-amplitude", OF(ISO_TRANSDUCERS) },
+	{ "table-mm", OF(ISO_TRANSDUCERS) },
 };
 
 /* Nothing given is ignored; but the record of transducers has the defaults of counts, too. */
@@ -350,7 +358,7 @@ int main_simulate(int argc, char **argv)
 {
 	struct simulate s = { .counts = 1e6, .seed = 1, .pairs = 1e7, .rayleigh = true, .reentry = true };
 	struct opt own[OWN_OPTIONS], physics[PHYSICS_OPTIONS], motion[MOTION_OPTIONS];
-	struct opt detection[DETECTION_OPTIONS];
+	struct opt detection[DETECTION_OPTIONS], tissue[TISSUE_PARAMS + 1] = { 0 };
 	struct opt panels[SIMULATE_PANELS_OPTIONS];
 	struct cmd c = { .cpu_only = true };
 	struct opt_set sets[] = {
@@ -359,6 +367,7 @@ int main_simulate(int argc, char **argv)
 		{ "Rings and two panels, an object that moves", motion },
 		{ "Rings, what the electronics do", detection },
 		{ "Two panels", panels },
+		{ "Transducers", tissue },
 		cmd_common(&c, CMD_COMPUTES | CMD_WRITES),
 		{ 0 },
 	};
@@ -370,6 +379,7 @@ int main_simulate(int argc, char **argv)
 	list_motion(motion, &s);
 	list_detection(detection, &s);
 	simulate_panels_options(panels, &s);
+	tissue_params(tissue, &s.tissue);
 	st = cmd_parse(&c, &usage, sets, argc, argv);
 	s.transport.no_rayleigh = !s.rayleigh;
 	s.transport.no_reentry = !s.reentry;

@@ -4,6 +4,7 @@
 #define ISO_CMD_SIMULATE_H
 
 #include "cmd/cmd.h"
+#include "problem/sound/sound_tissue.h"
 
 /* All options, whatever the kind of scanner. */
 struct simulate {
@@ -21,6 +22,8 @@ struct simulate {
 	bool warp_mass;
 	/* rings: what the electronics do to events */
 	const char *pair_factors, *time_offsets, *crystal_fwhm, *dead_time;
+	/* transducers */
+	struct tissue tissue;
 	/* two panels */
 	double point[3], pairs;
 	const char *list, *list_times;

@@ -15,7 +15,9 @@ struct work {
 	iso_phantom *phantom;
 	struct iso_sphere *sphere;
 	struct iso_spheres spheres;
+	iso_delays *delays; /* NULL: no tissue */
 	struct iso_array y;
+	struct tissue tissue;
 };
 
 static int prepare(struct work *w, struct cmd *c, const struct simulate *s)
@@ -36,6 +38,7 @@ static int prepare(struct work *w, struct cmd *c, const struct simulate *s)
 		return iso_fail_memory("spheres", n * (int64_t)sizeof *w->sphere);
 	w->spheres = (struct iso_spheres){ n, w->sphere, 0 };
 	if ((st = iso_phantom_spheres(w->sphere, &w->spheres.fwhm, w->phantom))) return st;
+	if ((st = tissue_load(&w->tissue, &c->record, t, true))) return st;
 	iso_plan_add(&plan, "traces", t->n * t->samples, sizeof(iso_real), false);
 	if (iso_ctx_is_cuda(c->ctx)) /* a part of them at a time */
 		iso_plan_add(&plan, "traces on the device", t->n < EARS ? t->n : EARS,
@@ -48,9 +51,13 @@ static int make(struct work *w, struct cmd *c, const struct simulate *s)
 {
 	const struct iso_transducers *t = w->array.t;
 	double most;
-	int st = iso_spheres_traces_faces(w->y.v, &most, c->ctx, &w->spheres, t, w->array.faces, s->noise,
-	                                  (uint64_t)s->seed);
+	struct iso_grid box;
+	int st;
 
+	iso_spheres_box(&box, &w->spheres);
+	if ((st = tissue_delays(&w->delays, &w->tissue, &c->record, c->ctx, t, &box))) return st;
+	st = iso_spheres_traces_through(w->y.v, &most, c->ctx, &w->spheres, t, w->array.faces, w->delays, s->noise,
+	                                (uint64_t)s->seed);
 	if (!isfinite(most))
 		return iso_fail(ISO_EINPUT,
 		                "the traces are not finite: activities of %s, or grueneisen or "
@@ -80,7 +87,7 @@ static int write(const struct work *w, struct cmd *c, const struct simulate *s)
 
 int simulate_sound(struct cmd *c, const struct simulate *s)
 {
-	struct work w = { 0 };
+	struct work w = { .tissue = s->tissue };
 	int st;
 
 	if (iso_kind_is(s->image, ISO_ARRAY_FILE))
@@ -98,6 +105,8 @@ int simulate_sound(struct cmd *c, const struct simulate *s)
 	record_stage(&c->record, NULL);
 	if (!st) st = write(&w, c, s);
 done:
+	iso_delays_free(w.delays);
+	tissue_unload(&w.tissue);
 	iso_array_free(&w.y);
 	free(w.sphere);
 	iso_phantom_free(w.phantom);

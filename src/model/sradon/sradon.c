@@ -74,6 +74,14 @@ static int check(const struct iso_sradon *q)
 	if (q->accuracy != 0 && !(q->accuracy >= steps[N_STEPS - 1].error && q->accuracy < 1))
 		return iso_fail(ISO_EARG, "sradon: accuracy %g, must be %g to below 1", q->accuracy,
 		                steps[N_STEPS - 1].error);
+	if (q->delays && q->focus)
+		return iso_fail(ISO_EARG, "sradon: through tissue transducers are points: model svoxel has both");
+	if (q->delays && (q->sampling != ISO_SRADON_MIDPOINT || q->adjoint == ISO_SRADON_GATHER))
+		return iso_fail(ISO_EARG,
+		                "sradon: through tissue only sampling midpoint and adjoint scatter go");
+	int st = iso_delays_fit(q->delays, q->t, &q->grid, "sradon");
+
+	if (st) return st;
 	for (int64_t i = 0; i < q->t->n; i++) {
 		double d = from_voxels(&q->grid, q->t->pos + 3 * i);
 
@@ -123,6 +131,7 @@ static void set_up(struct iso_room *room, struct sradon *s, const struct iso_sra
 	const struct iso_transducers *t = q->t;
 	struct sradon_params *p = &s->p;
 
+	if ((s->delays = iso_delays_keep(q->delays))) s->sound = q->delays->m;
 	ISO_HOST(room, s->frame, t->n);
 	ISO_HOST(room, s->start, t->samples + 1);
 	if (room->status) return;
@@ -153,7 +162,7 @@ static void set_up(struct iso_room *room, struct sradon *s, const struct iso_sra
 		for (int a = 0; a < 3; a++) f->n[a] /= f->distance;
 		iso_transducer_frame(f->ex, f->ey, f->n);
 	}
-	make_rings(room, s);
+	if (!s->delays) make_rings(room, s);
 }
 
 static int make_integrals(iso_op **op, iso_ctx *ctx, const struct iso_sradon *q)
@@ -172,7 +181,8 @@ static int make_integrals(iso_op **op, iso_ctx *ctx, const struct iso_sradon *q)
 	struct sradon *s;
 
 	if (ISO_HOST(&room, s, 1)) set_up(&room, s, q, support);
-	return iso_op_create_in(op, ctx, &iso_sradon_fn, iso_grid_voxels(&q->grid), n_out, 1, &room, s);
+	return iso_op_create_in(op, ctx, q->delays ? &iso_sradon_tissue_fn : &iso_sradon_fn,
+	                        iso_grid_voxels(&q->grid), n_out, 1, &room, s);
 }
 
 int iso_sradon_integrals(iso_op **op, iso_ctx *ctx, const struct iso_sradon *q)
@@ -215,7 +225,9 @@ static const struct iso_op_fn time_fn = { .forward = forward,
 	                                  .adjoint = adjoint,
 	                                  .to_cuda = "iso_sradon_time_to_cuda" };
 
-static int make_time(iso_op **op, iso_ctx *ctx, const struct iso_transducers *t, bool response)
+enum time { DERIVATIVE, PLAIN, RESPONSE };
+
+static int make_time(iso_op **op, iso_ctx *ctx, const struct iso_transducers *t, enum time what)
 {
 	int64_t n;
 	int st = iso_transducers_check(t);
@@ -223,14 +235,17 @@ static int make_time(iso_op **op, iso_ctx *ctx, const struct iso_transducers *t,
 	if (st) return st;
 	if (!size_mul(&n, t->n, t->samples)) return iso_fail_memory("traces", INT64_MAX);
 	struct iso_room room = { .ctx = ctx, .what = "impulse response" };
-	double scale = t->gamma / (8 * M_PI * t->speed * t->speed * t->dt_us), *eir;
+	double plain = t->gamma / (2 * t->dt_us), *eir;
 	struct sradon_time *p;
 
 	ISO_HOST(&room, p, 1);
 	if (ISO_HOST(&room, eir, t->n_eir)) {
-		*p =
-			(struct sradon_time){ t->samples, t->first_us, t->dt_us, scale,
-			                      t->n_eir,   eir,         response };
+		*p = (struct sradon_time){
+			t->samples,       t->first_us,
+			t->dt_us,         what == PLAIN ? plain : plain / (4 * M_PI * t->speed * t->speed),
+			t->n_eir,         eir,
+			what == RESPONSE, what == PLAIN
+		};
 		if (t->n_eir) memcpy(eir, t->eir, (size_t)t->n_eir * sizeof *eir);
 	}
 	return iso_op_create_in(op, ctx, &time_fn, n, n, 1, &room, p);
@@ -240,7 +255,7 @@ int iso_sradon_derivative(iso_op **op, iso_ctx *ctx, const struct iso_transducer
 {
 	if (!op || !ctx || !t) return iso_fail_null(__func__);
 	iso_op *made = NULL;
-	int st = make_time(&made, ctx, t, false);
+	int st = make_time(&made, ctx, t, DERIVATIVE);
 
 	return iso_op_agree(op, made, ctx, st);
 }
@@ -251,14 +266,14 @@ int iso_sradon_response(iso_op **op, iso_ctx *ctx, const struct iso_transducers 
 	if (!t->eir || t->n_eir < 1)
 		return iso_fail(ISO_EARG, "sradon: the transducers have no impulse response");
 	iso_op *made = NULL;
-	int st = make_time(&made, ctx, t, true);
+	int st = make_time(&made, ctx, t, RESPONSE);
 
 	return iso_op_agree(op, made, ctx, st);
 }
 
 /* ---- the chain ---- */
 
-/* He D G, the first without an impulse response. */
+/* He D G, the first without an impulse response. Through tissue G is divided by 4 pi c^2 t where c is known. */
 int iso_sradon_create(iso_op **op, iso_ctx *ctx, const struct iso_sradon *q)
 {
 	if (!op || !ctx || !q) return iso_fail_null(__func__);
@@ -266,7 +281,8 @@ int iso_sradon_create(iso_op **op, iso_ctx *ctx, const struct iso_sradon *q)
 	int st;
 
 	if ((st = iso_sradon_integrals(&g, ctx, q))) goto done;
-	if ((st = iso_sradon_derivative(&d, ctx, q->t))) goto done;
+	if ((st = q->delays ? make_time(&d, ctx, q->t, PLAIN) : iso_sradon_derivative(&d, ctx, q->t)))
+		goto done;
 	if ((st = iso_chain_create(q->t->eir ? &dg : op, d, g)) || !q->t->eir) goto done;
 	if ((st = iso_sradon_response(&he, ctx, q->t))) goto done;
 	st = iso_chain_create(op, he, dg);

@@ -6,6 +6,7 @@
 #include "sradon_kern.h"
 
 #include "core/op.h"
+#include "tissue/tissue_delays.h"
 
 struct sradon {
 	struct sradon_params p;
@@ -15,6 +16,8 @@ struct sradon {
 	struct sradon_ring *ring;
 	int64_t *start;
 	enum iso_sradon_adjoint adjoint;
+	iso_delays *delays; /* through tissue; NULL: none, and no sound */
+	struct sound sound;
 };
 
 /* Ring i of the sphere of sample k, whose radius is rho; `top` is its theta_max. Algorithm 4 has rings of its
@@ -27,7 +30,8 @@ static inline struct sradon_ring sradon_ring_of(const struct sradon *s, int64_t 
 	               : sradon_ring(&s->p, rho, sradon_theta(&s->p, rho, top, i));
 }
 
-extern const struct iso_op_fn iso_sradon_fn; /* sradon_cpu.c */
+extern const struct iso_op_fn iso_sradon_fn;        /* sradon_cpu.c */
+extern const struct iso_op_fn iso_sradon_tissue_fn; /* sradon_tissue.c */
 
 /* sradon_cpu.c: cells of the slabs that `threads` threads scatter to. */
 int64_t iso_sradon_slab_cells(const struct sradon_params *p, int threads);

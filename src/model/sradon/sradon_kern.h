@@ -111,14 +111,15 @@ struct sradon_time {
 	int64_t n_eir;
 	double *eir;
 	bool response; /* He, else D */
+	bool plain;    /* D of g itself, which has been divided where it was made */
 };
 
-/* g_k / t_k; 0 before the laser pulse and outside of the record. */
+/* g_k / t_k, or g_k; 0 before the laser pulse and outside of the record. */
 ISO_HD double sradon_over_time(const struct sradon_time *p, const iso_real *g, int64_t k)
 {
 	double t = p->first_us + (double)k * p->dt_us;
 
-	return k < 0 || k >= p->samples || t <= 0 ? 0 : g[k] / t;
+	return k < 0 || k >= p->samples || t <= 0 ? 0 : p->plain ? g[k] : g[k] / t;
 }
 
 ISO_HD double sradon_derivative(const struct sradon_time *p, const iso_real *g, int64_t k)
@@ -131,7 +132,7 @@ ISO_HD double sradon_derivative_adjoint(const struct sradon_time *p, const iso_r
 	double t = p->first_us + (double)k * p->dt_us;
 	double before = k > 0 ? u[k - 1] : 0, after = k < p->samples - 1 ? u[k + 1] : 0;
 
-	return t <= 0 ? 0 : p->scale * (before - after) / t;
+	return t <= 0 ? 0 : p->scale * (before - after) / (p->plain ? 1 : t);
 }
 
 /* sum of h_i p_{k-i}; of the adjoint, h_i u_{k+i} */

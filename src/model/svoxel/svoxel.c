@@ -52,7 +52,8 @@ struct svoxel_window iso_svoxel_window(const struct svoxel *p, int nx, int ny, i
 
 		bending = fmax(bending, half * (reach < d ? reach / d : 1));
 	}
-	int before = (int)ceil(reach * p->bins_per_mm + bending * p->bins_per_mm + ROUNDING);
+	double late = p->delays ? sound_differs(&p->sound, reach) * p->bins_per_us + 1 : 0;
+	int before = (int)ceil(reach * p->bins_per_mm + bending * p->bins_per_mm + late + ROUNDING);
 
 	return (struct svoxel_window){ 2 * before + (rect ? 3 : 2), before };
 }
@@ -145,7 +146,8 @@ static int check(const struct iso_svoxel *p, const iso_ctx *ctx)
 	if ((st = check_lines(p))) return st;
 	if (p->transform == ISO_SVOXEL_DIRECT && iso_ctx_is_cuda(ctx))
 		return iso_fail(ISO_EARG, "svoxel: direct sums run on the CPU alone");
-	return iso_svoxel_check_faces(p);
+	if ((st = iso_svoxel_check_faces(p))) return st;
+	return iso_delays_fit(p->delays, p->t, g, "svoxel");
 }
 
 static int check_span(const struct iso_svoxel *p)
@@ -192,6 +194,7 @@ static int set_up(struct iso_room *room, struct svoxel *p, const struct iso_svox
 		.offset_mhz = q->offset_mhz,
 		.batch = q->batch > 0 ? q->batch : 1,
 	};
+	if ((p->delays = iso_delays_keep(q->delays))) p->sound = q->delays->m;
 	for (int a = 0; a < 3; a++) p->first[a] = g->centre[a] - (double)(p->n[a] - 1) / 2 * p->ds;
 	if ((st = iso_svoxel_tables(room, p, q))) return st;
 	/* a transducer, all points of its face, is outside of all spheres */
@@ -205,6 +208,11 @@ static int set_up(struct iso_room *room, struct svoxel *p, const struct iso_svox
 			                i / p->points, at[0], at[1], at[2]);
 	}
 	return ISO_OK;
+}
+
+void iso_svoxel_free(iso_op *op)
+{
+	iso_delays_free(((struct svoxel *)op->data)->delays);
 }
 
 int iso_svoxel_each(const iso_op *op, int (*one)(const iso_op *op, iso_real *to, const iso_real *from),

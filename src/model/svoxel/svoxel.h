@@ -15,6 +15,7 @@
 #include "core/hd.h"
 #include "core/op.h"
 #include "scanner/aperture/aperture.h"
+#include "tissue/tissue_delays.h"
 
 #define SVOXEL_OVER_2_PI .15915494309189533577
 
@@ -87,6 +88,9 @@ struct svoxel {
 	double error;  /* to be expected of the kernel */
 	double least;  /* of a rectangle's delay across, bins: the guard */
 	int64_t batch; /* images that go through together */
+
+	iso_delays *delays; /* through tissue; NULL: none, and no sound */
+	struct sound sound;
 };
 
 /* The bin of a period that bin i of all time is. */
@@ -154,6 +158,8 @@ ISO_HD double svoxel_line_mhz(const struct svoxel *p, int64_t l)
 /* svoxel.c: `one` for each image of a batch, whose results and inputs have n_to and n_from values in all. */
 ISO_C int iso_svoxel_each(const iso_op *op, int (*one)(const iso_op *op, iso_real *to, const iso_real *from),
                           iso_real *to, int64_t n_to, const iso_real *from, int64_t n_from);
+
+ISO_C void iso_svoxel_free(iso_op *op); /* what is kept */
 
 /* svoxel_fast.c, svoxel_narrow.c and svoxel_direct.c */
 extern const struct iso_op_fn iso_svoxel_fast_fn, iso_svoxel_narrow_fn, iso_svoxel_direct_fn;

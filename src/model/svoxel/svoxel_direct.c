@@ -66,10 +66,22 @@ static struct echo echo_of(const struct svoxel *p, int64_t q, int k, int64_t n)
 		y += r * p->ey[3 * q + a];
 	}
 	d = sqrt(d);
+
+	double late = 0, loud = weight;
+
+	if (p->delays) {
+		const double r[3] = { p->first[0] + (double)index[0] * p->ds,
+			              p->first[1] + (double)index[1] * p->ds,
+			              p->first[2] + (double)index[2] * p->ds };
+		double ratio = (double)p->sound.ratio[n];
+
+		late = sound_late(&loud, &p->sound, q, p->pos + 3 * q, at, r);
+		loud *= weight * ratio * ratio;
+	}
 	double tx = p->side[2 * q] * x / (p->speed * d), ty = p->side[2 * q + 1] * y / (p->speed * d);
 
 	return (struct echo){
-		weight / (2 * M_PI * d), tx, ty, phase_of(p, -d / p->speed), phase_of(p, tx / 2),
+		loud / (2 * M_PI * d), tx, ty, phase_of(p, -d / p->speed - late), phase_of(p, tx / 2),
 		phase_of(p, ty / 2)
 	};
 }
@@ -175,6 +187,6 @@ static int adjoint_all(const iso_op *op, int sub, iso_real *x, const iso_real *y
 	return iso_svoxel_each(op, adjoint, x, op->n_in, y, op->n_out);
 }
 
-const struct iso_op_fn iso_svoxel_direct_fn = { .forward = forward_all,
-	                                        .adjoint = adjoint_all,
-	                                        .open = open_work };
+const struct iso_op_fn iso_svoxel_direct_fn = {
+	.forward = forward_all, .adjoint = adjoint_all, .open = open_work, .free = iso_svoxel_free
+};

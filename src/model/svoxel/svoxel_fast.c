@@ -289,6 +289,7 @@ const struct iso_op_fn iso_svoxel_fast_fn = {
 	.forward = forward_all,
 	.adjoint = adjoint_all,
 	.open = open_work,
+	.free = iso_svoxel_free,
 	.close = close_work,
 	.to_cuda = "iso_svoxel_to_cuda",
 	.work = sizeof(struct svoxel_work),

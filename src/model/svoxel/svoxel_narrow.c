@@ -476,6 +476,7 @@ const struct iso_op_fn iso_svoxel_narrow_fn = {
 	.forward = forward,
 	.adjoint = adjoint,
 	.open = open_work,
+	.free = iso_svoxel_free,
 	.close = close_work,
 	.to_cuda = "iso_svoxel_to_cuda",
 	.work = sizeof(struct work),

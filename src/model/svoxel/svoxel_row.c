@@ -6,6 +6,19 @@
 #define REAL(x) ((iso_real)(x))
 #define OVER_2_PI REAL(SVOXEL_OVER_2_PI)
 
+/* What tissue does: to delays, and to how loud a voxel is; a voxel is heard with its own speed. */
+static void add_tissue(struct svoxel_row *row, const struct svoxel *p, int64_t q, const double at[3],
+                       const double first[3], const iso_real *ratio)
+{
+	iso_real late[SVOXEL_ROW], loud[SVOXEL_ROW], per_us = REAL(p->bins_per_us);
+
+	iso_sound_row(late, loud, &p->sound, q, p->pos + 3 * q, at, first, p->ds, row->n);
+	for (int i = 0; i < row->n; i++) {
+		row->u[i] += late[i] * per_us;
+		row->amplitude[i] *= loud[i] * ratio[i] * ratio[i];
+	}
+}
+
 int64_t iso_svoxel_find_row(struct svoxel_row *row, const struct svoxel *p, int64_t q, const double at[3],
                             double weight, int64_t ix, int64_t iy, int64_t iz)
 {
@@ -32,6 +45,11 @@ int64_t iso_svoxel_find_row(struct svoxel_row *row, const struct svoxel *p, int6
 		row->half_x[i] = tx / 2;
 		row->half_y[i] = ty / 2;
 		row->amplitude[i] /= tx * ty;
+	}
+	if (p->delays) {
+		const double first[3] = { p->first[0] + (double)ix * p->ds, from[1], from[2] };
+
+		add_tissue(row, p, q, at, first, p->sound.ratio + (iz * p->n[1] + iy) * p->n[0] + ix);
 	}
 	return v.bin - p->low;
 }

@@ -54,11 +54,12 @@ static double bessel_part(double x)
 	                     : x * cos(x) - sin(x);
 }
 
-/* (19) times 6/pi, since images hold absorbed energy: -j gamma c/(2 pi f^2) (x cos x - sin x) h_e, with
+/* (19) times 6/pi, since images hold absorbed energy, c the tissue's: -j gamma c/(2 pi f^2) (x cos x - sin x) h_e, with
    h_e(f) = sum of h_k exp(-j 2 pi f k dt) unless it is given. */
 void iso_svoxel_factor(double z[2], const struct iso_svoxel *q, double line)
 {
 	const struct iso_transducers *t = q->t;
+	double speed = q->delays ? q->delays->m.c1 : t->speed;
 	double f = ((double)q->first_line + line) * q->df_mhz + q->offset_mhz, h[2] = { t->eir ? 0 : 1, 0 },
 	       a = 0;
 
@@ -70,8 +71,8 @@ void iso_svoxel_factor(double z[2], const struct iso_svoxel *q, double line)
 	}
 	if (q->eir) memcpy(h, q->eir + 2 * (int64_t)line, sizeof h);
 	if (f > 0)
-		a = 6 / M_PI * t->gamma * t->speed / (2 * M_PI * f * f) *
-		    bessel_part(M_PI * f * q->grid.voxel[0] / t->speed);
+		a = 6 / M_PI * t->gamma * speed / (2 * M_PI * f * f) *
+		    bessel_part(M_PI * f * q->grid.voxel[0] / speed);
 	z[0] = a * h[1];
 	z[1] = -a * h[0];
 }
@@ -131,6 +132,10 @@ void iso_svoxel_span(int64_t *low, int64_t *span, double bins_per_mm, const stru
 
 		near = fmin(near, fmax(d - half, 0) - side);
 		far = fmax(far, d + half + side);
+	}
+	if (q->delays) {
+		near += q->delays->m.least * t->speed;
+		far += q->delays->m.most * t->speed;
 	}
 	*low = (int64_t)floor(near * bins_per_mm) - 2 * SVOXEL_TAPS;
 	*span = (int64_t)ceil(far * bins_per_mm) + 2 * SVOXEL_TAPS - *low;

@@ -38,6 +38,11 @@ static int spans(int64_t *first, int64_t *pairs, const struct iso_ubp *p)
 		/* samples of delay, from the first, to the nearest and the farthest voxel centre */
 		double near = sqrt(least) * per_mm - start, far = sqrt(most) * per_mm - start;
 
+		if (p->delays) {
+			near += p->delays->m.least / t->dt_us;
+			far += p->delays->m.most / t->dt_us;
+		}
+
 		if (!(far - near < MOST_PAIRS) || !(fabs(far) < 1e12))
 			return iso_fail(ISO_EARG,
 			                "ubp: the image is heard over %g samples, at most %d are possible",
@@ -102,7 +107,7 @@ static int check(const struct iso_ubp *p)
 	if (p->weights == ISO_UBP_SPHERE && !(t->radius > 0))
 		return iso_fail(ISO_EARG, "ubp: the transducers' sphere has radius %g mm, must be above 0",
 		                t->radius);
-	return check_weights(p, &h);
+	return (st = iso_delays_fit(p->delays, t, &p->grid, "ubp")) ? st : check_weights(p, &h);
 }
 
 static void make(struct iso_room *room, struct ubp_model *m, const struct iso_ubp *p)
@@ -111,6 +116,7 @@ static void make(struct iso_room *room, struct ubp_model *m, const struct iso_ub
 	int64_t pairs;
 
 	m->weights = p->weights;
+	if ((m->delays = iso_delays_keep(p->delays))) m->sound = p->delays->m;
 	ISO_HOST(room, m->source, t->n);
 	ISO_HOST(room, m->face, t->n);
 	ISO_HOST(room, m->first, t->n);
@@ -151,7 +157,9 @@ static int ubp_open(iso_op *op)
 struct row {
 	int n;
 	iso_real x, y, z, step;
-	double sum[WIDTH]; /* of terms; with solid angles beside: */
+	double first[3];       /* x, y, z */
+	const iso_real *ratio; /* tissue's speed over that at each voxel; NULL: no tissue */
+	double sum[WIDTH];     /* of terms; with solid angles beside: */
 	double angle[WIDTH];
 };
 
@@ -181,16 +189,40 @@ static void hear(struct heard *h, const struct row *r, const struct ubp_source *
 	}
 }
 
+/* The same through tissue, at transducer q. */
+static void hear_late(struct heard *h, const struct row *r, const struct ubp_model *m, int q)
+{
+	const double *at = m->delays->pos + 3 * (int64_t)q;
+	iso_real late[WIDTH], per_us = (iso_real)((double)m->p.per_mm * m->sound.c0);
+	iso_real offset = m->source[q].offset;
+
+	iso_sound_row(late, NULL, &m->sound, q, at, at, r->first, (double)r->step, r->n);
+	for (int i = 0; i < r->n; i++) {
+		iso_real k = iso_fma(late[i], per_us, iso_fma(h->d[i], m->p.per_mm, -offset));
+		int whole = (int)k;
+
+		h->f[i] = k - (iso_real)whole;
+		h->whole[i] = whole;
+	}
+}
+
+/* Samples of a way of a mm at voxel i. */
+static iso_real own_per_mm(const struct row *r, const struct ubp_model *m, int i)
+{
+	return r->ratio ? m->p.per_mm * (iso_real)(m->sound.c0 / m->sound.c1) * r->ratio[i] : m->p.per_mm;
+}
+
 static void add_sphere(struct row *r, const struct ubp_model *m, const struct ubp_pair *pair, int from,
                        int to)
 {
-	iso_real near[WIDTH] = { 0 }, slope[WIDTH] = { 0 }, per_mm = m->p.per_mm;
+	iso_real near[WIDTH] = { 0 }, slope[WIDTH] = { 0 };
 	struct heard h;
 
 	for (int q = from; q < to; q++) {
 		const struct ubp_pair *trace = pair + (int64_t)q * m->p.pairs;
 
-		hear(&h, r, m->source + q, per_mm);
+		hear(&h, r, m->source + q, m->p.per_mm);
+		if (r->ratio) hear_late(&h, r, m, q);
 		for (int i = 0; i < r->n; i++) {
 			struct ubp_pair v = trace[h.whole[i]];
 
@@ -198,13 +230,14 @@ static void add_sphere(struct row *r, const struct ubp_model *m, const struct ub
 			slope[i] += v.slope;
 		}
 	}
-	for (int i = 0; i < r->n; i++) r->sum[i] += (double)near[i] + .5 * (double)per_mm * (double)slope[i];
+	for (int i = 0; i < r->n; i++)
+		r->sum[i] += (double)near[i] + .5 * (double)own_per_mm(r, m, i) * (double)slope[i];
 }
 
 static void add_angles(struct row *r, const struct ubp_model *m, const struct ubp_pair *pair, int from,
                        int to)
 {
-	iso_real sum[WIDTH] = { 0 }, angle[WIDTH] = { 0 }, per_mm = m->p.per_mm;
+	iso_real sum[WIDTH] = { 0 }, angle[WIDTH] = { 0 };
 	struct heard h;
 
 	for (int q = from; q < to; q++) {
@@ -214,11 +247,12 @@ static void add_angles(struct row *r, const struct ubp_model *m, const struct ub
 		                                         (r->y - at[1]) * normal[1] +
 		                                         (r->z - at[2]) * normal[2];
 
-		hear(&h, r, m->source + q, per_mm);
+		hear(&h, r, m->source + q, m->p.per_mm);
+		if (r->ratio) hear_late(&h, r, m, q);
 		for (int i = 0; i < r->n; i++) {
 			iso_real w = ubp_angle(h.per_d[i], along + (iso_real)i * r->step * normal[0]);
 
-			sum[i] += w * ubp_term(h.d[i] * per_mm, h.f[i], trace[h.whole[i]]);
+			sum[i] += w * ubp_term(h.d[i] * own_per_mm(r, m, i), h.f[i], trace[h.whole[i]]);
 			angle[i] += w * area;
 		}
 	}
@@ -242,6 +276,10 @@ static void tile(iso_real *image, const struct ubp_model *m, const struct ubp_pa
 			.y = (iso_real)(p->first[1] + (double)((first + i) % p->n[1]) * p->voxel),
 			.z = (iso_real)(p->first[2] + (double)((first + i) / p->n[1]) * p->voxel),
 			.step = (iso_real)p->voxel,
+			.first = { p->first[0] + (double)x0 * p->voxel,
+			           p->first[1] + (double)((first + i) % p->n[1]) * p->voxel,
+			           p->first[2] + (double)((first + i) / p->n[1]) * p->voxel },
+			.ratio = m->delays ? m->sound.ratio + (first + i) * p->n[0] + x0 : NULL,
 		};
 	for (int q = 0; q < p->sources; q += CHUNK)
 		for (int i = 0; i < rows; i++)
@@ -280,9 +318,15 @@ static int ubp_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y
 	return iso_comm_gather(op->ctx, iso_ctx_poll(op->ctx), x, rows, m->p.n[0] * (int64_t)sizeof *x);
 }
 
+void iso_ubp_free(iso_op *op)
+{
+	iso_delays_free(((struct ubp_model *)op->data)->delays);
+}
+
 static const struct iso_op_fn ubp_fn = {
 	.adjoint = ubp_adjoint,
 	.open = ubp_open,
+	.free = iso_ubp_free,
 	.to_cuda = "iso_ubp_to_cuda",
 	.cannot = UBP_CANNOT,
 };

@@ -10,6 +10,8 @@
 	A = 1/Gamma sum over q of W [2 p - 2 t dp/dt] / sum over q of W,  W = w (n v)/d^3,
    the solid angle of the patch; one seen from behind has none.
 
+   Through tissue d/c becomes the delay, and c beside a derivative the speed at the voxel.
+
    Traces come as pairs (2 w p_k, 2 w D), 0 where either sample lies outside the record. Those of q
    begin so many samples before the nearest voxel and end behind the farthest: no delay of the grid
    falls outside, and the loops have no bounds to check. */
@@ -17,6 +19,7 @@
 #define ISO_UBP_KERN_H
 
 #include "core/hd.h"
+#include "tissue/tissue_delays.h"
 
 struct ubp_pair {
 	iso_real p, slope; /* 2 w p_k, 2 w (p_(k+1) - p_k) */
@@ -66,7 +69,7 @@ ISO_HD iso_real ubp_angle(iso_real per_d, iso_real along)
 	return along > 0 ? along * per_d * per_d * per_d : 0;
 }
 
-/* w [2 p - 2 t dp/dt]; delay = d per_mm = t/dt. */
+/* w [2 p - 2 t dp/dt]; delay = d per_mm = t/dt, per_mm at the voxel. */
 ISO_HD iso_real ubp_term(iso_real delay, iso_real f, struct ubp_pair v)
 {
 	return v.p + (f - delay) * v.slope;
@@ -78,8 +81,12 @@ struct ubp_model {
 	enum iso_ubp_weights weights;
 	struct ubp_source *source;
 	struct ubp_face *face;
-	int64_t *first; /* sample of the first pair, of each transducer */
+	int64_t *first;     /* sample of the first pair, of each transducer */
+	iso_delays *delays; /* through tissue; NULL: none, and no sound */
+	struct sound sound;
 };
+
+ISO_C void iso_ubp_free(iso_op *op); /* what is kept */
 
 #define UBP_CANNOT "ubp: it makes images from traces; there is no way back"
 

@@ -83,6 +83,7 @@ static void plan(iso_problem *problem, struct iso_plan *lines, const struct mode
 	struct sradon *sradon = problem->self;
 
 	(void)s;
+	sound_plan_delays(problem, lines);
 	iso_sradon_plan(lines, problem->ctx, &sradon->model);
 }
 
@@ -92,16 +93,19 @@ static int sample(iso_problem *problem, iso_op **made, iso_ctx *alone, double *t
 	struct iso_transducers t = sound_sample(some.t, alone, times);
 
 	some.t = &t;
-	return iso_sradon_create(made, alone, &some);
+	int st = sound_delays(&some.delays, problem);
+
+	return st ? st : iso_sradon_create(made, alone, &some);
 }
 
 static int op(iso_problem *problem, iso_op **made, const struct model_subsets *s)
 {
 	struct sradon *sradon = problem->self;
 
-	int st = iso_sradon_create(made, problem->ctx, &sradon->model);
+	int st = sound_delays(&sradon->model.delays, problem);
 
 	(void)s; /* one subset */
+	if (!st) st = iso_sradon_create(made, problem->ctx, &sradon->model);
 	return st ? st : tell_points(problem);
 }
 

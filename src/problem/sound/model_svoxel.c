@@ -263,7 +263,9 @@ static int tell_kernel(iso_problem *problem, struct iso_svoxel p)
 int sound_svoxel(struct iso_svoxel *p, iso_problem *problem)
 {
 	*p = model_for(problem);
-	return tell_kernel(problem, *p);
+	int st = sound_delays(&p->delays, problem);
+
+	return st ? st : tell_kernel(problem, *p);
 }
 
 static void plan(iso_problem *problem, struct iso_plan *lines, const struct model_subsets *s)
@@ -271,6 +273,7 @@ static void plan(iso_problem *problem, struct iso_plan *lines, const struct mode
 	struct iso_svoxel model = model_for(problem);
 
 	(void)s;
+	sound_plan_delays(problem, lines);
 	iso_svoxel_plan(lines, problem->ctx, &model);
 }
 
@@ -280,13 +283,17 @@ static int sample(iso_problem *problem, iso_op **made, iso_ctx *alone, double *t
 	struct iso_transducers t = sound_sample(some.t, alone, times);
 
 	some.t = &t;
-	return iso_svoxel_create(made, alone, &some);
+	int st = sound_delays(&some.delays, problem);
+
+	return st ? st : iso_svoxel_create(made, alone, &some);
 }
 
 static int op(iso_problem *problem, iso_op **made, const struct model_subsets *s)
 {
 	struct iso_svoxel model = model_for(problem);
-	int st = iso_svoxel_create(made, problem->ctx, &model);
+	int st = sound_delays(&model.delays, problem);
+
+	if (!st) st = iso_svoxel_create(made, problem->ctx, &model);
 
 	(void)s; /* one subset */
 	return st ? st : tell_kernel(problem, model);

@@ -9,15 +9,17 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#define FLAT .02     /* of the greatest sharpness: a curve that rises less has no peak to speak of */
 #define CUTOFF_MHZ 5 /* of the paper, where the scanner has an impulse response */
 
 struct ubp {
 	struct sound sound; /* first: what the optoacoustic models share */
 	/* options */
 	const char *weights, *without;
-	double cutoff_mhz, band_mhz[2], speeds[3];
-	bool scan;
+	double cutoff_mhz, band_mhz[2], speeds[3], tissue_speeds[3];
+	bool scan, tissue_scan;
 	/* the band of the first image's traces, where nobody says one: further images get the same */
 	struct iso_band found;
 	bool has_found;
@@ -56,6 +58,11 @@ static void params(struct opt *table, void *self)
 		  .help = "make an image for each of N speeds of sound from LOW to HIGH, mm/us, and write "
 		          "the sharpest. The record has the sharpness of all. For one image, instead of "
 		          "'speed'" },
+		{ 0, "tissue-speeds", .real = ubp->tissue_speeds, .count = 3, .with = "tissue",
+		  .value = "LOW,HIGH,N", .min = .01, .max = 1e4, .absent = "one speed",
+		  .help = "the same over the speed of the tissue, the water's stays: instead of "
+		          "'tissue-speed'. "
+		          "Both speeds cannot be found together" },
 		{ 0 },
 	};
 
@@ -64,18 +71,31 @@ static void params(struct opt *table, void *self)
 	memcpy(table + sound_params(table, &ubp->sound), own, sizeof own);
 }
 
+static int check_range(const char *name, const double s[3])
+{
+	if (s[0] < s[1] && s[2] >= 2 && s[2] == (int)s[2]) return ISO_OK;
+	return iso_fail(ISO_EARG, "'%s' is %g,%g,%g, must be two speeds that rise and a number of at least 2",
+	                name, s[0], s[1], s[2]);
+}
+
 static int check_options(struct ubp *ubp)
 {
 	const double *s = ubp->speeds, *b = ubp->band_mhz;
+	int st;
 
 	ubp->scan = problem_given(ubp->sound.p, "speeds");
-	if (ubp->scan && problem_given(ubp->sound.p, "speed"))
-		return iso_fail(ISO_EARG, "'speed' and 'speeds': give one of them");
-	if (ubp->scan && !(s[0] < s[1] && s[2] >= 2 && s[2] == (int)s[2]))
+	ubp->sound.finds_tissue = ubp->tissue_scan = problem_given(ubp->sound.p, "tissue-speeds");
+	if (ubp->scan && ubp->tissue_scan)
 		return iso_fail(
 			ISO_EARG,
-			"'speeds' is %g,%g,%g, must be two speeds that rise and a number of at least 2", s[0],
-			s[1], s[2]);
+			"'speeds' and 'tissue-speeds': give one of them. Many pairs of speeds make images "
+			"of the same sharpness, at other sizes, so both cannot be found");
+	if (ubp->tissue_scan && problem_given(ubp->sound.p, "tissue-speed"))
+		return iso_fail(ISO_EARG, "'tissue-speed' and 'tissue-speeds': give one of them");
+	if (ubp->tissue_scan && (st = check_range("tissue-speeds", ubp->tissue_speeds))) return st;
+	if (ubp->scan && problem_given(ubp->sound.p, "speed"))
+		return iso_fail(ISO_EARG, "'speed' and 'speeds': give one of them");
+	if (ubp->scan && (st = check_range("speeds", s))) return st;
 	if (problem_given(ubp->sound.p, "band-mhz") && !(b[0] < b[1]) && !(b[0] == 0 && b[1] == 0))
 		return iso_fail(ISO_EARG, "'band-mhz' is %g,%g, must rise, or be 0,0 for all", b[0], b[1]);
 	return ISO_OK;
@@ -135,8 +155,15 @@ static void plan(iso_problem *problem, struct iso_plan *lines, const struct mode
 	iso_plan_add(lines, "traces", rows, sizeof(iso_real), false);
 	if (iso_ctx_is_cuda(problem->ctx))
 		iso_plan_add(lines, "traces and image on the device", rows + voxels, sizeof(iso_real), true);
-	if (ubp->scan) iso_plan_add(lines, "image of another speed", voxels, sizeof(iso_real), false);
+	sound_plan_delays(problem, lines);
+	if (ubp->scan || ubp->tissue_scan)
+		iso_plan_add(lines, "image of another speed", voxels, sizeof(iso_real), false);
 	iso_ubp_plan(lines, problem->ctx, &ubp->model);
+}
+
+static bool ubp_is_scanned(const struct ubp *ubp)
+{
+	return ubp->scan || ubp->tissue_scan;
 }
 
 static int sample(iso_problem *problem, iso_op **made, iso_ctx *alone, double *times)
@@ -145,15 +172,18 @@ static int sample(iso_problem *problem, iso_op **made, iso_ctx *alone, double *t
 	struct iso_transducers t = sound_sample(some.transducers, alone, times);
 
 	some.transducers = &t;
-	return iso_ubp_create(made, alone, &some);
+	int st = ubp_is_scanned(problem->self) ? ISO_OK : sound_delays(&some.delays, problem);
+
+	return st ? st : iso_ubp_create(made, alone, &some);
 }
 
 static int op(iso_problem *problem, iso_op **made, const struct model_subsets *s)
 {
 	struct ubp *ubp = problem->self;
+	int st = ubp_is_scanned(ubp) ? ISO_OK : sound_delays(&ubp->model.delays, problem);
 
 	(void)s; /* one subset */
-	return iso_ubp_create(made, problem->ctx, &ubp->model);
+	return st ? st : iso_ubp_create(made, problem->ctx, &ubp->model);
 }
 
 /* ---- the image ---- */
@@ -277,58 +307,120 @@ static int filter(struct ubp *ubp)
 	return st;
 }
 
-/* x, on the host, of traces that are on the device. */
+/* Delays of a scan; of one image those of the problem. */
+static int take_delays(struct ubp *ubp, iso_delays **own, double tissue)
+{
+	struct iso_tissue is = ubp->sound.tissue.is;
+
+	if (!ubp->sound.tissue.on) return ISO_OK;
+	if (!ubp_is_scanned(ubp)) return sound_delays(&ubp->model.delays, ubp->sound.p);
+	if (ubp->tissue_scan) is.speed = tissue;
+	int st = iso_delays_create(own, ubp->sound.p->ctx, &ubp->t, &is, &ubp->sound.grid);
+
+	ubp->model.delays = *own;
+	return st;
+}
+
+/* x, on the host, of traces that are on the device; at a speed of the water, or of a scan of the tissue's. */
 static int image_at(struct ubp *ubp, iso_real *x, double speed, const iso_real *y)
 {
 	iso_ctx *ctx = ubp->sound.p->ctx;
 	int64_t voxels = iso_grid_voxels(&ubp->sound.grid);
 	struct iso_room room = iso_room_of(ctx, "image");
 	iso_op *made = NULL;
+	iso_delays *own = NULL;
 	iso_real *dx;
 	int st;
 
-	ubp->t.speed = speed;
+	if (!ubp->tissue_scan) ubp->t.speed = speed;
 	ISO_DEVICE(&room, dx, voxels);
-	st = room.status ? room.status : iso_ubp_create(&made, ctx, &ubp->model);
+	st = room.status ? room.status : take_delays(ubp, &own, speed);
+	if (!st) st = iso_ubp_create(&made, ctx, &ubp->model);
 	if (!st) st = iso_adjoint(dx, made, ISO_ALL, y);
 	if (!st) st = iso_ctx_vec(ctx)->download(ctx, x, dx, voxels * (int64_t)sizeof *x);
 	iso_op_free(made);
 	iso_room_free(&room);
+	if (own) ubp->model.delays = NULL;
+	iso_delays_free(own);
 	return st;
+}
+
+/* The highest point of the parabola through three of n values at equal steps; the greatest is number `best`. */
+static double parabola(const double *v, int n, int best, double low, double step)
+{
+	double x = low + best * step;
+
+	if (best == 0 || best == n - 1) return x;
+	double bend = v[best - 1] - 2 * v[best] + v[best + 1];
+
+	return bend < 0 ? x + step * .5 * (v[best - 1] - v[best + 1]) / bend : x;
+}
+
+/* A peak at an end, and none to speak of, are told. */
+static void judge(struct ubp *ubp, const double *range, const char *name, double best, double least,
+                  double most)
+{
+	struct record *r = ubp->sound.p->record;
+
+	if (best == range[0] || best == range[1])
+		record_warn(r,
+		            "the sharpest image is that of the end of '%s', %g mm/us: the true speed may lie "
+		            "beyond",
+		            name, best);
+	if (ubp->tissue_scan && most - least < FLAT * most)
+		record_warn(r,
+		            "the sharpness rises by %.2g %% over 'tissue-speeds': so flat a curve does not "
+		            "tell the speed",
+		            100 * (most - least) / most);
 }
 
 /* The sharpest image of all speeds. */
 static int scan(struct ubp *ubp, struct iso_array *x, const iso_real *y)
 {
-	double most = -1, best = 0, sharp = 0;
+	const char *name = ubp->tissue_scan ? "tissue-speeds" : "speeds";
+	const double *range = ubp->tissue_scan ? ubp->tissue_speeds : ubp->speeds;
+	int n = (int)range[2], at = 0, st;
+	double most = -1, least = INFINITY, best = 0, step = (range[1] - range[0]) / (n - 1);
+	double *sharp = size_alloc(n, sizeof *sharp);
 	json_t *list = json_array();
 	struct iso_array one = { 0 };
-	int st = iso_array_on_grid(&one, &x->grid);
 
-	for (int i = 0; i < ubp->sound.speeds.n && !st; i++) {
-		double speed = sound_speed(&ubp->sound, i);
+	st = sharp ? iso_array_on_grid(&one, &x->grid) : iso_fail_memory("speeds", n);
+	for (int i = 0; i < n && !st; i++) {
+		double speed = range[0] + i * (range[1] - range[0]) / (n - 1);
 
 		if ((st = image_at(ubp, one.v, speed, y))) break;
-		if (iso_measure_sharpness(&sharp, &one)) {
-			st = iso_fail(ISO_EINPUT, "'speeds': at %g mm/us: %s", speed, iso_message());
+		if (iso_measure_sharpness(sharp + i, &one)) {
+			st = iso_fail(ISO_EINPUT, "'%s': at %g mm/us: %s", name, speed, iso_message());
 			break;
 		}
-		json_array_append_new(list, record_pack("{s:f, s:f}", "speed", speed, "sharpness", sharp));
-		if (sharp > most) {
-			most = sharp;
+		json_array_append_new(list, record_pack("{s:f, s:f}", "speed", speed, "sharpness", sharp[i]));
+		least = fmin(least, sharp[i]);
+		if (sharp[i] > most) {
+			most = sharp[i];
 			best = speed;
+			at = i;
 			memcpy(x->v, one.v, (size_t)x->n * sizeof *x->v);
 		}
 	}
-	ubp->t.speed = best;
 	iso_array_free(&one);
-	if (!st && (best == ubp->speeds[0] || best == ubp->speeds[1]))
-		record_warn(ubp->sound.p->record,
-		            "the sharpest image is that of the end of 'speeds', %g mm/us: the true speed may "
-		            "lie beyond",
-		            best);
-	if (!st) return record_result(ubp->sound.p->record, "speeds", list);
+	if (!st) judge(ubp, range, name, best, least, most);
+	if (!st && ubp->tissue_scan) {
+		const iso_delays *told;
+
+		ubp->sound.tissue.is.speed = best;
+		st = sound_delays(&told, ubp->sound.p);
+		if (!st)
+			st = record_result(ubp->sound.p->record, "tissue_speeds",
+			                   record_pack("{s:o, s:f, s:f}", "curve", json_incref(list), "peak",
+			                               parabola(sharp, n, at, range[0], step), "image_at",
+			                               best));
+	} else {
+		ubp->t.speed = best;
+		if (!st) st = record_result(ubp->sound.p->record, "speeds", json_incref(list));
+	}
 	json_decref(list);
+	free(sharp);
 	return st;
 }
 
@@ -342,7 +434,7 @@ static int direct(iso_problem *problem, struct iso_array *x)
 	record_stage(problem->record, "reconstruct");
 	if (!st) ISO_UPLOAD(&room, y, ubp->sound.y.v, problem->found.rows);
 	if (!st) st = room.status;
-	if (!st) st = ubp->scan ? scan(ubp, x, y) : image_at(ubp, x->v, ubp->t.speed, y);
+	if (!st) st = ubp_is_scanned(ubp) ? scan(ubp, x, y) : image_at(ubp, x->v, ubp->t.speed, y);
 	iso_room_free(&room);
 	record_stage(problem->record, NULL);
 	if (!st) st = record_result(problem->record, "speed_mm_per_us", record_real(ubp->t.speed));

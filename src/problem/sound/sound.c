@@ -8,7 +8,7 @@
 
 int sound_params(struct opt *table, struct sound *sound)
 {
-	const struct opt own[SOUND_PARAMS] = {
+	const struct opt own[SOUND_PARAMS - TISSUE_PARAMS] = {
 		{ 0, "scanner", .text = &sound->scanner, .file = OPT_READS, .value = "FILE",
 		  .absent = "that of the data",
 		  .help = "description of the transducers: " TRANSDUCERS_FILES },
@@ -34,6 +34,7 @@ int sound_params(struct opt *table, struct sound *sound)
 	};
 
 	memcpy(table, own, sizeof own);
+	tissue_params(table + sizeof own / sizeof *own, &sound->tissue);
 	return SOUND_PARAMS;
 }
 
@@ -276,6 +277,31 @@ double sound_speed(struct sound *sound, int i)
 	return s->n < 2 ? sound->own.speed : s->low + i * (s->high - s->low) / (s->n - 1);
 }
 
+/* ---- tissue ---- */
+
+int sound_delays(const iso_delays **d, iso_problem *problem)
+{
+	struct sound *sound = problem->self;
+	bool tables = sound->tissue.is.image_grid.n[0] > 0 || sound->tissue.is.path == ISO_SOUND_EIKONAL;
+	int st = ISO_OK;
+
+	if (!sound->delays && !(tables && problem->record->read.dry_run)) {
+		record_stage(problem->record, "delays");
+		st = tissue_delays(&sound->delays, &sound->tissue, problem->record, problem->ctx, sound->t,
+		                   &sound->grid);
+		record_stage(problem->record, NULL);
+	}
+	*d = sound->delays;
+	return st;
+}
+
+void sound_plan_delays(iso_problem *problem, struct iso_plan *plan)
+{
+	struct sound *sound = problem->self;
+
+	if (sound->tissue.on) iso_delays_plan(plan, problem->ctx, sound->t, &sound->tissue.is, &sound->grid);
+}
+
 /* ---- what the record holds of the image ---- */
 
 #define FACTOR 30. /* a unit error is 1000, and a record up to so many times as long as it need be */
@@ -349,6 +375,7 @@ int sound_load(iso_problem *problem, int need, const struct iso_grid *image)
 	sound->wavelengths = sound->frames = (struct sound_part){ 0, 1 };
 	if ((st = load_scanner(sound))) return st;
 	if ((st = load_grid(sound, image))) return st;
+	if ((st = tissue_load(&sound->tissue, problem->record, sound->t, !sound->finds_tissue))) return st;
 	problem->found.grid = sound->grid;
 	problem->found.unit = "absorbed energy";
 	problem->found.rows = sound->t->n * sound->t->samples;
@@ -366,6 +393,8 @@ void sound_unload(iso_problem *problem)
 {
 	struct sound *sound = problem->self;
 
+	iso_delays_free(sound->delays);
+	tissue_unload(&sound->tissue);
 	iso_array_free(&sound->y);
 	iso_array_free(&sound->several);
 	transducers_free(&sound->array);

@@ -5,6 +5,7 @@
 
 #include "problem/inputs.h"
 #include "problem/problem.h"
+#include "sound_tissue.h"
 
 /* Part of an axis of a recording: from `first` on. */
 struct sound_part {
@@ -23,6 +24,7 @@ struct sound {
 	const char *scanner, *data, *wavelength, *frame;
 	int64_t size[3];
 	double voxel[3], centre[3], speed;
+	struct tissue tissue;
 	/* what they name */
 	struct transducers array;        /* of 'scanner'; nothing: it was not given */
 	iso_recording *traces;           /* of 'data'; NULL: not asked for, or spectra */
@@ -31,6 +33,8 @@ struct sound {
 	const struct iso_faces *faces;   /* of them; NULL: flat */
 	struct sound_speeds speeds;      /* set by a model before it loads */
 	bool takes_spectra;              /* set by a model: data may be (transducers, lines, 2) */
+	bool finds_tissue;               /* set by a model: it looks for 'tissue-speed' itself */
+	iso_delays *delays;              /* of sound_delays; NULL: not made, or no tissue */
 	struct sound_part wavelengths, frames;
 	struct iso_grid grid;
 	struct iso_array several; /* traces of an array, of which y is one image's */
@@ -43,13 +47,17 @@ struct sound {
 	"transducers, samples), as .npy; or with their transducers as IPASC (.hdf5, .h5) or iThera MSOT " \
 	"(.msot with .bin)"
 
-enum { SOUND_PARAMS = 7 };
+enum { SOUND_PARAMS = 7 + TISSUE_PARAMS };
 
 /* Parameters that all of these models have, first in their tables; their number. */
 int sound_params(struct opt *table, struct sound *sound);
 
 /* Reads the scanner, settles the grid, and with MODEL_NEEDS_COUNTS reads the data. */
 int sound_load(iso_problem *problem, int need, const struct iso_grid *image);
+
+/* The delays through tissue: made at the first call, and kept. NULL: no tissue; in a dry run also where they need tables. */
+int sound_delays(const iso_delays **d, iso_problem *problem);
+void sound_plan_delays(iso_problem *problem, struct iso_plan *plan);
 void sound_unload(iso_problem *problem);
 
 double sound_speed(struct sound *sound, int i); /* number i of those to try */

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The integral of sound that arrives at one time through tissue, on the CPU. It goes over a surface rho(w) round the
+   transducer, w a direction:
+
+	S = sum over directions of solid angle rho^2 B/(4 pi c^2 dT/drho) A,   B the amplitude,
+
+   which is rho/(4 pi c) A on straight rays with B = 1/rho. Directions are those of the sphere of the greater speed.
+
+   Forward, a thread takes a transducer. The adjoint adds whole numbers, so that sums do not depend on their order: a
+   thread takes a transducer, and all add to one image. */
+#include "sradon_tissue.h"
+
+#include "core/comm.h"
+
+#define ROUNDING .01 /* voxels */
+
+struct work {
+	int64_t *sums; /* (voxels) */
+};
+
+/* ---- the points of a transducer's surface at one time ---- */
+
+/* For every point in the image; a visit reads x into `sum`, or adds `value` to `to`. */
+struct visit {
+	const iso_real *x;
+	double sum;
+	int64_t *to;
+	double value; /* times the scale of whole numbers */
+};
+
+static void look(struct visit *v, const struct sradon *s, const struct sradon_point *p)
+{
+	const int64_t *n = s->p.n;
+	double f[3], high;
+	int64_t low[3];
+
+	for (int a = 0; a < 3; a++) {
+		double at = (p->at[a] - s->p.first[a]) / s->p.ds;
+
+		if (!(at > -1 && at < (double)n[a])) return;
+		high = floor(at);
+		low[a] = (int64_t)high;
+		f[a] = at - high;
+	}
+	for (int k = 0; k < 8; k++) {
+		double w = p->weight;
+		int64_t i[3];
+		bool in = true;
+
+		for (int a = 0; a < 3; a++) {
+			i[a] = low[a] + (k >> a & 1);
+			w *= k >> a & 1 ? f[a] : 1 - f[a];
+			in = in && i[a] >= 0 && i[a] < n[a];
+		}
+		if (!in) continue;
+		int64_t voxel = (i[2] * n[1] + i[1]) * n[0] + i[0];
+
+		if (v->x) {
+			v->sum += w * (double)v->x[voxel];
+		} else {
+			int64_t whole = llrint(w * v->value);
+
+#pragma omp atomic
+			v->to[voxel] += whole;
+		}
+	}
+}
+
+/* The image as the points of a ring meet it: a point lies `off` along its direction from one of a sphere, as far as delays
+   of tissue differ. Lengths are voxels. */
+struct seen {
+	struct sradon_hoop hoop; /* its box, and for each axis the phase */
+	double middle, pos[3], reach[3];
+};
+
+static struct seen seen_of(const struct sradon *s, int64_t q, double t)
+{
+	const struct sradon_frame *f = &s->frame[q];
+	const struct sound *m = &s->sound;
+	double off = m->c0 * (m->most - m->least) / 2 / s->p.ds + ROUNDING;
+	struct seen v = { .middle = m->c0 * (t - (m->least + m->most) / 2) / s->p.ds };
+
+	for (int a = 0; a < 3; a++) {
+		v.pos[a] = (f->pos[a] - s->p.first[a]) / s->p.ds;
+		v.reach[a] = hypot(f->ex[a], f->ey[a]);
+		v.hoop.phase[a] = atan2(f->ey[a], f->ex[a]);
+		v.hoop.low[a] = -1 - off;
+		v.hoop.high[a] = (double)s->p.n[a] + off;
+	}
+	return v;
+}
+
+/* The arcs of a ring whose points may lie in the image. */
+static int arcs_of(struct sradon_arc arc[SRADON_ARCS], struct seen *v, const struct sradon *s, int64_t q,
+                   const struct sradon_ring *r)
+{
+	const struct sradon_frame *f = &s->frame[q];
+
+	for (int a = 0; a < 3; a++) {
+		v->hoop.c[a] = v->pos[a] + v->middle * r->cos_theta * f->n[a];
+		v->hoop.reach[a] = v->middle * r->sin_theta * v->reach[a];
+	}
+	return iso_sradon_arcs(arc, &v->hoop, r->step, sradon_shift(&s->p), r->n);
+}
+
+static void surface(struct visit *v, const struct sradon *s, int64_t q, int64_t k)
+{
+	struct sradon_shell shell = sradon_shell(s, q, k);
+	struct seen seen = seen_of(s, q, shell.t);
+	struct sradon_arc arc[SRADON_ARCS];
+
+	for (int i = 0; i < shell.rings; i++) {
+		struct sradon_ring r = sradon_shell_ring(s, &shell, i);
+		int n = arcs_of(arc, &seen, s, q, &r);
+
+		for (int c = 0; c < n; c++)
+			for (int j = arc[c].first; j < arc[c].first + arc[c].n; j++) {
+				struct sradon_point p;
+
+				if (sradon_shell_point(&p, s, q, &shell, &r, j)) look(v, s, &p);
+			}
+	}
+}
+
+/* ---- the operator ---- */
+
+static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
+{
+	const struct sradon *s = op->data;
+	const int64_t samples = s->p.samples;
+	const struct iso_rows own = iso_share(op->ctx, s->p.n_trans);
+
+	(void)sub; /* one subset only */
+	iso_op_counts(op, "project", "traces", own.n);
+#pragma omp parallel for schedule(dynamic) num_threads(op->ctx->threads)
+	for (int64_t q = own.first; q < own.first + own.n; q++) {
+		for (int64_t k = 0; k < samples && !iso_ctx_cancelled(op->ctx); k++) {
+			struct visit v = { .x = x };
+
+			surface(&v, s, q, k);
+			y[q * samples + k] = (iso_real)v.sum;
+		}
+		iso_op_count(op, 1);
+	}
+	return iso_comm_gather(op->ctx, iso_ctx_poll(op->ctx), y, s->p.n_trans, samples * (int64_t)sizeof *y);
+}
+
+/* No voxel can get more: all of a sphere's weight of every sample. */
+static double bound(const struct sradon *s, const iso_real *y)
+{
+	double most = 0;
+
+	for (int64_t k = 0; k < s->p.samples; k++) {
+		double sum = 0;
+
+		for (int64_t q = 0; q < s->p.n_trans; q++) sum += fabs((double)y[q * s->p.samples + k]);
+		most += sum * sradon_shell_most(s, k);
+	}
+	return most;
+}
+
+static int adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
+{
+	const struct sradon *s = op->data;
+	const struct work *w = op->work;
+	const struct iso_rows own = iso_share(op->ctx, s->p.n_trans);
+	double scale = iso_fixed_scale(bound(s, y));
+
+	(void)sub;
+	iso_op_counts(op, "backproject", "traces", own.n);
+	memset(w->sums, 0, (size_t)op->n_in * sizeof *w->sums);
+#pragma omp parallel for schedule(dynamic) num_threads(op->ctx->threads)
+	for (int64_t q = own.first; q < own.first + own.n; q++) {
+		for (int64_t k = 0; k < s->p.samples && !iso_ctx_cancelled(op->ctx); k++) {
+			struct visit v = { .to = w->sums, .value = scale * (double)y[q * s->p.samples + k] };
+
+			if (v.value != 0) surface(&v, s, q, k);
+		}
+		iso_op_count(op, 1);
+	}
+	int st = iso_comm_sum(op->ctx, iso_ctx_poll(op->ctx), w->sums, op->n_in);
+
+	for (int64_t i = 0; i < op->n_in; i++) x[i] = (iso_real)((double)w->sums[i] / scale);
+	return st;
+}
+
+static int open_work(iso_op *op)
+{
+	struct work *w = op->work;
+
+	ISO_HOST(&op->room, w->sums, op->n_in);
+	return op->room.status;
+}
+
+void iso_sradon_free(iso_op *op)
+{
+	iso_delays_free(((struct sradon *)op->data)->delays);
+}
+
+const struct iso_op_fn iso_sradon_tissue_fn = {
+	.forward = forward,
+	.adjoint = adjoint,
+	.open = open_work,
+	.free = iso_sradon_free,
+	.to_cuda = "iso_sradon_tissue_to_cuda",
+	.work = sizeof(struct work),
+};

@@ -1,0 +1,553 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Delays through tissue, and the models that hear by them, against reference vectors of an independent float64 program
+   (tests/data/sound); also built in double, for its float64 tolerances. */
+#include "test.h"
+
+static double *vector(const char *name, int64_t n)
+{
+	char file[128];
+
+	snprintf(file, sizeof file, "sound/%s.f64", name);
+	return test_data(TEST_DATA, file, n, sizeof(double));
+}
+
+static iso_real *reals(const char *name, int64_t n)
+{
+	double *v = vector(name, n);
+	iso_real *x = calloc((size_t)n, sizeof *x);
+
+	assert_non_null(x);
+	for (int64_t i = 0; i < n; i++) x[i] = (iso_real)v[i];
+	free(v);
+	return x;
+}
+
+/* Points that look at a place. */
+static struct iso_transducers transducers(const char *name, int64_t n, double speed, const double at[3])
+{
+	struct iso_transducers t = {
+		.n = n, .pos = vector(name, 3 * n), .speed = speed, .dt_us = .1, .samples = 200, .gamma = 1.3
+	};
+
+	t.normal = calloc((size_t)(3 * n), sizeof(double));
+	t.ex = calloc((size_t)(3 * n), sizeof(double));
+	t.ey = calloc((size_t)(3 * n), sizeof(double));
+	for (int64_t q = 0; q < n; q++) {
+		double *v = t.normal + 3 * q, l = 0;
+
+		for (int a = 0; a < 3; a++) v[a] = at[a] - t.pos[3 * q + a];
+		l = sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
+		for (int a = 0; a < 3; a++) v[a] /= l;
+		iso_transducer_frame(t.ex + 3 * q, t.ey + 3 * q, v);
+	}
+	return t;
+}
+
+static const double c0 = 1.482, c1 = 1.561, middle[3] = { .8, -1.1, .6 };
+static const double turned[9] = { -0.2268822559159418, -0.4134345696334323, -0.8818142086531106,
+	                          -0.377386816800404,  -0.7973673494348641, 0.47094001800704677,
+	                          -0.8978327419156373, 0.4396329908994977,  0.024883746844291066 };
+
+static struct iso_tissue ellipsoid(double a, double b, double c)
+{
+	struct iso_tissue p = { .size = sizeof p, .axes = { a, b, c }, .speed = c1 };
+
+	memcpy(p.centre, middle, sizeof middle);
+	return p;
+}
+
+static struct iso_tissue half_space(double sign)
+{
+	struct iso_tissue p = { .size = sizeof p, .shape = ISO_TISSUE_PLANE, .offset = 1.7, .speed = c1 };
+
+	for (int a = 0; a < 3; a++) p.normal[a] = sign * turned[a];
+	return p;
+}
+
+static const struct iso_grid box = { { 8, 8, 8 }, { 2, 2, 2 }, { 0, 0, 0 } };
+
+/* ---- straight ---- */
+
+static void compare_delays(iso_ctx *ctx, const struct iso_tissue *p, const char *name, const char *inside)
+{
+	double *voxels = vector("delays/voxels", 180), *want = vector(name, 360), *in = vector(inside, 60);
+	struct iso_transducers t = transducers("delays/transducers", 6, c0, middle);
+	double got[60], speed[60], worst = 0, worst_single = 0;
+	struct iso_delays_info info = { .size = sizeof info };
+	iso_delays *d = NULL;
+
+	OK(iso_delays_create(&d, ctx, &t, p, &box));
+	OK(iso_delays_look(&info, d));
+	for (int q = 0; q < 6; q++) {
+		OK(iso_delays_points(got, NULL, d, q, 60, voxels, false));
+		for (int i = 0; i < 60; i++) worst = larger(worst, fabs(got[i] - want[60 * q + i]));
+		OK(iso_delays_points(got, NULL, d, q, 60, voxels, true));
+		for (int i = 0; i < 60; i++)
+			worst_single = larger(worst_single, fabs(got[i] - want[60 * q + i]));
+	}
+	OK(iso_delays_speeds(speed, d, 60, voxels));
+	for (int i = 0; i < 60; i++) assert_true(fabs(speed[i] - (in[i] > 0 ? c1 : c0)) < 1e-12);
+	BELOW(worst, 1e-12);
+	BELOW(worst_single, TOLERANCE(5e-5, 1e-12));
+	iso_delays_free(d);
+	iso_transducers_free(&t);
+	free(voxels);
+	free(want);
+	free(in);
+}
+
+static void straight(void **state)
+{
+	iso_ctx *ctx = cpu(2);
+	struct iso_tissue sphere = ellipsoid(9, 9, 9), oval = ellipsoid(9, 7, 11),
+			  tube = ellipsoid(9, 7, INFINITY);
+	struct iso_tissue below = half_space(1), above = half_space(-1);
+
+	(void)state;
+	memcpy(oval.rotation, turned, sizeof turned);
+	above.offset = 1.7;
+	compare_delays(ctx, &sphere, "delays/T_sphere", "delays/inside_sphere");
+	compare_delays(ctx, &oval, "delays/T_ellipsoid", "delays/inside_ellipsoid");
+	compare_delays(ctx, &tube, "delays/T_cylinder", "delays/inside_cylinder");
+	compare_delays(ctx, &below, "delays/T_halfspace", "delays/inside_halfspace");
+	compare_delays(ctx, &above, "delays/T_halfspace2", "delays/inside_halfspace2");
+	iso_ctx_free(ctx);
+}
+
+/* ---- bent ---- */
+
+/* One ray each: a transducer at s, a point at r. */
+static void ray(iso_ctx *ctx, double *t_us, double *spread, struct iso_tissue p, double water,
+                const double s[3], const double r[3])
+{
+	double normal[3] = { 0, 0, 1 }, ex[3] = { 1, 0, 0 }, ey[3] = { 0, 1, 0 };
+	struct iso_transducers t = { .n = 1,
+		                     .pos = (double *)s,
+		                     .normal = normal,
+		                     .ex = ex,
+		                     .ey = ey,
+		                     .speed = water,
+		                     .dt_us = .1,
+		                     .samples = 200,
+		                     .gamma = 1 };
+	iso_delays *d = NULL;
+
+	p.path = ISO_SOUND_SNELL;
+	p.amplitude = ISO_SOUND_SPREAD;
+	OK(iso_delays_create(&d, ctx, &t, &p, &box));
+	OK(iso_delays_points(t_us, spread, d, 0, 1, r, false));
+	iso_delays_free(d);
+}
+
+static void bent_sphere(void **state)
+{
+	double *R = vector("snell/R", 40), *rho = vector("snell/rho", 40), *psi = vector("snell/psi", 40);
+	double *want = vector("snell/T_sphere", 40), *loud = vector("snell/spread_sphere", 40), t, b;
+	struct iso_tissue p = { .size = sizeof p, .axes = { 9, 9, 9 }, .speed = c1 };
+	iso_ctx *ctx = cpu(1);
+
+	(void)state;
+	for (int i = 0; i < 40; i++) {
+		ray(ctx, &t, &b, p, c0, (const double[]){ R[i], 0, 0 },
+		    (const double[]){ rho[i] * cos(psi[i]), rho[i] * sin(psi[i]), 0 });
+		NEAR(t, want[i], 1e-10);
+		NEAR(b / loud[i], 1, 1e-7);
+	}
+	free(R);
+	free(rho);
+	free(psi);
+	free(want);
+	free(loud);
+	iso_ctx_free(ctx);
+}
+
+static void grazing(void **state)
+{
+	double *g = vector("snell/graze", 24), *want = vector("snell/T_graze", 8),
+	       *loud = vector("snell/spread_graze", 8);
+	struct iso_tissue p = { .size = sizeof p, .axes = { 9, 9, 9 }, .speed = c0 };
+	iso_ctx *ctx = cpu(1);
+	double t, b;
+
+	(void)state;
+	for (int i = 0; i < 8; i++, g += 3) {
+		ray(ctx, &t, &b, p, c1, (const double[]){ g[0], 0, 0 },
+		    (const double[]){ g[1] * cos(g[2]), g[1] * sin(g[2]), 0 });
+		NEAR(t, want[i], 1e-10);
+		NEAR(b, loud[i], 1e-7);
+	}
+	free(g - 24);
+	free(want);
+	free(loud);
+	iso_ctx_free(ctx);
+}
+
+static void bent_plane(void **state)
+{
+	double *z0 = vector("snell/z0", 30), *z1 = vector("snell/z1", 30), *x = vector("snell/x", 30);
+	double *want = vector("snell/T_plane", 30), *loud = vector("snell/spread_plane", 30), t, b;
+	struct iso_tissue p = {
+		.size = sizeof p, .shape = ISO_TISSUE_PLANE, .normal = { 0, 0, 2 }, .speed = c1
+	};
+	iso_ctx *ctx = cpu(1);
+
+	(void)state;
+	for (int i = 0; i < 30; i++) {
+		ray(ctx, &t, &b, p, c0, (const double[]){ 0, 0, z0[i] }, (const double[]){ x[i], 0, -z1[i] });
+		NEAR(t, want[i], 1e-10);
+		NEAR(b / loud[i], 1, 1e-9);
+	}
+	free(z0);
+	free(z1);
+	free(x);
+	free(want);
+	free(loud);
+	iso_ctx_free(ctx);
+}
+
+/* ---- maps ---- */
+
+enum { SIDE = 73 };
+
+static const double lens_at[3] = { 1, -.5, 0 };
+
+static double lens(const double x[3])
+{
+	double r = 0;
+
+	for (int a = 0; a < 3; a++) r += (x[a] - lens_at[a]) * (x[a] - lens_at[a]);
+	return 1.5 + .06 * exp(-r / 32);
+}
+
+static double gradient(const double x[3])
+{
+	return 1.5 + .003 * x[0] - .002 * x[1] + .001 * x[2];
+}
+
+static void map(iso_ctx *ctx, double (*speed)(const double *), enum iso_sound_path path, const char *name,
+                double limit)
+{
+	int n = path == ISO_SOUND_EIKONAL ? SIDE : 57;
+	double *want = vector(name, 100), *voxels = vector("map/voxels", 75), got[25], worst = 0;
+	struct iso_transducers t = transducers("map/transducers", 4, 1.5, (const double[]){ 0, 0, 0 });
+	struct iso_tissue p = { .size = sizeof p,
+		                .shape = ISO_TISSUE_MAP,
+		                .path = path,
+		                .table_mm = .5,
+		                .image_grid = { { n, n, n }, { .5, .5, .5 }, { 0, 0, 0 } } };
+	const struct iso_grid g = { { 20, 20, 20 }, { 1, 1, 1 }, { 0, 0, 0 } };
+	iso_real *c = calloc((size_t)(n * n * n), sizeof *c);
+	iso_delays *d = NULL;
+
+	for (int i = 0; i < n * n * n; i++) {
+		double x[3] = { .5 * (i % n - n / 2), .5 * (i / n % n - n / 2), .5 * (i / n / n - n / 2) };
+
+		c[i] = (iso_real)speed(x);
+	}
+	p.image = c;
+	OK(iso_delays_create(&d, ctx, &t, &p, &g));
+	for (int q = 0; q < 4; q++) {
+		OK(iso_delays_points(got, NULL, d, q, 25, voxels, false));
+		for (int i = 0; i < 25; i++) worst = larger(worst, fabs(got[i] - want[25 * q + i]));
+	}
+	BELOW(worst, limit);
+	iso_delays_free(d);
+	iso_transducers_free(&t);
+	free(c);
+	free(want);
+	free(voxels);
+}
+
+static void maps(void **state)
+{
+	iso_ctx *ctx = cpu(2);
+
+	(void)state;
+	map(ctx, lens, ISO_SOUND_STRAIGHT, "map/T_lens_straight", 1e-3);
+	map(ctx, lens, ISO_SOUND_EIKONAL, "map/T_lens", 2e-3);
+	map(ctx, gradient, ISO_SOUND_EIKONAL, "map/T_gradient", 2e-3);
+	iso_ctx_free(ctx);
+}
+
+/* ---- models ---- */
+
+enum { NX = 9, NY = 8, NZ = 7, VOXELS = NX * NY * NZ, TRANS = 5 };
+
+static const struct iso_grid small = { { NX, NY, NZ },
+	                               { .5, .5, .5 },
+	                               { -1.045 + .25 * (NX - 1), -2.935 + .25 * (NY - 1),
+	                                 -.785 + .25 * (NZ - 1) } };
+
+struct models {
+	struct iso_transducers t;
+	iso_delays *d;
+	int64_t samples;
+};
+
+/* Values of a file, n at a time. */
+static int64_t values(const char *name)
+{
+	char path[512];
+
+	snprintf(path, sizeof path, "%s/sound/%s.f64", TEST_DATA, name);
+	FILE *f = fopen(path, "rb");
+
+	assert_non_null(f);
+	assert_int_equal(fseek(f, 0, SEEK_END), 0);
+	int64_t n = ftell(f) / 8;
+
+	fclose(f);
+	return n;
+}
+
+static struct models models(iso_ctx *ctx)
+{
+	struct iso_tissue p = ellipsoid(1.6, 1.3, 1.45);
+	struct models m = { .t = transducers("models/transducers", TRANS, c0, small.centre) };
+
+	memcpy(p.rotation, turned, sizeof turned);
+	m.t.samples = m.samples = values("models/v_in") / TRANS;
+	m.t.first_us = 16.9;
+	m.t.radius = 30;
+	m.t.area = vector("models/areas", TRANS);
+	OK(iso_delays_create(&m.d, ctx, &m.t, &p, &small));
+	return m;
+}
+
+static void free_models(struct models *m)
+{
+	iso_delays_free(m->d);
+	iso_transducers_free(&m->t);
+}
+
+/* Forward of x, or adjoint of y, against a reference. */
+static double apart(iso_op *op, bool adjoint, const char *from, const char *to)
+{
+	iso_ctx *ctx = iso_op_ctx(op);
+	int64_t n_in = adjoint ? iso_op_n_out(op) : iso_op_n_in(op);
+	int64_t n_out = adjoint ? iso_op_n_in(op) : iso_op_n_out(op);
+	iso_real *in = reals(from, n_in), *want = reals(to, n_out), *x = to_device(ctx, n_in, in);
+	iso_real *y = to_device(ctx, n_out, NULL);
+
+	OK((adjoint ? iso_adjoint : iso_forward)(y, op, ISO_ALL, x));
+	iso_real *got = to_host(ctx, n_out, y);
+	double difference = relative_difference(n_out, got, want);
+
+	free(in);
+	free(want);
+	free(got);
+	device_free(ctx, x);
+	device_free(ctx, y);
+	return difference;
+}
+
+static void check_svoxel(iso_ctx *ctx, enum iso_svoxel_transform transform, double accuracy, double limit)
+{
+	struct models m = models(ctx);
+	double *f = vector("models/frequencies", 32), err = 1;
+	struct iso_svoxel p = { .size = sizeof p,
+		                .t = &m.t,
+		                .grid = small,
+		                .transform = transform,
+		                .delays = m.d,
+		                .accuracy = accuracy };
+	iso_op *op = NULL;
+
+	OK(iso_svoxel_lines_at(&p, f[0], f[1] - f[0], 32));
+	OK(iso_svoxel_create(&op, ctx, &p));
+	BELOW(apart(op, false, "models/image", "models/u_svoxel"), limit);
+	BELOW(apart(op, true, "models/z_in", "models/adj_svoxel"), limit);
+	OK(iso_test_adjoint(&err, op, ISO_ALL, 1));
+	BELOW(err, TOLERANCE(1e-5, 1e-12));
+	iso_op_free(op);
+	free_models(&m);
+	free(f);
+}
+
+static void svoxel(iso_ctx *ctx)
+{
+	check_svoxel(ctx, ISO_SVOXEL_NUFFT, 0, TOLERANCE(3e-5, 1e-6));
+	check_svoxel(ctx, ISO_SVOXEL_NUFFT, 1e-3, 5e-3);
+}
+
+static void cpu_svoxel(void **state)
+{
+	iso_ctx *ctx = cpu(2);
+
+	(void)state;
+	check_svoxel(ctx, ISO_SVOXEL_DIRECT, 0, TOLERANCE(3e-5, 1e-10));
+	svoxel(ctx);
+	iso_ctx_free(ctx);
+}
+
+CUDA_TEST(cuda_svoxel, svoxel)
+
+static void sradon(iso_ctx *ctx)
+{
+	struct models m = models(ctx);
+	struct iso_sradon p = { .size = sizeof p, .t = &m.t, .grid = small, .delays = m.d };
+	iso_op *op = NULL;
+	double err = 1;
+
+	OK(iso_sradon_integrals(&op, ctx, &p));
+	BELOW(apart(op, false, "models/image", "models/S"), TOLERANCE(1e-3, 1e-10));
+	iso_op_free(op);
+	op = NULL;
+	OK(iso_sradon_create(&op, ctx, &p));
+	BELOW(apart(op, false, "models/image", "models/p_sradon"), TOLERANCE(1e-3, 1e-10));
+	BELOW(apart(op, true, "models/v_in", "models/adj_sradon"), TOLERANCE(1e-3, 1e-10));
+	OK(iso_test_adjoint(&err, op, ISO_ALL, 1));
+	BELOW(err, TOLERANCE(1e-5, 1e-12));
+	iso_op_free(op);
+	free_models(&m);
+}
+
+static void cpu_sradon(void **state)
+{
+	iso_ctx *ctx = cpu(2);
+
+	(void)state;
+	sradon(ctx);
+	iso_ctx_free(ctx);
+}
+
+CUDA_TEST(cuda_sradon, sradon)
+
+static void ubp(iso_ctx *ctx)
+{
+	struct models m = models(ctx);
+	struct iso_ubp p = { .size = sizeof p, .transducers = &m.t, .grid = small, .delays = m.d };
+	iso_op *op = NULL;
+
+	OK(iso_ubp_create(&op, ctx, &p));
+	BELOW(apart(op, true, "models/v_in", "models/ubp"), TOLERANCE(5e-4, 1e-10));
+	iso_op_free(op);
+	free_models(&m);
+}
+
+static void cpu_ubp(void **state)
+{
+	iso_ctx *ctx = cpu(2);
+
+	(void)state;
+	ubp(ctx);
+	iso_ctx_free(ctx);
+}
+
+CUDA_TEST(cuda_ubp, ubp)
+
+/* ---- spheres ---- */
+
+#define PER_SIGMA 2.3548200450309493
+
+/* What transducers hear of spheres in a ball of tissue. */
+static double heard(iso_ctx *ctx, const struct iso_spheres *spheres, struct iso_transducers *t,
+                    struct iso_tissue p, bool bends, const char *name)
+{
+	iso_real *want = reals(name, t->n * t->samples), *y = calloc((size_t)(t->n * t->samples), sizeof *y);
+	iso_delays *d = NULL;
+	struct iso_grid g;
+	double most;
+
+	p.path = bends ? ISO_SOUND_SNELL : ISO_SOUND_STRAIGHT;
+	p.amplitude = bends ? ISO_SOUND_SPREAD : ISO_SOUND_DISTANCE;
+	iso_spheres_box(&g, spheres);
+	OK(iso_delays_create(&d, ctx, t, &p, &g));
+	OK(iso_spheres_traces_through(y, &most, ctx, spheres, t, d, 0, 1));
+	double difference = relative_difference(t->n * t->samples, y, want);
+
+	iso_delays_free(d);
+	free(want);
+	free(y);
+	return difference;
+}
+
+static void traces(void **state)
+{
+	struct iso_transducers t = transducers("traces/transducers", 8, c0, middle);
+	double *v = vector("traces/spheres", 20);
+	struct iso_sphere sphere[4];
+	const struct iso_spheres all = { 4, sphere, .3 * PER_SIGMA };
+	struct iso_tissue ball = ellipsoid(9, 9, 9);
+	iso_ctx *ctx = cpu(2);
+
+	(void)state;
+	for (int i = 0; i < 4; i++)
+		sphere[i] = (struct iso_sphere){ { v[5 * i], v[5 * i + 1], v[5 * i + 2] },
+			                         v[5 * i + 3],
+			                         v[5 * i + 4] };
+	t.first_us = 10;
+	t.dt_us = .05;
+	t.samples = 400;
+	BELOW(heard(ctx, &all, &t, ball, false, "traces/p_straight"), TOLERANCE(1e-5, 1e-8));
+	BELOW(heard(ctx, &all, &t, ball, true, "traces/p_snell"), TOLERANCE(1e-5, 1e-8));
+	iso_transducers_free(&t);
+	iso_ctx_free(ctx);
+	free(v);
+}
+
+/* A full-wave simulation of a Gaussian source, which nobody fitted. */
+static void full_wave(void **state)
+{
+	struct iso_transducers t = transducers("fullwave/receivers", 10, 1.48, (const double[]){ 0, 0, 0 });
+	const double radius = .05, sigma = .45;
+	struct iso_sphere source = { { 1.5, .5, 0 },
+		                     radius,
+		                     pow(2 * M_PI, 1.5) * pow(sigma / radius, 3) / (4 * M_PI / 3) };
+	const struct iso_spheres all = { 1, &source, sigma * PER_SIGMA };
+	struct iso_tissue ball = { .size = sizeof ball, .axes = { 4, 4, 4 }, .speed = 1.6 };
+	iso_ctx *ctx = cpu(2);
+
+	(void)state;
+	t.gamma = 1;
+	t.dt_us = .0390625;
+	t.samples = 168;
+	BELOW(heard(ctx, &all, &t, ball, true, "fullwave/p"), .01);
+	BELOW(heard(ctx, &all, &t, ball, false, "fullwave/p"), .05);
+	iso_transducers_free(&t);
+	iso_ctx_free(ctx);
+}
+
+/* ---- refusals ---- */
+
+static void refusals(void **state)
+{
+	struct iso_transducers t = transducers("delays/transducers", 6, c0, middle);
+	struct iso_tissue p = ellipsoid(9, 7, 11), slow = ellipsoid(9, 9, 9), plane = half_space(1);
+	iso_ctx *ctx = cpu(1);
+	iso_delays *d = NULL;
+
+	(void)state;
+	slow.speed = .2;
+	REFUSED(iso_delays_create(&d, ctx, &t, &slow, &box), ISO_EARG,
+	        "its speed is 0.2 mm/us, must be 0.3 to 10");
+	p.path = ISO_SOUND_SNELL;
+	REFUSED(iso_delays_create(&d, ctx, &t, &p, &box), ISO_EARG,
+	        "path snell is for spheres, circles and planes");
+	p.path = ISO_SOUND_STRAIGHT;
+	p.amplitude = ISO_SOUND_SPREAD;
+	REFUSED(iso_delays_create(&d, ctx, &t, &p, &box), ISO_EARG, "amplitude spread is for path snell");
+	p.amplitude = ISO_SOUND_DISTANCE;
+	p.axes[1] = 0;
+	REFUSED(iso_delays_create(&d, ctx, &t, &p, &box), ISO_EARG, "half axes of 9, 0 and 11 mm");
+	p.axes[1] = p.axes[0] = INFINITY;
+	REFUSED(iso_delays_create(&d, ctx, &t, &p, &box), ISO_EARG, "at most one axis can be endless");
+	plane.path = ISO_SOUND_SNELL;
+	REFUSED(iso_delays_create(&d, ctx, &t, &plane, &box), ISO_EARG, "all are in the tissue");
+	assert_null(d);
+	iso_transducers_free(&t);
+	iso_ctx_free(ctx);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(straight),    cmocka_unit_test(bent_sphere), cmocka_unit_test(grazing),
+		cmocka_unit_test(bent_plane),  cmocka_unit_test(maps),        cmocka_unit_test(cpu_svoxel),
+		cmocka_unit_test(cuda_svoxel), cmocka_unit_test(cpu_sradon),  cmocka_unit_test(cuda_sradon),
+		cmocka_unit_test(cpu_ubp),     cmocka_unit_test(cuda_ubp),    cmocka_unit_test(traces),
+		cmocka_unit_test(full_wave),   cmocka_unit_test(refusals),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
