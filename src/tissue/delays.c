@@ -368,8 +368,6 @@ int iso_delays_fit(const iso_delays *d, const struct iso_transducers *t, const s
                    const char *who)
 {
 	if (!d) return ISO_OK;
-	if (iso_ctx_is_cuda(d->room.ctx))
-		return iso_fail(ISO_EARG, "%s: through tissue it runs on the CPU alone", who);
 	if (t->n > d->n || memcmp(t->pos, d->pos, (size_t)(3 * t->n) * sizeof *t->pos) != 0 ||
 	    t->speed != d->m.c0)
 		return iso_fail(ISO_EARG, "%s: the delays are those of other transducers", who);

@@ -238,7 +238,7 @@ ISO_HD struct sound_bent sound_sphere(double c0, double c1, double a, double R, 
 	double edge = acos(a / R), end = psi < edge ? psi : edge, low = 0, high = end, th;
 	/* the straight crossing first */
 	double vx = rho * cos(psi) - R, vy = rho * sin(psi), vv = vx * vx + vy * vy, b = R * vx;
-	double u = (-b - sqrt(fmax(b * b - vv * (R * R - a * a), 0))) / vv;
+	double u = (-b - sqrt(fmax(b * b - vv * (R * R - a * a), 0.))) / vv;
 	struct sound_bent ray;
 
 	th = atan2(u * vy, R + u * vx);

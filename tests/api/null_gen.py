@@ -33,6 +33,7 @@ OPTIONAL = {
     "iso_recording_write": "sidecar", "iso_report_write": "o", "iso_scatter_single": "u", "iso_scatter_sum": "eff",
     "iso_simulate_blocks": "arg", "iso_spheres_pressure": "ctx", "iso_spheres_raster": "ctx", "iso_spheres_traces": "ctx",
     "iso_spheres_traces_faces": "ctx faces",
+    "iso_delays_points": "amplitude", "iso_delays_ray": "amplitude", "iso_spheres_traces_through": "ctx faces delays",
     "iso_srm_read_within": "ctx", "iso_srm_write": "command sidecar", "iso_strip_events_read": "o",
     "iso_strip_events_write": "sidecar", "iso_strip_file_open": "o", "iso_strip_simulate_blocks": "arg",
     "iso_strip_writer_close": "sidecar", "iso_traces_band": "ctx", "iso_traces_deconvolve": "ctx", "iso_traces_eir": "ctx",

@@ -98,7 +98,7 @@ int simulate_sound(struct cmd *c, const struct simulate *s)
 	if ((st = cmd_check(c, s->out,
 	                    iso_is_recording(s->out) ? iso_recording_write_check : iso_write_check)))
 		return st;
-	c->cpu_only = false;
+	c->cpu_only = s->tissue.shape || s->tissue.map;
 	if ((st = cmd_begin(c)) || (st = prepare(&w, c, s))) goto done;
 	record_stage(&c->record, "simulate");
 	st = make(&w, c, s);

@@ -115,15 +115,19 @@ typedef void (*forward_kernel)(struct svoxel_cuda, double *, const float *);
 
 static int forward_ready(forward_kernel *kernel, const struct svoxel_cuda *m)
 {
-	static const forward_kernel made[2][2][2] = {
-		/* rectangle, eight taps, large bricks */
-		{ { forward_bricks<7, SMALL, false>, forward_bricks<7, LARGE, false> },
-		  { forward_bricks<8, SMALL, false>, forward_bricks<8, LARGE, false> } },
-		{ { forward_bricks<7, SMALL, true>, forward_bricks<7, LARGE_RECT, true> },
-		  { forward_bricks<8, SMALL, true>, forward_bricks<8, LARGE_RECT, true> } },
+	static const forward_kernel made[2][2][2][2] = {
+		/* tissue, rectangle, eight taps, large bricks */
+		{ { { forward_bricks<7, SMALL, false, false>, forward_bricks<7, LARGE, false, false> },
+		    { forward_bricks<8, SMALL, false, false>, forward_bricks<8, LARGE, false, false> } },
+		  { { forward_bricks<7, SMALL, true, false>, forward_bricks<7, LARGE_RECT, true, false> },
+		    { forward_bricks<8, SMALL, true, false>, forward_bricks<8, LARGE_RECT, true, false> } } },
+		{ { { forward_bricks<7, SMALL, false, true>, forward_bricks<7, LARGE, false, true> },
+		    { forward_bricks<8, SMALL, false, true>, forward_bricks<8, LARGE, false, true> } },
+		  { { forward_bricks<7, SMALL, true, true>, forward_bricks<7, LARGE_RECT, true, true> },
+		    { forward_bricks<8, SMALL, true, true>, forward_bricks<8, LARGE_RECT, true, true> } } },
 	};
 
-	*kernel = made[m->p.sir == ISO_SIR_RECT][m->taps.width == 8][m->edge > SMALL];
+	*kernel = made[m->p.delays != NULL][m->p.sir == ISO_SIR_RECT][m->taps.width == 8][m->edge > SMALL];
 	return iso_cuda_check(
 		"svoxel shared memory",
 		cudaFuncSetAttribute(*kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED_BYTES));
@@ -201,7 +205,10 @@ static int adjoint_own(const iso_op *op, iso_real *x, const struct iso_bricks &b
 	const struct svoxel_cuda *m = (const struct svoxel_cuda *)op->data;
 	struct svoxel_cuda_work *w = (struct svoxel_cuda_work *)op->work;
 	cudaStream_t stream = iso_stream(op->ctx);
-	auto kernel = m->p.sir == ISO_SIR_RECT ? adjoint_voxels<true> : adjoint_voxels<false>;
+	bool rect = m->p.sir == ISO_SIR_RECT;
+	auto kernel = m->p.delays ? rect ? adjoint_voxels<true, true> : adjoint_voxels<false, true>
+	              : rect ? adjoint_voxels<true, false>
+	                          : adjoint_voxels<false, false>;
 	int st;
 
 	if (b.own.n == 0) return ISO_OK;
@@ -247,6 +254,12 @@ static int open_work(iso_op *op)
 	return op->room.status ? op->room.status : iso_fft_create_double(&w->fft, op->ctx, m->p.bins, n);
 }
 
+/* The model on the host is freed with the room. */
+void svoxel_free_cuda(iso_op *op)
+{
+	iso_delays_free(((const struct svoxel_cuda *)op->data)->host->delays);
+}
+
 static const struct iso_op_fn svoxel_fn_cuda = {
 	forward,
 	adjoint,
@@ -256,7 +269,7 @@ static const struct iso_op_fn svoxel_fn_cuda = {
 	NULL,
 	open_work,
 	close_work,
-	NULL,
+	svoxel_free_cuda,
 	NULL,
 	sizeof(struct svoxel_cuda_work),
 	NULL,
@@ -339,6 +352,7 @@ void svoxel_upload(struct iso_room *room, struct svoxel *p, const struct svoxel 
 	ISO_UPLOAD(room, p->shaped, host->shaped, 2 * host->lines);
 	ISO_UPLOAD(room, p->turn, host->turn, 2 * (host->span + SVOXEL_TAPS));
 	p->factor = NULL;
+	if (host->delays) tissue_upload(room, &p->sound, host->delays);
 }
 
 extern "C" int iso_svoxel_to_cuda(iso_op *op)

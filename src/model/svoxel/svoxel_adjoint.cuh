@@ -90,10 +90,11 @@ struct column {
 };
 
 /* Adds to each voxel of the column what one point of a transducer projects back to it. */
-template <bool RECT>
+template <bool RECT, bool TISSUE>
 static __device__ __forceinline__ void add_point(float (&sum)[EACH], const struct svoxel &p,
                                                  const struct svoxel_view &v, float weight,
-                                                 const struct column &c, const float4 *pieces)
+                                                 const struct column &c, const float4 *pieces,
+                                                 const struct tissue_brick &tb, const struct tissue_view &tv)
 {
 	const float4 *low = pieces + v.bin;
 	float beside = c.x * (c.x + v.r2[0]) + c.y * (c.y + v.r2[1]);
@@ -102,8 +103,14 @@ static __device__ __forceinline__ void add_point(float (&sum)[EACH], const struc
 #pragma unroll
 	for (int i = 0; i < EACH; i++) {
 		float over_d, hx, hy, z = c.z[i];
-		float u = delay(v, (float)p.bins_per_mm, fmaf(z, z + v.r2[2], beside), &over_d);
+		float excess = fmaf(z, z + v.r2[2], beside);
+		float u = delay(v, (float)p.bins_per_mm, excess, &over_d);
 		float a = weight * over_d;
+
+		if (TISSUE)
+			u = fmaf(tissue_late(&a, p.sound, tb, tv, p.pos, c.x, c.y, z,
+			                     (v.dd + excess) * over_d),
+			         (float)p.bins_per_us, u);
 
 		if (RECT) {
 			across(&hx, &hy, &a, v, (float)p.least, fmaf(z, v.ex[2], x), fmaf(z, v.ey[2], y),
@@ -116,8 +123,10 @@ static __device__ __forceinline__ void add_point(float (&sum)[EACH], const struc
 }
 
 /* Views of the next transducers; v.bin counts from the first piece of the first transducer. */
-static __device__ void look(struct svoxel_view *view, float *weight, const struct svoxel &p, int64_t first,
-                            int n, const double from[3])
+template <bool TISSUE>
+static __device__ void look(struct svoxel_view *view, struct tissue_view *late, float *weight,
+                            const struct svoxel &p, int64_t first, int n, const double from[3],
+                            const struct tissue_brick &tb)
 {
 	for (int k = threadIdx.x; k < n; k += blockDim.x) {
 		int64_t i = first + k, q = i / p.points;
@@ -126,15 +135,17 @@ static __device__ void look(struct svoxel_view *view, float *weight, const struc
 		weight[k] = (float)SVOXEL_OVER_2_PI * (float)svoxel_point(at, &p, q, (int)(i % p.points));
 		view[k] = svoxel_view(&p, q, at, from);
 		view[k].bin += 2 * q * p.span - p.low;
+		if (TISSUE) late[k] = tissue_view(p.sound, tb, q, at);
 	}
 }
 
-template <bool RECT>
+template <bool RECT, bool TISSUE>
 static __global__ void __launch_bounds__(GATHER, RESIDENT)
 	adjoint_voxels(struct svoxel_cuda m, struct iso_bricks b, float *x, const float4 *pieces)
 {
 	__shared__ struct svoxel_view view[VIEWS];
 	__shared__ float weight[VIEWS];
+	__shared__ struct tissue_view late[TISSUE ? VIEWS : 1];
 	__shared__ int64_t at[3]; /* the first voxel of the brick */
 	const struct svoxel &p = m.p;
 	const int64_t all = p.n_trans * p.points;
@@ -152,7 +163,9 @@ static __global__ void __launch_bounds__(GATHER, RESIDENT)
 		p.first[2] + ((double)at[2] + (GATHER_Z - 1) / 2.) * p.ds,
 	};
 	double total[EACH] = {};
+	struct tissue_brick tb = {};
 
+	if (TISSUE) tb = tissue_brick(p.sound, from);
 	for (int i = 0; i < EACH; i++) /* what lies beyond the image stands at its edge, and is not kept */
 		c.z[i] = ds * (min((int64_t)(t.z + 2 * i), p.n[2] - 1 - at[2]) - (GATHER_Z - 1) / 2.f);
 	for (int64_t first = 0; first < all; first += VIEWS) {
@@ -160,12 +173,23 @@ static __global__ void __launch_bounds__(GATHER, RESIDENT)
 		float sum[EACH] = {};
 
 		__syncthreads(); /* the views before are done with */
-		look(view, weight, p, first, n, from);
+		look<TISSUE>(view, late, weight, p, first, n, from, tb);
 		__syncthreads();
-		for (int k = 0; inside && k < n; k++) add_point<RECT>(sum, p, view[k], weight[k], c, pieces);
+		for (int k = 0; inside && k < n; k++)
+			add_point<RECT, TISSUE>(sum, p, view[k], weight[k], c, pieces, tb,
+			                        late[TISSUE ? k : 0]);
 		for (int i = 0; i < EACH; i++) total[i] += sum[i];
 	}
-	for (int i = 0; i < EACH; i++) iso_brick_put(x, b, at, t.x, t.y, t.z + 2 * i, (float)total[i]);
+	for (int i = 0; i < EACH; i++) {
+		int64_t z = at[2] + t.z + 2 * i;
+
+		if (TISSUE && inside && z < p.n[2]) {
+			double ratio = p.sound.ratio[(z * p.n[1] + at[1] + t.y) * p.n[0] + at[0] + t.x];
+
+			total[i] *= ratio * ratio;
+		}
+		iso_brick_put(x, b, at, t.x, t.y, t.z + 2 * i, (float)total[i]);
+	}
 }
 
 #endif

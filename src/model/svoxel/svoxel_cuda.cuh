@@ -5,6 +5,7 @@
 
 #include "core/cuda.cuh"
 #include "svoxel.h"
+#include "tissue/tissue_view.cuh"
 
 struct svoxel_cuda {
 	struct svoxel p;           /* its tables on the device */
@@ -24,6 +25,9 @@ void svoxel_upload(struct iso_room *room, struct svoxel *p, const struct svoxel 
 /* svoxel_narrow.cu: a narrow kernel whose windows fit into shared memory has an engine of its own. */
 bool svoxel_narrow_fits(const iso_op *op);
 int svoxel_narrow_to_cuda(iso_op *op);
+
+/* svoxel_cuda.cu: what the model on the host keeps. */
+void svoxel_free_cuda(iso_op *op);
 
 /* svoxel_delay, and 1/d. */
 static __device__ __forceinline__ float delay(const struct svoxel_view &v, float bins_per_mm, float excess,

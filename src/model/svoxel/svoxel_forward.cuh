@@ -69,7 +69,7 @@ static __device__ struct brick brick_at(const struct svoxel_cuda &m, unsigned nu
 
 /* The brick's values into shared memory, EDGE a side, 0 where it has fewer; false in all threads if every
    one is 0. */
-template <int EDGE>
+template <int EDGE, bool TISSUE>
 static __device__ bool fetch(float *voxel, const struct svoxel &p, const struct brick &b, const float *x)
 {
 	bool any = false;
@@ -78,12 +78,15 @@ static __device__ bool fetch(float *voxel, const struct svoxel &p, const struct 
 	for (int row = threadIdx.x; row < EDGE * EDGE; row += HEAR) {
 		int iy = row % EDGE, iz = row / EDGE;
 		bool inside = iy < b.ny && iz < b.nz;
-		const float *from = x + ((b.iz + iz) * p.n[1] + b.iy + iy) * p.n[0] + b.ix;
+		int64_t first = ((b.iz + iz) * p.n[1] + b.iy + iy) * p.n[0] + b.ix;
+		const float *from = x + first;
 
 #pragma unroll
 		for (int ix = 0; ix < EDGE; ix++) {
 			float v = inside && ix < b.nx ? from[ix] : 0;
 
+			if (TISSUE && inside && ix < b.nx)
+				v *= p.sound.ratio[first + ix] * p.sound.ratio[first + ix];
 			voxel[row * EDGE + ix] = v;
 			any |= v != 0;
 		}
@@ -149,23 +152,32 @@ static __device__ struct corner corner(const struct svoxel_view &v, float least,
 }
 
 /* Delay of a voxel; the amplitude goes over its distance, and over the delays of a rectangle. */
-template <bool RECT>
+template <bool RECT, bool TISSUE>
 static __device__ __forceinline__ float impulse(float *a, const struct svoxel &p, const struct svoxel_view &v,
-                                                const struct corner &c, float excess, float x, float y)
+                                                const struct corner &c, float excess, float x, float y,
+                                                const struct tissue_brick &tb, const struct tissue_view &tv,
+                                                float ox, float oy, float oz)
 {
 	float over_d, hx, hy, u = delay(v, (float)p.bins_per_mm, excess, &over_d);
 
 	*a *= over_d;
+	if (TISSUE) {
+		float late = tissue_late(a, p.sound, tb, tv, p.pos, ox, oy, oz, (v.dd + excess) * over_d);
+
+		u = fmaf(late, (float)p.bins_per_us, u);
+		if (!RECT) return u - c.bins;
+	}
 	if (!RECT) return u;
 	across(&hx, &hy, a, v, (float)p.least, x, y, over_d);
 	return fmaf(c.x, hx, fmaf(c.y, hy, u - c.bins));
 }
 
 /* A brick as one point of a transducer, or a corner, hears it. */
-template <int EDGE, bool RECT, class T>
+template <int EDGE, bool RECT, bool TISSUE, class T>
 static __device__ __forceinline__ void hear(const struct window<T> &to, const struct svoxel &p,
                                             const struct brick &b, const struct svoxel_view &v,
-                                            const struct corner &c, float weight, const float *voxel)
+                                            const struct corner &c, float weight, const float *voxel,
+                                            const struct tissue_brick &tb, const struct tissue_view &tv)
 {
 	const float ds = (float)p.ds;
 	/* the columns of the brick: the excess that x alone makes, and the way along the sides of a rectangle.
@@ -197,8 +209,11 @@ static __device__ __forceinline__ void hear(const struct window<T> &to, const st
 
 #pragma unroll
 				for (int j = 0; j < 2; j++)
-					u[j] = impulse<RECT>(&a[j], p, v, c, excess + excess_x[i + j],
-					                     wx + way_x[i + j], wy + way_y[i + j]);
+					u[j] = impulse<RECT, TISSUE>(
+						&a[j], p, v, c, excess + excess_x[i + j], wx + way_x[i + j],
+						wy + way_y[i + j], tb, tv,
+						TISSUE ? ds * (min(i + j, b.nx - 1) - .5f * (b.nx - 1)) : 0,
+						oy, oz);
 				spread(to, u, a);
 			}
 		}
@@ -291,7 +306,17 @@ template <class T> static __device__ struct window<T> own_window(void *shared, i
 	return w;
 }
 
-template <int W, int EDGE, bool RECT>
+/* Whole bins by which tissue makes the brick's middle late. */
+static __device__ float
+late_bins(const struct svoxel &p, const struct svoxel_view &v, const struct tissue_brick &tb,
+          const struct tissue_view &tv)
+{
+	float unused = 1;
+
+	return floorf(tissue_late(&unused, p.sound, tb, tv, p.pos, 0, 0, 0, v.d) * (float)p.bins_per_us);
+}
+
+template <int W, int EDGE, bool RECT, bool TISSUE>
 static __global__ void __launch_bounds__(HEAR)
 	forward_bricks(struct svoxel_cuda m, double *parts, const float *x)
 {
@@ -310,26 +335,37 @@ static __global__ void __launch_bounds__(HEAR)
 	for (unsigned i = blockIdx.y; i < bricks; i += gridDim.y) {
 		struct brick b = brick_at(m, i);
 
-		if (!fetch<EDGE>(voxel, m.p, b, x)) continue;
+		if (!fetch<EDGE, TISSUE>(voxel, m.p, b, x)) continue;
 		const double from[3] = { m.p.first[0] + ((double)b.ix + (b.nx - 1) / 2.) * m.p.ds,
 			                 m.p.first[1] + ((double)b.iy + (b.ny - 1) / 2.) * m.p.ds,
 			                 m.p.first[2] + ((double)b.iz + (b.nz - 1) / 2.) * m.p.ds };
 
+		struct tissue_brick tb = {};
+
+		if (TISSUE) tb = tissue_brick(m.p.sound, from);
 		for (int k = 0; k < m.p.points; k++) {
 			struct svoxel_view v = {};
+			struct tissue_view tv = {};
+			float later = 0;
 			double at[3], weight = 0;
 
 			if (q < end) {
 				weight = SVOXEL_OVER_2_PI * svoxel_point(at, &m.p, q, k);
 				v = svoxel_view(&m.p, q, at, from);
+				if (TISSUE) {
+					tv = tissue_view(m.p.sound, tb, q, at);
+					later = late_bins(m.p, v, tb, tv);
+				}
 			}
 			for (int e = 0; e < (RECT ? 4 : 1); e++) {
 				struct corner c = {};
 
 				if (RECT) c = corner(v, (float)m.p.least, e);
+				if (TISSUE) c.bins += later;
 				if (q < end)
-					hear<EDGE, RECT>(mid, m.p, b, v, c,
-					                 (float)(c.x * c.y < 0 ? -weight : weight), voxel);
+					hear<EDGE, RECT, TISSUE>(mid, m.p, b, v, c,
+					                         (float)(c.x * c.y < 0 ? -weight : weight),
+					                         voxel, tb, tv);
 				to_bins<W>(bins, own, m.taps, m.window.rows);
 				add_bins(traces, (unsigned)m.p.span,
 				         (int)(v.bin - m.p.low) + (int)c.bins - m.window.before - m.shift,

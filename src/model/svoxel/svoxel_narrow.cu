@@ -463,8 +463,8 @@ bool svoxel_narrow_fits(const iso_op *op)
 	m.p = *p;
 	m.host = p;
 	m.own = iso_share(op->ctx, p->n_trans);
-	return svoxel_is_narrow(p) && shape_forward(&m, op->ctx) && shape_adjoint(&m, op->ctx) &&
-	       p->batch <= 65535;
+	return svoxel_is_narrow(p) && !p->delays && shape_forward(&m, op->ctx) &&
+	       shape_adjoint(&m, op->ctx) && p->batch <= 65535;
 }
 
 int svoxel_narrow_to_cuda(iso_op *op)

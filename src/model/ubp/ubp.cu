@@ -4,6 +4,7 @@
    other: its loads meet one or two lines of the cache. Each thread has EACH voxels, one above the
    other, that share the distance in the plane. A rank has its share of the bricks. */
 #include "core/loop/bricks.cuh"
+#include "tissue/tissue_view.cuh"
 #include "ubp_kern.h"
 
 #include <limits.h>
@@ -13,6 +14,13 @@
 
 static_assert(sizeof(struct ubp_pair) == sizeof(float2), "pairs are loaded as float2");
 static_assert(sizeof(struct ubp_source) == sizeof(float4), "sources are loaded as float4");
+
+/* Tissue, with its tables on the device. */
+struct ubp_tissue {
+	struct sound sound;
+	const double *pos; /* (sources, 3) */
+	float per_us;      /* samples */
+};
 
 struct ubp_cuda_work {
 	float2 *pair;  /* (sources, pairs) */
@@ -47,10 +55,9 @@ struct sums {
 /* `trace` begins HIGH before the transducer's first pair: the whole part of a delay k, 0 <= k < 2^22, is found
    by rounding down at 2^23, which is quicker than a conversion, and is HIGH too great. */
 template <bool ANGLES>
-static __device__ __forceinline__ void add(struct sums *s, const struct ubp_params &p, float d2, float offset,
+static __device__ __forceinline__ void add(struct sums *s, float own_per_mm, float per_d, float d, float k,
                                            const float2 *trace, float along, float area)
 {
-	float per_d = iso_over_root(d2), d = d2 * per_d, k = fmaf(d, p.per_mm, -offset);
 	float shifted = __fadd_rd(k, __int_as_float(HIGH)), f = k - (shifted - __int_as_float(HIGH));
 	float2 v = __ldg(trace + __float_as_uint(shifted));
 	struct ubp_pair pair = { v.x, v.y };
@@ -58,7 +65,7 @@ static __device__ __forceinline__ void add(struct sums *s, const struct ubp_para
 	if (ANGLES) {
 		float w = ubp_angle(per_d, along);
 
-		s->near = fmaf(w, ubp_term(d * p.per_mm, f, pair), s->near);
+		s->near = fmaf(w, ubp_term(d * own_per_mm, f, pair), s->near);
 		s->angle = fmaf(w, area, s->angle);
 	} else {
 		s->near += ubp_near(per_d, f, pair);
@@ -66,11 +73,12 @@ static __device__ __forceinline__ void add(struct sums *s, const struct ubp_para
 	}
 }
 
-template <bool ANGLES>
+template <bool ANGLES, bool TISSUE>
 static __global__ void __launch_bounds__(ISO_THREADS)
 	back_project(float *x, struct ubp_params p, struct iso_bricks b, const float4 *source,
-                     const float4 *face, const float2 *pair)
+                     const float4 *face, const float2 *pair, struct ubp_tissue m)
 {
+	__shared__ struct tissue_view view[TISSUE ? TILE : 1];
 	__shared__ float4 at[TILE], normal[ANGLES ? TILE : 1];
 	__shared__ int64_t brick[3];
 	/* the thread's first voxel in the brick: x and y of 8 x 8, z of 2 halves with EACH pairs */
@@ -83,6 +91,28 @@ static __global__ void __launch_bounds__(ISO_THREADS)
 	float px = centre(p, 0, brick[0] + t.x), py = centre(p, 1, brick[1] + t.y), pz[EACH];
 
 	for (int i = 0; i < EACH; i++) pz[i] = centre(p, 2, brick[2] + t.z + 2 * i);
+
+	struct tissue_brick tb = {};
+	float own_per_mm[EACH], ox = 0, oy = 0, oz[EACH];
+
+	for (int i = 0; i < EACH; i++) own_per_mm[i] = p.per_mm;
+	if (TISSUE) {
+		const double middle[3] = { p.first[0] + ((double)brick[0] + 3.5) * p.voxel,
+			                   p.first[1] + ((double)brick[1] + 3.5) * p.voxel,
+			                   p.first[2] + ((double)brick[2] + 2 * EACH - .5) * p.voxel };
+		int64_t at[2] = { min(brick[0] + t.x, p.n[0] - 1), min(brick[1] + t.y, p.n[1] - 1) };
+
+		tb = tissue_brick(m.sound, middle);
+		ox = (float)(p.first[0] + (double)at[0] * p.voxel - middle[0]);
+		oy = (float)(p.first[1] + (double)at[1] * p.voxel - middle[1]);
+		for (int i = 0; i < EACH; i++) {
+			int64_t z = min(brick[2] + t.z + 2 * i, p.n[2] - 1);
+
+			oz[i] = (float)(p.first[2] + (double)z * p.voxel - middle[2]);
+			own_per_mm[i] = p.per_mm * (float)(m.sound.c0 / m.sound.c1) *
+			                m.sound.ratio[(z * p.n[1] + at[1]) * p.n[0] + at[0]];
+		}
+	}
 	for (int from = 0; from < p.sources; from += TILE) {
 		int n = min(TILE, p.sources - from);
 		const float2 *trace = pair + (int64_t)from * p.pairs - HIGH;
@@ -92,6 +122,8 @@ static __global__ void __launch_bounds__(ISO_THREADS)
 		for (int i = threadIdx.x; i < n; i += blockDim.x) {
 			at[i] = source[from + i];
 			if (ANGLES) normal[i] = face[from + i];
+			if (TISSUE)
+				view[i] = tissue_view(m.sound, tb, from + i, m.pos + 3 * (int64_t)(from + i));
 		}
 		__syncthreads();
 		for (int q = 0; q < n; q++, trace += p.pairs) {
@@ -101,14 +133,19 @@ static __global__ void __launch_bounds__(ISO_THREADS)
 
 #pragma unroll
 			for (int i = 0; i < EACH; i++) {
-				float dz = pz[i] - c.z;
+				float dz = pz[i] - c.z, d2 = fmaf(dz, dz, across), per_d = iso_over_root(d2);
+				float d = d2 * per_d, k = fmaf(d, p.per_mm, -c.w), unused = 1;
 
-				add<ANGLES>(s + i, p, fmaf(dz, dz, across), c.w, trace, fmaf(dz, f.z, beside),
+				if (TISSUE)
+					k = fmaf(tissue_late(&unused, m.sound, tb, view[q], m.pos, ox, oy,
+					                     oz[i], d),
+					         m.per_us, k);
+				add<ANGLES>(s + i, own_per_mm[i], per_d, d, k, trace, fmaf(dz, f.z, beside),
 				            f.w);
 			}
 		}
 		for (int i = 0; i < EACH; i++) {
-			sum[i] += ANGLES ? s[i].near : s[i].near + .5f * p.per_mm * s[i].slope;
+			sum[i] += ANGLES ? s[i].near : s[i].near + .5f * own_per_mm[i] * s[i].slope;
 			angle[i] += s[i].angle;
 		}
 	}
@@ -130,7 +167,11 @@ static int back_project_own(const iso_op *op, float *x, const struct iso_bricks 
 {
 	const struct ubp_model *m = (const struct ubp_model *)op->data;
 	const struct ubp_cuda_work *w = (const struct ubp_cuda_work *)op->work;
-	auto kernel = m->weights == ISO_UBP_SPHERE ? back_project<false> : back_project<true>;
+	const struct ubp_tissue tissue = { m->sound, m->pos, (float)(m->p.per_mm * m->sound.c0) };
+	bool sphere = m->weights == ISO_UBP_SPHERE;
+	auto kernel = m->delays ? sphere ? back_project<false, true> : back_project<true, true>
+	              : sphere ? back_project<false, false>
+	                        : back_project<true, false>;
 	cudaStream_t stream = iso_stream(op->ctx);
 	int st;
 
@@ -139,7 +180,7 @@ static int back_project_own(const iso_op *op, float *x, const struct iso_bricks 
 		w->pair, m->p, m->face, m->first, y);
 	if ((st = iso_cuda_launched("pairs of samples"))) return st;
 	kernel<<<(unsigned)b.own.n, ISO_THREADS, 0, stream>>>(x, m->p, b, (const float4 *)m->source,
-	                                                      (const float4 *)m->face, w->pair);
+	                                                      (const float4 *)m->face, w->pair, tissue);
 	return iso_cuda_launched("filtered back-projection");
 }
 
@@ -170,7 +211,7 @@ static const struct iso_op_fn ubp_fn_cuda = {
 	NULL,
 	ubp_open,
 	NULL,
-	NULL,
+	iso_ubp_free,
 	NULL,
 	sizeof(struct ubp_cuda_work),
 	UBP_CANNOT,
@@ -188,6 +229,10 @@ extern "C" int iso_ubp_to_cuda(iso_op *op)
 	ISO_MOVE(room, m->source, m->p.sources);
 	ISO_MOVE(room, m->face, m->p.sources);
 	ISO_MOVE(room, m->first, m->p.sources);
+	if (m->delays) {
+		tissue_upload(room, &m->sound, m->delays);
+		ISO_UPLOAD(room, m->pos, m->delays->pos, 3 * (int64_t)m->p.sources);
+	}
 	op->fn = &ubp_fn_cuda;
 	return room->status;
 }

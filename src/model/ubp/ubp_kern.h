@@ -84,6 +84,7 @@ struct ubp_model {
 	int64_t *first;     /* sample of the first pair, of each transducer */
 	iso_delays *delays; /* through tissue; NULL: none, and no sound */
 	struct sound sound;
+	const double *pos; /* of the transducers, on CUDA */
 };
 
 ISO_C void iso_ubp_free(iso_op *op); /* what is kept */
