@@ -1596,11 +1596,18 @@ def ubp(
     grid: _Int | Grid | None = ...,
     voxel: _Float | None = ...,
     centre: _Float | None = ...,
+    tissue: _File | None = ...,
+    tissue_speed: float | None = ...,
+    speed_map: _File | None = ...,
+    sound_path: Literal["straight", "snell", "eikonal"] | None = ...,
+    sound_amplitude: Literal["distance", "spread"] | None = ...,
+    table_mm: float | None = ...,
     weights: Literal["sphere", "solid-angle"] | None = ...,
     hann_mhz: float | None = ...,
     band_mhz: _Float | None = ...,
     without: _Text | None = ...,
     speeds: _Float | None = ...,
+    tissue_speeds: _Float | None = ...,
     from_s: float | None = ...,
     to_s: float | None = ...,
     frames: _Text | None = ...,
@@ -1689,6 +1696,23 @@ def ubp(
         edge of a voxel, which is a cube. Without 'grid' it sets the number of voxels
     centre: 3 x float, mm; default that of the image, or the field of view of the file or of a planar array, or 0,0,0
         centre of the image, mm
+    tissue: file; default one speed everywhere
+        where the speed of sound is 'tissue-speed', in mm: circle:X,Y,R,
+        ellipse:X,Y,A,B[,DEGREES], sphere:X,Y,Z,R, ellipsoid:X,Y,Z,A,B,C, plane:NX,NY,NZ,H
+        (where NX x + NY y + NZ z < H), or an image whose voxels above 0.5 are tissue. Circle
+        and ellipse go on without end along the axis of a planar array, or along z
+    tissue_speed: float, mm/us; default it must be given with 'tissue'
+        speed of sound in the tissue, mm/us; 'speed' is that of the water round it
+    speed_map: file; default one speed everywhere
+        image of the speed of sound, mm/us, instead of 'tissue'; outside of it 'speed' holds
+    sound_path: 'straight' or 'snell' or 'eikonal'; default straight
+        the way of the sound: straight; snell, bent at the border (sphere, plane; circle in the
+        plane of the transducers); eikonal, the first arrival in any tissue or map
+    sound_amplitude: 'distance' or 'spread'; default distance
+        how loud a voxel is: distance, 1/d; spread, by the bent rays, with 'sound-path' snell
+        and a sphere or a plane
+    table_mm: float, mm; default 1, 0.7 or 0.5, by the sampling rate
+        step of the tables of delays, of an image of tissue, a map, or 'sound-path' eikonal
     data: file or array
         traces: an array (transducers, samples), of several (frames, wavelengths, transducers,
         samples), as .npy; or with their transducers as IPASC (.hdf5, .h5) or iThera MSOT (.msot
@@ -1711,6 +1735,9 @@ def ubp(
     speeds: 3 x float; default one speed
         make an image for each of N speeds of sound from LOW to HIGH, mm/us, and write the
         sharpest. The record has the sharpness of all. For one image, instead of 'speed'
+    tissue_speeds: 3 x float; default one speed
+        the same over the speed of the tissue, the water's stays: instead of 'tissue-speed'.
+        Both speeds cannot be found together
 
     Times, in s since the start of the scan
     ---------------------------------------
@@ -1836,6 +1863,12 @@ def svoxel(
     grid: _Int | Grid | None = ...,
     voxel: _Float | None = ...,
     centre: _Float | None = ...,
+    tissue: _File | None = ...,
+    tissue_speed: float | None = ...,
+    speed_map: _File | None = ...,
+    sound_path: Literal["straight", "snell", "eikonal"] | None = ...,
+    sound_amplitude: Literal["distance", "spread"] | None = ...,
+    table_mm: float | None = ...,
     lines: int | None = ...,
     f0_mhz: float | None = ...,
     df_mhz: float | None = ...,
@@ -1943,6 +1976,23 @@ def svoxel(
         edge of a voxel, which is a cube. Without 'grid' it sets the number of voxels
     centre: 3 x float, mm; default that of the image, or the field of view of the file or of a planar array, or 0,0,0
         centre of the image, mm
+    tissue: file; default one speed everywhere
+        where the speed of sound is 'tissue-speed', in mm: circle:X,Y,R,
+        ellipse:X,Y,A,B[,DEGREES], sphere:X,Y,Z,R, ellipsoid:X,Y,Z,A,B,C, plane:NX,NY,NZ,H
+        (where NX x + NY y + NZ z < H), or an image whose voxels above 0.5 are tissue. Circle
+        and ellipse go on without end along the axis of a planar array, or along z
+    tissue_speed: float, mm/us; default it must be given with 'tissue'
+        speed of sound in the tissue, mm/us; 'speed' is that of the water round it
+    speed_map: file; default one speed everywhere
+        image of the speed of sound, mm/us, instead of 'tissue'; outside of it 'speed' holds
+    sound_path: 'straight' or 'snell' or 'eikonal'; default straight
+        the way of the sound: straight; snell, bent at the border (sphere, plane; circle in the
+        plane of the transducers); eikonal, the first arrival in any tissue or map
+    sound_amplitude: 'distance' or 'spread'; default distance
+        how loud a voxel is: distance, 1/d; spread, by the bent rays, with 'sound-path' snell
+        and a sphere or a plane
+    table_mm: float, mm; default 1, 0.7 or 0.5, by the sampling rate
+        step of the tables of delays, of an image of tissue, a map, or 'sound-path' eikonal
     data: file or array
         traces: an array (transducers, samples), of several (frames, wavelengths, transducers,
         samples), as .npy; or with their transducers as IPASC (.hdf5, .h5) or iThera MSOT (.msot
@@ -2116,6 +2166,12 @@ def sradon(
     grid: _Int | Grid | None = ...,
     voxel: _Float | None = ...,
     centre: _Float | None = ...,
+    tissue: _File | None = ...,
+    tissue_speed: float | None = ...,
+    speed_map: _File | None = ...,
+    sound_path: Literal["straight", "snell", "eikonal"] | None = ...,
+    sound_amplitude: Literal["distance", "spread"] | None = ...,
+    table_mm: float | None = ...,
     sampling: Literal["midpoint", "alg4"] | None = ...,
     adjoint: Literal["auto", "gather", "scatter"] | None = ...,
     step: float | None = ...,
@@ -2212,6 +2268,23 @@ def sradon(
         edge of a voxel, which is a cube. Without 'grid' it sets the number of voxels
     centre: 3 x float, mm; default that of the image, or the field of view of the file or of a planar array, or 0,0,0
         centre of the image, mm
+    tissue: file; default one speed everywhere
+        where the speed of sound is 'tissue-speed', in mm: circle:X,Y,R,
+        ellipse:X,Y,A,B[,DEGREES], sphere:X,Y,Z,R, ellipsoid:X,Y,Z,A,B,C, plane:NX,NY,NZ,H
+        (where NX x + NY y + NZ z < H), or an image whose voxels above 0.5 are tissue. Circle
+        and ellipse go on without end along the axis of a planar array, or along z
+    tissue_speed: float, mm/us; default it must be given with 'tissue'
+        speed of sound in the tissue, mm/us; 'speed' is that of the water round it
+    speed_map: file; default one speed everywhere
+        image of the speed of sound, mm/us, instead of 'tissue'; outside of it 'speed' holds
+    sound_path: 'straight' or 'snell' or 'eikonal'; default straight
+        the way of the sound: straight; snell, bent at the border (sphere, plane; circle in the
+        plane of the transducers); eikonal, the first arrival in any tissue or map
+    sound_amplitude: 'distance' or 'spread'; default distance
+        how loud a voxel is: distance, 1/d; spread, by the bent rays, with 'sound-path' snell
+        and a sphere or a plane
+    table_mm: float, mm; default 1, 0.7 or 0.5, by the sampling rate
+        step of the tables of delays, of an image of tissue, a map, or 'sound-path' eikonal
     data: file or array
         traces: an array (transducers, samples), of several (frames, wavelengths, transducers,
         samples), as .npy; or with their transducers as IPASC (.hdf5, .h5) or iThera MSOT (.msot

@@ -440,8 +440,7 @@ void iso_spheres_box(struct iso_grid *g, const struct iso_spheres *s)
 
 int iso_spheres_traces_through(iso_real *y, double *greatest, iso_ctx *ctx, const struct iso_spheres *s,
                                const struct iso_transducers *t, const struct iso_faces *faces,
-                               const iso_delays *delays, double noise,
-                               uint64_t seed)
+                               const iso_delays *delays, double noise, uint64_t seed)
 {
 	if (!y || !greatest || !s || !t) return iso_fail_null(__func__);
 

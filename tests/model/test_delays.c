@@ -465,7 +465,7 @@ static double heard(iso_ctx *ctx, const struct iso_spheres *spheres, struct iso_
 	p.amplitude = bends ? ISO_SOUND_SPREAD : ISO_SOUND_DISTANCE;
 	iso_spheres_box(&g, spheres);
 	OK(iso_delays_create(&d, ctx, t, &p, &g));
-	OK(iso_spheres_traces_through(y, &most, ctx, spheres, t, d, 0, 1));
+	OK(iso_spheres_traces_through(y, &most, ctx, spheres, t, NULL, d, 0, 1));
 	double difference = relative_difference(t->n * t->samples, y, want);
 
 	iso_delays_free(d);

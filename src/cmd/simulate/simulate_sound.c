@@ -56,8 +56,8 @@ static int make(struct work *w, struct cmd *c, const struct simulate *s)
 
 	iso_spheres_box(&box, &w->spheres);
 	if ((st = tissue_delays(&w->delays, &w->tissue, &c->record, c->ctx, t, &box))) return st;
-	st = iso_spheres_traces_through(w->y.v, &most, c->ctx, &w->spheres, t, w->array.faces, w->delays, s->noise,
-	                                (uint64_t)s->seed);
+	st = iso_spheres_traces_through(w->y.v, &most, c->ctx, &w->spheres, t, w->array.faces, w->delays,
+	                                s->noise, (uint64_t)s->seed);
 	if (!isfinite(most))
 		return iso_fail(ISO_EINPUT,
 		                "the traces are not finite: activities of %s, or grueneisen or "

@@ -75,7 +75,8 @@ static int check(const struct iso_sradon *q)
 		return iso_fail(ISO_EARG, "sradon: accuracy %g, must be %g to below 1", q->accuracy,
 		                steps[N_STEPS - 1].error);
 	if (q->delays && q->focus)
-		return iso_fail(ISO_EARG, "sradon: through tissue transducers are points: model svoxel has both");
+		return iso_fail(ISO_EARG,
+		                "sradon: through tissue transducers are points: model svoxel has both");
 	if (q->delays && (q->sampling != ISO_SRADON_MIDPOINT || q->adjoint == ISO_SRADON_GATHER))
 		return iso_fail(ISO_EARG,
 		                "sradon: through tissue only sampling midpoint and adjoint scatter go");
