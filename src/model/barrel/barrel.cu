@@ -6,8 +6,8 @@
 #include "core/loop/em_sum.h"
 #include "barrel_op.h"
 
-#define LANES 8 /* along a column */
-#define GROUP 8 /* events that a warp prepares at once */
+#define LANES 8    /* along a column */
+#define GROUP 8    /* events that a warp prepares at once */
 #define PIECES 160 /* between corners, of the points of a warp; of half of them never more than 112 */
 #define BLOCKS_PER_SM 4
 
@@ -82,7 +82,8 @@ struct pieces {
 
 /* Those of `lanes` lanes from `from` on, n of this one, which come before + ... in the list of all. */
 static __device__ void take_pieces(struct barrel_sums *sum, struct pieces *r, const struct barrel_pair *p,
-                                   const float cut[BARREL_CUTS], int n, int before, float mu, int from, int lanes)
+                                   const float cut[BARREL_CUTS], int n, int before, float mu, int from,
+                                   int lanes)
 {
 	const int lane = threadIdx.x % ISO_WARP, start = __shfl_sync(ISO_FULL_WARP, before, from);
 	const int all = __shfl_sync(ISO_FULL_WARP, before + n, from + lanes - 1) - start;
@@ -124,8 +125,8 @@ static __device__ void take_pieces(struct barrel_sums *sum, struct pieces *r, co
 }
 
 /* Adds the point (y, d) of each lane that has one. */
-static __device__ void add_points(struct barrel_sums *sum, struct pieces *r, const struct barrel_pair *p, bool in,
-                                  float y, float d, float mu)
+static __device__ void add_points(struct barrel_sums *sum, struct pieces *r, const struct barrel_pair *p,
+                                  bool in, float y, float d, float mu)
 {
 	const int lane = threadIdx.x % ISO_WARP;
 	float cut[BARREL_CUTS];
@@ -153,8 +154,8 @@ static __device__ void add_points(struct barrel_sums *sum, struct pieces *r, con
 }
 
 /* The columns of an event, by all lanes of its warp; returns how many there are. */
-static __device__ int meet(struct met *to, struct met_end *end, struct pieces *r, const struct barrel_model *m,
-                           const struct barrel_line *l)
+static __device__ int meet(struct met *to, struct met_end *end, struct pieces *r,
+                           const struct barrel_model *m, const struct barrel_line *l)
 {
 	const struct barrel_params *p = &m->p;
 	const struct barrel_pair *pair = &l->pair;

@@ -68,7 +68,8 @@ static void params(struct opt *table, void *self)
 		          "number, or "
 		          "a file of one for each event" },
 		{ 0, "kernel", .text = &b->kernel, .words = kernels, .value = "NAME",
-		  .help = "moment: hits at their mean place in the depth of the strips, with its spread; depth: a spread "
+		  .help = "moment: hits at their mean place in the depth of the strips, with its spread; "
+		          "depth: a spread "
 		          "that is the same everywhere; thin: on the axes of the strips" },
 		{ 0, "edge", .flag = &b->edge, .help = "include the ends of the strips in the kernel" },
 		{ 0, "sigma-cut", .real = &b->model.sigma_cut, .value = "K", .min = 1, .max = 6,
