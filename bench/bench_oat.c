@@ -197,7 +197,9 @@ static int begin_problem(struct run *r)
 		r->grid.centre[a] = -set.voxel / 2;
 	}
 	if (first == &gather && !r->cuda) r->grid.n[2] = 1;
-	r->ubp = (struct iso_ubp){ sizeof r->ubp, &r->t, r->grid, ISO_UBP_SPHERE };
+	r->ubp = (struct iso_ubp){
+		.size = sizeof r->ubp, .transducers = &r->t, .grid = r->grid, .weights = ISO_UBP_SPHERE
+	};
 	r->sradon = (struct iso_sradon){ .size = sizeof r->sradon, .t = &r->t, .grid = r->grid };
 	r->sradon.accuracy = r->w->accuracy;
 	r->sradon.adjoint = first == &gather    ? ISO_SRADON_GATHER

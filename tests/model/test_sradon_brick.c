@@ -59,15 +59,14 @@ static iso_op *integrals(iso_ctx *ctx, const struct setting *s, enum iso_sradon_
                          enum iso_sradon_adjoint adjoint)
 {
 	struct iso_transducers t = transducers(s);
-	struct iso_sradon q = { sizeof q,
-		                &t,
-		                { { s->n[0], s->n[1], s->n[2] },
-		                  { .3, .3, .3 },
-		                  { s->offset[0], s->offset[1], s->offset[2] } },
-		                sampling,
-		                adjoint,
-		                s->step,
-		                0 };
+	struct iso_sradon q = { .size = sizeof q,
+		                .t = &t,
+		                .grid = { { s->n[0], s->n[1], s->n[2] },
+		                          { .3, .3, .3 },
+		                          { s->offset[0], s->offset[1], s->offset[2] } },
+		                .sampling = sampling,
+		                .adjoint = adjoint,
+		                .step = s->step };
 	iso_op *op = NULL;
 
 	OK(iso_sradon_integrals(&op, ctx, &q));
