@@ -321,15 +321,23 @@ static void check_held(iso_ctx *ctx)
 	struct memory *m = make_memory(ctx);
 	struct iso_ray_source s = source(m, true);
 	struct iso_ray p = model(SUBSETS, ISO_BLOCKS);
+	struct image *all, *held;
 	iso_op *op;
 	int64_t blocks, n;
 
 	iso_ctx_set_device_memory_limit(ctx, 1);
 	op = streamed(ctx, &p, &s, 100);
-	image_free(reconstruct(op, NULL));
+	held = reconstruct(op, NULL);
 	iso_ray_stream_state(&blocks, &n, op);
 	assert_int_equal(n, blocks);
 	assert_int_equal(m->read, 2 * EVENTS); /* for the counts, and for all iterations */
+	iso_op_free(op);
+	iso_ctx_set_device_memory_limit(ctx, 0);
+	op = in_memory(ctx, m, &p);
+	all = reconstruct(op, m);
+	same_image(all, held);
+	image_free(all);
+	image_free(held);
 	iso_op_free(op);
 	free(m);
 }

@@ -33,8 +33,10 @@ struct stream_work {
 	struct part *part;             /* subset after subset; in each the parts that are kept come first */
 	int64_t *first;                /* place of each subset's first in `part` */
 	int64_t kept;
-	bool full;                         /* there is no room to keep another */
-	bool host_full;                    /* nor to hold one in the host's memory */
+	bool full;    /* there is no room to keep another */
+	int64_t held; /* by the host, which leaves so many bytes to others */
+	int64_t host_spare;
+	bool host_full;                    /* it has no room to hold another */
 	struct ray_counts *counts;         /* of each subset; NULL: not yet known */
 	void *sum;                         /* what all blocks add to */
 	const struct ray_pass_fn *pass_fn; /* of a device, for blocks that are not kept */
@@ -271,7 +273,8 @@ static void need(const iso_ctx *ctx, const struct iso_ray *p, const struct iso_r
 }
 
 /* Whether what is left, beside the blocks kept so far, holds the next one and all that goes with
-   it. Plans are from sizes alone: a device's is taken half as large again. */
+   it; on a device, also one more, which is decided before the first of them is made. Plans are from sizes alone: a device's
+   is taken half as large again. */
 static int find_room(const iso_op *op, bool *room)
 {
 	const struct stream *t = op->data;
@@ -282,25 +285,37 @@ static int find_room(const iso_op *op, bool *room)
 	p.n_sub = op->n_sub;
 	p.rule = t->share.order.rule;
 	need(op->ctx, &p, &t->share.s, t->block, &host, &device);
+	device += t->whole.n * (iso_ray_event_bytes(op->ctx, &p) + iso_ray_source_bytes(&t->share.s) -
+	                        (int64_t)sizeof(struct iso_event));
 	*room = host <= iso_ctx_host_left(op->ctx);
 	if (*room && op->ctx->cuda && !(st = iso_ctx_device_left(op->ctx, &left)))
 		*room = device <= left / iso_ranks_of_device(op->ctx) / 3 * 2;
 	return st;
 }
 
-/* Keeps a block that was used for the first time, or not. Once one is not, none after it is. */
-static int keep(const iso_op *op, struct part *b)
+/* Looks for room to keep another block, until there is none. */
+static int look_for_room(const iso_op *op)
 {
-	struct stream *t = op->data;
 	struct stream_work *w = op->work;
 	bool room = false;
 	int st = w->full ? ISO_OK : find_room(op, &room);
 
 	w->full = !room;
-	if (room)
-		t->kept = ++w->kept;
-	else
+	return st;
+}
+
+/* Keeps a block that was used for the first time, or not. Once one is not, none after it is. For a device that was
+   decided before: what it does not keep, it orders and uses in another way. */
+static int keep(const iso_op *op, struct part *b)
+{
+	struct stream *t = op->data;
+	struct stream_work *w = op->work;
+	int st = op->ctx->cuda ? ISO_OK : look_for_room(op);
+
+	if (w->full)
 		part_free(op->ctx, b, w->pass_fn);
+	else
+		t->kept = ++w->kept;
 	return st;
 }
 
@@ -386,7 +401,7 @@ static void close_pass(const iso_op *op)
 	w->pass = NULL;
 	for (int64_t i = 0; i < t->blocks; i++)
 		if (w->part[i].held) part_free(op->ctx, w->part + i, w->pass_fn);
-	t->held = 0;
+	t->held = w->held = 0;
 	w->host_full = false;
 }
 
@@ -404,18 +419,19 @@ static struct ray_step step_of_block(const iso_op *op, int sub, int64_t k, const
    after it does. */
 static int hold(const iso_op *op, struct part *b)
 {
-	enum { SPARE = 16 }; /* of what is left, for others */
+	enum { SPARE = 16 }; /* of what was left before the first, for others */
 	struct stream *t = op->data;
 	struct stream_work *w = op->work;
 	int64_t bytes, left = iso_ctx_host_left(op->ctx);
 	int st;
 
 	if (w->host_full) return ISO_OK;
+	if (w->held == 0) w->host_spare = left / SPARE;
 	if ((st = w->pass_fn->held_bytes(&bytes, w->pass))) return st;
-	if (bytes <= left - left / SPARE && (b->memory = take_pages(op->ctx, bytes)))
+	if (bytes <= left - w->host_spare && (b->memory = take_pages(op->ctx, bytes)))
 		st = w->pass_fn->hold(w->pass, &b->held, b->memory);
 	if (b->held) {
-		t->held++;
+		t->held = ++w->held;
 		return ISO_OK;
 	}
 	w->host_full = true;
@@ -424,16 +440,19 @@ static int hold(const iso_op *op, struct part *b)
 	return st;
 }
 
-/* Block k of a subset, to the device: held, or read. */
-static int send_block(const iso_op *op, struct part *b)
+/* Block k of a subset, to the device: held, or read. Those before it may be held. */
+static int send_block(const iso_op *op, int sub, int64_t k)
 {
 	const struct stream *t = op->data;
 	struct stream_work *w = op->work;
+	const struct part *b = w->part + w->first[sub] + k;
 	struct iso_events *e;
 	int st = iso_ctx_poll(op->ctx);
 
 	if (st || b->held) return st ? st : w->pass_fn->send_held(w->pass, b->held);
-	if ((st = iso_ray_reader_next(w->reader, op->ctx, &e)) || (st = complete(t, e))) return st;
+	if ((st = iso_ray_reader_start(w->reader, sub, k)) ||
+	    (st = iso_ray_reader_next(w->reader, op->ctx, &e)) || (st = complete(t, e)))
+		return st;
 	return w->pass_fn->send(w->pass, e);
 }
 
@@ -448,7 +467,7 @@ static int pass_blocks(const iso_op *op, int sub, int64_t first, int64_t blocks,
 	for (int64_t k = first; k <= blocks && !st; k++) {
 		bool reads = k < blocks && !part[k].held;
 
-		if (k < blocks && (st = send_block(op, part + k))) break;
+		if (k < blocks && (st = send_block(op, sub, k))) break;
 		if (k > first) {
 			struct ray_step before = step_of_block(op, sub, k - 1, p);
 
@@ -533,10 +552,11 @@ static int pass(const iso_op *op, int sub, const struct ray_step *p)
 	struct here here = here_of(op, sub, blocks);
 	int st = here.all < blocks ? iso_ray_reader_start(w->reader, sub, here.all) : ISO_OK;
 
-	for (; k < blocks && !st && (k < here.kept || !w->full || !op->ctx->cuda); k++) {
+	for (; k < blocks && !st; k++) {
 		struct part *b = w->part + w->first[sub] + k;
 		struct ray_step now = step_of_block(op, sub, k, p);
 
+		if (k >= here.kept && op->ctx->cuda && ((st = look_for_room(op)) || w->full)) break;
 		if (!(st = iso_ctx_poll(op->ctx)))
 			st = k < here.kept ? add_part(op, b, &now) : pass_new(op, b, &now);
 	}

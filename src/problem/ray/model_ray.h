@@ -238,6 +238,7 @@ struct ray_planned {
 	double kept; /* share of the events that memory keeps: that of the device where there is one, */
 	double held; /* and that the host holds for a device, in so many bytes */
 	double held_bytes;
+	double left;       /* share that every pass reads */
 	const char *place; /* folder of the scratch file; "": none */
 	enum ray_without without;
 	int64_t bytes;   /* that such a file takes, or would take */

@@ -620,6 +620,8 @@ struct ray_planned ray_disk_planned(struct ray_problem *ray, const struct model_
 
 	return (struct ray_planned){ .kept = (double)d->kept / (double)(blocks > 0 ? blocks : 1),
 		                     .held = (double)d->held / (double)(blocks > 0 ? blocks : 1),
+		                     .left = (double)(blocks - d->kept - d->held) /
+		                             (double)(blocks > 0 ? blocks : 1),
 		                     .held_bytes = (double)d->held * (double)held_bytes(&p, &s, d->block),
 		                     .place = d->place,
 		                     .without = d->without,
@@ -664,17 +666,18 @@ int ray_disk_op(struct ray_problem *ray, iso_op **op, const struct model_subsets
 		p.rule = ISO_BLOCKS; /* the scratch file is in that order */
 	}
 	int64_t here = ray_events_here(ray, s.n), blocks = count_blocks(here, p.n_sub, d->block);
-	int64_t kept = d->kept < blocks ? d->kept : blocks, here_all = kept + d->held;
-	bool rereads = p.n_sub > 1 && p.rule != ISO_BLOCKS && here_all < blocks, several = here < s.n;
-	char from[PATH_MAX + 32] = "", held[64] = "";
+	int64_t kept = d->kept < blocks ? d->kept : blocks;
+	int64_t held = d->held < blocks - kept ? d->held : blocks - kept;
+	bool rereads = p.n_sub > 1 && p.rule != ISO_BLOCKS && kept + held < blocks, several = here < s.n;
+	char from[PATH_MAX + 32] = "", host[64] = "";
 
-	if (d->held > 0) snprintf(held, sizeof held, " and %" PRId64 " host memory", d->held);
+	if (held > 0) snprintf(host, sizeof host, " and %" PRId64 " host memory", held);
 	if (d->scratch) snprintf(from, sizeof from, " from a scratch file in %s,", d->place);
 
 	record_tell(ray->p->record, ISO_NEWS,
 	            "streaming %" PRId64 " events%s%s in %" PRId64 " blocks of at most %" PRId64
 	            ", of which %" PRId64 " fit memory to be kept%s%s%s",
-	            s.n, from, several ? ", each rank its share" : "", blocks, d->block, kept, held,
+	            s.n, from, several ? ", each rank its share" : "", blocks, d->block, kept, host,
 	            rereads ? "; each subset reads the whole file" : "",
 	            rereads && !several && !ray->stream.never ? ": 'scratch' avoids that" : "");
 	if ((st = iso_ray_stream_create(op, ray->p->ctx, &p, &s, d->block))) return st;

@@ -186,7 +186,7 @@ static void tell_file(struct ray_problem *ray, struct record_way *w, const struc
 {
 	const struct model_subsets *by = &ray->p->s.by;
 	bool rereads = by->n > 1 && by->rule != ISO_BLOCKS && is->kept < 1;
-	double left = fmax(0, 1 - is->kept - is->held);
+	double left = is->left;
 	double compute_s = c->step * (1 + (is->attenuates ? left : 0)) + c->make * left;
 
 	w->name = left > 0 || !iso_ctx_is_cuda(ray->p->ctx) ? "file" : is->held > 0 ? "host" : "memory";
@@ -198,7 +198,7 @@ static void tell_file(struct ray_problem *ray, struct record_way *w, const struc
 		    100 * is->held);
 	if (rereads && left > 0)
 		add_rereads(w, c, by->n, compute_s);
-	else if (left == 0)
+	else if (left == 0 && is->held > 0)
 		add_seconds(w, "then a pass takes", w->pass_s);
 	else
 		add_seconds(w, is->kept < 1 ? "each pass reads their file and takes" : "a pass takes",
@@ -211,7 +211,7 @@ static void tell_file(struct ray_problem *ray, struct record_way *w, const struc
 
 static void tell_scratch(struct record_way *w, const struct ray_planned *is, const struct cost *c)
 {
-	double left = fmax(0, 1 - is->kept - is->held);
+	double left = is->left;
 
 	w->name = "scratch";
 	w->pass_s = fmax(fmax(c->step + c->make * left, c->send), c->read * left);

@@ -123,7 +123,11 @@ int ray_held_link(double *bytes_per_s, iso_ctx *ctx)
 	const size_t bytes = 8 << 20;
 	void *here = NULL, *there = NULL;
 	float ms = 0;
-	cudaError_t e = cudaHostAlloc(&here, bytes, cudaHostAllocDefault);
+	int st = iso_cuda_use(ctx);
+	cudaError_t e;
+
+	if (st) return st;
+	e = cudaHostAlloc(&here, bytes, cudaHostAllocDefault);
 
 	if (!e) e = cudaMalloc(&there, bytes);
 	if (!e) e = time_copies(&ms, there, here, bytes, iso_stream(ctx));
