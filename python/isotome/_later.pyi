@@ -1701,7 +1701,7 @@ def ubp(
         ellipse:X,Y,A,B[,DEGREES], sphere:X,Y,Z,R, ellipsoid:X,Y,Z,A,B,C, plane:NX,NY,NZ,H
         (where NX x + NY y + NZ z < H), or an image whose voxels above 0.5 are tissue. Circle
         and ellipse go on without end along the axis of a planar array, or along z
-    tissue_speed: float, mm/us; default it must be given with 'tissue'
+    tissue_speed: float, mm/us; default none: 'tissue' needs one
         speed of sound in the tissue, mm/us; 'speed' is that of the water round it
     speed_map: file; default one speed everywhere
         image of the speed of sound, mm/us, instead of 'tissue'; outside of it 'speed' holds
@@ -1981,7 +1981,7 @@ def svoxel(
         ellipse:X,Y,A,B[,DEGREES], sphere:X,Y,Z,R, ellipsoid:X,Y,Z,A,B,C, plane:NX,NY,NZ,H
         (where NX x + NY y + NZ z < H), or an image whose voxels above 0.5 are tissue. Circle
         and ellipse go on without end along the axis of a planar array, or along z
-    tissue_speed: float, mm/us; default it must be given with 'tissue'
+    tissue_speed: float, mm/us; default none: 'tissue' needs one
         speed of sound in the tissue, mm/us; 'speed' is that of the water round it
     speed_map: file; default one speed everywhere
         image of the speed of sound, mm/us, instead of 'tissue'; outside of it 'speed' holds
@@ -2273,7 +2273,7 @@ def sradon(
         ellipse:X,Y,A,B[,DEGREES], sphere:X,Y,Z,R, ellipsoid:X,Y,Z,A,B,C, plane:NX,NY,NZ,H
         (where NX x + NY y + NZ z < H), or an image whose voxels above 0.5 are tissue. Circle
         and ellipse go on without end along the axis of a planar array, or along z
-    tissue_speed: float, mm/us; default it must be given with 'tissue'
+    tissue_speed: float, mm/us; default none: 'tissue' needs one
         speed of sound in the tissue, mm/us; 'speed' is that of the water round it
     speed_map: file; default one speed everywhere
         image of the speed of sound, mm/us, instead of 'tissue'; outside of it 'speed' holds

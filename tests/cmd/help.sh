@@ -33,7 +33,7 @@ expect 0 --built-with
 grep -qE '(^|, )for (the processor of the build|any |x86-64)' out || fail "--built-with tells nothing"
 
 # ---- options of the optoacoustic models: in the help, and on their page ----
-page=$SOURCE/docs/optoacoustic.md
+pages=("$SOURCE/docs/optoacoustic.md" "$SOURCE/docs/optoacoustic-tissue.md")
 for command in 'recon ubp' 'recon svoxel' 'recon sradon' simulate convert phantom mu view 'measure rmse' \
 	'reproduce wang2013' 'bench oat' demo; do
 	# shellcheck disable=SC2086
@@ -43,7 +43,7 @@ for command in 'recon ubp' 'recon svoxel' 'recon sradon' simulate convert phanto
 	recon*)
 		sed -n '/^Model/,/^$/p; /^Least squares/,/^$/p' out | grep -oE '^ +--[a-z-]+' >options
 		while read -r option; do
-			grep -qF -e "$option" "$page" || fail "docs/optoacoustic.md lacks $option of $command"
+			cat "${pages[@]}" | grep -qF -e "$option" || fail "docs/optoacoustic*.md lack $option of $command"
 		done <options
 		;;
 	esac
@@ -53,7 +53,7 @@ for command in 'recon ray' 'recon matrix' warp gate motion; do
 	expect 0 $command --help
 	cat out >>all_help
 done
-grep -oE -e '--[a-z][a-z-]+' "$page" "$SOURCE/docs/formats.md" | cut -d: -f2 | sort -u >options
+grep -oE -e '--[a-z][a-z-]+' "${pages[@]}" "$SOURCE/docs/formats.md" | cut -d: -f2 | sort -u >options
 while read -r option; do
 	grep -qE -e "$option( |,|\$)" all_help || fail "no help has $option"
 done <options

@@ -23,7 +23,7 @@ int tissue_params(struct opt *table, struct tissue *tissue)
 		          "Circle and "
 		          "ellipse go on without end along the axis of a planar array, or along z" },
 		{ 0, "tissue-speed", .real = &tissue->speed, .unit = "mm/us", .with = "tissue", .value = "C",
-		  .min = .3, .max = 10, .absent = "it must be given with 'tissue'",
+		  .min = .3, .max = 10, .absent = "none: 'tissue' needs one",
 		  .help = "speed of sound in the tissue, mm/us; 'speed' is that of the water round it" },
 		{ 0, "speed-map", .text = &tissue->map, .file = OPT_READS, .value = "FILE",
 		  .absent = "one speed everywhere",
