@@ -368,7 +368,8 @@ static void check_svoxel(iso_ctx *ctx, enum iso_svoxel_transform transform, doub
 
 static void svoxel(iso_ctx *ctx)
 {
-	check_svoxel(ctx, ISO_SVOXEL_NUFFT, 0, TOLERANCE(3e-5, 1e-6));
+	/* CUDA has late as a polynomial of the place in a brick, in float */
+	check_svoxel(ctx, ISO_SVOXEL_NUFFT, 0, iso_ctx_is_cuda(ctx) ? 6e-5 : TOLERANCE(3e-5, 1e-6));
 	check_svoxel(ctx, ISO_SVOXEL_NUFFT, 1e-3, 5e-3);
 }
 
