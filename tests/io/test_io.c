@@ -161,7 +161,7 @@ static void not_a_file(void **state)
 		assert_refused(names[i], "is a device, pipe or socket");
 		unlink(names[i]);
 	}
-	assert_refused("a.xyz", "a.xyz: unknown suffix; one of .npy .dcm .nii .nii.gz .raw .json");
+	assert_refused("a.xyz", "a.xyz: unknown suffix; one of .npy .mat .dcm .nii .nii.gz .raw .json");
 }
 
 /* No part of a file passes for the whole, nor does the whole with one byte more. */

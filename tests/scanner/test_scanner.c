@@ -489,11 +489,11 @@ static void refused(void **state)
 		const char *text, *message; /* without the folder */
 	} table[] = {
 		{ RING, ": key 'kind' is missing" },
-		{ "kind: tiles\n",
-		  ":1: kind is 'tiles', must be one of: cylinder, detectors, strips, panels, transducers" },
+		{ "kind: tiles\n", ":1: kind is 'tiles', must be one of: cylinder, detectors, strips, "
+		                   "panels, transducers, barrel" },
 		{ "kind: cylindre\n",
 		  ":1: kind is 'cylindre', must be one of: cylinder, detectors, strips, panels, "
-		  "transducers; did you "
+		  "transducers, barrel; did you "
 		  "mean 'cylinder'?" },
 		{ "kind: cylinder\nrings: 2\n", ": key 'radius_mm' is missing" },
 		{ "kind: cylinder\nradius: 2\n", ":2: unknown key 'radius'; did you mean 'radius_mm'?" },
