@@ -108,6 +108,7 @@ ISO_CHECKED int iso_barrel_simulate(struct iso_barrel_event *e, int64_t *decays,
                                     const struct iso_barrel *b, const struct iso_array *activity,
                                     const struct iso_array *mu, uint64_t seed, int64_t first, int64_t n);
 
+/* Gives back what was read or simulated, and leaves zeros. */
 void iso_barrel_events_free(struct iso_barrel_events *e);
 
 /* Leaves out the events that are none of this barrel, and counts them. */

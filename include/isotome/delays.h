@@ -74,6 +74,7 @@ struct iso_delays_info {
 	double mean_speed; /* the tissue's, or the mean of a map's voxels */
 };
 
+/* What delays are made of, and how they are kept. */
 ISO_CHECKED int iso_delays_look(struct iso_delays_info *info, const iso_delays *d);
 
 ISO_END_C

@@ -44,6 +44,7 @@ struct iso_face_points {
 	int computed; /* of each transducer */
 };
 
+/* How many points an operator with these parameters takes for each face. */
 ISO_CHECKED int iso_svoxel_points(struct iso_face_points *n, const struct iso_svoxel *p);
 
 /* Sets width, bins_per_wave and accuracy to the values of the operator: what was given, and what follows

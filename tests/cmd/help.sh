@@ -43,7 +43,7 @@ for command in 'recon ubp' 'recon svoxel' 'recon sradon' simulate convert phanto
 	recon*)
 		sed -n '/^Model/,/^$/p; /^Least squares/,/^$/p' out | grep -oE '^ +--[a-z-]+' >options
 		while read -r option; do
-			cat "${pages[@]}" | grep -qF -e "$option" || fail "docs/optoacoustic*.md lack $option of $command"
+			grep -qF -e "$option" "${pages[@]}" || fail "docs/optoacoustic*.md lack $option of $command"
 		done <options
 		;;
 	esac

@@ -90,16 +90,16 @@ int iso_raster_cuda(iso_real *image, iso_ctx *ctx, const struct raster *r)
 }
 
 int iso_spheres_hear_cuda(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s, double sigma,
-                          const struct iso_transducers *t, const struct spheres_face *face, int64_t first, int64_t n)
+                          const struct iso_transducers *t, const struct aperture_points *face, int64_t first, int64_t n)
 {
 	double *row = calloc((size_t)t->samples, sizeof *row);
 
 	(void)ctx;
 	for (int64_t q = first; q < first + n; q++) {
 		memset(row, 0, (size_t)t->samples * sizeof *row);
-		for (int i = 0; i < s->n * spheres_points(t); i++) {
-			const struct iso_sphere *v = s->v + i / spheres_points(t);
-			double p[3], share = spheres_point(p, t, face, q, i % spheres_points(t));
+		for (int i = 0; i < s->n * spheres_points(face); i++) {
+			const struct iso_sphere *v = s->v + i / spheres_points(face);
+			double p[3], share = spheres_point(p, t, face, q, i % spheres_points(face));
 			double d = spheres_distance(p, v->centre), scale = share * v->value * t->gamma / (2 * d);
 			int64_t from, last;
 

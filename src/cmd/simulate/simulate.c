@@ -325,6 +325,12 @@ static const struct {
 	{ "table-mm", OF(ISO_TRANSDUCERS) },
 };
 
+/* More than the usual word, which a record may give. */
+static bool asks_more(const struct opt *o)
+{
+	return simulate_asks(o) && !(o->words && *o->text && strcmp(*o->text, o->words[0]) == 0);
+}
+
 /* Nothing given is ignored; but the record of transducers has the defaults of counts, too. */
 static int check_kind(const struct cmd *c, const struct simulate *s, enum iso_scanner_kind kind)
 {
@@ -333,7 +339,7 @@ static int check_kind(const struct cmd *c, const struct simulate *s, enum iso_sc
 		                s->scanner);
 	if (kind == ISO_TRANSDUCERS && c->like) return ISO_OK;
 	for (size_t i = 0; i < sizeof takes / sizeof *takes; i++)
-		if (!(takes[i].kinds & OF(kind)) && simulate_asks(opt_find(c->sets, takes[i].option)))
+		if (!(takes[i].kinds & OF(kind)) && asks_more(opt_find(c->sets, takes[i].option)))
 			return iso_fail(ISO_EARG, "--%s is not for a scanner of kind %s", takes[i].option,
 			                kinds[kind].name);
 	return ISO_OK;
