@@ -265,6 +265,7 @@ void norm_pairs_sum(double *to, double *total, struct norm_fit *f, enum norm_sum
 				for (int scan = 0; scan < f->scans; scan++) {
 					const struct norm_run used = norm_run_used(p.run[k], f->scan[scan].q);
 
+					if (used.n == 0) continue;
 					weigh(&p, f, scan, a, &used, what, v);
 					spread(&p, f, scan, a, &used, what == NORM_FISHER);
 				}
