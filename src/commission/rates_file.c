@@ -75,7 +75,7 @@ int iso_rates_write(const char *path, const struct iso_rates *rates, const struc
 
 	if (!st) st = iso_sized_take(&s, "iso_rates_series", sizeof s, series);
 	if (!st && singles) st = iso_sized_take(&of_singles, "iso_rates", sizeof of_singles, singles);
-	if (!st) st = iso_stands_check(path, NULL, force);
+	if (!st) st = iso_out_check(path, NULL, force);
 	if (!st && record) st = iso_json_parse(&root, path, record, strlen(record));
 	if (st) return st;
 	if (!root) root = json_object();

@@ -150,7 +150,7 @@ int iso_times_write(const char *path, const iso_times *t, const char *record, bo
 {
 	if (!path || !t) return iso_fail_null(__func__);
 	const int64_t failures = iso_json_failures();
-	int st = iso_stands_check(path, NULL, force);
+	int st = iso_out_check(path, NULL, force);
 	json_t *root = st ? NULL : root_of(t, record, path);
 	char *text = root ? iso_json_text(root, JSON_INDENT(1)) : NULL;
 

@@ -102,6 +102,11 @@ int iso_stands_check(const char *path, const char *of, bool force)
 	                is == ISO_STANDS_FILE ? "; 'force' replaces it" : " and is not a file");
 }
 
+int iso_out_check(const char *path, const char *of, bool force)
+{
+	return iso_out_is_mute() ? ISO_OK : iso_stands_check(path, of, force);
+}
+
 static int check_target(const char *path)
 {
 	struct stat s;

@@ -81,6 +81,9 @@ enum iso_stands iso_stands_at(const char *path);
 
 /* ISO_EARG if something stands there that may not be replaced; `of`: the output that it belongs to, or NULL. */
 int iso_stands_check(const char *path, const char *of, bool force);
+/* As iso_stands_check, when the file is about to be written. A mute process writes none: what it meets there is what
+   the first of its kind just wrote. */
+int iso_out_check(const char *path, const char *of, bool force);
 
 /* Removes a file, if it is there, unless the thread is mute. */
 void iso_out_remove(const char *path);

@@ -160,7 +160,7 @@ static int write_lines(const char *path, bool force, int (*write)(struct iso_out
                        const void *what)
 {
 	struct iso_out o = { 0 };
-	int st = iso_stands_check(path, NULL, force);
+	int st = iso_out_check(path, NULL, force);
 
 	if (!st) st = iso_out_open(&o, path, 0, ISO_OUT_PLAIN);
 	if (!st) st = write(&o, what);

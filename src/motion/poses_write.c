@@ -162,7 +162,7 @@ int poses_write_open(struct iso_out *out, const char *path, const iso_poses *p, 
 		return iso_fail(ISO_EARG,
 		                "%s: a .npy file of poses has no place for the angles of a gantry; .csv has",
 		                path);
-	if ((st = iso_stands_check(path, NULL, force)) || (st = iso_out_open(&l.out, path, 0, ISO_OUT_PLAIN)))
+	if ((st = iso_out_check(path, NULL, force)) || (st = iso_out_open(&l.out, path, 0, ISO_OUT_PLAIN)))
 		return st;
 	st = iso_has_suffix(path, ".npy")       ? write_npy(&l, p)
 	     : iso_has_suffix(path, ".yrt.csv") ? write_yrt(&l, p)

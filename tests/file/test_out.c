@@ -205,6 +205,20 @@ static void folders(void **state)
 	assert_int_equal(iso_out_folder(got, 4, "long/a.txt"), ISO_EARG);
 }
 
+/* Of several processes one writes; the others meet its file, and write nothing. */
+static void mute_beside_the_first(void **state)
+{
+	(void)state;
+	assert_int_equal(iso_out_text("a.txt", "first"), ISO_OK);
+	assert_int_equal(iso_out_check("a.txt", NULL, false), ISO_EARG);
+	iso_out_mute(true);
+	assert_int_equal(iso_out_check("a.txt", NULL, false), ISO_OK);
+	assert_int_equal(iso_out_text("a.txt", "second"), ISO_OK);
+	iso_out_mute(false);
+	assert_content("a.txt", "first");
+	unlink("a.txt");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -219,6 +233,7 @@ int main(void)
 		cmocka_unit_test(more_than_the_disk),
 		cmocka_unit_test(disk_full),
 		cmocka_unit_test(folders),
+		cmocka_unit_test(mute_beside_the_first),
 	};
 
 	return cmocka_run_group_tests(tests, enter, leave);

@@ -89,7 +89,7 @@ int iso_norm_write_castor(const char *path, const iso_norm *norm, const iso_scan
 		return iso_fail(ISO_EARG, "norm: is of %" PRId64 " crystals, scanner %s has %" PRId64,
 		                norm->n, s->name, s->n);
 	if ((st = iso_events_partner(data, sizeof data, path, ".Cdf")) ||
-	    (st = iso_stands_check(path, NULL, force)) || (st = iso_stands_check(data, path, force)) ||
+	    (st = iso_out_check(path, NULL, force)) || (st = iso_out_check(data, path, force)) ||
 	    (st = norm_rows_create(&rows, s)))
 		return st;
 	if (!(st = iso_out_open(out + 1, data, 0, ISO_OUT_PLAIN)) &&

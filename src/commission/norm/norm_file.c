@@ -163,13 +163,13 @@ static int write_all(struct iso_out out[FILES], const char *path, const iso_norm
 		                      { "axial", n->z, c->axial ? c->n_z : 0, 8 } };
 	struct iso_out *in_order[FILES];
 	char file[PATH_MAX];
-	int files = 0, st = eps ? iso_stands_check(path, NULL, force) : iso_fail_memory("norm", n->n * 4);
+	int files = 0, st = eps ? iso_out_check(path, NULL, force) : iso_fail_memory("norm", n->n * 4);
 
 	for (int64_t a = 0; a < n->n && eps; a++) eps[a] = (float)n->eps[a];
 	for (int i = 0; i < FILES - 1 && !st; i++) {
 		if (parts[i].n == 0) continue;
 		if (!(st = beside(file, NULL, path, parts[i].what)) &&
-		    !(st = iso_stands_check(file, path, force)))
+		    !(st = iso_out_check(file, path, force)))
 			st = write_array(out + files, file, parts[i].v, parts[i].n, parts[i].size);
 		in_order[files] = out + files;
 		files++;
