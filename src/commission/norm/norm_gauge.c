@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+enum { PARTS = 16 }; /* of the rows of pairs, of about as many pairs */
+
 int64_t norm_place_of(const struct norm_classes *c, int64_t crystal)
 {
 	const int64_t i = crystal % c->per_ring % c->block, other = c->block - 1 - i;
@@ -43,17 +45,18 @@ static int64_t root_of(struct forest *t, int64_t a, bool *odd)
 	return r;
 }
 
-static void join(struct forest *t, int64_t a, int64_t b)
+/* a and b, on different sides of their tree; or, with `same`, on one. */
+static void join(struct forest *t, int64_t a, int64_t b, bool same)
 {
 	bool oa, ob;
 	const int64_t ra = root_of(t, a, &oa), rb = root_of(t, b, &ob);
 
 	if (ra == rb) {
-		if (oa == ob) t->mixed[ra] = true;
+		if ((oa == ob) != same) t->mixed[ra] = true;
 		return;
 	}
 	t->up[rb] = ra;
-	t->odd[rb] = oa == ob;
+	t->odd[rb] = (oa == ob) != same;
 	t->mixed[ra] = t->mixed[ra] || t->mixed[rb];
 }
 
@@ -67,35 +70,83 @@ static bool used(const struct norm_fit *f, int64_t a, int64_t b, int64_t pair)
 	return false;
 }
 
-static void count_pair(struct norm_freedoms *d, const struct norm_fit *f, int64_t a, int64_t b)
-{
-	const struct norm_classes *c = f->classes;
-	const int64_t k = *norm_classes_t(c, a, b), l = norm_classes_z(c, a, b);
+/* Counts of pairs by class, and by class and place of their ends; the forest of some rows. */
+struct tally {
+	int64_t *in_t, *in_z, *pairs_t;
+	struct forest t;
+	struct norm_run *run;
+};
 
-	d->in_t[k]++;
-	d->in_z[l]++;
-	if (c->transaxial) {
-		d->pairs_t[k * d->places + norm_place_of(c, a)]++;
-		d->pairs_t[k * d->places + norm_place_of(c, b)]++;
-	}
-	if (c->axial) {
-		d->pairs_z[l * d->rings + a / c->per_ring]++;
-		d->pairs_z[l * d->rings + b / c->per_ring]++;
-	}
+static int make_tally(struct tally *p, struct iso_room *room, const struct norm_fit *f,
+                      const struct norm_freedoms *d)
+{
+	ISO_HOST(room, p->in_t, f->classes->n_t);
+	ISO_HOST(room, p->in_z, f->classes->n_z);
+	ISO_HOST(room, p->pairs_t, f->classes->n_t * d->places);
+	ISO_HOST(room, p->t.up, f->rows->n);
+	ISO_HOST(room, p->t.odd, f->rows->n);
+	ISO_HOST(room, p->t.mixed, f->rows->n);
+	ISO_HOST(room, p->run, norm_rows_most(f->rows));
+	for (int64_t a = 0; a < f->rows->n && !room->status; a++) p->t.up[a] = a;
+	return room->status;
 }
 
-static void count_pairs(struct norm_freedoms *d, const struct norm_fit *f, struct forest *t,
-                        struct norm_run *run)
+static void count_pair(struct tally *p, const struct norm_freedoms *d, const struct norm_classes *c,
+                       int64_t a, int64_t b)
 {
-	for (int64_t a = 0; a < f->rows->n; a++) {
-		const int64_t runs = f->eps[a] > 0 ? norm_rows_runs(run, f->rows, a) : 0;
+	const int64_t k = *norm_classes_t(c, a, b), l = norm_classes_z(c, a, b);
 
-		for (int64_t k = 0; k < runs; k++)
-			for (int64_t j = 0; j < run[k].n; j++) {
-				if (!used(f, a, run[k].b + j, run[k].pair + j)) continue;
-				count_pair(d, f, a, run[k].b + j);
-				join(t, a, run[k].b + j);
-			}
+	p->in_t[k]++;
+	p->in_z[l]++;
+	if (!c->transaxial) return;
+	p->pairs_t[k * d->places + norm_place_of(c, a)]++;
+	p->pairs_t[k * d->places + norm_place_of(c, b)]++;
+}
+
+static void count_row(struct tally *p, const struct norm_freedoms *d, const struct norm_fit *f, int64_t a)
+{
+	const struct norm_run *run = p->run;
+	const int64_t runs = norm_rows_runs(p->run, f->rows, a);
+
+	for (int64_t k = 0; k < runs; k++)
+		for (int64_t j = 0; j < run[k].n; j++) {
+			if (!used(f, a, run[k].b + j, run[k].pair + j)) continue;
+			count_pair(p, d, f->classes, a, run[k].b + j);
+			join(&p->t, a, run[k].b + j, false);
+		}
+}
+
+static void add_counts(int64_t *to, const int64_t *from, int64_t n)
+{
+	for (int64_t i = 0; i < n; i++) to[i] += from[i];
+}
+
+/* A forest of the rows of each part: which crystals are joined, and on which side, is the same for any order of the pairs. */
+static void count_pairs(struct norm_freedoms *d, const struct norm_fit *f, struct tally *part,
+                        struct forest *t)
+{
+	const struct norm_classes *c = f->classes;
+
+#pragma omp parallel for schedule(dynamic) num_threads(iso_ctx_threads(f->ctx))
+	for (int i = 0; i < PARTS; i++)
+		for (int64_t a = norm_rows_of_part(f->rows, i, PARTS);
+		     a < norm_rows_of_part(f->rows, i + 1, PARTS); a++)
+			if (f->eps[a] > 0) count_row(part + i, d, f, a);
+	for (struct tally *p = part; p < part + PARTS; p++) {
+		add_counts(d->in_t, p->in_t, c->n_t);
+		add_counts(d->in_z, p->in_z, c->n_z);
+		add_counts(d->pairs_t, p->pairs_t, c->n_t * d->places);
+		for (int64_t a = 0; a < f->rows->n; a++) {
+			bool odd, none;
+			const int64_t r = root_of(&p->t, a, &odd);
+
+			join(t, r, a, !odd);
+			if (r == a && p->t.mixed[a]) t->mixed[root_of(t, a, &none)] = true;
+		}
+	}
+	for (int64_t l = 0; l < (c->axial ? c->n_z : 0); l++) {
+		d->pairs_z[l * d->rings + c->z_key[l] / c->rings] += d->in_z[l];
+		d->pairs_z[l * d->rings + c->z_key[l] % c->rings] += d->in_z[l];
 	}
 }
 
@@ -128,8 +179,8 @@ int norm_freedoms_create(struct norm_freedoms *d, const struct norm_fit *f)
 	const struct norm_classes *c = f->classes;
 	const int64_t n = f->rows->n;
 	struct iso_room room = iso_room_of(NULL, "norm");
+	struct tally part[PARTS];
 	struct forest t;
-	struct norm_run *run;
 	int32_t *number;
 
 	*d = (struct norm_freedoms){ .room = iso_room_of(NULL, "norm"),
@@ -147,10 +198,10 @@ int norm_freedoms_create(struct norm_freedoms *d, const struct norm_fit *f)
 	ISO_HOST(&room, t.odd, n);
 	ISO_HOST(&room, t.mixed, n);
 	ISO_HOST(&room, number, n);
-	ISO_HOST(&room, run, norm_rows_most(f->rows));
+	for (int i = 0; i < PARTS && !room.status; i++) make_tally(part + i, &room, f, d);
 	if (!d->room.status && !room.status) {
 		for (int64_t a = 0; a < n; a++) t.up[a] = a;
-		count_pairs(d, f, &t, run);
+		count_pairs(d, f, part, &t);
 		share_ends(d->ends_t, d->pairs_t, d->in_t, c->n_t, d->places);
 		share_ends(d->ends_z, d->pairs_z, d->in_z, c->n_z, d->rings);
 		find_parts(d, f, &t, number);
