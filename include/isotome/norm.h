@@ -89,6 +89,10 @@ struct iso_norm_found {
 	double worst_class; /* largest deviation of a class's counts that has no factor, in sd; 0: all have */
 	double scattered;   /* expected among the counts that were used */
 	int resumed_from;   /* steps that the checkpoint had, of those above */
+	/* With place_given: how far in x and y the source rather lies from its given place, and the errors, by a share of the
+	   pairs. off_scan: the scan, from 0, whose source is off by most errors. off_sd 0: nothing was looked at. */
+	double off_mm[2], off_sd[2];
+	int off_scan;
 };
 
 /* Fits the factors of one or several scans, all at once. found: NULL if it is not wanted. */

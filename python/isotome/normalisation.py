@@ -104,6 +104,9 @@ class _Found(ctypes.Structure):
         ("worst_class", c_double),
         ("scattered", c_double),
         ("resumed_from", c_int),
+        ("off_mm", c_double * 2),
+        ("off_sd", c_double * 2),
+        ("off_scan", c_int),
     ]
 
 

@@ -245,6 +245,9 @@ err_has "Data mode is 'normalization'"
 # An image as source says the same as the shape, and a given place leaves out the fit.
 run norm ring.yaml e.lmdT --source source.nii --mu mu.nii --delayed late.lmdT --relative --place given -o i.norm.json
 run norm ring.yaml e.lmdT --source cylinder:1.5,-1,0,45,40 --mu mu.nii --delayed late.lmdT --relative --place given -o c.norm.json
+! grep -q "rather lies" err || fail "the source is where it was said"
+run norm ring.yaml e.lmdT --source cylinder:0,0,0,45,40 --mu mu.nii --delayed late.lmdT --place given -o o.norm.json
+err_has "the source of scan 1 rather lies +1."
 check "image as source" <<'END'
 import sys
 sys.path.insert(0, ".")
@@ -287,6 +290,8 @@ expect 2 norm ring.yaml e.lmdT --source cylinder:0,0,0,45,40 -o no.npy
 err_has "--source is of rings"
 expect 3 norm ring.yaml e.lmdT --source cylinder:0,0,900,45,40 -o no.norm.json
 err_has "outside the scanner's pairs"
+expect 3 norm ring.yaml e.lmdT --source cylinder:0,0,0,20,40 --delayed late.lmdT -q -o no.norm.json
+err_has "whose lines miss the source"
 expect 3 norm ring.yaml e.lmdT --source cylinder:0,0,0,45,40 --mask eps.npy -o no.norm.json
 err_has "must be 0 or 1"
 expect 2 norm ring.yaml e.lmdT --source cylinder:0,0,0,45,40 -o a.norm.json

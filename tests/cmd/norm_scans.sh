@@ -85,7 +85,7 @@ err_has "--delayed names 2 files"
 
 # Scatter is a part of what a pair expects, and is told.
 sed 's/min_crystal_distance.*/&\nenergy: {window_kev: [435, 650], resolution: 0.11}/' ring.yaml >window.yaml
-one=(e-25.lmdT --source "$left" --delayed none --relative --place given)
+one=(e-25.lmdT --source "$left" --delayed late-25.lmdT --relative --place given)
 run norm window.yaml "${one[@]}" --mu mu-25.nii --scatter sss -o s.norm.json
 err_has "of them scattered"
 run norm ring.yaml "${one[@]}" --mu mu-25.nii -o p.norm.json

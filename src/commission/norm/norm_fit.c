@@ -9,7 +9,8 @@
 
 enum { SWEEPS = 3, MOST_STEPS = 50, MOST_PRODUCTS = 200, MOST_HALVES = 30 };
 #define SOLVED 1e-2 /* of |G| */
-#define STOP 1e-3   /* of the least error */
+#define SOLVED_WELL 1e-4
+#define STOP 1e-3 /* of the least error */
 #define PLACE_STOP 1e-2
 #define NO_GAIN 1e-3  /* of L, in which an error is 0.5 */
 #define SUSPECT 1e-2  /* of the median factor: whether it is 0 is looked at */
@@ -22,11 +23,15 @@ struct work {
 	double *g, *fisher, *step, *r, *d, *q, *save, *sum;
 	bool *active;
 	bool placed; /* the source is no longer moved */
+	double solved;
 };
 
 static int make_work(struct work *w, const struct norm_fit *f)
 {
-	*w = (struct work){ .room = iso_room_of(NULL, "norm"), .n = norm_parameters(f), .placed = f->placed };
+	*w = (struct work){ .room = iso_room_of(NULL, "norm"),
+		            .n = norm_parameters(f),
+		            .placed = f->placed,
+		            .solved = SOLVED };
 	double **const all[] = { &w->g, &w->fisher, &w->step, &w->r, &w->d, &w->q, &w->save, &w->sum };
 
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++) ISO_HOST(&w->room, *all[i], w->n);
@@ -183,42 +188,6 @@ static int check_dead(const struct norm_fit *f)
 
 /* ---- start ---- */
 
-static double counts_used(const struct norm_fit *f)
-{
-	double sum = 0;
-
-	for (int s = 0; s < f->scans; s++) {
-		const struct norm_counts *y = &f->scan[s].y;
-
-		for (int64_t a = 0; a < f->rows->n; a++)
-			for (int64_t i = y->first[a]; i < y->first[a + 1]; i++)
-				if (f->eps[a] > 0 && f->eps[y->b[i]] > 0 &&
-				    f->scan[s].q[norm_rows_pair(f->rows, a, y->b[i])] > 0)
-					sum += (double)y->y[i];
-	}
-	return sum;
-}
-
-/* Randoms on used pairs, by rows. */
-static double randoms_used(const struct norm_fit *f)
-{
-	struct norm_run *run = size_alloc(norm_rows_most(f->rows), sizeof *run);
-	double sum = 0;
-
-	for (int s = 0; s < f->scans && run; s++)
-		for (int64_t a = 0; a < f->rows->n && (f->scan[s].r || f->scan[s].rate); a++) {
-			const int64_t runs = f->eps[a] > 0 ? norm_rows_runs(run, f->rows, a) : 0;
-
-			for (int64_t k = 0; k < runs; k++)
-				for (int64_t j = 0; j < run[k].n; j++)
-					if (f->eps[run[k].b + j] > 0 && f->scan[s].q[run[k].pair + j] > 0)
-						sum += norm_randoms(f->scan + s, a, run[k].b + j,
-						                    run[k].pair + j);
-		}
-	free(run);
-	return sum;
-}
-
 static int start(struct norm_fit *f, struct work *w)
 {
 	double sum_q, log;
@@ -234,8 +203,8 @@ static int start(struct norm_fit *f, struct work *w)
 	while (drop_empty(f, w)) {
 	}
 	norm_pairs_sum(w->sum, &sum_q, f, NORM_EXPECTED, NULL);
-	f->counts = counts_used(f);
-	f->randoms = randoms_used(f);
+	f->counts = norm_counts_on(f, true);
+	f->randoms = norm_randoms_sum(f, true);
 	if (!(f->counts > 0))
 		return iso_fail(ISO_EINPUT, "norm: no events are left on pairs that see the source");
 	if (!(f->counts > f->randoms))
@@ -386,7 +355,7 @@ static int solve(struct norm_fit *f, struct work *w)
 {
 	memset(w->step, 0, (size_t)w->n * sizeof *w->step);
 	memcpy(w->r, w->g, (size_t)w->n * sizeof *w->r);
-	double rz = condition(w->d, w, 0), goal = SOLVED * SOLVED * dot(w->g, w->g, w->n);
+	double rz = condition(w->d, w, 0), goal = w->solved * w->solved * dot(w->g, w->g, w->n);
 
 	for (int i = 0; i < MOST_PRODUCTS && dot(w->r, w->r, w->n) > goal; i++) {
 		product(w->q, f, w, w->d);
@@ -482,7 +451,7 @@ static int make_all(struct norm_fit *f)
 	return st;
 }
 
-/* Error of each shift: sqrt((F^-1)_pp), of a column of the inverse. */
+/* Error of each shift: sqrt((F^-1)_pp), of a column of the inverse. Crystals that no pair knows are no part of it. */
 static int shift_errors(struct norm_fit *f, struct work *w)
 {
 	const int products = f->products;
@@ -490,6 +459,7 @@ static int shift_errors(struct norm_fit *f, struct work *w)
 
 	w->placed = false;
 	set_active(w, f);
+	for (int64_t p = 0; p < w->n; p++) w->active[p] = w->active[p] && w->fisher[p] > 0;
 	for (int s = 0; s < f->scans; s++)
 		for (int c = 0; c < f->scan[s].shifts && !st; c++) {
 			const int64_t p = norm_at_shift(f, s) + c;
@@ -528,9 +498,26 @@ int norm_fit_run(struct norm_fit *f, bool again)
 
 	if (st || (st = make_work(&w, f)) || (st = begin(f, &w, again))) goto done;
 	if ((st = f->status) || (st = iso_ctx_poll(f->ctx)) || (st = score(f, &w))) goto done;
-	f->loglik -= priors(f) + norm_randoms_sum(f);
+	f->loglik -= priors(f) + norm_randoms_sum(f, false);
 	if (!(f->stop > 0)) st = shift_errors(f, &w);
 	if (!st && !(st = f->status)) st = norm_gauge(f);
+done:
+	iso_room_free(&w.room);
+	return st;
+}
+
+int norm_fit_step(struct norm_fit *f)
+{
+	struct work w = { 0 };
+	int st = norm_sums_create(f);
+
+	if (st || (st = make_work(&w, f))) goto done;
+	w.solved = SOLVED_WELL;
+	set_active(&w, f);
+	derive(f, &w);
+	if ((st = f->status) || (st = solve(f, &w))) goto done;
+	memcpy(f->scan->shift, w.step + norm_at_shift(f, 0), (size_t)f->scan->shifts * sizeof *w.step);
+	if (!(st = shift_errors(f, &w))) st = f->status;
 done:
 	iso_room_free(&w.room);
 	return st;

@@ -56,6 +56,7 @@ struct norm_fit {
 	int scans;
 	double tolerance;               /* of max |G|/F; 0: 1e-3 of the least error */
 	double stop;                    /* that share, of the least error, and no errors of shifts; 0: 1e-3 */
+	bool on_host;                   /* on a CUDA context too */
 	bool placed;                    /* the sources are no longer moved */
 	int round;                      /* of those that find the place: for the state alone */
 	struct norm_saved *state;       /* told of each step; NULL: nobody */
@@ -129,13 +130,20 @@ static inline double norm_randoms(const struct norm_scan *s, int64_t a, int64_t 
 	return s->r ? (double)s->r[pair] : s->rate ? s->rate[a] * s->rate[b] : 0;
 }
 
-/* Sum of r over pairs with q > 0, of all scans. */
-double norm_randoms_sum(const struct norm_fit *f);
+/* Counts on used pairs of living crystals, or on pairs that are not used, of all scans. */
+double norm_counts_on(const struct norm_fit *f, bool used);
+
+/* Sum of r over pairs with q > 0, of all scans; `living`: whose crystals are not dead. */
+double norm_randoms_sum(const struct norm_fit *f, bool living);
 
 /* ---- the rest ---- */
 
 /* norm_fit.c: fills all factors, in the gauge. Again: from the factors and shifts that are there, on q as it is made now. */
 int norm_fit_run(struct norm_fit *f, bool again);
+
+/* One step of scoring from the factors that are there, of which it changes none: `shift` of the first scan is the step of its
+   shifts, `error` what it is good for. */
+int norm_fit_step(struct norm_fit *f);
 
 /* norm_gauge.c: what the likelihood leaves free. */
 int norm_gauge(struct norm_fit *f);

@@ -2,6 +2,7 @@
 /* A norm from scans of known sources: counts and expectations of pairs, the fit, its errors and figures. */
 #include "norm_own.h"
 #include "norm_pairs.h"
+#include "norm_place.h"
 #include "norm_scanner.h"
 #include "norm_scatter.h"
 #include "norm_saved.h"
@@ -262,24 +263,6 @@ static void make_relative(iso_norm *n)
 
 /* ---- what it found ---- */
 
-static double counts_on_used(const struct task *t, double *left)
-{
-	double used = 0;
-
-	*left = 0;
-	for (int s = 0; s < t->p.scans; s++) {
-		const struct norm_counts *y = &t->scan[s].y;
-
-		for (int64_t a = 0; a < t->rows.n; a++)
-			for (int64_t i = y->first[a]; i < y->first[a + 1]; i++)
-				if (t->scan[s].q[norm_rows_pair(&t->rows, a, y->b[i])] > 0)
-					used += (double)y->y[i];
-				else
-					*left += (double)y->y[i];
-	}
-	return used;
-}
-
 static void tell_classes(struct iso_norm_found *found, const struct norm_fit *f)
 {
 	for (int64_t k = 0; k < f->classes->n_t; k++) {
@@ -300,7 +283,7 @@ static void tell(iso_norm *n, const struct task *t)
 
 	found->counts = f->counts;
 	found->randoms = f->randoms;
-	counts_on_used(t, &found->edges);
+	found->edges = norm_counts_on(f, false);
 	found->loglik = f->loglik;
 	found->steps = f->steps;
 	found->products = f->products;
@@ -316,7 +299,11 @@ static void tell(iso_norm *n, const struct task *t)
 		found->place_mm[c] = t->scan[0].shift[c];
 		found->place_sd[c] = t->scan[0].error[c];
 	}
-	for (int64_t i = 0; i < t->rows.first[n->n]; i++) found->pairs += t->scan[0].q[i] > 0;
+	int64_t pairs = 0;
+
+#pragma omp parallel for num_threads(iso_ctx_threads(f->ctx)) reduction(+ : pairs)
+	for (int64_t i = 0; i < t->rows.first[n->n]; i++) pairs += t->scan[0].q[i] > 0;
+	found->pairs = pairs;
 	for (int i = 0; i < t->p.scans; i++) found->scattered += norm_scattered(f, t->scan + i, t->q + i);
 }
 
@@ -370,6 +357,38 @@ int norm_prepare(iso_norm *n, const struct iso_norm_fit *p)
 	return n->room.status;
 }
 
+/* What is said of the place comes before a failure of the fit. */
+static int check_places(const struct task *t, int st)
+{
+	int of_place = ISO_OK;
+
+	for (int i = 0; i < t->p.scans && (!st || st == ISO_EINPUT) && !of_place; i++)
+		if (!t->q[i].scatter) of_place = norm_missed_check(&t->q[i].missed);
+	return of_place ? of_place : st;
+}
+
+static double sure(const double mm[2], const double sd[2])
+{
+	return fmax(sd[0] > 0 ? fabs(mm[0]) / sd[0] : 0, sd[1] > 0 ? fabs(mm[1]) / sd[1] : 0);
+}
+
+/* Of the scan whose source is off the most, in errors. */
+static int look_at_places(struct iso_norm_found *found, const struct task *t)
+{
+	double mm[2], sd[2];
+	int st = ISO_OK;
+
+	for (int i = 0; i < t->p.scans && t->p.place_given && !st; i++) {
+		if ((st = norm_place_look(mm, sd, &t->fit, i)) ||
+		    (i > 0 && sure(mm, sd) <= sure(found->off_mm, found->off_sd)))
+			continue;
+		memcpy(found->off_mm, mm, sizeof mm);
+		memcpy(found->off_sd, sd, sizeof sd);
+		found->off_scan = i;
+	}
+	return st;
+}
+
 static void free_task(struct task *t)
 {
 	for (int i = 0; i < t->p.scans && t->q; i++) norm_q_free(t->q + i);
@@ -383,8 +402,9 @@ static int run(iso_norm *n, struct task *t, iso_ctx *ctx)
 {
 	int st = norm_prepare(n, &t->p);
 
-	if (st || (st = make_task(t, n, ctx)) || (st = fit_or_resume(t, &n->found.resumed_from)) ||
-	    (st = errors(n, t)))
+	if (st || (st = make_task(t, n, ctx)) ||
+	    (st = check_places(t, fit_or_resume(t, &n->found.resumed_from))) || (st = errors(n, t)) ||
+	    (st = look_at_places(&n->found, t)))
 		return st;
 	tell(n, t);
 	if ((st = norm_report(&n->found, &t->fit))) return st;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Expected counts of pairs, from a shape or an image. */
+#include "norm_place.h"
 #include "norm_scatter.h"
 #include "norm_shape.h"
 
@@ -149,7 +150,7 @@ void norm_q_move_image(iso_real *to, const struct iso_array *image, const double
 			}
 }
 
-/* The mean over lines; 0 where a line misses the source, of pairs that are being chosen. */
+/* The mean over lines; -0 where a line misses the source, of pairs that are being chosen. */
 static double mean_line(struct norm_q *q, const struct block *b, int64_t i, bool choose)
 {
 	const int lines = q->spread.lines;
@@ -165,7 +166,7 @@ static double mean_line(struct norm_q *q, const struct block *b, int64_t i, bool
 	if (choose && met > 0 && met < lines) {
 #pragma omp atomic
 		q->edges++;
-		return 0;
+		return -0.;
 	}
 	if (choose && q->alpha) q->alpha[b->first + i] = sum > 0 ? (float)(passed / sum) : 0;
 	return sum / lines * (q->alpha ? (double)q->alpha[b->first + i] : 1);
@@ -217,7 +218,7 @@ static void put_run(float *to, struct norm_q *q, const struct norm_shape *m, int
 		const int64_t pair = run->pair + j;
 		const bool edge = !used && met[j] > 0 && met[j] < lines;
 		const bool asked = (!used || used[pair] > 0) && is_pair(q, a, run->b + j);
-		const double mean = edge ? 0 : sum[j] / lines * (q->alpha ? (double)q->alpha[pair] : 1);
+		const double mean = edge ? -0. : sum[j] / lines * (q->alpha ? (double)q->alpha[pair] : 1);
 
 		edges += edge;
 		to[pair] = asked ? value(q, q->factor * q->scale * (q->weigh ? w[j] : 1) * mean, !used, pair)
@@ -365,6 +366,7 @@ static int choose(struct norm_q *q, struct norm_scan *s, iso_ctx *ctx)
 		sum += (double)s->q[i];
 		used += s->q[i] > 0;
 	}
+	if (!st && s->y.first && used > 0) st = norm_missed(&q->missed, q, s, ctx);
 	q->least = used > 0 ? LEAST * sum / (double)used : 0;
 	for (int64_t i = 0; i < n && !st; i++)
 		if (s->q[i] > 0) s->q[i] = (float)fmax((double)s->q[i], q->least);

@@ -11,6 +11,11 @@
 #include "isotome/scatter.h"
 #include "model/ray/ray.h"
 
+/* Events of a scan, those on pairs that the source misses, randoms that are expected there, and where their lines pass nearest. */
+struct norm_missed {
+	double all, counts, randoms, near[3];
+};
+
 struct norm_q {
 	const struct norm_rows *rows;
 	const struct source *shape;    /* NULL: */
@@ -25,7 +30,8 @@ struct norm_q {
 	float *alpha;  /* attenuation of each pair; NULL without mu */
 	double least;  /* no used pair has a smaller q: a place may leave its lines outside */
 	int64_t edges; /* pairs that the source meets, but not all their lines */
-	float *from;   /* q of each pair where it was made, at these shifts: */
+	struct norm_missed missed; /* where pairs were chosen last */
+	float *from;               /* q of each pair where it was made, at these shifts: */
 	double made_at[NORM_SHIFTS];
 	double chosen_at[NORM_SHIFTS];    /* where its pairs were chosen, and slopes made */
 	double scattered_at[NORM_SHIFTS]; /* where its scatter was estimated */

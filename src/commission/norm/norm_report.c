@@ -25,6 +25,7 @@ struct report {
 	struct norm_classes all;   /* with both components, where there are rings */
 	double *patch_y, *patch_e; /* of two blocks */
 	int64_t patches, across;
+	bool *counts;            /* blocks with a living crystal */
 	int64_t *row;            /* crystals, block after block */
 	int64_t *from;           /* (PARTS + 1) where parts begin among them */
 	struct part part[PARTS]; /* the first ends with the sums of all */
@@ -143,7 +144,7 @@ static void harmonics(struct iso_norm_found *found, const struct report *t, doub
 /* Mean of (y - ybar)^2/ybar over pairs of more than COUNTED, or over the sums of pairs of blocks. */
 static void goodness(struct iso_norm_found *found, const struct report *t)
 {
-	double sum = t->part->chi2, n = t->part->pairs;
+	double sum = t->part->chi2, n = t->part->pairs, blocks = 0;
 
 	if (n < ENOUGH) {
 		sum = n = 0;
@@ -154,14 +155,15 @@ static void goodness(struct iso_norm_found *found, const struct report *t)
 			sum += d * d / e;
 			n++;
 		}
+		for (int64_t p = 0; p < t->patches; p++) blocks += t->counts[p];
 	}
 	if (n < 2) return;
 	const bool few = t->part->pairs < ENOUGH;
-	const double all = few ? n : (double)found->pairs;
+	/* factors of blocks alone make sums of blocks better */
+	const double all = few ? n : (double)found->pairs, fitted = few ? blocks : (double)found->parameters;
 
 	found->chi2 = sum / n;
-	found->chi2_expected = fmax(0, all - (double)found->parameters) / all;
-	if (few) found->chi2_expected = 1;
+	found->chi2_expected = fmax(0, all - fitted) / all;
 	found->chi2_sd = sqrt(2 / n);
 }
 
@@ -227,9 +229,12 @@ static int make_report(struct report *t)
 		if ((st = make_part(t->part + i, t))) return st;
 	ISO_HOST(&t->room, t->patch_y, t->patches * t->patches);
 	ISO_HOST(&t->room, t->patch_e, t->patches * t->patches);
+	ISO_HOST(&t->room, t->counts, t->patches);
 	ISO_HOST(&t->room, t->row, rows->n);
 	ISO_HOST(&t->room, t->from, PARTS + 1);
 	if (!ISO_HOST(&t->room, place, t->patches + 1)) return t->room.status;
+	for (int64_t a = 0; a < rows->n; a++)
+		if (t->f->eps[a] > 0) t->counts[patch_of(t, a)] = true;
 	sort_rows(t, place);
 	return t->room.status;
 }

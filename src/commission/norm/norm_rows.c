@@ -13,6 +13,7 @@ static bool is_shared(const struct norm_rows *r, int64_t a, int64_t ring)
 {
 	uint64_t x = (uint64_t)(a * r->rings + ring) * 0x9e3779b97f4a7c15u;
 
+	if (r->every > 1 && a % r->every != 0) return false;
 	if (!(r->share > 0)) return true;
 	for (int i = 0; i < 2; i++) x = (x ^ (x >> 31)) * 0xbf58476d1ce4e5b9u;
 	return (double)(x >> 11) * 0x1p-53 < r->share;
@@ -85,6 +86,14 @@ int norm_rows_create_share(struct norm_rows *r, const iso_scanner *s, double sha
 int norm_rows_create(struct norm_rows *r, const iso_scanner *s)
 {
 	return norm_rows_create_share(r, s, 0);
+}
+
+int norm_rows_create_some(struct norm_rows *r, const struct norm_rows *of, int64_t every)
+{
+	*r = *of;
+	r->every = of->rings > 0 ? every : 1;
+	r->first = NULL;
+	return count(r);
 }
 
 void norm_rows_free(struct norm_rows *r)

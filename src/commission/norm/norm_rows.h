@@ -12,6 +12,7 @@ struct norm_rows {
 	int64_t rings, per_ring; /* rings = 0: free detectors, of which row a holds every later one */
 	int64_t min_distance, max_ring_difference;
 	double share;   /* of the pairs, all of a crystal with another ring or none of them; 0: all pairs */
+	int64_t every;  /* of each so many crystals one has a row; 0: all do */
 	int64_t *first; /* (n + 1) number of the first pair of each row */
 };
 
@@ -22,6 +23,8 @@ struct norm_run {
 
 int norm_rows_create(struct norm_rows *r, const iso_scanner *s);
 int norm_rows_create_share(struct norm_rows *r, const iso_scanner *s, double share); /* of rings */
+/* Of every so many crystals, where there are rings. */
+int norm_rows_create_some(struct norm_rows *r, const struct norm_rows *of, int64_t every);
 void norm_rows_free(struct norm_rows *r);
 
 /* Room for the runs of one row. */

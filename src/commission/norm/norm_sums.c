@@ -102,7 +102,7 @@ int norm_sums_create(struct norm_fit *f)
 	ISO_HOST(&w->room, w->line, PARTS * 3 * w->width);
 	ISO_HOST(&w->room, w->run, PARTS * w->runs);
 	f->room = w;
-	return w->room.status || !iso_ctx_is_cuda(f->ctx) ? w->room.status : open_device(f);
+	return w->room.status || f->on_host || !iso_ctx_is_cuda(f->ctx) ? w->room.status : open_device(f);
 }
 
 void norm_sums_free(struct norm_fit *f)
@@ -334,26 +334,63 @@ void norm_counts_sum(double *to, double *log, struct norm_fit *f, bool over_rand
 	add_parts(to, &total, log, f);
 }
 
-double norm_randoms_sum(const struct norm_fit *f)
+static double counts_of_row(const struct norm_fit *f, const struct norm_scan *s, int64_t a, bool used)
 {
+	const struct norm_counts *y = &s->y;
 	double sum = 0;
 
-	for (int scan = 0; scan < f->scans; scan++) {
-		const struct norm_scan *s = f->scan + scan;
+	for (int64_t i = y->first[a]; i < y->first[a + 1]; i++) {
+		const bool is = s->q[norm_rows_pair(f->rows, a, y->b[i])] > 0;
 
-		for (int64_t a = 0; a < f->rows->n && (s->r || s->rate); a++) {
-			const int64_t runs = norm_rows_runs(f->room->run, f->rows, a);
-			double row = 0;
-
-			for (int64_t k = 0; k < runs; k++)
-				for (int64_t j = 0; j < f->room->run[k].n; j++) {
-					const int64_t pair = f->room->run[k].pair + j;
-
-					if (s->q[pair] > 0)
-						row += norm_randoms(s, a, f->room->run[k].b + j, pair);
-				}
-			sum += row;
-		}
+		if (used ? is && f->eps[a] > 0 && f->eps[y->b[i]] > 0 : !is) sum += (double)y->y[i];
 	}
+	return sum;
+}
+
+double norm_counts_on(const struct norm_fit *f, bool used)
+{
+	double part[PARTS] = { 0 }, sum = 0;
+
+#pragma omp parallel for schedule(dynamic) num_threads(iso_ctx_threads(f->ctx))
+	for (int i = 0; i < PARTS; i++)
+		for (int scan = 0; scan < f->scans; scan++)
+			for (int64_t a = norm_rows_of_part(f->rows, i, PARTS);
+			     a < norm_rows_of_part(f->rows, i + 1, PARTS); a++)
+				part[i] += counts_of_row(f, f->scan + scan, a, used);
+	for (int i = 0; i < PARTS; i++) sum += part[i];
+	return sum;
+}
+
+static double randoms_of_row(struct norm_run *run, const struct norm_fit *f, const struct norm_scan *s,
+                             int64_t a, bool living)
+{
+	const int64_t runs = norm_rows_runs(run, f->rows, a);
+	double sum = 0;
+
+	for (int64_t k = 0; k < runs; k++)
+		for (int64_t j = 0; j < run[k].n; j++) {
+			const int64_t b = run[k].b + j, pair = run[k].pair + j;
+
+			if (s->q[pair] > 0 && (!living || f->eps[b] > 0)) sum += norm_randoms(s, a, b, pair);
+		}
+	return sum;
+}
+
+double norm_randoms_sum(const struct norm_fit *f, bool living)
+{
+	const struct norm_room *w = f->room;
+	double part[PARTS] = { 0 }, sum = 0;
+
+#pragma omp parallel for schedule(dynamic) num_threads(iso_ctx_threads(f->ctx))
+	for (int i = 0; i < PARTS; i++)
+		for (int scan = 0; scan < f->scans; scan++) {
+			const struct norm_scan *s = f->scan + scan;
+			const int64_t end = s->r || s->rate ? norm_rows_of_part(f->rows, i + 1, PARTS) : 0;
+
+			for (int64_t a = norm_rows_of_part(f->rows, i, PARTS); a < end; a++)
+				if (!living || f->eps[a] > 0)
+					part[i] += randoms_of_row(w->run + i * w->runs, f, s, a, living);
+		}
+	for (int i = 0; i < PARTS; i++) sum += part[i];
 	return sum;
 }
