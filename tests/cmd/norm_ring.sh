@@ -296,4 +296,4 @@ expect 3 norm ring.yaml e.lmdT --source cylinder:0,0,0,45,40 --mask eps.npy -o n
 err_has "must be 0 or 1"
 expect 2 norm ring.yaml e.lmdT --source cylinder:0,0,0,45,40 -o a.norm.json
 err_has "a.norm.json exists"
-[ ! -e no.norm.json ] && [ ! -e no.crystals.npy ] && [ ! -e no.npy ] || fail "a refused run left files"
+[ ! -e no.norm.json ] && [ ! -e no.norm.json.ckpt ] && [ ! -e no.crystals.npy ] && [ ! -e no.npy ] || fail "a refused run left files"

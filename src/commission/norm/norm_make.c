@@ -7,10 +7,12 @@
 #include "norm_scatter.h"
 #include "norm_saved.h"
 
+#include "core/comm.h"
 #include "core/plan.h"
 #include "core/size.h"
 #include "core/sized.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -364,6 +366,8 @@ static int check_places(const struct task *t, int st)
 
 	for (int i = 0; i < t->p.scans && (!st || st == ISO_EINPUT) && !of_place; i++)
 		if (!t->q[i].scatter) of_place = norm_missed_check(&t->q[i].missed);
+	/* nothing to go on from */
+	if (of_place && t->p.checkpoint && iso_rank(t->fit.ctx) == 0) remove(t->p.checkpoint);
 	return of_place ? of_place : st;
 }
 
