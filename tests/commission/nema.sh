@@ -297,6 +297,8 @@ grep -v isotope series.yaml >broken.yaml
 refused 3 'half life' nema counting broken.yaml
 sed 's/, duration_s: 100//' series.yaml >broken.yaml
 refused 3 'duration_s' nema counting broken.yaml
+sed 's/start: "2026-11-19T11:00:00", //' series.yaml >broken.yaml
+refused 3 'the run has no start' nema counting broken.yaml
 sed 's/low: \[3\]/low: [4]/' series.yaml >broken.yaml
 refused 3 'low must be' nema counting broken.yaml
 sed 's/"2026-11-19T11:00:00"/7200/' series.yaml >broken.yaml

@@ -331,8 +331,11 @@ static int read_runs(struct nema_series *s, struct clock *clock, const struct co
 		return iso_conf_fail(runs, "runs must be a list of 1 to %d", NEMA_RUNS);
 	s->run = size_alloc(NEMA_RUNS, sizeof *s->run);
 	if (!s->run) return iso_fail_memory("runs", NEMA_RUNS * (int64_t)sizeof *s->run);
-	for (const struct conf_node *n = runs->child; n && !st && s->n < NEMA_RUNS; n = n->next)
+	for (const struct conf_node *n = runs->child; n && !st && s->n < NEMA_RUNS; n = n->next) {
+		if (runs->n_child > 1 && n->type == CONF_MAP && !iso_conf_find(n, "start"))
+			return iso_conf_fail(n, "the run has no start, from which its activity follows");
 		st = read_run(s, clock, n, root, of);
+	}
 	return st;
 }
 
