@@ -71,6 +71,7 @@
 #include "isotome/svoxel.h"
 #include "isotome/sound_stream.h"
 #include "isotome/sradon.h"
+#include "isotome/lifetime.h"
 #include "isotome/live.h"
 #include "isotome/problem.h"
 

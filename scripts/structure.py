@@ -54,6 +54,7 @@ ORDER = (
     "src/stream",
     "src/commission",
     "src/unmix",
+    "src/lifetime",
     "src/live",
     "src/problem",
     "src/report",

@@ -96,6 +96,8 @@ typedef struct iso_barrel_writer iso_barrel_writer;
 
 /* Close frees the writer even if it fails. Free gives up, and leaves no file. */
 ISO_CHECKED int iso_barrel_writer_open(iso_barrel_writer **w, const char *path, const struct iso_barrel *b);
+/* Before each block, of a .npy: lifetimes of its events, ns. Rows then have the time in the scan, 0, and this behind them. */
+ISO_CHECKED int iso_barrel_writer_lifetimes(iso_barrel_writer *w, const double *time_ns);
 ISO_CHECKED int iso_barrel_writer_append(iso_barrel_writer *w, const struct iso_barrel_events *block);
 ISO_CHECKED int iso_barrel_writer_close(iso_barrel_writer *w, const char *sidecar);
 void iso_barrel_writer_free(iso_barrel_writer *w);
@@ -107,6 +109,12 @@ ISO_CHECKED int iso_barrel_write_check(const char *path, bool force); /* as iso_
 ISO_CHECKED int iso_barrel_simulate(struct iso_barrel_event *e, int64_t *decays, iso_ctx *ctx,
                                     const struct iso_barrel *b, const struct iso_array *activity,
                                     const struct iso_array *mu, uint64_t seed, int64_t first, int64_t n);
+
+/* The same, and where each was emitted: x, y, z of n events, mm. */
+ISO_CHECKED int iso_barrel_simulate_places(struct iso_barrel_event *e, float *place, int64_t *decays,
+                                           iso_ctx *ctx, const struct iso_barrel *b,
+                                           const struct iso_array *activity, const struct iso_array *mu,
+                                           uint64_t seed, int64_t first, int64_t n);
 
 /* Gives back what was read or simulated, and leaves zeros. */
 void iso_barrel_events_free(struct iso_barrel_events *e);

@@ -63,6 +63,7 @@ _LATER: dict[str, str] = {
     "fista": "algorithms",
     "fluence_depth": "unmixing",
     "half_life": "simulation",
+    "lifetime": "lifetimes",
     "measure": "measure",
     "mu": "ct",
     "norm": "normalisation",

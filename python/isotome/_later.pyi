@@ -33,6 +33,7 @@ from .filters import filter as filter
 from .algorithms import fista as fista
 from .unmixing import fluence_depth as fluence_depth
 from .simulation import half_life as half_life
+from .lifetimes import lifetime as lifetime
 from . import measure as measure
 from .ct import mu as mu
 from . import nema as nema

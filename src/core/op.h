@@ -8,6 +8,8 @@
 
 ISO_BEGIN_C
 
+struct iso_entries;
+
 struct iso_op_fn {
 	/* NULL: see `cannot` */
 	int (*forward)(const iso_op *op, int sub, iso_real *y, const iso_real *x);
@@ -22,6 +24,9 @@ struct iso_op_fn {
 	struct iso_rows (*rows)(const iso_op *op, int sub);
 	/* the file's row behind an operator's row; NULL: the same */
 	int64_t (*file_row)(const iso_op *op, int64_t row);
+	/* on the CPU: adds the entries of the i-th row that the model holds to a list (core/op/entries.h), in a parallel
+	   region of the context's threads, and returns which row it is; NULL: rows can't be had one by one */
+	int64_t (*entries)(const iso_op *op, struct iso_entries *to, int64_t i);
 	/* takes what a handle needs into op->work, as arrays of op->room; NULL: nothing */
 	int (*open)(iso_op *op);
 	/* give back what op->work has besides arrays of op->room, and, when the last handle goes, what

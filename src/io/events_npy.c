@@ -4,6 +4,7 @@
 	(n, 7)  x1 y1 z1 x2 y2 z2 in mm, t1 - t2 in ps      (n, 6)  without times of flight
 	(n, 3)  crystal 1, crystal 2, t1 - t2 in ps         (n, 2)  without times of flight
 	(n, 8), (n, 4)  the first two with the time since the start of the scan, in ms
+	(n, 9)  that and a lifetime in ns, which `isotome lifetime` reads
 
    or as records, with the fields of the table below, each of any type of number. Written is (n, 7) float32. */
 #include "events.h"
@@ -13,7 +14,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { ROW = 7, RECORD = ROW * sizeof(float) };
+enum { ROW = 7, N_COLUMNS = 8, RECORD = ROW * sizeof(float) };
 
 /* What an event has, in the order of plain rows of ends. */
 enum { X1, Y1, Z1, X2, Y2, Z2, CRYSTAL_1, CRYSTAL_2, DT, TIME, COLUMNS };
@@ -65,11 +66,12 @@ static int take_rows(struct layout *l, const struct iso_npy *h, const char *path
 	static const int crystals[] = { CRYSTAL_1, CRYSTAL_2, DT, TIME };
 	int64_t n = h->n_dim == 2 ? h->dim[1] : 0;
 
-	if (!(n >= 2 && n <= 4) && !(n >= 6 && n <= 8))
-		return iso_refuse(path, "events need an array (n, 7) of x1 y1 z1 x2 y2 z2 in mm and t1 - t2 "
-		                        "in ps, (n, 6) without times of flight, (n, 8) with times in ms, or "
-		                        "(n, 2), (n, 3), (n, 4) of crystal numbers");
-	for (int i = 0; i < (int)n; i++)
+	if (!(n >= 2 && n <= 4) && !(n >= 6 && n <= 9))
+		return iso_refuse(path,
+		                  "events need an array (n, 7) of x1 y1 z1 x2 y2 z2 in mm and t1 - t2 "
+		                  "in ps, (n, 6) without times of flight, (n, 8) with times in ms, (n, 9) "
+		                  "with lifetimes too, or (n, 2), (n, 3), (n, 4) of crystal numbers");
+	for (int i = 0; i < (int)n && i < N_COLUMNS; i++)
 		put_column(l, n < 6 ? crystals[i] : ends[i], i * h->element.size, h->element);
 	l->time_unit = 1;
 	l->floats = n == ROW && h->element.kind == 'f' && h->element.size == 4 && !h->element.big_endian;

@@ -101,6 +101,7 @@ int iso_report_page(struct iso_text *t, const struct iso_report *r)
 	if (r->viewer && (st = iso_viewer_section(t, r))) return st;
 	if ((st = iso_report_pictures(t, r)) || (st = iso_report_profile(t, r))) return st;
 	iso_report_regions(t, r);
+	iso_report_decay(t, r);
 	iso_report_nema(t, r);
 	if ((st = iso_report_likelihood(t, r)) || (st = iso_report_objective(t, r)) ||
 	    (st = iso_report_scatter(t, r)))

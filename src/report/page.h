@@ -120,6 +120,7 @@ void iso_report_figures(struct iso_text *t, const struct iso_report *r);
 int iso_report_pictures(struct iso_text *t, const struct iso_report *r);
 int iso_report_profile(struct iso_text *t, const struct iso_report *r);
 void iso_report_regions(struct iso_text *t, const struct iso_report *r);
+void iso_report_decay(struct iso_text *t, const struct iso_report *r);
 void iso_report_nema(struct iso_text *t, const struct iso_report *r);
 int iso_report_likelihood(struct iso_text *t, const struct iso_report *r);
 int iso_report_scatter(struct iso_text *t, const struct iso_report *r);

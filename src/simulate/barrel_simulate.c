@@ -242,6 +242,17 @@ static void next(struct iso_barrel_event *e, uint64_t *attempt, const struct sca
 	while (!emit(e, s, number, (*attempt)++)) continue;
 }
 
+/* Where the emission was that a try made an event. */
+static void place_again(float to[3], const struct scan *s, uint64_t number, uint64_t attempt)
+{
+	const uint64_t draw = attempt * (DRAWS + 2);
+	double p[3];
+
+	place(p, &s->source, unit(philox_draw(s->seed, number, draw + 2), 0),
+	      philox_draw(s->seed, number, draw));
+	for (int a = 0; a < 3; a++) to[a] = (float)p[a];
+}
+
 /* ---- a block of events ---- */
 
 /* With mu: each event is kept with the chance alpha, else it is another try. */
@@ -283,8 +294,9 @@ static int attenuate(struct iso_barrel_event *e, uint64_t *attempt, iso_ctx *ctx
 	return st;
 }
 
-static int make_events(struct iso_barrel_event *e, int64_t *decays, iso_ctx *ctx, const struct scan *s,
-                       const struct iso_array *mu, int64_t first, int64_t n, struct iso_room *room)
+static int make_events(struct iso_barrel_event *e, float *places, int64_t *decays, iso_ctx *ctx,
+                       const struct scan *s, const struct iso_array *mu, int64_t first, int64_t n,
+                       struct iso_room *room)
 {
 	uint64_t *attempt;
 	int64_t sum = 0;
@@ -301,6 +313,7 @@ static int make_events(struct iso_barrel_event *e, int64_t *decays, iso_ctx *ctx
 	}
 	for (int64_t i = 0; i < n && !st; i++) {
 		sum += (int64_t)attempt[i];
+		if (places) place_again(places + 3 * i, s, (uint64_t)(first + i), attempt[i] - 1);
 		barrel_blur(e + i, s->b, s->seed, (uint64_t)(first + i), UINT64_MAX - 1);
 	}
 	*decays = sum;
@@ -357,11 +370,10 @@ static int check_scan(const struct scan *s)
 	return ISO_OK;
 }
 
-int iso_barrel_simulate(struct iso_barrel_event *e, int64_t *decays, iso_ctx *ctx, const struct iso_barrel *b,
-                        const struct iso_array *activity, const struct iso_array *mu, uint64_t seed,
-                        int64_t first, int64_t n)
+static int simulate(struct iso_barrel_event *e, float *places, int64_t *decays, iso_ctx *ctx,
+                    const struct iso_barrel *b, const struct iso_array *activity, const struct iso_array *mu,
+                    uint64_t seed, int64_t first, int64_t n)
 {
-	if (!e || !decays || !ctx || !b || !activity) return iso_fail_null(__func__);
 	struct iso_room room = { .what = "barrel simulation" };
 	struct scan s = { .b = b, .seed = seed };
 	int st;
@@ -373,8 +385,24 @@ int iso_barrel_simulate(struct iso_barrel_event *e, int64_t *decays, iso_ctx *ct
 		                n, first);
 	if (!(st = set_source(&s.source, &room, activity)) && !(st = list_strips(&s, &room)) &&
 	    !(st = check_scan(&s)))
-		st = make_events(e, decays, ctx, &s, mu, first, n, &room);
+		st = make_events(e, places, decays, ctx, &s, mu, first, n, &room);
 	int freed = iso_room_free(&room);
 
 	return st ? st : freed;
+}
+
+int iso_barrel_simulate(struct iso_barrel_event *e, int64_t *decays, iso_ctx *ctx, const struct iso_barrel *b,
+                        const struct iso_array *activity, const struct iso_array *mu, uint64_t seed,
+                        int64_t first, int64_t n)
+{
+	if (!e || !decays || !ctx || !b || !activity) return iso_fail_null(__func__);
+	return simulate(e, NULL, decays, ctx, b, activity, mu, seed, first, n);
+}
+
+int iso_barrel_simulate_places(struct iso_barrel_event *e, float *places, int64_t *decays, iso_ctx *ctx,
+                               const struct iso_barrel *b, const struct iso_array *activity,
+                               const struct iso_array *mu, uint64_t seed, int64_t first, int64_t n)
+{
+	if (!e || !places || !decays || !ctx || !b || !activity) return iso_fail_null(__func__);
+	return simulate(e, places, decays, ctx, b, activity, mu, seed, first, n);
 }

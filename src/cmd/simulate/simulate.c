@@ -365,7 +365,7 @@ int main_simulate(int argc, char **argv)
 	struct simulate s = { .counts = 1e6, .seed = 1, .pairs = 1e7, .rayleigh = true, .reentry = true };
 	struct opt own[OWN_OPTIONS], physics[PHYSICS_OPTIONS], motion[MOTION_OPTIONS];
 	struct opt detection[DETECTION_OPTIONS], tissue[TISSUE_PARAMS + 1] = { 0 };
-	struct opt panels[SIMULATE_PANELS_OPTIONS];
+	struct opt panels[SIMULATE_PANELS_OPTIONS], lifetimes[SIMULATE_LIFETIME_OPTIONS];
 	struct cmd c = { .cpu_only = true };
 	struct opt_set sets[] = {
 		{ NULL, own },
@@ -373,6 +373,7 @@ int main_simulate(int argc, char **argv)
 		{ "Rings and two panels, an object that moves", motion },
 		{ "Rings, what the electronics do", detection },
 		{ "Two panels", panels },
+		{ "Barrels, lifetimes of positronium", lifetimes },
 		{ "Transducers", tissue },
 		cmd_common(&c, CMD_COMPUTES | CMD_WRITES),
 		{ 0 },
@@ -385,6 +386,7 @@ int main_simulate(int argc, char **argv)
 	list_motion(motion, &s);
 	list_detection(detection, &s);
 	simulate_panels_options(panels, &s);
+	simulate_lifetime_options(lifetimes, &s.lifetime);
 	tissue_params(tissue, &s.tissue);
 	st = cmd_parse(&c, &usage, sets, argc, argv);
 	s.transport.no_rayleigh = !s.rayleigh;
@@ -392,6 +394,7 @@ int main_simulate(int argc, char **argv)
 	s.transport.seed = (uint64_t)s.seed;
 	if (!st && !(st = read_kind(&kind, s.scanner)) &&
 	    (kind == ISO_PANELS || !(st = simulate_refuse(panels, &s, "scanners of kind panels"))) &&
+	    (kind == ISO_BARREL || !(st = simulate_refuse(lifetimes, &s, "barrels of strips"))) &&
 	    (OF(kind) & (RINGS | OF(ISO_PANELS)) ||
 	     !(st = simulate_refuse(physics, &s, "rings and scanners of kind panels"))) &&
 	    (OF(kind) & (RINGS | OF(ISO_PANELS)) ||

@@ -5,6 +5,7 @@
 
 #include "cmd/cmd.h"
 #include "problem/sound/sound_tissue.h"
+#include "simulate_lifetime.h"
 
 /* All options, whatever the kind of scanner. */
 struct simulate {
@@ -22,6 +23,8 @@ struct simulate {
 	bool warp_mass;
 	/* rings: what the electronics do to events */
 	const char *pair_factors, *time_offsets, *crystal_fwhm, *dead_time;
+	/* barrels */
+	struct simulate_lifetime lifetime;
 	/* transducers */
 	struct tissue tissue;
 	/* two panels */

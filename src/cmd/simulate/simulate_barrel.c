@@ -3,6 +3,7 @@
 #include "simulate.h"
 
 #include "core/size.h"
+#include "file/suffix.h"
 #include "io/kinds.h"
 
 #include <math.h>
@@ -20,6 +21,9 @@ struct work {
 	const struct iso_barrel *barrel;
 	struct iso_array image, mu;
 	struct iso_barrel_events block;
+	struct simulate_lifetimes lifetimes;
+	float *place; /* of a block; NULL: no lifetimes are wanted */
+	double *time;
 	iso_barrel_writer *writer;
 	int64_t n, decays;
 };
@@ -44,6 +48,24 @@ static int read_image(struct work *w)
 	return st;
 }
 
+static int prepare_lifetimes(struct work *w)
+{
+	const struct simulate *s = w->s;
+
+	if (!s->lifetime.maps)
+		return s->lifetime.random > 0
+		               ? iso_fail(ISO_EARG,
+		                          "--random-triples is of triples: --lifetime TAU,W is missing")
+		               : ISO_OK;
+	if (!iso_has_suffix(s->out, ".npy"))
+		return iso_fail(ISO_EARG, "%s: events with lifetimes are written as .npy", s->out);
+	w->place = size_alloc(BLOCK, 3 * sizeof *w->place);
+	w->time = size_alloc(BLOCK, sizeof *w->time);
+	if (!w->place || !w->time)
+		return iso_fail_memory("events", BLOCK * (int64_t)(3 * sizeof *w->place + sizeof *w->time));
+	return simulate_lifetime_read(&w->lifetimes, w->c, &s->lifetime, &w->image.grid);
+}
+
 static int prepare(struct work *w)
 {
 	const struct simulate *s = w->s;
@@ -63,7 +85,25 @@ static int prepare(struct work *w)
 	w->n = llround(s->counts);
 	if (!(w->block.v = size_alloc(BLOCK, sizeof *w->block.v)))
 		return iso_fail_memory("events", BLOCK * (int64_t)sizeof *w->block.v);
+	if ((st = prepare_lifetimes(w))) return st;
 	return iso_barrel_writer_open(&w->writer, s->out, w->barrel);
+}
+
+/* The next block, with lifetimes where they are wanted. */
+static int simulate_block(struct work *w, int64_t *decays, int64_t first)
+{
+	const uint64_t seed = (uint64_t)w->s->seed;
+	const struct iso_array *mu = w->s->mu ? &w->mu : NULL;
+	int st;
+
+	if (!w->place)
+		return iso_barrel_simulate(w->block.v, decays, w->c->ctx, w->barrel, &w->image, mu, seed,
+		                           first, w->block.n);
+	if ((st = iso_barrel_simulate_places(w->block.v, w->place, decays, w->c->ctx, w->barrel, &w->image,
+	                                     mu, seed, first, w->block.n)) ||
+	    (st = simulate_lifetime_draw(w->time, &w->lifetimes, w->place, seed, first, w->block.n)))
+		return st;
+	return iso_barrel_writer_lifetimes(w->writer, w->time);
 }
 
 static int run(struct work *w)
@@ -74,8 +114,7 @@ static int run(struct work *w)
 		int64_t decays = 0;
 
 		w->block.n = w->n - i < BLOCK ? w->n - i : BLOCK;
-		st = iso_barrel_simulate(w->block.v, &decays, w->c->ctx, w->barrel, &w->image,
-		                         w->s->mu ? &w->mu : NULL, (uint64_t)w->s->seed, i, w->block.n);
+		st = simulate_block(w, &decays, i);
 		if (!st) st = iso_barrel_writer_append(w->writer, &w->block);
 		w->decays += decays;
 	}
@@ -104,6 +143,9 @@ done:
 	iso_barrel_events_free(&w.block);
 	iso_array_free(&w.image);
 	iso_array_free(&w.mu);
+	simulate_lifetime_free(&w.lifetimes);
+	free(w.place);
+	free(w.time);
 	iso_scanner_free(w.scanner);
 	return st;
 }

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { RECORD = 20, PIECE = 1 << 14 };
+enum { RECORD = 20, PIECE = 1 << 14, COLUMNS = 5, WITH_LIFETIME = 7 };
 
 int iso_barrel_list_add(struct barrel_list *l, const struct iso_barrel_event *v, const char *path)
 {
@@ -159,7 +159,9 @@ int iso_barrel_events_read(struct iso_barrel_events *e, const char *path, const 
 
 struct iso_barrel_writer {
 	struct iso_out out;
-	bool rows; /* .npy */
+	bool rows;              /* .npy */
+	const double *lifetime; /* of the next block; NULL: none has one */
+	int columns;
 	int64_t first, n;
 };
 
@@ -180,6 +182,7 @@ int iso_barrel_writer_open(iso_barrel_writer **w, const char *path, const struct
 	if (!r) return iso_fail_memory(path, sizeof *r);
 	r->rows = iso_has_suffix(path, ".npy");
 	r->first = b->first;
+	r->columns = COLUMNS;
 	st = iso_out_open(&r->out, path, 0, ISO_OUT_PLAIN);
 	if (!st && r->rows) st = iso_npy_begin_rows(&r->out);
 	if (st)
@@ -203,30 +206,50 @@ static void put_float(uint8_t *p, double v)
 	put_word(p, w);
 }
 
+int iso_barrel_writer_lifetimes(iso_barrel_writer *w, const double *time_ns)
+{
+	if (!w || !time_ns) return iso_fail_null(__func__);
+	if (!w->rows) return iso_fail(ISO_EARG, "%s: lifetimes are written as .npy", w->out.path);
+	if (w->n > 0 && w->columns == COLUMNS)
+		return iso_fail(ISO_EARG, "%s: the first events had no lifetimes", w->out.path);
+	w->columns = WITH_LIFETIME;
+	w->lifetime = time_ns;
+	return ISO_OK;
+}
+
 int iso_barrel_writer_append(iso_barrel_writer *w, const struct iso_barrel_events *block)
 {
 	if (!w || !block) return iso_fail_null(__func__);
-	uint8_t *buffer = size_alloc(PIECE, RECORD);
-	int st = buffer ? ISO_OK : iso_fail_memory(w->out.path, PIECE * RECORD);
+	const int64_t record = 4 * (int64_t)w->columns;
+
+	if (w->columns == WITH_LIFETIME && !w->lifetime)
+		return iso_fail(ISO_EARG, "%s: events without lifetimes", w->out.path);
+	uint8_t *buffer = size_alloc(PIECE, record);
+	int st = buffer ? ISO_OK : iso_fail_memory(w->out.path, PIECE * record);
 
 	for (int64_t i = 0; i < block->n && !st; i += PIECE) {
 		int64_t n = block->n - i < PIECE ? block->n - i : PIECE;
 
 		for (int64_t k = 0; k < n; k++) {
 			const struct iso_barrel_event *e = block->v + i + k;
-			const double v[5] = { (double)(e->a + w->first), (double)(e->b + w->first),
-				              (double)e->z_a, (double)e->z_b,
-				              (double)e->dl / ISO_C_MM_PER_PS };
+			const double v[WITH_LIFETIME] = { (double)(e->a + w->first),
+				                          (double)(e->b + w->first),
+				                          (double)e->z_a,
+				                          (double)e->z_b,
+				                          (double)e->dl / ISO_C_MM_PER_PS,
+				                          0,
+				                          w->lifetime ? w->lifetime[i + k] : 0 };
 
-			for (int c = 0; c < 5; c++)
+			for (int c = 0; c < w->columns; c++)
 				if (c < 2 && !w->rows)
-					put_word(buffer + k * RECORD + 4 * c, (uint32_t)v[c]);
+					put_word(buffer + k * record + 4 * c, (uint32_t)v[c]);
 				else
-					put_float(buffer + k * RECORD + 4 * c, v[c]);
+					put_float(buffer + k * record + 4 * c, v[c]);
 		}
-		st = iso_out_write(&w->out, buffer, n * RECORD);
+		st = iso_out_write(&w->out, buffer, n * record);
 		w->n += n;
 	}
+	w->lifetime = NULL;
 	free(buffer);
 	return st;
 }
@@ -239,7 +262,7 @@ int iso_barrel_writer_close(iso_barrel_writer *w, const char *sidecar)
 	if (w->n < 1)
 		st = iso_fail(ISO_EARG, "%s: 0 events to write, must be at least 1", w->out.path);
 	else if (w->rows)
-		st = iso_npy_end_rows(&w->out, w->n, 5);
+		st = iso_npy_end_rows(&w->out, w->n, w->columns);
 	if (!st) st = iso_target_finish(&w->out, sidecar);
 	iso_barrel_writer_free(w);
 	return st;

@@ -47,11 +47,11 @@ static int take_fields(struct layout *l, const struct iso_npy *h, const char *pa
 
 static int take_rows(struct layout *l, const struct iso_npy *h, const char *path)
 {
-	if (h->n_dim != 2 || (h->dim[1] != 5 && h->dim[1] != 6))
+	if (h->n_dim != 2 || h->dim[1] < 5 || h->dim[1] > 7)
 		return iso_refuse(
 			path,
 			"events of a barrel are an array (n, 5) of strip a, strip b, z_a, z_b in mm, t_a "
-			"- t_b in ps, or (n, 6) with the time in ms");
+			"- t_b in ps, (n, 6) with the time in ms, or (n, 7) with that and a lifetime in ns");
 	for (int c = A; c <= DT; c++) {
 		l->at[c] = c * h->element.size;
 		l->element[c] = h->element;

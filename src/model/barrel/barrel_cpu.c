@@ -3,6 +3,7 @@
    point, so that the sums are the same for every number of threads and ranks. */
 #include "core/loop/em_sum.h"
 #include "core/loop/fixed.h"
+#include "core/op/entries.h"
 #include "core/size.h"
 #include "barrel_lanes.h"
 #include "barrel_op.h"
@@ -272,6 +273,27 @@ static int barrel_em_step(const iso_op *op, int sub, iso_real *acc, const iso_re
 	return finish(acc, op, ISO_OK);
 }
 
+/* ---- rows one by one ---- */
+
+static int64_t barrel_entries(const iso_op *op, struct iso_entries *to, int64_t row)
+{
+	const struct barrel_model *m = op->data;
+	const struct barrel_work *w = op->work;
+	const struct barrel_params *p = &m->p;
+	const int64_t plane = (int64_t)p->n[0] * p->n[1];
+	struct met *met = w->met + omp_get_thread_num() * m->most_columns;
+	struct barrel_line l;
+	int64_t n = meet(met, &l, w->batch + omp_get_thread_num(), m, row);
+
+	for (int64_t c = 0; c < n; c++) {
+		const int64_t column = (met[c].at - met[c].first) / p->n[2];
+
+		for (int i = 0; i < met[c].n; i++)
+			iso_entries_add(to, (met[c].first + i) * plane + column, value(met + c, &l, p, i));
+	}
+	return row;
+}
+
 /* ---- work space ---- */
 
 static double additions(const struct barrel_model *m)
@@ -305,6 +327,7 @@ const struct iso_op_fn iso_barrel_cpu_fn = {
 	.em_step = barrel_em_step,
 	.rows = iso_barrel_rows,
 	.file_row = iso_barrel_file_row,
+	.entries = barrel_entries,
 	.open = barrel_open,
 	.close = barrel_close,
 	.to_cuda = "iso_barrel_to_cuda",

@@ -2,6 +2,7 @@
 /* Model ray on the CPU: each event is traced once into a short list of voxels and weights, which
    serves the forward sum and the way back. */
 #include "core/loop/em_sum.h"
+#include "core/op/entries.h"
 #include "core/size.h"
 #include "ray_along.h"
 #include "ray_near.h"
@@ -351,6 +352,18 @@ static int ray_ratio_step(const iso_op *op, int sub, iso_real *z, iso_real *rho,
 	return ray_step(op, sub, z, &p, d, s);
 }
 
+/* ---- rows one by one ---- */
+
+static int64_t ray_entries(const iso_op *op, struct iso_entries *to, int64_t i)
+{
+	const struct ray_model *m = op->data;
+	struct ray_list l = thread_list(op);
+
+	iso_ray_trace(&l, m, m->e + ray_stored(m) * i);
+	for (int k = 0; k < l.n; k++) iso_entries_add(to, l.voxel[k], l.w[k]);
+	return m->row[i];
+}
+
 /* ---- memory ---- */
 
 static void ray_close(iso_op *op)
@@ -375,6 +388,7 @@ const struct iso_op_fn iso_ray_cpu_fn = {
 	.ratio_step = ray_ratio_step,
 	.rows = iso_ray_rows,
 	.file_row = iso_ray_file_row,
+	.entries = ray_entries,
 	.open = ray_open,
 	.close = ray_close,
 	.to_cuda = "iso_ray_to_cuda",

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The maximum within bounds: steps of limited-memory BFGS (Nocedal 1980) over the unknowns that may move, from the
+   inverse of the diagonal. */
+#include "fit.h"
+
+enum { PAIRS = 10 };
+
+#define FARTHEST .7 /* of a step in u, and in w */
+#define FARTHEST_W .15
+#define CLOSE 2e-4  /* residual at which it ends */
+#define ENOUGH 1e-4 /* of the rise that a step promises */
+
+struct climb {
+	struct fit *f;
+	int64_t n;
+	double *x, *next, *gradient, *step;
+	double *s[PAIRS], *y[PAIRS], rho[PAIRS];
+	int pairs; /* made so far */
+};
+
+/* At a bound, and pushed against it. */
+static bool held(const struct climb *c, int64_t i)
+{
+	const double g = c->gradient[i];
+
+	return (c->x[i] <= fit_least(c->f, i) && g < 0) || (c->x[i] >= fit_most(c->f, i) && g > 0) || g == 0;
+}
+
+static double residual(const struct climb *c)
+{
+	double most = 0;
+
+	for (int64_t i = 0; i < c->f->n; i++)
+		if (!held(c, i)) most = fmax(most, fabs(c->gradient[i]));
+	return most;
+}
+
+/* The same of w, whose unit is another. */
+static double residual_w(const struct climb *c)
+{
+	double most = 0;
+
+	for (int64_t i = c->f->n; i < c->n; i++)
+		if (!held(c, i)) most = fmax(most, fabs(c->gradient[i]));
+	return most;
+}
+
+static double dot(const double *a, const double *b, int64_t n)
+{
+	double sum = 0;
+
+	for (int64_t i = 0; i < n; i++) sum += a[i] * b[i];
+	return sum;
+}
+
+static double least_of(const struct climb *c)
+{
+	double most = 0;
+
+	for (int64_t i = 0; i < c->n; i++) most = fmax(most, c->f->diagonal[i]);
+	return most > 0 ? most * 1e-9 : 1;
+}
+
+/* c->step = H gradient over the unknowns that may move. */
+static void direct(struct climb *c)
+{
+	const int kept = c->pairs < PAIRS ? c->pairs : PAIRS;
+	const double least = least_of(c);
+	double alpha[PAIRS];
+
+	for (int64_t i = 0; i < c->n; i++) c->step[i] = held(c, i) ? 0 : c->gradient[i];
+	for (int k = 1; k <= kept; k++) {
+		const int p = (c->pairs - k) % PAIRS;
+
+		alpha[p] = c->rho[p] * dot(c->s[p], c->step, c->n);
+		for (int64_t i = 0; i < c->n; i++) c->step[i] -= alpha[p] * c->y[p][i];
+	}
+	for (int64_t i = 0; i < c->n; i++) c->step[i] /= fmax(c->f->diagonal[i], least);
+	for (int k = kept; k >= 1; k--) {
+		const int p = (c->pairs - k) % PAIRS;
+		const double by = c->rho[p] * dot(c->y[p], c->step, c->n);
+
+		for (int64_t i = 0; i < c->n; i++) c->step[i] += (alpha[p] - by) * c->s[p][i];
+	}
+	for (int64_t i = 0; i < c->n; i++)
+		if (held(c, i)) c->step[i] = 0;
+}
+
+/* Where that goes down: the diagonal alone, and nothing is remembered. */
+static void direct_up(struct climb *c)
+{
+	const double least = least_of(c);
+
+	direct(c);
+	if (dot(c->step, c->gradient, c->n) > 0) return;
+	c->pairs = 0;
+	for (int64_t i = 0; i < c->n; i++)
+		c->step[i] = held(c, i) ? 0 : c->gradient[i] / fmax(c->f->diagonal[i], least);
+}
+
+/* Quadratic models end somewhere: no unknown goes farther than this at once. */
+static void limit(struct climb *c)
+{
+	for (int64_t i = 0; i < c->n; i++) {
+		const double far = i < c->f->n ? FARTHEST : FARTHEST_W;
+
+		c->step[i] = fmin(fmax(c->step[i], -far), far);
+	}
+}
+
+/* What s and y would be between c->x and c->next; kept where it bends the right way. */
+static void remember(struct climb *c)
+{
+	const int p = c->pairs % PAIRS;
+
+	for (int64_t i = 0; i < c->n; i++) {
+		c->s[p][i] = c->next[i] - c->x[i];
+		c->y[p][i] = c->gradient[i] - c->f->gradient[i];
+	}
+	const double sy = dot(c->s[p], c->y[p], c->n), yy = dot(c->y[p], c->y[p], c->n);
+
+	if (!(sy > 1e-12 * yy)) return;
+	c->rho[p] = 1 / sy;
+	c->pairs++;
+}
+
+/* Goes on; *moved: false where no step goes up. */
+static int advance(struct climb *c, bool *moved)
+{
+	const double before = c->f->value;
+	int st;
+
+	*moved = false;
+	direct_up(c);
+	limit(c);
+	for (double length = 1; length > 0x1p-30; length /= 2) {
+		double promised = 0;
+
+		for (int64_t i = 0; i < c->n; i++) {
+			c->next[i] = fmin(fmax(c->x[i] + length * c->step[i], fit_least(c->f, i)),
+			                  fit_most(c->f, i));
+			promised += c->gradient[i] * (c->next[i] - c->x[i]);
+		}
+		if ((st = fit_at(c->f, c->next))) return st;
+		if (!(c->f->value >= before + ENOUGH * promised)) continue;
+		remember(c);
+		memcpy(c->x, c->next, (size_t)c->n * sizeof *c->x);
+		memcpy(c->gradient, c->f->gradient, (size_t)c->n * sizeof *c->gradient);
+		*moved = promised > 0;
+		return ISO_OK;
+	}
+	return fit_at(c->f, c->x);
+}
+
+static int open_climb(struct climb *c, struct fit *f, struct iso_room *work, double *x)
+{
+	*c = (struct climb){ .f = f, .n = f->unknowns, .x = x };
+	ISO_HOST(work, c->next, c->n);
+	ISO_HOST(work, c->gradient, c->n);
+	ISO_HOST(work, c->step, c->n);
+	for (int k = 0; k < PAIRS; k++) {
+		ISO_HOST(work, c->s[k], c->n);
+		ISO_HOST(work, c->y[k], c->n);
+	}
+	return work->status;
+}
+
+int fit_climb(struct ascent *a, struct fit *f, struct iso_room *work, double *x)
+{
+	struct climb c;
+	bool moved = true;
+	int st;
+
+	if ((st = open_climb(&c, f, work, x)) || (st = fit_at(f, x))) return st;
+	memcpy(c.gradient, f->gradient, (size_t)c.n * sizeof *c.gradient);
+	const double first = residual(&c), first_w = residual_w(&c);
+
+	*a = (struct ascent){ .start = f->value, .residual = 1, .converged = !(first > 0) };
+	while (!a->converged && moved && a->iterations < f->p->most) {
+		if ((st = advance(&c, &moved))) return st;
+		a->iterations++;
+		a->residual = residual(&c) / first;
+		a->converged = a->residual < CLOSE && residual_w(&c) <= CLOSE * first_w;
+	}
+	a->converged = a->residual < 1e-3;
+	return ISO_OK;
+}
