@@ -24,9 +24,6 @@ struct iso_op_fn {
 	struct iso_rows (*rows)(const iso_op *op, int sub);
 	/* the file's row behind an operator's row; NULL: the same */
 	int64_t (*file_row)(const iso_op *op, int64_t row);
-	/* on the CPU: adds the entries of the i-th row that the model holds to a list (core/op/entries.h), in a parallel
-	   region of the context's threads, and returns which row it is; NULL: rows can't be had one by one */
-	int64_t (*entries)(const iso_op *op, struct iso_entries *to, int64_t i);
 	/* takes what a handle needs into op->work, as arrays of op->room; NULL: nothing */
 	int (*open)(iso_op *op);
 	/* give back what op->work has besides arrays of op->room, and, when the last handle goes, what
@@ -38,6 +35,9 @@ struct iso_op_fn {
 	const char *to_cuda;
 	int64_t work;       /* bytes of op->work when `open` is called */
 	const char *cannot; /* the message where `forward` or `adjoint` is NULL */
+	/* on the CPU: adds the entries of the i-th row that the model holds to a list (core/op/entries.h), in a parallel
+	   region of the context's threads, and returns which row it is; NULL: rows can't be had one by one */
+	int64_t (*entries)(const iso_op *op, struct iso_entries *to, int64_t i);
 };
 
 /* What clones share. */
