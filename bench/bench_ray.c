@@ -5,6 +5,7 @@
 
 #include "limits.h"
 #include "core/ctx.h"
+#include "core/room.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -36,10 +37,10 @@ static const char *const switches[] = { "on", "off", NULL };
 
 static struct settings {
 	double events;
-	int64_t size[3], repeats, seed;
+	int64_t size[3], repeats, seed, images;
 	double voxel[3], tof_fwhm_ps;
 	const char *which, *projector, *file_order, *write;
-} set = { 0, { 0 }, 5, 1, { 4, 4, 4 }, TOF_FWHM_PS, "all", "slice", "on", NULL };
+} set = { 0, { 0 }, 5, 1, 0, { 4, 4, 4 }, TOF_FWHM_PS, "all", "slice", "on", NULL };
 
 static struct opt opts[] = {
 	{ 0, "case", .text = &set.which, .words = cases, .value = "NAME",
@@ -61,6 +62,9 @@ static struct opt opts[] = {
 	BENCH_REPEATS(&set.repeats),
 	{ 0, "seed", .integer = &set.seed, .value = "N", .min = 0, .max = 9e15,
 	  .help = "seed of the events" },
+	{ 0, "images", .integer = &set.images, .value = "E", .min = 1, .max = 64, .absent = "none",
+	  .help = "also a step of E images with weights of their own through one pass over the rays, as "
+	          "'recon --replicates' takes it" },
 	{ 0, "write", .text = &set.write, .file = OPT_WRITES, .value = "FILE",
 	  .help = "only write the events as .lmdT, in blocks, and print the hashes of ten "
 	          "blocks" },
@@ -81,6 +85,7 @@ struct timing {
 	double setup_s, ordering_s; /* creating it, and of that ordering */
 	struct bench_steps s;
 	struct bench_time ratio; /* of a step of ratios */
+	struct bench_time many;  /* of a step of several images */
 	double visits, known;    /* of an event, mean; known: 0 where it is not */
 };
 
@@ -165,6 +170,41 @@ static struct iso_ray ray_of(const struct problem *p, bool tof)
 	return ray;
 }
 
+/* Steps of several images whose counts are weights of replicates, after a first one; images are 1, and are not updated. */
+static int time_many(struct bench_time *t, iso_op *op, int images)
+{
+	double seconds[1 + BENCH_MOST_REPEATS];
+	iso_ctx *ctx = iso_op_ctx(op);
+	struct iso_room room = iso_room_of(ctx, "images of a step");
+	int64_t n = iso_op_n_in(op), rows = iso_op_n_out(op);
+	iso_real *x, *acc, *y, *host;
+	unsigned char *w;
+	struct iso_em_stat stat[64];
+	int st;
+
+	ISO_DEVICE(&room, x, images * n);
+	ISO_DEVICE(&room, acc, images * n);
+	ISO_DEVICE(&room, y, images * rows);
+	ISO_HOST(&room, host, rows);
+	ISO_HOST(&room, w, rows);
+	st = room.status ? room.status : iso_ctx_vec(ctx)->fill(ctx, images * n, x, 1);
+	for (int e = 0; e < images && !st; e++) {
+		st = iso_replicate_weights(w, rows, NULL, 1, e, ISO_DRAW_EVENTS);
+		for (int64_t j = 0; j < rows && !st; j++) host[j] = w[j];
+		if (!st) st = iso_ctx_vec(ctx)->upload(ctx, y + e * rows, host, rows * (int64_t)sizeof *y);
+	}
+	for (int i = 0; i <= set.repeats && !st; i++) {
+		double start_s = iso_now_s();
+
+		st = iso_op_em_step_many(acc, stat, op, 0, images, x, y, &(struct iso_em_data){ 0 });
+		if (!st) st = iso_ctx_wait(ctx);
+		seconds[i] = iso_now_s() - start_s;
+	}
+	if (!st) *t = bench_time((int)set.repeats, seconds + 1);
+	iso_room_free(&room);
+	return st;
+}
+
 static int time_operator(struct timing *t, const struct run *r, const struct iso_ray *ray)
 {
 	double start_s = iso_now_s();
@@ -176,6 +216,7 @@ static int time_operator(struct timing *t, const struct run *r, const struct iso
 		t->ordering_s = iso_ray_ordering_s(op);
 		st = bench_steps(&t->s, op, (int)set.repeats);
 		if (!st) st = bench_ratios(&t->ratio, op, (int)set.repeats);
+		if (!st && set.images > 0) st = time_many(&t->many, op, (int)set.images);
 	}
 	iso_op_free(op);
 	return st;
@@ -210,7 +251,7 @@ static int run_row(const struct run *r, bool tof)
 	const struct iso_ray ray = ray_of(r->p, tof);
 	struct bench_row row = { .bench = "ray", .events = (double)r->e.n };
 	struct timing t = { 0 };
-	char known[40] = "";
+	char known[40] = "", many[80] = "";
 	int st = time_operator(&t, r, &ray);
 
 	if (st) return st;
@@ -220,20 +261,25 @@ static int run_row(const struct run *r, bool tof)
 	row.visits = t.visits * row.events;
 	row.bytes = 8 * row.visits + (double)sizeof *r->e.v * row.events;
 	row.limit_s = row.visits / r->limits.load_8 + row.visits / r->limits.add_8;
-	row.more = record_pack("{s:s, s:s, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o}",
-	                       "case", r->p->name, "projector", set.projector, "file_order", set.file_order,
-	                       "events", (json_int_t)r->e.n, "events_used", (json_int_t)t.s.stat.used,
-	                       "sum_of_image", t.s.sum, "loglik", t.s.stat.loglik, "visits_per_event",
-	                       t.visits, "generate_s", r->generate_s, "setup_s", t.setup_s, "ordering_s",
-	                       t.ordering_s, "first_step_s", t.s.first_s, "ratio_step_s", t.ratio.median,
-	                       "visits_expected", t.known > 0 ? record_real(t.known) : json_null());
+	row.more = record_pack(
+		"{s:s, s:s, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:I, s:f}", "case",
+		r->p->name, "projector", set.projector, "file_order", set.file_order, "events",
+		(json_int_t)r->e.n, "events_used", (json_int_t)t.s.stat.used, "sum_of_image", t.s.sum,
+		"loglik", t.s.stat.loglik, "visits_per_event", t.visits, "generate_s", r->generate_s,
+		"setup_s", t.setup_s, "ordering_s", t.ordering_s, "first_step_s", t.s.first_s, "ratio_step_s",
+		t.ratio.median, "visits_expected", t.known > 0 ? record_real(t.known) : json_null(), "images",
+		(json_int_t)set.images, "many_step_s", t.many.median);
+	if (set.images > 0)
+		snprintf(many, sizeof many, "; step of %d images %.3g s, %.2f of a step an image",
+		         (int)set.images, t.many.median,
+		         t.many.median / t.s.step.median / (double)set.images);
 	if (t.known > 0) snprintf(known, sizeof known, " (known: %g)", t.known);
 	snprintf(row.note, sizeof row.note,
 	         "set-up %.3g s, of which ordering %.3g s; first step %.3g s; step of ratios %.3g s; %.1f "
 	         "visits an event%s; "
-	         "%" PRId64 " events used, sum of image %.7g, log L %.7g",
+	         "%" PRId64 " events used, sum of image %.7g, log L %.7g%s",
 	         t.setup_s, t.ordering_s, t.s.first_s, t.ratio.median, t.visits, known, t.s.stat.used,
-	         t.s.sum, t.s.stat.loglik);
+	         t.s.sum, t.s.stat.loglik, many);
 	return bench_add(r->c, &row);
 }
 

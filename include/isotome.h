@@ -50,6 +50,7 @@
 #include "isotome/gates.h"
 #include "isotome/warp.h"
 #include "isotome/algo.h"
+#include "isotome/dynamic.h"
 #include "isotome/register.h"
 #include "isotome/prior.h"
 #include "isotome/map.h"

@@ -42,6 +42,7 @@ ORDER = (
     "src/file",
     "src/text",
     "src/scanner",
+    "src/dynamic",
     "src/tissue",
     "src/physics",
     "src/motion",
@@ -80,7 +81,7 @@ OPTIONAL = {
     "zstd.h": "zstd",
 }
 MOST_FILES = 40
-MOST_LINES = 174800
+MOST_LINES = 178800
 BY_HAND = ("lines",)  # a measure of the whole, not of each change
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+["<]([^">]+)[">]', re.M)
 

@@ -217,6 +217,10 @@ PROTOTYPES: dict[str, tuple] = {
     "iso_forward": (c_int, [vector, handle, c_int, vector]),
     "iso_adjoint": (c_int, [vector, handle, c_int, vector]),
     "iso_op_em_step": (c_int, [vector, POINTER(EmStat), handle, c_int, vector, POINTER(EmData)]),
+    "iso_op_em_step_many": (
+        c_int,
+        [vector, POINTER(EmStat), handle, c_int, c_int, vector, vector, POINTER(EmData)],
+    ),  # dynamic.h
     "iso_op_sort": (None, [vector, handle, vector]),
     "iso_op_sort_device": (c_int, [vector, handle, vector]),
     "iso_op_unsort_device": (c_int, [vector, handle, vector]),

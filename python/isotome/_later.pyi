@@ -19,6 +19,7 @@ from .priors import Prior as Prior
 from .priors import PriorValues as PriorValues
 from .filters import Psf as Psf
 from .recordings import Recording as Recording
+from .dynamic import Replicates as Replicates
 from .scanner import Scanner as Scanner
 from .algorithms import Solution as Solution
 from .transducers import Transducers as Transducers
@@ -38,6 +39,7 @@ from . import measure as measure
 from .ct import mu as mu
 from . import nema as nema
 from .normalisation import norm as norm
+from .dynamic import part as part
 from .phantoms import phantom as phantom
 from .phantoms import phantom_names as phantom_names
 from .drawing import picture as picture
@@ -48,6 +50,7 @@ from .eventfiles import read_events as read_events
 from .recordings import read_recording as read_recording
 from .eventfiles import read_strip_events as read_strip_events
 from .tracking import register as register
+from .dynamic import replicates as replicates
 from .program import run as run
 from .drawing import show as show
 from .simulation import simulate as simulate
@@ -61,6 +64,7 @@ from .tracking import track as track
 from .unmixing import unmix as unmix
 from .warps import warp as warp
 from .transducers import water_speed as water_speed
+from .dynamic import weights as weights
 from .files import write as write
 from .eventfiles import write_events as write_events
 from .recordings import write_recording as write_recording
@@ -194,6 +198,11 @@ def ray(
     nonneg: bool | None = ...,
     weigh: Literal["equal", "area"] | None = ...,
     precondition: Literal["none", "image"] | None = ...,
+    replicates: int | None = ...,
+    replicates_seed: int | None = ...,
+    replicates_save: _File | None = ...,
+    replicates_batch: int | None = ...,
+    regions: _Array | None = ...,
     accept: _Text | None = ...,
 ) -> Problem:
     """A problem of model ray: `.reconstruct()` makes the image, `.operator()` the operator.
@@ -521,6 +530,23 @@ def ray(
         image: a step goes farther where the image is bright. This needs fewer iterations if few
         transducers see an image that is mostly dark, as vessels are
 
+    Error bars
+    ----------
+    replicates: int; default none
+        also reconstruct R replicates of the scan, and write their mean and standard deviation
+        (x_mean.nii, x_sd.nii). A replicate counts each event 0, 1, 2, ... times, by a Poisson
+        number of mean 1. It shows the statistical error, and no bias
+    replicates_seed: int; default 1
+        seed of these numbers
+    replicates_save: file
+        also write all R images, as one 4-D image. 'isotome measure roi --replicates' reads it
+    replicates_batch: int; default 4, on CUDA 1
+        replicates that share one pass over the rays. More take more memory; the images do not
+        change
+    regions: file or array
+        image of labels on the grid (0: none; 1, 2, ...). Each label gets a mean with its 95 %
+        interval (x_regions.tsv), and their covariance (x_regions_cov.npy)
+
     Checks
     ------
     accept: text; default none
@@ -593,6 +619,11 @@ def strip(
     nonneg: bool | None = ...,
     weigh: Literal["equal", "area"] | None = ...,
     precondition: Literal["none", "image"] | None = ...,
+    replicates: int | None = ...,
+    replicates_seed: int | None = ...,
+    replicates_save: _File | None = ...,
+    replicates_batch: int | None = ...,
+    regions: _Array | None = ...,
     accept: _Text | None = ...,
 ) -> Problem:
     """A problem of model strip: `.reconstruct()` makes the image, `.operator()` the operator.
@@ -785,6 +816,23 @@ def strip(
         image: a step goes farther where the image is bright. This needs fewer iterations if few
         transducers see an image that is mostly dark, as vessels are
 
+    Error bars
+    ----------
+    replicates: int; default none
+        also reconstruct R replicates of the scan, and write their mean and standard deviation
+        (x_mean.nii, x_sd.nii). A replicate counts each event 0, 1, 2, ... times, by a Poisson
+        number of mean 1. It shows the statistical error, and no bias
+    replicates_seed: int; default 1
+        seed of these numbers
+    replicates_save: file
+        also write all R images, as one 4-D image. 'isotome measure roi --replicates' reads it
+    replicates_batch: int; default 4, on CUDA 1
+        replicates that share one pass over the rays. More take more memory; the images do not
+        change
+    regions: file or array
+        image of labels on the grid (0: none; 1, 2, ...). Each label gets a mean with its 95 %
+        interval (x_regions.tsv), and their covariance (x_regions_cov.npy)
+
     Checks
     ------
     accept: text; default none
@@ -858,6 +906,11 @@ def barrel(
     nonneg: bool | None = ...,
     weigh: Literal["equal", "area"] | None = ...,
     precondition: Literal["none", "image"] | None = ...,
+    replicates: int | None = ...,
+    replicates_seed: int | None = ...,
+    replicates_save: _File | None = ...,
+    replicates_batch: int | None = ...,
+    regions: _Array | None = ...,
     accept: _Text | None = ...,
 ) -> Problem:
     """A problem of model barrel: `.reconstruct()` makes the image, `.operator()` the operator.
@@ -1054,6 +1107,23 @@ def barrel(
         image: a step goes farther where the image is bright. This needs fewer iterations if few
         transducers see an image that is mostly dark, as vessels are
 
+    Error bars
+    ----------
+    replicates: int; default none
+        also reconstruct R replicates of the scan, and write their mean and standard deviation
+        (x_mean.nii, x_sd.nii). A replicate counts each event 0, 1, 2, ... times, by a Poisson
+        number of mean 1. It shows the statistical error, and no bias
+    replicates_seed: int; default 1
+        seed of these numbers
+    replicates_save: file
+        also write all R images, as one 4-D image. 'isotome measure roi --replicates' reads it
+    replicates_batch: int; default 4, on CUDA 1
+        replicates that share one pass over the rays. More take more memory; the images do not
+        change
+    regions: file or array
+        image of labels on the grid (0: none; 1, 2, ...). Each label gets a mean with its 95 %
+        interval (x_regions.tsv), and their covariance (x_regions_cov.npy)
+
     Checks
     ------
     accept: text; default none
@@ -1125,6 +1195,11 @@ def srm(
     nonneg: bool | None = ...,
     weigh: Literal["equal", "area"] | None = ...,
     precondition: Literal["none", "image"] | None = ...,
+    replicates: int | None = ...,
+    replicates_seed: int | None = ...,
+    replicates_save: _File | None = ...,
+    replicates_batch: int | None = ...,
+    regions: _Array | None = ...,
     accept: _Text | None = ...,
 ) -> Problem:
     """A problem of model srm: `.reconstruct()` makes the image, `.operator()` the operator.
@@ -1321,6 +1396,23 @@ def srm(
         image: a step goes farther where the image is bright. This needs fewer iterations if few
         transducers see an image that is mostly dark, as vessels are
 
+    Error bars
+    ----------
+    replicates: int; default none
+        also reconstruct R replicates of the scan, and write their mean and standard deviation
+        (x_mean.nii, x_sd.nii). A replicate counts each event 0, 1, 2, ... times, by a Poisson
+        number of mean 1. It shows the statistical error, and no bias
+    replicates_seed: int; default 1
+        seed of these numbers
+    replicates_save: file
+        also write all R images, as one 4-D image. 'isotome measure roi --replicates' reads it
+    replicates_batch: int; default 4, on CUDA 1
+        replicates that share one pass over the rays. More take more memory; the images do not
+        change
+    regions: file or array
+        image of labels on the grid (0: none; 1, 2, ...). Each label gets a mean with its 95 %
+        interval (x_regions.tsv), and their covariance (x_regions_cov.npy)
+
     Checks
     ------
     accept: text; default none
@@ -1386,6 +1478,11 @@ def matrix(
     nonneg: bool | None = ...,
     weigh: Literal["equal", "area"] | None = ...,
     precondition: Literal["none", "image"] | None = ...,
+    replicates: int | None = ...,
+    replicates_seed: int | None = ...,
+    replicates_save: _File | None = ...,
+    replicates_batch: int | None = ...,
+    regions: _Array | None = ...,
     accept: _Text | None = ...,
 ) -> Problem:
     """A problem of model matrix: `.reconstruct()` makes the image, `.operator()` the operator.
@@ -1565,6 +1662,23 @@ def matrix(
         image: a step goes farther where the image is bright. This needs fewer iterations if few
         transducers see an image that is mostly dark, as vessels are
 
+    Error bars
+    ----------
+    replicates: int; default none
+        also reconstruct R replicates of the scan, and write their mean and standard deviation
+        (x_mean.nii, x_sd.nii). A replicate counts each event 0, 1, 2, ... times, by a Poisson
+        number of mean 1. It shows the statistical error, and no bias
+    replicates_seed: int; default 1
+        seed of these numbers
+    replicates_save: file
+        also write all R images, as one 4-D image. 'isotome measure roi --replicates' reads it
+    replicates_batch: int; default 4, on CUDA 1
+        replicates that share one pass over the rays. More take more memory; the images do not
+        change
+    regions: file or array
+        image of labels on the grid (0: none; 1, 2, ...). Each label gets a mean with its 95 %
+        interval (x_regions.tsv), and their covariance (x_regions_cov.npy)
+
     Checks
     ------
     accept: text; default none
@@ -1637,6 +1751,11 @@ def ubp(
     nonneg: bool | None = ...,
     weigh: Literal["equal", "area"] | None = ...,
     precondition: Literal["none", "image"] | None = ...,
+    replicates: int | None = ...,
+    replicates_seed: int | None = ...,
+    replicates_save: _File | None = ...,
+    replicates_batch: int | None = ...,
+    regions: _Array | None = ...,
     accept: _Text | None = ...,
 ) -> Problem:
     """A problem of model ubp: `.reconstruct()` makes the image, `.operator()` the operator.
@@ -1832,6 +1951,23 @@ def ubp(
         image: a step goes farther where the image is bright. This needs fewer iterations if few
         transducers see an image that is mostly dark, as vessels are
 
+    Error bars
+    ----------
+    replicates: int; default none
+        also reconstruct R replicates of the scan, and write their mean and standard deviation
+        (x_mean.nii, x_sd.nii). A replicate counts each event 0, 1, 2, ... times, by a Poisson
+        number of mean 1. It shows the statistical error, and no bias
+    replicates_seed: int; default 1
+        seed of these numbers
+    replicates_save: file
+        also write all R images, as one 4-D image. 'isotome measure roi --replicates' reads it
+    replicates_batch: int; default 4, on CUDA 1
+        replicates that share one pass over the rays. More take more memory; the images do not
+        change
+    regions: file or array
+        image of labels on the grid (0: none; 1, 2, ...). Each label gets a mean with its 95 %
+        interval (x_regions.tsv), and their covariance (x_regions_cov.npy)
+
     Checks
     ------
     accept: text; default none
@@ -1915,6 +2051,11 @@ def svoxel(
     nonneg: bool | None = ...,
     weigh: Literal["equal", "area"] | None = ...,
     precondition: Literal["none", "image"] | None = ...,
+    replicates: int | None = ...,
+    replicates_seed: int | None = ...,
+    replicates_save: _File | None = ...,
+    replicates_batch: int | None = ...,
+    regions: _Array | None = ...,
     accept: _Text | None = ...,
 ) -> Problem:
     """A problem of model svoxel: `.reconstruct()` makes the image, `.operator()` the operator.
@@ -2135,6 +2276,23 @@ def svoxel(
         image: a step goes farther where the image is bright. This needs fewer iterations if few
         transducers see an image that is mostly dark, as vessels are
 
+    Error bars
+    ----------
+    replicates: int; default none
+        also reconstruct R replicates of the scan, and write their mean and standard deviation
+        (x_mean.nii, x_sd.nii). A replicate counts each event 0, 1, 2, ... times, by a Poisson
+        number of mean 1. It shows the statistical error, and no bias
+    replicates_seed: int; default 1
+        seed of these numbers
+    replicates_save: file
+        also write all R images, as one 4-D image. 'isotome measure roi --replicates' reads it
+    replicates_batch: int; default 4, on CUDA 1
+        replicates that share one pass over the rays. More take more memory; the images do not
+        change
+    regions: file or array
+        image of labels on the grid (0: none; 1, 2, ...). Each label gets a mean with its 95 %
+        interval (x_regions.tsv), and their covariance (x_regions_cov.npy)
+
     Checks
     ------
     accept: text; default none
@@ -2207,6 +2365,11 @@ def sradon(
     nonneg: bool | None = ...,
     weigh: Literal["equal", "area"] | None = ...,
     precondition: Literal["none", "image"] | None = ...,
+    replicates: int | None = ...,
+    replicates_seed: int | None = ...,
+    replicates_save: _File | None = ...,
+    replicates_batch: int | None = ...,
+    regions: _Array | None = ...,
     accept: _Text | None = ...,
 ) -> Problem:
     """A problem of model sradon: `.reconstruct()` makes the image, `.operator()` the operator.
@@ -2397,6 +2560,23 @@ def sradon(
     precondition: 'none' or 'image'; default none
         image: a step goes farther where the image is bright. This needs fewer iterations if few
         transducers see an image that is mostly dark, as vessels are
+
+    Error bars
+    ----------
+    replicates: int; default none
+        also reconstruct R replicates of the scan, and write their mean and standard deviation
+        (x_mean.nii, x_sd.nii). A replicate counts each event 0, 1, 2, ... times, by a Poisson
+        number of mean 1. It shows the statistical error, and no bias
+    replicates_seed: int; default 1
+        seed of these numbers
+    replicates_save: file
+        also write all R images, as one 4-D image. 'isotome measure roi --replicates' reads it
+    replicates_batch: int; default 4, on CUDA 1
+        replicates that share one pass over the rays. More take more memory; the images do not
+        change
+    regions: file or array
+        image of labels on the grid (0: none; 1, 2, ...). Each label gets a mean with its 95 %
+        interval (x_regions.tsv), and their covariance (x_regions_cov.npy)
 
     Checks
     ------

@@ -190,6 +190,43 @@ class Operator:
             n - n_used,
         )
 
+    def em_step_many(
+        self,
+        x: Array,
+        y: Array,
+        add: Array | None = None,
+        mult: Array | None = None,
+        out: Array | None = None,
+        *,
+        sens: Array | None = None,
+    ) -> Array:
+        """em_step of several images, each with counts of its own: x[k] and y[k] belong together.
+
+        The operator of a model of lines on the CPU traces each line once for all of them; others take a step an
+        image. Both give the bits of em_step. add, mult, sens: of all of them.
+        """
+        a = Arguments(waits=True)
+        n = len(x)
+        if n == 0:
+            raise errors.ArgumentError("x: given no image, wanted at least 1")
+        x = a.take(x, (n, *self.in_shape), "x", signed=False)
+        y = a.take(y, (n, *self.out_shape), "y", signed=False)
+        sens = a.take_some(sens, self.in_shape, "sens", signed=False)
+        add = a.take_some(add, self.out_shape, "add", signed=False)
+        mult = a.take_some(mult, self.out_shape, "mult", signed=False)
+        acc = a.place(out, (n, *self.in_shape))
+        with a.kind.current():
+            if add is not None and mult is not None:
+                add = a.kind.over(add, mult)
+            self._em_step_many(acc, x, y, add, mult, sens)
+        return a.result(acc, out)
+
+    def _em_step_many(
+        self, acc: Array, x: Array, y: Array, add: Array | None, mult: Array | None, sens: Array | None
+    ) -> None:
+        for k in range(len(x)):
+            self._em_step(acc[k], x[k], y[k], add, mult, sens)
+
     def sensitivity(self, like: Array | None = None) -> Array:
         """The image A* 1, by which MLEM divides; of a model's operator see ModelOperator.sensitivity.
 
@@ -603,6 +640,10 @@ class _Vectors:
         """a /= b of n values, 0 where b is 0."""
         check(self._vec.div(self._context._pointer, n, a, a, b))
 
+    def copy(self, to: int, of: int, n: int) -> None:
+        """n values from one vector to another."""
+        check(self._vec.copy(self._context._pointer, n, to, of))
+
     def _copy(self, function: Callable[..., int], to: int, of: int, values: Array) -> None:
         check(function(self._context._pointer, to, of, 4 * math.prod(values.shape)))
 
@@ -764,6 +805,27 @@ class ModelOperator(Operator):
                 v.divide(to, v.put(sens), math.prod(self.in_shape))
             v.get(acc, to)
         return EmStatistics(stat.loglik, stat.counts, stat.lost, stat.used, stat.skipped)
+
+    def _em_step_many(self, acc, x, y, add, mult, sens):
+        op, n, voxels, rows = self._shared.held(), len(x), math.prod(self.in_shape), math.prod(self.out_shape)
+        all_rows, stat = self._shared.n_out, (EmStat * n)()
+        with _Vectors(self.context, _kinds.of(x)) as v:
+            to, of, given = v.place(acc), v.put(x), v.put(y)
+            counts = v.space(n * all_rows)
+            for k in range(n):
+                begin = counts + 4 * k * all_rows
+                if self._sorts():
+                    check(lib.iso_op_sort_device(begin, op.pointer, given + 4 * k * rows))
+                else:
+                    v.copy(begin + 4 * self._span.start, given + 4 * k * rows, rows)
+            data = EmData(None, *(self._data(v, op, d) for d in (add, mult)))
+            step = lib.iso_op_em_step_many
+            call(self.context, step, to, stat, op.pointer, self._subset, n, of, counts, byref(data))
+            if sens is not None:
+                by = v.put(sens)
+                for k in range(n):
+                    v.divide(to + 4 * k * voxels, by, voxels)
+            v.get(acc, to)
 
     def _sensitivity(self, kind):
         if self._shared.problem is None:

@@ -4,6 +4,8 @@
 #include "comm.h"
 #include "size.h"
 
+#include <math.h>
+
 #define PIECE ((int64_t)1 << 22) /* rows that are put in order between two words about it */
 
 /* After `fn->open` failed the handle is as after `fn->close`. */
@@ -321,6 +323,22 @@ int iso_op_em_step(iso_real *acc, struct iso_em_stat *stat, iso_op *op, int sub,
 	if (st) return st;
 	return leave(op,
 	             (op->fn->em_step ? op->fn->em_step : iso_em_step_plain)(op, sub, acc, x, data, stat));
+}
+
+int iso_op_em_step_many(iso_real *acc, struct iso_em_stat *stat, iso_op *op, int sub, int images,
+                        const iso_real *x, const iso_real *y, const struct iso_em_data *data)
+{
+	if (!op || !acc || !x || !y || !data || !stat) return iso_fail_null(__func__);
+	if (images < 1)
+		return iso_fail(ISO_EARG, "operator: a step of %d images, must be at least 1", images);
+	if (data->y) return iso_fail(ISO_EARG, "operator: a step of several images has counts of its own");
+	int st = enter(op, sub);
+
+	if (st) return st;
+	st = (op->fn->em_step_many ? op->fn->em_step_many : iso_em_step_each)(op, sub, images, acc, x, y,
+	                                                                      data, stat);
+	for (int e = 0; e < images && !st; e++) stat[e].loglik = NAN;
+	return leave(op, st);
 }
 
 int iso_op_ratio_step(iso_real *z, iso_real *rho, struct iso_ratio_stat *stat, iso_op *op, int sub, bool keep,

@@ -17,6 +17,9 @@ struct iso_op_fn {
 	/* NULL: the plain pair serves */
 	int (*em_step)(const iso_op *op, int sub, iso_real *acc, const iso_real *x,
 	               const struct iso_em_data *d, struct iso_em_stat *s);
+	/* as iso_op_em_step_many (isotome/dynamic.h), but for the log-likelihood; NULL: a step an image */
+	int (*em_step_many)(const iso_op *op, int sub, int images, iso_real *acc, const iso_real *x,
+	                    const iso_real *y, const struct iso_em_data *d, struct iso_em_stat *s);
 	/* as iso_op_ratio_step; NULL: the plain pair serves */
 	int (*ratio_step)(const iso_op *op, int sub, iso_real *z, iso_real *rho, bool keep, const iso_real *x,
 	                  const iso_real *u, const struct iso_em_data *d, struct iso_ratio_stat *s);
@@ -93,6 +96,10 @@ int iso_op_wake(iso_op *op);
 /* em_step by forward and adjoint: the reference, and the way of operators without their own. */
 int iso_em_step_plain(const iso_op *op, int sub, iso_real *acc, const iso_real *x,
                       const struct iso_em_data *d, struct iso_em_stat *s);
+
+/* iso_op_em_step_many by a step an image. */
+int iso_em_step_each(const iso_op *op, int sub, int images, iso_real *acc, const iso_real *x,
+                     const iso_real *y, const struct iso_em_data *d, struct iso_em_stat *s);
 
 /* iso_op_ratio_step by forward and adjoint. */
 int iso_ratio_step_plain(const iso_op *op, int sub, iso_real *z, iso_real *rho, bool keep, const iso_real *x,

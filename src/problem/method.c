@@ -153,6 +153,7 @@ static bool is_on(const iso_problem *p, const char *name)
 {
 	const struct opt *o = opt_find(p->sets, name);
 
+	if (o->integer) return *o->integer > 0;
 	return o->flag ? *o->flag : *o->text && strcmp(*o->text, "none") != 0;
 }
 

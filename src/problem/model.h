@@ -25,13 +25,15 @@ enum model_need {
 
 /* What a model has: which methods serve it, and some of its parameters. Bits above those of enum method_takes. */
 enum model_has {
-	MODEL_COUNTS = 1 << 16,   /* data that are counts, and a sensitivity */
-	MODEL_FEATURES = 1 << 17, /* 'kernel' is that of kernel EM */
-	MODEL_SIGNS = 1 << 18,    /* data of both signs, for least squares */
-	MODEL_EVENTS = 1 << 19,   /* `direct` puts events where they came from */
-	MODEL_FILTERS = 1 << 20,  /* `direct` is filtered back-projection */
-	MODEL_UNITS = 1 << 21,    /* `scale`: units of activity */
-	MODEL_ANALYTIC = 1 << 22, /* `direct` is filtered back-projection of counts */
+	MODEL_COUNTS = 1 << 16,     /* data that are counts, and a sensitivity */
+	MODEL_FEATURES = 1 << 17,   /* 'kernel' is that of kernel EM */
+	MODEL_SIGNS = 1 << 18,      /* data of both signs, for least squares */
+	MODEL_EVENTS = 1 << 19,     /* `direct` puts events where they came from */
+	MODEL_FILTERS = 1 << 20,    /* `direct` is filtered back-projection */
+	MODEL_UNITS = 1 << 21,      /* `scale`: units of activity */
+	MODEL_ANALYTIC = 1 << 22,   /* `direct` is filtered back-projection of counts */
+	MODEL_REPLICATES = 1 << 23, /* rows that are events or counts, each drawn by itself */
+	/* 1 << 24 is TAKES_REPLICATES of method.h */
 };
 
 /* Parameters of models that can stream their rows from disk. */
@@ -69,14 +71,15 @@ struct model_frame {
 
 /* What load finds. */
 struct model_found {
-	struct iso_grid grid;  /* of an image */
-	const char *unit;      /* of it */
-	int64_t rows;          /* of the frame that was selected, of all ranks */
-	int64_t elsewhere;     /* rows that other ranks have: op and data are of the rest */
-	const int64_t *number; /* of each row here among all; NULL: no rank has rows of its own */
-	bool on_disk;          /* the rows: data has no vectors */
-	bool counted;          /* rows have counts or weights of their own; else each counts 1 */
-	int n_dim;             /* the rows as an array; 0: they have one axis */
+	struct iso_grid grid;   /* of an image */
+	const char *unit;       /* of it */
+	int64_t rows;           /* of the frame that was selected, of all ranks */
+	int64_t elsewhere;      /* rows that other ranks have: op and data are of the rest */
+	const int64_t *number;  /* of each row here among all; NULL: no rank has rows of its own */
+	const int64_t *in_file; /* of each row here in the whole file; NULL: that of the row */
+	bool on_disk;           /* the rows: data has no vectors */
+	bool counted;           /* rows have counts or weights of their own; else each counts 1 */
+	int n_dim;              /* the rows as an array; 0: they have one axis */
 	int64_t dim[8];
 	int64_t most_subsets; /* where the model has fewer than rows; else 0 */
 	int64_t images;       /* that the data hold, of several wavelengths or frames; else 1 */

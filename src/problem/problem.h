@@ -37,6 +37,7 @@ enum problem_set {
 	SET_OUTPUT,
 	SET_UNITS,
 	SET_SQUARES,
+	SET_REPLICATES,
 	SET_CHECKS,
 	PROBLEM_SETS
 };
@@ -65,7 +66,8 @@ struct iso_problem {
 	json_t *blank, *read;       /* what its own says at first, and after load */
 	bool told;                  /* its own tells of a run with the parameters as they are */
 
-	iso_iteration_fn each; /* whom to show images, or NULL */
+	struct replicated *replicated; /* of the last run; NULL: none */
+	iso_iteration_fn each;         /* whom to show images, or NULL */
 	void *each_arg;
 };
 

@@ -21,11 +21,13 @@ static int stem(const char *path)
 int settings_out(struct settings *s, const char *out)
 {
 	s->out = out;
-	s->checkpoint[0] = s->kept[0] = s->rounds[0] = s->follow.path[0] = '\0';
+	s->checkpoint[0] = s->kept[0] = s->rounds[0] = s->replicated[0] = s->follow.path[0] = '\0';
 	if (!out) return ISO_OK;
 	if (snprintf(s->kept, sizeof s->kept, "%s.frames", out) >= (int)sizeof s->kept)
 		return iso_fail(ISO_EARG, "%s: name too long", out);
 	snprintf(s->rounds, sizeof s->rounds, "%s.rounds", out);
+	if (snprintf(s->replicated, sizeof s->replicated, "%s.replicates", out) >= (int)sizeof s->replicated)
+		return iso_fail(ISO_EARG, "%s: name too long", out);
 	snprintf(s->checkpoint, sizeof s->checkpoint, "%s.ckpt", out);
 	snprintf(s->follow.path, sizeof s->follow.path, "%.*s.png", stem(out), out);
 	return ISO_OK;
@@ -85,7 +87,7 @@ static int check_unfinished(iso_problem *p, struct iso_names *names)
 	static const char *const what[] = { "the frames of 'output'", "the checkpoint of 'output'",
 		                            "the rounds of 'output'" };
 	const char *const path[] = { s->kept, s->checkpoint, s->rounds };
-	int st;
+	int st = ISO_OK;
 
 	for (int i = s->frames.series ? 0 : 1; i < (rounds ? 3 : 2); i++) {
 		if ((names && (st = iso_names_add(names, true, path[i], what[i]))) ||
@@ -95,6 +97,7 @@ static int check_unfinished(iso_problem *p, struct iso_names *names)
 			return iso_fail(ISO_EARG, "%s exists: 'resume' continues it, 'force' starts again",
 			                path[i]);
 	}
+	if (s->replicates.n > 0 && (st = replicates_files(p, names))) return st;
 	return names ? iso_names_check(names) : ISO_OK;
 }
 

@@ -98,6 +98,13 @@ struct penalties {
 	} feature[MAP_FEATURES];
 };
 
+/* Parameters of 'replicates': dynamic/replicates.c. */
+struct replicates {
+	int64_t n, seed, batch;    /* n: 0: none; batch: 0: not given */
+	const char *save, *labels; /* files, or NULL */
+	struct opt opts[6];
+};
+
 enum { METHOD_WORDS = 24 };
 
 /* What the help says of methods and of defaults that depend on them: method.c. */
@@ -119,6 +126,7 @@ struct settings {
 	/* OUTPUT.ckpt: the work under way. OUTPUT.frames: the finished images of a series. OUTPUT.rounds: coarse images
 	   before it. "" without output. */
 	char checkpoint[PATH_MAX], kept[PATH_MAX], rounds[PATH_MAX];
+	char replicated[PATH_MAX]; /* OUTPUT.replicates: the finished images of replicates */
 	int64_t iterations, subsets, seed, filter_every, save_every;
 	double psf[3];
 	double checkpoint_minutes, stop_after;
@@ -133,6 +141,7 @@ struct settings {
 	struct follow follow;
 	struct least_squares squares;
 	struct penalties penalties;
+	struct replicates replicates;
 	struct model_stream no_stream; /* of models that can't */
 	struct opt own[16], stream[4], stop[4];
 };
@@ -258,6 +267,22 @@ int recon_run(struct recon *r, struct iso_run *run, bool checkpoints);
    would be lost. And the status of that writing, with a message that names the file to go on from. */
 const iso_ctx *recon_stop(const struct recon *r);
 int recon_stopped(const struct recon *r, int st, const char *from);
+
+/* What replicates of the run gave: dynamic/replicates.c. */
+struct replicated;
+
+struct opt_set replicates_params(struct replicates *s);
+int replicates_check(const iso_problem *problem); /* after the method was chosen; before data are read */
+int replicates_files(iso_problem *problem, struct iso_names *names); /* as problem_check_files */
+void replicates_plan(const struct recon *r, struct iso_plan *plan, int64_t rows);
+
+/* The label image, before the iterations; `made` is to be freed also after a failure. */
+int replicates_begin(struct replicated **made, struct recon *r);
+/* After the image itself, r->x: its replicates, from the same start. `sens`: as the run had it. */
+int replicates_run(struct replicated *made, struct recon *r, const iso_real *start,
+                   const struct iso_sens *sens);
+int replicates_write(struct replicated *made, struct recon *r); /* files, before the image's own */
+void replicates_free(struct replicated *made);
 
 /* recon_sens.c: warns where the sensitivity image was made with other corrections than the run has. */
 int recon_compare_sens(struct record *run, const char *path);

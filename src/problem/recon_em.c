@@ -24,8 +24,9 @@ struct em {
 	iso_real *parts;         /* the same of each subset; NULL: 1/K of it */
 	double activity;         /* sum of image times sensitivity */
 	/* the frames of a series behind us */
-	iso_series *kept; /* their images; NULL: not open yet */
-	bool found;       /* those of an earlier run, so far */
+	iso_series *kept;              /* their images; NULL: not open yet */
+	bool found;                    /* those of an earlier run, so far */
+	struct replicated *replicated; /* NULL: no replicates are wanted */
 	struct totals {
 		int64_t used, skipped, unsaved;
 		double lost;
@@ -77,6 +78,7 @@ static int plan(const struct em *e)
 	if (by_subset(e))
 		iso_plan_add(&p, "sensitivities of the subsets", n, s->subsets * (int64_t)sizeof(iso_real),
 		             false);
+	replicates_plan(&e->r, &p, rows);
 	s->how->plan(&e->r, &e->map, &p, rows, m->by_events || by_subset(e) ? (int)s->subsets : 1);
 	m->plan(e->r.problem, &p, &s->by);
 	int st = m->way ? m->way(e->r.problem, &p) : ISO_OK;
@@ -404,12 +406,22 @@ static int check_image(const struct em *e, const struct recon_result *of)
 	return problem_check_image(e->r.problem, &made);
 }
 
+/* The start of replicates, which is that of the image; NULL: none are wanted. */
+static int keep_start(const struct em *e, iso_real **start)
+{
+	int st = e->replicated ? model_vector(start, e->r.x.n, "start of replicates") : ISO_OK;
+
+	if (*start) memcpy(*start, e->r.x.v, (size_t)e->r.x.n * sizeof **start);
+	return st;
+}
+
 static int iterate(struct em *e)
 {
 	int subsets = (int)e->r.s->subsets, st;
 	struct recon_result of = { 0 };
+	iso_real *start = NULL;
 
-	if ((st = share_out(e))) return st;
+	if ((st = share_out(e)) || (st = keep_start(e, &start))) return st;
 	const struct method *how = e->r.s->how;
 	bool parts = e->parts && !(how->one_limit && e->r.m->one_sens);
 	const struct recon_sens sens = { { parts ? subsets : 1, subsets, parts ? e->parts : e->scaled.v },
@@ -422,6 +434,8 @@ static int iterate(struct em *e)
 	e->activity = 0;
 	for (int64_t i = 0; i < e->r.x.n && !st; i++) e->activity += (double)e->r.x.v[i] * e->scaled.v[i];
 	if (!st) st = check_image(e, &of);
+	if (!st && e->replicated) st = replicates_run(e->replicated, &e->r, start, &sens.parts);
+	free(start);
 	if (!st) return describe_frame(e, &of);
 	json_decref(of.loglik);
 	json_decref(of.map);
@@ -666,6 +680,7 @@ static int write_image(struct em *e)
 	}
 	if (st) return recon_stopped(&e->r, st, e->r.series ? s->kept : s->checkpoint);
 	iso_out_remove(s->checkpoint);
+	if (e->replicated) iso_out_remove(s->replicated);
 	if (needs_rounds(e)) iso_out_remove(s->rounds);
 	if (e->r.series) iso_out_remove(s->kept);
 	return ISO_OK;
@@ -694,6 +709,7 @@ static int reconstruct(struct em *e, struct iso_array *to)
 	problem_tell_idle(e->r.problem);
 	if (how->begin && (st = how->begin(&e->r, &e->map))) return st;
 	if ((st = read_start(e))) return st;
+	if (e->r.s->replicates.n > 0 && (st = replicates_begin(&e->replicated, &e->r))) return st;
 	if ((st = iso_array_on_grid(&e->r.x, &e->r.grid))) return st;
 	memcpy(e->r.x.unit, e->start.unit, sizeof e->r.x.unit);
 	if (to && e->r.series && (st = recon_series(&e->r))) return st;
@@ -702,6 +718,7 @@ static int reconstruct(struct em *e, struct iso_array *to)
 	if (how->warn) how->warn(&e->r, &e->map);
 	if ((st = describe(e)) || (st = record_ranks(e->r.record, e->r.ctx, &e->r.s->since))) return st;
 	if (e->r.m->finish && (st = e->r.m->finish(e->r.problem))) return st;
+	if (e->replicated && (st = replicates_write(e->replicated, &e->r))) return st;
 	if (e->r.s->out && (st = write_image(e))) return st; /* last: where it is, all else is too */
 	recon_give(&e->r, to);
 	return ISO_OK;
@@ -717,6 +734,9 @@ int recon_em(iso_problem *problem, struct iso_array *to)
 	if (!st && e.r.s->out && f->series) st = iso_write_check_series(e.r.s->out, f->n);
 	if (!st) st = reconstruct(&e, to);
 	iso_series_free(e.kept);
+	replicates_free(problem->replicated);
+	problem->replicated = st ? NULL : e.replicated;
+	if (st) replicates_free(e.replicated);
 	iso_array_free(&e.start);
 	iso_array_free(&e.sens);
 	iso_array_free(&e.plain);

@@ -13,12 +13,14 @@
 
 /* Parameters that do not change the image, ends with NULL: all others decide whether a checkpoint belongs to a run. The
    first change which files are written. */
-enum { OF_FILES = 4 };
+enum { OF_FILES = 6 };
 
 static const char *const not_in_key[] = {
 	"save-every",
 	"curve",
 	"scatter-save",
+	"replicates-save",
+	"regions",
 	"accept",
 	"output",
 	"device",
@@ -31,6 +33,7 @@ static const char *const not_in_key[] = {
 	"block",
 	"scratch",
 	"preset",
+	"replicates-batch",
 	NULL,
 };
 
@@ -247,11 +250,13 @@ int recon_stopped_early(struct recon *r, int iteration)
 	return record_result(r->record, "stopped_by_caller", json_true());
 }
 
-/* Packing takes long, and may be stopped: the checkpoint of the finished run stays until the image is there.
+/* Packing and replicates take long, and may be stopped: the checkpoint of the finished run stays until the image is there.
    A plain image is written as soon as a checkpoint would be. */
 static bool keeps_all(const struct recon *r)
 {
-	return r->s->out && !r->series && iso_has_suffix(r->s->out, ".gz");
+	const struct settings *s = r->s;
+
+	return s->out && !r->series && (iso_has_suffix(s->out, ".gz") || s->replicates.n > 0);
 }
 
 const iso_ctx *recon_stop(const struct recon *r)

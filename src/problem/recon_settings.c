@@ -102,6 +102,7 @@ void settings_begin(struct settings *s, const struct model *m, struct model_stre
 		                .frames = { .to_s = INFINITY },
 		                .sens_floor = m->sens_floor,
 		                .checkpoint_minutes = 10,
+		                .replicates = { .seed = 1 },
 		                .follow = { .block = 100000, .every_s = 5 } };
 	s->penalties.unseen = "drop";
 	method_describe(&s->words, m);
@@ -187,5 +188,6 @@ int settings_check(iso_problem *problem)
 	if (s->how->check && (st = s->how->check(problem))) return st;
 	if ((st = check_subsets(problem)) || (st = check_filter(problem))) return st;
 	if ((st = frames_check(problem, &s->frames))) return st;
+	if (s->replicates.n > 0 && (st = replicates_check(problem))) return st;
 	return units_check(problem);
 }

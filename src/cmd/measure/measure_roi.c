@@ -3,6 +3,7 @@
 #include "measure.h"
 
 #include "base/utf8.h"
+#include "core/size.h"
 
 #include <string.h>
 
@@ -13,10 +14,12 @@ struct region {
 	const char *shape;
 	struct iso_roi roi;
 	struct iso_roi_stats stats;
+	struct iso_interval over; /* replicates */
 };
 
 struct regions {
 	const char *in, *text[4]; /* as given, by kind */
+	const char *replicates;   /* a 4-D image, or NULL */
 	int n;
 	struct region v[MAX_REGIONS];
 };
@@ -108,6 +111,26 @@ static const struct fact facts[] = {
 	{ 0 },
 };
 
+/* The same where there are replicates. */
+static const struct fact facts_over[] = {
+	COLUMN("name", struct region, name, "region", -16, 0),
+	FACT("shape", struct region, shape),
+	COLUMN("voxels", struct region, stats.voxels, "voxels", 9, 0),
+	FACT("volume_mm3", struct region, stats.volume),
+	COLUMN("mean", struct region, stats.mean, "mean", 12, 6),
+	COLUMN("sd", struct region, over.sd, "sd", 12, 4),
+	COLUMN("low", struct region, over.low, "low 95 %", 12, 6),
+	COLUMN("high", struct region, over.high, "high 95 %", 12, 6),
+	COLUMN("shift", struct region, over.shift, "shift/sd", 9, 2),
+	FACT("mean_of_replicates", struct region, over.mean),
+	FACT("std", struct region, stats.std),
+	FACT("pstd_percent", struct region, stats.pstd),
+	FACT("min", struct region, stats.min),
+	FACT("max", struct region, stats.max),
+	FACT("sum", struct region, stats.sum),
+	{ 0 },
+};
+
 static int add_mask(struct regions *all, struct measure *m, const char *path)
 {
 	struct region *r = &all->v[all->n];
@@ -116,11 +139,80 @@ static int add_mask(struct regions *all, struct measure *m, const char *path)
 	if (!path) return ISO_OK;
 	if (all->n == MAX_REGIONS) return iso_fail(ISO_EARG, "more than %d regions", MAX_REGIONS);
 	if ((st = measure_read(m, path, &m->x[0].grid))) return st;
-	*r = (struct region){
-		"mask", forms[ISO_ROI_MASK].option, { .kind = ISO_ROI_MASK, .mask = &m->x[1] }, { 0 }
-	};
+	*r = (struct region){ .name = "mask",
+		              .shape = forms[ISO_ROI_MASK].option,
+		              .roi = { .kind = ISO_ROI_MASK, .mask = &m->x[1] } };
 	all->n++;
 	return ISO_OK;
+}
+
+/* ---- over replicates ---- */
+
+/* A row of the table: the means of all regions in one replicate. */
+static int measure_all(double *row, const struct regions *all, const struct iso_array *x)
+{
+	int st = ISO_OK;
+
+	for (int i = 0; i < all->n && !st; i++) {
+		struct iso_roi_stats s = { .size = sizeof s };
+
+		st = iso_measure_roi(&s, x, &all->v[i].roi);
+		row[i] = s.mean;
+	}
+	return st;
+}
+
+static int check_series(const struct iso_array *a, const struct iso_array *x, const char *path)
+{
+	bool same = a->n_dim == 4 && a->dim[0] >= 2;
+
+	for (int k = 0; k < 3 && same; k++) same = a->dim[k + 1] == x->dim[k];
+	if (same && a->has_grid) same = iso_grid_same(&a->grid, &x->grid);
+	return same ? ISO_OK
+	            : iso_fail(ISO_EINPUT,
+	                       "%s: must be a 4-D image of 2 replicates or more on the grid of the image",
+	                       path);
+}
+
+/* v and the covariance, n regions squared, from a file of replicates. */
+static int measure_series(struct iso_interval *v, double *covariance, const struct regions *all,
+                          const struct iso_array *x, struct iso_array *a)
+{
+	double *table = size_alloc(a->dim[0] * all->n, sizeof *table), value[MAX_REGIONS];
+	struct iso_array one = *x;
+	int st = table ? ISO_OK : iso_fail_memory("replicates of regions", a->dim[0] * all->n);
+
+	for (int i = 0; i < all->n; i++) value[i] = all->v[i].stats.mean;
+	for (int64_t r = 0; r < a->dim[0] && !st; r++) {
+		one.v = a->v + r * x->n;
+		st = measure_all(table + r * all->n, all, &one);
+	}
+	if (!st) st = iso_intervals(v, covariance, a->dim[0], all->n, table, value);
+	free(table);
+	return st;
+}
+
+static int put_covariance(struct measure *m, const double *covariance, int n)
+{
+	json_t *rows = json_array();
+
+	for (int i = 0; i < n; i++) json_array_append_new(rows, record_reals(n, covariance + i * n));
+	return record_result(&m->c.record, "covariance", rows);
+}
+
+static int over_replicates(struct measure *m, struct regions *all)
+{
+	double covariance[MAX_REGIONS * MAX_REGIONS];
+	struct iso_interval v[MAX_REGIONS];
+	struct iso_array a = { 0 };
+	int st = record_input(&m->c.record, all->replicates);
+
+	if (!st) st = iso_read(&a, all->replicates, ISO_FINITE);
+	if (!st) st = check_series(&a, &m->x[0], all->replicates);
+	if (!st) st = measure_series(v, covariance, all, &m->x[0], &a);
+	for (int i = 0; i < all->n && !st; i++) all->v[i].over = v[i];
+	iso_array_free(&a);
+	return st ? st : put_covariance(m, covariance, all->n);
 }
 
 static int run_roi(struct measure *m, struct regions *all)
@@ -141,17 +233,22 @@ static int run_roi(struct measure *m, struct regions *all)
 			return iso_fail(st, "region '%s': %s", r->name, iso_message());
 	}
 	m->figure = measure_largest(&all->v[0].stats.pstd, all->n, sizeof *all->v);
-	return measure_put_rows(m, "regions", facts, all->v, all->n, sizeof *all->v);
+	if (all->replicates && (st = over_replicates(m, all))) return st;
+	return measure_put_rows(m, "regions", all->replicates ? facts_over : facts, all->v, all->n,
+	                        sizeof *all->v);
 }
 
 static const struct opt_usage roi_usage = {
 	"measure",
 	"Print statistics of the voxels whose centre lies in a region: number, volume, mean, standard "
 	"deviation (also in per cent of the mean, PSTD), least, largest, sum. Positions are in mm. An option "
-	"may name several regions, separated by '/', each with NAME= in front if it has a name.",
+	"may name several regions, separated by '/', each with NAME= in front if it has a name. --replicates "
+	"adds "
+	"the standard deviation and the 95 % interval of each mean, and with --json the covariance.",
 	"  isotome measure roi image.nii --sphere 57.2,0,0,18\n"
 	"  isotome measure roi image.nii --sphere hot=57,0,0,5/cold=0,0,0,15 --box 0,9,-9,9,0,0\n"
 	"  isotome measure roi image.nii --cylinder 0,0,0,80,40,z --mask body.nii --json\n"
+	"  isotome measure roi image.nii --replicates replicates.nii --sphere hot=57,0,0,5\n"
 };
 
 int measure_roi(struct measure *m)
@@ -168,6 +265,8 @@ int measure_roi(struct measure *m)
 		  .help = "from and to, along each axis" },
 		{ 0, "mask", .text = &all.text[ISO_ROI_MASK], .value = forms[ISO_ROI_MASK].value,
 		  .help = "image on the same grid; voxels that are not 0 count" },
+		{ 0, "replicates", .text = &all.replicates, .file = OPT_READS, .takes = ISO_TAKES_ARRAY,
+		  .value = "FILE", .help = "4-D image of replicates ('isotome recon --replicates-save')" },
 		measure_below(m, "largest PSTD in per cent", "the largest PSTD must be below X"),
 		{ 0 },
 	};

@@ -32,6 +32,8 @@ static const struct opt_usage usage = {
 	"      --memory-limit 16 --scratch /data/tmp -o x.nii\n"
 	"  isotome recon ray --events e.lmdT --scanner s.yaml --grid 128 --voxel 4 --method svrg \\\n"
 	"      --penalty rdp:rel=0.2 -o x.nii\n"
+	"  isotome recon ray --events e.Cdh --scanner s.yaml --grid 128 --voxel 4 --method osem \\\n"
+	"      --replicates 20 --replicates-save replicates.nii --regions organs.nii -o x.nii\n"
 	"  isotome recon strip --events e.f32 --scanner examples/scanners/bialas2015.yaml \\\n"
 	"      --kernel tan --iterations 10 -o x.nii\n"
 	"  isotome recon srm --srm m.srm --data counts.npy --method osem --subsets 10 -o x.nii\n"
@@ -159,11 +161,14 @@ int main_recon(int argc, char **argv)
 		{ 0 },
 	};
 	struct opt_set sets[] = {
-		{ NULL, own },        { NULL, p->s.own },  { NULL, p->psf },
-		p->sets[SET_MODEL],   p->sets[SET_FRAMES], p->sets[SET_PENALTY],
-		p->sets[SET_SQUARES], scan_params(&scan),  live_params(&live),
-		p->sets[SET_STOP],    p->sets[SET_UNITS],  cmd_common(&c, CMD_COMPUTES | CMD_WRITES),
-		p->sets[SET_MEMORY],  p->sets[SET_CHECKS], { 0 },
+		{ NULL, own },        { NULL, p->s.own },
+		{ NULL, p->psf },     p->sets[SET_MODEL],
+		p->sets[SET_FRAMES],  p->sets[SET_PENALTY],
+		p->sets[SET_SQUARES], scan_params(&scan),
+		live_params(&live),   p->sets[SET_STOP],
+		p->sets[SET_UNITS],   cmd_common(&c, CMD_COMPUTES | CMD_WRITES),
+		p->sets[SET_MEMORY],  p->sets[SET_REPLICATES],
+		p->sets[SET_CHECKS],  { 0 },
 	};
 
 	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;

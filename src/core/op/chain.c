@@ -11,10 +11,13 @@ struct chain {
 
 struct chain_work {
 	iso_op *outer, *inner;
-	iso_real *mid, *acc;  /* outer->n_in values each: between the two */
-	iso_real *back;       /* inner->n_in values, for em_step */
-	iso_real *scale;      /* outer->n_in values, of fixed-point sums; NULL: no step of ratios so far */
-	struct iso_room room; /* of `scale` */
+	iso_real *mid, *acc; /* outer->n_in values each: between the two */
+	iso_real *back;      /* inner->n_in values, for em_step */
+	iso_real *scale;     /* outer->n_in values, of fixed-point sums; NULL: no step of ratios so far */
+	iso_real *mids,
+		*accs;        /* the same as mid and acc of several images; NULL: no step of so many so far */
+	int many;             /* images that they hold */
+	struct iso_room room; /* of `scale`, and of those */
 };
 
 static int chain_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
@@ -48,6 +51,43 @@ static int chain_em_step(const iso_op *op, int sub, iso_real *acc, const iso_rea
 	return v->mul(op->ctx, op->n_in, acc, w->back, x);
 }
 
+static int room_for(const iso_op *op, struct chain_work *w, int images)
+{
+	if (w->many >= images) return ISO_OK;
+	if (!w->room.ctx) w->room = iso_room_of(op->ctx, "chain");
+	iso_room_drop(&w->room, w->mids);
+	iso_room_drop(&w->room, w->accs);
+	w->many = 0;
+	ISO_DEVICE(&w->room, w->mids, images * w->outer->n_in);
+	ISO_DEVICE(&w->room, w->accs, images * w->outer->n_in);
+	int st = iso_comm_agree(op->ctx, w->room.status);
+
+	if (!st) w->many = images;
+	return st;
+}
+
+/* As chain_em_step, image by image on the image side. */
+static int chain_em_step_many(const iso_op *op, int sub, int images, iso_real *acc, const iso_real *x,
+                              const iso_real *y, const struct iso_em_data *d, struct iso_em_stat *s)
+{
+	struct chain_work *w = op->work;
+	const struct iso_vec *v = op->ctx->vec;
+	const int64_t in = op->n_in, n = w->outer->n_in;
+	int st = room_for(op, w, images);
+
+	for (int e = 0; e < images && !st; e++)
+		st = iso_forward(w->mids + e * n, w->inner, ISO_ALL, x + e * in);
+	if (!st) st = iso_op_em_step_many(w->accs, s, w->outer, sub, images, w->mids, y, d);
+	for (int e = 0; e < images && !st; e++) {
+		iso_real *back = w->accs + e * n;
+
+		if ((st = v->div(op->ctx, n, back, back, w->mids + e * n))) break;
+		if ((st = iso_adjoint(w->back, w->inner, ISO_ALL, back))) break;
+		st = v->mul(op->ctx, in, acc + e * in, w->back, x + e * in);
+	}
+	return st;
+}
+
 /* w->scale = P u, and a little more everywhere: it must be above 0 where P leaves nothing. */
 static int middle_scale(const iso_op *op, struct chain_work *w, const iso_real *u)
 {
@@ -56,7 +96,7 @@ static int middle_scale(const iso_op *op, struct chain_work *w, const iso_real *
 	double sum;
 	int st;
 
-	if (!w->scale) w->room = iso_room_of(op->ctx, "chain");
+	if (!w->room.ctx) w->room = iso_room_of(op->ctx, "chain");
 	if (!w->scale) ISO_DEVICE(&w->room, w->scale, n);
 	if ((st = iso_comm_agree(op->ctx, w->room.status))) return st;
 	if ((st = iso_forward(w->acc, w->inner, ISO_ALL, u)) || (st = v->asum(op->ctx, n, &sum, w->acc)))
@@ -125,6 +165,7 @@ static const struct iso_op_fn chain_fn = {
 	.forward = chain_forward,
 	.adjoint = chain_adjoint,
 	.em_step = chain_em_step,
+	.em_step_many = chain_em_step_many,
 	.ratio_step = chain_ratio_step,
 	.rows = chain_rows,
 	.file_row = chain_file_row,

@@ -41,3 +41,17 @@ done:
 	iso_room_free(&room);
 	return st;
 }
+
+int iso_em_step_each(const iso_op *op, int sub, int images, iso_real *acc, const iso_real *x,
+                     const iso_real *y, const struct iso_em_data *d, struct iso_em_stat *s)
+{
+	int st = ISO_OK;
+
+	for (int e = 0; e < images && !st; e++) {
+		const struct iso_em_data own = { y + e * op->n_out, d->add, d->mult };
+
+		st = (op->fn->em_step ? op->fn->em_step : iso_em_step_plain)(op, sub, acc + e * op->n_in,
+		                                                             x + e * op->n_in, &own, s + e);
+	}
+	return st;
+}

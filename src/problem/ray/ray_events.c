@@ -612,5 +612,6 @@ int ray_select(iso_problem *problem, const struct model_frame *f)
 	problem->found.elsewhere =
 		problem->found.rows - (ray->dry ? ray_events_here(ray, ray->n) : ray->now.n);
 	problem->found.number = ray->in_frame;
+	problem->found.in_file = ray->number;
 	return st;
 }

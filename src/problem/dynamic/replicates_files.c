@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The files of 'replicates' beside the image: their names, and whether they may be written. */
+#include "replicates.h"
+
+#include "file/out.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* x.nii, "_sd": x_sd.nii; with a suffix that instead of its own. */
+static int path_of(char path[PATH_MAX], const struct settings *s, const char *what, const char *suffix)
+{
+	const char *slash = strrchr(s->out, '/'), *name = slash ? slash + 1 : s->out;
+	int stem = (int)(name - s->out + (long)strcspn(name, "."));
+	int n = snprintf(path, PATH_MAX, "%.*s%s%s", stem, s->out, what, suffix ? suffix : s->out + stem);
+
+	return n < PATH_MAX ? ISO_OK : iso_fail(ISO_EARG, "%s: name too long", s->out);
+}
+
+/* The files beside the image. */
+static const struct beside {
+	const char *what, *suffix; /* suffix: NULL: the image's */
+	bool of_regions;
+	const char *words;
+} files[] = {
+	{ "_mean", NULL, false, "the mean of 'replicates'" },
+	{ "_sd", NULL, false, "the standard deviation of 'replicates'" },
+	{ "_regions", ".tsv", true, "the table of 'regions'" },
+	{ "_regions_cov", ".npy", true, "the covariance of 'regions'" },
+	{ "_regions_replicates", ".npy", true, "the replicates of 'regions'" },
+};
+
+int replicates_path(char path[PATH_MAX], const struct settings *s, enum replicates_file which)
+{
+	return path_of(path, s, files[which].what, files[which].suffix);
+}
+
+int replicates_files(iso_problem *p, struct iso_names *names)
+{
+	const struct settings *s = &p->s;
+	char path[PATH_MAX];
+	int st = ISO_OK;
+
+	for (int i = 0; i < REPLICATES_FILES && !st; i++) {
+		bool own = false;
+
+		if (files[i].of_regions && !s->replicates.labels) continue;
+		if ((st = path_of(path, s, files[i].what, files[i].suffix)) ||
+		    (names && (st = iso_names_add(names, true, path, files[i].words))))
+			return st;
+		if (s->resume && !p->force && !(st = record_stands(&own, s->out)) && !own)
+			own = iso_stands_at(s->replicated) != ISO_STANDS_NOTHING;
+		if (!st) st = iso_stands_check(path, s->out, p->force || own);
+	}
+	if (!st && names) st = iso_names_add(names, true, s->replicated, "the replicates of 'output'");
+	if (st || s->resume || p->force || iso_stands_at(s->replicated) == ISO_STANDS_NOTHING) return st;
+	return iso_fail(ISO_EARG, "%s exists: 'resume' continues it, 'force' starts again", s->replicated);
+}
