@@ -70,7 +70,8 @@ def _numbers(events: Any) -> tuple[int, np.ndarray | None]:
 def weights(events: Any, replicate: int, seed: int = 1, *, delayed: bool = False) -> np.ndarray:
     """The weight of each event in a replicate: 0 to 12, Poisson numbers of mean 1, as `recon --replicates` takes them.
 
-    events: how many, or their numbers in the whole file. replicate: 0 to 9999.
+    events: how many, or their numbers in the whole file.
+    replicate: 0 to 9999.
     delayed: they are delayed coincidences, which have draws of their own.
     """
     n, given = _numbers(events)
@@ -92,7 +93,8 @@ def part(
     """Which events are in a part of the list: bools, as `isotome convert --share` and `--part` choose.
 
     events: how many, or their numbers in the whole file.
-    share: that share of them, above 0 to 1. part: (k, K), the k-th of K parts that have no event in common.
+    share: that share of them, above 0 to 1.
+    part: (k, K), the k-th of K parts that have no event in common.
     """
     if (share is None) == (part is None):
         raise errors.ArgumentError("share, part: given both or none, wanted one of them")

@@ -202,8 +202,8 @@ class Operator:
     ) -> Array:
         """em_step of several images, each with counts of its own: x[k] and y[k] belong together.
 
-        The operator of a model of lines on the CPU traces each line once for all of them; others take a step an
-        image. Both give the bits of em_step. add, mult, sens: of all of them.
+        Model ray on the CPU traces each line once for all of them; other operators take a step an image. Both give
+        the bits of em_step. All images share add, mult and sens.
         """
         a = Arguments(waits=True)
         n = len(x)

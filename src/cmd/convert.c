@@ -5,6 +5,7 @@
 
 #include "isotome/norm.h"
 
+#include "core/size.h"
 #include "io/kinds.h"
 
 #include <math.h>
@@ -19,7 +20,10 @@ struct convert_settings {
 	const char *from, *to, *scanner, *norm;
 	double voxel[3], centre[3], start_s, duration_s;
 	struct iso_dicom dicom;
-	bool scanner_differs;
+	bool scanner_differs, of_delayeds;
+	const char *part_text;
+	int64_t seed;
+	struct iso_part part; /* parts 0 and share 0: the whole list */
 	struct iso_events_options read;
 	struct iso_strip_options strips;
 };
@@ -43,6 +47,8 @@ static const struct opt_usage usage = {
 	"  isotome convert image.nii scan/ --patient-name 'Doe^Jane' --patient-id 17\n"
 	"  isotome convert scan/ image.nii.gz\n"
 	"  isotome convert scan.lmdT scan.Cdh --scanner scanner.yaml --duration-s 600\n"
+	"  isotome convert scan.Cdh tenth.Cdh --share 0.1\n"
+	"  isotome convert scan.Cdh fold2.Cdh --part 2/5 --seed 7\n"
 	"  isotome convert gateCoincidences.dat scan.lmdT --trues-only\n"
 	"  isotome convert Scan_9.msot scan.hdf5\n"
 	"  isotome convert traces.npy traces.hdf5 --scanner array.yaml\n"
@@ -108,6 +114,83 @@ done:
 	return st;
 }
 
+/* ---- a part of a list ---- */
+
+static bool thins(const struct convert_settings *s)
+{
+	return s->part.share > 0 || s->part.parts > 0;
+}
+
+/* --part k/K */
+static int parse_part(struct convert_settings *s, const struct cmd *c)
+{
+	char rest;
+
+	if (cmd_given(c, "share") && s->part_text)
+		return iso_fail(ISO_EARG, "--share and --part: give one of them");
+	if (!s->part_text && !cmd_given(c, "share") && (s->of_delayeds || cmd_given(c, "seed")))
+		return iso_fail(ISO_EARG, "--seed and --of-delayeds need --share or --part");
+	if (s->part_text && (sscanf(s->part_text, "%d/%d%c", &s->part.part, &s->part.parts, &rest) != 2 ||
+	                     s->part.parts < 1 || s->part.part < 1 || s->part.part > s->part.parts))
+		return iso_fail(ISO_EARG, "--part is '%s', must be K/N with K from 1 to N, such as 2/5",
+		                s->part_text);
+	s->part.size = sizeof s->part;
+	s->part.seed = (uint64_t)s->seed;
+	s->part.list = s->of_delayeds ? ISO_DRAW_DELAYED : ISO_DRAW_EVENTS;
+	return ISO_OK;
+}
+
+/* dst[i] = v[i] of those that are kept, in place. */
+static void keep_items(void *v, size_t size, const unsigned char *kept, int64_t n)
+{
+	int64_t to = 0;
+
+	for (int64_t i = 0; v && i < n; i++)
+		if (kept[i]) memmove((char *)v + (size_t)to++ * size, (char *)v + (size_t)i * size, size);
+}
+
+/* The events of a block that are in the part; the first has this number in the file. */
+static int keep_part(struct iso_events *e, int64_t first, const struct iso_part *p)
+{
+	uint64_t *number = size_alloc(e->n + 1, sizeof *number);
+	unsigned char *kept = size_alloc(e->n + 1, 1);
+	int64_t n = 0, bad = 0;
+	int st = number && kept ? ISO_OK : iso_fail_memory("part of a list", 9 * e->n);
+
+	for (int64_t i = 0; i < e->n && !st; i++) number[i] = (uint64_t)(first + i);
+	if (!st && !(st = iso_part_events(kept, e->n, number, p))) {
+		keep_items(e->v, sizeof *e->v, kept, e->n);
+		keep_items(e->time_ms, sizeof *e->time_ms, kept, e->n);
+		keep_items(e->mult, sizeof *e->mult, kept, e->n);
+		keep_items(e->add, sizeof *e->add, kept, e->n);
+		keep_items(e->crystal, 2 * sizeof *e->crystal, kept, e->n);
+		for (int64_t i = 0; i < e->n; i++) n += kept[i];
+		for (int64_t i = 0; i < n; i++) bad += iso_event_bad(e->v + i);
+		e->n = n;
+		e->n_bad = bad;
+	}
+	free(number);
+	free(kept);
+	return st;
+}
+
+/* Into the record, where `recon` finds it: parts of parts multiply. */
+static int tell_part(struct cmd *c, const struct convert_settings *s, int64_t n)
+{
+	const struct iso_part *p = &s->part;
+	json_t *root = NULL;
+	int st = record_sidecar(&root, s->from);
+	double before = record_part_share(root), own = p->share > 0 ? p->share : 1. / p->parts;
+
+	json_decref(root);
+	if (st) return st;
+	return record_result(&c->record, "part",
+	                     record_pack("{s:f, s:i, s:i, s:I, s:b, s:I}", "share",
+	                                 own * (before > 0 ? before : 1), "part", p->part, "parts", p->parts,
+	                                 "seed", (json_int_t)p->seed, "of_delayeds", s->of_delayeds,
+	                                 "events_before", (json_int_t)n));
+}
+
 /* ---- events ---- */
 
 /* What the target has no place for. */
@@ -126,7 +209,10 @@ static void warn_lost(struct cmd *c, const struct convert_settings *s, const str
 
 struct copy {
 	iso_event_writer *w;
-	iso_norm *norm; /* NULL: none */
+	iso_event_file *f; /* that is read; NULL: a text, read whole */
+	const iso_scanner
+		*scanner; /* of what is written: that of the options, or the file's own; NULL: none */
+	iso_norm *norm;   /* NULL: none */
 	int64_t n, n_bad;
 	double moved; /* the farthest that an end was from its crystal */
 };
@@ -144,15 +230,16 @@ static void set_times(struct cmd *c, const struct convert_settings *s, struct is
 	}
 }
 
-static int append(struct copy *k, const struct convert_settings *s, struct iso_events *e)
+static int append(struct copy *k, const struct convert_settings *s, struct iso_events *e, int64_t first)
 {
 	double moved;
-	int st = ISO_OK;
+	int st = thins(s) ? keep_part(e, first, &s->part) : ISO_OK;
 
+	if (st || e->n == 0) return st;
 	k->n += e->n;
 	k->n_bad += e->n_bad;
 	if (!iso_kind_keeps_crystals(s->to) || e->crystal) return iso_event_writer_append(k->w, e);
-	st = iso_events_crystals(e, &moved, s->read.scanner);
+	st = iso_events_crystals(e, &moved, k->scanner);
 	if (!st) st = iso_event_writer_append(k->w, e);
 	free(e->crystal);
 	e->crystal = NULL;
@@ -164,32 +251,42 @@ static int append(struct copy *k, const struct convert_settings *s, struct iso_e
 static int copy_events(struct copy *k, struct cmd *c, const struct convert_settings *s)
 {
 	struct iso_events e = { 0 };
-	iso_event_file *f = NULL;
 	const struct iso_pair_factors factors = iso_norm_factors(k->norm);
 	int st = iso_events_only_whole(s->from) ? iso_events_read(&e, s->from, &s->read)
-	                                        : iso_event_file_open(&f, s->from, &s->read);
+	                                        : iso_event_file_open(&k->f, s->from, &s->read);
+	iso_event_file *f = k->f;
 	int64_t n = f ? iso_event_file_info(f)->n : e.n, block = f && n > BLOCK ? BLOCK : n;
 
 	if (!st && f && s->scanner)
 		st = input_scanner(&c->record, f, s->from, s->read.scanner, s->scanner, s->scanner_differs);
 	if (st || (f && (st = iso_event_file_block(&e, f, block)))) goto done;
 	set_times(c, s, &e);
-	if ((st = iso_event_writer_open(&k->w, s->to, s->read.scanner, n)) ||
+	k->scanner = s->read.scanner || !f ? s->read.scanner : iso_event_file_scanner(f);
+	if (thins(s) && e.count) {
+		st = iso_fail(ISO_EINPUT, "%s: a histogram, with counts; --share and --part are for lists",
+		              s->from);
+		goto done;
+	}
+	if ((st = iso_event_writer_open(&k->w, s->to, k->scanner, n)) ||
 	    (k->norm && (st = iso_event_writer_factors(k->w, &factors))))
 		goto done;
 	for (int64_t i = 0; i < n; i += block)
 		if ((f && (st = iso_event_file_read(&e, f, i, n - i < block ? n - i : block))) ||
-		    (st = append(k, s, &e)))
+		    (st = append(k, s, &e, i)))
 			goto done;
+	if (thins(s) && (st = tell_part(c, s, n))) goto done;
+	if (k->n == 0) {
+		st = iso_fail(ISO_EINPUT, "%s: none of its %" PRId64 " events is in the part", s->from, n);
+		goto done;
+	}
 	e.n = k->n;
 	e.n_bad = k->n_bad;
 	events_warn(&c->record, s->from, &e);
 	warn_lost(c, s, &e);
 	cmd_tell_duration(c, s->to, e.duration_s);
-	if (!k->norm) cmd_tell_weight(c, s->to, s->read.scanner);
+	if (!k->norm) cmd_tell_weight(c, s->to, k->scanner);
 done:
 	iso_events_free(&e);
-	iso_event_file_close(f);
 	return st;
 }
 
@@ -199,7 +296,7 @@ static int close_copy(struct copy *k, struct cmd *c, const struct convert_settin
 		return iso_fail(ISO_EINPUT, "%s: none of its %" PRId64 " events is usable", s->from, k->n);
 	if (k->moved > MOVED_MM)
 		record_warn(&c->record, "%s: ends of events move to the crystals of %s, by up to %.3g mm",
-		            s->to, iso_scanner_name(s->read.scanner), k->moved);
+		            s->to, iso_scanner_name(k->scanner), k->moved);
 	return cmd_close_events(c, &k->w);
 }
 
@@ -220,6 +317,7 @@ static int convert_events(struct cmd *c, struct convert_settings *s)
 	if (!st) iso_ctx_set_progress(cores, term_progress, &c->term);
 	if (!st && !(st = copy_events(&k, c, s))) st = close_copy(&k, c, s);
 	iso_event_writer_free(k.w);
+	iso_event_file_close(k.f);
 	iso_norm_free(k.norm);
 	iso_scanner_free(scanner);
 	iso_ctx_free(cores);
@@ -308,6 +406,8 @@ static int convert(struct cmd *c, struct convert_settings *s, enum what what)
 	"are for events, not "                                                                          \
 	"arrays"
 
+#define OF_PARTS "--share, --part, --seed and --of-delayeds are for events, not arrays"
+
 /* Options that only some take, and what is told to arrays and events, which may be either. */
 static const struct {
 	const char *option;
@@ -329,6 +429,10 @@ static const struct {
 	{ "gate-mask", OF(EVENTS), OF_EVENTS },
 	{ "trues-only", OF(EVENTS), OF_EVENTS },
 	{ "swap-dt", OF(EVENTS), OF_EVENTS },
+	{ "share", OF(EVENTS), OF_PARTS },
+	{ "part", OF(EVENTS), OF_PARTS },
+	{ "seed", OF(EVENTS), OF_PARTS },
+	{ "of-delayeds", OF(EVENTS), OF_PARTS },
 };
 
 static int check_options(const struct cmd *c, enum what what)
@@ -397,7 +501,7 @@ static int check_output(const struct cmd *c, const struct convert_settings *s, e
 
 int main_convert(int argc, char **argv)
 {
-	struct convert_settings s = { .read.size = sizeof s.read, .strips.size = sizeof s.strips };
+	struct convert_settings s = { .seed = 1, .read.size = sizeof s.read, .strips.size = sizeof s.strips };
 	struct opt own[] = {
 		CMD_ARGUMENT("from", s.from, OPT_MAY_READ, "FROM", "file to read"),
 		CMD_ARGUMENT("to", s.to, OPT_WRITES, "TO", "file to write, or a folder (scan/) for DICOM"),
@@ -426,6 +530,15 @@ int main_convert(int argc, char **argv)
 		  .help = "CASToR .Cdh and PETSIRD: how long the scan took" },
 		{ 0, "start-s", .real = &s.start_s, .value = "S", .min = -1e9, .max = 1e9,
 		  .absent = "what FROM says, or 0", .help = "CASToR .Cdh and PETSIRD: when the scan began" },
+		{ 0, "share", .real = &s.part.share, .value = "P", .min = 1e-9, .max = 1, .absent = "all",
+		  .help = "events: keep each with probability P. The file is a scan of P times the time: the "
+		          "same events for any run, and those of a smaller P are among them" },
+		{ 0, "part", .text = &s.part_text, .value = "K/N",
+		  .help = "events: keep part K of N, whose events no other part has" },
+		{ 0, "seed", .integer = &s.seed, .value = "N", .min = 0, .max = 9e15,
+		  .help = "seed of --share and --part" },
+		{ 0, "of-delayeds", .flag = &s.of_delayeds,
+		  .help = "the list has delayed coincidences, which are drawn by themselves" },
 		EVENTS_OPTS(s.read),
 		STRIP_EVENTS_OPTS(s.strips),
 		{ 0 },
@@ -435,8 +548,8 @@ int main_convert(int argc, char **argv)
 	int st = cmd_parse(&c, &usage, sets, argc, argv);
 	enum what what = st ? ARRAYS : what_of(&s);
 
-	if (!st && !(st = check_output(&c, &s, what)) && !(st = record_input(&c.record, s.from)) &&
-	    !(st = check_options(&c, what)))
+	if (!st && !(st = parse_part(&s, &c)) && !(st = check_output(&c, &s, what)) &&
+	    !(st = record_input(&c.record, s.from)) && !(st = check_options(&c, what)))
 		st = convert(&c, &s, what);
 	return cmd_end(&c, st);
 }

@@ -17,9 +17,6 @@ struct iso_op_fn {
 	/* NULL: the plain pair serves */
 	int (*em_step)(const iso_op *op, int sub, iso_real *acc, const iso_real *x,
 	               const struct iso_em_data *d, struct iso_em_stat *s);
-	/* as iso_op_em_step_many (isotome/dynamic.h), but for the log-likelihood; NULL: a step an image */
-	int (*em_step_many)(const iso_op *op, int sub, int images, iso_real *acc, const iso_real *x,
-	                    const iso_real *y, const struct iso_em_data *d, struct iso_em_stat *s);
 	/* as iso_op_ratio_step; NULL: the plain pair serves */
 	int (*ratio_step)(const iso_op *op, int sub, iso_real *z, iso_real *rho, bool keep, const iso_real *x,
 	                  const iso_real *u, const struct iso_em_data *d, struct iso_ratio_stat *s);
@@ -38,6 +35,9 @@ struct iso_op_fn {
 	const char *to_cuda;
 	int64_t work;       /* bytes of op->work when `open` is called */
 	const char *cannot; /* the message where `forward` or `adjoint` is NULL */
+	/* as iso_op_em_step_many (isotome/dynamic.h), but for the log-likelihood; NULL: a step an image */
+	int (*em_step_many)(const iso_op *op, int sub, int images, iso_real *acc, const iso_real *x,
+	                    const iso_real *y, const struct iso_em_data *d, struct iso_em_stat *s);
 	/* on the CPU: adds the entries of the i-th row that the model holds to a list (core/op/entries.h), in a parallel
 	   region of the context's threads, and returns which row it is; NULL: rows can't be had one by one */
 	int64_t (*entries)(const iso_op *op, struct iso_entries *to, int64_t i);

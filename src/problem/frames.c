@@ -295,13 +295,23 @@ static struct model_frame of_time(const struct frames *f, int k)
 	};
 }
 
+/* Of a part of the list, expected counts are the part's: those of the image, and those that are added. */
+static struct model_frame of_part(struct model_frame r, double part)
+{
+	if (part > 0) {
+		r.factor *= part;
+		r.share *= part;
+	}
+	return r;
+}
+
 /* All gates are over the length of their frame, so that their images are on one scale. */
 struct model_frame frames_get(const struct frames *f, int k)
 {
 	struct model_frame r = of_time(f, k);
 	const struct gating_frame times = { r.from_s, frames_end_s(f, k), f->half_life_s };
 
-	if (f->gating.n == 0) return r;
+	if (f->gating.n == 0) return of_part(r, f->part);
 	struct gate_part part = gating_part(&f->gating, k, &times);
 
 	r.all = false;
@@ -309,5 +319,5 @@ struct model_frame frames_get(const struct frames *f, int k)
 	r.factor = f->live[k] * part.weight;
 	r.share *= part.share;
 	r.share_randoms *= part.randoms;
-	return r;
+	return of_part(r, f->part);
 }

@@ -167,3 +167,11 @@ int strip_describe(json_t *o, const char *path)
 		                      json_sprintf("%" PRId64 " events are not finite", p.bad));
 	return ISO_OK;
 }
+
+double record_part_share(const json_t *record)
+{
+	const json_t *part = json_object_get(json_object_get(record, "results"), "part");
+	double share = json_number_value(json_object_get(part, "share"));
+
+	return share > 0 && share < 1 ? share : 0;
+}

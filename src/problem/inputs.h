@@ -121,4 +121,7 @@ void transducers_warn(struct record *record, const iso_recording *r);
 int transducers_traces(iso_recording **r, struct record *record, const struct iso_transducers *t,
                        const struct iso_array *y, const char *path);
 
+/* The share of its scan that a file of events has, from the record beside it; 0: all, or nothing is said. */
+double record_part_share(const json_t *record);
+
 #endif

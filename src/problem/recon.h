@@ -29,6 +29,7 @@ struct frames {
 	struct iso_rates dead_time; /* 'rates', once it is read; size 0: not */
 	double half_life_s;         /* 0: no decay */
 	double duration_s;          /* of the scan; 0: not known */
+	double part;                /* share of the scan's events that the file has; 0: all of them */
 };
 
 /* What makes Bq/ml or SUV of an image: units.c. */

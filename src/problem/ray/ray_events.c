@@ -230,6 +230,28 @@ static void heed_times(struct ray_problem *ray)
 	ray->e.duration_s = ray->duration_s;
 }
 
+/* A part of a list, by `isotome convert`, says so in the record beside it. */
+static int heed_part(struct ray_problem *ray)
+{
+	double *part = &ray->p->s.frames.part;
+	json_t *root = NULL;
+	int st = ISO_OK;
+
+	*part = 0;
+	if (record_given(ray->p->record, ray->events)->events.v || strcmp(ray->events, "-") == 0)
+		return ISO_OK;
+	if ((st = record_sidecar(&root, ray->events))) return st;
+	*part = record_part_share(root);
+	json_decref(root);
+	if (*part == 0) return ISO_OK;
+	record_tell(
+		ray->p->record, ISO_NEWS,
+		"%s: has %.4g of the events of its scan, as its record says; the image is that of the whole "
+		"activity",
+		ray->events, *part);
+	return record_result(ray->p->record, "part_of_scan", record_real(*part));
+}
+
 int ray_load_events(struct ray_problem *ray, int need)
 {
 	static const struct model_frame whole = { true,       .factor = 1,        .units = 1,
@@ -237,7 +259,7 @@ int ray_load_events(struct ray_problem *ray, int need)
 	int st;
 
 	if (!ray->events) return iso_fail(ISO_EARG, "'events' is missing");
-	if ((st = ray_heed_file(ray))) return st;
+	if ((st = ray_heed_file(ray)) || (st = heed_part(ray))) return st;
 	if (!record_given(ray->p->record, ray->events)->events.v)
 		st = load_file(ray, need);
 	else if (iso_ranks(ray->p->ctx) > 1)

@@ -413,7 +413,11 @@ static int rates_of_frame(struct ray_problem *ray, double *share)
 	int64_t *place = NULL;
 	int st;
 
+	double of_scan =
+		ray->p->s.frames.part; /* singles are of the whole scan; delayeds are a part themselves */
+
 	*share = ray->frame.share_randoms * (ray->singles ? ray->frame.pile_up : 1);
+	if (ray->singles && of_scan > 0) *share *= of_scan;
 	if (ray->frame.all || !ray->late.time_ms || (ray->frame.gate > 0 && !ray->gates.is.table))
 		return isnan(*share) ? unknown_share(ray) : ISO_OK;
 	*share = 1;

@@ -238,6 +238,9 @@ int ray_fbp(iso_problem *problem, struct iso_array *x)
 	iso_fbp_divide(p, cells, weight, &g);
 	if (!(st = iso_fbp_filter(p, problem->ctx, &g, hann)))
 		st = iso_fbp_image(x->v, problem->ctx, &x->grid, p, &g);
+	const double part = problem->s.frames.part;
+
+	for (int64_t i = 0; !st && part > 0 && i < x->n; i++) x->v[i] = (iso_real)(x->v[i] / part);
 	snprintf(x->unit, sizeof x->unit, "counts/mm");
 done:
 	iso_room_free(&room);
