@@ -18,7 +18,7 @@ static int apply(const iso_op *op, int, iso_real *y, const iso_real *x)
 }
 
 static const struct iso_op_fn penalty_fn_cuda = {
-	apply, apply, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL,
+	apply, apply, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL,
 };
 
 extern "C" int iso_penalty_to_cuda(iso_op *op)

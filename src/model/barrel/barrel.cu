@@ -502,6 +502,8 @@ static const struct iso_op_fn barrel_fn_cuda = {
 	NULL,
 	sizeof(struct barrel_cuda_work),
 	NULL,
+	NULL,
+	NULL,
 };
 
 /* Events, places and factors move to the device. */

@@ -177,6 +177,8 @@ static const struct iso_op_fn sradon_fn_cuda = {
 	NULL,
 	sizeof(struct sradon_cuda_work),
 	NULL,
+	NULL,
+	NULL,
 };
 
 extern "C" int iso_sradon_to_cuda(iso_op *op)
@@ -238,7 +240,7 @@ template <bool ADJOINT> static int apply(const iso_op *op, int, iso_real *y, con
 }
 
 static const struct iso_op_fn time_fn_cuda = {
-	apply<false>, apply<true>, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL,
+	apply<false>, apply<true>, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL,
 };
 
 /* The response moves to the device; the host's copy goes. */

@@ -28,7 +28,7 @@ static int adjoint(const iso_op *op, int, iso_real *x, const iso_real *y)
 }
 
 static const struct iso_op_fn mean_fn_cuda = {
-	forward, adjoint, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL,
+	forward, adjoint, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL,
 };
 
 extern "C" int iso_sradon_mean_to_cuda(iso_op *op)

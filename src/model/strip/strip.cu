@@ -366,6 +366,8 @@ static const struct iso_op_fn strip_fn_cuda = {
 	NULL,
 	sizeof(struct strip_cuda_work),
 	NULL,
+	NULL,
+	NULL,
 };
 
 /* The events move to the device; the host's copy goes. */

@@ -273,6 +273,8 @@ static const struct iso_op_fn svoxel_fn_cuda = {
 	NULL,
 	sizeof(struct svoxel_cuda_work),
 	NULL,
+	NULL,
+	NULL,
 };
 
 /* ---- bricks ---- */

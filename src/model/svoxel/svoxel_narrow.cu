@@ -349,6 +349,8 @@ static const struct iso_op_fn narrow_fn = {
 	NULL,
 	sizeof(struct narrow_work),
 	NULL,
+	NULL,
+	NULL,
 };
 
 /* ---- shapes ---- */

@@ -215,6 +215,8 @@ static const struct iso_op_fn ubp_fn_cuda = {
 	NULL,
 	sizeof(struct ubp_cuda_work),
 	UBP_CANNOT,
+	NULL,
+	NULL,
 };
 
 /* The transducers move to the device; the host's copies go. */

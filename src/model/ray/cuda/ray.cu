@@ -652,6 +652,8 @@ static const struct iso_op_fn ray_fn_cuda = {
 	NULL,
 	sizeof(struct ray_cuda_work),
 	NULL,
+	NULL,
+	NULL,
 };
 
 /* ---- from the host's model ---- */

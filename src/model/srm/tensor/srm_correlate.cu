@@ -461,6 +461,8 @@ static const struct iso_op_fn correlate_fn = { forward,
 	                                       NULL,
 	                                       NULL,
 	                                       sizeof(struct correlate_work),
+	                                       NULL,
+	                                       NULL,
 	                                       NULL };
 
 int iso_srm_correlate_cuda(iso_op *op)
