@@ -7,7 +7,7 @@ enum { PAIRS = 10 };
 
 #define FARTHEST .7 /* of a step in u, and in w */
 #define FARTHEST_W .15
-#define CLOSE 2e-4  /* residual at which it ends */
+#define CLOSE 2e-5  /* residual at which it ends */
 #define ENOUGH 1e-4 /* of the rise that a step promises */
 
 struct climb {

@@ -560,7 +560,8 @@ enum { ALL = 6 * BARREL_VOXELS };
 
 static void same_bits(void **state)
 {
-	double *first = calloc(ALL, sizeof *first), *again = calloc(ALL, sizeof *again), off = 0;
+	double *first = calloc(ALL, sizeof *first), *again = calloc(ALL, sizeof *again);
+	double off[2] = { 0 };
 
 	(void)state;
 	all_methods(first, 1, 0);
@@ -568,9 +569,14 @@ static void same_bits(void **state)
 	assert_memory_equal(first, again, ALL * sizeof *first);
 	all_methods(again, 2, 1);
 	for (int i = 0; i < ALL; i++)
-		if (isfinite(first[i]) && isfinite(again[i]) && i / BARREL_VOXELS != 3)
-			off = fmax(off, fabs(first[i] - again[i]) / (1 + fabs(first[i])));
-	BELOW(off, 1e-4);
+		if (isfinite(first[i]) && isfinite(again[i]) && i / BARREL_VOXELS != 3) {
+			double *most = off + (i / BARREL_VOXELS ==
+			                      2); /* maximum likelihood ends where it is close enough */
+
+			*most = fmax(*most, fabs(first[i] - again[i]) / (1 + fabs(first[i])));
+		}
+	BELOW(off[0], 1e-6);
+	BELOW(off[1], 1e-3);
 	free(first);
 	free(again);
 }
