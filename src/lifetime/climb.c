@@ -7,7 +7,8 @@ enum { PAIRS = 10 };
 
 #define FARTHEST .7 /* of a step in u, and in w */
 #define FARTHEST_W .15
-#define CLOSE 2e-5  /* residual at which it ends */
+#define CLOSE 5e-5  /* residual at which it ends, */
+#define NEAR 1e-3   /* and below which rounding may end it sooner */
 #define ENOUGH 1e-4 /* of the rise that a step promises */
 
 struct climb {
@@ -16,6 +17,7 @@ struct climb {
 	double *x, *next, *gradient, *step;
 	double *s[PAIRS], *y[PAIRS], rho[PAIRS];
 	int pairs; /* made so far */
+	bool near;
 };
 
 /* At a bound, and pushed against it. */
@@ -133,7 +135,7 @@ static int advance(struct climb *c, bool *moved)
 	*moved = false;
 	direct_up(c);
 	limit(c);
-	for (double length = 1; length > 0x1p-30; length /= 2) {
+	for (double length = 1; length > (c->near ? 0x1p-3 : 0x1p-30); length /= 2) {
 		double promised = 0;
 
 		for (int64_t i = 0; i < c->n; i++) {
@@ -181,7 +183,8 @@ int fit_climb(struct ascent *a, struct fit *f, struct iso_room *work, double *x)
 		a->iterations++;
 		a->residual = residual(&c) / first;
 		a->converged = a->residual < CLOSE && residual_w(&c) <= CLOSE * first_w;
+		c.near = a->residual < NEAR && residual_w(&c) <= NEAR * first_w;
 	}
-	a->converged = a->residual < 1e-3;
+	a->converged = a->residual < NEAR;
 	return ISO_OK;
 }
