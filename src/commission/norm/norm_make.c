@@ -454,6 +454,9 @@ void iso_norm_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_n
 	             pairs * tables * p->scans, sizeof(float), false);
 	if (p->scan && p->scan->scatter)
 		iso_plan_add(plan, "scatter of pairs", pairs * p->scans, sizeof(float), false);
+	if (p->place_given)
+		iso_plan_add(plan, "pairs that tell where the source is",
+		             pairs < NORM_LOOK_PAIRS ? pairs : NORM_LOOK_PAIRS, 4 * sizeof(float), false);
 	iso_plan_add(plan, "counts of pairs", pairs * (p->scans + 2), sizeof(float), false);
 	iso_plan_add(plan, "factors and sums", 64 * (rows.n + 2), sizeof(double), false);
 	if (iso_ctx_is_cuda(ctx))

@@ -8,7 +8,7 @@
 #include <omp.h>
 #include <string.h>
 
-enum { PARTS = 16, MOST_PAIRS = 4000000 }; /* of rows; that are looked at */
+enum { PARTS = 16 }; /* of rows */
 #define MISSED .01                         /* of all events, on pairs that the source misses */
 #define SURE 4                             /* errors of their number */
 
@@ -131,7 +131,7 @@ static int64_t common(int64_t a, int64_t b)
 /* So many crystals lie between those of the rows, which are then at all places round the ring. */
 static int64_t step_of(const struct norm_rows *all)
 {
-	int64_t every = all->first[all->n] / MOST_PAIRS + 1;
+	int64_t every = all->first[all->n] / NORM_LOOK_PAIRS + 1;
 
 	if (all->rings == 0 || every == 1) return 1;
 	while (common(every, all->per_ring) > 1) every++;
