@@ -171,20 +171,22 @@ enum { SOUND_STEPS = 60 };
 
 #define SOUND_ENOUGH 1e-13 /* us: a last step of Newton changes the delay by less */
 
-/* The zero of t' in [low, high], where t' rises from below 0: Newton, kept inside by halving. */
-#define SOUND_SOLVE(x, low, high, slope, curve)                               \
-	for (int step_ = 0; step_ < SOUND_STEPS; step_++) {                   \
-		double t1_ = slope, t2_ = curve, next_ = x - t1_ / t2_;       \
-                                                                              \
-		if (t1_ > 0)                                                  \
-			high = x;                                             \
-		else                                                          \
-			low = x;                                              \
-		if (!(next_ > low && next_ < high)) next_ = (low + high) / 2; \
-		double change_ = fabs(t1_ * (next_ - x));                     \
-                                                                              \
-		x = next_;                                                    \
-		if (change_ < SOUND_ENOUGH) break;                            \
+/* The zero of t' in [low, high], where t' rises from below 0: Newton, kept inside by halving. A step that changes the delay
+   by next to nothing is the last; halving there would leave the zero again. */
+#define SOUND_SOLVE(x, low, high, slope, curve)                                 \
+	for (int step_ = 0; step_ < SOUND_STEPS; step_++) {                     \
+		double t1_ = slope, t2_ = curve, next_ = x - t1_ / t2_;         \
+		bool last_ = t2_ > 0 && fabs(t1_ * (next_ - x)) < SOUND_ENOUGH; \
+                                                                                \
+		if (t1_ > 0)                                                    \
+			high = x;                                               \
+		else                                                            \
+			low = x;                                                \
+		if (next_ > low && next_ < high)                                \
+			x = next_;                                              \
+		else if (!last_)                                                \
+			x = (low + high) / 2;                                   \
+		if (last_) break;                                               \
 	}
 
 /* Through a plane: z0 above it, z1 below, x apart. Amplitude: `docs/optoacoustic-tissue.md`. */
