@@ -33,7 +33,7 @@ enum model_has {
 	MODEL_UNITS = 1 << 21,      /* `scale`: units of activity */
 	MODEL_ANALYTIC = 1 << 22,   /* `direct` is filtered back-projection of counts */
 	MODEL_REPLICATES = 1 << 23, /* rows that are events or counts, each drawn by itself */
-	/* 1 << 24 is TAKES_REPLICATES of method.h */
+				    /* 1 << 24 is TAKES_REPLICATES of method.h */
 };
 
 /* Parameters of models that can stream their rows from disk. */

@@ -9,8 +9,8 @@
 #include <string.h>
 
 enum { PARTS = 16 }; /* of rows */
-#define MISSED .01                         /* of all events, on pairs that the source misses */
-#define SURE 4                             /* errors of their number */
+#define MISSED .01   /* of all events, on pairs that the source misses */
+#define SURE 4       /* errors of their number */
 
 /* ---- pairs that the source misses ---- */
 
