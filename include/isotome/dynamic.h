@@ -68,6 +68,7 @@ ISO_CHECKED int iso_replicator_create(iso_replicator **r, const struct iso_em *p
 /* The images of replicates first ... first + n - 1, one behind the other, on the host. n: at most the batch. */
 ISO_CHECKED int iso_replicator_run(iso_real *x, iso_replicator *r, int64_t first, int n);
 
+/* Images a pass over the rays, at most. */
 int iso_replicator_batch(const iso_replicator *r);
 
 /* Updates so far for which a replicate had no counts, and left its image as it was. */

@@ -111,6 +111,8 @@ def part(
 
 def replicates(problem: Problem) -> Replicates:
     """Mean and standard deviation of the replicates that the problem's last `reconstruct` made."""
+    if not isinstance(problem, Problem):
+        raise errors.ArgumentError(f"problem: given {type(problem).__name__}, wanted isotome.Problem")
     handle = problem._handle
 
     def fill(which: int) -> Image:

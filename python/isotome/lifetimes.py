@@ -180,6 +180,8 @@ def lifetime(
     error: "diag", "full" ("emg") or "bootstrap" ("moment"), with so many `repeats`.
     regions: image of whole numbers from 1. The result then has "region_tau" and "region_error" too.
     """
+    if not isinstance(problem, Problem):
+        raise errors.ArgumentError(f"problem: given {type(problem).__name__}, wanted isotome.Problem")
     if method not in _METHODS:
         raise errors.ArgumentError(f"method: given {method!r}, wanted one of {', '.join(_METHODS)}")
     kind = _USUAL[method] if error is None else error

@@ -25,15 +25,16 @@ enum model_need {
 
 /* What a model has: which methods serve it, and some of its parameters. Bits above those of enum method_takes. */
 enum model_has {
-	MODEL_COUNTS = 1 << 16,     /* data that are counts, and a sensitivity */
-	MODEL_FEATURES = 1 << 17,   /* 'kernel' is that of kernel EM */
-	MODEL_SIGNS = 1 << 18,      /* data of both signs, for least squares */
-	MODEL_EVENTS = 1 << 19,     /* `direct` puts events where they came from */
-	MODEL_FILTERS = 1 << 20,    /* `direct` is filtered back-projection */
-	MODEL_UNITS = 1 << 21,      /* `scale`: units of activity */
-	MODEL_ANALYTIC = 1 << 22,   /* `direct` is filtered back-projection of counts */
-	MODEL_REPLICATES = 1 << 23, /* rows that are events or counts, each drawn by itself */
-				    /* 1 << 24 is TAKES_REPLICATES of method.h */
+	MODEL_COUNTS = 1 << 16,   /* data that are counts, and a sensitivity */
+	MODEL_FEATURES = 1 << 17, /* 'kernel' is that of kernel EM */
+	MODEL_SIGNS = 1 << 18,    /* data of both signs, for least squares */
+	MODEL_EVENTS = 1 << 19,   /* `direct` puts events where they came from */
+	MODEL_FILTERS = 1 << 20,  /* `direct` is filtered back-projection */
+	MODEL_UNITS = 1 << 21,    /* `scale`: units of activity */
+	MODEL_ANALYTIC = 1 << 22, /* `direct` is filtered back-projection of counts */
+	MODEL_REPLICATES =
+		1
+		<< 23, /* rows that are events or counts, each drawn by itself. TAKES_REPLICATES is 1 << 24 */
 };
 
 /* Parameters of models that can stream their rows from disk. */

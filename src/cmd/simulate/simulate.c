@@ -183,7 +183,9 @@ int simulate_refuse(const struct opt *o, const struct simulate *s, const char *w
 	for (; o->name; o++) {
 		bool usual = o->flag == &s->rayleigh || o->flag == &s->reentry;
 
-		if (o->flag ? *o->flag != usual : simulate_asks(o) && o->real != &s->pairs)
+		if (o->flag ? *o->flag != usual
+		            : simulate_asks(o) && o->real != &s->pairs &&
+		                      !simulate_lifetime_is_usual(o, &s->lifetime))
 			return iso_fail(ISO_EARG, "--%s is for %s", o->name, whom);
 	}
 	return ISO_OK;

@@ -10,6 +10,8 @@
 
 enum { OPTIONS = SIMULATE_LIFETIME_OPTIONS };
 
+static const struct simulate_lifetime usual = { .sigma_ps = 150, .window = { -20, 15 } };
+
 void simulate_lifetime_options(struct opt o[OPTIONS], struct simulate_lifetime *s)
 {
 	const struct opt own[OPTIONS] = {
@@ -27,10 +29,14 @@ void simulate_lifetime_options(struct opt o[OPTIONS], struct simulate_lifetime *
 		{ 0 },
 	};
 
-	s->sigma_ps = 150;
-	s->window[0] = -20;
-	s->window[1] = 15;
+	*s = usual;
 	memcpy(o, own, sizeof own);
+}
+
+bool simulate_lifetime_is_usual(const struct opt *o, const struct simulate_lifetime *s)
+{
+	return (o->real == &s->sigma_ps && s->sigma_ps == usual.sigma_ps) ||
+	       (o->real == s->window && s->window[0] == usual.window[0] && s->window[1] == usual.window[1]);
 }
 
 /* A number, or an image without values below 0. */

@@ -16,6 +16,9 @@ enum { SIMULATE_LIFETIME_OPTIONS = 5 };
 
 void simulate_lifetime_options(struct opt o[SIMULATE_LIFETIME_OPTIONS], struct simulate_lifetime *s);
 
+/* Whether an option has the value that the record of a run has which did not ask for lifetimes. */
+bool simulate_lifetime_is_usual(const struct opt *o, const struct simulate_lifetime *s);
+
 /* What they name. */
 struct simulate_lifetimes {
 	struct iso_lifetime_model model;
