@@ -54,4 +54,4 @@ leave_out() {
 }
 
 cuda=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -1 | tr -d . || true)
-if [ -n "$cuda" ]; then kernel_flags=; else kernel_flags="-Xcicc -O1 -Xptxas -O0"; fi
+if [ -n "$cuda" ]; then kernel_flags=; else kernel_flags="-Xptxas -O0"; fi

@@ -9,9 +9,9 @@ SOURCE=$(realpath "$SOURCE")
 export TEST_DATA=${TEST_DATA:-$(dirname "$ISOTOME")/tests/data} # tests/data, its archives unpacked
 PYTHON=${PYTHON:-/usr/bin/python3}
 export PYTHONPATH=$SOURCE/tests/cmd PYTHONDONTWRITEBYTECODE=1
+export ISOTOME_CACHE=none # no test depends on what an earlier run kept
 work=$(mktemp -d)
-export ISOTOME_CACHE=$work.kept ISOTOME_CACHE_SECONDS=0.2 # a test makes its sensitivity once, and none that another kept is used
-trap '[ "$BASHPID" != "$$" ] || rm -rf "$work" "$work.kept"' EXIT # not by a child that a signal ends before it is the program
+trap '[ "$BASHPID" != "$$" ] || rm -rf "$work"' EXIT # not by a child that a signal ends before it is the program
 cd "$work"
 
 # size FULL QUICK: of what a test works on. ISO_TEST_QUICK=1 is set under the sanitizers, which look

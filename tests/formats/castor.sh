@@ -7,6 +7,7 @@
 # shellcheck source=events.bash
 . "$SOURCE/tests/formats/events.bash"
 need_python
+export ISOTOME_CACHE=$work/kept ISOTOME_CACHE_SECONDS=0 # many runs with one sensitivity
 
 "$PYTHON" - <<'END'
 from point_source import *
