@@ -24,7 +24,7 @@ static void srm_free(iso_op *op)
 
 #define SHARED                                                                                            \
 	iso_srm_step, iso_srm_ratio_step, iso_srm_op_rows, iso_srm_op_file_row, srm_open, NULL, srm_free, \
-		NULL, sizeof(struct srm_cuda_work), NULL
+		NULL, sizeof(struct srm_cuda_work), NULL, NULL, NULL
 
 static const struct iso_op_fn srm_fn_cuda[] = {
 	/* from SRM_ROW on */
