@@ -68,7 +68,7 @@ runtime() {
 }
 
 leave_out "$only_full"
-stage release -DISO_CUDA=ON -DISO_TESTS_DOUBLE=ON
+stage release -DISO_CUDA=ON -DISO_TESTS_DOUBLE=ON -DCMAKE_CUDA_FLAGS="$kernel_flags"
 stage tests build -R "$not_functional"
 stage python_wheel
 stage python_wheel_tests

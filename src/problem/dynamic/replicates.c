@@ -18,7 +18,7 @@
 #define SHIFTED .5 /* of an sd: a region is told */
 
 enum {
-	BATCH = 4, /* on the CPU: docs/replicates.md has what others take */
+	BATCH = 4, /* on the CPU: docs/error-bars.md has what others take */
 	MOST_BATCH = 64,
 	MOST_LABEL = 100000,
 };
