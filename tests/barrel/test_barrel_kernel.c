@@ -2,6 +2,7 @@
 /* The kernel of barrels at points against reference vectors: chance and moments of the hits, covariance, the three kernels,
    the ends of strips; what is left by brute force; columns that an event visits; two thin strips as model strip has them; also built in double. */
 #include "../barrel_vectors.h"
+#include "model/barrel/barrel_table.h"
 
 enum { POINTS = 120, COLUMNS_OF_ROWS = 10 };
 
@@ -96,6 +97,54 @@ static void rows(void **state)
 	free(strip);
 	free(v);
 	free(r);
+}
+
+/* Between the tilts of a table, the hits are those at the event's own tilt. */
+static void between_tilts(void **state)
+{
+	struct iso_barrel_strip *strip = barrel_strips();
+	struct barrel_params p = params(strip);
+	double *v = barrel_values("kernel_points", POINTS * 9);
+	double t = 0, mm = 0, top = 0;
+	int n = 0;
+
+	(void)state;
+	for (int round = 0; round < 2; round++)
+		for (int i = 0; i < POINTS; i++) {
+			const double *at = v + 9 * i;
+			struct iso_barrel_event e = event_of(at);
+			struct barrel_line l = { 0 };
+			iso_real kept[BARREL_NODES * BARREL_VALUES], weight[BARREL_NODES];
+
+			assert_true(barrel_line(&l, &p, &e, 1));
+			double x = at[5] - (double)l.pair.middle[0], w = at[6] - (double)l.pair.middle[1];
+			iso_real y = (iso_real)(x * (double)l.pair.e[0] + w * (double)l.pair.e[1]);
+			iso_real d = (iso_real)(w * (double)l.pair.e[0] - x * (double)l.pair.e[1]);
+			struct barrel_hits own = barrel_hits(&l.pair, y, d, (iso_real)at[8], l.s), h;
+			int interval = barrel_interval(l.s);
+
+			assert_in_range(interval, 0, BARREL_INTERVALS - 1);
+			for (int k = 0; k < BARREL_NODES; k++) {
+				iso_real s = barrel_node(interval, k);
+
+				h = barrel_hits(&l.pair, y, d, (iso_real)at[8], s);
+				barrel_keep(kept + k * BARREL_VALUES, 1, &h, s);
+			}
+			barrel_weights(weight, interval, l.s);
+			top = fmax(top, (double)own.t);
+			if (round == 0 || !((double)own.t > 1e-3 * top)) continue;
+			assert_true(barrel_kept_hits(&h, kept, 1, weight, l.s));
+			t = fmax(t, fabs((double)(h.t / own.t) - 1));
+			mm = fmax(mm, fmax(fabs((double)(h.m_a - own.m_a)), fabs((double)(h.m_b - own.m_b))));
+			n++;
+		}
+	print_message("tables: %d points, T within %.3g, mean hits within %.3g mm\n", n, t, mm);
+	assert_true(n > 20);
+	assert_true(t < 2e-3);
+	assert_true(mm < 1e-3);
+	assert_int_equal(barrel_interval(10), -1);
+	free(strip);
+	free(v);
 }
 
 /* P at the points, with every kernel; relative error, rms and largest, at E <= 9. */
@@ -237,8 +286,9 @@ static void two_strips(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(covariance), cmocka_unit_test(rows),       cmocka_unit_test(values),
-		cmocka_unit_test(exact),      cmocka_unit_test(whole_rows), cmocka_unit_test(two_strips),
+		cmocka_unit_test(covariance), cmocka_unit_test(rows),  cmocka_unit_test(between_tilts),
+		cmocka_unit_test(values),     cmocka_unit_test(exact), cmocka_unit_test(whole_rows),
+		cmocka_unit_test(two_strips),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

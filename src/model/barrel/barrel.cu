@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Model barrel on CUDA: a warp an event. Its lanes first make columns, one each, and leave those that are met in memory of the
-   warp, which stays in the cache. Then 8 lanes go along a column, 4 columns at a time, forward and back. */
+/* Model barrel on CUDA: a warp an event, events of a pair of strips one after the other. Its lanes first make columns, one each,
+   from the table of the pair, or from directions where there is none, and leave those that are met in memory of the warp, which
+   stays in the cache. Then 8 lanes go along a column, 4 columns at a time, forward and back. */
 #include "core/loop/em.cuh"
 #include "core/loop/fixed.cuh"
 #include "core/loop/em_sum.h"
-#include "barrel_op.h"
+#include "barrel_pieces.cuh"
+#include "barrel_tables.h"
 
-#define LANES 8    /* along a column */
-#define GROUP 8    /* events that a warp prepares at once */
-#define PIECES 160 /* between corners, of the points of a warp; of half of them never more than 112 */
+#define LANES 8 /* along a column */
+#define GROUP 8 /* events that a warp prepares at once */
 #define BLOCKS_PER_SM 4
 
 /* A column that an event meets: what a voxel of it needs. */
@@ -30,6 +31,7 @@ struct barrel_cuda_work {
 	float *x;        /* with z fastest */
 	struct met *met; /* most_columns for each warp */
 	struct met_end *end;
+	float *value; /* of a chunk of tables, where they do not all find room at once */
 	int blocks;
 };
 
@@ -49,6 +51,9 @@ struct pass {
 	const float *y;
 	float *to;
 	struct iso_em_data d;
+	const unsigned *row, *group_of; /* as struct barrel_tables; `rows` are places there */
+	const struct barrel_group *group;
+	const float *value; /* less those of earlier chunks */
 };
 
 #define LAST_BITS 12
@@ -72,131 +77,91 @@ static __device__ struct met met_of(const struct barrel_column *k, const struct 
 	return v;
 }
 
-/* Sums of pieces between corners, by all lanes of a warp. A lane's point has none to seven pieces: they become one list, that
-   the lanes take in turn. `v`: slopes low and high of each piece at first, its six sums at last. */
-struct pieces {
-	float v[6][PIECES];
-	unsigned char owner[PIECES]; /* the lane whose point it is of */
-	float y[ISO_WARP], d[ISO_WARP];
+/* What all lanes of a warp know of the columns of an event. */
+struct columns {
+	const struct barrel_params *p;
+	const struct barrel_line *l;
+	struct met *to;
+	struct met_end *end;
+	int n;
 };
 
-/* Those of `lanes` lanes from `from` on, n of this one, which come before + ... in the list of all. */
-static __device__ void take_pieces(struct barrel_sums *sum, struct pieces *r, const struct barrel_pair *p,
-                                   const float cut[BARREL_CUTS], int n, int before, float mu, int from,
-                                   int lanes)
+/* Keeps the column that a lane has; called by all lanes together. */
+static __device__ void keep_column(struct columns *c, bool in, int ix, int iy, float y,
+                                   struct barrel_hits *hits)
 {
-	const int lane = threadIdx.x % ISO_WARP, start = __shfl_sync(ISO_FULL_WARP, before, from);
-	const int all = __shfl_sync(ISO_FULL_WARP, before + n, from + lanes - 1) - start;
-	const bool mine = n > 0 && lane >= from && lane < from + lanes;
+	const struct barrel_params *p = c->p;
+	struct barrel_column k;
+	int first = 0, count = 0;
 
-	for (int k = 0, at = before - start; mine && k < BARREL_CUTS - 1; k++) {
-		if (!(cut[k] < cut[k + 1])) continue;
-		r->v[0][at] = cut[k];
-		r->v[1][at] = cut[k + 1];
-		r->owner[at++] = (unsigned char)lane;
+	if (in) {
+		barrel_simplify(hits, c->l, p->kernel);
+		in = barrel_column(&k, c->l, y, hits) && barrel_planes(&first, &count, p, &k);
 	}
-	__syncwarp();
-	for (int i = lane; i < all; i += ISO_WARP) {
-		const float low = r->v[0][i], high = r->v[1][i], y = r->y[r->owner[i]], d = r->d[r->owner[i]];
-		struct barrel_sums part = ISO_ZERO;
+	const unsigned which = __ballot_sync(ISO_FULL_WARP, in);
 
-		for (int g = 0; g < BARREL_POINTS; g++) {
-			struct barrel_ray ray = barrel_ray(p, y, d, low, high, g);
+	if (in) {
+		const int place = c->n + __popc(which & ((1u << threadIdx.x % ISO_WARP) - 1));
+		const float low = p->first[2] + first * p->plane;
+		const bool edge = p->edge && barrel_near_end(c->l, &k, low, low + (count - 1) * p->plane);
 
-			barrel_add(&part, &ray, mu);
-		}
-		r->v[0][i] = part.w;
-		r->v[1][i] = part.a;
-		r->v[2][i] = part.b;
-		r->v[3][i] = part.aa;
-		r->v[4][i] = part.bb;
-		r->v[5][i] = part.ab;
+		c->to[place] = met_of(&k, p, ix, iy, first, count);
+		c->end[place] = { k.r_a, k.r_b, edge ? k.sharp : 0.f };
 	}
-	__syncwarp();
-	for (int k = 0, at = before - start; mine && k < n; k++, at++) {
-		sum->w += r->v[0][at];
-		sum->a += r->v[1][at];
-		sum->b += r->v[2][at];
-		sum->aa += r->v[3][at];
-		sum->bb += r->v[4][at];
-		sum->ab += r->v[5][at];
-	}
-	__syncwarp();
+	c->n += __popc(which);
 }
 
-/* Adds the point (y, d) of each lane that has one. */
-static __device__ void add_points(struct barrel_sums *sum, struct pieces *r, const struct barrel_pair *p,
-                                  bool in, float y, float d, float mu)
+/* A pixel in the frame of a pair; whether it lies between the strips. */
+static __device__ bool pixel_at(float *y, float *d, const struct barrel_params *p,
+                                const struct barrel_pair *pair, int ix, int iy)
 {
-	const int lane = threadIdx.x % ISO_WARP;
-	float cut[BARREL_CUTS];
-	int n = 0, up_to;
+	const float u = p->first[0] + ix * p->pixel - pair->middle[0];
+	const float v = p->first[1] + iy * p->pixel - pair->middle[1];
 
-	if (in && barrel_cuts(cut, p, y, d))
-		for (int k = 0; k < BARREL_CUTS - 1; k++) n += cut[k] < cut[k + 1];
-	up_to = n;
-	for (int step = 1; step < ISO_WARP; step *= 2) {
-		int other = __shfl_up_sync(ISO_FULL_WARP, up_to, step);
-
-		up_to += lane >= step ? other : 0;
-	}
-	const int all = __shfl_sync(ISO_FULL_WARP, up_to, ISO_WARP - 1);
-
-	if (all == 0) return;
-	r->y[lane] = y;
-	r->d[lane] = d;
-	if (all <= PIECES) {
-		take_pieces(sum, r, p, cut, n, up_to - n, mu, 0, ISO_WARP);
-		return;
-	}
-	take_pieces(sum, r, p, cut, n, up_to - n, mu, 0, ISO_WARP / 2);
-	take_pieces(sum, r, p, cut, n, up_to - n, mu, ISO_WARP / 2, ISO_WARP / 2);
+	*y = u * pair->e[0] + v * pair->e[1];
+	*d = v * pair->e[0] - u * pair->e[1];
+	return *y<pair->half && * y> - pair->half;
 }
 
-/* The columns of an event, by all lanes of its warp; returns how many there are. */
-static __device__ int meet(struct met *to, struct met_end *end, struct pieces *r,
-                           const struct barrel_model *m, const struct barrel_line *l)
+/* From directions. */
+static __device__ void meet(struct columns *c, struct pieces *r)
 {
-	const struct barrel_params *p = &m->p;
-	const struct barrel_pair *pair = &l->pair;
-	const struct barrel_tube t = barrel_tube(p, l);
+	const struct barrel_params *p = c->p;
+	const struct barrel_pair *pair = &c->l->pair;
+	const struct barrel_tube t = barrel_tube(p, c->l);
 	const int lane = threadIdx.x % ISO_WARP, all = t.n * t.wide;
-	int n = 0;
 
 	for (int i = lane; i - lane < all; i += ISO_WARP) {
-		struct barrel_sums sum = ISO_ZERO;
-		struct barrel_column k;
-		int ix = 0, iy = 0, first = 0, count = 0;
-		bool in = i < all && barrel_candidate(&ix, &iy, p, &t, i);
-		const float u = p->first[0] + ix * p->pixel - pair->middle[0];
-		const float v = p->first[1] + iy * p->pixel - pair->middle[1];
-		const float y = u * pair->e[0] + v * pair->e[1], d = v * pair->e[0] - u * pair->e[1];
+		int ix = 0, iy = 0;
+		float y = 0, d = 0;
+		bool in =
+			i < all && barrel_candidate(&ix, &iy, p, &t, i) && pixel_at(&y, &d, p, pair, ix, iy);
+		struct barrel_hits hits = pixel_hits(r, pair, in, y, d, p->pixel, pair->mu * c->l->s);
 
-		in = in && y < pair->half && y > -pair->half;
-		for (int point = 0; point < 4; point++) {
-			float move_y = 0, move_d = 0;
-
-			barrel_point(&move_y, &move_d, pair, p->pixel, point);
-			add_points(&sum, r, pair, in, y + move_y, d + move_d, pair->mu * l->s);
-		}
-		struct barrel_hits hits = barrel_hits_of(&sum, 4);
-
-		barrel_simplify(&hits, l, p->kernel);
-		in = in && barrel_column(&k, l, y, &hits) && barrel_planes(&first, &count, p, &k);
-		unsigned which = __ballot_sync(ISO_FULL_WARP, in);
-
-		if (in) {
-			int place = n + __popc(which & ((1u << lane) - 1));
-			float low = p->first[2] + first * p->plane;
-			bool edge = p->edge && barrel_near_end(l, &k, low, low + (count - 1) * p->plane);
-
-			to[place] = met_of(&k, p, ix, iy, first, count);
-			end[place] = { k.r_a, k.r_b, edge ? k.sharp : 0.f };
-		}
-		n += __popc(which);
+		keep_column(c, in, ix, iy, y, &hits);
 	}
-	__syncwarp();
-	return n;
+}
+
+/* From a table: the part of the pair's pixels that the event may visit is one piece of it. */
+static __device__ void meet_kept(struct columns *c, const struct barrel_group *g, const float *value)
+{
+	const struct barrel_params *p = c->p;
+	const struct barrel_tube own = barrel_tube(p, c->l), *t = &g->tube;
+	const int first = max(own.first, t->first) - t->first,
+		  last = min(own.first + own.n, t->first + t->n) - t->first;
+	const int lane = threadIdx.x % ISO_WARP, end = last * t->wide;
+	float weight[BARREL_NODES];
+
+	barrel_weights(weight, g->interval, c->l->s);
+	for (int i = first * t->wide + lane; i - lane < end; i += ISO_WARP) {
+		int ix = 0, iy = 0;
+		float y = 0, d = 0;
+		struct barrel_hits hits;
+		bool in = i < end && barrel_kept_hits(&hits, value + i, g->pixels, weight, c->l->s) &&
+		          barrel_candidate(&ix, &iy, p, t, i) && pixel_at(&y, &d, p, &c->l->pair, ix, iy);
+
+		keep_column(c, in, ix, iy, y, &hits);
+	}
 }
 
 /* A column as lanes go along it. */
@@ -283,43 +248,55 @@ static __device__ double respond(const struct pass *a, int64_t row, float sum, s
 	return send;
 }
 
-/* Each lane of the first GROUP prepares an event; then the warp goes through them. */
-template <enum what WHAT> static __global__ void __launch_bounds__(ISO_THREADS, 2) pass_rows(struct pass a)
+/* Each lane of the first GROUP prepares an event; then the warp goes through them. KEPT: all of them have a table. */
+template <enum what WHAT, bool KEPT>
+static __global__ void __launch_bounds__(ISO_THREADS, 2) pass_rows(struct pass a)
 {
 	__shared__ struct barrel_line line[ISO_THREADS / ISO_WARP][GROUP];
-	__shared__ struct pieces pieces[ISO_THREADS / ISO_WARP];
+	__shared__ struct pieces pieces[KEPT ? 1 : ISO_THREADS / ISO_WARP];
 	const int lane = threadIdx.x % ISO_WARP;
 	const int64_t warp = blockIdx.x * (int64_t)(ISO_THREADS / ISO_WARP) + threadIdx.x / ISO_WARP;
 	const int64_t step = gridDim.x * (int64_t)(ISO_THREADS / ISO_WARP) * GROUP,
 		      behind = a.rows.first + a.rows.n;
-	struct met *met = a.met + warp * a.m.most_columns;
-	struct met_end *end = a.end + warp * a.m.most_columns;
 	struct barrel_line *mine = line[threadIdx.x / ISO_WARP];
+	struct columns c = { &a.m.p, NULL, a.met + warp * a.m.most_columns, a.end + warp * a.m.most_columns,
+		             0 };
 	struct em_tally tally = ISO_ZERO;
 	double bound = 0;
 
-	for (int64_t row = a.rows.first + warp * GROUP; row < behind; row += step) {
-		int64_t own = row + lane;
-		bool usable = lane < GROUP && own < behind &&
-		              (WHAT != EM || !a.d.mult || a.d.mult[own] > 0) &&
-		              barrel_line(mine + lane, &a.m.p, a.m.e + own, a.m.factor ? a.m.factor[own] : 1);
-		unsigned which = __ballot_sync(ISO_FULL_WARP, usable);
+	for (int64_t place = a.rows.first + warp * GROUP; place < behind; place += step) {
+		const bool some = lane < GROUP && place + lane < behind;
+		const int64_t own = some ? a.row[place + lane] : 0;
+		const unsigned group = KEPT && some ? a.group_of[place + lane] : 0;
+		const bool usable =
+			some && (WHAT != EM || !a.d.mult || a.d.mult[own] > 0) &&
+			barrel_line(mine + lane, &a.m.p, a.m.e + own, a.m.factor ? a.m.factor[own] : 1);
+		const unsigned which = __ballot_sync(ISO_FULL_WARP, usable);
 
 		__syncwarp();
-		for (int k = 0; k < GROUP && row + k < behind; k++) {
-			const struct barrel_line *l = mine + k;
-			bool there = which >> k & 1;
-			int n = there ? meet(met, end, pieces + threadIdx.x / ISO_WARP, &a.m, l) : 0;
-			float sum = WHAT != ADJOINT ? sum_of(met, end, n, l, &a.m.p, a.x) : 0;
-			double send = respond<WHAT>(&a, row + k, sum, &tally, &bound);
+		for (int k = 0; k < GROUP && place + k < behind; k++) {
+			const int64_t row = __shfl_sync(ISO_FULL_WARP, own, k);
+			const struct barrel_group *g = a.group + __shfl_sync(ISO_FULL_WARP, group, k);
+
+			c.l = mine + k;
+			c.n = 0;
+			if (which >> k & 1) {
+				if (KEPT)
+					meet_kept(&c, g, a.value + g->at);
+				else
+					meet(&c, pieces + threadIdx.x / ISO_WARP);
+			}
+			__syncwarp();
+			float sum = WHAT != ADJOINT ? sum_of(c.to, c.end, c.n, c.l, &a.m.p, a.x) : 0;
+			double send = respond<WHAT>(&a, row, sum, &tally, &bound);
 
 			if (send < 0 || send > 0)
-				give_back(met, end, n, l, &a.m.p, a.acc, a.x, send * a.acc.scale);
+				give_back(c.to, c.end, c.n, c.l, &a.m.p, a.acc, a.x, send * a.acc.scale);
 			__syncwarp();
 		}
 	}
 	if (WHAT == EM) em_leave_tally(a.tally, &tally);
-	if (WHAT == BOUND && lane == 0) a.bound[warp] = bound;
+	if (WHAT == BOUND && lane == 0) a.bound[warp] += bound;
 }
 
 /* ---- images with z fastest ---- */
@@ -359,47 +336,66 @@ static int64_t plane(const struct barrel_params *p)
 
 /* ---- the operator ---- */
 
-static struct iso_rows own_rows(const iso_op *op, int sub)
-{
-	const struct iso_rows rows = iso_op_rows(op, sub), own = iso_share(op->ctx, rows.n);
-	struct iso_rows r = { rows.first + own.first, own.n };
-
-	return r;
-}
-
-static struct pass pass_of(const iso_op *op, int sub)
+static struct pass pass_of(const iso_op *op)
 {
 	const struct barrel_cuda_work *w = (const struct barrel_cuda_work *)op->work;
 	struct pass a = ISO_ZERO;
 
 	a.m = *(const struct barrel_model *)op->data;
-	a.rows = own_rows(op, sub);
 	a.acc = w->acc;
 	a.tally = w->tally;
 	a.bound = w->bound;
 	a.met = w->met;
 	a.end = w->end;
+	a.row = a.m.tables->row;
+	a.group_of = a.m.tables->group_of;
+	a.group = a.m.tables->group;
 	return a;
 }
 
-template <enum what WHAT> static int start(const iso_op *op, const struct pass *a)
+template <enum what WHAT, bool KEPT>
+static int launch(const iso_op *op, struct pass *a, int64_t first, int64_t behind)
 {
 	const struct barrel_cuda_work *w = (const struct barrel_cuda_work *)op->work;
 
-	pass_rows<WHAT><<<w->blocks, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*a);
+	if (first == behind) return ISO_OK;
+	a->rows.first = first;
+	a->rows.n = behind - first;
+	pass_rows<WHAT, KEPT><<<w->blocks, ISO_THREADS, 0, iso_stream(op->ctx)>>>(*a);
 	return iso_cuda_launched("barrel pass");
+}
+
+/* Rows of a subset: those with tables, a chunk at a time, then the others. */
+template <enum what WHAT> static int start(const iso_op *op, int sub, const struct pass *pass)
+{
+	const struct barrel_cuda_work *w = (const struct barrel_cuda_work *)op->work;
+	const struct barrel_tables *t = pass->m.tables;
+	const int order = sub >= 0 ? sub : t->orders - 1;
+	const int64_t first = t->start[order], *bound = t->bound + order * (t->chunks + 1);
+	struct pass a = *pass;
+	int st = ISO_OK;
+
+	for (int c = 0; c < t->chunks && !st; c++) {
+		float *value = t->value ? t->value : w->value;
+
+		if (bound[c] == bound[c + 1]) continue;
+		if (!t->value) st = iso_barrel_tables_fill(value, t, op, c);
+		a.value = value - t->chunk[c].at;
+		if (!st) st = launch<WHAT, true>(op, &a, first + bound[c], first + bound[c + 1]);
+	}
+	return st ? st : launch<WHAT, false>(op, &a, first + bound[t->chunks], t->start[order + 1]);
 }
 
 static int barrel_forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 {
 	struct barrel_cuda_work *w = (struct barrel_cuda_work *)op->work;
 	const struct iso_rows rows = iso_op_rows(op, sub);
-	struct pass a = pass_of(op, sub);
+	struct pass a = pass_of(op);
 	int st = turn_image(op, w->x, x, a.m.p.n[2], plane(&a.m.p));
 
 	a.x = w->x;
 	a.to = y;
-	if (!st) st = start<FORWARD>(op, &a);
+	if (!st) st = start<FORWARD>(op, sub, &a);
 	return iso_comm_gather(op->ctx, st, y + rows.first, rows.n, sizeof *y);
 }
 
@@ -414,13 +410,16 @@ static int finish(iso_real *x, const iso_op *op, struct iso_fixed_cuda *acc, int
 }
 
 /* No voxel of A* y exceeds the sum of |A* y| over all voxels. */
-static int find_bound(double *bound, const iso_op *op, const struct pass *a)
+static int find_bound(double *bound, const iso_op *op, int sub, const struct pass *a)
 {
 	struct barrel_cuda_work *w = (struct barrel_cuda_work *)op->work;
 	const int64_t warps = (int64_t)w->blocks * (ISO_THREADS / ISO_WARP);
 	double *part = (double *)calloc((size_t)warps, sizeof *part);
-	int st = part ? start<BOUND>(op, a) : iso_fail_memory("barrel", warps * (int64_t)sizeof *part);
+	int st = part ? iso_cuda_check("clear", cudaMemsetAsync(w->bound, 0, (size_t)warps * sizeof *w->bound,
+	                                                        iso_stream(op->ctx)))
+	              : iso_fail_memory("barrel", warps * (int64_t)sizeof *part);
 
+	if (!st) st = start<BOUND>(op, sub, a);
 	if (!st) st = op->ctx->vec->download(op->ctx, part, w->bound, warps * (int64_t)sizeof *part);
 	*bound = 0;
 	for (int64_t i = 0; i < warps && !st; i++) *bound += part[i];
@@ -433,14 +432,14 @@ static int find_bound(double *bound, const iso_op *op, const struct pass *a)
 
 static int barrel_adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 {
-	struct pass a = pass_of(op, sub);
+	struct pass a = pass_of(op);
 	double bound;
 	int st;
 
 	a.y = y;
-	if ((st = find_bound(&bound, op, &a))) return st;
+	if ((st = find_bound(&bound, op, sub, &a))) return st;
 	st = iso_fixed_begin(&a.acc, op->ctx, bound);
-	if (!st) st = start<ADJOINT>(op, &a);
+	if (!st) st = start<ADJOINT>(op, sub, &a);
 	return finish(x, op, &a.acc, st);
 }
 
@@ -449,7 +448,7 @@ static int barrel_em_step(const iso_op *op, int sub, iso_real *acc, const iso_re
 {
 	struct barrel_cuda_work *w = (struct barrel_cuda_work *)op->work;
 	const struct iso_rows rows = iso_op_rows(op, sub);
-	struct pass a = pass_of(op, sub);
+	struct pass a = pass_of(op);
 	double bound = (double)rows.n; /* x w / q <= 1 for every event */
 	struct em_tally all = ISO_ZERO;
 	int st = d->y ? op->ctx->vec->asum(op->ctx, rows.n, &bound, d->y + rows.first) : ISO_OK;
@@ -462,7 +461,7 @@ static int barrel_em_step(const iso_op *op, int sub, iso_real *acc, const iso_re
 	if (!(st = iso_fixed_begin(&a.acc, op->ctx, bound)))
 		st = iso_cuda_check("clear",
 		                    cudaMemsetAsync(w->tally, 0, sizeof *w->tally, iso_stream(op->ctx)));
-	if (!st) st = start<EM>(op, &a);
+	if (!st) st = start<EM>(op, sub, &a);
 	if (!st) st = op->ctx->vec->download(op->ctx, &all, w->tally, sizeof all);
 	if ((st = iso_em_tally_sum(&all, op->ctx, st))) return st;
 	*s = em_tally_stat(&all, a.scales);
@@ -486,6 +485,7 @@ static int barrel_open(iso_op *op)
 	ISO_DEVICE(&op->room, w->x, op->n_in);
 	ISO_DEVICE(&op->room, w->met, warps * m->most_columns);
 	ISO_DEVICE(&op->room, w->end, warps * m->most_columns);
+	if (!m->tables->value) ISO_DEVICE(&op->room, w->value, m->tables->most);
 	return op->room.status;
 }
 
@@ -517,10 +517,14 @@ extern "C" int iso_barrel_to_cuda(iso_op *op)
 		return iso_fail(ISO_EARG, "barrel: %d planes, at most %d on CUDA", m->p.n[2], LONGEST);
 	if ((int64_t)m->p.n[0] * m->p.n[1] * m->p.n[2] > INT32_MAX)
 		return iso_fail(ISO_EARG, "barrel: more than %d voxels on CUDA", INT32_MAX);
-	ISO_MOVE(room, place, m->n_strips);
-	m->p.place = place;
+	m->p.place = (const struct barrel_place *)iso_room_upload(room, place, m->n_strips, sizeof *place);
 	ISO_MOVE(room, m->e, m->n);
 	if (m->factor) ISO_MOVE(room, m->factor, m->n);
+	ISO_HOST(room, m->tables, 1);
+	if (room->status) return room->status;
 	op->fn = &barrel_fn_cuda;
-	return room->status;
+	int st = iso_barrel_tables_make(m->tables, op, place);
+
+	iso_room_drop(room, place);
+	return st;
 }

@@ -9,11 +9,9 @@
 
 #include "core/hd.h"
 
-/* Gauss points of a piece between two corners: values of the kernel are then within 4e-11, 2e-4 and 4e-6 (rms) of the integral. */
+/* Gauss points of a piece between two corners: values of the kernel are then within 4e-11 and 4e-6 (rms) of the integral. */
 #ifdef ISO_DOUBLE
 #	define BARREL_POINTS 8
-#elif defined(__CUDACC__)
-#	define BARREL_POINTS 2
 #else
 #	define BARREL_POINTS 3
 #endif
@@ -205,10 +203,7 @@ ISO_HD void barrel_chord(iso_real *enter, iso_real *chord, const struct barrel_b
 /* Point g of the Gauss points between -1 and 1. */
 ISO_HD void barrel_gauss(iso_real *x, iso_real *w, int g)
 {
-#if BARREL_POINTS == 2
-	*x = (iso_real)(g ? 0.5773502691896257 : -0.5773502691896257);
-	*w = 1;
-#elif BARREL_POINTS == 3
+#if BARREL_POINTS == 3
 	const iso_real at = (iso_real)0.7745966692414834;
 
 	*x = (iso_real)(g - 1) * at;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Model barrel: from what a caller asks for to the operator; its loops are in barrel_cpu.c and barrel.cu. */
-#include "barrel_op.h"
+#include "barrel_table.h"
 #include "base/constants.h"
 #include "core/comm.h"
 #include "core/sized.h"
@@ -189,6 +189,20 @@ int iso_barrel_create(iso_op **op, iso_ctx *ctx, const struct iso_barrel_model *
 	return iso_op_agree(op, made, ctx, st);
 }
 
+/* On CUDA: the order of events by pairs of strips, and tables of these, which take no more than half of what is left. */
+static void plan_tables(struct iso_plan *plan, const iso_ctx *ctx, const struct barrel_model *m,
+                        const struct iso_barrel_model *p)
+{
+	const int64_t strips = p->barrel->n, groups = strips * (strips - 1) / 2 * BARREL_INTERVALS;
+	const int64_t each = m->most_columns * BARREL_NODES * BARREL_VALUES * (int64_t)sizeof(float);
+	int64_t left = 0, bytes = (m->n / 2 < groups ? m->n / 2 : groups) * each;
+
+	iso_plan_add(plan, "events in order of pairs", m->n,
+	             2 * (int64_t)sizeof(int32_t) * (p->n_sub > 1 ? 2 : 1), true);
+	if (!iso_ctx_device_left(ctx, &left) && bytes > left / 2) bytes = left / 2;
+	iso_plan_add(plan, "tables of pairs, at most", bytes, 1, true);
+}
+
 void iso_barrel_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_barrel_model *p, int64_t n)
 {
 	if (!plan || !ctx || !p) return;
@@ -205,11 +219,13 @@ void iso_barrel_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso
 	iso_plan_add(plan, "events, in order of subsets", n,
 	             (int64_t)(sizeof(struct iso_barrel_event) + (full.barrel->shadow ? sizeof(float) : 0)),
 	             cuda);
-	if (cuda)
-		iso_plan_add(plan, "fixed-point image, and one with z fastest", voxels,
-		             sizeof(int64_t) + sizeof(iso_real), true);
-	else
+	if (!cuda) {
 		iso_barrel_cpu_plan(plan, ctx, &m);
+		return;
+	}
+	iso_plan_add(plan, "fixed-point image, and one with z fastest", voxels,
+	             sizeof(int64_t) + sizeof(iso_real), true);
+	plan_tables(plan, ctx, &m, &full);
 }
 
 /* ---- without an operator ---- */

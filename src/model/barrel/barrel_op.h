@@ -13,15 +13,18 @@ struct barrel_shade {
 	float chord, y; /* way through it, and where its middle lies in the frame of the pair, mm */
 };
 
+struct barrel_tables;
+
 /* Data of the operator; on CUDA the arrays are device memory. */
 struct barrel_model {
 	struct barrel_params p; /* place: n_strips of the room */
 	int64_t n_strips;
 	struct iso_order order;
 	int64_t n;
-	struct iso_barrel_event *e; /* in the operator's order */
-	float *factor;              /* of each: what strips in the shadow of others leave; NULL: 1 */
-	int64_t most_columns;       /* that any event visits */
+	struct iso_barrel_event *e;   /* in the operator's order */
+	float *factor;                /* of each: what strips in the shadow of others leave; NULL: 1 */
+	int64_t most_columns;         /* that any event visits */
+	struct barrel_tables *tables; /* on CUDA */
 };
 
 /* From what a caller asks for, without places of strips. */
