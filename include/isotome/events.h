@@ -30,6 +30,7 @@ struct iso_events {
 	iso_real *add;     /* expected randoms and scatter, in counts (with TOF: per mm, or, if
 				   tof_bin_ps is not 0, per bin) */
 	uint32_t *crystal; /* (n, 2): numbers of the two crystals */
+	iso_real *fwhm_ps; /* TOF resolution of the event itself, above 0; NULL: one holds for all */
 
 	/* Values of the whole file; 0: not in the file. */
 	double tof_fwhm_ps, tof_bin_ps; /* bin: times are centres of bins of this width */
@@ -112,6 +113,7 @@ struct iso_events_info {
 	char layout[160];    /* what the bins of a histogram are, in words; "": not known */
 	char assumed[800];   /* what the file does not say, and how it was taken; "": nothing */
 	char warning[240];   /* what is wrong with it, in words; "": nothing */
+	bool has_fwhm;       /* each event has a TOF resolution of its own */
 };
 
 /* Opens every format of iso_events_read except text, which must be converted first. A scanner and a context that the options

@@ -53,6 +53,10 @@ struct iso_ray {
 	   s * parts + p is part p of subset s; some may have no events. 0 and NULL: there are no parts. */
 	int parts;
 	const int32_t *part;
+	/* Each event has a TOF resolution of its own, `fwhm_ps` of the events; tof_fwhm_ps is that of the scanner as a whole.
+	   Rows are cut at tof_truncate of their own sigma. An event of tof_fwhm_ps has the row that it has without this, on the
+	   CPU to the bit, on CUDA to 1e-4 of its greatest weight. Not with times in bins. */
+	bool tof_each;
 };
 
 /* Counts of a line, at most, that the fast EM step of CUDA serves: the terms of others keep enough bits. */
@@ -73,7 +77,7 @@ const char *iso_ray_plain(const iso_op *op);
 void iso_ray_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p, int64_t n);
 
 /* Where events come from that need not fit memory. A block is filled in v and, where the source has
-   them, count, mult and add, whose meaning is that of struct iso_events; all have room. */
+   them, count, mult, add and fwhm_ps, whose meaning is that of struct iso_events; all have room. */
 struct iso_ray_source {
 	size_t size; /* size of this struct */
 	int64_t n;   /* events in all */
@@ -86,6 +90,7 @@ struct iso_ray_source {
 	int (*finish)(void *arg, struct iso_events *block);
 	void *arg;
 	bool has_times; /* `finish` needs the events' times: blocks have room for time_ms */
+	bool has_fwhm;  /* blocks get fwhm_ps: as tof_each of the operator says */
 };
 
 /* The operator of iso_ray_create over all events of the source, `block` of them at a time, read

@@ -115,6 +115,7 @@ class Events(ctypes.Structure):  # events.h
         ("mult", c_void_p),
         ("add", c_void_p),
         ("crystal", c_void_p),
+        ("fwhm_ps", c_void_p),
         ("tof_fwhm_ps", c_double),
         ("tof_bin_ps", c_double),
         ("start_s", c_double),

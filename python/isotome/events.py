@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _U32 = np.dtype(np.uint32)
-_COLUMNS = ("lines", "time_ms", "count", "mult", "add", "crystal")
+_COLUMNS = ("lines", "time_ms", "count", "mult", "add", "crystal", "fwhm_ps")
 
 
 def _bad(lines: np.ndarray) -> int:
@@ -68,6 +68,7 @@ class Events:
     lists_all: a histogram with every line that could have been measured, those without counts too: its
         sensitivity is the back-projection of `mult`. attenuated: `mult` holds the attenuation.
     info: what simulated events are made of.
+    fwhm_ps: (n,) float32, the resolution of t1 - t2 of each event; None: one holds for all.
     """
 
     lines: np.ndarray
@@ -84,6 +85,7 @@ class Events:
     info: Simulated | None = None  # of simulated events
     lists_all: bool = False
     attenuated: bool = False
+    fwhm_ps: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -177,7 +179,7 @@ class Events:
         n, kept = len(lines), [lines]
         e = _abi.Events(n=n, v=lines.ctypes.data, n_bad=_bad(lines))
         e.time_ms = self._column(kept, "time_ms", _U32, (n,))
-        for name in ("count", "mult", "add"):
+        for name in ("count", "mult", "add", "fwhm_ps"):
             setattr(e, name, self._column(kept, name, _arrays.REAL, (n,)))
         e.crystal = self._column(kept, "crystal", _U32, (n, 2))
         for name in ("tof_fwhm_ps", "tof_bin_ps", "start_s", "duration_s"):
@@ -216,6 +218,7 @@ def adopted(e: _abi.Events) -> Events:
         e.isotope.decode(errors="replace"),
         lists_all=e.lists_all,
         attenuated=e.attenuated,
+        fwhm_ps=column("fwhm_ps", _arrays.REAL, 1),
     )
 
 

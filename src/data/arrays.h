@@ -11,9 +11,9 @@
 /* iso_array_create, with `who` in its messages; memory only with `values`. */
 int iso_array_make(struct iso_array *a, const char *who, int n_dim, const int64_t *dim, bool values);
 
-enum { ISO_EVENT_ARRAYS = 6 };
+enum { ISO_EVENT_ARRAYS = 7 };
 
-/* Which arrays there are: v, time_ms, count, mult, add, crystal. */
+/* Which arrays there are: v, time_ms, count, mult, add, crystal, fwhm_ps. */
 struct iso_event_arrays {
 	bool wanted[ISO_EVENT_ARRAYS];
 };

@@ -27,6 +27,7 @@ static const struct {
 	{ offsetof(struct iso_events, mult), sizeof(iso_real) },
 	{ offsetof(struct iso_events, add), sizeof(iso_real) },
 	{ offsetof(struct iso_events, crystal), 2 * sizeof(uint32_t) },
+	{ offsetof(struct iso_events, fwhm_ps), sizeof(iso_real) },
 };
 
 static void *array(const struct iso_events *e, int k)

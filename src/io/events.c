@@ -390,7 +390,7 @@ static struct iso_event_arrays arrays_of(const struct iso_events_info *i)
 {
 	return (struct iso_event_arrays){ { true, i->has_time, i->has_count,
 		                            i->attenuation || i->normalisation || i->multiplicity,
-		                            i->scatter || i->randoms, i->has_crystal } };
+		                            i->scatter || i->randoms, i->has_crystal, i->has_fwhm } };
 }
 
 int64_t iso_event_bytes(const struct iso_events_info *i)

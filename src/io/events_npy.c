@@ -17,7 +17,7 @@
 enum { ROW = 7, N_COLUMNS = 8, RECORD = ROW * sizeof(float) };
 
 /* What an event has, in the order of plain rows of ends. */
-enum { X1, Y1, Z1, X2, Y2, Z2, CRYSTAL_1, CRYSTAL_2, DT, TIME, COLUMNS };
+enum { X1, Y1, Z1, X2, Y2, Z2, CRYSTAL_1, CRYSTAL_2, DT, TIME, FWHM, COLUMNS };
 
 /* Fields of records, of one number or as many as the columns from the first on. */
 static const struct {
@@ -39,6 +39,7 @@ static const struct {
 	{ "dt_ps", DT, 1, 0 },
 	{ "time_ms", TIME, 1, 1 },
 	{ "time_s", TIME, 1, 1000 },
+	{ "fwhm_ps", FWHM, 1, 0 },
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
 
@@ -104,9 +105,14 @@ static int check_fields(const struct layout *l, const char *path)
 	int ends = 0, crystals = l->column[CRYSTAL_1].there + l->column[CRYSTAL_2].there;
 
 	for (int c = X1; c <= Z2; c++) ends += l->column[c].there;
-	if ((ends == 6 || (ends == 0 && crystals == 2)) && crystals != 1) return ISO_OK;
-	return iso_refuse(path, "records of events need the fields x1 y1 z1 x2 y2 z2, or p1 p2 of three "
-	                        "numbers, in mm, or crystal1 crystal2; also dt_ps, time_ms or time_s");
+	if (!((ends == 6 || (ends == 0 && crystals == 2)) && crystals != 1))
+		return iso_refuse(
+			path, "records of events need the fields x1 y1 z1 x2 y2 z2, or p1 p2 of three "
+			      "numbers, in mm, or crystal1 crystal2; also dt_ps, fwhm_ps, time_ms or time_s");
+	if (l->column[FWHM].there && !l->column[DT].there)
+		return iso_refuse(path,
+		                  "field 'fwhm_ps' is the resolution of a time of flight: it needs dt_ps");
+	return ISO_OK;
 }
 
 static int take_records(struct layout *l, struct iso_events_info *info, const struct iso_npy *h,
@@ -154,6 +160,7 @@ static int open_npy(iso_event_file *f, const char *path, const struct iso_events
 	if (st || (st = iso_event_file_records(f, path))) return st;
 	f->info.has_dt = l->column[DT].there;
 	f->info.has_time = l->column[TIME].there;
+	f->info.has_fwhm = l->column[FWHM].there;
 	if (!l->column[CRYSTAL_1].there) return ISO_OK;
 	if (!o->scanner && !l->column[X1].there)
 		return iso_refuse(path, "holds crystal numbers; a scanner must say where the crystals are");
@@ -179,6 +186,13 @@ static int get_time(const iso_event_file *f, uint32_t *ms, double v, int64_t i)
 	return ISO_OK;
 }
 
+static int get_fwhm(const iso_event_file *f, iso_real *fwhm, double v, int64_t i)
+{
+	*fwhm = (iso_real)v;
+	if (*fwhm > 0 && isfinite(*fwhm)) return ISO_OK;
+	return iso_refuse(f->path, "event %" PRId64 ": fwhm_ps is %g, must be above 0", i, v);
+}
+
 static int decode_row(const iso_event_file *f, struct iso_events *e, int64_t k, const uint8_t *record,
                       int64_t i)
 {
@@ -186,6 +200,7 @@ static int decode_row(const iso_event_file *f, struct iso_events *e, int64_t k, 
 	struct iso_event *v = &e->v[k];
 	int st = e->time_ms ? get_time(f, &e->time_ms[k], get(l, record, TIME) * l->time_unit, i) : ISO_OK;
 
+	if (!st && e->fwhm_ps) st = get_fwhm(f, &e->fwhm_ps[k], get(l, record, FWHM), i);
 	if (st) return st;
 	v->dt_ps = (float)get(l, record, DT);
 	if (f->info.has_crystal)

@@ -107,6 +107,49 @@ rms = np.sqrt(np.mean(e**2))
 require(abs(e.mean()) < .03 and rms < float(sys.argv[1]), f"mean {e.mean():.4f}, rms {rms:.4f}")
 END
 
+# a resolution of each event: by the crystals' widths, or in the file; equal ones change no bit
+run convert plain.Cdh plain.npy
+check "resolutions" <<'END'
+import json
+
+from checks import *
+
+rows = np.load("plain.npy")
+t = json.load(open("true.times.json"))
+n = len(t["offsets_ps"])
+even = dict(t, offsets_ps=[0.] * n, crystal_sigma_ps=[300 / 2.3548200450309493 / np.sqrt(2)] * n)
+json.dump(even, open("even.times.json", "w"))
+json.dump(dict(even, crystal_sigma_ps=[50. + a for a in range(n)]), open("each.times.json", "w"))
+e = np.zeros(len(rows), [("p1", "f4", 3), ("p2", "f4", 3), ("dt_ps", "f4"), ("fwhm_ps", "f4")])
+e["p1"], e["p2"], e["dt_ps"], e["fwhm_ps"] = rows[:, :3], rows[:, 3:6], rows[:, 6], 300
+np.save("even.npy", e)
+e["fwhm_ps"] = np.random.default_rng(1).uniform(150, 600, len(rows))
+np.save("each.npy", e)
+e["fwhm_ps"][7] = 0
+np.save("bad.npy", e)
+END
+recon plain.npy -o one.nii
+recon even.npy -o even.nii
+recon plain.npy -o crystals.nii --times even.times.json
+same one.nii even.nii
+same one.nii crystals.nii
+recon each.npy -o each.nii --threads 1
+recon each.npy -o pieces.nii --block 9000
+recon each.npy -o scratch.nii --block 9000 --scratch .
+same each.nii pieces.nii
+same each.nii scratch.nii
+recon plain.npy -o both.nii --times each.times.json
+recon plain.npy -o blocks.nii --times each.times.json --block 9000
+same both.nii blocks.nii
+for name in each both; do ! cmp -s $name.nii one.nii || fail "resolutions do nothing"; done
+recon each.npy -o all.nii --tof-fwhm-ps 300
+err_has "has a resolution of each event; --tof-fwhm-ps 300 is used for all"
+same one.nii all.nii
+expect 3 recon ray bad.npy --scanner ring.yaml -q -o none.nii
+err_has "event 7: fwhm_ps is 0, must be above 0"
+expect 3 recon ray each.npy --scanner ring.yaml --tof-bin-ps 20 -q -o none.nii
+err_has "can't have"
+
 # what is refused
 t() { expect "$1" timing "${@:2}" -o none.json; }
 t 2 ring.yaml e.Cdh --source cylinder:0,0,0,60

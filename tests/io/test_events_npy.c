@@ -100,6 +100,34 @@ static void crystals(void **state)
 	files(true);
 }
 
+/* A resolution of each event. */
+static void resolutions(void **state)
+{
+	struct __attribute__((packed)) {
+		float p1[3], p2[3];
+		double fwhm;
+		float dt;
+	} r[2] = { { { 100, 0, 0 }, { -100, 0, 0 }, 250, 10 }, { { 0, 100, 0 }, { 0, -100, 0 }, 213.7, -5 } };
+	static const char descr[] =
+		"[('p1', '<f4', (3,)), ('p2', '<f4', (3,)), ('fwhm_ps', '<f8'), ('dt_ps', '<f4')]";
+	static const double bad[] = { 0, -1, NAN, INFINITY, 1e-60 };
+	struct iso_events e = { 0 };
+
+	(void)state;
+	put_npy(descr, "(2,)", r, sizeof r);
+	read_events(&e, NULL);
+	assert_true(e.fwhm_ps[0] == 250 && e.fwhm_ps[1] == (iso_real)213.7 && e.v[1].dt_ps == -5);
+	iso_events_free(&e);
+	for (int i = 0; i < (sizeof(iso_real) == sizeof(float) ? 5 : 4); i++) {
+		r[1].fwhm = bad[i];
+		put_npy(descr, "(2,)", r, sizeof r);
+		refused("a.npy: event 1: fwhm_ps is ");
+	}
+	put_npy("[('p1', '<f4', (3,)), ('p2', '<f4', (3,)), ('fwhm_ps', '<f4')]", "(2,)", r, 56);
+	refused("needs dt_ps");
+	files(true);
+}
+
 /* The last column of eight is a time in ms, cut to whole ones. */
 static void rows(void **state)
 {
@@ -162,10 +190,8 @@ static void damaged(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(records),
-		cmocka_unit_test(crystals),
-		cmocka_unit_test(rows),
-		cmocka_unit_test(damaged),
+		cmocka_unit_test(records), cmocka_unit_test(resolutions), cmocka_unit_test(crystals),
+		cmocka_unit_test(rows),    cmocka_unit_test(damaged),
 	};
 
 	return cmocka_run_group_tests(tests, enter, leave);

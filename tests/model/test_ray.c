@@ -405,6 +405,77 @@ static void adjoint(void **state)
 	iso_ctx_free(ctx);
 }
 
+/* ---- a resolution of each event ---- */
+
+enum { OWN = 64 };
+
+/* The sums of events that are a resolution of their own, and those of one for all. */
+static void compare_widths(iso_ctx *ctx, struct iso_events *e, struct iso_ray p, const iso_real *x)
+{
+	static const double share[] = { 1, 2, .5 };
+	iso_real own[OWN], *all[3], *each, most = 0;
+
+	for (int j = 0; j < OWN; j++) own[j] = (iso_real)(p.tof_fwhm_ps * share[j % 3]);
+	e->fwhm_ps = own;
+	p.tof_each = true;
+	iso_op *op = make_op(ctx, e, p);
+	double err = 1;
+
+	OK(iso_test_adjoint(&err, op, ISO_ALL, 5));
+	BELOW(err, 1e-6);
+	each = apply_forward(ctx, op, x);
+	iso_op_free(op);
+	p.tof_each = false;
+	for (int k = 0; k < 3; k++) {
+		struct iso_ray one = p;
+
+		one.tof_fwhm_ps = p.tof_fwhm_ps * share[k];
+		all[k] = apply_forward(ctx, op = make_op(ctx, e, one), x);
+		iso_op_free(op);
+	}
+	for (int j = 0; j < OWN; j++) most = all[j % 3][j] > most ? all[j % 3][j] : most;
+	for (int j = 0; j < OWN; j++)
+		assert_true(iso_ctx_is_cuda(ctx) ? fabs(each[j] - all[j % 3][j]) < 2e-4 * most
+		                                 : each[j] == all[j % 3][j]);
+	e->fwhm_ps = NULL;
+	for (int k = 0; k < 3; k++) free(all[k]);
+	free(each);
+}
+
+static void check_widths(iso_ctx *ctx)
+{
+	static struct iso_event v[OWN];
+	struct iso_ring ring = { .radius = 250, .length = 100, .seed = 9 };
+	struct iso_events e = { .n = OWN, .v = v };
+	struct iso_ray p = {
+		.size = sizeof p, .grid = grid, .n_sub = 1, .tof_fwhm_ps = 213.7, .tof_truncate = 3
+	};
+	iso_real x[VOXELS];
+
+	OK(iso_ring_events(v, ctx, &ring, 0, OWN));
+	for (int j = 0; j < OWN; j++) v[j].dt_ps = (float)(11 * (j % 20) - 100);
+	for (int i = 0; i < VOXELS; i++) x[i] = (iso_real)(1 + i % 7);
+	compare_widths(ctx, &e, p, x);
+	p.projector = ISO_JOSEPH;
+	p.tof_truncate = 0;
+	compare_widths(ctx, &e, p, x);
+	p.projector = ISO_SLICE;
+	p.rays = 3;
+	p.spread_mm[0] = p.spread_mm[1] = 4;
+	compare_widths(ctx, &e, p, x);
+}
+
+static void a_resolution_of_each_event(void **state)
+{
+	iso_ctx *ctx = cpu(2);
+
+	(void)state;
+	check_widths(ctx);
+	iso_ctx_free(ctx);
+}
+
+CUDA_TEST(cuda_a_resolution_of_each_event, check_widths)
+
 /* On a dozen voxels the whole matrix, forward of each unit image against adjoint of each unit
    datum. */
 static void check_matrix(iso_ctx *ctx, const struct iso_events *e, const struct iso_ray *p)
@@ -1425,6 +1496,16 @@ static void bad_arguments_are_refused(void **state)
 	q.tof_bin_ps = -2;
 	REFUSED(iso_ray_create(&op, ctx, &q, &e), ISO_EARG, "TOF bins are -2 ps wide");
 	q = p;
+	q.tof_each = true;
+	REFUSED(iso_ray_create(&op, ctx, &q, &e), ISO_EARG, "tof_fwhm_ps is 0");
+	q.tof_fwhm_ps = 300;
+	REFUSED(iso_ray_create(&op, ctx, &q, &e), ISO_EARG, "needs fwhm_ps of the events");
+	e.fwhm_ps = (iso_real[]){ 0 };
+	REFUSED(iso_ray_create(&op, ctx, &q, &e), ISO_EARG, "event 0 is 0 ps");
+	q.tof_bin_ps = 20;
+	REFUSED(iso_ray_create(&op, ctx, &q, &e), ISO_EARG, "can't be in bins");
+	e.fwhm_ps = NULL;
+	q = p;
 	q.rays = 65;
 	REFUSED(iso_ray_create(&op, ctx, &q, &e), ISO_EARG, "65 lines per event");
 	q = p;
@@ -1581,6 +1662,7 @@ int main(void)
 		cmocka_unit_test(projections),
 		cmocka_unit_test(ones_project_to_the_chord),
 		cmocka_unit_test(adjoint),
+		cmocka_unit_test(a_resolution_of_each_event),
 		cmocka_unit_test(whole_matrix),
 		cmocka_unit_test(em_step_is_the_plain_pair),
 		cmocka_unit_test(tiny_images),
@@ -1607,6 +1689,7 @@ int main(void)
 		cmocka_unit_test(cuda_projections),
 		cmocka_unit_test(cuda_ones_project_to_the_chord),
 		cmocka_unit_test(cuda_adjoint),
+		cmocka_unit_test(cuda_a_resolution_of_each_event),
 		cmocka_unit_test(cuda_whole_matrix),
 		cmocka_unit_test(cuda_em_step_is_the_plain_pair),
 		cmocka_unit_test(cuda_tiny_images),

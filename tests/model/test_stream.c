@@ -20,7 +20,7 @@ static const enum iso_subset_rule rules[] = { ISO_INTERLEAVED, ISO_BLOCKS, ISO_R
 
 struct memory {
 	struct iso_event v[EVENTS];
-	iso_real count[EVENTS], mult[EVENTS], add[EVENTS];
+	iso_real count[EVENTS], mult[EVENTS], add[EVENTS], fwhm[EVENTS];
 	iso_ctx *ctx;
 	int64_t read;               /* events so far */
 	int64_t fail_at, cancel_at; /* event whose reading does that; -1: none */
@@ -45,6 +45,7 @@ static int read_memory(void *arg, struct iso_events *b, int64_t first, int64_t n
 		if (b->count) b->count[j] = m->count[first + j];
 		if (b->mult) b->mult[j] = m->mult[first + j];
 		if (b->add) b->add[j] = m->add[first + j];
+		if (b->fwhm_ps) b->fwhm_ps[j] = m->fwhm[first + j];
 	}
 	m->read += n;
 	return ISO_OK;
@@ -75,6 +76,7 @@ static struct memory *make_memory(iso_ctx *ctx)
 		m->count[j] = (iso_real)(.7 * (j % 5));
 		m->mult[j] = (iso_real)(j % 11 ? .2 + .1 * (j % 7) : 0);
 		m->add[j] = (iso_real)(.5 * (j % 3));
+		m->fwhm[j] = (iso_real)(200 + 17 * (j % 13));
 	}
 	m->v[100].p1[0] = NAN;
 	return m;
@@ -100,7 +102,7 @@ static struct iso_ray model(int n_sub, enum iso_subset_rule rule)
 
 static iso_op *in_memory(iso_ctx *ctx, struct memory *m, const struct iso_ray *p)
 {
-	struct iso_events e = { .n = EVENTS, .v = m->v };
+	struct iso_events e = { .n = EVENTS, .v = m->v, .fwhm_ps = m->fwhm };
 	iso_op *op = NULL;
 
 	OK(iso_ray_create(&op, ctx, p, &e));
@@ -164,6 +166,9 @@ static void compare(iso_ctx *ctx, struct memory *m, bool data, const struct iso_
 {
 	struct iso_ray_source s = source(m, data);
 	iso_ctx *one = cpu(1);
+
+	s.has_fwhm = p->tof_each;
+
 	iso_op *a = streamed(ctx, p, &s, block);
 	iso_op *b = in_memory(iso_ctx_is_cuda(ctx) ? ctx : one, m, p);
 	struct image *x = reconstruct(a, NULL), *y = reconstruct(b, data ? m : NULL);
@@ -183,16 +188,19 @@ static void compare(iso_ctx *ctx, struct memory *m, bool data, const struct iso_
 /* Other weights; and a count beyond what the bricks of CUDA take, in one of the blocks. */
 static void compare_variants(iso_ctx *ctx, struct memory *m, int64_t block)
 {
-	struct iso_ray tof = model(SUBSETS, ISO_RANDOM), joseph = tof, lines = tof, whole = tof;
+	struct iso_ray tof = model(SUBSETS, ISO_RANDOM), joseph = tof, lines = tof, whole = tof, each;
 	iso_real count = m->count[EVENTS / 2];
 
 	tof.tof_fwhm_ps = 300;
 	tof.tof_truncate = 3;
+	each = tof;
+	each.tof_each = true;
 	joseph.projector = ISO_JOSEPH;
 	lines.rays = 3;
 	lines.spread_mm[0] = lines.spread_mm[1] = 4;
 	whole.n_sub = 1;
 	compare(ctx, m, true, &tof, block);
+	compare(ctx, m, true, &each, block);
 	compare(ctx, m, false, &joseph, block);
 	compare(ctx, m, true, &lines, block);
 	m->count[EVENTS / 2] = 1000;
@@ -613,6 +621,9 @@ static void refuses(void **state)
 	REFUSED(iso_adjoint(x, op, 0, y), ISO_EARG, "no forward or back projection");
 	REFUSED(iso_op_em_step(x, &t, op, 0, x, &d), ISO_EARG, "data vectors are given");
 	REFUSED(iso_ray_stream_create(&no, ctx, &p, &s, 0), ISO_EARG, "blocks of 0 events");
+	s.has_fwhm = true;
+	REFUSED(iso_ray_stream_create(&no, ctx, &p, &s, 10), ISO_EARG, "has_fwhm of the source and tof_each");
+	s.has_fwhm = false;
 	s.n = 0;
 	REFUSED(iso_ray_stream_create(&no, ctx, &p, &s, 10), ISO_EARG, "no events");
 	s.n = EVENTS;

@@ -97,6 +97,12 @@ static int check_tof(const struct iso_ray *p)
 	if (!(p->tof_bin_ps >= 0) || !isfinite(p->tof_bin_ps))
 		return iso_fail(ISO_EARG, "ray: TOF bins are %g ps wide, must be 0 (none) or above",
 		                p->tof_bin_ps);
+	if (p->tof_each && !(p->tof_fwhm_ps > 0))
+		return iso_fail(ISO_EARG, "ray: events have TOF resolutions of their own (tof_each), but "
+		                          "tof_fwhm_ps is 0: no time of flight is used");
+	if (p->tof_each && p->tof_bin_ps > 0)
+		return iso_fail(ISO_EARG, "ray: events have TOF resolutions of their own (tof_each): their "
+		                          "times can't be in bins");
 	return ISO_OK;
 }
 
@@ -110,6 +116,8 @@ static void set_tof(struct ray_tof *t, const struct iso_ray *p, const struct ray
 
 	if (p->tof_fwhm_ps == 0) return;
 	t->measure = p->tof_bin_ps > 0 ? RAY_TOF_BIN : RAY_TOF;
+	t->each = p->tof_each;
+	t->fwhm_ps = p->tof_fwhm_ps;
 	t->sigma = p->tof_fwhm_ps * ISO_C_MM_PER_PS / 2 / ISO_FWHM_PER_SIGMA;
 	t->bin = p->tof_bin_ps * ISO_C_MM_PER_PS / 2;
 	t->centred = p->tof_centred;
@@ -186,15 +194,28 @@ struct iso_event iso_ray_event(const struct iso_event *e)
 	return r;
 }
 
+/* As ray_of_event reads it. A resolution that is the scanner's but for the rounding to a float is 1. */
+static struct iso_event width_of(const struct ray_model *m, int64_t at)
+{
+	const iso_real own = m->from->fwhm_ps[at];
+	const bool same = (float)own == (float)m->tof.fwhm_ps;
+
+	return (struct iso_event){ .dt_ps = same ? 1 : (float)((double)own / m->tof.fwhm_ps) };
+}
+
 void iso_ray_take(struct iso_event *dst, const struct ray_model *m, const iso_ctx *ctx, int64_t first,
                   int64_t n)
 {
-	const int64_t each = ray_stored(m);
+	const int64_t each = ray_stored(m), lines = each - m->tof.each;
 
 #pragma omp parallel for num_threads(ctx->threads)
-	for (int64_t i = 0; i < n; i++)
-		for (int64_t k = 0, at = each * order_event(&m->order, first + i); k < each; k++)
-			dst[each * i + k] = iso_ray_event(m->from->v + at + k);
+	for (int64_t i = 0; i < n; i++) {
+		const int64_t at = order_event(&m->order, first + i);
+
+		for (int64_t k = 0; k < lines; k++)
+			dst[each * i + k] = iso_ray_event(m->from->v + lines * at + k);
+		if (m->tof.each) dst[each * i + lines] = width_of(m, at);
+	}
 }
 
 int iso_ray_model(struct ray_model *m, const struct iso_ray *p, int64_t n)
@@ -210,6 +231,21 @@ int iso_ray_model(struct ray_model *m, const struct iso_ray *p, int64_t n)
 	return iso_ray_spread(&m->spread, p->rays, p->spread_mm);
 }
 
+/* Resolutions of single events are there, and can be. */
+static int check_widths(const struct iso_events *e, const iso_ctx *ctx)
+{
+	const iso_real *v = e->fwhm_ps;
+	int64_t bad = e->n;
+
+	if (!v && e->n > 0) return iso_fail(ISO_EARG, "ray: tof_each needs fwhm_ps of the events");
+#pragma omp parallel for num_threads(ctx->threads) reduction(min : bad)
+	for (int64_t j = 0; j < e->n; j++)
+		if (!(v[j] > 0) || !isfinite(v[j])) bad = j < bad ? j : bad;
+	if (bad == e->n) return ISO_OK;
+	return iso_fail(ISO_EARG, "ray: TOF resolution of event %" PRId64 " is %g ps, must be above 0", bad,
+	                (double)v[bad]);
+}
+
 /* The model of the events, of a list that has `subsets`, and on the CPU the events, in `room`. */
 static int make_model(struct ray_model **out, struct iso_room *room, const struct iso_ray *p,
                       const struct order_list *l, int subsets, const struct iso_events *e, bool laid)
@@ -218,7 +254,12 @@ static int make_model(struct ray_model **out, struct iso_room *room, const struc
 	iso_ctx *ctx = room->ctx;
 	int st;
 
-	if ((st = iso_ray_check(p, l->total)) || (st = iso_ray_model(&model, p, l->total))) return st;
+	if ((st = iso_ray_check(p, l->total)) || (st = iso_ray_model(&model, p, l->total)) ||
+	    (p->tof_each && (st = check_widths(e, ctx))))
+		return st;
+	if (laid && p->tof_each)
+		return iso_fail(ISO_EARG, "ray: several lines an event of an object that moves have one TOF "
+		                          "resolution, not one of each event");
 	model.spread.laid = laid;
 	model.n = e->n;
 	model.subsets = subsets;
@@ -336,8 +377,10 @@ int64_t iso_ray_event_bytes(const iso_ctx *ctx, const struct iso_ray *p)
 {
 	struct ray_model m = { .n = 1 };
 
-	if (!iso_ctx_is_cuda(ctx)) return (int64_t)(sizeof(struct iso_event) + sizeof *m.row);
-	return iso_ray_model(&m, p, 1) ? 0 : ordered_bytes(&m) + listed_bytes(&m);
+	if (iso_ray_model(&m, p, 1)) return 0;
+	if (!iso_ctx_is_cuda(ctx))
+		return (int64_t)sizeof(struct iso_event) * (1 + m.tof.each) + (int64_t)sizeof *m.row;
+	return ordered_bytes(&m) + listed_bytes(&m);
 }
 
 int64_t iso_ray_held_bytes(const struct iso_ray *p)
@@ -352,7 +395,7 @@ int64_t iso_ray_held_bytes(const struct iso_ray *p)
 /* Of a row of a pack in hand. */
 static int64_t work_bytes(const struct ray_model *m)
 {
-	return (int64_t)sizeof(struct iso_event) +
+	return (int64_t)sizeof(struct iso_event) * (1 + m->tof.each) +
 	       m->spread.lines * (CUDA_SUMS + CUDA_SORT + CUDA_FOUND * bricks_of_ray(m));
 }
 
@@ -403,12 +446,14 @@ void iso_ray_part_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct i
 		iso_ray_pack_plan(plan, ctx, &m, n / p->n_sub + 1, n);
 		return;
 	}
-	iso_plan_add(plan, "events, in order of subsets", n, sizeof(struct iso_event), false);
+	iso_plan_add(plan, "events, in order of subsets", n,
+	             (int64_t)sizeof(struct iso_event) * (1 + m.tof.each), false);
 	iso_plan_add(plan, "rows of the events", n, sizeof *m.row, false);
 	int64_t most = order_rows(&m.order, 0).n;
 
 	iso_plan_add(plan, "ordering the events, for a while",
-	             most < ISO_RAY_NEAR_PIECE ? most : ISO_RAY_NEAR_PIECE, ISO_RAY_NEAR_BYTES, false);
+	             most < ISO_RAY_NEAR_PIECE ? most : ISO_RAY_NEAR_PIECE,
+	             ISO_RAY_NEAR_BYTES + (m.tof.each ? (int64_t)sizeof(struct iso_event) : 0), false);
 }
 
 void iso_ray_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p, int64_t n)
@@ -451,7 +496,7 @@ int iso_ray_integrals(iso_real *y, iso_ctx *ctx, const struct iso_ray *p, const 
 	iso_op *op = NULL;
 	int st = iso_ray_check(p, e->n);
 
-	if (!st && !iso_ctx_is_cuda(ctx) && voxels * (int64_t)sizeof *image <= CACHED) {
+	if (!st && !iso_ctx_is_cuda(ctx) && !p->tof_each && voxels * (int64_t)sizeof *image <= CACHED) {
 		st = iso_ray_model(&m, p, e->n);
 		return st ? st : iso_ray_cpu_sums(y, ctx, &m, e, image);
 	}

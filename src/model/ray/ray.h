@@ -169,10 +169,11 @@ ISO_HD void ray_move_ends(double p1[3], double p2[3], const struct ray_spread *s
 	}
 }
 
-/* Events of a row. */
+/* Places of a row among the events: one; one for each line that is laid; or two, the event and behind it, in dt_ps of the second,
+   the share of tof.fwhm_ps that its own resolution is. */
 ISO_HD int64_t ray_stored(const struct ray_model *m)
 {
-	return m->spread.laid ? m->spread.lines : 1;
+	return m->spread.laid ? m->spread.lines : 1 + m->tof.each;
 }
 
 /* Line `line` of the row whose events begin at e, 0 <= line < spread.lines; its weights are to be divided by
@@ -183,7 +184,7 @@ ISO_HD struct ray ray_of_event(const struct ray_model *m, const struct iso_event
 	double p1[3] = { e->p1[0], e->p1[1], e->p1[2] }, p2[3] = { e->p2[0], e->p2[1], e->p2[2] };
 
 	if (!m->spread.laid) ray_move_ends(p1, p2, &m->spread, line);
-	return ray_setup(&m->grid, p1, p2, &m->tof, e->dt_ps);
+	return ray_setup_wide(&m->grid, p1, p2, &m->tof, e->dt_ps, m->tof.each ? e[1].dt_ps : 1.);
 }
 
 #endif

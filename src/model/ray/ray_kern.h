@@ -50,6 +50,8 @@ struct ray_tof {
 	iso_real scale; /* mm per unit of u */
 	iso_real shift; /* half a bin, in u */
 	int parts;      /* pieces are this many stretches of at most sigma/2 */
+	bool each;      /* events have resolutions of their own, shares of fwhm_ps */
+	double fwhm_ps; /* of sigma */
 };
 
 struct ray {
@@ -117,15 +119,16 @@ ISO_HD double ray_tof_centre(const struct ray_tof *tof, double length, double dt
 	return .5 * length + from_middle;
 }
 
-/* Narrows [t0, t1] to the TOF window and sets the line u(x). t = (x - p) / d along the main axis. */
-ISO_HD bool ray_window(struct ray *r, const struct ray_tof *tof, double length, double dt_ps, double p,
-                       double d, double *t0, double *t1)
+/* Narrows [t0, t1] to the TOF window and sets the line u(x), of a Gaussian `wide` times as wide as sigma. t = (x - p) / d along
+   the main axis. */
+ISO_HD bool ray_window(struct ray *r, const struct ray_tof *tof, double length, double dt_ps, double wide,
+                       double p, double d, double *t0, double *t1)
 {
-	double centre = ray_tof_centre(tof, length, dt_ps);
-	double scale = 1 / (RAY_SQRT2 * tof->sigma), slope = d < 0 ? -scale : scale;
+	double centre = ray_tof_centre(tof, length, dt_ps), half = tof->half * wide;
+	double scale = 1 / (RAY_SQRT2 * tof->sigma * wide), slope = d < 0 ? -scale : scale;
 
-	*t0 = fmax(*t0, (centre - tof->half) / length);
-	*t1 = fmin(*t1, (centre + tof->half) / length);
+	*t0 = fmax(*t0, (centre - half) / length);
+	*t1 = fmin(*t1, (centre + half) / length);
 	r->ux = (iso_real)(slope * length / d);
 	r->u0 = (iso_real)(-slope * (length * p / d + centre));
 	return *t1 > *t0;
@@ -160,9 +163,9 @@ ISO_HD void ray_complete(struct ray *r, const struct ray_grid *g, int axis)
 }
 
 /* The ray from p1 to p2 (mm) through the grid; tof NULL: lengths. A ray that misses, and one with
-   an end that is not finite, has no slices. */
-ISO_HD struct ray ray_setup(const struct ray_grid *g, const double p1[3], const double p2[3],
-                            const struct ray_tof *tof, double dt_ps)
+   an end that is not finite, has no slices. wide: of its Gaussian, in sigma of `tof`. */
+ISO_HD struct ray ray_setup_wide(const struct ray_grid *g, const double p1[3], const double p2[3],
+                                 const struct ray_tof *tof, double dt_ps, double wide)
 {
 	struct ray r = ISO_ZERO;
 	double p[3], d[3], t0, t1, length = 0;
@@ -178,7 +181,8 @@ ISO_HD struct ray ray_setup(const struct ray_grid *g, const double p1[3], const 
 	length = sqrt(length);
 	if (!(length > 0) || !(length < 1e300) || !ray_clip(g, p, d, &t0, &t1)) return r;
 	ray_ends(&r.g0, &r.g1, p[a], d[a], t0, t1);
-	if (tof && tof->measure != RAY_LENGTH && !ray_window(&r, tof, length, dt_ps, p[a], d[a], &t0, &t1))
+	if (tof && tof->measure != RAY_LENGTH &&
+	    !ray_window(&r, tof, length, dt_ps, wide, p[a], d[a], &t0, &t1))
 		return r;
 
 	int b = a == 0 ? 1 : 0, c = a == 2 ? 1 : 2;
@@ -193,6 +197,12 @@ ISO_HD struct ray ray_setup(const struct ray_grid *g, const double p1[3], const 
 	r.len = (iso_real)(length / fabs(d[a]));
 	ray_complete(&r, g, a);
 	return r;
+}
+
+ISO_HD struct ray ray_setup(const struct ray_grid *g, const double p1[3], const double p2[3],
+                            const struct ray_tof *tof, double dt_ps)
+{
+	return ray_setup_wide(g, p1, p2, tof, dt_ps, 1);
 }
 
 /* ---- the weight of a stretch ---- */

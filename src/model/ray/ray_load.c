@@ -10,7 +10,8 @@ bool iso_ray_load_fits(iso_ctx *ctx, const struct iso_ray *p, const struct iso_r
 	struct iso_plan plan = { 0 };
 	int64_t host, device, left;
 
-	if (!iso_ctx_is_cuda(ctx) || iso_ranks(ctx) > 1) return false;
+	/* it places events alone */
+	if (!iso_ctx_is_cuda(ctx) || iso_ranks(ctx) > 1 || p->tof_each) return false;
 	if (iso_ctx_device_left(ctx, &left) != ISO_OK) return false;
 	iso_ray_plan(&plan, ctx, p, s->n);
 	iso_plan_add(&plan, "data", s->n, iso_ray_source_bytes(s) - (int64_t)sizeof(struct iso_event), true);

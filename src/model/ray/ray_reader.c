@@ -42,7 +42,7 @@ struct iso_ray_reader {
 int64_t iso_ray_source_bytes(const struct iso_ray_source *s)
 {
 	return (int64_t)sizeof(struct iso_event) +
-	       (s->has_count + s->has_mult + s->has_add) * (int64_t)sizeof(iso_real) +
+	       (s->has_count + s->has_mult + s->has_add + s->has_fwhm) * (int64_t)sizeof(iso_real) +
 	       s->has_times * (int64_t)sizeof(uint32_t);
 }
 
@@ -56,7 +56,7 @@ int iso_ray_source_block(struct iso_events *block, const struct iso_ray_source *
 	struct iso_events b = { .v = size_alloc(n, sizeof *b.v) };
 
 	if (!b.v || !want(s->has_count, &b.count, n) || !want(s->has_mult, &b.mult, n) ||
-	    !want(s->has_add, &b.add, n) ||
+	    !want(s->has_add, &b.add, n) || !want(s->has_fwhm, &b.fwhm_ps, n) ||
 	    (s->has_times && !(b.time_ms = size_alloc(n, sizeof *b.time_ms)))) {
 		iso_events_free(&b);
 		return iso_fail_memory("block of events", n * iso_ray_source_bytes(s));
@@ -78,6 +78,7 @@ static void pick_all(struct iso_events *to, const struct iso_events *from, int64
 	pick(to->count, to->n, from->count, n, at);
 	pick(to->mult, to->n, from->mult, n, at);
 	pick(to->add, to->n, from->add, n, at);
+	pick(to->fwhm_ps, to->n, from->fwhm_ps, n, at);
 	for (int64_t j = 0; from->time_ms && j < n; j++) to->time_ms[to->n + j] = from->time_ms[at[j]];
 	to->n += n;
 }
@@ -134,6 +135,7 @@ static struct iso_events from_place(const struct iso_events *b, int64_t at)
 	r.count = b->count ? b->count + at : NULL;
 	r.mult = b->mult ? b->mult + at : NULL;
 	r.add = b->add ? b->add + at : NULL;
+	r.fwhm_ps = b->fwhm_ps ? b->fwhm_ps + at : NULL;
 	r.time_ms = b->time_ms ? b->time_ms + at : NULL;
 	return r;
 }

@@ -16,7 +16,7 @@
 
 enum {
 	PIECE = 1 << 17, /* events rewritten at a time */
-	COLUMNS = 4,     /* events, counts, factors, additive terms */
+	COLUMNS = 5,     /* events, counts, factors, additive terms, TOF resolutions */
 	FILES = 8, /* that chunks of rows are dealt to: the system lets one thread at a time write to a file */
 	CHUNK = 1 << 18,    /* rows */
 	MOST_PARTS = 64,    /* of a piece, that are sorted at the same time */
@@ -38,7 +38,7 @@ struct iso_ray_scratch {
 /* ---- columns ---- */
 
 static const int64_t item[COLUMNS] = { sizeof(struct iso_event), sizeof(iso_real), sizeof(iso_real),
-	                               sizeof(iso_real) };
+	                               sizeof(iso_real), sizeof(iso_real) };
 
 /* Arrays of a block, NULL where it has none. */
 static void columns_of(void *v[COLUMNS], const struct iso_events *b)
@@ -47,11 +47,13 @@ static void columns_of(void *v[COLUMNS], const struct iso_events *b)
 	v[1] = b->count;
 	v[2] = b->mult;
 	v[3] = b->add;
+	v[4] = b->fwhm_ps;
 }
 
 static void place_columns(iso_ray_scratch *s)
 {
-	const bool has[COLUMNS] = { true, s->source.has_count, s->source.has_mult, s->source.has_add };
+	const bool has[COLUMNS] = { true, s->source.has_count, s->source.has_mult, s->source.has_add,
+		                    s->source.has_fwhm };
 	int64_t end = 0, chunks = (s->source.n + CHUNK - 1) / CHUNK;
 
 	s->rows = (chunks + FILES - 1) / FILES * CHUNK;
@@ -216,6 +218,7 @@ static void copy_event(struct iso_events *to, int64_t k, const struct iso_events
 	if (to->count) to->count[k] = from->count[j];
 	if (to->mult) to->mult[k] = from->mult[j];
 	if (to->add) to->add[k] = from->add[j];
+	if (to->fwhm_ps) to->fwhm_ps[k] = from->fwhm_ps[j];
 }
 
 /* A counting sort by subset; in each, events stay in the order of the source. */

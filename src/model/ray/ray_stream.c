@@ -26,6 +26,7 @@ struct stream {
 	int64_t block, blocks; /* events of each; of all subsets together, of this rank */
 	int64_t kept, held;    /* by the handle that was called last */
 	bool ahead;            /* the next subset may be read between steps */
+	bool passes; /* blocks that a device does not keep go through a ray_pass, which knows no resolution of single events */
 };
 
 struct stream_work {
@@ -556,7 +557,8 @@ static int pass(const iso_op *op, int sub, const struct ray_step *p)
 		struct part *b = w->part + w->first[sub] + k;
 		struct ray_step now = step_of_block(op, sub, k, p);
 
-		if (k >= here.kept && op->ctx->cuda && ((st = look_for_room(op)) || w->full)) break;
+		if (k >= here.kept && op->ctx->cuda && ((st = look_for_room(op)) || (w->full && t->passes)))
+			break;
 		if (!(st = iso_ctx_poll(op->ctx)))
 			st = k < here.kept ? add_part(op, b, &now) : pass_new(op, b, &now);
 	}
@@ -689,6 +691,8 @@ static int make_stream(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const
 	if ((st = take(&ray, &p, &source, &s)) || (st = iso_ray_check(p, s->n)) ||
 	    (st = iso_ray_model(&whole, p, s->n)) || (st = iso_ray_sum(&sum, ctx)))
 		return st;
+	if (p->tof_each != s->has_fwhm)
+		return iso_fail(ISO_EARG, "ray stream: has_fwhm of the source and tof_each differ");
 	if (block < 1)
 		return iso_fail(ISO_EARG, "ray stream: blocks of %" PRId64 " events, must be at least 1",
 		                block);
@@ -701,6 +705,7 @@ static int make_stream(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const
 		              .whole = whole,
 		              .sum = sum,
 		              .block = block,
+		              .passes = !p->tof_each,
 		              .room.what = "ray stream" };
 	t->whole.n = longest < block ? longest : block;
 	t->p.n_sub = 1;

@@ -227,8 +227,8 @@ static int ray_load(iso_problem *problem, int need, const struct iso_grid *image
 		if ((st = ray_lists_all(ray, &all))) return st;
 		need |= all ? MODEL_NEEDS_DATA | MODEL_MAY_STREAM : 0;
 	}
-	if (need & MODEL_NEEDS_DATA &&
-	    ((st = ray_load_events(ray, need)) || (st = ray_load_tof(ray)) || (st = ray_times_begin(ray))))
+	if (need & MODEL_NEEDS_DATA && ((st = ray_load_events(ray, need)) || (st = ray_load_tof(ray)) ||
+	                                (st = ray_resolution_of_events(ray)) || (st = ray_times_begin(ray))))
 		return st;
 	if (!(need & MODEL_NEEDS_DATA) && need & MODEL_NEEDS_SENS && ray->events &&
 	    !record_given(ray->p->record, ray->events)->events.v &&
@@ -282,6 +282,7 @@ struct iso_ray ray_parameters(struct ray_problem *ray, const struct model_subset
 		.tof_truncate = ray->tof_truncate,
 		.tof_bin_ps = ray->bin,
 		.tof_centred = ray->bin > 0 && (ray->bin == ray->e.tof_bin_ps || ray->offsets),
+		.tof_each = ray->tof_each,
 	};
 
 	if (ray->rays > 1) memcpy(p.spread_mm, iso_scanner_crystal_mm(ray->s), sizeof p.spread_mm);
@@ -292,7 +293,7 @@ struct iso_ray ray_parameters(struct ray_problem *ray, const struct model_subset
 static int64_t event_bytes(const struct iso_events *e)
 {
 	return (int64_t)sizeof *e->v + (e->time_ms ? 4 : 0) + (e->crystal ? 8 : 0) +
-	       (!!e->count + !!e->mult + !!e->add) * (int64_t)sizeof(iso_real);
+	       (!!e->count + !!e->mult + !!e->add + !!e->fwhm_ps) * (int64_t)sizeof(iso_real);
 }
 
 void ray_plan_inputs(struct ray_problem *ray, struct iso_plan *plan, bool cuda)
@@ -328,6 +329,7 @@ int ray_sample_op(struct ray_problem *ray, iso_op **op, iso_ctx *alone, int64_t 
 	if (!(e.v = size_alloc(e.n, sizeof *e.v)))
 		return iso_fail_memory("estimate", e.n * (int64_t)sizeof *e.v);
 	for (int64_t i = 0; i < e.n; i++) e.v[i] = ray->e.v[i % ray->e.n];
+	p.tof_each = false; /* which takes as long */
 	st = iso_ray_create(op, alone, &p, &e);
 	free(e.v);
 	return st;

@@ -58,6 +58,7 @@ struct ray_problem {
 	double *rate;                          /* 'singles', 'delayed' without times: per crystal */
 	double tof, bin;                       /* in force, ps */
 	iso_times *offsets;                    /* 'times'; NULL: none */
+	bool tof_each, of_crystals;            /* each event has a resolution; that of its two crystals */
 	bool needs_add, needs_sens;            /* the additive term, the sensitivity are asked for */
 	bool guessed;                          /* that the device holds the events */
 	struct iso_plan_lack lack;             /* of memory for all events */
@@ -152,6 +153,14 @@ int ray_times_read(struct ray_problem *ray);  /* after the scanner */
 int ray_times_begin(struct ray_problem *ray); /* after the bins of times; corrects events in memory */
 int ray_times_correct(struct ray_problem *ray, struct iso_events *e); /* before their lines are moved */
 void ray_times_end(struct ray_problem *ray);
+
+/* ray_resolution.c */
+/* Whether the events' own resolutions hold; after ray_load_tof. */
+int ray_resolution_of_events(struct ray_problem *ray);
+/* Else whether those of the crystals do, by 'times'; after the bins of times are settled. */
+int ray_resolution_of_crystals(struct ray_problem *ray);
+/* Event j of crystals a, b gets theirs, if they are in force; a < 0: a bad event. */
+void ray_resolution_set(const struct ray_problem *ray, struct iso_events *e, int64_t j, int64_t a, int64_t b);
 
 /* ray_factors.c */
 int ray_load_factors(struct ray_problem *ray);

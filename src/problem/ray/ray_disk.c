@@ -5,6 +5,7 @@
 
 #include "core/op.h"
 #include "core/size.h"
+#include "isotome/timing.h"
 #include "model/ray/ray_scratch.h"
 #include "problem/inputs.h"
 #include "io/events.h"
@@ -112,6 +113,9 @@ static int fits(bool *yes, struct ray_problem *ray, const struct iso_events_info
 	plan_images(ray, &plan);
 	iso_plan_add(&plan, "events", n, iso_event_bytes(i), false);
 	iso_plan_add(&plan, "factors", n, 3 * sizeof(iso_real), false);
+	if (i->has_fwhm || iso_times_sigma(ray->offsets))
+		iso_plan_add(&plan, "resolutions of events", n, sizeof(struct iso_event) + sizeof(iso_real),
+		             false);
 	iso_plan_add(&plan, "inputs",
 	             2 * array_bytes(ray->mu) + array_bytes(ray->norm) + array_bytes(ray->additive) +
 	                     delayed_bytes(ray, i),
@@ -145,6 +149,7 @@ struct iso_events ray_from_place(const struct iso_events *e, int64_t at)
 	r.mult = e->mult ? e->mult + at : NULL;
 	r.add = e->add ? e->add + at : NULL;
 	r.crystal = e->crystal ? e->crystal + 2 * at : NULL;
+	r.fwhm_ps = e->fwhm_ps ? e->fwhm_ps + at : NULL;
 	return r;
 }
 
@@ -174,7 +179,8 @@ static bool goes_straight(const struct ray_problem *ray, const struct iso_events
 
 	if (!s->how) return false; /* a command that reconstructs nothing */
 	bool picks = !s->frames.all || s->frames.series || ray->gates.file || ray_moves(ray);
-	bool looks = ray_scatter_on(ray) || ray_wants_memory(s) || ray->delayed || i->delayeds;
+	bool looks = ray_scatter_on(ray) || ray_wants_memory(s) || ray->delayed || i->delayeds ||
+	             i->has_fwhm || iso_times_sigma(ray->offsets);
 
 	return iso_ctx_is_cuda(ray->p->ctx) && iso_ranks(ray->p->ctx) == 1 && !picks && !looks &&
 	       (double)i->n * sizeof(struct iso_event) > FEW_BYTES;
@@ -356,6 +362,7 @@ static int read_piece(struct ray_disk *d, struct iso_events *to, int64_t first, 
 
 	piece.v = to->v;
 	if (to->time_ms) piece.time_ms = to->time_ms;
+	if (to->fwhm_ps) piece.fwhm_ps = to->fwhm_ps;
 	if ((st = iso_event_file_read(&piece, d->file, first, m))) return st;
 	if (d->norm && (st = ray_values(ray, d->norm, ray->norm, first, m))) return st;
 	if (d->add && (st = ray_values(ray, d->add, ray->additive, first, m))) return st;
@@ -433,6 +440,7 @@ static struct iso_ray_source source(struct ray_problem *ray)
 		            ray->frame.factor != 1,
 		.has_add = has_add,
 		.has_times = finish && ray->motion.all,
+		.has_fwhm = ray->tof_each,
 		.read = read_block,
 		.finish = finish ? attenuate_block : NULL,
 	};
@@ -527,7 +535,7 @@ static int64_t count_held(struct ray_problem *ray, const struct iso_ray *p, cons
 		blocks = count_blocks(ray_events_here(ray, s->n), p->n_sub, block);
 	int64_t held = bytes > 0 && each > 0 ? (bytes - bytes / 16) / each : 0;
 
-	if (!iso_ctx_is_cuda(ray->p->ctx)) return 0;
+	if (!iso_ctx_is_cuda(ray->p->ctx) || p->tof_each) return 0;
 	return held < blocks ? held : blocks;
 }
 

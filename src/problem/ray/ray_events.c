@@ -336,7 +336,21 @@ double ray_tof_width(const struct ray_problem *ray)
 	double of_events = tof_of_events(ray);
 
 	if (problem_given(ray->p, "tof-fwhm-ps")) return ray->tof_fwhm_ps;
-	return of_events > 0 ? of_events : ray->s ? iso_scanner_tof_fwhm_ps(ray->s) : 0;
+	if (of_events > 0) return of_events;
+	return ray->s ? iso_scanner_tof_fwhm_ps(ray->s) : 0;
+}
+
+/* ray_tof_width; where nobody says it, and each event has its own, that of the first event of the file. */
+static int first_width(double *fwhm, const struct ray_problem *ray)
+{
+	double first = ray->e.fwhm_ps && ray->e.n > 0 && (!ray->in_file || ray->in_file[0] == 0)
+	                       ? (double)ray->e.fwhm_ps[0]
+	                       : 0;
+
+	*fwhm = ray_tof_width(ray);
+	if (*fwhm > 0) return ISO_OK;
+	*fwhm = first;
+	return of_all(ray, NULL, 0, fwhm);
 }
 
 /* The scanner's resolution needs events that carry times. */
@@ -349,7 +363,7 @@ int ray_load_tof(struct ray_problem *ray)
 	if (given)
 		input_overridden(ray->p->record, ray->events, "tof-fwhm-ps", ray->tof_fwhm_ps,
 		                 ray->e.tof_fwhm_ps, "ps");
-	ray->tof = ray_tof_width(ray);
+	if ((st = first_width(&ray->tof, ray))) return st;
 	for (int64_t i = 0; i < ray->e.n && !times; i++) times = ray->e.v[i].dt_ps != 0;
 	if (iso_stopped(ray->p->ctx)) return iso_ctx_poll(ray->p->ctx);
 	any = times;
@@ -402,12 +416,13 @@ static int gather_all(struct iso_events *part, const struct iso_events *e, const
 
 	part->v = NULL;
 	part->time_ms = part->crystal = NULL;
-	part->count = part->mult = part->add = NULL;
+	part->count = part->mult = part->add = part->fwhm_ps = NULL;
 	if ((st = gather(&part->v, e->v, sizeof *e->v, n, number, ctx))) return st;
 	if ((st = gather(&part->time_ms, e->time_ms, sizeof *e->time_ms, n, number, ctx))) return st;
 	if ((st = gather(&part->count, e->count, sizeof *e->count, n, number, ctx))) return st;
 	if ((st = gather(&part->mult, e->mult, sizeof *e->mult, n, number, ctx))) return st;
 	if ((st = gather(&part->add, e->add, sizeof *e->add, n, number, ctx))) return st;
+	if ((st = gather(&part->fwhm_ps, e->fwhm_ps, sizeof *e->fwhm_ps, n, number, ctx))) return st;
 	return gather(&part->crystal, e->crystal, 2 * sizeof *e->crystal, n, number, ctx);
 }
 

@@ -71,6 +71,7 @@ static int project(iso_real *y, struct expected *q, const struct iso_events *e, 
 	p.tof_fwhm_ps = by_time ? p.tof_fwhm_ps : 0;
 	p.tof_bin_ps = by_time ? p.tof_bin_ps : 0;
 	p.tof_centred = by_time && p.tof_centred;
+	p.tof_each = false; /* profiles are wider */
 	return iso_ray_integrals(y, q->ray->p->ctx, &p, q->x.v, e);
 }
 

@@ -68,14 +68,16 @@ int ray_times_begin(struct ray_problem *ray)
 		                "%s: a histogram has no times of its events; 'times' needs list-mode "
 		                "events",
 		                ray->events);
-	if ((st = settle_bins(ray))) return st;
+	if ((st = settle_bins(ray)) || (st = ray_resolution_of_crystals(ray))) return st;
 	const double fwhm = iso_times_fwhm(ray->offsets);
 
-	if (fwhm > 0 && fabs(fwhm / ray->tof - 1) > WIDTHS_APART)
+	if (!ray->of_crystals && fwhm > 0 && fabs(fwhm / ray->tof - 1) > WIDTHS_APART)
 		record_tell(ray->p->record, ISO_NEWS,
 		            "%s: its resolution is %.4g ps, %.4g ps are used; 'tof-fwhm-ps' says otherwise",
 		            ray->times_file, fwhm, ray->tof);
-	return ray->disk ? ISO_OK : ray_times_correct(ray, &ray->e);
+	if (ray->disk) return ISO_OK;
+	/* the events of the frame in force were chosen before */
+	return (st = ray_times_correct(ray, &ray->e)) ? st : ray_select(ray->p, &ray->frame);
 }
 
 static int64_t crystal_of(const struct ray_problem *ray, const struct iso_events *e, int64_t j, int end)
@@ -95,13 +97,18 @@ int ray_times_correct(struct ray_problem *ray, struct iso_events *e)
 	if (!ray->offsets) return ISO_OK;
 #pragma omp parallel for num_threads(iso_ctx_threads(ray->p->ctx)) reduction(|| : beyond)
 	for (int64_t j = 0; j < e->n; j++) {
-		if (iso_event_bad(e->v + j)) continue;
+		if (iso_event_bad(e->v + j)) {
+			ray_resolution_set(ray, e, j, -1, -1);
+			continue;
+		}
 		const int64_t a = crystal_of(ray, e, j, 0), b = crystal_of(ray, e, j, 1);
 
-		if (a < 0 || b < 0 || a >= n || b >= n)
+		if (a < 0 || b < 0 || a >= n || b >= n) {
 			beyond = true;
-		else
+		} else {
 			e->v[j].dt_ps = (float)((double)e->v[j].dt_ps - (o[a] - o[b]));
+			ray_resolution_set(ray, e, j, a, b);
+		}
 	}
 	return beyond ? iso_fail(ISO_EINPUT, "%s: events of crystals that %s does not have", ray->events,
 	                         iso_scanner_name(ray->s))

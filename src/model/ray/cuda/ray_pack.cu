@@ -139,7 +139,7 @@ static __device__ struct ray ray_number(const struct ray_model *m, const struct 
 {
 	int lines = m->spread.lines;
 
-	return lines == 1 ? ray_of_event(m, e + i, 0)
+	return lines == 1 ? ray_of_event(m, e + i * ray_stored(m), 0)
 	                  : ray_of_event(m, e + i / lines * ray_stored(m), (int)(i % lines));
 }
 
@@ -382,14 +382,15 @@ int iso_ray_bins_create(struct ray_bins *b, struct iso_room *room, const struct 
 /* ---- all of it ---- */
 
 /* The middle of a stretch serves up to a tenth of sqrt2 sigma on either side: what is left out is
-   then 1e-5 of a weight at the peak, 1e-4 at three sigma. */
+   then 1e-5 of a weight at the peak, 1e-4 at three sigma. Where each event has a sigma, the narrowest is not known to all blocks
+   of a stream. */
 static enum ray_rule choose_rule(const struct ray_model *m)
 {
 	if (m->tof.measure == RAY_LENGTH) return RAY_RULE_LENGTH;
 	if (m->tof.measure == RAY_TOF_BIN) return RAY_RULE_BIN;
 	double half = .5 * iso_ray_largest_weight(&m->grid, NULL) / (RAY_SQRT2 * m->tof.sigma);
 
-	return half <= .1 ? RAY_RULE_MIDDLE : RAY_RULE_ERF;
+	return half <= .1 && !m->tof.each ? RAY_RULE_MIDDLE : RAY_RULE_ERF;
 }
 
 static void describe(struct ray_pack *p, const struct extent extent[BUNDLES])
