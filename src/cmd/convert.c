@@ -203,7 +203,7 @@ static void warn_lost(struct cmd *c, const struct convert_settings *s, const str
 	if (e->mult) strcat(lost, ", attenuation and normalisation");
 	if (e->add) strcat(lost, ", scatter and randoms");
 	if (e->crystal) strcat(lost, ", crystal numbers");
-	if (e->fwhm_ps) strcat(lost, ", the TOF resolution of each event");
+	if (e->fwhm_ps) strcat(lost, ", TOF resolutions of single events");
 	if (e->tof_fwhm_ps > 0) strcat(lost, ", the TOF resolution");
 	if (lost[0]) record_warn(&c->record, "%s: %s has no place for its %s", s->from, s->to, lost + 2);
 }

@@ -51,6 +51,7 @@ static void put_info(json_t *o, const struct iso_events_info *i)
 	set(o, "crystal_numbers", json_boolean(i->has_crystal));
 	if (i->delayeds > 0) set(o, "delayeds", json_integer(i->delayeds));
 	if (i->tof_fwhm_ps > 0) set(o, "tof_fwhm_ps", record_real(i->tof_fwhm_ps));
+	if (i->has_fwhm) set(o, "tof_fwhm_of", json_string("each event"));
 	if (i->tof_bin_ps > 0) set(o, "tof_bin_ps", record_real(i->tof_bin_ps));
 	if (i->duration_s > 0) {
 		set(o, "start_s", record_real(i->start_s));
