@@ -164,6 +164,7 @@ static int keep_part(struct iso_events *e, int64_t first, const struct iso_part 
 		keep_items(e->mult, sizeof *e->mult, kept, e->n);
 		keep_items(e->add, sizeof *e->add, kept, e->n);
 		keep_items(e->crystal, 2 * sizeof *e->crystal, kept, e->n);
+		keep_items(e->fwhm_ps, sizeof *e->fwhm_ps, kept, e->n);
 		for (int64_t i = 0; i < e->n; i++) n += kept[i];
 		for (int64_t i = 0; i < n; i++) bad += iso_event_bad(e->v + i);
 		e->n = n;
