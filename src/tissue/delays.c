@@ -138,7 +138,7 @@ static void take_shape(struct sound *m, const struct iso_tissue *p, const struct
 	m->offset = p->offset / n;
 	m->across = axis;
 	if (axis >= 0) m->centre[axis] = g->centre[axis];
-	if (is_sphere(p)) m->radius = p->axes[0];
+	if (p->shape == ISO_TISSUE_ELLIPSOID && is_sphere(p)) m->radius = p->axes[0];
 	if (axis >= 0) m->radius = p->axes[(axis + 1) % 3];
 }
 
@@ -192,80 +192,6 @@ static int take_voxels(struct iso_delays *d)
 	d->info.voxels = n;
 	d->info.voxels_in = in;
 	return ISO_OK;
-}
-
-/* The nearest and the farthest voxel centre of a box from any transducer, along all axes but one (-1: all). */
-static void reach(double *near, double *far, const struct iso_delays *d, int but)
-{
-	*near = INFINITY;
-	*far = 0;
-	for (int64_t q = 0; q < d->n; q++) {
-		double least = 0, most = 0;
-
-		for (int a = 0; a < 3; a++) {
-			double half = .5 * (double)(d->grid.n[a] - 1) * d->grid.voxel[a];
-			double off = fabs(d->pos[3 * q + a] - d->grid.centre[a]), below = fmax(0, off - half);
-
-			if (a == but) continue;
-			least += below * below;
-			most += (off + half) * (off + half);
-		}
-		*near = fmin(*near, sqrt(least));
-		*far = fmax(*far, sqrt(most));
-	}
-}
-
-/* Of a ray from outside into a sphere or circle. The line's distance from the middle changes by up to f times what r
-   moves, half the chord by the root of 2 a f of that. */
-static void smooth_bounds(struct iso_delays *d, double a, double near, double stretch)
-{
-	struct sound *m = &d->m;
-	double R = INFINITY, f = 1 + 2 * a / near, more = fabs(m->more) * stretch;
-
-	for (int64_t q = 0; q < d->n; q++) {
-		double sum = 0;
-
-		for (int k = 0; k < 3; k++)
-			if (k != m->across) sum += pow(d->pos[3 * q + k] - m->centre[k], 2);
-		R = fmin(R, sqrt(sum));
-	}
-	if (!(R > 1.01 * a) || m->path != ISO_SOUND_STRAIGHT || m->across >= 0) return;
-	m->steep = more * (1 + 2 * f * (1 + a / sqrt(R * R - a * a)));
-	m->root = more * 2 * sqrt(2 * a * f);
-}
-
-/* The tissue's part of a path is no longer than its longest chord, or than the path. */
-static void shape_bounds(struct iso_delays *d)
-{
-	struct sound *m = &d->m;
-	double near, far, flat_near, flat_far, chord = 0, stretch = 1;
-
-	reach(&near, &far, d, -1);
-	far *= fmax(1, fmax(m->c1 / m->c0, m->c0 / m->c1));
-	if (m->shape == ISO_TISSUE_PLANE) {
-		chord = far;
-	} else {
-		int endless = -1;
-
-		for (int i = 0; i < 3; i++) {
-			double over = sqrt(sound_dot(m->wr + 3 * i, m->wr + 3 * i));
-
-			if (over > 0)
-				chord = fmax(chord, 2 / over);
-			else
-				endless = i;
-		}
-		reach(&flat_near, &flat_far, d, endless);
-		if (endless >= 0) stretch = flat_near > 0 ? far / flat_near : INFINITY;
-		chord = fmin(far, chord * stretch);
-	}
-	double most = chord * fabs(m->more) * (1 + 1e-6), more = m->more;
-
-	m->least = more < 0 ? -most : 0;
-	m->most = more > 0 ? most : 0;
-	if (m->path == ISO_SOUND_SNELL && m->across >= 0) m->least -= most;
-	m->steep = INFINITY;
-	if (m->radius > 0) smooth_bounds(d, m->radius, near, stretch);
 }
 
 static void look_at_transducers(struct iso_delays *d)
@@ -323,7 +249,7 @@ static int make(struct iso_delays *d, const struct iso_transducers *t, const str
 	if (image || m->path == ISO_SOUND_EIKONAL) {
 		if ((st = iso_sound_tables(d, t, p->table_mm))) return st;
 	} else {
-		shape_bounds(d);
+		iso_sound_bounds(d);
 	}
 	d->info.least = m->least;
 	d->info.most = m->most;

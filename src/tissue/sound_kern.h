@@ -28,9 +28,10 @@ struct sound {
 	int64_t nodes[3];
 	double h, node_first[3], unit;
 	const iso_real *ratio; /* c1/c of each voxel of the grid */
-	/* bounds of late, us; between places x mm apart it differs by steep x + root sqrt(x) and by most - least */
+	/* bounds of late, us; between places x mm apart it differs by up to steep x + root sqrt(x) + jump, and by
+	   most - least */
 	double least, most;
-	double steep, root;
+	double steep, root, jump;
 };
 
 ISO_HD double sound_dot(const double a[3], const double b[3])
@@ -341,7 +342,7 @@ ISO_HD double sound_table(const struct sound *m, int64_t q, const double r[3])
 /* By how much late may differ between places so far apart, us. */
 ISO_HD double sound_differs(const struct sound *m, double apart)
 {
-	return fmin(m->most - m->least, m->steep * apart + m->root * sqrt(apart));
+	return fmin(m->most - m->least, m->steep * apart + m->root * sqrt(apart) + m->jump);
 }
 
 /* `late` of point s of transducer q, which stands at apex, and of voxel r; *loud is the amplitude times d. */

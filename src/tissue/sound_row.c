@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What tissue does to the delays of a row of voxels. Straight rays through a shape go as vectors in the storage type,
-   whose coefficients are made in double. */
+   whose coefficients are made in double; what bending adds to them comes voxel by voxel. */
+#include "bend_kern.h"
 #include "tissue_delays.h"
 
 #define REAL(x) ((iso_real)(x))
@@ -72,25 +73,43 @@ static void through_plane(iso_real *late, const struct sound *m, const double s[
 	}
 }
 
-static void one_by_one(iso_real *late, iso_real *loud, const struct sound *m, int64_t q, const double apex[3],
-                       const double s[3], const double first[3], double ds, int n)
+static void by_table(iso_real *late, const struct sound *m, int64_t q, const double first[3], double ds,
+                     int n)
 {
 	for (int i = 0; i < n; i++) {
 		const double r[3] = { first[0] + i * ds, first[1], first[2] };
-		double by;
 
-		late[i] = REAL(sound_late(&by, m, q, apex, s, r));
-		if (loud) loud[i] = REAL(by);
+		late[i] = REAL(sound_table(m, q, r));
+	}
+}
+
+/* To rows of straight rays. */
+static void bend_row(iso_real *late, iso_real *loud, const struct sound *m, const double apex[3],
+                     const double s[3], const double first[3], double ds, int n)
+{
+	const struct bend k = bend_of(m);
+	const struct bend_place p = bend_place(m, first);
+	const struct bend_view v = bend_view(m, m->across < 0 ? s : apex, first);
+	const double r[3] = { first[0] - s[0], first[1] - s[1], first[2] - s[2] };
+	iso_real dd[3], least = REAL(m->least), most = REAL(m->most);
+
+	square(dd, r, (const double[]){ ds, 0, 0 });
+	for (int i = 0; i < n; i++) {
+		iso_real by = 1, o = REAL(i * ds);
+		iso_real sum = late[i] + bend_sooner(&by, &k, &p, &v, o, 0, 0, quadratic(dd, REAL(i)));
+
+		late[i] = iso_fmin(iso_fmax(sum, least), most);
+		if (loud) loud[i] = by;
 	}
 }
 
 void iso_sound_row(iso_real *late, iso_real *loud, const struct sound *m, int64_t q, const double apex[3],
                    const double s[3], const double first[3], double ds, int n)
 {
-	if (m->table || m->path == ISO_SOUND_SNELL) {
-		one_by_one(late, loud, m, q, apex, s, first, ds, n);
-		return;
-	}
-	(m->shape == ISO_TISSUE_PLANE ? through_plane : through_ellipsoid)(late, m, s, first, ds, n);
 	for (int i = 0; loud && i < n; i++) loud[i] = 1;
+	if (m->table)
+		by_table(late, m, q, first, ds, n);
+	else
+		(m->shape == ISO_TISSUE_PLANE ? through_plane : through_ellipsoid)(late, m, s, first, ds, n);
+	if (!m->table && m->path == ISO_SOUND_SNELL) bend_row(late, loud, m, apex, s, first, ds, n);
 }

@@ -49,6 +49,9 @@ enum { SOUND_ROW = 128 };
 void iso_sound_row(iso_real *late, iso_real *loud, const struct sound *m, int64_t q, const double apex[3],
                    const double s[3], const double first[3], double ds, int n);
 
+/* delay_bounds.c: those of a shape's delays */
+void iso_sound_bounds(struct iso_delays *d);
+
 /* ---- tables ---- */
 
 /* eikonal.c: delays less d s0, s0 the slowness at s, at all nodes; `work` has iso_eikonal_work values. Returns s0. */

@@ -147,11 +147,6 @@ static int check(const struct iso_svoxel *p, const iso_ctx *ctx)
 	if ((st = check_lines(p))) return st;
 	if (p->transform == ISO_SVOXEL_DIRECT && iso_ctx_is_cuda(ctx))
 		return iso_fail(ISO_EARG, "svoxel: direct sums run on the CPU alone");
-	if (iso_ctx_is_cuda(ctx) && p->delays && (p->delays->m.table || p->delays->m.path == ISO_SOUND_SNELL))
-		return iso_fail(
-			ISO_EARG,
-			"svoxel: on CUDA sound goes straight ('sound-path') through a shape of tissue; "
-			"bent rays, masks and maps run on the CPU alone: 'device' cpu");
 	if ((st = iso_svoxel_check_faces(p))) return st;
 	return iso_delays_fit(p->delays, p->t, g, "svoxel");
 }

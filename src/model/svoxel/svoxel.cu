@@ -115,22 +115,29 @@ typedef void (*forward_kernel)(struct svoxel_cuda, double *, const float *);
 
 static int forward_ready(forward_kernel *kernel, const struct svoxel_cuda *m)
 {
-	static const forward_kernel made[2][2][2][2] = {
-		/* tissue, rectangle, eight taps, large bricks */
-		{ { { forward_bricks<7, SMALL, false, false>, forward_bricks<7, LARGE, false, false> },
-		    { forward_bricks<8, SMALL, false, false>, forward_bricks<8, LARGE, false, false> } },
-		  { { forward_bricks<7, SMALL, true, false>, forward_bricks<7, LARGE_RECT, true, false> },
-		    { forward_bricks<8, SMALL, true, false>, forward_bricks<8, LARGE_RECT, true, false> } } },
-		{ { { forward_bricks<7, SMALL, false, true>, forward_bricks<7, LARGE, false, true> },
-		    { forward_bricks<8, SMALL, false, true>, forward_bricks<8, LARGE, false, true> } },
-		  { { forward_bricks<7, SMALL, true, true>, forward_bricks<7, LARGE_RECT, true, true> },
-		    { forward_bricks<8, SMALL, true, true>, forward_bricks<8, LARGE_RECT, true, true> } } },
-	};
+	/* kind of tissue, rectangle, eight taps, large bricks */
+#define OF_EDGES(taps, large, rect, kind)                                                        \
+	{                                                                                        \
+		forward_bricks<taps, SMALL, rect, kind>, forward_bricks<taps, large, rect, kind> \
+	}
+#define OF_KIND(kind)                                                                            \
+	{                                                                                        \
+		{ OF_EDGES(7, LARGE, false, kind), OF_EDGES(8, LARGE, false, kind) },            \
+		{                                                                                \
+			OF_EDGES(7, LARGE_RECT, true, kind), OF_EDGES(8, LARGE_RECT, true, kind) \
+		}                                                                                \
+	}
+	static const forward_kernel made[TISSUE_KINDS][2][2][2] = { OF_KIND(TISSUE_NONE),
+		                                                    OF_KIND(TISSUE_STRAIGHT),
+		                                                    OF_KIND(TISSUE_OTHER) };
+#undef OF_KIND
+#undef OF_EDGES
 
-	*kernel = made[m->p.delays != NULL][m->p.sir == ISO_SIR_RECT][m->taps.width == 8][m->edge > SMALL];
+	*kernel = made[tissue_kind_of(m->p.delays)][m->p.sir == ISO_SIR_RECT][m->taps.width == 8]
+		      [m->edge > SMALL];
 	return iso_cuda_check(
 		"svoxel shared memory",
-		cudaFuncSetAttribute(*kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED_BYTES));
+		cudaFuncSetAttribute(*kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, m->shared_most));
 }
 
 /* ---- the operator ---- */
@@ -199,16 +206,21 @@ static struct iso_bricks bricks(const iso_ctx *ctx, const struct svoxel *p)
 	return iso_bricks(ctx, p->n, GATHER_X, GATHER_Y, GATHER_Z);
 }
 
+/* kind of tissue, rectangle */
+static void (*const adjoint_kernels[TISSUE_KINDS][2])(struct svoxel_cuda, struct iso_bricks, float *,
+                                                      const float4 *) = {
+	{ adjoint_voxels<false, TISSUE_NONE>, adjoint_voxels<true, TISSUE_NONE> },
+	{ adjoint_voxels<false, TISSUE_STRAIGHT>, adjoint_voxels<true, TISSUE_STRAIGHT> },
+	{ adjoint_voxels<false, TISSUE_OTHER>, adjoint_voxels<true, TISSUE_OTHER> },
+};
+
 /* This rank's bricks. */
 static int adjoint_own(const iso_op *op, iso_real *x, const struct iso_bricks &b, const iso_real *y)
 {
 	const struct svoxel_cuda *m = (const struct svoxel_cuda *)op->data;
 	struct svoxel_cuda_work *w = (struct svoxel_cuda_work *)op->work;
 	cudaStream_t stream = iso_stream(op->ctx);
-	bool rect = m->p.sir == ISO_SIR_RECT;
-	auto kernel = m->p.delays ? rect ? adjoint_voxels<true, true> : adjoint_voxels<false, true>
-	              : rect ? adjoint_voxels<true, false>
-	                          : adjoint_voxels<false, false>;
+	auto kernel = adjoint_kernels[tissue_kind_of(m->p.delays)][m->p.sir == ISO_SIR_RECT];
 	int st;
 
 	if (b.own.n == 0) return ISO_OK;
@@ -304,6 +316,36 @@ static int best_parts(const struct svoxel_cuda *m, int64_t each, int64_t process
 	return (int)best;
 }
 
+/* The largest bricks whose windows are within so many bytes; false: none are. */
+static bool edge_within(struct svoxel_cuda *m, int64_t bytes)
+{
+	for (m->edge = large(m->host);; m->edge = m->edge > SMALL ? m->edge - SMALL : 1) {
+		m->window = iso_svoxel_window(m->host, m->edge, m->edge, m->edge);
+		if (shared_of(m) <= bytes) return true;
+		if (m->edge == 1) return false;
+	}
+}
+
+/* Bricks that any card holds; where tissue makes the delays of neighbours differ by much, those that this one does. */
+static int fit_edge(struct svoxel_cuda *m, int *bytes)
+{
+	int device = 0, st;
+
+	*bytes = SHARED_BYTES;
+	if (edge_within(m, *bytes) && m->edge >= SMALL) return ISO_OK;
+	if ((st = iso_cuda_check("device", cudaGetDevice(&device))) ||
+	    (st = iso_cuda_check("device", cudaDeviceGetAttribute(
+						   bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device))))
+		return st;
+	if (*bytes < SHARED_BYTES) *bytes = SHARED_BYTES;
+	if (edge_within(m, *bytes)) return ISO_OK;
+	return iso_fail(
+		ISO_EARG,
+		"svoxel: through this tissue the sound of neighbouring voxels comes up to %d bins apart, "
+		"which is too much for this CUDA device: 'device' cpu",
+		m->window.before);
+}
+
 static int shape_bricks(struct svoxel_cuda *m, const iso_ctx *ctx)
 {
 	const struct svoxel *p = m->host;
@@ -320,10 +362,7 @@ static int shape_bricks(struct svoxel_cuda *m, const iso_ctx *ctx)
 	m->shift = (m->taps.width - p->taps.width) / 2;
 	for (int i = 0; i <= SVOXEL_DEGREE; i++)
 		for (int j = 0; j < p->taps.width; j++) m->taps.c[i][j + m->shift] = p->taps.c[i][j];
-	for (m->edge = large(p);; m->edge = m->edge > SMALL ? m->edge - SMALL : 1) { /* 1 fits always */
-		m->window = iso_svoxel_window(p, m->edge, m->edge, m->edge);
-		if (shared_of(m) <= SHARED_BYTES || m->edge == 1) break;
-	}
+	if ((st = fit_edge(m, &m->shared_most))) return st;
 	for (int a = 0; a < 3; a++) {
 		int64_t along = (p->n[a] + m->edge - 1) / m->edge;
 

@@ -90,7 +90,7 @@ struct column {
 };
 
 /* Adds to each voxel of the column what one point of a transducer projects back to it. */
-template <bool RECT, bool TISSUE>
+template <bool RECT, int TISSUE>
 static __device__ __forceinline__ void add_point(float (&sum)[EACH], const struct svoxel &p,
                                                  const struct svoxel_view &v, float weight,
                                                  const struct column &c, const float4 *pieces,
@@ -99,7 +99,9 @@ static __device__ __forceinline__ void add_point(float (&sum)[EACH], const struc
 	const float4 *low = pieces + v.bin;
 	float beside = c.x * (c.x + v.r2[0]) + c.y * (c.y + v.r2[1]);
 	float x = v.x + c.x * v.ex[0] + c.y * v.ex[1], y = v.y + c.x * v.ey[0] + c.y * v.ey[1];
+	struct tissue_line line = {};
 
+	if (TISSUE) line = tissue_line<2>(tb, tv, c.x, c.y, 0);
 #pragma unroll
 	for (int i = 0; i < EACH; i++) {
 		float over_d, hx, hy, z = c.z[i];
@@ -108,8 +110,8 @@ static __device__ __forceinline__ void add_point(float (&sum)[EACH], const struc
 		float a = weight * over_d;
 
 		if (TISSUE)
-			u = fmaf(tissue_late(&a, p.sound, tb, tv, p.pos, c.x, c.y, z,
-			                     (v.dd + excess) * over_d),
+			u = fmaf(tissue_late<TISSUE>(&a, p.sound, tb, tv, line, z, c.x, c.y, z,
+			                             (v.dd + excess) * over_d),
 			         (float)p.bins_per_us, u);
 
 		if (RECT) {
@@ -123,7 +125,7 @@ static __device__ __forceinline__ void add_point(float (&sum)[EACH], const struc
 }
 
 /* Views of the next transducers; v.bin counts from the first piece of the first transducer. */
-template <bool TISSUE>
+template <int TISSUE>
 static __device__ void look(struct svoxel_view *view, struct tissue_view *late, float *weight,
                             const struct svoxel &p, int64_t first, int n, const double from[3],
                             const struct tissue_brick &tb)
@@ -135,12 +137,12 @@ static __device__ void look(struct svoxel_view *view, struct tissue_view *late, 
 		weight[k] = (float)SVOXEL_OVER_2_PI * (float)svoxel_point(at, &p, q, (int)(i % p.points));
 		view[k] = svoxel_view(&p, q, at, from);
 		view[k].bin += 2 * q * p.span - p.low;
-		if (TISSUE) late[k] = tissue_view(p.sound, tb, q, at);
+		if (TISSUE) late[k] = tissue_view(p.sound, tb, q, p.pos + 3 * q, at);
 	}
 }
 
-template <bool RECT, bool TISSUE>
-static __global__ void __launch_bounds__(GATHER, RESIDENT)
+template <bool RECT, int TISSUE>
+static __global__ void __launch_bounds__(GATHER, TISSUE ? RESIDENT - 1 : RESIDENT)
 	adjoint_voxels(struct svoxel_cuda m, struct iso_bricks b, float *x, const float4 *pieces)
 {
 	__shared__ struct svoxel_view view[VIEWS];

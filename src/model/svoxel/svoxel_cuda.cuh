@@ -12,6 +12,7 @@ struct svoxel_cuda {
 	const struct svoxel *host; /* as made on the host */
 	int edge;                  /* of a brick */
 	struct svoxel_window window;
+	int shared_most; /* bytes that a block may have */
 	unsigned bricks[3];
 	struct svoxel_taps taps; /* of the forward, 7 or 8: p.taps with `shift` zeros before */
 	int shift;

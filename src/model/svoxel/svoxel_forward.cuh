@@ -136,14 +136,15 @@ static __device__ __forceinline__ void spread(const struct window<T> &w, const f
 }
 
 /* A corner of a rectangle: its signs, and the whole bins by which its delay at the brick's middle
-   differs from that of the rectangle's own. */
+   differs from that of the rectangle's own. Through tissue no
+   delay may leave the window, `most` bins to both sides, whatever its bounds were made from. */
 struct corner {
-	float x, y, bins;
+	float x, y, bins, most;
 };
 
 static __device__ struct corner corner(const struct svoxel_view &v, float least, int k)
 {
-	struct corner c = { k & 1 ? 1.f : -1.f, k & 2 ? 1.f : -1.f, 0 };
+	struct corner c = { k & 1 ? 1.f : -1.f, k & 2 ? 1.f : -1.f, 0, 0 };
 	float hx, hy, unused = 1;
 
 	across(&hx, &hy, &unused, v, least, v.x, v.y, iso_over(v.d));
@@ -152,28 +153,30 @@ static __device__ struct corner corner(const struct svoxel_view &v, float least,
 }
 
 /* Delay of a voxel; the amplitude goes over its distance, and over the delays of a rectangle. */
-template <bool RECT, bool TISSUE>
+template <bool RECT, int TISSUE>
 static __device__ __forceinline__ float impulse(float *a, const struct svoxel &p, const struct svoxel_view &v,
                                                 const struct corner &c, float excess, float x, float y,
                                                 const struct tissue_brick &tb, const struct tissue_view &tv,
-                                                float ox, float oy, float oz)
+                                                const struct tissue_line &line, float ox, float oy, float oz)
 {
 	float over_d, hx, hy, u = delay(v, (float)p.bins_per_mm, excess, &over_d);
 
 	*a *= over_d;
 	if (TISSUE) {
-		float late = tissue_late(a, p.sound, tb, tv, p.pos, ox, oy, oz, (v.dd + excess) * over_d);
+		float late = tissue_late<TISSUE>(a, p.sound, tb, tv, line, ox, ox, oy, oz,
+		                                 (v.dd + excess) * over_d);
 
-		u = fmaf(late, (float)p.bins_per_us, u);
-		if (!RECT) return u - c.bins;
+		u = fmaf(late, (float)p.bins_per_us, u) - c.bins;
 	}
-	if (!RECT) return u;
-	across(&hx, &hy, a, v, (float)p.least, x, y, over_d);
-	return fmaf(c.x, hx, fmaf(c.y, hy, u - c.bins));
+	if (RECT) {
+		across(&hx, &hy, a, v, (float)p.least, x, y, over_d);
+		u = fmaf(c.x, hx, fmaf(c.y, hy, TISSUE ? u : u - c.bins));
+	}
+	return TISSUE ? fminf(fmaxf(u, -c.most), c.most) : u;
 }
 
 /* A brick as one point of a transducer, or a corner, hears it. */
-template <int EDGE, bool RECT, bool TISSUE, class T>
+template <int EDGE, bool RECT, int TISSUE, class T>
 static __device__ __forceinline__ void hear(const struct window<T> &to, const struct svoxel &p,
                                             const struct brick &b, const struct svoxel_view &v,
                                             const struct corner &c, float weight, const float *voxel,
@@ -201,7 +204,9 @@ static __device__ __forceinline__ void hear(const struct window<T> &to, const st
 			float oy = ds * (y - .5f * (b.ny - 1));
 			float excess = oy * (oy + v.r2[1]) + oz * (oz + v.r2[2]);
 			float wx = v.x + oy * v.ex[1] + oz * v.ex[2], wy = v.y + oy * v.ey[1] + oz * v.ey[2];
+			struct tissue_line line = {};
 
+			if (TISSUE) line = tissue_line<0>(tb, tv, 0, oy, oz);
 #pragma unroll
 			for (int i = 0; i < EDGE; i += 2) {
 				float2 value = pair[i / 2];
@@ -211,7 +216,7 @@ static __device__ __forceinline__ void hear(const struct window<T> &to, const st
 				for (int j = 0; j < 2; j++)
 					u[j] = impulse<RECT, TISSUE>(
 						&a[j], p, v, c, excess + excess_x[i + j], wx + way_x[i + j],
-						wy + way_y[i + j], tb, tv,
+						wy + way_y[i + j], tb, tv, line,
 						TISSUE ? ds * (min(i + j, b.nx - 1) - .5f * (b.nx - 1)) : 0,
 						oy, oz);
 				spread(to, u, a);
@@ -307,16 +312,18 @@ template <class T> static __device__ struct window<T> own_window(void *shared, i
 }
 
 /* Whole bins by which tissue makes the brick's middle late. */
-static __device__ float
-late_bins(const struct svoxel &p, const struct svoxel_view &v, const struct tissue_brick &tb,
-          const struct tissue_view &tv)
+template <int TISSUE>
+static __device__ float late_bins(const struct svoxel &p, const struct svoxel_view &v,
+                                  const struct tissue_brick &tb, const struct tissue_view &tv)
 {
 	float unused = 1;
 
-	return floorf(tissue_late(&unused, p.sound, tb, tv, p.pos, 0, 0, 0, v.d) * (float)p.bins_per_us);
+	return floorf(tissue_late<TISSUE>(&unused, p.sound, tb, tv, tissue_line<0>(tb, tv, 0, 0, 0), 0, 0, 0,
+	                                  0, v.d) *
+	              (float)p.bins_per_us);
 }
 
-template <int W, int EDGE, bool RECT, bool TISSUE>
+template <int W, int EDGE, bool RECT, int TISSUE>
 static __global__ void __launch_bounds__(HEAR)
 	forward_bricks(struct svoxel_cuda m, double *parts, const float *x)
 {
@@ -335,7 +342,7 @@ static __global__ void __launch_bounds__(HEAR)
 	for (unsigned i = blockIdx.y; i < bricks; i += gridDim.y) {
 		struct brick b = brick_at(m, i);
 
-		if (!fetch<EDGE, TISSUE>(voxel, m.p, b, x)) continue;
+		if (!fetch<EDGE, TISSUE != TISSUE_NONE>(voxel, m.p, b, x)) continue;
 		const double from[3] = { m.p.first[0] + ((double)b.ix + (b.nx - 1) / 2.) * m.p.ds,
 			                 m.p.first[1] + ((double)b.iy + (b.ny - 1) / 2.) * m.p.ds,
 			                 m.p.first[2] + ((double)b.iz + (b.nz - 1) / 2.) * m.p.ds };
@@ -353,15 +360,18 @@ static __global__ void __launch_bounds__(HEAR)
 				weight = SVOXEL_OVER_2_PI * svoxel_point(at, &m.p, q, k);
 				v = svoxel_view(&m.p, q, at, from);
 				if (TISSUE) {
-					tv = tissue_view(m.p.sound, tb, q, at);
-					later = late_bins(m.p, v, tb, tv);
+					tv = tissue_view(m.p.sound, tb, q, m.p.pos + 3 * q, at);
+					later = late_bins<TISSUE>(m.p, v, tb, tv);
 				}
 			}
 			for (int e = 0; e < (RECT ? 4 : 1); e++) {
 				struct corner c = {};
 
 				if (RECT) c = corner(v, (float)m.p.least, e);
-				if (TISSUE) c.bins += later;
+				if (TISSUE) {
+					c.bins += later;
+					c.most = (float)(m.window.rows - 1 - m.window.before);
+				}
 				if (q < end)
 					hear<EDGE, RECT, TISSUE>(mid, m.p, b, v, c,
 					                         (float)(c.x * c.y < 0 ? -weight : weight),

@@ -73,8 +73,10 @@ static __device__ __forceinline__ void add(struct sums *s, float own_per_mm, flo
 	}
 }
 
-template <bool ANGLES, bool TISSUE>
-static __global__ void __launch_bounds__(ISO_THREADS)
+template <bool ANGLES, int TISSUE>
+static __global__ void __launch_bounds__(ISO_THREADS, TISSUE == TISSUE_OTHER ? 2
+                                                      : TISSUE || ANGLES     ? 3
+                                                                             : 4)
 	back_project(float *x, struct ubp_params p, struct iso_bricks b, const float4 *source,
                      const float4 *face, const float2 *pair, struct ubp_tissue m)
 {
@@ -93,7 +95,7 @@ static __global__ void __launch_bounds__(ISO_THREADS)
 	for (int i = 0; i < EACH; i++) pz[i] = centre(p, 2, brick[2] + t.z + 2 * i);
 
 	struct tissue_brick tb = {};
-	float own_per_mm[EACH], ox = 0, oy = 0, oz[EACH];
+	float own_per_mm[EACH], ox = 0, oy = 0, mz = 0;
 
 	for (int i = 0; i < EACH; i++) own_per_mm[i] = p.per_mm;
 	if (TISSUE) {
@@ -105,10 +107,10 @@ static __global__ void __launch_bounds__(ISO_THREADS)
 		tb = tissue_brick(m.sound, middle);
 		ox = (float)(p.first[0] + (double)at[0] * p.voxel - middle[0]);
 		oy = (float)(p.first[1] + (double)at[1] * p.voxel - middle[1]);
+		mz = (float)middle[2];
 		for (int i = 0; i < EACH; i++) {
 			int64_t z = min(brick[2] + t.z + 2 * i, p.n[2] - 1);
 
-			oz[i] = (float)(p.first[2] + (double)z * p.voxel - middle[2]);
 			own_per_mm[i] = p.per_mm * (float)(m.sound.c0 / m.sound.c1) *
 			                m.sound.ratio[(z * p.n[1] + at[1]) * p.n[0] + at[0]];
 		}
@@ -122,23 +124,28 @@ static __global__ void __launch_bounds__(ISO_THREADS)
 		for (int i = threadIdx.x; i < n; i += blockDim.x) {
 			at[i] = source[from + i];
 			if (ANGLES) normal[i] = face[from + i];
-			if (TISSUE)
-				view[i] = tissue_view(m.sound, tb, from + i, m.pos + 3 * (int64_t)(from + i));
+			if (TISSUE) {
+				const double *stands = m.pos + 3 * (int64_t)(from + i);
+
+				view[i] = tissue_view(m.sound, tb, from + i, stands, stands);
+			}
 		}
 		__syncthreads();
 		for (int q = 0; q < n; q++, trace += p.pairs) {
 			float4 c = at[q], f = ANGLES ? normal[q] : make_float4(0, 0, 0, 0);
 			float dx = px - c.x, dy = py - c.y, across = fmaf(dx, dx, dy * dy);
 			float beside = fmaf(dx, f.x, dy * f.y);
+			struct tissue_line line = {};
 
+			if (TISSUE) line = tissue_line<2>(tb, view[q], ox, oy, 0);
 #pragma unroll
 			for (int i = 0; i < EACH; i++) {
 				float dz = pz[i] - c.z, d2 = fmaf(dz, dz, across), per_d = iso_over_root(d2);
 				float d = d2 * per_d, k = fmaf(d, p.per_mm, -c.w), unused = 1;
 
 				if (TISSUE)
-					k = fmaf(tissue_late(&unused, m.sound, tb, view[q], m.pos, ox, oy,
-					                     oz[i], d),
+					k = fmaf(tissue_late<TISSUE>(&unused, m.sound, tb, view[q], line,
+					                             pz[i] - mz, ox, oy, pz[i] - mz, d),
 					         m.per_us, k);
 				add<ANGLES>(s + i, own_per_mm[i], per_d, d, k, trace, fmaf(dz, f.z, beside),
 				            f.w);
@@ -162,16 +169,23 @@ static struct iso_bricks bricks(const iso_op *op)
 	return iso_bricks(op->ctx, ((const struct ubp_model *)op->data)->p.n, 8, 8, 4 * EACH);
 }
 
+#define OF_KINDS(angles)                                                                  \
+	{                                                                                 \
+		back_project<angles, TISSUE_NONE>, back_project<angles, TISSUE_STRAIGHT>, \
+			back_project<angles, TISSUE_OTHER>                                \
+	}
+
+static void (*const kernels[2][TISSUE_KINDS])(float *, struct ubp_params, struct iso_bricks, const float4 *,
+                                              const float4 *, const float2 *,
+                                              struct ubp_tissue) = { OF_KINDS(false), OF_KINDS(true) };
+
 /* The pairs of all transducers, and this rank's bricks. */
 static int back_project_own(const iso_op *op, float *x, const struct iso_bricks &b, const float *y)
 {
 	const struct ubp_model *m = (const struct ubp_model *)op->data;
 	const struct ubp_cuda_work *w = (const struct ubp_cuda_work *)op->work;
 	const struct ubp_tissue tissue = { m->sound, m->pos, (float)(m->p.per_mm * m->sound.c0) };
-	bool sphere = m->weights == ISO_UBP_SPHERE;
-	auto kernel = m->delays ? sphere ? back_project<false, true> : back_project<true, true>
-	              : sphere ? back_project<false, false>
-	                        : back_project<true, false>;
+	auto kernel = kernels[m->weights == ISO_UBP_SPHERE ? 0 : 1][tissue_kind_of(m->delays)];
 	cudaStream_t stream = iso_stream(op->ctx);
 	int st;
 
