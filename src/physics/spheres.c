@@ -300,14 +300,14 @@ static int check_inside(const iso_delays *delays, const struct iso_spheres *s)
 }
 
 static int hear_cuda(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s, const struct iso_transducers *t,
-                     const struct aperture_points *face, struct iso_rows own)
+                     const struct aperture_points *face, const iso_delays *delays, struct iso_rows own)
 {
 	void *cuda = NULL;
 	int st = iso_cuda_symbol(&cuda, "iso_spheres_hear_cuda");
 
 	if (st || own.n == 0) return st;
-	return ((__typeof__(&iso_spheres_hear_cuda))cuda)(y, ctx, s, s->fwhm * PER_FWHM, t, face, own.first,
-	                                                  own.n);
+	return ((__typeof__(&iso_spheres_hear_cuda))cuda)(y, ctx, s, s->fwhm * PER_FWHM, t, face, delays,
+	                                                  own.first, own.n);
 }
 
 /* What transducers `own` hear. They go by blocks of TOGETHER, counted from the first transducer of all: whether a
@@ -320,7 +320,7 @@ static int hear_all(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s, cons
 	struct iso_clock clock = iso_clock_brief(ctx, "spheres", "traces", own.n, NULL);
 	bool full = false;
 
-	if (on_cuda(ctx)) return hear_cuda(y, ctx, s, t, face, own);
+	if (on_cuda(ctx)) return hear_cuda(y, ctx, s, t, face, delays, own);
 #pragma omp parallel num_threads(threads(ctx)) reduction(|| : full)
 	{
 		struct listener l = { .rows = size_alloc(TOGETHER, t->samples * (int64_t)sizeof *l.rows) };
@@ -361,8 +361,6 @@ static int pressure(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s, cons
 	if ((st = check_spheres(s)) || (st = iso_transducers_check(t)) || (st = check_outside(t, faces, s)) ||
 	    (st = check_inside(delays, s)))
 		return st;
-	if (delays && on_cuda(ctx))
-		return iso_fail(ISO_EARG, "spheres: through tissue they are heard on the CPU alone");
 	if (!(st = make_faces(&face, &room, s, t, faces)))
 		st = gather(ctx, hear_all(y, ctx, s, t, &face, delays, share(ctx, t)), y, t);
 	iso_room_free(&room);

@@ -111,9 +111,9 @@ ISO_HD double spheres_point(double p[3], const struct iso_transducers *t, const 
 ISO_C int iso_spheres_raster_cuda(iso_real *x, iso_ctx *ctx, const struct iso_spheres *s, double sigma,
                                   const struct iso_grid *g);
 
-/* Traces of transducers first to first + n - 1 into y, which is that of transducer 0. */
+/* Traces of transducers first to first + n - 1 into y, which is that of transducer 0. delays: NULL: one speed. */
 ISO_C int iso_spheres_hear_cuda(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s, double sigma,
                                 const struct iso_transducers *t, const struct aperture_points *face,
-                                int64_t first, int64_t n);
+                                const iso_delays *delays, int64_t first, int64_t n);
 
 #endif

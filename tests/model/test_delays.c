@@ -529,6 +529,13 @@ static int make_ubp(iso_op **op, iso_ctx *ctx, const struct iso_transducers *t, 
 	return iso_ubp_create(op, ctx, &p);
 }
 
+static int make_sradon(iso_op **op, iso_ctx *ctx, const struct iso_transducers *t, const iso_delays *d)
+{
+	struct iso_sradon p = { .size = sizeof p, .t = t, .grid = wide, .delays = d };
+
+	return iso_sradon_create(op, ctx, &p);
+}
+
 /* The forward of an image, or without one the adjoint of data, on a context. */
 static iso_real *result(iso_ctx *ctx, maker make, const struct iso_transducers *t, const iso_delays *d,
                         const iso_real *image, const iso_real *data, int64_t *n)
@@ -590,6 +597,8 @@ static void check_tissues(iso_ctx *ctx)
 			BELOW(contexts_apart(host, ctx, make_svoxel, &t, d, true), 2e-4);
 			BELOW(contexts_apart(host, ctx, make_svoxel, &t, d, false), 2e-4);
 			BELOW(contexts_apart(host, ctx, make_ubp, &t, d, false), 5e-4);
+			BELOW(contexts_apart(host, ctx, make_sradon, &t, d, true), 1e-4);
+			BELOW(contexts_apart(host, ctx, make_sradon, &t, d, false), 1e-4);
 		}
 		iso_delays_free(d);
 	}
@@ -639,17 +648,7 @@ static void cpu_sradon(void **state)
 	iso_ctx_free(ctx);
 }
 
-static void refuse_sradon(iso_ctx *ctx)
-{
-	struct models m = models(ctx);
-	struct iso_sradon p = { .size = sizeof p, .t = &m.t, .grid = small, .delays = m.d };
-	iso_op *op = NULL;
-
-	REFUSED(iso_sradon_create(&op, ctx, &p), ISO_EARG, "through tissue it runs on the CPU alone");
-	free_models(&m);
-}
-
-CUDA_TEST(cuda_sradon, refuse_sradon)
+CUDA_TEST(cuda_sradon, sradon)
 
 static void ubp(iso_ctx *ctx)
 {
@@ -700,16 +699,14 @@ static double heard(iso_ctx *ctx, const struct iso_spheres *spheres, struct iso_
 	return difference;
 }
 
-static void traces(void **state)
+static void traces(iso_ctx *ctx)
 {
 	struct iso_transducers t = transducers("traces/transducers", 8, c0, middle);
 	double *v = vector("traces/spheres", 20);
 	struct iso_sphere sphere[4];
 	const struct iso_spheres all = { 4, sphere, .3 * PER_SIGMA };
 	struct iso_tissue ball = ellipsoid(9, 9, 9);
-	iso_ctx *ctx = cpu(2);
 
-	(void)state;
 	for (int i = 0; i < 4; i++)
 		sphere[i] = (struct iso_sphere){ { v[5 * i], v[5 * i + 1], v[5 * i + 2] },
 			                         v[5 * i + 3],
@@ -720,9 +717,19 @@ static void traces(void **state)
 	BELOW(heard(ctx, &all, &t, ball, false, "traces/p_straight"), TOLERANCE(1e-5, 1e-8));
 	BELOW(heard(ctx, &all, &t, ball, true, "traces/p_snell"), TOLERANCE(1e-5, 1e-8));
 	iso_transducers_free(&t);
-	iso_ctx_free(ctx);
 	free(v);
 }
+
+static void cpu_traces(void **state)
+{
+	iso_ctx *ctx = cpu(2);
+
+	(void)state;
+	traces(ctx);
+	iso_ctx_free(ctx);
+}
+
+CUDA_TEST(cuda_traces, traces)
 
 /* A full-wave simulation of a Gaussian source, which nobody fitted. */
 static void full_wave(void **state)
@@ -780,12 +787,12 @@ static void refusals(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(straight),     cmocka_unit_test(bent_sphere), cmocka_unit_test(grazing),
-		cmocka_unit_test(bent_plane),   cmocka_unit_test(bent_single), cmocka_unit_test(maps),
-		cmocka_unit_test(cpu_svoxel),   cmocka_unit_test(cuda_svoxel), cmocka_unit_test(cpu_sradon),
-		cmocka_unit_test(cuda_sradon),  cmocka_unit_test(cpu_ubp),     cmocka_unit_test(cuda_ubp),
-		cmocka_unit_test(traces),       cmocka_unit_test(full_wave),   cmocka_unit_test(cpu_tissues),
-		cmocka_unit_test(cuda_tissues), cmocka_unit_test(refusals),
+		cmocka_unit_test(straight),    cmocka_unit_test(bent_sphere),  cmocka_unit_test(grazing),
+		cmocka_unit_test(bent_plane),  cmocka_unit_test(bent_single),  cmocka_unit_test(maps),
+		cmocka_unit_test(cpu_svoxel),  cmocka_unit_test(cuda_svoxel),  cmocka_unit_test(cpu_sradon),
+		cmocka_unit_test(cuda_sradon), cmocka_unit_test(cpu_ubp),      cmocka_unit_test(cuda_ubp),
+		cmocka_unit_test(cpu_traces),  cmocka_unit_test(cuda_traces),  cmocka_unit_test(full_wave),
+		cmocka_unit_test(cpu_tissues), cmocka_unit_test(cuda_tissues), cmocka_unit_test(refusals),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

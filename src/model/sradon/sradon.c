@@ -175,10 +175,6 @@ static int make_integrals(iso_op **op, iso_ctx *ctx, const struct iso_sradon *q)
 	if (st || (st = iso_transducers_check((q = &full)->t))) return st;
 	if (q->focus) return iso_sradon_faces(op, ctx, q, make_integrals);
 	if ((st = iso_grid_check(&q->grid)) || (st = check(q))) return st;
-	if (q->delays && iso_ctx_is_cuda(ctx))
-		return iso_fail(
-			ISO_EARG,
-			"sradon: through tissue it runs on the CPU alone: 'device' cpu, or model svoxel");
 	double support = farthest_corner(&q->grid, centre_of(q));
 
 	if (!size_mul(&n_out, q->t->n, q->t->samples)) return iso_fail_memory("traces", INT64_MAX);

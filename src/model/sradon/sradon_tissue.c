@@ -30,35 +30,18 @@ struct visit {
 
 static void look(struct visit *v, const struct sradon *s, const struct sradon_point *p)
 {
-	const int64_t *n = s->p.n;
-	double f[3], high;
+	double part[3], w;
 	int64_t low[3];
 
-	for (int a = 0; a < 3; a++) {
-		double at = (p->at[a] - s->p.first[a]) / s->p.ds;
-
-		if (!(at > -1 && at < (double)n[a])) return;
-		high = floor(at);
-		low[a] = (int64_t)high;
-		f[a] = at - high;
-	}
+	if (!sradon_cell(low, part, s, p->at)) return;
 	for (int k = 0; k < 8; k++) {
-		double w = p->weight;
-		int64_t i[3];
-		bool in = true;
+		int64_t voxel = sradon_corner(&w, s, low, part, k);
 
-		for (int a = 0; a < 3; a++) {
-			i[a] = low[a] + (k >> a & 1);
-			w *= k >> a & 1 ? f[a] : 1 - f[a];
-			in = in && i[a] >= 0 && i[a] < n[a];
-		}
-		if (!in) continue;
-		int64_t voxel = (i[2] * n[1] + i[1]) * n[0] + i[0];
-
+		if (voxel < 0) continue;
 		if (v->x) {
-			v->sum += w * (double)v->x[voxel];
+			v->sum += p->weight * w * (double)v->x[voxel];
 		} else {
-			int64_t whole = llrint(w * v->value);
+			int64_t whole = llrint(p->weight * w * v->value);
 
 #pragma omp atomic
 			v->to[voxel] += whole;
@@ -103,7 +86,7 @@ static int arcs_of(struct sradon_arc arc[SRADON_ARCS], struct seen *v, const str
 	return iso_sradon_arcs(arc, &v->hoop, r->step, sradon_shift(&s->p), r->n);
 }
 
-static void surface(struct visit *v, const struct sradon *s, int64_t q, int64_t k)
+static void surface(struct visit *v, const struct sradon *s, const struct sradon_ear *e, int64_t q, int64_t k)
 {
 	struct sradon_shell shell = sradon_shell(s, q, k);
 	struct seen seen = seen_of(s, q, shell.t);
@@ -116,8 +99,10 @@ static void surface(struct visit *v, const struct sradon *s, int64_t q, int64_t 
 		for (int c = 0; c < n; c++)
 			for (int j = arc[c].first; j < arc[c].first + arc[c].n; j++) {
 				struct sradon_point p;
+				double w[3];
 
-				if (sradon_shell_point(&p, s, q, &shell, &r, j)) look(v, s, &p);
+				sradon_direction(w, s, &s->frame[q], &r, j);
+				if (sradon_shell_point(&p, s, e, q, &shell, w, r.weight)) look(v, s, &p);
 			}
 	}
 }
@@ -134,10 +119,12 @@ static int forward(const iso_op *op, int sub, iso_real *y, const iso_real *x)
 	iso_op_counts(op, "project", "traces", own.n);
 #pragma omp parallel for schedule(dynamic) num_threads(op->ctx->threads)
 	for (int64_t q = own.first; q < own.first + own.n; q++) {
+		const struct sradon_ear e = sradon_ear(s, q);
+
 		for (int64_t k = 0; k < samples && !iso_ctx_cancelled(op->ctx); k++) {
 			struct visit v = { .x = x };
 
-			surface(&v, s, q, k);
+			surface(&v, s, &e, q, k);
 			y[q * samples + k] = (iso_real)v.sum;
 		}
 		iso_op_count(op, 1);
@@ -171,10 +158,12 @@ static int adjoint(const iso_op *op, int sub, iso_real *x, const iso_real *y)
 	memset(w->sums, 0, (size_t)op->n_in * sizeof *w->sums);
 #pragma omp parallel for schedule(dynamic) num_threads(op->ctx->threads)
 	for (int64_t q = own.first; q < own.first + own.n; q++) {
+		const struct sradon_ear e = sradon_ear(s, q);
+
 		for (int64_t k = 0; k < s->p.samples && !iso_ctx_cancelled(op->ctx); k++) {
 			struct visit v = { .to = w->sums, .value = scale * (double)y[q * s->p.samples + k] };
 
-			if (v.value != 0) surface(&v, s, q, k);
+			if (v.value != 0) surface(&v, s, &e, q, k);
 		}
 		iso_op_count(op, 1);
 	}
