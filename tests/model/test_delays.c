@@ -650,6 +650,73 @@ static void cpu_sradon(void **state)
 
 CUDA_TEST(cuda_sradon, sradon)
 
+/* Curved faces with tissue as fast as water are those without tissue; and adjoints with bent rays. */
+static void faces(iso_ctx *ctx)
+{
+	struct iso_transducers t = around();
+	struct iso_tissue p = ellipsoid(5, 5, 5);
+	double side[2 * EARS], err = 1;
+	struct iso_sradon one = { .size = sizeof one,
+		                  .t = &t,
+		                  .grid = small,
+		                  .focus = true,
+		                  .sir_error = .1 },
+			  two = one;
+	iso_real *a, *b;
+	iso_op *op = NULL;
+	iso_delays *d = NULL;
+	int64_t n;
+
+	for (int i = 0; i < 2 * EARS; i++) side[i] = i % 2 ? .5 : 4;
+	t.aperture = side;
+	t.n = 6;
+	p.speed = c0;
+	OK(iso_delays_create(&d, ctx, &t, &p, &small));
+	two.delays = d;
+	for (int k = 0; k < 2; k++) {
+		OK(iso_sradon_create(&op, ctx, k ? &two : &one));
+		n = iso_op_n_out(op);
+		iso_real *x = to_device(ctx, VOXELS, NULL), *y = to_device(ctx, n, NULL),
+			 *image = reals("models/image", VOXELS);
+
+		OK(iso_ctx_vec(ctx)->upload(ctx, x, image, VOXELS * (int64_t)sizeof *x));
+		OK(iso_forward(y, op, ISO_ALL, x));
+		*(k ? &b : &a) = to_host(ctx, n, y);
+		free(image);
+		device_free(ctx, x);
+		device_free(ctx, y);
+		iso_op_free(op);
+		op = NULL;
+	}
+	BELOW(relative_difference(n, b, a), TOLERANCE(1e-4, 1e-9));
+	free(a);
+	free(b);
+	iso_delays_free(d);
+	d = NULL;
+	p.speed = c1;
+	p.path = ISO_SOUND_SNELL;
+	OK(iso_delays_create(&d, ctx, &t, &p, &small));
+	two.delays = d;
+	OK(iso_sradon_create(&op, ctx, &two));
+	OK(iso_test_adjoint(&err, op, ISO_ALL, 1));
+	BELOW(err, TOLERANCE(1e-5, 1e-12));
+	iso_op_free(op);
+	iso_delays_free(d);
+	t.aperture = NULL;
+	iso_transducers_free(&t);
+}
+
+static void cpu_faces(void **state)
+{
+	iso_ctx *ctx = cpu(2);
+
+	(void)state;
+	faces(ctx);
+	iso_ctx_free(ctx);
+}
+
+CUDA_TEST(cuda_faces, faces)
+
 static void ubp(iso_ctx *ctx)
 {
 	struct models m = models(ctx);
@@ -787,12 +854,13 @@ static void refusals(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(straight),    cmocka_unit_test(bent_sphere),  cmocka_unit_test(grazing),
-		cmocka_unit_test(bent_plane),  cmocka_unit_test(bent_single),  cmocka_unit_test(maps),
-		cmocka_unit_test(cpu_svoxel),  cmocka_unit_test(cuda_svoxel),  cmocka_unit_test(cpu_sradon),
-		cmocka_unit_test(cuda_sradon), cmocka_unit_test(cpu_ubp),      cmocka_unit_test(cuda_ubp),
-		cmocka_unit_test(cpu_traces),  cmocka_unit_test(cuda_traces),  cmocka_unit_test(full_wave),
-		cmocka_unit_test(cpu_tissues), cmocka_unit_test(cuda_tissues), cmocka_unit_test(refusals),
+		cmocka_unit_test(straight),     cmocka_unit_test(bent_sphere), cmocka_unit_test(grazing),
+		cmocka_unit_test(bent_plane),   cmocka_unit_test(bent_single), cmocka_unit_test(maps),
+		cmocka_unit_test(cpu_svoxel),   cmocka_unit_test(cuda_svoxel), cmocka_unit_test(cpu_sradon),
+		cmocka_unit_test(cuda_sradon),  cmocka_unit_test(cpu_ubp),     cmocka_unit_test(cuda_ubp),
+		cmocka_unit_test(cpu_traces),   cmocka_unit_test(cuda_traces), cmocka_unit_test(full_wave),
+		cmocka_unit_test(cpu_tissues),  cmocka_unit_test(cpu_faces),   cmocka_unit_test(cuda_faces),
+		cmocka_unit_test(cuda_tissues), cmocka_unit_test(refusals),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

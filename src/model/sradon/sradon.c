@@ -62,7 +62,7 @@ static double from_voxels(const struct iso_grid *g, const double x[3])
 }
 
 /* A voxel away from all voxels, a transducer lies outside of the trilinear support. */
-static int check(const struct iso_sradon *q)
+static int check(const struct iso_sradon *q, const struct iso_transducers *stands)
 {
 	const double *v = q->grid.voxel;
 
@@ -74,13 +74,10 @@ static int check(const struct iso_sradon *q)
 	if (q->accuracy != 0 && !(q->accuracy >= steps[N_STEPS - 1].error && q->accuracy < 1))
 		return iso_fail(ISO_EARG, "sradon: accuracy %g, must be %g to below 1", q->accuracy,
 		                steps[N_STEPS - 1].error);
-	if (q->delays && q->focus)
-		return iso_fail(ISO_EARG,
-		                "sradon: through tissue transducers are points: model svoxel has both");
 	if (q->delays && (q->sampling != ISO_SRADON_MIDPOINT || q->adjoint == ISO_SRADON_GATHER))
 		return iso_fail(ISO_EARG,
 		                "sradon: through tissue only sampling midpoint and adjoint scatter go");
-	int st = iso_delays_fit(q->delays, q->t, &q->grid, "sradon");
+	int st = iso_delays_fit(q->delays, stands, &q->grid, "sradon");
 
 	if (st) return st;
 	for (int64_t i = 0; i < q->t->n; i++) {
@@ -127,12 +124,30 @@ static void make_rings(struct iso_room *room, struct sradon *s)
 		}
 }
 
-static void set_up(struct iso_room *room, struct sradon *s, const struct iso_sradon *q, double support)
+/* Tissue, and where the transducers stand that points belong to: a point is heard up to `off` mm earlier or later. */
+static void set_up_tissue(struct iso_room *room, struct sradon *s, const struct iso_sradon *q,
+                          const struct iso_transducers *stands)
+{
+	double off = 0;
+
+	s->points = (int)(q->t->n / stands->n);
+	if (!(s->delays = iso_delays_keep(q->delays))) return;
+	s->sound = s->delays->m;
+	if (!ISO_HOST(room, s->stands, 3 * stands->n)) return;
+	memcpy(s->stands, stands->pos, (size_t)(3 * stands->n) * sizeof *s->stands);
+	for (int64_t i = 0; i < q->t->n; i++)
+		off = fmax(off, sound_length(q->t->pos + 3 * i, stands->pos + i / s->points * 3));
+	s->sound.least -= fabs(s->sound.more) * off;
+	s->sound.most += fabs(s->sound.more) * off;
+}
+
+static void set_up(struct iso_room *room, struct sradon *s, const struct iso_sradon *q,
+                   const struct iso_transducers *stands, double support)
 {
 	const struct iso_transducers *t = q->t;
 	struct sradon_params *p = &s->p;
 
-	if ((s->delays = iso_delays_keep(q->delays))) s->sound = q->delays->m;
+	set_up_tissue(room, s, q, stands);
 	ISO_HOST(room, s->frame, t->n);
 	ISO_HOST(room, s->start, t->samples + 1);
 	if (room->status) return;
@@ -166,7 +181,8 @@ static void set_up(struct iso_room *room, struct sradon *s, const struct iso_sra
 	if (!s->delays) make_rings(room, s);
 }
 
-static int make_integrals(iso_op **op, iso_ctx *ctx, const struct iso_sradon *q)
+static int make_integrals(iso_op **op, iso_ctx *ctx, const struct iso_sradon *q,
+                          const struct iso_transducers *stands)
 {
 	struct iso_sradon full;
 	int64_t n_out;
@@ -174,14 +190,15 @@ static int make_integrals(iso_op **op, iso_ctx *ctx, const struct iso_sradon *q)
 
 	if (st || (st = iso_transducers_check((q = &full)->t))) return st;
 	if (q->focus) return iso_sradon_faces(op, ctx, q, make_integrals);
-	if ((st = iso_grid_check(&q->grid)) || (st = check(q))) return st;
+	if (!stands) stands = q->t;
+	if ((st = iso_grid_check(&q->grid)) || (st = check(q, stands))) return st;
 	double support = farthest_corner(&q->grid, centre_of(q));
 
 	if (!size_mul(&n_out, q->t->n, q->t->samples)) return iso_fail_memory("traces", INT64_MAX);
 	struct iso_room room = { .ctx = ctx, .what = "rings of sradon" };
 	struct sradon *s;
 
-	if (ISO_HOST(&room, s, 1)) set_up(&room, s, q, support);
+	if (ISO_HOST(&room, s, 1)) set_up(&room, s, q, stands, support);
 	return iso_op_create_in(op, ctx, q->delays ? &iso_sradon_tissue_fn : &iso_sradon_fn,
 	                        iso_grid_voxels(&q->grid), n_out, 1, &room, s);
 }
@@ -190,7 +207,7 @@ int iso_sradon_integrals(iso_op **op, iso_ctx *ctx, const struct iso_sradon *q)
 {
 	if (!op || !ctx || !q) return iso_fail_null(__func__);
 	iso_op *made = NULL;
-	int st = make_integrals(&made, ctx, q);
+	int st = make_integrals(&made, ctx, q, NULL);
 
 	return iso_op_agree(op, made, ctx, st);
 }

@@ -18,6 +18,8 @@ struct sradon {
 	enum iso_sradon_adjoint adjoint;
 	iso_delays *delays; /* through tissue; NULL: none, and no sound */
 	struct sound sound;
+	int points;     /* of a transducer's face, one after the other */
+	double *stands; /* where transducers stand, 3 each */
 };
 
 /* Ring i of the sphere of sample k, whose radius is rho; `top` is its theta_max. Algorithm 4 has rings of its

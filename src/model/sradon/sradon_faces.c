@@ -114,8 +114,7 @@ static int spread(struct iso_transducers *t, struct iso_room *room, const struct
 	return ISO_OK;
 }
 
-int iso_sradon_faces(iso_op **op, iso_ctx *ctx, const struct iso_sradon *q,
-                     int (*integrals)(iso_op **op, iso_ctx *ctx, const struct iso_sradon *q))
+int iso_sradon_faces(iso_op **op, iso_ctx *ctx, const struct iso_sradon *q, sradon_integrals integrals)
 {
 	struct iso_room room = { .what = "faces of sradon" };
 	struct iso_sradon points = *q;
@@ -133,7 +132,7 @@ int iso_sradon_faces(iso_op **op, iso_ctx *ctx, const struct iso_sradon *q,
 		goto done;
 	points.t = &t;
 	points.focus = false;
-	if (!(st = integrals(&g, ctx, &points)) && !(st = make_mean(&mean, ctx, q, &f)))
+	if (!(st = integrals(&g, ctx, &points, q->t)) && !(st = make_mean(&mean, ctx, q, &f)))
 		st = iso_chain_create(op, mean, g);
 done:
 	iso_op_free(g);

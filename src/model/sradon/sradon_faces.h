@@ -37,9 +37,12 @@ ISO_HD double sradon_mean_back(const struct sradon_mean *p, const iso_real *y, i
 /* Points of a transducer; 1 without faces. */
 ISO_C int iso_sradon_face_points(int *points, const struct iso_sradon *q);
 
+/* G of points, which stand for as many transducers each; `stands` are these, or NULL: the points themselves. */
+typedef int (*sradon_integrals)(iso_op **op, iso_ctx *ctx, const struct iso_sradon *q,
+                                const struct iso_transducers *stands);
+
 /* The mean after G of all points. */
-ISO_C int iso_sradon_faces(iso_op **op, iso_ctx *ctx, const struct iso_sradon *q,
-                           int (*integrals)(iso_op **op, iso_ctx *ctx, const struct iso_sradon *q));
+ISO_C int iso_sradon_faces(iso_op **op, iso_ctx *ctx, const struct iso_sradon *q, sradon_integrals integrals);
 
 ISO_C int iso_sradon_mean_to_cuda(iso_op *op);
 

@@ -54,7 +54,8 @@ static inline void add(const struct visit *v, int64_t voxel, double value)
 }
 
 /* A cell that has no corner outside. */
-static void look_inside(struct visit *v, const struct sradon *s, double weight, int64_t voxel, const double f[3])
+static void look_inside(struct visit *v, const struct sradon *s, double weight, int64_t voxel,
+                        const double f[3])
 {
 	const int64_t row = s->p.n[0], plane = row * s->p.n[1];
 	const int64_t at[4] = { voxel, voxel + row, voxel + plane, voxel + plane + row };
@@ -67,7 +68,8 @@ static void look_inside(struct visit *v, const struct sradon *s, double weight, 
 
 			line[i] = low + f[0] * ((double)v->x[at[i] + 1] - low);
 		}
-		double low = line[0] + f[1] * (line[1] - line[0]), high = line[2] + f[1] * (line[3] - line[2]);
+		double low = line[0] + f[1] * (line[1] - line[0]),
+		       high = line[2] + f[1] * (line[3] - line[2]);
 
 		v->sum += weight * (low + f[2] * (high - low));
 		return;
@@ -88,7 +90,8 @@ static void look(struct visit *v, const struct sradon *s, const struct sradon_po
 	int64_t low[3];
 
 	if (!sradon_cell(low, part, s, p->at)) return;
-	if (low[0] >= 0 && low[1] >= 0 && low[2] >= 0 && low[0] + 1 < n[0] && low[1] + 1 < n[1] && low[2] + 1 < n[2]) {
+	if (low[0] >= 0 && low[1] >= 0 && low[2] >= 0 && low[0] + 1 < n[0] && low[1] + 1 < n[1] &&
+	    low[2] + 1 < n[2]) {
 		look_inside(v, s, p->weight, (low[2] * n[1] + low[1]) * n[0] + low[0], part);
 		return;
 	}

@@ -195,6 +195,7 @@ extern "C" int iso_sradon_tissue_to_cuda(iso_op *op)
 	m->host = host;
 	m->s = *host;
 	ISO_UPLOAD(room, m->s.frame, host->frame, host->p.n_trans);
+	ISO_UPLOAD(room, m->s.stands, host->stands, 3 * (host->p.n_trans / host->points));
 	tissue_upload(room, &m->s.sound, host->delays);
 	op->data = m;
 	op->fn = &tissue_fn_cuda;

@@ -22,7 +22,8 @@ ISO_HD struct sradon_ear sradon_ear(const struct sradon *s, int64_t q)
 	for (int a = 0; a < 3; a++) e.from[a] = s->p.first[a] + (double)(s->p.n[a] - 1) / 2 * s->p.ds;
 	e.bend = bend_of(&s->sound);
 	e.place = bend_place(&s->sound, e.from);
-	e.view = bend_view(&s->sound, s->frame[q].pos, e.from);
+	e.view = bend_view(&s->sound, s->sound.across < 0 ? s->frame[q].pos : s->stands + q / s->points * 3,
+	                   e.from);
 	return e;
 }
 
@@ -115,7 +116,7 @@ ISO_HD double sradon_time_along(iso_real *loud, const struct sradon *s, const st
 
 	for (int a = 0; a < 3; a++) r[a] = pos[a] + rho * w[a];
 	if (!(rho > 0)) return 0;
-	if (m->table) return rho / m->c0 + sound_table(m, q, r);
+	if (m->table) return rho / m->c0 + sound_table(m, q / s->points, r);
 	late = sound_straight(m, pos, r, rho) +
 	       (double)bend_sooner(loud, &e->bend, &e->place, &e->view, (iso_real)(r[0] - e->from[0]),
 	                           (iso_real)(r[1] - e->from[1]), (iso_real)(r[2] - e->from[2]),
