@@ -79,13 +79,15 @@ static bool parse_integer(int64_t *v, const char *text)
 	return fabs(real) < EXACT && (double)*v == real;
 }
 
-/* How many numbers the comma separated text holds, -1 if one of them is none, or there are too many. */
+/* How many numbers the comma separated text holds, -1 if one of them is none, or there are too many. A list whose name
+   has colons may have them too. */
 static int parse_list(const struct opt *o, const char *text)
 {
+	const char *between = o->value && strchr(o->value, ':') ? ",:" : ",";
 	char one[64];
 
 	for (int n = 0; n < count_of(o); n++) {
-		size_t length = strcspn(text, ",");
+		size_t length = strcspn(text, between);
 
 		if (length >= sizeof one) return -1;
 		memcpy(one, text, length);
@@ -98,6 +100,16 @@ static int parse_list(const struct opt *o, const char *text)
 	return -1;
 }
 
+/* The fewest numbers of a list: what stands in brackets in its name may be left out. */
+static int least_of(const struct opt *o)
+{
+	const char *rest = o->value ? strchr(o->value, '[') : NULL;
+	int n = 1;
+
+	for (const char *c = o->value; rest && c < rest; c++) n += *c == ',' || *c == ':';
+	return rest ? n : o->count;
+}
+
 static int parse_numbers(const struct opt *o, const char *text)
 {
 	const char *what = o->real ? "number" : "integer";
@@ -107,7 +119,10 @@ static int parse_numbers(const struct opt *o, const char *text)
 		if (o->real) o->real[i] = o->real[0];
 		if (o->integer) o->integer[i] = o->integer[0];
 	}
-	if (o->count && n != o->count && !(n == 1 && o->spread))
+	if (o->count && least_of(o) < o->count && n < least_of(o))
+		return iso_fail(ISO_EARG, "is '%s', must be %d to %d %ss %s", text, least_of(o), o->count,
+		                what, o->value);
+	if (o->count && n < least_of(o) && !(n == 1 && o->spread))
 		return iso_fail(ISO_EARG, "is '%s', must be %d %ss %s", text, o->count, what, o->value);
 	if (n < 1) return iso_fail(ISO_EARG, "is '%s', must be %s %s", text, o->real ? "a" : "an", what);
 	return ISO_OK;

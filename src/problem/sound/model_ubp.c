@@ -59,15 +59,15 @@ static void params(struct opt *table, void *self)
 		          "the sharpest. The record has the sharpness of all. For one image, instead of "
 		          "'speed'" },
 		{ 0, "tissue-speeds", .real = ubp->tissue_speeds, .count = 3, .with = "tissue",
-		  .value = "LOW,HIGH,N", .min = .01, .max = 1e4, .absent = "one speed",
+		  .value = "LOW:HIGH[:N]", .min = .01, .max = 1e4, .absent = "one speed",
 		  .help = "the same over the speed of the tissue, the water's stays: instead of "
-		          "'tissue-speed'. "
+		          "'tissue-speed'. N is 15 by default. "
 		          "Both speeds cannot be found together" },
 		{ 0 },
 	};
 
 	_Static_assert(sizeof own <= (MODEL_PARAMS - SOUND_PARAMS) * sizeof *own, "room for the parameters");
-	*ubp = (struct ubp){ .weights = "sphere" };
+	*ubp = (struct ubp){ .weights = "sphere", .tissue_speeds = { 0, 0, 15 } };
 	memcpy(table + sound_params(table, &ubp->sound), own, sizeof own);
 }
 
