@@ -275,6 +275,56 @@ static void ubp(void **state)
 	both_free(&c);
 }
 
+/* ---- tissue ---- */
+
+/* All models through a ball with bent rays, and through a mask, whose tables ranks share. */
+static void tissue(void **state)
+{
+	struct both c = both();
+	struct iso_transducers t = transducers(3);
+	iso_real mask[60];
+
+	(void)state;
+	for (int i = 0; i < 60; i++) mask[i] = i % 5 < 3;
+	for (int k = 0; k < 2; k++) {
+		const struct iso_tissue p = { .size = sizeof p,
+			                      .shape = k ? ISO_TISSUE_MASK : ISO_TISSUE_ELLIPSOID,
+			                      .path = k ? ISO_SOUND_STRAIGHT : ISO_SOUND_SNELL,
+			                      .axes = { .5, .5, .5 },
+			                      .speed = 1.6,
+			                      .image = mask,
+			                      .image_grid = small,
+			                      .table_mm = .25 };
+		struct iso_svoxel svoxel_of = spectra_of(&t, &small);
+		struct iso_sradon sradon_of = { .size = sizeof sradon_of, .t = &t, .grid = small };
+		struct iso_ubp ubp_of = { sizeof ubp_of, &t, small, ISO_UBP_SPHERE, NULL };
+		iso_delays *d[2] = { NULL, NULL };
+		iso_op *v[2] = { NULL, NULL }, *r[2] = { NULL, NULL }, *b[2] = { NULL, NULL };
+
+		svoxel_of.batch = 2;
+		for (int i = 0; i < 2; i++) {
+			iso_ctx *ctx = i ? c.alone : c.ranks;
+
+			OK(iso_delays_create(&d[i], ctx, &t, &p, &small));
+			svoxel_of.delays = sradon_of.delays = ubp_of.delays = d[i];
+			OK(iso_svoxel_create(&v[i], ctx, &svoxel_of));
+			OK(iso_sradon_create(&r[i], ctx, &sradon_of));
+			OK(iso_ubp_create(&b[i], ctx, &ubp_of));
+		}
+		same_ops(v[0], v[1]);
+		same_ops(r[0], r[1]);
+		same_way(b[0], b[1], true);
+		for (int i = 0; i < 2; i++) {
+			iso_op_free(v[i]);
+			iso_op_free(r[i]);
+			iso_op_free(b[i]);
+			iso_delays_free(d[i]);
+		}
+	}
+	iso_transducers_free(&t);
+	both_free(&c);
+}
+
 /* ---- traces ---- */
 
 static void of_traces(iso_real *y, iso_ctx *ctx, const struct iso_transducers *t, const struct iso_svoxel *p,
@@ -448,11 +498,17 @@ static void problems(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(svoxel),        cmocka_unit_test(svoxel_narrow),
-		cmocka_unit_test(svoxel_direct), cmocka_unit_test(sradon),
-		cmocka_unit_test(ubp),           cmocka_unit_test(filters_and_spectra),
-		cmocka_unit_test(simulated),     cmocka_unit_test(files),
-		cmocka_unit_test(missing_file),  cmocka_unit_test(problems),
+		cmocka_unit_test(svoxel),
+		cmocka_unit_test(svoxel_narrow),
+		cmocka_unit_test(svoxel_direct),
+		cmocka_unit_test(sradon),
+		cmocka_unit_test(ubp),
+		cmocka_unit_test(tissue),
+		cmocka_unit_test(filters_and_spectra),
+		cmocka_unit_test(simulated),
+		cmocka_unit_test(files),
+		cmocka_unit_test(missing_file),
+		cmocka_unit_test(problems),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
