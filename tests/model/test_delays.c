@@ -442,7 +442,7 @@ CUDA_TEST(cuda_svoxel, svoxel)
 
 /* ---- what tissues there are, CUDA against the CPU ---- */
 
-enum { EARS = 40, WIDE = 18 };
+enum { EARS = 24, WIDE = 14 };
 
 static const struct iso_grid wide = { { WIDE, WIDE, WIDE }, { .7, .7, .7 }, { .3, -.2, .1 } };
 
@@ -669,7 +669,7 @@ static void faces(iso_ctx *ctx)
 
 	for (int i = 0; i < 2 * EARS; i++) side[i] = i % 2 ? .5 : 4;
 	t.aperture = side;
-	t.n = 6;
+	t.n = 3;
 	p.speed = c0;
 	OK(iso_delays_create(&d, ctx, &t, &p, &small));
 	two.delays = d;
