@@ -377,6 +377,14 @@ static int solve(struct norm_fit *f, struct work *w)
 	return ISO_OK;
 }
 
+/* Of L, from step to step. A device has factors of crystals as floats, each of which changes the sum of its counts. */
+static double rounding(const struct norm_fit *f, double loglik)
+{
+	const double host = 1e-13 * fabs(loglik), crystals = (double)f->rows->n;
+
+	return f->on_host || !iso_ctx_is_cuda(f->ctx) ? host : host + 0x1p-22 * f->counts / sqrt(crystals);
+}
+
 /* theta += step, half of it as long as L falls by more than its rounding. */
 static int climb(struct norm_fit *f, struct work *w, double before)
 {
@@ -386,7 +394,7 @@ static int climb(struct norm_fit *f, struct work *w, double before)
 	keep(w->save, f);
 	for (int i = 0; i < MOST_HALVES; i++, share /= 2) {
 		if ((st = move(f, w, w->save, share))) return st;
-		if (likelihood(f, w) >= before - 1e-13 * fabs(before)) return ISO_OK;
+		if (likelihood(f, w) >= before - rounding(f, before)) return ISO_OK;
 	}
 	return move(f, w, w->save, 0);
 }
