@@ -8,9 +8,12 @@
 #include "barrel_pieces.cuh"
 #include "barrel_tables.h"
 
-#define LANES 8 /* along a column */
-#define GROUP 8 /* events that a warp prepares at once */
-#define BLOCKS_PER_SM 4
+#define LANES 8         /* along a column */
+#define GROUP 8         /* events that a warp prepares at once */
+#define BLOCKS_PER_SM 6 /* of which so many are there at once: */
+#ifndef RESIDENT
+#	define RESIDENT 3
+#endif
 
 /* A column that an event meets: what a voxel of it needs. */
 struct met {
@@ -55,6 +58,8 @@ struct pass {
 	const struct barrel_group *group;
 	const float *value; /* less those of earlier chunks */
 };
+
+#define LARGEST 1e30 /* factor that leaves a product in float's range */
 
 #define LAST_BITS 12
 #define LONGEST ((1 << LAST_BITS) - 1)
@@ -219,13 +224,20 @@ static __device__ void give_back(const struct met *met, const struct met_end *en
                                  struct iso_fixed_cuda acc, const float *x, double scale)
 {
 	const int lane = threadIdx.x % ISO_WARP;
+	const float small = (float)scale;
+	const bool plain = fabs(scale) < LARGEST && fabs(scale) > 1 / LARGEST;
 
 	for (int c = lane / LANES; c < n; c += ISO_WARP / LANES) {
 		struct walk w = walk_of(met + c, end + c);
 
-		for (int i = lane % LANES; i < w.n; i += LANES)
-			iso_fixed_add(acc, w.at + i,
-			              (double)(value(&w, l, p, i) * (x ? x[w.at + i] : 1)) * scale);
+		for (int i = lane % LANES; i < w.n; i += LANES) {
+			const float v = value(&w, l, p, i) * (x ? x[w.at + i] : 1);
+
+			if (plain)
+				atomicAdd(acc.v + w.at + i, (unsigned long long)__float2ll_rn(v * small));
+			else
+				iso_fixed_add(acc, w.at + i, (double)v * scale);
+		}
 	}
 }
 
@@ -250,7 +262,7 @@ static __device__ double respond(const struct pass *a, int64_t row, float sum, s
 
 /* Each lane of the first GROUP prepares an event; then the warp goes through them. KEPT: all of them have a table. */
 template <enum what WHAT, bool KEPT>
-static __global__ void __launch_bounds__(ISO_THREADS, 2) pass_rows(struct pass a)
+static __global__ void __launch_bounds__(ISO_THREADS, RESIDENT) pass_rows(struct pass a)
 {
 	__shared__ struct barrel_line line[ISO_THREADS / ISO_WARP][GROUP];
 	__shared__ struct pieces pieces[KEPT ? 1 : ISO_THREADS / ISO_WARP];

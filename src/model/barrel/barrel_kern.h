@@ -131,6 +131,15 @@ ISO_HD bool barrel_line(struct barrel_line *l, const struct barrel_params *p,
 	return true;
 }
 
+/* 1 / x and 1 / sqrt(x), on CUDA to 2 units of the last place. */
+#ifdef __CUDA_ARCH__
+#	define barrel_inv(x) __fdividef(1, x)
+#	define barrel_inv_root(x) rsqrtf(x)
+#else
+#	define barrel_inv(x) (1 / (x))
+#	define barrel_inv_root(x) (1 / iso_sqrt(x))
+#endif
+
 /* ---- a column ---- */
 
 /* What a kernel makes of the hits: `depth` and `thin` leave their places out. */
@@ -170,7 +179,7 @@ ISO_HD struct barrel_three barrel_inverse(iso_real *root, const struct barrel_li
 	struct barrel_three i = { c.bb * c.dd - c.bd * c.bd, c.aa * c.dd - c.ad * c.ad,
 		                  c.aa * c.bb - c.ab * c.ab, c.ad * c.bd - c.ab * c.dd,
 		                  c.ab * c.bd - c.ad * c.bb, c.ab * c.ad - c.aa * c.bd };
-	iso_real over = 1 / (c.aa * i.aa + c.ab * i.ab + c.ad * i.ad);
+	iso_real det = c.aa * i.aa + c.ab * i.ab + c.ad * i.ad, over = barrel_inv(det);
 
 	i.aa *= over;
 	i.bb *= over;
@@ -178,7 +187,7 @@ ISO_HD struct barrel_three barrel_inverse(iso_real *root, const struct barrel_li
 	i.ab *= over;
 	i.ad *= over;
 	i.bd *= over;
-	*root = iso_sqrt(over);
+	*root = barrel_inv_root(det);
 	return i;
 }
 
@@ -186,28 +195,30 @@ ISO_HD struct barrel_three barrel_inverse(iso_real *root, const struct barrel_li
 ISO_HD bool barrel_column(struct barrel_column *k, const struct barrel_line *l, iso_real y,
                           const struct barrel_hits *h)
 {
-	const iso_real t = l->t, s = l->s, off = y - l->y;
+	const iso_real t = l->t, s = l->s, over_s = barrel_inv(s), off = y - l->y;
 	const iso_real r_a = l->pair.half - y + h->m_a, r_b = l->pair.half + y + h->m_b, r = r_a - r_b;
 	iso_real root;
 	const struct barrel_three i = barrel_inverse(&root, l, h);
-	const iso_real a[3] = { r_a, -r_b, r * t / s }, o[3] = { 1, 1, 0 };
+	const iso_real a[3] = { r_a, -r_b, r * t * over_s }, o[3] = { 1, 1, 0 };
 	/* what is measured less what (u, z0) gives with the tilt t */
 	const iso_real g[3] = { h->m_a * t, -h->m_b * t, s * (h->m_a - h->m_b - 2 * off) };
 	iso_real aa = barrel_dot(&i, a, a), ao = barrel_dot(&i, a, o), ag = barrel_dot(&i, a, g);
-	iso_real n = aa + i.dd * r * g[2] / (s * s * s), over = 1 / n;
+	iso_real n = aa + i.dd * r * g[2] * over_s * over_s * over_s, over = barrel_inv(n);
 	iso_real al = barrel_dot(&i, o, o) - ao * ao * over, be = barrel_dot(&i, o, g) - ao * ag * over;
-	iso_real ga = barrel_dot(&i, g, g) - ag * ag * over, middle = -be / al; /* from z0 */
+	iso_real ga = barrel_dot(&i, g, g) - ag * ag * over, middle = -be * barrel_inv(al); /* from z0 */
 
 	if (!(h->t > 0) || !(n > 0) || !(al > 0)) return false;
+	const iso_real over_root = barrel_inv_root(n);
+
 	k->al = al;
 	k->zc = l->z + off * t + middle;
-	k->least = ga - be * be / al;
+	k->least = ga + be * middle;
 	k->slope = ao * over;
 	k->tau = t - (middle * ao + ag) * over;
-	k->factor = l->factor * h->t * root / (iso_sqrt(n) * (iso_real)(2 * M_PI));
+	k->factor = l->factor * h->t * root * over_root * (iso_real)(.5 / M_PI);
 	k->r_a = r_a;
 	k->r_b = r_b;
-	k->sharp = iso_sqrt(n / 2);
+	k->sharp = n * over_root * (iso_real)M_SQRT1_2;
 	return true;
 }
 
@@ -262,14 +273,14 @@ ISO_HD iso_real barrel_edge(const struct barrel_line *l, const struct barrel_col
 /* Without the ends of the strips. */
 ISO_HD iso_real barrel_value(const struct barrel_column *k, iso_real z)
 {
-	iso_real zz = z - k->zc, tau = k->tau - k->slope * zz, q = 1 / (1 + tau * tau);
+	iso_real zz = z - k->zc, tau = k->tau - k->slope * zz, cosine = barrel_inv_root(1 + tau * tau);
 
 #ifdef __CUDA_ARCH__
 	iso_real e = __expf((iso_real)-.5 * (k->least + k->al * zz * zz));
 #else
 	iso_real e = ISO_MATH(exp)((iso_real)-.5 * (k->least + k->al * zz * zz));
 #endif
-	return k->factor * q * iso_sqrt(q) * e;
+	return k->factor * cosine * cosine * cosine * e;
 }
 
 /* ---- the columns of an event ---- */
@@ -277,6 +288,7 @@ ISO_HD iso_real barrel_value(const struct barrel_column *k, iso_real z)
 /* Pixels that may matter: along the axis of the image that the line is nearest to, `wide` pixels each. */
 struct barrel_tube {
 	int along, first, n, wide; /* along: 0 for x, 1 for y */
+	iso_real over_wide;
 	iso_real low, rise; /* first pixel across at the first along, and how it moves from one to the next */
 };
 
@@ -302,6 +314,7 @@ ISO_HD struct barrel_tube barrel_tube(const struct barrel_params *p, const struc
 	t.rise = c / e;
 	t.low = (pair->middle[1 - a] + at * t.rise - across / size - p->first[1 - a]) * over;
 	t.wide = (int)iso_floor(2 * across / size * over) + 1;
+	t.over_wide = 1 / (iso_real)t.wide;
 	return t;
 }
 
@@ -309,8 +322,9 @@ ISO_HD struct barrel_tube barrel_tube(const struct barrel_params *p, const struc
 ISO_HD bool barrel_candidate(int *ix, int *iy, const struct barrel_params *p, const struct barrel_tube *t,
                              int i)
 {
-	int step = i / t->wide;
-	int at = t->first + step, other = (int)iso_ceil(t->low + (iso_real)step * t->rise) + i % t->wide;
+	int step = (int)(((iso_real)i + (iso_real).5) * t->over_wide); /* i / wide */
+	int at = t->first + step;
+	int other = (int)iso_ceil(t->low + (iso_real)step * t->rise) + i - step * t->wide;
 
 	*ix = t->along ? other : at;
 	*iy = t->along ? at : other;
@@ -323,7 +337,8 @@ ISO_HD bool barrel_planes(int *first, int *n, const struct barrel_params *p, con
 	iso_real room = p->cut2 - k->least;
 
 	if (!(room >= 0)) return false;
-	iso_real half = iso_sqrt(room / k->al), over = 1 / p->plane, most = (iso_real)p->n[2];
+	iso_real half = room * barrel_inv_root(room * k->al + (iso_real)1e-30), over = barrel_inv(p->plane);
+	iso_real most = (iso_real)p->n[2];
 	iso_real low = iso_fmax((k->zc - half - p->first[2]) * over, 0);
 	iso_real high = iso_fmin((k->zc + half - p->first[2]) * over, most);
 	int last = (int)iso_floor(high);
