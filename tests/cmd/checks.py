@@ -1,11 +1,23 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the Python parts of the command tests share."""
+import importlib.util
 import json
 import sys
 from html.parser import HTMLParser
 
-import nibabel
 import numpy as np
+
+
+def read_when_used(name):
+    """A module: the import of NiBabel takes longer than most checks, and few open an image."""
+    spec = importlib.util.find_spec(name)
+    spec.loader = importlib.util.LazyLoader(spec.loader)
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+nibabel = read_when_used("nibabel")
 
 
 def require(true, text):

@@ -34,7 +34,7 @@ skip() {
 }
 
 need_python() {
-	"$PYTHON" -c 'import numpy, nibabel' 2>err || skip "$PYTHON can't import numpy and nibabel"
+	"$PYTHON" -c 'from importlib.util import find_spec as there; there("numpy").name + there("nibabel").name' 2>err || skip "$PYTHON can't import numpy and nibabel"
 }
 
 # The program and $PYTHON both read HDF5; leaves what `info` says of a small IPASC file in out.

@@ -25,8 +25,8 @@ recon() { # SCAN OUTPUT ARGS...
 }
 grid=(--grid '24,24,14' --voxel 5)
 other=(--grid '30,30,18' --voxel 4)
-simulate first "$(size 1000000 40000)" --duration-s 600 --isotope F-18 --seed 1
-simulate second "$(size 1000000 40000)" --duration-s 1800 --isotope C-11 --seed 2
+simulate first "$(size 500000 40000)" --duration-s 600 --isotope F-18 --seed 1
+simulate second "$(size 500000 40000)" --duration-s 1800 --isotope C-11 --seed 2
 
 # ---- what is true: decays that gave photons, over volume, time, decay and branching ----
 cat >truth.py <<'END'

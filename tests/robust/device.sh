@@ -179,7 +179,7 @@ done
 printf 'time_s,qw,qx,qy,qz,x_mm,y_mm,z_mm\n0,1,0,0,0,5,0,0\n20,.9,.1,-.1,.2,-9,20,8\n' >poses.csv
 printf 'from_s,to_s,gate\n0,10,0\n10,25,1\n' >gates.csv
 for device in cpu cuda; do
-	moving=(simulate ring.yaml xcpu.nii --mu mucpu.nii --duration-s 30 --half-life-s 20 --counts "$(size 2e4 2e3)" --randoms 0.2
+	moving=(simulate ring.yaml xcpu.nii --mu mucpu.nii --duration-s 30 --half-life-s 20 --counts "$(size 3e3 1e3)" --randoms 0.2
 		--bent 0.1 --tof-fwhm-ps 300 --device $device)
 	run "${moving[@]}" --poses poses.csv --mu-fixed mucpu.nii -o moved$device.Cdh
 	run "${moving[@]}" --gates gates.csv --fields none,none --poses poses.csv -o breath$device.Cdh

@@ -82,7 +82,8 @@ run recon svoxel "${on_grid[@]}" "${low[@]}" --data traces.npy --iterations 12 -
 mu=$(python3 -c 'import json; print(repr(json.load(open("tik.npy.json"))["ReconMethodParameterValues"][1]))')
 run recon svoxel "${on_grid[@]}" "${low[@]}" --data traces.npy --iterations 12 --penalty "tikhonov:$mu" -o tik_mu.npy
 cmp tik.npy tik_mu.npy || fail "rel=0.05 is not tikhonov:$mu"
-run recon sradon "${on_grid[@]}" --data traces.npy --iterations 5 --penalty tikhonov:rel=0.05 --nonneg -o tik_int.npy
+run recon sradon --scanner array.yaml --grid 12 --voxel 0.8 --data traces.npy --iterations 5 --penalty tikhonov:rel=0.05 --nonneg \
+	-o tik_int.npy
 check "tikhonov makes images smaller" <<-END
 	from checks import *
 	plain, small, signs = (np.load(n) for n in ("sph.npy", "tik.npy", "tik_int.npy"))
