@@ -1,25 +1,35 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Sourced by test.sh and test-more.sh: stages with their seconds, builds and tests of a folder.
+# Sourced by test.sh and test-more.sh: stages with their seconds, by the clock and of all processors; builds and tests of
+# a folder.
 full=${ISO_TEST_FULL:-0}
 export OMP_WAIT_POLICY=passive # a thread that waits leaves its core to the test beside it
 stages=()
 failed=0
 
+# Sets worked: the seconds that processors worked for this script so far. On a busy machine they tell more than the clock.
+processors() {
+	times >"$python_work/times"
+	worked=$(awk -F '[ms ]+' 'NR == 2 { printf "%d", 60 * ($1 + $3) + $2 + $4 }' "$python_work/times")
+}
+
 # stage COMMAND...: runs it and keeps its seconds. A failure ends everything; with ISO_TEST_FULL=1 it is told at the end.
 stage() {
-	local begin=$SECONDS result=passed
+	local begin=$SECONDS result=passed before
 
+	processors
+	before=$worked
 	echo "== $*"
 	"$@" || { result=FAILED; failed=1; }
-	stages+=("$(printf '%6d s  %s  %s' $((SECONDS - begin)) "$result" "$*")")
+	processors
+	stages+=("$(printf '%6d s  %6d s of processors  %s  %s' $((SECONDS - begin)) $((worked - before)) "$result" "$*")")
 	[ $result = passed ] || [ "$full" = 1 ] || finish
 }
 
 # finish [LINE...]: prints the stages, then the lines, and ends
 finish() {
 	rm -rf "$python_work"
-	printf '%s\n' "== stages" "${stages[@]}" "$(printf '%6d s  in all' "$SECONDS")" "$@"
+	printf '%s\n' "== stages" "${stages[@]}" "$(printf '%6d s  %6d s of processors  in all' "$SECONDS" "$worked")" "$@"
 	exit "$failed"
 }
 
@@ -28,6 +38,7 @@ finish() {
 build() {
 	local dir=$1
 	shift
+	! command -v ninja >/dev/null || export CMAKE_GENERATOR="${CMAKE_GENERATOR:-Ninja}" # of a folder that is new
 	# shellcheck disable=SC2086
 	cmake -S . -B "$dir" -DISO_TESTS=ON -DISO_REQUIRE_ALL="$ISO_TEST_STRICT" -DISO_TESTS_EXCEPT="$except" "$@" ${ISOTOME_CMAKE:-} >"$dir.log" ||
 		{ cat "$dir.log"; return 1; }
