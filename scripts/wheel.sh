@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Makes the Python wheels that are given away, for any machine of this kind with a C library as old as this one's.
 #
-#     scripts/wheel.sh [--cuda] [FOLDER]
+#     scripts/wheel.sh [--cuda] [FOLDER [ARGUMENT...]]
 #
 # FOLDER (default: dist) gets isotome-*.whl for the kind of processor that this machine has: run it once on x86-64 and
 # once on arm64. The wheel of x86-64 has the library twice, for any processor and for x86-64-v3 (cmake/levels.cmake).
 # With --cuda FOLDER gets isotome_cuda13-*.whl instead, the extra [cuda]; it wants nvcc of CUDA 13, and CUDAARCHS names
 # its devices. No HDF5, as Debian's brings libraries for networks along; no MPI, which is the machine's
-# own. The libraries that go into a wheel, and their licences: scripts/wheel_licences.py. The tools come
+# own. ARGUMENTs are for `pip wheel`. The libraries that go into a wheel, and their licences: scripts/wheel_licences.py.
+# The tools come
 # from PyPI into build-wheel/tools, PYTHON of the environment names the interpreter (default: /usr/bin/python3); files of
 # the build stay in build-wheel.
 set -euo pipefail
@@ -17,6 +18,7 @@ cd "$(dirname "$0")/.."
 cuda=no
 [ "${1:-}" != --cuda ] || { cuda=yes; shift; }
 out=${1:-dist}
+more=("${@:2}")
 tools=build-wheel/tools/bin
 
 # shellcheck disable=SC2086
@@ -33,7 +35,7 @@ export PATH="$PWD/$tools:$PATH"
 # wheel SOURCE ARGUMENT...
 wheel() {
 	pip wheel -q --disable-pip-version-check --no-deps --no-build-isolation -w build-wheel/raw \
-		--config-settings=build-dir="$PWD/build-wheel/cmake" "$@"
+		--config-settings=build-dir="$PWD/build-wheel/cmake" "$@" "${more[@]}"
 }
 
 # repair ARGUMENT...: what the loader chooses between for newer processors needs no check

@@ -5,6 +5,12 @@
 # virtual environment of its own, outside the tree; PYTHON is its interpreter (default: /usr/bin/python3).
 python_work=${python_work:-$(mktemp -d)}
 
+# Unless in full, the library is in it once, for this processor: what goes into a package shows as well, and its tests take
+# no longer
+python_build=()
+[ "${ISO_TEST_FULL:-0}" = 1 ] || python_build=(--config-settings=cmake.define.ISO_LEVELS=OFF
+	--config-settings=cmake.define.ISO_NATIVE=ON)
+
 # fresh NAME: a virtual environment
 fresh() {
 	rm -rf "${python_work:?}/$1"
@@ -25,7 +31,7 @@ pip_in() {
 # the wheel that is given away, with nothing under the GPL
 python_wheel() {
 	rm -rf build-wheel/dist
-	bash scripts/wheel.sh build-wheel/dist
+	bash scripts/wheel.sh build-wheel/dist "${python_build[@]}"
 }
 
 # it works by itself: package, program, and a test of every model
@@ -75,8 +81,11 @@ python_install() {
 	fresh install
 	rm -f build-wheel/cmake/.skbuild-info.json # as in wheel.sh
 	# shellcheck disable=SC2046
-	pip_in install install "${PWD}[test]" $(python_modules) --config-settings=build-dir="$PWD/build-wheel/cmake"
-	in_fresh install pytest -q -n "$(nproc)" -p no:cacheprovider "$PWD"/python/tests/test_{abi,problem,run,wheel}.py
+	pip_in install install "${PWD}[test]" $(python_modules) --config-settings=build-dir="$PWD/build-wheel/cmake" \
+		"${python_build[@]}"
+	local of=("$PWD"/python/tests/test_{abi,run,wheel}.py)
+	[ "${full:-0}" != 1 ] || of+=("$PWD/python/tests/test_problem.py") # which python_wheel_tests runs
+	in_fresh install pytest -q -n "$(nproc)" -p no:cacheprovider "${of[@]}"
 }
 
 # python_sanitized FOLDER RUNTIME...: the tests of that build with these libraries loaded first: the sanitizer's, and
