@@ -99,7 +99,7 @@ static int tell(struct told *t, const char *path)
 
 int iso_problem_model_of(const char **model, const char **parameter, const char *path)
 {
-	struct told t;
+	struct told t = { 0 };
 	int st;
 
 	if (!model || !parameter || !path) return iso_fail_null(__func__);
