@@ -279,6 +279,25 @@ static void rings(void **state)
 	end(t);
 }
 
+/* The same positions many times over, as a table of many rows has them: S is as many times as large, and takes no longer. */
+static void along_z_again(struct scene *t, const struct iso_ray_sens_moved *of, const iso_real *want)
+{
+	enum { TIMES = 2500 };
+	struct iso_ray_sens_moved p = *of;
+	struct iso_ray_moved_info is = { .size = sizeof is };
+	struct iso_piece *v = malloc((size_t)(p.n * TIMES) * sizeof *v);
+	iso_real s[VOXELS];
+
+	assert_non_null(v);
+	for (int64_t k = 0; k < p.n * TIMES; k++) v[k] = of->piece[k % p.n];
+	p.piece = v;
+	p.n *= TIMES;
+	OK(iso_ray_sens_moved(s, &is, t->ctx, &p));
+	assert_int_equal(is.pieces, p.n);
+	for (int i = 0; i < VOXELS; i++) NEAR((double)s[i] / TIMES, want[i], 1e-6 * (double)want[i]);
+	free(v);
+}
+
 /* Many positions along z: by four images of the scanner and shifted planes, without and with a map. */
 static void along_z(void **state)
 {
@@ -309,6 +328,7 @@ static void along_z(void **state)
 			sum += pow((double)want[i], 2);
 		}
 		BELOW(sqrt(far / sum), map ? 8e-3 : 4e-3);
+		along_z_again(t, &p, s);
 	}
 	t->piece[0].z.m[7] = 3; /* across, too: not by the rings */
 	struct iso_ray_sens_moved p = parameters(t, POSITIONS, false);

@@ -23,6 +23,8 @@ struct along {
 	int64_t plane, planes, row; /* voxels; planes of the object; planes of an image of the scanner */
 	double low, step;           /* mm: T of the first plane of image 0; a quarter of a voxel */
 	iso_real *image[QUARTERS];
+	double *quarter;  /* weights, of poses so many steps from the lowest */
+	int64_t quarters; /* of them */
 };
 
 bool ray_sens_along_z(const struct iso_ray_sens_moved *p)
@@ -57,6 +59,8 @@ static int make_images(struct along *s)
 	s->plane = p->sens.grid.n[0] * p->sens.grid.n[1];
 	s->planes = p->sens.grid.n[2];
 	s->row = s->planes + (int64_t)ceil((high - s->low) / p->sens.grid.voxel[2] - 1e-9) + 1;
+	s->quarters = QUARTERS * (s->row - s->planes + 1);
+	ISO_HOST(&s->room, s->quarter, s->quarters);
 	for (int q = 0; q < QUARTERS; q++) ISO_HOST(&s->room, s->image[q], s->row * s->plane);
 	st = iso_comm_agree(s->ctx, s->room.status);
 	one.share = 0;
@@ -71,18 +75,30 @@ static int make_images(struct along *s)
 	return st;
 }
 
-/* sum += w times what the object has at z. */
-static void add_pose(double *sum, const struct along *s, double z, double w)
+/* Weights of the quarters of a voxel from the lowest pose on: a table of many rows costs no more than one of few. */
+static void weigh(double *quarter, const struct along *s, double z, double w)
 {
 	double at = (z - s->low) / s->step, low = floor(at + 1e-9), up = fmax(0, at - low);
+	bool between = up > 1e-9;
 
-	for (int side = 0; side < (up > 1e-9 ? 2 : 1); side++) {
-		int64_t quarter = (int64_t)low + side;
-		const iso_real *from = s->image[quarter % QUARTERS] + quarter / QUARTERS * s->plane;
-		double part = w * (side ? up : up > 1e-9 ? 1 - up : 1);
+	quarter[(int64_t)low] += between ? w * (1 - up) : w;
+	if (between) quarter[(int64_t)low + 1] += w * up;
+}
 
+/* sum = what the object has at quarters of these weights, which become 0. */
+static void add_quarters(double *sum, double *quarter, const struct along *s)
+{
+	int64_t voxels = s->planes * s->plane;
+
+	for (int64_t i = 0; i < voxels; i++) sum[i] = 0;
+	for (int64_t q = 0; q < s->quarters; q++) {
+		const double w = quarter[q];
+		const iso_real *from = s->image[q % QUARTERS] + q / QUARTERS * s->plane;
+
+		quarter[q] = 0;
+		if (!(w > 0)) continue;
 #pragma omp parallel for num_threads(s->ctx->threads)
-		for (int64_t i = 0; i < s->planes * s->plane; i++) sum[i] += part * (double)from[i];
+		for (int64_t i = 0; i < voxels; i++) sum[i] += w * (double)from[i];
 	}
 }
 
@@ -105,8 +121,8 @@ static int attenuate(double *sum, const struct along *s, double z, double *geo, 
 		at.grid.centre[a] += t;
 		mu.grid.centre[a] += t;
 	}
-	for (int64_t i = 0; i < voxels; i++) geo[i] = 0;
-	add_pose(geo, s, z, 1);
+	weigh(s->quarter, s, z, 1);
+	add_quarters(geo, s->quarter, s);
 	int st = iso_ray_sens(one, &error, s->ctx, &at);
 
 	for (int64_t i = 0; i < voxels && !st; i++)
@@ -132,16 +148,16 @@ static int sum_clusters(double *sum, struct along *s)
 	for (int64_t b = 0; b < bands && !st; b++) {
 		double mean = 0, all = 0;
 
-		for (int64_t i = 0; i < voxels; i++) part[i] = 0;
 		for (int64_t k = 0; k < p->n; k++) {
 			if ((int64_t)floor((z_of(p, k) - s->low) / CLUSTER_MM) != b) continue;
-			add_pose(part, s, z_of(p, k), p->piece[k].weight);
+			weigh(s->quarter, s, z_of(p, k), p->piece[k].weight);
 			mean += p->piece[k].weight * z_of(p, k);
 			all += p->piece[k].weight;
 		}
 		if (!(all > 0)) continue;
 		double quarter = round((mean / all - s->low) / s->step);
 
+		add_quarters(part, s->quarter, s);
 		st = attenuate(part, s, s->low + quarter * s->step, geo, one);
 		for (int64_t i = 0; i < voxels && !st; i++) sum[i] += part[i];
 	}
@@ -158,9 +174,12 @@ int ray_sens_along(iso_real *to, iso_ctx *ctx, const struct iso_ray_sens_moved *
 	ISO_HOST(&s.room, sum, voxels);
 	st = make_images(&s);
 	for (int64_t i = 0; i < voxels && !st; i++) sum[i] = 0;
-	if (!st && p->sens.mu) st = sum_clusters(sum, &s);
 	for (int64_t k = 0; k < p->n && !st && !p->sens.mu; k++)
-		add_pose(sum, &s, z_of(p, k), p->piece[k].weight);
+		weigh(s.quarter, &s, z_of(p, k), p->piece[k].weight);
+	if (!st && p->sens.mu)
+		st = sum_clusters(sum, &s);
+	else if (!st)
+		add_quarters(sum, s.quarter, &s);
 	for (int64_t i = 0; i < voxels && !st; i++) to[i] = (iso_real)sum[i];
 	iso_room_free(&s.room);
 	return st;
