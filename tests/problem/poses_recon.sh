@@ -252,6 +252,12 @@ run recon ray "${stream[@]}" --stream -o disk.nii
 same memory.nii disk.nii
 run recon ray "${stream[@]}" --block 512 -o disk.nii --force
 same memory.nii disk.nii
+lines=("${stream[@]}" --scanner ring.yaml --rays 3 --method osem --subsets 3)
+run recon ray "${lines[@]}" -o memory.nii --force
+run recon ray "${lines[@]}" --stream --threads 1 -o disk.nii --force
+same memory.nii disk.nii
+run recon ray "${lines[@]}" --block 512 --scratch . -o disk.nii --force
+same memory.nii disk.nii
 # stopped, and gone on with; other poses are another run
 run recon ray "${stream[@]}" --iterations 6 -o whole.nii
 expect 143 recon ray "${stream[@]}" --iterations 6 --stop-after 1e-9 -o stopped.nii
@@ -293,8 +299,6 @@ code=2
 refuse "--precorrected can't be used with --mu-fixed" "${poses[@]}" --mu mu.nii --mu-fixed fixed.nii --precorrected
 refuse "--scatter-save writes one table: it can't be used with --poses" "${poses[@]}" --mu mu.nii --scatter sss --scatter-save t.h5
 refuse "--scatter-extend can't be used with --poses" "${poses[@]}" --mu mu.nii --scatter sss --scatter-extend
-refuse "--rays is 2, which with --poses needs the events in memory" "${poses[@]}" --rays 2 --tof-fwhm-ps 400 \
-	--events e.Cdh --stream
 refuse "holds the times of its events" "${poses[@]}" --event-times times.npy
 refuse '--event-times needs the events in memory' --events still.npy "${poses[@]}" --stream --event-times times.npy
 scan=(--events e.csv --scanner ring.yaml --grid "14,14,10" --voxel "8,8,6")

@@ -114,11 +114,11 @@ ray! recon ray --events @e.lmdT {RAY} --iterations 2 --sens @sens.nii -o x.nii
 ray_plain recon ray --events @e.lmdT {RAY} --iterations 1 --tof-fwhm-ps 0 --rays 2 -o x.raw
 ray_all recon ray --events @e.Cdh {RAY} --mu @mu.nii --delayed @late.Cdh --coincidence-ns 5 --method osem --subsets 2 --iterations 2 --save-every 1 --psf 20 --filter gaussian:20 --frames 0,40,100 --isotope F-18 -o x.nii.gz
 ray_stream recon ray --events @e.Cdh {RAY} --sens @sens.nii --iterations 2 --stream --block {EVENTS // 3} -o x.npy
-ray_poses recon ray --events @e.Cdh {RAY} --mu @mu.nii --mu-fixed @mu.nii --poses @poses.csv --reference mean --bed @bed.csv --iterations 1 -o x.nii
+ray_poses recon ray --events @e.Cdh {RAY} --mu @mu.nii --mu-fixed @mu.nii --poses @poses.csv --reference mean --bed @bed.csv --rays 2 --iterations 1 -o x.nii
 simulate_gates simulate @ring.yaml @truth.nii --mu @mu.nii --gates @gates.csv --fields none,none --counts {EVENTS} --bent 0.1 --duration-s 60 -o moving.Cdh
 ray_gates recon ray --events @e.Cdh {RAY} --mu @mu.nii --gates @gates.csv --poses @poses.csv --iterations 1 -o x.nii
 ray_fields recon ray --events @e.Cdh {RAY} --mu @mu.nii --gates @gates.csv --fields none,@field.npy --psf 9 --iterations 1 -o x.nii
-ray_poses_stream recon ray --events @e.Cdh {RAY} --mu @mu.nii --poses @poses.csv --sens-budget 0 --iterations 1 --stream --block {EVENTS // 3} -o x.nii
+ray_poses_stream recon ray --events @e.Cdh {RAY} --mu @mu.nii --poses @poses.csv --sens-budget 0 --rays 2 --iterations 1 --stream --block {EVENTS // 3} -o x.nii
 ray_scatter! recon ray --events @e.Cdh {RAY} --mu @mu.nii --delayed @late.Cdh --coincidence-ns 5 {SCATTER} --scatter-error 0.5 --scatter-rounds 2 --iterations 1 -o scattered.nii
 ray_scatter_bins recon ray --events @sino.hs --scanner @ring.yaml {BINS} --mu @mu.nii {SCATTER} --scatter-error 0.5 --scatter-rounds 1 -o x.nii
 scatter scatter @ring.yaml @truth.nii --mu @mu.nii --events @e.lmdT --energy-window 435,650 --energy-resolution 0.11 --scatter-error 0.5 -o r.npy

@@ -295,9 +295,9 @@ static int make(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const struct
 }
 
 int iso_ray_create_part(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, int subsets,
-                        const struct iso_events *e)
+                        const struct iso_events *e, bool laid)
 {
-	return make(op, ctx, p, &(struct order_list){ .total = e->n }, subsets, e, NULL, false);
+	return make(op, ctx, p, &(struct order_list){ .total = e->n }, subsets, e, NULL, laid);
 }
 
 int iso_ray_create_loaded(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, int64_t n,
@@ -500,7 +500,7 @@ int iso_ray_integrals(iso_real *y, iso_ctx *ctx, const struct iso_ray *p, const 
 		st = iso_ray_model(&m, p, e->n);
 		return st ? st : iso_ray_cpu_sums(y, ctx, &m, e, image);
 	}
-	if (st || (st = iso_ray_create_part(&op, ctx, p, 1, e))) return st;
+	if (st || (st = iso_ray_create_part(&op, ctx, p, 1, e, false))) return st;
 	ISO_UPLOAD(&room, x, image, voxels);
 	ISO_DEVICE(&room, sum, e->n);
 	if (!(st = room.status) && !(st = iso_forward(sum, op, ISO_ALL, x)))

@@ -3,6 +3,7 @@
 #ifndef ISO_RAY_H
 #define ISO_RAY_H
 
+#include "isotome/motion.h"
 #include "core/op.h"
 #include "core/loop/order.h"
 #include "core/loop/em_kern.h"
@@ -81,13 +82,17 @@ int iso_ray_grid(struct ray_grid *r, const struct iso_grid *g);
 int iso_ray_model(struct ray_model *m, const struct iso_ray *p, int64_t n);
 
 /* iso_ray_create over a part of a longer list of events, which has `subsets` subsets. An event has the same
-   numbers in whatever part of the list it is. */
+   numbers in whatever part of the list it is. laid: as iso_ray_create_laid. */
 int iso_ray_create_part(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, int subsets,
-                        const struct iso_events *e);
+                        const struct iso_events *e, bool laid);
 
 /* iso_ray_create over rows of p->rays lines each that are laid already: row j has the events from e->v + j p->rays on; e->n
    counts rows. */
 int iso_ray_create_laid(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const struct iso_events *e);
+
+/* iso_ray_create_part over events of an object that moves, as iso_ray_create_moved. On the CPU. */
+int iso_ray_moved_part(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, int subsets,
+                       const struct iso_events *e, const iso_motion *m);
 
 /* The operator over n events that the device has already, in its order. */
 int iso_ray_create_loaded(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, int64_t n,

@@ -8,6 +8,7 @@
 #include "core/sized.h"
 #include "motion/motion.h"
 #include "ray.h"
+#include "ray_moved_stream.h"
 
 enum { CHUNK = 1 << 14 }; /* events that a thread takes at a time */
 
@@ -53,20 +54,48 @@ static void lay_lines(struct iso_event *v, const struct iso_events *e, int64_t f
 	}
 }
 
-static int make_lines(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const struct iso_events *e,
-                      const iso_motion *m, const struct ray_spread *s)
+/* The lines of all events; free(lines->v). */
+static int lay_all(struct iso_events *lines, iso_ctx *ctx, const struct iso_events *e, const iso_motion *m,
+                   const struct ray_spread *s)
 {
 	struct iso_event *v = size_alloc(e->n + 1, s->lines * (int64_t)sizeof *v);
-	struct iso_events lines = { .n = e->n, .v = v };
 	int st = v ? ISO_OK : iso_fail_memory("lines of events", e->n * s->lines * (int64_t)sizeof *v);
+
+	*lines = (struct iso_events){ .n = e->n, .v = v };
 
 #pragma omp parallel for num_threads(iso_ctx_threads(ctx)) schedule(dynamic)
 	for (int64_t i = 0; i < (st ? 0 : e->n); i += CHUNK)
 		if (!iso_stopped(ctx)) lay_lines(v, e, i, e->n - i < CHUNK ? e->n : i + CHUNK, m, s);
-	if (!st) st = iso_ctx_poll(ctx);
-	if (!(st = iso_comm_agree(ctx, st))) st = iso_ray_create_laid(op, ctx, p, &lines);
-	free(v);
+	return st ? st : iso_ctx_poll(ctx);
+}
+
+static int make_lines(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const struct iso_events *e,
+                      const iso_motion *m, const struct ray_spread *s)
+{
+	struct iso_events lines;
+	int st = iso_comm_agree(ctx, lay_all(&lines, ctx, e, m, s));
+
+	if (!st) st = iso_ray_create_laid(op, ctx, p, &lines);
+	free(lines.v);
 	return st;
+}
+
+int iso_ray_moved_part(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, int subsets,
+                       const struct iso_events *e, const iso_motion *m)
+{
+	struct iso_events lines = { .n = 0 };
+	struct ray_spread spread;
+	int st = iso_ray_spread(&spread, p->rays, p->spread_mm);
+
+	if (!st) st = lay_all(&lines, ctx, e, m, &spread);
+	if (!st) st = iso_ray_create_part(op, ctx, p, subsets, &lines, true);
+	free(lines.v);
+	return st;
+}
+
+int64_t iso_ray_moved_bytes(const struct iso_ray *p, bool for_a_while)
+{
+	return (p->rays > 1 ? p->rays - !for_a_while : 0) * (int64_t)sizeof(struct iso_event);
 }
 
 int iso_ray_create_moved(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const struct iso_events *e,

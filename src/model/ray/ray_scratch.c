@@ -16,7 +16,7 @@
 
 enum {
 	PIECE = 1 << 17, /* events rewritten at a time */
-	COLUMNS = 5,     /* events, counts, factors, additive terms, TOF resolutions */
+	COLUMNS = 6,     /* events, counts, factors, additive terms, TOF resolutions, times */
 	FILES = 8, /* that chunks of rows are dealt to: the system lets one thread at a time write to a file */
 	CHUNK = 1 << 18,    /* rows */
 	MOST_PARTS = 64,    /* of a piece, that are sorted at the same time */
@@ -38,7 +38,7 @@ struct iso_ray_scratch {
 /* ---- columns ---- */
 
 static const int64_t item[COLUMNS] = { sizeof(struct iso_event), sizeof(iso_real), sizeof(iso_real),
-	                               sizeof(iso_real), sizeof(iso_real) };
+	                               sizeof(iso_real), sizeof(iso_real), sizeof(uint32_t) };
 
 /* Arrays of a block, NULL where it has none. */
 static void columns_of(void *v[COLUMNS], const struct iso_events *b)
@@ -48,12 +48,13 @@ static void columns_of(void *v[COLUMNS], const struct iso_events *b)
 	v[2] = b->mult;
 	v[3] = b->add;
 	v[4] = b->fwhm_ps;
+	v[5] = b->time_ms;
 }
 
 static void place_columns(iso_ray_scratch *s)
 {
 	const bool has[COLUMNS] = { true, s->source.has_count, s->source.has_mult, s->source.has_add,
-		                    s->source.has_fwhm };
+		                    s->source.has_fwhm, s->source.has_times };
 	int64_t end = 0, chunks = (s->source.n + CHUNK - 1) / CHUNK;
 
 	s->rows = (chunks + FILES - 1) / FILES * CHUNK;
@@ -208,7 +209,7 @@ static int allocate(struct rewriting *w)
 	ISO_HOST(&w->room, w->place, (int64_t)n_sub * w->parts + 1);
 	if (w->room.status) return w->room.status;
 	for (int sub = 0; sub < n_sub; sub++) w->at[sub] = order_rows(&w->order, sub).first;
-	if ((st = iso_ray_source_block(&w->sorted, &w->from.s, w->piece))) return st;
+	if ((st = iso_ray_source_block(&w->sorted, &w->s->source, w->piece))) return st;
 	return iso_ray_reader_create(&w->reader, &w->from, w->piece);
 }
 
@@ -219,6 +220,7 @@ static void copy_event(struct iso_events *to, int64_t k, const struct iso_events
 	if (to->mult) to->mult[k] = from->mult[j];
 	if (to->add) to->add[k] = from->add[j];
 	if (to->fwhm_ps) to->fwhm_ps[k] = from->fwhm_ps[j];
+	if (to->time_ms) to->time_ms[k] = from->time_ms[j];
 }
 
 /* A counting sort by subset; in each, events stay in the order of the source. */
@@ -328,7 +330,8 @@ int iso_ray_scratch_create(iso_ray_scratch **out, iso_ctx *ctx, const struct iso
 	s->source = *from;
 	s->source.read = read_scratch;
 	s->source.finish = NULL;
-	s->source.has_times = false;
+	s->source.has_times =
+		from->has_times && p->rays > 1; /* lines of events that moved are laid by their times */
 	s->source.arg = s;
 	place_columns(s);
 	s->folder = strdup(folder);

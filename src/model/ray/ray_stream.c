@@ -3,6 +3,7 @@
    blocks, each an operator of its own, which all add to the same integers. So neither the size of
    the blocks nor what is kept of them shows in the image. */
 #include "ray_load.h"
+#include "ray_moved_stream.h"
 #include "ray_reader.h"
 #include "core/size.h"
 #include "core/sized.h"
@@ -27,6 +28,8 @@ struct stream {
 	int64_t kept, held;    /* by the handle that was called last */
 	bool ahead;            /* the next subset may be read between steps */
 	bool passes; /* blocks that a device does not keep go through a ray_pass, which knows no resolution of single events */
+	const iso_motion
+		*motion; /* of events with several lines each; NULL: these are laid where the events lie */
 };
 
 struct stream_work {
@@ -122,7 +125,8 @@ static int make_part(struct part *b, const iso_op *op, struct iso_events *e)
 	if ((st = upload(op->ctx, &b->y, e->count, e->n))) return st;
 	if ((st = upload(op->ctx, &b->add, e->add, e->n))) return st;
 	if ((st = upload(op->ctx, &b->mult, e->mult, e->n))) return st;
-	return iso_ray_create_part(&b->op, op->ctx, &t->p, op->n_sub, e);
+	return t->motion ? iso_ray_moved_part(&b->op, op->ctx, &t->p, op->n_sub, e, t->motion)
+	                 : iso_ray_create_part(&b->op, op->ctx, &t->p, op->n_sub, e, false);
 }
 
 static int read_part(struct part *b, const iso_op *op)
@@ -288,6 +292,7 @@ static int find_room(const iso_op *op, bool *room)
 	need(op->ctx, &p, &t->share.s, t->block, &host, &device);
 	device += t->whole.n * (iso_ray_event_bytes(op->ctx, &p) + iso_ray_source_bytes(&t->share.s) -
 	                        (int64_t)sizeof(struct iso_event));
+	if (t->motion) host += t->whole.n * (iso_ray_moved_bytes(&p, false) + iso_ray_moved_bytes(&p, true));
 	*room = host <= iso_ctx_host_left(op->ctx);
 	if (*room && op->ctx->cuda && !(st = iso_ctx_device_left(op->ctx, &left)))
 		*room = device <= left / iso_ranks_of_device(op->ctx) / 3 * 2;
@@ -679,7 +684,7 @@ static int take(struct iso_ray *ray, const struct iso_ray **p, struct iso_ray_so
 }
 
 static int make_stream(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const struct iso_ray_source *s,
-                       int64_t block)
+                       int64_t block, const iso_motion *m)
 {
 	struct ray_model whole = { 0 };
 	const struct ray_sum_fn *sum;
@@ -706,6 +711,7 @@ static int make_stream(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const
 		              .sum = sum,
 		              .block = block,
 		              .passes = !p->tof_each,
+		              .motion = p->rays > 1 ? m : NULL,
 		              .room.what = "ray stream" };
 	t->whole.n = longest < block ? longest : block;
 	t->p.n_sub = 1;
@@ -724,8 +730,14 @@ int iso_ray_stream_create(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, co
                           int64_t block)
 {
 	if (!op || !ctx || !p || !s) return iso_fail_null(__func__);
+	return iso_ray_moved_stream(op, ctx, p, s, block, NULL);
+}
+
+int iso_ray_moved_stream(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, const struct iso_ray_source *s,
+                         int64_t block, const iso_motion *m)
+{
 	iso_op *made = NULL;
-	int st = make_stream(&made, ctx, p, s, block);
+	int st = make_stream(&made, ctx, p, s, block, m);
 
 	return iso_op_agree(op, made, ctx, st);
 }

@@ -6,6 +6,7 @@
 #include "core/op.h"
 #include "core/size.h"
 #include "isotome/timing.h"
+#include "model/ray/ray_moved_stream.h"
 #include "model/ray/ray_scratch.h"
 #include "problem/inputs.h"
 #include "io/events.h"
@@ -439,7 +440,7 @@ static struct iso_ray_source source(struct ray_problem *ray)
 		.has_mult = ray->s || finish || ray->norm || ray->motion.all || ray->e.mult || has_add ||
 		            ray->frame.factor != 1,
 		.has_add = has_add,
-		.has_times = finish && ray->motion.all,
+		.has_times = ray->motion.all && (finish || ray->rays > 1),
 		.has_fwhm = ray->tof_each,
 		.read = read_block,
 		.finish = finish ? attenuate_block : NULL,
@@ -470,13 +471,19 @@ static int64_t left_of(struct ray_problem *ray, const struct iso_plan *plan, boo
 	return have > planned[device] ? have - planned[device] : 0;
 }
 
+/* Of the lines of an event that moved, once they are laid, and while they are. */
+static int64_t laid_bytes(const struct ray_problem *ray, const struct iso_ray *p, bool for_a_while)
+{
+	return ray_moves(ray) ? iso_ray_moved_bytes(p, for_a_while) : 0;
+}
+
 /* Ordered events with their rows, or their packs on CUDA, and data. */
 static int64_t kept_bytes(struct ray_problem *ray, const struct iso_ray *p, const struct iso_ray_source *s,
                           int64_t block)
 {
 	int64_t data = (s->has_count + s->has_mult + s->has_add) * (int64_t)sizeof(iso_real);
 
-	return block * (iso_ray_event_bytes(ray->p->ctx, p) + data);
+	return block * (iso_ray_event_bytes(ray->p->ctx, p) + laid_bytes(ray, p, false) + data);
 }
 
 static int64_t count_blocks(int64_t n, int n_sub, int64_t block)
@@ -486,13 +493,24 @@ static int64_t count_blocks(int64_t n, int n_sub, int64_t block)
 	return longer * ((each + block) / block) + (n_sub - longer) * ((each + block - 1) / block);
 }
 
+static void plan_step(struct iso_plan *plan, struct ray_problem *ray, const struct iso_ray *p,
+                      const struct iso_ray_source *s, int64_t block)
+{
+	int64_t laid = laid_bytes(ray, p, false) + laid_bytes(ray, p, true);
+
+	iso_ray_stream_plan(plan, ray->p->ctx, p, s, block);
+	if (laid > 0)
+		iso_plan_add(plan, "lines of the events of a block", block < s->n ? block : s->n, laid,
+		             false);
+}
+
 /* What a step takes besides blocks that are kept. */
 static int64_t step_bytes(struct ray_problem *ray, const struct iso_ray *p, const struct iso_ray_source *s,
                           int64_t block)
 {
 	struct iso_plan step = { 0 };
 
-	iso_ray_stream_plan(&step, ray->p->ctx, p, s, block);
+	plan_step(&step, ray, p, s, block);
 	return sum_and_free(&step, iso_ctx_is_cuda(ray->p->ctx));
 }
 
@@ -557,8 +575,11 @@ static void plan_held(struct ray_problem *ray, struct iso_plan *plan, const stru
 static int64_t choose_block(struct ray_problem *ray, const struct iso_plan *plan, const struct iso_ray *p,
                             const struct iso_ray_source *s)
 {
+	int64_t parts = laid_bytes(ray, p, true) > 0 ? 1 + p->rays : 1; /* most of a block is its lines */
+
 	if (ray->stream.block) return ray->stream.block;
-	return iso_ray_stream_block(ray->p->ctx, p, s, left_of(ray, plan, false), left_of(ray, plan, true));
+	return iso_ray_stream_block(ray->p->ctx, p, s, left_of(ray, plan, false) / parts,
+	                            left_of(ray, plan, true));
 }
 
 /* Whether memory holds what writing a scratch file takes, besides the step. */
@@ -568,7 +589,7 @@ static bool can_sort(struct ray_problem *ray, const struct iso_plan *plan, const
 	struct iso_plan all = { 0 };
 
 	iso_ray_scratch_plan(&all, s);
-	iso_ray_stream_plan(&all, ray->p->ctx, p, s, block);
+	plan_step(&all, ray, p, s, block);
 	return sum_and_free(&all, false) <= left_of(ray, plan, false);
 }
 
@@ -613,7 +634,7 @@ void ray_disk_plan(struct ray_problem *ray, struct iso_plan *plan, const struct 
 		p.rule = ISO_BLOCKS;
 	}
 	d->block = choose_block(ray, plan, &p, &s);
-	iso_ray_stream_plan(plan, ray->p->ctx, &p, &s, d->block);
+	plan_step(plan, ray, &p, &s, d->block);
 	plan_kept(ray, plan, &p, &s);
 	plan_held(ray, plan, &p, &s);
 }
@@ -688,7 +709,7 @@ int ray_disk_op(struct ray_problem *ray, iso_op **op, const struct model_subsets
 	            s.n, from, several ? ", each rank its share" : "", blocks, d->block, kept, host,
 	            rereads ? "; each subset reads the whole file" : "",
 	            rereads && !several && !ray->stream.never ? ": 'scratch' avoids that" : "");
-	if ((st = iso_ray_stream_create(op, ray->p->ctx, &p, &s, d->block))) return st;
+	if ((st = iso_ray_moved_stream(op, ray->p->ctx, &p, &s, d->block, ray->motion.all))) return st;
 	d->op = iso_op_keep(*op);
 	return ISO_OK;
 }
