@@ -38,7 +38,7 @@ struct iso_ray_scratch {
 /* ---- columns ---- */
 
 static const int64_t item[COLUMNS] = { sizeof(struct iso_event), sizeof(iso_real), sizeof(iso_real),
-	                               sizeof(iso_real), sizeof(iso_real), sizeof(uint32_t) };
+	                               sizeof(iso_real),         sizeof(iso_real), sizeof(uint32_t) };
 
 /* Arrays of a block, NULL where it has none. */
 static void columns_of(void *v[COLUMNS], const struct iso_events *b)
@@ -53,8 +53,12 @@ static void columns_of(void *v[COLUMNS], const struct iso_events *b)
 
 static void place_columns(iso_ray_scratch *s)
 {
-	const bool has[COLUMNS] = { true, s->source.has_count, s->source.has_mult, s->source.has_add,
-		                    s->source.has_fwhm, s->source.has_times };
+	const bool has[COLUMNS] = { true,
+		                    s->source.has_count,
+		                    s->source.has_mult,
+		                    s->source.has_add,
+		                    s->source.has_fwhm,
+		                    s->source.has_times };
 	int64_t end = 0, chunks = (s->source.n + CHUNK - 1) / CHUNK;
 
 	s->rows = (chunks + FILES - 1) / FILES * CHUNK;
