@@ -301,11 +301,6 @@ static void tell(iso_norm *n, const struct task *t)
 		found->place_mm[c] = t->scan[0].shift[c];
 		found->place_sd[c] = t->scan[0].error[c];
 	}
-	int64_t pairs = 0;
-
-#pragma omp parallel for num_threads(iso_ctx_threads(f->ctx)) reduction(+ : pairs)
-	for (int64_t i = 0; i < t->rows.first[n->n]; i++) pairs += t->scan[0].q[i] > 0;
-	found->pairs = pairs;
 	for (int i = 0; i < t->p.scans; i++) found->scattered += norm_scattered(f, t->scan + i, t->q + i);
 }
 

@@ -15,6 +15,7 @@ struct part {
 	double *distance;          /* net counts by circular distance */
 	double *class_y, *class_e; /* counts and expected ones by the key of a class */
 	double chi2, pairs;
+	int64_t used;       /* pairs */
 	double *mu, *r, *y; /* of the pairs of a run */
 	struct norm_run *run;
 };
@@ -57,6 +58,7 @@ static void add_pair(struct report *t, struct part *p, int64_t a, int64_t b, dou
 	const double ybar = mu + r, net = mu * mu / ybar;
 	const int64_t at = patch_of(t, a) * t->patches + patch_of(t, b);
 
+	p->used++;
 	if (ybar > COUNTED) {
 		p->chi2 += (y - ybar) * (y - ybar) / ybar;
 		p->pairs++;
@@ -104,6 +106,7 @@ static void add_parts(struct report *t)
 		for (int64_t k = 0; k < classes; k++) to->class_e[k] += p->class_e[k];
 		to->chi2 += p->chi2;
 		to->pairs += p->pairs;
+		to->used += p->used;
 	}
 }
 
@@ -252,6 +255,7 @@ int norm_report(struct iso_norm_found *found, const struct norm_fit *f)
 		harmonics(found, &t, net, living);
 		found->worst_class = worst_class(&t);
 	}
+	found->pairs = t.part->used;
 	if (!st) goodness(found, &t);
 	norm_classes_free(&t.all);
 	iso_room_free(&t.room);
