@@ -62,6 +62,9 @@ struct iso_norm_fit {
 	uint64_t key; /* anything that tells this run from others: a checkpoint of another key, or of other
 					 events or options, is refused */
 	bool resume;  /* from the checkpoint, if there is one */
+	/* For short memory: expected counts are made again in every pass over the pairs, and the counts of a pair are a byte, so
+	   at most 255. One scan of a shape without attenuation, at a place that is given, on the CPU. The same bits. */
+	bool no_tables;
 };
 
 enum { ISO_NORM_HARMONICS = 6 };

@@ -66,6 +66,7 @@ class _Fit(ctypes.Structure):
         ("checkpoint", c_char_p),
         ("key", c_uint64),
         ("resume", c_bool),
+        ("no_tables", c_bool),
     ]
 
 
@@ -227,6 +228,7 @@ def norm(
     grid: Grid | None = None,
     context: Context | None = None,
     progress: Tell = None,
+    tables: bool = True,
 ) -> Norm:
     """Efficiencies of crystals and factors of pairs of a ring, by maximum likelihood, from a scan of a known source.
 
@@ -243,6 +245,8 @@ def norm(
     pair_share: look at this share of the pairs of crystals and their events alone; 0: at all.
     checkpoint: a file that is written while the fit runs. resume: go on from it, if it is there. A checkpoint of other
         events or options is refused.
+    tables: keep the expected counts of all pairs. False makes them again in every pass, with the same result in less
+        memory: for a shape without mu, place="given", and at most 255 events of a pair.
     """
     context, scanner = context_of(context), Scanner._of(scanner)
     measured, kept = _events(events, scanner)._struct()
@@ -268,7 +272,7 @@ def norm(
         p.place_sd_mm = number(place, "place", 1e-6, 1e6)
     elif place not in ("fit", "given"):
         raise errors.ArgumentError(f"place: given {place!r}, wanted 'fit', 'given' or a number of mm")
-    p.no_mirror, p.relative = not mirror, bool(relative)
+    p.no_mirror, p.relative, p.no_tables = not mirror, bool(relative), not tables
     p.rays, p.tolerance = integer(rays, "rays", 1, 64), number(tolerance, "tolerance", 0, 1)
     p.pair_share, p.resume = number(pair_share, "pair_share", 0, 1), bool(resume)
     if checkpoint is not None:

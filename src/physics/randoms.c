@@ -193,7 +193,7 @@ static bool find_pair(int64_t pair[2], const iso_scanner *s, const struct iso_ev
 
 /* Fan sums d of the delayeds; how many lie on no pair. One thread adds, in the events' order: the
    sums of a histogram's counts have the same bits for every number of threads. */
-static int64_t count_ends(double *d, iso_ctx *ctx, const iso_scanner *s, const struct iso_events *e)
+int64_t iso_randoms_ends(double *d, iso_ctx *ctx, const iso_scanner *s, const struct iso_events *e)
 {
 	int64_t pair[BLOCK][2], bad = 0;
 	bool good[BLOCK];
@@ -252,26 +252,34 @@ static int solve(double *rate, iso_ctx *ctx, struct iso_fans *f, const double *d
 	return ISO_OK;
 }
 
+int iso_randoms_of_ends(double *rate, iso_ctx *ctx, const iso_scanner *s, const double *ends)
+{
+	double *fan = size_alloc(s->n, sizeof *fan);
+	struct iso_fans f = { 0 };
+	int st = fan ? iso_fans_create(&f, s) : iso_fail_memory("randoms", s->n * (int64_t)sizeof *fan);
+
+	if (!st) st = solve(rate, ctx, &f, ends, fan);
+	iso_fans_free(&f);
+	free(fan);
+	return st;
+}
+
 int iso_randoms_from_delayed(double *rate, int64_t *bad, iso_ctx *ctx, const iso_scanner *s,
                              const struct iso_events *delayed)
 {
 	if (!rate || !bad || !ctx || !s || !delayed) return iso_fail_null(__func__);
-	double *d = size_alloc(2 * s->n, sizeof *d);
-	struct iso_fans f = { 0 };
+	double *d = size_alloc(s->n, sizeof *d);
 	int st;
 
-	if (!d) return iso_fail_memory("randoms", 2 * s->n * (int64_t)sizeof *d);
-	if ((st = iso_check_values(delayed->count, delayed->n, "randoms: count of delayed line")) ||
-	    (st = iso_fans_create(&f, s)))
-		goto done;
-	if ((*bad = count_ends(d, ctx, s, delayed)) < delayed->n)
-		st = solve(rate, ctx, &f, d, d + s->n);
+	if (!d) return iso_fail_memory("randoms", s->n * (int64_t)sizeof *d);
+	if ((st = iso_check_values(delayed->count, delayed->n, "randoms: count of delayed line"))) goto done;
+	if ((*bad = iso_randoms_ends(d, ctx, s, delayed)) < delayed->n)
+		st = iso_randoms_of_ends(rate, ctx, s, d);
 	else
 		st = iso_fail(ISO_EINPUT,
 		              "randoms: none of %" PRId64 " delayed coincidences is of scanner %s",
 		              delayed->n, s->name);
 done:
-	iso_fans_free(&f);
 	free(d);
 	return st;
 }

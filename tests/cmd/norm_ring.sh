@@ -246,6 +246,12 @@ err_has "Data mode is 'normalization'"
 run norm ring.yaml e.lmdT --source source.nii --mu mu.nii --delayed late.lmdT --relative --place given -o i.norm.json
 run norm ring.yaml e.lmdT --source cylinder:1.5,-1,0,45,40 --mu mu.nii --delayed late.lmdT --relative --place given -o c.norm.json
 ! grep -q "rather lies" err || fail "the source is where it was said"
+# Little memory: events in pieces and no tables of pairs, and the same files.
+run norm ring.yaml e.lmdT --source cylinder:1.5,-1,0,45,40 --delayed late.lmdT --place given -o whole.norm.json
+run norm ring.yaml e.lmdT --source cylinder:1.5,-1,0,45,40 --delayed late.lmdT --place given --memory-limit "$(size .012 .0078)" -o pieces.norm.json
+err_has "events are read in pieces"
+same whole.crystals.npy pieces.crystals.npy
+same whole.sd.npy pieces.sd.npy
 run norm ring.yaml e.lmdT --source cylinder:0,0,0,45,40 --mu mu.nii --delayed late.lmdT --place given -o o.norm.json
 err_has "the source of scan 1 rather lies +1."
 check "image as source" <<'END'

@@ -207,10 +207,48 @@ static void used_pairs(void **state)
 	end(&b);
 }
 
+/* Where memory is short, rows of pairs are made again in every pass: the same bits. */
+static void without_tables(void **state)
+{
+	struct iso_norm_found found[2] = { { .size = sizeof *found }, { .size = sizeof *found } };
+	iso_norm *norm[2];
+	struct bench b;
+
+	(void)state;
+	begin(&b);
+	for (int64_t i = 0; i < b.e.n; i++) b.e.count[i] = (iso_real)fmin(floor((double)b.e.count[i]), 255);
+	const struct iso_norm_scan scan = { .size = sizeof scan,
+		                            .events = &b.e,
+		                            .shape = "cylinder:1.5,-1,0,45,40" };
+	struct iso_norm_fit p = { .size = sizeof p,
+		                  .scanner = b.s,
+		                  .scan = &scan,
+		                  .scans = 1,
+		                  .components = ISO_NORM_TRANSAXIAL | ISO_NORM_AXIAL,
+		                  .place_given = true };
+
+	for (int i = 0; i < 2; i++) {
+		p.no_tables = i == 1;
+		OK(iso_norm_make(norm + i, found + i, b.ctx, &p));
+	}
+	assert_memory_equal(norm[0]->eps, norm[1]->eps, sizeof b.eps);
+	assert_memory_equal(norm[0]->sd, norm[1]->sd, sizeof b.eps);
+	assert_memory_equal(norm[0]->t, norm[1]->t, (size_t)b.classes.n_t * sizeof *b.t);
+	assert_memory_equal(norm[0]->z, norm[1]->z, (size_t)b.classes.n_z * sizeof *b.z);
+	assert_memory_equal(found, found + 1, sizeof *found);
+	assert_true(found[0].edges > 0 && found[0].off_sd[0] > 0);
+	for (int i = 0; i < 2; i++) iso_norm_free(norm[i]);
+	b.e.count[0] = 255.5f;
+	REFUSED(iso_norm_make(norm, NULL, b.ctx, &p), ISO_EINPUT, "at most 255; this one has 255.5");
+	p.place_given = false;
+	REFUSED(iso_norm_make(norm, NULL, b.ctx, &p), ISO_EARG, "a place that is given");
+	end(&b);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(factors_and_place),
-		                            cmocka_unit_test(used_pairs) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(factors_and_place), cmocka_unit_test(used_pairs),
+		                            cmocka_unit_test(without_tables) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,13 +13,14 @@
 
 #define OFF_MM .2 /* a place that was given, off by so much and so many errors, is told */
 #define OFF_SD 5
-#define FAR_MM 5        /* a source so far from where it was said to be is told */
-#define MOSTLY .5       /* share of randoms */
-#define EDGES .2        /* share of events on pairs that the source's edge crosses */
-#define UNFIXED .02     /* error of a harmonic */
-#define WANTED .01      /* error of a crystal that the time to scan is told for */
-#define OFF_CLASS 5     /* sd */
-#define MANY_PAIRS 2e10 /* few machines hold a table of so many, as of the largest scanners */
+#define PIECES (6 << 20) /* bytes of events that are in memory, where they are read in pieces */
+#define FAR_MM 5         /* a source so far from where it was said to be is told */
+#define MOSTLY .5        /* share of randoms */
+#define EDGES .2         /* share of events on pairs that the source's edge crosses */
+#define UNFIXED .02      /* error of a harmonic */
+#define WANTED .01       /* error of a crystal that the time to scan is told for */
+#define OFF_CLASS 5      /* sd */
+#define MANY_PAIRS 2e10  /* few machines hold a table of so many, as of the largest scanners */
 #define FEW_PAIRS 1e9
 
 const char *const norm_scatter_methods[] = { "sss+mc", "sss", "mc", NULL }; /* as enum iso_scatter_method */
@@ -282,9 +283,40 @@ static struct iso_scatter scatter_of(const struct norm_ring *s)
 		                     .seed = (uint64_t)s->scatter_seed };
 }
 
-static int begin(struct cmd *c, struct norm_inputs *in, struct iso_norm_fit *p, const struct norm_ring *s)
+/* Whether the fit can do without tables of pairs. */
+static bool without_tables(const struct cmd *c, const struct norm_inputs *in, const struct iso_norm_fit *p)
+{
+	return p->place_given && in->scans == 1 && norm_is_shape(in->words->source) && !*in->words->mu &&
+	       !iso_ctx_is_cuda(c->ctx) && iso_ctx_ranks(c->ctx) == 1;
+}
+
+/* Of tables, and of events that are read whole or in pieces. */
+static bool fits(struct iso_plan *plan, const struct cmd *c, const struct iso_norm_fit *p, int64_t events)
+{
+	iso_plan_free(plan);
+	iso_norm_plan(plan, c->ctx, p);
+	iso_plan_add(plan, "events", events, 1, false);
+	return iso_plan_check(c->ctx, plan) == ISO_OK;
+}
+
+/* Where memory is short, events are read in pieces, and if that does not help, the fit does without tables of pairs. */
+static int plan_memory(struct cmd *c, struct norm_inputs *in, struct iso_norm_fit *p,
+                       const struct norm_ring *s)
 {
 	struct iso_plan plan = { 0 };
+	const int64_t whole = norm_scans_bytes(in, s), piece = whole < PIECES ? whole : PIECES;
+
+	if (fits(&plan, c, p, whole) || !norm_scans_in_pieces(in)) return cmd_plan(c, &plan);
+	in->in_pieces = true;
+	p->no_tables = !fits(&plan, c, p, piece) && without_tables(c, in, p);
+	if (p->no_tables) fits(&plan, c, p, piece);
+	record_note(&c->record, "memory is short: events are read in pieces%s",
+	            p->no_tables ? ", and expected counts are made in every pass" : "");
+	return cmd_plan(c, &plan);
+}
+
+static int begin(struct cmd *c, struct norm_inputs *in, struct iso_norm_fit *p, const struct norm_ring *s)
+{
 	int st;
 
 	record_stage(&c->record, "read");
@@ -306,8 +338,7 @@ static int begin(struct cmd *c, struct norm_inputs *in, struct iso_norm_fit *p, 
 	p->scanner = in->scanner;
 	p->scan = in->scan;
 	p->scans = in->scans;
-	iso_norm_plan(&plan, c->ctx, p);
-	return cmd_plan(c, &plan);
+	return plan_memory(c, in, p, s);
 }
 
 int norm_ring_run(struct cmd *c, const struct norm_ring *s)

@@ -2,6 +2,7 @@
 /* The scans of isotome norm of a ring: their words, and the files that these name. */
 #include "norm_scans.h"
 
+#include "commission/norm/norm_delayed.h"
 #include "core/size.h"
 #include "io/format.h"
 #include "problem/inputs.h"
@@ -13,6 +14,7 @@
 struct norm_files {
 	struct iso_array image, mu, singles;
 	struct iso_events events;
+	iso_event_file *file;
 	double *rate;
 };
 
@@ -140,6 +142,17 @@ static int read_mu(struct cmd *c, struct norm_inputs *in, int i)
 	return note(c, in, i, offsetof(struct norm_words, mu));
 }
 
+static int open_events(struct cmd *c, struct norm_inputs *in, const struct iso_events_options *o, int i)
+{
+	struct norm_files *f = in->files + i;
+	const int st = iso_event_file_open(&f->file, in->words[i].events, o);
+
+	if (st) return st;
+	f->events.duration_s = iso_event_file_info(f->file)->duration_s;
+	in->scan[i].file = f->file;
+	return note(c, in, i, offsetof(struct norm_words, events));
+}
+
 static int read_events(struct cmd *c, struct norm_inputs *in, const struct norm_ring *s, int i)
 {
 	struct iso_events_options o = s->read;
@@ -148,6 +161,7 @@ static int read_events(struct cmd *c, struct norm_inputs *in, const struct norm_
 
 	o.scanner = in->scanner;
 	o.ctx = c->ctx;
+	if (in->in_pieces) return open_events(c, in, &o, i);
 	if ((st = iso_events_read(&f->events, in->words[i].events, &o)) ||
 	    (st = note(c, in, i, offsetof(struct norm_words, events))))
 		return st;
@@ -189,26 +203,41 @@ static int read_singles(struct cmd *c, struct norm_inputs *in, const struct norm
 	return iso_randoms_from_singles(f->rate, in->scanner, f->singles.v, duration(in, s, i), window);
 }
 
+/* Rates by the delayeds of a file, whole or in pieces. */
+static int rates_of(struct cmd *c, struct norm_inputs *in, int i, const char *path, int64_t *bad, int64_t *n,
+                    const struct iso_events_options *o)
+{
+	struct iso_events late = { 0 };
+	iso_event_file *f = NULL;
+	double *rate = in->files[i].rate;
+	int st = in->in_pieces ? iso_event_file_open(&f, path, o) : iso_events_read(&late, path, o);
+
+	if (!st && strcmp(path, in->words[i].events) != 0)
+		st = note(c, in, i, offsetof(struct norm_words, delayed));
+	if (!st)
+		st = f ? iso_norm_delayed(rate, bad, n, c->ctx, in->scanner, f)
+		       : iso_randoms_from_delayed(rate, bad, c->ctx, in->scanner, &late);
+	if (!f) *n = late.n;
+	iso_event_file_close(f);
+	iso_events_free(&late);
+	return st;
+}
+
 static int read_delayed(struct cmd *c, struct norm_inputs *in, const struct norm_ring *s, int i, bool own)
 {
 	struct iso_events_options o = s->read;
-	struct iso_events late = { 0 };
 	const char *path = own ? in->words[i].events : in->words[i].delayed;
-	int64_t bad = 0;
+	int64_t bad = 0, n = 0;
 	int st;
 
 	o.scanner = in->scanner;
 	o.ctx = c->ctx;
 	o.delayeds = true;
 	o.trues_only = false;
-	if (!(st = iso_events_read(&late, path, &o)) && strcmp(path, in->words[i].events) != 0)
-		st = note(c, in, i, offsetof(struct norm_words, delayed));
-	if (!st) st = iso_randoms_from_delayed(in->files[i].rate, &bad, c->ctx, in->scanner, &late);
-	if (!st && bad * 100 > late.n)
+	if (!(st = rates_of(c, in, i, path, &bad, &n, &o)) && bad * 100 > n)
 		record_warn(&c->record,
 		            "%s: %" PRId64 " of %" PRId64 " delayed events lie on no pair of crystals", path,
-		            bad, late.n);
-	iso_events_free(&late);
+		            bad, n);
 	return st;
 }
 
@@ -240,6 +269,45 @@ static int read_randoms(struct cmd *c, struct norm_inputs *in, const struct norm
 		return iso_fail_memory("randoms", in->scanner->n * 8);
 	in->scan[i].rate = f->rate;
 	return *w->singles ? read_singles(c, in, s, i) : read_delayed(c, in, s, i, own);
+}
+
+/* ---- short memory ---- */
+
+static int64_t bytes_of(const char *path, const struct iso_events_options *o)
+{
+	iso_event_file *f = NULL;
+	int64_t n = 0;
+
+	if (*path && !iso_events_only_whole(path) && iso_event_file_open(&f, path, o) == ISO_OK)
+		n = iso_event_file_info(f)->n;
+	iso_event_file_close(f);
+	return n * (int64_t)(sizeof(struct iso_event) + 2 * sizeof(uint32_t));
+}
+
+int64_t norm_scans_bytes(const struct norm_inputs *in, const struct norm_ring *s)
+{
+	struct iso_events_options o = s->read;
+	int64_t bytes = 0;
+
+	o.scanner = in->scanner;
+	for (int i = 0; i < in->scans; i++) {
+		const char *late = in->words[i].delayed;
+
+		bytes += bytes_of(in->words[i].events, &o);
+		if (strcmp(late, "none") != 0) bytes += bytes_of(late, &o);
+	}
+	return bytes;
+}
+
+bool norm_scans_in_pieces(const struct norm_inputs *in)
+{
+	for (int i = 0; i < in->scans; i++) {
+		const char *late = in->words[i].delayed;
+
+		if (iso_events_only_whole(in->words[i].events)) return false;
+		if (*late && strcmp(late, "none") != 0 && iso_events_only_whole(late)) return false;
+	}
+	return true;
 }
 
 /* ---- all ---- */
@@ -276,6 +344,7 @@ void norm_scans_free(struct norm_inputs *in)
 		iso_array_free(&in->files[i].mu);
 		iso_array_free(&in->files[i].singles);
 		iso_events_free(&in->files[i].events);
+		iso_event_file_close(in->files[i].file);
 		free(in->files[i].rate);
 	}
 	iso_array_free(&in->mask);

@@ -25,6 +25,7 @@ struct norm_inputs {
 	struct iso_array mask;
 	struct iso_scatter scatter;
 	double duration_s; /* of all scans together; 0: not known */
+	bool in_pieces;    /* events are not read whole */
 };
 
 /* Whether `source` names a shape; else an image. */
@@ -32,6 +33,10 @@ bool norm_is_shape(const char *source);
 
 /* The words of each scan: as many files as sources, and of the other lists as many or one for all. */
 int norm_scans_split(struct norm_inputs *in, const struct norm_ring *s);
+
+/* Bytes of the events that files hold, as they are in memory; 0: not known. Whether all files can be read in pieces. */
+int64_t norm_scans_bytes(const struct norm_inputs *in, const struct norm_ring *s);
+bool norm_scans_in_pieces(const struct norm_inputs *in);
 
 /* What the words name, into in->scan. */
 int norm_scans_read(struct cmd *c, struct norm_inputs *in, const struct norm_ring *s);

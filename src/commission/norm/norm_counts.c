@@ -5,7 +5,8 @@
 #include "core/size.h"
 #include "io/events.h"
 
-enum { PIECE = 1 << 19, LEFT_OUT = -2 }; /* events at a time; no number of a pair */
+enum { PIECE = 1 << 17, LEFT_OUT = -2 }; /* events at a time; no number of a pair */
+#define MOST_FEW 255
 #define FAR_MM 30 /* an end farther than this from every crystal is of another scanner */
 
 /* A pair of the scanner, but not of the share that is looked at. */
@@ -38,11 +39,37 @@ static void find_pairs(int64_t *pair, const struct iso_events *e, const struct n
 	}
 }
 
-static int add_events(float *y, double *all, double *astray, const struct iso_events *e, int64_t *pair,
-                      const struct norm_rows *r, const iso_ctx *ctx)
+/* Counts of pairs while they are added up: one of the two. */
+struct sums {
+	float *y;
+	uint8_t *few;
+};
+
+static int add_count(const struct sums *to, int64_t pair, double count)
 {
+	if (!to->few) {
+		to->y[pair] += (float)count;
+		return ISO_OK;
+	}
+	const double sum = to->few[pair] + count;
+
+	if (sum > MOST_FEW || sum != floor(sum))
+		return iso_fail(
+			ISO_EINPUT,
+			"norm: without tables a pair of crystals counts whole events, at most %d; this one "
+			"has %g: give more memory",
+			MOST_FEW, sum);
+	to->few[pair] = (uint8_t)sum;
+	return ISO_OK;
+}
+
+static int add_events(const struct sums *to, double *all, double *astray, const struct iso_events *e,
+                      int64_t *pair, const struct norm_rows *r, const iso_ctx *ctx)
+{
+	int st = ISO_OK;
+
 	find_pairs(pair, e, r, ctx);
-	for (int64_t i = 0; i < e->n; i++) {
+	for (int64_t i = 0; i < e->n && !st; i++) {
 		const double count = e->count ? (double)e->count[i] : 1;
 
 		if (!(count >= 0) || !isfinite(count))
@@ -54,13 +81,13 @@ static int add_events(float *y, double *all, double *astray, const struct iso_ev
 		if (pair[i] < 0)
 			*astray += count;
 		else
-			y[pair[i]] += (float)count;
+			st = add_count(to, pair[i], count);
 	}
-	return ISO_OK;
+	return st;
 }
 
-static int add_file(float *y, double *all, double *astray, iso_ctx *ctx, const struct norm_rows *rows,
-                    const iso_event_file *f, int64_t *pair)
+static int add_file(const struct sums *to, double *all, double *astray, iso_ctx *ctx,
+                    const struct norm_rows *rows, const iso_event_file *f, int64_t *pair)
 {
 	const int64_t n = iso_event_file_info(f)->n;
 	struct iso_events block = { 0 };
@@ -69,7 +96,7 @@ static int add_file(float *y, double *all, double *astray, iso_ctx *ctx, const s
 
 	for (int64_t i = 0; i < n && !st; i += PIECE) {
 		st = iso_event_file_read(&block, f, i, n - i < PIECE ? n - i : PIECE);
-		if (!st) st = add_events(y, all, astray, &block, pair, rows, ctx);
+		if (!st) st = add_events(to, all, astray, &block, pair, rows, ctx);
 		if (!st) st = iso_ctx_poll(ctx);
 		if (!st) iso_clock_add(&clock, block.n);
 	}
@@ -107,22 +134,47 @@ static int compress(struct norm_counts *c, struct iso_room *room, const struct n
 }
 
 int norm_counts_make(struct norm_counts *c, double *all, double *astray, struct iso_room *room, iso_ctx *ctx,
-                     const struct norm_rows *rows, const struct iso_norm_scan *s)
+                     const struct norm_rows *rows, const struct iso_norm_scan *s, bool lists)
 {
 	struct iso_room own = iso_room_of(NULL, "norm");
+	struct sums to = { 0 };
 	int64_t *pair;
-	float *y;
 	int st;
 
 	*all = *astray = 0;
-	ISO_HOST(&own, y, rows->first[rows->n]);
+	if (lists)
+		ISO_HOST(&own, to.y, rows->first[rows->n]);
+	else if (ISO_HOST(room, to.few, rows->first[rows->n]))
+		c->few = to.few;
 	ISO_HOST(&own, pair, s->events ? s->events->n : PIECE);
-	st = own.status;
+	st = room->status ? room->status : own.status;
 	if (!st && s->events)
-		st = add_events(y, all, astray, s->events, pair, rows, ctx);
+		st = add_events(&to, all, astray, s->events, pair, rows, ctx);
 	else if (!st)
-		st = add_file(y, all, astray, ctx, rows, s->file, pair);
-	if (!st) st = compress(c, room, rows, y);
+		st = add_file(&to, all, astray, ctx, rows, s->file, pair);
+	if (!st && lists) st = compress(c, room, rows, to.y);
 	iso_room_free(&own);
 	return st;
+}
+
+struct norm_counted norm_counts_row(const struct norm_line *line, const struct norm_counts *c,
+                                    const struct norm_rows *rows, int64_t a)
+{
+	if (!c->few) {
+		const int64_t at = c->first ? c->first[a] : 0;
+
+		return (struct norm_counted){ c->first ? c->first[a + 1] - at : 0, c->b + at, c->y + at };
+	}
+	const int64_t runs = norm_rows_runs(line->run, rows, a);
+	int64_t n = 0;
+
+	for (int64_t k = 0; k < runs; k++)
+		for (int64_t j = 0; j < line->run[k].n; j++) {
+			const int count = c->few[line->run[k].pair + j];
+
+			if (count == 0) continue;
+			line->b[n] = (uint32_t)(line->run[k].b + j);
+			line->y[n++] = (float)count;
+		}
+	return (struct norm_counted){ n, line->b, line->y };
 }

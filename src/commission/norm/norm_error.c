@@ -51,14 +51,19 @@ static void add_pair(struct dense *d, const struct norm_fit *f, int scan, int64_
 	}
 }
 
-static void add_row(struct dense *d, const struct norm_fit *f, int64_t a, struct norm_run *run, double *line)
+static void add_row(struct dense *d, const struct norm_fit *f, int64_t a, struct norm_run *run, double *terms,
+                    const struct norm_line *line)
 {
-	const int64_t runs = norm_rows_runs(run, f->rows, a);
-	double *mu = line, *r = line + f->rows->n;
+	const int64_t runs = norm_rows_runs(run, f->rows, a), first = f->rows->first[a];
+	const float *made = f->scan->q ? NULL : norm_row_q(line, f->scan, f->rows, a);
+	double *mu = terms, *r = terms + f->rows->n;
 
 	for (int64_t k = 0; k < runs; k++)
 		for (int s = 0; s < f->scans; s++) {
-			norm_row_terms(mu, r, f, f->scan + s, a, run + k);
+			const int64_t at = run[k].pair;
+
+			norm_row_terms(mu, r, f, f->scan + s, a, run + k,
+			               made ? made + (at - first) : f->scan[s].q + at);
 			for (int64_t j = 0; j < run[k].n; j++)
 				if (mu[j] > 0)
 					add_pair(d, f, s, a, run[k].b + j, run[k].pair + j,
@@ -69,14 +74,16 @@ static void add_row(struct dense *d, const struct norm_fit *f, int64_t a, struct
 static int make_fisher(struct dense *d, const struct norm_fit *f)
 {
 	struct iso_room room = iso_room_of(NULL, "norm");
+	struct norm_line line;
 	struct norm_run *run;
-	double *line;
+	double *terms;
 
 	ISO_HOST(&room, run, norm_rows_most(f->rows));
-	ISO_HOST(&room, line, 2 * f->rows->n);
+	ISO_HOST(&room, terms, 2 * f->rows->n);
+	norm_line_create(&line, &room, f->rows, f->scan);
 	if (!room.status)
 		for (int64_t a = 0; a < f->rows->n; a++)
-			if (f->eps[a] > 0) add_row(d, f, a, run, line);
+			if (f->eps[a] > 0) add_row(d, f, a, run, terms, &line);
 	for (int s = 0; s < f->scans; s++)
 		for (int c = 0; c < f->scan[s].shifts; c++) {
 			const double sd = f->scan[s].sd[c];

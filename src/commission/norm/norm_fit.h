@@ -10,6 +10,7 @@
 #define ISO_NORM_FIT_H
 
 #include "norm_classes.h"
+#include "norm_rows.h"
 
 #include "core/ctx.h"
 #include "core/room.h"
@@ -21,10 +22,28 @@ struct norm_counts {
 	int64_t *first; /* (n + 1) */
 	uint32_t *b;
 	float *y;
+	uint8_t *few; /* of each pair, in place of the lists, where memory is short; NULL */
+};
+
+/* Pairs of one row that have counts. */
+struct norm_counted {
+	int64_t n;
+	const uint32_t *b;
+	const float *y;
+};
+
+/* Room for what is made of one row where there are no tables. */
+struct norm_line {
+	float *q;
+	uint32_t *b;
+	float *y;
+	struct norm_run *run;
 };
 
 struct norm_scan {
-	float *q;           /* of each pair */
+	float *q; /* of each pair; NULL: */
+	/* makes q of row a, in any thread of the context */
+	void (*row)(float *q, const struct norm_scan *s, int64_t a);
 	const float *r;     /* of each pair; NULL: */
 	const double *rate; /* r = rate_a rate_b; both NULL: none */
 	struct norm_counts y;
@@ -114,9 +133,26 @@ void norm_pairs_sum(double *to, double *total, struct norm_fit *f, enum norm_sum
    crystals where r > 0. */
 void norm_counts_sum(double *to, double *log, struct norm_fit *f, bool over_randoms);
 
-/* Of each pair of one row: mu and r. Returns the number of crystals of the run. */
+/* Of each pair of a run of row a: mu and r; q is that of the run. */
 void norm_row_terms(double *mu, double *r, const struct norm_fit *f, const struct norm_scan *s, int64_t a,
-                    const struct norm_run *run);
+                    const struct norm_run *run, const float *q);
+
+/* q of the pairs of row a: of the table, or made in `line`. */
+static inline const float *norm_row_q(const struct norm_line *line, const struct norm_scan *s,
+                                      const struct norm_rows *rows, int64_t a)
+{
+	if (s->q) return s->q + rows->first[a];
+	s->row(line->q, s, a);
+	return line->q;
+}
+
+/* Room for lines: of the counts alone with tables, of nothing with lists of counts. */
+int norm_line_create(struct norm_line *line, struct iso_room *room, const struct norm_rows *rows,
+                     const struct norm_scan *s);
+
+/* norm_counts.c: the counts of row a, of its list, or found in `line`. */
+struct norm_counted norm_counts_row(const struct norm_line *line, const struct norm_counts *c,
+                                    const struct norm_rows *rows, int64_t a);
 
 /* Slope of ln q of a pair. */
 static inline double norm_slope(const struct norm_scan *s, int c, int64_t pair)

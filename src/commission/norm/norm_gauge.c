@@ -60,11 +60,13 @@ static void join(struct forest *t, int64_t a, int64_t b, bool same)
 	t->mixed[ra] = t->mixed[ra] || t->mixed[rb];
 }
 
-static bool used(const struct norm_fit *f, int64_t a, int64_t b, int64_t pair)
+/* made: q of row a of the first scan, where there is no table. */
+static bool used(const struct norm_fit *f, int64_t a, int64_t b, int64_t pair, const float *made)
 {
 	if (!(f->eps[b] > 0) || !(f->t[*norm_classes_t(f->classes, a, b)] > 0) ||
 	    !(f->z[norm_classes_z(f->classes, a, b)] > 0))
 		return false;
+	if (made) return made[pair - f->rows->first[a]] > 0;
 	for (int s = 0; s < f->scans; s++)
 		if (f->scan[s].q[pair] > 0) return true;
 	return false;
@@ -75,6 +77,7 @@ struct tally {
 	int64_t *in_t, *in_z, *pairs_t;
 	struct forest t;
 	struct norm_run *run;
+	struct norm_line line;
 };
 
 static int make_tally(struct tally *p, struct iso_room *room, const struct norm_fit *f,
@@ -87,6 +90,7 @@ static int make_tally(struct tally *p, struct iso_room *room, const struct norm_
 	ISO_HOST(room, p->t.odd, f->rows->n);
 	ISO_HOST(room, p->t.mixed, f->rows->n);
 	ISO_HOST(room, p->run, norm_rows_most(f->rows));
+	norm_line_create(&p->line, room, f->rows, f->scan);
 	for (int64_t a = 0; a < f->rows->n && !room->status; a++) p->t.up[a] = a;
 	return room->status;
 }
@@ -107,10 +111,11 @@ static void count_row(struct tally *p, const struct norm_freedoms *d, const stru
 {
 	const struct norm_run *run = p->run;
 	const int64_t runs = norm_rows_runs(p->run, f->rows, a);
+	const float *made = f->scan->q ? NULL : norm_row_q(&p->line, f->scan, f->rows, a);
 
 	for (int64_t k = 0; k < runs; k++)
 		for (int64_t j = 0; j < run[k].n; j++) {
-			if (!used(f, a, run[k].b + j, run[k].pair + j)) continue;
+			if (!used(f, a, run[k].b + j, run[k].pair + j, made)) continue;
 			count_pair(p, d, f->classes, a, run[k].b + j);
 			join(&p->t, a, run[k].b + j, false);
 		}

@@ -72,6 +72,16 @@ static int check_share(const iso_scanner *s, double share)
 	                          MOST_PAIRS / (double)iso_scanner_pairs(s));
 }
 
+static int check_no_tables(const struct iso_norm_fit *p)
+{
+	if (!p->no_tables || (p->place_given && p->scans == 1 && p->scan->shape && !p->scan->mu))
+		return ISO_OK;
+	return iso_fail(
+		ISO_EARG,
+		"norm: without tables it takes one scan of a shape without attenuation, at a place that is "
+		"given");
+}
+
 static int check(const struct iso_norm_fit *p)
 {
 	int st;
@@ -85,7 +95,7 @@ static int check(const struct iso_norm_fit *p)
 		return iso_fail(ISO_EARG, "norm: %d lines a pair, must be 1 to %d", p->rays, RAY_LINES);
 	if (!(p->place_sd_mm >= 0) || !(p->tolerance >= 0))
 		return iso_fail(ISO_EARG, "norm: widths and tolerances must be 0 or above");
-	if ((st = check_share(p->scanner, p->pair_share))) return st;
+	if ((st = check_share(p->scanner, p->pair_share)) || (st = check_no_tables(p))) return st;
 	for (int64_t a = 0; p->mask && a < p->scanner->n; a++)
 		if ((double)p->mask[a] != 0 && (double)p->mask[a] != 1)
 			return iso_fail(ISO_EINPUT, "norm: mask of crystal %" PRId64 " is %g, must be 0 or 1",
@@ -106,7 +116,7 @@ static int places_of(const struct task *t, const struct source *shape)
 	               : 2;
 }
 
-static int make_scan(struct task *t, int i, const struct iso_norm_scan *from)
+static int make_scan(struct task *t, int i, const struct iso_norm_scan *from, const iso_ctx *ctx)
 {
 	struct norm_scan *s = t->scan + i;
 	struct norm_q *q = t->q + i;
@@ -128,7 +138,7 @@ static int make_scan(struct task *t, int i, const struct iso_norm_scan *from)
 	s->shifts = q->places + (i > 0);
 	for (int c = 0; c < q->places; c++) s->sd[c] = c < 2 ? sd : TILT_SD;
 	s->rate = from->rate;
-	return norm_q_create(q, s, &t->room);
+	return t->p.no_tables ? norm_q_create_rows(q, s, &t->room, ctx) : norm_q_create(q, s, &t->room);
 }
 
 static int make_task(struct task *t, iso_norm *n, iso_ctx *ctx)
@@ -155,9 +165,9 @@ static int make_task(struct task *t, iso_norm *n, iso_ctx *ctx)
 	t->fit.z = n->z;
 	for (int64_t a = 0; t->p.mask && a < n->n; a++) t->fit.dead[a] = !((double)t->p.mask[a] > 0);
 	for (int i = 0; i < scans; i++) {
-		if ((st = make_scan(t, i, t->p.scan + i)) ||
+		if ((st = make_scan(t, i, t->p.scan + i, ctx)) ||
 		    (st = norm_counts_make(&t->scan[i].y, &all, &astray, &t->room, ctx, &t->rows,
-		                           t->p.scan + i)))
+		                           t->p.scan + i, !t->p.no_tables)))
 			return st;
 		n->found.all_counts += all;
 		n->found.astray += astray;
@@ -227,9 +237,10 @@ static uint64_t key_of(const struct task *t)
 		const struct iso_norm_scan *s = p->scan + i;
 		const struct norm_counts *y = &t->scan[i].y;
 
+		mix(&key, y->few, t->rows.first[n]);
 		mix(&key, y->first, (n + 1) * (int64_t)sizeof *y->first);
-		mix(&key, y->b, y->first[n] * (int64_t)sizeof *y->b);
-		mix(&key, y->y, y->first[n] * (int64_t)sizeof *y->y);
+		mix(&key, y->b, y->first ? y->first[n] * (int64_t)sizeof *y->b : 0);
+		mix(&key, y->y, y->first ? y->first[n] * (int64_t)sizeof *y->y : 0);
 		mix(&key, s->rate, n * (int64_t)sizeof *s->rate);
 		mix(&key, s->shape, s->shape ? (int64_t)strlen(s->shape) : 0);
 		if (s->image) mix(&key, s->image->v, s->image->n * (int64_t)sizeof *s->image->v);
@@ -445,14 +456,21 @@ void iso_norm_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_n
 	if (!plan || !p || !p->scanner || norm_rows_create_share(&rows, p->scanner, p->pair_share)) return;
 	const int64_t pairs = rows.first[rows.n], tables = !p->place_given ? 6 : p->scans > 1 ? 2 : 1;
 
-	iso_plan_add(plan, "expected counts of pairs, and how they change with the place",
-	             pairs * tables * p->scans, sizeof(float), false);
+	if (!p->no_tables)
+		iso_plan_add(plan, "expected counts of pairs, and how they change with the place",
+		             pairs * tables * p->scans, sizeof(float), false);
 	if (p->scan && p->scan->scatter)
 		iso_plan_add(plan, "scatter of pairs", pairs * p->scans, sizeof(float), false);
 	if (p->place_given)
 		iso_plan_add(plan, "pairs that tell where the source is",
 		             pairs < NORM_LOOK_PAIRS ? pairs : NORM_LOOK_PAIRS, 4 * sizeof(float), false);
-	iso_plan_add(plan, "counts of pairs", pairs * (p->scans + 2), sizeof(float), false);
+	if (p->no_tables) {
+		iso_plan_add(plan, "counts of pairs", pairs, 1, false);
+		iso_plan_add(plan, "rows of pairs", 3 * 64 * norm_rows_longest(&rows), 3 * sizeof(float),
+		             false);
+	} else {
+		iso_plan_add(plan, "counts of pairs", pairs * (p->scans + 2), sizeof(float), false);
+	}
 	iso_plan_add(plan, "factors and sums", 64 * (rows.n + 2), sizeof(double), false);
 	if (iso_ctx_is_cuda(ctx))
 		iso_plan_add(plan, "expected counts of pairs on the device", p->scans,

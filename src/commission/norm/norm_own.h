@@ -25,9 +25,10 @@ struct iso_norm {
 /* norm_make.c: arrays of a norm for the scanner and the components of p. */
 int norm_prepare(iso_norm *n, const struct iso_norm_fit *p);
 
-/* norm_counts.c: the counts of the pairs of a scan. astray: on no pair; room: of which the arrays are. */
+/* norm_counts.c: the counts of the pairs of a scan. astray: on no pair; room: of which the arrays are; lists: of the pairs that
+   have any, else a byte of each pair. */
 int norm_counts_make(struct norm_counts *c, double *all, double *astray, struct iso_room *room, iso_ctx *ctx,
-                     const struct norm_rows *rows, const struct iso_norm_scan *s);
+                     const struct norm_rows *rows, const struct iso_norm_scan *s, bool lists);
 
 /* norm_report.c: gains of harmonics, chi-square, and how far classes without a factor are off. */
 int norm_report(struct iso_norm_found *found, const struct norm_fit *f);

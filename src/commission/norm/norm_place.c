@@ -19,9 +19,10 @@ struct part {
 	double all, counts, randoms, a[9], b[3];
 };
 
-static bool misses(const struct norm_q *q, const struct norm_scan *s, int64_t pair, int64_t a, int64_t b)
+/* value: q of the pair. */
+static bool misses(const struct norm_q *q, float value, int64_t a, int64_t b)
 {
-	if (s->q[pair] != 0 || signbit(s->q[pair])) return false;
+	if (value != 0 || signbit(value)) return false;
 	return q->rows->rings > 0 || iso_scanner_in_coincidence(q->rows->s, a, b);
 }
 
@@ -42,24 +43,25 @@ static void add_line(struct part *p, const double *from, const double *to, doubl
 		}
 }
 
-static void add_row(struct part *p, struct norm_run *run, const struct norm_q *q, const struct norm_scan *s,
-                    int64_t a)
+static void add_row(struct part *p, struct norm_run *run, const struct norm_line *line,
+                    const struct norm_q *q, const struct norm_scan *s, int64_t a)
 {
-	const struct norm_counts *y = &s->y;
+	const struct norm_counted y = norm_counts_row(line, &s->y, q->rows, a);
+	const float *value = norm_row_q(line, s, q->rows, a);
 	const double *pos = q->rows->s->pos;
-	const int64_t runs = s->r || s->rate ? norm_rows_runs(run, q->rows, a) : 0;
+	const int64_t runs = s->r || s->rate ? norm_rows_runs(run, q->rows, a) : 0, first = q->rows->first[a];
 
-	for (int64_t i = y->first[a]; i < y->first[a + 1]; i++) {
-		const int64_t b = y->b[i];
+	for (int64_t i = 0; i < y.n; i++) {
+		const int64_t b = y.b[i];
 
-		p->all += (double)y->y[i];
-		if (!misses(q, s, norm_rows_pair(q->rows, a, b), a, b)) continue;
-		p->counts += (double)y->y[i];
-		add_line(p, pos + 3 * a, pos + 3 * b, (double)y->y[i]);
+		p->all += (double)y.y[i];
+		if (!misses(q, value[norm_rows_pair(q->rows, a, b) - first], a, b)) continue;
+		p->counts += (double)y.y[i];
+		add_line(p, pos + 3 * a, pos + 3 * b, (double)y.y[i]);
 	}
 	for (int64_t k = 0; k < runs; k++)
 		for (int64_t j = 0; j < run[k].n; j++)
-			if (misses(q, s, run[k].pair + j, a, run[k].b + j))
+			if (misses(q, value[run[k].pair + j - first], a, run[k].b + j))
 				p->randoms += norm_randoms(s, a, run[k].b + j, run[k].pair + j);
 }
 
@@ -75,16 +77,20 @@ static void add_part(struct part *to, const struct part *p)
 int norm_missed(struct norm_missed *m, const struct norm_q *q, const struct norm_scan *s, const iso_ctx *ctx)
 {
 	const int64_t most = norm_rows_most(q->rows);
-	struct norm_run *run = size_alloc(most * PARTS, sizeof *run);
+	struct iso_room room = iso_room_of(NULL, "norm");
 	struct part part[PARTS] = { 0 };
+	struct norm_line line[PARTS];
+	struct norm_run *run;
 
-	if (!run) return iso_fail_memory("norm", most * PARTS * (int64_t)sizeof *run);
+	ISO_HOST(&room, run, most * PARTS);
+	for (int i = 0; i < PARTS && !room.status; i++) norm_line_create(line + i, &room, q->rows, s);
+	if (room.status) return iso_room_free(&room);
 #pragma omp parallel for schedule(dynamic) num_threads(iso_ctx_threads(ctx))
 	for (int i = 0; i < PARTS; i++)
 		for (int64_t a = norm_rows_of_part(q->rows, i, PARTS);
 		     a < norm_rows_of_part(q->rows, i + 1, PARTS); a++)
-			add_row(part + i, run + i * most, q, s, a);
-	free(run);
+			add_row(part + i, run + i * most, line + i, q, s, a);
+	iso_room_free(&room);
 	for (int i = 1; i < PARTS; i++) add_part(part, part + i);
 	*m = (struct norm_missed){ part->all, part->counts, part->randoms, { 0 } };
 	norm_solve_small(m->near, part->a, part->b, 3);
@@ -138,34 +144,44 @@ static int64_t step_of(const struct norm_rows *all)
 	return every;
 }
 
-static int copy_counts(struct look *l, const struct norm_counts *y)
+/* Counts of the pairs of row a, none of a row that is not looked at. */
+static struct norm_counted counts_of(const struct look *l, const struct norm_line *line,
+                                     const struct norm_fit *f, const struct norm_scan *s, int64_t a)
+{
+	if (l->rows.first[a + 1] == l->rows.first[a]) return (struct norm_counted){ 0 };
+	return norm_counts_row(line, &s->y, f->rows, a);
+}
+
+static int copy_counts(struct look *l, const struct norm_fit *f, const struct norm_scan *s)
 {
 	struct norm_counts *to = &l->scan.y;
+	struct norm_line line;
 	int64_t n = 0;
 
 	ISO_HOST(&l->room, to->first, l->rows.n + 1);
-	for (int64_t a = 0; a < l->rows.n && !l->room.status; a++) {
-		if (l->rows.first[a + 1] > l->rows.first[a]) n += y->first[a + 1] - y->first[a];
-		to->first[a + 1] = n;
-	}
+	norm_line_create(&line, &l->room, f->rows, s);
+	for (int64_t a = 0; a < l->rows.n && !l->room.status; a++)
+		to->first[a + 1] = n += counts_of(l, &line, f, s, a).n;
 	ISO_HOST(&l->room, to->b, n + 1);
 	ISO_HOST(&l->room, to->y, n + 1);
 	if (l->room.status) return l->room.status;
 	for (int64_t a = 0; a < l->rows.n; a++) {
-		const int64_t m = to->first[a + 1] - to->first[a];
+		const struct norm_counted y = counts_of(l, &line, f, s, a);
 
-		memcpy(to->b + to->first[a], y->b + y->first[a], (size_t)m * sizeof *to->b);
-		memcpy(to->y + to->first[a], y->y + y->first[a], (size_t)m * sizeof *to->y);
+		if (y.n == 0) continue;
+		memcpy(to->b + to->first[a], y.b, (size_t)y.n * sizeof *to->b);
+		memcpy(to->y + to->first[a], y.y, (size_t)y.n * sizeof *to->y);
 	}
 	return ISO_OK;
 }
 
 /* q of the fit, with its scatter and factors of pairs, and slopes that go with them. */
 static void take_row(struct look *l, const struct norm_fit *f, const struct norm_scan *s, int64_t a,
-                     struct norm_run *run)
+                     struct norm_run *run, const struct norm_line *line)
 {
 	struct norm_run *own = run + norm_rows_most(f->rows);
-	const int64_t runs = norm_rows_runs(run, f->rows, a);
+	const int64_t runs = norm_rows_runs(run, f->rows, a), first = f->rows->first[a];
+	const float *q = norm_row_q(line, s, f->rows, a);
 
 	norm_rows_runs(own, &l->rows, a);
 	for (int64_t k = 0; k < runs; k++) {
@@ -173,11 +189,12 @@ static void take_row(struct look *l, const struct norm_fit *f, const struct norm
 		const double z = f->z[norm_classes_z(f->classes, a, run[k].b)];
 
 		for (int64_t j = 0; j < run[k].n; j++) {
-			const int64_t to = own[k].pair + j, from = run[k].pair + j;
-			const bool used = l->scan.q[to] > 0 && s->q[from] > 0;
+			const int64_t to = own[k].pair + j;
+			const double from = (double)q[run[k].pair + j - first];
+			const bool used = l->scan.q[to] > 0 && from > 0;
 			const double g = used ? z * f->t[f->classes->transaxial ? t[j] : 0] : 0;
 
-			l->scan.q[to] = (float)(g * (double)s->q[from]);
+			l->scan.q[to] = (float)(g * from);
 			for (int c = 0; c < 2; c++)
 				l->scan.slope[c][to] = (float)(g * (double)l->scan.slope[c][to]);
 		}
@@ -186,16 +203,22 @@ static void take_row(struct look *l, const struct norm_fit *f, const struct norm
 
 static int take_model(struct look *l, const struct norm_fit *f, const struct norm_scan *s)
 {
-	const int64_t most = 2 * norm_rows_most(f->rows);
-	struct norm_run *run = size_alloc(most * iso_ctx_threads(f->ctx), sizeof *run);
+	const int64_t most = 2 * norm_rows_most(f->rows), threads = iso_ctx_threads(f->ctx);
+	struct iso_room room = iso_room_of(NULL, "norm");
+	struct norm_line *line;
+	struct norm_run *run;
 
-	if (!run) return iso_fail_memory("norm", most * iso_ctx_threads(f->ctx) * (int64_t)sizeof *run);
+	ISO_HOST(&room, run, most * threads);
+	ISO_HOST(&room, line, threads);
+	for (int64_t i = 0; i < threads && !room.status; i++) norm_line_create(line + i, &room, f->rows, s);
+	if (!room.status) {
 #pragma omp parallel for schedule(dynamic, 16) num_threads(iso_ctx_threads(f->ctx))
-	for (int64_t a = 0; a < l->rows.n; a++)
-		if (l->rows.first[a + 1] > l->rows.first[a])
-			take_row(l, f, s, a, run + most * omp_get_thread_num());
-	free(run);
-	return ISO_OK;
+		for (int64_t a = 0; a < l->rows.n; a++)
+			if (l->rows.first[a + 1] > l->rows.first[a])
+				take_row(l, f, s, a, run + most * omp_get_thread_num(),
+				         line + omp_get_thread_num());
+	}
+	return iso_room_free(&room);
 }
 
 static int make_look(struct look *l, const struct norm_fit *f, int scan)
@@ -212,8 +235,9 @@ static int make_look(struct look *l, const struct norm_fit *f, int scan)
 	l->q.alpha = l->q.from = l->q.h = NULL;
 	l->q.scatter = NULL;
 	l->q.table = NULL;
+	l->q.by_row = NULL;
 	if ((st = norm_q_create(&l->q, &l->scan, &l->room)) || (st = norm_q_make(&l->scan, true, f->ctx)) ||
-	    (st = take_model(l, f, s)) || (st = copy_counts(l, &s->y)))
+	    (st = take_model(l, f, s)) || (st = copy_counts(l, f, s)))
 		return st;
 	l->scan.rate = s->rate;
 	l->t = l->z = 1;

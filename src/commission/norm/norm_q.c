@@ -205,9 +205,10 @@ static void put(float *to, struct norm_q *q, const struct block *b, const float 
 
 /* ---- a shape, row by row ---- */
 
-/* Sums over lines, which are of no use where a line misses the source, of pairs that are being chosen. */
-static void put_run(float *to, struct norm_q *q, const struct norm_shape *m, int thread, int64_t a,
-                    const struct norm_run *run, const float *used)
+/* Sums over lines, which are of no use where a line misses the source, of pairs that are being chosen; how many these are.
+   to, used: of the run. */
+static int64_t put_run(float *to, const struct norm_q *q, const struct norm_shape *m, int thread, int64_t a,
+                       const struct norm_run *run, const float *used)
 {
 	const int lines = q->spread.lines;
 	const double *sum = m->sum + thread * m->width, *w = m->weight + thread * m->width;
@@ -217,46 +218,54 @@ static void put_run(float *to, struct norm_q *q, const struct norm_shape *m, int
 	for (int64_t j = 0; j < run->n; j++) {
 		const int64_t pair = run->pair + j;
 		const bool edge = !used && met[j] > 0 && met[j] < lines;
-		const bool asked = (!used || used[pair] > 0) && is_pair(q, a, run->b + j);
+		const bool asked = (!used || used[j] > 0) && is_pair(q, a, run->b + j);
 		const double mean = edge ? -0. : sum[j] / lines * (q->alpha ? (double)q->alpha[pair] : 1);
 
 		edges += edge;
-		to[pair] = asked ? value(q, q->factor * q->scale * (q->weigh ? w[j] : 1) * mean, !used, pair)
-		                 : 0;
+		to[j] = asked ? value(q, q->factor * q->scale * (q->weigh ? w[j] : 1) * mean, !used, pair)
+		              : 0;
 	}
-#pragma omp atomic
-	q->edges += edges;
+	return edges;
 }
 
-static void fill_row(float *to, struct norm_q *q, struct norm_shape *m, int64_t a, const float *used,
-                     struct norm_run *run)
+/* to, used: of the row. Returns how many pairs are at the source's edges. */
+static int64_t fill_row(float *to, const struct norm_q *q, struct norm_shape *m, int64_t a, const float *used,
+                        struct norm_run *run)
 {
-	const int64_t runs = norm_rows_runs(run, q->rows, a);
+	const int64_t runs = norm_rows_runs(run, q->rows, a), first = q->rows->first[a];
+	int64_t edges = 0;
 
 	for (int64_t k = 0; k < runs; k++) {
-		const struct norm_run own = used ? norm_run_used(run[k], used) : run[k];
+		float *of = to + (run[k].pair - first);
+		const float *from = used ? used + (run[k].pair - first) : NULL;
+		const struct norm_run own = used ? norm_run_used(run[k], from) : run[k];
+		const int64_t skip = own.pair - run[k].pair;
 
 		for (int64_t i = 0; i < run[k].n; i++)
-			if (run[k].pair + i < own.pair || run[k].pair + i >= own.pair + own.n)
-				to[run[k].pair + i] = 0; /* `to` may be `used` itself */
+			if (i < skip || i >= skip + own.n) of[i] = 0; /* `to` may be `used` itself */
 		norm_shape_run(m, omp_get_thread_num(), a, own.b, own.n);
-		put_run(to, q, m, omp_get_thread_num(), a, &own, used);
+		edges += put_run(of + skip, q, m, omp_get_thread_num(), a, &own, used ? from + skip : NULL);
 	}
+	return edges;
 }
 
 static int fill_shape(float *to, struct norm_q *q, const float *used, struct norm_shape *m, int64_t row,
                       int64_t end, iso_ctx *ctx)
 {
 	struct iso_room room = iso_room_of(NULL, "norm");
-	const int64_t most = norm_rows_most(q->rows);
+	const int64_t most = norm_rows_most(q->rows), *first = q->rows->first;
 	struct norm_run *run;
+	int64_t edges = 0;
 
 	ISO_HOST(&room, run, most * iso_ctx_threads(ctx));
 	if (!room.status) {
-#pragma omp parallel for schedule(dynamic, 16) num_threads(iso_ctx_threads(ctx))
+#pragma omp parallel for schedule(dynamic, 16) num_threads(iso_ctx_threads(ctx)) reduction(+ : edges)
 		for (int64_t a = row; a < end; a++)
-			if (!iso_stopped(ctx)) fill_row(to, q, m, a, used, run + most * omp_get_thread_num());
+			if (!iso_stopped(ctx))
+				edges += fill_row(to + first[a], q, m, a, used ? used + first[a] : NULL,
+				                  run + most * omp_get_thread_num());
 	}
+	q->edges += edges;
 	iso_room_free(&room);
 	return room.status ? room.status : iso_ctx_poll(ctx);
 }
@@ -353,11 +362,69 @@ static int add_scatter(struct norm_q *q, struct norm_scan *s, iso_ctx *ctx)
 	return ISO_OK;
 }
 
+/* ---- row by row, without tables ---- */
+
+/* q of a row; what its pairs are, is chosen each time in the same way. */
+static void make_row(float *to, const struct norm_scan *s, int64_t a)
+{
+	const struct norm_q *q = s->arg;
+	const int64_t n = q->rows->first[a + 1] - q->rows->first[a];
+
+	fill_row(to, q, q->by_row, a, NULL, q->by_row->run + norm_rows_most(q->rows) * omp_get_thread_num());
+	for (int64_t i = 0; i < n; i++)
+		if (to[i] > 0) to[i] = (float)fmax((double)to[i], q->least);
+}
+
+/* What `choose` finds of the pairs of all rows. Sums as those of a table: pair after pair. */
+static int choose_rows(struct norm_q *q, struct norm_scan *s, iso_ctx *ctx)
+{
+	struct iso_room room = iso_room_of(NULL, "norm");
+	const int64_t n = q->rows->n;
+	double sum = 0;
+	int64_t used = 0;
+	struct norm_run *run;
+	float *row;
+
+	q->edges = 0;
+	ISO_HOST(&room, row, norm_rows_longest(q->rows));
+	ISO_HOST(&room, run, norm_rows_most(q->rows));
+	for (int64_t a = 0; a < n && !room.status && !iso_stopped(ctx); a++) {
+		q->edges += fill_row(row, q, q->by_row, a, NULL, run);
+		for (int64_t i = 0; i < q->rows->first[a + 1] - q->rows->first[a]; i++) {
+			sum += (double)row[i];
+			used += row[i] > 0;
+		}
+	}
+	q->least = used > 0 ? LEAST * sum / (double)used : 0;
+	q->chosen = true;
+	const int st = iso_room_free(&room);
+
+	return st || used == 0 ? st : norm_missed(&q->missed, q, s, ctx);
+}
+
+int norm_q_create_rows(struct norm_q *q, struct norm_scan *s, struct iso_room *room, const iso_ctx *ctx)
+{
+	static const double none[NORM_SHIFTS] = { 0 };
+
+	ISO_HOST(room, q->by_row, 1);
+	q->scale = 1;
+	s->make = norm_q_make;
+	s->row = make_row;
+	s->arg = q;
+	if (room->status || norm_shape_create(q->by_row, room, q, none, ctx)) return room->status;
+	ISO_HOST(room, q->by_row->run, norm_rows_most(q->rows) * iso_ctx_threads(ctx));
+	return room->status;
+}
+
+/* ---- the pairs that are used ---- */
+
 static int choose(struct norm_q *q, struct norm_scan *s, iso_ctx *ctx)
 {
 	const int64_t n = q->rows->first[q->rows->n];
 	double sum = 0;
 	int64_t used = 0;
+
+	if (q->by_row) return choose_rows(q, s, ctx);
 
 	q->edges = 0;
 	int st = fill(s->q, q, NULL, s, s->shift, ctx);
@@ -398,6 +465,8 @@ static int make_slope(struct norm_scan *s, struct norm_q *q, int c, iso_ctx *ctx
 int norm_q_make(struct norm_scan *s, bool slopes, iso_ctx *ctx)
 {
 	struct norm_q *q = s->arg;
+
+	if (q->by_row) return q->chosen ? ISO_OK : choose(q, s, ctx);
 	int st = q->chosen ? fill(s->q, q, s->q, s, s->shift, ctx) : choose(q, s, ctx);
 
 	for (int c = 0; c < q->places && slopes && !st; c++) st = make_slope(s, q, c, ctx);

@@ -16,6 +16,8 @@ struct norm_missed {
 	double all, counts, randoms, near[3];
 };
 
+struct norm_shape;
+
 struct norm_q {
 	const struct norm_rows *rows;
 	const struct source *shape;    /* NULL: */
@@ -40,11 +42,16 @@ struct norm_q {
 	iso_scatter_table *table; /* of the source at its last place, freed with norm_q_free */
 	float *h;                 /* of each pair, of a source of factor 1 */
 	double scattered;         /* share of the counts expected of efficiencies 1 */
+	struct norm_shape
+		*by_row; /* without tables: q of a row is made when it is wanted, from this; else NULL */
 };
 
 /* Tables of the scan: q, a slope of each shift, attenuation. The scan's `make` then fills them, and `move` follows the steps
    of a fit. */
 int norm_q_create(struct norm_q *q, struct norm_scan *s, struct iso_room *room);
+
+/* No tables: q of each row when it is wanted, of a shape at its given place without attenuation and scatter. */
+int norm_q_create_rows(struct norm_q *q, struct norm_scan *s, struct iso_room *room, const iso_ctx *ctx);
 void norm_q_free(struct norm_q *q);
 
 /* The function `make` of the scan: chooses the pairs if they are not chosen yet. */

@@ -18,6 +18,7 @@ struct part {
 	int64_t used;       /* pairs */
 	double *mu, *r, *y; /* of the pairs of a run */
 	struct norm_run *run;
+	struct norm_line line;
 };
 
 struct report {
@@ -81,14 +82,16 @@ static void add_row(struct report *t, struct part *p, const struct norm_scan *s,
 {
 	const struct norm_fit *f = t->f;
 	const struct norm_run *run = p->run;
-	const int64_t runs = norm_rows_runs(p->run, f->rows, a);
-	int64_t next = s->y.first[a]; /* counts and runs rise alike */
+	const int64_t runs = norm_rows_runs(p->run, f->rows, a), first = f->rows->first[a];
+	const struct norm_counted y = norm_counts_row(&p->line, &s->y, f->rows, a);
+	const float *q = norm_row_q(&p->line, s, f->rows, a);
+	int64_t next = 0; /* counts and runs rise alike */
 
 	for (int64_t k = 0; k < runs; k++) {
-		norm_row_terms(p->mu, p->r, f, s, a, run + k);
+		norm_row_terms(p->mu, p->r, f, s, a, run + k, q + (run[k].pair - first));
 		memset(p->y, 0, (size_t)run[k].n * sizeof *p->y);
-		for (; next < s->y.first[a + 1] && (int64_t)s->y.b[next] < run[k].b + run[k].n; next++)
-			p->y[(int64_t)s->y.b[next] - run[k].b] = (double)s->y.y[next];
+		for (; next < y.n && (int64_t)y.b[next] < run[k].b + run[k].n; next++)
+			p->y[(int64_t)y.b[next] - run[k].b] = (double)y.y[next];
 		for (int64_t j = 0; j < run[k].n; j++)
 			if (p->mu[j] > 0) add_pair(t, p, a, run[k].b + j, p->mu[j], p->r[j], p->y[j]);
 	}
@@ -214,7 +217,7 @@ static int make_part(struct part *p, struct report *t)
 	ISO_HOST(&t->room, p->r, wide);
 	ISO_HOST(&t->room, p->y, wide);
 	ISO_HOST(&t->room, p->run, norm_rows_most(rows));
-	return t->room.status;
+	return norm_line_create(&p->line, &t->room, rows, t->f->scan);
 }
 
 static int make_report(struct report *t)

@@ -113,19 +113,31 @@ static bool all_zero(const float *value)
 
 struct norm_run norm_run_used(struct norm_run run, const float *value)
 {
-	while (run.n >= STRIDE && all_zero(value + run.pair)) {
-		run.b += STRIDE;
-		run.pair += STRIDE;
-		run.n -= STRIDE;
+	int64_t at = 0, n = run.n;
+
+	while (n >= STRIDE && all_zero(value + at)) {
+		at += STRIDE;
+		n -= STRIDE;
 	}
-	while (run.n >= STRIDE && all_zero(value + run.pair + run.n - STRIDE)) run.n -= STRIDE;
-	while (run.n > 0 && !(value[run.pair] > 0)) {
-		run.b++;
-		run.pair++;
-		run.n--;
+	while (n >= STRIDE && all_zero(value + at + n - STRIDE)) n -= STRIDE;
+	while (n > 0 && !(value[at] > 0)) {
+		at++;
+		n--;
 	}
-	while (run.n > 0 && !(value[run.pair + run.n - 1] > 0)) run.n--;
-	return run;
+	while (n > 0 && !(value[at + n - 1] > 0)) n--;
+	return (struct norm_run){ run.b + at, n, run.pair + at };
+}
+
+int64_t norm_rows_longest(const struct norm_rows *r)
+{
+	int64_t most = 0;
+
+	for (int64_t a = 0; a < r->n; a++) {
+		const int64_t n = r->first[a + 1] - r->first[a];
+
+		most = n > most ? n : most;
+	}
+	return most;
 }
 
 int64_t norm_rows_of_part(const struct norm_rows *r, int64_t i, int64_t parts)

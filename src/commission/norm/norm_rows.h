@@ -33,7 +33,10 @@ int64_t norm_rows_most(const struct norm_rows *r);
 /* The runs of row a; returns how many. */
 int64_t norm_rows_runs(struct norm_run *run, const struct norm_rows *r, int64_t a);
 
-/* The pairs of a run from the first to the last with a value above 0. */
+/* Pairs of the longest row. */
+int64_t norm_rows_longest(const struct norm_rows *r);
+
+/* The pairs of a run from the first to the last with a value above 0; values are those of the run. */
 struct norm_run norm_run_used(struct norm_run run, const float *value);
 
 /* First row of part i of `parts`, of about as many pairs each; that of part i = parts is the end. */

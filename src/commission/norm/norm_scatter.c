@@ -195,7 +195,7 @@ double norm_scattered(const struct norm_fit *f, const struct norm_scan *s, const
 		const int64_t runs = f->eps[a] > 0 ? norm_rows_runs(run, f->rows, a) : 0;
 
 		for (int64_t k = 0; k < runs; k++) {
-			norm_row_terms(mu, r, f, s, a, run + k);
+			norm_row_terms(mu, r, f, s, a, run + k, s->q + run[k].pair);
 			for (int64_t j = 0; j < run[k].n; j++)
 				if (mu[j] > 0)
 					sum += mu[j] * q->factor * q->scale * (double)q->h[run[k].pair + j] /

@@ -8,12 +8,13 @@
 /* Where the lines of crystals begin and end, in the frame of the shape, and room for the pairs of a run. */
 struct norm_shape {
 	const struct norm_q *q;
-	double *end[2]; /* (lines, 3, crystals): as the earlier, as the later crystal of a pair */
-	double *place;  /* (3, crystals): crystals in the frame of the scanner */
-	double *sum;    /* (threads, width): sum of chords of the pairs of a run */
-	double *weight; /* (threads, width): by solid angle */
-	double *met;    /* (threads, width): how many lines meet the shape */
-	int64_t width;  /* longest run */
+	double *end[2];       /* (lines, 3, crystals): as the earlier, as the later crystal of a pair */
+	double *place;        /* (3, crystals): crystals in the frame of the scanner */
+	double *sum;          /* (threads, width): sum of chords of the pairs of a run */
+	double *weight;       /* (threads, width): by solid angle */
+	double *met;          /* (threads, width): how many lines meet the shape */
+	int64_t width;        /* longest run */
+	struct norm_run *run; /* (threads, runs of a row), for rows that are made one by one */
 };
 
 /* For a source at this shift; what it holds is of `room`. */

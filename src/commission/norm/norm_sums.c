@@ -18,6 +18,7 @@ struct norm_room {
 	double *line;  /* (PARTS, 3, width): mu, r and the term of each pair of a run */
 	struct norm_run *run;
 	int64_t runs;
+	struct norm_line own[PARTS];
 	const struct norm_device_fn *fn; /* of CUDA; NULL: the host makes the passes */
 	struct norm_device *device;
 	bool stale, stale_slopes; /* on the device */
@@ -61,6 +62,8 @@ int norm_device_check(const struct norm_rows *rows, const struct norm_classes *c
 static int open_device(struct norm_fit *f)
 {
 	void *fn = NULL;
+
+	if (!f->scan->q) return iso_fail(ISO_EARG, "norm: without tables it runs on the CPU alone");
 	int st = norm_device_check(f->rows, f->classes);
 
 	if (st || (st = iso_cuda_symbol(&fn, NORM_DEVICE_CUDA))) return st;
@@ -101,6 +104,8 @@ int norm_sums_create(struct norm_fit *f)
 	ISO_HOST(&w->room, w->sum, PARTS * (w->n + 2));
 	ISO_HOST(&w->room, w->line, PARTS * 3 * w->width);
 	ISO_HOST(&w->room, w->run, PARTS * w->runs);
+	for (int i = 0; i < PARTS && !w->room.status; i++)
+		norm_line_create(w->own + i, &w->room, f->rows, f->scan);
 	f->room = w;
 	return w->room.status || f->on_host || !iso_ctx_is_cuda(f->ctx) ? w->room.status : open_device(f);
 }
@@ -114,10 +119,22 @@ void norm_sums_free(struct norm_fit *f)
 	f->room = NULL;
 }
 
-void norm_row_terms(double *mu, double *r, const struct norm_fit *f, const struct norm_scan *s, int64_t a,
-                    const struct norm_run *run)
+int norm_line_create(struct norm_line *line, struct iso_room *room, const struct norm_rows *rows,
+                     const struct norm_scan *s)
 {
-	const float *q = s->q + run->pair;
+	const int64_t n = norm_rows_longest(rows);
+
+	if (!s->q) ISO_HOST(room, line->q, n);
+	if (!s->y.few) return room->status;
+	ISO_HOST(room, line->b, n);
+	ISO_HOST(room, line->y, n);
+	ISO_HOST(room, line->run, norm_rows_most(rows));
+	return room->status;
+}
+
+void norm_row_terms(double *mu, double *r, const struct norm_fit *f, const struct norm_scan *s, int64_t a,
+                    const struct norm_run *run, const float *q)
+{
 	const double *eps = f->eps + run->b;
 	const int32_t *k = norm_classes_t(f->classes, a, run->b);
 	const double one = f->eps[a] * f->z[norm_classes_z(f->classes, a, run->b)];
@@ -140,6 +157,7 @@ struct part {
 	double *sum, *total;
 	double *mu, *r, *x;
 	struct norm_run *run;
+	const struct norm_line *line;
 };
 
 static struct part part_of(const struct norm_fit *f, int64_t i)
@@ -149,7 +167,7 @@ static struct part part_of(const struct norm_fit *f, int64_t i)
 
 	memset(sum, 0, (size_t)(w->n + 2) * sizeof *sum);
 	return (struct part){
-		sum, sum + w->n, line, line + w->width, line + 2 * w->width, w->run + i * w->runs
+		sum, sum + w->n, line, line + w->width, line + 2 * w->width, w->run + i * w->runs, w->own + i
 	};
 }
 
@@ -175,12 +193,12 @@ static void add_directions(struct part *p, const struct norm_fit *f, int scan, i
 }
 
 static void weigh(struct part *p, const struct norm_fit *f, int scan, int64_t a, const struct norm_run *run,
-                  enum norm_sum what, const double *v)
+                  const float *q, enum norm_sum what, const double *v)
 {
 	const double *mu = p->mu, *r = p->r;
 	double *x = p->x;
 
-	norm_row_terms(p->mu, p->r, f, f->scan + scan, a, run);
+	norm_row_terms(p->mu, p->r, f, f->scan + scan, a, run, q);
 	if (what == NORM_EXPECTED)
 		memcpy(x, mu, (size_t)run->n * sizeof *x);
 	else if (what == NORM_USED)
@@ -245,6 +263,23 @@ static void add_parts(double *to, double *total, double *log, struct norm_fit *f
 	}
 }
 
+static void add_row(struct part *p, const struct norm_fit *f, int64_t a, enum norm_sum what, const double *v)
+{
+	const int64_t runs = norm_rows_runs(p->run, f->rows, a), first = f->rows->first[a];
+	const float *made = f->scan->q ? NULL : norm_row_q(p->line, f->scan, f->rows, a);
+
+	for (int64_t k = 0; k < runs; k++)
+		for (int scan = 0; scan < f->scans; scan++) {
+			const int64_t at = p->run[k].pair;
+			const float *q = made ? made + (at - first) : f->scan[scan].q + at;
+			const struct norm_run used = norm_run_used(p->run[k], q);
+
+			if (used.n == 0) continue;
+			weigh(p, f, scan, a, &used, q + (used.pair - at), what, v);
+			spread(p, f, scan, a, &used, what == NORM_FISHER);
+		}
+}
+
 void norm_pairs_sum(double *to, double *total, struct norm_fit *f, enum norm_sum what, const double *v)
 {
 	if (f->room->device) {
@@ -258,18 +293,8 @@ void norm_pairs_sum(double *to, double *total, struct norm_fit *f, enum norm_sum
 		struct part p = part_of(f, i);
 
 		for (int64_t a = norm_rows_of_part(f->rows, i, PARTS);
-		     a < norm_rows_of_part(f->rows, i + 1, PARTS); a++) {
-			const int64_t runs = f->eps[a] > 0 ? norm_rows_runs(p.run, f->rows, a) : 0;
-
-			for (int64_t k = 0; k < runs; k++)
-				for (int scan = 0; scan < f->scans; scan++) {
-					const struct norm_run used = norm_run_used(p.run[k], f->scan[scan].q);
-
-					if (used.n == 0) continue;
-					weigh(&p, f, scan, a, &used, what, v);
-					spread(&p, f, scan, a, &used, what == NORM_FISHER);
-				}
-		}
+		     a < norm_rows_of_part(f->rows, i + 1, PARTS); a++)
+			if (f->eps[a] > 0) add_row(&p, f, a, what, v);
 	}
 	add_parts(to, total, NULL, f);
 }
@@ -279,15 +304,21 @@ void norm_pairs_sum(double *to, double *total, struct norm_fit *f, enum norm_sum
 /* A pair with counts. */
 struct counted {
 	int64_t pair, k, l;
-	double mu, r;
+	double q, mu, r;
 };
 
-static struct counted counted(const struct norm_fit *f, const struct norm_scan *s, int64_t a, int64_t b)
+static struct counted counted(const struct norm_fit *f, const struct norm_scan *s, int64_t a, int64_t b,
+                              const float *q)
 {
-	struct counted c = { norm_rows_pair(f->rows, a, b), *norm_classes_t(f->classes, a, b),
-		             norm_classes_z(f->classes, a, b), 0, 0 };
+	struct counted c = { norm_rows_pair(f->rows, a, b),
+		             *norm_classes_t(f->classes, a, b),
+		             norm_classes_z(f->classes, a, b),
+		             0,
+		             0,
+		             0 };
 
-	c.mu = f->eps[a] * f->eps[b] * f->t[c.k] * f->z[c.l] * (double)s->q[c.pair];
+	c.q = (double)q[c.pair - f->rows->first[a]];
+	c.mu = f->eps[a] * f->eps[b] * f->t[c.k] * f->z[c.l] * c.q;
 	c.r = norm_randoms(s, a, b, c.pair);
 	return c;
 }
@@ -296,13 +327,15 @@ static void add_counts(struct part *p, const struct norm_fit *f, int scan, int64
 {
 	const struct norm_scan *s = f->scan + scan;
 	double *shift = p->sum + norm_at_shift(f, scan);
+	const struct norm_counted of = norm_counts_row(p->line, &s->y, f->rows, a);
+	const float *q = of.n > 0 ? norm_row_q(p->line, s, f->rows, a) : NULL;
 
-	for (int64_t i = s->y.first[a]; i < s->y.first[a + 1]; i++) {
-		const int64_t b = s->y.b[i];
-		const struct counted c = counted(f, s, a, b);
-		const double y = (double)s->y.y[i];
+	for (int64_t i = 0; i < of.n; i++) {
+		const int64_t b = of.b[i];
+		const struct counted c = counted(f, s, a, b, q);
+		const double y = (double)of.y[i];
 
-		if (!(s->q[c.pair] > 0) || !(c.mu + c.r > 0)) continue;
+		if (!(c.q > 0) || !(c.mu + c.r > 0)) continue;
 		const double x = !over_randoms ? y * c.mu / (c.mu + c.r)
 		                 : c.r > 0     ? y * c.mu / c.r
 		                               : HUGE_VAL;
@@ -334,15 +367,17 @@ void norm_counts_sum(double *to, double *log, struct norm_fit *f, bool over_rand
 	add_parts(to, &total, log, f);
 }
 
-static double counts_of_row(const struct norm_fit *f, const struct norm_scan *s, int64_t a, bool used)
+static double counts_of_row(const struct norm_line *line, const struct norm_fit *f, const struct norm_scan *s,
+                            int64_t a, bool used)
 {
-	const struct norm_counts *y = &s->y;
+	const struct norm_counted y = norm_counts_row(line, &s->y, f->rows, a);
+	const float *q = y.n > 0 ? norm_row_q(line, s, f->rows, a) : NULL;
 	double sum = 0;
 
-	for (int64_t i = y->first[a]; i < y->first[a + 1]; i++) {
-		const bool is = s->q[norm_rows_pair(f->rows, a, y->b[i])] > 0;
+	for (int64_t i = 0; i < y.n; i++) {
+		const bool is = q[norm_rows_pair(f->rows, a, y.b[i]) - f->rows->first[a]] > 0;
 
-		if (used ? is && f->eps[a] > 0 && f->eps[y->b[i]] > 0 : !is) sum += (double)y->y[i];
+		if (used ? is && f->eps[a] > 0 && f->eps[y.b[i]] > 0 : !is) sum += (double)y.y[i];
 	}
 	return sum;
 }
@@ -356,22 +391,24 @@ double norm_counts_on(const struct norm_fit *f, bool used)
 		for (int scan = 0; scan < f->scans; scan++)
 			for (int64_t a = norm_rows_of_part(f->rows, i, PARTS);
 			     a < norm_rows_of_part(f->rows, i + 1, PARTS); a++)
-				part[i] += counts_of_row(f, f->scan + scan, a, used);
+				part[i] += counts_of_row(f->room->own + i, f, f->scan + scan, a, used);
 	for (int i = 0; i < PARTS; i++) sum += part[i];
 	return sum;
 }
 
-static double randoms_of_row(struct norm_run *run, const struct norm_fit *f, const struct norm_scan *s,
-                             int64_t a, bool living)
+static double randoms_of_row(struct norm_run *run, const struct norm_line *line, const struct norm_fit *f,
+                             const struct norm_scan *s, int64_t a, bool living)
 {
 	const int64_t runs = norm_rows_runs(run, f->rows, a);
+	const float *q = norm_row_q(line, s, f->rows, a);
 	double sum = 0;
 
 	for (int64_t k = 0; k < runs; k++)
 		for (int64_t j = 0; j < run[k].n; j++) {
 			const int64_t b = run[k].b + j, pair = run[k].pair + j;
 
-			if (s->q[pair] > 0 && (!living || f->eps[b] > 0)) sum += norm_randoms(s, a, b, pair);
+			if (q[pair - f->rows->first[a]] > 0 && (!living || f->eps[b] > 0))
+				sum += norm_randoms(s, a, b, pair);
 		}
 	return sum;
 }
@@ -389,7 +426,8 @@ double norm_randoms_sum(const struct norm_fit *f, bool living)
 
 			for (int64_t a = norm_rows_of_part(f->rows, i, PARTS); a < end; a++)
 				if (!living || f->eps[a] > 0)
-					part[i] += randoms_of_row(w->run + i * w->runs, f, s, a, living);
+					part[i] += randoms_of_row(w->run + i * w->runs, w->own + i, f, s, a,
+					                          living);
 		}
 	for (int i = 0; i < PARTS; i++) sum += part[i];
 	return sum;
