@@ -99,6 +99,14 @@ def test_resumed(scan, tmp_path):
         isotome.norm(scanner, events, SHAPE, rays=3, checkpoint=tmp_path / "a.ckpt", resume=True)
 
 
+def test_without_tables(scan):
+    folder, scanner, events, image, eff = scan
+    whole, rows = (isotome.norm(scanner, events, SHAPE, place="given", tables=t) for t in (True, False))
+    assert np.array_equal(whole.crystals, rows.crystals) and whole.found == rows.found
+    with pytest.raises(isotome.ArgumentError, match="without tables"):
+        isotome.norm(scanner, events, image, place="given", tables=False)
+
+
 def test_share_of_pairs(scan):
     folder, scanner, events, image, eff = scan
     whole, part = (isotome.norm(scanner, events, SHAPE, place="given", pair_share=f) for f in (0, 0.5))
