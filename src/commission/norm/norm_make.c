@@ -465,7 +465,7 @@ void iso_norm_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_n
 		iso_plan_add(plan, "pairs that tell where the source is",
 		             pairs < NORM_LOOK_PAIRS ? pairs : NORM_LOOK_PAIRS, 4 * sizeof(float), false);
 	if (p->no_tables) {
-		iso_plan_add(plan, "counts of pairs", pairs, 1, false);
+		iso_plan_add(plan, "counts of pairs, and which the source meets", 2 * pairs, 1, false);
 		iso_plan_add(plan, "rows of pairs", 3 * 64 * norm_rows_longest(&rows), 3 * sizeof(float),
 		             false);
 	} else {

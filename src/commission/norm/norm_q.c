@@ -228,6 +228,17 @@ static int64_t put_run(float *to, const struct norm_q *q, const struct norm_shap
 	return edges;
 }
 
+/* The pairs of run k of row a that may have a value; used: of the run. */
+static struct norm_run pairs_of(const struct norm_shape *m, int64_t a, int64_t k, const struct norm_run *run,
+                                const float *used)
+{
+	if (used) return norm_run_used(*run, used);
+	if (!m->known) return *run;
+	const struct norm_kept *e = m->kept + a * norm_rows_most(m->q->rows) + k;
+
+	return (struct norm_run){ run->b + e->skip, e->n, run->pair + e->skip };
+}
+
 /* to, used: of the row. Returns how many pairs are at the source's edges. */
 static int64_t fill_row(float *to, const struct norm_q *q, struct norm_shape *m, int64_t a, const float *used,
                         struct norm_run *run)
@@ -238,7 +249,7 @@ static int64_t fill_row(float *to, const struct norm_q *q, struct norm_shape *m,
 	for (int64_t k = 0; k < runs; k++) {
 		float *of = to + (run[k].pair - first);
 		const float *from = used ? used + (run[k].pair - first) : NULL;
-		const struct norm_run own = used ? norm_run_used(run[k], from) : run[k];
+		const struct norm_run own = pairs_of(m, a, k, run + k, from);
 		const int64_t skip = own.pair - run[k].pair;
 
 		for (int64_t i = 0; i < run[k].n; i++)
@@ -375,6 +386,19 @@ static void make_row(float *to, const struct norm_scan *s, int64_t a)
 		if (to[i] > 0) to[i] = (float)fmax((double)to[i], q->least);
 }
 
+/* What of a row has a value above 0. */
+static void keep_row(struct norm_shape *m, int64_t a, const float *row, const struct norm_run *run)
+{
+	const struct norm_rows *rows = m->q->rows;
+	struct norm_kept *kept = m->kept + a * norm_rows_most(rows);
+
+	for (int64_t at = 0, k = 0; at < rows->first[a + 1] - rows->first[a]; at += run[k++].n) {
+		const struct norm_run own = norm_run_used(run[k], row + at);
+
+		kept[k] = (struct norm_kept){ (int32_t)(own.pair - run[k].pair), (int32_t)own.n };
+	}
+}
+
 /* What `choose` finds of the pairs of all rows. Sums as those of a table: pair after pair. */
 static int choose_rows(struct norm_q *q, struct norm_scan *s, iso_ctx *ctx)
 {
@@ -386,6 +410,7 @@ static int choose_rows(struct norm_q *q, struct norm_scan *s, iso_ctx *ctx)
 	float *row;
 
 	q->edges = 0;
+	q->by_row->known = false;
 	ISO_HOST(&room, row, norm_rows_longest(q->rows));
 	ISO_HOST(&room, run, norm_rows_most(q->rows));
 	for (int64_t a = 0; a < n && !room.status && !iso_stopped(ctx); a++) {
@@ -394,12 +419,15 @@ static int choose_rows(struct norm_q *q, struct norm_scan *s, iso_ctx *ctx)
 			sum += (double)row[i];
 			used += row[i] > 0;
 		}
+		if (q->by_row->kept) keep_row(q->by_row, a, row, run);
 	}
 	q->least = used > 0 ? LEAST * sum / (double)used : 0;
 	q->chosen = true;
-	const int st = iso_room_free(&room);
+	int st = iso_room_free(&room);
 
-	return st || used == 0 ? st : norm_missed(&q->missed, q, s, ctx);
+	if (!st && used > 0) st = norm_missed(&q->missed, q, s, ctx); /* of all pairs */
+	q->by_row->known = !st && q->by_row->kept;
+	return st;
 }
 
 int norm_q_create_rows(struct norm_q *q, struct norm_scan *s, struct iso_room *room, const iso_ctx *ctx)
@@ -413,6 +441,10 @@ int norm_q_create_rows(struct norm_q *q, struct norm_scan *s, struct iso_room *r
 	s->arg = q;
 	if (room->status || norm_shape_create(q->by_row, room, q, none, ctx)) return room->status;
 	ISO_HOST(room, q->by_row->run, norm_rows_most(q->rows) * iso_ctx_threads(ctx));
+	/* where it is small beside the counts: not of a small share of the pairs */
+	if (norm_rows_most(q->rows) * q->rows->n * (int64_t)sizeof(struct norm_kept) <=
+	    q->rows->first[q->rows->n])
+		ISO_HOST(room, q->by_row->kept, norm_rows_most(q->rows) * q->rows->n);
 	return room->status;
 }
 

@@ -5,16 +5,24 @@
 
 #include "norm_q.h"
 
+/* Pairs of a run from the first to the last that is used. */
+struct norm_kept {
+	int32_t skip, n;
+};
+
 /* Where the lines of crystals begin and end, in the frame of the shape, and room for the pairs of a run. */
 struct norm_shape {
 	const struct norm_q *q;
-	double *end[2];       /* (lines, 3, crystals): as the earlier, as the later crystal of a pair */
-	double *place;        /* (3, crystals): crystals in the frame of the scanner */
-	double *sum;          /* (threads, width): sum of chords of the pairs of a run */
-	double *weight;       /* (threads, width): by solid angle */
-	double *met;          /* (threads, width): how many lines meet the shape */
-	int64_t width;        /* longest run */
-	struct norm_run *run; /* (threads, runs of a row), for rows that are made one by one */
+	double *end[2]; /* (lines, 3, crystals): as the earlier, as the later crystal of a pair */
+	double *place;  /* (3, crystals): crystals in the frame of the scanner */
+	double *sum;    /* (threads, width): sum of chords of the pairs of a run */
+	double *weight; /* (threads, width): by solid angle */
+	double *met;    /* (threads, width): how many lines meet the shape */
+	int64_t width;  /* longest run */
+	/* for rows that are made one by one: */
+	struct norm_run *run;   /* (threads, runs of a row) */
+	struct norm_kept *kept; /* (rows, runs of a row) */
+	bool known;             /* kept is known */
 };
 
 /* For a source at this shift; what it holds is of `room`. */
