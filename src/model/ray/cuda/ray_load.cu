@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #define PIECE (1 << 20) /* events on their way at a time */
+#define FEW (1 << 15)   /* the same where all are at most a piece: memory that a processor's cache keeps */
 
 /* ---- from the host ---- */
 
@@ -35,7 +36,7 @@ int iso_ray_sender_open(struct ray_sender *s, int64_t n)
 
 	*s = ISO_ZERO;
 	s->pinned = n > PIECE;
-	s->most = s->pinned ? PIECE : n;
+	s->most = s->pinned ? PIECE : n < FEW ? n : FEW;
 	for (int b = 0; b < 2 && !e; b++)
 		if (!(e = make_stage(s, b)))
 			e = cudaEventCreateWithFlags(s->sent + b, cudaEventDisableTiming);
